@@ -1,0 +1,60 @@
+package arch
+
+import (
+	"context"
+
+	"github.com/origami-gemm/origami/core/hw"
+)
+
+// Provider is what an architecture plugin implements: it says what it can model and opens one of those.
+type Provider interface {
+	// Manifest says what the plugin provides. It is cheap and needs no device.
+	Manifest() Manifest
+	// Open returns an architecture. An unknown architecture, device, model or option, or an override that does not
+	// fit, is an error of kind diag.Input that names the alternatives.
+	Open(ctx context.Context, r OpenRequest) (Architecture, error)
+}
+
+// Manifest lists what an architecture plugin provides.
+type Manifest struct {
+	// Name is the plugin's name, Version its own version.
+	Name, Version string
+	Archs         []ArchEntry
+	Options       []Option
+}
+
+// ArchEntry is one architecture of a manifest.
+type ArchEntry struct {
+	ID      string // "sm89"
+	Vendor  string
+	Models  []string // best first
+	Kernels []string // default first
+	// Devices are the devices of this architecture, the default first.
+	Devices []DeviceEntry
+}
+
+// DeviceEntry is one device of a manifest.
+type DeviceEntry struct {
+	ID      string // "rtx4090"
+	Name    string // "NVIDIA GeForce RTX 4090"
+	Aliases []string
+}
+
+// Option is a setting that only this plugin knows (--option key=value).
+type Option struct {
+	Key     string
+	Default string // as text; may depend on the architecture, then Doc says so
+	// Values lists the accepted values; empty means that Doc describes the form.
+	Values []string
+	Doc    string
+}
+
+// OptionValue is an option in force.
+type OptionValue struct{ Key, Value string }
+
+// OpenRequest names what to open. Empty fields mean the default.
+type OpenRequest struct {
+	Arch, Device, Model string
+	Overrides           map[string]hw.OverrideValue
+	Options             map[string]string
+}

@@ -1,0 +1,131 @@
+// Package diag holds the one error shape that reaches a user: what is wrong, where, and what to do about it, on one
+// line. Every layer wraps its failures in an *Error, plugins send them across the process boundary as data, and the
+// command line turns the Kind into the documented exit code.
+package diag
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Kind says whose problem an error is. It decides the exit code of the command line (docs/exit-codes.md).
+type Kind uint8
+
+const (
+	// Internal is a failure that is nobody's input: a bug, an unwritable output.
+	Internal Kind = iota
+	// Input is a request that cannot be answered as asked: a bad flag, file, shape, architecture, option.
+	Input
+	// Plugin is a plugin that is missing, died, hung, spoke another version or answered nonsense.
+	Plugin
+	// Device is a GPU or driver that is not there.
+	Device
+)
+
+// String returns the kind's name as it appears in JSON errors.
+func (k Kind) String() string {
+	switch k {
+	case Input:
+		return "input"
+	case Plugin:
+		return "plugin"
+	case Device:
+		return "device"
+	default:
+		return "internal"
+	}
+}
+
+// Error is a failure told to a user. What is required; Where (a flag, a file:line:column, a plugin) and Fix (what to do)
+// are left out of the text when empty.
+type Error struct {
+	Kind  Kind
+	What  string
+	Where string
+	Fix   string
+	// Err is the cause, for errors.Is and errors.As. It is not printed: What already says it.
+	Err error
+}
+
+// Error returns "where: what; fix" on one line.
+func (e *Error) Error() string {
+	var b strings.Builder
+	if e.Where != "" {
+		b.WriteString(e.Where)
+		b.WriteString(": ")
+	}
+	b.WriteString(e.What)
+	if e.Fix != "" {
+		b.WriteString("; ")
+		b.WriteString(e.Fix)
+	}
+	return strings.Join(strings.Fields(b.String()), " ")
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Inputf returns an Input error; chain At and Do to add where it is and what to do.
+func Inputf(format string, args ...any) *Error {
+	return &Error{Kind: Input, What: fmt.Sprintf(format, args...)}
+}
+
+// At returns a copy of the error that says where it happened.
+func (e *Error) At(format string, args ...any) *Error {
+	c := *e
+	c.Where = fmt.Sprintf(format, args...)
+	return &c
+}
+
+// Do returns a copy of the error that says what to do about it.
+func (e *Error) Do(format string, args ...any) *Error {
+	c := *e
+	c.Fix = fmt.Sprintf(format, args...)
+	return &c
+}
+
+// KindOf returns the Kind of the first *Error in err's chain, Internal if there is none.
+func KindOf(err error) Kind {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Kind
+	}
+	return Internal
+}
+
+// Nearest returns the names closest to got by edit distance, at most n of them and none further than half of got's
+// length (at least two edits), closest first and in the order of names among equals. It feeds "did you mean".
+func Nearest(got string, names []string, n int) []string {
+	limit := max(2, len(got)/2)
+	var near []string
+	for d := 0; d <= limit && len(near) < n; d++ {
+		for _, name := range names {
+			if len(near) < n && distance(strings.ToLower(got), strings.ToLower(name)) == d {
+				near = append(near, name)
+			}
+		}
+	}
+	return near
+}
+
+// distance is the Levenshtein distance over bytes.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		diagonal := row[0]
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			substitute := diagonal
+			if a[i-1] != b[j-1] {
+				substitute++
+			}
+			diagonal = row[j]
+			row[j] = min(row[j]+1, row[j-1]+1, substitute)
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,92 @@
+package gemm
+
+import (
+	"fmt"
+	"sort"
+	"strconv"
+	"strings"
+
+	"github.com/origami-gemm/origami/core/diag"
+)
+
+// Config is one kernel configuration. What the numbers mean in registers and shared memory is the kernel family's
+// business: Kernel names it.
+type Config struct {
+	// BlockM, BlockN and BlockK are the tile that one CTA (workgroup) computes and the depth of one K step, in elements.
+	BlockM, BlockN, BlockK int
+	// GroupM is the launch-order group: how many rows of tiles are walked before the next column (GROUP_SIZE_M, WGM).
+	// Zero means that phase two of the selection has not chosen it yet.
+	GroupM int
+	// NumWarps is the number of warps (wavefronts) per CTA.
+	NumWarps int
+	// NumStages is the requested depth of the software pipeline over K.
+	NumStages int
+	// SplitK is the number of CTAs that share one output tile's K loop.
+	SplitK int
+	// Kernel is the kernel family, for example "triton".
+	Kernel string
+}
+
+// String formats as "128x256x64,warps=8,stages=2,group=1,split=1", the form that ParseConfig reads. The family is not
+// part of it.
+func (c Config) String() string {
+	return fmt.Sprintf("%dx%dx%d,warps=%d,stages=%d,group=%d,split=%d", c.BlockM, c.BlockN, c.BlockK, c.NumWarps, c.NumStages, c.GroupM, c.SplitK)
+}
+
+// ParseConfig reads "BMxBNxBK[,warps=W][,stages=S][,group=G][,split=P]" over the defaults in base. All numbers must be
+// at least 1.
+func ParseConfig(s string, base Config) (Config, error) {
+	const form = "write BMxBNxBK[,warps=W][,stages=S][,group=G][,split=P], for example 128x256x64,warps=8,stages=3,group=8,split=1"
+	parts := strings.Split(s, ",")
+	dims := strings.Split(parts[0], "x")
+	if len(dims) != 3 {
+		return Config{}, diag.Inputf("config %q does not start with a tile", s).Do(form)
+	}
+	c := base
+	fields := map[string]*int{"warps": &c.NumWarps, "stages": &c.NumStages, "group": &c.GroupM, "split": &c.SplitK}
+	for i, dst := range []*int{&c.BlockM, &c.BlockN, &c.BlockK} {
+		if err := parsePositive(dims[i], dst); err != nil {
+			return Config{}, diag.Inputf("config %q: block size %q %v", s, dims[i], err).Do(form)
+		}
+	}
+	for _, part := range parts[1:] {
+		key, value, _ := strings.Cut(part, "=")
+		dst, ok := fields[key]
+		if !ok {
+			known := make([]string, 0, len(fields))
+			for k := range fields {
+				known = append(known, k)
+			}
+			sort.Strings(known)
+			return Config{}, diag.Inputf("config %q: unknown or repeated key %q", s, key).Do("use each of %s at most once", strings.Join(known, ", "))
+		}
+		if err := parsePositive(value, dst); err != nil {
+			return Config{}, diag.Inputf("config %q: %s=%s %v", s, key, value, err).Do(form)
+		}
+		delete(fields, key)
+	}
+	return c, nil
+}
+
+// maxConfigNumber bounds every number of a configuration, so that products of a few of them stay far from overflow.
+const maxConfigNumber = 1 << 12
+
+func parsePositive(s string, dst *int) error {
+	v, err := strconv.Atoi(s)
+	if err != nil {
+		return fmt.Errorf("is not a whole number")
+	}
+	if v < 1 || v > maxConfigNumber {
+		return fmt.Errorf("is outside 1 to %d", maxConfigNumber)
+	}
+	*dst = v
+	return nil
+}
+
+// Intensity returns the arithmetic intensity of one tile step in operations per element moved:
+// 2·m·n·k / (m·k + n·k + m·n). Dividing by the element size gives FLOP per byte; a constant factor does not change an
+// ordering, so selectors use it as it is.
+func (c Config) Intensity() float64 {
+	m, n, k := c.BlockM, c.BlockN, c.BlockK
+	return float64(2*m*n*k) / float64(m*k+n*k+m*n)
+}

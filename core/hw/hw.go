@@ -1,0 +1,213 @@
+// Package hw holds hardware numbers with their provenance: every number carries a unit, a source, a method and a date,
+// and is resolved over three tiers, of which the highest that has the number wins:
+//
+//  1. Derived: data sheets, driver properties, or a documented formula over those;
+//  2. Calibrated: microbenchmarks of the device, from the table in configs/;
+//  3. Override: a JSON file that the user names.
+package hw
+
+import (
+	"fmt"
+	"math"
+	"sort"
+
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/unit"
+)
+
+// Tier says where a resolved number came from. Higher tiers win.
+type Tier uint8
+
+// The tiers, low to high.
+const (
+	Derived Tier = iota + 1
+	Calibrated
+	Override
+)
+
+// String returns the tier's name.
+func (t Tier) String() string {
+	switch t {
+	case Derived:
+		return "derived"
+	case Calibrated:
+		return "calibrated"
+	case Override:
+		return "override"
+	default:
+		return fmt.Sprintf("tier(%d)", uint8(t))
+	}
+}
+
+// Method says how a number was obtained.
+type Method string
+
+// The methods that a device file may name.
+const (
+	Datasheet      Method = "datasheet"      // the vendor's published figure
+	Driver         Method = "driver"         // a property that the driver reports
+	ISA            Method = "isa"            // fixed by the instruction set
+	Microbenchmark Method = "microbenchmark" // measured on the device
+	Library        Method = "library"        // compiled into the library whose model is reproduced
+	Formula        Method = "formula"        // computed from other numbers; the source gives the formula
+	Assumed        Method = "assumed"        // no figure exists; the source gives the reason for the choice
+	User           Method = "user"           // from an override
+)
+
+// Number is one value with its provenance.
+type Number struct {
+	Value  float64 `yaml:"value"`
+	Unit   string  `yaml:"unit"`
+	Source string  `yaml:"source"`
+	Method Method  `yaml:"method"`
+	Date   string  `yaml:"date"`
+}
+
+// Param is a resolved number: the Number of the highest tier that had one.
+type Param struct {
+	Name string
+	Number
+	Tier Tier
+}
+
+// Spec declares a parameter that a model needs: its name, the unit the model computes in, and what values make sense.
+type Spec struct {
+	Name string
+	Unit string
+	// Doc says in a few words what the parameter is.
+	Doc string
+	// Integer marks counts and sizes, which must be whole.
+	Integer bool
+	// AllowZero admits 0; otherwise the value must be positive. Negative values never make sense.
+	AllowZero bool
+	// Calibrates marks the parameters that a microbenchmark of the device is meant to supply. An answer stands on the
+	// rung "calibrated" when all of them come from that tier or above.
+	Calibrates bool
+}
+
+// Set is the outcome of Resolve: every parameter of the specs, in their order.
+type Set []Param
+
+// Get returns the value of a parameter that the specs declared. It panics on any other name: that is a bug in the model.
+func (s Set) Get(name string) float64 {
+	for i := range s {
+		if s[i].Name == name {
+			return s[i].Value
+		}
+	}
+	panic("hw: parameter " + name + " was not declared")
+}
+
+// Int returns Get as an int, for parameters whose spec says Integer.
+func (s Set) Int(name string) int { return int(s.Get(name)) }
+
+// Calibrated reports whether every parameter marked Calibrates comes from the calibrated tier or above. It is false
+// when no parameter is marked.
+func (s Set) Calibrated(specs []Spec) bool {
+	any := false
+	for i, spec := range specs {
+		if !spec.Calibrates {
+			continue
+		}
+		any = true
+		if s[i].Tier < Calibrated {
+			return false
+		}
+	}
+	return any
+}
+
+// Resolve gives every declared parameter its value from the highest tier that has it. Numbers are converted to the
+// spec's unit and checked against its bounds; the error names the parameter and the place it came from.
+//
+// derive, which may be nil, computes tier-one numbers that the sheet does not state (for example bandwidth per cycle
+// from bandwidth and clock); it is asked only for parameters that sheet.Derived lacks, in the order of specs, and sees
+// what has been resolved before.
+func Resolve(specs []Spec, sheet *Sheet, derive func(name string, known Set) (Number, bool), overrides map[string]OverrideValue) (Set, error) {
+	declared := make([]string, len(specs))
+	byName := make(map[string]Spec, len(specs))
+	for i, spec := range specs {
+		declared[i], byName[spec.Name] = spec.Name, spec
+	}
+	for _, tier := range []map[string]Number{sheet.Derived, sheet.Calibrated} {
+		for _, name := range sortedKeys(tier) {
+			if _, ok := byName[name]; !ok {
+				return nil, unknownParameter(name, sheet, declared).At("%s", sheet.File)
+			}
+		}
+	}
+	for _, name := range sortedKeys(overrides) {
+		if _, ok := byName[name]; !ok {
+			return nil, unknownParameter(name, sheet, declared).At("hardware override")
+		}
+	}
+
+	set := make(Set, 0, len(specs))
+	for _, spec := range specs {
+		param, ok := Param{Name: spec.Name}, false
+		if o, has := overrides[spec.Name]; has {
+			number := Number{Value: o.Value, Unit: o.Unit, Source: "hardware override", Method: User}
+			if number.Unit == "" {
+				number.Unit = spec.Unit
+			}
+			param.Number, param.Tier, ok = number, Override, true
+		} else if number, has := sheet.Calibrated[spec.Name]; has {
+			param.Number, param.Tier, ok = number, Calibrated, true
+		} else if number, has := sheet.Derived[spec.Name]; has {
+			param.Number, param.Tier, ok = number, Derived, true
+		} else if derive != nil {
+			param.Number, ok = derive(spec.Name, set)
+			param.Tier = Derived
+		}
+		where := sheet.File
+		if param.Tier == Override {
+			where = "hardware override"
+		}
+		if !ok {
+			return nil, diag.Inputf("%s@%s has no value for %s (%s)", sheet.Arch, sheet.Device, spec.Name, spec.Doc).At("%s", where).
+				Do("add it under derived: or calibrated:, with unit, source, method and date")
+		}
+		if err := spec.normalise(&param.Number); err != nil {
+			return nil, diag.Inputf("%s of %s: %v", spec.Name, sheet.Arch, err).At("%s", where).Do("give %s in %s", spec.Name, spec.Unit)
+		}
+		set = append(set, param)
+	}
+	return set, nil
+}
+
+// normalise converts a number to the spec's unit and checks its bounds.
+func (s Spec) normalise(n *Number) error {
+	value, err := unit.Convert(n.Value, n.Unit, s.Unit)
+	if err != nil {
+		return err
+	}
+	switch {
+	case math.IsNaN(value) || math.IsInf(value, 0):
+		return fmt.Errorf("value %v is not finite", n.Value)
+	case value < 0:
+		return fmt.Errorf("value %v %s is negative", n.Value, n.Unit)
+	case value == 0 && !s.AllowZero:
+		return fmt.Errorf("value is zero")
+	case s.Integer && (value != math.Trunc(value) || value > 1<<53):
+		return fmt.Errorf("value %v %s is not a whole number", n.Value, n.Unit)
+	}
+	n.Value, n.Unit = value, s.Unit
+	return nil
+}
+
+func unknownParameter(name string, sheet *Sheet, declared []string) *diag.Error {
+	err := diag.Inputf("%s has no parameter %q", sheet.Arch, name)
+	if near := diag.Nearest(name, declared, 1); len(near) > 0 {
+		return err.Do("did you mean %s? `origami arch show %s` lists all", near[0], sheet.Arch)
+	}
+	return err.Do("`origami arch show %s` lists all", sheet.Arch)
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	sort.Strings(keys)
+	return keys
+}

@@ -1,0 +1,106 @@
+package hw
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+
+	"github.com/origami-gemm/origami/core/diag"
+)
+
+// OverrideValue is one number of an override file. An empty Unit stands for the parameter's own unit.
+type OverrideValue struct {
+	Value float64
+	Unit  string
+}
+
+// Overrides is a decoded override file.
+type Overrides struct {
+	// ByArch holds {"sm89": {"l2_perf_ratio": {"value": 1896, "unit": "B/cycle"}}}. Keys are architecture ids, or
+	// "arch@device".
+	ByArch map[string]map[string]OverrideValue
+	// Bare holds {"l2_perf_ratio": 1896}, the form that belongs to whichever single architecture is selected.
+	Bare map[string]OverrideValue
+}
+
+// For returns the overrides for one architecture on one device: those under its id, then those under "arch@device",
+// then the bare ones. Later ones win.
+func (o Overrides) For(arch, device string) map[string]OverrideValue {
+	merged := map[string]OverrideValue{}
+	for _, m := range []map[string]OverrideValue{o.ByArch[arch], o.ByArch[arch+"@"+device], o.Bare} {
+		for name, v := range m {
+			merged[name] = v
+		}
+	}
+	return merged
+}
+
+// ParseOverrides decodes an override file. Every key of the top level is either an architecture with an object of
+// parameters, or (the bare form) a parameter. A parameter is a number, or {"value": number, "unit": "…"}. Whether
+// names and units exist is checked by Resolve, which knows the architecture.
+func ParseOverrides(file string, data []byte) (Overrides, error) {
+	const form = `write {"sm89":{"l2_perf_ratio":{"value":1896,"unit":"B/cycle"}}}`
+	var top map[string]json.RawMessage
+	dec := json.NewDecoder(bytes.NewReader(data))
+	err := dec.Decode(&top)
+	if err == nil {
+		if _, extra := dec.Token(); !errors.Is(extra, io.EOF) {
+			err = errors.New("data follows the first JSON object")
+		}
+	}
+	if err != nil {
+		var syntax *json.SyntaxError
+		if errors.As(err, &syntax) {
+			line, column := position(data, int(syntax.Offset))
+			return Overrides{}, diag.Inputf("not JSON: %v", err).At("%s:%d:%d", file, line, column).Do(form)
+		}
+		return Overrides{}, diag.Inputf("not an override file: %v", err).At("%s", file).Do(form)
+	}
+	out := Overrides{ByArch: map[string]map[string]OverrideValue{}, Bare: map[string]OverrideValue{}}
+	for _, key := range sortedKeys(top) {
+		if v, ok := parseOverrideValue(top[key]); ok {
+			out.Bare[key] = v
+			continue
+		}
+		var params map[string]json.RawMessage
+		if err := json.Unmarshal(top[key], &params); err != nil {
+			return Overrides{}, diag.Inputf("%q is neither a number nor an object of parameters", key).At("%s", file).Do(form)
+		}
+		out.ByArch[key] = map[string]OverrideValue{}
+		for _, name := range sortedKeys(params) {
+			v, ok := parseOverrideValue(params[name])
+			if !ok {
+				return Overrides{}, diag.Inputf("%s.%s is not a number or {\"value\":…,\"unit\":…}", key, name).At("%s", file).Do(form)
+			}
+			out.ByArch[key][name] = v
+		}
+	}
+	return out, nil
+}
+
+// parseOverrideValue reads a bare number or a value-and-unit object with no other fields.
+func parseOverrideValue(raw json.RawMessage) (OverrideValue, bool) {
+	var bare float64
+	if !bytes.Equal(raw, []byte("null")) && json.Unmarshal(raw, &bare) == nil {
+		return OverrideValue{Value: bare}, true
+	}
+	var full struct {
+		Value *float64 `json:"value"`
+		Unit  string   `json:"unit"`
+	}
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.DisallowUnknownFields()
+	if dec.Decode(&full) != nil || full.Value == nil {
+		return OverrideValue{}, false
+	}
+	return OverrideValue{Value: *full.Value, Unit: full.Unit}, true
+}
+
+// position turns a byte offset into a one-based line and column.
+func position(data []byte, offset int) (line, column int) {
+	before := data[:min(max(offset, 0), len(data))]
+	line = bytes.Count(before, []byte("\n")) + 1
+	column = len(before) - bytes.LastIndexByte(before, '\n')
+	return line, column
+}

@@ -92,8 +92,8 @@ type Selector struct {
 	space arch.Space
 	order arch.Order
 
-	lists []candidateList // one per combination of types and layout seen
-	est   []arch.Estimate
+	lists  []candidateList // one per combination of types and layout seen
+	est    []arch.Estimate
 	ranked []scored
 }
 

@@ -5,6 +5,7 @@ package arch
 
 import (
 	"context"
+	"iter"
 	"math"
 
 	"github.com/origami-gemm/origami/core/gemm"
@@ -160,6 +161,34 @@ type Space struct {
 	// Kernel is the kernel family; empty means Description.Kernels[0].
 	Kernel                                              string
 	BlockM, BlockN, BlockK, NumWarps, NumStages, SplitK []int
+}
+
+// Enumerate yields every configuration of the space, with the axes that it leaves empty taken from defaults: block_m
+// slowest, then block_n, block_k, num_warps, num_stages and split_k.
+func (s Space) Enumerate(defaults Space) iter.Seq[gemm.Config] {
+	axis := func(own, fallback []int) []int {
+		if len(own) > 0 {
+			return own
+		}
+		return fallback
+	}
+	return func(yield func(gemm.Config) bool) {
+		for _, m := range axis(s.BlockM, defaults.BlockM) {
+			for _, n := range axis(s.BlockN, defaults.BlockN) {
+				for _, k := range axis(s.BlockK, defaults.BlockK) {
+					for _, warps := range axis(s.NumWarps, defaults.NumWarps) {
+						for _, stages := range axis(s.NumStages, defaults.NumStages) {
+							for _, split := range axis(s.SplitK, defaults.SplitK) {
+								if !yield(gemm.Config{BlockM: m, BlockN: n, BlockK: k, NumWarps: warps, NumStages: stages, SplitK: split, Kernel: defaults.Kernel}) {
+									return
+								}
+							}
+						}
+					}
+				}
+			}
+		}
+	}
 }
 
 // Candidates is a candidate list.

@@ -80,22 +80,35 @@ type Spec struct {
 	Integer bool
 	// AllowZero admits 0; otherwise the value must be positive. Negative values never make sense.
 	AllowZero bool
+	// Max is the largest value that makes sense, 0 for no limit.
+	Max float64
+	// Optional parameters may be missing from every tier; then they are missing from the Set.
+	Optional bool
 	// Calibrates marks the parameters that a microbenchmark of the device is meant to supply. An answer stands on the
 	// rung "calibrated" when all of them come from that tier or above.
 	Calibrates bool
 }
 
-// Set is the outcome of Resolve: every parameter of the specs, in their order.
+// Set is the outcome of Resolve: every parameter of the specs that has a value, in their order.
 type Set []Param
 
-// Get returns the value of a parameter that the specs declared. It panics on any other name: that is a bug in the model.
-func (s Set) Get(name string) float64 {
+// Lookup returns a parameter; ok is false when it is optional and has no value.
+func (s Set) Lookup(name string) (p Param, ok bool) {
 	for i := range s {
 		if s[i].Name == name {
-			return s[i].Value
+			return s[i], true
 		}
 	}
-	panic("hw: parameter " + name + " was not declared")
+	return Param{}, false
+}
+
+// Get returns the value of a required parameter. It panics on any other name: that is a bug in the model.
+func (s Set) Get(name string) float64 {
+	p, ok := s.Lookup(name)
+	if !ok {
+		panic("hw: parameter " + name + " was not declared as required")
+	}
+	return p.Value
 }
 
 // Int returns Get as an int, for parameters whose spec says Integer.
@@ -104,17 +117,17 @@ func (s Set) Int(name string) int { return int(s.Get(name)) }
 // Calibrated reports whether every parameter marked Calibrates comes from the calibrated tier or above. It is false
 // when no parameter is marked.
 func (s Set) Calibrated(specs []Spec) bool {
-	any := false
-	for i, spec := range specs {
+	marked := false
+	for _, spec := range specs {
 		if !spec.Calibrates {
 			continue
 		}
-		any = true
-		if s[i].Tier < Calibrated {
+		marked = true
+		if p, ok := s.Lookup(spec.Name); !ok || p.Tier < Calibrated {
 			return false
 		}
 	}
-	return any
+	return marked
 }
 
 // Resolve gives every declared parameter its value from the highest tier that has it. Numbers are converted to the
@@ -163,6 +176,9 @@ func Resolve(specs []Spec, sheet *Sheet, derive func(name string, known Set) (Nu
 		if param.Tier == Override {
 			where = "hardware override"
 		}
+		if !ok && spec.Optional {
+			continue
+		}
 		if !ok {
 			return nil, diag.Inputf("%s@%s has no value for %s (%s)", sheet.Arch, sheet.Device, spec.Name, spec.Doc).At("%s", where).
 				Do("add it under derived: or calibrated:, with unit, source, method and date")
@@ -188,6 +204,8 @@ func (s Spec) normalise(n *Number) error {
 		return fmt.Errorf("value %v %s is negative", n.Value, n.Unit)
 	case value == 0 && !s.AllowZero:
 		return fmt.Errorf("value is zero")
+	case s.Max > 0 && value > s.Max:
+		return fmt.Errorf("value %v %s is above %v", n.Value, n.Unit, s.Max)
 	case s.Integer && (value != math.Trunc(value) || value > 1<<53):
 		return fmt.Errorf("value %v %s is not a whole number", n.Value, n.Unit)
 	}

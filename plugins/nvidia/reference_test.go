@@ -1,0 +1,228 @@
+package nvidia
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/formula"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/core/selector"
+)
+
+// randomProblem mixes small, large, skinny and ragged sizes, and batches.
+func randomProblem(rng *rand.Rand) gemm.Problem {
+	size := func() int { return 1 + int(math.Exp2(rng.Float64()*17)) - rng.IntN(2) }
+	p := gemm.New(max(size(), 1), max(size(), 1), max(size(), 1))
+	if rng.IntN(4) == 0 {
+		p.Batch = 1 + rng.IntN(64)
+	}
+	if rng.IntN(2) == 0 {
+		p.DType = gemm.BF16
+	}
+	p.SetTrans(rng.IntN(2) == 0, rng.IntN(2) == 0)
+	return p
+}
+
+// Estimate hoists and caches; Terms computes plainly. They must agree to the bit for any problem, in any order, also
+// where the cap and the shrinking of the super group act.
+func TestEstimateEqualsTerms(t *testing.T) {
+	ctx := context.Background()
+	for _, id := range []string{"sm80", "sm86", "sm89", "sm90@h100", "sm90@h200"} {
+		name, device, _ := cut(id)
+		a := open(t, arch.OpenRequest{Arch: name, Device: device})
+		rng := rand.New(rand.NewPCG(1, 2))
+		problems := []gemm.Problem{gemm.New(400000, 16, 1024), gemm.New(65536, 65536, 512), gemm.New(1, 1, 1), gemm.New(1<<20, 1<<10, 17)}
+		for range 200 {
+			problems = append(problems, randomProblem(rng))
+		}
+		total, width := totalColumn(a), len(a.Describe().Terms)
+		for _, p := range problems {
+			list, err := a.Candidates(ctx, p, arch.Space{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			configs := append([]gemm.Config(nil), list.Configs...)
+			rng.Shuffle(len(configs), func(i, j int) { configs[i], configs[j] = configs[j], configs[i] })
+			estimates := make([]arch.Estimate, len(configs))
+			if err := a.Estimate(ctx, estimates, p, configs); err != nil {
+				t.Fatal(err)
+			}
+			rows := make([]float64, len(configs)*width)
+			if err := a.Terms(ctx, rows, p, configs); err != nil {
+				t.Fatal(err)
+			}
+			for i, c := range configs {
+				want := rows[i*width+total]
+				if got := float64(estimates[i].Cycles); math.Float64bits(got) != math.Float64bits(want) || !(got > 0) || math.IsInf(got, 0) {
+					t.Fatalf("%s %s %s: estimate %v, terms %v", id, p, c, got, want)
+				}
+			}
+		}
+	}
+}
+
+func cut(id string) (name, device string, ok bool) {
+	for i := range id {
+		if id[i] == '@' {
+			return id[:i], id[i+1:], true
+		}
+	}
+	return id, "", false
+}
+
+func totalColumn(a arch.Architecture) int {
+	for i, term := range a.Describe().Terms {
+		if term.Kind == arch.KindTotal {
+			return i
+		}
+	}
+	return -1
+}
+
+// Every formula of the schema must compute the value beside it, from the names that a reader sees.
+func TestFormulasComputeTheirTerms(t *testing.T) {
+	ctx := context.Background()
+	a := open(t, arch.OpenRequest{Arch: "sm89"})
+	d := a.Describe()
+	for _, p := range []gemm.Problem{gemm.New(2048, 2048, 2048), gemm.New(100, 3000, 777), gemm.New(400000, 16, 1024), gemm.New(65, 1, 13)} {
+		for _, tile := range []string{"128x256x64", "16x16x512", "256x64x32"} {
+			c, err := gemm.ParseConfig(tile, gemm.Config{NumWarps: 8, NumStages: 2, GroupM: 1, SplitK: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			row := make([]float64, len(d.Terms))
+			if err := a.Terms(ctx, row, p, []gemm.Config{c}); err != nil {
+				t.Fatal(err)
+			}
+			values := formula.Values(d, p, c, row)
+			shares := 0.0
+			for i, term := range d.Terms {
+				if term.Kind == arch.KindShare {
+					shares += row[i]
+				}
+				if formula.IsRule(term.Formula) {
+					continue
+				}
+				got, err := formula.Eval(term.Formula, values)
+				if err != nil {
+					t.Fatalf("%s: %v", term.Name, err)
+				}
+				if math.Abs(got-row[i]) > 1e-12*math.Abs(row[i]) {
+					t.Errorf("%s %s: %s = %s gives %v, the model %v", p, tile, term.Name, term.Formula, got, row[i])
+				}
+			}
+			if total := row[totalColumn(a)]; math.Abs(shares-total) > 1e-9*total {
+				t.Errorf("%s %s: the shares add up to %v, the total is %v", p, tile, shares, total)
+			}
+		}
+	}
+}
+
+// The closed form of the footprint must count what a walk over the program ids counts.
+func TestFootprintCountsTheLaunchOrder(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	for range 3000 {
+		gridM, gridN, g := 1+rng.IntN(40), 1+rng.IntN(40), groupCandidates[rng.IntN(len(groupCandidates))]
+		wave := 1 + rng.IntN(min(gridM*gridN, 200))
+		seenRows, seenColumns := map[int]bool{}, map[int]bool{}
+		for id := range wave {
+			first := id / (g * gridN) * g
+			height := min(gridM-first, g)
+			in := id % (g * gridN)
+			seenRows[first+in%height] = true
+			seenColumns[in/height] = true
+		}
+		if rows, columns := footprint(wave, g, gridM, gridN); rows != len(seenRows) || columns != len(seenColumns) {
+			t.Fatalf("footprint(%d, %d, %d, %d) = %d, %d, want %d, %d", wave, g, gridM, gridN, rows, columns, len(seenRows), len(seenColumns))
+		}
+	}
+}
+
+func TestHierarchyIsTheModelsMemoryTerm(t *testing.T) {
+	ctx := context.Background()
+	a := open(t, arch.OpenRequest{Arch: "sm89"})
+	p, c := gemm.New(2048, 2048, 2048), gemm.Config{BlockM: 128, BlockN: 256, BlockK: 64, NumWarps: 8, NumStages: 2, SplitK: 1}
+	costs := make([]arch.LevelCost, len(a.Hierarchy().Levels()))
+	latency, err := a.Hierarchy().Iteration(ctx, costs, p, c, 128)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The worked example of the published report.
+	if float64(latency) != 3318.278481012658 || costs[0].HitRate != 0.9166666666666666 || float64(costs[1].Time) != 2151.9822105570147 {
+		t.Errorf("latency %v, costs %+v", latency, costs)
+	}
+	if _, err := a.Hierarchy().Iteration(ctx, costs, p, c, 129); diag.KindOf(err) != diag.Input {
+		t.Errorf("129 of 128 SMs: %v", err)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	ctx := context.Background()
+	a := open(t, arch.OpenRequest{Arch: "sm89"})
+	p := gemm.New(64, 64, 64)
+	p.DType = gemm.FP8
+	if _, err := a.Candidates(ctx, p, arch.Space{}); diag.KindOf(err) != diag.Input {
+		t.Errorf("fp8: %v", err)
+	}
+	if err := a.Estimate(ctx, nil, gemm.New(0, 64, 64), nil); diag.KindOf(err) != diag.Input {
+		t.Errorf("m = 0: %v", err)
+	}
+	if _, err := a.Candidates(ctx, gemm.New(64, 64, 64), arch.Space{Kernel: "cutlass"}); diag.KindOf(err) != diag.Input {
+		t.Errorf("kernel cutlass: %v", err)
+	}
+	estimates := make([]arch.Estimate, 2)
+	configs := []gemm.Config{
+		{BlockM: 256, BlockN: 256, BlockK: 256, NumWarps: 8, NumStages: 2, SplitK: 1},
+		{BlockM: 64, BlockN: 64, BlockK: 64, NumWarps: 8, NumStages: 2, SplitK: 4},
+	}
+	if err := a.Estimate(ctx, estimates, gemm.New(64, 64, 64), configs); err != nil {
+		t.Fatal(err)
+	}
+	if estimates[0].Reject != arch.ReasonSharedMemory || estimates[1].Reject != arch.ReasonModelRule || estimates[0].Cycles != 0 {
+		t.Errorf("infeasible configurations: %+v", estimates)
+	}
+	s := selector.New(a, arch.Space{BlockM: []int{256}, BlockN: []int{256}, BlockK: []int{512}})
+	var result selector.Result
+	if err := s.Select(ctx, gemm.New(64, 64, 64), &result); diag.KindOf(err) != diag.Input || result.RejectedTotal() != 1 {
+		t.Errorf("nothing fits: %v, %+v", err, result)
+	}
+}
+
+// The devices differ only by their numbers: an override changes the answer, and a device without calibration says so.
+func TestOverridesAndRungs(t *testing.T) {
+	ctx := context.Background()
+	p, c := gemm.New(2048, 2048, 2048), []gemm.Config{{BlockM: 128, BlockN: 256, BlockK: 64, NumWarps: 8, NumStages: 2, SplitK: 1}}
+	base, slower := make([]arch.Estimate, 1), make([]arch.Estimate, 1)
+	if err := open(t, arch.OpenRequest{Arch: "sm89"}).Estimate(ctx, base, p, c); err != nil {
+		t.Fatal(err)
+	}
+	a := open(t, arch.OpenRequest{Arch: "sm89", Overrides: map[string]hw.OverrideValue{"dram_perf_ratio": {Value: 171.45}}})
+	if err := a.Estimate(ctx, slower, p, c); err != nil {
+		t.Fatal(err)
+	}
+	if slower[0].Cycles <= base[0].Cycles {
+		t.Errorf("half the DRAM bandwidth: %v cycles, before %v", slower[0].Cycles, base[0].Cycles)
+	}
+	if got := open(t, arch.OpenRequest{Arch: "sm89"}).Describe().Rung; got != arch.RungCalibrated {
+		t.Errorf("sm89 stands on rung %s", got)
+	}
+}
+
+func TestSteadyStateAllocatesNothing(t *testing.T) {
+	ctx := context.Background()
+	s := selector.New(open(t, arch.OpenRequest{Arch: "sm89"}), arch.Space{})
+	var result selector.Result
+	p := gemm.New(4096, 4096, 4096)
+	if n := testing.AllocsPerRun(100, func() {
+		if err := s.Select(ctx, p, &result); err != nil {
+			t.Fatal(err)
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations per select", n)
+	}
+}

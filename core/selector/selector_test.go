@@ -1,0 +1,177 @@
+package selector
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sort"
+	"strings"
+	"testing"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/unit"
+)
+
+// table is an architecture whose estimates are written down.
+type table struct {
+	order   arch.Order
+	configs []gemm.Config
+	cycles  []float64 // NaN stands for a rejection by the model
+	static  []arch.Rejection
+}
+
+func (t *table) Describe() *arch.Description {
+	return &arch.Description{Arch: "table", Device: "test", Model: "written", Order: t.order}
+}
+func (t *table) Hierarchy() arch.MemoryHierarchy { return nil }
+func (t *table) Candidates(context.Context, gemm.Problem, arch.Space) (*arch.Candidates, error) {
+	return &arch.Candidates{Configs: t.configs, Rejected: t.static}, nil
+}
+func (t *table) Estimate(_ context.Context, dst []arch.Estimate, _ gemm.Problem, cfgs []gemm.Config) error {
+	for i := range cfgs {
+		dst[i] = arch.Estimate{Cycles: unit.Cycles(t.cycles[i])}
+		if math.IsNaN(t.cycles[i]) {
+			dst[i] = arch.Estimate{Reject: arch.ReasonModelRule}
+		}
+	}
+	return nil
+}
+func (t *table) Terms(context.Context, []float64, gemm.Problem, []gemm.Config) error { return nil }
+func (t *table) Mapping(_ context.Context, _ gemm.Problem, c gemm.Config) (arch.Mapping, error) {
+	return arch.Mapping{GroupM: c.BlockM / 16}, nil
+}
+
+func tile(m, n, k int) gemm.Config { return gemm.Config{BlockM: m, BlockN: n, BlockK: k} }
+
+func ranked(t *testing.T, a arch.Architecture, top int) Result {
+	t.Helper()
+	results, err := Rank(context.Background(), a, Request{Problems: []gemm.Problem{gemm.New(64, 64, 64)}, Top: top})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if results[0].Err != nil {
+		t.Fatal(results[0].Err)
+	}
+	return results[0]
+}
+
+func indices(r Result) []int {
+	out := make([]int, len(r.Entries))
+	for i, e := range r.Entries {
+		out[i] = e.Index
+	}
+	return out
+}
+
+func TestBitEqualTotalsGoByIntensityThenCandidateOrder(t *testing.T) {
+	a := &table{
+		order:   arch.Order{Keys: []arch.Key{arch.KeyIntensity}},
+		configs: []gemm.Config{tile(16, 16, 16), tile(64, 128, 64), tile(128, 64, 64), tile(32, 32, 32), tile(64, 64, 64)},
+		cycles:  []float64{50, 100, 100, 200, 200},
+	}
+	// 1 and 2 tie in both; 4 has the higher intensity of the second tie.
+	if got := indices(ranked(t, a, 0)); !slices.Equal(got, []int{0, 1, 2, 4, 3}) {
+		t.Errorf("order %v", got)
+	}
+}
+
+func TestWindowReordersTheLeadingGroupOnly(t *testing.T) {
+	a := &table{
+		order: arch.Order{Window: 0.01, Keys: []arch.Key{arch.KeyIntensity, arch.KeyLargeTile}},
+		configs: []gemm.Config{
+			tile(16, 16, 16),  // best, lowest intensity
+			tile(64, 128, 64), // highest intensity of the group, twice: the larger block_m wins
+			tile(128, 64, 64),
+			tile(32, 32, 32),
+			tile(256, 256, 64), // exactly at the window: not below it
+			tile(64, 64, 64),
+			tile(128, 128, 64),
+		},
+		cycles: []float64{100, 100.5, 100.9, 100.2, 101, 300, 301},
+	}
+	want := []int{2, 1, 3, 0, 4, 5, 6}
+	if got := indices(ranked(t, a, 0)); !slices.Equal(got, want) {
+		t.Errorf("order %v, want %v", got, want)
+	}
+}
+
+// The top-k list is a prefix of the full one, for both kinds of order, with many ties.
+func TestTopIsAPrefix(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	sizes := []int{16, 32, 64, 128, 256}
+	for round := range 300 {
+		a := &table{order: arch.Order{Keys: []arch.Key{arch.KeyIntensity}}}
+		if round%2 == 0 {
+			a.order = arch.Order{Window: 0.05, Keys: []arch.Key{arch.KeyIntensity, arch.KeyLargeTile}}
+		}
+		for range 1 + rng.IntN(200) {
+			a.configs = append(a.configs, tile(sizes[rng.IntN(5)], sizes[rng.IntN(5)], sizes[rng.IntN(5)]))
+			cycles := 1000 + float64(rng.IntN(60))
+			if rng.IntN(10) == 0 {
+				cycles = math.NaN()
+			}
+			a.cycles = append(a.cycles, cycles)
+		}
+		a.cycles[0] = 1000
+		full := indices(ranked(t, a, 0))
+		for _, top := range []int{1, 2, 7, 40, len(full), len(full) + 5} {
+			if got := indices(ranked(t, a, top)); !slices.Equal(got, full[:min(top, len(full))]) {
+				t.Fatalf("top %d is %v, the full list starts %v", top, got, full[:min(top, len(full))])
+			}
+		}
+		sorted := slices.Clone(full)
+		sort.Ints(sorted)
+		if len(slices.Compact(sorted)) != len(full) {
+			t.Fatalf("an entry is missing or doubled in %v", full)
+		}
+	}
+}
+
+func TestCountsAndMapping(t *testing.T) {
+	a := &table{
+		configs: []gemm.Config{tile(16, 16, 16), tile(32, 16, 16), tile(64, 16, 16)},
+		cycles:  []float64{3, 2, math.NaN()},
+		static:  []arch.Rejection{{Config: tile(256, 256, 256), Position: 3, Reason: arch.ReasonSharedMemory}},
+	}
+	r := ranked(t, a, 1)
+	if r.Feasible != 2 || r.RejectedTotal() != 2 || r.Entries[0].Config.GroupM != 2 {
+		t.Errorf("%+v", r)
+	}
+	a.cycles = []float64{math.NaN(), math.NaN(), math.NaN()}
+	results, err := Rank(context.Background(), a, Request{Problems: []gemm.Problem{gemm.New(0, 1, 1), gemm.New(1, 1, 1)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diag.KindOf(results[0].Err) != diag.Input || diag.KindOf(results[1].Err) != diag.Input ||
+		!strings.Contains(results[1].Err.Error(), "3 model_rule, 1 shared_memory") {
+		t.Errorf("errors %v and %v", results[0].Err, results[1].Err)
+	}
+}
+
+// A model that answers nonsense is at fault, not the user.
+func TestNonsenseTotalsAreRefused(t *testing.T) {
+	for _, bad := range []float64{0, -1, math.Inf(1)} {
+		a := &table{configs: []gemm.Config{tile(16, 16, 16)}, cycles: []float64{bad}}
+		var r Result
+		if err := New(a, arch.Space{}).Select(context.Background(), gemm.New(1, 1, 1), &r); diag.KindOf(err) != diag.Plugin {
+			t.Errorf("%v cycles: %v", bad, err)
+		}
+	}
+}
+
+func TestMemoAnswersAsTheSelector(t *testing.T) {
+	a := &table{configs: []gemm.Config{tile(16, 16, 16), tile(32, 16, 16)}, cycles: []float64{3, 2}}
+	m := NewMemo(New(a, arch.Space{}))
+	for range 2 {
+		e, err := m.Select(context.Background(), gemm.New(1, 1, 1))
+		if err != nil || e.Index != 1 {
+			t.Errorf("%+v, %v", e, err)
+		}
+	}
+	if _, err := m.Select(context.Background(), gemm.New(0, 1, 1)); diag.KindOf(err) != diag.Input {
+		t.Errorf("m = 0: %v", err)
+	}
+}

@@ -1,0 +1,55 @@
+# Tool versions are pinned here and nowhere else.
+GOLANGCI_LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+BUF           := github.com/bufbuild/buf/cmd/buf@v1.73.0
+PROTOC_GEN_GO := google.golang.org/protobuf/cmd/protoc-gen-go@v1.36.12
+PROTOC_GRPC   := google.golang.org/grpc/cmd/protoc-gen-go-grpc@v1.6.2
+BENCHSTAT     := golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4da
+
+BIN   := $(CURDIR)/bin
+TOOLS := $(BIN)/tools
+export PATH := $(TOOLS):$(PATH)
+
+.PHONY: build test golden lint proto generate verify bench tools clean
+
+build: ## bin/origami
+	go build -trimpath -o $(BIN)/ ./cmd/origami
+
+test: ## the README's test command
+	go test ./...
+
+golden: ## the reference models against their golden numbers, without and with fused multiply-add available
+	GOAMD64=v1 go test -count=1 -run Golden ./plugins/...
+	if grep -qw avx2 /proc/cpuinfo; then GOAMD64=v3 go test -count=1 -run Golden ./plugins/...; else echo "no AVX2: the v3 comparison is left out"; fi
+
+lint: tools ## go vet, golangci-lint, module tidiness
+	go vet ./...
+	golangci-lint run
+	go mod tidy -diff
+
+proto: tools ## buf lint, and no change that breaks plugins built against the baseline
+	cd sdk/proto && buf lint && buf breaking --against baseline.binpb
+
+generate: tools ## generated Go of the wire protocol, command-line reference
+	cd sdk/proto && buf generate
+	go run ./cmd/gen-docs docs/reference
+
+verify: generate ## generated files are up to date
+	git diff --exit-code
+
+bench: ## all benchmarks, in the form that benchstat compares
+	go test -run '^$$' -bench . -benchmem -cpu 1 ./...
+
+tools: $(TOOLS)/golangci-lint $(TOOLS)/buf $(TOOLS)/protoc-gen-go $(TOOLS)/protoc-gen-go-grpc
+$(TOOLS)/golangci-lint: Makefile
+	GOBIN=$(TOOLS) go install $(GOLANGCI_LINT)
+$(TOOLS)/buf: Makefile
+	GOBIN=$(TOOLS) go install $(BUF)
+$(TOOLS)/protoc-gen-go: Makefile
+	GOBIN=$(TOOLS) go install $(PROTOC_GEN_GO)
+$(TOOLS)/protoc-gen-go-grpc: Makefile
+	GOBIN=$(TOOLS) go install $(PROTOC_GRPC)
+$(TOOLS)/benchstat: Makefile
+	GOBIN=$(TOOLS) go install $(BENCHSTAT)
+
+clean:
+	rm -rf $(BIN)

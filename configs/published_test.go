@@ -1,6 +1,7 @@
 package configs_test
 
 import (
+	"bytes"
 	"encoding/csv"
 	"math"
 	"os"
@@ -19,12 +20,11 @@ type published struct{ rrze, mt4g []map[string]string }
 func readPublished(t *testing.T) published {
 	t.Helper()
 	read := func(name string) []map[string]string {
-		f, err := os.Open(filepath.Join("testdata", "published", name))
+		data, err := os.ReadFile(filepath.Join("testdata", "published", name))
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer f.Close()
-		records, err := csv.NewReader(f).ReadAll()
+		records, err := csv.NewReader(bytes.NewReader(data)).ReadAll()
 		if err != nil {
 			t.Fatal(err)
 		}

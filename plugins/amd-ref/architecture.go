@@ -140,16 +140,16 @@ func check(c *gemm.Config) error {
 	if c.Kernel != kernelFamily && c.Kernel != "" {
 		return unknownKernel(c.Kernel)
 	}
-	return diag.Inputf("config %s has a block size or split outside 1 to %d", c, maxBlock).Do("give block sizes and a split in that range")
+	return diag.Inputf("config %s has a block size or split outside 1 to %d", *c, maxBlock).Do("give block sizes and a split in that range")
 }
 
 func unknownKernel(name string) error {
 	return diag.Inputf("%s does not predict the kernel family %q", pluginName, name).Do("use %s", kernelFamily)
 }
 
-// evaluate moves e to a configuration that check has passed.
-func (e *evaluation) evaluate(c *gemm.Config) {
-	e.at(uint64(c.BlockM), uint64(c.BlockN), uint64(c.BlockK), uint64(c.SplitK))
+// place enters a configuration that check has passed.
+func (e *evaluation) placeConfig(c *gemm.Config) {
+	e.place(uint64(c.BlockM), uint64(c.BlockN), uint64(c.BlockK))
 }
 
 // Estimate implements arch.Architecture.
@@ -166,14 +166,15 @@ func (a *architecture) Estimate(_ context.Context, dst []arch.Estimate, p gemm.P
 		if err := check(&cfgs[i]); err != nil {
 			return err
 		}
-		e.evaluate(&cfgs[i])
+		e.placeConfig(&cfgs[i])
 		switch {
-		case !e.ldsOK:
+		case !e.fits():
 			dst[i] = arch.Estimate{Reject: arch.ReasonSharedMemory}
-		case e.rejected:
+		case e.rejected():
 			dst[i] = arch.Estimate{Reject: arch.ReasonModelRule}
 		default:
-			dst[i] = arch.Estimate{Cycles: unit.Cycles(e.total), Bound: e.bound()}
+			e.score(uint64(cfgs[i].SplitK))
+			dst[i] = arch.Estimate{Cycles: unit.Cycles(e.total), Bound: e.bound}
 		}
 	}
 	return nil
@@ -220,12 +221,13 @@ func (a *architecture) Iteration(_ context.Context, dst []arch.LevelCost, p gemm
 		return 0, fmt.Errorf("amd-ref: Iteration of %d levels into %d", len(a.levels), len(dst))
 	}
 	e := evaluation{problem: q}
-	e.evaluate(&c)
+	e.placeConfig(&c)
+	e.score(uint64(c.SplitK))
 	l := e.launch
 	l.active = uint64(active)
 	e.launched(l)
-	e.step(e.depth(e.bk))
-	dst[0] = arch.LevelCost{HitRate: e.hMem1, Traffic: unit.Bytes(e.fromL2), Time: unit.Cycles(e.l1)}
+	e.step()
+	dst[0] = arch.LevelCost{HitRate: l2HitRate(e.l2Hit, e.globalHit), Traffic: unit.Bytes(e.fromL2), Time: unit.Cycles(e.l1)}
 	dst[1] = arch.LevelCost{HitRate: e.mallHit, Traffic: unit.Bytes(e.fromMALL), Time: unit.Cycles(e.l2)}
 	dst[2] = arch.LevelCost{HitRate: 1, Traffic: unit.Bytes(e.fromHBM), Time: unit.Cycles(e.l3)}
 	return unit.Cycles(e.lMem), nil

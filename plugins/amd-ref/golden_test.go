@@ -286,9 +286,9 @@ func TestGoldenUnits(t *testing.T) {
 		q.mi = instruction{r.count("MI_M"), r.count("MI_N"), r.count("MI_K"), a.miLatency(a.sheet.Atoms, "fp16", mi)}
 		q.wgm = r.count("WGM")
 		e := evaluation{problem: q}
-		e.tile(r.count("MT_M"), r.count("MT_N"))
+		e.place(r.count("MT_M"), r.count("MT_N"), r.count("MT_K"))
 		e.launched(launch{workgroups: 1, active: r.count("active_cus"), timesteps: 1, split: r.count("split")})
-		e.step(e.depth(r.count("MT_K")))
+		e.step()
 		compared := 0
 		for _, term := range terms {
 			if column := goldenColumn(r.columns, term.Name); column != "" {

@@ -98,8 +98,16 @@ type evaluation struct {
 	tileStage
 	launchStage
 	stepStage
-	depths [16]depth // what depends on block_k alone, by the number of its trailing zero bits
+	// depths are what depends on block_k alone, by the number of its trailing zero bits, and slot is the current one. (A
+	// pointer to it would move the evaluation to the heap.)
+	depths [depthSlots]depth
+	slot   int
 }
+
+const depthSlots = 16
+
+// current returns what depends on the current block_k alone.
+func (e *evaluation) current() *depth { return &e.depths[e.slot%depthSlots] }
 
 type tileStage struct {
 	bm, bn      uint64
@@ -117,6 +125,7 @@ type tileStage struct {
 type launchStage struct {
 	launch
 	active       float64
+	rounds       float64 // timesteps
 	l2Rate       float64 // bytes per cycle of each level with that many active compute units
 	bwLimited    float64
 	mallRate     float64
@@ -133,13 +142,16 @@ type launchStage struct {
 	scale     uint64 // block_k that it is computed for, 1 for any; 0: not yet
 	l2Share   float64
 	allShare  float64
+	l2Miss    float64 // from these two, as long as nothing overflows
 	mallHit   float64
+	mallMiss  float64
 	unitBytes float64 // of the device's super-tile, per scale elements of depth
 }
 
 // depth is what depends on block_k alone.
 type depth struct {
 	bk           uint64
+	asFloat      float64
 	steps        uint64  // K steps of an unsplit tile
 	rest         float64 // those after the first, at least 1
 	padded       float64 // K padded to whole steps
@@ -151,17 +163,15 @@ type depth struct {
 }
 
 type stepStage struct {
-	depth
 	tileM, tileN     uint64 // super-tile of one die that its L2 holds
-	ldsOK, rejected  bool
-	lCompute         float64
 	l2Hit, globalHit float64
-	hMem1            float64
+	lCompute         float64
 	loadBytes        float64
 	minLoad          float64
 	fromL2, fromMALL float64 // bytes
 	fromHBM          float64
 	l1, l2, l3, lMem float64
+	bound            arch.Bound
 	utilization      float64
 	penalty          float64
 	numIter          float64
@@ -175,26 +185,39 @@ type stepStage struct {
 	total            float64
 }
 
-// at evaluates one configuration. With splitK above 1 each tile is split over that many workgroups; otherwise the grid
-// mode decides.
-func (e *evaluation) at(bm, bn, bk, splitK uint64) {
+// place enters the stage tile for a configuration and looks up what belongs to its block_k. It is enough for feasible.
+func (e *evaluation) place(bm, bn, bk uint64) {
 	if bm != e.bm || bn != e.bn {
 		e.tile(bm, bn)
 		e.workgroups = 0
 	}
-	d := e.depth(bk)
+	e.slot = bits.TrailingZeros64(bk) % depthSlots
+	if d := e.current(); d.bk != bk {
+		*d = e.newDepth(bk)
+	}
+}
+
+// fits reports whether one tile of A and B fits local memory.
+func (e *evaluation) fits() bool { return (e.bm+e.bn)*e.current().bk*e.bytes <= e.ldsBytes }
+
+// rejected reports whether a rule of the model drops the configuration.
+func (e *evaluation) rejected() bool { return e.tileRefused || e.tileSkinny && e.current().whole }
+
+// score computes the remaining terms of the configuration that place has entered. With splitK above 1 each tile is split
+// over that many workgroups; otherwise the grid mode decides.
+func (e *evaluation) score(splitK uint64) {
 	workgroups := e.tiles
 	switch {
 	case splitK > 1:
 		workgroups *= splitK
 	case e.gridMode != dataParallel:
-		in := gridInput{cus: e.cus, maxCUs: e.cus, tiles: e.tiles, steps: d.steps, occupancy: e.occupancy}
+		in := gridInput{cus: e.cus, maxCUs: e.cus, tiles: e.tiles, steps: e.current().steps, occupancy: e.occupancy}
 		workgroups = in.workgroups(e.gridMode)
 	}
 	if workgroups != e.workgroups {
 		e.launched(newLaunch(workgroups, e.tiles, e.cus))
 	}
-	e.step(d)
+	e.step()
 }
 
 // tile is the first stage.
@@ -220,13 +243,8 @@ func (e *evaluation) tile(bm, bn uint64) {
 	e.tileStage = t
 }
 
-// depth returns what depends on block_k alone.
-func (e *evaluation) depth(bk uint64) *depth {
-	d := &e.depths[bits.TrailingZeros64(bk)%len(e.depths)]
-	if d.bk == bk {
-		return d
-	}
-	*d = depth{bk: bk, steps: cdiv(e.k, bk), rounded: e.round128(bk), instructions: cdiv(bk, e.mi.k), power: bk&(bk-1) == 0}
+func (e *evaluation) newDepth(bk uint64) depth {
+	d := depth{bk: bk, asFloat: f(bk), steps: cdiv(e.k, bk), rounded: e.round128(bk), instructions: cdiv(bk, e.mi.k), power: bk&(bk-1) == 0}
 	d.rest = f(max(d.steps, 2) - 1)
 	d.padded = f(d.steps) * f(bk)
 	d.whole = d.rounded == bk
@@ -238,7 +256,7 @@ func (e *evaluation) depth(bk uint64) *depth {
 
 // launched is the second stage.
 func (e *evaluation) launched(l launch) {
-	s := launchStage{launch: l, active: f(l.active)}
+	s := launchStage{launch: l, active: f(l.active), rounds: f(l.timesteps)}
 	active := int(l.active)
 	s.l2Rate = float64(e.l2Bandwidth.At(active))
 	s.bwLimited = e.hbmBandwidth.Fraction(active)
@@ -282,68 +300,79 @@ func reuse(tm, tn, bm, bn, bk uint64) float64 {
 }
 
 // shares fills what depends on block_k only through rounding.
-func (e *evaluation) shares(bk uint64) {
-	e.scale = bk
-	e.mallHit = reuse(e.mallM, e.mallN, e.bm, e.bn, bk)
-	e.l2Share = reuse(e.l2M, e.l2N, e.bm, e.bn, bk)
-	allA, allB := f(e.gm*e.gn*e.bm*bk), f(e.gm*e.gn*e.bn*bk)
-	a, b := f(e.gm*e.bm*bk), f(e.gn*e.bn*bk)
+func (e *evaluation) shares(scale uint64) {
+	e.scale = scale
+	e.l2Share = reuse(e.l2M, e.l2N, e.bm, e.bn, scale)
+	allA, allB := f(e.gm*e.gn*e.bm*scale), f(e.gm*e.gn*e.bn*scale)
+	a, b := f(e.gm*e.bm*scale), f(e.gn*e.bn*scale)
 	e.allShare = ((allA - a) + (allB - b)) / (allA + allB)
-	e.unitBytes = float64(f(e.mallM*e.bm*bk)*f(e.bytes)) + float64(f(e.mallN*e.bn*bk)*f(e.bytes))
+	e.l2Miss = 1 - l2HitRate(e.l2Share, e.allShare)
+	e.mallHit = reuse(e.mallM, e.mallN, e.bm, e.bn, scale)
+	e.mallMiss = 1 - e.mallHit
+	e.unitBytes = float64(f(e.mallM*e.bm*scale)*f(e.bytes)) + float64(f(e.mallN*e.bn*scale)*f(e.bytes))
+}
+
+// l2HitRate combines the hit rate of one die's super-tile with the cap that the whole problem puts on it.
+func l2HitRate(local, global float64) float64 {
+	if hit := min(local, global); hit != 0 {
+		return hit
+	}
+	return emptyHitRate
 }
 
 // step is the third stage: the latency of one K step, of a tile and of the whole problem.
-func (e *evaluation) step(d *depth) {
+func (e *evaluation) step() {
+	d, s := e.current(), &e.stepStage
 	bk := d.bk
 	// Numerators and denominators of the shares are multiples of block_k. A power of two cancels exactly, any other
 	// block_k as long as all products are below 2^53; beyond that they are formed with block_k in, as the original does.
-	scale := bk
-	if d.power || e.grid*(e.bm+e.bn) < 1<<53/bk {
-		scale = 1
+	scale, depth := uint64(1), d.asFloat
+	if !d.power && e.grid*(e.bm+e.bn)*bk >= 1<<53 {
+		scale, depth = bk, 1
 	}
 	if e.scale != scale {
 		e.shares(scale)
 	}
 
-	s := stepStage{depth: *d, tileM: e.l2M, tileN: e.l2N, factor: 1}
-	s.ldsOK = (e.bm+e.bn)*bk*e.bytes <= e.ldsBytes
-	s.rejected = e.tileRefused || e.tileSkinny && d.whole
-	s.lCompute = f(e.compute * d.instructions)
-
 	// L2: the super-tile shrinks until the cache holds it, then the whole problem puts a cap on its hit rate.
-	s.l2Hit = e.l2Share
-	if rowBytes, columnBytes := e.bm*bk*e.bytes, e.bn*bk*e.bytes; s.tileM*rowBytes+s.tileN*columnBytes > e.l2Bytes {
-		for s.tileM*rowBytes+s.tileN*columnBytes > e.l2Bytes {
-			if s.tileM > 1 && s.tileM >= s.tileN {
-				s.tileM--
-			} else if s.tileN > 1 {
-				s.tileN--
-			} else {
-				break
-			}
-		}
-		s.l2Hit = reuse(s.tileM, s.tileN, e.bm, e.bn, scale)
-	}
-	s.globalHit = e.allShare
-	if (e.gm*e.bm+e.gn*e.bn)*bk*e.bytes > e.l2Bytes*globalCapacityScale {
-		s.globalHit = overflowHitRate
-	}
-	s.hMem1 = min(s.l2Hit, s.globalHit)
-	if s.hMem1 == 0 {
-		s.hMem1 = emptyHitRate
+	s.tileM, s.tileN, s.l2Hit, s.globalHit = e.l2M, e.l2N, e.l2Share, e.allShare
+	l2Miss := e.l2Miss
+	if (e.l2M*e.bm+e.l2N*e.bn)*bk*e.bytes > e.l2Bytes || (e.gm*e.bm+e.gn*e.bn)*bk*e.bytes > e.l2Bytes*globalCapacityScale {
+		e.overflow(scale)
+		l2Miss = 1 - l2HitRate(s.l2Hit, s.globalHit)
 	}
 
 	// Memory latency of one K step.
+	s.lCompute = f(e.compute * d.instructions)
 	s.loadBytes = f((e.loadRounded*d.rounded + e.loadPlain*bk) * e.bytes)
-	s.minLoad = e.unitBytes * f(bk/scale) * e.concurrent
+	s.minLoad = e.unitBytes * depth * e.concurrent
 	s.fromL2 = s.loadBytes * e.active
-	s.fromMALL = (1 - s.hMem1) * s.fromL2
-	s.fromHBM = max((1-e.mallHit)*s.fromMALL, s.minLoad)
-	s.fromMALL = max(s.fromMALL, s.minLoad)
+	missed := l2Miss * s.fromL2
+	s.fromMALL = larger(missed, s.minLoad)
+	s.fromHBM = larger(e.mallMiss*missed, s.minLoad)
 	s.l1 = s.fromL2 / e.l2Rate
 	s.l2 = s.fromMALL / e.mallRate
-	s.l3 = s.fromHBM/e.hbmRate + hbmLatency
-	s.lMem = max(s.l1, s.l2, s.l3)
+	transfer := s.fromHBM / e.hbmRate
+	s.l3 = transfer + hbmLatency
+	// On a tie the first of compute, L2, MALL and HBM is the bound.
+	wait := s.l1
+	s.bound = arch.BoundL2
+	if s.l2 > wait {
+		wait = s.l2
+		s.bound = arch.BoundMALL
+	}
+	if s.l3 > wait {
+		wait = s.l3
+		s.bound = arch.BoundDRAM
+		if transfer < hbmLatency {
+			s.bound = arch.BoundLatency
+		}
+	}
+	s.lMem = wait
+	if s.lCompute >= wait {
+		wait = s.lCompute
+		s.bound = arch.BoundCompute
+	}
 
 	// Tile latency.
 	s.utilization = e.volume / (e.area * d.padded)
@@ -351,10 +380,14 @@ func (e *evaluation) step(d *depth) {
 	if s.utilization > minUtilization {
 		s.penalty = 1 / s.utilization
 	}
+	s.single = wait * s.penalty
+	s.conversion, s.factor = 0, 1
 	if e.convert != 0 {
-		s.conversion = e.conversionLatency(bk)
+		s.conversion, s.factor = e.conversionLatency(bk), e.xf32Factor(bk)
+		s.single += s.conversion
+	} else if bk == 32 && e.bm == 64 && e.bn == 32 && !e.transB && e.bits == 16 {
+		s.factor = smallTilePenalty
 	}
-	s.single = float64(max(s.lCompute, s.lMem)*s.penalty) + s.conversion
 	s.prologue = prologueFactor * s.lMem * e.discount * s.penalty
 	s.storePart = (e.store + float64(s.lCompute*s.penalty)) * e.discount
 	s.epilogue = s.storePart + e.reduction + d.kPadding
@@ -363,15 +396,34 @@ func (e *evaluation) step(d *depth) {
 		s.numIter = f(max(cdiv(cdiv(e.k, e.split), bk), 2) - 1)
 	}
 	s.tileLatency = float64(s.single*s.numIter) + s.prologue + float64(s.epilogue*epilogueFactor) + setupLatency + float64(stepOverhead*s.numIter)
+	s.total = s.tileLatency * e.rounds * s.factor
+}
 
-	s.total = s.tileLatency * f(e.timesteps)
-	if e.convert != 0 {
-		s.factor = e.xf32Factor(bk)
-	} else if bk == 32 && e.bm == 64 && e.bn == 32 && !e.transB && e.bits == 16 {
-		s.factor = smallTilePenalty
+// overflow recomputes the L2 hit rates of a step whose operands do not fit.
+func (e *evaluation) overflow(scale uint64) {
+	s := &e.stepStage
+	rowBytes, columnBytes := e.bm*e.current().bk*e.bytes, e.bn*e.current().bk*e.bytes
+	for s.tileM*rowBytes+s.tileN*columnBytes > e.l2Bytes {
+		if s.tileM > 1 && s.tileM >= s.tileN {
+			s.tileM--
+		} else if s.tileN > 1 {
+			s.tileN--
+		} else {
+			break
+		}
 	}
-	s.total *= s.factor
-	e.stepStage = s
+	s.l2Hit = reuse(s.tileM, s.tileN, e.bm, e.bn, scale)
+	if e.gm*rowBytes+e.gn*columnBytes > e.l2Bytes*globalCapacityScale {
+		s.globalHit = overflowHitRate
+	}
+}
+
+// larger is max without the care for NaN and signed zeros, which do not occur.
+func larger(a, b float64) float64 {
+	if a > b {
+		return a
+	}
+	return b
 }
 
 // conversionLatency is what splitting TF32 operands into BF16 parts adds to a K step, beyond what matrix instructions and
@@ -406,22 +458,6 @@ func (e *evaluation) xf32Factor(bk uint64) float64 {
 		factor *= 0.5
 	}
 	return factor
-}
-
-// bound says which resource a K step waits for. On a tie it is the first of compute, L2, MALL and HBM.
-func (s *stepStage) bound() arch.Bound {
-	switch {
-	case s.lCompute >= s.lMem:
-		return arch.BoundCompute
-	case s.l1 >= s.lMem:
-		return arch.BoundL2
-	case s.l2 >= s.lMem:
-		return arch.BoundMALL
-	case s.l3-hbmLatency < hbmLatency:
-		return arch.BoundLatency
-	default:
-		return arch.BoundDRAM
-	}
 }
 
 // cdiv returns ⌈n/d⌉.

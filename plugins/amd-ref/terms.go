@@ -53,11 +53,11 @@ var terms = []term{
 	column("wgm", "1", "rule: 1 with a batch, else the square root of floor(num_cus/num_xcds), rounded up",
 		"workgroup mapping that the hit rates assume; the mapping of the launch is chosen afterwards", fromGEMM, func(e *evaluation) float64 { return f(e.wgm) }),
 	column("lds_ok", "1", "when((block_m + block_n)*block_k*element_bytes <= lds_bytes, 1, 0)", "one tile of A and B fits local memory", fromGEMM,
-		func(e *evaluation) float64 { return flag(e.ldsOK) }),
+		func(e *evaluation) float64 { return flag(e.fits()) }),
 	column("rejected", "1", "rule: 1 if the model drops the tile: (a) a batch, M and N up to 256, K below 1024 and a tile smaller than the problem;"+
 		" (b) the instruction 1x1x64 with M above 2; (c) K and block_k multiples of 128 B, and M at most 2*block_m with K-contiguous B and floor(N/M) above skinny_ratio,"+
 		" or N at most 2*block_n with K-contiguous A and floor(M/N) above skinny_ratio",
-		"dropped by a rule of the model", fromGEMM, func(e *evaluation) float64 { return flag(e.rejected) }),
+		"dropped by a rule of the model", fromGEMM, func(e *evaluation) float64 { return flag(e.rejected()) }),
 	column("num_wgs", "1", gridFormula, "workgroups", fromStreamK, func(e *evaluation) float64 { return f(e.workgroups) }),
 	column("active_cus", "1", "min(num_wgs, num_cus)", "compute units at work", fromStreamK, func(e *evaluation) float64 { return e.active }),
 	column("timesteps", "1", "cdiv(max(num_wgs, tiles_m*tiles_n*batch), num_cus)", "rounds of workgroups, one per compute unit and round", fromStreamK,
@@ -69,7 +69,7 @@ var terms = []term{
 	column("l2_hit_global", "1", "when((tiles_m*block_m + tiles_n*block_n)*block_k*element_bytes > l2_bytes*global_capacity_scale, overflow_hit_rate,"+
 		" 1 - (tiles_m*block_m + tiles_n*block_n)/(tiles_m*tiles_n*(block_m + block_n)))",
 		"the same over all tiles of the problem", fromGEMM, func(e *evaluation) float64 { return e.globalHit }),
-	column("h_mem1", "1", "when(min(l2_hit, l2_hit_global) == 0, empty_hit_rate, min(l2_hit, l2_hit_global))", "L2 hit rate", fromGEMM, func(e *evaluation) float64 { return e.hMem1 }),
+	column("h_mem1", "1", "when(min(l2_hit, l2_hit_global) == 0, empty_hit_rate, min(l2_hit, l2_hit_global))", "L2 hit rate", fromGEMM, func(e *evaluation) float64 { return l2HitRate(e.l2Hit, e.globalHit) }),
 	column("mall_hit", "1", "1 - (mall_tile_m*block_m + mall_tile_n*block_n)/(mall_tile_m*mall_tile_n*(block_m + block_n))",
 		"MALL hit rate of the tiles of one timestep; its capacity does not enter", fromGEMM, func(e *evaluation) float64 { return e.mallHit }),
 	column("load_bytes_per_cu", "B", "when(a_k_contiguous == 1, block_m*cdiv(block_k*element_bytes, load_granule), block_k*cdiv(block_m*element_bytes, load_granule))*load_granule"+
@@ -97,7 +97,7 @@ var terms = []term{
 	{arch.Term{Name: "total_latency", Unit: "cycles", Formula: "tile_latency*timesteps*heuristic_factor", Source: fromGEMM, Kind: arch.KindTotal,
 		Doc: "the prediction; the largest float64 where the model drops the tile"},
 		func(e *evaluation) float64 {
-			if e.rejected {
+			if e.rejected() {
 				return arch.RejectedTotal
 			}
 			return e.total
@@ -129,7 +129,7 @@ var terms = []term{
 	column("l_reduction", "cycles", "when(split > 1, tiles_m*tiles_n*split*cdiv(block_m*element_bytes, load_granule)*load_granule/element_bytes*block_n*output_bytes/(mem3_perf_ratio*bw_limited)"+
 		" + block_m*block_n*split/reduction_rate + reduction_latency, 0)",
 		"adding up split tiles", fromGEMM, func(e *evaluation) float64 { return e.reduction }),
-	column("l_k_padding", "cycles", "mod(k, block_k)/k*k_padding_penalty", "a last K step that K does not fill", fromGEMM, func(e *evaluation) float64 { return e.kPadding }),
+	column("l_k_padding", "cycles", "mod(k, block_k)/k*k_padding_penalty", "a last K step that K does not fill", fromGEMM, func(e *evaluation) float64 { return e.current().kPadding }),
 	column("l_conversion", "cycles", "rule: what splitting TF32 operands into BF16 adds to a K step on gfx950, else 0", "conversion of emulated TF32", fromGEMM,
 		func(e *evaluation) float64 { return e.conversion }),
 	column("heuristic_factor", "1", "rule: small_tile_factor for the tile 64x32x32 with 16-bit types and K-contiguous B; on gfx950 with tf32 hand-made factors between 0.4 and 0.8; else 1",
@@ -139,7 +139,7 @@ var terms = []term{
 	share("prologue", "l_prologue", "filling the pipeline", func(e *evaluation) float64 { return e.prologue }),
 	share("epilogue", "(l_store + l_compute*utilization_penalty)*occupancy_discount*epilogue_factor", "last step and store", func(e *evaluation) float64 { return e.storePart * epilogueFactor }),
 	share("reduction", "l_reduction*epilogue_factor", "adding up split tiles", func(e *evaluation) float64 { return e.reduction * epilogueFactor }),
-	share("k_padding", "l_k_padding*epilogue_factor", "a last K step that K does not fill", func(e *evaluation) float64 { return e.kPadding * epilogueFactor }),
+	share("k_padding", "l_k_padding*epilogue_factor", "a last K step that K does not fill", func(e *evaluation) float64 { return e.current().kPadding * epilogueFactor }),
 	share("setup", "setup_latency", "fixed cost per tile", func(*evaluation) float64 { return setupLatency }),
 	share("loop_overhead", "step_overhead*num_iter", "fixed cost per K step", func(e *evaluation) float64 { return stepOverhead * e.numIter }),
 }
@@ -198,7 +198,8 @@ func (a *architecture) Terms(_ context.Context, dst []float64, p gemm.Problem, c
 		if err := check(&cfgs[i]); err != nil {
 			return err
 		}
-		e.evaluate(&cfgs[i])
+		e.placeConfig(&cfgs[i])
+		e.score(uint64(cfgs[i].SplitK))
 		row := dst[i*len(terms) : (i+1)*len(terms)]
 		for j := range terms {
 			row[j] = terms[j].value(&e)

@@ -68,14 +68,21 @@ func Main(sys System) int {
 func run(ctx context.Context, a *app.App, sys System) error {
 	root := Root(a, sys)
 	root.SetArgs(sys.Args)
-	if _, _, err := root.Find(sys.Args); err != nil {
+	// cobra finds an unknown command before it looks at flags, so its only error without a type can be told here.
+	if _, _, err := root.Find(sys.Args); err != nil && !completing(sys.Args) {
 		return unknownCommand(root, err)
 	}
 	return root.ExecuteContext(ctx)
 }
 
+// completing reports whether the shell asks for completions, through a command that cobra adds while it runs.
+func completing(args []string) bool {
+	return len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd)
+}
+
 // Root returns the command tree.
 func Root(a *app.App, sys System) *cobra.Command {
+	cobra.EnableCommandSorting = false // the order of AddCommand is the order to read in
 	root := &cobra.Command{
 		Use:   "origami",
 		Short: "Pick GEMM kernel configurations from analytical models",
@@ -94,12 +101,13 @@ func Root(a *app.App, sys System) *cobra.Command {
 		},
 	}
 	root.DisableSuggestions = true // ours are in the error's one line
-	root.CompletionOptions.HiddenDefaultCmd = false
 	root.SetOut(a.Streams.Out)
 	root.SetErr(a.Streams.Err)
 	root.SetIn(a.Streams.In)
 	root.SetFlagErrorFunc(flagError)
-	root.SetUsageTemplate(usageTemplate)
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { writeHelp(a.Streams.Out, cmd) })
+	root.SetUsageFunc(func(cmd *cobra.Command) error { writeUsage(a.Streams.Out, cmd); return nil })
+	root.SetHelpCommand(helpCommand())
 	config.Register(root.PersistentFlags())
 
 	root.AddGroup(&cobra.Group{ID: "ask", Title: "Ask a model:"}, &cobra.Group{ID: "look", Title: "Look around:"})
@@ -114,41 +122,8 @@ func Root(a *app.App, sys System) *cobra.Command {
 	root.AddCommand(ask...)
 	root.AddCommand(look...)
 	root.AddCommand(topics()...)
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd("")
 	complete(root, a)
 	return root
 }
-
-// topics are the help pages that are no commands.
-func topics() []*cobra.Command {
-	return []*cobra.Command{
-		{Use: "exit-codes", Short: "What the exit codes mean", Long: exitcode.Help()},
-		{Use: "environment", Short: "Settings, environment variables and the settings file", Long: config.Help()},
-	}
-}
-
-const usageTemplate = `Usage:{{if .HasAvailableSubCommands}}
-  {{.CommandPath}} COMMAND{{else}}
-  {{.UseLine}}{{end}}{{if .HasExample}}
-
-Examples:
-{{.Example}}{{end}}{{if .HasAvailableSubCommands}}{{$root := .}}{{range .Groups}}
-
-{{.Title}}{{$group := .ID}}{{range $root.Commands}}{{if and (eq .GroupID $group) .IsAvailableCommand}}
-  {{rpad .Name .NamePadding}} {{.Short}}{{end}}{{end}}{{end}}{{if .Groups}}
-
-Other commands:{{else}}
-
-Commands:{{end}}{{range .Commands}}{{if and (eq .GroupID "") .IsAvailableCommand}}
-  {{rpad .Name .NamePadding}} {{.Short}}{{end}}{{end}}{{end}}{{if .HasAvailableLocalFlags}}
-
-Flags:
-{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}{{end}}{{if .HasAvailableInheritedFlags}}
-
-Flags of every command:
-{{.InheritedFlags.FlagUsages | trimTrailingWhitespaces}}{{end}}{{if .HasHelpSubCommands}}
-
-Topics:{{range .Commands}}{{if .IsAdditionalHelpTopicCommand}}
-  origami help {{rpad .Name .NamePadding}} {{.Short}}{{end}}{{end}}{{end}}{{if .Runnable}}
-
-Exit status: 0 ok, 2 bad usage or input, 3 plugin failure, 4 no device or driver, 1 other; see origami help exit-codes
-{{end}}`

@@ -78,6 +78,7 @@ var (
 
 // Register adds the flags that every command has.
 func Register(flags *pflag.FlagSet) {
+	flags.SortFlags = false
 	flags.StringArray("arch", nil, "architecture, as `ID` or ID@DEVICE; repeat it to compare")
 	flags.String("device", "", "device of the architecture, by `ID`; its first device otherwise")
 	flags.String("model", "", "`NAME` of the model; the architecture's best otherwise")
@@ -88,7 +89,7 @@ func Register(flags *pflag.FlagSet) {
 	flags.String("log-level", "", "show log messages from `LEVEL` on: trace, debug, info, warn, error or off")
 	flags.Bool("in-process", false, "answer with the built-in models inside this process, without plugins")
 	flags.StringArray("plugin", nil, "use the plugin binary at `PATH`; repeatable")
-	flags.Duration("timeout", 0, "how long a plugin may take to start, and for one answer (default 30s)")
+	flags.Duration("timeout", 0, "how long a plugin may take to start, and for one answer, as a `DURATION` (default 30s)")
 	flags.String("settings", "", "read settings from `FILE` (default "+defaultFileHelp+")")
 }
 
@@ -243,7 +244,7 @@ func Help() string {
 	var b strings.Builder
 	b.WriteString("A flag wins over an environment variable, that over the settings file, that over the default. The settings file is\n" +
 		"YAML; --settings or ORIGAMI_SETTINGS name it, otherwise it is " + defaultFileHelp + ".\nUnknown keys in it are errors.\n\n")
-	fmt.Fprintf(&b, "  %-12s %-14s %-44s %s\n", "key", "flag", "environment variable", "")
+	fmt.Fprintf(&b, "  %-12s %-14s %-44s %s\n", "key", "flag", "environment variable", "what")
 	for _, s := range All() {
 		flag := ""
 		if s.Flag != "" {

@@ -110,9 +110,9 @@ func (f *Flags) Read(dtype string, stdin io.Reader) (good []Problem, bad []error
 		p, err := f.one(base)
 		return []Problem{{Problem: p}}, nil, err
 	}
-	for name, size := range map[string]Size{"-m": f.M, "-n": f.N, "-k": f.K} {
-		if size.set {
-			return nil, nil, diag.Inputf("%s and --problems contradict each other", name).Do("leave one of them out")
+	for _, d := range f.sizes() {
+		if d.size.set {
+			return nil, nil, diag.Inputf("%s and --problems contradict each other", d.flag).Do("leave one of them out")
 		}
 	}
 	name, r := f.Problems, stdin
@@ -133,12 +133,17 @@ func (f *Flags) Read(dtype string, stdin io.Reader) (good []Problem, bad []error
 	return ReadCSV(name, r, base)
 }
 
+type named struct {
+	flag string
+	size Size
+}
+
+func (f *Flags) sizes() []named { return []named{{"-m", f.M}, {"-n", f.N}, {"-k", f.K}} }
+
+// one returns the problem that the flags describe.
 func (f *Flags) one(p gemm.Problem) (gemm.Problem, error) {
 	var missing []string
-	for _, d := range []struct {
-		flag string
-		size Size
-	}{{"-m", f.M}, {"-n", f.N}, {"-k", f.K}} {
+	for _, d := range f.sizes() {
 		if !d.size.set {
 			missing = append(missing, d.flag)
 		}

@@ -133,7 +133,7 @@ func writeTable(s *iostreams.Streams, c *Comparison) {
 	row("knowledge", func(_ int, side *Side, _ *answer.Entry) string { return string(side.Arch.Rung) })
 	row("pick", func(_ int, _ *Side, best *answer.Entry) string { return best.Config.String() })
 	row("time", func(_ int, side *Side, best *answer.Entry) string { return side.Seconds(best).String() })
-	row("time to first", func(i int, _ *Side, _ *answer.Entry) string {
+	row("time ÷ first", func(i int, _ *Side, _ *answer.Entry) string {
 		if r, ok := c.Ratio(i); ok {
 			return fmt.Sprintf("%.3f", r)
 		}

@@ -54,14 +54,15 @@ func (a *App) Session(ctx context.Context) (*session.Session, error) {
 		}
 		a.host = h
 	}
-	return session.New(ctx, a.host)
+	return session.New(a.host), nil
 }
 
 // Close ends the plugins.
-func (a *App) Close() {
-	if a.host != nil {
-		a.host.Close()
+func (a *App) Close() error {
+	if a.host == nil {
+		return nil
 	}
+	return a.host.Close()
 }
 
 // Selection is what the persistent flags select.

@@ -49,7 +49,9 @@ func Main(sys System) int {
 	a := &app.App{Streams: sys.Streams, Getenv: sys.Getenv, Connect: sys.Connect}
 	a.Streams.JSONErrors = asksForJSON(sys.Args)
 	err := run(ctx, a, sys)
-	a.Close()
+	if closed := a.Close(); err == nil {
+		err = closed
+	}
 	if flushed := a.Streams.Flush(); err == nil || errors.Is(flushed, syscall.EPIPE) {
 		err = flushed
 	}

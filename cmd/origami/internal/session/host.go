@@ -14,13 +14,13 @@ import (
 // bit-equal answers.
 type Host interface {
 	// Plugins lists every plugin that was found, the skipped and the failed ones included.
-	Plugins(ctx context.Context) []PluginInfo
+	Plugins() []PluginInfo
 	// Manifests returns what the working plugins provide, in order of precedence.
-	Manifests(ctx context.Context) ([]arch.Manifest, error)
+	Manifests() []arch.Manifest
 	// Open opens an architecture in the plugin that provides it. It may be called from several goroutines.
 	Open(ctx context.Context, r arch.OpenRequest) (arch.Architecture, error)
 	// Close ends the plugins.
-	Close()
+	Close() error
 }
 
 // PluginInfo is one line of `origami plugin ls`.
@@ -50,7 +50,7 @@ const (
 type InProcess []arch.Provider
 
 // Plugins implements Host.
-func (h InProcess) Plugins(context.Context) []PluginInfo {
+func (h InProcess) Plugins() []PluginInfo {
 	infos := make([]PluginInfo, len(h))
 	for i, p := range h {
 		m := p.Manifest()
@@ -63,12 +63,12 @@ func (h InProcess) Plugins(context.Context) []PluginInfo {
 }
 
 // Manifests implements Host.
-func (h InProcess) Manifests(context.Context) ([]arch.Manifest, error) {
+func (h InProcess) Manifests() []arch.Manifest {
 	manifests := make([]arch.Manifest, len(h))
 	for i, p := range h {
 		manifests[i] = p.Manifest()
 	}
-	return manifests, nil
+	return manifests
 }
 
 // Open implements Host.
@@ -84,4 +84,4 @@ func (h InProcess) Open(ctx context.Context, r arch.OpenRequest) (arch.Architect
 }
 
 // Close implements Host.
-func (h InProcess) Close() {}
+func (h InProcess) Close() error { return nil }

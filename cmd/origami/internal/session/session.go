@@ -18,19 +18,13 @@ type Session struct {
 }
 
 // New asks the host what there is.
-func New(ctx context.Context, h Host) (*Session, error) {
-	manifests, err := h.Manifests(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return &Session{h, manifests}, nil
-}
+func New(h Host) *Session { return &Session{h, h.Manifests()} }
 
 // Manifests returns what the working plugins provide.
 func (s *Session) Manifests() []arch.Manifest { return s.manifests }
 
 // Plugins lists every plugin that was found.
-func (s *Session) Plugins(ctx context.Context) []PluginInfo { return s.host.Plugins(ctx) }
+func (s *Session) Plugins() []PluginInfo { return s.host.Plugins() }
 
 // Target is one architecture on one device, as a plugin's manifest names it.
 type Target struct {
@@ -126,10 +120,25 @@ func (s *Session) Find(name string) (Target, error) {
 	if archName == "" {
 		err = diag.Inputf("the architecture is missing").At("--arch %s", name)
 	}
-	if near := diag.Nearest(archName, append(ids, devices...), 3); len(near) > 0 {
-		return Target{}, err.Do("did you mean %s? `origami arch ls` lists them", strings.Join(near, ", "))
+	fix := "`origami arch ls` lists them"
+	if near := diag.Nearest(archName, append(ids, devices...), 4); len(near) > 0 {
+		fix = "did you mean " + strings.Join(near, ", ") + "? " + fix
 	}
-	return Target{}, err.Do("`origami arch ls` lists them")
+	if unusable := s.unusable(); len(unusable) > 0 {
+		fix += "; " + strings.Join(unusable, ", ") + " cannot be used, `origami plugin ls` says why"
+	}
+	return Target{}, err.Do("%s", fix)
+}
+
+// unusable names the plugins that might have had what was not found.
+func (s *Session) unusable() []string {
+	var names []string
+	for _, p := range s.host.Plugins() {
+		if p.State != PluginOK {
+			names = append(names, "plugin "+p.Name)
+		}
+	}
+	return names
 }
 
 func (s *Session) example() string {

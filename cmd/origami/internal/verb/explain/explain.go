@@ -113,10 +113,10 @@ func Explain(ctx context.Context, a arch.Architecture, p gemm.Problem, kernel, c
 			break
 		}
 	}
-	if e.Entry.Terms != nil && (c.GroupM == 0 || c.GroupM == e.Config.GroupM) {
+	if e.Rank > 0 && (c.GroupM == 0 || c.GroupM == e.Config.GroupM) {
 		return e, nil
 	}
-	// Not a candidate, or with a launch order of its own: ask the model.
+	// Not ranked, or with a launch order of its own: ask the model.
 	estimates := make([]arch.Estimate, 1)
 	if err := a.Estimate(ctx, estimates, p, []gemm.Config{c}); err != nil {
 		return nil, err
@@ -125,8 +125,8 @@ func Explain(ctx context.Context, a arch.Architecture, p gemm.Problem, kernel, c
 	if err := a.Terms(ctx, terms, p, []gemm.Config{c}); err != nil {
 		return nil, err
 	}
-	if e.Detail != "" && estimates[0].Reject == "" {
-		e.Detail = ""
+	if rejected := e.Estimate.Reject; rejected != "" && estimates[0].Reject != rejected {
+		estimates[0] = e.Estimate // the candidate list has the last word on what can be used
 	}
 	e.Config, e.Candidate, e.Estimate, e.Terms = c, c, estimates[0], terms
 	if e.Mapping, err = a.Mapping(ctx, p, c); err != nil {

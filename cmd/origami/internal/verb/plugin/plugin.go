@@ -4,6 +4,7 @@ package pluginverb
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,7 +17,7 @@ import (
 type Actions struct {
 	// Serve serves the built-in plugin of that name and does not return while the host lives.
 	Serve func(name string) error
-	// Trust enters the binary at path, by its hash, in the lock file, and returns the hash in hexadecimal.
+	// Trust enters the binary at path, by its hash, in the lock file, and returns the plugin's name.
 	Trust func(lockFile, path string) (string, error)
 }
 
@@ -46,11 +47,11 @@ func New(a *app.App, actions Actions) *cobra.Command {
 		Example: "  origami plugin trust ./origami-plugin-mine",
 		Args:    app.One("PATH", "the plugin binary"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			hash, err := actions.Trust(a.Settings.LockFile, args[0])
+			name, err := actions.Trust(a.Settings.LockFile, args[0])
 			if err != nil {
 				return err
 			}
-			return trusted(a, args[0], hash)
+			return trusted(a, name, args[0])
 		},
 	}, &cobra.Command{
 		Use:    "serve NAME",
@@ -81,7 +82,7 @@ func list(ctx context.Context, a *app.App) error {
 	}
 	header := []string{"name", "source", "version", "state", "archs", "path", "reason"}
 	var rows [][]string
-	for _, p := range s.Plugins(ctx) {
+	for _, p := range s.Plugins() {
 		l := listed{p.Name, "external", p.Version, string(p.State), append([]string{}, p.Archs...), p.Path, p.Reason}
 		if p.Builtin {
 			l.Source = "builtin"
@@ -100,10 +101,14 @@ func list(ctx context.Context, a *app.App) error {
 	return render.Rows(a.Streams, a.Format(), header, rows)
 }
 
-func trusted(a *app.App, path, hash string) error {
+func trusted(a *app.App, name, path string) error {
 	if a.Format() == render.JSON {
-		return render.JSONLine(a.Streams, map[string]string{"path": path, "sha256": hash, "lock_file": a.Settings.LockFile})
+		return render.JSONLine(a.Streams, struct {
+			Name     string `json:"name"`
+			Path     string `json:"path"`
+			LockFile string `json:"lock_file"`
+		}{name, path, a.Settings.LockFile})
 	}
-	_, err := a.Streams.Out.WriteString("trusted " + path + " (SHA-256 " + hash + ") in " + a.Settings.LockFile + "\n")
+	_, err := fmt.Fprintf(a.Streams.Out, "plugin %s (%s) is trusted; its hash is in %s\n", name, path, a.Settings.LockFile)
 	return err
 }

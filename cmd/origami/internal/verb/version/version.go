@@ -4,6 +4,7 @@ package version
 import (
 	"fmt"
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -13,18 +14,18 @@ import (
 
 // Protocol are the versions that host and plugin agree on.
 type Protocol struct {
-	// Wire is the highest wire protocol that this binary speaks, API the version of the plugin interface.
+	// Wire is the wire protocol, API the versions of the plugin interface that this binary understands.
 	Wire int
-	API  string
+	API  []string
 }
 
 type object struct {
-	Version  string `json:"version"`
-	Go       string `json:"go"`
-	Revision string `json:"revision,omitempty"`
-	Modified bool   `json:"modified,omitempty"`
-	Wire     int    `json:"wire_protocol"`
-	API      string `json:"plugin_api"`
+	Version  string   `json:"version"`
+	Go       string   `json:"go"`
+	Revision string   `json:"revision,omitempty"`
+	Modified bool     `json:"modified,omitempty"`
+	Wire     int      `json:"wire_protocol"`
+	API      []string `json:"plugin_api"`
 }
 
 // New returns the command.
@@ -55,6 +56,6 @@ func run(a *app.App, p Protocol) error {
 	if a.Format() == render.JSON {
 		return render.JSONLine(a.Streams, o)
 	}
-	_, err := fmt.Fprintf(a.Streams.Out, "origami %s, %s, wire protocol %d, plugin API %s\n", o.Version, o.Go, o.Wire, o.API)
+	_, err := fmt.Fprintf(a.Streams.Out, "origami %s, %s, wire protocol %d, plugin API %s\n", o.Version, o.Go, o.Wire, strings.Join(o.API, ", "))
 	return err
 }

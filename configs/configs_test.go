@@ -2,36 +2,216 @@ package configs_test
 
 import (
 	"io/fs"
+	"math"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/origami-gemm/origami/configs"
 	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/core/unit"
 )
 
+// sheets decodes every embedded file; a file that does not decode fails the test.
 func sheets(t *testing.T) []*hw.Sheet {
 	t.Helper()
 	files, err := fs.Glob(configs.FS, "*.yaml")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no embedded device files (%v)", err)
 	}
-	var all []*hw.Sheet
-	for _, file := range files {
+	all := make([]*hw.Sheet, len(files))
+	for i, file := range files {
 		data, err := fs.ReadFile(configs.FS, file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		sheet, err := hw.DecodeSheet(file, data)
-		if err != nil {
-			t.Errorf("%v", err)
-			continue
+		if all[i], err = hw.DecodeSheet(file, data); err != nil {
+			t.Fatal(err)
 		}
-		all = append(all, sheet)
 	}
 	return all
 }
 
-func TestEveryFileDecodes(t *testing.T) {
+// sheet returns one device.
+func sheet(t *testing.T, arch, device string) *hw.Sheet {
+	t.Helper()
 	for _, s := range sheets(t) {
-		t.Logf("%s: %s@%s, %d derived, %d calibrated, %d atoms", s.File, s.Arch, s.Device, len(s.Derived), len(s.Calibrated), len(s.Atoms))
+		if s.Arch == arch && s.Device == device {
+			return s
+		}
+	}
+	t.Fatalf("no file describes %s@%s", arch, device)
+	return nil
+}
+
+func TestNamesAreUniqueAndEachArchHasOneDefault(t *testing.T) {
+	taken := map[string]string{}
+	claim := func(name, file string) {
+		key := strings.ToLower(name)
+		if other, ok := taken[key]; ok {
+			t.Errorf("%s: %q is also a name in %s", file, name, other)
+		}
+		taken[key] = file
+	}
+	defaults := map[string]int{}
+	for _, s := range sheets(t) {
+		if prefix := s.Arch + "-" + s.Device; !strings.HasPrefix(s.File, prefix) {
+			t.Errorf("%s: the name does not start with %s", s.File, prefix)
+		}
+		claim(s.Device, s.File)
+		for _, alias := range s.Aliases {
+			claim(alias, s.File)
+		}
+		defaults[s.Arch] += 0 // an architecture without a default must show up below
+		if s.Default {
+			defaults[s.Arch]++
+		}
+	}
+	for arch, n := range defaults {
+		if n != 1 {
+			t.Errorf("%s has %d default devices, want exactly one", arch, n)
+		}
+		if file, ok := taken[strings.ToLower(arch)]; ok {
+			t.Errorf("%s: %q names an architecture and a device", file, arch)
+		}
+	}
+}
+
+func TestEveryNumberSaysWhereItComesFrom(t *testing.T) {
+	tomorrow := time.Now().Add(24 * time.Hour) // the date of a source may be a time zone ahead
+	check := func(where, source, date string) {
+		if len(source) < 20 || !strings.Contains(source, " ") {
+			t.Errorf("%s: source %q does not lead anybody to the number", where, source)
+		}
+		day, err := time.Parse(time.DateOnly, date)
+		if err != nil || day.After(tomorrow) || day.Year() < 2006 {
+			t.Errorf("%s: date %q is not a day on which a GPU's numbers were published", where, date)
+		}
+	}
+	for _, s := range sheets(t) {
+		if len(s.Derived) == 0 || len(s.Atoms) == 0 {
+			t.Errorf("%s: %d derived numbers, %d atoms; both are needed", s.File, len(s.Derived), len(s.Atoms))
+		}
+		for tier, numbers := range map[string]map[string]hw.Number{"derived": s.Derived, "calibrated": s.Calibrated} {
+			for name, n := range numbers {
+				check(s.File+": "+tier+"."+name, n.Source, n.Date)
+				if math.IsNaN(n.Value) || math.IsInf(n.Value, 0) || n.Value <= 0 {
+					t.Errorf("%s: %s.%s is %v", s.File, tier, name, n.Value)
+				}
+				if n.Method == hw.User {
+					t.Errorf("%s: %s.%s has the method of an override", s.File, tier, name)
+				}
+			}
+		}
+		for i, a := range s.Atoms {
+			check(s.File+": atoms", a.Source, a.Date)
+			for _, b := range s.Atoms[:i] {
+				if a.Type == b.Type && a.M == b.M && a.N == b.N && a.K == b.K {
+					t.Errorf("%s: atom %s %dx%dx%d is given twice", s.File, a.Type, a.M, a.N, a.K)
+				}
+			}
+		}
+	}
+}
+
+// nvidiaUnits lists every parameter that an NVIDIA file may hold, with the base unit it measures in. README.md documents
+// the same list.
+var nvidiaUnits = map[string]string{
+	"num_sms": "1", "l2_bytes": "B", "shared_memory_bytes": "B", "register_file": "1", "registers_per_thread": "1",
+	"tensor_cores_per_sm": "1", "clock": "Hz", "dram_bandwidth": "B/s", "tdp": "W",
+	"peak_fp16": "FLOP/s", "peak_bf16": "FLOP/s", "peak_fp32": "FLOP/s", "peak_tf32": "FLOP/s", "peak_fp8": "FLOP/s", "peak_int8": "FLOP/s",
+	"l2_perf_ratio": "B/cycle", "dram_perf_ratio": "B/cycle", "dram_bw_coeff": "1", "hbm_latency_penalty": "cycles", "mma_latency": "cycles",
+}
+
+// base returns a parameter of the highest tier that has it, in its base unit.
+func base(t *testing.T, s *hw.Sheet, name string) float64 {
+	t.Helper()
+	n, ok := s.Calibrated[name]
+	if !ok {
+		if n, ok = s.Derived[name]; !ok {
+			t.Fatalf("%s: no %s", s.File, name)
+		}
+	}
+	v, err := unit.Convert(n.Value, n.Unit, nvidiaUnits[name])
+	if err != nil {
+		t.Fatalf("%s: %s: %v", s.File, name, err)
+	}
+	return v
+}
+
+func TestNVIDIAFilesAreCompleteAndPlausible(t *testing.T) {
+	for _, s := range sheets(t) {
+		if s.Vendor != "NVIDIA" {
+			continue
+		}
+		for _, tier := range []map[string]hw.Number{s.Derived, s.Calibrated} {
+			for name := range tier {
+				if _, ok := nvidiaUnits[name]; !ok {
+					t.Errorf("%s: %s is not a parameter", s.File, name)
+				}
+			}
+		}
+		for name := range nvidiaUnits {
+			if name == "peak_fp8" && (s.Arch == "sm80" || s.Arch == "sm86") {
+				continue // no fp8 there
+			}
+			base(t, s, name)
+		}
+
+		clock, dram := base(t, s, "clock"), base(t, s, "dram_bandwidth")
+		if measured := base(t, s, "dram_perf_ratio") * clock; measured > dram || measured < dram/2 {
+			t.Errorf("%s: dram_perf_ratio × clock is %.3g B/s, the data sheet says %.3g", s.File, measured, dram)
+		}
+		// One SM cannot receive more than 64 B per cycle from the L2.
+		if perSM := base(t, s, "l2_perf_ratio") / base(t, s, "num_sms"); perSM > 64 {
+			t.Errorf("%s: l2_perf_ratio is %.1f B/cycle per SM", s.File, perSM)
+		}
+		if perSM := base(t, s, "dram_perf_ratio") * base(t, s, "dram_bw_coeff"); perSM > 64 {
+			t.Errorf("%s: dram_perf_ratio × dram_bw_coeff is %.1f B/cycle for one SM", s.File, perSM)
+		}
+		if base(t, s, "l2_perf_ratio") <= base(t, s, "dram_perf_ratio") {
+			t.Errorf("%s: the L2 is not faster than DRAM", s.File)
+		}
+		if smem := base(t, s, "shared_memory_bytes"); smem != math.Trunc(smem) || smem < 48<<10 || smem > 256<<10 {
+			t.Errorf("%s: shared_memory_bytes is %v", s.File, smem)
+		}
+
+		atoms := map[string]hw.Atom{}
+		for _, a := range s.Atoms {
+			atoms[a.Type] = a
+		}
+		for _, dtype := range []string{"fp16", "bf16"} {
+			if a := atoms[dtype]; a.M != 16 || a.N != 8 || a.K != 16 || a.Cycles != base(t, s, "mma_latency") {
+				t.Errorf("%s: %s atom %+v, want mma.sync m16n8k16 at mma_latency", s.File, dtype, a)
+			}
+		}
+		// A peak is at most what the tensor cores can do in one cycle of the boost clock, a power of two per SM.
+		perCycle := base(t, s, "peak_fp16") / clock / base(t, s, "num_sms")
+		if rate := math.Exp2(math.Ceil(math.Log2(perCycle * 0.999))); perCycle < 0.9*rate || perCycle > 1.001*rate {
+			t.Errorf("%s: peak_fp16 is %.1f FLOP per cycle and SM, want at most a power of two", s.File, perCycle)
+		}
+	}
+}
+
+// The numbers that the published picks of the reference model were computed with.
+func TestReportedParametersAreUnchanged(t *testing.T) {
+	for _, want := range []struct {
+		arch, device                                                                      string
+		sms, l2, smem, clock, l2Ratio, dramRatio, coefficient, penalty, latency, tc, regs float64
+	}{
+		{"sm89", "rtx4090", 128, 75497472, 101376, 2.52e9, 1896.0, 342.9, 0.0222, 623, 33, 4, 65536},
+		{"sm86", "rtx3090", 82, 6291456, 101376, 1.695e9, 1269.2, 439.2, 0.0317, 500, 33, 4, 65536},
+	} {
+		s := sheet(t, want.arch, want.device)
+		for name, value := range map[string]float64{
+			"num_sms": want.sms, "l2_bytes": want.l2, "shared_memory_bytes": want.smem, "clock": want.clock,
+			"l2_perf_ratio": want.l2Ratio, "dram_perf_ratio": want.dramRatio, "dram_bw_coeff": want.coefficient,
+			"hbm_latency_penalty": want.penalty, "mma_latency": want.latency,
+			"tensor_cores_per_sm": want.tc, "register_file": want.regs,
+		} {
+			if got := base(t, s, name); got != value {
+				t.Errorf("%s: %s is %v, published is %v", s.File, name, got, value)
+			}
+		}
 	}
 }

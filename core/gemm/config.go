@@ -27,10 +27,14 @@ type Config struct {
 	Kernel string
 }
 
-// String formats as "128x256x64,warps=8,stages=2,group=1,split=1", the form that ParseConfig reads. The family is not
-// part of it.
+// String formats as "128x256x64,warps=8,stages=2,group=1,split=1", the form that ParseConfig reads; a group that is not
+// chosen yet is left out. The family is not part of it.
 func (c Config) String() string {
-	return fmt.Sprintf("%dx%dx%d,warps=%d,stages=%d,group=%d,split=%d", c.BlockM, c.BlockN, c.BlockK, c.NumWarps, c.NumStages, c.GroupM, c.SplitK)
+	group := ""
+	if c.GroupM != 0 {
+		group = fmt.Sprintf(",group=%d", c.GroupM)
+	}
+	return fmt.Sprintf("%dx%dx%d,warps=%d,stages=%d%s,split=%d", c.BlockM, c.BlockN, c.BlockK, c.NumWarps, c.NumStages, group, c.SplitK)
 }
 
 // ParseConfig reads "BMxBNxBK[,warps=W][,stages=S][,group=G][,split=P]" over the defaults in base. All numbers must be

@@ -49,11 +49,20 @@ func ParseOverrides(file string, data []byte) (Overrides, error) {
 			err = errors.New("data follows the first JSON object")
 		}
 	}
+	if err == nil && top == nil {
+		err = errors.New("null")
+	}
 	if err != nil {
 		var syntax *json.SyntaxError
-		if errors.As(err, &syntax) {
+		switch {
+		case errors.As(err, &syntax):
 			line, column := position(data, int(syntax.Offset))
 			return Overrides{}, diag.Inputf("not JSON: %v", err).At("%s:%d:%d", file, line, column).Do(form)
+		case errors.Is(err, io.ErrUnexpectedEOF):
+			line, column := position(data, len(data)+1)
+			return Overrides{}, diag.Inputf("not JSON: the file ends too early").At("%s:%d:%d", file, line, column).Do(form)
+		case errors.Is(err, io.EOF):
+			err = errors.New("empty")
 		}
 		return Overrides{}, diag.Inputf("not an override file: %v", err).At("%s", file).Do(form)
 	}
@@ -64,7 +73,7 @@ func ParseOverrides(file string, data []byte) (Overrides, error) {
 			continue
 		}
 		var params map[string]json.RawMessage
-		if err := json.Unmarshal(top[key], &params); err != nil {
+		if err := json.Unmarshal(top[key], &params); err != nil || params == nil { // null decodes to nil
 			return Overrides{}, diag.Inputf("%q is neither a number nor an object of parameters", key).At("%s", file).Do(form)
 		}
 		out.ByArch[key] = map[string]OverrideValue{}
@@ -97,9 +106,10 @@ func parseOverrideValue(raw json.RawMessage) (OverrideValue, bool) {
 	return OverrideValue{Value: *full.Value, Unit: full.Unit}, true
 }
 
-// position turns a byte offset into a one-based line and column.
-func position(data []byte, offset int) (line, column int) {
-	before := data[:min(max(offset, 0), len(data))]
+// position gives the one-based line and column of the n-th byte, as json.SyntaxError.Offset counts: the byte that was
+// read last. One past the end is the end of the file.
+func position(data []byte, n int) (line, column int) {
+	before := data[:min(max(n-1, 0), len(data))]
 	line = bytes.Count(before, []byte("\n")) + 1
 	column = len(before) - bytes.LastIndexByte(before, '\n')
 	return line, column

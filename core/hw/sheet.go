@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -66,22 +67,37 @@ func DecodeSheet(file string, data []byte) (*Sheet, error) {
 			return nil, diag.Inputf("%s is missing", field.name).At("%s", file).Do("see configs/README.md for the fields")
 		}
 	}
-	for tier, numbers := range map[string]map[string]Number{"derived": sheet.Derived, "calibrated": sheet.Calibrated} {
-		for _, name := range sortedKeys(numbers) {
-			n := numbers[name]
-			if n.Unit == "" {
-				return nil, diag.Inputf("%s.%s has no unit", tier, name).At("%s", file).Do("every number needs unit, source, method and date")
+	// A second reading tells a value that is absent from one that is zero.
+	var given struct {
+		Derived, Calibrated map[string]struct{ Value *float64 }
+	}
+	if err := yaml.Unmarshal(data, &given); err != nil {
+		return nil, diag.Inputf("not a device file: %v", err).At("%s", file).Do("see configs/README.md for the fields")
+	}
+	for _, tier := range []struct {
+		name    string
+		numbers map[string]Number
+		given   map[string]struct{ Value *float64 }
+	}{{"derived", sheet.Derived, given.Derived}, {"calibrated", sheet.Calibrated, given.Calibrated}} {
+		for _, name := range sortedKeys(tier.numbers) {
+			n := tier.numbers[name]
+			err := checkProvenance(n.Source, n.Method, n.Date)
+			switch {
+			case tier.given[name].Value == nil:
+				err = errors.New("has no value")
+			case n.Unit == "":
+				err = errors.New("has no unit")
 			}
-			if err := checkProvenance(n.Source, n.Method, n.Date); err != nil {
-				return nil, diag.Inputf("%s.%s %v", tier, name, err).At("%s", file).Do("every number needs unit, source, method and date")
+			if err != nil {
+				return nil, diag.Inputf("%s.%s %v", tier.name, name, err).At("%s", file).Do("every number needs value, unit, source, method and date")
 			}
-			if tier == "calibrated" && n.Method != Microbenchmark {
+			if tier.name == "calibrated" && n.Method != Microbenchmark {
 				return nil, diag.Inputf("calibrated.%s has method %s", name, n.Method).At("%s", file).Do("only microbenchmark figures are calibrated; move it to derived:")
 			}
 		}
 	}
 	for i, a := range sheet.Atoms {
-		if a.Type == "" || a.M < 1 || a.N < 1 || a.K < 1 || !(a.Cycles > 0) {
+		if a.Type == "" || a.M < 1 || a.N < 1 || a.K < 1 || !(a.Cycles > 0) || math.IsInf(a.Cycles, 0) {
 			return nil, diag.Inputf("atoms[%d] needs type, m, n, k and cycles, all positive", i).At("%s", file).Do("see configs/README.md for the fields")
 		}
 		if err := checkProvenance(a.Source, a.Method, a.Date); err != nil {

@@ -50,10 +50,15 @@ func SI(v float64, unit string) string {
 		return strconv.FormatFloat(v, 'g', 3, 64) + " " + unit
 	}
 	for _, p := range prefixes {
-		// 0.9995 rounds up to 1.00 at three digits, so it belongs to this prefix already.
+		// 0.9995 rounds up to 1.00 at three digits, so it belongs to this prefix already; 9.995 to 10.0 likewise.
 		if scaled := v / p.scale; math.Abs(scaled) >= 0.9995 {
-			digits := 2 - int(math.Floor(math.Log10(math.Abs(scaled)*1.0000001)))
-			return strconv.FormatFloat(scaled, 'f', min(max(digits, 0), 2), 64) + " " + p.name + unit
+			digits := 2
+			if math.Abs(scaled) >= 99.95 {
+				digits = 0
+			} else if math.Abs(scaled) >= 9.995 {
+				digits = 1
+			}
+			return strconv.FormatFloat(scaled, 'f', digits, 64) + " " + p.name + unit
 		}
 	}
 	return strconv.FormatFloat(v, 'g', 3, 64) + " " + unit

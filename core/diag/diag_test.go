@@ -1,0 +1,95 @@
+package diag_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/origami-gemm/origami/core/diag"
+)
+
+func TestErrorIsOneLine(t *testing.T) {
+	err := diag.Inputf("not a device file: %v", errors.New("yaml: unmarshal errors:\n  line 3: field clok not found")).
+		At("sm89.yaml").Do("see configs/README.md\n")
+	const want = "sm89.yaml: not a device file: yaml: unmarshal errors: line 3: field clok not found; see configs/README.md"
+	if got := err.Error(); got != want {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+	if got := diag.Inputf("m is missing").Error(); got != "m is missing" {
+		t.Errorf("without where and fix: %q", got)
+	}
+	if got := diag.Inputf("a\r\n\tb").At("x\ny").Error(); strings.ContainsAny(got, "\r\n\t") {
+		t.Errorf("more than one line: %q", got)
+	}
+}
+
+func TestAtAndDoDoNotChangeTheOriginal(t *testing.T) {
+	plain := diag.Inputf("wrong")
+	_ = plain.At("here").Do("fix")
+	if plain.Where != "" || plain.Fix != "" {
+		t.Errorf("%+v", plain)
+	}
+}
+
+func TestKindOf(t *testing.T) {
+	wrapped := fmt.Errorf("select: %w", &diag.Error{Kind: diag.Device, What: "no GPU", Err: io.EOF})
+	if got := diag.KindOf(wrapped); got != diag.Device {
+		t.Errorf("wrapped device error: %v", got)
+	}
+	if !errors.Is(wrapped, io.EOF) {
+		t.Error("the cause is lost")
+	}
+	if got := diag.KindOf(errors.New("x")); got != diag.Internal {
+		t.Errorf("foreign error: %v", got)
+	}
+	if got := diag.KindOf(diag.Inputf("x").At("y")); got != diag.Input {
+		t.Errorf("input error: %v", got)
+	}
+	for kind, name := range map[diag.Kind]string{diag.Internal: "internal", diag.Input: "input", diag.Plugin: "plugin", diag.Device: "device", 99: "internal"} {
+		if kind.String() != name {
+			t.Errorf("kind %d is %q, want %q", kind, kind, name)
+		}
+	}
+}
+
+func TestNearest(t *testing.T) {
+	names := []string{"num_sms", "l2_bytes", "l2_perf_ratio", "dram_perf_ratio", "mma_latency", "hbm_latency_penalty"}
+	for _, c := range []struct {
+		got  string
+		n    int
+		want []string
+	}{
+		{"l2_perf_ration", 1, []string{"l2_perf_ratio"}},
+		{"L2_PERF_RATIO", 1, []string{"l2_perf_ratio"}}, // case does not count
+		{"perf_ratio", 3, []string{"l2_perf_ratio", "dram_perf_ratio"}},
+		{"num_sm", 5, []string{"num_sms"}},
+		{"zzzzzz", 5, nil},
+		{"l2_perf_ratio", 0, nil},
+		{"", 3, nil},
+	} {
+		if got := diag.Nearest(c.got, names, c.n); !slices.Equal(got, c.want) {
+			t.Errorf("Nearest(%q, %d) = %q, want %q", c.got, c.n, got, c.want)
+		}
+	}
+	// Equals keep their order; a short word allows two edits.
+	if got := diag.Nearest("sm9", []string{"sm90", "sm89", "sm80", "gfx942"}, 4); !slices.Equal(got, []string{"sm90", "sm89", "sm80"}) {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestNearestIsEditDistance(t *testing.T) {
+	// Known Levenshtein distances; the limit is half the length of the first word.
+	for _, c := range []struct {
+		a, b string
+		d    int
+	}{{"kitten", "sitting", 3}, {"saturday", "sunday", 3}, {"flaw", "lawn", 2}, {"abcdef", "abcdef", 0}, {"intention", "execution", 5}} {
+		limit := max(2, len(c.a)/2)
+		found := len(diag.Nearest(c.a, []string{c.b}, 1)) == 1
+		if found != (c.d <= limit) {
+			t.Errorf("distance of %q and %q is %d, limit %d, found %v", c.a, c.b, c.d, limit, found)
+		}
+	}
+}

@@ -1,0 +1,225 @@
+package gemm_test
+
+import (
+	"math"
+	"math/big"
+	"strings"
+	"testing"
+
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/gemm"
+)
+
+func TestNewIsValidAndRowMajor(t *testing.T) {
+	p := gemm.New(2048, 1024, 512)
+	if err := p.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	if p.TransA() || p.TransB() || p.Batch != 1 || p.DType != gemm.FP16 {
+		t.Errorf("%+v", p)
+	}
+	if got := p.String(); got != "2048x1024x512 fp16" {
+		t.Errorf("%q", got)
+	}
+	if got := p.Flops(); got != 2*2048*1024*512 {
+		t.Errorf("%v FLOP", got)
+	}
+	p.SetTrans(true, true)
+	p.Batch = 4
+	if p.AMajor != gemm.MajorM || p.BMajor != gemm.MajorK || !p.TransA() || !p.TransB() {
+		t.Errorf("%+v", p)
+	}
+	if got := p.String(); got != "2048x1024x512 fp16 batch 4 trans-a trans-b" {
+		t.Errorf("%q", got)
+	}
+	p.SetTrans(false, false)
+	if p.AMajor != gemm.MajorK || p.BMajor != gemm.MajorN {
+		t.Errorf("%+v", p)
+	}
+}
+
+func TestValidateRefuses(t *testing.T) {
+	for _, c := range []struct {
+		says   string
+		change func(*gemm.Problem)
+	}{
+		{"m is missing or zero", func(p *gemm.Problem) { p.M = 0 }},
+		{"n is negative (-1)", func(p *gemm.Problem) { p.N = -1 }},
+		{"k is missing or zero", func(p *gemm.Problem) { p.K = 0 }},
+		{"k is negative", func(p *gemm.Problem) { p.K = math.MinInt }},
+		{"batch is missing or zero", func(p *gemm.Problem) { p.Batch = 0 }},
+		{"dtype is missing", func(p *gemm.Problem) { p.DType = 0 }},
+		{"dtype is missing", func(p *gemm.Problem) { p.DType = gemm.INT8 + 1 }},
+		{"a_major is missing", func(p *gemm.Problem) { p.AMajor = 0 }},
+		{"a_major is missing", func(p *gemm.Problem) { p.AMajor = gemm.MajorN }},
+		{"b_major is missing", func(p *gemm.Problem) { p.BMajor = gemm.MajorM }},
+		{"overflows", func(p *gemm.Problem) { p.M = math.MaxInt }},
+		{"overflows", func(p *gemm.Problem) { p.Batch = math.MaxInt }},
+		{"overflows", func(p *gemm.Problem) { p.M, p.N, p.K = 1<<20, 1<<20, 1<<20 }},
+		{"overflows", func(p *gemm.Problem) { p.M, p.N, p.K, p.Batch = 1, 1, 1, 1<<24 }}, // padding alone takes 2^36
+	} {
+		p := gemm.New(64, 64, 64)
+		c.change(&p)
+		err := p.Validate()
+		if err == nil || !strings.Contains(err.Error(), c.says) || diag.KindOf(err) != diag.Input {
+			t.Errorf("Validate(%+v) = %v, want an input error saying %q", p, err, c.says)
+		}
+	}
+}
+
+// The limit is where it says it is: the volume padded to the largest block, times 8 bytes, fits 63 bits exactly when the
+// problem is valid.
+func TestValidateLimit(t *testing.T) {
+	const block = 1 << 12
+	pad := func(v int) *big.Int {
+		b := new(big.Int).Add(big.NewInt(int64(v)), big.NewInt(block-1))
+		return b.Mul(b.Div(b, big.NewInt(block)), big.NewInt(block))
+	}
+	limit := new(big.Int).Lsh(big.NewInt(1), 63)
+	sizes := []int{1, 16, block, block + 1, 1 << 16, 1<<20 - 1, 1 << 20, 1<<20 + 1, 1 << 31, 1 << 40, 1 << 52, math.MaxInt - block, math.MaxInt}
+	valid := 0
+	for _, m := range sizes {
+		for _, n := range sizes {
+			for _, k := range sizes {
+				for _, batch := range []int{1, 3, 1 << 16, 1 << 24, math.MaxInt} {
+					p := gemm.New(m, n, k)
+					p.Batch = batch
+					product := new(big.Int).Mul(big.NewInt(8), big.NewInt(int64(batch)))
+					for _, v := range []int{m, n, k} {
+						product.Mul(product, pad(v))
+					}
+					fits := product.Cmp(limit) < 0
+					if got := p.Validate() == nil; got != fits {
+						t.Errorf("%s: valid is %v, 8 × padded volume is %v", p, got, product)
+					}
+					if fits {
+						valid++
+					}
+				}
+			}
+		}
+	}
+	if valid < 50 {
+		t.Errorf("only %d sizes were valid: the test checks one side of the limit", valid)
+	}
+}
+
+func TestDTypes(t *testing.T) {
+	bits := map[gemm.DType][2]int{ // input, output
+		gemm.FP16: {16, 16}, gemm.BF16: {16, 16}, gemm.FP32: {32, 32}, gemm.TF32: {32, 32}, gemm.FP8: {8, 16}, gemm.INT8: {8, 32},
+	}
+	for _, d := range gemm.DTypes() {
+		back, err := gemm.ParseDType(d.String())
+		if err != nil || back != d {
+			t.Errorf("ParseDType(%q) = %v, %v", d, back, err)
+		}
+		want, ok := bits[d]
+		if !ok || d.Bits() != want[0] || d.Bytes()*8 != want[0] || d.OutputBits() != want[1] {
+			t.Errorf("%s has %d bits in, %d out, want %v", d, d.Bits(), d.OutputBits(), want)
+		}
+		delete(bits, d)
+	}
+	if len(bits) > 0 {
+		t.Errorf("DTypes lacks %v", bits)
+	}
+	for _, s := range []string{"", "FP16", "f16", "int4"} {
+		if d, err := gemm.ParseDType(s); err == nil || !strings.Contains(err.Error(), "fp16, bf16") {
+			t.Errorf("ParseDType(%q) = %v, %v", s, d, err)
+		}
+	}
+	if got := gemm.DType(99).String(); got != "dtype(99)" {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestParseConfig(t *testing.T) {
+	base := gemm.Config{GroupM: 8, NumWarps: 8, NumStages: 2, SplitK: 1, Kernel: "triton"}
+	for _, c := range []struct {
+		s    string
+		want gemm.Config
+	}{
+		{"128x256x64", gemm.Config{BlockM: 128, BlockN: 256, BlockK: 64, GroupM: 8, NumWarps: 8, NumStages: 2, SplitK: 1, Kernel: "triton"}},
+		{"16x32x512,stages=3,warps=4", gemm.Config{BlockM: 16, BlockN: 32, BlockK: 512, GroupM: 8, NumWarps: 4, NumStages: 3, SplitK: 1, Kernel: "triton"}},
+		{"1x1x4096,split=4096,group=1,warps=1,stages=1", gemm.Config{BlockM: 1, BlockN: 1, BlockK: 4096, GroupM: 1, NumWarps: 1, NumStages: 1, SplitK: 4096, Kernel: "triton"}},
+	} {
+		if got, err := gemm.ParseConfig(c.s, base); err != nil || got != c.want {
+			t.Errorf("ParseConfig(%q) = %+v, %v, want %+v", c.s, got, err, c.want)
+		}
+	}
+	for _, c := range []struct{ s, says string }{
+		{"", "does not start with a tile"},
+		{"128x256", "does not start with a tile"},
+		{"128x256x64x2", "does not start with a tile"},
+		{"ax256x64", `block size "a" is not a whole number`},
+		{"128x256x", `block size "" is not a whole number`},
+		{"128x256x1e2", "is not a whole number"},
+		{"128x-256x64", "is outside 1 to 4096"},
+		{"128x0x64", "is outside 1 to 4096"},
+		{"128x256x4097", "is outside 1 to 4096"},
+		{"128x256x99999999999999999999", "is not a whole number"},
+		{"128x256x64,", `unknown or repeated key ""`},
+		{"128x256x64,warp=8", `unknown or repeated key "warp"`},
+		{"128x256x64,warps=8,warps=4", `unknown or repeated key "warps"; use each of group, split, stages at most once`},
+		{"128x256x64,warps", "warps= is not a whole number"},
+		{"128x256x64,stages=0", "stages=0 is outside 1 to 4096"},
+		{"128x256x64, stages=2", `unknown or repeated key " stages"`},
+	} {
+		if got, err := gemm.ParseConfig(c.s, base); err == nil || !strings.Contains(err.Error(), c.says) || got != (gemm.Config{}) {
+			t.Errorf("ParseConfig(%q) = %+v, %v, want an error saying %q", c.s, got, err, c.says)
+		}
+	}
+}
+
+func TestConfigRoundTrip(t *testing.T) {
+	for _, c := range []gemm.Config{
+		{BlockM: 128, BlockN: 256, BlockK: 64, GroupM: 1, NumWarps: 8, NumStages: 2, SplitK: 1},
+		{BlockM: 16, BlockN: 16, BlockK: 512, GroupM: 16, NumWarps: 4, NumStages: 5, SplitK: 8},
+		{BlockM: 64, BlockN: 64, BlockK: 32, NumWarps: 4, NumStages: 3, SplitK: 1}, // GroupM not chosen yet
+	} {
+		if got, err := gemm.ParseConfig(c.String(), gemm.Config{}); err != nil || got != c {
+			t.Errorf("%q reads back as %+v, %v", c, got, err)
+		}
+	}
+	c := gemm.Config{BlockM: 128, BlockN: 256, BlockK: 64, GroupM: 1, NumWarps: 8, NumStages: 2, SplitK: 1}
+	if got := c.String(); got != "128x256x64,warps=8,stages=2,group=1,split=1" {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestIntensity(t *testing.T) {
+	// 2·128·256·64 / (128·64 + 256·64 + 128·256)
+	if got, want := (gemm.Config{BlockM: 128, BlockN: 256, BlockK: 64}).Intensity(), 4194304.0/57344; got != want {
+		t.Errorf("%v, want %v", got, want)
+	}
+	// The largest configuration stays finite and positive.
+	if got := (gemm.Config{BlockM: 4096, BlockN: 4096, BlockK: 4096}).Intensity(); got != 8192.0/3 {
+		t.Errorf("%v", got)
+	}
+}
+
+func FuzzParseConfig(f *testing.F) {
+	for _, s := range []string{
+		"", "128x256x64", "128x256x64,warps=8,stages=2,group=1,split=1", "16x16x16,group=0", "1x1x1,,", "xx", "128x256x64,warps=+8",
+		"4096x4096x4096,split=4096", "9223372036854775808x1x1", "１x1x1", "1x1x1,warps=1=1",
+	} {
+		f.Add(s)
+	}
+	base := gemm.Config{GroupM: 8, NumWarps: 8, NumStages: 2, SplitK: 1, Kernel: "triton"}
+	f.Fuzz(func(t *testing.T, s string) {
+		c, err := gemm.ParseConfig(s, base)
+		if err != nil {
+			if diag.KindOf(err) != diag.Input || strings.ContainsAny(err.Error(), "\n\r") {
+				t.Errorf("%q: %v", s, err)
+			}
+			return
+		}
+		for _, v := range []int{c.BlockM, c.BlockN, c.BlockK, c.GroupM, c.NumWarps, c.NumStages, c.SplitK} {
+			if v < 1 || v > 4096 {
+				t.Fatalf("%q gives %+v", s, c)
+			}
+		}
+		if again, err := gemm.ParseConfig(c.String(), gemm.Config{Kernel: "triton"}); err != nil || again != c {
+			t.Errorf("%q gives %+v, its text %q gives %+v, %v", s, c, c, again, err)
+		}
+	})
+}

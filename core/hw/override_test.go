@@ -1,0 +1,135 @@
+package hw_test
+
+import (
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/hw"
+)
+
+func TestParseOverrides(t *testing.T) {
+	o, err := hw.ParseOverrides("hw.json", []byte(`{
+		"sm89": {"l2_perf_ratio": {"value": 1896, "unit": "B/cycle"}, "mma_latency": 33},
+		"sm90@h200": {"clock": {"value": 1.5, "unit": "GHz"}},
+		"gfx942": {},
+		"hbm_latency_penalty": 623,
+		"clock": {"value": 1800, "unit": "MHz"}
+	}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := map[string]hw.OverrideValue{"l2_perf_ratio": {Value: 1896, Unit: "B/cycle"}, "mma_latency": {Value: 33}}; !maps.Equal(o.ByArch["sm89"], want) {
+		t.Errorf("sm89: %v", o.ByArch["sm89"])
+	}
+	if want := map[string]hw.OverrideValue{"clock": {Value: 1.5, Unit: "GHz"}}; !maps.Equal(o.ByArch["sm90@h200"], want) {
+		t.Errorf("sm90@h200: %v", o.ByArch["sm90@h200"])
+	}
+	if got, ok := o.ByArch["gfx942"]; !ok || len(got) != 0 {
+		t.Errorf("gfx942: %v", got)
+	}
+	if want := map[string]hw.OverrideValue{"hbm_latency_penalty": {Value: 623}, "clock": {Value: 1800, Unit: "MHz"}}; !maps.Equal(o.Bare, want) {
+		t.Errorf("bare: %v", o.Bare)
+	}
+	if empty, err := hw.ParseOverrides("hw.json", []byte(" {} \n")); err != nil || len(empty.ByArch)+len(empty.Bare) != 0 {
+		t.Errorf("{}: %v, %v", empty, err)
+	}
+}
+
+// The more specific wins: architecture, then device, then bare.
+func TestOverridesFor(t *testing.T) {
+	o, err := hw.ParseOverrides("hw.json", []byte(`{
+		"sm90": {"a": 1, "b": 1, "c": 1}, "sm90@h200": {"b": 2, "c": 2}, "sm90@h100": {"a": 9}, "sm89": {"a": 8}, "c": 3
+	}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := o.For("sm90", "h200"), (map[string]hw.OverrideValue{"a": {Value: 1}, "b": {Value: 2}, "c": {Value: 3}}); !maps.Equal(got, want) {
+		t.Errorf("sm90@h200: %v", got)
+	}
+	if got, want := o.For("gfx942", "mi300x"), (map[string]hw.OverrideValue{"c": {Value: 3}}); !maps.Equal(got, want) {
+		t.Errorf("gfx942@mi300x: %v", got)
+	}
+	if got := (hw.Overrides{}).For("sm90", "h200"); len(got) != 0 {
+		t.Errorf("no overrides: %v", got)
+	}
+	// The caller may change what it got.
+	o.For("sm90", "h200")["a"] = hw.OverrideValue{Value: 77}
+	if got := o.For("sm90", "h200")["a"].Value; got != 1 {
+		t.Errorf("a is %v after the caller changed its copy", got)
+	}
+}
+
+func TestParseOverridesRefuses(t *testing.T) {
+	for _, c := range []struct{ name, json, says string }{
+		{"bad character, first line", `{"sm89": x}`, "hw.json:1:10: not JSON"},
+		{"bad character, later line", "{\n  \"sm89\": {\n    \"clock\": 2.52e,\n  }\n}", "hw.json:3:19: not JSON"},
+		{"trailing comma", "{\n\"a\": 1,\n}", "hw.json:3:1: not JSON"},
+		{"line break in a string", "{\"a\n\": 1}", "hw.json:1:4: not JSON"},
+		{"cut off", "{\"sm89\": {\"clock\":\n", "hw.json:2:1: not JSON: the file ends too early"},
+		{"empty", "", "hw.json: not an override file: empty"},
+		{"an array", `[1, 2]`, "hw.json: not an override file"},
+		{"null", `null`, "hw.json: not an override file: null"},
+		{"two objects", `{"a": 1} {"b": 2}`, "hw.json: not an override file: data follows the first JSON object"},
+		{"text after the object", `{"a": 1} x`, "data follows the first JSON object"},
+		{"architecture is null", `{"sm89": null}`, `hw.json: "sm89" is neither a number nor an object of parameters`},
+		{"architecture is text", `{"sm89": "fast"}`, `"sm89" is neither a number nor an object of parameters`},
+		{"architecture is a list", `{"sm89": [1]}`, `"sm89" is neither a number nor an object of parameters`},
+		{"number out of range", `{"clock": 1e999}`, `"clock" is neither a number nor an object of parameters`},
+		{"parameter is null", `{"sm89": {"clock": null}}`, `sm89.clock is not a number`},
+		{"parameter is text", `{"sm89": {"clock": "2.52 GHz"}}`, `sm89.clock is not a number`},
+		{"parameter is true", `{"sm89": {"clock": true}}`, `sm89.clock is not a number`},
+		{"value missing", `{"sm89": {"clock": {"unit": "GHz"}}}`, `sm89.clock is not a number`},
+		{"value is null", `{"sm89": {"clock": {"value": null}}}`, `sm89.clock is not a number`},
+		{"value is text", `{"sm89": {"clock": {"value": "2.52"}}}`, `sm89.clock is not a number`},
+		{"unit is a number", `{"sm89": {"clock": {"value": 1, "unit": 2}}}`, `sm89.clock is not a number`},
+		{"unknown field", `{"sm89": {"clock": {"value": 1, "units": "GHz"}}}`, `sm89.clock is not a number`},
+		{"nested too deep", `{"nvidia": {"sm89": {"clock": 1}}}`, `nvidia.sm89 is not a number`},
+		{"bare value with an unknown field", `{"clock": {"value": 1, "units": "GHz"}}`, `clock.units is not a number`},
+	} {
+		o, err := hw.ParseOverrides("hw.json", []byte(c.json))
+		if err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %+v, %v, want an error saying %q", c.name, o, err, c.says)
+			continue
+		}
+		if text := err.Error(); !strings.HasPrefix(text, "hw.json:") || strings.ContainsAny(text, "\n\t") || diag.KindOf(err) != diag.Input ||
+			!strings.Contains(text, `write {"sm89":`) || o.ByArch != nil || o.Bare != nil {
+			t.Errorf("%s: %+v, %q", c.name, o, text)
+		}
+	}
+}
+
+func FuzzParseOverrides(f *testing.F) {
+	for _, s := range []string{
+		`{"sm89":{"l2_perf_ratio":{"value":1896,"unit":"B/cycle"}}}`, `{"l2_perf_ratio":1896}`, `{"sm90@h200":{"clock":1}}`,
+		``, `null`, `{}`, `{"a":null}`, `{"a":{"b":null}}`, `{"a":{"value":1,"unit":"GHz"}}`, `{"a":{"value":null}}`, `{"":{"":{"value":-0}}}`,
+		`[1]`, `{"a":1e999}`, "{\n\"a\":x", `{"a":1}{"b":2}`, `{"a":{"b":{"c":{}}}}`, "\xff", `{"a":1,"a":2}`, `{"sm89":{"value":{"value":1}}}`,
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		o, err := hw.ParseOverrides("fuzz.json", data)
+		if err != nil {
+			if o.ByArch != nil || o.Bare != nil || diag.KindOf(err) != diag.Input || strings.ContainsAny(err.Error(), "\n\r") {
+				t.Fatalf("%v, %q", o, err)
+			}
+			return
+		}
+		// Whatever was read can be asked for.
+		for key, params := range o.ByArch {
+			arch, device, _ := strings.Cut(key, "@")
+			merged := o.For(arch, device)
+			for name := range params {
+				if _, ok := merged[name]; !ok {
+					t.Fatalf("%q.%q is lost", key, name)
+				}
+			}
+		}
+		for name, v := range o.Bare {
+			if got := o.For("", "")[name]; got != v {
+				t.Fatalf("%q is %v, was %v", name, got, v)
+			}
+		}
+	})
+}

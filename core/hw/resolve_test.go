@@ -1,0 +1,222 @@
+package hw_test
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/hw"
+)
+
+var specs = []hw.Spec{
+	{Name: "num_sms", Unit: "1", Doc: "streaming multiprocessors", Integer: true},
+	{Name: "l2_bytes", Unit: "B", Doc: "L2 size", Integer: true},
+	{Name: "clock", Unit: "Hz", Doc: "boost clock"},
+	{Name: "dram_bandwidth", Unit: "B/s", Doc: "DRAM bandwidth"},
+	{Name: "dram_perf_ratio", Unit: "B/cycle", Doc: "DRAM bandwidth per cycle", Calibrates: true},
+	{Name: "penalty", Unit: "cycles", Doc: "DRAM latency", AllowZero: true, Calibrates: true},
+}
+
+func num(value float64, unit string, method hw.Method) hw.Number {
+	return hw.Number{Value: value, Unit: unit, Source: "a source", Method: method, Date: "2026-02-12"}
+}
+
+// fullSheet has every parameter of specs but dram_perf_ratio in its derived tier.
+func fullSheet() *hw.Sheet {
+	return &hw.Sheet{
+		File: "sm89.yaml", Arch: "sm89", Device: "rtx4090",
+		Derived: map[string]hw.Number{
+			"num_sms":        num(128, "1", hw.Datasheet),
+			"l2_bytes":       num(72, "MiB", hw.Driver),
+			"clock":          num(2.52, "GHz", hw.Datasheet),
+			"dram_bandwidth": num(1008, "GB/s", hw.Datasheet),
+			"penalty":        num(500, "cycles", hw.Assumed),
+		},
+		Calibrated: map[string]hw.Number{},
+	}
+}
+
+// bandwidthPerCycle derives dram_perf_ratio from what has been resolved before it.
+func bandwidthPerCycle(name string, known hw.Set) (hw.Number, bool) {
+	if name != "dram_perf_ratio" {
+		return hw.Number{}, false
+	}
+	return num(known.Get("dram_bandwidth")/known.Get("clock"), "B/cycle", hw.Formula), true
+}
+
+func resolve(t *testing.T, s *hw.Sheet, overrides map[string]hw.OverrideValue) hw.Set {
+	t.Helper()
+	set, err := hw.Resolve(specs, s, bandwidthPerCycle, overrides)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set
+}
+
+func find(t *testing.T, set hw.Set, name string) hw.Param {
+	t.Helper()
+	for _, p := range set {
+		if p.Name == name {
+			return p
+		}
+	}
+	t.Fatalf("%s was not resolved", name)
+	return hw.Param{}
+}
+
+func TestResolveConvertsAndKeepsTheOrder(t *testing.T) {
+	set := resolve(t, fullSheet(), nil)
+	if len(set) != len(specs) {
+		t.Fatalf("%d parameters", len(set))
+	}
+	for i, want := range []float64{128, 75497472, 2.52e9, 1008e9, 400, 500} {
+		if p := set[i]; p.Name != specs[i].Name || p.Unit != specs[i].Unit || p.Value != want || p.Tier != hw.Derived {
+			t.Errorf("%+v, want %s = %v %s", p, specs[i].Name, want, specs[i].Unit)
+		}
+	}
+	if set.Int("l2_bytes") != 75497472 {
+		t.Errorf("Int: %d", set.Int("l2_bytes"))
+	}
+	if p := find(t, set, "clock"); p.Source != "a source" || p.Method != hw.Datasheet || p.Date != "2026-02-12" {
+		t.Errorf("the provenance is lost: %+v", p)
+	}
+}
+
+func TestResolveTakesTheHighestTier(t *testing.T) {
+	s := fullSheet()
+	s.Calibrated["dram_perf_ratio"] = num(342.9, "B/cycle", hw.Microbenchmark)
+	s.Calibrated["penalty"] = num(623, "cycles", hw.Microbenchmark)
+	set := resolve(t, s, nil)
+	if p := find(t, set, "dram_perf_ratio"); p.Value != 342.9 || p.Tier != hw.Calibrated {
+		t.Errorf("calibrated over a formula: %+v", p)
+	}
+	if p := find(t, set, "penalty"); p.Value != 623 || p.Tier != hw.Calibrated {
+		t.Errorf("calibrated over derived: %+v", p)
+	}
+	if !set.Calibrated(specs) {
+		t.Error("both calibrating parameters are calibrated")
+	}
+
+	set = resolve(t, s, map[string]hw.OverrideValue{"penalty": {Value: 0}, "clock": {Value: 1500, Unit: "MHz"}})
+	if p := find(t, set, "penalty"); p.Value != 0 || p.Tier != hw.Override || p.Method != hw.User || p.Unit != "cycles" {
+		t.Errorf("override without a unit: %+v", p)
+	}
+	if p := find(t, set, "clock"); p.Value != 1.5e9 || p.Tier != hw.Override || p.Unit != "Hz" {
+		t.Errorf("override in another unit: %+v", p)
+	}
+	if !set.Calibrated(specs) {
+		t.Error("an override is above calibrated")
+	}
+
+	delete(s.Calibrated, "penalty")
+	if set := resolve(t, s, nil); set.Calibrated(specs) {
+		t.Error("penalty comes from the derived tier")
+	}
+	if set := resolve(t, s, nil); set.Calibrated([]hw.Spec{{Name: "num_sms"}}) {
+		t.Error("nothing is marked, so nothing is calibrated")
+	}
+}
+
+// derive sees what overrides and other tiers gave before it, and is not asked for what the sheet states.
+func TestResolveDerivesFromResolvedNumbers(t *testing.T) {
+	set := resolve(t, fullSheet(), map[string]hw.OverrideValue{"clock": {Value: 2016, Unit: "MHz"}})
+	if p := find(t, set, "dram_perf_ratio"); p.Value != 500 || p.Method != hw.Formula || p.Tier != hw.Derived {
+		t.Errorf("%+v", p)
+	}
+	var asked []string
+	_, err := hw.Resolve(specs, fullSheet(), func(name string, known hw.Set) (hw.Number, bool) {
+		asked = append(asked, name)
+		return bandwidthPerCycle(name, known)
+	}, nil)
+	if err != nil || len(asked) != 1 || asked[0] != "dram_perf_ratio" {
+		t.Errorf("derive was asked for %v, %v", asked, err)
+	}
+}
+
+func TestResolveRefuses(t *testing.T) {
+	derived := func(name string, n hw.Number) func(*hw.Sheet, map[string]hw.OverrideValue) {
+		return func(s *hw.Sheet, _ map[string]hw.OverrideValue) { s.Derived[name] = n }
+	}
+	override := func(name string, v hw.OverrideValue) func(*hw.Sheet, map[string]hw.OverrideValue) {
+		return func(_ *hw.Sheet, o map[string]hw.OverrideValue) { o[name] = v }
+	}
+	for _, c := range []struct {
+		name   string
+		change func(*hw.Sheet, map[string]hw.OverrideValue)
+		where  string
+		says   string
+	}{
+		{"missing", func(s *hw.Sheet, _ map[string]hw.OverrideValue) { delete(s.Derived, "l2_bytes") },
+			"sm89.yaml", "sm89@rtx4090 has no value for l2_bytes (L2 size)"},
+		{"wrong unit", derived("clock", num(2.52, "GB/s", hw.Datasheet)), "sm89.yaml", `clock of sm89: unit "GB/s" does not measure what "Hz" measures; give clock in Hz`},
+		{"unknown unit", derived("clock", num(2.52, "gigahertz", hw.Datasheet)), "sm89.yaml", `unknown unit "gigahertz"`},
+		{"negative", derived("clock", num(-2.52, "GHz", hw.Datasheet)), "sm89.yaml", "value -2.52 GHz is negative"},
+		{"zero", derived("clock", num(0, "GHz", hw.Datasheet)), "sm89.yaml", "value is zero"},
+		{"NaN", derived("clock", num(math.NaN(), "GHz", hw.Datasheet)), "sm89.yaml", "is not finite"},
+		{"infinite", derived("penalty", num(math.Inf(1), "cycles", hw.Assumed)), "sm89.yaml", "is not finite"},
+		{"overflows in base units", derived("clock", num(1e300, "GHz", hw.Datasheet)), "sm89.yaml", "is not finite"},
+		{"not whole", derived("num_sms", num(127.5, "1", hw.Datasheet)), "sm89.yaml", "value 127.5 1 is not a whole number"},
+		{"not whole in base units", derived("l2_bytes", num(0.3, "KiB", hw.Driver)), "sm89.yaml", "is not a whole number"},
+		{"too large to be exact", derived("num_sms", num(1<<54, "1", hw.Datasheet)), "sm89.yaml", "is not a whole number"},
+		{"unknown in derived", derived("num_sm", num(128, "1", hw.Datasheet)), "sm89.yaml", `sm89 has no parameter "num_sm"; did you mean num_sms?`},
+		{"unknown in calibrated", func(s *hw.Sheet, _ map[string]hw.OverrideValue) {
+			s.Calibrated["dram_perf_rato"] = num(1, "B/cycle", hw.Microbenchmark)
+		}, "sm89.yaml", `sm89 has no parameter "dram_perf_rato"; did you mean dram_perf_ratio?`},
+		{"unknown override", override("Clock_rate", hw.OverrideValue{Value: 1}), "hardware override", `no parameter "Clock_rate"; did you mean clock?`},
+		{"unknown override, nothing near", override("zzzzzzzz", hw.OverrideValue{Value: 1}), "hardware override", "`origami arch show sm89` lists all"},
+		{"override in a wrong unit", override("clock", hw.OverrideValue{Value: 1, Unit: "cycles"}), "hardware override", `does not measure`},
+		{"negative override", override("penalty", hw.OverrideValue{Value: -1}), "hardware override", "value -1 cycles is negative"},
+		{"NaN override", override("clock", hw.OverrideValue{Value: math.NaN()}), "hardware override", "is not finite"},
+		{"fractional override", override("num_sms", hw.OverrideValue{Value: 0.5}), "hardware override", "is not a whole number"},
+	} {
+		s, overrides := fullSheet(), map[string]hw.OverrideValue{}
+		c.change(s, overrides)
+		set, err := hw.Resolve(specs, s, bandwidthPerCycle, overrides)
+		if err == nil || set != nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v, %v, want an error saying %q", c.name, set, err, c.says)
+			continue
+		}
+		if !strings.HasPrefix(err.Error(), c.where+": ") || diag.KindOf(err) != diag.Input {
+			t.Errorf("%s: %q does not start with %q", c.name, err, c.where)
+		}
+	}
+	// A formula's result is checked as well.
+	s := fullSheet()
+	nan := func(string, hw.Set) (hw.Number, bool) { return num(math.NaN(), "B/cycle", hw.Formula), true }
+	if _, err := hw.Resolve(specs, s, nan, nil); err == nil || !strings.Contains(err.Error(), "dram_perf_ratio of sm89") {
+		t.Errorf("NaN from a formula: %v", err)
+	}
+	if _, err := hw.Resolve(specs, s, nil, nil); err == nil || !strings.Contains(err.Error(), "no value for dram_perf_ratio") {
+		t.Errorf("no formula: %v", err)
+	}
+}
+
+// A sheet can be resolved any number of times: Resolve does not change it.
+func TestResolveLeavesTheSheetAlone(t *testing.T) {
+	s := fullSheet()
+	resolve(t, s, map[string]hw.OverrideValue{"clock": {Value: 1, Unit: "GHz"}})
+	if got := s.Derived["l2_bytes"]; got.Value != 72 || got.Unit != "MiB" {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestGetOfAnUndeclaredParameterPanics(t *testing.T) {
+	defer func() {
+		if r := recover(); r == nil || !strings.Contains(r.(string), "num_cus") {
+			t.Errorf("recovered %v", r)
+		}
+	}()
+	resolve(t, fullSheet(), nil).Get("num_cus")
+}
+
+func TestTierNames(t *testing.T) {
+	for tier, want := range map[hw.Tier]string{hw.Derived: "derived", hw.Calibrated: "calibrated", hw.Override: "override", 9: "tier(9)"} {
+		if got := tier.String(); got != want {
+			t.Errorf("%d is %q, want %q", tier, got, want)
+		}
+	}
+	if hw.Derived >= hw.Calibrated || hw.Calibrated >= hw.Override {
+		t.Error("the tiers are not in order")
+	}
+}

@@ -1,0 +1,149 @@
+package unit_test
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/origami-gemm/origami/core/unit"
+)
+
+func TestSI(t *testing.T) {
+	for _, c := range []struct {
+		v    float64
+		unit string
+		want string
+	}{
+		{137e-6, "s", "137 µs"},
+		{2.52e9, "Hz", "2.52 GHz"},
+		{1.695e9, "Hz", "1.70 GHz"}, // three digits
+		{165.2e12, "FLOP/s", "165 TFLOP/s"},
+		{989.4e12, "FLOP/s", "989 TFLOP/s"},
+		{1.9789e15, "FLOP/s", "1.98 PFLOP/s"},
+		{1, "s", "1.00 s"},
+		{-0.25, "s", "-250 ms"},
+		{12.34, "s", "12.3 s"},
+		{1e-12, "s", "1.00 ps"},
+		{1e-15, "s", "1e-15 s"},
+		{4e18, "B", "4.00 EB"},
+		{4e21, "B", "4000 EB"},
+		{0, "s", "0 s"},
+		// Rounding carries into the next digit or prefix.
+		{9.996, "s", "10.0 s"},
+		{99.96, "s", "100 s"},
+		{999.4, "s", "999 s"},
+		{999.6, "s", "1.00 ks"},
+		{0.9996e-3, "s", "1.00 ms"},
+		{-9.996e-9, "s", "-10.0 ns"},
+		{math.Inf(1), "s", "+Inf s"},
+		{math.NaN(), "s", "NaN s"},
+	} {
+		if got := unit.SI(c.v, c.unit); got != c.want {
+			t.Errorf("SI(%v, %q) = %q, want %q", c.v, c.unit, got, c.want)
+		}
+	}
+}
+
+// Whatever the value, three significant digits are printed and they are right.
+func TestSIKeepsThreeDigits(t *testing.T) {
+	scale := map[byte]float64{'E': 1e18, 'P': 1e15, 'T': 1e12, 'G': 1e9, 'M': 1e6, 'k': 1e3, 'X': 1, 'm': 1e-3, 'n': 1e-9, 'p': 1e-12}
+	for exp := -11; exp <= 17; exp++ {
+		for mantissa := 1.0; mantissa < 10; mantissa += 0.0137 {
+			v := mantissa * math.Pow10(exp)
+			text := strings.Replace(unit.SI(v, "X"), "µ", "u", 1)
+			number, name, _ := strings.Cut(text, " ")
+			if digits := len(strings.ReplaceAll(number, ".", "")); digits != 3 {
+				t.Fatalf("SI(%v) = %q has %d digits", v, text, digits)
+			}
+			got, err := strconv.ParseFloat(number, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, ok := scale[name[0]]
+			if name[0] == 'u' {
+				s, ok = 1e-6, true
+			}
+			if !ok || math.Abs(got*s-v) > 0.00501*v {
+				t.Fatalf("SI(%v) = %q", v, text)
+			}
+		}
+	}
+}
+
+func TestStrings(t *testing.T) {
+	if got := unit.Seconds(137e-6).String(); got != "137 µs" {
+		t.Errorf("Seconds: %q", got)
+	}
+	if got := unit.Hertz(2.52e9).String(); got != "2.52 GHz" {
+		t.Errorf("Hertz: %q", got)
+	}
+	if got := unit.FlopsPerSecond(165.2e12).String(); got != "165 TFLOP/s" {
+		t.Errorf("FlopsPerSecond: %q", got)
+	}
+	if got := unit.Cycles(2.52e9).At(2.52e9); got != 1 {
+		t.Errorf("2.52e9 cycles at 2.52 GHz take %v s", float64(got))
+	}
+}
+
+func TestConvert(t *testing.T) {
+	for _, c := range []struct {
+		value    float64
+		from, to string
+		want     float64
+	}{
+		{1896.1, "B/cycle", "B/cycle", 1896.1},
+		{163, "KiB", "B", 166912},
+		{72, "MiB", "B", 75497472},
+		{80, "GiB", "MiB", 81920},
+		{2.52, "GHz", "Hz", 2.52e9},
+		{1695, "MHz", "GHz", 1.695},
+		{3.35, "TB/s", "GB/s", 3350},
+		{165.2, "TFLOP/s", "FLOP/s", 165.2e12},
+		{5, "us", "ns", 5000},
+		{450, "W", "W", 450},
+		{132, "1", "1", 132},
+	} {
+		got, err := unit.Convert(c.value, c.from, c.to)
+		if err != nil || math.Abs(got-c.want) > 1e-15*math.Abs(c.want) {
+			t.Errorf("Convert(%v, %s, %s) = %v, %v, want %v", c.value, c.from, c.to, got, err, c.want)
+		}
+	}
+	// The same unit keeps the bits, NaN included.
+	if got, err := unit.Convert(0.1, "B/s", "B/s"); err != nil || got != 0.1 {
+		t.Errorf("same unit: %v, %v", got, err)
+	}
+	if got, err := unit.Convert(math.NaN(), "GHz", "GHz"); err != nil || !math.IsNaN(got) {
+		t.Errorf("NaN: %v, %v", got, err)
+	}
+}
+
+func TestConvertRefuses(t *testing.T) {
+	for _, c := range []struct{ from, to, says string }{
+		{"MiB", "cycles", `"MiB" does not measure what "cycles" measures`},
+		{"GB/s", "B", "does not measure"},
+		{"GHz", "ns", "does not measure"},
+		{"MB", "B", `unknown unit "MB" (known: 1, B, B/cycle,`},
+		{"B", "", `unknown unit ""`},
+		{"ghz", "Hz", `unknown unit "ghz"`}, // units are case sensitive: mW is not MW
+	} {
+		if got, err := unit.Convert(1, c.from, c.to); err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("Convert(1, %q, %q) = %v, %v, want an error saying %q", c.from, c.to, got, err, c.says)
+		}
+	}
+}
+
+func TestNamesAreUsable(t *testing.T) {
+	names := unit.Names()
+	if len(names) < 10 {
+		t.Fatalf("only %v", names)
+	}
+	for i, name := range names {
+		if i > 0 && names[i-1] >= name {
+			t.Errorf("%q is not before %q", names[i-1], name)
+		}
+		if got, err := unit.Convert(3, name, name); err != nil || got != 3 {
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
+	}
+}

@@ -24,7 +24,9 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"origami": func() {
 		os.Exit(cli.Main(cli.System{
 			Args: os.Args[1:], Streams: iostreams.System(), Getenv: os.Getenv,
-			Connect: func(context.Context, config.Settings) (session.Host, error) { return fakeHost{fakearch.Providers()}, nil },
+			Connect: func(context.Context, config.Settings) (session.Host, error) {
+				return fakeHost{fakearch.Providers()}, nil
+			},
 			Plugins: pluginverb.Actions{
 				Trust: func(_, path string) (string, error) { return path, nil },
 				Serve: func(string) error { return nil },

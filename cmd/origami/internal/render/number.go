@@ -6,11 +6,11 @@ import (
 	"strconv"
 )
 
-// Exact writes a float so that reading it back gives the same bits: whole numbers below 2^53 without exponent or
-// decimal point, everything else in the shortest form.
+// Exact writes a float in the shortest form that reads back to the same bits, with an exponent only below 10^-6 and from
+// 10^21 on, as JSON does.
 func Exact(v float64) string {
-	if v == math.Trunc(v) && math.Abs(v) < 1<<53 {
-		return strconv.FormatFloat(v, 'f', 0, 64)
+	if abs := math.Abs(v); abs == 0 || abs >= 1e-6 && abs < 1e21 {
+		return strconv.FormatFloat(v, 'f', -1, 64)
 	}
 	return strconv.FormatFloat(v, 'g', -1, 64)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/answer"
 	"github.com/origami-gemm/origami/core/arch"
@@ -71,4 +72,21 @@ func TermKind(k arch.TermKind) string {
 	default:
 		return "intermediate"
 	}
+}
+
+// Wrap breaks words, joined by commas, into lines of at most width columns.
+func Wrap(lead string, words []string, width int) []string {
+	lines := []string{lead}
+	for i, w := range words {
+		if i < len(words)-1 {
+			w += ","
+		}
+		last := &lines[len(lines)-1]
+		if i > 0 && utf8.RuneCountInString(*last)+1+utf8.RuneCountInString(w) > width {
+			lines = append(lines, w)
+			continue
+		}
+		*last += " " + w
+	}
+	return lines
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/answer"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
@@ -114,6 +113,9 @@ func behind(second, best float64) string {
 	return render.Percent((second-best)/best) + " slower"
 }
 
+// reasonWidth keeps a line of reasons, behind its label, readable.
+const reasonWidth = 108
+
 // reasons says in words what the terms say: what one K step waits for, where the time goes, and the counts behind it.
 func reasons(a *answer.Answer, e *answer.Entry) []string {
 	type named struct {
@@ -145,15 +147,11 @@ func reasons(a *answer.Answer, e *answer.Entry) []string {
 	var out []string
 	if len(steps) > 0 {
 		slices.SortStableFunc(steps, descending)
-		s := fmt.Sprintf("one K step waits for %s (%s)", steps[0].name, render.WithUnit(render.Short(steps[0].value), steps[0].unit))
-		for i, other := range steps[1:] {
-			joint := ", "
-			if i == 0 {
-				joint = "; beside it "
-			}
-			s += joint + fmt.Sprintf("%s %s", other.name, render.Short(other.value))
+		parts := make([]string, len(steps))
+		for i, step := range steps {
+			parts[i] = fmt.Sprintf("%s %s", step.name, render.WithUnit(render.Short(step.value), step.unit))
 		}
-		out = append(out, s)
+		out = append(out, render.Wrap("one K step waits for the largest of", parts, reasonWidth)...)
 	}
 	if total, ok := a.Total(e); ok && len(shares) > 0 {
 		slices.SortStableFunc(shares, descending)
@@ -163,14 +161,14 @@ func reasons(a *answer.Answer, e *answer.Entry) []string {
 				parts = append(parts, fmt.Sprintf("%s %s", s.name, render.Percent(s.value/total)))
 			}
 		}
-		out = append(out, "the time goes to "+strings.Join(parts, ", "))
+		out = append(out, render.Wrap("the time goes to", parts, reasonWidth)...)
 	}
 	if len(counts) > 0 {
 		parts := make([]string, len(counts))
 		for i, c := range counts {
 			parts[i] = c.name + " " + render.Short(c.value)
 		}
-		out = append(out, "with "+strings.Join(parts, ", "))
+		out = append(out, render.Wrap("with", parts, reasonWidth)...)
 	}
 	return out
 }

@@ -55,8 +55,10 @@ func TestFormatFollowsTheStream(t *testing.T) {
 		streams := iostreams.Test(strings.NewReader(""), &out, nil)
 		streams.Terminal, streams.Colour = tc.terminal, tc.colour
 		o := &Options{App: &app.App{
-			Streams:  streams,
-			Connect:  func(context.Context, config.Settings) (session.Host, error) { return session.InProcess(fakearch.Providers()), nil },
+			Streams: streams,
+			Connect: func(context.Context, config.Settings) (session.Host, error) {
+				return session.InProcess(fakearch.Providers()), nil
+			},
 			Settings: config.Settings{Arch: []string{"toy1"}, DType: "fp16"},
 		}}
 		for flag, value := range map[*query.Size]string{&o.Query.M: "256", &o.Query.N: "256", &o.Query.K: "256", &o.Query.Batch: "1"} {

@@ -1,0 +1,232 @@
+// Package answer asks an architecture and holds what it says: a ranking per problem with the terms behind it. How that
+// looks on a terminal, in JSON and in CSV is decided elsewhere.
+package answer
+
+import (
+	"context"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/selector"
+	"github.com/origami-gemm/origami/core/unit"
+)
+
+// Answer is what a model says about one problem.
+type Answer struct {
+	Arch    *arch.Description
+	Kernel  string
+	Problem gemm.Problem
+	// Entries are the ranked candidates, best first.
+	Entries []Entry
+	// Feasible counts the usable candidates, Rejected the others by reason.
+	Feasible int
+	Rejected []selector.ReasonCount
+	// Err says why there is no answer.
+	Err error
+}
+
+// RejectedTotal returns how many candidates were rejected.
+func (a *Answer) RejectedTotal() int {
+	r := selector.Result{Rejected: a.Rejected}
+	return r.RejectedTotal()
+}
+
+// Entry is one configuration and what the model predicts for it.
+type Entry struct {
+	// Rank is 1 for the best, 0 for a configuration that cannot be used.
+	Rank int
+	// Position is the entry's place in the candidate list; with Options.Rejected in the whole enumeration.
+	Position int
+	// Config has GroupM from the mapping where phase two has run.
+	Config   gemm.Config
+	Estimate arch.Estimate
+	Mapping  arch.Mapping
+	// Detail says in numbers why the configuration was rejected, where the model does.
+	Detail string
+	// Terms is the row of the model's terms, nil unless asked for. It belongs to Candidate: the configuration as the
+	// model ranked it, before phase two chose its launch order.
+	Terms     []float64
+	Candidate gemm.Config
+}
+
+// Seconds returns the predicted time.
+func (a *Answer) Seconds(e *Entry) unit.Seconds { return e.Estimate.Cycles.At(a.Arch.Clock) }
+
+// Rate returns the predicted arithmetic rate, 2·m·n·k·batch over the predicted time.
+func (a *Answer) Rate(e *Entry) unit.FlopsPerSecond {
+	return unit.FlopsPerSecond(a.Problem.Flops() / float64(a.Seconds(e)))
+}
+
+// PeakShare returns Rate over the data sheet's peak, and false where no peak is known.
+func (a *Answer) PeakShare(e *Entry) (float64, bool) {
+	peak := a.Arch.PeakFor(a.Problem.DType)
+	if peak <= 0 {
+		return 0, false
+	}
+	return float64(a.Rate(e) / peak), true
+}
+
+// Share returns what part of the total the i-th term is, and false for a term that is no share of it.
+func (a *Answer) Share(e *Entry, i int) (float64, bool) {
+	if e.Terms == nil || a.Arch.Terms[i].Kind != arch.KindShare {
+		return 0, false
+	}
+	total, ok := a.Total(e)
+	return e.Terms[i] / total, ok
+}
+
+// Total returns the total that the shares of an entry add up to, and false if it has none.
+func (a *Answer) Total(e *Entry) (float64, bool) {
+	if e.Estimate.Reject == "" && e.Estimate.Cycles > 0 {
+		return float64(e.Estimate.Cycles), true
+	}
+	for i, t := range a.Arch.Terms {
+		if e.Terms != nil && t.Kind == arch.KindTotal && e.Terms[i] > 0 && e.Terms[i] < arch.RejectedTotal {
+			return e.Terms[i], true
+		}
+	}
+	return 0, false
+}
+
+// IsRejectedTotal reports whether a term's value stands for "the model rejects this".
+func IsRejectedTotal(t arch.Term, v float64) bool {
+	return t.Kind == arch.KindTotal && v == arch.RejectedTotal
+}
+
+// Options say what to ask for.
+type Options struct {
+	// Kernel is the kernel family, empty for the architecture's first.
+	Kernel string
+	// Top is how many entries to return, best first; 0 means all.
+	Top int
+	// Terms asks for the terms of each entry.
+	Terms bool
+	// Rejected appends the configurations that cannot be used, by Position, after the ranked ones.
+	Rejected bool
+}
+
+// Ask ranks the candidates for each problem. What is wrong with one problem is in its Answer; the error is for the
+// question as a whole.
+func Ask(ctx context.Context, a arch.Architecture, problems []gemm.Problem, o Options) ([]Answer, error) {
+	d := a.Describe()
+	kernel, err := Kernel(d, o.Kernel)
+	if err != nil {
+		return nil, err
+	}
+	space := arch.Space{Kernel: kernel}
+	results, err := selector.Rank(ctx, a, selector.Request{Problems: problems, Space: space, Top: o.Top})
+	if err != nil {
+		return nil, err
+	}
+	if len(results) != len(problems) {
+		return nil, &diag.Error{Kind: diag.Plugin, Where: d.ID(), What: "the plugin answered another number of problems than it was asked", Fix: "report it to the plugin's author"}
+	}
+	answers := make([]Answer, len(problems))
+	for i := range results {
+		r := &results[i]
+		own := &answers[i]
+		*own = Answer{Arch: d, Kernel: kernel, Problem: problems[i], Feasible: r.Feasible, Rejected: r.Rejected, Err: r.Err}
+		// When nothing fits there are still rejected configurations to list.
+		nothingFits := r.Err != nil && r.Feasible == 0 && len(r.Rejected) > 0
+		if own.Err != nil && !(nothingFits && o.Rejected) {
+			continue
+		}
+		own.Err = nil
+		for rank, e := range r.Entries {
+			own.Entries = append(own.Entries, Entry{Rank: rank + 1, Position: e.Index, Config: e.Config, Estimate: e.Estimate, Mapping: e.Mapping})
+		}
+		if !o.Terms && !o.Rejected {
+			continue
+		}
+		if err := own.complete(ctx, a, space, o); err != nil {
+			own.Err, own.Entries = err, nil
+		}
+	}
+	return answers, nil
+}
+
+// complete adds terms and rejected configurations.
+func (own *Answer) complete(ctx context.Context, a arch.Architecture, space arch.Space, o Options) error {
+	list, err := a.Candidates(ctx, own.Problem, space)
+	if err != nil {
+		return err
+	}
+	for i := range own.Entries {
+		own.Entries[i].Candidate = list.Configs[own.Entries[i].Position]
+	}
+	if o.Rejected {
+		rejected, err := rejections(ctx, a, own, list)
+		if err != nil {
+			return err
+		}
+		own.Entries = append(own.Entries, rejected...)
+	}
+	if o.Terms && len(own.Entries) > 0 {
+		configs := make([]gemm.Config, len(own.Entries))
+		for i := range own.Entries {
+			configs[i] = own.Entries[i].Candidate
+		}
+		n := len(own.Arch.Terms)
+		rows := make([]float64, len(configs)*n)
+		if err := a.Terms(ctx, rows, own.Problem, configs); err != nil {
+			return err
+		}
+		for i := range own.Entries {
+			own.Entries[i].Terms = rows[i*n : (i+1)*n : (i+1)*n]
+		}
+	}
+	return nil
+}
+
+// rejections returns the rejected configurations, those that the list leaves out and those that the estimates rule out
+// for this problem, and turns every Position of own.Entries into one in the whole enumeration.
+func rejections(ctx context.Context, a arch.Architecture, own *Answer, list *arch.Candidates) ([]Entry, error) {
+	estimates := make([]arch.Estimate, len(list.Configs))
+	if err := a.Estimate(ctx, estimates, own.Problem, list.Configs); err != nil {
+		return nil, err
+	}
+	var out []Entry
+	// The rejected keep their places and the candidates fill the others in order.
+	positions := make([]int, len(list.Configs))
+	next, position := 0, 0
+	for i := range list.Configs {
+		for next < len(list.Rejected) && list.Rejected[next].Position <= position {
+			next++
+			position++
+		}
+		positions[i] = position
+		position++
+	}
+	for _, r := range list.Rejected {
+		out = append(out, Entry{Position: r.Position, Config: r.Config, Candidate: r.Config, Estimate: arch.Estimate{Reject: r.Reason}, Detail: r.Detail})
+	}
+	for i, e := range estimates {
+		if e.Reject != "" {
+			out = append(out, Entry{Position: positions[i], Config: list.Configs[i], Candidate: list.Configs[i], Estimate: e})
+		}
+	}
+	slices.SortFunc(out, func(a, b Entry) int { return a.Position - b.Position })
+	for i := range own.Entries {
+		own.Entries[i].Position = positions[own.Entries[i].Position]
+	}
+	return out, nil
+}
+
+// Kernel checks a kernel family against what a model predicts; empty means the first.
+func Kernel(d *arch.Description, name string) (string, error) {
+	if name == "" && len(d.Kernels) > 0 {
+		return d.Kernels[0], nil
+	}
+	if !slices.Contains(d.Kernels, name) {
+		err := diag.Inputf("the %s model of %s does not predict the kernel family %q", d.Model, d.ID(), name).At("--kernel")
+		return "", err.Do("use one of %s", strings.Join(d.Kernels, ", "))
+	}
+	return name, nil
+}
+
+// Finite reports whether v is a number.
+func Finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

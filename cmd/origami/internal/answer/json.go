@@ -1,0 +1,167 @@
+package answer
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/gemm"
+)
+
+// Object is one configuration of one problem in JSON; docs/json.md describes it. Keys are never renamed or removed,
+// only added.
+type Object struct {
+	Arch       string     `json:"arch"`
+	Device     string     `json:"device"`
+	Model      string     `json:"model"`
+	Kernel     string     `json:"kernel"`
+	Rung       arch.Rung  `json:"rung"`
+	Problem    Problem    `json:"problem"`
+	Config     Config     `json:"config"`
+	Predicted  *Predicted `json:"predicted,omitempty"`
+	Mapping    *Mapping   `json:"mapping,omitempty"`
+	Candidates int        `json:"candidates"`
+	Rejected   int        `json:"rejected"`
+}
+
+// Problem is a problem in JSON.
+type Problem struct {
+	M      int    `json:"m"`
+	N      int    `json:"n"`
+	K      int    `json:"k"`
+	Batch  int    `json:"batch"`
+	TransA bool   `json:"trans_a"`
+	TransB bool   `json:"trans_b"`
+	DType  string `json:"dtype"`
+}
+
+// Config is a configuration in JSON.
+type Config struct {
+	BlockM    int `json:"block_m"`
+	BlockN    int `json:"block_n"`
+	BlockK    int `json:"block_k"`
+	GroupM    int `json:"group_m"`
+	NumWarps  int `json:"num_warps"`
+	NumStages int `json:"num_stages"`
+	SplitK    int `json:"split_k"`
+}
+
+// Predicted is a prediction in JSON.
+type Predicted struct {
+	Cycles    float64   `json:"cycles"`
+	Seconds   float64   `json:"seconds"`
+	TFLOPS    float64   `json:"tflops"`
+	Bound     string    `json:"bound"`
+	ClockHz   float64   `json:"clock_hz"`
+	ClockRung arch.Rung `json:"clock_rung"`
+}
+
+// Mapping is a launch order over several dies in JSON.
+type Mapping struct {
+	GroupM int `json:"group_m"`
+	XCDs   int `json:"xcds"`
+	Chunk  int `json:"chunk"`
+}
+
+// Object returns an entry as a JSON object.
+func (a *Answer) Object(e *Entry) Object {
+	o := Object{
+		Arch: a.Arch.Arch, Device: a.Arch.Device, Model: a.Arch.Model, Kernel: a.Kernel, Rung: a.Arch.Rung,
+		Problem: ProblemJSON(a.Problem), Config: ConfigJSON(e.Config), Candidates: a.Feasible, Rejected: a.RejectedTotal(),
+	}
+	if e.Estimate.Reject == "" {
+		o.Predicted = &Predicted{
+			Cycles: float64(e.Estimate.Cycles), Seconds: float64(a.Seconds(e)), TFLOPS: float64(a.Rate(e)) / 1e12, Bound: e.Estimate.Bound.String(),
+			ClockHz: float64(a.Arch.Clock), ClockRung: a.Arch.ClockRung,
+		}
+	}
+	if m := e.Mapping; m.XCDs > 0 {
+		o.Mapping = &Mapping{m.GroupM, m.XCDs, m.Chunk}
+	}
+	return o
+}
+
+// ProblemJSON converts a problem.
+func ProblemJSON(p gemm.Problem) Problem {
+	return Problem{p.M, p.N, p.K, p.Batch, p.TransA(), p.TransB(), p.DType.String()}
+}
+
+// ConfigJSON converts a configuration.
+func ConfigJSON(c gemm.Config) Config {
+	return Config{c.BlockM, c.BlockN, c.BlockK, c.GroupM, c.NumWarps, c.NumStages, c.SplitK}
+}
+
+// Fields is a JSON object that keeps the order of its keys.
+type Fields []Field
+
+// Field is one key of Fields.
+type Field struct {
+	Name  string
+	Value any
+}
+
+// MarshalJSON implements json.Marshaler.
+func (f Fields) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for i, field := range f {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		key, err := json.Marshal(field.Name)
+		if err != nil {
+			return nil, err
+		}
+		value, err := json.Marshal(field.Value)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", field.Name, err)
+		}
+		b.Write(key)
+		b.WriteByte(':')
+		b.Write(value)
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
+// Number is a float64 that JSON can always hold: NaN and the infinities become null.
+type Number float64
+
+// MarshalJSON implements json.Marshaler.
+func (n Number) MarshalJSON() ([]byte, error) {
+	if !Finite(float64(n)) {
+		return []byte("null"), nil
+	}
+	return json.Marshal(float64(n))
+}
+
+// TermJSON is one term in JSON. Value is null for a number that does not exist, as the total of a rejected candidate.
+type TermJSON struct {
+	Value *Number `json:"value"`
+	Unit  string  `json:"unit"`
+	Share *Number `json:"share,omitempty"`
+}
+
+// TermsJSON returns the terms of an entry by name, in the order of the schema.
+func (a *Answer) TermsJSON(e *Entry) Fields {
+	fields := make(Fields, 0, len(e.Terms))
+	for i := range e.Terms {
+		fields = append(fields, Field{a.Arch.Terms[i].Name, a.TermJSON(e, i)})
+	}
+	return fields
+}
+
+// TermJSON returns the i-th term.
+func (a *Answer) TermJSON(e *Entry, i int) TermJSON {
+	schema := a.Arch.Terms[i]
+	t := TermJSON{Unit: schema.Unit}
+	if v := Number(e.Terms[i]); !IsRejectedTotal(schema, e.Terms[i]) {
+		t.Value = &v
+	}
+	if s, ok := a.Share(e, i); ok {
+		n := Number(s)
+		t.Share = &n
+	}
+	return t
+}

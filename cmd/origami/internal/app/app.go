@@ -1,0 +1,133 @@
+// Package app is what every verb is given: the streams, the settings in force, and a way to the plugins.
+package app
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/config"
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
+	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/hw"
+)
+
+// App is the environment of one run.
+type App struct {
+	Streams *iostreams.Streams
+	Getenv  func(string) string
+	// Connect reaches the plugins. It is called at most once, by the first verb that needs one.
+	Connect func(context.Context, config.Settings) (session.Host, error)
+
+	// Settings are in force once Configure has run.
+	Settings config.Settings
+
+	host session.Host
+}
+
+// Configure loads the settings for a command.
+func (a *App) Configure(cmd *cobra.Command) error {
+	settings, err := config.Load(cmd.Flags(), a.Getenv)
+	if err != nil {
+		return err
+	}
+	a.Settings = settings
+	a.Streams.JSONErrors = settings.Format == string(render.JSON)
+	return nil
+}
+
+// Format returns the output format.
+func (a *App) Format() render.Format { return render.FormatFor(a.Settings.Format, a.Streams) }
+
+// Session connects to the plugins.
+func (a *App) Session(ctx context.Context) (*session.Session, error) {
+	if a.host == nil {
+		h, err := a.Connect(ctx, a.Settings)
+		if err != nil {
+			return nil, err
+		}
+		a.host = h
+	}
+	return session.New(a.host), nil
+}
+
+// Close ends the plugins.
+func (a *App) Close() error {
+	if a.host == nil {
+		return nil
+	}
+	return a.host.Close()
+}
+
+// Selection is what the persistent flags select.
+type Selection struct {
+	*session.Session
+	Targets []session.Target
+	Open    session.OpenOptions
+}
+
+// Select resolves --arch, --device, --model, --option and --hw-params. archs and device come from Settings or, for
+// `arch show`, from the arguments.
+func (a *App) Select(ctx context.Context, archs []string, device string, options []string) (*Selection, error) {
+	parsed, err := session.ParseOptions(options)
+	if err != nil {
+		return nil, err
+	}
+	s, err := a.Session(ctx)
+	if err != nil {
+		return nil, err
+	}
+	sel := &Selection{Session: s, Open: session.OpenOptions{Model: a.Settings.Model, Options: parsed}}
+	if sel.Targets, err = s.Targets(archs, device); err != nil {
+		return nil, err
+	}
+	if err := session.CheckOptions(parsed, sel.Targets); err != nil {
+		return nil, err
+	}
+	if file := a.Settings.HWParams; file != "" {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			var p *fs.PathError
+			if errors.As(err, &p) {
+				err = p.Err
+			}
+			return nil, diag.Inputf("the hardware numbers cannot be read: %v", err).At("%s", file).Do("check --hw-params, ORIGAMI_HW_PARAMS and TRITONBLAS_HW_PARAMS")
+		}
+		overrides, err := hw.ParseOverrides(file, data)
+		if err != nil {
+			return nil, err
+		}
+		if sel.Open.Overrides, err = s.CheckOverrides(file, overrides, sel.Targets); err != nil {
+			return nil, err
+		}
+	}
+	return sel, nil
+}
+
+// OpenOne resolves the flags to exactly one architecture and opens it.
+func (a *App) OpenOne(ctx context.Context, options []string) (arch.Architecture, error) {
+	sel, err := a.Select(ctx, a.Settings.Arch, a.Settings.Device, options)
+	if err != nil {
+		return nil, err
+	}
+	if len(sel.Targets) > 1 {
+		return nil, diag.Inputf("%d architectures are given, and this command answers for one", len(sel.Targets)).At("--arch").
+			Do("leave one, or use `origami compare`")
+	}
+	return sel.Session.Open(ctx, sel.Targets[0], sel.Open)
+}
+
+// Options returns the words of --option.
+func Options(cmd *cobra.Command) []string {
+	words, err := cmd.Flags().GetStringArray("option")
+	if err != nil {
+		return nil // a command without the flag has no options
+	}
+	return words
+}

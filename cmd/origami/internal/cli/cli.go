@@ -1,0 +1,131 @@
+// Package cli puts the command tree together, runs it, and turns what comes back into one line on stderr and an exit
+// code.
+package cli
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/app"
+	"github.com/origami-gemm/origami/cmd/origami/internal/config"
+	"github.com/origami-gemm/origami/cmd/origami/internal/exitcode"
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	archverb "github.com/origami-gemm/origami/cmd/origami/internal/verb/arch"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb/compare"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb/explain"
+	pluginverb "github.com/origami-gemm/origami/cmd/origami/internal/verb/plugin"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb/rank"
+	selectverb "github.com/origami-gemm/origami/cmd/origami/internal/verb/select"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb/version"
+	"github.com/origami-gemm/origami/core/diag"
+)
+
+// System is what lies outside the command line: the process and the plugins.
+type System struct {
+	Args    []string // without the program's name
+	Streams *iostreams.Streams
+	Getenv  func(string) string
+	// Connect reaches the plugins under the given settings.
+	Connect func(context.Context, config.Settings) (session.Host, error)
+	Plugins pluginverb.Actions
+	// Protocol is the version that `origami version` prints.
+	Protocol version.Protocol
+}
+
+// Main runs one command line and returns its exit code.
+func Main(sys System) int {
+	// A reader that goes away (origami … | head) must end us quietly, not with a signal.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // the second interrupt kills
+
+	a := &app.App{Streams: sys.Streams, Getenv: sys.Getenv, Connect: sys.Connect}
+	a.Streams.JSONErrors = asksForJSON(sys.Args)
+	err := run(ctx, a, sys)
+	if closed := a.Close(); err == nil {
+		err = closed
+	}
+	if flushed := a.Streams.Flush(); err == nil || errors.Is(flushed, syscall.EPIPE) {
+		err = flushed
+	}
+	if errors.Is(err, syscall.EPIPE) {
+		return int(exitcode.OK)
+	}
+	if ctx.Err() != nil && err != nil {
+		err = &diag.Error{What: "interrupted", Err: ctx.Err()}
+	}
+	if err != nil && !exitcode.IsReported(err) {
+		a.Streams.Report(err)
+	}
+	return int(exitcode.Of(err))
+}
+
+func run(ctx context.Context, a *app.App, sys System) error {
+	root := Root(a, sys)
+	root.SetArgs(sys.Args)
+	// cobra finds an unknown command before it looks at flags, so its only error without a type can be told here.
+	if _, _, err := root.Find(sys.Args); err != nil && !completing(sys.Args) {
+		return unknownCommand(root, err)
+	}
+	return root.ExecuteContext(ctx)
+}
+
+// completing reports whether the shell asks for completions, through a command that cobra adds while it runs.
+func completing(args []string) bool {
+	return len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd)
+}
+
+// Root returns the command tree.
+func Root(a *app.App, sys System) *cobra.Command {
+	cobra.EnableCommandSorting = false // the order of AddCommand is the order to read in
+	root := &cobra.Command{
+		Use:   "origami",
+		Short: "Pick GEMM kernel configurations from analytical models",
+		Long: "origami picks the kernel configuration for a matrix multiplication from an analytical model of the GPU, says why, and\n" +
+			"compares architectures. No GPU is needed: architectures are models, and come from plugins.",
+		Example: `  origami --arch sm89 select -m 4096 -n 4096 -k 4096
+  origami --arch sm90 --device h200 rank -m 4096 -n 4096 -k 4096 --top 10
+  origami --arch sm89 explain -m 2048 -n 2048 -k 2048
+  origami compare --arch sm89 --arch gfx942 --arch sm90@h200 -m 4096 -n 4096 -k 4096`,
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		DisableAutoGenTag: true,
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return a.Configure(cmd) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return diag.Inputf("no command is given").Do("`origami help` lists the commands, as in origami --arch sm89 select -m 4096 -n 4096 -k 4096")
+		},
+	}
+	root.DisableSuggestions = true // ours are in the error's one line
+	root.SetOut(a.Streams.Out)
+	root.SetErr(a.Streams.Err)
+	root.SetIn(a.Streams.In)
+	root.SetFlagErrorFunc(flagError)
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { writeHelp(a.Streams.Out, cmd) })
+	root.SetUsageFunc(func(cmd *cobra.Command) error { writeUsage(a.Streams.Out, cmd); return nil })
+	root.SetHelpCommand(helpCommand())
+	config.Register(root.PersistentFlags())
+
+	root.AddGroup(&cobra.Group{ID: "ask", Title: "Ask a model:"}, &cobra.Group{ID: "look", Title: "Look around:"})
+	ask := []*cobra.Command{selectverb.New(a, selectverb.Run), rank.New(a, rank.Run), explain.New(a, explain.Run), compare.New(a, compare.Run)}
+	look := []*cobra.Command{archverb.New(a), pluginverb.New(a, sys.Plugins), version.New(a, sys.Protocol)}
+	for _, c := range ask {
+		c.GroupID = "ask"
+	}
+	for _, c := range look {
+		c.GroupID = "look"
+	}
+	root.AddCommand(ask...)
+	root.AddCommand(look...)
+	root.AddCommand(topics()...)
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd("")
+	complete(root, a)
+	return root
+}

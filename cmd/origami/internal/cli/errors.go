@@ -1,0 +1,123 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/app"
+	"github.com/origami-gemm/origami/core/diag"
+)
+
+// asksForJSON looks for --json or --format json in arguments that may never be parsed, so that even a mistake in them is
+// reported in JSON.
+func asksForJSON(args []string) bool {
+	for i, arg := range args {
+		switch {
+		case arg == "--":
+			return false
+		case arg == "--json", arg == "--json=true", arg == "--format=json":
+			return true
+		case arg == "--format" && i+1 < len(args) && args[i+1] == "json":
+			return true
+		}
+	}
+	return false
+}
+
+// unknownCommand turns cobra's error for an unknown command into ours. The name is in its text only.
+func unknownCommand(root *cobra.Command, err error) error {
+	var name string
+	if _, scanErr := fmt.Sscanf(err.Error(), "unknown command %q", &name); scanErr != nil {
+		return diag.Inputf("%v", err).Do("`origami help` lists the commands")
+	}
+	return app.UnknownCommand(root, name)
+}
+
+// flagError turns pflag's errors into ours.
+func flagError(cmd *cobra.Command, err error) error {
+	var (
+		unknown *pflag.NotExistError
+		empty   *pflag.ValueRequiredError
+		invalid *pflag.InvalidValueError
+		syntax  *pflag.InvalidSyntaxError
+	)
+	switch {
+	case errors.Is(err, pflag.ErrHelp):
+		return err
+	case errors.As(err, &unknown):
+		return unknownFlag(cmd, unknown)
+	case errors.As(err, &empty):
+		return diag.Inputf("%s needs a value", spelled(empty.GetFlag())).At("%s", cmd.CommandPath()).Do("`%s --help` says which", cmd.CommandPath())
+	case errors.As(err, &invalid):
+		return invalidValue(cmd, invalid)
+	case errors.As(err, &syntax):
+		return diag.Inputf("%q is no flag", syntax.GetSpecifiedFlag()).At("%s", cmd.CommandPath()).Do("`%s --help` lists the flags", cmd.CommandPath())
+	default:
+		return diag.Inputf("%v", err).At("%s", cmd.CommandPath()).Do("`%s --help` lists the flags", cmd.CommandPath())
+	}
+}
+
+func unknownFlag(cmd *cobra.Command, e *pflag.NotExistError) error {
+	err := diag.Inputf("unknown flag -%s", e.GetSpecifiedName())
+	if e.GetSpecifiedShortnames() == "" {
+		err = diag.Inputf("unknown flag --%s", e.GetSpecifiedName())
+		var known []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if !f.Hidden {
+				known = append(known, f.Name)
+			}
+		})
+		if near := diag.Nearest(e.GetSpecifiedName(), known, 1); len(near) > 0 {
+			return err.At("%s", cmd.CommandPath()).Do("did you mean --%s? `%s --help` lists the flags", near[0], cmd.CommandPath())
+		}
+	}
+	if takes := takers(cmd, e.GetSpecifiedName()); len(takes) > 0 {
+		return err.At("%s", cmd.CommandPath()).Do("put it behind one of %s", strings.Join(takes, ", "))
+	}
+	return err.At("%s", cmd.CommandPath()).Do("`%s --help` lists the flags", cmd.CommandPath())
+}
+
+// takers lists the subcommands of cmd that have the flag, for flags that stand before their verb.
+func takers(cmd *cobra.Command, name string) []string {
+	var names []string
+	for _, sub := range cmd.Commands() {
+		f := sub.Flags().Lookup(name)
+		if f == nil && len(name) == 1 {
+			f = sub.Flags().ShorthandLookup(name)
+		}
+		if f != nil && sub.IsAvailableCommand() && name != "h" && name != "help" {
+			names = append(names, sub.Name())
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+func invalidValue(cmd *cobra.Command, e *pflag.InvalidValueError) error {
+	f := e.GetFlag()
+	why, fix := "is not what it takes", "`"+cmd.CommandPath()+" --help` says what it takes"
+	switch f.Value.Type() {
+	case "SIZE":
+		why, fix = errors.Unwrap(e).Error(), "give a whole number of at least 1"
+	case "int":
+		why, fix = "is not a whole number", "give a whole number of at least 1"
+	case "bool":
+		why, fix = "is neither true nor false", "write "+spelled(f)+" alone, or =true or =false behind it"
+	case "duration":
+		why, fix = "is not a duration", "write one such as 500ms or 30s"
+	}
+	return diag.Inputf("%q %s", e.GetValue(), why).At("%s", spelled(f)).Do("%s", fix)
+}
+
+// spelled is how a flag is written: -m, --arch.
+func spelled(f *pflag.Flag) string {
+	if len(f.Name) == 1 {
+		return "-" + f.Name
+	}
+	return "--" + f.Name
+}

@@ -1,0 +1,121 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/app"
+	"github.com/origami-gemm/origami/cmd/origami/internal/config"
+	"github.com/origami-gemm/origami/cmd/origami/internal/exitcode"
+)
+
+// topics are the help pages that are no commands.
+func topics() []*cobra.Command {
+	return []*cobra.Command{
+		{Use: "exit-codes", Short: "What the exit codes mean", Long: exitcode.Help()},
+		{Use: "environment", Short: "Settings, environment variables and the settings file", Long: config.Help()},
+	}
+}
+
+// helpCommand is `origami help`. It differs from cobra's in that an unknown name is an error.
+func helpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "help [COMMAND…]",
+		Short:   "Explain a command or a topic",
+		Long:    "Explain a command or a topic; without a name, list them.",
+		Example: "  origami help select\n  origami help exit-codes",
+		// Help must work when the settings file does not.
+		PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			about := cmd.Root()
+			for _, name := range args {
+				next := find(about, name)
+				if next == nil {
+					return app.UnknownCommand(about, name)
+				}
+				about = next
+			}
+			about.InitDefaultHelpFlag()
+			return about.Help()
+		},
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			about := cmd.Root()
+			for _, name := range args {
+				if about = find(about, name); about == nil {
+					return nil, cobra.ShellCompDirectiveNoFileComp
+				}
+			}
+			var names []string
+			for _, c := range about.Commands() {
+				if !c.Hidden {
+					names = append(names, cobra.CompletionWithDesc(c.Name(), c.Short))
+				}
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
+		},
+	}
+}
+
+func find(parent *cobra.Command, name string) *cobra.Command {
+	for _, c := range parent.Commands() {
+		if c.Name() == name {
+			return c
+		}
+	}
+	return nil
+}
+
+// writeHelp is the help page of a command.
+func writeHelp(w io.Writer, cmd *cobra.Command) {
+	text := cmd.Long
+	if text == "" {
+		text = cmd.Short
+	}
+	fmt.Fprintln(w, strings.TrimSpace(text))
+	if cmd.IsAdditionalHelpTopicCommand() {
+		return
+	}
+	writeUsage(w, cmd)
+}
+
+func writeUsage(w io.Writer, cmd *cobra.Command) {
+	usage := cmd.UseLine()
+	if cmd.HasAvailableSubCommands() {
+		usage = cmd.CommandPath() + " COMMAND [flags]"
+	}
+	fmt.Fprintf(w, "\nUsage:\n  %s\n", usage)
+	if cmd.HasExample() {
+		fmt.Fprintf(w, "\nExamples:\n%s\n", cmd.Example)
+	}
+	for _, g := range append(cmd.Groups(), &cobra.Group{Title: "Commands:"}) {
+		writeCommands(w, g.Title, cmd, func(c *cobra.Command) bool { return c.IsAvailableCommand() && c.GroupID == g.ID })
+	}
+	writeCommands(w, "Topics (origami help …):", cmd, (*cobra.Command).IsAdditionalHelpTopicCommand)
+	if flags := cmd.LocalFlags().FlagUsages(); flags != "" {
+		fmt.Fprintf(w, "\nFlags:\n%s", flags)
+	}
+	if flags := cmd.InheritedFlags().FlagUsages(); flags != "" {
+		fmt.Fprintf(w, "\nFlags of every command:\n%s", flags)
+	}
+	codes := make([]string, 0, len(exitcode.All()))
+	for _, c := range exitcode.All() {
+		codes = append(codes, fmt.Sprintf("%d %s", c.Code, c.Name))
+	}
+	fmt.Fprintf(w, "\nExit status: %s; see `origami help exit-codes`.\n", strings.Join(codes, ", "))
+}
+
+func writeCommands(w io.Writer, title string, cmd *cobra.Command, show func(*cobra.Command) bool) {
+	for _, c := range cmd.Commands() {
+		if !show(c) {
+			continue
+		}
+		if title != "" {
+			fmt.Fprintf(w, "\n%s\n", title)
+			title = ""
+		}
+		fmt.Fprintf(w, "  %-12s %s\n", c.Name(), c.Short)
+	}
+}

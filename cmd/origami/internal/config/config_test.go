@@ -1,0 +1,176 @@
+package config
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/origami-gemm/origami/core/diag"
+)
+
+func load(t *testing.T, file string, env map[string]string, args ...string) (Settings, error) {
+	t.Helper()
+	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	Register(flags)
+	flags.String("dtype", "", "")
+	flags.String("kernel", "", "")
+	if err := flags.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	home := t.TempDir()
+	if file != "" {
+		dir := filepath.Join(home, "origami")
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "settings.yaml"), []byte(file), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return Load(flags, func(name string) string {
+		if name == "XDG_CONFIG_HOME" {
+			return home
+		}
+		return env[name]
+	})
+}
+
+// Every source against the one below it, for settings of every type.
+func TestPrecedence(t *testing.T) {
+	type env map[string]string
+	for _, tc := range []struct {
+		name string
+		file string
+		env  env
+		args []string
+		get  func(Settings) any
+		want any
+	}{
+		{"default", "", nil, nil, func(s Settings) any { return s.DType }, "fp16"},
+		{"default duration", "", nil, nil, func(s Settings) any { return s.Timeout }, 30 * time.Second},
+		{"file over default", "dtype: bf16", nil, nil, func(s Settings) any { return s.DType }, "bf16"},
+		{"environment over file", "dtype: bf16", env{"ORIGAMI_DTYPE": "fp8"}, nil, func(s Settings) any { return s.DType }, "fp8"},
+		{"flag over environment", "dtype: bf16", env{"ORIGAMI_DTYPE": "fp8"}, []string{"--dtype", "int8"}, func(s Settings) any { return s.DType }, "int8"},
+		{"empty environment does not count", "dtype: bf16", env{"ORIGAMI_DTYPE": ""}, nil, func(s Settings) any { return s.DType }, "bf16"},
+		{"unset flag does not beat environment", "", env{"ORIGAMI_IN_PROCESS": "true"}, nil, func(s Settings) any { return s.InProcess }, true},
+		{"flag turns off what the file turns on", "in_process: true", nil, []string{"--in-process=false"}, func(s Settings) any { return s.InProcess }, false},
+		{"file duration", "timeout: 5s", nil, nil, func(s Settings) any { return s.Timeout }, 5 * time.Second},
+		{"flag duration", "timeout: 5s", nil, []string{"--timeout", "1m"}, func(s Settings) any { return s.Timeout }, time.Minute},
+		{"file list", "arch: [sm89, gfx942]", nil, nil, func(s Settings) any { return strings.Join(s.Arch, " ") }, "sm89 gfx942"},
+		{"environment list", "arch: [sm89]", env{"ORIGAMI_ARCH": "sm90@h200,gfx942"}, nil, func(s Settings) any { return strings.Join(s.Arch, " ") }, "sm90@h200 gfx942"},
+		{"flag list", "arch: [sm89]", env{"ORIGAMI_ARCH": "sm90"}, []string{"--arch", "a", "--arch", "b,c"}, func(s Settings) any { return strings.Join(s.Arch, " ") }, "a b,c"},
+		{"the file's case is kept", "arch: [SM_89a]", nil, nil, func(s Settings) any { return s.Arch[0] }, "SM_89a"},
+		{"both names of hw_params", "", env{"TRITONBLAS_HW_PARAMS": "b.json"}, nil, func(s Settings) any { return s.HWParams }, "b.json"},
+		{"ours first", "", env{"ORIGAMI_HW_PARAMS": "a.json", "TRITONBLAS_HW_PARAMS": "b.json"}, nil, func(s Settings) any { return s.HWParams }, "a.json"},
+		{"flag hw_params", "", env{"ORIGAMI_HW_PARAMS": "a.json"}, []string{"--hw-params", "c.json"}, func(s Settings) any { return s.HWParams }, "c.json"},
+		{"--json is --format json", "format: csv", nil, []string{"--json"}, func(s Settings) any { return s.Format }, "json"},
+		{"--json=false is nothing", "format: csv", nil, []string{"--json=false"}, func(s Settings) any { return s.Format }, "csv"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s, err := load(t, tc.file, tc.env, tc.args...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := tc.get(s); got != tc.want {
+				t.Errorf("got %v, want %v", got, tc.want)
+			}
+		})
+	}
+}
+
+// Every key can be set from a file and from the environment: a key without a variable would be dead.
+func TestEverySettingHasAField(t *testing.T) {
+	for _, s := range All() {
+		value := map[string]string{"in_process": "true", "timeout": "9s", "format": "csv", "log_level": "info"}[s.Key]
+		if value == "" {
+			value = "x"
+		}
+		fromFile, err := load(t, s.Key+": "+value, nil)
+		if err != nil {
+			t.Errorf("%s in a file: %v", s.Key, err)
+		}
+		fromEnv, err := load(t, "", map[string]string{s.Env[0]: value})
+		if err != nil {
+			t.Errorf("%s: %v", s.Env[0], err)
+		}
+		plain, err := load(t, "", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The default of lock_file is in the test's own folder.
+		plain.LockFile = ""
+		if s.Key != "lock_file" {
+			fromFile.LockFile, fromEnv.LockFile = "", ""
+		}
+		if equal(fromFile, plain) || equal(fromEnv, plain) {
+			t.Errorf("%s changes nothing", s.Key)
+		}
+	}
+}
+
+func equal(a, b Settings) bool {
+	lists := slices.Equal(a.Arch, b.Arch) && slices.Equal(a.Plugin, b.Plugin) && slices.Equal(a.PluginPath, b.PluginPath)
+	a.Arch, a.Plugin, a.PluginPath, b.Arch, b.Plugin, b.PluginPath = nil, nil, nil, nil, nil, nil
+	return lists && a.Device == b.Device && a.Model == b.Model && a.Kernel == b.Kernel && a.DType == b.DType && a.Format == b.Format &&
+		a.HWParams == b.HWParams && a.LogLevel == b.LogLevel && a.InProcess == b.InProcess && a.Timeout == b.Timeout && a.LockFile == b.LockFile
+}
+
+func TestMistakes(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		file  string
+		env   map[string]string
+		args  []string
+		wants []string
+	}{
+		{"misspelled key", "dtyp: bf16", nil, nil, []string{"settings.yaml", `"dtyp"`, "did you mean dtype?"}},
+		{"nested key", "arch:\n  sm89: 1", nil, nil, []string{"settings.yaml", `"arch.sm89"`}},
+		{"not YAML", "a: [", nil, nil, []string{"settings.yaml", "not a settings file"}},
+		{"not a mapping", "- a", nil, nil, []string{"settings.yaml", "not a settings file"}},
+		{"wrong type in the file", "timeout: soon", nil, nil, []string{"settings.yaml", "timeout"}},
+		{"wrong type in the environment", "", map[string]string{"ORIGAMI_TIMEOUT": "soon"}, nil, []string{"ORIGAMI_TIMEOUT", "timeout"}},
+		{"unknown format", "", map[string]string{"ORIGAMI_FORMAT": "xml"}, nil, []string{`"xml"`, "table, json, csv, tsv"}},
+		{"unknown log level", "log_level: loud", nil, nil, []string{`"loud"`}},
+		{"two formats", "", nil, []string{"--json", "--format", "csv"}, []string{"--json and --format csv"}},
+		{"no time", "", nil, []string{"--timeout", "0s"}, []string{"--timeout"}},
+		{"named file that is not there", "", nil, []string{"--settings", "/no/such/file"}, []string{"/no/such/file", "no such file"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			_, err := load(t, tc.file, tc.env, tc.args...)
+			var d *diag.Error
+			if !errors.As(err, &d) || d.Kind != diag.Input {
+				t.Fatalf("got %v, want an input error", err)
+			}
+			text := err.Error()
+			for _, want := range tc.wants {
+				if !strings.Contains(text, want) {
+					t.Errorf("%q lacks %q", text, want)
+				}
+			}
+			if strings.Contains(text, "\n") || d.Fix == "" {
+				t.Errorf("%q is not one line that says what to do", text)
+			}
+		})
+	}
+}
+
+func TestSettingsFlag(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "mine.yaml")
+	if err := os.WriteFile(file, []byte("dtype: fp8\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, try := range map[string]func() (Settings, error){
+		"flag":        func() (Settings, error) { return load(t, "dtype: bf16", nil, "--settings", file) },
+		"environment": func() (Settings, error) { return load(t, "dtype: bf16", map[string]string{"ORIGAMI_SETTINGS": file}) },
+	} {
+		if s, err := try(); err != nil || s.DType != "fp8" {
+			t.Errorf("%s: got %q, %v", name, s.DType, err)
+		}
+	}
+}

@@ -1,0 +1,87 @@
+// Package exitcode is the registry of the process's exit codes and the one place that turns an error into one of them.
+// docs/exit-codes.md and `origami help exit-codes` are written from it.
+package exitcode
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/origami-gemm/origami/core/diag"
+)
+
+// Code is an exit code. A code that is not listed here must be treated as a failure.
+type Code int
+
+// The exit codes.
+const (
+	OK     Code = 0
+	Other  Code = 1
+	Input  Code = 2
+	Plugin Code = 3
+	Device Code = 4
+)
+
+// All lists the codes with their meaning, in numeric order.
+func All() []struct {
+	Code    Code
+	Name    string
+	Meaning string
+} {
+	return []struct {
+		Code    Code
+		Name    string
+		Meaning string
+	}{
+		{OK, "ok", "everything that was asked was answered; also when the reader of a pipe went away"},
+		{Other, "other", "a failure that is nobody's input: a bug, an unwritable output, an interrupt"},
+		{Input, "input", "bad usage or input: a flag, a file, a shape, an architecture, an option, a configuration that cannot be modelled; with several problems the others were answered"},
+		{Plugin, "plugin", "a plugin is missing, died, hung, speaks another version or answered nonsense; in compare the other architectures were answered"},
+		{Device, "device", "there is no GPU or driver"},
+	}
+}
+
+// Help is the text of `origami help exit-codes`.
+func Help() string {
+	var b strings.Builder
+	b.WriteString("The exit code says whose problem a failure is. Treat a code that is not listed as a failure.\n\n")
+	for _, c := range All() {
+		fmt.Fprintf(&b, "  %d  %-7s %s\n", c.Code, c.Name, c.Meaning)
+	}
+	b.WriteString("\nThe error itself is one line on stderr that says what was wrong, where, and what to do. With --json it is one JSON\n" +
+		"object, {\"error\":{\"kind\":…,\"what\":…,\"where\":…,\"fix\":…}}, where kind is the name in the second column\n" +
+		"(\"internal\" for code 1).\n")
+	return b.String()
+}
+
+// Reported is an error that the user has been told about already; only its code is left to deliver.
+type Reported struct{ Err error }
+
+// Error implements error.
+func (r *Reported) Error() string { return r.Err.Error() }
+
+// Unwrap returns the error that was reported.
+func (r *Reported) Unwrap() error { return r.Err }
+
+// Of returns the code for an error.
+func Of(err error) Code {
+	if err == nil {
+		return OK
+	}
+	switch diag.KindOf(err) {
+	case diag.Input:
+		return Input
+	case diag.Plugin:
+		return Plugin
+	case diag.Device:
+		return Device
+	default:
+		return Other
+	}
+}
+
+// IsReported reports whether the user has been told.
+func IsReported(err error) bool {
+	var r *Reported
+	return errors.As(err, &r)
+}

@@ -1,0 +1,94 @@
+// Package iostreams holds the three standard streams and what the program may do with them, so that no verb touches
+// the os package and every verb can be run in a test.
+package iostreams
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"golang.org/x/term"
+
+	"github.com/origami-gemm/origami/core/diag"
+)
+
+// Streams are the standard streams.
+type Streams struct {
+	In io.Reader
+	// Out is buffered: call Flush when what has been written should be seen.
+	Out *bufio.Writer
+	Err io.Writer
+	// Terminal says that Out is a terminal, Width how many columns it has (0 if unknown), Colour that escape sequences
+	// are welcome.
+	Terminal bool
+	Width    int
+	Colour   bool
+	// JSONErrors makes Report write JSON objects.
+	JSONErrors bool
+}
+
+// System returns the process's own streams. Colour follows https://no-color.org.
+func System() *Streams {
+	s := &Streams{In: os.Stdin, Out: bufio.NewWriterSize(os.Stdout, 1<<16), Err: os.Stderr}
+	if fd := int(os.Stdout.Fd()); term.IsTerminal(fd) {
+		s.Terminal = true
+		s.Width, _, _ = term.GetSize(fd)
+		s.Colour = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	}
+	return s
+}
+
+// Test returns streams over the given readers and writers, without a terminal.
+func Test(in io.Reader, out, err io.Writer) *Streams {
+	return &Streams{In: in, Out: bufio.NewWriter(out), Err: err}
+}
+
+// Flush writes out what is buffered.
+func (s *Streams) Flush() error { return s.Out.Flush() }
+
+// Bold returns text in bold where colour is welcome.
+func (s *Streams) Bold(text string) string {
+	if !s.Colour || text == "" {
+		return text
+	}
+	return "\x1b[1m" + text + "\x1b[0m"
+}
+
+// Report tells the user about an error: one line "origami: where: what; fix", or one JSON object.
+func (s *Streams) Report(err error) {
+	if !s.JSONErrors {
+		var d *diag.Error
+		if errors.As(err, &d) && err != error(d) {
+			// A wrapper may have added text around the diagnosis; what reaches the user stays on one line.
+			err = &diag.Error{What: err.Error()}
+		} else if d == nil {
+			err = &diag.Error{What: err.Error()}
+		}
+		fmt.Fprintf(s.Err, "origami: %v\n", err)
+		return
+	}
+	line, _ := json.Marshal(struct {
+		Error JSONError `json:"error"`
+	}{AsJSON(err)})
+	fmt.Fprintf(s.Err, "%s\n", line)
+}
+
+// JSONError is how an error looks in JSON.
+type JSONError struct {
+	Kind  string `json:"kind"`
+	What  string `json:"what"`
+	Where string `json:"where,omitempty"`
+	Fix   string `json:"fix,omitempty"`
+}
+
+// AsJSON converts an error.
+func AsJSON(err error) JSONError {
+	var d *diag.Error
+	if errors.As(err, &d) {
+		return JSONError{d.Kind.String(), d.What, d.Where, d.Fix}
+	}
+	return JSONError{Kind: diag.Internal.String(), What: err.Error()}
+}

@@ -1,0 +1,20 @@
+// Package plugins knows the built-in plugins and how to reach any plugin: it is the one place of the command line that
+// names them.
+package plugins
+
+import (
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/plugins/nvidia"
+)
+
+// Builtin is a plugin that is part of this binary.
+type Builtin struct {
+	Name string
+	// Provider makes it. Reading device files takes time, so nobody calls it before the plugin is needed.
+	Provider func() (arch.Provider, error)
+}
+
+// Builtins lists them all, in order of precedence. This is the line to add one to.
+var Builtins = []Builtin{
+	{"nvidia", nvidia.Provider},
+}

@@ -1,0 +1,65 @@
+// Package render turns values into text: numbers for people and for machines, tables, delimited records, JSON lines.
+package render
+
+import (
+	"math"
+	"strconv"
+)
+
+// Exact writes a float in the shortest form that reads back to the same bits, with an exponent only below 10^-6 and from
+// 10^21 on, as JSON does.
+func Exact(v float64) string {
+	if abs := math.Abs(v); abs == 0 || abs >= 1e-6 && abs < 1e21 {
+		return strconv.FormatFloat(v, 'f', -1, 64)
+	}
+	return strconv.FormatFloat(v, 'g', -1, 64)
+}
+
+// Short writes a number for a reader: whole numbers below 10^15 in full, others with six significant digits.
+func Short(v float64) string {
+	if v == math.Trunc(v) && math.Abs(v) < 1e15 {
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	}
+	if abs := math.Abs(v); abs >= 1e5 && abs < 1e15 {
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(v, 'g', 6, 64)
+}
+
+// Percent writes a ratio as a percentage with three significant digits, as "76.3 %". What is not zero but would look
+// like it is "<0.001 %".
+func Percent(v float64) string {
+	p := v * 100
+	digits := 1
+	switch abs := math.Abs(p); {
+	case math.IsNaN(p) || math.IsInf(p, 0):
+		return Short(v)
+	case abs == 0:
+		digits = 0
+	case abs < 0.0005:
+		return "<0.001 %"
+	case abs >= 99.95:
+		digits = 0
+	case abs < 0.9995:
+		digits = 3
+	case abs < 9.995:
+		digits = 2
+	}
+	return strconv.FormatFloat(p, 'f', digits, 64) + " %"
+}
+
+// WithUnit writes a value with its unit; "1" is the unit of a bare number.
+func WithUnit(value, unit string) string {
+	if unit == "1" || unit == "" {
+		return value
+	}
+	return value + " " + unit
+}
+
+// Count writes a number of things.
+func Count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return strconv.Itoa(n) + " " + many
+}

@@ -1,0 +1,170 @@
+package render
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
+)
+
+// Format is how a command writes its answer.
+type Format string
+
+// The formats. CSV and TSV hold the same columns and differ in the separator.
+const (
+	Table Format = "table"
+	JSON  Format = "json"
+	CSV   Format = "csv"
+	TSV   Format = "tsv"
+)
+
+// FormatFor returns the format asked for, or what suits the stream: a table on a terminal, TSV elsewhere.
+func FormatFor(asked string, s *iostreams.Streams) Format {
+	switch {
+	case asked != "":
+		return Format(asked)
+	case s.Terminal:
+		return Table
+	default:
+		return TSV
+	}
+}
+
+// JSONLine writes v as one line of JSON.
+func JSONLine(s *iostreams.Streams, v any) error {
+	e := json.NewEncoder(s.Out)
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}
+
+// Records writes a header and rows as CSV or TSV.
+type Records struct {
+	csv    *csv.Writer
+	header []string
+	wrote  bool
+	tsv    bool
+}
+
+// NewRecords starts a table of records. The header is written with the first row.
+func NewRecords(s *iostreams.Streams, f Format, header []string) *Records {
+	w := csv.NewWriter(s.Out)
+	r := &Records{csv: w, header: header, tsv: f == TSV}
+	if r.tsv {
+		w.Comma = '\t'
+	}
+	return r
+}
+
+// Write adds a row.
+func (r *Records) Write(row []string) error {
+	if !r.wrote {
+		r.wrote = true
+		if err := r.csv.Write(r.header); err != nil {
+			return err
+		}
+	}
+	if r.tsv {
+		// Cells of a TSV are never quoted, so that cut and awk can read them.
+		for i, cell := range row {
+			row[i] = unquoted.Replace(cell)
+		}
+	}
+	return r.csv.Write(row)
+}
+
+// unquoted removes what would make the CSV writer quote a cell of a TSV.
+var unquoted = strings.NewReplacer("\t", " ", "\n", " ", "\r", " ", `"`, "'")
+
+// Close writes out what is left.
+func (r *Records) Close() error {
+	r.csv.Flush()
+	return r.csv.Error()
+}
+
+// Rows writes rows as a table, CSV or TSV.
+func Rows(s *iostreams.Streams, f Format, header []string, rows [][]string) error {
+	if f == Table {
+		Grid(s, header, rows)
+		return nil
+	}
+	r := NewRecords(s, f, header)
+	for _, row := range rows {
+		if err := r.Write(row); err != nil {
+			return err
+		}
+	}
+	return r.Close()
+}
+
+// Grid prints aligned columns. Columns whose cells are all numbers are aligned right.
+func Grid(s *iostreams.Streams, header []string, rows [][]string) {
+	w := table.NewWriter()
+	style := table.StyleLight
+	style.Options = table.Options{SeparateColumns: true}
+	style.Box.MiddleVertical = " "
+	style.Box.PaddingLeft, style.Box.PaddingRight = "", " "
+	style.Format.Header = text.FormatDefault
+	w.SetStyle(style)
+	head := make(table.Row, len(header))
+	columns := make([]table.ColumnConfig, len(header))
+	for i, h := range header {
+		head[i] = s.Bold(h)
+		columns[i] = table.ColumnConfig{Number: i + 1, Align: text.AlignLeft, AlignHeader: text.AlignLeft}
+		if numeric(rows, i) {
+			columns[i].Align, columns[i].AlignHeader = text.AlignRight, text.AlignRight
+		}
+	}
+	w.SetColumnConfigs(columns)
+	w.AppendHeader(head)
+	for _, row := range rows {
+		cells := make(table.Row, len(row))
+		for i := range row {
+			cells[i] = row[i]
+		}
+		w.AppendRow(cells)
+	}
+	for line := range strings.Lines(w.Render()) {
+		s.Out.WriteString(strings.TrimRight(line, " \n") + "\n")
+	}
+}
+
+// Columns prints rows with their columns aligned and no header. All rows must have the same number of cells.
+func Columns(s *iostreams.Streams, rows [][]string) {
+	var widths []int
+	for _, row := range rows {
+		for i, cell := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], text.StringWidthWithoutEscSequences(cell))
+		}
+	}
+	for _, row := range rows {
+		var line strings.Builder
+		for i, cell := range row {
+			line.WriteString(text.Pad(cell, widths[i]+2, ' '))
+		}
+		s.Out.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+	}
+}
+
+// numeric reports whether a column holds numbers, perhaps with a unit behind them.
+func numeric(rows [][]string, column int) bool {
+	any := false
+	for _, row := range rows {
+		cell := row[column]
+		if cell == "" || cell == "–" {
+			continue
+		}
+		digits := strings.TrimLeft(cell, "+-<")
+		if digits == "" || digits[0] < '0' || digits[0] > '9' || strings.ContainsAny(cell, "x@,") {
+			return false
+		}
+		any = true
+	}
+	return any
+}

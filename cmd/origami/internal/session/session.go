@@ -1,0 +1,295 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/hw"
+)
+
+// Session answers names with architectures.
+type Session struct {
+	host      Host
+	manifests []arch.Manifest
+}
+
+// New asks the host what there is.
+func New(h Host) *Session { return &Session{h, h.Manifests()} }
+
+// Manifests returns what the working plugins provide.
+func (s *Session) Manifests() []arch.Manifest { return s.manifests }
+
+// Plugins lists every plugin that was found.
+func (s *Session) Plugins() []PluginInfo { return s.host.Plugins() }
+
+// Target is one architecture on one device, as a plugin's manifest names it.
+type Target struct {
+	Manifest *arch.Manifest
+	Entry    *arch.ArchEntry
+	Device   *arch.DeviceEntry
+}
+
+// ID returns "arch@device".
+func (t Target) ID() string { return t.Entry.ID + "@" + t.Device.ID }
+
+// DeviceAuto is the --device that stands for whatever GPU is in this machine.
+const DeviceAuto = "auto"
+
+// Targets finds what --arch and --device mean. An --arch is an architecture ("sm90"), an architecture on a device
+// ("sm90@h200"), or a device ("h200"); --device belongs to the one --arch that names no device itself, or stands alone.
+func (s *Session) Targets(archs []string, device string) ([]Target, error) {
+	isAuto := func(name string) bool { return name == DeviceAuto || strings.HasSuffix(name, "@"+DeviceAuto) }
+	if isAuto(device) || slices.ContainsFunc(archs, isAuto) {
+		return nil, &diag.Error{Kind: diag.Device, Where: "--device auto", What: "no plugin that finds the GPUs of this machine is installed",
+			Fix: "name the device, as in --arch sm90@h200; `origami arch ls` lists them"}
+	}
+	if len(archs) == 0 && device == "" {
+		return nil, diag.Inputf("no architecture is given").Do("add --arch, as in --arch %s; `origami arch ls` lists them", s.example())
+	}
+	if len(archs) == 0 {
+		archs, device = []string{device}, ""
+	}
+	if device != "" {
+		var bare []int
+		for i, a := range archs {
+			if !strings.Contains(a, "@") {
+				bare = append(bare, i)
+			}
+		}
+		if len(bare) != 1 {
+			return nil, diag.Inputf("it cannot be told which --arch the device %q belongs to", device).At("--device").
+				Do("write it behind its architecture, as in --arch %s@%s", firstPart(archs[0]), device)
+		}
+		archs = slices.Clone(archs)
+		archs[bare[0]] += "@" + device
+	}
+	targets := make([]Target, len(archs))
+	for i, a := range archs {
+		var err error
+		if targets[i], err = s.Find(a); err != nil {
+			return nil, err
+		}
+	}
+	return targets, nil
+}
+
+// Find looks up one "arch", "arch@device" or "device". Names are not case-sensitive, and a device may go by an alias.
+func (s *Session) Find(name string) (Target, error) {
+	archName, deviceName, hasDevice := strings.Cut(name, "@")
+	var ids, devices []string
+	for i := range s.manifests {
+		for j := range s.manifests[i].Archs {
+			entry := &s.manifests[i].Archs[j]
+			if len(entry.Devices) == 0 {
+				continue // nothing to open
+			}
+			ids = append(ids, entry.ID)
+			t := Target{Manifest: &s.manifests[i], Entry: entry, Device: &entry.Devices[0]}
+			switch {
+			case strings.EqualFold(entry.ID, archName) && !hasDevice:
+				return t, nil
+			case strings.EqualFold(entry.ID, archName):
+				if t.Device = device(entry, deviceName); t.Device != nil {
+					return t, nil
+				}
+				own := deviceIDs(entry)
+				err := diag.Inputf("%s has no device %q", entry.ID, deviceName).At("--arch %s", name)
+				if near := diag.Nearest(deviceName, own, 1); len(near) > 0 {
+					return Target{}, err.Do("did you mean %s? its devices: %s", near[0], strings.Join(own, ", "))
+				}
+				return Target{}, err.Do("its devices: %s", strings.Join(own, ", "))
+			}
+			devices = append(devices, deviceIDs(entry)...)
+		}
+	}
+	if !hasDevice {
+		for i := range s.manifests {
+			for j := range s.manifests[i].Archs {
+				entry := &s.manifests[i].Archs[j]
+				if d := device(entry, archName); d != nil {
+					return Target{&s.manifests[i], entry, d}, nil
+				}
+			}
+		}
+	}
+	err := diag.Inputf("unknown architecture %q", archName).At("--arch %s", name)
+	if archName == "" {
+		err = diag.Inputf("the architecture is missing").At("--arch %s", name)
+	}
+	fix := "`origami arch ls` lists them"
+	if near := diag.Nearest(archName, append(ids, devices...), 4); len(near) > 0 {
+		fix = "did you mean " + strings.Join(near, ", ") + "? " + fix
+	}
+	if unusable := s.unusable(); len(unusable) > 0 {
+		fix += "; " + strings.Join(unusable, ", ") + " cannot be used, `origami plugin ls` says why"
+	}
+	return Target{}, err.Do("%s", fix)
+}
+
+// unusable names the plugins that might have had what was not found.
+func (s *Session) unusable() []string {
+	var names []string
+	for _, p := range s.host.Plugins() {
+		if p.State != PluginOK {
+			names = append(names, "plugin "+p.Name)
+		}
+	}
+	return names
+}
+
+func (s *Session) example() string {
+	for _, m := range s.manifests {
+		for _, a := range m.Archs {
+			return a.ID
+		}
+	}
+	return "sm89"
+}
+
+// device finds a device of an architecture by id or alias.
+func device(entry *arch.ArchEntry, name string) *arch.DeviceEntry {
+	for i := range entry.Devices {
+		d := &entry.Devices[i]
+		if strings.EqualFold(d.ID, name) || slices.ContainsFunc(d.Aliases, func(a string) bool { return strings.EqualFold(a, name) }) {
+			return d
+		}
+	}
+	return nil
+}
+
+func deviceIDs(entry *arch.ArchEntry) []string {
+	ids := make([]string, len(entry.Devices))
+	for i, d := range entry.Devices {
+		ids[i] = d.ID
+	}
+	return ids
+}
+
+func firstPart(s string) string { first, _, _ := strings.Cut(s, "@"); return first }
+
+// OpenOptions say how to open.
+type OpenOptions struct {
+	// Model is the model's name; empty means the plugin's best.
+	Model string
+	// Options are all --option values, checked by CheckOptions; a plugin gets those that it declares.
+	Options map[string]string
+	// Overrides are the hardware numbers, checked by CheckOverrides.
+	Overrides hw.Overrides
+}
+
+// Open opens a target.
+func (s *Session) Open(ctx context.Context, t Target, o OpenOptions) (arch.Architecture, error) {
+	if o.Model != "" && !slices.Contains(t.Entry.Models, o.Model) {
+		return nil, diag.Inputf("%s has no model %q", t.Entry.ID, o.Model).At("--model").Do("use one of %s", strings.Join(t.Entry.Models, ", "))
+	}
+	r := arch.OpenRequest{Arch: t.Entry.ID, Device: t.Device.ID, Model: o.Model, Overrides: o.Overrides.For(t.Entry.ID, t.Device.ID)}
+	for key, value := range o.Options {
+		if declares(t.Manifest, key) {
+			if r.Options == nil {
+				r.Options = map[string]string{}
+			}
+			r.Options[key] = value
+		}
+	}
+	return s.host.Open(ctx, r)
+}
+
+// CommonModel returns the best model that all targets have, in the first one's order.
+func CommonModel(targets []Target) (string, error) {
+	var have []string
+	for _, model := range targets[0].Entry.Models {
+		everywhere := true
+		for _, t := range targets[1:] {
+			everywhere = everywhere && slices.Contains(t.Entry.Models, model)
+		}
+		if everywhere {
+			return model, nil
+		}
+	}
+	for _, t := range targets {
+		have = append(have, fmt.Sprintf("%s: %s", t.Entry.ID, strings.Join(t.Entry.Models, ", ")))
+	}
+	return "", diag.Inputf("the architectures have no model in common (%s)", strings.Join(have, "; ")).Do("compare others")
+}
+
+// ParseOptions reads "key=value" words. A key may be given once.
+func ParseOptions(words []string) (map[string]string, error) {
+	options := map[string]string{}
+	for _, w := range words {
+		key, value, ok := strings.Cut(w, "=")
+		if !ok || key == "" {
+			return nil, diag.Inputf("%q is not key=value", w).At("--option").Do("write it as in --option key=value; `origami arch show ID` lists the options")
+		}
+		if _, again := options[key]; again {
+			return nil, diag.Inputf("%s is given twice", key).At("--option").Do("give each key once")
+		}
+		options[key] = value
+	}
+	return options, nil
+}
+
+// CheckOptions refuses a key that none of the targets' plugins declares.
+func CheckOptions(options map[string]string, targets []Target) error {
+	var known []string
+	for _, t := range targets {
+		for _, o := range t.Manifest.Options {
+			if !slices.Contains(known, o.Key) {
+				known = append(known, o.Key)
+			}
+		}
+	}
+	keys := make([]string, 0, len(options))
+	for key := range options {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	for _, key := range keys {
+		if slices.Contains(known, key) {
+			continue
+		}
+		err := diag.Inputf("no selected plugin has an option %q", key).At("--option")
+		if len(known) == 0 {
+			return err.Do("leave it out: these architectures have no options")
+		}
+		if near := diag.Nearest(key, known, 1); len(near) > 0 {
+			return err.Do("did you mean %s? the options: %s", near[0], strings.Join(known, ", "))
+		}
+		return err.Do("the options: %s", strings.Join(known, ", "))
+	}
+	return nil
+}
+
+func declares(m *arch.Manifest, key string) bool {
+	return slices.ContainsFunc(m.Options, func(o arch.Option) bool { return o.Key == key })
+}
+
+// CheckOverrides resolves the architectures that an override file names, so that its numbers find their place under
+// any of a device's names. The bare form is for one architecture only.
+func (s *Session) CheckOverrides(file string, o hw.Overrides, targets []Target) (hw.Overrides, error) {
+	if len(o.Bare) > 0 && len(targets) > 1 {
+		return hw.Overrides{}, diag.Inputf("the file names no architecture, and %d are selected", len(targets)).At("%s", file).
+			Do("put the numbers under their architecture, as in {%q:{…}}", targets[0].Entry.ID)
+	}
+	out := hw.Overrides{ByArch: map[string]map[string]hw.OverrideValue{}, Bare: o.Bare}
+	for key, values := range o.ByArch {
+		t, err := s.Find(key)
+		if err != nil {
+			d := *err.(*diag.Error) // Find returns nothing else
+			d.Where = file
+			return hw.Overrides{}, &d
+		}
+		canonical := t.Entry.ID
+		if !strings.EqualFold(key, canonical) {
+			canonical = t.ID()
+		}
+		if _, again := out.ByArch[canonical]; again {
+			return hw.Overrides{}, diag.Inputf("%s is named twice, once as %q", canonical, key).At("%s", file).Do("put its numbers in one place")
+		}
+		out.ByArch[canonical] = values
+	}
+	return out, nil
+}

@@ -1,0 +1,146 @@
+// Package explain is `origami explain`: every number behind one prediction, with its formula, the formula with the
+// numbers put in, its unit and where it comes from.
+package explain
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/answer"
+	"github.com/origami-gemm/origami/cmd/origami/internal/app"
+	"github.com/origami-gemm/origami/cmd/origami/internal/query"
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/gemm"
+)
+
+// Options are what the command line says.
+type Options struct {
+	App     *app.App
+	Query   query.Flags
+	Options []string
+	// Config is the configuration to explain, empty for the pick.
+	Config string
+}
+
+// New returns the command. run is Run, or what a test wants to see called.
+func New(a *app.App, run func(context.Context, *Options) error) *cobra.Command {
+	o := &Options{App: a}
+	cmd := &cobra.Command{
+		Use:   "explain --arch ARCH -m SIZE -n SIZE -k SIZE",
+		Short: "Show every number behind a prediction, with formula, unit and source",
+		Long: "Show every number behind the prediction for one configuration: the hardware parameters and the model's constants with\n" +
+			"their sources, then each intermediate with its formula, the formula with the numbers put in, its value, unit and\n" +
+			"source, and the launch order. Without --config it explains the pick.",
+		Example: `  origami --arch sm89 explain -m 2048 -n 2048 -k 2048
+  origami explain --arch sm89 -m 4096 -n 4096 -k 4096 --config 128x256x64,warps=8,stages=3,group=8,split=1
+  origami explain --arch gfx942 -m 4096 -n 4096 -k 4096 --json`,
+		Args: app.NoMore,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			o.Options = app.Options(cmd)
+			return run(cmd.Context(), o)
+		},
+	}
+	o.Query.Register(cmd.Flags(), false)
+	cmd.Flags().StringVar(&o.Config, "config", "", "explain this `CONFIG`, as BMxBNxBK[,warps=W][,stages=S][,group=G][,split=P]; what is left out is the first candidate's")
+	return cmd
+}
+
+// Run answers.
+func Run(ctx context.Context, o *Options) error {
+	problems, _, err := o.Query.Read(o.App.Settings.DType, o.App.Streams.In)
+	if err != nil {
+		return err
+	}
+	a, err := o.App.OpenOne(ctx, o.Options)
+	if err != nil {
+		return err
+	}
+	e, err := Explain(ctx, a, problems[0].Problem, o.App.Settings.Kernel, o.Config)
+	if err != nil {
+		return err
+	}
+	return write(o.App.Streams, o.App.Format(), e)
+}
+
+// Explanation is one configuration with everything behind its prediction.
+type Explanation struct {
+	*answer.Answer
+	answer.Entry
+	Levels []arch.Level
+}
+
+// Explain asks for one configuration: the pick if config is empty.
+func Explain(ctx context.Context, a arch.Architecture, p gemm.Problem, kernel, config string) (*Explanation, error) {
+	// The whole ranking is asked for, so that a configuration can be told its place in it.
+	answers, err := answer.Ask(ctx, a, []gemm.Problem{p}, answer.Options{Kernel: kernel, Rejected: true, Terms: true})
+	if err != nil {
+		return nil, err
+	}
+	all := &answers[0]
+	if all.Err != nil {
+		return nil, all.Err
+	}
+	e := &Explanation{Answer: all, Levels: a.Hierarchy().Levels()}
+	if config == "" {
+		if all.Feasible == 0 {
+			return nil, diag.Inputf("no configuration of %s fits %s", all.Arch.ID(), p).Do("name one with --config to see why it does not")
+		}
+		e.Entry = all.Entries[0]
+		return e, nil
+	}
+
+	if len(all.Entries) == 0 {
+		return nil, diag.Inputf("the model has no candidates for %s", p).Do("use another kernel family")
+	}
+	base := slices.MinFunc(all.Entries, func(a, b answer.Entry) int { return a.Position - b.Position }).Config
+	base.GroupM = 0
+	c, err := gemm.ParseConfig(config, base)
+	if err != nil {
+		var d *diag.Error
+		if errors.As(err, &d) {
+			return nil, d.At("--config")
+		}
+		return nil, err
+	}
+	c.Kernel = all.Kernel
+	for i := range all.Entries {
+		if candidate := &all.Entries[i]; same(candidate.Config, c) {
+			e.Entry = *candidate // knows its rank, and why it was rejected
+			break
+		}
+	}
+	if e.Rank > 0 && (c.GroupM == 0 || c.GroupM == e.Config.GroupM) {
+		return e, nil
+	}
+	// Not ranked, or with a launch order of its own: ask the model.
+	estimates := make([]arch.Estimate, 1)
+	if err := a.Estimate(ctx, estimates, p, []gemm.Config{c}); err != nil {
+		return nil, err
+	}
+	terms := make([]float64, len(all.Arch.Terms))
+	if err := a.Terms(ctx, terms, p, []gemm.Config{c}); err != nil {
+		return nil, err
+	}
+	if rejected := e.Estimate.Reject; rejected != "" && estimates[0].Reject != rejected {
+		estimates[0] = e.Estimate // the candidate list has the last word on what can be used
+	}
+	e.Config, e.Candidate, e.Estimate, e.Terms = c, c, estimates[0], terms
+	if e.Mapping, err = a.Mapping(ctx, p, c); err != nil {
+		return nil, err
+	}
+	if c.GroupM == 0 {
+		e.Config.GroupM = e.Mapping.GroupM
+	}
+	return e, nil
+}
+
+// same compares what the estimate depends on before phase two: everything but the launch order.
+func same(a, b gemm.Config) bool {
+	a.GroupM, b.GroupM = 0, 0
+	a.Kernel, b.Kernel = "", ""
+	return a == b
+}

@@ -1,0 +1,114 @@
+// Package pluginverb is `origami plugin`: which plugins there are, which are trusted, and the hidden command with which
+// the binary serves its built-in ones.
+package pluginverb
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/app"
+	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+)
+
+// Actions are what the plugin machinery does for this command.
+type Actions struct {
+	// Serve serves the built-in plugin of that name and does not return while the host lives.
+	Serve func(name string) error
+	// Trust enters the binary at path, by its hash, in the lock file, and returns the plugin's name.
+	Trust func(lockFile, path string) (string, error)
+}
+
+// New returns the command with its subcommands.
+func New(a *app.App, actions Actions) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "plugin",
+		Short: "List and trust plugins",
+		Long: "Architectures come from plugins: processes that answer over gRPC. The built-in ones are part of this binary, which\n" +
+			"starts itself to serve them. Others are binaries named origami-plugin-…, given by --plugin or found in the folders\n" +
+			"of plugin_path; they run only once `origami plugin trust` has entered their hash in the lock file.",
+		Example: "  origami plugin ls\n  origami plugin trust ./origami-plugin-mine",
+		Args:    app.Subcommand,
+		RunE:    app.NeedSubcommand,
+	}
+	cmd.AddCommand(&cobra.Command{
+		Use:     "ls",
+		Short:   "List plugins, the skipped and failed ones included",
+		Long:    "List every plugin that was found: its state is ok, skipped or error, and the last two say why.",
+		Example: "  origami plugin ls\n  origami plugin ls --json",
+		Args:    app.NoMore,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return list(cmd.Context(), a) },
+	}, &cobra.Command{
+		Use:     "trust PATH",
+		Short:   "Trust a plugin binary",
+		Long:    "Enter the hash of a plugin binary in the lock file, so that it may run. A binary that changes must be trusted again.",
+		Example: "  origami plugin trust ./origami-plugin-mine",
+		Args:    app.One("PATH", "the plugin binary"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			name, err := actions.Trust(a.Settings.LockFile, args[0])
+			if err != nil {
+				return err
+			}
+			return trusted(a, name, args[0])
+		},
+	}, &cobra.Command{
+		Use:    "serve NAME",
+		Short:  "Serve a built-in plugin",
+		Long:   "Serve a built-in plugin to the process that started this one. origami does so itself; there is no use for it by hand.",
+		Hidden: true,
+		Args:   app.One("NAME", "the built-in plugin"),
+		RunE:   func(_ *cobra.Command, args []string) error { return actions.Serve(args[0]) },
+	})
+	return cmd
+}
+
+// listed is a line of `plugin ls --json`.
+type listed struct {
+	Name    string   `json:"name"`
+	Source  string   `json:"source"`
+	Version string   `json:"version"`
+	State   string   `json:"state"`
+	Archs   []string `json:"archs"`
+	Path    string   `json:"path,omitempty"`
+	Reason  string   `json:"reason,omitempty"`
+}
+
+func list(ctx context.Context, a *app.App) error {
+	s, err := a.Session(ctx)
+	if err != nil {
+		return err
+	}
+	header := []string{"name", "source", "version", "state", "archs", "path", "reason"}
+	var rows [][]string
+	for _, p := range s.Plugins() {
+		l := listed{p.Name, "external", p.Version, string(p.State), append([]string{}, p.Archs...), p.Path, p.Reason}
+		if p.Builtin {
+			l.Source = "builtin"
+		}
+		if a.Format() == render.JSON {
+			if err := render.JSONLine(a.Streams, l); err != nil {
+				return err
+			}
+			continue
+		}
+		rows = append(rows, []string{l.Name, l.Source, l.Version, l.State, strings.Join(l.Archs, " "), l.Path, l.Reason})
+	}
+	if a.Format() == render.JSON {
+		return nil
+	}
+	return render.Rows(a.Streams, a.Format(), header, rows)
+}
+
+func trusted(a *app.App, name, path string) error {
+	if a.Format() == render.JSON {
+		return render.JSONLine(a.Streams, struct {
+			Name     string `json:"name"`
+			Path     string `json:"path"`
+			LockFile string `json:"lock_file"`
+		}{name, path, a.Settings.LockFile})
+	}
+	_, err := fmt.Fprintf(a.Streams.Out, "plugin %s (%s) is trusted; its hash is in %s\n", name, path, a.Settings.LockFile)
+	return err
+}

@@ -1,0 +1,86 @@
+// Package rank is `origami rank`: the candidates in the order of their predicted time, with the terms behind it.
+package rank
+
+import (
+	"context"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/answer"
+	"github.com/origami-gemm/origami/cmd/origami/internal/app"
+	"github.com/origami-gemm/origami/cmd/origami/internal/query"
+	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/core/diag"
+)
+
+// Options are what the command line says.
+type Options struct {
+	App     *app.App
+	Query   query.Flags
+	Options []string
+	Top     int
+	// All asks for every candidate, Rejected for those that cannot be used as well.
+	All, Rejected bool
+}
+
+// New returns the command. run is Run, or what a test wants to see called.
+func New(a *app.App, run func(context.Context, *Options) error) *cobra.Command {
+	o := &Options{App: a}
+	cmd := &cobra.Command{
+		Use:   "rank --arch ARCH -m SIZE -n SIZE -k SIZE",
+		Short: "Rank the candidate configurations, with the terms of each prediction",
+		Long: "Rank the candidate configurations by predicted time, with every term of the prediction. A table and JSON list them\n" +
+			"best first; CSV and TSV with --all, and every format with --include-rejected, keep the order of the candidate list\n" +
+			"and give each its rank.",
+		Example: `  origami --arch sm90 --device h200 rank -m 4096 -n 4096 -k 4096 --top 10
+  origami rank --arch sm89 -m 2048 -n 2048 -k 2048 --all --format csv > ranking.csv
+  origami rank --arch gfx942 -m 512 -n 512 -k 512 --all --include-rejected`,
+		Args: app.NoMore,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.All && cmd.Flags().Changed("top") {
+				return diag.Inputf("--all and --top contradict each other").Do("leave one of them out")
+			}
+			if o.Top < 1 {
+				return diag.Inputf("--top %d is not positive", o.Top).Do("give a whole number of at least 1, or --all")
+			}
+			o.All = o.All || o.Rejected
+			o.Options = app.Options(cmd)
+			return run(cmd.Context(), o)
+		},
+	}
+	o.Query.Register(cmd.Flags(), true)
+	cmd.Flags().IntVar(&o.Top, "top", 10, "how many configurations to list")
+	cmd.Flags().BoolVar(&o.All, "all", false, "list every candidate")
+	cmd.Flags().BoolVar(&o.Rejected, "include-rejected", false, "list those that cannot be used too, with the reason; implies --all")
+	return cmd
+}
+
+// Run answers.
+func Run(ctx context.Context, o *Options) error {
+	problems, bad, err := o.Query.Read(o.App.Settings.DType, o.App.Streams.In)
+	if err != nil {
+		return err
+	}
+	a, err := o.App.OpenOne(ctx, o.Options)
+	if err != nil {
+		return err
+	}
+	ask := answer.Options{Kernel: o.App.Settings.Kernel, Top: o.Top, Terms: true, Rejected: o.Rejected}
+	if o.All {
+		ask.Top = 0
+	}
+	w := newWriter(o, o.App.Format(), a.Describe())
+	listOrder := o.Rejected || o.All && (w.format == render.CSV || w.format == render.TSV)
+	err = o.App.Each(ctx, a, problems, bad, ask, func(own *answer.Answer) error {
+		if listOrder {
+			slices.SortFunc(own.Entries, func(a, b answer.Entry) int { return a.Position - b.Position })
+		}
+		return w.write(own)
+	})
+	if err != nil {
+		w.close()
+		return err
+	}
+	return w.close()
+}

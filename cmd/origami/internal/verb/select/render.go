@@ -1,0 +1,174 @@
+package selectverb
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/answer"
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
+	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/core/arch"
+)
+
+// writer writes one answer after the other in the chosen format.
+type writer struct {
+	s       *iostreams.Streams
+	format  render.Format
+	many    bool
+	records *render.Records
+	rows    [][]string // of the table of many problems
+}
+
+func newWriter(s *iostreams.Streams, f render.Format, many bool) *writer {
+	w := &writer{s: s, format: f, many: many}
+	if f == render.CSV || f == render.TSV {
+		header := slices.Concat(answer.KeyColumns, answer.LaunchColumns,
+			[]string{"arch", "device", "model", "kernel", "rung", "cycles", "seconds", "tflops", "bound", "candidates", "rejected"})
+		w.records = render.NewRecords(s, f, header)
+	}
+	return w
+}
+
+func (w *writer) write(a *answer.Answer) error {
+	best := &a.Entries[0]
+	switch {
+	case w.format == render.JSON:
+		return render.JSONLine(w.s, a.Object(best))
+	case w.records != nil:
+		o := a.Object(best)
+		return w.records.Write(slices.Concat(answer.KeyCells(a.Problem, best.Config), answer.LaunchCells(best.Config), []string{
+			o.Arch, o.Device, o.Model, o.Kernel, string(o.Rung), render.Exact(o.Predicted.Cycles), render.Exact(o.Predicted.Seconds),
+			render.Exact(o.Predicted.TFLOPS), o.Predicted.Bound, strconv.Itoa(o.Candidates), strconv.Itoa(o.Rejected),
+		}))
+	case w.many:
+		if w.rows == nil {
+			fmt.Fprintln(w.s.Out, render.Heading(a))
+		}
+		w.rows = append(w.rows, []string{a.Problem.String(), best.Config.String(), a.Seconds(best).String(), a.Rate(best).String(), peakShare(a, best), best.Estimate.Bound.String()})
+		return nil
+	default:
+		w.card(a)
+		return nil
+	}
+}
+
+func (w *writer) close() error {
+	if w.rows != nil {
+		render.Grid(w.s, []string{"problem", "pick", "time", "rate", "of peak", "bound"}, w.rows)
+	}
+	if w.records != nil {
+		return w.records.Close()
+	}
+	return nil
+}
+
+// card is the answer for one problem as a reader wants it.
+func (w *writer) card(a *answer.Answer) {
+	best := &a.Entries[0]
+	line := func(label, format string, args ...any) {
+		fmt.Fprintf(w.s.Out, "%-11s %s\n", label, fmt.Sprintf(format, args...))
+	}
+	fmt.Fprintln(w.s.Out, render.Heading(a))
+	line("problem", "%s", a.Problem)
+	line("pick", "%s", w.s.Bold(best.Config.String()))
+	if m := best.Mapping; m.XCDs > 0 {
+		line("", "%s", render.MappingWords(m))
+	}
+	predicted := fmt.Sprintf("%s, %s cycles, %s", a.Seconds(best), render.Short(float64(best.Estimate.Cycles)), a.Rate(best))
+	if share := peakShare(a, best); share != "" {
+		predicted += fmt.Sprintf(", %s of the data sheet's %s", share, a.Arch.PeakFor(a.Problem.DType))
+	}
+	line("predicted", "%s", predicted)
+	line("bound", "%s", best.Estimate.Bound)
+	for i, why := range reasons(a, best) {
+		label := "why"
+		if i > 0 {
+			label = ""
+		}
+		line(label, "%s", why)
+	}
+	if len(a.Entries) > 1 {
+		second := &a.Entries[1]
+		line("runner-up", "%s, %s", second.Config, behind(float64(second.Estimate.Cycles), float64(best.Estimate.Cycles)))
+	}
+	line("candidates", "%s", render.Counts(a.Feasible, a.Rejected))
+}
+
+func peakShare(a *answer.Answer, e *answer.Entry) string {
+	if share, ok := a.PeakShare(e); ok {
+		return render.Percent(share)
+	}
+	return ""
+}
+
+// behind says how much slower the runner-up is.
+func behind(second, best float64) string {
+	if second == best {
+		return "predicted to be equally fast"
+	}
+	if second < best {
+		return render.Percent((best-second)/best) + " faster in the prediction, but within the model's tie window"
+	}
+	return render.Percent((second-best)/best) + " slower"
+}
+
+// reasonWidth keeps a line of reasons, behind its label, readable.
+const reasonWidth = 108
+
+// reasons says in words what the terms say: what one K step waits for, where the time goes, and the counts behind it.
+func reasons(a *answer.Answer, e *answer.Entry) []string {
+	type named struct {
+		name  string
+		value float64
+		unit  string
+	}
+	var steps, shares, counts []named
+	for i, t := range a.Arch.Terms {
+		n := named{t.Name, e.Terms[i], t.Unit}
+		switch {
+		case t.Kind == arch.KindStep:
+			steps = append(steps, n)
+		case t.Kind == arch.KindShare:
+			shares = append(shares, n)
+		case t.Kind == arch.KindIntermediate && t.Unit == "1":
+			counts = append(counts, n)
+		}
+	}
+	descending := func(a, b named) int {
+		switch {
+		case a.value > b.value:
+			return -1
+		case a.value < b.value:
+			return 1
+		}
+		return 0
+	}
+	var out []string
+	if len(steps) > 0 {
+		slices.SortStableFunc(steps, descending)
+		parts := make([]string, len(steps))
+		for i, step := range steps {
+			parts[i] = fmt.Sprintf("%s %s", step.name, render.WithUnit(render.Short(step.value), step.unit))
+		}
+		out = append(out, render.Wrap("one K step waits for the largest of", parts, reasonWidth)...)
+	}
+	if total, ok := a.Total(e); ok && len(shares) > 0 {
+		slices.SortStableFunc(shares, descending)
+		var parts []string
+		for _, s := range shares {
+			if s.value/total >= 0.001 {
+				parts = append(parts, fmt.Sprintf("%s %s", s.name, render.Percent(s.value/total)))
+			}
+		}
+		out = append(out, render.Wrap("the time goes to", parts, reasonWidth)...)
+	}
+	if len(counts) > 0 {
+		parts := make([]string, len(counts))
+		for i, c := range counts {
+			parts[i] = c.name + " " + render.Short(c.value)
+		}
+		out = append(out, render.Wrap("with", parts, reasonWidth)...)
+	}
+	return out
+}

@@ -56,11 +56,11 @@ const (
 
 // Number is one value with its provenance.
 type Number struct {
-	Value  float64 `yaml:"value"`
-	Unit   string  `yaml:"unit"`
-	Source string  `yaml:"source"`
-	Method Method  `yaml:"method"`
-	Date   string  `yaml:"date"`
+	Value  float64
+	Unit   string
+	Source string
+	Method Method
+	Date   string // YYYY-MM-DD
 }
 
 // Param is a resolved number: the Number of the highest tier that had one.

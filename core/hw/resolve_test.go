@@ -25,7 +25,7 @@ func num(value float64, unit string, method hw.Method) hw.Number {
 // fullSheet has every parameter of specs but dram_perf_ratio in its derived tier.
 func fullSheet() *hw.Sheet {
 	return &hw.Sheet{
-		File: "sm89.yaml", Arch: "sm89", Device: "rtx4090",
+		Header: hw.Header{File: "sm89.yaml", Arch: "sm89", Device: "rtx4090"},
 		Derived: map[string]hw.Number{
 			"num_sms":        num(128, "1", hw.Datasheet),
 			"l2_bytes":       num(72, "MiB", hw.Driver),

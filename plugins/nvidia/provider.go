@@ -19,13 +19,9 @@ const Vendor = "NVIDIA"
 
 // Provider returns the plugin: every NVIDIA device of configs/ under the models that this package has.
 func Provider() (arch.Provider, error) {
-	sheets, err := catalog.ReadSheets(configs.FS, Vendor)
-	if err != nil {
-		return nil, err
-	}
 	return catalog.New(catalog.Definition{
 		Name: "nvidia", Version: Version,
-		Sheets: sheets,
+		Files: configs.FS, Vendor: Vendor,
 		Models: []string{ModelReference}, Kernels: []string{KernelTriton},
 		Open: func(s catalog.Selection) (arch.Architecture, error) {
 			params, err := hw.Resolve(specs, s.Sheet, derive, s.Overrides)

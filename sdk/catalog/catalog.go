@@ -19,8 +19,9 @@ import (
 type Definition struct {
 	// Name and Version identify the plugin.
 	Name, Version string
-	// Sheets are the devices.
-	Sheets []*hw.Sheet
+	// Files holds the device files, *.yaml at its root; those of other vendors than Vendor are passed over.
+	Files  fs.FS
+	Vendor string
 	// Models are the models that every architecture of the plugin has, best first; Kernels the kernel families they
 	// predict, default first.
 	Models, Kernels []string
@@ -39,65 +40,60 @@ type Selection struct {
 	Overrides map[string]hw.OverrideValue
 }
 
-// ReadSheets decodes the device files at the root of a file system that belong to a vendor.
-func ReadSheets(files fs.FS, vendor string) ([]*hw.Sheet, error) {
-	names, err := fs.Glob(files, "*.yaml")
-	if err != nil {
-		return nil, err
-	}
-	var sheets []*hw.Sheet
-	for _, name := range names {
-		data, err := fs.ReadFile(files, name)
-		if err != nil {
-			return nil, err
-		}
-		sheet, err := hw.DecodeSheet(name, data)
-		if err != nil {
-			return nil, err
-		}
-		if sheet.Vendor == vendor {
-			sheets = append(sheets, sheet)
-		}
-	}
-	return sheets, nil
-}
-
 // Catalog is a Provider over a Definition.
 type Catalog struct {
 	def      Definition
+	devices  []hw.Header // by architecture, the default device of each first
 	manifest arch.Manifest
 }
 
-// New checks that device names are unambiguous and that every architecture has exactly one default device.
+// New reads which devices there are, and checks that their names are unambiguous and that every architecture has exactly
+// one default device. The numbers of a device are read when it is opened.
 func New(def Definition) (*Catalog, error) {
 	c := &Catalog{def: def, manifest: arch.Manifest{Name: def.Name, Version: def.Version, Options: def.Options}}
-	sheets := slices.Clone(def.Sheets)
-	sort.SliceStable(sheets, func(i, j int) bool {
-		if sheets[i].Arch != sheets[j].Arch {
-			return sheets[i].Arch < sheets[j].Arch
+	files, err := fs.Glob(def.Files, "*.yaml")
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range files {
+		data, err := fs.ReadFile(def.Files, file)
+		if err != nil {
+			return nil, err
 		}
-		return sheets[i].Default && !sheets[j].Default
+		header, err := hw.DecodeHeader(file, data)
+		if err != nil {
+			return nil, err
+		}
+		if header.Vendor == def.Vendor {
+			c.devices = append(c.devices, header)
+		}
+	}
+	sort.SliceStable(c.devices, func(i, j int) bool {
+		a, b := &c.devices[i], &c.devices[j]
+		if a.Arch != b.Arch {
+			return a.Arch < b.Arch
+		}
+		return a.Default && !b.Default
 	})
-	c.def.Sheets = sheets
 	taken := map[string]string{}
-	for _, s := range sheets {
+	for _, d := range c.devices {
 		archs := c.manifest.Archs
-		if len(archs) == 0 || archs[len(archs)-1].ID != s.Arch {
-			if !s.Default {
-				return nil, fmt.Errorf("%s: architecture %s has no default device", s.File, s.Arch)
+		if len(archs) == 0 || archs[len(archs)-1].ID != d.Arch {
+			if !d.Default {
+				return nil, fmt.Errorf("%s: architecture %s has no default device", d.File, d.Arch)
 			}
-			c.manifest.Archs = append(archs, arch.ArchEntry{ID: s.Arch, Vendor: s.Vendor, Models: def.Models, Kernels: def.Kernels})
-		} else if s.Default {
-			return nil, fmt.Errorf("%s: architecture %s has a second default device", s.File, s.Arch)
+			c.manifest.Archs = append(archs, arch.ArchEntry{ID: d.Arch, Vendor: d.Vendor, Models: def.Models, Kernels: def.Kernels})
+		} else if d.Default {
+			return nil, fmt.Errorf("%s: architecture %s has a second default device", d.File, d.Arch)
 		}
-		for _, name := range append([]string{s.Device}, s.Aliases...) {
+		for _, name := range append([]string{d.Device}, d.Aliases...) {
 			if other, ok := taken[name]; ok {
-				return nil, fmt.Errorf("%s: device name %s is taken by %s", s.File, name, other)
+				return nil, fmt.Errorf("%s: device name %s is taken by %s", d.File, name, other)
 			}
-			taken[name] = s.File
+			taken[name] = d.File
 		}
 		entry := &c.manifest.Archs[len(c.manifest.Archs)-1]
-		entry.Devices = append(entry.Devices, arch.DeviceEntry{ID: s.Device, Name: s.Name, Aliases: s.Aliases})
+		entry.Devices = append(entry.Devices, arch.DeviceEntry{ID: d.Device, Name: d.Name, Aliases: d.Aliases})
 	}
 	return c, nil
 }
@@ -105,9 +101,9 @@ func New(def Definition) (*Catalog, error) {
 // Manifest implements arch.Provider.
 func (c *Catalog) Manifest() arch.Manifest { return c.manifest }
 
-// Open implements arch.Provider. The architecture may also be given by the name of one of its devices.
+// Open implements arch.Provider.
 func (c *Catalog) Open(_ context.Context, r arch.OpenRequest) (arch.Architecture, error) {
-	sheet, err := c.find(r.Arch, r.Device)
+	device, err := c.find(r.Arch, r.Device)
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +112,7 @@ func (c *Catalog) Open(_ context.Context, r arch.OpenRequest) (arch.Architecture
 		model = c.def.Models[0]
 	}
 	if !slices.Contains(c.def.Models, model) {
-		return nil, diag.Inputf("%s has no model %q", sheet.Arch, model).Do("use one of %s", strings.Join(c.def.Models, ", "))
+		return nil, diag.Inputf("%s has no model %q", device.Arch, model).Do("use one of %s", list(c.def.Models))
 	}
 	keys := make([]string, len(c.def.Options))
 	for i, o := range c.def.Options {
@@ -127,28 +123,34 @@ func (c *Catalog) Open(_ context.Context, r arch.OpenRequest) (arch.Architecture
 			return nil, diag.Inputf("plugin %s has no option %q", c.def.Name, key).Do("its options: %s", list(keys))
 		}
 	}
+	data, err := fs.ReadFile(c.def.Files, device.File)
+	if err != nil {
+		return nil, err
+	}
+	sheet, err := hw.DecodeSheet(device.File, data)
+	if err != nil {
+		return nil, err
+	}
 	return c.def.Open(Selection{Sheet: sheet, Model: model, Options: r.Options, Overrides: r.Overrides})
 }
 
-func (c *Catalog) find(archName, device string) (*hw.Sheet, error) {
+// find returns the device that a request names by ids or by an alias.
+func (c *Catalog) find(archID, device string) (*hw.Header, error) {
 	var ids, devices []string
-	for _, s := range c.def.Sheets {
-		names := append([]string{s.Device}, s.Aliases...)
-		switch {
-		case s.Arch == archName:
-			if device == "" || slices.Contains(names, device) {
-				return s, nil // defaults come first
+	for i := range c.devices {
+		d := &c.devices[i]
+		if d.Arch == archID {
+			if device == "" || device == d.Device || slices.Contains(d.Aliases, device) {
+				return d, nil // defaults come first
 			}
-			devices = append(devices, s.Device)
-		case slices.Contains(names, archName) && (device == "" || slices.Contains(names, device)):
-			return s, nil
+			devices = append(devices, d.Device)
 		}
-		ids = append(ids, s.Arch)
+		ids = append(ids, d.Arch)
 	}
 	if devices != nil {
-		return nil, diag.Inputf("%s has no device %q", archName, device).Do("use one of %s", strings.Join(devices, ", "))
+		return nil, diag.Inputf("%s has no device %q", archID, device).Do("use one of %s", list(devices))
 	}
-	return nil, diag.Inputf("plugin %s has no architecture %q", c.def.Name, archName).Do("it has %s", list(slices.Compact(ids)))
+	return nil, diag.Inputf("plugin %s has no architecture %q", c.def.Name, archID).Do("it has %s", list(slices.Compact(ids)))
 }
 
 func list(names []string) string {

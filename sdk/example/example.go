@@ -41,7 +41,7 @@ func sheet() *hw.Sheet {
 	number := func(v float64, u string) hw.Number {
 		return hw.Number{Value: v, Unit: u, Source: "definition of the abstract machine", Method: hw.Assumed, Date: "2026-11-20"}
 	}
-	return &hw.Sheet{File: "example", Arch: "example", Device: "abstract", Derived: map[string]hw.Number{
+	return &hw.Sheet{Header: hw.Header{File: "example", Arch: "example", Device: "abstract"}, Derived: map[string]hw.Number{
 		"units": number(16, "1"), "macs_per_cycle": number(512, "1"), "memory_bandwidth": number(256, "B/cycle"),
 		"shared_memory": number(32, "KiB"), "clock": number(1, "GHz"),
 	}}

@@ -60,7 +60,7 @@ func (p Provider) Open(_ context.Context, r arch.OpenRequest) (arch.Architecture
 		}
 		salt = value
 	}
-	sheet := &hw.Sheet{File: "fake.yaml", Arch: p.name(), Device: r.Device,
+	sheet := &hw.Sheet{Header: hw.Header{File: "fake.yaml", Arch: p.name(), Device: r.Device},
 		Derived:    map[string]hw.Number{"noise": {Value: 1.0 / 3, Unit: "1", Source: "nothing", Method: hw.Assumed, Date: "2026-11-20"}},
 		Calibrated: map[string]hw.Number{"bandwidth": {Value: 1895.7, Unit: "B/cycle", Source: "nothing", Method: hw.Microbenchmark, Date: "2026-11-19"}},
 	}

@@ -65,7 +65,7 @@ func (Toy) Open(_ context.Context, r arch.OpenRequest) (arch.Architecture, error
 		}
 		t.pace = pace
 	}
-	sheet := &hw.Sheet{File: "toy.yaml", Arch: t.arch, Device: t.device,
+	sheet := &hw.Sheet{Header: hw.Header{File: "toy.yaml", Arch: t.arch, Device: t.device},
 		Derived:    map[string]hw.Number{"units": {Value: float64(t.units), Unit: "1", Source: "brochure", Method: hw.Datasheet, Date: "2026-01-02"}},
 		Calibrated: map[string]hw.Number{"bandwidth": {Value: 64, Unit: "B/cycle", Source: "bench", Method: hw.Microbenchmark, Date: "2026-02-03"}},
 	}

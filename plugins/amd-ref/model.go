@@ -185,7 +185,7 @@ type stepStage struct {
 	total            float64
 }
 
-// place enters the stage tile for a configuration and looks up what belongs to its block_k. It is enough for feasible.
+// place enters the stage tile for a configuration and looks up what belongs to its block_k. It is enough for fits and rejected.
 func (e *evaluation) place(bm, bn, bk uint64) {
 	if bm != e.bm || bn != e.bn {
 		e.tile(bm, bn)

@@ -147,7 +147,7 @@ func unknownKernel(name string) error {
 	return diag.Inputf("%s does not predict the kernel family %q", pluginName, name).Do("use %s", kernelFamily)
 }
 
-// place enters a configuration that check has passed.
+// placeConfig enters a configuration that check has passed.
 func (e *evaluation) placeConfig(c *gemm.Config) {
 	e.place(uint64(c.BlockM), uint64(c.BlockN), uint64(c.BlockK))
 }

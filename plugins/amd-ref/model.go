@@ -185,7 +185,7 @@ type stepStage struct {
 	total            float64
 }
 
-// place enters the stage tile for a configuration and looks up what belongs to its block_k. It is enough for feasible.
+// place enters the stage tile for a configuration and looks up what belongs to its block_k. It is enough for fits and rejected.
 func (e *evaluation) place(bm, bn, bk uint64) {
 	if bm != e.bm || bn != e.bn {
 		e.tile(bm, bn)
@@ -442,7 +442,7 @@ func (e *evaluation) conversionLatency(bk uint64) float64 {
 // xf32Factor is the hand-made factor on the total where TF32 is emulated (gfx950).
 func (e *evaluation) xf32Factor(bk uint64) float64 {
 	factor := 1.0
-	if e.bm == 256 && e.bn == 256 && bk == 32 && !(e.transA && e.transB) {
+	if e.bm == 256 && e.bn == 256 && bk == 32 && (!e.transA || !e.transB) {
 		m, n, k := f(e.m), f(e.n), f(e.k)
 		intensity := 6 * m * n * k / ((float64(m*n) + float64(n*k) + float64(m*k)) * f(e.bytes))
 		switch {

@@ -22,9 +22,11 @@ type Request struct {
 	Space    arch.Space
 	// Top is how many entries to return per problem, best first; 0 means all.
 	Top int
+	// Map is how many of those get a mapping, best first; 0 means all. The others keep a GroupM of 0.
+	Map int
 }
 
-// Entry is one ranked candidate. Config.GroupM comes from Mapping.
+// Entry is one ranked candidate. Config.GroupM comes from Mapping; both are zero in an entry that was not to be mapped.
 type Entry struct {
 	// Index is the candidate's place in Candidates.Configs.
 	Index    int
@@ -72,6 +74,7 @@ func Rank(ctx context.Context, a arch.Architecture, r Request) ([]Result, error)
 		return remote.Rank(ctx, r)
 	}
 	s := New(a, r.Space)
+	s.Map = r.Map
 	results := make([]Result, len(r.Problems))
 	for i, p := range r.Problems {
 		if err := ctx.Err(); err != nil {
@@ -88,6 +91,10 @@ func Rank(ctx context.Context, a arch.Architecture, r Request) ([]Result, error)
 // space between calls, so that a steady stream of problems allocates nothing. It is not safe for concurrent use; give
 // each goroutine its own.
 type Selector struct {
+	// Map is how many of the entries of a ranking get a mapping, best first; 0 means all. Mapping a configuration can cost
+	// more than scoring it.
+	Map int
+
 	arch  arch.Architecture
 	space arch.Space
 	order arch.Order
@@ -160,14 +167,18 @@ func (s *Selector) Rank(ctx context.Context, p gemm.Problem, top int, into *Resu
 		top = len(s.ranked)
 	}
 	s.sort(list.Configs, top)
-	into.Entries = slices.Grow(into.Entries, top)
-	for _, c := range s.ranked[:top] {
-		entry := Entry{Index: c.index, Config: list.Configs[c.index], Estimate: s.est[c.index]}
-		if entry.Mapping, err = s.arch.Mapping(ctx, p, entry.Config); err != nil {
+	into.Entries = slices.Grow(into.Entries, top)[:top]
+	for i := range into.Entries {
+		e, index := &into.Entries[i], s.ranked[i].index
+		e.Index, e.Config, e.Estimate, e.Mapping = index, list.Configs[index], s.est[index], arch.Mapping{}
+		if s.Map > 0 && i >= s.Map {
+			continue
+		}
+		if e.Mapping, err = s.arch.Mapping(ctx, p, e.Config); err != nil {
+			into.Entries = into.Entries[:0]
 			return err
 		}
-		entry.Config.GroupM = entry.Mapping.GroupM
-		into.Entries = append(into.Entries, entry)
+		e.Config.GroupM = e.Mapping.GroupM
 	}
 	return nil
 }

@@ -1,0 +1,74 @@
+package selector
+
+import (
+	"context"
+	"testing"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/unit"
+)
+
+// mapped is an architecture of ten candidates, the last of which is the fastest. It counts the calls of Mapping.
+type mapped struct {
+	arch.Architecture
+	calls int
+}
+
+func (*mapped) Describe() *arch.Description { return &arch.Description{Arch: "test", Device: "test"} }
+
+func (*mapped) Candidates(context.Context, gemm.Problem, arch.Space) (*arch.Candidates, error) {
+	c := &arch.Candidates{}
+	for i := range 10 {
+		c.Configs = append(c.Configs, gemm.Config{BlockM: 16 * (i + 1), BlockN: 16, BlockK: 16})
+	}
+	return c, nil
+}
+
+func (*mapped) Estimate(_ context.Context, dst []arch.Estimate, _ gemm.Problem, _ []gemm.Config) error {
+	for i := range dst {
+		dst[i] = arch.Estimate{Cycles: unit.Cycles(100 - i)}
+	}
+	return nil
+}
+
+func (m *mapped) Mapping(context.Context, gemm.Problem, gemm.Config) (arch.Mapping, error) {
+	m.calls++
+	return arch.Mapping{GroupM: 7}, nil
+}
+
+// A ranking maps as many entries as asked, best first, whatever it mapped before.
+func TestMap(t *testing.T) {
+	ctx := context.Background()
+	for _, c := range []struct{ top, toMap, want int }{{0, 0, 10}, {0, 1, 1}, {3, 0, 3}, {3, 2, 2}, {3, 5, 3}, {1, 1, 1}} {
+		m := &mapped{}
+		s := New(m, arch.Space{})
+		var result Result
+		if err := s.Rank(ctx, gemm.New(64, 64, 64), 0, &result); err != nil {
+			t.Fatal(err)
+		}
+		m.calls, s.Map = 0, c.toMap
+		if err := s.Rank(ctx, gemm.New(64, 64, 64), c.top, &result); err != nil {
+			t.Fatal(err)
+		}
+		viaRequest, err := Rank(ctx, m, Request{Problems: []gemm.Problem{gemm.New(64, 64, 64)}, Top: c.top, Map: c.toMap})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.calls != 2*c.want {
+			t.Errorf("top %d, map %d: %d mappings in two rankings, want %d in each", c.top, c.toMap, m.calls, c.want)
+		}
+		for i, e := range result.Entries {
+			want := 0
+			if i < c.want {
+				want = 7
+			}
+			if e.Config.GroupM != want || e.Mapping.GroupM != want || e.Config.BlockM != 16*(10-i) {
+				t.Errorf("top %d, map %d: entry %d is %v with mapping %v, want group %d", c.top, c.toMap, i, e.Config, e.Mapping, want)
+			}
+			if e != viaRequest[0].Entries[i] {
+				t.Errorf("entry %d differs between Selector and Rank", i)
+			}
+		}
+	}
+}

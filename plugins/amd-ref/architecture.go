@@ -1,0 +1,234 @@
+package amdref
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/core/unit"
+)
+
+// architecture is an opened device. It implements arch.Architecture and arch.MemoryHierarchy.
+type architecture struct {
+	machine
+	sheet       *hw.Sheet
+	mi          *shape
+	kernels     [gemm.INT8 + 1]kernel // by element type
+	description arch.Description
+	levels      []arch.Level
+}
+
+// kernel is what an element type implies. It is void if the device has no instruction for the type.
+type kernel struct {
+	ok      bool
+	mi      instruction
+	convert float64
+}
+
+var (
+	_ arch.Architecture    = (*architecture)(nil)
+	_ arch.MemoryHierarchy = (*architecture)(nil)
+)
+
+func newArchitecture(sheet *hw.Sheet, params hw.Set, o options, values []arch.OptionValue) (*architecture, error) {
+	m, err := newMachine(sheet, params, o)
+	if err != nil {
+		return nil, err
+	}
+	a := &architecture{machine: *m, sheet: sheet, mi: o.mi}
+	a.description = arch.Description{
+		Arch: sheet.Arch, Vendor: sheet.Vendor, Device: sheet.Device, DeviceName: sheet.Name, Aliases: sheet.Aliases,
+		Model: modelName, Models: []string{modelName}, Kernels: []string{kernelFamily},
+		Rung:     arch.RungSpec,
+		UnitName: "CU", Units: int(m.cus), Partitions: int(m.xcds),
+		Clock: unit.Hertz(params.Get("clock")), ClockRung: arch.RungSpec,
+		SharedMemory: unit.Bytes(m.ldsBytes),
+		RegisterFile: params.Int("registers_per_cu"), RegistersPerThread: params.Int("registers_per_thread"),
+		Params:    params,
+		Constants: slices.Clone(constants),
+		Terms:     termSchema(o.grid),
+		Order:     arch.Order{Window: 0.01, Keys: []arch.Key{arch.KeyIntensity, arch.KeyLargeTile}},
+		Options:   values,
+	}
+	if params.Calibrated(specs) {
+		a.description.Rung = arch.RungCalibrated
+	}
+	for _, t := range gemm.DTypes() {
+		if peak := params.Get("peak_" + t.String()); peak > 0 {
+			a.description.Peak = append(a.description.Peak, arch.PeakRate{DType: t, Rate: unit.FlopsPerSecond(peak)})
+		}
+		i := slices.IndexFunc(sheet.Atoms, func(atom hw.Atom) bool {
+			return atom.Type == atomTypes[t] && (o.mi == nil || *o.mi == shape{atom.M, atom.N, atom.K})
+		})
+		if i < 0 {
+			continue
+		}
+		atom := sheet.Atoms[i]
+		s := shape{atom.M, atom.N, atom.K}
+		a.description.Atoms = append(a.description.Atoms,
+			arch.Atom{DType: t, M: s.m, N: s.n, K: s.k, Latency: unit.Cycles(atom.Cycles), PerUnit: int(m.parallelMI)})
+		k := kernel{ok: true, mi: instruction{m: uint64(s.m), n: uint64(s.n), k: uint64(s.k), latency: m.miLatency(sheet.Atoms, atom.Type, s)}}
+		if t == gemm.TF32 && m.emulatesXF32 {
+			k.convert = f(m.miLatency(sheet.Atoms, atomTypes[gemm.BF16], s))
+		}
+		a.kernels[t] = k
+	}
+	a.levels = []arch.Level{
+		{Name: "L2", Capacity: unit.Bytes(m.l2Bytes), Partitions: int(m.xcds), Bandwidth: m.l2Bandwidth, Bound: arch.BoundL2},
+		{Name: "MALL", Capacity: unit.Bytes(params.Get("mall_bytes")), Partitions: 1, Bandwidth: m.mallBandwidth, Bound: arch.BoundMALL},
+		{Name: "HBM", Latency: hbmLatency, Partitions: 1, Bandwidth: m.hbmBandwidth, Bound: arch.BoundDRAM},
+	}
+	return a, nil
+}
+
+// Describe implements arch.Architecture.
+func (a *architecture) Describe() *arch.Description { return &a.description }
+
+// Hierarchy implements arch.Architecture.
+func (a *architecture) Hierarchy() arch.MemoryHierarchy { return a }
+
+// problem translates p.
+func (a *architecture) problem(p gemm.Problem) (problem, error) {
+	if err := p.Validate(); err != nil {
+		return problem{}, err
+	}
+	k := &a.kernels[p.DType]
+	if !k.ok {
+		return problem{}, a.noInstruction(p.DType)
+	}
+	q := problem{
+		machine: &a.machine,
+		m:       uint64(p.M), n: uint64(p.N), k: uint64(p.K), batch: uint64(p.Batch),
+		transA: p.AMajor == gemm.MajorK, transB: p.BMajor == gemm.MajorN,
+		bits: uint64(p.DType.Bits()), outBytes: float64(p.DType.OutputBits() / 8),
+		mi: k.mi, convert: k.convert, wgm: a.assumedWGM,
+	}
+	if p.Batch > 1 {
+		q.wgm = 1
+	}
+	q.derive()
+	return q, nil
+}
+
+// noInstruction says why a type cannot be modelled.
+func (a *architecture) noInstruction(t gemm.DType) error {
+	if list := shapes(a.sheet.Atoms, atomTypes[t]); list != "" {
+		return diag.Inputf("%s has no %s matrix instruction for %s", a.sheet.Arch, a.mi, t).At("--option mi").Do("use one of %s", list)
+	}
+	types := ""
+	for i, atom := range a.description.Atoms {
+		if i > 0 {
+			types += ", "
+		}
+		types += atom.DType.String()
+	}
+	return diag.Inputf("%s has no matrix instructions for %s", a.sheet.Arch, t).Do("use one of %s", types)
+}
+
+// maxBlock bounds the block sizes and the split, so that Problem.Validate rules out overflow.
+const maxBlock = 1 << 12
+
+// check refuses a configuration that no kernel of the family has.
+func check(c *gemm.Config) error {
+	if uint(c.BlockM-1)|uint(c.BlockN-1)|uint(c.BlockK-1) < maxBlock && uint(c.SplitK) <= maxBlock && (c.Kernel == kernelFamily || c.Kernel == "") {
+		return nil
+	}
+	if c.Kernel != kernelFamily && c.Kernel != "" {
+		return unknownKernel(c.Kernel)
+	}
+	return diag.Inputf("config %s has a block size or split outside 1 to %d", *c, maxBlock).Do("give block sizes and a split in that range")
+}
+
+func unknownKernel(name string) error {
+	return diag.Inputf("%s does not predict the kernel family %q", pluginName, name).Do("use %s", kernelFamily)
+}
+
+// place enters a configuration that check has passed.
+func (e *evaluation) placeConfig(c *gemm.Config) {
+	e.place(uint64(c.BlockM), uint64(c.BlockN), uint64(c.BlockK))
+}
+
+// Estimate implements arch.Architecture.
+func (a *architecture) Estimate(_ context.Context, dst []arch.Estimate, p gemm.Problem, cfgs []gemm.Config) error {
+	q, err := a.problem(p)
+	if err != nil {
+		return err
+	}
+	if len(dst) != len(cfgs) {
+		return fmt.Errorf("amd-ref: Estimate of %d configurations into %d", len(cfgs), len(dst))
+	}
+	e := evaluation{problem: q}
+	for i := range cfgs {
+		if err := check(&cfgs[i]); err != nil {
+			return err
+		}
+		e.placeConfig(&cfgs[i])
+		switch {
+		case !e.fits():
+			dst[i] = arch.Estimate{Reject: arch.ReasonSharedMemory}
+		case e.rejected():
+			dst[i] = arch.Estimate{Reject: arch.ReasonModelRule}
+		default:
+			e.score(uint64(cfgs[i].SplitK))
+			dst[i] = arch.Estimate{Cycles: unit.Cycles(e.total), Bound: e.bound}
+		}
+	}
+	return nil
+}
+
+// Mapping implements arch.Architecture. The grid size that the mapping assumes is the number of compute units, as
+// tritonBLAS calls it, whatever the option grid says.
+func (a *architecture) Mapping(ctx context.Context, p gemm.Problem, c gemm.Config) (arch.Mapping, error) {
+	if err := p.Validate(); err != nil {
+		return arch.Mapping{}, err
+	}
+	if err := check(&c); err != nil {
+		return arch.Mapping{}, err
+	}
+	in := mappingInput{cus: a.cus, xcds: a.xcds, m: uint64(p.M), n: uint64(p.N), batch: uint64(p.Batch),
+		bm: uint64(c.BlockM), bn: uint64(c.BlockN), workgroups: a.cus}
+	var out mapped
+	var err error
+	if a.februaryMapping {
+		out, err = in.feb(ctx)
+	} else {
+		out, err = in.jan(ctx)
+	}
+	return arch.Mapping{GroupM: int(out.wgm), XCDs: int(out.xcc), Chunk: int(out.chunk)}, err
+}
+
+// Levels implements arch.MemoryHierarchy.
+func (a *architecture) Levels() []arch.Level { return a.levels }
+
+// Iteration implements arch.MemoryHierarchy. The grid and its split are those of the configuration; only the number of
+// active compute units is replaced.
+func (a *architecture) Iteration(_ context.Context, dst []arch.LevelCost, p gemm.Problem, c gemm.Config, active int) (unit.Cycles, error) {
+	q, err := a.problem(p)
+	if err != nil {
+		return 0, err
+	}
+	if err := check(&c); err != nil {
+		return 0, err
+	}
+	if active < 1 || active > int(a.cus) {
+		return 0, diag.Inputf("%d active compute units", active).Do("give 1 to %d, which is what %s has", a.cus, a.description.ID())
+	}
+	if len(dst) != len(a.levels) {
+		return 0, fmt.Errorf("amd-ref: Iteration of %d levels into %d", len(a.levels), len(dst))
+	}
+	e := evaluation{problem: q}
+	e.placeConfig(&c)
+	e.score(uint64(c.SplitK))
+	l := e.launch
+	l.active = uint64(active)
+	e.launched(l)
+	e.step()
+	dst[0] = arch.LevelCost{HitRate: l2HitRate(e.l2Hit, e.globalHit), Traffic: unit.Bytes(e.fromL2), Time: unit.Cycles(e.l1)}
+	dst[1] = arch.LevelCost{HitRate: e.mallHit, Traffic: unit.Bytes(e.fromMALL), Time: unit.Cycles(e.l2)}
+	dst[2] = arch.LevelCost{HitRate: 1, Traffic: unit.Bytes(e.fromHBM), Time: unit.Cycles(e.l3)}
+	return unit.Cycles(e.lMem), nil
+}

@@ -1,0 +1,285 @@
+package host
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/sdk/wire"
+)
+
+// found is a plugin that was found; program and manifest are set when it can be used.
+type found struct {
+	info     PluginInfo
+	manifest arch.Manifest
+	program  *program
+}
+
+// plugins finds the plugins, once.
+func (h *Host) plugins() []*found {
+	h.discovery.Do(func() {
+		locked, lockErr := readLock(h.options.LockFile)
+		for _, path := range h.binaries() {
+			h.found = append(h.found, &found{info: PluginInfo{Name: pluginName(path), Path: path}})
+		}
+		// Each external plugin is hashed and asked who it is; that takes a process start, so all at once.
+		var wg sync.WaitGroup
+		for _, f := range h.found {
+			wg.Go(func() { h.examine(f, locked, lockErr) })
+		}
+		wg.Wait()
+		for _, b := range h.options.Builtins {
+			h.found = append(h.found, &found{
+				info:     PluginInfo{Name: b.Manifest.Name, Version: b.Manifest.Version, Builtin: true, Path: h.options.Self, APIVersions: wire.APIVersions, State: OK},
+				manifest: b.Manifest,
+				program:  &program{name: b.Manifest.Name, path: h.options.Self, args: b.Args, host: h},
+			})
+		}
+		settlePrecedence(h.found)
+	})
+	return h.found
+}
+
+// settlePrecedence leaves every plugin name and every architecture to the first usable plugin that has it, and says so
+// at the others.
+func settlePrecedence(plugins []*found) {
+	byName, byArch := map[string]*found{}, map[string]*found{}
+	for _, f := range plugins {
+		if f.info.State != OK {
+			continue
+		}
+		if first := byName[f.info.Name]; first != nil {
+			f.info.State, f.info.Reason = Skipped, fmt.Sprintf("%s comes first and has the same name", first.info.Path)
+			f.manifest, f.program = arch.Manifest{}, nil
+			continue
+		}
+		byName[f.info.Name] = f
+		var own []arch.ArchEntry
+		var taken []string
+		for _, a := range f.manifest.Archs {
+			if first := byArch[a.ID]; first != nil {
+				taken = append(taken, fmt.Sprintf("%s is taken by %s", a.ID, first.info.Name))
+				continue
+			}
+			byArch[a.ID] = f
+			own = append(own, a)
+			f.info.Archs = append(f.info.Archs, a.ID)
+		}
+		f.manifest.Archs = own
+		f.info.Reason = strings.Join(taken, ", ")
+	}
+}
+
+// binaries lists the external plugin binaries in order of precedence.
+func (h *Host) binaries() []string {
+	paths := slices.Clone(h.options.Plugins)
+	for _, dir := range h.options.SearchPath {
+		entries, _ := os.ReadDir(dir) // a directory that is not there has no plugins
+		for _, e := range entries {
+			path := filepath.Join(dir, e.Name())
+			if !strings.HasPrefix(e.Name(), Prefix) || slices.Contains(paths, path) {
+				continue
+			}
+			if stat, err := os.Stat(path); err == nil && stat.Mode().IsRegular() && stat.Mode().Perm()&0o111 != 0 {
+				paths = append(paths, path)
+			}
+		}
+	}
+	return paths
+}
+
+func pluginName(path string) string { return strings.TrimPrefix(filepath.Base(path), Prefix) }
+
+// examine fills in what is known about an external plugin. It runs nothing before the hash has been checked.
+func (h *Host) examine(f *found, locked map[string]string, lockErr error) {
+	skip := func(format string, args ...any) { f.info.State, f.info.Reason = Skipped, fmt.Sprintf(format, args...) }
+	fail := func(format string, args ...any) { f.info.State, f.info.Reason = Error, fmt.Sprintf(format, args...) }
+
+	path, err := filepath.Abs(f.info.Path)
+	if err != nil {
+		fail("%v", err)
+		return
+	}
+	f.info.Path = path
+	sum, err := hashFile(path)
+	if err != nil {
+		fail("it cannot be read: %v", err)
+		return
+	}
+	f.info.SHA256 = hex.EncodeToString(sum)
+	want, listed := locked[f.info.Name]
+	trust := "`origami plugin trust " + path + "`"
+	switch {
+	case lockErr != nil:
+		skip("the lock file cannot be used: %v", lockErr)
+		return
+	case !listed:
+		skip("it is not in the lock file %q; %s adds it", h.options.LockFile, trust)
+		return
+	case want != f.info.SHA256:
+		skip("its SHA-256 is not the one in the lock file %q; if you changed the plugin, %s accepts it", h.options.LockFile, trust)
+		return
+	}
+
+	text, err := h.describe(f.info.Name, path)
+	if err != nil {
+		fail("%v", err)
+		return
+	}
+	info, protocols, manifest, err := wire.ParseDescribe(text)
+	f.info.Version, f.info.APIVersions = info.Version, info.APIVersions
+	if info.Name == "" && err != nil {
+		fail("describe printed nonsense: %v", err)
+		return
+	}
+	if !slices.Contains(protocols, wire.ProtocolVersion) {
+		skip("it speaks protocol %v, this origami speaks %d; rebuild it", protocols, wire.ProtocolVersion)
+		return
+	}
+	if _, err := wire.CommonAPI(wire.APIVersions, info.APIVersions); err != nil {
+		skip("%v; rebuild it", err)
+		return
+	}
+	if err != nil {
+		fail("describe printed nonsense: %v", err)
+		return
+	}
+	f.info.State, f.manifest = OK, manifest
+	f.program = &program{name: f.info.Name, path: path, checksum: sum, host: h}
+}
+
+// describeLimit is how much a plugin may print about itself.
+const describeLimit = 4 << 20
+
+// describe runs a plugin with the argument "describe".
+func (h *Host) describe(name, path string) ([]byte, error) {
+	p, err := start(path, []string{"describe"}, hostEnv(), &tail{logger: h.options.Logger.Named(name)})
+	if err != nil {
+		return nil, fmt.Errorf("it cannot be started: %w", err)
+	}
+	defer context.AfterFunc(h.ctx, p.kill)()
+	timeout := time.AfterFunc(h.options.StartTimeout, p.kill)
+	text, _ := io.ReadAll(io.LimitReader(p.stdout, describeLimit))
+	p.exitedWithin(time.Second) // it has closed its output and may still have to end
+	inTime := timeout.Stop()
+	p.kill()
+	p.release()
+	if !inTime {
+		return nil, fmt.Errorf("describe did not end within %v", h.options.StartTimeout)
+	}
+	if !p.cmd.ProcessState.Success() {
+		_, last := p.stderr.last()
+		return nil, fmt.Errorf("describe failed (%s): %s", p.state, last)
+	}
+	return text, nil
+}
+
+func hashFile(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	hash := sha256.New()
+	if _, err := io.Copy(hash, f); err != nil {
+		return nil, err
+	}
+	return hash.Sum(nil), nil
+}
+
+// lockFile is the JSON of a lock file: {"plugins": {"NAME": {"sha256": "HEX"}}}. The name is the file name without
+// Prefix, so that a plugin stays trusted wherever it is installed.
+type lockFile struct {
+	Plugins map[string]lockEntry `json:"plugins"`
+}
+
+type lockEntry struct {
+	SHA256 string `json:"sha256"`
+}
+
+// readLock returns the trusted hashes by plugin name. A file that does not exist trusts nothing.
+func readLock(path string) (map[string]string, error) {
+	if path == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	const form = `write {"plugins":{"NAME":{"sha256":"HEX"}}}`
+	var lock lockFile
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&lock); err != nil {
+		return nil, diag.Inputf("not a lock file: %v", err).At("%s", path).Do(form)
+	}
+	hashes := map[string]string{}
+	for name, entry := range lock.Plugins {
+		if sum, err := hex.DecodeString(entry.SHA256); err != nil || len(sum) != sha256.Size {
+			return nil, diag.Inputf("the sha256 of %s is not 64 hexadecimal digits", name).At("%s", path).Do(form)
+		}
+		hashes[name] = strings.ToLower(entry.SHA256)
+	}
+	return hashes, nil
+}
+
+// Trust writes the present SHA-256 of a plugin binary into a lock file, which is created if need be, and returns the
+// plugin's name. From then on this very binary is run. It does not run it.
+func Trust(lock, path string) (name string, err error) {
+	sum, err := hashFile(path)
+	if err != nil {
+		return "", diag.Inputf("%v", err).Do("name the plugin's binary")
+	}
+	hashes, err := readLock(lock)
+	if err != nil {
+		return "", err
+	}
+	content := lockFile{Plugins: map[string]lockEntry{}}
+	for name, hash := range hashes {
+		content.Plugins[name] = lockEntry{hash}
+	}
+	name = pluginName(path)
+	content.Plugins[name] = lockEntry{hex.EncodeToString(sum)}
+	text, err := json.MarshalIndent(content, "", "  ")
+	if err != nil {
+		return "", err
+	}
+	return name, replaceFile(lock, append(text, '\n'))
+}
+
+// replaceFile writes a file in one step, so that a reader never sees half of it.
+func replaceFile(path string, text []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".lock-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	err = errors.Join(err, f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+	}
+	return err
+}

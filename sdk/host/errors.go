@@ -1,0 +1,72 @@
+package host
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/origami-gemm/origami/core/diag"
+)
+
+// PluginError says how a plugin failed. It comes wrapped in a *diag.Error of kind diag.Plugin; errors.As finds it.
+type PluginError struct {
+	// Name is the plugin's name, Op what it was asked for ("start", "Rank", …).
+	Name, Op string
+	Fault    Fault
+	// ExitState is how the process ended ("exit status 2", "signal: killed"), empty when it did not end by itself.
+	ExitState string
+	// LastStderr are the last lines that the plugin wrote to its standard error, oldest first.
+	LastStderr []string
+	// Err is the cause, if there is one beyond the process itself.
+	Err error
+
+	what string
+}
+
+// Fault classifies a PluginError.
+type Fault string
+
+// The faults.
+const (
+	FaultStart     Fault = "start"     // it did not start, or not as an origami plugin
+	FaultUntrusted Fault = "untrusted" // its file is not the one in the lock file
+	FaultVersion   Fault = "version"   // it has no API version in common with this host
+	FaultFailing   Fault = "failing"   // it started and says that it cannot work
+	FaultDied      Fault = "died"      // its process ended during a call
+	FaultHung      Fault = "hung"      // it did not answer in time and was killed
+	FaultCall      Fault = "call"      // the call failed and the process lives
+)
+
+// Error says what happened, without the plugin's name.
+func (e *PluginError) Error() string { return e.what }
+
+// Unwrap returns the cause.
+func (e *PluginError) Unwrap() error { return e.Err }
+
+var fixes = map[Fault]string{
+	FaultStart:     "run it by hand with the argument describe to see whether it works, or rebuild it",
+	FaultUntrusted: "`origami plugin trust PATH` accepts the new file",
+	FaultVersion:   "rebuild the plugin against this origami, or use a version of origami that it knows",
+	FaultFailing:   "",
+	FaultDied:      "run again with --log-level=debug for its log, and report it to the plugin's author",
+	FaultHung:      "it was stopped; report it to the plugin's author",
+	FaultCall:      "report it to the plugin's author",
+}
+
+// fault makes the error for a failure of a plugin, whose process is nil if none was started.
+func fault(name, op string, f Fault, p *process, cause error, format string, args ...any) error {
+	e := &PluginError{Name: name, Op: op, Fault: f, Err: cause, what: fmt.Sprintf(format, args...)}
+	if p != nil {
+		var last string
+		e.LastStderr, last = p.stderr.last()
+		p.mu.Lock()
+		if p.ended && !p.killed {
+			e.ExitState = p.state
+			e.what += " (" + e.ExitState + ")"
+		}
+		p.mu.Unlock()
+		if last != "" {
+			e.what += ": " + strings.TrimSuffix(last, ".")
+		}
+	}
+	return &diag.Error{Kind: diag.Plugin, Where: "plugin " + name, What: e.what, Fix: fixes[f], Err: e}
+}

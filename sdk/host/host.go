@@ -1,0 +1,255 @@
+// Package host finds plugins, starts them when they are needed and opens architectures in them. A plugin that is
+// missing, untrusted, dies, hangs or answers nonsense is an error of kind diag.Plugin about that plugin; the others go
+// on working.
+package host
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/sdk/wire"
+)
+
+// Builtin is a plugin inside a program that can run itself as one.
+type Builtin struct {
+	Manifest arch.Manifest
+	// Args make Options.Self serve this plugin, as {"plugin", "serve", "nvidia"}.
+	Args []string
+}
+
+// Options says where plugins come from and how patient to be. The zero value knows no plugin.
+type Options struct {
+	// Self is the program that serves the built-ins; empty means the running one.
+	Self     string
+	Builtins []Builtin
+	// Plugins are plugin binaries named by the user. SearchPath are directories in which every executable file whose
+	// name starts with Prefix is a plugin. For equal plugin names and for equal architectures the first wins: Plugins,
+	// SearchPath, Builtins, each in order.
+	Plugins    []string
+	SearchPath []string
+	// LockFile holds the SHA-256 of each trusted binary (see Trust). A binary that is not in it is not run at all.
+	LockFile string
+	// Logger gets the plugins' log lines, under their names; nil drops them.
+	Logger hclog.Logger
+	// StartTimeout bounds a start up to the first answer; 0 means 10 s.
+	StartTimeout time.Duration
+	// CallTimeout bounds each call, after which the plugin counts as hung and is killed; 0 means 30 s.
+	CallTimeout time.Duration
+}
+
+// Prefix is how the file name of a plugin binary starts; the rest is the plugin's name.
+const Prefix = "origami-plugin-"
+
+// State says whether a plugin can be used.
+type State string
+
+// The states.
+const (
+	OK      State = "ok"
+	Skipped State = "skipped" // left out on purpose; the reason says why
+	Error   State = "error"   // tried, and failed
+)
+
+// PluginInfo describes a plugin that was found.
+type PluginInfo struct {
+	Name, Version string
+	Builtin       bool
+	// Path is the program that runs; SHA256 is its hash in hexadecimal, empty for built-ins.
+	Path, SHA256 string
+	APIVersions  []string
+	// Archs are the ids of the architectures that it provides and nobody before it does.
+	Archs  []string
+	State  State
+	Reason string
+}
+
+// Host runs plugins. It is safe for concurrent use. Close it.
+type Host struct {
+	options Options
+	ctx     context.Context // until Close
+	cancel  context.CancelFunc
+
+	discovery sync.Once
+	found     []*found
+	closing   sync.Once
+}
+
+// New returns a Host. It starts and reads nothing yet.
+func New(o Options) *Host {
+	if o.Self == "" {
+		o.Self, _ = os.Executable() // captured now: the file may be replaced later. An empty one fails at the start.
+	}
+	if o.Logger == nil {
+		o.Logger = hclog.NewNullLogger()
+	}
+	if o.StartTimeout == 0 {
+		o.StartTimeout = 10 * time.Second
+	}
+	if o.CallTimeout == 0 {
+		o.CallTimeout = 30 * time.Second
+	}
+	h := &Host{options: o}
+	h.ctx, h.cancel = context.WithCancel(context.Background())
+	return h
+}
+
+// Plugins lists every plugin that was found, usable or not, in order of precedence.
+func (h *Host) Plugins() []PluginInfo {
+	infos := make([]PluginInfo, 0, len(h.plugins()))
+	for _, f := range h.plugins() {
+		infos = append(infos, f.info)
+	}
+	return infos
+}
+
+// Manifests returns what the usable plugins provide, in order of precedence. An architecture is in the first that has
+// it only.
+func (h *Host) Manifests() []arch.Manifest {
+	var manifests []arch.Manifest
+	for _, f := range h.plugins() {
+		if f.info.State == OK {
+			manifests = append(manifests, f.manifest)
+		}
+	}
+	return manifests
+}
+
+// Open opens an architecture in the plugin that provides it, starting that plugin if need be. r.Arch is the id of an
+// architecture, the id or an alias of a device, or "arch@device". What comes back also implements selector.Ranker.
+func (h *Host) Open(ctx context.Context, r arch.OpenRequest) (arch.Architecture, error) {
+	if h.ctx.Err() != nil {
+		return nil, errClosed
+	}
+	f, r, err := h.resolve(r)
+	if err != nil {
+		return nil, err
+	}
+	a, err := wire.NewClient(f.info.Name, f.program).Open(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+// Close stops all plugins and waits until their processes have ended. Calls in progress fail.
+func (h *Host) Close() error {
+	h.cancel()
+	h.closing.Do(func() {
+		h.discovery.Do(func() {}) // wait for one in progress, begin none
+		var wg sync.WaitGroup
+		for _, f := range h.found {
+			if f.program != nil {
+				wg.Go(f.program.close)
+			}
+		}
+		wg.Wait()
+	})
+	return nil
+}
+
+// CloseOnSignal returns a context that ends, with all plugins, on SIGINT or SIGTERM; a second signal ends the process
+// at once. stop undoes this and closes the host. A command defers stop right after New.
+func (h *Host) CloseOnSignal(parent context.Context) (ctx context.Context, stop func()) {
+	ctx, release := signal.NotifyContext(parent, os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, func() {
+		release()
+		_ = h.Close()
+	})
+	return ctx, func() {
+		release()
+		_ = h.Close()
+	}
+}
+
+// resolve finds the plugin for a request and puts ids in the place of aliases.
+func (h *Host) resolve(r arch.OpenRequest) (*found, arch.OpenRequest, error) {
+	name := r.Arch
+	if id, device, ok := strings.Cut(name, "@"); ok {
+		if r.Device != "" && r.Device != device {
+			return nil, r, diag.Inputf("architecture %q names the device %s, and the device given is %s", r.Arch, device, r.Device).Do("give one of them")
+		}
+		name, r.Device = id, device
+	}
+	for _, f := range h.plugins() {
+		for _, a := range f.manifest.Archs {
+			if !strings.EqualFold(name, a.ID) {
+				continue
+			}
+			r.Arch = a.ID
+			if r.Device == "" {
+				return f, r, nil
+			}
+			if d := device(a, r.Device); d != nil {
+				r.Device = d.ID
+				return f, r, nil
+			}
+			ids := make([]string, len(a.Devices))
+			for i, d := range a.Devices {
+				ids[i] = d.ID
+			}
+			return nil, r, diag.Inputf("%s has no device %q", a.ID, r.Device).Do("use one of %s", strings.Join(ids, ", "))
+		}
+	}
+	for _, f := range h.plugins() {
+		for _, a := range f.manifest.Archs {
+			d := device(a, name)
+			if d == nil {
+				continue
+			}
+			if r.Device != "" && device(a, r.Device) != d {
+				return nil, r, diag.Inputf("%q is the device %s@%s, and the device given is %s", name, a.ID, d.ID, r.Device).Do("give one of them")
+			}
+			r.Arch, r.Device = a.ID, d.ID
+			return f, r, nil
+		}
+	}
+	return nil, r, h.unknown(name)
+}
+
+// device finds a device of an architecture by id or alias.
+func device(a arch.ArchEntry, name string) *arch.DeviceEntry {
+	for i := range a.Devices {
+		d := &a.Devices[i]
+		if strings.EqualFold(name, d.ID) || slices.ContainsFunc(d.Aliases, func(alias string) bool { return strings.EqualFold(name, alias) }) {
+			return d
+		}
+	}
+	return nil
+}
+
+// unknown is the error for an architecture that no usable plugin provides.
+func (h *Host) unknown(name string) error {
+	var names []string
+	unusable := 0
+	for _, f := range h.plugins() {
+		if f.info.State != OK {
+			unusable++
+		}
+		for _, a := range f.manifest.Archs {
+			names = append(names, a.ID)
+			for _, d := range a.Devices {
+				names = append(names, d.ID)
+			}
+		}
+	}
+	what := fmt.Sprintf("unknown architecture %q", name)
+	if unusable > 0 {
+		what += fmt.Sprintf(" (%d plugins cannot be used: `origami plugin ls` says why)", unusable)
+	}
+	fix := "`origami arch ls` lists all"
+	if near := diag.Nearest(name, names, 3); len(near) > 0 {
+		fix = "did you mean " + strings.Join(near, " or ") + "? " + fix
+	}
+	return diag.Inputf("%s", what).Do("%s", fix)
+}

@@ -1,0 +1,26 @@
+package host_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/origami-gemm/origami/sdk/host"
+)
+
+// The test binary is every plugin of these tests: as a built-in when its first argument is asPlugin, as an external one
+// when it is linked under a plugin's file name. What it does then is the mode.
+const asPlugin = "as-plugin"
+
+func TestMain(m *testing.M) {
+	if mode, ok := strings.CutPrefix(filepath.Base(os.Args[0]), host.Prefix); ok {
+		runPlugin(mode)
+	}
+	if len(os.Args) > 2 && os.Args[1] == asPlugin {
+		runPlugin(os.Args[2])
+	}
+	goleak.VerifyTestMain(m)
+}

@@ -1,0 +1,365 @@
+package host
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	goplugin "github.com/hashicorp/go-plugin"
+	"github.com/hashicorp/go-plugin/runner"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/sdk/wire"
+)
+
+// program is a plugin that can be run. Its connection (it is a grpc.ClientConnInterface) starts the process when it is
+// first used, and again when the process has died: the protocol allows that, see package wire.
+type program struct {
+	name     string
+	path     string
+	args     []string
+	checksum []byte // nil for a built-in
+	host     *Host
+
+	mu       sync.Mutex
+	current  *session
+	starting *startup
+}
+
+// session is one run of a program.
+type session struct {
+	process *process
+	client  *goplugin.Client
+	conn    grpc.ClientConnInterface
+	socket  string // directory
+	stop    sync.Once
+}
+
+// startup is a start in progress, which several callers may wait for.
+type startup struct {
+	done    chan struct{}
+	session *session
+	err     error
+}
+
+var errClosed = &diag.Error{What: "the plugin host is closed"}
+
+// running returns the current session, starting the program if there is none.
+func (p *program) running(ctx context.Context) (*session, error) {
+	p.mu.Lock()
+	if s := p.current; s != nil {
+		p.mu.Unlock()
+		return s, nil
+	}
+	if p.host.ctx.Err() != nil {
+		p.mu.Unlock()
+		return nil, errClosed
+	}
+	up := p.starting
+	if up == nil {
+		up = &startup{done: make(chan struct{})}
+		p.starting = up
+		go func() {
+			up.session, up.err = p.launch()
+			p.mu.Lock()
+			p.current, p.starting = up.session, nil
+			p.mu.Unlock()
+			close(up.done)
+		}()
+	}
+	p.mu.Unlock()
+	select {
+	case <-up.done:
+		return up.session, up.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// launch starts the process and makes sure that it is a plugin that this host can talk to.
+func (p *program) launch() (_ *session, err error) {
+	if p.checksum != nil {
+		// The gap between this check and the start is known (docs/plugin-protocol.md).
+		if ok, err := (&goplugin.SecureConfig{Checksum: p.checksum, Hash: sha256.New()}).Check(p.path); err != nil {
+			return nil, fault(p.name, "start", FaultStart, nil, err, "it cannot be read: %v", err)
+		} else if !ok {
+			return nil, fault(p.name, "start", FaultUntrusted, nil, nil, "%s has changed since it was checked against the lock file", p.path)
+		}
+	}
+	options := p.host.options
+	ctx, cancel := context.WithTimeout(p.host.ctx, options.StartTimeout)
+	defer cancel()
+
+	s := &session{}
+	log := &tail{logger: options.Logger.Named(p.name)}
+	s.client = goplugin.NewClient(&goplugin.ClientConfig{
+		HandshakeConfig:  wire.Handshake,
+		VersionedPlugins: wire.Plugins(nil),
+		AllowedProtocols: []goplugin.Protocol{goplugin.ProtocolGRPC},
+		AutoMTLS:         true,
+		SkipHostEnv:      true,
+		StartTimeout:     options.StartTimeout + time.Second, // ctx decides
+		SyncStdout:       log,
+		SyncStderr:       log,
+		Logger:           hclog.NewNullLogger(), // what it has to say, our errors say
+		UnixSocketConfig: &goplugin.UnixSocketConfig{TempDir: socketParent()},
+		RunnerFunc: func(_ hclog.Logger, handshake *exec.Cmd, dir string) (runner.Runner, error) {
+			s.socket = dir
+			env := slices.Concat(hostEnv(), handshake.Env, []string{wire.EnvWatch + "=stdin", wire.EnvLogLevel + "=" + options.Logger.GetLevel().String()})
+			return &launcher{program: p, ctx: ctx, env: env, log: log, session: s}, nil
+		},
+	})
+	defer func() {
+		if err != nil {
+			s.end(0)
+		}
+	}()
+
+	protocol, err := s.client.Client()
+	if err == nil {
+		var conn any
+		if conn, err = protocol.Dispense(wire.PluginName); err == nil {
+			s.conn = conn.(grpc.ClientConnInterface)
+		}
+	}
+	var info wire.Info
+	if err == nil {
+		info, err = wire.NewClient(p.name, s.conn).Info(ctx)
+	}
+	if err != nil {
+		return nil, p.startFault(ctx, s, err)
+	}
+	if _, err := wire.CommonAPI(wire.APIVersions, info.APIVersions); err != nil {
+		return nil, fault(p.name, "start", FaultVersion, nil, nil, "%v", err)
+	}
+	if info.Failing != "" {
+		return nil, fault(p.name, "start", FaultFailing, nil, nil, "it cannot work: %s", info.Failing)
+	}
+	// The one connection is made; the socket is not needed any more, and gone even if we get killed.
+	_ = os.RemoveAll(s.socket)
+	return s, nil
+}
+
+// startFault tells apart why a start failed.
+func (p *program) startFault(ctx context.Context, s *session, err error) error {
+	switch {
+	case p.host.ctx.Err() != nil:
+		return errClosed
+	case s.process == nil:
+		return fault(p.name, "start", FaultStart, nil, err, "it cannot be started: %v", err)
+	case ctx.Err() != nil:
+		return fault(p.name, "start", FaultStart, s.process, err, "it was not ready after %v", p.host.options.StartTimeout)
+	case s.process.exitedWithin(100*time.Millisecond) && s.process.diedByItself():
+		return fault(p.name, "start", FaultStart, s.process, err, "it ended before it was ready")
+	default:
+		text, _, _ := strings.Cut(err.Error(), "\n")
+		if d := (*diag.Error)(nil); errors.As(err, &d) {
+			text = d.What
+		}
+		return fault(p.name, "start", FaultStart, s.process, err, "it does not start as a plugin: %.300s", text)
+	}
+}
+
+func (p *process) diedByItself() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.ended && !p.killed
+}
+
+// stopTime is how long a plugin may take to end when it is asked to.
+const stopTime = 2 * time.Second
+
+// end stops the process, by force after the grace period, and frees everything.
+func (s *session) end(grace time.Duration) {
+	s.stop.Do(func() {
+		if s.process != nil {
+			force := time.AfterFunc(grace, s.process.kill)
+			defer force.Stop()
+		}
+		s.client.Kill()
+		if s.process != nil {
+			s.process.release()
+		}
+		if s.socket != "" {
+			_ = os.RemoveAll(s.socket)
+		}
+	})
+}
+
+// discard ends a session that is of no use any more.
+func (p *program) discard(s *session) {
+	p.mu.Lock()
+	if p.current == s {
+		p.current = nil
+	}
+	p.mu.Unlock()
+	s.end(0)
+}
+
+// close ends the program for good. The host's context has been cancelled, so that no start follows.
+func (p *program) close() {
+	p.mu.Lock()
+	up := p.starting
+	p.mu.Unlock()
+	if up != nil {
+		<-up.done
+	}
+	p.mu.Lock()
+	s := p.current
+	p.current = nil
+	p.mu.Unlock()
+	if s != nil {
+		s.end(stopTime)
+	}
+}
+
+// Invoke implements grpc.ClientConnInterface. Every call to a plugin passes through here: it bounds the time, tells by
+// the status code and the process what went wrong, and repeats a call once when the process died under it. All calls of
+// the protocol are idempotent.
+func (p *program) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
+	op := path.Base(method)
+	for attempt := 1; ; attempt++ {
+		s, err := p.running(ctx)
+		if err != nil {
+			return err
+		}
+		started, timeout := time.Now(), p.host.options.CallTimeout
+		callCtx, cancel := context.WithTimeout(ctx, timeout)
+		err = s.conn.Invoke(callCtx, method, args, reply, opts...)
+		expired := callCtx.Err() != nil
+		cancel()
+		if status.Code(err) == codes.DeadlineExceeded && !expired {
+			// The plugin saw the deadline, ours or the caller's, a moment before us.
+			if own, ok := ctx.Deadline(); ok && own.Before(started.Add(timeout)) {
+				return context.DeadlineExceeded
+			}
+			expired = true
+		}
+
+		patience := 50 * time.Millisecond
+		if status.Code(err) == codes.Unavailable {
+			patience = time.Second // the connection breaks a moment before the process is seen to end
+		}
+		switch {
+		case err == nil || wire.Answered(err):
+			return err
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case expired:
+			p.discard(s)
+			return fault(p.name, op, FaultHung, s.process, err, "it did not answer %s within %v", op, timeout)
+		case s.process.exitedWithin(patience) || status.Code(err) == codes.Unavailable:
+			p.discard(s) // it may live without a connection, which is no better
+			if p.host.ctx.Err() != nil {
+				return errClosed
+			}
+			if attempt > 1 {
+				return fault(p.name, op, FaultDied, s.process, err, "it died during %s, twice", op)
+			}
+			p.host.options.Logger.Named(p.name).Debug("died, starting it again", "call", op, "state", s.process.state)
+		default:
+			return fault(p.name, op, FaultCall, nil, err, "%s failed: %s (%s)", op, status.Convert(err).Message(), status.Code(err))
+		}
+	}
+}
+
+// NewStream implements grpc.ClientConnInterface. The protocol has no streams.
+func (p *program) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.CallOption) (grpc.ClientStream, error) {
+	return nil, fmt.Errorf("plugin %s: no streaming calls", p.name)
+}
+
+// socketParent returns the directory for the private directories of sockets, whose paths may have about 100 bytes.
+func socketParent() string {
+	if dir := os.TempDir(); len(dir) <= 60 {
+		return dir
+	}
+	return "/tmp"
+}
+
+// environment lists the variables that a plugin inherits. It gets no others: a plugin needs no credentials.
+var environment = []string{
+	"PATH", "HOME", "TMPDIR", "LANG", "LC_ALL", "TZ",
+	"LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT",
+	"CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "CUDA_CACHE_PATH", "NVIDIA_VISIBLE_DEVICES",
+	"HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES",
+	"GOCOVERDIR", "GODEBUG", "GOGC", "GOMAXPROCS", "GOMEMLIMIT", "GOTRACEBACK",
+}
+
+func hostEnv() []string {
+	var env []string
+	for _, name := range environment {
+		if value, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+value)
+		}
+	}
+	return env
+}
+
+// launcher is what go-plugin runs a process with.
+type launcher struct {
+	program *program
+	ctx     context.Context
+	env     []string
+	log     *tail
+	session *session
+}
+
+var _ runner.Runner = (*launcher)(nil)
+
+func (l *launcher) Start(context.Context) error {
+	p, err := start(l.program.path, l.program.args, l.env, l.log)
+	if err != nil {
+		return err
+	}
+	l.session.process = p
+	// The start is over when launch returns; until then its deadline, or the end of the host, ends the process.
+	context.AfterFunc(l.ctx, func() {
+		if errors.Is(l.ctx.Err(), context.DeadlineExceeded) || l.program.host.ctx.Err() != nil {
+			p.kill()
+		}
+	})
+	return nil
+}
+
+// Kill is called when the handshake failed, often because the process is about to end by itself.
+func (l *launcher) Kill(context.Context) error {
+	if p := l.session.process; p != nil && !p.exitedWithin(100*time.Millisecond) {
+		p.kill()
+	}
+	return nil
+}
+
+func (l *launcher) Wait(context.Context) error {
+	<-l.session.process.exited
+	return nil
+}
+
+func (l *launcher) Stdout() io.ReadCloser { return l.session.process.stdout }
+
+// Stderr is empty for go-plugin: process reads the real one.
+func (l *launcher) Stderr() io.ReadCloser { return io.NopCloser(strings.NewReader("")) }
+
+func (l *launcher) Name() string                    { return l.program.path }
+func (l *launcher) ID() string                      { return l.program.name }
+func (l *launcher) Diagnose(context.Context) string { return "" }
+
+func (l *launcher) PluginToHost(network, address string) (string, string, error) {
+	return network, address, nil
+}
+
+func (l *launcher) HostToPlugin(network, address string) (string, string, error) {
+	return network, address, nil
+}

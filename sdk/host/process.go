@@ -1,0 +1,217 @@
+package host
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+)
+
+// process is a child process with its standard streams. It is ours rather than go-plugin's for three reasons: go-plugin
+// hands the user's standard input to the plugin, parses the plugin's log lines in a way that lets a malformed one panic
+// the host, and cannot end a plugin that has stopped answering.
+type process struct {
+	cmd    *exec.Cmd
+	stdout *os.File
+	stderr *tail
+
+	exited chan struct{} // closed when the process has ended and its stderr has been read
+
+	mu     sync.Mutex
+	ended  bool
+	killed bool   // by us, before it ended
+	state  string // how it ended, once exited is closed
+}
+
+// drainTime is how long the streams of an ended process are read on, when a descendant holds them open.
+const drainTime = 500 * time.Millisecond
+
+// start starts a program in its own process group, so that a Ctrl-C at the terminal reaches only this process, which
+// then decides.
+func start(path string, args, env []string, stderr *tail) (*process, error) {
+	p := &process{cmd: exec.Command(path, args...), stderr: stderr, exited: make(chan struct{})}
+	p.cmd.Env = env
+
+	var ours, theirs []*os.File
+	closeAll := func(files []*os.File) {
+		for _, f := range files {
+			_ = f.Close()
+		}
+	}
+	pipe := func() (r, w *os.File, err error) {
+		if r, w, err = os.Pipe(); err == nil {
+			ours = append(ours, r, w) // until started, all are ours to close
+		}
+		return r, w, err
+	}
+	// Nothing is written to the child's standard input. It closes when this process ends, however it ends, and that tells
+	// the child.
+	stdinR, stdinW, err1 := pipe()
+	stdoutR, stdoutW, err2 := pipe()
+	stderrR, stderrW, err3 := pipe()
+	if err := errors.Join(err1, err2, err3); err != nil {
+		closeAll(ours)
+		return nil, err
+	}
+	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = stdinR, stdoutW, stderrW
+	p.stdout = stdoutR
+	theirs = []*os.File{stdinR, stdoutW, stderrW}
+
+	if err := startTied(p.cmd, p.exited); err != nil {
+		closeAll(ours)
+		return nil, err
+	}
+	closeAll(theirs)
+
+	drained := make(chan struct{})
+	go func() {
+		defer close(drained)
+		stderr.readFrom(stderrR)
+	}()
+	go func() {
+		err := p.cmd.Wait()
+		p.mu.Lock()
+		p.ended = true
+		p.state = p.cmd.ProcessState.String()
+		if p.killed {
+			p.state = "killed by origami"
+		} else if p.cmd.ProcessState == nil {
+			p.state = err.Error()
+		}
+		p.mu.Unlock()
+		late := time.Now().Add(drainTime)
+		_, _ = stdoutR.SetReadDeadline(late), stderrR.SetReadDeadline(late)
+		<-drained
+		closeAll([]*os.File{stderrR, stdinW})
+		close(p.exited)
+	}()
+	return p, nil
+}
+
+// kill ends the process and its descendants at once. It does not wait.
+func (p *process) kill() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.ended {
+		p.killed = true
+		killGroup(p.cmd)
+	}
+}
+
+// release waits for the process to end and frees the rest. Whoever reads stdout must have finished.
+func (p *process) release() {
+	<-p.exited
+	_ = p.stdout.Close()
+}
+
+// exitedWithin waits for the process to end.
+func (p *process) exitedWithin(d time.Duration) bool {
+	select {
+	case <-p.exited:
+		return true
+	case <-time.After(d):
+		return false
+	}
+}
+
+// tail forwards the log of a plugin to the host's logger and keeps the end of what was not a routine log line, for
+// error texts.
+type tail struct {
+	logger hclog.Logger
+
+	mu    sync.Mutex
+	lines []string
+	cause string // the line that began a Go crash report, which is longer than what lines keeps
+}
+
+const (
+	tailLines  = 20
+	tailLength = 512      // of a line kept
+	lineLength = 64 << 10 // of a line read
+)
+
+func (t *tail) readFrom(r io.Reader) {
+	for b := bufio.NewReaderSize(r, lineLength); ; {
+		line, more, err := b.ReadLine()
+		if err != nil {
+			return
+		}
+		t.add(string(line))
+		for more && err == nil { // the rest of an overlong line
+			_, more, err = b.ReadLine()
+		}
+	}
+}
+
+func (t *tail) add(line string) {
+	var entry map[string]any
+	if strings.HasPrefix(line, "{") && json.Unmarshal([]byte(line), &entry) == nil {
+		message, isText := entry["@message"].(string)
+		if level, _ := entry["@level"].(string); isText {
+			t.log(hclog.LevelFromString(level), message, entry)
+			if hclog.LevelFromString(level) < hclog.Warn {
+				return
+			}
+			line = message
+		}
+	} else {
+		t.logger.Debug(line)
+	}
+	if line = strings.TrimSpace(line); line == "" {
+		return
+	}
+	line = strings.ToValidUTF8(line[:min(len(line), tailLength)], "")
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.cause == "" && (strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ")) {
+		t.cause = line
+	}
+	t.lines = append(t.lines, line)
+	t.lines = t.lines[max(0, len(t.lines)-tailLines):]
+}
+
+// log repeats a log line of the plugin, less what our own logger adds.
+func (t *tail) log(level hclog.Level, message string, entry map[string]any) {
+	if level == hclog.NoLevel {
+		level = hclog.Info
+	}
+	var keys []string
+	for key := range entry {
+		if !strings.HasPrefix(key, "@") {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	var args []any
+	for _, key := range keys {
+		args = append(args, key, entry[key])
+	}
+	t.logger.Log(level, message, args...)
+}
+
+// last returns the lines kept and the one that says most.
+func (t *tail) last() (lines []string, cause string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	lines, cause = slices.Clone(t.lines), t.cause
+	if cause == "" && len(lines) > 0 {
+		cause = lines[len(lines)-1]
+	}
+	return lines, cause
+}
+
+// Write takes what a plugin prints after the handshake, which arrives through gRPC.
+func (t *tail) Write(text []byte) (int, error) {
+	for line := range strings.Lines(string(text)) {
+		t.add(line)
+	}
+	return len(text), nil
+}

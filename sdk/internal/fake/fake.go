@@ -1,0 +1,221 @@
+// Package fake is an architecture provider for the tests of the plugin boundary. Its numbers mean nothing: they are
+// spread over the whole range of float64, and every field that crosses the boundary is used.
+package fake
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/core/unit"
+)
+
+// Provider opens the architectures of that Name, or "fake" if it is empty.
+type Provider struct{ Name string }
+
+// The devices differ in the number of usable candidates and in the order of ranking.
+var sizes = map[string]int{"small": 122, "large": 1000}
+
+func (p Provider) name() string {
+	if p.Name == "" {
+		return "fake"
+	}
+	return p.Name
+}
+
+// Manifest implements arch.Provider.
+func (p Provider) Manifest() arch.Manifest {
+	return arch.Manifest{
+		Name: p.name(), Version: "0.3.1",
+		Archs: []arch.ArchEntry{{
+			ID: p.name(), Vendor: "none", Models: []string{"hashed", "other"}, Kernels: []string{"one", "two"},
+			Devices: []arch.DeviceEntry{
+				{ID: "small", Name: "Fake Small", Aliases: []string{p.name() + "-s", p.name() + "-122"}},
+				{ID: "large", Name: "Fake Large", Aliases: []string{p.name() + "-l"}},
+			},
+		}},
+		Options: []arch.Option{{Key: "salt", Default: "1", Values: []string{"1", "2"}, Doc: "changes every number"}},
+	}
+}
+
+// Open implements arch.Provider. The override "noise" and the option "salt" change the results.
+func (p Provider) Open(_ context.Context, r arch.OpenRequest) (arch.Architecture, error) {
+	if r.Arch != p.name() {
+		return nil, diag.Inputf("no architecture %q", r.Arch).At("%s", p.name()).Do("use %s", p.name())
+	}
+	if r.Device == "" {
+		r.Device = "small"
+	}
+	if sizes[r.Device] == 0 {
+		return nil, diag.Inputf("no device %q", r.Device).Do("use small or large")
+	}
+	salt := "1"
+	for key, value := range r.Options {
+		if key != "salt" || value != "1" && value != "2" {
+			return nil, diag.Inputf("no option %s=%s", key, value).Do("use salt=1 or salt=2")
+		}
+		salt = value
+	}
+	sheet := &hw.Sheet{File: "fake.yaml", Arch: p.name(), Device: r.Device,
+		Derived:    map[string]hw.Number{"noise": {Value: 1.0 / 3, Unit: "1", Source: "nothing", Method: hw.Assumed, Date: "2026-11-20"}},
+		Calibrated: map[string]hw.Number{"bandwidth": {Value: 1895.7, Unit: "B/cycle", Source: "nothing", Method: hw.Microbenchmark, Date: "2026-11-19"}},
+	}
+	params, err := hw.Resolve([]hw.Spec{{Name: "noise", Unit: "1"}, {Name: "bandwidth", Unit: "B/cycle"}}, sheet, nil, r.Overrides)
+	if err != nil {
+		return nil, err
+	}
+	m := &model{seed: mix(math.Float64bits(params.Get("noise")), uint64(len(salt)), uint64(salt[0]))}
+	d := &m.desc
+	*d = arch.Description{
+		Arch: p.name(), Vendor: "none", Device: r.Device, DeviceName: "Fake " + r.Device, Aliases: []string{"alias"},
+		Model: "hashed", Models: []string{"hashed", "other"}, Kernels: []string{"one", "two"}, Rung: arch.RungCalibrated,
+		UnitName: "XU", Units: 108, Partitions: 8, Clock: 1.755e9, ClockRung: arch.RungSpec,
+		SharedMemory: 101376, RegisterFile: 65536, RegistersPerThread: 255,
+		Peak:      []arch.PeakRate{{DType: gemm.FP16, Rate: 165.2e12}, {DType: gemm.FP8, Rate: 330.3e12}},
+		Atoms:     []arch.Atom{{DType: gemm.FP16, M: 16, N: 8, K: 16, Latency: 32.5, PerUnit: 4}, {DType: gemm.BF16, M: 16, N: 8, K: 8, Latency: 17, PerUnit: 2}},
+		Params:    params,
+		Constants: []arch.Constant{{Name: "e", Value: math.E, Unit: "1", Doc: "a constant", Source: "Euler"}},
+		Order:     arch.Order{Window: 0.01, Keys: []arch.Key{arch.KeyIntensity, arch.KeyLargeTile}},
+		Options:   []arch.OptionValue{{Key: "salt", Value: salt}},
+	}
+	for i := range 30 {
+		d.Terms = append(d.Terms, arch.Term{
+			Name: fmt.Sprintf("term_%d", i), Unit: "cycles", Formula: "rule: a hash", Doc: "nothing", Source: "nowhere", Kind: arch.TermKind(i % 4),
+		})
+	}
+	m.levels = []arch.Level{
+		{Name: "L2", Capacity: 4 << 20, Latency: 300, Partitions: 8, Bound: arch.BoundL2, Bandwidth: arch.Bandwidth{Peak: 5120.25, Units: 108, Linear: true}},
+		{Name: "MALL", Capacity: 256 << 20, Latency: 500, Partitions: 1, Bound: arch.BoundMALL, Bandwidth: arch.Bandwidth{Peak: 3000, Units: 108, C0: -1e-5, C1: 0.015, C2: 0.1}},
+		{Name: "HBM", Latency: 800, Partitions: 1, Bound: arch.BoundDRAM, Bandwidth: arch.Bandwidth{Peak: 2100.7, Units: 108, C2: 1}},
+	}
+	m.candidates(sizes[r.Device])
+	return m, nil
+}
+
+type model struct {
+	desc   arch.Description
+	levels []arch.Level
+	list   arch.Candidates
+	seed   uint64
+}
+
+func (m *model) candidates(n int) {
+	for position := 0; len(m.list.Configs) < n; position++ {
+		c := gemm.Config{
+			BlockM: 16 << (position % 5), BlockN: 16 << (position / 5 % 5), BlockK: 16 << (position / 25 % 4),
+			NumWarps: 1 << (position / 100 % 4), NumStages: 1 + position/400, SplitK: 1 + position%2, Kernel: m.desc.Kernels[position%7/6],
+		}
+		if position%5 == 4 && position/5 < 28 {
+			reason := []arch.Reason{arch.ReasonSharedMemory, arch.ReasonRegisters, "own_reason"}[position/5%3]
+			m.list.Rejected = append(m.list.Rejected, arch.Rejection{Config: c, Position: position, Reason: reason, Detail: fmt.Sprintf("needs %d, has %d", position, n)})
+			continue
+		}
+		m.list.Configs = append(m.list.Configs, c)
+	}
+}
+
+func (m *model) Describe() *arch.Description     { return &m.desc }
+func (m *model) Hierarchy() arch.MemoryHierarchy { return m }
+func (m *model) Levels() []arch.Level            { return m.levels }
+
+func (m *model) check(p gemm.Problem) error {
+	if p.DType != gemm.FP16 && p.DType != gemm.BF16 {
+		return diag.Inputf("%s cannot be modelled", p.DType).At("fake").Do("use fp16")
+	}
+	return nil
+}
+
+func (m *model) Candidates(_ context.Context, p gemm.Problem, s arch.Space) (*arch.Candidates, error) {
+	if err := m.check(p); err != nil {
+		return nil, err
+	}
+	if len(s.BlockM) == 0 && s.Kernel == "" {
+		return &m.list, nil
+	}
+	// A given axis keeps what is on it; the rest moves up.
+	out := &arch.Candidates{}
+	for _, c := range m.list.Configs {
+		for _, bm := range s.BlockM {
+			if c.BlockM == bm && (s.Kernel == "" || c.Kernel == s.Kernel) {
+				out.Configs = append(out.Configs, c)
+			}
+		}
+	}
+	return out, nil
+}
+
+func (m *model) Estimate(_ context.Context, dst []arch.Estimate, p gemm.Problem, cfgs []gemm.Config) error {
+	if err := m.check(p); err != nil {
+		return err
+	}
+	for i := range cfgs {
+		h := m.hash(p, &cfgs[i], 0)
+		switch {
+		case h%11 == 0:
+			dst[i] = arch.Estimate{Reject: arch.ReasonModelRule}
+		case h%13 == 0:
+			dst[i] = arch.Estimate{Reject: "own_rule"}
+		default:
+			dst[i] = arch.Estimate{Cycles: unit.Cycles(positive(h)), Bound: arch.Bound(h % 6)}
+		}
+	}
+	return nil
+}
+
+func (m *model) Terms(_ context.Context, dst []float64, p gemm.Problem, cfgs []gemm.Config) error {
+	if err := m.check(p); err != nil {
+		return err
+	}
+	for i := range cfgs {
+		for t := range m.desc.Terms {
+			// Any bits at all, NaNs and infinities too.
+			dst[i*len(m.desc.Terms)+t] = math.Float64frombits(m.hash(p, &cfgs[i], uint64(t+1)))
+		}
+	}
+	return nil
+}
+
+func (m *model) Mapping(_ context.Context, p gemm.Problem, c gemm.Config) (arch.Mapping, error) {
+	h := m.hash(p, &c, 99)
+	return arch.Mapping{GroupM: 1 + int(h%16), XCDs: int(h / 16 % 9), Chunk: int(h / 256 % 4)}, m.check(p)
+}
+
+func (m *model) Iteration(_ context.Context, dst []arch.LevelCost, p gemm.Problem, c gemm.Config, active int) (unit.Cycles, error) {
+	if err := m.check(p); err != nil {
+		return 0, err
+	}
+	var total unit.Cycles
+	for i := range dst {
+		h := m.hash(p, &c, uint64(1000*active+i))
+		dst[i] = arch.LevelCost{HitRate: positive(h), Traffic: unit.Bytes(positive(mix(h, 1))), Time: unit.Cycles(positive(mix(h, 2)))}
+		total = max(total, dst[i].Time)
+	}
+	return total, nil
+}
+
+func (m *model) hash(p gemm.Problem, c *gemm.Config, salt uint64) uint64 {
+	return mix(m.seed, salt, uint64(p.M), uint64(p.N), uint64(p.K), uint64(p.Batch), uint64(p.AMajor), uint64(p.BMajor), uint64(p.DType),
+		uint64(c.BlockM), uint64(c.BlockN), uint64(c.BlockK), uint64(c.NumWarps), uint64(c.NumStages), uint64(c.SplitK), uint64(len(c.Kernel)), uint64(c.Kernel[0]))
+}
+
+// positive makes a normal positive number of any magnitude between 1 and 2^15 out of a hash, with all bits of the
+// fraction in use.
+func positive(h uint64) float64 {
+	return math.Float64frombits((1023+h>>52%16)<<52 | h&(1<<52-1))
+}
+
+// mix is the finaliser of SplitMix64 over a running sum (Steele, Lea, Flood, OOPSLA 2014).
+func mix(values ...uint64) uint64 {
+	h := uint64(0)
+	for _, v := range values {
+		h += v + 0x9e3779b97f4a7c15
+		h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
+		h = (h ^ h>>27) * 0x94d049bb133111eb
+		h ^= h >> 31
+	}
+	return h
+}

@@ -1,0 +1,386 @@
+package wire
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/selector"
+	"github.com/origami-gemm/origami/core/unit"
+	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
+)
+
+// Client speaks to one plugin over a connection. It trusts nothing that comes back: an answer of the wrong length, with
+// an unknown enum value or with a number that cannot be is an error of kind diag.Plugin that names the plugin.
+type Client struct {
+	name string
+	base pb.BaseServiceClient
+	arch pb.ArchServiceClient
+}
+
+// NewClient returns a client for the plugin of that name. It makes no call.
+func NewClient(name string, conn grpc.ClientConnInterface) *Client {
+	return &Client{name: name, base: pb.NewBaseServiceClient(conn), arch: pb.NewArchServiceClient(conn)}
+}
+
+// Info is what a plugin says about itself.
+type Info struct {
+	Name, Version string
+	APIVersions   []string
+	// Failing says why the plugin cannot work; empty means that it can.
+	Failing string
+}
+
+// Info asks the plugin who it is.
+func (c *Client) Info(ctx context.Context) (Info, error) {
+	resp, err := c.base.Info(ctx, &pb.InfoRequest{})
+	if err != nil {
+		return Info{}, c.fault(ctx, "Info", err)
+	}
+	info, err := fromInfo(resp.GetInfo())
+	return info, c.nonsense("Info", err)
+}
+
+// Manifest asks the plugin what it provides.
+func (c *Client) Manifest(ctx context.Context) (arch.Manifest, error) {
+	resp, err := c.arch.Manifest(ctx, &pb.ManifestRequest{})
+	if err != nil {
+		return arch.Manifest{}, c.fault(ctx, "Manifest", err)
+	}
+	m, err := fromManifest(resp.GetManifest())
+	return m, c.nonsense("Manifest", err)
+}
+
+// Open opens an architecture in the plugin.
+func (c *Client) Open(ctx context.Context, r arch.OpenRequest) (*Architecture, error) {
+	a := &Architecture{client: c, request: toOpenRequest(r)}
+	resp, err := c.arch.Open(ctx, a.request)
+	if err != nil {
+		return nil, c.fault(ctx, "Open", err)
+	}
+	if a.desc, err = fromDescription(resp.GetDescription()); err != nil {
+		return nil, c.nonsense("Open", err)
+	}
+	if a.levels, err = fromLevels(resp.GetLevels()); err != nil {
+		return nil, c.nonsense("Open", err)
+	}
+	if len(resp.GetHandle()) == 0 {
+		return nil, c.nonsense("Open", errors.New("an empty handle"))
+	}
+	a.opened = resp
+	return a, nil
+}
+
+// fault is the one place that turns a failed call into an error for the caller.
+func (c *Client) fault(ctx context.Context, op string, err error) error {
+	var d *diag.Error
+	if errors.As(err, &d) {
+		return err // the host's connection has told it already
+	}
+	if diagnostic, _ := details(err); diagnostic != nil {
+		return fromDiagnostic(diagnostic)
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	s := status.Convert(err)
+	return &diag.Error{Kind: diag.Plugin, Where: "plugin " + c.name, What: fmt.Sprintf("%s failed: %s (%s)", op, s.Message(), s.Code()), Err: err,
+		Fix: "report it to the plugin's author"}
+}
+
+// nonsense turns a complaint about an answer into an error; nil stays nil.
+func (c *Client) nonsense(op string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &diag.Error{Kind: diag.Plugin, Where: "plugin " + c.name, What: fmt.Sprintf("%s answered nonsense: %v", op, err), Err: err,
+		Fix: "report it to the plugin's author"}
+}
+
+// Architecture is an architecture that lives in a plugin. It ranks there too (selector.Ranker), in one round trip.
+type Architecture struct {
+	client  *Client
+	request *pb.OpenRequest
+	opened  *pb.OpenResponse
+	desc    *arch.Description
+	levels  []arch.Level
+
+	mu    sync.Mutex
+	lists []*configList // most recently used first
+}
+
+var (
+	_ arch.Architecture    = (*Architecture)(nil)
+	_ arch.MemoryHierarchy = (*Architecture)(nil)
+	_ selector.Ranker      = (*Architecture)(nil)
+)
+
+// Sizes of one call. Each is far below MaxMessage, and short enough that a cancelled context and a timeout per call
+// mean something.
+const (
+	configsPerCall  = 1 << 15
+	problemsPerCall = 256
+	// listsKept is how many configuration lists the client remembers.
+	listsKept = 16
+)
+
+// Describe implements arch.Architecture.
+func (a *Architecture) Describe() *arch.Description { return a.desc }
+
+// Hierarchy implements arch.Architecture.
+func (a *Architecture) Hierarchy() arch.MemoryHierarchy { return a }
+
+// Levels implements arch.MemoryHierarchy.
+func (a *Architecture) Levels() []arch.Level { return a.levels }
+
+// Close lets the plugin forget the architecture. It may still be used: the plugin then opens it again.
+func (a *Architecture) Close(ctx context.Context) error {
+	if _, err := a.client.arch.Close(ctx, &pb.CloseRequest{Handle: a.opened.Handle}); err != nil {
+		return a.client.fault(ctx, "Close", err)
+	}
+	return nil
+}
+
+// Candidates implements arch.Architecture.
+func (a *Architecture) Candidates(ctx context.Context, p gemm.Problem, s arch.Space) (*arch.Candidates, error) {
+	req := &pb.CandidatesRequest{Handle: a.opened.Handle, Problem: toProblem(p), Space: toSpace(s)}
+	var resp *pb.CandidatesResponse
+	err := a.call(ctx, "Candidates", func() (err error) {
+		resp, err = a.client.arch.Candidates(ctx, req)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	c, err := fromCandidates(resp)
+	return c, a.client.nonsense("Candidates", err)
+}
+
+// Estimate implements arch.Architecture.
+func (a *Architecture) Estimate(ctx context.Context, dst []arch.Estimate, p gemm.Problem, cfgs []gemm.Config) error {
+	if len(dst) != len(cfgs) {
+		return &diag.Error{What: fmt.Sprintf("Estimate: room for %d results of %d configurations", len(dst), len(cfgs))}
+	}
+	req := &pb.EstimateRequest{Handle: a.opened.Handle, Problem: toProblem(p)}
+	// At least one call, as the model may have something to say about the problem alone.
+	for more := true; more; more = len(cfgs) > 0 {
+		n := min(len(cfgs), configsPerCall)
+		var resp *pb.EstimateResponse
+		err := a.callWithList(ctx, "Estimate", cfgs[:n], func(set *pb.ConfigSet) (err error) {
+			req.Configs = set
+			resp, err = a.client.arch.Estimate(ctx, req)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if err := fromEstimates(dst[:n], resp); err != nil {
+			return a.client.nonsense("Estimate", err)
+		}
+		dst, cfgs = dst[n:], cfgs[n:]
+	}
+	return nil
+}
+
+// Terms implements arch.Architecture. The values are the model's as they are: for a configuration that does not fit
+// they may be anything.
+func (a *Architecture) Terms(ctx context.Context, dst []float64, p gemm.Problem, cfgs []gemm.Config) error {
+	terms := len(a.desc.Terms)
+	if len(dst) != len(cfgs)*terms {
+		return &diag.Error{What: fmt.Sprintf("Terms: room for %d values of %d configurations with %d terms", len(dst), len(cfgs), terms)}
+	}
+	req := &pb.TermsRequest{Handle: a.opened.Handle, Problem: toProblem(p)}
+	for more := true; more; more = len(cfgs) > 0 {
+		n := min(len(cfgs), configsPerCall)
+		var resp *pb.TermsResponse
+		err := a.callWithList(ctx, "Terms", cfgs[:n], func(set *pb.ConfigSet) (err error) {
+			req.Configs = set
+			resp, err = a.client.arch.Terms(ctx, req)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if got := len(resp.GetValues()); got != n*terms {
+			return a.client.nonsense("Terms", fmt.Errorf("%d values for %d configurations with %d terms", got, n, terms))
+		}
+		copy(dst, resp.Values)
+		dst, cfgs = dst[n*terms:], cfgs[n:]
+	}
+	return nil
+}
+
+// Mapping implements arch.Architecture.
+func (a *Architecture) Mapping(ctx context.Context, p gemm.Problem, c gemm.Config) (arch.Mapping, error) {
+	req := &pb.MappingRequest{Handle: a.opened.Handle, Problem: toProblem(p), Config: toConfigs([]gemm.Config{c})}
+	var resp *pb.MappingResponse
+	err := a.call(ctx, "Mapping", func() (err error) {
+		resp, err = a.client.arch.Mapping(ctx, req)
+		return err
+	})
+	if err != nil {
+		return arch.Mapping{}, err
+	}
+	return arch.Mapping{GroupM: int(resp.GetGroupM()), XCDs: int(resp.GetXcds()), Chunk: int(resp.GetChunk())}, nil
+}
+
+// Iteration implements arch.MemoryHierarchy.
+func (a *Architecture) Iteration(ctx context.Context, dst []arch.LevelCost, p gemm.Problem, c gemm.Config, active int) (unit.Cycles, error) {
+	if len(dst) != len(a.levels) {
+		return 0, &diag.Error{What: fmt.Sprintf("Iteration: room for %d of %d memory levels", len(dst), len(a.levels))}
+	}
+	req := &pb.MemoryIterationRequest{
+		Handle: a.opened.Handle, Problem: toProblem(p), Config: toConfigs([]gemm.Config{c}), ActiveUnits: int64(active),
+	}
+	var resp *pb.MemoryIterationResponse
+	err := a.call(ctx, "MemoryIteration", func() (err error) {
+		resp, err = a.client.arch.MemoryIteration(ctx, req)
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	latency, err := fromIteration(dst, resp)
+	return latency, a.client.nonsense("MemoryIteration", err)
+}
+
+// Rank implements selector.Ranker: the plugin runs the same selector next to its model.
+func (a *Architecture) Rank(ctx context.Context, r selector.Request) ([]selector.Result, error) {
+	results := make([]selector.Result, 0, len(r.Problems))
+	space := toSpace(r.Space)
+	for problems := range slices.Chunk(r.Problems, problemsPerCall) {
+		req := &pb.RankRequest{Handle: a.opened.Handle, Problems: make([]*pb.Problem, len(problems)), Space: space, Top: int64(max(r.Top, 0))}
+		for i, p := range problems {
+			req.Problems[i] = toProblem(p)
+		}
+		var resp *pb.RankResponse
+		err := a.call(ctx, "Rank", func() (err error) {
+			resp, err = a.client.arch.Rank(ctx, req)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		if got := len(resp.GetRankings()); got != len(problems) {
+			return nil, a.client.nonsense("Rank", fmt.Errorf("%d rankings for %d problems", got, len(problems)))
+		}
+		for i, ranking := range resp.Rankings {
+			result, err := fromRanking(ranking, r.Top)
+			if err != nil {
+				return nil, a.client.nonsense("Rank", fmt.Errorf("%s: %w", problems[i], err))
+			}
+			results = append(results, result)
+		}
+	}
+	return results, nil
+}
+
+// call makes one call, opening the architecture again if the plugin no longer holds it.
+func (a *Architecture) call(ctx context.Context, op string, do func() error) error {
+	for reopened := 0; ; {
+		err := do()
+		if err == nil {
+			return nil
+		}
+		if _, missing := details(err); missing != pb.Missing_RESOURCE_HANDLE {
+			return a.client.fault(ctx, op, err)
+		}
+		// Twice, because the plugin may be restarted between the two calls.
+		if reopened++; reopened > 2 {
+			return a.client.nonsense(op, errors.New("it forgets the architecture as soon as it is opened"))
+		}
+		if err := a.reopen(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// reopen sends the open request again. The answer must be the one that the caller has seen, or results from before and
+// after would not belong together.
+func (a *Architecture) reopen(ctx context.Context) error {
+	resp, err := a.client.arch.Open(ctx, a.request)
+	if err != nil {
+		return a.client.fault(ctx, "Open", err)
+	}
+	if !proto.Equal(resp, a.opened) {
+		return &diag.Error{Kind: diag.Plugin, Where: "plugin " + a.client.name, What: fmt.Sprintf("it describes %s differently after a restart", a.desc.ID()),
+			Fix: "its program was replaced meanwhile: run the command again"}
+	}
+	return nil
+}
+
+// callWithList makes a call about a list of configurations. The list itself travels only when the plugin may not have
+// it.
+func (a *Architecture) callWithList(ctx context.Context, op string, cfgs []gemm.Config, do func(*pb.ConfigSet) error) error {
+	l := a.list(cfgs)
+	set := &pb.ConfigSet{Sha256: l.hash[:]}
+	if !l.sent.Load() {
+		set.Configs = toConfigs(l.configs)
+	}
+	return a.call(ctx, op, func() error {
+		err := do(set)
+		if _, missing := details(err); missing == pb.Missing_RESOURCE_CONFIGS {
+			set.Configs = toConfigs(l.configs)
+			err = do(set)
+		}
+		if err == nil {
+			l.sent.Store(true)
+		}
+		return err
+	})
+}
+
+// configList is a list that the client has met before.
+type configList struct {
+	configs []gemm.Config
+	hash    [sha256.Size]byte
+	sent    atomic.Bool
+}
+
+// list finds the list among those known, by content, or makes it known.
+func (a *Architecture) list(cfgs []gemm.Config) *configList {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	i := slices.IndexFunc(a.lists, func(l *configList) bool { return slices.Equal(l.configs, cfgs) })
+	if i < 0 {
+		l := &configList{configs: slices.Clone(cfgs), hash: hashConfigs(cfgs)}
+		a.lists = slices.Insert(a.lists[:min(len(a.lists), listsKept-1)], 0, l)
+		return l
+	}
+	l := a.lists[i]
+	copy(a.lists[1:i+1], a.lists[:i])
+	a.lists[0] = l
+	return l
+}
+
+// hashConfigs is the SHA-256 that names a list (see ConfigSet in gemm.proto).
+func hashConfigs(cfgs []gemm.Config) [sha256.Size]byte {
+	var b bytes.Buffer
+	var number [8]byte
+	for i := range cfgs {
+		c := &cfgs[i]
+		kernel := valid(c.Kernel)
+		for _, v := range [...]int{c.BlockM, c.BlockN, c.BlockK, c.GroupM, c.NumWarps, c.NumStages, c.SplitK, len(kernel)} {
+			binary.LittleEndian.PutUint64(number[:], uint64(v))
+			b.Write(number[:])
+		}
+		b.WriteString(kernel)
+	}
+	return sha256.Sum256(b.Bytes())
+}

@@ -1,0 +1,344 @@
+package wire
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"sync"
+
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/selector"
+	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
+)
+
+// Register serves a provider's architectures on a gRPC server.
+func Register(s grpc.ServiceRegistrar, p arch.Provider) {
+	pb.RegisterBaseServiceServer(s, &baseServer{provider: p})
+	pb.RegisterArchServiceServer(s, &archServer{provider: p})
+}
+
+// HealthChecker may be implemented by a provider that can be unable to work, for want of a device for example. The
+// error says why.
+type HealthChecker interface {
+	Health(ctx context.Context) error
+}
+
+// Describe returns what a plugin answers to "describe".
+func Describe(ctx context.Context, p arch.Provider) *pb.Describe {
+	return &pb.Describe{Info: infoOf(ctx, p), ProtocolVersions: []int32{ProtocolVersion}, Manifest: toManifest(p.Manifest())}
+}
+
+func infoOf(ctx context.Context, p arch.Provider) *pb.Info {
+	m := p.Manifest()
+	info := &pb.Info{Name: m.Name, Version: m.Version, ApiVersions: APIVersions, Health: pb.Health_HEALTH_OK}
+	if h, ok := p.(HealthChecker); ok {
+		if err := h.Health(ctx); err != nil {
+			info.Health, info.HealthReason = pb.Health_HEALTH_FAILING, valid(err.Error())
+		}
+	}
+	return info
+}
+
+type baseServer struct {
+	pb.UnimplementedBaseServiceServer
+	provider arch.Provider
+}
+
+func (s *baseServer) Info(ctx context.Context, _ *pb.InfoRequest) (*pb.InfoResponse, error) {
+	return &pb.InfoResponse{Info: infoOf(ctx, s.provider)}, nil
+}
+
+// How much a plugin holds before it forgets what was used least recently.
+const (
+	openKept      = 64
+	configsKept   = 64
+	selectorsKept = 16
+)
+
+type archServer struct {
+	pb.UnimplementedArchServiceServer
+	provider arch.Provider
+
+	open    cache[*opened]       // by handle
+	configs cache[[]gemm.Config] // by SHA-256
+}
+
+// opened is an architecture behind a handle.
+type opened struct {
+	mu       sync.Mutex // held while opening
+	arch     arch.Architecture
+	response *pb.OpenResponse // nil until opened
+
+	// selectors keep candidate lists and scratch space between calls, a pool per space, as a selector serves one call
+	// at a time.
+	selectors cache[*sync.Pool]
+}
+
+func (s *archServer) Manifest(context.Context, *pb.ManifestRequest) (*pb.ManifestResponse, error) {
+	return &pb.ManifestResponse{Manifest: toManifest(s.provider.Manifest())}, nil
+}
+
+func (s *archServer) Open(ctx context.Context, req *pb.OpenRequest) (*pb.OpenResponse, error) {
+	request, err := proto.MarshalOptions{Deterministic: true}.Marshal(req)
+	if err != nil {
+		return nil, toStatus(err)
+	}
+	sum := sha256.Sum256(request)
+	handle := string(sum[:])
+	o := s.open.getOrAdd(handle, openKept, func() *opened { return &opened{} })
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.response == nil {
+		a, err := s.provider.Open(ctx, fromOpenRequest(req))
+		if err != nil {
+			s.open.remove(handle)
+			return nil, toStatus(err)
+		}
+		o.arch = a
+		o.response = &pb.OpenResponse{Handle: sum[:], Description: toDescription(a.Describe()), Levels: toLevels(a.Hierarchy().Levels())}
+	}
+	return o.response, nil
+}
+
+func (s *archServer) Close(_ context.Context, req *pb.CloseRequest) (*pb.CloseResponse, error) {
+	s.open.remove(string(req.GetHandle()))
+	return &pb.CloseResponse{}, nil
+}
+
+// find returns what is open behind a handle.
+func (s *archServer) find(handle []byte) (*opened, error) {
+	if o, ok := s.open.get(string(handle)); ok {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		if o.response != nil {
+			return o, nil
+		}
+	}
+	return nil, missingStatus(pb.Missing_RESOURCE_HANDLE)
+}
+
+// list returns the configurations that a set names.
+func (s *archServer) list(set *pb.ConfigSet) ([]gemm.Config, error) {
+	if set.GetConfigs() == nil {
+		if cfgs, ok := s.configs.get(string(set.GetSha256())); ok {
+			return cfgs, nil
+		}
+		return nil, missingStatus(pb.Missing_RESOURCE_CONFIGS)
+	}
+	cfgs, err := fromConfigs(set.Configs)
+	if err != nil {
+		return nil, malformed(err)
+	}
+	if sum := hashConfigs(cfgs); !bytes.Equal(sum[:], set.Sha256) {
+		return nil, malformed(fmt.Errorf("the list of %d configurations has SHA-256 %x, not %x", len(cfgs), sum, set.Sha256))
+	}
+	return s.configs.getOrAdd(string(set.Sha256), configsKept, func() []gemm.Config { return cfgs }), nil
+}
+
+// malformed is the answer to a request that no correct host sends.
+func malformed(err error) error {
+	return toStatus(diag.Inputf("malformed request: %v", err).Do("report it to the authors of the calling program"))
+}
+
+func (s *archServer) Candidates(ctx context.Context, req *pb.CandidatesRequest) (*pb.CandidatesResponse, error) {
+	o, err := s.find(req.GetHandle())
+	if err != nil {
+		return nil, err
+	}
+	p, err := fromProblem(req.GetProblem())
+	if err != nil {
+		return nil, malformed(err)
+	}
+	c, err := o.arch.Candidates(ctx, p, fromSpace(req.GetSpace()))
+	if err != nil {
+		return nil, toStatus(err)
+	}
+	return toCandidates(c), nil
+}
+
+func (s *archServer) Estimate(ctx context.Context, req *pb.EstimateRequest) (*pb.EstimateResponse, error) {
+	o, p, cfgs, err := s.about(req.GetHandle(), req.GetProblem(), req.GetConfigs())
+	if err != nil {
+		return nil, err
+	}
+	est := make([]arch.Estimate, len(cfgs))
+	if err := o.arch.Estimate(ctx, est, p, cfgs); err != nil {
+		return nil, toStatus(err)
+	}
+	return toEstimates(est), nil
+}
+
+func (s *archServer) Terms(ctx context.Context, req *pb.TermsRequest) (*pb.TermsResponse, error) {
+	o, p, cfgs, err := s.about(req.GetHandle(), req.GetProblem(), req.GetConfigs())
+	if err != nil {
+		return nil, err
+	}
+	values := make([]float64, len(cfgs)*len(o.arch.Describe().Terms))
+	if err := o.arch.Terms(ctx, values, p, cfgs); err != nil {
+		return nil, toStatus(err)
+	}
+	return &pb.TermsResponse{Values: values}, nil
+}
+
+// about decodes what a call about a problem and a list of configurations names.
+func (s *archServer) about(handle []byte, problem *pb.Problem, set *pb.ConfigSet) (*opened, gemm.Problem, []gemm.Config, error) {
+	o, err := s.find(handle)
+	if err != nil {
+		return nil, gemm.Problem{}, nil, err
+	}
+	p, err := fromProblem(problem)
+	if err != nil {
+		return nil, gemm.Problem{}, nil, malformed(err)
+	}
+	cfgs, err := s.list(set)
+	return o, p, cfgs, err
+}
+
+// aboutOne decodes what a call about a problem and one configuration names.
+func (s *archServer) aboutOne(handle []byte, problem *pb.Problem, config *pb.Configs) (*opened, gemm.Problem, gemm.Config, error) {
+	o, err := s.find(handle)
+	if err != nil {
+		return nil, gemm.Problem{}, gemm.Config{}, err
+	}
+	p, err := fromProblem(problem)
+	if err != nil {
+		return nil, gemm.Problem{}, gemm.Config{}, malformed(err)
+	}
+	c, err := fromConfig(config)
+	if err != nil {
+		return nil, gemm.Problem{}, gemm.Config{}, malformed(err)
+	}
+	return o, p, c, nil
+}
+
+func (s *archServer) Mapping(ctx context.Context, req *pb.MappingRequest) (*pb.MappingResponse, error) {
+	o, p, c, err := s.aboutOne(req.GetHandle(), req.GetProblem(), req.GetConfig())
+	if err != nil {
+		return nil, err
+	}
+	m, err := o.arch.Mapping(ctx, p, c)
+	if err != nil {
+		return nil, toStatus(err)
+	}
+	return &pb.MappingResponse{GroupM: int64(m.GroupM), Xcds: int64(m.XCDs), Chunk: int64(m.Chunk)}, nil
+}
+
+func (s *archServer) MemoryIteration(ctx context.Context, req *pb.MemoryIterationRequest) (*pb.MemoryIterationResponse, error) {
+	o, p, c, err := s.aboutOne(req.GetHandle(), req.GetProblem(), req.GetConfig())
+	if err != nil {
+		return nil, err
+	}
+	h := o.arch.Hierarchy()
+	costs := make([]arch.LevelCost, len(h.Levels()))
+	latency, err := h.Iteration(ctx, costs, p, c, int(req.GetActiveUnits()))
+	if err != nil {
+		return nil, toStatus(err)
+	}
+	resp := &pb.MemoryIterationResponse{LatencyCycles: float64(latency)}
+	for _, cost := range costs {
+		resp.HitRates = append(resp.HitRates, cost.HitRate)
+		resp.TrafficBytes = append(resp.TrafficBytes, float64(cost.Traffic))
+		resp.TimeCycles = append(resp.TimeCycles, float64(cost.Time))
+	}
+	return resp, nil
+}
+
+// ranker is a selector with the result that it fills again and again.
+type ranker struct {
+	*selector.Selector
+	result selector.Result
+}
+
+func (s *archServer) Rank(ctx context.Context, req *pb.RankRequest) (*pb.RankResponse, error) {
+	o, err := s.find(req.GetHandle())
+	if err != nil {
+		return nil, err
+	}
+	space, err := proto.MarshalOptions{Deterministic: true}.Marshal(req.GetSpace())
+	if err != nil {
+		return nil, malformed(err)
+	}
+	pool := o.selectors.getOrAdd(string(space), selectorsKept, func() *sync.Pool {
+		space := fromSpace(req.GetSpace())
+		return &sync.Pool{New: func() any { return &ranker{Selector: selector.New(o.arch, space)} }}
+	})
+	r := pool.Get().(*ranker)
+	defer pool.Put(r)
+
+	resp := &pb.RankResponse{Rankings: make([]*pb.Ranking, len(req.GetProblems()))}
+	for i, problem := range req.GetProblems() {
+		if err := ctx.Err(); err != nil {
+			return nil, toStatus(err)
+		}
+		p, err := fromProblem(problem)
+		if err != nil {
+			return nil, malformed(err)
+		}
+		err = r.Rank(ctx, p, int(req.GetTop()), &r.result)
+		r.result.Err = err
+		resp.Rankings[i] = toRanking(&r.result)
+	}
+	return resp, nil
+}
+
+// cache keeps the values used most recently, by key. The zero value is ready.
+type cache[V any] struct {
+	mu      sync.Mutex
+	clock   uint64
+	entries map[string]*cacheEntry[V]
+}
+
+type cacheEntry[V any] struct {
+	value V
+	used  uint64
+}
+
+func (c *cache[V]) get(key string) (v V, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e, ok := c.entries[key]
+	if !ok {
+		return v, false
+	}
+	c.clock++
+	e.used = c.clock
+	return e.value, true
+}
+
+// getOrAdd returns the value of a key, made by add if it is new; beyond limit entries the least recently used goes.
+func (c *cache[V]) getOrAdd(key string, limit int, add func() V) V {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.clock++
+	if e, ok := c.entries[key]; ok {
+		e.used = c.clock
+		return e.value
+	}
+	if c.entries == nil {
+		c.entries = map[string]*cacheEntry[V]{}
+	}
+	for len(c.entries) >= limit {
+		oldest := ""
+		for k, e := range c.entries {
+			if oldest == "" || e.used < c.entries[oldest].used {
+				oldest = k
+			}
+		}
+		delete(c.entries, oldest)
+	}
+	e := &cacheEntry[V]{value: add(), used: c.clock}
+	c.entries[key] = e
+	return e.value
+}
+
+func (c *cache[V]) remove(key string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.entries, key)
+}

@@ -1,0 +1,119 @@
+// Package wire puts the architecture interfaces of core/arch on gRPC: the client, the server, and the conversions
+// between core types and protobuf, each in its own file. Host code and plugin code see only the plain interfaces.
+//
+// A plugin process is a cache: whatever it holds, open architectures and configuration lists, is named by its content
+// and can be sent again. The client does so when the plugin says that something is missing, so a restarted plugin
+// carries on where the old one stopped and nobody else needs to know.
+package wire
+
+import (
+	"context"
+	"fmt"
+	"math/bits"
+	"strings"
+
+	"github.com/hashicorp/go-plugin"
+	"google.golang.org/grpc"
+
+	"github.com/origami-gemm/origami/core/arch"
+)
+
+// Handshake is how host and plugin recognise each other. It is no security feature: it gives a hint to a user who
+// starts a plugin by hand.
+var Handshake = plugin.HandshakeConfig{
+	MagicCookieKey:   "ORIGAMI_PLUGIN",
+	MagicCookieValue: "6d9b3c5e1f8247a0b4e2c7d15a90f863",
+}
+
+// ProtocolVersion is the wire protocol, negotiated by go-plugin before the first call. It changes when old and new
+// programs could not even exchange Info:
+//
+//	1  gRPC, services BaseService and ArchService of package origami.plugin.v1
+const ProtocolVersion = 1
+
+// APIVersions are the versions of the API, the meaning of the messages, that this package implements. Host and plugin
+// exchange their lists in Info and use the highest version that both have; without one the host skips the plugin.
+//
+//	1.0.0  the first
+var APIVersions = []string{"1.0.0"}
+
+// Environment variables by which the host tells the plugin what the handshake has no room for.
+const (
+	// EnvWatch is "stdin" when the plugin's standard input is a pipe that the host holds open for as long as it lives.
+	EnvWatch = "ORIGAMI_PLUGIN_WATCH"
+	// EnvLogLevel is the level below which the host drops log lines, as hclog names it.
+	EnvLogLevel = "ORIGAMI_PLUGIN_LOG_LEVEL"
+)
+
+// PluginName is the name under which go-plugin dispenses the one connection of an origami plugin.
+const PluginName = "origami"
+
+// MaxMessage is the largest message in bytes that either side accepts. The client splits what could grow beyond it.
+const MaxMessage = 256 << 20
+
+// Plugins returns the plugin set of each wire protocol version, for the client (provider nil) or the server.
+func Plugins(provider arch.Provider) map[int]plugin.PluginSet {
+	return map[int]plugin.PluginSet{ProtocolVersion: {PluginName: &glue{provider: provider}}}
+}
+
+// glue is what go-plugin asks for: it registers the services on one side and hands out the connection on the other.
+type glue struct {
+	plugin.NetRPCUnsupportedPlugin
+	provider arch.Provider
+}
+
+var _ plugin.GRPCPlugin = (*glue)(nil)
+
+func (g *glue) GRPCServer(_ *plugin.GRPCBroker, s *grpc.Server) error {
+	Register(s, g.provider)
+	return nil
+}
+
+func (g *glue) GRPCClient(_ context.Context, _ *plugin.GRPCBroker, conn *grpc.ClientConn) (any, error) {
+	return conn, nil
+}
+
+// CommonAPI returns the highest version that both lists have. The error says what each side speaks.
+func CommonAPI(ours, theirs []string) (string, error) {
+	best, bestParts := "", [3]uint64{}
+	for _, v := range theirs {
+		parts, ok := parseVersion(v)
+		if !ok {
+			continue
+		}
+		for _, o := range ours {
+			if o == v && (best == "" || newer(parts, bestParts)) {
+				best, bestParts = v, parts
+			}
+		}
+	}
+	if best == "" {
+		return "", fmt.Errorf("it speaks API %s, this origami speaks %s", list(theirs), list(ours))
+	}
+	return best, nil
+}
+
+func parseVersion(s string) (parts [3]uint64, ok bool) {
+	var rest string
+	n, _ := fmt.Sscanf(s+" end", "%d.%d.%d %s", &parts[0], &parts[1], &parts[2], &rest)
+	return parts, n == 4 && rest == "end"
+}
+
+func newer(a, b [3]uint64) bool {
+	for i := range a {
+		if a[i] != b[i] {
+			return a[i] > b[i]
+		}
+	}
+	return false
+}
+
+func list(versions []string) string {
+	if len(versions) == 0 {
+		return "(none)"
+	}
+	return strings.Join(versions, ", ")
+}
+
+// Sizes cross the wire as 64-bit integers; on a platform with smaller ints they would wrap silently.
+var _ [bits.UintSize/64 - 1]struct{}

@@ -24,7 +24,14 @@ func TestMain(m *testing.M) {
 
 // TestScripts runs testdata/script: the command line over the built-in plugins, each in a process of its own.
 func TestScripts(t *testing.T) {
-	testscript.Run(t, testscript.Params{Dir: "testdata/script", RequireExplicitExec: true, RequireUniqueNames: true, UpdateScripts: *update})
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script", RequireExplicitExec: true, RequireUniqueNames: true, UpdateScripts: *update,
+		Setup: func(env *testscript.Env) error {
+			// A race-enabled command would sleep for a second before it exits.
+			env.Setenv("GORACE", "atexit_sleep_ms=0")
+			return nil
+		},
+	})
 }
 
 // A signal ends a long answer and its plugin promptly, with one line and exit code 1.

@@ -7,10 +7,17 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/cli"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/plugins"
+	pluginverb "github.com/origami-gemm/origami/cmd/origami/internal/verb/plugin"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb/version"
+	"github.com/origami-gemm/origami/sdk/wire"
 )
 
 func main() { os.Exit(run()) }
 
 func run() int {
-	return cli.Main(cli.System{Args: os.Args[1:], Streams: iostreams.System(), Getenv: os.Getenv, Connect: plugins.Connect})
+	return cli.Main(cli.System{
+		Args: os.Args[1:], Streams: iostreams.System(), Getenv: os.Getenv,
+		Connect: plugins.Connect, Plugins: pluginverb.Actions{Serve: plugins.Serve, Trust: plugins.Trust},
+		Protocol: version.Protocol{Wire: wire.ProtocolVersion, API: wire.APIVersions},
+	})
 }

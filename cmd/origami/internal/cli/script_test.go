@@ -47,5 +47,12 @@ func (h fakeHost) Plugins() []session.PluginInfo {
 
 // TestScripts runs testdata/script: one behaviour of the command line each, over made-up architectures.
 func TestScripts(t *testing.T) {
-	testscript.Run(t, testscript.Params{Dir: "testdata/script", RequireExplicitExec: true, RequireUniqueNames: true, UpdateScripts: *update})
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script", RequireExplicitExec: true, RequireUniqueNames: true, UpdateScripts: *update,
+		Setup: func(env *testscript.Env) error {
+			// A race-enabled command would sleep for a second before it exits.
+			env.Setenv("GORACE", "atexit_sleep_ms=0")
+			return nil
+		},
+	})
 }

@@ -33,7 +33,7 @@ type Settings struct {
 	LogLevel   string        `mapstructure:"log_level"`
 	InProcess  bool          `mapstructure:"in_process"`
 	Timeout    time.Duration `mapstructure:"timeout"`
-	Plugin     []string      `mapstructure:"plugin"`
+	Plugins    []string      `mapstructure:"plugins"`
 	PluginPath []string      `mapstructure:"plugin_path"`
 	LockFile   string        `mapstructure:"lock_file"`
 }
@@ -64,7 +64,7 @@ func All() []Setting {
 		setting("log_level", "log-level", "what of the log is shown: trace, debug, info, warn, error or off"),
 		setting("in_process", "in-process", "answer with the built-in models inside this process"),
 		setting("timeout", "timeout", "how long a plugin may take to start, and for one answer"),
-		setting("plugin", "plugin", "plugin binaries to use, comma-separated in the environment"),
+		setting("plugins", "plugin", "plugin binaries to use, comma-separated in the environment"),
 		setting("plugin_path", "", "directories that are searched for trusted plugins, comma-separated in the environment"),
 		setting("lock_file", "", "file of the plugins that are trusted"),
 	}

@@ -115,8 +115,8 @@ func TestEverySettingHasAField(t *testing.T) {
 }
 
 func equal(a, b Settings) bool {
-	lists := slices.Equal(a.Arch, b.Arch) && slices.Equal(a.Plugin, b.Plugin) && slices.Equal(a.PluginPath, b.PluginPath)
-	a.Arch, a.Plugin, a.PluginPath, b.Arch, b.Plugin, b.PluginPath = nil, nil, nil, nil, nil, nil
+	lists := slices.Equal(a.Arch, b.Arch) && slices.Equal(a.Plugins, b.Plugins) && slices.Equal(a.PluginPath, b.PluginPath)
+	a.Arch, a.Plugins, a.PluginPath, b.Arch, b.Plugins, b.PluginPath = nil, nil, nil, nil, nil, nil
 	return lists && a.Device == b.Device && a.Model == b.Model && a.Kernel == b.Kernel && a.DType == b.DType && a.Format == b.Format &&
 		a.HWParams == b.HWParams && a.LogLevel == b.LogLevel && a.InProcess == b.InProcess && a.Timeout == b.Timeout && a.LockFile == b.LockFile
 }

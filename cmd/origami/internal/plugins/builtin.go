@@ -3,7 +3,11 @@
 package plugins
 
 import (
+	"strings"
+
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/diag"
+	amdref "github.com/origami-gemm/origami/plugins/amd-ref"
 	"github.com/origami-gemm/origami/plugins/nvidia"
 )
 
@@ -17,4 +21,17 @@ type Builtin struct {
 // Builtins lists them all, in order of precedence. This is the line to add one to.
 var Builtins = []Builtin{
 	{"nvidia", nvidia.Provider},
+	{"amd-ref", amdref.Provider},
+}
+
+// find returns the built-in plugin of that name.
+func find(name string) (Builtin, error) {
+	var names []string
+	for _, b := range Builtins {
+		if b.Name == name {
+			return b, nil
+		}
+		names = append(names, b.Name)
+	}
+	return Builtin{}, diag.Inputf("there is no built-in plugin %q", name).Do("the built-in plugins: %s", strings.Join(names, ", "))
 }

@@ -2,26 +2,86 @@ package plugins
 
 import (
 	"context"
+	"os"
+	"sync"
+
+	"github.com/hashicorp/go-hclog"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/sdk/host"
+	"github.com/origami-gemm/origami/sdk/serve"
 )
 
-// Connect reaches the plugins under the given settings.
-func Connect(_ context.Context, _ config.Settings) (session.Host, error) {
-	return inProcess()
+// Connect reaches the plugins under the given settings: over processes, or with --in-process the built-in ones in this
+// one.
+func Connect(_ context.Context, s config.Settings) (session.Host, error) {
+	// Providers read device files, which takes milliseconds each.
+	inProcess := make(session.InProcess, len(Builtins))
+	errs := make([]error, len(Builtins))
+	var wg sync.WaitGroup
+	for i, b := range Builtins {
+		wg.Go(func() { inProcess[i], errs[i] = provider(b) })
+	}
+	wg.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return nil, err
+		}
+	}
+	if s.InProcess {
+		if len(s.Plugins) > 0 {
+			return nil, diag.Inputf("--in-process answers without plugins").At("--plugin").Do("leave one of them out")
+		}
+		return inProcess, nil
+	}
+	builtins := make([]host.Builtin, len(Builtins))
+	for i, b := range Builtins {
+		builtins[i] = host.Builtin{Manifest: inProcess[i].Manifest(), Args: []string{"plugin", "serve", b.Name}}
+	}
+	return processes{host.New(host.Options{
+		Builtins: builtins, Plugins: s.Plugins, SearchPath: s.PluginPath, LockFile: s.LockFile,
+		Logger:       hclog.New(&hclog.LoggerOptions{Name: "origami", Level: hclog.LevelFromString(s.LogLevel), Output: os.Stderr}),
+		StartTimeout: s.Timeout, CallTimeout: s.Timeout,
+	})}, nil
 }
 
-// inProcess answers with the built-in models inside this process.
-func inProcess() (session.Host, error) {
-	var host session.InProcess
-	for _, b := range Builtins {
-		p, err := b.Provider()
-		if err != nil {
-			return nil, &diag.Error{Kind: diag.Plugin, Where: "plugin " + b.Name, What: err.Error(), Fix: "report it: a built-in device file is broken", Err: err}
-		}
-		host = append(host, p)
+// processes is sdk/host as the verbs see it.
+type processes struct{ *host.Host }
+
+// Plugins implements session.Host.
+func (p processes) Plugins() []session.PluginInfo {
+	var infos []session.PluginInfo
+	for _, i := range p.Host.Plugins() {
+		info := session.PluginInfo{Name: i.Name, Builtin: i.Builtin, Path: i.Path, Version: i.Version, Archs: i.Archs, State: session.PluginState(i.State), Reason: i.Reason}
+		infos = append(infos, info)
 	}
-	return host, nil
+	return infos
+}
+
+// Serve serves a built-in plugin to the process that started this one.
+func Serve(name string) error {
+	b, err := find(name)
+	if err != nil {
+		return err
+	}
+	p, err := provider(b)
+	if err != nil {
+		return err
+	}
+	serve.Serve(p)
+	return nil
+}
+
+// Trust enters a plugin binary in the lock file.
+func Trust(lockFile, path string) (name string, err error) { return host.Trust(lockFile, path) }
+
+func provider(b Builtin) (arch.Provider, error) {
+	p, err := b.Provider()
+	if err != nil {
+		return nil, &diag.Error{Kind: diag.Plugin, Where: "plugin " + b.Name, What: err.Error(), Fix: "report it: a built-in device file is broken", Err: err}
+	}
+	return p, nil
 }

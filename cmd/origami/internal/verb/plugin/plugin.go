@@ -58,8 +58,10 @@ func New(a *app.App, actions Actions) *cobra.Command {
 		Short:  "Serve a built-in plugin",
 		Long:   "Serve a built-in plugin to the process that started this one. origami does so itself; there is no use for it by hand.",
 		Hidden: true,
-		Args:   app.One("NAME", "the built-in plugin"),
-		RunE:   func(_ *cobra.Command, args []string) error { return actions.Serve(args[0]) },
+		// The settings are those of the process that started this one.
+		PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
+		Args:              app.One("NAME", "the built-in plugin"),
+		RunE:              func(_ *cobra.Command, args []string) error { return actions.Serve(args[0]) },
 	})
 	return cmd
 }

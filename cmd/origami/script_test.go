@@ -1,0 +1,77 @@
+package main
+
+import (
+	"bytes"
+	"flag"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+var update = flag.Bool("update", false, "rewrite the expected output in testdata/script")
+
+// TestMain makes this binary an origami when it is called by that name, which is also how it starts its own plugins.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"origami": main})
+}
+
+// TestScripts runs testdata/script: the command line over the built-in plugins, each in a process of its own.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script", RequireExplicitExec: true, RequireUniqueNames: true, UpdateScripts: *update,
+		Setup: func(env *testscript.Env) error {
+			// A race-enabled command would sleep for a second before it exits.
+			env.Setenv("GORACE", "atexit_sleep_ms=0")
+			return nil
+		},
+	})
+}
+
+// A signal ends a long answer and its plugin promptly, with one line and exit code 1.
+func TestInterrupt(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	origami := filepath.Join(t.TempDir(), "origami")
+	if err := os.Link(self, origami); err != nil {
+		t.Skipf("this file system has no hard links: %v", err)
+	}
+	problems := "m,n,k\n" + strings.Repeat("4096,4096,4096\n", 20000)
+	cmd := exec.Command(origami, "--arch", "sm89", "rank", "--problems", "-", "--all", "--format", "csv")
+	cmd.Stdin = strings.NewReader(problems)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	// Once the first bytes are there the plugin runs and most of the answer is still to come.
+	if _, err := io.ReadFull(stdout, make([]byte, 1)); err != nil {
+		t.Fatal(err, stderr.String())
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	start := time.Now()
+	if _, err := io.Copy(io.Discard, stdout); err != nil { // ends when nobody, the plugin included, holds the pipe
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != 1 || stderr.String() != "origami: interrupted\n" {
+		t.Errorf("exit code %d, %q", code, stderr.String())
+	}
+	if took := time.Since(start); took > 5*time.Second {
+		t.Errorf("it took %s to end", took)
+	}
+}

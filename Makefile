@@ -31,7 +31,7 @@ proto: tools ## buf lint, and no change that breaks plugins built against the ba
 
 generate: tools ## generated Go of the wire protocol, command-line reference
 	cd sdk/proto && buf generate
-	go run ./cmd/gen-docs docs/reference
+	go run ./cmd/origami/gen-docs docs
 
 verify: generate ## generated files are up to date
 	git diff --exit-code

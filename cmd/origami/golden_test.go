@@ -13,9 +13,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/origami-gemm/origami/cmd/origami/internal/builtins"
 	"github.com/origami-gemm/origami/cmd/origami/internal/cli"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
-	"github.com/origami-gemm/origami/cmd/origami/internal/plugins"
 )
 
 // command runs a command line in this process.
@@ -23,7 +23,7 @@ func command(t *testing.T, stdin io.Reader, args ...string) (stdout string) {
 	t.Helper()
 	var out, errs bytes.Buffer
 	code := cli.Main(cli.System{
-		Args: args, Streams: iostreams.Test(stdin, &out, &errs), Connect: plugins.Connect,
+		Args: args, Streams: iostreams.Test(stdin, &out, &errs), Connect: builtins.Connect,
 		Getenv: func(string) string { return "" },
 	})
 	if code != 0 || errs.Len() > 0 {

@@ -4,9 +4,9 @@ package main
 import (
 	"os"
 
+	"github.com/origami-gemm/origami/cmd/origami/internal/builtins"
 	"github.com/origami-gemm/origami/cmd/origami/internal/cli"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
-	"github.com/origami-gemm/origami/cmd/origami/internal/plugins"
 	pluginverb "github.com/origami-gemm/origami/cmd/origami/internal/verb/plugin"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/version"
 	"github.com/origami-gemm/origami/sdk/wire"
@@ -17,7 +17,7 @@ func main() { os.Exit(run()) }
 func run() int {
 	return cli.Main(cli.System{
 		Args: os.Args[1:], Streams: iostreams.System(), Getenv: os.Getenv,
-		Connect: plugins.Connect, Plugins: pluginverb.Actions{Serve: plugins.Serve, Trust: plugins.Trust},
+		Connect: builtins.Connect, Plugins: pluginverb.Actions{Serve: builtins.Serve, Trust: builtins.Trust},
 		Protocol: version.Protocol{Wire: wire.ProtocolVersion, API: wire.APIVersions},
 	})
 }

@@ -132,7 +132,7 @@ func Ask(ctx context.Context, a arch.Architecture, problems []gemm.Problem, o Op
 		*own = Answer{Arch: d, Kernel: kernel, Problem: problems[i], Feasible: r.Feasible, Rejected: r.Rejected, Err: r.Err}
 		// When nothing fits there are still rejected configurations to list.
 		nothingFits := r.Err != nil && r.Feasible == 0 && len(r.Rejected) > 0
-		if own.Err != nil && !(nothingFits && o.Rejected) {
+		if own.Err != nil && (!nothingFits || !o.Rejected) {
 			continue
 		}
 		own.Err = nil

@@ -104,7 +104,7 @@ func Load(flags *pflag.FlagSet, getenv func(string) string) (Settings, error) {
 	v.SetDefault("log_level", "warn")
 	v.SetDefault("timeout", "30s")
 	v.SetDefault("dtype", "fp16")
-	if dir, err := configDir(getenv); err == nil {
+	if dir := configDir(getenv); dir != "" {
 		v.SetDefault("lock_file", filepath.Join(dir, "plugins.lock"))
 	}
 	// Each source is laid over the one below; viper's own binding would read the process's environment and flags at some
@@ -146,9 +146,9 @@ func readFile(v *viper.Viper, flags *pflag.FlagSet, getenv func(string) string) 
 		file = f.Value.String()
 	}
 	if file == "" {
-		dir, err := configDir(getenv)
-		if err != nil {
-			return nil // no home, no file
+		dir := configDir(getenv)
+		if dir == "" {
+			return nil
 		}
 		file, named = filepath.Join(dir, "settings.yaml"), false
 	}
@@ -217,20 +217,18 @@ func (s *Settings) check(flags *pflag.FlagSet) error {
 	return nil
 }
 
-// configDir is the user's configuration folder for origami.
-func configDir(getenv func(string) string) (string, error) {
+// configDir is the user's configuration folder for origami, empty if there is none.
+func configDir(getenv func(string) string) string {
 	if dir := getenv("XDG_CONFIG_HOME"); filepath.IsAbs(dir) {
-		return filepath.Join(dir, "origami"), nil
+		return filepath.Join(dir, "origami")
 	}
 	if home := getenv("HOME"); home != "" {
-		return filepath.Join(home, ".config", "origami"), nil
+		return filepath.Join(home, ".config", "origami")
 	}
-	if dir, err := os.UserConfigDir(); err == nil {
-		return filepath.Join(dir, "origami"), nil
-	}
-	return "", errors.New("no configuration folder")
+	return ""
 }
 
+// cause drops the operation and the path, which the message has anyway.
 func cause(err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {

@@ -35,8 +35,8 @@ func All() []struct {
 	}{
 		{OK, "ok", "everything that was asked was answered; also when the reader of a pipe went away"},
 		{Other, "other", "a failure that is nobody's input: a bug, an unwritable output, an interrupt"},
-		{Input, "input", "bad usage or input: a flag, a file, a shape, an architecture, an option, a configuration that cannot be modelled; with several problems the others were answered"},
-		{Plugin, "plugin", "a plugin is missing, died, hung, speaks another version or answered nonsense; in compare the other architectures were answered"},
+		{Input, "input", "bad usage or input: a flag, a file, a shape, an architecture, an option; other problems of the file were answered"},
+		{Plugin, "plugin", "a plugin is missing, died, hung, speaks another version or answered nonsense; compare answered for the others"},
 		{Device, "device", "there is no GPU or driver"},
 	}
 }
@@ -48,11 +48,14 @@ func Help() string {
 	for _, c := range All() {
 		fmt.Fprintf(&b, "  %d  %-7s %s\n", c.Code, c.Name, c.Meaning)
 	}
-	b.WriteString("\nThe error itself is one line on stderr that says what was wrong, where, and what to do. With --json it is one JSON\n" +
-		"object, {\"error\":{\"kind\":…,\"what\":…,\"where\":…,\"fix\":…}}, where kind is the name in the second column\n" +
-		"(\"internal\" for code 1).\n")
+	b.WriteString("\n" + HelpOnErrors + "\n")
 	return b.String()
 }
+
+// HelpOnErrors says how an error looks.
+const HelpOnErrors = `An error is one line on stderr that says what was wrong, where, and what to do: "origami: where: what; fix". With
+--json it is one JSON object instead, {"error":{"kind":…,"what":…,"where":…,"fix":…}}, where kind is input, plugin,
+device, or internal for code 1; where and fix are left out when there is nothing to say.`
 
 // Reported is an error that the user has been told about already; only its code is left to deliver.
 type Reported struct{ Err error }

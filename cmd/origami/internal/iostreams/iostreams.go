@@ -60,14 +60,8 @@ func (s *Streams) Bold(text string) string {
 // Report tells the user about an error: one line "origami: where: what; fix", or one JSON object.
 func (s *Streams) Report(err error) {
 	if !s.JSONErrors {
-		var d *diag.Error
-		if errors.As(err, &d) && err != error(d) {
-			// A wrapper may have added text around the diagnosis; what reaches the user stays on one line.
-			err = &diag.Error{What: err.Error()}
-		} else if d == nil {
-			err = &diag.Error{What: err.Error()}
-		}
-		fmt.Fprintf(s.Err, "origami: %v\n", err)
+		// Whatever the error is, it stays on one line.
+		fmt.Fprintf(s.Err, "origami: %v\n", &diag.Error{What: err.Error()})
 		return
 	}
 	line, _ := json.Marshal(struct {

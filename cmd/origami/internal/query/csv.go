@@ -27,7 +27,7 @@ const headerForm = "write a header line such as m,n,k,batch,trans_a,trans_b,dtyp
 func ReadCSV(name string, r io.Reader, base gemm.Problem) (good []Problem, bad []error, err error) {
 	buffered := bufio.NewReader(r)
 	if mark, _ := buffered.Peek(3); string(mark) == "\ufeff" {
-		buffered.Discard(3)
+		_, _ = buffered.Discard(3) // they are there: they were peeked at
 	}
 	in := csv.NewReader(buffered)
 	in.Comment = '#'

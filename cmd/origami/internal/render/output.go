@@ -3,6 +3,7 @@ package render
 import (
 	"encoding/csv"
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -128,7 +129,7 @@ func Grid(s *iostreams.Streams, header []string, rows [][]string) {
 		w.AppendRow(cells)
 	}
 	for line := range strings.Lines(w.Render()) {
-		s.Out.WriteString(strings.TrimRight(line, " \n") + "\n")
+		fmt.Fprintln(s.Out, strings.TrimRight(line, " \n"))
 	}
 }
 
@@ -148,7 +149,7 @@ func Columns(s *iostreams.Streams, rows [][]string) {
 		for i, cell := range row {
 			line.WriteString(text.Pad(cell, widths[i]+2, ' '))
 		}
-		s.Out.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+		fmt.Fprintln(s.Out, strings.TrimRight(line.String(), " "))
 	}
 }
 

@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -277,10 +278,9 @@ func (s *Session) CheckOverrides(file string, o hw.Overrides, targets []Target) 
 	out := hw.Overrides{ByArch: map[string]map[string]hw.OverrideValue{}, Bare: o.Bare}
 	for key, values := range o.ByArch {
 		t, err := s.Find(key)
-		if err != nil {
-			d := *err.(*diag.Error) // Find returns nothing else
-			d.Where = file
-			return hw.Overrides{}, &d
+		var d *diag.Error
+		if errors.As(err, &d) {
+			return hw.Overrides{}, d.At("%s", file)
 		}
 		canonical := t.Entry.ID
 		if !strings.EqualFold(key, canonical) {

@@ -65,7 +65,7 @@ func (s *Side) Best() *answer.Entry {
 	if s.Err != nil {
 		return nil
 	}
-	return &s.Answer.Entries[0]
+	return &s.Entries[0]
 }
 
 // Ratio returns the i-th side's predicted time over the first one's, and false where either has none.

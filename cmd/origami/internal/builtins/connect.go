@@ -1,4 +1,4 @@
-package plugins
+package builtins
 
 import (
 	"context"
@@ -19,10 +19,10 @@ import (
 // one.
 func Connect(_ context.Context, s config.Settings) (session.Host, error) {
 	// Providers read device files, which takes milliseconds each.
-	inProcess := make(session.InProcess, len(Builtins))
-	errs := make([]error, len(Builtins))
+	inProcess := make(session.InProcess, len(Plugins))
+	errs := make([]error, len(Plugins))
 	var wg sync.WaitGroup
-	for i, b := range Builtins {
+	for i, b := range Plugins {
 		wg.Go(func() { inProcess[i], errs[i] = provider(b) })
 	}
 	wg.Wait()
@@ -37,8 +37,8 @@ func Connect(_ context.Context, s config.Settings) (session.Host, error) {
 		}
 		return inProcess, nil
 	}
-	builtins := make([]host.Builtin, len(Builtins))
-	for i, b := range Builtins {
+	builtins := make([]host.Builtin, len(Plugins))
+	for i, b := range Plugins {
 		builtins[i] = host.Builtin{Manifest: inProcess[i].Manifest(), Args: []string{"plugin", "serve", b.Name}}
 	}
 	return processes{host.New(host.Options{
@@ -78,7 +78,7 @@ func Serve(name string) error {
 // Trust enters a plugin binary in the lock file.
 func Trust(lockFile, path string) (name string, err error) { return host.Trust(lockFile, path) }
 
-func provider(b Builtin) (arch.Provider, error) {
+func provider(b Plugin) (arch.Provider, error) {
 	p, err := b.Provider()
 	if err != nil {
 		return nil, &diag.Error{Kind: diag.Plugin, Where: "plugin " + b.Name, What: err.Error(), Fix: "report it: a built-in device file is broken", Err: err}

@@ -1,6 +1,6 @@
-// Package plugins knows the built-in plugins and how to reach any plugin: it is the one place of the command line that
-// names them.
-package plugins
+// Package builtins knows the plugins that are part of this binary, and how to reach these and all others. It is the one
+// place of the command line that names plugins.
+package builtins
 
 import (
 	"strings"
@@ -11,27 +11,27 @@ import (
 	"github.com/origami-gemm/origami/plugins/nvidia"
 )
 
-// Builtin is a plugin that is part of this binary.
-type Builtin struct {
+// Plugin is a plugin that is part of this binary.
+type Plugin struct {
 	Name string
 	// Provider makes it. Reading device files takes time, so nobody calls it before the plugin is needed.
 	Provider func() (arch.Provider, error)
 }
 
-// Builtins lists them all, in order of precedence. This is the line to add one to.
-var Builtins = []Builtin{
+// Plugins lists them all, in order of precedence: a new one is a line here.
+var Plugins = []Plugin{
 	{"nvidia", nvidia.Provider},
 	{"amd-ref", amdref.Provider},
 }
 
 // find returns the built-in plugin of that name.
-func find(name string) (Builtin, error) {
+func find(name string) (Plugin, error) {
 	var names []string
-	for _, b := range Builtins {
+	for _, b := range Plugins {
 		if b.Name == name {
 			return b, nil
 		}
 		names = append(names, b.Name)
 	}
-	return Builtin{}, diag.Inputf("there is no built-in plugin %q", name).Do("the built-in plugins: %s", strings.Join(names, ", "))
+	return Plugin{}, diag.Inputf("there is no built-in plugin %q", name).Do("the built-in plugins: %s", strings.Join(names, ", "))
 }

@@ -1,0 +1,121 @@
+// Command gen-docs writes what the documentation takes from the code: docs/reference/, a page per command, and
+// docs/exit-codes.md. `make generate` runs it; a test holds the committed pages to it.
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/app"
+	"github.com/origami-gemm/origami/cmd/origami/internal/cli"
+	"github.com/origami-gemm/origami/cmd/origami/internal/exitcode"
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
+)
+
+func main() {
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, "usage: gen-docs DOCS")
+		os.Exit(2)
+	}
+	if err := write(os.Args[1]); err != nil {
+		fmt.Fprintln(os.Stderr, "gen-docs:", err)
+		os.Exit(1)
+	}
+}
+
+const mark = "<!-- Written by cmd/origami/gen-docs; change the code instead and run `make generate`. -->\n\n"
+
+// write fills docs/reference, removing pages of commands that are gone, and docs/exit-codes.md.
+func write(docs string) error {
+	reference := filepath.Join(docs, "reference")
+	old, err := filepath.Glob(filepath.Join(reference, "*.md"))
+	if err != nil {
+		return err
+	}
+	for _, page := range old {
+		if err := os.Remove(page); err != nil {
+			return err
+		}
+	}
+	if err := os.MkdirAll(reference, 0o755); err != nil {
+		return err
+	}
+	root := cli.Root(&app.App{Streams: iostreams.Test(strings.NewReader(""), io.Discard, io.Discard)}, cli.System{})
+	var index strings.Builder
+	index.WriteString(mark + "# Command-line reference\n\n")
+	for _, cmd := range commands(root) {
+		name := strings.ReplaceAll(cmd.CommandPath(), " ", "_") + ".md"
+		fmt.Fprintf(&index, "- [%s](%s): %s\n", cmd.CommandPath(), name, cmd.Short)
+		if err := os.WriteFile(filepath.Join(reference, name), []byte(page(cmd)), 0o644); err != nil {
+			return err
+		}
+	}
+	if err := os.WriteFile(filepath.Join(reference, "README.md"), []byte(index.String()), 0o644); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(docs, "exit-codes.md"), []byte(exitCodes()), 0o644)
+}
+
+// commands lists a command and what is below it, as help does, without what cobra adds by itself.
+func commands(cmd *cobra.Command) []*cobra.Command {
+	list := []*cobra.Command{cmd}
+	for _, sub := range cmd.Commands() {
+		if !sub.Hidden && sub.Name() != "completion" && sub.Name() != "help" {
+			list = append(list, commands(sub)...)
+		}
+	}
+	return list
+}
+
+func page(cmd *cobra.Command) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s# %s\n\n", mark, cmd.CommandPath())
+	if cmd.IsAdditionalHelpTopicCommand() {
+		fmt.Fprintf(&b, "```\n%s\n```\n", strings.TrimSpace(cmd.Long))
+		return b.String()
+	}
+	cmd.InitDefaultHelpFlag()
+	fmt.Fprintf(&b, "%s\n\n```\n%s\n```\n", strings.TrimSpace(cmd.Long), cmd.UseLine())
+	if cmd.Example != "" {
+		fmt.Fprintf(&b, "\n## Examples\n\n```sh\n%s\n```\n", unindent(cmd.Example))
+	}
+	if cmd.HasAvailableSubCommands() {
+		b.WriteString("\n## Commands\n\n")
+		for _, sub := range commands(cmd)[1:] {
+			if sub.Parent() == cmd {
+				fmt.Fprintf(&b, "- [%s](%s.md): %s\n", sub.Name(), strings.ReplaceAll(sub.CommandPath(), " ", "_"), sub.Short)
+			}
+		}
+	}
+	if flags := cmd.LocalFlags().FlagUsages(); flags != "" {
+		fmt.Fprintf(&b, "\n## Flags\n\n```\n%s```\n", flags)
+	}
+	if cmd.HasParent() {
+		b.WriteString("\nThe flags of [origami](origami.md) work here too. [Exit codes](../exit-codes.md), [JSON and CSV](../json.md).\n")
+	}
+	return b.String()
+}
+
+func unindent(s string) string {
+	lines := strings.Split(s, "\n")
+	for i := range lines {
+		lines[i] = strings.TrimSpace(lines[i])
+	}
+	return strings.Join(lines, "\n")
+}
+
+func exitCodes() string {
+	var b strings.Builder
+	b.WriteString(mark + "# Exit codes\n\nThe exit code says whose problem a failure is. Treat a code that is not listed as a failure.\n\n")
+	b.WriteString("| code | kind | meaning |\n| --- | --- | --- |\n")
+	for _, c := range exitcode.All() {
+		fmt.Fprintf(&b, "| %d | %s | %s |\n", c.Code, c.Name, c.Meaning)
+	}
+	b.WriteString("\n" + exitcode.HelpOnErrors + "\n")
+	return b.String()
+}

@@ -342,7 +342,42 @@ type Term struct {
 	Source string
 	// Kind says how the term relates to the total.
 	Kind TermKind
+	// Common is the name that comparisons give this quantity, whatever a model calls it (see the Common… constants);
+	// empty means Name.
+	Common string
 }
+
+// CommonName returns the name under which models are compared.
+func (t *Term) CommonName() string {
+	if t.Common != "" {
+		return t.Common
+	}
+	return t.Name
+}
+
+// The quantities that models have in common under different names.
+const (
+	CommonTilesM       = "tiles_m"       // output tiles along M
+	CommonTilesN       = "tiles_n"       // output tiles along N
+	CommonActiveUnits  = "active_units"  // SMs or CUs at work
+	CommonWaves        = "waves"         // rounds of tiles over the device
+	CommonL2Hit        = "l2_hit_rate"   // share of the loads that the L2 serves
+	CommonMALLHit      = "mall_hit_rate" // share of what misses the L2 that the MALL serves
+	CommonLoadPerUnit  = "load_per_unit" // bytes that one SM or CU loads per K step
+	CommonL2Traffic    = "l2_traffic"    // bytes per K step, over all SMs or CUs
+	CommonDRAMTraffic  = "dram_traffic"  // bytes per K step
+	CommonDRAMFraction = "dram_fraction" // share of the DRAM bandwidth in reach
+	CommonUtilization  = "utilization"   // useful share of the padded work
+	CommonPenalty      = "padding_factor"
+	CommonComputeStep  = "compute_step" // matrix instructions of one K step
+	CommonL2Step       = "l2_step"      // L2 transfer of one K step
+	CommonMALLStep     = "mall_step"    // MALL transfer of one K step
+	CommonDRAMStep     = "dram_step"    // DRAM or HBM transfer of one K step, with its latency
+	CommonMemoryStep   = "memory_step"  // memory side of one K step
+	CommonKStep        = "k_step"       // one steady-state K step
+	CommonWave         = "wave"         // one round of tiles
+	CommonTotal        = "total"
+)
 
 // TermKind says how a term relates to the total.
 type TermKind uint8

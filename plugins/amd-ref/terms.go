@@ -105,8 +105,6 @@ var terms = []term{
 
 	column("a_k_contiguous", "1", "rule: 1 if A is contiguous along K (AMD's letter T), 0 if along M", "layout of A", fromProblem, func(e *evaluation) float64 { return flag(e.transA) }),
 	column("b_k_contiguous", "1", "rule: 1 if B is contiguous along K (AMD's letter N), 0 if along N", "layout of B", fromProblem, func(e *evaluation) float64 { return flag(!e.transB) }),
-	column("element_bytes", "B", "rule: size of the dtype", "one element of A or B", fromProblem, func(e *evaluation) float64 { return f(e.bytes) }),
-	column("output_bytes", "B", "rule: size of the output type", "one element of C", fromProblem, func(e *evaluation) float64 { return e.outBytes }),
 	column("mi_latency", "cycles", "rule: cycles of the matrix instruction over parallel_mi, rounded down", "one matrix instruction, all matrix cores at work", fromHardware,
 		func(e *evaluation) float64 { return f(e.mi.latency) }),
 	column("tiles_m", "1", "cdiv(m, block_m)", "output tiles along M", fromGEMM, func(e *evaluation) float64 { return f(e.gm) }),
@@ -144,6 +142,15 @@ var terms = []term{
 	share("loop_overhead", "step_overhead*num_iter", "fixed cost per K step", func(e *evaluation) float64 { return stepOverhead * e.numIter }),
 }
 
+// commonNames gives the columns that other models have under other names.
+var commonNames = map[string]string{
+	"active_cus": arch.CommonActiveUnits, "timesteps": arch.CommonWaves, "h_mem1": arch.CommonL2Hit, "mall_hit": arch.CommonMALLHit,
+	"load_bytes_per_cu": arch.CommonLoadPerUnit, "hbm_traffic": arch.CommonDRAMTraffic, "bw_limited": arch.CommonDRAMFraction,
+	"utilization_penalty": arch.CommonPenalty, "l_compute": arch.CommonComputeStep, "l_mem1": arch.CommonL2Step,
+	"l_mem2": arch.CommonMALLStep, "l_mem3": arch.CommonDRAMStep, "l_mem": arch.CommonMemoryStep,
+	"l_tile_single": arch.CommonKStep, "tile_latency": arch.CommonWave, "total_latency": arch.CommonTotal,
+}
+
 func column(name, unit, formula, doc, source string, value func(*evaluation) float64) term {
 	return term{arch.Term{Name: name, Unit: unit, Formula: formula, Doc: doc, Source: source}, value}
 }
@@ -177,6 +184,7 @@ func termSchema(mode gridMode) []arch.Term {
 	schema := make([]arch.Term, len(terms))
 	for i := range terms {
 		schema[i] = terms[i].Term
+		schema[i].Common = commonNames[schema[i].Name]
 		if schema[i].Formula == gridFormula && mode != dataParallel {
 			schema[i].Formula = "rule: grid=" + gridModes[mode] + ", see docs/model-amd-reference.md; with split_k above 1 " + gridFormula
 		}

@@ -27,8 +27,8 @@ func (h hierarchy) Iteration(_ context.Context, dst []arch.LevelCost, p gemm.Pro
 	if active < 1 || active > h.r.numSMs {
 		return 0, diag.Inputf("%d active SMs on a device of %d", active, h.r.numSMs).Do("give 1 to %d", h.r.numSMs)
 	}
-	if len(dst) != len(h.r.levels) {
-		return 0, diag.Inputf("room for %d levels, the hierarchy has %d", len(dst), len(h.r.levels))
+	if err := fits(len(dst), len(h.r.levels)); err != nil {
+		return 0, err
 	}
 	m := h.r.memory(p, c, active)
 	dst[0] = arch.LevelCost{HitRate: m.hit, Traffic: unit.Bytes(m.load), Time: unit.Cycles(m.l2)}

@@ -172,6 +172,9 @@ func (r *reference) Estimate(_ context.Context, dst []arch.Estimate, p gemm.Prob
 	if err := r.supports(p); err != nil {
 		return err
 	}
+	if err := fits(len(dst), len(cfgs)); err != nil {
+		return err
+	}
 	var (
 		area  areaPart
 		depth [16]depthPart // direct-mapped by the power of two
@@ -385,6 +388,14 @@ func footprint(wave, g, gridM, gridN int) (rows, columns int) {
 		columns = max(columns, cdiv(rest, height))
 	}
 	return rows, columns
+}
+
+// fits reports a destination of the wrong length, which is the caller's bug.
+func fits(have, want int) error {
+	if have != want {
+		return fmt.Errorf("nvidia: room for %d results, %d are asked for", have, want)
+	}
+	return nil
 }
 
 func cdiv(a, b int) int { return (a + b - 1) / b }

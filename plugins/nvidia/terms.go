@@ -123,11 +123,21 @@ var columns = []column{
 	{arch.Term{Name: "l_total", Unit: "cycles", Kind: arch.KindTotal, Formula: "l_tile * num_waves", Doc: "predicted total", Source: portReport + " §3.7, Algorithm 9"}, func(b *breakdown) float64 { return b.total }},
 }
 
+// commonNames gives the columns that other models have under other names.
+var commonNames = map[string]string{
+	"grid_m": arch.CommonTilesM, "grid_n": arch.CommonTilesN, "active_sms": arch.CommonActiveUnits, "num_waves": arch.CommonWaves,
+	"l2_hit": arch.CommonL2Hit, "per_sm_load": arch.CommonLoadPerUnit, "total_load": arch.CommonL2Traffic,
+	"load_dram": arch.CommonDRAMTraffic, "dram_bw_fraction": arch.CommonDRAMFraction, "penalty": arch.CommonPenalty,
+	"l_compute": arch.CommonComputeStep, "l_l2": arch.CommonL2Step, "l_dram": arch.CommonDRAMStep, "l_mem": arch.CommonMemoryStep,
+	"l_steady": arch.CommonKStep, "l_tile": arch.CommonWave, "l_total": arch.CommonTotal,
+}
+
 // terms is the public part of columns.
 var terms = func() []arch.Term {
 	out := make([]arch.Term, len(columns))
 	for i, c := range columns {
 		out[i] = c.Term
+		out[i].Common = commonNames[c.Name]
 	}
 	return out
 }()
@@ -185,6 +195,9 @@ func (r *reference) breakdown(p gemm.Problem, c gemm.Config) breakdown {
 // Terms implements arch.Architecture.
 func (r *reference) Terms(_ context.Context, dst []float64, p gemm.Problem, cfgs []gemm.Config) error {
 	if err := r.supports(p); err != nil {
+		return err
+	}
+	if err := fits(len(dst), len(cfgs)*len(columns)); err != nil {
 		return err
 	}
 	for i := range cfgs {

@@ -300,7 +300,7 @@ func (a *Architecture) Rank(ctx context.Context, r selector.Request) ([]selector
 	results := make([]selector.Result, 0, len(r.Problems))
 	space := toSpace(r.Space)
 	for problems := range slices.Chunk(r.Problems, problemsPerCall) {
-		req := &pb.RankRequest{Handle: a.opened.Handle, Problems: make([]*pb.Problem, len(problems)), Space: space, Top: int64(max(r.Top, 0))}
+		req := &pb.RankRequest{Handle: a.opened.Handle, Problems: make([]*pb.Problem, len(problems)), Space: space, Top: int64(max(r.Top, 0)), Map: int64(max(r.Map, 0))}
 		for i, p := range problems {
 			req.Problems[i] = toProblem(p)
 		}

@@ -542,6 +542,7 @@ func toDescription(d *arch.Description) *pb.Description {
 	for _, t := range d.Terms {
 		q.Terms = append(q.Terms, &pb.Term{
 			Name: t.Name, Unit: t.Unit, Formula: t.Formula, Doc: t.Doc, Source: t.Source, Kind: pb.TermKind(t.Kind) + pb.TermKind_TERM_KIND_INTERMEDIATE,
+			Common: t.Common,
 		})
 	}
 	for _, k := range d.Order.Keys {
@@ -601,7 +602,8 @@ func fromDescription(q *pb.Description) (*arch.Description, error) {
 		}
 		d.Terms = append(d.Terms, arch.Term{
 			Name: c.named("term", t.GetName()), Unit: t.GetUnit(), Formula: t.GetFormula(), Doc: t.GetDoc(), Source: t.GetSource(),
-			Kind: arch.TermKind(t.GetKind() - pb.TermKind_TERM_KIND_INTERMEDIATE),
+			Kind:   arch.TermKind(t.GetKind() - pb.TermKind_TERM_KIND_INTERMEDIATE),
+			Common: t.GetCommon(),
 		})
 	}
 	for _, k := range q.GetOrder().GetKeys() {

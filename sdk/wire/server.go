@@ -280,6 +280,7 @@ func (s *archServer) Rank(ctx context.Context, req *pb.RankRequest) (*pb.RankRes
 		if err != nil {
 			return nil, malformed(err)
 		}
+		r.Map = int(req.GetMap())
 		err = r.Rank(ctx, p, int(req.GetTop()), &r.result)
 		r.result.Err = err
 		resp.Rankings[i] = toRanking(&r.result)

@@ -1520,13 +1520,15 @@ func (x *Constant) GetSource() string {
 
 // Term is one column of the model's breakdown.
 type Term struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Unit          string                 `protobuf:"bytes,2,opt,name=unit,proto3" json:"unit,omitempty"`
-	Formula       string                 `protobuf:"bytes,3,opt,name=formula,proto3" json:"formula,omitempty"`
-	Doc           string                 `protobuf:"bytes,4,opt,name=doc,proto3" json:"doc,omitempty"`
-	Source        string                 `protobuf:"bytes,5,opt,name=source,proto3" json:"source,omitempty"`
-	Kind          TermKind               `protobuf:"varint,6,opt,name=kind,proto3,enum=origami.plugin.v1.TermKind" json:"kind,omitempty"`
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Name    string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Unit    string                 `protobuf:"bytes,2,opt,name=unit,proto3" json:"unit,omitempty"`
+	Formula string                 `protobuf:"bytes,3,opt,name=formula,proto3" json:"formula,omitempty"`
+	Doc     string                 `protobuf:"bytes,4,opt,name=doc,proto3" json:"doc,omitempty"`
+	Source  string                 `protobuf:"bytes,5,opt,name=source,proto3" json:"source,omitempty"`
+	Kind    TermKind               `protobuf:"varint,6,opt,name=kind,proto3,enum=origami.plugin.v1.TermKind" json:"kind,omitempty"`
+	// The name that comparisons give this quantity; empty means name.
+	Common        string `protobuf:"bytes,7,opt,name=common,proto3" json:"common,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1601,6 +1603,13 @@ func (x *Term) GetKind() TermKind {
 		return x.Kind
 	}
 	return TermKind_TERM_KIND_UNSPECIFIED
+}
+
+func (x *Term) GetCommon() string {
+	if x != nil {
+		return x.Common
+	}
+	return ""
 }
 
 // Order declares how candidates are ranked.
@@ -2627,7 +2636,9 @@ type RankRequest struct {
 	Problems []*Problem             `protobuf:"bytes,2,rep,name=problems,proto3" json:"problems,omitempty"`
 	Space    *Space                 `protobuf:"bytes,3,opt,name=space,proto3" json:"space,omitempty"`
 	// How many entries to return per problem; 0 means all.
-	Top           int64 `protobuf:"varint,4,opt,name=top,proto3" json:"top,omitempty"`
+	Top int64 `protobuf:"varint,4,opt,name=top,proto3" json:"top,omitempty"`
+	// How many of the returned entries, from the best on, get a mapping; 0 means all.
+	Map           int64 `protobuf:"varint,5,opt,name=map,proto3" json:"map,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2686,6 +2697,13 @@ func (x *RankRequest) GetSpace() *Space {
 func (x *RankRequest) GetTop() int64 {
 	if x != nil {
 		return x.Top
+	}
+	return 0
+}
+
+func (x *RankRequest) GetMap() int64 {
+	if x != nil {
+		return x.Map
 	}
 	return 0
 }
@@ -3008,14 +3026,15 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\x01R\x05value\x12\x12\n" +
 	"\x04unit\x18\x03 \x01(\tR\x04unit\x12\x10\n" +
 	"\x03doc\x18\x04 \x01(\tR\x03doc\x12\x16\n" +
-	"\x06source\x18\x05 \x01(\tR\x06source\"\xa3\x01\n" +
+	"\x06source\x18\x05 \x01(\tR\x06source\"\xbb\x01\n" +
 	"\x04Term\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04unit\x18\x02 \x01(\tR\x04unit\x12\x18\n" +
 	"\aformula\x18\x03 \x01(\tR\aformula\x12\x10\n" +
 	"\x03doc\x18\x04 \x01(\tR\x03doc\x12\x16\n" +
 	"\x06source\x18\x05 \x01(\tR\x06source\x12/\n" +
-	"\x04kind\x18\x06 \x01(\x0e2\x1b.origami.plugin.v1.TermKindR\x04kind\"K\n" +
+	"\x04kind\x18\x06 \x01(\x0e2\x1b.origami.plugin.v1.TermKindR\x04kind\x12\x16\n" +
+	"\x06common\x18\a \x01(\tR\x06common\"K\n" +
 	"\x05Order\x12\x16\n" +
 	"\x06window\x18\x01 \x01(\x01R\x06window\x12*\n" +
 	"\x04keys\x18\x02 \x03(\x0e2\x16.origami.plugin.v1.KeyR\x04keys\"5\n" +
@@ -3092,12 +3111,13 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\thit_rates\x18\x02 \x03(\x01R\bhitRates\x12#\n" +
 	"\rtraffic_bytes\x18\x03 \x03(\x01R\ftrafficBytes\x12\x1f\n" +
 	"\vtime_cycles\x18\x04 \x03(\x01R\n" +
-	"timeCycles\"\x9f\x01\n" +
+	"timeCycles\"\xb1\x01\n" +
 	"\vRankRequest\x12\x16\n" +
 	"\x06handle\x18\x01 \x01(\fR\x06handle\x126\n" +
 	"\bproblems\x18\x02 \x03(\v2\x1a.origami.plugin.v1.ProblemR\bproblems\x12.\n" +
 	"\x05space\x18\x03 \x01(\v2\x18.origami.plugin.v1.SpaceR\x05space\x12\x10\n" +
-	"\x03top\x18\x04 \x01(\x03R\x03top\"F\n" +
+	"\x03top\x18\x04 \x01(\x03R\x03top\x12\x10\n" +
+	"\x03map\x18\x05 \x01(\x03R\x03map\"F\n" +
 	"\fRankResponse\x126\n" +
 	"\brankings\x18\x01 \x03(\v2\x1a.origami.plugin.v1.RankingR\brankings\"\xbc\x02\n" +
 	"\aRanking\x12\x14\n" +

@@ -5,9 +5,9 @@ package arch
 
 import (
 	"context"
-	"iter"
 	"math"
 
+	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/unit"
@@ -163,32 +163,51 @@ type Space struct {
 	BlockM, BlockN, BlockK, NumWarps, NumStages, SplitK []int
 }
 
-// Enumerate yields every configuration of the space, with the axes that it leaves empty taken from defaults: block_m
-// slowest, then block_n, block_k, num_warps, num_stages and split_k.
-func (s Space) Enumerate(defaults Space) iter.Seq[gemm.Config] {
-	axis := func(own, fallback []int) []int {
-		if len(own) > 0 {
-			return own
+// maxSpace bounds the size of a space, so that a request cannot exhaust the memory.
+const maxSpace = 1 << 20
+
+// Enumerate lists every configuration of the space, with the axes that it leaves empty taken from defaults: block_m
+// slowest, then block_n, block_k, num_warps, num_stages and split_k. A number that no configuration can have, or a space
+// of more than a million configurations, is an error of kind diag.Input.
+func (s Space) Enumerate(defaults Space) ([]gemm.Config, error) {
+	type axis struct {
+		values []int
+		set    func(*gemm.Config, int)
+	}
+	own := func(values, fallback []int) []int {
+		if len(values) > 0 {
+			return values
 		}
 		return fallback
 	}
-	return func(yield func(gemm.Config) bool) {
-		for _, m := range axis(s.BlockM, defaults.BlockM) {
-			for _, n := range axis(s.BlockN, defaults.BlockN) {
-				for _, k := range axis(s.BlockK, defaults.BlockK) {
-					for _, warps := range axis(s.NumWarps, defaults.NumWarps) {
-						for _, stages := range axis(s.NumStages, defaults.NumStages) {
-							for _, split := range axis(s.SplitK, defaults.SplitK) {
-								if !yield(gemm.Config{BlockM: m, BlockN: n, BlockK: k, NumWarps: warps, NumStages: stages, SplitK: split, Kernel: defaults.Kernel}) {
-									return
-								}
-							}
-						}
-					}
-				}
-			}
+	axes := []axis{
+		{own(s.BlockM, defaults.BlockM), func(c *gemm.Config, v int) { c.BlockM = v }},
+		{own(s.BlockN, defaults.BlockN), func(c *gemm.Config, v int) { c.BlockN = v }},
+		{own(s.BlockK, defaults.BlockK), func(c *gemm.Config, v int) { c.BlockK = v }},
+		{own(s.NumWarps, defaults.NumWarps), func(c *gemm.Config, v int) { c.NumWarps = v }},
+		{own(s.NumStages, defaults.NumStages), func(c *gemm.Config, v int) { c.NumStages = v }},
+		{own(s.SplitK, defaults.SplitK), func(c *gemm.Config, v int) { c.SplitK = v }},
+	}
+	total := 1
+	for _, a := range axes {
+		if total *= len(a.values); total > maxSpace {
+			return nil, diag.Inputf("the configuration space has more than %d configurations", maxSpace).Do("shorten an axis")
 		}
 	}
+	configs := make([]gemm.Config, total)
+	for i := range configs {
+		configs[i].Kernel = defaults.Kernel
+		rest := i
+		for j := len(axes) - 1; j >= 0; j-- {
+			values := axes[j].values
+			axes[j].set(&configs[i], values[rest%len(values)])
+			rest /= len(values)
+		}
+		if err := configs[i].Validate(); err != nil {
+			return nil, err
+		}
+	}
+	return configs, nil
 }
 
 // Candidates is a candidate list.

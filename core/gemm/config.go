@@ -72,19 +72,30 @@ func ParseConfig(s string, base Config) (Config, error) {
 	return c, nil
 }
 
-// maxConfigNumber bounds every number of a configuration, so that products of a few of them stay far from overflow.
-const maxConfigNumber = 1 << 12
-
 func parsePositive(s string, dst *int) error {
 	v, err := strconv.Atoi(s)
 	if err != nil {
 		return fmt.Errorf("is not a whole number")
 	}
-	if v < 1 || v > maxConfigNumber {
-		return fmt.Errorf("is outside 1 to %d", maxConfigNumber)
+	if v < 1 || v > MaxConfigNumber {
+		return fmt.Errorf("is outside 1 to %d", MaxConfigNumber)
 	}
 	*dst = v
 	return nil
+}
+
+// MaxConfigNumber bounds every number of a configuration. Problem.Validate counts on it when it rules out overflow.
+const MaxConfigNumber = 1 << 12
+
+// Validate reports a number outside 1 to MaxConfigNumber; GroupM may be 0. Models divide by these numbers, so they check
+// what they are given. It costs a nanosecond.
+func (c *Config) Validate() error {
+	// Less one, a number in range has no bits above those of MaxConfigNumber − 1, and a number below 1 has them all.
+	if uint(c.BlockM-1)|uint(c.BlockN-1)|uint(c.BlockK-1)|uint(c.NumWarps-1)|uint(c.NumStages-1)|uint(c.SplitK-1) < MaxConfigNumber &&
+		uint(c.GroupM) <= MaxConfigNumber {
+		return nil
+	}
+	return diag.Inputf("config %s has a number outside 1 to %d", *c, MaxConfigNumber).Do("give whole numbers in that range")
 }
 
 // Intensity returns the arithmetic intensity of one tile step in operations per element moved:

@@ -162,7 +162,7 @@ func (p Problem) Validate() error {
 	// these is bounded by the volume padded to the largest block that a Config may have, times the batch, times the
 	// widest element (8 bytes).
 	product, ok := uint64(8), true
-	for _, v := range []int{pad(p.M, maxConfigNumber), pad(p.N, maxConfigNumber), pad(p.K, maxConfigNumber), p.Batch} {
+	for _, v := range []int{pad(p.M, MaxConfigNumber), pad(p.N, MaxConfigNumber), pad(p.K, MaxConfigNumber), p.Batch} {
 		if v <= 0 { // padding itself wrapped
 			ok = false
 			break

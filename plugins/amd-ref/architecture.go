@@ -129,22 +129,16 @@ func (a *architecture) noInstruction(t gemm.DType) error {
 	return diag.Inputf("%s has no matrix instructions for %s", a.sheet.Arch, t).Do("use one of %s", types)
 }
 
-// maxBlock bounds the block sizes and the split, so that Problem.Validate rules out overflow.
-const maxBlock = 1 << 12
-
 // check refuses a configuration that no kernel of the family has.
 func check(c *gemm.Config) error {
-	if uint(c.BlockM-1)|uint(c.BlockN-1)|uint(c.BlockK-1) < maxBlock && uint(c.SplitK) <= maxBlock && (c.Kernel == kernelFamily || c.Kernel == "") {
-		return nil
-	}
 	if c.Kernel != kernelFamily && c.Kernel != "" {
 		return unknownKernel(c.Kernel)
 	}
-	return diag.Inputf("config %s has a block size or split outside 1 to %d", *c, maxBlock).Do("give block sizes and a split in that range")
+	return c.Validate()
 }
 
 func unknownKernel(name string) error {
-	return diag.Inputf("%s does not predict the kernel family %q", pluginName, name).Do("use %s", kernelFamily)
+	return diag.Inputf("amd-ref does not predict the kernel family %q", name).Do("use %s", kernelFamily)
 }
 
 // placeConfig enters a configuration that check has passed.

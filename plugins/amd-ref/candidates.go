@@ -3,10 +3,8 @@ package amdref
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/origami-gemm/origami/core/arch"
-	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 )
 
@@ -33,7 +31,7 @@ func (a *architecture) axes(t gemm.DType) (m, n, k []int) {
 	return m, m, k
 }
 
-// Candidates implements arch.Architecture. The order is block_m, block_n, block_k, warps, stages, split, outermost first.
+// Candidates implements arch.Architecture.
 func (a *architecture) Candidates(_ context.Context, p gemm.Problem, s arch.Space) (*arch.Candidates, error) {
 	if s.Kernel != "" && s.Kernel != kernelFamily {
 		return nil, unknownKernel(s.Kernel)
@@ -42,48 +40,22 @@ func (a *architecture) Candidates(_ context.Context, p gemm.Problem, s arch.Spac
 		return nil, a.noInstruction(p.DType)
 	}
 	m, n, k := a.axes(p.DType)
-	axes := [...]struct {
-		name  string
-		asked []int
-		own   []int
-	}{
-		{"block_m", s.BlockM, m}, {"block_n", s.BlockN, n}, {"block_k", s.BlockK, k},
-		{"num_warps", s.NumWarps, []int{launchWarps}}, {"num_stages", s.NumStages, []int{launchStages}}, {"split_k", s.SplitK, []int{1}},
+	all, err := s.Enumerate(arch.Space{
+		Kernel: kernelFamily, BlockM: m, BlockN: n, BlockK: k,
+		NumWarps: []int{launchWarps}, NumStages: []int{launchStages}, SplitK: []int{1},
+	})
+	if err != nil {
+		return nil, err
 	}
-	total := 1
-	for i := range axes {
-		axis := &axes[i]
-		if len(axis.asked) > 0 {
-			axis.own = axis.asked
+	out := &arch.Candidates{}
+	for position, c := range all {
+		need := (c.BlockM + c.BlockN) * c.BlockK * p.DType.Bytes()
+		if uint64(need) <= a.ldsBytes {
+			out.Configs = append(out.Configs, c)
+			continue
 		}
-		if j := slices.IndexFunc(axis.own, func(v int) bool { return v < 1 || v > maxBlock }); j >= 0 {
-			return nil, diag.Inputf("%s of %d is outside 1 to %d", axis.name, axis.own[j], maxBlock).At("the configuration space").Do("give values in that range")
-		}
-		total *= len(axis.own)
-	}
-
-	out := &arch.Candidates{Configs: make([]gemm.Config, 0, total)}
-	position := 0
-	for _, bm := range axes[0].own {
-		for _, bn := range axes[1].own {
-			for _, bk := range axes[2].own {
-				need := (bm + bn) * bk * p.DType.Bytes()
-				for _, warps := range axes[3].own {
-					for _, stages := range axes[4].own {
-						for _, split := range axes[5].own {
-							c := gemm.Config{BlockM: bm, BlockN: bn, BlockK: bk, NumWarps: warps, NumStages: stages, SplitK: split, Kernel: kernelFamily}
-							if uint64(need) <= a.ldsBytes {
-								out.Configs = append(out.Configs, c)
-							} else {
-								out.Rejected = append(out.Rejected, arch.Rejection{Config: c, Position: position, Reason: arch.ReasonSharedMemory,
-									Detail: fmt.Sprintf("needs %d B of LDS for one tile of A and B, %d B available", need, a.ldsBytes)})
-							}
-							position++
-						}
-					}
-				}
-			}
-		}
+		out.Rejected = append(out.Rejected, arch.Rejection{Config: c, Position: position, Reason: arch.ReasonSharedMemory,
+			Detail: fmt.Sprintf("needs %d B of LDS for one tile of A and B, %d B available", need, a.ldsBytes)})
 	}
 	return out, nil
 }

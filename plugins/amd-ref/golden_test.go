@@ -126,12 +126,10 @@ func (r row) problem(dtype string) gemm.Problem {
 	return p
 }
 
-var testProvider = sync.OnceValues(Provider)
-
 // open opens an architecture with options given as "key=value".
 func open(t testing.TB, archID string, opts ...string) *architecture {
 	t.Helper()
-	p, err := testProvider()
+	p, err := Provider()
 	if err != nil {
 		t.Fatal(err)
 	}

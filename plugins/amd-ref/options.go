@@ -35,25 +35,15 @@ var optionList = []arch.Option{
 		Doc: "workgroup mapping of the library in January 2026 (what tritonBLAS ran on then) or February 2026"},
 }
 
-// parseOptions checks the options of an OpenRequest against the declaration and the device's instructions.
+// parseOptions checks the values of options, all of them declared, against the declaration and the device's instructions.
 func parseOptions(given map[string]string, sheet *hw.Sheet) (options, []arch.OptionValue, error) {
 	o := options{}
 	values := make([]arch.OptionValue, len(optionList))
-	keys := make([]string, len(optionList))
 	for i, opt := range optionList {
-		keys[i], values[i] = opt.Key, arch.OptionValue{Key: opt.Key, Value: opt.Default}
-	}
-	unknown := make([]string, 0, len(given))
-	for key, value := range given {
-		if i := slices.Index(keys, key); i >= 0 {
+		values[i] = arch.OptionValue{Key: opt.Key, Value: opt.Default}
+		if value, ok := given[opt.Key]; ok {
 			values[i].Value = value
-		} else {
-			unknown = append(unknown, key)
 		}
-	}
-	if len(unknown) > 0 {
-		slices.Sort(unknown)
-		return o, nil, diag.Inputf("%s has no option %q", sheet.Arch, unknown[0]).At("--option").Do("use one of %s", strings.Join(keys, ", "))
 	}
 
 	for _, v := range values {

@@ -37,7 +37,7 @@ func randomProblem(rng *rand.Rand, a *architecture) gemm.Problem {
 func randomConfig(rng *rand.Rand) gemm.Config {
 	block := func() int {
 		if rng.UintN(3) == 0 {
-			return 1 + rng.IntN(maxBlock)
+			return 1 + rng.IntN(gemm.MaxConfigNumber)
 		}
 		return 1 << rng.UintN(13)
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
@@ -14,7 +13,7 @@ import (
 )
 
 func TestManifest(t *testing.T) {
-	p, err := testProvider()
+	p, err := Provider()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +25,7 @@ func TestManifest(t *testing.T) {
 		}
 	}
 	want := []string{
-		"gfx90a mi210 [mi250] [reference] [triton] AMD",
+		"gfx90a mi210 [mi250-gcd] [reference] [triton] AMD",
 		"gfx942 mi300x [] [reference] [triton] AMD",
 		"gfx950 mi355x [] [reference] [triton] AMD",
 	}
@@ -41,7 +40,7 @@ func TestManifest(t *testing.T) {
 }
 
 func TestOpen(t *testing.T) {
-	p, err := testProvider()
+	p, err := Provider()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,24 +48,24 @@ func TestOpen(t *testing.T) {
 		r    arch.OpenRequest
 		want string // id and options, or the words of an error
 	}{
-		{arch.OpenRequest{}, "gfx942@mi300x [{grid data_parallel} {occ 1} {mi } {mapping jan}]"},
-		{arch.OpenRequest{Arch: "gfx90a", Device: "mi250", Model: "reference"}, "gfx90a@mi210 [{grid data_parallel} {occ 1} {mi } {mapping jan}]"},
+		{arch.OpenRequest{Arch: "gfx942"}, "gfx942@mi300x [{grid data_parallel} {occ 1} {mi } {mapping jan}]"},
+		{arch.OpenRequest{Arch: "gfx90a", Device: "mi250-gcd", Model: "reference"}, "gfx90a@mi210 [{grid data_parallel} {occ 1} {mi } {mapping jan}]"},
 		{arch.OpenRequest{Arch: "gfx950", Options: map[string]string{"grid": "energy_aware", "occ": "32", "mi": "32x32x16", "mapping": "feb"}},
 			"gfx950@mi355x [{grid energy_aware} {occ 32} {mi 32x32x16} {mapping feb}]"},
-		{arch.OpenRequest{Arch: "gfx1250"}, `amd-ref does not model the architecture "gfx1250"; use one of gfx90a, gfx942, gfx950`},
-		{arch.OpenRequest{Arch: "gfx90a", Device: "mi300x"}, `gfx90a has no device "mi300x"; use one of mi210, mi250`},
-		{arch.OpenRequest{Model: "refined"}, `gfx942 has no model "refined"; use reference`},
-		{arch.OpenRequest{Options: map[string]string{"occupancy": "2"}}, `--option: gfx942 has no option "occupancy"; use one of grid, occ, mi, mapping`},
-		{arch.OpenRequest{Options: map[string]string{"grid": "analytical"}}, "--option: grid=analytical cannot be ranked: the library's analytical grid asks for the ranking that it is part of, without end;" +
+		{arch.OpenRequest{Arch: "gfx1250"}, `plugin amd-ref has no architecture "gfx1250"; it has gfx90a, gfx942, gfx950`},
+		{arch.OpenRequest{Arch: "gfx90a", Device: "mi300x"}, `gfx90a has no device "mi300x"; use one of mi210`},
+		{arch.OpenRequest{Arch: "gfx942", Model: "refined"}, `gfx942 has no model "refined"; use one of reference`},
+		{arch.OpenRequest{Arch: "gfx942", Options: map[string]string{"occupancy": "2"}}, `plugin amd-ref has no option "occupancy"; its options: grid, occ, mi, mapping`},
+		{arch.OpenRequest{Arch: "gfx942", Options: map[string]string{"grid": "analytical"}}, "--option: grid=analytical cannot be ranked: the library's analytical grid asks for the ranking that it is part of, without end;" +
 			" use one of data_parallel, k_split_aware, number_of_cus, min_resources, energy_aware, reduction_cost_aware"},
-		{arch.OpenRequest{Options: map[string]string{"grid": "best"}}, "--option: grid=best is unknown; use one of data_parallel, k_split_aware, number_of_cus, min_resources, energy_aware, reduction_cost_aware"},
-		{arch.OpenRequest{Options: map[string]string{"occ": "0"}}, "--option: occ=0 is not a whole number from 1 to 32, which is how many wavefronts a compute unit holds; give occ=N"},
-		{arch.OpenRequest{Options: map[string]string{"occ": "1.5"}}, "--option: occ=1.5 is not a whole number from 1 to 32, which is how many wavefronts a compute unit holds; give occ=N"},
+		{arch.OpenRequest{Arch: "gfx942", Options: map[string]string{"grid": "best"}}, "--option: grid=best is unknown; use one of data_parallel, k_split_aware, number_of_cus, min_resources, energy_aware, reduction_cost_aware"},
+		{arch.OpenRequest{Arch: "gfx942", Options: map[string]string{"occ": "0"}}, "--option: occ=0 is not a whole number from 1 to 32, which is how many wavefronts a compute unit holds; give occ=N"},
+		{arch.OpenRequest{Arch: "gfx942", Options: map[string]string{"occ": "1.5"}}, "--option: occ=1.5 is not a whole number from 1 to 32, which is how many wavefronts a compute unit holds; give occ=N"},
 		{arch.OpenRequest{Arch: "gfx90a", Options: map[string]string{"mi": "16x16x64"}}, "--option: mi=16x16x64 is no matrix instruction of gfx90a; use one of 16x16x16, 32x32x8, 32x32x4, 16x16x4, 4x4x4, 32x32x2, 32x32x1, 16x16x1, 4x4x1, 16x16x32, 32x32x16"},
-		{arch.OpenRequest{Options: map[string]string{"mapping": "mar"}}, "--option: mapping=mar is unknown; use one of jan, feb"},
-		{arch.OpenRequest{Overrides: map[string]hw.OverrideValue{"num_xcd": {Value: 4}}}, `hardware override: gfx942 has no parameter "num_xcd"; did you mean num_xcds? ` + "`origami arch show gfx942` lists all"},
-		{arch.OpenRequest{Overrides: map[string]hw.OverrideValue{"num_xcds": {Value: 500}}}, "num_xcds is 500, which is more than num_cus (304); give each die at least one compute unit"},
-		{arch.OpenRequest{Overrides: map[string]hw.OverrideValue{"bw_c1": {Value: 0}}}, "bw_c0, bw_c1 and bw_c2 are all zero, which leaves no bandwidth; give at least one a positive value"},
+		{arch.OpenRequest{Arch: "gfx942", Options: map[string]string{"mapping": "mar"}}, "--option: mapping=mar is unknown; use one of jan, feb"},
+		{arch.OpenRequest{Arch: "gfx942", Overrides: map[string]hw.OverrideValue{"num_xcd": {Value: 4}}}, `hardware override: gfx942 has no parameter "num_xcd"; did you mean num_xcds? ` + "`origami arch show gfx942` lists all"},
+		{arch.OpenRequest{Arch: "gfx942", Overrides: map[string]hw.OverrideValue{"num_xcds": {Value: 500}}}, "num_xcds is 500, which is more than num_cus (304); give each die at least one compute unit"},
+		{arch.OpenRequest{Arch: "gfx942", Overrides: map[string]hw.OverrideValue{"bw_c1": {Value: 0}}}, "bw_c0, bw_c1 and bw_c2 are all zero, which leaves no bandwidth; give at least one a positive value"},
 	} {
 		a, err := p.Open(context.Background(), c.r)
 		got := ""
@@ -86,12 +85,12 @@ func TestOpen(t *testing.T) {
 
 // An overridden clock changes what is derived from it, and all bandwidths overridden put the model on the calibrated rung.
 func TestOverrides(t *testing.T) {
-	p, err := testProvider()
+	p, err := Provider()
 	if err != nil {
 		t.Fatal(err)
 	}
 	openWith := func(o map[string]hw.OverrideValue) *arch.Description {
-		a, err := p.Open(context.Background(), arch.OpenRequest{Overrides: o})
+		a, err := p.Open(context.Background(), arch.OpenRequest{Arch: "gfx942", Overrides: o})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -190,7 +189,7 @@ func TestRefusals(t *testing.T) {
 	_, err = a.Candidates(ctx, p, arch.Space{Kernel: "cutlass"})
 	wantError(t, err, `amd-ref does not predict the kernel family "cutlass"; use triton`)
 	_, err = a.Candidates(ctx, p, arch.Space{BlockK: []int{64, 0}})
-	wantError(t, err, "the configuration space: block_k of 0 is outside 1 to 4096; give values in that range")
+	wantError(t, err, "config 16x16x0,warps=8,stages=2,split=1 has a number outside 1 to 4096; give whole numbers in that range")
 	good := gemm.Config{BlockM: 64, BlockN: 64, BlockK: 64, SplitK: 1, NumWarps: 8, NumStages: 2, Kernel: "triton"}
 	for _, bad := range []func(c *gemm.Config){
 		func(c *gemm.Config) { c.BlockM = 0 }, func(c *gemm.Config) { c.BlockN = -64 }, func(c *gemm.Config) { c.BlockK = 4097 },
@@ -223,15 +222,5 @@ func wantError(t *testing.T, err error, want string) {
 	t.Helper()
 	if err == nil || err.Error() != want || diag.KindOf(err) != diag.Input {
 		t.Errorf("error %v, want %s", err, want)
-	}
-}
-
-// A broken or missing device file is an error when the provider is made, not later.
-func TestNew(t *testing.T) {
-	if _, err := New(fstest.MapFS{"sm89.yaml": {Data: []byte("arch: sm89")}}); err == nil {
-		t.Error("a provider without device files")
-	}
-	if _, err := New(fstest.MapFS{"gfx942.yaml": {Data: []byte("arch: gfx942\ncolour: red\n")}}); err == nil || !strings.Contains(err.Error(), "gfx942.yaml") {
-		t.Errorf("a device file with an unknown field: %v", err)
 	}
 }

@@ -2,96 +2,13 @@ package amdref
 
 import (
 	"context"
-	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"math"
-	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/formula"
 	"github.com/origami-gemm/origami/core/gemm"
 )
-
-// evaluate computes a formula of a Term.
-func evaluate(expr ast.Expr, names map[string]float64) (float64, error) {
-	switch x := expr.(type) {
-	case *ast.ParenExpr:
-		return evaluate(x.X, names)
-	case *ast.BasicLit:
-		return strconv.ParseFloat(x.Value, 64)
-	case *ast.Ident:
-		v, ok := names[x.Name]
-		if !ok {
-			return 0, fmt.Errorf("unknown name %s", x.Name)
-		}
-		return v, nil
-	case *ast.BinaryExpr:
-		a, err := evaluate(x.X, names)
-		if err != nil {
-			return 0, err
-		}
-		b, err := evaluate(x.Y, names)
-		if err != nil {
-			return 0, err
-		}
-		switch x.Op {
-		case token.ADD:
-			return a + b, nil
-		case token.SUB:
-			return a - b, nil
-		case token.MUL:
-			return a * b, nil
-		case token.QUO:
-			return a / b, nil
-		case token.LEQ:
-			return flag(a <= b), nil
-		case token.GTR:
-			return flag(a > b), nil
-		case token.EQL:
-			return flag(a == b), nil
-		}
-		return 0, fmt.Errorf("unknown operator %s", x.Op)
-	case *ast.CallExpr:
-		args := make([]float64, len(x.Args))
-		for i, arg := range x.Args {
-			var err error
-			if args[i], err = evaluate(arg, names); err != nil {
-				return 0, err
-			}
-		}
-		name := x.Fun.(*ast.Ident).Name
-		switch {
-		case name == "cdiv" && len(args) == 2:
-			return math.Ceil(args[0] / args[1]), nil
-		case name == "floor" && len(args) == 1:
-			return math.Floor(args[0]), nil
-		case name == "mod" && len(args) == 2:
-			return math.Mod(args[0], args[1]), nil
-		case name == "when" && len(args) == 3:
-			if args[0] != 0 {
-				return args[1], nil
-			}
-			return args[2], nil
-		case name == "min" && len(args) > 1:
-			v := args[0]
-			for _, arg := range args {
-				v = math.Min(v, arg)
-			}
-			return v, nil
-		case name == "max" && len(args) > 1:
-			v := args[0]
-			for _, arg := range args {
-				v = math.Max(v, arg)
-			}
-			return v, nil
-		}
-		return 0, fmt.Errorf("unknown function %s of %d arguments", name, len(args))
-	}
-	return 0, fmt.Errorf("unknown expression %T", expr)
-}
 
 // Each formula, evaluated over the other columns of the same row, the parameters and the constants, gives its column.
 func TestFormulas(t *testing.T) {
@@ -122,37 +39,21 @@ func TestFormulas(t *testing.T) {
 		if err := a.Terms(ctx, values, c.p, configs); err != nil {
 			t.Fatal(err)
 		}
-		names := map[string]float64{"m": float64(c.p.M), "n": float64(c.p.N), "k": float64(c.p.K), "batch": float64(c.p.Batch)}
-		for _, p := range d.Params {
-			names[p.Name] = p.Value
-		}
-		for _, constant := range d.Constants {
-			names[constant.Name] = constant.Value
-		}
 		for i, cfg := range configs {
 			row := values[i*len(d.Terms) : (i+1)*len(d.Terms)]
-			names["block_m"], names["block_n"], names["block_k"] = float64(cfg.BlockM), float64(cfg.BlockN), float64(cfg.BlockK)
-			names["split_k"] = float64(cfg.SplitK)
-			rejected := false
-			for j, term := range d.Terms {
-				names[term.Name] = row[j]
-				rejected = rejected || term.Name == "rejected" && row[j] == 1
-			}
+			names := formula.Values(d, c.p, cfg, row)
+			rejected := names["rejected"] == 1
 			shares := 0.0
 			for j, term := range d.Terms {
 				if term.Kind == arch.KindShare {
 					shares += row[j]
 				}
-				if strings.HasPrefix(term.Formula, "rule:") {
+				if formula.IsRule(term.Formula) {
 					continue
 				}
-				expr, err := parser.ParseExpr(term.Formula)
+				got, err := formula.Eval(term.Formula, names)
 				if err != nil {
 					t.Fatalf("%s: %v", term.Name, err)
-				}
-				got, err := evaluate(expr, names)
-				if err != nil {
-					t.Fatalf("%s = %s: %v", term.Name, term.Formula, err)
 				}
 				if term.Kind == arch.KindTotal && rejected {
 					if row[j] != arch.RejectedTotal {

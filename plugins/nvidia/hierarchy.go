@@ -21,6 +21,9 @@ func (h hierarchy) Iteration(_ context.Context, dst []arch.LevelCost, p gemm.Pro
 	if err := h.r.supports(p); err != nil {
 		return 0, err
 	}
+	if err := c.Validate(); err != nil {
+		return 0, err
+	}
 	if active < 1 || active > h.r.numSMs {
 		return 0, diag.Inputf("%d active SMs on a device of %d", active, h.r.numSMs).Do("give 1 to %d", h.r.numSMs)
 	}

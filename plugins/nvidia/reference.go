@@ -124,18 +124,20 @@ func (r *reference) Candidates(_ context.Context, p gemm.Problem, s arch.Space) 
 	if kernel != KernelTriton {
 		return nil, diag.Inputf("the reference model of %s has no kernel family %q", r.description.Arch, kernel).Do("use %s", KernelTriton)
 	}
-	out := &arch.Candidates{}
-	position := 0
-	for c := range s.Enumerate(arch.Space{
+	all, err := s.Enumerate(arch.Space{
 		Kernel: kernel, BlockM: blockSizes, BlockN: blockSizes, BlockK: depths,
 		NumWarps: []int{8}, NumStages: []int{2}, SplitK: []int{1},
-	}) {
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := &arch.Candidates{}
+	for position, c := range all {
 		if reason := r.reject(&c); reason == "" {
 			out.Configs = append(out.Configs, c)
 		} else {
 			out.Rejected = append(out.Rejected, arch.Rejection{Config: c, Position: position, Reason: reason, Detail: r.rejectDetail(&c, reason)})
 		}
-		position++
 	}
 	return out, nil
 }
@@ -177,6 +179,9 @@ func (r *reference) Estimate(_ context.Context, dst []arch.Estimate, p gemm.Prob
 	)
 	for i := range cfgs {
 		c := &cfgs[i]
+		if err := c.Validate(); err != nil {
+			return err
+		}
 		if reason := r.reject(c); reason != "" {
 			dst[i] = arch.Estimate{Reject: reason}
 			continue
@@ -348,6 +353,9 @@ var groupCandidates = [...]int{1, 2, 3, 4, 5, 6, 8, 16}
 // per item, so the footprint is that of one item.
 func (r *reference) Mapping(_ context.Context, p gemm.Problem, c gemm.Config) (arch.Mapping, error) {
 	if err := r.supports(p); err != nil {
+		return arch.Mapping{}, err
+	}
+	if err := c.Validate(); err != nil {
 		return arch.Mapping{}, err
 	}
 	gridM, gridN := cdiv(p.M, c.BlockM), cdiv(p.N, c.BlockN)

@@ -188,6 +188,9 @@ func (r *reference) Terms(_ context.Context, dst []float64, p gemm.Problem, cfgs
 		return err
 	}
 	for i := range cfgs {
+		if err := cfgs[i].Validate(); err != nil {
+			return err
+		}
 		b := r.breakdown(p, cfgs[i])
 		for j := range columns {
 			dst[i*len(columns)+j] = columns[j].value(&b)

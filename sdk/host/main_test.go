@@ -22,5 +22,9 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == asPlugin {
 		runPlugin(os.Args[2])
 	}
+	if len(os.Args) > 1 && os.Args[1] == asHost {
+		runHost()
+		os.Exit(0)
+	}
 	goleak.VerifyTestMain(m)
 }

@@ -226,53 +226,48 @@ func (p *program) close() {
 	}
 }
 
-// Invoke implements grpc.ClientConnInterface. Every call to a plugin passes through here: it bounds the time, tells by
-// the status code and the process what went wrong, and repeats a call once when the process died under it. All calls of
-// the protocol are idempotent.
+// Invoke implements grpc.ClientConnInterface. Every call to a plugin passes through here: it bounds the time, and tells
+// by the status code and the process what went wrong. When the process is gone the error wraps wire.ErrDied, and the
+// next call starts it again.
 func (p *program) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
-	op := path.Base(method)
-	for attempt := 1; ; attempt++ {
-		s, err := p.running(ctx)
-		if err != nil {
-			return err
+	s, err := p.running(ctx)
+	if err != nil {
+		return err
+	}
+	begin, timeout := time.Now(), p.host.options.CallTimeout
+	callCtx, cancel := context.WithTimeout(ctx, timeout)
+	err = s.conn.Invoke(callCtx, method, args, reply, opts...)
+	expired := callCtx.Err() != nil
+	cancel()
+	if err == nil || wire.Answered(err) {
+		return err
+	}
+	op, code := path.Base(method), status.Code(err)
+	if code == codes.DeadlineExceeded && !expired {
+		// The plugin saw the deadline, ours or the caller's, a moment before us.
+		if own, ok := ctx.Deadline(); ok && own.Before(begin.Add(timeout)) {
+			return context.DeadlineExceeded
 		}
-		started, timeout := time.Now(), p.host.options.CallTimeout
-		callCtx, cancel := context.WithTimeout(ctx, timeout)
-		err = s.conn.Invoke(callCtx, method, args, reply, opts...)
-		expired := callCtx.Err() != nil
-		cancel()
-		if status.Code(err) == codes.DeadlineExceeded && !expired {
-			// The plugin saw the deadline, ours or the caller's, a moment before us.
-			if own, ok := ctx.Deadline(); ok && own.Before(started.Add(timeout)) {
-				return context.DeadlineExceeded
-			}
-			expired = true
+		expired = true
+	}
+	patience := 50 * time.Millisecond
+	if code == codes.Unavailable {
+		patience = time.Second // the connection breaks a moment before the process is seen to end
+	}
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case expired:
+		p.discard(s)
+		return fault(p.name, op, FaultHung, s.process, err, "it did not answer %s within %v", op, timeout)
+	case s.process.exitedWithin(patience) || code == codes.Unavailable:
+		p.discard(s) // it may live without a connection, which is no better
+		if p.host.ctx.Err() != nil {
+			return errClosed
 		}
-
-		patience := 50 * time.Millisecond
-		if status.Code(err) == codes.Unavailable {
-			patience = time.Second // the connection breaks a moment before the process is seen to end
-		}
-		switch {
-		case err == nil || wire.Answered(err):
-			return err
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case expired:
-			p.discard(s)
-			return fault(p.name, op, FaultHung, s.process, err, "it did not answer %s within %v", op, timeout)
-		case s.process.exitedWithin(patience) || status.Code(err) == codes.Unavailable:
-			p.discard(s) // it may live without a connection, which is no better
-			if p.host.ctx.Err() != nil {
-				return errClosed
-			}
-			if attempt > 1 {
-				return fault(p.name, op, FaultDied, s.process, err, "it died during %s, twice", op)
-			}
-			p.host.options.Logger.Named(p.name).Debug("died, starting it again", "call", op, "state", s.process.state)
-		default:
-			return fault(p.name, op, FaultCall, nil, err, "%s failed: %s (%s)", op, status.Convert(err).Message(), status.Code(err))
-		}
+		return fault(p.name, op, FaultDied, s.process, wire.ErrDied, "it died during %s", op)
+	default:
+		return fault(p.name, op, FaultCall, nil, err, "%s failed: %s (%s)", op, status.Convert(err).Message(), code)
 	}
 }
 

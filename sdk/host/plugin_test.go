@@ -1,17 +1,201 @@
 package host_test
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
 	"os"
+	"path/filepath"
+	"strings"
+	"time"
 
+	"github.com/hashicorp/go-hclog"
+	goplugin "github.com/hashicorp/go-plugin"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/sdk/internal/fake"
 	"github.com/origami-gemm/origami/sdk/serve"
+	"github.com/origami-gemm/origami/sdk/wire"
 )
 
+// runPlugin is a plugin that misbehaves as the mode says: "what" or "what.Call". Whatever it is, its architecture has
+// the mode as its id. It leaves a line in the file of started() each time it runs.
 func runPlugin(mode string) {
-	p := fake.Provider{Name: mode}
+	f, err := os.OpenFile(started(mode), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err == nil {
+		_, err = fmt.Fprintln(f, os.Args)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(9)
+	}
+	runs, _ := os.ReadFile(started(mode))
+	first := strings.Count(string(runs), "\n") == 1
+	describing := len(os.Args) > 1 && os.Args[1] == "describe"
+
+	what, call, _ := strings.Cut(mode, ".")
+	p := provider{Provider: fake.Provider{Name: mode}, what: what, call: call}
+	switch what {
+	case "exit":
+		fmt.Fprintln(os.Stderr, "cannot load libnone.so")
+		os.Exit(3)
+	case "garbage":
+		fmt.Println("Hello, I am a friendly program.\nHow are you?")
+		time.Sleep(time.Minute)
+	case "silent":
+		time.Sleep(time.Minute)
+	case "slow":
+		time.Sleep(700 * time.Millisecond)
+	case "cookie":
+		_ = os.Setenv(wire.Handshake.MagicCookieKey, "another")
+	case "protocol":
+		goplugin.Serve(&goplugin.ServeConfig{
+			HandshakeConfig: wire.Handshake, GRPCServer: goplugin.DefaultGRPCServer,
+			VersionedPlugins: map[int]goplugin.PluginSet{2: wire.Plugins(p)[wire.ProtocolVersion]},
+		})
+		os.Exit(0)
+	case "api":
+		wire.APIVersions = []string{"9.0.0", "8.1.0"}
+	case "badlog":
+		fmt.Fprintln(os.Stderr, `{"@message":1,"@level":{"a":2},"@timestamp":[]}`)
+		fmt.Fprintln(os.Stderr, `{"@message":"hi","@level":7}`)
+		fmt.Fprintln(os.Stderr, `{"@message":"null level","@level":null,"@timestamp":null,"":{}}`)
+		fmt.Fprintln(os.Stderr, strings.Repeat("long ", 1<<16))
+	case "once": // works from the second start on
+		p.once = !first
+	case "drift":
+		p.drift = !first
+	case "orphan": // a descendant holds our streams open
+		if proc, err := os.StartProcess("/bin/sleep", []string{"sleep", "60"}, &os.ProcAttr{Files: []*os.File{os.Stdin, os.Stdout, os.Stderr}}); err == nil {
+			_ = proc.Release()
+		}
+	case "mute": // describes itself too slowly
+		if describing {
+			time.Sleep(time.Minute)
+		}
+	}
 	if len(os.Args) > 1 && os.Args[1] == asPlugin {
 		serve.Serve(p)
 		os.Exit(0)
 	}
 	serve.Main(p)
+}
+
+// started names the file with a line per start of a plugin.
+func started(mode string) string { return filepath.Join(os.TempDir(), "started-"+mode) }
+
+type provider struct {
+	fake.Provider
+	what, call  string
+	once, drift bool
+}
+
+func (p provider) Health(context.Context) error {
+	if p.what == "failing" {
+		return errors.New("there is no device")
+	}
+	return nil
+}
+
+func (p provider) Manifest() arch.Manifest {
+	m := p.Provider.Manifest()
+	if p.what == "nameless" {
+		m.Name = ""
+	}
+	return m
+}
+
+func (p provider) Open(ctx context.Context, r arch.OpenRequest) (arch.Architecture, error) {
+	p.act("Open")
+	a, err := p.Provider.Open(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	if p.drift {
+		a.Describe().Units++
+	}
+	return &faulty{a, p}, nil
+}
+
+func (p provider) act(call string) {
+	if call != p.call {
+		return
+	}
+	switch p.what {
+	case "panic":
+		panic("boom in " + call)
+	case "once":
+		if !p.once {
+			panic("only once")
+		}
+	case "hang":
+		select {}
+	case "spin":
+		for { //nolint:revive // a call that never yields to anything
+		}
+	case "leave":
+		os.Exit(0)
+	case "print":
+		fmt.Println("to standard output")
+		fmt.Fprintln(os.Stderr, "to standard error")
+		hclog.Default().Warn("to the log", "call", call)
+	}
+}
+
+type faulty struct {
+	arch.Architecture
+	p provider
+}
+
+func (f *faulty) Hierarchy() arch.MemoryHierarchy {
+	return &faultyLevels{f.Architecture.Hierarchy(), f.p}
+}
+
+func (f *faulty) Candidates(ctx context.Context, p gemm.Problem, s arch.Space) (*arch.Candidates, error) {
+	f.p.act("Candidates")
+	c, err := f.Architecture.Candidates(ctx, p, s)
+	if f.p.what == "big" && err == nil {
+		big := *c
+		for len(big.Configs) < 1<<17 {
+			big.Configs = append(big.Configs, c.Configs...)
+		}
+		big.Rejected = nil
+		for i := range 1 << 17 {
+			big.Rejected = append(big.Rejected, arch.Rejection{Config: c.Configs[0], Position: i, Reason: "big", Detail: "a detail that makes the answer large"})
+		}
+		return &big, nil
+	}
+	return c, err
+}
+
+func (f *faulty) Estimate(ctx context.Context, dst []arch.Estimate, p gemm.Problem, cfgs []gemm.Config) error {
+	f.p.act("Estimate")
+	err := f.Architecture.Estimate(ctx, dst, p, cfgs)
+	if f.p.what == "nan" {
+		dst[len(dst)/2] = arch.Estimate{Cycles: unit.Cycles(math.NaN())}
+	}
+	return err
+}
+
+func (f *faulty) Terms(ctx context.Context, dst []float64, p gemm.Problem, cfgs []gemm.Config) error {
+	f.p.act("Terms")
+	return f.Architecture.Terms(ctx, dst, p, cfgs)
+}
+
+func (f *faulty) Mapping(ctx context.Context, p gemm.Problem, c gemm.Config) (arch.Mapping, error) {
+	f.p.act("Mapping")
+	return f.Architecture.Mapping(ctx, p, c)
+}
+
+type faultyLevels struct {
+	arch.MemoryHierarchy
+	p provider
+}
+
+func (f *faultyLevels) Iteration(ctx context.Context, dst []arch.LevelCost, p gemm.Problem, c gemm.Config, active int) (unit.Cycles, error) {
+	f.p.act("MemoryIteration")
+	return f.MemoryHierarchy.Iteration(ctx, dst, p, c, active)
 }

@@ -152,16 +152,19 @@ func (t *tail) readFrom(r io.Reader) {
 }
 
 func (t *tail) add(line string) {
+	line = strings.TrimRight(line, "\r\n")
 	var entry map[string]any
-	if strings.HasPrefix(line, "{") && json.Unmarshal([]byte(line), &entry) == nil {
-		message, isText := entry["@message"].(string)
-		if level, _ := entry["@level"].(string); isText {
-			t.log(hclog.LevelFromString(level), message, entry)
-			if hclog.LevelFromString(level) < hclog.Warn {
-				return
-			}
-			line = message
+	if strings.HasPrefix(line, "{") {
+		_ = json.Unmarshal([]byte(line), &entry)
+	}
+	if message, ok := entry["@message"].(string); ok {
+		name, _ := entry["@level"].(string)
+		level := hclog.LevelFromString(name)
+		t.log(level, message, entry)
+		if level < hclog.Warn {
+			return
 		}
+		line = message
 	} else {
 		t.logger.Debug(line)
 	}

@@ -46,7 +46,7 @@ type Info struct {
 
 // Info asks the plugin who it is.
 func (c *Client) Info(ctx context.Context) (Info, error) {
-	resp, err := c.base.Info(ctx, &pb.InfoRequest{})
+	resp, err := c.base.Info(ctx, &pb.InfoRequest{}) // not repeated: it is part of a start
 	if err != nil {
 		return Info{}, c.fault(ctx, "Info", err)
 	}
@@ -56,9 +56,13 @@ func (c *Client) Info(ctx context.Context) (Info, error) {
 
 // Manifest asks the plugin what it provides.
 func (c *Client) Manifest(ctx context.Context) (arch.Manifest, error) {
-	resp, err := c.arch.Manifest(ctx, &pb.ManifestRequest{})
+	var resp *pb.ManifestResponse
+	err := c.repeat(ctx, "Manifest", func() (err error) {
+		resp, err = c.arch.Manifest(ctx, &pb.ManifestRequest{})
+		return err
+	}, nil)
 	if err != nil {
-		return arch.Manifest{}, c.fault(ctx, "Manifest", err)
+		return arch.Manifest{}, err
 	}
 	m, err := fromManifest(resp.GetManifest())
 	return m, c.nonsense("Manifest", err)
@@ -67,9 +71,13 @@ func (c *Client) Manifest(ctx context.Context) (arch.Manifest, error) {
 // Open opens an architecture in the plugin.
 func (c *Client) Open(ctx context.Context, r arch.OpenRequest) (*Architecture, error) {
 	a := &Architecture{client: c, request: toOpenRequest(r)}
-	resp, err := c.arch.Open(ctx, a.request)
+	var resp *pb.OpenResponse
+	err := c.repeat(ctx, "Open", func() (err error) {
+		resp, err = c.arch.Open(ctx, a.request)
+		return err
+	}, nil)
 	if err != nil {
-		return nil, c.fault(ctx, "Open", err)
+		return nil, err
 	}
 	if a.desc, err = fromDescription(resp.GetDescription()); err != nil {
 		return nil, c.nonsense("Open", err)
@@ -84,8 +92,37 @@ func (c *Client) Open(ctx context.Context, r arch.OpenRequest) (*Architecture, e
 	return a, nil
 }
 
+// ErrDied is what a connection's error wraps when the process behind it is gone. A connection that starts the process
+// again on the next call may use it: every call of the protocol is idempotent, so the client repeats it, once.
+var ErrDied = errors.New("the plugin's process is gone")
+
+// repeat makes a call and repeats it where that can help: after reopen, which may be nil, when the plugin does not hold
+// the handle, and once when the process died.
+func (c *Client) repeat(ctx context.Context, op string, do, reopen func() error) error {
+	for restarted, reopened := false, 0; ; {
+		err := do()
+		if _, missing := details(err); missing == pb.Missing_RESOURCE_HANDLE && reopen != nil {
+			// Twice, because the process may die in between.
+			if reopened++; reopened > 2 {
+				return c.nonsense(op, errors.New("it forgets the architecture as soon as it is opened"))
+			}
+			if err = reopen(); err == nil {
+				continue
+			}
+		}
+		if errors.Is(err, ErrDied) && !restarted {
+			restarted = true
+			continue
+		}
+		return c.fault(ctx, op, err)
+	}
+}
+
 // fault is the one place that turns a failed call into an error for the caller.
 func (c *Client) fault(ctx context.Context, op string, err error) error {
+	if err == nil {
+		return nil
+	}
 	var d *diag.Error
 	if errors.As(err, &d) {
 		return err // the host's connection has told it already
@@ -151,10 +188,8 @@ func (a *Architecture) Levels() []arch.Level { return a.levels }
 
 // Close lets the plugin forget the architecture. It may still be used: the plugin then opens it again.
 func (a *Architecture) Close(ctx context.Context) error {
-	if _, err := a.client.arch.Close(ctx, &pb.CloseRequest{Handle: a.opened.Handle}); err != nil {
-		return a.client.fault(ctx, "Close", err)
-	}
-	return nil
+	_, err := a.client.arch.Close(ctx, &pb.CloseRequest{Handle: a.opened.Handle})
+	return a.client.fault(ctx, "Close", err)
 }
 
 // Candidates implements arch.Architecture.
@@ -291,38 +326,20 @@ func (a *Architecture) Rank(ctx context.Context, r selector.Request) ([]selector
 	return results, nil
 }
 
-// call makes one call, opening the architecture again if the plugin no longer holds it.
+// call makes one call about the open architecture, opening it again if the plugin no longer holds it.
 func (a *Architecture) call(ctx context.Context, op string, do func() error) error {
-	for reopened := 0; ; {
-		err := do()
-		if err == nil {
-			return nil
-		}
-		if _, missing := details(err); missing != pb.Missing_RESOURCE_HANDLE {
-			return a.client.fault(ctx, op, err)
-		}
-		// Twice, because the plugin may be restarted between the two calls.
-		if reopened++; reopened > 2 {
-			return a.client.nonsense(op, errors.New("it forgets the architecture as soon as it is opened"))
-		}
-		if err := a.reopen(ctx); err != nil {
+	return a.client.repeat(ctx, op, do, func() error {
+		resp, err := a.client.arch.Open(ctx, a.request)
+		if err != nil {
 			return err
 		}
-	}
-}
-
-// reopen sends the open request again. The answer must be the one that the caller has seen, or results from before and
-// after would not belong together.
-func (a *Architecture) reopen(ctx context.Context) error {
-	resp, err := a.client.arch.Open(ctx, a.request)
-	if err != nil {
-		return a.client.fault(ctx, "Open", err)
-	}
-	if !proto.Equal(resp, a.opened) {
-		return &diag.Error{Kind: diag.Plugin, Where: "plugin " + a.client.name, What: fmt.Sprintf("it describes %s differently after a restart", a.desc.ID()),
-			Fix: "its program was replaced meanwhile: run the command again"}
-	}
-	return nil
+		// Results from before and after belong together only if this is what the caller has seen.
+		if !proto.Equal(resp, a.opened) {
+			return &diag.Error{Kind: diag.Plugin, Where: "plugin " + a.client.name, What: fmt.Sprintf("it describes %s differently after a restart", a.desc.ID()),
+				Fix: "its program was replaced meanwhile: run the command again"}
+		}
+		return nil
+	})
 }
 
 // callWithList makes a call about a list of configurations. The list itself travels only when the plugin may not have

@@ -141,8 +141,11 @@ func (t *Arch) Candidates(_ context.Context, p gemm.Problem, s arch.Space) (*arc
 		return nil, diag.Inputf("the %s model of %s@%s does not take %s", t.model, t.arch, t.device, p.DType).Do("use fp16")
 	}
 	list := &arch.Candidates{}
-	position := 0
-	for c := range s.Enumerate(t.space()) {
+	all, err := s.Enumerate(t.space())
+	if err != nil {
+		return nil, err
+	}
+	for position, c := range all {
 		c.Kernel = s.Kernel
 		if need := sharedMemory(c); need > 16384 {
 			list.Rejected = append(list.Rejected, arch.Rejection{Config: c, Position: position, Reason: arch.ReasonSharedMemory,
@@ -150,7 +153,6 @@ func (t *Arch) Candidates(_ context.Context, p gemm.Problem, s arch.Space) (*arc
 		} else {
 			list.Configs = append(list.Configs, c)
 		}
-		position++
 	}
 	return list, nil
 }

@@ -1,0 +1,478 @@
+package host_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/selector"
+	"github.com/origami-gemm/origami/sdk/host"
+	"github.com/origami-gemm/origami/sdk/internal/fake"
+)
+
+var problem = gemm.New(1000, 2000, 3000)
+
+// calls is every call of an open architecture that reaches the plugin.
+var calls = map[string]func(context.Context, arch.Architecture) error{
+	"Candidates": func(ctx context.Context, a arch.Architecture) error {
+		_, err := a.Candidates(ctx, problem, arch.Space{})
+		return err
+	},
+	"Estimate": func(ctx context.Context, a arch.Architecture) error {
+		return a.Estimate(ctx, make([]arch.Estimate, len(configs)), problem, configs)
+	},
+	"Terms": func(ctx context.Context, a arch.Architecture) error {
+		return a.Terms(ctx, make([]float64, len(configs)*len(a.Describe().Terms)), problem, configs)
+	},
+	"Mapping": func(ctx context.Context, a arch.Architecture) error {
+		_, err := a.Mapping(ctx, problem, configs[0])
+		return err
+	},
+	"MemoryIteration": func(ctx context.Context, a arch.Architecture) error {
+		_, err := a.Hierarchy().Iteration(ctx, make([]arch.LevelCost, len(a.Hierarchy().Levels())), problem, configs[0], 7)
+		return err
+	},
+}
+
+func rank(ctx context.Context, a arch.Architecture) ([]selector.Result, error) {
+	return selector.Rank(ctx, a, selector.Request{Problems: []gemm.Problem{problem}, Top: 3})
+}
+
+var configs = func() []gemm.Config {
+	a, err := fake.Provider{}.Open(context.Background(), arch.OpenRequest{Arch: "fake"})
+	if err != nil {
+		panic(err)
+	}
+	c, _ := a.Candidates(context.Background(), problem, arch.Space{})
+	return c.Configs
+}()
+
+func hostOf(t testing.TB, o host.Options, modes ...string) *host.Host {
+	t.Setenv("TMPDIR", t.TempDir())
+	for _, mode := range modes {
+		o.Builtins = append(o.Builtins, builtin(mode))
+	}
+	return newHost(t, o)
+}
+
+// wantFault checks that an error is one line of kind Plugin that names the plugin, and returns what is behind it.
+func wantFault(t *testing.T, err error, name string, f host.Fault, contains ...string) *host.PluginError {
+	t.Helper()
+	var e *host.PluginError
+	if !errors.As(err, &e) || diag.KindOf(err) != diag.Plugin {
+		t.Fatalf("got %v (kind %s), want a PluginError", err, diag.KindOf(err))
+	}
+	if e.Name != name || e.Fault != f {
+		t.Errorf("got fault %q of %q, want %q of %q: %v", e.Fault, e.Name, f, name, err)
+	}
+	for _, text := range append(contains, "plugin "+name+": ") {
+		if !strings.Contains(err.Error(), text) {
+			t.Errorf("error %q does not say %q", err, text)
+		}
+	}
+	if strings.Contains(err.Error(), "\n") {
+		t.Errorf("error %q has more than one line", err)
+	}
+	return e
+}
+
+func TestPluginThatDoesNotStart(t *testing.T) {
+	for _, test := range []struct {
+		mode  string
+		fault host.Fault
+		says  string
+	}{
+		{"exit", host.FaultStart, "it ended before it was ready (exit status 3): cannot load libnone.so"},
+		{"garbage", host.FaultStart, "Hello, I am a friendly program."},
+		{"silent", host.FaultStart, "not ready after 1s"},
+		{"cookie", host.FaultStart, "exit status 1"},
+		{"protocol", host.FaultStart, "version"},
+		{"api", host.FaultVersion, "it speaks API 9.0.0, 8.1.0, this origami speaks 1.0.0"},
+		{"failing", host.FaultFailing, "there is no device"},
+		{"nameless", host.FaultStart, "no name"},
+	} {
+		t.Run(test.mode, func(t *testing.T) {
+			h := hostOf(t, host.Options{StartTimeout: time.Second}, test.mode, "good")
+			_, err := h.Open(t.Context(), arch.OpenRequest{Arch: test.mode})
+			wantFault(t, err, test.mode, test.fault, test.says)
+			noneAlive(t, test.mode)
+			open(t, h, arch.OpenRequest{Arch: "good"})
+		})
+	}
+	t.Run("missing", func(t *testing.T) {
+		h := hostOf(t, host.Options{Self: "/nonexistent/origami"}, "good")
+		_, err := h.Open(t.Context(), arch.OpenRequest{Arch: "good"})
+		wantFault(t, err, "good", host.FaultStart, "no such file")
+	})
+	t.Run("no program", func(t *testing.T) {
+		h := hostOf(t, host.Options{Self: "/etc/passwd"}, "good")
+		_, err := h.Open(t.Context(), arch.OpenRequest{Arch: "good"})
+		wantFault(t, err, "good", host.FaultStart, "permission denied")
+	})
+}
+
+func TestPluginThatDiesInACall(t *testing.T) {
+	t.Run("Open", func(t *testing.T) {
+		h := hostOf(t, host.Options{}, "panic.Open", "good")
+		_, err := h.Open(t.Context(), arch.OpenRequest{Arch: "panic.Open"})
+		wantFault(t, err, "panic.Open", host.FaultDied, "boom in Open", "exit status 2")
+		open(t, h, arch.OpenRequest{Arch: "good"})
+	})
+	for call, do := range calls {
+		t.Run(call, func(t *testing.T) {
+			mode := "panic." + call
+			h := hostOf(t, host.Options{}, mode, "good")
+			good := open(t, h, arch.OpenRequest{Arch: "good"})
+			a := open(t, h, arch.OpenRequest{Arch: mode})
+			e := wantFault(t, do(t.Context(), a), mode, host.FaultDied, "died during "+call+" (exit status 2)", "panic: boom in "+call)
+			if e.Op != call || e.ExitState != "exit status 2" || len(e.LastStderr) == 0 {
+				t.Errorf("got %+v", e)
+			}
+			if n := starts(t, mode); n != 2 {
+				t.Errorf("started %d times, want twice", n)
+			}
+			if err := do(t.Context(), good); err != nil {
+				t.Errorf("another plugin suffers: %v", err)
+			}
+			// The architecture remains usable for what does not kill it.
+			if call != "Mapping" {
+				if err := calls["Mapping"](t.Context(), a); err != nil {
+					t.Errorf("after the crash: %v", err)
+				}
+			}
+		})
+	}
+	t.Run("Rank", func(t *testing.T) {
+		h := hostOf(t, host.Options{}, "panic.Mapping")
+		_, err := rank(t.Context(), open(t, h, arch.OpenRequest{Arch: "panic.Mapping"}))
+		wantFault(t, err, "panic.Mapping", host.FaultDied, "died during Rank", "boom in Mapping")
+	})
+	t.Run("by leaving", func(t *testing.T) {
+		h := hostOf(t, host.Options{}, "leave.Terms")
+		err := calls["Terms"](t.Context(), open(t, h, arch.OpenRequest{Arch: "leave.Terms"}))
+		wantFault(t, err, "leave.Terms", host.FaultDied, "exit status 0")
+	})
+}
+
+func TestPluginThatHangsInACall(t *testing.T) {
+	const patience = 400 * time.Millisecond
+	t.Run("Open", func(t *testing.T) {
+		h := hostOf(t, host.Options{CallTimeout: patience}, "hang.Open", "good")
+		_, err := h.Open(t.Context(), arch.OpenRequest{Arch: "hang.Open"})
+		wantFault(t, err, "hang.Open", host.FaultHung, "did not answer Open within 400ms")
+		noneAlive(t, "hang.Open")
+		open(t, h, arch.OpenRequest{Arch: "good"})
+	})
+	for call, do := range calls {
+		t.Run(call, func(t *testing.T) {
+			mode := "hang." + call
+			h := hostOf(t, host.Options{CallTimeout: patience}, mode)
+			a := open(t, h, arch.OpenRequest{Arch: mode})
+			wantFault(t, do(t.Context(), a), mode, host.FaultHung, "did not answer "+call+" within 400ms")
+			noneAlive(t, mode)
+			if n := starts(t, mode); n != 1 {
+				t.Errorf("started %d times, want once: a hang is not repeated", n)
+			}
+			if call != "Mapping" {
+				if err := calls["Mapping"](t.Context(), a); err != nil {
+					t.Errorf("after the hang: %v", err)
+				}
+			}
+		})
+	}
+	t.Run("Rank", func(t *testing.T) {
+		h := hostOf(t, host.Options{CallTimeout: patience}, "spin.Estimate")
+		_, err := rank(t.Context(), open(t, h, arch.OpenRequest{Arch: "spin.Estimate"}))
+		wantFault(t, err, "spin.Estimate", host.FaultHung)
+	})
+}
+
+// The caller's own deadline is no fault of the plugin.
+func TestCallerGivesUp(t *testing.T) {
+	h := hostOf(t, host.Options{}, "hang.Terms")
+	a := open(t, h, arch.OpenRequest{Arch: "hang.Terms"})
+	for _, want := range []error{context.DeadlineExceeded, context.Canceled} {
+		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		if errors.Is(want, context.Canceled) {
+			time.AfterFunc(100*time.Millisecond, cancel)
+		}
+		if err := calls["Terms"](ctx, a); !errors.Is(err, want) {
+			t.Errorf("got %v, want %v", err, want)
+		}
+		cancel()
+	}
+	if err := calls["Mapping"](t.Context(), a); err != nil {
+		t.Error(err)
+	}
+	if n := starts(t, "hang.Terms"); n != 1 {
+		t.Errorf("started %d times, want once", n)
+	}
+}
+
+func TestPluginThatDiesOnceIsRestarted(t *testing.T) {
+	for call, do := range calls {
+		mode := "once." + call
+		h := hostOf(t, host.Options{}, mode)
+		a := open(t, h, arch.OpenRequest{Arch: mode})
+		if err := do(t.Context(), a); err != nil {
+			t.Errorf("%s: %v", call, err)
+		}
+		if n := starts(t, mode); n != 2 {
+			t.Errorf("%s: started %d times, want twice", call, n)
+		}
+	}
+}
+
+// A killed plugin comes back with everything that the host believes it holds: the handle and the configuration lists.
+func TestKilledPluginCarriesOn(t *testing.T) {
+	h := hostOf(t, host.Options{}, "good")
+	a := open(t, h, arch.OpenRequest{Arch: "good"})
+	local, err := fake.Provider{Name: "good"}.Open(t.Context(), arch.OpenRequest{Arch: "good"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		compare(t, local, a)
+		if killed := killAll(t, "good"); killed != 1 {
+			t.Fatalf("killed %d processes, want 1", killed)
+		}
+	}
+	compare(t, local, a)
+}
+
+func TestPluginReplacedBehindARestart(t *testing.T) {
+	h := hostOf(t, host.Options{}, "drift")
+	a := open(t, h, arch.OpenRequest{Arch: "drift"})
+	killAll(t, "drift")
+	err := calls["Terms"](t.Context(), a)
+	if diag.KindOf(err) != diag.Plugin || !strings.Contains(err.Error(), "differently after a restart") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestOnePluginDiesWhileAnotherAnswers(t *testing.T) {
+	h := hostOf(t, host.Options{}, "good", "bad", "panic.Estimate")
+	good, bad := open(t, h, arch.OpenRequest{Arch: "good"}), open(t, h, arch.OpenRequest{Arch: "bad"})
+	broken := open(t, h, arch.OpenRequest{Arch: "panic.Estimate"})
+	want, err := rank(t.Context(), good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			got, err := rank(t.Context(), good)
+			if err != nil || !reflect.DeepEqual(got, want) {
+				t.Errorf("got %+v, %v", got, err)
+				return
+			}
+		}
+	})
+	for range 3 {
+		killAll(t, "bad")
+		if _, err := rank(t.Context(), bad); err != nil {
+			t.Error(err)
+		}
+		_, err := rank(t.Context(), broken)
+		wantFault(t, err, "panic.Estimate", host.FaultDied)
+	}
+	close(stop)
+	wg.Wait()
+	if n := starts(t, "good"); n != 1 {
+		t.Errorf("the good plugin was started %d times", n)
+	}
+}
+
+// A crash in one of many concurrent calls is told to its caller; the others are repeated.
+func TestConcurrentCallsOverARestart(t *testing.T) {
+	h := hostOf(t, host.Options{}, "good")
+	a := open(t, h, arch.OpenRequest{Arch: "good"})
+	want, err := rank(t.Context(), a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 20 {
+				got, err := rank(t.Context(), a)
+				if err != nil || !reflect.DeepEqual(got, want) {
+					t.Errorf("got %+v, %v", got, err)
+				}
+			}
+		})
+	}
+	time.Sleep(10 * time.Millisecond)
+	killAll(t, "good")
+	wg.Wait()
+}
+
+func TestNonsenseIsRefused(t *testing.T) {
+	h := hostOf(t, host.Options{}, "nan")
+	a := open(t, h, arch.OpenRequest{Arch: "nan"})
+	err := calls["Estimate"](t.Context(), a)
+	if diag.KindOf(err) != diag.Plugin || !strings.Contains(err.Error(), "plugin nan: ") || !strings.Contains(err.Error(), "NaN") {
+		t.Errorf("Estimate: got %v", err)
+	}
+	results, err := rank(t.Context(), a)
+	if err != nil || diag.KindOf(results[0].Err) != diag.Plugin || !strings.Contains(results[0].Err.Error(), "NaN") {
+		t.Errorf("Rank: got %+v, %v", results, err)
+	}
+}
+
+// Both directions take messages beyond the 4 MiB at which gRPC stops by default.
+func TestLargeMessages(t *testing.T) {
+	h := hostOf(t, host.Options{}, "big")
+	a := open(t, h, arch.OpenRequest{Arch: "big"})
+	c, err := a.Candidates(t.Context(), problem, arch.Space{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(c.Configs) < 1<<17 || len(c.Rejected) != 1<<17 {
+		t.Fatalf("%d candidates, %d rejected", len(c.Configs), len(c.Rejected))
+	}
+	est := make([]arch.Estimate, len(c.Configs))
+	if err := a.Estimate(t.Context(), est, problem, c.Configs); err != nil {
+		t.Fatal(err)
+	}
+	for i := range est {
+		if est[i] != est[i%len(configs)] {
+			t.Fatalf("estimate %d is not that of the same configuration at %d", i, i%len(configs))
+		}
+	}
+	// The request itself: an axis of 5 MiB.
+	space := arch.Space{BlockM: make([]int, 1<<20)}
+	for i := range space.BlockM {
+		space.BlockM[i] = 1<<30 + i
+	}
+	space.BlockM[0] = 64
+	if _, err := a.Candidates(t.Context(), problem, space); err != nil {
+		t.Error(err)
+	}
+}
+
+// A request of more problems than one call takes is answered as if each had been asked alone.
+func TestManyProblems(t *testing.T) {
+	h := hostOf(t, host.Options{}, "good")
+	a := open(t, h, arch.OpenRequest{Arch: "good"})
+	request := selector.Request{Space: arch.Space{BlockM: []int{64}}, Top: 2}
+	for i := range 1000 {
+		request.Problems = append(request.Problems, gemm.New(i, 64, 64)) // the first is none
+	}
+	results, err := selector.Rank(t.Context(), a, request)
+	if err != nil || len(results) != len(request.Problems) {
+		t.Fatalf("%d results, %v", len(results), err)
+	}
+	for i := 0; i < len(results); i += 37 {
+		one, err := selector.Rank(t.Context(), a, selector.Request{Problems: request.Problems[i : i+1], Space: request.Space, Top: 2})
+		if err != nil || !reflect.DeepEqual(one[0], results[i]) || (results[i].Err != nil) != (i == 0) {
+			t.Errorf("%s alone: %+v, %v; in a batch: %+v", request.Problems[i], one, err, results[i])
+		}
+	}
+}
+
+func TestSlowStartIsWaitedFor(t *testing.T) {
+	h := hostOf(t, host.Options{}, "slow.1", "slow.2")
+	begin := time.Now()
+	var wg sync.WaitGroup
+	for i := range 10 {
+		wg.Go(func() { open(t, h, arch.OpenRequest{Arch: []string{"slow.1", "slow.2"}[i%2]}) })
+	}
+	wg.Wait()
+	// Each takes 0.7 s, so in turn they would take 1.4 s.
+	if d := time.Since(begin); d < 700*time.Millisecond || d > 1300*time.Millisecond {
+		t.Errorf("two slow plugins took %v to start", d)
+	}
+	if starts(t, "slow.1") != 1 || starts(t, "slow.2") != 1 {
+		t.Errorf("started %d and %d times, want once each", starts(t, "slow.1"), starts(t, "slow.2"))
+	}
+}
+
+func TestLogs(t *testing.T) {
+	var out syncBuffer
+	logger := hclog.New(&hclog.LoggerOptions{Name: "origami", Level: hclog.Debug, Output: &out})
+	h := hostOf(t, host.Options{Logger: logger}, "print.Terms", "badlog")
+	if err := calls["Terms"](t.Context(), open(t, h, arch.OpenRequest{Arch: "print.Terms"})); err != nil {
+		t.Fatal(err)
+	}
+	open(t, h, arch.OpenRequest{Arch: "badlog"}) // lines that are not what they seem do no harm
+	if err := h.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"[WARN]  origami.print.Terms: to the log: call=Terms", "origami.print.Terms: to standard output", "origami.print.Terms: to standard error",
+		`origami.badlog: {"@message":1`, "origami.badlog: hi",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the log does not have %q:\n%.2000s", want, out.String())
+		}
+	}
+}
+
+func TestCloseWaitsForNobody(t *testing.T) {
+	h := hostOf(t, host.Options{}, "orphan", "hang.Terms", "silent")
+	open(t, h, arch.OpenRequest{Arch: "orphan"})
+	a := open(t, h, arch.OpenRequest{Arch: "hang.Terms"})
+	errs := make(chan error, 2)
+	go func() { errs <- calls["Terms"](t.Context(), a) }()
+	go func() {
+		_, err := h.Open(t.Context(), arch.OpenRequest{Arch: "silent"})
+		errs <- err
+	}()
+	for starts(t, "silent") == 0 {
+		time.Sleep(10 * time.Millisecond)
+	}
+	begin := time.Now()
+	_ = h.Close()
+	if d := time.Since(begin); d > 5*time.Second {
+		t.Errorf("Close took %v", d)
+	}
+	for range 2 {
+		if err := <-errs; err == nil || !strings.Contains(err.Error(), "closed") {
+			t.Errorf("got %v", err)
+		}
+	}
+	for _, mode := range []string{"orphan", "hang.Terms", "silent"} {
+		noneAlive(t, mode)
+	}
+	if _, err := h.Open(t.Context(), arch.OpenRequest{Arch: "orphan"}); err == nil {
+		t.Error("a closed host opens")
+	}
+	if left, _ := os.ReadDir(os.TempDir()); len(left) != 3 { // the files of started
+		t.Errorf("files left behind: %v", left)
+	}
+}
+
+type syncBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (s *syncBuffer) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+
+func (s *syncBuffer) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}

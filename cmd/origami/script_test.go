@@ -34,16 +34,42 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// A signal ends a long answer and its plugin promptly, with one line and exit code 1.
-func TestInterrupt(t *testing.T) {
+// binary returns the path of an origami to run: this test binary under that name.
+func binary(t testing.TB) string {
+	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	origami := filepath.Join(t.TempDir(), "origami")
 	if err := os.Link(self, origami); err != nil {
-		t.Skipf("this file system has no hard links: %v", err)
+		t.Skipf("no hard link to the test binary: %v", err)
 	}
+	return origami
+}
+
+// BenchmarkColdStart is a whole command, process start to exit: through a plugin that it starts, two in parallel, and
+// without.
+func BenchmarkColdStart(b *testing.B) {
+	for name, args := range map[string]string{
+		"select":            "--arch sm89 select -m 4096 -n 4096 -k 4096 --json",
+		"compare":           "compare --arch sm89 --arch gfx942 -m 4096 -n 4096 -k 4096 --json",
+		"select-in-process": "--in-process --arch sm89 select -m 4096 -n 4096 -k 4096 --json",
+	} {
+		b.Run(name, func(b *testing.B) {
+			origami := binary(b)
+			for b.Loop() {
+				if out, err := exec.Command(origami, strings.Fields(args)...).CombinedOutput(); err != nil {
+					b.Fatalf("%v: %s", err, out)
+				}
+			}
+		})
+	}
+}
+
+// A signal ends a long answer and its plugin promptly, with one line and exit code 1.
+func TestInterrupt(t *testing.T) {
+	origami := binary(t)
 	problems := "m,n,k\n" + strings.Repeat("4096,4096,4096\n", 20000)
 	cmd := exec.Command(origami, "--arch", "sm89", "rank", "--problems", "-", "--all", "--format", "csv")
 	cmd.Stdin = strings.NewReader(problems)

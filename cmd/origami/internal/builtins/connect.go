@@ -13,6 +13,7 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/sdk/host"
 	"github.com/origami-gemm/origami/sdk/serve"
+	"github.com/origami-gemm/origami/sdk/wire"
 )
 
 // Connect reaches the plugins under the given settings: over processes, or with --in-process the built-in ones in this
@@ -66,6 +67,9 @@ func Serve(name string) error {
 	b, err := find(name)
 	if err != nil {
 		return err
+	}
+	if os.Getenv(wire.Handshake.MagicCookieKey) != wire.Handshake.MagicCookieValue {
+		return diag.Inputf("the plugin %s is served to origami, which starts it when it needs it", name).Do("ask origami instead, as in `origami arch ls`")
 	}
 	p, err := provider(b)
 	if err != nil {

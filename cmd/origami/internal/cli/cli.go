@@ -82,9 +82,11 @@ func completing(args []string) bool {
 	return len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd)
 }
 
+// The order of AddCommand is the order to read in.
+func init() { cobra.EnableCommandSorting = false }
+
 // Root returns the command tree.
 func Root(a *app.App, sys System) *cobra.Command {
-	cobra.EnableCommandSorting = false // the order of AddCommand is the order to read in
 	root := &cobra.Command{
 		Use:   "origami",
 		Short: "Pick GEMM kernel configurations from analytical models",

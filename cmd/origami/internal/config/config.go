@@ -109,6 +109,11 @@ func Load(flags *pflag.FlagSet, getenv func(string) string) (Settings, error) {
 	}
 	// Each source is laid over the one below; viper's own binding would read the process's environment and flags at some
 	// later time, and cannot say which source is at fault.
+	// A device belongs to the architecture that stands beside it: one that names an architecture leaves a device of a
+	// lower source behind.
+	if getenv("ORIGAMI_ARCH") != "" {
+		v.Set("device", "")
+	}
 	for _, s := range All() {
 		for _, name := range s.Env {
 			if value := getenv(name); value != "" {
@@ -119,6 +124,9 @@ func Load(flags *pflag.FlagSet, getenv func(string) string) (Settings, error) {
 				break
 			}
 		}
+	}
+	if f := flags.Lookup("arch"); f != nil && f.Changed {
+		v.Set("device", "")
 	}
 	for _, s := range All() {
 		f := flags.Lookup(s.Flag)

@@ -47,7 +47,11 @@ func New(a *app.App) *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return show(cmd.Context(), a, args, app.Options(cmd))
+			device := ""
+			if f := cmd.Flags().Lookup("device"); f != nil && f.Changed {
+				device = f.Value.String() // one of the settings belongs to the architecture there
+			}
+			return show(cmd.Context(), a, args, device, app.Options(cmd))
 		},
 	})
 	return cmd
@@ -99,12 +103,12 @@ func list(ctx context.Context, a *app.App) error {
 	return render.Rows(a.Streams, a.Format(), header, rows)
 }
 
-func show(ctx context.Context, a *app.App, args, options []string) error {
-	archs := a.Settings.Arch
+func show(ctx context.Context, a *app.App, args []string, deviceFlag string, options []string) error {
+	archs, device := a.Settings.Arch, a.Settings.Device
 	if len(args) > 0 {
-		archs = args
+		archs, device = args, deviceFlag
 	}
-	sel, err := a.Select(ctx, archs, a.Settings.Device, options)
+	sel, err := a.Select(ctx, archs, device, options)
 	if err != nil {
 		return err
 	}

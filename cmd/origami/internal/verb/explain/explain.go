@@ -70,7 +70,6 @@ func Run(ctx context.Context, o *Options) error {
 type Explanation struct {
 	*answer.Answer
 	answer.Entry
-	Levels []arch.Level
 }
 
 // Explain asks for one configuration: the pick if config is empty.
@@ -84,7 +83,7 @@ func Explain(ctx context.Context, a arch.Architecture, p gemm.Problem, kernel, c
 	if all.Err != nil {
 		return nil, all.Err
 	}
-	e := &Explanation{Answer: all, Levels: a.Hierarchy().Levels()}
+	e := &Explanation{Answer: all}
 	if config == "" {
 		if all.Feasible == 0 {
 			return nil, diag.Inputf("no configuration of %s fits %s", all.Arch.ID(), p).Do("name one with --config to see why it does not")

@@ -109,23 +109,28 @@ func Nearest(got string, names []string, n int) []string {
 	return near
 }
 
-// distance is the Levenshtein distance over bytes.
+// distance counts the edits that turn a into b: insertions, deletions, substitutions and exchanges of neighbours, over
+// bytes (optimal string alignment).
 func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
+	rows := make([][]int, len(a)+1)
+	for i := range rows {
+		rows[i] = make([]int, len(b)+1)
+		rows[i][0] = i
+	}
+	for j := range rows[0] {
+		rows[0][j] = j
 	}
 	for i := 1; i <= len(a); i++ {
-		diagonal := row[0]
-		row[0] = i
 		for j := 1; j <= len(b); j++ {
-			substitute := diagonal
+			substitute := rows[i-1][j-1]
 			if a[i-1] != b[j-1] {
 				substitute++
 			}
-			diagonal = row[j]
-			row[j] = min(row[j]+1, row[j-1]+1, substitute)
+			rows[i][j] = min(rows[i-1][j]+1, rows[i][j-1]+1, substitute)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+1)
+			}
 		}
 	}
-	return row[len(b)]
+	return rows[len(a)][len(b)]
 }

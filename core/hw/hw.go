@@ -151,7 +151,7 @@ func Resolve(specs []Spec, sheet *Sheet, derive func(name string, known Set) (Nu
 	}
 	for _, name := range sortedKeys(overrides) {
 		if _, ok := byName[name]; !ok {
-			return nil, unknownParameter(name, sheet, declared).At("hardware override")
+			return nil, unknownParameter(name, sheet, declared).At(OverridePlace)
 		}
 	}
 
@@ -174,7 +174,7 @@ func Resolve(specs []Spec, sheet *Sheet, derive func(name string, known Set) (Nu
 		}
 		where := sheet.File
 		if param.Tier == Override {
-			where = "hardware override"
+			where = OverridePlace
 		}
 		if !ok && spec.Optional {
 			continue
@@ -212,6 +212,9 @@ func (s Spec) normalise(n *Number) error {
 	n.Value, n.Unit = value, s.Unit
 	return nil
 }
+
+// OverridePlace is where Resolve says an error in an override is. Who knows the file puts its name there.
+const OverridePlace = "hardware override"
 
 func unknownParameter(name string, sheet *Sheet, declared []string) *diag.Error {
 	err := diag.Inputf("%s has no parameter %q", sheet.Arch, name)

@@ -137,10 +137,12 @@ func (n Number) MarshalJSON() ([]byte, error) {
 }
 
 // TermJSON is one term in JSON. Value is null for a number that does not exist, as the total of a rejected candidate.
+// Common is the name of the quantity in every model, where it differs from this one's.
 type TermJSON struct {
-	Value *Number `json:"value"`
-	Unit  string  `json:"unit"`
-	Share *Number `json:"share,omitempty"`
+	Value  *Number `json:"value"`
+	Unit   string  `json:"unit"`
+	Share  *Number `json:"share,omitempty"`
+	Common string  `json:"common,omitempty"`
 }
 
 // TermsJSON returns the terms of an entry by name, in the order of the schema.
@@ -155,7 +157,7 @@ func (a *Answer) TermsJSON(e *Entry) Fields {
 // TermJSON returns the i-th term.
 func (a *Answer) TermJSON(e *Entry, i int) TermJSON {
 	schema := a.Arch.Terms[i]
-	t := TermJSON{Unit: schema.Unit}
+	t := TermJSON{Unit: schema.Unit, Common: schema.Common}
 	if v := Number(e.Terms[i]); !IsRejectedTotal(schema, e.Terms[i]) {
 		t.Value = &v
 	}

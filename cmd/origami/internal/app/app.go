@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -83,6 +84,9 @@ func (a *App) Select(ctx context.Context, archs []string, device string, options
 	if err != nil {
 		return nil, err
 	}
+	if err := a.checkPlugins(s); err != nil {
+		return nil, err
+	}
 	sel := &Selection{Session: s, Open: session.OpenOptions{Model: a.Settings.Model, Options: parsed}}
 	if sel.Targets, err = s.Targets(archs, device); err != nil {
 		return nil, err
@@ -99,6 +103,7 @@ func (a *App) Select(ctx context.Context, archs []string, device string, options
 			}
 			return nil, diag.Inputf("the hardware numbers cannot be read: %v", err).At("%s", file).Do("check --hw-params, ORIGAMI_HW_PARAMS and TRITONBLAS_HW_PARAMS")
 		}
+		sel.Open.OverrideFile = file
 		overrides, err := hw.ParseOverrides(file, data)
 		if err != nil {
 			return nil, err
@@ -108,6 +113,20 @@ func (a *App) Select(ctx context.Context, archs []string, device string, options
 		}
 	}
 	return sel, nil
+}
+
+// checkPlugins refuses to answer without a plugin that the user named and that cannot be used: the answer might be
+// another one's.
+func (a *App) checkPlugins(s *session.Session) error {
+	if len(a.Settings.Plugins) == 0 {
+		return nil
+	}
+	for _, p := range s.Plugins() {
+		if p.State != session.PluginOK && slices.Contains(a.Settings.Plugins, p.Path) {
+			return &diag.Error{Kind: diag.Plugin, Where: "plugin " + p.Path, What: p.Reason}
+		}
+	}
+	return nil
 }
 
 // OpenOne resolves the flags to exactly one architecture and opens it.

@@ -4,6 +4,8 @@ package render
 import (
 	"math"
 	"strconv"
+
+	"github.com/origami-gemm/origami/core/unit"
 )
 
 // Exact writes a float in the shortest form that reads back to the same bits, with an exponent only below 10^-6 and from
@@ -54,6 +56,16 @@ func WithUnit(value, unit string) string {
 		return value
 	}
 	return value + " " + unit
+}
+
+// Quantity writes a value with its unit for a reader: rates and clocks with an SI prefix, everything else in full.
+func Quantity(v float64, u string) string {
+	switch u {
+	case "Hz", "B/s", "FLOP/s":
+		return unit.SI(v, u)
+	default:
+		return WithUnit(Short(v), u)
+	}
 }
 
 // Count writes a number of things.

@@ -27,7 +27,7 @@ func Device(d *arch.Description) string {
 
 // Model describes a model in one line, with the rung of knowledge that it and the clock stand on.
 func Model(d *arch.Description, kernel string) string {
-	s := fmt.Sprintf("%-11s %s, kernel family %s, knowledge %s", "model", d.Model, kernel, d.Rung)
+	s := fmt.Sprintf("%-11s %s, kernel family %s, rung %s", "model", d.Model, kernel, d.Rung)
 	if d.ClockRung != d.Rung {
 		s += fmt.Sprintf(" (clock: %s)", d.ClockRung)
 	}

@@ -178,8 +178,9 @@ type OpenOptions struct {
 	Model string
 	// Options are all --option values, checked by CheckOptions; a plugin gets those that it declares.
 	Options map[string]string
-	// Overrides are the hardware numbers, checked by CheckOverrides.
-	Overrides hw.Overrides
+	// Overrides are the hardware numbers, checked by CheckOverrides; OverrideFile is where they come from.
+	Overrides    hw.Overrides
+	OverrideFile string
 }
 
 // Open opens a target.
@@ -196,7 +197,12 @@ func (s *Session) Open(ctx context.Context, t Target, o OpenOptions) (arch.Archi
 			r.Options[key] = value
 		}
 	}
-	return s.host.Open(ctx, r)
+	a, err := s.host.Open(ctx, r)
+	var d *diag.Error
+	if errors.As(err, &d) && d.Where == hw.OverridePlace {
+		return nil, d.At("%s", o.OverrideFile)
+	}
+	return a, err
 }
 
 // CommonModel returns the best model that all targets have, in the first one's order.

@@ -95,6 +95,7 @@ type (
 		Formula string `json:"formula"`
 		Doc     string `json:"doc"`
 		Source  string `json:"source"`
+		Common  string `json:"common,omitempty"`
 	}
 )
 
@@ -137,7 +138,7 @@ func (v *view) object() object {
 		o.Options = append(o.Options, option{opt.Key, opt.Value, v.OptionDocs[opt.Key]})
 	}
 	for _, t := range v.Terms {
-		o.Terms = append(o.Terms, termSchema{t.Name, t.Unit, render.TermKind(t.Kind), t.Formula, t.Doc, t.Source})
+		o.Terms = append(o.Terms, termSchema{t.Name, t.Unit, render.TermKind(t.Kind), t.Formula, t.Doc, t.Source, t.Common})
 	}
 	return o
 }
@@ -179,9 +180,9 @@ func writeText(s *iostreams.Streams, v *view) {
 	section("Hardware numbers")
 	var rows [][]string
 	for _, p := range v.Params {
-		rows = append(rows, []string{p.Name, render.Short(p.Value), p.Unit, p.Tier.String(), string(p.Method), p.Date, p.Source})
+		rows = append(rows, []string{p.Name, render.Quantity(p.Value, p.Unit), p.Tier.String(), string(p.Method), p.Date, p.Source})
 	}
-	render.Grid(s, []string{"name", "value", "unit", "tier", "method", "date", "source"}, rows)
+	render.Grid(s, []string{"name", "value", "tier", "method", "date", "source"}, rows)
 
 	if len(v.Atoms) > 0 {
 		section("Matrix instructions")
@@ -205,9 +206,9 @@ func writeText(s *iostreams.Streams, v *view) {
 		section("Constants of the model")
 		rows = nil
 		for _, c := range v.Constants {
-			rows = append(rows, []string{c.Name, render.Short(c.Value), c.Unit, c.Doc, c.Source})
+			rows = append(rows, []string{c.Name, render.Quantity(c.Value, c.Unit), c.Doc, c.Source})
 		}
-		render.Grid(s, []string{"name", "value", "unit", "what", "source"}, rows)
+		render.Grid(s, []string{"name", "value", "what", "source"}, rows)
 	}
 	if len(v.Options) > 0 {
 		section("Options (--option key=value)")

@@ -31,7 +31,8 @@ func New(a *app.App, run func(context.Context, *Options) error) *cobra.Command {
 		Use:   "compare --arch ARCH --arch ARCH… -m SIZE -n SIZE -k SIZE",
 		Short: "Put several architectures side by side for one problem, term by term",
 		Long: "Ask each architecture for its pick for the same problem and put the predictions side by side, with every term, its\n" +
-			"unit and its share of the total. Terms are matched by name; – stands for a term that an architecture does not have.\n" +
+			"unit and its share of the total. What models call differently stands in one line under its common name; – stands for\n" +
+			"what an architecture does not have.\n" +
 			"Without --model it uses the best model that all of them have. An architecture that fails leaves the others' answers\n" +
 			"intact; its column then holds the error.",
 		Example: `  origami compare --arch sm89 --arch gfx942 --arch sm90@h200 -m 4096 -n 4096 -k 4096

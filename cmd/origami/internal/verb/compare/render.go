@@ -63,14 +63,14 @@ func writeJSON(s *iostreams.Streams, c *Comparison) error {
 
 // writeRecords writes a row per quantity and architecture.
 func writeRecords(s *iostreams.Streams, f render.Format, c *Comparison) error {
-	r := render.NewRecords(s, f, []string{"arch", "device", "kind", "name", "value", "unit", "share"})
+	r := render.NewRecords(s, f, []string{"arch", "device", "kind", "name", "common", "value", "unit", "share"})
 	for i := range c.Sides {
 		side := &c.Sides[i]
-		row := func(kind, name, value, unit, share string) error {
-			return r.Write([]string{side.Target.Entry.ID, side.Target.Device.ID, kind, name, value, unit, share})
+		row := func(kind, name, common, value, unit, share string) error {
+			return r.Write([]string{side.Target.Entry.ID, side.Target.Device.ID, kind, name, common, value, unit, share})
 		}
 		if side.Err != nil {
-			if err := row("error", "error", side.Err.Error(), "", ""); err != nil {
+			if err := row("error", "error", "", side.Err.Error(), "", ""); err != nil {
 				return err
 			}
 			continue
@@ -82,12 +82,12 @@ func writeRecords(s *iostreams.Streams, f render.Format, c *Comparison) error {
 			{"cycles", render.Exact(o.Predicted.Cycles), "cycles"}, {"seconds", render.Exact(o.Predicted.Seconds), "s"},
 			{"tflops", render.Exact(o.Predicted.TFLOPS), "TFLOP/s"}, {"bound", o.Predicted.Bound, ""},
 		} {
-			if err := row("answer", cells[0], cells[1], cells[2], ""); err != nil {
+			if err := row("answer", cells[0], "", cells[1], cells[2], ""); err != nil {
 				return err
 			}
 		}
 		if ratio, ok := c.Ratio(i); ok {
-			if err := row("answer", "ratio_to_first", render.Exact(ratio), "1", ""); err != nil {
+			if err := row("answer", "ratio_to_first", "", render.Exact(ratio), "1", ""); err != nil {
 				return err
 			}
 		}
@@ -96,7 +96,7 @@ func writeRecords(s *iostreams.Streams, f render.Format, c *Comparison) error {
 			if v, ok := side.Share(best, j); ok {
 				share = render.Exact(v)
 			}
-			if err := row("term", t.Name, render.Exact(best.Terms[j]), t.Unit, share); err != nil {
+			if err := row("term", t.Name, t.CommonName(), render.Exact(best.Terms[j]), t.Unit, share); err != nil {
 				return err
 			}
 		}
@@ -130,7 +130,7 @@ func writeTable(s *iostreams.Streams, c *Comparison) {
 		return fmt.Sprintf("%d %ss at %s", side.Arch.Units, side.Arch.UnitName, side.Arch.Clock)
 	})
 	row("kernel", func(_ int, side *Side, _ *answer.Entry) string { return side.Kernel })
-	row("knowledge", func(_ int, side *Side, _ *answer.Entry) string { return string(side.Arch.Rung) })
+	row("rung", func(_ int, side *Side, _ *answer.Entry) string { return string(side.Arch.Rung) })
 	row("pick", func(_ int, _ *Side, best *answer.Entry) string { return best.Config.String() })
 	row("time", func(_ int, side *Side, best *answer.Entry) string { return side.Seconds(best).String() })
 	row("time ÷ first", func(i int, _ *Side, _ *answer.Entry) string {
@@ -148,18 +148,25 @@ func writeTable(s *iostreams.Streams, c *Comparison) {
 	})
 	row("bound", func(_ int, _ *Side, best *answer.Entry) string { return best.Estimate.Bound.String() })
 
-	for _, name := range termNames(c) {
-		row(name, func(_ int, side *Side, best *answer.Entry) string {
-			j := slices.IndexFunc(side.Arch.Terms, func(t arch.Term) bool { return t.Name == name })
-			if j < 0 {
-				return absent
-			}
-			cell := render.WithUnit(render.Short(best.Terms[j]), side.Arch.Terms[j].Unit)
-			if share, ok := side.Share(best, j); ok {
-				cell += " (" + render.Percent(share) + ")"
-			}
-			return cell
-		})
+	for _, section := range sections {
+		names := termNames(c, section.kind)
+		if len(names) == 0 {
+			continue
+		}
+		row(s.Bold(section.title), func(int, *Side, *answer.Entry) string { return "" })
+		for _, name := range names {
+			row("  "+name, func(_ int, side *Side, best *answer.Entry) string {
+				j := slices.IndexFunc(side.Arch.Terms, func(t arch.Term) bool { return t.CommonName() == name })
+				if j < 0 {
+					return absent
+				}
+				cell := render.Quantity(best.Terms[j], side.Arch.Terms[j].Unit)
+				if share, ok := side.Share(best, j); ok {
+					cell += " (" + render.Percent(share) + ")"
+				}
+				return cell
+			})
+		}
 	}
 	render.Grid(s, header, rows)
 	for i := range c.Sides {
@@ -169,21 +176,43 @@ func writeTable(s *iostreams.Streams, c *Comparison) {
 	}
 }
 
-// termNames lists the terms of all sides, by kind; within a kind in the first side's order, with those that only others
-// have behind.
-func termNames(c *Comparison) []string {
-	var names []string
-	for _, kind := range []arch.TermKind{arch.KindIntermediate, arch.KindStep, arch.KindShare, arch.KindTotal} {
-		for i := range c.Sides {
-			if c.Sides[i].Err != nil {
-				continue
-			}
+// sections are the groups of terms, what matters most first.
+var sections = []struct {
+	kind  arch.TermKind
+	title string
+}{
+	{arch.KindShare, "where the time goes"},
+	{arch.KindTotal, "prediction"},
+	{arch.KindStep, "one K step waits for the largest of"},
+	{arch.KindIntermediate, "on the way"},
+}
+
+// termNames lists the common names of the terms of one kind: in the order of the side that has most of them, then of the
+// others. On the way to the result, what several sides have goes first.
+func termNames(c *Comparison, kind arch.TermKind) []string {
+	var sides [][]string
+	count := map[string]int{}
+	for i := range c.Sides {
+		var own []string
+		if c.Sides[i].Err == nil {
 			for _, t := range c.Sides[i].Arch.Terms {
-				if t.Kind == kind && !slices.Contains(names, t.Name) {
-					names = append(names, t.Name)
+				if t.Kind == kind {
+					own = append(own, t.CommonName())
+					count[t.CommonName()]++
 				}
 			}
 		}
+		sides = append(sides, own)
+	}
+	slices.SortStableFunc(sides, func(a, b []string) int { return len(b) - len(a) })
+	var names []string
+	for _, name := range slices.Concat(sides...) {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	if kind == arch.KindIntermediate {
+		slices.SortStableFunc(names, func(a, b string) int { return min(count[b], 2) - min(count[a], 2) })
 	}
 	return names
 }

@@ -12,15 +12,15 @@ import (
 	"github.com/origami-gemm/origami/core/formula"
 )
 
-// kinds are the groups of terms in the order in which they are explained.
-var kinds = []struct {
-	kind    arch.TermKind
-	heading string
+// sections are the groups in which a terminal shows the terms: the way to the result as the model computes it, then the
+// result.
+var sections = []struct {
+	title string
+	kinds []arch.TermKind
 }{
-	{arch.KindIntermediate, "On the way"},
-	{arch.KindStep, "One K step, by resource; the loop waits for the largest"},
-	{arch.KindShare, "Parts of the total"},
-	{arch.KindTotal, "Total"},
+	{"Step by step", []arch.TermKind{arch.KindIntermediate, arch.KindStep}},
+	{"Parts of the total", []arch.TermKind{arch.KindShare}},
+	{"Total", []arch.TermKind{arch.KindTotal}},
 }
 
 // term is one explained number.
@@ -33,6 +33,7 @@ type term struct {
 	Source      string `json:"source,omitempty"`
 
 	name string
+	kind arch.TermKind
 	text string // the value as text
 }
 
@@ -73,24 +74,19 @@ func write(s *iostreams.Streams, f render.Format, e *Explanation) error {
 	}
 }
 
-// terms explains every term, grouped by kind and within a kind in the order of the schema.
+// terms explains every term, in the order in which the model computes them.
 func terms(e *Explanation, number func(float64) string) []term {
 	values := formula.Values(e.Arch, e.Problem, e.Candidate, e.Terms)
-	var out []term
-	for _, k := range kinds {
-		for i, t := range e.Arch.Terms {
-			if t.Kind != k.kind {
-				continue
-			}
-			own := term{TermJSON: e.TermJSON(&e.Entry, i), Kind: render.TermKind(k.kind), Formula: t.Formula, Doc: t.Doc, Source: t.Source, name: t.Name, text: number(e.Terms[i])}
-			if answer.IsRejectedTotal(t, e.Terms[i]) {
-				own.text = "rejected"
-			}
-			if t.Formula != "" && !formula.IsRule(t.Formula) {
-				own.Substituted = formula.Substitute(t.Formula, values, number)
-			}
-			out = append(out, own)
+	out := make([]term, len(e.Arch.Terms))
+	for i, t := range e.Arch.Terms {
+		own := term{TermJSON: e.TermJSON(&e.Entry, i), Kind: render.TermKind(t.Kind), Formula: t.Formula, Doc: t.Doc, Source: t.Source, name: t.Name, kind: t.Kind, text: number(e.Terms[i])}
+		if answer.IsRejectedTotal(t, e.Terms[i]) {
+			own.text = "rejected"
 		}
+		if t.Formula != "" && !formula.IsRule(t.Formula) {
+			own.Substituted = formula.Substitute(t.Formula, values, number)
+		}
+		out[i] = own
 	}
 	return out
 }
@@ -198,14 +194,14 @@ func writeText(s *iostreams.Streams, e *Explanation) {
 	section("Hardware parameters")
 	rows := [][]string{}
 	for _, p := range parameters(e.Arch) {
-		rows = append(rows, []string{"  " + p.Name, render.WithUnit(render.Short(float64(p.Value)), p.Unit), p.Tier, p.Source})
+		rows = append(rows, []string{"  " + p.Name, render.Quantity(float64(p.Value), p.Unit), p.Tier, p.Source})
 	}
 	render.Columns(s, rows)
 	if list := constants(e.Arch); len(list) > 0 {
 		section("Constants of the model")
 		rows = rows[:0]
 		for _, c := range list {
-			rows = append(rows, []string{"  " + c.Name, render.WithUnit(render.Short(float64(c.Value)), c.Unit), c.Doc, c.Source})
+			rows = append(rows, []string{"  " + c.Name, render.Quantity(float64(c.Value), c.Unit), c.Doc, c.Source})
 		}
 		render.Columns(s, rows)
 	}
@@ -219,14 +215,15 @@ func writeText(s *iostreams.Streams, e *Explanation) {
 	}
 
 	all := terms(e, render.Short)
-	for _, k := range kinds {
-		if !slices.ContainsFunc(all, func(t term) bool { return t.Kind == render.TermKind(k.kind) }) {
+	for _, group := range sections {
+		in := func(t term) bool { return slices.Contains(group.kinds, t.kind) }
+		if !slices.ContainsFunc(all, in) {
 			continue
 		}
-		section(k.heading)
-		for _, t := range all {
-			if t.Kind == render.TermKind(k.kind) {
-				writeTerm(s, &t)
+		section(group.title)
+		for i := range all {
+			if in(all[i]) {
+				writeTerm(s, &all[i])
 			}
 		}
 	}

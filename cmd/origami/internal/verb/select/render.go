@@ -116,6 +116,11 @@ func behind(second, best float64) string {
 // reasonWidth keeps a line of reasons, behind its label, readable.
 const reasonWidth = 108
 
+// telling are the quantities, of those that models have in common, that say most about a pick.
+var telling = []string{
+	arch.CommonTilesM, arch.CommonTilesN, arch.CommonActiveUnits, arch.CommonWaves, arch.CommonL2Hit, arch.CommonMALLHit, arch.CommonUtilization,
+}
+
 // reasons says in words what the terms say: what one K step waits for, where the time goes, and the counts behind it.
 func reasons(a *answer.Answer, e *answer.Entry) []string {
 	type named struct {
@@ -131,8 +136,8 @@ func reasons(a *answer.Answer, e *answer.Entry) []string {
 			steps = append(steps, n)
 		case t.Kind == arch.KindShare:
 			shares = append(shares, n)
-		case t.Kind == arch.KindIntermediate && t.Unit == "1":
-			counts = append(counts, n)
+		case slices.Contains(telling, t.CommonName()):
+			counts = append(counts, named{t.CommonName(), n.value, n.unit})
 		}
 	}
 	descending := func(a, b named) int {
@@ -149,7 +154,7 @@ func reasons(a *answer.Answer, e *answer.Entry) []string {
 		slices.SortStableFunc(steps, descending)
 		parts := make([]string, len(steps))
 		for i, step := range steps {
-			parts[i] = fmt.Sprintf("%s %s", step.name, render.WithUnit(render.Short(step.value), step.unit))
+			parts[i] = fmt.Sprintf("%s %s", step.name, render.Quantity(step.value, step.unit))
 		}
 		out = append(out, render.Wrap("one K step waits for the largest of", parts, reasonWidth)...)
 	}

@@ -86,11 +86,14 @@ func settlePrecedence(plugins []*found) {
 
 // binaries lists the external plugin binaries in order of precedence.
 func (h *Host) binaries() []string {
-	paths := slices.Clone(h.options.Plugins)
+	var paths []string
+	for _, path := range h.options.Plugins {
+		paths = append(paths, absolute(path))
+	}
 	for _, dir := range h.options.SearchPath {
 		entries, _ := os.ReadDir(dir) // a directory that is not there has no plugins
 		for _, e := range entries {
-			path := filepath.Join(dir, e.Name())
+			path := absolute(filepath.Join(dir, e.Name()))
 			if !strings.HasPrefix(e.Name(), Prefix) || slices.Contains(paths, path) {
 				continue
 			}
@@ -102,6 +105,14 @@ func (h *Host) binaries() []string {
 	return paths
 }
 
+// absolute makes a path independent of the working directory, where that can be told.
+func absolute(path string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
+	}
+	return path
+}
+
 func pluginName(path string) string { return strings.TrimPrefix(filepath.Base(path), Prefix) }
 
 // examine fills in what is known about an external plugin. It runs nothing before the hash has been checked.
@@ -109,12 +120,7 @@ func (h *Host) examine(f *found, locked map[string]string, lockErr error) {
 	skip := func(format string, args ...any) { f.info.State, f.info.Reason = Skipped, fmt.Sprintf(format, args...) }
 	fail := func(format string, args ...any) { f.info.State, f.info.Reason = Error, fmt.Sprintf(format, args...) }
 
-	path, err := filepath.Abs(f.info.Path)
-	if err != nil {
-		fail("%v", err)
-		return
-	}
-	f.info.Path = path
+	path := f.info.Path
 	sum, err := hashFile(path)
 	if err != nil {
 		fail("it cannot be read: %v", err)

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -66,8 +67,8 @@ func hostOf(t testing.TB, o host.Options, modes ...string) *host.Host {
 	return newHost(t, o)
 }
 
-// wantFault checks that an error is one line of kind Plugin that names the plugin, and returns what is behind it.
-func wantFault(t *testing.T, err error, name string, f host.Fault, contains ...string) *host.PluginError {
+// wantFault checks that an error is one line of kind Plugin that names the plugin and says what it should.
+func wantFault(t *testing.T, err error, name string, f host.Fault, contains ...string) {
 	t.Helper()
 	var e *host.PluginError
 	if !errors.As(err, &e) || diag.KindOf(err) != diag.Plugin {
@@ -84,7 +85,6 @@ func wantFault(t *testing.T, err error, name string, f host.Fault, contains ...s
 	if strings.Contains(err.Error(), "\n") {
 		t.Errorf("error %q has more than one line", err)
 	}
-	return e
 }
 
 func TestPluginThatDoesNotStart(t *testing.T) {
@@ -135,9 +135,10 @@ func TestPluginThatDiesInACall(t *testing.T) {
 			h := hostOf(t, host.Options{}, mode, "good")
 			good := open(t, h, arch.OpenRequest{Arch: "good"})
 			a := open(t, h, arch.OpenRequest{Arch: mode})
-			e := wantFault(t, do(t.Context(), a), mode, host.FaultDied, "died during "+call+" (exit status 2)", "panic: boom in "+call)
-			if e.Op != call || e.ExitState != "exit status 2" || len(e.LastStderr) == 0 {
-				t.Errorf("got %+v", e)
+			err := do(t.Context(), a)
+			wantFault(t, err, mode, host.FaultDied, "died during "+call+" (exit status 2)", "panic: boom in "+call)
+			if e := (*host.PluginError)(nil); !errors.As(err, &e) || e.Op != call || e.ExitState != "exit status 2" || len(e.LastStderr) == 0 {
+				t.Errorf("got %+v", err)
 			}
 			if n := starts(t, mode); n != 2 {
 				t.Errorf("started %d times, want twice", n)
@@ -191,6 +192,19 @@ func TestPluginThatHangsInACall(t *testing.T) {
 			}
 		})
 	}
+	t.Run("stopped", func(t *testing.T) {
+		h := hostOf(t, host.Options{CallTimeout: patience}, "good")
+		a := open(t, h, arch.OpenRequest{Arch: "good"})
+		for _, pid := range alive(t, "good") {
+			_ = syscall.Kill(pid, syscall.SIGSTOP)
+		}
+		_, err := rank(t.Context(), a)
+		wantFault(t, err, "good", host.FaultHung)
+		noneAlive(t, "good")
+		if _, err := rank(t.Context(), a); err != nil {
+			t.Errorf("after the hang: %v", err)
+		}
+	})
 	t.Run("Rank", func(t *testing.T) {
 		h := hostOf(t, host.Options{CallTimeout: patience}, "spin.Estimate")
 		_, err := rank(t.Context(), open(t, h, arch.OpenRequest{Arch: "spin.Estimate"}))

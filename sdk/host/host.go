@@ -174,6 +174,9 @@ func (h *Host) CloseOnSignal(parent context.Context) (ctx context.Context, stop 
 
 // resolve finds the plugin for a request and puts ids in the place of aliases.
 func (h *Host) resolve(r arch.OpenRequest) (*found, arch.OpenRequest, error) {
+	if r.Arch == "" {
+		return nil, r, diag.Inputf("no architecture is named").Do("`origami arch ls` lists all")
+	}
 	name := r.Arch
 	if id, device, ok := strings.Cut(name, "@"); ok {
 		if r.Device != "" && r.Device != device {

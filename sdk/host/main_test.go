@@ -22,6 +22,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == asPlugin {
 		runPlugin(os.Args[2])
 	}
+	_ = os.Setenv("GORACE", "atexit_sleep_ms=0") // plugins under the race detector end at once
 	if len(os.Args) > 1 && os.Args[1] == asHost {
 		runHost()
 		os.Exit(0)

@@ -55,11 +55,11 @@ func describe(w io.Writer, p arch.Provider) error {
 }
 
 func hint(w io.Writer, path string, m arch.Manifest) {
-	name := filepath.Base(path)
-	fmt.Fprintf(w, "%s: this is the plugin %s %s of origami, which starts it when it needs it\n", name, m.Name, m.Version)
-	fmt.Fprintf(w, "  %s describe              print what it provides, as JSON\n", path)
-	fmt.Fprintf(w, "  origami plugin check %s   test it\n", path)
-	fmt.Fprintf(w, "  origami plugin trust %s   let origami use it\n", path)
+	_, _ = fmt.Fprintf(w, `%s: this is the plugin %s %s of origami, which starts it when it needs it
+  %s describe              prints what it provides, as JSON
+  origami plugin check %[4]s   tests it
+  origami plugin trust %[4]s   lets origami use it
+`, filepath.Base(path), m.Name, m.Version, path)
 }
 
 // Serve serves p to the host that started this process, and returns when the host has ended the connection. A program

@@ -102,8 +102,8 @@ func (c *Client) repeat(ctx context.Context, op string, do, reopen func() error)
 	for restarted, reopened := false, 0; ; {
 		err := do()
 		if _, missing := details(err); missing == pb.Missing_RESOURCE_HANDLE && reopen != nil {
-			// Twice, because the process may die in between.
-			if reopened++; reopened > 2 {
+			// More than once, because others that opened the same may close it, and the process may die, in between.
+			if reopened++; reopened > 10 {
 				return c.nonsense(op, errors.New("it forgets the architecture as soon as it is opened"))
 			}
 			if err = reopen(); err == nil {

@@ -399,11 +399,14 @@ func fromInfo(q *pb.Info) (Info, error) {
 	info := Info{Name: q.GetName(), Version: q.GetVersion(), APIVersions: q.GetApiVersions()}
 	switch q.GetHealth() {
 	case pb.Health_HEALTH_OK:
+		// Nothing to add.
 	case pb.Health_HEALTH_FAILING:
 		info.Failing = q.GetHealthReason()
 		if info.Failing == "" {
 			info.Failing = "it gives no reason"
 		}
+	case pb.Health_HEALTH_UNSPECIFIED:
+		return info, errors.New("no health")
 	default:
 		return info, fmt.Errorf("unknown health %d", q.GetHealth())
 	}

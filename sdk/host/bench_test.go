@@ -1,0 +1,124 @@
+package host_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/selector"
+	"github.com/origami-gemm/origami/sdk/host"
+	"github.com/origami-gemm/origami/sdk/internal/fake"
+)
+
+// provider under benchmark: a built-in and its devices with the reference's and with a refined number of candidates.
+// The fake's model costs about as much as a real one's; to measure a real one, put its Builtin here.
+var benched = struct {
+	builtin host.Builtin
+	arch    string
+	devices []string
+}{builtin("fake"), "fake", []string{"small", "large"}}
+
+// BenchmarkSelect is one warm selection in a child process over gRPC with mutual TLS, as the command line does it. The
+// median is reported beside the mean; the budget is 300 µs for 122 candidates and 500 µs for 1,000.
+func BenchmarkSelect(b *testing.B) {
+	h := newHost(b, host.Options{Builtins: []host.Builtin{benched.builtin}})
+	for _, device := range benched.devices {
+		for _, top := range []int{1, 0} {
+			a := open(b, h, arch.OpenRequest{Arch: benched.arch, Device: device})
+			c, err := a.Candidates(b.Context(), gemm.New(1, 1, 1), arch.Space{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			name := fmt.Sprintf("candidates=%d/top=%d", len(c.Configs), top)
+			b.Run(name+"/plugin", func(b *testing.B) { benchmarkRank(b, a, top) })
+			if top == 1 {
+				// What ranking costs when the totals cross instead of the winner.
+				b.Run(name+"/selector-here", func(b *testing.B) { benchmarkSelector(b, inProcess{a}) })
+			}
+		}
+	}
+}
+
+// BenchmarkSelectInProcess is the same without a boundary: what the model and the selector cost.
+func BenchmarkSelectInProcess(b *testing.B) {
+	for _, device := range benched.devices {
+		a, err := (fake.Provider{}).Open(b.Context(), arch.OpenRequest{Arch: benched.arch, Device: device})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run(device, func(b *testing.B) { benchmarkSelector(b, a) })
+	}
+}
+
+func benchmarkRank(b *testing.B, a arch.Architecture, top int) {
+	request := selector.Request{Problems: make([]gemm.Problem, 1), Top: top}
+	times := make([]time.Duration, 0, 1<<16)
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		request.Problems[0] = gemm.New(64+i%4096, 4096, 4096)
+		begin := time.Now()
+		results, err := selector.Rank(b.Context(), a, request)
+		times = append(times, time.Since(begin))
+		if err != nil || results[0].Err != nil {
+			b.Fatal(err, results)
+		}
+	}
+	reportMedian(b, times)
+}
+
+// benchmarkSelector keeps its selector, as a program does that imports the packages.
+func benchmarkSelector(b *testing.B, a arch.Architecture) {
+	s := selector.New(a, arch.Space{})
+	var result selector.Result
+	times := make([]time.Duration, 0, 1<<16)
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		begin := time.Now()
+		if err := s.Rank(b.Context(), gemm.New(64+i%4096, 4096, 4096), 1, &result); err != nil {
+			b.Fatal(err)
+		}
+		times = append(times, time.Since(begin))
+	}
+	reportMedian(b, times)
+}
+
+// BenchmarkBatch is the cost per problem when a request has many.
+func BenchmarkBatch(b *testing.B) {
+	h := newHost(b, host.Options{Builtins: []host.Builtin{benched.builtin}})
+	a := open(b, h, arch.OpenRequest{Arch: benched.arch})
+	request := selector.Request{Top: 1}
+	for i := range 256 {
+		request.Problems = append(request.Problems, gemm.New(64+i, 4096, 4096))
+	}
+	for b.Loop() {
+		if _, err := selector.Rank(b.Context(), a, request); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(request.Problems)), "ns/problem")
+}
+
+// BenchmarkColdStart is what a command pays: start a plugin, open an architecture, select once, stop the plugin. The
+// median up to the answer is reported on its own.
+func BenchmarkColdStart(b *testing.B) {
+	var times []time.Duration
+	for b.Loop() {
+		begin := time.Now()
+		h := host.New(host.Options{Builtins: []host.Builtin{benched.builtin}})
+		a := open(b, h, arch.OpenRequest{Arch: benched.arch})
+		if _, err := selector.Rank(b.Context(), a, selector.Request{Problems: []gemm.Problem{problem}, Top: 1}); err != nil {
+			b.Fatal(err)
+		}
+		times = append(times, time.Since(begin))
+		_ = h.Close()
+	}
+	reportMedian(b, times)
+}
+
+func reportMedian(b *testing.B, times []time.Duration) {
+	slices.Sort(times)
+	b.ReportMetric(float64(times[len(times)/2].Nanoseconds()), "median-ns")
+}

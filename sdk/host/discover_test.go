@@ -1,0 +1,273 @@
+package host_test
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/sdk/host"
+	"github.com/origami-gemm/origami/sdk/internal/fake"
+)
+
+// install puts the test binary into a directory as an external plugin of a mode.
+func install(t *testing.T, dir, mode string) string {
+	t.Helper()
+	path := filepath.Join(dir, host.Prefix+mode)
+	in, err := os.Open(os.Args[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = in.Close() }()
+	out, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o700)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(out, in); err != nil {
+		t.Fatal(err)
+	}
+	if err := out.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func trust(t *testing.T, lock, path string) {
+	t.Helper()
+	if _, err := host.Trust(lock, path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func tamper(t *testing.T, path string) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Write([]byte{0}); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func info(t *testing.T, h *host.Host, name string) host.PluginInfo {
+	t.Helper()
+	all := h.Plugins()
+	i := slices.IndexFunc(all, func(p host.PluginInfo) bool { return p.Name == name })
+	if i < 0 {
+		t.Fatalf("no plugin %s among %+v", name, all)
+	}
+	return all[i]
+}
+
+// What is not in the lock file, or not as it was, is not run: not to be opened and not to describe itself.
+func TestOnlyTrustedPluginsAreRun(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	dir := t.TempDir()
+	lock := filepath.Join(dir, "config", "plugins.lock")
+	path := install(t, dir, "outside")
+	options := host.Options{SearchPath: []string{filepath.Join(dir, "nowhere"), dir}, LockFile: lock}
+
+	refused := func(state host.State, reason string) {
+		t.Helper()
+		h := newHost(t, options)
+		if p := info(t, h, "outside"); p.State != state || !strings.Contains(p.Reason, reason) || p.Path != path || p.SHA256 == "" {
+			t.Errorf("got %+v, want %s because of %q", p, state, reason)
+		}
+		_, err := h.Open(t.Context(), arch.OpenRequest{Arch: "outside"})
+		if diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), "origami plugin ls") {
+			t.Errorf("Open: %v", err)
+		}
+		if n := starts(t, "outside"); n != 0 {
+			t.Errorf("the plugin was run %d times", n)
+		}
+	}
+	refused(host.Skipped, "`origami plugin trust "+path+"` adds it")
+	for _, lock := range []string{"{", `{"plugins":{"outside":{"sha256":"abc"}}}`, `{"plugin":{}}`} {
+		bad := filepath.Join(t.TempDir(), "lock")
+		if err := os.WriteFile(bad, []byte(lock), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		options.LockFile = bad
+		refused(host.Skipped, "lock file cannot be used")
+	}
+	options.LockFile = lock
+
+	trust(t, lock, path)
+	h := newHost(t, options)
+	if p := info(t, h, "outside"); p.State != host.OK || p.Version != "0.3.1" || !slices.Equal(p.Archs, []string{"outside"}) || !slices.Equal(p.APIVersions, []string{"1.0.0"}) {
+		t.Errorf("got %+v", p)
+	}
+	if n := starts(t, "outside"); n != 1 {
+		t.Errorf("run %d times to describe itself", n)
+	}
+	// Changed between being found and being started.
+	tamper(t, path)
+	_, err := h.Open(t.Context(), arch.OpenRequest{Arch: "outside"})
+	wantFault(t, err, "outside", host.FaultUntrusted, "has changed", "origami plugin trust")
+	if n := starts(t, "outside"); n != 1 {
+		t.Errorf("a changed plugin was run")
+	}
+	_ = os.Remove(started("outside"))
+	refused(host.Skipped, "SHA-256 is not the one in the lock file")
+
+	trust(t, lock, path)
+	h = newHost(t, options)
+	a := open(t, h, arch.OpenRequest{Arch: "outside-l"})
+	local, err := fake.Provider{Name: "outside"}.Open(t.Context(), arch.OpenRequest{Arch: "outside", Device: "large"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	compare(t, local, a)
+}
+
+func TestExternalPluginsThatFail(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	dir := t.TempDir()
+	lock := filepath.Join(dir, "lock")
+	for _, test := range []struct {
+		mode   string
+		state  host.State
+		reason string
+	}{
+		{"exit", host.Error, "describe failed (exit status 3): cannot load libnone.so"},
+		{"garbage", host.Error, "describe"},
+		{"mute", host.Error, "describe did not end within 1s"},
+		{"nameless", host.Error, "nonsense"},
+		{"api", host.Skipped, "it speaks API 9.0.0, 8.1.0, this origami speaks 1.0.0"},
+	} {
+		trust(t, lock, install(t, dir, test.mode))
+		h := newHost(t, host.Options{SearchPath: []string{dir}, LockFile: lock, Builtins: []host.Builtin{builtin("good")}, StartTimeout: time.Second})
+		if p := info(t, h, test.mode); p.State != test.state || !strings.Contains(p.Reason, test.reason) {
+			t.Errorf("%s: got %+v, want %s because of %q", test.mode, p, test.state, test.reason)
+		}
+		if p := info(t, h, "good"); p.State != host.OK {
+			t.Errorf("%s: the built-in is %+v", test.mode, p)
+		}
+		noneAlive(t, test.mode)
+		_ = os.Remove(filepath.Join(dir, host.Prefix+test.mode))
+	}
+
+	missing := newHost(t, host.Options{Plugins: []string{filepath.Join(dir, "origami-plugin-gone")}})
+	if p := info(t, missing, "gone"); p.State != host.Error || !strings.Contains(p.Reason, "no such file") {
+		t.Errorf("missing: got %+v", p)
+	}
+	script := filepath.Join(dir, "origami-plugin-plain")
+	if err := os.WriteFile(script, []byte("no program"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	trust(t, lock, script)
+	h := newHost(t, host.Options{SearchPath: []string{dir}, LockFile: lock})
+	if len(h.Plugins()) != 0 {
+		t.Errorf("a file that is not executable was found: %+v", h.Plugins())
+	}
+	h = newHost(t, host.Options{Plugins: []string{script}, LockFile: lock})
+	if p := info(t, h, "plain"); p.State != host.Error || !strings.Contains(p.Reason, "permission denied") {
+		t.Errorf("not executable: got %+v", p)
+	}
+}
+
+func TestPrecedence(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	dir, other := t.TempDir(), t.TempDir()
+	lock := filepath.Join(dir, "lock")
+	first := install(t, dir, "twin")
+	install(t, other, "twin")
+	trust(t, lock, first)
+	second := builtin("second")
+	second.Manifest.Archs = append(second.Manifest.Archs, fake.Provider{Name: "twin"}.Manifest().Archs...)
+	h := newHost(t, host.Options{Plugins: []string{first}, SearchPath: []string{dir, other}, LockFile: lock, Builtins: []host.Builtin{builtin("twin"), second}})
+	var got []string
+	for _, p := range h.Plugins() {
+		got = append(got, strings.Join([]string{p.Name, string(p.State), strings.Join(p.Archs, "+"), p.Reason}, "|"))
+	}
+	want := []string{
+		"twin|ok|twin|",
+		"twin|skipped||" + first + " comes first and has the same name",
+		"twin|skipped||" + first + " comes first and has the same name",
+		"second|ok|second|twin is taken by twin",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	var archs []string
+	for _, m := range h.Manifests() {
+		for _, a := range m.Archs {
+			archs = append(archs, m.Name+":"+a.ID)
+		}
+	}
+	if !slices.Equal(archs, []string{"twin:twin", "second:second"}) {
+		t.Errorf("manifests have %v", archs)
+	}
+}
+
+func TestNames(t *testing.T) {
+	h := hostOf(t, host.Options{}, "sm89", "sm90")
+	for _, test := range []struct{ arch, device, want, wrong string }{
+		{"sm89", "", "sm89@small", ""},
+		{"SM89", "Large", "sm89@large", ""},
+		{"sm90@large", "", "sm90@large", ""},
+		{"sm90", "sm90-122", "sm90@small", ""},
+		{"sm90-L", "", "sm90@large", ""},
+		{"sm90-l", "large", "sm90@large", ""},
+		{"sm90-l", "small", "", `"sm90-l" is the device sm90@large, and the device given is small; give one of them`},
+		{"sm90@large", "small", "", `architecture "sm90@large" names the device large, and the device given is small; give one of them`},
+		{"sm90", "huge", "", `sm90 has no device "huge"; use one of small, large`},
+		{"sm91", "", "", "unknown architecture \"sm91\"; did you mean sm90 or sm89? `origami arch ls` lists all"},
+		{"", "", "", "no architecture is named; `origami arch ls` lists all"},
+		{"\xff\xfe", "", "", "unknown architecture"},
+	} {
+		a, err := h.Open(t.Context(), arch.OpenRequest{Arch: test.arch, Device: test.device})
+		switch {
+		case test.wrong != "":
+			if err == nil || diag.KindOf(err) != diag.Input || !strings.HasPrefix(err.Error(), test.wrong) {
+				t.Errorf("%s, %s: got %v, want %s", test.arch, test.device, err, test.wrong)
+			}
+		case err != nil:
+			t.Errorf("%s, %s: %v", test.arch, test.device, err)
+		case a.Describe().ID() != test.want:
+			t.Errorf("%s, %s: got %s, want %s", test.arch, test.device, a.Describe().ID(), test.want)
+		}
+	}
+	// What the plugin refuses arrives as it was said, and text that is not UTF-8 is no way to break the connection.
+	for _, r := range []arch.OpenRequest{
+		{Arch: "sm89", Options: map[string]string{"salt": "3"}},
+		{Arch: "sm89", Options: map[string]string{"\xff": "\xfe"}},
+	} {
+		_, err := h.Open(t.Context(), r)
+		if diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), "use salt=1 or salt=2") {
+			t.Errorf("%v: got %v", r, err)
+		}
+	}
+}
+
+func TestTrustKeepsOthers(t *testing.T) {
+	dir := t.TempDir()
+	lock := filepath.Join(dir, "lock")
+	for _, name := range []string{"origami-plugin-b", "origami-plugin-a", "own-name"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		trust(t, lock, filepath.Join(dir, name))
+	}
+	text, err := os.ReadFile(lock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"a": {`, `"b": {`, `"own-name": {`} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("the lock file lacks %s:\n%s", want, text)
+		}
+	}
+	if _, err := host.Trust(lock, filepath.Join(dir, "none")); diag.KindOf(err) != diag.Input {
+		t.Errorf("got %v", err)
+	}
+}

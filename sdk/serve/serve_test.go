@@ -1,0 +1,152 @@
+package serve_test
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/origami-gemm/origami/sdk/internal/fake"
+	"github.com/origami-gemm/origami/sdk/serve"
+	"github.com/origami-gemm/origami/sdk/wire"
+)
+
+// The test binary is the plugin, and a foreign host that starts one and waits to be killed.
+const roleVariable = "ORIGAMI_TEST_ROLE"
+
+func TestMain(m *testing.M) {
+	switch os.Getenv(roleVariable) {
+	case "plugin":
+		serve.Main(fake.Provider{})
+	case "foreign host":
+		cmd := role("plugin")
+		out, _ := cmd.StdoutPipe()
+		if err := cmd.Start(); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		_, _ = bufio.NewReader(out).ReadString('\n')
+		fmt.Println(cmd.Process.Pid)
+		time.Sleep(time.Minute)
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+func role(name string, args ...string) *exec.Cmd {
+	cmd := exec.Command(os.Args[0], args...)
+	cmd.Env = append(os.Environ(), roleVariable+"="+name, "GORACE=atexit_sleep_ms=0", wire.Handshake.MagicCookieKey+"="+wire.Handshake.MagicCookieValue)
+	return cmd
+}
+
+func TestDescribeNeedsNoHandshake(t *testing.T) {
+	cmd := role("plugin", "describe")
+	cmd.Env = append(cmd.Env, wire.Handshake.MagicCookieKey+"=")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, protocols, manifest, err := wire.ParseDescribe(out)
+	if err != nil || info.Name != "fake" || info.Version != "0.3.1" || len(protocols) != 1 || protocols[0] != wire.ProtocolVersion {
+		t.Errorf("got %+v, protocols %v, %v", info, protocols, err)
+	}
+	if want := (fake.Provider{}).Manifest(); len(manifest.Archs) != 1 || manifest.Archs[0].Devices[1].ID != want.Archs[0].Devices[1].ID {
+		t.Errorf("got manifest %+v", manifest)
+	}
+}
+
+func TestRunByHand(t *testing.T) {
+	cmd := role("plugin")
+	cmd.Env = append(cmd.Env, wire.Handshake.MagicCookieKey+"=")
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 2 || len(out) != 0 {
+		t.Errorf("ended with %v, printing %q", err, out)
+	}
+	for _, want := range []string{"the plugin fake 0.3.1 of origami", "describe", "origami plugin check "} {
+		if !strings.Contains(stderr.String(), want) {
+			t.Errorf("the hint lacks %q: %s", want, &stderr)
+		}
+	}
+}
+
+func TestEndsWhenStandardInputCloses(t *testing.T) {
+	cmd := role("plugin")
+	cmd.Env = append(cmd.Env, wire.EnvWatch+"=stdin")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || !strings.HasPrefix(line, "1|1|unix|") {
+		t.Fatalf("handshake %q, %v", line, err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	select {
+	case err := <-ended:
+		t.Fatalf("it ended before its host: %v", err)
+	case <-time.After(600 * time.Millisecond):
+	}
+	_ = in.Close()
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(5 * time.Second):
+		_ = cmd.Process.Kill()
+		t.Error("it outlives its host")
+	}
+}
+
+func TestEndsWithAForeignHost(t *testing.T) {
+	cmd := role("foreign host")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, _ := bufio.NewReader(out).ReadString('\n')
+	pid, err := strconv.Atoi(strings.TrimSpace(line))
+	if err != nil {
+		t.Fatalf("the host says %q", line)
+	}
+	if !running(pid) {
+		t.Skip("needs /proc")
+	}
+	_ = cmd.Process.Signal(syscall.SIGKILL)
+	_, _ = io.Copy(io.Discard, out)
+	_ = cmd.Wait()
+	for range 100 {
+		if !running(pid) {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	_ = syscall.Kill(pid, syscall.SIGKILL)
+	t.Error("it outlives its host")
+}
+
+// running reads /proc, as a zombie that nobody reaps still takes signals.
+func running(pid int) bool {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	return err == nil && !strings.Contains(string(status), "State:\tZ")
+}

@@ -1,0 +1,461 @@
+package wire
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"net"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/test/bufconn"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/selector"
+	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/sdk/internal/fake"
+	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
+)
+
+// pair connects a client to a server with the fake provider, over gRPC in memory. forge may change each answer.
+type pair struct {
+	client *Client
+	conn   *grpc.ClientConn
+	forge  func(proto.Message)
+
+	mu       sync.Mutex
+	requests []proto.Message
+}
+
+func connect(t *testing.T) *pair {
+	p := &pair{}
+	server := grpc.NewServer(grpc.UnaryInterceptor(func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+		p.mu.Lock()
+		p.requests = append(p.requests, proto.Clone(req.(proto.Message)))
+		p.mu.Unlock()
+		resp, err := handle(ctx, req)
+		if err == nil && p.forge != nil {
+			forged := proto.Clone(resp.(proto.Message))
+			p.forge(forged)
+			return forged, nil
+		}
+		return resp, err
+	}))
+	Register(server, fake.Provider{})
+	listener := bufconn.Listen(1 << 20)
+	var served sync.WaitGroup
+	served.Go(func() { _ = server.Serve(listener) })
+	conn, err := grpc.NewClient("passthrough:memory", grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = conn.Close()
+		server.Stop()
+		served.Wait()
+	})
+	p.client, p.conn = NewClient("forger", conn), conn
+	return p
+}
+
+func (p *pair) open(t *testing.T) *Architecture {
+	t.Helper()
+	a, err := p.client.Open(t.Context(), arch.OpenRequest{Arch: "fake"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+var problem = gemm.New(1000, 2000, 3000)
+
+func callAll(ctx context.Context, c *Client, a *Architecture) map[string]error {
+	errs := map[string]error{}
+	_, errs["Info"] = c.Info(ctx)
+	_, errs["Manifest"] = c.Manifest(ctx)
+	_, errs["Open"] = c.Open(ctx, arch.OpenRequest{Arch: "fake"})
+	_, errs["Candidates"] = a.Candidates(ctx, problem, arch.Space{})
+	cfgs := []gemm.Config{{BlockM: 1, Kernel: "one"}, {BlockM: 2, Kernel: "two"}, {BlockM: 3, Kernel: "two"}, {BlockM: 4, Kernel: "one"}, {BlockM: 5, Kernel: "one"}}
+	errs["Estimate"] = a.Estimate(ctx, make([]arch.Estimate, len(cfgs)), problem, cfgs)
+	errs["Terms"] = a.Terms(ctx, make([]float64, len(cfgs)*len(a.Describe().Terms)), problem, cfgs)
+	_, errs["MemoryIteration"] = a.Iteration(ctx, make([]arch.LevelCost, 3), problem, cfgs[0], 5)
+	_, errs["Rank"] = a.Rank(ctx, selector.Request{Problems: []gemm.Problem{problem}, Top: 5})
+	return errs
+}
+
+// What a plugin may get wrong, it gets wrong here; the client must see each.
+func TestForgedAnswersAreRefused(t *testing.T) {
+	forgeries := map[string]func(proto.Message){}
+	forge := func(call, what string, f func(m proto.Message)) { forgeries[call+"/"+what] = f }
+	info := func(what string, f func(*pb.Info)) {
+		forge("Info", what, func(m proto.Message) { f(m.(*pb.InfoResponse).Info) })
+	}
+	info("nameless", func(i *pb.Info) { i.Name = "" })
+	info("health unspecified", func(i *pb.Info) { i.Health = 0 })
+	info("health unknown", func(i *pb.Info) { i.Health = 9 })
+	forge("Info", "empty", func(m proto.Message) { proto.Reset(m) })
+
+	manifest := func(what string, f func(*pb.Manifest)) {
+		forge("Manifest", what, func(m proto.Message) { f(m.(*pb.ManifestResponse).Manifest) })
+	}
+	manifest("nameless", func(m *pb.Manifest) { m.Name = "" })
+	manifest("arch without id", func(m *pb.Manifest) { m.Archs[0].Id = "" })
+	manifest("arch without models", func(m *pb.Manifest) { m.Archs[0].Models = nil })
+	manifest("arch without kernels", func(m *pb.Manifest) { m.Archs[0].Kernels = nil })
+	manifest("arch without devices", func(m *pb.Manifest) { m.Archs[0].Devices = nil })
+	manifest("device without id", func(m *pb.Manifest) { m.Archs[0].Devices[1].Id = "" })
+	forge("Manifest", "empty", func(m proto.Message) { proto.Reset(m) })
+
+	open := func(what string, f func(*pb.OpenResponse)) {
+		forge("Open", what, func(m proto.Message) { f(m.(*pb.OpenResponse)) })
+	}
+	open("no handle", func(m *pb.OpenResponse) { m.Handle = nil })
+	open("no description", func(m *pb.OpenResponse) { m.Description = nil })
+	open("no levels", func(m *pb.OpenResponse) { m.Levels = nil })
+	open("no arch", func(m *pb.OpenResponse) { m.Description.Arch = "" })
+	open("no device", func(m *pb.OpenResponse) { m.Description.Device = "" })
+	open("no model", func(m *pb.OpenResponse) { m.Description.Model = "" })
+	open("no kernels", func(m *pb.OpenResponse) { m.Description.Kernels = nil })
+	open("clock NaN", func(m *pb.OpenResponse) { m.Description.ClockHz = math.NaN() })
+	open("clock zero", func(m *pb.OpenResponse) { m.Description.ClockHz = 0 })
+	open("negative units", func(m *pb.OpenResponse) { m.Description.Units = -1 })
+	open("rung", func(m *pb.OpenResponse) { m.Description.Rung = 77 })
+	open("clock rung", func(m *pb.OpenResponse) { m.Description.ClockRung = -1 })
+	open("peak type", func(m *pb.OpenResponse) { m.Description.Peaks[0].ElementType = 0 })
+	open("peak infinite", func(m *pb.OpenResponse) { m.Description.Peaks[0].FlopsPerSecond = math.Inf(1) })
+	open("atom type", func(m *pb.OpenResponse) { m.Description.Atoms[0].ElementType = 40 })
+	open("atom size", func(m *pb.OpenResponse) { m.Description.Atoms[0].M = -16 })
+	open("param tier", func(m *pb.OpenResponse) { m.Description.Params[0].Tier = 0 })
+	open("param NaN", func(m *pb.OpenResponse) { m.Description.Params[0].Value = math.NaN() })
+	open("constant", func(m *pb.OpenResponse) { m.Description.Constants[0].Value = math.Inf(-1) })
+	open("term kind", func(m *pb.OpenResponse) { m.Description.Terms[3].Kind = 0 })
+	open("term name", func(m *pb.OpenResponse) { m.Description.Terms[3].Name = "" })
+	open("order key", func(m *pb.OpenResponse) { m.Description.Order.Keys[0] = 3 })
+	open("order window", func(m *pb.OpenResponse) { m.Description.Order.Window = math.NaN() })
+	open("level name", func(m *pb.OpenResponse) { m.Levels[0].Name = "" })
+	open("level bound", func(m *pb.OpenResponse) { m.Levels[0].Bound = 6 })
+	open("level bandwidth", func(m *pb.OpenResponse) { m.Levels[0].Bandwidth.PeakBytesPerCycle = math.NaN() })
+	open("level partitions", func(m *pb.OpenResponse) { m.Levels[0].Partitions = -8 })
+
+	candidates := func(what string, f func(*pb.CandidatesResponse)) {
+		forge("Candidates", what, func(m proto.Message) { f(m.(*pb.CandidatesResponse)) })
+	}
+	candidates("short column", func(m *pb.CandidatesResponse) { m.Configs.NumStages = m.Configs.NumStages[1:] })
+	candidates("long column", func(m *pb.CandidatesResponse) { m.Rejected.GroupM = append(m.Rejected.GroupM, 1) })
+	candidates("no kernels", func(m *pb.CandidatesResponse) { m.Configs.Kernels = nil })
+	candidates("kernel index", func(m *pb.CandidatesResponse) { m.Configs.Kernel[0] = 2 })
+	candidates("kernel count", func(m *pb.CandidatesResponse) { m.Configs.Kernel = m.Configs.Kernel[1:] })
+	candidates("reason index", func(m *pb.CandidatesResponse) { m.Reasons[0] = 1 << 31 })
+	candidates("reason empty", func(m *pb.CandidatesResponse) { m.ReasonNames[0] = "" })
+	candidates("details", func(m *pb.CandidatesResponse) { m.Details = nil })
+	candidates("positions", func(m *pb.CandidatesResponse) { m.Positions = m.Positions[2:] })
+	candidates("position order", func(m *pb.CandidatesResponse) { m.Positions[1] = m.Positions[0] })
+	candidates("position beyond", func(m *pb.CandidatesResponse) { m.Positions[len(m.Positions)-1] = 1 << 40 })
+	candidates("position negative", func(m *pb.CandidatesResponse) { m.Positions[0] = -1 })
+
+	estimate := func(what string, f func(*pb.EstimateResponse)) {
+		forge("Estimate", what, func(m proto.Message) {
+			// Start from an answer without rejections.
+			e := m.(*pb.EstimateResponse)
+			for i := range e.Cycles {
+				e.Cycles[i], e.Bounds[i] = float64(i+1), 1
+			}
+			e.Rejected, e.Reasons, e.ReasonNames = nil, nil, nil
+			f(e)
+		})
+	}
+	estimate("too few", func(m *pb.EstimateResponse) { m.Cycles, m.Bounds = m.Cycles[1:], m.Bounds[1:] })
+	estimate("too many", func(m *pb.EstimateResponse) { m.Cycles, m.Bounds = append(m.Cycles, 1), append(m.Bounds, 1) })
+	estimate("bounds", func(m *pb.EstimateResponse) { m.Bounds = nil })
+	estimate("empty", func(m *pb.EstimateResponse) { proto.Reset(m) })
+	estimate("NaN", func(m *pb.EstimateResponse) { m.Cycles[1] = math.NaN() })
+	estimate("infinite", func(m *pb.EstimateResponse) { m.Cycles[1] = math.Inf(1) })
+	estimate("zero", func(m *pb.EstimateResponse) { m.Cycles[1] = 0 })
+	estimate("negative", func(m *pb.EstimateResponse) { m.Cycles[1] = -1 })
+	estimate("bound", func(m *pb.EstimateResponse) { m.Bounds[1] = 6 })
+	estimate("reject index", func(m *pb.EstimateResponse) {
+		m.Rejected, m.Reasons, m.ReasonNames = []uint32{5}, []uint32{0}, []string{"x"}
+	})
+	estimate("reject reason", func(m *pb.EstimateResponse) { m.Rejected, m.Reasons = []uint32{1}, []uint32{0} })
+	estimate("reject count", func(m *pb.EstimateResponse) { m.Rejected, m.ReasonNames = []uint32{1}, []string{"x"} })
+	estimate("rejected with total", func(m *pb.EstimateResponse) {
+		m.Rejected, m.Reasons, m.ReasonNames = []uint32{1}, []uint32{0}, []string{"x"}
+	})
+
+	forge("Terms", "too few", func(m proto.Message) { r := m.(*pb.TermsResponse); r.Values = r.Values[1:] })
+	forge("Terms", "too many", func(m proto.Message) { r := m.(*pb.TermsResponse); r.Values = append(r.Values, 0) })
+	forge("Terms", "empty", func(m proto.Message) { proto.Reset(m) })
+
+	iteration := func(what string, f func(*pb.MemoryIterationResponse)) {
+		forge("MemoryIteration", what, func(m proto.Message) { f(m.(*pb.MemoryIterationResponse)) })
+	}
+	iteration("levels", func(m *pb.MemoryIterationResponse) { m.HitRates = m.HitRates[1:] })
+	iteration("NaN", func(m *pb.MemoryIterationResponse) { m.TimeCycles[2] = math.NaN() })
+	iteration("latency", func(m *pb.MemoryIterationResponse) { m.LatencyCycles = math.Inf(1) })
+
+	rank := func(what string, f func(*pb.Ranking)) {
+		forge("Rank", what, func(m proto.Message) { f(m.(*pb.RankResponse).Rankings[0]) })
+	}
+	rank("NaN", func(r *pb.Ranking) { r.Cycles[0] = math.NaN() })
+	rank("zero", func(r *pb.Ranking) { r.Cycles[4] = 0 })
+	rank("bound", func(r *pb.Ranking) { r.Bounds[0] = 200 })
+	rank("index", func(r *pb.Ranking) { r.Index[0] = -1 })
+	rank("indices", func(r *pb.Ranking) { r.Index = nil })
+	rank("dies", func(r *pb.Ranking) { r.Chunk = r.Chunk[1:] })
+	rank("configs", func(r *pb.Ranking) { r.Configs.BlockN = nil })
+	rank("feasible", func(r *pb.Ranking) { r.Feasible = 4 })
+	rank("feasible negative", func(r *pb.Ranking) { r.Feasible = -1 })
+	rank("reason", func(r *pb.Ranking) { r.Rejected[0].Reason = "" })
+	rank("reason count", func(r *pb.Ranking) { r.Rejected[0].Count = 0 })
+	rank("no answer", func(r *pb.Ranking) { proto.Reset(r) })
+	forge("Rank", "too few", func(m proto.Message) { m.(*pb.RankResponse).Rankings = nil })
+	forge("Rank", "too many", func(m proto.Message) {
+		r := m.(*pb.RankResponse)
+		r.Rankings = append(r.Rankings, r.Rankings[0])
+	})
+
+	p := connect(t)
+	a := p.open(t)
+	for call, err := range callAll(t.Context(), p.client, a) {
+		if err != nil {
+			t.Fatalf("%s without forgery: %v", call, err)
+		}
+	}
+	for name, f := range forgeries {
+		call, _, _ := strings.Cut(name, "/")
+		hit := false
+		p.forge = func(m proto.Message) {
+			if strings.HasPrefix(string(m.ProtoReflect().Descriptor().Name()), call+"Response") {
+				hit = true
+				f(m)
+			}
+		}
+		err := callAll(t.Context(), p.client, a)[call]
+		if !hit {
+			t.Errorf("%s: nothing was forged", name)
+		}
+		if diag.KindOf(err) != diag.Plugin || err == nil || !strings.HasPrefix(err.Error(), "plugin forger: "+call+" answered nonsense: ") {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
+
+// A list of configurations travels once; after that its hash does, until the server has forgotten it.
+func TestListsTravelOnce(t *testing.T) {
+	p := connect(t)
+	a := p.open(t)
+	c, err := a.Candidates(t.Context(), problem, arch.Space{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	estimate := func(cfgs []gemm.Config) (carried []bool) {
+		t.Helper()
+		p.mu.Lock()
+		p.requests = nil
+		p.mu.Unlock()
+		if err := a.Estimate(t.Context(), make([]arch.Estimate, len(cfgs)), problem, cfgs); err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range p.requests {
+			carried = append(carried, r.(*pb.EstimateRequest).Configs.Configs != nil)
+		}
+		return carried
+	}
+	want := func(got []bool, want ...bool) {
+		t.Helper()
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("lists carried: %v, want %v", got, want)
+		}
+	}
+	want(estimate(c.Configs), true)
+	want(estimate(c.Configs), false)
+	want(estimate(append([]gemm.Config{}, c.Configs...)), false) // equal content is the same list
+	changed := append([]gemm.Config{}, c.Configs...)
+	changed[7].NumStages++
+	want(estimate(changed), true)
+	want(estimate(c.Configs), false)
+	if err := a.Terms(t.Context(), make([]float64, len(changed)*30), problem, changed); err != nil {
+		t.Error(err)
+	}
+	// Another client fills the server's cache.
+	b := p.open(t)
+	for i := range configsKept {
+		if err := b.Estimate(t.Context(), make([]arch.Estimate, 1), problem, []gemm.Config{{BlockM: i, Kernel: "one"}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want(estimate(c.Configs), false, true)
+	want(estimate(c.Configs), false)
+}
+
+// A closed or evicted architecture is opened again by the next call.
+func TestForgottenHandlesAreReopened(t *testing.T) {
+	p := connect(t)
+	a := p.open(t)
+	m, err := a.Mapping(t.Context(), problem, gemm.Config{Kernel: "one"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := a.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	again, err := a.Mapping(t.Context(), problem, gemm.Config{Kernel: "one"})
+	if err != nil || again != m {
+		t.Errorf("got %+v, %v, want %+v", again, err, m)
+	}
+	if b := p.open(t); !reflect.DeepEqual(a.opened.Handle, b.opened.Handle) {
+		t.Error("equal requests have different handles")
+	}
+}
+
+// A plugin that never holds what it opens is not asked forever.
+func TestForgetfulPlugin(t *testing.T) {
+	conn := forgetful{connect(t).conn}
+	a, err := NewClient("forgetful", conn).Open(t.Context(), arch.OpenRequest{Arch: "fake"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = a.Mapping(t.Context(), problem, gemm.Config{Kernel: "one"})
+	if diag.KindOf(err) != diag.Plugin || !strings.Contains(err.Error(), "it forgets the architecture") {
+		t.Errorf("got %v", err)
+	}
+}
+
+type forgetful struct{ grpc.ClientConnInterface }
+
+func (f forgetful) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
+	if strings.HasSuffix(method, "/Mapping") {
+		return missingStatus(pb.Missing_RESOURCE_HANDLE)
+	}
+	return f.ClientConnInterface.Invoke(ctx, method, args, reply, opts...)
+}
+
+// The client passes a caller's end of patience through and makes one line of everything else.
+func TestFaults(t *testing.T) {
+	p := connect(t)
+	a := p.open(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := a.Mapping(ctx, problem, gemm.Config{}); err != context.Canceled { //nolint:errorlint // not even wrapped
+		t.Errorf("got %v", err)
+	}
+	err := p.client.fault(t.Context(), "Rank", status.Error(codes.ResourceExhausted, "too\nlarge"))
+	if diag.KindOf(err) != diag.Plugin || err.Error() != "plugin forger: Rank failed: too large (ResourceExhausted); report it to the plugin's author" {
+		t.Errorf("got %v", err)
+	}
+	for _, err := range []error{
+		a.Estimate(t.Context(), make([]arch.Estimate, 2), problem, nil), a.Terms(t.Context(), make([]float64, 2), problem, nil),
+		second(a.Iteration(t.Context(), nil, problem, gemm.Config{}, 1)),
+	} {
+		if err == nil || diag.KindOf(err) != diag.Internal {
+			t.Errorf("wrong length: got %v", err)
+		}
+	}
+}
+
+func second(_ unit.Cycles, err error) error { return err }
+
+// Requests that no correct client sends are answered with an error of kind input, not with a crash.
+func TestMalformedRequests(t *testing.T) {
+	p := connect(t)
+	handle := p.open(t).opened.Handle
+	s := pb.NewArchServiceClient(p.conn)
+	bad := &pb.Problem{ElementType: 99}
+	short := &pb.Configs{BlockM: []int64{1, 2}, Kernels: []string{"x"}}
+	good := toConfigs([]gemm.Config{{Kernel: "one"}})
+	for name, call := range map[string]func() error{
+		"Candidates/problem": func() error {
+			_, err := s.Candidates(t.Context(), &pb.CandidatesRequest{Handle: handle, Problem: bad})
+			return err
+		},
+		"Candidates/nothing": func() error {
+			_, err := s.Candidates(t.Context(), &pb.CandidatesRequest{Handle: handle})
+			return err
+		},
+		"Estimate/columns": func() error {
+			_, err := s.Estimate(t.Context(), &pb.EstimateRequest{Handle: handle, Problem: toProblem(problem), Configs: &pb.ConfigSet{Configs: short}})
+			return err
+		},
+		"Estimate/hash": func() error {
+			_, err := s.Estimate(t.Context(), &pb.EstimateRequest{Handle: handle, Problem: toProblem(problem), Configs: &pb.ConfigSet{Sha256: []byte("x"), Configs: good}})
+			return err
+		},
+		"Terms/major": func() error {
+			_, err := s.Terms(t.Context(), &pb.TermsRequest{Handle: handle, Problem: &pb.Problem{AMajor: -1}})
+			return err
+		},
+		"Mapping/none": func() error {
+			_, err := s.Mapping(t.Context(), &pb.MappingRequest{Handle: handle, Problem: toProblem(problem)})
+			return err
+		},
+		"MemoryIteration/columns": func() error {
+			_, err := s.MemoryIteration(t.Context(), &pb.MemoryIterationRequest{Handle: handle, Problem: toProblem(problem), Config: short})
+			return err
+		},
+		"Rank/problem": func() error {
+			_, err := s.Rank(t.Context(), &pb.RankRequest{Handle: handle, Problems: []*pb.Problem{bad}})
+			return err
+		},
+	} {
+		err := call()
+		if d, _ := details(err); d.GetKind() != pb.Diagnostic_KIND_INPUT || status.Code(err) != codes.InvalidArgument {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	for _, handle := range [][]byte{nil, []byte("unknown")} {
+		_, err := s.Rank(t.Context(), &pb.RankRequest{Handle: handle})
+		if _, missing := details(err); missing != pb.Missing_RESOURCE_HANDLE || status.Code(err) != codes.NotFound {
+			t.Errorf("handle %q: got %v", handle, err)
+		}
+	}
+}
+
+// One connection serves many goroutines over several architectures and spaces, also while handles are closed.
+func TestConcurrentUse(t *testing.T) {
+	p := connect(t)
+	var wg sync.WaitGroup
+	for g := range 8 {
+		wg.Go(func() {
+			r := arch.OpenRequest{Arch: "fake", Device: []string{"small", "large"}[g%2]}
+			local, err := fake.Provider{}.Open(t.Context(), r)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			remote, err := p.client.Open(t.Context(), r)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			for i := range 15 {
+				request := selector.Request{Problems: []gemm.Problem{gemm.New(i+1, g+1, 64), gemm.New(77, i+1, 5)}, Space: arch.Space{BlockM: [][]int{nil, {16}, {32, 128}}[i%3]}, Top: i}
+				want, err1 := selector.Rank(t.Context(), inProcess{local}, request)
+				got, err2 := selector.Rank(t.Context(), remote, request)
+				if err1 != nil || err2 != nil || fmt.Sprint(want) != fmt.Sprint(got) {
+					t.Errorf("got %v, %v\nwant %v, %v", got, err2, want, err1)
+				}
+				if i%5 == 4 {
+					if err := remote.Close(t.Context()); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// inProcess hides the Ranker of an architecture.
+type inProcess struct{ arch.Architecture }

@@ -1,0 +1,231 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"pgregory.net/rapid"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/core/selector"
+	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/sdk/internal/fake"
+	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
+)
+
+// The conversions of these enums are plain number casts.
+func TestEnumsHaveTheNumbersOfCore(t *testing.T) {
+	for _, d := range gemm.DTypes() {
+		checkName(t, pb.ElementType(d), "ELEMENT_TYPE_"+d.String())
+	}
+	for b := arch.BoundCompute; b <= arch.BoundLatency; b++ {
+		checkName(t, pb.Bound(b), "BOUND_"+b.String())
+	}
+	for _, tier := range []hw.Tier{hw.Derived, hw.Calibrated, hw.Override} {
+		checkName(t, pb.Tier(tier), "TIER_"+tier.String())
+	}
+	for key, name := range map[arch.Key]string{arch.KeyIntensity: "KEY_INTENSITY", arch.KeyLargeTile: "KEY_LARGE_TILE"} {
+		checkName(t, pb.Key(key), name)
+	}
+	for i, name := range []string{"INTERMEDIATE", "STEP", "SHARE", "TOTAL"} {
+		checkName(t, pb.TermKind(i)+pb.TermKind_TERM_KIND_INTERMEDIATE, "TERM_KIND_"+name)
+	}
+	for _, k := range []diag.Kind{diag.Internal, diag.Input, diag.Plugin, diag.Device} {
+		checkName(t, toDiagnostic(&diag.Error{Kind: k}).Kind, "KIND_"+k.String())
+	}
+}
+
+func checkName(t *testing.T, value fmt.Stringer, name string) {
+	t.Helper()
+	if value.String() != strings.ToUpper(name) {
+		t.Errorf("%s stands for %s", value, strings.ToUpper(name))
+	}
+}
+
+// Every field of an open architecture and a manifest survives the way there and back. That every field of the messages
+// is in use is checked too, so that a new field cannot be forgotten in either direction.
+func TestDescriptionsSurvive(t *testing.T) {
+	a, err := fake.Provider{}.Open(t.Context(), arch.OpenRequest{Arch: "fake"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := &pb.OpenResponse{Handle: []byte{1}, Description: toDescription(a.Describe()), Levels: toLevels(a.Hierarchy().Levels())}
+	allSet(t, q)
+	d, err := fromDescription(q.Description)
+	same(t, a.Describe(), d, err)
+	levels, err := fromLevels(q.Levels)
+	same(t, a.Hierarchy().Levels(), levels, err)
+
+	m := fake.Provider{}.Manifest()
+	allSet(t, toManifest(m))
+	manifest, err := fromManifest(toManifest(m))
+	same(t, m, manifest, err)
+
+	r := arch.OpenRequest{Arch: "a", Device: "d", Model: "m", Options: map[string]string{"k": "v"}, Overrides: map[string]hw.OverrideValue{"p": {Value: 0.1, Unit: "B"}}}
+	allSet(t, toOpenRequest(r))
+	same(t, r, fromOpenRequest(toOpenRequest(r)), nil)
+
+	s := arch.Space{Kernel: "k", BlockM: []int{1}, BlockN: []int{2}, BlockK: []int{3}, NumWarps: []int{4}, NumStages: []int{5}, SplitK: []int{6, 7}}
+	allSet(t, toSpace(s))
+	same(t, s, fromSpace(toSpace(s)), nil)
+	// The core types have no more fields than these tests fill.
+	for _, v := range []any{*a.Describe(), m, r, s, gemm.Config{}, gemm.Problem{}, arch.Estimate{}, arch.Mapping{}, arch.Rejection{}, selector.Result{}, selector.Entry{}} {
+		if want, got := fieldsKnown[reflect.TypeOf(v).String()], reflect.TypeOf(v).NumField(); got != want {
+			t.Errorf("%T has %d fields, and the conversions were written for %d: carry the new ones, then adapt the number", v, got, want)
+		}
+	}
+}
+
+var fieldsKnown = map[string]int{
+	"arch.Description": 24, "arch.Manifest": 4, "arch.OpenRequest": 5, "arch.Space": 7, "gemm.Config": 8, "gemm.Problem": 7,
+	"arch.Estimate": 3, "arch.Mapping": 3, "arch.Rejection": 4, "selector.Result": 4, "selector.Entry": 4,
+}
+
+// allSet checks that each field of a message, and of those inside it, has a value somewhere.
+func allSet(t *testing.T, m proto.Message) {
+	t.Helper()
+	unset := map[protoreflect.FullName]bool{}
+	var visit func(protoreflect.Message)
+	visit = func(m protoreflect.Message) {
+		fields := m.Descriptor().Fields()
+		for i := range fields.Len() {
+			f := fields.Get(i)
+			if _, seen := unset[f.FullName()]; !seen || m.Has(f) {
+				unset[f.FullName()] = !m.Has(f)
+			}
+			switch {
+			case !m.Has(f) || f.Message() == nil || f.IsMap():
+			case f.IsList():
+				for i := range m.Get(f).List().Len() {
+					visit(m.Get(f).List().Get(i).Message())
+				}
+			default:
+				visit(m.Get(f).Message())
+			}
+		}
+	}
+	visit(m.ProtoReflect())
+	for name, is := range unset {
+		if is {
+			t.Errorf("%s is never set", name)
+		}
+	}
+}
+
+func same[T any](t interface{ Errorf(string, ...any) }, want, got T, err error) {
+	if err != nil || !reflect.DeepEqual(want, got) {
+		t.Errorf("sent %+v\ngot  %+v, %v", want, got, err)
+	}
+}
+
+// Random values come back bit for bit through serialised messages.
+func TestRandomValuesSurvive(t *testing.T) {
+	number := rapid.Int()
+	config := rapid.Custom(func(t *rapid.T) gemm.Config {
+		return gemm.Config{
+			BlockM: number.Draw(t, "bm"), BlockN: number.Draw(t, "bn"), BlockK: number.Draw(t, "bk"), GroupM: number.Draw(t, "group"),
+			NumWarps: number.Draw(t, "warps"), NumStages: number.Draw(t, "stages"), SplitK: number.Draw(t, "split"),
+			Kernel: rapid.SampledFrom([]string{"", "triton", "two", "drei"}).Draw(t, "kernel"),
+		}
+	})
+	reason := rapid.SampledFrom([]arch.Reason{arch.ReasonWarps, arch.ReasonRegisters, "own"})
+	total := rapid.Custom(func(t *rapid.T) unit.Cycles {
+		return unit.Cycles(rapid.Float64Range(math.SmallestNonzeroFloat64, math.MaxFloat64).Draw(t, "cycles"))
+	})
+	bound := rapid.Map(rapid.IntRange(0, int(arch.BoundLatency)), func(b int) arch.Bound { return arch.Bound(b) })
+	estimate := rapid.Custom(func(t *rapid.T) arch.Estimate {
+		if rapid.Bool().Draw(t, "rejected") {
+			return arch.Estimate{Reject: reason.Draw(t, "reason")}
+		}
+		return arch.Estimate{Cycles: total.Draw(t, "total"), Bound: bound.Draw(t, "bound")}
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		p := gemm.Problem{M: number.Draw(t, "m"), N: number.Draw(t, "n"), K: number.Draw(t, "k"), Batch: number.Draw(t, "batch")}
+		p.DType = rapid.SampledFrom(append(gemm.DTypes(), 0)).Draw(t, "dtype")
+		p.AMajor = rapid.SampledFrom([]gemm.Major{0, gemm.MajorK, gemm.MajorM}).Draw(t, "a")
+		p.BMajor = rapid.SampledFrom([]gemm.Major{0, gemm.MajorK, gemm.MajorN}).Draw(t, "b")
+		problem, err := fromProblem(sent(t, toProblem(p)))
+		same(t, p, problem, err)
+
+		c := &arch.Candidates{Configs: rapid.SliceOfN(config, 1, 20).Draw(t, "configs")}
+		for i := range rapid.IntRange(0, 5).Draw(t, "rejections") {
+			c.Rejected = append(c.Rejected, arch.Rejection{Config: config.Draw(t, "config"), Position: 3 * i, Reason: reason.Draw(t, "reason"), Detail: rapid.String().Draw(t, "detail")})
+		}
+		if n := len(c.Rejected); n > 0 && c.Rejected[n-1].Position >= n+len(c.Configs) {
+			c.Rejected = nil
+		}
+		candidates, err := fromCandidates(sent(t, toCandidates(c)))
+		same(t, c, candidates, err)
+
+		est := rapid.SliceOfN(estimate, 0, 30).Draw(t, "estimates")
+		back := make([]arch.Estimate, len(est))
+		same(t, est, back, errors.Join(fromEstimates(back, sent(t, toEstimates(est))), copyErr(est, back)))
+
+		r := selector.Result{}
+		for range rapid.IntRange(1, 10).Draw(t, "entries") {
+			e := selector.Entry{Index: rapid.IntRange(0, 1<<40).Draw(t, "index"), Config: config.Draw(t, "config")}
+			e.Estimate = arch.Estimate{Cycles: total.Draw(t, "total"), Bound: bound.Draw(t, "bound")}
+			e.Mapping = arch.Mapping{GroupM: e.Config.GroupM, XCDs: number.Draw(t, "xcds"), Chunk: number.Draw(t, "chunk")}
+			r.Entries = append(r.Entries, e)
+		}
+		r.Feasible = len(r.Entries)
+		r.Rejected = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) selector.ReasonCount {
+			return selector.ReasonCount{Reason: reason.Draw(t, "reason"), Count: rapid.IntRange(1, 1000).Draw(t, "count")}
+		}), 1, 3).Draw(t, "rejected")
+		ranking, err := fromRanking(sent(t, toRanking(&r)), 0)
+		same(t, r, ranking, err)
+
+		d := &diag.Error{Kind: diag.Kind(rapid.IntRange(0, 3).Draw(t, "kind")), What: rapid.String().Draw(t, "what"), Where: rapid.String().Draw(t, "where"), Fix: rapid.String().Draw(t, "fix")}
+		same(t, d, fromDiagnostic(sent(t, toDiagnostic(d))), nil)
+	})
+}
+
+// copyErr reports estimates whose totals differ in bits, which DeepEqual would not see for zeros of either sign.
+func copyErr(want, got []arch.Estimate) error {
+	for i := range want {
+		if math.Float64bits(float64(want[i].Cycles)) != math.Float64bits(float64(got[i].Cycles)) {
+			return fmt.Errorf("total %d has other bits", i)
+		}
+	}
+	return nil
+}
+
+// sent returns a message as it arrives.
+func sent[M proto.Message](t *rapid.T, m M) M {
+	text, err := proto.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := m.ProtoReflect().New().Interface()
+	if err := proto.Unmarshal(text, out); err != nil {
+		t.Fatal(err)
+	}
+	return out.(M)
+}
+
+func TestCommonAPI(t *testing.T) {
+	for _, test := range []struct {
+		ours, theirs []string
+		want         string
+	}{
+		{[]string{"1.0.0"}, []string{"1.0.0"}, "1.0.0"},
+		{[]string{"1.9.0", "1.10.0", "2.0.0"}, []string{"1.10.0", "1.9.0", "0.1.0"}, "1.10.0"},
+		{[]string{"1.0.0"}, []string{"1.0.1"}, ""},
+		{[]string{"1.0.0"}, []string{"1.0", "v1.0.0", "1.0.0-beta", "", "x"}, ""},
+		{[]string{"1.0.0"}, nil, ""},
+	} {
+		got, err := CommonAPI(test.ours, test.theirs)
+		if got != test.want || (err == nil) != (test.want != "") {
+			t.Errorf("%v with %v: got %q, %v, want %q", test.ours, test.theirs, got, err, test.want)
+		}
+	}
+}

@@ -33,8 +33,8 @@ type found struct {
 func (h *Host) plugins() []*found {
 	h.discovery.Do(func() {
 		locked, lockErr := readLock(h.options.LockFile)
-		for _, path := range h.binaries() {
-			h.found = append(h.found, &found{info: PluginInfo{Name: pluginName(path), Path: path}})
+		for i, path := range h.binaries() {
+			h.found = append(h.found, &found{info: PluginInfo{Name: pluginName(path), Path: path, Named: i < len(h.options.Plugins)}})
 		}
 		// Each external plugin is hashed and asked who it is; that takes a process start, so all at once.
 		var wg sync.WaitGroup
@@ -84,7 +84,7 @@ func settlePrecedence(plugins []*found) {
 	}
 }
 
-// binaries lists the external plugin binaries in order of precedence.
+// binaries lists the external plugin binaries in order of precedence, those that the user named first.
 func (h *Host) binaries() []string {
 	var paths []string
 	for _, path := range h.options.Plugins {

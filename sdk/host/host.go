@@ -5,11 +5,10 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
-	"slices"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -65,6 +64,8 @@ const (
 type PluginInfo struct {
 	Name, Version string
 	Builtin       bool
+	// Named says that the user named this binary (Options.Plugins).
+	Named bool
 	// Path is the program that runs; SHA256 is its hash in hexadecimal, empty for built-ins.
 	Path, SHA256 string
 	APIVersions  []string
@@ -125,8 +126,8 @@ func (h *Host) Manifests() []arch.Manifest {
 	return manifests
 }
 
-// Open opens an architecture in the plugin that provides it, starting that plugin if need be. r.Arch is the id of an
-// architecture, the id or an alias of a device, or "arch@device". What comes back also implements selector.Ranker.
+// Open opens an architecture in the plugin that provides it, starting that plugin if need be. r.Arch is anything that
+// arch.Find takes; r.Device, if set, is a device of it. What comes back also implements selector.Ranker.
 func (h *Host) Open(ctx context.Context, r arch.OpenRequest) (arch.Architecture, error) {
 	if h.ctx.Err() != nil {
 		return nil, errClosed
@@ -174,85 +175,35 @@ func (h *Host) CloseOnSignal(parent context.Context) (ctx context.Context, stop 
 
 // resolve finds the plugin for a request and puts ids in the place of aliases.
 func (h *Host) resolve(r arch.OpenRequest) (*found, arch.OpenRequest, error) {
-	if r.Arch == "" {
-		return nil, r, diag.Inputf("no architecture is named").Do("`origami arch ls` lists all")
-	}
 	name := r.Arch
-	if id, device, ok := strings.Cut(name, "@"); ok {
-		if r.Device != "" && r.Device != device {
-			return nil, r, diag.Inputf("architecture %q names the device %s, and the device given is %s", r.Arch, device, r.Device).Do("give one of them")
-		}
-		name, r.Device = id, device
+	if r.Device != "" {
+		name += "@" + r.Device
 	}
-	for _, f := range h.plugins() {
-		for _, a := range f.manifest.Archs {
-			if !strings.EqualFold(name, a.ID) {
-				continue
-			}
-			r.Arch = a.ID
-			if r.Device == "" {
-				return f, r, nil
-			}
-			if d := device(a, r.Device); d != nil {
-				r.Device = d.ID
-				return f, r, nil
-			}
-			ids := make([]string, len(a.Devices))
-			for i, d := range a.Devices {
-				ids[i] = d.ID
-			}
-			return nil, r, diag.Inputf("%s has no device %q", a.ID, r.Device).Do("use one of %s", strings.Join(ids, ", "))
-		}
+	manifests := h.Manifests()
+	m, err := arch.Find(manifests, name)
+	if err != nil {
+		return nil, r, h.mentionUnusable(err)
 	}
+	r.Arch, r.Device = m.Arch.ID, m.Device.ID
 	for _, f := range h.plugins() {
-		for _, a := range f.manifest.Archs {
-			d := device(a, name)
-			if d == nil {
-				continue
-			}
-			if r.Device != "" && device(a, r.Device) != d {
-				return nil, r, diag.Inputf("%q is the device %s@%s, and the device given is %s", name, a.ID, d.ID, r.Device).Do("give one of them")
-			}
-			r.Arch, r.Device = a.ID, d.ID
+		if f.info.State == OK && f.info.Name == m.Manifest.Name {
 			return f, r, nil
 		}
 	}
-	return nil, r, h.unknown(name)
+	return nil, r, fmt.Errorf("plugin %s was found and lost", m.Manifest.Name) // names of usable plugins are unique
 }
 
-// device finds a device of an architecture by id or alias.
-func device(a arch.ArchEntry, name string) *arch.DeviceEntry {
-	for i := range a.Devices {
-		d := &a.Devices[i]
-		if strings.EqualFold(name, d.ID) || slices.ContainsFunc(d.Aliases, func(alias string) bool { return strings.EqualFold(name, alias) }) {
-			return d
-		}
-	}
-	return nil
-}
-
-// unknown is the error for an architecture that no usable plugin provides.
-func (h *Host) unknown(name string) error {
-	var names []string
+// mentionUnusable adds to an error about a name that plugins which cannot be used might have had it.
+func (h *Host) mentionUnusable(err error) error {
 	unusable := 0
 	for _, f := range h.plugins() {
 		if f.info.State != OK {
 			unusable++
 		}
-		for _, a := range f.manifest.Archs {
-			names = append(names, a.ID)
-			for _, d := range a.Devices {
-				names = append(names, d.ID)
-			}
-		}
 	}
-	what := fmt.Sprintf("unknown architecture %q", name)
-	if unusable > 0 {
-		what += fmt.Sprintf(" (%d plugins cannot be used: `origami plugin ls` says why)", unusable)
+	var d *diag.Error
+	if unusable == 0 || !errors.As(err, &d) {
+		return err
 	}
-	fix := "`origami arch ls` lists all"
-	if near := diag.Nearest(name, names, 3); len(near) > 0 {
-		fix = "did you mean " + strings.Join(near, " or ") + "? " + fix
-	}
-	return diag.Inputf("%s", what).Do("%s", fix)
+	return d.Do("%s; %d plugins cannot be used, `origami plugin ls` says why", d.Fix, unusable)
 }

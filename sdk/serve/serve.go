@@ -57,7 +57,6 @@ func describe(w io.Writer, p arch.Provider) error {
 func hint(w io.Writer, path string, m arch.Manifest) {
 	_, _ = fmt.Fprintf(w, `%s: this is the plugin %s %s of origami, which starts it when it needs it
   %s describe              prints what it provides, as JSON
-  origami plugin check %[4]s   tests it
   origami plugin trust %[4]s   lets origami use it
 `, filepath.Base(path), m.Name, m.Version, path)
 }

@@ -72,7 +72,7 @@ func TestRunByHand(t *testing.T) {
 	if !errors.As(err, &exit) || exit.ExitCode() != 2 || len(out) != 0 {
 		t.Errorf("ended with %v, printing %q", err, out)
 	}
-	for _, want := range []string{"the plugin fake 0.3.1 of origami", "describe", "origami plugin check "} {
+	for _, want := range []string{"the plugin fake 0.3.1 of origami", "describe", "origami plugin trust "} {
 		if !strings.Contains(stderr.String(), want) {
 			t.Errorf("the hint lacks %q: %s", want, &stderr)
 		}

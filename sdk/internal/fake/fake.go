@@ -85,6 +85,7 @@ func (p Provider) Open(_ context.Context, r arch.OpenRequest) (arch.Architecture
 	for i := range 30 {
 		d.Terms = append(d.Terms, arch.Term{
 			Name: fmt.Sprintf("term_%d", i), Unit: "cycles", Formula: "rule: a hash", Doc: "nothing", Source: "nowhere", Kind: arch.TermKind(i % 4),
+			Common: fmt.Sprintf("common_%d", i),
 		})
 	}
 	m.levels = []arch.Level{

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -17,6 +16,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/sdk/host"
 )
 
 // App is the environment of one run.
@@ -69,7 +69,7 @@ func (a *App) Close() error {
 // Selection is what the persistent flags select.
 type Selection struct {
 	*session.Session
-	Targets []session.Target
+	Targets []arch.Match
 	Open    session.OpenOptions
 }
 
@@ -84,7 +84,7 @@ func (a *App) Select(ctx context.Context, archs []string, device string, options
 	if err != nil {
 		return nil, err
 	}
-	if err := a.checkPlugins(s); err != nil {
+	if err := checkPlugins(s); err != nil {
 		return nil, err
 	}
 	sel := &Selection{Session: s, Open: session.OpenOptions{Model: a.Settings.Model, Options: parsed}}
@@ -117,12 +117,9 @@ func (a *App) Select(ctx context.Context, archs []string, device string, options
 
 // checkPlugins refuses to answer without a plugin that the user named and that cannot be used: the answer might be
 // another one's.
-func (a *App) checkPlugins(s *session.Session) error {
-	if len(a.Settings.Plugins) == 0 {
-		return nil
-	}
+func checkPlugins(s *session.Session) error {
 	for _, p := range s.Plugins() {
-		if p.State != session.PluginOK && slices.Contains(a.Settings.Plugins, p.Path) {
+		if p.Named && p.State != host.OK {
 			return &diag.Error{Kind: diag.Plugin, Where: "plugin " + p.Path, What: p.Reason}
 		}
 	}

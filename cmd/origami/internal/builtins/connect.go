@@ -3,7 +3,6 @@ package builtins
 import (
 	"context"
 	"os"
-	"sync"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -19,16 +18,10 @@ import (
 // Connect reaches the plugins under the given settings: over processes, or with --in-process the built-in ones in this
 // one.
 func Connect(_ context.Context, s config.Settings) (session.Host, error) {
-	// Providers read device files, which takes milliseconds each.
 	inProcess := make(session.InProcess, len(Plugins))
-	errs := make([]error, len(Plugins))
-	var wg sync.WaitGroup
 	for i, b := range Plugins {
-		wg.Go(func() { inProcess[i], errs[i] = provider(b) })
-	}
-	wg.Wait()
-	for _, err := range errs {
-		if err != nil {
+		var err error
+		if inProcess[i], err = provider(b); err != nil {
 			return nil, err
 		}
 	}
@@ -42,24 +35,11 @@ func Connect(_ context.Context, s config.Settings) (session.Host, error) {
 	for i, b := range Plugins {
 		builtins[i] = host.Builtin{Manifest: inProcess[i].Manifest(), Args: []string{"plugin", "serve", b.Name}}
 	}
-	return processes{host.New(host.Options{
+	return host.New(host.Options{
 		Builtins: builtins, Plugins: s.Plugins, SearchPath: s.PluginPath, LockFile: s.LockFile,
 		Logger:       hclog.New(&hclog.LoggerOptions{Name: "origami", Level: hclog.LevelFromString(s.LogLevel), Output: os.Stderr}),
 		StartTimeout: s.Timeout, CallTimeout: s.Timeout,
-	})}, nil
-}
-
-// processes is sdk/host as the verbs see it.
-type processes struct{ *host.Host }
-
-// Plugins implements session.Host.
-func (p processes) Plugins() []session.PluginInfo {
-	var infos []session.PluginInfo
-	for _, i := range p.Host.Plugins() {
-		info := session.PluginInfo{Name: i.Name, Builtin: i.Builtin, Path: i.Path, Version: i.Version, Archs: i.Archs, State: session.PluginState(i.State), Reason: i.Reason}
-		infos = append(infos, info)
-	}
-	return infos
+	}), nil
 }
 
 // Serve serves a built-in plugin to the process that started this one.

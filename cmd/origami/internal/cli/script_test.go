@@ -15,6 +15,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	pluginverb "github.com/origami-gemm/origami/cmd/origami/internal/verb/plugin"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/version"
+	"github.com/origami-gemm/origami/sdk/host"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected output in testdata/script")
@@ -39,10 +40,10 @@ func TestMain(m *testing.M) {
 // fakeHost adds a plugin that is not trusted and one that does not start.
 type fakeHost struct{ session.InProcess }
 
-func (h fakeHost) Plugins() []session.PluginInfo {
+func (h fakeHost) Plugins() []host.PluginInfo {
 	return append(h.InProcess.Plugins(),
-		session.PluginInfo{Name: "stranger", Path: "/opt/origami-plugin-stranger", State: session.PluginSkipped, Reason: "not in the lock file"},
-		session.PluginInfo{Name: "sick", Path: "/opt/origami-plugin-sick", State: session.PluginError, Reason: "exited with status 1"})
+		host.PluginInfo{Name: "stranger", Path: "/opt/origami-plugin-stranger", State: host.Skipped, Reason: "not in the lock file"},
+		host.PluginInfo{Name: "sick", Path: "/opt/origami-plugin-sick", State: host.Error, Reason: "exited with status 1"})
 }
 
 // TestScripts runs testdata/script: one behaviour of the command line each, over made-up architectures.

@@ -7,14 +7,14 @@ import (
 	"context"
 
 	"github.com/origami-gemm/origami/core/arch"
-	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/sdk/host"
 )
 
-// Host reaches plugins. sdk/host implements it over processes, InProcess over providers in this one. Both give
+// Host reaches plugins. *host.Host is one over processes, InProcess one over providers in this process. Both give
 // bit-equal answers.
 type Host interface {
 	// Plugins lists every plugin that was found, the skipped and the failed ones included.
-	Plugins() []PluginInfo
+	Plugins() []host.PluginInfo
 	// Manifests returns what the working plugins provide, in order of precedence.
 	Manifests() []arch.Manifest
 	// Open opens an architecture in the plugin that provides it. It may be called from several goroutines.
@@ -23,38 +23,15 @@ type Host interface {
 	Close() error
 }
 
-// PluginInfo is one line of `origami plugin ls`.
-type PluginInfo struct {
-	Name string
-	// Builtin says that the plugin is part of this binary; Path is the file of one that is not.
-	Builtin bool
-	Path    string
-	Version string
-	Archs   []string
-	State   PluginState
-	// Reason says why a plugin is skipped or failed.
-	Reason string
-}
-
-// PluginState says whether a plugin can be used.
-type PluginState string
-
-// The states.
-const (
-	PluginOK      PluginState = "ok"
-	PluginSkipped PluginState = "skipped"
-	PluginError   PluginState = "error"
-)
-
 // InProcess is a Host over providers in this process, for --in-process and for tests.
 type InProcess []arch.Provider
 
 // Plugins implements Host.
-func (h InProcess) Plugins() []PluginInfo {
-	infos := make([]PluginInfo, len(h))
+func (h InProcess) Plugins() []host.PluginInfo {
+	infos := make([]host.PluginInfo, len(h))
 	for i, p := range h {
 		m := p.Manifest()
-		infos[i] = PluginInfo{Name: m.Name, Builtin: true, Version: m.Version, State: PluginOK}
+		infos[i] = host.PluginInfo{Name: m.Name, Builtin: true, Version: m.Version, State: host.OK}
 		for _, a := range m.Archs {
 			infos[i].Archs = append(infos[i].Archs, a.ID)
 		}
@@ -73,14 +50,16 @@ func (h InProcess) Manifests() []arch.Manifest {
 
 // Open implements Host.
 func (h InProcess) Open(ctx context.Context, r arch.OpenRequest) (arch.Architecture, error) {
+	m, err := arch.Find(h.Manifests(), r.Arch)
+	if err != nil {
+		return nil, err
+	}
 	for _, p := range h {
-		for _, a := range p.Manifest().Archs {
-			if a.ID == r.Arch {
-				return p.Open(ctx, r)
-			}
+		if p.Manifest().Name == m.Manifest.Name {
+			return p.Open(ctx, r)
 		}
 	}
-	return nil, diag.Inputf("unknown architecture %q", r.Arch).Do("`origami arch ls` lists them")
+	return nil, err
 }
 
 // Close implements Host.

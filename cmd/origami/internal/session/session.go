@@ -10,6 +10,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/sdk/host"
 )
 
 // Session answers names with architectures.
@@ -25,24 +26,14 @@ func New(h Host) *Session { return &Session{h, h.Manifests()} }
 func (s *Session) Manifests() []arch.Manifest { return s.manifests }
 
 // Plugins lists every plugin that was found.
-func (s *Session) Plugins() []PluginInfo { return s.host.Plugins() }
-
-// Target is one architecture on one device, as a plugin's manifest names it.
-type Target struct {
-	Manifest *arch.Manifest
-	Entry    *arch.ArchEntry
-	Device   *arch.DeviceEntry
-}
-
-// ID returns "arch@device".
-func (t Target) ID() string { return t.Entry.ID + "@" + t.Device.ID }
+func (s *Session) Plugins() []host.PluginInfo { return s.host.Plugins() }
 
 // DeviceAuto is the --device that stands for whatever GPU is in this machine.
 const DeviceAuto = "auto"
 
 // Targets finds what --arch and --device mean. An --arch is an architecture ("sm90"), an architecture on a device
 // ("sm90@h200"), or a device ("h200"); --device belongs to the one --arch that names no device itself, or stands alone.
-func (s *Session) Targets(archs []string, device string) ([]Target, error) {
+func (s *Session) Targets(archs []string, device string) ([]arch.Match, error) {
 	isAuto := func(name string) bool { return name == DeviceAuto || strings.HasSuffix(name, "@"+DeviceAuto) }
 	if isAuto(device) || slices.ContainsFunc(archs, isAuto) {
 		return nil, &diag.Error{Kind: diag.Device, Where: "--device auto", What: "no plugin that finds the GPUs of this machine is installed",
@@ -68,7 +59,7 @@ func (s *Session) Targets(archs []string, device string) ([]Target, error) {
 		archs = slices.Clone(archs)
 		archs[bare[0]] += "@" + device
 	}
-	targets := make([]Target, len(archs))
+	targets := make([]arch.Match, len(archs))
 	for i, a := range archs {
 		var err error
 		if targets[i], err = s.Find(a); err != nil {
@@ -78,64 +69,24 @@ func (s *Session) Targets(archs []string, device string) ([]Target, error) {
 	return targets, nil
 }
 
-// Find looks up one "arch", "arch@device" or "device". Names are not case-sensitive, and a device may go by an alias.
-func (s *Session) Find(name string) (Target, error) {
-	archName, deviceName, hasDevice := strings.Cut(name, "@")
-	var ids, devices []string
-	for i := range s.manifests {
-		for j := range s.manifests[i].Archs {
-			entry := &s.manifests[i].Archs[j]
-			if len(entry.Devices) == 0 {
-				continue // nothing to open
-			}
-			ids = append(ids, entry.ID)
-			t := Target{Manifest: &s.manifests[i], Entry: entry, Device: &entry.Devices[0]}
-			switch {
-			case strings.EqualFold(entry.ID, archName) && !hasDevice:
-				return t, nil
-			case strings.EqualFold(entry.ID, archName):
-				if t.Device = device(entry, deviceName); t.Device != nil {
-					return t, nil
-				}
-				own := deviceIDs(entry)
-				err := diag.Inputf("%s has no device %q", entry.ID, deviceName).At("--arch %s", name)
-				if near := diag.Nearest(deviceName, own, 1); len(near) > 0 {
-					return Target{}, err.Do("did you mean %s? its devices: %s", near[0], strings.Join(own, ", "))
-				}
-				return Target{}, err.Do("its devices: %s", strings.Join(own, ", "))
-			}
-			devices = append(devices, deviceIDs(entry)...)
-		}
-	}
-	if !hasDevice {
-		for i := range s.manifests {
-			for j := range s.manifests[i].Archs {
-				entry := &s.manifests[i].Archs[j]
-				if d := device(entry, archName); d != nil {
-					return Target{&s.manifests[i], entry, d}, nil
-				}
-			}
-		}
-	}
-	err := diag.Inputf("unknown architecture %q", archName).At("--arch %s", name)
-	if archName == "" {
-		err = diag.Inputf("the architecture is missing").At("--arch %s", name)
-	}
-	fix := "`origami arch ls` lists them"
-	if near := diag.Nearest(archName, append(ids, devices...), 4); len(near) > 0 {
-		fix = "did you mean " + strings.Join(near, ", ") + "? " + fix
+// Find looks up what an --arch means.
+func (s *Session) Find(name string) (arch.Match, error) {
+	m, err := arch.Find(s.manifests, name)
+	var d *diag.Error
+	if !errors.As(err, &d) {
+		return m, err
 	}
 	if unusable := s.unusable(); len(unusable) > 0 {
-		fix += "; " + strings.Join(unusable, ", ") + " cannot be used, `origami plugin ls` says why"
+		d = d.Do("%s; %s cannot be used, `origami plugin ls` says why", d.Fix, strings.Join(unusable, ", "))
 	}
-	return Target{}, err.Do("%s", fix)
+	return m, d.At("--arch %s", name)
 }
 
 // unusable names the plugins that might have had what was not found.
 func (s *Session) unusable() []string {
 	var names []string
 	for _, p := range s.host.Plugins() {
-		if p.State != PluginOK {
+		if p.State != host.OK {
 			names = append(names, "plugin "+p.Name)
 		}
 	}
@@ -149,25 +100,6 @@ func (s *Session) example() string {
 		}
 	}
 	return "sm89"
-}
-
-// device finds a device of an architecture by id or alias.
-func device(entry *arch.ArchEntry, name string) *arch.DeviceEntry {
-	for i := range entry.Devices {
-		d := &entry.Devices[i]
-		if strings.EqualFold(d.ID, name) || slices.ContainsFunc(d.Aliases, func(a string) bool { return strings.EqualFold(a, name) }) {
-			return d
-		}
-	}
-	return nil
-}
-
-func deviceIDs(entry *arch.ArchEntry) []string {
-	ids := make([]string, len(entry.Devices))
-	for i, d := range entry.Devices {
-		ids[i] = d.ID
-	}
-	return ids
 }
 
 func firstPart(s string) string { first, _, _ := strings.Cut(s, "@"); return first }
@@ -184,11 +116,11 @@ type OpenOptions struct {
 }
 
 // Open opens a target.
-func (s *Session) Open(ctx context.Context, t Target, o OpenOptions) (arch.Architecture, error) {
-	if o.Model != "" && !slices.Contains(t.Entry.Models, o.Model) {
-		return nil, diag.Inputf("%s has no model %q", t.Entry.ID, o.Model).At("--model").Do("use one of %s", strings.Join(t.Entry.Models, ", "))
+func (s *Session) Open(ctx context.Context, t arch.Match, o OpenOptions) (arch.Architecture, error) {
+	if o.Model != "" && !slices.Contains(t.Arch.Models, o.Model) {
+		return nil, diag.Inputf("%s has no model %q", t.Arch.ID, o.Model).At("--model").Do("use one of %s", strings.Join(t.Arch.Models, ", "))
 	}
-	r := arch.OpenRequest{Arch: t.Entry.ID, Device: t.Device.ID, Model: o.Model, Overrides: o.Overrides.For(t.Entry.ID, t.Device.ID)}
+	r := arch.OpenRequest{Arch: t.Arch.ID, Device: t.Device.ID, Model: o.Model, Overrides: o.Overrides.For(t.Arch.ID, t.Device.ID)}
 	for key, value := range o.Options {
 		if declares(t.Manifest, key) {
 			if r.Options == nil {
@@ -206,19 +138,19 @@ func (s *Session) Open(ctx context.Context, t Target, o OpenOptions) (arch.Archi
 }
 
 // CommonModel returns the best model that all targets have, in the first one's order.
-func CommonModel(targets []Target) (string, error) {
+func CommonModel(targets []arch.Match) (string, error) {
 	var have []string
-	for _, model := range targets[0].Entry.Models {
+	for _, model := range targets[0].Arch.Models {
 		everywhere := true
 		for _, t := range targets[1:] {
-			everywhere = everywhere && slices.Contains(t.Entry.Models, model)
+			everywhere = everywhere && slices.Contains(t.Arch.Models, model)
 		}
 		if everywhere {
 			return model, nil
 		}
 	}
 	for _, t := range targets {
-		have = append(have, fmt.Sprintf("%s: %s", t.Entry.ID, strings.Join(t.Entry.Models, ", ")))
+		have = append(have, fmt.Sprintf("%s: %s", t.Arch.ID, strings.Join(t.Arch.Models, ", ")))
 	}
 	return "", diag.Inputf("the architectures have no model in common (%s)", strings.Join(have, "; ")).Do("compare others")
 }
@@ -240,7 +172,7 @@ func ParseOptions(words []string) (map[string]string, error) {
 }
 
 // CheckOptions refuses a key that none of the targets' plugins declares.
-func CheckOptions(options map[string]string, targets []Target) error {
+func CheckOptions(options map[string]string, targets []arch.Match) error {
 	var known []string
 	for _, t := range targets {
 		for _, o := range t.Manifest.Options {
@@ -276,10 +208,10 @@ func declares(m *arch.Manifest, key string) bool {
 
 // CheckOverrides resolves the architectures that an override file names, so that its numbers find their place under
 // any of a device's names. The bare form is for one architecture only.
-func (s *Session) CheckOverrides(file string, o hw.Overrides, targets []Target) (hw.Overrides, error) {
+func (s *Session) CheckOverrides(file string, o hw.Overrides, targets []arch.Match) (hw.Overrides, error) {
 	if len(o.Bare) > 0 && len(targets) > 1 {
 		return hw.Overrides{}, diag.Inputf("the file names no architecture, and %d are selected", len(targets)).At("%s", file).
-			Do("put the numbers under their architecture, as in {%q:{…}}", targets[0].Entry.ID)
+			Do("put the numbers under their architecture, as in {%q:{…}}", targets[0].Arch.ID)
 	}
 	out := hw.Overrides{ByArch: map[string]map[string]hw.OverrideValue{}, Bare: o.Bare}
 	for key, values := range o.ByArch {
@@ -288,7 +220,7 @@ func (s *Session) CheckOverrides(file string, o hw.Overrides, targets []Target) 
 		if errors.As(err, &d) {
 			return hw.Overrides{}, d.At("%s", file)
 		}
-		canonical := t.Entry.ID
+		canonical := t.Arch.ID
 		if !strings.EqualFold(key, canonical) {
 			canonical = t.ID()
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/exitcode"
 	"github.com/origami-gemm/origami/cmd/origami/internal/query"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 )
@@ -56,7 +57,7 @@ type Comparison struct {
 
 // Side is one architecture's part: an answer or an error.
 type Side struct {
-	Target session.Target
+	Target arch.Match
 	*answer.Answer
 	Err error
 }
@@ -123,7 +124,7 @@ func Compare(ctx context.Context, sel *app.Selection, p gemm.Problem, kernel str
 	return c, ctx.Err()
 }
 
-func ask(ctx context.Context, s *session.Session, t session.Target, open session.OpenOptions, p gemm.Problem, kernel string) Side {
+func ask(ctx context.Context, s *session.Session, t arch.Match, open session.OpenOptions, p gemm.Problem, kernel string) Side {
 	a, err := s.Open(ctx, t, open)
 	if err != nil {
 		return Side{Target: t, Err: err}

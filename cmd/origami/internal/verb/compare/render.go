@@ -47,7 +47,7 @@ func writeJSON(s *iostreams.Streams, c *Comparison) error {
 	for i := range c.Sides {
 		side := &c.Sides[i]
 		if side.Err != nil {
-			o.Entries = append(o.Entries, failed{side.Target.Entry.ID, side.Target.Device.ID, iostreams.AsJSON(side.Err)})
+			o.Entries = append(o.Entries, failed{side.Target.Arch.ID, side.Target.Device.ID, iostreams.AsJSON(side.Err)})
 		} else {
 			o.Entries = append(o.Entries, entry{side.Object(side.Best()), side.TermsJSON(side.Best())})
 		}
@@ -67,7 +67,7 @@ func writeRecords(s *iostreams.Streams, f render.Format, c *Comparison) error {
 	for i := range c.Sides {
 		side := &c.Sides[i]
 		row := func(kind, name, common, value, unit, share string) error {
-			return r.Write([]string{side.Target.Entry.ID, side.Target.Device.ID, kind, name, common, value, unit, share})
+			return r.Write([]string{side.Target.Arch.ID, side.Target.Device.ID, kind, name, common, value, unit, share})
 		}
 		if side.Err != nil {
 			if err := row("error", "error", "", side.Err.Error(), "", ""); err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 )
 
-// Each formula, evaluated over the other columns of the same row, the parameters and the constants, gives its column.
+// Each formula, evaluated over the columns before it in the same row, the parameters and the constants, gives its column.
 func TestFormulas(t *testing.T) {
 	ctx := context.Background()
 	for _, c := range []struct {
@@ -41,30 +41,30 @@ func TestFormulas(t *testing.T) {
 		}
 		for i, cfg := range configs {
 			row := values[i*len(d.Terms) : (i+1)*len(d.Terms)]
-			names := formula.Values(d, c.p, cfg, row)
-			rejected := names["rejected"] == 1
+			withoutTerms := *d
+			withoutTerms.Terms = nil
+			names := formula.Values(&withoutTerms, c.p, cfg, nil)
 			shares := 0.0
 			for j, term := range d.Terms {
 				if term.Kind == arch.KindShare {
 					shares += row[j]
 				}
-				if formula.IsRule(term.Formula) {
-					continue
-				}
-				got, err := formula.Eval(term.Formula, names)
-				if err != nil {
-					t.Fatalf("%s: %v", term.Name, err)
-				}
-				if term.Kind == arch.KindTotal && rejected {
-					if row[j] != arch.RejectedTotal {
-						t.Errorf("%s of a rejected configuration is %v", term.Name, row[j])
+				got := row[j]
+				if !formula.IsRule(term.Formula) {
+					var err error
+					if got, err = formula.Eval(term.Formula, names); err != nil {
+						t.Fatalf("%s: %v", term.Name, err)
 					}
-					continue
+				}
+				names[term.Name] = row[j]
+				if term.Kind == arch.KindTotal && names["rejected"] == 1 {
+					got = arch.RejectedTotal
 				}
 				if !near(got, row[j], 1e-12) {
 					t.Errorf("%s %s %s: %s = %v, but its formula gives %v", d.ID(), c.p, cfg, term.Name, row[j], got)
 				}
 			}
+			rejected := names["rejected"] == 1
 			if total := names["total_latency"]; !rejected && !near(shares, total, 1e-9) {
 				t.Errorf("%s %s %s: the shares add up to %v, the total is %v", d.ID(), c.p, cfg, shares, total)
 			}

@@ -27,6 +27,22 @@ func BenchmarkSelect(b *testing.B) {
 	}
 }
 
+// BenchmarkMemo is the same with every problem asked before.
+func BenchmarkMemo(b *testing.B) {
+	ctx := context.Background()
+	m := selector.NewMemo(selector.New(open(b, arch.OpenRequest{Arch: "sm89"}), arch.Space{}))
+	var problems []gemm.Problem
+	for _, row := range readGolden(b, "sm89_selected.csv") {
+		problems = append(problems, problem(b, row))
+	}
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		if _, err := m.Select(ctx, problems[i%len(problems)]); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 // BenchmarkEstimate is phase one alone.
 func BenchmarkEstimate(b *testing.B) {
 	ctx := context.Background()

@@ -1,0 +1,105 @@
+package builtins
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/config"
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/selector"
+)
+
+// TestMain makes this binary serve the built-in plugins, as origami does when it starts itself.
+func TestMain(m *testing.M) {
+	if len(os.Args) == 4 && slices.Equal(os.Args[1:3], []string{"plugin", "serve"}) {
+		if err := Serve(os.Args[3]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// Every architecture and device of every built-in plugin answers through its process as it does in this one.
+func TestPluginsAnswerAsInProcess(t *testing.T) {
+	ctx := context.Background()
+	processes, err := Connect(ctx, config.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := processes.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	inProcess, err := Connect(ctx, config.Settings{InProcess: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	request := selector.Request{Problems: []gemm.Problem{gemm.New(1, 1, 1), gemm.New(100, 3000, 777), gemm.New(8192, 8192, 8192), gemm.New(65536, 16, 128)}}
+	for _, m := range processes.Manifests() {
+		for _, a := range m.Archs {
+			for _, d := range a.Devices {
+				r := arch.OpenRequest{Arch: a.ID, Device: d.ID}
+				far, err := processes.Open(ctx, r)
+				if err != nil {
+					t.Fatal(err)
+				}
+				near, err := inProcess.Open(ctx, r)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got, err := selector.Rank(ctx, far, request)
+				if err != nil {
+					t.Fatal(err)
+				}
+				want, err := selector.Rank(ctx, near, request)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i := range want {
+					if !slices.Equal(got[i].Entries, want[i].Entries) || got[i].Feasible != want[i].Feasible || len(want[i].Entries) == 0 {
+						t.Errorf("%s@%s, %s: the plugin's ranking differs", a.ID, d.ID, request.Problems[i])
+					}
+				}
+			}
+		}
+	}
+}
+
+// BenchmarkWarmSelect is one select, both phases, in the process of a built-in plugin that is running. The median is
+// reported beside the mean.
+func BenchmarkWarmSelect(b *testing.B) {
+	ctx := context.Background()
+	h, err := Connect(ctx, config.Settings{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = h.Close() }()
+	for _, id := range []string{"sm89", "gfx942"} {
+		b.Run(id, func(b *testing.B) {
+			a, err := h.Open(ctx, arch.OpenRequest{Arch: id})
+			if err != nil {
+				b.Fatal(err)
+			}
+			times := make([]time.Duration, 0, 1<<16)
+			request := selector.Request{Problems: make([]gemm.Problem, 1), Top: 1}
+			for i := 0; b.Loop(); i++ {
+				request.Problems[0] = gemm.New(64+i%4096, 4096, 4096)
+				begin := time.Now()
+				if _, err := selector.Rank(ctx, a, request); err != nil {
+					b.Fatal(err)
+				}
+				times = append(times, time.Since(begin))
+			}
+			slices.Sort(times)
+			b.ReportMetric(float64(times[len(times)/2].Nanoseconds()), "ns/median")
+		})
+	}
+}

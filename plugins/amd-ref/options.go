@@ -19,6 +19,9 @@ type options struct {
 	februaryMapping bool
 }
 
+// autoMI is the value of the option "mi" that leaves the choice to the device file.
+const autoMI = "auto"
+
 // shape is the shape of a matrix instruction.
 type shape struct{ m, n, k int }
 
@@ -29,8 +32,8 @@ var optionList = []arch.Option{
 	{Key: "grid", Default: gridModes[dataParallel], Values: gridModes,
 		Doc: "how the number of workgroups is chosen; data_parallel is one per output tile, as tritonBLAS launches"},
 	{Key: "occ", Default: "1", Doc: fmt.Sprintf("workgroups that share a compute unit, 1 to %d", maxOccupancy)},
-	{Key: "mi", Default: "",
-		Doc: "matrix instruction MxNxK; the default depends on architecture and dtype (fp16: 16x16x16, on gfx950 16x16x32) and is shown with the atoms"},
+	{Key: "mi", Default: autoMI,
+		Doc: "matrix instruction MxNxK; auto depends on architecture and dtype (fp16: 16x16x16, on gfx950 16x16x32) and is shown with the matrix instructions"},
 	{Key: "mapping", Default: "jan", Values: []string{"jan", "feb"},
 		Doc: "workgroup mapping of the library in January 2026 (what tritonBLAS ran on then) or February 2026"},
 }
@@ -67,7 +70,7 @@ func parseOptions(given map[string]string, sheet *hw.Sheet) (options, []arch.Opt
 			}
 			o.occupancy = uint64(n)
 		case "mi":
-			if v.Value == "" {
+			if v.Value == autoMI {
 				continue
 			}
 			i := slices.IndexFunc(sheet.Atoms, func(a hw.Atom) bool { return shape{a.M, a.N, a.K}.String() == v.Value })
@@ -89,7 +92,7 @@ func parseOptions(given map[string]string, sheet *hw.Sheet) (options, []arch.Opt
 // alternatives says what an option accepts.
 func alternatives(key string, sheet *hw.Sheet) string {
 	if key == "mi" {
-		return "use one of " + shapes(sheet.Atoms, "")
+		return "use " + autoMI + " or one of " + shapes(sheet.Atoms, "")
 	}
 	for _, opt := range optionList {
 		if opt.Key == key && len(opt.Values) > 0 {

@@ -48,8 +48,8 @@ func TestOpen(t *testing.T) {
 		r    arch.OpenRequest
 		want string // id and options, or the words of an error
 	}{
-		{arch.OpenRequest{Arch: "gfx942"}, "gfx942@mi300x [{grid data_parallel} {occ 1} {mi } {mapping jan}]"},
-		{arch.OpenRequest{Arch: "gfx90a", Device: "mi250-gcd", Model: "reference"}, "gfx90a@mi210 [{grid data_parallel} {occ 1} {mi } {mapping jan}]"},
+		{arch.OpenRequest{Arch: "gfx942"}, "gfx942@mi300x [{grid data_parallel} {occ 1} {mi auto} {mapping jan}]"},
+		{arch.OpenRequest{Arch: "gfx90a", Device: "mi250-gcd", Model: "reference"}, "gfx90a@mi210 [{grid data_parallel} {occ 1} {mi auto} {mapping jan}]"},
 		{arch.OpenRequest{Arch: "gfx950", Options: map[string]string{"grid": "energy_aware", "occ": "32", "mi": "32x32x16", "mapping": "feb"}},
 			"gfx950@mi355x [{grid energy_aware} {occ 32} {mi 32x32x16} {mapping feb}]"},
 		{arch.OpenRequest{Arch: "gfx1250"}, `plugin amd-ref has no architecture "gfx1250"; it has gfx90a, gfx942, gfx950`},
@@ -61,7 +61,7 @@ func TestOpen(t *testing.T) {
 		{arch.OpenRequest{Arch: "gfx942", Options: map[string]string{"grid": "best"}}, "--option: grid=best is unknown; use one of data_parallel, k_split_aware, number_of_cus, min_resources, energy_aware, reduction_cost_aware"},
 		{arch.OpenRequest{Arch: "gfx942", Options: map[string]string{"occ": "0"}}, "--option: occ=0 is not a whole number from 1 to 32, which is how many wavefronts a compute unit holds; give occ=N"},
 		{arch.OpenRequest{Arch: "gfx942", Options: map[string]string{"occ": "1.5"}}, "--option: occ=1.5 is not a whole number from 1 to 32, which is how many wavefronts a compute unit holds; give occ=N"},
-		{arch.OpenRequest{Arch: "gfx90a", Options: map[string]string{"mi": "16x16x64"}}, "--option: mi=16x16x64 is no matrix instruction of gfx90a; use one of 16x16x16, 32x32x8, 32x32x4, 16x16x4, 4x4x4, 32x32x2, 32x32x1, 16x16x1, 4x4x1, 16x16x32, 32x32x16"},
+		{arch.OpenRequest{Arch: "gfx90a", Options: map[string]string{"mi": "16x16x64"}}, "--option: mi=16x16x64 is no matrix instruction of gfx90a; use auto or one of 16x16x16, 32x32x8, 32x32x4, 16x16x4, 4x4x4, 32x32x2, 32x32x1, 16x16x1, 4x4x1, 16x16x32, 32x32x16"},
 		{arch.OpenRequest{Arch: "gfx942", Options: map[string]string{"mapping": "mar"}}, "--option: mapping=mar is unknown; use one of jan, feb"},
 		{arch.OpenRequest{Arch: "gfx942", Overrides: map[string]hw.OverrideValue{"num_xcd": {Value: 4}}}, `hardware override: gfx942 has no parameter "num_xcd"; did you mean num_xcds? ` + "`origami arch show gfx942` lists all"},
 		{arch.OpenRequest{Arch: "gfx942", Overrides: map[string]hw.OverrideValue{"num_xcds": {Value: 500}}}, "num_xcds is 500, which is more than num_cus (304); give each die at least one compute unit"},

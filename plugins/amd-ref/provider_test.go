@@ -52,8 +52,8 @@ func TestOpen(t *testing.T) {
 		{arch.OpenRequest{Arch: "gfx90a", Device: "mi250-gcd", Model: "reference"}, "gfx90a@mi210 [{grid data_parallel} {occ 1} {mi auto} {mapping jan}]"},
 		{arch.OpenRequest{Arch: "gfx950", Options: map[string]string{"grid": "energy_aware", "occ": "32", "mi": "32x32x16", "mapping": "feb"}},
 			"gfx950@mi355x [{grid energy_aware} {occ 32} {mi 32x32x16} {mapping feb}]"},
-		{arch.OpenRequest{Arch: "gfx1250"}, `plugin amd-ref has no architecture "gfx1250"; it has gfx90a, gfx942, gfx950`},
-		{arch.OpenRequest{Arch: "gfx90a", Device: "mi300x"}, `gfx90a has no device "mi300x"; use one of mi210`},
+		{arch.OpenRequest{Arch: "gfx1250"}, `unknown architecture "gfx1250"; did you mean gfx950? ` + "`origami arch ls` lists them"},
+		{arch.OpenRequest{Arch: "gfx90a", Device: "mi300x"}, `gfx90a has no device "mi300x"; did you mean mi210? its devices: mi210`},
 		{arch.OpenRequest{Arch: "gfx942", Model: "refined"}, `gfx942 has no model "refined"; use one of reference`},
 		{arch.OpenRequest{Arch: "gfx942", Options: map[string]string{"occupancy": "2"}}, `plugin amd-ref has no option "occupancy"; its options: grid, occ, mi, mapping`},
 		{arch.OpenRequest{Arch: "gfx942", Options: map[string]string{"grid": "analytical"}}, "--option: grid=analytical cannot be ranked: the library's analytical grid asks for the ranking that it is part of, without end;" +

@@ -134,23 +134,18 @@ func (c *Catalog) Open(_ context.Context, r arch.OpenRequest) (arch.Architecture
 	return c.def.Open(Selection{Sheet: sheet, Model: model, Options: r.Options, Overrides: r.Overrides})
 }
 
-// find returns the device that a request names by ids or by an alias.
+// find returns the device that a request names.
 func (c *Catalog) find(archID, device string) (*hw.Header, error) {
-	var ids, devices []string
-	for i := range c.devices {
-		d := &c.devices[i]
-		if d.Arch == archID {
-			if device == "" || device == d.Device || slices.Contains(d.Aliases, device) {
-				return d, nil // defaults come first
-			}
-			devices = append(devices, d.Device)
-		}
-		ids = append(ids, d.Arch)
+	name := archID
+	if device != "" {
+		name += "@" + device
 	}
-	if devices != nil {
-		return nil, diag.Inputf("%s has no device %q", archID, device).Do("use one of %s", list(devices))
+	m, err := arch.Find([]arch.Manifest{c.manifest}, name)
+	if err != nil {
+		return nil, err
 	}
-	return nil, diag.Inputf("plugin %s has no architecture %q", c.def.Name, archID).Do("it has %s", list(slices.Compact(ids)))
+	i := slices.IndexFunc(c.devices, func(d hw.Header) bool { return d.Device == m.Device.ID }) // names are unambiguous
+	return &c.devices[i], nil
 }
 
 func list(names []string) string {

@@ -54,8 +54,8 @@ func TestCatalog(t *testing.T) {
 		}
 	}
 	for want, request := range map[string]arch.OpenRequest{
-		"use one of big, small":         {Arch: "x1", Device: "huge"},
-		"it has x1":                     {Arch: "y1"},
+		"its devices: big, small":       {Arch: "x1", Device: "huge"},
+		`unknown architecture "y1"`:     {Arch: "y1"},
 		"use one of refined, reference": {Arch: "x1", Model: "oracle"},
 		"its options: occ":              {Arch: "x1", Options: map[string]string{"grid": "1"}},
 	} {

@@ -1,0 +1,72 @@
+package arch
+
+import (
+	"testing"
+
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/gemm"
+)
+
+func TestEnumerate(t *testing.T) {
+	defaults := Space{Kernel: "triton", BlockM: []int{16, 32}, BlockN: []int{64}, BlockK: []int{16, 32}, NumWarps: []int{4}, NumStages: []int{2}, SplitK: []int{1}}
+	got, err := Space{NumWarps: []int{4, 8}}.Enumerate(defaults)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []gemm.Config
+	for _, m := range []int{16, 32} {
+		for _, k := range []int{16, 32} {
+			for _, warps := range []int{4, 8} {
+				want = append(want, gemm.Config{BlockM: m, BlockN: 64, BlockK: k, NumWarps: warps, NumStages: 2, SplitK: 1, Kernel: "triton"})
+			}
+		}
+	}
+	if len(got) != len(want) {
+		t.Fatalf("%d configurations, want %d", len(got), len(want))
+	}
+	for i := range want {
+		if got[i] != want[i] {
+			t.Errorf("configuration %d is %s, want %s", i, got[i], want[i])
+		}
+	}
+
+	long := make([]int, 2000)
+	for i := range long {
+		long[i] = 1 + i
+	}
+	for name, s := range map[string]Space{
+		"a block of 0":           {BlockK: []int{0}},
+		"a negative split":       {SplitK: []int{-1}},
+		"a block beyond 4096":    {BlockM: []int{4097}},
+		"four million":           {BlockM: long, BlockN: long},
+		"a product beyond int64": {BlockM: long, BlockN: long, BlockK: long, NumWarps: long, NumStages: long, SplitK: long},
+	} {
+		if configs, err := s.Enumerate(defaults); diag.KindOf(err) != diag.Input {
+			t.Errorf("%s: %d configurations, %v", name, len(configs), err)
+		}
+	}
+}
+
+func TestBandwidth(t *testing.T) {
+	linear := Bandwidth{Peak: 1896, Units: 128, Linear: true}
+	if got := linear.At(64); got != 948 {
+		t.Errorf("half the units of a linear level reach %v B/cycle", got)
+	}
+	saturating := Bandwidth{Peak: 1000, Units: 304, C1: 0.015}
+	for active, want := range map[int]float64{1: 0.015, 66: 0.99, 67: 1, 304: 1, 305: 1} {
+		if got := saturating.Fraction(active); got != want {
+			t.Errorf("%d units reach %v, want %v", active, got, want)
+		}
+	}
+	if got := (Bandwidth{Units: 10, C0: 0.01, C1: 0.02, C2: 0.1}).Fraction(2); got != 0.01*4+0.02*2+0.1 {
+		t.Errorf("the polynomial gives %v", got)
+	}
+}
+
+func TestBoundNames(t *testing.T) {
+	for b, want := range map[Bound]string{BoundCompute: "compute", BoundL2: "l2", BoundMALL: "mall", BoundDRAM: "dram", BoundLatency: "latency", BoundUnknown: "unknown", 200: "unknown"} {
+		if b.String() != want {
+			t.Errorf("bound %d is %s, want %s", uint8(b), b, want)
+		}
+	}
+}

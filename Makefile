@@ -18,8 +18,8 @@ test: ## the README's test command
 	go test ./...
 
 golden: ## the reference models against their golden numbers, without and with fused multiply-add available
-	GOAMD64=v1 go test -count=1 -run Golden ./plugins/...
-	if grep -qw avx2 /proc/cpuinfo; then GOAMD64=v3 go test -count=1 -run Golden ./plugins/...; else echo "no AVX2: the v3 comparison is left out"; fi
+	GOAMD64=v1 go test -count=1 -run Golden ./plugins/... ./cmd/origami
+	if grep -qw avx2 /proc/cpuinfo; then GOAMD64=v3 go test -count=1 -run Golden ./plugins/... ./cmd/origami; else echo "no AVX2: the v3 comparison is left out"; fi
 
 lint: tools ## go vet, golangci-lint, module tidiness
 	go vet ./...

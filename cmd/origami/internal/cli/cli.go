@@ -17,6 +17,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	archverb "github.com/origami-gemm/origami/cmd/origami/internal/verb/arch"
+	benchverb "github.com/origami-gemm/origami/cmd/origami/internal/verb/bench"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/compare"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/explain"
 	pluginverb "github.com/origami-gemm/origami/cmd/origami/internal/verb/plugin"
@@ -115,7 +116,7 @@ func Root(a *app.App, sys System) *cobra.Command {
 	config.Register(root.PersistentFlags())
 
 	root.AddGroup(&cobra.Group{ID: "ask", Title: "Ask a model:"}, &cobra.Group{ID: "look", Title: "Look around:"})
-	ask := []*cobra.Command{selectverb.New(a, selectverb.Run), rank.New(a, rank.Run), explain.New(a, explain.Run), compare.New(a, compare.Run)}
+	ask := []*cobra.Command{selectverb.New(a, selectverb.Run), rank.New(a, rank.Run), explain.New(a, explain.Run), compare.New(a, compare.Run), benchverb.New(a, benchverb.Run)}
 	look := []*cobra.Command{archverb.New(a), pluginverb.New(a, sys.Plugins), version.New(a, sys.Protocol)}
 	for _, c := range ask {
 		c.GroupID = "ask"

@@ -32,11 +32,27 @@ func (f *Flags) Register(flags *pflag.FlagSet, withFile bool) {
 	flags.Var(&f.Batch, "batch", "number of such products")
 	flags.BoolVar(&f.TransA, "trans-a", false, "A is M-contiguous (K-contiguous otherwise)")
 	flags.BoolVar(&f.TransB, "trans-b", false, "B is K-contiguous (N-contiguous otherwise)")
+	f.registerFamily(flags)
+	if withFile {
+		f.registerProblems(flags)
+	}
+}
+
+// RegisterFile adds the flags of a command that answers for a list of problems only.
+func (f *Flags) RegisterFile(flags *pflag.FlagSet) {
+	f.Batch.value = 1
+	flags.SortFlags = false
+	f.registerFamily(flags)
+	f.registerProblems(flags)
+}
+
+func (f *Flags) registerFamily(flags *pflag.FlagSet) {
 	flags.String("dtype", "", "element `TYPE`: "+typeNames()+" (default fp16)")
 	flags.String("kernel", "", "kernel `FAMILY`; the architecture's first otherwise")
-	if withFile {
-		flags.StringVar(&f.Problems, "problems", "", "answer for each row of a CSV `FILE` with the header m,n,k[,batch,trans_a,trans_b,dtype]; - is stdin")
-	}
+}
+
+func (f *Flags) registerProblems(flags *pflag.FlagSet) {
+	flags.StringVar(&f.Problems, "problems", "", "answer for each row of a CSV `FILE` with the header m,n,k[,batch,trans_a,trans_b,dtype]; - is stdin")
 }
 
 func typeNames() string {

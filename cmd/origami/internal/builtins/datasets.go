@@ -1,0 +1,29 @@
+package builtins
+
+import (
+	"io/fs"
+
+	"github.com/origami-gemm/origami/plugins/nvidia/records"
+)
+
+// Dataset is a folder of recorded measurements that is part of this binary.
+type Dataset struct {
+	Name  string
+	Files fs.FS
+}
+
+// Datasets lists them all.
+func Datasets() ([]Dataset, error) {
+	entries, err := records.FS.ReadDir(".")
+	if err != nil {
+		return nil, err
+	}
+	sets := make([]Dataset, len(entries))
+	for i, e := range entries {
+		sets[i].Name = e.Name()
+		if sets[i].Files, err = fs.Sub(records.FS, e.Name()); err != nil {
+			return nil, err
+		}
+	}
+	return sets, nil
+}

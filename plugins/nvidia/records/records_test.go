@@ -1,0 +1,65 @@
+package records_test
+
+import (
+	"context"
+	"io/fs"
+	"testing"
+
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/exec"
+	"github.com/origami-gemm/origami/core/exec/replay"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/record"
+	"github.com/origami-gemm/origami/plugins/nvidia/records"
+)
+
+// The shipped dataset reads whole, and a replay of it says what the files say.
+func TestH200Triton(t *testing.T) {
+	files, err := fs.Sub(records.FS, "h200-triton")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := record.Read("h200-triton", files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(d.Problems()) != 41 {
+		t.Errorf("%d problems", len(d.Problems()))
+	}
+	ctx := context.Background()
+	x := replay.New(d)
+	devices, err := x.Devices(ctx)
+	if err != nil || len(devices) != 1 || devices[0].Arch != "sm90" || devices[0].Name != "h200" {
+		t.Errorf("devices %+v, %v", devices, err)
+	}
+	p, c := gemm.New(64, 64, 64), gemm.Config{BlockM: 256, BlockN: 256, BlockK: 16, NumStages: 2, NumWarps: 8, GroupM: 8, SplitK: 1, Kernel: "triton"}
+	k, err := x.Compile(ctx, 0, p, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var samples []exec.Sample
+	keep := func(s exec.Sample) bool {
+		samples = append(samples, s)
+		return true
+	}
+	if err := k.Measure(ctx, exec.MeasureOptions{}, keep); err != nil || len(samples) != 1 || samples[0].Time != 0.026768e-3 {
+		t.Errorf("samples %v, %v", samples, err)
+	}
+	if err := k.Measure(ctx, exec.MeasureOptions{WarmL2: true}, keep); diag.KindOf(err) != diag.Input {
+		t.Errorf("warm times out of cold records: %v", err)
+	}
+	if r := k.Resources(); r.Registers == 0 || r.SharedMemory == 0 {
+		t.Errorf("resources %+v", r)
+	}
+	// 256 × 256 tiles of depth 128 in two stages do not fit the shared memory: no record.
+	c.BlockK = 128
+	if _, err := x.Compile(ctx, 0, p, c); diag.KindOf(err) != diag.Input {
+		t.Errorf("a configuration without a record: %v", err)
+	}
+	if _, err := x.Compile(ctx, 1, p, c); diag.KindOf(err) != diag.Input {
+		t.Errorf("a second device: %v", err)
+	}
+	if _, err := x.Compile(ctx, 0, p, gemm.Config{Kernel: "cublas"}); err != nil {
+		t.Errorf("the library: %v", err)
+	}
+}

@@ -30,6 +30,7 @@ type Options struct {
 	Query   query.Flags
 	Options []string
 	Records string
+	Report  string
 }
 
 // New returns the command. run is Run, or what a test wants to see called.
@@ -45,6 +46,7 @@ func New(a *app.App, run func(context.Context, *Options) error) *cobra.Command {
 			"Without --problems it uses the 23 sizes that tritonBLAS's NVIDIA port was evaluated on.",
 		Example: `  origami bench --arch sm90@h200
   origami bench --arch sm90@h200 --problems shapes.csv --json
+  origami bench --arch sm90@h200 --report ./report
   origami bench --arch sm90@h200 --records ./my-sweep --format csv > three-ways.csv`,
 		Args: app.NoMore,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -53,6 +55,7 @@ func New(a *app.App, run func(context.Context, *Options) error) *cobra.Command {
 		},
 	}
 	o.Query.RegisterFile(cmd.Flags())
+	cmd.Flags().StringVar(&o.Report, "report", "", "also write the outcome as Markdown, CSV, JSON and plots into `FOLDER`")
 	cmd.Flags().StringVar(&o.Records, "records", "", "`FOLDER` of recorded measurements; the shipped ones otherwise")
 	return cmd
 }
@@ -105,6 +108,11 @@ func Run(ctx context.Context, o *Options) error {
 	}
 	if err := w.close(); err != nil {
 		return err
+	}
+	if o.Report != "" {
+		if err := w.report(o.Report); err != nil {
+			return err
+		}
 	}
 	if len(failed) > 0 {
 		return &exitcode.Reported{Err: failed[0]}

@@ -52,14 +52,20 @@ func (w *writer) write(r *bench.Row) error {
 }
 
 func (w *writer) close() error {
-	summary := bench.Summarise(w.rows)
 	switch {
 	case w.format == render.JSON:
-		return render.JSONLine(w.s, map[string]any{"summary": summaryJSON(summary)})
+		return render.JSONLine(w.s, map[string]any{"summary": summaryJSON(bench.Summarise(w.rows))})
 	case w.records != nil:
 		return w.records.Close()
 	default:
-		w.table(summary)
+		t := w.text()
+		for _, line := range t.above {
+			fmt.Fprintln(w.s.Out, line)
+		}
+		render.Grid(w.s, t.header, t.rows)
+		for _, line := range t.below {
+			fmt.Fprintln(w.s.Out, line)
+		}
 		return nil
 	}
 }
@@ -147,65 +153,82 @@ func summaryJSON(s bench.Summary) any {
 	}
 }
 
-func (w *writer) table(s bench.Summary) {
+// text is the table of the outcome with what stands above and below it, for a terminal and for a report.
+type text struct {
+	above  []string
+	header []string
+	rows   [][]string
+	below  []string
+}
+
+func (w *writer) text() text {
+	s := bench.Summarise(w.rows)
 	l2 := "cold"
 	if w.data.WarmL2 {
 		l2 = "warm"
 	}
-	fmt.Fprintln(w.s.Out, render.Device(w.arch))
-	fmt.Fprintln(w.s.Out, render.Model(w.arch, w.data.Kernel))
-	fmt.Fprintf(w.s.Out, "%-11s %s: %s, %s L2, %s inputs, group %d\n", "measured", w.data.Name, w.data.Software, l2, w.data.Input, w.data.GroupM)
-	library := w.data.Library
-	if library == "" {
-		library = "library"
+	library := w.libraryName()
+	out := text{
+		above: []string{
+			render.Device(w.arch),
+			render.Model(w.arch, w.data.Kernel),
+			fmt.Sprintf("%-11s %s: %s, %s L2, %s inputs, group %d", "measured", w.data.Name, w.data.Software, l2, w.data.Input, w.data.GroupM),
+		},
+		header: []string{"problem", "pick TF/s", "best TF/s", library + " TF/s", "of best", "of " + library, "tau", "pick's place", "pick", "registers"},
 	}
-	var rows [][]string
 	for i := range w.rows {
-		r := &w.rows[i]
-		tflops := func(t unit.Seconds) string {
-			if t <= 0 {
-				return "–"
-			}
-			return strconv.FormatFloat(float64(r.Rate(t))/1e12, 'f', 1, 64)
-		}
-		percent := func(v float64, ok bool) string {
-			if !ok {
-				return "–"
-			}
-			return render.Percent(v)
-		}
-		registers := "–"
-		if n := r.Pick.Resources.Registers; n > 0 {
-			registers = strconv.Itoa(n)
-			if spill := float64(r.Pick.Resources.SpillBytes); spill > 0 {
-				registers += fmt.Sprintf(" + %s B spilled", render.Short(spill))
-			}
-		}
-		c := r.Pick.Config
-		pick := fmt.Sprintf("%dx%dx%d", c.BlockM, c.BlockN, c.BlockK)
-		if r.PassedOver > 0 {
-			pick += fmt.Sprintf(" after %d", r.PassedOver)
-		}
-		rows = append(rows, []string{
-			fmt.Sprintf("%dx%dx%d", r.Problem.M, r.Problem.N, r.Problem.K), tflops(r.Pick.Time), tflops(r.Best.Time), tflops(r.Library),
-			render.Percent(r.Efficiency()), percent(r.VersusLibrary(), r.Library > 0),
-			fmt.Sprintf("%.3f", r.Tau), fmt.Sprintf("%d of %d", r.PickRank, r.Measured), pick, registers,
-		})
+		out.rows = append(out.rows, tableCells(&w.rows[i]))
 	}
-	render.Grid(w.s, []string{"problem", "pick TF/s", "best TF/s", library + " TF/s", "of best", "of " + library, "tau", "pick's place", "pick", "registers"}, rows)
 	line := func(label string, v bench.Spread) {
 		if v.Count > 0 {
-			fmt.Fprintf(w.s.Out, "%-11s median %s, geomean %s, p10 %s, worst %s over %s\n", label,
-				render.Percent(v.Median), render.Percent(v.Geomean), render.Percent(v.P10), render.Percent(v.Worst), render.Count(v.Count, "problem", "problems"))
+			out.below = append(out.below, fmt.Sprintf("%-11s median %s, geomean %s, p10 %s, worst %s over %s", label,
+				render.Percent(v.Median), render.Percent(v.Geomean), render.Percent(v.P10), render.Percent(v.Worst), render.Count(v.Count, "problem", "problems")))
 		}
 	}
 	line("of best", s.Efficiency)
 	line("of "+library, s.Library)
 	if s.PassedOver > 0 {
-		fmt.Fprintf(w.s.Out, "%-11s in %s the model's first choices have no time (they do not compile, or are not recorded); \"after N\" counts them\n",
-			"passed over", render.Count(s.PassedOver, "problem", "problems"))
+		out.below = append(out.below, fmt.Sprintf("%-11s in %s the model's first choices have no time (they do not compile, or are not recorded); \"after N\" counts them",
+			"passed over", render.Count(s.PassedOver, "problem", "problems")))
 	}
 	if !math.IsNaN(s.TauMean) {
-		fmt.Fprintf(w.s.Out, "%-11s mean %.3f, worst %.3f\n", "tau", s.TauMean, s.TauWorst)
+		out.below = append(out.below, fmt.Sprintf("%-11s mean %.3f, worst %.3f", "tau", s.TauMean, s.TauWorst))
+	}
+	return out
+}
+
+func (w *writer) libraryName() string {
+	if w.data.Library == "" {
+		return "library"
+	}
+	return w.data.Library
+}
+
+func tableCells(r *bench.Row) []string {
+	tflops := func(t unit.Seconds) string {
+		if t <= 0 {
+			return "–"
+		}
+		return strconv.FormatFloat(float64(r.Rate(t))/1e12, 'f', 1, 64)
+	}
+	versus := "–"
+	if r.Library > 0 {
+		versus = render.Percent(r.VersusLibrary())
+	}
+	registers := "–"
+	if n := r.Pick.Resources.Registers; n > 0 {
+		registers = strconv.Itoa(n)
+		if spill := float64(r.Pick.Resources.SpillBytes); spill > 0 {
+			registers += fmt.Sprintf(" + %s B spilled", render.Short(spill))
+		}
+	}
+	c := r.Pick.Config
+	pick := fmt.Sprintf("%dx%dx%d", c.BlockM, c.BlockN, c.BlockK)
+	if r.PassedOver > 0 {
+		pick += fmt.Sprintf(" after %d", r.PassedOver)
+	}
+	return []string{
+		fmt.Sprintf("%dx%dx%d", r.Problem.M, r.Problem.N, r.Problem.K), tflops(r.Pick.Time), tflops(r.Best.Time), tflops(r.Library),
+		render.Percent(r.Efficiency()), versus, fmt.Sprintf("%.3f", r.Tau), fmt.Sprintf("%d of %d", r.PickRank, r.Measured), pick, registers,
 	}
 }

@@ -1,0 +1,121 @@
+// Package plots draws what a table cannot show: how far predictions are from measurements, and how three ways compare.
+package plots
+
+import (
+	"fmt"
+	"image/color"
+	"math"
+	"path/filepath"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/origami-gemm/origami/core/bench"
+)
+
+// The colours of the three ways: Okabe and Ito's, which the colour-blind can tell apart.
+var (
+	pickColour    = color.NRGBA{R: 0x00, G: 0x72, B: 0xB2, A: 0xFF}
+	bestColour    = color.NRGBA{R: 0xE6, G: 0x9F, B: 0x00, A: 0xFF}
+	libraryColour = color.NRGBA{R: 0x00, G: 0x9E, B: 0x73, A: 0xFF}
+	pointColour   = color.NRGBA{R: 0x00, G: 0x72, B: 0xB2, A: 0x40}
+)
+
+// formats are written of every plot.
+var formats = []string{"svg", "png"}
+
+// Scatter draws every measured candidate of every problem, predicted against measured time on logarithmic axes, with the
+// line on which the two are equal. It returns the paths written.
+func Scatter(folder, name, title string, rows []bench.Row) ([]string, error) {
+	var points plotter.XYs
+	low, high := math.Inf(1), 0.0
+	for i := range rows {
+		for _, c := range rows[i].Points {
+			x, y := float64(c.Measured)*1e3, float64(c.Predicted)*1e3
+			points = append(points, plotter.XY{X: x, Y: y})
+			low, high = min(low, x, y), max(high, x, y)
+		}
+	}
+	p := plot.New()
+	p.Title.Text = title
+	p.X.Label.Text, p.Y.Label.Text = "measured (ms)", "predicted (ms)"
+	p.X.Scale, p.Y.Scale = plot.LogScale{}, plot.LogScale{}
+	p.X.Tick.Marker, p.Y.Tick.Marker = plot.LogTicks{Prec: -1}, plot.LogTicks{Prec: -1}
+	p.Add(plotter.NewGrid())
+	if len(points) > 0 {
+		scatter, err := plotter.NewScatter(points)
+		if err != nil {
+			return nil, err
+		}
+		scatter.GlyphStyle = draw.GlyphStyle{Color: pointColour, Radius: vg.Points(1.5), Shape: draw.CircleGlyph{}}
+		equal, err := plotter.NewLine(plotter.XYs{{X: low, Y: low}, {X: high, Y: high}})
+		if err != nil {
+			return nil, err
+		}
+		equal.Color = color.Gray{Y: 0x60}
+		equal.Dashes = []vg.Length{vg.Points(4), vg.Points(3)}
+		p.Add(scatter, equal)
+		p.Legend.Add("predicted = measured", equal)
+		p.Legend.Top, p.Legend.Left = true, true
+		p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = low, high, low, high
+	}
+	return save(p, folder, name, 16*vg.Centimeter, 14*vg.Centimeter)
+}
+
+// ThreeWays draws the rate of the pick, of the best candidate and of the vendor's library as bars per problem.
+func ThreeWays(folder, name, title, library string, rows []bench.Row) ([]string, error) {
+	p := plot.New()
+	p.Title.Text = title
+	p.Y.Label.Text = "TFLOP/s"
+	width := vg.Points(5)
+	labels := make([]string, len(rows))
+	for i := range rows {
+		labels[i] = fmt.Sprintf("%dx%dx%d", rows[i].Problem.M, rows[i].Problem.N, rows[i].Problem.K)
+	}
+	for i, way := range []struct {
+		name   string
+		colour color.Color
+		rate   func(*bench.Row) float64
+	}{
+		{"pick", pickColour, func(r *bench.Row) float64 { return float64(r.Rate(r.Pick.Time)) }},
+		{"best", bestColour, func(r *bench.Row) float64 { return float64(r.Rate(r.Best.Time)) }},
+		{library, libraryColour, func(r *bench.Row) float64 { return float64(r.Rate(r.Library)) }},
+	} {
+		values := make(plotter.Values, len(rows))
+		any := false
+		for j := range rows {
+			values[j] = way.rate(&rows[j]) / 1e12
+			any = any || values[j] > 0
+		}
+		if !any {
+			continue
+		}
+		bars, err := plotter.NewBarChart(values, width)
+		if err != nil {
+			return nil, err
+		}
+		bars.Color, bars.LineStyle.Width, bars.Offset = way.colour, 0, width*vg.Length(i-1)
+		p.Add(bars)
+		p.Legend.Add(way.name, bars)
+	}
+	p.Legend.Top, p.Legend.Left = true, true
+	p.NominalX(labels...)
+	p.X.Tick.Label.Rotation = math.Pi / 3
+	p.X.Tick.Label.XAlign, p.X.Tick.Label.YAlign = text.XRight, text.YCenter
+	return save(p, folder, name, max(14, vg.Length(len(rows))+4)*vg.Centimeter, 12*vg.Centimeter)
+}
+
+func save(p *plot.Plot, folder, name string, width, height vg.Length) ([]string, error) {
+	var paths []string
+	for _, format := range formats {
+		path := filepath.Join(folder, name+"."+format)
+		if err := p.Save(width, height, path); err != nil {
+			return nil, err
+		}
+		paths = append(paths, path)
+	}
+	return paths, nil
+}

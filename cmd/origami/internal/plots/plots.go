@@ -24,12 +24,12 @@ var (
 	pointColour   = color.NRGBA{R: 0x00, G: 0x72, B: 0xB2, A: 0x40}
 )
 
-// formats are written of every plot.
-var formats = []string{"svg", "png"}
+// Files are the names of the files of a plot, within its folder.
+type Files struct{ SVG, PNG string }
 
 // Scatter draws every measured candidate of every problem, predicted against measured time on logarithmic axes, with the
-// line on which the two are equal. It returns the paths written.
-func Scatter(folder, name, title string, rows []bench.Row) ([]string, error) {
+// line on which the two are equal.
+func Scatter(folder, name, title string, rows []bench.Row) (Files, error) {
 	var points plotter.XYs
 	low, high := math.Inf(1), 0.0
 	for i := range rows {
@@ -48,12 +48,12 @@ func Scatter(folder, name, title string, rows []bench.Row) ([]string, error) {
 	if len(points) > 0 {
 		scatter, err := plotter.NewScatter(points)
 		if err != nil {
-			return nil, err
+			return Files{}, err
 		}
 		scatter.GlyphStyle = draw.GlyphStyle{Color: pointColour, Radius: vg.Points(1.5), Shape: draw.CircleGlyph{}}
 		equal, err := plotter.NewLine(plotter.XYs{{X: low, Y: low}, {X: high, Y: high}})
 		if err != nil {
-			return nil, err
+			return Files{}, err
 		}
 		equal.Color = color.Gray{Y: 0x60}
 		equal.Dashes = []vg.Length{vg.Points(4), vg.Points(3)}
@@ -66,7 +66,7 @@ func Scatter(folder, name, title string, rows []bench.Row) ([]string, error) {
 }
 
 // ThreeWays draws the rate of the pick, of the best candidate and of the vendor's library as bars per problem.
-func ThreeWays(folder, name, title, library string, rows []bench.Row) ([]string, error) {
+func ThreeWays(folder, name, title, library string, rows []bench.Row) (Files, error) {
 	p := plot.New()
 	p.Title.Text = title
 	p.Y.Label.Text = "TFLOP/s"
@@ -85,17 +85,17 @@ func ThreeWays(folder, name, title, library string, rows []bench.Row) ([]string,
 		{library, libraryColour, func(r *bench.Row) float64 { return float64(r.Rate(r.Library)) }},
 	} {
 		values := make(plotter.Values, len(rows))
-		any := false
+		drawn := false
 		for j := range rows {
 			values[j] = way.rate(&rows[j]) / 1e12
-			any = any || values[j] > 0
+			drawn = drawn || values[j] > 0
 		}
-		if !any {
+		if !drawn {
 			continue
 		}
 		bars, err := plotter.NewBarChart(values, width)
 		if err != nil {
-			return nil, err
+			return Files{}, err
 		}
 		bars.Color, bars.LineStyle.Width, bars.Offset = way.colour, 0, width*vg.Length(i-1)
 		p.Add(bars)
@@ -108,14 +108,12 @@ func ThreeWays(folder, name, title, library string, rows []bench.Row) ([]string,
 	return save(p, folder, name, max(14, vg.Length(len(rows))+4)*vg.Centimeter, 12*vg.Centimeter)
 }
 
-func save(p *plot.Plot, folder, name string, width, height vg.Length) ([]string, error) {
-	var paths []string
-	for _, format := range formats {
-		path := filepath.Join(folder, name+"."+format)
-		if err := p.Save(width, height, path); err != nil {
-			return nil, err
+func save(p *plot.Plot, folder, name string, width, height vg.Length) (Files, error) {
+	files := Files{SVG: name + ".svg", PNG: name + ".png"}
+	for _, file := range []string{files.SVG, files.PNG} {
+		if err := p.Save(width, height, filepath.Join(folder, file)); err != nil {
+			return Files{}, err
 		}
-		paths = append(paths, path)
 	}
-	return paths, nil
+	return files, nil
 }

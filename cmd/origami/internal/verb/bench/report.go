@@ -37,8 +37,9 @@ func (w *writer) report(folder string) error {
 			return err
 		}
 	}
+	// Thousands of points are smaller as pixels.
 	path := filepath.Join(folder, "bench.md")
-	if err := os.WriteFile(path, []byte(w.markdown(title, filepath.Base(bars[0]), filepath.Base(scatter[0]))), 0o644); err != nil {
+	if err := os.WriteFile(path, []byte(w.markdown(title, bars.SVG, scatter.PNG)), 0o644); err != nil {
 		return unwritable(path, err)
 	}
 	return nil

@@ -314,45 +314,39 @@ func (a *assembly) verifyDefinitions() {
 	}
 }
 
-// verifyBarriers reports a barrier that a branch can lead some lanes past: one that is reachable from a guarded Bra (or
-// guarded Ret) but not on all ways from it to the end. BraUni is the author's word that all threads agree.
+// verifyBarriers reports a barrier that a branch can lead some lanes past: one that lies between a guarded Bra (or guarded
+// Ret) and the first block that every way from it leads through. BraUni is the author's word that all threads agree.
 func (a *assembly) verifyBarriers() {
-	for n, bl := range a.blocks {
-		for i := bl.start; i < bl.end; i++ {
-			if a.code[i].op < 0 || inst.Table[a.code[i].op].Flow != inst.Barrier {
-				continue
-			}
-			for m, from := range a.blocks {
-				last := a.code[from.end-1]
-				if m == n || last.op < 0 || last.guard.form == 0 {
-					continue
-				}
-				if flow := inst.Table[last.op].Flow; flow != inst.Jump && flow != inst.Exit {
-					continue
-				}
-				if a.reaches(m, n, -1) && a.ends(m, n) {
-					a.failf("%q comes after %q, which some threads may leave by another way", a.line(i), a.line(from.end-1))
-				}
-			}
-			break // one barrier speaks for its block
+	for from, bl := range a.blocks {
+		last := a.code[bl.end-1]
+		if last.op < 0 || last.guard.form == 0 {
+			continue
 		}
+		if flow := inst.Table[last.op].Flow; flow != inst.Jump && flow != inst.Exit {
+			continue
+		}
+		rejoined := make([]bool, len(a.blocks)) // blocks on every way from the branch to the end
+		for n := range a.blocks {
+			rejoined[n] = n != from && !a.ends(from, n)
+		}
+		a.walk(from, rejoined, func(n int) {
+			for i := a.blocks[n].start; i < a.blocks[n].end; i++ {
+				if op := a.code[i].op; op >= 0 && inst.Table[op].Flow == inst.Barrier {
+					a.failf("%q comes after %q, which some threads may leave by another way", a.line(i), a.line(bl.end-1))
+				}
+			}
+		})
 	}
 }
 
-// reaches reports whether block to can be reached from block from without entering block without.
-func (a *assembly) reaches(from, to, without int) bool {
-	found := false
-	a.walk(from, without, func(n int) { found = found || n == to })
-	return found
-}
-
-// ends reports whether a thread can end from block from without entering block without.
+// ends reports whether a thread can end from a block without entering another one.
 func (a *assembly) ends(from, without int) bool {
 	if a.exits(from) {
 		return true
 	}
-	found := false
-	a.walk(from, without, func(n int) { found = found || a.exits(n) })
+	avoid, found := make([]bool, len(a.blocks)), false
+	avoid[without] = true
+	a.walk(from, avoid, func(n int) { found = found || a.exits(n) })
 	return found
 }
 
@@ -361,15 +355,16 @@ func (a *assembly) exits(n int) bool {
 	return last.op >= 0 && inst.Table[last.op].Flow == inst.Exit
 }
 
-// walk calls f for every block that can follow block from, itself only if a loop leads back to it.
-func (a *assembly) walk(from, without int, f func(n int)) {
+// walk calls f for every block that can follow a block without entering one to avoid; for the block itself only if a
+// loop leads back to it.
+func (a *assembly) walk(from int, avoid []bool, f func(n int)) {
 	seen := make([]bool, len(a.blocks))
 	todo := []int{from}
 	for len(todo) > 0 {
 		n := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
 		for _, next := range a.blocks[n].next {
-			if next != without && !seen[next] {
+			if !avoid[next] && !seen[next] {
 				seen[next] = true
 				f(next)
 				todo = append(todo, next)

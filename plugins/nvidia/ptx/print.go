@@ -119,11 +119,8 @@ func (a *assembly) appendOperand(t []byte, o Operand) []byte {
 		return append(append(append(t, '['), a.params[o.id].Name...), ']')
 	case inst.Global, inst.Shared:
 		t = a.appendRegister(append(t, '['), o.id)
-		if o.value > 0 {
-			t = append(t, '+')
-		}
 		if o.value != 0 {
-			t = strconv.AppendInt(t, o.value, 10)
+			t = strconv.AppendInt(append(t, '+'), o.value, 10)
 		}
 		return append(t, ']')
 	}

@@ -1,0 +1,2 @@
+// Package gemmgen generates GEMM kernels.
+package gemmgen

@@ -65,12 +65,13 @@ type emitter struct {
 	m, n                      ptx.Operand // the problem's size
 	m0, n0                    ptx.Operand // the CTA's first row and column of C
 	slot                      ptx.Operand // the CTA's output tile, counted over the batch
-	kLeft                     ptx.Operand // elements along K that are not yet copied
+	k                         ptx.Operand // indices along K that this CTA sums over
 	smem                      ptx.Operand // address of the dynamic shared memory
 	writeStage, readStage     ptx.Operand // address of the stage that copies write, that fragments come from
-	more                      ptx.Operand // whether a tile is left to copy
+	toCopy                    ptx.Operand // tiles along K that are not yet copied
 	copyA, copyB              *copier
 	fragA, fragB              *fragments
+	loops                     int             // labels of copy loops so far
 	acc                       [][]ptx.Operand // the fp32 sums of tile [m*tilesN+n]
 	accVec                    []ptx.Operand
 	exit                      ptx.Operand // label of the end of the kernel
@@ -147,7 +148,7 @@ func (e *emitter) place() {
 	e.AddS32(row, row, first)
 	e.m0, e.n0 = e.shl(row, log2(e.s.Config.BlockM)), e.shl(column, log2(e.s.Config.BlockN))
 
-	e.kLeft = e.param32(e.pK)
+	e.k = e.param32(e.pK)
 	if e.s.Config.SplitK > 1 {
 		e.slot = e.B32()
 		e.MulLoS32(e.slot, tilesM, tilesN)
@@ -158,18 +159,17 @@ func (e *emitter) place() {
 // setup computes everything that stays or moves along with the K loop.
 func (e *emitter) setup() {
 	g := e.g
-	begin := ptx.Int(0)
+	begin := ptx.Operand{}
 	if e.s.Config.SplitK > 1 {
 		e.Comment("this split's part of K")
 		per := e.param32(e.pKPerSplit)
 		begin = e.B32()
 		e.MulLoS32(begin, e.special(ptx.CtaidY), per)
-		e.SubS32(e.kLeft, e.kLeft, begin)
-		e.MinS32(e.kLeft, e.kLeft, per)
+		e.SubS32(e.k, e.k, begin)
+		e.MinS32(e.k, e.k, per)
 	}
 	e.smem = e.B32()
 	e.MovU32(e.smem, e.DynamicShared("smem", 128))
-	e.more = e.Pred()
 	e.copyA = e.newCopier(g.a, e.pA, e.pLda, e.pStrideA, e.m0, e.m, begin)
 	e.copyB = e.newCopier(g.b, e.pB, e.pLdb, e.pStrideB, e.n0, e.n, begin)
 	e.fragA = e.newFragments(g.a, e.warpM, g.warpM, !g.a.kRows)
@@ -193,25 +193,27 @@ func (e *emitter) setup() {
 func (e *emitter) mainLoop() {
 	g, s := e.g, e.s.Config.NumStages
 	e.Comment("pipeline prologue")
-	tiles := e.B32()
-	e.AddS32(tiles, e.kLeft, ptx.Int(e.s.Config.BlockK-1))
-	shift := log2(e.s.Config.BlockK)
 	drained := e.Label("drained")
 	if e.s.Config.SplitK > 1 {
-		e.SetpGtS32(e.more, e.kLeft, ptx.Int(0))
-		e.IfNot(e.more).BraUni(drained) // a split that got nothing to do contributes zeros
+		some := e.Pred()
+		e.SetpGtS32(some, e.k, ptx.Int(0))
+		e.IfNot(some).BraUni(drained) // a split that got nothing to do contributes zeros
 	}
-	e.ShrU32(tiles, tiles, ptx.Int(shift))
+	tiles, firstK, end := e.B32(), e.B32(), e.B32()
+	e.AddS32(tiles, e.k, ptx.Int(e.s.Config.BlockK-1))
+	e.ShrU32(tiles, tiles, ptx.Int(log2(e.s.Config.BlockK)))
+	e.toCopy = e.add(tiles, ptx.Int(-1))
+	e.MadLoS32(firstK, e.toCopy, ptx.Int(-e.s.Config.BlockK), e.k)
 	e.writeStage, e.readStage = e.B32(), e.B32()
 	e.MovB32(e.writeStage, e.smem)
 	e.MovB32(e.readStage, e.smem)
-	end := e.B32()
 	e.AddS32(end, e.smem, ptx.Int(s*g.stageBytes))
-	for range s - 1 {
-		for _, copyChunk := range e.copyTile() {
-			copyChunk()
-		}
-		e.advanceCopy(end)
+	e.copyA.first(firstK)
+	e.copyB.first(firstK)
+	e.CpAsyncCommitGroup()
+	e.nextStage(e.writeStage, end)
+	for range s - 2 {
+		e.copyTile(end)
 	}
 
 	fa, fb := make([][]ptx.Operand, g.buffers), make([][]ptx.Operand, g.buffers)
@@ -222,46 +224,41 @@ func (e *emitter) mainLoop() {
 		e.CpAsyncWaitGroup(ptx.Int(s - 2))
 		e.BarSync(ptx.Int(0))
 	}
-	loop := e.Label("loop")
+	loop, again := e.Label("loop"), e.Pred()
 	if g.steps == 1 {
 		e.Place(loop)
 		ready()
-		for _, copyChunk := range e.copyTile() {
-			copyChunk()
-		}
-		e.advanceCopy(end)
+		e.copyTile(end)
 		e.load(0, fa[0], fb[0])
-		e.advanceRead(end)
+		e.nextStage(e.readStage, end)
 		e.multiply(fa[0], fb[0])
 	} else {
 		ready()
 		e.load(0, fa[0], fb[0])
+		stepB, more := 0, ptx.Operand{}
+		if g.steps > 2 && e.copyA.copies+e.copyB.copies > 12 {
+			stepB = 1 // fewer addresses at a time
+		}
 		e.Place(loop)
-		var chunks []func()
 		for step := range g.steps {
 			if step == g.steps-1 {
 				ready()
-				e.advanceRead(end)
+				e.nextStage(e.readStage, end)
 			}
 			next := (step + 1) % g.steps
 			e.load(next, fa[next%2], fb[next%2])
 			if step == 0 {
-				chunks = e.copyTile()
+				more = e.beginCopy()
+				e.copyA.next(more)
 			}
-			if left := g.steps - 1 - step; left > 0 { // spread over the steps before the wait
-				now := (len(chunks) + left - 1) / left
-				for _, copyChunk := range chunks[:now] {
-					copyChunk()
-				}
-				if chunks = chunks[now:]; left == 1 {
-					e.advanceCopy(end)
-				}
+			if step == stepB {
+				e.copyB.next(more)
+				e.endCopy(end)
 			}
 			e.multiply(fa[step%2], fb[step%2])
 		}
 	}
 	e.AddS32(tiles, tiles, ptx.Int(-1))
-	again := e.Pred()
 	e.SetpGtS32(again, tiles, ptx.Int(0))
 	e.If(again).BraUni(loop)
 	e.Place(drained)
@@ -270,36 +267,32 @@ func (e *emitter) mainLoop() {
 	e.BarSync(ptx.Int(0))
 }
 
-// copyTile returns the copies of the next tile, to be emitted in order, before advanceCopy.
-func (e *emitter) copyTile() []func() {
-	e.SetpGtS32(e.more, e.kLeft, ptx.Int(0))
-	return append(e.copyA.tile(), e.copyB.tile()...)
+// copyTile copies the next tile, if there is one left, into the next stage. Its group of copies may be empty.
+func (e *emitter) copyTile(end ptx.Operand) {
+	more := e.beginCopy()
+	e.copyA.next(more)
+	e.copyB.next(more)
+	e.endCopy(end)
 }
 
-// advanceCopy closes the group of the tile's copies and moves on to the next tile and stage.
-func (e *emitter) advanceCopy(end ptx.Operand) {
+func (e *emitter) beginCopy() (more ptx.Operand) {
+	more = e.Pred()
+	e.SetpGtS32(more, e.toCopy, ptx.Int(0))
+	return more
+}
+
+func (e *emitter) endCopy(end ptx.Operand) {
 	e.CpAsyncCommitGroup()
-	e.AddS32(e.kLeft, e.kLeft, ptx.Int(-e.s.Config.BlockK))
-	e.copyA.advance()
-	e.copyB.advance()
-	wrap := e.Pred()
-	e.AddS32(e.writeStage, e.writeStage, ptx.Int(e.g.stageBytes))
-	e.SetpEqS32(wrap, e.writeStage, end)
-	e.SelpB32(e.writeStage, e.smem, e.writeStage, wrap)
+	e.AddS32(e.toCopy, e.toCopy, ptx.Int(-1))
+	e.nextStage(e.writeStage, end)
 }
 
-// advanceRead moves the fragment addresses to the next stage.
-func (e *emitter) advanceRead(end ptx.Operand) {
-	wrap, delta := e.Pred(), e.B32()
-	e.AddS32(e.readStage, e.readStage, ptx.Int(e.g.stageBytes))
-	e.SetpEqS32(wrap, e.readStage, end)
-	e.SelpB32(e.readStage, e.smem, e.readStage, wrap)
-	e.SelpB32(delta, ptx.Int(-(e.s.Config.NumStages-1)*e.g.stageBytes), ptx.Int(e.g.stageBytes), wrap)
-	for _, f := range []*fragments{e.fragA, e.fragB} {
-		for _, address := range f.address {
-			e.AddS32(address, address, delta)
-		}
-	}
+// nextStage moves a stage's address on, from the last stage to the first.
+func (e *emitter) nextStage(stage, end ptx.Operand) {
+	wrap := e.Pred()
+	e.AddS32(stage, stage, ptx.Int(e.g.stageBytes))
+	e.SetpEqS32(wrap, stage, end)
+	e.SelpB32(stage, e.smem, stage, wrap)
 }
 
 // load reads the fragments of a k16 step.

@@ -41,17 +41,20 @@ func Packed(p gemm.Problem) Call {
 // Spec returns the fastest specification that computes the call.
 func (c Call) Spec(out gemm.DType, cfg gemm.Config) Spec {
 	p := c.Problem
-	s := Spec{DType: p.DType, Out: out, AMajor: p.AMajor, BMajor: p.BMajor, Config: cfg, AlignA: c.A.align(p.DType, p.Batch), AlignB: c.B.align(p.DType, p.Batch)}
-	s.AlignC = c.C.align(out, p.Batch)
-	for s.AlignC > out.Bytes() && p.N*out.Bytes()%s.AlignC != 0 { // a store covers columns of C only
-		s.AlignC /= 2
+	rowA, rowB := p.K, p.N
+	if p.TransA() {
+		rowA = p.M
 	}
-	return s
+	if p.TransB() {
+		rowB = p.K
+	}
+	return Spec{DType: p.DType, Out: out, AMajor: p.AMajor, BMajor: p.BMajor, Config: cfg,
+		AlignA: c.A.align(rowA, p.DType, p.Batch), AlignB: c.B.align(rowB, p.DType, p.Batch), AlignC: c.C.align(p.N, out, p.Batch)}
 }
 
-// align returns the largest of 16, 8, 4 and 2 that divides the address of every row.
-func (m Matrix) align(d gemm.DType, batch int) int {
-	offsets := m.Address | uint64(m.LD*d.Bytes()) | 16
+// align returns the largest of 16, 8, 4 and 2 that divides the address and the length of every row.
+func (m Matrix) align(row int, d gemm.DType, batch int) int {
+	offsets := m.Address | uint64((row|m.LD)*d.Bytes()) | 16
 	if batch > 1 {
 		offsets |= uint64(m.Stride * d.Bytes())
 	}
@@ -115,8 +118,8 @@ func (k *Kernel) Launch(call Call, cfg gemm.Config) (Launch, error) {
 			return where(diag.Inputf("leading dimension of %s is %d, its rows have %d elements", m.name, m.ld, m.min).Do("give at least %d", m.min))
 		}
 	}
-	if max(p.M, p.N, p.K) > maxExtent {
-		return where(diag.Inputf("a side of %s is above %d", p, maxExtent).Do("split the problem"))
+	if max(p.M, p.N, p.K, call.A.LD, call.B.LD) > maxExtent {
+		return where(diag.Inputf("a side or leading dimension of %s is above %d", p, maxExtent).Do("split the problem"))
 	}
 	tilesM, tilesN := ceilDiv(p.M, cfg.BlockM), ceilDiv(p.N, cfg.BlockN)
 	if tilesM*tilesN > maxGridX || p.Batch > maxGridZ || cfg.SplitK > maxGridZ {

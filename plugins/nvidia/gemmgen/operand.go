@@ -6,35 +6,35 @@ import (
 	"github.com/origami-gemm/origami/plugins/nvidia/ptx"
 )
 
-// copier moves one operand's tiles from global to shared memory. A copy is as wide as the alignment of the rows allows:
-// cp.async of 16, 8 or 4 bytes, or plain loads and stores of single elements. Thread t makes copies t, t + threads, … of
-// the tile counted along its rows. What lies outside the matrix, along K or across it, is filled with zeros and not read.
+// copier moves one operand's tiles from global to shared memory. A copy is as wide as the alignment allows: cp.async of
+// 16, 8 or 4 bytes, or plain loads and stores of single elements. Thread t makes copies t, t + threads, … of the tile
+// counted along its rows. The edges of the matrix are multiples of a copy's width.
+//
+// Only the first tile along K may be short; what it lacks is filled with zeros. Across K, copies beyond the edge repeat the
+// last row or column, whose products end in parts of C that are not written. So copies in the loop need no bounds.
 type copier struct {
 	e *emitter
 	t tile
-	// bytes is the width of a copy; perRow copies make a row; copies is the number per thread. A thread's copy i is in row
-	// row0 + i/across*rowStep, at across positions columnStep bytes apart.
+	// bytes is the width of a copy, copies the number per thread. A thread's copy i is in row row0 + i/across*rowStep, at
+	// across positions columnStep bytes apart.
 	bytes, copies, across, rowStep, columnStep int
-	// pointer is the global address of the thread's first copy of the next tile; rowStride the bytes from one of its rows
-	// to the next, tileStride those from tile to tile.
-	pointer, rowStride, tileStride ptx.Operand
+	// pointer holds, for each position, the global address of the thread's copies in row 0 of the next tile. Row r is at
+	// r·rowBytes from there; rows across K are clamped to lastRow, counted from the matrix's first.
+	pointer                 []ptx.Operand
+	row0, rowBytes, lastRow ptx.Operand
+	// column is the thread's first column in the tile.
+	column ptx.Operand
 	// offset is where copies go in a stage, by row modulo 8: rows that differ by 8 have the same swizzle.
-	offset map[int]ptx.Operand
-	row0   ptx.Operand
-	// rowsLeft counts the matrix rows from row0 on if rows run across K, column0 is the thread's first column if columns run along K.
-	rowsLeft, column0 ptx.Operand
-	// size is the bytes of each of the across positions that lie inside the matrix.
-	size []ptx.Operand
+	offset [8]ptx.Operand
 	// active is whether the thread has a copy at all; invalid where all have.
-	active  ptx.Operand
-	partial bool
+	active ptx.Operand
 }
 
 // newCopier emits the set-up. first and limit are the CTA's first index and the matrix's size across K, begin its first
 // index along K.
 func (e *emitter) newCopier(t tile, base, ld, stride, first, limit, begin ptx.Operand) *copier {
 	e.Comment(fmt.Sprintf("copies of %s: %d rows of %d B, %d B at a time", t.name, t.rows, t.rowBytes(), t.align))
-	c := &copier{e: e, t: t, bytes: t.align, offset: map[int]ptx.Operand{}}
+	c := &copier{e: e, t: t, bytes: t.align}
 	threads, perRow := e.g.threads, t.rowBytes()/c.bytes
 	c.across, c.rowStep, c.columnStep = max(1, perRow/threads), max(1, threads/perRow), threads*c.bytes
 	c.copies = max(1, t.rows*perRow/threads)
@@ -49,17 +49,17 @@ func (e *emitter) newCopier(t tile, base, ld, stride, first, limit, begin ptx.Op
 		c.row0 = e.shr(e.tid, log2(perRow))
 		byte0 = e.shl(e.and(e.tid, perRow-1), log2(c.bytes))
 	}
+	c.column = e.shr(byte0, 1)
 	if t.rows < c.rowStep {
-		c.partial, c.active = true, e.Pred()
+		c.active = e.Pred()
 		e.SetpLtS32(c.active, c.row0, ptx.Int(t.rows))
 	}
-	column := e.shr(byte0, 1)
 
-	// Where copies go. Copies of one thread lie rowStep rows apart.
+	// Where copies go.
 	shift, mask := t.swizzle()
 	for i := 0; i*c.rowStep < t.rows && i < 8; i++ {
 		residue := i * c.rowStep % 8
-		if _, done := c.offset[residue]; done {
+		if c.offset[residue] != (ptx.Operand{}) {
 			continue
 		}
 		row := e.add(c.row0, ptx.Int(residue))
@@ -69,116 +69,181 @@ func (e *emitter) newCopier(t tile, base, ld, stride, first, limit, begin ptx.Op
 	}
 
 	// Where they come from: base + 2·(batch·stride + row·ld + column).
-	var row64, column64 ptx.Operand
-	if t.kRows {
-		row64, column64 = e.wide(e.add(c.row0, begin)), e.wide(e.add(column, first))
-		c.sizes(e.sub(limit, e.add(column, first)))
-	} else {
-		row64, column64 = e.wide(e.add(c.row0, first)), e.wide(e.add(column, begin))
-		c.rowsLeft, c.column0 = e.sub(limit, e.add(c.row0, first)), column
+	ld64, index, start := e.param64(ld), e.B64(), e.B64()
+	e.CvtaToGlobalU64(start, e.param64(base))
+	e.MulLoS64(index, e.wide(e.special(ptx.CtaidZ)), e.param64(stride))
+	c.rowBytes = e.B32()
+	e.CvtU32U64(c.rowBytes, ld64)
+	e.ShlB32(c.rowBytes, c.rowBytes, ptx.Int(1))
+	if t.kRows && begin != (ptx.Operand{}) {
+		e.MadLoS64(index, e.wide(begin), ld64, index)
+	} else if begin != (ptx.Operand{}) {
+		e.AddS64(index, index, e.wide(begin))
 	}
-	ld64 := e.param64(ld)
-	index := e.B64()
-	e.MadLoS64(index, row64, ld64, column64)
-	e.MadLoS64(index, e.wide(e.special(ptx.CtaidZ)), e.param64(stride), index)
-	e.ShlB64(index, index, ptx.Int(1))
-	c.pointer = e.B64()
-	e.CvtaToGlobalU64(c.pointer, e.param64(base))
-	e.AddS64(c.pointer, c.pointer, index)
-	c.rowStride = e.B64()
-	e.MulLoS64(c.rowStride, ld64, ptx.Int(2*c.rowStep))
-	c.tileStride = ptx.Int(2 * e.s.Config.BlockK)
-	if t.kRows {
-		c.tileStride = e.B64()
-		e.MulLoS64(c.tileStride, ld64, ptx.Int(2*e.s.Config.BlockK))
+	if !t.kRows {
+		c.lastRow = e.add(limit, ptx.Int(-1))
+		c.row0 = e.add(c.row0, first)
+	}
+	for i := range c.across {
+		column := e.add(c.column, ptx.Int(i*c.columnStep/2))
+		if t.kRows {
+			e.AddS32(column, column, first)
+			e.MinS32(column, column, e.add(limit, ptx.Int(-c.bytes/2)))
+		}
+		p := e.B64()
+		e.AddS64(p, index, e.wide(column))
+		e.ShlB64(p, p, ptx.Int(1))
+		e.AddS64(p, p, start)
+		c.pointer = append(c.pointer, p)
 	}
 	return c
 }
 
-// sizes computes size from the number of elements from the thread's first column to the edge of the matrix.
-func (c *copier) sizes(left ptx.Operand) {
+// first emits the copies of the first tile, of which only k indices are inside the matrix, and moves on to the next.
+func (c *copier) first(k ptx.Operand) {
 	e := c.e
-	c.size = c.size[:0]
-	for i := range c.across {
-		s := e.B32()
-		e.AddS32(s, left, ptx.Int(-i*c.columnStep/2))
-		e.MinS32(s, s, ptx.Int(c.bytes/2))
-		e.MaxS32(s, s, ptx.Int(0))
-		e.ShlB32(s, s, ptx.Int(1))
-		c.size = append(c.size, s)
+	inside := func(index ptx.Operand) ptx.Operand {
+		p, size := e.Pred(), e.B32()
+		e.SetpLtS32(p, index, k)
+		e.SelpB32(size, ptx.Int(c.bytes), ptx.Int(0), p)
+		return size
+	}
+	if c.t.kRows {
+		c.emit(c.row0, c.active, func(row ptx.Operand, _ int) ptx.Operand { return inside(row) })
+	} else {
+		var sizes []ptx.Operand // of the across positions; they are the same in all rows
+		for i := range c.across {
+			sizes = append(sizes, inside(e.add(c.column, ptx.Int(i*c.columnStep/2))))
+		}
+		c.emit(c.row0, c.active, func(_ ptx.Operand, position int) ptx.Operand { return sizes[position] })
+	}
+	for _, p := range c.pointer {
+		if c.t.kRows {
+			e.MadWideU32(p, c.rowBytes, k, p)
+		} else {
+			e.MadWideU32(p, k, ptx.Int(2), p)
+		}
 	}
 }
 
-// tile emits what all copies of the next tile share and returns the copies.
-func (c *copier) tile() []func() {
-	e := c.e
-	rowsLeft := c.rowsLeft
-	if c.t.kRows {
-		rowsLeft = e.sub(e.kLeft, c.row0)
-	} else {
-		c.sizes(e.sub(e.kLeft, c.column0))
-	}
-	guard := e.more
-	if c.partial {
+// next emits the copies of the next tile, if more is true, and moves on.
+func (c *copier) next(more ptx.Operand) {
+	e, guard := c.e, more
+	if c.active != (ptx.Operand{}) {
 		guard = e.Pred()
-		e.AndPred(guard, c.active, e.more)
+		e.AndPred(guard, c.active, more)
 	}
-	to := map[int]ptx.Operand{}
-	for residue := range 8 { // in order, so that the text does not depend on the map's
-		if offset, ok := c.offset[residue]; ok {
+	// The rows are the same for every tile, and the assembler would keep each in a register through the loop, of which there
+	// are too few. What it cannot know is that this adds zero: toCopy is negative only when there is nothing to copy.
+	row0 := e.add(c.row0, e.shr(e.toCopy, 31))
+	c.emit(row0, guard, nil)
+	for _, p := range c.pointer {
+		if c.t.kRows {
+			e.MadWideU32(p, c.rowBytes, ptx.Int(e.s.Config.BlockK), p)
+		} else {
+			e.AddS64(p, p, ptx.Int(2*e.s.Config.BlockK))
+		}
+	}
+}
+
+// unrolledCopies is up to how many narrow copies are unrolled; more run in a loop. Copies of 16 bytes always are.
+const unrolledCopies = 8
+
+// emit emits the copies of a tile from row0 on where the guard is true, everywhere if it is invalid. size gives the bytes to read of the
+// copy in a row, counted as row0 is, and position; without it all are read.
+func (c *copier) emit(row0, guard ptx.Operand, size func(row ptx.Operand, position int) ptx.Operand) {
+	e := c.e
+	var to [8]ptx.Operand
+	for residue, offset := range c.offset {
+		if offset != (ptx.Operand{}) {
 			to[residue] = e.add(e.writeStage, offset)
 		}
 	}
-	size := c.size
-	var chunks []func()
-	pointer := c.pointer
-	for first := 0; first < c.copies; first += copiesPerChunk {
-		last := min(first+copiesPerChunk, c.copies)
-		chunks = append(chunks, func() {
-			var stores []func()
-			for i := first; i < last; i++ {
-				row, position := i/c.across*c.rowStep, i%c.across
-				if position == 0 && row > 0 {
-					next := e.B64()
-					e.AddS64(next, pointer, c.rowStride)
-					pointer = next
-				}
-				inside := e.Pred()
-				e.SetpGtS32(inside, rowsLeft, ptx.Int(row))
-				n := e.B32()
-				e.SelpB32(n, size[position], ptx.Int(0), inside)
-				source := ptx.Global(pointer, position*c.columnStep)
-				target := ptx.Shared(to[row%8], c.t.at+row/8*8*c.t.rowBytes()+position*c.columnStep)
-				switch c.bytes {
-				case 16:
-					e.If(guard).CpAsyncCgSharedGlobalL2128B16(target, source, n)
-				case 8:
-					e.If(guard).CpAsyncCaSharedGlobal8(target, source, n)
-				case 4:
-					e.If(guard).CpAsyncCaSharedGlobal4(target, source, n)
-				default:
-					read, v := e.Pred(), e.B16()
-					e.SetpGtS32(read, n, ptx.Int(0))
-					e.AndPred(read, read, guard)
-					e.MovB16(v, ptx.Int(0))
-					e.If(read).LdGlobalB16(v, source)
-					stores = append(stores, func() { e.If(guard).StSharedB16(target, v) })
-				}
-			}
-			for _, store := range stores {
-				store()
-			}
-		})
+	turn := 8 * c.across // copies that end where the swizzle repeats
+	if c.bytes == 16 || c.copies <= max(unrolledCopies, turn) {
+		c.copy(row0, to, c.copies, guard, size)
+		return
 	}
-	return chunks
+	e.loops++
+	again, loop, row, left := e.Pred(), e.Label(fmt.Sprintf("copy_%s_%d", c.t.name, e.loops)), e.B32(), e.B32()
+	e.MovB32(row, row0)
+	e.MovB32(left, ptx.Int(c.copies/turn))
+	e.Place(loop)
+	c.copy(row, to, turn, guard, size)
+	e.AddS32(row, row, ptx.Int(8*c.rowStep))
+	for _, address := range to {
+		if address != (ptx.Operand{}) {
+			e.AddS32(address, address, ptx.Int(8*c.rowStep*c.t.rowBytes()))
+		}
+	}
+	e.AddS32(left, left, ptx.Int(-1))
+	e.SetpGtS32(again, left, ptx.Int(0))
+	e.If(again).BraUni(loop)
 }
 
-// copiesPerChunk is how many copies are issued together: few enough to spread between matrix instructions, and for the
-// element-wise path the number of loads in flight before the first store.
-const copiesPerChunk = 2
-
-// advance moves to the next tile along K.
-func (c *copier) advance() { c.e.AddS64(c.pointer, c.pointer, c.tileStride) }
+// copy emits n copies from row0 on.
+func (c *copier) copy(row0 ptx.Operand, to [8]ptx.Operand, n int, guard ptx.Operand, size func(row ptx.Operand, position int) ptx.Operand) {
+	e := c.e
+	where := func(p ptx.Operand) {
+		if p != (ptx.Operand{}) {
+			e.If(p)
+		}
+	}
+	type element struct{ to, value ptx.Operand }
+	var loaded []element // of the element-wise path: all are loaded before the first is stored
+	for i := range n {
+		row, position := i/c.across*c.rowStep, i%c.across
+		target := ptx.Shared(to[row%8], c.t.at+row/8*8*c.t.rowBytes()+position*c.columnStep)
+		at := e.add(row0, ptx.Int(row))
+		var bytes ptx.Operand
+		if size != nil {
+			bytes = size(at, position)
+		}
+		if !c.t.kRows {
+			e.MinU32(at, at, c.lastRow)
+		}
+		from := e.B64()
+		e.MadWideU32(from, at, c.rowBytes, c.pointer[position])
+		source := ptx.Global(from, 0)
+		switch {
+		case c.bytes == 2:
+			v, read := e.B16(), guard
+			e.MovB16(v, ptx.Int(0))
+			if size != nil {
+				read = e.Pred()
+				e.SetpGtS32(read, bytes, ptx.Int(0))
+				if guard != (ptx.Operand{}) {
+					e.AndPred(read, read, guard)
+				}
+			}
+			where(read)
+			e.LdGlobalB16(v, source)
+			loaded = append(loaded, element{target, v})
+		case c.bytes == 4 && size != nil:
+			where(guard)
+			e.CpAsyncCaSharedGlobal4Size(target, source, bytes)
+		case c.bytes == 4:
+			where(guard)
+			e.CpAsyncCaSharedGlobal4(target, source)
+		case c.bytes == 8 && size != nil:
+			where(guard)
+			e.CpAsyncCaSharedGlobal8Size(target, source, bytes)
+		case c.bytes == 8:
+			where(guard)
+			e.CpAsyncCaSharedGlobal8(target, source)
+		case size != nil:
+			where(guard)
+			e.CpAsyncCgSharedGlobalL2128B16Size(target, source, bytes)
+		default:
+			where(guard)
+			e.CpAsyncCgSharedGlobalL2128B16(target, source)
+		}
+	}
+	for _, l := range loaded {
+		where(guard)
+		e.StSharedB16(l.to, l.value)
+	}
+}
 
 // fragments reads one operand's matrix fragments from shared memory with ldmatrix.
 //
@@ -189,9 +254,9 @@ func (c *copier) advance() { c.e.AddS64(c.pointer, c.pointer, c.tileStride) }
 type fragments struct {
 	e *emitter
 	t tile
-	// address holds the lane's address for up to four positions along the rows, 32 bytes apart: positions differ in bits
-	// that the swizzle changes. Those four further on are 128 bytes away.
-	address []ptx.Operand
+	// offset holds the lane's place in a stage for up to four positions along the rows, 32 bytes apart: positions differ in
+	// bits that the swizzle changes. Those four further on are 128 bytes away.
+	offset []ptx.Operand
 }
 
 // newFragments emits the set-up for the warp's place (its index and the size of its tile across K). rowsFirst says that
@@ -220,10 +285,9 @@ func (e *emitter) newFragments(t tile, warp ptx.Operand, size int, rowsFirst boo
 	e.XorB32(swizzled, chunk, e.and(e.shr(row, shift), mask))
 	offset := e.mad(row, t.rowBytes(), e.shl(swizzled, 4))
 	for i := range min(positions, 4) {
-		address := e.B32()
-		e.XorB32(address, offset, ptx.Int(32*i))
-		e.AddS32(address, address, e.smem)
-		f.address = append(f.address, address)
+		o := e.B32()
+		e.XorB32(o, offset, ptx.Int(32*i))
+		f.offset = append(f.offset, o)
 	}
 	return f
 }
@@ -235,7 +299,7 @@ func (f *fragments) load(step, i int, d []ptx.Operand) {
 	if f.t.kRows {
 		position, rows = i, 16*step
 	}
-	from := ptx.Shared(f.address[position%4], f.t.at+rows*f.t.rowBytes()+position/4*128)
+	from := ptx.Shared(e.add(f.offset[position%4], e.readStage), f.t.at+rows*f.t.rowBytes()+position/4*128)
 	switch {
 	case len(d) == 2 && f.t.kRows:
 		e.LdmatrixX2Trans(e.Vec(d...), from)

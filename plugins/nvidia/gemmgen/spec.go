@@ -22,8 +22,8 @@ type Spec struct {
 	DType, Out gemm.DType
 	// AMajor and BMajor say along which dimension A and B are contiguous. C is row-major.
 	AMajor, BMajor gemm.Major
-	// AlignA, AlignB and AlignC are the bytes (16, 8, 4 or 2) that divide the address of every row of the matrix; see
-	// Call.Spec.
+	// AlignA, AlignB and AlignC are the bytes (16, 8, 4 or 2) that divide the address and the length of every contiguous row
+	// or column of the matrix; see Call.Spec.
 	AlignA, AlignB, AlignC int
 	// Config is the configuration. Of SplitK only whether it is above one matters to the text, of GroupM nothing.
 	Config gemm.Config

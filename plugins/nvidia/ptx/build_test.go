@@ -95,7 +95,7 @@ func TestTargetIsDerived(t *testing.T) {
 			s, g := b.B32(), b.B64()
 			b.MovB32(s, ptx.Int(0))
 			b.MovB64(g, ptx.Int(0))
-			b.CpAsyncCgSharedGlobalL2128B16(ptx.Shared(s, 0), ptx.Global(g, 0), ptx.Int(16))
+			b.CpAsyncCgSharedGlobalL2128B16(ptx.Shared(s, 0), ptx.Global(g, 0))
 		}, 80, 74},
 	} {
 		b := ptx.New("k")

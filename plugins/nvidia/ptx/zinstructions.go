@@ -80,454 +80,486 @@ func (k *Builder) MadLoS32(d, a, b, c Operand) { k.emit(11, d, a, b, c) }
 // Needs sm_10, PTX 1.0.
 func (k *Builder) MulWideU32(d, a, b Operand) { k.emit(12, d, a, b) }
 
+// MadWideU32 is "mad.wide.u32": d = a * b + c in 64 bits, a and b unsigned.
+//
+// Operands: d: b64; a: b32; b: b32 or integer; c: b64.
+// Needs sm_10, PTX 1.0.
+func (k *Builder) MadWideU32(d, a, b, c Operand) { k.emit(13, d, a, b, c) }
+
 // CvtS64S32 is "cvt.s64.s32": d = a, sign-extended.
 //
 // Operands: d: b64; a: b32.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) CvtS64S32(d, a Operand) { k.emit(13, d, a) }
+func (k *Builder) CvtS64S32(d, a Operand) { k.emit(14, d, a) }
 
 // CvtU64U32 is "cvt.u64.u32": d = a, zero-extended.
 //
 // Operands: d: b64; a: b32.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) CvtU64U32(d, a Operand) { k.emit(14, d, a) }
+func (k *Builder) CvtU64U32(d, a Operand) { k.emit(15, d, a) }
+
+// CvtU32U64 is "cvt.u32.u64": d = low half of a.
+//
+// Operands: d: b32; a: b64.
+// Needs sm_10, PTX 1.0.
+func (k *Builder) CvtU32U64(d, a Operand) { k.emit(16, d, a) }
 
 // CvtU32U16 is "cvt.u32.u16": d = a, zero-extended.
 //
 // Operands: d: b32; a: b16.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) CvtU32U16(d, a Operand) { k.emit(15, d, a) }
+func (k *Builder) CvtU32U16(d, a Operand) { k.emit(17, d, a) }
 
 // AddS64 is "add.s64": d = a + b.
 //
 // Operands: d: b64; a: b64; b: b64 or integer.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) AddS64(d, a, b Operand) { k.emit(16, d, a, b) }
+func (k *Builder) AddS64(d, a, b Operand) { k.emit(18, d, a, b) }
 
 // MulLoS64 is "mul.lo.s64": d = low 64 bits of a * b.
 //
 // Operands: d: b64; a: b64; b: b64 or integer.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) MulLoS64(d, a, b Operand) { k.emit(17, d, a, b) }
+func (k *Builder) MulLoS64(d, a, b Operand) { k.emit(19, d, a, b) }
 
 // MadLoS64 is "mad.lo.s64": d = low 64 bits of a * b, plus c.
 //
 // Operands: d: b64; a: b64; b: b64 or integer; c: b64 or integer.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) MadLoS64(d, a, b, c Operand) { k.emit(18, d, a, b, c) }
+func (k *Builder) MadLoS64(d, a, b, c Operand) { k.emit(20, d, a, b, c) }
 
 // DivU32 is "div.u32": d = a / b, unsigned.
 //
 // Operands: d: b32; a: b32; b: b32 or integer.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) DivU32(d, a, b Operand) { k.emit(19, d, a, b) }
+func (k *Builder) DivU32(d, a, b Operand) { k.emit(21, d, a, b) }
 
 // MinS32 is "min.s32": d = the smaller of a and b, signed.
 //
 // Operands: d: b32; a: b32; b: b32 or integer.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) MinS32(d, a, b Operand) { k.emit(20, d, a, b) }
+func (k *Builder) MinS32(d, a, b Operand) { k.emit(22, d, a, b) }
 
 // MaxS32 is "max.s32": d = the larger of a and b, signed.
 //
 // Operands: d: b32; a: b32; b: b32 or integer.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) MaxS32(d, a, b Operand) { k.emit(21, d, a, b) }
+func (k *Builder) MaxS32(d, a, b Operand) { k.emit(23, d, a, b) }
 
 // MinU32 is "min.u32": d = the smaller of a and b, unsigned.
 //
 // Operands: d: b32; a: b32; b: b32 or integer.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) MinU32(d, a, b Operand) { k.emit(22, d, a, b) }
+func (k *Builder) MinU32(d, a, b Operand) { k.emit(24, d, a, b) }
 
 // AndB32 is "and.b32": d = a & b.
 //
 // Operands: d: b32; a: b32; b: b32 or integer.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) AndB32(d, a, b Operand) { k.emit(23, d, a, b) }
+func (k *Builder) AndB32(d, a, b Operand) { k.emit(25, d, a, b) }
 
 // OrB32 is "or.b32": d = a | b.
 //
 // Operands: d: b32; a: b32; b: b32 or integer.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) OrB32(d, a, b Operand) { k.emit(24, d, a, b) }
+func (k *Builder) OrB32(d, a, b Operand) { k.emit(26, d, a, b) }
 
 // XorB32 is "xor.b32": d = a ^ b.
 //
 // Operands: d: b32; a: b32; b: b32 or integer.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) XorB32(d, a, b Operand) { k.emit(25, d, a, b) }
+func (k *Builder) XorB32(d, a, b Operand) { k.emit(27, d, a, b) }
 
 // ShlB32 is "shl.b32": d = a << b.
 //
 // Operands: d: b32; a: b32; b: b32 or integer.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) ShlB32(d, a, b Operand) { k.emit(26, d, a, b) }
+func (k *Builder) ShlB32(d, a, b Operand) { k.emit(28, d, a, b) }
 
 // ShrU32 is "shr.u32": d = a >> b, filled with zeros.
 //
 // Operands: d: b32; a: b32; b: b32 or integer.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) ShrU32(d, a, b Operand) { k.emit(27, d, a, b) }
+func (k *Builder) ShrU32(d, a, b Operand) { k.emit(29, d, a, b) }
 
 // ShlB64 is "shl.b64": d = a << b.
 //
 // Operands: d: b64; a: b64; b: b32 or integer.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) ShlB64(d, a, b Operand) { k.emit(28, d, a, b) }
+func (k *Builder) ShlB64(d, a, b Operand) { k.emit(30, d, a, b) }
 
 // SetpEqS32 is "setp.eq.s32": d = (a == b).
 //
 // Operands: d: pred; a: b32; b: b32 or integer.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) SetpEqS32(d, a, b Operand) { k.emit(29, d, a, b) }
+func (k *Builder) SetpEqS32(d, a, b Operand) { k.emit(31, d, a, b) }
 
 // SetpNeS32 is "setp.ne.s32": d = (a != b).
 //
 // Operands: d: pred; a: b32; b: b32 or integer.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) SetpNeS32(d, a, b Operand) { k.emit(30, d, a, b) }
+func (k *Builder) SetpNeS32(d, a, b Operand) { k.emit(32, d, a, b) }
 
 // SetpLtS32 is "setp.lt.s32": d = (a < b), signed.
 //
 // Operands: d: pred; a: b32; b: b32 or integer.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) SetpLtS32(d, a, b Operand) { k.emit(31, d, a, b) }
+func (k *Builder) SetpLtS32(d, a, b Operand) { k.emit(33, d, a, b) }
 
 // SetpGtS32 is "setp.gt.s32": d = (a > b), signed.
 //
 // Operands: d: pred; a: b32; b: b32 or integer.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) SetpGtS32(d, a, b Operand) { k.emit(32, d, a, b) }
+func (k *Builder) SetpGtS32(d, a, b Operand) { k.emit(34, d, a, b) }
 
 // SetpNeuF32 is "setp.neu.f32": d = (a != b), true for NaN.
 //
 // Operands: d: pred; a: f32; b: f32 or float.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) SetpNeuF32(d, a, b Operand) { k.emit(33, d, a, b) }
+func (k *Builder) SetpNeuF32(d, a, b Operand) { k.emit(35, d, a, b) }
 
 // AndPred is "and.pred": d = a && b.
 //
 // Operands: d: pred; a: pred; b: pred.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) AndPred(d, a, b Operand) { k.emit(34, d, a, b) }
+func (k *Builder) AndPred(d, a, b Operand) { k.emit(36, d, a, b) }
 
 // SelpB32 is "selp.b32": d = c ? a : b.
 //
 // Operands: d: b32; a: b32 or integer; b: b32 or integer; c: pred.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) SelpB32(d, a, b, c Operand) { k.emit(35, d, a, b, c) }
+func (k *Builder) SelpB32(d, a, b, c Operand) { k.emit(37, d, a, b, c) }
 
 // AddF32 is "add.rn.f32": d = a + b.
 //
 // Operands: d: f32; a: f32; b: f32 or float.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) AddF32(d, a, b Operand) { k.emit(36, d, a, b) }
+func (k *Builder) AddF32(d, a, b Operand) { k.emit(38, d, a, b) }
 
 // MulF32 is "mul.rn.f32": d = a * b.
 //
 // Operands: d: f32; a: f32; b: f32 or float.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) MulF32(d, a, b Operand) { k.emit(37, d, a, b) }
+func (k *Builder) MulF32(d, a, b Operand) { k.emit(39, d, a, b) }
 
 // FmaF32 is "fma.rn.f32": d = a * b + c, rounded once.
 //
 // Operands: d: f32; a: f32; b: f32 or float; c: f32 or float.
 // Needs sm_20, PTX 2.0.
-func (k *Builder) FmaF32(d, a, b, c Operand) { k.emit(38, d, a, b, c) }
+func (k *Builder) FmaF32(d, a, b, c Operand) { k.emit(40, d, a, b, c) }
 
 // CvtF32F16 is "cvt.f32.f16": d = a.
 //
 // Operands: d: f32; a: b16.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) CvtF32F16(d, a Operand) { k.emit(39, d, a) }
+func (k *Builder) CvtF32F16(d, a Operand) { k.emit(41, d, a) }
 
 // CvtF16F32 is "cvt.rn.f16.f32": d = a, to nearest even.
 //
 // Operands: d: b16; a: f32.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) CvtF16F32(d, a Operand) { k.emit(40, d, a) }
+func (k *Builder) CvtF16F32(d, a Operand) { k.emit(42, d, a) }
 
 // CvtBF16F32 is "cvt.rn.bf16.f32": d = a, to nearest even.
 //
 // Operands: d: b16; a: f32.
 // Needs sm_80, PTX 7.0.
-func (k *Builder) CvtBF16F32(d, a Operand) { k.emit(41, d, a) }
+func (k *Builder) CvtBF16F32(d, a Operand) { k.emit(43, d, a) }
 
 // CvtF16x2F32 is "cvt.rn.f16x2.f32": d = hi:lo, to nearest even.
 //
 // Operands: d: b32; hi: f32; lo: f32.
 // Needs sm_80, PTX 7.0.
-func (k *Builder) CvtF16x2F32(d, hi, lo Operand) { k.emit(42, d, hi, lo) }
+func (k *Builder) CvtF16x2F32(d, hi, lo Operand) { k.emit(44, d, hi, lo) }
 
 // CvtBF16x2F32 is "cvt.rn.bf16x2.f32": d = hi:lo, to nearest even.
 //
 // Operands: d: b32; hi: f32; lo: f32.
 // Needs sm_80, PTX 7.0.
-func (k *Builder) CvtBF16x2F32(d, hi, lo Operand) { k.emit(43, d, hi, lo) }
+func (k *Builder) CvtBF16x2F32(d, hi, lo Operand) { k.emit(45, d, hi, lo) }
 
 // MovF32Bits is "mov.b32": d = the float whose bits are a.
 //
 // Operands: d: f32; a: b32.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) MovF32Bits(d, a Operand) { k.emit(44, d, a) }
+func (k *Builder) MovF32Bits(d, a Operand) { k.emit(46, d, a) }
 
 // LdParamU32 is "ld.param.u32": d = a 32-bit parameter.
 //
 // Operands: d: b32; addr: [param].
 // Needs sm_10, PTX 1.0.
-func (k *Builder) LdParamU32(d, addr Operand) { k.emit(45, d, addr) }
+func (k *Builder) LdParamU32(d, addr Operand) { k.emit(47, d, addr) }
 
 // LdParamU64 is "ld.param.u64": d = a 64-bit parameter.
 //
 // Operands: d: b64; addr: [param].
 // Needs sm_10, PTX 1.0.
-func (k *Builder) LdParamU64(d, addr Operand) { k.emit(46, d, addr) }
+func (k *Builder) LdParamU64(d, addr Operand) { k.emit(48, d, addr) }
 
 // LdParamF32 is "ld.param.f32": d = a single-precision parameter.
 //
 // Operands: d: f32; addr: [param].
 // Needs sm_10, PTX 1.0.
-func (k *Builder) LdParamF32(d, addr Operand) { k.emit(47, d, addr) }
+func (k *Builder) LdParamF32(d, addr Operand) { k.emit(49, d, addr) }
 
 // LdGlobalB16 is "ld.global.b16": d = 2 bytes at addr.
 //
 // Operands: d: b16; addr: [global].
 // Needs sm_10, PTX 1.0.
-func (k *Builder) LdGlobalB16(d, addr Operand) { k.emit(48, d, addr) }
+func (k *Builder) LdGlobalB16(d, addr Operand) { k.emit(50, d, addr) }
 
 // LdGlobalB32 is "ld.global.b32": d = 4 bytes at addr.
 //
 // Operands: d: b32; addr: [global].
 // Needs sm_10, PTX 1.0.
-func (k *Builder) LdGlobalB32(d, addr Operand) { k.emit(49, d, addr) }
+func (k *Builder) LdGlobalB32(d, addr Operand) { k.emit(51, d, addr) }
 
 // LdGlobalV2B32 is "ld.global.v2.b32": d = 8 bytes at addr.
 //
 // Operands: d: {2 × b32}; addr: [global].
 // Needs sm_10, PTX 1.0.
-func (k *Builder) LdGlobalV2B32(d, addr Operand) { k.emit(50, d, addr) }
+func (k *Builder) LdGlobalV2B32(d, addr Operand) { k.emit(52, d, addr) }
 
 // LdGlobalV4B32 is "ld.global.v4.b32": d = 16 bytes at addr.
 //
 // Operands: d: {4 × b32}; addr: [global].
 // Needs sm_10, PTX 1.0.
-func (k *Builder) LdGlobalV4B32(d, addr Operand) { k.emit(51, d, addr) }
+func (k *Builder) LdGlobalV4B32(d, addr Operand) { k.emit(53, d, addr) }
 
 // LdGlobalF32 is "ld.global.f32": d = a float at addr.
 //
 // Operands: d: f32; addr: [global].
 // Needs sm_10, PTX 1.0.
-func (k *Builder) LdGlobalF32(d, addr Operand) { k.emit(52, d, addr) }
+func (k *Builder) LdGlobalF32(d, addr Operand) { k.emit(54, d, addr) }
 
 // LdGlobalV2F32 is "ld.global.v2.f32": d = 2 floats at addr.
 //
 // Operands: d: {2 × f32}; addr: [global].
 // Needs sm_10, PTX 1.0.
-func (k *Builder) LdGlobalV2F32(d, addr Operand) { k.emit(53, d, addr) }
+func (k *Builder) LdGlobalV2F32(d, addr Operand) { k.emit(55, d, addr) }
 
 // LdGlobalV4F32 is "ld.global.v4.f32": d = 4 floats at addr.
 //
 // Operands: d: {4 × f32}; addr: [global].
 // Needs sm_10, PTX 1.0.
-func (k *Builder) LdGlobalV4F32(d, addr Operand) { k.emit(54, d, addr) }
+func (k *Builder) LdGlobalV4F32(d, addr Operand) { k.emit(56, d, addr) }
 
 // StGlobalB16 is "st.global.b16": 2 bytes at addr = a.
 //
 // Operands: addr: [global]; a: b16.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) StGlobalB16(addr, a Operand) { k.emit(55, addr, a) }
+func (k *Builder) StGlobalB16(addr, a Operand) { k.emit(57, addr, a) }
 
 // StGlobalB32 is "st.global.b32": 4 bytes at addr = a.
 //
 // Operands: addr: [global]; a: b32 or integer.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) StGlobalB32(addr, a Operand) { k.emit(56, addr, a) }
+func (k *Builder) StGlobalB32(addr, a Operand) { k.emit(58, addr, a) }
 
 // StGlobalV2B32 is "st.global.v2.b32": 8 bytes at addr = a.
 //
 // Operands: addr: [global]; a: {2 × b32}.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) StGlobalV2B32(addr, a Operand) { k.emit(57, addr, a) }
+func (k *Builder) StGlobalV2B32(addr, a Operand) { k.emit(59, addr, a) }
 
 // StGlobalV4B32 is "st.global.v4.b32": 16 bytes at addr = a.
 //
 // Operands: addr: [global]; a: {4 × b32}.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) StGlobalV4B32(addr, a Operand) { k.emit(58, addr, a) }
+func (k *Builder) StGlobalV4B32(addr, a Operand) { k.emit(60, addr, a) }
 
 // StGlobalF32 is "st.global.f32": float at addr = a.
 //
 // Operands: addr: [global]; a: f32.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) StGlobalF32(addr, a Operand) { k.emit(59, addr, a) }
+func (k *Builder) StGlobalF32(addr, a Operand) { k.emit(61, addr, a) }
 
 // StGlobalV2F32 is "st.global.v2.f32": 2 floats at addr = a.
 //
 // Operands: addr: [global]; a: {2 × f32}.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) StGlobalV2F32(addr, a Operand) { k.emit(60, addr, a) }
+func (k *Builder) StGlobalV2F32(addr, a Operand) { k.emit(62, addr, a) }
 
 // StGlobalV4F32 is "st.global.v4.f32": 4 floats at addr = a.
 //
 // Operands: addr: [global]; a: {4 × f32}.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) StGlobalV4F32(addr, a Operand) { k.emit(61, addr, a) }
+func (k *Builder) StGlobalV4F32(addr, a Operand) { k.emit(63, addr, a) }
 
 // AtomAddU32 is "atom.acq_rel.gpu.global.add.u32": d = 4 bytes at addr, which become d + a; orders memory for the whole device.
 //
 // Operands: d: b32; addr: [global]; a: b32 or integer.
 // Needs sm_70, PTX 6.0.
-func (k *Builder) AtomAddU32(d, addr, a Operand) { k.emit(62, d, addr, a) }
+func (k *Builder) AtomAddU32(d, addr, a Operand) { k.emit(64, d, addr, a) }
 
 // FenceAcqRelGpu is "fence.acq_rel.gpu": orders this thread's memory accesses before and after it for the whole device.
 //
 // Needs sm_70, PTX 6.0.
-func (k *Builder) FenceAcqRelGpu() { k.emit(63) }
+func (k *Builder) FenceAcqRelGpu() { k.emit(65) }
 
 // LdSharedB32 is "ld.shared.b32": d = 4 bytes at addr.
 //
 // Operands: d: b32; addr: [shared].
 // Needs sm_10, PTX 1.0.
-func (k *Builder) LdSharedB32(d, addr Operand) { k.emit(64, d, addr) }
+func (k *Builder) LdSharedB32(d, addr Operand) { k.emit(66, d, addr) }
 
 // LdSharedF32 is "ld.shared.f32": d = a float at addr.
 //
 // Operands: d: f32; addr: [shared].
 // Needs sm_10, PTX 1.0.
-func (k *Builder) LdSharedF32(d, addr Operand) { k.emit(65, d, addr) }
+func (k *Builder) LdSharedF32(d, addr Operand) { k.emit(67, d, addr) }
 
 // LdSharedV2F32 is "ld.shared.v2.f32": d = 2 floats at addr.
 //
 // Operands: d: {2 × f32}; addr: [shared].
 // Needs sm_10, PTX 1.0.
-func (k *Builder) LdSharedV2F32(d, addr Operand) { k.emit(66, d, addr) }
+func (k *Builder) LdSharedV2F32(d, addr Operand) { k.emit(68, d, addr) }
 
 // LdSharedV4F32 is "ld.shared.v4.f32": d = 4 floats at addr.
 //
 // Operands: d: {4 × f32}; addr: [shared].
 // Needs sm_10, PTX 1.0.
-func (k *Builder) LdSharedV4F32(d, addr Operand) { k.emit(67, d, addr) }
+func (k *Builder) LdSharedV4F32(d, addr Operand) { k.emit(69, d, addr) }
 
 // StSharedB16 is "st.shared.b16": 2 bytes at addr = a.
 //
 // Operands: addr: [shared]; a: b16.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) StSharedB16(addr, a Operand) { k.emit(68, addr, a) }
+func (k *Builder) StSharedB16(addr, a Operand) { k.emit(70, addr, a) }
 
 // StSharedB32 is "st.shared.b32": 4 bytes at addr = a.
 //
 // Operands: addr: [shared]; a: b32.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) StSharedB32(addr, a Operand) { k.emit(69, addr, a) }
+func (k *Builder) StSharedB32(addr, a Operand) { k.emit(71, addr, a) }
 
 // StSharedF32 is "st.shared.f32": float at addr = a.
 //
 // Operands: addr: [shared]; a: f32.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) StSharedF32(addr, a Operand) { k.emit(70, addr, a) }
+func (k *Builder) StSharedF32(addr, a Operand) { k.emit(72, addr, a) }
 
 // StSharedV2F32 is "st.shared.v2.f32": 2 floats at addr = a.
 //
 // Operands: addr: [shared]; a: {2 × f32}.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) StSharedV2F32(addr, a Operand) { k.emit(71, addr, a) }
+func (k *Builder) StSharedV2F32(addr, a Operand) { k.emit(73, addr, a) }
 
-// CpAsyncCaSharedGlobal4 is "cp.async.ca.shared.global": copies 4 bytes, of which size (0 to 4) are read.
+// CpAsyncCaSharedGlobal4 is "cp.async.ca.shared.global": copies 4 bytes.
+//
+// Operands: dst: [shared]; src: [global]; 4.
+// Needs sm_80, PTX 7.0.
+func (k *Builder) CpAsyncCaSharedGlobal4(dst, src Operand) { k.emit(74, dst, src) }
+
+// CpAsyncCaSharedGlobal8 is "cp.async.ca.shared.global": copies 8 bytes.
+//
+// Operands: dst: [shared]; src: [global]; 8.
+// Needs sm_80, PTX 7.0.
+func (k *Builder) CpAsyncCaSharedGlobal8(dst, src Operand) { k.emit(75, dst, src) }
+
+// CpAsyncCgSharedGlobalL2128B16 is "cp.async.cg.shared.global.L2::128B": copies 16 bytes past L1, with a hint to fetch 128 bytes into L2.
+//
+// Operands: dst: [shared]; src: [global]; 16.
+// Needs sm_80, PTX 7.4.
+func (k *Builder) CpAsyncCgSharedGlobalL2128B16(dst, src Operand) { k.emit(76, dst, src) }
+
+// CpAsyncCaSharedGlobal4Size is "cp.async.ca.shared.global": copies 4 bytes, of which size are read.
 //
 // Operands: dst: [shared]; src: [global]; 4; size: b32 or integer.
 // Needs sm_80, PTX 7.0.
-func (k *Builder) CpAsyncCaSharedGlobal4(dst, src, size Operand) { k.emit(72, dst, src, size) }
+func (k *Builder) CpAsyncCaSharedGlobal4Size(dst, src, size Operand) { k.emit(77, dst, src, size) }
 
-// CpAsyncCaSharedGlobal8 is "cp.async.ca.shared.global": copies 8 bytes, of which size (0 to 8) are read.
+// CpAsyncCaSharedGlobal8Size is "cp.async.ca.shared.global": copies 8 bytes, of which size are read.
 //
 // Operands: dst: [shared]; src: [global]; 8; size: b32 or integer.
 // Needs sm_80, PTX 7.0.
-func (k *Builder) CpAsyncCaSharedGlobal8(dst, src, size Operand) { k.emit(73, dst, src, size) }
+func (k *Builder) CpAsyncCaSharedGlobal8Size(dst, src, size Operand) { k.emit(78, dst, src, size) }
 
-// CpAsyncCgSharedGlobalL2128B16 is "cp.async.cg.shared.global.L2::128B": copies 16 bytes past L1, of which size (0 to 16) are read, with a hint to fetch 128 bytes into L2.
+// CpAsyncCgSharedGlobalL2128B16Size is "cp.async.cg.shared.global.L2::128B": copies 16 bytes past L1, of which size are read, with a hint to fetch 128 bytes into L2.
 //
 // Operands: dst: [shared]; src: [global]; 16; size: b32 or integer.
 // Needs sm_80, PTX 7.4.
-func (k *Builder) CpAsyncCgSharedGlobalL2128B16(dst, src, size Operand) { k.emit(74, dst, src, size) }
+func (k *Builder) CpAsyncCgSharedGlobalL2128B16Size(dst, src, size Operand) {
+	k.emit(79, dst, src, size)
+}
 
 // CpAsyncCommitGroup is "cp.async.commit_group": closes the group of the copies issued since the last one.
 //
 // Needs sm_80, PTX 7.0.
-func (k *Builder) CpAsyncCommitGroup() { k.emit(75) }
+func (k *Builder) CpAsyncCommitGroup() { k.emit(80) }
 
 // CpAsyncWaitGroup is "cp.async.wait_group": waits until at most the n youngest groups are pending.
 //
 // Operands: n: integer.
 // Needs sm_80, PTX 7.0.
-func (k *Builder) CpAsyncWaitGroup(n Operand) { k.emit(76, n) }
+func (k *Builder) CpAsyncWaitGroup(n Operand) { k.emit(81, n) }
 
 // CpAsyncWaitAll is "cp.async.wait_all": waits for all of this thread's copies.
 //
 // Needs sm_80, PTX 7.0.
-func (k *Builder) CpAsyncWaitAll() { k.emit(77) }
+func (k *Builder) CpAsyncWaitAll() { k.emit(82) }
 
 // LdmatrixX2 is "ldmatrix.sync.aligned.m8n8.x2.shared.b16": d = two 8×8 matrices of 16-bit elements, a row of 16 bytes per address of lanes 0-15.
 //
 // Operands: d: {2 × b32}; addr: [shared].
 // Needs sm_75, PTX 6.5.
-func (k *Builder) LdmatrixX2(d, addr Operand) { k.emit(78, d, addr) }
+func (k *Builder) LdmatrixX2(d, addr Operand) { k.emit(83, d, addr) }
 
 // LdmatrixX2Trans is "ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16": LdmatrixX2 with each matrix transposed.
 //
 // Operands: d: {2 × b32}; addr: [shared].
 // Needs sm_75, PTX 6.5.
-func (k *Builder) LdmatrixX2Trans(d, addr Operand) { k.emit(79, d, addr) }
+func (k *Builder) LdmatrixX2Trans(d, addr Operand) { k.emit(84, d, addr) }
 
 // LdmatrixX4 is "ldmatrix.sync.aligned.m8n8.x4.shared.b16": d = four 8×8 matrices of 16-bit elements, a row of 16 bytes per address of lanes 0-31.
 //
 // Operands: d: {4 × b32}; addr: [shared].
 // Needs sm_75, PTX 6.5.
-func (k *Builder) LdmatrixX4(d, addr Operand) { k.emit(80, d, addr) }
+func (k *Builder) LdmatrixX4(d, addr Operand) { k.emit(85, d, addr) }
 
 // LdmatrixX4Trans is "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16": LdmatrixX4 with each matrix transposed.
 //
 // Operands: d: {4 × b32}; addr: [shared].
 // Needs sm_75, PTX 6.5.
-func (k *Builder) LdmatrixX4Trans(d, addr Operand) { k.emit(81, d, addr) }
+func (k *Builder) LdmatrixX4Trans(d, addr Operand) { k.emit(86, d, addr) }
 
 // MmaSyncM16N8K16F32F16 is "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32": d = a · b + c over a warp: a 16×16 and b 16×8 in fp16, c and d 16×8 in fp32.
 //
 // Operands: d: {4 × f32}; a: {4 × b32}; b: {2 × b32}; c: {4 × f32}.
 // Needs sm_80, PTX 7.0.
-func (k *Builder) MmaSyncM16N8K16F32F16(d, a, b, c Operand) { k.emit(82, d, a, b, c) }
+func (k *Builder) MmaSyncM16N8K16F32F16(d, a, b, c Operand) { k.emit(87, d, a, b, c) }
 
 // MmaSyncM16N8K16F32BF16 is "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32": d = a · b + c over a warp: a 16×16 and b 16×8 in bf16, c and d 16×8 in fp32.
 //
 // Operands: d: {4 × f32}; a: {4 × b32}; b: {2 × b32}; c: {4 × f32}.
 // Needs sm_80, PTX 7.0.
-func (k *Builder) MmaSyncM16N8K16F32BF16(d, a, b, c Operand) { k.emit(83, d, a, b, c) }
+func (k *Builder) MmaSyncM16N8K16F32BF16(d, a, b, c Operand) { k.emit(88, d, a, b, c) }
 
 // BarSync is "bar.sync": waits for all threads of the CTA at barrier a.
 //
 // Operands: a: integer.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) BarSync(a Operand) { k.emit(84, a) }
+func (k *Builder) BarSync(a Operand) { k.emit(89, a) }
 
 // BarWarpSync is "bar.warp.sync": waits for the lanes of mask and orders their memory accesses.
 //
 // Operands: mask: b32 or integer.
 // Needs sm_30, PTX 6.0.
-func (k *Builder) BarWarpSync(mask Operand) { k.emit(85, mask) }
+func (k *Builder) BarWarpSync(mask Operand) { k.emit(90, mask) }
 
 // Bra is "bra": goes to target; lanes may part.
 //
 // Operands: target: label.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) Bra(target Operand) { k.emit(86, target) }
+func (k *Builder) Bra(target Operand) { k.emit(91, target) }
 
 // BraUni is "bra.uni": goes to target; all threads of the CTA agree.
 //
 // Operands: target: label.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) BraUni(target Operand) { k.emit(87, target) }
+func (k *Builder) BraUni(target Operand) { k.emit(92, target) }
 
 // Ret is "ret": ends the thread.
 //
 // Needs sm_10, PTX 1.0.
-func (k *Builder) Ret() { k.emit(88) }
+func (k *Builder) Ret() { k.emit(93) }

@@ -41,8 +41,10 @@ var Table = []Instruction{
 	{Name: "MulLoS32", Opcode: "mul.lo.s32", Operands: binary(B32, B32, i32), SM: 10, PTX: 10, Summary: "d = low 32 bits of a * b"},
 	{Name: "MadLoS32", Opcode: "mad.lo.s32", Operands: ternary(B32, B32, i32, i32), SM: 10, PTX: 10, Summary: "d = low 32 bits of a * b, plus c"},
 	{Name: "MulWideU32", Opcode: "mul.wide.u32", Operands: binary(B64, B32, i32), SM: 10, PTX: 10, Summary: "d = a * b in 64 bits, unsigned"},
+	{Name: "MadWideU32", Opcode: "mad.wide.u32", Operands: ternary(B64, B32, i32, B64), SM: 10, PTX: 10, Summary: "d = a * b + c in 64 bits, a and b unsigned"},
 	{Name: "CvtS64S32", Opcode: "cvt.s64.s32", Operands: ops(dst(B64), src("a", B32)), SM: 10, PTX: 10, Summary: "d = a, sign-extended"},
 	{Name: "CvtU64U32", Opcode: "cvt.u64.u32", Operands: ops(dst(B64), src("a", B32)), SM: 10, PTX: 10, Summary: "d = a, zero-extended"},
+	{Name: "CvtU32U64", Opcode: "cvt.u32.u64", Operands: ops(dst(B32), src("a", B64)), SM: 10, PTX: 10, Summary: "d = low half of a"},
 	{Name: "CvtU32U16", Opcode: "cvt.u32.u16", Operands: ops(dst(B32), src("a", B16)), SM: 10, PTX: 10, Summary: "d = a, zero-extended"},
 	{Name: "AddS64", Opcode: "add.s64", Operands: binary(B64, B64, i64), SM: 10, PTX: 10, Summary: "d = a + b"},
 	{Name: "MulLoS64", Opcode: "mul.lo.s64", Operands: binary(B64, B64, i64), SM: 10, PTX: 10, Summary: "d = low 64 bits of a * b"},
@@ -114,11 +116,15 @@ var Table = []Instruction{
 	{Name: "StSharedF32", Opcode: "st.shared.f32", Operands: store(Shared, F32, 0), SM: 10, PTX: 10, Summary: "float at addr = a"},
 	{Name: "StSharedV2F32", Opcode: "st.shared.v2.f32", Operands: store(Shared, F32, 2), SM: 10, PTX: 10, Summary: "2 floats at addr = a"},
 
-	// Asynchronous copies, global to shared. The bytes from size to the end of the copy are filled with zeros.
-	{Name: "CpAsyncCaSharedGlobal4", Opcode: "cp.async.ca.shared.global", Operands: copyAsync("4"), SM: 80, PTX: 70, Summary: "copies 4 bytes, of which size (0 to 4) are read"},
-	{Name: "CpAsyncCaSharedGlobal8", Opcode: "cp.async.ca.shared.global", Operands: copyAsync("8"), SM: 80, PTX: 70, Summary: "copies 8 bytes, of which size (0 to 8) are read"},
+	// Asynchronous copies, global to shared. In the forms with a size, the bytes from size on are not read and filled with zeros.
+	{Name: "CpAsyncCaSharedGlobal4", Opcode: "cp.async.ca.shared.global", Operands: copyAsync("4"), SM: 80, PTX: 70, Summary: "copies 4 bytes"},
+	{Name: "CpAsyncCaSharedGlobal8", Opcode: "cp.async.ca.shared.global", Operands: copyAsync("8"), SM: 80, PTX: 70, Summary: "copies 8 bytes"},
 	{Name: "CpAsyncCgSharedGlobalL2128B16", Opcode: "cp.async.cg.shared.global.L2::128B", Operands: copyAsync("16"), SM: 80, PTX: 74,
-		Summary: "copies 16 bytes past L1, of which size (0 to 16) are read, with a hint to fetch 128 bytes into L2"},
+		Summary: "copies 16 bytes past L1, with a hint to fetch 128 bytes into L2"},
+	{Name: "CpAsyncCaSharedGlobal4Size", Opcode: "cp.async.ca.shared.global", Operands: append(copyAsync("4"), src("size", i32)), SM: 80, PTX: 70, Summary: "copies 4 bytes, of which size are read"},
+	{Name: "CpAsyncCaSharedGlobal8Size", Opcode: "cp.async.ca.shared.global", Operands: append(copyAsync("8"), src("size", i32)), SM: 80, PTX: 70, Summary: "copies 8 bytes, of which size are read"},
+	{Name: "CpAsyncCgSharedGlobalL2128B16Size", Opcode: "cp.async.cg.shared.global.L2::128B", Operands: append(copyAsync("16"), src("size", i32)), SM: 80, PTX: 74,
+		Summary: "copies 16 bytes past L1, of which size are read, with a hint to fetch 128 bytes into L2"},
 	{Name: "CpAsyncCommitGroup", Opcode: "cp.async.commit_group", SM: 80, PTX: 70, Summary: "closes the group of the copies issued since the last one"},
 	{Name: "CpAsyncWaitGroup", Opcode: "cp.async.wait_group", Operands: ops(src("n", Int)), SM: 80, PTX: 70, Summary: "waits until at most the n youngest groups are pending"},
 	{Name: "CpAsyncWaitAll", Opcode: "cp.async.wait_all", SM: 80, PTX: 70, Summary: "waits for all of this thread's copies"},
@@ -140,7 +146,7 @@ var Table = []Instruction{
 }
 
 func copyAsync(bytes string) []Operand {
-	return ops(src("dst", Shared), src("src", Global), Operand{Literal: bytes}, src("size", i32))
+	return ops(src("dst", Shared), src("src", Global), Operand{Literal: bytes})
 }
 
 func mma() []Operand {

@@ -236,7 +236,7 @@ func (e *emitter) mainLoop() {
 		ready()
 		e.load(0, fa[0], fb[0])
 		stepB, more := 0, ptx.Operand{}
-		if g.steps > 2 && e.copyA.copies+e.copyB.copies > 12 {
+		if g.steps > 2 && e.tight() {
 			stepB = 1 // fewer addresses at a time
 		}
 		e.Place(loop)
@@ -273,6 +273,13 @@ func (e *emitter) copyTile(end ptx.Operand) {
 	e.copyA.next(more)
 	e.copyB.next(more)
 	e.endCopy(end)
+}
+
+// tight reports whether the addresses of a tile's copies do not fit into registers beside sums and fragments. ptxas 13.x
+// spills from about this sum on.
+func (e *emitter) tight() bool {
+	g := e.g
+	return 4*g.tilesM*g.tilesN+g.buffers*(4*g.tilesM+2*g.tilesN)+e.copyA.copies+e.copyB.copies > 208
 }
 
 func (e *emitter) beginCopy() (more ptx.Operand) {

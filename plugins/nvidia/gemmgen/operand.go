@@ -133,9 +133,13 @@ func (c *copier) next(more ptx.Operand) {
 		guard = e.Pred()
 		e.AndPred(guard, c.active, more)
 	}
-	// The rows are the same for every tile, and the assembler would keep each in a register through the loop, of which there
-	// are too few. What it cannot know is that this adds zero: toCopy is negative only when there is nothing to copy.
-	row0 := e.add(c.row0, e.shr(e.toCopy, 31))
+	// The rows are the same for every tile, and the assembler keeps each in a register through the loop, which saves an
+	// instruction per copy. Where there are too few registers for that, a zero is added that it cannot know to be one:
+	// toCopy is negative only when there is nothing to copy.
+	row0 := c.row0
+	if e.tight() {
+		row0 = e.add(row0, e.shr(e.toCopy, 31))
+	}
 	c.emit(row0, guard, nil)
 	for _, p := range c.pointer {
 		if c.t.kRows {

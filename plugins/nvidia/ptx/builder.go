@@ -25,7 +25,7 @@ type Builder struct {
 	operands []Operand
 	comments []string
 	// guard is the predicate of the next instruction.
-	guard  Operand
+	guard  uint32
 	negate bool
 
 	errs []error
@@ -50,12 +50,15 @@ type label struct {
 	at int
 }
 
-// instruction is one line of the kernel. op is its index in inst.Table, or one of the pseudo-operations below.
+// instruction is one line of the kernel.
 type instruction struct {
-	op int
-	// first is the index of its first operand in Builder.operands. For a label or a comment it is their number.
-	first  int
-	guard  Operand
+	// op is its index in inst.Table, or one of the pseudo-operations below.
+	op int16
+	// Its n operands begin at first in Builder.operands. For a label or a comment, first is its number.
+	n     uint8
+	first uint32
+	// guard is one more than the number of the predicate that it runs under, 0 for none; negate inverts it.
+	guard  uint32
 	negate bool
 }
 
@@ -66,7 +69,7 @@ const (
 
 // New returns a builder for a kernel of the given name.
 func New(name string) *Builder {
-	return &Builder{name: name, code: make([]instruction, 0, 1024), operands: make([]Operand, 0, 4096), registers: make([]inst.Form, 0, 512),
+	return &Builder{name: name, code: make([]instruction, 0, 2048), operands: make([]Operand, 0, 6144), registers: make([]inst.Form, 0, 512),
 		vectors: make([]uint32, 0, 1024)}
 }
 
@@ -173,14 +176,14 @@ func (b *Builder) Place(l Operand) {
 		b.errorf("label %s is placed twice", b.labels[l.id].name)
 	default:
 		b.labels[l.id].at = len(b.code)
-		b.code = append(b.code, instruction{op: opLabel, first: int(l.id)})
+		b.code = append(b.code, instruction{op: opLabel, first: l.id})
 	}
 }
 
 // Comment puts a comment line into the code.
 func (b *Builder) Comment(text string) {
 	b.comments = append(b.comments, text)
-	b.code = append(b.code, instruction{op: opComment, first: len(b.comments) - 1})
+	b.code = append(b.code, instruction{op: opComment, first: uint32(len(b.comments) - 1)})
 }
 
 // If makes the next instruction run only where the predicate p is true: b.If(p).BraUni(done).
@@ -193,15 +196,15 @@ func (b *Builder) guarded(p Operand, negate bool) *Builder {
 	if p.form != inst.Pred || p.vector != 0 {
 		b.errorf("guard is no predicate but %s", describe(p))
 	}
-	b.guard, b.negate = p, negate
+	b.guard, b.negate = p.id+1, negate
 	return b
 }
 
 // emit appends an instruction. Operands are checked by a pass, where the whole kernel is known.
-func (b *Builder) emit(op int, operands ...Operand) {
-	b.code = append(b.code, instruction{op: op, first: len(b.operands), guard: b.guard, negate: b.negate})
+func (b *Builder) emit(op int16, operands ...Operand) {
+	b.code = append(b.code, instruction{op: op, first: uint32(len(b.operands)), n: uint8(len(operands)), guard: b.guard, negate: b.negate})
 	b.operands = append(b.operands, operands...)
-	b.guard, b.negate = Operand{}, false
+	b.guard, b.negate = 0, false
 }
 
 // describe names what an operand is, for errors.

@@ -147,7 +147,7 @@ func TestInstructionText(t *testing.T) {
 		if got := a.line(0); got != c.want {
 			t.Errorf("got  %s\nwant %s", got, c.want)
 		}
-		covered[b.code[0].op] = true
+		covered[int(b.code[0].op)] = true
 	}
 	for op, row := range inst.Table {
 		if !covered[op] {

@@ -114,44 +114,41 @@ func (a *assembly) failf(format string, args ...any) {
 }
 
 // line is an instruction as it is printed, for errors.
-func (a *assembly) line(i int) string { return string(a.appendInstruction(nil, a.code[i])) }
+func (a *assembly) line(i int) string { return string(a.appendInstruction(nil, &a.code[i])) }
 
 // given returns the operands that the constructor was given, without the literals.
-func (a *assembly) given(in instruction) []Operand {
-	n := 0
-	for _, o := range inst.Table[in.op].Operands {
-		if o.Literal == "" {
-			n++
-		}
-	}
-	return a.operands[in.first : in.first+n]
+func (a *assembly) given(in *instruction) []Operand {
+	return a.operands[in.first : in.first+uint32(in.n)]
 }
 
 func (a *assembly) verifyOperands() {
-	for i, in := range a.code {
+	for i := range a.code {
+		in := &a.code[i]
 		if in.op < 0 {
 			continue
 		}
 		next := in.first
-		for _, want := range inst.Table[in.op].Operands {
+		row := &inst.Table[in.op]
+		for j := range row.Operands {
+			want := &row.Operands[j]
 			if want.Literal != "" {
 				continue
 			}
-			got := a.operands[next]
+			got := &a.operands[next]
 			next++
 			if got.form&want.Forms == 0 || int(got.vector) != want.Vector {
 				expected := want.Forms.String()
 				if want.Vector > 0 {
 					expected = fmt.Sprintf("a vector of %d %s", want.Vector, want.Forms)
 				}
-				a.failf("%q: operand %s takes %s, not %s", a.line(i), want.Name, expected, describe(got))
+				a.failf("%q: operand %s takes %s, not %s", a.line(i), want.Name, expected, describe(*got))
 			}
 		}
-		if in.guard.form != 0 && inst.Table[in.op].Flow == inst.Barrier {
+		if in.guard != 0 && inst.Table[in.op].Flow == inst.Barrier {
 			a.failf("%q: a barrier under a guard is not reached by all threads", a.line(i))
 		}
 	}
-	if a.guard.form != 0 {
+	if a.guard != 0 {
 		a.failf("a guard at the end of the kernel guards nothing")
 	}
 }
@@ -172,7 +169,8 @@ func (a *assembly) verifyLabels() {
 func (a *assembly) splitBlocks() {
 	starts := make([]bool, len(a.code)+1)
 	starts[0] = true
-	for i, in := range a.code {
+	for i := range a.code {
+		in := &a.code[i]
 		switch {
 		case in.op == opLabel:
 			starts[i] = true
@@ -196,9 +194,9 @@ func (a *assembly) splitBlocks() {
 			switch row := inst.Table[last.op]; row.Flow {
 			case inst.Jump, inst.JumpSame:
 				bl.next = append(bl.next, at[a.labels[a.operands[last.first].id].at])
-				through = last.guard.form != 0
+				through = last.guard != 0
 			case inst.Exit:
-				through = last.guard.form != 0
+				through = last.guard != 0
 			}
 		}
 		if through {
@@ -227,7 +225,7 @@ func (s set) add(id uint32)      { s[id/64] |= 1 << (id % 64) }
 func (s set) has(id uint32) bool { return s[id/64]&(1<<(id%64)) != 0 }
 
 // each calls f for every register of an operand.
-func (a *assembly) each(o Operand, f func(id uint32)) {
+func (a *assembly) each(o *Operand, f func(id uint32)) {
 	switch {
 	case o.vector != 0:
 		for _, id := range a.vectors[o.id : o.id+uint32(o.vector)] {
@@ -238,36 +236,24 @@ func (a *assembly) each(o Operand, f func(id uint32)) {
 	}
 }
 
-// visit calls read and write for the registers of an instruction. A write under a guard is no definition, but it does
-// not need one either.
-func (a *assembly) visit(in instruction, read, write func(id uint32)) {
+// visit calls read, if it is given, and then write for the registers of an instruction. A write under a guard is no
+// definition, but it does not need one either.
+func (a *assembly) visit(in *instruction, read, write func(id uint32)) {
 	if in.op < 0 {
 		return
 	}
-	if in.guard.form != 0 {
-		read(in.guard.id)
+	guarded := in.guard != 0
+	if guarded && read != nil {
+		read(in.guard - 1)
 	}
-	next := in.first
-	for _, want := range inst.Table[in.op].Operands {
-		if want.Literal != "" {
-			continue
+	given, writes := a.given(in), inst.Table[in.op].Writes()
+	if read != nil {
+		for i := writes; i < len(given); i++ {
+			a.each(&given[i], read)
 		}
-		if !want.Write {
-			a.each(a.operands[next], read)
-		}
-		next++
 	}
-	if in.guard.form == 0 {
-		next = in.first
-		for _, want := range inst.Table[in.op].Operands {
-			if want.Literal != "" {
-				continue
-			}
-			if want.Write {
-				a.each(a.operands[next], write)
-			}
-			next++
-		}
+	for i := 0; i < writes && !guarded; i++ {
+		a.each(&given[i], write)
 	}
 }
 
@@ -283,8 +269,8 @@ func (a *assembly) verifyDefinitions() {
 				in[n][w] = ^uint64(0)
 			}
 		}
-		for _, i := range a.code[bl.start:bl.end] {
-			a.visit(i, func(uint32) {}, gen[n].add)
+		for i := bl.start; i < bl.end; i++ {
+			a.visit(&a.code[i], nil, gen[n].add)
 		}
 	}
 	for changed := true; changed; {
@@ -304,7 +290,7 @@ func (a *assembly) verifyDefinitions() {
 	for n, bl := range a.blocks {
 		defined := in[n]
 		for i := bl.start; i < bl.end; i++ {
-			a.visit(a.code[i], func(id uint32) {
+			a.visit(&a.code[i], func(id uint32) {
 				if !defined.has(id) && !reported.has(id) {
 					reported.add(id)
 					a.failf("%q reads a %s register that is not written on every path to it", a.line(i), a.registers[id])
@@ -319,7 +305,7 @@ func (a *assembly) verifyDefinitions() {
 func (a *assembly) verifyBarriers() {
 	for from, bl := range a.blocks {
 		last := a.code[bl.end-1]
-		if last.op < 0 || last.guard.form == 0 {
+		if last.op < 0 || last.guard == 0 {
 			continue
 		}
 		if flow := inst.Table[last.op].Flow; flow != inst.Jump && flow != inst.Exit {
@@ -376,7 +362,8 @@ func (a *assembly) walk(from int, avoid []bool, f func(n int)) {
 func (a *assembly) deriveTarget() {
 	k := &a.kernel
 	k.SM, k.PTX = 50, 60 // 64-bit addressing and what the directives need
-	for i, in := range a.code {
+	for i := range a.code {
+		in := &a.code[i]
 		if in.op < 0 {
 			continue
 		}
@@ -412,15 +399,14 @@ func (a *assembly) numberRegisters() {
 			a.counts[c]++
 		}
 	}
-	for _, in := range a.code {
-		if in.op < 0 {
-			continue
+	for i := range a.code {
+		in := &a.code[i]
+		if in.guard != 0 {
+			use(in.guard - 1)
 		}
-		if in.guard.form != 0 {
-			use(in.guard.id)
-		}
-		for _, o := range a.given(in) {
-			a.each(o, use)
+		given := a.given(in)
+		for j := range given {
+			a.each(&given[j], use)
 		}
 	}
 	a.kernel.Registers = map[string]int{}
@@ -430,14 +416,17 @@ func (a *assembly) numberRegisters() {
 }
 
 func (a *assembly) verifyRegisters() {
-	for i, in := range a.code {
-		if in.op < 0 {
-			continue
+	for id, n := range a.number {
+		if c := classOf(a.registers[id]); int(n) >= a.counts[c] {
+			a.failf("register %d of class %s is beyond the %d declared", n, a.registers[id], a.counts[c])
 		}
-		for _, o := range a.given(in) {
-			a.each(o, func(id uint32) {
-				if n := a.number[id]; n < 0 || int(n) >= a.counts[classOf(a.registers[id])] {
-					a.failf("%q uses register %d of class %s beyond the %d declared", a.line(i), n, a.registers[id], a.counts[classOf(a.registers[id])])
+	}
+	for i := range a.code {
+		given := a.given(&a.code[i])
+		for j := range given {
+			a.each(&given[j], func(id uint32) {
+				if a.number[id] < 0 {
+					a.failf("%q uses a register without a number", a.line(i))
 				}
 			})
 		}

@@ -9,7 +9,7 @@ import (
 // print writes the module: header, directives, declarations, code.
 func (a *assembly) print() {
 	k := &a.kernel
-	t := make([]byte, 0, 64*len(a.code)+4096)
+	t := make([]byte, 0, 80*len(a.code)+4096)
 	for _, line := range a.header {
 		t = append(append(append(t, "// "...), line...), '\n')
 	}
@@ -48,7 +48,8 @@ func (a *assembly) print() {
 			t = append(strconv.AppendInt(append(t, '<'), int64(n), 10), ">;\n"...)
 		}
 	}
-	for _, in := range a.code {
+	for i := range a.code {
+		in := &a.code[i]
 		switch in.op {
 		case opLabel:
 			t = append(append(append(t, '$'), a.labels[in.first].name...), ":\n"...)
@@ -61,13 +62,13 @@ func (a *assembly) print() {
 	k.Text = string(append(t, "}\n"...))
 }
 
-func (a *assembly) appendInstruction(t []byte, in instruction) []byte {
-	if in.guard.form != 0 {
+func (a *assembly) appendInstruction(t []byte, in *instruction) []byte {
+	if in.guard != 0 {
 		t = append(t, '@')
 		if in.negate {
 			t = append(t, '!')
 		}
-		t = append(a.appendOperand(t, in.guard), ' ')
+		t = append(a.appendRegister(t, in.guard-1), ' ')
 	}
 	row := &inst.Table[in.op]
 	t = append(t, row.Opcode...)
@@ -81,13 +82,13 @@ func (a *assembly) appendInstruction(t []byte, in instruction) []byte {
 			t = append(t, literal...)
 			continue
 		}
-		t = a.appendOperand(t, a.operands[next])
+		t = a.appendOperand(t, &a.operands[next])
 		next++
 	}
 	return append(t, ';')
 }
 
-func (a *assembly) appendOperand(t []byte, o Operand) []byte {
+func (a *assembly) appendOperand(t []byte, o *Operand) []byte {
 	if o.vector != 0 {
 		t = append(t, '{')
 		for i, id := range a.vectors[o.id : o.id+uint32(o.vector)] {

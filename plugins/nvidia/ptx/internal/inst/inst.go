@@ -6,7 +6,7 @@
 package inst
 
 // Form is the set of operand forms that one position accepts.
-type Form uint32
+type Form uint16
 
 // The forms. Registers are typed by what PTX tells apart: predicates, untyped bits of a width, and floats.
 const (
@@ -85,4 +85,12 @@ type Instruction struct {
 	// Summary says what it does in terms of the operand names.
 	Summary string
 	Flow    Flow
+}
+
+// Writes returns how many operands, counted from the first, the instruction defines: 0 or 1.
+func (i *Instruction) Writes() int {
+	if len(i.Operands) > 0 && i.Operands[0].Write {
+		return 1
+	}
+	return 0
 }

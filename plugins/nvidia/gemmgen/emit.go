@@ -64,7 +64,6 @@ type emitter struct {
 	warpM, warpN, warpK       ptx.Operand // the warp's place in the warp grid
 	m, n                      ptx.Operand // the problem's size
 	m0, n0                    ptx.Operand // the CTA's first row and column of C
-	slot                      ptx.Operand // the CTA's output tile, counted over the batch
 	k                         ptx.Operand // indices along K that this CTA sums over
 	smem                      ptx.Operand // address of the dynamic shared memory
 	writeStage, readStage     ptx.Operand // address of the stage that copies write, that fragments come from
@@ -98,9 +97,11 @@ func (e *emitter) kernel() {
 	e.LaunchBounds(e.g.threads, 1)
 	e.exit = e.Label("end")
 	e.params()
+	e.identify()
 	e.place()
 	e.setup()
 	e.mainLoop()
+	e.identify()
 	if e.g.warpsK > 1 {
 		e.reduceWarps()
 	}
@@ -121,15 +122,20 @@ func (e *emitter) params() {
 	e.pAlpha, e.pBeta = e.Param("alpha", ptx.F32), e.Param("beta", ptx.F32)
 }
 
-// place finds the CTA's output tile in the grouped launch order: group_m rows of tiles are walked column by column before
-// the next group, so that CTAs that run together share operand tiles in L2.
-func (e *emitter) place() {
-	e.Comment("thread, warp and output tile")
+// identify reads which thread this is. It is done again after the K loop, so that nothing of it takes up registers there.
+func (e *emitter) identify() {
+	e.Comment("thread and warp")
 	e.tid, e.lane = e.special(ptx.TidX), e.special(ptx.LaneID)
 	e.warp = e.shr(e.tid, 5)
 	e.warpM = e.and(e.warp, e.g.warpsM-1)
 	e.warpN = e.and(e.shr(e.warp, log2(e.g.warpsM)), e.g.warpsN-1)
 	e.warpK = e.shr(e.warp, log2(e.g.warpsM*e.g.warpsN))
+}
+
+// place finds the CTA's output tile in the grouped launch order: group_m rows of tiles are walked column by column before
+// the next group, so that CTAs that run together share operand tiles in L2.
+func (e *emitter) place() {
+	e.Comment("output tile")
 	e.m, e.n = e.param32(e.pM), e.param32(e.pN)
 	tilesM, tilesN, groupM := e.param32(e.pTilesM), e.param32(e.pTilesN), e.param32(e.pGroupM)
 	cta := e.special(ptx.CtaidX)
@@ -149,11 +155,6 @@ func (e *emitter) place() {
 	e.m0, e.n0 = e.shl(row, log2(e.s.Config.BlockM)), e.shl(column, log2(e.s.Config.BlockN))
 
 	e.k = e.param32(e.pK)
-	if e.s.Config.SplitK > 1 {
-		e.slot = e.B32()
-		e.MulLoS32(e.slot, tilesM, tilesN)
-		e.MadLoS32(e.slot, e.special(ptx.CtaidZ), e.slot, cta)
-	}
 }
 
 // setup computes everything that stays or moves along with the K loop.
@@ -186,7 +187,8 @@ func (e *emitter) setup() {
 
 // mainLoop is the multistage pipeline. With S stages, the copies of S−1 tiles are in flight when the loop begins. Each
 // turn computes one tile and issues the copies of the tile S−1 ahead into the stage that the previous turn left free;
-// one barrier per turn both publishes the next tile and frees the stage behind it.
+// one barrier per turn both publishes the next tile and frees the stage behind it. All of a turn's copies are issued at its
+// first step: spread out they were slower.
 //
 // Within a turn the fragments of the next k16 step, which at the last step are those of the next tile, are loaded while
 // the tensor cores work on the current ones. A warp that has a single step per tile has nothing to load ahead.

@@ -45,13 +45,16 @@ func (e *emitter) reduceSplits() {
 	e.Comment("sum over the splits of K, by the CTA that arrives last")
 	slice := 32 * g.warpsM * g.warpsN // threads
 	splits := e.special(ptx.NctaidY)
+	slot := e.B32() // the output tile, counted over the batch
+	e.MulLoS32(slot, e.param32(e.pTilesM), e.param32(e.pTilesN))
+	e.MadLoS32(slot, e.special(ptx.CtaidZ), slot, e.special(ptx.CtaidX))
 
 	// The workspace holds a block per tile and split, in it the four sums of each mma tile of all threads side by side.
 	own, tilePartials := e.B64(), e.B64()
 	e.CvtaToGlobalU64(tilePartials, e.param64(e.pPartials))
 	block := e.s.Config.BlockM * e.s.Config.BlockN * 4
 	firstBlock := e.B64()
-	e.MulWideU32(firstBlock, e.slot, splits)
+	e.MulWideU32(firstBlock, slot, splits)
 	e.MadLoS64(tilePartials, firstBlock, ptx.Int(block), tilePartials)
 	e.AddS64(tilePartials, tilePartials, e.wide(e.shl(e.and(e.tid, slice-1), 4)))
 	e.MadLoS64(own, e.wide(e.special(ptx.CtaidY)), ptx.Int(block), tilePartials)
@@ -71,7 +74,7 @@ func (e *emitter) reduceSplits() {
 	counter, arrived, last := e.B64(), e.B32(), e.B32()
 	e.CvtaToGlobalU64(counter, e.param64(e.pCounters))
 	offset := e.B64()
-	e.MulWideU32(offset, e.slot, ptx.Int(4))
+	e.MulWideU32(offset, slot, ptx.Int(4))
 	e.AddS64(counter, counter, offset)
 	counted := e.Label("counted")
 	isThread0 := e.Pred()

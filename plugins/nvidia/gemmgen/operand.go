@@ -40,7 +40,7 @@ func (e *emitter) newCopier(t tile, base, ld, stride, first, limit, begin ptx.Op
 	c.copies = max(1, t.rows*perRow/threads)
 
 	// The thread's first row, and its first byte in it.
-	byte0 := ptx.Operand{}
+	var byte0 ptx.Operand
 	if perRow >= threads {
 		c.row0 = e.B32()
 		e.MovB32(c.row0, ptx.Int(0))
@@ -268,7 +268,7 @@ type fragments struct {
 func (e *emitter) newFragments(t tile, warp ptx.Operand, size int, rowsFirst bool) *fragments {
 	e.Comment("fragments of " + t.name)
 	f := &fragments{e: e, t: t}
-	row, chunk := ptx.Operand{}, ptx.Operand{}
+	var row, chunk ptx.Operand
 	if rowsFirst {
 		row, chunk = e.and(e.lane, 15), e.shr(e.lane, 4)
 	} else {

@@ -197,6 +197,7 @@ func (a *assembly) splitBlocks() {
 				through = last.guard != 0
 			case inst.Exit:
 				through = last.guard != 0
+			default: // falls through
 			}
 		}
 		if through {

@@ -124,8 +124,9 @@ func (a *assembly) appendOperand(t []byte, o *Operand) []byte {
 			t = strconv.AppendInt(append(t, '+'), o.value, 10)
 		}
 		return append(t, ']')
+	default:
+		return append(t, '?')
 	}
-	return append(t, '?')
 }
 
 // appendRegister prints a register by its number in its class, or by its creation number before registers are numbered.

@@ -1,0 +1,220 @@
+package ptx
+
+import (
+	"fmt"
+
+	"github.com/origami-gemm/origami/plugins/nvidia/ptx/internal/inst"
+)
+
+// Builder collects the instructions of one kernel. Its instruction methods are in zinstructions.go. A Builder serves one
+// goroutine and one Build.
+type Builder struct {
+	name   string
+	header []string
+	params []Param
+	shared []variable
+	// maxThreads and minCTAs are the launch bounds, 0 where none are given.
+	maxThreads, minCTAs int
+
+	// registers holds the class of every virtual register.
+	registers []inst.Form
+	// vectors holds the registers of all vector operands, one after the other.
+	vectors  []uint32
+	labels   []label
+	code     []instruction
+	operands []Operand
+	comments []string
+	// guard is the predicate of the next instruction.
+	guard  uint32
+	negate bool
+
+	errs []error
+}
+
+// Param is one kernel parameter, at its byte offset in the parameter buffer.
+type Param struct {
+	Name   string
+	Type   Type
+	Offset int
+}
+
+// variable is a shared variable; bytes is 0 for the dynamic one, whose size is set at launch.
+type variable struct {
+	name         string
+	bytes, align int
+}
+
+type label struct {
+	name string
+	// at is the index of the instruction that it stands before, -1 until it is placed.
+	at int
+}
+
+// instruction is one line of the kernel.
+type instruction struct {
+	// op is its index in inst.Table, or one of the pseudo-operations below.
+	op int16
+	// Its n operands begin at first in Builder.operands. For a label or a comment, first is its number.
+	n     uint8
+	first uint32
+	// guard is one more than the number of the predicate that it runs under, 0 for none; negate inverts it.
+	guard  uint32
+	negate bool
+}
+
+const (
+	opLabel   = -1
+	opComment = -2
+)
+
+// New returns a builder for a kernel of the given name.
+func New(name string) *Builder {
+	return &Builder{name: name, code: make([]instruction, 0, 2048), operands: make([]Operand, 0, 6144), registers: make([]inst.Form, 0, 512),
+		vectors: make([]uint32, 0, 1024)}
+}
+
+func (b *Builder) errorf(format string, args ...any) {
+	b.errs = append(b.errs, fmt.Errorf(format, args...))
+}
+
+// Header adds a comment line above the kernel, for what generated it and from what.
+func (b *Builder) Header(format string, args ...any) {
+	b.header = append(b.header, fmt.Sprintf(format, args...))
+}
+
+// LaunchBounds states the largest CTA that the kernel is launched with, and how many CTAs must fit on an SM at once. The
+// assembler derives the register cap from it.
+func (b *Builder) LaunchBounds(maxThreads, minCTAs int) {
+	b.maxThreads, b.minCTAs = maxThreads, minCTAs
+}
+
+// Param declares the next kernel parameter and returns its address.
+func (b *Builder) Param(name string, t Type) Operand {
+	offset := 0
+	if n := len(b.params); n > 0 {
+		offset = b.params[n-1].Offset + b.params[n-1].Type.Bytes()
+	}
+	offset = (offset + t.Bytes() - 1) / t.Bytes() * t.Bytes()
+	b.params = append(b.params, Param{Name: name, Type: t, Offset: offset})
+	return Operand{form: inst.Param, id: uint32(len(b.params) - 1)}
+}
+
+// SharedVar declares a shared variable of a fixed size and returns its symbol, for MovU32.
+func (b *Builder) SharedVar(name string, bytes, align int) Operand {
+	if bytes <= 0 {
+		b.errorf("shared variable %s has %d bytes", name, bytes)
+	}
+	return b.variable(name, bytes, align)
+}
+
+// DynamicShared declares the shared memory whose size is set at launch and returns its symbol, for MovU32.
+func (b *Builder) DynamicShared(name string, align int) Operand { return b.variable(name, 0, align) }
+
+func (b *Builder) variable(name string, bytes, align int) Operand {
+	b.shared = append(b.shared, variable{name, bytes, align})
+	return Operand{form: inst.Symbol, id: uint32(len(b.shared) - 1)}
+}
+
+// Pred returns a new predicate register.
+func (b *Builder) Pred() Operand { return b.register(inst.Pred) }
+
+// B16 returns a new 16-bit register.
+func (b *Builder) B16() Operand { return b.register(inst.B16) }
+
+// B32 returns a new 32-bit register.
+func (b *Builder) B32() Operand { return b.register(inst.B32) }
+
+// B64 returns a new 64-bit register.
+func (b *Builder) B64() Operand { return b.register(inst.B64) }
+
+// F32 returns a new single-precision register.
+func (b *Builder) F32() Operand { return b.register(inst.F32) }
+
+func (b *Builder) register(class inst.Form) Operand {
+	b.registers = append(b.registers, class)
+	return Operand{form: class, id: uint32(len(b.registers) - 1)}
+}
+
+// Regs returns n registers made by one of the methods above, as b.Regs(4, b.F32).
+func (b *Builder) Regs(n int, one func() Operand) []Operand {
+	regs := make([]Operand, n)
+	for i := range regs {
+		regs[i] = one()
+	}
+	return regs
+}
+
+// Vec returns the vector operand {regs…}. All must be registers of one class.
+func (b *Builder) Vec(regs ...Operand) Operand {
+	if len(regs) == 0 {
+		b.errorf("empty vector operand")
+		return Operand{}
+	}
+	v := Operand{form: regs[0].form, vector: uint16(len(regs)), id: uint32(len(b.vectors))}
+	for _, r := range regs {
+		if r.form&inst.Registers == 0 || r.vector != 0 || r.form != v.form {
+			b.errorf("vector operand mixes %s with %s", v.form, r.form)
+			return Operand{}
+		}
+		b.vectors = append(b.vectors, r.id)
+	}
+	return v
+}
+
+// Label returns a new label; Place puts it in the code. Names must differ within a kernel.
+func (b *Builder) Label(name string) Operand {
+	b.labels = append(b.labels, label{name: name, at: -1})
+	return Operand{form: inst.Label, id: uint32(len(b.labels) - 1)}
+}
+
+// Place puts a label before the next instruction.
+func (b *Builder) Place(l Operand) {
+	switch {
+	case l.form != inst.Label:
+		b.errorf("placed an operand that is no label")
+	case b.labels[l.id].at >= 0:
+		b.errorf("label %s is placed twice", b.labels[l.id].name)
+	default:
+		b.labels[l.id].at = len(b.code)
+		b.code = append(b.code, instruction{op: opLabel, first: l.id})
+	}
+}
+
+// Comment puts a comment line into the code.
+func (b *Builder) Comment(text string) {
+	b.comments = append(b.comments, text)
+	b.code = append(b.code, instruction{op: opComment, first: uint32(len(b.comments) - 1)})
+}
+
+// If makes the next instruction run only where the predicate p is true: b.If(p).BraUni(done).
+func (b *Builder) If(p Operand) *Builder { return b.guarded(p, false) }
+
+// IfNot makes the next instruction run only where the predicate p is false.
+func (b *Builder) IfNot(p Operand) *Builder { return b.guarded(p, true) }
+
+func (b *Builder) guarded(p Operand, negate bool) *Builder {
+	if p.form != inst.Pred || p.vector != 0 {
+		b.errorf("guard is no predicate but %s", describe(p))
+	}
+	b.guard, b.negate = p.id+1, negate
+	return b
+}
+
+// emit appends an instruction. Operands are checked by a pass, where the whole kernel is known.
+func (b *Builder) emit(op int16, operands ...Operand) {
+	b.code = append(b.code, instruction{op: op, first: uint32(len(b.operands)), n: uint8(len(operands)), guard: b.guard, negate: b.negate})
+	b.operands = append(b.operands, operands...)
+	b.guard, b.negate = 0, false
+}
+
+// describe names what an operand is, for errors.
+func describe(o Operand) string {
+	switch {
+	case o.form == 0:
+		return "an invalid operand"
+	case o.vector != 0:
+		return fmt.Sprintf("a vector of %d %s", o.vector, o.form)
+	default:
+		return o.form.String()
+	}
+}

@@ -1,0 +1,23 @@
+// Package ptx builds kernels in PTX, NVIDIA's portable assembly, in pure Go.
+//
+// A Builder has one method per instruction, generated from the table in internal/inst and named after the mnemonic.
+// Registers are typed and virtual; memory operands carry their state space. Building is pure: the same calls give the
+// same bytes on any machine.
+//
+//	b := ptx.New("scale")
+//	in, factor := b.Param("in", ptx.U64), b.Param("factor", ptx.F32)
+//	p, f, x := b.B64(), b.F32(), b.F32()
+//	b.LdParamU64(p, in)
+//	b.LdParamF32(f, factor)
+//	b.LdGlobalF32(x, ptx.Global(p, 0))
+//	b.MulF32(x, x, f)
+//	b.StGlobalF32(ptx.Global(p, 0), x)
+//	b.Ret()
+//	kernel, err := b.Build(90)
+//
+// Mistakes are collected, not returned call by call: Build runs the passes listed in passes.go and reports what they
+// found. They catch wrong operand types and state spaces, misplaced labels, registers read before they are written,
+// barriers that only some threads reach, and instructions that the target does not have.
+package ptx
+
+//go:generate go run ./internal/gen

@@ -1,0 +1,157 @@
+package ptx
+
+import (
+	"bytes"
+	"os"
+	"testing"
+
+	"github.com/origami-gemm/origami/plugins/nvidia/ptx/internal/inst"
+)
+
+func TestConstructorsAreGenerated(t *testing.T) {
+	want, err := inst.Constructors()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile("zinstructions.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Error("zinstructions.go is not what the instruction table gives: run go generate ./plugins/nvidia/ptx")
+	}
+}
+
+// TestInstructionText gives every constructor its operands and compares the line it prints.
+func TestInstructionText(t *testing.T) {
+	b := New("k")
+	r := b.Regs(8, b.B32)  // %r0-%r7
+	d := b.Regs(3, b.B64)  // %d8-%d10
+	f := b.Regs(8, b.F32)  // %f11-%f18
+	h := b.Regs(2, b.B16)  // %h19, %h20
+	p := b.Regs(3, b.Pred) // %p21-%p23
+	x, word, long, float := b.Label("x"), b.Param("word", U32), b.Param("long", U64), b.Param("float", F32)
+	smem := b.DynamicShared("smem", 16)
+	r2, r4, f2, f4, h2 := b.Vec(r[:2]...), b.Vec(r[:4]...), b.Vec(f[:2]...), b.Vec(f[:4]...), b.Vec(h...)
+	covered := map[int]bool{}
+	for _, c := range []struct {
+		emit func()
+		want string
+	}{
+		{func() { b.MovB16(h[0], Int(0)) }, "mov.b16 %h19, 0;"},
+		{func() { b.MovB32(r[0], r[1]) }, "mov.b32 %r0, %r1;"},
+		{func() { b.MovB64(d[0], Int(-1)) }, "mov.b64 %d8, -1;"},
+		{func() { b.MovF32(f[0], Float(1.5)) }, "mov.f32 %f11, 0f3FC00000;"},
+		{func() { b.MovU32(r[0], NctaidY) }, "mov.u32 %r0, %nctaid.y;"},
+		{func() { b.MovU32(r[0], smem) }, "mov.u32 %r0, smem;"},
+		{func() { b.MovB32Unpack(h2, r[0]) }, "mov.b32 {%h19, %h20}, %r0;"},
+		{func() { b.MovB32Pack(r[0], h2) }, "mov.b32 %r0, {%h19, %h20};"},
+		{func() { b.CvtaToGlobalU64(d[0], d[1]) }, "cvta.to.global.u64 %d8, %d9;"},
+		{func() { b.AddS32(r[0], r[1], Int(-4)) }, "add.s32 %r0, %r1, -4;"},
+		{func() { b.SubS32(r[0], Int(1), r[2]) }, "sub.s32 %r0, 1, %r2;"},
+		{func() { b.MulLoS32(r[0], r[1], r[2]) }, "mul.lo.s32 %r0, %r1, %r2;"},
+		{func() { b.MadLoS32(r[0], r[1], Int(3), r[2]) }, "mad.lo.s32 %r0, %r1, 3, %r2;"},
+		{func() { b.MulWideU32(d[0], r[1], Int(2)) }, "mul.wide.u32 %d8, %r1, 2;"},
+		{func() { b.MadWideU32(d[0], r[1], Int(2), d[1]) }, "mad.wide.u32 %d8, %r1, 2, %d9;"},
+		{func() { b.CvtS64S32(d[0], r[1]) }, "cvt.s64.s32 %d8, %r1;"},
+		{func() { b.CvtU64U32(d[0], r[1]) }, "cvt.u64.u32 %d8, %r1;"},
+		{func() { b.CvtU32U64(r[0], d[1]) }, "cvt.u32.u64 %r0, %d9;"},
+		{func() { b.CvtU32U16(r[0], h[1]) }, "cvt.u32.u16 %r0, %h20;"},
+		{func() { b.AddS64(d[0], d[1], Int(16)) }, "add.s64 %d8, %d9, 16;"},
+		{func() { b.MulLoS64(d[0], d[1], d[2]) }, "mul.lo.s64 %d8, %d9, %d10;"},
+		{func() { b.MadLoS64(d[0], d[1], d[2], d[0]) }, "mad.lo.s64 %d8, %d9, %d10, %d8;"},
+		{func() { b.DivU32(r[0], r[1], r[2]) }, "div.u32 %r0, %r1, %r2;"},
+		{func() { b.MinS32(r[0], r[1], Int(8)) }, "min.s32 %r0, %r1, 8;"},
+		{func() { b.MaxS32(r[0], r[1], Int(0)) }, "max.s32 %r0, %r1, 0;"},
+		{func() { b.MinU32(r[0], r[1], r[2]) }, "min.u32 %r0, %r1, %r2;"},
+		{func() { b.AndB32(r[0], r[1], Int(7)) }, "and.b32 %r0, %r1, 7;"},
+		{func() { b.OrB32(r[0], r[1], r[2]) }, "or.b32 %r0, %r1, %r2;"},
+		{func() { b.XorB32(r[0], r[1], Int(32)) }, "xor.b32 %r0, %r1, 32;"},
+		{func() { b.ShlB32(r[0], r[1], Int(4)) }, "shl.b32 %r0, %r1, 4;"},
+		{func() { b.ShrU32(r[0], r[1], Int(5)) }, "shr.u32 %r0, %r1, 5;"},
+		{func() { b.ShlB64(d[0], d[1], Int(1)) }, "shl.b64 %d8, %d9, 1;"},
+		{func() { b.SetpEqS32(p[0], r[1], r[2]) }, "setp.eq.s32 %p21, %r1, %r2;"},
+		{func() { b.SetpNeS32(p[0], r[1], Int(0)) }, "setp.ne.s32 %p21, %r1, 0;"},
+		{func() { b.SetpLtS32(p[0], r[1], r[2]) }, "setp.lt.s32 %p21, %r1, %r2;"},
+		{func() { b.SetpGtS32(p[0], r[1], r[2]) }, "setp.gt.s32 %p21, %r1, %r2;"},
+		{func() { b.SetpNeuF32(p[0], f[1], Float(0)) }, "setp.neu.f32 %p21, %f12, 0f00000000;"},
+		{func() { b.AndPred(p[0], p[1], p[2]) }, "and.pred %p21, %p22, %p23;"},
+		{func() { b.SelpB32(r[0], r[1], Int(0), p[0]) }, "selp.b32 %r0, %r1, 0, %p21;"},
+		{func() { b.AddF32(f[0], f[1], f[2]) }, "add.rn.f32 %f11, %f12, %f13;"},
+		{func() { b.MulF32(f[0], f[1], f[2]) }, "mul.rn.f32 %f11, %f12, %f13;"},
+		{func() { b.FmaF32(f[0], f[1], f[2], f[3]) }, "fma.rn.f32 %f11, %f12, %f13, %f14;"},
+		{func() { b.CvtF32F16(f[0], h[0]) }, "cvt.f32.f16 %f11, %h19;"},
+		{func() { b.CvtF16F32(h[0], f[0]) }, "cvt.rn.f16.f32 %h19, %f11;"},
+		{func() { b.CvtBF16F32(h[0], f[0]) }, "cvt.rn.bf16.f32 %h19, %f11;"},
+		{func() { b.CvtF16x2F32(r[0], f[1], f[0]) }, "cvt.rn.f16x2.f32 %r0, %f12, %f11;"},
+		{func() { b.CvtBF16x2F32(r[0], f[1], f[0]) }, "cvt.rn.bf16x2.f32 %r0, %f12, %f11;"},
+		{func() { b.MovF32Bits(f[0], r[0]) }, "mov.b32 %f11, %r0;"},
+		{func() { b.LdParamU32(r[0], word) }, "ld.param.u32 %r0, [word];"},
+		{func() { b.LdParamU64(d[0], long) }, "ld.param.u64 %d8, [long];"},
+		{func() { b.LdParamF32(f[0], float) }, "ld.param.f32 %f11, [float];"},
+		{func() { b.LdGlobalB16(h[0], Global(d[0], 2)) }, "ld.global.b16 %h19, [%d8+2];"},
+		{func() { b.LdGlobalB32(r[0], Global(d[0], -4)) }, "ld.global.b32 %r0, [%d8+-4];"},
+		{func() { b.LdGlobalV2B32(r2, Global(d[0], 0)) }, "ld.global.v2.b32 {%r0, %r1}, [%d8];"},
+		{func() { b.LdGlobalV4B32(r4, Global(d[0], 0)) }, "ld.global.v4.b32 {%r0, %r1, %r2, %r3}, [%d8];"},
+		{func() { b.LdGlobalF32(f[0], Global(d[0], 0)) }, "ld.global.f32 %f11, [%d8];"},
+		{func() { b.LdGlobalV2F32(f2, Global(d[0], 0)) }, "ld.global.v2.f32 {%f11, %f12}, [%d8];"},
+		{func() { b.LdGlobalV4F32(f4, Global(d[0], 0)) }, "ld.global.v4.f32 {%f11, %f12, %f13, %f14}, [%d8];"},
+		{func() { b.StGlobalB16(Global(d[0], 0), h[0]) }, "st.global.b16 [%d8], %h19;"},
+		{func() { b.StGlobalB32(Global(d[0], 0), Int(0)) }, "st.global.b32 [%d8], 0;"},
+		{func() { b.StGlobalV2B32(Global(d[0], 0), r2) }, "st.global.v2.b32 [%d8], {%r0, %r1};"},
+		{func() { b.StGlobalV4B32(Global(d[0], 0), r4) }, "st.global.v4.b32 [%d8], {%r0, %r1, %r2, %r3};"},
+		{func() { b.StGlobalF32(Global(d[0], 0), f[0]) }, "st.global.f32 [%d8], %f11;"},
+		{func() { b.StGlobalV2F32(Global(d[0], 0), f2) }, "st.global.v2.f32 [%d8], {%f11, %f12};"},
+		{func() { b.StGlobalV4F32(Global(d[0], 0), f4) }, "st.global.v4.f32 [%d8], {%f11, %f12, %f13, %f14};"},
+		{func() { b.AtomAddU32(r[0], Global(d[0], 0), Int(1)) }, "atom.acq_rel.gpu.global.add.u32 %r0, [%d8], 1;"},
+		{func() { b.FenceAcqRelGpu() }, "fence.acq_rel.gpu;"},
+		{func() { b.LdSharedB32(r[0], Shared(r[1], 4)) }, "ld.shared.b32 %r0, [%r1+4];"},
+		{func() { b.LdSharedF32(f[0], Shared(r[1], 0)) }, "ld.shared.f32 %f11, [%r1];"},
+		{func() { b.LdSharedV2F32(f2, Shared(r[1], 0)) }, "ld.shared.v2.f32 {%f11, %f12}, [%r1];"},
+		{func() { b.LdSharedV4F32(f4, Shared(r[1], 0)) }, "ld.shared.v4.f32 {%f11, %f12, %f13, %f14}, [%r1];"},
+		{func() { b.StSharedB16(Shared(r[1], 0), h[0]) }, "st.shared.b16 [%r1], %h19;"},
+		{func() { b.StSharedB32(Shared(r[1], 0), r[0]) }, "st.shared.b32 [%r1], %r0;"},
+		{func() { b.StSharedF32(Shared(r[1], 0), f[0]) }, "st.shared.f32 [%r1], %f11;"},
+		{func() { b.StSharedV2F32(Shared(r[1], 8), f2) }, "st.shared.v2.f32 [%r1+8], {%f11, %f12};"},
+		{func() { b.CpAsyncCaSharedGlobal4(Shared(r[0], 0), Global(d[0], 0)) }, "cp.async.ca.shared.global [%r0], [%d8], 4;"},
+		{func() { b.CpAsyncCaSharedGlobal8(Shared(r[0], 0), Global(d[0], 0)) }, "cp.async.ca.shared.global [%r0], [%d8], 8;"},
+		{func() { b.CpAsyncCgSharedGlobalL2128B16(Shared(r[0], 64), Global(d[0], 0)) }, "cp.async.cg.shared.global.L2::128B [%r0+64], [%d8], 16;"},
+		{func() { b.CpAsyncCaSharedGlobal4Size(Shared(r[0], 0), Global(d[0], 0), r[1]) }, "cp.async.ca.shared.global [%r0], [%d8], 4, %r1;"},
+		{func() { b.CpAsyncCaSharedGlobal8Size(Shared(r[0], 0), Global(d[0], 0), r[1]) }, "cp.async.ca.shared.global [%r0], [%d8], 8, %r1;"},
+		{func() { b.CpAsyncCgSharedGlobalL2128B16Size(Shared(r[0], 64), Global(d[0], 0), r[1]) },
+			"cp.async.cg.shared.global.L2::128B [%r0+64], [%d8], 16, %r1;"},
+		{func() { b.CpAsyncCommitGroup() }, "cp.async.commit_group;"},
+		{func() { b.CpAsyncWaitGroup(Int(2)) }, "cp.async.wait_group 2;"},
+		{func() { b.CpAsyncWaitAll() }, "cp.async.wait_all;"},
+		{func() { b.LdmatrixX2(r2, Shared(r[4], 0)) }, "ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%r0, %r1}, [%r4];"},
+		{func() { b.LdmatrixX2Trans(r2, Shared(r[4], 0)) }, "ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%r0, %r1}, [%r4];"},
+		{func() { b.LdmatrixX4(r4, Shared(r[4], 0)) }, "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r0, %r1, %r2, %r3}, [%r4];"},
+		{func() { b.LdmatrixX4Trans(r4, Shared(r[4], 0)) }, "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%r0, %r1, %r2, %r3}, [%r4];"},
+		{func() { b.MmaSyncM16N8K16F32F16(f4, r4, r2, f4) },
+			"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f11, %f12, %f13, %f14}, {%r0, %r1, %r2, %r3}, {%r0, %r1}, {%f11, %f12, %f13, %f14};"},
+		{func() { b.MmaSyncM16N8K16F32BF16(f4, r4, r2, f4) },
+			"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%f11, %f12, %f13, %f14}, {%r0, %r1, %r2, %r3}, {%r0, %r1}, {%f11, %f12, %f13, %f14};"},
+		{func() { b.BarSync(Int(0)) }, "bar.sync 0;"},
+		{func() { b.BarWarpSync(Int(-1)) }, "bar.warp.sync -1;"},
+		{func() { b.IfNot(p[0]).Bra(x) }, "@!%p21 bra $x;"},
+		{func() { b.If(p[0]).BraUni(x) }, "@%p21 bra.uni $x;"},
+		{func() { b.Ret() }, "ret;"},
+	} {
+		b.code, b.operands, b.errs = nil, nil, nil
+		c.emit()
+		a := &assembly{Builder: b}
+		a.verifyOperands()
+		if len(a.errs)+len(b.errs) > 0 {
+			t.Errorf("%s: %v %v", c.want, a.errs, b.errs)
+		}
+		if got := a.line(0); got != c.want {
+			t.Errorf("got  %s\nwant %s", got, c.want)
+		}
+		covered[int(b.code[0].op)] = true
+	}
+	for op, row := range inst.Table {
+		if !covered[op] {
+			t.Errorf("no case for %s", row.Name)
+		}
+	}
+}

@@ -1,0 +1,139 @@
+package ptx
+
+import (
+	"strconv"
+
+	"github.com/origami-gemm/origami/plugins/nvidia/ptx/internal/inst"
+)
+
+// print writes the module: header, directives, declarations, code.
+func (a *assembly) print() {
+	k := &a.kernel
+	t := make([]byte, 0, 80*len(a.code)+4096)
+	for _, line := range a.header {
+		t = append(append(append(t, "// "...), line...), '\n')
+	}
+	t = append(strconv.AppendInt(append(t, ".version "...), int64(k.PTX/10), 10), '.')
+	t = append(strconv.AppendInt(t, int64(k.PTX%10), 10), '\n')
+	t = append(strconv.AppendInt(append(t, ".target sm_"...), int64(k.SM), 10), "\n.address_size 64\n\n"...)
+	for _, v := range a.shared {
+		if v.bytes == 0 {
+			t = append(t, ".extern "...)
+		}
+		t = strconv.AppendInt(append(t, ".shared .align "...), int64(v.align), 10)
+		t = append(append(append(t, " .b8 "...), v.name...), '[')
+		if v.bytes > 0 {
+			t = strconv.AppendInt(t, int64(v.bytes), 10)
+		}
+		t = append(t, "];\n"...)
+	}
+	t = append(append(append(t, ".visible .entry "...), a.name...), '(')
+	for i, p := range a.params {
+		if i > 0 {
+			t = append(t, ',')
+		}
+		t = append(append(append(append(t, "\n\t.param ."...), p.Type.String()...), ' '), p.Name...)
+	}
+	t = append(t, "\n)\n"...)
+	if a.maxThreads > 0 {
+		t = append(strconv.AppendInt(append(t, ".maxntid "...), int64(a.maxThreads), 10), ", 1, 1\n"...)
+	}
+	if a.minCTAs > 0 {
+		t = append(strconv.AppendInt(append(t, ".minnctapersm "...), int64(a.minCTAs), 10), '\n')
+	}
+	t = append(t, "{\n"...)
+	for c, class := range classes {
+		if n := a.counts[c]; n > 0 {
+			t = append(append(append(append(t, "\t.reg ."...), class.name...), ' '), class.prefix...)
+			t = append(strconv.AppendInt(append(t, '<'), int64(n), 10), ">;\n"...)
+		}
+	}
+	for i := range a.code {
+		in := &a.code[i]
+		switch in.op {
+		case opLabel:
+			t = append(append(append(t, '$'), a.labels[in.first].name...), ":\n"...)
+		case opComment:
+			t = append(append(append(t, "\t// "...), a.comments[in.first]...), '\n')
+		default:
+			t = append(a.appendInstruction(append(t, '\t'), in), '\n')
+		}
+	}
+	k.Text = string(append(t, "}\n"...))
+}
+
+func (a *assembly) appendInstruction(t []byte, in *instruction) []byte {
+	if in.guard != 0 {
+		t = append(t, '@')
+		if in.negate {
+			t = append(t, '!')
+		}
+		t = append(a.appendRegister(t, in.guard-1), ' ')
+	}
+	row := &inst.Table[in.op]
+	t = append(t, row.Opcode...)
+	next := in.first
+	for i := range row.Operands {
+		if i > 0 {
+			t = append(t, ',')
+		}
+		t = append(t, ' ')
+		if literal := row.Operands[i].Literal; literal != "" {
+			t = append(t, literal...)
+			continue
+		}
+		t = a.appendOperand(t, &a.operands[next])
+		next++
+	}
+	return append(t, ';')
+}
+
+func (a *assembly) appendOperand(t []byte, o *Operand) []byte {
+	if o.vector != 0 {
+		t = append(t, '{')
+		for i, id := range a.vectors[o.id : o.id+uint32(o.vector)] {
+			if i > 0 {
+				t = append(t, ", "...)
+			}
+			t = a.appendRegister(t, id)
+		}
+		return append(t, '}')
+	}
+	switch o.form {
+	case inst.Pred, inst.B16, inst.B32, inst.B64, inst.F32:
+		return a.appendRegister(t, o.id)
+	case inst.Int:
+		return strconv.AppendInt(t, o.value, 10)
+	case inst.Float:
+		t = append(t, "0f"...)
+		for shift := 28; shift >= 0; shift -= 4 {
+			t = append(t, "0123456789ABCDEF"[o.value>>shift&15])
+		}
+		return t
+	case inst.Special:
+		return append(t, specialNames[o.id]...)
+	case inst.Symbol:
+		return append(t, a.shared[o.id].name...)
+	case inst.Label:
+		return append(append(t, '$'), a.labels[o.id].name...)
+	case inst.Param:
+		return append(append(append(t, '['), a.params[o.id].Name...), ']')
+	case inst.Global, inst.Shared:
+		t = a.appendRegister(append(t, '['), o.id)
+		if o.value != 0 {
+			t = strconv.AppendInt(append(t, '+'), o.value, 10)
+		}
+		return append(t, ']')
+	default:
+		return append(t, '?')
+	}
+}
+
+// appendRegister prints a register by its number in its class, or by its creation number before registers are numbered.
+func (a *assembly) appendRegister(t []byte, id uint32) []byte {
+	n := int64(id)
+	if a.number != nil {
+		n = int64(a.number[id])
+	}
+	return strconv.AppendInt(append(t, classes[classOf(a.registers[id])].prefix...), n, 10)
+}

@@ -5,11 +5,14 @@ PROTOC_GEN_GO := google.golang.org/protobuf/cmd/protoc-gen-go@v1.36.12
 PROTOC_GRPC   := google.golang.org/grpc/cmd/protoc-gen-go-grpc@v1.6.2
 BENCHSTAT     := golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4da
 
+# The assembler of NVIDIA's toolkit, from the Python package index: assembles PTX for any target, with no GPU.
+PTXAS_WHEEL   := nvidia-cuda-nvcc==13.0.88
+
 BIN   := $(CURDIR)/bin
 TOOLS := $(BIN)/tools
 export PATH := $(TOOLS):$(PATH)
 
-.PHONY: build test golden lint proto generate verify bench tools clean
+.PHONY: build test golden lint proto generate verify ptxas assemble bench tools clean
 
 build: ## bin/origami
 	go build -trimpath -o $(BIN)/ ./cmd/origami
@@ -29,12 +32,20 @@ lint: tools ## go vet, golangci-lint, module tidiness
 proto: tools ## buf lint, and no change that breaks plugins built against the baseline
 	cd sdk/proto && buf lint && buf breaking --against baseline.binpb
 
-generate: tools ## generated Go of the wire protocol, command-line reference
+generate: tools ## generated Go of the wire protocol and of the PTX instructions, command-line reference
 	cd sdk/proto && buf generate
+	go generate ./plugins/nvidia/ptx
 	go run ./cmd/origami/gen-docs docs
 
 verify: generate ## generated files are up to date
 	git diff --exit-code
+
+ptxas: $(TOOLS)/cuda/nvidia/cu13/bin/ptxas
+assemble: $(TOOLS)/cuda/nvidia/cu13/bin/ptxas ## every kind of generated kernel through ptxas: registers, spills
+	ORIGAMI_PTXAS=$< ORIGAMI_REQUIRE_PTXAS=1 go test -count=1 -run Assemble ./plugins/nvidia/gemmgen
+$(TOOLS)/cuda/nvidia/cu13/bin/ptxas: Makefile
+	python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --no-deps --upgrade --target $(TOOLS)/cuda $(PTXAS_WHEEL)
+	touch $@
 
 bench: ## all benchmarks, in the form that benchstat compares
 	go test -run '^$$' -bench . -benchmem -cpu 1 ./...

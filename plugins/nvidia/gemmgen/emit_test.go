@@ -37,7 +37,11 @@ func emit(t testing.TB, s Spec) *Kernel {
 
 // feasible yields every configuration of the family that fits a device with 227 KiB of shared memory per CTA.
 func feasible(yield func(gemm.Config) bool) {
-	for c := range Space().Enumerate(Space()) {
+	all, err := Space().Enumerate(Space())
+	if err != nil {
+		panic(err)
+	}
+	for _, c := range all {
 		s := Spec{DType: gemm.FP16, Out: gemm.FP16, AMajor: gemm.MajorK, BMajor: gemm.MajorN, AlignA: 16, AlignB: 16, AlignC: 16, Config: c}
 		if _, reason, _ := s.Check(227 << 10); reason == "" && !yield(c) {
 			return

@@ -44,7 +44,7 @@ func (a *App) Each(ctx context.Context, ar arch.Architecture, problems []query.P
 			case part[i].Where == "":
 				return err
 			default:
-				err = inFile(part[i].Where, err)
+				err = InFile(part[i].Where, err)
 				a.Streams.Report(err)
 				failed = append(failed, err)
 			}
@@ -56,8 +56,11 @@ func (a *App) Each(ctx context.Context, ar arch.Architecture, problems []query.P
 	return nil
 }
 
-// inFile says which row of the problems file an error belongs to.
-func inFile(where string, err error) error {
+// InFile says which row of the problems file an error belongs to; an empty where is the command line.
+func InFile(where string, err error) error {
+	if where == "" {
+		return err
+	}
 	var d *diag.Error
 	if !errors.As(err, &d) {
 		return &diag.Error{What: err.Error(), Where: where, Err: err}

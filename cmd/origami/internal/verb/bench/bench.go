@@ -4,7 +4,6 @@ package benchverb
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -97,7 +96,7 @@ func Run(ctx context.Context, o *Options) error {
 			if diag.KindOf(err) != diag.Input {
 				return err
 			}
-			err = inFile(p.Where, err)
+			err = app.InFile(p.Where, err)
 			o.App.Streams.Report(err)
 			failed = append(failed, err)
 			continue
@@ -129,18 +128,6 @@ func (o *Options) problems() (good []query.Problem, bad []error, err error) {
 		good = append(good, query.Problem{Problem: p})
 	}
 	return good, nil, nil
-}
-
-// inFile says which row of a problems file an error belongs to.
-func inFile(where string, err error) error {
-	var d *diag.Error
-	if where == "" || !errors.As(err, &d) {
-		return err
-	}
-	if d.Where != "" {
-		where += ": " + d.Where
-	}
-	return d.At("%s", where)
 }
 
 // data reads the records for an architecture and a kernel family.

@@ -12,7 +12,7 @@ BIN   := $(CURDIR)/bin
 TOOLS := $(BIN)/tools
 export PATH := $(TOOLS):$(PATH)
 
-.PHONY: build test golden lint proto generate verify ptxas assemble bench tools clean
+.PHONY: build test golden golden-arm64 lint proto generate verify ptxas assemble bench tools clean
 
 build: ## bin/origami
 	go build -trimpath -o $(BIN)/ ./cmd/origami
@@ -23,6 +23,9 @@ test: ## the README's test command
 golden: ## the reference models against their golden numbers, without and with fused multiply-add available
 	GOAMD64=v1 go test -count=1 -run Golden ./plugins/... ./cmd/origami
 	if grep -qw avx2 /proc/cpuinfo; then GOAMD64=v3 go test -count=1 -run Golden ./plugins/... ./cmd/origami; else echo "no AVX2: the v3 comparison is left out"; fi
+
+golden-arm64: ## the models on arm64, where Go fuses multiply-adds at every chance, under qemu's user emulation
+	GOARCH=arm64 go test -exec qemu-aarch64-static -count=1 ./core/... ./plugins/nvidia ./plugins/amd-ref
 
 lint: tools ## go vet, golangci-lint, module tidiness
 	go vet ./...

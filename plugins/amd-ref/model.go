@@ -249,7 +249,7 @@ func (e *evaluation) newDepth(bk uint64) depth {
 	d.padded = f(d.steps) * f(bk)
 	d.whole = d.rounded == bk
 	if left := e.k % bk; left != 0 {
-		d.kPadding = f(left) / f(e.k) * kPaddingPenalty
+		d.kPadding = float64(f(left) / f(e.k) * kPaddingPenalty)
 	}
 	return d
 }
@@ -380,7 +380,7 @@ func (e *evaluation) step() {
 	if s.utilization > minUtilization {
 		s.penalty = 1 / s.utilization
 	}
-	s.single = wait * s.penalty
+	s.single = float64(wait * s.penalty)
 	s.conversion, s.factor = 0, 1
 	if e.convert != 0 {
 		s.conversion, s.factor = e.conversionLatency(bk), e.xf32Factor(bk)
@@ -388,8 +388,8 @@ func (e *evaluation) step() {
 	} else if bk == 32 && e.bm == 64 && e.bn == 32 && !e.transB && e.bits == 16 {
 		s.factor = smallTilePenalty
 	}
-	s.prologue = prologueFactor * s.lMem * e.discount * s.penalty
-	s.storePart = (e.store + float64(s.lCompute*s.penalty)) * e.discount
+	s.prologue = float64(prologueFactor * s.lMem * e.discount * s.penalty)
+	s.storePart = float64((e.store + float64(s.lCompute*s.penalty)) * e.discount)
 	s.epilogue = s.storePart + e.reduction + d.kPadding
 	s.numIter = d.rest
 	if e.split > 1 {

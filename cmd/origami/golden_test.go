@@ -23,7 +23,7 @@ func command(t *testing.T, stdin io.Reader, args ...string) (stdout string) {
 	t.Helper()
 	var out, errs bytes.Buffer
 	code := cli.Main(cli.System{
-		Args: args, Streams: iostreams.Test(stdin, &out, &errs), Connect: builtins.Connect,
+		Args: args, Streams: iostreams.Plain(stdin, &out, &errs), Connect: builtins.Connect,
 		Getenv: func(string) string { return "" },
 	})
 	if code != 0 || errs.Len() > 0 {

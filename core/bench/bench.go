@@ -87,7 +87,11 @@ func (r *Row) Rate(t unit.Seconds) unit.FlopsPerSecond {
 // the measured ones; any other failure is an error.
 func Problem(ctx context.Context, a arch.Architecture, x exec.Executor, p gemm.Problem, o Options) (Row, error) {
 	row := Row{Problem: p, Tau: math.NaN()}
-	results, err := selector.Rank(ctx, a, selector.Request{Problems: []gemm.Problem{p}, Space: o.Space})
+	request := selector.Request{Problems: []gemm.Problem{p}, Space: o.Space}
+	if o.GroupM > 0 {
+		request.Map = 1 // the least that can be asked for; the groups are given
+	}
+	results, err := selector.Rank(ctx, a, request)
 	if err != nil {
 		return row, err
 	}

@@ -85,6 +85,22 @@ func (e *Error) Do(format string, args ...any) *Error {
 	return &c
 }
 
+// Within says that an error happened inside a place: "place: where: what". An error that is at the place already, and an
+// empty place, change nothing.
+func Within(place string, err error) error {
+	var e *Error
+	switch {
+	case place == "" || err == nil:
+		return err
+	case !errors.As(err, &e):
+		return &Error{What: err.Error(), Where: place, Err: err}
+	case e.Where == "" || e.Where == place:
+		return e.At("%s", place)
+	default:
+		return e.At("%s: %s", place, e.Where)
+	}
+}
+
 // KindOf returns the Kind of the first *Error in err's chain, Internal if there is none.
 func KindOf(err error) Kind {
 	var e *Error

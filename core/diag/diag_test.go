@@ -93,3 +93,26 @@ func TestNearestIsEditDistance(t *testing.T) {
 		}
 	}
 }
+
+func TestWithin(t *testing.T) {
+	cause := errors.New("broken pipe")
+	for _, c := range []struct {
+		place string
+		err   error
+		want  string
+	}{
+		{"a.csv:3", diag.Inputf("m is zero"), "a.csv:3: m is zero"},
+		{"a.csv:3", diag.Inputf("m is zero").At("-m").Do("give more"), "a.csv:3: -m: m is zero; give more"},
+		{"sm89", diag.Inputf("no").At("sm89"), "sm89: no"},
+		{"", diag.Inputf("no").At("sm89"), "sm89: no"},
+		{"", cause, "broken pipe"},
+		{"stdout", cause, "stdout: broken pipe"},
+	} {
+		if got := diag.Within(c.place, c.err); got.Error() != c.want || diag.KindOf(got) != diag.KindOf(c.err) {
+			t.Errorf("%v within %q is %v, want %s", c.err, c.place, got, c.want)
+		}
+	}
+	if !errors.Is(diag.Within("stdout", cause), cause) || diag.Within("stdout", nil) != nil {
+		t.Error("the cause is lost, or nothing became an error")
+	}
+}

@@ -41,7 +41,7 @@ type description struct {
 // is an error that names file, line and column; nothing of a broken dataset is returned, as a hole in a sweep would make
 // the wrong configuration the best.
 func Read(name string, files fs.FS) (*Dataset, error) {
-	r := reader{name: name, files: files}
+	r := reader{name: name, files: files, seen: map[gemm.Problem]bool{}}
 	d, err := r.describe()
 	if err != nil {
 		return nil, err
@@ -74,9 +74,17 @@ func Read(name string, files fs.FS) (*Dataset, error) {
 	return d, nil
 }
 
+// Describe reads dataset.json alone: what was measured, without the measurements.
+func Describe(name string, files fs.FS) (*Dataset, error) {
+	r := reader{name: name, files: files}
+	return r.describe()
+}
+
 type reader struct {
 	name  string
 	files fs.FS
+	// seen are the problems listed so far.
+	seen map[gemm.Problem]bool
 	// base is what all problems of the dataset have in common.
 	base gemm.Problem
 }
@@ -113,7 +121,6 @@ func (r *reader) describe() (*Dataset, error) {
 }
 
 func (r *reader) times(file string, d *Dataset) error {
-	seen := map[gemm.Problem]bool{}
 	return r.rows(file, []string{"m", "n", "k", "bm", "bn", "bk", "stages", "warps", "gm", "ms", "reps"}, func(row *row) error {
 		record := Record{Problem: row.problem(r.base), Config: row.config(d.Kernel), Time: row.milliseconds("ms"), Repeats: row.count("reps")}
 		if row.err != nil {
@@ -122,10 +129,10 @@ func (r *reader) times(file string, d *Dataset) error {
 		if !d.add(record) {
 			return row.fault("m", "%s of %s is recorded twice", record.Config, record.Problem)
 		}
-		if !seen[record.Problem] && !slices.Contains(d.problems, record.Problem) {
+		if !r.seen[record.Problem] {
+			r.seen[record.Problem] = true
 			d.problems = append(d.problems, record.Problem)
 		}
-		seen[record.Problem] = true
 		return nil
 	})
 }

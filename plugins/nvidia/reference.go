@@ -341,11 +341,15 @@ func hitRate(uniqueA, uniqueB, tileM, tileN int) float64 {
 	return float64(total-(uniqueA+uniqueB)) / float64(total)
 }
 
-// loadBytes is what one SM loads per K step, in whole cache lines.
+// loadBytes is what one SM loads per K step.
 func loadBytes(c *gemm.Config) int {
-	a := cdiv(c.BlockM*c.BlockK*elementBytes, lineBytes) * lineBytes
-	b := cdiv(c.BlockK*c.BlockN*elementBytes, lineBytes) * lineBytes
+	a, b := operandLoads(c)
 	return max(a+b, lineBytes)
+}
+
+// operandLoads is what one SM loads of A and of B per K step, in whole cache lines.
+func operandLoads(c *gemm.Config) (a, b int) {
+	return cdiv(c.BlockM*c.BlockK*elementBytes, lineBytes) * lineBytes, cdiv(c.BlockK*c.BlockN*elementBytes, lineBytes) * lineBytes
 }
 
 // groupCandidates are the launch-order groups that phase two tries.

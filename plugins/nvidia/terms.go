@@ -171,8 +171,7 @@ func (r *reference) breakdown(p gemm.Problem, c gemm.Config) breakdown {
 	b.mem = r.memory(p, c, b.active)
 	b.uncachedA = b.mem.tileM * c.BlockM * c.BlockK * elementBytes
 	b.uncachedB = b.mem.tileN * c.BlockK * c.BlockN * elementBytes
-	b.loadA = cdiv(c.BlockM*c.BlockK*elementBytes, lineBytes) * lineBytes
-	b.loadB = cdiv(c.BlockK*c.BlockN*elementBytes, lineBytes) * lineBytes
+	b.loadA, b.loadB = operandLoads(&c)
 
 	steps := cdiv(p.K, c.BlockK)
 	b.utilization = float64(p.M*p.N*p.K) / float64(b.gridM*c.BlockM*b.gridN*c.BlockN*steps*c.BlockK)

@@ -45,7 +45,7 @@ func write(docs string) error {
 	if err := os.MkdirAll(reference, 0o755); err != nil {
 		return err
 	}
-	root := cli.Root(&app.App{Streams: iostreams.Test(strings.NewReader(""), io.Discard, io.Discard)}, cli.System{})
+	root := cli.Root(&app.App{Streams: iostreams.Plain(strings.NewReader(""), io.Discard, io.Discard)}, cli.System{})
 	var index strings.Builder
 	index.WriteString(mark + "# Command-line reference\n\n")
 	for _, cmd := range commands(root) {

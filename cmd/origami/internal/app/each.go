@@ -2,10 +2,10 @@ package app
 
 import (
 	"context"
-	"errors"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/answer"
 	"github.com/origami-gemm/origami/cmd/origami/internal/exitcode"
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/query"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
@@ -20,10 +20,7 @@ const chunk = 64
 // others: bad ones are reported first, one that turns up on the way is reported where it does, and the error that comes
 // back then only carries the exit code. A question of one problem from the command line fails with its error.
 func (a *App) Each(ctx context.Context, ar arch.Architecture, problems []query.Problem, bad []error, o answer.Options, write func(*answer.Answer) error) error {
-	failed := bad
-	for _, err := range bad {
-		a.Streams.Report(err)
-	}
+	failures := a.Failures(bad)
 	for start := 0; start < len(problems); start += chunk {
 		part := problems[start:min(start+chunk, len(problems))]
 		shapes := make([]gemm.Problem, len(part))
@@ -44,29 +41,42 @@ func (a *App) Each(ctx context.Context, ar arch.Architecture, problems []query.P
 			case part[i].Where == "":
 				return err
 			default:
-				err = InFile(part[i].Where, err)
-				a.Streams.Report(err)
-				failed = append(failed, err)
+				failures.Add(part[i].Where, err)
 			}
 		}
 	}
-	if len(failed) > 0 {
-		return &exitcode.Reported{Err: failed[0]}
-	}
-	return nil
+	return failures.Err()
 }
 
-// InFile says which row of the problems file an error belongs to; an empty where is the command line.
-func InFile(where string, err error) error {
-	if where == "" {
-		return err
+// Failures are the problems of a list that could not be answered. Each is reported when it turns up and does not stop
+// the others; in the end they decide the exit code.
+type Failures struct {
+	streams *iostreams.Streams
+	first   error
+}
+
+// Failures returns a list that begins with the rows of a problems file that could not be read.
+func (a *App) Failures(bad []error) *Failures {
+	f := &Failures{streams: a.Streams}
+	for _, err := range bad {
+		f.Add("", err)
 	}
-	var d *diag.Error
-	if !errors.As(err, &d) {
-		return &diag.Error{What: err.Error(), Where: where, Err: err}
+	return f
+}
+
+// Add reports what went wrong with one problem; where is its row in the problems file.
+func (f *Failures) Add(where string, err error) {
+	err = diag.Within(where, err)
+	f.streams.Report(err)
+	if f.first == nil {
+		f.first = err
 	}
-	if d.Where != "" {
-		where += ": " + d.Where
+}
+
+// Err returns nil if nothing failed, and otherwise an error that has been reported and carries the exit code.
+func (f *Failures) Err() error {
+	if f.first == nil {
+		return nil
 	}
-	return d.At("%s", where)
+	return &exitcode.Reported{Err: f.first}
 }

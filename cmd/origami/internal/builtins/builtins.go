@@ -14,7 +14,7 @@ import (
 // Plugin is a plugin that is part of this binary.
 type Plugin struct {
 	Name string
-	// Provider makes it. Reading device files takes time, so nobody calls it before the plugin is needed.
+	// Provider makes it, which lists its devices and does not read their numbers.
 	Provider func() (arch.Provider, error)
 }
 

@@ -21,10 +21,8 @@ type Streams struct {
 	// Out is buffered: call Flush when what has been written should be seen.
 	Out *bufio.Writer
 	Err io.Writer
-	// Terminal says that Out is a terminal, Width how many columns it has (0 if unknown), Colour that escape sequences
-	// are welcome.
+	// Terminal says that Out is a terminal, Colour that escape sequences are welcome.
 	Terminal bool
-	Width    int
 	Colour   bool
 	// JSONErrors makes Report write JSON objects.
 	JSONErrors bool
@@ -35,14 +33,13 @@ func System() *Streams {
 	s := &Streams{In: os.Stdin, Out: bufio.NewWriterSize(os.Stdout, 1<<16), Err: os.Stderr}
 	if fd := int(os.Stdout.Fd()); term.IsTerminal(fd) {
 		s.Terminal = true
-		s.Width, _, _ = term.GetSize(fd)
 		s.Colour = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 	}
 	return s
 }
 
-// Test returns streams over the given readers and writers, without a terminal.
-func Test(in io.Reader, out, err io.Writer) *Streams {
+// Plain returns streams over the given readers and writers, without a terminal.
+func Plain(in io.Reader, out, err io.Writer) *Streams {
 	return &Streams{In: in, Out: bufio.NewWriter(out), Err: err}
 }
 

@@ -59,7 +59,7 @@ func TestRecords(t *testing.T) {
 		TSV: "x\ty\na,b\ttab here\nsay 'hi'\ttwo lines\n",
 	} {
 		var out bytes.Buffer
-		s := iostreams.Test(strings.NewReader(""), &out, &out)
+		s := iostreams.Plain(strings.NewReader(""), &out, &out)
 		if err := Rows(s, f, []string{"x", "y"}, [][]string{append([]string{}, rows[0]...), append([]string{}, rows[1]...)}); err != nil {
 			t.Fatal(err)
 		}
@@ -83,7 +83,7 @@ func TestGrid(t *testing.T) {
 		{true, "\x1b[1mname\x1b[0m     \x1b[1mtime\x1b[0m  \x1b[1mnote\x1b[0m\nalpha  1.5 µs  x\nbe     137 µs\n"},
 	} {
 		var out bytes.Buffer
-		s := iostreams.Test(strings.NewReader(""), &out, &out)
+		s := iostreams.Plain(strings.NewReader(""), &out, &out)
 		s.Colour = tc.colour
 		Grid(s, []string{"name", "time", "note"}, rows)
 		if err := s.Flush(); err != nil {

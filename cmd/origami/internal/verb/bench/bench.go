@@ -13,7 +13,6 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/answer"
 	"github.com/origami-gemm/origami/cmd/origami/internal/app"
 	"github.com/origami-gemm/origami/cmd/origami/internal/builtins"
-	"github.com/origami-gemm/origami/cmd/origami/internal/exitcode"
 	"github.com/origami-gemm/origami/cmd/origami/internal/query"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/bench"
@@ -82,10 +81,7 @@ func Run(ctx context.Context, o *Options) error {
 	options := bench.Options{
 		Space: arch.Space{Kernel: kernel}, GroupM: data.GroupM, Library: data.Library, Measure: exec.MeasureOptions{WarmL2: data.WarmL2},
 	}
-	failed := bad
-	for _, err := range bad {
-		o.App.Streams.Report(err)
-	}
+	failures := o.App.Failures(bad)
 	w := newWriter(o.App.Streams, o.App.Format(), d, data)
 	for _, p := range problems {
 		if err := ctx.Err(); err != nil {
@@ -96,9 +92,7 @@ func Run(ctx context.Context, o *Options) error {
 			if diag.KindOf(err) != diag.Input {
 				return err
 			}
-			err = app.InFile(p.Where, err)
-			o.App.Streams.Report(err)
-			failed = append(failed, err)
+			failures.Add(p.Where, err)
 			continue
 		}
 		if err := w.write(&row); err != nil {
@@ -113,10 +107,7 @@ func Run(ctx context.Context, o *Options) error {
 			return err
 		}
 	}
-	if len(failed) > 0 {
-		return &exitcode.Reported{Err: failed[0]}
-	}
-	return nil
+	return failures.Err()
 }
 
 // problems returns the rows of --problems, or the built-in sizes.
@@ -149,12 +140,12 @@ func (o *Options) data(d *arch.Description, kernel string) (*record.Dataset, err
 	}
 	var have []string
 	for _, s := range shipped {
-		data, err := record.Read(s.Name, s.Files)
+		data, err := record.Describe(s.Name, s.Files)
 		if err != nil {
 			return nil, err
 		}
 		if data.Arch == d.Arch && data.Device == d.Device && data.Kernel == kernel {
-			return data, nil
+			return record.Read(s.Name, s.Files)
 		}
 		have = append(have, fmt.Sprintf("%s on %s@%s", data.Kernel, data.Arch, data.Device))
 	}

@@ -56,7 +56,7 @@ func (w *writer) copyTo(path string, format render.Format) (err error) {
 			err = unwritable(path, e)
 		}
 	}()
-	s := iostreams.Test(strings.NewReader(""), f, f)
+	s := iostreams.Plain(strings.NewReader(""), f, f)
 	own := newWriter(s, format, w.arch, w.data)
 	for i := range w.rows {
 		if err := own.write(&w.rows[i]); err != nil {

@@ -3,7 +3,6 @@ package compare
 
 import (
 	"context"
-	"errors"
 	"sync"
 
 	"github.com/spf13/cobra"
@@ -147,7 +146,7 @@ func (c *Comparison) report(a *app.App) error {
 		if s.Err == nil {
 			continue
 		}
-		err := named(s.Target.ID(), s.Err)
+		err := diag.Within(s.Target.ID(), s.Err)
 		a.Streams.Report(err)
 		if failure == nil || diag.KindOf(err) == diag.Plugin && diag.KindOf(failure) != diag.Plugin {
 			failure = err
@@ -157,16 +156,4 @@ func (c *Comparison) report(a *app.App) error {
 		return nil
 	}
 	return &exitcode.Reported{Err: failure}
-}
-
-// named puts the architecture in front of what it says.
-func named(id string, err error) error {
-	var d *diag.Error
-	if !errors.As(err, &d) {
-		return &diag.Error{What: err.Error(), Where: id, Err: err}
-	}
-	if d.Where == "" || d.Where == id {
-		return d.At("%s", id)
-	}
-	return d.At("%s: %s", id, d.Where)
 }

@@ -20,7 +20,7 @@ import (
 // Flags become options, without anything being run.
 func TestFlags(t *testing.T) {
 	var got *Options
-	a := &app.App{Streams: iostreams.Test(strings.NewReader(""), nil, nil), Getenv: func(string) string { return "" }}
+	a := &app.App{Streams: iostreams.Plain(strings.NewReader(""), nil, nil), Getenv: func(string) string { return "" }}
 	root := &cobra.Command{Use: "origami", PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return a.Configure(cmd) }}
 	config.Register(root.PersistentFlags())
 	root.AddCommand(New(a, func(_ context.Context, o *Options) error { got = o; return nil }))
@@ -52,7 +52,7 @@ func TestFormatFollowsTheStream(t *testing.T) {
 		{false, false, "256\t256\t256\t1\t0\t0\tfp16\t64\t64\t64\t"},
 	} {
 		var out bytes.Buffer
-		streams := iostreams.Test(strings.NewReader(""), &out, nil)
+		streams := iostreams.Plain(strings.NewReader(""), &out, nil)
 		streams.Terminal, streams.Colour = tc.terminal, tc.colour
 		o := &Options{App: &app.App{
 			Streams: streams,

@@ -57,4 +57,14 @@ type OpenRequest struct {
 	Arch, Device, Model string
 	Overrides           map[string]hw.OverrideValue
 	Options             map[string]string
+	// Live is the GPU in the machine, when that is what to open. Its attributes are the lowest tier of hardware numbers.
+	// Device is empty then, or names the device of the catalogue that it is.
+	Live *LiveDevice
+}
+
+// LiveDevice is a GPU as its driver describes it.
+type LiveDevice struct {
+	Name string
+	// Attributes are hardware numbers by parameter name, in base units (Hz, B, B/s, W).
+	Attributes map[string]float64
 }

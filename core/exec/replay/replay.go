@@ -21,7 +21,11 @@ func New(d *record.Dataset) *Executor { return &Executor{d} }
 
 // Devices implements exec.Executor.
 func (x *Executor) Devices(context.Context) ([]exec.Device, error) {
-	return []exec.Device{{Name: x.data.Device, Arch: x.data.Arch}}, nil
+	d := exec.Device{Name: x.data.Device, Arch: x.data.Arch, Kernels: []string{x.data.Kernel}}
+	if x.data.Library != "" {
+		d.Libraries = []string{x.data.Library}
+	}
+	return []exec.Device{d}, nil
 }
 
 // Environment implements exec.Executor.

@@ -164,7 +164,7 @@ func ParseLine(text []byte) (Conditions, Measurement, error) {
 	if err := dec.Decode(&l); err != nil {
 		var syntax *json.SyntaxError
 		if errors.As(err, &syntax) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
-			return Conditions{}, Measurement{}, fmt.Errorf("%w (%v)", errSyntax, err)
+			return Conditions{}, Measurement{}, fmt.Errorf("%w (%w)", errSyntax, err)
 		}
 		return Conditions{}, Measurement{}, l.newer(text, err)
 	}

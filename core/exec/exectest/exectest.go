@@ -130,10 +130,10 @@ func (x *Executor) Compile(ctx context.Context, _ int, p gemm.Problem, c gemm.Co
 		return nil, err
 	}
 	fate := x.fate(p, c)
-	switch fate {
-	case NotBuilt:
+	if fate == NotBuilt {
 		return nil, diag.Inputf("ptxas: too many registers").Do("use another configuration")
-	case CrashCompile:
+	}
+	if fate == CrashCompile {
 		return nil, x.crash(false)
 	}
 	x.mu.Lock()
@@ -186,10 +186,10 @@ func (k *kernel) Check(ctx context.Context) (exec.Numerics, error) {
 	if err := k.begin(ctx); err != nil {
 		return n, err
 	}
-	switch k.fate {
-	case OutOfMemory:
+	if k.fate == OutOfMemory {
 		return n, diag.Inputf("out of memory")
-	case Wrong:
+	}
+	if k.fate == Wrong {
 		n.MaxError, n.Wrong = 0.5, 7
 	}
 	return n, nil

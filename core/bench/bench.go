@@ -156,8 +156,13 @@ func Problem(ctx context.Context, a arch.Architecture, data *record.Dataset, p g
 		return row, err
 	}
 	row.finals(data)
-	row.BestRank = 1 + slices.IndexFunc(row.Points, func(p Point) bool { return p.Config == row.Best.Config })
+	row.BestRank = 1 + row.point(row.Best.Config)
 	return row, nil
+}
+
+// point returns where a configuration is among the points, −1 if it is not.
+func (r *Row) point(c gemm.Config) int {
+	return slices.IndexFunc(r.Points, func(p Point) bool { return p.Config == c })
 }
 
 // count enters what became of a candidate or a library.
@@ -232,7 +237,7 @@ func (r *Row) finals(data *record.Dataset) {
 				r.Excluded = append(r.Excluded, Excluded{m.Config, m.Status, "in the finals: " + m.Detail})
 			case m.IsLibrary():
 				r.Libraries[slices.Index(data.Libraries(), m.Config.Kernel)] = m.Median
-			case !m.Null && m.Median < r.Best.Time:
+			case !m.Null && m.Median < r.Best.Time && r.point(m.Config) >= 0: // another model may have launched it otherwise
 				r.Best = Measured{m.Config, m.Median, m.Resources}
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -155,7 +156,7 @@ func (o *Options) recorded(d *arch.Description) (*record.Dataset, error) {
 func (o *Options) find(d *arch.Description) (*record.Dataset, error) {
 	kernel := o.App.Settings.Kernel
 	if o.Records != "" {
-		data, err := record.Read(o.Records, os.DirFS(o.Records))
+		data, err := record.Read(filepath.Clean(o.Records), os.DirFS(o.Records))
 		if err != nil {
 			return nil, err
 		}

@@ -37,7 +37,8 @@ func runPlugin(mode string) {
 	first := strings.Count(string(runs), "\n") == 1
 	describing := len(os.Args) > 1 && os.Args[1] == "describe"
 
-	what, call, _ := strings.Cut(mode, ".")
+	behaviour, isExecutor := strings.CutPrefix(mode, executorPrefix)
+	what, call, _ := strings.Cut(behaviour, ".")
 	p := provider{Provider: fake.Provider{Name: mode}, what: what, call: call}
 	switch what {
 	case "exit":
@@ -55,7 +56,7 @@ func runPlugin(mode string) {
 	case "protocol":
 		goplugin.Serve(&goplugin.ServeConfig{
 			HandshakeConfig: wire.Handshake, GRPCServer: goplugin.DefaultGRPCServer,
-			VersionedPlugins: map[int]goplugin.PluginSet{2: wire.Plugins(p)[wire.ProtocolVersion]},
+			VersionedPlugins: map[int]goplugin.PluginSet{2: wire.Plugins(wire.ArchService(p))[wire.ProtocolVersion]},
 		})
 		os.Exit(0)
 	case "api":
@@ -77,6 +78,9 @@ func runPlugin(mode string) {
 		if describing {
 			time.Sleep(time.Minute)
 		}
+	}
+	if isExecutor {
+		serve.MainExecutor(executorProvider{fake.ExecutorProvider{Name: mode}, p})
 	}
 	if len(os.Args) > 1 && os.Args[1] == asPlugin {
 		serve.Serve(p)

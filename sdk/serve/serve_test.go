@@ -53,12 +53,12 @@ func TestDescribeNeedsNoHandshake(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	info, protocols, manifest, err := wire.ParseDescribe(out)
-	if err != nil || info.Name != "fake" || info.Version != "0.3.1" || len(protocols) != 1 || protocols[0] != wire.ProtocolVersion {
-		t.Errorf("got %+v, protocols %v, %v", info, protocols, err)
+	d, err := wire.ParseDescribe(out)
+	if err != nil || d.Info.Name != "fake" || d.Info.Version != "0.3.1" || len(d.Protocols) != 1 || d.Protocols[0] != wire.ProtocolVersion {
+		t.Errorf("got %+v, %v", d, err)
 	}
-	if want := (fake.Provider{}).Manifest(); len(manifest.Archs) != 1 || manifest.Archs[0].Devices[1].ID != want.Archs[0].Devices[1].ID {
-		t.Errorf("got manifest %+v", manifest)
+	if want := (fake.Provider{}).Manifest(); d.Manifest == nil || len(d.Manifest.Archs) != 1 || d.Manifest.Archs[0].Devices[1].ID != want.Archs[0].Devices[1].ID || d.Executor != nil {
+		t.Errorf("got manifest %+v, executor %+v", d.Manifest, d.Executor)
 	}
 }
 

@@ -50,7 +50,7 @@ func connect(t *testing.T) *pair {
 		}
 		return resp, err
 	}))
-	Register(server, fake.Provider{})
+	ArchService(fake.Provider{}).Register(server)
 	listener := bufconn.Listen(1 << 20)
 	var served sync.WaitGroup
 	served.Go(func() { _ = server.Serve(listener) })

@@ -37,11 +37,12 @@ func TestMain(m *testing.M) {
 	}})
 }
 
-// fakeHost adds a plugin that is not trusted and one that does not start.
+// fakeHost adds an executor, a plugin that is not trusted and one that does not start.
 type fakeHost struct{ session.InProcess }
 
 func (h fakeHost) Plugins() []host.PluginInfo {
 	return append(h.InProcess.Plugins(),
+		host.PluginInfo{Name: "runner", Version: "0.1.0", Path: "/opt/origami-plugin-runner", Executor: true, State: host.OK},
 		host.PluginInfo{Name: "stranger", Path: "/opt/origami-plugin-stranger", State: host.Skipped, Reason: "not in the lock file"},
 		host.PluginInfo{Name: "sick", Path: "/opt/origami-plugin-sick", State: host.Error, Reason: "exited with status 1"})
 }

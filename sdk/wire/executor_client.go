@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
@@ -141,7 +142,8 @@ func nextRuns(runs int, total unit.Seconds) int {
 	if runs == 0 {
 		return 1
 	}
-	return int(min(max(float64(measureTime)/float64(total)*float64(runs), 1), measureRuns))
+	mean := float64(total) / float64(runs)
+	return int(min(max(math.Round(float64(measureTime)/mean), 1), measureRuns))
 }
 
 // Close frees the kernel in the plugin.

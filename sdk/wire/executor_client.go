@@ -133,8 +133,8 @@ func (k *kernel) Measure(ctx context.Context, o exec.MeasureOptions, sample func
 // How much one call of Measure asks for: long enough that the round trip is a small part of it, and no more runs than
 // may be measured in vain when the caller has had enough.
 const (
-	measureTime unit.Seconds = 5e-3
-	measureRuns              = 16
+	measureSeconds = 5e-3
+	measureRuns    = 16
 )
 
 // nextRuns returns how many runs to ask for after some runs that took a total time.
@@ -143,7 +143,7 @@ func nextRuns(runs int, total unit.Seconds) int {
 		return 1
 	}
 	mean := float64(total) / float64(runs)
-	return int(min(max(math.Round(float64(measureTime)/mean), 1), measureRuns))
+	return int(min(max(math.Round(measureSeconds/mean), 1), measureRuns))
 }
 
 // Close frees the kernel in the plugin.

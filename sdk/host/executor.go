@@ -17,9 +17,9 @@ import (
 // Executor returns the executor of the plugin of that name, or of the first plugin that has one, and starts the plugin.
 // Without such a plugin the error is of kind diag.Device.
 //
-// A call that hangs, kills the process or loses the device context ends the process, and no call is made again; the next
-// one starts a fresh process. What the others had compiled or had in progress there fails with exec.ErrKernelLost. The
-// process ends when the last executor of the plugin is closed.
+// A call that hangs, kills the process or loses the device context ends the process, and no kernel is compiled or run
+// again by itself; the next call starts a fresh process. What others had compiled there, or had in progress when it was
+// stopped, fails with exec.ErrKernelLost. The process ends when the last executor of the plugin is closed.
 func (h *Host) Executor(ctx context.Context, name string) (exec.Executor, error) {
 	if h.ctx.Err() != nil {
 		return nil, errClosed
@@ -98,7 +98,7 @@ func (c *executorConn) Invoke(ctx context.Context, method string, args, reply an
 	call := func(ctx context.Context) error {
 		s, err := c.invoke(ctx, c.host.options.RunTimeout, method, args, reply, opts...)
 		if s != nil && wire.LostDevice(err) {
-			c.discard(s)
+			c.kill(s)
 		}
 		if err != nil && c.closed.Load() {
 			return errExecutorClosed

@@ -50,8 +50,8 @@ type session struct {
 	conn    grpc.ClientConnInterface
 	socket  string // directory
 	stop    sync.Once
-	// discarded says that a call has ended the process: it hung, died or lost its device.
-	discarded atomic.Bool
+	// stopped says that a call has had the process killed: it hung or lost its device. The other calls are not to blame.
+	stopped atomic.Bool
 }
 
 // startup is a start in progress, which several callers may wait for.
@@ -207,13 +207,18 @@ func (s *session) end(grace time.Duration) {
 
 // discard ends a session that is of no use any more.
 func (p *program) discard(s *session) {
-	s.discarded.Store(true)
 	p.mu.Lock()
 	if p.current == s {
 		p.current = nil
 	}
 	p.mu.Unlock()
 	s.end(0)
+}
+
+// kill discards a session because of one call.
+func (p *program) kill(s *session) {
+	s.stopped.Store(true)
+	p.discard(s)
 }
 
 // runs reports whether there is a process, or will be in a moment.
@@ -278,13 +283,13 @@ func (p *program) invoke(ctx context.Context, timeout time.Duration, method stri
 	switch {
 	case ctx.Err() != nil:
 		return s, ctx.Err()
-	case s.discarded.Load():
+	case s.stopped.Load():
 		if p.host.ctx.Err() != nil {
 			return s, errClosed
 		}
 		return s, fault(p.name, op, FaultInterrupted, nil, errInterrupted, "it was stopped during %s because of another call", op)
 	case expired:
-		p.discard(s)
+		p.kill(s)
 		return s, fault(p.name, op, FaultHung, s.process, err, "it did not answer %s within %v", op, timeout)
 	case s.process.exitedWithin(patience) || code == codes.Unavailable:
 		p.discard(s) // it may live without a connection, which is no better
@@ -317,7 +322,8 @@ func socketParent() string {
 var environment = []string{
 	"PATH", "HOME", "TMPDIR", "LANG", "LC_ALL", "TZ",
 	"LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT",
-	"CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "CUDA_CACHE_PATH", "NVIDIA_VISIBLE_DEVICES",
+	"CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "NVIDIA_VISIBLE_DEVICES",
+	"CUDA_CACHE_PATH", "CUDA_CACHE_DISABLE", "CUDA_CACHE_MAXSIZE", // a sweep compiles thousands of kernels
 	"HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES",
 	"GOCOVERDIR", "GODEBUG", "GOGC", "GOMAXPROCS", "GOMEMLIMIT", "GORACE", "GOTRACEBACK",
 }

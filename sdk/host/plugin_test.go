@@ -61,6 +61,8 @@ func runPlugin(mode string) {
 		os.Exit(0)
 	case "api":
 		wire.APIVersions = []string{"9.0.0", "8.1.0"}
+	case "old":
+		wire.APIVersions = []string{"1.0.0"}
 	case "badlog":
 		fmt.Fprintln(os.Stderr, `{"@message":1,"@level":{"a":2},"@timestamp":[]}`)
 		fmt.Fprintln(os.Stderr, `{"@message":"hi","@level":7}`)

@@ -2,17 +2,19 @@ package serve_test
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
+	osexec "os/exec"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/sdk/internal/fake"
 	"github.com/origami-gemm/origami/sdk/serve"
 	"github.com/origami-gemm/origami/sdk/wire"
@@ -25,6 +27,8 @@ func TestMain(m *testing.M) {
 	switch os.Getenv(roleVariable) {
 	case "plugin":
 		serve.Main(fake.Provider{})
+	case "executor":
+		serve.MainExecutor(noDevice{})
 	case "foreign host":
 		cmd := role("plugin")
 		out, _ := cmd.StdoutPipe()
@@ -40,8 +44,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func role(name string, args ...string) *exec.Cmd {
-	cmd := exec.Command(os.Args[0], args...)
+func role(name string, args ...string) *osexec.Cmd {
+	cmd := osexec.Command(os.Args[0], args...)
 	cmd.Env = append(os.Environ(), roleVariable+"="+name, "GORACE=atexit_sleep_ms=0", wire.Handshake.MagicCookieKey+"="+wire.Handshake.MagicCookieValue)
 	return cmd
 }
@@ -62,13 +66,29 @@ func TestDescribeNeedsNoHandshake(t *testing.T) {
 	}
 }
 
+// noDevice must not be opened.
+type noDevice struct{ fake.ExecutorProvider }
+
+func (noDevice) Open(context.Context) (exec.Executor, error) { panic("opened") }
+
+func TestDescribeNeedsNoDevice(t *testing.T) {
+	out, err := role("executor", "describe").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := wire.ParseDescribe(out)
+	if want := (noDevice{}).Manifest(); err != nil || d.Executor == nil || *d.Executor != want || d.Info.Name != want.Name || d.Info.Version != want.Version || d.Manifest != nil {
+		t.Errorf("got %+v, %v", d, err)
+	}
+}
+
 func TestRunByHand(t *testing.T) {
 	cmd := role("plugin")
 	cmd.Env = append(cmd.Env, wire.Handshake.MagicCookieKey+"=")
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
-	var exit *exec.ExitError
+	var exit *osexec.ExitError
 	if !errors.As(err, &exit) || exit.ExitCode() != 2 || len(out) != 0 {
 		t.Errorf("ended with %v, printing %q", err, out)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
@@ -132,8 +133,8 @@ func (k *kernel) Measure(ctx context.Context, o exec.MeasureOptions, sample func
 // How much one call of Measure asks for: long enough that the round trip is a small part of it, and no more runs than
 // may be measured in vain when the caller has had enough.
 const (
-	measureTime unit.Seconds = 5e-3
-	measureRuns              = 16
+	measureSeconds = 5e-3
+	measureRuns    = 16
 )
 
 // nextRuns returns how many runs to ask for after some runs that took a total time.
@@ -141,7 +142,8 @@ func nextRuns(runs int, total unit.Seconds) int {
 	if runs == 0 {
 		return 1
 	}
-	return int(min(max(float64(measureTime)/float64(total)*float64(runs), 1), measureRuns))
+	mean := float64(total) / float64(runs)
+	return int(min(max(math.Round(measureSeconds/mean), 1), measureRuns))
 }
 
 // Close frees the kernel in the plugin.

@@ -23,7 +23,7 @@ func Provider() (arch.Provider, error) {
 	return catalog.New(catalog.Definition{
 		Name: "nvidia", Version: Version,
 		Files: configs.FS, Vendor: Vendor,
-		Models: []string{ModelReference}, Kernels: []string{KernelTriton},
+		Models: []string{ModelReference}, Kernels: kernels,
 		Specs: specs, Derive: derive, Scale: scale,
 		Open: func(s catalog.Selection) (arch.Architecture, error) { return newReference(s.Sheet, s.Params), nil },
 	})

@@ -88,7 +88,7 @@ func (a *App) Select(ctx context.Context, archs []string, device string, options
 		return nil, err
 	}
 	sel := &Selection{Session: s, Open: session.OpenOptions{Model: a.Settings.Model, Options: parsed}}
-	if sel.Targets, err = s.Targets(archs, device); err != nil {
+	if sel.Targets, err = s.Targets(ctx, archs, device); err != nil {
 		return nil, err
 	}
 	if err := session.CheckOptions(parsed, sel.Targets); err != nil {

@@ -4,29 +4,20 @@ package bench
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/record"
 	"github.com/origami-gemm/origami/core/score"
 	"github.com/origami-gemm/origami/core/selector"
 	"github.com/origami-gemm/origami/core/unit"
 )
-
-// Options say what to measure.
-type Options struct {
-	Space arch.Space
-	// GroupM measures every candidate at this launch-order group; 0 means at the one that phase two gives it.
-	GroupM int
-	// Library is the kernel family of the vendor's library, empty for none.
-	Library string
-	Device  int
-	Measure exec.MeasureOptions
-}
 
 // Measured is a configuration with its measured time.
 type Measured struct {
@@ -35,21 +26,36 @@ type Measured struct {
 	Resources exec.Resources
 }
 
-// Row is the outcome for one problem.
+// Row is the outcome for one problem, made from records alone.
+//
+// Where there are final measurements that the pick took part in, its time, the best and the libraries' are from the
+// latest block of those, and the best is the fastest of them, the pick included; otherwise they are from the sweep. Both
+// times of a ratio are thus from the same pass, and no efficiency exceeds 1. Ranks and tau are always from the sweep.
 type Row struct {
 	Problem gemm.Problem
-	// Pick is the candidate that the model ranks first of those that could be measured; PassedOver counts the ones it ranks
-	// before it, which do not compile or have no record. Best is the fastest of the measured candidates.
+	// Pick is the candidate that the model ranks first of those that have a time; PassedOver counts the ones it ranks
+	// before it, which do not compile, fail, compute something else or have no record. Best is the fastest candidate.
 	Pick, Best Measured
 	PassedOver int
+	// Phase says where these times and the libraries' are from.
+	Phase record.Phase
 	// Predicted is the model's time for its pick.
 	Predicted unit.Seconds
-	// Library is the time of the vendor's library, 0 if it was not measured.
-	Library unit.Seconds
+	// Libraries are the times of the vendor's libraries, in the order of the dataset, 0 for one that has none.
+	Libraries []unit.Seconds
+	// Noise is the larger ÷ the smaller of the two times of the pick in the finals − 1, NaN without finals.
+	Noise float64
 	// Candidates counts what the model would consider, Measured those that have a time.
 	Candidates, Measured int
-	// PickRank is the place of the pick among the measured times, 1 for the fastest.
-	PickRank int
+	// Wrong, NotBuilt and Failed count the candidates that were recorded with another status, Missing those that have no
+	// record. Excluded lists the wrong and the failed ones, libraries included.
+	Wrong, NotBuilt, Failed, Missing int
+	Excluded                         []Excluded
+	// ClockMoved counts the measurements during which the clock moved by more than 2 %.
+	ClockMoved int
+	// PickRank is the place of the pick among the sweep's times, 1 for the fastest; BestRank the place of the best among
+	// the predictions for the measured candidates.
+	PickRank, BestRank int
 	// Tau is Kendall's tau-b of predicted against measured times over the measured candidates; NaN if undefined.
 	Tau float64
 	// Points are the predicted and measured times behind Tau, in predicted order.
@@ -62,11 +68,18 @@ type Point struct {
 	Predicted, Measured unit.Seconds
 }
 
+// Excluded is a configuration that has no time that counts, and why.
+type Excluded struct {
+	Config gemm.Config
+	Status record.Status
+	Detail string
+}
+
 // Efficiency returns the best measured time ÷ the time of the pick.
 func (r *Row) Efficiency() float64 { return ratio(r.Best.Time, r.Pick.Time) }
 
-// VersusLibrary returns the library's time ÷ the time of the pick, 0 if the library was not measured.
-func (r *Row) VersusLibrary() float64 { return ratio(r.Library, r.Pick.Time) }
+// VersusLibrary returns the i-th library's time ÷ the time of the pick, 0 if it has none.
+func (r *Row) VersusLibrary(i int) float64 { return ratio(r.Libraries[i], r.Pick.Time) }
 
 func ratio(a, b unit.Seconds) float64 {
 	if a <= 0 || b <= 0 {
@@ -83,50 +96,51 @@ func (r *Row) Rate(t unit.Seconds) unit.FlopsPerSecond {
 	return unit.FlopsPerSecond(r.Problem.Flops() / float64(t))
 }
 
-// Problem measures every candidate for one problem. A candidate that the executor cannot build or run is left out of
-// the measured ones; any other failure is an error.
-func Problem(ctx context.Context, a arch.Architecture, x exec.Executor, p gemm.Problem, o Options) (Row, error) {
-	row := Row{Problem: p, Tau: math.NaN()}
-	request := selector.Request{Problems: []gemm.Problem{p}, Space: o.Space}
-	if o.GroupM > 0 {
+// Problem holds a model against the records of one problem.
+func Problem(ctx context.Context, a arch.Architecture, data *record.Dataset, p gemm.Problem) (Row, error) {
+	row := Row{Problem: p, Phase: record.Sweep, Tau: math.NaN(), Noise: math.NaN(), Libraries: make([]unit.Seconds, len(data.Libraries()))}
+	request := selector.Request{Space: arch.Space{Kernel: data.Kernel}}
+	if data.GroupM > 0 {
 		request.Map = 1 // the least that can be asked for; the groups are given
 	}
-	results, err := selector.Rank(ctx, a, request)
+	ranked, err := rank(ctx, a, p, request)
 	if err != nil {
 		return row, err
 	}
-	if results[0].Err != nil {
-		return row, results[0].Err
-	}
-	ranked := results[0].Entries
 	row.Candidates = len(ranked)
 	clock := a.Describe().Clock
 	for _, e := range ranked {
-		c := e.Config
-		if o.GroupM > 0 {
-			c.GroupM = o.GroupM
+		m, ok := data.Candidate(p, e.Config)
+		if ok {
+			row.count(&m)
+		} else {
+			row.Missing++
 		}
-		m, ok, err := measure(ctx, x, p, c, o)
-		if err != nil {
-			return row, err
-		}
-		if !ok {
+		if !ok || m.Status != record.OK {
 			if len(row.Points) == 0 {
 				row.PassedOver++
 			}
 			continue
 		}
+		own := Measured{m.Config, m.Median, m.Resources}
 		if len(row.Points) == 0 {
-			row.Pick, row.Predicted = m, e.Estimate.Cycles.At(clock)
+			row.Pick, row.Predicted = own, e.Estimate.Cycles.At(clock)
 		}
-		row.Points = append(row.Points, Point{c, e.Estimate.Cycles.At(clock), m.Time})
-		if row.Best.Time == 0 || m.Time < row.Best.Time {
-			row.Best = m
+		row.Points = append(row.Points, Point{m.Config, e.Estimate.Cycles.At(clock), m.Median})
+		if row.Best.Time == 0 || m.Median < row.Best.Time {
+			row.Best = own
 		}
 	}
 	row.Measured = len(row.Points)
 	if row.Measured == 0 {
-		return row, diag.Inputf("none of the %d candidates for %s could be measured", row.Candidates, p).Do("check the kernel family and the device")
+		why := diag.Inputf("none of the %d candidates for %s could be measured%s", row.Candidates, p, row.why())
+		return row, why.Do("check the kernel family and the device")
+	}
+	for i, name := range data.Libraries() {
+		if m, ok := data.Find(p, gemm.Config{Kernel: name}); ok {
+			row.count(&m)
+			row.Libraries[i] = m.Median
+		}
 	}
 	row.PickRank = 1
 	for _, point := range row.Points {
@@ -141,54 +155,107 @@ func Problem(ctx context.Context, a arch.Architecture, x exec.Executor, p gemm.P
 	if row.Tau, err = score.TauB(predicted, measured); err != nil {
 		return row, err
 	}
-	if o.Library != "" {
-		m, _, err := measure(ctx, x, p, gemm.Config{Kernel: o.Library}, o)
-		if err != nil {
-			return row, err
-		}
-		row.Library = m.Time
-	}
+	row.finals(data)
+	row.BestRank = 1 + slices.IndexFunc(row.Points, func(p Point) bool { return p.Config == row.Best.Config })
 	return row, nil
 }
 
-// measure returns the median time of one configuration; ok is false when the executor cannot build or run it.
-func measure(ctx context.Context, x exec.Executor, p gemm.Problem, c gemm.Config, o Options) (m Measured, ok bool, err error) {
-	k, err := x.Compile(ctx, o.Device, p, c)
-	if unusable(err) {
-		return m, false, nil
+// count enters what became of a candidate or a library.
+func (r *Row) count(m *record.Measurement) {
+	if m.ClockMoved() {
+		r.ClockMoved++
 	}
-	if err != nil {
-		return m, false, err
+	switch m.Status {
+	case record.OK:
+		return
+	case record.NotBuilt:
+		if !m.IsLibrary() {
+			r.NotBuilt++
+		}
+		return
+	case record.Wrong:
+		r.Wrong++
+	default:
+		r.Failed++
 	}
-	defer func() { _ = k.Close() }()
-	var times []float64
-	if err := k.Measure(ctx, o.Measure, func(s exec.Sample) bool {
-		times = append(times, float64(s.Time))
-		return true
-	}); err != nil {
-		return m, false, err
-	}
-	if len(times) == 0 {
-		return m, false, nil
-	}
-	return Measured{Config: c, Time: unit.Seconds(median(times)), Resources: k.Resources()}, true, nil
+	r.Excluded = append(r.Excluded, Excluded{m.Config, m.Status, m.Detail})
 }
 
-// unusable reports whether an error is about the configuration rather than the executor.
-func unusable(err error) bool {
-	var d *diag.Error
-	return errors.As(err, &d) && d.Kind == diag.Input
+// why says how many candidates fell to what.
+func (r *Row) why() string {
+	var parts []string
+	for _, c := range []struct {
+		n    int
+		what string
+	}{{r.Missing, "not recorded"}, {r.NotBuilt, "not built"}, {r.Wrong, "wrong"}, {r.Failed, "failed"}} {
+		if c.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", c.n, c.what))
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(parts, ", ") + ")"
+}
+
+// finals takes the times of the latest block of final measurements that the pick took part in.
+func (r *Row) finals(data *record.Dataset) {
+	blocks := data.Finals(r.Problem)
+	for i := len(blocks) - 1; i >= 0; i-- {
+		block := blocks[i]
+		pick, null := Measured{}, unit.Seconds(0)
+		for _, m := range block {
+			if m.Status != record.OK || m.Config != r.Pick.Config {
+				continue
+			}
+			if m.Null {
+				null = m.Median
+			} else {
+				pick = Measured{m.Config, m.Median, m.Resources}
+			}
+		}
+		if pick.Time == 0 {
+			continue
+		}
+		r.Phase, r.Pick, r.Best = record.Final, pick, pick
+		if null > 0 {
+			r.Noise = float64(max(null, pick.Time)/min(null, pick.Time)) - 1
+		}
+		clear(r.Libraries)
+		for _, m := range block {
+			if m.ClockMoved() {
+				r.ClockMoved++
+			}
+			switch {
+			case m.Status != record.OK:
+				r.Failed++
+				r.Excluded = append(r.Excluded, Excluded{m.Config, m.Status, "in the finals: " + m.Detail})
+			case m.IsLibrary():
+				r.Libraries[slices.Index(data.Libraries(), m.Config.Kernel)] = m.Median
+			case !m.Null && m.Median < r.Best.Time:
+				r.Best = Measured{m.Config, m.Median, m.Resources}
+			}
+		}
+		return
+	}
 }
 
 // Summary is what a list of rows comes to.
 type Summary struct {
 	Problems int
-	// PassedOver counts the problems where better-ranked candidates could not be measured.
-	PassedOver int
-	// Efficiency is of the pick against the best candidate, Library against the vendor's library (over the problems that
-	// have its time).
-	Efficiency, Library Spread
-	TauMean, TauWorst   float64
+	// PassedOver counts the problems where better-ranked candidates have no time, Unfinished those where some candidates
+	// have no record.
+	PassedOver, Unfinished int
+	// Efficiency is of the pick against the best candidate, Libraries against each of the vendor's libraries (over the
+	// problems that have its time).
+	Efficiency        Spread
+	Libraries         []Spread
+	TauMean, TauWorst float64
+	// Finals counts the problems whose times are from final measurements. Noise is the median noise floor, NaN without.
+	Finals int
+	Noise  float64
+	// Measured, Wrong, NotBuilt, Failed, Missing and ClockMoved are the sums of the rows'.
+	Measured, Wrong, NotBuilt, Failed, Missing, ClockMoved int
 }
 
 // Spread describes a list of ratios. All are 0 for an empty list.
@@ -197,10 +264,11 @@ type Spread struct {
 	Median, Geomean, P10, Worst float64
 }
 
-// Summarise sums up the rows.
+// Summarise sums up the rows of one dataset.
 func Summarise(rows []Row) Summary {
-	s := Summary{TauWorst: math.Inf(1)}
-	var efficiency, library []float64
+	s := Summary{TauWorst: math.Inf(1), Noise: math.NaN()}
+	var efficiency, noise []float64
+	var libraries [][]float64
 	taus := 0
 	for i := range rows {
 		r := &rows[i]
@@ -208,9 +276,29 @@ func Summarise(rows []Row) Summary {
 		if r.PassedOver > 0 {
 			s.PassedOver++
 		}
+		if r.Missing > 0 {
+			s.Unfinished++
+		}
+		if r.Phase == record.Final {
+			s.Finals++
+		}
+		s.Measured += r.Measured
+		s.Wrong += r.Wrong
+		s.NotBuilt += r.NotBuilt
+		s.Failed += r.Failed
+		s.Missing += r.Missing
+		s.ClockMoved += r.ClockMoved
 		efficiency = append(efficiency, r.Efficiency())
-		if r.Library > 0 {
-			library = append(library, r.VersusLibrary())
+		for l, t := range r.Libraries {
+			if l == len(libraries) {
+				libraries = append(libraries, nil)
+			}
+			if t > 0 {
+				libraries[l] = append(libraries[l], r.VersusLibrary(l))
+			}
+		}
+		if !math.IsNaN(r.Noise) {
+			noise = append(noise, r.Noise)
 		}
 		if !math.IsNaN(r.Tau) {
 			taus++
@@ -223,7 +311,14 @@ func Summarise(rows []Row) Summary {
 	} else {
 		s.TauMean /= float64(taus)
 	}
-	s.Efficiency, s.Library = spread(efficiency), spread(library)
+	s.Efficiency = spread(efficiency)
+	for _, l := range libraries {
+		s.Libraries = append(s.Libraries, spread(l))
+	}
+	if len(noise) > 0 {
+		slices.Sort(noise)
+		s.Noise = quantile(noise, 0.5)
+	}
 	return s
 }
 
@@ -241,12 +336,6 @@ func spread(v []float64) Spread {
 		Count: len(v), Median: quantile(sorted, 0.5), P10: quantile(sorted, 0.1), Worst: sorted[0],
 		Geomean: math.Exp(logs / float64(len(v))),
 	}
-}
-
-func median(v []float64) float64 {
-	sorted := slices.Clone(v)
-	slices.Sort(sorted)
-	return quantile(sorted, 0.5)
 }
 
 // quantile interpolates linearly between the order statistics of a sorted list (Hyndman and Fan's type 7).

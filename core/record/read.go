@@ -1,6 +1,8 @@
 package record
 
 import (
+	"bufio"
+	"bytes"
 	"compress/gzip"
 	"encoding/csv"
 	"encoding/json"
@@ -20,58 +22,110 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 )
 
+// DescriptionFile is the file of a dataset that says what was measured; Log is the one that measurements are appended to.
+const (
+	DescriptionFile = "dataset.json"
+	Log             = "measurements.jsonl"
+)
+
+// seeFormat tells where the formats are described.
+const seeFormat = "docs/measuring.md describes datasets"
+
 // description is dataset.json.
 type description struct {
-	Arch     string `json:"arch"`
-	Device   string `json:"device"`
-	Kernel   string `json:"kernel"`
-	DType    string `json:"dtype"`
-	TransA   bool   `json:"trans_a"`
-	TransB   bool   `json:"trans_b"`
-	GroupM   int    `json:"group_m"`
-	WarmL2   bool   `json:"warm_l2"`
-	Input    string `json:"input"`
-	Library  string `json:"library"`
-	Software string `json:"software"`
-	Source   string `json:"source"`
+	Arch            string `json:"arch"`
+	Device          string `json:"device"`
+	DeviceName      string `json:"device_name,omitempty"`
+	DriverName      string `json:"driver_device_name,omitempty"`
+	Kernel          string `json:"kernel"`
+	WarmL2          bool   `json:"warm_l2"`
+	Input           string `json:"input"`
+	Executor        string `json:"executor,omitempty"`
+	ExecutorVersion string `json:"executor_version,omitempty"`
+	Software        string `json:"software"`
+	Source          string `json:"source"`
+
+	// What lines of JSON say themselves, and CSV files do not.
+	DType   string `json:"dtype,omitempty"`
+	TransA  bool   `json:"trans_a,omitempty"`
+	TransB  bool   `json:"trans_b,omitempty"`
+	GroupM  int    `json:"group_m,omitempty"`
+	Library string `json:"library,omitempty"`
 }
 
-// Read reads the dataset at the root of a file system: dataset.json, every times*.csv or times*.csv.gz, kernels.csv and,
-// if there is one, the vendor library's <library>.csv. name is what errors call the place. A malformed or truncated file
-// is an error that names file, line and column; nothing of a broken dataset is returned, as a hole in a sweep would make
-// the wrong configuration the best.
+// AppendDescription appends the dataset.json of a dataset in JSON Lines.
+func AppendDescription(dst []byte, d *Dataset) ([]byte, error) {
+	text, err := json.MarshalIndent(description{
+		Arch: d.Arch, Device: d.Device, DeviceName: d.DeviceName, DriverName: d.DriverName, Kernel: d.Kernel, WarmL2: d.WarmL2, Input: d.Input,
+		Executor: d.Executor, ExecutorVersion: d.ExecutorVersion, Software: d.Software, Source: d.Source,
+	}, "", "  ")
+	return append(append(dst, text...), '\n'), err
+}
+
+// Read reads the dataset at the root of a file system: dataset.json and either every *.jsonl and *.jsonl.gz, a
+// measurement per line, or the CSV layout: every times*.csv or times*.csv.gz, kernels.csv and, if there is one, the
+// vendor library's <library>.csv. name is what errors call the place. A malformed or truncated file is an error that
+// names file and line; nothing of a broken dataset is returned, as a hole in a sweep would make the wrong configuration
+// the best.
 func Read(name string, files fs.FS) (*Dataset, error) {
-	r := reader{name: name, files: files, seen: map[gemm.Problem]bool{}}
+	d, _, err := read(name, files, false)
+	return d, err
+}
+
+// Torn is the end of a log that was cut off while it was written.
+type Torn struct {
+	// Where is file:line, Why what is wrong with it.
+	Where, Why string
+	// Keep is the length of the file without it, in bytes.
+	Keep int64
+}
+
+// Recover reads a dataset that is to be continued: a last line of the log that is not whole is left out, and said.
+func Recover(name string, files fs.FS) (*Dataset, *Torn, error) { return read(name, files, true) }
+
+func read(name string, files fs.FS, recovers bool) (*Dataset, *Torn, error) {
+	r := reader{name: name, files: files, recovers: recovers}
 	d, err := r.describe()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var names []string
-	for _, pattern := range []string{"times*.csv", "times*.csv.gz"} {
-		found, err := fs.Glob(files, pattern)
-		if err != nil {
-			return nil, err
+	lines, err := r.glob("*.jsonl", "*.jsonl.gz")
+	if err != nil {
+		return nil, nil, err
+	}
+	times, err := r.glob("times*.csv", "times*.csv.gz")
+	if err != nil {
+		return nil, nil, err
+	}
+	switch {
+	case len(lines) > 0 && len(times) > 0:
+		return nil, nil, diag.Inputf("%s and %s hold measurements in two layouts", lines[0], times[0]).At("%s", name).Do("move one of them to a folder of its own")
+	case len(lines) > 0:
+		for _, file := range lines {
+			if err := r.lines(file, d); err != nil {
+				return nil, nil, err
+			}
 		}
-		names = append(names, found...)
+		return d, r.torn, nil
+	case len(times) == 0 && recovers:
+		return d, nil, nil // begun, and nothing measured yet
+	case len(times) == 0:
+		return nil, nil, diag.Inputf("there are no *.jsonl, *.jsonl.gz, times*.csv or times*.csv.gz").At("%s", name).Do("%s", seeFormat)
 	}
-	if len(names) == 0 {
-		return nil, diag.Inputf("there are no times*.csv or times*.csv.gz").At("%s", name).Do("a dataset has at least one; see plugins/nvidia/records/README.md")
-	}
-	slices.Sort(names)
-	for _, file := range names {
+	for _, file := range times {
 		if err := r.times(file, d); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	if err := r.kernels("kernels.csv", d); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if d.Library != "" {
-		if err := r.library(d.Library+".csv", d); err != nil {
-			return nil, err
+	if r.own.Library != "" {
+		if err := r.library(r.own.Library+".csv", d); err != nil {
+			return nil, nil, err
 		}
 	}
-	return d, nil
+	return d, nil, nil
 }
 
 // Describe reads dataset.json alone: what was measured, without the measurements.
@@ -81,59 +135,153 @@ func Describe(name string, files fs.FS) (*Dataset, error) {
 }
 
 type reader struct {
-	name  string
-	files fs.FS
-	// seen are the problems listed so far.
-	seen map[gemm.Problem]bool
-	// base is what all problems of the dataset have in common.
+	name     string
+	files    fs.FS
+	recovers bool
+	torn     *Torn
+	own      description
+	// base is what all problems of the CSV layout have in common; its DType is 0 where that is not said.
 	base gemm.Problem
 }
 
 func (r *reader) describe() (*Dataset, error) {
-	const file = "dataset.json"
-	f, err := r.files.Open(file)
+	f, err := r.files.Open(DescriptionFile)
 	if err != nil {
-		return nil, r.unreadable(file, err)
+		return nil, r.unreadable(DescriptionFile, err)
 	}
 	defer func() { _ = f.Close() }()
-	var own description
+	place := path.Join(r.name, DescriptionFile)
 	dec := json.NewDecoder(f)
 	dec.DisallowUnknownFields()
-	if err := dec.Decode(&own); err != nil {
-		return nil, diag.Inputf("not a dataset description: %v", err).At("%s", path.Join(r.name, file)).Do("see plugins/nvidia/records/README.md")
+	own := &r.own
+	if err := dec.Decode(own); err != nil {
+		return nil, diag.Inputf("not a dataset description: %v", err).At("%s", place).Do("%s", seeFormat)
 	}
 	for _, field := range []struct{ name, value string }{{"arch", own.Arch}, {"device", own.Device}, {"kernel", own.Kernel}, {"input", own.Input}, {"source", own.Source}} {
 		if field.value == "" {
-			return nil, diag.Inputf("%s is missing", field.name).At("%s", path.Join(r.name, file)).Do("see plugins/nvidia/records/README.md")
+			return nil, diag.Inputf("%s is missing", field.name).At("%s", place).Do("%s", seeFormat)
 		}
 	}
-	dtype, err := gemm.ParseDType(own.DType)
-	if err != nil {
-		return nil, diag.Inputf("%v", err).At("%s", path.Join(r.name, file))
+	if own.DType != "" {
+		if r.base.DType, err = gemm.ParseDType(own.DType); err != nil {
+			return nil, diag.Inputf("%v", err).At("%s", place)
+		}
 	}
-	r.base = gemm.Problem{Batch: 1, DType: dtype}
+	r.base.Batch = 1
 	r.base.SetTrans(own.TransA, own.TransB)
-	return &Dataset{
-		Name: r.name, Arch: own.Arch, Device: own.Device, Kernel: own.Kernel, Library: own.Library, GroupM: own.GroupM,
-		WarmL2: own.WarmL2, Input: own.Input, Software: own.Software,
-		records: map[key]Record{}, resources: map[kernel]exec.Resources{},
-	}, nil
+	d := New(r.name, Conditions{
+		Arch: own.Arch, Device: own.Device, DeviceName: own.DeviceName, DriverName: own.DriverName, Kernel: own.Kernel, WarmL2: own.WarmL2, Input: own.Input,
+		Executor: own.Executor, ExecutorVersion: own.ExecutorVersion,
+	})
+	d.GroupM, d.Software, d.Source = own.GroupM, own.Software, own.Source
+	return d, nil
 }
 
-func (r *reader) times(file string, d *Dataset) error {
-	return r.rows(file, []string{"m", "n", "k", "bm", "bn", "bk", "stages", "warps", "gm", "ms", "reps"}, func(row *row) error {
-		record := Record{Problem: row.problem(r.base), Config: row.config(d.Kernel), Time: row.milliseconds("ms"), Repeats: row.count("reps")}
-		if row.err != nil {
-			return row.err
+// glob lists the files that match, sorted.
+func (r *reader) glob(patterns ...string) ([]string, error) {
+	var names []string
+	for _, pattern := range patterns {
+		found, err := fs.Glob(r.files, pattern)
+		if err != nil {
+			return nil, err
 		}
-		if !d.add(record) {
-			return row.fault("m", "%s of %s is recorded twice", record.Config, record.Problem)
+		names = append(names, found...)
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// open opens a file, through gzip where its name says so.
+func (r *reader) open(file string) (io.Reader, io.Closer, error) {
+	f, err := r.files.Open(file)
+	if err != nil {
+		return nil, nil, r.unreadable(file, err)
+	}
+	if !strings.HasSuffix(file, ".gz") {
+		return f, f, nil
+	}
+	in, err := gzip.NewReader(f)
+	if err != nil {
+		_ = f.Close()
+		return nil, nil, r.unreadable(file, err)
+	}
+	return in, f, nil
+}
+
+// lines reads a file of measurements, one per line.
+func (r *reader) lines(file string, d *Dataset) error {
+	f, closer, err := r.open(file)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = closer.Close() }()
+	place := path.Join(r.name, file)
+	in := bufio.NewReaderSize(f, 1<<16)
+	var (
+		torn *Torn // the line before, if it may only be the last
+		long []byte
+		at   int64
+	)
+	for n := 1; ; n++ {
+		text, err := in.ReadSlice('\n')
+		if errors.Is(err, bufio.ErrBufferFull) {
+			long = append(long[:0], text...)
+			for errors.Is(err, bufio.ErrBufferFull) {
+				text, err = in.ReadSlice('\n')
+				if long = append(long, text...); len(long) > maxLine {
+					return diag.Inputf("the line is longer than %d bytes", maxLine).At("%s:%d", place, n).Do("restore the file")
+				}
+			}
+			text = long
 		}
-		if !r.seen[record.Problem] {
-			r.seen[record.Problem] = true
-			d.problems = append(d.problems, record.Problem)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return r.unreadable(file, err)
 		}
+		if len(text) == 0 {
+			break
+		}
+		if torn != nil { // it was not the last
+			return diag.Inputf("%s", torn.Why).At("%s", torn.Where).Do("restore the file, or remove the line")
+		}
+		where := fmt.Sprintf("%s:%d", place, n)
+		body, whole := bytes.CutSuffix(text, []byte("\n"))
+		conditions, m, err := ParseLine(body)
+		switch {
+		case !whole:
+			torn = &Torn{Where: where, Why: "the last line is cut off", Keep: at}
+		case errors.Is(err, errSyntax):
+			torn = &Torn{Where: where, Why: "the line is " + err.Error(), Keep: at}
+		case err != nil:
+			return diag.Inputf("%v", err).At("%s", where).Do("%s", seeFormat)
+		default:
+			if what := conditions.Difference(d.Conditions); what != "" {
+				return diag.Inputf("%s in %s", what, DescriptionFile).At("%s", where).Do("keep measurements under other conditions in another folder")
+			}
+			if err := d.Add(m); err != nil {
+				return diag.Within(where, err)
+			}
+		}
+		at += int64(len(text))
+	}
+	if torn == nil {
 		return nil
+	}
+	if r.recovers && file == Log {
+		r.torn = torn
+		return nil
+	}
+	return diag.Inputf("%s", torn.Why).At("%s", torn.Where).Do("the command that measured goes on from here and drops it; or remove the line")
+}
+
+// maxLine bounds a line: a thousand times what one of fifty samples has.
+const maxLine = 1 << 20
+
+func (r *reader) times(file string, d *Dataset) error {
+	if r.base.DType == 0 {
+		return diag.Inputf("dtype is missing").At("%s", path.Join(r.name, DescriptionFile)).Do("%s", seeFormat)
+	}
+	return r.rows(file, []string{"m", "n", "k", "bm", "bn", "bk", "stages", "warps", "gm", "ms", "reps"}, func(row *row) error {
+		return row.add(d, Measurement{Problem: row.problem(r.base), Config: row.config(d.Kernel), Median: row.milliseconds("ms"), Runs: row.count("reps")})
 	})
 }
 
@@ -143,34 +291,24 @@ func (r *reader) kernels(file string, d *Dataset) error {
 			return row.err // did not compile, so nothing is known of it
 		}
 		k := kernel{row.config(d.Kernel), row.number("even_k") == 1}
-		d.resources[k] = exec.Resources{Registers: row.number("n_regs"), SpillBytes: unit.Bytes(4 * row.number("n_spills")), SharedMemory: unit.Bytes(row.number("shared"))}
+		d.kernels[k] = exec.Resources{Registers: row.number("n_regs"), SpillBytes: unit.Bytes(4 * row.number("n_spills")), SharedMemory: unit.Bytes(row.number("shared"))}
 		return row.err
 	})
 }
 
 func (r *reader) library(file string, d *Dataset) error {
 	return r.rows(file, []string{"m", "n", "k", "ms", "reps"}, func(row *row) error {
-		record := Record{Problem: row.problem(r.base), Config: gemm.Config{Kernel: d.Library}, Time: row.milliseconds("ms"), Repeats: row.count("reps")}
-		if row.err == nil && !d.add(record) {
-			return row.fault("m", "%s is recorded twice", record.Problem)
-		}
-		return row.err
+		return row.add(d, Measurement{Problem: row.problem(r.base), Config: gemm.Config{Kernel: r.own.Library}, Median: row.milliseconds("ms"), Runs: row.count("reps")})
 	})
 }
 
 // rows calls each for every row of a CSV file, which must have the columns; others are passed over.
 func (r *reader) rows(file string, columns []string, each func(*row) error) error {
-	f, err := r.files.Open(file)
+	in, closer, err := r.open(file)
 	if err != nil {
-		return r.unreadable(file, err)
+		return err
 	}
-	defer func() { _ = f.Close() }()
-	var in io.Reader = f
-	if strings.HasSuffix(file, ".gz") {
-		if in, err = gzip.NewReader(f); err != nil {
-			return r.unreadable(file, err)
-		}
-	}
+	defer func() { _ = closer.Close() }()
 	c := csv.NewReader(in)
 	c.ReuseRecord = true
 	header, err := c.Read()
@@ -220,6 +358,19 @@ type row struct {
 func (r *row) fault(column, format string, args ...any) error {
 	line, at := r.csv.FieldPos(r.column[column])
 	return diag.Inputf("%s", fmt.Sprintf(format, args...)).At("%s:%d:%d", r.place, line, at).Do("restore the file")
+}
+
+// add enters what a row says.
+func (r *row) add(d *Dataset, m Measurement) error {
+	if r.err != nil {
+		return r.err
+	}
+	m.Phase, m.Status = Sweep, OK
+	var twice *diag.Error
+	if errors.As(d.Add(m), &twice) {
+		return r.fault("m", "%s", twice.What)
+	}
+	return nil
 }
 
 func (r *row) text(column string) string { return r.cells[r.column[column]] }

@@ -41,20 +41,21 @@ func TestRead(t *testing.T) {
 	p := gemm.Problem{M: 64, N: 64, K: 100, Batch: 1, AMajor: gemm.MajorK, BMajor: gemm.MajorK, DType: gemm.BF16}
 	c := gemm.Config{BlockM: 16, BlockN: 32, BlockK: 64, NumStages: 2, NumWarps: 4, GroupM: 8, SplitK: 1, Kernel: "triton"}
 	r, ok := d.Find(p, c)
-	if !ok || r.Time != 5e-6 || r.Repeats != 20 {
+	if !ok || r.Median != 5e-6 || r.Runs != 20 || r.Status != OK {
 		t.Errorf("found %v %+v", ok, r)
 	}
 	// 64 does not divide 100: the masked kernel. Another group is the same kernel.
 	c.GroupM = 1
-	if r, ok := d.Resources(p, c); !ok || r.Registers != 40 || r.SpillBytes != 0 || r.SharedMemory != 8192 {
-		t.Errorf("resources %v %+v", ok, r)
+	if m, ok := d.Find(p, c); !ok || m.Resources.Registers != 40 || m.Resources.SpillBytes != 0 || m.Resources.SharedMemory != 8192 {
+		t.Errorf("resources %v %+v", ok, m)
 	}
-	p.K = 128
-	if r, ok := d.Resources(p, c); !ok || r.Registers != 38 || r.SpillBytes != 12 {
-		t.Errorf("resources %v %+v", ok, r)
+	even := p
+	even.M, even.K = 128, 128
+	// Whatever group is asked for, a candidate counts at the one of the records.
+	if m, ok := d.Candidate(even, c); !ok || m.Config.GroupM != 8 || m.Resources.Registers != 38 || m.Resources.SpillBytes != 12 {
+		t.Errorf("resources %v %+v", ok, m)
 	}
-	p.K = 100
-	if r, ok := d.Find(p, gemm.Config{Kernel: "cublas"}); !ok || r.Time != 4e-6 {
+	if r, ok := d.Find(p, gemm.Config{Kernel: "cublas"}); !ok || r.Median != 4e-6 {
 		t.Errorf("the library: %v %+v", ok, r)
 	}
 	if _, ok := d.Find(gemm.New(64, 64, 100), c); ok {
@@ -72,7 +73,7 @@ func TestBrokenDatasets(t *testing.T) {
 		`here/dataset.json: not a dataset description`:             func(f fstest.MapFS) { f["dataset.json"].Data = []byte(`{"arhc":"sm90"}`) },
 		"here/dataset.json: device is missing":                     func(f fstest.MapFS) { f["dataset.json"].Data = []byte(`{"arch":"sm90"}`) },
 		`unknown dtype "fp12"`:                                     func(f fstest.MapFS) { f["dataset.json"].Data = []byte(strings.Replace(describe, "bf16", "fp12", 1)) },
-		"here: there are no times":                                 func(f fstest.MapFS) { delete(f, "times.csv.gz"); delete(f, "times_more.csv") },
+		"here: there are no *.jsonl":                               func(f fstest.MapFS) { delete(f, "times.csv.gz"); delete(f, "times_more.csv") },
 		"here/times.csv.gz: it cannot be read: unexpected EOF":     func(f fstest.MapFS) { f["times.csv.gz"].Data = f["times.csv.gz"].Data[:40] },
 		"here/times.csv.gz: it cannot be read: gzip":               func(f fstest.MapFS) { f["times.csv.gz"].Data = []byte("plain text and no gzip") },
 		"here/times_more.csv:1: column ms is missing":              func(f fstest.MapFS) { f["times_more.csv"].Data = []byte("reps,m,n,k,bm,bn,bk,stages,warps,gm\n") },
@@ -108,9 +109,9 @@ func FuzzRead(f *testing.F) {
 		if d == nil {
 			return
 		}
-		for k, r := range d.records {
-			if !(r.Time > 0) || k.problem.Validate() != nil {
-				t.Errorf("%+v of %+v", r, k)
+		for _, m := range d.measurements {
+			if !(m.Median > 0) || m.Problem.Validate() != nil {
+				t.Errorf("%+v", m)
 			}
 		}
 	})

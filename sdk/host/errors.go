@@ -44,6 +44,9 @@ func (e *PluginError) Error() string { return e.what }
 // Unwrap returns the cause.
 func (e *PluginError) Unwrap() error { return e.Err }
 
+// Timeout reports whether the plugin did not answer in time, in the manner of net.Error.
+func (e *PluginError) Timeout() bool { return e.Fault == FaultHung }
+
 var fixes = map[Fault]string{
 	FaultStart:     "run it by hand with the argument describe to see whether it works, or rebuild it",
 	FaultUntrusted: "`origami plugin trust PATH` accepts the new file",

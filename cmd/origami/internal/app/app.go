@@ -15,6 +15,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/sdk/host"
 )
@@ -57,6 +58,38 @@ func (a *App) Session(ctx context.Context) (*session.Session, error) {
 	}
 	return session.New(a.host), nil
 }
+
+// Executors is implemented by a host that reaches executor plugins.
+type Executors interface {
+	// Executor opens the executor of that name in the plugin that provides it.
+	Executor(ctx context.Context, name string) (exec.Executor, error)
+}
+
+// Executor opens an executor. It ends with the plugins.
+func (a *App) Executor(ctx context.Context, name string) (exec.Executor, error) {
+	if _, err := a.Session(ctx); err != nil {
+		return nil, err
+	}
+	h, ok := a.host.(Executors)
+	if !ok {
+		return nil, diag.Inputf("there are no executors without plugins").At("--executor %s", name).Do("leave out --in-process")
+	}
+	return h.Executor(ctx, name)
+}
+
+// PluginVersion returns the version of the plugin of that name, once it has been reached.
+func (a *App) PluginVersion(name string) string {
+	for _, p := range a.host.Plugins() {
+		if p.Name == name {
+			return p.Version
+		}
+	}
+	return ""
+}
+
+// ErrInterrupted is the cause of an error that says what an interrupt has left. Any other error that comes of one is told
+// as "interrupted" alone.
+var ErrInterrupted = errors.New("interrupted")
 
 // Close ends the plugins.
 func (a *App) Close() error {

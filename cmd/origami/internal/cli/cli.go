@@ -59,8 +59,8 @@ func Main(sys System) int {
 	if errors.Is(err, syscall.EPIPE) {
 		return int(exitcode.OK)
 	}
-	if ctx.Err() != nil && err != nil {
-		err = &diag.Error{What: "interrupted", Err: ctx.Err()}
+	if ctx.Err() != nil && err != nil && !errors.Is(err, app.ErrInterrupted) {
+		err = &diag.Error{What: app.ErrInterrupted.Error(), Err: ctx.Err()}
 	}
 	if err != nil && !exitcode.IsReported(err) {
 		a.Streams.Report(err)

@@ -21,9 +21,10 @@ type Streams struct {
 	// Out is buffered: call Flush when what has been written should be seen.
 	Out *bufio.Writer
 	Err io.Writer
-	// Terminal says that Out is a terminal, Colour that escape sequences are welcome.
-	Terminal bool
-	Colour   bool
+	// Terminal says that Out is a terminal, ErrTerminal that Err is one, Colour that escape sequences are welcome in Out.
+	Terminal    bool
+	ErrTerminal bool
+	Colour      bool
 	// JSONErrors makes Report write JSON objects.
 	JSONErrors bool
 }
@@ -31,6 +32,7 @@ type Streams struct {
 // System returns the process's own streams. Colour follows https://no-color.org.
 func System() *Streams {
 	s := &Streams{In: os.Stdin, Out: bufio.NewWriterSize(os.Stdout, 1<<16), Err: os.Stderr}
+	s.ErrTerminal = term.IsTerminal(int(os.Stderr.Fd())) && os.Getenv("TERM") != "dumb"
 	if fd := int(os.Stdout.Fd()); term.IsTerminal(fd) {
 		s.Terminal = true
 		s.Colour = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
@@ -65,6 +67,24 @@ func (s *Streams) Report(err error) {
 		Error JSONError `json:"error"`
 	}{AsJSON(err)})
 	fmt.Fprintf(s.Err, "%s\n", line)
+}
+
+// Warn tells the user what does not stop the answer and may change what it is worth.
+func (s *Streams) Warn(text string) { fmt.Fprintln(s.Err, s.Warning(text)) }
+
+// Note tells the user what is good to know.
+func (s *Streams) Note(text string) { fmt.Fprintln(s.Err, s.remark("note", text)) }
+
+// Warning returns the line that Warn writes.
+func (s *Streams) Warning(text string) string { return s.remark("warning", text) }
+
+// remark is a line of one kind, or a JSON object.
+func (s *Streams) remark(kind, text string) string {
+	if !s.JSONErrors {
+		return fmt.Sprintf("origami: %s: %v", kind, &diag.Error{What: text})
+	}
+	line, _ := json.Marshal(map[string]any{kind: map[string]string{"what": text}})
+	return string(line)
 }
 
 // JSONError is how an error looks in JSON.

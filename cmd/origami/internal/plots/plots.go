@@ -14,14 +14,16 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 
 	"github.com/origami-gemm/origami/core/bench"
+	"github.com/origami-gemm/origami/core/unit"
 )
 
-// The colours of the three ways: Okabe and Ito's, which the colour-blind can tell apart.
+// The colours of the ways: Okabe and Ito's, which the colour-blind can tell apart.
 var (
-	pickColour    = color.NRGBA{R: 0x00, G: 0x72, B: 0xB2, A: 0xFF}
-	bestColour    = color.NRGBA{R: 0xE6, G: 0x9F, B: 0x00, A: 0xFF}
-	libraryColour = color.NRGBA{R: 0x00, G: 0x9E, B: 0x73, A: 0xFF}
-	pointColour   = color.NRGBA{R: 0x00, G: 0x72, B: 0xB2, A: 0x40}
+	pickColour  = color.NRGBA{R: 0x00, G: 0x72, B: 0xB2, A: 0xFF}
+	bestColour  = color.NRGBA{R: 0xE6, G: 0x9F, B: 0x00, A: 0xFF}
+	pointColour = color.NRGBA{R: 0x00, G: 0x72, B: 0xB2, A: 0x40}
+	// libraryColours are used in turn.
+	libraryColours = []color.Color{color.NRGBA{R: 0x00, G: 0x9E, B: 0x73, A: 0xFF}, color.NRGBA{R: 0xCC, G: 0x79, B: 0xA7, A: 0xFF}, color.NRGBA{R: 0x56, G: 0xB4, B: 0xE9, A: 0xFF}}
 )
 
 // Files are the names of the files of a plot, within its folder.
@@ -65,8 +67,8 @@ func Scatter(folder, name, title string, rows []bench.Row) (Files, error) {
 	return save(p, folder, name, 16*vg.Centimeter, 14*vg.Centimeter)
 }
 
-// ThreeWays draws the rate of the pick, of the best candidate and of the vendor's library as bars per problem.
-func ThreeWays(folder, name, title, library string, rows []bench.Row) (Files, error) {
+// ThreeWays draws the rate of the pick, of the best candidate and of the vendor's libraries as bars per problem.
+func ThreeWays(folder, name, title string, libraries []string, rows []bench.Row) (Files, error) {
 	p := plot.New()
 	p.Title.Text = title
 	p.Y.Label.Text = "TFLOP/s"
@@ -75,19 +77,24 @@ func ThreeWays(folder, name, title, library string, rows []bench.Row) (Files, er
 	for i := range rows {
 		labels[i] = fmt.Sprintf("%dx%dx%d", rows[i].Problem.M, rows[i].Problem.N, rows[i].Problem.K)
 	}
-	for i, way := range []struct {
+	type way struct {
 		name   string
 		colour color.Color
-		rate   func(*bench.Row) float64
-	}{
-		{"pick", pickColour, func(r *bench.Row) float64 { return float64(r.Rate(r.Pick.Time)) }},
-		{"best", bestColour, func(r *bench.Row) float64 { return float64(r.Rate(r.Best.Time)) }},
-		{library, libraryColour, func(r *bench.Row) float64 { return float64(r.Rate(r.Library)) }},
-	} {
+		time   func(*bench.Row) unit.Seconds
+	}
+	ways := []way{
+		{"pick", pickColour, func(r *bench.Row) unit.Seconds { return r.Pick.Time }},
+		{"best", bestColour, func(r *bench.Row) unit.Seconds { return r.Best.Time }},
+	}
+	for i, name := range libraries {
+		ways = append(ways, way{name, libraryColours[i%len(libraryColours)], func(r *bench.Row) unit.Seconds { return r.Libraries[i] }})
+	}
+	middle := vg.Length(max(len(ways), 3)-1) / 2
+	for i, way := range ways {
 		values := make(plotter.Values, len(rows))
 		drawn := false
 		for j := range rows {
-			values[j] = way.rate(&rows[j]) / 1e12
+			values[j] = float64(rows[j].Rate(way.time(&rows[j]))) / 1e12
 			drawn = drawn || values[j] > 0
 		}
 		if !drawn {
@@ -97,7 +104,7 @@ func ThreeWays(folder, name, title, library string, rows []bench.Row) (Files, er
 		if err != nil {
 			return Files{}, err
 		}
-		bars.Color, bars.LineStyle.Width, bars.Offset = way.colour, 0, width*vg.Length(i-1)
+		bars.Color, bars.LineStyle.Width, bars.Offset = way.colour, 0, width*(vg.Length(i)-middle)
 		p.Add(bars)
 		p.Legend.Add(way.name, bars)
 	}
@@ -105,7 +112,7 @@ func ThreeWays(folder, name, title, library string, rows []bench.Row) (Files, er
 	p.NominalX(labels...)
 	p.X.Tick.Label.Rotation = math.Pi / 3
 	p.X.Tick.Label.XAlign, p.X.Tick.Label.YAlign = text.XRight, text.YCenter
-	return save(p, folder, name, max(14, vg.Length(len(rows))+4)*vg.Centimeter, 12*vg.Centimeter)
+	return save(p, folder, name, max(14, vg.Length(len(rows)*max(len(ways), 3))/3+4)*vg.Centimeter, 12*vg.Centimeter)
 }
 
 func save(p *plot.Plot, folder, name string, width, height vg.Length) (Files, error) {

@@ -14,11 +14,6 @@ import (
 // driver counts so, from 0.
 const DeviceAuto = arch.LiveID
 
-// executors is a Host that reaches executors. The empty name means the only one, or the first.
-type executors interface {
-	Executor(ctx context.Context, name string) (exec.Executor, error)
-}
-
 // cutLive takes "auto", "auto:1", "sm90@auto" and "sm90@auto:1" apart. number is empty where none is given.
 func cutLive(name string) (archID, number string, live bool) {
 	device := name
@@ -65,11 +60,7 @@ func (s *Session) GPUs(ctx context.Context) ([]exec.Device, error) {
 		return s.gpus, nil
 	}
 	const instead = "name the device, as in --arch sm90@h200; `origami arch ls` lists them"
-	host, ok := s.host.(executors)
-	if !ok {
-		return nil, &diag.Error{Kind: diag.Device, Where: "--device " + DeviceAuto, What: "no plugin that finds the GPUs of this machine is installed", Fix: instead}
-	}
-	e, err := host.Executor(ctx, "")
+	e, err := s.host.Executor(ctx, "")
 	if err != nil {
 		return nil, err
 	}

@@ -1,5 +1,6 @@
 // Package benchverb is `origami bench`: a model's picks against measurements, beside the best of every candidate and the
-// vendor's library.
+// vendor's libraries. The measurements are recorded ones, or are made and recorded first; the outcome is always made from
+// the records.
 package benchverb
 
 import (
@@ -17,18 +18,19 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/bench"
 	"github.com/origami-gemm/origami/core/diag"
-	"github.com/origami-gemm/origami/core/exec"
-	"github.com/origami-gemm/origami/core/exec/replay"
+	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/record"
 )
 
 // Options are what the command line says.
 type Options struct {
-	App     *app.App
-	Query   query.Flags
-	Options []string
-	Records string
-	Report  string
+	App      *app.App
+	Query    query.Flags
+	Options  []string
+	Executor string
+	Records  string
+	WarmL2   bool
+	Report   string
 }
 
 // New returns the command. run is Run, or what a test wants to see called.
@@ -37,14 +39,17 @@ func New(a *app.App, run func(context.Context, *Options) error) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench --arch ARCH",
 		Short: "Hold a model's picks against measurements, three ways",
-		Long: "For each problem, set the model's pick beside the best of all its candidates and beside the vendor's library, with\n" +
-			"Kendall's tau-b of predicted against measured times and the place of the pick among the measured ones. Times come\n" +
-			"from recorded measurements, so that no GPU is needed: the shipped ones of the architecture and device, or those\n" +
-			"of --records. Every candidate counts at the launch-order group that the records hold constant.\n" +
-			"Without --problems it uses the 23 sizes that tritonBLAS's NVIDIA port was evaluated on.",
+		Long: "For each problem, set the model's pick beside the best of all its candidates and beside the vendor's libraries, with\n" +
+			"Kendall's tau-b of predicted against measured times and the place of the pick among the measured ones.\n" +
+			"Times come from recorded measurements, so that no GPU is needed: the shipped ones of the architecture and device, or\n" +
+			"those of --records. With --executor, a GPU is measured first: every candidate is compiled, its results are checked,\n" +
+			"and its times are written to a folder at once. Whatever ends such a run, the same command goes on where it was.\n" +
+			"Without --problems it uses the 23 sizes that tritonBLAS's NVIDIA port was evaluated on or, without an executor but\n" +
+			"with --records, all that are recorded there. docs/measuring.md says how a measurement is made.",
 		Example: `  origami bench --arch sm90@h200
   origami bench --arch sm90@h200 --problems shapes.csv --json
   origami bench --arch sm90@h200 --report ./report
+  origami bench --arch sm90@h200 --executor cuda --records ./my-sweep
   origami bench --arch sm90@h200 --records ./my-sweep --format csv > three-ways.csv`,
 		Args: app.NoMore,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -53,8 +58,10 @@ func New(a *app.App, run func(context.Context, *Options) error) *cobra.Command {
 		},
 	}
 	o.Query.RegisterFile(cmd.Flags())
+	cmd.Flags().StringVar(&o.Executor, "executor", "", "measure first, with the executor plugin `NAME`, as in cuda; recorded measurements otherwise")
+	cmd.Flags().StringVar(&o.Records, "records", "", "`FOLDER` of recorded measurements, the shipped ones otherwise; with --executor, where to write and resume them")
+	cmd.Flags().BoolVar(&o.WarmL2, "warm-l2", false, "measure with what the last run left in the L2, instead of flushing it before each")
 	cmd.Flags().StringVar(&o.Report, "report", "", "also write the outcome as Markdown, CSV, JSON and plots into `FOLDER`")
-	cmd.Flags().StringVar(&o.Records, "records", "", "`FOLDER` of recorded measurements; the shipped ones otherwise")
 	return cmd
 }
 
@@ -68,26 +75,25 @@ func Run(ctx context.Context, o *Options) error {
 	if err != nil {
 		return err
 	}
-	d := a.Describe()
-	kernel, err := answer.Kernel(d, o.App.Settings.Kernel)
+	var data *record.Dataset
+	if o.Executor != "" {
+		data, err = o.measure(ctx, a, problems)
+	} else {
+		data, err = o.recorded(a.Describe())
+	}
 	if err != nil {
 		return err
 	}
-	data, err := o.data(d, kernel)
-	if err != nil {
-		return err
-	}
-	x := replay.New(data)
-	options := bench.Options{
-		Space: arch.Space{Kernel: kernel}, GroupM: data.GroupM, Library: data.Library, Measure: exec.MeasureOptions{WarmL2: data.WarmL2},
+	if problems == nil {
+		problems = listed(data.Problems())
 	}
 	failures := o.App.Failures(bad)
-	w := newWriter(o.App.Streams, o.App.Format(), d, data)
+	w := newWriter(o.App.Streams, o.App.Format(), a.Describe(), data)
 	for _, p := range problems {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		row, err := bench.Problem(ctx, a, x, p.Problem, options)
+		row, err := bench.Problem(ctx, a, data, p.Problem)
 		if err != nil {
 			if diag.KindOf(err) != diag.Input {
 				return err
@@ -107,25 +113,52 @@ func Run(ctx context.Context, o *Options) error {
 			return err
 		}
 	}
+	if s := bench.Summarise(w.rows); s.Wrong+s.Failed > 0 {
+		o.App.Streams.Warn(fmt.Sprintf("%s left out; --report lists why", leftOut(s.Wrong, s.Failed)))
+	}
 	return failures.Err()
 }
 
-// problems returns the rows of --problems, or the built-in sizes.
+// problems returns the rows of --problems, the built-in sizes, or nil for all that are recorded.
 func (o *Options) problems() (good []query.Problem, bad []error, err error) {
-	if o.Query.Problems != "" {
+	switch {
+	case o.Query.Problems != "":
 		return o.Query.Read(o.App.Settings.DType, o.App.Streams.In)
+	case o.Records != "" && o.Executor == "":
+		return nil, nil, nil
+	default:
+		return listed(bench.Sizes()), nil, nil
 	}
-	for _, p := range bench.Sizes() {
-		good = append(good, query.Problem{Problem: p})
-	}
-	return good, nil, nil
 }
 
-// data reads the records for an architecture and a kernel family.
-func (o *Options) data(d *arch.Description, kernel string) (*record.Dataset, error) {
+func listed(problems []gemm.Problem) []query.Problem {
+	list := make([]query.Problem, len(problems))
+	for i, p := range problems {
+		list[i].Problem = p
+	}
+	return list
+}
+
+// recorded reads the measurements of an architecture on a device.
+func (o *Options) recorded(d *arch.Description) (*record.Dataset, error) {
+	data, err := o.find(d)
+	if err == nil && o.WarmL2 && !data.WarmL2 {
+		err = diag.Inputf("the records were taken with a cold L2").At("--warm-l2").Do("leave it out, or measure with --executor")
+	}
+	return data, err
+}
+
+func (o *Options) find(d *arch.Description) (*record.Dataset, error) {
+	kernel := o.App.Settings.Kernel
 	if o.Records != "" {
 		data, err := record.Read(o.Records, os.DirFS(o.Records))
 		if err != nil {
+			return nil, err
+		}
+		if kernel == "" {
+			kernel = data.Kernel
+		}
+		if kernel, err = answer.Kernel(d, kernel); err != nil {
 			return nil, err
 		}
 		if data.Arch != d.Arch || data.Device != d.Device || data.Kernel != kernel {
@@ -133,6 +166,10 @@ func (o *Options) data(d *arch.Description, kernel string) (*record.Dataset, err
 				At("--records %s", o.Records).Do("use --arch %s@%s", data.Arch, data.Device)
 		}
 		return data, nil
+	}
+	kernel, err := answer.Kernel(d, kernel)
+	if err != nil {
+		return nil, err
 	}
 	shipped, err := builtins.Datasets()
 	if err != nil {

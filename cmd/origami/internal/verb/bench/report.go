@@ -12,6 +12,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/plots"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/record"
 )
 
 // report writes the outcome into a folder: bench.md with the table and the plots, bench.csv and bench.json with the
@@ -28,7 +29,7 @@ func (w *writer) report(folder string) error {
 	if err != nil {
 		return unwritable(folder, err)
 	}
-	bars, err := plots.ThreeWays(folder, "three-ways", title, w.libraryName(), w.rows)
+	bars, err := plots.ThreeWays(folder, "three-ways", title, w.data.Libraries(), w.rows)
 	if err != nil {
 		return unwritable(folder, err)
 	}
@@ -96,8 +97,20 @@ func (w *writer) markdown(title, bars, scatter string) string {
 	for _, line := range t.below {
 		fmt.Fprintf(&b, "- %s\n", strings.Join(strings.Fields(line), " "))
 	}
-	fmt.Fprintf(&b, "\n![rate of the pick, the best candidate and the library](%s)\n\n![predicted against measured times](%s)\n", bars, scatter)
+	fmt.Fprintf(&b, "\n![rate of the pick, the best candidate and the libraries](%s)\n\n![predicted against measured times](%s)\n", bars, scatter)
+	w.listExcluded(&b)
 	return b.String()
+}
+
+// listExcluded lists what was measured and does not count.
+func (w *writer) listExcluded(b *strings.Builder) {
+	heading := "\n## Left out\n\n"
+	for i := range w.rows {
+		for _, e := range w.rows[i].Excluded {
+			fmt.Fprintf(b, "%s- %s, %s: %s: %s\n", heading, w.rows[i].Problem, record.Label(e.Config), words(e.Status), strings.Join(strings.Fields(e.Detail), " "))
+			heading = ""
+		}
+	}
 }
 
 func unwritable(path string, err error) error {

@@ -1,0 +1,96 @@
+package benchverb
+
+import (
+	"fmt"
+	"time"
+
+	bar "github.com/jedib0t/go-pretty/v6/progress"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
+	"github.com/origami-gemm/origami/cmd/origami/internal/query"
+	"github.com/origami-gemm/origami/core/bench"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/record"
+)
+
+// progress shows on a terminal how far a sweep is. Elsewhere it shows warnings only.
+type progress struct {
+	s        *iostreams.Streams
+	data     *record.Dataset
+	problems []query.Problem
+
+	bar     bar.Writer // nil without a terminal
+	tracker bar.Tracker
+	begun   time.Time
+	current int // the problem that is being measured, from 1
+	// per is how many configurations a problem has, by the last one that was begun.
+	per, finished, total int
+}
+
+func newProgress(s *iostreams.Streams, sweep *bench.Sweep, problems []query.Problem) *progress {
+	p := &progress{s: s, data: sweep.Data, problems: problems, begun: time.Now()}
+	if !s.ErrTerminal {
+		return p
+	}
+	p.bar = bar.NewWriter()
+	p.bar.SetOutputWriter(s.Err)
+	p.bar.SetTrackerLength(20)
+	style := *p.bar.Style()
+	style.Visibility.Value, style.Visibility.Time, style.Visibility.ETA = false, false, true
+	style.Options.ETAString = "left "
+	p.bar.SetStyle(style)
+	p.tracker = bar.Tracker{Message: "measuring", AutoStopDisabled: true, RemoveOnCompletion: true}
+	p.bar.AppendTracker(&p.tracker)
+	go p.bar.Render()
+	return p
+}
+
+// begin says that a problem is next, with todo of all its configurations left to measure.
+func (p *progress) begin(problem gemm.Problem, all, todo int) {
+	p.current++
+	p.per = all
+	p.total = p.finished + todo
+	left := int64(todo) * weight(problem)
+	for _, later := range p.problems[min(p.current, len(p.problems)):] {
+		n := max(0, all-p.data.Recorded(later.Problem))
+		p.total += n
+		left += int64(n) * weight(later.Problem)
+	}
+	if p.bar != nil {
+		p.tracker.UpdateTotal(p.tracker.Value() + left)
+		p.show(problem)
+	}
+}
+
+// done says that a configuration has been measured.
+func (p *progress) done(m record.Measurement) {
+	p.finished++
+	if p.bar != nil {
+		p.tracker.Increment(weight(m.Problem))
+		p.show(m.Problem)
+	}
+}
+
+func (p *progress) show(problem gemm.Problem) {
+	rate := float64(p.finished) / max(time.Since(p.begun).Seconds(), 1e-3)
+	p.tracker.UpdateMessage(fmt.Sprintf("%d/%d configs, %.1f/s, %d/%d %s", p.finished, p.total, rate, p.current, len(p.problems), problem))
+}
+
+// warn writes a line that stays.
+func (p *progress) warn(text string) {
+	if p.bar == nil {
+		p.s.Warn(text)
+		return
+	}
+	p.bar.Log("%s", p.s.Warning(text))
+}
+
+func (p *progress) stop() {
+	if p.bar == nil {
+		return
+	}
+	p.bar.Stop()
+	for p.bar.IsRenderInProgress() {
+		time.Sleep(time.Millisecond)
+	}
+}

@@ -1,0 +1,222 @@
+// Package exectest is an executor for tests: a made-up device that runs kernels in pseudo-times with reproducible noise,
+// and fails in every way that a real one can.
+package exectest
+
+import (
+	"context"
+	"hash/fnv"
+	"math/rand/v2"
+	"sync"
+
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/exec"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/unit"
+)
+
+// Fate is what happens to a configuration on a problem.
+type Fate int
+
+// The fates.
+const (
+	Fine         Fate = iota
+	NotBuilt          // the compiler refuses it
+	OutOfMemory       // it compiles, and running it is refused
+	Wrong             // it computes something else
+	Crash             // running it takes the process along
+	CrashCompile      // compiling it does
+	Hang              // running it does not end in time
+	ClockMoves        // the clock drops while it runs
+)
+
+// Executor is a made-up executor. Set its fields before the first call.
+type Executor struct {
+	Device exec.Device
+	// Noise is the relative standard deviation of a run's time, Seed what it is drawn from.
+	Noise float64
+	Seed  uint64
+	// Time, if set, replaces the pseudo-time of a kernel.
+	Time func(gemm.Problem, gemm.Config) unit.Seconds
+	// Fate says what goes wrong, nil for nothing.
+	Fate func(gemm.Problem, gemm.Config) Fate
+	// Before, if set, is called at the begin of every call, counted from 1 and one at a time; an error ends the call.
+	Before func(call int) error
+
+	mu    sync.Mutex
+	calls int
+	// process counts the processes: a crash ends one, and its kernels with it.
+	process             int
+	held, most, crashes int
+}
+
+var _ exec.Executor = (*Executor)(nil)
+
+// Held returns how many kernels are open and the most that ever were at once.
+func (x *Executor) Held() (now, most int) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.held, x.most
+}
+
+// Crashes returns how often a kernel took the process along, or hung.
+func (x *Executor) Crashes() int {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.crashes
+}
+
+func (x *Executor) begin(ctx context.Context) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.calls++
+	if x.Before != nil {
+		if err := x.Before(x.calls); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+func (x *Executor) fate(p gemm.Problem, c gemm.Config) Fate {
+	if x.Fate == nil {
+		return Fine
+	}
+	return x.Fate(p, c)
+}
+
+// Devices implements exec.Executor.
+func (x *Executor) Devices(ctx context.Context) ([]exec.Device, error) {
+	return []exec.Device{x.Device}, x.begin(ctx)
+}
+
+// Environment implements exec.Executor.
+func (x *Executor) Environment(ctx context.Context, _ int) (exec.Environment, error) {
+	return exec.Environment{Driver: "1.2.3", Runtime: "4.5", Clock: 1.5e9, PowerWatts: 250, TemperatureC: 40}, x.begin(ctx)
+}
+
+// Close implements exec.Executor.
+func (x *Executor) Close() error { return nil }
+
+// gone is the error for what needed a process that is no more.
+type gone struct{ hung bool }
+
+func (g gone) Error() string { return "the process is gone" }
+func (g gone) Timeout() bool { return g.hung }
+
+func (x *Executor) crash(hung bool) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.process++
+	x.crashes++
+	return lost(hung)
+}
+
+func lost(hung bool) error {
+	what := "the executor died"
+	if hung {
+		what = "the executor hung"
+	}
+	return &diag.Error{Kind: diag.Plugin, Where: "executor", What: what, Err: gone{hung}}
+}
+
+// Compile implements exec.Executor.
+func (x *Executor) Compile(ctx context.Context, _ int, p gemm.Problem, c gemm.Config) (exec.Kernel, error) {
+	x.mu.Lock()
+	process := x.process
+	x.mu.Unlock()
+	if err := x.begin(ctx); err != nil {
+		return nil, err
+	}
+	fate := x.fate(p, c)
+	switch fate {
+	case NotBuilt:
+		return nil, diag.Inputf("ptxas: too many registers").Do("use another configuration")
+	case CrashCompile:
+		return nil, x.crash(false)
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if process != x.process {
+		return nil, lost(false)
+	}
+	x.held++
+	x.most = max(x.most, x.held)
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(p.String() + c.String() + c.Kernel))
+	k := &kernel{x: x, p: p, c: c, fate: fate, process: process, noise: rand.New(rand.NewPCG(x.Seed, h.Sum64()))}
+	k.time = unit.Seconds(2e-6 + p.Flops()/100e12*(1+4*float64(h.Sum64()%1000)/1000))
+	if x.Time != nil {
+		k.time = x.Time(p, c)
+	}
+	return k, nil
+}
+
+type kernel struct {
+	x       *Executor
+	p       gemm.Problem
+	c       gemm.Config
+	fate    Fate
+	process int
+	time    unit.Seconds
+	noise   *rand.Rand
+	closed  bool
+}
+
+func (k *kernel) begin(ctx context.Context) error {
+	if err := k.x.begin(ctx); err != nil {
+		return err
+	}
+	k.x.mu.Lock()
+	defer k.x.mu.Unlock()
+	if k.process != k.x.process {
+		return lost(false)
+	}
+	return nil
+}
+
+func (k *kernel) Resources() exec.Resources {
+	return exec.Resources{Registers: 32 + k.c.BlockM/2, SpillBytes: unit.Bytes(k.c.BlockM / 256 * 8), SharedMemory: unit.Bytes(k.c.BlockM * 64), CTAsPerSM: 2}
+}
+
+func (k *kernel) Check(ctx context.Context) (exec.Numerics, error) {
+	n := exec.Numerics{MaxError: 1e-4, Tolerance: 1e-3, Checked: int64(k.p.M) * int64(k.p.N), Reference: "a made-up reference"}
+	if err := k.begin(ctx); err != nil {
+		return n, err
+	}
+	switch k.fate {
+	case OutOfMemory:
+		return n, diag.Inputf("out of memory")
+	case Wrong:
+		n.MaxError, n.Wrong = 0.5, 7
+	}
+	return n, nil
+}
+
+func (k *kernel) Measure(ctx context.Context, _ exec.MeasureOptions, sample func(exec.Sample) bool) error {
+	if err := k.begin(ctx); err != nil {
+		return err
+	}
+	if k.fate == Crash || k.fate == Hang {
+		return k.x.crash(k.fate == Hang)
+	}
+	for i := 0; ctx.Err() == nil; i++ {
+		s := exec.Sample{Time: k.time * unit.Seconds(1+k.x.Noise*k.noise.NormFloat64()), Clock: 1.5e9}
+		if k.fate == ClockMoves && i > 0 {
+			s.Clock = 1.2e9
+		}
+		if !sample(s) {
+			return nil
+		}
+	}
+	return ctx.Err()
+}
+
+func (k *kernel) Close() error {
+	k.x.mu.Lock()
+	defer k.x.mu.Unlock()
+	if !k.closed {
+		k.closed = true
+		k.x.held--
+	}
+	return nil
+}

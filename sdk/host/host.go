@@ -184,10 +184,7 @@ func (h *Host) resolve(r arch.OpenRequest) (*found, arch.OpenRequest, error) {
 	if err != nil {
 		return nil, r, h.mentionUnusable(err)
 	}
-	r.Arch = m.Arch.ID
-	if r.Live == nil || r.Device != "" { // a live GPU without a device need not be the architecture's first
-		r.Device = m.Device.ID
-	}
+	r.Arch, r.Device = m.Arch.ID, m.Device.ID
 	for _, f := range h.plugins() {
 		if f.info.State == OK && f.info.Name == m.Manifest.Name {
 			return f, r, nil

@@ -48,7 +48,7 @@ type hostWithGPUs struct{ session.Host }
 func (hostWithGPUs) Executor(context.Context, string) (exec.Executor, error) {
 	data, err := os.ReadFile(os.Getenv("GPUS"))
 	if err != nil {
-		return nil, &diag.Error{Kind: diag.Device, Where: "executor", What: "the driver cannot be loaded", Fix: "install one"}
+		return nil, &diag.Error{Kind: diag.Device, What: "the driver cannot be loaded", Fix: "install one"}
 	}
 	var e gpus
 	return &e, json.Unmarshal(data, &e.devices)

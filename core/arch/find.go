@@ -81,7 +81,7 @@ func FindLive(manifests []Manifest, archID string, live *LiveDevice) (Match, err
 	for i := range manifests {
 		for j := range manifests[i].Archs {
 			entry := &manifests[i].Archs[j]
-			if entry.ID != archID {
+			if !strings.EqualFold(entry.ID, archID) {
 				ids = append(ids, entry.ID)
 				continue
 			}

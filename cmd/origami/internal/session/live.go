@@ -27,9 +27,10 @@ func cutLive(name string) (archID, number string, live bool) {
 // live finds the GPU of this machine that name means: the one of that number, or the first of the architecture, or the
 // first.
 func (s *Session) live(ctx context.Context, name, archID, number string) (arch.Match, error) {
-	gpus, err := s.GPUs(ctx)
+	place := "--device " + name
+	gpus, err := s.listGPUs(ctx)
 	if err != nil {
-		return arch.Match{}, err
+		return arch.Match{}, diag.Within(place, err)
 	}
 	found := make([]string, len(gpus))
 	for i, g := range gpus {
@@ -43,23 +44,23 @@ func (s *Session) live(ctx context.Context, name, archID, number string) (arch.M
 		}
 	}
 	if chosen < 0 {
-		return arch.Match{}, &diag.Error{Kind: diag.Device, Where: "--device " + name, What: "this machine has no such GPU",
+		return arch.Match{}, &diag.Error{Kind: diag.Device, Where: place, What: "this machine has no such GPU",
 			Fix: "it has " + strings.Join(found, ", ")}
 	}
 	g := &gpus[chosen]
 	m, err := arch.FindLive(s.manifests, g.Arch, &arch.LiveDevice{Name: g.Name, Attributes: g.Attributes})
 	if err != nil {
-		return arch.Match{}, diag.Within("--device "+name, err)
+		return arch.Match{}, diag.Within(place, err)
 	}
 	return m, nil
 }
 
-// GPUs lists the GPUs of this machine. That there is no executor, driver or GPU is an error of kind diag.Device.
-func (s *Session) GPUs(ctx context.Context) ([]exec.Device, error) {
+// listGPUs asks the executor for the GPUs of this machine, once. That there is no executor, driver or GPU is an error of kind
+// diag.Device.
+func (s *Session) listGPUs(ctx context.Context) ([]exec.Device, error) {
 	if s.gpus != nil {
 		return s.gpus, nil
 	}
-	const instead = "name the device, as in --arch sm90@h200; `origami arch ls` lists them"
 	e, err := s.host.Executor(ctx, "")
 	if err != nil {
 		return nil, err
@@ -68,12 +69,9 @@ func (s *Session) GPUs(ctx context.Context) ([]exec.Device, error) {
 	if closed := e.Close(); err == nil {
 		err = closed
 	}
-	if err != nil {
-		return nil, err
-	}
-	if len(gpus) == 0 {
-		return nil, &diag.Error{Kind: diag.Device, Where: "--device " + DeviceAuto, What: "this machine has no GPU that can be used", Fix: instead}
+	if err == nil && len(gpus) == 0 {
+		err = &diag.Error{Kind: diag.Device, What: "this machine has no GPU that can be used", Fix: "name the device, as in --arch sm90@h200; `origami arch ls` lists them"}
 	}
 	s.gpus = gpus
-	return gpus, nil
+	return gpus, err
 }

@@ -3,9 +3,7 @@
 #include "driver.h"
 
 #include <dlfcn.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 static char problem[256] = "the driver was not opened";
 
@@ -46,39 +44,4 @@ CUresult origami_launch(CUfunction f, unsigned grid_x, unsigned grid_y, unsigned
 
 CUresult origami_allow_shared(CUfunction f, int bytes) {
   return cuFuncSetAttribute(f, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, bytes);
-}
-
-struct origami_gate {
-  volatile uint32_t *host; // the last turn that is open; the same memory as device
-  CUdeviceptr device;
-  uint32_t turn;
-};
-
-CUresult origami_gate_new(origami_gate **to) {
-  origami_gate *g = calloc(1, sizeof *g);
-  if (!g) return CUDA_ERROR_OUT_OF_MEMORY;
-  void *host = NULL;
-  CUresult r = cuMemHostAlloc(&host, sizeof *g->host, CU_MEMHOSTALLOC_DEVICEMAP);
-  if (r == CUDA_SUCCESS) {
-    g->host = host;
-    *g->host = 0;
-    r = cuMemHostGetDevicePointer(&g->device, host, 0);
-  }
-  if (r != CUDA_SUCCESS) {
-    origami_gate_free(g);
-    return r;
-  }
-  *to = g;
-  return CUDA_SUCCESS;
-}
-
-CUresult origami_gate_shut(origami_gate *g, CUstream stream) {
-  return cuStreamWaitValue32(stream, g->device, ++g->turn, CU_STREAM_WAIT_VALUE_GEQ);
-}
-
-void origami_gate_open(origami_gate *g) { *g->host = g->turn; }
-
-void origami_gate_free(origami_gate *g) {
-  if (g->host) cuMemFreeHost((void *)g->host);
-  free(g);
 }

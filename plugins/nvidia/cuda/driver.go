@@ -89,28 +89,6 @@ func (e *compileError) Format(s fmt.State, verb rune) {
 	}
 }
 
-// gate holds a stream back until it is opened.
-type gate struct{ c *C.origami_gate }
-
-// shut puts the gate on a stream, making it the first time.
-func (g *gate) shut(s cu.Stream) error {
-	if g.c == nil {
-		if err := code(C.origami_gate_new(&g.c)); err != nil {
-			return err
-		}
-	}
-	return code(C.origami_gate_shut(g.c, *(*C.CUstream)(unsafe.Pointer(&s))))
-}
-
-func (g *gate) open() { C.origami_gate_open(g.c) }
-
-func (g *gate) free() {
-	if g.c != nil {
-		C.origami_gate_free(g.c)
-		g.c = nil
-	}
-}
-
 // code makes an error of the driver's result, of the type that gorgonia.org/cu returns.
 func code(r C.CUresult) error {
 	if r == C.CUDA_SUCCESS {

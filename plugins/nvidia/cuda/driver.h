@@ -15,11 +15,4 @@ CUresult origami_launch(CUfunction f, unsigned grid_x, unsigned grid_y, unsigned
 // origami_allow_shared lets a kernel have that much dynamic shared memory, which above 48 KiB must be asked for.
 CUresult origami_allow_shared(CUfunction f, int bytes);
 
-// origami_gate holds a stream back until it is opened, so that what is put on the stream meanwhile runs without gaps.
-typedef struct origami_gate origami_gate;
-CUresult origami_gate_new(origami_gate **gate);
-CUresult origami_gate_shut(origami_gate *gate, CUstream stream);
-void origami_gate_open(origami_gate *gate);
-void origami_gate_free(origami_gate *gate);
-
 #endif

@@ -327,6 +327,39 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
+// Kernels are compiled beside a measurement, neither waiting for the other for ever.
+func TestCompilesBesideMeasuring(t *testing.T) {
+	x, d := openGPU(t)
+	k, err := x.Compile(t.Context(), 0, gemm.New(512, 512, 512), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, warm := range []bool{false, true} {
+		compiled := make(chan error)
+		go func() {
+			var err error
+			for i := range 20 {
+				text := strings.Replace(texts["astray"], "16;", fmt.Sprintf("%d;", 16+i), 1) // new to the driver's cache
+				err = errors.Join(err, d.do(func() error { _, _, err := loadFunction(text, "astray"); return err }))
+			}
+			compiled <- err
+		}()
+		runs, done := 0, false
+		err := k.Measure(t.Context(), exec.MeasureOptions{WarmL2: warm}, func(exec.Sample) bool {
+			runs++
+			select {
+			case err = <-compiled:
+				done = true
+			default:
+			}
+			return !done
+		})
+		if err != nil || runs < 2 {
+			t.Errorf("%d runs, %v", runs, err)
+		}
+	}
+}
+
 func TestEndsWithTheContext(t *testing.T) {
 	x, _ := openGPU(t)
 	k, err := x.Compile(t.Context(), 0, gemm.New(256, 256, 256), config)

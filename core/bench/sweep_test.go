@@ -185,7 +185,7 @@ func TestResume(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := outcome(t, whole)
-	for stop := 1; stop < count; stop += 3 {
+	for stop := 1; stop < count; stop += 7 {
 		l := new(log)
 		ctx, cancel := context.WithCancel(t.Context())
 		x := device()

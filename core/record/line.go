@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/origami-gemm/origami/core/exec"
@@ -180,7 +181,11 @@ func (l *line) newer(text []byte, err error) error {
 	if json.Unmarshal(text, &v) == nil && v.Schema != Schema {
 		return schemaError(v.Schema)
 	}
-	return errors.New(err.Error()) // without its type, which speaks of Go
+	var kind *json.UnmarshalTypeError
+	if errors.As(err, &kind) {
+		return fmt.Errorf("%s is a %s, which it cannot be", kind.Field, kind.Value)
+	}
+	return errors.New(strings.TrimPrefix(err.Error(), "json: "))
 }
 
 func schemaError(got int) error {

@@ -47,6 +47,8 @@ type Executor struct {
 	// process counts the processes: a crash ends one, and its kernels with it.
 	process             int
 	held, most, crashes int
+	// compiled counts the kernels so far, so that no two have the same noise.
+	compiled uint64
 }
 
 var _ exec.Executor = (*Executor)(nil)
@@ -143,7 +145,8 @@ func (x *Executor) Compile(ctx context.Context, _ int, p gemm.Problem, c gemm.Co
 	x.most = max(x.most, x.held)
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(p.String() + c.String() + c.Kernel))
-	k := &kernel{x: x, p: p, c: c, fate: fate, process: process, noise: rand.New(rand.NewPCG(x.Seed, h.Sum64()))}
+	x.compiled++
+	k := &kernel{x: x, p: p, c: c, fate: fate, process: process, noise: rand.New(rand.NewPCG(x.Seed+x.compiled, h.Sum64()))}
 	k.time = unit.Seconds(2e-6 + p.Flops()/100e12*(1+4*float64(h.Sum64()%1000)/1000))
 	if x.Time != nil {
 		k.time = x.Time(p, c)

@@ -3,7 +3,11 @@ package cli_test
 import (
 	"context"
 	"flag"
+	"fmt"
 	"os"
+	"strconv"
+	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -15,6 +19,10 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	pluginverb "github.com/origami-gemm/origami/cmd/origami/internal/verb/plugin"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/version"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/exec"
+	"github.com/origami-gemm/origami/core/exec/exectest"
+	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/sdk/host"
 )
 
@@ -37,12 +45,56 @@ func TestMain(m *testing.M) {
 	}})
 }
 
-// fakeHost adds an executor, a plugin that is not trusted and one that does not start.
+// fakeHost adds a plugin that is not trusted, one that does not start, and an executor.
 type fakeHost struct{ session.InProcess }
+
+// Executor opens the executor "fake", a device of toy1. FAKE_EXECUTOR says what goes wrong: a fate per tile, as in
+// "wrong=32x16x64 crash=64x64x16", the call at which the device is lost or the user interrupts, or what the device is.
+func (h fakeHost) Executor(ctx context.Context, name string) (exec.Executor, error) {
+	if name == "" {
+		return h.InProcess.Executor(ctx, name)
+	}
+	if name != "fake" {
+		return nil, diag.Inputf("there is no executor %q", name).At("--executor %s", name).Do("use one of fake")
+	}
+	x := &exectest.Executor{Noise: 0.005, Seed: 7, Device: exec.Device{Name: "Acme Small", Arch: "toy1", Kernels: []string{"other", "plain"}, Libraries: []string{"blas", "blas-best"}}}
+	fates, stops := map[string]exectest.Fate{}, map[int]func() error{}
+	names := map[string]exectest.Fate{"wrong": exectest.Wrong, "crash": exectest.Crash, "hang": exectest.Hang, "refused": exectest.NotBuilt, "moves": exectest.ClockMoves}
+	for _, word := range strings.Fields(os.Getenv("FAKE_EXECUTOR")) {
+		key, value, _ := strings.Cut(word, "=")
+		n, _ := strconv.Atoi(value)
+		switch key {
+		case "arch":
+			x.Device.Arch = value
+		case "name":
+			x.Device.Name = value
+		case "lost":
+			stops[n] = func() error {
+				return &diag.Error{Kind: diag.Device, Where: "executor fake", What: "the device is lost", Fix: "look for Xid in the kernel log"}
+			}
+		case "interrupt":
+			stops[n] = func() error { return syscall.Kill(os.Getpid(), syscall.SIGINT) }
+		case "killed":
+			stops[n] = func() error { return syscall.Kill(os.Getpid(), syscall.SIGKILL) }
+		default:
+			fates[value] = names[key]
+		}
+	}
+	x.Fate = func(_ gemm.Problem, c gemm.Config) exectest.Fate {
+		return fates[fmt.Sprintf("%dx%dx%d", c.BlockM, c.BlockN, c.BlockK)]
+	}
+	x.Before = func(call int) error {
+		if stop := stops[call]; stop != nil {
+			return stop()
+		}
+		return nil
+	}
+	return x, nil
+}
 
 func (h fakeHost) Plugins() []host.PluginInfo {
 	return append(h.InProcess.Plugins(),
-		host.PluginInfo{Name: "runner", Version: "0.1.0", Path: "/opt/origami-plugin-runner", Executor: true, State: host.OK},
+		host.PluginInfo{Name: "fake", Version: "0.3.0", Path: "/opt/origami-plugin-fake", Executor: true, State: host.OK},
 		host.PluginInfo{Name: "stranger", Path: "/opt/origami-plugin-stranger", State: host.Skipped, Reason: "not in the lock file"},
 		host.PluginInfo{Name: "sick", Path: "/opt/origami-plugin-sick", State: host.Error, Reason: "exited with status 1"})
 }

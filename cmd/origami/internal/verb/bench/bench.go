@@ -113,8 +113,12 @@ func Run(ctx context.Context, o *Options) error {
 			return err
 		}
 	}
-	if s := bench.Summarise(w.rows); s.Wrong+s.Failed > 0 {
-		o.App.Streams.Warn(fmt.Sprintf("%s left out; --report lists why", leftOut(s.Wrong, s.Failed)))
+	s := bench.Summarise(w.rows)
+	if s.Wrong+s.Failed > 0 {
+		o.App.Streams.Warn(leftOut(s.Wrong, s.Failed) + " left out; --report lists why")
+	}
+	if holes := w.unfinished(&s); holes != "" {
+		o.App.Streams.Warn("the sweep is unfinished: " + holes)
 	}
 	return failures.Err()
 }

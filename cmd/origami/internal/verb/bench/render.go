@@ -280,8 +280,12 @@ func (w *writer) text() text {
 		out.rows = append(out.rows, tableCells(&w.rows[i], uniform, finals, excluded))
 	}
 
+	width := 11
+	for _, name := range libraries {
+		width = max(width, len("of "+name))
+	}
 	line := func(label, format string, args ...any) {
-		out.below = append(out.below, fmt.Sprintf("%-11s %s", label, fmt.Sprintf(format, args...)))
+		out.below = append(out.below, fmt.Sprintf("%-*s %s", width, label, fmt.Sprintf(format, args...)))
 	}
 	spread := func(label string, v bench.Spread) {
 		if v.Count > 0 {
@@ -312,14 +316,22 @@ func (w *writer) text() text {
 	if s.NotBuilt > 0 {
 		line("not built", "%s", render.Count(s.NotBuilt, "candidate", "candidates"))
 	}
-	// A dataset of times alone cannot tell what does not compile from what was never tried.
-	if s.Unfinished > 0 && w.data.Executor != "" {
-		line("unfinished", "in %s %s not recorded", render.Count(s.Unfinished, "problem", "problems"), render.Count(s.Missing, "candidate is", "candidates are"))
+	if holes := w.unfinished(&s); holes != "" {
+		line("unfinished", "%s", holes)
 	}
 	if s.ClockMoved > 0 {
 		line("clock", "it moved by more than 2 %% during %s", render.Count(s.ClockMoved, "measurement", "measurements"))
 	}
 	return out
+}
+
+// unfinished says how much of a sweep is not there. A dataset of times alone cannot tell what does not compile from what
+// was never tried.
+func (w *writer) unfinished(s *bench.Summary) string {
+	if s.Unfinished == 0 || w.data.Executor == "" {
+		return ""
+	}
+	return fmt.Sprintf("in %s %s not recorded", render.Count(s.Unfinished, "problem", "problems"), render.Count(s.Missing, "candidate is", "candidates are"))
 }
 
 // leftOut counts what was measured and does not count.

@@ -7,15 +7,37 @@ BENCHSTAT     := golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d
 
 # The assembler of NVIDIA's toolkit, from the Python package index: assembles PTX for any target, with no GPU.
 PTXAS_WHEEL   := nvidia-cuda-nvcc==13.0.88
+# The driver's header, for machines without the toolkit. The driver itself is opened when the plugin runs.
+CUDA_WHEEL    := nvidia-cuda-runtime==13.0.96
 
 BIN   := $(CURDIR)/bin
 TOOLS := $(BIN)/tools
 export PATH := $(TOOLS):$(PATH)
 
-.PHONY: build test golden golden-arm64 lint proto generate verify ptxas assemble bench tools clean
+# Where cuda.h is: CUDA_HOME's or the usual place's toolkit, else the wheel.
+CUDA_HEADER   := $(firstword $(wildcard $(CUDA_HOME)/include/cuda.h /usr/local/cuda/include/cuda.h) $(TOOLS)/cuda-headers/nvidia/cu13/include/cuda.h)
+# libcuda.a is empty: it satisfies the linker flag of gorgonia.org/cu and links nothing (docs/adr/0010-cuda-executor.md).
+CUDA_ENV      := CGO_ENABLED=1 CGO_CFLAGS="-O2 -I$(CURDIR)/plugins/nvidia/cuda/shim -I$(dir $(CUDA_HEADER))" CGO_LDFLAGS="-L$(TOOLS)/cuda-link"
+
+.PHONY: build cuda cuda-ready cuda-test test golden golden-arm64 lint proto generate verify ptxas assemble bench tools clean
 
 build: ## bin/origami
 	go build -trimpath -o $(BIN)/ ./cmd/origami
+
+cuda: cuda-ready ## bin/origami-plugin-cuda, the executor for NVIDIA GPUs
+	$(CUDA_ENV) go build -trimpath -tags cuda -o $(BIN)/ ./plugins/nvidia/cmd/origami-plugin-cuda
+
+cuda-test: cuda-ready tools ## its linters and tests; those that need a GPU skip without one, or fail if ORIGAMI_REQUIRE_GPU=1
+	$(CUDA_ENV) golangci-lint run --build-tags cuda ./plugins/nvidia/cuda/... ./plugins/nvidia/cmd/...
+	$(CUDA_ENV) go test -tags cuda -c -o $(BIN)/cuda.test ./plugins/nvidia/cuda
+	cd plugins/nvidia/cuda && $(BIN)/cuda.test
+
+cuda-ready: $(CUDA_HEADER) $(TOOLS)/cuda-link/libcuda.a
+$(TOOLS)/cuda-headers/nvidia/cu13/include/cuda.h: Makefile
+	python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --no-deps --upgrade --target $(TOOLS)/cuda-headers $(CUDA_WHEEL)
+	touch $@
+$(TOOLS)/cuda-link/libcuda.a:
+	mkdir -p $(@D) && ar rc $@
 
 test: ## the README's test command
 	go test ./...

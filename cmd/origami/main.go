@@ -14,10 +14,12 @@ import (
 
 func main() { os.Exit(run()) }
 
-func run() int {
-	return cli.Main(cli.System{
+func run() int { return cli.Main(system()) }
+
+func system() cli.System {
+	return cli.System{
 		Args: os.Args[1:], Streams: iostreams.System(), Getenv: os.Getenv,
 		Connect: builtins.Connect, Plugins: pluginverb.Actions{Serve: builtins.Serve, Trust: builtins.Trust},
 		Protocol: version.Protocol{Wire: wire.ProtocolVersion, API: wire.APIVersions},
-	})
+	}
 }

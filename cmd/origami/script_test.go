@@ -2,10 +2,12 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"encoding/json"
 	"flag"
 	"io"
 	"os"
-	"os/exec"
+	osexec "os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -13,14 +15,53 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/builtins"
+	"github.com/origami-gemm/origami/cmd/origami/internal/cli"
+	"github.com/origami-gemm/origami/cmd/origami/internal/config"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/exec"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected output in testdata/script")
 
-// TestMain makes this binary an origami when it is called by that name, which is also how it starts its own plugins.
+// TestMain makes this binary an origami when it is called by that name, which is also how it starts its own plugins, and
+// one on a machine with GPUs under the other.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"origami": main})
+	testscript.Main(m, map[string]func(){"origami": main, "origami-with-gpus": func() { os.Exit(runWithGPUs()) }})
 }
+
+// runWithGPUs is run with the built-in models in this process and the GPUs that the file $GPUS lists in JSON.
+func runWithGPUs() int {
+	sys := system()
+	sys.Connect = func(ctx context.Context, s config.Settings) (session.Host, error) {
+		s.InProcess = true
+		models, err := builtins.Connect(ctx, s)
+		return hostWithGPUs{models}, err
+	}
+	return cli.Main(sys)
+}
+
+type hostWithGPUs struct{ session.Host }
+
+func (hostWithGPUs) Executor(context.Context, string) (exec.Executor, error) {
+	data, err := os.ReadFile(os.Getenv("GPUS"))
+	if err != nil {
+		return nil, &diag.Error{Kind: diag.Device, What: "the driver cannot be loaded", Fix: "install one"}
+	}
+	var e gpus
+	return &e, json.Unmarshal(data, &e.devices)
+}
+
+// gpus is an executor that only lists its devices.
+type gpus struct {
+	exec.Executor
+	devices []exec.Device
+}
+
+func (g *gpus) Devices(context.Context) ([]exec.Device, error) { return g.devices, nil }
+func (g *gpus) Close() error                                   { return nil }
 
 // TestScripts runs testdata/script: the command line over the built-in plugins, each in a process of its own.
 func TestScripts(t *testing.T) {
@@ -67,7 +108,7 @@ func TestReadme(t *testing.T) {
 	for _, block := range blocks {
 		args, rest, _ := strings.Cut(block, "\n")
 		want, _, _ := strings.Cut(rest, "```")
-		out, err := exec.Command(binary(t), append(strings.Fields(args), "--format", "table")...).Output()
+		out, err := osexec.Command(binary(t), append(strings.Fields(args), "--format", "table")...).Output()
 		if err != nil || string(out) != want {
 			t.Errorf("origami %s prints (%v)\n%s\nand not\n%s", args, err, out, want)
 		}
@@ -85,7 +126,7 @@ func BenchmarkColdStart(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			origami := binary(b)
 			for b.Loop() {
-				if out, err := exec.Command(origami, strings.Fields(args)...).CombinedOutput(); err != nil {
+				if out, err := osexec.Command(origami, strings.Fields(args)...).CombinedOutput(); err != nil {
 					b.Fatalf("%v: %s", err, out)
 				}
 			}
@@ -97,7 +138,7 @@ func BenchmarkColdStart(b *testing.B) {
 func TestInterrupt(t *testing.T) {
 	origami := binary(t)
 	problems := "m,n,k\n" + strings.Repeat("4096,4096,4096\n", 20000)
-	cmd := exec.Command(origami, "--arch", "sm89", "rank", "--problems", "-", "--all", "--format", "csv")
+	cmd := osexec.Command(origami, "--arch", "sm89", "rank", "--problems", "-", "--all", "--format", "csv")
 	cmd.Stdin = strings.NewReader(problems)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr

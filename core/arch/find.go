@@ -12,10 +12,21 @@ type Match struct {
 	Manifest *Manifest
 	Arch     *ArchEntry
 	Device   *DeviceEntry
+	// Live is the GPU in this machine, where the device is that.
+	Live *LiveDevice
 }
 
 // ID returns "arch@device".
 func (m Match) ID() string { return m.Arch.ID + "@" + m.Device.ID }
+
+// Request returns the request that opens the device under its defaults.
+func (m Match) Request() OpenRequest {
+	r := OpenRequest{Arch: m.Arch.ID, Device: m.Device.ID, Live: m.Live}
+	if r.Device == LiveID {
+		r.Device = ""
+	}
+	return r
+}
 
 // Find looks up what a name means: "arch" (its first device), "arch@device", or a device. Devices may go by an alias;
 // case does not matter; the first manifest that has the name wins. The error, of kind diag.Input, names what is near.
@@ -28,7 +39,7 @@ func Find(manifests []Manifest, name string) (Match, error) {
 			entry := &manifests[i].Archs[j]
 			ids = append(ids, entry.ID)
 			for k := range entry.Devices {
-				all = append(all, Match{&manifests[i], entry, &entry.Devices[k]})
+				all = append(all, Match{Manifest: &manifests[i], Arch: entry, Device: &entry.Devices[k]})
 				devices = append(devices, entry.Devices[k].ID)
 			}
 		}
@@ -57,6 +68,34 @@ func Find(manifests []Manifest, name string) (Match, error) {
 		err = diag.Inputf("the architecture is missing")
 	}
 	return Match{}, err.Do("%s`origami arch ls` lists them", didYouMean(archName, append(ids, devices...)))
+}
+
+// LiveID is the device id of a GPU in this machine that no catalogue has.
+const LiveID = "auto"
+
+// FindLive looks up a GPU that a driver describes: the architecture by its id, the device by the name of the product,
+// which is how catalogues name devices. A product that is not there gets a device entry of its own under LiveID. An
+// architecture that is not there is an error of kind diag.Input.
+func FindLive(manifests []Manifest, archID string, live *LiveDevice) (Match, error) {
+	var ids []string
+	for i := range manifests {
+		for j := range manifests[i].Archs {
+			entry := &manifests[i].Archs[j]
+			if !strings.EqualFold(entry.ID, archID) {
+				ids = append(ids, entry.ID)
+				continue
+			}
+			m := Match{Manifest: &manifests[i], Arch: entry, Device: &DeviceEntry{ID: LiveID, Name: live.Name}, Live: live}
+			for k := range entry.Devices {
+				if entry.Devices[k].Name == live.Name {
+					m.Device = &entry.Devices[k]
+				}
+			}
+			return m, nil
+		}
+	}
+	return Match{}, diag.Inputf("%s has the architecture %s, which no plugin models", live.Name, archID).
+		Do("the architectures are %s; `origami arch ls` lists their devices", strings.Join(ids, ", "))
 }
 
 func (d *DeviceEntry) is(name string) bool {

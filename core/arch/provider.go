@@ -58,13 +58,14 @@ type OpenRequest struct {
 	Overrides           map[string]hw.OverrideValue
 	Options             map[string]string
 	// Live is the GPU in the machine, when that is what to open. Its attributes are the lowest tier of hardware numbers.
-	// Device is empty then, or names the device of the catalogue that it is.
+	// Device is empty then, or names the device of the catalogue that it is (see FindLive).
 	Live *LiveDevice
 }
 
 // LiveDevice is a GPU as its driver describes it.
 type LiveDevice struct {
 	Name string
-	// Attributes are hardware numbers by parameter name, in base units (Hz, B, B/s, W).
+	// Attributes are hardware numbers by parameter name, in base units (Hz, B, B/s, W). A provider passes over those that
+	// it does not know.
 	Attributes map[string]float64
 }

@@ -4,6 +4,7 @@ package exec
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/origami-gemm/origami/core/gemm"
@@ -30,6 +31,8 @@ type Manifest struct{ Name, Version string }
 //   - Plugin: running this kernel has cost the executor its device context or its process, or it hung. Whoever holds a
 //     remote executor gets a fresh process with the next call; every kernel compiled before is gone.
 //   - Device: there is no device or driver, or it was lost. Nothing more can be run.
+//
+// An error of kind Plugin that wraps ErrKernelLost is not about the kernel that was asked for.
 type Executor interface {
 	// Devices lists the devices found, in the executor's numbering.
 	Devices(ctx context.Context) ([]Device, error)
@@ -41,6 +44,10 @@ type Executor interface {
 	// Close frees everything.
 	Close() error
 }
+
+// ErrKernelLost says that nothing is known to be wrong with a kernel or a configuration: it was lost with the device context
+// or process, or its compilation, check or measurement was cut short, because of another one. Compile it again.
+var ErrKernelLost = errors.New("the kernel was lost with the executor's process")
 
 // Kernel is a compiled configuration on a problem. Close ends it.
 type Kernel interface {

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"math"
 	"sort"
+	"strings"
 
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/unit"
@@ -87,6 +88,30 @@ type Spec struct {
 	// Calibrates marks the parameters that a microbenchmark of the device is meant to supply. An answer stands on the
 	// rung "calibrated" when all of them come from that tier or above.
 	Calibrates bool
+}
+
+// LiveSource is the source of a number that the driver of this machine tells.
+const LiveSource = "driver of this machine"
+
+// Live reports whether the driver of this machine tells the number.
+func (p *Param) Live() bool { return p.Source == LiveSource }
+
+const scaledFrom = "scaled from "
+
+// Scaled returns the number with the source that says that it was computed from that of another device: its source so far
+// is the formula.
+func (n Number) Scaled(device string) Number {
+	n.Source = scaledFrom + device + ": " + n.Source
+	return n
+}
+
+// ScaledFrom returns the device, as "arch@device", from which the number was scaled, empty if it was not.
+func (p *Param) ScaledFrom() string {
+	if rest, ok := strings.CutPrefix(p.Source, scaledFrom); ok {
+		device, _, _ := strings.Cut(rest, ": ")
+		return device
+	}
+	return ""
 }
 
 // Set is the outcome of Resolve: every parameter of the specs that has a value, in their order.
@@ -181,7 +206,7 @@ func Resolve(specs []Spec, sheet *Sheet, derive func(name string, known Set) (Nu
 		}
 		if !ok {
 			return nil, diag.Inputf("%s@%s has no value for %s (%s)", sheet.Arch, sheet.Device, spec.Name, spec.Doc).At("%s", where).
-				Do("add it under derived: or calibrated:, with unit, source, method and date")
+				Do("give it with --hw-params, or in the device file with unit, source, method and date")
 		}
 		if err := spec.normalise(&param.Number); err != nil {
 			return nil, diag.Inputf("%s of %s: %v", spec.Name, sheet.Arch, err).At("%s", where).Do("give %s in %s", spec.Name, spec.Unit)

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"time"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/unit"
 )
 
 // Header says which device a file describes.
@@ -37,6 +39,29 @@ type Sheet struct {
 	Derived, Calibrated map[string]Number
 	// Atoms are the matrix instructions.
 	Atoms []Atom
+}
+
+// WithLive returns a copy of the sheet whose derived numbers are those of the driver of this machine, by parameter name in
+// the unit of its spec, wherever they differ from the sheet's. Attributes that no spec declares are passed over.
+func (s *Sheet) WithLive(specs []Spec, attributes map[string]float64) *Sheet {
+	live := *s
+	live.Derived = maps.Clone(s.Derived)
+	if live.Derived == nil {
+		live.Derived = map[string]Number{}
+	}
+	for _, spec := range specs {
+		value, told := attributes[spec.Name]
+		if !told {
+			continue
+		}
+		if n, ok := s.Derived[spec.Name]; ok {
+			if known, err := unit.Convert(n.Value, n.Unit, spec.Unit); err == nil && known == value {
+				continue
+			}
+		}
+		live.Derived[spec.Name] = Number{Value: value, Unit: spec.Unit, Source: LiveSource, Method: Driver}
+	}
+	return &live
 }
 
 // document is the YAML of a Sheet.

@@ -6,7 +6,6 @@ package amdref
 import (
 	"github.com/origami-gemm/origami/configs"
 	"github.com/origami-gemm/origami/core/arch"
-	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/sdk/catalog"
 )
 
@@ -27,17 +26,13 @@ func Provider() (arch.Provider, error) {
 		Name: "amd-ref", Version: Version,
 		Files: configs.FS, Vendor: Vendor,
 		Models: []string{modelName}, Kernels: []string{kernelFamily},
-		Options: optionList,
+		Options: optionList, Specs: specs, Derive: derive,
 		Open: func(s catalog.Selection) (arch.Architecture, error) {
 			o, values, err := parseOptions(s.Options, s.Sheet)
 			if err != nil {
 				return nil, err
 			}
-			params, err := hw.Resolve(specs, s.Sheet, derive, s.Overrides)
-			if err != nil {
-				return nil, err
-			}
-			return newArchitecture(s.Sheet, params, o, values)
+			return newArchitecture(s.Sheet, s.Params, o, values)
 		},
 	})
 }

@@ -27,6 +27,24 @@ func BenchmarkSelect(b *testing.B) {
 	}
 }
 
+// BenchmarkSelectMMA is the same over the kernels that gemmgen builds.
+func BenchmarkSelectMMA(b *testing.B) {
+	ctx := context.Background()
+	s := selector.New(open(b, arch.OpenRequest{Arch: "sm90"}), arch.Space{Kernel: KernelMMA})
+	p := gemm.New(4096, 4096, 4096)
+	var result selector.Result
+	if err := s.Select(ctx, p, &result); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric(float64(result.Feasible), "candidates")
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := s.Select(ctx, p, &result); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 // BenchmarkMemo is the same with every problem asked before.
 func BenchmarkMemo(b *testing.B) {
 	ctx := context.Background()

@@ -17,19 +17,15 @@ const Version = "0.1.0"
 // Vendor is how device files name the maker of these GPUs.
 const Vendor = "NVIDIA"
 
-// Provider returns the plugin: every NVIDIA device of configs/ under the models that this package has.
+// Provider returns the plugin: every NVIDIA device of configs/, and any GPU of their architectures that a driver
+// describes, under the models that this package has.
 func Provider() (arch.Provider, error) {
 	return catalog.New(catalog.Definition{
 		Name: "nvidia", Version: Version,
 		Files: configs.FS, Vendor: Vendor,
-		Models: []string{ModelReference}, Kernels: []string{KernelTriton},
-		Open: func(s catalog.Selection) (arch.Architecture, error) {
-			params, err := hw.Resolve(specs, s.Sheet, derive, s.Overrides)
-			if err != nil {
-				return nil, err
-			}
-			return newReference(s.Sheet, params), nil
-		},
+		Models: []string{ModelReference}, Kernels: kernels,
+		Specs: specs, Derive: derive, Scale: scale,
+		Open: func(s catalog.Selection) (arch.Architecture, error) { return newReference(s.Sheet, s.Params), nil },
 	})
 }
 
@@ -43,7 +39,7 @@ var specs = []hw.Spec{
 	{Name: "registers_per_thread", Unit: "1", Integer: true, Doc: "register cap of one thread"},
 	{Name: "tensor_cores_per_sm", Unit: "1", Integer: true, Max: 1 << 10, Doc: "tensor cores per SM"},
 	{Name: "dram_bandwidth", Unit: "B/s", Doc: "peak DRAM bandwidth"},
-	{Name: "tdp", Unit: "W", Doc: "board power limit"},
+	{Name: "tdp", Unit: "W", Optional: true, Doc: "board power limit"},
 	{Name: "peak_fp16", Unit: "FLOP/s", Doc: "dense matrix rate, fp16 with fp32 accumulation"},
 	{Name: "peak_bf16", Unit: "FLOP/s", Doc: "dense matrix rate, bf16 with fp32 accumulation"},
 	{Name: "peak_tf32", Unit: "FLOP/s", Optional: true, Doc: "dense matrix rate, tf32"},

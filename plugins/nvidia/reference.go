@@ -5,19 +5,24 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"strings"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
 )
 
-// The names of the model and of the kernel family it predicts.
+// The names of the model and of the kernel family that it was published for.
 const (
 	ModelReference = "reference"
 	KernelTriton   = "triton"
 )
+
+// kernels are the kernel families that the model predicts, default first.
+var kernels = []string{KernelTriton, KernelMMA}
 
 // The matrix instruction mma.sync.m16n8k16 (PTX ISA, "Matrix multiply-accumulate operation using mma instruction").
 const (
@@ -110,33 +115,41 @@ var (
 	depths     = []int{16, 32, 64, 128, 256, 512}
 )
 
-// Candidates implements arch.Architecture. The default list is block_m × block_n × block_k, the last fastest, at 8
-// warps, 2 stages and no split, which is how the kernel of the port is launched. Warps and stages do not enter the
-// model; a space may vary them.
+// Candidates implements arch.Architecture. The default list of triton is block_m × block_n × block_k, the last fastest, at
+// 8 warps, 2 stages and no split, which is how the kernel of the port is launched. That of mma is every kernel that
+// gemmgen can build, the tiles in the same order and of each the most sensible warps and stages first. Warps and stages
+// do not enter the model; a space may vary them.
 func (r *reference) Candidates(_ context.Context, p gemm.Problem, s arch.Space) (*arch.Candidates, error) {
 	if err := r.supports(p); err != nil {
 		return nil, err
 	}
-	kernel := s.Kernel
-	if kernel == "" {
-		kernel = KernelTriton
+	if s.Kernel == "" {
+		s.Kernel = KernelTriton
 	}
-	if kernel != KernelTriton {
-		return nil, diag.Inputf("the reference model of %s has no kernel family %q", r.description.Arch, kernel).Do("use %s", KernelTriton)
-	}
-	all, err := s.Enumerate(arch.Space{
-		Kernel: kernel, BlockM: blockSizes, BlockN: blockSizes, BlockK: depths,
+	axes := arch.Space{
+		Kernel: KernelTriton, BlockM: blockSizes, BlockN: blockSizes, BlockK: depths,
 		NumWarps: []int{8}, NumStages: []int{2}, SplitK: []int{1},
-	})
+	}
+	switch s.Kernel {
+	case KernelTriton:
+	case KernelMMA:
+		axes = gemmgen.Space()
+	default:
+		return nil, diag.Inputf("the reference model of %s has no kernel family %q", r.description.Arch, s.Kernel).Do("use %s", strings.Join(kernels, " or "))
+	}
+	all, err := s.Enumerate(axes)
 	if err != nil {
 		return nil, err
 	}
+	if s.Kernel == KernelMMA {
+		sortMMA(&p, all)
+	}
 	out := &arch.Candidates{}
 	for position, c := range all {
-		if reason := r.reject(&c); reason == "" {
+		if reason, detail := r.check(&p, &c); reason == "" {
 			out.Configs = append(out.Configs, c)
 		} else {
-			out.Rejected = append(out.Rejected, arch.Rejection{Config: c, Position: position, Reason: reason, Detail: r.rejectDetail(&c, reason)})
+			out.Rejected = append(out.Rejected, arch.Rejection{Config: c, Position: position, Reason: reason, Detail: detail})
 		}
 	}
 	return out, nil
@@ -147,6 +160,7 @@ func operandBytes(c *gemm.Config) int {
 	return (c.BlockM*c.BlockK + c.BlockK*c.BlockN) * elementBytes
 }
 
+// reject says why a kernel of triton cannot be used.
 func (r *reference) reject(c *gemm.Config) arch.Reason {
 	switch {
 	case c.SplitK != 1:
@@ -158,11 +172,19 @@ func (r *reference) reject(c *gemm.Config) arch.Reason {
 	}
 }
 
-func (r *reference) rejectDetail(c *gemm.Config, reason arch.Reason) string {
-	if reason == arch.ReasonSharedMemory {
-		return fmt.Sprintf("needs %d B of shared memory, %d B available", operandBytes(c), r.sharedMemory)
+// check says why a configuration cannot be used, and why in numbers.
+func (r *reference) check(p *gemm.Problem, c *gemm.Config) (reason arch.Reason, detail string) {
+	switch reason = r.reject(c); {
+	case reason == arch.ReasonModelRule:
+		return reason, "the reference model does not know split-K"
+	case c.Kernel == KernelMMA:
+		_, reason, detail = mmaSpec(p, c).Check(unit.Bytes(r.sharedMemory))
+		return reason, detail
+	case reason == arch.ReasonSharedMemory:
+		return reason, fmt.Sprintf("needs %d B of shared memory, %d B available", operandBytes(c), r.sharedMemory)
+	default:
+		return "", ""
 	}
-	return "the reference model does not know split-K"
 }
 
 // Estimate implements arch.Architecture. It computes what breakdown computes, hoisting what depends on fewer than all
@@ -185,7 +207,11 @@ func (r *reference) Estimate(_ context.Context, dst []arch.Estimate, p gemm.Prob
 		if err := c.Validate(); err != nil {
 			return err
 		}
-		if reason := r.reject(c); reason != "" {
+		reason := r.reject(c)
+		if c.Kernel == KernelMMA {
+			reason, _ = r.check(&p, c)
+		}
+		if reason != "" {
 			dst[i] = arch.Estimate{Reject: reason}
 			continue
 		}

@@ -27,17 +27,25 @@ type Definition struct {
 	Models, Kernels []string
 	// Options are the settings that only this plugin knows.
 	Options []arch.Option
-	// Open opens a model. What it gets has been checked: the sheet and the model exist, and every option is declared.
+	// Specs are the hardware numbers of a device. Derive, which may be nil, computes those that follow from others of the
+	// same device (see hw.Resolve).
+	Specs  []hw.Spec
+	Derive func(name string, known hw.Set) (hw.Number, bool)
+	// Scale computes what no driver tells of a GPU that has no device file, from what is known of it and from the default
+	// device of its architecture. The number's source is the formula. Without Scale such a GPU cannot be opened.
+	Scale func(name string, known, like hw.Set) (hw.Number, bool)
+	// Open opens a model. What it gets has been checked: the sheet and the model exist, every option is declared, and the
+	// hardware numbers are resolved.
 	Open func(Selection) (arch.Architecture, error)
 }
 
 // Selection is a request with every name looked up.
 type Selection struct {
-	Sheet *hw.Sheet
-	Model string
+	Sheet  *hw.Sheet
+	Params hw.Set
+	Model  string
 	// Options holds the options that the request set, by key.
-	Options   map[string]string
-	Overrides map[string]hw.OverrideValue
+	Options map[string]string
 }
 
 // Catalog is a Provider over a Definition.
@@ -103,7 +111,7 @@ func (c *Catalog) Manifest() arch.Manifest { return c.manifest }
 
 // Open implements arch.Provider.
 func (c *Catalog) Open(_ context.Context, r arch.OpenRequest) (arch.Architecture, error) {
-	device, err := c.find(r.Arch, r.Device)
+	m, err := c.find(r)
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +120,7 @@ func (c *Catalog) Open(_ context.Context, r arch.OpenRequest) (arch.Architecture
 		model = c.def.Models[0]
 	}
 	if !slices.Contains(c.def.Models, model) {
-		return nil, diag.Inputf("%s has no model %q", device.Arch, model).Do("use one of %s", list(c.def.Models))
+		return nil, diag.Inputf("%s has no model %q", m.Arch.ID, model).Do("use one of %s", list(c.def.Models))
 	}
 	keys := make([]string, len(c.def.Options))
 	for i, o := range c.def.Options {
@@ -123,29 +131,73 @@ func (c *Catalog) Open(_ context.Context, r arch.OpenRequest) (arch.Architecture
 			return nil, diag.Inputf("plugin %s has no option %q", c.def.Name, key).Do("its options: %s", list(keys))
 		}
 	}
-	data, err := fs.ReadFile(c.def.Files, device.File)
+	s := Selection{Model: model, Options: r.Options}
+	if m.Device.ID == arch.LiveID {
+		s.Sheet, s.Params, err = c.unknown(m, r.Overrides)
+	} else {
+		s.Sheet, s.Params, err = c.known(m, r.Overrides)
+	}
 	if err != nil {
 		return nil, err
 	}
-	sheet, err := hw.DecodeSheet(device.File, data)
-	if err != nil {
-		return nil, err
-	}
-	return c.def.Open(Selection{Sheet: sheet, Model: model, Options: r.Options, Overrides: r.Overrides})
+	return c.def.Open(s)
 }
 
-// find returns the device that a request names.
-func (c *Catalog) find(archID, device string) (*hw.Header, error) {
-	name := archID
-	if device != "" {
-		name += "@" + device
+// find returns the device that a request means.
+func (c *Catalog) find(r arch.OpenRequest) (arch.Match, error) {
+	if r.Live != nil && r.Device == "" {
+		return arch.FindLive([]arch.Manifest{c.manifest}, r.Arch, r.Live)
+	}
+	name := r.Arch
+	if r.Device != "" {
+		name += "@" + r.Device
 	}
 	m, err := arch.Find([]arch.Manifest{c.manifest}, name)
-	if err != nil {
-		return nil, err
-	}
+	m.Live = r.Live
+	return m, err
+}
+
+// known reads a device's file. What the driver of this machine tells replaces the lowest tier.
+func (c *Catalog) known(m arch.Match, overrides map[string]hw.OverrideValue) (*hw.Sheet, hw.Set, error) {
 	i := slices.IndexFunc(c.devices, func(d hw.Header) bool { return d.Device == m.Device.ID }) // names are unambiguous
-	return &c.devices[i], nil
+	file := c.devices[i].File
+	data, err := fs.ReadFile(c.def.Files, file)
+	if err != nil {
+		return nil, nil, err
+	}
+	sheet, err := hw.DecodeSheet(file, data)
+	if err != nil {
+		return nil, nil, err
+	}
+	if m.Live != nil {
+		sheet = sheet.WithLive(c.def.Specs, m.Live.Attributes)
+	}
+	params, err := hw.Resolve(c.def.Specs, sheet, c.def.Derive, overrides)
+	return sheet, params, err
+}
+
+// unknown makes the numbers of a GPU that has no file: what its driver tells, and the rest scaled from the default device
+// of the architecture. All are of the lowest tier.
+func (c *Catalog) unknown(m arch.Match, overrides map[string]hw.OverrideValue) (*hw.Sheet, hw.Set, error) {
+	if c.def.Scale == nil {
+		return nil, nil, diag.Inputf("%s has no device file, and plugin %s cannot derive its numbers", m.Live.Name, c.def.Name).
+			Do("name the device that comes nearest, as `origami arch ls` lists them")
+	}
+	nearest := arch.Match{Manifest: m.Manifest, Arch: m.Arch, Device: &m.Arch.Devices[0]}
+	_, like, err := c.known(nearest, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	sheet := &hw.Sheet{Header: hw.Header{File: m.Live.Name, Arch: m.Arch.ID, Device: m.Device.ID, Name: m.Live.Name, Vendor: m.Arch.Vendor}}
+	sheet = sheet.WithLive(c.def.Specs, m.Live.Attributes)
+	params, err := hw.Resolve(c.def.Specs, sheet, func(name string, known hw.Set) (hw.Number, bool) {
+		n, ok := c.def.Scale(name, known, like)
+		if from, has := like.Lookup(name); has {
+			n.Date = from.Date
+		}
+		return n.Scaled(nearest.ID()), ok
+	}, overrides)
+	return sheet, params, err
 }
 
 func list(names []string) string {

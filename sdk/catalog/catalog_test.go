@@ -8,6 +8,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/sdk/catalog"
 )
 
@@ -19,6 +20,7 @@ func definition(files fstest.MapFS, opened *catalog.Selection) catalog.Definitio
 	return catalog.Definition{
 		Name: "test", Version: "1.2.3", Files: files, Vendor: "Ours",
 		Models: []string{"refined", "reference"}, Kernels: []string{"triton"}, Options: []arch.Option{{Key: "occ"}},
+		Specs: []hw.Spec{{Name: "units", Unit: "1", Integer: true, Doc: "units"}, {Name: "speed", Unit: "1", Optional: true, Calibrates: true}},
 		Open: func(s catalog.Selection) (arch.Architecture, error) {
 			*opened = s
 			return nil, nil
@@ -49,7 +51,7 @@ func TestCatalog(t *testing.T) {
 		{arch.OpenRequest{Arch: "x1"}, "big", "refined"},
 		{arch.OpenRequest{Arch: "x1", Device: "little", Model: "reference", Options: map[string]string{"occ": "2"}}, "small", "reference"},
 	} {
-		if _, err := c.Open(ctx, r.request); err != nil || opened.Sheet.Device != r.device || opened.Model != r.model {
+		if _, err := c.Open(ctx, r.request); err != nil || opened.Sheet.Device != r.device || opened.Params.Int("units") != 4 || opened.Model != r.model {
 			t.Errorf("%+v opens %+v (%v)", r.request, opened, err)
 		}
 	}
@@ -74,6 +76,87 @@ func TestAmbiguousDevices(t *testing.T) {
 		"device is missing":     {"a.yaml": file("arch: x1", "Ours")},
 	} {
 		if _, err := catalog.New(definition(files, &opened)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
+// A GPU of this machine is opened as the device of that product's name, with its driver's numbers in the lowest tier, or as
+// a device of its own.
+func TestLiveDevices(t *testing.T) {
+	ctx := context.Background()
+	calibrated := "calibrated:\n  speed: {value: 8, unit: \"1\", source: a benchmark, method: microbenchmark, date: 2026-01-03}\n"
+	files := fstest.MapFS{"b.yaml": file("arch: x1\ndevice: big\ndefault: true", "Ours")}
+	files["b.yaml"].Data = append(files["b.yaml"].Data, calibrated...)
+	var opened catalog.Selection
+	def := definition(files, &opened)
+	live := func(name string, attributes map[string]float64) arch.OpenRequest {
+		return arch.OpenRequest{Arch: "x1", Live: &arch.LiveDevice{Name: name, Attributes: attributes}}
+	}
+	open := func(r arch.OpenRequest) error {
+		c, err := catalog.New(def)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = c.Open(ctx, r)
+		return err
+	}
+	param := func(name string) hw.Param {
+		p, _ := opened.Params.Lookup(name)
+		return p
+	}
+
+	// A known product: what is the same keeps its source, what differs is the driver's, what was measured stays. What the
+	// plugin does not know is passed over.
+	if err := open(live("A GPU", map[string]float64{"units": 4, "speed": 5, "colour": 1})); err != nil {
+		t.Fatal(err)
+	}
+	if p := param("units"); opened.Sheet.Device != "big" || p.Value != 4 || p.Source != "data sheet" || p.Live() {
+		t.Errorf("%+v of %s", p, opened.Sheet.Device)
+	}
+	if p := param("speed"); p.Value != 8 || p.Tier != hw.Calibrated {
+		t.Errorf("%+v", p)
+	}
+	if err := open(live("A GPU", map[string]float64{"units": 3})); err != nil {
+		t.Fatal(err)
+	}
+	if p := param("units"); p.Value != 3 || p.Tier != hw.Derived || p.Source != hw.LiveSource || p.Method != hw.Driver || !p.Live() {
+		t.Errorf("%+v", p)
+	}
+
+	// Another product of the architecture, which this plugin cannot scale to.
+	if err := open(live("Another GPU", map[string]float64{"units": 2})); diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), "Another GPU has no device file") {
+		t.Errorf("no Scale: %v", err)
+	}
+	def.Scale = func(name string, known, like hw.Set) (hw.Number, bool) {
+		if name != "speed" {
+			return hw.Number{}, false
+		}
+		return hw.Number{Value: like.Get("speed") * known.Get("units") / like.Get("units"), Unit: "1", Source: "speed * units", Method: hw.Formula}, true
+	}
+	if err := open(live("Another GPU", map[string]float64{"units": 2})); err != nil {
+		t.Fatal(err)
+	}
+	if h := opened.Sheet.Header; h.Device != arch.LiveID || h.Arch != "x1" || h.Name != "Another GPU" || h.Vendor != "Ours" {
+		t.Errorf("header %+v", h)
+	}
+	p := param("speed")
+	if p.Value != 4 || p.Tier != hw.Derived || p.Source != "scaled from x1@big: speed * units" || p.ScaledFrom() != "x1@big" || p.Date != "2026-01-03" || opened.Params.Calibrated(def.Specs) {
+		t.Errorf("%+v", p)
+	}
+	// An override wins, and is seen by what is scaled.
+	r := live("Another GPU", map[string]float64{"units": 2})
+	r.Overrides = map[string]hw.OverrideValue{"units": {Value: 8}}
+	if err := open(r); err != nil || param("speed").Value != 16 || param("units").Tier != hw.Override {
+		t.Errorf("%v: %+v", err, opened.Params)
+	}
+
+	for want, r := range map[string]arch.OpenRequest{
+		"Another GPU: x1@auto has no value for units (units); give it with --hw-params": live("Another GPU", nil),
+		"units of x1: value is zero": live("Another GPU", map[string]float64{"units": 0}),
+		"the architectures are x1":   {Arch: "z9", Live: &arch.LiveDevice{Name: "A GPU"}},
+	} {
+		if err := open(r); diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}

@@ -22,7 +22,7 @@ import (
 	"github.com/origami-gemm/origami/sdk/wire"
 )
 
-// found is a plugin that was found; program and manifest are set when it can be used.
+// found is a plugin that was found; program is set when it can be used, manifest when it has architectures.
 type found struct {
 	info     PluginInfo
 	manifest arch.Manifest
@@ -146,17 +146,17 @@ func (h *Host) examine(f *found, locked map[string]string, lockErr error) {
 		fail("%v", err)
 		return
 	}
-	info, protocols, manifest, err := wire.ParseDescribe(text)
-	f.info.Version, f.info.APIVersions = info.Version, info.APIVersions
-	if info.Name == "" && err != nil {
+	d, err := wire.ParseDescribe(text)
+	f.info.Version, f.info.APIVersions = d.Info.Version, d.Info.APIVersions
+	if d.Info.Name == "" && err != nil {
 		fail("describe printed nonsense: %v", err)
 		return
 	}
-	if !slices.Contains(protocols, wire.ProtocolVersion) {
-		skip("it speaks protocol %v, this origami speaks %d; rebuild it", protocols, wire.ProtocolVersion)
+	if !slices.Contains(d.Protocols, wire.ProtocolVersion) {
+		skip("it speaks protocol %v, this origami speaks %d; rebuild it", d.Protocols, wire.ProtocolVersion)
 		return
 	}
-	if _, err := wire.CommonAPI(wire.APIVersions, info.APIVersions); err != nil {
+	if _, err := wire.CommonAPI(wire.APIVersions, d.Info.APIVersions); err != nil {
 		skip("%v; rebuild it", err)
 		return
 	}
@@ -164,7 +164,10 @@ func (h *Host) examine(f *found, locked map[string]string, lockErr error) {
 		fail("describe printed nonsense: %v", err)
 		return
 	}
-	f.info.State, f.manifest = OK, manifest
+	f.info.State, f.info.Executor = OK, d.Executor != nil
+	if d.Manifest != nil {
+		f.manifest = *d.Manifest
+	}
 	f.program = &program{name: f.info.Name, path: path, checksum: sum, host: h}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/sdk/host"
 	"github.com/origami-gemm/origami/sdk/internal/fake"
+	"github.com/origami-gemm/origami/sdk/wire"
 )
 
 // install puts the test binary into a directory as an external plugin of a mode.
@@ -103,7 +104,7 @@ func TestOnlyTrustedPluginsAreRun(t *testing.T) {
 
 	trust(t, lock, path)
 	h := newHost(t, options)
-	if p := info(t, h, "outside"); p.State != host.OK || p.Version != "0.3.1" || !slices.Equal(p.Archs, []string{"outside"}) || !slices.Equal(p.APIVersions, []string{"1.0.0"}) {
+	if p := info(t, h, "outside"); p.State != host.OK || p.Version != "0.3.1" || !slices.Equal(p.Archs, []string{"outside"}) || !slices.Equal(p.APIVersions, wire.APIVersions) {
 		t.Errorf("got %+v", p)
 	}
 	if n := starts(t, "outside"); n != 1 {
@@ -142,7 +143,7 @@ func TestExternalPluginsThatFail(t *testing.T) {
 		{"garbage", host.Error, "describe"},
 		{"mute", host.Error, "describe did not end within 1s"},
 		{"nameless", host.Error, "nonsense"},
-		{"api", host.Skipped, "it speaks API 9.0.0, 8.1.0, this origami speaks 1.0.0"},
+		{"api", host.Skipped, "it speaks API 9.0.0, 8.1.0, this origami speaks 1.0.0, 1.1.0"},
 	} {
 		trust(t, lock, install(t, dir, test.mode))
 		h := newHost(t, host.Options{SearchPath: []string{dir}, LockFile: lock, Builtins: []host.Builtin{builtin("good")}, StartTimeout: time.Second})

@@ -34,6 +34,8 @@ const (
 	FaultDied      Fault = "died"      // its process ended during a call
 	FaultHung      Fault = "hung"      // it did not answer in time and was killed
 	FaultCall      Fault = "call"      // the call failed and the process lives
+	// FaultInterrupted is a call that was in progress when another one ended the process.
+	FaultInterrupted Fault = "interrupted"
 )
 
 // Error says what happened, without the plugin's name.
@@ -53,6 +55,8 @@ var fixes = map[Fault]string{
 	FaultDied:      "run again with --log-level=debug for its log, and report it to the plugin's author",
 	FaultHung:      "it was stopped; report it to the plugin's author",
 	FaultCall:      "report it to the plugin's author",
+
+	FaultInterrupted: "nothing is known to be wrong with this one: try again",
 }
 
 // fault makes the error for a failure of a plugin, whose process is nil if none was started.

@@ -98,7 +98,7 @@ func TestPluginThatDoesNotStart(t *testing.T) {
 		{"silent", host.FaultStart, "not ready after 1s"},
 		{"cookie", host.FaultStart, "exit status 1"},
 		{"protocol", host.FaultStart, "version"},
-		{"api", host.FaultVersion, "it speaks API 9.0.0, 8.1.0, this origami speaks 1.0.0"},
+		{"api", host.FaultVersion, "it speaks API 9.0.0, 8.1.0, this origami speaks 1.0.0, 1.1.0"},
 		{"failing", host.FaultFailing, "there is no device"},
 		{"nameless", host.FaultStart, "no name"},
 	} {

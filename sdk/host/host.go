@@ -1,4 +1,4 @@
-// Package host finds plugins, starts them when they are needed and opens architectures in them. A plugin that is
+// Package host finds plugins, starts them when they are needed, opens architectures in them and runs kernels with them. A plugin that is
 // missing, untrusted, dies, hangs or answers nonsense is an error of kind diag.Plugin about that plugin; the others go
 // on working.
 package host
@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -43,8 +45,9 @@ type Options struct {
 	Logger hclog.Logger
 	// StartTimeout bounds a start up to the first answer; 0 means 10 s.
 	StartTimeout time.Duration
-	// CallTimeout bounds each call, after which the plugin counts as hung and is killed; 0 means 30 s.
-	CallTimeout time.Duration
+	// CallTimeout bounds each call, after which the plugin counts as hung and is killed; 0 means 30 s. RunTimeout is the
+	// same for a plugin that compiles and runs kernels.
+	CallTimeout, RunTimeout time.Duration
 }
 
 // Prefix is how the file name of a plugin binary starts; the rest is the plugin's name.
@@ -70,9 +73,11 @@ type PluginInfo struct {
 	Path, SHA256 string
 	APIVersions  []string
 	// Archs are the ids of the architectures that it provides and nobody before it does.
-	Archs  []string
-	State  State
-	Reason string
+	Archs []string
+	// Executor says that it runs kernels.
+	Executor bool
+	State    State
+	Reason   string
 }
 
 // Host runs plugins. It is safe for concurrent use. Close it.
@@ -100,6 +105,9 @@ func New(o Options) *Host {
 	if o.CallTimeout == 0 {
 		o.CallTimeout = 30 * time.Second
 	}
+	if o.RunTimeout == 0 {
+		o.RunTimeout = 30 * time.Second
+	}
 	h := &Host{options: o}
 	h.ctx, h.cancel = context.WithCancel(context.Background())
 	return h
@@ -114,12 +122,12 @@ func (h *Host) Plugins() []PluginInfo {
 	return infos
 }
 
-// Manifests returns what the usable plugins provide, in order of precedence. An architecture is in the first that has
-// it only.
+// Manifests returns which architectures the usable plugins provide, in order of precedence. An architecture is in the
+// first that has it only.
 func (h *Host) Manifests() []arch.Manifest {
 	var manifests []arch.Manifest
 	for _, f := range h.plugins() {
-		if f.info.State == OK {
+		if f.info.State == OK && f.manifest.Name != "" {
 			manifests = append(manifests, f.manifest)
 		}
 	}
@@ -136,6 +144,9 @@ func (h *Host) Open(ctx context.Context, r arch.OpenRequest) (arch.Architecture,
 	if err != nil {
 		return nil, err
 	}
+	if r.Live != nil && !slices.Contains(f.info.APIVersions, wire.API11) { // it would overlook the device
+		return nil, fault(f.info.Name, "Open", FaultVersion, nil, nil, "it speaks API %s, which knows no live devices", strings.Join(f.info.APIVersions, ", "))
+	}
 	a, err := wire.NewClient(f.info.Name, f.program).Open(ctx, r)
 	if err != nil {
 		return nil, err
@@ -151,7 +162,7 @@ func (h *Host) Close() error {
 		var wg sync.WaitGroup
 		for _, f := range h.found {
 			if f.program != nil {
-				wg.Go(f.program.close)
+				wg.Go(f.program.end)
 			}
 		}
 		wg.Wait()
@@ -184,7 +195,10 @@ func (h *Host) resolve(r arch.OpenRequest) (*found, arch.OpenRequest, error) {
 	if err != nil {
 		return nil, r, h.mentionUnusable(err)
 	}
-	r.Arch, r.Device = m.Arch.ID, m.Device.ID
+	if r.Live == nil || r.Device != "" || !strings.EqualFold(r.Arch, m.Arch.ID) { // else no device was named, and none is meant
+		r.Device = m.Device.ID
+	}
+	r.Arch = m.Arch.ID
 	for _, f := range h.plugins() {
 		if f.info.State == OK && f.info.Name == m.Manifest.Name {
 			return f, r, nil

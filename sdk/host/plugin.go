@@ -7,11 +7,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
+	osexec "os/exec"
 	"path"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -22,6 +23,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/sdk/wire"
 )
 
@@ -37,6 +39,8 @@ type program struct {
 	mu       sync.Mutex
 	current  *session
 	starting *startup
+
+	executors atomic.Int32 // that are open
 }
 
 // session is one run of a program.
@@ -46,6 +50,8 @@ type session struct {
 	conn    grpc.ClientConnInterface
 	socket  string // directory
 	stop    sync.Once
+	// stopped says that a call has had the process killed: it hung or lost its device. The other calls are not to blame.
+	stopped atomic.Bool
 }
 
 // startup is a start in progress, which several callers may wait for.
@@ -116,7 +122,7 @@ func (p *program) launch() (_ *session, err error) {
 		SyncStderr:       log,
 		Logger:           hclog.NewNullLogger(), // what it has to say, our errors say
 		UnixSocketConfig: &goplugin.UnixSocketConfig{TempDir: socketParent()},
-		RunnerFunc: func(_ hclog.Logger, handshake *exec.Cmd, dir string) (runner.Runner, error) {
+		RunnerFunc: func(_ hclog.Logger, handshake *osexec.Cmd, dir string) (runner.Runner, error) {
 			s.socket = dir
 			env := slices.Concat(hostEnv(), handshake.Env, []string{wire.EnvWatch + "=stdin", wire.EnvLogLevel + "=" + options.Logger.GetLevel().String()})
 			return &launcher{program: p, ctx: ctx, env: env, log: log, session: s}, nil
@@ -209,8 +215,22 @@ func (p *program) discard(s *session) {
 	s.end(0)
 }
 
-// close ends the program for good. The host's context has been cancelled, so that no start follows.
-func (p *program) close() {
+// kill discards a session because of one call.
+func (p *program) kill(s *session) {
+	s.stopped.Store(true)
+	p.discard(s)
+}
+
+// runs reports whether there is a process, or will be in a moment.
+func (p *program) runs() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.current != nil || p.starting != nil
+}
+
+// end ends the process, if there is one, and returns when it has ended. A later call starts another, unless the host's
+// context has been cancelled.
+func (p *program) end() {
 	p.mu.Lock()
 	up := p.starting
 	p.mu.Unlock()
@@ -226,27 +246,33 @@ func (p *program) close() {
 	}
 }
 
-// Invoke implements grpc.ClientConnInterface. Every call to a plugin passes through here: it bounds the time, and tells
-// by the status code and the process what went wrong. When the process is gone the error wraps wire.ErrDied, and the
-// next call starts it again.
+// Invoke implements grpc.ClientConnInterface.
 func (p *program) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
+	_, err := p.invoke(ctx, p.host.options.CallTimeout, method, args, reply, opts...)
+	return err
+}
+
+// invoke makes a call and returns the session that it went to, if any. Every call to a plugin passes through here: it
+// bounds the time, and tells by the status code and the process what went wrong. When the process is gone the error wraps
+// wire.ErrDied, and the next call starts it again.
+func (p *program) invoke(ctx context.Context, timeout time.Duration, method string, args, reply any, opts ...grpc.CallOption) (*session, error) {
 	s, err := p.running(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	begin, timeout := time.Now(), p.host.options.CallTimeout
+	begin := time.Now()
 	callCtx, cancel := context.WithTimeout(ctx, timeout)
 	err = s.conn.Invoke(callCtx, method, args, reply, opts...)
 	expired := callCtx.Err() != nil
 	cancel()
 	if err == nil || wire.Answered(err) {
-		return err
+		return s, err
 	}
 	op, code := path.Base(method), status.Code(err)
 	if code == codes.DeadlineExceeded && !expired {
 		// The plugin saw the deadline, ours or the caller's, a moment before us.
 		if own, ok := ctx.Deadline(); ok && own.Before(begin.Add(timeout)) {
-			return context.DeadlineExceeded
+			return s, context.DeadlineExceeded
 		}
 		expired = true
 	}
@@ -256,20 +282,28 @@ func (p *program) Invoke(ctx context.Context, method string, args, reply any, op
 	}
 	switch {
 	case ctx.Err() != nil:
-		return ctx.Err()
+		return s, ctx.Err()
+	case s.stopped.Load():
+		if p.host.ctx.Err() != nil {
+			return s, errClosed
+		}
+		return s, fault(p.name, op, FaultInterrupted, nil, errInterrupted, "it was stopped during %s because of another call", op)
 	case expired:
-		p.discard(s)
-		return fault(p.name, op, FaultHung, s.process, err, "it did not answer %s within %v", op, timeout)
+		p.kill(s)
+		return s, fault(p.name, op, FaultHung, s.process, err, "it did not answer %s within %v", op, timeout)
 	case s.process.exitedWithin(patience) || code == codes.Unavailable:
 		p.discard(s) // it may live without a connection, which is no better
 		if p.host.ctx.Err() != nil {
-			return errClosed
+			return s, errClosed
 		}
-		return fault(p.name, op, FaultDied, s.process, wire.ErrDied, "it died during %s", op)
+		return s, fault(p.name, op, FaultDied, s.process, wire.ErrDied, "it died during %s", op)
 	default:
-		return fault(p.name, op, FaultCall, nil, err, "%s failed: %s (%s)", op, status.Convert(err).Message(), code)
+		return s, fault(p.name, op, FaultCall, nil, err, "%s failed: %s (%s)", op, status.Convert(err).Message(), code)
 	}
 }
+
+// errInterrupted is why a call failed whose process another call had ended: it may be made again.
+var errInterrupted = fmt.Errorf("%w (%w)", wire.ErrDied, exec.ErrKernelLost)
 
 // NewStream implements grpc.ClientConnInterface. The protocol has no streams.
 func (p *program) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.CallOption) (grpc.ClientStream, error) {
@@ -288,7 +322,8 @@ func socketParent() string {
 var environment = []string{
 	"PATH", "HOME", "TMPDIR", "LANG", "LC_ALL", "TZ",
 	"LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT",
-	"CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "CUDA_CACHE_PATH", "NVIDIA_VISIBLE_DEVICES",
+	"CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "NVIDIA_VISIBLE_DEVICES",
+	"CUDA_CACHE_PATH", "CUDA_CACHE_DISABLE", "CUDA_CACHE_MAXSIZE", // a sweep compiles thousands of kernels
 	"HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES",
 	"GOCOVERDIR", "GODEBUG", "GOGC", "GOMAXPROCS", "GOMEMLIMIT", "GORACE", "GOTRACEBACK",
 }

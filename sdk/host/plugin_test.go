@@ -37,7 +37,8 @@ func runPlugin(mode string) {
 	first := strings.Count(string(runs), "\n") == 1
 	describing := len(os.Args) > 1 && os.Args[1] == "describe"
 
-	what, call, _ := strings.Cut(mode, ".")
+	behaviour, isExecutor := strings.CutPrefix(mode, executorPrefix)
+	what, call, _ := strings.Cut(behaviour, ".")
 	p := provider{Provider: fake.Provider{Name: mode}, what: what, call: call}
 	switch what {
 	case "exit":
@@ -55,11 +56,13 @@ func runPlugin(mode string) {
 	case "protocol":
 		goplugin.Serve(&goplugin.ServeConfig{
 			HandshakeConfig: wire.Handshake, GRPCServer: goplugin.DefaultGRPCServer,
-			VersionedPlugins: map[int]goplugin.PluginSet{2: wire.Plugins(p)[wire.ProtocolVersion]},
+			VersionedPlugins: map[int]goplugin.PluginSet{2: wire.Plugins(wire.ArchService(p))[wire.ProtocolVersion]},
 		})
 		os.Exit(0)
 	case "api":
 		wire.APIVersions = []string{"9.0.0", "8.1.0"}
+	case "old":
+		wire.APIVersions = []string{"1.0.0"}
 	case "badlog":
 		fmt.Fprintln(os.Stderr, `{"@message":1,"@level":{"a":2},"@timestamp":[]}`)
 		fmt.Fprintln(os.Stderr, `{"@message":"hi","@level":7}`)
@@ -77,6 +80,9 @@ func runPlugin(mode string) {
 		if describing {
 			time.Sleep(time.Minute)
 		}
+	}
+	if isExecutor {
+		serve.MainExecutor(executorProvider{fake.ExecutorProvider{Name: mode}, p})
 	}
 	if len(os.Args) > 1 && os.Args[1] == asPlugin {
 		serve.Serve(p)

@@ -2,7 +2,7 @@
 //
 //	func main() { serve.Main(myProvider{}) }
 //
-// The rest is handled here: the handshake, gRPC over a private socket with mutual TLS, log lines as JSON on stderr, and
+// or, for one that runs kernels, serve.MainExecutor. The rest is handled here: the handshake, gRPC over a private socket with mutual TLS, log lines as JSON on stderr, and
 // ending when the host does. Authors log with hclog.Default(); standard output belongs to the handshake.
 package serve
 
@@ -20,50 +20,60 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/sdk/wire"
 )
 
-// Main is the main function of a plugin binary. Started by a host it serves p until the host ends. Run by hand with the
-// argument "describe" it prints as JSON who it is and what it provides; without it, what to do instead. It does not
-// return.
-func Main(p arch.Provider) {
+// Main is the main function of a plugin binary that models architectures. Started by a host it serves p until the host
+// ends. Run by hand with the argument "describe" it prints as JSON who it is and what it provides; without it, what to do
+// instead. It does not return.
+func Main(p arch.Provider) { run(wire.ArchService(p)) }
+
+// MainExecutor is Main for a plugin that runs kernels. "describe" must work without a device, which p.Open is the first
+// to look for.
+func MainExecutor(p exec.Provider) { run(wire.ExecutorService(p)) }
+
+// Serve serves p to the host that started this process, and returns when the host has ended the connection. A program
+// with plugins built in calls it from a hidden command.
+func Serve(p arch.Provider) { serve(wire.ArchService(p)) }
+
+func run(s *wire.Service) {
 	arg := ""
 	if len(os.Args) > 1 {
 		arg = os.Args[1]
 	}
 	switch {
 	case arg == "describe":
-		if err := describe(os.Stdout, p); err != nil {
+		if err := describe(os.Stdout, s); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
 	case os.Getenv(wire.Handshake.MagicCookieKey) == wire.Handshake.MagicCookieValue:
-		Serve(p)
+		serve(s)
 	default:
-		hint(os.Stderr, os.Args[0], p.Manifest())
+		hint(os.Stderr, os.Args[0], s)
 		os.Exit(2)
 	}
 	os.Exit(0)
 }
 
-func describe(w io.Writer, p arch.Provider) error {
-	text, err := protojson.MarshalOptions{Multiline: true, UseProtoNames: true}.Marshal(wire.Describe(context.Background(), p))
+func describe(w io.Writer, s *wire.Service) error {
+	text, err := protojson.MarshalOptions{Multiline: true, UseProtoNames: true}.Marshal(s.Describe(context.Background()))
 	if err == nil {
 		_, err = fmt.Fprintf(w, "%s\n", text)
 	}
 	return err
 }
 
-func hint(w io.Writer, path string, m arch.Manifest) {
+func hint(w io.Writer, path string, s *wire.Service) {
+	info := s.Describe(context.Background()).GetInfo()
 	_, _ = fmt.Fprintf(w, `%s: this is the plugin %s %s of origami, which starts it when it needs it
   %s describe              prints what it provides, as JSON
   origami plugin trust %[4]s   lets origami use it
-`, filepath.Base(path), m.Name, m.Version, path)
+`, filepath.Base(path), info.GetName(), info.GetVersion(), path)
 }
 
-// Serve serves p to the host that started this process, and returns when the host has ended the connection. A program
-// with plugins built in calls it from a hidden command.
-func Serve(p arch.Provider) {
+func serve(s *wire.Service) {
 	logger := hclog.New(&hclog.LoggerOptions{
 		Level:      hclog.LevelFromString(os.Getenv(wire.EnvLogLevel)), // unset: info
 		Output:     os.Stderr,
@@ -73,13 +83,16 @@ func Serve(p arch.Provider) {
 	go exitWithHost(logger)
 	plugin.Serve(&plugin.ServeConfig{
 		HandshakeConfig:  wire.Handshake,
-		VersionedPlugins: wire.Plugins(p),
+		VersionedPlugins: wire.Plugins(s),
 		Logger:           logger,
 		GRPCServer: func(o []grpc.ServerOption) *grpc.Server {
 			// go-plugin lifts gRPC's limit of 4 MiB for the host only.
 			return grpc.NewServer(append(o, grpc.MaxRecvMsgSize(wire.MaxMessage))...)
 		},
 	})
+	if err := s.Close(); err != nil {
+		logger.Warn("it did not end well", "error", err)
+	}
 }
 
 // exitWithHost ends this process when the host is gone: plugins would outlive a killed host otherwise. An origami host

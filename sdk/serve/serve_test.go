@@ -2,17 +2,19 @@ package serve_test
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
+	osexec "os/exec"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/sdk/internal/fake"
 	"github.com/origami-gemm/origami/sdk/serve"
 	"github.com/origami-gemm/origami/sdk/wire"
@@ -25,6 +27,8 @@ func TestMain(m *testing.M) {
 	switch os.Getenv(roleVariable) {
 	case "plugin":
 		serve.Main(fake.Provider{})
+	case "executor":
+		serve.MainExecutor(noDevice{})
 	case "foreign host":
 		cmd := role("plugin")
 		out, _ := cmd.StdoutPipe()
@@ -40,8 +44,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func role(name string, args ...string) *exec.Cmd {
-	cmd := exec.Command(os.Args[0], args...)
+func role(name string, args ...string) *osexec.Cmd {
+	cmd := osexec.Command(os.Args[0], args...)
 	cmd.Env = append(os.Environ(), roleVariable+"="+name, "GORACE=atexit_sleep_ms=0", wire.Handshake.MagicCookieKey+"="+wire.Handshake.MagicCookieValue)
 	return cmd
 }
@@ -53,12 +57,28 @@ func TestDescribeNeedsNoHandshake(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	info, protocols, manifest, err := wire.ParseDescribe(out)
-	if err != nil || info.Name != "fake" || info.Version != "0.3.1" || len(protocols) != 1 || protocols[0] != wire.ProtocolVersion {
-		t.Errorf("got %+v, protocols %v, %v", info, protocols, err)
+	d, err := wire.ParseDescribe(out)
+	if err != nil || d.Info.Name != "fake" || d.Info.Version != "0.3.1" || len(d.Protocols) != 1 || d.Protocols[0] != wire.ProtocolVersion {
+		t.Errorf("got %+v, %v", d, err)
 	}
-	if want := (fake.Provider{}).Manifest(); len(manifest.Archs) != 1 || manifest.Archs[0].Devices[1].ID != want.Archs[0].Devices[1].ID {
-		t.Errorf("got manifest %+v", manifest)
+	if want := (fake.Provider{}).Manifest(); d.Manifest == nil || len(d.Manifest.Archs) != 1 || d.Manifest.Archs[0].Devices[1].ID != want.Archs[0].Devices[1].ID || d.Executor != nil {
+		t.Errorf("got manifest %+v, executor %+v", d.Manifest, d.Executor)
+	}
+}
+
+// noDevice must not be opened.
+type noDevice struct{ fake.ExecutorProvider }
+
+func (noDevice) Open(context.Context) (exec.Executor, error) { panic("opened") }
+
+func TestDescribeNeedsNoDevice(t *testing.T) {
+	out, err := role("executor", "describe").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := wire.ParseDescribe(out)
+	if want := (noDevice{}).Manifest(); err != nil || d.Executor == nil || *d.Executor != want || d.Info.Name != want.Name || d.Info.Version != want.Version || d.Manifest != nil {
+		t.Errorf("got %+v, %v", d, err)
 	}
 }
 
@@ -68,7 +88,7 @@ func TestRunByHand(t *testing.T) {
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
-	var exit *exec.ExitError
+	var exit *osexec.ExitError
 	if !errors.As(err, &exit) || exit.ExitCode() != 2 || len(out) != 0 {
 		t.Errorf("ended with %v, printing %q", err, out)
 	}

@@ -26,14 +26,15 @@ import (
 // Client speaks to one plugin over a connection. It trusts nothing that comes back: an answer of the wrong length, with
 // an unknown enum value or with a number that cannot be is an error of kind diag.Plugin that names the plugin.
 type Client struct {
-	name string
-	base pb.BaseServiceClient
-	arch pb.ArchServiceClient
+	name     string
+	base     pb.BaseServiceClient
+	arch     pb.ArchServiceClient
+	executor pb.ExecutorServiceClient
 }
 
 // NewClient returns a client for the plugin of that name. It makes no call.
 func NewClient(name string, conn grpc.ClientConnInterface) *Client {
-	return &Client{name: name, base: pb.NewBaseServiceClient(conn), arch: pb.NewArchServiceClient(conn)}
+	return &Client{name: name, base: pb.NewBaseServiceClient(conn), arch: pb.NewArchServiceClient(conn), executor: pb.NewExecutorServiceClient(conn)}
 }
 
 // Info is what a plugin says about itself.
@@ -93,7 +94,8 @@ func (c *Client) Open(ctx context.Context, r arch.OpenRequest) (*Architecture, e
 }
 
 // ErrDied is what a connection's error wraps when the process behind it is gone. A connection that starts the process
-// again on the next call may use it: every call of the protocol is idempotent, so the client repeats it, once.
+// again on the next call may use it: the client repeats a call that is idempotent, once. All are, but those that compile
+// and run kernels.
 var ErrDied = errors.New("the plugin's process is gone")
 
 // repeat makes a call and repeats it where that can help: after reopen, which may be nil, when the plugin does not hold

@@ -26,7 +26,7 @@ import (
 	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
 )
 
-// pair connects a client to a server with the fake provider, over gRPC in memory. forge may change each answer.
+// pair connects a client to a server with a fake provider, over gRPC in memory. forge may change each answer.
 type pair struct {
 	client *Client
 	conn   *grpc.ClientConn
@@ -36,7 +36,9 @@ type pair struct {
 	requests []proto.Message
 }
 
-func connect(t *testing.T) *pair {
+func connect(t *testing.T) *pair { return connectTo(t, ArchService(fake.Provider{})) }
+
+func connectTo(t *testing.T, service *Service) *pair {
 	p := &pair{}
 	server := grpc.NewServer(grpc.UnaryInterceptor(func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
 		p.mu.Lock()
@@ -50,7 +52,7 @@ func connect(t *testing.T) *pair {
 		}
 		return resp, err
 	}))
-	Register(server, fake.Provider{})
+	service.Register(server)
 	listener := bufconn.Listen(1 << 20)
 	var served sync.WaitGroup
 	served.Go(func() { _ = server.Serve(listener) })

@@ -12,6 +12,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/selector"
@@ -416,23 +417,47 @@ func fromInfo(q *pb.Info) (Info, error) {
 	return info, nil
 }
 
+// Description is what a plugin says about itself before it is started. At least one of the manifests is there.
+type Description struct {
+	Info      Info
+	Protocols []int
+	Manifest  *arch.Manifest
+	Executor  *exec.Manifest
+}
+
 // ParseDescribe reads what a plugin prints when it is run with the argument "describe". Fields that this version does
 // not know are ignored, so that a newer plugin can still be named and skipped with its reason.
-func ParseDescribe(text []byte) (Info, []int, arch.Manifest, error) {
+func ParseDescribe(text []byte) (Description, error) {
 	var q pb.Describe
 	if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(text, &q); err != nil {
-		return Info{}, nil, arch.Manifest{}, errors.New("not the JSON of a plugin's description")
+		return Description{}, errors.New("not the JSON of a plugin's description")
 	}
 	info, err := fromInfo(q.GetInfo())
 	if err != nil {
-		return info, nil, arch.Manifest{}, err
+		return Description{Info: info}, err
 	}
-	m, err := fromManifest(q.GetManifest())
-	protocols := make([]int, len(q.GetProtocolVersions()))
+	d := Description{Info: info, Protocols: make([]int, len(q.GetProtocolVersions()))}
 	for i, v := range q.GetProtocolVersions() {
-		protocols[i] = int(v)
+		d.Protocols[i] = int(v)
 	}
-	return info, protocols, m, err
+	if q.Manifest != nil {
+		m, err := fromManifest(q.Manifest)
+		if err != nil {
+			return d, err
+		}
+		d.Manifest = &m
+	}
+	if q.Executor != nil {
+		m, err := fromExecutorManifest(q.Executor)
+		if err != nil {
+			return d, err
+		}
+		d.Executor = &m
+	}
+	if d.Manifest == nil && d.Executor == nil {
+		return d, errors.New("no manifest")
+	}
+	return d, nil
 }
 
 func toManifest(m arch.Manifest) *pb.Manifest {
@@ -488,10 +513,13 @@ func toOpenRequest(r arch.OpenRequest) *pb.OpenRequest {
 			q.Options[valid(key)] = valid(value)
 		}
 	}
+	if r.Live != nil {
+		q.Live = &pb.LiveDevice{Name: valid(r.Live.Name), Attributes: toAttributes(r.Live.Attributes)}
+	}
 	return q
 }
 
-func fromOpenRequest(q *pb.OpenRequest) arch.OpenRequest {
+func fromOpenRequest(q *pb.OpenRequest) (arch.OpenRequest, error) {
 	r := arch.OpenRequest{Arch: q.GetArch(), Device: q.GetDevice(), Model: q.GetModel(), Options: q.GetOptions()}
 	if len(q.GetOverrides()) > 0 {
 		r.Overrides = make(map[string]hw.OverrideValue, len(q.Overrides))
@@ -499,7 +527,23 @@ func fromOpenRequest(q *pb.OpenRequest) arch.OpenRequest {
 			r.Overrides[name] = hw.OverrideValue{Value: o.GetValue(), Unit: o.GetUnit()}
 		}
 	}
-	return r
+	var c check
+	if q.GetLive() != nil {
+		r.Live = &arch.LiveDevice{Name: c.named("live device", q.Live.Name), Attributes: c.attributes(q.Live.Attributes)}
+	}
+	return r, c.err
+}
+
+// toAttributes carries the numbers of a live device.
+func toAttributes(attributes map[string]float64) map[string]float64 {
+	if len(attributes) == 0 {
+		return nil
+	}
+	out := make(map[string]float64, len(attributes))
+	for name, v := range attributes {
+		out[valid(name)] = v
+	}
+	return out
 }
 
 var rungs = [...]arch.Rung{
@@ -688,6 +732,32 @@ func (c *check) finite(name string, v float64) float64 {
 	return v
 }
 
+// attributes are the numbers of a live device; none is nil.
+func (c *check) attributes(attributes map[string]float64) map[string]float64 {
+	for name, v := range attributes {
+		c.finite(c.named("attribute", name), v)
+	}
+	if len(attributes) == 0 {
+		return nil
+	}
+	return attributes
+}
+
+// positive admits no zero, amount does; both are finite.
+func (c *check) positive(name string, v float64) float64 {
+	if c.finite(name, v) <= 0 {
+		c.fail("%s is %v", name, v)
+	}
+	return v
+}
+
+func (c *check) amount(name string, v float64) float64 {
+	if c.finite(name, v) < 0 {
+		c.fail("%s is %v", name, v)
+	}
+	return v
+}
+
 func (c *check) count(name string, v int64) int {
 	if v < 0 {
 		c.fail("%s is %d", name, v)
@@ -769,6 +839,12 @@ func missingStatus(r pb.Missing_Resource) error {
 func Answered(err error) bool {
 	diagnostic, missing := details(err)
 	return diagnostic != nil || missing != pb.Missing_RESOURCE_UNSPECIFIED
+}
+
+// LostDevice reports whether an executor said that a call has cost it its device context.
+func LostDevice(err error) bool {
+	diagnostic, _ := details(err)
+	return diagnostic.GetKind() == pb.Diagnostic_KIND_PLUGIN
 }
 
 func details(err error) (*pb.Diagnostic, pb.Missing_Resource) {

@@ -17,10 +17,33 @@ import (
 	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
 )
 
-// Register serves a provider's architectures on a gRPC server.
-func Register(s grpc.ServiceRegistrar, p arch.Provider) {
-	pb.RegisterBaseServiceServer(s, &baseServer{provider: p})
-	pb.RegisterArchServiceServer(s, &archServer{provider: p})
+// Service is what a plugin serves beside BaseService: architectures, or an executor.
+type Service struct {
+	provider any
+	// describe fills in what the plugin provides, and who it is.
+	describe func(*pb.Describe) *pb.Info
+	register func(grpc.ServiceRegistrar)
+	close    func() error
+}
+
+// ArchService serves the architectures of a provider.
+func ArchService(p arch.Provider) *Service {
+	return &Service{
+		provider: p,
+		describe: func(d *pb.Describe) *pb.Info {
+			m := p.Manifest()
+			d.Manifest = toManifest(m)
+			return &pb.Info{Name: m.Name, Version: m.Version, ApiVersions: APIVersions}
+		},
+		register: func(r grpc.ServiceRegistrar) { pb.RegisterArchServiceServer(r, &archServer{provider: p}) },
+		close:    func() error { return nil },
+	}
+}
+
+// Register registers the service on a gRPC server, with BaseService.
+func (s *Service) Register(r grpc.ServiceRegistrar) {
+	pb.RegisterBaseServiceServer(r, &baseServer{service: s})
+	s.register(r)
 }
 
 // HealthChecker may be implemented by a provider that can be unable to work, for want of a device for example. The
@@ -29,29 +52,29 @@ type HealthChecker interface {
 	Health(ctx context.Context) error
 }
 
-// Describe returns what a plugin answers to "describe".
-func Describe(ctx context.Context, p arch.Provider) *pb.Describe {
-	return &pb.Describe{Info: infoOf(ctx, p), ProtocolVersions: []int32{ProtocolVersion}, Manifest: toManifest(p.Manifest())}
-}
-
-func infoOf(ctx context.Context, p arch.Provider) *pb.Info {
-	m := p.Manifest()
-	info := &pb.Info{Name: m.Name, Version: m.Version, ApiVersions: APIVersions, Health: pb.Health_HEALTH_OK}
-	if h, ok := p.(HealthChecker); ok {
+// Describe returns what the plugin answers to "describe".
+func (s *Service) Describe(ctx context.Context) *pb.Describe {
+	d := &pb.Describe{ProtocolVersions: []int32{ProtocolVersion}}
+	d.Info = s.describe(d)
+	d.Info.Health = pb.Health_HEALTH_OK
+	if h, ok := s.provider.(HealthChecker); ok {
 		if err := h.Health(ctx); err != nil {
-			info.Health, info.HealthReason = pb.Health_HEALTH_FAILING, valid(err.Error())
+			d.Info.Health, d.Info.HealthReason = pb.Health_HEALTH_FAILING, valid(err.Error())
 		}
 	}
-	return info
+	return d
 }
+
+// Close waits for the calls in progress and frees what the service holds. The gRPC server has stopped.
+func (s *Service) Close() error { return s.close() }
 
 type baseServer struct {
 	pb.UnimplementedBaseServiceServer
-	provider arch.Provider
+	service *Service
 }
 
 func (s *baseServer) Info(ctx context.Context, _ *pb.InfoRequest) (*pb.InfoResponse, error) {
-	return &pb.InfoResponse{Info: infoOf(ctx, s.provider)}, nil
+	return &pb.InfoResponse{Info: s.service.Describe(ctx).Info}, nil
 }
 
 // How much a plugin holds before it forgets what was used least recently.
@@ -95,7 +118,12 @@ func (s *archServer) Open(ctx context.Context, req *pb.OpenRequest) (*pb.OpenRes
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.response == nil {
-		a, err := s.provider.Open(ctx, fromOpenRequest(req))
+		r, err := fromOpenRequest(req)
+		if err != nil {
+			s.open.remove(handle)
+			return nil, malformed(err)
+		}
+		a, err := s.provider.Open(ctx, r)
 		if err != nil {
 			s.open.remove(handle)
 			return nil, toStatus(err)

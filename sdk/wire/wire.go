@@ -1,9 +1,10 @@
-// Package wire puts the architecture interfaces of core/arch on gRPC: the client, the server, and the conversions
+// Package wire puts the interfaces of core/arch and core/exec on gRPC: the client, the server, and the conversions
 // between core types and protobuf, each in its own file. Host code and plugin code see only the plain interfaces.
 //
-// A plugin process is a cache: whatever it holds, open architectures and configuration lists, is named by its content
-// and can be sent again. The client does so when the plugin says that something is missing, so a restarted plugin
-// carries on where the old one stopped and nobody else needs to know.
+// The process of an architecture plugin is a cache: whatever it holds, open architectures and configuration lists, is
+// named by its content and can be sent again. The client does so when the plugin says that something is missing, so a
+// restarted plugin carries on where the old one stopped and nobody else needs to know. The process of an executor plugin
+// holds compiled kernels, which are gone when it is; the client says so and leaves it to its caller to compile again.
 package wire
 
 import (
@@ -14,8 +15,6 @@ import (
 
 	"github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc"
-
-	"github.com/origami-gemm/origami/core/arch"
 )
 
 // Handshake is how host and plugin recognise each other. It is no security feature: it gives a hint to a user who
@@ -28,14 +27,18 @@ var Handshake = plugin.HandshakeConfig{
 // ProtocolVersion is the wire protocol, negotiated by go-plugin before the first call. It changes when old and new
 // programs could not even exchange Info:
 //
-//	1  gRPC, services BaseService and ArchService of package origami.plugin.v1
+//	1  gRPC, BaseService and the services of package origami.plugin.v1 that the plugin's description names
 const ProtocolVersion = 1
 
 // APIVersions are the versions of the API, the meaning of the messages, that this package implements. Host and plugin
 // exchange their lists in Info and use the highest version that both have; without one the host skips the plugin.
 //
-//	1.0.0  the first
-var APIVersions = []string{"1.0.0"}
+//	1.0.0  the first: architectures
+//	1.1.0  executors; architectures of live devices
+var APIVersions = []string{"1.0.0", API11}
+
+// API11 is the first API version that knows executors and live devices.
+const API11 = "1.1.0"
 
 // Environment variables by which the host tells the plugin what the handshake has no room for.
 const (
@@ -51,21 +54,21 @@ const PluginName = "origami"
 // MaxMessage is the largest message in bytes that either side accepts. The client splits what could grow beyond it.
 const MaxMessage = 256 << 20
 
-// Plugins returns the plugin set of each wire protocol version, for the client (provider nil) or the server.
-func Plugins(provider arch.Provider) map[int]plugin.PluginSet {
-	return map[int]plugin.PluginSet{ProtocolVersion: {PluginName: &glue{provider: provider}}}
+// Plugins returns the plugin set of each wire protocol version, for the client (service nil) or the server.
+func Plugins(service *Service) map[int]plugin.PluginSet {
+	return map[int]plugin.PluginSet{ProtocolVersion: {PluginName: &glue{service: service}}}
 }
 
 // glue is what go-plugin asks for: it registers the services on one side and hands out the connection on the other.
 type glue struct {
 	plugin.NetRPCUnsupportedPlugin
-	provider arch.Provider
+	service *Service
 }
 
 var _ plugin.GRPCPlugin = (*glue)(nil)
 
 func (g *glue) GRPCServer(_ *plugin.GRPCBroker, s *grpc.Server) error {
-	Register(s, g.provider)
+	g.service.Register(s)
 	return nil
 }
 

@@ -50,6 +50,16 @@
 // order. Rows and columns beyond the matrix repeat the last one inside, and what they give is not written. C is read only
 // if beta is not zero.
 //
+// # Verification
+//
+// EmitReference and EmitComparison generate kernels that check a result on the device: the reference computes chosen rows
+// of A·B in float64, one thread per element and with none of the family's code; the comparison reads them beside C and
+// leaves the largest error, the number of wrong elements and the first of them.
+//
+//	v := gemmgen.Verification{Call: call, Rows: rows, RowStep: step, Want: …, Verdict: …, Tolerance: …, Scale: …}
+//	launch, err := reference.Launch(v)  // writes v.WantBytes() to Want
+//	launch, err = comparison.Launch(v)  // over NewVerdict; ParseVerdict reads what it leaves
+//
 // # The peak
 //
 // EmitPeak generates a kernel that only issues matrix instructions on registers: the rate that the family cannot exceed

@@ -34,7 +34,7 @@ func Emit(s Spec, sm int) (*Kernel, error) {
 		return nil, diag.Inputf("C of %s aligned to %d bytes", s.Out, s.AlignC).Do("align C to its elements")
 	}
 	g, _ := newGeometry(s)
-	e := &emitter{Builder: ptx.New(s.name()), s: s, g: g}
+	e := &emitter{asm: asm{ptx.New(s.name())}, s: s, g: g}
 	e.kernel()
 	k, err := e.Build(sm)
 	if err != nil {
@@ -56,7 +56,7 @@ func (s Spec) name() string {
 
 // emitter builds one kernel. Its fields are the values that more than one part of the kernel needs.
 type emitter struct {
-	*ptx.Builder
+	asm
 	s Spec
 	g geometry
 
@@ -342,68 +342,4 @@ func (e *emitter) multiply(a, b []ptx.Operand, before func(n int)) {
 			mma(acc, av[m], bv, acc)
 		}
 	}
-}
-
-// Short forms that return their result in a new register.
-
-func (e *emitter) special(s ptx.Operand) ptx.Operand {
-	d := e.B32()
-	e.MovU32(d, s)
-	return d
-}
-
-func (e *emitter) param32(p ptx.Operand) ptx.Operand {
-	d := e.B32()
-	e.LdParamU32(d, p)
-	return d
-}
-
-func (e *emitter) param64(p ptx.Operand) ptx.Operand {
-	d := e.B64()
-	e.LdParamU64(d, p)
-	return d
-}
-
-func (e *emitter) shr(a ptx.Operand, n int) ptx.Operand {
-	d := e.B32()
-	e.ShrU32(d, a, ptx.Int(n))
-	return d
-}
-
-func (e *emitter) shl(a ptx.Operand, n int) ptx.Operand {
-	d := e.B32()
-	e.ShlB32(d, a, ptx.Int(n))
-	return d
-}
-
-func (e *emitter) and(a ptx.Operand, mask int) ptx.Operand {
-	d := e.B32()
-	e.AndB32(d, a, ptx.Int(mask))
-	return d
-}
-
-func (e *emitter) add(a, b ptx.Operand) ptx.Operand {
-	d := e.B32()
-	e.AddS32(d, a, b)
-	return d
-}
-
-func (e *emitter) sub(a, b ptx.Operand) ptx.Operand {
-	d := e.B32()
-	e.SubS32(d, a, b)
-	return d
-}
-
-// mad returns a·b + c for a constant b.
-func (e *emitter) mad(a ptx.Operand, b int, c ptx.Operand) ptx.Operand {
-	d := e.B32()
-	e.MadLoS32(d, a, ptx.Int(b), c)
-	return d
-}
-
-// wide returns a, sign-extended to 64 bits.
-func (e *emitter) wide(a ptx.Operand) ptx.Operand {
-	d := e.B64()
-	e.CvtS64S32(d, a)
-	return d
 }

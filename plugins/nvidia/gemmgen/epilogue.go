@@ -305,7 +305,7 @@ func (e *emitter) readC(from ptx.Operand, width int, valid ptx.Operand) []ptx.Op
 		h := e.B16()
 		e.MovB16(h, ptx.Int(0))
 		e.If(valid).LdGlobalB16(h, from)
-		e.toFloat(v[0], h)
+		e.toFloat(v[0], h, e.s.Out)
 		return v
 	}
 	packed := e.Regs(width/2, e.B32)
@@ -324,20 +324,8 @@ func (e *emitter) readC(from ptx.Operand, width int, valid ptx.Operand) []ptx.Op
 	halves := e.Vec(h...)
 	for i, p := range packed {
 		e.MovB32Unpack(halves, p)
-		e.toFloat(v[2*i], h[0])
-		e.toFloat(v[2*i+1], h[1])
+		e.toFloat(v[2*i], h[0], e.s.Out)
+		e.toFloat(v[2*i+1], h[1], e.s.Out)
 	}
 	return v
-}
-
-// toFloat widens a 16-bit element of C. A bf16 is the upper half of a float.
-func (e *emitter) toFloat(d, h ptx.Operand) {
-	if e.s.Out == gemm.FP16 {
-		e.CvtF32F16(d, h)
-		return
-	}
-	bits := e.B32()
-	e.CvtU32U16(bits, h)
-	e.ShlB32(bits, bits, ptx.Int(16))
-	e.MovF32Bits(d, bits)
 }

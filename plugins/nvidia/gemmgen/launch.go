@@ -7,6 +7,7 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/plugins/nvidia/ptx"
 )
 
 // Matrix is a matrix in device memory: the address of its first element, the elements from one row (of the stored, contiguous
@@ -41,13 +42,7 @@ func Packed(p gemm.Problem) Call {
 // Spec returns the fastest specification that computes the call.
 func (c Call) Spec(out gemm.DType, cfg gemm.Config) Spec {
 	p := c.Problem
-	rowA, rowB := p.K, p.N
-	if p.TransA() {
-		rowA = p.M
-	}
-	if p.TransB() {
-		rowB = p.K
-	}
+	rowA, rowB := c.rows()
 	return Spec{DType: p.DType, Out: out, AMajor: p.AMajor, BMajor: p.BMajor, Config: cfg,
 		AlignA: c.A.align(rowA, p.DType, p.Batch), AlignB: c.B.align(rowB, p.DType, p.Batch), AlignC: c.C.align(p.N, out, p.Batch)}
 }
@@ -71,8 +66,8 @@ type Launch struct {
 
 // Limits of a grid. Source: CUDA C++ Programming Guide, table "Technical Specifications per Compute Capability".
 const (
-	maxGridX = math.MaxInt32
-	maxGridZ = 65535
+	maxGridX  = math.MaxInt32
+	maxGridYZ = 65535
 	// maxExtent keeps indices of a tile's last row within 32 bits.
 	maxExtent = math.MaxInt32 - 1024
 )
@@ -103,27 +98,12 @@ func (k *Kernel) Launch(call Call, cfg gemm.Config) (Launch, error) {
 	if need.Key() != have {
 		return where(diag.Inputf("the kernel is not for %s with config %s", p, cfg).Do("emit the kernel for Call.Spec"))
 	}
-	minA, minB := p.K, p.N
-	if p.TransA() {
-		minA = p.M
-	}
-	if p.TransB() {
-		minB = p.K
-	}
-	for _, m := range []struct {
-		name    string
-		ld, min int
-	}{{"A", call.A.LD, minA}, {"B", call.B.LD, minB}, {"C", call.C.LD, p.N}} {
-		if m.ld < m.min {
-			return where(diag.Inputf("leading dimension of %s is %d, its rows have %d elements", m.name, m.ld, m.min).Do("give at least %d", m.min))
-		}
-	}
-	if max(p.M, p.N, p.K, call.A.LD, call.B.LD) > maxExtent {
-		return where(diag.Inputf("a side or leading dimension of %s is above %d", p, maxExtent).Do("split the problem"))
+	if err := call.check(); err != nil {
+		return where(err)
 	}
 	tilesM, tilesN := ceilDiv(p.M, cfg.BlockM), ceilDiv(p.N, cfg.BlockN)
-	if tilesM*tilesN > maxGridX || p.Batch > maxGridZ || cfg.SplitK > maxGridZ {
-		return where(diag.Inputf("%d tiles, %d splits and a batch of %d exceed the grid of %d, %d and %d", tilesM*tilesN, cfg.SplitK, p.Batch, maxGridX, maxGridZ, maxGridZ).
+	if tilesM*tilesN > maxGridX || p.Batch > maxGridYZ || cfg.SplitK > maxGridYZ {
+		return where(diag.Inputf("%d tiles, %d splits and a batch of %d exceed the grid of %d, %d and %d", tilesM*tilesN, cfg.SplitK, p.Batch, maxGridX, maxGridYZ, maxGridYZ).
 			Do("use a larger tile or split the batch"))
 	}
 	if cfg.SplitK > 1 && (call.Partials == 0 || call.Counters == 0) {
@@ -138,15 +118,50 @@ func (k *Kernel) Launch(call Call, cfg gemm.Config) (Launch, error) {
 		"m": uint64(p.M), "n": uint64(p.N), "k": uint64(p.K), "tiles_m": uint64(tilesM), "tiles_n": uint64(tilesN), "group_m": uint64(groupM),
 		"k_per_split": uint64(perSplit), "alpha": uint64(math.Float32bits(call.Alpha)), "beta": uint64(math.Float32bits(call.Beta)),
 	}
-	l := Launch{GridX: tilesM * tilesN, GridY: cfg.SplitK, GridZ: p.Batch, Threads: k.Threads, SharedMemory: k.SharedMemory, Params: make([]byte, k.ParamBytes)}
-	for _, param := range k.Params {
-		if param.Type.Bytes() == 8 {
-			binary.LittleEndian.PutUint64(l.Params[param.Offset:], values[param.Name])
-		} else {
-			binary.LittleEndian.PutUint32(l.Params[param.Offset:], uint32(values[param.Name]))
+	return Launch{GridX: tilesM * tilesN, GridY: cfg.SplitK, GridZ: p.Batch, Threads: k.Threads, SharedMemory: k.SharedMemory, Params: pack(k.Kernel, values)}, nil
+}
+
+// check refuses matrices that overlap themselves or whose indices do not fit into 32 bits.
+func (c Call) check() *diag.Error {
+	p := c.Problem
+	rowA, rowB := c.rows()
+	for _, m := range []struct {
+		name    string
+		ld, row int
+	}{{"A", c.A.LD, rowA}, {"B", c.B.LD, rowB}, {"C", c.C.LD, p.N}} {
+		if m.ld < m.row {
+			return diag.Inputf("leading dimension of %s is %d, its rows have %d elements", m.name, m.ld, m.row).Do("give at least %d", m.row)
 		}
 	}
-	return l, nil
+	if max(p.M, p.N, p.K, c.A.LD, c.B.LD) > maxExtent {
+		return diag.Inputf("a side or leading dimension of %s is above %d", p, maxExtent).Do("split the problem")
+	}
+	return nil
+}
+
+// rows returns the elements of the contiguous rows of A and B.
+func (c Call) rows() (a, b int) {
+	a, b = c.Problem.K, c.Problem.N
+	if c.Problem.TransA() {
+		a = c.Problem.M
+	}
+	if c.Problem.TransB() {
+		b = c.Problem.K
+	}
+	return a, b
+}
+
+// pack lays the parameters of a kernel out as the driver takes them.
+func pack(k *ptx.Kernel, values map[string]uint64) []byte {
+	b := make([]byte, k.ParamBytes)
+	for _, p := range k.Params {
+		if p.Type.Bytes() == 8 {
+			binary.LittleEndian.PutUint64(b[p.Offset:], values[p.Name])
+		} else {
+			binary.LittleEndian.PutUint32(b[p.Offset:], uint32(values[p.Name]))
+		}
+	}
+	return b
 }
 
 func ceilDiv(a, b int) int { return (a + b - 1) / b }

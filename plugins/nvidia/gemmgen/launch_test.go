@@ -8,6 +8,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/plugins/nvidia/ptx"
 )
 
 func problem(m, n, k, batch int, transA, transB bool) gemm.Problem {
@@ -63,14 +64,7 @@ func TestLaunch(t *testing.T) {
 	if l.GridX != 4*3 || l.GridY != 4 || l.GridZ != 5 || l.Threads != 128 || l.SharedMemory != k.SharedMemory {
 		t.Errorf("launch %+v", l)
 	}
-	got := map[string]uint64{}
-	for _, p := range k.Params {
-		if p.Type.Bytes() == 8 {
-			got[p.Name] = binary.LittleEndian.Uint64(l.Params[p.Offset:])
-		} else {
-			got[p.Name] = uint64(binary.LittleEndian.Uint32(l.Params[p.Offset:]))
-		}
-	}
+	got := unpack(k.Kernel, l)
 	for name, want := range map[string]uint64{"a": 1 << 40, "b": 1 << 41, "c": 1 << 42, "partials": 1 << 43, "counters": 1 << 44, "lda": 200, "ldb": 1000, "ldc": 264,
 		"stride_a": 200000, "stride_b": 264000, "stride_c": 52800, "m": 200, "n": 264, "k": 1000, "tiles_m": 4, "tiles_n": 3, "group_m": 3,
 		"k_per_split": 256, // 32 tiles of 32 over 4 splits
@@ -127,4 +121,17 @@ func TestLaunchRefuses(t *testing.T) {
 	if _, err := emit(t, narrow).Launch(Packed(problem(64, 64, 64, 1, false, false)), narrow.Config); err != nil {
 		t.Error(err)
 	}
+}
+
+// unpack reads the parameters of a launch by name.
+func unpack(k *ptx.Kernel, l Launch) map[string]uint64 {
+	got := map[string]uint64{}
+	for _, p := range k.Params {
+		if p.Type.Bytes() == 8 {
+			got[p.Name] = binary.LittleEndian.Uint64(l.Params[p.Offset:])
+		} else {
+			got[p.Name] = uint64(binary.LittleEndian.Uint32(l.Params[p.Offset:]))
+		}
+	}
+	return got
 }

@@ -101,6 +101,16 @@ func TestAssemble(t *testing.T) {
 			}
 		}
 	}
+	t.Run("verify", func(t *testing.T) {
+		for sm := range sharedPerCTA {
+			for name, text := range verifiers(t, sm) {
+				registers, spills, err := assemble(t, bin, text, sm)
+				if err != nil || spills > 0 || registers > 64 {
+					t.Errorf("%s on sm_%d: %d registers, %d bytes of spills: %v", name, sm, registers, spills, err)
+				}
+			}
+		}
+	})
 	t.Run("peak", func(t *testing.T) {
 		k, err := EmitPeak(gemm.FP16, 80)
 		if err != nil {

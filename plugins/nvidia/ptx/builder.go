@@ -130,6 +130,9 @@ func (b *Builder) B64() Operand { return b.register(inst.B64) }
 // F32 returns a new single-precision register.
 func (b *Builder) F32() Operand { return b.register(inst.F32) }
 
+// F64 returns a new double-precision register.
+func (b *Builder) F64() Operand { return b.register(inst.F64) }
+
 func (b *Builder) register(class inst.Form) Operand {
 	b.registers = append(b.registers, class)
 	return Operand{form: class, id: uint32(len(b.registers) - 1)}

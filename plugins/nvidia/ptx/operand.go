@@ -53,11 +53,12 @@ var (
 	CtaidX  = special(1) // CTA in the grid
 	CtaidY  = special(2)
 	CtaidZ  = special(3)
-	NctaidY = special(4) // CTAs in the grid
-	LaneID  = special(5) // thread in the warp
+	NctaidX = special(4) // CTAs in the grid
+	NctaidY = special(5)
+	LaneID  = special(6) // thread in the warp
 )
 
-var specialNames = [...]string{"%tid.x", "%ctaid.x", "%ctaid.y", "%ctaid.z", "%nctaid.y", "%laneid"}
+var specialNames = [...]string{"%tid.x", "%ctaid.x", "%ctaid.y", "%ctaid.z", "%nctaid.x", "%nctaid.y", "%laneid"}
 
 func special(id uint32) Operand { return Operand{form: inst.Special, id: id} }
 

@@ -37,7 +37,7 @@ type Kernel struct {
 	ParamBytes int
 	// SharedBytes is the fixed shared memory; what is dynamic is set at launch.
 	SharedBytes int
-	// Registers counts the virtual registers per class (pred, b16, b32, b64, f32). The assembler reuses registers whose
+	// Registers counts the virtual registers per class (pred, b16, b32, b64, f32, f64). The assembler reuses registers whose
 	// lives do not overlap, so hardware registers are fewer.
 	Registers map[string]int
 }
@@ -64,7 +64,8 @@ type block struct {
 var classes = [...]struct {
 	form         inst.Form
 	name, prefix string
-}{{inst.Pred, "pred", "%p"}, {inst.B16, "b16", "%h"}, {inst.B32, "b32", "%r"}, {inst.B64, "b64", "%d"}, {inst.F32, "f32", "%f"}}
+}{{inst.Pred, "pred", "%p"}, {inst.B16, "b16", "%h"}, {inst.B32, "b32", "%r"}, {inst.B64, "b64", "%d"}, {inst.F32, "f32", "%f"},
+	{inst.F64, "f64", "%g"}}
 
 func classOf(f inst.Form) int {
 	switch f {
@@ -76,8 +77,10 @@ func classOf(f inst.Form) int {
 		return 2
 	case inst.B64:
 		return 3
-	default:
+	case inst.F32:
 		return 4
+	default:
+		return 5
 	}
 }
 

@@ -100,7 +100,7 @@ func (a *assembly) appendOperand(t []byte, o *Operand) []byte {
 		return append(t, '}')
 	}
 	switch o.form {
-	case inst.Pred, inst.B16, inst.B32, inst.B64, inst.F32:
+	case inst.Pred, inst.B16, inst.B32, inst.B64, inst.F32, inst.F64:
 		return a.appendRegister(t, o.id)
 	case inst.Int:
 		return strconv.AppendInt(t, o.value, 10)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
@@ -42,11 +43,12 @@ func (p Provider) Manifest() arch.Manifest {
 	}
 }
 
-// Open implements arch.Provider. The override "noise" and the option "salt" change the results.
+// Open implements arch.Provider. The override "noise" and the option "salt" change the results, a live device its name.
 func (p Provider) Open(_ context.Context, r arch.OpenRequest) (arch.Architecture, error) {
 	if r.Arch != p.name() {
 		return nil, diag.Inputf("no architecture %q", r.Arch).At("%s", p.name()).Do("use %s", p.name())
 	}
+	named := r.Device
 	if r.Device == "" {
 		r.Device = "small"
 	}
@@ -81,6 +83,9 @@ func (p Provider) Open(_ context.Context, r arch.OpenRequest) (arch.Architecture
 		Constants: []arch.Constant{{Name: "e", Value: math.E, Unit: "1", Doc: "a constant", Source: "Euler"}},
 		Order:     arch.Order{Window: 0.01, Keys: []arch.Key{arch.KeyIntensity, arch.KeyLargeTile}},
 		Options:   []arch.OptionValue{{Key: "salt", Value: salt}},
+	}
+	if r.Live != nil {
+		d.DeviceName = fmt.Sprintf("%s live at %s of %s", r.Live.Name, strings.Replace(unit.Hertz(r.Live.Attributes["clock"]).String(), ".00", "", 1), named)
 	}
 	for i := range 30 {
 		d.Terms = append(d.Terms, arch.Term{

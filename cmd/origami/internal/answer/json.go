@@ -17,12 +17,39 @@ type Object struct {
 	Model      string     `json:"model"`
 	Kernel     string     `json:"kernel"`
 	Rung       arch.Rung  `json:"rung"`
+	Live       *Live      `json:"live,omitempty"`
 	Problem    Problem    `json:"problem"`
 	Config     Config     `json:"config"`
 	Predicted  *Predicted `json:"predicted,omitempty"`
 	Mapping    *Mapping   `json:"mapping,omitempty"`
 	Candidates int        `json:"candidates"`
 	Rejected   int        `json:"rejected"`
+}
+
+// Live says, of a GPU of this machine, which hardware numbers its driver told, and which were scaled from those of
+// another device.
+type Live struct {
+	Name       string   `json:"name"`
+	Driver     []string `json:"driver"`
+	Scaled     []string `json:"scaled"`
+	ScaledFrom string   `json:"scaled_from,omitempty"`
+}
+
+// LiveJSON returns what is live about a device, nil where nothing is.
+func LiveJSON(d *arch.Description) *Live {
+	live := &Live{Name: d.DeviceName, Driver: []string{}, Scaled: []string{}}
+	for i := range d.Params {
+		p := &d.Params[i]
+		if p.Live() {
+			live.Driver = append(live.Driver, p.Name)
+		} else if from := p.ScaledFrom(); from != "" {
+			live.Scaled, live.ScaledFrom = append(live.Scaled, p.Name), from
+		}
+	}
+	if len(live.Driver)+len(live.Scaled) == 0 {
+		return nil
+	}
+	return live
 }
 
 // Problem is a problem in JSON.
@@ -67,7 +94,7 @@ type Mapping struct {
 // Object returns an entry as a JSON object.
 func (a *Answer) Object(e *Entry) Object {
 	o := Object{
-		Arch: a.Arch.Arch, Device: a.Arch.Device, Model: a.Arch.Model, Kernel: a.Kernel, Rung: a.Arch.Rung,
+		Arch: a.Arch.Arch, Device: a.Arch.Device, Model: a.Arch.Model, Kernel: a.Kernel, Rung: a.Arch.Rung, Live: LiveJSON(a.Arch),
 		Problem: ProblemJSON(a.Problem), Config: ConfigJSON(e.Config), Candidates: a.Feasible, Rejected: a.RejectedTotal(),
 	}
 	if e.Estimate.Reject == "" {

@@ -59,22 +59,12 @@ func (a *App) Session(ctx context.Context) (*session.Session, error) {
 	return session.New(a.host), nil
 }
 
-// Executors is implemented by a host that reaches executor plugins.
-type Executors interface {
-	// Executor opens the executor of that name in the plugin that provides it.
-	Executor(ctx context.Context, name string) (exec.Executor, error)
-}
-
-// Executor opens an executor. It ends with the plugins.
+// Executor opens the executor of the plugin of that name. It ends with the plugins.
 func (a *App) Executor(ctx context.Context, name string) (exec.Executor, error) {
 	if _, err := a.Session(ctx); err != nil {
 		return nil, err
 	}
-	h, ok := a.host.(Executors)
-	if !ok {
-		return nil, diag.Inputf("there are no executors without plugins").At("--executor %s", name).Do("leave out --in-process")
-	}
-	return h.Executor(ctx, name)
+	return a.host.Executor(ctx, name)
 }
 
 // PluginVersion returns the version of the plugin of that name, once it has been reached.
@@ -121,7 +111,7 @@ func (a *App) Select(ctx context.Context, archs []string, device string, options
 		return nil, err
 	}
 	sel := &Selection{Session: s, Open: session.OpenOptions{Model: a.Settings.Model, Options: parsed}}
-	if sel.Targets, err = s.Targets(archs, device); err != nil {
+	if sel.Targets, err = s.Targets(ctx, archs, device); err != nil {
 		return nil, err
 	}
 	if err := session.CheckOptions(parsed, sel.Targets); err != nil {

@@ -38,7 +38,7 @@ func Connect(_ context.Context, s config.Settings) (session.Host, error) {
 	return host.New(host.Options{
 		Builtins: builtins, Plugins: s.Plugins, SearchPath: s.PluginPath, LockFile: s.LockFile,
 		Logger:       hclog.New(&hclog.LoggerOptions{Name: "origami", Level: hclog.LevelFromString(s.LogLevel), Output: os.Stderr}),
-		StartTimeout: s.Timeout, CallTimeout: s.Timeout,
+		StartTimeout: s.Timeout, CallTimeout: s.Timeout, RunTimeout: s.Timeout,
 	}), nil
 }
 

@@ -50,7 +50,10 @@ type fakeHost struct{ session.InProcess }
 
 // Executor opens the executor "fake", a device of toy1. FAKE_EXECUTOR says what goes wrong: a fate per tile, as in
 // "wrong=32x16x64 crash=all", the call at which the device is lost or the user interrupts, or what the device is.
-func (h fakeHost) Executor(_ context.Context, name string) (exec.Executor, error) {
+func (h fakeHost) Executor(ctx context.Context, name string) (exec.Executor, error) {
+	if name == "" {
+		return h.InProcess.Executor(ctx, name)
+	}
 	if name != "fake" {
 		return nil, diag.Inputf("there is no executor %q", name).At("--executor %s", name).Do("use one of fake")
 	}
@@ -93,11 +96,8 @@ func (h fakeHost) Executor(_ context.Context, name string) (exec.Executor, error
 }
 
 func (h fakeHost) Plugins() []host.PluginInfo {
-	infos := h.InProcess.Plugins()
-	if os.Getenv("FAKE_EXECUTOR") != "" {
-		infos = append(infos, host.PluginInfo{Name: "fake", Path: "/opt/origami-plugin-fake", Version: "0.3.0", State: host.OK})
-	}
-	return append(infos,
+	return append(h.InProcess.Plugins(),
+		host.PluginInfo{Name: "fake", Version: "0.3.0", Path: "/opt/origami-plugin-fake", Executor: true, State: host.OK},
 		host.PluginInfo{Name: "stranger", Path: "/opt/origami-plugin-stranger", State: host.Skipped, Reason: "not in the lock file"},
 		host.PluginInfo{Name: "sick", Path: "/opt/origami-plugin-sick", State: host.Error, Reason: "exited with status 1"})
 }

@@ -80,7 +80,7 @@ var (
 func Register(flags *pflag.FlagSet) {
 	flags.SortFlags = false
 	flags.StringArray("arch", nil, "architecture, as `ID` or ID@DEVICE; repeat it to compare")
-	flags.String("device", "", "device of the architecture, by `ID`; its first device otherwise")
+	flags.String("device", "", "device of the architecture, by `ID`, or auto for the GPU in this machine (auto:1 for the second); its first device otherwise")
 	flags.String("model", "", "`NAME` of the model; the architecture's best otherwise")
 	flags.StringArray("option", nil, "setting that only one plugin knows, as `KEY=VALUE`; repeatable")
 	flags.String("hw-params", "", "JSON `FILE` of hardware numbers that win over all others")

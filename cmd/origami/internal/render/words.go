@@ -16,13 +16,37 @@ func Heading(a *answer.Answer) string {
 	return Device(a.Arch) + "\n" + Model(a.Arch, a.Kernel)
 }
 
-// Device describes a device in one line.
+// Device describes a device in one line, and in a second one what the driver of this machine told of it.
 func Device(d *arch.Description) string {
 	units := fmt.Sprintf("%d %ss", d.Units, d.UnitName)
 	if d.Partitions > 1 {
 		units += fmt.Sprintf(" on %d dies", d.Partitions)
 	}
-	return fmt.Sprintf("%-11s %s (%s), %s at %s", "device", d.DeviceName, d.ID(), units, d.Clock)
+	s := fmt.Sprintf("%-11s %s (%s), %s at %s", "device", d.DeviceName, d.ID(), units, d.Clock)
+	if live := answer.LiveJSON(d); live != nil {
+		s += fmt.Sprintf("\n%-11s %s", "derived", liveWords(d, live))
+	}
+	return s
+}
+
+// liveWords says which numbers of a GPU of this machine are its own, and where the others come from.
+func liveWords(d *arch.Description, live *answer.Live) string {
+	s := fmt.Sprintf("%d of %d numbers from the driver", len(live.Driver), len(d.Params))
+	if len(live.Scaled) > 0 {
+		s += fmt.Sprintf(", %d scaled from %s (%s)", len(live.Scaled), live.ScaledFrom, few(live.Scaled))
+	} else {
+		s += fmt.Sprintf(" (%s)", few(live.Driver))
+	}
+	return s + ": origami arch show auto"
+}
+
+// few lists the last five names: devices list the numbers that predictions rest on last.
+func few(names []string) string {
+	more := len(names) - 5
+	if more <= 0 {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[more:], ", "), more)
 }
 
 // Model describes a model in one line, with the rung of knowledge that it and the clock stand on.

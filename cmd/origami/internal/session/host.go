@@ -7,6 +7,8 @@ import (
 	"context"
 
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/sdk/host"
 )
 
@@ -19,6 +21,9 @@ type Host interface {
 	Manifests() []arch.Manifest
 	// Open opens an architecture in the plugin that provides it. It may be called from several goroutines.
 	Open(ctx context.Context, r arch.OpenRequest) (arch.Architecture, error)
+	// Executor returns the executor of the plugin of that name, or of the first that runs kernels. Without one the error
+	// is of kind diag.Device.
+	Executor(ctx context.Context, name string) (exec.Executor, error)
 	// Close ends the plugins.
 	Close() error
 }
@@ -60,6 +65,11 @@ func (h InProcess) Open(ctx context.Context, r arch.OpenRequest) (arch.Architect
 		}
 	}
 	return nil, err
+}
+
+// Executor implements Host: kernels run in plugins only.
+func (h InProcess) Executor(context.Context, string) (exec.Executor, error) {
+	return nil, &diag.Error{Kind: diag.Device, Where: "--in-process", What: "kernels run in plugins only", Fix: "leave it out"}
 }
 
 // Close implements Host.

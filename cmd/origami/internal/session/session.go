@@ -9,6 +9,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/sdk/host"
 )
@@ -17,10 +18,11 @@ import (
 type Session struct {
 	host      Host
 	manifests []arch.Manifest
+	gpus      []exec.Device // of this machine, once asked for
 }
 
 // New asks the host what there is.
-func New(h Host) *Session { return &Session{h, h.Manifests()} }
+func New(h Host) *Session { return &Session{host: h, manifests: h.Manifests()} }
 
 // Manifests returns what the working plugins provide.
 func (s *Session) Manifests() []arch.Manifest { return s.manifests }
@@ -28,17 +30,10 @@ func (s *Session) Manifests() []arch.Manifest { return s.manifests }
 // Plugins lists every plugin that was found.
 func (s *Session) Plugins() []host.PluginInfo { return s.host.Plugins() }
 
-// DeviceAuto is the --device that stands for whatever GPU is in this machine.
-const DeviceAuto = "auto"
-
 // Targets finds what --arch and --device mean. An --arch is an architecture ("sm90"), an architecture on a device
 // ("sm90@h200"), or a device ("h200"); --device belongs to the one --arch that names no device itself, or stands alone.
-func (s *Session) Targets(archs []string, device string) ([]arch.Match, error) {
-	isAuto := func(name string) bool { return name == DeviceAuto || strings.HasSuffix(name, "@"+DeviceAuto) }
-	if isAuto(device) || slices.ContainsFunc(archs, isAuto) {
-		return nil, &diag.Error{Kind: diag.Device, Where: "--device auto", What: "no plugin that finds the GPUs of this machine is installed",
-			Fix: "name the device, as in --arch sm90@h200; `origami arch ls` lists them"}
-	}
+// The device "auto" is a GPU of this machine.
+func (s *Session) Targets(ctx context.Context, archs []string, device string) ([]arch.Match, error) {
 	if len(archs) == 0 && device == "" {
 		return nil, diag.Inputf("no architecture is given").Do("add --arch, as in --arch %s; `origami arch ls` lists them", s.example())
 	}
@@ -62,7 +57,12 @@ func (s *Session) Targets(archs []string, device string) ([]arch.Match, error) {
 	targets := make([]arch.Match, len(archs))
 	for i, a := range archs {
 		var err error
-		if targets[i], err = s.Find(a); err != nil {
+		if own, number, live := cutLive(a); live {
+			targets[i], err = s.live(ctx, a, own, number)
+		} else {
+			targets[i], err = s.Find(a)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -120,7 +120,8 @@ func (s *Session) Open(ctx context.Context, t arch.Match, o OpenOptions) (arch.A
 	if o.Model != "" && !slices.Contains(t.Arch.Models, o.Model) {
 		return nil, diag.Inputf("%s has no model %q", t.Arch.ID, o.Model).At("--model").Do("use one of %s", strings.Join(t.Arch.Models, ", "))
 	}
-	r := arch.OpenRequest{Arch: t.Arch.ID, Device: t.Device.ID, Model: o.Model, Overrides: o.Overrides.For(t.Arch.ID, t.Device.ID)}
+	r := t.Request()
+	r.Model, r.Overrides = o.Model, o.Overrides.For(t.Arch.ID, t.Device.ID)
 	for key, value := range o.Options {
 		if declares(t.Manifest, key) {
 			if r.Options == nil {

@@ -35,8 +35,9 @@ func New(a *app.App) *cobra.Command {
 		Use:   "show ID",
 		Short: "Show every number known of an architecture",
 		Long: "Show an architecture on a device: every hardware number with its unit, the tier it came from, method, source and\n" +
-			"date, with overrides applied; the matrix instructions, the memory levels, the model's constants and options.",
-		Example: "  origami arch show sm89\n  origami arch show sm90@h200 --json\n  origami arch show sm89 --hw-params mine.json",
+			"date, with overrides applied; the matrix instructions, the memory levels, the model's constants and options. The ID auto\n" +
+			"is the GPU in this machine.",
+		Example: "  origami arch show sm89\n  origami arch show sm90@h200 --json\n  origami arch show auto\n  origami arch show sm89 --hw-params mine.json",
 		Args: func(_ *cobra.Command, args []string) error {
 			switch {
 			case len(args) == 0 && len(a.Settings.Arch) == 0:

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/origami-gemm/origami/cmd/origami/internal/answer"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/core/arch"
@@ -30,6 +31,7 @@ type (
 		Models             []string     `json:"models"`
 		Kernels            []string     `json:"kernels"`
 		Rung               arch.Rung    `json:"rung"`
+		Live               *answer.Live `json:"live,omitempty"`
 		UnitName           string       `json:"unit_name"`
 		Units              int          `json:"units"`
 		Partitions         int          `json:"partitions"`
@@ -114,7 +116,7 @@ func write(s *iostreams.Streams, f render.Format, v *view) error {
 func (v *view) object() object {
 	o := object{
 		Arch: v.Arch, Device: v.Device, Name: v.DeviceName, Vendor: v.Vendor, Aliases: append([]string{}, v.Aliases...), Plugin: v.Plugin,
-		Model: v.Model, Models: v.Models, Kernels: v.Kernels, Rung: v.Rung,
+		Model: v.Model, Models: v.Models, Kernels: v.Kernels, Rung: v.Rung, Live: answer.LiveJSON(v.Description),
 		UnitName: v.UnitName, Units: v.Units, Partitions: v.Partitions, ClockHz: float64(v.Clock), ClockRung: v.ClockRung,
 		SharedMemory: float64(v.SharedMemory), RegisterFile: v.RegisterFile, RegistersPerThread: v.RegistersPerThread,
 		Peak: []peak{}, Atoms: []atom{}, Levels: []level{}, Parameters: []parameter{}, Constants: []constant{}, Options: []option{}, Terms: []termSchema{},

@@ -5,7 +5,6 @@ package explain
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -45,7 +44,7 @@ func New(a *app.App, run func(context.Context, *Options) error) *cobra.Command {
 		},
 	}
 	o.Query.Register(cmd.Flags(), false)
-	cmd.Flags().StringVar(&o.Config, "config", "", "explain this `CONFIG`, as BMxBNxBK[,warps=W][,stages=S][,group=G][,split=P]; what is left out is the first candidate's")
+	cmd.Flags().StringVar(&o.Config, "config", "", "explain this `CONFIG`, as BMxBNxBK[,warps=W][,stages=S][,group=G][,split=P]; what is left out is the first candidate's of that tile")
 	return cmd
 }
 
@@ -95,9 +94,27 @@ func Explain(ctx context.Context, a arch.Architecture, p gemm.Problem, kernel, c
 	if len(all.Entries) == 0 {
 		return nil, diag.Inputf("the model has no candidates for %s", p).Do("use another kernel family")
 	}
-	base := slices.MinFunc(all.Entries, func(a, b answer.Entry) int { return a.Position - b.Position }).Config
-	base.GroupM = 0
+	// What is left out is the first candidate's of the tile, or of all where the tile has none.
+	first := func(of func(answer.Entry) bool) (base gemm.Config, ok bool) {
+		position := 0
+		for _, e := range all.Entries {
+			if of(e) && (!ok || e.Position < position) {
+				base, position, ok = e.Config, e.Position, true
+			}
+		}
+		base.GroupM = 0
+		return base, ok
+	}
+	base, _ := first(func(answer.Entry) bool { return true })
 	c, err := gemm.ParseConfig(config, base)
+	if err == nil {
+		own, ok := first(func(e answer.Entry) bool {
+			return e.Rank > 0 && e.Config.BlockM == c.BlockM && e.Config.BlockN == c.BlockN && e.Config.BlockK == c.BlockK
+		})
+		if ok {
+			c, err = gemm.ParseConfig(config, own)
+		}
+	}
 	if err != nil {
 		var d *diag.Error
 		if errors.As(err, &d) {

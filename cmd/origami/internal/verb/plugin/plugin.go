@@ -26,9 +26,10 @@ func New(a *app.App, actions Actions) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plugin",
 		Short: "List and trust plugins",
-		Long: "Architectures come from plugins: processes that answer over gRPC. The built-in ones are part of this binary, which\n" +
-			"starts itself to serve them. Others are binaries named origami-plugin-…, given by --plugin or found in the folders\n" +
-			"of plugin_path; they run only once `origami plugin trust` has entered their hash in the lock file.",
+		Long: "Architectures come from plugins, and so do executors, which run kernels. Plugins are processes that answer over\n" +
+			"gRPC. The built-in ones are part of this binary, which starts itself to serve them. Others are binaries named\n" +
+			"origami-plugin-…, given by --plugin or found in the folders of plugin_path; they run only once\n" +
+			"`origami plugin trust` has entered their hash in the lock file.",
 		Example: "  origami plugin ls\n  origami plugin trust ./origami-plugin-mine",
 		Args:    app.Subcommand,
 		RunE:    app.NeedSubcommand,
@@ -68,13 +69,14 @@ func New(a *app.App, actions Actions) *cobra.Command {
 
 // listed is a line of `plugin ls --json`.
 type listed struct {
-	Name    string   `json:"name"`
-	Source  string   `json:"source"`
-	Version string   `json:"version"`
-	State   string   `json:"state"`
-	Archs   []string `json:"archs"`
-	Path    string   `json:"path,omitempty"`
-	Reason  string   `json:"reason,omitempty"`
+	Name     string   `json:"name"`
+	Source   string   `json:"source"`
+	Version  string   `json:"version"`
+	State    string   `json:"state"`
+	Archs    []string `json:"archs"`
+	Executor bool     `json:"executor"`
+	Path     string   `json:"path,omitempty"`
+	Reason   string   `json:"reason,omitempty"`
 }
 
 func list(ctx context.Context, a *app.App) error {
@@ -82,10 +84,10 @@ func list(ctx context.Context, a *app.App) error {
 	if err != nil {
 		return err
 	}
-	header := []string{"name", "source", "version", "state", "archs", "path", "reason"}
+	header := []string{"name", "source", "version", "state", "archs", "executor", "path", "reason"}
 	var rows [][]string
 	for _, p := range s.Plugins() {
-		l := listed{p.Name, "external", p.Version, string(p.State), append([]string{}, p.Archs...), p.Path, p.Reason}
+		l := listed{p.Name, "external", p.Version, string(p.State), append([]string{}, p.Archs...), p.Executor, p.Path, p.Reason}
 		if p.Builtin {
 			l.Source = "builtin"
 		}
@@ -95,7 +97,11 @@ func list(ctx context.Context, a *app.App) error {
 			}
 			continue
 		}
-		rows = append(rows, []string{l.Name, l.Source, l.Version, l.State, strings.Join(l.Archs, " "), l.Path, l.Reason})
+		executor := ""
+		if l.Executor {
+			executor = "yes"
+		}
+		rows = append(rows, []string{l.Name, l.Source, l.Version, l.State, strings.Join(l.Archs, " "), executor, l.Path, l.Reason})
 	}
 	if a.Format() == render.JSON {
 		return nil

@@ -77,7 +77,11 @@ func (w *writer) card(a *answer.Answer) {
 	}
 	predicted := fmt.Sprintf("%s, %s cycles, %s", a.Seconds(best), render.Short(float64(best.Estimate.Cycles)), a.Rate(best))
 	if share := peakShare(a, best); share != "" {
-		predicted += fmt.Sprintf(", %s of the data sheet's %s", share, a.Arch.PeakFor(a.Problem.DType))
+		whose := "the data sheet's"
+		if a.Arch.Device == arch.LiveID {
+			whose = "an estimated peak of"
+		}
+		predicted += fmt.Sprintf(", %s of %s %s", share, whose, a.Arch.PeakFor(a.Problem.DType))
 	}
 	line("predicted", "%s", predicted)
 	line("bound", "%s", best.Estimate.Bound)

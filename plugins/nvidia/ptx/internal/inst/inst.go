@@ -15,6 +15,7 @@ const (
 	B32                      // .b32 register
 	B64                      // .b64 register
 	F32                      // .f32 register
+	F64                      // .f64 register
 	Int                      // integer constant
 	Float                    // single-precision constant
 	Special                  // read-only special register, as %tid.x
@@ -29,9 +30,9 @@ const (
 const Memory = Param | Global | Shared
 
 // Registers is every form that is a register.
-const Registers = Pred | B16 | B32 | B64 | F32
+const Registers = Pred | B16 | B32 | B64 | F32 | F64
 
-var formNames = [...]string{"pred", "b16", "b32", "b64", "f32", "integer", "float", "special register", "shared variable", "label",
+var formNames = [...]string{"pred", "b16", "b32", "b64", "f32", "f64", "integer", "float", "special register", "shared variable", "label",
 	"[param]", "[global]", "[shared]"}
 
 // String lists the forms, as "b32 or integer".

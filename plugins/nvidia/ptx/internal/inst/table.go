@@ -53,6 +53,8 @@ var Table = []Instruction{
 	{Name: "MinS32", Opcode: "min.s32", Operands: binary(B32, B32, i32), SM: 10, PTX: 10, Summary: "d = the smaller of a and b, signed"},
 	{Name: "MaxS32", Opcode: "max.s32", Operands: binary(B32, B32, i32), SM: 10, PTX: 10, Summary: "d = the larger of a and b, signed"},
 	{Name: "MinU32", Opcode: "min.u32", Operands: binary(B32, B32, i32), SM: 10, PTX: 10, Summary: "d = the smaller of a and b, unsigned"},
+	{Name: "MaxU32", Opcode: "max.u32", Operands: binary(B32, B32, i32), SM: 10, PTX: 10, Summary: "d = the larger of a and b, unsigned"},
+	{Name: "MinU64", Opcode: "min.u64", Operands: binary(B64, B64, B64), SM: 10, PTX: 10, Summary: "d = the smaller of a and b, unsigned"},
 
 	// Bits.
 	{Name: "AndB32", Opcode: "and.b32", Operands: binary(B32, B32, i32), SM: 10, PTX: 10, Summary: "d = a & b"},
@@ -67,20 +69,31 @@ var Table = []Instruction{
 	{Name: "SetpNeS32", Opcode: "setp.ne.s32", Operands: binary(Pred, B32, i32), SM: 10, PTX: 10, Summary: "d = (a != b)"},
 	{Name: "SetpLtS32", Opcode: "setp.lt.s32", Operands: binary(Pred, B32, i32), SM: 10, PTX: 10, Summary: "d = (a < b), signed"},
 	{Name: "SetpGtS32", Opcode: "setp.gt.s32", Operands: binary(Pred, B32, i32), SM: 10, PTX: 10, Summary: "d = (a > b), signed"},
+	{Name: "SetpGeU32", Opcode: "setp.ge.u32", Operands: binary(Pred, B32, i32), SM: 10, PTX: 10, Summary: "d = (a >= b), unsigned"},
+	{Name: "SetpLtU32", Opcode: "setp.lt.u32", Operands: binary(Pred, B32, i32), SM: 10, PTX: 10, Summary: "d = (a < b), unsigned"},
+	{Name: "SetpGtuF32", Opcode: "setp.gtu.f32", Operands: binary(Pred, F32, f32), SM: 10, PTX: 10, Summary: "d = (a > b), true for NaN"},
 	{Name: "SetpNeuF32", Opcode: "setp.neu.f32", Operands: binary(Pred, F32, f32), SM: 10, PTX: 10, Summary: "d = (a != b), true for NaN"},
 	{Name: "AndPred", Opcode: "and.pred", Operands: binary(Pred, Pred, Pred), SM: 10, PTX: 10, Summary: "d = a && b"},
 	{Name: "SelpB32", Opcode: "selp.b32", Operands: ternary(B32, i32, i32, Pred), SM: 10, PTX: 10, Summary: "d = c ? a : b"},
 
 	// Floating point.
 	{Name: "AddF32", Opcode: "add.rn.f32", Operands: binary(F32, F32, f32), SM: 10, PTX: 10, Summary: "d = a + b"},
+	{Name: "SubF32", Opcode: "sub.rn.f32", Operands: binary(F32, F32, f32), SM: 10, PTX: 10, Summary: "d = a - b"},
 	{Name: "MulF32", Opcode: "mul.rn.f32", Operands: binary(F32, F32, f32), SM: 10, PTX: 10, Summary: "d = a * b"},
 	{Name: "FmaF32", Opcode: "fma.rn.f32", Operands: ternary(F32, F32, f32, f32), SM: 20, PTX: 20, Summary: "d = a * b + c, rounded once"},
+	{Name: "DivFullF32", Opcode: "div.full.f32", Operands: binary(F32, F32, f32), SM: 10, PTX: 10, Summary: "d = a / b, within 2 ulp"},
+	{Name: "AbsF32", Opcode: "abs.f32", Operands: ops(dst(F32), src("a", F32)), SM: 10, PTX: 10, Summary: "d = |a|"},
+	{Name: "FmaF64", Opcode: "fma.rn.f64", Operands: ternary(F64, F64, F64, F64), SM: 13, PTX: 14, Summary: "d = a * b + c, rounded once"},
 	{Name: "CvtF32F16", Opcode: "cvt.f32.f16", Operands: ops(dst(F32), src("a", B16)), SM: 10, PTX: 10, Summary: "d = a"},
 	{Name: "CvtF16F32", Opcode: "cvt.rn.f16.f32", Operands: ops(dst(B16), src("a", F32)), SM: 10, PTX: 10, Summary: "d = a, to nearest even"},
 	{Name: "CvtBF16F32", Opcode: "cvt.rn.bf16.f32", Operands: ops(dst(B16), src("a", F32)), SM: 80, PTX: 70, Summary: "d = a, to nearest even"},
 	{Name: "CvtF16x2F32", Opcode: "cvt.rn.f16x2.f32", Operands: ops(dst(B32), src("hi", F32), src("lo", F32)), SM: 80, PTX: 70, Summary: "d = hi:lo, to nearest even"},
 	{Name: "CvtBF16x2F32", Opcode: "cvt.rn.bf16x2.f32", Operands: ops(dst(B32), src("hi", F32), src("lo", F32)), SM: 80, PTX: 70, Summary: "d = hi:lo, to nearest even"},
+	{Name: "CvtF64F16", Opcode: "cvt.f64.f16", Operands: ops(dst(F64), src("a", B16)), SM: 13, PTX: 14, Summary: "d = a"},
+	{Name: "CvtF64F32", Opcode: "cvt.f64.f32", Operands: ops(dst(F64), src("a", F32)), SM: 13, PTX: 14, Summary: "d = a"},
+	{Name: "CvtF32F64", Opcode: "cvt.rn.f32.f64", Operands: ops(dst(F32), src("a", F64)), SM: 13, PTX: 14, Summary: "d = a, to nearest even"},
 	{Name: "MovF32Bits", Opcode: "mov.b32", Operands: ops(dst(F32), src("a", B32)), SM: 10, PTX: 10, Summary: "d = the float whose bits are a"},
+	{Name: "MovB32Bits", Opcode: "mov.b32", Operands: ops(dst(B32), src("a", F32)), SM: 10, PTX: 10, Summary: "d = the bits of a"},
 
 	// Parameters.
 	{Name: "LdParamU32", Opcode: "ld.param.u32", Operands: ops(dst(B32), src("addr", Param)), SM: 10, PTX: 10, Summary: "d = a 32-bit parameter"},
@@ -104,6 +117,9 @@ var Table = []Instruction{
 	{Name: "StGlobalV4F32", Opcode: "st.global.v4.f32", Operands: store(Global, F32, 4), SM: 10, PTX: 10, Summary: "4 floats at addr = a"},
 	{Name: "AtomAddU32", Opcode: "atom.acq_rel.gpu.global.add.u32", Operands: ops(dst(B32), src("addr", Global), src("a", i32)), SM: 70, PTX: 60,
 		Summary: "d = 4 bytes at addr, which become d + a; orders memory for the whole device"},
+	{Name: "RedGlobalMaxU32", Opcode: "red.global.max.u32", Operands: ops(src("addr", Global), src("a", B32)), SM: 20, PTX: 12, Summary: "4 bytes at addr become the larger of them and a, unsigned"},
+	{Name: "RedGlobalAddU64", Opcode: "red.global.add.u64", Operands: ops(src("addr", Global), src("a", B64)), SM: 20, PTX: 12, Summary: "8 bytes at addr become their sum with a"},
+	{Name: "RedGlobalMinU64", Opcode: "red.global.min.u64", Operands: ops(src("addr", Global), src("a", B64)), SM: 32, PTX: 31, Summary: "8 bytes at addr become the smaller of them and a, unsigned"},
 	{Name: "FenceAcqRelGpu", Opcode: "fence.acq_rel.gpu", SM: 70, PTX: 60, Summary: "orders this thread's memory accesses before and after it for the whole device"},
 
 	// Shared memory.
@@ -115,6 +131,11 @@ var Table = []Instruction{
 	{Name: "StSharedB32", Opcode: "st.shared.b32", Operands: store(Shared, B32, 0), SM: 10, PTX: 10, Summary: "4 bytes at addr = a"},
 	{Name: "StSharedF32", Opcode: "st.shared.f32", Operands: store(Shared, F32, 0), SM: 10, PTX: 10, Summary: "float at addr = a"},
 	{Name: "StSharedV2F32", Opcode: "st.shared.v2.f32", Operands: store(Shared, F32, 2), SM: 10, PTX: 10, Summary: "2 floats at addr = a"},
+	{Name: "LdSharedB64", Opcode: "ld.shared.b64", Operands: load(B64, 0, Shared), SM: 10, PTX: 10, Summary: "d = 8 bytes at addr"},
+	{Name: "StSharedB64", Opcode: "st.shared.b64", Operands: store(Shared, B64, 0), SM: 10, PTX: 10, Summary: "8 bytes at addr = a"},
+	{Name: "RedSharedMaxU32", Opcode: "red.shared.max.u32", Operands: ops(src("addr", Shared), src("a", B32)), SM: 20, PTX: 12, Summary: "4 bytes at addr become the larger of them and a, unsigned"},
+	{Name: "RedSharedAddU32", Opcode: "red.shared.add.u32", Operands: ops(src("addr", Shared), src("a", B32)), SM: 20, PTX: 12, Summary: "4 bytes at addr become their sum with a"},
+	{Name: "RedSharedMinU64", Opcode: "red.shared.min.u64", Operands: ops(src("addr", Shared), src("a", B64)), SM: 32, PTX: 31, Summary: "8 bytes at addr become the smaller of them and a, unsigned"},
 
 	// Asynchronous copies, global to shared. In the forms with a size, the bytes from size on are not read and filled with zeros.
 	{Name: "CpAsyncCaSharedGlobal4", Opcode: "cp.async.ca.shared.global", Operands: copyAsync("4"), SM: 80, PTX: 70, Summary: "copies 4 bytes"},

@@ -377,10 +377,13 @@ type Describe struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Info  *Info                  `protobuf:"bytes,1,opt,name=info,proto3" json:"info,omitempty"`
 	// The wire protocols that it speaks.
-	ProtocolVersions []int32   `protobuf:"varint,2,rep,packed,name=protocol_versions,json=protocolVersions,proto3" json:"protocol_versions,omitempty"`
-	Manifest         *Manifest `protobuf:"bytes,3,opt,name=manifest,proto3" json:"manifest,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	ProtocolVersions []int32 `protobuf:"varint,2,rep,packed,name=protocol_versions,json=protocolVersions,proto3" json:"protocol_versions,omitempty"`
+	// Present if it serves ArchService.
+	Manifest *Manifest `protobuf:"bytes,3,opt,name=manifest,proto3" json:"manifest,omitempty"`
+	// Present if it serves ExecutorService.
+	Executor      *ExecutorManifest `protobuf:"bytes,4,opt,name=executor,proto3" json:"executor,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Describe) Reset() {
@@ -430,6 +433,13 @@ func (x *Describe) GetProtocolVersions() []int32 {
 func (x *Describe) GetManifest() *Manifest {
 	if x != nil {
 		return x.Manifest
+	}
+	return nil
+}
+
+func (x *Describe) GetExecutor() *ExecutorManifest {
+	if x != nil {
+		return x.Executor
 	}
 	return nil
 }
@@ -712,12 +722,14 @@ func (x *Option) GetDoc() string {
 }
 
 type OpenRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Arch          string                 `protobuf:"bytes,1,opt,name=arch,proto3" json:"arch,omitempty"`
-	Device        string                 `protobuf:"bytes,2,opt,name=device,proto3" json:"device,omitempty"`
-	Model         string                 `protobuf:"bytes,3,opt,name=model,proto3" json:"model,omitempty"`
-	Overrides     map[string]*Override   `protobuf:"bytes,4,rep,name=overrides,proto3" json:"overrides,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	Options       map[string]string      `protobuf:"bytes,5,rep,name=options,proto3" json:"options,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Arch      string                 `protobuf:"bytes,1,opt,name=arch,proto3" json:"arch,omitempty"`
+	Device    string                 `protobuf:"bytes,2,opt,name=device,proto3" json:"device,omitempty"`
+	Model     string                 `protobuf:"bytes,3,opt,name=model,proto3" json:"model,omitempty"`
+	Overrides map[string]*Override   `protobuf:"bytes,4,rep,name=overrides,proto3" json:"overrides,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Options   map[string]string      `protobuf:"bytes,5,rep,name=options,proto3" json:"options,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Present when the GPU in the machine is what to open. Since API 1.1.0.
+	Live          *LiveDevice `protobuf:"bytes,6,opt,name=live,proto3" json:"live,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -787,6 +799,67 @@ func (x *OpenRequest) GetOptions() map[string]string {
 	return nil
 }
 
+func (x *OpenRequest) GetLive() *LiveDevice {
+	if x != nil {
+		return x.Live
+	}
+	return nil
+}
+
+// LiveDevice is a GPU as its driver describes it.
+type LiveDevice struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Hardware numbers by parameter name, in base units (Hz, B, B/s, W).
+	Attributes    map[string]float64 `protobuf:"bytes,2,rep,name=attributes,proto3" json:"attributes,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"fixed64,2,opt,name=value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LiveDevice) Reset() {
+	*x = LiveDevice{}
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LiveDevice) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LiveDevice) ProtoMessage() {}
+
+func (x *LiveDevice) ProtoReflect() protoreflect.Message {
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LiveDevice.ProtoReflect.Descriptor instead.
+func (*LiveDevice) Descriptor() ([]byte, []int) {
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *LiveDevice) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *LiveDevice) GetAttributes() map[string]float64 {
+	if x != nil {
+		return x.Attributes
+	}
+	return nil
+}
+
 // Override replaces a hardware number. An empty unit stands for the parameter's own.
 type Override struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -798,7 +871,7 @@ type Override struct {
 
 func (x *Override) Reset() {
 	*x = Override{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[8]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -810,7 +883,7 @@ func (x *Override) String() string {
 func (*Override) ProtoMessage() {}
 
 func (x *Override) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[8]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -823,7 +896,7 @@ func (x *Override) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Override.ProtoReflect.Descriptor instead.
 func (*Override) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{8}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Override) GetValue() float64 {
@@ -852,7 +925,7 @@ type OpenResponse struct {
 
 func (x *OpenResponse) Reset() {
 	*x = OpenResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[9]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -864,7 +937,7 @@ func (x *OpenResponse) String() string {
 func (*OpenResponse) ProtoMessage() {}
 
 func (x *OpenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[9]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -877,7 +950,7 @@ func (x *OpenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenResponse.ProtoReflect.Descriptor instead.
 func (*OpenResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{9}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *OpenResponse) GetHandle() []byte {
@@ -910,7 +983,7 @@ type CloseRequest struct {
 
 func (x *CloseRequest) Reset() {
 	*x = CloseRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[10]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -922,7 +995,7 @@ func (x *CloseRequest) String() string {
 func (*CloseRequest) ProtoMessage() {}
 
 func (x *CloseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[10]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -935,7 +1008,7 @@ func (x *CloseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseRequest.ProtoReflect.Descriptor instead.
 func (*CloseRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{10}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *CloseRequest) GetHandle() []byte {
@@ -953,7 +1026,7 @@ type CloseResponse struct {
 
 func (x *CloseResponse) Reset() {
 	*x = CloseResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[11]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -965,7 +1038,7 @@ func (x *CloseResponse) String() string {
 func (*CloseResponse) ProtoMessage() {}
 
 func (x *CloseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[11]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -978,7 +1051,7 @@ func (x *CloseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseResponse.ProtoReflect.Descriptor instead.
 func (*CloseResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{11}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{12}
 }
 
 // Description is everything about an opened architecture that does not depend on a problem.
@@ -1015,7 +1088,7 @@ type Description struct {
 
 func (x *Description) Reset() {
 	*x = Description{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[12]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1027,7 +1100,7 @@ func (x *Description) String() string {
 func (*Description) ProtoMessage() {}
 
 func (x *Description) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[12]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1040,7 +1113,7 @@ func (x *Description) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Description.ProtoReflect.Descriptor instead.
 func (*Description) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{12}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Description) GetArch() string {
@@ -1221,7 +1294,7 @@ type PeakRate struct {
 
 func (x *PeakRate) Reset() {
 	*x = PeakRate{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[13]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1233,7 +1306,7 @@ func (x *PeakRate) String() string {
 func (*PeakRate) ProtoMessage() {}
 
 func (x *PeakRate) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[13]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1246,7 +1319,7 @@ func (x *PeakRate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeakRate.ProtoReflect.Descriptor instead.
 func (*PeakRate) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{13}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *PeakRate) GetElementType() ElementType {
@@ -1278,7 +1351,7 @@ type Atom struct {
 
 func (x *Atom) Reset() {
 	*x = Atom{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[14]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1290,7 +1363,7 @@ func (x *Atom) String() string {
 func (*Atom) ProtoMessage() {}
 
 func (x *Atom) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[14]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1303,7 +1376,7 @@ func (x *Atom) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Atom.ProtoReflect.Descriptor instead.
 func (*Atom) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{14}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Atom) GetElementType() ElementType {
@@ -1364,7 +1437,7 @@ type Param struct {
 
 func (x *Param) Reset() {
 	*x = Param{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[15]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1376,7 +1449,7 @@ func (x *Param) String() string {
 func (*Param) ProtoMessage() {}
 
 func (x *Param) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[15]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1389,7 +1462,7 @@ func (x *Param) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Param.ProtoReflect.Descriptor instead.
 func (*Param) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{15}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Param) GetName() string {
@@ -1455,7 +1528,7 @@ type Constant struct {
 
 func (x *Constant) Reset() {
 	*x = Constant{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[16]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1467,7 +1540,7 @@ func (x *Constant) String() string {
 func (*Constant) ProtoMessage() {}
 
 func (x *Constant) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[16]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1480,7 +1553,7 @@ func (x *Constant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Constant.ProtoReflect.Descriptor instead.
 func (*Constant) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{16}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Constant) GetName() string {
@@ -1535,7 +1608,7 @@ type Term struct {
 
 func (x *Term) Reset() {
 	*x = Term{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[17]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1547,7 +1620,7 @@ func (x *Term) String() string {
 func (*Term) ProtoMessage() {}
 
 func (x *Term) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[17]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1560,7 +1633,7 @@ func (x *Term) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Term.ProtoReflect.Descriptor instead.
 func (*Term) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{17}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Term) GetName() string {
@@ -1623,7 +1696,7 @@ type Order struct {
 
 func (x *Order) Reset() {
 	*x = Order{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[18]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1635,7 +1708,7 @@ func (x *Order) String() string {
 func (*Order) ProtoMessage() {}
 
 func (x *Order) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[18]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1648,7 +1721,7 @@ func (x *Order) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Order.ProtoReflect.Descriptor instead.
 func (*Order) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{18}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Order) GetWindow() float64 {
@@ -1675,7 +1748,7 @@ type OptionValue struct {
 
 func (x *OptionValue) Reset() {
 	*x = OptionValue{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[19]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1687,7 +1760,7 @@ func (x *OptionValue) String() string {
 func (*OptionValue) ProtoMessage() {}
 
 func (x *OptionValue) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[19]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1700,7 +1773,7 @@ func (x *OptionValue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OptionValue.ProtoReflect.Descriptor instead.
 func (*OptionValue) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{19}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *OptionValue) GetKey() string {
@@ -1732,7 +1805,7 @@ type Level struct {
 
 func (x *Level) Reset() {
 	*x = Level{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[20]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1744,7 +1817,7 @@ func (x *Level) String() string {
 func (*Level) ProtoMessage() {}
 
 func (x *Level) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[20]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1757,7 +1830,7 @@ func (x *Level) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Level.ProtoReflect.Descriptor instead.
 func (*Level) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{20}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Level) GetName() string {
@@ -1818,7 +1891,7 @@ type Bandwidth struct {
 
 func (x *Bandwidth) Reset() {
 	*x = Bandwidth{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[21]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1830,7 +1903,7 @@ func (x *Bandwidth) String() string {
 func (*Bandwidth) ProtoMessage() {}
 
 func (x *Bandwidth) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[21]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1843,7 +1916,7 @@ func (x *Bandwidth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bandwidth.ProtoReflect.Descriptor instead.
 func (*Bandwidth) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{21}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Bandwidth) GetPeakBytesPerCycle() float64 {
@@ -1904,7 +1977,7 @@ type Space struct {
 
 func (x *Space) Reset() {
 	*x = Space{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[22]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1916,7 +1989,7 @@ func (x *Space) String() string {
 func (*Space) ProtoMessage() {}
 
 func (x *Space) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[22]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1929,7 +2002,7 @@ func (x *Space) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Space.ProtoReflect.Descriptor instead.
 func (*Space) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{22}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Space) GetKernel() string {
@@ -1992,7 +2065,7 @@ type CandidatesRequest struct {
 
 func (x *CandidatesRequest) Reset() {
 	*x = CandidatesRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[23]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2004,7 +2077,7 @@ func (x *CandidatesRequest) String() string {
 func (*CandidatesRequest) ProtoMessage() {}
 
 func (x *CandidatesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[23]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2017,7 +2090,7 @@ func (x *CandidatesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CandidatesRequest.ProtoReflect.Descriptor instead.
 func (*CandidatesRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{23}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *CandidatesRequest) GetHandle() []byte {
@@ -2057,7 +2130,7 @@ type CandidatesResponse struct {
 
 func (x *CandidatesResponse) Reset() {
 	*x = CandidatesResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[24]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2069,7 +2142,7 @@ func (x *CandidatesResponse) String() string {
 func (*CandidatesResponse) ProtoMessage() {}
 
 func (x *CandidatesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[24]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2082,7 +2155,7 @@ func (x *CandidatesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CandidatesResponse.ProtoReflect.Descriptor instead.
 func (*CandidatesResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{24}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *CandidatesResponse) GetConfigs() *Configs {
@@ -2138,7 +2211,7 @@ type EstimateRequest struct {
 
 func (x *EstimateRequest) Reset() {
 	*x = EstimateRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[25]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2150,7 +2223,7 @@ func (x *EstimateRequest) String() string {
 func (*EstimateRequest) ProtoMessage() {}
 
 func (x *EstimateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[25]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2163,7 +2236,7 @@ func (x *EstimateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EstimateRequest.ProtoReflect.Descriptor instead.
 func (*EstimateRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{25}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *EstimateRequest) GetHandle() []byte {
@@ -2203,7 +2276,7 @@ type EstimateResponse struct {
 
 func (x *EstimateResponse) Reset() {
 	*x = EstimateResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[26]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2215,7 +2288,7 @@ func (x *EstimateResponse) String() string {
 func (*EstimateResponse) ProtoMessage() {}
 
 func (x *EstimateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[26]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2228,7 +2301,7 @@ func (x *EstimateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EstimateResponse.ProtoReflect.Descriptor instead.
 func (*EstimateResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{26}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *EstimateResponse) GetCycles() []float64 {
@@ -2277,7 +2350,7 @@ type TermsRequest struct {
 
 func (x *TermsRequest) Reset() {
 	*x = TermsRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[27]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2289,7 +2362,7 @@ func (x *TermsRequest) String() string {
 func (*TermsRequest) ProtoMessage() {}
 
 func (x *TermsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[27]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2302,7 +2375,7 @@ func (x *TermsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TermsRequest.ProtoReflect.Descriptor instead.
 func (*TermsRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{27}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *TermsRequest) GetHandle() []byte {
@@ -2336,7 +2409,7 @@ type TermsResponse struct {
 
 func (x *TermsResponse) Reset() {
 	*x = TermsResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[28]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2348,7 +2421,7 @@ func (x *TermsResponse) String() string {
 func (*TermsResponse) ProtoMessage() {}
 
 func (x *TermsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[28]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2361,7 +2434,7 @@ func (x *TermsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TermsResponse.ProtoReflect.Descriptor instead.
 func (*TermsResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{28}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *TermsResponse) GetValues() []float64 {
@@ -2383,7 +2456,7 @@ type MappingRequest struct {
 
 func (x *MappingRequest) Reset() {
 	*x = MappingRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[29]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2395,7 +2468,7 @@ func (x *MappingRequest) String() string {
 func (*MappingRequest) ProtoMessage() {}
 
 func (x *MappingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[29]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2408,7 +2481,7 @@ func (x *MappingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MappingRequest.ProtoReflect.Descriptor instead.
 func (*MappingRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{29}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *MappingRequest) GetHandle() []byte {
@@ -2443,7 +2516,7 @@ type MappingResponse struct {
 
 func (x *MappingResponse) Reset() {
 	*x = MappingResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[30]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2455,7 +2528,7 @@ func (x *MappingResponse) String() string {
 func (*MappingResponse) ProtoMessage() {}
 
 func (x *MappingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[30]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2468,7 +2541,7 @@ func (x *MappingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MappingResponse.ProtoReflect.Descriptor instead.
 func (*MappingResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{30}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *MappingResponse) GetGroupM() int64 {
@@ -2505,7 +2578,7 @@ type MemoryIterationRequest struct {
 
 func (x *MemoryIterationRequest) Reset() {
 	*x = MemoryIterationRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[31]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2517,7 +2590,7 @@ func (x *MemoryIterationRequest) String() string {
 func (*MemoryIterationRequest) ProtoMessage() {}
 
 func (x *MemoryIterationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[31]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2530,7 +2603,7 @@ func (x *MemoryIterationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemoryIterationRequest.ProtoReflect.Descriptor instead.
 func (*MemoryIterationRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{31}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *MemoryIterationRequest) GetHandle() []byte {
@@ -2574,7 +2647,7 @@ type MemoryIterationResponse struct {
 
 func (x *MemoryIterationResponse) Reset() {
 	*x = MemoryIterationResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[32]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2586,7 +2659,7 @@ func (x *MemoryIterationResponse) String() string {
 func (*MemoryIterationResponse) ProtoMessage() {}
 
 func (x *MemoryIterationResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[32]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2599,7 +2672,7 @@ func (x *MemoryIterationResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemoryIterationResponse.ProtoReflect.Descriptor instead.
 func (*MemoryIterationResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{32}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *MemoryIterationResponse) GetLatencyCycles() float64 {
@@ -2645,7 +2718,7 @@ type RankRequest struct {
 
 func (x *RankRequest) Reset() {
 	*x = RankRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[33]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2657,7 +2730,7 @@ func (x *RankRequest) String() string {
 func (*RankRequest) ProtoMessage() {}
 
 func (x *RankRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[33]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2670,7 +2743,7 @@ func (x *RankRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RankRequest.ProtoReflect.Descriptor instead.
 func (*RankRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{33}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *RankRequest) GetHandle() []byte {
@@ -2718,7 +2791,7 @@ type RankResponse struct {
 
 func (x *RankResponse) Reset() {
 	*x = RankResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[34]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2730,7 +2803,7 @@ func (x *RankResponse) String() string {
 func (*RankResponse) ProtoMessage() {}
 
 func (x *RankResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[34]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2743,7 +2816,7 @@ func (x *RankResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RankResponse.ProtoReflect.Descriptor instead.
 func (*RankResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{34}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *RankResponse) GetRankings() []*Ranking {
@@ -2776,7 +2849,7 @@ type Ranking struct {
 
 func (x *Ranking) Reset() {
 	*x = Ranking{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[35]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2788,7 +2861,7 @@ func (x *Ranking) String() string {
 func (*Ranking) ProtoMessage() {}
 
 func (x *Ranking) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[35]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2801,7 +2874,7 @@ func (x *Ranking) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ranking.ProtoReflect.Descriptor instead.
 func (*Ranking) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{35}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Ranking) GetIndex() []int64 {
@@ -2877,7 +2950,7 @@ type ReasonCount struct {
 
 func (x *ReasonCount) Reset() {
 	*x = ReasonCount{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[36]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2889,7 +2962,7 @@ func (x *ReasonCount) String() string {
 func (*ReasonCount) ProtoMessage() {}
 
 func (x *ReasonCount) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[36]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2902,7 +2975,7 @@ func (x *ReasonCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReasonCount.ProtoReflect.Descriptor instead.
 func (*ReasonCount) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{36}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ReasonCount) GetReason() string {
@@ -2923,14 +2996,15 @@ var File_origami_plugin_v1_arch_proto protoreflect.FileDescriptor
 
 const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\n" +
-	"\x1corigami/plugin/v1/arch.proto\x12\x11origami.plugin.v1\x1a\x1corigami/plugin/v1/base.proto\x1a\x1corigami/plugin/v1/gemm.proto\"\x11\n" +
+	"\x1corigami/plugin/v1/arch.proto\x12\x11origami.plugin.v1\x1a\x1corigami/plugin/v1/base.proto\x1a origami/plugin/v1/executor.proto\x1a\x1corigami/plugin/v1/gemm.proto\"\x11\n" +
 	"\x0fManifestRequest\"K\n" +
 	"\x10ManifestResponse\x127\n" +
-	"\bmanifest\x18\x01 \x01(\v2\x1b.origami.plugin.v1.ManifestR\bmanifest\"\x9d\x01\n" +
+	"\bmanifest\x18\x01 \x01(\v2\x1b.origami.plugin.v1.ManifestR\bmanifest\"\xde\x01\n" +
 	"\bDescribe\x12+\n" +
 	"\x04info\x18\x01 \x01(\v2\x17.origami.plugin.v1.InfoR\x04info\x12+\n" +
 	"\x11protocol_versions\x18\x02 \x03(\x05R\x10protocolVersions\x127\n" +
-	"\bmanifest\x18\x03 \x01(\v2\x1b.origami.plugin.v1.ManifestR\bmanifest\"\xa1\x01\n" +
+	"\bmanifest\x18\x03 \x01(\v2\x1b.origami.plugin.v1.ManifestR\bmanifest\x12?\n" +
+	"\bexecutor\x18\x04 \x01(\v2#.origami.plugin.v1.ExecutorManifestR\bexecutor\"\xa1\x01\n" +
 	"\bManifest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x122\n" +
@@ -2950,19 +3024,29 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12#\n" +
 	"\rdefault_value\x18\x02 \x01(\tR\fdefaultValue\x12\x16\n" +
 	"\x06values\x18\x03 \x03(\tR\x06values\x12\x10\n" +
-	"\x03doc\x18\x04 \x01(\tR\x03doc\"\xfa\x02\n" +
+	"\x03doc\x18\x04 \x01(\tR\x03doc\"\xad\x03\n" +
 	"\vOpenRequest\x12\x12\n" +
 	"\x04arch\x18\x01 \x01(\tR\x04arch\x12\x16\n" +
 	"\x06device\x18\x02 \x01(\tR\x06device\x12\x14\n" +
 	"\x05model\x18\x03 \x01(\tR\x05model\x12K\n" +
 	"\toverrides\x18\x04 \x03(\v2-.origami.plugin.v1.OpenRequest.OverridesEntryR\toverrides\x12E\n" +
-	"\aoptions\x18\x05 \x03(\v2+.origami.plugin.v1.OpenRequest.OptionsEntryR\aoptions\x1aY\n" +
+	"\aoptions\x18\x05 \x03(\v2+.origami.plugin.v1.OpenRequest.OptionsEntryR\aoptions\x121\n" +
+	"\x04live\x18\x06 \x01(\v2\x1d.origami.plugin.v1.LiveDeviceR\x04live\x1aY\n" +
 	"\x0eOverridesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x121\n" +
 	"\x05value\x18\x02 \x01(\v2\x1b.origami.plugin.v1.OverrideR\x05value:\x028\x01\x1a:\n" +
 	"\fOptionsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"4\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xae\x01\n" +
+	"\n" +
+	"LiveDevice\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12M\n" +
+	"\n" +
+	"attributes\x18\x02 \x03(\v2-.origami.plugin.v1.LiveDevice.AttributesEntryR\n" +
+	"attributes\x1a=\n" +
+	"\x0fAttributesEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01\"4\n" +
 	"\bOverride\x12\x14\n" +
 	"\x05value\x18\x01 \x01(\x01R\x05value\x12\x12\n" +
 	"\x04unit\x18\x02 \x01(\tR\x04unit\"\x9a\x01\n" +
@@ -3188,7 +3272,7 @@ func file_origami_plugin_v1_arch_proto_rawDescGZIP() []byte {
 }
 
 var file_origami_plugin_v1_arch_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_origami_plugin_v1_arch_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
+var file_origami_plugin_v1_arch_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
 var file_origami_plugin_v1_arch_proto_goTypes = []any{
 	(Rung)(0),                       // 0: origami.plugin.v1.Rung
 	(Tier)(0),                       // 1: origami.plugin.v1.Tier
@@ -3203,113 +3287,119 @@ var file_origami_plugin_v1_arch_proto_goTypes = []any{
 	(*DeviceEntry)(nil),             // 10: origami.plugin.v1.DeviceEntry
 	(*Option)(nil),                  // 11: origami.plugin.v1.Option
 	(*OpenRequest)(nil),             // 12: origami.plugin.v1.OpenRequest
-	(*Override)(nil),                // 13: origami.plugin.v1.Override
-	(*OpenResponse)(nil),            // 14: origami.plugin.v1.OpenResponse
-	(*CloseRequest)(nil),            // 15: origami.plugin.v1.CloseRequest
-	(*CloseResponse)(nil),           // 16: origami.plugin.v1.CloseResponse
-	(*Description)(nil),             // 17: origami.plugin.v1.Description
-	(*PeakRate)(nil),                // 18: origami.plugin.v1.PeakRate
-	(*Atom)(nil),                    // 19: origami.plugin.v1.Atom
-	(*Param)(nil),                   // 20: origami.plugin.v1.Param
-	(*Constant)(nil),                // 21: origami.plugin.v1.Constant
-	(*Term)(nil),                    // 22: origami.plugin.v1.Term
-	(*Order)(nil),                   // 23: origami.plugin.v1.Order
-	(*OptionValue)(nil),             // 24: origami.plugin.v1.OptionValue
-	(*Level)(nil),                   // 25: origami.plugin.v1.Level
-	(*Bandwidth)(nil),               // 26: origami.plugin.v1.Bandwidth
-	(*Space)(nil),                   // 27: origami.plugin.v1.Space
-	(*CandidatesRequest)(nil),       // 28: origami.plugin.v1.CandidatesRequest
-	(*CandidatesResponse)(nil),      // 29: origami.plugin.v1.CandidatesResponse
-	(*EstimateRequest)(nil),         // 30: origami.plugin.v1.EstimateRequest
-	(*EstimateResponse)(nil),        // 31: origami.plugin.v1.EstimateResponse
-	(*TermsRequest)(nil),            // 32: origami.plugin.v1.TermsRequest
-	(*TermsResponse)(nil),           // 33: origami.plugin.v1.TermsResponse
-	(*MappingRequest)(nil),          // 34: origami.plugin.v1.MappingRequest
-	(*MappingResponse)(nil),         // 35: origami.plugin.v1.MappingResponse
-	(*MemoryIterationRequest)(nil),  // 36: origami.plugin.v1.MemoryIterationRequest
-	(*MemoryIterationResponse)(nil), // 37: origami.plugin.v1.MemoryIterationResponse
-	(*RankRequest)(nil),             // 38: origami.plugin.v1.RankRequest
-	(*RankResponse)(nil),            // 39: origami.plugin.v1.RankResponse
-	(*Ranking)(nil),                 // 40: origami.plugin.v1.Ranking
-	(*ReasonCount)(nil),             // 41: origami.plugin.v1.ReasonCount
-	nil,                             // 42: origami.plugin.v1.OpenRequest.OverridesEntry
-	nil,                             // 43: origami.plugin.v1.OpenRequest.OptionsEntry
-	(*Info)(nil),                    // 44: origami.plugin.v1.Info
-	(ElementType)(0),                // 45: origami.plugin.v1.ElementType
-	(*Problem)(nil),                 // 46: origami.plugin.v1.Problem
-	(*Configs)(nil),                 // 47: origami.plugin.v1.Configs
-	(*ConfigSet)(nil),               // 48: origami.plugin.v1.ConfigSet
-	(*Diagnostic)(nil),              // 49: origami.plugin.v1.Diagnostic
+	(*LiveDevice)(nil),              // 13: origami.plugin.v1.LiveDevice
+	(*Override)(nil),                // 14: origami.plugin.v1.Override
+	(*OpenResponse)(nil),            // 15: origami.plugin.v1.OpenResponse
+	(*CloseRequest)(nil),            // 16: origami.plugin.v1.CloseRequest
+	(*CloseResponse)(nil),           // 17: origami.plugin.v1.CloseResponse
+	(*Description)(nil),             // 18: origami.plugin.v1.Description
+	(*PeakRate)(nil),                // 19: origami.plugin.v1.PeakRate
+	(*Atom)(nil),                    // 20: origami.plugin.v1.Atom
+	(*Param)(nil),                   // 21: origami.plugin.v1.Param
+	(*Constant)(nil),                // 22: origami.plugin.v1.Constant
+	(*Term)(nil),                    // 23: origami.plugin.v1.Term
+	(*Order)(nil),                   // 24: origami.plugin.v1.Order
+	(*OptionValue)(nil),             // 25: origami.plugin.v1.OptionValue
+	(*Level)(nil),                   // 26: origami.plugin.v1.Level
+	(*Bandwidth)(nil),               // 27: origami.plugin.v1.Bandwidth
+	(*Space)(nil),                   // 28: origami.plugin.v1.Space
+	(*CandidatesRequest)(nil),       // 29: origami.plugin.v1.CandidatesRequest
+	(*CandidatesResponse)(nil),      // 30: origami.plugin.v1.CandidatesResponse
+	(*EstimateRequest)(nil),         // 31: origami.plugin.v1.EstimateRequest
+	(*EstimateResponse)(nil),        // 32: origami.plugin.v1.EstimateResponse
+	(*TermsRequest)(nil),            // 33: origami.plugin.v1.TermsRequest
+	(*TermsResponse)(nil),           // 34: origami.plugin.v1.TermsResponse
+	(*MappingRequest)(nil),          // 35: origami.plugin.v1.MappingRequest
+	(*MappingResponse)(nil),         // 36: origami.plugin.v1.MappingResponse
+	(*MemoryIterationRequest)(nil),  // 37: origami.plugin.v1.MemoryIterationRequest
+	(*MemoryIterationResponse)(nil), // 38: origami.plugin.v1.MemoryIterationResponse
+	(*RankRequest)(nil),             // 39: origami.plugin.v1.RankRequest
+	(*RankResponse)(nil),            // 40: origami.plugin.v1.RankResponse
+	(*Ranking)(nil),                 // 41: origami.plugin.v1.Ranking
+	(*ReasonCount)(nil),             // 42: origami.plugin.v1.ReasonCount
+	nil,                             // 43: origami.plugin.v1.OpenRequest.OverridesEntry
+	nil,                             // 44: origami.plugin.v1.OpenRequest.OptionsEntry
+	nil,                             // 45: origami.plugin.v1.LiveDevice.AttributesEntry
+	(*Info)(nil),                    // 46: origami.plugin.v1.Info
+	(*ExecutorManifest)(nil),        // 47: origami.plugin.v1.ExecutorManifest
+	(ElementType)(0),                // 48: origami.plugin.v1.ElementType
+	(*Problem)(nil),                 // 49: origami.plugin.v1.Problem
+	(*Configs)(nil),                 // 50: origami.plugin.v1.Configs
+	(*ConfigSet)(nil),               // 51: origami.plugin.v1.ConfigSet
+	(*Diagnostic)(nil),              // 52: origami.plugin.v1.Diagnostic
 }
 var file_origami_plugin_v1_arch_proto_depIdxs = []int32{
 	8,  // 0: origami.plugin.v1.ManifestResponse.manifest:type_name -> origami.plugin.v1.Manifest
-	44, // 1: origami.plugin.v1.Describe.info:type_name -> origami.plugin.v1.Info
+	46, // 1: origami.plugin.v1.Describe.info:type_name -> origami.plugin.v1.Info
 	8,  // 2: origami.plugin.v1.Describe.manifest:type_name -> origami.plugin.v1.Manifest
-	9,  // 3: origami.plugin.v1.Manifest.archs:type_name -> origami.plugin.v1.ArchEntry
-	11, // 4: origami.plugin.v1.Manifest.options:type_name -> origami.plugin.v1.Option
-	10, // 5: origami.plugin.v1.ArchEntry.devices:type_name -> origami.plugin.v1.DeviceEntry
-	42, // 6: origami.plugin.v1.OpenRequest.overrides:type_name -> origami.plugin.v1.OpenRequest.OverridesEntry
-	43, // 7: origami.plugin.v1.OpenRequest.options:type_name -> origami.plugin.v1.OpenRequest.OptionsEntry
-	17, // 8: origami.plugin.v1.OpenResponse.description:type_name -> origami.plugin.v1.Description
-	25, // 9: origami.plugin.v1.OpenResponse.levels:type_name -> origami.plugin.v1.Level
-	0,  // 10: origami.plugin.v1.Description.rung:type_name -> origami.plugin.v1.Rung
-	0,  // 11: origami.plugin.v1.Description.clock_rung:type_name -> origami.plugin.v1.Rung
-	18, // 12: origami.plugin.v1.Description.peaks:type_name -> origami.plugin.v1.PeakRate
-	19, // 13: origami.plugin.v1.Description.atoms:type_name -> origami.plugin.v1.Atom
-	20, // 14: origami.plugin.v1.Description.params:type_name -> origami.plugin.v1.Param
-	21, // 15: origami.plugin.v1.Description.constants:type_name -> origami.plugin.v1.Constant
-	22, // 16: origami.plugin.v1.Description.terms:type_name -> origami.plugin.v1.Term
-	23, // 17: origami.plugin.v1.Description.order:type_name -> origami.plugin.v1.Order
-	24, // 18: origami.plugin.v1.Description.options:type_name -> origami.plugin.v1.OptionValue
-	45, // 19: origami.plugin.v1.PeakRate.element_type:type_name -> origami.plugin.v1.ElementType
-	45, // 20: origami.plugin.v1.Atom.element_type:type_name -> origami.plugin.v1.ElementType
-	1,  // 21: origami.plugin.v1.Param.tier:type_name -> origami.plugin.v1.Tier
-	2,  // 22: origami.plugin.v1.Term.kind:type_name -> origami.plugin.v1.TermKind
-	3,  // 23: origami.plugin.v1.Order.keys:type_name -> origami.plugin.v1.Key
-	26, // 24: origami.plugin.v1.Level.bandwidth:type_name -> origami.plugin.v1.Bandwidth
-	4,  // 25: origami.plugin.v1.Level.bound:type_name -> origami.plugin.v1.Bound
-	46, // 26: origami.plugin.v1.CandidatesRequest.problem:type_name -> origami.plugin.v1.Problem
-	27, // 27: origami.plugin.v1.CandidatesRequest.space:type_name -> origami.plugin.v1.Space
-	47, // 28: origami.plugin.v1.CandidatesResponse.configs:type_name -> origami.plugin.v1.Configs
-	47, // 29: origami.plugin.v1.CandidatesResponse.rejected:type_name -> origami.plugin.v1.Configs
-	46, // 30: origami.plugin.v1.EstimateRequest.problem:type_name -> origami.plugin.v1.Problem
-	48, // 31: origami.plugin.v1.EstimateRequest.configs:type_name -> origami.plugin.v1.ConfigSet
-	46, // 32: origami.plugin.v1.TermsRequest.problem:type_name -> origami.plugin.v1.Problem
-	48, // 33: origami.plugin.v1.TermsRequest.configs:type_name -> origami.plugin.v1.ConfigSet
-	46, // 34: origami.plugin.v1.MappingRequest.problem:type_name -> origami.plugin.v1.Problem
-	47, // 35: origami.plugin.v1.MappingRequest.config:type_name -> origami.plugin.v1.Configs
-	46, // 36: origami.plugin.v1.MemoryIterationRequest.problem:type_name -> origami.plugin.v1.Problem
-	47, // 37: origami.plugin.v1.MemoryIterationRequest.config:type_name -> origami.plugin.v1.Configs
-	46, // 38: origami.plugin.v1.RankRequest.problems:type_name -> origami.plugin.v1.Problem
-	27, // 39: origami.plugin.v1.RankRequest.space:type_name -> origami.plugin.v1.Space
-	40, // 40: origami.plugin.v1.RankResponse.rankings:type_name -> origami.plugin.v1.Ranking
-	47, // 41: origami.plugin.v1.Ranking.configs:type_name -> origami.plugin.v1.Configs
-	41, // 42: origami.plugin.v1.Ranking.rejected:type_name -> origami.plugin.v1.ReasonCount
-	49, // 43: origami.plugin.v1.Ranking.error:type_name -> origami.plugin.v1.Diagnostic
-	13, // 44: origami.plugin.v1.OpenRequest.OverridesEntry.value:type_name -> origami.plugin.v1.Override
-	5,  // 45: origami.plugin.v1.ArchService.Manifest:input_type -> origami.plugin.v1.ManifestRequest
-	12, // 46: origami.plugin.v1.ArchService.Open:input_type -> origami.plugin.v1.OpenRequest
-	15, // 47: origami.plugin.v1.ArchService.Close:input_type -> origami.plugin.v1.CloseRequest
-	28, // 48: origami.plugin.v1.ArchService.Candidates:input_type -> origami.plugin.v1.CandidatesRequest
-	30, // 49: origami.plugin.v1.ArchService.Estimate:input_type -> origami.plugin.v1.EstimateRequest
-	32, // 50: origami.plugin.v1.ArchService.Terms:input_type -> origami.plugin.v1.TermsRequest
-	34, // 51: origami.plugin.v1.ArchService.Mapping:input_type -> origami.plugin.v1.MappingRequest
-	36, // 52: origami.plugin.v1.ArchService.MemoryIteration:input_type -> origami.plugin.v1.MemoryIterationRequest
-	38, // 53: origami.plugin.v1.ArchService.Rank:input_type -> origami.plugin.v1.RankRequest
-	6,  // 54: origami.plugin.v1.ArchService.Manifest:output_type -> origami.plugin.v1.ManifestResponse
-	14, // 55: origami.plugin.v1.ArchService.Open:output_type -> origami.plugin.v1.OpenResponse
-	16, // 56: origami.plugin.v1.ArchService.Close:output_type -> origami.plugin.v1.CloseResponse
-	29, // 57: origami.plugin.v1.ArchService.Candidates:output_type -> origami.plugin.v1.CandidatesResponse
-	31, // 58: origami.plugin.v1.ArchService.Estimate:output_type -> origami.plugin.v1.EstimateResponse
-	33, // 59: origami.plugin.v1.ArchService.Terms:output_type -> origami.plugin.v1.TermsResponse
-	35, // 60: origami.plugin.v1.ArchService.Mapping:output_type -> origami.plugin.v1.MappingResponse
-	37, // 61: origami.plugin.v1.ArchService.MemoryIteration:output_type -> origami.plugin.v1.MemoryIterationResponse
-	39, // 62: origami.plugin.v1.ArchService.Rank:output_type -> origami.plugin.v1.RankResponse
-	54, // [54:63] is the sub-list for method output_type
-	45, // [45:54] is the sub-list for method input_type
-	45, // [45:45] is the sub-list for extension type_name
-	45, // [45:45] is the sub-list for extension extendee
-	0,  // [0:45] is the sub-list for field type_name
+	47, // 3: origami.plugin.v1.Describe.executor:type_name -> origami.plugin.v1.ExecutorManifest
+	9,  // 4: origami.plugin.v1.Manifest.archs:type_name -> origami.plugin.v1.ArchEntry
+	11, // 5: origami.plugin.v1.Manifest.options:type_name -> origami.plugin.v1.Option
+	10, // 6: origami.plugin.v1.ArchEntry.devices:type_name -> origami.plugin.v1.DeviceEntry
+	43, // 7: origami.plugin.v1.OpenRequest.overrides:type_name -> origami.plugin.v1.OpenRequest.OverridesEntry
+	44, // 8: origami.plugin.v1.OpenRequest.options:type_name -> origami.plugin.v1.OpenRequest.OptionsEntry
+	13, // 9: origami.plugin.v1.OpenRequest.live:type_name -> origami.plugin.v1.LiveDevice
+	45, // 10: origami.plugin.v1.LiveDevice.attributes:type_name -> origami.plugin.v1.LiveDevice.AttributesEntry
+	18, // 11: origami.plugin.v1.OpenResponse.description:type_name -> origami.plugin.v1.Description
+	26, // 12: origami.plugin.v1.OpenResponse.levels:type_name -> origami.plugin.v1.Level
+	0,  // 13: origami.plugin.v1.Description.rung:type_name -> origami.plugin.v1.Rung
+	0,  // 14: origami.plugin.v1.Description.clock_rung:type_name -> origami.plugin.v1.Rung
+	19, // 15: origami.plugin.v1.Description.peaks:type_name -> origami.plugin.v1.PeakRate
+	20, // 16: origami.plugin.v1.Description.atoms:type_name -> origami.plugin.v1.Atom
+	21, // 17: origami.plugin.v1.Description.params:type_name -> origami.plugin.v1.Param
+	22, // 18: origami.plugin.v1.Description.constants:type_name -> origami.plugin.v1.Constant
+	23, // 19: origami.plugin.v1.Description.terms:type_name -> origami.plugin.v1.Term
+	24, // 20: origami.plugin.v1.Description.order:type_name -> origami.plugin.v1.Order
+	25, // 21: origami.plugin.v1.Description.options:type_name -> origami.plugin.v1.OptionValue
+	48, // 22: origami.plugin.v1.PeakRate.element_type:type_name -> origami.plugin.v1.ElementType
+	48, // 23: origami.plugin.v1.Atom.element_type:type_name -> origami.plugin.v1.ElementType
+	1,  // 24: origami.plugin.v1.Param.tier:type_name -> origami.plugin.v1.Tier
+	2,  // 25: origami.plugin.v1.Term.kind:type_name -> origami.plugin.v1.TermKind
+	3,  // 26: origami.plugin.v1.Order.keys:type_name -> origami.plugin.v1.Key
+	27, // 27: origami.plugin.v1.Level.bandwidth:type_name -> origami.plugin.v1.Bandwidth
+	4,  // 28: origami.plugin.v1.Level.bound:type_name -> origami.plugin.v1.Bound
+	49, // 29: origami.plugin.v1.CandidatesRequest.problem:type_name -> origami.plugin.v1.Problem
+	28, // 30: origami.plugin.v1.CandidatesRequest.space:type_name -> origami.plugin.v1.Space
+	50, // 31: origami.plugin.v1.CandidatesResponse.configs:type_name -> origami.plugin.v1.Configs
+	50, // 32: origami.plugin.v1.CandidatesResponse.rejected:type_name -> origami.plugin.v1.Configs
+	49, // 33: origami.plugin.v1.EstimateRequest.problem:type_name -> origami.plugin.v1.Problem
+	51, // 34: origami.plugin.v1.EstimateRequest.configs:type_name -> origami.plugin.v1.ConfigSet
+	49, // 35: origami.plugin.v1.TermsRequest.problem:type_name -> origami.plugin.v1.Problem
+	51, // 36: origami.plugin.v1.TermsRequest.configs:type_name -> origami.plugin.v1.ConfigSet
+	49, // 37: origami.plugin.v1.MappingRequest.problem:type_name -> origami.plugin.v1.Problem
+	50, // 38: origami.plugin.v1.MappingRequest.config:type_name -> origami.plugin.v1.Configs
+	49, // 39: origami.plugin.v1.MemoryIterationRequest.problem:type_name -> origami.plugin.v1.Problem
+	50, // 40: origami.plugin.v1.MemoryIterationRequest.config:type_name -> origami.plugin.v1.Configs
+	49, // 41: origami.plugin.v1.RankRequest.problems:type_name -> origami.plugin.v1.Problem
+	28, // 42: origami.plugin.v1.RankRequest.space:type_name -> origami.plugin.v1.Space
+	41, // 43: origami.plugin.v1.RankResponse.rankings:type_name -> origami.plugin.v1.Ranking
+	50, // 44: origami.plugin.v1.Ranking.configs:type_name -> origami.plugin.v1.Configs
+	42, // 45: origami.plugin.v1.Ranking.rejected:type_name -> origami.plugin.v1.ReasonCount
+	52, // 46: origami.plugin.v1.Ranking.error:type_name -> origami.plugin.v1.Diagnostic
+	14, // 47: origami.plugin.v1.OpenRequest.OverridesEntry.value:type_name -> origami.plugin.v1.Override
+	5,  // 48: origami.plugin.v1.ArchService.Manifest:input_type -> origami.plugin.v1.ManifestRequest
+	12, // 49: origami.plugin.v1.ArchService.Open:input_type -> origami.plugin.v1.OpenRequest
+	16, // 50: origami.plugin.v1.ArchService.Close:input_type -> origami.plugin.v1.CloseRequest
+	29, // 51: origami.plugin.v1.ArchService.Candidates:input_type -> origami.plugin.v1.CandidatesRequest
+	31, // 52: origami.plugin.v1.ArchService.Estimate:input_type -> origami.plugin.v1.EstimateRequest
+	33, // 53: origami.plugin.v1.ArchService.Terms:input_type -> origami.plugin.v1.TermsRequest
+	35, // 54: origami.plugin.v1.ArchService.Mapping:input_type -> origami.plugin.v1.MappingRequest
+	37, // 55: origami.plugin.v1.ArchService.MemoryIteration:input_type -> origami.plugin.v1.MemoryIterationRequest
+	39, // 56: origami.plugin.v1.ArchService.Rank:input_type -> origami.plugin.v1.RankRequest
+	6,  // 57: origami.plugin.v1.ArchService.Manifest:output_type -> origami.plugin.v1.ManifestResponse
+	15, // 58: origami.plugin.v1.ArchService.Open:output_type -> origami.plugin.v1.OpenResponse
+	17, // 59: origami.plugin.v1.ArchService.Close:output_type -> origami.plugin.v1.CloseResponse
+	30, // 60: origami.plugin.v1.ArchService.Candidates:output_type -> origami.plugin.v1.CandidatesResponse
+	32, // 61: origami.plugin.v1.ArchService.Estimate:output_type -> origami.plugin.v1.EstimateResponse
+	34, // 62: origami.plugin.v1.ArchService.Terms:output_type -> origami.plugin.v1.TermsResponse
+	36, // 63: origami.plugin.v1.ArchService.Mapping:output_type -> origami.plugin.v1.MappingResponse
+	38, // 64: origami.plugin.v1.ArchService.MemoryIteration:output_type -> origami.plugin.v1.MemoryIterationResponse
+	40, // 65: origami.plugin.v1.ArchService.Rank:output_type -> origami.plugin.v1.RankResponse
+	57, // [57:66] is the sub-list for method output_type
+	48, // [48:57] is the sub-list for method input_type
+	48, // [48:48] is the sub-list for extension type_name
+	48, // [48:48] is the sub-list for extension extendee
+	0,  // [0:48] is the sub-list for field type_name
 }
 
 func init() { file_origami_plugin_v1_arch_proto_init() }
@@ -3318,6 +3408,7 @@ func file_origami_plugin_v1_arch_proto_init() {
 		return
 	}
 	file_origami_plugin_v1_base_proto_init()
+	file_origami_plugin_v1_executor_proto_init()
 	file_origami_plugin_v1_gemm_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -3325,7 +3416,7 @@ func file_origami_plugin_v1_arch_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_origami_plugin_v1_arch_proto_rawDesc), len(file_origami_plugin_v1_arch_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   39,
+			NumMessages:   41,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

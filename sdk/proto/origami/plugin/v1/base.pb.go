@@ -135,6 +135,8 @@ const (
 	Missing_RESOURCE_HANDLE Missing_Resource = 1
 	// The configuration list is not in the cache: repeat the call with the list.
 	Missing_RESOURCE_CONFIGS Missing_Resource = 2
+	// The kernel is not held: it was released, or lost with an earlier process. Compile it again.
+	Missing_RESOURCE_KERNEL Missing_Resource = 3
 )
 
 // Enum value maps for Missing_Resource.
@@ -143,11 +145,13 @@ var (
 		0: "RESOURCE_UNSPECIFIED",
 		1: "RESOURCE_HANDLE",
 		2: "RESOURCE_CONFIGS",
+		3: "RESOURCE_KERNEL",
 	}
 	Missing_Resource_value = map[string]int32{
 		"RESOURCE_UNSPECIFIED": 0,
 		"RESOURCE_HANDLE":      1,
 		"RESOURCE_CONFIGS":     2,
+		"RESOURCE_KERNEL":      3,
 	}
 )
 
@@ -409,8 +413,8 @@ func (x *Diagnostic) GetFix() string {
 	return ""
 }
 
-// Missing is the status detail of a call that names something the plugin does not hold (any more). A plugin holds only
-// what the host can send again, so the host does that and repeats the call.
+// Missing is the status detail of a call that names something the plugin does not hold (any more). The host sends it
+// again where it can and repeats the call.
 type Missing struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Resource      Missing_Resource       `protobuf:"varint,1,opt,name=resource,proto3,enum=origami.plugin.v1.Missing_Resource" json:"resource,omitempty"`
@@ -481,13 +485,14 @@ const file_origami_plugin_v1_base_proto_rawDesc = "" +
 	"\n" +
 	"KIND_INPUT\x10\x02\x12\x0f\n" +
 	"\vKIND_PLUGIN\x10\x03\x12\x0f\n" +
-	"\vKIND_DEVICE\x10\x04\"\x9b\x01\n" +
+	"\vKIND_DEVICE\x10\x04\"\xb0\x01\n" +
 	"\aMissing\x12?\n" +
-	"\bresource\x18\x01 \x01(\x0e2#.origami.plugin.v1.Missing.ResourceR\bresource\"O\n" +
+	"\bresource\x18\x01 \x01(\x0e2#.origami.plugin.v1.Missing.ResourceR\bresource\"d\n" +
 	"\bResource\x12\x18\n" +
 	"\x14RESOURCE_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fRESOURCE_HANDLE\x10\x01\x12\x14\n" +
-	"\x10RESOURCE_CONFIGS\x10\x02*C\n" +
+	"\x10RESOURCE_CONFIGS\x10\x02\x12\x13\n" +
+	"\x0fRESOURCE_KERNEL\x10\x03*C\n" +
 	"\x06Health\x12\x16\n" +
 	"\x12HEALTH_UNSPECIFIED\x10\x00\x12\r\n" +
 	"\tHEALTH_OK\x10\x01\x12\x12\n" +

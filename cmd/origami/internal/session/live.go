@@ -1,0 +1,77 @@
+package session
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/exec"
+)
+
+// DeviceAuto is the --device that stands for a GPU of this machine: the first, or with ":" and a number the one that the
+// driver counts so, from 0.
+const DeviceAuto = arch.LiveID
+
+// cutLive takes "auto", "auto:1", "sm90@auto" and "sm90@auto:1" apart. number is empty where none is given.
+func cutLive(name string) (archID, number string, live bool) {
+	device := name
+	if own, behind, ok := strings.Cut(name, "@"); ok {
+		archID, device = own, behind
+	}
+	device, number, numbered := strings.Cut(device, ":")
+	return archID, number, strings.EqualFold(device, DeviceAuto) && (number != "" || !numbered)
+}
+
+// live finds the GPU of this machine that name means: the one of that number, or the first of the architecture, or the
+// first.
+func (s *Session) live(ctx context.Context, name, archID, number string) (arch.Match, error) {
+	place := "--device " + name
+	gpus, err := s.listGPUs(ctx)
+	if err != nil {
+		return arch.Match{}, diag.Within(place, err)
+	}
+	found := make([]string, len(gpus))
+	for i, g := range gpus {
+		found[i] = strconv.Itoa(i) + " " + g.Name + " (" + g.Arch + ")"
+	}
+	chosen := -1
+	for i, g := range gpus {
+		if (archID == "" || strings.EqualFold(archID, g.Arch)) && (number == "" || number == strconv.Itoa(i)) {
+			chosen = i
+			break
+		}
+	}
+	if chosen < 0 {
+		return arch.Match{}, &diag.Error{Kind: diag.Device, Where: place, What: "this machine has no such GPU",
+			Fix: "it has " + strings.Join(found, ", ")}
+	}
+	g := &gpus[chosen]
+	m, err := arch.FindLive(s.manifests, g.Arch, &arch.LiveDevice{Name: g.Name, Attributes: g.Attributes})
+	if err != nil {
+		return arch.Match{}, diag.Within(place, err)
+	}
+	return m, nil
+}
+
+// listGPUs asks the executor for the GPUs of this machine, once. That there is no executor, driver or GPU is an error of kind
+// diag.Device.
+func (s *Session) listGPUs(ctx context.Context) ([]exec.Device, error) {
+	if s.gpus != nil {
+		return s.gpus, nil
+	}
+	e, err := s.host.Executor(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	gpus, err := e.Devices(ctx)
+	if closed := e.Close(); err == nil {
+		err = closed
+	}
+	if err == nil && len(gpus) == 0 {
+		err = &diag.Error{Kind: diag.Device, What: "this machine has no GPU that can be used", Fix: "name the device, as in --arch sm90@h200; `origami arch ls` lists them"}
+	}
+	s.gpus = gpus
+	return gpus, err
+}

@@ -1,0 +1,189 @@
+//go:build cuda
+
+package cuda
+
+// #include "blas.h"
+import "C"
+
+import (
+	"fmt"
+	"slices"
+	"unsafe"
+
+	"gorgonia.org/cu"
+
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/exec"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/unit"
+)
+
+// The names under which cuBLAS is measured: its own choice of kernel, and the fastest of those that it proposes.
+const (
+	libraryDefault = "cublas"
+	libraryBest    = "cublas-best"
+)
+
+// blasWorkspace is what cuBLAS may use beside the matrices: what it allocates by itself on Hopper. Source: cuBLAS library
+// documentation, cublasSetWorkspace.
+const blasWorkspace = unit.Bytes(32 << 20)
+
+// blas is cuBLAS on a device. It is used by whoever holds device.running.
+type blas struct {
+	library   *C.origami_blas
+	workspace region
+	version   string
+}
+
+// openBLAS returns nil where there is no cuBLAS: then there is nothing to compare with, which is no error.
+func openBLAS(d *device) *blas {
+	b := &blas{}
+	err := d.do(func() (err error) {
+		if b.workspace, err = allocate(blasWorkspace); err != nil {
+			return err
+		}
+		b.library = C.origami_blas_open(*(*C.CUstream)(unsafe.Pointer(&d.stream)), C.CUdeviceptr(b.workspace.at), C.size_t(b.workspace.bytes))
+		if b.library == nil {
+			b.workspace.free()
+		}
+		return nil
+	})
+	if err != nil || b.library == nil {
+		return nil
+	}
+	v := int(C.origami_blas_version(b.library))
+	b.version = fmt.Sprintf("%d.%d.%d", v/10000, v/100%100, v%100)
+	return b
+}
+
+func (b *blas) close() {
+	if b != nil {
+		C.origami_blas_close(b.library)
+		b.workspace.free()
+	}
+}
+
+// call describes the multiplication of operands to cuBLAS, which is column-major: what is stored row by row is the
+// transpose of what it sees, and Cᵀ = Bᵀ·Aᵀ.
+func (b *blas) call(o *operands, c cu.DevicePtr, out gemm.DType) C.origami_gemm {
+	p := o.problem
+	g := C.origami_gemm{
+		m: C.int64_t(p.N), n: C.int64_t(p.M), k: C.int64_t(p.K), batch: C.int(p.Batch), in_type: dataType(p.DType), out_type: dataType(out),
+		a: C.CUdeviceptr(o.b.address(fence)), lda: C.int64_t(p.N), stride_a: C.int64_t(p.K * p.N),
+		b: C.CUdeviceptr(o.a.address(fence)), ldb: C.int64_t(p.K), stride_b: C.int64_t(p.M * p.K),
+		c: C.CUdeviceptr(c), ldc: C.int64_t(p.N), stride_c: C.int64_t(p.M * p.N),
+	}
+	if p.TransB() {
+		g.trans_a, g.lda = 1, C.int64_t(p.K)
+	}
+	if p.TransA() {
+		g.trans_b, g.ldb = 1, C.int64_t(p.M)
+	}
+	return g
+}
+
+// dataType is CUDA's number of a type. Source: library_types.h, cudaDataType_t.
+func dataType(t gemm.DType) C.int {
+	switch t {
+	case gemm.FP16:
+		return 2
+	case gemm.BF16:
+		return 14
+	default:
+		return 0
+	}
+}
+
+// gemm returns what puts cuBLAS's own choice on the stream, into an output of some type.
+func (b *blas) gemm(o *operands, c cu.DevicePtr, out gemm.DType) (func() error, error) {
+	g := b.call(o, c, out)
+	return func() error { return b.status(C.origami_blas_run(b.library, &g), o.problem) }, nil
+}
+
+// status makes an error of what cuBLAS returns.
+func (b *blas) status(s C.int, p gemm.Problem) error {
+	if s == 0 {
+		return nil
+	}
+	return diag.Inputf("cuBLAS %s refuses %s with status %d", b.version, p, int(s))
+}
+
+// library returns cuBLAS as a program.
+func (d *device) library(p gemm.Problem, name string) (program, error) {
+	if d.blas == nil {
+		return nil, diag.Inputf("cuBLAS was not found").At("CUDA").Do("put libcublas and libcublasLt on LD_LIBRARY_PATH")
+	}
+	return &libraryProgram{device: d, best: name == libraryBest}, nil
+}
+
+// libraryProgram is cuBLAS with its own choice, or the fastest of its candidates.
+type libraryProgram struct {
+	device *device
+	best   bool
+	plan   *C.origami_blas_plan
+	choice int
+	bound  *operands
+}
+
+// resources are not known of a library's kernel.
+func (l *libraryProgram) resources() exec.Resources { return exec.Resources{} }
+
+func (l *libraryProgram) bind(o *operands) (func() error, error) {
+	b := l.device.blas
+	c := cu.DevicePtr(o.c.address(fence))
+	if !l.best {
+		return b.gemm(o, c, o.problem.DType)
+	}
+	g := b.call(o, c, o.problem.DType)
+	if l.bound != o {
+		if err := l.choose(o, &g); err != nil {
+			return nil, err
+		}
+	}
+	return func() error {
+		return b.status(C.origami_blas_plan_run(b.library, l.plan, &g, C.int(l.choice)), o.problem)
+	}, nil
+}
+
+// candidateRuns is how often each candidate is timed, with a cold L2, to choose the fastest by its median.
+const candidateRuns = 5
+
+// choose times the candidates.
+func (l *libraryProgram) choose(o *operands, g *C.origami_gemm) error {
+	l.close()
+	b, count := l.device.blas, C.int(0)
+	if err := b.status(C.origami_blas_plan_new(b.library, g, &l.plan, &count), o.problem); err != nil {
+		return err
+	}
+	fastest := unit.Seconds(0)
+	for i := range int(count) {
+		run := func() error { return b.status(C.origami_blas_plan_run(b.library, l.plan, g, C.int(i)), o.problem) }
+		if run() != nil { // also the warm-up; a candidate that refuses is none
+			continue
+		}
+		var times []unit.Seconds
+		for range candidateRuns {
+			s, err := l.device.timed(run, false)
+			if err != nil {
+				return err
+			}
+			times = append(times, s.Time)
+		}
+		slices.Sort(times)
+		if median := times[candidateRuns/2]; fastest == 0 || median < fastest {
+			fastest, l.choice = median, i
+		}
+	}
+	if fastest == 0 {
+		return diag.Inputf("cuBLASLt %s proposes nothing for %s", b.version, o.problem)
+	}
+	l.bound = o
+	return nil
+}
+
+func (l *libraryProgram) close() {
+	if l.plan != nil {
+		C.origami_blas_plan_free(l.device.blas.library, l.plan)
+		l.plan, l.bound = nil, nil
+	}
+}

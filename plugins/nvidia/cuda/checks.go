@@ -1,0 +1,253 @@
+//go:build cuda
+
+package cuda
+
+import (
+	"fmt"
+	"math"
+	"unsafe"
+
+	"gorgonia.org/cu"
+
+	"github.com/origami-gemm/origami/core/exec"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
+	"github.com/origami-gemm/origami/plugins/nvidia/ptx"
+)
+
+// exactFlops is how much the float64 reference computes at most: a fraction of a second on a data-centre GPU. Beyond it
+// cuBLAS is the reference, after a sample of its own rows has passed against float64; without cuBLAS, a sample of the
+// kernel's rows is all that is compared.
+const exactFlops = 1 << 36
+
+// check compares a program's result with the reference. The caller holds d.running and has the context.
+func (d *device) check(o *operands, run func() error) (n exec.Numerics, err error) {
+	if err := d.refer(o); err != nil {
+		return n, err
+	}
+	if err := cu.MemsetD8Async(o.c.at, poison, int64(o.c.bytes), d.stream); err != nil {
+		return n, err
+	}
+	if err := run(); err != nil {
+		return n, err
+	}
+	if err := d.stream.Synchronize(); err != nil {
+		return n, err
+	}
+	n.Tolerance = tolerance(o.problem.DType, o.problem.K)
+	v := o.verification(n.Tolerance)
+	verdict, err := d.compare(v, o.problem.DType)
+	if err != nil {
+		return n, err
+	}
+	n.MaxError, n.Wrong, n.Reference = float64(verdict.MaxError), int64(verdict.Wrong), o.reference
+	n.Checked = int64(v.Rows) * int64(o.problem.N) * int64(o.problem.Batch)
+	n.OutOfBounds, err = o.outside()
+	return n, err
+}
+
+// tolerance is the error that a right result of standard normal operands may have, relative to |want| + √K: the rounding
+// of the output, 2^−11 for fp16 and 2^−8 for bf16, and what K products added up in fp32 lose.
+//
+// Tensor cores truncate: 16 products at a time are aligned to the largest and added to the sum, which loses up to 2^−23 of
+// it each time, always downwards. K/16 such steps on sums of the order of √K lose at most K·2^−27 of √K; allowed is twice
+// that. One product left out would be 1/√K for a third of the elements, above the tolerance for any K below 2^17.
+func tolerance(out gemm.DType, k int) float64 {
+	rounding := map[gemm.DType]float64{gemm.FP16: 0x1p-11, gemm.BF16: 0x1p-8, gemm.FP32: 0x1p-24}[out]
+	return rounding + float64(k)*0x1p-26
+}
+
+// verification describes the check of C to the kernels that do it.
+func (o *operands) verification(tolerance float64) gemmgen.Verification {
+	call := gemmgen.Packed(o.problem)
+	call.A.Address, call.B.Address, call.C.Address = o.a.address(fence), o.b.address(fence), o.c.address(fence)
+	return gemmgen.Verification{Call: call, Rows: o.rows, RowStep: o.rowStep, Want: o.want.address(0),
+		Tolerance: float32(tolerance), Scale: float32(math.Sqrt(float64(o.problem.K)))}
+}
+
+// refer computes what C must be, once per problem.
+func (d *device) refer(o *operands) error {
+	if o.want.bytes > 0 {
+		return nil
+	}
+	p := o.problem
+	sample := sampleRows(p)
+	o.rows, o.rowStep = p.M, 1
+	if d.blas == nil {
+		o.rows, o.rowStep = sample, p.M/sample
+	}
+	want, err := allocate(o.verification(0).WantBytes())
+	if err != nil {
+		return tooLarge(err, p)
+	}
+	if sample == p.M || d.blas == nil {
+		o.reference = "float64"
+		if sample < p.M {
+			o.reference = fmt.Sprintf("float64, %d of %d rows", sample, p.M)
+		}
+		o.want = want
+		if err := d.exact(o.verification(0)); err != nil {
+			o.want.free()
+			return err
+		}
+		return nil
+	}
+	defer want.free()
+	if o.reference, err = d.trustBLAS(o, want, sample); err != nil {
+		return err
+	}
+	o.want, want = want, region{}
+	return nil
+}
+
+// sampleRows returns how many rows of C the float64 reference can afford, all if possible.
+func sampleRows(p gemm.Problem) int {
+	perRow := 2 * float64(p.N) * float64(p.K) * float64(p.Batch)
+	return min(p.M, max(1, int(exactFlops/perRow)))
+}
+
+// trustBLAS lets cuBLAS compute C in fp32, and compares a sample of its rows with float64.
+func (d *device) trustBLAS(o *operands, want region, sample int) (string, error) {
+	run, err := d.blas.gemm(o, want.at, gemm.FP32)
+	if err != nil {
+		return "", err
+	}
+	if err := run(); err != nil {
+		return "", err
+	}
+	sampled := *o
+	sampled.rows, sampled.rowStep = sample, o.problem.M/sample
+	exact, err := allocate(sampled.verification(0).WantBytes())
+	if err != nil {
+		return "", tooLarge(err, o.problem)
+	}
+	defer exact.free()
+	sampled.want = exact
+	v := sampled.verification(tolerance(gemm.FP32, o.problem.K))
+	if err := d.exact(v); err != nil {
+		return "", err
+	}
+	v.Call.C.Address = uint64(want.at)
+	verdict, err := d.compare(v, gemm.FP32)
+	if err != nil {
+		return "", err
+	}
+	if verdict.Wrong > 0 {
+		return "", fmt.Errorf("cuBLAS %s computes %s wrong: %d of %d elements, error %.3g", d.blas.version, o.problem, verdict.Wrong, sample*o.problem.N*o.problem.Batch, verdict.MaxError)
+	}
+	return fmt.Sprintf("cuBLAS %s in fp32, %d of its rows within %.2g of float64", d.blas.version, sample, verdict.MaxError), nil
+}
+
+// checks holds the kernels that check results, compiled when they are first needed.
+type checks struct {
+	references  map[layout]*compiled[*gemmgen.Reference]
+	comparisons map[gemm.DType]*compiled[*gemmgen.Comparison]
+	verdict     region
+}
+
+type layout struct {
+	dtype  gemm.DType
+	aMajor gemm.Major
+	bMajor gemm.Major
+}
+
+// compiled is a generated kernel with its place on the device.
+type compiled[K any] struct {
+	kernel   K
+	module   cu.Module
+	function cu.Function
+}
+
+// exact runs the float64 reference.
+func (d *device) exact(v gemmgen.Verification) error {
+	p := v.Call.Problem
+	key := layout{p.DType, p.AMajor, p.BMajor}
+	r, err := kept(d.checks.references, key, func() (*gemmgen.Reference, *ptx.Kernel, error) {
+		k, err := gemmgen.EmitReference(p.DType, p.AMajor, p.BMajor, d.sm)
+		if err != nil {
+			return nil, nil, err
+		}
+		return k, k.Kernel, nil
+	})
+	if err != nil {
+		return err
+	}
+	at, err := r.kernel.Launch(v)
+	if err != nil {
+		return err
+	}
+	return d.start(r.function, at)
+}
+
+// compare runs the comparison and returns what it finds.
+func (d *device) compare(v gemmgen.Verification, out gemm.DType) (verdict gemmgen.Verdict, err error) {
+	c, err := kept(d.checks.comparisons, out, func() (*gemmgen.Comparison, *ptx.Kernel, error) {
+		k, err := gemmgen.EmitComparison(out, d.sm)
+		if err != nil {
+			return nil, nil, err
+		}
+		return k, k.Kernel, nil
+	})
+	if err != nil {
+		return verdict, err
+	}
+	if d.checks.verdict.bytes == 0 {
+		if d.checks.verdict, err = allocate(gemmgen.VerdictBytes); err != nil {
+			return verdict, err
+		}
+	}
+	v.Verdict = d.checks.verdict.address(0)
+	at, err := c.kernel.Launch(v)
+	if err != nil {
+		return verdict, err
+	}
+	bytes := gemmgen.NewVerdict()
+	if err := cu.MemcpyHtoD(d.checks.verdict.at, unsafe.Pointer(&bytes[0]), int64(len(bytes))); err != nil {
+		return verdict, err
+	}
+	if err := d.start(c.function, at); err != nil {
+		return verdict, err
+	}
+	if err := d.stream.Synchronize(); err != nil {
+		return verdict, err
+	}
+	if err := cu.MemcpyDtoH(unsafe.Pointer(&bytes[0]), d.checks.verdict.at, int64(len(bytes))); err != nil {
+		return verdict, err
+	}
+	return gemmgen.ParseVerdict(bytes)
+}
+
+// kept returns a compiled kernel of a map, adding it if it is not there.
+func kept[Key comparable, K any](in map[Key]*compiled[K], key Key, emit func() (K, *ptx.Kernel, error)) (*compiled[K], error) {
+	if c := in[key]; c != nil {
+		return c, nil
+	}
+	kernel, text, err := emit()
+	if err != nil {
+		return nil, err
+	}
+	c := &compiled[K]{kernel: kernel}
+	if c.module, c.function, err = loadFunction(text.Text, text.Name); err != nil {
+		return nil, err
+	}
+	in[key] = c
+	return c, nil
+}
+
+// free unloads the kernels.
+func (c *checks) free() {
+	for _, r := range c.references {
+		_ = r.module.Unload()
+	}
+	for _, r := range c.comparisons {
+		_ = r.module.Unload()
+	}
+	c.verdict.free()
+}
+
+// start puts a generated kernel on the stream.
+func (d *device) start(f cu.Function, at gemmgen.Launch) error {
+	l := launch{at.GridX, at.GridY, at.GridZ, at.Threads, unit.Bytes(at.SharedMemory), at.Params}
+	return l.start(f, d.stream)
+}

@@ -1,0 +1,47 @@
+//go:build cuda
+
+#include "driver.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+
+static char problem[256] = "the driver was not opened";
+
+const char *origami_driver(void) { return problem[0] ? problem : NULL; }
+
+// cuInit stands in for the driver's. gorgonia.org/cu calls it before main and ends the process if it fails, and without a
+// driver there is none to call. So this one opens the driver, which gives all other functions their place (they are
+// looked up at their first call), calls the real cuInit, remembers how it went, and reports success.
+CUresult cuInit(unsigned flags) {
+  void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_GLOBAL);
+  if (!driver) {
+    snprintf(problem, sizeof problem, "no NVIDIA driver: %s", dlerror());
+    return CUDA_SUCCESS;
+  }
+  CUresult (*init)(unsigned) = (CUresult(*)(unsigned))dlsym(driver, "cuInit");
+  if (!init) {
+    snprintf(problem, sizeof problem, "libcuda.so.1 has no cuInit");
+    return CUDA_SUCCESS;
+  }
+  CUresult r = init(flags);
+  if (r == CUDA_SUCCESS) {
+    problem[0] = 0;
+  } else if (r == CUDA_ERROR_NO_DEVICE) {
+    snprintf(problem, sizeof problem, "the NVIDIA driver finds no GPU");
+  } else {
+    const char *name = NULL;
+    if (cuGetErrorName(r, &name) != CUDA_SUCCESS || !name) name = "unknown error";
+    snprintf(problem, sizeof problem, "the NVIDIA driver cannot start: %s (%d)", name, r);
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult origami_launch(CUfunction f, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned threads, unsigned shared,
+                        CUstream stream, void *params, size_t bytes) {
+  void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, params, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, CU_LAUNCH_PARAM_END};
+  return cuLaunchKernel(f, grid_x, grid_y, grid_z, threads, 1, 1, shared, stream, NULL, extra);
+}
+
+CUresult origami_allow_shared(CUfunction f, int bytes) {
+  return cuFuncSetAttribute(f, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, bytes);
+}

@@ -1,0 +1,133 @@
+//go:build cuda
+
+package cuda
+
+// #cgo LDFLAGS: -ldl
+// #include <stdlib.h>
+// #include "driver.h"
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unsafe"
+
+	"gorgonia.org/cu"
+
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/unit"
+)
+
+// driver reports whether there is a driver with a GPU. Nothing else of the driver may be called if not.
+func driver() error {
+	if problem := C.origami_driver(); problem != nil {
+		return &diag.Error{Kind: diag.Device, What: C.GoString(problem), Where: "CUDA", Fix: "install the driver, or run where a GPU is"}
+	}
+	return nil
+}
+
+// launch is where and how a kernel starts.
+type launch struct {
+	gridX, gridY, gridZ, threads int
+	shared                       unit.Bytes
+	params                       []byte
+}
+
+// start launches a function on a stream. The parameters may be reused when it returns.
+func (l *launch) start(f cu.Function, s cu.Stream) error {
+	return code(C.origami_launch(function(f), C.uint(l.gridX), C.uint(l.gridY), C.uint(l.gridZ), C.uint(l.threads), C.uint(l.shared),
+		*(*C.CUstream)(unsafe.Pointer(&s)), unsafe.Pointer(unsafe.SliceData(l.params)), C.size_t(len(l.params))))
+}
+
+// allowShared lets a function have that much dynamic shared memory.
+func allowShared(f cu.Function, bytes unit.Bytes) error {
+	return code(C.origami_allow_shared(function(f), C.int(bytes)))
+}
+
+// function is the driver's handle, which the package keeps to itself: its type is one field.
+func function(f cu.Function) C.CUfunction { return *(*C.CUfunction)(unsafe.Pointer(&f)) }
+
+// compile loads PTX text into the current context. The error has the compiler's first complaint, and its whole log as
+// detail.
+func compile(text string) (cu.Module, error) {
+	const size = 64 << 10
+	buffer := C.calloc(1, size) // the driver keeps the address among integers, where cgo must not see Go memory
+	defer C.free(buffer)
+	module, err := cu.LoadDataEx(text, &cu.JITErrorLogBuffer{Buffer: unsafe.Slice((*byte)(buffer), size)})
+	if err == nil {
+		return module, nil
+	}
+	log := strings.TrimSpace(C.GoString((*C.char)(buffer)))
+	return module, &compileError{err, log}
+}
+
+// compileError is a refusal by the compiler in the driver.
+type compileError struct {
+	err error
+	log string
+}
+
+func (e *compileError) Unwrap() error { return e.err }
+
+// Error gives the first line that complains, and how many there are.
+func (e *compileError) Error() string {
+	lines := strings.Split(e.log, "\n")
+	for _, line := range lines {
+		if strings.Contains(line, "error") || strings.Contains(line, "fatal") {
+			return fmt.Sprintf("%v: %s (%d lines in the log)", e.err, strings.TrimSpace(line), len(lines))
+		}
+	}
+	return fmt.Sprintf("%v: %s", e.err, lines[0])
+}
+
+// Format adds the whole log for %+v.
+func (e *compileError) Format(s fmt.State, verb rune) {
+	_, _ = fmt.Fprint(s, e.Error())
+	if s.Flag('+') && verb == 'v' {
+		_, _ = fmt.Fprintf(s, "\n%s", e.log)
+	}
+}
+
+// code makes an error of the driver's result, of the type that gorgonia.org/cu returns.
+func code(r C.CUresult) error {
+	if r == C.CUDA_SUCCESS {
+		return nil
+	}
+	return as(cu.Success, int(r))
+}
+
+// as converts a number to the type of an example, for types that cannot be named here.
+func as[T ~int](_ T, n int) T { return T(n) }
+
+// Errors after which no device can be used, and those that say that what was asked for is too much for the device. Any
+// other error of a running kernel has cost the context, which the process cannot get back.
+// Source: CUDA driver API, CUresult.
+var (
+	gone    = []error{cu.NoDevice, cu.InvalidDevice, cu.EccUncorrectable, cu.SystemNotReady, cu.NvlinkUncorrectable}
+	refused = []error{cu.OutOfMemory, cu.LaunchOutOfResources, cu.InvalidValue}
+)
+
+func anyOf(err error, list []error) bool {
+	for _, e := range list {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+// fault says whose problem an error of the driver is, during what.
+func fault(err error, during string) error {
+	var d *diag.Error
+	switch {
+	case err == nil || errors.As(err, &d):
+		return err
+	case anyOf(err, gone):
+		return &diag.Error{Kind: diag.Device, What: fmt.Sprintf("the device was lost: %v", err), Where: during, Fix: "see what nvidia-smi and the kernel's log say", Err: err}
+	case anyOf(err, refused):
+		return &diag.Error{Kind: diag.Input, What: fmt.Sprintf("the driver refuses: %v", err), Where: during, Err: err}
+	default:
+		return &diag.Error{Kind: diag.Plugin, What: fmt.Sprintf("the kernel failed: %v", err), Where: during, Err: err}
+	}
+}

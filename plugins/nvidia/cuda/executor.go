@@ -1,0 +1,122 @@
+//go:build cuda
+
+package cuda
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"gorgonia.org/cu"
+
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/exec"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
+)
+
+// Provider makes the executor.
+type Provider struct{}
+
+var _ exec.Provider = Provider{}
+
+// Manifest implements exec.Provider.
+func (Provider) Manifest() exec.Manifest { return exec.Manifest{Name: "cuda", Version: Version} }
+
+// Open implements exec.Provider. No driver or no GPU is an error of kind diag.Device.
+func (Provider) Open(context.Context) (exec.Executor, error) {
+	if err := driver(); err != nil {
+		return nil, err
+	}
+	n, err := cu.NumDevices()
+	if err != nil {
+		return nil, fault(err, "counting the GPUs")
+	}
+	return &executor{devices: make([]*device, n)}, nil
+}
+
+// executor runs kernels on the GPUs of this machine.
+type executor struct {
+	mu      sync.Mutex
+	devices []*device // opened when they are needed
+}
+
+// Devices implements exec.Executor.
+func (x *executor) Devices(context.Context) ([]exec.Device, error) {
+	out := make([]exec.Device, len(x.devices))
+	for i := range out {
+		d, err := x.device(i)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = d.describe()
+	}
+	return out, nil
+}
+
+// Compile implements exec.Executor.
+func (x *executor) Compile(_ context.Context, index int, p gemm.Problem, c gemm.Config) (exec.Kernel, error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	d, err := x.device(index)
+	if err != nil {
+		return nil, err
+	}
+	var program program
+	switch c.Kernel {
+	case gemmgen.Family:
+		program, err = d.generated(p, c)
+	case libraryDefault, libraryBest:
+		program, err = d.library(p, c.Kernel)
+	default:
+		return nil, diag.Inputf("there is no kernel family %q", c.Kernel).At("CUDA").Do("use %s, %s or %s", gemmgen.Family, libraryDefault, libraryBest)
+	}
+	if err != nil {
+		return nil, fault(err, fmt.Sprintf("compiling %s", c))
+	}
+	return &kernel{device: d, problem: p, config: c, program: program}, nil
+}
+
+// Environment implements exec.Executor.
+func (x *executor) Environment(_ context.Context, index int) (exec.Environment, error) {
+	d, err := x.device(index)
+	if err != nil {
+		return exec.Environment{}, err
+	}
+	e := d.state.environment()
+	e.Runtime = d.runtime()
+	return e, nil
+}
+
+// Close implements exec.Executor.
+func (x *executor) Close() error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	var failed []error
+	for i, d := range x.devices {
+		if d != nil {
+			failed = append(failed, d.close())
+			x.devices[i] = nil
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// device returns a device, opened.
+func (x *executor) device(i int) (*device, error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if i < 0 || i >= len(x.devices) {
+		return nil, diag.Inputf("there is no device %d", i).At("CUDA").Do("the devices: 0 to %d", len(x.devices)-1)
+	}
+	if x.devices[i] == nil {
+		d, err := open(cu.Device(i))
+		if err != nil {
+			return nil, fault(err, fmt.Sprintf("opening GPU %d", i))
+		}
+		x.devices[i] = d
+	}
+	return x.devices[i], nil
+}

@@ -1,0 +1,198 @@
+//go:build cuda
+
+package cuda
+
+import (
+	"sync"
+
+	"gorgonia.org/cu"
+
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/exec"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
+)
+
+// program is what runs for a configuration of a problem.
+type program interface {
+	resources() exec.Resources
+	// bind readies a launch on operands. Each call of what it returns puts one run on the stream.
+	bind(o *operands) (func() error, error)
+	close()
+}
+
+// generated is a kernel of the generator's family.
+type generated struct {
+	*module
+	device *device
+	config gemm.Config
+}
+
+// generated returns the program of a configuration, compiling its kernel unless the device has it.
+func (d *device) generated(p gemm.Problem, c gemm.Config) (program, error) {
+	// Operands are aligned to 256 bytes, so that sizes alone decide how wide copies are.
+	spec := gemmgen.Packed(p).Spec(p.DType, c)
+	if _, reason, detail := spec.Check(unit.Bytes(d.attributes["shared_memory_bytes"])); reason != "" {
+		return nil, diag.Inputf("%s cannot be built: %s: %s", c, reason, detail)
+	}
+	m, err := d.modules.get(spec.Key())
+	if err != nil {
+		return nil, err
+	}
+	return &generated{m, d, c}, nil
+}
+
+func (g *generated) resources() exec.Resources { return g.uses }
+
+func (g *generated) bind(o *operands) (func() error, error) {
+	call := gemmgen.Packed(o.problem)
+	call.A.Address, call.B.Address, call.C.Address = o.a.address(fence), o.b.address(fence), o.c.address(fence)
+	partials, counters := gemmgen.Workspace(o.problem, g.config)
+	if counters > 0 {
+		if err := o.reserve(counters + partials); err != nil {
+			return nil, err
+		}
+		// Counters first: a region starts aligned, and partial sums need 16 bytes.
+		call.Counters, call.Partials = o.workspace.address(0), o.workspace.address(roundUp(counters))
+		if err := cu.MemsetD8Async(o.workspace.at, 0, int64(counters), g.device.stream); err != nil {
+			return nil, err
+		}
+	}
+	at, err := g.kernel.Launch(call, g.config)
+	if err != nil {
+		return nil, err
+	}
+	return func() error { return g.device.start(g.function, at) }, nil
+}
+
+func (g *generated) close() { g.device.modules.release(g.module) }
+
+// module is a compiled kernel. The same one serves every problem and configuration that its text does not depend on.
+type module struct {
+	key      gemmgen.Spec
+	kernel   *gemmgen.Kernel
+	module   cu.Module
+	function cu.Function
+	uses     exec.Resources
+	err      error
+	once     sync.Once
+	users    int
+	idle     uint64 // when it was last released
+}
+
+// modules keeps kernels loaded, so that a sweep over problems compiles each once.
+type modules struct {
+	device *device
+	mu     sync.Mutex
+	byKey  map[gemmgen.Spec]*module
+	clock  uint64
+}
+
+// modulesKept is how many kernels stay loaded though nobody uses them. The largest takes about 100 KB on the device.
+const modulesKept = 4096
+
+// get returns a kernel, compiled. Several may be compiled at once.
+func (c *modules) get(key gemmgen.Spec) (*module, error) {
+	c.mu.Lock()
+	m := c.byKey[key]
+	if m == nil {
+		if c.byKey == nil {
+			c.byKey = map[gemmgen.Spec]*module{}
+		}
+		c.evict()
+		m = &module{key: key}
+		c.byKey[key] = m
+	}
+	m.users++
+	c.mu.Unlock()
+	m.once.Do(func() { m.err = c.device.do(func() error { return m.load(c.device) }) })
+	if m.err != nil {
+		c.release(m)
+		return nil, m.err
+	}
+	return m, nil
+}
+
+func (c *modules) release(m *module) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.clock++
+	m.users, m.idle = m.users-1, c.clock
+}
+
+// evict makes room for one more: the kernel that has been idle longest goes.
+func (c *modules) evict() {
+	if len(c.byKey) < modulesKept {
+		return
+	}
+	var oldest *module
+	for _, m := range c.byKey {
+		if m.users == 0 && (oldest == nil || m.idle < oldest.idle) {
+			oldest = m
+		}
+	}
+	if oldest != nil {
+		delete(c.byKey, oldest.key)
+		_ = c.device.do(oldest.unload)
+	}
+}
+
+func (c *modules) close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, m := range c.byKey {
+		_ = m.unload()
+	}
+	c.byKey = nil
+}
+
+// load generates, compiles and asks the driver what the kernel takes.
+func (m *module) load(d *device) (err error) {
+	if m.kernel, err = gemmgen.Emit(m.key, d.sm); err != nil {
+		return err
+	}
+	if m.module, m.function, err = loadFunction(m.kernel.Text, m.kernel.Name); err != nil {
+		return err
+	}
+	m.uses, err = functionResources(m.function, m.kernel.Threads, m.kernel.SharedMemory)
+	return err
+}
+
+func (m *module) unload() error {
+	if m.function == (cu.Function{}) {
+		return nil
+	}
+	return m.module.Unload()
+}
+
+// loadFunction compiles PTX text and returns the one kernel in it.
+func loadFunction(text, name string) (cu.Module, cu.Function, error) {
+	module, err := compile(text)
+	if err != nil {
+		return module, cu.Function{}, diag.Inputf("the driver does not compile %s: %v", name, err)
+	}
+	f, err := module.Function(name)
+	return module, f, err
+}
+
+// functionResources asks the driver what a function takes, after allowing it its dynamic shared memory.
+func functionResources(f cu.Function, threads int, shared unit.Bytes) (r exec.Resources, err error) {
+	if err := allowShared(f, shared); err != nil {
+		return r, err
+	}
+	if r.Registers, err = f.Attribute(cu.NumRegs); err != nil {
+		return r, err
+	}
+	local, err := f.Attribute(cu.LocalSizeBytes)
+	if err != nil {
+		return r, err
+	}
+	static, err := f.Attribute(cu.SharedSizeBytes)
+	if err != nil {
+		return r, err
+	}
+	r.SpillBytes, r.SharedMemory = unit.Bytes(local), shared+unit.Bytes(static)
+	r.CTAsPerSM, err = f.MaxActiveBlocksPerMultiProcessor(threads, int64(shared))
+	return r, err
+}

@@ -1,0 +1,127 @@
+package host
+
+import (
+	"context"
+	"path"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"google.golang.org/grpc"
+
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/exec"
+	"github.com/origami-gemm/origami/sdk/wire"
+)
+
+// Executor returns the executor of the plugin of that name, or of the first plugin that has one, and starts the plugin.
+// Without such a plugin the error is of kind diag.Device.
+//
+// A call that hangs, kills the process or loses the device context ends the process, and no kernel is compiled or run
+// again by itself; the next call starts a fresh process. What others had compiled there, or had in progress when it was
+// stopped, fails with exec.ErrKernelLost. The process ends when the last executor of the plugin is closed.
+func (h *Host) Executor(ctx context.Context, name string) (exec.Executor, error) {
+	if h.ctx.Err() != nil {
+		return nil, errClosed
+	}
+	f, err := h.findExecutor(name)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := f.program.running(ctx); err != nil {
+		return nil, err
+	}
+	conn := &executorConn{program: f.program}
+	f.program.executors.Add(1)
+	return &executor{wire.NewClient(f.info.Name, conn).Executor(), conn}, nil
+}
+
+func (h *Host) findExecutor(name string) (*found, error) {
+	var names []string
+	for _, f := range h.plugins() {
+		switch {
+		case f.info.State == OK && f.info.Executor && (name == "" || f.info.Name == name):
+			return f, nil
+		case f.info.State == OK && f.info.Executor:
+			names = append(names, f.info.Name)
+		case f.info.State != OK && f.info.Name == name:
+			return nil, &diag.Error{Kind: diag.Plugin, Where: "plugin " + name, What: f.info.Reason}
+		}
+	}
+	if len(names) > 0 {
+		return nil, h.mentionUnusable(diag.Inputf("no plugin %q runs kernels", name).Do("use %s", strings.Join(names, " or ")))
+	}
+	return nil, h.mentionUnusable(&diag.Error{Kind: diag.Device, What: "no plugin that runs kernels is installed",
+		Fix: "build one with `make cuda`, trust it with `origami plugin trust PATH`, and put it on the search path or name it with --plugin"})
+}
+
+// executor is a plugin's executor with the connection that it alone uses.
+type executor struct {
+	*wire.Executor
+	conn *executorConn
+}
+
+// Close ends the plugin's process, unless another executor uses it.
+func (x *executor) Close() error {
+	x.conn.close()
+	return nil
+}
+
+// executorConn is a program's connection for an executor. It adds to it what follows from kernels: they may hang or cost
+// the process its device context, and they are lost with the process.
+type executorConn struct {
+	*program
+	closing sync.Once
+	closed  atomic.Bool
+}
+
+var errExecutorClosed = &diag.Error{What: "the executor is closed"}
+
+func (c *executorConn) close() {
+	c.closing.Do(func() {
+		c.closed.Store(true)
+		if c.executors.Add(-1) == 0 {
+			c.end()
+		}
+	})
+}
+
+// Invoke implements grpc.ClientConnInterface.
+func (c *executorConn) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
+	op := path.Base(method)
+	switch {
+	case op == "Release" && (c.closed.Load() || !c.runs()):
+		return nil // no process, no kernel
+	case c.closed.Load():
+		return errExecutorClosed
+	}
+	call := func(ctx context.Context) error {
+		s, err := c.invoke(ctx, c.host.options.RunTimeout, method, args, reply, opts...)
+		if s != nil && wire.LostDevice(err) {
+			c.kill(s)
+		}
+		if err != nil && c.closed.Load() {
+			return errExecutorClosed
+		}
+		return err
+	}
+	if op != "Check" && op != "Measure" {
+		return call(ctx)
+	}
+	// A caller who gives up does not wait, while the call goes on: if it hangs, the process must be stopped, or the calls
+	// after it would wait for the device in vain.
+	done := make(chan error, 1)
+	go func() {
+		err := call(context.WithoutCancel(ctx))
+		if err != nil && ctx.Err() != nil {
+			c.host.options.Logger.Named(c.name).Warn("a call failed that was given up", "call", op, "error", err)
+		}
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,111 @@
+package fake
+
+import (
+	"context"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/exec"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/unit"
+)
+
+// ExecutorProvider opens the executor of that Name, or "fake" if it is empty. It runs nothing: every answer follows from
+// the problem, the configuration and how often the kernel ran.
+type ExecutorProvider struct{ Name string }
+
+// Manifest implements exec.Provider.
+func (p ExecutorProvider) Manifest() exec.Manifest {
+	return exec.Manifest{Name: Provider(p).name(), Version: "0.3.2"}
+}
+
+// Open implements exec.Provider.
+func (p ExecutorProvider) Open(context.Context) (exec.Executor, error) { return &executor{}, nil }
+
+type executor struct{ device sync.Mutex } // held while a kernel runs
+
+var devices = []exec.Device{
+	{Name: "Fake Small", Arch: "fake", Attributes: map[string]float64{"num_sms": 108, "clock": 1.755e9, "dram_bandwidth": 0.1 + 0.2}, Kernels: []string{"one", "two"}, Libraries: []string{"blas", "blas-best"}},
+	{Name: "Fake Large", Arch: "fake"},
+}
+
+func (x *executor) Devices(context.Context) ([]exec.Device, error) { return devices, nil }
+
+func (x *executor) Environment(_ context.Context, device int) (exec.Environment, error) {
+	if err := checkDevice(device); err != nil {
+		return exec.Environment{}, err
+	}
+	return exec.Environment{
+		Time: time.Date(2026, 11, 20, 12, 0, device, 123456789, time.UTC), Driver: "1.2", Runtime: "3.4", Clock: 1.755e9,
+		PowerWatts: 123.4, PowerLimitWatts: 700, TemperatureC: -1.5, ThrottleReasons: []string{"power", "thermal"},
+	}, nil
+}
+
+func (x *executor) Close() error { return nil }
+
+func checkDevice(device int) error {
+	if device < 0 || device >= len(devices) {
+		return diag.Inputf("there is no device %d", device).At("fake").Do("use 0 or 1")
+	}
+	return nil
+}
+
+// Compile refuses BF16, as a compiler does that has a lot to say about it.
+func (x *executor) Compile(_ context.Context, device int, p gemm.Problem, c gemm.Config) (exec.Kernel, error) {
+	if err := checkDevice(device); err != nil {
+		return nil, err
+	}
+	if p.DType == gemm.BF16 {
+		return nil, diag.Inputf("ptxas: line 1: no bf16\nptxas: line 2: really not").At("%s of %s", c, p)
+	}
+	h := mix(uint64(device), uint64(p.M), uint64(p.N), uint64(p.K), uint64(p.Batch), uint64(p.AMajor), uint64(p.BMajor), uint64(p.DType), uint64(c.BlockM), uint64(c.BlockN),
+		uint64(c.BlockK), uint64(c.GroupM), uint64(c.NumWarps), uint64(c.NumStages), uint64(c.SplitK), uint64(len(c.Kernel)))
+	return &kernel{executor: x, hash: h, library: c.BlockM == 0}, nil
+}
+
+type kernel struct {
+	*executor
+	hash    uint64
+	library bool
+	runs    uint64
+}
+
+func (k *kernel) Resources() exec.Resources {
+	if k.library {
+		return exec.Resources{}
+	}
+	return exec.Resources{Registers: int(k.hash % 256), SpillBytes: unit.Bytes(k.hash % 3 * 8), SharedMemory: unit.Bytes(k.hash % 200000), CTAsPerSM: int(k.hash % 5)}
+}
+
+func (k *kernel) Check(context.Context) (exec.Numerics, error) {
+	k.device.Lock()
+	defer k.device.Unlock()
+	n := exec.Numerics{MaxError: positive(k.hash) * 1e-6, Tolerance: 0.01, Checked: int64(k.hash >> 2), Reference: "nothing"}
+	if k.hash%4 == 0 {
+		n.MaxError, n.Wrong, n.OutOfBounds = math.Inf(1), n.Checked/2, int64(k.hash%100)
+	}
+	return n, nil
+}
+
+// Measure gives times between 1 µs and 32 ms that depend on the options and on how many runs there were before.
+func (k *kernel) Measure(ctx context.Context, o exec.MeasureOptions, sample func(exec.Sample) bool) error {
+	k.device.Lock()
+	defer k.device.Unlock()
+	k.runs += uint64(o.Warmup)
+	warm := uint64(len(o.Input))
+	if o.WarmL2 {
+		warm += 1 << 32
+	}
+	for ctx.Err() == nil {
+		k.runs++
+		h := mix(k.hash, warm, k.runs)
+		if !sample(exec.Sample{Time: unit.Seconds(positive(k.hash) * (1 + float64(h%100)/1000) * 1e-6), Clock: unit.Hertz(h % 2 * 1.755e9)}) {
+			return nil
+		}
+	}
+	return ctx.Err()
+}
+
+func (k *kernel) Close() error { return nil }

@@ -1,0 +1,166 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/exec"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/unit"
+	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
+)
+
+// Executor is the executor of a plugin. What only reads is repeated once when the process has died; what compiles and
+// runs kernels never is.
+type Executor struct{ client *Client }
+
+var _ exec.Executor = (*Executor)(nil)
+
+// Executor returns the executor behind the connection. It makes no call.
+func (c *Client) Executor() *Executor { return &Executor{c} }
+
+// Manifest asks the plugin who its executor is.
+func (x *Executor) Manifest(ctx context.Context) (exec.Manifest, error) {
+	var resp *pb.ExecutorServiceManifestResponse
+	err := x.client.repeat(ctx, "Manifest", func() (err error) {
+		resp, err = x.client.executor.Manifest(ctx, &pb.ExecutorServiceManifestRequest{})
+		return err
+	}, nil)
+	if err != nil {
+		return exec.Manifest{}, err
+	}
+	m, err := fromExecutorManifest(resp.GetManifest())
+	return m, x.client.nonsense("Manifest", err)
+}
+
+// Devices implements exec.Executor.
+func (x *Executor) Devices(ctx context.Context) ([]exec.Device, error) {
+	var resp *pb.DevicesResponse
+	err := x.client.repeat(ctx, "Devices", func() (err error) {
+		resp, err = x.client.executor.Devices(ctx, &pb.DevicesRequest{})
+		return err
+	}, nil)
+	if err != nil {
+		return nil, err
+	}
+	devices, err := fromDevices(resp)
+	return devices, x.client.nonsense("Devices", err)
+}
+
+// Environment implements exec.Executor.
+func (x *Executor) Environment(ctx context.Context, device int) (exec.Environment, error) {
+	var resp *pb.EnvironmentResponse
+	err := x.client.repeat(ctx, "Environment", func() (err error) {
+		resp, err = x.client.executor.Environment(ctx, &pb.EnvironmentRequest{Device: int64(device)})
+		return err
+	}, nil)
+	if err != nil {
+		return exec.Environment{}, err
+	}
+	e, err := fromEnvironment(resp.GetEnvironment())
+	return e, x.client.nonsense("Environment", err)
+}
+
+// Close implements exec.Executor. It does nothing: what there is to free lives in the process, which belongs to whoever
+// made the connection.
+func (x *Executor) Close() error { return nil }
+
+// Compile implements exec.Executor.
+func (x *Executor) Compile(ctx context.Context, device int, p gemm.Problem, c gemm.Config) (exec.Kernel, error) {
+	resp, err := x.client.executor.Compile(ctx, &pb.CompileRequest{Device: int64(device), Problem: toProblem(p), Config: toConfigs([]gemm.Config{c})})
+	if err != nil {
+		return nil, x.client.fault(ctx, "Compile", err)
+	}
+	k := &kernel{client: x.client, handle: resp.GetKernel()}
+	if k.resources, err = fromResources(resp.GetResources()); err == nil && k.handle == 0 {
+		err = errors.New("no kernel")
+	}
+	if err != nil {
+		return nil, x.client.nonsense("Compile", err)
+	}
+	return k, nil
+}
+
+// kernel is a kernel that lives in a plugin.
+type kernel struct {
+	client    *Client
+	handle    uint64
+	resources exec.Resources
+}
+
+func (k *kernel) Resources() exec.Resources { return k.resources }
+
+func (k *kernel) Check(ctx context.Context) (exec.Numerics, error) {
+	resp, err := k.client.executor.Check(ctx, &pb.CheckRequest{Kernel: k.handle})
+	if err != nil {
+		return exec.Numerics{}, k.fault(ctx, "Check", err)
+	}
+	n, err := fromNumerics(resp.GetNumerics())
+	return n, k.client.nonsense("Check", err)
+}
+
+// Measure asks for one run, and then for a few at a time until it is told to stop.
+func (k *kernel) Measure(ctx context.Context, o exec.MeasureOptions, sample func(exec.Sample) bool) error {
+	var runs int
+	var total unit.Seconds
+	for {
+		n := nextRuns(runs, total)
+		resp, err := k.client.executor.Measure(ctx, toMeasureRequest(k.handle, o, n))
+		if err != nil {
+			return k.fault(ctx, "Measure", err)
+		}
+		samples, err := fromSamples(resp, n)
+		if err != nil {
+			return k.client.nonsense("Measure", err)
+		}
+		for _, s := range samples {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			total += s.Time
+			if !sample(s) {
+				return nil
+			}
+		}
+		runs += n
+		o.Warmup = 0 // the kernel is warm
+	}
+}
+
+// How much one call of Measure asks for: long enough that the round trip is a small part of it, and no more runs than
+// may be measured in vain when the caller has had enough.
+const (
+	measureSeconds = 5e-3
+	measureRuns    = 16
+)
+
+// nextRuns returns how many runs to ask for after some runs that took a total time.
+func nextRuns(runs int, total unit.Seconds) int {
+	if runs == 0 {
+		return 1
+	}
+	mean := float64(total) / float64(runs)
+	return int(min(max(math.Round(measureSeconds/mean), 1), measureRuns))
+}
+
+// Close frees the kernel in the plugin.
+func (k *kernel) Close() error {
+	ctx := context.Background()
+	_, err := k.client.executor.Release(ctx, &pb.ReleaseRequest{Kernel: k.handle})
+	if errors.Is(err, ErrDied) {
+		return nil // and the kernel with it
+	}
+	return k.client.fault(ctx, "Release", err)
+}
+
+// fault is the client's, and knows kernels that are gone.
+func (k *kernel) fault(ctx context.Context, op string, err error) error {
+	if _, missing := details(err); missing == pb.Missing_RESOURCE_KERNEL {
+		return &diag.Error{Kind: diag.Plugin, Where: "plugin " + k.client.name, What: fmt.Sprintf("%s: the kernel was lost with the process that compiled it", op),
+			Fix: "compile it again", Err: exec.ErrKernelLost}
+	}
+	return k.client.fault(ctx, op, err)
+}

@@ -1,0 +1,238 @@
+package wire
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"slices"
+	"sync"
+
+	"google.golang.org/grpc"
+
+	"github.com/origami-gemm/origami/core/exec"
+	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
+)
+
+// ExecutorService serves the executor of a provider, which is opened by the first call that needs it.
+func ExecutorService(p exec.Provider) *Service {
+	// Handles count up from a random number, so that no handle of an earlier process is one of this.
+	var first [8]byte
+	_, _ = rand.Read(first[:]) // never fails
+	server := &executorServer{provider: p, kernels: map[uint64]*held{}, last: binary.LittleEndian.Uint64(first[:])}
+	return &Service{
+		provider: p,
+		describe: func(d *pb.Describe) *pb.Info {
+			m := p.Manifest()
+			d.Executor = toExecutorManifest(m)
+			// Not APIVersions: a host that knows the first one only can do nothing with an executor.
+			later := slices.DeleteFunc(slices.Clone(APIVersions), func(v string) bool { return v == "1.0.0" })
+			return &pb.Info{Name: m.Name, Version: m.Version, ApiVersions: later}
+		},
+		register: func(r grpc.ServiceRegistrar) { pb.RegisterExecutorServiceServer(r, server) },
+		close:    server.close,
+	}
+}
+
+type executorServer struct {
+	pb.UnimplementedExecutorServiceServer
+	provider exec.Provider
+
+	calls sync.RWMutex // read-held by every call, held by close
+
+	opening sync.Mutex    // held while opening
+	open    exec.Executor // nil until opened
+
+	mu      sync.Mutex
+	kernels map[uint64]*held
+	last    uint64
+}
+
+// held is a kernel behind a handle.
+type held struct {
+	kernel exec.Kernel
+	users  int // calls in progress
+	// released says that the handle is gone and that the last user closes the kernel.
+	released bool
+}
+
+// executor returns the executor, opened if need be. A failure is not kept: the next call tries again.
+func (s *executorServer) executor(ctx context.Context) (exec.Executor, error) {
+	s.opening.Lock()
+	defer s.opening.Unlock()
+	if s.open == nil {
+		open, err := s.provider.Open(ctx)
+		if err != nil {
+			return nil, toStatus(err)
+		}
+		s.open = open
+	}
+	return s.open, nil
+}
+
+func (s *executorServer) close() error {
+	s.calls.Lock()
+	defer s.calls.Unlock()
+	var errs []error
+	for handle, h := range s.kernels {
+		errs = append(errs, h.kernel.Close())
+		delete(s.kernels, handle)
+	}
+	if s.open != nil {
+		errs = append(errs, s.open.Close())
+		s.open = nil
+	}
+	return errors.Join(errs...)
+}
+
+// use runs do with the kernel behind a handle, which nobody closes meanwhile.
+func (s *executorServer) use(handle uint64, do func(exec.Kernel) error) error {
+	s.mu.Lock()
+	h := s.kernels[handle]
+	if h == nil {
+		s.mu.Unlock()
+		return missingStatus(pb.Missing_RESOURCE_KERNEL)
+	}
+	h.users++
+	s.mu.Unlock()
+	err := do(h.kernel)
+	s.mu.Lock()
+	h.users--
+	unused := h.released && h.users == 0
+	s.mu.Unlock()
+	if unused {
+		err = errors.Join(err, h.kernel.Close())
+	}
+	if err != nil {
+		return toStatus(err)
+	}
+	return nil
+}
+
+func (s *executorServer) Manifest(context.Context, *pb.ExecutorServiceManifestRequest) (*pb.ExecutorServiceManifestResponse, error) {
+	return &pb.ExecutorServiceManifestResponse{Manifest: toExecutorManifest(s.provider.Manifest())}, nil
+}
+
+func (s *executorServer) Devices(ctx context.Context, _ *pb.DevicesRequest) (*pb.DevicesResponse, error) {
+	s.calls.RLock()
+	defer s.calls.RUnlock()
+	x, err := s.executor(ctx)
+	if err != nil {
+		return nil, err
+	}
+	devices, err := x.Devices(ctx)
+	if err != nil {
+		return nil, toStatus(err)
+	}
+	return toDevices(devices), nil
+}
+
+func (s *executorServer) Environment(ctx context.Context, req *pb.EnvironmentRequest) (*pb.EnvironmentResponse, error) {
+	s.calls.RLock()
+	defer s.calls.RUnlock()
+	device, err := deviceIndex(req.GetDevice())
+	if err != nil {
+		return nil, malformed(err)
+	}
+	x, err := s.executor(ctx)
+	if err != nil {
+		return nil, err
+	}
+	e, err := x.Environment(ctx, device)
+	if err != nil {
+		return nil, toStatus(err)
+	}
+	return &pb.EnvironmentResponse{Environment: toEnvironment(e)}, nil
+}
+
+func (s *executorServer) Compile(ctx context.Context, req *pb.CompileRequest) (*pb.CompileResponse, error) {
+	s.calls.RLock()
+	defer s.calls.RUnlock()
+	device, err := deviceIndex(req.GetDevice())
+	if err != nil {
+		return nil, malformed(err)
+	}
+	p, err := fromProblem(req.GetProblem())
+	if err != nil {
+		return nil, malformed(err)
+	}
+	c, err := fromConfig(req.GetConfig())
+	if err != nil {
+		return nil, malformed(err)
+	}
+	if err := p.Validate(); err != nil {
+		return nil, toStatus(err)
+	}
+	x, err := s.executor(ctx)
+	if err != nil {
+		return nil, err
+	}
+	k, err := x.Compile(ctx, device, p, c)
+	if err == nil && ctx.Err() != nil {
+		err = errors.Join(ctx.Err(), k.Close()) // nobody waits for the handle
+	}
+	if err != nil {
+		return nil, toStatus(err)
+	}
+	resources := k.Resources()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.last++; s.last == 0 {
+		s.last++
+	}
+	s.kernels[s.last] = &held{kernel: k}
+	return &pb.CompileResponse{Kernel: s.last, Resources: toResources(resources)}, nil
+}
+
+func (s *executorServer) Check(ctx context.Context, req *pb.CheckRequest) (*pb.CheckResponse, error) {
+	s.calls.RLock()
+	defer s.calls.RUnlock()
+	var n exec.Numerics
+	err := s.use(req.GetKernel(), func(k exec.Kernel) (err error) {
+		n, err = k.Check(ctx)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &pb.CheckResponse{Numerics: toNumerics(n)}, nil
+}
+
+func (s *executorServer) Measure(ctx context.Context, req *pb.MeasureRequest) (*pb.MeasureResponse, error) {
+	s.calls.RLock()
+	defer s.calls.RUnlock()
+	o, runs, err := fromMeasureRequest(req)
+	if err != nil {
+		return nil, malformed(err)
+	}
+	samples := make([]exec.Sample, 0, runs)
+	err = s.use(req.GetKernel(), func(k exec.Kernel) error {
+		return k.Measure(ctx, o, func(sample exec.Sample) bool {
+			samples = append(samples, sample)
+			return len(samples) < runs
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return toSamples(samples), nil
+}
+
+func (s *executorServer) Release(_ context.Context, req *pb.ReleaseRequest) (*pb.ReleaseResponse, error) {
+	s.calls.RLock()
+	defer s.calls.RUnlock()
+	s.mu.Lock()
+	h := s.kernels[req.GetKernel()]
+	delete(s.kernels, req.GetKernel())
+	unused := h != nil && h.users == 0
+	if h != nil {
+		h.released = true
+	}
+	s.mu.Unlock()
+	if unused {
+		if err := h.kernel.Close(); err != nil {
+			return nil, toStatus(err)
+		}
+	}
+	return &pb.ReleaseResponse{}, nil
+}

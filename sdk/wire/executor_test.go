@@ -1,0 +1,511 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"math"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"pgregory.net/rapid"
+
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/exec"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/sdk/internal/fake"
+	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
+)
+
+var config = gemm.Config{BlockM: 128, BlockN: 64, BlockK: 32, GroupM: 8, NumWarps: 4, NumStages: 3, SplitK: 1, Kernel: "one"}
+
+func connectExecutor(t *testing.T) *pair {
+	return connectTo(t, ExecutorService(fake.ExecutorProvider{}))
+}
+
+func compile(t *testing.T, x *Executor) exec.Kernel {
+	t.Helper()
+	k, err := x.Compile(t.Context(), 0, problem, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+// executeAll makes every call of the protocol.
+func executeAll(ctx context.Context, x *Executor, k exec.Kernel) map[string]error {
+	errs := map[string]error{}
+	_, errs["ExecutorServiceManifest"] = x.Manifest(ctx)
+	_, errs["Devices"] = x.Devices(ctx)
+	_, errs["Environment"] = x.Environment(ctx, 0)
+	_, errs["Compile"] = x.Compile(ctx, 0, problem, config)
+	_, errs["Check"] = k.Check(ctx)
+	n := 0
+	errs["Measure"] = k.Measure(ctx, exec.MeasureOptions{}, func(exec.Sample) bool { n++; return n < 5 })
+	return errs
+}
+
+func TestForgedAnswersOfExecutorsAreRefused(t *testing.T) {
+	forgeries := map[string]func(proto.Message){}
+	forge := func(call, what string, f func(m proto.Message)) { forgeries[call+"/"+what] = f }
+	for _, call := range []string{"ExecutorServiceManifest", "Environment", "Compile", "Check", "Measure"} {
+		forge(call, "empty", func(m proto.Message) { proto.Reset(m) })
+	}
+	devices := func(what string, f func(*pb.Device)) {
+		forge("Devices", what, func(m proto.Message) { f(m.(*pb.DevicesResponse).Devices[0]) })
+	}
+	devices("nameless", func(d *pb.Device) { d.Name = "" })
+	devices("no arch", func(d *pb.Device) { d.Arch = "" })
+	devices("attribute NaN", func(d *pb.Device) { d.Attributes["clock"] = math.NaN() })
+	devices("attribute infinite", func(d *pb.Device) { d.Attributes["clock"] = math.Inf(-1) })
+	devices("attribute without name", func(d *pb.Device) { d.Attributes[""] = 1 })
+
+	environment := func(what string, f func(*pb.Environment)) {
+		forge("Environment", what, func(m proto.Message) { f(m.(*pb.EnvironmentResponse).Environment) })
+	}
+	environment("clock", func(e *pb.Environment) { e.ClockHz = -1 })
+	environment("power", func(e *pb.Environment) { e.PowerWatts = math.NaN() })
+	environment("power limit", func(e *pb.Environment) { e.PowerLimitWatts = math.Inf(1) })
+	environment("temperature", func(e *pb.Environment) { e.TemperatureCelsius = math.NaN() })
+
+	compiled := func(what string, f func(*pb.CompileResponse)) {
+		forge("Compile", what, func(m proto.Message) { f(m.(*pb.CompileResponse)) })
+	}
+	compiled("no kernel", func(m *pb.CompileResponse) { m.Kernel = 0 })
+	compiled("registers", func(m *pb.CompileResponse) { m.Resources.Registers = -1 })
+	compiled("spills", func(m *pb.CompileResponse) { m.Resources.SpillBytes = -8 })
+	compiled("shared memory", func(m *pb.CompileResponse) { m.Resources.SharedMemoryBytes = math.NaN() })
+	compiled("CTAs", func(m *pb.CompileResponse) { m.Resources.CtasPerSm = math.MinInt64 })
+
+	check := func(what string, f func(*pb.Numerics)) {
+		forge("Check", what, func(m proto.Message) { f(m.(*pb.CheckResponse).Numerics) })
+	}
+	check("error NaN", func(n *pb.Numerics) { n.MaxError = math.NaN() })
+	check("error negative", func(n *pb.Numerics) { n.MaxError = -1 })
+	check("tolerance NaN", func(n *pb.Numerics) { n.Tolerance = math.NaN() })
+	check("tolerance infinite", func(n *pb.Numerics) { n.Tolerance = math.Inf(1) })
+	check("checked", func(n *pb.Numerics) { n.Checked = -1 })
+	check("wrong", func(n *pb.Numerics) { n.Wrong = -1 })
+	check("more wrong than checked", func(n *pb.Numerics) { n.Wrong = n.Checked + 1 })
+	check("out of bounds", func(n *pb.Numerics) { n.OutOfBounds = -1 })
+
+	measure := func(what string, f func(*pb.MeasureResponse)) {
+		forge("Measure", what, func(m proto.Message) { f(m.(*pb.MeasureResponse)) })
+	}
+	measure("too few", func(m *pb.MeasureResponse) { m.TimesSeconds, m.ClocksHz = m.TimesSeconds[1:], m.ClocksHz[1:] })
+	measure("too many", func(m *pb.MeasureResponse) {
+		m.TimesSeconds, m.ClocksHz = append(m.TimesSeconds, 1), append(m.ClocksHz, 1)
+	})
+	measure("clocks", func(m *pb.MeasureResponse) { m.ClocksHz = append(m.ClocksHz, 1) })
+	for what, v := range map[string]float64{"NaN": math.NaN(), "infinite": math.Inf(1), "zero": 0, "negative": -1e-6} {
+		measure("time "+what, func(m *pb.MeasureResponse) { m.TimesSeconds[len(m.TimesSeconds)-1] = v })
+		if v != 0 {
+			measure("clock "+what, func(m *pb.MeasureResponse) { m.ClocksHz[0] = v })
+		}
+	}
+
+	p := connectExecutor(t)
+	x := p.client.Executor()
+	k := compile(t, x)
+	for call, err := range executeAll(t.Context(), x, k) {
+		if err != nil {
+			t.Fatalf("%s without forgery: %v", call, err)
+		}
+	}
+	for name, f := range forgeries {
+		call, _, _ := strings.Cut(name, "/")
+		hit := false
+		p.forge = func(m proto.Message) {
+			if string(m.ProtoReflect().Descriptor().Name()) == call+"Response" {
+				hit = true
+				f(m)
+			}
+		}
+		err := executeAll(t.Context(), x, k)[call]
+		if !hit {
+			t.Errorf("%s: nothing was forged", name)
+		}
+		if op := strings.TrimPrefix(call, "ExecutorService"); diag.KindOf(err) != diag.Plugin || err == nil || !strings.HasPrefix(err.Error(), "plugin forger: "+op+" answered nonsense: ") {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
+
+func TestMalformedExecutorRequests(t *testing.T) {
+	p := connectExecutor(t)
+	s := pb.NewExecutorServiceClient(p.conn)
+	compiled, err := s.Compile(t.Context(), &pb.CompileRequest{Problem: toProblem(problem), Config: toConfigs([]gemm.Config{config})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	compileWith := func(r *pb.CompileRequest) error {
+		if r.Config == nil {
+			r.Config = toConfigs([]gemm.Config{config})
+		}
+		_, err := s.Compile(t.Context(), r)
+		return err
+	}
+	measureWith := func(runs, warmup int64) error {
+		_, err := s.Measure(t.Context(), &pb.MeasureRequest{Kernel: compiled.Kernel, Runs: runs, Warmup: warmup})
+		return err
+	}
+	dtype := func(e pb.ElementType) *pb.Problem {
+		q := toProblem(problem)
+		q.ElementType = e
+		return q
+	}
+	negative := toProblem(problem)
+	negative.M = -1
+	_, environment := s.Environment(t.Context(), &pb.EnvironmentRequest{Device: math.MinInt64})
+	for name, err := range map[string]error{
+		"device negative":  compileWith(&pb.CompileRequest{Device: -1, Problem: toProblem(problem)}),
+		"device huge":      compileWith(&pb.CompileRequest{Device: 1 << 40, Problem: toProblem(problem)}),
+		"device unknown":   compileWith(&pb.CompileRequest{Device: 2, Problem: toProblem(problem)}),
+		"no problem":       compileWith(&pb.CompileRequest{}),
+		"dtype missing":    compileWith(&pb.CompileRequest{Problem: dtype(0)}),
+		"dtype unknown":    compileWith(&pb.CompileRequest{Problem: dtype(99)}),
+		"size negative":    compileWith(&pb.CompileRequest{Problem: negative}),
+		"no configuration": compileWith(&pb.CompileRequest{Problem: toProblem(problem), Config: &pb.Configs{}}),
+		"short column":     compileWith(&pb.CompileRequest{Problem: toProblem(problem), Config: &pb.Configs{BlockM: []int64{1}, Kernels: []string{"one"}}}),
+		"environment":      environment,
+		"no runs":          measureWith(0, 0),
+		"negative runs":    measureWith(-1, 0),
+		"too many runs":    measureWith(math.MaxInt64, 0),
+		"negative warm-up": measureWith(1, -1),
+	} {
+		if d, _ := details(err); d.GetKind() != pb.Diagnostic_KIND_INPUT || status.Code(err) != codes.InvalidArgument {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	for _, handle := range []uint64{0, compiled.Kernel + 1, compiled.Kernel - 1} {
+		_, err := s.Check(t.Context(), &pb.CheckRequest{Kernel: handle})
+		if _, missing := details(err); missing != pb.Missing_RESOURCE_KERNEL || status.Code(err) != codes.NotFound {
+			t.Errorf("handle %d: got %v", handle, err)
+		}
+		if _, err := s.Release(t.Context(), &pb.ReleaseRequest{Kernel: handle}); err != nil {
+			t.Errorf("releasing the unknown handle %d: %v", handle, err)
+		}
+	}
+	live := &pb.OpenRequest{Arch: "fake", Live: &pb.LiveDevice{Name: "GPU", Attributes: map[string]float64{"clock": math.NaN()}}}
+	_, err = pb.NewArchServiceClient(connect(t).conn).Open(t.Context(), live)
+	if d, _ := details(err); d.GetKind() != pb.Diagnostic_KIND_INPUT {
+		t.Errorf("live device: got %v", err)
+	}
+}
+
+// A handle of one process is unknown to the next.
+func TestKernelHandlesAreOfOneProcess(t *testing.T) {
+	one, other := connectExecutor(t), connectExecutor(t)
+	for range 100 {
+		k := compile(t, one.client.Executor()).(*kernel)
+		compile(t, other.client.Executor())
+		moved := &kernel{client: other.client, handle: k.handle}
+		_, err := moved.Check(t.Context())
+		_, noErr := k.Check(t.Context())
+		if !errors.Is(err, exec.ErrKernelLost) || diag.KindOf(err) != diag.Plugin || noErr != nil {
+			t.Fatalf("got %v, %v", err, noErr)
+		}
+	}
+}
+
+// Measure asks for one run with the warm-up, then for what fits its time, and hands on no more than it is asked for.
+func TestMeasureInChunks(t *testing.T) {
+	p := connectExecutor(t)
+	for _, want := range []struct {
+		time float64
+		runs []int64
+	}{
+		{1e-6, []int64{1, 16, 16, 16}}, {1e-3, []int64{1, 5, 5, 5, 5, 5, 5, 5, 5}}, {1, []int64{1, 1, 1, 1, 1}}, {math.SmallestNonzeroFloat64, []int64{1, 16, 16, 16}},
+	} {
+		p.forge = func(m proto.Message) {
+			if m, ok := m.(*pb.MeasureResponse); ok {
+				for i := range m.TimesSeconds {
+					m.TimesSeconds[i] = want.time
+				}
+			}
+		}
+		k := compile(t, p.client.Executor())
+		p.requests = nil
+		n, enough := 0, 40
+		if want.time == 1 {
+			enough = 5
+		}
+		err := k.Measure(t.Context(), exec.MeasureOptions{WarmL2: true, Input: "zeros", Warmup: 7}, func(exec.Sample) bool { n++; return n < enough })
+		if err != nil || n != enough {
+			t.Errorf("%d samples, %v", n, err)
+		}
+		var runs []int64
+		for i, r := range p.requests {
+			m := r.(*pb.MeasureRequest)
+			if m.Input != "zeros" || !m.WarmL2 || (m.Warmup == 7) != (i == 0) || (m.Warmup == 0) != (i > 0) {
+				t.Errorf("request %d: %v", i, m)
+			}
+			runs = append(runs, m.Runs)
+		}
+		if !reflect.DeepEqual(runs, want.runs) {
+			t.Errorf("runs of %v s: asked for %v, want %v", want.time, runs, want.runs)
+		}
+	}
+}
+
+// blocking is an executor whose kernels wait in Check and Measure, and count how often they are closed.
+type blocking struct {
+	fake.ExecutorProvider
+	entered, leave chan struct{}
+	mu             sync.Mutex
+	kernels, ended int
+}
+
+func (b *blocking) Open(ctx context.Context) (exec.Executor, error) {
+	x, err := b.ExecutorProvider.Open(ctx)
+	return &blockingExecutor{x, b}, err
+}
+
+type blockingExecutor struct {
+	exec.Executor
+	b *blocking
+}
+
+func (x *blockingExecutor) Compile(ctx context.Context, device int, p gemm.Problem, c gemm.Config) (exec.Kernel, error) {
+	k, err := x.Executor.Compile(ctx, device, p, c)
+	if c.NumStages == 9 {
+		<-ctx.Done()
+	}
+	return x.b.count(&x.b.kernels, &blockingKernel{k, x.b}), err
+}
+
+func (x *blockingExecutor) Close() error { x.b.count(&x.b.ended, nil); return nil }
+
+func (b *blocking) count(n *int, k exec.Kernel) exec.Kernel {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	*n++
+	return k
+}
+
+func (b *blocking) open() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.kernels
+}
+
+type blockingKernel struct {
+	exec.Kernel
+	b *blocking
+}
+
+func (k *blockingKernel) Check(ctx context.Context) (exec.Numerics, error) {
+	k.b.entered <- struct{}{}
+	<-k.b.leave
+	return k.Kernel.Check(ctx)
+}
+
+func (k *blockingKernel) Close() error {
+	k.b.mu.Lock()
+	defer k.b.mu.Unlock()
+	k.b.kernels--
+	return nil
+}
+
+// A kernel is closed once, when the last call about it has ended, and nobody waits for that; what is left is closed with
+// the service.
+func TestKernelsAreClosed(t *testing.T) {
+	b := &blocking{entered: make(chan struct{}), leave: make(chan struct{})}
+	service := ExecutorService(b)
+	x := connectTo(t, service).client.Executor()
+	k := compile(t, x)
+	checked := make(chan error, 2)
+	for range 2 {
+		go func() {
+			_, err := k.Check(t.Context())
+			checked <- err
+		}()
+		<-b.entered
+	}
+	for range 2 {
+		if err := k.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := k.Check(t.Context()); !errors.Is(err, exec.ErrKernelLost) {
+		t.Errorf("a released kernel: got %v", err)
+	}
+	for i := range 2 {
+		if n := b.open(); n != 1 {
+			t.Errorf("%d kernels are open with %d calls in progress", n, 2-i)
+		}
+		b.leave <- struct{}{}
+		if err := <-checked; err != nil {
+			t.Error(err)
+		}
+	}
+	if n := b.open(); n != 0 {
+		t.Errorf("%d kernels are open", n)
+	}
+	// Nobody gets the handle of a compilation that was given up.
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	slow := config
+	slow.NumStages = 9
+	if _, err := x.Compile(ctx, 0, problem, slow); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v", err)
+	}
+	for range 3 {
+		compile(t, x)
+	}
+	if err := service.Close(); err != nil || b.open() != 0 || b.ended != 1 {
+		t.Errorf("%d kernels are open, the executor was closed %d times, %v", b.open(), b.ended, err)
+	}
+}
+
+// A provider that fails to open is asked again by the next call.
+func TestExecutorIsOpenedWhenNeeded(t *testing.T) {
+	b := &fickle{failures: 2}
+	x := connectTo(t, ExecutorService(b)).client.Executor()
+	if _, err := x.Manifest(t.Context()); err != nil || b.opened != 0 {
+		t.Errorf("the manifest opens the executor: %d times, %v", b.opened, err)
+	}
+	for range 2 {
+		if _, err := x.Compile(t.Context(), 0, problem, config); diag.KindOf(err) != diag.Device || err.Error() != "fickle: no driver; install one" {
+			t.Errorf("got %v", err)
+		}
+	}
+	for range 3 {
+		if _, err := x.Devices(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	if b.opened != 3 {
+		t.Errorf("opened %d times, want three", b.opened)
+	}
+}
+
+type fickle struct {
+	fake.ExecutorProvider
+	opened, failures int
+}
+
+func (f *fickle) Open(ctx context.Context) (exec.Executor, error) {
+	if f.opened++; f.opened <= f.failures {
+		return nil, &diag.Error{Kind: diag.Device, Where: "fickle", What: "no driver", Fix: "install one"}
+	}
+	return f.ExecutorProvider.Open(ctx)
+}
+
+func TestExecutorDescriptionsSurvive(t *testing.T) {
+	x, err := fake.ExecutorProvider{}.Open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, _ := x.Devices(t.Context())
+	allSet(t, toDevices(d))
+	devices, err := fromDevices(toDevices(d))
+	same(t, d, devices, err)
+	e, _ := x.Environment(t.Context(), 1)
+	allSet(t, toEnvironment(e))
+	environment, err := fromEnvironment(toEnvironment(e))
+	same(t, e, environment, err)
+	if environment, err = fromEnvironment(toEnvironment(exec.Environment{})); err != nil || !reflect.DeepEqual(environment, exec.Environment{}) {
+		t.Errorf("nothing known: got %+v, %v", environment, err)
+	}
+	for _, v := range []any{d[0], e, exec.Manifest{}, exec.Resources{}, exec.Numerics{}, exec.MeasureOptions{}, exec.Sample{}} {
+		if want, got := executorFieldsKnown[reflect.TypeOf(v).String()], reflect.TypeOf(v).NumField(); got != want {
+			t.Errorf("%T has %d fields, and the conversions were written for %d: carry the new ones, then adapt the number", v, got, want)
+		}
+	}
+	info := ExecutorService(fake.ExecutorProvider{}).Describe(t.Context()).Info
+	if _, err := CommonAPI([]string{"1.0.0"}, info.ApiVersions); err == nil {
+		t.Error("a host that knows no executors takes one")
+	}
+	if _, err := CommonAPI(APIVersions, info.ApiVersions); err != nil {
+		t.Error(err)
+	}
+}
+
+var executorFieldsKnown = map[string]int{
+	"exec.Manifest": 2, "exec.Device": 5, "exec.Resources": 4, "exec.Numerics": 6, "exec.MeasureOptions": 3, "exec.Sample": 2, "exec.Environment": 8,
+}
+
+func TestRandomMeasurementsSurvive(t *testing.T) {
+	positive := rapid.Float64Range(math.SmallestNonzeroFloat64, math.MaxFloat64)
+	amount := rapid.Float64Range(0, math.MaxFloat64)
+	count := rapid.IntRange(0, math.MaxInt)
+	rapid.Check(t, func(t *rapid.T) {
+		m := exec.Manifest{Name: rapid.StringN(1, 9, -1).Draw(t, "name"), Version: rapid.String().Draw(t, "version")}
+		manifest, err := fromExecutorManifest(sent(t, toExecutorManifest(m)))
+		same(t, m, manifest, err)
+
+		r := exec.Resources{
+			Registers: count.Draw(t, "registers"), SpillBytes: unit.Bytes(amount.Draw(t, "spills")), SharedMemory: unit.Bytes(amount.Draw(t, "shared")), CTAsPerSM: count.Draw(t, "ctas"),
+		}
+		resources, err := fromResources(sent(t, toResources(r)))
+		same(t, r, resources, err)
+
+		n := exec.Numerics{
+			MaxError: rapid.OneOf(amount, rapid.Just(math.Inf(1))).Draw(t, "error"), Tolerance: amount.Draw(t, "tolerance"),
+			Checked: rapid.Int64Min(0).Draw(t, "checked"), OutOfBounds: rapid.Int64Min(0).Draw(t, "out"), Reference: rapid.String().Draw(t, "reference"),
+		}
+		n.Wrong = rapid.Int64Range(0, n.Checked).Draw(t, "wrong")
+		numerics, err := fromNumerics(sent(t, toNumerics(n)))
+		same(t, n, numerics, err)
+
+		o := exec.MeasureOptions{WarmL2: rapid.Bool().Draw(t, "warm"), Input: rapid.String().Draw(t, "input"), Warmup: count.Draw(t, "warmup")}
+		runs := rapid.IntRange(1, maxRuns).Draw(t, "runs")
+		options, back, err := fromMeasureRequest(sent(t, toMeasureRequest(1, o, runs)))
+		same(t, o, options, err)
+		same(t, runs, back, nil)
+
+		s := make([]exec.Sample, rapid.IntRange(1, 20).Draw(t, "samples"))
+		for i := range s {
+			s[i] = exec.Sample{Time: unit.Seconds(positive.Draw(t, "time")), Clock: unit.Hertz(amount.Draw(t, "clock"))}
+		}
+		samples, err := fromSamples(sent(t, toSamples(s)), len(s))
+		same(t, s, samples, err)
+
+		e := exec.Environment{
+			Time: time.Unix(0, rapid.Int64Range(1, math.MaxInt64).Draw(t, "ns")).UTC(), Driver: rapid.String().Draw(t, "driver"), Clock: unit.Hertz(amount.Draw(t, "clock")),
+			TemperatureC: rapid.Float64Range(-300, 1e9).Draw(t, "temperature"), ThrottleReasons: rapid.SliceOfN(rapid.String(), 1, 3).Draw(t, "reasons"),
+		}
+		environment, err := fromEnvironment(sent(t, toEnvironment(e)))
+		same(t, e, environment, err)
+	})
+}
+
+// One connection serves many goroutines.
+func TestConcurrentKernels(t *testing.T) {
+	x := connectExecutor(t).client.Executor()
+	var wg sync.WaitGroup
+	for g := range 8 {
+		wg.Go(func() {
+			local, _ := fake.ExecutorProvider{}.Open(t.Context())
+			for i := range 20 {
+				p := gemm.New(g+1, i+1, 64)
+				want, err := local.Compile(t.Context(), 0, p, config)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				got, err := x.Compile(t.Context(), 0, p, config)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				wantN, _ := want.Check(t.Context())
+				gotN, err := got.Check(t.Context())
+				if err != nil || gotN != wantN || got.Resources() != want.Resources() {
+					t.Errorf("got %+v, %v, want %+v", gotN, err, wantN)
+				}
+				if err := got.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}

@@ -100,7 +100,8 @@ func faster(best unit.Seconds, m *record.Measurement) unit.Seconds {
 // each measures a list of configurations in order while the next ones are being compiled.
 //
 // A configuration is blamed for the loss of the executor's process only if nothing else was being compiled meanwhile.
-// Otherwise it is tried again by itself, and so are those after it that were in flight.
+// Otherwise it is tried again by itself, and so are those after it that were in flight. The executor may know that it was
+// another's fault (exec.ErrKernelLost), and then it is not blamed at all.
 func (s *Sweep) each(ctx context.Context, p gemm.Problem, todo []gemm.Config, best unit.Seconds) error {
 	var ahead *pipeline
 	defer func() { ahead.stop() }()
@@ -129,6 +130,11 @@ func (s *Sweep) each(ctx context.Context, p gemm.Problem, todo []gemm.Config, be
 		case ahead != nil:
 			ahead.stop()
 			ahead, alone = nil, s.Ahead+1
+			continue
+		case errors.Is(err, exec.ErrKernelLost):
+			if s.crashes++; s.crashes >= maxCrashes {
+				return err
+			}
 			continue
 		default:
 			alone = 1
@@ -361,7 +367,9 @@ func (s *Sweep) finals(ctx context.Context, p gemm.Problem, candidates []gemm.Co
 			case diag.KindOf(err) != diag.Plugin:
 				return err
 			default:
-				blame(&a.m, err)
+				if !errors.Is(err, exec.ErrKernelLost) {
+					blame(&a.m, err)
+				}
 				for j := range arms {
 					arms[j].close() // they went with the process
 				}

@@ -260,6 +260,46 @@ func TestBrokenExecutor(t *testing.T) {
 	}
 }
 
+// What an executor lost for another's sake is compiled again, and one that loses everything ends the sweep unblamed.
+func TestLostKernels(t *testing.T) {
+	lost := &diag.Error{Kind: diag.Plugin, What: "lost", Err: exec.ErrKernelLost}
+	x, l := device(), new(log)
+	x.Fate = nil
+	x.Before = func(n int) error {
+		if n%30 == 0 {
+			return lost
+		}
+		return nil
+	}
+	if err := run(t.Context(), t, x, l); err != nil {
+		t.Fatal(err)
+	}
+	data := l.read(t)
+	for _, p := range sizes {
+		row, err := Problem(t.Context(), wide{}, data, p)
+		if err != nil || row.Measured != 14 || row.Failed != 0 || row.Phase != record.Final || row.Noise < 0 {
+			t.Errorf("%+v, %v", row, err)
+		}
+	}
+	x, l = device(), new(log)
+	x.Fate = nil
+	x.Before = func(n int) error {
+		if n > 20 {
+			return lost
+		}
+		return nil
+	}
+	if err := run(t.Context(), t, x, l); !errors.Is(err, exec.ErrKernelLost) {
+		t.Fatal(err)
+	}
+	data = l.read(t)
+	for _, c := range candidates(t, sizes[0]) {
+		if m, ok := data.Find(sizes[0], c); ok && m.Status != record.OK {
+			t.Errorf("%+v", m)
+		}
+	}
+}
+
 // One that cannot win keeps its first samples, one that is steady the least, one that is not up to the budget.
 func TestEnough(t *testing.T) {
 	samples := func(times ...float64) []exec.Sample {

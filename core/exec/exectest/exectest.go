@@ -4,6 +4,7 @@ package exectest
 
 import (
 	"context"
+	"errors"
 	"hash/fnv"
 	"math/rand/v2"
 	"sync"
@@ -99,27 +100,29 @@ func (x *Executor) Environment(ctx context.Context, _ int) (exec.Environment, er
 // Close implements exec.Executor.
 func (x *Executor) Close() error { return nil }
 
-// gone is the error for what needed a process that is no more.
-type gone struct{ hung bool }
+// hung is an error that says so as net.Error does.
+type hung struct{ error }
 
-func (g gone) Error() string { return "the process is gone" }
-func (g gone) Timeout() bool { return g.hung }
+func (hung) Timeout() bool { return true }
 
-func (x *Executor) crash(hung bool) error {
+// crash ends the process.
+func (x *Executor) crash(hangs bool) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.process++
 	x.crashes++
-	return lost(hung)
+	if hangs {
+		return failure("the executor hung", hung{errors.New("no answer")})
+	}
+	return failure("the executor died", nil)
 }
 
-func lost(hung bool) error {
-	what := "the executor died"
-	if hung {
-		what = "the executor hung"
-	}
-	return &diag.Error{Kind: diag.Plugin, Where: "executor", What: what, Err: gone{hung}}
+func failure(what string, cause error) error {
+	return &diag.Error{Kind: diag.Plugin, Where: "executor", What: what, Err: cause}
 }
+
+// lost is the error for what needs a process that is no more.
+func lost() error { return failure(exec.ErrKernelLost.Error(), exec.ErrKernelLost) }
 
 // Compile implements exec.Executor.
 func (x *Executor) Compile(ctx context.Context, _ int, p gemm.Problem, c gemm.Config) (exec.Kernel, error) {
@@ -139,7 +142,7 @@ func (x *Executor) Compile(ctx context.Context, _ int, p gemm.Problem, c gemm.Co
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if process != x.process {
-		return nil, lost(false)
+		return nil, lost()
 	}
 	x.held++
 	x.most = max(x.most, x.held)
@@ -172,7 +175,7 @@ func (k *kernel) begin(ctx context.Context) error {
 	k.x.mu.Lock()
 	defer k.x.mu.Unlock()
 	if k.process != k.x.process {
-		return lost(false)
+		return lost()
 	}
 	return nil
 }

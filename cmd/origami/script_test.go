@@ -22,14 +22,17 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
+	"github.com/origami-gemm/origami/sdk/serve"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected output in testdata/script")
 
 // TestMain makes this binary an origami when it is called by that name, which is also how it starts its own plugins, and
-// one on a machine with GPUs under the other.
+// one on a machine with GPUs, or an executor plugin, under others.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"origami": main, "origami-with-gpus": func() { os.Exit(runWithGPUs()) }})
+	testscript.Main(m, map[string]func(){
+		"origami": main, "origami-with-gpus": func() { os.Exit(runWithGPUs()) }, "origami-plugin-pretend": func() { serve.MainExecutor(pretender{}) },
+	})
 }
 
 // runWithGPUs is run with the built-in models in this process and the GPUs that the file $GPUS lists in JSON.

@@ -1,0 +1,32 @@
+package main
+
+import (
+	"context"
+	"os"
+
+	"github.com/origami-gemm/origami/core/exec"
+	"github.com/origami-gemm/origami/core/exec/exectest"
+	"github.com/origami-gemm/origami/core/gemm"
+)
+
+// pretender is an executor plugin that pretends to have an RTX 4090. Running one of its tiles costs the device
+// context, and compiling another the process.
+type pretender struct{}
+
+func (pretender) Manifest() exec.Manifest { return exec.Manifest{Name: "pretend", Version: "0.0.7"} }
+
+func (pretender) Open(context.Context) (exec.Executor, error) {
+	return &exectest.Executor{
+		Noise: 0.01, Seed: 3,
+		Device: exec.Device{Name: "NVIDIA GeForce RTX 4090", Arch: "sm89", Kernels: []string{"triton"}, Libraries: []string{"cublas", "cublas-best"}},
+		Fate: func(_ gemm.Problem, c gemm.Config) exectest.Fate {
+			switch [3]int{c.BlockM, c.BlockN, c.BlockK} {
+			case [3]int{32, 32, 64}:
+				return exectest.Crash
+			case [3]int{64, 32, 64}:
+				os.Exit(7)
+			}
+			return exectest.Fine
+		},
+	}, nil
+}

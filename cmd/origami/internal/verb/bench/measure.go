@@ -25,8 +25,8 @@ import (
 	"github.com/origami-gemm/origami/core/record"
 )
 
-// maxAhead bounds the kernels that are compiled beside a measurement: more than this and a device's memory, or a host's,
-// may not hold the operands of the largest problems as often.
+// maxAhead bounds the kernels that are compiled beside a measurement: each may hold memory of the device, and a compiler
+// memory of the host.
 const maxAhead = 8
 
 // measure measures the problems on the executor's device, and returns what its folder holds then.

@@ -380,8 +380,11 @@ func (s *Sweep) finals(ctx context.Context, p gemm.Problem, candidates []gemm.Co
 		}
 	}
 	environment, err := s.environment(ctx)
-	if err != nil {
-		return err
+	for err != nil { // the samples are there, and a fresh process can read sensors too
+		if s.crashes++; diag.KindOf(err) != diag.Plugin || s.crashes >= maxCrashes {
+			return err
+		}
+		environment, err = s.environment(ctx)
 	}
 	block := make([]record.Measurement, len(arms))
 	for i := range arms {

@@ -146,11 +146,13 @@ func (e *emitter) epilogue() {
 		e.ShrU32(row, e.lane, ptx.Int(log2(perRow)))
 		e.ShlB32(column, e.and(e.lane, perRow-1), ptx.Int(log2(width)))
 	}
+	staged := row
 	if rowStep > 16 {
 		active = e.Pred()
 		e.SetpLtS32(active, row, ptx.Int(16))
+		staged = e.and(row, 15) // idle lanes read too, and nothing lies behind the last warp's part
 	}
-	gather := e.mad(row, g.stagingStride*4, base)
+	gather := e.mad(staged, g.stagingStride*4, base)
 	gather = e.mad(column, 4, gather)
 	row = e.mad(e.warpM, g.warpM, e.add(row, e.m0))
 	column = e.mad(e.warpN, g.warpN, e.add(column, e.n0))

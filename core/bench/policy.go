@@ -11,8 +11,9 @@ import (
 
 // How often something is measured. Times are kernel times: what the samples add up to.
 const (
-	// warmup runs come before the first timed one: code and tables have been loaded, the clock has left idle.
-	warmup = 1
+	// finalWarmup runs come before the first timed one of the finals: code and tables have been loaded, the clock has left
+	// idle. In a sweep the check of the result has seen to that.
+	finalWarmup = 1
 	// minSamples is the least that a median and its error can be taken of.
 	minSamples = 3
 	// maxSamples and sampleBudget end a measurement that does not become steady. At 30 ms each, 500 candidates take 15 s
@@ -21,10 +22,12 @@ const (
 	sampleBudget = unit.Seconds(30e-3)
 	// steady is the relative standard error of the median that is good enough: the noise of one run is about that.
 	steady = 0.01
-	// A candidate whose first hopeless samples are all slower than hopelessRatio times the best so far cannot win, so it
-	// keeps those samples: tau still gets its time. Clocks move by less than a factor of two and a half within a sweep.
-	hopeless      = 2
-	hopelessRatio = 2.5
+	// A candidate whose samples are all slower than hopelessRatio times the best so far cannot win, and is left at two samples,
+	// or one that took hopelessTime: tau still gets its time. Under a power limit the clock of an H200 moves by a quarter;
+	// the hiccups that would make more of it are short, and rare.
+	hopelessSamples = 2
+	hopelessTime    = unit.Seconds(1e-3)
+	hopelessRatio   = 1.5
 
 	// finalists is how many of the fastest candidates are measured again beside the pick. The fastest of many is partly the
 	// luckiest, and a second look at a few tells which.
@@ -45,7 +48,8 @@ const (
 // enough reports whether a candidate has been measured often enough. best is the best median so far, 0 if there is none.
 func enough(samples []exec.Sample, best unit.Seconds) bool {
 	n := len(samples)
-	if n == hopeless && best > 0 && !slices.ContainsFunc(samples, func(s exec.Sample) bool { return s.Time <= hopelessRatio*best }) {
+	if best > 0 && (n >= hopelessSamples || n == 1 && samples[0].Time >= hopelessTime) &&
+		!slices.ContainsFunc(samples, func(s exec.Sample) bool { return s.Time <= hopelessRatio*best }) {
 		return true
 	}
 	if n < minSamples {

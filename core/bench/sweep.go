@@ -213,7 +213,7 @@ func (s *Sweep) measure(ctx context.Context, p gemm.Problem, c gemm.Config, b bu
 			n.MaxError, n.Tolerance, n.Wrong, n.Checked, n.OutOfBounds, n.Reference)
 	} else {
 		var samples []exec.Sample
-		err := b.kernel.Measure(ctx, s.options(), func(sample exec.Sample) bool {
+		err := b.kernel.Measure(ctx, s.options(0), func(sample exec.Sample) bool {
 			samples = append(samples, sample)
 			return !enough(samples, best)
 		})
@@ -238,7 +238,7 @@ func (s *Sweep) environment(ctx context.Context) (*exec.Environment, error) {
 	return nil, err
 }
 
-func (s *Sweep) options() exec.MeasureOptions {
+func (s *Sweep) options(warmup int) exec.MeasureOptions {
 	return exec.MeasureOptions{WarmL2: s.WarmL2, Input: s.Input, Warmup: warmup}
 }
 
@@ -408,7 +408,7 @@ func (s *Sweep) turn(ctx context.Context, p gemm.Problem, a *arm) error {
 	}
 	if err == nil {
 		taken := false
-		err = a.kernel.Measure(ctx, s.options(), func(sample exec.Sample) bool {
+		err = a.kernel.Measure(ctx, s.options(finalWarmup), func(sample exec.Sample) bool {
 			if !taken {
 				a.samples, taken = append(a.samples, sample), true
 			}

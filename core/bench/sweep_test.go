@@ -317,7 +317,10 @@ func TestEnough(t *testing.T) {
 	}{
 		"none":               {nil, 1, false},
 		"two, hopeless":      {samples(26e-6, 27e-6), 10e-6, true},
-		"two, one in reach":  {samples(26e-6, 24e-6), 10e-6, false},
+		"two, one in reach":  {samples(26e-6, 14e-6), 10e-6, false},
+		"one, hopeless":      {samples(26e-6), 10e-6, false},
+		"one, long":          {samples(26e-3), 10e-3, true},
+		"one, long, near":    {samples(14e-3), 10e-3, false},
 		"two, no best":       {samples(26e-6, 27e-6), 0, false},
 		"three, steady":      {samples(1e-6, 1.001e-6, 1.002e-6), 1e-6, true},
 		"three, not steady":  {samples(1e-6, 1.1e-6, 1.2e-6), 1e-6, false},

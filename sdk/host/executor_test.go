@@ -686,7 +686,7 @@ func TestLiveDevice(t *testing.T) {
 	h = newHost(t, host.Options{SearchPath: []string{dir}, LockFile: lock})
 	open(t, h, arch.OpenRequest{Arch: "old"})
 	_, err := h.Open(t.Context(), arch.OpenRequest{Arch: "old", Live: live(1e9)})
-	wantFault(t, err, "old", host.FaultVersion, "it speaks API 1.0.0, which knows no live devices")
+	wantFault(t, err, "old", host.FaultVersion, "it speaks API 1.0.0, which knows neither live devices")
 }
 
 // BenchmarkExecutor is what the boundary adds to each configuration of a sweep: compile, check, measure 17 runs (two

@@ -500,7 +500,7 @@ func fromManifest(q *pb.Manifest) (arch.Manifest, error) {
 }
 
 func toOpenRequest(r arch.OpenRequest) *pb.OpenRequest {
-	q := &pb.OpenRequest{Arch: valid(r.Arch), Device: valid(r.Device), Model: valid(r.Model)}
+	q := &pb.OpenRequest{Arch: valid(r.Arch), Device: valid(r.Device), Model: valid(r.Model), Rung: toRung(r.Rung), Compiled: r.Compiled, Characterization: r.Characterization}
 	if len(r.Overrides) > 0 {
 		q.Overrides = make(map[string]*pb.Override, len(r.Overrides))
 		for name, o := range r.Overrides {
@@ -520,7 +520,8 @@ func toOpenRequest(r arch.OpenRequest) *pb.OpenRequest {
 }
 
 func fromOpenRequest(q *pb.OpenRequest) (arch.OpenRequest, error) {
-	r := arch.OpenRequest{Arch: q.GetArch(), Device: q.GetDevice(), Model: q.GetModel(), Options: q.GetOptions()}
+	r := arch.OpenRequest{Arch: q.GetArch(), Device: q.GetDevice(), Model: q.GetModel(), Options: q.GetOptions(),
+		Compiled: q.GetCompiled(), Characterization: q.GetCharacterization()}
 	if len(q.GetOverrides()) > 0 {
 		r.Overrides = make(map[string]hw.OverrideValue, len(q.Overrides))
 		for name, o := range q.Overrides {
@@ -528,6 +529,7 @@ func fromOpenRequest(q *pb.OpenRequest) (arch.OpenRequest, error) {
 		}
 	}
 	var c check
+	r.Rung = c.rung(q.GetRung())
 	if q.GetLive() != nil {
 		r.Live = &arch.LiveDevice{Name: c.named("live device", q.Live.Name), Attributes: c.attributes(q.Live.Attributes)}
 	}

@@ -70,7 +70,8 @@ func TestDescriptionsSurvive(t *testing.T) {
 	manifest, err := fromManifest(toManifest(m))
 	same(t, m, manifest, err)
 
-	r := arch.OpenRequest{Arch: "a", Device: "d", Model: "m", Options: map[string]string{"k": "v"}, Overrides: map[string]hw.OverrideValue{"p": {Value: 0.1, Unit: "B"}}, Live: &arch.LiveDevice{Name: "GPU", Attributes: map[string]float64{"clock": 1.98e9}}}
+	r := arch.OpenRequest{Arch: "a", Device: "d", Model: "m", Options: map[string]string{"k": "v"}, Overrides: map[string]hw.OverrideValue{"p": {Value: 0.1, Unit: "B"}}, Live: &arch.LiveDevice{Name: "GPU", Attributes: map[string]float64{"clock": 1.98e9}},
+		Rung: arch.RungCompiled, Compiled: []byte("kernels"), Characterization: []byte("times")}
 	allSet(t, toOpenRequest(r))
 	request, err := fromOpenRequest(toOpenRequest(r))
 	same(t, r, request, err)
@@ -87,7 +88,7 @@ func TestDescriptionsSurvive(t *testing.T) {
 }
 
 var fieldsKnown = map[string]int{
-	"arch.Description": 24, "arch.Manifest": 4, "arch.OpenRequest": 6, "arch.Space": 7, "gemm.Config": 8, "gemm.Problem": 7,
+	"arch.Description": 24, "arch.Manifest": 4, "arch.OpenRequest": 9, "arch.Space": 7, "gemm.Config": 8, "gemm.Problem": 7,
 	"arch.Estimate": 3, "arch.Mapping": 3, "arch.Rejection": 4, "selector.Result": 4, "selector.Entry": 4,
 }
 

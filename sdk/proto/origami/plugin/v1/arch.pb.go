@@ -729,9 +729,15 @@ type OpenRequest struct {
 	Overrides map[string]*Override   `protobuf:"bytes,4,rep,name=overrides,proto3" json:"overrides,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	Options   map[string]string      `protobuf:"bytes,5,rep,name=options,proto3" json:"options,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Present when the GPU in the machine is what to open. Since API 1.1.0.
-	Live          *LiveDevice `protobuf:"bytes,6,opt,name=live,proto3" json:"live,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Live *LiveDevice `protobuf:"bytes,6,opt,name=live,proto3" json:"live,omitempty"`
+	// How much the model may know; unspecified means all that there is. Since API 1.1.0.
+	Rung Rung `protobuf:"varint,7,opt,name=rung,proto3,enum=origami.plugin.v1.Rung" json:"rung,omitempty"`
+	// Files in the place of the plugin's own: what the compiler reports of each kernel of a family, and a timing pass over
+	// them. Since API 1.1.0.
+	Compiled         []byte `protobuf:"bytes,8,opt,name=compiled,proto3,oneof" json:"compiled,omitempty"`
+	Characterization []byte `protobuf:"bytes,9,opt,name=characterization,proto3,oneof" json:"characterization,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *OpenRequest) Reset() {
@@ -802,6 +808,27 @@ func (x *OpenRequest) GetOptions() map[string]string {
 func (x *OpenRequest) GetLive() *LiveDevice {
 	if x != nil {
 		return x.Live
+	}
+	return nil
+}
+
+func (x *OpenRequest) GetRung() Rung {
+	if x != nil {
+		return x.Rung
+	}
+	return Rung_RUNG_UNSPECIFIED
+}
+
+func (x *OpenRequest) GetCompiled() []byte {
+	if x != nil {
+		return x.Compiled
+	}
+	return nil
+}
+
+func (x *OpenRequest) GetCharacterization() []byte {
+	if x != nil {
+		return x.Characterization
 	}
 	return nil
 }
@@ -3024,20 +3051,25 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12#\n" +
 	"\rdefault_value\x18\x02 \x01(\tR\fdefaultValue\x12\x16\n" +
 	"\x06values\x18\x03 \x03(\tR\x06values\x12\x10\n" +
-	"\x03doc\x18\x04 \x01(\tR\x03doc\"\xad\x03\n" +
+	"\x03doc\x18\x04 \x01(\tR\x03doc\"\xce\x04\n" +
 	"\vOpenRequest\x12\x12\n" +
 	"\x04arch\x18\x01 \x01(\tR\x04arch\x12\x16\n" +
 	"\x06device\x18\x02 \x01(\tR\x06device\x12\x14\n" +
 	"\x05model\x18\x03 \x01(\tR\x05model\x12K\n" +
 	"\toverrides\x18\x04 \x03(\v2-.origami.plugin.v1.OpenRequest.OverridesEntryR\toverrides\x12E\n" +
 	"\aoptions\x18\x05 \x03(\v2+.origami.plugin.v1.OpenRequest.OptionsEntryR\aoptions\x121\n" +
-	"\x04live\x18\x06 \x01(\v2\x1d.origami.plugin.v1.LiveDeviceR\x04live\x1aY\n" +
+	"\x04live\x18\x06 \x01(\v2\x1d.origami.plugin.v1.LiveDeviceR\x04live\x12+\n" +
+	"\x04rung\x18\a \x01(\x0e2\x17.origami.plugin.v1.RungR\x04rung\x12\x1f\n" +
+	"\bcompiled\x18\b \x01(\fH\x00R\bcompiled\x88\x01\x01\x12/\n" +
+	"\x10characterization\x18\t \x01(\fH\x01R\x10characterization\x88\x01\x01\x1aY\n" +
 	"\x0eOverridesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x121\n" +
 	"\x05value\x18\x02 \x01(\v2\x1b.origami.plugin.v1.OverrideR\x05value:\x028\x01\x1a:\n" +
 	"\fOptionsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xae\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\v\n" +
+	"\t_compiledB\x13\n" +
+	"\x11_characterization\"\xae\x01\n" +
 	"\n" +
 	"LiveDevice\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12M\n" +
@@ -3339,67 +3371,68 @@ var file_origami_plugin_v1_arch_proto_depIdxs = []int32{
 	43, // 7: origami.plugin.v1.OpenRequest.overrides:type_name -> origami.plugin.v1.OpenRequest.OverridesEntry
 	44, // 8: origami.plugin.v1.OpenRequest.options:type_name -> origami.plugin.v1.OpenRequest.OptionsEntry
 	13, // 9: origami.plugin.v1.OpenRequest.live:type_name -> origami.plugin.v1.LiveDevice
-	45, // 10: origami.plugin.v1.LiveDevice.attributes:type_name -> origami.plugin.v1.LiveDevice.AttributesEntry
-	18, // 11: origami.plugin.v1.OpenResponse.description:type_name -> origami.plugin.v1.Description
-	26, // 12: origami.plugin.v1.OpenResponse.levels:type_name -> origami.plugin.v1.Level
-	0,  // 13: origami.plugin.v1.Description.rung:type_name -> origami.plugin.v1.Rung
-	0,  // 14: origami.plugin.v1.Description.clock_rung:type_name -> origami.plugin.v1.Rung
-	19, // 15: origami.plugin.v1.Description.peaks:type_name -> origami.plugin.v1.PeakRate
-	20, // 16: origami.plugin.v1.Description.atoms:type_name -> origami.plugin.v1.Atom
-	21, // 17: origami.plugin.v1.Description.params:type_name -> origami.plugin.v1.Param
-	22, // 18: origami.plugin.v1.Description.constants:type_name -> origami.plugin.v1.Constant
-	23, // 19: origami.plugin.v1.Description.terms:type_name -> origami.plugin.v1.Term
-	24, // 20: origami.plugin.v1.Description.order:type_name -> origami.plugin.v1.Order
-	25, // 21: origami.plugin.v1.Description.options:type_name -> origami.plugin.v1.OptionValue
-	48, // 22: origami.plugin.v1.PeakRate.element_type:type_name -> origami.plugin.v1.ElementType
-	48, // 23: origami.plugin.v1.Atom.element_type:type_name -> origami.plugin.v1.ElementType
-	1,  // 24: origami.plugin.v1.Param.tier:type_name -> origami.plugin.v1.Tier
-	2,  // 25: origami.plugin.v1.Term.kind:type_name -> origami.plugin.v1.TermKind
-	3,  // 26: origami.plugin.v1.Order.keys:type_name -> origami.plugin.v1.Key
-	27, // 27: origami.plugin.v1.Level.bandwidth:type_name -> origami.plugin.v1.Bandwidth
-	4,  // 28: origami.plugin.v1.Level.bound:type_name -> origami.plugin.v1.Bound
-	49, // 29: origami.plugin.v1.CandidatesRequest.problem:type_name -> origami.plugin.v1.Problem
-	28, // 30: origami.plugin.v1.CandidatesRequest.space:type_name -> origami.plugin.v1.Space
-	50, // 31: origami.plugin.v1.CandidatesResponse.configs:type_name -> origami.plugin.v1.Configs
-	50, // 32: origami.plugin.v1.CandidatesResponse.rejected:type_name -> origami.plugin.v1.Configs
-	49, // 33: origami.plugin.v1.EstimateRequest.problem:type_name -> origami.plugin.v1.Problem
-	51, // 34: origami.plugin.v1.EstimateRequest.configs:type_name -> origami.plugin.v1.ConfigSet
-	49, // 35: origami.plugin.v1.TermsRequest.problem:type_name -> origami.plugin.v1.Problem
-	51, // 36: origami.plugin.v1.TermsRequest.configs:type_name -> origami.plugin.v1.ConfigSet
-	49, // 37: origami.plugin.v1.MappingRequest.problem:type_name -> origami.plugin.v1.Problem
-	50, // 38: origami.plugin.v1.MappingRequest.config:type_name -> origami.plugin.v1.Configs
-	49, // 39: origami.plugin.v1.MemoryIterationRequest.problem:type_name -> origami.plugin.v1.Problem
-	50, // 40: origami.plugin.v1.MemoryIterationRequest.config:type_name -> origami.plugin.v1.Configs
-	49, // 41: origami.plugin.v1.RankRequest.problems:type_name -> origami.plugin.v1.Problem
-	28, // 42: origami.plugin.v1.RankRequest.space:type_name -> origami.plugin.v1.Space
-	41, // 43: origami.plugin.v1.RankResponse.rankings:type_name -> origami.plugin.v1.Ranking
-	50, // 44: origami.plugin.v1.Ranking.configs:type_name -> origami.plugin.v1.Configs
-	42, // 45: origami.plugin.v1.Ranking.rejected:type_name -> origami.plugin.v1.ReasonCount
-	52, // 46: origami.plugin.v1.Ranking.error:type_name -> origami.plugin.v1.Diagnostic
-	14, // 47: origami.plugin.v1.OpenRequest.OverridesEntry.value:type_name -> origami.plugin.v1.Override
-	5,  // 48: origami.plugin.v1.ArchService.Manifest:input_type -> origami.plugin.v1.ManifestRequest
-	12, // 49: origami.plugin.v1.ArchService.Open:input_type -> origami.plugin.v1.OpenRequest
-	16, // 50: origami.plugin.v1.ArchService.Close:input_type -> origami.plugin.v1.CloseRequest
-	29, // 51: origami.plugin.v1.ArchService.Candidates:input_type -> origami.plugin.v1.CandidatesRequest
-	31, // 52: origami.plugin.v1.ArchService.Estimate:input_type -> origami.plugin.v1.EstimateRequest
-	33, // 53: origami.plugin.v1.ArchService.Terms:input_type -> origami.plugin.v1.TermsRequest
-	35, // 54: origami.plugin.v1.ArchService.Mapping:input_type -> origami.plugin.v1.MappingRequest
-	37, // 55: origami.plugin.v1.ArchService.MemoryIteration:input_type -> origami.plugin.v1.MemoryIterationRequest
-	39, // 56: origami.plugin.v1.ArchService.Rank:input_type -> origami.plugin.v1.RankRequest
-	6,  // 57: origami.plugin.v1.ArchService.Manifest:output_type -> origami.plugin.v1.ManifestResponse
-	15, // 58: origami.plugin.v1.ArchService.Open:output_type -> origami.plugin.v1.OpenResponse
-	17, // 59: origami.plugin.v1.ArchService.Close:output_type -> origami.plugin.v1.CloseResponse
-	30, // 60: origami.plugin.v1.ArchService.Candidates:output_type -> origami.plugin.v1.CandidatesResponse
-	32, // 61: origami.plugin.v1.ArchService.Estimate:output_type -> origami.plugin.v1.EstimateResponse
-	34, // 62: origami.plugin.v1.ArchService.Terms:output_type -> origami.plugin.v1.TermsResponse
-	36, // 63: origami.plugin.v1.ArchService.Mapping:output_type -> origami.plugin.v1.MappingResponse
-	38, // 64: origami.plugin.v1.ArchService.MemoryIteration:output_type -> origami.plugin.v1.MemoryIterationResponse
-	40, // 65: origami.plugin.v1.ArchService.Rank:output_type -> origami.plugin.v1.RankResponse
-	57, // [57:66] is the sub-list for method output_type
-	48, // [48:57] is the sub-list for method input_type
-	48, // [48:48] is the sub-list for extension type_name
-	48, // [48:48] is the sub-list for extension extendee
-	0,  // [0:48] is the sub-list for field type_name
+	0,  // 10: origami.plugin.v1.OpenRequest.rung:type_name -> origami.plugin.v1.Rung
+	45, // 11: origami.plugin.v1.LiveDevice.attributes:type_name -> origami.plugin.v1.LiveDevice.AttributesEntry
+	18, // 12: origami.plugin.v1.OpenResponse.description:type_name -> origami.plugin.v1.Description
+	26, // 13: origami.plugin.v1.OpenResponse.levels:type_name -> origami.plugin.v1.Level
+	0,  // 14: origami.plugin.v1.Description.rung:type_name -> origami.plugin.v1.Rung
+	0,  // 15: origami.plugin.v1.Description.clock_rung:type_name -> origami.plugin.v1.Rung
+	19, // 16: origami.plugin.v1.Description.peaks:type_name -> origami.plugin.v1.PeakRate
+	20, // 17: origami.plugin.v1.Description.atoms:type_name -> origami.plugin.v1.Atom
+	21, // 18: origami.plugin.v1.Description.params:type_name -> origami.plugin.v1.Param
+	22, // 19: origami.plugin.v1.Description.constants:type_name -> origami.plugin.v1.Constant
+	23, // 20: origami.plugin.v1.Description.terms:type_name -> origami.plugin.v1.Term
+	24, // 21: origami.plugin.v1.Description.order:type_name -> origami.plugin.v1.Order
+	25, // 22: origami.plugin.v1.Description.options:type_name -> origami.plugin.v1.OptionValue
+	48, // 23: origami.plugin.v1.PeakRate.element_type:type_name -> origami.plugin.v1.ElementType
+	48, // 24: origami.plugin.v1.Atom.element_type:type_name -> origami.plugin.v1.ElementType
+	1,  // 25: origami.plugin.v1.Param.tier:type_name -> origami.plugin.v1.Tier
+	2,  // 26: origami.plugin.v1.Term.kind:type_name -> origami.plugin.v1.TermKind
+	3,  // 27: origami.plugin.v1.Order.keys:type_name -> origami.plugin.v1.Key
+	27, // 28: origami.plugin.v1.Level.bandwidth:type_name -> origami.plugin.v1.Bandwidth
+	4,  // 29: origami.plugin.v1.Level.bound:type_name -> origami.plugin.v1.Bound
+	49, // 30: origami.plugin.v1.CandidatesRequest.problem:type_name -> origami.plugin.v1.Problem
+	28, // 31: origami.plugin.v1.CandidatesRequest.space:type_name -> origami.plugin.v1.Space
+	50, // 32: origami.plugin.v1.CandidatesResponse.configs:type_name -> origami.plugin.v1.Configs
+	50, // 33: origami.plugin.v1.CandidatesResponse.rejected:type_name -> origami.plugin.v1.Configs
+	49, // 34: origami.plugin.v1.EstimateRequest.problem:type_name -> origami.plugin.v1.Problem
+	51, // 35: origami.plugin.v1.EstimateRequest.configs:type_name -> origami.plugin.v1.ConfigSet
+	49, // 36: origami.plugin.v1.TermsRequest.problem:type_name -> origami.plugin.v1.Problem
+	51, // 37: origami.plugin.v1.TermsRequest.configs:type_name -> origami.plugin.v1.ConfigSet
+	49, // 38: origami.plugin.v1.MappingRequest.problem:type_name -> origami.plugin.v1.Problem
+	50, // 39: origami.plugin.v1.MappingRequest.config:type_name -> origami.plugin.v1.Configs
+	49, // 40: origami.plugin.v1.MemoryIterationRequest.problem:type_name -> origami.plugin.v1.Problem
+	50, // 41: origami.plugin.v1.MemoryIterationRequest.config:type_name -> origami.plugin.v1.Configs
+	49, // 42: origami.plugin.v1.RankRequest.problems:type_name -> origami.plugin.v1.Problem
+	28, // 43: origami.plugin.v1.RankRequest.space:type_name -> origami.plugin.v1.Space
+	41, // 44: origami.plugin.v1.RankResponse.rankings:type_name -> origami.plugin.v1.Ranking
+	50, // 45: origami.plugin.v1.Ranking.configs:type_name -> origami.plugin.v1.Configs
+	42, // 46: origami.plugin.v1.Ranking.rejected:type_name -> origami.plugin.v1.ReasonCount
+	52, // 47: origami.plugin.v1.Ranking.error:type_name -> origami.plugin.v1.Diagnostic
+	14, // 48: origami.plugin.v1.OpenRequest.OverridesEntry.value:type_name -> origami.plugin.v1.Override
+	5,  // 49: origami.plugin.v1.ArchService.Manifest:input_type -> origami.plugin.v1.ManifestRequest
+	12, // 50: origami.plugin.v1.ArchService.Open:input_type -> origami.plugin.v1.OpenRequest
+	16, // 51: origami.plugin.v1.ArchService.Close:input_type -> origami.plugin.v1.CloseRequest
+	29, // 52: origami.plugin.v1.ArchService.Candidates:input_type -> origami.plugin.v1.CandidatesRequest
+	31, // 53: origami.plugin.v1.ArchService.Estimate:input_type -> origami.plugin.v1.EstimateRequest
+	33, // 54: origami.plugin.v1.ArchService.Terms:input_type -> origami.plugin.v1.TermsRequest
+	35, // 55: origami.plugin.v1.ArchService.Mapping:input_type -> origami.plugin.v1.MappingRequest
+	37, // 56: origami.plugin.v1.ArchService.MemoryIteration:input_type -> origami.plugin.v1.MemoryIterationRequest
+	39, // 57: origami.plugin.v1.ArchService.Rank:input_type -> origami.plugin.v1.RankRequest
+	6,  // 58: origami.plugin.v1.ArchService.Manifest:output_type -> origami.plugin.v1.ManifestResponse
+	15, // 59: origami.plugin.v1.ArchService.Open:output_type -> origami.plugin.v1.OpenResponse
+	17, // 60: origami.plugin.v1.ArchService.Close:output_type -> origami.plugin.v1.CloseResponse
+	30, // 61: origami.plugin.v1.ArchService.Candidates:output_type -> origami.plugin.v1.CandidatesResponse
+	32, // 62: origami.plugin.v1.ArchService.Estimate:output_type -> origami.plugin.v1.EstimateResponse
+	34, // 63: origami.plugin.v1.ArchService.Terms:output_type -> origami.plugin.v1.TermsResponse
+	36, // 64: origami.plugin.v1.ArchService.Mapping:output_type -> origami.plugin.v1.MappingResponse
+	38, // 65: origami.plugin.v1.ArchService.MemoryIteration:output_type -> origami.plugin.v1.MemoryIterationResponse
+	40, // 66: origami.plugin.v1.ArchService.Rank:output_type -> origami.plugin.v1.RankResponse
+	58, // [58:67] is the sub-list for method output_type
+	49, // [49:58] is the sub-list for method input_type
+	49, // [49:49] is the sub-list for extension type_name
+	49, // [49:49] is the sub-list for extension extendee
+	0,  // [0:49] is the sub-list for field type_name
 }
 
 func init() { file_origami_plugin_v1_arch_proto_init() }
@@ -3410,6 +3443,7 @@ func file_origami_plugin_v1_arch_proto_init() {
 	file_origami_plugin_v1_base_proto_init()
 	file_origami_plugin_v1_executor_proto_init()
 	file_origami_plugin_v1_gemm_proto_init()
+	file_origami_plugin_v1_arch_proto_msgTypes[7].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

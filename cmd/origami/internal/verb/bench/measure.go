@@ -23,6 +23,7 @@ import (
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/record"
+	"github.com/origami-gemm/origami/core/unit"
 )
 
 // maxAhead bounds the kernels that are compiled beside a measurement: each may hold memory of the device, and a compiler
@@ -40,7 +41,7 @@ func (o *Options) measure(ctx context.Context, a arch.Architecture, problems []q
 			err = closed
 		}
 	}()
-	sweep, err := o.sweep(ctx, a, x)
+	sweep, memory, err := o.sweep(ctx, a, x)
 	if err != nil {
 		return nil, err
 	}
@@ -50,18 +51,32 @@ func (o *Options) measure(ctx context.Context, a arch.Architecture, problems []q
 		o.App.Streams.Note("measurements are kept in " + folder)
 	}
 	folder = filepath.Clean(folder)
-	if err := o.fill(ctx, sweep, folder, problems); err != nil {
+	if err := o.fill(ctx, sweep, folder, o.fitting(problems, memory)); err != nil {
 		return nil, err
 	}
 	return record.Read(folder, os.DirFS(folder))
 }
 
-// sweep readies a sweep with an empty dataset: it finds the device and the kernel family.
-func (o *Options) sweep(ctx context.Context, a arch.Architecture, x exec.Executor) (*bench.Sweep, error) {
+// fitting leaves out the problems whose matrices alone are more than the device's memory: no candidate could run. Zero is
+// a memory that the executor does not know.
+func (o *Options) fitting(problems []query.Problem, memory unit.Bytes) []query.Problem {
+	return slices.DeleteFunc(slices.Clone(problems), func(p query.Problem) bool {
+		need := unit.Bytes(p.Problem.DType.Bytes()*p.Problem.Batch) *
+			(unit.Bytes(p.M)*unit.Bytes(p.K) + unit.Bytes(p.K)*unit.Bytes(p.N) + unit.Bytes(p.M)*unit.Bytes(p.N))
+		if memory == 0 || need <= memory {
+			return false
+		}
+		o.App.Streams.Warn(fmt.Sprintf("%s is not measured: its matrices take %.4g GB, and the device has %.4g GB", p.Problem, float64(need)/1e9, float64(memory)/1e9))
+		return true
+	})
+}
+
+// sweep readies a sweep with an empty dataset: it finds the device, with its memory, and the kernel family.
+func (o *Options) sweep(ctx context.Context, a arch.Architecture, x exec.Executor) (_ *bench.Sweep, memory unit.Bytes, err error) {
 	d := a.Describe()
 	at, device, err := findDevice(ctx, x, o.Executor, d)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	if d.DeviceName != device.Name {
 		o.App.Streams.Warn(fmt.Sprintf("the GPU is %s, and the model describes %s (%s)", device.Name, d.DeviceName, d.ID()))
@@ -69,7 +84,7 @@ func (o *Options) sweep(ctx context.Context, a arch.Architecture, x exec.Executo
 	kernel := o.App.Settings.Kernel
 	if kernel != "" {
 		if kernel, err = answer.Kernel(d, kernel); err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 	}
 	can := slices.DeleteFunc(slices.Clone(device.Kernels), func(k string) bool {
@@ -80,7 +95,7 @@ func (o *Options) sweep(ctx context.Context, a arch.Architecture, x exec.Executo
 		if kernel != "" {
 			wanted = []string{kernel}
 		}
-		return nil, diag.Inputf("the executor %s builds the kernel families %s, and %s is wanted", o.Executor, strings.Join(device.Kernels, ", "), strings.Join(wanted, ", ")).
+		return nil, 0, diag.Inputf("the executor %s builds the kernel families %s, and %s is wanted", o.Executor, strings.Join(device.Kernels, ", "), strings.Join(wanted, ", ")).
 			At("--executor %s", o.Executor).Do("choose a model or a --kernel that both know")
 	}
 	conditions := record.Conditions{
@@ -99,12 +114,12 @@ func (o *Options) sweep(ctx context.Context, a arch.Architecture, x exec.Executo
 			}
 		}
 	case diag.KindOf(err) != diag.Input:
-		return nil, err
+		return nil, 0, err
 	}
 	return &bench.Sweep{
 		Arch: a, Executor: x, Device: at, Libraries: device.Libraries, Space: arch.Space{Kernel: can[0]}, WarmL2: o.WarmL2, Input: conditions.Input,
 		Ahead: max(1, min(runtime.NumCPU(), maxAhead)), Host: software(), Data: data,
-	}, nil
+	}, unit.Bytes(device.Attributes["memory_bytes"]), nil
 }
 
 // findDevice returns the first device of the architecture that the model describes.

@@ -61,7 +61,7 @@ func (o *Options) measure(ctx context.Context, a arch.Architecture, problems []q
 // a memory that the executor does not know.
 func (o *Options) fitting(problems []query.Problem, memory unit.Bytes) []query.Problem {
 	return slices.DeleteFunc(slices.Clone(problems), func(p query.Problem) bool {
-		need := unit.Bytes(p.Problem.DType.Bytes()*p.Problem.Batch) *
+		need := unit.Bytes(p.DType.Bytes()*p.Batch) *
 			(unit.Bytes(p.M)*unit.Bytes(p.K) + unit.Bytes(p.K)*unit.Bytes(p.N) + unit.Bytes(p.M)*unit.Bytes(p.N))
 		if memory == 0 || need <= memory {
 			return false

@@ -1,13 +1,16 @@
 package nvidia
 
 import (
+	"math"
+	"math/bits"
+
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
 )
 
 // resources is what a kernel needs of an SM, as the model predicts it.
 type resources struct {
-	// Registers is per thread, as the assembler reports them: at most maxRegisters.
+	// Registers is per thread, as the assembler reports them; an SM allocates them in eights.
 	Registers int
 	// SpillBytes is the local memory of a thread that holds what does not fit into registers; zero is no spill.
 	SpillBytes int
@@ -15,61 +18,139 @@ type resources struct {
 	SharedMemory unit.Bytes
 	// WGMMA says that the matrix instruction is wgmma, with its operands in shared memory, and not mma.sync.
 	WGMMA bool
-	// Buffers is how many K steps of both operands shared memory holds.
+	// Buffers is how many K steps shared memory holds.
 	Buffers int
 }
 
-// The constants of the register model of triton. docs/model-nvidia-resources.md derives them and gives their bounds.
+// The constants of the register model of triton's kernels, the same for both matrix instructions and all targets.
+// docs/model-nvidia-resources.md has their bounds and how they were found.
 const (
-	maxRegisters    = 255 // CUDA C++ Programming Guide, table "Technical Specifications per Compute Capability"
-	registerGranule = 8   // registers are allocated per thread in eights; CUDA Occupancy Calculator
-	copyBytes       = 16  // of one cp.async per thread; PTX ISA, cp.async
-	minCopyBytes    = 4   // the least that cp.async copies; below it a tile goes through registers, with one buffer
-
-	wgmmaFixed, mmaFixed             = 19.0, 28.0
-	wgmmaAccumulator, mmaAccumulator = 1.14, 1.33
-	wgmmaCopy, mmaCopy               = 2.45, 2.7
-	maskedCopy                       = 0.5
-	spillPerRegister                 = 9.0 // bytes
+	// registersFixed are the registers of a thread that do not depend on the tile: sizes, strides, counters, base addresses.
+	registersFixed = 20
+	// registersPerAccumulator is above one by what the epilogue holds beside an accumulator.
+	registersPerAccumulator = 1.09
+	// registersPerCopy is for each copy of 16 bytes from global memory that a thread does per K step: a 64-bit pointer, and
+	// a share of the offsets in shared memory.
+	registersPerCopy = 2.5
+	// registersPerMask is for each copy of B with a mask of its own. The copies of a thread from A share their columns, and so
+	// one mask; those from B are rows of K apart.
+	registersPerMask = 0.8
+	// fragmentsHeld is the share of the fragments of two k16 steps, one in use and the next being loaded, that is held at once.
+	fragmentsHeld = 0.7
+	// registersRecomputed is how far above the registers there are a need can be before anything is spilled: the assembler
+	// computes addresses anew instead.
+	registersRecomputed = 35
 )
 
-// tritonWGMMA reports whether Triton uses wgmma: sm90, and a tile whose rows fill the instruction's 64.
+const (
+	// maxRegisters is the limit of the instruction encoding, and registerFile what the threads of a CTA share. Source: CUDA C++
+	// Programming Guide, table "Technical Specifications per Compute Capability".
+	maxRegisters = 255
+	registerFile = 65536
+	// A cp.async copies 4 to 16 bytes per thread. Source: PTX ISA, "cp.async".
+	minCopyBytes = 4
+	maxCopyBytes = 16
+	// wgmmaAccumulators are the registers per thread that the largest tile of one wgmma takes, 64×256 in fp32 over a warpgroup.
+	// Source: PTX ISA, "wgmma.mma_async".
+	wgmmaAccumulators = 128
+)
+
+// tritonWGMMA reports whether Triton multiplies with wgmma: on sm90, if the rows of the tile fill the instruction's 64 and
+// the warps are whole warpgroups of four. Anything else is mma.sync m16n8k16.
 func tritonWGMMA(c *gemm.Config, target int) bool {
 	return target >= 90 && c.BlockM%64 == 0 && c.NumWarps%4 == 0
 }
 
-// tritonResources predicts what a kernel of triton needs on a target (80, 86, 89 or 90). masked is the kernel for a K that
-// block_k does not divide.
-func tritonResources(c *gemm.Config, t gemm.DType, target int, masked bool) resources {
-	r := resources{WGMMA: tritonWGMMA(c, target)}
-	threads := 32 * c.NumWarps
-	// wgmma reads a buffer while the next is written, so it takes one more.
-	r.Buffers = max(1, c.NumStages-1)
-	fixed, accumulator, perCopy := mmaFixed, mmaAccumulator, mmaCopy
-	if r.WGMMA {
-		r.Buffers = max(1, c.NumStages)
-		fixed, accumulator, perCopy = wgmmaFixed, wgmmaAccumulator, wgmmaCopy
-	}
-	a, b := c.BlockM*c.BlockK*t.Bytes(), c.BlockK*c.BlockN*t.Bytes()
-	pipeline := 0
-	for _, bytes := range [2]int{a, b} {
-		if bytes < minCopyBytes*threads {
-			pipeline += bytes
+// tritonWarps is how Triton lays the warps over a tile: those of wgmma first fill its rows, 16 each; those of mma.sync halve
+// the dimension that has more instructions of 16×8 left, rows first.
+func tritonWarps(c *gemm.Config, wgmma bool) (m, n int) {
+	m, n = 1, 1
+	for m*n < c.NumWarps {
+		left, right := c.BlockM/16/m, c.BlockN/8/n
+		if wgmma && left > 1 || !wgmma && (left >= right || right <= 1) {
+			m *= 2
 		} else {
-			pipeline += bytes * r.Buffers
+			n *= 2
 		}
 	}
-	r.SharedMemory = unit.Bytes(pipeline)
+	return m, n
+}
 
-	copies := float64(max(1, a/(copyBytes*threads)) + max(1, b/(copyBytes*threads)))
+// tritonResources predicts what a kernel of triton needs on a target: 80, 86, 89 or 90. A masked kernel is that for a K that
+// block_k does not divide. The kernel cannot be launched where a CTA may not use as much shared memory.
+func tritonResources(c *gemm.Config, t gemm.DType, target int, masked bool) resources {
+	threads := 32 * c.NumWarps
+	r := resources{WGMMA: tritonWGMMA(c, target), Buffers: max(c.NumStages-1, 1)}
+	if r.WGMMA {
+		// The instruction still reads a buffer when the copy into the next one begins.
+		r.Buffers = max(c.NumStages, 1)
+	}
+	warpsM, warpsN := tritonWarps(c, r.WGMMA)
+
+	a, b := c.BlockM*c.BlockK*t.Bytes(), c.BlockK*c.BlockN*t.Bytes()
+	pipeline := buffered(a, threads, r.Buffers) + buffered(b, threads, r.Buffers)
+	r.SharedMemory = unit.Bytes(max(pipeline, tritonStaging(c, target, warpsM, warpsN)))
+
+	accumulators := c.BlockM * c.BlockN / threads
+	copiesA, copiesB := max(a/threads/maxCopyBytes, 1), max(b/threads/maxCopyBytes, 1)
+	need := registersFixed + float64(registersPerAccumulator*float64(accumulators)) + float64(registersPerCopy*float64(copiesA+copiesB))
 	if masked {
-		perCopy += maskedCopy
+		need += float64(registersPerMask * float64(copiesB))
 	}
-	need := fixed + float64(accumulator*float64(c.BlockM*c.BlockN)/float64(threads)) + float64(perCopy*copies)
-	if need > maxRegisters {
-		r.SpillBytes = int(spillPerRegister * (need - maxRegisters))
-		need = maxRegisters
+	fragments, steps := 0, 0 // of one k16 step, in registers; wgmma has its operands in shared memory
+	if !r.WGMMA {
+		fragments = 4*max(c.BlockM/16/warpsM, 1) + 2*max(c.BlockN/8/warpsN, 1)
+		steps = max(c.BlockK*t.Bytes()/32, 1)
+		need += float64(fragmentsHeld * float64(fragments*min(steps, 2)))
 	}
-	r.Registers = int(need)
+
+	limit := min(maxRegisters, registerFile/threads&^7)
+	r.Registers = min(int(math.Round(need)), limit)
+	if over := need - float64(limit+registersRecomputed); over > 0 {
+		words := int(math.Ceil(over))
+		if accumulators+registersFixed > limit {
+			// No order of the work keeps the sums in registers: beside them, wgmma keeps the accumulators of one instruction, and
+			// mma.sync spills the fragments of the whole K step, which are loaded before the first is used.
+			if r.WGMMA {
+				words += accumulators - wgmmaAccumulators
+			} else {
+				words += fragments * steps
+			}
+		}
+		r.SpillBytes = 4 * words
+	}
 	return r
 }
+
+// buffered is the shared memory of an operand: a buffer per K step in flight, but one if the threads' shares are too small
+// for asynchronous copies.
+func buffered(bytes, threads, buffers int) int {
+	if bytes < minCopyBytes*threads {
+		return bytes
+	}
+	return bytes * buffers
+}
+
+// tritonStaging is the shared memory through which the epilogue turns the 16-bit output from the accumulators' layout into
+// rows, of which a thread writes up to 16 bytes. The whole tile goes through it at once, less a factor of two for
+// each bit of the row number that selects between registers of one thread in both layouts. If neither side can use a
+// matrix instruction, stmatrix (sm90) or ldmatrix, two of those bits serve to widen loads and stores instead.
+func tritonStaging(c *gemm.Config, target, warpsM, warpsN int) int {
+	perThread := min(max(c.BlockM*c.BlockN/(32*c.NumWarps), 1), maxCopyBytes/elementBytes)
+	lanes := min(max(c.BlockN/perThread, 1), 32)
+	first := log2(32/lanes) + log2(c.NumWarps) // the lowest bit that selects a register of the output's rows
+	repeats := 0
+	for bit := first; bit < log2(c.BlockM); bit++ {
+		if bit == 3 || bit >= 4+log2(warpsM) {
+			repeats++
+		}
+	}
+	matrix := target >= 90 || warpsN == 1 && c.BlockN >= 32 || c.BlockN >= 256 && warpsN <= 4
+	if !matrix {
+		repeats = max(repeats-2, 0)
+	}
+	return c.BlockM * c.BlockN * elementBytes >> repeats
+}
+
+// log2 is the exponent of the largest power of two up to v, which is at least one.
+func log2(v int) int { return bits.Len(uint(v)) - 1 }

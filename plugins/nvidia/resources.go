@@ -32,8 +32,8 @@ const (
 	// registersPerCopy is for each copy of 16 bytes from global memory that a thread does per K step: a 64-bit pointer, and
 	// a share of the offsets in shared memory.
 	registersPerCopy = 2.5
-	// registersPerMask is for each copy of B with a mask of its own. The copies of a thread from A share their columns, and so
-	// one mask; those from B are rows of K apart.
+	// registersPerMask is for each copy that has a mask of its own, in a kernel that masks K. The copies of a thread from an
+	// operand that is contiguous along K share their columns, and so one mask; those from another are rows of K apart.
 	registersPerMask = 0.8
 	// fragmentsHeld is the share of the fragments of two k16 steps, one in use and the next being loaded, that is held at once.
 	fragmentsHeld = 0.7
@@ -76,9 +76,10 @@ func tritonWarps(c *gemm.Config, wgmma bool) (m, n int) {
 	return m, n
 }
 
-// tritonResources predicts what a kernel of triton needs on a target: 80, 86, 89 or 90. A masked kernel is that for a K that
-// block_k does not divide. The kernel cannot be launched where a CTA may not use as much shared memory.
-func tritonResources(c *gemm.Config, t gemm.DType, target int, masked bool) resources {
+// tritonResources predicts what the kernel of triton for a problem, fp16 or bf16, needs on a target: 80, 86, 89 or 90. Of the
+// problem, the layouts matter, and whether block_k divides K: if not, loads are masked. The kernel cannot be launched where a
+// CTA may not use as much shared memory.
+func tritonResources(p *gemm.Problem, c *gemm.Config, target int) resources {
 	threads := 32 * c.NumWarps
 	r := resources{WGMMA: tritonWGMMA(c, target), Buffers: max(c.NumStages-1, 1)}
 	if r.WGMMA {
@@ -87,20 +88,25 @@ func tritonResources(c *gemm.Config, t gemm.DType, target int, masked bool) reso
 	}
 	warpsM, warpsN := tritonWarps(c, r.WGMMA)
 
-	a, b := c.BlockM*c.BlockK*t.Bytes(), c.BlockK*c.BlockN*t.Bytes()
+	a, b := c.BlockM*c.BlockK*elementBytes, c.BlockK*c.BlockN*elementBytes
 	pipeline := buffered(a, threads, r.Buffers) + buffered(b, threads, r.Buffers)
 	r.SharedMemory = unit.Bytes(max(pipeline, tritonStaging(c, target, warpsM, warpsN)))
 
 	accumulators := c.BlockM * c.BlockN / threads
 	copiesA, copiesB := max(a/threads/maxCopyBytes, 1), max(b/threads/maxCopyBytes, 1)
 	need := registersFixed + float64(registersPerAccumulator*float64(accumulators)) + float64(registersPerCopy*float64(copiesA+copiesB))
-	if masked {
-		need += float64(registersPerMask * float64(copiesB))
+	if p.K%c.BlockK != 0 {
+		if p.AMajor != gemm.MajorK {
+			need += float64(registersPerMask * float64(copiesA))
+		}
+		if p.BMajor != gemm.MajorK {
+			need += float64(registersPerMask * float64(copiesB))
+		}
 	}
 	fragments, steps := 0, 0 // of one k16 step, in registers; wgmma has its operands in shared memory
 	if !r.WGMMA {
 		fragments = 4*max(c.BlockM/16/warpsM, 1) + 2*max(c.BlockN/8/warpsN, 1)
-		steps = max(c.BlockK*t.Bytes()/32, 1)
+		steps = max(c.BlockK/mmaK, 1)
 		need += float64(fragmentsHeld * float64(fragments*min(steps, 2)))
 	}
 

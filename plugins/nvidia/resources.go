@@ -37,16 +37,21 @@ const (
 	registersPerMask = 0.8
 	// fragmentsHeld is the share of the fragments of two k16 steps, one in use and the next being loaded, that is held at once.
 	fragmentsHeld = 0.7
+	// registersSqueezed is the share of a need that the assembler's order of the work saves where that lets another CTA onto
+	// the SM.
+	registersSqueezed = 0.1
 	// registersRecomputed is how far above the registers there are a need can be before anything is spilled: the assembler
 	// computes addresses anew instead.
 	registersRecomputed = 35
 )
 
 const (
-	// maxRegisters is the limit of the instruction encoding, and registerFile what the threads of a CTA share. Source: CUDA C++
-	// Programming Guide, table "Technical Specifications per Compute Capability".
-	maxRegisters = 255
-	registerFile = 65536
+	// maxRegisters is the limit of the instruction encoding, and registerFile what the threads of an SM share, allocated in
+	// granules per thread. Source: CUDA C++ Programming Guide, table "Technical Specifications per Compute Capability"; Nsight
+	// Compute's occupancy calculator (256 registers per warp).
+	maxRegisters    = 255
+	registerFile    = 65536
+	registerGranule = 8
 	// A cp.async copies 4 to 16 bytes per thread. Source: PTX ISA, "cp.async".
 	minCopyBytes = 4
 	maxCopyBytes = 16
@@ -110,8 +115,13 @@ func tritonResources(p *gemm.Problem, c *gemm.Config, target int) resources {
 		need += float64(fragmentsHeld * float64(fragments*min(steps, 2)))
 	}
 
-	limit := min(maxRegisters, registerFile/threads&^7)
+	limit := min(maxRegisters, registerFile/threads&^(registerGranule-1))
 	r.Registers = min(int(math.Round(need)), limit)
+	if ctas := registerFile / (threads * roundUp(int(need/(1+registersSqueezed)), registerGranule)); ctas > 0 {
+		if most := registerFile / (threads * ctas) &^ (registerGranule - 1); float64(most)*(1+registersSqueezed) >= need {
+			r.Registers = min(r.Registers, most)
+		}
+	}
 	if over := need - float64(limit+registersRecomputed); over > 0 {
 		words := int(math.Ceil(over))
 		if accumulators+registersFixed > limit {
@@ -157,6 +167,9 @@ func tritonStaging(c *gemm.Config, target, warpsM, warpsN int) int {
 	}
 	return c.BlockM * c.BlockN * elementBytes >> repeats
 }
+
+// roundUp returns the least multiple of a step, at least one step, that is not below v.
+func roundUp(v, step int) int { return max(cdiv(v, step), 1) * step }
 
 // log2 is the exponent of the largest power of two up to v, which is at least one.
 func log2(v int) int { return bits.Len(uint(v)) - 1 }

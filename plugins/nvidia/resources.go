@@ -22,24 +22,27 @@ type resources struct {
 	Buffers int
 }
 
-// The constants of the register model of triton's kernels, the same for both matrix instructions and all targets.
+// The constants of the register model, the same for all targets and, in triton's kernels, both matrix instructions.
 // docs/model-nvidia-resources.md has their bounds and how they were found.
 const (
 	// registersFixed are the registers of a thread that do not depend on the tile: sizes, strides, counters, base addresses.
-	registersFixed = 20
-	// registersPerAccumulator is above one by what the epilogue holds beside an accumulator.
-	registersPerAccumulator = 1.09
+	registersFixed = 22
+	// registersPerAccumulator is above one by what triton's epilogue holds beside an accumulator.
+	registersPerAccumulator = 1.12
 	// registersPerCopy is for each copy of 16 bytes from global memory that a thread does per K step: a 64-bit pointer, and
 	// a share of the offsets in shared memory.
-	registersPerCopy = 2.5
+	registersPerCopy = 2.4
 	// registersPerMask is for each copy that has a mask of its own, in a kernel that masks K. The copies of a thread from an
 	// operand that is contiguous along K share their columns, and so one mask; those from another are rows of K apart.
 	registersPerMask = 0.8
 	// fragmentsHeld is the share of the fragments of two k16 steps, one in use and the next being loaded, that is held at once.
 	fragmentsHeld = 0.7
+	// registersPerFragment is the same for mma, whose kernels hold the fragments of both steps: above one by addresses in shared
+	// memory.
+	registersPerFragment = 1.1
 	// registersSqueezed is the share of a need that the assembler's order of the work saves where that lets another CTA onto
 	// the SM.
-	registersSqueezed = 0.1
+	registersSqueezed = 0.12
 	// registersRecomputed is how far above the registers there are a need can be before anything is spilled: the assembler
 	// computes addresses anew instead.
 	registersRecomputed = 35
@@ -70,12 +73,11 @@ func tritonWGMMA(c *gemm.Config, target int) bool {
 // the dimension that has more instructions of 16×8 left, rows first.
 func tritonWarps(c *gemm.Config, wgmma bool) (m, n int) {
 	m, n = 1, 1
-	for m*n < c.NumWarps {
-		left, right := c.BlockM/16/m, c.BlockN/8/n
+	for left, right := c.BlockM/16, c.BlockN/8; m*n < c.NumWarps; {
 		if wgmma && left > 1 || !wgmma && (left >= right || right <= 1) {
-			m *= 2
+			m, left = 2*m, left/2
 		} else {
-			n *= 2
+			n, right = 2*n, right/2
 		}
 	}
 	return m, n
@@ -128,13 +130,26 @@ func tritonResources(p *gemm.Problem, c *gemm.Config, target int) resources {
 			// No order of the work keeps the sums in registers: beside them, wgmma keeps the accumulators of one instruction, and
 			// mma.sync spills the fragments of the whole K step, which are loaded before the first is used.
 			if r.WGMMA {
-				words += accumulators - wgmmaAccumulators
+				words += max(accumulators-wgmmaAccumulators, 0)
 			} else {
 				words += fragments * steps
 			}
 		}
 		r.SpillBytes = 4 * words
 	}
+	return r
+}
+
+// mmaResources predicts what a kernel of mma needs. There is no spill term: gemmgen does not build what could spill.
+func mmaResources(p *gemm.Problem, c *gemm.Config) resources {
+	k, _, _ := mmaSpec(p, c).Check(math.MaxInt64)
+	r := resources{SharedMemory: k.SharedMemory, Buffers: c.NumStages}
+	if k.Threads == 0 {
+		return r // not a kernel of the family
+	}
+	copies := max(c.BlockM*c.BlockK*elementBytes/k.Threads/maxCopyBytes, 1) + max(c.BlockK*c.BlockN*elementBytes/k.Threads/maxCopyBytes, 1)
+	need := registersFixed + float64(k.Accumulators) + float64(registersPerFragment*float64(k.Fragments)) + float64(registersPerCopy*float64(copies))
+	r.Registers = min(int(math.Round(need)), maxRegisters)
 	return r
 }
 
@@ -154,12 +169,12 @@ func buffered(bytes, threads, buffers int) int {
 func tritonStaging(c *gemm.Config, target, warpsM, warpsN int) int {
 	perThread := min(max(c.BlockM*c.BlockN/(32*c.NumWarps), 1), maxCopyBytes/elementBytes)
 	lanes := min(max(c.BlockN/perThread, 1), 32)
-	first := log2(32/lanes) + log2(c.NumWarps) // the lowest bit that selects a register of the output's rows
-	repeats := 0
-	for bit := first; bit < log2(c.BlockM); bit++ {
-		if bit == 3 || bit >= 4+log2(warpsM) {
-			repeats++
-		}
+	// The bits of the row number from first up select registers of the output. Of the accumulators, bit 3 does, and those
+	// above the rows that the warps cover.
+	first, bits := log2(32/lanes)+log2(c.NumWarps), log2(c.BlockM)
+	repeats := max(bits-max(first, 4+log2(warpsM)), 0)
+	if first <= 3 && 3 < bits {
+		repeats++
 	}
 	matrix := target >= 90 || warpsN == 1 && c.BlockN >= 32 || c.BlockN >= 256 && warpsN <= 4
 	if !matrix {

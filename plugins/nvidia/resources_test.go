@@ -85,7 +85,9 @@ func TestResources(t *testing.T) {
 	groups := map[string][]compiledKernel{"triton sm90 on the H200": h200Kernels(t)}
 	for _, k := range tritonKernels(t) {
 		group := fmt.Sprintf("triton sm%d", k.target)
-		switch {
+		switch c := k.config; {
+		case c.NumStages < 2 || c.NumWarps != 4 && c.NumWarps != 8:
+			group = "triton beyond the sweeps"
 		case k.problem.TransA():
 			group = "triton trans_a"
 		case k.problem.TransB():
@@ -135,11 +137,15 @@ func TestResources(t *testing.T) {
 					t.Errorf("%s: %.4f of %d kernels, at least %g expected", what, share, of, least)
 				}
 			}
-			floor("registers within 16", near, compiled, 0.90)
-			floor("spill or not", spill, compiled, 0.97)
+			least := struct{ registers, spill, ctas float64 }{0.90, 0.97, 0.70}
+			if name == "triton beyond the sweeps" { // no constant was chosen with an eye on these
+				least.registers, least.spill, least.ctas = 0.80, 0.93, 0.55
+			}
+			floor("registers within 16", near, compiled, least.registers)
+			floor("spill or not", spill, compiled, least.spill)
 			floor("spills above 64 B within a factor 2", bigNear, big, 0.85)
-			floor("shared memory exact", shared, len(kernels), 0.99)
-			floor("CTAs per SM by registers exact", ctas, compiled, 0.70)
+			floor("shared memory exact", shared, len(kernels), 1)
+			floor("CTAs per SM by registers exact", ctas, compiled, least.ctas)
 		})
 	}
 }

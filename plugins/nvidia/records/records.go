@@ -8,3 +8,9 @@ import "embed"
 //
 //go:embed h200-triton h200-mma
 var FS embed.FS
+
+// Compiled holds what compilers report of the kernels of a family, a file per family: registers, spills and shared memory by
+// target. Nothing in it was timed.
+//
+//go:embed compiled
+var Compiled embed.FS

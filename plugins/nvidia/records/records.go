@@ -14,3 +14,8 @@ var FS embed.FS
 //
 //go:embed compiled
 var Compiled embed.FS
+
+// TritonH200 is what Triton's compiler and the driver report of the kernels of h200-triton, without any time.
+//
+//go:embed h200-triton/kernels.csv
+var TritonH200 []byte

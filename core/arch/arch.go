@@ -249,6 +249,9 @@ const (
 	RungCharacterized Rung = "characterized" // one short timing pass over the kernel family
 )
 
+// Rungs lists the ladder of knowledge, low to high.
+func Rungs() []Rung { return []Rung{RungSpec, RungCalibrated, RungCompiled, RungCharacterized} }
+
 // Description is everything about an opened architecture that does not depend on a problem.
 type Description struct {
 	Arch, Vendor       string

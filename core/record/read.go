@@ -174,7 +174,7 @@ type reader struct {
 	torn     *Torn
 	// described says that there is a dataset.json, which says what all measurements have in common.
 	described bool
-	own      description
+	own       description
 	// base is what all problems of the CSV layout have in common; its DType is 0 where that is not said.
 	base gemm.Problem
 }

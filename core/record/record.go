@@ -62,14 +62,14 @@ type Dataset struct {
 	measurements []Measurement
 	sweep        map[key]int
 	// launches are the sweep's measurements of a configuration at any launch-order group, first recorded first.
-	launches  map[key][]int
-	finals    map[gemm.Problem][][]int // by block
+	launches map[key][]int
+	finals   map[gemm.Problem][][]int // by block
 	// candidates are the sweep's measurements of a problem, libraries left out, and problems the ones that have any.
 	candidates  map[gemm.Problem][]int
 	problems    []gemm.Problem
 	libraryRuns map[gemm.Problem]int
-	libraries []string
-	kernels   map[kernel]exec.Resources
+	libraries   []string
+	kernels     map[kernel]exec.Resources
 }
 
 // key identifies a configuration on a problem.

@@ -291,6 +291,8 @@ type Description struct {
 	Order Order
 	// Options are the model's options with the values in force.
 	Options []OptionValue
+	// Uncertainty says per kernel family how far predicted times are from measured ones, where that is known.
+	Uncertainty []Uncertainty
 }
 
 // PeakRate is a device's dense peak for one element type.

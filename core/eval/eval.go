@@ -31,6 +31,7 @@ type Row struct {
 	// Pick is the model's first choice among its own candidates, Predicted its predicted time and Measured its recorded one, 0 if
 	// it has none: then it is not known to run at all, and its efficiency is 0.
 	Pick                gemm.Config
+	Bound               arch.Bound
 	Predicted, Measured unit.Seconds
 	// Best is the fastest recorded configuration.
 	Best     gemm.Config
@@ -48,12 +49,50 @@ type Row struct {
 	Recorded, Refused int
 	// Points are the others, with predicted and recorded time.
 	Points []bench.Point
+	// Leading are the predicted times of the model's first candidates, best first.
+	Leading []unit.Seconds
 	// Error is the median of |predicted ÷ recorded − 1| over the points.
 	Error float64
 }
 
 // Efficiency returns the best recorded time ÷ the recorded time of the pick, 0 for a pick without one.
 func (r *Row) Efficiency() float64 { return ratio(r.BestTime, r.Measured) }
+
+// Held reports whether the interval of the pick's predicted time holds its recorded one, and false where there is no
+// interval or no recorded time.
+func (r *Row) Held(u *arch.Uncertainty) (held, ok bool) {
+	if u == nil || r.Measured == 0 {
+		return false, false
+	}
+	low, high, ok := u.Interval(r.Bound, r.Predicted)
+	return low <= r.Measured && r.Measured <= high, ok
+}
+
+// Covered counts the points whose interval holds the recorded time, and those that have an interval.
+func (r *Row) Covered(u *arch.Uncertainty) (held, of int) {
+	if u == nil {
+		return 0, 0
+	}
+	for i := range r.Points {
+		p := &r.Points[i]
+		low, high, ok := u.Interval(p.Bound, p.Predicted)
+		if !ok {
+			continue
+		}
+		if of++; low <= p.Measured && p.Measured <= high {
+			held++
+		}
+	}
+	return held, of
+}
+
+// lost returns the recorded loss of not measuring, and false for a pick without a recorded time.
+func (r *Row) lost() (float64, bool) {
+	if r.Measured == 0 {
+		return 0, false
+	}
+	return float64(r.Measured/r.BestTime) - 1, true
+}
 
 func ratio(a, b unit.Seconds) float64 {
 	if a <= 0 || b <= 0 {
@@ -155,8 +194,7 @@ func (h held) Mapping(context.Context, gemm.Problem, gemm.Config) (arch.Mapping,
 // Score holds a model against the records of some problems, in their order. What is wrong with one problem is in the
 // error beside its row; the last error is for all of them.
 func Score(ctx context.Context, a arch.Architecture, r *Records, problems []gemm.Problem) (rows []Row, bad []error, err error) {
-	most := Tops[len(Tops)-1]
-	request := selector.Request{Problems: problems, Space: r.space(), Top: most}
+	request := selector.Request{Problems: problems, Space: r.space(), Top: selector.LossCandidates}
 	chooser := a
 	if r.Group > 0 {
 		chooser = held{a, r.Group}
@@ -190,9 +228,10 @@ func (r *Records) score(ctx context.Context, a arch.Architecture, p gemm.Problem
 			row.Best, row.BestTime = m.Config, m.Median
 		}
 	}
-	row.Pick, row.Predicted = entries[0].Config, entries[0].Estimate.Cycles.At(clock)
+	row.Pick, row.Bound, row.Predicted = entries[0].Config, entries[0].Estimate.Bound, entries[0].Estimate.Cycles.At(clock)
 	fastest := unit.Seconds(0)
 	for i, e := range entries {
+		row.Leading = append(row.Leading, e.Estimate.Cycles.At(clock))
 		if m, ok := r.Candidate(p, e.Config); ok && m.Status == record.OK {
 			if i == 0 {
 				row.Pick, row.Measured = m.Config, m.Median

@@ -3,6 +3,7 @@ package eval
 import (
 	"math"
 
+	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/score"
 )
 
@@ -17,15 +18,27 @@ type Summary struct {
 	TauMean, TauWorst float64
 	// Error is the median of |predicted ÷ recorded − 1| over all points of all problems.
 	Error float64
+	// Coverage is the share of the points whose interval holds the recorded time, PickCoverage that of the picks; NaN without
+	// intervals.
+	Coverage, PickCoverage float64
 }
 
-// Summarise sums up rows. Without rows, or without any tau, the numbers of these are NaN.
-func Summarise(rows []Row) Summary {
+// Summarise sums up rows; u, which may be nil, has the intervals of their predictions. Without rows, or without any tau, the numbers of these are NaN.
+func Summarise(rows []Row, u *arch.Uncertainty) Summary {
 	s := Summary{Problems: len(rows), TauMean: math.NaN(), TauWorst: math.NaN()}
 	var efficiency, taus, errors []float64
 	var top [len(Tops)][]float64
+	held, of, picksHeld, picks := 0, 0, 0, 0
 	for i := range rows {
 		r := &rows[i]
+		h, n := r.Covered(u)
+		held, of = held+h, of+n
+		if h, ok := r.Held(u); ok {
+			picks++
+			if h {
+				picksHeld++
+			}
+		}
 		if r.Measured == 0 {
 			s.Unrecorded++
 		}
@@ -52,11 +65,13 @@ func Summarise(rows []Row) Summary {
 		}
 	}
 	s.Error = score.Median(errors)
+	// 0 of 0 is NaN
+	s.Coverage, s.PickCoverage = float64(held)/float64(of), float64(picksHeld)/float64(picks)
 	return s
 }
 
 // ByClass sums up the rows of each class that has any, in the order of Classes.
-func ByClass(rows []Row) (classes []Class, summaries []Summary) {
+func ByClass(rows []Row, u *arch.Uncertainty) (classes []Class, summaries []Summary) {
 	for _, c := range Classes() {
 		var own []Row
 		for i := range rows {
@@ -65,7 +80,7 @@ func ByClass(rows []Row) (classes []Class, summaries []Summary) {
 			}
 		}
 		if len(own) > 0 {
-			classes, summaries = append(classes, c), append(summaries, Summarise(own))
+			classes, summaries = append(classes, c), append(summaries, Summarise(own, u))
 		}
 	}
 	return classes, summaries

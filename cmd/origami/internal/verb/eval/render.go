@@ -28,6 +28,22 @@ type outcome struct {
 	group, split eval.Choice
 }
 
+// uncertainty is what the model says of its times, nil if it says nothing.
+func (o *outcome) uncertainty() *arch.Uncertainty { return o.arch.UncertaintyOf(o.data.Kernel) }
+
+// heldWord says whether the interval of a pick held, "" where there is none.
+func (o *outcome) heldWord(r *eval.Row, yes, no string) string {
+	held, ok := r.Held(o.uncertainty())
+	switch {
+	case !ok:
+		return ""
+	case held:
+		return yes
+	default:
+		return no
+	}
+}
+
 func (o *outcome) write(s *iostreams.Streams, f render.Format) error {
 	switch f {
 	case render.JSON:
@@ -48,7 +64,7 @@ func (o *outcome) write(s *iostreams.Streams, f render.Format) error {
 	default:
 		rows := make([][]string, len(o.rows))
 		for i := range o.rows {
-			rows[i] = cells(&o.rows[i])
+			rows[i] = o.cells(&o.rows[i])
 		}
 		return render.Rows(s, f, columns, rows)
 	}
@@ -84,6 +100,7 @@ type problem struct {
 	Pick        answer.Config `json:"pick"`
 	PickMS      answer.Number `json:"pick_ms"`
 	PredictedMS float64       `json:"predicted_ms"`
+	IntervalMS  *[2]float64   `json:"interval_ms"`
 	Best        answer.Config `json:"best"`
 	BestMS      float64       `json:"best_ms"`
 	Eff         float64       `json:"efficiency"`
@@ -95,6 +112,7 @@ type problem struct {
 	BestRank    *int          `json:"best_rank_predicted"`
 	Error       answer.Number `json:"error_median"`
 	Held        *bool         `json:"interval_held"`
+	Coverage    answer.Number `json:"interval_coverage"`
 	Recorded    int           `json:"recorded"`
 	Refused     int           `json:"refused"`
 }
@@ -118,27 +136,42 @@ func milliseconds(t unit.Seconds) float64 {
 func (o *outcome) object() object {
 	out := object{
 		Arch: o.arch.Arch, Device: o.arch.Device, Model: o.arch.Model, Kernel: o.data.Kernel, Rung: o.arch.Rung, Records: o.data.Name,
-		GroupM: o.data.Group, SplitK: o.data.Split, Problems: []problem{}, Summary: summary(eval.Summarise(o.rows)), Classes: answer.Fields{},
+		GroupM: o.data.Group, SplitK: o.data.Split, Problems: []problem{}, Summary: summary(eval.Summarise(o.rows, o.uncertainty())), Classes: answer.Fields{},
 		Group: choice(o.group), Split: choice(o.split),
 	}
 	for i := range o.rows {
 		r := &o.rows[i]
-		out.Problems = append(out.Problems, problem{
+		own := problem{
 			Problem: answer.ProblemJSON(r.Problem), Class: r.Class.String(),
 			Pick: answer.ConfigJSON(r.Pick), PickMS: answer.Number(milliseconds(r.Measured)), PredictedMS: milliseconds(r.Predicted),
 			Best: answer.ConfigJSON(r.Best), BestMS: milliseconds(r.BestTime), Eff: r.Efficiency(), Top4: r.Top[0], Top8: r.Top[1], Top16: r.Top[2],
 			Tau: answer.Number(r.Tau), PickRank: place(r.PickRank), BestRank: place(r.BestRank), Error: answer.Number(r.Error),
-			Recorded: r.Recorded, Refused: r.Refused,
-		})
+			Coverage: answer.Number(coverage(r, o.uncertainty())), Recorded: r.Recorded, Refused: r.Refused,
+		}
+		if u := o.uncertainty(); u != nil {
+			if low, high, ok := u.Interval(r.Bound, r.Predicted); ok {
+				own.IntervalMS = &[2]float64{float64(low) * 1e3, float64(high) * 1e3}
+			}
+		}
+		if held, ok := r.Held(o.uncertainty()); ok {
+			own.Held = &held
+		}
+		out.Problems = append(out.Problems, own)
 	}
 	for _, p := range o.data.Partial {
 		out.Partial = append(out.Partial, partial{answer.ProblemJSON(p)})
 	}
-	classes, summaries := eval.ByClass(o.rows)
+	classes, summaries := eval.ByClass(o.rows, o.uncertainty())
 	for i, c := range classes {
 		out.Classes = append(out.Classes, answer.Field{Name: c.String(), Value: summary(summaries[i])})
 	}
 	return out
+}
+
+// coverage is the share of the recorded times that lie in their intervals, NaN without intervals.
+func coverage(r *eval.Row, u *arch.Uncertainty) float64 {
+	held, of := r.Covered(u)
+	return float64(held) / float64(of)
 }
 
 func summary(s eval.Summary) answer.Fields {
@@ -156,7 +189,8 @@ func summary(s eval.Summary) answer.Fields {
 		spread("top"+strconv.Itoa(n), s.Top[i])
 	}
 	return append(f, answer.Field{Name: "tau_mean", Value: answer.Number(s.TauMean)}, answer.Field{Name: "tau_worst", Value: answer.Number(s.TauWorst)},
-		answer.Field{Name: "error_median", Value: answer.Number(s.Error)})
+		answer.Field{Name: "error_median", Value: answer.Number(s.Error)}, answer.Field{Name: "interval_coverage", Value: answer.Number(s.Coverage)},
+		answer.Field{Name: "interval_coverage_picks", Value: answer.Number(s.PickCoverage)})
 }
 
 // choice is what a choice is worth, nil where the records do not vary the axis.
@@ -173,10 +207,10 @@ func choice(c eval.Choice) *answer.Fields {
 // columns are those of CSV and TSV.
 var columns = slices.Concat(answer.KeyColumns, answer.LaunchColumns, []string{
 	"class", "predicted_ms", "pick_ms", "best", "best_ms", "efficiency", "efficiency_top4", "efficiency_top8", "efficiency_top16", "tau",
-	"pick_rank_measured", "best_rank_predicted", "error_median", "interval_held", "recorded", "refused",
+	"pick_rank_measured", "best_rank_predicted", "error_median", "interval_held", "interval_coverage", "recorded", "refused",
 })
 
-func cells(r *eval.Row) []string {
+func (o *outcome) cells(r *eval.Row) []string {
 	number := func(v float64) string {
 		if !answer.Finite(v) {
 			return ""
@@ -192,7 +226,7 @@ func cells(r *eval.Row) []string {
 	return slices.Concat(answer.KeyCells(r.Problem, r.Pick), answer.LaunchCells(r.Pick), []string{
 		r.Class.String(), number(milliseconds(r.Predicted)), number(milliseconds(r.Measured)), r.Best.String(), number(milliseconds(r.BestTime)),
 		number(r.Efficiency()), number(r.Top[0]), number(r.Top[1]), number(r.Top[2]), number(r.Tau), rank(r.PickRank), rank(r.BestRank), number(r.Error),
-		"", strconv.Itoa(r.Recorded), strconv.Itoa(r.Refused),
+		o.heldWord(r, "1", "0"), number(coverage(r, o.uncertainty())), strconv.Itoa(r.Recorded), strconv.Itoa(r.Refused),
 	})
 }
 
@@ -209,14 +243,17 @@ type text struct {
 const none = "–"
 
 func (o *outcome) text() text {
-	s := eval.Summarise(o.rows)
+	s := eval.Summarise(o.rows, o.uncertainty())
 	out := text{above: []string{render.Device(o.arch), render.Model(o.arch, o.data.Kernel), fmt.Sprintf("%-11s %s%s", "measured", o.data.Name, o.held())}}
 	out.header = []string{"problem", "class", "pick", "time", "best", "time", "of best", "top 4", "top 8", "top 16", "tau", "pick's place", "best's place", "error"}
+	if o.uncertainty() != nil {
+		out.header = append(out.header, "interval held")
+	}
 	for i := range o.rows {
 		out.rows = append(out.rows, o.tableCells(&o.rows[i]))
 	}
 	out.classHeader = []string{"class", "problems", "of best", "p10", "worst", "top 8", "worst", "tau", "worst", "error"}
-	classes, summaries := eval.ByClass(o.rows)
+	classes, summaries := eval.ByClass(o.rows, o.uncertainty())
 	names := make([]string, len(classes))
 	for i, c := range classes {
 		names[i] = c.String()
@@ -246,6 +283,11 @@ func (o *outcome) text() text {
 	}
 	line("tau", "mean %s, worst %s", tau(s.TauMean), tau(s.TauWorst))
 	line("error", "median |predicted ÷ measured − 1| %s", percent(s.Error))
+	if u := o.uncertainty(); u != nil {
+		line("intervals", "of %s hold %s of the times and %s of the picks'", render.Percent(u.Level), percent(s.Coverage), percent(s.PickCoverage))
+	} else {
+		line("intervals", "the model has none for this kernel family")
+	}
 	for _, c := range []struct {
 		name     string
 		choice   eval.Choice
@@ -308,10 +350,14 @@ func (o *outcome) tableCells(r *eval.Row) []string {
 	if r.BestRank > 0 {
 		bestPlace = strconv.Itoa(r.BestRank)
 	}
-	return []string{
+	out := []string{
 		r.Problem.String(), r.Class.String(), o.short(r.Pick), time, o.short(r.Best), r.BestTime.String(), render.Percent(r.Efficiency()),
 		render.Percent(r.Top[0]), render.Percent(r.Top[1]), render.Percent(r.Top[2]), tau(r.Tau), pickPlace, bestPlace, percent(r.Error),
 	}
+	if o.uncertainty() != nil {
+		out = append(out, o.heldWord(r, "yes", "no"))
+	}
+	return out
 }
 
 // report writes the outcome into a folder: eval.md with the tables and the plots, eval.csv and eval.json with the numbers.

@@ -26,6 +26,8 @@ type Options struct {
 	Options []string
 	Times   string
 	Report  string
+	// Intervals asks for the intervals that the records show instead of the scores.
+	Intervals bool
 }
 
 // New returns the command. run is Run, or what a test wants to see called.
@@ -52,6 +54,7 @@ func New(a *app.App, run func(context.Context, *Options) error) *cobra.Command {
 	o.Query.RegisterRecords(cmd.Flags())
 	cmd.Flags().StringVar(&o.Times, "times", "", "`FILE` of measured times (.csv or .jsonl, also .gz), or a folder of records; the shipped ones otherwise")
 	cmd.Flags().StringVar(&o.Report, "report", "", "also write the outcome as Markdown, CSV, JSON and plots into `FOLDER`")
+	cmd.Flags().BoolVar(&o.Intervals, "intervals", false, "find the intervals of predicted times on the records instead of scoring the model's, and say what they hold of sizes left out")
 	return cmd
 }
 
@@ -85,6 +88,16 @@ func Run(ctx context.Context, o *Options) error {
 			continue
 		}
 		out.rows = append(out.rows, rows[i])
+	}
+	if o.Intervals {
+		found, err := out.intervals()
+		if err != nil {
+			return err
+		}
+		if err := found.write(o.App.Streams, o.App.Format()); err != nil {
+			return err
+		}
+		return failures.Err()
 	}
 	if out.group, err = eval.Launch(ctx, a, data, shapes); err != nil {
 		return err

@@ -1,13 +1,17 @@
 """Times the best recorded Triton configuration of each problem again, on the GPU of this machine.
 
-    origami bench --arch sm90@h200 --format csv | python3 triton_best.py > triton.csv
+    origami --arch sm90@h200 bench --kernel mma --format csv > mma.csv
+    python3 triton_best.py mma.csv plugins/nvidia/records/h200-triton > triton.csv
 
-Reads the columns m, n, k and best; writes m, n, k, config, milliseconds. Conditions as origami's: fp16, standard normal
-operands, four times the L2 written before each run, device events around the launch, median of at least 15 runs.
+Takes the problems of the first file (columns m, n, k) and of all configurations recorded for each the fastest; writes m, n,
+k, config, milliseconds. Conditions as origami's: fp16, standard normal operands, four times the L2 written before each run,
+device events around the launch. The median of 21 runs after 10 that warm up: Triton's launch takes the host some time, which
+the flush covers once clocks are up.
 """
 
 import csv
-import re
+import gzip
+import pathlib
 import statistics
 import sys
 
@@ -46,26 +50,40 @@ def multiply(a, b, c, m, n, k, stride_a, stride_b, stride_c,
 
 def median_milliseconds(run, flush):
     times = []
-    for i in range(18):
+    for i in range(31):
         flush.zero_()
         begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
         begin.record()
         run()
         end.record()
         end.synchronize()
-        if i >= 3:
+        if i >= 10:
             times.append(begin.elapsed_time(end))
     return statistics.median(times)
 
 
+def fastest(folder):
+    """The fastest recorded row of each size."""
+    best = {}
+    for path in sorted(pathlib.Path(folder).glob("times*.csv.gz")):
+        with gzip.open(path, "rt") as file:
+            for row in csv.DictReader(file):
+                key = tuple(int(row[name]) for name in "mnk")
+                if key not in best or float(row["ms"]) < float(best[key]["ms"]):
+                    best[key] = row
+    return best
+
+
 def main():
+    best = fastest(sys.argv[2])
     device = torch.cuda.get_device_properties(0)
     flush = torch.empty(4 * device.L2_cache_size, dtype=torch.int8, device="cuda")
     out = csv.writer(sys.stdout, lineterminator="\n")
     out.writerow(["m", "n", "k", "config", "milliseconds"])
-    for row in csv.DictReader(sys.stdin):
-        m, n, k = int(row["m"]), int(row["n"]), int(row["k"])
-        bm, bn, bk, warps, stages, group = map(int, re.match(r"(\d+)x(\d+)x(\d+),warps=(\d+),stages=(\d+),group=(\d+)", row["best"]).groups())
+    for row in csv.DictReader(open(sys.argv[1])):
+        m, n, k = (int(row[name]) for name in "mnk")
+        bm, bn, bk, warps, stages, group = (int(best[m, n, k][name]) for name in ("bm", "bn", "bk", "warps", "stages", "gm"))
+        config = f"{bm}x{bn}x{bk},warps={warps},stages={stages},group={group}"
         a = torch.randn(m, k, device="cuda", dtype=torch.float16)
         b = torch.randn(k, n, device="cuda", dtype=torch.float16)
         c = torch.full((m, n), float("nan"), device="cuda", dtype=torch.float16)
@@ -80,8 +98,8 @@ def main():
         want = a[some].double() @ b.double() if k * n < 1 << 27 else a[some].float() @ b.float()
         error = ((c[some] - want).abs() / (want.abs() + k ** 0.5)).max().item()
         if not error < 1e-3:
-            sys.exit(f"{m}x{n}x{k} {row['best']}: error {error}")
-        out.writerow([m, n, k, row["best"], median_milliseconds(run, flush)])
+            sys.exit(f"{m}x{n}x{k} {config}: error {error}")
+        out.writerow([m, n, k, config, median_milliseconds(run, flush)])
         sys.stdout.flush()
 
 

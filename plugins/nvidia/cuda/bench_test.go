@@ -4,6 +4,7 @@ package cuda
 
 import (
 	"encoding/binary"
+	"io/fs"
 	"slices"
 	"sync"
 	"testing"
@@ -12,8 +13,10 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/record"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
+	"github.com/origami-gemm/origami/plugins/nvidia/records"
 )
 
 // BenchmarkCompile generates and compiles the kernels of the family for one problem, each once, on as many goroutines as
@@ -195,4 +198,47 @@ func peakRun(d *device, flops float64) (func() error, float64, error) {
 		}
 	}
 	return func() error { return l.start(f, d.stream) }, float64(turns) * float64(ctas) * gemmgen.PeakFlopsPerTurn, nil
+}
+
+// BenchmarkRecordedBest times the fastest configuration of each size of the shipped sweep again: the median of 21 runs with a
+// cold L2.
+func BenchmarkRecordedBest(b *testing.B) {
+	x, _ := openGPU(b)
+	files, err := fs.Sub(records.FS, "h200-mma")
+	if err != nil {
+		b.Fatal(err)
+	}
+	data, err := record.Read("h200-mma", files)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, p := range data.Problems() {
+		var best record.Measurement
+		for _, block := range data.Finals(p) {
+			for _, m := range block {
+				if m.Status == record.OK && !m.IsLibrary() && (best.Median == 0 || m.Median < best.Median) {
+					best = m
+				}
+			}
+		}
+		b.Run(p.String()+"/"+best.Config.String(), func(b *testing.B) {
+			k, err := x.Compile(b.Context(), 0, p, best.Config)
+			if err != nil {
+				b.Fatal(err)
+			}
+			if n, err := k.Check(b.Context()); err != nil || !n.OK() {
+				b.Fatal(n, err)
+			}
+			var times []unit.Seconds
+			if err := k.Measure(b.Context(), exec.MeasureOptions{Warmup: 3}, func(s exec.Sample) bool {
+				times = append(times, s.Time)
+				return len(times) < 21
+			}); err != nil {
+				b.Fatal(err)
+			}
+			slices.Sort(times)
+			b.ReportMetric(1e3*float64(times[10]), "ms-median")
+			b.ReportMetric(0, "ns/op")
+		})
+	}
 }

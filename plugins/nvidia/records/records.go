@@ -6,5 +6,5 @@ import "embed"
 
 // FS holds the datasets, a folder each.
 //
-//go:embed h200-triton
+//go:embed h200-triton h200-mma
 var FS embed.FS

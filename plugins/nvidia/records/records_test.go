@@ -63,3 +63,23 @@ func TestH200Triton(t *testing.T) {
 		t.Errorf("the library: %v", err)
 	}
 }
+
+// The sweep of the mma family reads whole: every candidate of every size was built, right, and timed.
+func TestH200MMA(t *testing.T) {
+	files, err := fs.Sub(records.FS, "h200-mma")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := record.Read("h200-mma", files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(d.Problems()) != 23 || d.Len() < 23*(821+2) {
+		t.Errorf("%d problems, %d measurements", len(d.Problems()), d.Len())
+	}
+	c := gemm.Config{BlockM: 128, BlockN: 256, BlockK: 64, NumStages: 3, NumWarps: 8, GroupM: 16, SplitK: 1, Kernel: "mma"}
+	m, ok := d.Find(gemm.New(8192, 8192, 8192), c)
+	if !ok || m.Status != record.OK || m.Numerics == nil || !m.Numerics.OK() || m.Numerics.Checked != 8192*8192 || len(m.Samples) < 2 || m.Environment == nil || m.Environment.Driver == "" {
+		t.Errorf("%s at 8192³: %+v", c, m)
+	}
+}

@@ -68,6 +68,8 @@ func (h fakeHost) Executor(ctx context.Context, name string) (exec.Executor, err
 			x.Device.Arch = value
 		case "name":
 			x.Device.Name = value
+		case "memory":
+			x.Device.Attributes = map[string]float64{"memory_bytes": float64(n)}
 		case "lost":
 			stops[n] = func() error {
 				return &diag.Error{Kind: diag.Device, Where: "executor fake", What: "the device is lost", Fix: "look for Xid in the kernel log"}

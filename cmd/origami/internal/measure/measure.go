@@ -16,19 +16,20 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/record"
+	"github.com/origami-gemm/origami/core/unit"
 )
 
 // maxAhead bounds the kernels that are compiled beside a measurement: each may hold memory of the device, and a compiler
 // memory of the host.
 const maxAhead = 8
 
-// On readies a sweep with an empty dataset on the executor x, whose name is executor: it finds the device and the kernel
-// family.
-func On(ctx context.Context, o *app.App, a arch.Architecture, x exec.Executor, executor string, warmL2 bool) (*bench.Sweep, error) {
+// On readies a sweep with an empty dataset on the executor x, whose name is executor: it finds the device, with its
+// memory, and the kernel family.
+func On(ctx context.Context, o *app.App, a arch.Architecture, x exec.Executor, executor string, warmL2 bool) (_ *bench.Sweep, memory unit.Bytes, err error) {
 	d := a.Describe()
 	at, device, err := findDevice(ctx, x, executor, d)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	if d.DeviceName != device.Name {
 		o.Streams.Warn(fmt.Sprintf("the GPU is %s, and the model describes %s (%s)", device.Name, d.DeviceName, d.ID()))
@@ -36,7 +37,7 @@ func On(ctx context.Context, o *app.App, a arch.Architecture, x exec.Executor, e
 	kernel := o.Settings.Kernel
 	if kernel != "" {
 		if kernel, err = answer.Kernel(d, kernel); err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 	}
 	can := slices.DeleteFunc(slices.Clone(device.Kernels), func(k string) bool {
@@ -47,7 +48,7 @@ func On(ctx context.Context, o *app.App, a arch.Architecture, x exec.Executor, e
 		if kernel != "" {
 			wanted = []string{kernel}
 		}
-		return nil, diag.Inputf("the executor %s builds the kernel families %s, and %s is wanted", executor, strings.Join(device.Kernels, ", "), strings.Join(wanted, ", ")).
+		return nil, 0, diag.Inputf("the executor %s builds the kernel families %s, and %s is wanted", executor, strings.Join(device.Kernels, ", "), strings.Join(wanted, ", ")).
 			At("--executor %s", executor).Do("choose a model or a --kernel that both know")
 	}
 	conditions := record.Conditions{
@@ -65,12 +66,12 @@ func On(ctx context.Context, o *app.App, a arch.Architecture, x exec.Executor, e
 			}
 		}
 	case diag.KindOf(err) != diag.Input:
-		return nil, err
+		return nil, 0, err
 	}
 	return &bench.Sweep{
 		Arch: a, Executor: x, Device: at, Libraries: device.Libraries, Space: arch.Space{Kernel: can[0]}, WarmL2: warmL2, Input: conditions.Input,
 		Ahead: max(1, min(runtime.NumCPU(), maxAhead)), Host: software(), Data: data,
-	}, nil
+	}, unit.Bytes(device.Attributes["memory_bytes"]), nil
 }
 
 // findDevice returns the first device of the architecture that the model describes.

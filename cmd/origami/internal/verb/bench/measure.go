@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/app"
@@ -18,6 +19,7 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/record"
+	"github.com/origami-gemm/origami/core/unit"
 )
 
 // measure measures the problems on the executor's device, and returns what its folder holds then.
@@ -31,7 +33,7 @@ func (o *Options) measure(ctx context.Context, a arch.Architecture, problems []q
 			err = closed
 		}
 	}()
-	sweep, err := measure.On(ctx, o.App, a, x, o.Executor, o.WarmL2)
+	sweep, memory, err := measure.On(ctx, o.App, a, x, o.Executor, o.WarmL2)
 	if err != nil {
 		return nil, err
 	}
@@ -42,10 +44,24 @@ func (o *Options) measure(ctx context.Context, a arch.Architecture, problems []q
 		o.App.Streams.Note("measurements are kept in " + folder)
 	}
 	folder = filepath.Clean(folder)
-	if err := o.fill(ctx, sweep, folder, problems); err != nil {
+	if err := o.fill(ctx, sweep, folder, o.fitting(problems, memory)); err != nil {
 		return nil, err
 	}
 	return record.Read(folder, os.DirFS(folder))
+}
+
+// fitting leaves out the problems whose matrices alone are more than the device's memory: no candidate could run. Zero is
+// a memory that the executor does not know.
+func (o *Options) fitting(problems []query.Problem, memory unit.Bytes) []query.Problem {
+	return slices.DeleteFunc(slices.Clone(problems), func(p query.Problem) bool {
+		need := unit.Bytes(p.DType.Bytes()*p.Batch) *
+			(unit.Bytes(p.M)*unit.Bytes(p.K) + unit.Bytes(p.K)*unit.Bytes(p.N) + unit.Bytes(p.M)*unit.Bytes(p.N))
+		if memory == 0 || need <= memory {
+			return false
+		}
+		o.App.Streams.Warn(fmt.Sprintf("%s is not measured: its matrices take %.4g GB, and the device has %.4g GB", p.Problem, float64(need)/1e9, float64(memory)/1e9))
+		return true
+	})
 }
 
 // defaultFolder names a folder after what is measured and the day.

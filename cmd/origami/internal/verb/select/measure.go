@@ -47,7 +47,7 @@ func (o *Options) measurer(ctx context.Context, a arch.Architecture) (*measurer,
 	if m.x, err = o.App.Executor(ctx, o.Executor); err != nil {
 		return nil, err
 	}
-	if m.sweep, err = measure.On(ctx, o.App, a, m.x, o.Executor, false); err != nil {
+	if m.sweep, _, err = measure.On(ctx, o.App, a, m.x, o.Executor, false); err != nil {
 		m.close()
 		return nil, err
 	}

@@ -249,6 +249,9 @@ const (
 	RungCharacterized Rung = "characterized" // one short timing pass over the kernel family
 )
 
+// Rungs lists the ladder of knowledge, low to high.
+func Rungs() []Rung { return []Rung{RungSpec, RungCalibrated, RungCompiled, RungCharacterized} }
+
 // Description is everything about an opened architecture that does not depend on a problem.
 type Description struct {
 	Arch, Vendor       string
@@ -288,6 +291,8 @@ type Description struct {
 	Order Order
 	// Options are the model's options with the values in force.
 	Options []OptionValue
+	// Uncertainty says per kernel family how far predicted times are from measured ones, where that is known.
+	Uncertainty []Uncertainty
 }
 
 // PeakRate is a device's dense peak for one element type.

@@ -62,9 +62,11 @@ type Row struct {
 	Points []Point
 }
 
-// Point is one candidate, predicted and measured.
+// Point is a configuration, predicted and measured.
 type Point struct {
-	Config              gemm.Config
+	Config gemm.Config
+	// Bound is what the model says limits it.
+	Bound               arch.Bound
 	Predicted, Measured unit.Seconds
 }
 
@@ -126,7 +128,7 @@ func Problem(ctx context.Context, a arch.Architecture, data *record.Dataset, p g
 		if len(row.Points) == 0 {
 			row.Pick, row.Predicted = own, e.Estimate.Cycles.At(clock)
 		}
-		row.Points = append(row.Points, Point{m.Config, e.Estimate.Cycles.At(clock), m.Median})
+		row.Points = append(row.Points, Point{m.Config, e.Estimate.Bound, e.Estimate.Cycles.At(clock), m.Median})
 		if row.Best.Time == 0 || m.Median < row.Best.Time {
 			row.Best = own
 		}
@@ -253,8 +255,8 @@ type Summary struct {
 	PassedOver, Unfinished int
 	// Efficiency is of the pick against the best candidate, Libraries against each of the vendor's libraries (over the
 	// problems that have its time).
-	Efficiency        Spread
-	Libraries         []Spread
+	Efficiency        score.Spread
+	Libraries         []score.Spread
 	TauMean, TauWorst float64
 	// Finals counts the problems whose times are from final measurements. Noise is the median noise floor, NaN without.
 	Finals int
@@ -263,15 +265,9 @@ type Summary struct {
 	Measured, Wrong, NotBuilt, Failed, Missing, ClockMoved int
 }
 
-// Spread describes a list of ratios. All are 0 for an empty list.
-type Spread struct {
-	Count                       int
-	Median, Geomean, P10, Worst float64
-}
-
 // Summarise sums up the rows of one dataset.
 func Summarise(rows []Row) Summary {
-	s := Summary{TauWorst: math.Inf(1), Noise: math.NaN()}
+	s := Summary{TauWorst: math.Inf(1)}
 	var efficiency, noise []float64
 	var libraries [][]float64
 	taus := 0
@@ -316,39 +312,10 @@ func Summarise(rows []Row) Summary {
 	} else {
 		s.TauMean /= float64(taus)
 	}
-	s.Efficiency = spread(efficiency)
+	s.Efficiency = score.SpreadOf(efficiency)
 	for _, l := range libraries {
-		s.Libraries = append(s.Libraries, spread(l))
+		s.Libraries = append(s.Libraries, score.SpreadOf(l))
 	}
-	if len(noise) > 0 {
-		slices.Sort(noise)
-		s.Noise = quantile(noise, 0.5)
-	}
+	s.Noise = score.Median(noise)
 	return s
-}
-
-func spread(v []float64) Spread {
-	if len(v) == 0 {
-		return Spread{}
-	}
-	sorted := slices.Clone(v)
-	slices.Sort(sorted)
-	logs := 0.0
-	for _, x := range sorted {
-		logs += math.Log(x) // −Inf for 0, which makes the mean 0
-	}
-	return Spread{
-		Count: len(v), Median: quantile(sorted, 0.5), P10: quantile(sorted, 0.1), Worst: sorted[0],
-		Geomean: math.Exp(logs / float64(len(v))),
-	}
-}
-
-// quantile interpolates linearly between the order statistics of a sorted list (Hyndman and Fan's type 7).
-func quantile(sorted []float64, q float64) float64 {
-	at := q * float64(len(sorted)-1)
-	i := int(at)
-	if i+1 == len(sorted) {
-		return sorted[i]
-	}
-	return sorted[i] + (at-float64(i))*(sorted[i+1]-sorted[i])
 }

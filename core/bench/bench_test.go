@@ -11,6 +11,7 @@ import (
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/record"
+	"github.com/origami-gemm/origami/core/score"
 	"github.com/origami-gemm/origami/core/unit"
 )
 
@@ -162,7 +163,7 @@ func TestSummarise(t *testing.T) {
 	if l := s.Libraries[0]; l.Count != 2 || l.Worst != 0.25 || l.Median != 1.125 {
 		t.Errorf("library %+v", l)
 	}
-	if empty := Summarise(nil); empty.Problems != 0 || empty.Efficiency != (Spread{}) || !math.IsNaN(empty.TauMean) {
+	if empty := Summarise(nil); empty.Problems != 0 || empty.Efficiency != (score.Spread{}) || !math.IsNaN(empty.TauMean) {
 		t.Errorf("of nothing: %+v", empty)
 	}
 }

@@ -206,12 +206,7 @@ func (s *Sweep) measure(ctx context.Context, p gemm.Problem, c gemm.Config, b bu
 	if err != nil {
 		return unless(record.Failed, err)
 	}
-	m.Numerics = &n
-	if !n.OK() {
-		m.Status = record.Wrong
-		m.Detail = fmt.Sprintf("largest error %.3g where %.3g is allowed, %d of %d elements wrong, %d bytes out of bounds, against %s",
-			n.MaxError, n.Tolerance, n.Wrong, n.Checked, n.OutOfBounds, n.Reference)
-	} else {
+	if enterCheck(&m, n); m.Status == record.OK {
 		var samples []exec.Sample
 		err := b.kernel.Measure(ctx, s.options(0), func(sample exec.Sample) bool {
 			samples = append(samples, sample)
@@ -240,6 +235,16 @@ func (s *Sweep) environment(ctx context.Context) (*exec.Environment, error) {
 
 func (s *Sweep) options(warmup int) exec.MeasureOptions {
 	return exec.MeasureOptions{WarmL2: s.WarmL2, Input: s.Input, Warmup: warmup}
+}
+
+// enterCheck puts the outcome of the result check into a measurement.
+func enterCheck(m *record.Measurement, n exec.Numerics) {
+	m.Numerics = &n
+	if !n.OK() {
+		m.Status = record.Wrong
+		m.Detail = fmt.Sprintf("largest error %.3g where %.3g is allowed, %d of %d elements wrong, %d bytes out of bounds, against %s",
+			n.MaxError, n.Tolerance, n.Wrong, n.Checked, n.OutOfBounds, n.Reference)
+	}
 }
 
 // enter puts samples into a measurement, if they are times.
@@ -326,6 +331,8 @@ type arm struct {
 	m       record.Measurement
 	kernel  exec.Kernel
 	samples []exec.Sample
+	// unchecked says that nobody has looked at its result yet.
+	unchecked bool
 }
 
 // out says that an arm has failed.
@@ -339,6 +346,26 @@ func (s *Sweep) finals(ctx context.Context, p gemm.Problem, candidates []gemm.Co
 	if len(arms) == 0 || s.measuredFinals(p, arms) {
 		return nil
 	}
+	block, err := s.turns(ctx, p, arms)
+	if err != nil {
+		return err
+	}
+	return s.keep(block...)
+}
+
+// Turns measures some configurations in turns, as finals are, after a check of their results. The first one runs twice; its
+// second entry, the null arm, is the last of what comes back. Nothing is kept. What is wrong with a configuration is in its
+// measurement; an error is about the executor.
+func (s *Sweep) Turns(ctx context.Context, p gemm.Problem, configs []gemm.Config) ([]record.Measurement, error) {
+	arms := s.arms(p, configs)
+	for i := range configs {
+		arms[i].unchecked = true
+	}
+	return s.turns(ctx, p, arms)
+}
+
+// turns takes samples of the arms in turns until there are enough.
+func (s *Sweep) turns(ctx context.Context, p gemm.Problem, arms []arm) ([]record.Measurement, error) {
 	defer func() {
 		for i := range arms {
 			arms[i].close()
@@ -358,14 +385,14 @@ func (s *Sweep) finals(ctx context.Context, p gemm.Problem, candidates []gemm.Co
 			err := s.turn(ctx, p, a)
 			switch {
 			case ctx.Err() != nil:
-				return ctx.Err()
+				return nil, ctx.Err()
 			case err == nil:
 				if len(a.samples) > before {
 					used += a.samples[before].Time
 					s.crashes = 0
 				}
 			case diag.KindOf(err) != diag.Plugin:
-				return err
+				return nil, err
 			default:
 				if !errors.Is(err, exec.ErrKernelLost) {
 					blame(&a.m, err)
@@ -374,7 +401,7 @@ func (s *Sweep) finals(ctx context.Context, p gemm.Problem, candidates []gemm.Co
 					arms[j].close() // they went with the process
 				}
 				if s.crashes++; s.crashes >= maxCrashes {
-					return err
+					return nil, err
 				}
 			}
 		}
@@ -382,7 +409,7 @@ func (s *Sweep) finals(ctx context.Context, p gemm.Problem, candidates []gemm.Co
 	environment, err := s.environment(ctx)
 	for err != nil { // the samples are there, and a fresh process can read sensors too
 		if s.crashes++; diag.KindOf(err) != diag.Plugin || s.crashes >= maxCrashes {
-			return err
+			return nil, err
 		}
 		environment, err = s.environment(ctx)
 	}
@@ -395,7 +422,7 @@ func (s *Sweep) finals(ctx context.Context, p gemm.Problem, candidates []gemm.Co
 		a.m.Environment = environment
 		block[i] = a.m
 	}
-	return s.keep(block...)
+	return block, nil
 }
 
 // turn takes one sample of an arm, compiling its kernel if need be. What is wrong with the configuration is in the arm.
@@ -404,6 +431,15 @@ func (s *Sweep) turn(ctx context.Context, p gemm.Problem, a *arm) error {
 	if a.kernel == nil {
 		if a.kernel, err = s.Executor.Compile(ctx, s.Device, p, a.m.Config); err == nil {
 			a.m.Resources = a.kernel.Resources()
+		}
+	}
+	if err == nil && a.unchecked {
+		var n exec.Numerics
+		if n, err = a.kernel.Check(ctx); err == nil {
+			a.unchecked = false
+			if enterCheck(&a.m, n); a.out() {
+				return nil
+			}
 		}
 	}
 	if err == nil {
@@ -462,6 +498,11 @@ func (s *Sweep) entrants(p gemm.Problem, candidates []gemm.Config) []arm {
 			configs = append(configs, m.Config)
 		}
 	}
+	return s.arms(p, configs)
+}
+
+// arms makes an arm of each configuration and a second one of the first.
+func (s *Sweep) arms(p gemm.Problem, configs []gemm.Config) []arm {
 	arms := make([]arm, len(configs)+1)
 	for i := range arms {
 		a := &arms[i].m

@@ -128,6 +128,39 @@ func read(name string, files fs.FS, recovers bool) (*Dataset, *Torn, error) {
 	return d, nil, nil
 }
 
+// ReadTimes reads one file of measurements that has no dataset.json beside it. A *.csv or *.csv.gz has the columns
+// m,n,k,bm,bn,bk,stages,warps,gm,ms,reps: what it was measured on is in c, and type and layout of its problems are those of base.
+// A *.jsonl or *.jsonl.gz says all that itself. GroupM is set to the launch-order group that most rows have, if that is
+// more than half of them.
+func ReadTimes(name string, files fs.FS, file string, c Conditions, base gemm.Problem) (*Dataset, error) {
+	r := reader{name: name, files: files, base: base}
+	d := New(path.Join(name, file), c)
+	switch kind := path.Ext(strings.TrimSuffix(file, ".gz")); kind {
+	case ".csv":
+		if err := r.times(file, d); err != nil {
+			return nil, err
+		}
+	case ".jsonl":
+		if err := r.lines(file, d); err != nil {
+			return nil, err
+		}
+	default:
+		return nil, diag.Inputf("its name ends in %q", kind).At("%s", path.Join(name, file)).Do("name a file of times .csv or .jsonl, or that with .gz; %s", seeFormat)
+	}
+	if len(d.problems) == 0 {
+		return nil, diag.Inputf("it holds no measurements").At("%s", path.Join(name, file)).Do("%s", seeFormat)
+	}
+	d.GroupM = d.commonGroup()
+	return d, nil
+}
+
+// ReadKernels enters what the compiler reported of each kernel, from a file in the layout of kernels.csv, which may be
+// compressed.
+func (d *Dataset) ReadKernels(name string, files fs.FS, file string) error {
+	r := reader{name: name, files: files}
+	return r.kernels(file, d)
+}
+
 // Describe reads dataset.json alone: what was measured, without the measurements.
 func Describe(name string, files fs.FS) (*Dataset, error) {
 	r := reader{name: name, files: files}
@@ -139,7 +172,9 @@ type reader struct {
 	files    fs.FS
 	recovers bool
 	torn     *Torn
-	own      description
+	// described says that there is a dataset.json, which says what all measurements have in common.
+	described bool
+	own       description
 	// base is what all problems of the CSV layout have in common; its DType is 0 where that is not said.
 	base gemm.Problem
 }
@@ -167,6 +202,7 @@ func (r *reader) describe() (*Dataset, error) {
 			return nil, diag.Inputf("%v", err).At("%s", place)
 		}
 	}
+	r.described = true
 	r.base.Batch = 1
 	r.base.SetTrans(own.TransA, own.TransB)
 	d := New(r.name, Conditions{
@@ -254,8 +290,15 @@ func (r *reader) lines(file string, d *Dataset) error {
 		case err != nil:
 			return diag.Inputf("%v", err).At("%s", where).Do("%s", seeFormat)
 		default:
+			stated := DescriptionFile
+			if !r.described {
+				stated = "the first line"
+				if d.Len() == 0 {
+					d.Conditions = conditions
+				}
+			}
 			if what := conditions.Difference(d.Conditions); what != "" {
-				return diag.Inputf("%s in %s", what, DescriptionFile).At("%s", where).Do("keep measurements under other conditions in another folder")
+				return diag.Inputf("%s in %s", what, stated).At("%s", where).Do("keep measurements under other conditions in another folder")
 			}
 			if err := d.Add(m); err != nil {
 				return diag.Within(where, err)

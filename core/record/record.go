@@ -62,16 +62,15 @@ type Dataset struct {
 	measurements []Measurement
 	sweep        map[key]int
 	// launches are the sweep's measurements of a configuration at any launch-order group, first recorded first.
-	launches  map[key][]int
-	finals    map[gemm.Problem][][]int // by block
-	problems  []gemm.Problem
-	recorded  map[gemm.Problem]count
-	libraries []string
-	kernels   map[kernel]exec.Resources
+	launches map[key][]int
+	finals   map[gemm.Problem][][]int // by block
+	// candidates are the sweep's measurements of a problem, libraries left out, and problems the ones that have any.
+	candidates  map[gemm.Problem][]int
+	problems    []gemm.Problem
+	libraryRuns map[gemm.Problem]int
+	libraries   []string
+	kernels     map[kernel]exec.Resources
 }
-
-// count is how much of a problem the sweep has been through.
-type count struct{ candidates, libraries int }
 
 // key identifies a configuration on a problem.
 type key struct {
@@ -91,7 +90,8 @@ type kernel struct {
 func New(name string, c Conditions) *Dataset {
 	return &Dataset{
 		Name: name, Conditions: c,
-		sweep: map[key]int{}, launches: map[key][]int{}, finals: map[gemm.Problem][][]int{}, recorded: map[gemm.Problem]count{},
+		sweep: map[key]int{}, launches: map[key][]int{}, finals: map[gemm.Problem][][]int{},
+		candidates: map[gemm.Problem][]int{}, libraryRuns: map[gemm.Problem]int{},
 		kernels: map[kernel]exec.Resources{},
 	}
 }
@@ -120,13 +120,14 @@ func (d *Dataset) Add(m Measurement) error {
 		d.sweep[k] = i
 		k.config.GroupM = 0
 		d.launches[k] = append(d.launches[k], i)
-		n := d.recorded[m.Problem]
 		if m.IsLibrary() {
-			n.libraries++
-		} else if n.candidates++; n.candidates == 1 {
+			d.libraryRuns[m.Problem]++
+			break
+		}
+		if d.candidates[m.Problem] == nil {
 			d.problems = append(d.problems, m.Problem)
 		}
-		d.recorded[m.Problem] = n
+		d.candidates[m.Problem] = append(d.candidates[m.Problem], i)
 	}
 	d.measurements = append(d.measurements, m)
 	if m.IsLibrary() && !slices.Contains(d.libraries, m.Config.Kernel) {
@@ -143,6 +144,34 @@ func Label(c gemm.Config) string {
 	return c.String()
 }
 
+// commonGroup returns the launch-order group that more than half of the sweep's configurations were measured at, or 0.
+func (d *Dataset) commonGroup() int {
+	count := map[int]int{}
+	total := 0
+	for k := range d.sweep {
+		if !IsLibrary(k.config) {
+			count[k.config.GroupM]++
+			total++
+		}
+	}
+	for group, n := range count {
+		if 2*n > total {
+			return group
+		}
+	}
+	return 0
+}
+
+// Sweep lists what the sweep found for a problem, in the order of the files, libraries left out.
+func (d *Dataset) Sweep(p gemm.Problem) []Measurement {
+	at := d.candidates[p]
+	found := make([]Measurement, len(at))
+	for i := range at {
+		found[i] = d.at(at[i])
+	}
+	return found
+}
+
 // Len returns how many measurements there are.
 func (d *Dataset) Len() int { return len(d.measurements) }
 
@@ -151,8 +180,7 @@ func (d *Dataset) Problems() []gemm.Problem { return d.problems }
 
 // Recorded returns how many configurations of a problem, libraries included, the sweep has been through.
 func (d *Dataset) Recorded(p gemm.Problem) int {
-	n := d.recorded[p]
-	return n.candidates + n.libraries
+	return len(d.candidates[p]) + d.libraryRuns[p]
 }
 
 // Libraries lists the vendor's libraries that were measured beside, the default one first.

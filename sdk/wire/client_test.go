@@ -131,6 +131,11 @@ func TestForgedAnswersAreRefused(t *testing.T) {
 	open("clock NaN", func(m *pb.OpenResponse) { m.Description.ClockHz = math.NaN() })
 	open("clock zero", func(m *pb.OpenResponse) { m.Description.ClockHz = 0 })
 	open("negative units", func(m *pb.OpenResponse) { m.Description.Units = -1 })
+	open("error range", func(m *pb.OpenResponse) { m.Description.Uncertainty[0].Ranges[0].Low = 0 })
+	open("error range from 2 to 1", func(m *pb.OpenResponse) {
+		m.Description.Uncertainty[0].Ranges[0].Low, m.Description.Uncertainty[0].Ranges[0].High = 2, 1
+	})
+	open("bound", func(m *pb.OpenResponse) { m.Description.Uncertainty[0].Ranges[0].Bound = 77 })
 	open("rung", func(m *pb.OpenResponse) { m.Description.Rung = 77 })
 	open("clock rung", func(m *pb.OpenResponse) { m.Description.ClockRung = -1 })
 	open("peak type", func(m *pb.OpenResponse) { m.Description.Peaks[0].ElementType = 0 })

@@ -600,6 +600,13 @@ func toDescription(d *arch.Description) *pb.Description {
 	for _, o := range d.Options {
 		q.Options = append(q.Options, &pb.OptionValue{Key: o.Key, Value: o.Value})
 	}
+	for _, u := range d.Uncertainty {
+		own := &pb.Uncertainty{Kernel: u.Kernel, Level: u.Level, Spread: u.Spread, Source: u.Source}
+		for _, r := range u.Ranges {
+			own.Ranges = append(own.Ranges, &pb.ErrorRange{Bound: pb.Bound(r.Bound), BelowSeconds: float64(r.Below), Low: r.Low, High: r.High})
+		}
+		q.Uncertainty = append(q.Uncertainty, own)
+	}
 	return q
 }
 
@@ -663,6 +670,24 @@ func fromDescription(q *pb.Description) (*arch.Description, error) {
 	}
 	for _, o := range q.Options {
 		d.Options = append(d.Options, arch.OptionValue{Key: o.GetKey(), Value: o.GetValue()})
+	}
+	for _, u := range q.Uncertainty {
+		own := arch.Uncertainty{
+			Kernel: c.named("uncertainty", u.GetKernel()), Level: c.positive("level of uncertainty", u.GetLevel()), Spread: c.amount("spread", u.GetSpread()), Source: u.GetSource(),
+		}
+		for _, r := range u.GetRanges() {
+			if r.GetBound() < 0 || r.GetBound() > pb.Bound_BOUND_LATENCY {
+				c.fail("an error range has the unknown bound %d", r.GetBound())
+			}
+			if r.GetLow() > r.GetHigh() {
+				c.fail("an error range from %v to %v", r.GetLow(), r.GetHigh())
+			}
+			own.Ranges = append(own.Ranges, arch.ErrorRange{
+				Bound: arch.Bound(r.GetBound()), Below: unit.Seconds(c.amount("time of an error range", r.GetBelowSeconds())),
+				Low: c.positive("error range", r.GetLow()), High: c.positive("error range", r.GetHigh()),
+			})
+		}
+		d.Uncertainty = append(d.Uncertainty, own)
 	}
 	return d, c.err
 }

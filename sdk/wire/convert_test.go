@@ -80,7 +80,7 @@ func TestDescriptionsSurvive(t *testing.T) {
 	allSet(t, toSpace(s))
 	same(t, s, fromSpace(toSpace(s)), nil)
 	// The core types have no more fields than these tests fill.
-	for _, v := range []any{*a.Describe(), m, r, s, gemm.Config{}, gemm.Problem{}, arch.Estimate{}, arch.Mapping{}, arch.Rejection{}, selector.Result{}, selector.Entry{}} {
+	for _, v := range []any{*a.Describe(), m, r, s, gemm.Config{}, gemm.Problem{}, arch.Estimate{}, arch.Uncertainty{}, arch.ErrorRange{}, arch.Mapping{}, arch.Rejection{}, selector.Result{}, selector.Entry{}} {
 		if want, got := fieldsKnown[reflect.TypeOf(v).String()], reflect.TypeOf(v).NumField(); got != want {
 			t.Errorf("%T has %d fields, and the conversions were written for %d: carry the new ones, then adapt the number", v, got, want)
 		}
@@ -88,8 +88,8 @@ func TestDescriptionsSurvive(t *testing.T) {
 }
 
 var fieldsKnown = map[string]int{
-	"arch.Description": 24, "arch.Manifest": 4, "arch.OpenRequest": 9, "arch.Space": 7, "gemm.Config": 8, "gemm.Problem": 7,
-	"arch.Estimate": 3, "arch.Mapping": 3, "arch.Rejection": 4, "selector.Result": 4, "selector.Entry": 4,
+	"arch.Description": 25, "arch.Manifest": 4, "arch.OpenRequest": 9, "arch.Space": 7, "gemm.Config": 8, "gemm.Problem": 7,
+	"arch.Estimate": 3, "arch.Uncertainty": 5, "arch.ErrorRange": 4, "arch.Mapping": 3, "arch.Rejection": 4, "selector.Result": 4, "selector.Entry": 4,
 }
 
 // allSet checks that each field of a message, and of those inside it, has a value somewhere.

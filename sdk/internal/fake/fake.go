@@ -83,6 +83,10 @@ func (p Provider) Open(_ context.Context, r arch.OpenRequest) (arch.Architecture
 		Constants: []arch.Constant{{Name: "e", Value: math.E, Unit: "1", Doc: "a constant", Source: "Euler"}},
 		Order:     arch.Order{Window: 0.01, Keys: []arch.Key{arch.KeyIntensity, arch.KeyLargeTile}},
 		Options:   []arch.OptionValue{{Key: "salt", Value: salt}},
+		Uncertainty: []arch.Uncertainty{{
+			Kernel: "one", Level: 0.9, Spread: 0.05, Source: "nothing",
+			Ranges: []arch.ErrorRange{{Bound: arch.BoundDRAM, Below: 20e-6, Low: 0.8, High: 1.5}, {Low: 0.9, High: 1.25}},
+		}},
 	}
 	if r.Live != nil {
 		d.DeviceName = fmt.Sprintf("%s live at %s of %s", r.Live.Name, strings.Replace(unit.Hertz(r.Live.Attributes["clock"]).String(), ".00", "", 1), named)

@@ -9,8 +9,10 @@ import (
 	"strings"
 
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/bench"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/record"
 	"github.com/origami-gemm/origami/core/selector"
 	"github.com/origami-gemm/origami/core/unit"
 )
@@ -27,6 +29,37 @@ type Answer struct {
 	Rejected []selector.ReasonCount
 	// Err says why there is no answer.
 	Err error
+	// Doubt is what the model's uncertainty means for the pick, nil unless asked for or where the model has none.
+	Doubt *Doubt
+	// Measured are the measurements that the first entry was chosen by, nil if there are none.
+	Measured *Measured
+}
+
+// Measured is what was measured to choose among the leading candidates.
+type Measured struct {
+	Executor, Device string
+	// Auto says that the model's uncertainty decided how many there are. It can decide that none is worth measuring.
+	Auto bool
+	// Candidates are in predicted order.
+	Candidates []Candidate
+	// Noise is the larger ÷ the smaller of two measurements of the first candidate − 1, NaN if there are none.
+	Noise float64
+}
+
+// Candidate is an entry with its measurement.
+type Candidate struct {
+	Entry       Entry
+	Measurement record.Measurement
+	Chosen      bool
+}
+
+// Doubt is what the uncertainty of predictions means for a pick.
+type Doubt struct {
+	// Loss is how much slower the pick is expected to be than the fastest of the other candidates, as a part of that one's
+	// time: what is lost on the average by not measuring.
+	Loss float64
+	// Worth is how many candidates are worth measuring before the fastest of them is taken, the pick included.
+	Worth int
 }
 
 // RejectedTotal returns how many candidates were rejected.
@@ -55,6 +88,15 @@ type Entry struct {
 
 // Seconds returns the predicted time.
 func (a *Answer) Seconds(e *Entry) unit.Seconds { return e.Estimate.Cycles.At(a.Arch.Clock) }
+
+// Interval returns the interval of an entry's predicted time, and false where the model has none.
+func (a *Answer) Interval(e *Entry) (low, high unit.Seconds, ok bool) {
+	u := a.Arch.UncertaintyOf(a.Kernel)
+	if u == nil || e.Estimate.Reject != "" {
+		return 0, 0, false
+	}
+	return u.Interval(e.Estimate.Bound, a.Seconds(e))
+}
 
 // Rate returns the predicted arithmetic rate, 2·m·n·k·batch over the predicted time.
 func (a *Answer) Rate(e *Entry) unit.FlopsPerSecond {
@@ -105,6 +147,8 @@ type Options struct {
 	Top int
 	// Terms asks for the terms of each entry.
 	Terms bool
+	// Doubt asks what the model's uncertainty means for the pick, and for at least as many entries as are worth measuring.
+	Doubt bool
 	// Rejected appends the configurations that cannot be used, by Position, after the ranked ones.
 	Rejected bool
 }
@@ -118,7 +162,12 @@ func Ask(ctx context.Context, a arch.Architecture, problems []gemm.Problem, o Op
 		return nil, err
 	}
 	space := arch.Space{Kernel: kernel}
-	results, err := selector.Rank(ctx, a, selector.Request{Problems: problems, Space: space, Top: o.Top})
+	request := selector.Request{Problems: problems, Space: space, Top: o.Top}
+	uncertainty := d.UncertaintyOf(kernel)
+	if uncertainty != nil && o.Doubt && o.Top > 0 {
+		request.Top = max(o.Top, selector.LossCandidates)
+	}
+	results, err := selector.Rank(ctx, a, request)
 	if err != nil {
 		return nil, err
 	}
@@ -139,6 +188,9 @@ func Ask(ctx context.Context, a arch.Architecture, problems []gemm.Problem, o Op
 		for rank, e := range r.Entries {
 			own.Entries = append(own.Entries, Entry{Rank: rank + 1, Position: e.Index, Config: e.Config, Estimate: e.Estimate, Mapping: e.Mapping})
 		}
+		if uncertainty != nil && o.Doubt {
+			own.doubt(uncertainty, o.Top)
+		}
 		if !o.Terms && !o.Rejected {
 			continue
 		}
@@ -147,6 +199,18 @@ func Ask(ctx context.Context, a arch.Architecture, problems []gemm.Problem, o Op
 		}
 	}
 	return answers, nil
+}
+
+// doubt says what the model's uncertainty means for the pick, and drops the entries that nobody asked for.
+func (own *Answer) doubt(u *arch.Uncertainty, top int) {
+	times := make([]unit.Seconds, len(own.Entries))
+	for i := range own.Entries {
+		times[i] = own.Seconds(&own.Entries[i])
+	}
+	own.Doubt = &Doubt{Loss: selector.ExpectedLoss(times, u.Spread), Worth: selector.WorthMeasuring(times, u.Spread, bench.AssumedNoise)}
+	if keep := max(top, own.Doubt.Worth); top > 0 && keep < len(own.Entries) {
+		own.Entries = own.Entries[:keep]
+	}
 }
 
 // complete adds terms and rejected configurations.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/record"
 )
 
 // Object is one configuration of one problem in JSON; docs/json.md describes it. Keys are never renamed or removed,
@@ -24,6 +25,53 @@ type Object struct {
 	Mapping    *Mapping   `json:"mapping,omitempty"`
 	Candidates int        `json:"candidates"`
 	Rejected   int        `json:"rejected"`
+	// Loss and Worth are those of Doubt.
+	Loss  *float64 `json:"expected_loss,omitempty"`
+	Worth int      `json:"worth_measuring,omitempty"`
+
+	Measured *MeasuredJSON `json:"measured,omitempty"`
+}
+
+// MeasuredJSON is what was measured in JSON.
+type MeasuredJSON struct {
+	Executor   string          `json:"executor,omitempty"`
+	Device     string          `json:"device_name"`
+	Auto       bool            `json:"auto"`
+	Noise      Number          `json:"noise_floor"`
+	Candidates []CandidateJSON `json:"candidates"`
+}
+
+// CandidateJSON is a measured candidate in JSON; the times of one that could not be measured are null.
+type CandidateJSON struct {
+	Config    Config        `json:"config"`
+	Predicted float64       `json:"predicted_seconds"`
+	Median    *float64      `json:"median_seconds"`
+	Spread    *float64      `json:"spread"`
+	Runs      int           `json:"runs"`
+	Status    record.Status `json:"status"`
+	Detail    string        `json:"detail,omitempty"`
+	Chosen    bool          `json:"chosen"`
+}
+
+// measuredJSON converts measurements.
+func (a *Answer) measuredJSON() *MeasuredJSON {
+	m := a.Measured
+	if m == nil {
+		return nil
+	}
+	out := &MeasuredJSON{Executor: m.Executor, Device: m.Device, Auto: m.Auto, Noise: Number(m.Noise), Candidates: []CandidateJSON{}}
+	for i := range m.Candidates {
+		c := &m.Candidates[i]
+		own := CandidateJSON{
+			Config: ConfigJSON(c.Entry.Config), Predicted: float64(a.Seconds(&c.Entry)), Runs: c.Measurement.Runs, Status: c.Measurement.Status,
+			Detail: c.Measurement.Detail, Chosen: c.Chosen,
+		}
+		if median := float64(c.Measurement.Median); median > 0 {
+			own.Median, own.Spread = &median, &c.Measurement.Spread
+		}
+		out.Candidates = append(out.Candidates, own)
+	}
+	return out
 }
 
 // Live says, of a GPU of this machine, which hardware numbers its driver told, and which were scaled from those of
@@ -82,6 +130,9 @@ type Predicted struct {
 	Bound     string    `json:"bound"`
 	ClockHz   float64   `json:"clock_hz"`
 	ClockRung arch.Rung `json:"clock_rung"`
+	// Interval is where the measured time lies with the probability IntervalLevel.
+	Interval      *[2]float64 `json:"interval_seconds,omitempty"`
+	IntervalLevel float64     `json:"interval_level,omitempty"`
 }
 
 // Mapping is a launch order over several dies in JSON.
@@ -95,12 +146,18 @@ type Mapping struct {
 func (a *Answer) Object(e *Entry) Object {
 	o := Object{
 		Arch: a.Arch.Arch, Device: a.Arch.Device, Model: a.Arch.Model, Kernel: a.Kernel, Rung: a.Arch.Rung, Live: LiveJSON(a.Arch),
-		Problem: ProblemJSON(a.Problem), Config: ConfigJSON(e.Config), Candidates: a.Feasible, Rejected: a.RejectedTotal(),
+		Problem: ProblemJSON(a.Problem), Config: ConfigJSON(e.Config), Candidates: a.Feasible, Rejected: a.RejectedTotal(), Measured: a.measuredJSON(),
+	}
+	if a.Doubt != nil {
+		o.Loss, o.Worth = &a.Doubt.Loss, a.Doubt.Worth
 	}
 	if e.Estimate.Reject == "" {
 		o.Predicted = &Predicted{
 			Cycles: float64(e.Estimate.Cycles), Seconds: float64(a.Seconds(e)), TFLOPS: float64(a.Rate(e)) / 1e12, Bound: e.Estimate.Bound.String(),
 			ClockHz: float64(a.Arch.Clock), ClockRung: a.Arch.ClockRung,
+		}
+		if low, high, ok := a.Interval(e); ok {
+			o.Predicted.Interval, o.Predicted.IntervalLevel = &[2]float64{float64(low), float64(high)}, a.Arch.UncertaintyOf(a.Kernel).Level
 		}
 	}
 	if m := e.Mapping; m.XCDs > 0 {

@@ -2,10 +2,13 @@
 package app
 
 import (
+	"compress/gzip"
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -96,7 +99,7 @@ type Selection struct {
 	Open    session.OpenOptions
 }
 
-// Select resolves --arch, --device, --model, --option and --hw-params. archs and device come from Settings or, for
+// Select resolves --arch, --device, --model, --rung, --kernels, --characterization, --option and --hw-params. archs and device come from Settings or, for
 // `arch show`, from the arguments.
 func (a *App) Select(ctx context.Context, archs []string, device string, options []string) (*Selection, error) {
 	parsed, err := session.ParseOptions(options)
@@ -110,20 +113,30 @@ func (a *App) Select(ctx context.Context, archs []string, device string, options
 	if err := checkPlugins(s); err != nil {
 		return nil, err
 	}
-	sel := &Selection{Session: s, Open: session.OpenOptions{Model: a.Settings.Model, Options: parsed}}
+	sel := &Selection{Session: s, Open: session.OpenOptions{Model: a.Settings.Model, Options: parsed, Rung: arch.Rung(a.Settings.Rung)}}
 	if sel.Targets, err = s.Targets(ctx, archs, device); err != nil {
 		return nil, err
 	}
 	if err := session.CheckOptions(parsed, sel.Targets); err != nil {
 		return nil, err
 	}
+	for _, f := range []struct {
+		flag, file string
+		into       *[]byte
+	}{{"--kernels", a.Settings.KernelsFile, &sel.Open.Compiled}, {"--characterization", a.Settings.CharacterizationFile, &sel.Open.Characterization}} {
+		if f.file == "" {
+			continue
+		}
+		if len(sel.Targets) > 1 {
+			return nil, diag.Inputf("the file is about the kernels of one device, and %d are selected", len(sel.Targets)).At("%s %s", f.flag, f.file).Do("leave it out")
+		}
+		if *f.into, err = readFile(f.file); err != nil {
+			return nil, diag.Inputf("it cannot be read: %v", err).At("%s %s", f.flag, f.file).Do("check the file")
+		}
+	}
 	if file := a.Settings.HWParams; file != "" {
-		data, err := os.ReadFile(file)
+		data, err := readFile(file)
 		if err != nil {
-			var p *fs.PathError
-			if errors.As(err, &p) {
-				err = p.Err
-			}
 			return nil, diag.Inputf("the hardware numbers cannot be read: %v", err).At("%s", file).Do("check --hw-params, ORIGAMI_HW_PARAMS and TRITONBLAS_HW_PARAMS")
 		}
 		sel.Open.OverrideFile = file
@@ -136,6 +149,32 @@ func (a *App) Select(ctx context.Context, archs []string, device string, options
 		}
 	}
 	return sel, nil
+}
+
+// readFile reads a file whole, through gzip where its name ends in .gz. The error does not repeat the name.
+func readFile(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, cause(err)
+	}
+	defer func() { _ = f.Close() }()
+	in := io.Reader(f)
+	if strings.HasSuffix(name, ".gz") {
+		if in, err = gzip.NewReader(f); err != nil {
+			return nil, cause(err)
+		}
+	}
+	data, err := io.ReadAll(in)
+	return data, cause(err)
+}
+
+// cause drops the operation and the path, which the message has anyway.
+func cause(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
 }
 
 // checkPlugins refuses to answer without a plugin that the user named and that cannot be used: the answer might be

@@ -19,6 +19,7 @@ import (
 	archverb "github.com/origami-gemm/origami/cmd/origami/internal/verb/arch"
 	benchverb "github.com/origami-gemm/origami/cmd/origami/internal/verb/bench"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/compare"
+	evalverb "github.com/origami-gemm/origami/cmd/origami/internal/verb/eval"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/explain"
 	pluginverb "github.com/origami-gemm/origami/cmd/origami/internal/verb/plugin"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/rank"
@@ -116,7 +117,7 @@ func Root(a *app.App, sys System) *cobra.Command {
 	config.Register(root.PersistentFlags())
 
 	root.AddGroup(&cobra.Group{ID: "ask", Title: "Ask a model:"}, &cobra.Group{ID: "look", Title: "Look around:"})
-	ask := []*cobra.Command{selectverb.New(a, selectverb.Run), rank.New(a, rank.Run), explain.New(a, explain.Run), compare.New(a, compare.Run), benchverb.New(a, benchverb.Run)}
+	ask := []*cobra.Command{selectverb.New(a, selectverb.Run), rank.New(a, rank.Run), explain.New(a, explain.Run), compare.New(a, compare.Run), benchverb.New(a, benchverb.Run), evalverb.New(a, evalverb.Run)}
 	look := []*cobra.Command{archverb.New(a), pluginverb.New(a, sys.Plugins), version.New(a, sys.Protocol)}
 	for _, c := range ask {
 		c.GroupID = "ask"

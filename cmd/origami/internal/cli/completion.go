@@ -79,6 +79,7 @@ func complete(root *cobra.Command, a *app.App) {
 		}
 		return words
 	}))
+	register(root, "rung", fixed(config.Rungs()))
 	register(root, "format", fixed(config.Formats))
 	register(root, "log-level", fixed(config.LogLevels))
 	var dtypes []string

@@ -17,25 +17,29 @@ import (
 	"github.com/spf13/pflag"
 	"github.com/spf13/viper"
 
+	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 )
 
 // Settings are the user's choices that outlive one command line. The names in the tags are the keys of the settings
 // file.
 type Settings struct {
-	Arch       []string      `mapstructure:"arch"`
-	Device     string        `mapstructure:"device"`
-	Model      string        `mapstructure:"model"`
-	Kernel     string        `mapstructure:"kernel"`
-	DType      string        `mapstructure:"dtype"`
-	Format     string        `mapstructure:"format"`
-	HWParams   string        `mapstructure:"hw_params"`
-	LogLevel   string        `mapstructure:"log_level"`
-	InProcess  bool          `mapstructure:"in_process"`
-	Timeout    time.Duration `mapstructure:"timeout"`
-	Plugins    []string      `mapstructure:"plugins"`
-	PluginPath []string      `mapstructure:"plugin_path"`
-	LockFile   string        `mapstructure:"lock_file"`
+	Arch                 []string      `mapstructure:"arch"`
+	Device               string        `mapstructure:"device"`
+	Model                string        `mapstructure:"model"`
+	Rung                 string        `mapstructure:"rung"`
+	KernelsFile          string        `mapstructure:"kernels"`
+	CharacterizationFile string        `mapstructure:"characterization"`
+	Kernel               string        `mapstructure:"kernel"`
+	DType                string        `mapstructure:"dtype"`
+	Format               string        `mapstructure:"format"`
+	HWParams             string        `mapstructure:"hw_params"`
+	LogLevel             string        `mapstructure:"log_level"`
+	InProcess            bool          `mapstructure:"in_process"`
+	Timeout              time.Duration `mapstructure:"timeout"`
+	Plugins              []string      `mapstructure:"plugins"`
+	PluginPath           []string      `mapstructure:"plugin_path"`
+	LockFile             string        `mapstructure:"lock_file"`
 }
 
 // Setting describes one key.
@@ -57,6 +61,9 @@ func All() []Setting {
 		setting("arch", "arch", "architectures, comma-separated in the environment"),
 		setting("device", "device", "device of the one architecture that names none"),
 		setting("model", "model", "model; the best one otherwise"),
+		setting("rung", "rung", "how much the model may know; all that there is otherwise"),
+		setting("kernels", "kernels", "file of what the compiler reports of each kernel, for the rungs from compiled on"),
+		setting("characterization", "characterization", "file of the timing pass behind the rung characterized"),
 		setting("kernel", "kernel", "kernel family; the architecture's first otherwise"),
 		setting("dtype", "dtype", "element type"),
 		setting("format", "format", "output format: table, json, csv or tsv"),
@@ -76,12 +83,24 @@ var (
 	LogLevels = []string{"trace", "debug", "info", "warn", "error", "off"}
 )
 
+// Rungs are what --rung takes, low to high.
+func Rungs() []string {
+	names := make([]string, len(arch.Rungs()))
+	for i, r := range arch.Rungs() {
+		names[i] = string(r)
+	}
+	return names
+}
+
 // Register adds the flags that every command has.
 func Register(flags *pflag.FlagSet) {
 	flags.SortFlags = false
 	flags.StringArray("arch", nil, "architecture, as `ID` or ID@DEVICE; repeat it to compare")
 	flags.String("device", "", "device of the architecture, by `ID`, or auto for the GPU in this machine (auto:1 for the second); its first device otherwise")
 	flags.String("model", "", "`NAME` of the model; the architecture's best otherwise")
+	flags.String("rung", "", "how much the model may know, as `RUNG`: "+strings.Join(Rungs(), ", ")+"; all that there is otherwise")
+	flags.String("kernels", "", "`FILE` (also .gz) of what the compiler reports of each kernel, in place of the model's own")
+	flags.String("characterization", "", "`FILE` (also .gz) of a timing pass over the kernels, in place of the model's own")
 	flags.StringArray("option", nil, "setting that only one plugin knows, as `KEY=VALUE`; repeatable")
 	flags.String("hw-params", "", "JSON `FILE` of hardware numbers that win over all others")
 	flags.String("format", "", "output `FORMAT`: table, json, csv or tsv; a terminal gets table, a pipe tsv")
@@ -214,7 +233,7 @@ func (s *Settings) check(flags *pflag.FlagSet) error {
 	for _, c := range []struct {
 		name, value string
 		known       []string
-	}{{"format", s.Format, Formats}, {"log-level", s.LogLevel, LogLevels}} {
+	}{{"format", s.Format, Formats}, {"log-level", s.LogLevel, LogLevels}, {"rung", s.Rung, Rungs()}} {
 		if c.value != "" && !slices.Contains(c.known, c.value) {
 			return diag.Inputf("unknown %s %q", c.name, c.value).At("--%s", c.name).Do("use one of %s", strings.Join(c.known, ", "))
 		}

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -91,7 +91,7 @@ func TestPrecedence(t *testing.T) {
 // Every key can be set from a file and from the environment: a key without a variable would be dead.
 func TestEverySettingHasAField(t *testing.T) {
 	for _, s := range All() {
-		value := map[string]string{"in_process": "true", "timeout": "9s", "format": "csv", "log_level": "info"}[s.Key]
+		value := map[string]string{"in_process": "true", "timeout": "9s", "format": "csv", "log_level": "info", "rung": "spec"}[s.Key]
 		if value == "" {
 			value = "x"
 		}
@@ -119,10 +119,7 @@ func TestEverySettingHasAField(t *testing.T) {
 }
 
 func equal(a, b Settings) bool {
-	lists := slices.Equal(a.Arch, b.Arch) && slices.Equal(a.Plugins, b.Plugins) && slices.Equal(a.PluginPath, b.PluginPath)
-	a.Arch, a.Plugins, a.PluginPath, b.Arch, b.Plugins, b.PluginPath = nil, nil, nil, nil, nil, nil
-	return lists && a.Device == b.Device && a.Model == b.Model && a.Kernel == b.Kernel && a.DType == b.DType && a.Format == b.Format &&
-		a.HWParams == b.HWParams && a.LogLevel == b.LogLevel && a.InProcess == b.InProcess && a.Timeout == b.Timeout && a.LockFile == b.LockFile
+	return reflect.DeepEqual(a, b)
 }
 
 func TestMistakes(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"image/color"
 	"math"
 	"path/filepath"
+	"slices"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -29,17 +30,15 @@ var (
 // Files are the names of the files of a plot, within its folder.
 type Files struct{ SVG, PNG string }
 
-// Scatter draws every measured candidate of every problem, predicted against measured time on logarithmic axes, with the
+// Scatter draws configurations, predicted against measured time on logarithmic axes, with the
 // line on which the two are equal.
-func Scatter(folder, name, title string, rows []bench.Row) (Files, error) {
+func Scatter(folder, name, title string, all []bench.Point) (Files, error) {
 	var points plotter.XYs
 	low, high := math.Inf(1), 0.0
-	for i := range rows {
-		for _, c := range rows[i].Points {
-			x, y := float64(c.Measured)*1e3, float64(c.Predicted)*1e3
-			points = append(points, plotter.XY{X: x, Y: y})
-			low, high = min(low, x, y), max(high, x, y)
-		}
+	for _, c := range all {
+		x, y := float64(c.Measured)*1e3, float64(c.Predicted)*1e3
+		points = append(points, plotter.XY{X: x, Y: y})
+		low, high = min(low, x, y), max(high, x, y)
 	}
 	p := plot.New()
 	p.Title.Text = title
@@ -113,6 +112,37 @@ func ThreeWays(folder, name, title string, libraries []string, rows []bench.Row)
 	p.X.Tick.Label.Rotation = math.Pi / 3
 	p.X.Tick.Label.XAlign, p.X.Tick.Label.YAlign = text.XRight, text.YCenter
 	return save(p, folder, name, max(14, vg.Length(len(rows)*max(len(ways), 3))/3+4)*vg.Centimeter, 12*vg.Centimeter)
+}
+
+// Series is a named list of numbers.
+type Series struct {
+	Name   string
+	Values []float64
+}
+
+// Sorted draws each series as a curve of its values in ascending order, over the share of them that is not larger.
+func Sorted(folder, name, title, x, y string, all []Series) (Files, error) {
+	p := plot.New()
+	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = title, x, y
+	p.Add(plotter.NewGrid())
+	colours := append([]color.Color{pickColour, bestColour}, libraryColours...)
+	for i, series := range all {
+		sorted := slices.Clone(series.Values)
+		slices.Sort(sorted)
+		points := make(plotter.XYs, len(sorted))
+		for j, v := range sorted {
+			points[j] = plotter.XY{X: float64(j+1) / float64(len(sorted)), Y: v}
+		}
+		line, err := plotter.NewLine(points)
+		if err != nil {
+			return Files{}, err
+		}
+		line.Color, line.Width, line.StepStyle = colours[i%len(colours)], vg.Points(1.5), plotter.PreStep
+		p.Add(line)
+		p.Legend.Add(series.Name, line)
+	}
+	p.X.Min, p.X.Max, p.Y.Max = 0, 1, 1
+	return save(p, folder, name, 16*vg.Centimeter, 11*vg.Centimeter)
 }
 
 func save(p *plot.Plot, folder, name string, width, height vg.Length) (Files, error) {

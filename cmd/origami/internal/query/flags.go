@@ -30,8 +30,7 @@ func (f *Flags) Register(flags *pflag.FlagSet, withFile bool) {
 	flags.VarP(&f.N, "n", "n", "columns of B and C")
 	flags.VarP(&f.K, "k", "k", "columns of A, rows of B")
 	flags.Var(&f.Batch, "batch", "number of such products")
-	flags.BoolVar(&f.TransA, "trans-a", false, "A is M-contiguous (K-contiguous otherwise)")
-	flags.BoolVar(&f.TransB, "trans-b", false, "B is K-contiguous (N-contiguous otherwise)")
+	f.registerLayout(flags)
 	f.registerFamily(flags)
 	if withFile {
 		f.registerProblems(flags)
@@ -44,6 +43,21 @@ func (f *Flags) RegisterFile(flags *pflag.FlagSet) {
 	flags.SortFlags = false
 	f.registerFamily(flags)
 	f.registerProblems(flags)
+}
+
+// RegisterRecords adds the flags of a command that answers for recorded problems: what a file of times holds, and which of
+// them.
+func (f *Flags) RegisterRecords(flags *pflag.FlagSet) {
+	f.Batch.value = 1
+	flags.SortFlags = false
+	f.registerLayout(flags)
+	f.registerFamily(flags)
+	f.registerProblems(flags)
+}
+
+func (f *Flags) registerLayout(flags *pflag.FlagSet) {
+	flags.BoolVar(&f.TransA, "trans-a", false, "A is M-contiguous (K-contiguous otherwise)")
+	flags.BoolVar(&f.TransB, "trans-b", false, "B is K-contiguous (N-contiguous otherwise)")
 }
 
 func (f *Flags) registerFamily(flags *pflag.FlagSet) {
@@ -114,12 +128,20 @@ type Problem struct {
 	Where string
 }
 
+// Base returns what the flags say of all problems alike, which have no sizes yet.
+func (f *Flags) Base(dtype string) (gemm.Problem, error) {
+	var err error
+	base := gemm.Problem{Batch: f.Batch.value}
+	base.SetTrans(f.TransA, f.TransB)
+	base.DType, err = gemm.ParseDType(dtype)
+	return base, err
+}
+
 // Read returns the problems that the flags or the file ask for. bad are the rows of the file that could not be read,
 // each an error with file:line:column; the error is for the question as a whole.
 func (f *Flags) Read(dtype string, stdin io.Reader) (good []Problem, bad []error, err error) {
-	base := gemm.Problem{Batch: f.Batch.value}
-	base.SetTrans(f.TransA, f.TransB)
-	if base.DType, err = gemm.ParseDType(dtype); err != nil {
+	base, err := f.Base(dtype)
+	if err != nil {
 		return nil, nil, err
 	}
 	if f.Problems == "" {

@@ -113,6 +113,10 @@ type OpenOptions struct {
 	// Overrides are the hardware numbers, checked by CheckOverrides; OverrideFile is where they come from.
 	Overrides    hw.Overrides
 	OverrideFile string
+	// Rung is the rung that the model must stand on; empty means the highest that it reaches.
+	Rung arch.Rung
+	// Compiled and Characterization are files for the rungs of these names; nil means the plugin's own.
+	Compiled, Characterization []byte
 }
 
 // Open opens a target.
@@ -130,12 +134,20 @@ func (s *Session) Open(ctx context.Context, t arch.Match, o OpenOptions) (arch.A
 			r.Options[key] = value
 		}
 	}
+	r.Rung, r.Compiled, r.Characterization = o.Rung, o.Compiled, o.Characterization
 	a, err := s.host.Open(ctx, r)
 	var d *diag.Error
 	if errors.As(err, &d) && d.Where == hw.OverridePlace {
 		return nil, d.At("%s", o.OverrideFile)
 	}
-	return a, err
+	if err != nil {
+		return nil, err
+	}
+	// A model that knows more, or less, than it was asked to would be scored under a wrong name.
+	if d := a.Describe(); o.Rung != "" && d.Rung != o.Rung {
+		return nil, diag.Inputf("the %s model of %s stands on rung %s and not on %s", d.Model, d.ID(), d.Rung, o.Rung).At("--rung").Do("leave it out")
+	}
+	return a, nil
 }
 
 // CommonModel returns the best model that all targets have, in the first one's order.

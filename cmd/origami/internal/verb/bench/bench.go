@@ -5,17 +5,12 @@ package benchverb
 
 import (
 	"context"
-	"fmt"
-	"os"
-	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/answer"
 	"github.com/origami-gemm/origami/cmd/origami/internal/app"
-	"github.com/origami-gemm/origami/cmd/origami/internal/builtins"
 	"github.com/origami-gemm/origami/cmd/origami/internal/query"
+	"github.com/origami-gemm/origami/cmd/origami/internal/records"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/bench"
 	"github.com/origami-gemm/origami/core/diag"
@@ -146,51 +141,15 @@ func listed(problems []gemm.Problem) []query.Problem {
 
 // recorded reads the measurements of an architecture on a device.
 func (o *Options) recorded(d *arch.Description) (*record.Dataset, error) {
-	data, err := o.find(d)
+	var data *record.Dataset
+	var err error
+	if o.Records != "" {
+		data, err = records.Folder(d, o.App.Settings.Kernel, "--records", o.Records)
+	} else {
+		data, err = records.Shipped(d, o.App.Settings.Kernel, "--records")
+	}
 	if err == nil && o.WarmL2 && !data.WarmL2 {
 		err = diag.Inputf("the records were taken with a cold L2").At("--warm-l2").Do("leave it out, or measure with --executor")
 	}
 	return data, err
-}
-
-func (o *Options) find(d *arch.Description) (*record.Dataset, error) {
-	kernel := o.App.Settings.Kernel
-	if o.Records != "" {
-		data, err := record.Read(filepath.Clean(o.Records), os.DirFS(o.Records))
-		if err != nil {
-			return nil, err
-		}
-		if kernel == "" {
-			kernel = data.Kernel
-		}
-		if kernel, err = answer.Kernel(d, kernel); err != nil {
-			return nil, err
-		}
-		if data.Arch != d.Arch || data.Device != d.Device || data.Kernel != kernel {
-			return nil, diag.Inputf("the records are of %s on %s@%s, and the model predicts %s on %s", data.Kernel, data.Arch, data.Device, kernel, d.ID()).
-				At("--records %s", o.Records).Do("use --arch %s@%s", data.Arch, data.Device)
-		}
-		return data, nil
-	}
-	kernel, err := answer.Kernel(d, kernel)
-	if err != nil {
-		return nil, err
-	}
-	shipped, err := builtins.Datasets()
-	if err != nil {
-		return nil, err
-	}
-	var have []string
-	for _, s := range shipped {
-		data, err := record.Describe(s.Name, s.Files)
-		if err != nil {
-			return nil, err
-		}
-		if data.Arch == d.Arch && data.Device == d.Device && data.Kernel == kernel {
-			return record.Read(s.Name, s.Files)
-		}
-		have = append(have, fmt.Sprintf("%s on %s@%s", data.Kernel, data.Arch, data.Device))
-	}
-	return nil, diag.Inputf("no measurements of %s on %s are shipped", kernel, d.ID()).
-		Do("name a folder of them with --records, or use what is shipped: %s", strings.Join(have, ", "))
 }

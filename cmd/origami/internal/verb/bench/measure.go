@@ -6,29 +6,21 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
-	"runtime/debug"
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/answer"
 	"github.com/origami-gemm/origami/cmd/origami/internal/app"
+	"github.com/origami-gemm/origami/cmd/origami/internal/measure"
 	"github.com/origami-gemm/origami/cmd/origami/internal/query"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/store"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/bench"
 	"github.com/origami-gemm/origami/core/diag"
-	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/record"
 	"github.com/origami-gemm/origami/core/unit"
 )
-
-// maxAhead bounds the kernels that are compiled beside a measurement: each may hold memory of the device, and a compiler
-// memory of the host.
-const maxAhead = 8
 
 // measure measures the problems on the executor's device, and returns what its folder holds then.
 func (o *Options) measure(ctx context.Context, a arch.Architecture, problems []query.Problem) (data *record.Dataset, err error) {
@@ -41,10 +33,11 @@ func (o *Options) measure(ctx context.Context, a arch.Architecture, problems []q
 			err = closed
 		}
 	}()
-	sweep, memory, err := o.sweep(ctx, a, x)
+	sweep, memory, err := measure.On(ctx, o.App, a, x, o.Executor, o.WarmL2)
 	if err != nil {
 		return nil, err
 	}
+	sweep.Data.Source = fmt.Sprintf("origami bench --executor %s", o.Executor)
 	folder := o.Records
 	if folder == "" {
 		folder = defaultFolder(sweep.Data.Conditions)
@@ -69,86 +62,6 @@ func (o *Options) fitting(problems []query.Problem, memory unit.Bytes) []query.P
 		o.App.Streams.Warn(fmt.Sprintf("%s is not measured: its matrices take %.4g GB, and the device has %.4g GB", p.Problem, float64(need)/1e9, float64(memory)/1e9))
 		return true
 	})
-}
-
-// sweep readies a sweep with an empty dataset: it finds the device, with its memory, and the kernel family.
-func (o *Options) sweep(ctx context.Context, a arch.Architecture, x exec.Executor) (_ *bench.Sweep, memory unit.Bytes, err error) {
-	d := a.Describe()
-	at, device, err := findDevice(ctx, x, o.Executor, d)
-	if err != nil {
-		return nil, 0, err
-	}
-	if d.DeviceName != device.Name {
-		o.App.Streams.Warn(fmt.Sprintf("the GPU is %s, and the model describes %s (%s)", device.Name, d.DeviceName, d.ID()))
-	}
-	kernel := o.App.Settings.Kernel
-	if kernel != "" {
-		if kernel, err = answer.Kernel(d, kernel); err != nil {
-			return nil, 0, err
-		}
-	}
-	can := slices.DeleteFunc(slices.Clone(device.Kernels), func(k string) bool {
-		return !slices.Contains(d.Kernels, k) || kernel != "" && k != kernel
-	})
-	if len(can) == 0 {
-		wanted := d.Kernels
-		if kernel != "" {
-			wanted = []string{kernel}
-		}
-		return nil, 0, diag.Inputf("the executor %s builds the kernel families %s, and %s is wanted", o.Executor, strings.Join(device.Kernels, ", "), strings.Join(wanted, ", ")).
-			At("--executor %s", o.Executor).Do("choose a model or a --kernel that both know")
-	}
-	conditions := record.Conditions{
-		Arch: d.Arch, Device: d.Device, DeviceName: d.DeviceName, DriverName: device.Name, Kernel: can[0], WarmL2: o.WarmL2, Input: exec.InputNormal,
-		Executor: o.Executor, ExecutorVersion: o.App.PluginVersion(o.Executor),
-	}
-	data := record.New("", conditions)
-	data.Source = fmt.Sprintf("origami bench --executor %s", o.Executor)
-	data.Software = strings.TrimSpace(o.Executor + " " + conditions.ExecutorVersion)
-	environment, err := x.Environment(ctx, at)
-	switch {
-	case err == nil:
-		for _, part := range []struct{ name, value string }{{"driver", environment.Driver}, {"runtime", environment.Runtime}} {
-			if part.value != "" {
-				data.Software += ", " + part.name + " " + part.value
-			}
-		}
-	case diag.KindOf(err) != diag.Input:
-		return nil, 0, err
-	}
-	return &bench.Sweep{
-		Arch: a, Executor: x, Device: at, Libraries: device.Libraries, Space: arch.Space{Kernel: can[0]}, WarmL2: o.WarmL2, Input: conditions.Input,
-		Ahead: max(1, min(runtime.NumCPU(), maxAhead)), Host: software(), Data: data,
-	}, unit.Bytes(device.Attributes["memory_bytes"]), nil
-}
-
-// findDevice returns the first device of the architecture that the model describes.
-func findDevice(ctx context.Context, x exec.Executor, name string, d *arch.Description) (int, exec.Device, error) {
-	devices, err := x.Devices(ctx)
-	if err != nil {
-		return 0, exec.Device{}, err
-	}
-	var found []string
-	for i, device := range devices {
-		if device.Arch == d.Arch {
-			return i, device, nil
-		}
-		found = append(found, fmt.Sprintf("%s (%s)", device.Name, device.Arch))
-	}
-	if len(found) == 0 {
-		return 0, exec.Device{}, &diag.Error{Kind: diag.Device, Where: "executor " + name, What: "it found no device", Fix: "check the driver"}
-	}
-	return 0, exec.Device{}, diag.Inputf("this machine has %s, and the model describes %s", strings.Join(found, ", "), d.ID()).
-		At("--executor %s", name).Do("use --arch %s", devices[0].Arch)
-}
-
-// software says what measures.
-func software() string {
-	version := "unknown"
-	if info, ok := debug.ReadBuildInfo(); ok {
-		version = info.Main.Version
-	}
-	return fmt.Sprintf("origami %s %s %s/%s", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
 // defaultFolder names a folder after what is measured and the day.

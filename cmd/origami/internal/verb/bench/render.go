@@ -12,6 +12,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/bench"
 	"github.com/origami-gemm/origami/core/record"
+	"github.com/origami-gemm/origami/core/score"
 	"github.com/origami-gemm/origami/core/unit"
 )
 
@@ -217,10 +218,10 @@ func (w *writer) object(r *bench.Row) object {
 
 func (w *writer) summary() any {
 	s := bench.Summarise(w.rows)
-	spread := func(s bench.Spread) map[string]any {
+	spread := func(s score.Spread) map[string]any {
 		return map[string]any{"count": s.Count, "median": s.Median, "geomean": s.Geomean, "p10": s.P10, "worst": s.Worst}
 	}
-	first, libraries := bench.Spread{}, map[string]any{}
+	first, libraries := score.Spread{}, map[string]any{}
 	for i, l := range s.Libraries {
 		if i == 0 {
 			first = l
@@ -287,7 +288,7 @@ func (w *writer) text() text {
 	line := func(label, format string, args ...any) {
 		out.below = append(out.below, fmt.Sprintf("%-*s %s", width, label, fmt.Sprintf(format, args...)))
 	}
-	spread := func(label string, v bench.Spread) {
+	spread := func(label string, v score.Spread) {
 		if v.Count > 0 {
 			line(label, "median %s, geomean %s, p10 %s, worst %s over %s",
 				render.Percent(v.Median), render.Percent(v.Geomean), render.Percent(v.P10), render.Percent(v.Worst), render.Count(v.Count, "problem", "problems"))

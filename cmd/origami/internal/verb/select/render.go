@@ -24,7 +24,8 @@ func newWriter(s *iostreams.Streams, f render.Format, many bool) *writer {
 	w := &writer{s: s, format: f, many: many}
 	if f == render.CSV || f == render.TSV {
 		header := slices.Concat(answer.KeyColumns, answer.LaunchColumns,
-			[]string{"arch", "device", "model", "kernel", "rung", "cycles", "seconds", "tflops", "bound", "candidates", "rejected"})
+			[]string{"arch", "device", "model", "kernel", "rung", "cycles", "seconds", "tflops", "bound", "candidates", "rejected",
+				"interval_low_seconds", "interval_high_seconds", "expected_loss", "worth_measuring", "measured_seconds", "noise_floor", "measured"})
 		w.records = render.NewRecords(s, f, header)
 	}
 	return w
@@ -40,7 +41,7 @@ func (w *writer) write(a *answer.Answer) error {
 		return w.records.Write(slices.Concat(answer.KeyCells(a.Problem, best.Config), answer.LaunchCells(best.Config), []string{
 			o.Arch, o.Device, o.Model, o.Kernel, string(o.Rung), render.Exact(o.Predicted.Cycles), render.Exact(o.Predicted.Seconds),
 			render.Exact(o.Predicted.TFLOPS), o.Predicted.Bound, strconv.Itoa(o.Candidates), strconv.Itoa(o.Rejected),
-		}))
+		}, doubtCells(&o)))
 	case w.many:
 		if w.rows == nil {
 			fmt.Fprintln(w.s.Out, render.Heading(a))
@@ -51,6 +52,29 @@ func (w *writer) write(a *answer.Answer) error {
 		w.card(a)
 		return nil
 	}
+}
+
+// doubtCells are the cells of what is uncertain and of what was measured, empty for what there is not.
+func doubtCells(o *answer.Object) []string {
+	cells := make([]string, 7)
+	if i := o.Predicted.Interval; i != nil {
+		cells[0], cells[1] = render.Exact(i[0]), render.Exact(i[1])
+	}
+	if o.Loss != nil {
+		cells[2], cells[3] = render.Exact(*o.Loss), strconv.Itoa(o.Worth)
+	}
+	if m := o.Measured; m != nil {
+		for _, c := range m.Candidates {
+			if c.Chosen {
+				cells[4] = render.Exact(*c.Median)
+			}
+		}
+		if noise := float64(m.Noise); answer.Finite(noise) {
+			cells[5] = render.Exact(noise)
+		}
+		cells[6] = strconv.Itoa(len(m.Candidates))
+	}
+	return cells
 }
 
 func (w *writer) close() error {
@@ -84,6 +108,9 @@ func (w *writer) card(a *answer.Answer) {
 		predicted += fmt.Sprintf(", %s of %s %s", share, whose, a.Arch.PeakFor(a.Problem.DType))
 	}
 	line("predicted", "%s", predicted)
+	if low, high, ok := a.Interval(best); ok {
+		line("interval", "%s to %s hold the measured time with %s", low, high, render.Percent(a.Arch.UncertaintyOf(a.Kernel).Level))
+	}
 	line("bound", "%s", best.Estimate.Bound)
 	for i, why := range reasons(a, best) {
 		label := "why"
@@ -92,11 +119,33 @@ func (w *writer) card(a *answer.Answer) {
 		}
 		line(label, "%s", why)
 	}
-	if len(a.Entries) > 1 {
+	if len(a.Entries) > 1 && a.Measured == nil {
 		second := &a.Entries[1]
 		line("runner-up", "%s, %s", second.Config, behind(float64(second.Estimate.Cycles), float64(best.Estimate.Cycles)))
 	}
 	line("candidates", "%s", render.Counts(a.Feasible, a.Rejected))
+	if d := a.Doubt; d != nil {
+		worth := "measuring others is not worth it"
+		if d.Worth > 1 {
+			worth = fmt.Sprintf("the first %d are worth measuring", d.Worth)
+		}
+		line("unmeasured", "expected to lose %s against the best of the others; %s", percent(d.Loss), worth)
+	}
+	if a.Measured != nil {
+		header, rows, verdict := lines(a)
+		line("measured", "%s", verdict)
+		if len(rows) > 0 {
+			fmt.Fprintln(w.s.Out)
+			render.Grid(w.s, header, rows)
+		}
+	}
+}
+
+func percent(v float64) string {
+	if !answer.Finite(v) {
+		return "–"
+	}
+	return render.Percent(v)
 }
 
 func peakShare(a *answer.Answer, e *answer.Entry) string {

@@ -10,13 +10,16 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/app"
 	"github.com/origami-gemm/origami/cmd/origami/internal/query"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/core/diag"
 )
 
 // Options are what the command line says.
 type Options struct {
-	App     *app.App
-	Query   query.Flags
-	Options []string
+	App      *app.App
+	Query    query.Flags
+	Options  []string
+	Measure  string
+	Executor string
 }
 
 // New returns the command. run is Run, or what a test wants to see called.
@@ -26,10 +29,14 @@ func New(a *app.App, run func(context.Context, *Options) error) *cobra.Command {
 		Use:   "select --arch ARCH -m SIZE -n SIZE -k SIZE",
 		Short: "Pick the kernel configuration for a problem, and say why",
 		Long: "Pick the kernel configuration that the model predicts to be the fastest, with the predicted time, what it waits\n" +
-			"for, and the runner-up. With --problems there is a row per problem.",
+			"for, and the runner-up. With --problems there is a row per problem.\n" +
+			"Where the model knows how far its times are from measured ones, the answer has the interval of the predicted time, and\n" +
+			"how much is expected to be lost by not measuring. --measure auto measures as many of the leading candidates on an executor\n" +
+			"as that says are worth it, --measure N the first N, and the answer is then the fastest of them.",
 		Example: `  origami --arch sm89 select -m 4096 -n 4096 -k 4096
   origami select --arch gfx942 -m 8192 -n 1024 -k 4096 --trans-b --json
-  origami select --arch sm90@h200 --problems shapes.csv --format csv`,
+  origami select --arch sm90@h200 --problems shapes.csv --format csv
+  origami select --arch sm90@auto -m 4096 -n 4096 -k 4096 --measure auto --executor cuda`,
 		Args: app.NoMore,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.Options = app.Options(cmd)
@@ -37,6 +44,8 @@ func New(a *app.App, run func(context.Context, *Options) error) *cobra.Command {
 		},
 	}
 	o.Query.Register(cmd.Flags(), true)
+	cmd.Flags().StringVar(&o.Measure, "measure", "", "measure the first `N` candidates and take the fastest, or with auto as many as are worth it")
+	cmd.Flags().StringVar(&o.Executor, "executor", "", "executor plugin to measure with, by `NAME`, as in cuda; the first that there is otherwise")
 	return cmd
 }
 
@@ -50,15 +59,40 @@ func Run(ctx context.Context, o *Options) error {
 	if err != nil {
 		return err
 	}
-	ask := answer.Options{Kernel: o.App.Settings.Kernel, Top: 1}
+	ask := answer.Options{Kernel: o.App.Settings.Kernel, Top: 1, Doubt: true}
 	many := o.Query.Problems != ""
 	w := newWriter(o.App.Streams, o.App.Format(), many)
 	if w.format == render.Table && !many {
 		ask.Top, ask.Terms = 2, true // the card shows the terms and the runner-up
 	}
-	if err := o.App.Each(ctx, a, problems, bad, ask, w.write); err != nil {
+	write, unmeasured := w.write, o.App.Failures(nil)
+	if o.Measure != "" || o.Executor != "" {
+		m, err := o.measurer(ctx, a)
+		if err != nil {
+			return err
+		}
+		defer m.close()
+		ask.Top = max(ask.Top, m.count)
+		ask.Kernel = m.sweep.Space.Kernel
+		write = func(one *answer.Answer) error {
+			err := m.measure(ctx, one)
+			switch {
+			case err == nil:
+				return w.write(one)
+			case many && diag.KindOf(err) == diag.Input:
+				unmeasured.Add("", err)
+				return nil
+			default:
+				return err
+			}
+		}
+	}
+	if err := o.App.Each(ctx, a, problems, bad, ask, write); err != nil {
 		w.close()
 		return err
 	}
-	return w.close()
+	if err := w.close(); err != nil {
+		return err
+	}
+	return unmeasured.Err()
 }

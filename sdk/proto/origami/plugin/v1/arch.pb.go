@@ -1109,6 +1109,7 @@ type Description struct {
 	Terms              []*Term        `protobuf:"bytes,22,rep,name=terms,proto3" json:"terms,omitempty"`
 	Order              *Order         `protobuf:"bytes,23,opt,name=order,proto3" json:"order,omitempty"`
 	Options            []*OptionValue `protobuf:"bytes,24,rep,name=options,proto3" json:"options,omitempty"`
+	Uncertainty        []*Uncertainty `protobuf:"bytes,25,rep,name=uncertainty,proto3" json:"uncertainty,omitempty"`
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
 }
@@ -1311,6 +1312,164 @@ func (x *Description) GetOptions() []*OptionValue {
 	return nil
 }
 
+func (x *Description) GetUncertainty() []*Uncertainty {
+	if x != nil {
+		return x.Uncertainty
+	}
+	return nil
+}
+
+// Uncertainty says how far predicted times of one kernel family are from measured ones.
+type Uncertainty struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Kernel string                 `protobuf:"bytes,1,opt,name=kernel,proto3" json:"kernel,omitempty"`
+	// The share of the measured times that lie within the ranges.
+	Level float64 `protobuf:"fixed64,2,opt,name=level,proto3" json:"level,omitempty"`
+	// The first that fits applies.
+	Ranges []*ErrorRange `protobuf:"bytes,3,rep,name=ranges,proto3" json:"ranges,omitempty"`
+	// The standard deviation of log(measured / predicted) among the candidates of a problem.
+	Spread        float64 `protobuf:"fixed64,4,opt,name=spread,proto3" json:"spread,omitempty"`
+	Source        string  `protobuf:"bytes,5,opt,name=source,proto3" json:"source,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Uncertainty) Reset() {
+	*x = Uncertainty{}
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Uncertainty) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Uncertainty) ProtoMessage() {}
+
+func (x *Uncertainty) ProtoReflect() protoreflect.Message {
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Uncertainty.ProtoReflect.Descriptor instead.
+func (*Uncertainty) Descriptor() ([]byte, []int) {
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *Uncertainty) GetKernel() string {
+	if x != nil {
+		return x.Kernel
+	}
+	return ""
+}
+
+func (x *Uncertainty) GetLevel() float64 {
+	if x != nil {
+		return x.Level
+	}
+	return 0
+}
+
+func (x *Uncertainty) GetRanges() []*ErrorRange {
+	if x != nil {
+		return x.Ranges
+	}
+	return nil
+}
+
+func (x *Uncertainty) GetSpread() float64 {
+	if x != nil {
+		return x.Spread
+	}
+	return 0
+}
+
+func (x *Uncertainty) GetSource() string {
+	if x != nil {
+		return x.Source
+	}
+	return ""
+}
+
+// ErrorRange is the range of measured / predicted time for one kind of prediction.
+type ErrorRange struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Unspecified fits every bound.
+	Bound Bound `protobuf:"varint,1,opt,name=bound,proto3,enum=origami.plugin.v1.Bound" json:"bound,omitempty"`
+	// Predicted times below this; 0 fits all.
+	BelowSeconds  float64 `protobuf:"fixed64,2,opt,name=below_seconds,json=belowSeconds,proto3" json:"below_seconds,omitempty"`
+	Low           float64 `protobuf:"fixed64,3,opt,name=low,proto3" json:"low,omitempty"`
+	High          float64 `protobuf:"fixed64,4,opt,name=high,proto3" json:"high,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ErrorRange) Reset() {
+	*x = ErrorRange{}
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ErrorRange) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ErrorRange) ProtoMessage() {}
+
+func (x *ErrorRange) ProtoReflect() protoreflect.Message {
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ErrorRange.ProtoReflect.Descriptor instead.
+func (*ErrorRange) Descriptor() ([]byte, []int) {
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *ErrorRange) GetBound() Bound {
+	if x != nil {
+		return x.Bound
+	}
+	return Bound_BOUND_UNSPECIFIED
+}
+
+func (x *ErrorRange) GetBelowSeconds() float64 {
+	if x != nil {
+		return x.BelowSeconds
+	}
+	return 0
+}
+
+func (x *ErrorRange) GetLow() float64 {
+	if x != nil {
+		return x.Low
+	}
+	return 0
+}
+
+func (x *ErrorRange) GetHigh() float64 {
+	if x != nil {
+		return x.High
+	}
+	return 0
+}
+
 type PeakRate struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
 	ElementType    ElementType            `protobuf:"varint,1,opt,name=element_type,json=elementType,proto3,enum=origami.plugin.v1.ElementType" json:"element_type,omitempty"`
@@ -1321,7 +1480,7 @@ type PeakRate struct {
 
 func (x *PeakRate) Reset() {
 	*x = PeakRate{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[14]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1333,7 +1492,7 @@ func (x *PeakRate) String() string {
 func (*PeakRate) ProtoMessage() {}
 
 func (x *PeakRate) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[14]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1346,7 +1505,7 @@ func (x *PeakRate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeakRate.ProtoReflect.Descriptor instead.
 func (*PeakRate) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{14}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *PeakRate) GetElementType() ElementType {
@@ -1378,7 +1537,7 @@ type Atom struct {
 
 func (x *Atom) Reset() {
 	*x = Atom{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[15]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1390,7 +1549,7 @@ func (x *Atom) String() string {
 func (*Atom) ProtoMessage() {}
 
 func (x *Atom) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[15]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1403,7 +1562,7 @@ func (x *Atom) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Atom.ProtoReflect.Descriptor instead.
 func (*Atom) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{15}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Atom) GetElementType() ElementType {
@@ -1464,7 +1623,7 @@ type Param struct {
 
 func (x *Param) Reset() {
 	*x = Param{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[16]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1476,7 +1635,7 @@ func (x *Param) String() string {
 func (*Param) ProtoMessage() {}
 
 func (x *Param) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[16]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1489,7 +1648,7 @@ func (x *Param) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Param.ProtoReflect.Descriptor instead.
 func (*Param) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{16}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Param) GetName() string {
@@ -1555,7 +1714,7 @@ type Constant struct {
 
 func (x *Constant) Reset() {
 	*x = Constant{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[17]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1567,7 +1726,7 @@ func (x *Constant) String() string {
 func (*Constant) ProtoMessage() {}
 
 func (x *Constant) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[17]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1580,7 +1739,7 @@ func (x *Constant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Constant.ProtoReflect.Descriptor instead.
 func (*Constant) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{17}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Constant) GetName() string {
@@ -1635,7 +1794,7 @@ type Term struct {
 
 func (x *Term) Reset() {
 	*x = Term{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[18]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1647,7 +1806,7 @@ func (x *Term) String() string {
 func (*Term) ProtoMessage() {}
 
 func (x *Term) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[18]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1660,7 +1819,7 @@ func (x *Term) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Term.ProtoReflect.Descriptor instead.
 func (*Term) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{18}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Term) GetName() string {
@@ -1723,7 +1882,7 @@ type Order struct {
 
 func (x *Order) Reset() {
 	*x = Order{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[19]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1735,7 +1894,7 @@ func (x *Order) String() string {
 func (*Order) ProtoMessage() {}
 
 func (x *Order) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[19]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1748,7 +1907,7 @@ func (x *Order) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Order.ProtoReflect.Descriptor instead.
 func (*Order) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{19}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Order) GetWindow() float64 {
@@ -1775,7 +1934,7 @@ type OptionValue struct {
 
 func (x *OptionValue) Reset() {
 	*x = OptionValue{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[20]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1787,7 +1946,7 @@ func (x *OptionValue) String() string {
 func (*OptionValue) ProtoMessage() {}
 
 func (x *OptionValue) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[20]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1800,7 +1959,7 @@ func (x *OptionValue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OptionValue.ProtoReflect.Descriptor instead.
 func (*OptionValue) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{20}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *OptionValue) GetKey() string {
@@ -1832,7 +1991,7 @@ type Level struct {
 
 func (x *Level) Reset() {
 	*x = Level{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[21]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1844,7 +2003,7 @@ func (x *Level) String() string {
 func (*Level) ProtoMessage() {}
 
 func (x *Level) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[21]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1857,7 +2016,7 @@ func (x *Level) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Level.ProtoReflect.Descriptor instead.
 func (*Level) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{21}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Level) GetName() string {
@@ -1918,7 +2077,7 @@ type Bandwidth struct {
 
 func (x *Bandwidth) Reset() {
 	*x = Bandwidth{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[22]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1930,7 +2089,7 @@ func (x *Bandwidth) String() string {
 func (*Bandwidth) ProtoMessage() {}
 
 func (x *Bandwidth) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[22]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1943,7 +2102,7 @@ func (x *Bandwidth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bandwidth.ProtoReflect.Descriptor instead.
 func (*Bandwidth) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{22}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Bandwidth) GetPeakBytesPerCycle() float64 {
@@ -2004,7 +2163,7 @@ type Space struct {
 
 func (x *Space) Reset() {
 	*x = Space{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[23]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2016,7 +2175,7 @@ func (x *Space) String() string {
 func (*Space) ProtoMessage() {}
 
 func (x *Space) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[23]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2029,7 +2188,7 @@ func (x *Space) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Space.ProtoReflect.Descriptor instead.
 func (*Space) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{23}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Space) GetKernel() string {
@@ -2092,7 +2251,7 @@ type CandidatesRequest struct {
 
 func (x *CandidatesRequest) Reset() {
 	*x = CandidatesRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[24]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2104,7 +2263,7 @@ func (x *CandidatesRequest) String() string {
 func (*CandidatesRequest) ProtoMessage() {}
 
 func (x *CandidatesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[24]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2117,7 +2276,7 @@ func (x *CandidatesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CandidatesRequest.ProtoReflect.Descriptor instead.
 func (*CandidatesRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{24}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *CandidatesRequest) GetHandle() []byte {
@@ -2157,7 +2316,7 @@ type CandidatesResponse struct {
 
 func (x *CandidatesResponse) Reset() {
 	*x = CandidatesResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[25]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2169,7 +2328,7 @@ func (x *CandidatesResponse) String() string {
 func (*CandidatesResponse) ProtoMessage() {}
 
 func (x *CandidatesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[25]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2182,7 +2341,7 @@ func (x *CandidatesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CandidatesResponse.ProtoReflect.Descriptor instead.
 func (*CandidatesResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{25}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *CandidatesResponse) GetConfigs() *Configs {
@@ -2238,7 +2397,7 @@ type EstimateRequest struct {
 
 func (x *EstimateRequest) Reset() {
 	*x = EstimateRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[26]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2250,7 +2409,7 @@ func (x *EstimateRequest) String() string {
 func (*EstimateRequest) ProtoMessage() {}
 
 func (x *EstimateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[26]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2263,7 +2422,7 @@ func (x *EstimateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EstimateRequest.ProtoReflect.Descriptor instead.
 func (*EstimateRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{26}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *EstimateRequest) GetHandle() []byte {
@@ -2303,7 +2462,7 @@ type EstimateResponse struct {
 
 func (x *EstimateResponse) Reset() {
 	*x = EstimateResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[27]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2315,7 +2474,7 @@ func (x *EstimateResponse) String() string {
 func (*EstimateResponse) ProtoMessage() {}
 
 func (x *EstimateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[27]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2328,7 +2487,7 @@ func (x *EstimateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EstimateResponse.ProtoReflect.Descriptor instead.
 func (*EstimateResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{27}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *EstimateResponse) GetCycles() []float64 {
@@ -2377,7 +2536,7 @@ type TermsRequest struct {
 
 func (x *TermsRequest) Reset() {
 	*x = TermsRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[28]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2389,7 +2548,7 @@ func (x *TermsRequest) String() string {
 func (*TermsRequest) ProtoMessage() {}
 
 func (x *TermsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[28]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2402,7 +2561,7 @@ func (x *TermsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TermsRequest.ProtoReflect.Descriptor instead.
 func (*TermsRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{28}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *TermsRequest) GetHandle() []byte {
@@ -2436,7 +2595,7 @@ type TermsResponse struct {
 
 func (x *TermsResponse) Reset() {
 	*x = TermsResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[29]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2448,7 +2607,7 @@ func (x *TermsResponse) String() string {
 func (*TermsResponse) ProtoMessage() {}
 
 func (x *TermsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[29]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2461,7 +2620,7 @@ func (x *TermsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TermsResponse.ProtoReflect.Descriptor instead.
 func (*TermsResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{29}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *TermsResponse) GetValues() []float64 {
@@ -2483,7 +2642,7 @@ type MappingRequest struct {
 
 func (x *MappingRequest) Reset() {
 	*x = MappingRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[30]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2495,7 +2654,7 @@ func (x *MappingRequest) String() string {
 func (*MappingRequest) ProtoMessage() {}
 
 func (x *MappingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[30]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2508,7 +2667,7 @@ func (x *MappingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MappingRequest.ProtoReflect.Descriptor instead.
 func (*MappingRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{30}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *MappingRequest) GetHandle() []byte {
@@ -2543,7 +2702,7 @@ type MappingResponse struct {
 
 func (x *MappingResponse) Reset() {
 	*x = MappingResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[31]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2555,7 +2714,7 @@ func (x *MappingResponse) String() string {
 func (*MappingResponse) ProtoMessage() {}
 
 func (x *MappingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[31]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2568,7 +2727,7 @@ func (x *MappingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MappingResponse.ProtoReflect.Descriptor instead.
 func (*MappingResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{31}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *MappingResponse) GetGroupM() int64 {
@@ -2605,7 +2764,7 @@ type MemoryIterationRequest struct {
 
 func (x *MemoryIterationRequest) Reset() {
 	*x = MemoryIterationRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[32]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2617,7 +2776,7 @@ func (x *MemoryIterationRequest) String() string {
 func (*MemoryIterationRequest) ProtoMessage() {}
 
 func (x *MemoryIterationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[32]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2630,7 +2789,7 @@ func (x *MemoryIterationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemoryIterationRequest.ProtoReflect.Descriptor instead.
 func (*MemoryIterationRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{32}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *MemoryIterationRequest) GetHandle() []byte {
@@ -2674,7 +2833,7 @@ type MemoryIterationResponse struct {
 
 func (x *MemoryIterationResponse) Reset() {
 	*x = MemoryIterationResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[33]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2686,7 +2845,7 @@ func (x *MemoryIterationResponse) String() string {
 func (*MemoryIterationResponse) ProtoMessage() {}
 
 func (x *MemoryIterationResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[33]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2699,7 +2858,7 @@ func (x *MemoryIterationResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemoryIterationResponse.ProtoReflect.Descriptor instead.
 func (*MemoryIterationResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{33}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *MemoryIterationResponse) GetLatencyCycles() float64 {
@@ -2745,7 +2904,7 @@ type RankRequest struct {
 
 func (x *RankRequest) Reset() {
 	*x = RankRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[34]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2757,7 +2916,7 @@ func (x *RankRequest) String() string {
 func (*RankRequest) ProtoMessage() {}
 
 func (x *RankRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[34]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2770,7 +2929,7 @@ func (x *RankRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RankRequest.ProtoReflect.Descriptor instead.
 func (*RankRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{34}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *RankRequest) GetHandle() []byte {
@@ -2818,7 +2977,7 @@ type RankResponse struct {
 
 func (x *RankResponse) Reset() {
 	*x = RankResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[35]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2830,7 +2989,7 @@ func (x *RankResponse) String() string {
 func (*RankResponse) ProtoMessage() {}
 
 func (x *RankResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[35]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2843,7 +3002,7 @@ func (x *RankResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RankResponse.ProtoReflect.Descriptor instead.
 func (*RankResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{35}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *RankResponse) GetRankings() []*Ranking {
@@ -2876,7 +3035,7 @@ type Ranking struct {
 
 func (x *Ranking) Reset() {
 	*x = Ranking{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[36]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2888,7 +3047,7 @@ func (x *Ranking) String() string {
 func (*Ranking) ProtoMessage() {}
 
 func (x *Ranking) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[36]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2901,7 +3060,7 @@ func (x *Ranking) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ranking.ProtoReflect.Descriptor instead.
 func (*Ranking) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{36}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Ranking) GetIndex() []int64 {
@@ -2977,7 +3136,7 @@ type ReasonCount struct {
 
 func (x *ReasonCount) Reset() {
 	*x = ReasonCount{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[37]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2989,7 +3148,7 @@ func (x *ReasonCount) String() string {
 func (*ReasonCount) ProtoMessage() {}
 
 func (x *ReasonCount) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[37]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3002,7 +3161,7 @@ func (x *ReasonCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReasonCount.ProtoReflect.Descriptor instead.
 func (*ReasonCount) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{37}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ReasonCount) GetReason() string {
@@ -3088,7 +3247,7 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\x06levels\x18\x03 \x03(\v2\x18.origami.plugin.v1.LevelR\x06levels\"&\n" +
 	"\fCloseRequest\x12\x16\n" +
 	"\x06handle\x18\x01 \x01(\fR\x06handle\"\x0f\n" +
-	"\rCloseResponse\"\x96\a\n" +
+	"\rCloseResponse\"\xd8\a\n" +
 	"\vDescription\x12\x12\n" +
 	"\x04arch\x18\x01 \x01(\tR\x04arch\x12\x16\n" +
 	"\x06vendor\x18\x02 \x01(\tR\x06vendor\x12\x16\n" +
@@ -3118,7 +3277,20 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\tconstants\x18\x15 \x03(\v2\x1b.origami.plugin.v1.ConstantR\tconstants\x12-\n" +
 	"\x05terms\x18\x16 \x03(\v2\x17.origami.plugin.v1.TermR\x05terms\x12.\n" +
 	"\x05order\x18\x17 \x01(\v2\x18.origami.plugin.v1.OrderR\x05order\x128\n" +
-	"\aoptions\x18\x18 \x03(\v2\x1e.origami.plugin.v1.OptionValueR\aoptions\"w\n" +
+	"\aoptions\x18\x18 \x03(\v2\x1e.origami.plugin.v1.OptionValueR\aoptions\x12@\n" +
+	"\vuncertainty\x18\x19 \x03(\v2\x1e.origami.plugin.v1.UncertaintyR\vuncertainty\"\xa2\x01\n" +
+	"\vUncertainty\x12\x16\n" +
+	"\x06kernel\x18\x01 \x01(\tR\x06kernel\x12\x14\n" +
+	"\x05level\x18\x02 \x01(\x01R\x05level\x125\n" +
+	"\x06ranges\x18\x03 \x03(\v2\x1d.origami.plugin.v1.ErrorRangeR\x06ranges\x12\x16\n" +
+	"\x06spread\x18\x04 \x01(\x01R\x06spread\x12\x16\n" +
+	"\x06source\x18\x05 \x01(\tR\x06source\"\x87\x01\n" +
+	"\n" +
+	"ErrorRange\x12.\n" +
+	"\x05bound\x18\x01 \x01(\x0e2\x18.origami.plugin.v1.BoundR\x05bound\x12#\n" +
+	"\rbelow_seconds\x18\x02 \x01(\x01R\fbelowSeconds\x12\x10\n" +
+	"\x03low\x18\x03 \x01(\x01R\x03low\x12\x12\n" +
+	"\x04high\x18\x04 \x01(\x01R\x04high\"w\n" +
 	"\bPeakRate\x12A\n" +
 	"\felement_type\x18\x01 \x01(\x0e2\x1e.origami.plugin.v1.ElementTypeR\velementType\x12(\n" +
 	"\x10flops_per_second\x18\x02 \x01(\x01R\x0eflopsPerSecond\"\xb5\x01\n" +
@@ -3304,7 +3476,7 @@ func file_origami_plugin_v1_arch_proto_rawDescGZIP() []byte {
 }
 
 var file_origami_plugin_v1_arch_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_origami_plugin_v1_arch_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
+var file_origami_plugin_v1_arch_proto_msgTypes = make([]protoimpl.MessageInfo, 43)
 var file_origami_plugin_v1_arch_proto_goTypes = []any{
 	(Rung)(0),                       // 0: origami.plugin.v1.Rung
 	(Tier)(0),                       // 1: origami.plugin.v1.Tier
@@ -3325,114 +3497,119 @@ var file_origami_plugin_v1_arch_proto_goTypes = []any{
 	(*CloseRequest)(nil),            // 16: origami.plugin.v1.CloseRequest
 	(*CloseResponse)(nil),           // 17: origami.plugin.v1.CloseResponse
 	(*Description)(nil),             // 18: origami.plugin.v1.Description
-	(*PeakRate)(nil),                // 19: origami.plugin.v1.PeakRate
-	(*Atom)(nil),                    // 20: origami.plugin.v1.Atom
-	(*Param)(nil),                   // 21: origami.plugin.v1.Param
-	(*Constant)(nil),                // 22: origami.plugin.v1.Constant
-	(*Term)(nil),                    // 23: origami.plugin.v1.Term
-	(*Order)(nil),                   // 24: origami.plugin.v1.Order
-	(*OptionValue)(nil),             // 25: origami.plugin.v1.OptionValue
-	(*Level)(nil),                   // 26: origami.plugin.v1.Level
-	(*Bandwidth)(nil),               // 27: origami.plugin.v1.Bandwidth
-	(*Space)(nil),                   // 28: origami.plugin.v1.Space
-	(*CandidatesRequest)(nil),       // 29: origami.plugin.v1.CandidatesRequest
-	(*CandidatesResponse)(nil),      // 30: origami.plugin.v1.CandidatesResponse
-	(*EstimateRequest)(nil),         // 31: origami.plugin.v1.EstimateRequest
-	(*EstimateResponse)(nil),        // 32: origami.plugin.v1.EstimateResponse
-	(*TermsRequest)(nil),            // 33: origami.plugin.v1.TermsRequest
-	(*TermsResponse)(nil),           // 34: origami.plugin.v1.TermsResponse
-	(*MappingRequest)(nil),          // 35: origami.plugin.v1.MappingRequest
-	(*MappingResponse)(nil),         // 36: origami.plugin.v1.MappingResponse
-	(*MemoryIterationRequest)(nil),  // 37: origami.plugin.v1.MemoryIterationRequest
-	(*MemoryIterationResponse)(nil), // 38: origami.plugin.v1.MemoryIterationResponse
-	(*RankRequest)(nil),             // 39: origami.plugin.v1.RankRequest
-	(*RankResponse)(nil),            // 40: origami.plugin.v1.RankResponse
-	(*Ranking)(nil),                 // 41: origami.plugin.v1.Ranking
-	(*ReasonCount)(nil),             // 42: origami.plugin.v1.ReasonCount
-	nil,                             // 43: origami.plugin.v1.OpenRequest.OverridesEntry
-	nil,                             // 44: origami.plugin.v1.OpenRequest.OptionsEntry
-	nil,                             // 45: origami.plugin.v1.LiveDevice.AttributesEntry
-	(*Info)(nil),                    // 46: origami.plugin.v1.Info
-	(*ExecutorManifest)(nil),        // 47: origami.plugin.v1.ExecutorManifest
-	(ElementType)(0),                // 48: origami.plugin.v1.ElementType
-	(*Problem)(nil),                 // 49: origami.plugin.v1.Problem
-	(*Configs)(nil),                 // 50: origami.plugin.v1.Configs
-	(*ConfigSet)(nil),               // 51: origami.plugin.v1.ConfigSet
-	(*Diagnostic)(nil),              // 52: origami.plugin.v1.Diagnostic
+	(*Uncertainty)(nil),             // 19: origami.plugin.v1.Uncertainty
+	(*ErrorRange)(nil),              // 20: origami.plugin.v1.ErrorRange
+	(*PeakRate)(nil),                // 21: origami.plugin.v1.PeakRate
+	(*Atom)(nil),                    // 22: origami.plugin.v1.Atom
+	(*Param)(nil),                   // 23: origami.plugin.v1.Param
+	(*Constant)(nil),                // 24: origami.plugin.v1.Constant
+	(*Term)(nil),                    // 25: origami.plugin.v1.Term
+	(*Order)(nil),                   // 26: origami.plugin.v1.Order
+	(*OptionValue)(nil),             // 27: origami.plugin.v1.OptionValue
+	(*Level)(nil),                   // 28: origami.plugin.v1.Level
+	(*Bandwidth)(nil),               // 29: origami.plugin.v1.Bandwidth
+	(*Space)(nil),                   // 30: origami.plugin.v1.Space
+	(*CandidatesRequest)(nil),       // 31: origami.plugin.v1.CandidatesRequest
+	(*CandidatesResponse)(nil),      // 32: origami.plugin.v1.CandidatesResponse
+	(*EstimateRequest)(nil),         // 33: origami.plugin.v1.EstimateRequest
+	(*EstimateResponse)(nil),        // 34: origami.plugin.v1.EstimateResponse
+	(*TermsRequest)(nil),            // 35: origami.plugin.v1.TermsRequest
+	(*TermsResponse)(nil),           // 36: origami.plugin.v1.TermsResponse
+	(*MappingRequest)(nil),          // 37: origami.plugin.v1.MappingRequest
+	(*MappingResponse)(nil),         // 38: origami.plugin.v1.MappingResponse
+	(*MemoryIterationRequest)(nil),  // 39: origami.plugin.v1.MemoryIterationRequest
+	(*MemoryIterationResponse)(nil), // 40: origami.plugin.v1.MemoryIterationResponse
+	(*RankRequest)(nil),             // 41: origami.plugin.v1.RankRequest
+	(*RankResponse)(nil),            // 42: origami.plugin.v1.RankResponse
+	(*Ranking)(nil),                 // 43: origami.plugin.v1.Ranking
+	(*ReasonCount)(nil),             // 44: origami.plugin.v1.ReasonCount
+	nil,                             // 45: origami.plugin.v1.OpenRequest.OverridesEntry
+	nil,                             // 46: origami.plugin.v1.OpenRequest.OptionsEntry
+	nil,                             // 47: origami.plugin.v1.LiveDevice.AttributesEntry
+	(*Info)(nil),                    // 48: origami.plugin.v1.Info
+	(*ExecutorManifest)(nil),        // 49: origami.plugin.v1.ExecutorManifest
+	(ElementType)(0),                // 50: origami.plugin.v1.ElementType
+	(*Problem)(nil),                 // 51: origami.plugin.v1.Problem
+	(*Configs)(nil),                 // 52: origami.plugin.v1.Configs
+	(*ConfigSet)(nil),               // 53: origami.plugin.v1.ConfigSet
+	(*Diagnostic)(nil),              // 54: origami.plugin.v1.Diagnostic
 }
 var file_origami_plugin_v1_arch_proto_depIdxs = []int32{
 	8,  // 0: origami.plugin.v1.ManifestResponse.manifest:type_name -> origami.plugin.v1.Manifest
-	46, // 1: origami.plugin.v1.Describe.info:type_name -> origami.plugin.v1.Info
+	48, // 1: origami.plugin.v1.Describe.info:type_name -> origami.plugin.v1.Info
 	8,  // 2: origami.plugin.v1.Describe.manifest:type_name -> origami.plugin.v1.Manifest
-	47, // 3: origami.plugin.v1.Describe.executor:type_name -> origami.plugin.v1.ExecutorManifest
+	49, // 3: origami.plugin.v1.Describe.executor:type_name -> origami.plugin.v1.ExecutorManifest
 	9,  // 4: origami.plugin.v1.Manifest.archs:type_name -> origami.plugin.v1.ArchEntry
 	11, // 5: origami.plugin.v1.Manifest.options:type_name -> origami.plugin.v1.Option
 	10, // 6: origami.plugin.v1.ArchEntry.devices:type_name -> origami.plugin.v1.DeviceEntry
-	43, // 7: origami.plugin.v1.OpenRequest.overrides:type_name -> origami.plugin.v1.OpenRequest.OverridesEntry
-	44, // 8: origami.plugin.v1.OpenRequest.options:type_name -> origami.plugin.v1.OpenRequest.OptionsEntry
+	45, // 7: origami.plugin.v1.OpenRequest.overrides:type_name -> origami.plugin.v1.OpenRequest.OverridesEntry
+	46, // 8: origami.plugin.v1.OpenRequest.options:type_name -> origami.plugin.v1.OpenRequest.OptionsEntry
 	13, // 9: origami.plugin.v1.OpenRequest.live:type_name -> origami.plugin.v1.LiveDevice
 	0,  // 10: origami.plugin.v1.OpenRequest.rung:type_name -> origami.plugin.v1.Rung
-	45, // 11: origami.plugin.v1.LiveDevice.attributes:type_name -> origami.plugin.v1.LiveDevice.AttributesEntry
+	47, // 11: origami.plugin.v1.LiveDevice.attributes:type_name -> origami.plugin.v1.LiveDevice.AttributesEntry
 	18, // 12: origami.plugin.v1.OpenResponse.description:type_name -> origami.plugin.v1.Description
-	26, // 13: origami.plugin.v1.OpenResponse.levels:type_name -> origami.plugin.v1.Level
+	28, // 13: origami.plugin.v1.OpenResponse.levels:type_name -> origami.plugin.v1.Level
 	0,  // 14: origami.plugin.v1.Description.rung:type_name -> origami.plugin.v1.Rung
 	0,  // 15: origami.plugin.v1.Description.clock_rung:type_name -> origami.plugin.v1.Rung
-	19, // 16: origami.plugin.v1.Description.peaks:type_name -> origami.plugin.v1.PeakRate
-	20, // 17: origami.plugin.v1.Description.atoms:type_name -> origami.plugin.v1.Atom
-	21, // 18: origami.plugin.v1.Description.params:type_name -> origami.plugin.v1.Param
-	22, // 19: origami.plugin.v1.Description.constants:type_name -> origami.plugin.v1.Constant
-	23, // 20: origami.plugin.v1.Description.terms:type_name -> origami.plugin.v1.Term
-	24, // 21: origami.plugin.v1.Description.order:type_name -> origami.plugin.v1.Order
-	25, // 22: origami.plugin.v1.Description.options:type_name -> origami.plugin.v1.OptionValue
-	48, // 23: origami.plugin.v1.PeakRate.element_type:type_name -> origami.plugin.v1.ElementType
-	48, // 24: origami.plugin.v1.Atom.element_type:type_name -> origami.plugin.v1.ElementType
-	1,  // 25: origami.plugin.v1.Param.tier:type_name -> origami.plugin.v1.Tier
-	2,  // 26: origami.plugin.v1.Term.kind:type_name -> origami.plugin.v1.TermKind
-	3,  // 27: origami.plugin.v1.Order.keys:type_name -> origami.plugin.v1.Key
-	27, // 28: origami.plugin.v1.Level.bandwidth:type_name -> origami.plugin.v1.Bandwidth
-	4,  // 29: origami.plugin.v1.Level.bound:type_name -> origami.plugin.v1.Bound
-	49, // 30: origami.plugin.v1.CandidatesRequest.problem:type_name -> origami.plugin.v1.Problem
-	28, // 31: origami.plugin.v1.CandidatesRequest.space:type_name -> origami.plugin.v1.Space
-	50, // 32: origami.plugin.v1.CandidatesResponse.configs:type_name -> origami.plugin.v1.Configs
-	50, // 33: origami.plugin.v1.CandidatesResponse.rejected:type_name -> origami.plugin.v1.Configs
-	49, // 34: origami.plugin.v1.EstimateRequest.problem:type_name -> origami.plugin.v1.Problem
-	51, // 35: origami.plugin.v1.EstimateRequest.configs:type_name -> origami.plugin.v1.ConfigSet
-	49, // 36: origami.plugin.v1.TermsRequest.problem:type_name -> origami.plugin.v1.Problem
-	51, // 37: origami.plugin.v1.TermsRequest.configs:type_name -> origami.plugin.v1.ConfigSet
-	49, // 38: origami.plugin.v1.MappingRequest.problem:type_name -> origami.plugin.v1.Problem
-	50, // 39: origami.plugin.v1.MappingRequest.config:type_name -> origami.plugin.v1.Configs
-	49, // 40: origami.plugin.v1.MemoryIterationRequest.problem:type_name -> origami.plugin.v1.Problem
-	50, // 41: origami.plugin.v1.MemoryIterationRequest.config:type_name -> origami.plugin.v1.Configs
-	49, // 42: origami.plugin.v1.RankRequest.problems:type_name -> origami.plugin.v1.Problem
-	28, // 43: origami.plugin.v1.RankRequest.space:type_name -> origami.plugin.v1.Space
-	41, // 44: origami.plugin.v1.RankResponse.rankings:type_name -> origami.plugin.v1.Ranking
-	50, // 45: origami.plugin.v1.Ranking.configs:type_name -> origami.plugin.v1.Configs
-	42, // 46: origami.plugin.v1.Ranking.rejected:type_name -> origami.plugin.v1.ReasonCount
-	52, // 47: origami.plugin.v1.Ranking.error:type_name -> origami.plugin.v1.Diagnostic
-	14, // 48: origami.plugin.v1.OpenRequest.OverridesEntry.value:type_name -> origami.plugin.v1.Override
-	5,  // 49: origami.plugin.v1.ArchService.Manifest:input_type -> origami.plugin.v1.ManifestRequest
-	12, // 50: origami.plugin.v1.ArchService.Open:input_type -> origami.plugin.v1.OpenRequest
-	16, // 51: origami.plugin.v1.ArchService.Close:input_type -> origami.plugin.v1.CloseRequest
-	29, // 52: origami.plugin.v1.ArchService.Candidates:input_type -> origami.plugin.v1.CandidatesRequest
-	31, // 53: origami.plugin.v1.ArchService.Estimate:input_type -> origami.plugin.v1.EstimateRequest
-	33, // 54: origami.plugin.v1.ArchService.Terms:input_type -> origami.plugin.v1.TermsRequest
-	35, // 55: origami.plugin.v1.ArchService.Mapping:input_type -> origami.plugin.v1.MappingRequest
-	37, // 56: origami.plugin.v1.ArchService.MemoryIteration:input_type -> origami.plugin.v1.MemoryIterationRequest
-	39, // 57: origami.plugin.v1.ArchService.Rank:input_type -> origami.plugin.v1.RankRequest
-	6,  // 58: origami.plugin.v1.ArchService.Manifest:output_type -> origami.plugin.v1.ManifestResponse
-	15, // 59: origami.plugin.v1.ArchService.Open:output_type -> origami.plugin.v1.OpenResponse
-	17, // 60: origami.plugin.v1.ArchService.Close:output_type -> origami.plugin.v1.CloseResponse
-	30, // 61: origami.plugin.v1.ArchService.Candidates:output_type -> origami.plugin.v1.CandidatesResponse
-	32, // 62: origami.plugin.v1.ArchService.Estimate:output_type -> origami.plugin.v1.EstimateResponse
-	34, // 63: origami.plugin.v1.ArchService.Terms:output_type -> origami.plugin.v1.TermsResponse
-	36, // 64: origami.plugin.v1.ArchService.Mapping:output_type -> origami.plugin.v1.MappingResponse
-	38, // 65: origami.plugin.v1.ArchService.MemoryIteration:output_type -> origami.plugin.v1.MemoryIterationResponse
-	40, // 66: origami.plugin.v1.ArchService.Rank:output_type -> origami.plugin.v1.RankResponse
-	58, // [58:67] is the sub-list for method output_type
-	49, // [49:58] is the sub-list for method input_type
-	49, // [49:49] is the sub-list for extension type_name
-	49, // [49:49] is the sub-list for extension extendee
-	0,  // [0:49] is the sub-list for field type_name
+	21, // 16: origami.plugin.v1.Description.peaks:type_name -> origami.plugin.v1.PeakRate
+	22, // 17: origami.plugin.v1.Description.atoms:type_name -> origami.plugin.v1.Atom
+	23, // 18: origami.plugin.v1.Description.params:type_name -> origami.plugin.v1.Param
+	24, // 19: origami.plugin.v1.Description.constants:type_name -> origami.plugin.v1.Constant
+	25, // 20: origami.plugin.v1.Description.terms:type_name -> origami.plugin.v1.Term
+	26, // 21: origami.plugin.v1.Description.order:type_name -> origami.plugin.v1.Order
+	27, // 22: origami.plugin.v1.Description.options:type_name -> origami.plugin.v1.OptionValue
+	19, // 23: origami.plugin.v1.Description.uncertainty:type_name -> origami.plugin.v1.Uncertainty
+	20, // 24: origami.plugin.v1.Uncertainty.ranges:type_name -> origami.plugin.v1.ErrorRange
+	4,  // 25: origami.plugin.v1.ErrorRange.bound:type_name -> origami.plugin.v1.Bound
+	50, // 26: origami.plugin.v1.PeakRate.element_type:type_name -> origami.plugin.v1.ElementType
+	50, // 27: origami.plugin.v1.Atom.element_type:type_name -> origami.plugin.v1.ElementType
+	1,  // 28: origami.plugin.v1.Param.tier:type_name -> origami.plugin.v1.Tier
+	2,  // 29: origami.plugin.v1.Term.kind:type_name -> origami.plugin.v1.TermKind
+	3,  // 30: origami.plugin.v1.Order.keys:type_name -> origami.plugin.v1.Key
+	29, // 31: origami.plugin.v1.Level.bandwidth:type_name -> origami.plugin.v1.Bandwidth
+	4,  // 32: origami.plugin.v1.Level.bound:type_name -> origami.plugin.v1.Bound
+	51, // 33: origami.plugin.v1.CandidatesRequest.problem:type_name -> origami.plugin.v1.Problem
+	30, // 34: origami.plugin.v1.CandidatesRequest.space:type_name -> origami.plugin.v1.Space
+	52, // 35: origami.plugin.v1.CandidatesResponse.configs:type_name -> origami.plugin.v1.Configs
+	52, // 36: origami.plugin.v1.CandidatesResponse.rejected:type_name -> origami.plugin.v1.Configs
+	51, // 37: origami.plugin.v1.EstimateRequest.problem:type_name -> origami.plugin.v1.Problem
+	53, // 38: origami.plugin.v1.EstimateRequest.configs:type_name -> origami.plugin.v1.ConfigSet
+	51, // 39: origami.plugin.v1.TermsRequest.problem:type_name -> origami.plugin.v1.Problem
+	53, // 40: origami.plugin.v1.TermsRequest.configs:type_name -> origami.plugin.v1.ConfigSet
+	51, // 41: origami.plugin.v1.MappingRequest.problem:type_name -> origami.plugin.v1.Problem
+	52, // 42: origami.plugin.v1.MappingRequest.config:type_name -> origami.plugin.v1.Configs
+	51, // 43: origami.plugin.v1.MemoryIterationRequest.problem:type_name -> origami.plugin.v1.Problem
+	52, // 44: origami.plugin.v1.MemoryIterationRequest.config:type_name -> origami.plugin.v1.Configs
+	51, // 45: origami.plugin.v1.RankRequest.problems:type_name -> origami.plugin.v1.Problem
+	30, // 46: origami.plugin.v1.RankRequest.space:type_name -> origami.plugin.v1.Space
+	43, // 47: origami.plugin.v1.RankResponse.rankings:type_name -> origami.plugin.v1.Ranking
+	52, // 48: origami.plugin.v1.Ranking.configs:type_name -> origami.plugin.v1.Configs
+	44, // 49: origami.plugin.v1.Ranking.rejected:type_name -> origami.plugin.v1.ReasonCount
+	54, // 50: origami.plugin.v1.Ranking.error:type_name -> origami.plugin.v1.Diagnostic
+	14, // 51: origami.plugin.v1.OpenRequest.OverridesEntry.value:type_name -> origami.plugin.v1.Override
+	5,  // 52: origami.plugin.v1.ArchService.Manifest:input_type -> origami.plugin.v1.ManifestRequest
+	12, // 53: origami.plugin.v1.ArchService.Open:input_type -> origami.plugin.v1.OpenRequest
+	16, // 54: origami.plugin.v1.ArchService.Close:input_type -> origami.plugin.v1.CloseRequest
+	31, // 55: origami.plugin.v1.ArchService.Candidates:input_type -> origami.plugin.v1.CandidatesRequest
+	33, // 56: origami.plugin.v1.ArchService.Estimate:input_type -> origami.plugin.v1.EstimateRequest
+	35, // 57: origami.plugin.v1.ArchService.Terms:input_type -> origami.plugin.v1.TermsRequest
+	37, // 58: origami.plugin.v1.ArchService.Mapping:input_type -> origami.plugin.v1.MappingRequest
+	39, // 59: origami.plugin.v1.ArchService.MemoryIteration:input_type -> origami.plugin.v1.MemoryIterationRequest
+	41, // 60: origami.plugin.v1.ArchService.Rank:input_type -> origami.plugin.v1.RankRequest
+	6,  // 61: origami.plugin.v1.ArchService.Manifest:output_type -> origami.plugin.v1.ManifestResponse
+	15, // 62: origami.plugin.v1.ArchService.Open:output_type -> origami.plugin.v1.OpenResponse
+	17, // 63: origami.plugin.v1.ArchService.Close:output_type -> origami.plugin.v1.CloseResponse
+	32, // 64: origami.plugin.v1.ArchService.Candidates:output_type -> origami.plugin.v1.CandidatesResponse
+	34, // 65: origami.plugin.v1.ArchService.Estimate:output_type -> origami.plugin.v1.EstimateResponse
+	36, // 66: origami.plugin.v1.ArchService.Terms:output_type -> origami.plugin.v1.TermsResponse
+	38, // 67: origami.plugin.v1.ArchService.Mapping:output_type -> origami.plugin.v1.MappingResponse
+	40, // 68: origami.plugin.v1.ArchService.MemoryIteration:output_type -> origami.plugin.v1.MemoryIterationResponse
+	42, // 69: origami.plugin.v1.ArchService.Rank:output_type -> origami.plugin.v1.RankResponse
+	61, // [61:70] is the sub-list for method output_type
+	52, // [52:61] is the sub-list for method input_type
+	52, // [52:52] is the sub-list for extension type_name
+	52, // [52:52] is the sub-list for extension extendee
+	0,  // [0:52] is the sub-list for field type_name
 }
 
 func init() { file_origami_plugin_v1_arch_proto_init() }
@@ -3450,7 +3627,7 @@ func file_origami_plugin_v1_arch_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_origami_plugin_v1_arch_proto_rawDesc), len(file_origami_plugin_v1_arch_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   41,
+			NumMessages:   43,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -1,0 +1,104 @@
+// Package measure readies what commands measure with.
+package measure
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/answer"
+	"github.com/origami-gemm/origami/cmd/origami/internal/app"
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/bench"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/exec"
+	"github.com/origami-gemm/origami/core/record"
+	"github.com/origami-gemm/origami/core/unit"
+)
+
+// maxAhead bounds the kernels that are compiled beside a measurement: each may hold memory of the device, and a compiler
+// memory of the host.
+const maxAhead = 8
+
+// On readies a sweep with an empty dataset on the executor x, whose name is executor: it finds the device, with its
+// memory, and the kernel family.
+func On(ctx context.Context, o *app.App, a arch.Architecture, x exec.Executor, executor string, warmL2 bool) (_ *bench.Sweep, memory unit.Bytes, err error) {
+	d := a.Describe()
+	at, device, err := findDevice(ctx, x, executor, d)
+	if err != nil {
+		return nil, 0, err
+	}
+	if d.DeviceName != device.Name {
+		o.Streams.Warn(fmt.Sprintf("the GPU is %s, and the model describes %s (%s)", device.Name, d.DeviceName, d.ID()))
+	}
+	kernel := o.Settings.Kernel
+	if kernel != "" {
+		if kernel, err = answer.Kernel(d, kernel); err != nil {
+			return nil, 0, err
+		}
+	}
+	can := slices.DeleteFunc(slices.Clone(device.Kernels), func(k string) bool {
+		return !slices.Contains(d.Kernels, k) || kernel != "" && k != kernel
+	})
+	if len(can) == 0 {
+		wanted := d.Kernels
+		if kernel != "" {
+			wanted = []string{kernel}
+		}
+		return nil, 0, diag.Inputf("the executor %s builds the kernel families %s, and %s is wanted", executor, strings.Join(device.Kernels, ", "), strings.Join(wanted, ", ")).
+			At("--executor %s", executor).Do("choose a model or a --kernel that both know")
+	}
+	conditions := record.Conditions{
+		Arch: d.Arch, Device: d.Device, DeviceName: d.DeviceName, DriverName: device.Name, Kernel: can[0], WarmL2: warmL2, Input: exec.InputNormal,
+		Executor: executor, ExecutorVersion: o.PluginVersion(executor),
+	}
+	data := record.New("", conditions)
+	data.Software = strings.TrimSpace(executor + " " + conditions.ExecutorVersion)
+	environment, err := x.Environment(ctx, at)
+	switch {
+	case err == nil:
+		for _, part := range []struct{ name, value string }{{"driver", environment.Driver}, {"runtime", environment.Runtime}} {
+			if part.value != "" {
+				data.Software += ", " + part.name + " " + part.value
+			}
+		}
+	case diag.KindOf(err) != diag.Input:
+		return nil, 0, err
+	}
+	return &bench.Sweep{
+		Arch: a, Executor: x, Device: at, Libraries: device.Libraries, Space: arch.Space{Kernel: can[0]}, WarmL2: warmL2, Input: conditions.Input,
+		Ahead: max(1, min(runtime.NumCPU(), maxAhead)), Host: software(), Data: data,
+	}, unit.Bytes(device.Attributes["memory_bytes"]), nil
+}
+
+// findDevice returns the first device of the architecture that the model describes.
+func findDevice(ctx context.Context, x exec.Executor, name string, d *arch.Description) (int, exec.Device, error) {
+	devices, err := x.Devices(ctx)
+	if err != nil {
+		return 0, exec.Device{}, err
+	}
+	var found []string
+	for i, device := range devices {
+		if device.Arch == d.Arch {
+			return i, device, nil
+		}
+		found = append(found, fmt.Sprintf("%s (%s)", device.Name, device.Arch))
+	}
+	if len(found) == 0 {
+		return 0, exec.Device{}, &diag.Error{Kind: diag.Device, Where: "executor " + name, What: "it found no device", Fix: "check the driver"}
+	}
+	return 0, exec.Device{}, diag.Inputf("this machine has %s, and the model describes %s", strings.Join(found, ", "), d.ID()).
+		At("--executor %s", name).Do("use --arch %s", devices[0].Arch)
+}
+
+// software says what measures.
+func software() string {
+	version := "unknown"
+	if info, ok := debug.ReadBuildInfo(); ok {
+		version = info.Main.Version
+	}
+	return fmt.Sprintf("origami %s %s %s/%s", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+}

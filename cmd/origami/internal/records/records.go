@@ -1,0 +1,83 @@
+// Package records finds the recorded measurements that a command is to use.
+package records
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/answer"
+	"github.com/origami-gemm/origami/cmd/origami/internal/builtins"
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/record"
+)
+
+// Folder reads the dataset in a folder, which flag named, and checks that it is about an architecture and a kernel family;
+// an empty kernel is the dataset's.
+func Folder(d *arch.Description, kernel, flag, folder string) (*record.Dataset, error) {
+	data, err := record.Read(filepath.Clean(folder), os.DirFS(folder))
+	if err != nil {
+		return nil, err
+	}
+	return data, check(d, kernel, flag+" "+folder, data)
+}
+
+// File reads a single file of times. base is the type and layout of its problems where the file does not say it.
+func File(d *arch.Description, kernel, flag, file string, base gemm.Problem) (*record.Dataset, error) {
+	family, err := answer.Kernel(d, kernel)
+	if err != nil {
+		return nil, err
+	}
+	folder, name := filepath.Split(filepath.Clean(file))
+	folder = filepath.Clean(folder)
+	stated := record.Conditions{Arch: d.Arch, Device: d.Device, Kernel: family, Input: "unknown"}
+	data, err := record.ReadTimes(folder, os.DirFS(folder), name, stated, base)
+	if err != nil {
+		return nil, err
+	}
+	return data, check(d, kernel, flag+" "+file, data)
+}
+
+// check refuses measurements of something else than the model predicts.
+func check(d *arch.Description, kernel, place string, data *record.Dataset) error {
+	if kernel == "" {
+		kernel = data.Kernel
+	}
+	kernel, err := answer.Kernel(d, kernel)
+	if err != nil {
+		return err
+	}
+	if data.Arch != d.Arch || data.Device != d.Device || data.Kernel != kernel {
+		return diag.Inputf("the records are of %s on %s@%s, and the model predicts %s on %s", data.Kernel, data.Arch, data.Device, kernel, d.ID()).
+			At("%s", place).Do("use --arch %s@%s", data.Arch, data.Device)
+	}
+	return nil
+}
+
+// Shipped reads the measurements of an architecture on a device that are part of this binary. flag names others.
+func Shipped(d *arch.Description, kernel, flag string) (*record.Dataset, error) {
+	kernel, err := answer.Kernel(d, kernel)
+	if err != nil {
+		return nil, err
+	}
+	shipped, err := builtins.Datasets()
+	if err != nil {
+		return nil, err
+	}
+	var have []string
+	for _, s := range shipped {
+		data, err := record.Describe(s.Name, s.Files)
+		if err != nil {
+			return nil, err
+		}
+		if data.Arch == d.Arch && data.Device == d.Device && data.Kernel == kernel {
+			return record.Read(s.Name, s.Files)
+		}
+		have = append(have, fmt.Sprintf("%s on %s@%s", data.Kernel, data.Arch, data.Device))
+	}
+	return nil, diag.Inputf("no measurements of %s on %s are shipped", kernel, d.ID()).
+		Do("name a folder of them with %s, or use what is shipped: %s", flag, strings.Join(have, ", "))
+}

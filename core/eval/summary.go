@@ -1,0 +1,87 @@
+package eval
+
+import (
+	"math"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/score"
+)
+
+// Summary is what a list of rows comes to.
+type Summary struct {
+	Problems int
+	// Unrecorded counts the picks without a recorded time, which score 0.
+	Unrecorded int
+	// Efficiency is of the pick, Top of the best of the first Tops.
+	Efficiency        score.Spread
+	Top               [len(Tops)]score.Spread
+	TauMean, TauWorst float64
+	// Error is the median of |predicted ÷ recorded − 1| over all points of all problems.
+	Error float64
+	// Coverage is the share of the points whose interval holds the recorded time, PickCoverage that of the picks; NaN without
+	// intervals.
+	Coverage, PickCoverage float64
+}
+
+// Summarise sums up rows; u, which may be nil, has the intervals of their predictions. Without rows, or without any tau, the numbers of these are NaN.
+func Summarise(rows []Row, u *arch.Uncertainty) Summary {
+	s := Summary{Problems: len(rows), TauMean: math.NaN(), TauWorst: math.NaN()}
+	var efficiency, taus, errors []float64
+	var top [len(Tops)][]float64
+	held, of, picksHeld, picks := 0, 0, 0, 0
+	for i := range rows {
+		r := &rows[i]
+		h, n := r.Covered(u)
+		held, of = held+h, of+n
+		if h, ok := r.Held(u); ok {
+			picks++
+			if h {
+				picksHeld++
+			}
+		}
+		if r.Measured == 0 {
+			s.Unrecorded++
+		}
+		efficiency = append(efficiency, r.Efficiency())
+		for t := range Tops {
+			top[t] = append(top[t], r.Top[t])
+		}
+		if !math.IsNaN(r.Tau) {
+			taus = append(taus, r.Tau)
+		}
+		for _, p := range r.Points {
+			errors = append(errors, math.Abs(float64(p.Predicted/p.Measured)-1))
+		}
+	}
+	s.Efficiency = score.SpreadOf(efficiency)
+	for t := range Tops {
+		s.Top[t] = score.SpreadOf(top[t])
+	}
+	if len(taus) > 0 {
+		s.TauMean, s.TauWorst = 0, taus[0]
+		for _, tau := range taus {
+			s.TauMean += tau / float64(len(taus))
+			s.TauWorst = min(s.TauWorst, tau)
+		}
+	}
+	s.Error = score.Median(errors)
+	// 0 of 0 is NaN
+	s.Coverage, s.PickCoverage = float64(held)/float64(of), float64(picksHeld)/float64(picks)
+	return s
+}
+
+// ByClass sums up the rows of each class that has any, in the order of Classes.
+func ByClass(rows []Row, u *arch.Uncertainty) (classes []Class, summaries []Summary) {
+	for _, c := range Classes() {
+		var own []Row
+		for i := range rows {
+			if rows[i].Class == c {
+				own = append(own, rows[i])
+			}
+		}
+		if len(own) > 0 {
+			classes, summaries = append(classes, c), append(summaries, Summarise(own, u))
+		}
+	}
+	return classes, summaries
+}

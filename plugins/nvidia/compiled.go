@@ -15,8 +15,8 @@ import (
 	"github.com/origami-gemm/origami/plugins/nvidia/records"
 )
 
-// compiledKernels is what a compiler reports of the kernels of triton, by what their text depends on.
-type compiledKernels map[compiledKey]resources
+// kernelTable is what a compiler reports of the kernels of triton, by what their text depends on.
+type kernelTable map[compiledKey]resources
 
 type compiledKey struct {
 	blockM, blockN, blockK, stages, warps int16
@@ -25,7 +25,7 @@ type compiledKey struct {
 
 // find returns what the compiler reports of a kernel. A kernel that masks K and is not listed needs what it needs
 // without masks, and the other way round.
-func (k compiledKernels) find(c *gemm.Config, ragged bool) (resources, bool) {
+func (k kernelTable) find(c *gemm.Config, ragged bool) (resources, bool) {
 	if k == nil || c.Kernel == KernelMMA {
 		return resources{}, false
 	}
@@ -44,7 +44,7 @@ var compiledColumns = []string{"bm", "bn", "bk", "stages", "warps", "even_k", "n
 
 // readCompiled reads a kernels.csv (docs/measuring.md): registers per thread, words spilled per thread and bytes of shared memory
 // per CTA of each kernel. Rows without status "ok" were not built and are passed over.
-func readCompiled(data []byte, target int) (compiledKernels, error) {
+func readCompiled(data []byte, target int) (kernelTable, error) {
 	const place = "the file of compiled kernels"
 	r := csv.NewReader(bytes.NewReader(data))
 	r.ReuseRecord = true
@@ -61,7 +61,7 @@ func readCompiled(data []byte, target int) (compiledKernels, error) {
 			return nil, diag.Inputf("no column %s", name).At(place).Do("it needs %s", strings.Join(compiledColumns, ", "))
 		}
 	}
-	out := compiledKernels{}
+	out := kernelTable{}
 	for {
 		row, err := r.Read()
 		if errors.Is(err, io.EOF) {
@@ -101,7 +101,7 @@ func other(row []string, column map[string]int, name, value string) bool {
 
 // compiledFor returns the compiler's report for an opened architecture: the caller's file, or what is shipped, nil if
 // there is none or the rung does not have it.
-func compiledFor(target int, rung arch.Rung, file []byte) (compiledKernels, error) {
+func compiledFor(target int, rung arch.Rung, file []byte) (kernelTable, error) {
 	switch {
 	case rung == arch.RungSpec || rung == arch.RungCalibrated:
 		return nil, nil

@@ -27,7 +27,7 @@ type refined struct {
 	description arch.Description
 	levels      []arch.Level
 	device      device
-	compiled    compiledKernels // by the compiler's report; nil below that rung
+	compiled    kernelTable // by the compiler's report; nil below that rung
 	// prepared holds, per family and layout, what does not depend on the problem of the list of configurations that
 	// was estimated last.
 	prepared [len(familyNames) * layouts]atomic.Pointer[[]kernel]
@@ -41,7 +41,7 @@ var familyNames = [...]string{KernelTriton, KernelMMA}
 // layouts is the number of combinations of A's and B's majors.
 const layouts = 4
 
-func newRefined(sheet *hw.Sheet, params hw.Set, target int, compiled compiledKernels) *refined {
+func newRefined(sheet *hw.Sheet, params hw.Set, target int, compiled kernelTable) *refined {
 	m := &refined{device: newDevice(target, params), compiled: compiled}
 	d := &m.device
 	m.levels = []arch.Level{

@@ -39,6 +39,9 @@ func openModel(s catalog.Selection) (arch.Architecture, error) {
 	if s.Model == ModelReference {
 		return newReference(s.Sheet, s.Params), nil
 	}
+	if s.Characterization != nil {
+		return nil, diag.Inputf("the refined model reads no characterization").Do("leave --characterization out; rung %s is the highest", arch.RungCompiled)
+	}
 	target, err := targetOf(s.Sheet.Arch)
 	if err != nil {
 		return nil, err

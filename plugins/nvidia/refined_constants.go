@@ -18,26 +18,30 @@ const (
 // The fitted quantities. docs/model-nvidia-refined.md says how.
 const (
 	launchSeconds      = 3.495e-6
-	wgmmaCycles        = 18.53
-	lineRate           = 0.6081
-	l2PortBandwidth    = 58.03
-	l2Coalescing       = 1.421
-	dramEfficiency     = 0.9366
-	dramLatencyLoad    = 1.933
-	loadLatency        = 764.3
-	prologueCycles     = 340.3
-	epilogueCycles     = 145.5
-	epilogueBandwidth  = 55.06
-	stepLatency        = 180.8
-	ldmatrixLatency    = 35.05
-	loopSlots          = 103.9
-	spillBandwidth     = 36.6
-	energyPerFlop      = 0.7999e-12
-	powerWindowSeconds = 2.017e-3
+	wgmmaCycles        = 18.37
+	lineRate           = 0.6067
+	l2PortBandwidth    = 57.87
+	l2Coalescing       = 1.414
+	dramEfficiency     = 0.9361
+	dramLatencyLoad    = 1.931
+	loadLatency        = 764.4
+	prologueCycles     = 357.1
+	epilogueCycles     = 129.6
+	epilogueBandwidth  = 55.50
+	stepLatency        = 180.1
+	ldmatrixLatency    = 35.75
+	loopSlots          = 103.8
+	mmaLoopSlots       = 55.63
+	mmaStepLatency     = 94.59
+	spillBandwidth     = 33.45
+	energyPerFlop      = 0.797e-12
+	powerWindowSeconds = 2.09e-3
 )
 
 // fit is where the fitted quantities come from.
 const fit = "fitted on h200-triton (34,240 times of 856 kernels on 40 sizes), 2026-11-21; bounds "
+
+const fitMMA = "fitted on h200-mma (18,883 times of 821 kernels on 23 sizes) with the other quantities as they are, 2026-11-21; bounds "
 
 const cudaGuide = "CUDA C++ Programming Guide, "
 
@@ -58,22 +62,24 @@ func (d *device) constants() []arch.Constant {
 		{Name: "l2_usable_share", Value: l2UsableShare, Unit: "1", Doc: "share of l2_bytes within which the L2 is uniformly fast", Source: "RRZE-HPC/gpu-benches@1038c5d, gpu-l2-cache, h200: 44 of 62.9 MB"},
 		{Name: "dynamic_share", Value: dynamicShare, Unit: "1", Doc: "share of tdp that switching takes, the rest being memory at rest and leakage", Source: "assumed: 700 W less about 150 W of a loaded board between kernels"},
 		{Name: "default_group", Value: defaultGroup, Unit: "1", Doc: "launch-order group of a configuration that has none yet", Source: "Triton tutorial, Matrix Multiplication: GROUP_SIZE_M"},
-		{Name: "launch_seconds", Value: launchSeconds, Unit: "s", Doc: "launch of the kernel and the events around it", Source: fit + "2–6 µs"},
-		{Name: "wgmma_cycles", Value: wgmmaCycles, Unit: "cycles", Doc: "least time of one wgmma m64nNk16 on an SM", Source: fit + "1–64"},
-		{Name: "line_rate", Value: lineRate, Unit: "1", Doc: "128-byte lines per cycle that the copies of one SM touch", Source: fit + "0.3–3"},
-		{Name: "l2_port_bandwidth", Value: l2PortBandwidth, Unit: "B/cycle", Doc: "that one SM gets from the L2", Source: fit + "40–64, the width of the port"},
-		{Name: "l2_coalescing", Value: l2Coalescing, Unit: "1", Doc: "bytes that reach SMs per byte that the L2 delivers: SMs of a cluster that ask for the same line are served at once", Source: fit + "1–2"},
-		{Name: "dram_efficiency", Value: dramEfficiency, Unit: "1", Doc: "share of dram_perf_ratio that operands reach", Source: fit + "0.7–1.1"},
-		{Name: "dram_latency_load", Value: dramLatencyLoad, Unit: "1", Doc: "latency of DRAM under load ÷ hbm_latency_penalty", Source: fit + "1–3"},
-		{Name: "load_latency", Value: loadLatency, Unit: "cycles", Doc: "what a K step waits for an operand that is loaded when needed: L2, registers, shared memory", Source: fit + "200–1000"},
-		{Name: "prologue_cycles", Value: prologueCycles, Unit: "cycles", Doc: "start of a CTA up to its first load", Source: fit + "100–3000"},
-		{Name: "epilogue_cycles", Value: epilogueCycles, Unit: "cycles", Doc: "end of a CTA beside its output", Source: fit + "20–3000"},
-		{Name: "epilogue_bandwidth", Value: epilogueBandwidth, Unit: "B/cycle", Doc: "output of one SM", Source: fit + "10–128"},
-		{Name: "step_latency", Value: stepLatency, Unit: "cycles", Doc: "wait and barriers of a K step with mma.sync", Source: fit + "20–600"},
-		{Name: "ldmatrix_latency", Value: ldmatrixLatency, Unit: "cycles", Doc: "from shared memory to the operands of mma.sync", Source: fit + "5–60"},
-		{Name: "loop_slots", Value: loopSlots, Unit: "1", Doc: "instructions of a warp per K step beside loads and matrix instructions: pointers, masks, barriers", Source: fit + "10–300"},
-		{Name: "spill_bandwidth", Value: spillBandwidth, Unit: "B/cycle", Doc: "of one SM to local memory", Source: fit + "5–128"},
-		{Name: "energy_per_flop", Value: energyPerFlop, Unit: "J", Doc: "of the tensor cores and what feeds them, at the clock that the power limit leaves", Source: fit + "0.2–0.8 pJ"},
-		{Name: "power_window", Value: powerWindowSeconds, Unit: "s", Doc: "for how long the board may exceed its limit before the clock falls", Source: fit + "0.01–10 ms"},
+		{Name: "launch_seconds", Value: launchSeconds, Unit: "s", Doc: "launch of the kernel and the events around it", Source: fit + "2–6 µs; over folds 3.39–3.66 µs"},
+		{Name: "wgmma_cycles", Value: wgmmaCycles, Unit: "cycles", Doc: "least time of one wgmma m64nNk16 on an SM", Source: fit + "1–64; over folds 17.3–20.2"},
+		{Name: "line_rate", Value: lineRate, Unit: "1", Doc: "128-byte lines per cycle that the copies of one SM touch", Source: fit + "0.3–3; over folds 0.601–0.611"},
+		{Name: "l2_port_bandwidth", Value: l2PortBandwidth, Unit: "B/cycle", Doc: "that one SM gets from the L2", Source: fit + "40–64, the width of the port; over folds 54.2–60.8"},
+		{Name: "l2_coalescing", Value: l2Coalescing, Unit: "1", Doc: "bytes that reach SMs per byte that the L2 delivers: SMs of a cluster that ask for the same line are served at once", Source: fit + "1–2; over folds 1.36–1.48"},
+		{Name: "dram_efficiency", Value: dramEfficiency, Unit: "1", Doc: "share of dram_perf_ratio that operands reach", Source: fit + "0.7–1.1; over folds 0.908–0.974"},
+		{Name: "dram_latency_load", Value: dramLatencyLoad, Unit: "1", Doc: "latency of DRAM under load ÷ hbm_latency_penalty", Source: fit + "1–3; over folds 1.91–1.95"},
+		{Name: "load_latency", Value: loadLatency, Unit: "cycles", Doc: "what a K step waits for an operand that is loaded when needed: L2, registers, shared memory", Source: fit + "200–1000; over folds 746–774"},
+		{Name: "prologue_cycles", Value: prologueCycles, Unit: "cycles", Doc: "start of a CTA up to its first load", Source: fit + "100–3000; over folds 279–510"},
+		{Name: "epilogue_cycles", Value: epilogueCycles, Unit: "cycles", Doc: "end of a CTA beside its output", Source: fit + "20–3000; over folds 80–168"},
+		{Name: "epilogue_bandwidth", Value: epilogueBandwidth, Unit: "B/cycle", Doc: "output of one SM", Source: fit + "10–128; over folds 46.6–117"},
+		{Name: "step_latency", Value: stepLatency, Unit: "cycles", Doc: "wait and barriers of a K step with mma.sync", Source: fit + "20–600; over folds 166–202"},
+		{Name: "ldmatrix_latency", Value: ldmatrixLatency, Unit: "cycles", Doc: "from shared memory to the operands of mma.sync", Source: fit + "5–60; over folds 31.6–40.6"},
+		{Name: "loop_slots", Value: loopSlots, Unit: "1", Doc: "instructions of a warp per K step beside loads and matrix instructions: pointers, masks, barriers", Source: fit + "10–300; over folds 103–104"},
+		{Name: "mma_step_latency", Value: mmaStepLatency, Unit: "cycles", Doc: "step_latency of the family mma", Source: fitMMA + "20–600"},
+		{Name: "mma_loop_slots", Value: mmaLoopSlots, Unit: "1", Doc: "loop_slots of the family mma", Source: fitMMA + "10–300"},
+		{Name: "spill_bandwidth", Value: spillBandwidth, Unit: "B/cycle", Doc: "of one SM to local memory", Source: fit + "5–128; over folds 33.3–33.5"},
+		{Name: "energy_per_flop", Value: energyPerFlop, Unit: "J", Doc: "of the tensor cores and what feeds them, at the clock that the power limit leaves", Source: fit + "0.2–0.8 pJ; over folds 0.22–0.80 pJ"},
+		{Name: "power_window", Value: powerWindowSeconds, Unit: "s", Doc: "for how long the board may exceed its limit before the clock falls", Source: fit + "0.01–10 ms; over folds 1.2–3.7 ms"},
 	}
 }

@@ -78,7 +78,6 @@ type kernel struct {
 	unbuffered             bool    // an operand is loaded when it is needed
 
 	tensor, shared, issue, line float64
-	onChip                      float64 // the sum of their fourth powers
 	chain                       float64 // dependent instructions of one step, without waiting for loads of buffered operands
 	// variants by sizes.ragged: whether block_k divides K, or loads are masked.
 	variants [2]variant
@@ -89,6 +88,7 @@ type variant struct {
 	registers, spillBytes, sharedBytes float64
 	ctas                               float64 // that fit on an SM
 	spill                              float64 // cycles of a step
+	onChip                             float64 // the sum of the fourth powers of a step's cycles at every resource of the SM
 }
 
 // prepare fills k. If the kernel cannot be used, k.reject says why and the detail puts it in numbers.
@@ -132,7 +132,8 @@ func (m *refined) prepare(k *kernel, p *gemm.Problem, c *gemm.Config) (detail st
 	k.unbuffered = c.Kernel != KernelMMA && min(a, b) < minCopyBytes*k.threads
 	k.lines = lineCount(p.AMajor, k.blockM, k.blockK) + lineCount(p.BMajor, k.blockN, k.blockK)
 	k.line = k.lines / lineRate
-	k.issue = loopSlots * float64(c.NumWarps) / schedulers
+	own := overheadOf(c)
+	k.issue = own.slots * float64(c.NumWarps) / schedulers
 
 	k16 := k.blockK / mmaK
 	var reads float64 // of operands from shared memory
@@ -149,15 +150,31 @@ func (m *refined) prepare(k *kernel, p *gemm.Problem, c *gemm.Config) (detail st
 		warps := float64(c.NumWarps)
 		k.tensor = warps * warpM * warpN * depth * 2 / d.mmaRate
 		reads = warps * (warpM + warpN) * depth * elementBytes
-		k.chain = max(k16/k.warpsK*d.mmaLatency, k.tensor) + stepLatency
+		k.chain = max(k16/k.warpsK*d.mmaLatency, k.tensor) + own.latency
 	}
 	k.shared = (reads + k.tileBytes) / sharedBandwidth
-	k.onChip = fourth(k.tensor) + fourth(k.shared) + fourth(k.issue) + fourth(k.line)
+	for i := range k.variants {
+		v := &k.variants[i]
+		v.onChip = fourth(k.tensor) + fourth(k.shared) + fourth(k.issue) + fourth(k.line) + fourth(v.spill)
+	}
 	k.chain += k.issue
 	if k.unbuffered {
 		k.chain += loadLatency
 	}
 	return detail
+}
+
+// overhead is what a family's loop costs beside loads and matrix instructions.
+type overhead struct {
+	slots   float64 // instructions of a warp and K step
+	latency float64 // cycles of waiting and barriers in a K step with mma.sync
+}
+
+func overheadOf(c *gemm.Config) overhead {
+	if c.Kernel == KernelMMA {
+		return overhead{mmaLoopSlots, mmaStepLatency}
+	}
+	return overhead{loopSlots, stepLatency}
 }
 
 // lineCount is the number of 128-byte lines that a tile of an operand touches, extent along M or N.
@@ -227,9 +244,11 @@ type timing struct {
 
 // wave is one round of CTAs: as many on each SM as fit, or what is left.
 type wave struct {
-	ctas, active         float64 // CTAs per SM, and SMs
-	l2, dram             float64 // cycles of one CTA's step
-	throughput, alone    float64 // cycles of a step that the SM needs for all its CTAs, and that one CTA needs
+	ctas, active float64 // CTAs per SM, and SMs
+	l2, dram     float64 // cycles of one CTA's step
+	// throughput is the fourth power of the cycles in which the SM does a step of all its CTAs, alone the cycles that one
+	// CTA's step takes by itself.
+	throughput, alone    float64
 	step                 float64
 	fill, loop, epilogue float64 // cycles
 }
@@ -288,10 +307,10 @@ func (d *device) wave(w *wave, k *kernel, t *timing, ctas, active float64) {
 	w.ctas, w.active = ctas, active
 	w.l2 = k.tileBytes / min(l2PortBandwidth, d.l2Total/active)
 	w.dram = active * k.tileBytes * t.dramShare / d.dramBandwidth
-	spill := k.variants[t.ragged].spill
-	w.throughput = ctas * (fourthRoot(k.onChip+fourth(w.l2)+fourth(w.dram)) + spill)
-	w.alone = max(k.chain, (d.dramLatency+w.l2)/k.stepsAhead) + spill
-	w.step = fourthRoot(fourth(w.throughput) + fourth(w.alone))
+	v := &k.variants[t.ragged]
+	w.throughput = fourth(ctas) * (v.onChip + fourth(w.l2) + fourth(w.dram))
+	w.alone = max(k.chain, (d.dramLatency+w.l2)/k.stepsAhead) + v.spill
+	w.step = fourthRoot(w.throughput + fourth(w.alone))
 	w.fill = prologueCycles + d.dramLatency + float64(ctas*w.l2)
 	w.loop = t.steps * w.step
 	output := ctas * k.blockM * k.blockN
@@ -313,7 +332,7 @@ func (t *timing) bound(k *kernel) arch.Bound {
 		return arch.BoundCompute
 	case t.floor > t.waves:
 		return arch.BoundDRAM
-	case t.loop < t.total/2 || w.alone > w.throughput:
+	case t.loop < t.total/2 || fourth(w.alone) > w.throughput:
 		return arch.BoundLatency
 	case w.dram > max(w.l2, k.tensor, k.shared, k.issue, k.line):
 		return arch.BoundDRAM

@@ -46,7 +46,7 @@ func openModel(s catalog.Selection) (arch.Architecture, error) {
 	if err != nil {
 		return nil, err
 	}
-	compiled, err := compiledFor(target, s.Rung, s.Compiled)
+	compiled, err := compiledFor(target, s.Params, s.Rung, s.Compiled)
 	if err != nil {
 		return nil, err
 	}

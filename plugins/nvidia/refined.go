@@ -60,7 +60,7 @@ func newRefined(sheet *hw.Sheet, params hw.Set, target int, compiled kernelTable
 	switch {
 	case compiled != nil:
 		m.description.Rung = arch.RungCompiled
-	case measured(params, "l2_perf_ratio") && measured(params, "dram_perf_ratio"):
+	case bandwidthsMeasured(params):
 		m.description.Rung = arch.RungCalibrated
 	default:
 		m.description.Rung = arch.RungSpec
@@ -68,11 +68,15 @@ func newRefined(sheet *hw.Sheet, params hw.Set, target int, compiled kernelTable
 	return m
 }
 
-// measured reports whether a number comes from a microbenchmark of the device, or from the user. Of those that a
-// microbenchmark is meant to supply, the bandwidths are what this model cannot do without.
-func measured(params hw.Set, name string) bool {
-	p, ok := params.Lookup(name)
-	return ok && p.Tier >= hw.Calibrated
+// bandwidthsMeasured reports whether the bandwidths of L2 and DRAM come from a microbenchmark of the device, or from the
+// user. Of what a microbenchmark is meant to supply they are what this model cannot do without.
+func bandwidthsMeasured(params hw.Set) bool {
+	for _, name := range []string{"l2_perf_ratio", "dram_perf_ratio"} {
+		if p, ok := params.Lookup(name); !ok || p.Tier < hw.Calibrated {
+			return false
+		}
+	}
+	return true
 }
 
 // Describe implements arch.Architecture.
@@ -96,8 +100,9 @@ var (
 	tritonWarp   = []int{4, 8}
 )
 
-// Candidates implements arch.Architecture: every kernel of the family whose shared memory fits a CTA, block_m slowest, then
-// block_n, block_k, warps and stages.
+// Candidates implements arch.Architecture: every kernel of the family that fits an SM, block_m slowest, then block_n,
+// block_k, warps and stages. triton's family is what its sweep covers: above two stages, num_stages times the operands of a
+// K step have to fit the shared memory of a CTA, though mma.sync gets by with a buffer less.
 func (m *refined) Candidates(_ context.Context, p gemm.Problem, s arch.Space) (*arch.Candidates, error) {
 	if err := m.supports(&p); err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/core/unit"
 )
 
 // device is what the refined model knows of a GPU, in cycles of its clock and bytes.
@@ -125,6 +126,10 @@ func (m *refined) prepare(k *kernel, p *gemm.Problem, c *gemm.Config) (detail st
 		v.ctas = max(1, min(math.Floor(d.registerFile/(perWarp*k.threads)), math.Floor(d.sharedPerSM/(v.sharedBytes+sharedReserved)),
 			math.Floor(d.threadsPerSM/k.threads), d.ctasPerSM))
 		v.spill = 2 * v.spillBytes * k.threads / spillBandwidth
+	}
+
+	if need := unit.Bytes(c.NumStages * operandBytes(c)); c.Kernel != KernelMMA && c.NumStages > 2 && need > m.description.SharedMemory && k.reject == "" {
+		k.reject, detail = arch.ReasonSharedMemory, m.rejectShared(need)
 	}
 
 	a, b := k.blockM*k.blockK*elementBytes, k.blockN*k.blockK*elementBytes

@@ -148,7 +148,10 @@ func (c *Catalog) Open(_ context.Context, r arch.OpenRequest) (arch.Architecture
 	if err != nil {
 		return nil, err
 	}
-	if d := a.Describe(); r.Rung != "" && d.Rung != r.Rung {
+	if r.Rung == "" {
+		return a, nil
+	}
+	if d := a.Describe(); d.Rung != r.Rung {
 		return nil, diag.Inputf("the %s model of %s stands on rung %s, not %s", model, d.ID(), d.Rung, r.Rung).
 			Do("leave --rung out, or give what the rung stands on")
 	}

@@ -70,7 +70,7 @@ func TestLiveGPUIsComplete(t *testing.T) {
 				t.Errorf("%s: %+v", id, *p)
 			}
 		}
-		for _, kernel := range kernels {
+		for _, kernel := range familyNames {
 			var result selector.Result
 			if err := selector.New(a, arch.Space{Kernel: kernel}).Select(ctx, gemm.New(4096, 4096, 4096), &result); err != nil {
 				t.Errorf("%s, %s: %v", id, kernel, err)

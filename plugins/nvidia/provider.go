@@ -5,8 +5,12 @@
 package nvidia
 
 import (
+	"strconv"
+	"strings"
+
 	"github.com/origami-gemm/origami/configs"
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/sdk/catalog"
 )
@@ -23,10 +27,36 @@ func Provider() (arch.Provider, error) {
 	return catalog.New(catalog.Definition{
 		Name: "nvidia", Version: Version,
 		Files: configs.FS, Vendor: Vendor,
-		Models: []string{ModelReference}, Kernels: kernels,
-		Specs: specs, Derive: derive, Scale: scale,
-		Open: func(s catalog.Selection) (arch.Architecture, error) { return newReference(s.Sheet, s.Params), nil },
+		Models: models, Kernels: familyNames[:],
+		Specs: specs, Derive: derive, Scale: scale, Open: openModel,
 	})
+}
+
+// models are the models of every architecture, best first.
+var models = []string{ModelRefined, ModelReference}
+
+func openModel(s catalog.Selection) (arch.Architecture, error) {
+	if s.Model == ModelReference {
+		return newReference(s.Sheet, s.Params), nil
+	}
+	target, err := targetOf(s.Sheet.Arch)
+	if err != nil {
+		return nil, err
+	}
+	compiled, err := compiledFor(target, s.Rung, s.Compiled)
+	if err != nil {
+		return nil, err
+	}
+	return newRefined(s.Sheet, s.Params, target, compiled), nil
+}
+
+// targetOf returns the compute capability in an architecture's name: 90 for sm90.
+func targetOf(id string) (int, error) {
+	target, err := strconv.Atoi(strings.TrimPrefix(id, "sm"))
+	if _, ok := residency[target]; err != nil || !ok {
+		return 0, diag.Inputf("the refined model does not know the SM of %s", id).Do("use --model reference")
+	}
+	return target, nil
 }
 
 // specs are the hardware numbers of an NVIDIA GPU.
@@ -55,8 +85,12 @@ var specs = []hw.Spec{
 
 // derive gives the tier-one numbers that follow from others.
 func derive(name string, known hw.Set) (hw.Number, bool) {
-	if name == "dram_perf_ratio" {
+	switch name {
+	case "dram_perf_ratio":
 		return hw.Number{Value: known.Get("dram_bandwidth") / known.Get("clock"), Unit: "B/cycle", Source: "dram_bandwidth / clock", Method: hw.Formula}, true
+	case "l2_perf_ratio":
+		const source = "num_sms * 64 B/cycle, the width of an SM's port to the L2 (NVIDIA A100 Tensor Core GPU Architecture whitepaper v1.0, L2 cache: 5120 B/clk over 80 slices of 64 B)"
+		return hw.Number{Value: known.Get("num_sms") * 64, Unit: "B/cycle", Source: source, Method: hw.Formula}, true
 	}
 	return hw.Number{}, false
 }

@@ -21,9 +21,6 @@ const (
 	KernelTriton   = "triton"
 )
 
-// kernels are the kernel families that the model predicts, default first.
-var kernels = []string{KernelTriton, KernelMMA}
-
 // The matrix instruction mma.sync.m16n8k16 (PTX ISA, "Matrix multiply-accumulate operation using mma instruction").
 const (
 	mmaM = 16
@@ -135,7 +132,7 @@ func (r *reference) Candidates(_ context.Context, p gemm.Problem, s arch.Space) 
 	case KernelMMA:
 		axes = gemmgen.Space()
 	default:
-		return nil, diag.Inputf("the reference model of %s has no kernel family %q", r.description.Arch, s.Kernel).Do("use %s", strings.Join(kernels, " or "))
+		return nil, diag.Inputf("the reference model of %s has no kernel family %q", r.description.Arch, s.Kernel).Do("use %s", strings.Join(familyNames[:], " or "))
 	}
 	all, err := s.Enumerate(axes)
 	if err != nil {

@@ -19,7 +19,7 @@ const (
 func describe(sheet *hw.Sheet, params hw.Set) arch.Description {
 	d := arch.Description{
 		Arch: sheet.Arch, Vendor: sheet.Vendor, Device: sheet.Device, DeviceName: sheet.Name, Aliases: sheet.Aliases,
-		Model: ModelReference, Models: []string{ModelReference}, Kernels: kernels,
+		Model: ModelReference, Models: models, Kernels: familyNames[:],
 		Rung:     arch.RungSpec,
 		UnitName: "SM", Units: params.Int("num_sms"), Partitions: 1,
 		Clock: unit.Hertz(params.Get("clock")), ClockRung: arch.RungSpec,

@@ -46,6 +46,10 @@ type Selection struct {
 	Model  string
 	// Options holds the options that the request set, by key.
 	Options map[string]string
+	// Rung is how much the model may know, empty for all there is. At RungSpec, Params have nothing of a microbenchmark.
+	Rung arch.Rung
+	// Compiled and Characterization are the files of the request, see arch.OpenRequest.
+	Compiled, Characterization []byte
 }
 
 // Catalog is a Provider over a Definition.
@@ -131,16 +135,24 @@ func (c *Catalog) Open(_ context.Context, r arch.OpenRequest) (arch.Architecture
 			return nil, diag.Inputf("plugin %s has no option %q", c.def.Name, key).Do("its options: %s", list(keys))
 		}
 	}
-	s := Selection{Model: model, Options: r.Options}
+	s := Selection{Model: model, Options: r.Options, Rung: r.Rung, Compiled: r.Compiled, Characterization: r.Characterization}
 	if m.Device.ID == arch.LiveID {
-		s.Sheet, s.Params, err = c.unknown(m, r.Overrides)
+		s.Sheet, s.Params, err = c.unknown(m, r)
 	} else {
-		s.Sheet, s.Params, err = c.known(m, r.Overrides)
+		s.Sheet, s.Params, err = c.known(m, r)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return c.def.Open(s)
+	a, err := c.def.Open(s)
+	if err != nil {
+		return nil, err
+	}
+	if d := a.Describe(); r.Rung != "" && d.Rung != r.Rung {
+		return nil, diag.Inputf("the %s model of %s stands on rung %s, not %s", model, d.ID(), d.Rung, r.Rung).
+			Do("leave --rung out, or give what the rung stands on")
+	}
+	return a, nil
 }
 
 // find returns the device that a request means.
@@ -158,7 +170,7 @@ func (c *Catalog) find(r arch.OpenRequest) (arch.Match, error) {
 }
 
 // known reads a device's file. What the driver of this machine tells replaces the lowest tier.
-func (c *Catalog) known(m arch.Match, overrides map[string]hw.OverrideValue) (*hw.Sheet, hw.Set, error) {
+func (c *Catalog) known(m arch.Match, r arch.OpenRequest) (*hw.Sheet, hw.Set, error) {
 	i := slices.IndexFunc(c.devices, func(d hw.Header) bool { return d.Device == m.Device.ID }) // names are unambiguous
 	file := c.devices[i].File
 	data, err := fs.ReadFile(c.def.Files, file)
@@ -169,22 +181,25 @@ func (c *Catalog) known(m arch.Match, overrides map[string]hw.OverrideValue) (*h
 	if err != nil {
 		return nil, nil, err
 	}
+	if r.Rung == arch.RungSpec {
+		sheet.Calibrated = nil
+	}
 	if m.Live != nil {
 		sheet = sheet.WithLive(c.def.Specs, m.Live.Attributes)
 	}
-	params, err := hw.Resolve(c.def.Specs, sheet, c.def.Derive, overrides)
+	params, err := hw.Resolve(c.def.Specs, sheet, c.def.Derive, r.Overrides)
 	return sheet, params, err
 }
 
 // unknown makes the numbers of a GPU that has no file: what its driver tells, and the rest scaled from the default device
 // of the architecture. All are of the lowest tier.
-func (c *Catalog) unknown(m arch.Match, overrides map[string]hw.OverrideValue) (*hw.Sheet, hw.Set, error) {
+func (c *Catalog) unknown(m arch.Match, r arch.OpenRequest) (*hw.Sheet, hw.Set, error) {
 	if c.def.Scale == nil {
 		return nil, nil, diag.Inputf("%s has no device file, and plugin %s cannot derive its numbers", m.Live.Name, c.def.Name).
 			Do("name the device that comes nearest, as `origami arch ls` lists them")
 	}
 	nearest := arch.Match{Manifest: m.Manifest, Arch: m.Arch, Device: &m.Arch.Devices[0]}
-	_, like, err := c.known(nearest, nil)
+	_, like, err := c.known(nearest, arch.OpenRequest{Rung: r.Rung})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -196,7 +211,7 @@ func (c *Catalog) unknown(m arch.Match, overrides map[string]hw.OverrideValue) (
 			n.Date = from.Date
 		}
 		return n.Scaled(nearest.ID()), ok
-	}, overrides)
+	}, r.Overrides)
 	return sheet, params, err
 }
 

@@ -1,0 +1,114 @@
+package nvidia
+
+import (
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/plugins/nvidia/records"
+)
+
+// kernelTable is what a compiler reports of the kernels of triton, by what their text depends on.
+type kernelTable map[compiledKey]resources
+
+type compiledKey struct {
+	blockM, blockN, blockK, stages, warps int16
+	ragged                                bool
+}
+
+// find returns what the compiler reports of a kernel. A kernel that masks K and is not listed needs what it needs
+// without masks, and the other way round.
+func (k kernelTable) find(c *gemm.Config, ragged bool) (resources, bool) {
+	if k == nil || c.Kernel == KernelMMA {
+		return resources{}, false
+	}
+	key := compiledKey{int16(c.BlockM), int16(c.BlockN), int16(c.BlockK), int16(c.NumStages), int16(c.NumWarps), ragged}
+	r, ok := k[key]
+	if !ok {
+		key.ragged = !ragged
+		r, ok = k[key]
+	}
+	return r, ok
+}
+
+// compiledColumns are the columns that a file of kernels must have. With a column target, only the rows of the
+// architecture count; with trans_a or trans_b, those of row-major operands.
+var compiledColumns = []string{"bm", "bn", "bk", "stages", "warps", "even_k", "n_regs", "n_spills", "shared", "status"}
+
+// readCompiled reads a kernels.csv (docs/measuring.md): registers per thread, words spilled per thread and bytes of shared memory
+// per CTA of each kernel. Rows without status "ok" were not built and are passed over.
+func readCompiled(data []byte, target int) (kernelTable, error) {
+	const place = "the file of compiled kernels"
+	r := csv.NewReader(bytes.NewReader(data))
+	r.ReuseRecord = true
+	header, err := r.Read()
+	if err != nil {
+		return nil, diag.Inputf("no header: %v", err).At(place).Do("give a kernels.csv as docs/measuring.md describes it")
+	}
+	column := map[string]int{}
+	for i, name := range header {
+		column[name] = i
+	}
+	for _, name := range compiledColumns {
+		if _, ok := column[name]; !ok {
+			return nil, diag.Inputf("no column %s", name).At(place).Do("it needs %s", strings.Join(compiledColumns, ", "))
+		}
+	}
+	out := kernelTable{}
+	for {
+		row, err := r.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, diag.Inputf("%v", err).At(place).Do("give a kernels.csv as docs/measuring.md describes it")
+		}
+		if other(row, column, "target", strconv.Itoa(target)) || other(row, column, "trans_a", "0") || other(row, column, "trans_b", "0") ||
+			row[column["status"]] != "ok" {
+			continue
+		}
+		var v [9]int
+		for i, name := range compiledColumns[:9] {
+			if v[i], err = strconv.Atoi(row[column[name]]); err != nil || v[i] < 0 || v[i] > 1<<24 || i < 5 && v[i] > 1<<14 {
+				line, _ := r.FieldPos(column[name])
+				return nil, diag.Inputf("line %d: %s is %q", line, name, row[column[name]]).At(place).Do("give a number")
+			}
+		}
+		out[compiledKey{int16(v[0]), int16(v[1]), int16(v[2]), int16(v[3]), int16(v[4]), v[5] == 0}] =
+			resources{Registers: v[6], SpillBytes: v[7] * wordBytes, SharedMemory: unit.Bytes(v[8])}
+	}
+	if len(out) == 0 {
+		return nil, diag.Inputf("no kernel of sm%d", target).At(place).Do("give the kernels of the architecture that is opened")
+	}
+	return out, nil
+}
+
+// wordBytes is the size of a register.
+const wordBytes = 4
+
+// other reports whether a row has a column with another value than the one that counts.
+func other(row []string, column map[string]int, name, value string) bool {
+	i, ok := column[name]
+	return ok && row[i] != value
+}
+
+// compiledFor returns the compiler's report for an opened architecture: the caller's file, or what is shipped, nil if
+// there is none or the rung does not have it.
+func compiledFor(target int, rung arch.Rung, file []byte) (kernelTable, error) {
+	switch {
+	case rung == arch.RungSpec || rung == arch.RungCalibrated:
+		return nil, nil
+	case file != nil:
+		return readCompiled(file, target)
+	case target == 90:
+		return readCompiled(records.TritonH200, target)
+	}
+	return nil, nil
+}

@@ -1,0 +1,79 @@
+package nvidia
+
+import "github.com/origami-gemm/origami/core/arch"
+
+// The published quantities of the refined model.
+const (
+	wgmmaM           = 64   // rows of one wgmma
+	sharedBandwidth  = 128  // B/cycle of an SM's shared memory
+	schedulers       = 4    // warp instructions an SM issues per cycle
+	sharedReserved   = 1024 // B of shared memory per CTA that the system takes
+	mmaSyncShare     = 0.62 // rate of mma.sync ÷ rate of wgmma on sm90
+	l2UsableShare    = 0.7  // of the reported capacity
+	dynamicShare     = 0.79 // of the board's power limit that switching takes
+	defaultGroup     = 8    // launch-order group of a configuration that has none yet
+	accumulatorBytes = 4
+)
+
+// The fitted quantities. docs/model-nvidia-refined.md says how.
+const (
+	launchSeconds      = 3.495e-6
+	wgmmaCycles        = 18.53
+	lineRate           = 0.6081
+	l2PortBandwidth    = 58.03
+	l2Coalescing       = 1.421
+	dramEfficiency     = 0.9366
+	dramLatencyLoad    = 1.933
+	loadLatency        = 764.3
+	prologueCycles     = 340.3
+	epilogueCycles     = 145.5
+	epilogueBandwidth  = 55.06
+	stepLatency        = 180.8
+	ldmatrixLatency    = 35.05
+	loopSlots          = 103.9
+	spillBandwidth     = 36.6
+	energyPerFlop      = 0.7999e-12
+	powerWindowSeconds = 2.017e-3
+)
+
+// fit is where the fitted quantities come from.
+const fit = "fitted on h200-triton (34,240 times of 856 kernels on 40 sizes), 2026-11-21; bounds "
+
+const cudaGuide = "CUDA C++ Programming Guide, "
+
+// constants are the model's quantities that no device file has, as explain shows them and formulas use them.
+func (d *device) constants() []arch.Constant {
+	return []arch.Constant{
+		{Name: "mma_k", Value: mmaK, Unit: "1", Doc: "depth of the matrix instructions", Source: "PTX ISA, mma.sync m16n8k16 and wgmma m64nNk16"},
+		{Name: "wgmma_m", Value: wgmmaM, Unit: "1", Doc: "rows of one wgmma", Source: "PTX ISA, wgmma.mma_async"},
+		{Name: "tensor_rate", Value: d.rate, Unit: "FLOP/cycle", Doc: "of one SM: the power of two next to peak_fp16 / (num_sms * clock), since data sheets and drivers give different clocks", Source: "device file"},
+		{Name: "mma_sync_share", Value: d.mmaShareOfWGMMA, Unit: "1", Doc: "rate of mma.sync ÷ tensor_rate", Source: "sm90: 0.62, Luo et al., arXiv:2402.13499, Table VIII (mma reaches 62 % of the peak on the H800); elsewhere mma.sync is the native instruction"},
+		{Name: "shared_bandwidth", Value: sharedBandwidth, Unit: "B/cycle", Doc: "of one SM's shared memory", Source: cudaGuide + "Shared Memory: 32 banks of 4 B"},
+		{Name: "schedulers", Value: schedulers, Unit: "1", Doc: "warp instructions that an SM issues per cycle", Source: cudaGuide + "Compute Capability 8.x and 9.0, Architecture"},
+		{Name: "shared_reserved", Value: sharedReserved, Unit: "B", Doc: "shared memory of a CTA that the system takes; a CTA may use all of an SM but that", Source: cudaGuide + "Compute Capability 8.x and 9.0, Shared Memory"},
+		{Name: "threads_per_sm", Value: d.threadsPerSM, Unit: "1", Doc: "resident threads of an SM", Source: cudaGuide + "Technical Specifications per Compute Capability"},
+		{Name: "ctas_limit", Value: d.ctasPerSM, Unit: "1", Doc: "resident CTAs of an SM", Source: cudaGuide + "Technical Specifications per Compute Capability"},
+		{Name: "register_granule", Value: registerGranule, Unit: "1", Doc: "registers of a thread are allocated in eights", Source: "Nsight Compute occupancy calculator: 256 registers per warp"},
+		{Name: "line_bytes", Value: lineBytes, Unit: "B", Doc: "cache line", Source: cudaGuide + "Device Memory Accesses"},
+		{Name: "l2_usable_share", Value: l2UsableShare, Unit: "1", Doc: "share of l2_bytes within which the L2 is uniformly fast", Source: "RRZE-HPC/gpu-benches@1038c5d, gpu-l2-cache, h200: 44 of 62.9 MB"},
+		{Name: "dynamic_share", Value: dynamicShare, Unit: "1", Doc: "share of tdp that switching takes, the rest being memory at rest and leakage", Source: "assumed: 700 W less about 150 W of a loaded board between kernels"},
+		{Name: "default_group", Value: defaultGroup, Unit: "1", Doc: "launch-order group of a configuration that has none yet", Source: "Triton tutorial, Matrix Multiplication: GROUP_SIZE_M"},
+		{Name: "launch_seconds", Value: launchSeconds, Unit: "s", Doc: "launch of the kernel and the events around it", Source: fit + "2–6 µs"},
+		{Name: "wgmma_cycles", Value: wgmmaCycles, Unit: "cycles", Doc: "least time of one wgmma m64nNk16 on an SM", Source: fit + "1–64"},
+		{Name: "line_rate", Value: lineRate, Unit: "1", Doc: "128-byte lines per cycle that the copies of one SM touch", Source: fit + "0.3–3"},
+		{Name: "l2_port_bandwidth", Value: l2PortBandwidth, Unit: "B/cycle", Doc: "that one SM gets from the L2", Source: fit + "40–64, the width of the port"},
+		{Name: "l2_coalescing", Value: l2Coalescing, Unit: "1", Doc: "bytes that reach SMs per byte that the L2 delivers: SMs of a cluster that ask for the same line are served at once", Source: fit + "1–2"},
+		{Name: "dram_efficiency", Value: dramEfficiency, Unit: "1", Doc: "share of dram_perf_ratio that operands reach", Source: fit + "0.7–1.1"},
+		{Name: "dram_latency_load", Value: dramLatencyLoad, Unit: "1", Doc: "latency of DRAM under load ÷ hbm_latency_penalty", Source: fit + "1–3"},
+		{Name: "load_latency", Value: loadLatency, Unit: "cycles", Doc: "what a K step waits for an operand that is loaded when needed: L2, registers, shared memory", Source: fit + "200–1000"},
+		{Name: "prologue_cycles", Value: prologueCycles, Unit: "cycles", Doc: "start of a CTA up to its first load", Source: fit + "100–3000"},
+		{Name: "epilogue_cycles", Value: epilogueCycles, Unit: "cycles", Doc: "end of a CTA beside its output", Source: fit + "20–3000"},
+		{Name: "epilogue_bandwidth", Value: epilogueBandwidth, Unit: "B/cycle", Doc: "output of one SM", Source: fit + "10–128"},
+		{Name: "step_latency", Value: stepLatency, Unit: "cycles", Doc: "wait and barriers of a K step with mma.sync", Source: fit + "20–600"},
+		{Name: "ldmatrix_latency", Value: ldmatrixLatency, Unit: "cycles", Doc: "from shared memory to the operands of mma.sync", Source: fit + "5–60"},
+		{Name: "loop_slots", Value: loopSlots, Unit: "1", Doc: "instructions of a warp per K step beside loads and matrix instructions: pointers, masks, barriers", Source: fit + "10–300"},
+		{Name: "spill_bandwidth", Value: spillBandwidth, Unit: "B/cycle", Doc: "of one SM to local memory", Source: fit + "5–128"},
+		{Name: "energy_per_flop", Value: energyPerFlop, Unit: "J", Doc: "of the tensor cores and what feeds them, at the clock that the power limit leaves", Source: fit + "0.2–0.8 pJ"},
+		{Name: "power_window", Value: powerWindowSeconds, Unit: "s", Doc: "for how long the board may exceed its limit before the clock falls", Source: fit + "0.01–10 ms"},
+	}
+}

@@ -1,0 +1,325 @@
+package nvidia
+
+import (
+	"math"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/hw"
+)
+
+// device is what the refined model knows of a GPU, in cycles of its clock and bytes.
+type device struct {
+	target          int     // compute capability, as 90
+	sms             float64 // SMs
+	clock           float64 // Hz
+	rate            float64 // FLOP per cycle and SM on the tensor cores
+	mmaRate         float64 // the same with mma.sync
+	sharedPerCTA    float64
+	threadsPerSM    float64
+	ctasPerSM       float64
+	registerFile    float64
+	mmaLatency      float64 // of one mma.sync and the loads of its operands
+	l2Total         float64 // B/cycle that the L2 delivers to all SMs
+	l2Usable        float64 // B
+	dramBandwidth   float64 // B/cycle
+	dramLatency     float64 // under load
+	launch          float64 // cycles
+	powerCycles     float64 // cycles per FLOP at the power limit; 0 where no limit is known
+	powerWindow     float64 // cycles
+	sharedPerSM     float64
+	mmaShareOfWGMMA float64
+}
+
+// residency limits per SM that differ among compute capabilities. Source: CUDA C++ Programming Guide, table "Technical
+// Specifications per Compute Capability".
+var residency = map[int]struct{ threads, ctas int }{80: {2048, 32}, 86: {1536, 16}, 89: {1536, 24}, 90: {2048, 32}}
+
+func newDevice(target int, params hw.Set) device {
+	limits := residency[target]
+	d := device{
+		target: target, sms: params.Get("num_sms"), clock: params.Get("clock"),
+		sharedPerCTA: params.Get("shared_memory_bytes"), threadsPerSM: float64(limits.threads), ctasPerSM: float64(limits.ctas),
+		registerFile:  params.Get("register_file"),
+		mmaLatency:    params.Get("mma_latency") + ldmatrixLatency,
+		l2Total:       params.Get("l2_perf_ratio") * l2Coalescing,
+		l2Usable:      params.Get("l2_bytes") * l2UsableShare,
+		dramBandwidth: params.Get("dram_perf_ratio") * dramEfficiency,
+		dramLatency:   params.Get("hbm_latency_penalty") * dramLatencyLoad,
+	}
+	d.rate = math.Exp2(math.Round(math.Log2(params.Get("peak_fp16") / (d.sms * d.clock))))
+	d.mmaShareOfWGMMA = 1
+	if target >= 90 {
+		d.mmaShareOfWGMMA = mmaSyncShare
+	}
+	d.mmaRate = d.rate * d.mmaShareOfWGMMA
+	d.sharedPerSM = d.sharedPerCTA + sharedReserved
+	d.launch = launchSeconds * d.clock
+	d.powerWindow = powerWindowSeconds * d.clock
+	if p, ok := params.Lookup("tdp"); ok {
+		d.powerCycles = energyPerFlop / (p.Value * dynamicShare) * d.clock
+	}
+	return d
+}
+
+// kernel is what the model knows of one kernel before it knows the sizes of the problem: cycles are of one CTA and one K
+// step unless they say otherwise.
+type kernel struct {
+	config gemm.Config
+	reject arch.Reason
+
+	blockM, blockN, blockK float64
+	stepsAhead             float64 // K steps that loads run ahead of the tensor cores
+	wgmma                  bool
+	warpsM, warpsN, warpsK float64
+	threads                float64
+	tileBytes              float64 // operands
+	lines                  float64 // of 128 B that the operands touch
+	unbuffered             bool    // an operand is loaded when it is needed
+
+	tensor, shared, issue, line float64
+	onChip                      float64 // the sum of their fourth powers
+	chain                       float64 // dependent instructions of one step, without waiting for loads of buffered operands
+	// variants by sizes.ragged: whether block_k divides K, or loads are masked.
+	variants [2]variant
+}
+
+// variant is what depends on whether loads are masked along K.
+type variant struct {
+	registers, spillBytes, sharedBytes float64
+	ctas                               float64 // that fit on an SM
+	spill                              float64 // cycles of a step
+}
+
+// prepare fills k. If the kernel cannot be used, k.reject says why and the detail puts it in numbers.
+func (m *refined) prepare(k *kernel, p *gemm.Problem, c *gemm.Config) (detail string) {
+	*k = kernel{config: *c}
+	d := &m.device
+	if c.Validate() != nil {
+		k.reject = arch.ReasonModelRule
+		return ""
+	}
+	k.blockM, k.blockN, k.blockK = float64(c.BlockM), float64(c.BlockN), float64(c.BlockK)
+	k.threads = float64(32 * c.NumWarps)
+	k.stepsAhead = float64(max(c.NumStages-1, 1))
+	if c.Kernel == KernelMMA {
+		r, reason, text := mmaSpec(p, c).Check(m.description.SharedMemory)
+		k.reject, detail = reason, text
+		k.warpsM, k.warpsN, k.warpsK = float64(max(r.WarpsM, 1)), float64(max(r.WarpsN, 1)), float64(max(r.WarpsK, 1))
+	} else {
+		k.wgmma = tritonWGMMA(c, d.target)
+		warpsM, warpsN := tritonWarps(c, k.wgmma)
+		k.warpsM, k.warpsN, k.warpsK = float64(warpsM), float64(warpsN), 1
+		if c.SplitK != 1 {
+			k.reject, detail = arch.ReasonModelRule, "the kernels of triton do not split K"
+		}
+	}
+	for ragged := range k.variants {
+		v := &k.variants[ragged]
+		r := m.resources(p, c, ragged == 1)
+		v.registers, v.spillBytes, v.sharedBytes = float64(r.Registers), float64(r.SpillBytes), float64(r.SharedMemory)
+		if r.SharedMemory > m.description.SharedMemory && k.reject == "" {
+			k.reject, detail = arch.ReasonSharedMemory, m.rejectShared(r.SharedMemory)
+		}
+		perWarp := math.Ceil(max(v.registers, 1)/registerGranule) * registerGranule
+		v.ctas = max(1, min(math.Floor(d.registerFile/(perWarp*k.threads)), math.Floor(d.sharedPerSM/(v.sharedBytes+sharedReserved)),
+			math.Floor(d.threadsPerSM/k.threads), d.ctasPerSM))
+		v.spill = 2 * v.spillBytes * k.threads / spillBandwidth
+	}
+
+	a, b := k.blockM*k.blockK*elementBytes, k.blockN*k.blockK*elementBytes
+	k.tileBytes = a + b
+	k.unbuffered = c.Kernel != KernelMMA && min(a, b) < minCopyBytes*k.threads
+	k.lines = lineCount(p.AMajor, k.blockM, k.blockK) + lineCount(p.BMajor, k.blockN, k.blockK)
+	k.line = k.lines / lineRate
+	k.issue = loopSlots * float64(c.NumWarps) / schedulers
+
+	k16 := k.blockK / mmaK
+	var reads float64 // of operands from shared memory
+	if k.wgmma {
+		// Warpgroups divide the rows first; those that share rows divide the columns.
+		n := k.blockN / k.warpsN
+		instructions := k.blockM / wgmmaM * k.warpsN * k16
+		k.tensor = instructions * max(2*wgmmaM*n*mmaK/d.rate, wgmmaCycles)
+		reads = instructions * (wgmmaM + n) * mmaK * elementBytes
+		k.chain = k.tensor
+	} else {
+		warpM, warpN := max(k.blockM/k.warpsM, mmaM), max(k.blockN/k.warpsN, mmaN)
+		depth := k.blockK / k.warpsK
+		warps := float64(c.NumWarps)
+		k.tensor = warps * warpM * warpN * depth * 2 / d.mmaRate
+		reads = warps * (warpM + warpN) * depth * elementBytes
+		k.chain = max(k16/k.warpsK*d.mmaLatency, k.tensor) + stepLatency
+	}
+	k.shared = (reads + k.tileBytes) / sharedBandwidth
+	k.onChip = fourth(k.tensor) + fourth(k.shared) + fourth(k.issue) + fourth(k.line)
+	k.chain += k.issue
+	if k.unbuffered {
+		k.chain += loadLatency
+	}
+	return detail
+}
+
+// lineCount is the number of 128-byte lines that a tile of an operand touches, extent along M or N.
+func lineCount(major gemm.Major, extent, depth float64) float64 {
+	if major == gemm.MajorK {
+		return extent * math.Ceil(depth*elementBytes/lineBytes)
+	}
+	return depth * math.Ceil(extent*elementBytes/lineBytes)
+}
+
+// resources is what the kernel needs, as the compiler reports it where that is known, and predicted elsewhere. Whether
+// loads are masked is all that the sizes of the problem have to do with it.
+func (m *refined) resources(p *gemm.Problem, c *gemm.Config, ragged bool) resources {
+	if r, ok := m.compiled.find(c, ragged); ok {
+		return r
+	}
+	q := *p
+	q.K = c.BlockK
+	if ragged {
+		q.K++
+	}
+	if c.Kernel == KernelMMA {
+		return mmaResources(&q, c)
+	}
+	return tritonResources(&q, c, m.device.target)
+}
+
+func fourth(x float64) float64 { x *= x; return float64(x * x) }
+
+func fourthRoot(x float64) float64 { return math.Sqrt(math.Sqrt(x)) }
+
+// sizes is what the model takes of a problem.
+type sizes struct {
+	m, n, k, batch float64
+}
+
+func newSizes(p *gemm.Problem) sizes {
+	return sizes{float64(p.M), float64(p.N), float64(p.K), float64(p.Batch)}
+}
+
+// ragged is 1 if block_k does not divide K.
+func (s *sizes) ragged(k *kernel) int {
+	if int(s.k)%k.config.BlockK != 0 {
+		return 1
+	}
+	return 0
+}
+
+// timing is the model written out for one problem and kernel, one field per intermediate, in the order of computing.
+type timing struct {
+	ragged               int
+	gridM, gridN, ctas   float64 // ctas: of the whole launch
+	steps                float64 // K steps of one CTA
+	group                float64
+	perSM                float64 // CTAs of the busiest SM
+	fullWaves, tailCTAs  float64
+	sweeps, groups       float64
+	missA, missB         float64
+	dramBytes, dramShare float64
+	full, tail           wave
+	waves                float64 // cycles of all waves
+	power, floor         float64
+	limited              float64
+	total                float64
+	fill, loop, epilogue float64 // over all waves
+}
+
+// wave is one round of CTAs: as many on each SM as fit, or what is left.
+type wave struct {
+	ctas, active         float64 // CTAs per SM, and SMs
+	l2, dram             float64 // cycles of one CTA's step
+	throughput, alone    float64 // cycles of a step that the SM needs for all its CTAs, and that one CTA needs
+	step                 float64
+	fill, loop, epilogue float64 // cycles
+}
+
+// time fills t.
+func (d *device) time(t *timing, s *sizes, k *kernel) {
+	t.ragged = s.ragged(k)
+	v := &k.variants[t.ragged]
+	split := float64(k.config.SplitK)
+	t.gridM, t.gridN = math.Ceil(s.m/k.blockM), math.Ceil(s.n/k.blockN)
+	t.ctas = t.gridM * t.gridN * s.batch * split
+	t.steps = math.Ceil(math.Ceil(s.k/k.blockK) / split)
+	t.group = float64(k.config.GroupM)
+	if t.group == 0 {
+		t.group = defaultGroup
+	}
+	t.group = min(t.group, t.gridM)
+	t.perSM = math.Ceil(t.ctas / d.sms)
+	t.fullWaves = math.Floor(t.perSM / v.ctas)
+	t.tailCTAs = t.perSM - float64(t.fullWaves*v.ctas)
+
+	// What DRAM delivers: every operand once, and again what the L2 could not keep until it was needed again. A group of
+	// rows of tiles sweeps over all columns; it reads its part of A once per sweep of what runs at a time, and all of B.
+	t.sweeps = max(1, t.gridN*t.group/min(t.ctas, d.sms*v.ctas))
+	t.groups = math.Ceil(t.gridM / t.group)
+	t.missA = 1 - min(1, d.l2Usable/(t.group*k.blockM*s.k*elementBytes))
+	t.missB = 1 - min(1, d.l2Usable/((float64(t.gridM*k.blockM)+float64(t.gridN*k.blockN))*s.k*elementBytes))
+	t.dramBytes = s.batch * s.k * elementBytes * (float64(s.m*(1+float64((t.sweeps-1)*t.missA))) + float64(s.n*(1+float64((t.groups-1)*t.missB))))
+	t.dramShare = min(1, t.dramBytes/(t.ctas*t.steps*k.tileBytes))
+
+	t.full, t.tail = wave{}, wave{}
+	if t.fullWaves > 0 {
+		d.wave(&t.full, k, t, v.ctas, min(d.sms, t.ctas))
+	}
+	if t.tailCTAs > 0 {
+		left := t.ctas
+		if t.fullWaves > 0 {
+			left = max(t.ctas-float64(t.fullWaves*d.sms*v.ctas), 1) / t.tailCTAs
+		}
+		d.wave(&t.tail, k, t, t.tailCTAs, min(d.sms, left))
+	}
+	t.fill = float64(t.fullWaves*t.full.fill) + t.tail.fill
+	t.loop = float64(t.fullWaves*t.full.loop) + t.tail.loop
+	t.epilogue = float64(t.fullWaves*t.full.epilogue) + t.tail.epilogue
+	t.waves = t.fill + t.loop + t.epilogue
+
+	flops := 2 * t.ctas * k.blockM * k.blockN * t.steps * k.blockK
+	t.power = max(float64(flops*d.powerCycles)-d.powerWindow, 0)
+	t.floor = (t.dramBytes + float64(s.batch*s.m*s.n*elementBytes)) / d.dramBandwidth
+	t.limited = fourthRoot(fourth(t.waves) + fourth(t.power) + fourth(t.floor))
+	t.total = d.launch + t.limited
+}
+
+// wave fills w for a number of CTAs on each of the active SMs.
+func (d *device) wave(w *wave, k *kernel, t *timing, ctas, active float64) {
+	w.ctas, w.active = ctas, active
+	w.l2 = k.tileBytes / min(l2PortBandwidth, d.l2Total/active)
+	w.dram = active * k.tileBytes * t.dramShare / d.dramBandwidth
+	spill := k.variants[t.ragged].spill
+	w.throughput = ctas * (fourthRoot(k.onChip+fourth(w.l2)+fourth(w.dram)) + spill)
+	w.alone = max(k.chain, (d.dramLatency+w.l2)/k.stepsAhead) + spill
+	w.step = fourthRoot(fourth(w.throughput) + fourth(w.alone))
+	w.fill = prologueCycles + d.dramLatency + float64(ctas*w.l2)
+	w.loop = t.steps * w.step
+	output := ctas * k.blockM * k.blockN
+	w.epilogue = epilogueCycles + output*elementBytes/epilogueBandwidth
+	if split := float64(k.config.SplitK); split > 1 {
+		// Each writes fp32 sums, and the last reads those of all.
+		w.epilogue += d.dramLatency + output*accumulatorBytes*(1+split)/epilogueBandwidth
+	}
+}
+
+// bound is what limits most of the time.
+func (t *timing) bound(k *kernel) arch.Bound {
+	w := &t.full
+	if t.fullWaves == 0 || float64(t.fullWaves*t.full.loop) < t.tail.loop {
+		w = &t.tail
+	}
+	switch {
+	case t.power > t.waves && t.power > t.floor:
+		return arch.BoundCompute
+	case t.floor > t.waves:
+		return arch.BoundDRAM
+	case t.loop < t.total/2 || w.alone > w.throughput:
+		return arch.BoundLatency
+	case w.dram > max(w.l2, k.tensor, k.shared, k.issue, k.line):
+		return arch.BoundDRAM
+	case w.l2 > max(k.tensor, k.shared, k.issue, k.line):
+		return arch.BoundL2
+	default:
+		return arch.BoundCompute
+	}
+}

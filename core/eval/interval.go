@@ -101,7 +101,7 @@ func LeaveOneOut(rows []Row) Coverage {
 		if lost, ok := rows[i].lost(); ok {
 			losses++
 			c.Lost += lost
-			c.Loss += selector.ExpectedLoss(rows[i].Leading, u.Spread)
+			c.Loss += selector.ExpectedLoss(rows[i].Leading, u.Spread, 1)
 		}
 	}
 	c.Picks /= float64(max(picks, 1))
@@ -271,7 +271,7 @@ func Spread(rows []Row) float64 {
 		spread := (low + high) / 2
 		expected := 0.0
 		for _, times := range leading {
-			expected += selector.ExpectedLoss(times, spread)
+			expected += selector.ExpectedLoss(times, spread, 1)
 		}
 		if expected < lost {
 			low = spread

@@ -51,7 +51,7 @@ func Summarise(rows []Row, u *arch.Uncertainty) Summary {
 		if lost, ok := r.lost(); ok && u != nil {
 			losses++
 			s.Lost += lost
-			s.Loss += selector.ExpectedLoss(r.Leading, u.Spread)
+			s.Loss += selector.ExpectedLoss(r.Leading, u.Spread, 1)
 		}
 		if h, ok := r.Held(u); ok {
 			picks++

@@ -19,7 +19,7 @@ CUDA_HEADER   := $(firstword $(wildcard $(CUDA_HOME)/include/cuda.h /usr/local/c
 # libcuda.a is empty: it satisfies the linker flag of gorgonia.org/cu and links nothing (docs/adr/0010-cuda-executor.md).
 CUDA_ENV      := CGO_ENABLED=1 CGO_CFLAGS="-O2 -I$(CURDIR)/plugins/nvidia/cuda/shim -I$(dir $(CUDA_HEADER))" CGO_LDFLAGS="-L$(TOOLS)/cuda-link"
 
-.PHONY: build cuda cuda-ready cuda-test test golden golden-arm64 lint proto generate verify ptxas assemble bench tools clean
+.PHONY: build cuda cuda-ready cuda-test test golden golden-arm64 lint proto generate intervals verify ptxas assemble bench tools clean
 
 build: ## bin/origami
 	go build -trimpath -o $(BIN)/ ./cmd/origami
@@ -61,6 +61,15 @@ generate: tools ## generated Go of the wire protocol and of the PTX instructions
 	cd sdk/proto && buf generate
 	go generate ./plugins/nvidia/ptx
 	go run ./cmd/origami/gen-docs docs
+
+# The rungs that the models reach on the device of the shipped records, and the kernel families that these are of.
+INTERVALS := spec calibrated compiled
+intervals: ## how far the models' times are from the shipped records, for the models to ship
+	go build -o $(BIN)/origami ./cmd/origami
+	for rung in $(INTERVALS); do for kernel in triton mma; do \
+		$(BIN)/origami --in-process eval --arch sm90@h200 --rung $$rung --kernel $$kernel --intervals --json || exit; \
+	done; done > $(BIN)/intervals.jsonl
+	mv $(BIN)/intervals.jsonl plugins/nvidia/intervals.jsonl
 
 verify: generate ## generated files are up to date
 	git diff --exit-code

@@ -49,14 +49,26 @@ type Row struct {
 	Recorded, Refused int
 	// Points are the others, with predicted and recorded time.
 	Points []bench.Point
-	// Leading are the predicted times of the model's first candidates, best first.
-	Leading []unit.Seconds
+	// Leading are the predicted times of the model's first candidates, best first, and LeadingMeasured their recorded ones, 0
+	// for those without.
+	Leading, LeadingMeasured []unit.Seconds
 	// Error is the median of |predicted ÷ recorded − 1| over the points.
 	Error float64
 }
 
 // Efficiency returns the best recorded time ÷ the recorded time of the pick, 0 for a pick without one.
 func (r *Row) Efficiency() float64 { return ratio(r.BestTime, r.Measured) }
+
+// first returns the efficiency of the fastest of the model's first n candidates.
+func (r *Row) first(n int) float64 {
+	fastest := unit.Seconds(0)
+	for _, t := range r.LeadingMeasured[:min(n, len(r.LeadingMeasured))] {
+		if t > 0 && (fastest == 0 || t < fastest) {
+			fastest = t
+		}
+	}
+	return ratio(r.BestTime, fastest)
+}
 
 // Held reports whether the interval of the pick's predicted time holds its recorded one, and false where there is no
 // interval or no recorded time.
@@ -229,22 +241,18 @@ func (r *Records) score(ctx context.Context, a arch.Architecture, p gemm.Problem
 		}
 	}
 	row.Pick, row.Bound, row.Predicted = entries[0].Config, entries[0].Estimate.Bound, entries[0].Estimate.Cycles.At(clock)
-	fastest := unit.Seconds(0)
 	for i, e := range entries {
-		row.Leading = append(row.Leading, e.Estimate.Cycles.At(clock))
+		measured := unit.Seconds(0)
 		if m, ok := r.Candidate(p, e.Config); ok && m.Status == record.OK {
+			measured = m.Median
 			if i == 0 {
-				row.Pick, row.Measured = m.Config, m.Median
-			}
-			if fastest == 0 || m.Median < fastest {
-				fastest = m.Median
+				row.Pick, row.Measured = m.Config, measured
 			}
 		}
-		for t, n := range Tops {
-			if i < n {
-				row.Top[t] = ratio(row.BestTime, fastest)
-			}
-		}
+		row.Leading, row.LeadingMeasured = append(row.Leading, e.Estimate.Cycles.At(clock)), append(row.LeadingMeasured, measured)
+	}
+	for t, n := range Tops {
+		row.Top[t] = row.first(n)
 	}
 
 	configs := make([]gemm.Config, len(recorded))

@@ -77,7 +77,7 @@ func LeaveOneOut(rows []Row) Coverage {
 	c := Coverage{Worst: 1}
 	left := make([]bool, len(rows))
 	var widths []float64
-	picks := 0
+	picks, losses := 0, 0
 	for i := range rows {
 		left[i] = true
 		ranges := r.calibrate(left)
@@ -99,11 +99,13 @@ func LeaveOneOut(rows []Row) Coverage {
 			}
 		}
 		if lost, ok := rows[i].lost(); ok {
-			c.Lost += lost / float64(len(rows))
-			c.Loss += selector.ExpectedLoss(rows[i].Leading, u.Spread) / float64(len(rows))
+			losses++
+			c.Lost += lost
+			c.Loss += selector.ExpectedLoss(rows[i].Leading, u.Spread, 1)
 		}
 	}
 	c.Picks /= float64(max(picks, 1))
+	c.Loss, c.Lost = c.Loss/float64(max(losses, 1)), c.Lost/float64(max(losses, 1))
 	c.Width = score.Median(widths)
 	return c
 }
@@ -269,7 +271,7 @@ func Spread(rows []Row) float64 {
 		spread := (low + high) / 2
 		expected := 0.0
 		for _, times := range leading {
-			expected += selector.ExpectedLoss(times, spread)
+			expected += selector.ExpectedLoss(times, spread, 1)
 		}
 		if expected < lost {
 			low = spread

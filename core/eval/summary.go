@@ -4,7 +4,9 @@ import (
 	"math"
 
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/bench"
 	"github.com/origami-gemm/origami/core/score"
+	"github.com/origami-gemm/origami/core/selector"
 )
 
 // Summary is what a list of rows comes to.
@@ -21,6 +23,13 @@ type Summary struct {
 	// Coverage is the share of the points whose interval holds the recorded time, PickCoverage that of the picks; NaN without
 	// intervals.
 	Coverage, PickCoverage float64
+	// Auto is of the best of as many candidates as are worth measuring, and Measured the mean of how many these are; nothing
+	// without intervals.
+	Auto     score.Spread
+	Measured float64
+	// Loss and Lost are the means of the expected loss of not measuring and of the recorded one, over the picks that have a
+	// recorded time.
+	Loss, Lost float64
 }
 
 // Summarise sums up rows; u, which may be nil, has the intervals of their predictions. Without rows, or without any tau, the numbers of these are NaN.
@@ -28,11 +37,22 @@ func Summarise(rows []Row, u *arch.Uncertainty) Summary {
 	s := Summary{Problems: len(rows), TauMean: math.NaN(), TauWorst: math.NaN()}
 	var efficiency, taus, errors []float64
 	var top [len(Tops)][]float64
-	held, of, picksHeld, picks := 0, 0, 0, 0
+	held, of, picksHeld, picks, losses := 0, 0, 0, 0, 0
+	var auto []float64
 	for i := range rows {
 		r := &rows[i]
 		h, n := r.Covered(u)
 		held, of = held+h, of+n
+		if u != nil {
+			n := selector.WorthMeasuring(r.Leading, u.Spread, bench.AssumedNoise)
+			auto = append(auto, r.first(n))
+			s.Measured += float64(n) / float64(len(rows))
+		}
+		if lost, ok := r.lost(); ok && u != nil {
+			losses++
+			s.Lost += lost
+			s.Loss += selector.ExpectedLoss(r.Leading, u.Spread, 1)
+		}
 		if h, ok := r.Held(u); ok {
 			picks++
 			if h {
@@ -65,6 +85,10 @@ func Summarise(rows []Row, u *arch.Uncertainty) Summary {
 		}
 	}
 	s.Error = score.Median(errors)
+	s.Auto = score.SpreadOf(auto)
+	if losses > 0 {
+		s.Loss, s.Lost = s.Loss/float64(losses), s.Lost/float64(losses)
+	}
 	// 0 of 0 is NaN
 	s.Coverage, s.PickCoverage = float64(held)/float64(of), float64(picksHeld)/float64(picks)
 	return s

@@ -2,6 +2,7 @@ package selector
 
 import (
 	"math"
+	"slices"
 	"sync"
 
 	"github.com/origami-gemm/origami/core/unit"
@@ -14,101 +15,101 @@ import (
 // are hardly independent of its neighbours'.
 const LossCandidates = 64
 
+// gridSteps and gridReach say how the integrals are computed: over the log of time, from gridReach·spread before the fastest
+// prediction to as much behind it. Half the steps change a loss by less than 1 %.
 const (
-	// gridSteps and gridReach say how the integrals below are computed: midpoints from gridReach·spread before the best
-	// prediction to as much behind it. Half the steps change a loss by less than 1 %.
-	gridSteps  = 256
-	gridReach  = 8
-	negligible = 1e-9
+	gridSteps = 256
+	gridReach = 8
 )
 
-// ExpectedLoss returns how much slower the first of the predicted times, best first, is expected to be than the fastest
-// of the others, as a part of that one's time:
+// ExpectedLoss returns how much is expected to be lost when only the first n of the predicted times, best first, are
+// measured and the fastest of these is taken, as a part of the time of the fastest of the others:
 //
-//	E[max(0, exp(L_1 − min over i>1 of L_i) − 1)]
+//	E[max(0, exp(min over i≤n of L_i − min over i>n of L_i) − 1)]
 //
-// It is what is lost on the average by not measuring. Times must be positive.
-func ExpectedLoss(predicted []unit.Seconds, spread float64) float64 {
-	if len(predicted) < 2 || spread <= 0 {
+// With n = 1 that is what is lost on the average by not measuring at all. Times must be positive.
+func ExpectedLoss(predicted []unit.Seconds, spread float64, n int) float64 {
+	predicted = predicted[:min(len(predicted), LossCandidates)]
+	if n >= len(predicted) || spread <= 0 {
 		return 0
 	}
 	g := newGrid(predicted, spread)
-	for _, l := range g.logs[1:] {
-		g.include(l)
+	first, rest := ones(), ones()
+	for i, t := range predicted {
+		if i < n {
+			g.include(first, t)
+		} else {
+			g.include(rest, t)
+		}
 	}
-	// Given that the fastest of the others is at m, the loss is E[max(0, exp(L_1 − m) − 1)], which has a closed form.
-	loss := 0.0
-	before := 1.0
-	for i := range g.slower {
-		m := g.at(i) - g.step/2 // between this point and the one before
-		d := (g.logs[0] - m) / spread
-		loss += (before - g.slower[i]) * (math.Exp(g.logs[0]-m+spread*spread/2)*normal(d+spread) - normal(d))
-		before = g.slower[i]
-	}
-	return max(0, loss)
+	return g.loss(first, rest)
 }
 
-// WorthMeasuring returns how many of the predicted times, best first, are worth measuring before the fastest of them is
-// taken: measuring one more is expected to make the log of that fastest time smaller,
-//
-//	E[max(0, min over i≤n of L_i − L_(n+1))],
-//
-// by less than noise. That is at least 1, which is to measure nothing but the pick.
+// WorthMeasuring returns how many of the predicted times, best first, are worth measuring: the least n for which
+// ExpectedLoss is below noise. That is 1, which is to measure nothing, where it is without.
 func WorthMeasuring(predicted []unit.Seconds, spread, noise float64) int {
+	predicted = predicted[:min(len(predicted), LossCandidates)]
 	if len(predicted) < 2 || spread <= 0 {
 		return min(len(predicted), 1)
 	}
 	g := newGrid(predicted, spread)
-	g.include(g.logs[0])
-	for n := 1; n < len(g.logs); n++ {
-		// E[max(0, M − L)] = ∫ P(L ≤ x) · P(M > x) dx
-		gain := 0.0
-		for i, s := range g.slower {
-			gain += s * normal((g.at(i)-g.logs[n])/spread) * g.step
+	rest := make([]*survival, len(predicted)) // of those behind the i-th
+	rest[len(rest)-1] = ones()
+	for i := len(rest) - 1; i > 0; i-- {
+		behind := *rest[i]
+		g.include(&behind, predicted[i])
+		rest[i-1] = &behind
+	}
+	first := ones()
+	for i, t := range predicted[:len(predicted)-1] {
+		if g.include(first, t); g.loss(first, rest[i]) < noise {
+			return i + 1
 		}
-		if gain < noise {
-			return n
-		}
-		g.include(g.logs[n])
 	}
-	return len(g.logs)
+	return len(predicted)
 }
 
-// grid is the distribution of the fastest of some candidates over the log of time.
-type grid struct {
-	logs        []float64
-	spread      float64
-	first, step float64
-	// slower is the probability that all of them are slower than the i-th point, as far as it is not negligible.
-	slower []float64
+// grid is the range of the log of time.
+type grid struct{ spread, first, step float64 }
+
+func newGrid(predicted []unit.Seconds, spread float64) grid {
+	fastest := math.Log(float64(slices.Min(predicted))) // the first may be within a tie window of the fastest
+	return grid{spread, fastest - gridReach*spread, 2 * gridReach * spread / gridSteps}
 }
 
-func newGrid(predicted []unit.Seconds, spread float64) *grid {
-	g := &grid{spread: spread, logs: make([]float64, min(len(predicted), LossCandidates)), slower: make([]float64, gridSteps)}
-	least := math.Inf(1)
-	for i := range g.logs {
-		g.logs[i] = math.Log(float64(predicted[i]))
-		least = min(least, g.logs[i]) // the first may be within a tie window of the fastest
-	}
-	for i := range g.slower {
-		g.slower[i] = 1
-	}
-	g.step = 2 * gridReach * spread / gridSteps
-	g.first = least - gridReach*spread + g.step/2
-	return g
-}
+// survival is the probability that all of some candidates are slower than a point, at each point of a grid.
+type survival [gridSteps + 1]float64
 
-func (g *grid) at(i int) float64 { return g.first + float64(i)*g.step }
+// ones is the survival of none.
+func ones() *survival {
+	var s survival
+	for i := range s {
+		s[i] = 1
+	}
+	return &s
+}
 
 // include adds a candidate.
-func (g *grid) include(log float64) {
-	for i := range g.slower {
-		g.slower[i] *= normal((log - g.at(i)) / g.spread)
-		if g.slower[i] < negligible { // and so are all behind it
-			g.slower = g.slower[:i]
-			return
+func (g grid) include(s *survival, t unit.Seconds) {
+	z := (math.Log(float64(t)) - g.first) / g.spread
+	for i := range s {
+		if s[i] == 0 {
+			break // and so are all behind it
 		}
+		s[i] *= normal(z - float64(i)*g.step/g.spread)
 	}
+}
+
+// loss returns E[max(0, exp(A − B) − 1)] of the fastest A of some candidates and the fastest B of others.
+func (g grid) loss(a, b *survival) float64 {
+	// Given b, it is ∫ exp(x − b) · P(A > x) dx over x > b: one integral for all b, from behind, by the trapezoidal rule.
+	loss, behind, growth := 0.0, 0.0, math.Exp(g.step)
+	for i := gridSteps - 1; i >= 0; i-- {
+		here := behind*growth + g.step/2*(a[i]+a[i+1]*growth)
+		loss += (b[i] - b[i+1]) * (here + behind) / 2
+		behind = here
+	}
+	return loss
 }
 
 // normal is the standard normal distribution function, to within 10⁻⁵.

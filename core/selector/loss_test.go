@@ -3,6 +3,7 @@ package selector
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/origami-gemm/origami/core/unit"
@@ -23,33 +24,28 @@ func TestLossAgainstSimulation(t *testing.T) {
 		{"wide", []unit.Seconds{1e-6, 2e-6, 3e-6, 3e-6, 3e-6}, 0.5},
 	} {
 		const runs = 200_000
-		loss := 0.0
-		gains := make([]float64, len(tc.times))
+		losses := make([]float64, len(tc.times)) // after n+1 have been measured
+		logs := make([]float64, len(tc.times))
 		for range runs {
-			first, others, fastest := 0.0, math.Inf(1), math.Inf(1)
 			for i, p := range tc.times {
-				l := math.Log(float64(p)) + tc.spread*random.NormFloat64()
-				if i == 0 {
-					first = l
-				} else {
-					others = min(others, l)
-					gains[i-1] += max(0, fastest-l) / runs
-				}
-				fastest = min(fastest, l)
+				logs[i] = math.Log(float64(p)) + tc.spread*random.NormFloat64()
 			}
-			loss += max(0, math.Exp(first-others)-1) / runs
+			for n := 1; n < len(logs); n++ {
+				losses[n-1] += max(0, math.Exp(slices.Min(logs[:n])-slices.Min(logs[n:]))-1) / runs
+			}
 		}
-		if got := ExpectedLoss(tc.times, tc.spread); math.Abs(got-loss) > 0.02*loss+1e-4 {
-			t.Errorf("%s: expected loss %v, simulated %v", tc.name, got, loss)
-		}
-		// Just above what the n-th more brings, n are worth it; just below, one more is.
-		for n := 1; n < len(tc.times); n++ {
-			if gains[n-1] < 1e-4 {
+		for n := 1; n < len(losses); n++ {
+			loss := losses[n-1]
+			if got := ExpectedLoss(tc.times, tc.spread, n); math.Abs(got-loss) > 0.02*loss+1e-4 {
+				t.Errorf("%s: expected loss %v after %d, simulated %v", tc.name, got, n, loss)
+			}
+			if loss < 1e-3 {
 				break
 			}
-			above, below := WorthMeasuring(tc.times, tc.spread, gains[n-1]*1.05), WorthMeasuring(tc.times, tc.spread, gains[n-1]*0.95)
+			// Just above what is still lost then, so many are worth it; just below, more are.
+			above, below := WorthMeasuring(tc.times, tc.spread, loss*1.05), WorthMeasuring(tc.times, tc.spread, loss*0.95)
 			if above > n || below <= n {
-				t.Errorf("%s: with noise about the gain of measuring %d, %d and %d are worth it", tc.name, n+1, above, below)
+				t.Errorf("%s: with noise about what is lost after %d, %d and %d are worth it", tc.name, n, above, below)
 			}
 		}
 	}
@@ -57,7 +53,7 @@ func TestLossAgainstSimulation(t *testing.T) {
 
 func TestLossWithoutDoubt(t *testing.T) {
 	times := []unit.Seconds{1, 1.1, 1.2}
-	if ExpectedLoss(times, 0) != 0 || ExpectedLoss(times[:1], 0.1) != 0 || ExpectedLoss(nil, 0.1) != 0 {
+	if ExpectedLoss(times, 0, 1) != 0 || ExpectedLoss(times[:1], 0.1, 1) != 0 || ExpectedLoss(nil, 0.1, 1) != 0 || ExpectedLoss(times, 0.1, 3) != 0 {
 		t.Error("there is a loss where there is no doubt, or no other")
 	}
 	if WorthMeasuring(times, 0, 0.01) != 1 || WorthMeasuring(times[:1], 0.1, 0.01) != 1 || WorthMeasuring(nil, 0.1, 0.01) != 0 {
@@ -78,6 +74,6 @@ func BenchmarkExpectedLoss(b *testing.B) {
 		times[i] = unit.Seconds(1 + 0.01*float64(i))
 	}
 	for b.Loop() {
-		ExpectedLoss(times, 0.05)
+		ExpectedLoss(times, 0.05, 1)
 	}
 }

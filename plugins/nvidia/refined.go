@@ -65,6 +65,7 @@ func newRefined(sheet *hw.Sheet, params hw.Set, target int, compiled kernelTable
 	default:
 		m.description.Rung = arch.RungSpec
 	}
+	m.description.Uncertainty = uncertaintyOf(&m.description)
 	return m
 }
 

@@ -251,3 +251,37 @@ func (a *Answer) TermJSON(e *Entry, i int) TermJSON {
 	}
 	return t
 }
+
+// Uncertainty is how far a model's times are from measured ones, in JSON.
+type Uncertainty struct {
+	Kernel string       `json:"kernel"`
+	Level  float64      `json:"level"`
+	Spread float64      `json:"spread"`
+	Source string       `json:"source"`
+	Ranges []ErrorRange `json:"ranges"`
+}
+
+// ErrorRange is one of its ranges; Bound is null where every bound fits, Below where every time does.
+type ErrorRange struct {
+	Bound *string  `json:"bound"`
+	Below *float64 `json:"below_seconds"`
+	Low   float64  `json:"low"`
+	High  float64  `json:"high"`
+}
+
+// UncertaintyJSON converts an uncertainty.
+func UncertaintyJSON(u *arch.Uncertainty) Uncertainty {
+	out := Uncertainty{Kernel: u.Kernel, Level: u.Level, Spread: u.Spread, Source: u.Source, Ranges: []ErrorRange{}}
+	for _, r := range u.Ranges {
+		own := ErrorRange{Low: r.Low, High: r.High}
+		if r.Bound != arch.BoundUnknown {
+			name := r.Bound.String()
+			own.Bound = &name
+		}
+		if below := float64(r.Below); below > 0 {
+			own.Below = &below
+		}
+		out.Ranges = append(out.Ranges, own)
+	}
+	return out
+}

@@ -47,6 +47,8 @@ type (
 		Constants          []constant   `json:"constants"`
 		Options            []option     `json:"options"`
 		Terms              []termSchema `json:"terms"`
+
+		Uncertainty []answer.Uncertainty `json:"uncertainty,omitempty"`
 	}
 	peak struct {
 		DType string  `json:"dtype"`
@@ -139,6 +141,9 @@ func (v *view) object() object {
 	for _, opt := range v.Options {
 		o.Options = append(o.Options, option{opt.Key, opt.Value, v.OptionDocs[opt.Key]})
 	}
+	for i := range v.Uncertainty {
+		o.Uncertainty = append(o.Uncertainty, answer.UncertaintyJSON(&v.Uncertainty[i]))
+	}
 	for _, t := range v.Terms {
 		o.Terms = append(o.Terms, termSchema{t.Name, t.Unit, render.TermKind(t.Kind), t.Formula, t.Doc, t.Source, t.Common})
 	}
@@ -211,6 +216,24 @@ func writeText(s *iostreams.Streams, v *view) {
 			rows = append(rows, []string{c.Name, render.Quantity(c.Value, c.Unit), c.Doc, c.Source})
 		}
 		render.Grid(s, []string{"name", "value", "what", "source"}, rows)
+	}
+	for i := range v.Uncertainty {
+		u := &v.Uncertainty[i]
+		section(fmt.Sprintf("Measured ÷ predicted time of %s, %s of it", u.Kernel, render.Percent(u.Level)))
+		rows = nil
+		for _, r := range u.Ranges {
+			bound, below := r.Bound.String(), r.Below.String()
+			if r.Bound == arch.BoundUnknown {
+				bound = "any"
+			}
+			if r.Below == 0 {
+				below = ""
+			}
+			rows = append(rows, []string{bound, below, fmt.Sprintf("%.3f", r.Low), fmt.Sprintf("%.3f", r.High)})
+		}
+		render.Grid(s, []string{"bound", "predicted below", "from", "to"}, rows)
+		line("spread", "%.3f among the candidates of a problem", u.Spread)
+		line("source", "%s", u.Source)
 	}
 	if len(v.Options) > 0 {
 		section("Options (--option key=value)")

@@ -14,30 +14,14 @@ import (
 
 // intervals is what `eval --intervals` writes: the arch.Uncertainty that a model can ship, and what it is worth.
 type intervals struct {
-	Arch        string        `json:"arch"`
-	Device      string        `json:"device"`
-	Model       string        `json:"model"`
-	Rung        arch.Rung     `json:"rung"`
-	Uncertainty uncertainty   `json:"uncertainty"`
-	LeaveOneOut answer.Fields `json:"leave_one_out"`
-	coverage    eval.Coverage // behind LeaveOneOut
+	Arch        string             `json:"arch"`
+	Device      string             `json:"device"`
+	Model       string             `json:"model"`
+	Rung        arch.Rung          `json:"rung"`
+	Uncertainty answer.Uncertainty `json:"uncertainty"`
+	LeaveOneOut answer.Fields      `json:"leave_one_out"`
+	coverage    eval.Coverage      // behind LeaveOneOut
 	desc        *arch.Description
-}
-
-type uncertainty struct {
-	Kernel string       `json:"kernel"`
-	Level  float64      `json:"level"`
-	Spread float64      `json:"spread"`
-	Source string       `json:"source"`
-	Ranges []errorRange `json:"ranges"`
-}
-
-// errorRange has the bound null where every bound fits, and the time null where every time does.
-type errorRange struct {
-	Bound *string  `json:"bound"`
-	Below *float64 `json:"below_seconds"`
-	Low   float64  `json:"low"`
-	High  float64  `json:"high"`
 }
 
 // intervals finds them on the rows.
@@ -49,27 +33,30 @@ func (o *outcome) intervals() (*intervals, error) {
 	c := eval.LeaveOneOut(o.rows)
 	out := &intervals{
 		Arch: o.arch.Arch, Device: o.arch.Device, Model: o.arch.Model, Rung: o.arch.Rung, coverage: c, desc: o.arch,
-		Uncertainty: uncertainty{
-			Kernel: o.data.Kernel, Level: eval.Level, Spread: eval.Spread(o.rows),
+		Uncertainty: answer.UncertaintyJSON(&arch.Uncertainty{
+			Kernel: o.data.Kernel, Level: eval.Level, Ranges: ranges, Spread: eval.Spread(o.rows),
 			Source: fmt.Sprintf("origami eval --intervals over %d sizes of %s; of a size left out they hold %s", len(o.rows), o.data.Name, render.Percent(c.Points)),
-		},
+		}),
 		LeaveOneOut: answer.Fields{
 			{Name: "interval_coverage", Value: c.Points}, {Name: "interval_coverage_picks", Value: c.Picks}, {Name: "interval_coverage_worst", Value: c.Worst},
 			{Name: "high_over_low_median", Value: c.Width}, {Name: "expected_loss_mean", Value: c.Loss}, {Name: "recorded_loss_mean", Value: c.Lost},
 		},
 	}
-	for _, r := range ranges {
-		own := errorRange{Low: r.Low, High: r.High}
-		if r.Bound != arch.BoundUnknown {
-			name := r.Bound.String()
-			own.Bound = &name
-		}
-		if below := float64(r.Below); below > 0 {
-			own.Below = &below
-		}
-		out.Uncertainty.Ranges = append(out.Uncertainty.Ranges, own)
-	}
 	return out, nil
+}
+
+func rangeCells(u *answer.Uncertainty, number func(float64) string) [][]string {
+	rows := make([][]string, len(u.Ranges))
+	for i, r := range u.Ranges {
+		rows[i] = []string{"any", "", number(r.Low), number(r.High)}
+		if r.Bound != nil {
+			rows[i][0] = *r.Bound
+		}
+		if r.Below != nil {
+			rows[i][1] = render.Exact(*r.Below)
+		}
+	}
+	return rows
 }
 
 func (v *intervals) write(s *iostreams.Streams, f render.Format) error {
@@ -85,18 +72,7 @@ func (v *intervals) write(s *iostreams.Streams, f render.Format) error {
 		fmt.Fprintln(s.Out, render.Model(v.desc, v.Uncertainty.Kernel))
 		fmt.Fprintf(s.Out, "%-11s of measured ÷ predicted time that hold %s\n\n", "ranges", render.Percent(v.Uncertainty.Level))
 	}
-	rows := make([][]string, len(v.Uncertainty.Ranges))
-	for i, r := range v.Uncertainty.Ranges {
-		row := []string{"any", "", number(r.Low), number(r.High)}
-		if r.Bound != nil {
-			row[0] = *r.Bound
-		}
-		if r.Below != nil {
-			row[1] = render.Exact(*r.Below)
-		}
-		rows[i] = row
-	}
-	if err := render.Rows(s, f, header, rows); err != nil || f != render.Table {
+	if err := render.Rows(s, f, header, rangeCells(&v.Uncertainty, number)); err != nil || f != render.Table {
 		return err
 	}
 	c := v.coverage

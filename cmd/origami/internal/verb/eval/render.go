@@ -188,9 +188,15 @@ func summary(s eval.Summary) answer.Fields {
 	for i, n := range eval.Tops {
 		spread("top"+strconv.Itoa(n), s.Top[i])
 	}
-	return append(f, answer.Field{Name: "tau_mean", Value: answer.Number(s.TauMean)}, answer.Field{Name: "tau_worst", Value: answer.Number(s.TauWorst)},
+	f = append(f, answer.Field{Name: "tau_mean", Value: answer.Number(s.TauMean)}, answer.Field{Name: "tau_worst", Value: answer.Number(s.TauWorst)},
 		answer.Field{Name: "error_median", Value: answer.Number(s.Error)}, answer.Field{Name: "interval_coverage", Value: answer.Number(s.Coverage)},
 		answer.Field{Name: "interval_coverage_picks", Value: answer.Number(s.PickCoverage)})
+	if s.Auto.Count > 0 {
+		spread("auto", s.Auto)
+		f = append(f, answer.Field{Name: "auto_measured_mean", Value: s.Measured}, answer.Field{Name: "expected_loss_mean", Value: s.Loss},
+			answer.Field{Name: "recorded_loss_mean", Value: s.Lost})
+	}
+	return f
 }
 
 // choice is what a choice is worth, nil where the records do not vary the axis.
@@ -285,6 +291,9 @@ func (o *outcome) text() text {
 	line("error", "median |predicted ÷ measured − 1| %s", percent(s.Error))
 	if u := o.uncertainty(); u != nil {
 		line("intervals", "of %s hold %s of the times and %s of the picks'", render.Percent(u.Level), percent(s.Coverage), percent(s.PickCoverage))
+		line("unmeasured", "expected to lose %s on the average; recorded %s", percent(s.Loss), percent(s.Lost))
+		spread("auto", s.Auto)
+		line("", "by measuring the first %.1f on the average, as many as are worth it", s.Measured)
 	} else {
 		line("intervals", "the model has none for this kernel family")
 	}

@@ -1,0 +1,74 @@
+package nvidia
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/unit"
+)
+
+// intervalsFile is what `origami eval --intervals --json` wrote, a line per model, rung and kernel family; `make intervals`
+// writes it anew.
+//
+//go:embed intervals.jsonl
+var intervalsFile []byte
+
+// interval is one line, as far as a model needs it.
+type interval struct {
+	Arch, Device, Model string
+	Rung                arch.Rung
+	Uncertainty         struct {
+		Kernel, Source string
+		Level, Spread  float64
+		Ranges         []struct {
+			Bound     *string
+			Below     *float64 `json:"below_seconds"`
+			Low, High float64
+		}
+	}
+}
+
+// intervals reads the file, which is part of the binary.
+var intervals = sync.OnceValue(func() []interval {
+	var all []interval
+	for line := range bytes.Lines(intervalsFile) {
+		var one interval
+		if err := json.Unmarshal(line, &one); err != nil {
+			panic(fmt.Sprintf("intervals.jsonl: %v", err)) // a test reads it
+		}
+		all = append(all, one)
+	}
+	return all
+})
+
+// uncertaintyOf returns how far the times of an opened model are from measured ones: nothing where they were not held
+// against any of that device.
+func uncertaintyOf(d *arch.Description) []arch.Uncertainty {
+	bounds := map[string]arch.Bound{}
+	for b := arch.BoundUnknown; b <= arch.BoundLatency; b++ {
+		bounds[b.String()] = b
+	}
+	var own []arch.Uncertainty
+	for _, one := range intervals() {
+		if one.Arch != d.Arch || one.Device != d.Device || one.Model != d.Model || one.Rung != d.Rung {
+			continue
+		}
+		u := arch.Uncertainty{Kernel: one.Uncertainty.Kernel, Level: one.Uncertainty.Level, Spread: one.Uncertainty.Spread, Source: one.Uncertainty.Source}
+		for _, r := range one.Uncertainty.Ranges {
+			e := arch.ErrorRange{Low: r.Low, High: r.High}
+			if r.Bound != nil {
+				e.Bound = bounds[*r.Bound]
+			}
+			if r.Below != nil {
+				e.Below = unit.Seconds(*r.Below)
+			}
+			u.Ranges = append(u.Ranges, e)
+		}
+		own = append(own, u)
+	}
+	return own
+}

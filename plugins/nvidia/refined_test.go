@@ -112,7 +112,7 @@ func TestRefinedFormulasComputeTheirTerms(t *testing.T) {
 // The rungs can be chosen, say which they are, and know what they may know.
 func TestRefinedRungs(t *testing.T) {
 	h200 := arch.OpenRequest{Arch: "sm90", Device: "h200"}
-	for rung, want := range map[arch.Rung]arch.Rung{"": arch.RungCompiled, arch.RungSpec: arch.RungSpec, arch.RungCalibrated: arch.RungCalibrated, arch.RungCompiled: arch.RungCompiled} {
+	for rung, want := range map[arch.Rung]arch.Rung{"": arch.RungCompiled, arch.RungSpec: arch.RungSpec, arch.RungCalibrated: arch.RungCalibrated, arch.RungCompiled: arch.RungCompiled, arch.RungCharacterized: arch.RungCompiled} {
 		h200.Rung = rung
 		d := open(t, h200).Describe()
 		if d.Rung != want {
@@ -129,9 +129,6 @@ func TestRefinedRungs(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, request := range []arch.OpenRequest{
-		{Arch: "sm90", Device: "h200", Rung: arch.RungCharacterized},
-		{Arch: "sm89", Rung: arch.RungCompiled},
-		{Arch: "sm90", Model: ModelReference, Rung: arch.RungCompiled},
 		{Arch: "sm90", Compiled: []byte("bm,bn\n1,2\n")},
 		{Arch: "sm90", Compiled: []byte("bm,bn,bk,stages,warps,even_k,n_regs,n_spills,shared,status\n64,64,64,3,4,1,many,0,49152,ok\n")},
 		{Arch: "sm90", Compiled: []byte("bm,bn,bk,stages,warps,even_k,n_regs,n_spills,shared,status\n")},

@@ -50,7 +50,7 @@ func openModel(s catalog.Selection) (arch.Architecture, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newRefined(s.Sheet, s.Params, target, compiled), nil
+	return newRefined(s.Sheet, s.Params, target, shipped, compiled), nil
 }
 
 // targetOf returns the compute capability in an architecture's name: 90 for sm90.

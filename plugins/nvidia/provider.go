@@ -39,9 +39,6 @@ func openModel(s catalog.Selection) (arch.Architecture, error) {
 	if s.Model == ModelReference {
 		return newReference(s.Sheet, s.Params), nil
 	}
-	if s.Characterization != nil {
-		return nil, diag.Inputf("the refined model reads no characterization").Do("leave --characterization out; rung %s is the highest", arch.RungCompiled)
-	}
 	target, err := targetOf(s.Sheet.Arch)
 	if err != nil {
 		return nil, err
@@ -50,7 +47,12 @@ func openModel(s catalog.Selection) (arch.Architecture, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newRefined(s.Sheet, s.Params, target, shipped, compiled), nil
+	d := newDevice(target, s.Params, shipped)
+	timed, err := d.timedFor(s.Params, s.Sheet.Device, s.Rung, s.Characterization)
+	if err != nil {
+		return nil, err
+	}
+	return newRefined(s.Sheet, s.Params, d, compiled, timed), nil
 }
 
 // targetOf returns the compute capability in an architecture's name: 90 for sm90.

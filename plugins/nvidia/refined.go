@@ -28,6 +28,7 @@ type refined struct {
 	levels      []arch.Level
 	device      device
 	compiled    kernelTable // by the compiler's report; nil below that rung
+	timed       timedTable  // kernels by themselves; nil below the rung characterized
 	// prepared holds, per family and layout, what does not depend on the problem of the list of configurations that
 	// was estimated last.
 	prepared [len(familyNames) * layouts]atomic.Pointer[[]kernel]
@@ -41,9 +42,8 @@ var familyNames = [...]string{KernelTriton, KernelMMA}
 // layouts is the number of combinations of A's and B's majors.
 const layouts = 4
 
-func newRefined(sheet *hw.Sheet, params hw.Set, target int, q quantities, compiled kernelTable) *refined {
-	m := &refined{device: newDevice(target, params, q), compiled: compiled}
-	d := &m.device
+func newRefined(sheet *hw.Sheet, params hw.Set, d device, compiled kernelTable, timed timedTable) *refined {
+	m := &refined{device: d, compiled: compiled, timed: timed}
 	m.levels = []arch.Level{
 		{
 			Name: "L2", Capacity: unit.Bytes(params.Int("l2_bytes")), Partitions: 1, Bound: arch.BoundL2,
@@ -58,6 +58,8 @@ func newRefined(sheet *hw.Sheet, params hw.Set, target int, q quantities, compil
 	m.description.Model = ModelRefined
 	m.description.Constants, m.description.Terms, m.description.Order = d.constants(), refinedTerms, arch.Order{}
 	switch {
+	case timed != nil:
+		m.description.Rung = arch.RungCharacterized
 	case compiled != nil:
 		m.description.Rung = arch.RungCompiled
 	case bandwidthsMeasured(params):

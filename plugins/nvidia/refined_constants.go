@@ -37,6 +37,11 @@ type quantities struct {
 	energyPerFlop      float64
 	powerWindowSeconds float64
 	sharedBandwidth    float64
+	// Of the rung characterized.
+	timedLaunchSeconds float64
+	timedLeastSeconds  float64
+	touchSeconds       float64
+	firstTouchShare    float64
 }
 
 // shipped are the quantities in use. docs/model-nvidia-refined.md says how they were found.
@@ -61,10 +66,17 @@ var shipped = quantities{
 	energyPerFlop:      0.797e-12,
 	powerWindowSeconds: 2.09e-3,
 	sharedBandwidth:    128,
+	timedLaunchSeconds: 2.8e-6,
+	timedLeastSeconds:  1e-6,
+	touchSeconds:       1.2e-6,
+	firstTouchShare:    0.4,
 }
 
 // fit is where the fitted quantities come from.
 const fit = "fitted on h200-triton (34,240 times of 856 kernels on 40 sizes), 2026-11-21; bounds "
+
+// scanned is where the quantities of the rung characterized come from: by hand, in round numbers.
+const scanned = "chosen on h200-triton, 2026-11-21, in round numbers; scores are flat within "
 
 const fitMMA = "fitted on h200-mma (18,883 times of 821 kernels on 23 sizes) with the other quantities as they are, 2026-11-21; bounds "
 
@@ -105,6 +117,10 @@ func (d *device) constants() []arch.Constant {
 		{Name: "mma_loop_slots", Value: d.mmaLoopSlots, Unit: "1", Doc: "loop_slots of the family mma", Source: fitMMA + "10–300"},
 		{Name: "spill_bandwidth", Value: d.spillBandwidth, Unit: "B/cycle", Doc: "of one SM to local memory", Source: fit + "5–128; over folds 33.3–33.5"},
 		{Name: "energy_per_flop", Value: d.energyPerFlop, Unit: "J", Doc: "of the tensor cores and what feeds them, at the clock that the power limit leaves", Source: fit + "0.2–0.8 pJ; over folds 0.22–0.80 pJ"},
+		{Name: "timed_launch_seconds", Value: d.timedLaunchSeconds, Unit: "s", Doc: "launch of a kernel that has just run, taken off the times of the characterization", Source: scanned + "2–3.5 µs"},
+		{Name: "timed_least_seconds", Value: d.timedLeastSeconds, Unit: "s", Doc: "least prologue and epilogue of a kernel that was timed", Source: scanned + "0–1.5 µs"},
+		{Name: "touch_seconds", Value: d.touchSeconds, Unit: "s", Doc: "latency of operands that come from DRAM when all SMs ask", Source: scanned + "0.5–1.2 µs"},
+		{Name: "first_touch_share", Value: d.firstTouchShare, Unit: "1", Doc: "share of K steps that wait for DRAM: the others find their operands on the way", Source: scanned + "0.4–1"},
 		{Name: "power_window", Value: d.powerWindowSeconds, Unit: "s", Doc: "for how long the board may exceed its limit before the clock falls", Source: fit + "0.01–10 ms; over folds 1.2–3.7 ms"},
 	}
 }

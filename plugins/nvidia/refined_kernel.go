@@ -31,6 +31,7 @@ type device struct {
 	powerWindow     float64 // cycles
 	sharedPerSM     float64
 	mmaShareOfWGMMA float64
+	touchLatency    float64 // of operands from DRAM, for kernels that were timed by themselves
 }
 
 // residency limits per SM that differ among compute capabilities. Source: CUDA C++ Programming Guide, table "Technical
@@ -58,6 +59,7 @@ func newDevice(target int, params hw.Set, q quantities) device {
 	d.mmaRate = d.rate * d.mmaShareOfWGMMA
 	d.sharedPerSM = d.sharedPerCTA + sharedReserved
 	d.launch = q.launchSeconds * d.clock
+	d.touchLatency = q.touchSeconds * d.clock
 	d.powerWindow = q.powerWindowSeconds * d.clock
 	if p, ok := params.Lookup("tdp"); ok {
 		d.powerCycles = q.energyPerFlop / (p.Value * dynamicShare) * d.clock
@@ -82,6 +84,9 @@ type kernel struct {
 
 	tensor, shared, issue, line float64
 	chain                       float64 // dependent instructions of one step, without waiting for loads of buffered operands
+	// timed is what a timing pass found of the kernel, if isTimed.
+	isTimed bool
+	timed   timedKernel
 	// variants by sizes.ragged: whether block_k divides K, or loads are masked.
 	variants [2]variant
 }
@@ -117,6 +122,7 @@ func (m *refined) prepare(k *kernel, p *gemm.Problem, c *gemm.Config) (detail st
 			k.reject, detail = arch.ReasonModelRule, "the kernels of triton do not split K"
 		}
 	}
+	k.timed, k.isTimed = m.timed.find(p, c)
 	for ragged := range k.variants {
 		v := &k.variants[ragged]
 		r := m.resources(p, c, ragged == 1)
@@ -241,12 +247,14 @@ type timing struct {
 	sweeps, groups       float64
 	missA, missB         float64
 	dramBytes, dramShare float64
-	full, tail           wave
-	waves                float64 // cycles of all waves
-	power, floor         float64
-	limited              float64
-	total                float64
-	fill, loop, epilogue float64 // over all waves
+	// oneLoop, chipLoop and fullLoop are the K loop at the paces of a kernel that was timed by itself, 0 for others.
+	oneLoop, chipLoop, fullLoop float64
+	full, tail                  wave
+	waves                       float64 // cycles of all waves
+	power, floor                float64
+	limited                     float64
+	total                       float64
+	fill, loop, epilogue        float64 // over all waves
 }
 
 // wave is one round of CTAs: as many on each SM as fit, or what is left.
@@ -286,6 +294,10 @@ func (d *device) time(t *timing, s *sizes, k *kernel) {
 	t.dramBytes = s.batch * s.k * elementBytes * (float64(s.m*(1+float64((t.sweeps-1)*t.missA))) + float64(s.n*(1+float64((t.groups-1)*t.missB))))
 	t.dramShare = min(1, t.dramBytes/(t.ctas*t.steps*k.tileBytes))
 
+	t.oneLoop, t.chipLoop, t.fullLoop = 0, 0, 0
+	if k.isTimed {
+		d.timedLoops(t, k)
+	}
 	t.full, t.tail = wave{}, wave{}
 	if t.fullWaves > 0 {
 		d.wave(&t.full, k, t, v.ctas, min(d.sms, t.ctas))
@@ -325,6 +337,9 @@ func (d *device) wave(w *wave, k *kernel, t *timing, ctas, active float64) {
 	if split := float64(k.config.SplitK); split > 1 {
 		// Each writes fp32 sums, and the last reads those of all.
 		w.epilogue += d.dramLatency + output*accumulatorBytes*(1+split)/d.epilogueBandwidth
+	}
+	if k.isTimed {
+		d.timedWave(w, k, t)
 	}
 }
 

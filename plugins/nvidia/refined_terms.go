@@ -62,6 +62,27 @@ var refinedColumns = func() []refinedColumn {
 		{arch.Term{Name: "ctas_of_sm", Unit: "1", Common: arch.CommonWaves, Formula: "cdiv(ctas, num_sms)", Doc: "CTAs of the busiest SM"}, func(b *refinedBreakdown) float64 { return b.timing.perSM }},
 		{arch.Term{Name: "full_waves", Unit: "1", Formula: "floor(ctas_of_sm / ctas_per_sm)", Doc: "rounds in which the SM is full"}, func(b *refinedBreakdown) float64 { return b.timing.fullWaves }},
 		{arch.Term{Name: "tail_ctas", Unit: "1", Formula: "ctas_of_sm - full_waves * ctas_per_sm", Doc: "CTAs of the busiest SM in the last round"}, func(b *refinedBreakdown) float64 { return b.timing.tailCTAs }},
+		// The K loop of a kernel that was timed by itself.
+		{arch.Term{Name: "timed", Unit: "1", Formula: "rule: 1 if the characterization has the kernel, whose times then replace the model's of prologue, K steps and epilogue, else 0", Doc: "the kernel was timed by itself"}, func(b *refinedBreakdown) float64 { return when(b.kernel.isTimed) }},
+		{arch.Term{Name: "timed_fixed", Unit: unitCycles, Formula: "rule: the time of one CTA, carried back to a K of 0, less timed_launch_seconds; at least timed_least_seconds", Doc: "prologue and epilogue"}, func(b *refinedBreakdown) float64 { return b.kernel.timed.fixed }},
+		{arch.Term{Name: "timed_ctas", Unit: "1", Formula: "rule: of the characterization", Doc: "CTAs of an SM that were timed together"}, func(b *refinedBreakdown) float64 { return b.kernel.timed.ctas }},
+	}
+	for _, p := range []struct {
+		name, doc, below string
+		pace             func(*timedKernel) pace
+		loop             func(*timing) float64
+	}{
+		{"one", "one CTA alone", "0", func(k *timedKernel) pace { return k.one }, func(t *timing) float64 { return t.oneLoop }},
+		{"chip", "one CTA on every SM", "one_loop", func(k *timedKernel) pace { return k.chip }, func(t *timing) float64 { return t.chipLoop }},
+		{"full_chip", "as many CTAs on every SM as fit", "chip_loop", func(k *timedKernel) pace { return k.full }, func(t *timing) float64 { return t.fullLoop }},
+	} {
+		columns = append(columns,
+			refinedColumn{arch.Term{Name: p.name + "_pace", Unit: unitCycles, Formula: "rule: of the characterization, within a K of 2048", Doc: "K step of " + p.doc}, func(b *refinedBreakdown) float64 { return p.pace(&b.kernel.timed).short }},
+			refinedColumn{arch.Term{Name: p.name + "_long_pace", Unit: unitCycles, Formula: "rule: of the characterization, from a K of 2048 to 6144", Doc: "K step of " + p.doc + ", further on"}, func(b *refinedBreakdown) float64 { return p.pace(&b.kernel.timed).long }},
+			refinedColumn{arch.Term{Name: p.name + "_loop", Unit: unitCycles, Formula: "when(timed > 0, max(" + p.below + ", min(steps, 2048 / block_k) * " + p.name + "_pace + (steps - min(steps, 2048 / block_k)) * " + p.name + "_long_pace + max(0, steps - steps_ahead) * first_touch_share * max(0, touch_seconds * clock / steps_ahead - " + p.name + "_long_pace)), 0)", Doc: "K loop of " + p.doc}, func(b *refinedBreakdown) float64 { return p.loop(&b.timing) }},
+		)
+	}
+	columns = append(columns, []refinedColumn{
 		// DRAM traffic.
 		{arch.Term{Name: "sweeps", Unit: "1", Formula: "max(1, grid_n * group / min(ctas, num_sms * ctas_per_sm))", Doc: "rounds that a group of rows takes to sweep over all columns"}, func(b *refinedBreakdown) float64 { return b.timing.sweeps }},
 		{arch.Term{Name: "row_groups", Unit: "1", Formula: "ceil(grid_m / group)", Doc: "times that all columns are swept over"}, func(b *refinedBreakdown) float64 { return b.timing.groups }},
@@ -71,7 +92,7 @@ var refinedColumns = func() []refinedColumn {
 		{arch.Term{Name: "dram_share", Unit: "1", Formula: "min(1, dram_bytes / (ctas * steps * tile_bytes))", Doc: "share of the loads that DRAM serves"}, func(b *refinedBreakdown) float64 { return b.timing.dramShare }},
 		{arch.Term{Name: "l2_hit", Unit: "1", Common: arch.CommonL2Hit, Formula: "1 - dram_share", Doc: "share of the loads that the L2 serves"}, func(b *refinedBreakdown) float64 { return 1 - b.timing.dramShare }},
 		{arch.Term{Name: "dram_latency", Unit: unitCycles, Formula: "hbm_latency_penalty * dram_latency_load", Doc: "of DRAM under load; SMs that share a line wait for the one that fetches it"}, func(b *refinedBreakdown) float64 { return b.device.dramLatency }},
-	}
+	}...)
 	columns = append(columns, waveColumns("full", "ctas_per_sm", "min(num_sms, ctas)", "full_waves", func(b *refinedBreakdown) *wave { return &b.timing.full })...)
 	columns = append(columns, waveColumns("tail", "tail_ctas", "min(num_sms, when(full_waves > 0, max(ctas - full_waves * num_sms * ctas_per_sm, 1) / max(tail_ctas, 1), ctas))", "tail_ctas", func(b *refinedBreakdown) *wave { return &b.timing.tail })...)
 	columns = append(columns,
@@ -103,9 +124,9 @@ func waveColumns(name, ctas, active, there string, of func(*refinedBreakdown) *w
 		{arch.Term{Name: n("throughput"), Unit: unitCycles, Formula: guard(ctas + " * pow(" + onChipSum + " + pow(" + n("l2_step") + ", 4) + pow(" + n("dram_step") + ", 4), 0.25)"), Doc: "a K step of all CTAs of the SM: the largest of its resources, with a smooth transition"}, func(b *refinedBreakdown) float64 { return fourthRoot(of(b).throughput) }},
 		{arch.Term{Name: n("alone"), Unit: unitCycles, Formula: guard("max(chain_step, (dram_latency + " + n("l2_step") + ") / steps_ahead) + spill_step"), Doc: "a K step of one CTA: its instructions, or the latency of loads over the steps that they run ahead"}, func(b *refinedBreakdown) float64 { return of(b).alone }},
 		{arch.Term{Name: n("step"), Unit: unitCycles, Common: commonOf(name, arch.CommonKStep), Formula: "pow(pow(" + n("throughput") + ", 4) + pow(" + n("alone") + ", 4), 0.25)", Doc: "one K step"}, func(b *refinedBreakdown) float64 { return of(b).step }},
-		{arch.Term{Name: n("fill"), Unit: unitCycles, Formula: guard("prologue_cycles + dram_latency + " + ctas + " * " + n("l2_step")), Doc: "start of the CTAs and their first loads"}, func(b *refinedBreakdown) float64 { return of(b).fill }},
-		{arch.Term{Name: n("loop"), Unit: unitCycles, Formula: "steps * " + n("step"), Doc: "K loop"}, func(b *refinedBreakdown) float64 { return of(b).loop }},
-		{arch.Term{Name: n("epilogue"), Unit: unitCycles, Formula: guard("epilogue_cycles + " + ctas + " * block_m * block_n * output_bytes / epilogue_bandwidth + when(split_k > 1, dram_latency + " + ctas + " * block_m * block_n * 4 * (1 + split_k) / epilogue_bandwidth, 0)"), Doc: "output"}, func(b *refinedBreakdown) float64 { return of(b).epilogue }},
+		{arch.Term{Name: n("fill"), Unit: unitCycles, Formula: guard("when(timed > 0, timed_fixed, prologue_cycles + dram_latency + " + ctas + " * " + n("l2_step") + ")"), Doc: "start of the CTAs and their first loads"}, func(b *refinedBreakdown) float64 { return of(b).fill }},
+		{arch.Term{Name: n("loop"), Unit: unitCycles, Formula: guard("when(timed > 0, when(" + ctas + " > 1, chip_loop + (full_chip_loop - chip_loop) * min(1, (" + ctas + " - 1) / max(timed_ctas - 1, 1)), one_loop + (chip_loop - one_loop) * " + n("active") + " / num_sms), steps * " + n("step") + ")"), Doc: "K loop"}, func(b *refinedBreakdown) float64 { return of(b).loop }},
+		{arch.Term{Name: n("epilogue"), Unit: unitCycles, Formula: guard("when(timed > 0, 0, epilogue_cycles + " + ctas + " * block_m * block_n * output_bytes / epilogue_bandwidth + when(split_k > 1, dram_latency + " + ctas + " * block_m * block_n * 4 * (1 + split_k) / epilogue_bandwidth, 0))"), Doc: "output"}, func(b *refinedBreakdown) float64 { return of(b).epilogue }},
 	}
 }
 

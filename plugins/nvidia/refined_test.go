@@ -112,7 +112,7 @@ func TestRefinedFormulasComputeTheirTerms(t *testing.T) {
 // The rungs can be chosen, say which they are, and know what they may know.
 func TestRefinedRungs(t *testing.T) {
 	h200 := arch.OpenRequest{Arch: "sm90", Device: "h200"}
-	for rung, want := range map[arch.Rung]arch.Rung{"": arch.RungCompiled, arch.RungSpec: arch.RungSpec, arch.RungCalibrated: arch.RungCalibrated, arch.RungCompiled: arch.RungCompiled, arch.RungCharacterized: arch.RungCompiled} {
+	for rung, want := range map[arch.Rung]arch.Rung{"": arch.RungCharacterized, arch.RungSpec: arch.RungSpec, arch.RungCalibrated: arch.RungCalibrated, arch.RungCompiled: arch.RungCompiled, arch.RungCharacterized: arch.RungCharacterized} {
 		h200.Rung = rung
 		d := open(t, h200).Describe()
 		if d.Rung != want {

@@ -19,3 +19,9 @@ var Compiled embed.FS
 //
 //go:embed h200-triton/kernels.csv
 var TritonH200 []byte
+
+// TritonH200Timed is a timing pass over the kernels of h200-triton by themselves, independent of the problems recorded there:
+// what triton_characterize.py writes.
+//
+//go:embed h200-triton/characterization.csv
+var TritonH200Timed []byte

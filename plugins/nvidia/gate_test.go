@@ -25,7 +25,10 @@ var floors = []struct {
 	error float64
 }{
 	// The reference is never tuned: its picks often do not run, and its floors hold the scoring, not the model.
-	{model: "reference", top8Geomean: 0.661, top8Worst: 0.434, tauMean: 0.534, tauWorst: 0.406, error: 1.44},
+	{model: nvidia.ModelReference, top8Geomean: 0.661, top8Worst: 0.434, tauMean: 0.534, tauWorst: 0.406, error: 1.44},
+	{model: nvidia.ModelRefined, rung: arch.RungSpec, geomean: 0.965, p10: 0.91, worst: 0.68, top8Geomean: 0.99, top8Worst: 0.92, tauMean: 0.885, tauWorst: 0.64, error: 0.08},
+	{model: nvidia.ModelRefined, rung: arch.RungCalibrated, geomean: 0.975, p10: 0.92, worst: 0.835, top8Geomean: 0.99, top8Worst: 0.92, tauMean: 0.885, tauWorst: 0.64, error: 0.08},
+	{model: nvidia.ModelRefined, rung: arch.RungCompiled, geomean: 0.975, p10: 0.925, worst: 0.835, top8Geomean: 0.99, top8Worst: 0.92, tauMean: 0.885, tauWorst: 0.64, error: 0.08},
 }
 
 // gateFolds is how many folds the sizes are dealt to.
@@ -116,6 +119,53 @@ func TestFloors(t *testing.T) {
 				t.Errorf("intervals of %.0f %% hold %.4f of the times of other sizes", 100*eval.Level, share)
 			}
 		})
+	}
+}
+
+// The intervals that a model ships are those that the shipped records show.
+func TestShippedIntervals(t *testing.T) {
+	p, err := nvidia.Provider()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := sweep(t)
+	for _, f := range floors {
+		a, err := p.Open(t.Context(), arch.OpenRequest{Arch: "sm90", Device: "h200", Model: f.model, Rung: f.rung})
+		if err != nil {
+			t.Fatal(err)
+		}
+		shipped := a.Describe().UncertaintyOf(r.Kernel)
+		if f.model == nvidia.ModelReference {
+			if shipped != nil {
+				t.Errorf("the reference says how far it is off: %+v", shipped)
+			}
+			continue
+		}
+		found, ok := eval.Uncertain(r.Kernel, scored(t, r, arch.OpenRequest{Model: f.model, Rung: f.rung}))
+		if !ok || shipped == nil || len(shipped.Ranges) != len(found.Ranges) || shipped.Level != found.Level {
+			t.Errorf("%s on %s ships %+v, and the records show %+v; run `make intervals`", f.model, f.rung, shipped, found)
+			continue
+		}
+		near := func(what string, a, b float64) {
+			if math.Abs(a/b-1) > 0.01 {
+				t.Errorf("%s on %s ships a %s of %v, and the records show %v; run `make intervals`", f.model, f.rung, what, a, b)
+			}
+		}
+		near("spread", shipped.Spread, found.Spread)
+		near("spread to plan with", shipped.PlanSpread, found.PlanSpread)
+		for i, s := range shipped.Ranges {
+			if f := found.Ranges[i]; s.Bound != f.Bound || s.Below != f.Below {
+				t.Errorf("range %d is %+v, and the records show %+v; run `make intervals`", i, s, f)
+			} else {
+				near("low end", s.Low, f.Low)
+				near("high end", s.High, f.High)
+			}
+		}
+	}
+	// Nothing is said of a device that was not measured.
+	other, err := p.Open(t.Context(), arch.OpenRequest{Arch: "sm89"})
+	if err != nil || other.Describe().Uncertainty != nil {
+		t.Errorf("%v, %+v", err, other.Describe().Uncertainty)
 	}
 }
 

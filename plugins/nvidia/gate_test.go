@@ -1,12 +1,17 @@
 package nvidia_test
 
 import (
+	"flag"
+	"fmt"
 	"io/fs"
 	"math"
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/eval"
+	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/record"
 	"github.com/origami-gemm/origami/plugins/nvidia"
 	"github.com/origami-gemm/origami/plugins/nvidia/records"
@@ -95,30 +100,81 @@ func TestFloors(t *testing.T) {
 				}
 			}
 
-			// Intervals found on four fifths of the sizes hold what they promise of the others.
-			held, of := 0, 0
-			folds := eval.Folds(r.Problems, gateFolds)
-			for fold := range gateFolds {
-				var known, others []eval.Row
-				for i := range rows {
-					if folds[i] == fold {
-						others = append(others, rows[i])
-					} else {
-						known = append(known, rows[i])
-					}
-				}
-				u := arch.Uncertainty{Ranges: eval.Intervals(known)}
-				for i := range others {
-					h, n := others[i].Covered(&u)
-					held, of = held+h, of+n
-				}
-			}
-			share := float64(held) / float64(of)
+			share := acrossFolds(rows)
 			t.Logf("intervals of %.0f %% hold %.4f of the times of other sizes", 100*eval.Level, share)
 			if share < 0.85 || share > 0.95 {
 				t.Errorf("intervals of %.0f %% hold %.4f of the times of other sizes", 100*eval.Level, share)
 			}
 		})
+	}
+}
+
+// acrossFolds finds intervals on four fifths of the sizes, in turn, and returns what they hold of the others' times.
+func acrossFolds(rows []eval.Row) float64 {
+	problems := make([]gemm.Problem, len(rows))
+	for i := range rows {
+		problems[i] = rows[i].Problem
+	}
+	folds := eval.Folds(problems, gateFolds)
+	held, of := 0, 0
+	for fold := range gateFolds {
+		var known, others []eval.Row
+		for i := range rows {
+			if folds[i] == fold {
+				others = append(others, rows[i])
+			} else {
+				known = append(known, rows[i])
+			}
+		}
+		u := arch.Uncertainty{Ranges: eval.Intervals(known)}
+		for i := range others {
+			h, n := others[i].Covered(&u)
+			held, of = held+h, of+n
+		}
+	}
+	return float64(held) / float64(of)
+}
+
+var writeScores = flag.Bool("scores", false, "write the scores into docs/experiments/refined-on-h200")
+
+// The scores per rung and class of shape that docs show are those that the shipped records show.
+func TestScoresInDocs(t *testing.T) {
+	r := sweep(t)
+	var b strings.Builder
+	b.WriteString("| model, rung | class | sizes | efficiency | p10 | worst | top 8 | worst | tau | worst | error | intervals hold |\n" +
+		"| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n")
+	for _, f := range floors {
+		rows := scored(t, r, arch.OpenRequest{Model: f.model, Rung: f.rung})
+		line := func(class string, s eval.Summary, coverage string) {
+			fmt.Fprintf(&b, "| %s | %s | %d | %.3f | %.3f | %.3f | %.3f | %.3f | %.3f | %.3f | %.1f %% | %s |\n", strings.TrimSuffix(f.model+", "+string(f.rung), ", "), class,
+				s.Problems, s.Efficiency.Geomean, s.Efficiency.P10, s.Efficiency.Worst, s.Top[1].Geomean, s.Top[1].Worst, s.TauMean, s.TauWorst, 100*s.Error, coverage)
+		}
+		classes, summaries := eval.ByClass(rows, nil)
+		for i, c := range classes {
+			line(c.String(), summaries[i], "")
+		}
+		line("**all**", eval.Summarise(rows, nil), fmt.Sprintf("%.1f %%", 100*acrossFolds(rows)))
+	}
+
+	const path = "../../docs/experiments/refined-on-h200/README.md"
+	const begin, end = "<!-- scores: written by `make scores` -->\n\n", "\n<!-- end of scores -->"
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, ok := strings.Cut(string(text), begin)
+	shown, after, closed := strings.Cut(rest, end)
+	if !ok || !closed {
+		t.Fatalf("%s has no place for the scores", path)
+	}
+	if shown == b.String() {
+		return
+	}
+	if !*writeScores {
+		t.Fatalf("%s shows other scores; run `make scores`:\n%s", path, b.String())
+	}
+	if err := os.WriteFile(path, []byte(before+begin+b.String()+end+after), 0o644); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -115,7 +115,7 @@ func calls(golden *table, arch string) map[string]*call {
 			}
 			return absent
 		}
-		args := []string{"--arch", get("arch", arch), "--dtype", dtypes[get("dtype", "f16")]}
+		args := []string{"--model", "reference", "--arch", get("arch", arch), "--dtype", dtypes[get("dtype", "f16")]}
 		// The golden letters are column-major: T for A and N for B mean K-contiguous.
 		if get("transa", "T") == "N" {
 			args = append(args, "--trans-a")

@@ -13,7 +13,7 @@ import (
 // operation is one problem.
 func BenchmarkSelect(b *testing.B) {
 	ctx := context.Background()
-	s := selector.New(open(b, arch.OpenRequest{Arch: "sm89"}), arch.Space{})
+	s := selector.New(open(b, arch.OpenRequest{Model: ModelReference, Arch: "sm89"}), arch.Space{})
 	var problems []gemm.Problem
 	for _, row := range readGolden(b, "sm89_selected.csv") {
 		problems = append(problems, problem(b, row))
@@ -30,7 +30,7 @@ func BenchmarkSelect(b *testing.B) {
 // BenchmarkSelectMMA is the same over the kernels that gemmgen builds.
 func BenchmarkSelectMMA(b *testing.B) {
 	ctx := context.Background()
-	s := selector.New(open(b, arch.OpenRequest{Arch: "sm90"}), arch.Space{Kernel: KernelMMA})
+	s := selector.New(open(b, arch.OpenRequest{Model: ModelReference, Arch: "sm90"}), arch.Space{Kernel: KernelMMA})
 	p := gemm.New(4096, 4096, 4096)
 	var result selector.Result
 	if err := s.Select(ctx, p, &result); err != nil {
@@ -48,7 +48,7 @@ func BenchmarkSelectMMA(b *testing.B) {
 // BenchmarkMemo is the same with every problem asked before.
 func BenchmarkMemo(b *testing.B) {
 	ctx := context.Background()
-	m := selector.NewMemo(selector.New(open(b, arch.OpenRequest{Arch: "sm89"}), arch.Space{}))
+	m := selector.NewMemo(selector.New(open(b, arch.OpenRequest{Model: ModelReference, Arch: "sm89"}), arch.Space{}))
 	var problems []gemm.Problem
 	for _, row := range readGolden(b, "sm89_selected.csv") {
 		problems = append(problems, problem(b, row))
@@ -64,7 +64,7 @@ func BenchmarkMemo(b *testing.B) {
 // BenchmarkEstimate is phase one alone.
 func BenchmarkEstimate(b *testing.B) {
 	ctx := context.Background()
-	a := open(b, arch.OpenRequest{Arch: "sm89"})
+	a := open(b, arch.OpenRequest{Model: ModelReference, Arch: "sm89"})
 	p := gemm.New(4096, 4096, 4096)
 	list, err := a.Candidates(ctx, p, arch.Space{})
 	if err != nil {

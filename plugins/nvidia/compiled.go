@@ -11,6 +11,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/plugins/nvidia/records"
 )
@@ -100,14 +101,15 @@ func other(row []string, column map[string]int, name, value string) bool {
 }
 
 // compiledFor returns the compiler's report for an opened architecture: the caller's file, or what is shipped, nil if
-// there is none or the rung does not have it.
-func compiledFor(target int, rung arch.Rung, file []byte) (kernelTable, error) {
+// there is none or the rung does not have it. Rungs build on each other: what is shipped counts where the device's
+// bandwidths are measured.
+func compiledFor(target int, params hw.Set, rung arch.Rung, file []byte) (kernelTable, error) {
 	switch {
 	case rung == arch.RungSpec || rung == arch.RungCalibrated:
 		return nil, nil
 	case file != nil:
 		return readCompiled(file, target)
-	case target == 90:
+	case target == 90 && bandwidthsMeasured(params):
 		return readCompiled(records.TritonH200, target)
 	}
 	return nil, nil

@@ -81,7 +81,7 @@ func TestGoldenCandidates(t *testing.T) {
 	ctx := context.Background()
 	for _, id := range []string{"sm89", "sm86"} {
 		t.Run(id, func(t *testing.T) {
-			a := open(t, arch.OpenRequest{Arch: id})
+			a := open(t, arch.OpenRequest{Model: ModelReference, Arch: id})
 			column := map[string]int{}
 			for i, term := range a.Describe().Terms {
 				column[term.Name] = i
@@ -138,7 +138,7 @@ func TestGoldenCandidates(t *testing.T) {
 func TestGoldenPicks(t *testing.T) {
 	for _, id := range []string{"sm89", "sm86"} {
 		t.Run(id, func(t *testing.T) {
-			s := selector.New(open(t, arch.OpenRequest{Arch: id}), arch.Space{})
+			s := selector.New(open(t, arch.OpenRequest{Model: ModelReference, Arch: id}), arch.Space{})
 			rows := readGolden(t, id+"_selected.csv")
 			if len(rows) != 23 {
 				t.Fatalf("%d rows, want 23", len(rows))

@@ -31,7 +31,7 @@ func TestMMACandidatesAreWhatGemmgenBuilds(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, id := range archIDs(t) {
-		a := open(t, arch.OpenRequest{Arch: id})
+		a := open(t, arch.OpenRequest{Model: ModelReference, Arch: id})
 		list := candidates(t, a, arch.Space{Kernel: KernelMMA})
 		t.Logf("%s: %d candidates, %d rejected", id, len(list.Configs), len(list.Rejected))
 		if len(list.Configs) < 500 || len(list.Configs)+len(list.Rejected) != len(all) {
@@ -72,7 +72,7 @@ func TestMMACandidatesAreWhatGemmgenBuilds(t *testing.T) {
 func TestMMAKnowsTilesOnly(t *testing.T) {
 	ctx := context.Background()
 	rng := rand.New(rand.NewPCG(7, 8))
-	a := open(t, arch.OpenRequest{Arch: "sm90", Device: "h200"})
+	a := open(t, arch.OpenRequest{Model: ModelReference, Arch: "sm90", Device: "h200"})
 	list := candidates(t, a, arch.Space{Kernel: KernelMMA})
 	triton := make([]gemm.Config, len(list.Configs))
 	for i, c := range list.Configs {
@@ -118,7 +118,7 @@ func TestMMAPicksSensibleLaunches(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a := open(t, arch.OpenRequest{Arch: tc.arch})
+		a := open(t, arch.OpenRequest{Model: ModelReference, Arch: tc.arch})
 		var result selector.Result
 		s := selector.New(a, arch.Space{Kernel: KernelMMA, BlockM: []int{c.BlockM}, BlockN: []int{c.BlockN}, BlockK: []int{c.BlockK}})
 		if err := s.Select(context.Background(), gemm.New(4096, 4096, 4096), &result); err != nil {
@@ -139,7 +139,7 @@ func TestFourStagesCoverTheLatency(t *testing.T) {
 	}
 	for _, entry := range p.Manifest().Archs {
 		for _, device := range entry.Devices {
-			a := open(t, arch.OpenRequest{Arch: entry.ID, Device: device.ID})
+			a := open(t, arch.OpenRequest{Model: ModelReference, Arch: entry.ID, Device: device.ID})
 			need := param(t, a, "hbm_latency_penalty").Value * param(t, a, "dram_perf_ratio").Value / param(t, a, "num_sms").Value
 			ahead := (mmaStages - 1) * operandBytes(&gemm.Config{BlockM: 64, BlockN: 64, BlockK: 32})
 			if float64(ahead) < 2*need || need < 1<<10 {

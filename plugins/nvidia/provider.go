@@ -39,15 +39,18 @@ func openModel(s catalog.Selection) (arch.Architecture, error) {
 	if s.Model == ModelReference {
 		return newReference(s.Sheet, s.Params), nil
 	}
+	if s.Characterization != nil {
+		return nil, diag.Inputf("the refined model reads no characterization").Do("leave --characterization out; rung %s is the highest", arch.RungCompiled)
+	}
 	target, err := targetOf(s.Sheet.Arch)
 	if err != nil {
 		return nil, err
 	}
-	compiled, err := compiledFor(target, s.Rung, s.Compiled)
+	compiled, err := compiledFor(target, s.Params, s.Rung, s.Compiled)
 	if err != nil {
 		return nil, err
 	}
-	return newRefined(s.Sheet, s.Params, target, compiled), nil
+	return newRefined(s.Sheet, s.Params, target, shipped, compiled), nil
 }
 
 // targetOf returns the compute capability in an architecture's name: 90 for sm90.

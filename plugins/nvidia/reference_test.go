@@ -34,7 +34,7 @@ func TestEstimateEqualsTerms(t *testing.T) {
 	ctx := context.Background()
 	for _, id := range []string{"sm80", "sm86", "sm89", "sm90@h100", "sm90@h200"} {
 		name, device, _ := cut(id)
-		a := open(t, arch.OpenRequest{Arch: name, Device: device})
+		a := open(t, arch.OpenRequest{Model: ModelReference, Arch: name, Device: device})
 		rng := rand.New(rand.NewPCG(1, 2))
 		problems := []gemm.Problem{gemm.New(400000, 16, 1024), gemm.New(65536, 65536, 512), gemm.New(1, 1, 1), gemm.New(1<<20, 1<<10, 17)}
 		for range 200 {
@@ -87,7 +87,7 @@ func totalColumn(a arch.Architecture) int {
 // Every formula of the schema must compute the value beside it, from names that a reader has already seen.
 func TestFormulasComputeTheirTerms(t *testing.T) {
 	ctx := context.Background()
-	a := open(t, arch.OpenRequest{Arch: "sm89"})
+	a := open(t, arch.OpenRequest{Model: ModelReference, Arch: "sm89"})
 	d := a.Describe()
 	for _, p := range []gemm.Problem{gemm.New(2048, 2048, 2048), gemm.New(100, 3000, 777), gemm.New(400000, 16, 1024), gemm.New(65, 1, 13)} {
 		for _, tile := range []string{"128x256x64", "16x16x512", "256x64x32"} {
@@ -148,7 +148,7 @@ func TestFootprintCountsTheLaunchOrder(t *testing.T) {
 
 func TestHierarchyIsTheModelsMemoryTerm(t *testing.T) {
 	ctx := context.Background()
-	a := open(t, arch.OpenRequest{Arch: "sm89"})
+	a := open(t, arch.OpenRequest{Model: ModelReference, Arch: "sm89"})
 	p, c := gemm.New(2048, 2048, 2048), gemm.Config{BlockM: 128, BlockN: 256, BlockK: 64, NumWarps: 8, NumStages: 2, SplitK: 1}
 	costs := make([]arch.LevelCost, len(a.Hierarchy().Levels()))
 	latency, err := a.Hierarchy().Iteration(ctx, costs, p, c, 128)
@@ -166,7 +166,7 @@ func TestHierarchyIsTheModelsMemoryTerm(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	ctx := context.Background()
-	a := open(t, arch.OpenRequest{Arch: "sm89"})
+	a := open(t, arch.OpenRequest{Model: ModelReference, Arch: "sm89"})
 	p := gemm.New(64, 64, 64)
 	p.DType = gemm.FP8
 	if _, err := a.Candidates(ctx, p, arch.Space{}); diag.KindOf(err) != diag.Input {
@@ -201,24 +201,24 @@ func TestOverridesAndRungs(t *testing.T) {
 	ctx := context.Background()
 	p, c := gemm.New(2048, 2048, 2048), []gemm.Config{{BlockM: 128, BlockN: 256, BlockK: 64, NumWarps: 8, NumStages: 2, SplitK: 1}}
 	base, slower := make([]arch.Estimate, 1), make([]arch.Estimate, 1)
-	if err := open(t, arch.OpenRequest{Arch: "sm89"}).Estimate(ctx, base, p, c); err != nil {
+	if err := open(t, arch.OpenRequest{Model: ModelReference, Arch: "sm89"}).Estimate(ctx, base, p, c); err != nil {
 		t.Fatal(err)
 	}
-	a := open(t, arch.OpenRequest{Arch: "sm89", Overrides: map[string]hw.OverrideValue{"dram_perf_ratio": {Value: 171.45}}})
+	a := open(t, arch.OpenRequest{Model: ModelReference, Arch: "sm89", Overrides: map[string]hw.OverrideValue{"dram_perf_ratio": {Value: 171.45}}})
 	if err := a.Estimate(ctx, slower, p, c); err != nil {
 		t.Fatal(err)
 	}
 	if slower[0].Cycles <= base[0].Cycles {
 		t.Errorf("half the DRAM bandwidth: %v cycles, before %v", slower[0].Cycles, base[0].Cycles)
 	}
-	if got := open(t, arch.OpenRequest{Arch: "sm89"}).Describe().Rung; got != arch.RungCalibrated {
+	if got := open(t, arch.OpenRequest{Model: ModelReference, Arch: "sm89"}).Describe().Rung; got != arch.RungCalibrated {
 		t.Errorf("sm89 stands on rung %s", got)
 	}
 }
 
 func TestSteadyStateAllocatesNothing(t *testing.T) {
 	ctx := context.Background()
-	s := selector.New(open(t, arch.OpenRequest{Arch: "sm89"}), arch.Space{})
+	s := selector.New(open(t, arch.OpenRequest{Model: ModelReference, Arch: "sm89"}), arch.Space{})
 	var result selector.Result
 	p := gemm.New(4096, 4096, 4096)
 	if n := testing.AllocsPerRun(100, func() {

@@ -41,13 +41,13 @@ var familyNames = [...]string{KernelTriton, KernelMMA}
 // layouts is the number of combinations of A's and B's majors.
 const layouts = 4
 
-func newRefined(sheet *hw.Sheet, params hw.Set, target int, compiled kernelTable) *refined {
-	m := &refined{device: newDevice(target, params), compiled: compiled}
+func newRefined(sheet *hw.Sheet, params hw.Set, target int, q quantities, compiled kernelTable) *refined {
+	m := &refined{device: newDevice(target, params, q), compiled: compiled}
 	d := &m.device
 	m.levels = []arch.Level{
 		{
 			Name: "L2", Capacity: unit.Bytes(params.Int("l2_bytes")), Partitions: 1, Bound: arch.BoundL2,
-			Bandwidth: arch.Bandwidth{Peak: unit.BytesPerCycle(min(d.l2Total, l2PortBandwidth*d.sms)), Units: int(d.sms), Linear: true},
+			Bandwidth: arch.Bandwidth{Peak: unit.BytesPerCycle(min(d.l2Total, d.l2PortBandwidth*d.sms)), Units: int(d.sms), Linear: true},
 		},
 		{
 			Name: "DRAM", Latency: unit.Cycles(d.dramLatency), Partitions: 1, Bound: arch.BoundDRAM,
@@ -60,7 +60,7 @@ func newRefined(sheet *hw.Sheet, params hw.Set, target int, compiled kernelTable
 	switch {
 	case compiled != nil:
 		m.description.Rung = arch.RungCompiled
-	case measured(params, "l2_perf_ratio") && measured(params, "dram_perf_ratio"):
+	case bandwidthsMeasured(params):
 		m.description.Rung = arch.RungCalibrated
 	default:
 		m.description.Rung = arch.RungSpec
@@ -69,11 +69,15 @@ func newRefined(sheet *hw.Sheet, params hw.Set, target int, compiled kernelTable
 	return m
 }
 
-// measured reports whether a number comes from a microbenchmark of the device, or from the user. Of those that a
-// microbenchmark is meant to supply, the bandwidths are what this model cannot do without.
-func measured(params hw.Set, name string) bool {
-	p, ok := params.Lookup(name)
-	return ok && p.Tier >= hw.Calibrated
+// bandwidthsMeasured reports whether the bandwidths of L2 and DRAM come from a microbenchmark of the device, or from the
+// user. Of what a microbenchmark is meant to supply they are what this model cannot do without.
+func bandwidthsMeasured(params hw.Set) bool {
+	for _, name := range []string{"l2_perf_ratio", "dram_perf_ratio"} {
+		if p, ok := params.Lookup(name); !ok || p.Tier < hw.Calibrated {
+			return false
+		}
+	}
+	return true
 }
 
 // Describe implements arch.Architecture.
@@ -97,8 +101,9 @@ var (
 	tritonWarp   = []int{4, 8}
 )
 
-// Candidates implements arch.Architecture: every kernel of the family whose shared memory fits a CTA, block_m slowest, then
-// block_n, block_k, warps and stages.
+// Candidates implements arch.Architecture: every kernel of the family that fits an SM, block_m slowest, then block_n,
+// block_k, warps and stages. triton's family is what its sweep covers: above two stages, num_stages times the operands of a
+// K step have to fit the shared memory of a CTA, though mma.sync gets by with a buffer less.
 func (m *refined) Candidates(_ context.Context, p gemm.Problem, s arch.Space) (*arch.Candidates, error) {
 	if err := m.supports(&p); err != nil {
 		return nil, err
@@ -224,11 +229,13 @@ func (m *refined) Terms(_ context.Context, dst []float64, p gemm.Problem, cfgs [
 	return nil
 }
 
-// refinedGroups are the launch-order groups that phase two tries, the one that phase one assumes first.
-var refinedGroups = [...]int{defaultGroup, 1, 2, 4, 16, 32}
+// refinedGroups are the launch-order groups that phase two tries.
+var refinedGroups = [...]int{1, 2, 4, 16, 32}
 
-// Mapping implements arch.Architecture: the group with the shortest predicted time. On a tie the smallest footprint of
-// the first wave decides, as in the reference model, then the order of refinedGroups.
+// groupGain is how much faster another group than defaultGroup has to be: the model does not tell closer ones apart.
+const groupGain = 0.02
+
+// Mapping implements arch.Architecture: defaultGroup, or the group with the shortest time if it is faster by groupGain.
 func (m *refined) Mapping(_ context.Context, p gemm.Problem, c gemm.Config) (arch.Mapping, error) {
 	if err := m.supports(&p); err != nil {
 		return arch.Mapping{}, err
@@ -236,20 +243,19 @@ func (m *refined) Mapping(_ context.Context, p gemm.Problem, c gemm.Config) (arc
 	if err := c.Validate(); err != nil {
 		return arch.Mapping{}, err
 	}
-	var k kernel
+	var (
+		k kernel
+		t timing
+		s = newSizes(&p)
+	)
+	c.GroupM = defaultGroup
 	m.prepare(&k, &p, &c)
-	s := newSizes(&p)
-	gridM, gridN := cdiv(p.M, c.BlockM), cdiv(p.N, c.BlockN)
-	wave := min(gridM*gridN, int(m.device.sms*k.variants[s.ragged(&k)].ctas))
-	best, bestTime, bestCost := 0, 0.0, 0
+	m.device.time(&t, &s, &k)
+	best, least := defaultGroup, t.total*(1-groupGain)
 	for _, g := range refinedGroups {
-		var t timing
 		k.config.GroupM = g
-		m.device.time(&t, &s, &k)
-		rows, columns := footprint(wave, g, gridM, gridN)
-		cost := rows*c.BlockM + columns*c.BlockN
-		if best == 0 || t.total < bestTime || t.total == bestTime && cost < bestCost {
-			best, bestTime, bestCost = g, t.total, cost
+		if m.device.time(&t, &s, &k); t.total < least {
+			best, least = g, t.total
 		}
 	}
 	return arch.Mapping{GroupM: best}, nil

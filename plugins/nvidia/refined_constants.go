@@ -5,7 +5,6 @@ import "github.com/origami-gemm/origami/core/arch"
 // The published quantities of the refined model.
 const (
 	wgmmaM           = 64   // rows of one wgmma
-	sharedBandwidth  = 128  // B/cycle of an SM's shared memory
 	schedulers       = 4    // warp instructions an SM issues per cycle
 	sharedReserved   = 1024 // B of shared memory per CTA that the system takes
 	mmaSyncShare     = 0.62 // rate of mma.sync ÷ rate of wgmma on sm90
@@ -15,29 +14,59 @@ const (
 	accumulatorBytes = 4
 )
 
-// The fitted quantities. docs/model-nvidia-refined.md says how.
-const (
-	launchSeconds      = 3.495e-6
-	wgmmaCycles        = 18.53
-	lineRate           = 0.6081
-	l2PortBandwidth    = 58.03
-	l2Coalescing       = 1.421
-	dramEfficiency     = 0.9366
-	dramLatencyLoad    = 1.933
-	loadLatency        = 764.3
-	prologueCycles     = 340.3
-	epilogueCycles     = 145.5
-	epilogueBandwidth  = 55.06
-	stepLatency        = 180.8
-	ldmatrixLatency    = 35.05
-	loopSlots          = 103.9
-	spillBandwidth     = 36.6
-	energyPerFlop      = 0.7999e-12
-	powerWindowSeconds = 2.017e-3
-)
+// quantities are the numbers of the model that stand for one part of the hardware or of a kernel each. constants says what
+// they are. A field set to 0, or a bandwidth to infinity, takes that part out.
+type quantities struct {
+	launchSeconds      float64
+	wgmmaCycles        float64
+	lineRate           float64
+	l2PortBandwidth    float64
+	l2Coalescing       float64
+	dramEfficiency     float64
+	dramLatencyLoad    float64
+	loadLatency        float64
+	prologueCycles     float64
+	epilogueCycles     float64
+	epilogueBandwidth  float64
+	stepLatency        float64
+	ldmatrixLatency    float64
+	loopSlots          float64
+	mmaLoopSlots       float64
+	mmaStepLatency     float64
+	spillBandwidth     float64
+	energyPerFlop      float64
+	powerWindowSeconds float64
+	sharedBandwidth    float64
+}
+
+// shipped are the quantities in use. docs/model-nvidia-refined.md says how they were found.
+var shipped = quantities{
+	launchSeconds:      3.495e-6,
+	wgmmaCycles:        18.37,
+	lineRate:           0.6067,
+	l2PortBandwidth:    57.87,
+	l2Coalescing:       1.414,
+	dramEfficiency:     0.9361,
+	dramLatencyLoad:    1.931,
+	loadLatency:        764.4,
+	prologueCycles:     357.1,
+	epilogueCycles:     129.6,
+	epilogueBandwidth:  55.50,
+	stepLatency:        180.1,
+	ldmatrixLatency:    35.75,
+	loopSlots:          103.8,
+	mmaLoopSlots:       55.63,
+	mmaStepLatency:     94.59,
+	spillBandwidth:     33.45,
+	energyPerFlop:      0.797e-12,
+	powerWindowSeconds: 2.09e-3,
+	sharedBandwidth:    128,
+}
 
 // fit is where the fitted quantities come from.
 const fit = "fitted on h200-triton (34,240 times of 856 kernels on 40 sizes), 2026-11-21; bounds "
+
+const fitMMA = "fitted on h200-mma (18,883 times of 821 kernels on 23 sizes) with the other quantities as they are, 2026-11-21; bounds "
 
 const cudaGuide = "CUDA C++ Programming Guide, "
 
@@ -48,7 +77,7 @@ func (d *device) constants() []arch.Constant {
 		{Name: "wgmma_m", Value: wgmmaM, Unit: "1", Doc: "rows of one wgmma", Source: "PTX ISA, wgmma.mma_async"},
 		{Name: "tensor_rate", Value: d.rate, Unit: "FLOP/cycle", Doc: "of one SM: the power of two next to peak_fp16 / (num_sms * clock), since data sheets and drivers give different clocks", Source: "device file"},
 		{Name: "mma_sync_share", Value: d.mmaShareOfWGMMA, Unit: "1", Doc: "rate of mma.sync ÷ tensor_rate", Source: "sm90: 0.62, Luo et al., arXiv:2402.13499, Table VIII (mma reaches 62 % of the peak on the H800); elsewhere mma.sync is the native instruction"},
-		{Name: "shared_bandwidth", Value: sharedBandwidth, Unit: "B/cycle", Doc: "of one SM's shared memory", Source: cudaGuide + "Shared Memory: 32 banks of 4 B"},
+		{Name: "shared_bandwidth", Value: d.sharedBandwidth, Unit: "B/cycle", Doc: "of one SM's shared memory", Source: cudaGuide + "Shared Memory: 32 banks of 4 B"},
 		{Name: "schedulers", Value: schedulers, Unit: "1", Doc: "warp instructions that an SM issues per cycle", Source: cudaGuide + "Compute Capability 8.x and 9.0, Architecture"},
 		{Name: "shared_reserved", Value: sharedReserved, Unit: "B", Doc: "shared memory of a CTA that the system takes; a CTA may use all of an SM but that", Source: cudaGuide + "Compute Capability 8.x and 9.0, Shared Memory"},
 		{Name: "threads_per_sm", Value: d.threadsPerSM, Unit: "1", Doc: "resident threads of an SM", Source: cudaGuide + "Technical Specifications per Compute Capability"},
@@ -58,22 +87,24 @@ func (d *device) constants() []arch.Constant {
 		{Name: "l2_usable_share", Value: l2UsableShare, Unit: "1", Doc: "share of l2_bytes within which the L2 is uniformly fast", Source: "RRZE-HPC/gpu-benches@1038c5d, gpu-l2-cache, h200: 44 of 62.9 MB"},
 		{Name: "dynamic_share", Value: dynamicShare, Unit: "1", Doc: "share of tdp that switching takes, the rest being memory at rest and leakage", Source: "assumed: 700 W less about 150 W of a loaded board between kernels"},
 		{Name: "default_group", Value: defaultGroup, Unit: "1", Doc: "launch-order group of a configuration that has none yet", Source: "Triton tutorial, Matrix Multiplication: GROUP_SIZE_M"},
-		{Name: "launch_seconds", Value: launchSeconds, Unit: "s", Doc: "launch of the kernel and the events around it", Source: fit + "2–6 µs"},
-		{Name: "wgmma_cycles", Value: wgmmaCycles, Unit: "cycles", Doc: "least time of one wgmma m64nNk16 on an SM", Source: fit + "1–64"},
-		{Name: "line_rate", Value: lineRate, Unit: "1", Doc: "128-byte lines per cycle that the copies of one SM touch", Source: fit + "0.3–3"},
-		{Name: "l2_port_bandwidth", Value: l2PortBandwidth, Unit: "B/cycle", Doc: "that one SM gets from the L2", Source: fit + "40–64, the width of the port"},
-		{Name: "l2_coalescing", Value: l2Coalescing, Unit: "1", Doc: "bytes that reach SMs per byte that the L2 delivers: SMs of a cluster that ask for the same line are served at once", Source: fit + "1–2"},
-		{Name: "dram_efficiency", Value: dramEfficiency, Unit: "1", Doc: "share of dram_perf_ratio that operands reach", Source: fit + "0.7–1.1"},
-		{Name: "dram_latency_load", Value: dramLatencyLoad, Unit: "1", Doc: "latency of DRAM under load ÷ hbm_latency_penalty", Source: fit + "1–3"},
-		{Name: "load_latency", Value: loadLatency, Unit: "cycles", Doc: "what a K step waits for an operand that is loaded when needed: L2, registers, shared memory", Source: fit + "200–1000"},
-		{Name: "prologue_cycles", Value: prologueCycles, Unit: "cycles", Doc: "start of a CTA up to its first load", Source: fit + "100–3000"},
-		{Name: "epilogue_cycles", Value: epilogueCycles, Unit: "cycles", Doc: "end of a CTA beside its output", Source: fit + "20–3000"},
-		{Name: "epilogue_bandwidth", Value: epilogueBandwidth, Unit: "B/cycle", Doc: "output of one SM", Source: fit + "10–128"},
-		{Name: "step_latency", Value: stepLatency, Unit: "cycles", Doc: "wait and barriers of a K step with mma.sync", Source: fit + "20–600"},
-		{Name: "ldmatrix_latency", Value: ldmatrixLatency, Unit: "cycles", Doc: "from shared memory to the operands of mma.sync", Source: fit + "5–60"},
-		{Name: "loop_slots", Value: loopSlots, Unit: "1", Doc: "instructions of a warp per K step beside loads and matrix instructions: pointers, masks, barriers", Source: fit + "10–300"},
-		{Name: "spill_bandwidth", Value: spillBandwidth, Unit: "B/cycle", Doc: "of one SM to local memory", Source: fit + "5–128"},
-		{Name: "energy_per_flop", Value: energyPerFlop, Unit: "J", Doc: "of the tensor cores and what feeds them, at the clock that the power limit leaves", Source: fit + "0.2–0.8 pJ"},
-		{Name: "power_window", Value: powerWindowSeconds, Unit: "s", Doc: "for how long the board may exceed its limit before the clock falls", Source: fit + "0.01–10 ms"},
+		{Name: "launch_seconds", Value: d.launchSeconds, Unit: "s", Doc: "launch of the kernel and the events around it", Source: fit + "2–6 µs; over folds 3.39–3.66 µs"},
+		{Name: "wgmma_cycles", Value: d.wgmmaCycles, Unit: "cycles", Doc: "least time of one wgmma m64nNk16 on an SM", Source: fit + "1–64; over folds 17.3–20.2"},
+		{Name: "line_rate", Value: d.lineRate, Unit: "1", Doc: "128-byte lines per cycle that the copies of one SM touch", Source: fit + "0.3–3; over folds 0.601–0.611"},
+		{Name: "l2_port_bandwidth", Value: d.l2PortBandwidth, Unit: "B/cycle", Doc: "that one SM gets from the L2", Source: fit + "40–64, the width of the port; over folds 54.2–60.8"},
+		{Name: "l2_coalescing", Value: d.l2Coalescing, Unit: "1", Doc: "bytes that reach SMs per byte that the L2 delivers: SMs of a cluster that ask for the same line are served at once", Source: fit + "1–2; over folds 1.36–1.48"},
+		{Name: "dram_efficiency", Value: d.dramEfficiency, Unit: "1", Doc: "share of dram_perf_ratio that operands reach", Source: fit + "0.7–1.1; over folds 0.908–0.974"},
+		{Name: "dram_latency_load", Value: d.dramLatencyLoad, Unit: "1", Doc: "latency of DRAM under load ÷ hbm_latency_penalty", Source: fit + "1–3; over folds 1.91–1.95"},
+		{Name: "load_latency", Value: d.loadLatency, Unit: "cycles", Doc: "what a K step waits for an operand that is loaded when needed: L2, registers, shared memory", Source: fit + "200–1000; over folds 746–774"},
+		{Name: "prologue_cycles", Value: d.prologueCycles, Unit: "cycles", Doc: "start of a CTA up to its first load", Source: fit + "100–3000; over folds 279–510"},
+		{Name: "epilogue_cycles", Value: d.epilogueCycles, Unit: "cycles", Doc: "end of a CTA beside its output", Source: fit + "20–3000; over folds 80–168"},
+		{Name: "epilogue_bandwidth", Value: d.epilogueBandwidth, Unit: "B/cycle", Doc: "output of one SM", Source: fit + "10–128; over folds 46.6–117"},
+		{Name: "step_latency", Value: d.stepLatency, Unit: "cycles", Doc: "wait and barriers of a K step with mma.sync", Source: fit + "20–600; over folds 166–202"},
+		{Name: "ldmatrix_latency", Value: d.ldmatrixLatency, Unit: "cycles", Doc: "from shared memory to the operands of mma.sync", Source: fit + "5–60; over folds 31.6–40.6"},
+		{Name: "loop_slots", Value: d.loopSlots, Unit: "1", Doc: "instructions of a warp per K step beside loads and matrix instructions: pointers, masks, barriers", Source: fit + "10–300; over folds 103–104"},
+		{Name: "mma_step_latency", Value: d.mmaStepLatency, Unit: "cycles", Doc: "step_latency of the family mma", Source: fitMMA + "20–600"},
+		{Name: "mma_loop_slots", Value: d.mmaLoopSlots, Unit: "1", Doc: "loop_slots of the family mma", Source: fitMMA + "10–300"},
+		{Name: "spill_bandwidth", Value: d.spillBandwidth, Unit: "B/cycle", Doc: "of one SM to local memory", Source: fit + "5–128; over folds 33.3–33.5"},
+		{Name: "energy_per_flop", Value: d.energyPerFlop, Unit: "J", Doc: "of the tensor cores and what feeds them, at the clock that the power limit leaves", Source: fit + "0.2–0.8 pJ; over folds 0.22–0.80 pJ"},
+		{Name: "power_window", Value: d.powerWindowSeconds, Unit: "s", Doc: "for how long the board may exceed its limit before the clock falls", Source: fit + "0.01–10 ms; over folds 1.2–3.7 ms"},
 	}
 }

@@ -6,10 +6,12 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/core/unit"
 )
 
 // device is what the refined model knows of a GPU, in cycles of its clock and bytes.
 type device struct {
+	quantities
 	target          int     // compute capability, as 90
 	sms             float64 // SMs
 	clock           float64 // Hz
@@ -35,17 +37,18 @@ type device struct {
 // Specifications per Compute Capability".
 var residency = map[int]struct{ threads, ctas int }{80: {2048, 32}, 86: {1536, 16}, 89: {1536, 24}, 90: {2048, 32}}
 
-func newDevice(target int, params hw.Set) device {
+func newDevice(target int, params hw.Set, q quantities) device {
 	limits := residency[target]
 	d := device{
-		target: target, sms: params.Get("num_sms"), clock: params.Get("clock"),
+		quantities: q,
+		target:     target, sms: params.Get("num_sms"), clock: params.Get("clock"),
 		sharedPerCTA: params.Get("shared_memory_bytes"), threadsPerSM: float64(limits.threads), ctasPerSM: float64(limits.ctas),
 		registerFile:  params.Get("register_file"),
-		mmaLatency:    params.Get("mma_latency") + ldmatrixLatency,
-		l2Total:       params.Get("l2_perf_ratio") * l2Coalescing,
+		mmaLatency:    params.Get("mma_latency") + q.ldmatrixLatency,
+		l2Total:       params.Get("l2_perf_ratio") * q.l2Coalescing,
 		l2Usable:      params.Get("l2_bytes") * l2UsableShare,
-		dramBandwidth: params.Get("dram_perf_ratio") * dramEfficiency,
-		dramLatency:   params.Get("hbm_latency_penalty") * dramLatencyLoad,
+		dramBandwidth: params.Get("dram_perf_ratio") * q.dramEfficiency,
+		dramLatency:   params.Get("hbm_latency_penalty") * q.dramLatencyLoad,
 	}
 	d.rate = math.Exp2(math.Round(math.Log2(params.Get("peak_fp16") / (d.sms * d.clock))))
 	d.mmaShareOfWGMMA = 1
@@ -54,10 +57,10 @@ func newDevice(target int, params hw.Set) device {
 	}
 	d.mmaRate = d.rate * d.mmaShareOfWGMMA
 	d.sharedPerSM = d.sharedPerCTA + sharedReserved
-	d.launch = launchSeconds * d.clock
-	d.powerWindow = powerWindowSeconds * d.clock
+	d.launch = q.launchSeconds * d.clock
+	d.powerWindow = q.powerWindowSeconds * d.clock
 	if p, ok := params.Lookup("tdp"); ok {
-		d.powerCycles = energyPerFlop / (p.Value * dynamicShare) * d.clock
+		d.powerCycles = q.energyPerFlop / (p.Value * dynamicShare) * d.clock
 	}
 	return d
 }
@@ -78,7 +81,6 @@ type kernel struct {
 	unbuffered             bool    // an operand is loaded when it is needed
 
 	tensor, shared, issue, line float64
-	onChip                      float64 // the sum of their fourth powers
 	chain                       float64 // dependent instructions of one step, without waiting for loads of buffered operands
 	// variants by sizes.ragged: whether block_k divides K, or loads are masked.
 	variants [2]variant
@@ -89,6 +91,7 @@ type variant struct {
 	registers, spillBytes, sharedBytes float64
 	ctas                               float64 // that fit on an SM
 	spill                              float64 // cycles of a step
+	onChip                             float64 // the sum of the fourth powers of a step's cycles at every resource of the SM
 }
 
 // prepare fills k. If the kernel cannot be used, k.reject says why and the detail puts it in numbers.
@@ -124,15 +127,20 @@ func (m *refined) prepare(k *kernel, p *gemm.Problem, c *gemm.Config) (detail st
 		perWarp := math.Ceil(max(v.registers, 1)/registerGranule) * registerGranule
 		v.ctas = max(1, min(math.Floor(d.registerFile/(perWarp*k.threads)), math.Floor(d.sharedPerSM/(v.sharedBytes+sharedReserved)),
 			math.Floor(d.threadsPerSM/k.threads), d.ctasPerSM))
-		v.spill = 2 * v.spillBytes * k.threads / spillBandwidth
+		v.spill = 2 * v.spillBytes * k.threads / d.spillBandwidth
+	}
+
+	if need := unit.Bytes(c.NumStages * operandBytes(c)); c.Kernel != KernelMMA && c.NumStages > 2 && need > m.description.SharedMemory && k.reject == "" {
+		k.reject, detail = arch.ReasonSharedMemory, m.rejectShared(need)
 	}
 
 	a, b := k.blockM*k.blockK*elementBytes, k.blockN*k.blockK*elementBytes
 	k.tileBytes = a + b
 	k.unbuffered = c.Kernel != KernelMMA && min(a, b) < minCopyBytes*k.threads
 	k.lines = lineCount(p.AMajor, k.blockM, k.blockK) + lineCount(p.BMajor, k.blockN, k.blockK)
-	k.line = k.lines / lineRate
-	k.issue = loopSlots * float64(c.NumWarps) / schedulers
+	k.line = k.lines / d.lineRate
+	own := d.overheadOf(c)
+	k.issue = own.slots * float64(c.NumWarps) / schedulers
 
 	k16 := k.blockK / mmaK
 	var reads float64 // of operands from shared memory
@@ -140,7 +148,7 @@ func (m *refined) prepare(k *kernel, p *gemm.Problem, c *gemm.Config) (detail st
 		// Warpgroups divide the rows first; those that share rows divide the columns.
 		n := k.blockN / k.warpsN
 		instructions := k.blockM / wgmmaM * k.warpsN * k16
-		k.tensor = instructions * max(2*wgmmaM*n*mmaK/d.rate, wgmmaCycles)
+		k.tensor = instructions * max(2*wgmmaM*n*mmaK/d.rate, d.wgmmaCycles)
 		reads = instructions * (wgmmaM + n) * mmaK * elementBytes
 		k.chain = k.tensor
 	} else {
@@ -149,15 +157,31 @@ func (m *refined) prepare(k *kernel, p *gemm.Problem, c *gemm.Config) (detail st
 		warps := float64(c.NumWarps)
 		k.tensor = warps * warpM * warpN * depth * 2 / d.mmaRate
 		reads = warps * (warpM + warpN) * depth * elementBytes
-		k.chain = max(k16/k.warpsK*d.mmaLatency, k.tensor) + stepLatency
+		k.chain = max(k16/k.warpsK*d.mmaLatency, k.tensor) + own.latency
 	}
-	k.shared = (reads + k.tileBytes) / sharedBandwidth
-	k.onChip = fourth(k.tensor) + fourth(k.shared) + fourth(k.issue) + fourth(k.line)
+	k.shared = (reads + k.tileBytes) / d.sharedBandwidth
+	for i := range k.variants {
+		v := &k.variants[i]
+		v.onChip = fourth(k.tensor) + fourth(k.shared) + fourth(k.issue) + fourth(k.line) + fourth(v.spill)
+	}
 	k.chain += k.issue
 	if k.unbuffered {
-		k.chain += loadLatency
+		k.chain += d.loadLatency
 	}
 	return detail
+}
+
+// overhead is what a family's loop costs beside loads and matrix instructions.
+type overhead struct {
+	slots   float64 // instructions of a warp and K step
+	latency float64 // cycles of waiting and barriers in a K step with mma.sync
+}
+
+func (d *device) overheadOf(c *gemm.Config) overhead {
+	if c.Kernel == KernelMMA {
+		return overhead{d.mmaLoopSlots, d.mmaStepLatency}
+	}
+	return overhead{d.loopSlots, d.stepLatency}
 }
 
 // lineCount is the number of 128-byte lines that a tile of an operand touches, extent along M or N.
@@ -227,9 +251,11 @@ type timing struct {
 
 // wave is one round of CTAs: as many on each SM as fit, or what is left.
 type wave struct {
-	ctas, active         float64 // CTAs per SM, and SMs
-	l2, dram             float64 // cycles of one CTA's step
-	throughput, alone    float64 // cycles of a step that the SM needs for all its CTAs, and that one CTA needs
+	ctas, active float64 // CTAs per SM, and SMs
+	l2, dram     float64 // cycles of one CTA's step
+	// throughput is the fourth power of the cycles in which the SM does a step of all its CTAs, alone the cycles that one
+	// CTA's step takes by itself.
+	throughput, alone    float64
 	step                 float64
 	fill, loop, epilogue float64 // cycles
 }
@@ -286,19 +312,19 @@ func (d *device) time(t *timing, s *sizes, k *kernel) {
 // wave fills w for a number of CTAs on each of the active SMs.
 func (d *device) wave(w *wave, k *kernel, t *timing, ctas, active float64) {
 	w.ctas, w.active = ctas, active
-	w.l2 = k.tileBytes / min(l2PortBandwidth, d.l2Total/active)
+	w.l2 = k.tileBytes / min(d.l2PortBandwidth, d.l2Total/active)
 	w.dram = active * k.tileBytes * t.dramShare / d.dramBandwidth
-	spill := k.variants[t.ragged].spill
-	w.throughput = ctas * (fourthRoot(k.onChip+fourth(w.l2)+fourth(w.dram)) + spill)
-	w.alone = max(k.chain, (d.dramLatency+w.l2)/k.stepsAhead) + spill
-	w.step = fourthRoot(fourth(w.throughput) + fourth(w.alone))
-	w.fill = prologueCycles + d.dramLatency + float64(ctas*w.l2)
+	v := &k.variants[t.ragged]
+	w.throughput = fourth(ctas) * (v.onChip + fourth(w.l2) + fourth(w.dram))
+	w.alone = max(k.chain, (d.dramLatency+w.l2)/k.stepsAhead) + v.spill
+	w.step = fourthRoot(w.throughput + fourth(w.alone))
+	w.fill = d.prologueCycles + d.dramLatency + float64(ctas*w.l2)
 	w.loop = t.steps * w.step
 	output := ctas * k.blockM * k.blockN
-	w.epilogue = epilogueCycles + output*elementBytes/epilogueBandwidth
+	w.epilogue = d.epilogueCycles + output*elementBytes/d.epilogueBandwidth
 	if split := float64(k.config.SplitK); split > 1 {
 		// Each writes fp32 sums, and the last reads those of all.
-		w.epilogue += d.dramLatency + output*accumulatorBytes*(1+split)/epilogueBandwidth
+		w.epilogue += d.dramLatency + output*accumulatorBytes*(1+split)/d.epilogueBandwidth
 	}
 }
 
@@ -313,7 +339,7 @@ func (t *timing) bound(k *kernel) arch.Bound {
 		return arch.BoundCompute
 	case t.floor > t.waves:
 		return arch.BoundDRAM
-	case t.loop < t.total/2 || w.alone > w.throughput:
+	case t.loop < t.total/2 || fourth(w.alone) > w.throughput:
 		return arch.BoundLatency
 	case w.dram > max(w.l2, k.tensor, k.shared, k.issue, k.line):
 		return arch.BoundDRAM

@@ -20,8 +20,8 @@ type refinedColumn struct {
 
 // The sources that the schema names.
 const (
-	own        = "docs/model-nvidia-refined.md"
-	onChipSum  = "pow(tensor_step, 4) + pow(shared_step, 4) + pow(issue_step, 4) + pow(line_step, 4)"
+	refinedDoc = "docs/model-nvidia-refined.md"
+	onChipSum  = "pow(tensor_step, 4) + pow(shared_step, 4) + pow(issue_step, 4) + pow(line_step, 4) + pow(spill_step, 4)"
 	linesOfA   = "rule: block_m * ceil(block_k * element_bytes / line_bytes) if A is contiguous along K, else block_k * ceil(block_m * element_bytes / line_bytes); the same for B with block_n"
 	kindShare  = arch.KindShare
 	kindStep   = arch.KindStep
@@ -47,11 +47,12 @@ var refinedColumns = func() []refinedColumn {
 		{arch.Term{Name: "tensor_step", Unit: unitCycles, Kind: kindStep, Common: arch.CommonComputeStep, Formula: "when(wgmma > 0, block_m / wgmma_m * warps_n * (block_k / mma_k) * max(2 * wgmma_m * (block_n / warps_n) * mma_k / tensor_rate, wgmma_cycles), num_warps * max(block_m / warps_m, 16) * max(block_n / warps_n, 8) * (block_k / warps_k) * 2 / (tensor_rate * mma_sync_share))", Doc: "tensor cores"}, func(b *refinedBreakdown) float64 { return b.kernel.tensor }},
 		{arch.Term{Name: "tile_bytes", Unit: "B", Common: arch.CommonLoadPerUnit, Formula: "(block_m + block_n) * block_k * element_bytes", Doc: "operands"}, func(b *refinedBreakdown) float64 { return b.kernel.tileBytes }},
 		{arch.Term{Name: "shared_step", Unit: unitCycles, Formula: "(tile_bytes + when(wgmma > 0, block_m / wgmma_m * warps_n * (block_k / mma_k) * (wgmma_m + block_n / warps_n) * mma_k * element_bytes, num_warps * (max(block_m / warps_m, 16) + max(block_n / warps_n, 8)) * (block_k / warps_k) * element_bytes)) / shared_bandwidth", Doc: "shared memory: copies in, operands out"}, func(b *refinedBreakdown) float64 { return b.kernel.shared }},
-		{arch.Term{Name: "issue_step", Unit: unitCycles, Formula: "loop_slots * num_warps / schedulers", Doc: "issue slots of the loop beside loads and matrix instructions"}, func(b *refinedBreakdown) float64 { return b.kernel.issue }},
+		{arch.Term{Name: "issue_step", Unit: unitCycles, Formula: "rule: loop_slots (mma: mma_loop_slots) * num_warps / schedulers", Doc: "issue slots of the loop beside loads and matrix instructions"}, func(b *refinedBreakdown) float64 { return b.kernel.issue }},
+		{arch.Term{Name: "own_latency", Unit: unitCycles, Formula: "rule: step_latency (mma: mma_step_latency)", Doc: "wait and barriers of a K step with mma.sync"}, func(b *refinedBreakdown) float64 { return b.device.overheadOf(&b.kernel.config).latency }},
 		{arch.Term{Name: "lines", Unit: "1", Formula: linesOfA, Doc: "cache lines that the operands touch"}, func(b *refinedBreakdown) float64 { return b.kernel.lines }},
 		{arch.Term{Name: "line_step", Unit: unitCycles, Formula: "lines / line_rate", Doc: "copies: lines through the load path"}, func(b *refinedBreakdown) float64 { return b.kernel.line }},
 		{arch.Term{Name: "spill_step", Unit: unitCycles, Formula: "2 * spill_bytes * threads / spill_bandwidth", Doc: "local memory, written and read"}, func(b *refinedBreakdown) float64 { return b.variant().spill }},
-		{arch.Term{Name: "chain_step", Unit: unitCycles, Formula: "when(wgmma > 0, tensor_step, max(block_k / mma_k / warps_k * (mma_latency + ldmatrix_latency), tensor_step) + step_latency) + issue_step + unbuffered * load_latency", Doc: "dependent instructions"}, func(b *refinedBreakdown) float64 { return b.kernel.chain }},
+		{arch.Term{Name: "chain_step", Unit: unitCycles, Formula: "when(wgmma > 0, tensor_step, max(block_k / mma_k / warps_k * (mma_latency + ldmatrix_latency), tensor_step) + own_latency) + issue_step + unbuffered * load_latency", Doc: "dependent instructions"}, func(b *refinedBreakdown) float64 { return b.kernel.chain }},
 		// Grid and waves.
 		{arch.Term{Name: "grid_m", Unit: "1", Common: arch.CommonTilesM, Formula: "cdiv(m, block_m)", Doc: "rows of output tiles"}, func(b *refinedBreakdown) float64 { return b.timing.gridM }},
 		{arch.Term{Name: "grid_n", Unit: "1", Common: arch.CommonTilesN, Formula: "cdiv(n, block_n)", Doc: "columns of output tiles"}, func(b *refinedBreakdown) float64 { return b.timing.gridN }},
@@ -86,7 +87,7 @@ var refinedColumns = func() []refinedColumn {
 		refinedColumn{arch.Term{Name: "total", Unit: unitCycles, Kind: arch.KindTotal, Common: arch.CommonTotal, Formula: "launch + pow(pow(waves, 4) + pow(power, 4) + pow(dram_floor, 4), 0.25)", Doc: "predicted total"}, func(b *refinedBreakdown) float64 { return b.timing.total }},
 	)
 	for i := range columns {
-		columns[i].Source = own
+		columns[i].Source = refinedDoc
 	}
 	return columns
 }()
@@ -99,7 +100,7 @@ func waveColumns(name, ctas, active, there string, of func(*refinedBreakdown) *w
 		{arch.Term{Name: n("active"), Unit: "1", Common: commonOf(name, arch.CommonActiveUnits), Formula: guard(active), Doc: "SMs at work"}, func(b *refinedBreakdown) float64 { return of(b).active }},
 		{arch.Term{Name: n("l2_step"), Unit: unitCycles, Common: commonOf(name, arch.CommonL2Step), Formula: guard("tile_bytes / min(l2_port_bandwidth, l2_perf_ratio * l2_coalescing / max(" + n("active") + ", 1))"), Doc: "one CTA's operands through the L2"}, func(b *refinedBreakdown) float64 { return of(b).l2 }},
 		{arch.Term{Name: n("dram_step"), Unit: unitCycles, Common: commonOf(name, arch.CommonDRAMStep), Formula: guard(n("active") + " * tile_bytes * dram_share / (dram_perf_ratio * dram_efficiency)"), Doc: "one CTA's share of DRAM"}, func(b *refinedBreakdown) float64 { return of(b).dram }},
-		{arch.Term{Name: n("throughput"), Unit: unitCycles, Formula: guard(ctas + " * (pow(" + onChipSum + " + pow(" + n("l2_step") + ", 4) + pow(" + n("dram_step") + ", 4), 0.25) + spill_step)"), Doc: "a K step of all CTAs of the SM: the largest of its resources, with a smooth transition"}, func(b *refinedBreakdown) float64 { return of(b).throughput }},
+		{arch.Term{Name: n("throughput"), Unit: unitCycles, Formula: guard(ctas + " * pow(" + onChipSum + " + pow(" + n("l2_step") + ", 4) + pow(" + n("dram_step") + ", 4), 0.25)"), Doc: "a K step of all CTAs of the SM: the largest of its resources, with a smooth transition"}, func(b *refinedBreakdown) float64 { return fourthRoot(of(b).throughput) }},
 		{arch.Term{Name: n("alone"), Unit: unitCycles, Formula: guard("max(chain_step, (dram_latency + " + n("l2_step") + ") / steps_ahead) + spill_step"), Doc: "a K step of one CTA: its instructions, or the latency of loads over the steps that they run ahead"}, func(b *refinedBreakdown) float64 { return of(b).alone }},
 		{arch.Term{Name: n("step"), Unit: unitCycles, Common: commonOf(name, arch.CommonKStep), Formula: "pow(pow(" + n("throughput") + ", 4) + pow(" + n("alone") + ", 4), 0.25)", Doc: "one K step"}, func(b *refinedBreakdown) float64 { return of(b).step }},
 		{arch.Term{Name: n("fill"), Unit: unitCycles, Formula: guard("prologue_cycles + dram_latency + " + ctas + " * " + n("l2_step")), Doc: "start of the CTAs and their first loads"}, func(b *refinedBreakdown) float64 { return of(b).fill }},

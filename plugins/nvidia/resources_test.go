@@ -101,7 +101,7 @@ func TestResources(t *testing.T) {
 	}
 	for name, kernels := range groups {
 		t.Run(name, func(t *testing.T) {
-			var near, spill, shared, ctas, compiled, big, bigNear int
+			var near, spill, shared, ctas, compiled, fits, big, bigNear int
 			for _, k := range kernels {
 				p := k.predicted()
 				if int(p.SharedMemory) == k.sharedMemory {
@@ -123,8 +123,11 @@ func TestResources(t *testing.T) {
 						bigNear++
 					}
 				}
-				if residentByRegisters(p.Registers, k.config.NumWarps) == residentByRegisters(k.registers, k.config.NumWarps) {
-					ctas++
+				if !k.outOfResources {
+					fits++
+					if resident(k.target, k.config.NumWarps, p.Registers, int(p.SharedMemory)) == resident(k.target, k.config.NumWarps, k.registers, k.sharedMemory) {
+						ctas++
+					}
 				}
 			}
 			floor := func(what string, n, of int, least float64) {
@@ -137,22 +140,30 @@ func TestResources(t *testing.T) {
 					t.Errorf("%s: %.4f of %d kernels, at least %g expected", what, share, of, least)
 				}
 			}
-			least := struct{ registers, spill, ctas float64 }{0.90, 0.97, 0.70}
+			least := struct{ registers, spill, ctas float64 }{0.90, 0.97, 0.75}
 			if name == "triton beyond the sweeps" { // no constant was chosen with an eye on these
-				least.registers, least.spill, least.ctas = 0.80, 0.93, 0.55
+				least.registers, least.spill, least.ctas = 0.80, 0.93, 0.40
 			}
 			floor("registers within 16", near, compiled, least.registers)
 			floor("spill or not", spill, compiled, least.spill)
 			floor("spills above 64 B within a factor 2", bigNear, big, 0.85)
 			floor("shared memory exact", shared, len(kernels), 1)
-			floor("CTAs per SM by registers exact", ctas, compiled, least.ctas)
+			floor("CTAs per SM exact", ctas, fits, least.ctas)
 		})
 	}
 }
 
-// residentByRegisters is how many CTAs the register file of an SM holds.
-func residentByRegisters(registers, warps int) int {
-	return registerFile / (32 * warps * roundUp(registers, registerGranule))
+// perSM is what the CTAs of an SM share, by target. Source: CUDA C++ Programming Guide, table "Technical Specifications per
+// Compute Capability".
+var perSM = map[int]struct{ warps, ctas, shared int }{
+	80: {64, 32, 164 << 10}, 86: {48, 16, 100 << 10}, 89: {48, 24, 100 << 10}, 90: {64, 32, 228 << 10},
+}
+
+// resident is how many CTAs of a kernel an SM holds. A CTA takes 1 KiB of shared memory beyond its own (CUDA C++ Programming
+// Guide, "Shared Memory" of compute capability 8.x and 9.0).
+func resident(target, warps, registers, shared int) int {
+	sm := perSM[target]
+	return min(sm.ctas, sm.warps/warps, registerFile/(32*warps*roundUp(registers, registerGranule)), sm.shared/(shared+1<<10))
 }
 
 // The kernels that the driver of the H200 refused are those that need more shared memory than a CTA may use.

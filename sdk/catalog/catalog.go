@@ -144,15 +144,7 @@ func (c *Catalog) Open(_ context.Context, r arch.OpenRequest) (arch.Architecture
 	if err != nil {
 		return nil, err
 	}
-	a, err := c.def.Open(s)
-	if err != nil {
-		return nil, err
-	}
-	if d := a.Describe(); r.Rung != "" && d.Rung != r.Rung {
-		return nil, diag.Inputf("the %s model of %s stands on rung %s, not %s", model, d.ID(), d.Rung, r.Rung).
-			Do("leave --rung out, or give what the rung stands on")
-	}
-	return a, nil
+	return c.def.Open(s)
 }
 
 // find returns the device that a request means.

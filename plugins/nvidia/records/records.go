@@ -12,7 +12,7 @@ var FS embed.FS
 // Compiled holds what compilers report of the kernels of a family, a file per family: registers, spills and shared memory by
 // target. Nothing in it was timed.
 //
-//go:embed compiled
+//go:embed compiled/*.csv
 var Compiled embed.FS
 
 // TritonH200 is what Triton's compiler and the driver report of the kernels of h200-triton, without any time.

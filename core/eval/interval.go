@@ -24,8 +24,8 @@ var timeEdges = [...]unit.Seconds{20e-6, 200e-6}
 // same time are taken together, and then all.
 const minSizes = 8
 
-// leastSizes is the least number of sizes that intervals can be found on: of fewer, none is outside at that level.
-const leastSizes = 10
+// LeastSizes is the least number of sizes that intervals can be found on: of fewer, none is outside at that level.
+const LeastSizes = 10
 
 const (
 	numBounds = int(arch.BoundLatency) + 1
@@ -57,9 +57,7 @@ const (
 // R. Dunn, L. Wasserman, A. Ramdas, "Distribution-free prediction sets for two-layer hierarchical models", JASA 118 (2023)
 // 2491–2502.
 func Intervals(rows []Row) []arch.ErrorRange {
-	r := newResiduals(rows)
-	all := make([]bool, len(r.sizes))
-	return r.calibrate(all)
+	return newResiduals(rows).calibrate()
 }
 
 // Coverage is what intervals hold of sizes that they were not made from.
@@ -75,18 +73,11 @@ type Coverage struct {
 
 // LeaveOneOut finds intervals and spread without each size in turn and applies them to that size.
 func LeaveOneOut(rows []Row) Coverage {
-	r := newResiduals(rows)
 	c := Coverage{Worst: 1}
-	left := make([]bool, len(rows))
 	var widths []float64
 	picks, losses, measured := 0, 0, 0
 	for i := range rows {
-		left[i] = true
-		ranges := r.calibrate(left)
-		rest := slices.Delete(slices.Clone(rows), i, i+1)
-		left[i] = false
-		u := arch.Uncertainty{Ranges: ranges, Spread: Spread(rest)}
-		u.PlanSpread = PlanSpread(rest, u.Spread)
+		u, _ := Uncertain("", slices.Delete(slices.Clone(rows), i, i+1))
 		n := selector.WorthMeasuring(rows[i].Leading, u.PlanSpread, bench.AssumedNoise)
 		c.Measured += float64(n) / float64(len(rows))
 		if e := rows[i].first(n); e > 0 {
@@ -96,8 +87,9 @@ func LeaveOneOut(rows []Row) Coverage {
 		held, of := rows[i].Covered(&u)
 		share := float64(held) / float64(max(of, 1))
 		for _, p := range rows[i].Points {
-			low, high, _ := u.Interval(p.Bound, p.Predicted)
-			widths = append(widths, float64(high/low))
+			if low, high, ok := u.Interval(p.Bound, p.Predicted); ok {
+				widths = append(widths, float64(high/low))
+			}
 		}
 		c.Points += share / float64(len(rows))
 		c.Worst = min(c.Worst, share)
@@ -156,23 +148,23 @@ func kindOf(b arch.Bound, predicted unit.Seconds) int {
 // span is a pair of quantiles.
 type span struct{ low, high float64 }
 
-// calibrate finds the ranges without the sizes that are left out.
-func (r *residuals) calibrate(left []bool) []arch.ErrorRange {
-	base, used := r.spans(left, -1)
+// calibrate finds the ranges.
+func (r *residuals) calibrate() []arch.ErrorRange {
+	base, used := r.spans(-1)
 	var outside []residual // r is here by how much a point is outside
 	sizes := 0
 	for i, points := range r.sizes {
-		if left[i] || len(points) == 0 {
+		if len(points) == 0 {
 			continue
 		}
 		sizes++
-		spans, groups := r.spans(left, i)
+		spans, groups := r.spans(i)
 		for _, p := range points {
 			s := spans[groups[p.kind]]
 			outside = append(outside, residual{r: max(s.low-p.r, p.r-s.high), weight: p.weight})
 		}
 	}
-	if sizes < leastSizes {
+	if sizes < LeastSizes {
 		return nil
 	}
 	delta := upper(outside, Level*float64(sizes+1))
@@ -213,13 +205,12 @@ func upper(points []residual, weight float64) float64 {
 	return points[len(points)-1].r
 }
 
-// spans returns the quantiles of every group, without the sizes left out and one more, and which group each kind of
-// prediction uses.
-func (r *residuals) spans(left []bool, without int) (spans [numGroups]span, groups [firstTime]int) {
+// spans returns the quantiles of every group, without one of the sizes, and which group each kind of prediction uses.
+func (r *residuals) spans(without int) (spans [numGroups]span, groups [firstTime]int) {
 	var total, sum [numGroups]float64
 	var sizes [numGroups]int
 	for i, points := range r.sizes {
-		if left[i] || i == without {
+		if i == without {
 			continue
 		}
 		var seen [numGroups]bool
@@ -238,7 +229,7 @@ func (r *residuals) spans(left []bool, without int) (spans [numGroups]span, grou
 	}
 	for i := range r.points {
 		p := &r.points[i]
-		if left[p.size] || p.size == without {
+		if p.size == without {
 			continue
 		}
 		for _, g := range [...]int{p.kind, firstTime + p.kind/numBounds, everything} {

@@ -27,8 +27,8 @@ type intervals struct {
 // intervals finds them on the rows.
 func (o *outcome) intervals() (*intervals, error) {
 	u, ok := eval.Uncertain(o.data.Kernel, o.rows)
-	if !ok {
-		return nil, diag.Inputf("intervals cannot be found on %s", render.Count(len(o.rows), "size", "sizes")).At("--intervals").Do("give records of at least 10 sizes")
+	if !ok || len(o.rows) <= eval.LeastSizes { // one is left out in turn
+		return nil, diag.Inputf("intervals cannot be found on %s", render.Count(len(o.rows), "size", "sizes")).At("--intervals").Do("give records of at least %d sizes", eval.LeastSizes+1)
 	}
 	c := eval.LeaveOneOut(o.rows)
 	u.Source = fmt.Sprintf("origami eval --intervals over %d sizes of %s; of a size left out they hold %s", len(o.rows), o.data.Name, render.Percent(c.Points))

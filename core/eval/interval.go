@@ -7,6 +7,7 @@ import (
 	"sort"
 
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/bench"
 	"github.com/origami-gemm/origami/core/score"
 	"github.com/origami-gemm/origami/core/selector"
 	"github.com/origami-gemm/origami/core/unit"
@@ -67,8 +68,9 @@ type Coverage struct {
 	Points, Picks, Worst float64
 	// Width is the median of high ÷ low.
 	Width float64
-	// Loss and Lost are the means over the sizes of the expected loss of not measuring and of the one that was recorded.
-	Loss, Lost float64
+	// Loss and Lost are the means over the sizes of the expected loss of not measuring and of the one that was recorded, Left
+	// that of the recorded one after measuring as many candidates as are worth it, Measured of how many these are.
+	Loss, Lost, Left, Measured float64
 }
 
 // LeaveOneOut finds intervals and spread without each size in turn and applies them to that size.
@@ -77,13 +79,20 @@ func LeaveOneOut(rows []Row) Coverage {
 	c := Coverage{Worst: 1}
 	left := make([]bool, len(rows))
 	var widths []float64
-	picks, losses := 0, 0
+	picks, losses, measured := 0, 0, 0
 	for i := range rows {
 		left[i] = true
 		ranges := r.calibrate(left)
 		rest := slices.Delete(slices.Clone(rows), i, i+1)
 		left[i] = false
 		u := arch.Uncertainty{Ranges: ranges, Spread: Spread(rest)}
+		u.PlanSpread = PlanSpread(rest, u.Spread)
+		n := selector.WorthMeasuring(rows[i].Leading, u.PlanSpread, bench.AssumedNoise)
+		c.Measured += float64(n) / float64(len(rows))
+		if e := rows[i].first(n); e > 0 {
+			measured++
+			c.Left += 1/e - 1
+		}
 		held, of := rows[i].Covered(&u)
 		share := float64(held) / float64(max(of, 1))
 		for _, p := range rows[i].Points {
@@ -105,6 +114,7 @@ func LeaveOneOut(rows []Row) Coverage {
 		}
 	}
 	c.Picks /= float64(max(picks, 1))
+	c.Left /= float64(max(measured, 1))
 	c.Loss, c.Lost = c.Loss/float64(max(losses, 1)), c.Lost/float64(max(losses, 1))
 	c.Width = score.Median(widths)
 	return c
@@ -253,6 +263,41 @@ func (r *residuals) spans(left []bool, without int) (spans [numGroups]span, grou
 		}
 	}
 	return spans, groups
+}
+
+// PlanSpread finds arch.Uncertainty.PlanSpread on rows: the least one, from spread on, with which measuring as many
+// candidates as are worth it leaves a recorded loss of no more than the noise, averaged over the sizes.
+func PlanSpread(rows []Row, spread float64) float64 {
+	left := func(s float64) float64 {
+		sum, n := 0.0, 0
+		for i := range rows {
+			worth := selector.WorthMeasuring(rows[i].Leading, s, bench.AssumedNoise)
+			if e := rows[i].first(worth); e > 0 {
+				sum += 1/e - 1
+				n++
+			}
+		}
+		return sum / float64(max(n, 1))
+	}
+	low, high := spread, max(1, spread)
+	if left(low) <= bench.AssumedNoise {
+		return low
+	}
+	for range 10 { // to 10⁻³
+		if s := (low + high) / 2; left(s) > bench.AssumedNoise {
+			low = s
+		} else {
+			high = s
+		}
+	}
+	return high
+}
+
+// Uncertain finds all that rows show of a kernel family, and false if they are too few; Source is left to the caller.
+func Uncertain(kernel string, rows []Row) (arch.Uncertainty, bool) {
+	u := arch.Uncertainty{Kernel: kernel, Level: Level, Ranges: Intervals(rows), Spread: Spread(rows)}
+	u.PlanSpread = PlanSpread(rows, u.Spread)
+	return u, u.Ranges != nil
 }
 
 // Spread finds arch.Uncertainty.Spread on rows: the one with which the expected loss of not measuring, averaged over the

@@ -3,6 +3,7 @@ package eval
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/origami-gemm/origami/core/arch"
@@ -133,6 +134,48 @@ func TestSpread(t *testing.T) {
 	}
 	if got := Spread(rows); math.Abs(got-spread) > 0.004 {
 		t.Errorf("spread %v, made with %v", got, spread)
+	}
+}
+
+// Where the leading candidates err alike, measurements are planned with more than the spread, so that what is left after
+// them is the noise; where they do not, with the spread.
+func TestPlanSpread(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		shared float64 // the error that each three neighbours share
+		more   bool
+	}{{"independent", 0, false}, {"alike", 0.15, true}} {
+		random := rand.New(rand.NewPCG(8, 9))
+		made := func() []Row {
+			rows := make([]Row, 300)
+			for i := range rows {
+				r := &rows[i]
+				predicted, shared := unit.Seconds(1e-4), 0.0
+				for j := range 60 {
+					if j%3 == 0 {
+						shared = tc.shared * random.NormFloat64()
+					}
+					measured := predicted * unit.Seconds(math.Exp(shared+0.03*random.NormFloat64()))
+					r.Leading, r.LeadingMeasured = append(r.Leading, predicted), append(r.LeadingMeasured, measured)
+					predicted *= 1.005
+				}
+				r.Measured, r.BestTime = r.LeadingMeasured[0], slices.Min(r.LeadingMeasured)
+			}
+			return rows
+		}
+		rows := made()
+		u := arch.Uncertainty{Spread: Spread(rows)}
+		u.PlanSpread = PlanSpread(rows, u.Spread)
+		if more := u.PlanSpread > 1.2*u.Spread; more != tc.more {
+			t.Errorf("%s: spread %v, to plan with %v", tc.name, u.Spread, u.PlanSpread)
+		}
+		s := Summarise(made(), &u)
+		if left := 1/s.Auto.Geomean - 1; left > 1.2*bench.AssumedNoise || s.Measured < 2 || s.Measured > 50 {
+			t.Errorf("%s: after measuring %.1f candidates of other sizes %v is lost", tc.name, s.Measured, left)
+		}
+		if math.Abs(s.Loss/s.Lost-1) > 0.1 {
+			t.Errorf("%s: expected to lose %v, lost %v", tc.name, s.Loss, s.Lost)
+		}
 	}
 }
 

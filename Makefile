@@ -73,6 +73,7 @@ intervals: ## how far the models' times are from the shipped records, for the mo
 
 SCORES := docs/experiments/refined-on-h200
 scores: intervals ## what docs show of the models' scores: the table per rung and class, and plots
+	go build -o $(BIN)/origami ./cmd/origami
 	go test -count=1 -run ScoresInDocs ./plugins/nvidia -scores
 	for rung in $(INTERVALS); do \
 		$(BIN)/origami --in-process eval --arch sm90@h200 --rung $$rung --report $(BIN)/scores > $(BIN)/scores.tsv || exit; \

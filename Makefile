@@ -19,7 +19,7 @@ CUDA_HEADER   := $(firstword $(wildcard $(CUDA_HOME)/include/cuda.h /usr/local/c
 # libcuda.a is empty: it satisfies the linker flag of gorgonia.org/cu and links nothing (docs/adr/0010-cuda-executor.md).
 CUDA_ENV      := CGO_ENABLED=1 CGO_CFLAGS="-O2 -I$(CURDIR)/plugins/nvidia/cuda/shim -I$(dir $(CUDA_HEADER))" CGO_LDFLAGS="-L$(TOOLS)/cuda-link"
 
-.PHONY: build cuda cuda-ready cuda-test test golden golden-arm64 lint proto generate intervals verify ptxas assemble bench tools clean
+.PHONY: build cuda cuda-ready cuda-test test golden golden-arm64 lint proto generate intervals scores verify ptxas assemble bench tools clean
 
 build: ## bin/origami
 	go build -trimpath -o $(BIN)/ ./cmd/origami
@@ -70,6 +70,15 @@ intervals: ## how far the models' times are from the shipped records, for the mo
 		$(BIN)/origami --in-process eval --arch sm90@h200 --rung $$rung --kernel $$kernel --intervals --json || exit; \
 	done; done > $(BIN)/intervals.jsonl
 	mv $(BIN)/intervals.jsonl plugins/nvidia/intervals.jsonl
+
+SCORES := docs/experiments/refined-on-h200
+scores: intervals ## what docs show of the models' scores: the table per rung and class, and plots
+	go build -o $(BIN)/origami ./cmd/origami
+	go test -count=1 -run ScoresInDocs ./plugins/nvidia -scores
+	for rung in $(INTERVALS); do \
+		$(BIN)/origami --in-process eval --arch sm90@h200 --rung $$rung --report $(BIN)/scores > $(BIN)/scores.tsv || exit; \
+		for file in efficiency.svg predicted-measured.png eval.csv; do cp $(BIN)/scores/$$file $(SCORES)/$$rung-$$file || exit; done; \
+	done
 
 verify: generate ## generated files are up to date
 	git diff --exit-code

@@ -13,6 +13,9 @@ type Uncertainty struct {
 	// Spread is the standard deviation of log(measured ÷ predicted) among the leading candidates of one problem: what all of
 	// them have in common is not in it, since it changes no choice.
 	Spread float64
+	// PlanSpread is the one to plan measurements with. It is larger: the leading candidates are alike and err alike, so that
+	// measuring another one of them brings less than if their errors were independent.
+	PlanSpread float64
 	// Source says what it was found on.
 	Source string
 }

@@ -7,6 +7,7 @@ import (
 	"sort"
 
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/bench"
 	"github.com/origami-gemm/origami/core/score"
 	"github.com/origami-gemm/origami/core/selector"
 	"github.com/origami-gemm/origami/core/unit"
@@ -23,8 +24,8 @@ var timeEdges = [...]unit.Seconds{20e-6, 200e-6}
 // same time are taken together, and then all.
 const minSizes = 8
 
-// leastSizes is the least number of sizes that intervals can be found on: of fewer, none is outside at that level.
-const leastSizes = 10
+// LeastSizes is the least number of sizes that intervals can be found on: of fewer, none is outside at that level.
+const LeastSizes = 10
 
 const (
 	numBounds = int(arch.BoundLatency) + 1
@@ -56,9 +57,7 @@ const (
 // R. Dunn, L. Wasserman, A. Ramdas, "Distribution-free prediction sets for two-layer hierarchical models", JASA 118 (2023)
 // 2491–2502.
 func Intervals(rows []Row) []arch.ErrorRange {
-	r := newResiduals(rows)
-	all := make([]bool, len(r.sizes))
-	return r.calibrate(all)
+	return newResiduals(rows).calibrate()
 }
 
 // Coverage is what intervals hold of sizes that they were not made from.
@@ -67,28 +66,30 @@ type Coverage struct {
 	Points, Picks, Worst float64
 	// Width is the median of high ÷ low.
 	Width float64
-	// Loss and Lost are the means over the sizes of the expected loss of not measuring and of the one that was recorded.
-	Loss, Lost float64
+	// Loss and Lost are the means over the sizes of the expected loss of not measuring and of the one that was recorded, Left
+	// that of the recorded one after measuring as many candidates as are worth it, Measured of how many these are.
+	Loss, Lost, Left, Measured float64
 }
 
 // LeaveOneOut finds intervals and spread without each size in turn and applies them to that size.
 func LeaveOneOut(rows []Row) Coverage {
-	r := newResiduals(rows)
 	c := Coverage{Worst: 1}
-	left := make([]bool, len(rows))
 	var widths []float64
-	picks, losses := 0, 0
+	picks, losses, measured := 0, 0, 0
 	for i := range rows {
-		left[i] = true
-		ranges := r.calibrate(left)
-		rest := slices.Delete(slices.Clone(rows), i, i+1)
-		left[i] = false
-		u := arch.Uncertainty{Ranges: ranges, Spread: Spread(rest)}
+		u, _ := Uncertain("", slices.Delete(slices.Clone(rows), i, i+1))
+		n := selector.WorthMeasuring(rows[i].Leading, u.PlanSpread, bench.AssumedNoise)
+		c.Measured += float64(n) / float64(len(rows))
+		if e := rows[i].first(n); e > 0 {
+			measured++
+			c.Left += 1/e - 1
+		}
 		held, of := rows[i].Covered(&u)
 		share := float64(held) / float64(max(of, 1))
 		for _, p := range rows[i].Points {
-			low, high, _ := u.Interval(p.Bound, p.Predicted)
-			widths = append(widths, float64(high/low))
+			if low, high, ok := u.Interval(p.Bound, p.Predicted); ok {
+				widths = append(widths, float64(high/low))
+			}
 		}
 		c.Points += share / float64(len(rows))
 		c.Worst = min(c.Worst, share)
@@ -105,6 +106,7 @@ func LeaveOneOut(rows []Row) Coverage {
 		}
 	}
 	c.Picks /= float64(max(picks, 1))
+	c.Left /= float64(max(measured, 1))
 	c.Loss, c.Lost = c.Loss/float64(max(losses, 1)), c.Lost/float64(max(losses, 1))
 	c.Width = score.Median(widths)
 	return c
@@ -146,23 +148,23 @@ func kindOf(b arch.Bound, predicted unit.Seconds) int {
 // span is a pair of quantiles.
 type span struct{ low, high float64 }
 
-// calibrate finds the ranges without the sizes that are left out.
-func (r *residuals) calibrate(left []bool) []arch.ErrorRange {
-	base, used := r.spans(left, -1)
+// calibrate finds the ranges.
+func (r *residuals) calibrate() []arch.ErrorRange {
+	base, used := r.spans(-1)
 	var outside []residual // r is here by how much a point is outside
 	sizes := 0
 	for i, points := range r.sizes {
-		if left[i] || len(points) == 0 {
+		if len(points) == 0 {
 			continue
 		}
 		sizes++
-		spans, groups := r.spans(left, i)
+		spans, groups := r.spans(i)
 		for _, p := range points {
 			s := spans[groups[p.kind]]
 			outside = append(outside, residual{r: max(s.low-p.r, p.r-s.high), weight: p.weight})
 		}
 	}
-	if sizes < leastSizes {
+	if sizes < LeastSizes {
 		return nil
 	}
 	delta := upper(outside, Level*float64(sizes+1))
@@ -203,13 +205,12 @@ func upper(points []residual, weight float64) float64 {
 	return points[len(points)-1].r
 }
 
-// spans returns the quantiles of every group, without the sizes left out and one more, and which group each kind of
-// prediction uses.
-func (r *residuals) spans(left []bool, without int) (spans [numGroups]span, groups [firstTime]int) {
+// spans returns the quantiles of every group, without one of the sizes, and which group each kind of prediction uses.
+func (r *residuals) spans(without int) (spans [numGroups]span, groups [firstTime]int) {
 	var total, sum [numGroups]float64
 	var sizes [numGroups]int
 	for i, points := range r.sizes {
-		if left[i] || i == without {
+		if i == without {
 			continue
 		}
 		var seen [numGroups]bool
@@ -228,7 +229,7 @@ func (r *residuals) spans(left []bool, without int) (spans [numGroups]span, grou
 	}
 	for i := range r.points {
 		p := &r.points[i]
-		if left[p.size] || p.size == without {
+		if p.size == without {
 			continue
 		}
 		for _, g := range [...]int{p.kind, firstTime + p.kind/numBounds, everything} {
@@ -253,6 +254,41 @@ func (r *residuals) spans(left []bool, without int) (spans [numGroups]span, grou
 		}
 	}
 	return spans, groups
+}
+
+// PlanSpread finds arch.Uncertainty.PlanSpread on rows: the least one, from spread on, with which measuring as many
+// candidates as are worth it leaves a recorded loss of no more than the noise, averaged over the sizes.
+func PlanSpread(rows []Row, spread float64) float64 {
+	left := func(s float64) float64 {
+		sum, n := 0.0, 0
+		for i := range rows {
+			worth := selector.WorthMeasuring(rows[i].Leading, s, bench.AssumedNoise)
+			if e := rows[i].first(worth); e > 0 {
+				sum += 1/e - 1
+				n++
+			}
+		}
+		return sum / float64(max(n, 1))
+	}
+	low, high := spread, max(1, spread)
+	if left(low) <= bench.AssumedNoise {
+		return low
+	}
+	for range 10 { // to 10⁻³
+		if s := (low + high) / 2; left(s) > bench.AssumedNoise {
+			low = s
+		} else {
+			high = s
+		}
+	}
+	return high
+}
+
+// Uncertain finds all that rows show of a kernel family, and false if they are too few; Source is left to the caller.
+func Uncertain(kernel string, rows []Row) (arch.Uncertainty, bool) {
+	u := arch.Uncertainty{Kernel: kernel, Level: Level, Ranges: Intervals(rows), Spread: Spread(rows)}
+	u.PlanSpread = PlanSpread(rows, u.Spread)
+	return u, u.Ranges != nil
 }
 
 // Spread finds arch.Uncertainty.Spread on rows: the one with which the expected loss of not measuring, averaged over the

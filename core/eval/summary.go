@@ -44,7 +44,7 @@ func Summarise(rows []Row, u *arch.Uncertainty) Summary {
 		h, n := r.Covered(u)
 		held, of = held+h, of+n
 		if u != nil {
-			n := selector.WorthMeasuring(r.Leading, u.Spread, bench.AssumedNoise)
+			n := selector.WorthMeasuring(r.Leading, u.PlanSpread, bench.AssumedNoise)
 			auto = append(auto, r.first(n))
 			s.Measured += float64(n) / float64(len(rows))
 		}

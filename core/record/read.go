@@ -154,13 +154,6 @@ func ReadTimes(name string, files fs.FS, file string, c Conditions, base gemm.Pr
 	return d, nil
 }
 
-// ReadKernels enters what the compiler reported of each kernel, from a file in the layout of kernels.csv, which may be
-// compressed.
-func (d *Dataset) ReadKernels(name string, files fs.FS, file string) error {
-	r := reader{name: name, files: files}
-	return r.kernels(file, d)
-}
-
 // Describe reads dataset.json alone: what was measured, without the measurements.
 func Describe(name string, files fs.FS) (*Dataset, error) {
 	r := reader{name: name, files: files}

@@ -1,12 +1,17 @@
 package nvidia_test
 
 import (
+	"flag"
+	"fmt"
 	"io/fs"
 	"math"
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/eval"
+	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/record"
 	"github.com/origami-gemm/origami/plugins/nvidia"
 	"github.com/origami-gemm/origami/plugins/nvidia/records"
@@ -25,7 +30,10 @@ var floors = []struct {
 	error float64
 }{
 	// The reference is never tuned: its picks often do not run, and its floors hold the scoring, not the model.
-	{model: "reference", top8Geomean: 0.661, top8Worst: 0.434, tauMean: 0.534, tauWorst: 0.406, error: 1.44},
+	{model: nvidia.ModelReference, top8Geomean: 0.661, top8Worst: 0.434, tauMean: 0.534, tauWorst: 0.406, error: 1.44},
+	{model: nvidia.ModelRefined, rung: arch.RungSpec, geomean: 0.965, p10: 0.91, worst: 0.68, top8Geomean: 0.99, top8Worst: 0.92, tauMean: 0.885, tauWorst: 0.64, error: 0.08},
+	{model: nvidia.ModelRefined, rung: arch.RungCalibrated, geomean: 0.975, p10: 0.92, worst: 0.835, top8Geomean: 0.99, top8Worst: 0.92, tauMean: 0.885, tauWorst: 0.64, error: 0.08},
+	{model: nvidia.ModelRefined, rung: arch.RungCompiled, geomean: 0.975, p10: 0.925, worst: 0.835, top8Geomean: 0.99, top8Worst: 0.92, tauMean: 0.885, tauWorst: 0.64, error: 0.08},
 }
 
 // gateFolds is how many folds the sizes are dealt to.
@@ -92,30 +100,128 @@ func TestFloors(t *testing.T) {
 				}
 			}
 
-			// Intervals found on four fifths of the sizes hold what they promise of the others.
-			held, of := 0, 0
-			folds := eval.Folds(r.Problems, gateFolds)
-			for fold := range gateFolds {
-				var known, others []eval.Row
-				for i := range rows {
-					if folds[i] == fold {
-						others = append(others, rows[i])
-					} else {
-						known = append(known, rows[i])
-					}
-				}
-				u := arch.Uncertainty{Ranges: eval.Intervals(known)}
-				for i := range others {
-					h, n := others[i].Covered(&u)
-					held, of = held+h, of+n
-				}
-			}
-			share := float64(held) / float64(of)
+			share := acrossFolds(rows)
 			t.Logf("intervals of %.0f %% hold %.4f of the times of other sizes", 100*eval.Level, share)
 			if share < 0.85 || share > 0.95 {
 				t.Errorf("intervals of %.0f %% hold %.4f of the times of other sizes", 100*eval.Level, share)
 			}
 		})
+	}
+}
+
+// acrossFolds finds intervals on four fifths of the sizes, in turn, and returns what they hold of the others' times.
+func acrossFolds(rows []eval.Row) float64 {
+	problems := make([]gemm.Problem, len(rows))
+	for i := range rows {
+		problems[i] = rows[i].Problem
+	}
+	folds := eval.Folds(problems, gateFolds)
+	held, of := 0, 0
+	for fold := range gateFolds {
+		var known, others []eval.Row
+		for i := range rows {
+			if folds[i] == fold {
+				others = append(others, rows[i])
+			} else {
+				known = append(known, rows[i])
+			}
+		}
+		u := arch.Uncertainty{Ranges: eval.Intervals(known)}
+		for i := range others {
+			h, n := others[i].Covered(&u)
+			held, of = held+h, of+n
+		}
+	}
+	return float64(held) / float64(of)
+}
+
+var writeScores = flag.Bool("scores", false, "write the scores into docs/experiments/refined-on-h200")
+
+// The scores per rung and class of shape that docs show are those that the shipped records show.
+func TestScoresInDocs(t *testing.T) {
+	r := sweep(t)
+	var b strings.Builder
+	b.WriteString("| model, rung | class | sizes | efficiency | p10 | worst | top 8 | worst | tau | worst | error | intervals hold |\n" +
+		"| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n")
+	for _, f := range floors {
+		rows := scored(t, r, arch.OpenRequest{Model: f.model, Rung: f.rung})
+		line := func(class string, s eval.Summary, coverage string) {
+			fmt.Fprintf(&b, "| %s | %s | %d | %.3f | %.3f | %.3f | %.3f | %.3f | %.3f | %.3f | %.1f %% | %s |\n", strings.TrimSuffix(f.model+", "+string(f.rung), ", "), class,
+				s.Problems, s.Efficiency.Geomean, s.Efficiency.P10, s.Efficiency.Worst, s.Top[1].Geomean, s.Top[1].Worst, s.TauMean, s.TauWorst, 100*s.Error, coverage)
+		}
+		classes, summaries := eval.ByClass(rows, nil)
+		for i, c := range classes {
+			line(c.String(), summaries[i], "")
+		}
+		line("**all**", eval.Summarise(rows, nil), fmt.Sprintf("%.1f %%", 100*acrossFolds(rows)))
+	}
+
+	const path = "../../docs/experiments/refined-on-h200/README.md"
+	const begin, end = "<!-- scores: written by `make scores` -->\n\n", "\n<!-- end of scores -->"
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, ok := strings.Cut(string(text), begin)
+	shown, after, closed := strings.Cut(rest, end)
+	if !ok || !closed {
+		t.Fatalf("%s has no place for the scores", path)
+	}
+	if shown == b.String() {
+		return
+	}
+	if !*writeScores {
+		t.Fatalf("%s shows other scores; run `make scores`:\n%s", path, b.String())
+	}
+	if err := os.WriteFile(path, []byte(before+begin+b.String()+end+after), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The intervals that a model ships are those that the shipped records show.
+func TestShippedIntervals(t *testing.T) {
+	p, err := nvidia.Provider()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := sweep(t)
+	for _, f := range floors {
+		a, err := p.Open(t.Context(), arch.OpenRequest{Arch: "sm90", Device: "h200", Model: f.model, Rung: f.rung})
+		if err != nil {
+			t.Fatal(err)
+		}
+		shipped := a.Describe().UncertaintyOf(r.Kernel)
+		if f.model == nvidia.ModelReference {
+			if shipped != nil {
+				t.Errorf("the reference says how far it is off: %+v", shipped)
+			}
+			continue
+		}
+		found, ok := eval.Uncertain(r.Kernel, scored(t, r, arch.OpenRequest{Model: f.model, Rung: f.rung}))
+		if !ok || shipped == nil || len(shipped.Ranges) != len(found.Ranges) || shipped.Level != found.Level {
+			t.Errorf("%s on %s ships %+v, and the records show %+v; run `make intervals`", f.model, f.rung, shipped, found)
+			continue
+		}
+		near := func(what string, a, b float64) {
+			if math.Abs(a/b-1) > 0.01 {
+				t.Errorf("%s on %s ships a %s of %v, and the records show %v; run `make intervals`", f.model, f.rung, what, a, b)
+			}
+		}
+		near("spread", shipped.Spread, found.Spread)
+		near("spread to plan with", shipped.PlanSpread, found.PlanSpread)
+		for i, s := range shipped.Ranges {
+			if f := found.Ranges[i]; s.Bound != f.Bound || s.Below != f.Below {
+				t.Errorf("range %d is %+v, and the records show %+v; run `make intervals`", i, s, f)
+			} else {
+				near("low end", s.Low, f.Low)
+				near("high end", s.High, f.High)
+			}
+		}
+	}
+	// Nothing is said of a device that was not measured.
+	other, err := p.Open(t.Context(), arch.OpenRequest{Arch: "sm89"})
+	if err != nil || other.Describe().Uncertainty != nil {
+		t.Errorf("%v, %+v", err, other.Describe().Uncertainty)
 	}
 }
 

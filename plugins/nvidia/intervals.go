@@ -24,6 +24,7 @@ type interval struct {
 	Uncertainty         struct {
 		Kernel, Source string
 		Level, Spread  float64
+		PlanSpread     float64 `json:"plan_spread"`
 		Ranges         []struct {
 			Bound     *string
 			Below     *float64 `json:"below_seconds"`
@@ -57,7 +58,7 @@ func uncertaintyOf(d *arch.Description) []arch.Uncertainty {
 		if one.Arch != d.Arch || one.Device != d.Device || one.Model != d.Model || one.Rung != d.Rung {
 			continue
 		}
-		u := arch.Uncertainty{Kernel: one.Uncertainty.Kernel, Level: one.Uncertainty.Level, Spread: one.Uncertainty.Spread, Source: one.Uncertainty.Source}
+		u := arch.Uncertainty{Kernel: one.Uncertainty.Kernel, Level: one.Uncertainty.Level, Spread: one.Uncertainty.Spread, PlanSpread: one.Uncertainty.PlanSpread, Source: one.Uncertainty.Source}
 		for _, r := range one.Uncertainty.Ranges {
 			e := arch.ErrorRange{Low: r.Low, High: r.High}
 			if r.Bound != nil {

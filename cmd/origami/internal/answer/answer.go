@@ -207,7 +207,7 @@ func (own *Answer) doubt(u *arch.Uncertainty, top int) {
 	for i := range own.Entries {
 		times[i] = own.Seconds(&own.Entries[i])
 	}
-	own.Doubt = &Doubt{Loss: selector.ExpectedLoss(times, u.Spread, 1), Worth: selector.WorthMeasuring(times, u.Spread, bench.AssumedNoise)}
+	own.Doubt = &Doubt{Loss: selector.ExpectedLoss(times, u.Spread, 1), Worth: selector.WorthMeasuring(times, u.PlanSpread, bench.AssumedNoise)}
 	if keep := max(top, own.Doubt.Worth); top > 0 && keep < len(own.Entries) {
 		own.Entries = own.Entries[:keep]
 	}

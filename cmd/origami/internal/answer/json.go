@@ -257,6 +257,7 @@ type Uncertainty struct {
 	Kernel string       `json:"kernel"`
 	Level  float64      `json:"level"`
 	Spread float64      `json:"spread"`
+	Plan   float64      `json:"plan_spread"`
 	Source string       `json:"source"`
 	Ranges []ErrorRange `json:"ranges"`
 }
@@ -271,7 +272,7 @@ type ErrorRange struct {
 
 // UncertaintyJSON converts an uncertainty.
 func UncertaintyJSON(u *arch.Uncertainty) Uncertainty {
-	out := Uncertainty{Kernel: u.Kernel, Level: u.Level, Spread: u.Spread, Source: u.Source, Ranges: []ErrorRange{}}
+	out := Uncertainty{Kernel: u.Kernel, Level: u.Level, Spread: u.Spread, Plan: u.PlanSpread, Source: u.Source, Ranges: []ErrorRange{}}
 	for _, r := range u.Ranges {
 		own := ErrorRange{Low: r.Low, High: r.High}
 		if r.Bound != arch.BoundUnknown {

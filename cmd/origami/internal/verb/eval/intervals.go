@@ -26,20 +26,18 @@ type intervals struct {
 
 // intervals finds them on the rows.
 func (o *outcome) intervals() (*intervals, error) {
-	ranges := eval.Intervals(o.rows)
-	if ranges == nil {
-		return nil, diag.Inputf("intervals cannot be found on %s", render.Count(len(o.rows), "size", "sizes")).At("--intervals").Do("give records of at least 10 sizes")
+	u, ok := eval.Uncertain(o.data.Kernel, o.rows)
+	if !ok || len(o.rows) <= eval.LeastSizes { // one is left out in turn
+		return nil, diag.Inputf("intervals cannot be found on %s", render.Count(len(o.rows), "size", "sizes")).At("--intervals").Do("give records of at least %d sizes", eval.LeastSizes+1)
 	}
 	c := eval.LeaveOneOut(o.rows)
+	u.Source = fmt.Sprintf("origami eval --intervals over %d sizes of %s; of a size left out they hold %s", len(o.rows), o.data.Name, render.Percent(c.Points))
 	out := &intervals{
-		Arch: o.arch.Arch, Device: o.arch.Device, Model: o.arch.Model, Rung: o.arch.Rung, coverage: c, desc: o.arch,
-		Uncertainty: answer.UncertaintyJSON(&arch.Uncertainty{
-			Kernel: o.data.Kernel, Level: eval.Level, Ranges: ranges, Spread: eval.Spread(o.rows),
-			Source: fmt.Sprintf("origami eval --intervals over %d sizes of %s; of a size left out they hold %s", len(o.rows), o.data.Name, render.Percent(c.Points)),
-		}),
+		Arch: o.arch.Arch, Device: o.arch.Device, Model: o.arch.Model, Rung: o.arch.Rung, coverage: c, desc: o.arch, Uncertainty: answer.UncertaintyJSON(&u),
 		LeaveOneOut: answer.Fields{
 			{Name: "interval_coverage", Value: c.Points}, {Name: "interval_coverage_picks", Value: c.Picks}, {Name: "interval_coverage_worst", Value: c.Worst},
 			{Name: "high_over_low_median", Value: c.Width}, {Name: "expected_loss_mean", Value: c.Loss}, {Name: "recorded_loss_mean", Value: c.Lost},
+			{Name: "auto_loss_mean", Value: c.Left}, {Name: "auto_measured_mean", Value: c.Measured},
 		},
 	}
 	return out, nil
@@ -76,10 +74,11 @@ func (v *intervals) write(s *iostreams.Streams, f render.Format) error {
 		return err
 	}
 	c := v.coverage
-	fmt.Fprintf(s.Out, "\n%-11s %.4f, the standard deviation of the log among the candidates of a problem\n", "spread", v.Uncertainty.Spread)
+	fmt.Fprintf(s.Out, "\n%-11s %.4f, the standard deviation of the log among the candidates of a problem; %.4f to plan measurements with\n", "spread", v.Uncertainty.Spread, v.Uncertainty.Plan)
 	fmt.Fprintf(s.Out, "%-11s each size left out in turn: %s of its times are held (worst size %s), %s of the picks'; median high ÷ low %.2f\n", "coverage",
 		render.Percent(c.Points), render.Percent(c.Worst), render.Percent(c.Picks), c.Width)
-	fmt.Fprintf(s.Out, "%-11s of not measuring, expected %s and recorded %s on the average\n", "loss", render.Percent(c.Loss), render.Percent(c.Lost))
+	fmt.Fprintf(s.Out, "%-11s of not measuring, expected %s and recorded %s on the average; by measuring the first %.1f, as many as are worth it, recorded %s\n", "loss",
+		render.Percent(c.Loss), render.Percent(c.Lost), c.Measured, render.Percent(c.Left))
 	fmt.Fprintf(s.Out, "%-11s %s\n", "source", v.Uncertainty.Source)
 	return nil
 }

@@ -72,24 +72,20 @@ func (o *outcome) write(s *iostreams.Streams, f render.Format) error {
 
 // object is what `eval --json` writes; docs/json.md describes it.
 type object struct {
-	Arch     string         `json:"arch"`
-	Device   string         `json:"device"`
-	Model    string         `json:"model"`
-	Kernel   string         `json:"kernel"`
-	Rung     arch.Rung      `json:"rung"`
-	Records  string         `json:"records"`
-	GroupM   int            `json:"group_m"`
-	SplitK   int            `json:"split_k"`
-	Problems []problem      `json:"problems"`
-	Partial  []partial      `json:"partial,omitempty"`
-	Summary  answer.Fields  `json:"summary"`
-	Classes  answer.Fields  `json:"classes"`
-	Group    *answer.Fields `json:"group,omitempty"`
-	Split    *answer.Fields `json:"split,omitempty"`
-}
-
-type partial struct {
-	answer.Problem
+	Arch     string           `json:"arch"`
+	Device   string           `json:"device"`
+	Model    string           `json:"model"`
+	Kernel   string           `json:"kernel"`
+	Rung     arch.Rung        `json:"rung"`
+	Records  string           `json:"records"`
+	GroupM   int              `json:"group_m"`
+	SplitK   int              `json:"split_k"`
+	Problems []problem        `json:"problems"`
+	Partial  []answer.Problem `json:"partial,omitempty"`
+	Summary  answer.Fields    `json:"summary"`
+	Classes  answer.Fields    `json:"classes"`
+	Group    *answer.Fields   `json:"group,omitempty"`
+	Split    *answer.Fields   `json:"split,omitempty"`
 }
 
 // problem is one problem in JSON.
@@ -159,7 +155,7 @@ func (o *outcome) object() object {
 		out.Problems = append(out.Problems, own)
 	}
 	for _, p := range o.data.Partial {
-		out.Partial = append(out.Partial, partial{answer.ProblemJSON(p)})
+		out.Partial = append(out.Partial, answer.ProblemJSON(p))
 	}
 	classes, summaries := eval.ByClass(o.rows, o.uncertainty())
 	for i, c := range classes {

@@ -1328,8 +1328,10 @@ type Uncertainty struct {
 	// The first that fits applies.
 	Ranges []*ErrorRange `protobuf:"bytes,3,rep,name=ranges,proto3" json:"ranges,omitempty"`
 	// The standard deviation of log(measured / predicted) among the candidates of a problem.
-	Spread        float64 `protobuf:"fixed64,4,opt,name=spread,proto3" json:"spread,omitempty"`
-	Source        string  `protobuf:"bytes,5,opt,name=source,proto3" json:"source,omitempty"`
+	Spread float64 `protobuf:"fixed64,4,opt,name=spread,proto3" json:"spread,omitempty"`
+	Source string  `protobuf:"bytes,5,opt,name=source,proto3" json:"source,omitempty"`
+	// The one to plan measurements with.
+	PlanSpread    float64 `protobuf:"fixed64,6,opt,name=plan_spread,json=planSpread,proto3" json:"plan_spread,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1397,6 +1399,13 @@ func (x *Uncertainty) GetSource() string {
 		return x.Source
 	}
 	return ""
+}
+
+func (x *Uncertainty) GetPlanSpread() float64 {
+	if x != nil {
+		return x.PlanSpread
+	}
+	return 0
 }
 
 // ErrorRange is the range of measured / predicted time for one kind of prediction.
@@ -3278,13 +3287,15 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\x05terms\x18\x16 \x03(\v2\x17.origami.plugin.v1.TermR\x05terms\x12.\n" +
 	"\x05order\x18\x17 \x01(\v2\x18.origami.plugin.v1.OrderR\x05order\x128\n" +
 	"\aoptions\x18\x18 \x03(\v2\x1e.origami.plugin.v1.OptionValueR\aoptions\x12@\n" +
-	"\vuncertainty\x18\x19 \x03(\v2\x1e.origami.plugin.v1.UncertaintyR\vuncertainty\"\xa2\x01\n" +
+	"\vuncertainty\x18\x19 \x03(\v2\x1e.origami.plugin.v1.UncertaintyR\vuncertainty\"\xc3\x01\n" +
 	"\vUncertainty\x12\x16\n" +
 	"\x06kernel\x18\x01 \x01(\tR\x06kernel\x12\x14\n" +
 	"\x05level\x18\x02 \x01(\x01R\x05level\x125\n" +
 	"\x06ranges\x18\x03 \x03(\v2\x1d.origami.plugin.v1.ErrorRangeR\x06ranges\x12\x16\n" +
 	"\x06spread\x18\x04 \x01(\x01R\x06spread\x12\x16\n" +
-	"\x06source\x18\x05 \x01(\tR\x06source\"\x87\x01\n" +
+	"\x06source\x18\x05 \x01(\tR\x06source\x12\x1f\n" +
+	"\vplan_spread\x18\x06 \x01(\x01R\n" +
+	"planSpread\"\x87\x01\n" +
 	"\n" +
 	"ErrorRange\x12.\n" +
 	"\x05bound\x18\x01 \x01(\x0e2\x18.origami.plugin.v1.BoundR\x05bound\x12#\n" +

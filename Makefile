@@ -63,7 +63,7 @@ generate: tools ## generated Go of the wire protocol and of the PTX instructions
 	go run ./cmd/origami/gen-docs docs
 
 # The rungs that the models reach on the device of the shipped records, and the kernel families that these are of.
-INTERVALS := spec calibrated compiled
+INTERVALS := spec calibrated compiled characterized
 intervals: ## how far the models' times are from the shipped records, for the models to ship
 	go build -o $(BIN)/origami ./cmd/origami
 	for rung in $(INTERVALS); do for kernel in triton mma; do \

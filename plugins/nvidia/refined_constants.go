@@ -31,6 +31,7 @@ type quantities struct {
 	stepLatency        float64
 	ldmatrixLatency    float64
 	loopSlots          float64
+	hotLineBandwidth   float64
 	mmaLoopSlots       float64
 	mmaStepLatency     float64
 	spillBandwidth     float64
@@ -55,8 +56,9 @@ var shipped = quantities{
 	stepLatency:        180.1,
 	ldmatrixLatency:    35.75,
 	loopSlots:          103.8,
-	mmaLoopSlots:       55.63,
-	mmaStepLatency:     94.59,
+	hotLineBandwidth:   640.4,
+	mmaLoopSlots:       55.61,
+	mmaStepLatency:     77.76,
 	spillBandwidth:     33.45,
 	energyPerFlop:      0.797e-12,
 	powerWindowSeconds: 2.09e-3,
@@ -101,8 +103,9 @@ func (d *device) constants() []arch.Constant {
 		{Name: "step_latency", Value: d.stepLatency, Unit: "cycles", Doc: "wait and barriers of a K step with mma.sync", Source: fit + "20–600; over folds 148–198"},
 		{Name: "ldmatrix_latency", Value: d.ldmatrixLatency, Unit: "cycles", Doc: "from shared memory to the operands of mma.sync", Source: fit + "5–60; over folds 32.2–38.7"},
 		{Name: "loop_slots", Value: d.loopSlots, Unit: "1", Doc: "instructions of a warp per K step beside loads and matrix instructions: pointers, masks, barriers", Source: fit + "10–300; over folds 103.7–104.8"},
-		{Name: "mma_step_latency", Value: d.mmaStepLatency, Unit: "cycles", Doc: "step_latency of the family mma", Source: fitMMA + "20–600"},
-		{Name: "mma_loop_slots", Value: d.mmaLoopSlots, Unit: "1", Doc: "loop_slots of the family mma", Source: fitMMA + "10–300"},
+		{Name: "mma_step_latency", Value: d.mmaStepLatency, Unit: "cycles", Doc: "step_latency of the family mma", Source: fitMMA + "20–600; over folds 61–84"},
+		{Name: "hot_line_bandwidth", Value: d.hotLineBandwidth, Unit: "B/cycle", Doc: "that all SMs together get of the lines of one row, which the kernels of mma read again for every row of a tile beyond the matrix", Source: fitMMA + "64–5120; over folds 602–759"},
+		{Name: "mma_loop_slots", Value: d.mmaLoopSlots, Unit: "1", Doc: "loop_slots of the family mma", Source: fitMMA + "10–300; over folds 52.6–56.8"},
 		{Name: "spill_bandwidth", Value: d.spillBandwidth, Unit: "B/cycle", Doc: "of one SM to local memory", Source: fit + "5–128; over folds 33.2–33.8"},
 		{Name: "energy_per_flop", Value: d.energyPerFlop, Unit: "J", Doc: "of the tensor cores and what feeds them, at the clock that the power limit leaves", Source: fit + "0.2–0.8 pJ; over folds 0.54–0.80 pJ"},
 		{Name: "power_window", Value: d.powerWindowSeconds, Unit: "s", Doc: "for how long the board may exceed its limit before the clock falls", Source: fit + "0.01–10 ms; over folds 1.4–2.5 ms"},

@@ -31,6 +31,7 @@ type quantities struct {
 	stepLatency        float64
 	ldmatrixLatency    float64
 	loopSlots          float64
+	hotLineBandwidth   float64
 	mmaLoopSlots       float64
 	mmaStepLatency     float64
 	spillBandwidth     float64
@@ -60,8 +61,9 @@ var shipped = quantities{
 	stepLatency:        180.1,
 	ldmatrixLatency:    35.75,
 	loopSlots:          103.8,
-	mmaLoopSlots:       55.63,
-	mmaStepLatency:     94.59,
+	hotLineBandwidth:   640.4,
+	mmaLoopSlots:       55.61,
+	mmaStepLatency:     77.76,
 	spillBandwidth:     33.45,
 	energyPerFlop:      0.797e-12,
 	powerWindowSeconds: 2.09e-3,
@@ -88,7 +90,7 @@ func (d *device) constants() []arch.Constant {
 		{Name: "mma_k", Value: mmaK, Unit: "1", Doc: "depth of the matrix instructions", Source: "PTX ISA, mma.sync m16n8k16 and wgmma m64nNk16"},
 		{Name: "wgmma_m", Value: wgmmaM, Unit: "1", Doc: "rows of one wgmma", Source: "PTX ISA, wgmma.mma_async"},
 		{Name: "tensor_rate", Value: d.rate, Unit: "FLOP/cycle", Doc: "of one SM: the power of two next to peak_fp16 / (num_sms * clock), since data sheets and drivers give different clocks", Source: "device file"},
-		{Name: "mma_sync_share", Value: d.mmaShareOfWGMMA, Unit: "1", Doc: "rate of mma.sync ÷ tensor_rate", Source: "sm90: 0.62, Luo et al., arXiv:2402.13499, Table VIII (mma reaches 62 % of the peak on the H800); elsewhere mma.sync is the native instruction"},
+		{Name: "mma_sync_share", Value: d.mmaShareOfWGMMA, Unit: "1", Doc: "rate of mma.sync ÷ tensor_rate", Source: "sm90: assumed, since no figure of this part is published; the register-only kernel of docs/experiments/mma-on-h200 reaches 572 TFLOP/s, 0.53 of tensor_rate at 1.98 GHz and more at the clocks that the power limit leaves; elsewhere mma.sync is the native instruction"},
 		{Name: "shared_bandwidth", Value: d.sharedBandwidth, Unit: "B/cycle", Doc: "of one SM's shared memory", Source: cudaGuide + "Shared Memory: 32 banks of 4 B"},
 		{Name: "schedulers", Value: schedulers, Unit: "1", Doc: "warp instructions that an SM issues per cycle", Source: cudaGuide + "Compute Capability 8.x and 9.0, Architecture"},
 		{Name: "shared_reserved", Value: sharedReserved, Unit: "B", Doc: "shared memory of a CTA that the system takes; a CTA may use all of an SM but that", Source: cudaGuide + "Compute Capability 8.x and 9.0, Shared Memory"},
@@ -97,13 +99,13 @@ func (d *device) constants() []arch.Constant {
 		{Name: "register_granule", Value: registerGranule, Unit: "1", Doc: "registers of a thread are allocated in eights", Source: "Nsight Compute occupancy calculator: 256 registers per warp"},
 		{Name: "line_bytes", Value: lineBytes, Unit: "B", Doc: "cache line", Source: cudaGuide + "Device Memory Accesses"},
 		{Name: "l2_usable_share", Value: l2UsableShare, Unit: "1", Doc: "share of l2_bytes within which the L2 is uniformly fast", Source: "RRZE-HPC/gpu-benches@1038c5d, gpu-l2-cache, h200: 44 of 62.9 MB"},
-		{Name: "dynamic_share", Value: dynamicShare, Unit: "1", Doc: "share of tdp that switching takes, the rest being memory at rest and leakage", Source: "assumed: 700 W less about 150 W of a loaded board between kernels"},
+		{Name: "dynamic_share", Value: dynamicShare, Unit: "1", Doc: "share of tdp that switching takes, the rest being memory at rest and leakage", Source: "assumed: no measurement separates the two; energy_per_flop was fitted with it"},
 		{Name: "default_group", Value: defaultGroup, Unit: "1", Doc: "launch-order group of a configuration that has none yet", Source: "Triton tutorial, Matrix Multiplication: GROUP_SIZE_M"},
 		{Name: "launch_seconds", Value: d.launchSeconds, Unit: "s", Doc: "launch of the kernel and the events around it", Source: fit + "2–6 µs; over folds 3.37–3.53 µs"},
 		{Name: "wgmma_cycles", Value: d.wgmmaCycles, Unit: "cycles", Doc: "least time of one wgmma m64nNk16 on an SM", Source: fit + "1–64; over folds 16.6–19.7"},
 		{Name: "line_rate", Value: d.lineRate, Unit: "1", Doc: "128-byte lines per cycle that the copies of one SM touch", Source: fit + "0.3–3; over folds 0.592–0.611"},
-		{Name: "l2_port_bandwidth", Value: d.l2PortBandwidth, Unit: "B/cycle", Doc: "that one SM gets from the L2", Source: fit + "40–64, the width of the port; over folds 53.7–54.9"},
-		{Name: "l2_coalescing", Value: d.l2Coalescing, Unit: "1", Doc: "bytes that reach SMs per byte that the L2 delivers: SMs of a cluster that ask for the same line are served at once", Source: fit + "1–2; over folds 1.43–1.46"},
+		{Name: "l2_port_bandwidth", Value: d.l2PortBandwidth, Unit: "B/cycle", Doc: "that one SM gets from the L2", Source: fit + "40–64; over folds 53.7–54.9"},
+		{Name: "l2_coalescing", Value: d.l2Coalescing, Unit: "1", Doc: "bytes that reach SMs per byte that the L2 delivers: presumably since SMs that ask for the same line at the same time are served at once", Source: fit + "1–2; over folds 1.43–1.46"},
 		{Name: "dram_efficiency", Value: d.dramEfficiency, Unit: "1", Doc: "share of dram_perf_ratio that operands reach", Source: fit + "0.7–1.1; over folds 0.898–0.963"},
 		{Name: "dram_latency_load", Value: d.dramLatencyLoad, Unit: "1", Doc: "latency of DRAM under load ÷ hbm_latency_penalty", Source: fit + "1–3; over folds 1.89–1.94"},
 		{Name: "load_latency", Value: d.loadLatency, Unit: "cycles", Doc: "what a K step waits for an operand that is loaded when needed: L2, registers, shared memory", Source: fit + "200–1000; over folds 758–784"},
@@ -113,8 +115,9 @@ func (d *device) constants() []arch.Constant {
 		{Name: "step_latency", Value: d.stepLatency, Unit: "cycles", Doc: "wait and barriers of a K step with mma.sync", Source: fit + "20–600; over folds 148–198"},
 		{Name: "ldmatrix_latency", Value: d.ldmatrixLatency, Unit: "cycles", Doc: "from shared memory to the operands of mma.sync", Source: fit + "5–60; over folds 32.2–38.7"},
 		{Name: "loop_slots", Value: d.loopSlots, Unit: "1", Doc: "instructions of a warp per K step beside loads and matrix instructions: pointers, masks, barriers", Source: fit + "10–300; over folds 103.7–104.8"},
-		{Name: "mma_step_latency", Value: d.mmaStepLatency, Unit: "cycles", Doc: "step_latency of the family mma", Source: fitMMA + "20–600"},
-		{Name: "mma_loop_slots", Value: d.mmaLoopSlots, Unit: "1", Doc: "loop_slots of the family mma", Source: fitMMA + "10–300"},
+		{Name: "mma_step_latency", Value: d.mmaStepLatency, Unit: "cycles", Doc: "step_latency of the family mma", Source: fitMMA + "20–600; over folds 61–84"},
+		{Name: "hot_line_bandwidth", Value: d.hotLineBandwidth, Unit: "B/cycle", Doc: "that all SMs together get of the lines of one row, which the kernels of mma read again for every row of a tile beyond the matrix", Source: fitMMA + "64–5120; over folds 602–759"},
+		{Name: "mma_loop_slots", Value: d.mmaLoopSlots, Unit: "1", Doc: "loop_slots of the family mma", Source: fitMMA + "10–300; over folds 52.6–56.8"},
 		{Name: "spill_bandwidth", Value: d.spillBandwidth, Unit: "B/cycle", Doc: "of one SM to local memory", Source: fit + "5–128; over folds 33.2–33.8"},
 		{Name: "energy_per_flop", Value: d.energyPerFlop, Unit: "J", Doc: "of the tensor cores and what feeds them, at the clock that the power limit leaves", Source: fit + "0.2–0.8 pJ; over folds 0.54–0.80 pJ"},
 		{Name: "timed_launch_seconds", Value: d.timedLaunchSeconds, Unit: "s", Doc: "launch of a kernel that has just run, taken off the times of the characterization", Source: scanned + "2–3.5 µs"},

@@ -80,6 +80,7 @@ type kernel struct {
 	threads                float64
 	tileBytes              float64 // operands
 	lines                  float64 // of 128 B that the operands touch
+	repeatM, repeatN       float64 // 1 if tiles that stick out of the matrix read its last row of A, or column of B, again
 	unbuffered             bool    // an operand is loaded when it is needed
 
 	tensor, shared, issue, line float64
@@ -143,6 +144,11 @@ func (m *refined) prepare(k *kernel, p *gemm.Problem, c *gemm.Config) (detail st
 	a, b := k.blockM*k.blockK*elementBytes, k.blockN*k.blockK*elementBytes
 	k.tileBytes = a + b
 	k.unbuffered = c.Kernel != KernelMMA && min(a, b) < minCopyBytes*k.threads
+	if c.Kernel == KernelMMA {
+		// A row repeated is one line that everybody asks for; where the other dimension is contiguous, it is a copy of 16 bytes
+		// from a line that is read anyway.
+		k.repeatM, k.repeatN = when(p.AMajor == gemm.MajorK), when(p.BMajor == gemm.MajorK)
+	}
 	k.lines = lineCount(p.AMajor, k.blockM, k.blockK) + lineCount(p.BMajor, k.blockN, k.blockK)
 	k.line = k.lines / d.lineRate
 	own := d.overheadOf(c)
@@ -247,6 +253,7 @@ type timing struct {
 	sweeps, groups       float64
 	missA, missB         float64
 	dramBytes, dramShare float64
+	repeated             float64 // rows and columns of a tile beyond the matrix that repeat its last one, on average
 	// oneLoop, chipLoop and fullLoop are the K loop at the paces of a kernel that was timed by itself, 0 for others.
 	oneLoop, chipLoop, fullLoop float64
 	full, tail                  wave
@@ -259,8 +266,8 @@ type timing struct {
 
 // wave is one round of CTAs: as many on each SM as fit, or what is left.
 type wave struct {
-	ctas, active float64 // CTAs per SM, and SMs
-	l2, dram     float64 // cycles of one CTA's step
+	ctas, active     float64 // CTAs per SM, and SMs
+	l2, dram, repeat float64 // cycles of one CTA's step
 	// throughput is the fourth power of the cycles in which the SM does a step of all its CTAs, alone the cycles that one
 	// CTA's step takes by itself.
 	throughput, alone    float64
@@ -294,6 +301,7 @@ func (d *device) time(t *timing, s *sizes, k *kernel) {
 	t.dramBytes = s.batch * s.k * elementBytes * (float64(s.m*(1+float64((t.sweeps-1)*t.missA))) + float64(s.n*(1+float64((t.groups-1)*t.missB))))
 	t.dramShare = min(1, t.dramBytes/(t.ctas*t.steps*k.tileBytes))
 
+	t.repeated = float64(k.repeatM*(k.blockM-s.m/t.gridM)) + float64(k.repeatN*(k.blockN-s.n/t.gridN))
 	t.oneLoop, t.chipLoop, t.fullLoop = 0, 0, 0
 	if k.isTimed {
 		d.timedLoops(t, k)
@@ -326,8 +334,9 @@ func (d *device) wave(w *wave, k *kernel, t *timing, ctas, active float64) {
 	w.ctas, w.active = ctas, active
 	w.l2 = k.tileBytes / min(d.l2PortBandwidth, d.l2Total/active)
 	w.dram = active * k.tileBytes * t.dramShare / d.dramBandwidth
+	w.repeat = active * t.repeated * k.blockK * elementBytes / d.hotLineBandwidth
 	v := &k.variants[t.ragged]
-	w.throughput = fourth(ctas) * (v.onChip + fourth(w.l2) + fourth(w.dram))
+	w.throughput = fourth(ctas) * (v.onChip + fourth(w.l2) + fourth(w.dram) + fourth(w.repeat))
 	w.alone = max(k.chain, (d.dramLatency+w.l2)/k.stepsAhead) + v.spill
 	w.step = fourthRoot(w.throughput + fourth(w.alone))
 	w.fill = d.prologueCycles + d.dramLatency + float64(ctas*w.l2)
@@ -356,9 +365,9 @@ func (t *timing) bound(k *kernel) arch.Bound {
 		return arch.BoundDRAM
 	case t.loop < t.total/2 || fourth(w.alone) > w.throughput:
 		return arch.BoundLatency
-	case w.dram > max(w.l2, k.tensor, k.shared, k.issue, k.line):
+	case w.dram > max(w.l2, w.repeat, k.tensor, k.shared, k.issue, k.line):
 		return arch.BoundDRAM
-	case w.l2 > max(k.tensor, k.shared, k.issue, k.line):
+	case max(w.l2, w.repeat) > max(k.tensor, k.shared, k.issue, k.line):
 		return arch.BoundL2
 	default:
 		return arch.BoundCompute

@@ -34,6 +34,7 @@ var floors = []struct {
 	{model: nvidia.ModelRefined, rung: arch.RungSpec, geomean: 0.965, p10: 0.91, worst: 0.68, top8Geomean: 0.99, top8Worst: 0.92, tauMean: 0.885, tauWorst: 0.64, error: 0.08},
 	{model: nvidia.ModelRefined, rung: arch.RungCalibrated, geomean: 0.975, p10: 0.92, worst: 0.835, top8Geomean: 0.99, top8Worst: 0.92, tauMean: 0.885, tauWorst: 0.64, error: 0.08},
 	{model: nvidia.ModelRefined, rung: arch.RungCompiled, geomean: 0.975, p10: 0.925, worst: 0.835, top8Geomean: 0.99, top8Worst: 0.92, tauMean: 0.885, tauWorst: 0.64, error: 0.08},
+	{model: nvidia.ModelRefined, rung: arch.RungCharacterized, geomean: 0.985, p10: 0.955, worst: 0.88, top8Geomean: 0.994, top8Worst: 0.92, tauMean: 0.888, tauWorst: 0.64, error: 0.075},
 }
 
 // gateFolds is how many folds the sizes are dealt to.

@@ -35,5 +35,5 @@ func Example() {
 	fmt.Printf("%.0f cycles, bound by %s\n", float64(pick.Estimate.Cycles), pick.Estimate.Bound)
 	// Output:
 	// 128x128x32,warps=4,stages=2,group=8,split=1
-	// 283958 cycles, bound by compute
+	// 283690 cycles, bound by compute
 }

@@ -291,6 +291,23 @@ func TestRefinedCrossValidated(t *testing.T) {
 	}
 }
 
+// What is shipped is what the fit finds on all sizes, from the middle of the bounds: no lower loss is to be had.
+func TestRefinedShippedIsTheFit(t *testing.T) {
+	if testing.Short() {
+		t.Skip("refits the model")
+	}
+	s := readSample(t)
+	all := func(int) bool { return true }
+	q := s.refit(t, nil, shipped, all, 20)
+	for _, f := range fitted {
+		t.Logf("%-20s shipped %.4g, fitted %.4g", f.name, *f.of(&shipped), *f.of(&q))
+	}
+	have, want := soft(s.residuals(t, shipped, all)), soft(s.residuals(t, q, all))
+	if !(math.Abs(have-want) <= 1e-4*want) {
+		t.Errorf("what is shipped has a loss of %.4f, the fit finds %.4f", have, want)
+	}
+}
+
 // TestAblation prints the table of docs/model-nvidia-refined.md.
 func TestAblation(t *testing.T) {
 	if !*ablation {

@@ -236,7 +236,7 @@ func newSizes(p *gemm.Problem) sizes {
 
 // ragged is 1 if block_k does not divide K.
 func (s *sizes) ragged(k *kernel) int {
-	if int(s.k)%k.config.BlockK != 0 {
+	if steps := s.k / k.blockK; steps != math.Trunc(steps) {
 		return 1
 	}
 	return 0
@@ -301,7 +301,10 @@ func (d *device) time(t *timing, s *sizes, k *kernel) {
 	t.dramBytes = s.batch * s.k * elementBytes * (float64(s.m*(1+float64((t.sweeps-1)*t.missA))) + float64(s.n*(1+float64((t.groups-1)*t.missB))))
 	t.dramShare = min(1, t.dramBytes/(t.ctas*t.steps*k.tileBytes))
 
-	t.repeated = float64(k.repeatM*(k.blockM-s.m/t.gridM)) + float64(k.repeatN*(k.blockN-s.n/t.gridN))
+	t.repeated = 0
+	if k.repeatM+k.repeatN > 0 {
+		t.repeated = float64(k.repeatM*(k.blockM-s.m/t.gridM)) + float64(k.repeatN*(k.blockN-s.n/t.gridN))
+	}
 	t.oneLoop, t.chipLoop, t.fullLoop = 0, 0, 0
 	if k.isTimed {
 		d.timedLoops(t, k)

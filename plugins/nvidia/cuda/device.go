@@ -30,6 +30,10 @@ type device struct {
 	modules    modules
 	blas       *blas // nil without cuBLAS
 
+	// quiet is held by whoever times kernels and by whoever loads one. A load keeps the driver's locks for tens of
+	// milliseconds, and a launch between two events that waits for them is timed with the wait.
+	quiet sync.Mutex
+
 	// running is held by whoever runs kernels: runs of a device take turns. It guards what follows.
 	running sync.Mutex
 	flush   region

@@ -34,6 +34,8 @@ func (k *kernel) Check(ctx context.Context) (n exec.Numerics, err error) {
 // Measure implements exec.Kernel.
 func (k *kernel) Measure(ctx context.Context, m exec.MeasureOptions, sample func(exec.Sample) bool) error {
 	return k.run(ctx, "measuring", m.Input, func(_ *operands, run func() error) error {
+		k.device.quiet.Lock()
+		defer k.device.quiet.Unlock()
 		for range m.Warmup {
 			if err := run(); err != nil {
 				return err

@@ -152,6 +152,8 @@ func (m *module) load(d *device) (err error) {
 	if m.kernel, err = gemmgen.Emit(m.key, d.sm); err != nil {
 		return err
 	}
+	d.quiet.Lock()
+	defer d.quiet.Unlock()
 	if m.module, m.function, err = loadFunction(m.kernel.Text, m.kernel.Name); err != nil {
 		return err
 	}

@@ -188,16 +188,16 @@ func peakRun(d *device, flops float64) (func() error, float64, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	l := launch{gridX: ctas, gridY: 1, gridZ: 1, threads: 32 * gemmgen.PeakWarps, params: make([]byte, k.ParamBytes)}
+	l := gemmgen.Launch{GridX: ctas, GridY: 1, GridZ: 1, Threads: 32 * gemmgen.PeakWarps, Params: make([]byte, k.ParamBytes)}
 	values := map[string]uint64{"in": d.pool.address(0), "out": out.address(0), "turns": uint64(turns)}
 	for _, p := range k.Params {
 		if p.Type.Bytes() == 8 {
-			binary.LittleEndian.PutUint64(l.params[p.Offset:], values[p.Name])
+			binary.LittleEndian.PutUint64(l.Params[p.Offset:], values[p.Name])
 		} else {
-			binary.LittleEndian.PutUint32(l.params[p.Offset:], uint32(values[p.Name]))
+			binary.LittleEndian.PutUint32(l.Params[p.Offset:], uint32(values[p.Name]))
 		}
 	}
-	return func() error { return l.start(f, d.stream) }, float64(turns) * float64(ctas) * gemmgen.PeakFlopsPerTurn, nil
+	return func() error { return d.start(f, l) }, float64(turns) * float64(ctas) * gemmgen.PeakFlopsPerTurn, nil
 }
 
 // BenchmarkRecordedBest times the fastest configuration of each size of the shipped sweep again: the median of 21 runs with a

@@ -95,9 +95,9 @@ func dataType(t gemm.DType) C.int {
 }
 
 // gemm returns what puts cuBLAS's own choice on the stream, into an output of some type.
-func (b *blas) gemm(o *operands, c cu.DevicePtr, out gemm.DType) (func() error, error) {
+func (b *blas) gemm(o *operands, c cu.DevicePtr, out gemm.DType) func() error {
 	g := b.call(o, c, out)
-	return func() error { return b.status(C.origami_blas_run(b.library, &g), o.problem) }, nil
+	return func() error { return b.status(C.origami_blas_run(b.library, &g), o.problem) }
 }
 
 // status makes an error of what cuBLAS returns.
@@ -132,7 +132,7 @@ func (l *libraryProgram) bind(o *operands) (func() error, error) {
 	b := l.device.blas
 	c := cu.DevicePtr(o.c.address(fence))
 	if !l.best {
-		return b.gemm(o, c, o.problem.DType)
+		return b.gemm(o, c, o.problem.DType), nil
 	}
 	g := b.call(o, c, o.problem.DType)
 	if l.bound != o {

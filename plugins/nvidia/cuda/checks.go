@@ -11,7 +11,6 @@ import (
 
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
 	"github.com/origami-gemm/origami/plugins/nvidia/ptx"
 )
@@ -109,11 +108,7 @@ func sampleRows(p gemm.Problem) int {
 
 // trustBLAS lets cuBLAS compute C in fp32, and compares a sample of its rows with float64.
 func (d *device) trustBLAS(o *operands, want region, sample int) (string, error) {
-	run, err := d.blas.gemm(o, want.at, gemm.FP32)
-	if err != nil {
-		return "", err
-	}
-	if err := run(); err != nil {
+	if err := d.blas.gemm(o, want.at, gemm.FP32)(); err != nil {
 		return "", err
 	}
 	sampled := *o
@@ -244,10 +239,4 @@ func (c *checks) free() {
 		_ = r.module.Unload()
 	}
 	c.verdict.free()
-}
-
-// start puts a generated kernel on the stream.
-func (d *device) start(f cu.Function, at gemmgen.Launch) error {
-	l := launch{at.GridX, at.GridY, at.GridZ, at.Threads, unit.Bytes(at.SharedMemory), at.Params}
-	return l.start(f, d.stream)
 }

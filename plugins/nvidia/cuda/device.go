@@ -218,7 +218,7 @@ func (d *device) delay() error {
 			return err
 		}
 	}
-	return (&launch{gridX: 1, gridY: 1, gridZ: 1, threads: 1}).start(d.delaying, d.stream)
+	return d.start(d.delaying, gemmgen.Launch{GridX: 1, GridY: 1, GridZ: 1, Threads: 1})
 }
 
 // close gives everything back.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
 )
 
 // driver reports whether there is a driver with a GPU. Nothing else of the driver may be called if not.
@@ -27,17 +28,10 @@ func driver() error {
 	return nil
 }
 
-// launch is where and how a kernel starts.
-type launch struct {
-	gridX, gridY, gridZ, threads int
-	shared                       unit.Bytes
-	params                       []byte
-}
-
-// start launches a function on a stream. The parameters may be reused when it returns.
-func (l *launch) start(f cu.Function, s cu.Stream) error {
-	return code(C.origami_launch(function(f), C.uint(l.gridX), C.uint(l.gridY), C.uint(l.gridZ), C.uint(l.threads), C.uint(l.shared),
-		*(*C.CUstream)(unsafe.Pointer(&s)), unsafe.Pointer(unsafe.SliceData(l.params)), C.size_t(len(l.params))))
+// start puts a launch of a function on the device's stream. The parameters may be reused when it returns.
+func (d *device) start(f cu.Function, l gemmgen.Launch) error {
+	return code(C.origami_launch(function(f), C.uint(l.GridX), C.uint(l.GridY), C.uint(l.GridZ), C.uint(l.Threads), C.uint(l.SharedMemory),
+		*(*C.CUstream)(unsafe.Pointer(&d.stream)), unsafe.Pointer(unsafe.SliceData(l.Params)), C.size_t(len(l.Params))))
 }
 
 // allowShared lets a function have that much dynamic shared memory.

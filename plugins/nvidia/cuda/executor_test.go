@@ -213,8 +213,6 @@ type lastProductLess struct {
 }
 
 func (l *lastProductLess) bind(o *operands) (func() error, error) {
-	less := *o
-	less.problem.K--
 	call := gemmgen.Packed(o.problem)
 	call.Problem.K--
 	call.A.Address, call.B.Address, call.C.Address = o.a.address(fence), o.b.address(fence), o.c.address(fence)

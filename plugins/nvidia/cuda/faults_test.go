@@ -17,6 +17,7 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
 	"github.com/origami-gemm/origami/sdk/host"
 	"github.com/origami-gemm/origami/sdk/serve"
 	"github.com/origami-gemm/origami/sdk/wire"
@@ -86,8 +87,9 @@ type raw struct {
 func (r *raw) resources() exec.Resources { return exec.Resources{} }
 func (r *raw) close()                    {}
 func (r *raw) bind(*operands) (func() error, error) {
-	l := launch{gridX: 1, gridY: 1, gridZ: 1, threads: 32}
-	return func() error { return l.start(r.function, r.device.stream) }, nil
+	return func() error {
+		return r.device.start(r.function, gemmgen.Launch{GridX: 1, GridY: 1, GridZ: 1, Threads: 32})
+	}, nil
 }
 
 // A kernel that never ends and one that writes where it must not cost the plugin its process and the host nothing: the

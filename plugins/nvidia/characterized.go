@@ -1,13 +1,8 @@
 package nvidia
 
 import (
-	"bytes"
-	"encoding/csv"
-	"errors"
-	"io"
 	"math"
 	"strconv"
-	"strings"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
@@ -69,57 +64,38 @@ func (d *device) timedWave(w *wave, k *kernel, t *timing) {
 	w.fill, w.epilogue = k.timed.fixed, 0
 }
 
-// timedColumns are the columns that a file of timed kernels must have.
-var timedColumns = []string{"bm", "bn", "bk", "stages", "warps", "trans_b", "ctas", "one_2048", "one_6144", "chip_2048", "chip_6144", "full_2048", "full_6144"}
+// timedFile is what plugins/nvidia/records/triton_characterize.py writes.
+var timedFile = kernelFile{
+	place: "the characterization", remedy: "give what triton_characterize.py writes",
+	columns: []string{"bm", "bn", "bk", "stages", "warps", "trans_b", "ctas", "one_2048", "one_6144", "chip_2048", "chip_6144", "full_2048", "full_6144"},
+}
 
-// timedIntegers is how many of them are numbers of the kernel; the others are microseconds.
+// timedIntegers is how many of its columns are numbers of the kernel; the others are microseconds.
 const timedIntegers = 7
 
-// readTimed reads what plugins/nvidia/records/triton_characterize.py writes.
+// readTimed reads the times of a pass.
 func (d *device) readTimed(data []byte) (timedTable, error) {
-	const (
-		place  = "the characterization"
-		remedy = "give what triton_characterize.py writes"
-	)
-	r := csv.NewReader(bytes.NewReader(data))
-	r.ReuseRecord = true
-	header, err := r.Read()
-	if err != nil {
-		return nil, diag.Inputf("no header: %v", err).At(place).Do(remedy)
-	}
-	column := map[string]int{}
-	for i, name := range header {
-		column[name] = i
-	}
-	for _, name := range timedColumns {
-		if _, ok := column[name]; !ok {
-			return nil, diag.Inputf("no column %s", name).At(place).Do("it needs %s", strings.Join(timedColumns, ", "))
-		}
-	}
 	out := timedTable{}
-	for {
-		row, err := r.Read()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, diag.Inputf("%v", err).At(place).Do(remedy)
-		}
+	err := timedFile.each(data, func(row *kernelRow) error {
 		var v [13]float64
-		for i, name := range timedColumns {
-			v[i], err = strconv.ParseFloat(row[column[name]], 64)
+		for i, name := range timedFile.columns {
+			var err error
+			v[i], err = strconv.ParseFloat(row.text(name), 64)
 			whole := i >= timedIntegers || v[i] == math.Trunc(v[i]) && v[i] <= 1<<14
 			positive := v[i] > 0 || name == "trans_b" && v[i] == 0
 			if err != nil || !positive || !whole || math.IsInf(v[i], 0) {
-				line, _ := r.FieldPos(column[name])
-				return nil, diag.Inputf("line %d: %s is %q", line, name, row[column[name]]).At(place).Do(remedy)
+				return row.fault(name).Do("%s", timedFile.remedy)
 			}
 		}
 		key := timedKey{compiledKey{blockM: int16(v[0]), blockN: int16(v[1]), blockK: int16(v[2]), stages: int16(v[3]), warps: int16(v[4])}, v[5] == 1}
 		out[key] = d.timedKernel(v[2], v[6], [6]float64(v[timedIntegers:]))
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	if len(out) == 0 {
-		return nil, diag.Inputf("no kernels").At(place).Do(remedy)
+		return nil, diag.Inputf("no kernels").At("%s", timedFile.place).Do("%s", timedFile.remedy)
 	}
 	return out, nil
 }

@@ -30,7 +30,7 @@ func TestCharacterizationCounts(t *testing.T) {
 
 // What is no characterization is refused with the place and what to do, and never half used.
 func TestCharacterizationRefuses(t *testing.T) {
-	header := strings.Join(timedColumns, ",") + "\n"
+	header := strings.Join(timedFile.columns, ",") + "\n"
 	for name, c := range map[string]struct {
 		file string
 		rung arch.Rung
@@ -60,7 +60,7 @@ func TestCharacterizationRefuses(t *testing.T) {
 
 // The decoder survives anything.
 func FuzzCharacterization(f *testing.F) {
-	f.Add([]byte(strings.Join(timedColumns, ",") + "\n128,256,64,3,8,0,1,24,60,28,71,28,71\n"))
+	f.Add([]byte(strings.Join(timedFile.columns, ",") + "\n128,256,64,3,8,0,1,24,60,28,71,28,71\n"))
 	f.Add(records.TritonH200Timed[:2000])
 	f.Add([]byte("bm,bn,bk\n1,2\n"))
 	d := device{quantities: shipped, clock: 1.98e9, sms: 132, target: 90}

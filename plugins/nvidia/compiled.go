@@ -1,12 +1,7 @@
 package nvidia
 
 import (
-	"bytes"
-	"encoding/csv"
-	"errors"
-	"io"
 	"strconv"
-	"strings"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
@@ -39,66 +34,43 @@ func (k kernelTable) find(c *gemm.Config, ragged bool) (resources, bool) {
 	return r, ok
 }
 
-// compiledColumns are the columns that a file of kernels must have. With a column target, only the rows of the
-// architecture count; with trans_a or trans_b, those of row-major operands.
-var compiledColumns = []string{"bm", "bn", "bk", "stages", "warps", "even_k", "n_regs", "n_spills", "shared", "status"}
+// compiledFile is a kernels.csv (docs/measuring.md). With a column target, only the rows of the architecture count; with
+// trans_a or trans_b, those of row-major operands.
+var compiledFile = kernelFile{
+	place: "the file of compiled kernels", remedy: "give a kernels.csv as docs/measuring.md describes it",
+	columns: []string{"bm", "bn", "bk", "stages", "warps", "even_k", "n_regs", "n_spills", "shared", "status"},
+}
 
-// readCompiled reads a kernels.csv (docs/measuring.md): registers per thread, words spilled per thread and bytes of shared memory
-// per CTA of each kernel. Rows without status "ok" were not built and are passed over.
+// readCompiled reads registers per thread, words spilled per thread and bytes of shared memory per CTA of each kernel. Rows
+// without status "ok" were not built and are passed over.
 func readCompiled(data []byte, target int) (kernelTable, error) {
-	const place = "the file of compiled kernels"
-	r := csv.NewReader(bytes.NewReader(data))
-	r.ReuseRecord = true
-	header, err := r.Read()
-	if err != nil {
-		return nil, diag.Inputf("no header: %v", err).At(place).Do("give a kernels.csv as docs/measuring.md describes it")
-	}
-	column := map[string]int{}
-	for i, name := range header {
-		column[name] = i
-	}
-	for _, name := range compiledColumns {
-		if _, ok := column[name]; !ok {
-			return nil, diag.Inputf("no column %s", name).At(place).Do("it needs %s", strings.Join(compiledColumns, ", "))
-		}
-	}
-	out := kernelTable{}
-	for {
-		row, err := r.Read()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, diag.Inputf("%v", err).At(place).Do("give a kernels.csv as docs/measuring.md describes it")
-		}
-		if other(row, column, "target", strconv.Itoa(target)) || other(row, column, "trans_a", "0") || other(row, column, "trans_b", "0") ||
-			row[column["status"]] != "ok" {
-			continue
+	out, own := kernelTable{}, strconv.Itoa(target)
+	err := compiledFile.each(data, func(row *kernelRow) error {
+		if row.other("target", own) || row.other("trans_a", "0") || row.other("trans_b", "0") || row.other("status", "ok") {
+			return nil
 		}
 		var v [9]int
-		for i, name := range compiledColumns[:9] {
-			if v[i], err = strconv.Atoi(row[column[name]]); err != nil || v[i] < 0 || v[i] > 1<<24 || i < 5 && v[i] > 1<<14 {
-				line, _ := r.FieldPos(column[name])
-				return nil, diag.Inputf("line %d: %s is %q", line, name, row[column[name]]).At(place).Do("give a number")
+		for i, name := range compiledFile.columns[:9] {
+			var err error
+			if v[i], err = strconv.Atoi(row.text(name)); err != nil || v[i] < 0 || v[i] > 1<<24 || i < 5 && v[i] > 1<<14 {
+				return row.fault(name).Do("give a number")
 			}
 		}
 		out[compiledKey{int16(v[0]), int16(v[1]), int16(v[2]), int16(v[3]), int16(v[4]), v[5] == 0}] =
 			resources{Registers: v[6], SpillBytes: v[7] * wordBytes, SharedMemory: unit.Bytes(v[8])}
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	if len(out) == 0 {
-		return nil, diag.Inputf("no kernel of sm%d", target).At(place).Do("give the kernels of the architecture that is opened")
+		return nil, diag.Inputf("no kernel of sm%d", target).At("%s", compiledFile.place).Do("give the kernels of the architecture that is opened")
 	}
 	return out, nil
 }
 
 // wordBytes is the size of a register.
 const wordBytes = 4
-
-// other reports whether a row has a column with another value than the one that counts.
-func other(row []string, column map[string]int, name, value string) bool {
-	i, ok := column[name]
-	return ok && row[i] != value
-}
 
 // compiledFor returns the compiler's report for an opened architecture: the caller's file, or what is shipped, nil if
 // there is none or the rung does not have it. Rungs build on each other: what is shipped counts where the device's

@@ -10,8 +10,10 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
@@ -139,6 +141,9 @@ func (c *Client) fault(ctx context.Context, op string, err error) error {
 		return err
 	}
 	s := status.Convert(err)
+	if deadline, ok := ctx.Deadline(); ok && s.Code() == codes.DeadlineExceeded && time.Until(deadline) < time.Second {
+		return context.DeadlineExceeded // the plugin saw the caller's deadline a moment before us
+	}
 	return &diag.Error{Kind: diag.Plugin, Where: "plugin " + c.name, What: fmt.Sprintf("%s failed: %s (%s)", op, s.Message(), s.Code()), Err: err,
 		Fix: "report it to the plugin's author"}
 }

@@ -199,7 +199,7 @@ func (s *subject) monotone(ctx context.Context, dims ...arch.Dim) error {
 	found, declared := &findings{}, false
 	for _, c := range cases {
 		for _, dim := range dims {
-			if dim != arch.DimK && !slices.Contains(c.Describe().Monotone, dim) {
+			if own := c.Describe().Monotone; !slices.Contains(own, dim) && (dim != arch.DimK || len(own) > 0) {
 				continue
 			}
 			declared = true
@@ -231,7 +231,7 @@ func (s *subject) monotone(ctx context.Context, dims ...arch.Dim) error {
 		}
 	}
 	if !declared {
-		return skipped("no model declares it (arch.Description.Monotone)")
+		return skipped("the models do not declare it (arch.Description.Monotone)")
 	}
 	return found.err()
 }

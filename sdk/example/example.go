@@ -71,6 +71,7 @@ func (Provider) Open(_ context.Context, r arch.OpenRequest) (arch.Architecture, 
 		Atoms:        []arch.Atom{{DType: gemm.FP16, M: 1, N: 1, K: 1, Latency: 1, PerUnit: int(m.macs)}},
 		Params:       params,
 		Order:        arch.Order{Keys: []arch.Key{arch.KeyIntensity}},
+		Monotone:     []arch.Dim{arch.DimM, arch.DimN, arch.DimK},
 		Terms: []arch.Term{
 			{Name: "waves", Unit: "1", Formula: "cdiv(cdiv(m, block_m)*cdiv(n, block_n)*batch, units)", Doc: "rounds in which the units work off the tiles"},
 			{Name: "compute", Unit: "cycles", Formula: "block_m*block_n*block_k/macs_per_cycle", Doc: "arithmetic of one K step", Kind: arch.KindStep},

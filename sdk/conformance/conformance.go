@@ -142,9 +142,9 @@ type subject struct {
 	conn   grpc.ClientConnInterface
 	client *wire.Client
 
-	cases    []*testcase // see answered
-	asked    bool
-	problems []error // why there is no case of some problems
+	asked    bool // see answered
+	cases    []*testcase
+	problems []*unanswered
 }
 
 func newSubject(name string, conn grpc.ClientConnInterface, o Options) *subject {

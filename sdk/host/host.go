@@ -36,10 +36,11 @@ type Options struct {
 	Builtins []Builtin
 	// Plugins are plugin binaries named by the user. SearchPath are directories in which every executable file whose
 	// name starts with Prefix is a plugin. For equal plugin names and for equal architectures the first wins: Plugins,
-	// SearchPath, Builtins, each in order.
+	// SearchPath, the trusted binaries where LockFile says they are, Builtins, each in order.
 	Plugins    []string
 	SearchPath []string
-	// LockFile holds the SHA-256 of each trusted binary (see Trust). A binary that is not in it is not run at all.
+	// LockFile holds the SHA-256 of each trusted binary, and where it is (see Trust). A binary that is not in it is not run
+	// at all.
 	LockFile string
 	// Logger gets the plugins' log lines, under their names; nil drops them.
 	Logger hclog.Logger

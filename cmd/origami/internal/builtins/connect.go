@@ -62,6 +62,11 @@ func Serve(name string) error {
 // Trust enters a plugin binary in the lock file.
 func Trust(lockFile, path string) (name string, err error) { return host.Trust(lockFile, path) }
 
+// Distrust takes a plugin out of the lock file.
+func Distrust(lockFile, plugin string) (name string, err error) {
+	return host.Distrust(lockFile, plugin)
+}
+
 func provider(b Plugin) (arch.Provider, error) {
 	p, err := b.Provider()
 	if err != nil {

@@ -74,7 +74,7 @@ func All() []Setting {
 		setting("timeout", "timeout", "how long a plugin may take to start, and for one answer"),
 		setting("plugins", "plugin", "plugin binaries to use, comma-separated in the environment"),
 		setting("plugin_path", "", "directories that are searched for trusted plugins, comma-separated in the environment"),
-		setting("lock_file", "", "file of the plugins that are trusted"),
+		setting("lock_file", "", "file of the plugins that are trusted, which are found where it says they are"),
 	}
 }
 

@@ -17,8 +17,9 @@ import (
 type Actions struct {
 	// Serve serves the built-in plugin of that name and does not return while the host lives.
 	Serve func(name string) error
-	// Trust enters the binary at path, by its hash, in the lock file, and returns the plugin's name.
-	Trust func(lockFile, path string) (string, error)
+	// Trust enters the binary at path, with its hash, in the lock file; Distrust takes a plugin, named or by its path, out of
+	// it. Both return the plugin's name.
+	Trust, Distrust func(lockFile, path string) (string, error)
 }
 
 // New returns the command with its subcommands.
@@ -28,8 +29,8 @@ func New(a *app.App, actions Actions) *cobra.Command {
 		Short: "List and trust plugins",
 		Long: "Architectures come from plugins, and so do executors, which run kernels. Plugins are processes that answer over\n" +
 			"gRPC. The built-in ones are part of this binary, which starts itself to serve them. Others are binaries named\n" +
-			"origami-plugin-…, given by --plugin or found in the folders of plugin_path; they run only once\n" +
-			"`origami plugin trust` has entered their hash in the lock file.",
+			"origami-plugin-…, which run only once `origami plugin trust` has entered them in the lock file. From then on they are\n" +
+			"found where they are. --plugin and the folders of plugin_path come before that.",
 		Example: "  origami plugin ls\n  origami plugin trust ./origami-plugin-mine",
 		Args:    app.Subcommand,
 		RunE:    app.NeedSubcommand,
@@ -42,9 +43,10 @@ func New(a *app.App, actions Actions) *cobra.Command {
 		Args:    app.NoMore,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return list(cmd.Context(), a) },
 	}, &cobra.Command{
-		Use:     "trust PATH",
-		Short:   "Trust a plugin binary",
-		Long:    "Enter the hash of a plugin binary in the lock file, so that it may run. A binary that changes must be trusted again.",
+		Use:   "trust PATH",
+		Short: "Trust a plugin binary",
+		Long: "Enter a plugin binary in the lock file, with its hash, so that it is found where it is and may run. A binary that\n" +
+			"changes must be trusted again.",
 		Example: "  origami plugin trust ./origami-plugin-mine",
 		Args:    app.One("PATH", "the plugin binary"),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -52,7 +54,20 @@ func New(a *app.App, actions Actions) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return trusted(a, name, args[0])
+			return report(a, name, args[0], "trusted; its hash is in")
+		},
+	}, &cobra.Command{
+		Use:     "distrust NAME",
+		Short:   "Forget a trusted plugin",
+		Long:    "Take a plugin, named or by its path, out of the lock file. It does not run any more. Its binary stays.",
+		Example: "  origami plugin distrust mine",
+		Args:    app.One("NAME", "the plugin's name"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			name, err := actions.Distrust(a.Settings.LockFile, args[0])
+			if err != nil {
+				return err
+			}
+			return report(a, name, "", "not trusted any more; it is no longer in")
 		},
 	}, &cobra.Command{
 		Use:    "serve NAME",
@@ -109,14 +124,18 @@ func list(ctx context.Context, a *app.App) error {
 	return render.Rows(a.Streams, a.Format(), header, rows)
 }
 
-func trusted(a *app.App, name, path string) error {
+// report says what has become of a plugin in the lock file.
+func report(a *app.App, name, path, what string) error {
 	if a.Format() == render.JSON {
 		return render.JSONLine(a.Streams, struct {
 			Name     string `json:"name"`
-			Path     string `json:"path"`
+			Path     string `json:"path,omitempty"`
 			LockFile string `json:"lock_file"`
 		}{name, path, a.Settings.LockFile})
 	}
-	_, err := fmt.Fprintf(a.Streams.Out, "plugin %s (%s) is trusted; its hash is in %s\n", name, path, a.Settings.LockFile)
+	if path != "" {
+		name += " (" + path + ")"
+	}
+	_, err := fmt.Fprintf(a.Streams.Out, "plugin %s is %s %s\n", name, what, a.Settings.LockFile)
 	return err
 }

@@ -8,7 +8,7 @@ import threading
 
 import torch
 
-from origami.plugin import DiagnosticError, InputError, PluginError, Problem, Sample
+from origami.plugin import InputError, PluginError, Problem, Sample
 
 from .driver import Driver, State
 
@@ -78,27 +78,25 @@ class Gpu:
     @contextlib.contextmanager
     def guarded(self, doing: str, problem: Problem):
         """Makes the device current, and tells apart what an exception of PyTorch or Triton means."""
-        with torch.cuda.device(self.device):
-            try:
+        try:
+            with torch.cuda.device(self.device):
                 yield
-            except DiagnosticError:
-                raise
-            except torch.cuda.OutOfMemoryError as error:
-                self._operands = None
-                torch.cuda.empty_cache()
-                free, total = torch.cuda.mem_get_info()
-                raise InputError(f"{problem} does not fit: {free / 1e9:.1f} GB of {total / 1e9:.1f} GB of the device's memory are free", where="triton",
-                                 fix="leave it out, or free the device's memory") from error
-            except RuntimeError as error:
-                what = f"{doing} on {problem}: {str(error).strip().splitlines()[0]}"
-                if self._lost():
-                    raise PluginError(what, where="triton") from error
-                raise InputError(what, where="triton", fix="take another configuration") from error
+        except torch.cuda.OutOfMemoryError as error:
+            self._operands = None
+            torch.cuda.empty_cache()
+            free, total = torch.cuda.mem_get_info(self.device)
+            raise InputError(f"{problem} does not fit: {free / 1e9:.1f} GB of {total / 1e9:.1f} GB of the device's memory are free", where="triton",
+                             fix="leave it out, or free the device's memory") from error
+        except RuntimeError as error:
+            what = f"{doing} on {problem}: {(str(error).strip() or type(error).__name__).splitlines()[0]}"
+            if self._lost():
+                raise PluginError(what, where="triton") from error
+            raise InputError(what, where="triton", fix="take another configuration") from error
 
     def _lost(self) -> bool:
         """Whether the context is of no use any more. After an illegal access, for one, every call returns the same error."""
         try:
-            torch.cuda.synchronize()
+            torch.cuda.synchronize(self.device)
             return False
         except RuntimeError:
             return True

@@ -71,7 +71,8 @@ class Compilers:
             for worker in self._all:
                 worker.kill()
             for worker in self._all:
-                worker.wait()
+                with worker:  # closes its pipes and waits
+                    pass
 
 
 def serve() -> None:

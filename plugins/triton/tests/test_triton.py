@@ -165,6 +165,50 @@ class Checks(unittest.TestCase):
             Provider().open()
 
 
+@unittest.skipUnless(HAS_TORCH, "needs torch and triton")
+class Interpreted(unittest.TestCase):
+    def test_the_kernel_multiplies(self):
+        """Under Triton's interpreter, on the CPU: every layout, and sizes that no block divides."""
+        code = """
+import numpy, torch, triton
+from origami.plugin import Config, Problem
+from origami_triton import checks, gpu, kernel
+c = Config("triton", 32, 16, 32, 2, 4, 2, 1)
+for p in (Problem(64, 96, 128), Problem(33, 50, 30), Problem(64, 96, 128, a_major="m"), Problem(48, 40, 72, b_major="k"), Problem(1, 7, 16),
+          Problem(70, 50, 33, a_major="m", b_major="k")):
+    o = gpu.Operands(p, torch.float16, torch.device("cpu"))
+    tiles = triton.cdiv(p.m, c.block_m) * triton.cdiv(p.n, c.block_n)
+    try:
+        n = checks.check(o, lambda: kernel.multiply[tiles,](o.a, o.b, o.c, *kernel.integers(p).values(), *kernel.constants(p, c).values()))
+    except triton.runtime.errors.InterpreterError as error:
+        print("cannot interpret with numpy", numpy.__version__, error)
+        break
+    print("right" if n.max_error <= n.tolerance and not n.wrong and not n.out_of_bounds and n.checked == p.m * p.n else f"{p} {n}")
+"""
+        out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={"PYTHONPATH": ":".join(sys.path), "TRITON_INTERPRET": "1"})
+        if "cannot interpret" in out.stdout:
+            self.skipTest(out.stdout)
+        self.assertEqual(out.stdout, "right\n" * 6, out.stderr)
+
+
+@unittest.skipUnless(HAS_TORCH, "needs torch and triton")
+class Timing(unittest.TestCase):
+    def test_a_run_that_the_device_reached_early_is_repeated(self):
+        from origami_triton import gpu
+
+        for early, pauses in ((0, [1]), (2, [1, 2, 4]), (9, [1, 2, 4, 8, 16, 32, 64])):
+            on = gpu.Gpu.__new__(gpu.Gpu)  # without a device
+            on._flush, on._begin, on._end, on.state = (unittest.mock.Mock() for _ in range(4))
+            on._begin.query.side_effect = [True] * early + [False]
+            on._begin.elapsed_time.return_value, on.state.clock.return_value = 2.5, 1.98e9
+            run = unittest.mock.Mock()
+            with unittest.mock.patch("torch.cuda._sleep") as sleep:
+                sample = on.timed(run, warm=False)
+            self.assertEqual((sample.seconds, sample.clock_hz), (2.5e-3, 1.98e9))
+            self.assertEqual([call.args[0] // gpu.PAUSE for call in sleep.call_args_list], pauses)
+            self.assertEqual((run.call_count, on._flush.zero_.call_count), (len(pauses), len(pauses)))
+
+
 class State(unittest.TestCase):
     def test_reasons(self):
         from origami_triton.driver import reasons

@@ -46,7 +46,7 @@ def config(m, n, k, dtype="fp16", *, names=NAMES, model=None, **layout):
 
 def configs(m, n, k, dtype="fp16", *, names=NAMES, model=None, top=4, **layout):
     """The best `top` as a list of triton.Config, best first: a short list for triton.autotune."""
-    model = model or model_of_gpu(split=names.get("split_k"))
+    model = model or model_of_gpu()
     ranking = model.rank(m, n, k, dtype=_dtype(dtype), top=top, **layout)
     return [triton.Config(_meta(p, names), num_warps=p.num_warps, num_stages=p.num_stages) for p in ranking]
 
@@ -123,7 +123,7 @@ class Picked(KernelInterface):
 
     def ranking(self, problem, given=()):
         """The Picks for a problem (a dict of Model.rank's arguments) that agree with the meta-parameters given, best first."""
-        model = self.model or model_of_gpu(split="split_k" in self.names)
+        model = self.model or model_of_gpu()
         given = dict(given)
         fields = {name: field for field, name in {**self.names, "num_warps": "num_warps", "num_stages": "num_stages"}.items()}
         # The launch order is chosen after the ranking and goes with every configuration.
@@ -170,7 +170,7 @@ class Picked(KernelInterface):
         """How many candidates to time."""
         if self.shortlist != "auto":
             return self.shortlist
-        doubt = (self.model or model_of_gpu(split="split_k" in self.names)).doubt(**problem)
+        doubt = (self.model or model_of_gpu()).doubt(**problem)
         return min(doubt.worth_measuring, ATTEMPTS) if doubt else 1
 
     def _problem(self, key, tensors):
@@ -197,18 +197,17 @@ _models = {}
 _opening = threading.Lock()
 
 
-def model_of_gpu(ordinal=None, *, split=False):
+def model_of_gpu(ordinal=None):
     """The lib.Model of the GPU that kernels are launched on now, or of the one that the driver counts so. A product that no device
     file describes is opened with what its driver tells, as --device auto does on the command line: rung "spec", a guess that says so."""
     if ordinal is None:
         ordinal = driver.active.get_current_device()
-    key = ordinal, bool(split)
-    model = _models.get(key)
+    model = _models.get(ordinal)
     if model is None:
         with _opening:
-            if key not in _models:
-                _models[key] = Model(**_gpu(ordinal), space=None if split else {"split_k": [1]})
-            model = _models[key]
+            if ordinal not in _models:
+                _models[ordinal] = Model(**_gpu(ordinal))
+            model = _models[ordinal]
     return model
 
 

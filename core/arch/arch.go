@@ -5,6 +5,7 @@ package arch
 
 import (
 	"context"
+	"fmt"
 	"math"
 
 	"github.com/origami-gemm/origami/core/diag"
@@ -293,6 +294,27 @@ type Description struct {
 	Options []OptionValue
 	// Uncertainty says per kernel family how far predicted times are from measured ones, where that is known.
 	Uncertainty []Uncertainty
+	// Monotone are the dimensions in which the model promises that more work, by whole blocks, is never predicted to take
+	// less time. For K every model must keep that, declared or not.
+	Monotone []Dim
+}
+
+// Dim is a dimension of a problem.
+type Dim uint8
+
+// The dimensions.
+const (
+	DimM Dim = iota + 1
+	DimN
+	DimK
+)
+
+// String returns the dimension's name in formulas.
+func (d Dim) String() string {
+	if d >= DimM && d <= DimK {
+		return "mnk"[d-1 : d]
+	}
+	return fmt.Sprintf("dim(%d)", uint8(d))
 }
 
 // PeakRate is a device's dense peak for one element type.

@@ -109,13 +109,17 @@ func (p *program) launch() (_ *session, err error) {
 	ctx, cancel := context.WithTimeout(p.host.ctx, options.StartTimeout)
 	defer cancel()
 
+	certificate, identity, err := clientIdentity()
+	if err != nil {
+		return nil, err
+	}
 	s := &session{}
 	log := &tail{logger: options.Logger.Named(p.name)}
 	s.client = goplugin.NewClient(&goplugin.ClientConfig{
 		HandshakeConfig:  wire.Handshake,
 		VersionedPlugins: wire.Plugins(nil),
 		AllowedProtocols: []goplugin.Protocol{goplugin.ProtocolGRPC},
-		AutoMTLS:         true,
+		TLSConfig:        identity,
 		SkipHostEnv:      true,
 		StartTimeout:     options.StartTimeout + time.Second, // ctx decides
 		SyncStdout:       log,
@@ -124,7 +128,7 @@ func (p *program) launch() (_ *session, err error) {
 		UnixSocketConfig: &goplugin.UnixSocketConfig{TempDir: socketParent()},
 		RunnerFunc: func(_ hclog.Logger, handshake *osexec.Cmd, dir string) (runner.Runner, error) {
 			s.socket = dir
-			env := slices.Concat(hostEnv(), handshake.Env, []string{wire.EnvWatch + "=stdin", wire.EnvLogLevel + "=" + options.Logger.GetLevel().String()})
+			env := slices.Concat(hostEnv(), handshake.Env, []string{envClientCert + "=" + certificate, wire.EnvWatch + "=stdin", wire.EnvLogLevel + "=" + options.Logger.GetLevel().String()})
 			return &launcher{program: p, ctx: ctx, env: env, log: log, session: s}, nil
 		},
 	})

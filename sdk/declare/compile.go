@@ -328,7 +328,7 @@ func (m *Model) open(def catalog.Definition, s catalog.Selection) (arch.Architec
 		Model: m.Name, Models: def.Models, Kernels: def.Kernels, Rung: arch.RungSpec, ClockRung: arch.RungSpec,
 		UnitName: m.UnitName, Units: whole("Units", 1), Partitions: whole("Partitions", 1), Clock: unit.Hertz(real("Clock", positive)),
 		SharedMemory: unit.Bytes(real("SharedMemory", 0)), RegisterFile: whole("RegisterFile", 0), RegistersPerThread: whole("RegistersPerThread", 0),
-		Params: params, Constants: m.Constants, Order: m.Order,
+		Params: params, Constants: m.Constants, Order: m.Order, Monotone: m.Monotone,
 	}}
 	if params.Calibrated(def.Specs) {
 		a.desc.Rung = arch.RungCalibrated

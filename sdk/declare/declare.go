@@ -42,8 +42,9 @@ type Model struct {
 	Kernels []Kernel
 	// Terms is the breakdown, in the order in which one follows from the other. One of them is the total.
 	Terms []Term
-	// Order says how near-equal candidates are ranked.
-	Order arch.Order
+	// Order says how near-equal candidates are ranked. Monotone is what the model promises, see arch.Description.
+	Order    arch.Order
+	Monotone []arch.Dim
 
 	// Levels are the levels of the memory hierarchy, near to far. Of the terms that their formulas name, Active is the one
 	// that counts the units at work: a question about the hierarchy gives that number itself. Step is a formula for the

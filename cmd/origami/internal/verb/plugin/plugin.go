@@ -1,4 +1,4 @@
-// Package pluginverb is `origami plugin`: which plugins there are, which are trusted, and the hidden command with which
+// Package pluginverb is `origami plugin`: which plugins there are, which are trusted, a new one's source, and the hidden command with which
 // the binary serves its built-in ones.
 package pluginverb
 
@@ -26,7 +26,7 @@ type Actions struct {
 func New(a *app.App, actions Actions) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plugin",
-		Short: "List and trust plugins",
+		Short: "List, trust and write plugins",
 		Long: "Architectures come from plugins, and so do executors, which run kernels. Plugins are processes that answer over\n" +
 			"gRPC. The built-in ones are part of this binary, which starts itself to serve them. Others are binaries named\n" +
 			"origami-plugin-…, which run only once `origami plugin trust` has entered them in the lock file. From then on they are\n" +
@@ -42,7 +42,7 @@ func New(a *app.App, actions Actions) *cobra.Command {
 		Example: "  origami plugin ls\n  origami plugin ls --json",
 		Args:    app.NoMore,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return list(cmd.Context(), a) },
-	}, &cobra.Command{
+	}, newCommand(a), &cobra.Command{
 		Use:   "trust PATH",
 		Short: "Trust a plugin binary",
 		Long: "Enter a plugin binary in the lock file, with its hash, so that it is found where it is and may run. A binary that\n" +

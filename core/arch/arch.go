@@ -7,6 +7,8 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -354,6 +356,18 @@ func (d *Description) Atom(t gemm.DType) *Atom {
 
 // ID returns "arch@device".
 func (d *Description) ID() string { return d.Arch + "@" + d.Device }
+
+// Kernel checks the name of a kernel family against what the model predicts; empty means the first.
+func (d *Description) Kernel(name string) (string, error) {
+	if name == "" && len(d.Kernels) > 0 {
+		return d.Kernels[0], nil
+	}
+	if !slices.Contains(d.Kernels, name) {
+		err := diag.Inputf("the %s model of %s does not predict the kernel family %q", d.Model, d.ID(), name)
+		return "", err.Do("use one of %s", strings.Join(d.Kernels, ", "))
+	}
+	return name, nil
+}
 
 // Constant is an empirical number of the model.
 type Constant struct {

@@ -28,6 +28,3 @@ var architectureChecks = []Check{
 	{"speed", "1,000 configurations are estimated in less than 5 ms, in the fastest of 20 tries.", checkSpeed},
 	{"golden", "The rankings of the golden file are reproduced to the bit, where there is one.", checkGolden},
 }
-
-// executorChecks are in the same order.
-var executorChecks = []Check{}

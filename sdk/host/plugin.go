@@ -102,7 +102,7 @@ func (p *program) launch() (_ *session, err error) {
 		if ok, err := (&goplugin.SecureConfig{Checksum: p.checksum, Hash: sha256.New()}).Check(p.path); err != nil {
 			return nil, fault(p.name, "start", FaultStart, nil, err, "it cannot be read: %v", err)
 		} else if !ok {
-			return nil, fault(p.name, "start", FaultUntrusted, nil, nil, "%s has changed since it was checked against the lock file", p.path)
+			return nil, fault(p.name, "start", FaultUntrusted, nil, nil, "%s has changed since it was found and checked", p.path)
 		}
 	}
 	options := p.host.options

@@ -21,10 +21,15 @@ CUDA_HEADER   := $(firstword $(wildcard $(CUDA_HOME)/include/cuda.h /usr/local/c
 # libcuda.a is empty: it satisfies the linker flag of gorgonia.org/cu and links nothing (docs/adr/0010-cuda-executor.md).
 CUDA_ENV      := CGO_ENABLED=1 CGO_CFLAGS="-O2 -I$(CURDIR)/plugins/nvidia/cuda/shim -I$(dir $(CUDA_HEADER))" CGO_LDFLAGS="-L$(TOOLS)/cuda-link"
 
-.PHONY: build cuda cuda-ready cuda-test triton python-test python-ready test golden golden-arm64 lint proto generate intervals scores verify ptxas assemble bench tools clean
+.PHONY: build lib cuda cuda-ready cuda-test triton python-test python-ready test golden golden-arm64 lint proto generate intervals scores verify ptxas assemble bench tools clean
 
 build: ## bin/origami
 	go build -trimpath -o $(BIN)/ ./cmd/origami
+
+lib: ## bin/liborigami.so and bin/origami.h, the models as a C library (needs a C compiler)
+	CGO_ENABLED=1 go build -trimpath -buildmode=c-shared -ldflags "-s -w" -o $(BIN)/liborigami.so ./cmd/liborigami
+	cp cmd/liborigami/origami.h $(BIN)/
+	rm -f $(BIN)/liborigami.h # cgo's, which includes origami.h and repeats it
 
 cuda: cuda-ready ## bin/origami-plugin-cuda, the executor for NVIDIA GPUs
 	$(CUDA_ENV) go build -trimpath -tags cuda -o $(BIN)/ ./plugins/nvidia/cmd/origami-plugin-cuda

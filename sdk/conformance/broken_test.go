@@ -26,6 +26,14 @@ import (
 	"github.com/origami-gemm/origami/sdk/wire"
 )
 
+var sound = func() arch.Provider {
+	p, err := example.Provider()
+	if err != nil {
+		panic(err)
+	}
+	return p
+}()
+
 // provider is the example's, with a function in the place of what a test breaks. Each is given the sound answer.
 type provider struct {
 	manifest  func(*arch.Manifest)
@@ -34,14 +42,16 @@ type provider struct {
 	levels    func([]arch.Level)
 	list      func(p gemm.Problem, c *arch.Candidates)
 	estimate  func(ctx context.Context, est []arch.Estimate, p gemm.Problem, cfgs []gemm.Config) error
-	terms     func(rows []float64, p gemm.Problem)
+	terms     func(rows []float64, d *arch.Description)
 	mapping   func(*arch.Mapping)
 	iteration func(costs []arch.LevelCost, active int, err error) error
 	problem   func(p gemm.Problem) gemm.Problem // before the model sees it
 }
 
 func (b *provider) Manifest() arch.Manifest {
-	m := example.Provider{}.Manifest()
+	m := sound.Manifest()
+	m.Archs = slices.Clone(m.Archs)
+	m.Archs[0].Devices, m.Archs[0].Kernels = slices.Clone(m.Archs[0].Devices), slices.Clone(m.Archs[0].Kernels)
 	if b.manifest != nil {
 		b.manifest(&m)
 	}
@@ -54,12 +64,13 @@ func (b *provider) Open(ctx context.Context, r arch.OpenRequest) (arch.Architect
 	if b.open != nil {
 		a, err = b.open(ctx, r)
 	} else {
-		a, err = example.Provider{}.Open(ctx, r)
+		a, err = sound.Open(ctx, r)
 	}
 	if err != nil {
 		return nil, err
 	}
 	m := &model{Architecture: a, MemoryHierarchy: a.Hierarchy(), provider: b, desc: *a.Describe(), at: slices.Clone(a.Hierarchy().Levels())}
+	m.desc.Monotone = []arch.Dim{arch.DimM, arch.DimN, arch.DimK}
 	m.desc.Params, m.desc.Terms = slices.Clone(m.desc.Params), slices.Clone(m.desc.Terms)
 	if b.describe != nil {
 		b.describe(&m.desc)
@@ -107,7 +118,7 @@ func (m *model) Estimate(ctx context.Context, dst []arch.Estimate, p gemm.Proble
 func (m *model) Terms(ctx context.Context, dst []float64, p gemm.Problem, cfgs []gemm.Config) error {
 	err := m.Architecture.Terms(ctx, dst, m.seen(p), cfgs)
 	if err == nil && m.provider.terms != nil {
-		m.provider.terms(dst, p)
+		m.provider.terms(dst, &m.desc)
 	}
 	return err
 }
@@ -213,13 +224,13 @@ func TestBrokenArchitectures(t *testing.T) {
 		}, also: []string{"determinism", "concurrent"}},
 		{check: "bad-open", what: "unknown options", finding: "an unknown option is accepted", broken: provider{open: func(ctx context.Context, r arch.OpenRequest) (arch.Architecture, error) {
 			r.Options = nil
-			return example.Provider{}.Open(ctx, r)
+			return sound.Open(ctx, r)
 		}}},
 		{check: "bad-open", what: "a plain error", finding: "of kind internal, not input", broken: provider{open: func(ctx context.Context, r arch.OpenRequest) (arch.Architecture, error) {
 			if r.Arch == unknownName {
 				return nil, errors.New("what?")
 			}
-			return example.Provider{}.Open(ctx, r)
+			return sound.Open(ctx, r)
 		}}},
 		{check: "units", what: "a clock in GHz", finding: "a clock of 1 Hz", broken: provider{describe: func(d *arch.Description) { d.Clock = 1 }}},
 		{check: "units", what: "a parameter in furlongs", finding: `unknown unit "furlong"`, broken: provider{describe: func(d *arch.Description) { d.Params[0].Unit = "furlong" }}},
@@ -291,10 +302,13 @@ func TestBrokenArchitectures(t *testing.T) {
 			}
 			return p
 		}}},
-		{check: "terms", what: "a formula of something else", finding: "and the plugin says", broken: provider{terms: func(rows []float64, _ gemm.Problem) { rows[1]++ }}},
+		{check: "terms", what: "a formula of something else", finding: "and the plugin says", broken: provider{terms: func(rows []float64, _ *arch.Description) { rows[1]++ }}},
 		{check: "terms", what: "a name nobody knows", finding: `unknown name "nothing"`, broken: provider{describe: func(d *arch.Description) { d.Terms[0].Formula = "nothing" }}},
-		{check: "terms", what: "another total", finding: "the total of Terms is", broken: provider{terms: func(rows []float64, _ gemm.Problem) { rows[3] = math.Nextafter(rows[3], 0) }}},
-		{check: "terms", what: "an infinity", finding: "is +Inf", broken: provider{terms: func(rows []float64, _ gemm.Problem) { rows[0] = math.Inf(1) }}},
+		{check: "terms", what: "another total", finding: "the total of Terms is", broken: provider{terms: func(rows []float64, d *arch.Description) {
+			total := slices.IndexFunc(d.Terms, func(t arch.Term) bool { return t.Kind == arch.KindTotal })
+			rows[total] = math.Nextafter(rows[total], 0)
+		}}},
+		{check: "terms", what: "an infinity", finding: "is +Inf", broken: provider{terms: func(rows []float64, _ *arch.Description) { rows[0] = math.Inf(1) }}},
 		{check: "mapping", what: "no group", finding: "a launch order of {GroupM:0", broken: provider{mapping: func(m *arch.Mapping) { m.GroupM = 0 }}},
 		{check: "mapping", what: "more dies than there are", finding: "XCDs:8", broken: provider{mapping: func(m *arch.Mapping) { m.XCDs = 8 }}},
 		{check: "hierarchy", what: "half served", finding: "serves 0.5 of the requests", broken: provider{iteration: func(c []arch.LevelCost, _ int, err error) error { c[0].HitRate = 0.5; return err }}},
@@ -410,17 +424,17 @@ func TestBrokenArchitectures(t *testing.T) {
 // The sound provider passes everything, and what the other tests break is really looked at.
 func TestSoundArchitecture(t *testing.T) {
 	golden := filepath.Join(t.TempDir(), "golden.jsonl")
-	sound := provider{list: func(_ gemm.Problem, c *arch.Candidates) {
+	rejecting := provider{list: func(_ gemm.Problem, c *arch.Candidates) {
 		big := gemm.Config{BlockM: 256, BlockN: 256, BlockK: 64, NumWarps: 1, NumStages: 1, SplitK: 1, Kernel: "tiled"}
 		c.Rejected = []arch.Rejection{{Config: big, Position: len(c.Configs), Reason: arch.ReasonSharedMemory, Detail: "needs 65536 B, 32768 B available"}}
 	}}
 	o := quick
 	o.Golden, o.UpdateGolden = golden, true
-	if names, text, _ := failing(t, wire.ArchService(&sound), ArchitectureChecks(), o); !slices.Equal(names, []string{"golden"}) || !strings.Contains(text, "is rewritten with 4 lines") {
+	if names, text, _ := failing(t, wire.ArchService(&rejecting), ArchitectureChecks(), o); !slices.Equal(names, []string{"golden"}) || !strings.Contains(text, "is rewritten with 4 lines") {
 		t.Errorf("writing the golden file, the checks %v fail: %s", names, text)
 	}
 	o.UpdateGolden = false
-	names, text, skipped := failing(t, wire.ArchService(&sound), ArchitectureChecks(), o)
+	names, text, skipped := failing(t, wire.ArchService(&rejecting), ArchitectureChecks(), o)
 	if len(names) > 0 || !slices.Equal(skipped, []string{"speed"}) {
 		t.Errorf("the checks %v fail, %v are skipped: %s", names, skipped, text)
 	}
@@ -433,14 +447,14 @@ func TestSoundArchitecture(t *testing.T) {
 	if err := os.WriteFile(golden, []byte(changed), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if names, text, _ := failing(t, wire.ArchService(&sound), ArchitectureChecks(), o); !slices.Equal(names, []string{"golden"}) || !strings.Contains(text, "golden.jsonl:1: example@abstract roofline, 2048x2048x2048 fp16: place 1 is") {
+	if names, text, _ := failing(t, wire.ArchService(&rejecting), ArchitectureChecks(), o); !slices.Equal(names, []string{"golden"}) || !strings.Contains(text, "golden.jsonl:1: example@abstract roofline, 2048x2048x2048 fp16: place 1 is") {
 		t.Errorf("with another golden file, the checks %v fail: %s", names, text)
 	}
 }
 
 // When the context ends, what is left fails with it and returns.
 func TestRunEndsWithItsContext(t *testing.T) {
-	conn, stop, err := connect(wire.ArchService(example.Provider{}))
+	conn, stop, err := connect(wire.ArchService(sound))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,7 @@ CUDA_HEADER   := $(firstword $(wildcard $(CUDA_HOME)/include/cuda.h /usr/local/c
 # libcuda.a is empty: it satisfies the linker flag of gorgonia.org/cu and links nothing (docs/adr/0010-cuda-executor.md).
 CUDA_ENV      := CGO_ENABLED=1 CGO_CFLAGS="-O2 -I$(CURDIR)/plugins/nvidia/cuda/shim -I$(dir $(CUDA_HEADER))" CGO_LDFLAGS="-L$(TOOLS)/cuda-link"
 
-.PHONY: build lib cuda cuda-ready cuda-test python-test python-ready test golden golden-arm64 lint proto generate intervals scores verify ptxas assemble bench tools clean
+.PHONY: build lib cuda cuda-ready cuda-test triton python-test python-ready test golden golden-arm64 lint proto generate intervals scores verify ptxas assemble bench tools clean
 
 build: ## bin/origami
 	go build -trimpath -o $(BIN)/ ./cmd/origami
@@ -39,8 +39,12 @@ cuda-test: cuda-ready tools ## its linters and tests; those that need a GPU skip
 	$(CUDA_ENV) go test -tags cuda -c -o $(BIN)/cuda.test ./plugins/nvidia/cuda
 	cd plugins/nvidia/cuda && $(BIN)/cuda.test
 
-python-test: $(TOOLS)/python/ready ## plugins in Python: their own tests, and the toy one under the host
+triton: ## bin/origami-plugin-triton, the executor for Triton kernels (needs torch and triton to run, nothing to build)
+	PYTHONPATH=sdk/python python3 -m origami.pack plugins/triton $(BIN)/origami-plugin-triton
+
+python-test: $(TOOLS)/python/ready ## plugins in Python: their own tests, and toys under the host; what needs torch, triton or a GPU skips
 	cd sdk/python && PYTHONPATH=.:$(TOOLS)/python python3 -m unittest discover -s tests
+	cd plugins/triton && PYTHONPATH=.:$(CURDIR)/sdk/python:$(TOOLS)/python python3 -m unittest discover -s tests
 	ORIGAMI_REQUIRE_PYTHON=1 go test -count=1 -run Python ./sdk/host
 python-ready: $(TOOLS)/python/ready
 $(TOOLS)/python/ready: Makefile

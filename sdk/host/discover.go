@@ -20,6 +20,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/limit"
 	"github.com/origami-gemm/origami/sdk/wire"
 )
 
@@ -34,6 +35,11 @@ type found struct {
 func (h *Host) plugins() []*found {
 	h.discovery.Do(func() {
 		locked, lockErr := readLock(h.options.LockFile)
+		if lockErr == nil && locked != nil {
+			if lockErr = h.guard(h.options.LockFile); lockErr != nil {
+				locked = nil
+			}
+		}
 		for i, path := range h.binaries(locked) {
 			h.found = append(h.found, &found{info: PluginInfo{Name: pluginName(path), Path: path, Named: i < len(h.options.Plugins)}})
 		}
@@ -135,7 +141,7 @@ func (h *Host) examine(f *found, locked map[string]lockEntry, lockErr error) {
 
 	path := f.info.Path
 	want, listed := locked[f.info.Name]
-	sum, err := hashFile(path)
+	file, err := openBinary(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && want.Path == path && !f.info.Named:
 		skip("it is gone; trust it where it is now, or `origami plugin distrust %s`", f.info.Name)
@@ -144,7 +150,8 @@ func (h *Host) examine(f *found, locked map[string]lockEntry, lockErr error) {
 		fail("it cannot be read: %v", err)
 		return
 	}
-	f.info.SHA256 = hex.EncodeToString(sum)
+	defer func() { _ = file.Close() }()
+	f.info.SHA256 = hex.EncodeToString(file.sum)
 	trust := "`origami plugin trust " + path + "`"
 	switch {
 	case f.info.Named && h.options.TrustNamed:
@@ -159,8 +166,12 @@ func (h *Host) examine(f *found, locked map[string]lockEntry, lockErr error) {
 		skip("its SHA-256 is not the one in the lock file %q; if you changed the plugin, %s accepts it", h.options.LockFile, trust)
 		return
 	}
+	if err := h.guard(path); err != nil {
+		skip("%v", err)
+		return
+	}
 
-	text, err := h.describe(f.info.Name, path)
+	text, err := h.describe(f.info.Name, path, file)
 	if err != nil {
 		fail("%v", err)
 		return
@@ -187,25 +198,25 @@ func (h *Host) examine(f *found, locked map[string]lockEntry, lockErr error) {
 	if d.Manifest != nil {
 		f.manifest = *d.Manifest
 	}
-	f.program = &program{name: f.info.Name, path: path, checksum: sum, host: h}
+	f.program = &program{name: f.info.Name, path: path, checksum: file.sum, host: h}
 }
 
-// describeLimit is how much a plugin may print about itself.
-const describeLimit = 4 << 20
-
 // describe runs a plugin with the argument "describe".
-func (h *Host) describe(name, path string) ([]byte, error) {
-	p, err := start(path, []string{"describe"}, hostEnv(), &tail{logger: h.options.Logger.Named(name)})
+func (h *Host) describe(name, path string, file *binary) ([]byte, error) {
+	p, err := start(path, file, []string{"describe"}, hostEnv(), &tail{logger: h.options.Logger.Named(name)})
 	if err != nil {
 		return nil, fmt.Errorf("it cannot be started: %w", err)
 	}
 	defer context.AfterFunc(h.ctx, p.kill)()
 	timeout := time.AfterFunc(h.options.StartTimeout, p.kill)
-	text, _ := io.ReadAll(io.LimitReader(p.stdout, describeLimit))
+	text, err := limit.ReadAll(p.stdout, "what describe prints", limit.Describe, "report it to the plugin's author")
 	p.exitedWithin(time.Second) // it has closed its output and may still have to end
 	inTime := timeout.Stop()
 	p.kill()
 	p.release()
+	if large := limit.Exceeded(err); large != nil {
+		return nil, large
+	}
 	if !inTime {
 		return nil, fmt.Errorf("describe did not end within %v", h.options.StartTimeout)
 	}
@@ -214,19 +225,6 @@ func (h *Host) describe(name, path string) ([]byte, error) {
 		return nil, fmt.Errorf("describe failed (%s): %s", p.state, last)
 	}
 	return text, nil
-}
-
-func hashFile(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }()
-	hash := sha256.New()
-	if _, err := io.Copy(hash, f); err != nil {
-		return nil, err
-	}
-	return hash.Sum(nil), nil
 }
 
 // lockFile is the JSON of a lock file: {"plugins": {"NAME": {"sha256": "HEX", "path": "PATH"}}}. The name is the file name
@@ -246,18 +244,31 @@ func readLock(path string) (map[string]lockEntry, error) {
 	if path == "" {
 		return nil, nil
 	}
-	text, err := os.ReadFile(path)
+	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
+	defer func() { _ = f.Close() }()
+	text, err := limit.ReadAll(f, path, limit.Text, "restore it, or remove it and trust your plugins again")
+	if err != nil {
+		return nil, err
+	}
+	return parseLock(path, text)
+}
+
+func parseLock(path string, text []byte) (map[string]lockEntry, error) {
 	const form = `write {"plugins":{"NAME":{"sha256":"HEX","path":"/WHERE/IT/IS"}}}`
 	var lock lockFile
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.DisallowUnknownFields()
-	if err := dec.Decode(&lock); err != nil {
+	err := dec.Decode(&lock)
+	if _, extra := dec.Token(); err == nil && !errors.Is(extra, io.EOF) {
+		err = errors.New("data follows the first JSON object")
+	}
+	if err != nil {
 		return nil, diag.Inputf("not a lock file: %v", err).At("%s", path).Do(form)
 	}
 	for name, entry := range lock.Plugins {
@@ -276,13 +287,17 @@ func readLock(path string) (map[string]lockEntry, error) {
 // Trust writes the path and the present SHA-256 of a plugin binary into a lock file, which is created if need be, and
 // returns the plugin's name. From then on this very binary is found and run. It does not run it.
 func Trust(lock, path string) (name string, err error) {
-	sum, err := hashFile(path)
+	file, err := openBinary(path)
 	if err != nil {
 		return "", diag.Inputf("%v", err).Do("name the plugin's binary")
 	}
+	_ = file.Close()
+	if open, _ := openToAll(path); open != "" {
+		return "", diag.Inputf("%s", everybodyWrites(open)).At("%s", path)
+	}
 	name = pluginName(path)
 	return name, editLock(lock, func(plugins map[string]lockEntry) error {
-		plugins[name] = lockEntry{SHA256: hex.EncodeToString(sum), Path: absolute(path)}
+		plugins[name] = lockEntry{SHA256: hex.EncodeToString(file.sum), Path: absolute(path)}
 		return nil
 	})
 }

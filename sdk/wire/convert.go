@@ -694,7 +694,7 @@ func fromDescription(q *pb.Description) (*arch.Description, error) {
 		d.Uncertainty = append(d.Uncertainty, own)
 	}
 	for _, dim := range q.Monotone {
-		if dim < pb.Dim_DIM_M || dim > pb.Dim_DIM_K {
+		if dim < pb.Dim_DIM_M || dim > pb.Dim_DIM_NONE {
 			c.fail("unknown dimension %d", dim)
 		}
 		d.Monotone = append(d.Monotone, arch.Dim(dim))

@@ -36,7 +36,7 @@ func TestEnumsHaveTheNumbersOfCore(t *testing.T) {
 	for key, name := range map[arch.Key]string{arch.KeyIntensity: "KEY_INTENSITY", arch.KeyLargeTile: "KEY_LARGE_TILE"} {
 		checkName(t, pb.Key(key), name)
 	}
-	for _, dim := range []arch.Dim{arch.DimM, arch.DimN, arch.DimK} {
+	for _, dim := range []arch.Dim{arch.DimM, arch.DimN, arch.DimK, arch.DimNone} {
 		checkName(t, pb.Dim(dim), "DIM_"+dim.String())
 	}
 	for i, name := range []string{"INTERMEDIATE", "STEP", "SHARE", "TOTAL"} {

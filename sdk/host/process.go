@@ -77,8 +77,7 @@ func start(path string, args, env []string, stderr *tail) (*process, error) {
 		stderr.readFrom(stderrR)
 	}()
 	go func() {
-		err := p.cmd.Wait()
-		p.mu.Lock()
+		err := reap(p.cmd, &p.mu)
 		p.ended = true
 		p.state = p.cmd.ProcessState.String()
 		if p.killed {

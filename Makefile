@@ -7,6 +7,8 @@ BENCHSTAT     := golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d
 
 # The assembler of NVIDIA's toolkit, from the Python package index: assembles PTX for any target, with no GPU.
 PTXAS_WHEEL   := nvidia-cuda-nvcc==13.0.88
+# What a plugin in Python needs (sdk/python/pyproject.toml names the versions that it works with).
+PYTHON_WHEELS := grpcio==1.85.1 protobuf==7.36.2 cryptography==50.0.2
 # The driver's header, for machines without the toolkit. The driver itself is opened when the plugin runs.
 CUDA_WHEEL    := nvidia-cuda-runtime==13.0.96
 
@@ -19,10 +21,15 @@ CUDA_HEADER   := $(firstword $(wildcard $(CUDA_HOME)/include/cuda.h /usr/local/c
 # libcuda.a is empty: it satisfies the linker flag of gorgonia.org/cu and links nothing (docs/adr/0010-cuda-executor.md).
 CUDA_ENV      := CGO_ENABLED=1 CGO_CFLAGS="-O2 -I$(CURDIR)/plugins/nvidia/cuda/shim -I$(dir $(CUDA_HEADER))" CGO_LDFLAGS="-L$(TOOLS)/cuda-link"
 
-.PHONY: build cuda cuda-ready cuda-test test golden golden-arm64 lint proto generate intervals scores verify ptxas assemble bench tools clean
+.PHONY: build lib cuda cuda-ready cuda-test triton python-test python-ready test golden golden-arm64 lint proto generate intervals scores verify ptxas assemble bench tools clean
 
 build: ## bin/origami
 	go build -trimpath -o $(BIN)/ ./cmd/origami
+
+lib: ## bin/liborigami.so and bin/origami.h, the models as a C library (needs a C compiler)
+	CGO_ENABLED=1 go build -trimpath -buildmode=c-shared -ldflags "-s -w" -o $(BIN)/liborigami.so ./cmd/liborigami
+	cp cmd/liborigami/origami.h $(BIN)/
+	rm -f $(BIN)/liborigami.h # cgo's, which includes origami.h and repeats it
 
 cuda: cuda-ready ## bin/origami-plugin-cuda, the executor for NVIDIA GPUs
 	$(CUDA_ENV) go build -trimpath -tags cuda -o $(BIN)/ ./plugins/nvidia/cmd/origami-plugin-cuda
@@ -31,6 +38,18 @@ cuda-test: cuda-ready tools ## its linters and tests; those that need a GPU skip
 	$(CUDA_ENV) golangci-lint run --build-tags cuda ./plugins/nvidia/cuda/... ./plugins/nvidia/cmd/...
 	$(CUDA_ENV) go test -tags cuda -c -o $(BIN)/cuda.test ./plugins/nvidia/cuda
 	cd plugins/nvidia/cuda && $(BIN)/cuda.test
+
+triton: ## bin/origami-plugin-triton, the executor for Triton kernels (needs torch and triton to run, nothing to build)
+	PYTHONPATH=sdk/python python3 -m origami.pack plugins/triton $(BIN)/origami-plugin-triton
+
+python-test: $(TOOLS)/python/ready ## plugins in Python: their own tests, and the toy one under the host
+	cd sdk/python && PYTHONPATH=.:$(TOOLS)/python python3 -m unittest discover -s tests
+	ORIGAMI_REQUIRE_PYTHON=1 go test -count=1 -run Python ./sdk/host
+python-ready: $(TOOLS)/python/ready
+$(TOOLS)/python/ready: Makefile
+	rm -rf $(@D)
+	python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --target $(@D) $(PYTHON_WHEELS)
+	touch $@
 
 cuda-ready: $(CUDA_HEADER) $(TOOLS)/cuda-link/libcuda.a
 $(TOOLS)/cuda-headers/nvidia/cu13/include/cuda.h: Makefile
@@ -58,7 +77,7 @@ proto: tools ## buf lint, and no change that breaks plugins built against the ba
 	cd sdk/proto && buf lint && buf breaking --against baseline.binpb
 
 generate: tools ## generated Go of the wire protocol and of the PTX instructions, command-line reference
-	cd sdk/proto && buf generate
+	cd sdk/proto && buf generate && buf build --exclude-source-info --as-file-descriptor-set -o ../python/origami/wire.binpb
 	go generate ./plugins/nvidia/ptx
 	go run ./cmd/origami/gen-docs docs
 

@@ -5,7 +5,10 @@ package arch
 
 import (
 	"context"
+	"fmt"
 	"math"
+	"slices"
+	"strings"
 
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -293,6 +296,27 @@ type Description struct {
 	Options []OptionValue
 	// Uncertainty says per kernel family how far predicted times are from measured ones, where that is known.
 	Uncertainty []Uncertainty
+	// Monotone are the dimensions in which the model promises that more work, by whole blocks, is never predicted to take
+	// less time. For K every model must keep that, declared or not.
+	Monotone []Dim
+}
+
+// Dim is a dimension of a problem.
+type Dim uint8
+
+// The dimensions.
+const (
+	DimM Dim = iota + 1
+	DimN
+	DimK
+)
+
+// String returns the dimension's name in formulas.
+func (d Dim) String() string {
+	if d >= DimM && d <= DimK {
+		return "mnk"[d-1 : d]
+	}
+	return fmt.Sprintf("dim(%d)", uint8(d))
 }
 
 // PeakRate is a device's dense peak for one element type.
@@ -320,8 +344,30 @@ func (d *Description) PeakFor(t gemm.DType) unit.FlopsPerSecond {
 	return 0
 }
 
+// Atom returns the matrix instruction for a type, nil if the model does not take the type.
+func (d *Description) Atom(t gemm.DType) *Atom {
+	for i := range d.Atoms {
+		if d.Atoms[i].DType == t {
+			return &d.Atoms[i]
+		}
+	}
+	return nil
+}
+
 // ID returns "arch@device".
 func (d *Description) ID() string { return d.Arch + "@" + d.Device }
+
+// Kernel checks the name of a kernel family against what the model predicts; empty means the first.
+func (d *Description) Kernel(name string) (string, error) {
+	if name == "" && len(d.Kernels) > 0 {
+		return d.Kernels[0], nil
+	}
+	if !slices.Contains(d.Kernels, name) {
+		err := diag.Inputf("the %s model of %s does not predict the kernel family %q", d.Model, d.ID(), name)
+		return "", err.Do("use one of %s", strings.Join(d.Kernels, ", "))
+	}
+	return name, nil
+}
 
 // Constant is an empirical number of the model.
 type Constant struct {
@@ -339,8 +385,9 @@ type Term struct {
 	// Unit is the value's unit: "cycles", "B", "B/cycle", "1".
 	Unit string
 	// Formula says how the value is computed, in Go expression syntax over names of other terms, parameters, constants,
-	// the problem (m, n, k, batch) and the configuration (block_m, …). The functions are cdiv, min, max, floor, mod and
-	// when(condition, then, else). A formula that starts with "rule:" is prose.
+	// the problem (m, n, k, batch, element_bytes, output_bytes; trans_a, trans_b are 1 or 0), its matrix instruction (atom_m,
+	// atom_n, atom_k, atom_cycles, atoms_per_unit) and the configuration (block_m, …). The functions are cdiv, min, max,
+	// floor, ceil, sqrt, mod, pow and when(condition, then, else). A formula that starts with "rule:" is prose.
 	Formula string
 	// Doc says what it is; Source where the formula comes from.
 	Doc    string

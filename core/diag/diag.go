@@ -6,6 +6,7 @@ package diag
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -48,6 +49,9 @@ type Error struct {
 	Err error
 }
 
+// mostText is how many bytes of What reach the line: it may quote what somebody wrote.
+const mostText = 4 << 10
+
 // Error returns "where: what; fix" on one line.
 func (e *Error) Error() string {
 	var b strings.Builder
@@ -55,7 +59,11 @@ func (e *Error) Error() string {
 		b.WriteString(e.Where)
 		b.WriteString(": ")
 	}
-	b.WriteString(e.What)
+	if what := e.What; len(what) > mostText {
+		fmt.Fprintf(&b, "%s… (%d bytes more)", strings.ToValidUTF8(what[:mostText], ""), len(what)-mostText)
+	} else {
+		b.WriteString(what)
+	}
 	if e.Fix != "" {
 		b.WriteString("; ")
 		b.WriteString(e.Fix)
@@ -114,15 +122,25 @@ func KindOf(err error) Kind {
 // length (at least two edits), closest first and in the order of names among equals. It feeds "did you mean".
 func Nearest(got string, names []string, n int) []string {
 	limit := max(2, len(got)/2)
-	var near []string
-	for d := 0; d <= limit && len(near) < n; d++ {
-		for _, name := range names {
-			if len(near) < n && distance(strings.ToLower(got), strings.ToLower(name)) == d {
-				near = append(near, name)
-			}
+	type neighbour struct {
+		name string
+		away int
+	}
+	var near []neighbour
+	for _, name := range names {
+		if len(got)-len(name) > limit { // so is the distance then, and got may be a whole file
+			continue
+		}
+		if d := distance(strings.ToLower(got), strings.ToLower(name)); d <= limit {
+			near = append(near, neighbour{name, d})
 		}
 	}
-	return near
+	slices.SortStableFunc(near, func(a, b neighbour) int { return a.away - b.away })
+	var closest []string
+	for _, x := range near[:min(n, len(near))] {
+		closest = append(closest, x.name)
+	}
+	return closest
 }
 
 // distance counts the edits that turn a into b: insertions, deletions, substitutions and exchanges of neighbours, over

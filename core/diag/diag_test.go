@@ -26,6 +26,13 @@ func TestErrorIsOneLine(t *testing.T) {
 	}
 }
 
+func TestErrorIsBounded(t *testing.T) {
+	err := diag.Inputf("unknown column %q", strings.Repeat("ä", 1<<20)).At("a.csv:1:1").Do("leave it out")
+	if got := err.Error(); len(got) > 5000 || !strings.HasPrefix(got, "a.csv:1:1: unknown column \"ää") || !strings.HasSuffix(got, "ä… (2093073 bytes more); leave it out") {
+		t.Errorf("%d bytes: %.40s … %s", len(got), got, got[max(0, len(got)-60):])
+	}
+}
+
 func TestAtAndDoDoNotChangeTheOriginal(t *testing.T) {
 	plain := diag.Inputf("wrong")
 	_ = plain.At("here").Do("fix")
@@ -73,6 +80,10 @@ func TestNearest(t *testing.T) {
 		if got := diag.Nearest(c.got, names, c.n); !slices.Equal(got, c.want) {
 			t.Errorf("Nearest(%q, %d) = %q, want %q", c.got, c.n, got, c.want)
 		}
+	}
+	// What is far too long for any name is not compared with each.
+	if got := diag.Nearest(strings.Repeat("l2_perf_ratio", 1<<20), names, 5); got != nil {
+		t.Errorf("%q", got)
 	}
 	// Equals keep their order; a short word allows two edits.
 	if got := diag.Nearest("sm9", []string{"sm90", "sm89", "sm80", "gfx942"}, 4); !slices.Equal(got, []string{"sm90", "sm89", "sm80"}) {

@@ -19,6 +19,7 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/limit"
 	"github.com/origami-gemm/origami/core/unit"
 )
 
@@ -179,10 +180,13 @@ func (r *reader) describe() (*Dataset, error) {
 	}
 	defer func() { _ = f.Close() }()
 	place := path.Join(r.name, DescriptionFile)
-	dec := json.NewDecoder(f)
+	dec := json.NewDecoder(limit.Reader(f, place, limit.Text, seeFormat))
 	dec.DisallowUnknownFields()
 	own := &r.own
 	if err := dec.Decode(own); err != nil {
+		if large := limit.Exceeded(err); large != nil {
+			return nil, large
+		}
 		return nil, diag.Inputf("not a dataset description: %v", err).At("%s", place).Do("%s", seeFormat)
 	}
 	for _, field := range []struct{ name, value string }{{"arch", own.Arch}, {"device", own.Device}, {"kernel", own.Kernel}, {"input", own.Input}, {"source", own.Source}} {
@@ -221,25 +225,24 @@ func (r *reader) glob(patterns ...string) ([]string, error) {
 }
 
 // open opens a file, through gzip where its name says so.
-func (r *reader) open(file string) (io.Reader, io.Closer, error) {
+func (r *reader) open(file string, most limit.Size) (io.Reader, io.Closer, error) {
 	f, err := r.files.Open(file)
 	if err != nil {
 		return nil, nil, r.unreadable(file, err)
 	}
-	if !strings.HasSuffix(file, ".gz") {
-		return f, f, nil
+	in := io.Reader(f)
+	if strings.HasSuffix(file, ".gz") {
+		if in, err = gzip.NewReader(f); err != nil {
+			_ = f.Close()
+			return nil, nil, r.unreadable(file, err)
+		}
 	}
-	in, err := gzip.NewReader(f)
-	if err != nil {
-		_ = f.Close()
-		return nil, nil, r.unreadable(file, err)
-	}
-	return in, f, nil
+	return limit.Reader(in, path.Join(r.name, file), most, "split it into several files"), f, nil
 }
 
 // lines reads a file of measurements, one per line.
 func (r *reader) lines(file string, d *Dataset) error {
-	f, closer, err := r.open(file)
+	f, closer, err := r.open(file, limit.Records)
 	if err != nil {
 		return err
 	}
@@ -340,7 +343,7 @@ func (r *reader) library(file string, d *Dataset) error {
 
 // rows calls each for every row of a CSV file, which must have the columns; others are passed over.
 func (r *reader) rows(file string, columns []string, each func(*row) error) error {
-	in, closer, err := r.open(file)
+	in, closer, err := r.open(file, limit.Table)
 	if err != nil {
 		return err
 	}
@@ -375,6 +378,9 @@ func (r *reader) rows(file string, columns []string, each func(*row) error) erro
 }
 
 func (r *reader) unreadable(file string, err error) error {
+	if large := limit.Exceeded(err); large != nil {
+		return large
+	}
 	var p *fs.PathError
 	if errors.As(err, &p) {
 		err = p.Err

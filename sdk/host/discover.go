@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/limit"
 	"github.com/origami-gemm/origami/sdk/wire"
 )
 
@@ -33,7 +35,12 @@ type found struct {
 func (h *Host) plugins() []*found {
 	h.discovery.Do(func() {
 		locked, lockErr := readLock(h.options.LockFile)
-		for i, path := range h.binaries() {
+		if lockErr == nil && locked != nil {
+			if lockErr = h.guard(h.options.LockFile); lockErr != nil {
+				locked = nil
+			}
+		}
+		for i, path := range h.binaries(locked) {
 			h.found = append(h.found, &found{info: PluginInfo{Name: pluginName(path), Path: path, Named: i < len(h.options.Plugins)}})
 		}
 		// Each external plugin is hashed and asked who it is; that takes a process start, so all at once.
@@ -84,8 +91,9 @@ func settlePrecedence(plugins []*found) {
 	}
 }
 
-// binaries lists the external plugin binaries in order of precedence, those that the user named first.
-func (h *Host) binaries() []string {
+// binaries lists the external plugin binaries in order of precedence: those that the user named, those in the search path,
+// and those that are trusted where they lie. The last kind is listed even when it is gone, unless its name turned up before.
+func (h *Host) binaries(locked map[string]lockEntry) []string {
 	var paths []string
 	for _, path := range h.options.Plugins {
 		paths = append(paths, absolute(path))
@@ -102,6 +110,17 @@ func (h *Host) binaries() []string {
 			}
 		}
 	}
+	for _, name := range slices.Sorted(maps.Keys(locked)) {
+		path := locked[name].Path
+		if path == "" || slices.Contains(paths, path) {
+			continue
+		}
+		_, err := os.Stat(path)
+		moved := errors.Is(err, fs.ErrNotExist) && slices.ContainsFunc(paths, func(p string) bool { return pluginName(p) == name })
+		if !moved {
+			paths = append(paths, path)
+		}
+	}
 	return paths
 }
 
@@ -116,32 +135,43 @@ func absolute(path string) string {
 func pluginName(path string) string { return strings.TrimPrefix(filepath.Base(path), Prefix) }
 
 // examine fills in what is known about an external plugin. It runs nothing before the hash has been checked.
-func (h *Host) examine(f *found, locked map[string]string, lockErr error) {
+func (h *Host) examine(f *found, locked map[string]lockEntry, lockErr error) {
 	skip := func(format string, args ...any) { f.info.State, f.info.Reason = Skipped, fmt.Sprintf(format, args...) }
 	fail := func(format string, args ...any) { f.info.State, f.info.Reason = Error, fmt.Sprintf(format, args...) }
 
 	path := f.info.Path
-	sum, err := hashFile(path)
-	if err != nil {
+	want, listed := locked[f.info.Name]
+	file, err := openBinary(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && want.Path == path && !f.info.Named:
+		skip("it is gone; trust it where it is now, or `origami plugin distrust %s`", f.info.Name)
+		return
+	case err != nil:
 		fail("it cannot be read: %v", err)
 		return
 	}
-	f.info.SHA256 = hex.EncodeToString(sum)
-	want, listed := locked[f.info.Name]
+	defer func() { _ = file.Close() }()
+	f.info.SHA256 = hex.EncodeToString(file.sum)
 	trust := "`origami plugin trust " + path + "`"
 	switch {
+	case f.info.Named && h.options.TrustNamed:
+		// The lock file has no say.
 	case lockErr != nil:
 		skip("the lock file cannot be used: %v", lockErr)
 		return
 	case !listed:
 		skip("it is not in the lock file %q; %s adds it", h.options.LockFile, trust)
 		return
-	case want != f.info.SHA256:
+	case want.SHA256 != f.info.SHA256:
 		skip("its SHA-256 is not the one in the lock file %q; if you changed the plugin, %s accepts it", h.options.LockFile, trust)
 		return
 	}
+	if err := h.guard(path); err != nil {
+		skip("%v", err)
+		return
+	}
 
-	text, err := h.describe(f.info.Name, path)
+	text, err := h.describe(f.info.Name, path, file)
 	if err != nil {
 		fail("%v", err)
 		return
@@ -168,25 +198,25 @@ func (h *Host) examine(f *found, locked map[string]string, lockErr error) {
 	if d.Manifest != nil {
 		f.manifest = *d.Manifest
 	}
-	f.program = &program{name: f.info.Name, path: path, checksum: sum, host: h}
+	f.program = &program{name: f.info.Name, path: path, checksum: file.sum, host: h}
 }
 
-// describeLimit is how much a plugin may print about itself.
-const describeLimit = 4 << 20
-
 // describe runs a plugin with the argument "describe".
-func (h *Host) describe(name, path string) ([]byte, error) {
-	p, err := start(path, []string{"describe"}, hostEnv(), &tail{logger: h.options.Logger.Named(name)})
+func (h *Host) describe(name, path string, file *binary) ([]byte, error) {
+	p, err := start(path, file, []string{"describe"}, hostEnv(), &tail{logger: h.options.Logger.Named(name)})
 	if err != nil {
 		return nil, fmt.Errorf("it cannot be started: %w", err)
 	}
 	defer context.AfterFunc(h.ctx, p.kill)()
 	timeout := time.AfterFunc(h.options.StartTimeout, p.kill)
-	text, _ := io.ReadAll(io.LimitReader(p.stdout, describeLimit))
+	text, err := limit.ReadAll(p.stdout, "what describe prints", limit.Describe, "report it to the plugin's author")
 	p.exitedWithin(time.Second) // it has closed its output and may still have to end
 	inTime := timeout.Stop()
 	p.kill()
 	p.release()
+	if large := limit.Exceeded(err); large != nil {
+		return nil, large
+	}
 	if !inTime {
 		return nil, fmt.Errorf("describe did not end within %v", h.options.StartTimeout)
 	}
@@ -197,80 +227,113 @@ func (h *Host) describe(name, path string) ([]byte, error) {
 	return text, nil
 }
 
-func hashFile(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }()
-	hash := sha256.New()
-	if _, err := io.Copy(hash, f); err != nil {
-		return nil, err
-	}
-	return hash.Sum(nil), nil
-}
-
-// lockFile is the JSON of a lock file: {"plugins": {"NAME": {"sha256": "HEX"}}}. The name is the file name without
-// Prefix, so that a plugin stays trusted wherever it is installed.
+// lockFile is the JSON of a lock file: {"plugins": {"NAME": {"sha256": "HEX", "path": "PATH"}}}. The name is the file name
+// without Prefix. A binary of that name and hash is trusted wherever it is installed; the path, which may be left out, is
+// where it is looked for beside Options.Plugins and Options.SearchPath.
 type lockFile struct {
 	Plugins map[string]lockEntry `json:"plugins"`
 }
 
 type lockEntry struct {
 	SHA256 string `json:"sha256"`
+	Path   string `json:"path,omitempty"`
 }
 
-// readLock returns the trusted hashes by plugin name. A file that does not exist trusts nothing.
-func readLock(path string) (map[string]string, error) {
+// readLock returns the trusted binaries by plugin name. A file that does not exist trusts nothing.
+func readLock(path string) (map[string]lockEntry, error) {
 	if path == "" {
 		return nil, nil
 	}
-	text, err := os.ReadFile(path)
+	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	const form = `write {"plugins":{"NAME":{"sha256":"HEX"}}}`
+	defer func() { _ = f.Close() }()
+	text, err := limit.ReadAll(f, path, limit.Text, "restore it, or remove it and trust your plugins again")
+	if err != nil {
+		return nil, err
+	}
+	return parseLock(path, text)
+}
+
+func parseLock(path string, text []byte) (map[string]lockEntry, error) {
+	const form = `write {"plugins":{"NAME":{"sha256":"HEX","path":"/WHERE/IT/IS"}}}`
 	var lock lockFile
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.DisallowUnknownFields()
-	if err := dec.Decode(&lock); err != nil {
+	err := dec.Decode(&lock)
+	if _, extra := dec.Token(); err == nil && !errors.Is(extra, io.EOF) {
+		err = errors.New("data follows the first JSON object")
+	}
+	if err != nil {
 		return nil, diag.Inputf("not a lock file: %v", err).At("%s", path).Do(form)
 	}
-	hashes := map[string]string{}
 	for name, entry := range lock.Plugins {
 		if sum, err := hex.DecodeString(entry.SHA256); err != nil || len(sum) != sha256.Size {
 			return nil, diag.Inputf("the sha256 of %s is not 64 hexadecimal digits", name).At("%s", path).Do(form)
 		}
-		hashes[name] = strings.ToLower(entry.SHA256)
+		if entry.Path != "" && (!filepath.IsAbs(entry.Path) || pluginName(entry.Path) != name) {
+			return nil, diag.Inputf("the path of %s is not an absolute one of a plugin of that name", name).At("%s", path).Do(form)
+		}
+		entry.SHA256 = strings.ToLower(entry.SHA256)
+		lock.Plugins[name] = entry
 	}
-	return hashes, nil
+	return lock.Plugins, nil
 }
 
-// Trust writes the present SHA-256 of a plugin binary into a lock file, which is created if need be, and returns the
-// plugin's name. From then on this very binary is run. It does not run it.
+// Trust writes the path and the present SHA-256 of a plugin binary into a lock file, which is created if need be, and
+// returns the plugin's name. From then on this very binary is found and run. It does not run it.
 func Trust(lock, path string) (name string, err error) {
-	sum, err := hashFile(path)
+	file, err := openBinary(path)
 	if err != nil {
 		return "", diag.Inputf("%v", err).Do("name the plugin's binary")
 	}
-	hashes, err := readLock(lock)
-	if err != nil {
-		return "", err
-	}
-	content := lockFile{Plugins: map[string]lockEntry{}}
-	for name, hash := range hashes {
-		content.Plugins[name] = lockEntry{hash}
+	_ = file.Close()
+	if open, _ := openToAll(path); open != "" {
+		return "", diag.Inputf("%s", everybodyWrites(open)).At("%s", path)
 	}
 	name = pluginName(path)
-	content.Plugins[name] = lockEntry{hex.EncodeToString(sum)}
-	text, err := json.MarshalIndent(content, "", "  ")
+	return name, editLock(lock, func(plugins map[string]lockEntry) error {
+		plugins[name] = lockEntry{SHA256: hex.EncodeToString(file.sum), Path: absolute(path)}
+		return nil
+	})
+}
+
+// Distrust takes a plugin, by its name or its binary's path, out of a lock file, and returns its name.
+func Distrust(lock, plugin string) (name string, err error) {
+	name = pluginName(plugin)
+	return name, editLock(lock, func(plugins map[string]lockEntry) error {
+		if _, ok := plugins[name]; !ok {
+			err := diag.Inputf("no plugin %q is trusted", name).At("%s", lock)
+			if len(plugins) == 0 {
+				return err.Do("there is nothing to do")
+			}
+			return err.Do("the trusted plugins: %s", strings.Join(slices.Sorted(maps.Keys(plugins)), ", "))
+		}
+		delete(plugins, name)
+		return nil
+	})
+}
+
+func editLock(lock string, edit func(map[string]lockEntry) error) error {
+	plugins, err := readLock(lock)
 	if err != nil {
-		return "", err
+		return err
 	}
-	return name, replaceFile(lock, append(text, '\n'))
+	if plugins == nil {
+		plugins = map[string]lockEntry{}
+	}
+	if err := edit(plugins); err != nil {
+		return err
+	}
+	text, err := json.MarshalIndent(lockFile{plugins}, "", "  ")
+	if err != nil {
+		return err
+	}
+	return replaceFile(lock, append(text, '\n'))
 }
 
 // replaceFile writes a file in one step, so that a reader never sees half of it.

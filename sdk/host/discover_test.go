@@ -165,11 +165,11 @@ func TestExternalPluginsThatFail(t *testing.T) {
 	if err := os.WriteFile(script, []byte("no program"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	trust(t, lock, script)
-	h := newHost(t, host.Options{SearchPath: []string{dir}, LockFile: lock})
+	h := newHost(t, host.Options{SearchPath: []string{dir}})
 	if len(h.Plugins()) != 0 {
 		t.Errorf("a file that is not executable was found: %+v", h.Plugins())
 	}
+	trust(t, lock, script)
 	h = newHost(t, host.Options{Plugins: []string{script}, LockFile: lock})
 	if p := info(t, h, "plain"); p.State != host.Error || !strings.Contains(p.Reason, "permission denied") {
 		t.Errorf("not executable: got %+v", p)

@@ -33,5 +33,8 @@ func TestMain(m *testing.M) {
 		runHost()
 		os.Exit(0)
 	}
+	if len(os.Args) > 3 && os.Args[1] == asPythonHost {
+		runPythonHost(os.Args[2], os.Args[3])
+	}
 	goleak.VerifyTestMain(m)
 }

@@ -3,13 +3,14 @@ package host
 import (
 	"bufio"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	osexec "os/exec"
 	"path"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -98,12 +99,14 @@ func (p *program) running(ctx context.Context) (*session, error) {
 
 // launch starts the process and makes sure that it is a plugin that this host can talk to.
 func (p *program) launch() (_ *session, err error) {
+	var file *binary
 	if p.checksum != nil {
-		// The gap between this check and the start is known (docs/plugin-protocol.md).
-		if ok, err := (&goplugin.SecureConfig{Checksum: p.checksum, Hash: sha256.New()}).Check(p.path); err != nil {
+		if file, err = openBinary(p.path); err != nil {
 			return nil, fault(p.name, "start", FaultStart, nil, err, "it cannot be read: %v", err)
-		} else if !ok {
-			return nil, fault(p.name, "start", FaultUntrusted, nil, nil, "%s has changed since it was checked against the lock file", p.path)
+		}
+		defer func() { _ = file.Close() }()
+		if !file.is(p.checksum) {
+			return nil, fault(p.name, "start", FaultUntrusted, nil, nil, "%s has changed since it was found and checked", p.path)
 		}
 	}
 	options := p.host.options
@@ -125,18 +128,18 @@ func (p *program) launch() (_ *session, err error) {
 		VersionedPlugins: wire.Plugins(nil),
 		AllowedProtocols: []goplugin.Protocol{goplugin.ProtocolGRPC},
 		TLSConfig:        identity,
-		// go-plugin's own limit is 2 GiB.
-		GRPCDialOptions:  []grpc.DialOption{grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(wire.MaxMessage))},
 		SkipHostEnv:      true,
 		StartTimeout:     options.StartTimeout + time.Second, // ctx decides
 		SyncStdout:       log,
 		SyncStderr:       log,
+		// go-plugin lifts gRPC's limits for its side.
+		GRPCDialOptions:  []grpc.DialOption{grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(wire.MaxMessage), grpc.MaxCallSendMsgSize(wire.MaxMessage))},
 		Logger:           hclog.NewNullLogger(), // what it has to say, our errors say
 		UnixSocketConfig: &goplugin.UnixSocketConfig{TempDir: sockets},
 		RunnerFunc: func(_ hclog.Logger, handshake *osexec.Cmd, dir string) (runner.Runner, error) {
 			s.socket = dir
 			env := slices.Concat(hostEnv(), handshake.Env, []string{envClientCert + "=" + certificate, wire.EnvWatch + "=stdin", wire.EnvLogLevel + "=" + options.Logger.GetLevel().String()})
-			return &launcher{program: p, ctx: ctx, env: env, log: log, session: s}, nil
+			return &launcher{program: p, file: file, ctx: ctx, env: env, log: log, session: s}, nil
 		},
 	})
 	defer func() {
@@ -325,12 +328,15 @@ func (p *program) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.C
 	return nil, fmt.Errorf("plugin %s: no streaming calls", p.name)
 }
 
-// environment lists the variables that a plugin inherits. It gets no others: a plugin needs no credentials.
+// environment lists the variables that a plugin inherits: where programs and libraries are, which device is meant, where
+// caches are, and what the Go runtime listens to. It gets no others. A plugin needs no credentials, and what a variable
+// makes it load (LD_PRELOAD, PYTHONPATH) would not be what was hashed; LD_LIBRARY_PATH has to be, for drivers.
 var environment = []string{
 	"PATH", "HOME", "TMPDIR", "LANG", "LC_ALL", "TZ",
 	"LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT",
 	"CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "NVIDIA_VISIBLE_DEVICES",
 	"CUDA_CACHE_PATH", "CUDA_CACHE_DISABLE", "CUDA_CACHE_MAXSIZE", // a sweep compiles thousands of kernels
+	"XDG_CACHE_HOME", "TRITON_HOME", "TRITON_CACHE_DIR", "TRITON_LIBCUDA_PATH", "TRITON_PTXAS_PATH", "CC", // what Triton compiles with, and where to
 	"HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES",
 	"GOCOVERDIR", "GODEBUG", "GOGC", "GOMAXPROCS", "GOMEMLIMIT", "GORACE", "GOTRACEBACK",
 }
@@ -348,6 +354,7 @@ func hostEnv() []string {
 // launcher is what go-plugin runs a process with.
 type launcher struct {
 	program *program
+	file    *binary // nil for a built-in
 	ctx     context.Context
 	env     []string
 	log     *tail
@@ -362,7 +369,7 @@ const handshakeLength = 16 << 10
 var _ runner.Runner = (*launcher)(nil)
 
 func (l *launcher) Start(context.Context) error {
-	p, err := start(l.program.path, l.program.args, l.env, l.log)
+	p, err := start(l.program.path, l.file, l.program.args, l.env, l.log)
 	if err != nil {
 		return err
 	}
@@ -411,7 +418,11 @@ func (l *launcher) Name() string                    { return l.program.path }
 func (l *launcher) ID() string                      { return l.program.name }
 func (l *launcher) Diagnose(context.Context) string { return "" }
 
+// PluginToHost refuses to be sent anywhere but into the folder that the plugin was given.
 func (l *launcher) PluginToHost(network, address string) (string, string, error) {
+	if runtime.GOOS != "windows" && (network != "unix" || filepath.Dir(address) != filepath.Clean(l.session.socket)) {
+		return "", "", fmt.Errorf("it listens at %s %s, outside of the folder that it was given", network, address)
+	}
 	return network, address, nil
 }
 

@@ -63,6 +63,13 @@ func runPlugin(mode string) {
 		wire.APIVersions = []string{"9.0.0", "8.1.0"}
 	case "old":
 		wire.APIVersions = []string{"1.0.0"}
+	case "plain": // speaks without TLS
+		_ = os.Unsetenv("PLUGIN_CLIENT_CERT")
+	case "elsewhere": // wants the host to connect to somebody else
+		fmt.Println("1|1|tcp|127.0.0.1:9|grpc|")
+		time.Sleep(time.Minute)
+	case "environment":
+		_ = os.WriteFile(started(mode)+".env", []byte(strings.Join(os.Environ(), "\n")), 0o600)
 	case "badlog":
 		fmt.Fprintln(os.Stderr, `{"@message":1,"@level":{"a":2},"@timestamp":[]}`)
 		fmt.Fprintln(os.Stderr, `{"@message":"hi","@level":7}`)
@@ -165,6 +172,11 @@ func (f *faulty) Hierarchy() arch.MemoryHierarchy {
 func (f *faulty) Candidates(ctx context.Context, p gemm.Problem, s arch.Space) (*arch.Candidates, error) {
 	f.p.act("Candidates")
 	c, err := f.Architecture.Candidates(ctx, p, s)
+	if f.p.what == "huge" && err == nil {
+		return &arch.Candidates{Configs: c.Configs[:1], Rejected: []arch.Rejection{
+			{Config: c.Configs[0], Reason: "huge", Detail: strings.Repeat("x", wire.MaxMessage)},
+		}}, nil
+	}
 	if f.p.what == "big" && err == nil {
 		big := *c
 		for len(big.Configs) < 1<<17 {

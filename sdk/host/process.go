@@ -34,10 +34,13 @@ type process struct {
 // drainTime is how long the streams of an ended process are read on, when a descendant holds them open.
 const drainTime = 500 * time.Millisecond
 
-// start starts a program in its own process group, so that a Ctrl-C at the terminal reaches only this process, which
+// start starts a program, the file that is open if one is given, in its own process group, so that a Ctrl-C at the terminal reaches only this process, which
 // then decides.
-func start(path string, args, env []string, stderr *tail) (*process, error) {
+func start(path string, file *binary, args, env []string, stderr *tail) (*process, error) {
 	p := &process{cmd: exec.Command(path, args...), stderr: stderr, exited: make(chan struct{})}
+	if file != nil {
+		file.execute(p.cmd)
+	}
 	p.cmd.Env = env
 
 	var ours, theirs []*os.File

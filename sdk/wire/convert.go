@@ -24,7 +24,7 @@ import (
 // protobuf leaves open (lengths, indices, enum values, finite numbers) and says what is wrong, without saying who sent
 // it: the caller knows that.
 
-// Element types, bounds, tiers and keys have the same numbers on both sides; the test of this file holds them to that.
+// Element types, bounds, tiers, keys and dimensions have the same numbers on both sides; the test of this file holds them to that.
 
 func toProblem(p gemm.Problem) *pb.Problem {
 	q := &pb.Problem{
@@ -623,6 +623,9 @@ func toDescription(d *arch.Description) *pb.Description {
 		}
 		q.Uncertainty = append(q.Uncertainty, own)
 	}
+	for _, dim := range d.Monotone {
+		q.Monotone = append(q.Monotone, pb.Dim(dim))
+	}
 	return q
 }
 
@@ -705,6 +708,12 @@ func fromDescription(q *pb.Description) (*arch.Description, error) {
 			})
 		}
 		d.Uncertainty = append(d.Uncertainty, own)
+	}
+	for _, dim := range q.Monotone {
+		if dim < pb.Dim_DIM_M || dim > pb.Dim_DIM_K {
+			c.fail("unknown dimension %d", dim)
+		}
+		d.Monotone = append(d.Monotone, arch.Dim(dim))
 	}
 	return d, c.err
 }

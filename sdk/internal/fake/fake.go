@@ -87,6 +87,7 @@ func (p Provider) Open(_ context.Context, r arch.OpenRequest) (arch.Architecture
 			Kernel: "one", Level: 0.9, Spread: 0.05, PlanSpread: 0.07, Source: "nothing",
 			Ranges: []arch.ErrorRange{{Bound: arch.BoundDRAM, Below: 20e-6, Low: 0.8, High: 1.5}, {Low: 0.9, High: 1.25}},
 		}},
+		Monotone: []arch.Dim{arch.DimN, arch.DimK},
 	}
 	if r.Live != nil {
 		d.DeviceName = fmt.Sprintf("%s live at %s of %s", r.Live.Name, strings.Replace(unit.Hertz(r.Live.Attributes["clock"]).String(), ".00", "", 1), named)

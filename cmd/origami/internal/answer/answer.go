@@ -6,7 +6,6 @@ import (
 	"context"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/bench"
@@ -282,14 +281,8 @@ func rejections(ctx context.Context, a arch.Architecture, own *Answer, list *arc
 
 // Kernel checks a kernel family against what a model predicts; empty means the first.
 func Kernel(d *arch.Description, name string) (string, error) {
-	if name == "" && len(d.Kernels) > 0 {
-		return d.Kernels[0], nil
-	}
-	if !slices.Contains(d.Kernels, name) {
-		err := diag.Inputf("the %s model of %s does not predict the kernel family %q", d.Model, d.ID(), name).At("--kernel")
-		return "", err.Do("use one of %s", strings.Join(d.Kernels, ", "))
-	}
-	return name, nil
+	kernel, err := d.Kernel(name)
+	return kernel, diag.Within("--kernel", err)
 }
 
 // Finite reports whether v is a number.

@@ -20,6 +20,7 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/core/limit"
 	"github.com/origami-gemm/origami/sdk/host"
 )
 
@@ -130,13 +131,17 @@ func (a *App) Select(ctx context.Context, archs []string, device string, options
 		if len(sel.Targets) > 1 {
 			return nil, diag.Inputf("the file is about the kernels of one device, and %d are selected", len(sel.Targets)).At("%s %s", f.flag, f.file).Do("leave it out")
 		}
-		if *f.into, err = readFile(f.file); err != nil {
+		if *f.into, err = readFile(f.file, limit.Table, "leave rows out"); limit.Exceeded(err) != nil {
+			return nil, err
+		} else if err != nil {
 			return nil, diag.Inputf("it cannot be read: %v", err).At("%s %s", f.flag, f.file).Do("check the file")
 		}
 	}
 	if file := a.Settings.HWParams; file != "" {
-		data, err := readFile(file)
-		if err != nil {
+		data, err := readFile(file, limit.Text, "give a file of hardware numbers")
+		if limit.Exceeded(err) != nil {
+			return nil, err
+		} else if err != nil {
 			return nil, diag.Inputf("the hardware numbers cannot be read: %v", err).At("%s", file).Do("check --hw-params, ORIGAMI_HW_PARAMS and TRITONBLAS_HW_PARAMS")
 		}
 		sel.Open.OverrideFile = file
@@ -151,8 +156,9 @@ func (a *App) Select(ctx context.Context, archs []string, device string, options
 	return sel, nil
 }
 
-// readFile reads a file whole, through gzip where its name ends in .gz. The error does not repeat the name.
-func readFile(name string) ([]byte, error) {
+// readFile reads a file whole, through gzip where its name ends in .gz. The error does not repeat the name, unless it is
+// limit's.
+func readFile(name string, most limit.Size, fix string) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, cause(err)
@@ -164,7 +170,7 @@ func readFile(name string) ([]byte, error) {
 			return nil, cause(err)
 		}
 	}
-	data, err := io.ReadAll(in)
+	data, err := limit.ReadAll(in, name, most, fix)
 	return data, cause(err)
 }
 

@@ -37,8 +37,9 @@ func TestMain(m *testing.M) {
 				return fakeHost{fakearch.Providers()}, nil
 			},
 			Plugins: pluginverb.Actions{
-				Trust: func(_, path string) (string, error) { return path, nil },
-				Serve: func(string) error { return nil },
+				Trust:    func(_, path string) (string, error) { return path, nil },
+				Distrust: func(_, name string) (string, error) { return name, nil },
+				Serve:    func(string) error { return nil },
 			},
 			Protocol: version.Protocol{Wire: 7, API: []string{"1.0.0", "2.0.0"}},
 		}))

@@ -19,6 +19,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/limit"
 )
 
 // Settings are the user's choices that outlive one command line. The names in the tags are the keys of the settings
@@ -73,7 +74,7 @@ func All() []Setting {
 		setting("timeout", "timeout", "how long a plugin may take to start, and for one answer"),
 		setting("plugins", "plugin", "plugin binaries to use, comma-separated in the environment"),
 		setting("plugin_path", "", "directories that are searched for trusted plugins, comma-separated in the environment"),
-		setting("lock_file", "", "file of the plugins that are trusted"),
+		setting("lock_file", "", "file of the plugins that are trusted, which are found where it says they are"),
 	}
 }
 
@@ -179,10 +180,12 @@ func readFile(v *viper.Viper, flags *pflag.FlagSet, getenv func(string) string) 
 		}
 		file, named = filepath.Join(dir, "settings.yaml"), false
 	}
-	data, err := os.ReadFile(file)
+	data, err := readText(file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && !named:
 		return nil
+	case limit.Exceeded(err) != nil:
+		return limit.Exceeded(err)
 	case err != nil:
 		return diag.Inputf("the settings file cannot be read: %v", cause(err)).At("%s", file).Do("check --settings and ORIGAMI_SETTINGS")
 	}
@@ -210,6 +213,15 @@ func readFile(v *viper.Viper, flags *pflag.FlagSet, getenv func(string) string) 
 		return err.At("%s", file)
 	}
 	return nil
+}
+
+func readText(file string) ([]byte, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	return limit.ReadAll(f, file, limit.Text, "give the settings file")
 }
 
 func decode(v *viper.Viper, into *Settings) *diag.Error {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/limit"
 )
 
 // The columns of a problems file. The first three are required; the others default to what the flags say.
@@ -25,7 +26,7 @@ const headerForm = "write a header line such as m,n,k,batch,trans_a,trans_b,dtyp
 // A row that cannot be read is an error in bad with file:line:column, and the other rows are still returned; err is for
 // a file that has no usable header or no rows.
 func ReadCSV(name string, r io.Reader, base gemm.Problem) (good []Problem, bad []error, err error) {
-	buffered := bufio.NewReader(r)
+	buffered := bufio.NewReader(limit.Reader(r, name, limit.Table, "split it into several files"))
 	if mark, _ := buffered.Peek(3); string(mark) == "\ufeff" {
 		_, _ = buffered.Discard(3) // they are there: they were peeked at
 	}
@@ -158,6 +159,9 @@ func parseBool(cell string) (bool, error) {
 
 // rowError says where a row stopped being CSV.
 func rowError(name string, err error) error {
+	if large := limit.Exceeded(err); large != nil {
+		return large
+	}
 	var syntax *csv.ParseError
 	if errors.As(err, &syntax) {
 		return diag.Inputf("not CSV: %v", syntax.Err).At("%s:%d:%d", name, syntax.Line, syntax.Column).Do("quote a cell that holds commas or quotes")

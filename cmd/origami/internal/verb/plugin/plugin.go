@@ -1,50 +1,47 @@
-// Package pluginverb is `origami plugin`: which plugins there are, which are trusted, and the hidden command with which
-// the binary serves its built-in ones.
+// Package pluginverb is `origami plugin`: which plugins there are, a new one's source, whether one is what it must be, which
+// are trusted, and the hidden command with which the binary serves its built-in ones.
 package pluginverb
 
 import (
-	"context"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/app"
+	"github.com/origami-gemm/origami/cmd/origami/internal/config"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/sdk/host"
 )
 
 // Actions are what the plugin machinery does for this command.
 type Actions struct {
 	// Serve serves the built-in plugin of that name and does not return while the host lives.
 	Serve func(name string) error
-	// Trust enters the binary at path, by its hash, in the lock file, and returns the plugin's name.
-	Trust func(lockFile, path string) (string, error)
+	// Trust enters the binary at path, with its hash, in the lock file; Distrust takes a plugin, named or by its path, out of
+	// it. Both return the plugin's name.
+	Trust, Distrust func(lockFile, path string) (string, error)
+	// Connect reaches the plugin binary at path and no other, whether or not it is trusted.
+	Connect func(s config.Settings, path string) *host.Host
 }
 
 // New returns the command with its subcommands.
 func New(a *app.App, actions Actions) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plugin",
-		Short: "List and trust plugins",
+		Short: "List, write, check and trust plugins",
 		Long: "Architectures come from plugins, and so do executors, which run kernels. Plugins are processes that answer over\n" +
 			"gRPC. The built-in ones are part of this binary, which starts itself to serve them. Others are binaries named\n" +
-			"origami-plugin-…, given by --plugin or found in the folders of plugin_path; they run only once\n" +
-			"`origami plugin trust` has entered their hash in the lock file.",
-		Example: "  origami plugin ls\n  origami plugin trust ./origami-plugin-mine",
+			"origami-plugin-…, which run only once `origami plugin trust` has entered them in the lock file. From then on they are\n" +
+			"found where they are. --plugin and the folders of plugin_path come before that.",
+		Example: "  origami plugin ls\n  origami plugin check ./origami-plugin-mine\n  origami plugin trust ./origami-plugin-mine",
 		Args:    app.Subcommand,
 		RunE:    app.NeedSubcommand,
 	}
-	cmd.AddCommand(&cobra.Command{
-		Use:     "ls",
-		Short:   "List plugins, the skipped and failed ones included",
-		Long:    "List every plugin that was found: its state is ok, skipped or error, and the last two say why.",
-		Example: "  origami plugin ls\n  origami plugin ls --json",
-		Args:    app.NoMore,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return list(cmd.Context(), a) },
-	}, &cobra.Command{
-		Use:     "trust PATH",
-		Short:   "Trust a plugin binary",
-		Long:    "Enter the hash of a plugin binary in the lock file, so that it may run. A binary that changes must be trusted again.",
+	cmd.AddCommand(newList(a), newCommand(a), newCheck(a, actions.Connect), &cobra.Command{
+		Use:   "trust PATH",
+		Short: "Trust a plugin binary",
+		Long: "Enter a plugin binary in the lock file, with its hash, so that it is found where it is and may run. A binary that\n" +
+			"changes must be trusted again.",
 		Example: "  origami plugin trust ./origami-plugin-mine",
 		Args:    app.One("PATH", "the plugin binary"),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -52,7 +49,20 @@ func New(a *app.App, actions Actions) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return trusted(a, name, args[0])
+			return report(a, name, args[0], "trusted; its hash is in")
+		},
+	}, &cobra.Command{
+		Use:     "distrust NAME",
+		Short:   "Forget a trusted plugin",
+		Long:    "Take a plugin, named or by its path, out of the lock file. It does not run any more. Its binary stays.",
+		Example: "  origami plugin distrust mine",
+		Args:    app.One("NAME", "the plugin's name"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			name, err := actions.Distrust(a.Settings.LockFile, args[0])
+			if err != nil {
+				return err
+			}
+			return report(a, name, "", "not trusted any more; it is no longer in")
 		},
 	}, &cobra.Command{
 		Use:    "serve NAME",
@@ -67,56 +77,18 @@ func New(a *app.App, actions Actions) *cobra.Command {
 	return cmd
 }
 
-// listed is a line of `plugin ls --json`.
-type listed struct {
-	Name     string   `json:"name"`
-	Source   string   `json:"source"`
-	Version  string   `json:"version"`
-	State    string   `json:"state"`
-	Archs    []string `json:"archs"`
-	Executor bool     `json:"executor"`
-	Path     string   `json:"path,omitempty"`
-	Reason   string   `json:"reason,omitempty"`
-}
-
-func list(ctx context.Context, a *app.App) error {
-	s, err := a.Session(ctx)
-	if err != nil {
-		return err
-	}
-	header := []string{"name", "source", "version", "state", "archs", "executor", "path", "reason"}
-	var rows [][]string
-	for _, p := range s.Plugins() {
-		l := listed{p.Name, "external", p.Version, string(p.State), append([]string{}, p.Archs...), p.Executor, p.Path, p.Reason}
-		if p.Builtin {
-			l.Source = "builtin"
-		}
-		if a.Format() == render.JSON {
-			if err := render.JSONLine(a.Streams, l); err != nil {
-				return err
-			}
-			continue
-		}
-		executor := ""
-		if l.Executor {
-			executor = "yes"
-		}
-		rows = append(rows, []string{l.Name, l.Source, l.Version, l.State, strings.Join(l.Archs, " "), executor, l.Path, l.Reason})
-	}
-	if a.Format() == render.JSON {
-		return nil
-	}
-	return render.Rows(a.Streams, a.Format(), header, rows)
-}
-
-func trusted(a *app.App, name, path string) error {
+// report says what has become of a plugin in the lock file.
+func report(a *app.App, name, path, what string) error {
 	if a.Format() == render.JSON {
 		return render.JSONLine(a.Streams, struct {
 			Name     string `json:"name"`
-			Path     string `json:"path"`
+			Path     string `json:"path,omitempty"`
 			LockFile string `json:"lock_file"`
 		}{name, path, a.Settings.LockFile})
 	}
-	_, err := fmt.Fprintf(a.Streams.Out, "plugin %s (%s) is trusted; its hash is in %s\n", name, path, a.Settings.LockFile)
+	if path != "" {
+		name += " (" + path + ")"
+	}
+	_, err := fmt.Fprintf(a.Streams.Out, "plugin %s is %s %s\n", name, what, a.Settings.LockFile)
 	return err
 }

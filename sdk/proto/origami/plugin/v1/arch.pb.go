@@ -21,6 +21,59 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// Dim is a dimension of a problem.
+type Dim int32
+
+const (
+	Dim_DIM_UNSPECIFIED Dim = 0
+	Dim_DIM_M           Dim = 1
+	Dim_DIM_N           Dim = 2
+	Dim_DIM_K           Dim = 3
+)
+
+// Enum value maps for Dim.
+var (
+	Dim_name = map[int32]string{
+		0: "DIM_UNSPECIFIED",
+		1: "DIM_M",
+		2: "DIM_N",
+		3: "DIM_K",
+	}
+	Dim_value = map[string]int32{
+		"DIM_UNSPECIFIED": 0,
+		"DIM_M":           1,
+		"DIM_N":           2,
+		"DIM_K":           3,
+	}
+)
+
+func (x Dim) Enum() *Dim {
+	p := new(Dim)
+	*p = x
+	return p
+}
+
+func (x Dim) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Dim) Descriptor() protoreflect.EnumDescriptor {
+	return file_origami_plugin_v1_arch_proto_enumTypes[0].Descriptor()
+}
+
+func (Dim) Type() protoreflect.EnumType {
+	return &file_origami_plugin_v1_arch_proto_enumTypes[0]
+}
+
+func (x Dim) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Dim.Descriptor instead.
+func (Dim) EnumDescriptor() ([]byte, []int) {
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{0}
+}
+
 // Rung says what an answer stands on, low to high.
 type Rung int32
 
@@ -61,11 +114,11 @@ func (x Rung) String() string {
 }
 
 func (Rung) Descriptor() protoreflect.EnumDescriptor {
-	return file_origami_plugin_v1_arch_proto_enumTypes[0].Descriptor()
+	return file_origami_plugin_v1_arch_proto_enumTypes[1].Descriptor()
 }
 
 func (Rung) Type() protoreflect.EnumType {
-	return &file_origami_plugin_v1_arch_proto_enumTypes[0]
+	return &file_origami_plugin_v1_arch_proto_enumTypes[1]
 }
 
 func (x Rung) Number() protoreflect.EnumNumber {
@@ -74,7 +127,7 @@ func (x Rung) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Rung.Descriptor instead.
 func (Rung) EnumDescriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{0}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{1}
 }
 
 type Tier int32
@@ -113,11 +166,11 @@ func (x Tier) String() string {
 }
 
 func (Tier) Descriptor() protoreflect.EnumDescriptor {
-	return file_origami_plugin_v1_arch_proto_enumTypes[1].Descriptor()
+	return file_origami_plugin_v1_arch_proto_enumTypes[2].Descriptor()
 }
 
 func (Tier) Type() protoreflect.EnumType {
-	return &file_origami_plugin_v1_arch_proto_enumTypes[1]
+	return &file_origami_plugin_v1_arch_proto_enumTypes[2]
 }
 
 func (x Tier) Number() protoreflect.EnumNumber {
@@ -126,7 +179,7 @@ func (x Tier) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Tier.Descriptor instead.
 func (Tier) EnumDescriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{1}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{2}
 }
 
 type TermKind int32
@@ -168,11 +221,11 @@ func (x TermKind) String() string {
 }
 
 func (TermKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_origami_plugin_v1_arch_proto_enumTypes[2].Descriptor()
+	return file_origami_plugin_v1_arch_proto_enumTypes[3].Descriptor()
 }
 
 func (TermKind) Type() protoreflect.EnumType {
-	return &file_origami_plugin_v1_arch_proto_enumTypes[2]
+	return &file_origami_plugin_v1_arch_proto_enumTypes[3]
 }
 
 func (x TermKind) Number() protoreflect.EnumNumber {
@@ -181,7 +234,7 @@ func (x TermKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TermKind.Descriptor instead.
 func (TermKind) EnumDescriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{2}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{3}
 }
 
 type Key int32
@@ -217,11 +270,11 @@ func (x Key) String() string {
 }
 
 func (Key) Descriptor() protoreflect.EnumDescriptor {
-	return file_origami_plugin_v1_arch_proto_enumTypes[3].Descriptor()
+	return file_origami_plugin_v1_arch_proto_enumTypes[4].Descriptor()
 }
 
 func (Key) Type() protoreflect.EnumType {
-	return &file_origami_plugin_v1_arch_proto_enumTypes[3]
+	return &file_origami_plugin_v1_arch_proto_enumTypes[4]
 }
 
 func (x Key) Number() protoreflect.EnumNumber {
@@ -230,7 +283,7 @@ func (x Key) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Key.Descriptor instead.
 func (Key) EnumDescriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{3}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{4}
 }
 
 // Bound names what limits a kernel. Its numbers also stand in the bytes fields called bounds.
@@ -276,11 +329,11 @@ func (x Bound) String() string {
 }
 
 func (Bound) Descriptor() protoreflect.EnumDescriptor {
-	return file_origami_plugin_v1_arch_proto_enumTypes[4].Descriptor()
+	return file_origami_plugin_v1_arch_proto_enumTypes[5].Descriptor()
 }
 
 func (Bound) Type() protoreflect.EnumType {
-	return &file_origami_plugin_v1_arch_proto_enumTypes[4]
+	return &file_origami_plugin_v1_arch_proto_enumTypes[5]
 }
 
 func (x Bound) Number() protoreflect.EnumNumber {
@@ -289,7 +342,7 @@ func (x Bound) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Bound.Descriptor instead.
 func (Bound) EnumDescriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{4}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{5}
 }
 
 type ManifestRequest struct {
@@ -1110,8 +1163,11 @@ type Description struct {
 	Order              *Order         `protobuf:"bytes,23,opt,name=order,proto3" json:"order,omitempty"`
 	Options            []*OptionValue `protobuf:"bytes,24,rep,name=options,proto3" json:"options,omitempty"`
 	Uncertainty        []*Uncertainty `protobuf:"bytes,25,rep,name=uncertainty,proto3" json:"uncertainty,omitempty"`
-	unknownFields      protoimpl.UnknownFields
-	sizeCache          protoimpl.SizeCache
+	// The dimensions in which more work, by whole blocks, is never predicted to take less time. Of an older plugin nothing is
+	// known.
+	Monotone      []Dim `protobuf:"varint,26,rep,packed,name=monotone,proto3,enum=origami.plugin.v1.Dim" json:"monotone,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Description) Reset() {
@@ -1315,6 +1371,13 @@ func (x *Description) GetOptions() []*OptionValue {
 func (x *Description) GetUncertainty() []*Uncertainty {
 	if x != nil {
 		return x.Uncertainty
+	}
+	return nil
+}
+
+func (x *Description) GetMonotone() []Dim {
+	if x != nil {
+		return x.Monotone
 	}
 	return nil
 }
@@ -3256,7 +3319,7 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\x06levels\x18\x03 \x03(\v2\x18.origami.plugin.v1.LevelR\x06levels\"&\n" +
 	"\fCloseRequest\x12\x16\n" +
 	"\x06handle\x18\x01 \x01(\fR\x06handle\"\x0f\n" +
-	"\rCloseResponse\"\xd8\a\n" +
+	"\rCloseResponse\"\x8c\b\n" +
 	"\vDescription\x12\x12\n" +
 	"\x04arch\x18\x01 \x01(\tR\x04arch\x12\x16\n" +
 	"\x06vendor\x18\x02 \x01(\tR\x06vendor\x12\x16\n" +
@@ -3287,7 +3350,8 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\x05terms\x18\x16 \x03(\v2\x17.origami.plugin.v1.TermR\x05terms\x12.\n" +
 	"\x05order\x18\x17 \x01(\v2\x18.origami.plugin.v1.OrderR\x05order\x128\n" +
 	"\aoptions\x18\x18 \x03(\v2\x1e.origami.plugin.v1.OptionValueR\aoptions\x12@\n" +
-	"\vuncertainty\x18\x19 \x03(\v2\x1e.origami.plugin.v1.UncertaintyR\vuncertainty\"\xc3\x01\n" +
+	"\vuncertainty\x18\x19 \x03(\v2\x1e.origami.plugin.v1.UncertaintyR\vuncertainty\x122\n" +
+	"\bmonotone\x18\x1a \x03(\x0e2\x16.origami.plugin.v1.DimR\bmonotone\"\xc3\x01\n" +
 	"\vUncertainty\x12\x16\n" +
 	"\x06kernel\x18\x01 \x01(\tR\x06kernel\x12\x14\n" +
 	"\x05level\x18\x02 \x01(\x01R\x05level\x125\n" +
@@ -3431,7 +3495,12 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\x05error\x18\t \x01(\v2\x1d.origami.plugin.v1.DiagnosticR\x05error\";\n" +
 	"\vReasonCount\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x14\n" +
-	"\x05count\x18\x02 \x01(\x03R\x05count*k\n" +
+	"\x05count\x18\x02 \x01(\x03R\x05count*;\n" +
+	"\x03Dim\x12\x13\n" +
+	"\x0fDIM_UNSPECIFIED\x10\x00\x12\t\n" +
+	"\x05DIM_M\x10\x01\x12\t\n" +
+	"\x05DIM_N\x10\x02\x12\t\n" +
+	"\x05DIM_K\x10\x03*k\n" +
 	"\x04Rung\x12\x14\n" +
 	"\x10RUNG_UNSPECIFIED\x10\x00\x12\r\n" +
 	"\tRUNG_SPEC\x10\x01\x12\x13\n" +
@@ -3486,141 +3555,143 @@ func file_origami_plugin_v1_arch_proto_rawDescGZIP() []byte {
 	return file_origami_plugin_v1_arch_proto_rawDescData
 }
 
-var file_origami_plugin_v1_arch_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
+var file_origami_plugin_v1_arch_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
 var file_origami_plugin_v1_arch_proto_msgTypes = make([]protoimpl.MessageInfo, 43)
 var file_origami_plugin_v1_arch_proto_goTypes = []any{
-	(Rung)(0),                       // 0: origami.plugin.v1.Rung
-	(Tier)(0),                       // 1: origami.plugin.v1.Tier
-	(TermKind)(0),                   // 2: origami.plugin.v1.TermKind
-	(Key)(0),                        // 3: origami.plugin.v1.Key
-	(Bound)(0),                      // 4: origami.plugin.v1.Bound
-	(*ManifestRequest)(nil),         // 5: origami.plugin.v1.ManifestRequest
-	(*ManifestResponse)(nil),        // 6: origami.plugin.v1.ManifestResponse
-	(*Describe)(nil),                // 7: origami.plugin.v1.Describe
-	(*Manifest)(nil),                // 8: origami.plugin.v1.Manifest
-	(*ArchEntry)(nil),               // 9: origami.plugin.v1.ArchEntry
-	(*DeviceEntry)(nil),             // 10: origami.plugin.v1.DeviceEntry
-	(*Option)(nil),                  // 11: origami.plugin.v1.Option
-	(*OpenRequest)(nil),             // 12: origami.plugin.v1.OpenRequest
-	(*LiveDevice)(nil),              // 13: origami.plugin.v1.LiveDevice
-	(*Override)(nil),                // 14: origami.plugin.v1.Override
-	(*OpenResponse)(nil),            // 15: origami.plugin.v1.OpenResponse
-	(*CloseRequest)(nil),            // 16: origami.plugin.v1.CloseRequest
-	(*CloseResponse)(nil),           // 17: origami.plugin.v1.CloseResponse
-	(*Description)(nil),             // 18: origami.plugin.v1.Description
-	(*Uncertainty)(nil),             // 19: origami.plugin.v1.Uncertainty
-	(*ErrorRange)(nil),              // 20: origami.plugin.v1.ErrorRange
-	(*PeakRate)(nil),                // 21: origami.plugin.v1.PeakRate
-	(*Atom)(nil),                    // 22: origami.plugin.v1.Atom
-	(*Param)(nil),                   // 23: origami.plugin.v1.Param
-	(*Constant)(nil),                // 24: origami.plugin.v1.Constant
-	(*Term)(nil),                    // 25: origami.plugin.v1.Term
-	(*Order)(nil),                   // 26: origami.plugin.v1.Order
-	(*OptionValue)(nil),             // 27: origami.plugin.v1.OptionValue
-	(*Level)(nil),                   // 28: origami.plugin.v1.Level
-	(*Bandwidth)(nil),               // 29: origami.plugin.v1.Bandwidth
-	(*Space)(nil),                   // 30: origami.plugin.v1.Space
-	(*CandidatesRequest)(nil),       // 31: origami.plugin.v1.CandidatesRequest
-	(*CandidatesResponse)(nil),      // 32: origami.plugin.v1.CandidatesResponse
-	(*EstimateRequest)(nil),         // 33: origami.plugin.v1.EstimateRequest
-	(*EstimateResponse)(nil),        // 34: origami.plugin.v1.EstimateResponse
-	(*TermsRequest)(nil),            // 35: origami.plugin.v1.TermsRequest
-	(*TermsResponse)(nil),           // 36: origami.plugin.v1.TermsResponse
-	(*MappingRequest)(nil),          // 37: origami.plugin.v1.MappingRequest
-	(*MappingResponse)(nil),         // 38: origami.plugin.v1.MappingResponse
-	(*MemoryIterationRequest)(nil),  // 39: origami.plugin.v1.MemoryIterationRequest
-	(*MemoryIterationResponse)(nil), // 40: origami.plugin.v1.MemoryIterationResponse
-	(*RankRequest)(nil),             // 41: origami.plugin.v1.RankRequest
-	(*RankResponse)(nil),            // 42: origami.plugin.v1.RankResponse
-	(*Ranking)(nil),                 // 43: origami.plugin.v1.Ranking
-	(*ReasonCount)(nil),             // 44: origami.plugin.v1.ReasonCount
-	nil,                             // 45: origami.plugin.v1.OpenRequest.OverridesEntry
-	nil,                             // 46: origami.plugin.v1.OpenRequest.OptionsEntry
-	nil,                             // 47: origami.plugin.v1.LiveDevice.AttributesEntry
-	(*Info)(nil),                    // 48: origami.plugin.v1.Info
-	(*ExecutorManifest)(nil),        // 49: origami.plugin.v1.ExecutorManifest
-	(ElementType)(0),                // 50: origami.plugin.v1.ElementType
-	(*Problem)(nil),                 // 51: origami.plugin.v1.Problem
-	(*Configs)(nil),                 // 52: origami.plugin.v1.Configs
-	(*ConfigSet)(nil),               // 53: origami.plugin.v1.ConfigSet
-	(*Diagnostic)(nil),              // 54: origami.plugin.v1.Diagnostic
+	(Dim)(0),                        // 0: origami.plugin.v1.Dim
+	(Rung)(0),                       // 1: origami.plugin.v1.Rung
+	(Tier)(0),                       // 2: origami.plugin.v1.Tier
+	(TermKind)(0),                   // 3: origami.plugin.v1.TermKind
+	(Key)(0),                        // 4: origami.plugin.v1.Key
+	(Bound)(0),                      // 5: origami.plugin.v1.Bound
+	(*ManifestRequest)(nil),         // 6: origami.plugin.v1.ManifestRequest
+	(*ManifestResponse)(nil),        // 7: origami.plugin.v1.ManifestResponse
+	(*Describe)(nil),                // 8: origami.plugin.v1.Describe
+	(*Manifest)(nil),                // 9: origami.plugin.v1.Manifest
+	(*ArchEntry)(nil),               // 10: origami.plugin.v1.ArchEntry
+	(*DeviceEntry)(nil),             // 11: origami.plugin.v1.DeviceEntry
+	(*Option)(nil),                  // 12: origami.plugin.v1.Option
+	(*OpenRequest)(nil),             // 13: origami.plugin.v1.OpenRequest
+	(*LiveDevice)(nil),              // 14: origami.plugin.v1.LiveDevice
+	(*Override)(nil),                // 15: origami.plugin.v1.Override
+	(*OpenResponse)(nil),            // 16: origami.plugin.v1.OpenResponse
+	(*CloseRequest)(nil),            // 17: origami.plugin.v1.CloseRequest
+	(*CloseResponse)(nil),           // 18: origami.plugin.v1.CloseResponse
+	(*Description)(nil),             // 19: origami.plugin.v1.Description
+	(*Uncertainty)(nil),             // 20: origami.plugin.v1.Uncertainty
+	(*ErrorRange)(nil),              // 21: origami.plugin.v1.ErrorRange
+	(*PeakRate)(nil),                // 22: origami.plugin.v1.PeakRate
+	(*Atom)(nil),                    // 23: origami.plugin.v1.Atom
+	(*Param)(nil),                   // 24: origami.plugin.v1.Param
+	(*Constant)(nil),                // 25: origami.plugin.v1.Constant
+	(*Term)(nil),                    // 26: origami.plugin.v1.Term
+	(*Order)(nil),                   // 27: origami.plugin.v1.Order
+	(*OptionValue)(nil),             // 28: origami.plugin.v1.OptionValue
+	(*Level)(nil),                   // 29: origami.plugin.v1.Level
+	(*Bandwidth)(nil),               // 30: origami.plugin.v1.Bandwidth
+	(*Space)(nil),                   // 31: origami.plugin.v1.Space
+	(*CandidatesRequest)(nil),       // 32: origami.plugin.v1.CandidatesRequest
+	(*CandidatesResponse)(nil),      // 33: origami.plugin.v1.CandidatesResponse
+	(*EstimateRequest)(nil),         // 34: origami.plugin.v1.EstimateRequest
+	(*EstimateResponse)(nil),        // 35: origami.plugin.v1.EstimateResponse
+	(*TermsRequest)(nil),            // 36: origami.plugin.v1.TermsRequest
+	(*TermsResponse)(nil),           // 37: origami.plugin.v1.TermsResponse
+	(*MappingRequest)(nil),          // 38: origami.plugin.v1.MappingRequest
+	(*MappingResponse)(nil),         // 39: origami.plugin.v1.MappingResponse
+	(*MemoryIterationRequest)(nil),  // 40: origami.plugin.v1.MemoryIterationRequest
+	(*MemoryIterationResponse)(nil), // 41: origami.plugin.v1.MemoryIterationResponse
+	(*RankRequest)(nil),             // 42: origami.plugin.v1.RankRequest
+	(*RankResponse)(nil),            // 43: origami.plugin.v1.RankResponse
+	(*Ranking)(nil),                 // 44: origami.plugin.v1.Ranking
+	(*ReasonCount)(nil),             // 45: origami.plugin.v1.ReasonCount
+	nil,                             // 46: origami.plugin.v1.OpenRequest.OverridesEntry
+	nil,                             // 47: origami.plugin.v1.OpenRequest.OptionsEntry
+	nil,                             // 48: origami.plugin.v1.LiveDevice.AttributesEntry
+	(*Info)(nil),                    // 49: origami.plugin.v1.Info
+	(*ExecutorManifest)(nil),        // 50: origami.plugin.v1.ExecutorManifest
+	(ElementType)(0),                // 51: origami.plugin.v1.ElementType
+	(*Problem)(nil),                 // 52: origami.plugin.v1.Problem
+	(*Configs)(nil),                 // 53: origami.plugin.v1.Configs
+	(*ConfigSet)(nil),               // 54: origami.plugin.v1.ConfigSet
+	(*Diagnostic)(nil),              // 55: origami.plugin.v1.Diagnostic
 }
 var file_origami_plugin_v1_arch_proto_depIdxs = []int32{
-	8,  // 0: origami.plugin.v1.ManifestResponse.manifest:type_name -> origami.plugin.v1.Manifest
-	48, // 1: origami.plugin.v1.Describe.info:type_name -> origami.plugin.v1.Info
-	8,  // 2: origami.plugin.v1.Describe.manifest:type_name -> origami.plugin.v1.Manifest
-	49, // 3: origami.plugin.v1.Describe.executor:type_name -> origami.plugin.v1.ExecutorManifest
-	9,  // 4: origami.plugin.v1.Manifest.archs:type_name -> origami.plugin.v1.ArchEntry
-	11, // 5: origami.plugin.v1.Manifest.options:type_name -> origami.plugin.v1.Option
-	10, // 6: origami.plugin.v1.ArchEntry.devices:type_name -> origami.plugin.v1.DeviceEntry
-	45, // 7: origami.plugin.v1.OpenRequest.overrides:type_name -> origami.plugin.v1.OpenRequest.OverridesEntry
-	46, // 8: origami.plugin.v1.OpenRequest.options:type_name -> origami.plugin.v1.OpenRequest.OptionsEntry
-	13, // 9: origami.plugin.v1.OpenRequest.live:type_name -> origami.plugin.v1.LiveDevice
-	0,  // 10: origami.plugin.v1.OpenRequest.rung:type_name -> origami.plugin.v1.Rung
-	47, // 11: origami.plugin.v1.LiveDevice.attributes:type_name -> origami.plugin.v1.LiveDevice.AttributesEntry
-	18, // 12: origami.plugin.v1.OpenResponse.description:type_name -> origami.plugin.v1.Description
-	28, // 13: origami.plugin.v1.OpenResponse.levels:type_name -> origami.plugin.v1.Level
-	0,  // 14: origami.plugin.v1.Description.rung:type_name -> origami.plugin.v1.Rung
-	0,  // 15: origami.plugin.v1.Description.clock_rung:type_name -> origami.plugin.v1.Rung
-	21, // 16: origami.plugin.v1.Description.peaks:type_name -> origami.plugin.v1.PeakRate
-	22, // 17: origami.plugin.v1.Description.atoms:type_name -> origami.plugin.v1.Atom
-	23, // 18: origami.plugin.v1.Description.params:type_name -> origami.plugin.v1.Param
-	24, // 19: origami.plugin.v1.Description.constants:type_name -> origami.plugin.v1.Constant
-	25, // 20: origami.plugin.v1.Description.terms:type_name -> origami.plugin.v1.Term
-	26, // 21: origami.plugin.v1.Description.order:type_name -> origami.plugin.v1.Order
-	27, // 22: origami.plugin.v1.Description.options:type_name -> origami.plugin.v1.OptionValue
-	19, // 23: origami.plugin.v1.Description.uncertainty:type_name -> origami.plugin.v1.Uncertainty
-	20, // 24: origami.plugin.v1.Uncertainty.ranges:type_name -> origami.plugin.v1.ErrorRange
-	4,  // 25: origami.plugin.v1.ErrorRange.bound:type_name -> origami.plugin.v1.Bound
-	50, // 26: origami.plugin.v1.PeakRate.element_type:type_name -> origami.plugin.v1.ElementType
-	50, // 27: origami.plugin.v1.Atom.element_type:type_name -> origami.plugin.v1.ElementType
-	1,  // 28: origami.plugin.v1.Param.tier:type_name -> origami.plugin.v1.Tier
-	2,  // 29: origami.plugin.v1.Term.kind:type_name -> origami.plugin.v1.TermKind
-	3,  // 30: origami.plugin.v1.Order.keys:type_name -> origami.plugin.v1.Key
-	29, // 31: origami.plugin.v1.Level.bandwidth:type_name -> origami.plugin.v1.Bandwidth
-	4,  // 32: origami.plugin.v1.Level.bound:type_name -> origami.plugin.v1.Bound
-	51, // 33: origami.plugin.v1.CandidatesRequest.problem:type_name -> origami.plugin.v1.Problem
-	30, // 34: origami.plugin.v1.CandidatesRequest.space:type_name -> origami.plugin.v1.Space
-	52, // 35: origami.plugin.v1.CandidatesResponse.configs:type_name -> origami.plugin.v1.Configs
-	52, // 36: origami.plugin.v1.CandidatesResponse.rejected:type_name -> origami.plugin.v1.Configs
-	51, // 37: origami.plugin.v1.EstimateRequest.problem:type_name -> origami.plugin.v1.Problem
-	53, // 38: origami.plugin.v1.EstimateRequest.configs:type_name -> origami.plugin.v1.ConfigSet
-	51, // 39: origami.plugin.v1.TermsRequest.problem:type_name -> origami.plugin.v1.Problem
-	53, // 40: origami.plugin.v1.TermsRequest.configs:type_name -> origami.plugin.v1.ConfigSet
-	51, // 41: origami.plugin.v1.MappingRequest.problem:type_name -> origami.plugin.v1.Problem
-	52, // 42: origami.plugin.v1.MappingRequest.config:type_name -> origami.plugin.v1.Configs
-	51, // 43: origami.plugin.v1.MemoryIterationRequest.problem:type_name -> origami.plugin.v1.Problem
-	52, // 44: origami.plugin.v1.MemoryIterationRequest.config:type_name -> origami.plugin.v1.Configs
-	51, // 45: origami.plugin.v1.RankRequest.problems:type_name -> origami.plugin.v1.Problem
-	30, // 46: origami.plugin.v1.RankRequest.space:type_name -> origami.plugin.v1.Space
-	43, // 47: origami.plugin.v1.RankResponse.rankings:type_name -> origami.plugin.v1.Ranking
-	52, // 48: origami.plugin.v1.Ranking.configs:type_name -> origami.plugin.v1.Configs
-	44, // 49: origami.plugin.v1.Ranking.rejected:type_name -> origami.plugin.v1.ReasonCount
-	54, // 50: origami.plugin.v1.Ranking.error:type_name -> origami.plugin.v1.Diagnostic
-	14, // 51: origami.plugin.v1.OpenRequest.OverridesEntry.value:type_name -> origami.plugin.v1.Override
-	5,  // 52: origami.plugin.v1.ArchService.Manifest:input_type -> origami.plugin.v1.ManifestRequest
-	12, // 53: origami.plugin.v1.ArchService.Open:input_type -> origami.plugin.v1.OpenRequest
-	16, // 54: origami.plugin.v1.ArchService.Close:input_type -> origami.plugin.v1.CloseRequest
-	31, // 55: origami.plugin.v1.ArchService.Candidates:input_type -> origami.plugin.v1.CandidatesRequest
-	33, // 56: origami.plugin.v1.ArchService.Estimate:input_type -> origami.plugin.v1.EstimateRequest
-	35, // 57: origami.plugin.v1.ArchService.Terms:input_type -> origami.plugin.v1.TermsRequest
-	37, // 58: origami.plugin.v1.ArchService.Mapping:input_type -> origami.plugin.v1.MappingRequest
-	39, // 59: origami.plugin.v1.ArchService.MemoryIteration:input_type -> origami.plugin.v1.MemoryIterationRequest
-	41, // 60: origami.plugin.v1.ArchService.Rank:input_type -> origami.plugin.v1.RankRequest
-	6,  // 61: origami.plugin.v1.ArchService.Manifest:output_type -> origami.plugin.v1.ManifestResponse
-	15, // 62: origami.plugin.v1.ArchService.Open:output_type -> origami.plugin.v1.OpenResponse
-	17, // 63: origami.plugin.v1.ArchService.Close:output_type -> origami.plugin.v1.CloseResponse
-	32, // 64: origami.plugin.v1.ArchService.Candidates:output_type -> origami.plugin.v1.CandidatesResponse
-	34, // 65: origami.plugin.v1.ArchService.Estimate:output_type -> origami.plugin.v1.EstimateResponse
-	36, // 66: origami.plugin.v1.ArchService.Terms:output_type -> origami.plugin.v1.TermsResponse
-	38, // 67: origami.plugin.v1.ArchService.Mapping:output_type -> origami.plugin.v1.MappingResponse
-	40, // 68: origami.plugin.v1.ArchService.MemoryIteration:output_type -> origami.plugin.v1.MemoryIterationResponse
-	42, // 69: origami.plugin.v1.ArchService.Rank:output_type -> origami.plugin.v1.RankResponse
-	61, // [61:70] is the sub-list for method output_type
-	52, // [52:61] is the sub-list for method input_type
-	52, // [52:52] is the sub-list for extension type_name
-	52, // [52:52] is the sub-list for extension extendee
-	0,  // [0:52] is the sub-list for field type_name
+	9,  // 0: origami.plugin.v1.ManifestResponse.manifest:type_name -> origami.plugin.v1.Manifest
+	49, // 1: origami.plugin.v1.Describe.info:type_name -> origami.plugin.v1.Info
+	9,  // 2: origami.plugin.v1.Describe.manifest:type_name -> origami.plugin.v1.Manifest
+	50, // 3: origami.plugin.v1.Describe.executor:type_name -> origami.plugin.v1.ExecutorManifest
+	10, // 4: origami.plugin.v1.Manifest.archs:type_name -> origami.plugin.v1.ArchEntry
+	12, // 5: origami.plugin.v1.Manifest.options:type_name -> origami.plugin.v1.Option
+	11, // 6: origami.plugin.v1.ArchEntry.devices:type_name -> origami.plugin.v1.DeviceEntry
+	46, // 7: origami.plugin.v1.OpenRequest.overrides:type_name -> origami.plugin.v1.OpenRequest.OverridesEntry
+	47, // 8: origami.plugin.v1.OpenRequest.options:type_name -> origami.plugin.v1.OpenRequest.OptionsEntry
+	14, // 9: origami.plugin.v1.OpenRequest.live:type_name -> origami.plugin.v1.LiveDevice
+	1,  // 10: origami.plugin.v1.OpenRequest.rung:type_name -> origami.plugin.v1.Rung
+	48, // 11: origami.plugin.v1.LiveDevice.attributes:type_name -> origami.plugin.v1.LiveDevice.AttributesEntry
+	19, // 12: origami.plugin.v1.OpenResponse.description:type_name -> origami.plugin.v1.Description
+	29, // 13: origami.plugin.v1.OpenResponse.levels:type_name -> origami.plugin.v1.Level
+	1,  // 14: origami.plugin.v1.Description.rung:type_name -> origami.plugin.v1.Rung
+	1,  // 15: origami.plugin.v1.Description.clock_rung:type_name -> origami.plugin.v1.Rung
+	22, // 16: origami.plugin.v1.Description.peaks:type_name -> origami.plugin.v1.PeakRate
+	23, // 17: origami.plugin.v1.Description.atoms:type_name -> origami.plugin.v1.Atom
+	24, // 18: origami.plugin.v1.Description.params:type_name -> origami.plugin.v1.Param
+	25, // 19: origami.plugin.v1.Description.constants:type_name -> origami.plugin.v1.Constant
+	26, // 20: origami.plugin.v1.Description.terms:type_name -> origami.plugin.v1.Term
+	27, // 21: origami.plugin.v1.Description.order:type_name -> origami.plugin.v1.Order
+	28, // 22: origami.plugin.v1.Description.options:type_name -> origami.plugin.v1.OptionValue
+	20, // 23: origami.plugin.v1.Description.uncertainty:type_name -> origami.plugin.v1.Uncertainty
+	0,  // 24: origami.plugin.v1.Description.monotone:type_name -> origami.plugin.v1.Dim
+	21, // 25: origami.plugin.v1.Uncertainty.ranges:type_name -> origami.plugin.v1.ErrorRange
+	5,  // 26: origami.plugin.v1.ErrorRange.bound:type_name -> origami.plugin.v1.Bound
+	51, // 27: origami.plugin.v1.PeakRate.element_type:type_name -> origami.plugin.v1.ElementType
+	51, // 28: origami.plugin.v1.Atom.element_type:type_name -> origami.plugin.v1.ElementType
+	2,  // 29: origami.plugin.v1.Param.tier:type_name -> origami.plugin.v1.Tier
+	3,  // 30: origami.plugin.v1.Term.kind:type_name -> origami.plugin.v1.TermKind
+	4,  // 31: origami.plugin.v1.Order.keys:type_name -> origami.plugin.v1.Key
+	30, // 32: origami.plugin.v1.Level.bandwidth:type_name -> origami.plugin.v1.Bandwidth
+	5,  // 33: origami.plugin.v1.Level.bound:type_name -> origami.plugin.v1.Bound
+	52, // 34: origami.plugin.v1.CandidatesRequest.problem:type_name -> origami.plugin.v1.Problem
+	31, // 35: origami.plugin.v1.CandidatesRequest.space:type_name -> origami.plugin.v1.Space
+	53, // 36: origami.plugin.v1.CandidatesResponse.configs:type_name -> origami.plugin.v1.Configs
+	53, // 37: origami.plugin.v1.CandidatesResponse.rejected:type_name -> origami.plugin.v1.Configs
+	52, // 38: origami.plugin.v1.EstimateRequest.problem:type_name -> origami.plugin.v1.Problem
+	54, // 39: origami.plugin.v1.EstimateRequest.configs:type_name -> origami.plugin.v1.ConfigSet
+	52, // 40: origami.plugin.v1.TermsRequest.problem:type_name -> origami.plugin.v1.Problem
+	54, // 41: origami.plugin.v1.TermsRequest.configs:type_name -> origami.plugin.v1.ConfigSet
+	52, // 42: origami.plugin.v1.MappingRequest.problem:type_name -> origami.plugin.v1.Problem
+	53, // 43: origami.plugin.v1.MappingRequest.config:type_name -> origami.plugin.v1.Configs
+	52, // 44: origami.plugin.v1.MemoryIterationRequest.problem:type_name -> origami.plugin.v1.Problem
+	53, // 45: origami.plugin.v1.MemoryIterationRequest.config:type_name -> origami.plugin.v1.Configs
+	52, // 46: origami.plugin.v1.RankRequest.problems:type_name -> origami.plugin.v1.Problem
+	31, // 47: origami.plugin.v1.RankRequest.space:type_name -> origami.plugin.v1.Space
+	44, // 48: origami.plugin.v1.RankResponse.rankings:type_name -> origami.plugin.v1.Ranking
+	53, // 49: origami.plugin.v1.Ranking.configs:type_name -> origami.plugin.v1.Configs
+	45, // 50: origami.plugin.v1.Ranking.rejected:type_name -> origami.plugin.v1.ReasonCount
+	55, // 51: origami.plugin.v1.Ranking.error:type_name -> origami.plugin.v1.Diagnostic
+	15, // 52: origami.plugin.v1.OpenRequest.OverridesEntry.value:type_name -> origami.plugin.v1.Override
+	6,  // 53: origami.plugin.v1.ArchService.Manifest:input_type -> origami.plugin.v1.ManifestRequest
+	13, // 54: origami.plugin.v1.ArchService.Open:input_type -> origami.plugin.v1.OpenRequest
+	17, // 55: origami.plugin.v1.ArchService.Close:input_type -> origami.plugin.v1.CloseRequest
+	32, // 56: origami.plugin.v1.ArchService.Candidates:input_type -> origami.plugin.v1.CandidatesRequest
+	34, // 57: origami.plugin.v1.ArchService.Estimate:input_type -> origami.plugin.v1.EstimateRequest
+	36, // 58: origami.plugin.v1.ArchService.Terms:input_type -> origami.plugin.v1.TermsRequest
+	38, // 59: origami.plugin.v1.ArchService.Mapping:input_type -> origami.plugin.v1.MappingRequest
+	40, // 60: origami.plugin.v1.ArchService.MemoryIteration:input_type -> origami.plugin.v1.MemoryIterationRequest
+	42, // 61: origami.plugin.v1.ArchService.Rank:input_type -> origami.plugin.v1.RankRequest
+	7,  // 62: origami.plugin.v1.ArchService.Manifest:output_type -> origami.plugin.v1.ManifestResponse
+	16, // 63: origami.plugin.v1.ArchService.Open:output_type -> origami.plugin.v1.OpenResponse
+	18, // 64: origami.plugin.v1.ArchService.Close:output_type -> origami.plugin.v1.CloseResponse
+	33, // 65: origami.plugin.v1.ArchService.Candidates:output_type -> origami.plugin.v1.CandidatesResponse
+	35, // 66: origami.plugin.v1.ArchService.Estimate:output_type -> origami.plugin.v1.EstimateResponse
+	37, // 67: origami.plugin.v1.ArchService.Terms:output_type -> origami.plugin.v1.TermsResponse
+	39, // 68: origami.plugin.v1.ArchService.Mapping:output_type -> origami.plugin.v1.MappingResponse
+	41, // 69: origami.plugin.v1.ArchService.MemoryIteration:output_type -> origami.plugin.v1.MemoryIterationResponse
+	43, // 70: origami.plugin.v1.ArchService.Rank:output_type -> origami.plugin.v1.RankResponse
+	62, // [62:71] is the sub-list for method output_type
+	53, // [53:62] is the sub-list for method input_type
+	53, // [53:53] is the sub-list for extension type_name
+	53, // [53:53] is the sub-list for extension extendee
+	0,  // [0:53] is the sub-list for field type_name
 }
 
 func init() { file_origami_plugin_v1_arch_proto_init() }
@@ -3637,7 +3708,7 @@ func file_origami_plugin_v1_arch_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_origami_plugin_v1_arch_proto_rawDesc), len(file_origami_plugin_v1_arch_proto_rawDesc)),
-			NumEnums:      5,
+			NumEnums:      6,
 			NumMessages:   43,
 			NumExtensions: 0,
 			NumServices:   1,

@@ -1,0 +1,423 @@
+package formula
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"math"
+	"strconv"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/gemm"
+)
+
+// Deps says what a value depends on.
+type Deps uint8
+
+// The dependencies. A value without any is a constant.
+const (
+	OnTypes  Deps = 1 << iota // the problem's element type and layout
+	OnSizes                   // the problem's sizes
+	OnConfig                  // the configuration
+)
+
+// inputs are the names that every formula may use for the problem, its matrix instruction and the configuration.
+var inputs = []struct {
+	name string
+	deps Deps
+}{
+	{"m", OnSizes}, {"n", OnSizes}, {"k", OnSizes}, {"batch", OnSizes}, {"element_bytes", OnTypes}, {"output_bytes", OnTypes},
+	{"trans_a", OnTypes}, {"trans_b", OnTypes},
+	{"atom_m", OnTypes}, {"atom_n", OnTypes}, {"atom_k", OnTypes}, {"atom_cycles", OnTypes}, {"atoms_per_unit", OnTypes},
+	{"block_m", OnConfig}, {"block_n", OnConfig}, {"block_k", OnConfig}, {"group_m", OnConfig}, {"num_warps", OnConfig},
+	{"num_stages", OnConfig}, {"split_k", OnConfig},
+}
+
+const (
+	atomInputs   = 8  // where those of the atom begin
+	configInputs = 13 // and those of the configuration
+)
+
+func putProblem(v []float64, p gemm.Problem) {
+	v[0], v[1], v[2], v[3] = float64(p.M), float64(p.N), float64(p.K), float64(p.Batch)
+	v[4], v[5] = float64(p.DType.Bits())/8, float64(p.DType.OutputBits())/8
+	v[6], v[7] = truth(p.TransA()), truth(p.TransB())
+}
+
+func putAtom(v []float64, a *arch.Atom) {
+	v[0], v[1], v[2], v[3], v[4] = float64(a.M), float64(a.N), float64(a.K), float64(a.Latency), float64(a.PerUnit)
+}
+
+func putConfig(v []float64, c *gemm.Config) {
+	v[0], v[1], v[2], v[3] = float64(c.BlockM), float64(c.BlockN), float64(c.BlockK), float64(c.GroupM)
+	v[4], v[5], v[6] = float64(c.NumWarps), float64(c.NumStages), float64(c.SplitK)
+}
+
+// Program is formulas compiled into steps over one frame of numbers, so that evaluating them for many configurations
+// parses nothing, looks nothing up and allocates nothing. What no input changes is computed while compiling; what occurs
+// twice is computed once. The results are bit for bit those of Eval.
+type Program struct {
+	slots map[string]int32
+	frame []float64 // what a fresh frame holds
+	deps  []Deps    // by slot
+	steps []step
+	funcs []func([]float64) float64
+
+	constants map[uint64]int32 // slots by the bits of their value
+	results   map[step]int32   // slots by the step, less its destination, that fills them
+}
+
+// step computes one value: frame[dst] = op(frame[a], frame[b], frame[c]). A call has the number of its function in a, its
+// first argument's slot in b and the count of arguments in c.
+type step struct {
+	op           op
+	dst, a, b, c int32
+}
+
+// NewProgram returns a program without formulas that knows the names of problem, atom and configuration.
+func NewProgram() *Program {
+	p := &Program{slots: map[string]int32{}, constants: map[uint64]int32{}, results: map[step]int32{}}
+	for _, in := range inputs {
+		p.slots[in.name] = p.slot(in.deps)
+	}
+	return p
+}
+
+func (p *Program) slot(d Deps) int32 {
+	p.frame, p.deps = append(p.frame, 0), append(p.deps, d)
+	return int32(len(p.frame) - 1)
+}
+
+func (p *Program) constant(v float64) int32 {
+	bits := math.Float64bits(v)
+	s, ok := p.constants[bits]
+	if !ok {
+		s = p.slot(0)
+		p.frame[s], p.constants[bits] = v, s
+	}
+	return s
+}
+
+func (p *Program) name(name string, slot int32) error {
+	if _, taken := p.slots[name]; taken {
+		return fmt.Errorf("the name %q is taken", name)
+	}
+	if !token.IsIdentifier(name) {
+		return fmt.Errorf("%q is no name: use letters, digits and underscores", name)
+	}
+	p.slots[name] = slot
+	return nil
+}
+
+// Constant gives a number a name.
+func (p *Program) Constant(name string, v float64) error { return p.name(name, p.constant(v)) }
+
+// Input makes a name for a number that the caller puts into the frame, at the slot that is returned.
+func (p *Program) Input(name string, d Deps) (int, error) {
+	s := p.slot(d)
+	return int(s), p.name(name, s)
+}
+
+// Define compiles a formula over the names so far and gives its value a name.
+func (p *Program) Define(name, formula string) (slot int, err error) {
+	if slot, err = p.Compile(formula); err == nil {
+		err = p.name(name, int32(slot))
+	}
+	return slot, err
+}
+
+// Compile compiles a formula over the names so far and returns the slot of its value.
+func (p *Program) Compile(formula string) (slot int, err error) {
+	expr, err := parser.ParseExpr(formula)
+	if err != nil {
+		return 0, fmt.Errorf("formula %q: %w", formula, err)
+	}
+	s, err := p.compile(expr)
+	if err != nil {
+		return 0, fmt.Errorf("formula %q: %w", formula, err)
+	}
+	return int(s), nil
+}
+
+// Call gives a name to what a function makes of the values of some names. The function must give the same result for the
+// same arguments and keep nothing.
+func (p *Program) Call(name string, f func([]float64) float64, args []string) (slot int, err error) {
+	operands := make([]int32, len(args))
+	for i, a := range args {
+		var ok bool
+		if operands[i], ok = p.slots[a]; !ok {
+			return 0, unknownName(a)
+		}
+	}
+	var d Deps
+	first := int32(len(p.frame))
+	for _, s := range operands {
+		d |= p.deps[s]
+		p.steps = append(p.steps, step{op: opCopy, dst: p.slot(p.deps[s]), a: s})
+		p.frame[len(p.frame)-1] = p.frame[s]
+	}
+	dst := p.slot(d)
+	call := step{op: opCall, dst: dst, a: int32(len(p.funcs)), b: first, c: int32(len(args))}
+	p.funcs = append(p.funcs, f)
+	p.steps = append(p.steps, call)
+	if d == 0 {
+		p.frame[dst] = f(p.frame[first:dst])
+	}
+	return int(dst), p.name(name, dst)
+}
+
+func unknownName(name string) error { return fmt.Errorf("unknown name %q", name) }
+
+// Deps returns what the value in a slot depends on.
+func (p *Program) Deps(slot int) Deps { return p.deps[slot] }
+
+// Frame returns a fresh frame. It holds the constants; inputs are zero.
+func (p *Program) Frame() []float64 { return append([]float64(nil), p.frame...) }
+
+// PutProblem writes a problem and its matrix instruction into a frame.
+func (p *Program) PutProblem(frame []float64, problem gemm.Problem, a *arch.Atom) {
+	putProblem(frame, problem)
+	putAtom(frame[atomInputs:], a)
+}
+
+// PutConfig writes the configuration into a frame.
+func (p *Program) PutConfig(frame []float64, c *gemm.Config) { putConfig(frame[configInputs:], c) }
+
+// Steps are a part of a program, to be run.
+type Steps struct {
+	steps []step
+	funcs []func([]float64) float64
+}
+
+// Steps returns the steps whose values depend on what keep accepts, in order.
+func (p *Program) Steps(keep func(Deps) bool) Steps {
+	s := Steps{funcs: p.funcs}
+	for _, st := range p.steps {
+		if keep(p.deps[st.dst]) {
+			s.steps = append(s.steps, st)
+		}
+	}
+	return s
+}
+
+// Run computes the values of the steps in a frame.
+func (s Steps) Run(frame []float64) {
+	for i := range s.steps {
+		st := &s.steps[i]
+		if st.op == opCall {
+			frame[st.dst] = s.funcs[st.a](frame[st.b : st.b+st.c : st.b+st.c])
+			continue
+		}
+		frame[st.dst] = apply(st.op, frame[st.a], frame[st.b], frame[st.c])
+	}
+}
+
+// op is an operation on up to three values.
+type op uint8
+
+const (
+	opCall op = iota
+	opCopy
+	opNegate
+	opAdd
+	opSubtract
+	opMultiply
+	opDivide
+	opLess
+	opLessEqual
+	opEqual
+	opNotEqual
+	opAnd
+	opOr
+	opCeilDivide
+	opModulo
+	opMin
+	opMax
+	opPower
+	opFloor
+	opCeil
+	opSqrt
+	opWhen
+)
+
+var operators = map[token.Token]op{
+	token.ADD: opAdd, token.SUB: opSubtract, token.MUL: opMultiply, token.QUO: opDivide, token.LSS: opLess, token.LEQ: opLessEqual,
+	token.GTR: opLess, token.GEQ: opLessEqual, token.EQL: opEqual, token.NEQ: opNotEqual, token.LAND: opAnd, token.LOR: opOr,
+}
+
+var functions = map[string]struct {
+	op    op
+	arity int
+}{
+	"cdiv": {opCeilDivide, 2}, "mod": {opModulo, 2}, "min": {opMin, 2}, "max": {opMax, 2}, "pow": {opPower, 2},
+	"floor": {opFloor, 1}, "ceil": {opCeil, 1}, "sqrt": {opSqrt, 1}, "when": {opWhen, 3},
+}
+
+// apply computes one operation. Division is real division; conditions are 1 or 0. Each result is rounded by itself: no
+// platform can fuse two operations.
+func apply(o op, x, y, z float64) float64 {
+	switch o {
+	case opCopy:
+		return x
+	case opNegate:
+		return -x
+	case opAdd:
+		return x + y
+	case opSubtract:
+		return x - y
+	case opMultiply:
+		return x * y
+	case opDivide:
+		return x / y
+	case opCeilDivide:
+		return math.Ceil(x / y)
+	case opModulo:
+		return math.Mod(x, y)
+	case opMin:
+		return min(x, y)
+	case opMax:
+		return max(x, y)
+	case opPower:
+		return math.Pow(x, y)
+	case opFloor:
+		return math.Floor(x)
+	case opCeil:
+		return math.Ceil(x)
+	case opSqrt:
+		return math.Sqrt(x)
+	case opWhen:
+		if x != 0 {
+			return y
+		}
+		return z
+	case opLess:
+		return truth(x < y)
+	case opLessEqual:
+		return truth(x <= y)
+	case opEqual:
+		return truth(x == y)
+	case opNotEqual:
+		return truth(x != y)
+	case opAnd:
+		return truth(x != 0 && y != 0)
+	case opOr:
+		return truth(x != 0 || y != 0)
+	default: // opCall, which Run does
+		return 0
+	}
+}
+
+func truth(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// emit returns the slot of an operation's value.
+func (p *Program) emit(o op, a, b, c int32) int32 {
+	d := p.deps[a] | p.deps[b] | p.deps[c]
+	if d == 0 {
+		return p.constant(apply(o, p.frame[a], p.frame[b], p.frame[c]))
+	}
+	st := step{op: o, a: a, b: b, c: c}
+	if s, again := p.results[st]; again {
+		return s
+	}
+	s := p.slot(d)
+	p.results[st] = s
+	st.dst = s
+	p.steps = append(p.steps, st)
+	return s
+}
+
+func (p *Program) compile(expr ast.Expr) (int32, error) {
+	switch e := expr.(type) {
+	case *ast.ParenExpr:
+		return p.compile(e.X)
+	case *ast.BasicLit:
+		v, err := strconv.ParseFloat(e.Value, 64)
+		return p.constant(v), err
+	case *ast.Ident:
+		s, ok := p.slots[e.Name]
+		if !ok {
+			return 0, unknownName(e.Name)
+		}
+		return s, nil
+	case *ast.UnaryExpr:
+		x, err := p.compile(e.X)
+		if err == nil && e.Op != token.SUB {
+			err = fmt.Errorf("unknown operator %q", e.Op)
+		}
+		if err != nil {
+			return 0, err
+		}
+		return p.emit(opNegate, x, x, x), nil
+	case *ast.BinaryExpr:
+		x, err := p.compile(e.X)
+		if err != nil {
+			return 0, err
+		}
+		y, err := p.compile(e.Y)
+		if err != nil {
+			return 0, err
+		}
+		if e.Op == token.GTR || e.Op == token.GEQ { // < and <= written the other way round
+			x, y = y, x
+		}
+		o, ok := operators[e.Op]
+		if !ok {
+			return 0, fmt.Errorf("unknown operator %q", e.Op)
+		}
+		return p.emit(o, x, y, x), nil
+	case *ast.CallExpr:
+		return p.call(e)
+	default:
+		return 0, fmt.Errorf("unexpected %T", expr)
+	}
+}
+
+func (p *Program) call(e *ast.CallExpr) (int32, error) {
+	name, ok := e.Fun.(*ast.Ident)
+	if !ok {
+		return 0, fmt.Errorf("unexpected %T", e.Fun)
+	}
+	f, ok := functions[name.Name]
+	if !ok {
+		return 0, fmt.Errorf("unknown function %q", name.Name)
+	}
+	args := make([]int32, len(e.Args))
+	for i, a := range e.Args {
+		var err error
+		if args[i], err = p.compile(a); err != nil {
+			return 0, err
+		}
+	}
+	if (f.op == opMin || f.op == opMax) && len(args) > 2 { // these take more than two as well
+		v := args[0]
+		for _, a := range args[1:] {
+			v = p.emit(f.op, v, a, v)
+		}
+		return v, nil
+	}
+	if len(args) != f.arity {
+		return 0, fmt.Errorf("%s takes %d arguments, not %d", name.Name, f.arity, len(args))
+	}
+	operands := [3]int32{args[0], args[0], args[0]}
+	copy(operands[:], args)
+	return p.emit(f.op, operands[0], operands[1], operands[2]), nil
+}
+
+// Eval computes one formula over named values. To compute many, compile them into a Program.
+func Eval(f string, values map[string]float64) (float64, error) {
+	p := &Program{slots: map[string]int32{}, constants: map[uint64]int32{}, results: map[step]int32{}}
+	for name, v := range values {
+		p.slots[name] = p.constant(v)
+	}
+	slot, err := p.Compile(f)
+	if err != nil {
+		return 0, err
+	}
+	return p.frame[slot], nil // of constants alone, so it has been computed
+}

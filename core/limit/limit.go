@@ -1,0 +1,89 @@
+// Package limit bounds what is read from files, so that a wrong or a hostile one costs an error and not the memory. A
+// compressed file is bounded by what comes out of it.
+package limit
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/origami-gemm/origami/core/diag"
+)
+
+// Size is a number of bytes.
+type Size int64
+
+// The limits. Each is far above what its files have, and what is read under it fits into memory.
+const (
+	// Text is for what a person writes: settings, lock files, overrides, descriptions of datasets.
+	Text Size = 1 << 20
+	// Describe is for what a plugin prints about itself.
+	Describe Size = 4 << 20
+	// Table is for CSV: lists of problems, times, kernels. A cell in quotes can be as long as the file. Two files of kernels
+	// go in one message to a plugin.
+	Table Size = 64 << 20
+	// Records is for a file with a measurement per line, whose lines are bounded; a folder may have many.
+	Records Size = 1 << 30
+	// Program is for the binary of a plugin, which is hashed.
+	Program Size = 2 << 30
+)
+
+// String formats in the largest binary unit that leaves a whole number.
+func (s Size) String() string {
+	for _, u := range []struct {
+		size Size
+		name string
+	}{{1 << 30, "GiB"}, {1 << 20, "MiB"}, {1 << 10, "KiB"}} {
+		if s >= u.size && s%u.size == 0 {
+			return fmt.Sprintf("%d %s", s/u.size, u.name)
+		}
+	}
+	return fmt.Sprintf("%d B", int64(s))
+}
+
+// Reader returns r, ending with an error when there is more than most in it. name is what the error calls the file, fix
+// what it says to do. Whoever wraps read errors asks Exceeded first, which has all that there is to say.
+func Reader(r io.Reader, name string, most Size, fix string) io.Reader {
+	return &reader{r: r, name: name, most: most, left: int64(most), fix: fix}
+}
+
+type reader struct {
+	r         io.Reader
+	name, fix string
+	most      Size
+	left      int64 // negative: exceeded
+}
+
+func (l *reader) Read(p []byte) (int, error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
+	if l.left < 0 {
+		return 0, l.exceeded()
+	}
+	// One byte more than is left tells an end from an excess.
+	n, err := l.r.Read(p[:min(int64(len(p)), l.left+1)])
+	l.left -= int64(n)
+	if l.left < 0 {
+		return n - 1, l.exceeded()
+	}
+	return n, err
+}
+
+func (l *reader) exceeded() error {
+	return diag.Inputf("it is larger than %v, the most that is read of such a file", l.most).At("%s", l.name).Do("%s", l.fix)
+}
+
+// ReadAll reads r whole.
+func ReadAll(r io.Reader, name string, most Size, fix string) ([]byte, error) {
+	return io.ReadAll(Reader(r, name, most, fix))
+}
+
+// Exceeded returns the error of a Reader in err's chain, nil if there is none.
+func Exceeded(err error) error {
+	var e *diag.Error
+	if errors.As(err, &e) {
+		return e
+	}
+	return nil
+}

@@ -1,0 +1,59 @@
+package limit_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/limit"
+)
+
+func TestReader(t *testing.T) {
+	const most = 10
+	for size := range 13 {
+		text := []byte(strings.Repeat("x", size))
+		for name, wrap := range map[string]func(io.Reader) io.Reader{
+			"whole": func(r io.Reader) io.Reader { return r }, "bytes": iotest.OneByteReader, "end with data": iotest.DataErrReader,
+		} {
+			got, err := limit.ReadAll(wrap(bytes.NewReader(text)), "big.csv", most, "split it")
+			if size <= most {
+				if err != nil || !bytes.Equal(got, text) {
+					t.Errorf("%d bytes, %s: got %q, %v", size, name, got, err)
+				}
+				continue
+			}
+			const want = "big.csv: it is larger than 10 B, the most that is read of such a file; split it"
+			if len(got) != most || err == nil || err.Error() != want || diag.KindOf(err) != diag.Input {
+				t.Errorf("%d bytes, %s: got %q, %v", size, name, got, err)
+			}
+			if e := limit.Exceeded(fmt.Errorf("line 3: %w", err)); e == nil || e.Error() != want {
+				t.Errorf("wrapped: got %v", e)
+			}
+		}
+	}
+	// An excess is told again and again, and nothing of it is handed out.
+	r := limit.Reader(strings.NewReader("abc"), "f", 1, "")
+	if _, err := io.ReadAll(r); limit.Exceeded(err) == nil {
+		t.Errorf("got %v", err)
+	}
+	if n, err := r.Read(make([]byte, 9)); n != 0 || limit.Exceeded(err) == nil {
+		t.Errorf("got %d bytes, %v", n, err)
+	}
+	// The errors of what is read come through.
+	if _, err := limit.ReadAll(iotest.ErrReader(io.ErrUnexpectedEOF), "f", 1, ""); !errors.Is(err, io.ErrUnexpectedEOF) || limit.Exceeded(err) != nil {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestSize(t *testing.T) {
+	for size, want := range map[limit.Size]string{limit.Text: "1 MiB", limit.Records: "1 GiB", 3 << 10: "3 KiB", 1500: "1500 B", 0: "0 B", 1<<20 + 1: "1048577 B"} {
+		if size.String() != want {
+			t.Errorf("%d: got %s, want %s", int64(size), size, want)
+		}
+	}
+}

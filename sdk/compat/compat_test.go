@@ -1,0 +1,221 @@
+// Package compat holds the host to plugins, and plugins to hosts, that were built from older revisions.
+package compat_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"io"
+	"os"
+	osexec "os/exec"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/exec"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/sdk/host"
+	"github.com/origami-gemm/origami/sdk/internal/fake"
+	"github.com/origami-gemm/origami/sdk/wire"
+)
+
+// releases are the API versions whose sources are kept in testdata, oldest first. A revision speaks all up to its own.
+var releases = []string{"1.0.0", wire.API11}
+
+// Each host drives each plugin, across every pair of revisions, and what arrives is what the plugin's own revision
+// computes in process. docs/plugin-protocol.md has the table that this proves.
+func TestOldAndNewWorkTogether(t *testing.T) {
+	peers := map[string]string{"now": build(t, repository(t), "./sdk/compat/testdata/peer", "example")}
+	for _, release := range releases {
+		peers[release] = build(t, unpack(t, release), "./sdk/compat/testdata/peer", "example")
+	}
+	for plugin, path := range peers {
+		lock := filepath.Join(t.TempDir(), "lock")
+		if _, err := host.Trust(lock, path); err != nil {
+			t.Fatal(err)
+		}
+		want := output(t, path, "here")
+		if len(want) < 1000 {
+			t.Fatalf("plugin %s says in process only %s", plugin, want)
+		}
+		for of, program := range peers {
+			if got := output(t, program, "host", path, lock); got != want {
+				t.Errorf("host %s, plugin %s: got\n%s\nwant\n%s", of, plugin, got, want)
+			}
+		}
+		if plugin != "now" {
+			t.Run("what it cannot know/"+plugin, func(t *testing.T) { checkRefusals(t, path, lock, plugin) })
+		}
+	}
+}
+
+// checkRefusals asks a plugin of a release for what later ones have.
+func checkRefusals(t *testing.T, path, lock, release string) {
+	h := host.New(host.Options{Plugins: []string{path}, LockFile: lock})
+	defer func() { _ = h.Close() }()
+	speaks := releases[:slices.Index(releases, release)+1]
+	if p := h.Plugins()[0]; p.State != host.OK || !slices.Equal(p.APIVersions, speaks) {
+		t.Fatalf("got %+v, want a usable plugin that speaks API %v", p, speaks)
+	}
+	for _, r := range []arch.OpenRequest{
+		{Live: &arch.LiveDevice{Name: "GPU", Attributes: map[string]float64{"units": 8}}},
+		{Rung: arch.RungSpec},
+		{Compiled: []byte("bm,bn\n")},
+		{Characterization: []byte("bm,bn\n")},
+	} {
+		r.Arch = "example"
+		_, err := h.Open(t.Context(), r)
+		var fault *host.PluginError
+		refused := errors.As(err, &fault) && fault.Fault == host.FaultVersion && strings.Contains(err.Error(), "it speaks API "+strings.Join(speaks, ", ")+",")
+		if knows := slices.Contains(speaks, wire.API11); refused == knows {
+			t.Errorf("%+v of a plugin of API %s: got %v", r, release, err)
+		}
+	}
+	if _, err := h.Open(t.Context(), arch.OpenRequest{Arch: "example"}); err != nil {
+		t.Errorf("after the refusals: %v", err)
+	}
+}
+
+// An executor of API 1.1.0, the first that has them, under the present host.
+func TestOldExecutor(t *testing.T) {
+	path := build(t, unpack(t, wire.API11), "./sdk/compat/testdata/executor", "fake")
+	lock := filepath.Join(t.TempDir(), "lock")
+	if _, err := host.Trust(lock, path); err != nil {
+		t.Fatal(err)
+	}
+	h := host.New(host.Options{Plugins: []string{path}, LockFile: lock})
+	defer func() { _ = h.Close() }()
+	remote, err := h.Executor(t.Context(), "fake")
+	if err != nil {
+		t.Fatal(err)
+	}
+	local, err := fake.ExecutorProvider{}.Open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, "Devices", func(x exec.Executor) (any, error) { return x.Devices(t.Context()) }, local, remote)
+	same(t, "Environment", func(x exec.Executor) (any, error) { return x.Environment(t.Context(), 1) }, local, remote)
+	c := gemm.Config{BlockM: 128, BlockN: 64, BlockK: 32, NumWarps: 4, NumStages: 3, SplitK: 1, Kernel: "one"}
+	for size := range 8 {
+		same(t, "Compile, Check and Measure", func(x exec.Executor) (any, error) {
+			k, err := x.Compile(t.Context(), 0, gemm.New(64+size, 128, 256), c)
+			if err != nil {
+				return nil, err
+			}
+			defer func() { _ = k.Close() }()
+			numerics, err := k.Check(t.Context())
+			if err != nil {
+				return nil, err
+			}
+			var samples []exec.Sample
+			err = k.Measure(t.Context(), exec.MeasureOptions{Warmup: 2, Input: "normal"}, func(s exec.Sample) bool {
+				samples = append(samples, s)
+				return len(samples) < 20
+			})
+			return []any{k.Resources(), numerics, samples}, err
+		}, local, remote)
+	}
+}
+
+func same(t *testing.T, what string, ask func(exec.Executor) (any, error), local, remote exec.Executor) {
+	t.Helper()
+	want, err := ask(local)
+	got, remoteErr := ask(remote)
+	if err != nil || remoteErr != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%s: got %+v, %v\nwant %+v, %v", what, got, remoteErr, want, err)
+	}
+}
+
+// repository returns the root of the source tree.
+func repository(t *testing.T) string {
+	t.Helper()
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return root
+}
+
+// unpack lays out the sources of a release, with the programs of testdata.
+func unpack(t *testing.T, release string) string {
+	t.Helper()
+	dir := t.TempDir()
+	f, err := os.Open(filepath.Join("testdata", "api-"+release+".tar.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	in, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put := func(name string, r io.Reader) {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		text, err := io.ReadAll(r)
+		if err == nil {
+			err = os.MkdirAll(filepath.Dir(path), 0o700)
+		}
+		if err == nil {
+			err = os.WriteFile(path, text, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for files := tar.NewReader(in); ; {
+		header, err := files.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if header.Typeflag == tar.TypeReg {
+			put(header.Name, files)
+		}
+	}
+	for _, program := range []string{"peer", "executor"} {
+		source := filepath.Join("testdata", program, "main.go")
+		text, err := os.ReadFile(source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		put("sdk/compat/"+filepath.ToSlash(source), bytes.NewReader(text))
+	}
+	return dir
+}
+
+// build builds a program as a plugin of that name and returns its path. Dependencies are those of the repository, so that
+// what the tests have is all it needs; with -trimpath what has been compiled once is found again.
+func build(t *testing.T, tree, program, name string) string {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("builds older revisions")
+	}
+	if _, err := osexec.LookPath("go"); err != nil {
+		t.Skip("needs the go command")
+	}
+	path := filepath.Join(t.TempDir(), host.Prefix+name)
+	cmd := osexec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-modfile="+filepath.Join(repository(t), "go.mod"), "-o", path, program)
+	cmd.Dir = tree
+	cmd.Env = append(os.Environ(), "GOPROXY=off", "GOFLAGS=", "GOWORK=off", "GOTOOLCHAIN=local")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%s in %s: %v\n%s", program, tree, err, out)
+	}
+	return path
+}
+
+func output(t *testing.T, program string, args ...string) string {
+	t.Helper()
+	var out, errs bytes.Buffer
+	cmd := osexec.Command(program, args...)
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%s %s: %v\n%s", program, strings.Join(args, " "), err, errs.String())
+	}
+	return out.String()
+}

@@ -1,0 +1,170 @@
+// Package conformance holds plugins to what origami relies on. Each property is a Check; the checks of a kind of plugin are
+// run against a connection to one, whether that leads to a provider in a test (Architecture, Executor) or to the process
+// of a binary (`origami plugin check`).
+//
+// In a plugin's own tests it is one call:
+//
+//	func TestConformance(t *testing.T) {
+//		conformance.Architecture(t, myProvider{}, conformance.Options{})
+//	}
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/origami-gemm/origami/sdk/wire"
+)
+
+// Options say how to check. The zero value checks everything.
+type Options struct {
+	// Short checks the default device of each architecture only, and fewer problems.
+	Short bool
+	// Untimed leaves out the one check that measures time, which a machine that emulates or instruments the plugin fails.
+	Untimed bool
+	// Golden names a file of rankings that the plugin must reproduce bit for bit (see the check "golden"). Empty means that
+	// there is none.
+	Golden string
+	// UpdateGolden writes the file instead. The check fails then, so that nobody leaves it on.
+	UpdateGolden bool
+	// RequireDevice makes the absence of a device a failure of an executor, rather than a reason to skip what needs one.
+	RequireDevice bool
+	// Known are findings that are no news.
+	Known []Known
+}
+
+// Known is a finding that the plugin's author knows and stands by, as where a model reproduces another one's behaviour.
+type Known struct {
+	// Check is the name of the check, Contains what the finding contains.
+	Check, Contains string
+	Why             string
+}
+
+// Check is a property that a plugin must have.
+type Check struct {
+	// Name is lower case with hyphens, Doc one sentence that says what is demanded.
+	Name, Doc string
+
+	run func(context.Context, *subject) error
+}
+
+// Result is the outcome of a check.
+type Result struct {
+	Check
+	// Findings say what is wrong, a line each; empty when the check passes.
+	Findings []string
+	// Skipped says why the check says nothing, empty when it was made.
+	Skipped string
+	Took    time.Duration
+}
+
+// Failed reports whether something is wrong.
+func (r *Result) Failed() bool { return len(r.Findings) > 0 }
+
+// ArchitectureChecks lists what is demanded of a plugin that models architectures.
+func ArchitectureChecks() []Check { return architectureChecks }
+
+// ExecutorChecks lists what is demanded of a plugin that runs kernels.
+func ExecutorChecks() []Check { return executorChecks }
+
+// Run makes checks, in order, of the plugin of that name behind a connection, and calls report after each. A check may
+// take up to ten minutes. When the context ends, the check in progress and those after it fail with its error.
+func Run(ctx context.Context, name string, conn grpc.ClientConnInterface, checks []Check, o Options, report func(Result)) {
+	s := newSubject(name, conn, o)
+	for _, check := range checks {
+		report(s.make(ctx, check))
+	}
+}
+
+const checkTimeout = 10 * time.Minute
+
+// make makes one check.
+func (s *subject) make(ctx context.Context, check Check) Result {
+	r := Result{Check: check}
+	begin := time.Now()
+	err := ctx.Err()
+	if err == nil {
+		ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+		err = check.run(ctx, s)
+		cancel()
+	}
+	r.Took = time.Since(begin)
+	var skip skipped
+	var found *findings
+	switch {
+	case errors.As(err, &skip):
+		r.Skipped = string(skip)
+	case errors.As(err, &found):
+		r.Findings = s.news(check, found.list)
+	case err != nil:
+		r.Findings = []string{oneLine(err)}
+	}
+	return r
+}
+
+// findingsKept is how many findings are told: a plugin that errs, errs often.
+const findingsKept = 8
+
+// news drops the findings that are known, and shortens the rest.
+func (s *subject) news(check Check, found []string) []string {
+	var news []string
+	for _, text := range found {
+		if !slices.ContainsFunc(s.Known, func(k Known) bool { return k.Check == check.Name && strings.Contains(text, k.Contains) }) {
+			news = append(news, text)
+		}
+	}
+	if len(news) > findingsKept {
+		news = append(news[:findingsKept], fmt.Sprintf("and %d more", len(news)-findingsKept))
+	}
+	return news
+}
+
+// skipped is returned by a check that cannot be made, and says why.
+type skipped string
+
+func (s skipped) Error() string { return string(s) }
+
+// findings is what a check finds wrong, in the order of finding.
+type findings struct{ list []string }
+
+func (f *findings) add(format string, args ...any) {
+	for i, a := range args {
+		if err, ok := a.(error); ok {
+			args[i] = oneLine(err)
+		}
+	}
+	f.list = append(f.list, fmt.Sprintf(format, args...))
+}
+
+// err returns the findings as an error, nil if there are none.
+func (f *findings) err() error {
+	if len(f.list) == 0 {
+		return nil
+	}
+	return f
+}
+
+func (f *findings) Error() string { return strings.Join(f.list, "\n") }
+
+func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
+
+// subject is the plugin that is checked, and what the checks have in common.
+type subject struct {
+	Options
+	conn   grpc.ClientConnInterface
+	client *wire.Client
+
+	cases    []*testcase // see answered
+	asked    bool
+	problems []error // why there is no case of some problems
+}
+
+func newSubject(name string, conn grpc.ClientConnInterface, o Options) *subject {
+	return &subject{Options: o, conn: conn, client: wire.NewClient(name, conn)}
+}

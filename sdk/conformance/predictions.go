@@ -1,0 +1,313 @@
+package conformance
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/gemm"
+)
+
+// checkAnswers looks at what answered has found. That totals are finite and positive, that a rejected configuration has a
+// reason and no total, and that positions ascend, is what the client refuses otherwise.
+func checkAnswers(ctx context.Context, s *subject) error {
+	cases, err := s.answered(ctx)
+	if err != nil && len(s.problems) == 0 {
+		return err
+	}
+	found := &findings{}
+	for _, u := range s.problems {
+		// A model may decline a problem, saying why.
+		if diag.KindOf(u) != diag.Input {
+			found.add("%s", u)
+		}
+	}
+	answers := map[*target]int{}
+	for _, c := range cases {
+		list := c.candidates
+		seen := map[gemm.Config]bool{}
+		for _, config := range list.Configs {
+			if err := config.Validate(); err != nil {
+				found.add("%s: candidate %v", c, err)
+			}
+			if config.Kernel != c.kernel {
+				found.add("%s: candidate %s is of kernel family %q", c, config, config.Kernel)
+			}
+			if seen[config] {
+				found.add("%s: candidate %s comes twice", c, config)
+			}
+			seen[config] = true
+		}
+		for _, r := range list.Rejected {
+			if seen[r.Config] {
+				found.add("%s: %s is a candidate and rejected (%s)", c, r.Config, r.Reason)
+			}
+		}
+		if len(c.feasible(1)) > 0 {
+			answers[c.target]++
+		}
+	}
+	for _, c := range cases {
+		if _, ok := answers[c.target]; !ok {
+			answers[c.target] = 1 // say it once
+			found.add("%s: no candidate is feasible for any problem", c.target)
+		}
+	}
+	if found.err() == nil && err != nil {
+		return s.problems[0]
+	}
+	return found.err()
+}
+
+// checkRejected asks for what Candidates has rejected: it may be estimated all the same, by which some reasons show.
+func checkRejected(ctx context.Context, s *subject) error {
+	cases, err := s.answered(ctx)
+	if err != nil {
+		return err
+	}
+	found, any := &findings{}, false
+	for _, c := range cases {
+		var configs []gemm.Config
+		for _, r := range spread(c.candidates.Rejected, 64) {
+			configs = append(configs, r.Config)
+			if r.Detail == "" {
+				found.add("%s: %s is rejected (%s) without saying it in numbers", c, r.Config, r.Reason)
+			}
+		}
+		if len(configs) == 0 {
+			continue
+		}
+		any = true
+		est := make([]arch.Estimate, len(configs))
+		if err := c.Estimate(ctx, est, c.problem, configs); err != nil {
+			found.add("%s: estimating rejected configurations: %s", c, err)
+			continue
+		}
+		for i := range est {
+			if est[i].Reject == "" {
+				found.add("%s: Candidates rejects %s and Estimate gives it %v cycles", c, configs[i], float64(est[i].Cycles))
+			}
+		}
+	}
+	if !any && found.err() == nil {
+		return skipped("nothing is rejected")
+	}
+	return found.err()
+}
+
+func checkDeterminism(ctx context.Context, s *subject) error {
+	cases, err := s.answered(ctx)
+	if err != nil {
+		return err
+	}
+	found := &findings{}
+	for _, c := range cases {
+		for _, how := range []string{"again", "after it was closed"} {
+			if how != "again" {
+				if err := c.Close(ctx); err != nil {
+					found.add("%s: %s", c, err)
+				}
+			}
+			list, err := c.Candidates(ctx, c.problem, c.space())
+			if err != nil {
+				found.add("%s: asked %s: %s", c, how, err)
+				continue
+			}
+			if !slices.Equal(list.Configs, c.candidates.Configs) || !slices.Equal(list.Rejected, c.candidates.Rejected) {
+				found.add("%s: asked %s, the candidates differ", c, how)
+				continue
+			}
+			est := make([]arch.Estimate, len(list.Configs))
+			if err := c.Estimate(ctx, est, c.problem, list.Configs); err != nil {
+				found.add("%s: asked %s: %s", c, how, err)
+				continue
+			}
+			compare(found, c, "asked "+how, est, identity(len(est)))
+		}
+	}
+	return found.err()
+}
+
+func identity(n int) []int {
+	order := make([]int, n)
+	for i := range order {
+		order[i] = i
+	}
+	return order
+}
+
+// compare adds a finding for the first estimate that is not the one of the same candidate in the first answer.
+func compare(found *findings, c *testcase, how string, got []arch.Estimate, order []int) {
+	for i, j := range order {
+		if !sameBits(got[i], c.estimates[j]) {
+			found.add("%s, %s: %s, it is %s and was %s", c, c.candidates.Configs[j], how, text(got[i]), text(c.estimates[j]))
+			return
+		}
+	}
+}
+
+func checkOrder(ctx context.Context, s *subject) error {
+	cases, err := s.answered(ctx)
+	if err != nil {
+		return err
+	}
+	found := &findings{}
+	rng := rand.New(rand.NewPCG(1, 2)) // any order will do, and the same one each time
+	for _, c := range cases {
+		configs := c.candidates.Configs
+		order := rng.Perm(len(configs))
+		ask := func(how string, order []int) {
+			some, est := make([]gemm.Config, len(order)), make([]arch.Estimate, len(order))
+			for i, j := range order {
+				some[i] = configs[j]
+			}
+			if err := c.Estimate(ctx, est, c.problem, some); err != nil {
+				found.add("%s: %s: %s", c, how, err)
+				return
+			}
+			compare(found, c, how, est, order)
+		}
+		ask("in another order", order)
+		ask("in part of the list", order[:len(order)/2])
+		ask("listed twice", []int{order[0], order[0]})
+		for _, i := range order[:min(4, len(order))] {
+			ask("alone", []int{i})
+		}
+	}
+	return found.err()
+}
+
+// checkK asks for whole K steps, so that padding does not come in.
+func checkK(ctx context.Context, s *subject) error {
+	return s.monotone(ctx, arch.DimK)
+}
+
+func checkDeclared(ctx context.Context, s *subject) error {
+	return s.monotone(ctx, arch.DimM, arch.DimN)
+}
+
+// monotone checks that the predicted time of a configuration does not fall when a dimension grows by whole blocks, for
+// the dimensions for which the models say so.
+func (s *subject) monotone(ctx context.Context, dims ...arch.Dim) error {
+	cases, err := s.answered(ctx)
+	if err != nil {
+		return err
+	}
+	found, declared := &findings{}, false
+	for _, c := range cases {
+		for _, dim := range dims {
+			if dim != arch.DimK && !slices.Contains(c.Describe().Monotone, dim) {
+				continue
+			}
+			declared = true
+			for _, i := range c.feasible(6) {
+				config := c.candidates.Configs[i]
+				previous, at := 0.0, 0
+				for _, size := range sizes(dim, config) {
+					p := c.problem
+					*map[arch.Dim]*int{arch.DimM: &p.M, arch.DimN: &p.N, arch.DimK: &p.K}[dim] = size
+					if p.Validate() != nil {
+						break
+					}
+					est := make([]arch.Estimate, 1)
+					if err := c.Estimate(ctx, est, p, []gemm.Config{config}); err != nil {
+						found.add("%s, %s, %s = %d: %s", c, config, dim, size, err)
+						break
+					}
+					if est[0].Reject != "" {
+						continue // a size may rule a configuration out
+					}
+					cycles := float64(est[0].Cycles)
+					if cycles < previous {
+						found.add("%s, %s: %v cycles with %s = %d, and %v with %d", c, config, cycles, dim, size, previous, at)
+						break
+					}
+					previous, at = cycles, size
+				}
+			}
+		}
+	}
+	if !declared {
+		return skipped("no model declares it (arch.Description.Monotone)")
+	}
+	return found.err()
+}
+
+// sizes are ascending multiples of the block, close together and far apart.
+func sizes(dim arch.Dim, c gemm.Config) []int {
+	block := map[arch.Dim]int{arch.DimM: c.BlockM, arch.DimN: c.BlockN, arch.DimK: c.BlockK * max(c.SplitK, 1)}[dim]
+	var list []int
+	for _, blocks := range []int{1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 64, 100, 127, 129, 250, 500, 1000} {
+		list = append(list, blocks*block)
+	}
+	return list
+}
+
+func checkMapping(ctx context.Context, s *subject) error {
+	cases, err := s.answered(ctx)
+	if err != nil {
+		return err
+	}
+	found := &findings{}
+	for _, c := range cases {
+		for _, i := range c.feasible(3) {
+			config := c.candidates.Configs[i]
+			m, err := c.Mapping(ctx, c.problem, config)
+			if err != nil {
+				found.add("%s, %s: %s", c, config, err)
+				continue
+			}
+			if m.GroupM < 1 || m.GroupM > gemm.MaxConfigNumber || m.XCDs < 0 || m.XCDs > max(c.Describe().Partitions, 0) || m.Chunk < 0 {
+				found.add("%s, %s: a launch order of %+v; GroupM is 1 to %d, XCDs 0 to the %d partitions, Chunk at least 0", c, config, m, gemm.MaxConfigNumber, c.Describe().Partitions)
+			}
+			if again, err := c.Mapping(ctx, c.problem, config); err != nil || again != m {
+				found.add("%s, %s: the launch order is %+v, and asked again %+v (%v)", c, config, m, again, err)
+			}
+		}
+	}
+	return found.err()
+}
+
+func checkHierarchy(ctx context.Context, s *subject) error {
+	cases, err := s.answered(ctx)
+	if err != nil {
+		return err
+	}
+	found := &findings{}
+	for _, c := range cases {
+		levels := c.Levels()
+		costs := make([]arch.LevelCost, len(levels))
+		for _, i := range c.feasible(2) {
+			config := c.candidates.Configs[i]
+			for _, active := range []int{1, c.Describe().Units} {
+				latency, err := c.Iteration(ctx, costs, c.problem, config, active)
+				if err != nil {
+					found.add("%s, %s on %d units: %s", c, config, active, err)
+					continue
+				}
+				if !amount(float64(latency)) {
+					found.add("%s, %s on %d units: a K step of %v cycles", c, config, active, float64(latency))
+				}
+				for j, cost := range costs {
+					if !(cost.HitRate >= 0 && cost.HitRate <= 1) || !amount(float64(cost.Traffic)) || !amount(float64(cost.Time)) {
+						found.add("%s, %s on %d units: %s has hit rate %v, traffic %v B, time %v cycles", c, config, active, levels[j].Name, cost.HitRate, float64(cost.Traffic), float64(cost.Time))
+					}
+				}
+				if n := len(costs); n > 0 && costs[n-1].HitRate != 1 {
+					found.add("%s, %s: the last level, %s, serves %v of the requests, not all", c, config, levels[n-1].Name, costs[n-1].HitRate)
+				}
+			}
+			for _, active := range []int{0, -1} {
+				if _, err := c.Iteration(ctx, costs, c.problem, config, active); diag.KindOf(err) != diag.Input {
+					found.add("%s, %s: a K step on %d units must be an error of kind input, not %v", c, config, active, err)
+				}
+			}
+		}
+	}
+	return found.err()
+}
+
+func amount(v float64) bool { return v >= 0 && !math.IsInf(v, 0) }

@@ -1,0 +1,299 @@
+package conformance
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/selector"
+	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
+)
+
+// nobody is a handle, or the hash of a list, that nobody has been told of.
+var nobody = bytes.Repeat([]byte{0x5a}, 32)
+
+// checkMissing makes the calls that a host makes of a plugin that has been restarted, or has forgotten.
+func checkMissing(ctx context.Context, s *subject) error {
+	cases, err := s.answered(ctx)
+	if err != nil {
+		return err
+	}
+	c := cases[0]
+	found := &findings{}
+	client := pb.NewArchServiceClient(s.conn)
+	problem, config := wireProblem(c.problem), wireConfig(c.candidates.Configs[0])
+	calls := map[string]func(handle []byte) error{
+		"Candidates": func(h []byte) error {
+			_, err := client.Candidates(ctx, &pb.CandidatesRequest{Handle: h, Problem: problem})
+			return err
+		},
+		"Estimate": func(h []byte) error {
+			_, err := client.Estimate(ctx, &pb.EstimateRequest{Handle: h, Problem: problem, Configs: &pb.ConfigSet{Sha256: nobody}})
+			return err
+		},
+		"Terms": func(h []byte) error {
+			_, err := client.Terms(ctx, &pb.TermsRequest{Handle: h, Problem: problem, Configs: &pb.ConfigSet{Sha256: nobody}})
+			return err
+		},
+		"Mapping": func(h []byte) error {
+			_, err := client.Mapping(ctx, &pb.MappingRequest{Handle: h, Problem: problem, Config: config})
+			return err
+		},
+		"MemoryIteration": func(h []byte) error {
+			_, err := client.MemoryIteration(ctx, &pb.MemoryIterationRequest{Handle: h, Problem: problem, Config: config, ActiveUnits: 1})
+			return err
+		},
+		"Rank": func(h []byte) error {
+			_, err := client.Rank(ctx, &pb.RankRequest{Handle: h, Problems: []*pb.Problem{problem}, Top: 1})
+			return err
+		},
+	}
+	for _, call := range []string{"Candidates", "Estimate", "Terms", "Mapping", "MemoryIteration", "Rank"} {
+		err := calls[call](nobody)
+		if call == "Rank" && status.Code(err) == codes.Unimplemented {
+			continue
+		}
+		found.missing(call+" of a handle that is not held", err, pb.Missing_RESOURCE_HANDLE)
+	}
+	opened, err := client.Open(ctx, &pb.OpenRequest{Arch: c.request.Arch, Device: c.request.Device, Model: c.request.Model})
+	if err != nil {
+		return err
+	}
+	for _, call := range []string{"Estimate", "Terms"} {
+		found.missing(call+" of a configuration list that is not held", calls[call](opened.GetHandle()), pb.Missing_RESOURCE_CONFIGS)
+	}
+	if _, err := client.Close(ctx, &pb.CloseRequest{Handle: nobody}); err != nil {
+		found.add("closing a handle that is not held fails: %s", err)
+	}
+	return found.err()
+}
+
+// missing adds a finding unless an error is status NOT_FOUND with the detail Missing.
+func (f *findings) missing(what string, err error, want pb.Missing_Resource) {
+	s := status.Convert(err)
+	got := pb.Missing_RESOURCE_UNSPECIFIED
+	for _, detail := range s.Details() {
+		if m, ok := detail.(*pb.Missing); ok {
+			got = m.GetResource()
+		}
+	}
+	if s.Code() != codes.NotFound || got != want {
+		f.add("%s: it answers %s with the detail %s, not %s with %s: %s", what, s.Code(), got, codes.NotFound, want, s.Message())
+	}
+}
+
+func wireProblem(p gemm.Problem) *pb.Problem {
+	q := &pb.Problem{M: int64(p.M), N: int64(p.N), K: int64(p.K), Batch: int64(p.Batch), AMajor: pb.Major_MAJOR_K, BMajor: pb.Major_MAJOR_N, ElementType: pb.ElementType(p.DType)}
+	if p.TransA() {
+		q.AMajor = pb.Major_MAJOR_M
+	}
+	if p.TransB() {
+		q.BMajor = pb.Major_MAJOR_K
+	}
+	return q
+}
+
+func wireConfig(c gemm.Config) *pb.Configs {
+	one := func(v int) []int64 { return []int64{int64(v)} }
+	return &pb.Configs{
+		BlockM: one(c.BlockM), BlockN: one(c.BlockN), BlockK: one(c.BlockK), GroupM: one(c.GroupM),
+		NumWarps: one(c.NumWarps), NumStages: one(c.NumStages), SplitK: one(c.SplitK), Kernels: []string{c.Kernel},
+	}
+}
+
+// checkFields sends what a later origami might: fields that this one does not know, and values that nobody knows.
+func checkFields(ctx context.Context, s *subject) error {
+	cases, err := s.answered(ctx)
+	if err != nil {
+		return err
+	}
+	c := cases[0]
+	found := &findings{}
+	client := pb.NewArchServiceClient(s.conn)
+	opened, err := client.Open(ctx, &pb.OpenRequest{Arch: c.request.Arch, Device: c.request.Device, Model: c.request.Model})
+	if err != nil {
+		return err
+	}
+	config := wireConfig(c.candidates.Configs[0])
+	plain := &pb.CandidatesRequest{Handle: opened.GetHandle(), Problem: wireProblem(c.problem), Space: &pb.Space{Kernel: c.kernel}}
+	later := proto.CloneOf(plain)
+	later.ProtoReflect().SetUnknown(unknownField)
+	later.Problem.ProtoReflect().SetUnknown(unknownField)
+	want, err1 := client.Candidates(ctx, plain)
+	got, err2 := client.Candidates(ctx, later)
+	if err1 != nil || err2 != nil || !proto.Equal(got, want) {
+		found.add("with a field that it does not know, Candidates answers otherwise (%v, %v)", err1, err2)
+	}
+	for what, change := range map[string]func(*pb.Problem){
+		"an element type that nobody knows":   func(p *pb.Problem) { p.ElementType = 99 },
+		"a storage order that nobody knows":   func(p *pb.Problem) { p.AMajor = 99 },
+		"a storage order below all of them":   func(p *pb.Problem) { p.BMajor = -1 },
+		"an element type below all of them":   func(p *pb.Problem) { p.ElementType = -1 },
+		"a storage order of the other matrix": func(p *pb.Problem) { p.AMajor = pb.Major_MAJOR_N },
+	} {
+		odd := proto.CloneOf(plain)
+		change(odd.Problem)
+		if _, err := client.Estimate(ctx, &pb.EstimateRequest{Handle: opened.GetHandle(), Problem: odd.Problem, Configs: &pb.ConfigSet{Sha256: nobody, Configs: config}}); status.Code(err) == codes.OK || status.Code(err) == codes.Unavailable {
+			found.add("Estimate with %s: %v", what, err)
+		}
+	}
+	return found.err()
+}
+
+// unknownField is field 4095, a varint of 1.
+var unknownField = []byte{0xf8, 0xff, 0x01, 0x01}
+
+// Sizes beyond what the client puts into one call.
+const (
+	largeConfigs  = 100_000
+	largeProblems = 1000
+)
+
+func checkLarge(ctx context.Context, s *subject) error {
+	cases, err := s.answered(ctx)
+	if err != nil {
+		return err
+	}
+	configs, problems := largeConfigs, largeProblems
+	if s.Short {
+		configs, problems = 40_000, 300 // still more than one call
+	}
+	found := &findings{}
+	c := cases[0]
+	list := repeated(c.candidates.Configs, configs)
+	est, order := make([]arch.Estimate, len(list)), make([]int, len(list))
+	for i := range order {
+		order[i] = i % len(c.candidates.Configs)
+	}
+	if err := c.Estimate(ctx, est, c.problem, list); err != nil {
+		found.add("%s: %d configurations: %s", c, len(list), err)
+	} else {
+		compare(found, c, fmt.Sprintf("in a list of %d", len(list)), est, order)
+	}
+	r := selector.Request{Space: c.space(), Top: 1, Problems: make([]gemm.Problem, problems)}
+	for i := range r.Problems {
+		r.Problems[i] = c.problem
+		r.Problems[i].M += i
+	}
+	results, err := c.Rank(ctx, r)
+	if status.Code(err) == codes.Unimplemented {
+		return found.err()
+	}
+	if err != nil {
+		found.add("%s: %d problems: %s", c.target, problems, err)
+		return found.err()
+	}
+	for i := range results {
+		if results[i].Err != nil && r.Problems[i] == c.problem {
+			found.add("%s among %d problems: %s", c, problems, results[i].Err)
+		}
+	}
+	return found.err()
+}
+
+// checkConcurrent asks for the same from several goroutines at once, which also open and close.
+func checkConcurrent(ctx context.Context, s *subject) error {
+	cases, err := s.answered(ctx)
+	if err != nil {
+		return err
+	}
+	const workers = 8
+	cases = spread(cases, 24)
+	found, mu := &findings{}, sync.Mutex{}
+	var wg sync.WaitGroup
+	for w := range workers {
+		wg.Go(func() {
+			for i := range cases {
+				c := cases[(i+w*len(cases)/workers)%len(cases)]
+				own := &findings{}
+				a, err := s.client.Open(ctx, c.request)
+				est := make([]arch.Estimate, len(c.estimates))
+				if err == nil {
+					err = a.Estimate(ctx, est, c.problem, c.candidates.Configs)
+				}
+				if err == nil && w%4 == 0 {
+					err = a.Close(ctx)
+				}
+				if err != nil {
+					own.add("%s, asked %d times at once: %s", c, workers, err)
+				} else {
+					compare(own, c, fmt.Sprintf("asked %d times at once", workers), est, identity(len(est)))
+				}
+				mu.Lock()
+				for _, text := range own.list {
+					found.add("%s", text)
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	return found.err()
+}
+
+// promptly is how soon a cancelled call must return.
+const promptly = 2 * time.Second
+
+// checkCancel gives up before and during calls, and then asks again.
+func checkCancel(ctx context.Context, s *subject) error {
+	cases, err := s.answered(ctx)
+	if err != nil {
+		return err
+	}
+	found := &findings{}
+	c := cases[0]
+	list := repeated(c.candidates.Configs, largeConfigs)
+	est := make([]arch.Estimate, len(list))
+	many := selector.Request{Space: c.space(), Problems: make([]gemm.Problem, largeProblems)}
+	for i := range many.Problems {
+		many.Problems[i] = c.problem
+		many.Problems[i].K += i
+	}
+	calls := []struct {
+		name string
+		call func(context.Context) error
+	}{
+		{"Estimate", func(ctx context.Context) error { return c.Estimate(ctx, est, c.problem, list) }},
+		{"Rank", func(ctx context.Context) error { _, err := c.Rank(ctx, many); return err }},
+	}
+	for _, after := range []time.Duration{0, time.Millisecond, 20 * time.Millisecond} {
+		for _, call := range calls {
+			cancelled, cancel := context.WithCancel(ctx)
+			if after == 0 {
+				cancel()
+			}
+			stop := time.AfterFunc(after, cancel)
+			begin := time.Now()
+			err := call.call(cancelled)
+			took := time.Since(begin) - after
+			stop.Stop()
+			cancel()
+			switch {
+			case took > promptly:
+				found.add("%s: %s returns %v after it was cancelled", c.target, call.name, took.Round(time.Millisecond))
+			case err == nil && after == 0:
+				found.add("%s: %s succeeds though it is cancelled", c.target, call.name)
+			case err != nil && !errors.Is(err, context.Canceled) && status.Code(err) != codes.Unimplemented:
+				found.add("%s: %s, cancelled after %v, fails with another error: %s", c.target, call.name, after, err)
+			}
+		}
+	}
+	again, cancel := context.WithTimeout(ctx, promptly+callTimeout/3)
+	got := make([]arch.Estimate, len(c.estimates))
+	if err := c.Estimate(again, got, c.problem, c.candidates.Configs); err != nil {
+		found.add("%s: after cancelled calls: %s", c, err)
+	} else {
+		compare(found, c, "after cancelled calls", got, identity(len(got)))
+	}
+	cancel()
+	return found.err()
+}

@@ -1,0 +1,108 @@
+package conformance
+
+import (
+	"context"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/exec"
+	"github.com/origami-gemm/origami/sdk/wire"
+)
+
+// Architecture checks a provider of architectures behind gRPC, each property as a test of its own. With -short the default
+// device of each architecture is checked only, and under the race detector nothing is timed.
+func Architecture(t *testing.T, p arch.Provider, o Options) {
+	t.Helper()
+	test(t, p.Manifest().Name, wire.ArchService(p), architectureChecks, o)
+}
+
+// Executor checks a provider of an executor behind gRPC, each property as a test of its own. Without a device what needs
+// one is skipped, or fails if the environment variable ORIGAMI_REQUIRE_GPU is 1.
+func Executor(t *testing.T, p exec.Provider, o Options) {
+	t.Helper()
+	o.RequireDevice = o.RequireDevice || os.Getenv("ORIGAMI_REQUIRE_GPU") == "1"
+	test(t, p.Manifest().Name, wire.ExecutorService(p), executorChecks, o)
+}
+
+func test(t *testing.T, name string, service *wire.Service, checks []Check, o Options) {
+	t.Helper()
+	o.Short = o.Short || testing.Short()
+	o.Untimed = o.Untimed || raceDetector
+	conn, stop, err := connect(service)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	s := newSubject(name, conn, o)
+	for _, check := range checks {
+		t.Run(check.Name, func(t *testing.T) {
+			r := s.make(t.Context(), check)
+			if r.Skipped != "" {
+				t.Skip(r.Skipped)
+			}
+			for _, finding := range r.Findings {
+				t.Error(finding)
+			}
+			if r.Failed() {
+				t.Logf("demanded: %s", check.Doc)
+			}
+		})
+	}
+}
+
+// callTimeout is how long a call may take, as in a host.
+const callTimeout = 30 * time.Second
+
+// connect serves a service on a socket, as a plugin's process does, and connects to it.
+func connect(service *wire.Service) (conn *grpc.ClientConn, stop func(), err error) {
+	dir, err := os.MkdirTemp("", "origami")
+	if err != nil {
+		return nil, nil, err
+	}
+	socket := filepath.Join(dir, "s")
+	listener, err := net.Listen("unix", socket)
+	if err != nil {
+		_ = os.RemoveAll(dir)
+		return nil, nil, err
+	}
+	server := grpc.NewServer(grpc.MaxRecvMsgSize(wire.MaxMessage), grpc.UnaryInterceptor(survive))
+	service.Register(server)
+	var serving sync.WaitGroup
+	serving.Go(func() { _ = server.Serve(listener) })
+	conn, err = grpc.NewClient("unix:"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(wire.MaxMessage), grpc.MaxCallSendMsgSize(wire.MaxMessage)),
+		grpc.WithUnaryInterceptor(func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+			ctx, cancel := context.WithTimeout(ctx, callTimeout)
+			defer cancel()
+			return invoke(ctx, method, req, reply, cc, opts...)
+		}))
+	return conn, func() {
+		if conn != nil {
+			_ = conn.Close()
+		}
+		server.Stop()
+		serving.Wait()
+		_ = service.Close()
+		_ = os.RemoveAll(dir)
+	}, err
+}
+
+// survive turns a panic, which ends the process of a plugin, into an error that a check can report.
+func survive(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (resp any, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = status.Errorf(codes.Unavailable, "it panics: %v", r)
+		}
+	}()
+	return handle(ctx, req)
+}

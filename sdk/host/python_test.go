@@ -1,0 +1,350 @@
+package host_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	osexec "os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/exec"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/sdk/host"
+)
+
+// Plugins in Python (sdk/python) under the real host. The packages that they need are where `make python-test` puts them,
+// or where python3 finds them.
+
+// toyStages is what num_stages stands for in sdk/python/tests/toy.py.
+const (
+	toyWell  = 2
+	toyWrong = iota + 9
+	toyRefused
+	toyLost
+	toyCrash
+	toyHang
+	toyBug
+	toyNoDevice
+	toyLongLog
+	toySlow
+)
+
+// pythonPlugin writes a plugin's file from a source with a main part, and returns its path.
+func pythonPlugin(t testing.TB, name, source string) string {
+	t.Helper()
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	python, err := osexec.LookPath("python3")
+	// As the plugins will run: a host hands on neither PYTHONPATH nor the like.
+	paths := []string{filepath.Join(root, "sdk/python"), filepath.Join(root, "bin/tools/python")}
+	lines := fmt.Sprintf("#!%s\nimport sys\nsys.path[:0] = %s\n", python, strings.ReplaceAll(fmt.Sprintf("[%q, %q]", paths[0], paths[1]), `\\`, `\`))
+	if err == nil {
+		var out []byte
+		if out, err = osexec.Command(python, "-c", lines+"import grpc, google.protobuf, origami.plugin").CombinedOutput(); err != nil {
+			err = fmt.Errorf("%w: %s", err, out)
+		}
+	}
+	if err != nil {
+		if os.Getenv("ORIGAMI_REQUIRE_PYTHON") != "" {
+			t.Fatal(err)
+		}
+		t.Skipf("needs python3 with grpcio and protobuf (make python-test): %v", err)
+	}
+	path := filepath.Join(t.TempDir(), host.Prefix+name)
+	if err := os.WriteFile(path, []byte(lines+source), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func toySource(t testing.TB) string {
+	t.Helper()
+	source, err := os.ReadFile("../python/tests/toy.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(source)
+}
+
+// pythonHost returns a host that trusts a plugin.
+func pythonHost(t testing.TB, path string, o host.Options) *host.Host {
+	t.Helper()
+	o.Plugins, o.LockFile = []string{path}, filepath.Join(t.TempDir(), "plugins.lock")
+	if _, err := host.Trust(o.LockFile, path); err != nil {
+		t.Fatal(err)
+	}
+	h := host.New(o)
+	t.Cleanup(func() { _ = h.Close() })
+	return h
+}
+
+func toy(t testing.TB, o host.Options) exec.Executor {
+	t.Helper()
+	h := pythonHost(t, pythonPlugin(t, "toy", toySource(t)), o)
+	x, err := h.Executor(t.Context(), "toy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = x.Close() })
+	return x
+}
+
+func toyConfig(stages int) gemm.Config {
+	return gemm.Config{BlockM: 64, BlockN: 32, BlockK: 16, GroupM: 8, NumWarps: 4, NumStages: stages, SplitK: 1, Kernel: "toy"}
+}
+
+func TestPythonExecutor(t *testing.T) {
+	var log syncBuffer
+	x := toy(t, host.Options{Logger: hclog.New(&hclog.LoggerOptions{Level: hclog.Debug, Output: &log})})
+	ctx := t.Context()
+
+	devices, err := x.Devices(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := devices[0]; len(devices) != 1 || d.Name != "Toy ™" || d.Arch != "toy1" || d.Attributes["clock"] != 1.5e9 || len(d.Attributes) != 2 ||
+		d.Kernels[0] != "toy" || d.Libraries[0] != "toylib" {
+		t.Errorf("%+v", devices)
+	}
+	e, err := x.Environment(ctx, 0)
+	if err != nil || e.Time.UnixNano() != 1_700_000_000_000_000_001 || e.Driver != "driver 1" || e.PowerWatts != 300.5 || e.TemperatureC != -3.5 ||
+		len(e.ThrottleReasons) != 1 {
+		t.Errorf("%+v, %v", e, err)
+	}
+
+	k, err := x.Compile(ctx, 0, gemm.New(100, 50, 30), toyConfig(toyWell))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := k.Resources(); r != (exec.Resources{Registers: 128, SpillBytes: 8, SharedMemory: 4096, CTAsPerSM: 2}) {
+		t.Errorf("%+v", r)
+	}
+	if n, err := k.Check(ctx); err != nil || !n.OK() || n.Checked != 5000 || n.Reference != "nothing" {
+		t.Errorf("%+v, %v", n, err)
+	}
+	var samples []exec.Sample
+	err = k.Measure(ctx, exec.MeasureOptions{WarmL2: true, Warmup: 3}, func(s exec.Sample) bool {
+		samples = append(samples, s)
+		return len(samples) < 4
+	})
+	if err != nil || len(samples) != 4 || samples[0].Clock != 1e9 || samples[0].Time != 64e-3+1e-9*4 {
+		t.Errorf("%v, %v", samples, err)
+	}
+	if err := k.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := k.Check(ctx); !errors.Is(err, exec.ErrKernelLost) {
+		t.Errorf("a released kernel: %v", err)
+	}
+	if err := x.Close(); err != nil {
+		t.Error(err)
+	}
+	for _, line := range []string{"a line that is no handshake", "closed 64x32x16,warps=4,stages=2,group=8,split=1"} {
+		if !strings.Contains(log.String(), line) {
+			t.Errorf("the log lacks %q:\n%s", line, &log)
+		}
+	}
+}
+
+func TestPythonExceptions(t *testing.T) {
+	x := toy(t, host.Options{RunTimeout: 3 * time.Second})
+	for _, c := range []struct {
+		name   string
+		device int
+		stages int
+		kind   diag.Kind
+		says   string
+	}{
+		{"an input error", 0, toyRefused, diag.Input, "toy: 64x32x16,warps=4,stages=11,group=8,split=1 on 100x50x30 bf16 batch 2 trans-a trans-b does not build; take another"},
+		{"of the device", 5, toyWell, diag.Input, "toy: there is no device 5; use 0"},
+		{"a long log", 0, toyLongLog, diag.Input, "ptxas says äöü ptxas says"},
+		{"a lost context", 0, toyLost, diag.Plugin, "an illegal address"},
+		{"a lost device", 0, toyNoDevice, diag.Device, "the device fell off the bus"},
+		{"a mistake", 0, toyBug, diag.Internal, "ZeroDivisionError: a mistake"},
+		{"a crash", 0, toyCrash, diag.Plugin, "it died during Check (exit status 3)"},
+		{"a hang", 0, toyHang, diag.Plugin, "it did not answer Check within 3s"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := gemm.New(100, 50, 30)
+			p.DType, p.Batch = gemm.BF16, 2
+			p.SetTrans(true, true)
+			k, err := x.Compile(t.Context(), c.device, p, toyConfig(c.stages))
+			if err == nil {
+				_, err = k.Check(t.Context())
+			}
+			if err == nil || diag.KindOf(err) != c.kind || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("%v (kind %v), want kind %v and %q", err, diag.KindOf(err), c.kind, c.says)
+			}
+			// Whatever it was, the next one is well: in the same process or a fresh one.
+			k, err = x.Compile(t.Context(), 0, p, toyConfig(toyWrong))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n, err := k.Check(t.Context()); err != nil || n.OK() || n.Wrong != 7 {
+				t.Errorf("%+v, %v", n, err)
+			}
+		})
+	}
+}
+
+// A kernel is closed when nobody uses it any more; compiling goes on meanwhile.
+func TestPythonReleaseDuringMeasurement(t *testing.T) {
+	x := toy(t, host.Options{})
+	k, err := x.Compile(t.Context(), 0, gemm.New(64, 64, 64), toyConfig(toySlow))
+	if err != nil {
+		t.Fatal(err)
+	}
+	measured := make(chan error, 1)
+	go func() {
+		measured <- k.Measure(t.Context(), exec.MeasureOptions{}, func(exec.Sample) bool { return false })
+	}()
+	time.Sleep(200 * time.Millisecond) // it takes a second
+	var wg sync.WaitGroup
+	for range 20 {
+		wg.Go(func() {
+			if _, err := x.Compile(t.Context(), 0, gemm.New(64, 64, 64), toyConfig(toyWell)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if err := k.Close(); err != nil {
+		t.Error(err)
+	}
+	select {
+	case err := <-measured:
+		t.Errorf("20 kernels took longer to compile than a measurement of a second, which ended with %v", err)
+	default:
+	}
+	if err := <-measured; err != nil {
+		t.Errorf("the measurement: %v", err)
+	}
+}
+
+func TestPythonWithoutDevice(t *testing.T) {
+	t.Setenv("CUDA_VISIBLE_DEVICES", "none")
+	x := toy(t, host.Options{})
+	for range 2 { // a failure is not kept
+		if _, err := x.Devices(t.Context()); diag.KindOf(err) != diag.Device || !strings.Contains(err.Error(), "no toys; buy some") {
+			t.Errorf("%v", err)
+		}
+	}
+}
+
+func TestPythonPluginThatCannotImport(t *testing.T) {
+	path := pythonPlugin(t, "broken", "import nothing_of_that_name\n")
+	for _, p := range pythonHost(t, path, host.Options{}).Plugins() {
+		if p.State != host.Error || !strings.Contains(p.Reason, "No module named 'nothing_of_that_name'") {
+			t.Errorf("%+v", p)
+		}
+	}
+}
+
+// asPythonHost makes the test binary a program that uses the toy at a path and waits to be killed.
+const asPythonHost = "as-python-host"
+
+func runPythonHost(path, lock string) {
+	h := host.New(host.Options{Plugins: []string{path}, LockFile: lock})
+	x, err := h.Executor(context.Background(), "toy")
+	if err == nil {
+		_, err = x.Devices(context.Background())
+	}
+	fmt.Println("ready", err)
+	select {}
+}
+
+// Beside the kernel's net for children there is the plugin's own: its standard input ends.
+func TestPythonPluginEndsWithItsInput(t *testing.T) {
+	path := pythonPlugin(t, "toy", toySource(t))
+	cmd := osexec.Command(path)
+	cmd.Env = append(os.Environ(), "ORIGAMI_PLUGIN=6d9b3c5e1f8247a0b4e2c7d15a90f863", "ORIGAMI_PLUGIN_WATCH=stdin")
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line := make([]byte, 512)
+	n, _ := stdout.Read(line)
+	if parts := strings.Split(string(line[:n]), "|"); len(parts) != 5 || parts[0] != "1" || parts[1] != "1" || parts[2] != "unix" || parts[4] != "grpc\n" {
+		t.Errorf("the handshake is %q", line[:n])
+	}
+	_ = stdin.Close()
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(10 * time.Second):
+		_ = cmd.Process.Kill()
+		t.Error("it lives on")
+	}
+}
+
+func TestPythonPluginDiesWithTheHost(t *testing.T) {
+	path := pythonPlugin(t, "toy", toySource(t))
+	lock := filepath.Join(t.TempDir(), "lock")
+	if _, err := host.Trust(lock, path); err != nil {
+		t.Fatal(err)
+	}
+	cmd := osexec.Command(os.Args[0], asPythonHost, path, lock)
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line := make([]byte, 512)
+	n, _ := stdout.Read(line)
+	if got := string(line[:n]); got != "ready <nil>\n" {
+		t.Fatalf("the host says %q", got)
+	}
+	if len(running(t, path)) == 0 {
+		t.Fatal("the plugin does not run")
+	}
+	_ = cmd.Process.Signal(syscall.SIGKILL)
+	_ = cmd.Wait()
+	for wait := 0; len(running(t, path)) > 0; wait++ {
+		if wait == 100 {
+			t.Fatalf("processes of the plugin live on: %v", running(t, path))
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// running lists the processes that run a script and are not zombies.
+func running(t testing.TB, script string) []string {
+	t.Helper()
+	dirs, _ := filepath.Glob("/proc/[0-9]*")
+	if dirs == nil {
+		t.Skip("needs /proc")
+	}
+	var pids []string
+	for _, dir := range dirs {
+		cmdline, _ := os.ReadFile(dir + "/cmdline")
+		status, _ := os.ReadFile(dir + "/status")
+		if args := strings.Split(string(cmdline), "\x00"); len(args) > 1 && args[1] == script && !strings.Contains(string(status), "State:\tZ") {
+			pids = append(pids, filepath.Base(dir))
+		}
+	}
+	return pids
+}

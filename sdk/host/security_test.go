@@ -1,0 +1,288 @@
+package host_test
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"io/fs"
+	"math/big"
+	"os"
+	osexec "os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	goplugin "github.com/hashicorp/go-plugin"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/sdk/host"
+	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
+	"github.com/origami-gemm/origami/sdk/wire"
+)
+
+// docs/threat-model.md names these tests.
+
+// Only the host that started a plugin can call it: whoever has no certificate, or another one, gets no answer.
+func TestPluginAnswersItsHostOnly(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	client := goplugin.NewClient(&goplugin.ClientConfig{
+		HandshakeConfig: wire.Handshake, VersionedPlugins: wire.Plugins(nil), AllowedProtocols: []goplugin.Protocol{goplugin.ProtocolGRPC},
+		Cmd: osexec.Command(os.Args[0], asPlugin, "good"), AutoMTLS: true, Logger: hclog.NewNullLogger(),
+	})
+	defer client.Kill()
+	address, err := client.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"localhost"}, NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	foreign := tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+	for name, c := range map[string]credentials.TransportCredentials{
+		"no TLS":              insecure.NewCredentials(),
+		"no certificate":      credentials.NewTLS(&tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}),
+		"another certificate": credentials.NewTLS(&tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{foreign}}),
+	} {
+		conn, err := grpc.NewClient("unix:"+address.String(), grpc.WithTransportCredentials(c))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := pb.NewBaseServiceClient(conn).Info(t.Context(), &pb.InfoRequest{})
+		if status.Code(err) != codes.Unavailable {
+			t.Errorf("%s: got %v, %v", name, resp, err)
+		}
+		_ = conn.Close()
+	}
+	// The one that started it does.
+	protocol, err := client.Client()
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := protocol.Dispense(wire.PluginName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := wire.NewClient("good", conn.(grpc.ClientConnInterface)).Info(t.Context()); err != nil || info.Name != "good" {
+		t.Errorf("got %+v, %v", info, err)
+	}
+}
+
+// A plugin that does not prove to be the one that was started is not talked to.
+func TestHostTrustsItsPluginOnly(t *testing.T) {
+	h := hostOf(t, host.Options{StartTimeout: 5 * time.Second}, "plain", "elsewhere", "good")
+	for mode, says := range map[string]string{"plain": "it does not start as a plugin", "elsewhere": "outside of the folder that it was given"} {
+		_, err := h.Open(t.Context(), arch.OpenRequest{Arch: mode})
+		wantFault(t, err, mode, host.FaultStart, says)
+		noneAlive(t, mode)
+	}
+	open(t, h, arch.OpenRequest{Arch: "good"})
+}
+
+// The folder of a socket is for its owner alone from the moment it exists.
+func TestSocketsArePrivate(t *testing.T) {
+	h := hostOf(t, host.Options{}, "slow.1")
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		open(t, h, arch.OpenRequest{Arch: "slow.1"})
+	}()
+	seen := 0
+	for running := true; running; {
+		select {
+		case <-done:
+			running = false
+		case <-time.After(20 * time.Millisecond):
+		}
+		_ = filepath.WalkDir(os.TempDir(), func(path string, d fs.DirEntry, err error) error {
+			if err == nil && d.IsDir() && path != os.TempDir() {
+				if info, err := d.Info(); err == nil {
+					seen++
+					if info.Mode().Perm() != 0o700 {
+						t.Errorf("%s has mode %v", path, info.Mode())
+					}
+				}
+			}
+			return nil
+		})
+	}
+	if seen == 0 {
+		t.Error("no folder was seen")
+	}
+}
+
+// A plugin inherits what is listed, and nothing that is not.
+func TestSecretsStayHere(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	for _, secret := range []string{"AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "SSH_AUTH_SOCK", "PYTHONPATH", "PYTHONSTARTUP"} {
+		t.Setenv(secret, "a-secret")
+	}
+	t.Setenv("CUDA_VISIBLE_DEVICES", "3")
+	t.Setenv("TRITON_CACHE_DIR", "/cache")
+	dir := t.TempDir()
+	lock := filepath.Join(dir, "lock")
+	trust(t, lock, install(t, dir, "environment"))
+	h := newHost(t, host.Options{LockFile: lock})
+	file := started("environment") + ".env"
+	for _, when := range []string{"describing", "serving"} {
+		if when == "describing" {
+			h.Plugins()
+		} else {
+			_ = os.Remove(file)
+			open(t, h, arch.OpenRequest{Arch: "environment"})
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(text), "a-secret") || !strings.Contains(string(text), "CUDA_VISIBLE_DEVICES=3\n") || !strings.Contains(string(text), "TRITON_CACHE_DIR=/cache\n") {
+			t.Errorf("%s, it inherits\n%s", when, text)
+		}
+	}
+}
+
+// Messages are bounded on this side too, where go-plugin takes what comes.
+func TestHugeAnswerIsRefused(t *testing.T) {
+	h := hostOf(t, host.Options{}, "huge")
+	a := open(t, h, arch.OpenRequest{Arch: "huge"})
+	err := calls["Candidates"](t.Context(), a)
+	wantFault(t, err, "huge", host.FaultCall, "larger than max", "ResourceExhausted")
+	if err := calls["Mapping"](t.Context(), a); err != nil {
+		t.Errorf("afterwards: %v", err)
+	}
+}
+
+// What everybody may write to is not trusted, and not run if it was; what everybody may replace is warned about.
+func TestWhatOthersMayWrite(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	dir := t.TempDir()
+	lock := filepath.Join(t.TempDir(), "lock")
+	path := install(t, dir, "outside")
+	chmod := func(path string, mode fs.FileMode) {
+		t.Helper()
+		if err := os.Chmod(path, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	chmod(path, 0o707)
+	if _, err := host.Trust(lock, path); diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), "everybody may write to it; `chmod o-w "+path+"`") {
+		t.Errorf("Trust: got %v", err)
+	}
+	chmod(path, 0o700)
+	trust(t, lock, path)
+	var log syncBuffer
+	options := host.Options{LockFile: lock, Logger: hclog.New(&hclog.LoggerOptions{Output: &log})}
+
+	for _, exposed := range []string{path, lock} {
+		chmod(exposed, 0o777)
+		if p := info(t, newHost(t, host.Options{Plugins: []string{path}, LockFile: lock}), "outside"); p.State != host.Skipped || !strings.Contains(p.Reason, "everybody may write to it; `chmod o-w "+exposed+"`") {
+			t.Errorf("%s: got %+v", exposed, p)
+		}
+		chmod(exposed, 0o700)
+	}
+	if n := starts(t, "outside"); n != 0 {
+		t.Errorf("the plugin was run %d times", n)
+	}
+	if p := info(t, newHost(t, options), "outside"); p.State != host.OK || log.String() != "" {
+		t.Errorf("got %+v, warned %q", p, log.String())
+	}
+	chmod(dir, 0o777)
+	if p := info(t, newHost(t, options), "outside"); p.State != host.OK || !strings.Contains(log.String(), "everybody may put another file in the place of "+path) || !strings.Contains(log.String(), "chmod o-w "+dir) {
+		t.Errorf("got %+v, warned %q", p, log.String())
+	}
+}
+
+// A link leads to what was hashed, or to nothing. What is no file is not waited for.
+func TestLinksAndPipes(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	dir, searched := t.TempDir(), t.TempDir()
+	lock := filepath.Join(dir, "lock")
+	link := filepath.Join(searched, host.Prefix+"outside")
+	if err := os.Symlink(install(t, dir, "outside"), link); err != nil {
+		t.Fatal(err)
+	}
+	trust(t, lock, link)
+	options := host.Options{SearchPath: []string{searched}, LockFile: lock}
+	h := newHost(t, options)
+	if p := info(t, h, "outside"); p.State != host.OK || p.Path != link {
+		t.Errorf("got %+v", p)
+	}
+	other := install(t, dir, "other")
+	tamper(t, other)
+	_ = os.Remove(link)
+	if err := os.Symlink(other, link); err != nil {
+		t.Fatal(err)
+	}
+	_, err := h.Open(t.Context(), arch.OpenRequest{Arch: "outside"})
+	wantFault(t, err, "outside", host.FaultUntrusted, "has changed")
+	if p := info(t, newHost(t, options), "outside"); p.State != host.Skipped || !strings.Contains(p.Reason, "SHA-256") {
+		t.Errorf("got %+v", p)
+	}
+
+	pipe := filepath.Join(dir, host.Prefix+"pipe")
+	if err := syscall.Mkfifo(pipe, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if p := info(t, newHost(t, host.Options{Plugins: []string{pipe}, LockFile: lock}), "pipe"); p.State != host.Error || !strings.Contains(p.Reason, "no regular file") {
+		t.Errorf("got %+v", p)
+	}
+	if _, err := host.Trust(lock, pipe); diag.KindOf(err) != diag.Input {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Any program can be a plugin, a script for one. What it prints about itself is bounded, and the protocol that it speaks
+// is said where it is another.
+func TestScripts(t *testing.T) {
+	dir := t.TempDir()
+	lock := filepath.Join(dir, "lock")
+	for name, test := range map[string]struct {
+		script string
+		state  host.State
+		reason string
+	}{
+		"newer": {`echo '{"info":{"name":"newer","version":"9","api_versions":["9.0.0"],"health":"HEALTH_OK"},"protocol_versions":[2],"manifest":{"name":"newer"}}'`,
+			host.Skipped, "it speaks protocol [2], this origami speaks 1; rebuild it"},
+		"talks": {`exec cat /dev/zero`, host.Error, "what describe prints: it is larger than 4 MiB"},
+		"args":  {`echo "called as $1 from $0" >&2; exit 7`, host.Error, "describe failed (exit status 7): called as describe from " + filepath.Join(dir, host.Prefix+"args")},
+	} {
+		path := filepath.Join(dir, host.Prefix+name)
+		if err := os.WriteFile(path, []byte("#!/bin/sh\n"+test.script+"\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		trust(t, lock, path)
+		if p := info(t, newHost(t, host.Options{LockFile: lock}), name); p.State != test.state || !strings.Contains(p.Reason, test.reason) {
+			t.Errorf("%s: got %+v, want %s because of %q", name, p, test.state, test.reason)
+		}
+	}
+}
+
+func TestLockFileIsBounded(t *testing.T) {
+	lock := filepath.Join(t.TempDir(), "lock")
+	if err := os.WriteFile(lock, []byte(strings.Repeat(" ", 2<<20)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), host.Prefix+"any")
+	if err := os.WriteFile(path, nil, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if p := info(t, newHost(t, host.Options{Plugins: []string{path}, LockFile: lock}), "any"); p.State != host.Skipped || !strings.Contains(p.Reason, lock+": it is larger than 1 MiB") {
+		t.Errorf("got %+v", p)
+	}
+}

@@ -1,0 +1,116 @@
+package host_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/sdk/host"
+)
+
+// A trusted binary is found where it was trusted, with nothing else set.
+func TestTrustedPluginsAreFound(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	dir, searched := t.TempDir(), t.TempDir()
+	lock := filepath.Join(dir, "lock")
+	path := install(t, dir, "outside")
+	t.Chdir(dir)
+	if _, err := host.Trust(lock, "origami-plugin-outside"); err != nil { // a relative path stands for itself from anywhere
+		t.Fatal(err)
+	}
+	t.Chdir(searched)
+	options := host.Options{SearchPath: []string{searched}, LockFile: lock}
+	if p := info(t, newHost(t, options), "outside"); p.State != host.OK || p.Path != path || p.Named || !slices.Equal(p.Archs, []string{"outside"}) {
+		t.Errorf("got %+v", p)
+	}
+
+	// The search path comes first; the same binary is not listed twice.
+	second := install(t, searched, "outside")
+	var got []string
+	for _, p := range newHost(t, options).Plugins() {
+		got = append(got, string(p.State)+" "+p.Path)
+	}
+	if want := []string{"ok " + second, "skipped " + path}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	options.Plugins = []string{path}
+	if all := newHost(t, options).Plugins(); len(all) != 2 || all[0].Path != path || !all[0].Named || all[0].State != host.OK {
+		t.Errorf("got %+v", all)
+	}
+	options.Plugins = nil
+
+	// Moved into the search path it stays trusted, and the old place is not missed.
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if all := newHost(t, options).Plugins(); len(all) != 1 || all[0].Path != second || all[0].State != host.OK {
+		t.Errorf("moved: got %+v", all)
+	}
+	// Gone for good it is listed with what to do.
+	if err := os.Remove(second); err != nil {
+		t.Fatal(err)
+	}
+	if p := info(t, newHost(t, options), "outside"); p.State != host.Skipped || p.Path != path || !strings.Contains(p.Reason, "it is gone; trust it where it is now, or `origami plugin distrust outside`") {
+		t.Errorf("gone: got %+v", p)
+	}
+
+	if name, err := host.Distrust(lock, "other"); diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), "the trusted plugins: outside") {
+		t.Errorf("got %q, %v", name, err)
+	}
+	if name, err := host.Distrust(lock, path); name != "outside" || err != nil {
+		t.Errorf("got %q, %v", name, err)
+	}
+	if all := newHost(t, options).Plugins(); len(all) != 0 {
+		t.Errorf("distrusted: got %+v", all)
+	}
+	if _, err := host.Distrust(lock, "outside"); diag.KindOf(err) != diag.Input {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A changed binary at a trusted path is not run, and an entry without a path trusts as before but finds nothing.
+func TestTrustIsOfContent(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	dir := t.TempDir()
+	lock := filepath.Join(dir, "lock")
+	path := install(t, dir, "outside")
+	trust(t, lock, path)
+	text, err := os.ReadFile(lock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tamper(t, path)
+	if p := info(t, newHost(t, host.Options{LockFile: lock}), "outside"); p.State != host.Skipped || !strings.Contains(p.Reason, "SHA-256 is not the one in the lock file") {
+		t.Errorf("got %+v", p)
+	}
+	if n := starts(t, "outside"); n != 0 {
+		t.Errorf("a changed plugin was run %d times", n)
+	}
+
+	pathless := strings.Replace(string(text), ",\n      \"path\": \""+path+"\"", "", 1)
+	if pathless == string(text) {
+		t.Fatalf("no path in %s", text)
+	}
+	if err := os.WriteFile(lock, []byte(pathless), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	install(t, dir, "outside")
+	if all := newHost(t, host.Options{LockFile: lock}).Plugins(); len(all) != 0 {
+		t.Errorf("got %+v", all)
+	}
+	if p := info(t, newHost(t, host.Options{LockFile: lock, SearchPath: []string{dir}}), "outside"); p.State != host.OK {
+		t.Errorf("got %+v", p)
+	}
+
+	for _, bad := range []string{"origami-plugin-outside", "/somewhere/origami-plugin-inside"} {
+		if err := os.WriteFile(lock, []byte(strings.Replace(string(text), path, bad, 1)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if p := info(t, newHost(t, host.Options{LockFile: lock, SearchPath: []string{dir}}), "outside"); p.State != host.Skipped || !strings.Contains(p.Reason, "the path of outside") {
+			t.Errorf("%s: got %+v", bad, p)
+		}
+	}
+}

@@ -279,7 +279,8 @@ func (a *Architecture) Mapping(ctx context.Context, p gemm.Problem, c gemm.Confi
 	if err != nil {
 		return arch.Mapping{}, err
 	}
-	return arch.Mapping{GroupM: int(resp.GetGroupM()), XCDs: int(resp.GetXcds()), Chunk: int(resp.GetChunk())}, nil
+	m, err := fromMapping(resp)
+	return m, a.client.nonsense("Mapping", err)
 }
 
 // Iteration implements arch.MemoryHierarchy.

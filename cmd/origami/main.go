@@ -19,7 +19,7 @@ func run() int { return cli.Main(system()) }
 func system() cli.System {
 	return cli.System{
 		Args: os.Args[1:], Streams: iostreams.System(), Getenv: os.Getenv,
-		Connect: builtins.Connect, Plugins: pluginverb.Actions{Serve: builtins.Serve, Trust: builtins.Trust, Distrust: builtins.Distrust},
+		Connect: builtins.Connect, Plugins: pluginverb.Actions{Serve: builtins.Serve, Trust: builtins.Trust, Distrust: builtins.Distrust, Connect: builtins.ConnectTo},
 		Protocol: version.Protocol{Wire: wire.ProtocolVersion, API: wire.APIVersions},
 	}
 }

@@ -100,12 +100,6 @@ func Convert(value float64, from, to string) (float64, error) {
 	return value * f.factor / t.factor, nil
 }
 
-// IsBase reports whether a unit name is one of the base units, in which values are held.
-func IsBase(name string) bool {
-	u, ok := scales[name]
-	return ok && u.base == name
-}
-
 // Names lists the unit names that Convert knows, sorted.
 func Names() []string {
 	names := make([]string, 0, len(scales))

@@ -177,7 +177,7 @@ func (a *architecture) Estimate(_ context.Context, dst []arch.Estimate, p gemm.P
 // Mapping implements arch.Architecture. The grid size that the mapping assumes is the number of compute units, as
 // tritonBLAS calls it, whatever the option grid says.
 func (a *architecture) Mapping(ctx context.Context, p gemm.Problem, c gemm.Config) (arch.Mapping, error) {
-	if err := p.Validate(); err != nil {
+	if _, err := a.problem(p); err != nil {
 		return arch.Mapping{}, err
 	}
 	if err := check(&c); err != nil {

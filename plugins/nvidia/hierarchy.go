@@ -21,7 +21,7 @@ func (h hierarchy) Iteration(_ context.Context, dst []arch.LevelCost, p gemm.Pro
 	if err := h.r.supports(p); err != nil {
 		return 0, err
 	}
-	if err := c.Validate(); err != nil {
+	if err := usable(&c); err != nil {
 		return 0, err
 	}
 	if active < 1 || active > h.r.numSMs {

@@ -106,6 +106,15 @@ func (r *reference) supports(p gemm.Problem) error {
 	return p.Validate()
 }
 
+// usable reports a configuration that none of the models can take: one with a number out of range, or of an unknown family.
+// Without a family it is taken for one of triton.
+func usable(c *gemm.Config) error {
+	if c.Kernel != KernelTriton && c.Kernel != KernelMMA && c.Kernel != "" {
+		return diag.Inputf("nvidia does not predict the kernel family %q", c.Kernel).Do("use %s", strings.Join(familyNames[:], " or "))
+	}
+	return c.Validate()
+}
+
 // blockSizes and depths are the axes of the candidate list, tritonBLAS's 5 × 5 × 6.
 var (
 	blockSizes = []int{16, 32, 64, 128, 256}
@@ -201,7 +210,7 @@ func (r *reference) Estimate(_ context.Context, dst []arch.Estimate, p gemm.Prob
 	)
 	for i := range cfgs {
 		c := &cfgs[i]
-		if err := c.Validate(); err != nil {
+		if err := usable(c); err != nil {
 			return err
 		}
 		reason := r.reject(c)
@@ -385,7 +394,7 @@ func (r *reference) Mapping(_ context.Context, p gemm.Problem, c gemm.Config) (a
 	if err := r.supports(p); err != nil {
 		return arch.Mapping{}, err
 	}
-	if err := c.Validate(); err != nil {
+	if err := usable(&c); err != nil {
 		return arch.Mapping{}, err
 	}
 	gridM, gridN := cdiv(p.M, c.BlockM), cdiv(p.N, c.BlockN)

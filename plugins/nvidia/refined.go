@@ -195,7 +195,7 @@ func (m *refined) Estimate(_ context.Context, dst []arch.Estimate, p gemm.Proble
 			m.prepare(k, &p, &cfgs[i])
 		}
 		if k.reject != "" {
-			if err := cfgs[i].Validate(); err != nil {
+			if err := usable(&cfgs[i]); err != nil {
 				return err
 			}
 			dst[i] = arch.Estimate{Reject: k.reject}
@@ -217,7 +217,7 @@ func (m *refined) Terms(_ context.Context, dst []float64, p gemm.Problem, cfgs [
 	}
 	s := newSizes(&p)
 	for i := range cfgs {
-		if err := cfgs[i].Validate(); err != nil {
+		if err := usable(&cfgs[i]); err != nil {
 			return err
 		}
 		var b refinedBreakdown
@@ -242,7 +242,7 @@ func (m *refined) Mapping(_ context.Context, p gemm.Problem, c gemm.Config) (arc
 	if err := m.supports(&p); err != nil {
 		return arch.Mapping{}, err
 	}
-	if err := c.Validate(); err != nil {
+	if err := usable(&c); err != nil {
 		return arch.Mapping{}, err
 	}
 	var (
@@ -274,7 +274,7 @@ func (h refinedHierarchy) Iteration(_ context.Context, dst []arch.LevelCost, p g
 	if err := h.m.supports(&p); err != nil {
 		return 0, err
 	}
-	if err := c.Validate(); err != nil {
+	if err := usable(&c); err != nil {
 		return 0, err
 	}
 	d := &h.m.device

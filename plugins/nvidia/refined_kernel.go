@@ -104,7 +104,7 @@ type variant struct {
 func (m *refined) prepare(k *kernel, p *gemm.Problem, c *gemm.Config) (detail string) {
 	*k = kernel{config: *c}
 	d := &m.device
-	if c.Validate() != nil {
+	if usable(c) != nil {
 		k.reject = arch.ReasonModelRule
 		return ""
 	}

@@ -200,7 +200,7 @@ func (r *reference) Terms(_ context.Context, dst []float64, p gemm.Problem, cfgs
 		return err
 	}
 	for i := range cfgs {
-		if err := cfgs[i].Validate(); err != nil {
+		if err := usable(&cfgs[i]); err != nil {
 			return err
 		}
 		b := r.breakdown(p, cfgs[i])

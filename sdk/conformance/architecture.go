@@ -7,7 +7,7 @@ var architectureChecks = []Check{
 	{"open", "Every device opens under every model of its architecture and describes itself as what was asked for; without a device and a model the first of each opens.", checkOpen},
 	{"reopen", "What is closed and opened again has the same handle, description and memory levels.", checkReopen},
 	{"bad-open", "An unknown architecture, device, model, option, parameter, unit or value is an error of kind input.", checkBadOpen},
-	{"units", "Parameters are in base units and say where they come from; clock, instruction rates, memory bandwidths, latencies and capacities are positive and of the right magnitude.", checkUnits},
+	{"units", "Parameters have a unit that origami knows and say where they come from; clock, matrix instructions, memory bandwidths, latencies and capacities are of the right sign and magnitude.", checkUnits},
 	{"schema", "Every term has a name of its own, a unit, a formula and an explanation, every constant a source, and exactly one term is the total.", checkSchema},
 	{"answers", "Every problem is answered, or declined with an error of kind input; every candidate has a finite positive total or a reason to be rejected and no total; lists hold no configuration twice, and rejected ones their positions in ascending order.", checkAnswers},
 	{"rejected", "What Candidates rejects has its reason in numbers and no total from Estimate.", checkRejected},
@@ -28,6 +28,3 @@ var architectureChecks = []Check{
 	{"speed", "1,000 configurations are estimated in less than 5 ms, in the fastest of 20 tries.", checkSpeed},
 	{"golden", "The rankings of the golden file are reproduced to the bit, where there is one.", checkGolden},
 }
-
-// executorChecks are in the same order.
-var executorChecks = []Check{}

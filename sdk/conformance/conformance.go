@@ -13,6 +13,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,6 +35,15 @@ type Options struct {
 	UpdateGolden bool
 	// RequireDevice makes the absence of a device a failure of an executor, rather than a reason to skip what needs one.
 	RequireDevice bool
+	// Known are findings that are no news.
+	Known []Known
+}
+
+// Known is a finding that the plugin's author knows and stands by, as where a model reproduces another one's behaviour.
+type Known struct {
+	// Check is the name of the check, Contains what the finding contains.
+	Check, Contains string
+	Why             string
 }
 
 // Check is a property that a plugin must have.
@@ -91,11 +101,28 @@ func (s *subject) make(ctx context.Context, check Check) Result {
 	case errors.As(err, &skip):
 		r.Skipped = string(skip)
 	case errors.As(err, &found):
-		r.Findings = found.all()
+		r.Findings = s.news(check, found.list)
 	case err != nil:
 		r.Findings = []string{oneLine(err)}
 	}
 	return r
+}
+
+// findingsKept is how many findings are told: a plugin that errs, errs often.
+const findingsKept = 8
+
+// news drops the findings that are known, and shortens the rest.
+func (s *subject) news(check Check, found []string) []string {
+	var news []string
+	for _, text := range found {
+		if !slices.ContainsFunc(s.Known, func(k Known) bool { return k.Check == check.Name && strings.Contains(text, k.Contains) }) {
+			news = append(news, text)
+		}
+	}
+	if len(news) > findingsKept {
+		news = append(news[:findingsKept], fmt.Sprintf("and %d more", len(news)-findingsKept))
+	}
+	return news
 }
 
 // skipped is returned by a check that cannot be made, and says why.
@@ -103,20 +130,10 @@ type skipped string
 
 func (s skipped) Error() string { return string(s) }
 
-// findings is what a check finds wrong, in the order of finding. A plugin that errs, errs often: only the first of them are
-// kept.
-type findings struct {
-	list []string
-	more int
-}
-
-const findingsKept = 8
+// findings is what a check finds wrong, in the order of finding.
+type findings struct{ list []string }
 
 func (f *findings) add(format string, args ...any) {
-	if len(f.list) == findingsKept {
-		f.more++
-		return
-	}
 	for i, a := range args {
 		if err, ok := a.(error); ok {
 			args[i] = oneLine(err)
@@ -133,14 +150,7 @@ func (f *findings) err() error {
 	return f
 }
 
-func (f *findings) Error() string { return strings.Join(f.all(), "\n") }
-
-func (f *findings) all() []string {
-	if f.more > 0 {
-		return append(f.list[:len(f.list):len(f.list)], fmt.Sprintf("and %d more", f.more))
-	}
-	return f.list
-}
+func (f *findings) Error() string { return strings.Join(f.list, "\n") }
 
 func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
 

@@ -33,13 +33,13 @@ func checkUnits(ctx context.Context, s *subject) error {
 			found.add("%s: %d units in %d partitions with %v B of shared memory", name, d.Units, d.Partitions, float64(d.SharedMemory))
 		}
 		for _, p := range d.Params {
-			if !unit.IsBase(p.Unit) {
-				found.add("%s: %s is in %q, which is not a base unit", name, p.Name, p.Unit)
+			if _, err := unit.Convert(p.Value, p.Unit, p.Unit); err != nil {
+				found.add("%s: %s: %s", name, p.Name, err)
 			}
 			if p.Source == "" || p.Method == "" {
 				found.add("%s: %s does not say where it comes from", name, p.Name)
 			}
-			if p.Name == "clock" && p.Value != float64(d.Clock) {
+			if hertz, err := unit.Convert(p.Value, p.Unit, "Hz"); p.Name == "clock" && (err != nil || math.Abs(hertz-float64(d.Clock)) > 1e-12*hertz) {
 				found.add("%s: the parameter clock is %v %s, and the clock of the description %v Hz", name, p.Value, p.Unit, float64(d.Clock))
 			}
 		}
@@ -67,8 +67,9 @@ func checkUnits(ctx context.Context, s *subject) error {
 			if !(l.Bandwidth.Peak > 0) || l.Bandwidth.Units < 1 || l.Latency < 0 || l.Partitions < 1 {
 				found.add("%s: %s has %v B/cycle for %d units, a latency of %v cycles and %d partitions", name, l.Name, float64(l.Bandwidth.Peak), l.Bandwidth.Units, float64(l.Latency), l.Partitions)
 			}
-			if outermost := i == len(levels)-1; (l.Capacity == 0) != outermost || l.Capacity < 0 {
-				found.add("%s: %s holds %v B; the last level holds everything, which is 0, and the others something", name, l.Name, float64(l.Capacity))
+			// A level that a device lacks may stay in a hierarchy with nothing in it.
+			if outermost := i == len(levels)-1; l.Capacity < 0 || outermost && l.Capacity != 0 {
+				found.add("%s: %s holds %v B; that is 0 for the last level, which holds everything, and not negative for another", name, l.Name, float64(l.Capacity))
 			}
 			for _, active := range []int{1, (d.Units + 1) / 2, d.Units} {
 				if f := l.Bandwidth.Fraction(active); !(f > 0 && f <= 1) {

@@ -217,9 +217,6 @@ func checkBadInput(ctx context.Context, s *subject) error {
 	found := &findings{}
 	for _, own := range byTarget(cases) {
 		c := own[0]
-		if len(c.candidates.Configs) == 0 {
-			continue
-		}
 		good := c.candidates.Configs[:1]
 		est := make([]arch.Estimate, 1)
 		row := make([]float64, len(c.Describe().Terms))
@@ -231,47 +228,23 @@ func checkBadInput(ctx context.Context, s *subject) error {
 			_, err = c.Mapping(ctx, p, configs[0])
 			expectInput(found, c.target.String()+": Mapping of "+what, err)
 		}
-		for what, change := range map[string]func(*gemm.Problem){
-			"a problem with m = 0":               func(p *gemm.Problem) { p.M = 0 },
-			"a problem with n = -1":              func(p *gemm.Problem) { p.N = -1 },
-			"a problem with k = 0":               func(p *gemm.Problem) { p.K = 0 },
-			"a problem with batch = -7":          func(p *gemm.Problem) { p.Batch = -7 },
-			"a problem of 2^62 x 2^62":           func(p *gemm.Problem) { p.M, p.N = 1<<62, 1<<62 },
-			"a problem without an element type":  func(p *gemm.Problem) { p.DType = 0 },
-			"a problem without a storage order":  func(p *gemm.Problem) { p.AMajor = 0 },
-			"a problem of a type it has no atom": func(p *gemm.Problem) { p.DType = untaken(c.Describe()) },
-		} {
-			p := c.problem
-			if change(&p); p != c.problem {
-				ask(what, p, good)
-			}
+		for _, bad := range badProblems(c.problem) {
+			ask(bad.what, bad.value, good)
 		}
-		for what, change := range map[string]func(*gemm.Config){
-			"a block of 0":            func(c *gemm.Config) { c.BlockM = 0 },
-			"a negative block":        func(c *gemm.Config) { c.BlockK = -64 },
-			"a block of 2^40":         func(c *gemm.Config) { c.BlockN = 1 << 40 },
-			"a split of 0":            func(c *gemm.Config) { c.SplitK = 0 },
-			"an unknown kernel":       func(c *gemm.Config) { c.Kernel = unknownName },
-			"-1 warps":                func(c *gemm.Config) { c.NumWarps = -1 },
-			"no pipeline stage":       func(c *gemm.Config) { c.NumStages = 0 },
-			"a launch group below 0":  func(c *gemm.Config) { c.GroupM = -1 },
-			"a launch group of 2^40":  func(c *gemm.Config) { c.GroupM = 1 << 40 },
-			"2^40 pipeline stages":    func(c *gemm.Config) { c.NumStages = 1 << 40 },
-			"a split of 2^40":         func(c *gemm.Config) { c.SplitK = 1 << 40 },
-			"a block of 2^62 along M": func(c *gemm.Config) { c.BlockM = 1 << 62 },
-		} {
-			config := good[0]
-			change(&config)
-			ask("a configuration with "+what, c.problem, []gemm.Config{config})
+		untaken := c.problem
+		untaken.DType = untakenType(c.Describe())
+		ask("a problem of a type without a matrix instruction", untaken, good)
+		for _, bad := range badConfigs(good[0]) {
+			ask(bad.what, c.problem, []gemm.Config{bad.value})
 		}
-		for what, space := range map[string]arch.Space{
-			"an unknown kernel family": {Kernel: unknownName},
-			"a block of 0":             {Kernel: c.kernel, BlockM: []int{0}},
-			"a negative block":         {Kernel: c.kernel, BlockN: []int{-16}},
-			"a block of 2^40":          {Kernel: c.kernel, BlockK: []int{1 << 40}},
+		for _, bad := range []named[arch.Space]{
+			{"an unknown kernel family", arch.Space{Kernel: unknownName}},
+			{"a block of 0", arch.Space{Kernel: c.kernel, BlockM: []int{0}}},
+			{"a negative block", arch.Space{Kernel: c.kernel, BlockN: []int{-16}}},
+			{"a block of 2^40", arch.Space{Kernel: c.kernel, BlockK: []int{1 << 40}}},
 		} {
-			_, err := c.Candidates(ctx, c.problem, space)
-			expectInput(found, c.target.String()+": Candidates of a space with "+what, err)
+			_, err := c.Candidates(ctx, c.problem, bad.value)
+			expectInput(found, c.target.String()+": Candidates of a space with "+bad.what, err)
 		}
 		// The bad requests have changed nothing.
 		again := make([]arch.Estimate, len(c.estimates))
@@ -284,8 +257,8 @@ func checkBadInput(ctx context.Context, s *subject) error {
 	return found.err()
 }
 
-// untaken returns an element type that the model does not take; zero, which no model takes, if it takes all.
-func untaken(d *arch.Description) gemm.DType {
+// untakenType returns an element type that the model does not take; zero, which no model takes, if it takes all.
+func untakenType(d *arch.Description) gemm.DType {
 	for _, t := range gemm.DTypes() {
 		if !slices.ContainsFunc(d.Atoms, func(a arch.Atom) bool { return a.DType == t }) {
 			return t

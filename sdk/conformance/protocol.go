@@ -30,7 +30,7 @@ func checkMissing(ctx context.Context, s *subject) error {
 	c := cases[0]
 	found := &findings{}
 	client := pb.NewArchServiceClient(s.conn)
-	problem := wireProblem(c.problem)
+	problem, config := wireProblem(c.problem), wireConfig(c.candidates.Configs[0])
 	calls := map[string]func(handle []byte) error{
 		"Candidates": func(h []byte) error {
 			_, err := client.Candidates(ctx, &pb.CandidatesRequest{Handle: h, Problem: problem})
@@ -45,11 +45,11 @@ func checkMissing(ctx context.Context, s *subject) error {
 			return err
 		},
 		"Mapping": func(h []byte) error {
-			_, err := client.Mapping(ctx, &pb.MappingRequest{Handle: h, Problem: problem, Config: wireConfig(c.candidates)})
+			_, err := client.Mapping(ctx, &pb.MappingRequest{Handle: h, Problem: problem, Config: config})
 			return err
 		},
 		"MemoryIteration": func(h []byte) error {
-			_, err := client.MemoryIteration(ctx, &pb.MemoryIterationRequest{Handle: h, Problem: problem, Config: wireConfig(c.candidates), ActiveUnits: 1})
+			_, err := client.MemoryIteration(ctx, &pb.MemoryIterationRequest{Handle: h, Problem: problem, Config: config, ActiveUnits: 1})
 			return err
 		},
 		"Rank": func(h []byte) error {
@@ -102,12 +102,7 @@ func wireProblem(p gemm.Problem) *pb.Problem {
 	return q
 }
 
-// wireConfig is the first candidate.
-func wireConfig(list *arch.Candidates) *pb.Configs {
-	c := gemm.Config{BlockM: 64, BlockN: 64, BlockK: 64, NumWarps: 4, NumStages: 2, SplitK: 1}
-	if len(list.Configs) > 0 {
-		c = list.Configs[0]
-	}
+func wireConfig(c gemm.Config) *pb.Configs {
 	one := func(v int) []int64 { return []int64{int64(v)} }
 	return &pb.Configs{
 		BlockM: one(c.BlockM), BlockN: one(c.BlockN), BlockK: one(c.BlockK), GroupM: one(c.GroupM),
@@ -128,6 +123,7 @@ func checkFields(ctx context.Context, s *subject) error {
 	if err != nil {
 		return err
 	}
+	config := wireConfig(c.candidates.Configs[0])
 	plain := &pb.CandidatesRequest{Handle: opened.GetHandle(), Problem: wireProblem(c.problem), Space: &pb.Space{Kernel: c.kernel}}
 	later := proto.CloneOf(plain)
 	later.ProtoReflect().SetUnknown(unknownField)
@@ -146,7 +142,7 @@ func checkFields(ctx context.Context, s *subject) error {
 	} {
 		odd := proto.CloneOf(plain)
 		change(odd.Problem)
-		if _, err := client.Estimate(ctx, &pb.EstimateRequest{Handle: opened.GetHandle(), Problem: odd.Problem, Configs: &pb.ConfigSet{Sha256: nobody, Configs: wireConfig(c.candidates)}}); status.Code(err) == codes.OK || status.Code(err) == codes.Unavailable {
+		if _, err := client.Estimate(ctx, &pb.EstimateRequest{Handle: opened.GetHandle(), Problem: odd.Problem, Configs: &pb.ConfigSet{Sha256: nobody, Configs: config}}); status.Code(err) == codes.OK || status.Code(err) == codes.Unavailable {
 			found.add("Estimate with %s: %v", what, err)
 		}
 	}
@@ -172,38 +168,33 @@ func checkLarge(ctx context.Context, s *subject) error {
 		configs, problems = 40_000, 300 // still more than one call
 	}
 	found := &findings{}
-	for _, own := range byTarget(cases)[:1] {
-		c := own[0]
-		if len(c.candidates.Configs) == 0 {
-			continue
-		}
-		list := repeated(c.candidates.Configs, configs)
-		est, order := make([]arch.Estimate, len(list)), make([]int, len(list))
-		for i := range order {
-			order[i] = i % len(c.candidates.Configs)
-		}
-		if err := c.Estimate(ctx, est, c.problem, list); err != nil {
-			found.add("%s: %d configurations: %s", c, len(list), err)
-		} else {
-			compare(found, c, fmt.Sprintf("in a list of %d", len(list)), est, order)
-		}
-		r := selector.Request{Space: c.space(), Top: 1, Problems: make([]gemm.Problem, problems)}
-		for i := range r.Problems {
-			r.Problems[i] = c.problem
-			r.Problems[i].M += i
-		}
-		results, err := c.Rank(ctx, r)
-		if status.Code(errorCause(err)) == codes.Unimplemented {
-			continue
-		}
-		if err != nil {
-			found.add("%s: %d problems: %s", c.target, problems, err)
-			continue
-		}
-		for i := range results {
-			if results[i].Err != nil && r.Problems[i] == c.problem {
-				found.add("%s among %d problems: %s", c, problems, results[i].Err)
-			}
+	c := cases[0]
+	list := repeated(c.candidates.Configs, configs)
+	est, order := make([]arch.Estimate, len(list)), make([]int, len(list))
+	for i := range order {
+		order[i] = i % len(c.candidates.Configs)
+	}
+	if err := c.Estimate(ctx, est, c.problem, list); err != nil {
+		found.add("%s: %d configurations: %s", c, len(list), err)
+	} else {
+		compare(found, c, fmt.Sprintf("in a list of %d", len(list)), est, order)
+	}
+	r := selector.Request{Space: c.space(), Top: 1, Problems: make([]gemm.Problem, problems)}
+	for i := range r.Problems {
+		r.Problems[i] = c.problem
+		r.Problems[i].M += i
+	}
+	results, err := c.Rank(ctx, r)
+	if status.Code(err) == codes.Unimplemented {
+		return found.err()
+	}
+	if err != nil {
+		found.add("%s: %d problems: %s", c.target, problems, err)
+		return found.err()
+	}
+	for i := range results {
+		if results[i].Err != nil && r.Problems[i] == c.problem {
+			found.add("%s among %d problems: %s", c, problems, results[i].Err)
 		}
 	}
 	return found.err()
@@ -259,55 +250,50 @@ func checkCancel(ctx context.Context, s *subject) error {
 		return err
 	}
 	found := &findings{}
-	for _, own := range byTarget(cases)[:1] {
-		c := own[0]
-		if len(c.candidates.Configs) == 0 {
-			continue
-		}
-		list := repeated(c.candidates.Configs, largeConfigs)
-		est := make([]arch.Estimate, len(list))
-		many := selector.Request{Space: c.space(), Problems: make([]gemm.Problem, largeProblems)}
-		for i := range many.Problems {
-			many.Problems[i] = c.problem
-			many.Problems[i].K += i
-		}
-		calls := []struct {
-			name string
-			call func(context.Context) error
-		}{
-			{"Estimate", func(ctx context.Context) error { return c.Estimate(ctx, est, c.problem, list) }},
-			{"Rank", func(ctx context.Context) error { _, err := c.Rank(ctx, many); return err }},
-		}
-		for _, after := range []time.Duration{0, time.Millisecond, 20 * time.Millisecond} {
-			for _, call := range calls {
-				cancelled, cancel := context.WithCancel(ctx)
-				if after == 0 {
-					cancel()
-				}
-				stop := time.AfterFunc(after, cancel)
-				begin := time.Now()
-				err := call.call(cancelled)
-				took := time.Since(begin) - after
-				stop.Stop()
+	c := cases[0]
+	list := repeated(c.candidates.Configs, largeConfigs)
+	est := make([]arch.Estimate, len(list))
+	many := selector.Request{Space: c.space(), Problems: make([]gemm.Problem, largeProblems)}
+	for i := range many.Problems {
+		many.Problems[i] = c.problem
+		many.Problems[i].K += i
+	}
+	calls := []struct {
+		name string
+		call func(context.Context) error
+	}{
+		{"Estimate", func(ctx context.Context) error { return c.Estimate(ctx, est, c.problem, list) }},
+		{"Rank", func(ctx context.Context) error { _, err := c.Rank(ctx, many); return err }},
+	}
+	for _, after := range []time.Duration{0, time.Millisecond, 20 * time.Millisecond} {
+		for _, call := range calls {
+			cancelled, cancel := context.WithCancel(ctx)
+			if after == 0 {
 				cancel()
-				switch {
-				case took > promptly:
-					found.add("%s: %s returns %v after it was cancelled", c.target, call.name, took.Round(time.Millisecond))
-				case err == nil && after == 0:
-					found.add("%s: %s succeeds though it is cancelled", c.target, call.name)
-				case err != nil && !errors.Is(err, context.Canceled) && status.Code(errorCause(err)) != codes.Unimplemented:
-					found.add("%s: %s, cancelled after %v, fails with another error: %s", c.target, call.name, after, err)
-				}
+			}
+			stop := time.AfterFunc(after, cancel)
+			begin := time.Now()
+			err := call.call(cancelled)
+			took := time.Since(begin) - after
+			stop.Stop()
+			cancel()
+			switch {
+			case took > promptly:
+				found.add("%s: %s returns %v after it was cancelled", c.target, call.name, took.Round(time.Millisecond))
+			case err == nil && after == 0:
+				found.add("%s: %s succeeds though it is cancelled", c.target, call.name)
+			case err != nil && !errors.Is(err, context.Canceled) && status.Code(err) != codes.Unimplemented:
+				found.add("%s: %s, cancelled after %v, fails with another error: %s", c.target, call.name, after, err)
 			}
 		}
-		again, cancel := context.WithTimeout(ctx, promptly+callTimeout/3)
-		got := make([]arch.Estimate, len(c.estimates))
-		if err := c.Estimate(again, got, c.problem, c.candidates.Configs); err != nil {
-			found.add("%s: after cancelled calls: %s", c, err)
-		} else {
-			compare(found, c, "after cancelled calls", got, identity(len(got)))
-		}
-		cancel()
 	}
+	again, cancel := context.WithTimeout(ctx, promptly+callTimeout/3)
+	got := make([]arch.Estimate, len(c.estimates))
+	if err := c.Estimate(again, got, c.problem, c.candidates.Configs); err != nil {
+		found.add("%s: after cancelled calls: %s", c, err)
+	} else {
+		compare(found, c, "after cancelled calls", got, identity(len(got)))
+	}
+	cancel()
 	return found.err()
 }

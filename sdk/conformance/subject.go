@@ -135,6 +135,9 @@ func (s *subject) ask(ctx context.Context) error {
 				c.candidates, err = t.Candidates(ctx, p, t.space())
 				lists[key] = c.candidates
 			}
+			if err == nil && len(c.candidates.Configs) == 0 {
+				err = noCandidates(len(c.candidates.Rejected))
+			}
 			if err == nil {
 				c.estimates = make([]arch.Estimate, len(c.candidates.Configs))
 				err = t.Estimate(ctx, c.estimates, p, c.candidates.Configs)
@@ -150,6 +153,15 @@ func (s *subject) ask(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// noCandidates is why a problem is not answered that has no usable candidate. That all are rejected, with reasons, is an
+// answer of sorts.
+func noCandidates(rejected int) error {
+	if rejected > 0 {
+		return diag.Inputf("all %d candidates are rejected", rejected)
+	}
+	return errors.New("there are no candidates, not even rejected ones")
 }
 
 // feasible returns the positions of at most n feasible candidates, spread over the list and the best among them.

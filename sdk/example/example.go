@@ -103,8 +103,11 @@ func (m *model) check(p gemm.Problem, cfgs ...gemm.Config) error {
 		return diag.Inputf("example does not model %s", p.DType).Do("use fp16")
 	}
 	for _, c := range cfgs {
-		if min(c.BlockM, c.BlockN, c.BlockK) < 1 || max(c.BlockM, c.BlockN, c.BlockK) > 1<<12 {
-			return diag.Inputf("%s is no configuration", c).Do("use block sizes from 1 to 4096")
+		if c.Kernel != "tiled" && c.Kernel != "" {
+			return diag.Inputf("example has no kernel %q", c.Kernel).Do("use tiled")
+		}
+		if err := c.Validate(); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -192,13 +195,16 @@ func (m *model) Terms(_ context.Context, dst []float64, p gemm.Problem, cfgs []g
 	return nil
 }
 
-func (m *model) Mapping(_ context.Context, p gemm.Problem, _ gemm.Config) (arch.Mapping, error) {
-	return arch.Mapping{GroupM: 1}, m.check(p)
+func (m *model) Mapping(_ context.Context, p gemm.Problem, c gemm.Config) (arch.Mapping, error) {
+	return arch.Mapping{GroupM: 1}, m.check(p, c)
 }
 
 func (m *model) Iteration(_ context.Context, dst []arch.LevelCost, p gemm.Problem, c gemm.Config, active int) (unit.Cycles, error) {
 	if err := m.check(p, c); err != nil {
 		return 0, err
+	}
+	if active < 1 || active > m.desc.Units {
+		return 0, diag.Inputf("%d active units of %d", active, m.desc.Units).Do("give 1 to %d", m.desc.Units)
 	}
 	dst[0] = m.load(c, active)
 	return dst[0].Time, nil

@@ -32,9 +32,9 @@ func TestRoofline(t *testing.T) {
 		want []float64
 	}{
 		// 32·64 tiles on 16 units; 128·64·32/512; 16·(128+64)·32·2/256; 128 rounds of 128 steps.
-		{gemm.New(4096, 4096, 4096), gemm.Config{BlockM: 128, BlockN: 64, BlockK: 32}, []float64{128, 512, 768, 128 * 128 * 768}},
+		{gemm.New(4096, 4096, 4096), gemm.Config{BlockM: 128, BlockN: 64, BlockK: 32, NumWarps: 1, NumStages: 1, SplitK: 1}, []float64{128, 512, 768, 128 * 128 * 768}},
 		// One tile on one unit, whose loads have the memory for themselves; the last K step is whole.
-		{gemm.New(1, 1, 65), gemm.Config{BlockM: 128, BlockN: 128, BlockK: 64}, []float64{1, 2048, 128, 2 * 2048}},
+		{gemm.New(1, 1, 65), gemm.Config{BlockM: 128, BlockN: 128, BlockK: 64, NumWarps: 1, NumStages: 1, SplitK: 1}, []float64{1, 2048, 128, 2 * 2048}},
 	} {
 		row := make([]float64, 4)
 		if err := a.Terms(t.Context(), row, test.p, []gemm.Config{test.c}); err != nil || !reflect.DeepEqual(row, test.want) {

@@ -154,6 +154,8 @@ func (h *Host) examine(f *found, locked map[string]lockEntry, lockErr error) {
 	f.info.SHA256 = hex.EncodeToString(file.sum)
 	trust := "`origami plugin trust " + path + "`"
 	switch {
+	case f.info.Named && h.options.TrustNamed:
+		// The lock file has no say.
 	case lockErr != nil:
 		skip("the lock file cannot be used: %v", lockErr)
 		return

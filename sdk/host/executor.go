@@ -31,9 +31,14 @@ func (h *Host) Executor(ctx context.Context, name string) (exec.Executor, error)
 	if _, err := f.program.running(ctx); err != nil {
 		return nil, err
 	}
-	conn := &executorConn{program: f.program}
-	f.program.executors.Add(1)
+	conn := f.program.executor()
 	return &executor{wire.NewClient(f.info.Name, conn).Executor(), conn}, nil
+}
+
+// executor returns a connection that is counted as an open executor until it is closed.
+func (p *program) executor() *executorConn {
+	p.executors.Add(1)
+	return &executorConn{program: p}
 }
 
 func (h *Host) findExecutor(name string) (*found, error) {

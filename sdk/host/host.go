@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+	"google.golang.org/grpc"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
@@ -42,6 +43,9 @@ type Options struct {
 	// LockFile holds the SHA-256 of each trusted binary, and where it is (see Trust). A binary that is not in it is not run
 	// at all.
 	LockFile string
+	// TrustNamed runs Plugins without an entry in the lock file: naming them was the consent. What runs is pinned all the
+	// same, by the hash that the file has when plugins are looked for.
+	TrustNamed bool
 	// Logger gets the plugins' log lines, under their names; nil drops them.
 	Logger hclog.Logger
 	// StartTimeout bounds a start up to the first answer; 0 means 10 s.
@@ -154,6 +158,24 @@ func (h *Host) Open(ctx context.Context, r arch.OpenRequest) (arch.Architecture,
 		return nil, err
 	}
 	return a, nil
+}
+
+// Connection returns the connection to the plugin of that name, for a caller that speaks its protocol itself. Calls over it
+// are treated as those of Open and Executor are: each is bounded in time, and after a death the next one starts a fresh
+// process. It lasts as long as the host.
+func (h *Host) Connection(name string) (grpc.ClientConnInterface, error) {
+	for _, f := range h.plugins() {
+		switch {
+		case f.info.Name != name:
+		case f.info.State != OK:
+			return nil, &diag.Error{Kind: diag.Plugin, Where: "plugin " + name, What: f.info.Reason}
+		case f.info.Executor:
+			return f.program.executor(), nil
+		default:
+			return f.program, nil
+		}
+	}
+	return nil, diag.Inputf("there is no plugin %q", name).Do("`origami plugin ls` lists them")
 }
 
 // Close stops all plugins and waits until their processes have ended. Calls in progress fail.

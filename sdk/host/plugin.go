@@ -105,7 +105,7 @@ func (p *program) launch() (_ *session, err error) {
 		}
 		defer func() { _ = file.Close() }()
 		if !file.is(p.checksum) {
-			return nil, fault(p.name, "start", FaultUntrusted, nil, nil, "%s has changed since it was checked against the lock file", p.path)
+			return nil, fault(p.name, "start", FaultUntrusted, nil, nil, "%s has changed since it was found and checked", p.path)
 		}
 	}
 	options := p.host.options

@@ -36,6 +36,9 @@ func TestEnumsHaveTheNumbersOfCore(t *testing.T) {
 	for key, name := range map[arch.Key]string{arch.KeyIntensity: "KEY_INTENSITY", arch.KeyLargeTile: "KEY_LARGE_TILE"} {
 		checkName(t, pb.Key(key), name)
 	}
+	for _, dim := range []arch.Dim{arch.DimM, arch.DimN, arch.DimK} {
+		checkName(t, pb.Dim(dim), "DIM_"+dim.String())
+	}
 	for i, name := range []string{"INTERMEDIATE", "STEP", "SHARE", "TOTAL"} {
 		checkName(t, pb.TermKind(i)+pb.TermKind_TERM_KIND_INTERMEDIATE, "TERM_KIND_"+name)
 	}
@@ -88,7 +91,7 @@ func TestDescriptionsSurvive(t *testing.T) {
 }
 
 var fieldsKnown = map[string]int{
-	"arch.Description": 25, "arch.Manifest": 4, "arch.OpenRequest": 9, "arch.Space": 7, "gemm.Config": 8, "gemm.Problem": 7,
+	"arch.Description": 26, "arch.Manifest": 4, "arch.OpenRequest": 9, "arch.Space": 7, "gemm.Config": 8, "gemm.Problem": 7,
 	"arch.Estimate": 3, "arch.Uncertainty": 6, "arch.ErrorRange": 4, "arch.Mapping": 3, "arch.Rejection": 4, "selector.Result": 4, "selector.Entry": 4,
 }
 

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"hash/fnv"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/origami-gemm/origami/core/diag"
@@ -93,8 +95,15 @@ func (x *Executor) Devices(ctx context.Context) ([]exec.Device, error) {
 }
 
 // Environment implements exec.Executor.
-func (x *Executor) Environment(ctx context.Context, _ int) (exec.Environment, error) {
+func (x *Executor) Environment(ctx context.Context, device int) (exec.Environment, error) {
+	if device != 0 {
+		return exec.Environment{}, noDevice(device)
+	}
 	return exec.Environment{Driver: "1.2.3", Runtime: "4.5", Clock: 1.5e9, PowerWatts: 250, TemperatureC: 40}, x.begin(ctx)
+}
+
+func noDevice(device int) error {
+	return diag.Inputf("there is no device %d", device).Do("use device 0")
 }
 
 // Close implements exec.Executor.
@@ -125,7 +134,18 @@ func failure(what string, cause error) error {
 func lost() error { return failure(exec.ErrKernelLost.Error(), exec.ErrKernelLost) }
 
 // Compile implements exec.Executor.
-func (x *Executor) Compile(ctx context.Context, _ int, p gemm.Problem, c gemm.Config) (exec.Kernel, error) {
+func (x *Executor) Compile(ctx context.Context, device int, p gemm.Problem, c gemm.Config) (exec.Kernel, error) {
+	if device != 0 {
+		return nil, noDevice(device)
+	}
+	if library := (gemm.Config{Kernel: c.Kernel}); c != library {
+		if err := c.Validate(); err != nil {
+			return nil, err
+		}
+		if x.Device.Kernels != nil && !slices.Contains(x.Device.Kernels, c.Kernel) {
+			return nil, diag.Inputf("there is no kernel family %q", c.Kernel).Do("use %s", strings.Join(x.Device.Kernels, " or "))
+		}
+	}
 	x.mu.Lock()
 	process := x.process
 	x.mu.Unlock()
@@ -198,9 +218,12 @@ func (k *kernel) Check(ctx context.Context) (exec.Numerics, error) {
 	return n, nil
 }
 
-func (k *kernel) Measure(ctx context.Context, _ exec.MeasureOptions, sample func(exec.Sample) bool) error {
+func (k *kernel) Measure(ctx context.Context, o exec.MeasureOptions, sample func(exec.Sample) bool) error {
 	if err := k.begin(ctx); err != nil {
 		return err
+	}
+	if o.Input != "" && o.Input != exec.InputNormal {
+		return diag.Inputf("there is no input distribution %q", o.Input).Do("use %s", exec.InputNormal)
 	}
 	if k.fate == Crash || k.fate == Hang {
 		return k.x.crash(k.fate == Hang)

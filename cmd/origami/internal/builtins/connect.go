@@ -35,11 +35,23 @@ func Connect(_ context.Context, s config.Settings) (session.Host, error) {
 	for i, b := range Plugins {
 		builtins[i] = host.Builtin{Manifest: inProcess[i].Manifest(), Args: []string{"plugin", "serve", b.Name}}
 	}
-	return host.New(host.Options{
-		Builtins: builtins, Plugins: s.Plugins, SearchPath: s.PluginPath, LockFile: s.LockFile,
+	o := options(s)
+	o.Builtins, o.Plugins, o.SearchPath, o.LockFile = builtins, s.Plugins, s.PluginPath, s.LockFile
+	return host.New(o), nil
+}
+
+// ConnectTo reaches the plugin binary at path and no other, trusted or not.
+func ConnectTo(s config.Settings, path string) *host.Host {
+	o := options(s)
+	o.Plugins, o.TrustNamed = []string{path}, true
+	return host.New(o)
+}
+
+func options(s config.Settings) host.Options {
+	return host.Options{
 		Logger:       hclog.New(&hclog.LoggerOptions{Name: "origami", Level: hclog.LevelFromString(s.LogLevel), Output: os.Stderr}),
 		StartTimeout: s.Timeout, CallTimeout: s.Timeout, RunTimeout: s.Timeout,
-	}), nil
+	}
 }
 
 // Serve serves a built-in plugin to the process that started this one.

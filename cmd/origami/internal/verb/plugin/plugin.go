@@ -1,16 +1,16 @@
-// Package pluginverb is `origami plugin`: which plugins there are, which are trusted, and the hidden command with which
+// Package pluginverb is `origami plugin`: which plugins there are, whether one is what it must be, which are trusted, and the hidden command with which
 // the binary serves its built-in ones.
 package pluginverb
 
 import (
-	"context"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/app"
+	"github.com/origami-gemm/origami/cmd/origami/internal/config"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/sdk/host"
 )
 
 // Actions are what the plugin machinery does for this command.
@@ -20,29 +20,24 @@ type Actions struct {
 	// Trust enters the binary at path, with its hash, in the lock file; Distrust takes a plugin, named or by its path, out of
 	// it. Both return the plugin's name.
 	Trust, Distrust func(lockFile, path string) (string, error)
+	// Connect reaches the plugin binary at path and no other, whether or not it is trusted.
+	Connect func(s config.Settings, path string) *host.Host
 }
 
 // New returns the command with its subcommands.
 func New(a *app.App, actions Actions) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plugin",
-		Short: "List and trust plugins",
+		Short: "List, check and trust plugins",
 		Long: "Architectures come from plugins, and so do executors, which run kernels. Plugins are processes that answer over\n" +
 			"gRPC. The built-in ones are part of this binary, which starts itself to serve them. Others are binaries named\n" +
 			"origami-plugin-…, which run only once `origami plugin trust` has entered them in the lock file. From then on they are\n" +
 			"found where they are. --plugin and the folders of plugin_path come before that.",
-		Example: "  origami plugin ls\n  origami plugin trust ./origami-plugin-mine",
+		Example: "  origami plugin ls\n  origami plugin check ./origami-plugin-mine\n  origami plugin trust ./origami-plugin-mine",
 		Args:    app.Subcommand,
 		RunE:    app.NeedSubcommand,
 	}
-	cmd.AddCommand(&cobra.Command{
-		Use:     "ls",
-		Short:   "List plugins, the skipped and failed ones included",
-		Long:    "List every plugin that was found: its state is ok, skipped or error, and the last two say why.",
-		Example: "  origami plugin ls\n  origami plugin ls --json",
-		Args:    app.NoMore,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return list(cmd.Context(), a) },
-	}, &cobra.Command{
+	cmd.AddCommand(newList(a), newCheck(a, actions.Connect), &cobra.Command{
 		Use:   "trust PATH",
 		Short: "Trust a plugin binary",
 		Long: "Enter a plugin binary in the lock file, with its hash, so that it is found where it is and may run. A binary that\n" +
@@ -80,48 +75,6 @@ func New(a *app.App, actions Actions) *cobra.Command {
 		RunE:              func(_ *cobra.Command, args []string) error { return actions.Serve(args[0]) },
 	})
 	return cmd
-}
-
-// listed is a line of `plugin ls --json`.
-type listed struct {
-	Name     string   `json:"name"`
-	Source   string   `json:"source"`
-	Version  string   `json:"version"`
-	State    string   `json:"state"`
-	Archs    []string `json:"archs"`
-	Executor bool     `json:"executor"`
-	Path     string   `json:"path,omitempty"`
-	Reason   string   `json:"reason,omitempty"`
-}
-
-func list(ctx context.Context, a *app.App) error {
-	s, err := a.Session(ctx)
-	if err != nil {
-		return err
-	}
-	header := []string{"name", "source", "version", "state", "archs", "executor", "path", "reason"}
-	var rows [][]string
-	for _, p := range s.Plugins() {
-		l := listed{p.Name, "external", p.Version, string(p.State), append([]string{}, p.Archs...), p.Executor, p.Path, p.Reason}
-		if p.Builtin {
-			l.Source = "builtin"
-		}
-		if a.Format() == render.JSON {
-			if err := render.JSONLine(a.Streams, l); err != nil {
-				return err
-			}
-			continue
-		}
-		executor := ""
-		if l.Executor {
-			executor = "yes"
-		}
-		rows = append(rows, []string{l.Name, l.Source, l.Version, l.State, strings.Join(l.Archs, " "), executor, l.Path, l.Reason})
-	}
-	if a.Format() == render.JSON {
-		return nil
-	}
-	return render.Rows(a.Streams, a.Format(), header, rows)
 }
 
 // report says what has become of a plugin in the lock file.

@@ -1,0 +1,551 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/exec"
+	"github.com/origami-gemm/origami/core/gemm"
+	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
+	"github.com/origami-gemm/origami/sdk/wire"
+)
+
+// executorChecks are in the order in which a finding helps.
+var executorChecks = []Check{
+	{"info", "Info names the plugin and its version, lists an API version that this origami speaks, and reports good health.", checkInfo},
+	{"manifest", "The manifest is the same each time and belongs to the plugin of Info; it needs no device.", checkExecutorManifest},
+	{"devices", "The devices are the same each time; each has a name, an architecture, kernel families or libraries, and what its driver says in finite numbers.", checkDevices},
+	{"compile", "Of every kernel family a common tile can be compiled, with resources that can be.", checkCompile},
+	{"numerics", "The result of a kernel is right, also for sizes that are no multiples of the tile: within the tolerance, nothing out of bounds, and something was compared.", checkNumerics},
+	{"samples", "As many runs are measured as were asked for, with a warm and a cold L2; an unknown distribution of inputs is an error of kind input.", checkSamples},
+	{"lifecycle", "A kernel is compiled, checked, measured, and released; a released one and one that never was are lost, and releasing either is no error.", checkLifecycle},
+	{"libraries", "Every library is compiled, checked and measured.", checkLibraries},
+	{"bad-config", "Problems and configurations that cannot be are errors of kind input, and the executor works on.", checkBadConfig},
+	{"bad-device", "A device that there is not is an error of kind input.", checkBadDevice},
+	{"cancel", "A measurement that is given up returns promptly with the context's error, and the executor works on.", checkCancelMeasure},
+	{"concurrent", "Kernels are compiled, checked and measured from several goroutines.", checkConcurrentKernels},
+	{"environment", "Clock, power and temperature of every device are numbers that can be.", checkEnvironment},
+}
+
+// bench is a device to try kernels on.
+type bench struct {
+	*wire.Executor
+	device int
+	exec.Device
+}
+
+// bench returns the first device with kernels. Without a device the check is skipped, or fails if there must be one.
+func (s *subject) bench(ctx context.Context) (*bench, error) {
+	x := s.client.Executor()
+	devices, err := x.Devices(ctx)
+	if diag.KindOf(err) == diag.Device && !s.RequireDevice {
+		return nil, skipped("no device: " + oneLine(err))
+	}
+	if err != nil {
+		return nil, err
+	}
+	for i, d := range devices {
+		if len(d.Kernels) > 0 {
+			return &bench{x, i, d}, nil
+		}
+	}
+	if s.RequireDevice {
+		return nil, errors.New("no device has a kernel family")
+	}
+	return nil, skipped("no device has a kernel family")
+}
+
+// tiles are configurations of which one suits most kernel families.
+var tiles = []gemm.Config{
+	{BlockM: 64, BlockN: 64, BlockK: 32, NumWarps: 4, NumStages: 2, SplitK: 1, GroupM: 8},
+	{BlockM: 128, BlockN: 128, BlockK: 32, NumWarps: 4, NumStages: 3, SplitK: 1, GroupM: 8},
+	{BlockM: 64, BlockN: 64, BlockK: 64, NumWarps: 8, NumStages: 2, SplitK: 1, GroupM: 1},
+	{BlockM: 32, BlockN: 32, BlockK: 32, NumWarps: 1, NumStages: 1, SplitK: 1, GroupM: 1},
+	{BlockM: 16, BlockN: 16, BlockK: 16, NumWarps: 1, NumStages: 2, SplitK: 1, GroupM: 1},
+}
+
+// small is a problem that costs little.
+var small = gemm.New(512, 384, 256)
+
+// compile builds a tile of a kernel family for a problem.
+func (b *bench) compile(ctx context.Context, kernel string, p gemm.Problem) (exec.Kernel, gemm.Config, error) {
+	var refusal error
+	for _, c := range tiles {
+		c.Kernel = kernel
+		k, err := b.Compile(ctx, b.device, p, c)
+		if err == nil {
+			return k, c, nil
+		}
+		if diag.KindOf(err) != diag.Input {
+			return nil, c, fmt.Errorf("%s of %s: %w", c, p, err)
+		}
+		refusal = err
+	}
+	return nil, gemm.Config{}, fmt.Errorf("none of %d common tiles of the kernel family %s can be compiled for %s, the last because: %w", len(tiles), kernel, p, refusal)
+}
+
+// release closes a kernel and adds a finding if that fails.
+func (f *findings) release(k exec.Kernel) {
+	if err := k.Close(); err != nil {
+		f.add("releasing a kernel: %s", err)
+	}
+}
+
+// measure takes n samples, as many as the client asks for at a time.
+func measure(ctx context.Context, k exec.Kernel, o exec.MeasureOptions, n int) error {
+	taken := 0
+	err := k.Measure(ctx, o, func(exec.Sample) bool { taken++; return taken < n })
+	if err == nil && taken != n {
+		err = fmt.Errorf("%d samples of %d", taken, n)
+	}
+	return err
+}
+
+func checkExecutorManifest(ctx context.Context, s *subject) error {
+	x := s.client.Executor()
+	m, err := x.Manifest(ctx)
+	if err != nil {
+		return err
+	}
+	found := &findings{}
+	if again, err := x.Manifest(ctx); err != nil || again != m {
+		found.add("asked twice it is %+v and %+v (%v)", m, again, err)
+	}
+	if info, err := s.client.Info(ctx); err == nil && (info.Name != m.Name || info.Version != m.Version) {
+		found.add("it is of %s %s, and Info is of %s %s", m.Name, m.Version, info.Name, info.Version)
+	}
+	return found.err()
+}
+
+func checkDevices(ctx context.Context, s *subject) error {
+	b, err := s.bench(ctx)
+	if err != nil {
+		return err
+	}
+	devices, err := b.Devices(ctx)
+	if err != nil {
+		return err
+	}
+	found := &findings{}
+	if again, err := b.Devices(ctx); err != nil || !reflect.DeepEqual(again, devices) {
+		found.add("asked twice they are %v and %v (%v)", devices, again, err)
+	}
+	for i, d := range devices {
+		name := fmt.Sprintf("device %d (%s)", i, d.Name)
+		found.unique(name+": kernel family", d.Kernels)
+		found.unique(name+": library", d.Libraries)
+		if clock, ok := d.Attributes["clock"]; ok && (clock < 1e6 || clock > 1e11) {
+			found.add("%s: a clock of %v Hz is not between 1 MHz and 100 GHz", name, clock)
+		}
+		for attribute, v := range d.Attributes {
+			if v < 0 {
+				found.add("%s: %s is %v", name, attribute, v)
+			}
+		}
+	}
+	return found.err()
+}
+
+func checkCompile(ctx context.Context, s *subject) error {
+	b, err := s.bench(ctx)
+	if err != nil {
+		return err
+	}
+	found := &findings{}
+	for _, family := range b.Kernels {
+		k, c, err := b.compile(ctx, family, small)
+		if err != nil {
+			found.add("%s", err)
+			continue
+		}
+		// That they are not negative is what the client refuses otherwise. Zero means that it is not known.
+		if r := k.Resources(); r.Registers > 1<<16 || r.CTAsPerSM > 1<<10 {
+			found.add("%s %s: %d registers per thread, %d CTAs per SM", family, c, r.Registers, r.CTAsPerSM)
+		}
+		found.release(k)
+	}
+	return found.err()
+}
+
+func checkNumerics(ctx context.Context, s *subject) error {
+	b, err := s.bench(ctx)
+	if err != nil {
+		return err
+	}
+	found := &findings{}
+	batched := gemm.New(192, 130, 96)
+	batched.Batch = 3
+	transposed := gemm.New(256, 128, 192)
+	transposed.SetTrans(true, true)
+	for _, family := range b.Kernels {
+		for _, p := range []gemm.Problem{small, gemm.New(129, 255, 65), gemm.New(1, 1, 1), transposed, batched} {
+			k, c, err := b.compile(ctx, family, p)
+			if err != nil {
+				if p == small || diag.KindOf(err) != diag.Input {
+					found.add("%s", err)
+				}
+				continue // a family need not take every problem
+			}
+			n, err := k.Check(ctx)
+			switch {
+			case err != nil:
+				found.add("%s %s of %s: %s", family, c, p, err)
+			case !n.OK():
+				found.add("%s %s of %s: the result is wrong: error %.3g of %.3g allowed, %d of %d elements, %d bytes out of bounds", family, c, p, n.MaxError, n.Tolerance, n.Wrong, n.Checked, n.OutOfBounds)
+			case n.Checked == 0 || n.Reference == "":
+				found.add("%s %s of %s: %d elements are compared with %q", family, c, p, n.Checked, n.Reference)
+			}
+			found.release(k)
+		}
+	}
+	return found.err()
+}
+
+func checkSamples(ctx context.Context, s *subject) error {
+	b, err := s.bench(ctx)
+	if err != nil {
+		return err
+	}
+	k, handle, err := s.raw(ctx, b)
+	if err != nil {
+		return err
+	}
+	found := &findings{}
+	defer func() { found.release(k) }()
+	client := pb.NewExecutorServiceClient(s.conn)
+	for _, request := range []*pb.MeasureRequest{
+		{Kernel: handle, Runs: 1, Warmup: 2},
+		{Kernel: handle, Runs: 7},
+		{Kernel: handle, Runs: 3, WarmL2: true, Input: exec.InputNormal},
+	} {
+		resp, err := client.Measure(ctx, request)
+		if err != nil {
+			found.add("%d runs, warm L2 %v: %s", request.GetRuns(), request.GetWarmL2(), err)
+			continue
+		}
+		times, clocks := resp.GetTimesSeconds(), resp.GetClocksHz()
+		if len(times) != int(request.GetRuns()) || len(clocks) != len(times) {
+			found.add("%d runs are asked for, and %d times and %d clocks answered", request.GetRuns(), len(times), len(clocks))
+		}
+		for _, t := range times {
+			if !(t > 0) || math.IsInf(t, 0) {
+				found.add("a run takes %v s", t)
+			}
+		}
+		for _, clock := range clocks {
+			if clock != 0 && (clock < 1e6 || clock > 1e11) {
+				found.add("a clock of %v Hz is not between 1 MHz and 100 GHz", clock)
+			}
+		}
+	}
+	if err := measure(ctx, k, exec.MeasureOptions{}, 40); err != nil {
+		found.add("40 runs: %s", err)
+	}
+	err = measure(ctx, k, exec.MeasureOptions{Input: unknownName}, 1)
+	expectInput(found, "an unknown distribution of inputs", err)
+	if _, err := client.Measure(ctx, &pb.MeasureRequest{Kernel: handle}); status.Code(err) != codes.InvalidArgument {
+		found.add("a measurement of no runs: status %s, not %s", status.Code(err), codes.InvalidArgument)
+	}
+	return found.err()
+}
+
+// raw compiles a kernel twice, once over the client and once for its handle, which the client keeps to itself. Both are of
+// the first kernel family.
+func (s *subject) raw(ctx context.Context, b *bench) (exec.Kernel, uint64, error) {
+	k, c, err := b.compile(ctx, b.Kernels[0], small)
+	if err != nil {
+		return nil, 0, err
+	}
+	resp, err := pb.NewExecutorServiceClient(s.conn).Compile(ctx, &pb.CompileRequest{Device: int64(b.device), Problem: wireProblem(small), Config: wireConfig(c)})
+	if err != nil {
+		return nil, 0, errors.Join(err, k.Close())
+	}
+	return k, resp.GetKernel(), nil
+}
+
+func checkLifecycle(ctx context.Context, s *subject) error {
+	b, err := s.bench(ctx)
+	if err != nil {
+		return err
+	}
+	k, handle, err := s.raw(ctx, b)
+	if err != nil {
+		return err
+	}
+	found := &findings{}
+	if _, err := k.Check(ctx); err != nil {
+		found.add("Check: %s", err)
+	}
+	if err := measure(ctx, k, exec.MeasureOptions{}, 3); err != nil {
+		found.add("Measure: %s", err)
+	}
+	found.release(k)
+	if _, err := k.Check(ctx); !errors.Is(err, exec.ErrKernelLost) {
+		found.add("Check of a released kernel: %v, and not exec.ErrKernelLost", err)
+	}
+	if err := measure(ctx, k, exec.MeasureOptions{}, 1); !errors.Is(err, exec.ErrKernelLost) {
+		found.add("Measure of a released kernel: %v, and not exec.ErrKernelLost", err)
+	}
+	found.release(k)
+
+	client := pb.NewExecutorServiceClient(s.conn)
+	_, err = client.Check(ctx, &pb.CheckRequest{Kernel: handle})
+	if err != nil {
+		found.add("releasing one kernel has taken another: %s", err)
+	}
+	never := handle + 1<<40
+	_, err = client.Check(ctx, &pb.CheckRequest{Kernel: never})
+	found.missing("Check of a kernel that never was", err, pb.Missing_RESOURCE_KERNEL)
+	_, err = client.Measure(ctx, &pb.MeasureRequest{Kernel: never, Runs: 1})
+	found.missing("Measure of a kernel that never was", err, pb.Missing_RESOURCE_KERNEL)
+	for _, h := range []uint64{handle, handle, never} {
+		if _, err := client.Release(ctx, &pb.ReleaseRequest{Kernel: h}); err != nil {
+			found.add("releasing a kernel that is released, or never was: %s", err)
+		}
+	}
+	return found.err()
+}
+
+func checkLibraries(ctx context.Context, s *subject) error {
+	b, err := s.bench(ctx)
+	if err != nil {
+		return err
+	}
+	if len(b.Libraries) == 0 {
+		return skipped("the device lists no library")
+	}
+	found := &findings{}
+	for _, library := range b.Libraries {
+		k, err := b.Compile(ctx, b.device, small, gemm.Config{Kernel: library})
+		if err != nil {
+			found.add("%s: %s", library, err)
+			continue
+		}
+		if n, err := k.Check(ctx); err != nil || !n.OK() {
+			found.add("%s: the result is %+v (%v)", library, n, err)
+		}
+		if err := measure(ctx, k, exec.MeasureOptions{}, 3); err != nil {
+			found.add("%s: %s", library, err)
+		}
+		found.release(k)
+	}
+	return found.err()
+}
+
+// badConfigs are configurations with a number that cannot be, by what is wrong with them.
+func badConfigs(good gemm.Config) []named[gemm.Config] {
+	change := func(what string, change func(*gemm.Config)) named[gemm.Config] {
+		c := good
+		change(&c)
+		return named[gemm.Config]{"a configuration with " + what, c}
+	}
+	return []named[gemm.Config]{
+		change("a block of 0", func(c *gemm.Config) { c.BlockM = 0 }),
+		change("a negative block", func(c *gemm.Config) { c.BlockK = -64 }),
+		change("a block of 2^40", func(c *gemm.Config) { c.BlockN = 1 << 40 }),
+		change("a block of 2^62", func(c *gemm.Config) { c.BlockM = 1 << 62 }),
+		change("-1 warps", func(c *gemm.Config) { c.NumWarps = -1 }),
+		change("no pipeline stage", func(c *gemm.Config) { c.NumStages = 0 }),
+		change("2^40 pipeline stages", func(c *gemm.Config) { c.NumStages = 1 << 40 }),
+		change("a split of 0", func(c *gemm.Config) { c.SplitK = 0 }),
+		change("a split of 2^40", func(c *gemm.Config) { c.SplitK = 1 << 40 }),
+		change("a launch group below 0", func(c *gemm.Config) { c.GroupM = -1 }),
+		change("a launch group of 2^40", func(c *gemm.Config) { c.GroupM = 1 << 40 }),
+		change("an unknown kernel family", func(c *gemm.Config) { c.Kernel = unknownName }),
+	}
+}
+
+// badProblems are problems that cannot be, by what is wrong with them.
+func badProblems(good gemm.Problem) []named[gemm.Problem] {
+	change := func(what string, change func(*gemm.Problem)) named[gemm.Problem] {
+		p := good
+		change(&p)
+		return named[gemm.Problem]{"a problem " + what, p}
+	}
+	return []named[gemm.Problem]{
+		change("with m = 0", func(p *gemm.Problem) { p.M = 0 }),
+		change("with n = -1", func(p *gemm.Problem) { p.N = -1 }),
+		change("with k = 0", func(p *gemm.Problem) { p.K = 0 }),
+		change("with batch = -7", func(p *gemm.Problem) { p.Batch = -7 }),
+		change("of 2^62 by 2^62", func(p *gemm.Problem) { p.M, p.N = 1<<62, 1<<62 }),
+		change("without an element type", func(p *gemm.Problem) { p.DType = 0 }),
+		change("without a storage order", func(p *gemm.Problem) { p.AMajor = 0 }),
+	}
+}
+
+// named is a value with what it is.
+type named[T any] struct {
+	what  string
+	value T
+}
+
+func checkBadConfig(ctx context.Context, s *subject) error {
+	b, err := s.bench(ctx)
+	if err != nil {
+		return err
+	}
+	k, good, err := b.compile(ctx, b.Kernels[0], small)
+	if err != nil {
+		return err
+	}
+	found := &findings{}
+	found.release(k)
+	try := func(what string, p gemm.Problem, c gemm.Config) {
+		k, err := b.Compile(ctx, b.device, p, c)
+		expectInput(found, "compiling "+what, err)
+		if err == nil {
+			found.release(k)
+		}
+	}
+	for _, bad := range badConfigs(good) {
+		try(bad.what, small, bad.value)
+	}
+	for _, bad := range badProblems(small) {
+		try(bad.what, bad.value, good)
+	}
+	if k, err := b.Compile(ctx, b.device, small, good); err != nil {
+		found.add("afterwards: %s", err)
+	} else {
+		found.release(k)
+	}
+	return found.err()
+}
+
+func checkBadDevice(ctx context.Context, s *subject) error {
+	b, err := s.bench(ctx)
+	if err != nil {
+		return err
+	}
+	devices, err := b.Devices(ctx)
+	if err != nil {
+		return err
+	}
+	found := &findings{}
+	c := tiles[0]
+	c.Kernel = b.Kernels[0]
+	for _, device := range []int{len(devices), -1, 1 << 40} {
+		_, err := b.Environment(ctx, device)
+		expectInput(found, fmt.Sprintf("the environment of device %d", device), err)
+		k, err := b.Compile(ctx, device, small, c)
+		expectInput(found, fmt.Sprintf("compiling for device %d", device), err)
+		if err == nil {
+			found.release(k)
+		}
+	}
+	return found.err()
+}
+
+func checkCancelMeasure(ctx context.Context, s *subject) error {
+	b, err := s.bench(ctx)
+	if err != nil {
+		return err
+	}
+	k, _, err := b.compile(ctx, b.Kernels[0], small)
+	if err != nil {
+		return err
+	}
+	found := &findings{}
+	for _, after := range []time.Duration{0, 5 * time.Millisecond} {
+		cancelled, cancel := context.WithCancel(ctx)
+		if after == 0 {
+			cancel()
+		}
+		stop := time.AfterFunc(after, cancel)
+		begin := time.Now()
+		err := k.Measure(cancelled, exec.MeasureOptions{}, func(exec.Sample) bool { return true })
+		took := time.Since(begin) - after
+		stop.Stop()
+		cancel()
+		if took > promptly {
+			found.add("Measure returns %v after it was cancelled", took.Round(time.Millisecond))
+		}
+		if !errors.Is(err, context.Canceled) {
+			found.add("Measure, cancelled after %v, ends with %v", after, err)
+		}
+	}
+	found.release(k)
+	again, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	k, _, err = b.compile(again, b.Kernels[0], small)
+	if err != nil {
+		found.add("afterwards: %s", err)
+		return found.err()
+	}
+	if err := measure(again, k, exec.MeasureOptions{}, 3); err != nil {
+		found.add("afterwards: %s", err)
+	}
+	found.release(k)
+	return found.err()
+}
+
+func checkConcurrentKernels(ctx context.Context, s *subject) error {
+	b, err := s.bench(ctx)
+	if err != nil {
+		return err
+	}
+	found, mu := &findings{}, sync.Mutex{}
+	var wg sync.WaitGroup
+	const workers = 4
+	for w := range workers {
+		wg.Go(func() {
+			own := &findings{}
+			p := small
+			p.M += 64 * w
+			k, c, err := b.compile(ctx, b.Kernels[w%len(b.Kernels)], p)
+			if err == nil {
+				if n, checkErr := k.Check(ctx); checkErr != nil || !n.OK() {
+					own.add("%s of %s, %d at once: the result is %+v (%v)", c, p, workers, n, checkErr)
+				}
+				if err := measure(ctx, k, exec.MeasureOptions{}, 10); err != nil {
+					own.add("%s of %s, %d at once: %s", c, p, workers, err)
+				}
+				own.release(k)
+			} else {
+				own.add("%d at once: %s", workers, err)
+			}
+			mu.Lock()
+			found.list = append(found.list, own.list...)
+			mu.Unlock()
+		})
+	}
+	wg.Wait()
+	return found.err()
+}
+
+func checkEnvironment(ctx context.Context, s *subject) error {
+	b, err := s.bench(ctx)
+	if err != nil {
+		return err
+	}
+	devices, err := b.Devices(ctx)
+	if err != nil {
+		return err
+	}
+	found := &findings{}
+	for i := range devices {
+		e, err := b.Environment(ctx, i)
+		if err != nil {
+			found.add("device %d: %s", i, err)
+			continue
+		}
+		if e.Clock != 0 && (e.Clock < 1e6 || e.Clock > 1e11) {
+			found.add("device %d: a clock of %v Hz is not between 1 MHz and 100 GHz", i, float64(e.Clock))
+		}
+		if e.PowerWatts < 0 || e.PowerWatts > 1e5 || e.PowerLimitWatts < 0 || e.PowerLimitWatts > 1e5 {
+			found.add("device %d: %v W of %v W", i, e.PowerWatts, e.PowerLimitWatts)
+		}
+		if e.TemperatureC < -100 || e.TemperatureC > 200 {
+			found.add("device %d: a temperature of %v °C", i, e.TemperatureC)
+		}
+	}
+	return found.err()
+}

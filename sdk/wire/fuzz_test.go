@@ -34,20 +34,17 @@ type message struct {
 func of[M proto.Message, T any](seed M, from func(M) (T, error), sound func(T) error, to func(T) M) message {
 	return message{string(seed.ProtoReflect().Descriptor().Name()), seed, func(data []byte) (proto.Message, error) {
 		q := seed.ProtoReflect().New().Interface().(M)
-		if proto.Unmarshal(data, q) != nil {
-			return nil, nil
+		var v T
+		refused := proto.Unmarshal(data, q)
+		if refused == nil {
+			v, refused = from(q)
 		}
-		v, err := from(q)
-		if err != nil {
-			return nil, nil
+		var unsound error
+		if refused == nil && sound != nil {
+			unsound = sound(v)
 		}
-		if sound != nil {
-			if err := sound(v); err != nil {
-				return nil, err
-			}
-		}
-		if to == nil {
-			return nil, nil
+		if refused != nil || unsound != nil || to == nil {
+			return nil, unsound
 		}
 		return to(v), nil
 	}, to != nil}
@@ -131,7 +128,7 @@ func messages(f testing.TB) []message {
 				}
 			}
 			if r.Err == nil && len(r.Entries) == 0 || len(r.Entries) > 2 {
-				return fmt.Errorf("%d entries passed, %v", len(r.Entries), r.Err)
+				return fmt.Errorf("%d entries passed, %w", len(r.Entries), r.Err)
 			}
 			return nil
 		}, func(r selector.Result) *pb.Ranking { return toRanking(&r) }),

@@ -21,7 +21,7 @@ CUDA_HEADER   := $(firstword $(wildcard $(CUDA_HOME)/include/cuda.h /usr/local/c
 # libcuda.a is empty: it satisfies the linker flag of gorgonia.org/cu and links nothing (docs/adr/0010-cuda-executor.md).
 CUDA_ENV      := CGO_ENABLED=1 CGO_CFLAGS="-O2 -I$(CURDIR)/plugins/nvidia/cuda/shim -I$(dir $(CUDA_HEADER))" CGO_LDFLAGS="-L$(TOOLS)/cuda-link"
 
-.PHONY: build lib cuda cuda-ready cuda-test python-test python-ready test golden golden-arm64 lint proto generate intervals scores verify ptxas assemble fuzz bench tools clean
+.PHONY: build lib cuda cuda-ready cuda-test triton python-test python-ready test golden golden-arm64 lint proto generate intervals scores verify ptxas assemble fuzz bench tools clean
 
 build: ## bin/origami
 	go build -trimpath -o $(BIN)/ ./cmd/origami
@@ -38,6 +38,9 @@ cuda-test: cuda-ready tools ## its linters and tests; those that need a GPU skip
 	$(CUDA_ENV) golangci-lint run --build-tags cuda ./plugins/nvidia/cuda/... ./plugins/nvidia/cmd/...
 	$(CUDA_ENV) go test -tags cuda -c -o $(BIN)/cuda.test ./plugins/nvidia/cuda
 	cd plugins/nvidia/cuda && $(BIN)/cuda.test
+
+triton: ## bin/origami-plugin-triton, the executor for Triton kernels (needs torch and triton to run, nothing to build)
+	PYTHONPATH=sdk/python python3 -m origami.pack plugins/triton $(BIN)/origami-plugin-triton
 
 python-test: $(TOOLS)/python/ready ## plugins in Python: their own tests, and the toy one under the host
 	cd sdk/python && PYTHONPATH=.:$(TOOLS)/python python3 -m unittest discover -s tests

@@ -20,7 +20,7 @@ import (
 func IsRule(f string) bool { return strings.HasPrefix(f, "rule:") }
 
 // Values returns every name that a formula of d may use, with its value: the problem (m, n, k, batch, element_bytes,
-// output_bytes), its matrix instruction as d.Atoms has it (atom_m, atom_n, atom_k, atom_cycles, atoms_per_unit), the
+// output_bytes, trans_a, trans_b), its matrix instruction as d.Atoms has it (atom_m, atom_n, atom_k, atom_cycles, atoms_per_unit), the
 // configuration (block_m, …, split_k), parameters, constants and the row of terms.
 func Values(d *arch.Description, p gemm.Problem, c gemm.Config, row []float64) map[string]float64 {
 	values := make([]float64, len(inputs))

@@ -17,7 +17,7 @@ type Deps uint8
 
 // The dependencies. A value without any is a constant.
 const (
-	OnTypes  Deps = 1 << iota // the problem's element type
+	OnTypes  Deps = 1 << iota // the problem's element type and layout
 	OnSizes                   // the problem's sizes
 	OnConfig                  // the configuration
 )
@@ -28,19 +28,21 @@ var inputs = []struct {
 	deps Deps
 }{
 	{"m", OnSizes}, {"n", OnSizes}, {"k", OnSizes}, {"batch", OnSizes}, {"element_bytes", OnTypes}, {"output_bytes", OnTypes},
+	{"trans_a", OnTypes}, {"trans_b", OnTypes},
 	{"atom_m", OnTypes}, {"atom_n", OnTypes}, {"atom_k", OnTypes}, {"atom_cycles", OnTypes}, {"atoms_per_unit", OnTypes},
 	{"block_m", OnConfig}, {"block_n", OnConfig}, {"block_k", OnConfig}, {"group_m", OnConfig}, {"num_warps", OnConfig},
 	{"num_stages", OnConfig}, {"split_k", OnConfig},
 }
 
 const (
-	atomInputs   = 6  // where those of the atom begin
-	configInputs = 11 // and those of the configuration
+	atomInputs   = 8  // where those of the atom begin
+	configInputs = 13 // and those of the configuration
 )
 
 func putProblem(v []float64, p gemm.Problem) {
 	v[0], v[1], v[2], v[3] = float64(p.M), float64(p.N), float64(p.K), float64(p.Batch)
 	v[4], v[5] = float64(p.DType.Bits())/8, float64(p.DType.OutputBits())/8
+	v[6], v[7] = truth(p.TransA()), truth(p.TransB())
 }
 
 func putAtom(v []float64, a *arch.Atom) {
@@ -241,7 +243,7 @@ const (
 
 var operators = map[token.Token]op{
 	token.ADD: opAdd, token.SUB: opSubtract, token.MUL: opMultiply, token.QUO: opDivide, token.LSS: opLess, token.LEQ: opLessEqual,
-	token.EQL: opEqual, token.NEQ: opNotEqual, token.LAND: opAnd, token.LOR: opOr,
+	token.GTR: opLess, token.GEQ: opLessEqual, token.EQL: opEqual, token.NEQ: opNotEqual, token.LAND: opAnd, token.LOR: opOr,
 }
 
 var functions = map[string]struct {
@@ -255,7 +257,6 @@ var functions = map[string]struct {
 // apply computes one operation. Division is real division; conditions are 1 or 0. Each result is rounded by itself: no
 // platform can fuse two operations.
 func apply(o op, x, y, z float64) float64 {
-	truth := false
 	switch o {
 	case opCopy:
 		return x
@@ -291,20 +292,24 @@ func apply(o op, x, y, z float64) float64 {
 		}
 		return z
 	case opLess:
-		truth = x < y
+		return truth(x < y)
 	case opLessEqual:
-		truth = x <= y
+		return truth(x <= y)
 	case opEqual:
-		truth = x == y
+		return truth(x == y)
 	case opNotEqual:
-		truth = x != y
+		return truth(x != y)
 	case opAnd:
-		truth = x != 0 && y != 0
+		return truth(x != 0 && y != 0)
 	case opOr:
-		truth = x != 0 || y != 0
-	case opCall: // Run does it
+		return truth(x != 0 || y != 0)
+	default: // opCall, which Run does
+		return 0
 	}
-	if truth {
+}
+
+func truth(b bool) float64 {
+	if b {
 		return 1
 	}
 	return 0
@@ -358,11 +363,8 @@ func (p *Program) compile(expr ast.Expr) (int32, error) {
 		if err != nil {
 			return 0, err
 		}
-		switch e.Op { // which way round they are written is all that tells these from < and <=
-		case token.GTR:
-			return p.emit(opLess, y, x, x), nil
-		case token.GEQ:
-			return p.emit(opLessEqual, y, x, x), nil
+		if e.Op == token.GTR || e.Op == token.GEQ { // < and <= written the other way round
+			x, y = y, x
 		}
 		o, ok := operators[e.Op]
 		if !ok {

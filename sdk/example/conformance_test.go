@@ -8,5 +8,9 @@ import (
 )
 
 func TestConformance(t *testing.T) {
-	conformance.Architecture(t, example.Provider{}, conformance.Options{})
+	provider, err := example.Provider()
+	if err != nil {
+		t.Fatal(err)
+	}
+	conformance.Architecture(t, provider, conformance.Options{})
 }

@@ -3,7 +3,6 @@ package session
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -150,22 +149,18 @@ func (s *Session) Open(ctx context.Context, t arch.Match, o OpenOptions) (arch.A
 	return a, nil
 }
 
-// CommonModel returns the best model that all targets have, in the first one's order.
-func CommonModel(targets []arch.Match) (string, error) {
-	var have []string
+// CommonModel returns the best model that all targets have, in the first one's order, and the empty string if there is none.
+func CommonModel(targets []arch.Match) string {
 	for _, model := range targets[0].Arch.Models {
 		everywhere := true
 		for _, t := range targets[1:] {
 			everywhere = everywhere && slices.Contains(t.Arch.Models, model)
 		}
 		if everywhere {
-			return model, nil
+			return model
 		}
 	}
-	for _, t := range targets {
-		have = append(have, fmt.Sprintf("%s: %s", t.Arch.ID, strings.Join(t.Arch.Models, ", ")))
-	}
-	return "", diag.Inputf("the architectures have no model in common (%s)", strings.Join(have, "; ")).Do("compare others")
+	return ""
 }
 
 // ParseOptions reads "key=value" words. A key may be given once.

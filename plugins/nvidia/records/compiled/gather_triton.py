@@ -1,4 +1,4 @@
-"""Compiles a tutorial-style Triton GEMM for a target, without a GPU, and writes what ptxas reports of it.
+"""Compiles the kernel of plugins/triton for a target, without a GPU, and writes what ptxas reports of it.
 
     pip install triton==3.6.0
     python gather_triton.py TARGET [trans_a|trans_b] < configurations > rows
@@ -7,6 +7,7 @@ A configuration is a line bm,bn,bk,stages,warps,even_k; a row has the columns of
 Triton does for a launch with sizes and strides that 16 divides.
 """
 import os
+import pathlib
 import re
 import subprocess
 import sys
@@ -14,9 +15,13 @@ import tempfile
 
 import triton
 import triton.backends.nvidia
-import triton.language as tl
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
+
+REPOSITORY = pathlib.Path(__file__).resolve().parents[4]
+sys.path += [str(REPOSITORY / "plugins" / "triton"), str(REPOSITORY / "sdk" / "python")]
+from origami.plugin import Config, Problem  # noqa: E402
+from origami_triton import kernel  # noqa: E402
 
 PTXAS = os.path.join(os.path.dirname(triton.backends.nvidia.__file__), "bin", "ptxas")
 
@@ -25,52 +30,11 @@ PTXAS = os.path.join(os.path.dirname(triton.backends.nvidia.__file__), "bin", "p
 SHARED = {80: 163 << 10, 86: 99 << 10, 89: 99 << 10, 90: 227 << 10}
 
 
-@triton.jit
-def gemm(a_ptr, b_ptr, c_ptr, M, N, K, stride_am, stride_ak, stride_bk, stride_bn, stride_cm, stride_cn,
-         BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, GM: tl.constexpr, EVEN_K: tl.constexpr):
-    pid = tl.program_id(0)
-    grid_m = tl.cdiv(M, BM)
-    grid_n = tl.cdiv(N, BN)
-    width = GM * grid_n
-    first_m = pid // width * GM
-    size = min(grid_m - first_m, GM)
-    pid_m = first_m + (pid % width) % size
-    pid_n = (pid % width) // size
-    rm = (pid_m * BM + tl.arange(0, BM)) % M
-    rn = (pid_n * BN + tl.arange(0, BN)) % N
-    rk = tl.arange(0, BK)
-    a = a_ptr + rm[:, None] * stride_am + rk[None, :] * stride_ak
-    b = b_ptr + rk[:, None] * stride_bk + rn[None, :] * stride_bn
-    sums = tl.zeros((BM, BN), dtype=tl.float32)
-    for k in range(0, tl.cdiv(K, BK)):
-        if EVEN_K:
-            x = tl.load(a)
-            y = tl.load(b)
-        else:
-            x = tl.load(a, mask=rk[None, :] < K - k * BK, other=0.0)
-            y = tl.load(b, mask=rk[:, None] < K - k * BK, other=0.0)
-        sums = tl.dot(x, y, sums)
-        a += BK * stride_ak
-        b += BK * stride_bk
-    out = sums.to(c_ptr.dtype.element_ty)
-    rm = pid_m * BM + tl.arange(0, BM)
-    rn = pid_n * BN + tl.arange(0, BN)
-    c = c_ptr + rm[:, None] * stride_cm + rn[None, :] * stride_cn
-    tl.store(c, out, mask=(rm[:, None] < M) & (rn[None, :] < N))
-
-
 def build(target, layout, bm, bn, bk, stages, warps, even_k):
-    constants = dict(BM=bm, BN=bn, BK=bk, GM=8, EVEN_K=bool(even_k), stride_cn=1)
-    constants["stride_am" if layout == "trans_a" else "stride_ak"] = 1
-    constants["stride_bk" if layout == "trans_b" else "stride_bn"] = 1
-    signature, attributes = {}, {}
-    for i, name in enumerate(gemm.arg_names):
-        if name in constants:
-            signature[name] = "constexpr"
-        else:
-            signature[name] = "*fp16" if name.endswith("_ptr") else "i32"
-            attributes[(i,)] = [("tt.divisibility", 16)]
-    source = ASTSource(gemm, signature, {(gemm.arg_names.index(k),): v for k, v in constants.items()}, attributes)
+    major = {"trans_a": {"a_major": "m"}, "trans_b": {"b_major": "k"}}.get(layout, {})
+    signature, constants, attributes = kernel.specialised(Problem(4096, 4096, 4096, **major), Config(kernel.FAMILY, bm, bn, bk, 8, warps, stages, 1))
+    constants[kernel.multiply.arg_names.index("EVEN_K"),] = bool(even_k)
+    source = ASTSource(kernel.multiply, signature, constants, attributes)
     return triton.compile(source, target=GPUTarget("cuda", target, 32), options=dict(num_warps=warps, num_stages=stages))
 
 
@@ -90,9 +54,9 @@ def main():
     layout = sys.argv[2] if len(sys.argv) > 2 else ""
     for line in sys.stdin:
         bm, bn, bk, stages, warps, even_k = (int(v) for v in line.split(","))
-        kernel = build(target, layout, bm, bn, bk, stages, warps, even_k)
-        registers, stack = assemble(kernel.asm["ptx"], target)
-        shared = kernel.metadata.shared
+        built = build(target, layout, bm, bn, bk, stages, warps, even_k)
+        registers, stack = assemble(built.asm["ptx"], target)
+        shared = built.metadata.shared
         status = "ok" if shared <= SHARED[target] else "OutOfResources"
         # The driver rounds the local memory of a thread up to eight bytes; n_spills counts words of it.
         words = (stack + 7) // 8 * 2

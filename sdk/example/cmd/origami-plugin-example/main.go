@@ -1,9 +1,19 @@
-// Command origami-plugin-example is the example plugin as a program.
+// Command origami-plugin-example serves the plugin example to origami, which starts it when it needs it.
 package main
 
 import (
+	"fmt"
+	"os"
+
 	"github.com/origami-gemm/origami/sdk/example"
 	"github.com/origami-gemm/origami/sdk/serve"
 )
 
-func main() { serve.Main(example.Provider{}) }
+func main() {
+	provider, err := example.Provider()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	serve.Main(provider)
+}

@@ -33,8 +33,8 @@ func New(a *app.App, run func(context.Context, *Options) error) *cobra.Command {
 		Long: "Ask each architecture for its pick for the same problem and put the predictions side by side, with every term, its\n" +
 			"unit and its share of the total. What models call differently stands in one line under its common name; – stands for\n" +
 			"what an architecture does not have.\n" +
-			"Without --model it uses the best model that all of them have. An architecture that fails leaves the others' answers\n" +
-			"intact; its column then holds the error.",
+			"Without --model it uses the best model that all of them have, or the best of each where they have none in common.\n" +
+			"An architecture that fails leaves the others' answers intact; its column then holds the error.",
 		Example: `  origami compare --arch sm89 --arch gfx942 --arch sm90@h200 -m 4096 -n 4096 -k 4096
   origami compare --arch sm90@h200 --arch gfx942 -m 8192 -n 8192 -k 8192 --trans-b --json`,
 		Args: app.NoMore,
@@ -50,8 +50,9 @@ func New(a *app.App, run func(context.Context, *Options) error) *cobra.Command {
 // Comparison is one problem on several architectures.
 type Comparison struct {
 	Problem gemm.Problem
-	Model   string
-	Sides   []Side
+	// Model is the model of all sides, empty if they have none in common and each answers with its best.
+	Model string
+	Sides []Side
 }
 
 // Side is one architecture's part: an answer or an error.
@@ -106,10 +107,7 @@ func Run(ctx context.Context, o *Options) error {
 func Compare(ctx context.Context, sel *app.Selection, p gemm.Problem, kernel string) (*Comparison, error) {
 	c := &Comparison{Problem: p, Model: sel.Open.Model, Sides: make([]Side, len(sel.Targets))}
 	if c.Model == "" {
-		var err error
-		if c.Model, err = session.CommonModel(sel.Targets); err != nil {
-			return nil, err
-		}
+		c.Model = session.CommonModel(sel.Targets)
 	}
 	open := sel.Open
 	open.Model = c.Model

@@ -107,7 +107,11 @@ func writeRecords(s *iostreams.Streams, f render.Format, c *Comparison) error {
 const absent = "–"
 
 func writeTable(s *iostreams.Streams, c *Comparison) {
-	fmt.Fprintf(s.Out, "%-11s %s\n%-11s %s\n", "problem", c.Problem, "model", c.Model)
+	model := c.Model
+	if model == "" {
+		model = "each architecture's best, as they have none in common"
+	}
+	fmt.Fprintf(s.Out, "%-11s %s\n%-11s %s\n", "problem", c.Problem, "model", model)
 	header := []string{""}
 	for i := range c.Sides {
 		header = append(header, c.Sides[i].Target.ID())
@@ -129,6 +133,9 @@ func writeTable(s *iostreams.Streams, c *Comparison) {
 	row("units", func(_ int, side *Side, _ *answer.Entry) string {
 		return fmt.Sprintf("%d %ss at %s", side.Arch.Units, side.Arch.UnitName, side.Arch.Clock)
 	})
+	if c.Model == "" {
+		row("model", func(_ int, side *Side, _ *answer.Entry) string { return side.Arch.Model })
+	}
 	row("kernel", func(_ int, side *Side, _ *answer.Entry) string { return side.Kernel })
 	row("rung", func(_ int, side *Side, _ *answer.Entry) string { return string(side.Arch.Rung) })
 	row("pick", func(_ int, _ *Side, best *answer.Entry) string { return best.Config.String() })

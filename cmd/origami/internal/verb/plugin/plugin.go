@@ -1,5 +1,5 @@
-// Package pluginverb is `origami plugin`: which plugins there are, whether one is what it must be, which are trusted, and the hidden command with which
-// the binary serves its built-in ones.
+// Package pluginverb is `origami plugin`: which plugins there are, a new one's source, whether one is what it must be, which
+// are trusted, and the hidden command with which the binary serves its built-in ones.
 package pluginverb
 
 import (
@@ -28,7 +28,7 @@ type Actions struct {
 func New(a *app.App, actions Actions) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plugin",
-		Short: "List, check and trust plugins",
+		Short: "List, write, check and trust plugins",
 		Long: "Architectures come from plugins, and so do executors, which run kernels. Plugins are processes that answer over\n" +
 			"gRPC. The built-in ones are part of this binary, which starts itself to serve them. Others are binaries named\n" +
 			"origami-plugin-…, which run only once `origami plugin trust` has entered them in the lock file. From then on they are\n" +
@@ -37,7 +37,7 @@ func New(a *app.App, actions Actions) *cobra.Command {
 		Args:    app.Subcommand,
 		RunE:    app.NeedSubcommand,
 	}
-	cmd.AddCommand(newList(a), newCheck(a, actions.Connect), &cobra.Command{
+	cmd.AddCommand(newList(a), newCommand(a), newCheck(a, actions.Connect), &cobra.Command{
 		Use:   "trust PATH",
 		Short: "Trust a plugin binary",
 		Long: "Enter a plugin binary in the lock file, with its hash, so that it is found where it is and may run. A binary that\n" +

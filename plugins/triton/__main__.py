@@ -1,0 +1,4 @@
+from origami.plugin import serve_executor
+from origami_triton import Provider
+
+serve_executor(Provider())

@@ -1,0 +1,128 @@
+"""What PyTorch does not tell of a GPU: CUDA's driver and NVML (NVIDIA's management library), through ctypes."""
+
+from __future__ import annotations
+
+import ctypes
+import time
+import uuid
+
+from origami.plugin import DeviceError, Environment
+
+# CUdevice_attribute of the CUDA driver API, and the factor to base units.
+ATTRIBUTES = {
+    "num_sms": (16, 1), "clock": (13, 1e3), "l2_bytes": (38, 1), "shared_memory_bytes": (97, 1), "shared_memory_per_sm": (81, 1),
+    "register_file": (82, 1), "memory_clock": (36, 1e3), "bus_width_bits": (37, 1), "compute_capability_major": (75, 1),
+    "compute_capability_minor": (76, 1),
+}
+TRANSFERS_PER_CLOCK = 2  # double data rate: how the driver counts its memory clock
+
+
+class Driver:
+    """libcuda.so.1."""
+
+    def __init__(self):
+        try:
+            self._cuda = ctypes.CDLL("libcuda.so.1")
+        except OSError as error:
+            raise DeviceError(f"there is no NVIDIA driver: {error}", where="triton", fix="install the driver") from error
+        self._call("cuInit", 0)
+
+    def _call(self, name: str, *args) -> None:
+        status = getattr(self._cuda, name)(*args)
+        if status:
+            text = ctypes.c_char_p()
+            self._cuda.cuGetErrorString(status, ctypes.byref(text))
+            raise DeviceError(f"{name}: {(text.value or b'unknown error').decode()} ({status})", where="triton", fix="see whether nvidia-smi finds the GPU")
+
+    def count(self) -> int:
+        n = ctypes.c_int()
+        self._call("cuDeviceGetCount", ctypes.byref(n))
+        return n.value
+
+    def name(self, index: int) -> str:
+        text = ctypes.create_string_buffer(256)
+        self._call("cuDeviceGetName", text, len(text), index)
+        return text.value.decode(errors="replace")
+
+    def uuid(self, index: int) -> str:
+        raw = (ctypes.c_ubyte * 16)()
+        self._call("cuDeviceGetUuid", raw, index)
+        return f"GPU-{uuid.UUID(bytes=bytes(raw))}"
+
+    def attributes(self, index: int) -> dict[str, float]:
+        """The numbers of a device, by parameter name in base units."""
+        known = {}
+        for name, (attribute, scale) in ATTRIBUTES.items():
+            value = ctypes.c_int()
+            self._call("cuDeviceGetAttribute", ctypes.byref(value), attribute, index)
+            if value.value > 0:
+                known[name] = value.value * scale
+        memory = ctypes.c_size_t()
+        self._call("cuDeviceTotalMem_v2", ctypes.byref(memory), index)
+        known["memory_bytes"] = memory.value
+        if "memory_clock" in known and "bus_width_bits" in known:
+            known["dram_bandwidth"] = TRANSFERS_PER_CLOCK * known["memory_clock"] * known["bus_width_bits"] / 8
+        return known
+
+    def ctas_per_sm(self, function: int, threads: int, shared_bytes: int) -> int:
+        """How many CTAs of a kernel an SM holds at a time."""
+        n = ctypes.c_int()
+        self._call("cuOccupancyMaxActiveBlocksPerMultiprocessor", ctypes.byref(n), ctypes.c_void_p(function), threads, ctypes.c_size_t(shared_bytes))
+        return n.value
+
+
+# nvmlClocksEventReasons. Idle, bit 0, is none of them: it holds back nothing.
+REASONS = {0x2: "applications_clocks", 0x4: "sw_power_cap", 0x8: "hw_slowdown", 0x10: "sync_boost", 0x20: "sw_thermal", 0x40: "hw_thermal",
+           0x80: "hw_power_brake", 0x100: "display_clocks"}
+
+
+def reasons(bits: int) -> list[str]:
+    """Names the bits of the clocks' event reasons."""
+    names = [name for bit, name in REASONS.items() if bits & bit]
+    rest = bits & ~(sum(REASONS) | 1)
+    return names + ([hex(rest)] if rest else [])
+
+
+class State:
+    """What NVML knows of a device. Without NVML, as in some containers, it knows nothing, which is no error: a measurement then
+    says so by leaving it out."""
+
+    _CLOCK_SM, _TEMPERATURE_GPU = 1, 0
+
+    def __init__(self, device_uuid: str):
+        self._device = ctypes.c_void_p()
+        try:
+            self._nvml = ctypes.CDLL("libnvidia-ml.so.1")
+            if self._nvml.nvmlInit_v2() or self._nvml.nvmlDeviceGetHandleByUUID(device_uuid.encode(), ctypes.byref(self._device)):
+                self._nvml = None
+        except (OSError, AttributeError):
+            self._nvml = None
+
+    def _read(self, name: str, *args, kind=ctypes.c_uint) -> float:
+        """A number, 0 if unknown."""
+        value = kind()
+        call = getattr(self._nvml, name, None) if self._nvml else None
+        if call is None or call(self._device, *args, ctypes.byref(value)):
+            return 0
+        return value.value
+
+    def clock(self) -> float:
+        """The SM clock now."""
+        return self._read("nvmlDeviceGetClockInfo", self._CLOCK_SM) * 1e6
+
+    def attributes(self) -> dict[str, float]:
+        """What the driver does not know, or no longer tells right."""
+        found = {"clock": self._read("nvmlDeviceGetMaxClockInfo", self._CLOCK_SM) * 1e6, "tdp": self._read("nvmlDeviceGetPowerManagementDefaultLimit") / 1e3}
+        return {name: value for name, value in found.items() if value}
+
+    def environment(self, runtime: str) -> Environment:
+        """Stamps a measurement."""
+        version = ctypes.create_string_buffer(81)
+        if not self._nvml or self._nvml.nvmlSystemGetDriverVersion(version, len(version)):
+            version.value = b""
+        bits = self._read("nvmlDeviceGetCurrentClocksEventReasons", kind=ctypes.c_ulonglong) or self._read(
+            "nvmlDeviceGetCurrentClocksThrottleReasons", kind=ctypes.c_ulonglong)  # its name before driver 535
+        return Environment(
+            time_ns=time.time_ns(), driver=version.value.decode(errors="replace"), runtime=runtime, clock_hz=self.clock(),
+            power_watts=self._read("nvmlDeviceGetPowerUsage") / 1e3, power_limit_watts=self._read("nvmlDeviceGetEnforcedPowerLimit") / 1e3,
+            temperature_celsius=self._read("nvmlDeviceGetTemperature", self._TEMPERATURE_GPU), throttle_reasons=reasons(int(bits)))

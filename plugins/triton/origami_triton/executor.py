@@ -1,0 +1,192 @@
+"""The executor: Triton kernels on the GPUs of this machine, and torch.matmul beside them."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Sequence
+
+import torch
+import triton
+
+from origami.plugin import Config, Device, DeviceError, Environment, InputError, MeasureOptions, Numerics, Problem, Resources, Sample
+
+from . import checks, gpu, kernel
+from .compilers import Compilers
+from .driver import Driver
+
+LIBRARY = "torch.matmul"
+RUNTIME = f"Triton {triton.__version__}, PyTorch {torch.__version__} (CUDA {torch.version.cuda})"
+DTYPES = {"fp16": torch.float16, "bf16": torch.bfloat16}
+
+# Offsets within A and B are computed in 32-bit integers.
+MOST_ELEMENTS = (1 << 31) - 1
+# tl.arange takes powers of two, tl.dot none below 16; a CTA has at most 1024 threads.
+BLOCKS = {1 << i for i in range(4, 13)}
+WARPS = {1 << i for i in range(6)}
+
+
+class Executor:
+    """Implements origami.plugin.Executor."""
+
+    def __init__(self):
+        self._driver = Driver()
+        if not torch.cuda.is_available():
+            raise DeviceError("PyTorch finds no GPU", where="triton", fix="install a build of PyTorch for CUDA that the driver supports")
+        # cuBLAS then adds up in fp32 throughout, as the kernels do that it is compared with.
+        torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
+        torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
+        self._lock = threading.Lock()
+        self._gpus: list[_Gpu | None] = [None] * self._driver.count()
+
+    def devices(self) -> Sequence[Device]:
+        return [self._gpu(i).describe() for i in range(len(self._gpus))]
+
+    def compile(self, device: int, problem: Problem, config: Config):
+        check_problem(problem)
+        if config.kernel == LIBRARY:
+            return Library(self._gpu(device), problem, config)
+        if config.kernel != kernel.FAMILY:
+            raise InputError(f'there is no kernel family "{config.kernel}"', where="triton", fix=f"use {kernel.FAMILY} or {LIBRARY}")
+        check_config(config)
+        on = self._gpu(device)
+        return Kernel(on, problem, config, on.built(problem, config))
+
+    def environment(self, device: int) -> Environment:
+        return self._gpu(device).state.environment(RUNTIME)
+
+    def close(self) -> None:
+        for on in self._gpus:
+            if on:
+                on.compilers.close()
+
+    def _gpu(self, index: int) -> _Gpu:
+        """A device, opened."""
+        with self._lock:
+            if index >= len(self._gpus):
+                raise InputError(f"there is no device {index}", where="triton", fix=f"the devices: 0 to {len(self._gpus) - 1}")
+            if self._gpus[index] is None:
+                self._gpus[index] = _Gpu(self._driver, index)
+            return self._gpus[index]
+
+
+def check_problem(p: Problem) -> None:
+    """Raises what is wrong with a problem."""
+    if p.dtype not in DTYPES:
+        raise InputError(f"operands of type {p.dtype} cannot be multiplied", where="triton", fix="use fp16 or bf16")
+    if p.batch != 1:
+        raise InputError(f"the kernel multiplies one pair of matrices, not a batch of {p.batch}", where="triton", fix="use batch 1")
+    if max(p.m * p.k, p.k * p.n) > MOST_ELEMENTS or max(p.m, p.n, p.k) > MOST_ELEMENTS:
+        raise InputError(f"an operand of {p} has more than 2^31 - 1 elements", where="triton", fix="split the problem")
+
+
+def check_config(c: Config) -> None:
+    """Raises what is wrong with a configuration that Triton's compiler might not survive."""
+    fix = "take another configuration"
+    for name in ("block_m", "block_n", "block_k"):
+        if getattr(c, name) not in BLOCKS:
+            raise InputError(f"{name} of {c} is no power of two from 16 to 4096", where="triton", fix=fix)
+    if c.num_warps not in WARPS:
+        raise InputError(f"the number of warps of {c} is no power of two from 1 to 32", where="triton", fix=fix)
+    if c.num_stages < 1 or c.group_m < 1:
+        raise InputError(f"{c} needs at least one stage and a launch-order group of at least 1", where="triton", fix=fix)
+    if c.split_k != 1:
+        raise InputError(f"the kernel does not split K, as {c} wants", where="triton", fix="use split 1")
+
+
+class _Gpu(gpu.Gpu):
+    """A device with the kernels that were compiled for it."""
+
+    def __init__(self, driver: Driver, index: int):
+        super().__init__(driver, index)
+        self.capability = int(10 * self.attributes["compute_capability_major"] + self.attributes["compute_capability_minor"])
+        # A process per core: the host asks for a few kernels ahead of the one that it measures, and more would wait.
+        self.compilers = Compilers(self.capability, os.cpu_count() or 1)
+        # What was built, or why it was not. Triton unloads no kernel, so they are kept: the next problem may use the same ones.
+        self._built: dict[str, Built | InputError] = {}
+
+    def describe(self) -> Device:
+        # The smallest that Triton compiles for.
+        kernels = [kernel.FAMILY] if self.capability >= 80 else []
+        return Device(self.name, f"sm{self.capability}", self.attributes, kernels, [LIBRARY])
+
+    def built(self, problem: Problem, config: Config) -> Built:
+        """The code of a configuration, compiled and loaded if need be."""
+        key = kernel.key(problem, config)
+        found = self._built.get(key)
+        if found is None:
+            try:
+                self.compilers.build(problem, config)
+                with self.quiet, self.guarded(f"loading {config}", problem):
+                    found = self._built.get(key) or Built(self, kernel.build(problem, config, self.capability))
+            except InputError as error:
+                found = error
+            self._built[key] = found
+        if isinstance(found, InputError):
+            raise found
+        return found
+
+
+class Built:
+    """A compiled kernel on the device."""
+
+    def __init__(self, on: _Gpu, compiled):
+        try:
+            compiled._init_handles()  # loads it, and knows registers then
+        except triton.runtime.errors.OutOfResources as error:
+            raise InputError(str(error), where="triton", fix="take another configuration") from error
+        self.compiled = compiled
+        shared, warps = compiled.metadata.shared, compiled.metadata.num_warps
+        # Triton counts words of local memory.
+        self.resources = Resources(compiled.n_regs, 4 * compiled.n_spills, shared, on.driver.ctas_per_sm(compiled.function, 32 * warps, shared))
+
+
+class _Program:
+    """What can be run on a problem's operands."""
+
+    resources = Resources()
+
+    def __init__(self, on: _Gpu, problem: Problem, config: Config):
+        self._on, self._problem, self._config = on, problem, config
+
+    def _bind(self, operands: gpu.Operands):
+        """A function that launches."""
+        raise NotImplementedError
+
+    def check(self) -> Numerics:
+        with self._on.running(f"checking {self._config}", self._problem, DTYPES[self._problem.dtype]) as operands:
+            return checks.check(operands, self._bind(operands))
+
+    def measure(self, options: MeasureOptions, runs: int) -> Sequence[Sample]:
+        if options.input not in ("", "normal"):
+            raise InputError(f'there is no input distribution "{options.input}"', where="triton", fix="use normal")
+        with self._on.running(f"measuring {self._config}", self._problem, DTYPES[self._problem.dtype]) as operands, self._on.quiet:
+            run = self._bind(operands)
+            for _ in range(options.warmup):
+                run()
+            return [self._on.timed(run, options.warm_l2) for _ in range(runs)]
+
+    def close(self) -> None:
+        pass
+
+
+class Kernel(_Program):
+    """A Triton kernel on a problem."""
+
+    def __init__(self, on: _Gpu, problem: Problem, config: Config, built: Built):
+        super().__init__(on, problem, config)
+        self._built, self.resources = built, built.resources
+
+    def _bind(self, operands):
+        p, c = self._problem, self._config
+        tiles = triton.cdiv(p.m, c.block_m) * triton.cdiv(p.n, c.block_n)
+        launch = self._built.compiled[tiles, 1, 1]
+        arguments = (operands.a, operands.b, operands.c, *kernel.integers(p).values(), *kernel.constants(p, c).values())
+        return lambda: launch(*arguments)
+
+
+class Library(_Program):
+    """torch.matmul, which asks cuBLAS for what it thinks best."""
+
+    def _bind(self, operands):
+        return lambda: torch.matmul(operands.a, operands.b, out=operands.c)

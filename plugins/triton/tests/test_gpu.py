@@ -1,0 +1,138 @@
+"""Tests on a GPU: skipped without one, or failing if ORIGAMI_REQUIRE_GPU=1."""
+
+import os
+import statistics
+import subprocess
+import sys
+import time
+import unittest
+
+from origami.plugin import Config, DeviceError, InputError, MeasureOptions, Problem
+
+
+def config(m=128, n=128, k=64, group=8, warps=8, stages=3):
+    return Config("triton", m, n, k, group, warps, stages, 1)
+
+
+class OnGPU(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        from origami_triton import Provider
+
+        try:
+            cls.executor = Provider().open()
+        except DeviceError as error:
+            if os.environ.get("ORIGAMI_REQUIRE_GPU"):
+                raise
+            raise unittest.SkipTest(str(error))
+        cls.addClassCleanup(cls.executor.close)
+
+    def test_devices(self):
+        d = self.executor.devices()[0]
+        self.assertRegex(d.arch, r"^sm\d+$")
+        for name in ("num_sms", "clock", "l2_bytes", "dram_bandwidth", "memory_bytes", "shared_memory_bytes", "register_file"):
+            self.assertGreater(d.attributes[name], 0, name)
+        self.assertEqual((list(d.kernels), list(d.libraries)), (["triton"], ["torch.matmul"]))
+        print(d)
+
+    def test_environment(self):
+        e = self.executor.environment(0)
+        self.assertIn("Triton", e.runtime)
+        self.assertLess(abs(time.time_ns() - e.time_ns), 60e9)
+        print(e)
+
+    def test_results_are_right(self):
+        for p in (Problem(256, 512, 1024), Problem(100, 50, 30), Problem(1, 17, 31), Problem(512, 256, 320, a_major="m"),
+                  Problem(512, 256, 320, b_major="k"), Problem(512, 256, 320, a_major="m", b_major="k", dtype="bf16"), Problem(130, 70, 4096, dtype="bf16")):
+            for c in (config(), config(16, 32, 128, warps=4, stages=2), Config("torch.matmul")):
+                k = self.executor.compile(0, p, c)
+                n = k.check()
+                self.assertTrue(n.max_error <= n.tolerance and n.wrong == 0 and n.out_of_bounds == 0 and n.checked == p.m * p.n, (p, c, n))
+                k.close()
+
+    def test_resources(self):
+        r = self.executor.compile(0, Problem(4096, 4096, 4096), config()).resources
+        self.assertTrue(32 <= r.registers <= 255 and r.shared_memory_bytes > 0 and r.ctas_per_sm >= 1, r)
+        # A CTA of 4 warps that holds 256 × 256 sums needs 512 registers per thread for them alone.
+        spilled = self.executor.compile(0, Problem(4096, 4096, 4096), config(256, 256, 16, warps=4, stages=2)).resources
+        self.assertGreater(spilled.spill_bytes, 0)
+
+    def test_input_errors(self):
+        for p, c, says in ((Problem(4096, 4096, 4096), config(256, 256, 256, stages=5), "shared memory"), (Problem(64, 64, 64, batch=2), config(), "batch"),
+                           (Problem(64, 64, 64), config(48), "power of two"), (Problem(64, 64, 64), Config("cublas"), "kernel family")):
+            for _ in range(2):  # the second is remembered
+                with self.assertRaisesRegex(InputError, says):
+                    self.executor.compile(0, p, c)
+        with self.assertRaisesRegex(InputError, "no device 99"):
+            self.executor.environment(99)
+        with self.assertRaisesRegex(InputError, "distribution"):
+            self.executor.compile(0, Problem(64, 64, 64), config()).measure(MeasureOptions(input="zeros"), 1)
+
+    def test_too_large(self):
+        with self.assertRaisesRegex(InputError, "does not fit"):
+            self.executor.compile(0, Problem(1 << 20, 1 << 20, 16), config()).check()
+        n = self.executor.compile(0, Problem(64, 64, 64), config()).check()
+        self.assertEqual(n.wrong, 0)
+
+    def test_large(self):
+        memory = self.executor.devices()[0].attributes["memory_bytes"]
+        p = Problem(8192, 53248, 16384)
+        if memory < 40e9:
+            self.skipTest("needs 40 GB")
+        n = self.executor.compile(0, p, config(128, 256)).check()
+        self.assertEqual((n.wrong, n.checked), (0, p.m * p.n))
+
+    def test_times(self):
+        """What the events say is what a clock on the wall says of many runs in a row."""
+        import torch
+
+        for p in (Problem(4096, 4096, 4096), Problem(1024, 1024, 8192)):
+            k = self.executor.compile(0, p, config())
+            samples = k.measure(MeasureOptions(warm_l2=True, warmup=3), 30)
+            self.assertEqual(len(samples), 30)
+            self.assertTrue(all(s.seconds > 0 for s in samples))
+            median = statistics.median(s.seconds for s in samples)
+            with self.executor._gpus[0].running("testing", p, torch.float16) as operands:
+                run = k._bind(operands)
+                run()
+                torch.cuda.synchronize()
+                begin = time.perf_counter()
+                for _ in range(200):
+                    run()
+                torch.cuda.synchronize()
+                mean = (time.perf_counter() - begin) / 200
+            print(f"{p}: {median * 1e6:.1f} µs by events, {mean * 1e6:.1f} µs by the clock, SM clock {samples[-1].clock_hz / 1e6:.0f} MHz")
+            self.assertLess(abs(median / mean - 1), 0.25)
+
+    def test_the_flush_is_seen(self):
+        p = Problem(16, 16384, 1024)  # B fits the L2 of most, and little is computed
+        k = self.executor.compile(0, p, config(16, 128, 64, warps=4))
+        cold, warm = (statistics.median(s.seconds for s in k.measure(MeasureOptions(warm_l2=w, warmup=2), 20)) for w in (False, True))
+        print(f"{p}: cold {cold * 1e6:.1f} µs, warm {warm * 1e6:.1f} µs")
+        self.assertGreater(cold, 1.1 * warm)
+
+    def test_a_lost_context_is_told_apart(self):
+        code = """
+import torch
+from origami.plugin import Config, PluginError, Problem
+from origami_triton import Provider
+x = Provider().open()
+p = Problem(64, 64, 64)
+k = x.compile(0, p, Config("triton", 64, 64, 64, 8, 4, 2, 1))
+k._bind = lambda operands: lambda: operands.a[torch.tensor([1 << 20], device="cuda")]
+try:
+    k.check()
+except PluginError as error:
+    print("lost:", error)
+try:
+    x.compile(0, p, Config("triton", 32, 64, 64, 8, 4, 2, 1))
+except PluginError as error:
+    print("and stays so:", error)
+import os; os._exit(0)
+"""
+        out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=os.environ | {"PYTHONPATH": ":".join(sys.path)})
+        self.assertRegex(out.stdout, r"lost: .*\nand stays so: ", out.stdout + out.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,222 @@
+"""Tests that need no GPU. Those that need Triton or PyTorch are skipped without."""
+
+import importlib.util
+import math
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+import unittest.mock
+
+from origami.plugin import Config, DeviceError, InputError, Problem
+
+HAS_TRITON = importlib.util.find_spec("triton") is not None
+HAS_TORCH = HAS_TRITON and importlib.util.find_spec("torch") is not None
+SIZES = (Problem(64, 96, 128), Problem(33, 50, 30), Problem(64, 96, 128, a_major="m"), Problem(48, 40, 72, b_major="k", dtype="bf16"), Problem(1, 7, 16))
+
+
+class Identity(unittest.TestCase):
+    def test_says_who_it_is_without_triton_and_torch(self):
+        code = "import sys; sys.modules['torch'] = sys.modules['triton'] = None\nfrom origami_triton import Provider; print(Provider().manifest.name)"
+        out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={"PYTHONPATH": ":".join(sys.path)})
+        self.assertEqual((out.stdout, out.stderr), ("triton\n", ""))
+
+    def test_without_torch_there_is_no_device(self):
+        code = ("import sys; sys.modules['torch'] = None\nfrom origami.plugin import DeviceError\nfrom origami_triton import Provider\n"
+                "try: Provider().open()\nexcept DeviceError as error: print(error)")
+        out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={"PYTHONPATH": ":".join(sys.path)})
+        self.assertIn("install torch and triton", out.stdout, out.stderr)
+
+
+@unittest.skipUnless(HAS_TRITON, "needs triton")
+class Kernel(unittest.TestCase):
+    def setUp(self):
+        from origami_triton import kernel
+
+        self.kernel = kernel
+
+    def key(self, m, n, k, **config):
+        return self.kernel.key(Problem(m, n, k), Config(**{"kernel": "triton", "block_m": 64, "block_n": 64, "block_k": 64, "group_m": 8,
+                                                           "num_warps": 4, "num_stages": 3, "split_k": 1} | config))
+
+    def test_one_kernel_serves_many_sizes(self):
+        one = self.key(4096, 4096, 4096)
+        self.assertEqual(one, self.key(1024, 512, 128))
+        for other in (self.key(4096, 4096, 4080), self.key(4095, 4096, 4096), self.key(4096, 4096, 1), self.key(4096, 4096, 4096, group_m=4),
+                      self.key(4096, 4096, 4096, num_warps=8), self.key(4096, 4096, 4096, num_stages=2), self.key(4096, 4096, 4096, block_k=32)):
+            self.assertNotEqual(one, other)
+
+    def test_strides(self):
+        for p in SIZES:
+            i = self.kernel.integers(p)
+            a = [[r * i["stride_am"] + c * i["stride_ak"] for c in range(p.k)] for r in range(p.m)]
+            b = [[r * i["stride_bk"] + c * i["stride_bn"] for c in range(p.n)] for r in range(p.k)]
+            for matrix, contiguous in ((a, p.a_major == "k"), (b, p.b_major == "n")):
+                self.assertEqual(sorted(sum(matrix, [])), list(range(len(matrix) * len(matrix[0]))))  # each element once
+                if len(matrix) > 1:
+                    self.assertEqual(matrix[0][1] - matrix[0][0] == 1, contiguous)
+
+    def test_compilers(self):
+        from origami_triton.compilers import Compilers
+
+        with tempfile.TemporaryDirectory() as folder, unittest.mock.patch.dict("os.environ", TRITON_CACHE_DIR=folder):
+            compilers = Compilers(80, 2)
+            try:
+                good = Config("triton", 16, 16, 16, 8, 4, 2, 1)
+                compilers.build(Problem(64, 64, 64), good)
+                self.assertTrue(list(pathlib.Path(folder).rglob("multiply.cubin")))
+                with self.assertRaisesRegex(InputError, "(?s)it does not compile: .*power of 2"):
+                    compilers.build(Problem(64, 64, 64), Config("triton", 48, 16, 16, 8, 4, 2, 1))
+                for process in compilers._all:  # a crash is over with the job that it met
+                    process.kill()
+                    process.wait()
+                compilers.build(Problem(64, 64, 64), good)
+            finally:
+                compilers.close()
+            self.assertTrue(all(process.poll() is not None for process in compilers._all))
+
+
+@unittest.skipUnless(HAS_TORCH, "needs torch and triton")
+class Checks(unittest.TestCase):
+    """The check of results, on the CPU."""
+
+    def operands(self, p):
+        import torch
+
+        from origami_triton import gpu
+
+        return gpu.Operands(p, {"fp16": torch.float16, "bf16": torch.bfloat16}[p.dtype], torch.device("cpu"))
+
+    def check(self, p, spoil=lambda o: None):
+        import torch
+
+        from origami_triton import checks
+
+        o = self.operands(p)
+
+        def run():
+            torch.matmul(o.a.float(), o.b.float(), out=(c := torch.empty(p.m, p.n)))
+            o.c.copy_(c)
+            spoil(o)
+
+        with unittest.mock.patch.object(checks, "CHUNK", 1000):  # several chunks each way
+            return checks.check(o, run)
+
+    def test_right_results(self):
+        for p in SIZES:
+            n = self.check(p)
+            self.assertTrue(0 < n.max_error <= n.tolerance and n.wrong == 0 and n.out_of_bounds == 0 and n.checked == p.m * p.n, (p, n))
+
+    def test_wrong_results(self):
+        p = SIZES[0]
+
+        def add(o):
+            o.c[-1, -1] += 1
+            o.c[5, 6] += 1
+
+        def leave_out(o):
+            o.c[7] = float("nan")
+
+        def overflow(o):
+            o.c[0, 0] = float("inf")
+
+        def beyond(o):
+            o.bytes_of_c[-4096:-4090] = 1
+
+        self.assertEqual(self.check(p, add).wrong, 2)
+        n = self.check(p, leave_out)
+        self.assertEqual((n.wrong, n.max_error), (p.n, math.inf))
+        self.assertEqual(self.check(p, overflow).max_error, math.inf)
+        n = self.check(p, beyond)
+        self.assertEqual((n.wrong, n.out_of_bounds), (0, 6))
+
+    def test_operands(self):
+        for p in SIZES:
+            a, b = self.operands(p).a, self.operands(p).b
+            self.assertEqual((tuple(a.shape), tuple(b.shape)), ((p.m, p.k), (p.k, p.n)))
+            if min(p.m, p.n, p.k) > 1:
+                self.assertEqual((a.stride(1) == 1, b.stride(1) == 1), (p.a_major == "k", p.b_major == "n"))
+            self.assertTrue(a.equal(self.operands(p).a))
+
+    def test_input(self):
+        from origami_triton import executor
+
+        good = Config("triton", 64, 64, 64, 8, 4, 3, 1)
+        executor.check_config(good)
+        executor.check_problem(SIZES[0])
+        import dataclasses
+
+        for change in ({"block_m": 48}, {"block_n": 8}, {"block_k": 0}, {"num_warps": 3}, {"num_warps": 64}, {"num_stages": 0}, {"group_m": 0}, {"split_k": 2}):
+            with self.assertRaises(InputError, msg=str(change)):
+                executor.check_config(dataclasses.replace(good, **change))
+        for p in (Problem(64, 64, 64, batch=2), Problem(64, 64, 64, dtype="fp8"), Problem(1 << 16, 64, 1 << 15)):
+            with self.assertRaises(InputError, msg=str(p)):
+                executor.check_problem(p)
+
+    def test_no_gpu(self):
+        import torch
+
+        if torch.cuda.is_available():
+            self.skipTest("there is a GPU")
+        from origami_triton import Provider
+
+        with self.assertRaises(DeviceError):
+            Provider().open()
+
+
+@unittest.skipUnless(HAS_TORCH, "needs torch and triton")
+class Interpreted(unittest.TestCase):
+    def test_the_kernel_multiplies(self):
+        """Under Triton's interpreter, on the CPU: every layout, and sizes that no block divides."""
+        code = """
+import numpy, torch, triton
+from origami.plugin import Config, Problem
+from origami_triton import checks, gpu, kernel
+c = Config("triton", 32, 16, 32, 2, 4, 2, 1)
+for p in (Problem(64, 96, 128), Problem(33, 50, 30), Problem(64, 96, 128, a_major="m"), Problem(48, 40, 72, b_major="k"), Problem(1, 7, 16),
+          Problem(70, 50, 33, a_major="m", b_major="k")):
+    o = gpu.Operands(p, torch.float16, torch.device("cpu"))
+    tiles = triton.cdiv(p.m, c.block_m) * triton.cdiv(p.n, c.block_n)
+    try:
+        n = checks.check(o, lambda: kernel.multiply[tiles,](o.a, o.b, o.c, *kernel.integers(p).values(), *kernel.constants(p, c).values()))
+    except triton.runtime.errors.InterpreterError as error:
+        print("cannot interpret with numpy", numpy.__version__, error)
+        break
+    print("right" if n.max_error <= n.tolerance and not n.wrong and not n.out_of_bounds and n.checked == p.m * p.n else f"{p} {n}")
+"""
+        out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={"PYTHONPATH": ":".join(sys.path), "TRITON_INTERPRET": "1"})
+        if "cannot interpret" in out.stdout:
+            self.skipTest(out.stdout)
+        self.assertEqual(out.stdout, "right\n" * 6, out.stderr)
+
+
+@unittest.skipUnless(HAS_TORCH, "needs torch and triton")
+class Timing(unittest.TestCase):
+    def test_a_run_that_the_device_reached_early_is_repeated(self):
+        from origami_triton import gpu
+
+        for early, pauses in ((0, [1]), (2, [1, 2, 4]), (9, [1, 2, 4, 8, 16, 32, 64])):
+            on = gpu.Gpu.__new__(gpu.Gpu)  # without a device
+            on._flush, on._begin, on._end, on.state = (unittest.mock.Mock() for _ in range(4))
+            on._begin.query.side_effect = [True] * early + [False]
+            on._begin.elapsed_time.return_value, on.state.clock.return_value = 2.5, 1.98e9
+            run = unittest.mock.Mock()
+            with unittest.mock.patch("torch.cuda._sleep") as sleep:
+                sample = on.timed(run, warm=False)
+            self.assertEqual((sample.seconds, sample.clock_hz), (2.5e-3, 1.98e9))
+            self.assertEqual([call.args[0] // gpu.PAUSE for call in sleep.call_args_list], pauses)
+            self.assertEqual((run.call_count, on._flush.zero_.call_count), (len(pauses), len(pauses)))
+
+
+class State(unittest.TestCase):
+    def test_reasons(self):
+        from origami_triton.driver import reasons
+
+        self.assertEqual(reasons(0x1), [])
+        self.assertEqual(reasons(0x1 | 0x4 | 0x40), ["sw_power_cap", "hw_thermal"])
+        self.assertEqual(reasons(0x4 | 0x1000), ["sw_power_cap", "0x1000"])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,272 @@
+package declare
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"sync"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/formula"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/unit"
+)
+
+// architecture implements arch.Architecture and arch.MemoryHierarchy over a compiled model.
+type architecture struct {
+	*compiled
+	desc   arch.Description
+	memory []arch.Level
+	bounds []arch.Bound // by term
+
+	// What is computed once per problem, for each configuration, and for candidates, whose problem has no sizes.
+	perProblem, perConfig, static formula.Steps
+	hierarchySteps                formula.Steps
+	frames                        sync.Pool // of *[]float64
+}
+
+func (a *architecture) prepare() {
+	a.perProblem = a.Steps(func(d formula.Deps) bool { return d != 0 && d&formula.OnConfig == 0 })
+	a.perConfig = a.Steps(func(d formula.Deps) bool { return d&formula.OnConfig != 0 })
+	a.static = a.Steps(func(d formula.Deps) bool { return d != 0 && d&formula.OnSizes == 0 })
+	a.hierarchySteps = a.hierarchy.Steps(func(d formula.Deps) bool { return d != 0 })
+	a.frames.New = func() any { f := a.Frame(); return &f }
+}
+
+// Describe implements arch.Architecture.
+func (a *architecture) Describe() *arch.Description { return &a.desc }
+
+// Hierarchy implements arch.Architecture.
+func (a *architecture) Hierarchy() arch.MemoryHierarchy { return a }
+
+// Levels implements arch.MemoryHierarchy.
+func (a *architecture) Levels() []arch.Level { return a.memory }
+
+// atom returns the matrix instruction for a problem's type.
+func (a *architecture) atom(p gemm.Problem) (*arch.Atom, error) {
+	if atom := a.desc.Atom(p.DType); atom != nil {
+		return atom, nil
+	}
+	types := make([]string, len(a.desc.Atoms))
+	for i, atom := range a.desc.Atoms {
+		types[i] = atom.DType.String()
+	}
+	return nil, diag.Inputf("%s does not model %s", a.desc.Arch, p.DType).Do("use %s", strings.Join(types, ", "))
+}
+
+// kernel finds a kernel family; the empty name is the default.
+func (a *architecture) kernel(name string) (*kernel, error) {
+	for i := range a.kernels {
+		if a.kernels[i].name == name || name == "" {
+			return &a.kernels[i], nil
+		}
+	}
+	return nil, diag.Inputf("%s has no kernel %q", a.desc.Arch, name).Do("use %s", strings.Join(a.desc.Kernels, ", "))
+}
+
+// begin returns a frame for a problem, to be given back to a.frames.
+func (a *architecture) begin(p gemm.Problem) (*[]float64, error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	atom, err := a.atom(p)
+	if err != nil {
+		return nil, err
+	}
+	frame := a.frames.Get().(*[]float64)
+	a.PutProblem(*frame, p, atom)
+	a.perProblem.Run(*frame)
+	return frame, nil
+}
+
+// evaluate computes everything for one configuration, and says which of its rules applies first, if any does.
+func (a *architecture) evaluate(frame []float64, c *gemm.Config) (*rule, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	k, err := a.kernel(c.Kernel)
+	if err != nil {
+		return nil, err
+	}
+	a.PutConfig(frame, c)
+	a.perConfig.Run(frame)
+	for i := range k.rules {
+		if frame[k.rules[i].when] != 0 {
+			return &k.rules[i], nil
+		}
+	}
+	return nil, nil
+}
+
+// Candidates implements arch.Architecture.
+func (a *architecture) Candidates(ctx context.Context, p gemm.Problem, s arch.Space) (*arch.Candidates, error) {
+	atom, err := a.atom(p)
+	if err != nil {
+		return nil, err
+	}
+	k, err := a.kernel(s.Kernel)
+	if err != nil {
+		return nil, err
+	}
+	all, err := s.Enumerate(k.space)
+	if err != nil {
+		return nil, err
+	}
+	frame := a.Frame()
+	a.PutProblem(frame, p, atom)
+	list := &arch.Candidates{Configs: make([]gemm.Config, 0, len(all))}
+next:
+	for i := range all {
+		if i%4096 == 0 && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		a.PutConfig(frame, &all[i])
+		a.static.Run(frame)
+		for j := range k.rules {
+			if r := &k.rules[j]; r.static && frame[r.when] != 0 {
+				list.Rejected = append(list.Rejected, arch.Rejection{Config: all[i], Position: i, Reason: r.reason, Detail: r.say(frame)})
+				continue next
+			}
+		}
+		list.Configs = append(list.Configs, all[i])
+	}
+	return list, nil
+}
+
+// Estimate implements arch.Architecture.
+func (a *architecture) Estimate(_ context.Context, dst []arch.Estimate, p gemm.Problem, cfgs []gemm.Config) error {
+	if len(dst) != len(cfgs) {
+		return fmt.Errorf("declare: Estimate of %d configurations into %d", len(cfgs), len(dst))
+	}
+	held, err := a.begin(p)
+	if err != nil {
+		return err
+	}
+	defer a.frames.Put(held)
+	frame := *held
+	for i := range cfgs {
+		r, err := a.evaluate(frame, &cfgs[i])
+		if err != nil {
+			return err
+		}
+		if r != nil {
+			dst[i] = arch.Estimate{Reject: r.reason}
+			continue
+		}
+		total := frame[a.terms[a.total]]
+		if !(total > 0) || math.IsInf(total, 0) {
+			return a.fault(a.desc.Terms[a.total].Name, total, p, cfgs[i])
+		}
+		largest := a.steps[0]
+		for _, s := range a.steps[1:] {
+			if frame[a.terms[s]] > frame[a.terms[largest]] {
+				largest = s
+			}
+		}
+		dst[i] = arch.Estimate{Cycles: unit.Cycles(total), Bound: a.bounds[largest]}
+	}
+	return nil
+}
+
+// fault says that the model gives a value that cannot be.
+func (a *architecture) fault(what string, v float64, p gemm.Problem, c gemm.Config) error {
+	return &diag.Error{Kind: diag.Plugin, Where: a.desc.ID(), Fix: "report it to the model's author",
+		What: fmt.Sprintf("%s of the %s model is %v for %s of %s", what, a.desc.Model, v, c, p)}
+}
+
+// Terms implements arch.Architecture.
+func (a *architecture) Terms(_ context.Context, dst []float64, p gemm.Problem, cfgs []gemm.Config) error {
+	if len(dst) != len(cfgs)*len(a.terms) {
+		return fmt.Errorf("declare: Terms of %d configurations into %d values", len(cfgs), len(dst))
+	}
+	held, err := a.begin(p)
+	if err != nil {
+		return err
+	}
+	defer a.frames.Put(held)
+	frame := *held
+	for i := range cfgs {
+		r, err := a.evaluate(frame, &cfgs[i])
+		if err != nil {
+			return err
+		}
+		for j, slot := range a.terms {
+			v := frame[slot]
+			if math.IsNaN(v) || math.IsInf(v, 0) {
+				if r == nil {
+					return a.fault(a.desc.Terms[j].Name, v, p, cfgs[i])
+				}
+				v = arch.RejectedTotal // what cannot be used need not have a value
+			}
+			dst[i*len(a.terms)+j] = v
+		}
+	}
+	return nil
+}
+
+// Mapping implements arch.Architecture.
+func (a *architecture) Mapping(_ context.Context, p gemm.Problem, c gemm.Config) (arch.Mapping, error) {
+	held, err := a.begin(p)
+	if err != nil {
+		return arch.Mapping{}, err
+	}
+	defer a.frames.Put(held)
+	if _, err := a.evaluate(*held, &c); err != nil {
+		return arch.Mapping{}, err
+	}
+	var v [3]int
+	for i, what := range []string{"GroupM", "XCDs", "Chunk"} {
+		x, least := (*held)[a.mapping[i]], 0.0
+		if i == 0 {
+			least = 1
+		}
+		if !(x >= least && x <= gemm.MaxConfigNumber && x == math.Trunc(x)) {
+			return arch.Mapping{}, a.fault(what, x, p, c)
+		}
+		v[i] = int(x)
+	}
+	return arch.Mapping{GroupM: v[0], XCDs: v[1], Chunk: v[2]}, nil
+}
+
+// Iteration implements arch.MemoryHierarchy.
+func (a *architecture) Iteration(_ context.Context, dst []arch.LevelCost, p gemm.Problem, c gemm.Config, active int) (unit.Cycles, error) {
+	if len(dst) != len(a.levels) {
+		return 0, fmt.Errorf("declare: Iteration of %d levels into %d", len(a.levels), len(dst))
+	}
+	if err := p.Validate(); err != nil {
+		return 0, err
+	}
+	atom, err := a.atom(p)
+	if err != nil {
+		return 0, err
+	}
+	if err := c.Validate(); err != nil {
+		return 0, err
+	}
+	if _, err := a.kernel(c.Kernel); err != nil {
+		return 0, err
+	}
+	if active < 1 || active > a.desc.Units {
+		return 0, diag.Inputf("%d active %ss", active, a.desc.UnitName).Do("give 1 to %d, which is what %s has", a.desc.Units, a.desc.ID())
+	}
+	frame := a.hierarchy.Frame()
+	a.hierarchy.PutProblem(frame, p, atom)
+	a.hierarchy.PutConfig(frame, &c)
+	frame[a.active] = float64(active)
+	a.hierarchySteps.Run(frame)
+	for i, s := range a.levels {
+		dst[i] = arch.LevelCost{HitRate: frame[s.hit], Traffic: unit.Bytes(frame[s.traffic]), Time: unit.Cycles(frame[s.time])}
+		for _, v := range []float64{frame[s.hit], frame[s.traffic], frame[s.time]} {
+			if !(v >= 0) || math.IsInf(v, 0) {
+				return 0, a.fault("the level "+a.memory[i].Name, v, p, c)
+			}
+		}
+	}
+	step := frame[a.step]
+	if !(step >= 0) || math.IsInf(step, 0) {
+		return 0, a.fault("the memory's step", step, p, c)
+	}
+	return unit.Cycles(step), nil
+}

@@ -1,0 +1,372 @@
+package declare
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/formula"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/sdk/catalog"
+)
+
+// compiled is a model with the numbers of one device.
+type compiled struct {
+	*formula.Program
+	values map[string]float64 // of the formulas over parameters and constants, by what they stand for
+
+	terms   []int // slots
+	total   int   // the term that is the total
+	steps   []int // the terms that are steps
+	kernels []kernel
+	mapping [3]int // slots of GroupM, XCDs, Chunk
+
+	// The hierarchy is a program of its own, in which the number of active units is given and not computed.
+	hierarchy *formula.Program
+	active    int
+	step      int
+	levels    []levelSlots
+}
+
+type kernel struct {
+	name  string
+	space arch.Space
+	rules []rule
+}
+
+type rule struct {
+	reason arch.Reason
+	when   int
+	static bool // does not depend on sizes
+	detail []piece
+}
+
+// piece is text, or the value in a slot.
+type piece struct {
+	text string
+	slot int // -1 for text
+}
+
+type levelSlots struct{ hit, traffic, time int }
+
+var snakeCase = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
+
+// compile compiles all formulas. An error says which one is wrong.
+func (m *Model) compile(params hw.Set) (*compiled, error) {
+	c := &compiled{Program: formula.NewProgram(), hierarchy: formula.NewProgram(), values: map[string]float64{}, total: -1}
+	for _, p := range []*formula.Program{c.Program, c.hierarchy} {
+		for _, param := range params {
+			if err := p.Constant(param.Name, param.Value); err != nil {
+				return nil, fmt.Errorf("parameter %s: %w", param.Name, err)
+			}
+		}
+		for _, k := range m.Constants {
+			if err := p.Constant(k.Name, k.Value); err != nil {
+				return nil, fmt.Errorf("constant %s: %w", k.Name, err)
+			}
+		}
+	}
+	for _, f := range []struct{ what, formula, fallback string }{
+		{"Units", m.Units, ""}, {"Clock", m.Clock, ""}, {"SharedMemory", m.SharedMemory, ""}, {"Partitions", m.Partitions, "1"},
+		{"RegisterFile", m.RegisterFile, "0"}, {"RegistersPerThread", m.RegistersPerThread, "0"}, {"AtomsPerUnit", m.AtomsPerUnit, "1"},
+	} {
+		if err := c.device(f.what, f.formula, f.fallback); err != nil {
+			return nil, err
+		}
+	}
+	if err := m.compileTerms(c); err != nil {
+		return nil, err
+	}
+	if err := m.compileKernels(c); err != nil {
+		return nil, err
+	}
+	for i, f := range []struct{ what, formula, fallback string }{{"GroupM", m.GroupM, "1"}, {"XCDs", m.XCDs, "0"}, {"Chunk", m.Chunk, "0"}} {
+		var err error
+		if c.mapping[i], err = compileIn(c.Program, f.what, f.formula, f.fallback); err != nil {
+			return nil, err
+		}
+	}
+	return c, m.compileLevels(c)
+}
+
+// compileIn compiles a formula of the declaration, or the one in its place where it is empty.
+func compileIn(p *formula.Program, what, f, fallback string) (int, error) {
+	if f == "" {
+		f = fallback
+	}
+	if f == "" {
+		return 0, fmt.Errorf("%s is missing", what)
+	}
+	slot, err := p.Compile(f)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", what, err)
+	}
+	return slot, nil
+}
+
+// device computes a formula over parameters and constants.
+func (c *compiled) device(what, f, fallback string) error {
+	slot, err := compileIn(c.Program, what, f, fallback)
+	if err == nil && c.Deps(slot) != 0 {
+		err = fmt.Errorf("%s: formula %q depends on more than parameters and constants", what, f)
+	}
+	if err == nil {
+		c.values[what] = c.Frame()[slot]
+	}
+	return err
+}
+
+func (m *Model) compileTerms(c *compiled) error {
+	for i, t := range m.Terms {
+		fault := func(format string, args ...any) error {
+			return fmt.Errorf("term %s: %w", t.Name, fmt.Errorf(format, args...))
+		}
+		if !snakeCase.MatchString(t.Name) {
+			return fmt.Errorf("term %d is named %q: use snake_case", i+1, t.Name)
+		}
+		var slot int
+		var err error
+		if t.Func != nil {
+			if !formula.IsRule(t.Formula) {
+				return fault("it has a function, so its formula is prose: begin it with \"rule:\"")
+			}
+			slot, err = c.Call(t.Name, t.Func, t.Args)
+		} else {
+			slot, err = c.Define(t.Name, t.Formula)
+		}
+		if err != nil {
+			return fault("%w", err)
+		}
+		c.terms = append(c.terms, slot)
+		switch {
+		case t.Kind == arch.KindTotal && c.total >= 0:
+			return fault("%s is the total already", m.Terms[c.total].Name)
+		case t.Kind == arch.KindTotal:
+			c.total = i
+		case t.Kind == arch.KindStep && t.Bound == arch.BoundUnknown:
+			return fault("a step needs a Bound")
+		case t.Kind == arch.KindStep:
+			c.steps = append(c.steps, i)
+		case t.Bound != arch.BoundUnknown:
+			return fault("only a step has a Bound")
+		}
+		if t.Name == m.Active {
+			c.active, err = c.hierarchy.Input(t.Name, formula.OnConfig)
+		} else if t.Func != nil {
+			_, err = c.hierarchy.Call(t.Name, t.Func, t.Args)
+		} else {
+			_, err = c.hierarchy.Define(t.Name, t.Formula)
+		}
+		if err != nil {
+			return fault("%w", err)
+		}
+	}
+	if c.total < 0 {
+		return errors.New("no term is the total: give one Kind arch.KindTotal")
+	}
+	if len(c.steps) == 0 {
+		return errors.New("no term is a step of the K loop: give those that may limit it Kind arch.KindStep and a Bound")
+	}
+	return nil
+}
+
+func (m *Model) compileKernels(c *compiled) error {
+	if len(m.Kernels) == 0 {
+		return errors.New("it has no kernels")
+	}
+	for _, k := range m.Kernels {
+		fault := func(err error) error { return fmt.Errorf("kernel %s: %w", k.Name, err) }
+		own := kernel{name: k.Name, space: k.Space}
+		own.space.Kernel = k.Name
+		for _, axis := range []*[]int{&own.space.BlockM, &own.space.BlockN, &own.space.BlockK, &own.space.NumWarps, &own.space.NumStages, &own.space.SplitK} {
+			if len(*axis) == 0 {
+				*axis = []int{1}
+			}
+		}
+		if k.Name == "" {
+			return errors.New("a kernel has no name")
+		}
+		if _, err := (arch.Space{}).Enumerate(own.space); err != nil {
+			return fault(err)
+		}
+		for _, r := range k.Rules {
+			if !snakeCase.MatchString(string(r.Reason)) {
+				return fault(fmt.Errorf("a rule has the reason %q: use snake_case", r.Reason))
+			}
+			compiled, err := c.rule(r)
+			if err != nil {
+				return fault(fmt.Errorf("rule %s: %w", r.Reason, err))
+			}
+			own.rules = append(own.rules, compiled)
+		}
+		c.kernels = append(c.kernels, own)
+	}
+	return nil
+}
+
+func (c *compiled) rule(r Rule) (rule, error) {
+	when, err := compileIn(c.Program, "When", r.When, "")
+	if err != nil {
+		return rule{}, err
+	}
+	out := rule{reason: r.Reason, when: when, static: c.Deps(when)&formula.OnSizes == 0}
+	rest := r.Detail
+	for rest != "" {
+		text, after, opens := strings.Cut(rest, "{")
+		out.detail = append(out.detail, piece{text: text, slot: -1})
+		if !opens {
+			break
+		}
+		f, after, closes := strings.Cut(after, "}")
+		if !closes {
+			return rule{}, fmt.Errorf("the detail %q lacks a closing brace", r.Detail)
+		}
+		slot, err := compileIn(c.Program, "Detail", f, "")
+		if err != nil {
+			return rule{}, err
+		}
+		if out.static && c.Deps(slot)&formula.OnSizes != 0 {
+			return rule{}, fmt.Errorf("{%s} depends on the problem's sizes, the rule does not", f)
+		}
+		out.detail, rest = append(out.detail, piece{slot: slot}), after
+	}
+	return out, nil
+}
+
+// say writes the detail with the values of a frame.
+func (r *rule) say(frame []float64) string {
+	var b strings.Builder
+	for _, p := range r.detail {
+		if p.slot < 0 {
+			b.WriteString(p.text)
+		} else if v := frame[p.slot]; v == math.Trunc(v) && math.Abs(v) < 1<<53 {
+			b.WriteString(strconv.FormatFloat(v, 'f', 0, 64))
+		} else {
+			b.WriteString(strconv.FormatFloat(v, 'g', 4, 64))
+		}
+	}
+	return b.String()
+}
+
+func (m *Model) compileLevels(c *compiled) error {
+	if len(m.Levels) == 0 {
+		return errors.New("it has no levels of memory")
+	}
+	found := false
+	for _, t := range m.Terms {
+		found = found || t.Name == m.Active
+	}
+	if !found {
+		return fmt.Errorf("Active is %q, which is no term: name the one that counts the units at work", m.Active)
+	}
+	for _, l := range m.Levels {
+		fault := func(err error) error { return fmt.Errorf("level %s: %w", l.Name, err) }
+		if l.Name == "" {
+			return errors.New("a level has no name")
+		}
+		full := "0"
+		if l.C0 == "" && l.C1 == "" && l.C2 == "" {
+			full = "1"
+		}
+		for _, f := range []struct{ what, formula, fallback string }{
+			{"Capacity", l.Capacity, "0"}, {"Latency", l.Latency, "0"}, {"Partitions", l.Partitions, "1"}, {"Bandwidth", l.Bandwidth, ""},
+			{"C0", l.C0, "0"}, {"C1", l.C1, "0"}, {"C2", l.C2, full},
+		} {
+			if err := c.device(f.what, f.formula, f.fallback); err != nil {
+				return fault(err)
+			}
+			c.values[l.Name+" "+f.what] = c.values[f.what]
+		}
+		var s levelSlots
+		for _, f := range []struct {
+			slot                    *int
+			what, formula, fallback string
+		}{{&s.hit, "HitRate", l.HitRate, "1"}, {&s.traffic, "Traffic", l.Traffic, ""}, {&s.time, "Time", l.Time, ""}} {
+			var err error
+			if *f.slot, err = compileIn(c.hierarchy, f.what, f.formula, f.fallback); err != nil {
+				return fault(err)
+			}
+		}
+		c.levels = append(c.levels, s)
+	}
+	var err error
+	c.step, err = compileIn(c.hierarchy, "Step", m.Step, "")
+	return err
+}
+
+// open makes an architecture out of the model and a device.
+func (m *Model) open(def catalog.Definition, s catalog.Selection) (arch.Architecture, error) {
+	sheet, params := s.Sheet, s.Params
+	c, err := m.compile(params)
+	if err != nil {
+		return nil, diag.Inputf("model %s: %v", m.Name, err).At("%s", sheet.File).Do("give the numbers that it needs, or correct the plugin")
+	}
+	whole := func(what string, least float64) int {
+		v := c.values[what]
+		if err == nil && !(v >= least && v <= 1<<31 && v == math.Trunc(v)) {
+			err = diag.Inputf("%s of model %s comes out as %v, which is no whole number from %v", what, m.Name, v, least).At("%s", sheet.File).Do("correct the numbers of the device, or the plugin")
+		}
+		return int(v)
+	}
+	real := func(what string, least float64) float64 {
+		v := c.values[what]
+		if err == nil && !(v >= least && !math.IsInf(v, 0)) {
+			err = diag.Inputf("%s of model %s comes out as %v", what, m.Name, v).At("%s", sheet.File).Do("correct the numbers of the device, or the plugin")
+		}
+		return v
+	}
+	const positive = math.SmallestNonzeroFloat64
+	a := &architecture{compiled: c, desc: arch.Description{
+		Arch: sheet.Arch, Vendor: sheet.Vendor, Device: sheet.Device, DeviceName: sheet.Name, Aliases: sheet.Aliases,
+		Model: m.Name, Models: def.Models, Kernels: def.Kernels, Rung: arch.RungSpec, ClockRung: arch.RungSpec,
+		UnitName: m.UnitName, Units: whole("Units", 1), Partitions: whole("Partitions", 1), Clock: unit.Hertz(real("Clock", positive)),
+		SharedMemory: unit.Bytes(real("SharedMemory", 0)), RegisterFile: whole("RegisterFile", 0), RegistersPerThread: whole("RegistersPerThread", 0),
+		Params: params, Constants: m.Constants, Order: m.Order, Monotone: m.Monotone,
+	}}
+	if params.Calibrated(def.Specs) {
+		a.desc.Rung = arch.RungCalibrated
+	}
+	for _, t := range m.Terms {
+		a.desc.Terms = append(a.desc.Terms, arch.Term{Name: t.Name, Unit: t.Unit, Formula: t.Formula, Doc: t.Doc, Source: t.Source, Kind: t.Kind, Common: t.Common})
+		a.bounds = append(a.bounds, t.Bound)
+	}
+	for _, l := range m.Levels {
+		of := func(what string) string { return l.Name + " " + what }
+		a.memory = append(a.memory, arch.Level{Name: l.Name, Bound: l.Bound,
+			Capacity: unit.Bytes(real(of("Capacity"), 0)), Latency: unit.Cycles(real(of("Latency"), 0)), Partitions: whole(of("Partitions"), 1),
+			Bandwidth: arch.Bandwidth{Peak: unit.BytesPerCycle(real(of("Bandwidth"), positive)), Units: a.desc.Units, Linear: l.Linear,
+				C0: real(of("C0"), -math.MaxFloat64), C1: real(of("C1"), -math.MaxFloat64), C2: real(of("C2"), -math.MaxFloat64)},
+		})
+	}
+	perUnit := whole("AtomsPerUnit", 1)
+	if err != nil {
+		return nil, err
+	}
+	for i, atom := range sheet.Atoms {
+		t, err := gemm.ParseDType(atom.Type)
+		if err != nil {
+			return nil, diag.Within(fmt.Sprintf("%s: atoms[%d]", sheet.File, i), err)
+		}
+		if a.desc.Atom(t) == nil {
+			a.desc.Atoms = append(a.desc.Atoms, arch.Atom{DType: t, M: atom.M, N: atom.N, K: atom.K, Latency: unit.Cycles(atom.Cycles), PerUnit: perUnit})
+		}
+	}
+	if len(a.desc.Atoms) == 0 {
+		return nil, diag.Inputf("it has no atoms, which say what types the model takes").At("%s", sheet.File).Do("list the matrix instructions under atoms:")
+	}
+	// A peak rate is a parameter named after its type.
+	for _, t := range gemm.DTypes() {
+		if p, ok := params.Lookup("peak_" + t.String()); ok && p.Unit == "FLOP/s" && p.Value > 0 {
+			a.desc.Peak = append(a.desc.Peak, arch.PeakRate{DType: t, Rate: unit.FlopsPerSecond(p.Value)})
+		}
+	}
+	a.prepare()
+	return a, nil
+}

@@ -236,7 +236,11 @@ func FuzzMessages(f *testing.F) {
 // architecture.
 func FuzzServer(f *testing.F) {
 	ctx := f.Context()
-	s := &archServer{provider: example.Provider{}}
+	provider, err := example.Provider()
+	if err != nil {
+		f.Fatal(err)
+	}
+	s := &archServer{provider: provider}
 	opened, err := s.Open(ctx, &pb.OpenRequest{Arch: "example"})
 	if err != nil {
 		f.Fatal(err)

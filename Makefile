@@ -42,8 +42,9 @@ cuda-test: cuda-ready tools ## its linters and tests; those that need a GPU skip
 triton: ## bin/origami-plugin-triton, the executor for Triton kernels (needs torch and triton to run, nothing to build)
 	PYTHONPATH=sdk/python python3 -m origami.pack plugins/triton $(BIN)/origami-plugin-triton
 
-python-test: $(TOOLS)/python/ready ## plugins in Python: their own tests, and the toy one under the host
+python-test: $(TOOLS)/python/ready ## plugins in Python: their own tests, and toys under the host; what needs torch, triton or a GPU skips
 	cd sdk/python && PYTHONPATH=.:$(TOOLS)/python python3 -m unittest discover -s tests
+	cd plugins/triton && PYTHONPATH=.:$(CURDIR)/sdk/python:$(TOOLS)/python python3 -m unittest discover -s tests
 	ORIGAMI_REQUIRE_PYTHON=1 go test -count=1 -run Python ./sdk/host
 python-ready: $(TOOLS)/python/ready
 $(TOOLS)/python/ready: Makefile

@@ -232,6 +232,46 @@ func TestPythonReleaseDuringMeasurement(t *testing.T) {
 	}
 }
 
+// The README's example is a whole plugin.
+func TestPythonReadme(t *testing.T) {
+	text, err := os.ReadFile("../python/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, code, _ := strings.Cut(string(text), "```python\n")
+	code, _, _ = strings.Cut(code, "```")
+	x, err := pythonHost(t, pythonPlugin(t, "sleepy", code), host.Options{}).Executor(t.Context(), "sleepy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = x.Close() }()
+	devices, err := x.Devices(t.Context())
+	if err != nil || len(devices) != 1 || devices[0].Name != "Pillow" {
+		t.Errorf("%+v, %v", devices, err)
+	}
+	p, c := gemm.New(3000, 64, 64), toyConfig(3)
+	k, err := x.Compile(t.Context(), 0, p, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, err := k.Check(t.Context()); err != nil || !n.OK() {
+		t.Errorf("%+v, %v", n, err)
+	}
+	err = k.Measure(t.Context(), exec.MeasureOptions{Warmup: 1}, func(s exec.Sample) bool {
+		if s.Time < 3e-3 {
+			t.Errorf("3 ms of sleep took %v", s.Time)
+		}
+		return false
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	c.SplitK = 2
+	if _, err := x.Compile(t.Context(), 0, p, c); diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), "use split 1") {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestPythonWithoutDevice(t *testing.T) {
 	t.Setenv("CUDA_VISIBLE_DEVICES", "none")
 	x := toy(t, host.Options{})

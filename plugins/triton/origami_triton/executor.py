@@ -102,8 +102,9 @@ class _Gpu(gpu.Gpu):
         self.capability = int(10 * self.attributes["compute_capability_major"] + self.attributes["compute_capability_minor"])
         # A process per core: the host asks for a few kernels ahead of the one that it measures, and more would wait.
         self.compilers = Compilers(self.capability, os.cpu_count() or 1)
-        # What was built, or why it was not. Triton unloads no kernel, so they are kept: the next problem may use the same ones.
-        self._built: dict[str, Built | InputError] = {}
+        # What was built, and why the rest was not. Triton unloads no kernel, so they are kept: the next problem may use the same.
+        self._built: dict[str, Built] = {}
+        self._refused: dict[str, str] = {}
 
     def describe(self) -> Device:
         # The smallest that Triton compiles for.
@@ -113,18 +114,16 @@ class _Gpu(gpu.Gpu):
     def built(self, problem: Problem, config: Config) -> Built:
         """The code of a configuration, compiled and loaded if need be."""
         key = kernel.key(problem, config)
-        found = self._built.get(key)
-        if found is None:
-            try:
-                self.compilers.build(problem, config)
-                with self.quiet, self.guarded(f"loading {config}", problem):
-                    found = self._built.get(key) or Built(self, kernel.build(problem, config, self.capability))
-            except InputError as error:
-                found = error
-            self._built[key] = found
-        if isinstance(found, InputError):
-            raise found
-        return found
+        if key in self._built:
+            return self._built[key]
+        if key not in self._refused and (refusal := self.compilers.build(problem, config)):
+            self._refused[key] = refusal
+        if key in self._refused:
+            raise InputError(f"it does not compile: {self._refused[key]}", where="triton", fix="take another configuration")
+        with self.quiet, self.guarded(f"loading {config}", problem):
+            if key not in self._built:
+                self._built[key] = Built(self, kernel.build(problem, config, self.capability))
+            return self._built[key]
 
 
 class Built:

@@ -64,14 +64,13 @@ class Kernel(unittest.TestCase):
             compilers = Compilers(80, 2)
             try:
                 good = Config("triton", 16, 16, 16, 8, 4, 2, 1)
-                compilers.build(Problem(64, 64, 64), good)
+                self.assertEqual(compilers.build(Problem(64, 64, 64), good), "")
                 self.assertTrue(list(pathlib.Path(folder).rglob("multiply.cubin")))
-                with self.assertRaisesRegex(InputError, "(?s)it does not compile: .*power of 2"):
-                    compilers.build(Problem(64, 64, 64), Config("triton", 48, 16, 16, 8, 4, 2, 1))
+                self.assertIn("power of 2", compilers.build(Problem(64, 64, 64), Config("triton", 48, 16, 16, 8, 4, 2, 1)))
                 for process in compilers._all:  # a crash is over with the job that it met
                     process.kill()
                     process.wait()
-                compilers.build(Problem(64, 64, 64), good)
+                self.assertEqual(compilers.build(Problem(64, 64, 64), good), "")
             finally:
                 compilers.close()
             self.assertTrue(all(process.poll() is not None for process in compilers._all))

@@ -29,8 +29,8 @@ WARPS = {1 << i for i in range(6)}
 class Executor:
     """Implements origami.plugin.Executor."""
 
-    def __init__(self):
-        self._driver = Driver()
+    def __init__(self, driver: Driver):
+        self._driver = driver
         if not torch.cuda.is_available():
             raise DeviceError("PyTorch finds no GPU", where="triton", fix="install a build of PyTorch for CUDA that the driver supports")
         # cuBLAS then adds up in fp32 throughout, as the kernels do that it is compared with.

@@ -23,7 +23,8 @@ class Identity(unittest.TestCase):
         self.assertEqual((out.stdout, out.stderr), ("triton\n", ""))
 
     def test_without_torch_there_is_no_device(self):
-        code = ("import sys; sys.modules['torch'] = None\nfrom origami.plugin import DeviceError\nfrom origami_triton import Provider\n"
+        code = ("import sys; sys.modules['torch'] = None\nimport origami_triton\nfrom origami.plugin import DeviceError\nfrom origami_triton import Provider\n"
+                "origami_triton.Driver = list\n"
                 "try: Provider().open()\nexcept DeviceError as error: print(error)")
         out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={"PYTHONPATH": ":".join(sys.path)})
         self.assertIn("install torch and triton", out.stdout, out.stderr)

@@ -48,6 +48,10 @@ class Conversions(unittest.TestCase):
         self.assertEqual(str(c), "128x64x32,warps=4,stages=3,group=8,split=1")
         self.assertEqual(_wire.from_config(_wire.message("Configs")(**columns)).kernel, "other")
         self.assertEqual(str(Config("cublas")), "cublas")
+        for change in ({"block_m": [0]}, {"split_k": [-1]}, {"num_stages": [4097]}, {"group_m": [-1]}):
+            with self.assertRaisesRegex(InputError, "outside 1 to 4096"):
+                _wire.from_config(_wire.message("Configs")(**columns | change))
+        self.assertEqual(_wire.from_config(_wire.message("Configs")(**columns | {"group_m": [0]})).group_m, 0)
         for change in ({"kernel": [2]}, {"kernels": []}, {"block_m": []}, {"block_m": [1, 2]}, {"kernel": [0, 1]}):
             with self.assertRaisesRegex(InputError, "malformed request"):
                 _wire.from_config(_wire.message("Configs")(**columns | change))

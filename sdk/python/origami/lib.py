@@ -211,7 +211,7 @@ class _Library:
             raise Error("liborigami was loaded before this process was forked and cannot answer here; start processes by \"spawn\" or "
                         "\"forkserver\", or open the model in the child only", "internal")
         error = ctypes.create_string_buffer(2048)
-        status = self._c[function](*arguments, error, ctypes.c_size_t(len(error)))
+        status = getattr(self._c, function)(*arguments, error, ctypes.c_size_t(len(error)))
         if status:
             raise Error(error.value.decode(errors="replace"), KINDS.get(status, "internal"))
 

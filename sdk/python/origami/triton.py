@@ -96,14 +96,15 @@ class Picked(KernelInterface):
         self.by_tensors = None in trans and not self.by_strides
         if self.by_strides:
             reads += strides
-        self.values = _reader(fn, reads)
-        self.tensors = _reader(fn, [a, b] if self.by_tensors else [a] if dtype is None else [])
+        self.numbers = len(reads)
+        self.read = _reader(fn, reads + ([a, b] if self.by_tensors else [a] if dtype is None else []))
         self.picked = {}
         self.last = None
 
     def run(self, *args, grid, warmup, **kwargs):
-        tensors = self.tensors(args, kwargs)
-        key = (self.values(args, kwargs), _device(self.model), getattr(tensors[0], "dtype", tensors[0]) if self.dtype is None else None)
+        values = self.read(args, kwargs)
+        tensors = values[self.numbers:]
+        key = (values[:self.numbers], _device(self.model), getattr(tensors[0], "dtype", tensors[0]) if self.dtype is None else None)
         if self.by_tensors:
             key += tuple(_contiguous(t) for t in tensors)
         if not self.meta_names.isdisjoint(kwargs):
@@ -256,11 +257,8 @@ def _reader(fn, names):
         if name not in fn.arg_names:
             raise Error(f"{_name(fn)} has no argument {name!r}; its arguments are {', '.join(fn.arg_names)}")
     positions = [fn.arg_names.index(name) for name in names]
-    last = max(positions, default=-1)
-    if len(positions) > 1:
-        get = operator.itemgetter(*positions)
-    else:
-        get = lambda args: tuple(args[i] for i in positions)
+    last = max(positions)
+    get = operator.itemgetter(*positions)  # more than one, so that it is a tuple
 
     def read(args, kwargs):
         if last < len(args):

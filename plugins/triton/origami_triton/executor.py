@@ -65,9 +65,9 @@ class Executor:
         with self._lock:
             if index >= len(self._gpus):
                 raise InputError(f"there is no device {index}", where="triton", fix=f"the devices: 0 to {len(self._gpus) - 1}")
-            if self._gpus[index] is None:
-                self._gpus[index] = _Gpu(self._driver, index)
-            return self._gpus[index]
+            found = self._gpus[index] or _Gpu(self._driver, index)
+            self._gpus[index] = found
+            return found
 
 
 def check_problem(p: Problem) -> None:

@@ -8,7 +8,7 @@
 
 The kernel is examples/matmul.py's: fp16 in, fp32 accumulation, row-major, K masked. The list of triton.autotune is that of
 Triton's matrix multiplication tutorial, 16 configurations. Operands are standard normal; every result is compared with
-torch.matmul. Kernel times are medians by device events of runs with a cold L2 (256 MiB are written before each, as
+torch.matmul in fp32. Kernel times are medians by device events of runs with a cold L2 (256 MiB are written before each, as
 triton.testing.do_bench does), the contenders in turns, so that the clock's wander meets all alike. Launch times are the
 host's, without waiting for the device.
 """

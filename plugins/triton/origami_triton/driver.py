@@ -55,7 +55,7 @@ class Driver:
         for name, (attribute, scale) in ATTRIBUTES.items():
             value = ctypes.c_int()
             self._call("cuDeviceGetAttribute", ctypes.byref(value), attribute, index)
-            if value.value > 0:
+            if value.value > 0 or name == "compute_capability_minor":  # 0 is unknown, but for the version 9.0
                 known[name] = value.value * scale
         memory = ctypes.c_size_t()
         self._call("cuDeviceTotalMem_v2", ctypes.byref(memory), index)

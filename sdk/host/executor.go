@@ -113,6 +113,9 @@ func (c *executorConn) Invoke(ctx context.Context, method string, args, reply an
 	if op != "Check" && op != "Measure" {
 		return call(ctx)
 	}
+	if ctx.Err() != nil {
+		return ctx.Err() // given up before it began
+	}
 	// A caller who gives up does not wait, while the call goes on: if it hangs, the process must be stopped, or the calls
 	// after it would wait for the device in vain.
 	done := make(chan error, 1)

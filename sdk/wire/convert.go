@@ -134,6 +134,18 @@ func fromConfigs(q *pb.Configs) ([]gemm.Config, error) {
 	return cfgs, nil
 }
 
+// fromAnswered is fromConfigs for what a plugin answers, which a caller may take as it is.
+func fromAnswered(q *pb.Configs) ([]gemm.Config, error) {
+	cfgs, err := fromConfigs(q)
+	for i := range cfgs {
+		c := &cfgs[i]
+		if min(c.BlockM, c.BlockN, c.BlockK, c.GroupM, c.NumWarps, c.NumStages, c.SplitK) < 0 {
+			return nil, fmt.Errorf("configuration %d has a negative size: %s", i, c)
+		}
+	}
+	return cfgs, err
+}
+
 func fromConfig(q *pb.Configs) (gemm.Config, error) {
 	cfgs, err := fromConfigs(q)
 	if err != nil {
@@ -214,11 +226,11 @@ func toCandidates(c *arch.Candidates) *pb.CandidatesResponse {
 }
 
 func fromCandidates(q *pb.CandidatesResponse) (*arch.Candidates, error) {
-	configs, err := fromConfigs(q.GetConfigs())
+	configs, err := fromAnswered(q.GetConfigs())
 	if err != nil {
 		return nil, err
 	}
-	rejected, err := fromConfigs(q.GetRejected())
+	rejected, err := fromAnswered(q.GetRejected())
 	if err != nil {
 		return nil, fmt.Errorf("rejected %w", err)
 	}
@@ -226,6 +238,11 @@ func fromCandidates(q *pb.CandidatesResponse) (*arch.Candidates, error) {
 	if len(q.GetPositions()) != n || len(q.GetReasons()) != n || len(q.GetDetails()) != n {
 		return nil, fmt.Errorf("%d rejected configurations with %d positions, %d reasons and %d details",
 			n, len(q.GetPositions()), len(q.GetReasons()), len(q.GetDetails()))
+	}
+	for i := range configs {
+		if err := configs[i].Validate(); err != nil {
+			return nil, err
+		}
 	}
 	c := &arch.Candidates{Configs: configs}
 	previous := -1
@@ -346,7 +363,7 @@ func toRanking(r *selector.Result) *pb.Ranking {
 // fromRanking converts the answer for one problem of a request for the best `top` entries.
 func fromRanking(q *pb.Ranking, top int) (selector.Result, error) {
 	r := selector.Result{Feasible: int(q.GetFeasible())}
-	configs, err := fromConfigs(q.GetConfigs())
+	configs, err := fromAnswered(q.GetConfigs())
 	if err != nil {
 		return r, err
 	}
@@ -373,10 +390,17 @@ func fromRanking(q *pb.Ranking, top int) (selector.Result, error) {
 		e := selector.Entry{Index: int(q.Index[i]), Config: configs[i]}
 		e.Mapping.GroupM = configs[i].GroupM
 		if len(q.Xcds) != 0 {
-			e.Mapping.XCDs, e.Mapping.Chunk = int(q.Xcds[i]), int(q.Chunk[i])
+			var c check
+			e.Mapping.XCDs, e.Mapping.Chunk = c.count("XCDs", q.Xcds[i]), c.count("chunk", q.Chunk[i])
+			if c.err != nil {
+				return r, fmt.Errorf("rank %d: %w", i+1, c.err)
+			}
 		}
-		if e.Index < 0 {
-			return r, fmt.Errorf("candidate index %d", e.Index)
+		if e.Index < 0 || e.Mapping.XCDs < 0 || e.Mapping.Chunk < 0 {
+			return r, fmt.Errorf("candidate index %d with the mapping %+v", e.Index, e.Mapping)
+		}
+		if err := configs[i].Validate(); err != nil {
+			return r, err
 		}
 		if err := checkTotal(q.Cycles[i]); err != nil {
 			return r, fmt.Errorf("rank %d: %w", i+1, err)
@@ -694,7 +718,7 @@ func fromDescription(q *pb.Description) (*arch.Description, error) {
 		d.Uncertainty = append(d.Uncertainty, own)
 	}
 	for _, dim := range q.Monotone {
-		if dim < pb.Dim_DIM_M || dim > pb.Dim_DIM_K {
+		if dim < pb.Dim_DIM_M || dim > pb.Dim_DIM_NONE {
 			c.fail("unknown dimension %d", dim)
 		}
 		d.Monotone = append(d.Monotone, arch.Dim(dim))
@@ -739,6 +763,11 @@ func fromLevels(levels []*pb.Level) ([]arch.Level, error) {
 	return out, c.err
 }
 
+func fromMapping(q *pb.MappingResponse) (arch.Mapping, error) {
+	var c check
+	return arch.Mapping{GroupM: c.count("the group", q.GetGroupM()), XCDs: c.count("XCDs", q.GetXcds()), Chunk: c.count("the chunk", q.GetChunk())}, c.err
+}
+
 // fromIteration fills dst, whose length is the number of levels.
 func fromIteration(dst []arch.LevelCost, q *pb.MemoryIterationResponse) (unit.Cycles, error) {
 	if len(q.GetHitRates()) != len(dst) || len(q.GetTrafficBytes()) != len(dst) || len(q.GetTimeCycles()) != len(dst) {
@@ -747,10 +776,10 @@ func fromIteration(dst []arch.LevelCost, q *pb.MemoryIterationResponse) (unit.Cy
 	var c check
 	for i := range dst {
 		dst[i] = arch.LevelCost{
-			HitRate: c.finite("hit rate", q.HitRates[i]), Traffic: unit.Bytes(c.finite("traffic", q.TrafficBytes[i])), Time: unit.Cycles(c.finite("time", q.TimeCycles[i])),
+			HitRate: c.amount("hit rate", q.HitRates[i]), Traffic: unit.Bytes(c.amount("traffic", q.TrafficBytes[i])), Time: unit.Cycles(c.amount("time", q.TimeCycles[i])),
 		}
 	}
-	return unit.Cycles(c.finite("latency", q.GetLatencyCycles())), c.err
+	return unit.Cycles(c.amount("latency", q.GetLatencyCycles())), c.err
 }
 
 // check passes values through and keeps the first complaint about one.

@@ -180,3 +180,11 @@ func (c *impatient) Invoke(ctx context.Context, method string, args, reply any, 
 	}
 	return err
 }
+
+// Refused implements wire.Refuser for a connection that does.
+func (c *impatient) Refused(op string, d *diag.Error) error {
+	if r, ok := c.ClientConnInterface.(wire.Refuser); ok {
+		return r.Refused(op, d)
+	}
+	return d
+}

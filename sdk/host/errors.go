@@ -34,6 +34,7 @@ const (
 	FaultDied      Fault = "died"      // its process ended during a call
 	FaultHung      Fault = "hung"      // it did not answer in time and was killed
 	FaultCall      Fault = "call"      // the call failed and the process lives
+	FaultNonsense  Fault = "nonsense"  // its answer cannot be right and was refused
 	// FaultInterrupted is a call that was in progress when another one ended the process.
 	FaultInterrupted Fault = "interrupted"
 )
@@ -57,6 +58,13 @@ var fixes = map[Fault]string{
 	FaultCall:      "report it to the plugin's author",
 
 	FaultInterrupted: "nothing is known to be wrong with this one: try again",
+}
+
+// Refused implements wire.Refuser.
+func (p *program) Refused(op string, d *diag.Error) error {
+	refused := *d
+	refused.Err = &PluginError{Name: p.name, Op: op, Fault: FaultNonsense, Err: d.Err, what: d.What}
+	return &refused
 }
 
 // fault makes the error for a failure of a plugin, whose process is nil if none was started.

@@ -96,6 +96,7 @@ type Host struct {
 	discovery sync.Once
 	found     []*found
 	closing   sync.Once
+	sockets   sockets
 }
 
 // New returns a Host. It starts and reads nothing yet.
@@ -192,6 +193,7 @@ func (h *Host) Close() error {
 			}
 		}
 		wg.Wait()
+		h.sockets.remove()
 	})
 	return nil
 }
@@ -226,11 +228,11 @@ func (h *Host) resolve(r arch.OpenRequest) (*found, arch.OpenRequest, error) {
 	}
 	r.Arch = m.Arch.ID
 	for _, f := range h.plugins() {
-		if f.info.State == OK && f.info.Name == m.Manifest.Name {
+		if f.info.State == OK && slices.Contains(f.info.Archs, r.Arch) { // its manifest may have another name than its file
 			return f, r, nil
 		}
 	}
-	return nil, r, fmt.Errorf("plugin %s was found and lost", m.Manifest.Name) // names of usable plugins are unique
+	return nil, r, fmt.Errorf("architecture %s was found and lost", r.Arch) // each is one plugin's
 }
 
 // mentionUnusable adds to an error about a name that plugins which cannot be used might have had it.

@@ -17,7 +17,13 @@ const asPlugin = "as-plugin"
 
 func TestMain(m *testing.M) {
 	if mode, ok := strings.CutPrefix(filepath.Base(os.Args[0]), host.Prefix); ok {
+		if mode == forgerExternal || mode == forgerExecutor {
+			runForger(folder(filepath.Dir(os.Args[0])), mode)
+		}
 		runPlugin(mode)
+	}
+	if len(os.Args) > 3 && os.Args[1] == asPlugin && os.Args[2] == forger {
+		runForger(folder(os.Args[3]), forger)
 	}
 	if len(os.Args) > 2 && os.Args[1] == asPlugin {
 		runPlugin(os.Args[2])

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -116,6 +117,10 @@ func (p *program) launch() (_ *session, err error) {
 	if err != nil {
 		return nil, err
 	}
+	sockets, err := p.host.sockets.folder()
+	if err != nil {
+		return nil, fault(p.name, "start", FaultStart, nil, err, "there is no place for its socket: %v", err)
+	}
 	s := &session{}
 	log := &tail{logger: options.Logger.Named(p.name)}
 	s.client = goplugin.NewClient(&goplugin.ClientConfig{
@@ -130,7 +135,7 @@ func (p *program) launch() (_ *session, err error) {
 		// go-plugin lifts gRPC's limits for its side.
 		GRPCDialOptions:  []grpc.DialOption{grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(wire.MaxMessage), grpc.MaxCallSendMsgSize(wire.MaxMessage))},
 		Logger:           hclog.NewNullLogger(), // what it has to say, our errors say
-		UnixSocketConfig: &goplugin.UnixSocketConfig{TempDir: socketParent()},
+		UnixSocketConfig: &goplugin.UnixSocketConfig{TempDir: sockets},
 		RunnerFunc: func(_ hclog.Logger, handshake *osexec.Cmd, dir string) (runner.Runner, error) {
 			s.socket = dir
 			env := slices.Concat(hostEnv(), handshake.Env, []string{envClientCert + "=" + certificate, wire.EnvWatch + "=stdin", wire.EnvLogLevel + "=" + options.Logger.GetLevel().String()})
@@ -257,6 +262,9 @@ func (p *program) end() {
 
 // Invoke implements grpc.ClientConnInterface.
 func (p *program) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
+	if path.Base(method) == "Close" && !p.runs() {
+		return nil // no process, nothing to forget
+	}
 	_, err := p.invoke(ctx, p.host.options.CallTimeout, method, args, reply, opts...)
 	return err
 }
@@ -271,6 +279,7 @@ func (p *program) invoke(ctx context.Context, timeout time.Duration, method stri
 	}
 	begin := time.Now()
 	callCtx, cancel := context.WithTimeout(ctx, timeout)
+	limit, _ := callCtx.Deadline()
 	err = s.conn.Invoke(callCtx, method, args, reply, opts...)
 	expired := callCtx.Err() != nil
 	cancel()
@@ -278,9 +287,9 @@ func (p *program) invoke(ctx context.Context, timeout time.Duration, method stri
 		return s, err
 	}
 	op, code := path.Base(method), status.Code(err)
-	if code == codes.DeadlineExceeded && !expired {
+	if code == codes.DeadlineExceeded && !expired && time.Until(limit) < time.Second {
 		// The plugin saw the deadline, ours or the caller's, a moment before us.
-		if own, ok := ctx.Deadline(); ok && own.Before(begin.Add(timeout)) {
+		if limit.Before(begin.Add(timeout)) {
 			return s, context.DeadlineExceeded
 		}
 		expired = true
@@ -319,14 +328,6 @@ func (p *program) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.C
 	return nil, fmt.Errorf("plugin %s: no streaming calls", p.name)
 }
 
-// socketParent returns the directory for the private directories of sockets, whose paths may have about 100 bytes.
-func socketParent() string {
-	if dir := os.TempDir(); len(dir) <= 60 {
-		return dir
-	}
-	return "/tmp"
-}
-
 // environment lists the variables that a plugin inherits: where programs and libraries are, which device is meant, where
 // caches are, and what the Go runtime listens to. It gets no others. A plugin needs no credentials, and what a variable
 // makes it load (LD_PRELOAD, PYTHONPATH) would not be what was hashed; LD_LIBRARY_PATH has to be, for drivers.
@@ -358,7 +359,12 @@ type launcher struct {
 	env     []string
 	log     *tail
 	session *session
+
+	handshake io.ReadCloser
 }
+
+// handshakeLength bounds the line of the handshake, most of which is a certificate.
+const handshakeLength = 16 << 10
 
 var _ runner.Runner = (*launcher)(nil)
 
@@ -368,6 +374,17 @@ func (l *launcher) Start(context.Context) error {
 		return err
 	}
 	l.session.process = p
+	handshake, w := io.Pipe()
+	l.handshake = handshake
+	go func() {
+		stdout := bufio.NewReaderSize(p.stdout, handshakeLength)
+		line, _, err := stdout.ReadLine()
+		if err == nil {
+			_, _ = w.Write(append(line, '\n'))
+		}
+		_ = w.Close()
+		l.log.readFrom(stdout)
+	}()
 	// The start is over when launch returns; until then its deadline, or the end of the host, ends the process.
 	context.AfterFunc(l.ctx, func() {
 		if errors.Is(l.ctx.Err(), context.DeadlineExceeded) || l.program.host.ctx.Err() != nil {
@@ -390,7 +407,9 @@ func (l *launcher) Wait(context.Context) error {
 	return nil
 }
 
-func (l *launcher) Stdout() io.ReadCloser { return l.session.process.stdout }
+// Stdout is for go-plugin the first line, the handshake. The rest is read here to the end, whatever it is: go-plugin gives
+// up at a long line, and a plugin that prints on would wait for ever.
+func (l *launcher) Stdout() io.ReadCloser { return l.handshake }
 
 // Stderr is empty for go-plugin: process reads the real one.
 func (l *launcher) Stderr() io.ReadCloser { return io.NopCloser(strings.NewReader("")) }

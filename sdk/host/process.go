@@ -80,8 +80,7 @@ func start(path string, file *binary, args, env []string, stderr *tail) (*proces
 		stderr.readFrom(stderrR)
 	}()
 	go func() {
-		err := p.cmd.Wait()
-		p.mu.Lock()
+		err := reap(p.cmd, &p.mu)
 		p.ended = true
 		p.state = p.cmd.ProcessState.String()
 		if p.killed {

@@ -1,9 +1,13 @@
 package host
 
 import (
+	"errors"
 	"os/exec"
 	"runtime"
+	"sync"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // startTied starts cmd so that the kernel kills it when this process dies, even by SIGKILL. The kernel watches the
@@ -21,6 +25,16 @@ func startTied(cmd *exec.Cmd, exited <-chan struct{}) error {
 		}
 	}()
 	return <-started
+}
+
+// reap waits for the end of a process, takes the lock, and ends what the process has left behind. Until the process has
+// been waited for, its id and that of its group cannot be others'.
+func reap(cmd *exec.Cmd, lock sync.Locker) error {
+	for errors.Is(unix.Waitid(unix.P_PID, cmd.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil), unix.EINTR) {
+	}
+	lock.Lock()
+	killGroup(cmd)
+	return cmd.Wait()
 }
 
 // killGroup kills a process that has not been waited for, with the group that startTied gave it.

@@ -2,9 +2,19 @@
 
 package host
 
-import "os/exec"
+import (
+	"os/exec"
+	"sync"
+)
 
 // startTied starts cmd. Here only the plugin itself watches whether this process lives (package serve).
 func startTied(cmd *exec.Cmd, _ <-chan struct{}) error { return cmd.Start() }
+
+// reap waits for the end of a process and takes the lock. Here a process has no group of its own.
+func reap(cmd *exec.Cmd, lock sync.Locker) error {
+	err := cmd.Wait()
+	lock.Lock()
+	return err
+}
 
 func killGroup(cmd *exec.Cmd) { _ = cmd.Process.Kill() }

@@ -29,6 +29,7 @@ import (
 // an unknown enum value or with a number that cannot be is an error of kind diag.Plugin that names the plugin.
 type Client struct {
 	name     string
+	refuser  Refuser // may be nil
 	base     pb.BaseServiceClient
 	arch     pb.ArchServiceClient
 	executor pb.ExecutorServiceClient
@@ -36,7 +37,14 @@ type Client struct {
 
 // NewClient returns a client for the plugin of that name. It makes no call.
 func NewClient(name string, conn grpc.ClientConnInterface) *Client {
-	return &Client{name: name, base: pb.NewBaseServiceClient(conn), arch: pb.NewArchServiceClient(conn), executor: pb.NewExecutorServiceClient(conn)}
+	refuser, _ := conn.(Refuser)
+	return &Client{name: name, refuser: refuser, base: pb.NewBaseServiceClient(conn), arch: pb.NewArchServiceClient(conn), executor: pb.NewExecutorServiceClient(conn)}
+}
+
+// Refuser may be implemented by a connection that has its own errors for what a plugin does wrong: it makes one of the
+// client's error about an answer to op that cannot be.
+type Refuser interface {
+	Refused(op string, d *diag.Error) error
 }
 
 // Info is what a plugin says about itself.
@@ -144,8 +152,8 @@ func (c *Client) fault(ctx context.Context, op string, err error) error {
 	if deadline, ok := ctx.Deadline(); ok && s.Code() == codes.DeadlineExceeded && time.Until(deadline) < time.Second {
 		return context.DeadlineExceeded // the plugin saw the caller's deadline a moment before us
 	}
-	return &diag.Error{Kind: diag.Plugin, Where: "plugin " + c.name, What: fmt.Sprintf("%s failed: %s (%s)", op, s.Message(), s.Code()), Err: err,
-		Fix: "report it to the plugin's author"}
+	return c.refused(op, &diag.Error{Kind: diag.Plugin, Where: "plugin " + c.name, What: fmt.Sprintf("%s failed: %s (%s)", op, s.Message(), s.Code()), Err: err,
+		Fix: "report it to the plugin's author"})
 }
 
 // nonsense turns a complaint about an answer into an error; nil stays nil.
@@ -153,8 +161,15 @@ func (c *Client) nonsense(op string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return &diag.Error{Kind: diag.Plugin, Where: "plugin " + c.name, What: fmt.Sprintf("%s answered nonsense: %v", op, err), Err: err,
-		Fix: "report it to the plugin's author"}
+	return c.refused(op, &diag.Error{Kind: diag.Plugin, Where: "plugin " + c.name, What: fmt.Sprintf("%s answered nonsense: %v", op, err), Err: err,
+		Fix: "report it to the plugin's author"})
+}
+
+func (c *Client) refused(op string, d *diag.Error) error {
+	if c.refuser != nil {
+		return c.refuser.Refused(op, d)
+	}
+	return d
 }
 
 // Architecture is an architecture that lives in a plugin. It ranks there too (selector.Ranker), in one round trip.
@@ -196,6 +211,9 @@ func (a *Architecture) Levels() []arch.Level { return a.levels }
 // Close lets the plugin forget the architecture. It may still be used: the plugin then opens it again.
 func (a *Architecture) Close(ctx context.Context) error {
 	_, err := a.client.arch.Close(ctx, &pb.CloseRequest{Handle: a.opened.Handle})
+	if errors.Is(err, ErrDied) {
+		return nil // and has forgotten everything
+	}
 	return a.client.fault(ctx, "Close", err)
 }
 
@@ -279,7 +297,9 @@ func (a *Architecture) Mapping(ctx context.Context, p gemm.Problem, c gemm.Confi
 	if err != nil {
 		return arch.Mapping{}, err
 	}
-	return arch.Mapping{GroupM: int(resp.GetGroupM()), XCDs: int(resp.GetXcds()), Chunk: int(resp.GetChunk())}, nil
+	var check check
+	m := arch.Mapping{GroupM: check.count("GroupM", resp.GetGroupM()), XCDs: check.count("XCDs", resp.GetXcds()), Chunk: check.count("chunk", resp.GetChunk())}
+	return m, a.client.nonsense("Mapping", check.err)
 }
 
 // Iteration implements arch.MemoryHierarchy.
@@ -342,8 +362,8 @@ func (a *Architecture) call(ctx context.Context, op string, do func() error) err
 		}
 		// Results from before and after belong together only if this is what the caller has seen.
 		if !proto.Equal(resp, a.opened) {
-			return &diag.Error{Kind: diag.Plugin, Where: "plugin " + a.client.name, What: fmt.Sprintf("it describes %s differently after a restart", a.desc.ID()),
-				Fix: "its program was replaced meanwhile: run the command again"}
+			return a.client.refused("Open", &diag.Error{Kind: diag.Plugin, Where: "plugin " + a.client.name,
+				What: fmt.Sprintf("it describes %s differently after a restart", a.desc.ID()), Fix: "its program was replaced meanwhile: run the command again"})
 		}
 		return nil
 	})

@@ -90,6 +90,7 @@ func callAll(ctx context.Context, c *Client, a *Architecture) map[string]error {
 	cfgs := []gemm.Config{{BlockM: 1, Kernel: "one"}, {BlockM: 2, Kernel: "two"}, {BlockM: 3, Kernel: "two"}, {BlockM: 4, Kernel: "one"}, {BlockM: 5, Kernel: "one"}}
 	errs["Estimate"] = a.Estimate(ctx, make([]arch.Estimate, len(cfgs)), problem, cfgs)
 	errs["Terms"] = a.Terms(ctx, make([]float64, len(cfgs)*len(a.Describe().Terms)), problem, cfgs)
+	_, errs["Mapping"] = a.Mapping(ctx, problem, cfgs[0])
 	_, errs["MemoryIteration"] = a.Iteration(ctx, make([]arch.LevelCost, 3), problem, cfgs[0], 5)
 	_, errs["Rank"] = a.Rank(ctx, selector.Request{Problems: []gemm.Problem{problem}, Top: 5})
 	return errs
@@ -211,6 +212,10 @@ func TestForgedAnswersAreRefused(t *testing.T) {
 	iteration("NaN", func(m *pb.MemoryIterationResponse) { m.TimeCycles[2] = math.NaN() })
 	iteration("latency", func(m *pb.MemoryIterationResponse) { m.LatencyCycles = math.Inf(1) })
 
+	iteration("negative", func(m *pb.MemoryIterationResponse) { m.TrafficBytes[1] = -1 })
+
+	forge("Mapping", "negative", func(m proto.Message) { m.(*pb.MappingResponse).Chunk = -1 })
+
 	rank := func(what string, f func(*pb.Ranking)) {
 		forge("Rank", what, func(m proto.Message) { f(m.(*pb.RankResponse).Rankings[0]) })
 	}
@@ -220,6 +225,8 @@ func TestForgedAnswersAreRefused(t *testing.T) {
 	rank("index", func(r *pb.Ranking) { r.Index[0] = -1 })
 	rank("indices", func(r *pb.Ranking) { r.Index = nil })
 	rank("dies", func(r *pb.Ranking) { r.Chunk = r.Chunk[1:] })
+	rank("negative die", func(r *pb.Ranking) { r.Xcds[1] = -1 })
+	rank("negative size", func(r *pb.Ranking) { r.Configs.NumWarps[1] = -4 })
 	rank("configs", func(r *pb.Ranking) { r.Configs.BlockN = nil })
 	rank("feasible", func(r *pb.Ranking) { r.Feasible = 4 })
 	rank("feasible negative", func(r *pb.Ranking) { r.Feasible = -1 })

@@ -134,6 +134,18 @@ func fromConfigs(q *pb.Configs) ([]gemm.Config, error) {
 	return cfgs, nil
 }
 
+// fromAnswered is fromConfigs for what a plugin answers, which a caller may take as it is.
+func fromAnswered(q *pb.Configs) ([]gemm.Config, error) {
+	cfgs, err := fromConfigs(q)
+	for i := range cfgs {
+		c := &cfgs[i]
+		if min(c.BlockM, c.BlockN, c.BlockK, c.GroupM, c.NumWarps, c.NumStages, c.SplitK) < 0 {
+			return nil, fmt.Errorf("configuration %d has a negative size: %s", i, c)
+		}
+	}
+	return cfgs, err
+}
+
 func fromConfig(q *pb.Configs) (gemm.Config, error) {
 	cfgs, err := fromConfigs(q)
 	if err != nil {
@@ -214,11 +226,11 @@ func toCandidates(c *arch.Candidates) *pb.CandidatesResponse {
 }
 
 func fromCandidates(q *pb.CandidatesResponse) (*arch.Candidates, error) {
-	configs, err := fromConfigs(q.GetConfigs())
+	configs, err := fromAnswered(q.GetConfigs())
 	if err != nil {
 		return nil, err
 	}
-	rejected, err := fromConfigs(q.GetRejected())
+	rejected, err := fromAnswered(q.GetRejected())
 	if err != nil {
 		return nil, fmt.Errorf("rejected %w", err)
 	}
@@ -346,7 +358,7 @@ func toRanking(r *selector.Result) *pb.Ranking {
 // fromRanking converts the answer for one problem of a request for the best `top` entries.
 func fromRanking(q *pb.Ranking, top int) (selector.Result, error) {
 	r := selector.Result{Feasible: int(q.GetFeasible())}
-	configs, err := fromConfigs(q.GetConfigs())
+	configs, err := fromAnswered(q.GetConfigs())
 	if err != nil {
 		return r, err
 	}
@@ -373,7 +385,11 @@ func fromRanking(q *pb.Ranking, top int) (selector.Result, error) {
 		e := selector.Entry{Index: int(q.Index[i]), Config: configs[i]}
 		e.Mapping.GroupM = configs[i].GroupM
 		if len(q.Xcds) != 0 {
-			e.Mapping.XCDs, e.Mapping.Chunk = int(q.Xcds[i]), int(q.Chunk[i])
+			var c check
+			e.Mapping.XCDs, e.Mapping.Chunk = c.count("XCDs", q.Xcds[i]), c.count("chunk", q.Chunk[i])
+			if c.err != nil {
+				return r, fmt.Errorf("rank %d: %w", i+1, c.err)
+			}
 		}
 		if e.Index < 0 {
 			return r, fmt.Errorf("candidate index %d", e.Index)
@@ -747,10 +763,10 @@ func fromIteration(dst []arch.LevelCost, q *pb.MemoryIterationResponse) (unit.Cy
 	var c check
 	for i := range dst {
 		dst[i] = arch.LevelCost{
-			HitRate: c.finite("hit rate", q.HitRates[i]), Traffic: unit.Bytes(c.finite("traffic", q.TrafficBytes[i])), Time: unit.Cycles(c.finite("time", q.TimeCycles[i])),
+			HitRate: c.amount("hit rate", q.HitRates[i]), Traffic: unit.Bytes(c.amount("traffic", q.TrafficBytes[i])), Time: unit.Cycles(c.amount("time", q.TimeCycles[i])),
 		}
 	}
-	return unit.Cycles(c.finite("latency", q.GetLatencyCycles())), c.err
+	return unit.Cycles(c.amount("latency", q.GetLatencyCycles())), c.err
 }
 
 // check passes values through and keeps the first complaint about one.

@@ -134,11 +134,11 @@ func same[T any](t interface{ Errorf(string, ...any) }, want, got T, err error) 
 
 // Random values come back bit for bit through serialised messages.
 func TestRandomValuesSurvive(t *testing.T) {
-	number := rapid.Int()
+	number, size := rapid.Int(), rapid.IntMin(0)
 	config := rapid.Custom(func(t *rapid.T) gemm.Config {
 		return gemm.Config{
-			BlockM: number.Draw(t, "bm"), BlockN: number.Draw(t, "bn"), BlockK: number.Draw(t, "bk"), GroupM: number.Draw(t, "group"),
-			NumWarps: number.Draw(t, "warps"), NumStages: number.Draw(t, "stages"), SplitK: number.Draw(t, "split"),
+			BlockM: size.Draw(t, "bm"), BlockN: size.Draw(t, "bn"), BlockK: size.Draw(t, "bk"), GroupM: size.Draw(t, "group"),
+			NumWarps: size.Draw(t, "warps"), NumStages: size.Draw(t, "stages"), SplitK: size.Draw(t, "split"),
 			Kernel: rapid.SampledFrom([]string{"", "triton", "two", "drei"}).Draw(t, "kernel"),
 		}
 	})
@@ -179,7 +179,7 @@ func TestRandomValuesSurvive(t *testing.T) {
 		for range rapid.IntRange(1, 10).Draw(t, "entries") {
 			e := selector.Entry{Index: rapid.IntRange(0, 1<<40).Draw(t, "index"), Config: config.Draw(t, "config")}
 			e.Estimate = arch.Estimate{Cycles: total.Draw(t, "total"), Bound: bound.Draw(t, "bound")}
-			e.Mapping = arch.Mapping{GroupM: e.Config.GroupM, XCDs: number.Draw(t, "xcds"), Chunk: number.Draw(t, "chunk")}
+			e.Mapping = arch.Mapping{GroupM: e.Config.GroupM, XCDs: size.Draw(t, "xcds"), Chunk: size.Draw(t, "chunk")}
 			r.Entries = append(r.Entries, e)
 		}
 		r.Feasible = len(r.Entries)

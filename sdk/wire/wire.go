@@ -72,7 +72,10 @@ func (g *glue) GRPCServer(_ *plugin.GRPCBroker, s *grpc.Server) error {
 	return nil
 }
 
-func (g *glue) GRPCClient(_ context.Context, _ *plugin.GRPCBroker, conn *grpc.ClientConn) (any, error) {
+// GRPCClient returns the connection. It is closed when the process has ended, as a descendant of it may hold the other end
+// open: a call would wait for an answer in vain.
+func (g *glue) GRPCClient(ended context.Context, _ *plugin.GRPCBroker, conn *grpc.ClientConn) (any, error) {
+	context.AfterFunc(ended, func() { _ = conn.Close() })
 	return conn, nil
 }
 

@@ -1,0 +1,412 @@
+package host_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	goplugin "github.com/hashicorp/go-plugin"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/encoding"
+	_ "google.golang.org/grpc/encoding/proto" // the codec
+	"google.golang.org/grpc/mem"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/protoadapt"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/origami-gemm/origami/sdk/internal/fake"
+	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
+	"github.com/origami-gemm/origami/sdk/serve"
+	"github.com/origami-gemm/origami/sdk/wire"
+)
+
+// The forger is the plugin of the fault matrix. It serves the fake provider, or the fake executor, and does one thing
+// wrong at one call, or at its start, when it finds that written down in its folder. It does not use package serve, as a
+// plugin in another language does not, and so does nothing to end with its host.
+const (
+	forger         = "forger" // a built-in plugin
+	forgerExternal = "forger-external"
+	forgerExecutor = "forger-executor" // external too
+)
+
+// forgery is one thing to do wrong.
+type forgery struct {
+	name string // a row of the matrix
+	// once says that the forger forgets it when it has done it, so that the next call, or the next process, is right.
+	once bool
+	// hangs says that only a timeout ends it.
+	hangs bool
+	// do is done before the call, whose answer it may be.
+	do func(folder) (any, error)
+	// forge changes the answer.
+	forge func(protoreflect.Message)
+}
+
+// folder is where the forger and its test meet.
+type folder string
+
+func (f folder) file(name string) string { return filepath.Join(string(f), name) }
+
+func (f folder) append(name, line string) {
+	file, err := os.OpenFile(f.file(name), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err == nil {
+		_, err = file.WriteString(line + "\n")
+		err = errors.Join(err, file.Close())
+	}
+	if err != nil {
+		panic(err)
+	}
+}
+
+func (f folder) lines(name string) []string {
+	text, _ := os.ReadFile(f.file(name))
+	return strings.Fields(string(text))
+}
+
+const (
+	armedFile     = "armed"     // the call, and the name of what to do wrong
+	startsFile    = "starts"    // a process id per start, descriptions too
+	daemonsFile   = "daemons"   // process ids of children in sessions of their own
+	childrenFile  = "children"  // process ids of the other children
+	unchangedFile = "unchanged" // exists if the forged answer is the right one
+)
+
+// arm writes down what to do wrong; nothing, if the call is empty.
+func (f folder) arm(call, name string) error {
+	if err := os.WriteFile(f.file("arming"), []byte(call+"\n"+name), 0o600); err != nil {
+		return err
+	}
+	_ = os.Remove(f.file(unchangedFile))
+	return os.Rename(f.file("arming"), f.file(armedFile))
+}
+
+// armed returns what to do wrong at a call.
+func (f folder) armed(forgeries []forgery, call string) forgery {
+	text, _ := os.ReadFile(f.file(armedFile))
+	at, name, _ := strings.Cut(string(text), "\n")
+	if at != call {
+		return forgery{}
+	}
+	i := slices.IndexFunc(forgeries, func(g forgery) bool { return g.name == name })
+	if forgeries[i].once {
+		_ = os.Remove(f.file(armedFile))
+	}
+	return forgeries[i]
+}
+
+func runForger(f folder, name string) {
+	f.append(startsFile, strconv.Itoa(os.Getpid()))
+	phase := "start"
+	if describes() {
+		phase = "describe"
+	}
+	if wrong := f.armed(startForgeries, phase); wrong.do != nil {
+		_, _ = wrong.do(f)
+	}
+	architectures, executor := fake.Provider{Name: forger}, fake.ExecutorProvider{Name: name}
+	service := wire.ArchService(architectures)
+	switch {
+	case name == forgerExecutor && describes():
+		serve.MainExecutor(executor)
+	case name == forgerExecutor:
+		service = wire.ExecutorService(executor)
+	case describes():
+		serve.Main(architectures)
+	}
+	goplugin.Serve(&goplugin.ServeConfig{
+		HandshakeConfig:  wire.Handshake,
+		VersionedPlugins: wire.Plugins(service),
+		GRPCServer: func(o []grpc.ServerOption) *grpc.Server {
+			return grpc.NewServer(append(o, grpc.MaxRecvMsgSize(wire.MaxMessage), grpc.UnaryInterceptor(f.intercept), grpc.ForceServerCodecV2(codec{encoding.GetCodecV2("proto")}))...)
+		},
+	})
+	if f.armed(callForgeries, "afterwards").do != nil {
+		time.Sleep(time.Minute)
+	}
+	os.Exit(0)
+}
+
+func (f folder) intercept(ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+	wrong := f.armed(callForgeries, path.Base(info.FullMethod))
+	if wrong.do != nil {
+		if resp, err := wrong.do(f); resp != nil || err != nil {
+			return resp, err
+		}
+	}
+	resp, err := handle(ctx, req)
+	if err != nil || wrong.forge == nil {
+		return resp, err
+	}
+	forged := proto.Clone(resp.(proto.Message))
+	wrong.forge(forged.ProtoReflect())
+	if proto.Equal(forged, resp.(proto.Message)) {
+		f.append(unchangedFile, "")
+	}
+	return forged, nil
+}
+
+// codec can send an answer that is larger than any message may be, and takes no memory.
+type codec struct{ encoding.CodecV2 }
+
+type hugeAnswer struct{}
+
+func (c codec) Marshal(v any) (mem.BufferSlice, error) {
+	if _, huge := v.(hugeAnswer); !huge {
+		return c.CodecV2.Marshal(v)
+	}
+	var b mem.BufferSlice
+	for part := make(mem.SliceBuffer, 1<<20); len(b)<<20 <= wire.MaxMessage; {
+		b = append(b, part)
+	}
+	return b, nil
+}
+
+// callForgeries are what can go wrong in a call.
+var callForgeries = slices.Concat(
+	inBoth("exits", func(folder) (any, error) { os.Exit(3); return nil, nil }),
+	inBoth("panics", func(folder) (any, error) { panic("boom") }),
+	inBoth("is killed", func(folder) (any, error) { return nil, killSelf(syscall.SIGKILL) }),
+	[]forgery{
+		{name: "exits; a child keeps its output and its connection", once: true, do: func(f folder) (any, error) {
+			f.leaveChild(false)
+			os.Exit(3)
+			return nil, nil
+		}},
+		{name: "exits; a child in a session of its own keeps them", once: true, do: func(f folder) (any, error) {
+			f.leaveChild(true)
+			os.Exit(3)
+			return nil, nil
+		}},
+		{name: "closes its connections and lives on", once: true, do: func(f folder) (any, error) {
+			if err := f.arm("afterwards", "hangs"); err != nil {
+				return nil, err
+			}
+			for fd := 3; fd < 256; fd++ {
+				_ = syscall.Shutdown(fd, syscall.SHUT_RDWR) // fails for what is no socket
+			}
+			select {}
+		}},
+		{name: "hangs", hangs: true, do: func(folder) (any, error) { select {} }},
+		{name: "is stopped", hangs: true, do: func(folder) (any, error) { return nil, killSelf(syscall.SIGSTOP) }},
+		{name: "prints garbage", do: func(folder) (any, error) {
+			for _, fd := range []int{1, 2} {
+				write(fd, "1|2|tcp|nowhere\x00\xff\x1b[2J\n{\"@message\":[]}\n{\"@message\":\"x\",\"@level\":{}}\n")
+				write(fd, strings.Repeat("x", 1<<20)) // more than a pipe holds, and no end of the line
+			}
+			return nil, nil
+		}},
+		{name: "prints as fast as it can", do: func(folder) (any, error) {
+			for end := time.Now().Add(100 * time.Millisecond); time.Now().Before(end); {
+				write(1, "so it goes\n")
+				write(2, "so it goes\n")
+			}
+			return nil, nil
+		}},
+		{name: "answers INTERNAL", do: answerStatus(codes.Internal)},
+		{name: "answers UNIMPLEMENTED", do: answerStatus(codes.Unimplemented)},
+		{name: "answers CANCELED", do: answerStatus(codes.Canceled)},
+		{name: "answers DEADLINE_EXCEEDED", do: answerStatus(codes.DeadlineExceeded)},
+		{name: "answers UNAVAILABLE", do: answerStatus(codes.Unavailable)},
+		{name: "answers that it does not hold the handle", do: answerDetails(codes.NotFound, &pb.Missing{Resource: pb.Missing_RESOURCE_HANDLE})},
+		{name: "answers that it does not hold the kernel", do: answerDetails(codes.NotFound, &pb.Missing{Resource: pb.Missing_RESOURCE_KERNEL})},
+		{name: "answers a diagnostic of kind plugin", do: answerDetails(codes.Internal, &pb.Diagnostic{Kind: pb.Diagnostic_KIND_PLUGIN, What: "the device is lost"})},
+		{name: "answers a diagnostic of an unknown kind", do: answerDetails(codes.Internal, &pb.Diagnostic{Kind: 99, What: "?"})},
+		{name: "answers 257 MiB", do: func(folder) (any, error) { return hugeAnswer{}, nil }},
+		{name: "answers 5 MiB more than needed", forge: func(m protoreflect.Message) {
+			// One unknown field, number 10000, of that many bytes.
+			m.SetUnknown(append([]byte{0x82, 0xf1, 0x04, 0x80, 0x80, 0xc0, 0x02}, make([]byte, 5<<20)...))
+		}},
+		{name: "answers an empty message", forge: func(m protoreflect.Message) { proto.Reset(m.Interface()) }},
+		{name: "every number NaN", forge: everyFloat(math.NaN())},
+		{name: "every number infinite", forge: everyFloat(math.Inf(1))},
+		{name: "every number negative", forge: everyNumber(-1)},
+		{name: "every number zero", forge: everyNumber(0)},
+		{name: "every integer 2^31-1", forge: everyInteger(math.MaxInt32)},
+		{name: "every enum 99", forge: everyEnum(99)},
+		{name: "every list one shorter", forge: everyList(func(l protoreflect.List) { l.Truncate(l.Len() - 1) })},
+		{name: "every list one longer", forge: everyList(func(l protoreflect.List) { l.Append(l.Get(l.Len() - 1)) })},
+	},
+)
+
+// inBoth is something that happens once, or each time.
+func inBoth(name string, do func(folder) (any, error)) []forgery {
+	return []forgery{{name: name + ", once", once: true, do: do}, {name: name + ", each time", do: do}}
+}
+
+func killSelf(signal syscall.Signal) error {
+	if err := syscall.Kill(os.Getpid(), signal); err != nil {
+		return err
+	}
+	time.Sleep(time.Second) // for the signal to arrive
+	return nil
+}
+
+func write(fd int, text string) {
+	for len(text) > 0 {
+		n, err := syscall.Write(fd, []byte(text))
+		if err != nil && !errors.Is(err, syscall.EINTR) && !errors.Is(err, syscall.EAGAIN) {
+			return
+		}
+		text = text[max(n, 0):]
+	}
+}
+
+// leaveChild starts a process that holds everything open that this one has open.
+func (f folder) leaveChild(session bool) {
+	var files []uintptr
+	for fd := range 64 {
+		files = append(files, uintptr(fd))
+		if _, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd)); err != nil {
+			files[fd] = 2
+		}
+	}
+	pid, err := syscall.ForkExec("/bin/sleep", []string{"sleep", "600"}, &syscall.ProcAttr{Files: files, Sys: &syscall.SysProcAttr{Setsid: session}})
+	if err != nil {
+		panic(err)
+	}
+	name := childrenFile
+	if session {
+		name = daemonsFile
+	}
+	f.append(name, strconv.Itoa(pid))
+}
+
+func answerStatus(code codes.Code) func(folder) (any, error) {
+	return func(folder) (any, error) { return nil, status.Error(code, "no reason") }
+}
+
+func answerDetails(code codes.Code, details proto.Message) func(folder) (any, error) {
+	return func(folder) (any, error) {
+		s, err := status.New(code, "no reason").WithDetails(protoadapt.MessageV1Of(details))
+		if err != nil {
+			panic(err)
+		}
+		return nil, s.Err()
+	}
+}
+
+// everyField calls do with every field that is set, of the message and of those in it.
+func everyField(m protoreflect.Message, do func(protoreflect.Message, protoreflect.FieldDescriptor)) {
+	for i := range m.Descriptor().Fields().Len() {
+		field := m.Descriptor().Fields().Get(i)
+		switch {
+		case field.IsMap():
+			if m.Has(field) {
+				do(m, field)
+			}
+		case field.IsList():
+			if m.Has(field) && field.Message() != nil {
+				for i := range m.Get(field).List().Len() {
+					everyField(m.Get(field).List().Get(i).Message(), do)
+				}
+			}
+			if m.Has(field) {
+				do(m, field)
+			}
+		case field.Message() != nil:
+			if m.Has(field) {
+				everyField(m.Mutable(field).Message(), do)
+			}
+		default:
+			do(m, field)
+		}
+	}
+}
+
+// everyScalar replaces every value, also in lists and maps, for which there is another.
+func everyScalar(m protoreflect.Message, other func(protoreflect.FieldDescriptor, protoreflect.Value) protoreflect.Value) {
+	everyField(m, func(m protoreflect.Message, field protoreflect.FieldDescriptor) {
+		switch {
+		case field.IsMap():
+			m.Get(field).Map().Range(func(k protoreflect.MapKey, old protoreflect.Value) bool {
+				if v := other(field.MapValue(), old); v.IsValid() {
+					m.Mutable(field).Map().Set(k, v)
+				}
+				return true
+			})
+		case field.IsList():
+			for i := range m.Get(field).List().Len() {
+				if v := other(field, m.Get(field).List().Get(i)); v.IsValid() {
+					m.Mutable(field).List().Set(i, v)
+				}
+			}
+		default:
+			if v := other(field, m.Get(field)); v.IsValid() {
+				m.Set(field, v)
+			}
+		}
+	})
+}
+
+func everyFloat(x float64) func(protoreflect.Message) {
+	return func(m protoreflect.Message) {
+		everyScalar(m, func(field protoreflect.FieldDescriptor, _ protoreflect.Value) (v protoreflect.Value) {
+			if field.Kind() == protoreflect.DoubleKind {
+				v = protoreflect.ValueOfFloat64(x)
+			}
+			return v
+		})
+	}
+}
+
+func everyInteger(x int64) func(protoreflect.Message) {
+	return func(m protoreflect.Message) {
+		everyScalar(m, func(field protoreflect.FieldDescriptor, _ protoreflect.Value) (v protoreflect.Value) {
+			switch field.Kind() { //nolint:exhaustive // the messages have no others
+			case protoreflect.Int64Kind:
+				v = protoreflect.ValueOfInt64(x)
+			case protoreflect.Int32Kind:
+				v = protoreflect.ValueOfInt32(int32(x))
+			case protoreflect.Uint64Kind:
+				v = protoreflect.ValueOfUint64(uint64(x))
+			case protoreflect.Uint32Kind:
+				v = protoreflect.ValueOfUint32(uint32(x))
+			}
+			return v
+		})
+	}
+}
+
+func everyNumber(x int64) func(protoreflect.Message) {
+	return func(m protoreflect.Message) {
+		everyFloat(float64(x))(m)
+		everyInteger(x)(m)
+	}
+}
+
+// everyEnum also replaces the enums that stand in columns of bytes.
+func everyEnum(x byte) func(protoreflect.Message) {
+	return func(m protoreflect.Message) {
+		everyScalar(m, func(field protoreflect.FieldDescriptor, old protoreflect.Value) (v protoreflect.Value) {
+			switch {
+			case field.Kind() == protoreflect.EnumKind:
+				v = protoreflect.ValueOfEnum(protoreflect.EnumNumber(x))
+			case field.Name() == "bounds" && len(old.Bytes()) > 0:
+				v = protoreflect.ValueOfBytes(bytes.Repeat([]byte{x}, len(old.Bytes())))
+			}
+			return v
+		})
+	}
+}
+
+func everyList(change func(protoreflect.List)) func(protoreflect.Message) {
+	return func(m protoreflect.Message) {
+		everyField(m, func(m protoreflect.Message, field protoreflect.FieldDescriptor) {
+			if field.IsList() && m.Get(field).List().Len() > 0 {
+				change(m.Mutable(field).List())
+			}
+		})
+	}
+}

@@ -1,0 +1,441 @@
+package host_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/exec"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/selector"
+	"github.com/origami-gemm/origami/sdk/host"
+	"github.com/origami-gemm/origami/sdk/internal/fake"
+)
+
+var update = flag.Bool("update", false, "write the tables of docs/fault-matrix.md")
+
+// matrixFile has the outcome of every cell: of each thing that can go wrong at each call.
+const matrixFile = "../../docs/fault-matrix.md"
+
+// verifyTable compares a table with the one in matrixFile that follows a heading, or puts it there.
+func verifyTable(t *testing.T, heading string, columns, rows []string, cell func(row, column int) string) {
+	t.Helper()
+	var b strings.Builder
+	fmt.Fprintf(&b, "| | %s |\n|%s\n", strings.Join(columns, " | "), strings.Repeat(" --- |", 1+len(columns)))
+	for i, row := range rows {
+		fmt.Fprintf(&b, "| %s |", row)
+		for j := range columns {
+			fmt.Fprintf(&b, " %s |", cell(i, j))
+		}
+		b.WriteString("\n")
+	}
+	text, err := os.ReadFile(matrixFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, after, ok := strings.Cut(string(text), "\n## "+heading+"\n")
+	start := strings.Index(after, "\n| | ")
+	if !ok || start < 0 {
+		t.Fatalf("%s has no table under %q", matrixFile, heading)
+	}
+	start++
+	end := start + max(strings.Index(after[start:]+"\n\n", "\n\n")+1, 0)
+	end = min(end, len(after))
+	if got := after[start:end]; got == b.String() {
+		return
+	} else if !*update {
+		want := strings.Split(got, "\n")
+		for i, line := range strings.Split(b.String(), "\n") {
+			if i >= len(want) || line != want[i] {
+				t.Errorf("%s does not have this line under %q; check it and run with -update:\n%s", matrixFile, heading, line)
+			}
+		}
+		if !t.Failed() {
+			t.Errorf("%s has lines under %q that are not so any more; run with -update", matrixFile, heading)
+		}
+		return
+	}
+	if err := os.WriteFile(matrixFile, []byte(before+"\n## "+heading+"\n"+after[:start]+b.String()+after[end:]), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// leavesNothing makes sure that a test, when it has closed its hosts, has no more goroutines and open files than before,
+// and that no socket is left.
+func leavesNothing(t *testing.T) {
+	t.Helper()
+	warm := host.New(host.Options{Builtins: []host.Builtin{builtin("good")}}) // the runtime opens files of its own once
+	open(t, warm, arch.OpenRequest{Arch: "good"})
+	_ = warm.Close()
+	goroutines := goleak.IgnoreCurrent()
+	before := openFiles(t)
+	t.Cleanup(func() {
+		if err := goleak.Find(goroutines); err != nil {
+			t.Error(err)
+		}
+		for wait := 0; ; wait++ {
+			now := openFiles(t)
+			if len(now) <= len(before) {
+				break
+			}
+			if wait == 100 {
+				t.Errorf("open files before: %v, now: %v", before, now)
+				break
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+		if left, _ := filepath.Glob(filepath.Join(os.TempDir(), "origami-run*")); len(left) > 0 {
+			t.Errorf("folders left behind: %v", left)
+		}
+	})
+}
+
+func openFiles(t *testing.T) (files []string) {
+	t.Helper()
+	fds, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Skip("needs /proc")
+	}
+	for _, fd := range fds {
+		if to, err := os.Readlink("/proc/self/fd/" + fd.Name()); err == nil {
+			files = append(files, to)
+		}
+	}
+	return files
+}
+
+// bench is a forger with two hosts for it, of which one is patient. Options that are zero are the host's own.
+type bench struct {
+	folder
+	executor     bool
+	host         *host.Host
+	architecture arch.Architecture
+	device       exec.Executor
+}
+
+// patience is how long the other hosts wait for what hangs.
+const patience = 1500 * time.Millisecond
+
+func newBench(t *testing.T, plugin string, o host.Options) *bench {
+	t.Helper()
+	b := &bench{folder: folder(t.TempDir()), executor: plugin == forgerExecutor}
+	if plugin == forger {
+		o.Builtins = []host.Builtin{{Manifest: fake.Provider{Name: forger}.Manifest(), Args: []string{asPlugin, forger, string(b.folder)}}}
+	} else {
+		self, err := os.Executable()
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := b.file(host.Prefix + plugin)
+		o.LockFile = b.file("lock")
+		if err := os.Symlink(self, path); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := host.Trust(o.LockFile, path); err != nil {
+			t.Fatal(err)
+		}
+		o.Plugins = []string{path}
+	}
+	b.host = host.New(o)
+	return b
+}
+
+func (b *bench) open(ctx context.Context) (err error) {
+	if b.executor {
+		b.device, err = b.host.Executor(ctx, forgerExecutor)
+	} else {
+		b.architecture, err = b.host.Open(ctx, arch.OpenRequest{Arch: forger})
+	}
+	return err
+}
+
+// close closes the host and makes sure that no process is left.
+func (b *bench) close(t *testing.T) {
+	_ = b.host.Close()
+	for _, pid := range append(b.lines(startsFile), b.lines(childrenFile)...) {
+		if !eventually(func() bool { return !lives(pid) }) {
+			t.Errorf("process %s lives on", pid)
+		}
+	}
+	for _, pid := range b.lines(daemonsFile) {
+		if !lives(pid) {
+			t.Error("a process in a session of its own has been found and ended: say so in the documentation")
+		}
+		id, _ := strconv.Atoi(pid)
+		_ = syscall.Kill(id, syscall.SIGKILL)
+	}
+}
+
+func eventually(is func() bool) bool {
+	for range 250 {
+		if is() {
+			return true
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	return is()
+}
+
+// lives reads /proc, because a zombie that nobody has waited for still answers to signals.
+func lives(pid string) bool {
+	status, err := os.ReadFile("/proc/" + pid + "/status")
+	return err == nil && !strings.Contains(string(status), "State:\tZ") && !strings.Contains(string(status), "State:\tX")
+}
+
+// column is a call that a forger can do wrong. want is the right answer.
+type column struct {
+	call     string
+	executor bool
+	// fresh says that the call is part of a start.
+	fresh bool
+	// once says that it is never repeated.
+	once bool
+	do   func(context.Context, *bench) (any, error)
+}
+
+var columns = []column{
+	{call: "Info", fresh: true, do: func(ctx context.Context, b *bench) (any, error) { return nil, b.open(ctx) }},
+	{call: "Manifest", do: func(ctx context.Context, b *bench) (any, error) { return b.host.Client(forger).Manifest(ctx) }},
+	{call: "Open", do: func(ctx context.Context, b *bench) (any, error) {
+		a, err := b.host.Open(ctx, arch.OpenRequest{Arch: forger, Device: "large"})
+		if err != nil {
+			return nil, err
+		}
+		return []any{*a.Describe(), a.Hierarchy().Levels()}, nil
+	}},
+	{call: "Close", once: true, do: func(ctx context.Context, b *bench) (any, error) {
+		if _, err := b.architecture.Mapping(ctx, problem, configs[0]); err != nil { // without a process there is nothing to close
+			return nil, err
+		}
+		return nil, b.architecture.(interface{ Close(context.Context) error }).Close(ctx)
+	}},
+	{call: "Candidates", do: func(ctx context.Context, b *bench) (any, error) {
+		return b.architecture.Candidates(ctx, problem, arch.Space{})
+	}},
+	{call: "Estimate", do: func(ctx context.Context, b *bench) (any, error) {
+		est := make([]arch.Estimate, len(configs))
+		return est, b.architecture.Estimate(ctx, est, problem, configs)
+	}},
+	{call: "Terms", do: func(ctx context.Context, b *bench) (any, error) {
+		terms := make([]float64, len(configs)*len(b.architecture.Describe().Terms))
+		err := b.architecture.Terms(ctx, terms, problem, configs)
+		return floatBits(terms), err
+	}},
+	{call: "Mapping", do: func(ctx context.Context, b *bench) (any, error) {
+		return b.architecture.Mapping(ctx, problem, configs[0])
+	}},
+	{call: "MemoryIteration", do: func(ctx context.Context, b *bench) (any, error) {
+		costs := make([]arch.LevelCost, len(b.architecture.Hierarchy().Levels()))
+		latency, err := b.architecture.Hierarchy().Iteration(ctx, costs, problem, configs[0], 7)
+		return []any{latency, costs}, err
+	}},
+	{call: "Rank", do: func(ctx context.Context, b *bench) (any, error) {
+		return selector.Rank(ctx, b.architecture, selector.Request{Problems: []gemm.Problem{problem}, Top: 3})
+	}},
+
+	{executor: true, call: "Manifest", do: func(ctx context.Context, b *bench) (any, error) {
+		return b.device.(interface {
+			Manifest(context.Context) (exec.Manifest, error)
+		}).Manifest(ctx)
+	}},
+	{executor: true, call: "Devices", do: func(ctx context.Context, b *bench) (any, error) { return b.device.Devices(ctx) }},
+	{executor: true, call: "Environment", do: func(ctx context.Context, b *bench) (any, error) { return b.device.Environment(ctx, 0) }},
+	{executor: true, call: "Compile", once: true, do: func(ctx context.Context, b *bench) (any, error) {
+		k, err := b.device.Compile(ctx, 0, problem, goodConfig)
+		if err != nil {
+			return nil, err
+		}
+		return k.Resources(), nil
+	}},
+	{executor: true, call: "Check", once: true, do: withKernel(func(ctx context.Context, k exec.Kernel) (any, error) { return k.Check(ctx) })},
+	{executor: true, call: "Measure", once: true, do: withKernel(func(ctx context.Context, k exec.Kernel) (any, error) { return samples(ctx, k, 5) })},
+	{executor: true, call: "Release", once: true, do: withKernel(func(_ context.Context, k exec.Kernel) (any, error) { return nil, k.Close() })},
+}
+
+func withKernel(do func(context.Context, exec.Kernel) (any, error)) func(context.Context, *bench) (any, error) {
+	return func(ctx context.Context, b *bench) (any, error) {
+		k, err := b.device.Compile(ctx, 0, problem, goodConfig)
+		if err != nil {
+			return nil, err
+		}
+		return do(ctx, k)
+	}
+}
+
+// TestFaultsInCalls does everything wrong in every call, and looks at what the caller gets, at the process, and at
+// whether the next call is right.
+func TestFaultsInCalls(t *testing.T) {
+	leavesNothing(t)
+	outcomes := map[*column][]string{}
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	for i := range columns {
+		c := &columns[i]
+		wg.Go(func() {
+			t.Run(c.name(), func(t *testing.T) {
+				o := c.outcomes(t)
+				mu.Lock()
+				defer mu.Unlock()
+				outcomes[c] = o
+			})
+		})
+	}
+	wg.Wait()
+	for i := range columns {
+		if len(outcomes[&columns[i]]) != len(callForgeries) {
+			return // the test failed, or is to do a part only
+		}
+	}
+	for _, executor := range []bool{false, true} {
+		var shown []*column
+		var names []string
+		for i := range columns {
+			if c := &columns[i]; c.executor == executor {
+				shown, names = append(shown, c), append(names, c.call)
+			}
+		}
+		var rows []string
+		for _, f := range callForgeries {
+			rows = append(rows, f.name)
+		}
+		heading := "Calls of an architecture"
+		if executor {
+			heading = "Calls of an executor"
+		}
+		verifyTable(t, heading, names, rows, func(row, column int) string { return outcomes[shown[column]][row] })
+	}
+}
+
+func (c *column) name() string {
+	if c.executor {
+		return "Executor" + c.call
+	}
+	return c.call
+}
+
+// plugin is the forger that has the call. Only an external plugin can be an executor.
+func (c *column) plugin() string {
+	if c.executor {
+		return forgerExecutor
+	}
+	return forger
+}
+
+func (c *column) outcomes(t *testing.T) (outcomes []string) {
+	var want any
+	hasty := host.Options{CallTimeout: patience, RunTimeout: patience}
+	var benches [2]*bench
+	for _, f := range callForgeries {
+		which, o := 0, host.Options{}
+		if f.hangs {
+			which, o = 1, hasty
+		}
+		b := benches[which]
+		if b == nil {
+			b = newBench(t, c.plugin(), o)
+			benches[which] = b
+			if err := b.open(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			var err error
+			if want, err = c.do(t.Context(), b); err != nil { // the model's answer, as another test says
+				t.Fatal(err)
+			}
+		}
+		t.Run(f.name, func(t *testing.T) { outcomes = append(outcomes, c.outcome(t, b, f, want)) })
+	}
+	for _, b := range benches {
+		b.close(t)
+	}
+	return outcomes
+}
+
+// outcome is one cell.
+func (c *column) outcome(t *testing.T, b *bench, f forgery, want any) string {
+	if c.fresh {
+		_ = b.host.Close()
+		fresh := newBench(t, c.plugin(), host.Options{StartTimeout: map[bool]time.Duration{true: 2 * patience}[f.hangs]})
+		defer fresh.close(t)
+		fresh.host.Plugins()
+		b = fresh
+	}
+	if err := b.arm(c.call, f.name); err != nil {
+		t.Fatal(err)
+	}
+	before := b.lines(startsFile)
+	begin := time.Now()
+	got, err := c.do(t.Context(), b)
+	took := time.Since(begin)
+	after := b.lines(startsFile)
+	if limit := 20 * time.Second; took > limit { // far above what any cell takes, far below the 30 s of a patient host
+		t.Errorf("it took %v", took)
+	}
+	restarts := len(after) - len(before)
+	if c.fresh {
+		restarts--
+	}
+	running := len(after) > 0 && lives(after[len(after)-1])
+	_, statErr := os.Stat(b.file(unchangedFile))
+	unchanged := statErr == nil
+	_ = b.arm("", "")
+
+	// No call is repeated more than once, and some never are.
+	if restarts > 1 || restarts > 0 && c.once {
+		t.Errorf("started %d times more", restarts)
+	}
+	outcome := ""
+	var plugin *host.PluginError
+	var told *diag.Error
+	switch {
+	case err == nil && unchanged:
+		outcome = "–"
+	case err == nil && reflect.DeepEqual(got, want):
+		outcome = "answer"
+	case err == nil && f.forge != nil:
+		outcome = "taken"
+	case err == nil:
+		t.Errorf("got %+v, want %+v", got, want)
+	case errors.As(err, &plugin) && diag.KindOf(err) == diag.Plugin:
+		outcome = string(plugin.Fault)
+		if strings.Contains(err.Error(), "\n") || !strings.HasPrefix(err.Error(), "plugin "+plugin.Name+": ") {
+			t.Errorf("%q is not a line about the plugin", err)
+		}
+	case errors.Is(err, exec.ErrKernelLost):
+		outcome = "lost"
+	case errors.As(err, &told) && strings.HasPrefix(f.name, "answers a diagnostic"):
+		outcome = "as told"
+	default:
+		t.Errorf("got %v", err)
+	}
+	if restarts == 1 {
+		outcome += ", restarted"
+	}
+	switch {
+	case !running && plugin != nil && (plugin.Fault == host.FaultHung || plugin.Fault == host.FaultStart) || !running && outcome == "as told":
+		outcome += ", ended"
+	case running && plugin != nil && plugin.Fault == host.FaultHung:
+		t.Error("what hangs is not ended")
+	}
+	t.Log(outcome, took.Round(time.Millisecond), err)
+
+	// Afterwards all is well.
+	again, err := c.do(t.Context(), b)
+	if err != nil || !reflect.DeepEqual(again, want) {
+		t.Errorf("afterwards: got %v", err)
+	}
+	return outcome
+}

@@ -1,0 +1,252 @@
+package host_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	goplugin "github.com/hashicorp/go-plugin"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/sdk/host"
+	"github.com/origami-gemm/origami/sdk/internal/fake"
+	"github.com/origami-gemm/origami/sdk/serve"
+	"github.com/origami-gemm/origami/sdk/wire"
+)
+
+// startForgeries are what can go wrong before the first call, when a plugin starts or describes itself.
+var startForgeries = []forgery{
+	{name: "exits", do: func(folder) (any, error) {
+		write(2, "cannot load libnone.so\n")
+		os.Exit(3)
+		return nil, nil
+	}},
+	{name: "exits without a word", do: func(folder) (any, error) { os.Exit(0); return nil, nil }},
+	{name: "panics", do: func(folder) (any, error) { panic("boom") }},
+	{name: "is killed", do: func(folder) (any, error) { return nil, killSelf(syscall.SIGKILL) }},
+	{name: "hangs", hangs: true, do: func(folder) (any, error) { select {} }},
+	{name: "is stopped", hangs: true, do: func(folder) (any, error) { return nil, killSelf(syscall.SIGSTOP) }},
+	{name: "closes its output and hangs", hangs: true, do: func(folder) (any, error) {
+		_ = syscall.Close(1)
+		select {}
+	}},
+	{name: "prints another program's words", do: printAnd("Hello, I am a friendly program.\nHow are you?\n", 0)},
+	{name: "prints bytes that are no text", do: printAnd("\x00\xff\xfe\x1b[2J\x00\n", 0)},
+	{name: "prints 1 MiB without an end of line", do: printAnd(strings.Repeat("x", 1<<20), 0)},
+	{name: "prints without end", hangs: true, do: func(folder) (any, error) {
+		for {
+			write(1, "so it goes and goes and goes and goes\n")
+		}
+	}},
+	{name: "prints errors without end", hangs: true, do: func(folder) (any, error) {
+		for {
+			write(2, "{\"@message\":\"so it goes\",\"@level\":\"error\"}\nand so on\n")
+			time.Sleep(10 * time.Microsecond) // the host's side of it needs the machine too
+		}
+	}},
+	{name: "prints 1 MiB of errors, then works", do: func(folder) (any, error) {
+		write(2, strings.Repeat("x", 1<<20))
+		return nil, nil
+	}},
+	{name: "leaves it to a child in a session of its own", do: func(f folder) (any, error) {
+		f.leaveChild(true)
+		os.Exit(0)
+		return nil, nil
+	}},
+	{name: "starts a child and works", do: func(f folder) (any, error) {
+		f.leaveChild(false)
+		return nil, nil
+	}},
+	{name: "works after half of the time allowed", hangs: true, do: func(folder) (any, error) {
+		time.Sleep(startPatience / 2)
+		return nil, nil
+	}},
+	{name: "works after double the time allowed", hangs: true, do: func(folder) (any, error) {
+		time.Sleep(2 * startPatience)
+		return nil, nil
+	}},
+	{name: "has another cookie", do: func(folder) (any, error) { return nil, os.Setenv(wire.Handshake.MagicCookieKey, "another") }},
+	{name: "speaks another protocol version", do: func(folder) (any, error) {
+		if describes() {
+			fmt.Println(`{"info":{"name":"forger","apiVersions":["1.0.0"],"health":"HEALTH_OK"},"protocolVersions":[2]}`)
+			os.Exit(0)
+		}
+		goplugin.Serve(&goplugin.ServeConfig{
+			HandshakeConfig: wire.Handshake, GRPCServer: goplugin.DefaultGRPCServer,
+			VersionedPlugins: map[int]goplugin.PluginSet{2: wire.Plugins(wire.ArchService(fake.Provider{Name: forger}))[wire.ProtocolVersion]},
+		})
+		os.Exit(0)
+		return nil, nil
+	}},
+	{name: "speaks another API version", do: func(folder) (any, error) {
+		wire.APIVersions = []string{"9.0.0", "8.1.0"}
+		return nil, nil
+	}},
+	{name: "says that it cannot work", do: func(folder) (any, error) { return serveInstead(failing{fake.Provider{Name: forger}}) }},
+	{name: "has no name", do: func(folder) (any, error) { return serveInstead(nameless{fake.Provider{Name: forger}}) }},
+	{name: "describes itself in half a JSON text", do: describeAs(`{"info":{"name":"forger","apiVers`)},
+	{name: "describes itself in 5 MiB", do: describeAs(`{"info":{"name":"` + strings.Repeat("x", 5<<20) + `"}}`)},
+	{name: "handshake: 1&#124;1", do: handshake("1|1")},
+	{name: "handshake: of core version 2", do: handshake("2|1|unix|/nonexistent|grpc|")},
+	{name: "handshake: not a number", do: handshake("one|1|unix|/nonexistent|grpc|")},
+	{name: "handshake: net/rpc", do: handshake("1|1|unix|/nonexistent|netrpc|")},
+	{name: "handshake: an unknown network", do: handshake("1|1|pigeon|/nonexistent|grpc|")},
+	{name: "handshake: a socket that is not there", do: handshake("1|1|unix|/nonexistent|grpc|")},
+	{name: "handshake: a certificate that is none", do: handshake("1|1|unix|/nonexistent|grpc|" + strings.Repeat("AAAA", 30))},
+}
+
+func describes() bool { return len(os.Args) > 1 && os.Args[1] == "describe" }
+
+// printAnd prints to the standard output, and hangs with output that stays open unless it describes itself.
+func printAnd(text string, exit int) func(folder) (any, error) {
+	return func(folder) (any, error) {
+		write(1, text)
+		if describes() {
+			os.Exit(exit)
+		}
+		select {}
+	}
+}
+
+func describeAs(text string) func(folder) (any, error) {
+	return func(f folder) (any, error) {
+		if !describes() {
+			return nil, os.WriteFile(f.file(unchangedFile), nil, 0o600)
+		}
+		return printAnd(text, 0)(f)
+	}
+}
+
+func handshake(line string) func(folder) (any, error) {
+	return func(f folder) (any, error) {
+		if describes() {
+			return nil, os.WriteFile(f.file(unchangedFile), nil, 0o600)
+		}
+		return printAnd(line+"\n", 0)(f)
+	}
+}
+
+type failing struct{ fake.Provider }
+
+func (failing) Health(context.Context) error { return errors.New("there is no device") }
+
+type nameless struct{ fake.Provider }
+
+func (n nameless) Manifest() arch.Manifest {
+	m := n.Provider.Manifest()
+	m.Name = ""
+	return m
+}
+
+func serveInstead(p arch.Provider) (any, error) {
+	if describes() {
+		serve.Main(p)
+	}
+	serve.Serve(p)
+	os.Exit(0)
+	return nil, nil
+}
+
+// startPatience is how long the hosts wait for what does not start.
+const startPatience = 3 * time.Second
+
+// TestFaultsAtTheStart does everything wrong at a start, and when the plugin is asked to describe itself.
+func TestFaultsAtTheStart(t *testing.T) {
+	leavesNothing(t)
+	phases := []string{"describe", "start"}
+	outcomes := make([][]string, len(startForgeries))
+	var wg sync.WaitGroup
+	few := make(chan struct{}, 8)
+	for i, f := range startForgeries {
+		outcomes[i] = make([]string, len(phases))
+		for j, phase := range phases {
+			wg.Go(func() {
+				few <- struct{}{}
+				defer func() { <-few }()
+				t.Run(phase+"/"+f.name, func(t *testing.T) { outcomes[i][j] = startOutcome(t, phase, f) })
+			})
+		}
+	}
+	wg.Wait()
+	var rows []string
+	for i, f := range startForgeries {
+		if slices.Contains(outcomes[i], "") {
+			return // the test failed, or is to do a part only
+		}
+		rows = append(rows, f.name)
+	}
+	if !t.Failed() {
+		verifyTable(t, "Starts", phases, rows, func(row, column int) string { return outcomes[row][column] })
+	}
+}
+
+func startOutcome(t *testing.T, phase string, f forgery) string {
+	var o host.Options
+	if f.hangs {
+		o.StartTimeout = startPatience
+	}
+	b := newBench(t, forgerExternal, o)
+	defer b.close(t)
+	if err := b.arm(phase, f.name); err != nil {
+		t.Fatal(err)
+	}
+	begin := time.Now()
+	plugin := b.host.Plugins()[0]
+	outcome := "answer"
+	if plugin.State != host.OK {
+		outcome = string(plugin.State)
+		if plugin.Reason == "" || strings.Contains(plugin.Reason, "\n") {
+			t.Errorf("the reason is %q", plugin.Reason)
+		}
+	}
+	if phase == "start" {
+		if plugin.State != host.OK {
+			t.Fatalf("got %+v", plugin)
+		}
+		_, err := b.host.Open(t.Context(), arch.OpenRequest{Arch: forger})
+		var e *host.PluginError
+		switch {
+		case errors.As(err, &e) && diag.KindOf(err) == diag.Plugin:
+			outcome = string(e.Fault)
+			if strings.Contains(err.Error(), "\n") || !strings.HasPrefix(err.Error(), "plugin "+plugin.Name+": ") {
+				t.Errorf("%q is not a line about the plugin", err)
+			}
+		case err != nil:
+			t.Errorf("got %v", err)
+		}
+		if starts := len(b.lines(startsFile)); starts != 2 {
+			t.Errorf("started %d times, with the description", starts)
+		}
+		t.Log(err)
+	}
+	if took := time.Since(begin); took > 25*time.Second {
+		t.Errorf("it took %v", took)
+	}
+	if _, err := os.Stat(b.file(unchangedFile)); err == nil {
+		outcome = "–"
+	}
+	t.Log(outcome, time.Since(begin).Round(time.Millisecond), plugin.Reason)
+	if outcome != "answer" && outcome != "–" {
+		for _, pid := range b.lines(startsFile) {
+			if !eventually(func() bool { return !lives(pid) }) {
+				t.Errorf("process %s lives on", pid)
+			}
+		}
+	}
+	// The next start works.
+	_ = b.arm("", "")
+	if phase == "start" {
+		if _, err := b.host.Open(t.Context(), arch.OpenRequest{Arch: forger}); err != nil {
+			t.Errorf("afterwards: %v", err)
+		}
+	}
+	return outcome
+}

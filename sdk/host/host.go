@@ -191,7 +191,6 @@ func (h *Host) Close() error {
 			}
 		}
 		wg.Wait()
-		h.sockets.remove()
 	})
 	return nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/origami-gemm/origami/core/arch"
@@ -123,4 +124,30 @@ func TestKnownAnswersAllocateNothing(t *testing.T) {
 	}); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
+}
+
+// Goroutines that ask at once get what each would get alone.
+func TestConcurrentCallers(t *testing.T) {
+	shared, alone := must(t, `{"arch":"sm90"}`), must(t, `{"arch":"sm90"}`)
+	var group sync.WaitGroup
+	for range 4 {
+		group.Go(func() {
+			for i := range 20 {
+				p := gemm.New(64+i, 512, 512)
+				got, err := shared.selectOne(p)
+				want, failed := alone.selectOne(p)
+				if err != nil || failed != nil || got != want {
+					t.Errorf("%s: %s, %v; alone %s, %v", p, got.Config, err, want.Config, failed)
+				}
+				if err := shared.rank(p, 3, func(e []selector.Entry) {
+					if e[0] != want {
+						t.Errorf("%s: the ranking begins with %s, want %s", p, e[0].Config, want.Config)
+					}
+				}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	group.Wait()
 }

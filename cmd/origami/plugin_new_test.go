@@ -68,6 +68,7 @@ func checkoutRoot(t *testing.T) string {
 
 // From nothing to an answer: every command is one that `plugin new` says comes next.
 func TestNewPlugin(t *testing.T) {
+	t.Parallel()
 	w := newWalk(t)
 	begin := time.Now()
 	var made struct {
@@ -132,6 +133,7 @@ func TestNewPlugin(t *testing.T) {
 
 // Without --sdk the checkout is the one around the working directory; a module may be called anything.
 func TestNewPluginElsewhere(t *testing.T) {
+	t.Parallel()
 	w := newWalk(t)
 	dir := filepath.Join(w.dir, "deep", "down")
 	w.dir = "."

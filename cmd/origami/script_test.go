@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"flag"
 	"io"
+	"maps"
 	"os"
 	osexec "os/exec"
 	"path/filepath"
@@ -28,11 +29,13 @@ import (
 var update = flag.Bool("update", false, "rewrite the expected output in testdata/script")
 
 // TestMain makes this binary an origami when it is called by that name, which is also how it starts its own plugins, and
-// one on a machine with GPUs, or an executor plugin, under others.
+// one on a machine with GPUs, or a plugin, under others.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){
+	commands := map[string]func(){
 		"origami": main, "origami-with-gpus": func() { os.Exit(runWithGPUs()) }, "origami-plugin-pretend": func() { serve.MainExecutor(pretender{}) },
-	})
+	}
+	maps.Copy(commands, pretendedArchs)
+	testscript.Main(m, commands)
 }
 
 // runWithGPUs is run with the built-in models in this process and the GPUs that the file $GPUS lists in JSON.

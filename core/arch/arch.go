@@ -296,8 +296,9 @@ type Description struct {
 	Options []OptionValue
 	// Uncertainty says per kernel family how far predicted times are from measured ones, where that is known.
 	Uncertainty []Uncertainty
-	// Monotone are the dimensions in which the model promises that more work, by whole blocks, is never predicted to take
-	// less time. For K every model must keep that, declared or not.
+	// Monotone are the dimensions in which more work, by whole blocks, is never predicted to take less time. Of a model that
+	// declares nothing that is expected for K, and nothing of the others; DimNone alone declares that it does not hold for K
+	// either.
 	Monotone []Dim
 }
 
@@ -309,12 +310,15 @@ const (
 	DimM Dim = iota + 1
 	DimN
 	DimK
+	DimNone
 )
+
+var dimNames = [...]string{DimM: "m", DimN: "n", DimK: "k", DimNone: "none"}
 
 // String returns the dimension's name in formulas.
 func (d Dim) String() string {
-	if d >= DimM && d <= DimK {
-		return "mnk"[d-1 : d]
+	if d >= DimM && int(d) < len(dimNames) {
+		return dimNames[d]
 	}
 	return fmt.Sprintf("dim(%d)", uint8(d))
 }

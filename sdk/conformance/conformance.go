@@ -13,7 +13,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -35,15 +34,6 @@ type Options struct {
 	UpdateGolden bool
 	// RequireDevice makes the absence of a device a failure of an executor, rather than a reason to skip what needs one.
 	RequireDevice bool
-	// Known are findings that are no news.
-	Known []Known
-}
-
-// Known is a finding that the plugin's author knows and stands by, as where a model reproduces another one's behaviour.
-type Known struct {
-	// Check is the name of the check, Contains what the finding contains.
-	Check, Contains string
-	Why             string
 }
 
 // Check is a property that a plugin must have.
@@ -101,28 +91,11 @@ func (s *subject) make(ctx context.Context, check Check) Result {
 	case errors.As(err, &skip):
 		r.Skipped = string(skip)
 	case errors.As(err, &found):
-		r.Findings = s.news(check, found.list)
+		r.Findings = found.told()
 	case err != nil:
 		r.Findings = []string{oneLine(err)}
 	}
 	return r
-}
-
-// findingsKept is how many findings are told: a plugin that errs, errs often.
-const findingsKept = 8
-
-// news drops the findings that are known, and shortens the rest.
-func (s *subject) news(check Check, found []string) []string {
-	var news []string
-	for _, text := range found {
-		if !slices.ContainsFunc(s.Known, func(k Known) bool { return k.Check == check.Name && strings.Contains(text, k.Contains) }) {
-			news = append(news, text)
-		}
-	}
-	if len(news) > findingsKept {
-		news = append(news[:findingsKept], fmt.Sprintf("and %d more", len(news)-findingsKept))
-	}
-	return news
 }
 
 // skipped is returned by a check that cannot be made, and says why.
@@ -150,6 +123,15 @@ func (f *findings) err() error {
 	return f
 }
 
+// told returns what is reported: a plugin that errs, errs often.
+func (f *findings) told() []string {
+	const most = 8
+	if len(f.list) <= most {
+		return f.list
+	}
+	return append(f.list[:most:most], fmt.Sprintf("and %d more", len(f.list)-most))
+}
+
 func (f *findings) Error() string { return strings.Join(f.list, "\n") }
 
 func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
@@ -160,9 +142,9 @@ type subject struct {
 	conn   grpc.ClientConnInterface
 	client *wire.Client
 
-	cases    []*testcase // see answered
-	asked    bool
-	problems []error // why there is no case of some problems
+	asked    bool // see answered
+	cases    []*testcase
+	problems []*unanswered
 }
 
 func newSubject(name string, conn grpc.ClientConnInterface, o Options) *subject {

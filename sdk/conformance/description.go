@@ -166,6 +166,7 @@ func checkTerms(ctx context.Context, s *subject) error {
 					total = row[j]
 				case arch.KindShare:
 					shares, shared = shares+row[j], true
+				default:
 				}
 			}
 			if cycles := float64(c.estimates[picked[i]].Cycles); math.Float64bits(cycles) != math.Float64bits(total) {

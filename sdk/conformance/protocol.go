@@ -152,21 +152,20 @@ func checkFields(ctx context.Context, s *subject) error {
 // unknownField is field 4095, a varint of 1.
 var unknownField = []byte{0xf8, 0xff, 0x01, 0x01}
 
-// Sizes beyond what the client puts into one call.
-const (
-	largeConfigs  = 100_000
-	largeProblems = 1000
-)
+// large returns how many configurations and problems are more than the client puts into one call.
+func (s *subject) large() (configs, problems int) {
+	if s.Short {
+		return 33_000, 260
+	}
+	return 100_000, 1000
+}
 
 func checkLarge(ctx context.Context, s *subject) error {
 	cases, err := s.answered(ctx)
 	if err != nil {
 		return err
 	}
-	configs, problems := largeConfigs, largeProblems
-	if s.Short {
-		configs, problems = 40_000, 300 // still more than one call
-	}
+	configs, problems := s.large()
 	found := &findings{}
 	c := cases[0]
 	list := repeated(c.candidates.Configs, configs)
@@ -251,9 +250,10 @@ func checkCancel(ctx context.Context, s *subject) error {
 	}
 	found := &findings{}
 	c := cases[0]
-	list := repeated(c.candidates.Configs, largeConfigs)
+	configs, problems := s.large()
+	list := repeated(c.candidates.Configs, configs)
 	est := make([]arch.Estimate, len(list))
-	many := selector.Request{Space: c.space(), Problems: make([]gemm.Problem, largeProblems)}
+	many := selector.Request{Space: c.space(), Problems: make([]gemm.Problem, problems)}
 	for i := range many.Problems {
 		many.Problems[i] = c.problem
 		many.Problems[i].K += i

@@ -63,8 +63,9 @@ func test(t *testing.T, name string, service *wire.Service, checks []Check, o Op
 // callTimeout is how long a call may take, as in a host.
 const callTimeout = 30 * time.Second
 
-// connect serves a service on a socket, as a plugin's process does, and connects to it.
-func connect(service *wire.Service) (conn *grpc.ClientConn, stop func(), err error) {
+// connect serves a service on a socket, as a plugin's process does, and connects to it. Its answers pass through forge, if
+// there is one.
+func connect(service *wire.Service, forge ...grpc.UnaryServerInterceptor) (conn *grpc.ClientConn, stop func(), err error) {
 	dir, err := os.MkdirTemp("", "origami")
 	if err != nil {
 		return nil, nil, err
@@ -75,7 +76,7 @@ func connect(service *wire.Service) (conn *grpc.ClientConn, stop func(), err err
 		_ = os.RemoveAll(dir)
 		return nil, nil, err
 	}
-	server := grpc.NewServer(grpc.MaxRecvMsgSize(wire.MaxMessage), grpc.UnaryInterceptor(survive))
+	server := grpc.NewServer(grpc.MaxRecvMsgSize(wire.MaxMessage), grpc.ChainUnaryInterceptor(append(forge, survive)...))
 	service.Register(server)
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = server.Serve(listener) })

@@ -20,7 +20,9 @@ import (
 // compiled is a model with the numbers of one device.
 type compiled struct {
 	*formula.Program
-	values map[string]float64 // of the formulas over parameters and constants, by what they stand for
+
+	// Numbers of the device.
+	units, partitions, clock, sharedMemory, registerFile, registersPerThread, atomsPerUnit float64
 
 	terms   []int // slots
 	total   int   // the term that is the total
@@ -32,7 +34,7 @@ type compiled struct {
 	hierarchy *formula.Program
 	active    int
 	step      int
-	levels    []levelSlots
+	levels    []level
 }
 
 type kernel struct {
@@ -54,13 +56,16 @@ type piece struct {
 	slot int // -1 for text
 }
 
-type levelSlots struct{ hit, traffic, time int }
+type level struct {
+	capacity, latency, partitions, bandwidth, c0, c1, c2 float64
+	hit, traffic, time                                   int // slots
+}
 
 var snakeCase = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 
 // compile compiles all formulas. An error says which one is wrong.
 func (m *Model) compile(params hw.Set) (*compiled, error) {
-	c := &compiled{Program: formula.NewProgram(), hierarchy: formula.NewProgram(), values: map[string]float64{}, total: -1}
+	c := &compiled{Program: formula.NewProgram(), hierarchy: formula.NewProgram(), total: -1}
 	for _, p := range []*formula.Program{c.Program, c.hierarchy} {
 		for _, param := range params {
 			if err := p.Constant(param.Name, param.Value); err != nil {
@@ -73,11 +78,12 @@ func (m *Model) compile(params hw.Set) (*compiled, error) {
 			}
 		}
 	}
-	for _, f := range []struct{ what, formula, fallback string }{
-		{"Units", m.Units, ""}, {"Clock", m.Clock, ""}, {"SharedMemory", m.SharedMemory, ""}, {"Partitions", m.Partitions, "1"},
-		{"RegisterFile", m.RegisterFile, "0"}, {"RegistersPerThread", m.RegistersPerThread, "0"}, {"AtomsPerUnit", m.AtomsPerUnit, "1"},
+	for _, f := range []number{
+		{&c.units, "Units", m.Units, ""}, {&c.clock, "Clock", m.Clock, ""}, {&c.sharedMemory, "SharedMemory", m.SharedMemory, ""},
+		{&c.partitions, "Partitions", m.Partitions, "1"}, {&c.registerFile, "RegisterFile", m.RegisterFile, "0"},
+		{&c.registersPerThread, "RegistersPerThread", m.RegistersPerThread, "0"}, {&c.atomsPerUnit, "AtomsPerUnit", m.AtomsPerUnit, "1"},
 	} {
-		if err := c.device(f.what, f.formula, f.fallback); err != nil {
+		if err := f.compute(c.Program); err != nil {
 			return nil, err
 		}
 	}
@@ -111,14 +117,19 @@ func compileIn(p *formula.Program, what, f, fallback string) (int, error) {
 	return slot, nil
 }
 
-// device computes a formula over parameters and constants.
-func (c *compiled) device(what, f, fallback string) error {
-	slot, err := compileIn(c.Program, what, f, fallback)
-	if err == nil && c.Deps(slot) != 0 {
-		err = fmt.Errorf("%s: formula %q depends on more than parameters and constants", what, f)
+// number is a formula over parameters and constants, or the one in its place where it is empty, and where its value goes.
+type number struct {
+	into                    *float64
+	what, formula, fallback string
+}
+
+func (n number) compute(p *formula.Program) error {
+	slot, err := compileIn(p, n.what, n.formula, n.fallback)
+	if err == nil && p.Deps(slot) != 0 {
+		err = fmt.Errorf("%s: formula %q depends on more than parameters and constants", n.what, n.formula)
 	}
 	if err == nil {
-		c.values[what] = c.Frame()[slot]
+		*n.into = p.Frame()[slot]
 	}
 	return err
 }
@@ -264,7 +275,7 @@ func (m *Model) compileLevels(c *compiled) error {
 		found = found || t.Name == m.Active
 	}
 	if !found {
-		return fmt.Errorf("Active is %q, which is no term: name the one that counts the units at work", m.Active)
+		return fmt.Errorf("active is %q, which is no term: name the one that counts the units at work", m.Active)
 	}
 	for _, l := range m.Levels {
 		fault := func(err error) error { return fmt.Errorf("level %s: %w", l.Name, err) }
@@ -275,26 +286,25 @@ func (m *Model) compileLevels(c *compiled) error {
 		if l.C0 == "" && l.C1 == "" && l.C2 == "" {
 			full = "1"
 		}
-		for _, f := range []struct{ what, formula, fallback string }{
-			{"Capacity", l.Capacity, "0"}, {"Latency", l.Latency, "0"}, {"Partitions", l.Partitions, "1"}, {"Bandwidth", l.Bandwidth, ""},
-			{"C0", l.C0, "0"}, {"C1", l.C1, "0"}, {"C2", l.C2, full},
+		var own level
+		for _, f := range []number{
+			{&own.capacity, "Capacity", l.Capacity, "0"}, {&own.latency, "Latency", l.Latency, "0"}, {&own.partitions, "Partitions", l.Partitions, "1"},
+			{&own.bandwidth, "Bandwidth", l.Bandwidth, ""}, {&own.c0, "C0", l.C0, "0"}, {&own.c1, "C1", l.C1, "0"}, {&own.c2, "C2", l.C2, full},
 		} {
-			if err := c.device(f.what, f.formula, f.fallback); err != nil {
+			if err := f.compute(c.Program); err != nil {
 				return fault(err)
 			}
-			c.values[l.Name+" "+f.what] = c.values[f.what]
 		}
-		var s levelSlots
 		for _, f := range []struct {
 			slot                    *int
 			what, formula, fallback string
-		}{{&s.hit, "HitRate", l.HitRate, "1"}, {&s.traffic, "Traffic", l.Traffic, ""}, {&s.time, "Time", l.Time, ""}} {
+		}{{&own.hit, "HitRate", l.HitRate, "1"}, {&own.traffic, "Traffic", l.Traffic, ""}, {&own.time, "Time", l.Time, ""}} {
 			var err error
 			if *f.slot, err = compileIn(c.hierarchy, f.what, f.formula, f.fallback); err != nil {
 				return fault(err)
 			}
 		}
-		c.levels = append(c.levels, s)
+		c.levels = append(c.levels, own)
 	}
 	var err error
 	c.step, err = compileIn(c.hierarchy, "Step", m.Step, "")
@@ -308,15 +318,13 @@ func (m *Model) open(def catalog.Definition, s catalog.Selection) (arch.Architec
 	if err != nil {
 		return nil, diag.Inputf("model %s: %v", m.Name, err).At("%s", sheet.File).Do("give the numbers that it needs, or correct the plugin")
 	}
-	whole := func(what string, least float64) int {
-		v := c.values[what]
+	whole := func(what string, v, least float64) int {
 		if err == nil && !(v >= least && v <= 1<<31 && v == math.Trunc(v)) {
 			err = diag.Inputf("%s of model %s comes out as %v, which is no whole number from %v", what, m.Name, v, least).At("%s", sheet.File).Do("correct the numbers of the device, or the plugin")
 		}
 		return int(v)
 	}
-	real := func(what string, least float64) float64 {
-		v := c.values[what]
+	real := func(what string, v, least float64) float64 {
 		if err == nil && !(v >= least && !math.IsInf(v, 0)) {
 			err = diag.Inputf("%s of model %s comes out as %v", what, m.Name, v).At("%s", sheet.File).Do("correct the numbers of the device, or the plugin")
 		}
@@ -326,8 +334,9 @@ func (m *Model) open(def catalog.Definition, s catalog.Selection) (arch.Architec
 	a := &architecture{compiled: c, desc: arch.Description{
 		Arch: sheet.Arch, Vendor: sheet.Vendor, Device: sheet.Device, DeviceName: sheet.Name, Aliases: sheet.Aliases,
 		Model: m.Name, Models: def.Models, Kernels: def.Kernels, Rung: arch.RungSpec, ClockRung: arch.RungSpec,
-		UnitName: m.UnitName, Units: whole("Units", 1), Partitions: whole("Partitions", 1), Clock: unit.Hertz(real("Clock", positive)),
-		SharedMemory: unit.Bytes(real("SharedMemory", 0)), RegisterFile: whole("RegisterFile", 0), RegistersPerThread: whole("RegistersPerThread", 0),
+		UnitName: m.UnitName, Units: whole("Units", c.units, 1), Partitions: whole("Partitions", c.partitions, 1),
+		Clock: unit.Hertz(real("Clock", c.clock, positive)), SharedMemory: unit.Bytes(real("SharedMemory", c.sharedMemory, 0)),
+		RegisterFile: whole("RegisterFile", c.registerFile, 0), RegistersPerThread: whole("RegistersPerThread", c.registersPerThread, 0),
 		Params: params, Constants: m.Constants, Order: m.Order, Monotone: m.Monotone,
 	}}
 	if params.Calibrated(def.Specs) {
@@ -337,15 +346,16 @@ func (m *Model) open(def catalog.Definition, s catalog.Selection) (arch.Architec
 		a.desc.Terms = append(a.desc.Terms, arch.Term{Name: t.Name, Unit: t.Unit, Formula: t.Formula, Doc: t.Doc, Source: t.Source, Kind: t.Kind, Common: t.Common})
 		a.bounds = append(a.bounds, t.Bound)
 	}
-	for _, l := range m.Levels {
+	for i, l := range m.Levels {
+		own := &c.levels[i]
 		of := func(what string) string { return l.Name + " " + what }
-		a.memory = append(a.memory, arch.Level{Name: l.Name, Bound: l.Bound,
-			Capacity: unit.Bytes(real(of("Capacity"), 0)), Latency: unit.Cycles(real(of("Latency"), 0)), Partitions: whole(of("Partitions"), 1),
-			Bandwidth: arch.Bandwidth{Peak: unit.BytesPerCycle(real(of("Bandwidth"), positive)), Units: a.desc.Units, Linear: l.Linear,
-				C0: real(of("C0"), -math.MaxFloat64), C1: real(of("C1"), -math.MaxFloat64), C2: real(of("C2"), -math.MaxFloat64)},
+		a.memory = append(a.memory, arch.Level{Name: l.Name, Bound: l.Bound, Capacity: unit.Bytes(real(of("Capacity"), own.capacity, 0)),
+			Latency: unit.Cycles(real(of("Latency"), own.latency, 0)), Partitions: whole(of("Partitions"), own.partitions, 1),
+			Bandwidth: arch.Bandwidth{Peak: unit.BytesPerCycle(real(of("Bandwidth"), own.bandwidth, positive)), Units: a.desc.Units, Linear: l.Linear,
+				C0: real(of("C0"), own.c0, -math.MaxFloat64), C1: real(of("C1"), own.c1, -math.MaxFloat64), C2: real(of("C2"), own.c2, -math.MaxFloat64)},
 		})
 	}
-	perUnit := whole("AtomsPerUnit", 1)
+	perUnit := whole("AtomsPerUnit", c.atomsPerUnit, 1)
 	if err != nil {
 		return nil, err
 	}

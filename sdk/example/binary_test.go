@@ -18,8 +18,9 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// The example as a real plugin binary, found, trusted and asked, gives what it gives in process.
-func TestAsPluginBinary(t *testing.T) {
+// plugin builds the example as a plugin binary and opens it through its process.
+func plugin(t testing.TB) arch.Architecture {
+	t.Helper()
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Skip("needs the go command")
 	}
@@ -31,12 +32,18 @@ func TestAsPluginBinary(t *testing.T) {
 	if _, err := host.Trust(lock, path); err != nil {
 		t.Fatal(err)
 	}
-	h := host.New(host.Options{SearchPath: []string{dir}, LockFile: lock})
-	defer func() { _ = h.Close() }()
-	remote, err := h.Open(t.Context(), arch.OpenRequest{Arch: "example"})
+	h := host.New(host.Options{LockFile: lock})
+	t.Cleanup(func() { _ = h.Close() })
+	a, err := h.Open(t.Context(), arch.OpenRequest{Arch: "example"})
 	if err != nil {
 		t.Fatal(err)
 	}
+	return a
+}
+
+// The example as a real plugin binary, trusted and asked, gives what it gives in process.
+func TestAsPluginBinary(t *testing.T) {
+	remote := plugin(t)
 	provider, err := example.Provider()
 	if err != nil {
 		t.Fatal(err)
@@ -56,6 +63,26 @@ func TestAsPluginBinary(t *testing.T) {
 			if a, b := want[i].Entries[j].Estimate.Cycles, got[i].Entries[j].Estimate.Cycles; math.Float64bits(float64(a)) != math.Float64bits(float64(b)) {
 				t.Errorf("problem %d, rank %d: %v and %v cycles", i, j+1, a, b)
 			}
+		}
+	}
+}
+
+// BenchmarkPlugin is one select over 1,000 candidates in the process of the plugin.
+func BenchmarkPlugin(b *testing.B) {
+	a := plugin(b)
+	axis := func(n int) []int {
+		values := make([]int, n)
+		for i := range values {
+			values[i] = 8 * (i + 1)
+		}
+		return values
+	}
+	request := selector.Request{Problems: make([]gemm.Problem, 1), Space: arch.Space{BlockM: axis(10), BlockN: axis(10), BlockK: axis(10)}, Top: 1}
+	for i := 0; b.Loop(); i++ {
+		request.Problems[0] = gemm.New(64+i%4096, 4096, 4096)
+		results, err := selector.Rank(b.Context(), a, request)
+		if err != nil || results[0].Feasible != 1000 {
+			b.Fatal(results, err)
 		}
 	}
 }

@@ -51,7 +51,7 @@ func (h *Host) plugins() []*found {
 		wg.Wait()
 		for _, b := range h.options.Builtins {
 			h.found = append(h.found, &found{
-				info:     PluginInfo{Name: b.Manifest.Name, Version: b.Manifest.Version, Builtin: true, Path: h.options.Self, APIVersions: wire.APIVersions, State: OK},
+				info:     PluginInfo{Name: b.Manifest.Name, Version: b.Manifest.Version, Builtin: true, Path: h.options.Self, APIVersions: wire.APIVersions, Protocols: []int{wire.ProtocolVersion}, State: OK},
 				manifest: b.Manifest,
 				program:  &program{name: b.Manifest.Name, path: h.options.Self, args: b.Args, host: h},
 			})
@@ -177,7 +177,7 @@ func (h *Host) examine(f *found, locked map[string]lockEntry, lockErr error) {
 		return
 	}
 	d, err := wire.ParseDescribe(text)
-	f.info.Version, f.info.APIVersions = d.Info.Version, d.Info.APIVersions
+	f.info.Version, f.info.APIVersions, f.info.Protocols = d.Info.Version, d.Info.APIVersions, d.Protocols
 	if d.Info.Name == "" && err != nil {
 		fail("describe printed nonsense: %v", err)
 		return

@@ -57,7 +57,7 @@ func (h *Host) findExecutor(name string) (*found, error) {
 		return nil, h.mentionUnusable(diag.Inputf("no plugin %q runs kernels", name).Do("use %s", strings.Join(names, " or ")))
 	}
 	return nil, h.mentionUnusable(&diag.Error{Kind: diag.Device, What: "no plugin that runs kernels is installed",
-		Fix: "build one with `make cuda`, trust it with `origami plugin trust PATH`, and put it on the search path or name it with --plugin"})
+		Fix: "build one with `make cuda` or `make triton`, trust it with `origami plugin trust PATH`, and put it on the search path or name it with --plugin"})
 }
 
 // executor is a plugin's executor with the connection that it alone uses.
@@ -112,6 +112,9 @@ func (c *executorConn) Invoke(ctx context.Context, method string, args, reply an
 	}
 	if op != "Check" && op != "Measure" {
 		return call(ctx)
+	}
+	if ctx.Err() != nil {
+		return ctx.Err() // given up before it began
 	}
 	// A caller who gives up does not wait, while the call goes on: if it hangs, the process must be stopped, or the calls
 	// after it would wait for the device in vain.

@@ -77,6 +77,8 @@ type PluginInfo struct {
 	// Path is the program that runs; SHA256 is its hash in hexadecimal, empty for built-ins.
 	Path, SHA256 string
 	APIVersions  []string
+	// Protocols are the wire protocols that it speaks.
+	Protocols []int
 	// Archs are the ids of the architectures that it provides and nobody before it does.
 	Archs []string
 	// Executor says that it runs kernels.

@@ -149,7 +149,7 @@ func TestForgedAnswersAreRefused(t *testing.T) {
 	open("term kind", func(m *pb.OpenResponse) { m.Description.Terms[3].Kind = 0 })
 	open("term name", func(m *pb.OpenResponse) { m.Description.Terms[3].Name = "" })
 	open("order key", func(m *pb.OpenResponse) { m.Description.Order.Keys[0] = 3 })
-	open("dimension", func(m *pb.OpenResponse) { m.Description.Monotone[0] = 4 })
+	open("dimension", func(m *pb.OpenResponse) { m.Description.Monotone[0] = 5 })
 	open("order window", func(m *pb.OpenResponse) { m.Description.Order.Window = math.NaN() })
 	open("level name", func(m *pb.OpenResponse) { m.Levels[0].Name = "" })
 	open("level bound", func(m *pb.OpenResponse) { m.Levels[0].Bound = 6 })

@@ -1,5 +1,5 @@
-// Command gen-docs writes what the documentation takes from the code: docs/reference/, a page per command, and
-// docs/exit-codes.md. `make generate` runs it; a test holds the committed pages to it.
+// Command gen-docs writes what the documentation takes from the code: docs/reference/, a page per command,
+// docs/exit-codes.md and docs/conformance.md. `make generate` runs it; a test holds the committed pages to it.
 package main
 
 import (
@@ -30,7 +30,7 @@ func main() {
 
 const mark = "<!-- Written by cmd/origami/gen-docs; change the code instead and run `make generate`. -->\n\n"
 
-// write fills docs/reference, removing pages of commands that are gone, and docs/exit-codes.md.
+// write fills docs/reference, removing pages of commands that are gone, and the other pages.
 func write(docs string) error {
 	reference := filepath.Join(docs, "reference")
 	old, err := filepath.Glob(filepath.Join(reference, "*.md"))
@@ -58,7 +58,10 @@ func write(docs string) error {
 	if err := os.WriteFile(filepath.Join(reference, "README.md"), []byte(index.String()), 0o644); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(docs, "exit-codes.md"), []byte(exitCodes()), 0o644)
+	if err := os.WriteFile(filepath.Join(docs, "exit-codes.md"), []byte(exitCodes()), 0o644); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(docs, "conformance.md"), []byte(conformancePage()), 0o644)
 }
 
 // commands lists a command and what is below it, as help does, without what cobra adds by itself.

@@ -27,7 +27,7 @@ func read(t *testing.T, docs string) map[string]string {
 		t.Fatal(err)
 	}
 	content := map[string]string{}
-	for _, page := range append(pages, filepath.Join(docs, "exit-codes.md")) {
+	for _, page := range append(pages, filepath.Join(docs, "exit-codes.md"), filepath.Join(docs, "conformance.md")) {
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)

@@ -67,6 +67,9 @@ func (x *executor) Compile(_ context.Context, index int, p gemm.Problem, c gemm.
 	var program program
 	switch c.Kernel {
 	case gemmgen.Family:
+		if err := c.Validate(); err != nil {
+			return nil, err
+		}
 		program, err = d.generated(p, c)
 	case libraryDefault, libraryBest:
 		program, err = d.library(p, c.Kernel)

@@ -31,11 +31,12 @@ class Compilers:
         self._all: list[subprocess.Popen] = []
         self._closed = False
 
-    def build(self, problem: Problem, config: Config) -> None:
-        """Puts the kernel into Triton's cache. A failure is an InputError with the compiler's words."""
+    def build(self, problem: Problem, config: Config) -> str:
+        """Puts the kernel into Triton's cache, or returns why it does not compile. A crash is an InputError."""
         job = {"problem": dataclasses.asdict(problem), "config": dataclasses.asdict(config), "capability": self._capability}
         with self._slots:
             worker = self._take()
+            assert worker.stdin and worker.stdout
             try:
                 worker.stdin.write(json.dumps(job) + "\n")
                 worker.stdin.flush()
@@ -46,9 +47,7 @@ class Compilers:
                 raise InputError(f"the compiler crashed ({worker.wait()})", where="triton", fix="take another configuration")
             with self._lock:
                 self._idle.append(worker)
-        error = json.loads(answer)
-        if error:
-            raise InputError(f"it does not compile: {error[-LONGEST_LOG:]}", where="triton", fix="take another configuration")
+        return json.loads(answer)[-LONGEST_LOG:]
 
     def _take(self) -> subprocess.Popen:
         with self._lock:

@@ -29,8 +29,8 @@ WARPS = {1 << i for i in range(6)}
 class Executor:
     """Implements origami.plugin.Executor."""
 
-    def __init__(self):
-        self._driver = Driver()
+    def __init__(self, driver: Driver):
+        self._driver = driver
         if not torch.cuda.is_available():
             raise DeviceError("PyTorch finds no GPU", where="triton", fix="install a build of PyTorch for CUDA that the driver supports")
         # cuBLAS then adds up in fp32 throughout, as the kernels do that it is compared with.
@@ -65,9 +65,9 @@ class Executor:
         with self._lock:
             if index >= len(self._gpus):
                 raise InputError(f"there is no device {index}", where="triton", fix=f"the devices: 0 to {len(self._gpus) - 1}")
-            if self._gpus[index] is None:
-                self._gpus[index] = _Gpu(self._driver, index)
-            return self._gpus[index]
+            found = self._gpus[index] or _Gpu(self._driver, index)
+            self._gpus[index] = found
+            return found
 
 
 def check_problem(p: Problem) -> None:
@@ -102,8 +102,9 @@ class _Gpu(gpu.Gpu):
         self.capability = int(10 * self.attributes["compute_capability_major"] + self.attributes["compute_capability_minor"])
         # A process per core: the host asks for a few kernels ahead of the one that it measures, and more would wait.
         self.compilers = Compilers(self.capability, os.cpu_count() or 1)
-        # What was built, or why it was not. Triton unloads no kernel, so they are kept: the next problem may use the same ones.
-        self._built: dict[str, Built | InputError] = {}
+        # What was built, and why the rest was not. Triton unloads no kernel, so they are kept: the next problem may use the same.
+        self._built: dict[str, Built] = {}
+        self._refused: dict[str, str] = {}
 
     def describe(self) -> Device:
         # The smallest that Triton compiles for.
@@ -113,18 +114,16 @@ class _Gpu(gpu.Gpu):
     def built(self, problem: Problem, config: Config) -> Built:
         """The code of a configuration, compiled and loaded if need be."""
         key = kernel.key(problem, config)
-        found = self._built.get(key)
-        if found is None:
-            try:
-                self.compilers.build(problem, config)
-                with self.quiet, self.guarded(f"loading {config}", problem):
-                    found = self._built.get(key) or Built(self, kernel.build(problem, config, self.capability))
-            except InputError as error:
-                found = error
-            self._built[key] = found
-        if isinstance(found, InputError):
-            raise found
-        return found
+        if key in self._built:
+            return self._built[key]
+        if key not in self._refused and (refusal := self.compilers.build(problem, config)):
+            self._refused[key] = refusal
+        if key in self._refused:
+            raise InputError(f"it does not compile: {self._refused[key]}", where="triton", fix="take another configuration")
+        with self.quiet, self.guarded(f"loading {config}", problem):
+            if key not in self._built:
+                self._built[key] = Built(self, kernel.build(problem, config, self.capability))
+            return self._built[key]
 
 
 class Built:

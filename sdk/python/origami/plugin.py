@@ -242,5 +242,5 @@ def serve_executor(provider: Provider) -> None:
     try:
         from . import _serve
     except ImportError as error:
-        raise SystemExit(f"origami: {error}; an executor plugin needs grpcio, protobuf and cryptography: python3 -m pip install origami-gemm") from error
+        raise SystemExit(f"origami: {error}; an executor plugin needs: python3 -m pip install grpcio protobuf cryptography") from error
     _serve.main(provider)

@@ -9,8 +9,8 @@
     matmul_kernel[lambda META: (triton.cdiv(M, META["BLOCK_SIZE_M"]) * triton.cdiv(N, META["BLOCK_SIZE_N"]),)](a, b, c, M, N, K, ...)
 
 It is meant for kernels built like the one of Triton's matrix multiplication tutorial: a tile of C per program, one loop over K
-with tl.load and tl.dot, programs ordered in groups of GROUP_SIZE_M rows of tiles. Kernels that stay on their SM over many tiles, load by TMA
-or specialise their warps are other families, which the model does not know. docs/triton.md says more.
+with tl.load and tl.dot, programs ordered in groups of GROUP_SIZE_M rows of tiles. Kernels that stay on their SM over many
+tiles, load by TMA or specialise their warps are other families, which the model does not know. docs/triton.md says more.
 """
 
 import ctypes
@@ -96,14 +96,15 @@ class Picked(KernelInterface):
         self.by_tensors = None in trans and not self.by_strides
         if self.by_strides:
             reads += strides
-        self.values = _reader(fn, reads)
-        self.tensors = _reader(fn, [a, b] if self.by_tensors else [a] if dtype is None else [])
+        self.numbers = len(reads)
+        self.read = _reader(fn, reads + ([a, b] if self.by_tensors else [a] if dtype is None else []))
         self.picked = {}
         self.last = None
 
     def run(self, *args, grid, warmup, **kwargs):
-        tensors = self.tensors(args, kwargs)
-        key = (self.values(args, kwargs), _device(self.model), getattr(tensors[0], "dtype", tensors[0]) if self.dtype is None else None)
+        values = self.read(args, kwargs)
+        tensors = values[self.numbers:]
+        key = (values[:self.numbers], _device(self.model), getattr(tensors[0], "dtype", tensors[0]) if self.dtype is None else None)
         if self.by_tensors:
             key += tuple(_contiguous(t) for t in tensors)
         if not self.meta_names.isdisjoint(kwargs):
@@ -221,7 +222,7 @@ def _gpu(ordinal):
     def ask(function, *arguments):
         status = getattr(cuda, function)(*arguments)
         if status:
-            raise Error(f"the CUDA driver's {function} failed with {status}; name the device, as in model=Model(\"sm90\", \"h200\")", "device")
+            raise Error(f"the CUDA driver's {function} failed with {status}; name the device, as in model=Model('sm90', 'h200')", "device")
 
     device, name, value, size = ctypes.c_int(), ctypes.create_string_buffer(256), ctypes.c_int(), ctypes.c_size_t()
     ask("cuInit", 0)
@@ -230,8 +231,9 @@ def _gpu(ordinal):
     ask("cuDeviceTotalMem_v2", ctypes.byref(size), device)
     # Numbers of CUdevice_attribute (CUDA driver API), and what makes base units of them.
     attributes = {"memory_bytes": size.value}
-    for key, number, scale in (("num_sms", 16, 1), ("clock", 13, 1000), ("l2_bytes", 38, 1), ("shared_memory_bytes", 97, 1), ("register_file", 82, 1),
-                               ("memory_clock", 36, 1000), ("bus_width_bits", 37, 1), ("major", 75, 1), ("minor", 76, 1)):
+    for key, number, scale in (("num_sms", 16, 1), ("clock", 13, 1000), ("l2_bytes", 38, 1), ("shared_memory_bytes", 97, 1),
+                               ("register_file", 82, 1), ("memory_clock", 36, 1000), ("bus_width_bits", 37, 1), ("major", 75, 1),
+                               ("minor", 76, 1)):
         ask("cuDeviceGetAttribute", ctypes.byref(value), number, device)
         if value.value > 0 or key == "minor":
             attributes[key] = value.value * scale
@@ -256,11 +258,8 @@ def _reader(fn, names):
         if name not in fn.arg_names:
             raise Error(f"{_name(fn)} has no argument {name!r}; its arguments are {', '.join(fn.arg_names)}")
     positions = [fn.arg_names.index(name) for name in names]
-    last = max(positions, default=-1)
-    if len(positions) > 1:
-        get = operator.itemgetter(*positions)
-    else:
-        get = lambda args: tuple(args[i] for i in positions)
+    last = max(positions)
+    get = operator.itemgetter(*positions)  # more than one, so that it is a tuple
 
     def read(args, kwargs):
         if last < len(args):

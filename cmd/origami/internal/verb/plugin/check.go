@@ -64,7 +64,7 @@ type checked struct {
 }
 
 func check(ctx context.Context, a *app.App, h *host.Host, path string, o conformance.Options) error {
-	info, err := find(ctx, h, path)
+	info, err := find(h, path)
 	if err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func check(ctx context.Context, a *app.App, h *host.Host, path string, o conform
 		checks = conformance.ExecutorChecks()
 	}
 
-	out := newReport(a, info.Name)
+	out := newReporter(a, info.Name)
 	failed := 0
 	progress := newProgress(a.Streams, checks)
 	conformance.Run(ctx, info.Name, conn, checks, o, func(r conformance.Result) {
@@ -108,7 +108,7 @@ func check(ctx context.Context, a *app.App, h *host.Host, path string, o conform
 }
 
 // find looks at the one plugin of a host.
-func find(_ context.Context, h *host.Host, path string) (host.PluginInfo, error) {
+func find(h *host.Host, path string) (host.PluginInfo, error) {
 	stat, err := os.Stat(path)
 	switch {
 	case err != nil:
@@ -119,10 +119,14 @@ func find(_ context.Context, h *host.Host, path string) (host.PluginInfo, error)
 		return host.PluginInfo{}, diag.Inputf("it is not executable").At("%s", path).Do("name the plugin's binary, or make it executable with chmod +x")
 	}
 	info := h.Plugins()[0]
-	if info.State != host.OK {
-		return info, &diag.Error{Kind: diag.Plugin, Where: "plugin " + path, What: info.Reason, Fix: "a plugin answers `" + path + " describe` in JSON; see docs/plugin-protocol.md"}
+	if info.State == host.OK {
+		return info, nil
 	}
-	return info, nil
+	failure := &diag.Error{Kind: diag.Plugin, Where: "plugin " + path, What: info.Reason}
+	if info.State == host.Error { // else the reason says what to do
+		failure.Fix = "a plugin answers `" + path + " describe` in JSON, see docs/plugin-protocol.md"
+	}
+	return info, failure
 }
 
 // cause drops the operation and the path, which the message has anyway.
@@ -133,14 +137,14 @@ func cause(err error) error {
 	return err
 }
 
-// report writes the outcome of each check as it comes.
+// reporter writes the outcome of each check as it comes.
 type reporter struct {
 	a       *app.App
 	plugin  string
 	records *render.Records // nil for a table and JSON
 }
 
-func newReport(a *app.App, plugin string) *reporter {
+func newReporter(a *app.App, plugin string) *reporter {
 	r := &reporter{a: a, plugin: plugin}
 	if f := a.Format(); f == render.CSV || f == render.TSV {
 		r.records = render.NewRecords(a.Streams, f, []string{"check", "result", "seconds", "detail"})

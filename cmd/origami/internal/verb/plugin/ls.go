@@ -2,19 +2,24 @@ package pluginverb
 
 import (
 	"context"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/app"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/sdk/host"
 )
 
 func newList(a *app.App) *cobra.Command {
 	return &cobra.Command{
-		Use:     "ls",
-		Short:   "List plugins, the skipped and failed ones included",
-		Long:    "List every plugin that was found: its state is ok, skipped or error, and the last two say why.",
+		Use:   "ls",
+		Short: "List plugins, the skipped and failed ones included",
+		Long: "List every plugin that was found, built-in or not: its version and that of the API it speaks, what it provides, and its\n" +
+			"state, which is ok, skipped or error; the last two say why.",
 		Example: "  origami plugin ls\n  origami plugin ls --json",
 		Args:    app.NoMore,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return list(cmd.Context(), a) },
@@ -31,6 +36,13 @@ type listed struct {
 	Executor bool     `json:"executor"`
 	Path     string   `json:"path,omitempty"`
 	Reason   string   `json:"reason,omitempty"`
+	// Devices are those of the architectures, as arch@device; Models and Kernels those of any of them.
+	Devices     []string `json:"devices"`
+	Models      []string `json:"models"`
+	Kernels     []string `json:"kernels"`
+	APIVersions []string `json:"api_versions"`
+	Protocols   []int    `json:"protocols"`
+	SHA256      string   `json:"sha256,omitempty"`
 }
 
 func list(ctx context.Context, a *app.App) error {
@@ -38,27 +50,104 @@ func list(ctx context.Context, a *app.App) error {
 	if err != nil {
 		return err
 	}
-	header := []string{"name", "source", "version", "state", "archs", "executor", "path", "reason"}
+	manifests := s.Manifests()
 	var rows [][]string
 	for _, p := range s.Plugins() {
-		l := listed{p.Name, "external", p.Version, string(p.State), append([]string{}, p.Archs...), p.Executor, p.Path, p.Reason}
+		l := listed{
+			Name: p.Name, Source: "external", Version: p.Version, State: string(p.State), Archs: p.Archs, Executor: p.Executor, Path: p.Path, Reason: p.Reason,
+			APIVersions: p.APIVersions, Protocols: p.Protocols, SHA256: p.SHA256,
+		}
 		if p.Builtin {
 			l.Source = "builtin"
 		}
+		if i := slices.IndexFunc(manifests, func(m arch.Manifest) bool { return m.Name == p.Name && p.State == host.OK }); i >= 0 {
+			l.provide(manifests[i])
+		}
 		if a.Format() == render.JSON {
+			for _, list := range []*[]string{&l.Archs, &l.Devices, &l.Models, &l.Kernels, &l.APIVersions} {
+				*list = append([]string{}, *list...) // [] rather than null
+			}
+			l.Protocols = append([]int{}, l.Protocols...)
 			if err := render.JSONLine(a.Streams, l); err != nil {
 				return err
 			}
 			continue
 		}
-		executor := ""
-		if l.Executor {
-			executor = "yes"
-		}
-		rows = append(rows, []string{l.Name, l.Source, l.Version, l.State, strings.Join(l.Archs, " "), executor, l.Path, l.Reason})
+		rows = append(rows, l.row(a.Format()))
 	}
 	if a.Format() == render.JSON {
 		return nil
 	}
-	return render.Rows(a.Streams, a.Format(), header, rows)
+	return render.Rows(a.Streams, a.Format(), header(a.Format()), rows)
+}
+
+// provide fills in what a manifest lists.
+func (l *listed) provide(m arch.Manifest) {
+	add := func(list *[]string, names ...string) {
+		for _, name := range names {
+			if !slices.Contains(*list, name) {
+				*list = append(*list, name)
+			}
+		}
+	}
+	for _, entry := range m.Archs {
+		for _, d := range entry.Devices {
+			add(&l.Devices, entry.ID+"@"+d.ID)
+		}
+		add(&l.Models, entry.Models...)
+		add(&l.Kernels, entry.Kernels...)
+	}
+}
+
+// header names the columns. A table has those that fit a terminal.
+func header(f render.Format) []string {
+	if f == render.Table {
+		return []string{"name", "source", "version", "API", "state", "provides", "path", "reason"}
+	}
+	return []string{"name", "source", "version", "state", "archs", "executor", "path", "reason", "devices", "models", "kernels", "api_versions", "protocols", "sha256"}
+}
+
+func (l *listed) row(f render.Format) []string {
+	if f == render.Table {
+		path := l.Path
+		if l.Source == "builtin" {
+			path = ""
+		}
+		api := ""
+		if n := len(l.APIVersions); n > 0 {
+			api = l.APIVersions[n-1]
+		}
+		return []string{l.Name, l.Source, l.Version, api, l.State, l.provides(), path, l.Reason}
+	}
+	executor := ""
+	if l.Executor {
+		executor = "yes"
+	}
+	protocols := make([]string, len(l.Protocols))
+	for i, p := range l.Protocols {
+		protocols[i] = strconv.Itoa(p)
+	}
+	words := func(list []string) string { return strings.Join(list, " ") }
+	return []string{
+		l.Name, l.Source, l.Version, l.State, words(l.Archs), executor, l.Path, l.Reason,
+		words(l.Devices), words(l.Models), words(l.Kernels), words(l.APIVersions), words(protocols), l.SHA256,
+	}
+}
+
+// provides says it in a few words: the devices, architecture by architecture, or that it runs kernels.
+func (l *listed) provides() string {
+	if l.Executor {
+		return "an executor"
+	}
+	var archs []string
+	for _, id := range l.Archs {
+		var devices []string
+		for _, d := range l.Devices {
+			if device, ok := strings.CutPrefix(d, id+"@"); ok {
+				devices = append(devices, device)
+			}
+		}
+		archs = append(archs, id+" ("+strings.Join(devices, " ")+")")
+	}
+	return strings.Join(archs, ", ")
 }

@@ -29,6 +29,7 @@ const (
 	Dim_DIM_M           Dim = 1
 	Dim_DIM_N           Dim = 2
 	Dim_DIM_K           Dim = 3
+	Dim_DIM_NONE        Dim = 4
 )
 
 // Enum value maps for Dim.
@@ -38,12 +39,14 @@ var (
 		1: "DIM_M",
 		2: "DIM_N",
 		3: "DIM_K",
+		4: "DIM_NONE",
 	}
 	Dim_value = map[string]int32{
 		"DIM_UNSPECIFIED": 0,
 		"DIM_M":           1,
 		"DIM_N":           2,
 		"DIM_K":           3,
+		"DIM_NONE":        4,
 	}
 )
 
@@ -1163,8 +1166,8 @@ type Description struct {
 	Order              *Order         `protobuf:"bytes,23,opt,name=order,proto3" json:"order,omitempty"`
 	Options            []*OptionValue `protobuf:"bytes,24,rep,name=options,proto3" json:"options,omitempty"`
 	Uncertainty        []*Uncertainty `protobuf:"bytes,25,rep,name=uncertainty,proto3" json:"uncertainty,omitempty"`
-	// The dimensions in which more work, by whole blocks, is never predicted to take less time. Of an older plugin nothing is
-	// known.
+	// The dimensions in which more work, by whole blocks, is never predicted to take less time. Empty declares nothing: that is
+	// expected for K. DIM_NONE alone declares that it does not hold for K either.
 	Monotone      []Dim `protobuf:"varint,26,rep,packed,name=monotone,proto3,enum=origami.plugin.v1.Dim" json:"monotone,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3495,12 +3498,13 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\x05error\x18\t \x01(\v2\x1d.origami.plugin.v1.DiagnosticR\x05error\";\n" +
 	"\vReasonCount\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x14\n" +
-	"\x05count\x18\x02 \x01(\x03R\x05count*;\n" +
+	"\x05count\x18\x02 \x01(\x03R\x05count*I\n" +
 	"\x03Dim\x12\x13\n" +
 	"\x0fDIM_UNSPECIFIED\x10\x00\x12\t\n" +
 	"\x05DIM_M\x10\x01\x12\t\n" +
 	"\x05DIM_N\x10\x02\x12\t\n" +
-	"\x05DIM_K\x10\x03*k\n" +
+	"\x05DIM_K\x10\x03\x12\f\n" +
+	"\bDIM_NONE\x10\x04*k\n" +
 	"\x04Rung\x12\x14\n" +
 	"\x10RUNG_UNSPECIFIED\x10\x00\x12\r\n" +
 	"\tRUNG_SPEC\x10\x01\x12\x13\n" +

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync/atomic"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/sdk/example"
+	"github.com/origami-gemm/origami/sdk/serve"
+	"github.com/origami-gemm/origami/sdk/wire"
+)
+
+// pretendedArchs are plugins that model architectures, all but the first in a way that they must not.
+var pretendedArchs = map[string]func(){
+	"origami-plugin-sound": func() { serve.Main(roofline()) },
+	"origami-plugin-restless": func() {
+		var calls atomic.Int64
+		serve.Main(moody{roofline(), func(est []arch.Estimate, _ gemm.Problem) { est[0].Cycles += unit.Cycles(calls.Add(1)) }})
+	},
+	"origami-plugin-brittle": func() {
+		serve.Main(moody{roofline(), func(_ []arch.Estimate, p gemm.Problem) {
+			if p == gemm.New(1, 1, 1) {
+				panic("a tile of nothing")
+			}
+		}})
+	},
+	"origami-plugin-later": func() {
+		wire.APIVersions = []string{"9.0.0"}
+		serve.Main(roofline())
+	},
+	"origami-plugin-mute": func() {
+		if len(os.Args) > 1 {
+			serve.Main(roofline()) // it can describe itself
+		}
+		fmt.Println("hello?")
+	},
+}
+
+func roofline() arch.Provider {
+	p, err := example.Provider()
+	if err != nil {
+		panic(err)
+	}
+	return p
+}
+
+// moody is a provider whose estimates pass through a function.
+type moody struct {
+	arch.Provider
+	change func(est []arch.Estimate, p gemm.Problem)
+}
+
+func (m moody) Open(ctx context.Context, r arch.OpenRequest) (arch.Architecture, error) {
+	a, err := m.Provider.Open(ctx, r)
+	return moodyArch{a, m.change}, err
+}
+
+type moodyArch struct {
+	arch.Architecture
+	change func(est []arch.Estimate, p gemm.Problem)
+}
+
+func (m moodyArch) Estimate(ctx context.Context, dst []arch.Estimate, p gemm.Problem, cfgs []gemm.Config) error {
+	err := m.Architecture.Estimate(ctx, dst, p, cfgs)
+	if err == nil && len(dst) > 0 {
+		m.change(dst, p)
+	}
+	return err
+}

@@ -1,0 +1,306 @@
+"""Tests of what an executor plugin is made of. The whole, under the real host, is tested in sdk/host/python_test.go."""
+
+import base64
+import importlib.util
+import json
+import logging
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+import types
+import unittest
+import unittest.mock
+
+import grpc
+from origami import _certificate, _serve, _wire, pack
+from origami.plugin import Config, DeviceError, DiagnosticError, InputError, Manifest, MeasureOptions, Problem
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import toy  # noqa: E402
+
+HERE = pathlib.Path(__file__).parent
+ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+
+
+def problem(**change):
+    return _wire.message("Problem")(**{"m": 2, "n": 3, "k": 4, "batch": 1, "a_major": "MAJOR_K", "b_major": "MAJOR_N", "element_type": "ELEMENT_TYPE_BF16"} | change)
+
+
+class Conversions(unittest.TestCase):
+    def test_problem(self):
+        self.assertEqual(_wire.from_problem(problem()), Problem(2, 3, 4, 1, "k", "n", "bf16"))
+        self.assertEqual(str(_wire.from_problem(problem(a_major="MAJOR_M", b_major="MAJOR_K", batch=5))), "2x3x4 bf16 batch 5 trans-a trans-b")
+
+    def test_refused_problems(self):
+        for change, says in (({"m": 0}, "m is missing or zero"), ({"k": -1}, r"k is negative \(-1\)"), ({"batch": 0}, "batch is missing"),
+                             ({"element_type": 0}, "dtype is missing"), ({"a_major": "MAJOR_N"}, "a_major"), ({"b_major": "MAJOR_M"}, "b_major"),
+                             ({"a_major": 9}, "unknown major 9"), ({"element_type": 99}, "unknown element type 99"),
+                             ({"m": 1 << 20, "n": 1 << 20, "k": 1 << 20}, "overflows"), ({"m": (1 << 63) - 1}, "overflows")):
+            with self.assertRaisesRegex(InputError, says):
+                _wire.from_problem(problem(**change))
+
+    def test_config(self):
+        columns = dict(block_m=[128], block_n=[64], block_k=[32], group_m=[8], num_warps=[4], num_stages=[3], split_k=[1], kernels=["other", "triton"])
+        c = _wire.from_config(_wire.message("Configs")(**columns, kernel=[1]))
+        self.assertEqual(c, Config("triton", 128, 64, 32, 8, 4, 3, 1))
+        self.assertEqual(str(c), "128x64x32,warps=4,stages=3,group=8,split=1")
+        self.assertEqual(_wire.from_config(_wire.message("Configs")(**columns)).kernel, "other")
+        self.assertEqual(str(Config("cublas")), "cublas")
+        for change in ({"block_m": [0]}, {"split_k": [-1]}, {"num_stages": [4097]}, {"group_m": [-1]}):
+            with self.assertRaisesRegex(InputError, "outside 1 to 4096"):
+                _wire.from_config(_wire.message("Configs")(**columns | change))
+        self.assertEqual(_wire.from_config(_wire.message("Configs")(**columns | {"group_m": [0]})).group_m, 0)
+        for change in ({"kernel": [2]}, {"kernels": []}, {"block_m": []}, {"block_m": [1, 2]}, {"kernel": [0, 1]}):
+            with self.assertRaisesRegex(InputError, "malformed request"):
+                _wire.from_config(_wire.message("Configs")(**columns | change))
+
+    def test_measure(self):
+        request = _wire.message("MeasureRequest")
+        self.assertEqual(_wire.from_measure(request(kernel=1, warm_l2=True, input="x", warmup=2, runs=3)), (MeasureOptions(True, "x", 2), 3))
+        for bad in ({"runs": 0}, {"runs": _wire.MAX_RUNS + 1}, {"runs": 1, "warmup": -1}):
+            with self.assertRaisesRegex(InputError, "malformed request"):
+                _wire.from_measure(request(**bad))
+
+    def test_text_that_is_no_unicode(self):
+        self.assertEqual(_wire.to_device(types.SimpleNamespace(name="a\udc80b", arch="x", attributes={}, kernels=[], libraries=[])).name, "a?b")
+
+    def test_status(self):
+        from google.protobuf import any_pb2
+
+        detail, _ = _wire.to_diagnostic(InputError("w" * 300, where="here", fix="fix"))
+        raw = _wire.status(3, "ä", detail)
+        self.assertEqual(raw[:6], b"\x08\x03\x12\x02\xc3\xa4")
+        self.assertEqual(raw[6], 0x1A)
+        length = raw[7] & 0x7F | raw[8] << 7
+        packed = any_pb2.Any.FromString(raw[9:])
+        self.assertEqual(len(raw) - 9, length)
+        back = _wire.message("Diagnostic")()
+        self.assertTrue(packed.Unpack(back))
+        self.assertEqual((back.what, back.where, back.fix), ("w" * 300, "here", "fix"))
+
+
+class Service(unittest.TestCase):
+    """The service without gRPC around it."""
+
+    def setUp(self):
+        self.service = _serve.ExecutorService(toy.Provider())
+        self.context = unittest.mock.Mock()
+        self.closed = []
+        self.patch = unittest.mock.patch.object(toy.Kernel, "close", lambda kernel: self.closed.append(kernel))
+        self.patch.start()
+        self.addCleanup(self.patch.stop)
+
+    def compile(self, stages=2):
+        config = _wire.message("Configs")(block_m=[64], block_n=[64], block_k=[64], group_m=[8], num_warps=[4], num_stages=[stages], split_k=[1], kernels=["toy"])
+        return self.service.compile(_wire.message("CompileRequest")(problem=problem(), config=config), self.context).kernel
+
+    def release(self, number):
+        self.service.release(_wire.message("ReleaseRequest")(kernel=number), self.context)
+
+    def test_numbers_of_two_processes_differ(self):
+        a, b = self.compile(), self.compile()
+        other = _serve.ExecutorService(toy.Provider())
+        self.assertEqual(b, a % (1 << 64) + 1)
+        self.assertNotIn(other._last, range(a - 1000, b + 1000))
+
+    def test_the_number_is_never_zero(self):
+        self.service._last = (1 << 64) - 1
+        self.assertEqual([self.compile(), self.compile()], [1, 2])
+
+    def test_a_kernel_in_use_is_closed_by_its_last_user(self):
+        number, entered, go_on = self.compile(), threading.Event(), threading.Event()
+
+        def check(kernel):
+            entered.set()
+            go_on.wait()
+            return toy.Kernel(kernel.problem, kernel.config)
+
+        user = threading.Thread(target=lambda: self.service._use(number, check))
+        user.start()
+        entered.wait()
+        self.release(number)
+        with self.assertRaises(_serve._KernelMissing):
+            self.service._use(number, check)
+        self.assertEqual(self.closed, [])
+        go_on.set()
+        user.join()
+        self.assertEqual(len(self.closed), 1)
+        self.release(number)  # an unknown one is no error
+
+    def test_a_kernel_that_nobody_waits_for_is_closed(self):
+        self.context.is_active.return_value = False
+        self.assertEqual(self.compile(), 0)
+        self.assertEqual((len(self.closed), self.service._kernels), (1, {}))
+
+    def test_the_end_closes_what_is_left(self):
+        self.compile(), self.compile()
+        self.service.end()
+        self.assertEqual(len(self.closed), 2)
+
+    def test_a_failure_to_open_is_not_kept(self):
+        provider = unittest.mock.Mock()
+        provider.open.side_effect = [DeviceError("not yet"), toy.Executor()]
+        service = _serve.ExecutorService(provider)
+        with self.assertRaises(DeviceError):
+            service.devices(None, None)
+        self.assertEqual(len(service.devices(None, None).devices), 1)
+
+
+class Process(unittest.TestCase):
+    def test_describe(self):
+        out = subprocess.run([sys.executable, HERE / "toy.py", "describe"], capture_output=True, text=True, env=ENVIRONMENT, check=True)
+        self.assertEqual(json.loads(out.stdout), {"info": {"name": "toy", "version": "1.2.3", "api_versions": ["1.1.0"], "health": "HEALTH_OK"},
+                                                  "protocol_versions": [1], "executor": {"name": "toy", "version": "1.2.3"}})
+
+    def test_by_hand(self):
+        out = subprocess.run([sys.executable, HERE / "toy.py"], capture_output=True, text=True, env=ENVIRONMENT)
+        self.assertEqual((out.returncode, out.stdout), (2, ""))
+        self.assertIn("this is the plugin toy 1.2.3 of origami", out.stderr)
+
+    def test_health(self):
+        class Failing:
+            manifest = Manifest("x", "1")
+
+            def health(self):
+                raise DiagnosticError("no licence", fix="buy one")
+
+        info = _serve.describe(Failing()).info
+        self.assertEqual((_wire.message("Info").DESCRIPTOR.fields_by_name["health"].enum_type.values_by_number[info.health].name, info.health_reason),
+                         ("HEALTH_FAILING", "no licence; buy one"))
+
+    def test_log_lines(self):
+        def line(level, message, exc_info=None):
+            return json.loads(_serve._HclogFormatter().format(logging.LogRecord("a.b", level, "f", 1, message, ("x",), exc_info)))
+
+        entry = line(logging.WARNING, "two\nlines %s")
+        self.assertEqual((entry["@level"], entry["@message"], entry["@module"]), ("warn", "two\nlines x", "a.b"))
+        self.assertRegex(entry["@timestamp"], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00$")
+        self.assertEqual([line(n, "%s")["@level"] for n in (1, 5, 10, 20, 40, 50)], ["trace", "trace", "debug", "info", "error", "error"])
+        try:
+            raise ValueError("why")
+        except ValueError:
+            self.assertIn("ValueError: why", line(logging.ERROR, "%s", sys.exc_info())["@message"])
+
+
+class Connection(unittest.TestCase):
+    """A plugin's process, met by a client of gRPC."""
+
+    def start(self, **environment):
+        folder = self.enterContext(tempfile.TemporaryDirectory()) if hasattr(self, "enterContext") else tempfile.mkdtemp()
+        environment = ENVIRONMENT | {_serve.COOKIE[0]: _serve.COOKIE[1], "PLUGIN_UNIX_SOCKET_DIR": folder, _serve.ENV_WATCH: "stdin"} | environment
+        process = subprocess.Popen([sys.executable, HERE / "toy.py"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+        self.addCleanup(process.__exit__, None, None, None)
+        self.addCleanup(process.kill)
+        line = process.stdout.readline().strip().split("|")
+        self.assertEqual((line[:3], line[4], os.path.dirname(line[3])), (["1", "1", "unix"], "grpc", folder))
+        return process, line
+
+    def channel(self, line, key, certificate):
+        import ssl
+
+        der = base64.b64decode(line[5] + "=" * (-len(line[5]) % 4))
+        credentials = grpc.ssl_channel_credentials(ssl.DER_cert_to_PEM_cert(der).encode(), key, certificate)
+        channel = grpc.secure_channel("unix:" + line[3], credentials, [("grpc.ssl_target_name_override", "localhost")])
+        self.addCleanup(channel.close)
+        return channel
+
+    def test_only_the_host_is_served_and_it_can_end_the_plugin(self):
+        key, certificate, _ = _certificate.make()
+        process, line = self.start(PLUGIN_CLIENT_CERT=certificate.decode())
+        foreign_key, foreign_certificate, _ = _certificate.make()
+        for channel in (self.channel(line, foreign_key, foreign_certificate), grpc.insecure_channel("unix:" + line[3])):
+            with self.assertRaises(grpc.RpcError) as caught:
+                channel.unary_unary("/origami.plugin.v1.BaseService/Info")(b"", timeout=5)
+            self.assertEqual(caught.exception.code(), grpc.StatusCode.UNAVAILABLE)
+        host = self.channel(line, key, certificate)
+        info = _wire.message("InfoResponse").FromString(host.unary_unary("/origami.plugin.v1.BaseService/Info")(b"", timeout=5)).info
+        self.assertEqual((info.name, list(info.api_versions)), ("toy", ["1.1.0"]))
+        self.assertEqual(host.unary_unary("/grpc.health.v1.Health/Check")(b"\x0a\x06plugin", timeout=5), b"\x08\x01")
+        self.assertEqual(host.unary_unary("/plugin.GRPCController/Shutdown")(b"", timeout=5), b"")
+        self.assertEqual(process.wait(5), 0)
+
+    def test_the_end_of_its_parent_ends_it_under_any_host(self):
+        environment = ENVIRONMENT | {_serve.COOKIE[0]: _serve.COOKIE[1]}
+        shell = subprocess.Popen(["sh", "-c", '"$0" "$1" & read line', sys.executable, HERE / "toy.py"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                 text=True, env=environment)
+        self.addCleanup(shell.__exit__, None, None, None)
+        self.assertIn("|grpc", shell.stdout.readline())
+        shell.kill()
+        # The output ends when nobody holds it any more, and the plugin keeps it as long as it lives.
+        self.assertEqual(shell.stdout.read(), "")
+
+
+class Certificate(unittest.TestCase):
+    def check(self, parts):
+        key, certificate, der = parts
+        with tempfile.TemporaryDirectory() as folder:
+            paths = [os.path.join(folder, name) for name in ("k", "c")]
+            for path, data in zip(paths, (key, certificate)):
+                pathlib.Path(path).write_bytes(data)
+            import ssl
+
+            ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(paths[1], paths[0])  # they belong together
+            context = ssl.create_default_context()
+            context.load_verify_locations(cadata=der)
+            self.assertEqual(len(context.get_ca_certs()), 1 + len(ssl.create_default_context().get_ca_certs()))  # it is a CA's
+        for part in (b"localhost", bytes.fromhex("2a8648ce3d030107")):  # the name; the curve P-256
+            self.assertIn(part, der)
+
+    @unittest.skipUnless(importlib.util.find_spec("cryptography"), "needs cryptography")
+    def test_with_cryptography(self):
+        with unittest.mock.patch.object(_certificate, "_with_openssl", side_effect=AssertionError):
+            self.check(_certificate.make())
+
+    def test_without_cryptography(self):
+        import shutil
+
+        if not shutil.which("openssl"):
+            self.skipTest("needs openssl")
+        with unittest.mock.patch.object(_certificate, "_with_cryptography", side_effect=ImportError):
+            self.check(_certificate.make())
+
+    def test_without_either(self):
+        with unittest.mock.patch.object(_certificate, "_with_cryptography", side_effect=ImportError), \
+                unittest.mock.patch.object(_certificate.subprocess, "run", side_effect=FileNotFoundError), self.assertRaisesRegex(RuntimeError, "install"):
+            _certificate.make()
+
+
+class Pack(unittest.TestCase):
+    def test_one_file_that_runs(self):
+        with tempfile.TemporaryDirectory() as folder:
+            folder = pathlib.Path(folder)
+            source = folder / "source"
+            (source / "tests").mkdir(parents=True)
+            (source / "tests" / "secret.py").write_text("")
+            (source / "__main__.py").write_text((HERE / "toy.py").read_text())
+            (source / "helper.py").write_text("")
+            files = [folder / name for name in ("one", "two")]
+            for file in files:
+                pack.pack(source, file)
+                os.utime(source / "helper.py", (1e9, 1e9))
+            self.assertEqual(files[0].read_bytes(), files[1].read_bytes())
+            packages = [path for path in sys.path if path and not pathlib.Path(path, "origami").exists()]
+            environment = ENVIRONMENT | {"PYTHONPATH": os.pathsep.join(packages)}
+            out = subprocess.run([sys.executable, files[0], "describe"], capture_output=True, text=True, env=environment)
+            self.assertIn('"toy"', out.stdout, out.stderr)
+            self.assertTrue(os.access(files[0], os.X_OK))
+            import zipfile
+
+            self.assertEqual([n for n in zipfile.ZipFile(files[0]).namelist() if "/" not in n], ["__main__.py", "helper.py"])
+            with self.assertRaises(SystemExit):
+                pack.pack(source / "tests", folder / "three")
+
+
+class Readme(unittest.TestCase):
+    def test_the_example_describes_itself(self):
+        code = re.search(r"```python\n(.*?)```", (HERE.parent / "README.md").read_text(), re.S)[1]
+        out = subprocess.run([sys.executable, "-c", code, "describe"], capture_output=True, text=True, env=ENVIRONMENT)
+        self.assertIn('"sleepy"', out.stdout, out.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

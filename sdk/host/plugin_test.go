@@ -141,11 +141,6 @@ func (f *faulty) Hierarchy() arch.MemoryHierarchy {
 func (f *faulty) Candidates(ctx context.Context, p gemm.Problem, s arch.Space) (*arch.Candidates, error) {
 	f.p.act("Candidates")
 	c, err := f.Architecture.Candidates(ctx, p, s)
-	if f.p.what == "huge" && err == nil {
-		return &arch.Candidates{Configs: c.Configs[:1], Rejected: []arch.Rejection{
-			{Config: c.Configs[0], Reason: "huge", Detail: strings.Repeat("x", wire.MaxMessage)},
-		}}, nil
-	}
 	if f.p.what == "big" && err == nil {
 		big := *c
 		for len(big.Configs) < 1<<16 {

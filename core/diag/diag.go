@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // Kind says whose problem an error is. It decides the exit code of the command line (docs/exit-codes.md).
@@ -68,7 +69,12 @@ func (e *Error) Error() string {
 		b.WriteString("; ")
 		b.WriteString(e.Fix)
 	}
-	return strings.Join(strings.Fields(b.String()), " ")
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) { // a file or a plugin may have written it to do something to the terminal
+			return unicode.ReplacementChar
+		}
+		return r
+	}, strings.Join(strings.Fields(b.String()), " "))
 }
 
 // Unwrap returns the cause.

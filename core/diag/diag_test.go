@@ -26,6 +26,12 @@ func TestErrorIsOneLine(t *testing.T) {
 	}
 }
 
+func TestErrorCannotSteerTheTerminal(t *testing.T) {
+	if got := diag.Inputf("unknown kernel \x1b[2Jtiled\a").At("p\x9b").Error(); strings.ContainsAny(got, "\x1b\a") || !strings.Contains(got, "kernel \ufffd[2Jtiled\ufffd") {
+		t.Errorf("%q", got)
+	}
+}
+
 func TestErrorIsBounded(t *testing.T) {
 	err := diag.Inputf("unknown column %q", strings.Repeat("ä", 1<<20)).At("a.csv:1:1").Do("leave it out")
 	if got := err.Error(); len(got) > 5000 || !strings.HasPrefix(got, "a.csv:1:1: unknown column \"ää") || !strings.HasSuffix(got, "ä… (2093073 bytes more); leave it out") {

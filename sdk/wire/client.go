@@ -297,9 +297,8 @@ func (a *Architecture) Mapping(ctx context.Context, p gemm.Problem, c gemm.Confi
 	if err != nil {
 		return arch.Mapping{}, err
 	}
-	var check check
-	m := arch.Mapping{GroupM: check.count("GroupM", resp.GetGroupM()), XCDs: check.count("XCDs", resp.GetXcds()), Chunk: check.count("chunk", resp.GetChunk())}
-	return m, a.client.nonsense("Mapping", check.err)
+	m, err := fromMapping(resp)
+	return m, a.client.nonsense("Mapping", err)
 }
 
 // Iteration implements arch.MemoryHierarchy.

@@ -239,6 +239,11 @@ func fromCandidates(q *pb.CandidatesResponse) (*arch.Candidates, error) {
 		return nil, fmt.Errorf("%d rejected configurations with %d positions, %d reasons and %d details",
 			n, len(q.GetPositions()), len(q.GetReasons()), len(q.GetDetails()))
 	}
+	for i := range configs {
+		if err := configs[i].Validate(); err != nil {
+			return nil, err
+		}
+	}
 	c := &arch.Candidates{Configs: configs}
 	previous := -1
 	for i := range rejected {
@@ -391,8 +396,11 @@ func fromRanking(q *pb.Ranking, top int) (selector.Result, error) {
 				return r, fmt.Errorf("rank %d: %w", i+1, c.err)
 			}
 		}
-		if e.Index < 0 {
-			return r, fmt.Errorf("candidate index %d", e.Index)
+		if e.Index < 0 || e.Mapping.XCDs < 0 || e.Mapping.Chunk < 0 {
+			return r, fmt.Errorf("candidate index %d with the mapping %+v", e.Index, e.Mapping)
+		}
+		if err := configs[i].Validate(); err != nil {
+			return r, err
 		}
 		if err := checkTotal(q.Cycles[i]); err != nil {
 			return r, fmt.Errorf("rank %d: %w", i+1, err)
@@ -753,6 +761,11 @@ func fromLevels(levels []*pb.Level) ([]arch.Level, error) {
 		}
 	}
 	return out, c.err
+}
+
+func fromMapping(q *pb.MappingResponse) (arch.Mapping, error) {
+	var c check
+	return arch.Mapping{GroupM: c.count("the group", q.GetGroupM()), XCDs: c.count("XCDs", q.GetXcds()), Chunk: c.count("the chunk", q.GetChunk())}, c.err
 }
 
 // fromIteration fills dst, whose length is the number of levels.

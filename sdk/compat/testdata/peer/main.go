@@ -17,22 +17,22 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/selector"
-	"github.com/origami-gemm/origami/sdk/example"
 	"github.com/origami-gemm/origami/sdk/host"
 	"github.com/origami-gemm/origami/sdk/serve"
 )
 
 func main() {
-	var err error
+	here, err := provider()
 	switch {
+	case err != nil:
 	case len(os.Args) == 4 && os.Args[1] == "host":
 		h := host.New(host.Options{Plugins: os.Args[2:3], LockFile: os.Args[3]})
 		err = answer(func(ctx context.Context, r arch.OpenRequest) (arch.Architecture, error) { return h.Open(ctx, r) })
 		_ = h.Close()
 	case len(os.Args) == 2 && os.Args[1] == "here":
-		err = answer(example.Provider{}.Open)
+		err = answer(here.Open)
 	default:
-		serve.Main(example.Provider{})
+		serve.Main(here)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -121,6 +121,7 @@ func answer(open func(context.Context, arch.OpenRequest) (arch.Architecture, err
 
 // ask makes every call about one problem.
 func ask(ctx context.Context, a arch.Architecture, p gemm.Problem) (one problem, err error) {
+	d := a.Describe()
 	list, err := a.Candidates(ctx, p, arch.Space{})
 	if err != nil {
 		return one, err
@@ -132,7 +133,7 @@ func ask(ctx context.Context, a arch.Architecture, p gemm.Problem) (one problem,
 	if err := a.Estimate(ctx, estimates, p, list.Configs); err != nil {
 		return one, err
 	}
-	one.Terms = make([]float64, len(list.Configs)*len(a.Describe().Terms))
+	one.Terms = make([]float64, len(list.Configs)*len(d.Terms))
 	if err := a.Terms(ctx, one.Terms, p, list.Configs); err != nil {
 		return one, err
 	}
@@ -146,7 +147,7 @@ func ask(ctx context.Context, a arch.Architecture, p gemm.Problem) (one problem,
 			return one, err
 		}
 		one.GroupM = append(one.GroupM, m.GroupM)
-		latency, err := a.Hierarchy().Iteration(ctx, costs, p, c, 1+i)
+		latency, err := a.Hierarchy().Iteration(ctx, costs, p, c, 1+i%d.Units)
 		if err != nil {
 			return one, err
 		}

@@ -1,0 +1,76 @@
+package host
+
+import (
+	"bytes"
+	"encoding/hex"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/origami-gemm/origami/core/diag"
+)
+
+// Whatever a lock file holds, it is refused whole, or every entry is a hash of the right length and a place where it may be.
+func FuzzLock(f *testing.F) {
+	sum := strings.Repeat("a1", 32)
+	for _, s := range []string{
+		`{"plugins":{"mine":{"sha256":"` + sum + `","path":"/opt/origami-plugin-mine"}}}`, `{"plugins":{"own":{"sha256":"` + strings.ToUpper(sum) + `","path":"/opt/own"}}}`,
+		``, `null`, `{}`, `{"plugins":null}`, `{"plugins":{"":{}}}`, `{"plugins":{"a":{"sha256":"abc"}}}`, `{"plugins":{}}{"plugins":{}}`, `{"plugin":{}}`,
+		`{"plugins":{"a":{"sha256":"` + sum + `","path":"relative/a"}}}`, `{"plugins":{"../a":{"sha256":"` + sum + `","path":"/x/../a"}}}`,
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		plugins, err := parseLock("lock", text)
+		if err != nil {
+			if plugins != nil || diag.KindOf(err) != diag.Input || strings.ContainsAny(err.Error(), "\r\n") {
+				t.Errorf("%v, %q", plugins, err)
+			}
+			return
+		}
+		for name, entry := range plugins {
+			sum, err := hex.DecodeString(entry.SHA256)
+			if err != nil || len(sum) != 32 || entry.SHA256 != strings.ToLower(entry.SHA256) || entry.Path != "" && (!filepath.IsAbs(entry.Path) || pluginName(entry.Path) != name) {
+				t.Errorf("%q: %+v", name, entry)
+			}
+		}
+	})
+}
+
+// Whatever a plugin prints, what is kept of it is bounded, one line each, and text.
+func FuzzLog(f *testing.F) {
+	for _, s := range []string{
+		`{"@level":"warn","@message":"m","@timestamp":"x","key":1}` + "\n", `{"@message":1,"@level":{"a":2}}`, `{"@message":"a\nb","@level":"error"}`, `{"@message":"null level","@level":null,"":{}}`,
+		"panic: boom\n\ngoroutine 1 [running]:\n", "\xff\xfe\n", "{", "\r\n\r\n", strings.Repeat("long ", 1<<14), "a\rb\x1b[2Jc\n",
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var read, written tail
+		for _, l := range []*tail{&read, &written} {
+			l.logger = hclog.New(&hclog.LoggerOptions{Output: &bytes.Buffer{}, Level: hclog.Trace})
+		}
+		read.readFrom(bytes.NewReader(text))
+		if n, err := written.Write(text); n != len(text) || err != nil {
+			t.Fatalf("wrote %d of %d bytes, %v", n, len(text), err)
+		}
+		for _, l := range []*tail{&read, &written} {
+			lines, cause := l.last()
+			if len(lines) > tailLines {
+				t.Errorf("%d lines are kept", len(lines))
+			}
+			for _, line := range append(lines, cause) {
+				if len(line) > tailLength || !utf8.ValidString(line) {
+					t.Errorf("%d bytes are kept: %q", len(line), line)
+				}
+			}
+			err := fault("p", "op", FaultDied, &process{stderr: l, exited: make(chan struct{})}, nil, "it died")
+			if strings.ContainsAny(err.Error(), "\r\n") {
+				t.Errorf("an error of several lines: %q", err)
+			}
+		}
+	})
+}

@@ -1,0 +1,321 @@
+package wire
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/exec"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/core/selector"
+	"github.com/origami-gemm/origami/sdk/example"
+	"github.com/origami-gemm/origami/sdk/internal/fake"
+	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
+)
+
+// message is one kind of message in the eyes of who receives it.
+type message struct {
+	name string
+	seed proto.Message
+	// read unmarshals and converts, and returns what is to be sent if it is passed on; nil if it was refused. An error is a
+	// value that should have been refused.
+	read func([]byte) (proto.Message, error)
+	// goesOn says that there is a way back.
+	goesOn bool
+}
+
+// of makes a message of a conversion, what it must guarantee, and the way back, which may be nil.
+func of[M proto.Message, T any](seed M, from func(M) (T, error), sound func(T) error, to func(T) M) message {
+	return message{string(seed.ProtoReflect().Descriptor().Name()), seed, func(data []byte) (proto.Message, error) {
+		q := seed.ProtoReflect().New().Interface().(M)
+		var v T
+		refused := proto.Unmarshal(data, q)
+		if refused == nil {
+			v, refused = from(q)
+		}
+		var unsound error
+		if refused == nil && sound != nil {
+			unsound = sound(v)
+		}
+		if refused != nil || unsound != nil || to == nil {
+			return nil, unsound
+		}
+		return to(v), nil
+	}, to != nil}
+}
+
+func finite(values ...float64) error {
+	for _, v := range values {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return fmt.Errorf("%v passed", v)
+		}
+	}
+	return nil
+}
+
+func positive(values ...float64) error {
+	for _, v := range values {
+		if !(v > 0) || math.IsInf(v, 0) {
+			return fmt.Errorf("%v passed", v)
+		}
+	}
+	return nil
+}
+
+func messages(f testing.TB) []message {
+	ctx := f.Context()
+	a, err := fake.Provider{}.Open(ctx, arch.OpenRequest{Arch: "fake"})
+	if err != nil {
+		f.Fatal(err)
+	}
+	p := gemm.New(1000, 2000, 3000)
+	list, err := a.Candidates(ctx, p, arch.Space{})
+	if err != nil {
+		f.Fatal(err)
+	}
+	few := &arch.Candidates{Configs: list.Configs[:2], Rejected: []arch.Rejection{{Config: list.Configs[2], Position: 1, Reason: arch.ReasonWarps, Detail: "why"}}}
+	estimates := []arch.Estimate{{Cycles: 7, Bound: arch.BoundL2}, {Reject: arch.ReasonRegisters}}
+	result := selector.Result{Feasible: 2, Rejected: []selector.ReasonCount{{Reason: arch.ReasonWarps, Count: 3}}}
+	for i := range 2 {
+		result.Entries = append(result.Entries, selector.Entry{Index: i, Config: few.Configs[i], Estimate: arch.Estimate{Cycles: 5}, Mapping: arch.Mapping{XCDs: 8, Chunk: 2}})
+	}
+	x, _ := fake.ExecutorProvider{}.Open(ctx)
+	devices, _ := x.Devices(ctx)
+	environment, _ := x.Environment(ctx, 0)
+	const runs = 3
+	levels := &pb.OpenResponse{Levels: toLevels(a.Hierarchy().Levels())}
+
+	return []message{
+		of(toProblem(p), fromProblem, nil, toProblem),
+		of(toConfigs(few.Configs), fromConfigs, nil, toConfigs),
+		of(toSpace(arch.Space{Kernel: "k", BlockM: []int{16, 32}}), func(q *pb.Space) (arch.Space, error) { return fromSpace(q), nil }, nil, toSpace),
+		of(toCandidates(few), fromCandidates, func(c *arch.Candidates) error {
+			for _, config := range c.Configs {
+				if err := config.Validate(); err != nil {
+					return err
+				}
+			}
+			for _, r := range c.Rejected {
+				if r.Reason == "" || r.Position < 0 || r.Position >= len(c.Rejected)+len(c.Configs) {
+					return fmt.Errorf("%+v passed", r)
+				}
+			}
+			return nil
+		}, toCandidates),
+		of(toEstimates(estimates), func(q *pb.EstimateResponse) ([]arch.Estimate, error) {
+			dst := make([]arch.Estimate, len(estimates))
+			return dst, fromEstimates(dst, q)
+		}, func(est []arch.Estimate) error {
+			for _, e := range est {
+				if e.Reject == "" {
+					if err := positive(float64(e.Cycles)); err != nil {
+						return err
+					}
+				}
+			}
+			return nil
+		}, toEstimates),
+		of(toRanking(&result), func(q *pb.Ranking) (selector.Result, error) { return fromRanking(q, 2) }, func(r selector.Result) error {
+			for _, e := range r.Entries {
+				if err := errors.Join(positive(float64(e.Estimate.Cycles)), e.Config.Validate()); err != nil || min(e.Index, e.Mapping.XCDs, e.Mapping.Chunk) < 0 {
+					return fmt.Errorf("%+v passed, %w", e, err)
+				}
+			}
+			if r.Err == nil && len(r.Entries) == 0 || len(r.Entries) > 2 {
+				return fmt.Errorf("%d entries passed, %w", len(r.Entries), r.Err)
+			}
+			return nil
+		}, func(r selector.Result) *pb.Ranking { return toRanking(&r) }),
+		of(&pb.MappingResponse{GroupM: 4, Xcds: 8, Chunk: 2}, fromMapping, func(m arch.Mapping) error {
+			if min(m.GroupM, m.XCDs, m.Chunk) < 0 {
+				return fmt.Errorf("%+v passed", m)
+			}
+			return nil
+		}, nil),
+		of(&pb.MemoryIterationResponse{HitRates: []float64{1}, TrafficBytes: []float64{2}, TimeCycles: []float64{3}, LatencyCycles: 4}, func(q *pb.MemoryIterationResponse) ([]float64, error) {
+			dst := make([]arch.LevelCost, 1)
+			latency, err := fromIteration(dst, q)
+			return []float64{float64(latency), dst[0].HitRate, float64(dst[0].Traffic), float64(dst[0].Time)}, err
+		}, func(v []float64) error { return finite(v...) }, nil),
+		of(toDescription(a.Describe()), fromDescription, func(d *arch.Description) error {
+			for _, u := range d.Uncertainty {
+				if err := positive(u.Level); err != nil {
+					return err
+				}
+			}
+			for _, param := range d.Params {
+				if err := finite(param.Value); err != nil {
+					return err
+				}
+			}
+			return positive(float64(d.Clock))
+		}, toDescription),
+		of(levels, func(q *pb.OpenResponse) ([]arch.Level, error) { return fromLevels(q.Levels) }, func(levels []arch.Level) error {
+			for _, l := range levels {
+				if err := finite(float64(l.Capacity), float64(l.Latency), float64(l.Bandwidth.Peak), l.Bandwidth.C0, l.Bandwidth.C1, l.Bandwidth.C2); err != nil {
+					return err
+				}
+			}
+			return nil
+		}, func(levels []arch.Level) *pb.OpenResponse { return &pb.OpenResponse{Levels: toLevels(levels)} }),
+		of(toManifest(fake.Provider{}.Manifest()), fromManifest, nil, toManifest),
+		of(toOpenRequest(arch.OpenRequest{
+			Arch: "a", Device: "d", Options: map[string]string{"k": "v"}, Overrides: map[string]hw.OverrideValue{"p": {Value: 0.1, Unit: "B"}},
+			Live: &arch.LiveDevice{Name: "GPU", Attributes: map[string]float64{"clock": 1e9}}, Rung: arch.RungCompiled, Compiled: []byte("kernels"),
+		}), fromOpenRequest, nil, toOpenRequest),
+		of(&pb.Info{Name: "n", Version: "1", ApiVersions: APIVersions, Health: pb.Health_HEALTH_FAILING, HealthReason: "why"}, fromInfo, nil, nil),
+		of(toDiagnostic(fmt.Errorf("why")), func(q *pb.Diagnostic) (error, error) { return fromDiagnostic(q), nil }, nil, toDiagnostic),
+		of(toExecutorManifest(exec.Manifest{Name: "x", Version: "1"}), fromExecutorManifest, nil, toExecutorManifest),
+		of(toDevices(devices), fromDevices, nil, toDevices),
+		of(toEnvironment(environment), fromEnvironment, func(e exec.Environment) error {
+			return finite(float64(e.Clock), e.PowerWatts, e.PowerLimitWatts, e.TemperatureC)
+		}, toEnvironment),
+		of(toResources(exec.Resources{Registers: 128, SpillBytes: 8, SharedMemory: 1024, CTAsPerSM: 2}), fromResources, func(r exec.Resources) error {
+			return finite(float64(r.SpillBytes), float64(r.SharedMemory))
+		}, toResources),
+		of(toNumerics(exec.Numerics{MaxError: math.Inf(1), Tolerance: 0.01, Checked: 5, Wrong: 2, OutOfBounds: 1}), fromNumerics, func(n exec.Numerics) error {
+			if !(n.MaxError >= 0) || n.Wrong > n.Checked || n.Wrong < 0 {
+				return fmt.Errorf("%+v passed", n)
+			}
+			return nil
+		}, toNumerics),
+		of(toSamples([]exec.Sample{{Time: 1e-5}, {Time: 2e-5, Clock: 1e9}, {Time: 3e-5}}), func(q *pb.MeasureResponse) ([]exec.Sample, error) { return fromSamples(q, runs) }, func(samples []exec.Sample) error {
+			for _, s := range samples {
+				if err := positive(float64(s.Time)); err != nil {
+					return err
+				}
+			}
+			return nil
+		}, toSamples),
+	}
+}
+
+// Whatever arrives as a message is refused or sound, and what passes is the same again when it is sent on.
+func FuzzMessages(f *testing.F) {
+	all := messages(f)
+	for kind, m := range all {
+		data, err := proto.Marshal(m.seed)
+		if err != nil {
+			f.Fatal(err)
+		}
+		if out, err := m.read(data); err != nil || (out != nil) != m.goesOn {
+			f.Fatalf("the seed of %s: %v, %v", m.name, out, err)
+		}
+		f.Add(uint8(kind), data)
+	}
+	f.Fuzz(func(t *testing.T, kind uint8, data []byte) {
+		m := all[int(kind)%len(all)]
+		first, err := m.read(data)
+		if err != nil {
+			t.Fatalf("%s: %v", m.name, err)
+		}
+		if first == nil {
+			return
+		}
+		sent, err := proto.MarshalOptions{Deterministic: true}.Marshal(first)
+		if err != nil {
+			t.Fatalf("%s: what was read cannot be sent: %v", m.name, err)
+		}
+		second, err := m.read(sent)
+		if err != nil || second == nil {
+			t.Fatalf("%s: %v was read, sent and refused: %v", m.name, first, err)
+		}
+		if again, err := (proto.MarshalOptions{Deterministic: true}).Marshal(second); err != nil || !bytes.Equal(sent, again) {
+			t.Fatalf("%s: %v becomes %v, %v", m.name, first, second, err)
+		}
+	})
+}
+
+// Whatever a host sends, a plugin answers or refuses; it does not end. The requests are those of the calls about an open
+// architecture.
+func FuzzServer(f *testing.F) {
+	ctx := f.Context()
+	provider, err := example.Provider()
+	if err != nil {
+		f.Fatal(err)
+	}
+	s := &archServer{provider: provider}
+	opened, err := s.Open(ctx, &pb.OpenRequest{Arch: "example"})
+	if err != nil {
+		f.Fatal(err)
+	}
+	p := toProblem(gemm.New(64, 64, 64))
+	configs := []gemm.Config{{BlockM: 64, BlockN: 64, BlockK: 32, NumWarps: 1, NumStages: 1, SplitK: 1, Kernel: "tiled"}}
+	hash := hashConfigs(configs)
+	set := &pb.ConfigSet{Sha256: hash[:], Configs: toConfigs(configs)}
+	seeds := []proto.Message{
+		&pb.OpenRequest{Arch: "example"}, &pb.CandidatesRequest{Problem: p, Space: toSpace(arch.Space{BlockM: []int{64}})}, &pb.EstimateRequest{Problem: p, Configs: set},
+		&pb.TermsRequest{Problem: p, Configs: set}, &pb.MappingRequest{Problem: p, Config: toConfigs(configs)},
+		&pb.MemoryIterationRequest{Problem: p, Config: toConfigs(configs), ActiveUnits: 3}, &pb.RankRequest{Problems: []*pb.Problem{p, {}}, Top: 2, Map: 1},
+	}
+	for kind, seed := range seeds {
+		data, err := proto.Marshal(seed)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(uint8(kind), data)
+	}
+	f.Fuzz(func(t *testing.T, kind uint8, data []byte) {
+		req := seeds[int(kind)%len(seeds)].ProtoReflect().New().Interface()
+		if len(data) > 1<<10 || proto.Unmarshal(data, req) != nil { // the product of long axes takes long, as it should
+			return
+		}
+		var err error
+		var answer proto.Message
+		switch q := req.(type) {
+		case *pb.OpenRequest:
+			answer, err = s.Open(ctx, q)
+		case *pb.CandidatesRequest:
+			q.Handle = opened.Handle
+			answer, err = s.Candidates(ctx, q)
+		case *pb.EstimateRequest:
+			q.Handle = opened.Handle
+			answer, err = s.Estimate(ctx, q)
+		case *pb.TermsRequest:
+			q.Handle = opened.Handle
+			answer, err = s.Terms(ctx, q)
+		case *pb.MappingRequest:
+			q.Handle = opened.Handle
+			answer, err = s.Mapping(ctx, q)
+		case *pb.MemoryIterationRequest:
+			q.Handle = opened.Handle
+			answer, err = s.MemoryIteration(ctx, q)
+		case *pb.RankRequest:
+			q.Handle = opened.Handle
+			answer, err = s.Rank(ctx, q)
+		}
+		if err != nil {
+			if !Answered(err) {
+				t.Fatalf("%T %v: %v has no detail", req, req, err)
+			}
+			return
+		}
+		if _, err := proto.Marshal(answer); err != nil {
+			t.Fatalf("%T %v: %v", req, req, err)
+		}
+	})
+}
+
+// Whatever a program prints as its description, it is understood or refused, and a name is there whenever it passes.
+func FuzzDescribe(f *testing.F) {
+	for _, s := range []string{
+		`{"info":{"name":"n","version":"1","api_versions":["1.0.0"],"health":"HEALTH_OK"},"protocol_versions":[1],"manifest":{"name":"n","archs":[{"id":"a","models":["m"],"kernels":["k"],"devices":[{"id":"d"}]}]}}`,
+		`{"info":{"name":"n","health":"HEALTH_OK"},"protocolVersions":[2],"executor":{"name":"n"},"unknown":{}}`,
+		``, `null`, `{}`, `[]`, `{"info":{"health":7}}`, `{"info":{"name":"n","health":"HEALTH_FAILING"}}`, `{"protocol_versions":[99999999999]}`, "{\"info\":{\"name\":\"\xff\"}}",
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		d, err := ParseDescribe(text)
+		if err == nil && (d.Info.Name == "" || d.Manifest == nil && d.Executor == nil || d.Manifest != nil && d.Manifest.Name == "") {
+			t.Errorf("%s passes as %+v", text, d)
+		}
+		_, _ = CommonAPI(APIVersions, d.Info.APIVersions) // whatever the versions are, they can be compared
+	})
+}

@@ -60,7 +60,8 @@ func origami_select(handle C.origami_model, problem *C.origami_problem, pick *C.
 }
 
 //export origami_select_many
-func origami_select_many(handle C.origami_model, problems *C.origami_problem, count C.size_t, picks *C.origami_pick, status *C.int32_t, text *C.char, size C.size_t) C.int32_t {
+func origami_select_many(handle C.origami_model, problems *C.origami_problem, count C.size_t, picks *C.origami_pick, status *C.int32_t,
+	text *C.char, size C.size_t) C.int32_t {
 	return guard(text, size, func() error {
 		if count == 0 {
 			return nil
@@ -86,7 +87,8 @@ func origami_select_many(handle C.origami_model, problems *C.origami_problem, co
 }
 
 //export origami_rank
-func origami_rank(handle C.origami_model, problem *C.origami_problem, picks *C.origami_pick, count *C.size_t, text *C.char, size C.size_t) C.int32_t {
+func origami_rank(handle C.origami_model, problem *C.origami_problem, picks *C.origami_pick, count *C.size_t,
+	text *C.char, size C.size_t) C.int32_t {
 	return guard(text, size, func() error {
 		if problem == nil || count == nil || picks == nil && *count > 0 {
 			return isNull("problem, picks or count")
@@ -245,7 +247,8 @@ func (m *model) pick(e *selector.Entry) C.origami_pick {
 	return C.origami_pick{
 		block_m: C.int32_t(e.Config.BlockM), block_n: C.int32_t(e.Config.BlockN), block_k: C.int32_t(e.Config.BlockK),
 		group_m: C.int32_t(e.Config.GroupM), num_warps: C.int32_t(e.Config.NumWarps), num_stages: C.int32_t(e.Config.NumStages),
-		split_k: C.int32_t(e.Config.SplitK), xcds: C.int32_t(e.Mapping.XCDs), chunk: C.int32_t(e.Mapping.Chunk), bound: C.int32_t(e.Estimate.Bound),
+		split_k: C.int32_t(e.Config.SplitK), xcds: C.int32_t(e.Mapping.XCDs), chunk: C.int32_t(e.Mapping.Chunk),
+		bound:  C.int32_t(e.Estimate.Bound),
 		cycles: C.double(e.Estimate.Cycles), seconds: C.double(m.seconds(e)), low: C.double(low), high: C.double(high),
 	}
 }

@@ -103,7 +103,8 @@ func open(text []byte) (*model, error) {
 			return nil, err
 		}
 		if len(overrides.ByArch) > 0 {
-			return nil, diag.Inputf("the numbers stand under an architecture").At("overrides").Do(`a request is for one device: write {"clock":1.5e9}`)
+			return nil, diag.Inputf("the numbers stand under an architecture").At("overrides").
+				Do(`a request is for one device: write {"clock":1.5e9}`)
 		}
 		o.Overrides = overrides.Bare
 	}

@@ -52,7 +52,7 @@ typedef struct {
 	int32_t xcds, chunk;       /* launch order over the dies of a GPU, 0 where there is one */
 	int32_t bound;             /* ORIGAMI_BOUND_... */
 	double cycles, seconds;    /* predicted */
-	double low, high;          /* seconds: the interval of the time, 0 where the model has none (origami_describe says its level) */
+	double low, high;          /* seconds: the interval of the time, whose level origami_describe says; 0 where the model has none */
 } origami_pick;
 
 /* How much the model's uncertainty makes of its ranking of a problem. */
@@ -65,8 +65,8 @@ typedef struct {
 /* An open model. 0 is none. A handle is never given out twice, so that using a closed one is an error and nothing worse. */
 typedef uint64_t origami_model;
 
-/* Every function that can fail takes an error text last: where error is not NULL and error_size not 0, it is filled with one line
- * that says what was wrong, where and what to do, cut to error_size - 1 bytes and closed by a 0; it is empty on success. */
+/* Every function that can fail takes an error text last: where error is not NULL and error_size not 0, it is filled with one
+ * line that says what was wrong, where and what to do, cut to error_size - 1 bytes and closed by a 0. It is empty on success. */
 #ifndef ORIGAMI_NO_PROTOTYPES
 
 /* ORIGAMI_API_VERSION of the library. */
@@ -81,10 +81,10 @@ int32_t origami_api_version(void);
  *   rung      how much the model may know: "spec", "calibrated", "compiled", "characterized"; all that there is otherwise
  *   options   {"key": "value"}: settings of the architecture's plugin
  *   overrides {"clock": 1.5e9} or {"clock": {"value": 1500, "unit": "MHz"}}: hardware numbers
- *   space     {"block_m": [64, 128], "num_stages": [3]}: the configurations to choose from; an axis that is left out is the model's
- *             own. The axes are block_m, block_n, block_k, num_warps, num_stages, split_k
- *   live      {"name": "NVIDIA H200", "attributes": {"num_sms": 132, ...}}: the GPU of this machine as its driver describes it, in base
- *             units. A device of that name is opened if there is one, else one is made of the attributes
+ *   space     {"block_m": [64, 128], "num_stages": [3]}: the configurations to choose from; an axis that is left out is the
+ *             model's own. The axes are block_m, block_n, block_k, num_warps, num_stages, split_k
+ *   live      {"name": "NVIDIA H200", "attributes": {"num_sms": 132, ...}}: the GPU of this machine as its driver describes it,
+ *             in base units. A device of that name is opened if there is one, else one is made of the attributes
  *
  * origami_list has the names. Opening takes milliseconds. */
 int32_t origami_open(const char *request, origami_model *model, char *error, size_t error_size);
@@ -92,19 +92,21 @@ int32_t origami_open(const char *request, origami_model *model, char *error, siz
 /* The best configuration for one problem. Answers are remembered: the second time it takes well below a microsecond. */
 int32_t origami_select(origami_model model, const origami_problem *problem, origami_pick *pick, char *error, size_t error_size);
 
-/* The same for count problems. status[i] is what origami_select would have returned for problems[i]; the function returns the first of
- * those that is not ORIGAMI_OK, with its text. The pick of a problem without an answer is all 0. */
-int32_t origami_select_many(origami_model model, const origami_problem *problems, size_t count, origami_pick *picks, int32_t *status, char *error, size_t error_size);
+/* The same for count problems. status[i] is what origami_select would have returned for problems[i]; the function returns the
+ * first of those that is not ORIGAMI_OK, with its text. The pick of a problem without an answer is all 0. */
+int32_t origami_select_many(origami_model model, const origami_problem *problems, size_t count, origami_pick *picks, int32_t *status,
+                            char *error, size_t error_size);
 
 /* The best *count configurations for one problem, best first; *count becomes how many there are, which can be fewer. */
-int32_t origami_rank(origami_model model, const origami_problem *problem, origami_pick *picks, size_t *count, char *error, size_t error_size);
+int32_t origami_rank(origami_model model, const origami_problem *problem, origami_pick *picks, size_t *count,
+                     char *error, size_t error_size);
 
 /* What the model's uncertainty means for the pick of a problem. */
 int32_t origami_ask_doubt(origami_model model, const origami_problem *problem, origami_doubt *doubt, char *error, size_t error_size);
 
-/* A JSON object about the open model: arch, device, device_name, model, kernel, kernels, rung, units, clock_hz, clock_rung, params, options and, where
- * known, interval_level. text is filled as error texts are. *length becomes the length of the whole, so that a caller can come back with
- * enough memory; text may be NULL. */
+/* A JSON object about the open model: arch, device, device_name, model, kernel, kernels, rung, units, clock_hz, clock_rung, params,
+ * options and, where known, interval_level. text is filled as error texts are. *length becomes the length of the whole, so that a
+ * caller can come back with enough memory; text may be NULL. */
 int32_t origami_describe(origami_model model, char *text, size_t size, size_t *length, char *error, size_t error_size);
 
 /* A JSON array of the architectures that can be opened, each with id, vendor, models, kernels, options and devices. */

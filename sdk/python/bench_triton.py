@@ -3,12 +3,14 @@
     python3 bench_triton.py run RESULT.json [--shapes N] [--cold N]
     python3 bench_triton.py table RESULT.json [DOCUMENT.md]
 
-`run` measures and checks; `table` prints the result as Markdown, or puts it between the lines "<!-- table -->" and "<!-- /table -->" of a document.
+`run` measures and checks; `table` prints the result as Markdown, or puts it between the lines "<!-- table -->" and
+"<!-- /table -->" of a document.
 
-The kernel is examples/matmul.py's: fp16 in, fp32 accumulation, row-major, K masked. The list of triton.autotune is that of Triton's matrix
-multiplication tutorial, 16 configurations. Operands are standard normal; every result is compared with torch.matmul. Kernel times are medians by
-device events of runs with a cold L2 (256 MiB are written before each, as triton.testing.do_bench does), the contenders in turns, so that the
-clock's wander meets all alike. Launch times are the host's, without waiting for the device.
+The kernel is examples/matmul.py's: fp16 in, fp32 accumulation, row-major, K masked. The list of triton.autotune is that of
+Triton's matrix multiplication tutorial, 16 configurations. Operands are standard normal; every result is compared with
+torch.matmul in fp32. Kernel times are medians by device events of runs with a cold L2 (256 MiB are written before each, as
+triton.testing.do_bench does), the contenders in turns, so that the clock's wander meets all alike. Launch times are the
+host's, without waiting for the device.
 """
 
 import argparse
@@ -34,9 +36,9 @@ SHAPES = [
 
 # Triton's tutorial 03-matrix-multiplication.py, get_cuda_autotune_config: block m, n, k, stages, warps. The groups are of 8.
 TUTORIAL = [
-    (128, 256, 64, 3, 8), (64, 256, 32, 4, 4), (128, 128, 32, 4, 4), (128, 64, 32, 4, 4), (64, 128, 32, 4, 4), (128, 32, 32, 4, 4), (64, 32, 32, 5, 2),
-    (32, 64, 32, 5, 2), (128, 256, 128, 3, 8), (256, 128, 128, 3, 8), (256, 64, 128, 4, 4), (64, 256, 128, 4, 4), (128, 128, 128, 4, 4), (128, 64, 64, 4, 4),
-    (64, 128, 64, 4, 4), (128, 32, 64, 4, 4),
+    (128, 256, 64, 3, 8), (64, 256, 32, 4, 4), (128, 128, 32, 4, 4), (128, 64, 32, 4, 4), (64, 128, 32, 4, 4), (128, 32, 32, 4, 4),
+    (64, 32, 32, 5, 2), (32, 64, 32, 5, 2), (128, 256, 128, 3, 8), (256, 128, 128, 3, 8), (256, 64, 128, 4, 4), (64, 256, 128, 4, 4),
+    (128, 128, 128, 4, 4), (128, 64, 64, 4, 4), (64, 128, 64, 4, 4), (128, 32, 64, 4, 4),
 ]
 
 
@@ -77,7 +79,8 @@ def checked(kernel, a, b, c, **meta):
 
 
 def first_results(kind, count):
-    """In a process of its own, with an empty cache: seconds to the first result of each of the first shapes, and to what comes before."""
+    """In a process of its own, with an empty cache: seconds to the first result of each of the first shapes, and of what comes
+    before."""
     begin = time.perf_counter()
     import torch
 
@@ -104,7 +107,8 @@ def first_results(kind, count):
 def in_fresh_process(*arguments):
     """What a run of this script in a process of its own prints, with an empty TRITON_CACHE_DIR."""
     with tempfile.TemporaryDirectory() as cache:
-        out = subprocess.run([sys.executable, __file__, *arguments], env={**os.environ, "TRITON_CACHE_DIR": cache}, capture_output=True, text=True)
+        environment = {**os.environ, "TRITON_CACHE_DIR": cache}
+        out = subprocess.run([sys.executable, __file__, *arguments], env=environment, capture_output=True, text=True)
     if out.returncode:
         raise SystemExit(out.stdout + out.stderr)
     return json.loads(out.stdout.splitlines()[-1])
@@ -223,8 +227,7 @@ def quality(kernels, shapes, report):
         if doubt:
             row["expected_loss"], row["worth_measuring"] = doubt.expected_loss, doubt.worth_measuring
         rows.append(row)
-        print(f"{m}x{n}x{k}: pick {times['pick']:.4f} ms, autotune {times['autotune']:.4f} ms, short list {times['shortlist']:.4f} ms, torch {times['torch']:.4f} ms",
-              file=sys.stderr, flush=True)
+        print(f"{m}x{n}x{k}:", ", ".join(f"{name} {ms:.4f} ms" for name, ms in times.items()), file=sys.stderr, flush=True)
 
 
 def run(arguments):
@@ -256,7 +259,7 @@ def table(r):
         return math.exp(statistics.fmean(map(math.log, values)))
 
     n = r["autotune_configs"]
-    cold = r["cold"]
+    cold, kinds = r["cold"], ("autotune", "pick", "shortlist")
     lines = [
         f"{r['device']}, {r['software']}; model {r['model']['model']}, rung {r['model']['rung']}, kernel family {r['model']['kernel']}.", "",
         "| what | time |", "| --- | --- |",
@@ -268,33 +271,36 @@ def table(r):
         f"| launch of a plain kernel, host | {r['per_launch_us']['plain']:.1f} µs |",
         f"| launch through `origami.triton.pick` | {r['per_launch_us']['pick']:.1f} µs |",
         f"| launch through `triton.autotune`, tuned already | {r['per_launch_us']['autotune']:.1f} µs |", "",
-        f"First result in a new process with an empty Triton cache, without importing torch (`triton.autotune` over {n} configurations):", "",
+        f"First result in a new process with an empty Triton cache, without importing torch (`triton.autotune` over {n} configurations):",
+        "",
         "| shape | `triton.autotune` | `pick` | `pick(shortlist=\"auto\")` |", "| --- | --- | --- | --- |",
     ]
     for i, (m, n, k) in enumerate(SHAPES[:len(cold["pick"]["first_result"])]):
-        lines.append(f"| {m}×{n}×{k} | " + " | ".join(f"{cold[kind]['first_result'][i]:.2f} s" for kind in ("autotune", "pick", "shortlist")) + " |")
-    lines.append("| all | " + " | ".join(f"{sum(cold[kind]['first_result']):.1f} s" for kind in ("autotune", "pick", "shortlist")) + " |")
+        lines.append(f"| {m}×{n}×{k} | " + " | ".join(f"{cold[kind]['first_result'][i]:.2f} s" for kind in kinds) + " |")
+    lines.append("| all | " + " | ".join(f"{sum(cold[kind]['first_result']):.1f} s" for kind in kinds) + " |")
     lines += ["", "Time of the kernel, cold L2; a ratio above 1 is slower than `triton.autotune`'s best:", "",
-              "| shape | `triton.autotune`'s best | pick ÷ it | short list ÷ it | torch.matmul ÷ it | pick |", "| --- | --- | --- | --- | --- | --- |"]
+              "| shape | `triton.autotune`'s best | pick ÷ it | short list ÷ it | torch.matmul ÷ it | pick |",
+              "| --- | --- | --- | --- | --- | --- |"]
     ratios = {"pick": [], "shortlist": [], "torch": []}
     for row in r["shapes"]:
         ms = row["ms"]
         for name in ratios:
             ratios[name].append(ms[name] / ms["autotune"])
-        lines.append(f"| {row['m']}×{row['n']}×{row['k']} | {ms['autotune'] * 1e3:.1f} µs | " + " | ".join(f"{ms[name] / ms['autotune']:.3f}" for name in ratios)
-                     + f" | {short(row['config']['pick'])} |")
+        lines.append(f"| {row['m']}×{row['n']}×{row['k']} | {ms['autotune'] * 1e3:.1f} µs | "
+                     + " | ".join(f"{ms[name] / ms['autotune']:.3f}" for name in ratios) + f" | {short(row['config']['pick'])} |")
     lines.append("| geometric mean | | " + " | ".join(f"{geomean(v):.3f}" for v in ratios.values()) + " | |")
     lines.append("| worst | | " + " | ".join(f"{max(v):.3f}" for v in ratios.values()) + " | |")
     noise = [abs(row["ms"]["pick_again"] / row["ms"]["pick"] - 1) for row in r["shapes"]]
-    lines += ["", f"The same kernel measured twice differs by {statistics.median(noise) * 100:.1f} % (median), {max(noise) * 100:.1f} % at most."]
+    lines += ["", f"The same kernel measured twice differs by {statistics.median(noise) * 100:.1f} % (median), "
+              f"{max(noise) * 100:.1f} % at most."]
     return "\n".join(lines) + "\n"
 
 
 def short(config):
     """A triton.Config's text in the form of origami's."""
     values = dict(part.split(": ") for part in config.split(", "))
-    return (f"{values['BLOCK_SIZE_M']}x{values['BLOCK_SIZE_N']}x{values['BLOCK_SIZE_K']},warps={values['num_warps']},stages={values['num_stages']},"
-            f"group={values['GROUP_SIZE_M']}")
+    return (f"{values['BLOCK_SIZE_M']}x{values['BLOCK_SIZE_N']}x{values['BLOCK_SIZE_K']},"
+            f"warps={values['num_warps']},stages={values['num_stages']},group={values['GROUP_SIZE_M']}")
 
 
 def main():

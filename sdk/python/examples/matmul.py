@@ -63,9 +63,11 @@ def launch(kernel, a, b, c, **meta):
 
 
 def wrong(c, a, b):
-    """Whether an element of C is off by more than fp16 inputs with fp32 sums explain: 2e-3 (|want| + sqrt(K))."""
-    want = torch.matmul(a, b).float()
-    return bool(((c.float() - want).abs() > 2e-3 * (want.abs() + a.shape[1] ** 0.5)).any()) or not bool(torch.isfinite(c).all())
+    """Whether an element of C is off by more than rounding to 16 bits and the order of fp32 sums explain, taking torch.matmul in
+    fp32 for right: 2e-3 (|want| + sqrt(K)), for bf16 eight times that."""
+    want = torch.matmul(a.float(), b.float())
+    tolerance = 2e-3 if a.dtype == torch.float16 else 1.6e-2
+    return not bool(((c.float() - want).abs() <= tolerance * (want.abs() + a.shape[1] ** 0.5)).all())  # which no NaN is
 
 
 def main():

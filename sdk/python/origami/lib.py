@@ -112,14 +112,14 @@ class Model:
 
     def rank(self, m, n, k, *, dtype="fp16", trans_a=False, trans_b=False, batch=1, top=8):
         """The best `top` configurations, best first; there can be fewer."""
-        picks, count = (_Pick * top)(), ctypes.c_size_t(top)
-        self._library.call("origami_rank", self._handle, ctypes.byref(_problem(m, n, k, dtype, trans_a, trans_b, batch)), picks, ctypes.byref(count))
+        problem, picks, count = _problem(m, n, k, dtype, trans_a, trans_b, batch), (_Pick * top)(), ctypes.c_size_t(top)
+        self._library.call("origami_rank", self._handle, ctypes.byref(problem), picks, ctypes.byref(count))
         return [p.value() for p in picks[:count.value]]
 
     def doubt(self, m, n, k, *, dtype="fp16", trans_a=False, trans_b=False, batch=1):
         """What the model's uncertainty means for the pick; None where the model has none."""
-        out = _Doubt()
-        self._library.call("origami_ask_doubt", self._handle, ctypes.byref(_problem(m, n, k, dtype, trans_a, trans_b, batch)), ctypes.byref(out))
+        problem, out = _problem(m, n, k, dtype, trans_a, trans_b, batch), _Doubt()
+        self._library.call("origami_ask_doubt", self._handle, ctypes.byref(problem), ctypes.byref(out))
         return Doubt(out.expected_loss, out.worth_measuring) if out.known else None
 
     def close(self):
@@ -199,8 +199,8 @@ class _Library:
         except (OSError, AttributeError) as e:
             raise Error(f"{path}: not a liborigami that can be loaded ({e}); build it with `make lib`", "device") from e
         if version != API_VERSION:
-            raise Error(f"{path}: the library has interface version {version}, this package knows {API_VERSION}; take both from the same release",
-                        "device")
+            raise Error(f"{path}: the library has interface version {version}, this package knows {API_VERSION}; take both from the "
+                        "same release", "device")
 
     def usable(self):
         """Whether this process is the one that loaded the library, not a fork of it."""
@@ -248,5 +248,5 @@ def _find():
     for place in places:
         if place.exists():
             return place
-    raise Error(f"there is no liborigami.so in {' or '.join(str(p.parent) for p in places)}; build it with `make lib`, or say where it is with ORIGAMI_LIB",
-                "device")
+    raise Error(f"there is no liborigami.so in {' or '.join(str(p.parent) for p in places)}; build it with `make lib`, or say where "
+                "it is with ORIGAMI_LIB", "device")

@@ -9,8 +9,8 @@
     matmul_kernel[lambda META: (triton.cdiv(M, META["BLOCK_SIZE_M"]) * triton.cdiv(N, META["BLOCK_SIZE_N"]),)](a, b, c, M, N, K, ...)
 
 It is meant for kernels built like the one of Triton's matrix multiplication tutorial: a tile of C per program, one loop over K
-with tl.load and tl.dot, programs ordered in groups of GROUP_SIZE_M rows of tiles. Kernels that stay on their SM over many tiles, load by TMA
-or specialise their warps are other families, which the model does not know. docs/triton.md says more.
+with tl.load and tl.dot, programs ordered in groups of GROUP_SIZE_M rows of tiles. Kernels that stay on their SM over many
+tiles, load by TMA or specialise their warps are other families, which the model does not know. docs/triton.md says more.
 """
 
 import ctypes
@@ -222,7 +222,7 @@ def _gpu(ordinal):
     def ask(function, *arguments):
         status = getattr(cuda, function)(*arguments)
         if status:
-            raise Error(f"the CUDA driver's {function} failed with {status}; name the device, as in model=Model(\"sm90\", \"h200\")", "device")
+            raise Error(f"the CUDA driver's {function} failed with {status}; name the device, as in model=Model('sm90', 'h200')", "device")
 
     device, name, value, size = ctypes.c_int(), ctypes.create_string_buffer(256), ctypes.c_int(), ctypes.c_size_t()
     ask("cuInit", 0)
@@ -231,8 +231,9 @@ def _gpu(ordinal):
     ask("cuDeviceTotalMem_v2", ctypes.byref(size), device)
     # Numbers of CUdevice_attribute (CUDA driver API), and what makes base units of them.
     attributes = {"memory_bytes": size.value}
-    for key, number, scale in (("num_sms", 16, 1), ("clock", 13, 1000), ("l2_bytes", 38, 1), ("shared_memory_bytes", 97, 1), ("register_file", 82, 1),
-                               ("memory_clock", 36, 1000), ("bus_width_bits", 37, 1), ("major", 75, 1), ("minor", 76, 1)):
+    for key, number, scale in (("num_sms", 16, 1), ("clock", 13, 1000), ("l2_bytes", 38, 1), ("shared_memory_bytes", 97, 1),
+                               ("register_file", 82, 1), ("memory_clock", 36, 1000), ("bus_width_bits", 37, 1), ("major", 75, 1),
+                               ("minor", 76, 1)):
         ask("cuDeviceGetAttribute", ctypes.byref(value), number, device)
         if value.value > 0 or key == "minor":
             attributes[key] = value.value * scale

@@ -193,7 +193,6 @@ func (h *Host) Close() error {
 			}
 		}
 		wg.Wait()
-		h.sockets.remove()
 	})
 	return nil
 }

@@ -117,10 +117,11 @@ func (p *program) launch() (_ *session, err error) {
 	if err != nil {
 		return nil, err
 	}
-	sockets, err := p.host.sockets.folder()
+	sockets, err := p.host.sockets.enter()
 	if err != nil {
 		return nil, fault(p.name, "start", FaultStart, nil, err, "there is no place for its socket: %v", err)
 	}
+	defer p.host.sockets.leave()
 	s := &session{}
 	log := &tail{logger: options.Logger.Named(p.name)}
 	s.client = goplugin.NewClient(&goplugin.ClientConfig{

@@ -98,7 +98,7 @@ func (k *runningKernel) Measure(ctx context.Context, o exec.MeasureOptions, samp
 
 // Whatever an executor does wrong, the check for it says so, and no other.
 func TestBrokenExecutors(t *testing.T) {
-	var calls, inside atomic.Int64
+	var calls, inside, measuring atomic.Int64
 	var cancelled atomic.Bool
 	fateOf := func(match func(gemm.Problem, gemm.Config) bool, fate exectest.Fate) func(gemm.Problem, gemm.Config) exectest.Fate {
 		return func(p gemm.Problem, c gemm.Config) exectest.Fate {
@@ -169,6 +169,8 @@ func TestBrokenExecutors(t *testing.T) {
 		{check: "bad-device", what: "an environment of nothing", finding: "the environment of device 1 is accepted", broken: runner{environment: func(int, *exec.Environment, error) error { return nil }}},
 		{check: "cancel", what: "it does not recover", finding: "afterwards: ", broken: runner{
 			measure: func(ctx context.Context) {
+				measuring.Add(1)
+				defer measuring.Add(-1)
 				select {
 				case <-ctx.Done():
 					cancelled.Store(true)
@@ -176,6 +178,9 @@ func TestBrokenExecutors(t *testing.T) {
 				}
 			},
 			compile: func(context.Context, gemm.Problem, *gemm.Config, *int) error {
+				for measuring.Load() > 0 { // a measurement that was given up ends a moment later
+					time.Sleep(time.Millisecond)
+				}
 				if cancelled.CompareAndSwap(true, false) {
 					return &diag.Error{Kind: diag.Device, What: "the device was lost"}
 				}

@@ -270,11 +270,17 @@ func checkCancel(ctx context.Context, s *subject) error {
 		{"Rank", func(ctx context.Context) error { _, err := c.Rank(ctx, many); return err }},
 	}
 	for _, call := range calls {
-		begin := time.Now()
-		if err := call.call(ctx); err != nil {
+		var whole time.Duration
+		for range 2 { // the second time the plugin has the list
+			begin := time.Now()
+			if err = call.call(ctx); err != nil {
+				break
+			}
+			whole = time.Since(begin)
+		}
+		if err != nil {
 			continue // told by checkLarge
 		}
-		whole := time.Since(begin)
 		for _, after := range []time.Duration{0, whole / 4, whole / 2} {
 			cancelled, cancel := context.WithCancel(ctx)
 			if after == 0 {

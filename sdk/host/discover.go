@@ -153,8 +153,9 @@ func (h *Host) examine(f *found, locked map[string]lockEntry, lockErr error) {
 	defer func() { _ = file.Close() }()
 	f.info.SHA256 = hex.EncodeToString(file.sum)
 	trust := "`origami plugin trust " + path + "`"
+	byName := f.info.Named && h.options.TrustNamed
 	switch {
-	case f.info.Named && h.options.TrustNamed:
+	case byName:
 		// The lock file has no say.
 	case lockErr != nil:
 		skip("the lock file cannot be used: %v", lockErr)
@@ -171,10 +172,12 @@ func (h *Host) examine(f *found, locked map[string]lockEntry, lockErr error) {
 		return
 	}
 
-	text, err := h.describe(f.info.Name, path, file)
-	if err != nil {
-		fail("%v", err)
-		return
+	text, known := h.recall(f.info.Name, f.info.SHA256)
+	if !known || byName {
+		if text, err = h.describe(f.info.Name, path, file); err != nil {
+			fail("%v", err)
+			return
+		}
 	}
 	d, err := wire.ParseDescribe(text)
 	f.info.Version, f.info.APIVersions, f.info.Protocols = d.Info.Version, d.Info.APIVersions, d.Protocols
@@ -199,6 +202,9 @@ func (h *Host) examine(f *found, locked map[string]lockEntry, lockErr error) {
 		f.manifest = *d.Manifest
 	}
 	f.program = &program{name: f.info.Name, path: path, checksum: file.sum, host: h}
+	if !known && !byName && d.Info.Failing == "" {
+		h.keep(f.info.Name, f.info.SHA256, text, locked)
+	}
 }
 
 // describe runs a plugin with the argument "describe".

@@ -124,8 +124,11 @@ class Picked(KernelInterface):
     def run(self, *args, grid, warmup, **kwargs):
         values = self.read(args, kwargs)
         tensors = values[self.numbers:]
-        key = (values[:self.numbers], _device(self.model), getattr(tensors[0], "dtype", tensors[0]) if self.dtype is None else None,
-               tuple(map(_misplaced, tensors)))
+        try:
+            moved = tuple([t.data_ptr() % ALIGNMENT != 0 for t in tensors])
+        except AttributeError:  # what is given to a warmup need not have an address
+            moved = ()
+        key = (values[:self.numbers], _device(self.model), getattr(tensors[0], "dtype", tensors[0]) if self.dtype is None else None, moved)
         if self.by_tensors:
             key += tuple(_contiguous(t) for t in tensors)
         if not self.meta_names.isdisjoint(kwargs):
@@ -338,12 +341,6 @@ def _contiguous(tensor):
     """The dimension, 0 or 1, that a matrix (or each of a batch) is contiguous along; 1 where it cannot be told."""
     strides = tensor.stride()[-2:] if hasattr(tensor, "stride") else ()
     return 0 if len(strides) == 2 and strides[0] == 1 and strides[1] != 1 else 1
-
-
-def _misplaced(tensor):
-    """Whether a tensor (or what else a launch is given for it) begins at an address that is not divisible."""
-    address = getattr(tensor, "data_ptr", None)
-    return address is not None and address() % ALIGNMENT != 0
 
 
 def _meta(p, names):

@@ -28,6 +28,13 @@ var pretendedArchs = map[string]func(){
 			}
 		}})
 	},
+	"origami-plugin-stuck": func() {
+		serve.Main(moody{roofline(), func(_ []arch.Estimate, p gemm.Problem) {
+			if p.K == 1 || p.TransA() {
+				select {}
+			}
+		}})
+	},
 	"origami-plugin-later": func() {
 		wire.APIVersions = []string{"9.0.0"}
 		serve.Main(roofline())

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"io"
 	"maps"
@@ -76,9 +77,11 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			// A race-enabled command would sleep for a second before it exits.
 			env.Setenv("GORACE", "atexit_sleep_ms=0")
-			docs, err := filepath.Abs("../../docs")
+			docs, err1 := filepath.Abs("../../docs")
+			recorded, err2 := filepath.Abs("../../plugins/nvidia/records")
 			env.Setenv("DOCS", docs)
-			return err
+			env.Setenv("RECORDS", recorded)
+			return errors.Join(err1, err2)
 		},
 	})
 }

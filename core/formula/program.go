@@ -202,16 +202,7 @@ func (p *Program) Steps(keep func(Deps) bool) Steps {
 }
 
 // Run computes the values of the steps in a frame.
-func (s Steps) Run(frame []float64) {
-	for i := range s.steps {
-		st := &s.steps[i]
-		if st.op == opCall {
-			frame[st.dst] = s.funcs[st.a](frame[st.b : st.b+st.c : st.b+st.c])
-			continue
-		}
-		frame[st.dst] = apply(st.op, frame[st.a], frame[st.b], frame[st.c])
-	}
-}
+func (s Steps) Run(frame []float64) { run(s.steps, s.funcs, frame) }
 
 // op is an operation on up to three values.
 type op uint8
@@ -254,57 +245,66 @@ var functions = map[string]struct {
 	"floor": {opFloor, 1}, "ceil": {opCeil, 1}, "sqrt": {opSqrt, 1}, "when": {opWhen, 3},
 }
 
-// apply computes one operation. Division is real division; conditions are 1 or 0. Each result is rounded by itself: no
-// platform can fuse two operations.
-func apply(o op, x, y, z float64) float64 {
-	switch o {
-	case opCopy:
-		return x
-	case opNegate:
-		return -x
-	case opAdd:
-		return x + y
-	case opSubtract:
-		return x - y
-	case opMultiply:
-		return x * y
-	case opDivide:
-		return x / y
-	case opCeilDivide:
-		return math.Ceil(x / y)
-	case opModulo:
-		return math.Mod(x, y)
-	case opMin:
-		return min(x, y)
-	case opMax:
-		return max(x, y)
-	case opPower:
-		return math.Pow(x, y)
-	case opFloor:
-		return math.Floor(x)
-	case opCeil:
-		return math.Ceil(x)
-	case opSqrt:
-		return math.Sqrt(x)
-	case opWhen:
-		if x != 0 {
-			return y
+// run computes step after step. Division is real division; conditions are 1 or 0. Each result goes to the frame by itself:
+// no platform can fuse two operations.
+func run(steps []step, funcs []func([]float64) float64, frame []float64) {
+	for i := range steps {
+		st := &steps[i]
+		if st.op == opCall {
+			frame[st.dst] = funcs[st.a](frame[st.b : st.b+st.c : st.b+st.c])
+			continue
 		}
-		return z
-	case opLess:
-		return truth(x < y)
-	case opLessEqual:
-		return truth(x <= y)
-	case opEqual:
-		return truth(x == y)
-	case opNotEqual:
-		return truth(x != y)
-	case opAnd:
-		return truth(x != 0 && y != 0)
-	case opOr:
-		return truth(x != 0 || y != 0)
-	default: // opCall, which Run does
-		return 0
+		x, y := frame[st.a], frame[st.b]
+		var v float64
+		switch st.op {
+		case opCopy:
+			v = x
+		case opNegate:
+			v = -x
+		case opFloor:
+			v = math.Floor(x)
+		case opCeil:
+			v = math.Ceil(x)
+		case opSqrt:
+			v = math.Sqrt(x)
+		case opAdd:
+			v = x + y
+		case opSubtract:
+			v = x - y
+		case opMultiply:
+			v = x * y
+		case opDivide:
+			v = x / y
+		case opCeilDivide:
+			v = math.Ceil(x / y)
+		case opModulo:
+			v = math.Mod(x, y)
+		case opMin:
+			v = min(x, y)
+		case opMax:
+			v = max(x, y)
+		case opPower:
+			v = math.Pow(x, y)
+		case opLess:
+			v = truth(x < y)
+		case opLessEqual:
+			v = truth(x <= y)
+		case opEqual:
+			v = truth(x == y)
+		case opNotEqual:
+			v = truth(x != y)
+		case opAnd:
+			v = truth(x != 0 && y != 0)
+		case opOr:
+			v = truth(x != 0 || y != 0)
+		case opWhen:
+			v = frame[st.c]
+			if x != 0 {
+				v = y
+			}
+		case opCall:
+		}
+		frame[st.dst] = v
 	}
 }
 
@@ -317,11 +317,13 @@ func truth(b bool) float64 {
 
 // emit returns the slot of an operation's value.
 func (p *Program) emit(o op, a, b, c int32) int32 {
+	st := step{op: o, a: a, b: b, c: c}
 	d := p.deps[a] | p.deps[b] | p.deps[c]
 	if d == 0 {
-		return p.constant(apply(o, p.frame[a], p.frame[b], p.frame[c]))
+		values := [4]float64{p.frame[a], p.frame[b], p.frame[c], 0}
+		run([]step{{op: o, a: 0, b: 1, c: 2, dst: 3}}, nil, values[:])
+		return p.constant(values[3])
 	}
-	st := step{op: o, a: a, b: b, c: c}
 	if s, again := p.results[st]; again {
 		return s
 	}

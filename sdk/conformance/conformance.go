@@ -14,10 +14,14 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
+	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/sdk/wire"
 )
 
@@ -80,6 +84,7 @@ func (s *subject) make(ctx context.Context, check Check) Result {
 	begin := time.Now()
 	err := ctx.Err()
 	if err == nil {
+		s.conn.hangs.Store(0)
 		ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 		err = check.run(ctx, s)
 		cancel()
@@ -139,7 +144,7 @@ func oneLine(err error) string { return strings.Join(strings.Fields(err.Error())
 // subject is the plugin that is checked, and what the checks have in common.
 type subject struct {
 	Options
-	conn   grpc.ClientConnInterface
+	conn   *impatient
 	client *wire.Client
 
 	asked    bool // see answered
@@ -148,5 +153,38 @@ type subject struct {
 }
 
 func newSubject(name string, conn grpc.ClientConnInterface, o Options) *subject {
-	return &subject{Options: o, conn: conn, client: wire.NewClient(name, conn)}
+	own := &impatient{ClientConnInterface: conn}
+	return &subject{Options: o, conn: own, client: wire.NewClient(name, own)}
+}
+
+// impatient is a connection that is given up for the rest of a check when calls have hung: each takes the whole timeout, and a
+// check may make hundreds.
+type impatient struct {
+	grpc.ClientConnInterface
+	hangs atomic.Int32
+}
+
+const hangsBorne = 2
+
+var errGivenUp = &diag.Error{Kind: diag.Plugin, What: fmt.Sprintf("not asked, as %d calls before it have hung", hangsBorne)}
+
+// Invoke implements grpc.ClientConnInterface.
+func (c *impatient) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
+	if c.hangs.Load() >= hangsBorne {
+		return errGivenUp
+	}
+	err := c.ClientConnInterface.Invoke(ctx, method, args, reply, opts...)
+	var hung interface{ Timeout() bool }
+	if errors.As(err, &hung) && hung.Timeout() || status.Code(err) == codes.DeadlineExceeded {
+		c.hangs.Add(1)
+	}
+	return err
+}
+
+// Refused implements wire.Refuser for a connection that does.
+func (c *impatient) Refused(op string, d *diag.Error) error {
+	if r, ok := c.ClientConnInterface.(wire.Refuser); ok {
+		return r.Refused(op, d)
+	}
+	return d
 }

@@ -239,10 +239,10 @@ func checkConcurrent(ctx context.Context, s *subject) error {
 	return found.err()
 }
 
-// promptly is how soon a cancelled call must return.
-const promptly = 2 * time.Second
+// promptly is how soon a cancelled call must return, on a busy machine.
+const promptly = 5 * time.Second
 
-// checkCancel gives up before and during calls, and then asks again.
+// checkCancel gives up before and during calls that take a while, and then asks again.
 func checkCancel(ctx context.Context, s *subject) error {
 	cases, err := s.answered(ctx)
 	if err != nil {
@@ -265,8 +265,13 @@ func checkCancel(ctx context.Context, s *subject) error {
 		{"Estimate", func(ctx context.Context) error { return c.Estimate(ctx, est, c.problem, list) }},
 		{"Rank", func(ctx context.Context) error { _, err := c.Rank(ctx, many); return err }},
 	}
-	for _, after := range []time.Duration{0, time.Millisecond, 20 * time.Millisecond} {
-		for _, call := range calls {
+	for _, call := range calls {
+		begin := time.Now()
+		if err := call.call(ctx); err != nil {
+			continue // told by checkLarge
+		}
+		whole := time.Since(begin)
+		for _, after := range []time.Duration{0, whole / 4, whole / 2} {
 			cancelled, cancel := context.WithCancel(ctx)
 			if after == 0 {
 				cancel()
@@ -274,16 +279,16 @@ func checkCancel(ctx context.Context, s *subject) error {
 			stop := time.AfterFunc(after, cancel)
 			begin := time.Now()
 			err := call.call(cancelled)
-			took := time.Since(begin) - after
+			late := time.Since(begin) - after
 			stop.Stop()
 			cancel()
 			switch {
-			case took > promptly:
-				found.add("%s: %s returns %v after it was cancelled", c.target, call.name, took.Round(time.Millisecond))
+			case late > promptly:
+				found.add("%s: %s returns %v after it was cancelled", c.target, call.name, late.Round(time.Millisecond))
 			case err == nil && after == 0:
 				found.add("%s: %s succeeds though it is cancelled", c.target, call.name)
-			case err != nil && !errors.Is(err, context.Canceled) && status.Code(err) != codes.Unimplemented:
-				found.add("%s: %s, cancelled after %v, fails with another error: %s", c.target, call.name, after, err)
+			case err != nil && !errors.Is(err, context.Canceled):
+				found.add("%s: %s, cancelled after %v, fails with another error: %s", c.target, call.name, after.Round(time.Microsecond), err)
 			}
 		}
 	}

@@ -19,8 +19,8 @@ import (
 	"github.com/origami-gemm/origami/sdk/wire"
 )
 
-// Architecture checks a provider of architectures behind gRPC, each property as a test of its own. With -short the default
-// device of each architecture is checked only, and under the race detector nothing is timed.
+// Architecture checks a provider of architectures behind gRPC, each property as a test of its own. With -short and under the
+// race detector the default device of each architecture is checked only, and under the race detector nothing is timed.
 func Architecture(t *testing.T, p arch.Provider, o Options) {
 	t.Helper()
 	test(t, p.Manifest().Name, wire.ArchService(p), architectureChecks, o)
@@ -36,7 +36,7 @@ func Executor(t *testing.T, p exec.Provider, o Options) {
 
 func test(t *testing.T, name string, service *wire.Service, checks []Check, o Options) {
 	t.Helper()
-	o.Short = o.Short || testing.Short()
+	o.Short = o.Short || testing.Short() || raceDetector
 	o.Untimed = o.Untimed || raceDetector
 	conn, stop, err := connect(service)
 	if err != nil {

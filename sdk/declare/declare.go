@@ -75,7 +75,8 @@ type Rule struct {
 	// configuration is not even a candidate.
 	When string
 	// Detail says why in words and numbers; formulas in braces are replaced by their values, as in
-	// "needs {tile_bytes} B of shared memory, {shared_memory} B available".
+	// "needs {tile_bytes} B of shared memory, {shared_memory} B available". It is told of what is no candidate; of a rule that
+	// depends on sizes an estimate tells the reason alone.
 	Detail string
 }
 

@@ -83,7 +83,8 @@ func full() declare.Model {
 			{Name: "step", Unit: "cycles", Formula: "max(compute, cache_step, dram_step)", Doc: "one K step"},
 			{Name: "total", Unit: "cycles", Formula: "cdiv(tiles, units)*cdiv(k, block_k)*step", Kind: arch.KindTotal, Common: arch.CommonTotal, Doc: "time"},
 		},
-		Order: arch.Order{Window: 0.01, Keys: []arch.Key{arch.KeyIntensity, arch.KeyLargeTile}},
+		Order:    arch.Order{Window: 0.01, Keys: []arch.Key{arch.KeyIntensity, arch.KeyLargeTile}},
+		Monotone: []arch.Dim{arch.DimK},
 		Levels: []declare.Level{
 			{Name: "L2", Bound: arch.BoundL2, Capacity: "cache", Latency: "200", Partitions: "2", Bandwidth: "cache_bandwidth/clock",
 				HitRate: "hit", Traffic: "active*tile_bytes", Time: "cache_step"},
@@ -130,6 +131,9 @@ func TestDescription(t *testing.T) {
 	if d.ID() != "chip@one" || d.DeviceName != "A Chip" || d.Vendor != "Ours" || !slices.Equal(d.Aliases, []string{"uno"}) || d.Model != "full" ||
 		!slices.Equal(d.Models, []string{"full", "simple"}) || !slices.Equal(d.Kernels, []string{"tiled", "plain"}) || d.Rung != arch.RungCalibrated ||
 		d.UnitName != "core" || d.Units != 12 || d.Partitions != 2 || d.Clock != 1.5e9 || d.SharedMemory != 63<<10 || d.RegisterFile != 65536 || d.RegistersPerThread != 255 {
+		t.Errorf("%+v", d)
+	}
+	if d.Order.Window != 0.01 || len(d.Order.Keys) != 2 || !slices.Equal(d.Monotone, []arch.Dim{arch.DimK}) || len(d.Constants) != 1 || len(d.Terms) != 10 {
 		t.Errorf("%+v", d)
 	}
 	if a := d.Atom(gemm.FP16); a == nil || a.M != 16 || a.Latency != 20 || a.PerUnit != 4 || d.Atom(gemm.BF16) != nil || len(d.Atoms) != 2 {

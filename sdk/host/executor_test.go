@@ -3,10 +3,8 @@ package host_test
 import (
 	"context"
 	"errors"
-	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -16,7 +14,6 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/sdk/host"
 	"github.com/origami-gemm/origami/sdk/internal/fake"
 )
@@ -44,25 +41,6 @@ type faultyExecutor struct {
 	p provider
 }
 
-func (f *faultyExecutor) Devices(ctx context.Context) ([]exec.Device, error) {
-	f.p.act("Devices")
-	d, err := f.Executor.Devices(ctx)
-	if f.p.is("nan", "Devices") {
-		d = slices.Clone(d)
-		d[0].Attributes = map[string]float64{"clock": math.NaN()}
-	}
-	return d, err
-}
-
-func (f *faultyExecutor) Environment(ctx context.Context, device int) (exec.Environment, error) {
-	f.p.act("Environment")
-	e, err := f.Executor.Environment(ctx, device)
-	if f.p.is("nan", "Environment") {
-		e.PowerWatts = math.NaN()
-	}
-	return e, err
-}
-
 // faultyStages marks the configuration that faulty kernels are about: others compile, check and measure well.
 const faultyStages = 5
 
@@ -87,63 +65,29 @@ type faultyKernel struct {
 	p provider
 }
 
-func (f *faultyKernel) Resources() exec.Resources {
-	r := f.Kernel.Resources()
-	if f.p.is("negative", "Compile") {
-		r.Registers = -1
-	}
-	return r
-}
-
 func (f *faultyKernel) Check(ctx context.Context) (exec.Numerics, error) {
 	if err := f.p.lose("Check"); err != nil {
 		return exec.Numerics{}, err
 	}
 	f.p.act("Check")
-	n, err := f.Kernel.Check(ctx)
-	switch {
-	case f.p.is("nan", "Check"):
-		n.MaxError = math.NaN()
-	case f.p.is("negative", "Check"):
-		n.Wrong = -1
-	}
-	return n, err
+	return f.Kernel.Check(ctx)
 }
 
 func (f *faultyKernel) Measure(ctx context.Context, o exec.MeasureOptions, sample func(exec.Sample) bool) error {
 	if err := f.p.lose("Measure"); err != nil {
 		return err
 	}
-	runs := 0
 	return f.Kernel.Measure(ctx, o, func(s exec.Sample) bool {
-		if runs++; o.Warmup == 0 { // not in the first chunk
+		if o.Warmup == 0 { // not in the first chunk
 			f.p.act("Measure")
-			bad := map[string]unit.Seconds{"nan": unit.Seconds(math.NaN()), "infinite": unit.Seconds(math.Inf(1)), "zero": 0, "negative": -1}
-			if time, ok := bad[f.p.what]; ok && f.p.call == "Measure" {
-				s.Time = time
-			}
 		}
-		more := sample(s)
-		switch {
-		case f.p.is("few", "Measure"):
-			return o.Warmup > 0 && more
-		case f.p.is("many", "Measure"):
-			return runs < 100
-		}
-		return more
+		return sample(s)
 	})
 }
 
-func (f *faultyKernel) Close() error {
-	f.p.act("Release")
-	return f.Kernel.Close()
-}
-
-func (p provider) is(what, call string) bool { return p.what == what && p.call == call }
-
 // lose is what a call says that has lost the device context.
 func (p provider) lose(call string) error {
-	if !p.is("lost", call) {
+	if p.what != "lost" || p.call != call {
 		return nil
 	}
 	return &diag.Error{Kind: diag.Plugin, What: "an illegal memory access", Where: call}
@@ -153,7 +97,7 @@ func (p provider) lose(call string) error {
 // order.
 func executorsOf(t testing.TB, o host.Options, modes ...string) *host.Host {
 	t.Helper()
-	t.Setenv("TMPDIR", t.TempDir())
+	t.Setenv("TMPDIR", shortDir(t))
 	dir := t.TempDir()
 	o.LockFile = filepath.Join(dir, "lock")
 	self, err := os.Executable()
@@ -307,78 +251,42 @@ var executorCalls = map[string]func(context.Context, exec.Executor) error{
 	},
 }
 
-// every returns the modes "what.Call" of all calls.
-func every(what string) (modes []string) {
-	for call := range executorCalls {
-		modes = append(modes, what+"."+call)
+// Kernels end with the process. Closing one of them does not start another, and the next call does.
+func TestKernelsEndWithTheProcess(t *testing.T) {
+	const mode = executorPrefix + "fine"
+	h := executorsOf(t, host.Options{}, "fine")
+	x := executorOf(t, h, "fine")
+	one, other := kernelOf(t, x), kernelOf(t, x)
+	before := starts(t, mode)
+	killAll(t, mode)
+	_, err := one.Check(t.Context())
+	wantFault(t, err, mode, host.FaultDied, "died during Check (signal: killed)")
+	if err := errors.Join(one.Close(), other.Close()); err != nil {
+		t.Error(err)
 	}
-	return modes
+	if n := starts(t, mode) - before; n != 0 {
+		t.Error("a call that runs kernels, or closing a kernel that is gone, starts the plugin")
+	}
+	if _, err = x.Devices(t.Context()); err != nil {
+		t.Error(err)
+	}
+	_, err = other.Check(t.Context())
+	wantLost(t, err)
+	_, err = samples(t.Context(), other, 3)
+	wantLost(t, err)
+	works(t, x)
+	if n := starts(t, mode) - before; n != 1 {
+		t.Errorf("started %d times more, want once", n)
+	}
 }
 
-// A call that kills the process is told, and not made again unless it only reads. The next call works in a fresh process,
-// where kernels of the old one are unknown.
-func TestExecutorThatDiesInACall(t *testing.T) {
-	h := executorsOf(t, host.Options{}, append(every("panic"), "fine")...)
-	fine := executorOf(t, h, "fine")
-	for call, do := range executorCalls {
-		t.Run(call, func(t *testing.T) {
-			mode := executorPrefix + "panic." + call
-			x := executorOf(t, h, "panic."+call)
-			old, err := x.Compile(t.Context(), 0, problem, goodConfig)
-			if err != nil {
-				t.Fatal(err)
-			}
-			before := starts(t, mode)
-			err = do(t.Context(), x)
-			if call == "Release" {
-				if err != nil { // the kernel is gone, which is what was asked for
-					t.Error(err)
-				}
-			} else {
-				wantFault(t, err, mode, host.FaultDied, "died during "+call+" (exit status 2)", "panic: boom in "+call)
-			}
-			repeats := 0
-			if call == "Devices" || call == "Environment" {
-				repeats = 1
-			}
-			if n := starts(t, mode) - before; n != repeats {
-				t.Errorf("started %d times more, want %d", n, repeats)
-			}
-			if err := old.Close(); err != nil {
-				t.Error(err)
-			}
-			if n := starts(t, mode) - before; n != repeats {
-				t.Error("closing a kernel that is gone starts the plugin")
-			}
-			_, err = old.Check(t.Context())
-			wantLost(t, err)
-			_, err = samples(t.Context(), old, 3)
-			wantLost(t, err)
-			works(t, x)
-			if n := starts(t, mode) - before; n != 1+repeats {
-				t.Errorf("started %d times more, want %d", n, 1+repeats)
-			}
-		})
+func kernelOf(t *testing.T, x exec.Executor) exec.Kernel {
+	t.Helper()
+	k, err := x.Compile(t.Context(), 0, problem, goodConfig)
+	if err != nil {
+		t.Fatal(err)
 	}
-	works(t, fine)
-}
-
-func TestExecutorThatHangsInACall(t *testing.T) {
-	const patience = 400 * time.Millisecond
-	h := executorsOf(t, host.Options{RunTimeout: patience}, every("hang")...)
-	for call, do := range executorCalls {
-		t.Run(call, func(t *testing.T) {
-			mode := executorPrefix + "hang." + call
-			x := executorOf(t, h, "hang."+call)
-			before := starts(t, mode)
-			wantFault(t, do(t.Context(), x), mode, host.FaultHung, "did not answer "+call+" within 400ms")
-			noneAlive(t, mode)
-			if n := starts(t, mode) - before; n != 0 {
-				t.Errorf("started %d times more: a hang is not repeated", n)
-			}
-			works(t, x)
-		})
-	}
+	return k
 }
 
 // A call that loses the device context takes the process with it, with the kernels of others.
@@ -407,34 +315,6 @@ func TestExecutorThatLosesItsDevice(t *testing.T) {
 				t.Errorf("started %d times more, want once", n)
 			}
 		})
-	}
-}
-
-// Nonsense is refused, and costs neither the process nor the kernels.
-func TestExecutorThatAnswersNonsense(t *testing.T) {
-	modes := []string{
-		"nan.Devices", "nan.Environment", "negative.Compile", "nan.Check", "negative.Check",
-		"nan.Measure", "infinite.Measure", "zero.Measure", "negative.Measure", "few.Measure", "many.Measure",
-	}
-	h := executorsOf(t, host.Options{}, modes...)
-	for _, name := range modes {
-		_, call, _ := strings.Cut(name, ".")
-		mode := executorPrefix + name
-		x := executorOf(t, h, name)
-		old, err := x.Compile(t.Context(), 0, problem, goodConfig)
-		if err != nil {
-			t.Fatal(err)
-		}
-		err = executorCalls[call](t.Context(), x)
-		if diag.KindOf(err) != diag.Plugin || !strings.HasPrefix(err.Error(), "plugin "+mode+": "+call+" answered nonsense: ") {
-			t.Errorf("%s: got %v", name, err)
-		}
-		if _, err := old.Check(t.Context()); err != nil {
-			t.Errorf("%s: afterwards: %v", name, err)
-		}
-		if err := x.Close(); err != nil {
-			t.Error(err)
-		}
 	}
 }
 
@@ -679,7 +559,7 @@ func TestLiveDevice(t *testing.T) {
 		}
 	}
 
-	t.Setenv("TMPDIR", t.TempDir())
+	t.Setenv("TMPDIR", shortDir(t))
 	dir := t.TempDir()
 	lock := filepath.Join(dir, "lock")
 	trust(t, lock, install(t, dir, "old"))

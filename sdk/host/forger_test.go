@@ -48,6 +48,8 @@ type forgery struct {
 	once bool
 	// hangs says that only a timeout ends it.
 	hangs bool
+	// says is what the error says among other things.
+	says string
 	// do is done before the call, whose answer it may be.
 	do func(folder) (any, error)
 	// forge changes the answer.
@@ -175,9 +177,9 @@ func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 
 // callForgeries are what can go wrong in a call.
 var callForgeries = slices.Concat(
-	inBoth("exits", func(folder) (any, error) { os.Exit(3); return nil, nil }),
-	inBoth("panics", func(folder) (any, error) { panic("boom") }),
-	inBoth("is killed", func(folder) (any, error) { return nil, killSelf(syscall.SIGKILL) }),
+	inBoth("exits", "(exit status 3)", func(folder) (any, error) { os.Exit(3); return nil, nil }),
+	inBoth("panics", "(exit status 2): panic: boom", func(folder) (any, error) { panic("boom") }),
+	inBoth("is killed", "(signal: killed)", func(folder) (any, error) { return nil, killSelf(syscall.SIGKILL) }),
 	[]forgery{
 		{name: "exits; a child keeps its output and its connection", once: true, do: func(f folder) (any, error) {
 			f.leaveChild(false)
@@ -198,8 +200,8 @@ var callForgeries = slices.Concat(
 			}
 			select {}
 		}},
-		{name: "hangs", hangs: true, do: func(folder) (any, error) { select {} }},
-		{name: "is stopped", hangs: true, do: func(folder) (any, error) { return nil, killSelf(syscall.SIGSTOP) }},
+		{name: "hangs", hangs: true, says: "within " + patience.String(), do: func(folder) (any, error) { select {} }},
+		{name: "is stopped", hangs: true, says: "within " + patience.String(), do: func(folder) (any, error) { return nil, killSelf(syscall.SIGSTOP) }},
 		{name: "prints garbage", do: func(folder) (any, error) {
 			for _, fd := range []int{1, 2} {
 				write(fd, "1|2|tcp|nowhere\x00\xff\x1b[2J\n{\"@message\":[]}\n{\"@message\":\"x\",\"@level\":{}}\n")
@@ -241,8 +243,8 @@ var callForgeries = slices.Concat(
 )
 
 // inBoth is something that happens once, or each time.
-func inBoth(name string, do func(folder) (any, error)) []forgery {
-	return []forgery{{name: name + ", once", once: true, do: do}, {name: name + ", each time", do: do}}
+func inBoth(name, says string, do func(folder) (any, error)) []forgery {
+	return []forgery{{name: name + ", once", once: true, says: says, do: do}, {name: name + ", each time", says: says, do: do}}
 }
 
 func killSelf(signal syscall.Signal) error {

@@ -29,12 +29,23 @@ func TestMain(m *testing.M) {
 		runPlugin(os.Args[2])
 	}
 	_ = os.Setenv("GORACE", "atexit_sleep_ms=0") // plugins under the race detector end at once
-	if len(os.Args) > 1 && os.Args[1] == asHost {
-		runHost()
+	if len(os.Args) > 3 && os.Args[1] == asHost {
+		runHost(folder(os.Args[2]), os.Args[3])
 		os.Exit(0)
 	}
 	if len(os.Args) > 3 && os.Args[1] == asPythonHost {
 		runPythonHost(os.Args[2], os.Args[3])
 	}
-	goleak.VerifyTestMain(m)
+	// A directory for temporary files of our own, short enough for sockets, shows what is left behind.
+	tmp, err := os.MkdirTemp("/tmp", "o")
+	if err == nil {
+		err = os.Setenv("TMPDIR", tmp)
+	}
+	if err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		_ = os.RemoveAll(tmp)
+		os.Exit(code)
+	}))
 }

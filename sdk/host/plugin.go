@@ -117,10 +117,11 @@ func (p *program) launch() (_ *session, err error) {
 	if err != nil {
 		return nil, err
 	}
-	sockets, err := p.host.sockets.folder()
+	sockets, err := p.host.sockets.enter()
 	if err != nil {
 		return nil, fault(p.name, "start", FaultStart, nil, err, "there is no place for its socket: %v", err)
 	}
+	defer p.host.sockets.leave()
 	s := &session{}
 	log := &tail{logger: options.Logger.Named(p.name)}
 	s.client = goplugin.NewClient(&goplugin.ClientConfig{
@@ -336,7 +337,7 @@ var environment = []string{
 	"LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT",
 	"CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "NVIDIA_VISIBLE_DEVICES",
 	"CUDA_CACHE_PATH", "CUDA_CACHE_DISABLE", "CUDA_CACHE_MAXSIZE", // a sweep compiles thousands of kernels
-	"XDG_CACHE_HOME", "TRITON_HOME", "TRITON_CACHE_DIR", "TRITON_LIBCUDA_PATH", "TRITON_PTXAS_PATH", "CC", // what Triton compiles with, and where to
+	"XDG_CACHE_HOME", "TRITON_HOME", "TRITON_CACHE_DIR",
 	"HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES",
 	"GOCOVERDIR", "GODEBUG", "GOGC", "GOMAXPROCS", "GOMEMLIMIT", "GORACE", "GOTRACEBACK",
 }

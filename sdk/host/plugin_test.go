@@ -2,17 +2,13 @@ package host_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
-	goplugin "github.com/hashicorp/go-plugin"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -51,14 +47,6 @@ func runPlugin(mode string) {
 		time.Sleep(time.Minute)
 	case "slow":
 		time.Sleep(700 * time.Millisecond)
-	case "cookie":
-		_ = os.Setenv(wire.Handshake.MagicCookieKey, "another")
-	case "protocol":
-		goplugin.Serve(&goplugin.ServeConfig{
-			HandshakeConfig: wire.Handshake, GRPCServer: goplugin.DefaultGRPCServer,
-			VersionedPlugins: map[int]goplugin.PluginSet{2: wire.Plugins(wire.ArchService(p))[wire.ProtocolVersion]},
-		})
-		os.Exit(0)
 	case "api":
 		wire.APIVersions = []string{"9.0.0", "8.1.0"}
 	case "old":
@@ -75,8 +63,6 @@ func runPlugin(mode string) {
 		fmt.Fprintln(os.Stderr, `{"@message":"hi","@level":7}`)
 		fmt.Fprintln(os.Stderr, `{"@message":"null level","@level":null,"@timestamp":null,"":{}}`)
 		fmt.Fprintln(os.Stderr, strings.Repeat("long ", 1<<16))
-	case "once": // works from the second start on
-		p.once = !first
 	case "drift":
 		p.drift = !first
 	case "orphan": // a descendant holds our streams open
@@ -103,15 +89,8 @@ func started(mode string) string { return filepath.Join(os.TempDir(), "started-"
 
 type provider struct {
 	fake.Provider
-	what, call  string
-	once, drift bool
-}
-
-func (p provider) Health(context.Context) error {
-	if p.what == "failing" {
-		return errors.New("there is no device")
-	}
-	return nil
+	what, call string
+	drift      bool
 }
 
 func (p provider) Manifest() arch.Manifest {
@@ -141,18 +120,8 @@ func (p provider) act(call string) {
 	switch p.what {
 	case "panic":
 		panic("boom in " + call)
-	case "once":
-		if !p.once {
-			panic("only once")
-		}
 	case "hang":
 		select {}
-	case "spin":
-		for spun := 0; ; spun++ { // never waits for anything
-			runtime.KeepAlive(spun)
-		}
-	case "leave":
-		os.Exit(0)
 	case "print":
 		fmt.Println("to standard output")
 		fmt.Fprintln(os.Stderr, "to standard error")
@@ -172,18 +141,13 @@ func (f *faulty) Hierarchy() arch.MemoryHierarchy {
 func (f *faulty) Candidates(ctx context.Context, p gemm.Problem, s arch.Space) (*arch.Candidates, error) {
 	f.p.act("Candidates")
 	c, err := f.Architecture.Candidates(ctx, p, s)
-	if f.p.what == "huge" && err == nil {
-		return &arch.Candidates{Configs: c.Configs[:1], Rejected: []arch.Rejection{
-			{Config: c.Configs[0], Reason: "huge", Detail: strings.Repeat("x", wire.MaxMessage)},
-		}}, nil
-	}
 	if f.p.what == "big" && err == nil {
 		big := *c
-		for len(big.Configs) < 1<<17 {
+		for len(big.Configs) < 1<<16 {
 			big.Configs = append(big.Configs, c.Configs...)
 		}
 		big.Rejected = nil
-		for i := range 1 << 17 {
+		for i := range 1 << 16 {
 			big.Rejected = append(big.Rejected, arch.Rejection{Config: c.Configs[0], Position: i, Reason: "big", Detail: "a detail that makes the answer large"})
 		}
 		return &big, nil
@@ -193,11 +157,7 @@ func (f *faulty) Candidates(ctx context.Context, p gemm.Problem, s arch.Space) (
 
 func (f *faulty) Estimate(ctx context.Context, dst []arch.Estimate, p gemm.Problem, cfgs []gemm.Config) error {
 	f.p.act("Estimate")
-	err := f.Architecture.Estimate(ctx, dst, p, cfgs)
-	if f.p.what == "nan" {
-		dst[len(dst)/2] = arch.Estimate{Cycles: unit.Cycles(math.NaN())}
-	}
-	return err
+	return f.Architecture.Estimate(ctx, dst, p, cfgs)
 }
 
 func (f *faulty) Terms(ctx context.Context, dst []float64, p gemm.Problem, cfgs []gemm.Config) error {

@@ -18,6 +18,7 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/sdk/conformance"
 	"github.com/origami-gemm/origami/sdk/host"
 )
 
@@ -157,6 +158,21 @@ func TestPythonExecutor(t *testing.T) {
 	}
 }
 
+// The toy and the README's example keep to what is demanded of every executor.
+func TestPythonConformance(t *testing.T) {
+	for name, source := range map[string]string{"toy": toySource(t), "sleepy": readmeExample(t)} {
+		conn, err := pythonHost(t, pythonPlugin(t, name, source), host.Options{}).Connection(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		conformance.Run(t.Context(), name, conn, conformance.ExecutorChecks(), conformance.Options{}, func(r conformance.Result) {
+			if r.Failed() || r.Skipped != "" && r.Name != "libraries" {
+				t.Errorf("%s: %s: %v %s", name, r.Name, r.Findings, r.Skipped)
+			}
+		})
+	}
+}
+
 func TestPythonExceptions(t *testing.T) {
 	x := toy(t, host.Options{RunTimeout: 3 * time.Second})
 	for _, c := range []struct {
@@ -232,15 +248,20 @@ func TestPythonReleaseDuringMeasurement(t *testing.T) {
 	}
 }
 
-// The README's example is a whole plugin.
-func TestPythonReadme(t *testing.T) {
+// readmeExample is the plugin in sdk/python/README.md.
+func readmeExample(t testing.TB) string {
+	t.Helper()
 	text, err := os.ReadFile("../python/README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, code, _ := strings.Cut(string(text), "```python\n")
 	code, _, _ = strings.Cut(code, "```")
-	x, err := pythonHost(t, pythonPlugin(t, "sleepy", code), host.Options{}).Executor(t.Context(), "sleepy")
+	return code
+}
+
+func TestPythonReadme(t *testing.T) {
+	x, err := pythonHost(t, pythonPlugin(t, "sleepy", readmeExample(t)), host.Options{}).Executor(t.Context(), "sleepy")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -250,6 +271,7 @@ func TestPythonReadme(t *testing.T) {
 		t.Errorf("%+v, %v", devices, err)
 	}
 	p, c := gemm.New(3000, 64, 64), toyConfig(3)
+	c.Kernel = "triton"
 	k, err := x.Compile(t.Context(), 0, p, c)
 	if err != nil {
 		t.Fatal(err)

@@ -157,17 +157,6 @@ func TestSecretsStayHere(t *testing.T) {
 	}
 }
 
-// Messages are bounded on this side too, where go-plugin takes what comes.
-func TestHugeAnswerIsRefused(t *testing.T) {
-	h := hostOf(t, host.Options{}, "huge")
-	a := open(t, h, arch.OpenRequest{Arch: "huge"})
-	err := calls["Candidates"](t.Context(), a)
-	wantFault(t, err, "huge", host.FaultCall, "larger than max", "ResourceExhausted")
-	if err := calls["Mapping"](t.Context(), a); err != nil {
-		t.Errorf("afterwards: %v", err)
-	}
-}
-
 // What everybody may write to is not trusted, and not run if it was; what everybody may replace is warned about.
 func TestWhatOthersMayWrite(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())

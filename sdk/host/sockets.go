@@ -11,13 +11,15 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// sockets is the folder in which a host's plugins make their sockets, each in a folder of its own that go-plugin makes
-// there and that is removed as soon as the connection stands. Only this user may enter it, and it is locked for as long
-// as the process lives: the lock ends with the process, however that ends, and then the next host sweeps the folder.
+// sockets is the folder in which the plugins that a host is starting make their sockets, each in a folder of its own that
+// go-plugin makes there. There is one only while a plugin starts: once connections stand they need no sockets. Only this
+// user may enter it, and it is locked: the lock ends with the process, however that ends, and then the next host that
+// starts a plugin removes the folder.
 type sockets struct {
-	mu   sync.Mutex
-	path string // empty until it is needed
-	lock *flock.Flock
+	mu    sync.Mutex
+	users int
+	path  string
+	lock  *flock.Flock
 }
 
 // Such a folder is called socketPrefix and digits, those in it and the sockets in these begin as go-plugin has it.
@@ -35,22 +37,35 @@ func socketParent() string {
 	return "/tmp"
 }
 
-// folder returns the folder, which it makes if there is none, or none any more.
-func (s *sockets) folder() (string, error) {
+// enter returns the folder, for a plugin that is about to be started. Who has entered leaves.
+func (s *sockets) enter() (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.path != "" {
-		if _, err := os.Lstat(s.path); err == nil {
-			return s.path, nil
+	if s.users == 0 {
+		if err := s.make(); err != nil {
+			return "", err
 		}
-		s.close()
 	}
+	s.users++
+	return s.path, nil
+}
+
+func (s *sockets) leave() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.users--; s.users == 0 {
+		_ = os.RemoveAll(s.path)
+		_ = s.lock.Close()
+	}
+}
+
+func (s *sockets) make() error {
 	parent := socketParent()
 	sweepSockets(parent)
 	for range 10 {
 		dir, err := os.MkdirTemp(parent, socketPrefix)
 		if err != nil {
-			return "", err
+			return err
 		}
 		// Where directories cannot be locked nobody sweeps either. Where they can, another host may have taken this one
 		// for a dead one's before it was locked.
@@ -58,27 +73,12 @@ func (s *sockets) folder() (string, error) {
 		if held, err := lock.TryLock(); held || err != nil {
 			if _, err := os.Lstat(dir); err == nil {
 				s.path, s.lock = dir, lock
-				return dir, nil
+				return nil
 			}
 		}
 		_ = lock.Close()
 	}
-	return "", fmt.Errorf("the folders for sockets in %s are removed as soon as they are made", parent)
-}
-
-// remove removes the folder. No plugin runs any more.
-func (s *sockets) remove() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.path != "" {
-		_ = os.RemoveAll(s.path)
-		s.close()
-	}
-}
-
-func (s *sockets) close() {
-	_ = s.lock.Close()
-	s.path, s.lock = "", nil
+	return fmt.Errorf("the folders for sockets in %s are removed as soon as they are made", parent)
 }
 
 // sweepSockets removes the folders of hosts that are gone: those that can be locked. What belongs to other users stays,

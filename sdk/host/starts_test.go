@@ -24,23 +24,23 @@ import (
 
 // startForgeries are what can go wrong before the first call, when a plugin starts or describes itself.
 var startForgeries = []forgery{
-	{name: "exits", do: func(folder) (any, error) {
+	{name: "exits", says: "(exit status 3): cannot load libnone.so", do: func(folder) (any, error) {
 		write(2, "cannot load libnone.so\n")
 		os.Exit(3)
 		return nil, nil
 	}},
 	{name: "exits without a word", do: func(folder) (any, error) { os.Exit(0); return nil, nil }},
-	{name: "panics", do: func(folder) (any, error) { panic("boom") }},
-	{name: "is killed", do: func(folder) (any, error) { return nil, killSelf(syscall.SIGKILL) }},
-	{name: "hangs", hangs: true, do: func(folder) (any, error) { select {} }},
-	{name: "is stopped", hangs: true, do: func(folder) (any, error) { return nil, killSelf(syscall.SIGSTOP) }},
+	{name: "panics", says: "(exit status 2): panic: boom", do: func(folder) (any, error) { panic("boom") }},
+	{name: "is killed", says: "(signal: killed)", do: func(folder) (any, error) { return nil, killSelf(syscall.SIGKILL) }},
+	{name: "hangs", hangs: true, says: startPatience.String(), do: func(folder) (any, error) { select {} }},
+	{name: "is stopped", hangs: true, says: startPatience.String(), do: func(folder) (any, error) { return nil, killSelf(syscall.SIGSTOP) }},
 	{name: "closes its output and hangs", hangs: true, do: func(folder) (any, error) {
 		_ = syscall.Close(1)
 		select {}
 	}},
-	{name: "prints another program's words", do: printAnd("Hello, I am a friendly program.\nHow are you?\n", 0)},
-	{name: "prints bytes that are no text", do: printAnd("\x00\xff\xfe\x1b[2J\x00\n", 0)},
-	{name: "prints 1 MiB without an end of line", do: printAnd(strings.Repeat("x", 1<<20), 0)},
+	{name: "prints another program's words", do: printAnd("Hello, I am a friendly program.\nHow are you?\n")},
+	{name: "prints bytes that are no text", do: printAnd("\x00\xff\xfe\x1b[2J\x00\n")},
+	{name: "prints 1 MiB without an end of line", do: func(f folder) (any, error) { return printAnd(strings.Repeat("x", 1<<20))(f) }},
 	{name: "prints without end", hangs: true, do: func(folder) (any, error) {
 		for {
 			write(1, "so it goes and goes and goes and goes\n")
@@ -69,7 +69,7 @@ var startForgeries = []forgery{
 		time.Sleep(startPatience / 2)
 		return nil, nil
 	}},
-	{name: "works after double the time allowed", hangs: true, do: func(folder) (any, error) {
+	{name: "works after double the time allowed", hangs: true, says: startPatience.String(), do: func(folder) (any, error) {
 		time.Sleep(2 * startPatience)
 		return nil, nil
 	}},
@@ -86,31 +86,34 @@ var startForgeries = []forgery{
 		os.Exit(0)
 		return nil, nil
 	}},
-	{name: "speaks another API version", do: func(folder) (any, error) {
+	{name: "speaks another API version", says: "it speaks API 9.0.0, 8.1.0, this origami speaks 1.0.0, 1.1.0", do: func(folder) (any, error) {
 		wire.APIVersions = []string{"9.0.0", "8.1.0"}
 		return nil, nil
 	}},
-	{name: "says that it cannot work", do: func(folder) (any, error) { return serveInstead(failing{fake.Provider{Name: forger}}) }},
-	{name: "has no name", do: func(folder) (any, error) { return serveInstead(nameless{fake.Provider{Name: forger}}) }},
+	{name: "says that it cannot work", says: "there is no device", do: func(folder) (any, error) { return serveInstead(failing{fake.Provider{Name: forger}}) }},
+	{name: "has no name", says: "no name", do: func(folder) (any, error) { return serveInstead(nameless{fake.Provider{Name: forger}}) }},
 	{name: "describes itself in half a JSON text", do: describeAs(`{"info":{"name":"forger","apiVers`)},
-	{name: "describes itself in 5 MiB", do: describeAs(`{"info":{"name":"` + strings.Repeat("x", 5<<20) + `"}}`)},
+	{name: "describes itself in 5 MiB", do: func(f folder) (any, error) {
+		return describeAs(`{"info":{"name":"` + strings.Repeat("x", 5<<20) + `"}}`)(f)
+	}},
 	{name: "handshake: 1&#124;1", do: handshake("1|1")},
-	{name: "handshake: of core version 2", do: handshake("2|1|unix|/nonexistent|grpc|")},
-	{name: "handshake: not a number", do: handshake("one|1|unix|/nonexistent|grpc|")},
-	{name: "handshake: net/rpc", do: handshake("1|1|unix|/nonexistent|netrpc|")},
-	{name: "handshake: an unknown network", do: handshake("1|1|pigeon|/nonexistent|grpc|")},
-	{name: "handshake: a socket that is not there", do: handshake("1|1|unix|/nonexistent|grpc|")},
-	{name: "handshake: a certificate that is none", do: handshake("1|1|unix|/nonexistent|grpc|" + strings.Repeat("AAAA", 30))},
+	{name: "handshake: of core version 2", do: handshake("2|1|unix|FOLDER/none|grpc|")},
+	{name: "handshake: not a number", do: handshake("one|1|unix|FOLDER/none|grpc|")},
+	{name: "handshake: net/rpc", do: handshake("1|1|unix|FOLDER/none|netrpc|")},
+	{name: "handshake: an unknown network", do: handshake("1|1|pigeon|FOLDER/none|grpc|")},
+	{name: "handshake: a socket that is not there", do: handshake("1|1|unix|FOLDER/none|grpc|")},
+	{name: "handshake: a socket somewhere else", says: "outside of the folder", do: handshake("1|1|unix|/tmp/none|grpc|")},
+	{name: "handshake: a certificate that is none", do: handshake("1|1|unix|FOLDER/none|grpc|" + strings.Repeat("AAAA", 30))},
 }
 
 func describes() bool { return len(os.Args) > 1 && os.Args[1] == "describe" }
 
 // printAnd prints to the standard output, and hangs with output that stays open unless it describes itself.
-func printAnd(text string, exit int) func(folder) (any, error) {
+func printAnd(text string) func(folder) (any, error) {
 	return func(folder) (any, error) {
 		write(1, text)
 		if describes() {
-			os.Exit(exit)
+			os.Exit(0)
 		}
 		select {}
 	}
@@ -121,7 +124,7 @@ func describeAs(text string) func(folder) (any, error) {
 		if !describes() {
 			return nil, os.WriteFile(f.file(unchangedFile), nil, 0o600)
 		}
-		return printAnd(text, 0)(f)
+		return printAnd(text)(f)
 	}
 }
 
@@ -130,7 +133,7 @@ func handshake(line string) func(folder) (any, error) {
 		if describes() {
 			return nil, os.WriteFile(f.file(unchangedFile), nil, 0o600)
 		}
-		return printAnd(line+"\n", 0)(f)
+		return printAnd(strings.Replace(line, "FOLDER", os.Getenv(goplugin.EnvUnixSocketDir), 1) + "\n")(f)
 	}
 }
 
@@ -200,7 +203,7 @@ func startOutcome(t *testing.T, phase string, f forgery) string {
 	}
 	begin := time.Now()
 	plugin := b.host.Plugins()[0]
-	outcome := "answer"
+	outcome, told := "answer", plugin.Reason
 	if plugin.State != host.OK {
 		outcome = string(plugin.State)
 		if plugin.Reason == "" || strings.Contains(plugin.Reason, "\n") {
@@ -215,7 +218,7 @@ func startOutcome(t *testing.T, phase string, f forgery) string {
 		var e *host.PluginError
 		switch {
 		case errors.As(err, &e) && diag.KindOf(err) == diag.Plugin:
-			outcome = string(e.Fault)
+			outcome, told = string(e.Fault), err.Error()
 			if strings.Contains(err.Error(), "\n") || !strings.HasPrefix(err.Error(), "plugin "+plugin.Name+": ") {
 				t.Errorf("%q is not a line about the plugin", err)
 			}
@@ -226,6 +229,9 @@ func startOutcome(t *testing.T, phase string, f forgery) string {
 			t.Errorf("started %d times, with the description", starts)
 		}
 		t.Log(err)
+	}
+	if outcome != "answer" && !strings.Contains(told, f.says) {
+		t.Errorf("%q does not say %q", told, f.says)
 	}
 	if took := time.Since(begin); took > 25*time.Second {
 		t.Errorf("it took %v", took)
@@ -243,8 +249,8 @@ func startOutcome(t *testing.T, phase string, f forgery) string {
 	}
 	// The next start works.
 	_ = b.arm("", "")
-	if phase == "start" {
-		if _, err := b.host.Open(t.Context(), arch.OpenRequest{Arch: forger}); err != nil {
+	if phase == "start" && !f.hangs {
+		if err := b.open(t.Context()); err != nil {
 			t.Errorf("afterwards: %v", err)
 		}
 	}

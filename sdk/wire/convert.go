@@ -396,8 +396,8 @@ func fromRanking(q *pb.Ranking, top int) (selector.Result, error) {
 				return r, fmt.Errorf("rank %d: %w", i+1, c.err)
 			}
 		}
-		if e.Index < 0 || e.Mapping.XCDs < 0 || e.Mapping.Chunk < 0 {
-			return r, fmt.Errorf("candidate index %d with the mapping %+v", e.Index, e.Mapping)
+		if e.Index < 0 {
+			return r, fmt.Errorf("candidate index %d", e.Index)
 		}
 		if err := configs[i].Validate(); err != nil {
 			return r, err

@@ -48,8 +48,8 @@ A line per check says ` + "`ok`, `FAIL` or `skip`" + `; what is wrong stands bel
 The binary runs though it is not in the lock file, as naming it is the consent
 ([ADR 14](adr/0014-checking-a-binary.md)). A check that takes the plugin's process along fails, and those after it get a fresh one.
 
-` + "`-short` (`--short`)" + ` checks the default device of each architecture only, and fewer problems. The one check that takes a time is
-left out under the race detector and with ` + "`Options.Untimed` (`--untimed`)" + `.
+` + "`-short` (`--short`)" + ` checks the default device of each architecture only, and fewer problems; so do tests under the race
+detector. The one check that takes a time is left out there and with ` + "`Options.Untimed` (`--untimed`)" + `.
 
 **Golden rankings** show a change of predictions before a user does. ` + "`Options.Golden` (`--golden FILE`)" + ` names a file with a
 JSON object per line: a problem, the five best configurations and their totals, which must come out to the bit.

@@ -5,6 +5,8 @@ Who it is must be told without a device, and quickly: Triton and PyTorch are imp
 
 from origami.plugin import DeviceError, Manifest
 
+from .driver import Driver
+
 VERSION = "0.1.0"
 
 
@@ -14,8 +16,9 @@ class Provider:
     manifest = Manifest("triton", VERSION)
 
     def open(self):
+        driver = Driver()  # first: PyTorch takes seconds to import
         try:
             from .executor import Executor
         except ImportError as error:
             raise DeviceError(str(error), where="triton", fix="install torch and triton for the python3 that the plugin runs with") from error
-        return Executor()
+        return Executor(driver)

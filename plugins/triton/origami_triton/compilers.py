@@ -36,6 +36,7 @@ class Compilers:
         job = {"problem": dataclasses.asdict(problem), "config": dataclasses.asdict(config), "capability": self._capability}
         with self._slots:
             worker = self._take()
+            assert worker.stdin and worker.stdout
             try:
                 worker.stdin.write(json.dumps(job) + "\n")
                 worker.stdin.flush()

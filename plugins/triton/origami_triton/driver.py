@@ -90,13 +90,13 @@ class State:
     _CLOCK_SM, _TEMPERATURE_GPU = 1, 0
 
     def __init__(self, device_uuid: str):
-        self._device = ctypes.c_void_p()
+        self._device, self._nvml = ctypes.c_void_p(), None
         try:
-            self._nvml = ctypes.CDLL("libnvidia-ml.so.1")
-            if self._nvml.nvmlInit_v2() or self._nvml.nvmlDeviceGetHandleByUUID(device_uuid.encode(), ctypes.byref(self._device)):
-                self._nvml = None
+            nvml = ctypes.CDLL("libnvidia-ml.so.1")
+            if not nvml.nvmlInit_v2() and not nvml.nvmlDeviceGetHandleByUUID(device_uuid.encode(), ctypes.byref(self._device)):
+                self._nvml = nvml
         except (OSError, AttributeError):
-            self._nvml = None
+            pass
 
     def _read(self, name: str, *args, kind=ctypes.c_uint) -> float:
         """A number, 0 if unknown."""

@@ -29,8 +29,8 @@ WARPS = {1 << i for i in range(6)}
 class Executor:
     """Implements origami.plugin.Executor."""
 
-    def __init__(self):
-        self._driver = Driver()
+    def __init__(self, driver: Driver):
+        self._driver = driver
         if not torch.cuda.is_available():
             raise DeviceError("PyTorch finds no GPU", where="triton", fix="install a build of PyTorch for CUDA that the driver supports")
         # cuBLAS then adds up in fp32 throughout, as the kernels do that it is compared with.
@@ -65,9 +65,9 @@ class Executor:
         with self._lock:
             if index >= len(self._gpus):
                 raise InputError(f"there is no device {index}", where="triton", fix=f"the devices: 0 to {len(self._gpus) - 1}")
-            if self._gpus[index] is None:
-                self._gpus[index] = _Gpu(self._driver, index)
-            return self._gpus[index]
+            found = self._gpus[index] or _Gpu(self._driver, index)
+            self._gpus[index] = found
+            return found
 
 
 def check_problem(p: Problem) -> None:

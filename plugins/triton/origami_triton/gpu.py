@@ -36,7 +36,7 @@ class Operands:
         self.a = self._random(p.m, p.k, p.a_major == "m", dtype, random)
         self.b = self._random(p.k, p.n, p.b_major == "k", dtype, random)
         self.bytes_of_c, self.c = self._matrix(p.m, p.n, dtype)
-        self.want = None  # what C must be, in fp32 (module checks)
+        self.want: torch.Tensor | None = None  # what C must be, in fp32 (module checks)
 
     def _matrix(self, rows: int, columns: int, dtype: torch.dtype):
         size = rows * columns * dtype.itemsize

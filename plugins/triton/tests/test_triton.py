@@ -6,6 +6,7 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 import unittest.mock
 
@@ -23,7 +24,8 @@ class Identity(unittest.TestCase):
         self.assertEqual((out.stdout, out.stderr), ("triton\n", ""))
 
     def test_without_torch_there_is_no_device(self):
-        code = ("import sys; sys.modules['torch'] = None\nfrom origami.plugin import DeviceError\nfrom origami_triton import Provider\n"
+        code = ("import sys; sys.modules['torch'] = None\nimport origami_triton\nfrom origami.plugin import DeviceError\nfrom origami_triton import Provider\n"
+                "origami_triton.Driver = list\n"
                 "try: Provider().open()\nexcept DeviceError as error: print(error)")
         out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={"PYTHONPATH": ":".join(sys.path)})
         self.assertIn("install torch and triton", out.stdout, out.stderr)
@@ -74,6 +76,31 @@ class Kernel(unittest.TestCase):
             finally:
                 compilers.close()
             self.assertTrue(all(process.poll() is not None for process in compilers._all))
+
+
+    def test_compilers_do_not_outlive_the_plugin(self):
+        code = """
+import os, signal
+from origami.plugin import Config, Problem
+from origami_triton.compilers import Compilers
+compilers = Compilers(80, 1)
+compilers.build(Problem(64, 64, 64), Config("triton", 16, 16, 16, 8, 4, 2, 1))
+print(compilers._all[0].pid, flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+        with tempfile.TemporaryDirectory() as folder:
+            out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={"PYTHONPATH": ":".join(sys.path), "TRITON_CACHE_DIR": folder})
+        # It returned when the compiler, too, had closed the standard error that it shares with the plugin.
+        pid = int(out.stdout)
+        for _ in range(50):
+            try:
+                if " Z " in pathlib.Path(f"/proc/{pid}/stat").read_text():  # dead, and nobody waits for it
+                    break
+            except FileNotFoundError:
+                break
+            time.sleep(0.1)
+        else:
+            self.fail(f"the compiler {pid} lives on")
 
 
 @unittest.skipUnless(HAS_TORCH, "needs torch and triton")
@@ -201,7 +228,8 @@ class Timing(unittest.TestCase):
             on._begin.query.side_effect = [True] * early + [False]
             on._begin.elapsed_time.return_value, on.state.clock.return_value = 2.5, 1.98e9
             run = unittest.mock.Mock()
-            with unittest.mock.patch("torch.cuda._sleep") as sleep:
+            late = self.assertLogs(gpu.__name__) if early == 9 else self.assertNoLogs(gpu.__name__)
+            with unittest.mock.patch("torch.cuda._sleep") as sleep, late:
                 sample = on.timed(run, warm=False)
             self.assertEqual((sample.seconds, sample.clock_hz), (2.5e-3, 1.98e9))
             self.assertEqual([call.args[0] // gpu.PAUSE for call in sleep.call_args_list], pauses)

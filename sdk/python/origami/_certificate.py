@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import datetime
-import os
+import re
 import ssl
 import subprocess
-import tempfile
 
 _LIFE = datetime.timedelta(days=3650)  # longer than any process; the key dies with this one
 
@@ -43,22 +42,18 @@ def _with_cryptography() -> tuple[bytes, bytes]:
 
 
 def _with_openssl() -> tuple[bytes, bytes]:
-    extensions = ("subjectAltName=DNS:localhost", "basicConstraints=critical,CA:TRUE", "keyUsage=critical,digitalSignature,keyCertSign",
-                  "extendedKeyUsage=serverAuth,clientAuth")
-    with tempfile.TemporaryDirectory() as folder:  # mode 0700
-        paths = [os.path.join(folder, name) for name in ("key", "certificate")]
-        command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-sha256", "-batch",
-                   "-subj", "/CN=localhost", "-days", str(_LIFE.days), "-keyout", paths[0], "-out", paths[1]]
-        for extension in extensions:
-            command += ["-addext", extension]
-        try:
-            subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True)
-        except FileNotFoundError as error:
-            raise RuntimeError("a certificate cannot be made: install the Python package cryptography, or the command openssl") from error
-        except subprocess.CalledProcessError as error:
-            raise RuntimeError(f"openssl makes no certificate: {error.stderr.strip()}") from error
-        files = []
-        for path in paths:
-            with open(path, "rb") as file:
-                files.append(file.read())
-        return files[0], files[1]
+    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-sha256", "-batch",
+               "-subj", "/CN=localhost", "-days", str(_LIFE.days), "-keyout", "/dev/stdout", "-out", "/dev/stdout"]  # a pipe: the key is in no file
+    for extension in ("subjectAltName=DNS:localhost", "basicConstraints=critical,CA:TRUE", "keyUsage=critical,digitalSignature,keyCertSign",
+                      "extendedKeyUsage=serverAuth,clientAuth"):
+        command += ["-addext", extension]
+    try:
+        out = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=True).stdout
+    except FileNotFoundError as error:
+        raise RuntimeError("a certificate cannot be made: install the Python package cryptography, or the command openssl") from error
+    except subprocess.CalledProcessError as error:
+        raise RuntimeError(f"openssl makes no certificate: {error.stderr.decode(errors='replace').strip()}") from error
+    key, certificate = (re.search(b"-----BEGIN " + what + b"-----.*?-----END " + what + b"-----\n", out, re.DOTALL) for what in (b"PRIVATE KEY", b"CERTIFICATE"))
+    if not key or not certificate:
+        raise RuntimeError("openssl makes no certificate: it printed something else")
+    return key[0], certificate[0]

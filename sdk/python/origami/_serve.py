@@ -78,13 +78,18 @@ def serve(provider: Provider) -> None:
     _log_as_json()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C at the terminal is the host's to act upon
     stop = threading.Event()
+
+    def shutdown(request, context) -> bytes:
+        stop.set()
+        return b""
+
     pool = concurrent.futures.ThreadPoolExecutor(THREADS, thread_name_prefix="call")
     service = ExecutorService(provider)
     server = grpc.server(pool, options=[("grpc.max_receive_message_length", MAX_MESSAGE), ("grpc.max_send_message_length", MAX_MESSAGE)])
     server.add_generic_rpc_handlers([
         _handlers("BaseService", {"Info": lambda request, context: _wire.message("InfoResponse")(info=describe(provider).info)}),
         _handlers("ExecutorService", {name: getattr(service, name.lower()) for name in _wire.methods("ExecutorService")}),
-        _go_plugin_handlers("plugin.GRPCController", "Shutdown", lambda request, context: stop.set() or b""),
+        _go_plugin_handlers("plugin.GRPCController", "Shutdown", shutdown),
         # HealthCheckResponse with status = 1, which is SERVING.
         _go_plugin_handlers("grpc.health.v1.Health", "Check", lambda request, context: b"\x08\x01"),
     ])
@@ -114,7 +119,7 @@ def _take_streams() -> int:
     os.dup2(2, 1)
     os.dup2(null, 0)
     os.close(null)
-    sys.stdout.reconfigure(line_buffering=True)
+    sys.stdout = os.fdopen(os.dup(1), "w", buffering=1)
     threading.Thread(target=_exit_with_host, args=(stdin,), daemon=True).start()
     return handshake
 

@@ -98,7 +98,13 @@ def from_config(q) -> Config:
     index = list(q.kernel) or [0]
     if len(index) != 1 or index[0] >= len(q.kernels):
         raise malformed("a configuration without a kernel family")
-    return Config(q.kernels[index[0]], **{name: column[0] for name, column in numbers.items()})
+    c = Config(q.kernels[index[0]], **{name: column[0] for name, column in numbers.items()})
+    if any(column[0] for column in numbers.values()):  # else it is a library's
+        for name, (value,) in numbers.items():
+            least = 0 if name == "group_m" else 1  # the group may be left to the launch
+            if not least <= value <= MAX_CONFIG_NUMBER:
+                raise InputError(f"{name} of {c} is outside 1 to {MAX_CONFIG_NUMBER}", fix="give whole numbers in that range")
+    return c
 
 
 def from_measure(q) -> tuple[MeasureOptions, int]:

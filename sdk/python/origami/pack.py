@@ -24,9 +24,9 @@ def pack(folder: pathlib.Path, file: pathlib.Path) -> None:
     here = pathlib.Path(__file__).parent
     entries = {f"origami/{name}": here / name for name in NEEDED}
     for path in folder.rglob("*.py"):
-        name = path.relative_to(folder)
-        if name.parts[0] not in LEFT_OUT:
-            entries[name.as_posix()] = path
+        inside = path.relative_to(folder)
+        if inside.parts[0] not in LEFT_OUT:
+            entries[inside.as_posix()] = path
     if "__main__.py" not in entries:
         raise SystemExit(f"{folder} has no __main__.py, which is what a plugin runs")
     file.parent.mkdir(parents=True, exist_ok=True)

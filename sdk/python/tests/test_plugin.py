@@ -1,5 +1,6 @@
 """Tests of what an executor plugin is made of. The whole, under the real host, is tested in sdk/host/python_test.go."""
 
+import base64
 import importlib.util
 import json
 import logging
@@ -14,6 +15,7 @@ import types
 import unittest
 import unittest.mock
 
+import grpc
 from origami import _certificate, _serve, _wire, pack
 from origami.plugin import Config, DeviceError, DiagnosticError, InputError, Manifest, MeasureOptions, Problem
 
@@ -48,6 +50,10 @@ class Conversions(unittest.TestCase):
         self.assertEqual(str(c), "128x64x32,warps=4,stages=3,group=8,split=1")
         self.assertEqual(_wire.from_config(_wire.message("Configs")(**columns)).kernel, "other")
         self.assertEqual(str(Config("cublas")), "cublas")
+        for change in ({"block_m": [0]}, {"split_k": [-1]}, {"num_stages": [4097]}, {"group_m": [-1]}):
+            with self.assertRaisesRegex(InputError, "outside 1 to 4096"):
+                _wire.from_config(_wire.message("Configs")(**columns | change))
+        self.assertEqual(_wire.from_config(_wire.message("Configs")(**columns | {"group_m": [0]})).group_m, 0)
         for change in ({"kernel": [2]}, {"kernels": []}, {"block_m": []}, {"block_m": [1, 2]}, {"kernel": [0, 1]}):
             with self.assertRaisesRegex(InputError, "malformed request"):
                 _wire.from_config(_wire.message("Configs")(**columns | change))
@@ -178,6 +184,54 @@ class Process(unittest.TestCase):
             raise ValueError("why")
         except ValueError:
             self.assertIn("ValueError: why", line(logging.ERROR, "%s", sys.exc_info())["@message"])
+
+
+class Connection(unittest.TestCase):
+    """A plugin's process, met by a client of gRPC."""
+
+    def start(self, **environment):
+        folder = self.enterContext(tempfile.TemporaryDirectory()) if hasattr(self, "enterContext") else tempfile.mkdtemp()
+        environment = ENVIRONMENT | {_serve.COOKIE[0]: _serve.COOKIE[1], "PLUGIN_UNIX_SOCKET_DIR": folder, _serve.ENV_WATCH: "stdin"} | environment
+        process = subprocess.Popen([sys.executable, HERE / "toy.py"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+        self.addCleanup(process.__exit__, None, None, None)
+        self.addCleanup(process.kill)
+        line = process.stdout.readline().strip().split("|")
+        self.assertEqual((line[:3], line[4], os.path.dirname(line[3])), (["1", "1", "unix"], "grpc", folder))
+        return process, line
+
+    def channel(self, line, key, certificate):
+        import ssl
+
+        der = base64.b64decode(line[5] + "=" * (-len(line[5]) % 4))
+        credentials = grpc.ssl_channel_credentials(ssl.DER_cert_to_PEM_cert(der).encode(), key, certificate)
+        channel = grpc.secure_channel("unix:" + line[3], credentials, [("grpc.ssl_target_name_override", "localhost")])
+        self.addCleanup(channel.close)
+        return channel
+
+    def test_only_the_host_is_served_and_it_can_end_the_plugin(self):
+        key, certificate, _ = _certificate.make()
+        process, line = self.start(PLUGIN_CLIENT_CERT=certificate.decode())
+        foreign_key, foreign_certificate, _ = _certificate.make()
+        for channel in (self.channel(line, foreign_key, foreign_certificate), grpc.insecure_channel("unix:" + line[3])):
+            with self.assertRaises(grpc.RpcError) as caught:
+                channel.unary_unary("/origami.plugin.v1.BaseService/Info")(b"", timeout=5)
+            self.assertEqual(caught.exception.code(), grpc.StatusCode.UNAVAILABLE)
+        host = self.channel(line, key, certificate)
+        info = _wire.message("InfoResponse").FromString(host.unary_unary("/origami.plugin.v1.BaseService/Info")(b"", timeout=5)).info
+        self.assertEqual((info.name, list(info.api_versions)), ("toy", ["1.1.0"]))
+        self.assertEqual(host.unary_unary("/grpc.health.v1.Health/Check")(b"\x0a\x06plugin", timeout=5), b"\x08\x01")
+        self.assertEqual(host.unary_unary("/plugin.GRPCController/Shutdown")(b"", timeout=5), b"")
+        self.assertEqual(process.wait(5), 0)
+
+    def test_the_end_of_its_parent_ends_it_under_any_host(self):
+        environment = ENVIRONMENT | {_serve.COOKIE[0]: _serve.COOKIE[1]}
+        shell = subprocess.Popen(["sh", "-c", '"$0" "$1" & read line', sys.executable, HERE / "toy.py"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                 text=True, env=environment)
+        self.addCleanup(shell.__exit__, None, None, None)
+        self.assertIn("|grpc", shell.stdout.readline())
+        shell.kill()
+        # The output ends when nobody holds it any more, and the plugin keeps it as long as it lives.
+        self.assertEqual(shell.stdout.read(), "")
 
 
 class Certificate(unittest.TestCase):

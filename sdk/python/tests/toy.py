@@ -33,6 +33,8 @@ class Kernel:
         return Numerics(float("inf") if wrong else 1e-4, 1e-3, count, wrong, 0, "nothing")
 
     def measure(self, options, runs):
+        if options.input not in ("", "normal"):
+            raise InputError(f"no inputs are {options.input}")
         self.runs += options.warmup + runs
         if self.config.num_stages == SLOW:
             time.sleep(1)
@@ -54,9 +56,13 @@ class Executor:
             raise InputError(f"{config} on {problem} does not build", where="toy", fix="take another")
         if config.num_stages == LONG_LOG:
             raise InputError("ptxas says äöü\n" * 100_000)
+        if config.kernel not in ("toy", "toylib"):
+            raise InputError(f"{config.kernel} is no toy")
         return Kernel(problem, config)
 
     def environment(self, device):
+        if device != 0:
+            raise InputError(f"there is no device {device}")
         return Environment(1_700_000_000_000_000_001, "driver 1", "toy", 1.5e9, 300.5, 700, -3.5, ["heat"])
 
     def close(self):

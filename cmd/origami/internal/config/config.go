@@ -189,6 +189,11 @@ func readFile(v *viper.Viper, flags *pflag.FlagSet, getenv func(string) string) 
 	case err != nil:
 		return diag.Inputf("the settings file cannot be read: %v", cause(err)).At("%s", file).Do("check --settings and ORIGAMI_SETTINGS")
 	}
+	return parse(v, file, data)
+}
+
+// parse reads the text of a settings file into v.
+func parse(v *viper.Viper, file string, data []byte) error {
 	v.SetConfigType("yaml")
 	if err := v.ReadConfig(bytes.NewReader(data)); err != nil {
 		return diag.Inputf("not a settings file: %v", strings.TrimPrefix(err.Error(), "While parsing config: ")).At("%s", file).Do("write one YAML mapping; `origami help environment` lists the keys")

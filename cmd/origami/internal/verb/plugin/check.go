@@ -85,6 +85,9 @@ func check(ctx context.Context, a *app.App, h *host.Host, path string, o conform
 	failed := 0
 	progress := newProgress(a.Streams, checks)
 	conformance.Run(ctx, info.Name, conn, checks, o, func(r conformance.Result) {
+		if ctx.Err() != nil {
+			return // interrupted: what is left says nothing about the plugin
+		}
 		if r.Failed() {
 			failed++
 		}

@@ -1,0 +1,64 @@
+package records_test
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/origami-gemm/origami/core/record"
+	"github.com/origami-gemm/origami/core/score"
+)
+
+var update = flag.Bool("update", false, "write the table of docs/experiments/triton-on-h200/agreement.csv")
+
+// The same kernels on two machines of one kind, timed by two programs: the table in docs says how far they agree.
+func TestTritonExecutorAgreesWithTheSweep(t *testing.T) {
+	read := func(name string) *record.Dataset {
+		d, err := record.Read(name, os.DirFS(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	sweep, executor := read("h200-triton"), read("h200-triton-executor")
+
+	var table bytes.Buffer
+	fmt.Fprintln(&table, "m,n,k,shared_configs,ratio_p5,ratio_median,ratio_p95,ratio_of_fastest,tau")
+	for _, p := range executor.Problems() {
+		var ratios, before, now []float64
+		for _, m := range executor.Sweep(p) {
+			if old, ok := sweep.Find(p, m.Config); ok && old.Status == record.OK && m.Status == record.OK {
+				ratios = append(ratios, float64(m.Median/old.Median))
+				before, now = append(before, float64(old.Median)), append(now, float64(m.Median))
+			}
+		}
+		if len(ratios) < 100 {
+			t.Errorf("%s: only %d configurations in common", p, len(ratios))
+			continue
+		}
+		tau, err := score.TauB(before, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		slices.Sort(ratios)
+		fmt.Fprintf(&table, "%d,%d,%d,%d,%.3f,%.3f,%.3f,%.3f,%.3f\n", p.M, p.N, p.K, len(ratios),
+			score.Quantile(ratios, 0.05), score.Quantile(ratios, 0.5), score.Quantile(ratios, 0.95), slices.Min(now)/slices.Min(before), tau)
+	}
+	const file = "../../../docs/experiments/triton-on-h200/agreement.csv"
+	if *update {
+		if err := os.WriteFile(file, table.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		t.Fatal("written; run again without -update")
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(want, table.Bytes()) {
+		t.Errorf("%s is not what the records give; run with -update\n%s", file, table.Bytes())
+	}
+}

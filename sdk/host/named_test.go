@@ -1,0 +1,45 @@
+package host_test
+
+import (
+	"testing"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/sdk/host"
+	"github.com/origami-gemm/origami/sdk/wire"
+)
+
+// A binary that is named with TrustNamed runs without an entry in a lock file, and only as it was when it was looked for; one on
+// the search path does not run.
+func TestNamedBinariesRunOnce(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	dir := t.TempDir()
+	named := install(t, t.TempDir(), "outside")
+	install(t, dir, "twin")
+	h := newHost(t, host.Options{Plugins: []string{named}, SearchPath: []string{dir}, TrustNamed: true})
+	if p := info(t, h, "outside"); p.State != host.OK || !p.Named || p.SHA256 == "" || len(p.Protocols) != 1 || p.Protocols[0] != wire.ProtocolVersion {
+		t.Errorf("got %+v", p)
+	}
+	if p := info(t, h, "twin"); p.State != host.Skipped {
+		t.Errorf("got %+v", p)
+	}
+	conn, err := h.Connection("outside")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if who, err := wire.NewClient("outside", conn).Info(t.Context()); err != nil || who.Name != "outside" {
+		t.Errorf("got %+v, %v", who, err)
+	}
+	for name, kind := range map[string]diag.Kind{"twin": diag.Plugin, "nobody": diag.Input} {
+		if _, err := h.Connection(name); err == nil || diag.KindOf(err) != kind {
+			t.Errorf("the connection to %s: %v", name, err)
+		}
+	}
+
+	_ = h.Close() // a file that is being executed cannot be written
+	h = newHost(t, host.Options{Plugins: []string{named}, TrustNamed: true})
+	info(t, h, "outside")
+	tamper(t, named)
+	_, err = h.Open(t.Context(), arch.OpenRequest{Arch: "outside"})
+	wantFault(t, err, "outside", host.FaultUntrusted, "has changed")
+}

@@ -296,9 +296,8 @@ type Description struct {
 	Options []OptionValue
 	// Uncertainty says per kernel family how far predicted times are from measured ones, where that is known.
 	Uncertainty []Uncertainty
-	// Monotone are the dimensions in which more work, by whole blocks, is never predicted to take less time. Of a model that
-	// declares nothing that is expected for K, and nothing of the others; DimNone alone declares that it does not hold for K
-	// either.
+	// Monotone are the dimensions in which more work, by whole blocks, is never predicted to take less time. For K that is
+	// expected of every model, declared or not, but of one that declares DimNone.
 	Monotone []Dim
 }
 
@@ -310,7 +309,7 @@ const (
 	DimM Dim = iota + 1
 	DimN
 	DimK
-	DimNone
+	DimNone // none of them, see Description.Monotone
 )
 
 var dimNames = [...]string{DimM: "m", DimN: "n", DimK: "k", DimNone: "none"}

@@ -204,7 +204,7 @@ func (s *subject) monotone(ctx context.Context, dims ...arch.Dim) error {
 	found, declared := &findings{}, false
 	for _, c := range cases {
 		for _, dim := range dims {
-			if own := c.Describe().Monotone; !slices.Contains(own, dim) && (dim != arch.DimK || len(own) > 0) {
+			if own := c.Describe().Monotone; dim == arch.DimK && slices.Contains(own, arch.DimNone) || dim != arch.DimK && !slices.Contains(own, dim) {
 				continue
 			}
 			declared = true

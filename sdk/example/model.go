@@ -64,6 +64,8 @@ var roofline = declare.Model{
 	},
 	// Among equal ones the tile that computes most per byte is first.
 	Order: arch.Order{Keys: []arch.Key{arch.KeyIntensity}},
+	// More rows and columns never take less time. (For K every model must keep that.)
+	Monotone: []arch.Dim{arch.DimM, arch.DimN},
 
 	// The memory hierarchy, from near to far. The formulas are in terms of the above.
 	Levels: []declare.Level{

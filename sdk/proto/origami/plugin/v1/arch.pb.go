@@ -1166,8 +1166,8 @@ type Description struct {
 	Order              *Order         `protobuf:"bytes,23,opt,name=order,proto3" json:"order,omitempty"`
 	Options            []*OptionValue `protobuf:"bytes,24,rep,name=options,proto3" json:"options,omitempty"`
 	Uncertainty        []*Uncertainty `protobuf:"bytes,25,rep,name=uncertainty,proto3" json:"uncertainty,omitempty"`
-	// The dimensions in which more work, by whole blocks, is never predicted to take less time. Empty declares nothing: that is
-	// expected for K. DIM_NONE alone declares that it does not hold for K either.
+	// The dimensions in which more work, by whole blocks, is never predicted to take less time. For K that is expected anyway,
+	// but of a model that declares DIM_NONE.
 	Monotone      []Dim `protobuf:"varint,26,rep,packed,name=monotone,proto3,enum=origami.plugin.v1.Dim" json:"monotone,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -1,46 +1,69 @@
 package host
 
 import (
+	"encoding/hex"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/origami-gemm/origami/core/limit"
 	"github.com/origami-gemm/origami/sdk/wire"
 )
 
-// What a plugin prints about itself is kept in Options.DescribeCache, a file per trusted binary: to be asked it must be started,
-// which takes a plugin in Go 30 ms and one in Python ten times that, for every command that looks for plugins. The binary is hashed
-// all the same before an answer is taken from there, and nothing is run because of it.
+// described is what a trusted plugin printed about itself, kept in Options.DescribeCache as JSON, a file per plugin. To be asked it
+// must be hashed and started, which takes 30 ms for a plugin in Go and ten times that for one in Python, for every command that looks
+// for plugins. While its file looks the same it is not; nothing runs because of that, since what runs is hashed before it starts.
+type described struct {
+	Path    string          `json:"path"`
+	Size    int64           `json:"size"`
+	Changed time.Time       `json:"changed"`
+	Text    json.RawMessage `json:"describe"`
+}
 
-// describedName names the file of a binary, by its plugin's name and its hash in hexadecimal.
-func describedName(plugin, sum string) string { return plugin + "-" + sum + ".json" }
+// describedName names the file for a plugin's binary, by the hash that is trusted.
+func describedName(plugin, sha256 string) string { return plugin + "-" + sha256 + ".json" }
 
-// recall returns what a binary printed when it was asked last, if that is known and whole.
-func (h *Host) recall(plugin, sum string) ([]byte, bool) {
-	if h.options.DescribeCache == "" {
+// recall returns what the trusted binary of that hash printed when it was asked last, if that is known and the file at path has not
+// been touched since.
+func (h *Host) recall(plugin, path, sha256 string) ([]byte, bool) {
+	if h.options.DescribeCache == "" || sha256 == "" {
 		return nil, false
 	}
-	f, err := os.Open(filepath.Join(h.options.DescribeCache, describedName(plugin, sum)))
+	f, err := os.Open(filepath.Join(h.options.DescribeCache, describedName(plugin, sha256)))
 	if err != nil {
 		return nil, false
 	}
 	defer func() { _ = f.Close() }()
-	text, err := limit.ReadAll(f, f.Name(), limit.Describe, "")
-	if err == nil {
-		_, err = wire.ParseDescribe(text)
+	var d described
+	text, err := limit.ReadAll(f, f.Name(), 2*limit.Describe, "")
+	if err != nil || json.Unmarshal(text, &d) != nil {
+		return nil, false
 	}
-	return text, err == nil
+	now, err := os.Stat(path)
+	if err != nil || !now.Mode().IsRegular() || path != d.Path || now.Size() != d.Size || !now.ModTime().Equal(d.Changed) {
+		return nil, false
+	}
+	_, err = wire.ParseDescribe(d.Text)
+	return d.Text, err == nil
 }
 
 // keep remembers what a binary printed, and forgets all that are not trusted any more. That it cannot is no failure: the plugin is
 // asked again.
-func (h *Host) keep(plugin, sum string, text []byte, locked map[string]lockEntry) {
+func (h *Host) keep(plugin string, file *binary, text []byte, locked map[string]lockEntry) {
 	dir := h.options.DescribeCache
 	if dir == "" {
 		return
 	}
-	if err := replaceFile(filepath.Join(dir, describedName(plugin, sum)), text); err != nil {
+	now, err := file.Stat()
+	if err == nil {
+		d := described{Path: file.Name(), Size: now.Size(), Changed: now.ModTime(), Text: text}
+		if text, err = json.Marshal(d); err == nil {
+			err = replaceFile(filepath.Join(dir, describedName(plugin, hex.EncodeToString(file.sum))), text)
+		}
+	}
+	if err != nil {
 		h.options.Logger.Debug("what a plugin says about itself is not kept", "error", err)
 		return
 	}

@@ -1,11 +1,13 @@
 package host_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/sdk/host"
 )
 
@@ -70,6 +72,22 @@ echo '{"info":{"name":"counted","version":"` + version + `","api_versions":["1.0
 	if runs, _ := os.ReadFile(count); len(runs) != 4 {
 		t.Errorf("asked %d times", len(runs))
 	}
+
+	// What runs is hashed all the same: a file that only looks like the one that was trusted does not.
+	before, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write("1.0.2")
+	if err := os.Chtimes(path, before.ModTime(), before.ModTime()); err != nil {
+		t.Fatal(err)
+	}
+	h := newHost(t, host.Options{Plugins: []string{path}, LockFile: lock, DescribeCache: cache})
+	var failure *host.PluginError
+	if _, err := h.Open(t.Context(), arch.OpenRequest{Arch: "counted"}); !errors.As(err, &failure) || failure.Fault != host.FaultUntrusted {
+		t.Errorf("got %v", err)
+	}
+	write("1.0.1")
 
 	// A cache that cannot be written is no obstacle.
 	p := info(t, newHost(t, host.Options{Plugins: []string{path}, LockFile: lock, DescribeCache: filepath.Join(path, "no", "folder")}), "counted")

@@ -97,8 +97,8 @@ func (p provider) lose(call string) error {
 // order.
 func executorsOf(t testing.TB, o host.Options, modes ...string) *host.Host {
 	t.Helper()
-	t.Setenv("TMPDIR", shortDir(t))
 	dir := t.TempDir()
+	t.Setenv("TMPDIR", shortDir(t))
 	o.LockFile = filepath.Join(dir, "lock")
 	self, err := os.Executable()
 	if err != nil {
@@ -559,8 +559,8 @@ func TestLiveDevice(t *testing.T) {
 		}
 	}
 
-	t.Setenv("TMPDIR", shortDir(t))
 	dir := t.TempDir()
+	t.Setenv("TMPDIR", shortDir(t))
 	lock := filepath.Join(dir, "lock")
 	trust(t, lock, install(t, dir, "old"))
 	h = newHost(t, host.Options{SearchPath: []string{dir}, LockFile: lock})

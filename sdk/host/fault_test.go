@@ -138,9 +138,7 @@ func TestPluginReplacedBehindARestart(t *testing.T) {
 	a := open(t, h, arch.OpenRequest{Arch: "drift"})
 	killAll(t, "drift")
 	err := calls["Terms"](t.Context(), a)
-	if diag.KindOf(err) != diag.Plugin || !strings.Contains(err.Error(), "differently after a restart") {
-		t.Errorf("got %v", err)
-	}
+	wantFault(t, err, "drift", host.FaultNonsense, "differently after a restart")
 }
 
 func TestOnePluginDiesWhileAnotherAnswers(t *testing.T) {

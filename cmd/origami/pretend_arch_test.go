@@ -30,7 +30,7 @@ var pretendedArchs = map[string]func(){
 	},
 	"origami-plugin-stuck": func() {
 		serve.Main(moody{roofline(), func(_ []arch.Estimate, p gemm.Problem) {
-			if p.K == 1 || p.TransA() {
+			if p.K == 1 {
 				select {}
 			}
 		}})

@@ -73,7 +73,7 @@ func newArchitecture(sheet *hw.Sheet, params hw.Set, o options, values []arch.Op
 			arch.Atom{DType: t, M: s.m, N: s.n, K: s.k, Latency: unit.Cycles(atom.Cycles), PerUnit: int(m.parallelMI)})
 		k := kernel{ok: true, mi: instruction{m: uint64(s.m), n: uint64(s.n), k: uint64(s.k), latency: m.miLatency(sheet.Atoms, atom.Type, s)}}
 		if t == gemm.TF32 && m.emulatesXF32 {
-			// The emulation is discounted by a factor that falls with the arithmetic intensity, and so with K.
+			// The factor of the emulation is halved where K ≥ 16M and K ≥ 16N.
 			a.description.Monotone = []arch.Dim{arch.DimNone}
 			k.convert = f(m.miLatency(sheet.Atoms, atomTypes[gemm.BF16], s))
 		}

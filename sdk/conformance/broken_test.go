@@ -452,6 +452,36 @@ func TestSoundArchitecture(t *testing.T) {
 	}
 }
 
+// Rank is a shortcut, which a plugin need not have.
+func TestWithoutRank(t *testing.T) {
+	names, text, skipped := failing(t, wire.ArchService(sound), ArchitectureChecks(), quick, forge(func(method string, _, _ proto.Message, err error) error {
+		if method == "Rank" {
+			return status.Error(codes.Unimplemented, "no Rank")
+		}
+		return err
+	}))
+	if len(names) > 0 || !slices.Contains(skipped, "rank") {
+		t.Errorf("the checks %v fail, %v are skipped: %s", names, skipped, text)
+	}
+}
+
+// A plugin that hangs costs a check two timeouts, whatever it would ask.
+func TestHangs(t *testing.T) {
+	var asked atomic.Int64
+	hung := forge(func(method string, _, _ proto.Message, err error) error {
+		if method == "Mapping" {
+			asked.Add(1)
+			return status.Error(codes.DeadlineExceeded, "no answer")
+		}
+		return err
+	})
+	checks := slices.DeleteFunc(slices.Clone(ArchitectureChecks()), func(c Check) bool { return c.Name != "mapping" })
+	names, text, _ := failing(t, wire.ArchService(sound), checks, Options{}, hung)
+	if !slices.Equal(names, []string{"mapping"}) || asked.Load() != hangsBorne || !strings.Contains(text, "not asked, as 2 calls before it have hung") {
+		t.Errorf("the checks %v fail after %d calls: %s", names, asked.Load(), text)
+	}
+}
+
 // When the context ends, what is left fails with it and returns.
 func TestRunEndsWithItsContext(t *testing.T) {
 	conn, stop, err := connect(wire.ArchService(sound))

@@ -25,7 +25,7 @@ func checkAnswers(ctx context.Context, s *subject) error {
 			found.add("%s", u)
 		}
 	}
-	answers := map[*target]int{}
+	answers := map[*target]bool{}
 	for _, c := range cases {
 		list := c.candidates
 		seen := map[gemm.Config]bool{}
@@ -47,19 +47,21 @@ func checkAnswers(ctx context.Context, s *subject) error {
 			}
 		}
 		if len(c.feasible(1)) > 0 {
-			answers[c.target]++
+			answers[c.target] = true
+		}
+	}
+	silent := func(t *target, why string) {
+		if !answers[t] {
+			answers[t] = true // say it once
+			found.add("%s: %s", t, why)
 		}
 	}
 	for _, c := range cases {
-		if _, ok := answers[c.target]; !ok {
-			answers[c.target] = 1 // say it once
-			found.add("%s: no candidate is feasible for any problem", c.target)
-		}
+		silent(c.target, "no candidate is feasible for any problem")
 	}
 	for _, u := range s.problems {
-		if _, ok := answers[u.target]; !ok && diag.KindOf(u) == diag.Input {
-			answers[u.target] = 1
-			found.add("%s: every problem is declined, the first with: %s", u.target, u.err)
+		if diag.KindOf(u) == diag.Input {
+			silent(u.target, "every problem is declined, the first with: "+oneLine(u.err))
 		}
 	}
 	return found.err()

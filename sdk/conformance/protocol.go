@@ -191,9 +191,13 @@ func checkLarge(ctx context.Context, s *subject) error {
 		found.add("%s: %d problems: %s", c.target, problems, err)
 		return found.err()
 	}
-	for i := range results {
-		if results[i].Err != nil && r.Problems[i] == c.problem {
-			found.add("%s among %d problems: %s", c, problems, results[i].Err)
+	for _, i := range []int{0, problems / 2, problems - 1} {
+		few := selector.Request{Space: r.Space, Top: r.Top, Problems: r.Problems[i : i+1]}
+		want, err := selector.Rank(ctx, here{c.Architecture}, few)
+		if err != nil {
+			found.add("%s, %s: %s", c.target, few.Problems[0], err)
+		} else if what := differ(&results[i], &want[0]); what != "" {
+			found.add("%s, %s among %d problems: %s", c.target, few.Problems[0], problems, what)
 		}
 	}
 	return found.err()

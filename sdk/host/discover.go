@@ -141,41 +141,50 @@ func (h *Host) examine(f *found, locked map[string]lockEntry, lockErr error) {
 
 	path := f.info.Path
 	want, listed := locked[f.info.Name]
-	file, err := openBinary(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist) && want.Path == path && !f.info.Named:
-		skip("it is gone; trust it where it is now, or `origami plugin distrust %s`", f.info.Name)
-		return
-	case err != nil:
-		fail("it cannot be read: %v", err)
-		return
-	}
-	defer func() { _ = file.Close() }()
-	f.info.SHA256 = hex.EncodeToString(file.sum)
-	trust := "`origami plugin trust " + path + "`"
-	switch {
-	case f.info.Named && h.options.TrustNamed:
-		// The lock file has no say.
-	case lockErr != nil:
-		skip("the lock file cannot be used: %v", lockErr)
-		return
-	case !listed:
-		skip("it is not in the lock file %q; %s adds it", h.options.LockFile, trust)
-		return
-	case want.SHA256 != f.info.SHA256:
-		skip("its SHA-256 is not the one in the lock file %q; if you changed the plugin, %s accepts it", h.options.LockFile, trust)
-		return
+	byName := f.info.Named && h.options.TrustNamed // the lock file has no say
+	text, known := h.recall(f.info.Name, path, want.SHA256)
+	var file *binary
+	if known && !byName {
+		f.info.SHA256 = want.SHA256
+	} else {
+		var err error
+		file, err = openBinary(path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && want.Path == path && !f.info.Named:
+			skip("it is gone; trust it where it is now, or `origami plugin distrust %s`", f.info.Name)
+			return
+		case err != nil:
+			fail("it cannot be read: %v", err)
+			return
+		}
+		defer func() { _ = file.Close() }()
+		f.info.SHA256 = hex.EncodeToString(file.sum)
+		trust := "`origami plugin trust " + path + "`"
+		switch {
+		case byName:
+		case lockErr != nil:
+			skip("the lock file cannot be used: %v", lockErr)
+			return
+		case !listed:
+			skip("it is not in the lock file %q; %s adds it", h.options.LockFile, trust)
+			return
+		case want.SHA256 != f.info.SHA256:
+			skip("its SHA-256 is not the one in the lock file %q; if you changed the plugin, %s accepts it", h.options.LockFile, trust)
+			return
+		}
 	}
 	if err := h.guard(path); err != nil {
 		skip("%v", err)
 		return
 	}
-
-	text, err := h.describe(f.info.Name, path, file)
-	if err != nil {
-		fail("%v", err)
-		return
+	if file != nil {
+		var err error
+		if text, err = h.describe(f.info.Name, path, file); err != nil {
+			fail("%v", err)
+			return
+		}
 	}
+
 	d, err := wire.ParseDescribe(text)
 	f.info.Version, f.info.APIVersions, f.info.Protocols = d.Info.Version, d.Info.APIVersions, d.Protocols
 	if d.Info.Name == "" && err != nil {
@@ -198,7 +207,11 @@ func (h *Host) examine(f *found, locked map[string]lockEntry, lockErr error) {
 	if d.Manifest != nil {
 		f.manifest = *d.Manifest
 	}
-	f.program = &program{name: f.info.Name, path: path, checksum: file.sum, host: h}
+	sum, _ := hex.DecodeString(f.info.SHA256) // readLock has tried
+	f.program = &program{name: f.info.Name, path: path, checksum: sum, host: h}
+	if file != nil && !byName && d.Info.Failing == "" {
+		h.keep(f.info.Name, file, text, locked)
+	}
 }
 
 // describe runs a plugin with the argument "describe".

@@ -46,6 +46,9 @@ type Options struct {
 	// TrustNamed runs Plugins without an entry in the lock file: naming them was the consent. What runs is pinned all the
 	// same, by the hash that the file has when plugins are looked for.
 	TrustNamed bool
+	// DescribeCache is a directory in which what plugins say about themselves is kept, so that they are not started to be asked; it is
+	// made if need be. Empty asks each time.
+	DescribeCache string
 	// Logger gets the plugins' log lines, under their names; nil drops them.
 	Logger hclog.Logger
 	// StartTimeout bounds a start up to the first answer; 0 means 10 s.

@@ -58,7 +58,7 @@ def matmul(a, b, kernel=matmul_kernel):
 
 def launch(kernel, a, b, c, **meta):
     (m, k), (_, n) = a.shape, b.shape
-    kernel[lambda META: (triton.cdiv(m, META["BLOCK_SIZE_M"]) * triton.cdiv(n, META["BLOCK_SIZE_N"]),)](
+    return kernel[lambda META: (triton.cdiv(m, META["BLOCK_SIZE_M"]) * triton.cdiv(n, META["BLOCK_SIZE_N"]),)](
         a, b, c, m, n, k, a.stride(0), a.stride(1), b.stride(0), b.stride(1), c.stride(0), c.stride(1), **meta)
 
 

@@ -16,6 +16,7 @@ tiles, load by TMA or specialise their warps are other families, which the model
 import ctypes
 import operator
 import threading
+import warnings
 
 import triton
 from triton.runtime.driver import driver
@@ -33,6 +34,18 @@ STRIDES = ("stride_am", "stride_ak", "stride_bk", "stride_bn")
 # How many of a ranking are tried until one compiles and fits the GPU.
 ATTEMPTS = 16
 
+# What Triton must know to divide a size or stride (in elements) or an address (in bytes), to load more than an element at a time. It
+# asks numbers for this divisor only.
+ALIGNMENT = 16
+
+# What a thread's 255 registers hold without spilling where an operand is loaded element by element: so many elements of a K step,
+# each with a pointer of two registers, beside so many fp32 sums. docs/triton.md says how that was found.
+UNALIGNED_ELEMENTS = 48
+UNALIGNED_SUMS = 64
+
+# How many shortlist="auto" times there, where the model's uncertainty says nothing.
+UNALIGNED_SHORTLIST = 8
+
 # What torch and triton call the element types. tl.dot multiplies 32-bit floats as tf32 by default.
 _DTYPES = {"float16": "fp16", "fp16": "fp16", "bfloat16": "bf16", "bf16": "bf16", "float32": "tf32", "fp32": "tf32", "int8": "int8",
            "float8_e4m3fn": "fp8", "float8_e5m2": "fp8", "fp8e4nv": "fp8", "fp8e5": "fp8"}
@@ -45,9 +58,10 @@ def config(m, n, k, dtype="fp16", *, names=NAMES, model=None, **layout):
 
 
 def configs(m, n, k, dtype="fp16", *, names=NAMES, model=None, top=4, **layout):
-    """The best `top` as a list of triton.Config, best first: a short list for triton.autotune."""
+    """The best `top` as a list of triton.Config, best first: a short list for triton.autotune. A and B are taken to lie densely."""
     model = model or model_of_gpu()
-    ranking = model.rank(m, n, k, dtype=_dtype(dtype), top=top, **layout)
+    problem = dict(m=m, n=n, k=k, dtype=_dtype(dtype), **layout)
+    ranking = _ranking(model, problem, top, _unaligned(model, problem))
     return [triton.Config(_meta(p, names), num_warps=p.num_warps, num_stages=p.num_stages) for p in ranking]
 
 
@@ -64,7 +78,8 @@ def pick(m="M", n="N", k="K", *, a="a_ptr", b="b_ptr", batch=None, dtype=None, t
                      the kernel has none, the strides of the tensors a and b, if those are M x K and K x N
     names            what the kernel calls its meta-parameters, by the field of lib.Pick
     shortlist        how many of the ranking to time at the first launch of a problem, as triton.autotune does with all; "auto" takes
-                     as many as the model's uncertainty says are worth it. The kernel runs many times then
+                     as many as the model's uncertainty says are worth it, and where it says nothing, of unaligned operands, 8. The
+                     kernel runs many times then
     model            a lib.Model in place of the current GPU's
     """
 
@@ -97,14 +112,23 @@ class Picked(KernelInterface):
         if self.by_strides:
             reads += strides
         self.numbers = len(reads)
-        self.read = _reader(fn, reads + ([a, b] if self.by_tensors else [a] if dtype is None else []))
+        self.operands = (a, b)
+        # A tensor tells its element type and where it begins. A kernel that need not be asked more may have others.
+        needed = (a, b) if self.by_tensors else (a,) if dtype is None else ()
+        self.tensors = [name for name in (a, b) if name in needed or name in self.arg_names]
+        self.read = _reader(fn, reads + self.tensors)
         self.picked = {}
         self.last = None
+        self.warned = False
 
     def run(self, *args, grid, warmup, **kwargs):
         values = self.read(args, kwargs)
         tensors = values[self.numbers:]
-        key = (values[:self.numbers], _device(self.model), getattr(tensors[0], "dtype", tensors[0]) if self.dtype is None else None)
+        try:
+            moved = tuple([t.data_ptr() % ALIGNMENT != 0 for t in tensors])
+        except AttributeError:  # what is given to a warmup need not have an address
+            moved = ()
+        key = (values[:self.numbers], _device(self.model), getattr(tensors[0], "dtype", tensors[0]) if self.dtype is None else None, moved)
         if self.by_tensors:
             key += tuple(_contiguous(t) for t in tensors)
         if not self.meta_names.isdisjoint(kwargs):
@@ -122,26 +146,28 @@ class Picked(KernelInterface):
         meta = dict(self.last)
         return triton.Config(meta, num_warps=meta.pop("num_warps", 4), num_stages=meta.pop("num_stages", 3))
 
-    def ranking(self, problem, given=()):
-        """The Picks for a problem (a dict of Model.rank's arguments) that agree with the meta-parameters given, best first."""
-        model = self.model or model_of_gpu()
+    def ranking(self, problem, given=(), unaligned=()):
+        """The Picks for a problem (a dict of Model.rank's arguments) that agree with the meta-parameters given, best first, for
+        operands ("a", "b") that are unaligned."""
         given = dict(given)
         fields = {name: field for field, name in {**self.names, "num_warps": "num_warps", "num_stages": "num_stages"}.items()}
         # The launch order is chosen after the ranking and goes with every configuration.
         fixed = {fields[name]: value for name, value in given.items() if fields[name] != "group_m"}
-        if not fixed:
-            return model.rank(**problem, top=ATTEMPTS)
-        agree = [p for p in model.rank(**problem, top=_ALL) if all(getattr(p, field) == value for field, value in fixed.items())]
-        # What no candidate has, the kernel's author wants nevertheless.
-        return agree[:ATTEMPTS] or model.rank(**problem, top=ATTEMPTS)
+        return _ranking(self.model or model_of_gpu(), problem, ATTEMPTS, unaligned, fixed)
 
     def _first(self, key, tensors, args, kwargs):
         """The first launch of a problem."""
         given = {name: kwargs[name] for name in self.meta_names.intersection(kwargs)}
-        problem = self._problem(key, tensors)
-        wanted = 1 if kwargs["warmup"] else self._worth(problem)
+        problem, unaligned = self._problem(key, tensors)
+        wanted = 1 if kwargs["warmup"] else self._worth(problem, unaligned)
+        if unaligned and wanted == 1 and not kwargs["warmup"] and not self.warned:
+            self.warned = True
+            operands = " and ".join(map(str.upper, unaligned))
+            warnings.warn(f"{_name(self.fn)}: Triton loads {operands} element by element, since a size, stride or address is no "
+                          f"multiple of {ALIGNMENT}, which the model has not been measured on; pad the matrices, or let "
+                          "shortlist=\"auto\" time some configurations", stacklevel=4)  # the launch
         timed, refusal = [], None
-        for p in self.ranking(problem, given):
+        for p in self.ranking(problem, given, unaligned):
             meta = {**_meta(p, self.names), "num_warps": p.num_warps, "num_stages": p.num_stages}
             meta = {name: value for name, value in meta.items() if name not in given}
             try:
@@ -167,15 +193,17 @@ class Picked(KernelInterface):
             self.picked[key] = meta
         return result
 
-    def _worth(self, problem):
+    def _worth(self, problem, unaligned):
         """How many candidates to time."""
         if self.shortlist != "auto":
             return self.shortlist
+        if unaligned:
+            return UNALIGNED_SHORTLIST
         doubt = (self.model or model_of_gpu()).doubt(**problem)
         return min(doubt.worth_measuring, ATTEMPTS) if doubt else 1
 
     def _problem(self, key, tensors):
-        """The problem of a launch, as Model.rank's arguments."""
+        """The problem of a launch, as Model.rank's arguments, and which of its operands are unaligned."""
         values, dtype = list(key[0]), self.dtype
         problem = dict(zip("mnk", values))
         rest = values[3:]
@@ -191,7 +219,9 @@ class Picked(KernelInterface):
         problem["trans_a"] = along[0] if trans_a is None else trans_a
         problem["trans_b"] = along[1] if trans_b is None else trans_b
         problem["dtype"] = _dtype(key[2] if dtype is None else dtype)
-        return problem
+        moved = dict(zip(self.tensors, key[3]))
+        rows = (rest[problem["trans_a"]], rest[3 if problem["trans_b"] else 2]) if self.by_strides else (0, 0)
+        return problem, _unaligned(self.model or model_of_gpu(), problem, rows, [moved.get(name) for name in self.operands])
 
 
 _models = {}
@@ -241,6 +271,41 @@ def _gpu(ordinal):
     if "memory_clock" in attributes and "bus_width_bits" in attributes:
         attributes["dram_bandwidth"] = 2 * attributes["memory_clock"] * attributes["bus_width_bits"] / 8  # double data rate
     return {"arch": arch, "live": {"name": name.value.decode(), "attributes": attributes}}
+
+
+def _ranking(model, problem, top, unaligned=(), fixed=None):
+    """The best `top` Picks for a problem that have the fixed fields, for kernels that load the unaligned operands element by element."""
+    if not unaligned and not fixed:
+        return model.rank(**problem, top=top)
+    ranking = model.rank(**problem, top=_ALL)
+    if fixed:
+        # What no candidate has, the kernel's author wants nevertheless.
+        ranking = [p for p in ranking if all(getattr(p, field) == value for field, value in fixed.items())] or ranking
+    if unaligned:
+        ranking = _without_spills(ranking, unaligned) or ranking
+    return ranking[:top]
+
+
+def _without_spills(ranking, unaligned):
+    """Those whose threads have the registers for what they load element by element. Such loads are not pipelined, so one number of
+    stages for each block and number of warps: most of the others are the same kernel again."""
+    kept = {}
+    for p in ranking:
+        threads = 32 * p.num_warps
+        rows = ("a" in unaligned) * p.block_m + ("b" in unaligned) * p.block_n
+        if rows * p.block_k <= UNALIGNED_ELEMENTS * threads and p.block_m * p.block_n <= UNALIGNED_SUMS * threads:
+            kept.setdefault((p.block_m, p.block_n, p.block_k, p.num_warps, p.split_k), p)
+    return list(kept.values())
+
+
+def _unaligned(model, problem, rows=(0, 0), moved=(False, False)):
+    """Which of the operands "a", "b" Triton loads element by element, too little for an asynchronous copy: its contiguous size (by
+    which kernels mask, or wrap around), the stride of its rows or its address is not divisible. rows are those strides of A and B,
+    0 for dense ones; moved says whose address it is. Of AMD's GPUs nothing is known."""
+    if not model.description["arch"].startswith("sm"):
+        return ()
+    contiguous = (problem["m"] if problem.get("trans_a") else problem["k"], problem["k"] if problem.get("trans_b") else problem["n"])
+    return tuple(name for name, size, stride, off in zip("ab", contiguous, rows, moved) if size % ALIGNMENT or stride % ALIGNMENT or off)
 
 
 # More than any space has, and what a kernel remembers at most.

@@ -3,6 +3,7 @@ package builtins
 import (
 	"context"
 	"os"
+	"path/filepath"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -48,9 +49,14 @@ func ConnectTo(s config.Settings, path string) *host.Host {
 }
 
 func options(s config.Settings) host.Options {
+	cache, err := os.UserCacheDir()
+	if err == nil {
+		cache = filepath.Join(cache, "origami", "plugins")
+	}
 	return host.Options{
-		Logger:       hclog.New(&hclog.LoggerOptions{Name: "origami", Level: hclog.LevelFromString(s.LogLevel), Output: os.Stderr}),
-		StartTimeout: s.Timeout, CallTimeout: s.Timeout, RunTimeout: s.Timeout,
+		DescribeCache: cache, // empty where there is no such folder
+		Logger:        hclog.New(&hclog.LoggerOptions{Name: "origami", Level: hclog.LevelFromString(s.LogLevel), Output: os.Stderr}),
+		StartTimeout:  s.Timeout, CallTimeout: s.Timeout, RunTimeout: s.Timeout,
 	}
 }
 

@@ -47,6 +47,7 @@ type (
 		Constants          []constant   `json:"constants"`
 		Options            []option     `json:"options"`
 		Terms              []termSchema `json:"terms"`
+		Monotone           []string     `json:"monotone,omitempty"`
 
 		Uncertainty []answer.Uncertainty `json:"uncertainty,omitempty"`
 	}
@@ -140,6 +141,9 @@ func (v *view) object() object {
 	}
 	for _, opt := range v.Options {
 		o.Options = append(o.Options, option{opt.Key, opt.Value, v.OptionDocs[opt.Key]})
+	}
+	for _, dim := range v.Monotone {
+		o.Monotone = append(o.Monotone, dim.String())
 	}
 	for i := range v.Uncertainty {
 		o.Uncertainty = append(o.Uncertainty, answer.UncertaintyJSON(&v.Uncertainty[i]))

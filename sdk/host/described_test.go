@@ -1,0 +1,97 @@
+package host_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/sdk/host"
+)
+
+// A trusted plugin is started once to say what it is, and not again while its binary is the same.
+func TestPluginsAreAskedOnce(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	dir := t.TempDir()
+	lock, cache := filepath.Join(dir, "lock"), filepath.Join(dir, "cache", "plugins")
+	path := filepath.Join(dir, "origami-plugin-counted")
+	count := filepath.Join(dir, "count")
+	write := func(version string) {
+		t.Helper()
+		// A script that counts how often it is asked.
+		text := "#!/bin/sh\necho >> " + count + `
+echo '{"info":{"name":"counted","version":"` + version + `","api_versions":["1.0.0"],"health":"HEALTH_OK"},"protocol_versions":[1],
+"manifest":{"name":"counted","version":"` + version + `","archs":[{"id":"counted","vendor":"none","models":["m"],"kernels":["k"],"devices":[{"id":"d","name":"d"}]}]}}'
+`
+		if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	look := func(version string, asked int) {
+		t.Helper()
+		p := info(t, newHost(t, host.Options{Plugins: []string{path}, LockFile: lock, DescribeCache: cache}), "counted")
+		if p.State != host.OK || p.Version != version || len(p.Archs) != 1 {
+			t.Errorf("got %+v", p)
+		}
+		if runs, _ := os.ReadFile(count); len(runs) != asked {
+			t.Errorf("asked %d times, want %d", len(runs), asked)
+		}
+	}
+	write("1.0.0")
+	trust(t, lock, path)
+	look("1.0.0", 1)
+	look("1.0.0", 1)
+
+	// An answer that is damaged is no answer.
+	files, err := filepath.Glob(filepath.Join(cache, "*.json"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("kept: %v, %v", files, err)
+	}
+	if err := os.WriteFile(files[0], []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	look("1.0.0", 2)
+
+	// A binary that has changed is not what was asked; it is not run either.
+	write("1.0.1")
+	if p := info(t, newHost(t, host.Options{Plugins: []string{path}, LockFile: lock, DescribeCache: cache}), "counted"); p.State != host.Skipped || !strings.Contains(p.Reason, "SHA-256") {
+		t.Errorf("got %+v", p)
+	}
+	trust(t, lock, path)
+	look("1.0.1", 3)
+	look("1.0.1", 3)
+	if files, _ := filepath.Glob(filepath.Join(cache, "*")); len(files) != 1 {
+		t.Errorf("the answer of the old binary is kept: %v", files)
+	}
+	// Whoever checks a plugin asks it itself.
+	if p := info(t, newHost(t, host.Options{Plugins: []string{path}, TrustNamed: true, DescribeCache: cache}), "counted"); p.State != host.OK {
+		t.Errorf("got %+v", p)
+	}
+	if runs, _ := os.ReadFile(count); len(runs) != 4 {
+		t.Errorf("asked %d times", len(runs))
+	}
+
+	// What runs is hashed all the same: a file that only looks like the one that was trusted does not.
+	before, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write("1.0.2")
+	if err := os.Chtimes(path, before.ModTime(), before.ModTime()); err != nil {
+		t.Fatal(err)
+	}
+	h := newHost(t, host.Options{Plugins: []string{path}, LockFile: lock, DescribeCache: cache})
+	var failure *host.PluginError
+	if _, err := h.Open(t.Context(), arch.OpenRequest{Arch: "counted"}); !errors.As(err, &failure) || failure.Fault != host.FaultUntrusted {
+		t.Errorf("got %v", err)
+	}
+	write("1.0.1")
+
+	// A cache that cannot be written is no obstacle.
+	p := info(t, newHost(t, host.Options{Plugins: []string{path}, LockFile: lock, DescribeCache: filepath.Join(path, "no", "folder")}), "counted")
+	if p.State != host.OK {
+		t.Errorf("got %+v", p)
+	}
+}

@@ -188,7 +188,7 @@ func TestLargeMessages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(c.Configs) < 1<<16 || len(c.Rejected) != 1<<16 {
+	if len(c.Configs) < bigCount || len(c.Rejected) != bigCount {
 		t.Fatalf("%d candidates, %d rejected", len(c.Configs), len(c.Rejected))
 	}
 	est := make([]arch.Estimate, len(c.Configs))

@@ -138,17 +138,20 @@ func (f *faulty) Hierarchy() arch.MemoryHierarchy {
 	return &faultyLevels{f.Architecture.Hierarchy(), f.p}
 }
 
+// bigCount is more than one call of Estimate takes.
+const bigCount = 40_000
+
 func (f *faulty) Candidates(ctx context.Context, p gemm.Problem, s arch.Space) (*arch.Candidates, error) {
 	f.p.act("Candidates")
 	c, err := f.Architecture.Candidates(ctx, p, s)
 	if f.p.what == "big" && err == nil {
 		big := *c
-		for len(big.Configs) < 1<<16 {
+		for len(big.Configs) < bigCount {
 			big.Configs = append(big.Configs, c.Configs...)
 		}
 		big.Rejected = nil
-		for i := range 1 << 16 {
-			big.Rejected = append(big.Rejected, arch.Rejection{Config: c.Configs[0], Position: i, Reason: "big", Detail: "a detail that makes the answer large"})
+		for i := range bigCount {
+			big.Rejected = append(big.Rejected, arch.Rejection{Config: c.Configs[0], Position: i, Reason: "big", Detail: strings.Repeat("a detail that makes the answer large ", 3)})
 		}
 		return &big, nil
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"fmt"
 	"io"
 	"maps"
 	"os"
@@ -74,6 +75,12 @@ func (g *gpus) Close() error                                   { return nil }
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script", RequireExplicitExec: true, RequireUniqueNames: true, UpdateScripts: *update,
+		Condition: func(condition string) (bool, error) {
+			if condition == "race" {
+				return raceDetector, nil
+			}
+			return false, fmt.Errorf("no condition %q", condition)
+		},
 		Setup: func(env *testscript.Env) error {
 			// A race-enabled command would sleep for a second before it exits.
 			env.Setenv("GORACE", "atexit_sleep_ms=0")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/query"
+	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/core/bench"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/record"
@@ -20,6 +21,7 @@ type progress struct {
 	problems []query.Problem
 
 	bar     bar.Writer // nil without a terminal
+	end     func()
 	tracker bar.Tracker
 	begun   time.Time
 	current int // the problem that is being measured, from 1
@@ -32,16 +34,8 @@ func newProgress(s *iostreams.Streams, sweep *bench.Sweep, problems []query.Prob
 	if !s.ErrTerminal {
 		return p
 	}
-	p.bar = bar.NewWriter()
-	p.bar.SetOutputWriter(s.Err)
-	p.bar.SetTrackerLength(20)
-	style := *p.bar.Style()
-	style.Visibility.Value, style.Visibility.Time, style.Visibility.ETA = false, false, true
-	style.Options.ETAString = "left "
-	p.bar.SetStyle(style)
-	p.tracker = bar.Tracker{Message: "measuring", AutoStopDisabled: true, RemoveOnCompletion: true}
-	p.bar.AppendTracker(&p.tracker)
-	go p.bar.Render()
+	p.tracker = bar.Tracker{Message: "measuring", AutoStopDisabled: true}
+	p.bar, p.end = render.Progress(s, &p.tracker)
 	return p
 }
 
@@ -86,11 +80,7 @@ func (p *progress) warn(text string) {
 }
 
 func (p *progress) stop() {
-	if p.bar == nil {
-		return
-	}
-	p.bar.Stop()
-	for p.bar.IsRenderInProgress() {
-		time.Sleep(time.Millisecond)
+	if p.bar != nil {
+		p.end()
 	}
 }

@@ -200,42 +200,22 @@ func (w *reporter) end() error {
 type progress struct {
 	checks  []conformance.Check
 	next    int
-	bar     bar.Writer // nil without a terminal
 	tracker bar.Tracker
+	stop    func()
 }
 
 func newProgress(s *iostreams.Streams, checks []conformance.Check) *progress {
-	p := &progress{checks: checks}
-	if !s.ErrTerminal || s.Terminal { // lines of results on the same terminal are progress enough
-		return p
+	p := &progress{checks: checks, tracker: bar.Tracker{Message: checks[0].Name, Total: int64(len(checks))}, stop: func() {}}
+	if s.ErrTerminal && !s.Terminal { // lines of results on the same terminal are progress enough
+		_, p.stop = render.Progress(s, &p.tracker)
 	}
-	p.bar = bar.NewWriter()
-	p.bar.SetOutputWriter(s.Err)
-	p.bar.SetTrackerLength(20)
-	p.tracker = bar.Tracker{Message: checks[0].Name, Total: int64(len(checks)), RemoveOnCompletion: true}
-	p.bar.AppendTracker(&p.tracker)
-	go p.bar.Render()
 	return p
 }
 
 // done says that a check has been made.
 func (p *progress) done() {
-	p.next++
-	if p.bar == nil {
-		return
-	}
 	p.tracker.Increment(1)
-	if p.next < len(p.checks) {
+	if p.next++; p.next < len(p.checks) {
 		p.tracker.UpdateMessage(p.checks[p.next].Name)
-	}
-}
-
-func (p *progress) stop() {
-	if p.bar == nil {
-		return
-	}
-	p.bar.Stop()
-	for p.bar.IsRenderInProgress() {
-		time.Sleep(time.Millisecond)
 	}
 }

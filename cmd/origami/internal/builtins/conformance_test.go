@@ -1,12 +1,16 @@
 package builtins
 
 import (
+	"flag"
+	"path/filepath"
 	"testing"
 
 	"github.com/origami-gemm/origami/sdk/conformance"
 )
 
-// Every built-in plugin is what a plugin must be.
+var update = flag.Bool("update", false, "rewrite the rankings in testdata")
+
+// Every built-in plugin is what a plugin must be, and ranks as it did.
 func TestConformance(t *testing.T) {
 	for _, b := range Plugins {
 		t.Run(b.Name, func(t *testing.T) {
@@ -14,7 +18,7 @@ func TestConformance(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			conformance.Architecture(t, p, conformance.Options{})
+			conformance.Architecture(t, p, conformance.Options{Golden: filepath.Join("testdata", b.Name+".jsonl"), UpdateGolden: *update})
 		})
 	}
 }

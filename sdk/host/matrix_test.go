@@ -257,7 +257,12 @@ var columns = []column{
 		return []any{latency, costs}, err
 	}},
 	{call: "Rank", do: func(ctx context.Context, b *bench) (any, error) {
-		return selector.Rank(ctx, b.architecture, selector.Request{Problems: []gemm.Problem{problem}, Top: 3})
+		// Opened anew, since one that has no Rank is not asked again.
+		a, err := b.host.Open(ctx, arch.OpenRequest{Arch: forger})
+		if err != nil {
+			return nil, err
+		}
+		return selector.Rank(ctx, a, selector.Request{Problems: []gemm.Problem{problem}, Top: 3})
 	}},
 
 	{executor: true, call: "Manifest", do: func(ctx context.Context, b *bench) (any, error) {

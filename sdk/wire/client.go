@@ -172,13 +172,16 @@ func (c *Client) refused(op string, d *diag.Error) error {
 	return d
 }
 
-// Architecture is an architecture that lives in a plugin. It ranks there too (selector.Ranker), in one round trip.
+// Architecture is an architecture that lives in a plugin. It ranks there too (selector.Ranker), in one round trip, or here if the
+// plugin does not implement Rank.
 type Architecture struct {
 	client  *Client
 	request *pb.OpenRequest
 	opened  *pb.OpenResponse
 	desc    *arch.Description
 	levels  []arch.Level
+
+	ranksHere atomic.Bool // the plugin has no Rank
 
 	mu    sync.Mutex
 	lists []*configList // most recently used first
@@ -323,6 +326,9 @@ func (a *Architecture) Iteration(ctx context.Context, dst []arch.LevelCost, p ge
 
 // Rank implements selector.Ranker: the plugin runs the same selector next to its model.
 func (a *Architecture) Rank(ctx context.Context, r selector.Request) ([]selector.Result, error) {
+	if a.ranksHere.Load() {
+		return selector.Rank(ctx, withoutRank{a}, r)
+	}
 	results := make([]selector.Result, 0, len(r.Problems))
 	space := toSpace(r.Space)
 	for problems := range slices.Chunk(r.Problems, problemsPerCall) {
@@ -335,6 +341,10 @@ func (a *Architecture) Rank(ctx context.Context, r selector.Request) ([]selector
 			resp, err = a.client.arch.Rank(ctx, req)
 			return err
 		})
+		if status.Code(err) == codes.Unimplemented {
+			a.ranksHere.Store(true)
+			return a.Rank(ctx, r)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -351,6 +361,12 @@ func (a *Architecture) Rank(ctx context.Context, r selector.Request) ([]selector
 	}
 	return results, nil
 }
+
+// RanksHere reports whether the plugin has turned out not to implement Rank.
+func (a *Architecture) RanksHere() bool { return a.ranksHere.Load() }
+
+// withoutRank hides the Rank of an architecture, so that the selector asks for its parts.
+type withoutRank struct{ arch.Architecture }
 
 // call makes one call about the open architecture, opening it again if the plugin no longer holds it.
 func (a *Architecture) call(ctx context.Context, op string, do func() error) error {

@@ -380,6 +380,47 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+// A plugin without Rank is ranked here, bit for bit as one that has it, and is not asked again whether it has.
+func TestRanksHere(t *testing.T) {
+	request := selector.Request{Problems: []gemm.Problem{gemm.New(4096, 4096, 4096), gemm.New(1, 77, 300), gemm.New(0, 1, 1)}, Top: 7, Map: 2}
+	with, without := connect(t).open(t), connect(t)
+	want, err := selector.Rank(t.Context(), with, request)
+	if err != nil || with.RanksHere() || want[2].Err == nil {
+		t.Fatalf("%+v, %v", want, err)
+	}
+	asked := 0
+	lacking := noRank{without.conn, &asked}
+	a, err := NewClient("lacking", lacking).Open(t.Context(), arch.OpenRequest{Arch: "fake"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		got, err := selector.Rank(t.Context(), a, request)
+		if err != nil || !a.RanksHere() || asked != 1 {
+			t.Fatalf("asked %d times: %v", asked, err)
+		}
+		for i := range want {
+			if !reflect.DeepEqual(got[i].Entries, want[i].Entries) || got[i].Feasible != want[i].Feasible || (got[i].Err == nil) != (want[i].Err == nil) {
+				t.Errorf("%s: got %+v, want %+v", request.Problems[i], got[i], want[i])
+			}
+		}
+	}
+}
+
+// noRank is a connection to a plugin that does not implement Rank.
+type noRank struct {
+	grpc.ClientConnInterface
+	asked *int
+}
+
+func (c noRank) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
+	if strings.HasSuffix(method, "/Rank") {
+		*c.asked++
+		return status.Error(codes.Unimplemented, "unknown method Rank")
+	}
+	return c.ClientConnInterface.Invoke(ctx, method, args, reply, opts...)
+}
+
 func second(_ unit.Cycles, err error) error { return err }
 
 // Requests that no correct client sends are answered with an error of kind input, not with a crash.

@@ -332,6 +332,13 @@ func Distrust(lock, plugin string) (name string, err error) {
 }
 
 func editLock(lock string, edit func(map[string]lockEntry) error) error {
+	if err := os.MkdirAll(filepath.Dir(lock), 0o700); err != nil {
+		return err
+	}
+	// One at a time, where folders can be locked: the file itself is replaced.
+	if turn := lockOf(filepath.Dir(lock)); turn.Lock() == nil {
+		defer func() { _ = turn.Close() }()
+	}
 	plugins, err := readLock(lock)
 	if err != nil {
 		return err

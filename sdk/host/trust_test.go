@@ -4,7 +4,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/origami-gemm/origami/core/diag"
@@ -112,5 +114,31 @@ func TestTrustIsOfContent(t *testing.T) {
 		if p := info(t, newHost(t, host.Options{LockFile: lock, SearchPath: []string{dir}}), "outside"); p.State != host.Skipped || !strings.Contains(p.Reason, "the path of outside") {
 			t.Errorf("%s: got %+v", bad, p)
 		}
+	}
+}
+
+// Plugins that are trusted at the same moment are all trusted.
+func TestTrustTakesTurns(t *testing.T) {
+	dir := t.TempDir()
+	lock := filepath.Join(dir, "settings", "lock")
+	var wg sync.WaitGroup
+	for i := range 16 {
+		path := filepath.Join(dir, host.Prefix+"p"+strconv.Itoa(i))
+		if err := os.WriteFile(path, []byte(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		wg.Go(func() {
+			if _, err := host.Trust(lock, path); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	text, err := os.ReadFile(lock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(text), "sha256"); n != 16 {
+		t.Errorf("%d of 16 are in the lock file:\n%s", n, text)
 	}
 }

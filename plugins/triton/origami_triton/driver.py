@@ -6,63 +6,33 @@ import ctypes
 import time
 import uuid
 
+from origami import _cuda
 from origami.plugin import DeviceError, Environment
 
-# CUdevice_attribute of the CUDA driver API, and the factor to base units.
-ATTRIBUTES = {
-    "num_sms": (16, 1), "clock": (13, 1e3), "l2_bytes": (38, 1), "shared_memory_bytes": (97, 1), "shared_memory_per_sm": (81, 1),
-    "register_file": (82, 1), "memory_clock": (36, 1e3), "bus_width_bits": (37, 1), "compute_capability_major": (75, 1),
-    "compute_capability_minor": (76, 1),
-}
-TRANSFERS_PER_CLOCK = 2  # double data rate: how the driver counts its memory clock
 
-
-class Driver:
+class Driver(_cuda.Driver):
     """libcuda.so.1."""
 
     def __init__(self):
         try:
-            self._cuda = ctypes.CDLL("libcuda.so.1")
+            super().__init__()
         except OSError as error:
             raise DeviceError(f"there is no NVIDIA driver: {error}", where="triton", fix="install the driver") from error
-        self._call("cuInit", 0)
 
-    def _call(self, name: str, *args) -> None:
-        status = getattr(self._cuda, name)(*args)
-        if status:
-            text = ctypes.c_char_p()
-            self._cuda.cuGetErrorString(status, ctypes.byref(text))
-            raise DeviceError(f"{name}: {(text.value or b'unknown error').decode()} ({status})", where="triton", fix="see whether nvidia-smi finds the GPU")
+    def failure(self, function: str, status: int) -> DeviceError:
+        text = ctypes.c_char_p()
+        self._cuda.cuGetErrorString(status, ctypes.byref(text))
+        return DeviceError(f"{function}: {(text.value or b'unknown error').decode()} ({status})", where="triton", fix="see whether nvidia-smi finds the GPU")
 
     def count(self) -> int:
         n = ctypes.c_int()
         self._call("cuDeviceGetCount", ctypes.byref(n))
         return n.value
 
-    def name(self, index: int) -> str:
-        text = ctypes.create_string_buffer(256)
-        self._call("cuDeviceGetName", text, len(text), index)
-        return text.value.decode(errors="replace")
-
     def uuid(self, index: int) -> str:
         raw = (ctypes.c_ubyte * 16)()
-        self._call("cuDeviceGetUuid", raw, index)
+        self._call("cuDeviceGetUuid", raw, self.device(index))
         return f"GPU-{uuid.UUID(bytes=bytes(raw))}"
-
-    def attributes(self, index: int) -> dict[str, float]:
-        """The numbers of a device, by parameter name in base units."""
-        known = {}
-        for name, (attribute, scale) in ATTRIBUTES.items():
-            value = ctypes.c_int()
-            self._call("cuDeviceGetAttribute", ctypes.byref(value), attribute, index)
-            if value.value > 0 or name == "compute_capability_minor":  # 0 is unknown, but for the version 9.0
-                known[name] = value.value * scale
-        memory = ctypes.c_size_t()
-        self._call("cuDeviceTotalMem_v2", ctypes.byref(memory), index)
-        known["memory_bytes"] = memory.value
-        if "memory_clock" in known and "bus_width_bits" in known:
-            known["dram_bandwidth"] = TRANSFERS_PER_CLOCK * known["memory_clock"] * known["bus_width_bits"] / 8
-        return known
 
     def ctas_per_sm(self, function: int, threads: int, shared_bytes: int) -> int:
         """How many CTAs of a kernel an SM holds at a time."""

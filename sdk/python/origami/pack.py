@@ -16,7 +16,7 @@ import zipfile
 
 SHEBANG = b"#!/usr/bin/env python3\n"
 # Of the package, by name: the rest is for other uses.
-NEEDED = ("__init__.py", "plugin.py", "_serve.py", "_wire.py", "_certificate.py", "wire.binpb")
+NEEDED = ("__init__.py", "plugin.py", "_serve.py", "_wire.py", "_certificate.py", "_cuda.py", "wire.binpb")
 LEFT_OUT = ("tests",)
 
 

@@ -13,7 +13,6 @@ with tl.load and tl.dot, programs ordered in groups of GROUP_SIZE_M rows of tile
 tiles, load by TMA or specialise their warps are other families, which the model does not know. docs/triton.md says more.
 """
 
-import ctypes
 import operator
 import threading
 import warnings
@@ -23,6 +22,7 @@ from triton.runtime.driver import driver
 from triton.runtime.errors import OutOfResources, PTXASError
 from triton.runtime.jit import KernelInterface
 
+from origami import _cuda
 from origami.lib import Error, Model
 
 # The meta-parameters of Triton's tutorial by the field of a Pick.
@@ -247,30 +247,15 @@ def _gpu(ordinal):
     target = driver.active.get_current_target()
     if target.backend != "cuda":
         return {"arch": str(target.arch).split(":")[0]}  # gfx942:sramecc+:xnack- is gfx942's default device
-    cuda = ctypes.CDLL("libcuda.so.1")
+    cuda = _Driver()
+    attributes = cuda.attributes(ordinal)
+    arch = f"sm{attributes.pop('compute_capability_major')}{attributes.pop('compute_capability_minor')}"
+    return {"arch": arch, "live": {"name": cuda.name(ordinal), "attributes": attributes}}
 
-    def ask(function, *arguments):
-        status = getattr(cuda, function)(*arguments)
-        if status:
-            raise Error(f"the CUDA driver's {function} failed with {status}; name the device, as in model=Model('sm90', 'h200')", "device")
 
-    device, name, value, size = ctypes.c_int(), ctypes.create_string_buffer(256), ctypes.c_int(), ctypes.c_size_t()
-    ask("cuInit", 0)
-    ask("cuDeviceGet", ctypes.byref(device), ordinal)
-    ask("cuDeviceGetName", name, len(name), device)
-    ask("cuDeviceTotalMem_v2", ctypes.byref(size), device)
-    # Numbers of CUdevice_attribute (CUDA driver API), and what makes base units of them.
-    attributes = {"memory_bytes": size.value}
-    for key, number, scale in (("num_sms", 16, 1), ("clock", 13, 1000), ("l2_bytes", 38, 1), ("shared_memory_bytes", 97, 1),
-                               ("register_file", 82, 1), ("memory_clock", 36, 1000), ("bus_width_bits", 37, 1), ("major", 75, 1),
-                               ("minor", 76, 1)):
-        ask("cuDeviceGetAttribute", ctypes.byref(value), number, device)
-        if value.value > 0 or key == "minor":
-            attributes[key] = value.value * scale
-    arch = f"sm{attributes.pop('major')}{attributes.pop('minor')}"
-    if "memory_clock" in attributes and "bus_width_bits" in attributes:
-        attributes["dram_bandwidth"] = 2 * attributes["memory_clock"] * attributes["bus_width_bits"] / 8  # double data rate
-    return {"arch": arch, "live": {"name": name.value.decode(), "attributes": attributes}}
+class _Driver(_cuda.Driver):
+    def failure(self, function, status):
+        return Error(f"the CUDA driver's {function} failed with {status}; name the device, as in model=Model('sm90', 'h200')", "device")
 
 
 def _ranking(model, problem, top, unaligned=(), fixed=None):

@@ -271,7 +271,7 @@ class Cuda:
     """libcuda as far as the detection asks: some GPU."""
 
     def __init__(self, name, attributes):
-        self.name, self.attributes = name, attributes
+        self.name, self.attributes = name, {81: 0, **attributes}  # 81 is nothing that the models ask for
 
     def cuInit(self, _):
         return 0
@@ -297,7 +297,7 @@ class Cuda:
 
 class Detection(unittest.TestCase):
     def open(self, cuda, backend="cuda", arch=90):
-        with mock.patch.object(ot, "driver") as driver, mock.patch.object(ot.ctypes, "CDLL", return_value=cuda), mock.patch.dict(ot._models, clear=True):
+        with mock.patch.object(ot, "driver") as driver, mock.patch.object(ot._cuda.ctypes, "CDLL", return_value=cuda), mock.patch.dict(ot._models, clear=True):
             driver.active.get_current_device.return_value = 0
             driver.active.get_current_target.return_value = mock.Mock(backend=backend, arch=arch)
             options = ot._gpu(0)

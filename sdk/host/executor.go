@@ -57,7 +57,7 @@ func (h *Host) findExecutor(name string) (*found, error) {
 		return nil, h.mentionUnusable(diag.Inputf("no plugin %q runs kernels", name).Do("use %s", strings.Join(names, " or ")))
 	}
 	return nil, h.mentionUnusable(&diag.Error{Kind: diag.Device, What: "no plugin that runs kernels is installed",
-		Fix: "build one with `make cuda` or `make triton`, trust it with `origami plugin trust PATH`, and put it on the search path or name it with --plugin"})
+		Fix: "build one with `make cuda` or `make triton`, and trust it with `origami plugin trust PATH`"})
 }
 
 // executor is a plugin's executor with the connection that it alone uses.

@@ -45,7 +45,7 @@ func BenchmarkCompile(b *testing.B) {
 			next++
 			mu.Unlock()
 			begin := time.Now()
-			k, err := gemmgen.Emit(spec, d.sm)
+			k, err := gemmgen.Emit(spec, d.target)
 			if err != nil {
 				b.Error(err)
 				return
@@ -174,7 +174,7 @@ var fastest = []gemm.Config{
 
 // peakRun returns a run of the register-only kernel of about as many operations, and how many it has.
 func peakRun(d *device, flops float64) (func() error, float64, error) {
-	k, err := gemmgen.EmitPeak(gemm.FP16, d.sm)
+	k, err := gemmgen.EmitPeak(gemm.FP16, d.target)
 	if err != nil {
 		return nil, 0, err
 	}

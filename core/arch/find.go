@@ -71,7 +71,7 @@ func Find(manifests []Manifest, name string) (Match, error) {
 	if near := didYouMean(archName, append(slices.Clone(ids), devices...)); near != "" {
 		return Match{}, err.Do("%s", near)
 	}
-	return Match{}, err.Do("the architectures: %s", strings.Join(ids, ", "))
+	return Match{}, err.Do("the architectures are %s", strings.Join(ids, ", "))
 }
 
 // LiveID is the device id of a GPU in this machine that no catalogue has.
@@ -99,7 +99,7 @@ func FindLive(manifests []Manifest, archID string, live *LiveDevice) (Match, err
 		}
 	}
 	return Match{}, diag.Inputf("%s has the architecture %s, which no plugin models", live.Name, archID).
-		Do("the architectures: %s", strings.Join(ids, ", ")).Coded(diag.CodeUnknownDevice, "")
+		Do("the architectures are %s", strings.Join(ids, ", ")).Coded(diag.CodeUnknownDevice, "")
 }
 
 func (d *DeviceEntry) is(name string) bool {

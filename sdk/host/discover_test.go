@@ -221,7 +221,7 @@ func TestNames(t *testing.T) {
 		{"sm90", "huge", "", `sm90 has no device "huge"; its devices: small, large`},
 		{"sm90@large", "small", "", `sm90 has no device "large@small"; its devices: small, large`},
 		{"sm91", "", "", "unknown architecture \"sm91\"; did you mean sm90, sm89?"},
-		{"", "", "", "the architecture is missing; the architectures: "},
+		{"", "", "", "the architecture is missing; the architectures are "},
 		{"\xff\xfe", "", "", "unknown architecture"},
 	} {
 		a, err := h.Open(t.Context(), arch.OpenRequest{Arch: test.arch, Device: test.device})

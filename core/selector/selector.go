@@ -225,7 +225,7 @@ func noFit(d *arch.Description, p gemm.Problem, r *Result) error {
 		why = "the space is empty"
 	}
 	return diag.Inputf("no configuration of %s fits %s (rejected: %s)", d.ID(), p, why).
-		Do("`origami rank --all --include-rejected` lists each with its reason")
+		Coded(diag.CodeNothingFits, "")
 }
 
 // sort puts the best `top` of s.ranked first, in order.

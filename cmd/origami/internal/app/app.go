@@ -188,7 +188,7 @@ func cause(err error) error {
 func checkPlugins(s *session.Session) error {
 	for _, p := range s.Plugins() {
 		if p.Named && p.State != host.OK {
-			return &diag.Error{Kind: diag.Plugin, Where: "plugin " + p.Path, What: p.Reason}
+			return p.Err().At("plugin %s", p.Path)
 		}
 	}
 	return nil

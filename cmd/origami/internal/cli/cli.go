@@ -50,6 +50,7 @@ func Main(sys System) int {
 
 	a := &app.App{Streams: sys.Streams, Getenv: sys.Getenv, Connect: sys.Connect}
 	a.Streams.JSONErrors = asksForJSON(sys.Args)
+	a.Streams.Hint = withHint
 	err := run(ctx, a, sys)
 	if closed := a.Close(); err == nil {
 		err = closed

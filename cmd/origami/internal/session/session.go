@@ -76,7 +76,7 @@ func (s *Session) Find(name string) (arch.Match, error) {
 		return m, err
 	}
 	if unusable := s.unusable(); len(unusable) > 0 {
-		d = d.Do("%s; %s cannot be used, `origami plugin ls` says why", d.Fix, strings.Join(unusable, ", "))
+		d = d.Also("%s cannot be used", strings.Join(unusable, ", ")).Coded(diag.CodeUnusablePlugins, "")
 	}
 	return m, d.At("--arch %s", name)
 }

@@ -54,7 +54,7 @@ func list(ctx context.Context, a *app.App) error {
 	var rows [][]string
 	for _, p := range s.Plugins() {
 		l := listed{
-			Name: p.Name, Source: "external", Version: p.Version, State: string(p.State), Archs: p.Archs, Executor: p.Executor, Path: p.Path, Reason: p.Reason,
+			Name: p.Name, Source: "external", Version: p.Version, State: string(p.State), Archs: p.Archs, Executor: p.Executor, Path: p.Path, Reason: reason(a, &p),
 			APIVersions: p.APIVersions, Protocols: p.Protocols, SHA256: p.SHA256,
 		}
 		if p.Builtin {
@@ -79,6 +79,14 @@ func list(ctx context.Context, a *app.App) error {
 		return nil
 	}
 	return render.Rows(a.Streams, a.Format(), header(a.Format()), rows)
+}
+
+// reason says why a plugin cannot be used, or what another one provides in its place.
+func reason(a *app.App, p *host.PluginInfo) string {
+	if err := p.Err(); err != nil {
+		return a.Streams.Hinted(err.At("")).Error()
+	}
+	return p.Reason
 }
 
 // provide fills in what a manifest lists.

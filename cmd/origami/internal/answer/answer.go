@@ -8,10 +8,10 @@ import (
 	"slices"
 
 	"github.com/origami-gemm/origami/core/arch"
-	"github.com/origami-gemm/origami/core/bench"
+	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/core/record"
+	"github.com/origami-gemm/origami/core/measure"
 	"github.com/origami-gemm/origami/core/selector"
 	"github.com/origami-gemm/origami/core/unit"
 )
@@ -48,7 +48,7 @@ type Measured struct {
 // Candidate is an entry with its measurement.
 type Candidate struct {
 	Entry       Entry
-	Measurement record.Measurement
+	Measurement dataset.Measurement
 	Chosen      bool
 }
 
@@ -164,7 +164,7 @@ func Ask(ctx context.Context, a arch.Architecture, problems []gemm.Problem, o Op
 	request := selector.Request{Problems: problems, Space: space, Top: o.Top}
 	uncertainty := d.UncertaintyOf(kernel)
 	if uncertainty != nil && o.Doubt && o.Top > 0 {
-		request.Top = max(o.Top, selector.LossCandidates)
+		request.Top = max(o.Top, measure.RegretCandidates)
 	}
 	results, err := selector.Rank(ctx, a, request)
 	if err != nil {
@@ -206,7 +206,7 @@ func (own *Answer) doubt(u *arch.Uncertainty, top int) {
 	for i := range own.Entries {
 		times[i] = own.Seconds(&own.Entries[i])
 	}
-	own.Doubt = &Doubt{Loss: selector.ExpectedLoss(times, u.Spread, 1), Worth: selector.WorthMeasuring(times, u.PlanSpread, bench.AssumedNoise)}
+	own.Doubt = &Doubt{Loss: measure.ExpectedRegret(times, u.Spread, 1), Worth: measure.WorthMeasuring(times, u.PlanSpread, measure.AssumedNoise)}
 	if keep := max(top, own.Doubt.Worth); top > 0 && keep < len(own.Entries) {
 		own.Entries = own.Entries[:keep]
 	}

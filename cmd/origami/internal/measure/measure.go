@@ -12,10 +12,10 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/answer"
 	"github.com/origami-gemm/origami/cmd/origami/internal/app"
 	"github.com/origami-gemm/origami/core/arch"
-	"github.com/origami-gemm/origami/core/bench"
+	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
-	"github.com/origami-gemm/origami/core/record"
+	"github.com/origami-gemm/origami/core/measure"
 	"github.com/origami-gemm/origami/core/unit"
 )
 
@@ -25,7 +25,7 @@ const maxAhead = 8
 
 // On readies a sweep with an empty dataset on the executor x, whose name is executor: it finds the device, with its
 // memory, and the kernel family.
-func On(ctx context.Context, o *app.App, a arch.Architecture, x exec.Executor, executor string, warmL2 bool) (_ *bench.Sweep, memory unit.Bytes, err error) {
+func On(ctx context.Context, o *app.App, a arch.Architecture, x exec.Executor, executor string, warmL2 bool) (_ *measure.Sweep, memory unit.Bytes, err error) {
 	d := a.Describe()
 	at, device, err := findDevice(ctx, x, executor, d)
 	if err != nil {
@@ -51,11 +51,11 @@ func On(ctx context.Context, o *app.App, a arch.Architecture, x exec.Executor, e
 		return nil, 0, diag.Inputf("the executor %s builds the kernel families %s, and %s is wanted", executor, strings.Join(device.Kernels, ", "), strings.Join(wanted, ", ")).
 			At("--executor %s", executor).Do("choose a model or a --kernel that both know")
 	}
-	conditions := record.Conditions{
+	conditions := dataset.Conditions{
 		Arch: d.Arch, Device: d.Device, DeviceName: d.DeviceName, DriverName: device.Name, Kernel: can[0], WarmL2: warmL2, Input: exec.InputNormal,
 		Executor: executor, ExecutorVersion: o.PluginVersion(executor),
 	}
-	data := record.New("", conditions)
+	data := dataset.New("", conditions)
 	data.Software = strings.TrimSpace(executor + " " + conditions.ExecutorVersion)
 	environment, err := x.Environment(ctx, at)
 	switch {
@@ -68,7 +68,7 @@ func On(ctx context.Context, o *app.App, a arch.Architecture, x exec.Executor, e
 	case diag.KindOf(err) != diag.Input:
 		return nil, 0, err
 	}
-	return &bench.Sweep{
+	return &measure.Sweep{
 		Arch: a, Executor: x, Device: at, Libraries: device.Libraries, Space: arch.Space{Kernel: can[0]}, WarmL2: warmL2, Input: conditions.Input,
 		Ahead: max(1, min(runtime.NumCPU(), maxAhead)), Host: software(), Data: data,
 	}, unit.Bytes(device.Attributes["memory_bytes"]), nil

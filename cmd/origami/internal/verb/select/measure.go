@@ -7,13 +7,12 @@ import (
 	"strconv"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/answer"
-	"github.com/origami-gemm/origami/cmd/origami/internal/measure"
+	setup "github.com/origami-gemm/origami/cmd/origami/internal/measure"
 	"github.com/origami-gemm/origami/core/arch"
-	"github.com/origami-gemm/origami/core/bench"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/core/selector"
+	"github.com/origami-gemm/origami/core/measure"
 )
 
 // auto is the --measure that leaves the number to the model's uncertainty.
@@ -26,7 +25,7 @@ type measurer struct {
 	executor string
 	device   string
 	x        exec.Executor
-	sweep    *bench.Sweep
+	sweep    *measure.Sweep
 }
 
 // measurer opens the executor.
@@ -38,8 +37,8 @@ func (o *Options) measurer(ctx context.Context, a arch.Architecture) (*measurer,
 	case auto:
 	default:
 		n, err := strconv.Atoi(o.Measure)
-		if err != nil || n < 1 || n > selector.LossCandidates {
-			return nil, diag.Inputf("%q is neither auto nor a whole number from 1 to %d", o.Measure, selector.LossCandidates).At("--measure").Do("write auto, or how many candidates to measure")
+		if err != nil || n < 1 || n > measure.RegretCandidates {
+			return nil, diag.Inputf("%q is neither auto nor a whole number from 1 to %d", o.Measure, measure.RegretCandidates).At("--measure").Do("write auto, or how many candidates to measure")
 		}
 		m.count = n
 	}
@@ -47,7 +46,7 @@ func (o *Options) measurer(ctx context.Context, a arch.Architecture) (*measurer,
 	if m.x, err = o.App.Executor(ctx, o.Executor); err != nil {
 		return nil, err
 	}
-	if m.sweep, _, err = measure.On(ctx, o.App, a, m.x, o.Executor, false); err != nil {
+	if m.sweep, _, err = setup.On(ctx, o.App, a, m.x, o.Executor, false); err != nil {
 		m.close()
 		return nil, err
 	}
@@ -85,7 +84,7 @@ func (m *measurer) measure(ctx context.Context, a *answer.Answer) error {
 	if err != nil {
 		return err
 	}
-	choice, noise := bench.Choose(block)
+	choice, noise := measure.Choose(block)
 	if choice < 0 {
 		return diag.Inputf("none of %d candidates for %s could be measured: %s", n, a.Problem, block[0].Detail).Do("leave --measure out")
 	}
@@ -103,7 +102,7 @@ func (m *measurer) measure(ctx context.Context, a *answer.Answer) error {
 func lines(a *answer.Answer) (header []string, rows [][]string, verdict string) {
 	m := a.Measured
 	if len(m.Candidates) == 0 {
-		return nil, nil, fmt.Sprintf("nothing: one more candidate is expected to gain less than the noise of a measurement, %s", percent(bench.AssumedNoise))
+		return nil, nil, fmt.Sprintf("nothing: one more candidate is expected to gain less than the noise of a measurement, %s", percent(measure.AssumedNoise))
 	}
 	header = []string{"candidate", "predicted", "measured", "spread", "of the choice", ""}
 	var chosen *answer.Candidate

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -29,7 +30,7 @@ type Settings struct {
 	Device               string        `mapstructure:"device"`
 	Model                string        `mapstructure:"model"`
 	Rung                 string        `mapstructure:"rung"`
-	KernelsFile          string        `mapstructure:"kernels"`
+	CompiledFile         string        `mapstructure:"compiled"`
 	CharacterizationFile string        `mapstructure:"characterization"`
 	Kernel               string        `mapstructure:"kernel"`
 	DType                string        `mapstructure:"dtype"`
@@ -41,6 +42,9 @@ type Settings struct {
 	Plugins              []string      `mapstructure:"plugins"`
 	PluginPath           []string      `mapstructure:"plugin_path"`
 	LockFile             string        `mapstructure:"lock_file"`
+
+	// Warnings are what the user should know about where the settings come from.
+	Warnings []string `mapstructure:"-"`
 }
 
 // Setting describes one key.
@@ -51,19 +55,26 @@ type Setting struct {
 	// Flag is its name on the command line, empty if it has none.
 	Flag string
 	Doc  string
+	// Old is an earlier name of the key and the flag, which still works; empty if there is none.
+	Old string
 }
+
+// envOf is the environment variable of a key.
+func envOf(key string) string { return "ORIGAMI_" + strings.ToUpper(key) }
 
 // All lists the settings in the order in which help shows them.
 func All() []Setting {
 	setting := func(key, flag, doc string, env ...string) Setting {
-		return Setting{Key: key, Flag: flag, Doc: doc, Env: append([]string{"ORIGAMI_" + strings.ToUpper(key)}, env...)}
+		return Setting{Key: key, Flag: flag, Doc: doc, Env: append([]string{envOf(key)}, env...)}
 	}
+	compiled := setting("compiled", "compiled", "file of what the compiler reports about each kernel, for the rungs from compiled on")
+	compiled.Old = "kernels"
 	return []Setting{
 		setting("arch", "arch", "architectures, comma-separated in the environment"),
 		setting("device", "device", "device of the one architecture that names none"),
 		setting("model", "model", "model; the best one otherwise"),
 		setting("rung", "rung", "how much the model may know; all that there is otherwise"),
-		setting("kernels", "kernels", "file of what the compiler reports of each kernel, for the rungs from compiled on"),
+		compiled,
 		setting("characterization", "characterization", "file of the timing pass behind the rung characterized"),
 		setting("kernel", "kernel", "kernel family; the architecture's first otherwise"),
 		setting("dtype", "dtype", "element type"),
@@ -78,9 +89,17 @@ func All() []Setting {
 	}
 }
 
-// The formats that --format takes, and the log levels.
+// The formats that --format takes. CSV and TSV hold the same columns and differ in the separator.
+const (
+	Table = "table"
+	JSON  = "json"
+	CSV   = "csv"
+	TSV   = "tsv"
+)
+
+// What --format and --log-level take.
 var (
-	Formats   = []string{"table", "json", "csv", "tsv"}
+	Formats   = []string{Table, JSON, CSV, TSV}
 	LogLevels = []string{"trace", "debug", "info", "warn", "error", "off"}
 )
 
@@ -100,8 +119,8 @@ func Register(flags *pflag.FlagSet) {
 	flags.String("device", "", "device of the architecture, by `ID`, or auto for the GPU in this machine (auto:1 for the second); its first device otherwise")
 	flags.String("model", "", "`NAME` of the model; the architecture's best otherwise")
 	flags.String("rung", "", "how much the model may know, as `RUNG`: "+strings.Join(Rungs(), ", ")+"; all that there is otherwise")
-	flags.String("kernels", "", "`FILE` (also .gz) of what the compiler reports of each kernel, in place of the model's own")
-	flags.String("characterization", "", "`FILE` (also .gz) of a timing pass over the kernels, in place of the model's own")
+	flags.String("compiled", "", "`FILE` (also .gz) of what the compiler reports about each kernel, instead of the model's file")
+	flags.String("characterization", "", "`FILE` (also .gz) of a timing pass over the kernels, instead of the model's file")
 	flags.StringArray("option", nil, "setting that only one plugin knows, as `KEY=VALUE`; repeatable")
 	flags.String("hw-params", "", "JSON `FILE` of hardware numbers that win over all others")
 	flags.String("format", "", "output `FORMAT`: table, json, csv or tsv; a terminal gets table, a pipe tsv")
@@ -111,46 +130,93 @@ func Register(flags *pflag.FlagSet) {
 	flags.StringArray("plugin", nil, "use the plugin binary at `PATH`; repeatable")
 	flags.Duration("timeout", 0, "how long a plugin may take to start, and for one answer, as a `DURATION` (default 30s)")
 	flags.String("settings", "", "read settings from `FILE` (default "+defaultFileHelp+")")
+	for _, s := range All() {
+		if s.Old != "" {
+			flags.String(s.Old, "", "old name of --"+s.Flag)
+			_ = flags.MarkHidden(s.Old) // it exists: the line above added it
+		}
+	}
 }
 
 const defaultFileHelp = "origami/settings.yaml in the user's configuration folder"
 
 // Load returns the settings in force. flags are those of the command that runs; getenv is os.Getenv.
+//
+// Each source is laid over the one below and checked at once, so that an error names the source. viper's own binding
+// would read the environment and the flags later, and could not say which source is wrong.
 func Load(flags *pflag.FlagSet, getenv func(string) string) (Settings, error) {
 	v := viper.New()
-	if err := readFile(v, flags, getenv); err != nil {
-		return Settings{}, err
-	}
 	v.SetDefault("log_level", "warn")
 	v.SetDefault("timeout", "30s")
 	v.SetDefault("dtype", "fp16")
 	if dir := configDir(getenv); dir != "" {
 		v.SetDefault("lock_file", filepath.Join(dir, "plugins.lock"))
 	}
-	// Each source is laid over the one below; viper's own binding would read the process's environment and flags at some
-	// later time, and cannot say which source is at fault.
-	// A device belongs to the architecture that stands beside it: one that names an architecture leaves a device of a
-	// lower source behind.
+	warnings, err := readFile(v, flags, getenv)
+	if err != nil {
+		return Settings{}, err
+	}
+	more, err := readEnvironment(v, getenv)
+	if err != nil {
+		return Settings{}, err
+	}
+	warnings = append(warnings, more...)
+	more, err = readFlags(v, flags)
+	if err != nil {
+		return Settings{}, err
+	}
+	settings, failure := check(v)
+	if failure != nil {
+		return Settings{}, failure
+	}
+	settings.Warnings = append(warnings, more...)
+	return settings, nil
+}
+
+// readEnvironment lays the environment variables over v. A device belongs to the architecture beside it: a source that
+// names an architecture drops the device of a lower source.
+func readEnvironment(v *viper.Viper, getenv func(string) string) (warnings []string, err error) {
 	if getenv("ORIGAMI_ARCH") != "" {
 		v.Set("device", "")
 	}
 	for _, s := range All() {
-		for _, name := range s.Env {
-			if value := getenv(name); value != "" {
-				v.Set(s.Key, value)
-				if err := decode(v, &Settings{}); err != nil {
-					return Settings{}, err.At("environment variable %s", name)
-				}
-				break
+		names := s.Env
+		if s.Old != "" {
+			names = append(slices.Clone(names), envOf(s.Old))
+		}
+		for _, name := range names {
+			value := getenv(name)
+			if value == "" {
+				continue
 			}
+			v.Set(s.Key, value)
+			if _, err := check(v); err != nil {
+				return nil, err.At("environment variable %s", name)
+			}
+			if s.Old != "" && name == envOf(s.Old) {
+				warnings = append(warnings, fmt.Sprintf("the environment variable %s is now %s", name, envOf(s.Key)))
+			}
+			break
 		}
 	}
-	if f := flags.Lookup("arch"); f != nil && f.Changed {
+	return warnings, nil
+}
+
+// readFlags lays the flags of the command line over v.
+func readFlags(v *viper.Viper, flags *pflag.FlagSet) (warnings []string, err error) {
+	if changed(flags, "arch") != nil {
 		v.Set("device", "")
 	}
 	for _, s := range All() {
-		f := flags.Lookup(s.Flag)
-		if s.Flag == "" || f == nil || !f.Changed {
+		f := changed(flags, s.Flag)
+		if old := changed(flags, s.Old); old != nil {
+			if f != nil {
+				return nil, diag.Inputf("--%s is the old name of --%s", s.Old, s.Flag).Do("leave it out")
+			}
+			f = old
+			warnings = append(warnings, fmt.Sprintf("the flag --%s is now --%s", s.Old, s.Flag))
+		}
+		if f == nil {
 			continue
 		}
 		if list, ok := f.Value.(pflag.SliceValue); ok {
@@ -158,66 +224,100 @@ func Load(flags *pflag.FlagSet, getenv func(string) string) (Settings, error) {
 		} else {
 			v.Set(s.Key, f.Value.String())
 		}
+		if _, err := check(v); err != nil {
+			return nil, err.At("--%s", s.Flag)
+		}
 	}
-	var settings Settings
-	if err := decode(v, &settings); err != nil {
-		return Settings{}, err
+	if f := changed(flags, "json"); f != nil && f.Value.String() == "true" {
+		if changed(flags, "format") != nil && v.GetString("format") != JSON {
+			return nil, diag.Inputf("--json and --format %s contradict each other", v.GetString("format")).
+				Do("leave one of them out")
+		}
+		v.Set("format", JSON)
 	}
-	return settings, settings.check(flags)
+	return warnings, nil
+}
+
+// changed returns the flag of that name if the command has it and the command line sets it.
+func changed(flags *pflag.FlagSet, name string) *pflag.Flag {
+	if f := flags.Lookup(name); name != "" && f != nil && f.Changed {
+		return f
+	}
+	return nil
 }
 
 // readFile reads the settings file into v: the one that --settings or ORIGAMI_SETTINGS names, else the user's if there
 // is one. Unknown keys are refused.
-func readFile(v *viper.Viper, flags *pflag.FlagSet, getenv func(string) string) error {
+func readFile(v *viper.Viper, flags *pflag.FlagSet, getenv func(string) string) (warnings []string, err error) {
 	file, named := getenv("ORIGAMI_SETTINGS"), true
-	if f := flags.Lookup("settings"); f != nil && f.Changed {
+	if f := changed(flags, "settings"); f != nil {
 		file = f.Value.String()
 	}
 	if file == "" {
 		dir := configDir(getenv)
 		if dir == "" {
-			return nil
+			return nil, nil
 		}
 		file, named = filepath.Join(dir, "settings.yaml"), false
 	}
 	data, err := readText(file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && !named:
-		return nil
+		return nil, nil
 	case limit.Exceeded(err) != nil:
-		return limit.Exceeded(err)
+		return nil, limit.Exceeded(err)
 	case err != nil:
-		return diag.Inputf("the settings file cannot be read: %v", cause(err)).At("%s", file).Do("check --settings and ORIGAMI_SETTINGS")
+		return nil, diag.Inputf("the settings file cannot be read: %v", cause(err)).At("%s", file).
+			Do("check --settings and ORIGAMI_SETTINGS")
 	}
 	return parse(v, file, data)
 }
 
 // parse reads the text of a settings file into v.
-func parse(v *viper.Viper, file string, data []byte) error {
-	v.SetConfigType("yaml")
-	if err := v.ReadConfig(bytes.NewReader(data)); err != nil {
-		return diag.Inputf("not a settings file: %v", strings.TrimPrefix(err.Error(), "While parsing config: ")).At("%s", file).Do("write one YAML mapping; `origami help environment` lists the keys")
+func parse(v *viper.Viper, file string, data []byte) (warnings []string, err error) {
+	read := viper.New()
+	read.SetConfigType("yaml")
+	if err := read.ReadConfig(bytes.NewReader(data)); err != nil {
+		return nil, diag.Inputf("not a settings file: %v", strings.TrimPrefix(err.Error(), "While parsing config: ")).
+			At("%s", file).Do("write one YAML mapping; `origami help environment` lists the keys")
 	}
 	var known []string
+	now := map[string]string{} // old keys
 	for _, s := range All() {
 		known = append(known, s.Key)
+		if s.Old != "" {
+			now[s.Old] = s.Key
+		}
 	}
-	keys := v.AllKeys()
+	values := read.AllSettings()
+	keys := read.AllKeys()
 	slices.Sort(keys)
 	for _, key := range keys {
 		if slices.Contains(known, key) {
 			continue
 		}
+		if name, ok := now[key]; ok {
+			if _, both := values[name]; both {
+				return nil, diag.Inputf("%s is the old name of %s", key, name).At("%s", file).Do("leave it out")
+			}
+			values[name] = values[key]
+			delete(values, key)
+			warnings = append(warnings, fmt.Sprintf("%s: the key %s is now %s", file, key, name))
+			continue
+		}
 		err := diag.Inputf("unknown setting %q", key).At("%s", file)
 		if near := diag.Nearest(key, known, 1); len(near) > 0 {
-			return err.Do("did you mean %s? the settings: %s", near[0], strings.Join(known, ", "))
+			return nil, err.Do("did you mean %s? the settings: %s", near[0], strings.Join(known, ", "))
 		}
-		return err.Do("the settings: %s", strings.Join(known, ", "))
+		return nil, err.Do("the settings: %s", strings.Join(known, ", "))
 	}
-	if err := decode(v, &Settings{}); err != nil {
-		return err.At("%s", file)
+	if err := v.MergeConfigMap(values); err != nil {
+		return nil, err
 	}
-	return nil
+	if _, err := check(v); err != nil {
+		return nil, err.At("%s", file)
+	}
+	return warnings, nil
 }
 
 func readText(file string) ([]byte, error) {
@@ -229,36 +329,40 @@ func readText(file string) ([]byte, error) {
 	return limit.ReadAll(f, file, limit.Text, "give the settings file")
 }
 
-func decode(v *viper.Viper, into *Settings) *diag.Error {
-	err := v.UnmarshalExact(into)
-	if err == nil {
-		return nil
-	}
-	// mapstructure lists its findings on lines of their own below a heading.
-	lines := strings.Split(strings.TrimSpace(err.Error()), "\n")
-	return diag.Inputf("a setting has the wrong type: %s", strings.TrimSpace(lines[len(lines)-1])).Do("`origami help environment` lists the settings")
-}
-
-// check refuses values that no command could use.
-func (s *Settings) check(flags *pflag.FlagSet) error {
-	if f := flags.Lookup("json"); f != nil && f.Changed && f.Value.String() == "true" {
-		if g := flags.Lookup("format"); g.Changed && s.Format != "json" {
-			return diag.Inputf("--json and --format %s contradict each other", s.Format).Do("leave one of them out")
+// check decodes the settings and refuses values that no command could use. The error does not say where the value is.
+func check(v *viper.Viper) (Settings, *diag.Error) {
+	const help = "`origami help environment` lists the settings"
+	var s Settings
+	switch timeout := v.Get("timeout").(type) {
+	case int, float64:
+		return s, diag.Inputf("the timeout %v has no unit", timeout).Do("write a duration such as 30s")
+	case string:
+		if _, err := time.ParseDuration(timeout); err != nil {
+			return s, diag.Inputf("the timeout %q is not a duration", timeout).Do("write one such as 30s")
 		}
-		s.Format = "json"
+	}
+	if text, ok := v.Get("in_process").(string); ok {
+		if _, err := strconv.ParseBool(text); err != nil {
+			return s, diag.Inputf("in_process %q is neither true nor false", text).Do("write true or false")
+		}
+	}
+	if err := v.UnmarshalExact(&s); err != nil {
+		// mapstructure lists its findings on lines of their own below a heading.
+		lines := strings.Split(strings.TrimSpace(err.Error()), "\n")
+		return s, diag.Inputf("a setting has the wrong type: %s", strings.TrimSpace(lines[len(lines)-1])).Do(help)
 	}
 	for _, c := range []struct {
 		name, value string
 		known       []string
-	}{{"format", s.Format, Formats}, {"log-level", s.LogLevel, LogLevels}, {"rung", s.Rung, Rungs()}} {
+	}{{"format", s.Format, Formats}, {"log level", s.LogLevel, LogLevels}, {"rung", s.Rung, Rungs()}} {
 		if c.value != "" && !slices.Contains(c.known, c.value) {
-			return diag.Inputf("unknown %s %q", c.name, c.value).At("--%s", c.name).Do("use one of %s", strings.Join(c.known, ", "))
+			return s, diag.Inputf("unknown %s %q", c.name, c.value).Do("use one of %s", strings.Join(c.known, ", "))
 		}
 	}
 	if s.Timeout <= 0 {
-		return diag.Inputf("the timeout %s is not positive", s.Timeout).At("--timeout").Do("write a duration such as 30s")
+		return s, diag.Inputf("the timeout %s is not positive", s.Timeout).Do("write a duration such as 30s")
 	}
-	return nil
+	return s, nil
 }
 
 // configDir is the user's configuration folder for origami, empty if there is none.
@@ -286,13 +390,22 @@ func Help() string {
 	var b strings.Builder
 	b.WriteString("A flag wins over an environment variable, that over the settings file, that over the default. The settings file is\n" +
 		"YAML; --settings or ORIGAMI_SETTINGS name it, otherwise it is " + defaultFileHelp + ".\nUnknown keys in it are errors.\n\n")
-	fmt.Fprintf(&b, "  %-12s %-14s %-44s %s\n", "key", "flag", "environment variable", "what")
+	rows := [][4]string{{"key", "flag", "environment variable", "what"}}
 	for _, s := range All() {
 		flag := ""
 		if s.Flag != "" {
 			flag = "--" + s.Flag
 		}
-		fmt.Fprintf(&b, "  %-12s %-14s %-44s %s\n", s.Key, flag, strings.Join(s.Env, ", "), s.Doc)
+		rows = append(rows, [4]string{s.Key, flag, strings.Join(s.Env, ", "), s.Doc})
+	}
+	var widths [3]int
+	for _, row := range rows {
+		for i := range widths {
+			widths[i] = max(widths[i], len(row[i]))
+		}
+	}
+	for _, row := range rows {
+		fmt.Fprintf(&b, "  %-*s  %-*s  %-*s  %s\n", widths[0], row[0], widths[1], row[1], widths[2], row[2], row[3])
 	}
 	b.WriteString("\nNO_COLOR, if set, and TERM=dumb turn colour off.\n")
 	return b.String()

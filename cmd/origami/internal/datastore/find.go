@@ -1,5 +1,4 @@
-// Package records finds the recorded measurements that a command is to use.
-package records
+package datastore
 
 import (
 	"fmt"
@@ -7,16 +6,16 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/answer"
 	"github.com/origami-gemm/origami/cmd/origami/internal/builtins"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/record"
 )
 
-// Folder reads the dataset in a folder, which flag named, and checks that it is about an architecture and a kernel family;
-// an empty kernel is the dataset's.
+// Folder reads the data set in a folder and checks that it is about the given architecture and kernel family. An empty
+// kernel means the data set's family. flag is the one that named the folder.
 func Folder(d *arch.Description, kernel, flag, folder string) (*record.Dataset, error) {
 	data, err := record.Read(filepath.Clean(folder), os.DirFS(folder))
 	if err != nil {
@@ -25,9 +24,9 @@ func Folder(d *arch.Description, kernel, flag, folder string) (*record.Dataset, 
 	return data, check(d, kernel, flag+" "+folder, data)
 }
 
-// File reads a single file of times. base is the type and layout of its problems where the file does not say it.
+// File reads a single file of times. base gives the element type and layout of its problems if the file does not.
 func File(d *arch.Description, kernel, flag, file string, base gemm.Problem) (*record.Dataset, error) {
-	family, err := answer.Kernel(d, kernel)
+	family, err := session.KernelFamily(d, kernel)
 	if err != nil {
 		return nil, err
 	}
@@ -41,12 +40,12 @@ func File(d *arch.Description, kernel, flag, file string, base gemm.Problem) (*r
 	return data, check(d, kernel, flag+" "+file, data)
 }
 
-// check refuses measurements of something else than the model predicts.
+// check refuses measurements of something that the model does not predict.
 func check(d *arch.Description, kernel, place string, data *record.Dataset) error {
 	if kernel == "" {
 		kernel = data.Kernel
 	}
-	kernel, err := answer.Kernel(d, kernel)
+	kernel, err := session.KernelFamily(d, kernel)
 	if err != nil {
 		return err
 	}
@@ -57,9 +56,10 @@ func check(d *arch.Description, kernel, place string, data *record.Dataset) erro
 	return nil
 }
 
-// Shipped reads the measurements of an architecture on a device that are part of this binary. flag names others.
+// Shipped reads the data set of an architecture on a device that is part of this binary. flag is the one that can name
+// another.
 func Shipped(d *arch.Description, kernel, flag string) (*record.Dataset, error) {
-	kernel, err := answer.Kernel(d, kernel)
+	kernel, err := session.KernelFamily(d, kernel)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
-// Package store keeps measurements in a folder while they are being made, so that whatever ends the process, what was
-// measured is there and the same command goes on from it.
-package store
+// Package datastore finds the data sets that a command line names or that are shipped, and keeps the data set of a
+// running measurement in a folder: whatever ends the process, what was measured is there, and the same command
+// continues from it.
+package datastore
 
 import (
 	"errors"
@@ -23,7 +24,7 @@ const lockFile = ".lock"
 type Store struct {
 	// Data is what the folder held when it was opened; whoever appends adds to it.
 	Data *record.Dataset
-	// Torn is the last line of an interrupted write, which was dropped; nil if there was none.
+	// Torn is the incomplete last line of an interrupted write, which was dropped; nil if there was none.
 	Torn *record.Torn
 
 	log  *os.File

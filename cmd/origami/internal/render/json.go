@@ -1,10 +1,11 @@
-package answer
+package render
 
 import (
 	"bytes"
 	"encoding/json"
 	"fmt"
 
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/record"
@@ -25,9 +26,9 @@ type Object struct {
 	Mapping    *Mapping   `json:"mapping,omitempty"`
 	Candidates int        `json:"candidates"`
 	Rejected   int        `json:"rejected"`
-	// Loss and Worth are those of Doubt.
-	Loss  *float64 `json:"expected_loss,omitempty"`
-	Worth int      `json:"worth_measuring,omitempty"`
+	// ExpectedRegret and WorthMeasuring are those of session.Regret.
+	ExpectedRegret *float64 `json:"expected_loss,omitempty"`
+	WorthMeasuring int      `json:"worth_measuring,omitempty"`
 
 	Measured *MeasuredJSON `json:"measured,omitempty"`
 }
@@ -54,7 +55,7 @@ type CandidateJSON struct {
 }
 
 // measuredJSON converts measurements.
-func (a *Answer) measuredJSON() *MeasuredJSON {
+func measuredJSON(a *session.Answer) *MeasuredJSON {
 	m := a.Measured
 	if m == nil {
 		return nil
@@ -62,19 +63,19 @@ func (a *Answer) measuredJSON() *MeasuredJSON {
 	out := &MeasuredJSON{Executor: m.Executor, Device: m.Device, Auto: m.Auto, Noise: Number(m.Noise), Candidates: []CandidateJSON{}}
 	for i := range m.Candidates {
 		c := &m.Candidates[i]
-		own := CandidateJSON{
+		candidate := CandidateJSON{
 			Config: ConfigJSON(c.Entry.Config), Predicted: float64(a.Seconds(&c.Entry)), Runs: c.Measurement.Runs, Status: c.Measurement.Status,
 			Detail: c.Measurement.Detail, Chosen: c.Chosen,
 		}
 		if median := float64(c.Measurement.Median); median > 0 {
-			own.Median, own.Spread = &median, &c.Measurement.Spread
+			candidate.Median, candidate.Spread = &median, &c.Measurement.Spread
 		}
-		out.Candidates = append(out.Candidates, own)
+		out.Candidates = append(out.Candidates, candidate)
 	}
 	return out
 }
 
-// Live says, of a GPU of this machine, which hardware numbers its driver told, and which were scaled from those of
+// Live says which hardware numbers of a GPU of this machine its driver reported, and which were scaled from those of
 // another device.
 type Live struct {
 	Name       string   `json:"name"`
@@ -83,7 +84,7 @@ type Live struct {
 	ScaledFrom string   `json:"scaled_from,omitempty"`
 }
 
-// LiveJSON returns what is live about a device, nil where nothing is.
+// LiveJSON returns where the numbers of a GPU of this machine come from, and nil for a device with a file.
 func LiveJSON(d *arch.Description) *Live {
 	live := &Live{Name: d.DeviceName, Driver: []string{}, Scaled: []string{}}
 	for i := range d.Params {
@@ -142,14 +143,14 @@ type Mapping struct {
 	Chunk  int `json:"chunk"`
 }
 
-// Object returns an entry as a JSON object.
-func (a *Answer) Object(e *Entry) Object {
+// ObjectOf returns an entry of an answer as a JSON object.
+func ObjectOf(a *session.Answer, e *session.Entry) Object {
 	o := Object{
 		Arch: a.Arch.Arch, Device: a.Arch.Device, Model: a.Arch.Model, Kernel: a.Kernel, Rung: a.Arch.Rung, Live: LiveJSON(a.Arch),
-		Problem: ProblemJSON(a.Problem), Config: ConfigJSON(e.Config), Candidates: a.Feasible, Rejected: a.RejectedTotal(), Measured: a.measuredJSON(),
+		Problem: ProblemJSON(a.Problem), Config: ConfigJSON(e.Config), Candidates: a.Feasible, Rejected: a.RejectedTotal(), Measured: measuredJSON(a),
 	}
-	if a.Doubt != nil {
-		o.Loss, o.Worth = &a.Doubt.Loss, a.Doubt.Worth
+	if a.Regret != nil {
+		o.ExpectedRegret, o.WorthMeasuring = &a.Regret.Expected, a.Regret.WorthMeasuring
 	}
 	if e.Estimate.Reject == "" {
 		o.Predicted = &Predicted{
@@ -214,7 +215,7 @@ type Number float64
 
 // MarshalJSON implements json.Marshaler.
 func (n Number) MarshalJSON() ([]byte, error) {
-	if !Finite(float64(n)) {
+	if !session.Finite(float64(n)) {
 		return []byte("null"), nil
 	}
 	return json.Marshal(float64(n))
@@ -230,19 +231,19 @@ type TermJSON struct {
 }
 
 // TermsJSON returns the terms of an entry by name, in the order of the schema.
-func (a *Answer) TermsJSON(e *Entry) Fields {
+func TermsJSON(a *session.Answer, e *session.Entry) Fields {
 	fields := make(Fields, 0, len(e.Terms))
 	for i := range e.Terms {
-		fields = append(fields, Field{a.Arch.Terms[i].Name, a.TermJSON(e, i)})
+		fields = append(fields, Field{a.Arch.Terms[i].Name, TermJSONOf(a, e, i)})
 	}
 	return fields
 }
 
-// TermJSON returns the i-th term.
-func (a *Answer) TermJSON(e *Entry, i int) TermJSON {
+// TermJSONOf returns the i-th term of an entry.
+func TermJSONOf(a *session.Answer, e *session.Entry, i int) TermJSON {
 	schema := a.Arch.Terms[i]
 	t := TermJSON{Unit: schema.Unit, Common: schema.Common}
-	if v := Number(e.Terms[i]); !IsRejectedTotal(schema, e.Terms[i]) {
+	if v := Number(e.Terms[i]); !session.IsRejectedTotal(schema, e.Terms[i]) {
 		t.Value = &v
 	}
 	if s, ok := a.Share(e, i); ok {
@@ -274,15 +275,15 @@ type ErrorRange struct {
 func UncertaintyJSON(u *arch.Uncertainty) Uncertainty {
 	out := Uncertainty{Kernel: u.Kernel, Level: u.Level, Spread: u.Spread, Plan: u.PlanSpread, Source: u.Source, Ranges: []ErrorRange{}}
 	for _, r := range u.Ranges {
-		own := ErrorRange{Low: r.Low, High: r.High}
+		converted := ErrorRange{Low: r.Low, High: r.High}
 		if r.Bound != arch.BoundUnknown {
 			name := r.Bound.String()
-			own.Bound = &name
+			converted.Bound = &name
 		}
 		if below := float64(r.Below); below > 0 {
-			own.Below = &below
+			converted.Below = &below
 		}
-		out.Ranges = append(out.Ranges, own)
+		out.Ranges = append(out.Ranges, converted)
 	}
 	return out
 }

@@ -1,5 +1,5 @@
 // Package plots draws what a table cannot show: how far predictions are from measurements, and how three ways compare.
-package plots
+package report
 
 import (
 	"fmt"

@@ -1,6 +1,4 @@
-// Package answer asks an architecture and holds what it says: a ranking per problem with the terms behind it. How that
-// looks on a terminal, in JSON and in CSV is decided elsewhere.
-package answer
+package session
 
 import (
 	"context"
@@ -28,8 +26,9 @@ type Answer struct {
 	Rejected []selector.ReasonCount
 	// Err says why there is no answer.
 	Err error
-	// Doubt is what the model's uncertainty means for the pick, nil unless asked for or where the model has none.
-	Doubt *Doubt
+	// Regret is what the model's uncertainty means for the pick. It is nil unless asked for, and nil for a model that
+	// states no uncertainty.
+	Regret *Regret
 	// Measured are the measurements that the first entry was chosen by, nil if there are none.
 	Measured *Measured
 }
@@ -52,13 +51,12 @@ type Candidate struct {
 	Chosen      bool
 }
 
-// Doubt is what the uncertainty of predictions means for a pick.
-type Doubt struct {
-	// Loss is how much slower the pick is expected to be than the fastest of the other candidates, as a part of that one's
-	// time: what is lost on the average by not measuring.
-	Loss float64
-	// Worth is how many candidates are worth measuring before the fastest of them is taken, the pick included.
-	Worth int
+// Regret is what the uncertainty of predicted times means for a pick that nobody measured.
+type Regret struct {
+	// Expected is the expected regret: the time of the pick ÷ the time of the fastest candidate − 1, on average.
+	Expected float64
+	// WorthMeasuring is how many candidates are worth measuring before one takes the fastest of them. It counts the pick.
+	WorthMeasuring int
 }
 
 // RejectedTotal returns how many candidates were rejected.
@@ -71,7 +69,7 @@ func (a *Answer) RejectedTotal() int {
 type Entry struct {
 	// Rank is 1 for the best, 0 for a configuration that cannot be used.
 	Rank int
-	// Position is the entry's place in the candidate list; with Options.Rejected in the whole enumeration.
+	// Position is the entry's place in the candidate list; with Question.Rejected in the whole enumeration.
 	Position int
 	// Config has GroupM from the mapping where phase two has run.
 	Config   gemm.Config
@@ -138,33 +136,33 @@ func IsRejectedTotal(t arch.Term, v float64) bool {
 	return t.Kind == arch.KindTotal && v == arch.RejectedTotal
 }
 
-// Options say what to ask for.
-type Options struct {
+// Question says what to ask a model about each problem.
+type Question struct {
 	// Kernel is the kernel family, empty for the architecture's first.
 	Kernel string
 	// Top is how many entries to return, best first; 0 means all.
 	Top int
 	// Terms asks for the terms of each entry.
 	Terms bool
-	// Doubt asks what the model's uncertainty means for the pick, and for at least as many entries as are worth measuring.
-	Doubt bool
+	// Regret asks for Answer.Regret, and for at least as many entries as are worth measuring.
+	Regret bool
 	// Rejected appends the configurations that cannot be used, by Position, after the ranked ones.
 	Rejected bool
 }
 
 // Ask ranks the candidates for each problem. What is wrong with one problem is in its Answer; the error is for the
 // question as a whole.
-func Ask(ctx context.Context, a arch.Architecture, problems []gemm.Problem, o Options) ([]Answer, error) {
+func Ask(ctx context.Context, a arch.Architecture, problems []gemm.Problem, q Question) ([]Answer, error) {
 	d := a.Describe()
-	kernel, err := Kernel(d, o.Kernel)
+	kernel, err := KernelFamily(d, q.Kernel)
 	if err != nil {
 		return nil, err
 	}
 	space := arch.Space{Kernel: kernel}
-	request := selector.Request{Problems: problems, Space: space, Top: o.Top}
+	request := selector.Request{Problems: problems, Space: space, Top: q.Top}
 	uncertainty := d.UncertaintyOf(kernel)
-	if uncertainty != nil && o.Doubt && o.Top > 0 {
-		request.Top = max(o.Top, selector.LossCandidates)
+	if uncertainty != nil && q.Regret && q.Top > 0 {
+		request.Top = max(q.Top, selector.LossCandidates)
 	}
 	results, err := selector.Rank(ctx, a, request)
 	if err != nil {
@@ -176,80 +174,89 @@ func Ask(ctx context.Context, a arch.Architecture, problems []gemm.Problem, o Op
 	answers := make([]Answer, len(problems))
 	for i := range results {
 		r := &results[i]
-		own := &answers[i]
-		*own = Answer{Arch: d, Kernel: kernel, Problem: problems[i], Feasible: r.Feasible, Rejected: r.Rejected, Err: r.Err}
-		// When nothing fits there are still rejected configurations to list.
-		nothingFits := r.Err != nil && r.Feasible == 0 && len(r.Rejected) > 0
-		if own.Err != nil && (!nothingFits || !o.Rejected) {
-			continue
+		answers[i] = Answer{
+			Arch: d, Kernel: kernel, Problem: problems[i], Feasible: r.Feasible, Rejected: r.Rejected, Err: r.Err,
 		}
-		own.Err = nil
-		for rank, e := range r.Entries {
-			own.Entries = append(own.Entries, Entry{Rank: rank + 1, Position: e.Index, Config: e.Config, Estimate: e.Estimate, Mapping: e.Mapping})
-		}
-		if uncertainty != nil && o.Doubt {
-			own.doubt(uncertainty, o.Top)
-		}
-		if !o.Terms && !o.Rejected {
-			continue
-		}
-		if err := own.complete(ctx, a, space, o); err != nil {
-			own.Err, own.Entries = err, nil
+		if err := answers[i].fill(ctx, a, space, q, r); err != nil {
+			answers[i].Err, answers[i].Entries = err, nil
 		}
 	}
 	return answers, nil
 }
 
-// doubt says what the model's uncertainty means for the pick, and drops the entries that nobody asked for.
-func (own *Answer) doubt(u *arch.Uncertainty, top int) {
-	times := make([]unit.Seconds, len(own.Entries))
-	for i := range own.Entries {
-		times[i] = own.Seconds(&own.Entries[i])
+// fill turns the result of a ranking into entries, with what q asks for besides.
+func (a *Answer) fill(ctx context.Context, m arch.Architecture, space arch.Space, q Question, r *selector.Result) error {
+	// When nothing fits there are still rejected configurations to list.
+	nothingFits := r.Err != nil && r.Feasible == 0 && len(r.Rejected) > 0
+	if r.Err != nil && (!nothingFits || !q.Rejected) {
+		return nil
 	}
-	own.Doubt = &Doubt{Loss: selector.ExpectedLoss(times, u.Spread, 1), Worth: selector.WorthMeasuring(times, u.PlanSpread, bench.AssumedNoise)}
-	if keep := max(top, own.Doubt.Worth); top > 0 && keep < len(own.Entries) {
-		own.Entries = own.Entries[:keep]
+	a.Err = nil
+	for i, e := range r.Entries {
+		a.Entries = append(a.Entries, Entry{Rank: i + 1, Position: e.Index, Config: e.Config, Estimate: e.Estimate, Mapping: e.Mapping})
+	}
+	if u := a.Arch.UncertaintyOf(a.Kernel); u != nil && q.Regret {
+		a.weigh(u, q.Top)
+	}
+	if !q.Terms && !q.Rejected {
+		return nil
+	}
+	return a.complete(ctx, m, space, q)
+}
+
+// weigh fills in Regret, and drops the entries that nobody asked for and that are not worth measuring.
+func (a *Answer) weigh(u *arch.Uncertainty, top int) {
+	times := make([]unit.Seconds, len(a.Entries))
+	for i := range a.Entries {
+		times[i] = a.Seconds(&a.Entries[i])
+	}
+	a.Regret = &Regret{
+		Expected:       selector.ExpectedLoss(times, u.Spread, 1),
+		WorthMeasuring: selector.WorthMeasuring(times, u.PlanSpread, bench.AssumedNoise),
+	}
+	if keep := max(top, a.Regret.WorthMeasuring); top > 0 && keep < len(a.Entries) {
+		a.Entries = a.Entries[:keep]
 	}
 }
 
 // complete adds terms and rejected configurations.
-func (own *Answer) complete(ctx context.Context, a arch.Architecture, space arch.Space, o Options) error {
-	list, err := a.Candidates(ctx, own.Problem, space)
+func (a *Answer) complete(ctx context.Context, m arch.Architecture, space arch.Space, q Question) error {
+	list, err := m.Candidates(ctx, a.Problem, space)
 	if err != nil {
 		return err
 	}
-	for i := range own.Entries {
-		own.Entries[i].Candidate = list.Configs[own.Entries[i].Position]
+	for i := range a.Entries {
+		a.Entries[i].Candidate = list.Configs[a.Entries[i].Position]
 	}
-	if o.Rejected {
-		rejected, err := rejections(ctx, a, own, list)
+	if q.Rejected {
+		rejected, err := a.rejections(ctx, m, list)
 		if err != nil {
 			return err
 		}
-		own.Entries = append(own.Entries, rejected...)
+		a.Entries = append(a.Entries, rejected...)
 	}
-	if o.Terms && len(own.Entries) > 0 {
-		configs := make([]gemm.Config, len(own.Entries))
-		for i := range own.Entries {
-			configs[i] = own.Entries[i].Candidate
+	if q.Terms && len(a.Entries) > 0 {
+		configs := make([]gemm.Config, len(a.Entries))
+		for i := range a.Entries {
+			configs[i] = a.Entries[i].Candidate
 		}
-		n := len(own.Arch.Terms)
+		n := len(a.Arch.Terms)
 		rows := make([]float64, len(configs)*n)
-		if err := a.Terms(ctx, rows, own.Problem, configs); err != nil {
+		if err := m.Terms(ctx, rows, a.Problem, configs); err != nil {
 			return err
 		}
-		for i := range own.Entries {
-			own.Entries[i].Terms = rows[i*n : (i+1)*n : (i+1)*n]
+		for i := range a.Entries {
+			a.Entries[i].Terms = rows[i*n : (i+1)*n : (i+1)*n]
 		}
 	}
 	return nil
 }
 
 // rejections returns the rejected configurations, those that the list leaves out and those that the estimates rule out
-// for this problem, and turns every Position of own.Entries into one in the whole enumeration.
-func rejections(ctx context.Context, a arch.Architecture, own *Answer, list *arch.Candidates) ([]Entry, error) {
+// for this problem, and turns every Position of a.Entries into one in the whole enumeration.
+func (a *Answer) rejections(ctx context.Context, m arch.Architecture, list *arch.Candidates) ([]Entry, error) {
 	estimates := make([]arch.Estimate, len(list.Configs))
-	if err := a.Estimate(ctx, estimates, own.Problem, list.Configs); err != nil {
+	if err := m.Estimate(ctx, estimates, a.Problem, list.Configs); err != nil {
 		return nil, err
 	}
 	var out []Entry
@@ -272,15 +279,15 @@ func rejections(ctx context.Context, a arch.Architecture, own *Answer, list *arc
 			out = append(out, Entry{Position: positions[i], Config: list.Configs[i], Candidate: list.Configs[i], Estimate: e})
 		}
 	}
-	slices.SortFunc(out, func(a, b Entry) int { return a.Position - b.Position })
-	for i := range own.Entries {
-		own.Entries[i].Position = positions[own.Entries[i].Position]
+	slices.SortFunc(out, func(x, y Entry) int { return x.Position - y.Position })
+	for i := range a.Entries {
+		a.Entries[i].Position = positions[a.Entries[i].Position]
 	}
 	return out, nil
 }
 
-// Kernel checks a kernel family against what a model predicts; empty means the first.
-func Kernel(d *arch.Description, name string) (string, error) {
+// KernelFamily checks the name of a kernel family against those that a model predicts; empty means the first.
+func KernelFamily(d *arch.Description, name string) (string, error) {
 	kernel, err := d.Kernel(name)
 	return kernel, diag.Within("--kernel", err)
 }

@@ -1,12 +1,10 @@
-package app
+package session
 
 import (
 	"context"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/answer"
 	"github.com/origami-gemm/origami/cmd/origami/internal/exitcode"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
-	"github.com/origami-gemm/origami/cmd/origami/internal/query"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -16,18 +14,16 @@ import (
 // ranking of each in memory.
 const chunk = 64
 
-// Each answers a list of problems in order and hands each answer to write. Errors in single problems do not stop the
-// others: bad ones are reported first, one that turns up on the way is reported where it does, and the error that comes
-// back then only carries the exit code. A question of one problem from the command line fails with its error.
-func (a *App) Each(ctx context.Context, ar arch.Architecture, problems []query.Problem, bad []error, o answer.Options, write func(*answer.Answer) error) error {
-	failures := a.Failures(bad)
+// AskEach answers a list of problems in order and hands each answer to write. An error in one problem does not stop the
+// others: bad, the rows that could not be read, are reported first, other errors when they occur. The error that
+// AskEach returns then only carries the exit code. The only problem of a command line fails with its own error.
+func (f *Factory) AskEach(
+	ctx context.Context, a arch.Architecture, problems []Problem, bad []error, q Question, write func(*Answer) error,
+) error {
+	failures := f.Failures(bad)
 	for start := 0; start < len(problems); start += chunk {
 		part := problems[start:min(start+chunk, len(problems))]
-		shapes := make([]gemm.Problem, len(part))
-		for i := range part {
-			shapes[i] = part[i].Problem
-		}
-		answers, err := answer.Ask(ctx, ar, shapes, o)
+		answers, err := Ask(ctx, a, shapes(part), q)
 		if err != nil {
 			return err
 		}
@@ -48,6 +44,14 @@ func (a *App) Each(ctx context.Context, ar arch.Architecture, problems []query.P
 	return failures.Err()
 }
 
+func shapes(problems []Problem) []gemm.Problem {
+	out := make([]gemm.Problem, len(problems))
+	for i := range problems {
+		out[i] = problems[i].Problem
+	}
+	return out
+}
+
 // Failures are the problems of a list that could not be answered. Each is reported when it turns up and does not stop
 // the others; in the end they decide the exit code.
 type Failures struct {
@@ -56,12 +60,12 @@ type Failures struct {
 }
 
 // Failures returns a list that begins with the rows of a problems file that could not be read.
-func (a *App) Failures(bad []error) *Failures {
-	f := &Failures{streams: a.Streams}
+func (f *Factory) Failures(bad []error) *Failures {
+	list := &Failures{streams: f.Streams}
 	for _, err := range bad {
-		f.Add("", err)
+		list.Add("", err)
 	}
-	return f
+	return list
 }
 
 // Add reports what went wrong with one problem; where is its row in the problems file.

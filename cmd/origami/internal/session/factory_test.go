@@ -1,4 +1,4 @@
-package app
+package session_test
 
 import (
 	"compress/gzip"
@@ -34,42 +34,42 @@ func TestKnowledgeReachesTheModel(t *testing.T) {
 	if err := os.WriteFile(kernels, []byte("registers"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	f, err := os.Create(times)
+	file, err := os.Create(times)
 	if err != nil {
 		t.Fatal(err)
 	}
-	z := gzip.NewWriter(f)
+	z := gzip.NewWriter(file)
 	if _, err := z.Write([]byte("cycles")); err != nil {
 		t.Fatal(err)
 	}
 	if err := z.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Close(); err != nil {
+	if err := file.Close(); err != nil {
 		t.Fatal(err)
 	}
 
 	var got arch.OpenRequest
-	a := &App{
+	f := &session.Factory{
 		Streams: iostreams.Plain(strings.NewReader(""), nil, nil),
 		Connect: func(context.Context, config.Settings) (session.Host, error) {
 			return session.InProcess{recorder{got: &got}}, nil
 		},
-		Settings: config.Settings{Arch: []string{"toy1"}, Rung: "calibrated", KernelsFile: kernels, CharacterizationFile: times},
+		Settings: config.Settings{Arch: []string{"toy1"}, Rung: "calibrated", CompiledFile: kernels, CharacterizationFile: times},
 	}
-	if _, err := a.OpenOne(t.Context(), nil); err != nil {
+	if _, err := f.Architecture(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
 	if got.Rung != arch.RungCalibrated || string(got.Compiled) != "registers" || string(got.Characterization) != "cycles" {
 		t.Errorf("%+v", got)
 	}
-	// The toy always stands on calibrated: an answer under another name would be a lie.
-	a.Settings.Rung = "characterized"
-	if _, err := a.OpenOne(t.Context(), nil); diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), "stands on rung calibrated and not on characterized") {
+	// The toy is always on rung calibrated: an answer under another name would be wrong.
+	f.Settings.Rung = "characterized"
+	if _, err := f.Architecture(t.Context(), nil); diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), "is on rung calibrated, and characterized was asked for") {
 		t.Errorf("%v", err)
 	}
-	a.Settings.Rung, a.Settings.KernelsFile = "", ""
-	if _, err := a.OpenOne(t.Context(), nil); err != nil || got.Rung != "" || got.Compiled != nil {
+	f.Settings.Rung, f.Settings.CompiledFile = "", ""
+	if _, err := f.Architecture(t.Context(), nil); err != nil || got.Rung != "" || got.Compiled != nil {
 		t.Errorf("%v, %+v", err, got)
 	}
 }

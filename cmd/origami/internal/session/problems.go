@@ -1,5 +1,4 @@
-// Package query reads the question: the shapes, from flags or a problems file, with their types and layouts.
-package query
+package session
 
 import (
 	"errors"
@@ -14,8 +13,8 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 )
 
-// Flags are the flags that describe problems.
-type Flags struct {
+// ProblemFlags are the flags that describe problems.
+type ProblemFlags struct {
 	M, N, K, Batch Size
 	TransA, TransB bool
 	// DType and Kernel come from Settings: they have a place in the settings file too.
@@ -23,7 +22,7 @@ type Flags struct {
 }
 
 // Register adds the flags. withFile says whether the command can answer for a list of problems.
-func (f *Flags) Register(flags *pflag.FlagSet, withFile bool) {
+func (f *ProblemFlags) Register(flags *pflag.FlagSet, withFile bool) {
 	f.Batch.value = 1
 	flags.SortFlags = false
 	flags.VarP(&f.M, "m", "m", "rows of A and C")
@@ -38,7 +37,7 @@ func (f *Flags) Register(flags *pflag.FlagSet, withFile bool) {
 }
 
 // RegisterFile adds the flags of a command that answers for a list of problems only.
-func (f *Flags) RegisterFile(flags *pflag.FlagSet) {
+func (f *ProblemFlags) RegisterFile(flags *pflag.FlagSet) {
 	f.Batch.value = 1
 	flags.SortFlags = false
 	f.registerFamily(flags)
@@ -47,7 +46,7 @@ func (f *Flags) RegisterFile(flags *pflag.FlagSet) {
 
 // RegisterRecords adds the flags of a command that answers for recorded problems: what a file of times holds, and which of
 // them.
-func (f *Flags) RegisterRecords(flags *pflag.FlagSet) {
+func (f *ProblemFlags) RegisterRecords(flags *pflag.FlagSet) {
 	f.Batch.value = 1
 	flags.SortFlags = false
 	f.registerLayout(flags)
@@ -55,17 +54,17 @@ func (f *Flags) RegisterRecords(flags *pflag.FlagSet) {
 	f.registerProblems(flags)
 }
 
-func (f *Flags) registerLayout(flags *pflag.FlagSet) {
+func (f *ProblemFlags) registerLayout(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.TransA, "trans-a", false, "A is M-contiguous (K-contiguous otherwise)")
 	flags.BoolVar(&f.TransB, "trans-b", false, "B is K-contiguous (N-contiguous otherwise)")
 }
 
-func (f *Flags) registerFamily(flags *pflag.FlagSet) {
+func (f *ProblemFlags) registerFamily(flags *pflag.FlagSet) {
 	flags.String("dtype", "", "element `TYPE`: "+typeNames()+" (default fp16)")
 	flags.String("kernel", "", "kernel `FAMILY`; the architecture's first otherwise")
 }
 
-func (f *Flags) registerProblems(flags *pflag.FlagSet) {
+func (f *ProblemFlags) registerProblems(flags *pflag.FlagSet) {
 	flags.StringVar(&f.Problems, "problems", "", "answer for each row of a CSV `FILE` with the header m,n,k[,batch,trans_a,trans_b,dtype]; - is stdin")
 }
 
@@ -129,7 +128,7 @@ type Problem struct {
 }
 
 // Base returns what the flags say of all problems alike, which have no sizes yet.
-func (f *Flags) Base(dtype string) (gemm.Problem, error) {
+func (f *ProblemFlags) Base(dtype string) (gemm.Problem, error) {
 	var err error
 	base := gemm.Problem{Batch: f.Batch.value}
 	base.SetTrans(f.TransA, f.TransB)
@@ -139,7 +138,7 @@ func (f *Flags) Base(dtype string) (gemm.Problem, error) {
 
 // Read returns the problems that the flags or the file ask for. bad are the rows of the file that could not be read,
 // each an error with file:line:column; the error is for the question as a whole.
-func (f *Flags) Read(dtype string, stdin io.Reader) (good []Problem, bad []error, err error) {
+func (f *ProblemFlags) Read(dtype string, stdin io.Reader) (good []Problem, bad []error, err error) {
 	base, err := f.Base(dtype)
 	if err != nil {
 		return nil, nil, err
@@ -176,10 +175,10 @@ type named struct {
 	size Size
 }
 
-func (f *Flags) sizes() []named { return []named{{"-m", f.M}, {"-n", f.N}, {"-k", f.K}} }
+func (f *ProblemFlags) sizes() []named { return []named{{"-m", f.M}, {"-n", f.N}, {"-k", f.K}} }
 
 // one returns the problem that the flags describe.
-func (f *Flags) one(p gemm.Problem) (gemm.Problem, error) {
+func (f *ProblemFlags) one(p gemm.Problem) (gemm.Problem, error) {
 	var missing []string
 	for _, d := range f.sizes() {
 		if !d.size.set {

@@ -1,5 +1,4 @@
-// Package measure readies what commands measure with.
-package measure
+package session
 
 import (
 	"context"
@@ -9,8 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/answer"
-	"github.com/origami-gemm/origami/cmd/origami/internal/app"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/bench"
 	"github.com/origami-gemm/origami/core/diag"
@@ -23,37 +20,33 @@ import (
 // memory of the host.
 const maxAhead = 8
 
-// On readies a sweep with an empty dataset on the executor x, whose name is executor: it finds the device, with its
-// memory, and the kernel family.
-func On(ctx context.Context, o *app.App, a arch.Architecture, x exec.Executor, executor string, warmL2 bool) (_ *bench.Sweep, memory unit.Bytes, err error) {
+// Sweep opens the executor of the plugin of that name and prepares a sweep on it, with an empty data set. It finds the
+// device, with its memory, and the kernel family. The caller closes the sweep's executor.
+func (f *Factory) Sweep(ctx context.Context, a arch.Architecture, executor string, warmL2 bool) (_ *bench.Sweep, memory unit.Bytes, err error) {
+	x, err := f.Executor(ctx, executor)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer func() {
+		if err != nil {
+			_ = x.Close() // the error says more
+		}
+	}()
 	d := a.Describe()
 	at, device, err := findDevice(ctx, x, executor, d)
 	if err != nil {
 		return nil, 0, err
 	}
 	if d.DeviceName != device.Name {
-		o.Streams.Warn(fmt.Sprintf("the GPU is %s, and the model describes %s (%s)", device.Name, d.DeviceName, d.ID()))
+		f.Streams.Warn(fmt.Sprintf("the GPU is %s, and the model describes %s (%s)", device.Name, d.DeviceName, d.ID()))
 	}
-	kernel := o.Settings.Kernel
-	if kernel != "" {
-		if kernel, err = answer.Kernel(d, kernel); err != nil {
-			return nil, 0, err
-		}
-	}
-	can := slices.DeleteFunc(slices.Clone(device.Kernels), func(k string) bool {
-		return !slices.Contains(d.Kernels, k) || kernel != "" && k != kernel
-	})
-	if len(can) == 0 {
-		wanted := d.Kernels
-		if kernel != "" {
-			wanted = []string{kernel}
-		}
-		return nil, 0, diag.Inputf("the executor %s builds the kernel families %s, and %s is wanted", executor, strings.Join(device.Kernels, ", "), strings.Join(wanted, ", ")).
-			At("--executor %s", executor).Do("choose a model or a --kernel that both know")
+	family, err := f.familyToMeasure(executor, device, d)
+	if err != nil {
+		return nil, 0, err
 	}
 	conditions := record.Conditions{
-		Arch: d.Arch, Device: d.Device, DeviceName: d.DeviceName, DriverName: device.Name, Kernel: can[0], WarmL2: warmL2, Input: exec.InputNormal,
-		Executor: executor, ExecutorVersion: o.PluginVersion(executor),
+		Arch: d.Arch, Device: d.Device, DeviceName: d.DeviceName, DriverName: device.Name, Kernel: family, WarmL2: warmL2,
+		Input: exec.InputNormal, Executor: executor, ExecutorVersion: f.pluginVersion(executor),
 	}
 	data := record.New("", conditions)
 	data.Software = strings.TrimSpace(executor + " " + conditions.ExecutorVersion)
@@ -69,9 +62,30 @@ func On(ctx context.Context, o *app.App, a arch.Architecture, x exec.Executor, e
 		return nil, 0, err
 	}
 	return &bench.Sweep{
-		Arch: a, Executor: x, Device: at, Libraries: device.Libraries, Space: arch.Space{Kernel: can[0]}, WarmL2: warmL2, Input: conditions.Input,
+		Arch: a, Executor: x, Device: at, Libraries: device.Libraries, Space: arch.Space{Kernel: family},
+		WarmL2: warmL2, Input: conditions.Input,
 		Ahead: max(1, min(runtime.NumCPU(), maxAhead)), Host: software(), Data: data,
 	}, unit.Bytes(device.Attributes["memory_bytes"]), nil
+}
+
+// familyToMeasure returns the first kernel family that the executor builds, the model predicts and --kernel allows.
+func (f *Factory) familyToMeasure(executor string, device exec.Device, d *arch.Description) (string, error) {
+	wanted := d.Kernels
+	if f.Settings.Kernel != "" {
+		family, err := KernelFamily(d, f.Settings.Kernel)
+		if err != nil {
+			return "", err
+		}
+		wanted = []string{family}
+	}
+	for _, family := range device.Kernels {
+		if slices.Contains(wanted, family) {
+			return family, nil
+		}
+	}
+	return "", diag.Inputf("the executor %s builds the kernel families %s, and %s is wanted", executor,
+		strings.Join(device.Kernels, ", "), strings.Join(wanted, ", ")).
+		At("--executor %s", executor).Do("choose a model or a --kernel that both know")
 }
 
 // findDevice returns the first device of the architecture that the model describes.

@@ -1,5 +1,5 @@
-// Package archverb is `origami arch`: which architectures and devices there are, and every number known of one.
-package archverb
+// Package archcmd is `origami arch`: which architectures and devices there are, and every number known of one.
+package archcmd
 
 import (
 	"context"
@@ -8,20 +8,21 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/app"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 	"github.com/origami-gemm/origami/core/diag"
 )
 
 // New returns the command with its subcommands.
-func New(a *app.App) *cobra.Command {
+func New(f *session.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "arch",
 		Short:   "List architectures and show what is known of one",
 		Long:    "List the architectures and devices that the plugins provide, and show every number known of one.",
 		Example: "  origami arch ls\n  origami arch show sm90@h200",
-		Args:    app.Subcommand,
-		RunE:    app.NeedSubcommand,
+		Args:    verb.OnlySubcommands,
+		RunE:    verb.MissingSubcommand,
 	}
 	cmd.AddCommand(&cobra.Command{
 		Use:   "ls",
@@ -29,8 +30,8 @@ func New(a *app.App) *cobra.Command {
 		Long: "List the architectures and devices that the plugins provide. The first device of an architecture is the one that its\n" +
 			"bare name means; the first model and kernel family are the defaults.",
 		Example: "  origami arch ls\n  origami arch ls --json",
-		Args:    app.NoMore,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return list(cmd.Context(), a) },
+		Args:    verb.NoArguments,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return list(cmd.Context(), f) },
 	}, &cobra.Command{
 		Use:   "show ID",
 		Short: "Show every number known of an architecture",
@@ -40,8 +41,8 @@ func New(a *app.App) *cobra.Command {
 		Example: "  origami arch show sm89\n  origami arch show sm90@h200 --json\n  origami arch show auto\n  origami arch show sm89 --hw-params mine.json",
 		Args: func(_ *cobra.Command, args []string) error {
 			switch {
-			case len(args) == 0 && len(a.Settings.Arch) == 0:
-				return nil // Select says what is missing
+			case len(args) == 0 && len(f.Settings.Arch) == 0:
+				return nil // Factory.Targets says what is missing
 			case len(args) > 1:
 				return diag.Inputf("%d architectures are given, and this command shows one", len(args)).Do("leave one")
 			}
@@ -49,10 +50,10 @@ func New(a *app.App) *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			device := ""
-			if f := cmd.Flags().Lookup("device"); f != nil && f.Changed {
-				device = f.Value.String() // one of the settings belongs to the architecture there
+			if flag := cmd.Flags().Lookup("device"); flag != nil && flag.Changed {
+				device = flag.Value.String() // one of the settings belongs to the architecture there
 			}
-			return show(cmd.Context(), a, args, device, app.Options(cmd))
+			return show(cmd.Context(), f, args, device, session.Options(cmd))
 		},
 	})
 	return cmd
@@ -71,22 +72,22 @@ type listed struct {
 	Plugin  string   `json:"plugin"`
 }
 
-func list(ctx context.Context, a *app.App) error {
-	s, err := a.Session(ctx)
+func list(ctx context.Context, f *session.Factory) error {
+	manifests, err := f.Manifests(ctx)
 	if err != nil {
 		return err
 	}
 	var all []listed
-	for _, m := range s.Manifests() {
+	for _, m := range manifests {
 		for _, e := range m.Archs {
 			for i, d := range e.Devices {
 				all = append(all, listed{e.ID, d.ID, i == 0, d.Name, e.Vendor, append([]string{}, d.Aliases...), e.Models, e.Kernels, m.Name})
 			}
 		}
 	}
-	if a.Format() == render.JSON {
+	if render.FormatOf(f) == render.JSON {
 		for _, l := range all {
-			if err := render.JSONLine(a.Streams, l); err != nil {
+			if err := render.JSONLine(f.Streams, l); err != nil {
 				return err
 			}
 		}
@@ -101,23 +102,23 @@ func list(ctx context.Context, a *app.App) error {
 		}
 		rows[i] = []string{l.Arch, l.Device, first, l.Name, l.Vendor, strings.Join(l.Aliases, " "), strings.Join(l.Models, " "), strings.Join(l.Kernels, " "), l.Plugin}
 	}
-	return render.Rows(a.Streams, a.Format(), header, rows)
+	return render.Rows(f.Streams, render.FormatOf(f), header, rows)
 }
 
-func show(ctx context.Context, a *app.App, args []string, deviceFlag string, options []string) error {
-	archs, device := a.Settings.Arch, a.Settings.Device
+func show(ctx context.Context, f *session.Factory, args []string, deviceFlag string, options []string) error {
+	archs, device := f.Settings.Arch, f.Settings.Device
 	if len(args) > 0 {
 		archs, device = args, deviceFlag
 	}
-	sel, err := a.Select(ctx, archs, device, options)
+	targets, err := f.Targets(ctx, archs, device, options)
 	if err != nil {
 		return err
 	}
-	if len(sel.Targets) > 1 {
-		return diag.Inputf("%d architectures are given, and this command shows one", len(sel.Targets)).At("--arch").Do("leave one")
+	if len(targets) > 1 {
+		return diag.Inputf("%d architectures are given, and this command shows one", len(targets)).At("--arch").Do("leave one")
 	}
-	t := sel.Targets[0]
-	ar, err := sel.Session.Open(ctx, t, sel.Open)
+	t := &targets[0]
+	a, err := f.Open(ctx, t)
 	if err != nil {
 		return err
 	}
@@ -129,6 +130,6 @@ func show(ctx context.Context, a *app.App, args []string, deviceFlag string, opt
 			docs[o.Key] = strings.TrimSpace(o.Doc + " (" + strings.Join(o.Values, ", ") + ")")
 		}
 	}
-	d := ar.Describe()
-	return write(a.Streams, a.Format(), &view{Description: d, Levels: slices.Clone(ar.Hierarchy().Levels()), OptionDocs: docs, Plugin: t.Manifest.Name})
+	d := a.Describe()
+	return write(f.Streams, render.FormatOf(f), &view{Description: d, Levels: slices.Clone(a.Hierarchy().Levels()), OptionDocs: docs, Plugin: t.Manifest.Name})
 }

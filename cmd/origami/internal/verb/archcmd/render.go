@@ -1,10 +1,9 @@
-package archverb
+package archcmd
 
 import (
 	"fmt"
 	"strings"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/answer"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/core/arch"
@@ -31,7 +30,7 @@ type (
 		Models             []string     `json:"models"`
 		Kernels            []string     `json:"kernels"`
 		Rung               arch.Rung    `json:"rung"`
-		Live               *answer.Live `json:"live,omitempty"`
+		Live               *render.Live `json:"live,omitempty"`
 		UnitName           string       `json:"unit_name"`
 		Units              int          `json:"units"`
 		Partitions         int          `json:"partitions"`
@@ -49,7 +48,7 @@ type (
 		Terms              []termSchema `json:"terms"`
 		Monotone           []string     `json:"monotone,omitempty"`
 
-		Uncertainty []answer.Uncertainty `json:"uncertainty,omitempty"`
+		Uncertainty []render.Uncertainty `json:"uncertainty,omitempty"`
 	}
 	peak struct {
 		DType string  `json:"dtype"`
@@ -119,7 +118,7 @@ func write(s *iostreams.Streams, f render.Format, v *view) error {
 func (v *view) object() object {
 	o := object{
 		Arch: v.Arch, Device: v.Device, Name: v.DeviceName, Vendor: v.Vendor, Aliases: append([]string{}, v.Aliases...), Plugin: v.Plugin,
-		Model: v.Model, Models: v.Models, Kernels: v.Kernels, Rung: v.Rung, Live: answer.LiveJSON(v.Description),
+		Model: v.Model, Models: v.Models, Kernels: v.Kernels, Rung: v.Rung, Live: render.LiveJSON(v.Description),
 		UnitName: v.UnitName, Units: v.Units, Partitions: v.Partitions, ClockHz: float64(v.Clock), ClockRung: v.ClockRung,
 		SharedMemory: float64(v.SharedMemory), RegisterFile: v.RegisterFile, RegistersPerThread: v.RegistersPerThread,
 		Peak: []peak{}, Atoms: []atom{}, Levels: []level{}, Parameters: []parameter{}, Constants: []constant{}, Options: []option{}, Terms: []termSchema{},
@@ -146,7 +145,7 @@ func (v *view) object() object {
 		o.Monotone = append(o.Monotone, dim.String())
 	}
 	for i := range v.Uncertainty {
-		o.Uncertainty = append(o.Uncertainty, answer.UncertaintyJSON(&v.Uncertainty[i]))
+		o.Uncertainty = append(o.Uncertainty, render.UncertaintyJSON(&v.Uncertainty[i]))
 	}
 	for _, t := range v.Terms {
 		o.Terms = append(o.Terms, termSchema{t.Name, t.Unit, render.TermKind(t.Kind), t.Formula, t.Doc, t.Source, t.Common})

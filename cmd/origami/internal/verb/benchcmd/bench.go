@@ -1,16 +1,17 @@
-// Package benchverb is `origami bench`: a model's picks against measurements, beside the best of every candidate and the
+// Package benchcmd is `origami bench`: a model's picks against measurements, beside the best of every candidate and the
 // vendor's libraries. The measurements are recorded ones, or are made and recorded first; the outcome is always made from
 // the records.
-package benchverb
+package benchcmd
 
 import (
 	"context"
 
 	"github.com/spf13/cobra"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/app"
-	"github.com/origami-gemm/origami/cmd/origami/internal/query"
-	"github.com/origami-gemm/origami/cmd/origami/internal/records"
+	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
+	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/bench"
 	"github.com/origami-gemm/origami/core/diag"
@@ -20,8 +21,8 @@ import (
 
 // Options are what the command line says.
 type Options struct {
-	App      *app.App
-	Query    query.Flags
+	Factory  *session.Factory
+	Query    session.ProblemFlags
 	Options  []string
 	Executor string
 	Records  string
@@ -30,8 +31,8 @@ type Options struct {
 }
 
 // New returns the command. run is Run, or what a test wants to see called.
-func New(a *app.App, run func(context.Context, *Options) error) *cobra.Command {
-	o := &Options{App: a}
+func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.Command {
+	o := &Options{Factory: f}
 	cmd := &cobra.Command{
 		Use:   "bench --arch ARCH",
 		Short: "Hold a model's picks against measurements, three ways",
@@ -47,9 +48,9 @@ func New(a *app.App, run func(context.Context, *Options) error) *cobra.Command {
   origami bench --arch sm90@h200 --report ./report
   origami bench --arch sm90@h200 --executor cuda --records ./my-sweep
   origami bench --arch sm90@h200 --records ./my-sweep --format csv > three-ways.csv`,
-		Args: app.NoMore,
+		Args: verb.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			o.Options = app.Options(cmd)
+			o.Options = session.Options(cmd)
 			return run(cmd.Context(), o)
 		},
 	}
@@ -67,7 +68,7 @@ func Run(ctx context.Context, o *Options) error {
 	if err != nil {
 		return err
 	}
-	a, err := o.App.OpenOne(ctx, o.Options)
+	a, err := o.Factory.Architecture(ctx, o.Options)
 	if err != nil {
 		return err
 	}
@@ -83,8 +84,8 @@ func Run(ctx context.Context, o *Options) error {
 	if problems == nil {
 		problems = listed(data.Problems())
 	}
-	failures := o.App.Failures(bad)
-	w := newWriter(o.App.Streams, o.App.Format(), a.Describe(), data)
+	failures := o.Factory.Failures(bad)
+	w := newWriter(o.Factory.Streams, render.FormatOf(o.Factory), a.Describe(), data)
 	for _, p := range problems {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -111,19 +112,19 @@ func Run(ctx context.Context, o *Options) error {
 	}
 	s := bench.Summarise(w.rows)
 	if s.Wrong+s.Failed > 0 {
-		o.App.Streams.Warn(leftOut(s.Wrong, s.Failed) + " left out; --report lists why")
+		o.Factory.Streams.Warn(leftOut(s.Wrong, s.Failed) + " left out; --report lists why")
 	}
 	if holes := w.unfinished(&s); holes != "" {
-		o.App.Streams.Warn("the sweep is unfinished: " + holes)
+		o.Factory.Streams.Warn("the sweep is unfinished: " + holes)
 	}
 	return failures.Err()
 }
 
 // problems returns the rows of --problems, the built-in sizes, or nil for all that are recorded.
-func (o *Options) problems() (good []query.Problem, bad []error, err error) {
+func (o *Options) problems() (good []session.Problem, bad []error, err error) {
 	switch {
 	case o.Query.Problems != "":
-		return o.Query.Read(o.App.Settings.DType, o.App.Streams.In)
+		return o.Query.Read(o.Factory.Settings.DType, o.Factory.Streams.In)
 	case o.Records != "" && o.Executor == "":
 		return nil, nil, nil
 	default:
@@ -131,8 +132,8 @@ func (o *Options) problems() (good []query.Problem, bad []error, err error) {
 	}
 }
 
-func listed(problems []gemm.Problem) []query.Problem {
-	list := make([]query.Problem, len(problems))
+func listed(problems []gemm.Problem) []session.Problem {
+	list := make([]session.Problem, len(problems))
 	for i, p := range problems {
 		list[i].Problem = p
 	}
@@ -144,9 +145,9 @@ func (o *Options) recorded(d *arch.Description) (*record.Dataset, error) {
 	var data *record.Dataset
 	var err error
 	if o.Records != "" {
-		data, err = records.Folder(d, o.App.Settings.Kernel, "--records", o.Records)
+		data, err = datastore.Folder(d, o.Factory.Settings.Kernel, "--records", o.Records)
 	} else {
-		data, err = records.Shipped(d, o.App.Settings.Kernel, "--records")
+		data, err = datastore.Shipped(d, o.Factory.Settings.Kernel, "--records")
 	}
 	if err == nil && o.WarmL2 && !data.WarmL2 {
 		err = diag.Inputf("the records were taken with a cold L2").At("--warm-l2").Do("leave it out, or measure with --executor")

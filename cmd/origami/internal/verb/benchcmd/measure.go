@@ -1,4 +1,4 @@
-package benchverb
+package benchcmd
 
 import (
 	"context"
@@ -9,11 +9,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/app"
-	"github.com/origami-gemm/origami/cmd/origami/internal/measure"
-	"github.com/origami-gemm/origami/cmd/origami/internal/query"
+	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
-	"github.com/origami-gemm/origami/cmd/origami/internal/store"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/bench"
 	"github.com/origami-gemm/origami/core/diag"
@@ -23,25 +21,21 @@ import (
 )
 
 // measure measures the problems on the executor's device, and returns what its folder holds then.
-func (o *Options) measure(ctx context.Context, a arch.Architecture, problems []query.Problem) (data *record.Dataset, err error) {
-	x, err := o.App.Executor(ctx, o.Executor)
+func (o *Options) measure(ctx context.Context, a arch.Architecture, problems []session.Problem) (data *record.Dataset, err error) {
+	sweep, memory, err := o.Factory.Sweep(ctx, a, o.Executor, o.WarmL2)
 	if err != nil {
 		return nil, err
 	}
 	defer func() {
-		if closed := x.Close(); err == nil {
+		if closed := sweep.Executor.Close(); err == nil {
 			err = closed
 		}
 	}()
-	sweep, memory, err := measure.On(ctx, o.App, a, x, o.Executor, o.WarmL2)
-	if err != nil {
-		return nil, err
-	}
 	sweep.Data.Source = fmt.Sprintf("origami bench --executor %s", o.Executor)
 	folder := o.Records
 	if folder == "" {
 		folder = defaultFolder(sweep.Data.Conditions)
-		o.App.Streams.Note("measurements are kept in " + folder)
+		o.Factory.Streams.Note("measurements are kept in " + folder)
 	}
 	folder = filepath.Clean(folder)
 	if err := o.fill(ctx, sweep, folder, o.fitting(problems, memory)); err != nil {
@@ -52,14 +46,14 @@ func (o *Options) measure(ctx context.Context, a arch.Architecture, problems []q
 
 // fitting leaves out the problems whose matrices alone are more than the device's memory: no candidate could run. Zero is
 // a memory that the executor does not know.
-func (o *Options) fitting(problems []query.Problem, memory unit.Bytes) []query.Problem {
-	return slices.DeleteFunc(slices.Clone(problems), func(p query.Problem) bool {
+func (o *Options) fitting(problems []session.Problem, memory unit.Bytes) []session.Problem {
+	return slices.DeleteFunc(slices.Clone(problems), func(p session.Problem) bool {
 		need := unit.Bytes(p.DType.Bytes()*p.Batch) *
 			(unit.Bytes(p.M)*unit.Bytes(p.K) + unit.Bytes(p.K)*unit.Bytes(p.N) + unit.Bytes(p.M)*unit.Bytes(p.N))
 		if memory == 0 || need <= memory {
 			return false
 		}
-		o.App.Streams.Warn(fmt.Sprintf("%s is not measured: its matrices take %.4g GB, and the device has %.4g GB", p.Problem, float64(need)/1e9, float64(memory)/1e9))
+		o.Factory.Streams.Warn(fmt.Sprintf("%s is not measured: its matrices take %.4g GB, and the device has %.4g GB", p.Problem, float64(need)/1e9, float64(memory)/1e9))
 		return true
 	})
 }
@@ -74,8 +68,8 @@ func defaultFolder(c record.Conditions) string {
 }
 
 // fill measures what the folder does not have yet.
-func (o *Options) fill(ctx context.Context, sweep *bench.Sweep, folder string, problems []query.Problem) (err error) {
-	kept, err := store.Open(folder, sweep.Data)
+func (o *Options) fill(ctx context.Context, sweep *bench.Sweep, folder string, problems []session.Problem) (err error) {
+	kept, err := datastore.Open(folder, sweep.Data)
 	if err != nil {
 		return err
 	}
@@ -85,10 +79,10 @@ func (o *Options) fill(ctx context.Context, sweep *bench.Sweep, folder string, p
 		}
 	}()
 	if kept.Torn != nil {
-		o.App.Streams.Warn(fmt.Sprintf("%s: %s; it is dropped and measured again", kept.Torn.Where, kept.Torn.Why))
+		o.Factory.Streams.Warn(fmt.Sprintf("%s: %s; it is dropped and measured again", kept.Torn.Where, kept.Torn.Why))
 	}
 	sweep.Data, sweep.Keep = kept.Data, kept.Append
-	progress := newProgress(o.App.Streams, sweep, problems)
+	progress := newProgress(o.Factory.Streams, sweep, problems)
 	defer progress.stop()
 	sweep.Begin = progress.begin
 	sweep.Done = func(m record.Measurement) {
@@ -116,7 +110,7 @@ func stopped(ctx context.Context, err error, measurements int, folder string) er
 	var d *diag.Error
 	switch {
 	case ctx.Err() != nil:
-		d = &diag.Error{What: app.ErrInterrupted.Error(), Err: app.ErrInterrupted}
+		d = &diag.Error{What: session.ErrInterrupted.Error(), Err: session.ErrInterrupted}
 	case !errors.As(err, &d):
 		d = &diag.Error{What: err.Error(), Err: err}
 	}

@@ -1,4 +1,4 @@
-package benchverb
+package benchcmd
 
 import (
 	"fmt"
@@ -7,8 +7,8 @@ import (
 	bar "github.com/jedib0t/go-pretty/v6/progress"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
-	"github.com/origami-gemm/origami/cmd/origami/internal/query"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/bench"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/record"
@@ -18,7 +18,7 @@ import (
 type progress struct {
 	s        *iostreams.Streams
 	data     *record.Dataset
-	problems []query.Problem
+	problems []session.Problem
 
 	bar     bar.Writer // nil without a terminal
 	end     func()
@@ -29,7 +29,7 @@ type progress struct {
 	per, finished, total int
 }
 
-func newProgress(s *iostreams.Streams, sweep *bench.Sweep, problems []query.Problem) *progress {
+func newProgress(s *iostreams.Streams, sweep *bench.Sweep, problems []session.Problem) *progress {
 	p := &progress{s: s, data: sweep.Data, problems: problems, begun: time.Now()}
 	if !s.ErrTerminal {
 		return p

@@ -1,4 +1,4 @@
-package benchverb
+package benchcmd
 
 import (
 	"fmt"
@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/answer"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/core/arch"
@@ -18,12 +17,12 @@ import (
 
 // writer writes a row per problem and, where the format has room for it, the summary.
 type writer struct {
-	s       *iostreams.Streams
-	format  render.Format
-	arch    *arch.Description
-	data    *record.Dataset
-	records *render.Records
-	rows    []bench.Row
+	s         *iostreams.Streams
+	format    render.Format
+	arch      *arch.Description
+	data      *record.Dataset
+	delimited *render.Delimited
+	rows      []bench.Row
 }
 
 // columns are those of CSV and TSV. Those of the first library are there whether it was measured or not; others have
@@ -47,7 +46,7 @@ func columns(data *record.Dataset) []string {
 func newWriter(s *iostreams.Streams, f render.Format, d *arch.Description, data *record.Dataset) *writer {
 	w := &writer{s: s, format: f, arch: d, data: data}
 	if f == render.CSV || f == render.TSV {
-		w.records = render.NewRecords(s, f, columns(data))
+		w.delimited = render.NewDelimited(s, f, columns(data))
 	}
 	return w
 }
@@ -57,8 +56,8 @@ func (w *writer) write(r *bench.Row) error {
 	switch {
 	case w.format == render.JSON:
 		return render.JSONLine(w.s, w.object(r))
-	case w.records != nil:
-		return w.records.Write(cells(r))
+	case w.delimited != nil:
+		return w.delimited.Write(cells(r))
 	default:
 		return nil // the table needs all rows for its widths
 	}
@@ -68,8 +67,8 @@ func (w *writer) close() error {
 	switch {
 	case w.format == render.JSON:
 		return render.JSONLine(w.s, map[string]any{"summary": w.summary()})
-	case w.records != nil:
-		return w.records.Close()
+	case w.delimited != nil:
+		return w.delimited.Close()
 	default:
 		t := w.text()
 		for _, line := range t.above {
@@ -84,7 +83,7 @@ func (w *writer) close() error {
 }
 
 func cells(r *bench.Row) []string {
-	out := append(answer.KeyCells(r.Problem, r.Pick.Config), answer.LaunchCells(r.Pick.Config)...)
+	out := append(render.KeyCells(r.Problem, r.Pick.Config), render.LaunchCells(r.Pick.Config)...)
 	milliseconds := func(t unit.Seconds) string {
 		if t <= 0 {
 			return ""
@@ -122,15 +121,15 @@ type object struct {
 	Device   string         `json:"device"`
 	Model    string         `json:"model"`
 	Kernel   string         `json:"kernel"`
-	Problem  answer.Problem `json:"problem"`
-	Pick     answer.Config  `json:"pick"`
-	Best     answer.Config  `json:"best"`
+	Problem  render.Problem `json:"problem"`
+	Pick     render.Config  `json:"pick"`
+	Best     render.Config  `json:"best"`
 	Library  string         `json:"library,omitempty"`
 	Times    times          `json:"milliseconds"`
 	TFLOPS   times          `json:"tflops"`
 	Eff      float64        `json:"efficiency"`
 	Versus   *float64       `json:"versus_library,omitempty"`
-	Tau      answer.Number  `json:"tau"`
+	Tau      render.Number  `json:"tau"`
 	PickRank int            `json:"pick_rank"`
 	Passed   int            `json:"passed_over"`
 	Measured int            `json:"measured"`
@@ -139,7 +138,7 @@ type object struct {
 	Spill    float64        `json:"spill_bytes"`
 
 	Phase      record.Phase  `json:"phase"`
-	Noise      answer.Number `json:"noise_floor"`
+	Noise      render.Number `json:"noise_floor"`
 	BestRank   int           `json:"best_rank"`
 	Wrong      int           `json:"wrong"`
 	NotBuilt   int           `json:"not_built"`
@@ -160,7 +159,7 @@ type library struct {
 
 // excluded is a configuration, or a library, that has no time that counts.
 type excluded struct {
-	Config  *answer.Config `json:"config,omitempty"`
+	Config  *render.Config `json:"config,omitempty"`
 	Library string         `json:"library,omitempty"`
 	Status  record.Status  `json:"status"`
 	Detail  string         `json:"detail,omitempty"`
@@ -176,10 +175,10 @@ type times struct {
 func (w *writer) object(r *bench.Row) object {
 	o := object{
 		Arch: w.arch.Arch, Device: w.arch.Device, Model: w.arch.Model, Kernel: w.data.Kernel,
-		Problem: answer.ProblemJSON(r.Problem), Pick: answer.ConfigJSON(r.Pick.Config), Best: answer.ConfigJSON(r.Best.Config),
-		Eff: r.Efficiency(), Tau: answer.Number(r.Tau), PickRank: r.PickRank, Passed: r.PassedOver, Measured: r.Measured, Total: r.Candidates,
+		Problem: render.ProblemJSON(r.Problem), Pick: render.ConfigJSON(r.Pick.Config), Best: render.ConfigJSON(r.Best.Config),
+		Eff: r.Efficiency(), Tau: render.Number(r.Tau), PickRank: r.PickRank, Passed: r.PassedOver, Measured: r.Measured, Total: r.Candidates,
 		Regs: r.Pick.Resources.Registers, Spill: float64(r.Pick.Resources.SpillBytes),
-		Phase: r.Phase, Noise: answer.Number(r.Noise), BestRank: r.BestRank, Wrong: r.Wrong, NotBuilt: r.NotBuilt, Failed: r.Failed,
+		Phase: r.Phase, Noise: render.Number(r.Noise), BestRank: r.BestRank, Wrong: r.Wrong, NotBuilt: r.NotBuilt, Failed: r.Failed,
 		Missing: r.Missing, ClockMoved: r.ClockMoved,
 	}
 	for i, name := range w.data.Libraries() {
@@ -198,7 +197,7 @@ func (w *writer) object(r *bench.Row) object {
 		if record.IsLibrary(e.Config) {
 			own.Library = e.Config.Kernel
 		} else {
-			c := answer.ConfigJSON(e.Config)
+			c := render.ConfigJSON(e.Config)
 			own.Config = &c
 		}
 		o.Excluded = append(o.Excluded, own)
@@ -230,8 +229,8 @@ func (w *writer) summary() any {
 	}
 	return map[string]any{
 		"problems": s.Problems, "passed_over": s.PassedOver, "efficiency": spread(s.Efficiency), "versus_library": spread(first),
-		"tau_mean": answer.Number(s.TauMean), "tau_worst": answer.Number(s.TauWorst),
-		"libraries": libraries, "noise_floor": answer.Number(s.Noise), "measured": s.Measured, "wrong": s.Wrong, "not_built": s.NotBuilt,
+		"tau_mean": render.Number(s.TauMean), "tau_worst": render.Number(s.TauWorst),
+		"libraries": libraries, "noise_floor": render.Number(s.Noise), "measured": s.Measured, "wrong": s.Wrong, "not_built": s.NotBuilt,
 		"failed": s.Failed, "missing": s.Missing, "unfinished": s.Unfinished, "clock_moved": s.ClockMoved, "finals": s.Finals,
 	}
 }

@@ -1,11 +1,10 @@
-package benchverb
+package benchcmd
 
 import (
 	"fmt"
 	"strings"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
-	"github.com/origami-gemm/origami/cmd/origami/internal/plots"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/core/bench"
@@ -27,11 +26,11 @@ func (w *writer) report(folder string) error {
 	for i := range w.rows {
 		points = append(points, w.rows[i].Points...)
 	}
-	scatter, err := plots.Scatter(folder, "predicted-measured", title, points)
+	scatter, err := report.Scatter(folder, "predicted-measured", title, points)
 	if err != nil {
 		return report.Unwritable(folder, err)
 	}
-	bars, err := plots.ThreeWays(folder, "three-ways", title, w.data.Libraries(), w.rows)
+	bars, err := report.ThreeWays(folder, "three-ways", title, w.data.Libraries(), w.rows)
 	if err != nil {
 		return report.Unwritable(folder, err)
 	}

@@ -1,5 +1,5 @@
-// Package compare is `origami compare`: one problem on several architectures, side by side, term by term.
-package compare
+// Package comparecmd is `origami compare`: one problem on several architectures, side by side, term by term.
+package comparecmd
 
 import (
 	"context"
@@ -7,11 +7,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/answer"
-	"github.com/origami-gemm/origami/cmd/origami/internal/app"
 	"github.com/origami-gemm/origami/cmd/origami/internal/exitcode"
-	"github.com/origami-gemm/origami/cmd/origami/internal/query"
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
+	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -19,14 +19,14 @@ import (
 
 // Options are what the command line says.
 type Options struct {
-	App     *app.App
-	Query   query.Flags
+	Factory *session.Factory
+	Query   session.ProblemFlags
 	Options []string
 }
 
 // New returns the command. run is Run, or what a test wants to see called.
-func New(a *app.App, run func(context.Context, *Options) error) *cobra.Command {
-	o := &Options{App: a}
+func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.Command {
+	o := &Options{Factory: f}
 	cmd := &cobra.Command{
 		Use:   "compare --arch ARCH --arch ARCH… -m SIZE -n SIZE -k SIZE",
 		Short: "Put several architectures side by side for one problem, term by term",
@@ -37,9 +37,9 @@ func New(a *app.App, run func(context.Context, *Options) error) *cobra.Command {
 			"An architecture that fails leaves the others' answers intact; its column then holds the error.",
 		Example: `  origami compare --arch sm89 --arch gfx942 --arch sm90@h200 -m 4096 -n 4096 -k 4096
   origami compare --arch sm90@h200 --arch gfx942 -m 8192 -n 8192 -k 8192 --trans-b --json`,
-		Args: app.NoMore,
+		Args: verb.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			o.Options = app.Options(cmd)
+			o.Options = session.Options(cmd)
 			return run(cmd.Context(), o)
 		},
 	}
@@ -58,12 +58,12 @@ type Comparison struct {
 // Side is one architecture's part: an answer or an error.
 type Side struct {
 	Target arch.Match
-	*answer.Answer
+	*session.Answer
 	Err error
 }
 
 // Best returns the side's pick, nil if it has none.
-func (s *Side) Best() *answer.Entry {
+func (s *Side) Best() *session.Entry {
 	if s.Err != nil {
 		return nil
 	}
@@ -72,80 +72,78 @@ func (s *Side) Best() *answer.Entry {
 
 // Ratio returns the i-th side's predicted time over the first one's, and false where either has none.
 func (c *Comparison) Ratio(i int) (float64, bool) {
-	first, own := &c.Sides[0], &c.Sides[i]
-	if first.Err != nil || own.Err != nil {
+	first, side := &c.Sides[0], &c.Sides[i]
+	if first.Err != nil || side.Err != nil {
 		return 0, false
 	}
-	return float64(own.Seconds(own.Best()) / first.Seconds(first.Best())), true
+	return float64(side.Seconds(side.Best()) / first.Seconds(first.Best())), true
 }
 
 // Run answers. When sides fail, the exit code is 3 if a plugin is to blame and the first failure's otherwise.
 func Run(ctx context.Context, o *Options) error {
-	problems, _, err := o.Query.Read(o.App.Settings.DType, o.App.Streams.In)
+	problems, _, err := o.Query.Read(o.Factory.Settings.DType, o.Factory.Streams.In)
 	if err != nil {
 		return err
 	}
-	sel, err := o.App.Select(ctx, o.App.Settings.Arch, o.App.Settings.Device, o.Options)
+	targets, err := o.Factory.Targets(ctx, o.Factory.Settings.Arch, o.Factory.Settings.Device, o.Options)
 	if err != nil {
 		return err
 	}
-	if len(sel.Targets) < 2 {
-		return diag.Inputf("compare needs at least two architectures, and one is given").At("--arch").Do("add another, as in --arch %s --arch sm90@h200", sel.Targets[0].ID())
+	if len(targets) < 2 {
+		return diag.Inputf("compare needs at least two architectures, and one is given").At("--arch").Do("add another, as in --arch %s --arch sm90@h200", targets[0].ID())
 	}
-	c, err := Compare(ctx, sel, problems[0].Problem, o.App.Settings.Kernel)
+	c, err := compare(ctx, o.Factory, targets, problems[0].Problem)
 	if err != nil {
 		return err
 	}
-	failure := c.report(o.App)
-	if err := write(o.App.Streams, o.App.Format(), c); err != nil {
+	failure := c.reportFailures(o.Factory.Streams)
+	if err := write(o.Factory.Streams, render.FormatOf(o.Factory), c); err != nil {
 		return err
 	}
 	return failure
 }
 
-// Compare asks all targets at once.
-func Compare(ctx context.Context, sel *app.Selection, p gemm.Problem, kernel string) (*Comparison, error) {
-	c := &Comparison{Problem: p, Model: sel.Open.Model, Sides: make([]Side, len(sel.Targets))}
+// compare asks all targets at once.
+func compare(ctx context.Context, f *session.Factory, targets []session.Target, p gemm.Problem) (*Comparison, error) {
+	c := &Comparison{Problem: p, Model: f.Settings.Model, Sides: make([]Side, len(targets))}
 	if c.Model == "" {
-		c.Model = session.CommonModel(sel.Targets)
+		c.Model = session.CommonModel(targets)
 	}
-	open := sel.Open
-	open.Model = c.Model
+	q := session.Question{Kernel: f.Settings.Kernel, Top: 1, Terms: true}
 	var wg sync.WaitGroup
-	for i, t := range sel.Targets {
-		wg.Go(func() {
-			c.Sides[i] = ask(ctx, sel.Session, t, open, p, kernel)
-		})
+	for i := range targets {
+		targets[i].OpenRequest.Model = c.Model
+		wg.Go(func() { c.Sides[i] = ask(ctx, f, &targets[i], p, q) })
 	}
 	wg.Wait()
 	return c, ctx.Err()
 }
 
-func ask(ctx context.Context, s *session.Session, t arch.Match, open session.OpenOptions, p gemm.Problem, kernel string) Side {
-	a, err := s.Open(ctx, t, open)
+func ask(ctx context.Context, f *session.Factory, t *session.Target, p gemm.Problem, q session.Question) Side {
+	a, err := f.Open(ctx, t)
 	if err != nil {
-		return Side{Target: t, Err: err}
+		return Side{Target: t.Match, Err: err}
 	}
-	answers, err := answer.Ask(ctx, a, []gemm.Problem{p}, answer.Options{Kernel: kernel, Top: 1, Terms: true})
+	answers, err := session.Ask(ctx, a, []gemm.Problem{p}, q)
 	if err == nil {
 		err = answers[0].Err
 	}
 	if err != nil {
-		return Side{Target: t, Err: err}
+		return Side{Target: t.Match, Err: err}
 	}
-	return Side{Target: t, Answer: &answers[0]}
+	return Side{Target: t.Match, Answer: &answers[0]}
 }
 
-// report tells the user which sides failed.
-func (c *Comparison) report(a *app.App) error {
+// reportFailures tells the user which sides failed. The error that it returns carries the exit code.
+func (c *Comparison) reportFailures(s *iostreams.Streams) error {
 	var failure error
 	for i := range c.Sides {
-		s := &c.Sides[i]
-		if s.Err == nil {
+		side := &c.Sides[i]
+		if side.Err == nil {
 			continue
 		}
-		err := diag.Within(s.Target.ID(), s.Err)
-		a.Streams.Report(err)
+		err := diag.Within(side.Target.ID(), side.Err)
+		s.Report(err)
 		if failure == nil || diag.KindOf(err) == diag.Plugin && diag.KindOf(failure) != diag.Plugin {
 			failure = err
 		}

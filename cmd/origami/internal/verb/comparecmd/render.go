@@ -1,27 +1,27 @@
-package compare
+package comparecmd
 
 import (
 	"fmt"
 	"slices"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/answer"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/arch"
 )
 
 // object is `compare --json`.
 type object struct {
-	Problem answer.Problem   `json:"problem"`
+	Problem render.Problem   `json:"problem"`
 	Model   string           `json:"model"`
 	Entries []any            `json:"entries"`
-	Ratio   []*answer.Number `json:"ratio_to_first"`
+	Ratio   []*render.Number `json:"ratio_to_first"`
 }
 
 // entry is a side that answered, failed one that did not.
 type entry struct {
-	answer.Object
-	Terms answer.Fields `json:"terms"`
+	render.Object
+	Terms render.Fields `json:"terms"`
 }
 
 type failed struct {
@@ -43,17 +43,17 @@ func write(s *iostreams.Streams, f render.Format, c *Comparison) error {
 }
 
 func writeJSON(s *iostreams.Streams, c *Comparison) error {
-	o := object{Problem: answer.ProblemJSON(c.Problem), Model: c.Model}
+	o := object{Problem: render.ProblemJSON(c.Problem), Model: c.Model}
 	for i := range c.Sides {
 		side := &c.Sides[i]
 		if side.Err != nil {
 			o.Entries = append(o.Entries, failed{side.Target.Arch.ID, side.Target.Device.ID, iostreams.AsJSON(side.Err)})
 		} else {
-			o.Entries = append(o.Entries, entry{side.Object(side.Best()), side.TermsJSON(side.Best())})
+			o.Entries = append(o.Entries, entry{render.ObjectOf(side.Answer, side.Best()), render.TermsJSON(side.Answer, side.Best())})
 		}
-		var ratio *answer.Number
+		var ratio *render.Number
 		if r, ok := c.Ratio(i); ok {
-			n := answer.Number(r)
+			n := render.Number(r)
 			ratio = &n
 		}
 		o.Ratio = append(o.Ratio, ratio)
@@ -63,7 +63,7 @@ func writeJSON(s *iostreams.Streams, c *Comparison) error {
 
 // writeRecords writes a row per quantity and architecture.
 func writeRecords(s *iostreams.Streams, f render.Format, c *Comparison) error {
-	r := render.NewRecords(s, f, []string{"arch", "device", "kind", "name", "common", "value", "unit", "share"})
+	r := render.NewDelimited(s, f, []string{"arch", "device", "kind", "name", "common", "value", "unit", "share"})
 	for i := range c.Sides {
 		side := &c.Sides[i]
 		row := func(kind, name, common, value, unit, share string) error {
@@ -76,7 +76,7 @@ func writeRecords(s *iostreams.Streams, f render.Format, c *Comparison) error {
 			continue
 		}
 		best := side.Best()
-		o := side.Object(best)
+		o := render.ObjectOf(side.Answer, best)
 		for _, cells := range [][3]string{
 			{"model", o.Model, ""}, {"kernel", o.Kernel, ""}, {"rung", string(o.Rung), ""}, {"config", best.Config.String(), ""},
 			{"cycles", render.Exact(o.Predicted.Cycles), "cycles"}, {"seconds", render.Exact(o.Predicted.Seconds), "s"},
@@ -117,7 +117,7 @@ func writeTable(s *iostreams.Streams, c *Comparison) {
 		header = append(header, c.Sides[i].Target.ID())
 	}
 	var rows [][]string
-	row := func(name string, cell func(i int, side *Side, best *answer.Entry) string) {
+	row := func(name string, cell func(i int, side *Side, best *session.Entry) string) {
 		cells := []string{name}
 		for i := range c.Sides {
 			side := &c.Sides[i]
@@ -129,40 +129,40 @@ func writeTable(s *iostreams.Streams, c *Comparison) {
 		}
 		rows = append(rows, cells)
 	}
-	row("device", func(_ int, side *Side, _ *answer.Entry) string { return side.Arch.DeviceName })
-	row("units", func(_ int, side *Side, _ *answer.Entry) string {
+	row("device", func(_ int, side *Side, _ *session.Entry) string { return side.Arch.DeviceName })
+	row("units", func(_ int, side *Side, _ *session.Entry) string {
 		return fmt.Sprintf("%d %ss at %s", side.Arch.Units, side.Arch.UnitName, side.Arch.Clock)
 	})
 	if c.Model == "" {
-		row("model", func(_ int, side *Side, _ *answer.Entry) string { return side.Arch.Model })
+		row("model", func(_ int, side *Side, _ *session.Entry) string { return side.Arch.Model })
 	}
-	row("kernel", func(_ int, side *Side, _ *answer.Entry) string { return side.Kernel })
-	row("rung", func(_ int, side *Side, _ *answer.Entry) string { return string(side.Arch.Rung) })
-	row("pick", func(_ int, _ *Side, best *answer.Entry) string { return best.Config.String() })
-	row("time", func(_ int, side *Side, best *answer.Entry) string { return side.Seconds(best).String() })
-	row("time ÷ first", func(i int, _ *Side, _ *answer.Entry) string {
+	row("kernel", func(_ int, side *Side, _ *session.Entry) string { return side.Kernel })
+	row("rung", func(_ int, side *Side, _ *session.Entry) string { return string(side.Arch.Rung) })
+	row("pick", func(_ int, _ *Side, best *session.Entry) string { return best.Config.String() })
+	row("time", func(_ int, side *Side, best *session.Entry) string { return side.Seconds(best).String() })
+	row("time ÷ first", func(i int, _ *Side, _ *session.Entry) string {
 		if r, ok := c.Ratio(i); ok {
 			return fmt.Sprintf("%.3f", r)
 		}
 		return absent
 	})
-	row("rate", func(_ int, side *Side, best *answer.Entry) string { return side.Rate(best).String() })
-	row("of peak", func(_ int, side *Side, best *answer.Entry) string {
+	row("rate", func(_ int, side *Side, best *session.Entry) string { return side.Rate(best).String() })
+	row("of peak", func(_ int, side *Side, best *session.Entry) string {
 		if share, ok := side.PeakShare(best); ok {
 			return render.Percent(share)
 		}
 		return absent
 	})
-	row("bound", func(_ int, _ *Side, best *answer.Entry) string { return best.Estimate.Bound.String() })
+	row("bound", func(_ int, _ *Side, best *session.Entry) string { return best.Estimate.Bound.String() })
 
 	for _, section := range sections {
 		names := termNames(c, section.kind)
 		if len(names) == 0 {
 			continue
 		}
-		row(s.Bold(section.title), func(int, *Side, *answer.Entry) string { return "" })
+		row(s.Bold(section.title), func(int, *Side, *session.Entry) string { return "" })
 		for _, name := range names {
-			row("  "+name, func(_ int, side *Side, best *answer.Entry) string {
+			row("  "+name, func(_ int, side *Side, best *session.Entry) string {
 				j := slices.IndexFunc(side.Arch.Terms, func(t arch.Term) bool { return t.CommonName() == name })
 				if j < 0 {
 					return absent

@@ -1,5 +1,5 @@
-// Package evalverb is `origami eval`: a model scored against recorded measurements.
-package evalverb
+// Package evalcmd is `origami eval`: a model scored against recorded measurements.
+package evalcmd
 
 import (
 	"context"
@@ -8,10 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/app"
-	"github.com/origami-gemm/origami/cmd/origami/internal/query"
-	"github.com/origami-gemm/origami/cmd/origami/internal/records"
+	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/eval"
@@ -21,8 +21,8 @@ import (
 
 // Options are what the command line says.
 type Options struct {
-	App     *app.App
-	Query   query.Flags
+	Factory *session.Factory
+	Query   session.ProblemFlags
 	Options []string
 	Times   string
 	Report  string
@@ -31,8 +31,8 @@ type Options struct {
 }
 
 // New returns the command. run is Run, or what a test wants to see called.
-func New(a *app.App, run func(context.Context, *Options) error) *cobra.Command {
-	o := &Options{App: a}
+func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.Command {
+	o := &Options{Factory: f}
 	cmd := &cobra.Command{
 		Use:   "eval --arch ARCH",
 		Short: "Score a model against recorded measurements",
@@ -43,11 +43,11 @@ func New(a *app.App, run func(context.Context, *Options) error) *cobra.Command {
 			"the records that vary them. docs/evaluating.md defines every number.",
 		Example: `  origami eval --arch sm90 --device h200 --kernel triton
   origami eval --arch sm90@h200 --rung calibrated --json
-  origami eval --arch sm90@h200 --kernel triton --times times.csv.gz --kernels kernels.csv --trans-b --json
+  origami eval --arch sm90@h200 --kernel triton --times times.csv.gz --compiled kernels.csv --trans-b --json
   origami eval --arch sm90@h200 --report ./report`,
-		Args: app.NoMore,
+		Args: verb.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			o.Options = app.Options(cmd)
+			o.Options = session.Options(cmd)
 			return run(cmd.Context(), o)
 		},
 	}
@@ -60,7 +60,7 @@ func New(a *app.App, run func(context.Context, *Options) error) *cobra.Command {
 
 // Run answers.
 func Run(ctx context.Context, o *Options) error {
-	a, err := o.App.OpenOne(ctx, o.Options)
+	a, err := o.Factory.Architecture(ctx, o.Options)
 	if err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func Run(ctx context.Context, o *Options) error {
 	if err != nil {
 		return err
 	}
-	failures := o.App.Failures(bad)
+	failures := o.Factory.Failures(bad)
 	shapes := make([]gemm.Problem, len(problems))
 	for i := range problems {
 		shapes[i] = problems[i].Problem
@@ -94,7 +94,7 @@ func Run(ctx context.Context, o *Options) error {
 		if err != nil {
 			return err
 		}
-		if err := found.write(o.App.Streams, o.App.Format()); err != nil {
+		if err := found.write(o.Factory.Streams, render.FormatOf(o.Factory)); err != nil {
 			return err
 		}
 		return failures.Err()
@@ -106,9 +106,9 @@ func Run(ctx context.Context, o *Options) error {
 		return err
 	}
 	if n := len(data.Partial); n > 0 && o.Query.Problems == "" {
-		o.App.Streams.Note(render.Count(n, "problem is", "problems are") + " left out, of which fewer than half of the configurations were recorded: " + shapesOf(data.Partial))
+		o.Factory.Streams.Note(render.Count(n, "problem is", "problems are") + " left out, of which fewer than half of the configurations were recorded: " + shapesOf(data.Partial))
 	}
-	if err := out.write(o.App.Streams, o.App.Format()); err != nil {
+	if err := out.write(o.Factory.Streams, render.FormatOf(o.Factory)); err != nil {
 		return err
 	}
 	if o.Report != "" {
@@ -129,8 +129,8 @@ func shapesOf(problems []gemm.Problem) string {
 
 // records reads the measurements to score against.
 func (o *Options) records(d *arch.Description) (*eval.Records, error) {
-	kernel := o.App.Settings.Kernel
-	base, err := o.Query.Base(o.App.Settings.DType)
+	kernel := o.Factory.Settings.Kernel
+	base, err := o.Query.Base(o.Factory.Settings.DType)
 	if err != nil {
 		return nil, err
 	}
@@ -138,11 +138,11 @@ func (o *Options) records(d *arch.Description) (*eval.Records, error) {
 	info, missing := os.Stat(o.Times)
 	switch {
 	case o.Times == "":
-		data, err = records.Shipped(d, kernel, "--times")
+		data, err = datastore.Shipped(d, kernel, "--times")
 	case missing == nil && info.IsDir():
-		data, err = records.Folder(d, kernel, "--times", o.Times)
+		data, err = datastore.Folder(d, kernel, "--times", o.Times)
 	default:
-		data, err = records.File(d, kernel, "--times", o.Times, base)
+		data, err = datastore.File(d, kernel, "--times", o.Times, base)
 	}
 	if err != nil {
 		return nil, err
@@ -159,12 +159,12 @@ func (o *Options) records(d *arch.Description) (*eval.Records, error) {
 }
 
 // problems returns the rows of --problems, or all that are recorded whole.
-func (o *Options) problems(data *eval.Records) (good []query.Problem, bad []error, err error) {
+func (o *Options) problems(data *eval.Records) (good []session.Problem, bad []error, err error) {
 	if o.Query.Problems != "" {
-		return o.Query.Read(o.App.Settings.DType, o.App.Streams.In)
+		return o.Query.Read(o.Factory.Settings.DType, o.Factory.Streams.In)
 	}
 	for _, p := range data.Problems {
-		good = append(good, query.Problem{Problem: p})
+		good = append(good, session.Problem{Problem: p})
 	}
 	return good, nil, nil
 }

@@ -1,10 +1,9 @@
-package evalverb
+package evalcmd
 
 import (
 	"fmt"
 	"strconv"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/answer"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/core/arch"
@@ -18,8 +17,8 @@ type intervals struct {
 	Device      string             `json:"device"`
 	Model       string             `json:"model"`
 	Rung        arch.Rung          `json:"rung"`
-	Uncertainty answer.Uncertainty `json:"uncertainty"`
-	LeaveOneOut answer.Fields      `json:"leave_one_out"`
+	Uncertainty render.Uncertainty `json:"uncertainty"`
+	LeaveOneOut render.Fields      `json:"leave_one_out"`
 	coverage    eval.Coverage      // behind LeaveOneOut
 	desc        *arch.Description
 }
@@ -33,8 +32,8 @@ func (o *outcome) intervals() (*intervals, error) {
 	c := eval.LeaveOneOut(o.rows)
 	u.Source = fmt.Sprintf("origami eval --intervals over %d sizes of %s; of a size left out they hold %s", len(o.rows), o.data.Name, render.Percent(c.Points))
 	out := &intervals{
-		Arch: o.arch.Arch, Device: o.arch.Device, Model: o.arch.Model, Rung: o.arch.Rung, coverage: c, desc: o.arch, Uncertainty: answer.UncertaintyJSON(&u),
-		LeaveOneOut: answer.Fields{
+		Arch: o.arch.Arch, Device: o.arch.Device, Model: o.arch.Model, Rung: o.arch.Rung, coverage: c, desc: o.arch, Uncertainty: render.UncertaintyJSON(&u),
+		LeaveOneOut: render.Fields{
 			{Name: "interval_coverage", Value: c.Points}, {Name: "interval_coverage_picks", Value: c.Picks}, {Name: "interval_coverage_worst", Value: c.Worst},
 			{Name: "high_over_low_median", Value: c.Width}, {Name: "expected_loss_mean", Value: c.Loss}, {Name: "recorded_loss_mean", Value: c.Lost},
 			{Name: "auto_loss_mean", Value: c.Left}, {Name: "auto_measured_mean", Value: c.Measured},
@@ -43,7 +42,7 @@ func (o *outcome) intervals() (*intervals, error) {
 	return out, nil
 }
 
-func rangeCells(u *answer.Uncertainty, number func(float64) string) [][]string {
+func rangeCells(u *render.Uncertainty, number func(float64) string) [][]string {
 	rows := make([][]string, len(u.Ranges))
 	for i, r := range u.Ranges {
 		rows[i] = []string{"any", "", number(r.Low), number(r.High)}

@@ -1,4 +1,4 @@
-package evalverb
+package evalcmd
 
 import (
 	"fmt"
@@ -7,11 +7,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/answer"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
-	"github.com/origami-gemm/origami/cmd/origami/internal/plots"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/bench"
 	"github.com/origami-gemm/origami/core/eval"
@@ -81,34 +80,34 @@ type object struct {
 	GroupM   int              `json:"group_m"`
 	SplitK   int              `json:"split_k"`
 	Problems []problem        `json:"problems"`
-	Partial  []answer.Problem `json:"partial,omitempty"`
-	Summary  answer.Fields    `json:"summary"`
-	Classes  answer.Fields    `json:"classes"`
-	Group    *answer.Fields   `json:"group,omitempty"`
-	Split    *answer.Fields   `json:"split,omitempty"`
+	Partial  []render.Problem `json:"partial,omitempty"`
+	Summary  render.Fields    `json:"summary"`
+	Classes  render.Fields    `json:"classes"`
+	Group    *render.Fields   `json:"group,omitempty"`
+	Split    *render.Fields   `json:"split,omitempty"`
 }
 
 // problem is one problem in JSON.
 type problem struct {
-	answer.Problem
+	render.Problem
 	Class string `json:"class"`
 
-	Pick        answer.Config `json:"pick"`
-	PickMS      answer.Number `json:"pick_ms"`
+	Pick        render.Config `json:"pick"`
+	PickMS      render.Number `json:"pick_ms"`
 	PredictedMS float64       `json:"predicted_ms"`
 	IntervalMS  *[2]float64   `json:"interval_ms"`
-	Best        answer.Config `json:"best"`
+	Best        render.Config `json:"best"`
 	BestMS      float64       `json:"best_ms"`
 	Eff         float64       `json:"efficiency"`
 	Top4        float64       `json:"efficiency_top4"`
 	Top8        float64       `json:"efficiency_top8"`
 	Top16       float64       `json:"efficiency_top16"`
-	Tau         answer.Number `json:"tau"`
+	Tau         render.Number `json:"tau"`
 	PickRank    *int          `json:"pick_rank_measured"`
 	BestRank    *int          `json:"best_rank_predicted"`
-	Error       answer.Number `json:"error_median"`
+	Error       render.Number `json:"error_median"`
 	Held        *bool         `json:"interval_held"`
-	Coverage    answer.Number `json:"interval_coverage"`
+	Coverage    render.Number `json:"interval_coverage"`
 	Recorded    int           `json:"recorded"`
 	Refused     int           `json:"refused"`
 }
@@ -132,17 +131,17 @@ func milliseconds(t unit.Seconds) float64 {
 func (o *outcome) object() object {
 	out := object{
 		Arch: o.arch.Arch, Device: o.arch.Device, Model: o.arch.Model, Kernel: o.data.Kernel, Rung: o.arch.Rung, Records: o.data.Name,
-		GroupM: o.data.Group, SplitK: o.data.Split, Problems: []problem{}, Summary: summary(eval.Summarise(o.rows, o.uncertainty())), Classes: answer.Fields{},
+		GroupM: o.data.Group, SplitK: o.data.Split, Problems: []problem{}, Summary: summary(eval.Summarise(o.rows, o.uncertainty())), Classes: render.Fields{},
 		Group: choice(o.group), Split: choice(o.split),
 	}
 	for i := range o.rows {
 		r := &o.rows[i]
 		own := problem{
-			Problem: answer.ProblemJSON(r.Problem), Class: r.Class.String(),
-			Pick: answer.ConfigJSON(r.Pick), PickMS: answer.Number(milliseconds(r.Measured)), PredictedMS: milliseconds(r.Predicted),
-			Best: answer.ConfigJSON(r.Best), BestMS: milliseconds(r.BestTime), Eff: r.Efficiency(), Top4: r.Top[0], Top8: r.Top[1], Top16: r.Top[2],
-			Tau: answer.Number(r.Tau), PickRank: place(r.PickRank), BestRank: place(r.BestRank), Error: answer.Number(r.Error),
-			Coverage: answer.Number(coverage(r, o.uncertainty())), Recorded: r.Recorded, Refused: r.Refused,
+			Problem: render.ProblemJSON(r.Problem), Class: r.Class.String(),
+			Pick: render.ConfigJSON(r.Pick), PickMS: render.Number(milliseconds(r.Measured)), PredictedMS: milliseconds(r.Predicted),
+			Best: render.ConfigJSON(r.Best), BestMS: milliseconds(r.BestTime), Eff: r.Efficiency(), Top4: r.Top[0], Top8: r.Top[1], Top16: r.Top[2],
+			Tau: render.Number(r.Tau), PickRank: place(r.PickRank), BestRank: place(r.BestRank), Error: render.Number(r.Error),
+			Coverage: render.Number(coverage(r, o.uncertainty())), Recorded: r.Recorded, Refused: r.Refused,
 		}
 		if u := o.uncertainty(); u != nil {
 			if low, high, ok := u.Interval(r.Bound, r.Predicted); ok {
@@ -155,11 +154,11 @@ func (o *outcome) object() object {
 		out.Problems = append(out.Problems, own)
 	}
 	for _, p := range o.data.Partial {
-		out.Partial = append(out.Partial, answer.ProblemJSON(p))
+		out.Partial = append(out.Partial, render.ProblemJSON(p))
 	}
 	classes, summaries := eval.ByClass(o.rows, o.uncertainty())
 	for i, c := range classes {
-		out.Classes = append(out.Classes, answer.Field{Name: c.String(), Value: summary(summaries[i])})
+		out.Classes = append(out.Classes, render.Field{Name: c.String(), Value: summary(summaries[i])})
 	}
 	return out
 }
@@ -170,51 +169,51 @@ func coverage(r *eval.Row, u *arch.Uncertainty) float64 {
 	return float64(held) / float64(of)
 }
 
-func summary(s eval.Summary) answer.Fields {
-	f := answer.Fields{{Name: "problems", Value: s.Problems}, {Name: "unrecorded_picks", Value: s.Unrecorded}}
+func summary(s eval.Summary) render.Fields {
+	f := render.Fields{{Name: "problems", Value: s.Problems}, {Name: "unrecorded_picks", Value: s.Unrecorded}}
 	spread := func(prefix string, v score.Spread) {
 		for _, n := range []struct {
 			name  string
 			value float64
 		}{{"geomean", v.Geomean}, {"median", v.Median}, {"p10", v.P10}, {"worst", v.Worst}} {
-			f = append(f, answer.Field{Name: prefix + "_" + n.name, Value: n.value})
+			f = append(f, render.Field{Name: prefix + "_" + n.name, Value: n.value})
 		}
 	}
 	spread("efficiency", s.Efficiency)
 	for i, n := range eval.Tops {
 		spread("top"+strconv.Itoa(n), s.Top[i])
 	}
-	f = append(f, answer.Field{Name: "tau_mean", Value: answer.Number(s.TauMean)}, answer.Field{Name: "tau_worst", Value: answer.Number(s.TauWorst)},
-		answer.Field{Name: "error_median", Value: answer.Number(s.Error)}, answer.Field{Name: "interval_coverage", Value: answer.Number(s.Coverage)},
-		answer.Field{Name: "interval_coverage_picks", Value: answer.Number(s.PickCoverage)})
+	f = append(f, render.Field{Name: "tau_mean", Value: render.Number(s.TauMean)}, render.Field{Name: "tau_worst", Value: render.Number(s.TauWorst)},
+		render.Field{Name: "error_median", Value: render.Number(s.Error)}, render.Field{Name: "interval_coverage", Value: render.Number(s.Coverage)},
+		render.Field{Name: "interval_coverage_picks", Value: render.Number(s.PickCoverage)})
 	if s.Auto.Count > 0 {
 		spread("auto", s.Auto)
-		f = append(f, answer.Field{Name: "auto_measured_mean", Value: s.Measured}, answer.Field{Name: "expected_loss_mean", Value: s.Loss},
-			answer.Field{Name: "recorded_loss_mean", Value: s.Lost})
+		f = append(f, render.Field{Name: "auto_measured_mean", Value: s.Measured}, render.Field{Name: "expected_loss_mean", Value: s.Loss},
+			render.Field{Name: "recorded_loss_mean", Value: s.Lost})
 	}
 	return f
 }
 
 // choice is what a choice is worth, nil where the records do not vary the axis.
-func choice(c eval.Choice) *answer.Fields {
+func choice(c eval.Choice) *render.Fields {
 	if c.Chosen.Count == 0 {
 		return nil
 	}
-	return &answer.Fields{
+	return &render.Fields{
 		{Name: "configurations", Value: c.Chosen.Count}, {Name: "efficiency_geomean", Value: c.Chosen.Geomean}, {Name: "efficiency_p10", Value: c.Chosen.P10},
 		{Name: "efficiency_worst", Value: c.Chosen.Worst}, {Name: "constant_geomean", Value: c.Constant.Geomean}, {Name: "constant_worst", Value: c.Constant.Worst},
 	}
 }
 
 // columns are those of CSV and TSV.
-var columns = slices.Concat(answer.KeyColumns, answer.LaunchColumns, []string{
+var columns = slices.Concat(render.KeyColumns, render.LaunchColumns, []string{
 	"class", "predicted_ms", "pick_ms", "best", "best_ms", "efficiency", "efficiency_top4", "efficiency_top8", "efficiency_top16", "tau",
 	"pick_rank_measured", "best_rank_predicted", "error_median", "interval_held", "interval_coverage", "recorded", "refused",
 })
 
 func (o *outcome) cells(r *eval.Row) []string {
 	number := func(v float64) string {
-		if !answer.Finite(v) {
+		if !session.Finite(v) {
 			return ""
 		}
 		return render.Exact(v)
@@ -225,7 +224,7 @@ func (o *outcome) cells(r *eval.Row) []string {
 		}
 		return strconv.Itoa(n)
 	}
-	return slices.Concat(answer.KeyCells(r.Problem, r.Pick), answer.LaunchCells(r.Pick), []string{
+	return slices.Concat(render.KeyCells(r.Problem, r.Pick), render.LaunchCells(r.Pick), []string{
 		r.Class.String(), number(milliseconds(r.Predicted)), number(milliseconds(r.Measured)), r.Best.String(), number(milliseconds(r.BestTime)),
 		number(r.Efficiency()), number(r.Top[0]), number(r.Top[1]), number(r.Top[2]), number(r.Tau), rank(r.PickRank), rank(r.BestRank), number(r.Error),
 		o.heldWord(r, "1", "0"), number(coverage(r, o.uncertainty())), strconv.Itoa(r.Recorded), strconv.Itoa(r.Refused),
@@ -376,7 +375,7 @@ func (o *outcome) report(folder string) error {
 	}
 	title := fmt.Sprintf("%s, %s model on rung %s, kernel family %s", o.arch.ID(), o.arch.Model, o.arch.Rung, o.data.Kernel)
 	var points []bench.Point
-	efficiency := make([]plots.Series, 1+len(eval.Tops))
+	efficiency := make([]report.Series, 1+len(eval.Tops))
 	efficiency[0].Name = "pick"
 	for i, n := range eval.Tops {
 		efficiency[1+i].Name = fmt.Sprintf("best of the first %d", n)
@@ -389,11 +388,11 @@ func (o *outcome) report(folder string) error {
 			efficiency[1+t].Values = append(efficiency[1+t].Values, r.Top[t])
 		}
 	}
-	scatter, err := plots.Scatter(folder, "predicted-measured", title, points)
+	scatter, err := report.Scatter(folder, "predicted-measured", title, points)
 	if err != nil {
 		return report.Unwritable(folder, err)
 	}
-	curves, err := plots.Sorted(folder, "efficiency", title, "share of the problems", "best time ÷ time", efficiency)
+	curves, err := report.Sorted(folder, "efficiency", title, "share of the problems", "best time ÷ time", efficiency)
 	if err != nil {
 		return report.Unwritable(folder, err)
 	}

@@ -1,6 +1,6 @@
-// Package explain is `origami explain`: every number behind one prediction, with its formula, the formula with the
+// Package explaincmd is `origami explain`: every number behind one prediction, with its formula, the formula with the
 // numbers put in, its unit and where it comes from.
-package explain
+package explaincmd
 
 import (
 	"context"
@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/answer"
-	"github.com/origami-gemm/origami/cmd/origami/internal/app"
-	"github.com/origami-gemm/origami/cmd/origami/internal/query"
+	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -18,16 +18,16 @@ import (
 
 // Options are what the command line says.
 type Options struct {
-	App     *app.App
-	Query   query.Flags
+	Factory *session.Factory
+	Query   session.ProblemFlags
 	Options []string
 	// Config is the configuration to explain, empty for the pick.
 	Config string
 }
 
 // New returns the command. run is Run, or what a test wants to see called.
-func New(a *app.App, run func(context.Context, *Options) error) *cobra.Command {
-	o := &Options{App: a}
+func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.Command {
+	o := &Options{Factory: f}
 	cmd := &cobra.Command{
 		Use:   "explain --arch ARCH -m SIZE -n SIZE -k SIZE",
 		Short: "Show every number behind a prediction, with formula, unit and source",
@@ -37,9 +37,9 @@ func New(a *app.App, run func(context.Context, *Options) error) *cobra.Command {
 		Example: `  origami --arch sm89 explain -m 2048 -n 2048 -k 2048
   origami explain --arch sm89 -m 4096 -n 4096 -k 4096 --config 128x256x64,warps=8,stages=3,group=8,split=1
   origami explain --arch gfx942 -m 4096 -n 4096 -k 4096 --json`,
-		Args: app.NoMore,
+		Args: verb.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			o.Options = app.Options(cmd)
+			o.Options = session.Options(cmd)
 			return run(cmd.Context(), o)
 		},
 	}
@@ -50,31 +50,31 @@ func New(a *app.App, run func(context.Context, *Options) error) *cobra.Command {
 
 // Run answers.
 func Run(ctx context.Context, o *Options) error {
-	problems, _, err := o.Query.Read(o.App.Settings.DType, o.App.Streams.In)
+	problems, _, err := o.Query.Read(o.Factory.Settings.DType, o.Factory.Streams.In)
 	if err != nil {
 		return err
 	}
-	a, err := o.App.OpenOne(ctx, o.Options)
+	a, err := o.Factory.Architecture(ctx, o.Options)
 	if err != nil {
 		return err
 	}
-	e, err := Explain(ctx, a, problems[0].Problem, o.App.Settings.Kernel, o.Config)
+	e, err := Explain(ctx, a, problems[0].Problem, o.Factory.Settings.Kernel, o.Config)
 	if err != nil {
 		return err
 	}
-	return write(o.App.Streams, o.App.Format(), e)
+	return write(o.Factory.Streams, render.FormatOf(o.Factory), e)
 }
 
 // Explanation is one configuration with everything behind its prediction.
 type Explanation struct {
-	*answer.Answer
-	answer.Entry
+	*session.Answer
+	session.Entry
 }
 
 // Explain asks for one configuration: the pick if config is empty.
 func Explain(ctx context.Context, a arch.Architecture, p gemm.Problem, kernel, config string) (*Explanation, error) {
 	// The whole ranking is asked for, so that a configuration can be told its place in it.
-	answers, err := answer.Ask(ctx, a, []gemm.Problem{p}, answer.Options{Kernel: kernel, Rejected: true, Terms: true})
+	answers, err := session.Ask(ctx, a, []gemm.Problem{p}, session.Question{Kernel: kernel, Rejected: true, Terms: true})
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +95,7 @@ func Explain(ctx context.Context, a arch.Architecture, p gemm.Problem, kernel, c
 		return nil, diag.Inputf("the model has no candidates for %s", p).Do("use another kernel family")
 	}
 	// What is left out is the first candidate's of the tile, or of all where the tile has none.
-	first := func(of func(answer.Entry) bool) (base gemm.Config, ok bool) {
+	first := func(of func(session.Entry) bool) (base gemm.Config, ok bool) {
 		position := 0
 		for _, e := range all.Entries {
 			if of(e) && (!ok || e.Position < position) {
@@ -105,10 +105,10 @@ func Explain(ctx context.Context, a arch.Architecture, p gemm.Problem, kernel, c
 		base.GroupM = 0
 		return base, ok
 	}
-	base, _ := first(func(answer.Entry) bool { return true })
+	base, _ := first(func(session.Entry) bool { return true })
 	c, err := gemm.ParseConfig(config, base)
 	if err == nil {
-		own, ok := first(func(e answer.Entry) bool {
+		own, ok := first(func(e session.Entry) bool {
 			return e.Rank > 0 && e.Config.BlockM == c.BlockM && e.Config.BlockN == c.BlockN && e.Config.BlockK == c.BlockK
 		})
 		if ok {

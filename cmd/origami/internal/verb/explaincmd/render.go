@@ -1,13 +1,13 @@
-package explain
+package explaincmd
 
 import (
 	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/answer"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/formula"
 )
@@ -25,7 +25,7 @@ var sections = []struct {
 
 // term is one explained number.
 type term struct {
-	answer.TermJSON
+	render.TermJSON
 	Kind        string `json:"kind"`
 	Formula     string `json:"formula,omitempty"`
 	Substituted string `json:"substituted,omitempty"`
@@ -40,7 +40,7 @@ type term struct {
 // parameter is one number that the terms stand on.
 type parameter struct {
 	Name   string        `json:"name"`
-	Value  answer.Number `json:"value"`
+	Value  render.Number `json:"value"`
 	Unit   string        `json:"unit"`
 	Tier   string        `json:"tier,omitempty"`
 	Doc    string        `json:"doc,omitempty"`
@@ -51,7 +51,7 @@ type parameter struct {
 
 // object is `explain --json`.
 type object struct {
-	answer.Object
+	render.Object
 	Rank       *int              `json:"rank"`
 	Status     string            `json:"status"`
 	Reason     arch.Reason       `json:"reason,omitempty"`
@@ -59,7 +59,7 @@ type object struct {
 	Parameters []parameter       `json:"parameters"`
 	Constants  []parameter       `json:"constants"`
 	Options    map[string]string `json:"options"`
-	Terms      answer.Fields     `json:"terms"`
+	Terms      render.Fields     `json:"terms"`
 }
 
 func write(s *iostreams.Streams, f render.Format, e *Explanation) error {
@@ -79,14 +79,17 @@ func terms(e *Explanation, number func(float64) string) []term {
 	values := formula.Values(e.Arch, e.Problem, e.Candidate, e.Terms)
 	out := make([]term, len(e.Arch.Terms))
 	for i, t := range e.Arch.Terms {
-		own := term{TermJSON: e.TermJSON(&e.Entry, i), Kind: render.TermKind(t.Kind), Formula: t.Formula, Doc: t.Doc, Source: t.Source, name: t.Name, kind: t.Kind, text: number(e.Terms[i])}
-		if answer.IsRejectedTotal(t, e.Terms[i]) {
-			own.text = "rejected"
+		explained := term{
+			TermJSON: render.TermJSONOf(e.Answer, &e.Entry, i), Kind: render.TermKind(t.Kind), Formula: t.Formula, Doc: t.Doc,
+			Source: t.Source, name: t.Name, kind: t.Kind, text: number(e.Terms[i]),
+		}
+		if session.IsRejectedTotal(t, e.Terms[i]) {
+			explained.text = "rejected"
 		}
 		if t.Formula != "" && !formula.IsRule(t.Formula) {
-			own.Substituted = formula.Substitute(t.Formula, values, number)
+			explained.Substituted = formula.Substitute(t.Formula, values, number)
 		}
-		out[i] = own
+		out[i] = explained
 	}
 	return out
 }
@@ -94,7 +97,7 @@ func terms(e *Explanation, number func(float64) string) []term {
 func parameters(d *arch.Description) []parameter {
 	out := make([]parameter, len(d.Params))
 	for i, p := range d.Params {
-		out[i] = parameter{Name: p.Name, Value: answer.Number(p.Value), Unit: p.Unit, Tier: p.Tier.String(), Method: string(p.Method), Source: p.Source, Date: p.Date}
+		out[i] = parameter{Name: p.Name, Value: render.Number(p.Value), Unit: p.Unit, Tier: p.Tier.String(), Method: string(p.Method), Source: p.Source, Date: p.Date}
 	}
 	return out
 }
@@ -102,14 +105,14 @@ func parameters(d *arch.Description) []parameter {
 func constants(d *arch.Description) []parameter {
 	out := make([]parameter, len(d.Constants))
 	for i, c := range d.Constants {
-		out[i] = parameter{Name: c.Name, Value: answer.Number(c.Value), Unit: c.Unit, Doc: c.Doc, Source: c.Source}
+		out[i] = parameter{Name: c.Name, Value: render.Number(c.Value), Unit: c.Unit, Doc: c.Doc, Source: c.Source}
 	}
 	return out
 }
 
 func writeJSON(s *iostreams.Streams, e *Explanation) error {
 	o := object{
-		Object: e.Object(&e.Entry), Status: "ok", Reason: e.Estimate.Reject, Detail: e.Detail,
+		Object: render.ObjectOf(e.Answer, &e.Entry), Status: "ok", Reason: e.Estimate.Reject, Detail: e.Detail,
 		Parameters: parameters(e.Arch), Constants: constants(e.Arch), Options: map[string]string{},
 	}
 	if e.Rank > 0 {
@@ -122,14 +125,14 @@ func writeJSON(s *iostreams.Streams, e *Explanation) error {
 		o.Options[option.Key] = option.Value
 	}
 	for _, t := range terms(e, render.Exact) {
-		o.Terms = append(o.Terms, answer.Field{Name: t.name, Value: t})
+		o.Terms = append(o.Terms, render.Field{Name: t.name, Value: t})
 	}
 	return render.JSONLine(s, o)
 }
 
 // writeRecords writes a row per number. All rows have the same columns; a column that does not apply is empty.
 func writeRecords(s *iostreams.Streams, f render.Format, e *Explanation) error {
-	r := render.NewRecords(s, f, []string{"kind", "name", "value", "unit", "share", "tier", "formula", "substituted", "doc", "source"})
+	r := render.NewDelimited(s, f, []string{"kind", "name", "value", "unit", "share", "tier", "formula", "substituted", "doc", "source"})
 	row := func(cells ...string) error { return r.Write(cells) }
 	var err error
 	keep := func(e error) {
@@ -137,15 +140,15 @@ func writeRecords(s *iostreams.Streams, f render.Format, e *Explanation) error {
 			err = e
 		}
 	}
-	for i, cell := range answer.KeyCells(e.Problem, e.Config) {
+	for i, cell := range render.KeyCells(e.Problem, e.Config) {
 		kind := "problem"
 		if i >= 7 {
 			kind = "config"
 		}
-		keep(row(kind, answer.KeyColumns[i], cell, "", "", "", "", "", "", ""))
+		keep(row(kind, render.KeyColumns[i], cell, "", "", "", "", "", "", ""))
 	}
-	for i, cell := range answer.LaunchCells(e.Config) {
-		keep(row("config", answer.LaunchColumns[i], cell, "", "", "", "", "", "", ""))
+	for i, cell := range render.LaunchCells(e.Config) {
+		keep(row("config", render.LaunchColumns[i], cell, "", "", "", "", "", "", ""))
 	}
 	if e.Estimate.Reject != "" {
 		keep(row("rejected", string(e.Estimate.Reject), "", "", "", "", "", "", e.Detail, ""))

@@ -1,4 +1,4 @@
-package pluginverb
+package plugincmd
 
 import (
 	"context"
@@ -11,17 +11,18 @@ import (
 	bar "github.com/jedib0t/go-pretty/v6/progress"
 	"github.com/spf13/cobra"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/app"
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/sdk/conformance"
 	"github.com/origami-gemm/origami/sdk/host"
 	"github.com/origami-gemm/origami/sdk/wire"
 )
 
-func newCheck(a *app.App, connect func(config.Settings, string) *host.Host) *cobra.Command {
+func newCheck(f *session.Factory, connect func(config.Settings, string) *host.Host) *cobra.Command {
 	var o conformance.Options
 	cmd := &cobra.Command{
 		Use:   "check PATH",
@@ -33,16 +34,16 @@ func newCheck(a *app.App, connect func(config.Settings, string) *host.Host) *cob
 		Example: "  origami plugin check ./origami-plugin-mine\n" +
 			"  origami plugin check ./origami-plugin-mine --json\n" +
 			"  origami plugin check ./origami-plugin-mine --golden testdata/golden.jsonl",
-		Args: app.One("PATH", "the plugin binary"),
+		Args: verb.OneArgument("PATH", "the plugin binary"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.UpdateGolden && o.Golden == "" {
 				return diag.Inputf("there is no file to write").At("--update-golden").Do("name it with --golden FILE")
 			}
-			o.RequireDevice = a.Getenv("ORIGAMI_REQUIRE_GPU") == "1"
-			h := connect(a.Settings, args[0])
+			o.RequireDevice = f.Getenv("ORIGAMI_REQUIRE_GPU") == "1"
+			h := connect(f.Settings, args[0])
 			ctx, stop := h.CloseOnSignal(cmd.Context())
 			defer stop()
-			return check(ctx, a, h, args[0], o)
+			return check(ctx, f, h, args[0], o)
 		},
 	}
 	cmd.Flags().BoolVar(&o.Short, "short", false, "check the default device of each architecture only, and fewer problems")
@@ -63,7 +64,7 @@ type checked struct {
 	Demands  string   `json:"demands"`
 }
 
-func check(ctx context.Context, a *app.App, h *host.Host, path string, o conformance.Options) error {
+func check(ctx context.Context, f *session.Factory, h *host.Host, path string, o conformance.Options) error {
 	info, err := find(h, path)
 	if err != nil {
 		return err
@@ -81,9 +82,9 @@ func check(ctx context.Context, a *app.App, h *host.Host, path string, o conform
 		checks = conformance.ExecutorChecks()
 	}
 
-	out := newReporter(a, info.Name)
+	out := newReporter(f, info.Name)
 	failed := 0
-	progress := newProgress(a.Streams, checks)
+	progress := newProgress(f.Streams, checks)
 	conformance.Run(ctx, info.Name, conn, checks, o, func(r conformance.Result) {
 		if ctx.Err() != nil {
 			return // interrupted: what is left says nothing about the plugin
@@ -142,15 +143,15 @@ func cause(err error) error {
 
 // reporter writes the outcome of each check as it comes.
 type reporter struct {
-	a       *app.App
-	plugin  string
-	records *render.Records // nil for a table and JSON
+	f         *session.Factory
+	plugin    string
+	delimited *render.Delimited // nil for a table and JSON
 }
 
-func newReporter(a *app.App, plugin string) *reporter {
-	r := &reporter{a: a, plugin: plugin}
-	if f := a.Format(); f == render.CSV || f == render.TSV {
-		r.records = render.NewRecords(a.Streams, f, []string{"check", "result", "seconds", "detail"})
+func newReporter(f *session.Factory, plugin string) *reporter {
+	r := &reporter{f: f, plugin: plugin}
+	if format := render.FormatOf(f); format == render.CSV || format == render.TSV {
+		r.delimited = render.NewDelimited(f.Streams, format, []string{"check", "result", "seconds", "detail"})
 	}
 	return r
 }
@@ -165,35 +166,35 @@ func (w *reporter) add(r *conformance.Result) error {
 	}
 	seconds := r.Took.Round(time.Microsecond).Seconds()
 	switch {
-	case w.a.Format() == render.JSON:
-		if err := render.JSONLine(w.a.Streams, checked{w.plugin, r.Name, strings.ToLower(result), seconds, r.Findings, r.Skipped, r.Doc}); err != nil {
+	case render.FormatOf(w.f) == render.JSON:
+		if err := render.JSONLine(w.f.Streams, checked{w.plugin, r.Name, strings.ToLower(result), seconds, r.Findings, r.Skipped, r.Doc}); err != nil {
 			return err
 		}
-	case w.records != nil:
+	case w.delimited != nil:
 		detail := strings.Join(r.Findings, " | ")
 		if r.Skipped != "" {
 			detail = r.Skipped
 		}
-		return w.records.Write([]string{r.Name, result, fmt.Sprintf("%.3f", seconds), detail})
+		return w.delimited.Write([]string{r.Name, result, fmt.Sprintf("%.3f", seconds), detail})
 	default:
-		if _, err := fmt.Fprintln(w.a.Streams.Out, strings.TrimRight(fmt.Sprintf("%-4s  %-18s %s", result, r.Name, r.Skipped), " ")); err != nil {
+		if _, err := fmt.Fprintln(w.f.Streams.Out, strings.TrimRight(fmt.Sprintf("%-4s  %-18s %s", result, r.Name, r.Skipped), " ")); err != nil {
 			return err
 		}
 		if r.Failed() {
-			_, _ = fmt.Fprintf(w.a.Streams.Out, "      demanded: %s\n", r.Doc)
+			_, _ = fmt.Fprintf(w.f.Streams.Out, "      demanded: %s\n", r.Doc)
 		}
 		for _, finding := range r.Findings {
-			_, _ = fmt.Fprintf(w.a.Streams.Out, "      - %s\n", finding)
+			_, _ = fmt.Fprintf(w.f.Streams.Out, "      - %s\n", finding)
 		}
 	}
-	return w.a.Streams.Flush()
+	return w.f.Streams.Flush()
 }
 
 func (w *reporter) end() error {
-	if w.records == nil {
+	if w.delimited == nil {
 		return nil
 	}
-	return w.records.Close()
+	return w.delimited.Close()
 }
 
 // progress shows on a terminal which check is being made, and how many are left.

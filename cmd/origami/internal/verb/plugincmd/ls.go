@@ -1,4 +1,4 @@
-package pluginverb
+package plugincmd
 
 import (
 	"context"
@@ -8,21 +8,22 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/app"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/sdk/host"
 )
 
-func newList(a *app.App) *cobra.Command {
+func newList(f *session.Factory) *cobra.Command {
 	return &cobra.Command{
 		Use:   "ls",
 		Short: "List plugins, the skipped and failed ones included",
 		Long: "List every plugin that was found, built-in or not: its version and that of the API it speaks, what it provides, and its\n" +
 			"state, which is ok, skipped or error; the last two say why.",
 		Example: "  origami plugin ls\n  origami plugin ls --json",
-		Args:    app.NoMore,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return list(cmd.Context(), a) },
+		Args:    verb.NoArguments,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return list(cmd.Context(), f) },
 	}
 }
 
@@ -45,14 +46,17 @@ type listed struct {
 	SHA256      string   `json:"sha256,omitempty"`
 }
 
-func list(ctx context.Context, a *app.App) error {
-	s, err := a.Session(ctx)
+func list(ctx context.Context, f *session.Factory) error {
+	plugins, err := f.Plugins(ctx)
 	if err != nil {
 		return err
 	}
-	manifests := s.Manifests()
+	manifests, err := f.Manifests(ctx)
+	if err != nil {
+		return err
+	}
 	var rows [][]string
-	for _, p := range s.Plugins() {
+	for _, p := range plugins {
 		l := listed{
 			Name: p.Name, Source: "external", Version: p.Version, State: string(p.State), Archs: p.Archs, Executor: p.Executor, Path: p.Path, Reason: p.Reason,
 			APIVersions: p.APIVersions, Protocols: p.Protocols, SHA256: p.SHA256,
@@ -63,22 +67,22 @@ func list(ctx context.Context, a *app.App) error {
 		if i := slices.IndexFunc(manifests, func(m arch.Manifest) bool { return m.Name == p.Name && p.State == host.OK }); i >= 0 {
 			l.provide(manifests[i])
 		}
-		if a.Format() == render.JSON {
+		if render.FormatOf(f) == render.JSON {
 			for _, list := range []*[]string{&l.Archs, &l.Devices, &l.Models, &l.Kernels, &l.APIVersions} {
 				*list = append([]string{}, *list...) // [] rather than null
 			}
 			l.Protocols = append([]int{}, l.Protocols...)
-			if err := render.JSONLine(a.Streams, l); err != nil {
+			if err := render.JSONLine(f.Streams, l); err != nil {
 				return err
 			}
 			continue
 		}
-		rows = append(rows, l.row(a.Format()))
+		rows = append(rows, l.row(render.FormatOf(f)))
 	}
-	if a.Format() == render.JSON {
+	if render.FormatOf(f) == render.JSON {
 		return nil
 	}
-	return render.Rows(a.Streams, a.Format(), header(a.Format()), rows)
+	return render.Rows(f.Streams, render.FormatOf(f), header(render.FormatOf(f)), rows)
 }
 
 // provide fills in what a manifest lists.

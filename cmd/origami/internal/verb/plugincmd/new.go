@@ -1,4 +1,4 @@
-package pluginverb
+package plugincmd
 
 import (
 	"bufio"
@@ -20,8 +20,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/app"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/sdk/example"
@@ -37,7 +38,7 @@ const (
 // newOptions are what the command line of `plugin new` says.
 type newOptions struct{ name, dir, sdk, module string }
 
-func newCommand(a *app.App) *cobra.Command {
+func newCommand(f *session.Factory) *cobra.Command {
 	o := &newOptions{}
 	cmd := &cobra.Command{
 		Use:   "new NAME",
@@ -47,10 +48,10 @@ func newCommand(a *app.App) *cobra.Command {
 			"from, or on a checkout: --sdk, else the one around the working directory, else the one around this binary; with a\n" +
 			"checkout it builds without a network.",
 		Example: "  origami plugin new mychip\n  origami plugin new mychip --dir ~/src/mychip --module example.com/mychip",
-		Args:    app.One("NAME", "the architecture's id"),
+		Args:    verb.OneArgument("NAME", "the architecture's id"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.name = args[0]
-			return runNew(cmd.Context(), a, o)
+			return runNew(cmd.Context(), f, o)
 		},
 	}
 	cmd.Flags().StringVar(&o.dir, "dir", "", "write to `DIR`, which must be empty or not there (default origami-plugin-NAME)")
@@ -70,7 +71,7 @@ type created struct {
 	Next    []string `json:"next"`
 }
 
-func runNew(ctx context.Context, a *app.App, o *newOptions) error {
+func runNew(ctx context.Context, f *session.Factory, o *newOptions) error {
 	c := created{Name: o.name, Dir: o.dir, Module: o.module}
 	if c.Dir == "" {
 		c.Dir = host.Prefix + c.Name
@@ -78,7 +79,7 @@ func runNew(ctx context.Context, a *app.App, o *newOptions) error {
 	if c.Module == "" {
 		c.Module = host.Prefix + c.Name
 	}
-	if err := checkNewName(ctx, a, o.name); err != nil {
+	if err := checkNewName(ctx, f, o.name); err != nil {
 		return err
 	}
 	if !modulePath.MatchString(c.Module) {
@@ -121,14 +122,14 @@ func runNew(ctx context.Context, a *app.App, o *newOptions) error {
 	}
 	c.Next = append(steps, "go build ./cmd/"+host.Prefix+c.Name, "go test ./...", "origami plugin trust ./"+host.Prefix+c.Name,
 		"origami --arch "+c.Name+" select -m 4096 -n 4096 -k 4096")
-	if a.Format() == render.JSON {
-		return render.JSONLine(a.Streams, c)
+	if render.FormatOf(f) == render.JSON {
+		return render.JSONLine(f.Streams, c)
 	}
 	on := c.SDK
 	if c.Version != "" {
 		on = c.Version
 	}
-	_, err = fmt.Fprintf(a.Streams.Out, "plugin %s is in %s, on the origami %s; next:\n  %s\n", c.Name, c.Dir, on, strings.Join(c.Next, "\n  "))
+	_, err = fmt.Fprintf(f.Streams.Out, "plugin %s is in %s, on the origami %s; next:\n  %s\n", c.Name, c.Dir, on, strings.Join(c.Next, "\n  "))
 	return err
 }
 
@@ -138,23 +139,27 @@ var (
 )
 
 // checkNewName refuses what is no id, and what already means something.
-func checkNewName(ctx context.Context, a *app.App, name string) error {
+func checkNewName(ctx context.Context, f *session.Factory, name string) error {
 	if !pluginID.MatchString(name) {
 		return diag.Inputf("%q is no architecture id", name).At("NAME").Do("use small letters and digits, in words joined by - or _, as in gfx1100")
 	}
-	s, err := a.Session(ctx)
+	plugins, err := f.Plugins(ctx)
+	if err != nil {
+		return err
+	}
+	manifests, err := f.Manifests(ctx)
 	if err != nil {
 		return err
 	}
 	var builtin []arch.Manifest
-	for _, p := range s.Plugins() {
+	for _, p := range plugins {
 		if !p.Builtin {
 			continue
 		}
 		if p.Name == name {
 			return diag.Inputf("the built-in plugin %s has that name", name).At("NAME").Do("use another name, or add a device file to it: configs/README.md says how")
 		}
-		for _, m := range s.Manifests() {
+		for _, m := range manifests {
 			if m.Name == p.Name {
 				builtin = append(builtin, m)
 			}
@@ -243,8 +248,8 @@ func findSDK(named string) (string, error) {
 		around = append(around, dir)
 	}
 	if self, err := os.Executable(); err == nil {
-		if real, err := filepath.EvalSymlinks(self); err == nil {
-			self = real
+		if resolved, err := filepath.EvalSymlinks(self); err == nil {
+			self = resolved
 		}
 		around = append(around, filepath.Dir(self))
 	}

@@ -1,15 +1,16 @@
-// Package pluginverb is `origami plugin`: which plugins there are, a new one's source, whether one is what it must be, which
+// Package plugincmd is `origami plugin`: which plugins there are, a new one's source, whether one is what it must be, which
 // are trusted, and the hidden command with which the binary serves its built-in ones.
-package pluginverb
+package plugincmd
 
 import (
 	"fmt"
 
 	"github.com/spf13/cobra"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/app"
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 	"github.com/origami-gemm/origami/sdk/host"
 )
 
@@ -25,7 +26,7 @@ type Actions struct {
 }
 
 // New returns the command with its subcommands.
-func New(a *app.App, actions Actions) *cobra.Command {
+func New(f *session.Factory, actions Actions) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plugin",
 		Short: "List, write, check and trust plugins",
@@ -34,35 +35,35 @@ func New(a *app.App, actions Actions) *cobra.Command {
 			"origami-plugin-…, which run only once `origami plugin trust` has entered them in the lock file. From then on they are\n" +
 			"found where they are. --plugin and the folders of plugin_path come before that.",
 		Example: "  origami plugin ls\n  origami plugin check ./origami-plugin-mine\n  origami plugin trust ./origami-plugin-mine",
-		Args:    app.Subcommand,
-		RunE:    app.NeedSubcommand,
+		Args:    verb.OnlySubcommands,
+		RunE:    verb.MissingSubcommand,
 	}
-	cmd.AddCommand(newList(a), newCommand(a), newCheck(a, actions.Connect), &cobra.Command{
+	cmd.AddCommand(newList(f), newCommand(f), newCheck(f, actions.Connect), &cobra.Command{
 		Use:   "trust PATH",
 		Short: "Trust a plugin binary",
 		Long: "Enter a plugin binary in the lock file, with its hash, so that it is found where it is and may run. A binary that\n" +
 			"changes must be trusted again.",
 		Example: "  origami plugin trust ./origami-plugin-mine",
-		Args:    app.One("PATH", "the plugin binary"),
+		Args:    verb.OneArgument("PATH", "the plugin binary"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			name, err := actions.Trust(a.Settings.LockFile, args[0])
+			name, err := actions.Trust(f.Settings.LockFile, args[0])
 			if err != nil {
 				return err
 			}
-			return report(a, name, args[0], "trusted; its hash is in")
+			return report(f, name, args[0], "trusted; its hash is in")
 		},
 	}, &cobra.Command{
 		Use:     "distrust NAME",
 		Short:   "Forget a trusted plugin",
 		Long:    "Take a plugin, named or by its path, out of the lock file. It does not run any more. Its binary stays.",
 		Example: "  origami plugin distrust mine",
-		Args:    app.One("NAME", "the plugin's name"),
+		Args:    verb.OneArgument("NAME", "the plugin's name"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			name, err := actions.Distrust(a.Settings.LockFile, args[0])
+			name, err := actions.Distrust(f.Settings.LockFile, args[0])
 			if err != nil {
 				return err
 			}
-			return report(a, name, "", "not trusted any more; it is no longer in")
+			return report(f, name, "", "not trusted any more; it is no longer in")
 		},
 	}, &cobra.Command{
 		Use:    "serve NAME",
@@ -71,24 +72,24 @@ func New(a *app.App, actions Actions) *cobra.Command {
 		Hidden: true,
 		// The settings are those of the process that started this one.
 		PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
-		Args:              app.One("NAME", "the built-in plugin"),
+		Args:              verb.OneArgument("NAME", "the built-in plugin"),
 		RunE:              func(_ *cobra.Command, args []string) error { return actions.Serve(args[0]) },
 	})
 	return cmd
 }
 
 // report says what has become of a plugin in the lock file.
-func report(a *app.App, name, path, what string) error {
-	if a.Format() == render.JSON {
-		return render.JSONLine(a.Streams, struct {
+func report(f *session.Factory, name, path, what string) error {
+	if render.FormatOf(f) == render.JSON {
+		return render.JSONLine(f.Streams, struct {
 			Name     string `json:"name"`
 			Path     string `json:"path,omitempty"`
 			LockFile string `json:"lock_file"`
-		}{name, path, a.Settings.LockFile})
+		}{name, path, f.Settings.LockFile})
 	}
 	if path != "" {
 		name += " (" + path + ")"
 	}
-	_, err := fmt.Fprintf(a.Streams.Out, "plugin %s is %s %s\n", name, what, a.Settings.LockFile)
+	_, err := fmt.Fprintf(f.Streams.Out, "plugin %s is %s %s\n", name, what, f.Settings.LockFile)
 	return err
 }

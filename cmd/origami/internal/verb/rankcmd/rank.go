@@ -1,5 +1,5 @@
-// Package rank is `origami rank`: the candidates in the order of their predicted time, with the terms behind it.
-package rank
+// Package rankcmd is `origami rank`: the candidates in the order of their predicted time, with the terms behind it.
+package rankcmd
 
 import (
 	"context"
@@ -7,17 +7,16 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/answer"
-	"github.com/origami-gemm/origami/cmd/origami/internal/app"
-	"github.com/origami-gemm/origami/cmd/origami/internal/query"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 	"github.com/origami-gemm/origami/core/diag"
 )
 
 // Options are what the command line says.
 type Options struct {
-	App     *app.App
-	Query   query.Flags
+	Factory *session.Factory
+	Query   session.ProblemFlags
 	Options []string
 	Top     int
 	// All asks for every candidate, Rejected for those that cannot be used as well.
@@ -25,8 +24,8 @@ type Options struct {
 }
 
 // New returns the command. run is Run, or what a test wants to see called.
-func New(a *app.App, run func(context.Context, *Options) error) *cobra.Command {
-	o := &Options{App: a}
+func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.Command {
+	o := &Options{Factory: f}
 	cmd := &cobra.Command{
 		Use:   "rank --arch ARCH -m SIZE -n SIZE -k SIZE",
 		Short: "Rank the candidate configurations, with the terms of each prediction",
@@ -36,7 +35,7 @@ func New(a *app.App, run func(context.Context, *Options) error) *cobra.Command {
 		Example: `  origami --arch sm90 --device h200 rank -m 4096 -n 4096 -k 4096 --top 10
   origami rank --arch sm89 -m 2048 -n 2048 -k 2048 --all --format csv > ranking.csv
   origami rank --arch gfx942 -m 512 -n 512 -k 512 --all --include-rejected`,
-		Args: app.NoMore,
+		Args: verb.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.All && cmd.Flags().Changed("top") {
 				return diag.Inputf("--all and --top contradict each other").Do("leave one of them out")
@@ -45,7 +44,7 @@ func New(a *app.App, run func(context.Context, *Options) error) *cobra.Command {
 				return diag.Inputf("--top %d is not positive", o.Top).Do("give a whole number of at least 1, or --all")
 			}
 			o.All = o.All || o.Rejected
-			o.Options = app.Options(cmd)
+			o.Options = session.Options(cmd)
 			return run(cmd.Context(), o)
 		},
 	}
@@ -58,25 +57,25 @@ func New(a *app.App, run func(context.Context, *Options) error) *cobra.Command {
 
 // Run answers.
 func Run(ctx context.Context, o *Options) error {
-	problems, bad, err := o.Query.Read(o.App.Settings.DType, o.App.Streams.In)
+	problems, bad, err := o.Query.Read(o.Factory.Settings.DType, o.Factory.Streams.In)
 	if err != nil {
 		return err
 	}
-	a, err := o.App.OpenOne(ctx, o.Options)
+	a, err := o.Factory.Architecture(ctx, o.Options)
 	if err != nil {
 		return err
 	}
-	ask := answer.Options{Kernel: o.App.Settings.Kernel, Top: o.Top, Terms: true, Rejected: o.Rejected}
+	ask := session.Question{Kernel: o.Factory.Settings.Kernel, Top: o.Top, Terms: true, Rejected: o.Rejected}
 	if o.All {
 		ask.Top = 0
 	}
-	w := newWriter(o, o.App.Format(), a.Describe())
+	w := newWriter(o, render.FormatOf(o.Factory), a.Describe())
 	listOrder := o.Rejected || o.All && (w.format == render.CSV || w.format == render.TSV)
-	err = o.App.Each(ctx, a, problems, bad, ask, func(own *answer.Answer) error {
+	err = o.Factory.AskEach(ctx, a, problems, bad, ask, func(ranking *session.Answer) error {
 		if listOrder {
-			slices.SortFunc(own.Entries, func(a, b answer.Entry) int { return a.Position - b.Position })
+			slices.SortFunc(ranking.Entries, func(a, b session.Entry) int { return a.Position - b.Position })
 		}
-		return w.write(own)
+		return w.write(ranking)
 	})
 	if err != nil {
 		w.close()

@@ -1,11 +1,11 @@
-package rank
+package rankcmd
 
 import (
 	"context"
 	"strings"
 	"testing"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/app"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/diag"
 )
 
@@ -26,7 +26,7 @@ func TestFlags(t *testing.T) {
 		{"--top -1", 0, false, false, "--top -1 is not positive"},
 	} {
 		var got *Options
-		cmd := New(&app.App{}, func(_ context.Context, o *Options) error { got = o; return nil })
+		cmd := New(&session.Factory{}, func(_ context.Context, o *Options) error { got = o; return nil })
 		cmd.SilenceErrors, cmd.SilenceUsage = true, true
 		cmd.SetArgs(strings.Fields(tc.args))
 		err := cmd.Execute()

@@ -1,25 +1,25 @@
-package rank
+package rankcmd
 
 import (
 	"fmt"
 	"slices"
 	"strconv"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/answer"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/arch"
 )
 
 // object is a line of `rank --json`.
 type object struct {
-	answer.Object
+	render.Object
 	Rank *int `json:"rank"`
 	// Status and Reason are there with --include-rejected.
 	Status string        `json:"status,omitempty"`
 	Reason arch.Reason   `json:"reason,omitempty"`
 	Detail string        `json:"detail,omitempty"`
-	Terms  answer.Fields `json:"terms"`
+	Terms  render.Fields `json:"terms"`
 }
 
 const (
@@ -29,30 +29,30 @@ const (
 
 // writer writes one ranking after the other in the chosen format.
 type writer struct {
-	s        *iostreams.Streams
-	format   render.Format
-	rejected bool
-	tables   int
-	records  *render.Records
+	s         *iostreams.Streams
+	format    render.Format
+	rejected  bool
+	tables    int
+	delimited *render.Delimited
 }
 
 func newWriter(o *Options, f render.Format, d *arch.Description) *writer {
-	w := &writer{s: o.App.Streams, format: f, rejected: o.Rejected}
+	w := &writer{s: o.Factory.Streams, format: f, rejected: o.Rejected}
 	if f == render.CSV || f == render.TSV {
-		header := slices.Concat(answer.KeyColumns, answer.LaunchColumns, []string{"rank", "status", "reason"})
+		header := slices.Concat(render.KeyColumns, render.LaunchColumns, []string{"rank", "status", "reason"})
 		for _, t := range d.Terms {
 			header = append(header, t.Name)
 		}
-		w.records = render.NewRecords(w.s, f, header)
+		w.delimited = render.NewDelimited(w.s, f, header)
 	}
 	return w
 }
 
-func (w *writer) write(a *answer.Answer) error {
+func (w *writer) write(a *session.Answer) error {
 	switch {
 	case w.format == render.JSON:
 		return w.json(a)
-	case w.records != nil:
+	case w.delimited != nil:
 		return w.csv(a)
 	default:
 		w.table(a)
@@ -61,16 +61,16 @@ func (w *writer) write(a *answer.Answer) error {
 }
 
 func (w *writer) close() error {
-	if w.records != nil {
-		return w.records.Close()
+	if w.delimited != nil {
+		return w.delimited.Close()
 	}
 	return nil
 }
 
-func (w *writer) json(a *answer.Answer) error {
+func (w *writer) json(a *session.Answer) error {
 	for i := range a.Entries {
 		e := &a.Entries[i]
-		line := object{Object: a.Object(e), Terms: a.TermsJSON(e), Detail: e.Detail}
+		line := object{Object: render.ObjectOf(a, e), Terms: render.TermsJSON(a, e), Detail: e.Detail}
 		if e.Rank > 0 {
 			line.Rank = &e.Rank
 		}
@@ -84,14 +84,14 @@ func (w *writer) json(a *answer.Answer) error {
 	return nil
 }
 
-func (w *writer) csv(a *answer.Answer) error {
+func (w *writer) csv(a *session.Answer) error {
 	for i := range a.Entries {
 		e := &a.Entries[i]
-		row := slices.Concat(answer.KeyCells(a.Problem, e.Config), answer.LaunchCells(e.Config), []string{rank(e), status(e), string(e.Estimate.Reject)})
+		row := slices.Concat(render.KeyCells(a.Problem, e.Config), render.LaunchCells(e.Config), []string{rank(e), status(e), string(e.Estimate.Reject)})
 		for j, v := range e.Terms {
 			row = append(row, cell(a.Arch.Terms[j], v, render.Exact))
 		}
-		if err := w.records.Write(row); err != nil {
+		if err := w.delimited.Write(row); err != nil {
 			return err
 		}
 	}
@@ -99,7 +99,7 @@ func (w *writer) csv(a *answer.Answer) error {
 }
 
 // table shows what a terminal has room for: the steps and the shares of the total. `explain` shows everything.
-func (w *writer) table(a *answer.Answer) {
+func (w *writer) table(a *session.Answer) {
 	if w.tables > 0 {
 		fmt.Fprintln(w.s.Out)
 	}
@@ -149,14 +149,14 @@ func (w *writer) table(a *answer.Answer) {
 	}
 }
 
-func rank(e *answer.Entry) string {
+func rank(e *session.Entry) string {
 	if e.Rank == 0 {
 		return ""
 	}
 	return strconv.Itoa(e.Rank)
 }
 
-func status(e *answer.Entry) string {
+func status(e *session.Entry) string {
 	if e.Estimate.Reject != "" {
 		return statusRejected
 	}
@@ -165,7 +165,7 @@ func status(e *answer.Entry) string {
 
 // cell writes a term's value; the total of a candidate that the model rejects is a word, not a number.
 func cell(t arch.Term, v float64, number func(float64) string) string {
-	if answer.IsRejectedTotal(t, v) {
+	if session.IsRejectedTotal(t, v) {
 		return statusRejected
 	}
 	return number(v)

@@ -1,4 +1,4 @@
-package selectverb
+package selectcmd
 
 import (
 	"context"
@@ -6,12 +6,10 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/answer"
-	"github.com/origami-gemm/origami/cmd/origami/internal/measure"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/bench"
 	"github.com/origami-gemm/origami/core/diag"
-	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/selector"
 )
@@ -25,7 +23,6 @@ type measurer struct {
 	count    int
 	executor string
 	device   string
-	x        exec.Executor
 	sweep    *bench.Sweep
 }
 
@@ -44,11 +41,7 @@ func (o *Options) measurer(ctx context.Context, a arch.Architecture) (*measurer,
 		m.count = n
 	}
 	var err error
-	if m.x, err = o.App.Executor(ctx, o.Executor); err != nil {
-		return nil, err
-	}
-	if m.sweep, _, err = measure.On(ctx, o.App, a, m.x, o.Executor, false); err != nil {
-		m.close()
+	if m.sweep, _, err = o.Factory.Sweep(ctx, a, o.Executor, false); err != nil {
 		return nil, err
 	}
 	m.device = m.sweep.Data.DriverName
@@ -61,18 +54,19 @@ func (o *Options) measurer(ctx context.Context, a arch.Architecture) (*measurer,
 	return m, nil
 }
 
-func (m *measurer) close() { _ = m.x.Close() } // whatever it has to say, the measurements are done
+// close ignores the error: the measurements are done.
+func (m *measurer) close() { _ = m.sweep.Executor.Close() }
 
 // measure measures the first candidates of an answer, if that is worth it, and puts the one to use first.
-func (m *measurer) measure(ctx context.Context, a *answer.Answer) error {
+func (m *measurer) measure(ctx context.Context, a *session.Answer) error {
 	n := m.count
 	if n == 0 {
-		if n = a.Doubt.Worth; n < 2 {
+		if n = a.Regret.WorthMeasuring; n < 2 {
 			n = 0 // the pick stays whatever its time is
 		}
 	}
-	own := &answer.Measured{Executor: m.executor, Device: m.device, Auto: m.count == 0, Noise: math.NaN()}
-	a.Measured = own
+	measured := &session.Measured{Executor: m.executor, Device: m.device, Auto: m.count == 0, Noise: math.NaN()}
+	a.Measured = measured
 	if n == 0 {
 		return nil
 	}
@@ -89,9 +83,9 @@ func (m *measurer) measure(ctx context.Context, a *answer.Answer) error {
 	if choice < 0 {
 		return diag.Inputf("none of %d candidates for %s could be measured: %s", n, a.Problem, block[0].Detail).Do("leave --measure out")
 	}
-	own.Noise = noise
+	measured.Noise = noise
 	for i := range configs {
-		own.Candidates = append(own.Candidates, answer.Candidate{Entry: a.Entries[i], Measurement: block[i], Chosen: i == choice})
+		measured.Candidates = append(measured.Candidates, session.Candidate{Entry: a.Entries[i], Measurement: block[i], Chosen: i == choice})
 	}
 	chosen := a.Entries[choice]
 	copy(a.Entries[1:choice+1], a.Entries[:choice])
@@ -100,13 +94,13 @@ func (m *measurer) measure(ctx context.Context, a *answer.Answer) error {
 }
 
 // lines say what was measured, and what came of it.
-func lines(a *answer.Answer) (header []string, rows [][]string, verdict string) {
+func lines(a *session.Answer) (header []string, rows [][]string, verdict string) {
 	m := a.Measured
 	if len(m.Candidates) == 0 {
 		return nil, nil, fmt.Sprintf("nothing: one more candidate is expected to gain less than the noise of a measurement, %s", percent(bench.AssumedNoise))
 	}
 	header = []string{"candidate", "predicted", "measured", "spread", "of the choice", ""}
-	var chosen *answer.Candidate
+	var chosen *session.Candidate
 	for i := range m.Candidates {
 		if m.Candidates[i].Chosen {
 			chosen = &m.Candidates[i]

@@ -1,4 +1,4 @@
-package selectverb
+package selectcmd
 
 import (
 	"bytes"
@@ -7,11 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/app"
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
 	"github.com/origami-gemm/origami/cmd/origami/internal/fakearch"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
-	"github.com/origami-gemm/origami/cmd/origami/internal/query"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
@@ -57,21 +55,21 @@ func answers(t *testing.T, spread float64, x *exectest.Executor, format string, 
 	t.Helper()
 	var out bytes.Buffer
 	x.Device = exec.Device{Name: "Acme Small", Arch: "toy1", Kernels: []string{"plain"}}
-	o := &Options{App: &app.App{
+	o := &Options{Factory: &session.Factory{
 		Streams: iostreams.Plain(strings.NewReader(""), &out, &out),
 		Connect: func(context.Context, config.Settings) (session.Host, error) {
 			return machine{session.InProcess{doubter{spread: spread}}, x}, nil
 		},
 		Settings: config.Settings{Arch: []string{"toy1"}, DType: "fp16", Format: format},
 	}}
-	for flag, value := range map[*query.Size]string{&o.Query.M: "256", &o.Query.N: "256", &o.Query.K: "256", &o.Query.Batch: "1"} {
+	for flag, value := range map[*session.Size]string{&o.Query.M: "256", &o.Query.N: "256", &o.Query.K: "256", &o.Query.Batch: "1"} {
 		if err := flag.Set(value); err != nil {
 			t.Fatal(err)
 		}
 	}
 	set(o)
 	err := Run(t.Context(), o)
-	if flushed := o.App.Streams.Flush(); flushed != nil {
+	if flushed := o.Factory.Streams.Flush(); flushed != nil {
 		t.Fatal(flushed)
 	}
 	return out.String(), err

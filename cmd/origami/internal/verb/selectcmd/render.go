@@ -1,47 +1,47 @@
-package selectverb
+package selectcmd
 
 import (
 	"fmt"
 	"slices"
 	"strconv"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/answer"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/arch"
 )
 
 // writer writes one answer after the other in the chosen format.
 type writer struct {
-	s       *iostreams.Streams
-	format  render.Format
-	many    bool
-	records *render.Records
-	rows    [][]string // of the table of many problems
+	s         *iostreams.Streams
+	format    render.Format
+	many      bool
+	delimited *render.Delimited
+	rows      [][]string // of the table of many problems
 }
 
 func newWriter(s *iostreams.Streams, f render.Format, many bool) *writer {
 	w := &writer{s: s, format: f, many: many}
 	if f == render.CSV || f == render.TSV {
-		header := slices.Concat(answer.KeyColumns, answer.LaunchColumns,
+		header := slices.Concat(render.KeyColumns, render.LaunchColumns,
 			[]string{"arch", "device", "model", "kernel", "rung", "cycles", "seconds", "tflops", "bound", "candidates", "rejected",
 				"interval_low_seconds", "interval_high_seconds", "expected_loss", "worth_measuring", "measured_seconds", "noise_floor", "measured"})
-		w.records = render.NewRecords(s, f, header)
+		w.delimited = render.NewDelimited(s, f, header)
 	}
 	return w
 }
 
-func (w *writer) write(a *answer.Answer) error {
+func (w *writer) write(a *session.Answer) error {
 	best := &a.Entries[0]
 	switch {
 	case w.format == render.JSON:
-		return render.JSONLine(w.s, a.Object(best))
-	case w.records != nil:
-		o := a.Object(best)
-		return w.records.Write(slices.Concat(answer.KeyCells(a.Problem, best.Config), answer.LaunchCells(best.Config), []string{
+		return render.JSONLine(w.s, render.ObjectOf(a, best))
+	case w.delimited != nil:
+		o := render.ObjectOf(a, best)
+		return w.delimited.Write(slices.Concat(render.KeyCells(a.Problem, best.Config), render.LaunchCells(best.Config), []string{
 			o.Arch, o.Device, o.Model, o.Kernel, string(o.Rung), render.Exact(o.Predicted.Cycles), render.Exact(o.Predicted.Seconds),
 			render.Exact(o.Predicted.TFLOPS), o.Predicted.Bound, strconv.Itoa(o.Candidates), strconv.Itoa(o.Rejected),
-		}, doubtCells(&o)))
+		}, uncertaintyCells(&o)))
 	case w.many:
 		if w.rows == nil {
 			fmt.Fprintln(w.s.Out, render.Heading(a))
@@ -54,14 +54,15 @@ func (w *writer) write(a *answer.Answer) error {
 	}
 }
 
-// doubtCells are the cells of what is uncertain and of what was measured, empty for what there is not.
-func doubtCells(o *answer.Object) []string {
+// uncertaintyCells fills the columns from interval_low_seconds to measured. A column is empty if the model states no
+// uncertainty, or if nothing was measured.
+func uncertaintyCells(o *render.Object) []string {
 	cells := make([]string, 7)
 	if i := o.Predicted.Interval; i != nil {
 		cells[0], cells[1] = render.Exact(i[0]), render.Exact(i[1])
 	}
-	if o.Loss != nil {
-		cells[2], cells[3] = render.Exact(*o.Loss), strconv.Itoa(o.Worth)
+	if o.ExpectedRegret != nil {
+		cells[2], cells[3] = render.Exact(*o.ExpectedRegret), strconv.Itoa(o.WorthMeasuring)
 	}
 	if m := o.Measured; m != nil {
 		for _, c := range m.Candidates {
@@ -69,7 +70,7 @@ func doubtCells(o *answer.Object) []string {
 				cells[4] = render.Exact(*c.Median)
 			}
 		}
-		if noise := float64(m.Noise); answer.Finite(noise) {
+		if noise := float64(m.Noise); session.Finite(noise) {
 			cells[5] = render.Exact(noise)
 		}
 		cells[6] = strconv.Itoa(len(m.Candidates))
@@ -81,14 +82,14 @@ func (w *writer) close() error {
 	if w.rows != nil {
 		render.Grid(w.s, []string{"problem", "pick", "time", "rate", "of peak", "bound"}, w.rows)
 	}
-	if w.records != nil {
-		return w.records.Close()
+	if w.delimited != nil {
+		return w.delimited.Close()
 	}
 	return nil
 }
 
 // card is the answer for one problem as a reader wants it.
-func (w *writer) card(a *answer.Answer) {
+func (w *writer) card(a *session.Answer) {
 	best := &a.Entries[0]
 	line := func(label, format string, args ...any) {
 		fmt.Fprintf(w.s.Out, "%-11s %s\n", label, fmt.Sprintf(format, args...))
@@ -124,12 +125,12 @@ func (w *writer) card(a *answer.Answer) {
 		line("runner-up", "%s, %s", second.Config, behind(float64(second.Estimate.Cycles), float64(best.Estimate.Cycles)))
 	}
 	line("candidates", "%s", render.Counts(a.Feasible, a.Rejected))
-	if d := a.Doubt; d != nil {
+	if r := a.Regret; r != nil {
 		worth := "measuring others is not worth it"
-		if d.Worth > 1 {
-			worth = fmt.Sprintf("the first %d are worth measuring", d.Worth)
+		if r.WorthMeasuring > 1 {
+			worth = fmt.Sprintf("the first %d are worth measuring", r.WorthMeasuring)
 		}
-		line("unmeasured", "expected to lose %s against the best of the others; %s", percent(d.Loss), worth)
+		line("unmeasured", "expected to lose %s against the best of the others; %s", percent(r.Expected), worth)
 	}
 	if a.Measured != nil {
 		header, rows, verdict := lines(a)
@@ -142,13 +143,13 @@ func (w *writer) card(a *answer.Answer) {
 }
 
 func percent(v float64) string {
-	if !answer.Finite(v) {
+	if !session.Finite(v) {
 		return "–"
 	}
 	return render.Percent(v)
 }
 
-func peakShare(a *answer.Answer, e *answer.Entry) string {
+func peakShare(a *session.Answer, e *session.Entry) string {
 	if share, ok := a.PeakShare(e); ok {
 		return render.Percent(share)
 	}
@@ -175,7 +176,7 @@ var telling = []string{
 }
 
 // reasons says in words what the terms say: what one K step waits for, where the time goes, and the counts behind it.
-func reasons(a *answer.Answer, e *answer.Entry) []string {
+func reasons(a *session.Answer, e *session.Entry) []string {
 	type named struct {
 		name  string
 		value float64

@@ -1,30 +1,29 @@
-// Package selectverb is `origami select`: the configuration to run a problem with, and why.
-package selectverb
+// Package selectcmd is `origami select`: the configuration to run a problem with, and why.
+package selectcmd
 
 import (
 	"context"
 
 	"github.com/spf13/cobra"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/answer"
-	"github.com/origami-gemm/origami/cmd/origami/internal/app"
-	"github.com/origami-gemm/origami/cmd/origami/internal/query"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 	"github.com/origami-gemm/origami/core/diag"
 )
 
 // Options are what the command line says.
 type Options struct {
-	App      *app.App
-	Query    query.Flags
+	Factory  *session.Factory
+	Query    session.ProblemFlags
 	Options  []string
 	Measure  string
 	Executor string
 }
 
 // New returns the command. run is Run, or what a test wants to see called.
-func New(a *app.App, run func(context.Context, *Options) error) *cobra.Command {
-	o := &Options{App: a}
+func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.Command {
+	o := &Options{Factory: f}
 	cmd := &cobra.Command{
 		Use:   "select --arch ARCH -m SIZE -n SIZE -k SIZE",
 		Short: "Pick the kernel configuration for a problem, and say why",
@@ -37,9 +36,9 @@ func New(a *app.App, run func(context.Context, *Options) error) *cobra.Command {
   origami select --arch gfx942 -m 8192 -n 1024 -k 4096 --trans-b --json
   origami select --arch sm90@h200 --problems shapes.csv --format csv
   origami select --arch sm90@auto -m 4096 -n 4096 -k 4096 --measure auto --executor cuda`,
-		Args: app.NoMore,
+		Args: verb.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			o.Options = app.Options(cmd)
+			o.Options = session.Options(cmd)
 			return run(cmd.Context(), o)
 		},
 	}
@@ -51,21 +50,21 @@ func New(a *app.App, run func(context.Context, *Options) error) *cobra.Command {
 
 // Run answers.
 func Run(ctx context.Context, o *Options) error {
-	problems, bad, err := o.Query.Read(o.App.Settings.DType, o.App.Streams.In)
+	problems, bad, err := o.Query.Read(o.Factory.Settings.DType, o.Factory.Streams.In)
 	if err != nil {
 		return err
 	}
-	a, err := o.App.OpenOne(ctx, o.Options)
+	a, err := o.Factory.Architecture(ctx, o.Options)
 	if err != nil {
 		return err
 	}
-	ask := answer.Options{Kernel: o.App.Settings.Kernel, Top: 1, Doubt: true}
+	ask := session.Question{Kernel: o.Factory.Settings.Kernel, Top: 1, Regret: true}
 	many := o.Query.Problems != ""
-	w := newWriter(o.App.Streams, o.App.Format(), many)
+	w := newWriter(o.Factory.Streams, render.FormatOf(o.Factory), many)
 	if w.format == render.Table && !many {
 		ask.Top, ask.Terms = 2, true // the card shows the terms and the runner-up
 	}
-	write, unmeasured := w.write, o.App.Failures(nil)
+	write, unmeasured := w.write, o.Factory.Failures(nil)
 	if o.Measure != "" || o.Executor != "" {
 		m, err := o.measurer(ctx, a)
 		if err != nil {
@@ -74,7 +73,7 @@ func Run(ctx context.Context, o *Options) error {
 		defer m.close()
 		ask.Top = max(ask.Top, m.count)
 		ask.Kernel = m.sweep.Space.Kernel
-		write = func(one *answer.Answer) error {
+		write = func(one *session.Answer) error {
 			err := m.measure(ctx, one)
 			switch {
 			case err == nil:
@@ -87,7 +86,7 @@ func Run(ctx context.Context, o *Options) error {
 			}
 		}
 	}
-	if err := o.App.Each(ctx, a, problems, bad, ask, write); err != nil {
+	if err := o.Factory.AskEach(ctx, a, problems, bad, ask, write); err != nil {
 		w.close()
 		return err
 	}

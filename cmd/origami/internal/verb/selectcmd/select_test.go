@@ -1,4 +1,4 @@
-package selectverb
+package selectcmd
 
 import (
 	"bytes"
@@ -8,11 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/app"
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
 	"github.com/origami-gemm/origami/cmd/origami/internal/fakearch"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
-	"github.com/origami-gemm/origami/cmd/origami/internal/query"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/gemm"
 )
@@ -20,7 +18,7 @@ import (
 // Flags become options, without anything being run.
 func TestFlags(t *testing.T) {
 	var got *Options
-	a := &app.App{Streams: iostreams.Plain(strings.NewReader(""), nil, nil), Getenv: func(string) string { return "" }}
+	a := &session.Factory{Streams: iostreams.Plain(strings.NewReader(""), nil, nil), Getenv: func(string) string { return "" }}
 	root := &cobra.Command{Use: "origami", PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return a.Configure(cmd) }}
 	config.Register(root.PersistentFlags())
 	root.AddCommand(New(a, func(_ context.Context, o *Options) error { got = o; return nil }))
@@ -54,14 +52,14 @@ func TestFormatFollowsTheStream(t *testing.T) {
 		var out bytes.Buffer
 		streams := iostreams.Plain(strings.NewReader(""), &out, nil)
 		streams.Terminal, streams.Colour = tc.terminal, tc.colour
-		o := &Options{App: &app.App{
+		o := &Options{Factory: &session.Factory{
 			Streams: streams,
 			Connect: func(context.Context, config.Settings) (session.Host, error) {
 				return session.InProcess(fakearch.Providers()), nil
 			},
 			Settings: config.Settings{Arch: []string{"toy1"}, DType: "fp16"},
 		}}
-		for flag, value := range map[*query.Size]string{&o.Query.M: "256", &o.Query.N: "256", &o.Query.K: "256", &o.Query.Batch: "1"} {
+		for flag, value := range map[*session.Size]string{&o.Query.M: "256", &o.Query.N: "256", &o.Query.K: "256", &o.Query.Batch: "1"} {
 			if err := flag.Set(value); err != nil {
 				t.Fatal(err)
 			}

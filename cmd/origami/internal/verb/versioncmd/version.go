@@ -1,5 +1,5 @@
-// Package version is `origami version`.
-package version
+// Package versioncmd is `origami version`.
+package versioncmd
 
 import (
 	"fmt"
@@ -8,8 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/app"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 )
 
 // Protocol are the versions that host and plugin agree on.
@@ -29,18 +30,18 @@ type object struct {
 }
 
 // New returns the command.
-func New(a *app.App, p Protocol) *cobra.Command {
+func New(f *session.Factory, p Protocol) *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",
 		Short:   "Print the versions of origami, Go and the plugin protocol",
 		Long:    "Print the versions of the module, of the Go toolchain it was built with, and of the protocol spoken with plugins.",
 		Example: "  origami version\n  origami version --json",
-		Args:    app.NoMore,
-		RunE:    func(*cobra.Command, []string) error { return run(a, p) },
+		Args:    verb.NoArguments,
+		RunE:    func(*cobra.Command, []string) error { return run(f, p) },
 	}
 }
 
-func run(a *app.App, p Protocol) error {
+func run(f *session.Factory, p Protocol) error {
 	o := object{Version: "unknown", Go: "unknown", Wire: p.Wire, API: p.API}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		o.Version, o.Go = info.Main.Version, info.GoVersion
@@ -53,9 +54,9 @@ func run(a *app.App, p Protocol) error {
 			}
 		}
 	}
-	if a.Format() == render.JSON {
-		return render.JSONLine(a.Streams, o)
+	if render.FormatOf(f) == render.JSON {
+		return render.JSONLine(f.Streams, o)
 	}
-	_, err := fmt.Fprintf(a.Streams.Out, "origami %s, %s, wire protocol %d, plugin API %s\n", o.Version, o.Go, o.Wire, strings.Join(o.API, ", "))
+	_, err := fmt.Fprintf(f.Streams.Out, "origami %s, %s, wire protocol %d, plugin API %s\n", o.Version, o.Go, o.Wire, strings.Join(o.API, ", "))
 	return err
 }

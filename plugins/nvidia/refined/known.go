@@ -63,7 +63,7 @@ func timedKernels(rung arch.Rung, given, shipped []byte) (kernel.Timings, error)
 	case rung != "" && rung != arch.RungCharacterized:
 		if given != nil {
 			return nil, diag.Inputf("rung %s knows no characterization", rung).
-				Do("leave --characterization out, or use --rung %s", arch.RungCharacterized)
+				Do("leave the characterization out, or use the rung %s", arch.RungCharacterized)
 		}
 		return nil, nil
 	case given != nil:

@@ -1,20 +1,28 @@
 package nvidia
 
 import (
-	"math"
 	"slices"
 
+	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
+	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/mma"
 )
 
-// KernelMMA is the family of kernels that gemmgen generates.
-const KernelMMA = gemmgen.Family
+// KernelMMA is the family of kernels that gemmgen/mma generates.
+const KernelMMA = mma.Name
 
 // mmaSpec is what a kernel of the family is generated from. Whether that can be does not depend on the sizes of the
 // problem, so operands are taken to be aligned.
-func mmaSpec(p *gemm.Problem, c *gemm.Config) gemmgen.Spec {
-	return gemmgen.Spec{DType: p.DType, Out: p.DType, AMajor: p.AMajor, BMajor: p.BMajor, AlignA: 16, AlignB: 16, AlignC: 16, Config: *c}
+func mmaSpec(p *gemm.Problem, c *gemm.Config) mma.Spec {
+	return mma.Spec{DType: p.DType, Out: p.DType, AMajor: p.AMajor, BMajor: p.BMajor, AlignA: 16, AlignB: 16, AlignC: 16, Config: *c}
+}
+
+// limits are what a device lets a kernel use.
+func limits(d *arch.Description) gemmgen.Limits {
+	return gemmgen.Limits{
+		RegistersPerThread: d.RegistersPerThread, RegisterFile: d.RegisterFile, SharedMemory: d.SharedMemory,
+	}
 }
 
 // sortMMA orders the configurations of each tile, which stand together, by how sensible their warps and stages are. The
@@ -53,7 +61,7 @@ const smBalance = 16
 // than computing. Then four, whose parts are larger.
 func mmaWarps(p *gemm.Problem, c gemm.Config) int {
 	c.NumWarps, c.NumStages = 8, mmaStages
-	r, _, _ := mmaSpec(p, &c).Check(math.MaxInt64)
+	r, _, _ := mmaSpec(p, &c).Resources()
 	if r.WarpsM == 0 || r.WarpsK > 1 {
 		return 4
 	}

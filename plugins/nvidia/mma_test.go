@@ -11,6 +11,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/selector"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
+	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/mma"
 )
 
 func candidates(t testing.TB, a arch.Architecture, s arch.Space) *arch.Candidates {
@@ -26,7 +27,7 @@ func candidates(t testing.TB, a arch.Architecture, s arch.Space) *arch.Candidate
 // rejects what the list rejects.
 func TestMMACandidatesAreWhatGemmgenBuilds(t *testing.T) {
 	ctx := context.Background()
-	all, err := arch.Space{}.Enumerate(gemmgen.Space())
+	all, err := arch.Space{}.Enumerate(mma.Family{}.Space())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +39,7 @@ func TestMMACandidatesAreWhatGemmgenBuilds(t *testing.T) {
 			t.Errorf("%s: %d candidates and %d rejected of %d", id, len(list.Configs), len(list.Rejected), len(all))
 		}
 		check := func(c gemm.Config) (arch.Reason, string) {
-			_, reason, detail := gemmgen.Packed(gemm.New(64, 64, 64)).Spec(gemm.FP16, c).Check(a.Describe().SharedMemory)
+			_, reason, detail := mma.Family{}.Program(gemmgen.Packed(gemm.New(64, 64, 64)), gemm.FP16, c, limits(a.Describe()))
 			return reason, detail
 		}
 		seen := map[gemm.Config]bool{}

@@ -12,7 +12,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/unit"
-	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
+	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/mma"
 )
 
 // The names of the model and of the kernel family that it was published for.
@@ -139,7 +139,7 @@ func (r *reference) Candidates(_ context.Context, p gemm.Problem, s arch.Space) 
 	switch s.Kernel {
 	case KernelTriton:
 	case KernelMMA:
-		axes = gemmgen.Space()
+		axes = mma.Family{}.Space()
 	default:
 		return nil, diag.Inputf("the reference model of %s has no kernel family %q", r.description.Arch, s.Kernel).Do("use %s", strings.Join(familyNames[:], " or "))
 	}
@@ -184,7 +184,7 @@ func (r *reference) check(p *gemm.Problem, c *gemm.Config) (reason arch.Reason, 
 	case reason == arch.ReasonModelRule:
 		return reason, "the reference model does not know split-K"
 	case c.Kernel == KernelMMA:
-		_, reason, detail = mmaSpec(p, c).Check(unit.Bytes(r.sharedMemory))
+		_, reason, detail = mmaSpec(p, c).Check(limits(&r.description))
 		return reason, detail
 	case reason == arch.ReasonSharedMemory:
 		return reason, fmt.Sprintf("needs %d B of shared memory, %d B available", operandBytes(c), r.sharedMemory)

@@ -11,7 +11,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/unit"
-	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
+	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/mma"
 )
 
 // ModelRefined is the default model.
@@ -117,7 +117,7 @@ func (m *refined) Candidates(_ context.Context, p gemm.Problem, s arch.Space) (*
 	switch s.Kernel {
 	case "", KernelTriton:
 	case KernelMMA:
-		axes = gemmgen.Space()
+		axes = mma.Family{}.Space()
 	default:
 		return nil, diag.Inputf("the refined model of %s has no kernel family %q", m.description.Arch, s.Kernel).Do("use %s", strings.Join(familyNames[:], " or "))
 	}

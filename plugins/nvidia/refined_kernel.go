@@ -112,7 +112,7 @@ func (m *refined) prepare(k *kernel, p *gemm.Problem, c *gemm.Config) (detail st
 	k.threads = float64(32 * c.NumWarps)
 	k.stepsAhead = float64(max(c.NumStages-1, 1))
 	if c.Kernel == KernelMMA {
-		r, reason, text := mmaSpec(p, c).Check(m.description.SharedMemory)
+		r, reason, text := mmaSpec(p, c).Check(limits(&m.description))
 		k.reject, detail = reason, text
 		k.warpsM, k.warpsN, k.warpsK = float64(max(r.WarpsM, 1)), float64(max(r.WarpsN, 1)), float64(max(r.WarpsK, 1))
 	} else {

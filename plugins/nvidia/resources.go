@@ -142,7 +142,7 @@ func tritonResources(p *gemm.Problem, c *gemm.Config, target int) resources {
 
 // mmaResources predicts what a kernel of mma needs. There is no spill term: gemmgen does not build what could spill.
 func mmaResources(p *gemm.Problem, c *gemm.Config) resources {
-	k, _, _ := mmaSpec(p, c).Check(math.MaxInt64)
+	k, _, _ := mmaSpec(p, c).Resources()
 	r := resources{SharedMemory: k.SharedMemory, Buffers: c.NumStages}
 	if k.Threads == 0 {
 		return r // not a kernel of the family

@@ -1,30 +1,22 @@
-package gemmgen
+package mma
 
 import (
 	"fmt"
 
 	"github.com/origami-gemm/origami/core/diag"
-	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
+	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/internal/asm"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
 	"github.com/origami-gemm/origami/plugins/nvidia/ptx"
 )
 
-// Kernel is an emitted kernel: the same Spec gives the same bytes on any machine.
-type Kernel struct {
-	*ptx.Kernel
-	Spec Spec
-	Resources
-}
-
-// unlimited stands for a device that has all the shared memory that a kernel asks for.
-const unlimited = 1 << 40
-
-// Emit generates the kernel for devices that cover the target.
-func Emit(s Spec, t target.Target) (*Kernel, error) {
-	s = s.Key()
-	r, reason, detail := s.Check(unlimited)
+// Emit implements gemmgen.Program. Whether the kernel fits a device is for Check to say.
+func (s Spec) Emit(t target.Target) (*gemmgen.Kernel, error) {
+	s = s.key()
+	g, r, reason, detail := s.layout()
 	if reason != "" {
-		return nil, diag.Inputf("%s: %s", reason, detail).At("config %s", s.Config).Do("choose a configuration that Check accepts")
+		return nil, diag.Inputf("%s: %s", reason, detail).At("config %s", s.Config).
+			Do("choose a configuration that Check accepts")
 	}
 	for _, align := range []int{s.AlignA, s.AlignB, s.AlignC} {
 		if align != 2 && align != 4 && align != 8 && align != 16 {
@@ -34,30 +26,21 @@ func Emit(s Spec, t target.Target) (*Kernel, error) {
 	if s.AlignC < s.Out.Bytes() {
 		return nil, diag.Inputf("C of %s aligned to %d bytes", s.Out, s.AlignC).Do("align C to its elements")
 	}
-	g, _ := newGeometry(s)
-	e := &emitter{asm: asm{ptx.New(s.name())}, s: s, g: g}
+	e := &emitter{Builder: asm.New(s.name()), s: s, g: g}
 	e.kernel()
 	k, err := e.Build(t)
 	if err != nil {
-		return nil, &diag.Error{Kind: diag.Internal, What: fmt.Sprintf("the generated kernel is wrong: %v", err), Where: "config " + s.Config.String(), Err: err}
+		return nil, &diag.Error{
+			Kind: diag.Internal, What: fmt.Sprintf("the generated kernel is wrong: %v", err),
+			Where: "config " + s.Config.String(), Err: err,
+		}
 	}
-	return &Kernel{Kernel: k, Spec: s, Resources: r}, nil
-}
-
-// name is the kernel's entry point: every field of the specification's key.
-func (s Spec) name() string {
-	c := s.Config
-	name := fmt.Sprintf("mma_%dx%dx%d_w%d_s%d_%s_%s_%c%c_a%db%dc%d", c.BlockM, c.BlockN, c.BlockK, c.NumWarps, c.NumStages, s.DType, s.Out,
-		s.AMajor, s.BMajor, s.AlignA, s.AlignB, s.AlignC)
-	if c.SplitK > 1 {
-		name += "_split"
-	}
-	return name
+	return &gemmgen.Kernel{Kernel: k, Key: s, Threads: r.Threads, SharedMemory: r.SharedMemory}, nil
 }
 
 // emitter builds one kernel. Its fields are the values that more than one part of the kernel needs.
 type emitter struct {
-	asm
+	asm.Builder
 	s Spec
 	g geometry
 
@@ -90,7 +73,7 @@ func (e *emitter) kernel() {
 	if c.SplitK > 1 {
 		split = ", split K"
 	}
-	e.Header("C = alpha * A * B + beta * C, kernel family %s: %s x %s -> %s, A %c-contiguous, B %c-contiguous%s", Family, e.s.DType, e.s.DType, e.s.Out,
+	e.Header("C = alpha * A * B + beta * C, kernel family %s: %s x %s -> %s, A %c-contiguous, B %c-contiguous%s", Name, e.s.DType, e.s.DType, e.s.Out,
 		e.s.AMajor, e.s.BMajor, split)
 	e.Header("tile %dx%dx%d, %d warps as %dx%dx%d (m, n, k), warp tile %dx%d, %d stages of %d B", c.BlockM, c.BlockN, c.BlockK, c.NumWarps,
 		e.g.warpsM, e.g.warpsN, e.g.warpsK, e.g.warpM, e.g.warpN, c.NumStages, e.g.stageBytes)
@@ -126,20 +109,20 @@ func (e *emitter) params() {
 // identify reads which thread this is. It is done again after the K loop, so that nothing of it takes up registers there.
 func (e *emitter) identify() {
 	e.Comment("thread and warp")
-	e.tid, e.lane = e.special(ptx.TidX), e.special(ptx.LaneID)
-	e.warp = e.shr(e.tid, 5)
-	e.warpM = e.and(e.warp, e.g.warpsM-1)
-	e.warpN = e.and(e.shr(e.warp, log2(e.g.warpsM)), e.g.warpsN-1)
-	e.warpK = e.shr(e.warp, log2(e.g.warpsM*e.g.warpsN))
+	e.tid, e.lane = e.Special(ptx.TidX), e.Special(ptx.LaneID)
+	e.warp = e.Shr(e.tid, 5)
+	e.warpM = e.And(e.warp, e.g.warpsM-1)
+	e.warpN = e.And(e.Shr(e.warp, asm.Log2(e.g.warpsM)), e.g.warpsN-1)
+	e.warpK = e.Shr(e.warp, asm.Log2(e.g.warpsM*e.g.warpsN))
 }
 
 // place finds the CTA's output tile in the grouped launch order: group_m rows of tiles are walked column by column before
 // the next group, so that CTAs that run together share operand tiles in L2.
 func (e *emitter) place() {
 	e.Comment("output tile")
-	e.m, e.n = e.param32(e.pM), e.param32(e.pN)
-	tilesM, tilesN, groupM := e.param32(e.pTilesM), e.param32(e.pTilesN), e.param32(e.pGroupM)
-	cta := e.special(ptx.CtaidX)
+	e.m, e.n = e.Param32(e.pM), e.Param32(e.pN)
+	tilesM, tilesN, groupM := e.Param32(e.pTilesM), e.Param32(e.pTilesN), e.Param32(e.pGroupM)
+	cta := e.Special(ptx.CtaidX)
 
 	perGroup, group, first, rows, inGroup, column, row := e.B32(), e.B32(), e.B32(), e.B32(), e.B32(), e.B32(), e.B32()
 	e.MulLoS32(perGroup, groupM, tilesN)
@@ -153,9 +136,9 @@ func (e *emitter) place() {
 	e.MulLoS32(row, column, rows)
 	e.SubS32(row, inGroup, row)
 	e.AddS32(row, row, first)
-	e.m0, e.n0 = e.shl(row, log2(e.s.Config.BlockM)), e.shl(column, log2(e.s.Config.BlockN))
+	e.m0, e.n0 = e.Shl(row, asm.Log2(e.s.Config.BlockM)), e.Shl(column, asm.Log2(e.s.Config.BlockN))
 
-	e.k = e.param32(e.pK)
+	e.k = e.Param32(e.pK)
 }
 
 // setup computes everything that stays or moves along with the K loop.
@@ -164,9 +147,9 @@ func (e *emitter) setup() {
 	begin := ptx.Operand{}
 	if e.s.Config.SplitK > 1 {
 		e.Comment("this split's part of K")
-		per := e.param32(e.pKPerSplit)
+		per := e.Param32(e.pKPerSplit)
 		begin = e.B32()
-		e.MulLoS32(begin, e.special(ptx.CtaidY), per)
+		e.MulLoS32(begin, e.Special(ptx.CtaidY), per)
 		e.SubS32(e.k, e.k, begin)
 		e.MinS32(e.k, e.k, per)
 	}
@@ -182,165 +165,6 @@ func (e *emitter) setup() {
 		e.accVec[i] = e.Vec(e.acc[i]...)
 		for _, r := range e.acc[i] {
 			e.MovF32(r, ptx.Float(0))
-		}
-	}
-}
-
-// mainLoop is the multistage pipeline. With S stages, the copies of S−1 tiles are in flight when the loop begins. Each
-// turn computes one tile and issues the copies of the tile S−1 ahead into the stage that the previous turn left free;
-// one barrier per turn both publishes the next tile and frees the stage behind it.
-//
-// Within a turn the fragments of the next k16 step, which at the last step are those of the next tile, are loaded while
-// the tensor cores work on the current ones. A warp that has a single step per tile has nothing to load ahead.
-func (e *emitter) mainLoop() {
-	g, s := e.g, e.s.Config.NumStages
-	e.Comment("pipeline prologue")
-	drained := e.Label("drained")
-	if e.s.Config.SplitK > 1 {
-		some := e.Pred()
-		e.SetpGtS32(some, e.k, ptx.Int(0))
-		e.IfNot(some).BraUni(drained) // a split that got nothing to do contributes zeros
-	}
-	tiles, firstK, end := e.B32(), e.B32(), e.B32()
-	e.AddS32(tiles, e.k, ptx.Int(e.s.Config.BlockK-1))
-	e.ShrU32(tiles, tiles, ptx.Int(log2(e.s.Config.BlockK)))
-	e.toCopy = e.add(tiles, ptx.Int(-1))
-	e.MadLoS32(firstK, e.toCopy, ptx.Int(-e.s.Config.BlockK), e.k)
-	e.writeStage, e.readStage = e.B32(), e.B32()
-	e.MovB32(e.writeStage, e.smem)
-	e.MovB32(e.readStage, e.smem)
-	e.AddS32(end, e.smem, ptx.Int(s*g.stageBytes))
-	e.copyA.first(firstK)
-	e.copyB.first(firstK)
-	e.CpAsyncCommitGroup()
-	e.nextStage(e.writeStage, end)
-	for range s - 2 {
-		e.copyTile(end)
-	}
-
-	fa, fb := make([][]ptx.Operand, g.buffers), make([][]ptx.Operand, g.buffers)
-	for i := range fa {
-		fa[i], fb[i] = e.Regs(4*g.tilesM, e.B32), e.Regs(2*g.tilesN, e.B32)
-	}
-	ready := func() {
-		e.CpAsyncWaitGroup(ptx.Int(s - 2))
-		e.BarSync(ptx.Int(0))
-	}
-	loop, again := e.Label("loop"), e.Pred()
-	if g.steps == 1 {
-		e.Place(loop)
-		ready()
-		e.copyTile(end)
-		e.load(0, fa[0], fb[0])
-		e.nextStage(e.readStage, end)
-		e.multiply(fa[0], fb[0], func(int) {})
-	} else {
-		ready()
-		e.load(0, fa[0], fb[0])
-		// The copies are issued together, among the first step's matrix instructions: on an H200 that was faster than at its
-		// begin or end, and than spread over the steps.
-		stepB, column, more := 0, 0, ptx.Operand{}
-		if g.steps > 2 {
-			column = g.tilesN / 2
-			if e.tight() {
-				stepB = 1 // fewer addresses at a time
-			}
-		}
-		e.Place(loop)
-		for step := range g.steps {
-			if step == g.steps-1 {
-				ready()
-				e.nextStage(e.readStage, end)
-			}
-			next := (step + 1) % g.steps
-			e.load(next, fa[next%2], fb[next%2])
-			e.multiply(fa[step%2], fb[step%2], func(n int) {
-				if step == 0 && n == column {
-					more = e.beginCopy()
-					e.copyA.next(more)
-				}
-				if step == stepB && n == column {
-					e.copyB.next(more)
-					e.endCopy(end)
-				}
-			})
-		}
-	}
-	e.AddS32(tiles, tiles, ptx.Int(-1))
-	e.SetpGtS32(again, tiles, ptx.Int(0))
-	e.If(again).BraUni(loop)
-	e.Place(drained)
-	e.Comment("shared memory is free for the epilogue")
-	e.CpAsyncWaitAll()
-	e.BarSync(ptx.Int(0))
-}
-
-// copyTile copies the next tile, if there is one left, into the next stage. Its group of copies may be empty.
-func (e *emitter) copyTile(end ptx.Operand) {
-	more := e.beginCopy()
-	e.copyA.next(more)
-	e.copyB.next(more)
-	e.endCopy(end)
-}
-
-// tight reports whether the addresses of a tile's copies do not fit into registers beside sums and fragments. ptxas 13.x
-// spills from about this sum on.
-func (e *emitter) tight() bool {
-	g := e.g
-	return 4*g.tilesM*g.tilesN+g.buffers*(4*g.tilesM+2*g.tilesN)+e.copyA.copies+e.copyB.copies > 208
-}
-
-func (e *emitter) beginCopy() (more ptx.Operand) {
-	more = e.Pred()
-	e.SetpGtS32(more, e.toCopy, ptx.Int(0))
-	return more
-}
-
-func (e *emitter) endCopy(end ptx.Operand) {
-	e.CpAsyncCommitGroup()
-	e.AddS32(e.toCopy, e.toCopy, ptx.Int(-1))
-	e.nextStage(e.writeStage, end)
-}
-
-// nextStage moves a stage's address on, from the last stage to the first.
-func (e *emitter) nextStage(stage, end ptx.Operand) {
-	wrap := e.Pred()
-	e.AddS32(stage, stage, ptx.Int(e.g.stageBytes))
-	e.SetpEqS32(wrap, stage, end)
-	e.SelpB32(stage, e.smem, stage, wrap)
-}
-
-// load reads the fragments of a k16 step.
-func (e *emitter) load(step int, a, b []ptx.Operand) {
-	for i := range e.g.tilesM {
-		e.fragA.load(step, i, a[4*i:4*i+4])
-	}
-	for i := 0; i < e.g.tilesN; i += 2 {
-		e.fragB.load(step, i/2, b[2*i:min(2*i+4, len(b))])
-	}
-}
-
-// multiply issues the k16 step's matrix instructions. The walk turns at the end of each column, so that consecutive
-// instructions share an operand. before is called before each column of tiles.
-func (e *emitter) multiply(a, b []ptx.Operand, before func(n int)) {
-	mma := e.MmaSyncM16N8K16F32F16
-	if e.s.DType == gemm.BF16 {
-		mma = e.MmaSyncM16N8K16F32BF16
-	}
-	av := make([]ptx.Operand, e.g.tilesM)
-	for i := range av {
-		av[i] = e.Vec(a[4*i : 4*i+4]...)
-	}
-	for n := range e.g.tilesN {
-		before(n)
-		bv := e.Vec(b[2*n : 2*n+2]...)
-		for i := range e.g.tilesM {
-			m := i
-			if n%2 == 1 {
-				m = e.g.tilesM - 1 - i
-			}
-			acc := e.accVec[m*e.g.tilesN+n]
-			mma(acc, av[m], bv, acc)
 		}
 	}
 }

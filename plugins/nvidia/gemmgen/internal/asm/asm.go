@@ -1,101 +1,118 @@
-package gemmgen
+// Package asm has short forms of the instructions that kernels use most. They return their result in a new register.
+package asm
 
 import (
+	"math/bits"
+
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/plugins/nvidia/ptx"
 )
 
-// asm is a builder with short forms, which return their result in a new register.
-type asm struct{ *ptx.Builder }
+// Builder is a builder of PTX with the short forms.
+type Builder struct{ *ptx.Builder }
 
-func (e asm) special(s ptx.Operand) ptx.Operand {
-	d := e.B32()
-	e.MovU32(d, s)
+// New returns a builder for a kernel of the given name.
+func New(name string) Builder { return Builder{ptx.New(name)} }
+
+// Special returns a special register.
+func (b Builder) Special(s ptx.Operand) ptx.Operand {
+	d := b.B32()
+	b.MovU32(d, s)
 	return d
 }
 
-func (e asm) param32(p ptx.Operand) ptx.Operand {
-	d := e.B32()
-	e.LdParamU32(d, p)
+// Param32 returns a 32-bit parameter of the kernel.
+func (b Builder) Param32(p ptx.Operand) ptx.Operand {
+	d := b.B32()
+	b.LdParamU32(d, p)
 	return d
 }
 
-func (e asm) param64(p ptx.Operand) ptx.Operand {
-	d := e.B64()
-	e.LdParamU64(d, p)
+// Param64 returns a 64-bit parameter of the kernel.
+func (b Builder) Param64(p ptx.Operand) ptx.Operand {
+	d := b.B64()
+	b.LdParamU64(d, p)
 	return d
 }
 
-func (e asm) shr(a ptx.Operand, n int) ptx.Operand {
-	d := e.B32()
-	e.ShrU32(d, a, ptx.Int(n))
+// Shr returns a >> n, filled with zeros.
+func (b Builder) Shr(a ptx.Operand, n int) ptx.Operand {
+	d := b.B32()
+	b.ShrU32(d, a, ptx.Int(n))
 	return d
 }
 
-func (e asm) shl(a ptx.Operand, n int) ptx.Operand {
-	d := e.B32()
-	e.ShlB32(d, a, ptx.Int(n))
+// Shl returns a << n.
+func (b Builder) Shl(a ptx.Operand, n int) ptx.Operand {
+	d := b.B32()
+	b.ShlB32(d, a, ptx.Int(n))
 	return d
 }
 
-func (e asm) and(a ptx.Operand, mask int) ptx.Operand {
-	d := e.B32()
-	e.AndB32(d, a, ptx.Int(mask))
+// And returns a & mask.
+func (b Builder) And(a ptx.Operand, mask int) ptx.Operand {
+	d := b.B32()
+	b.AndB32(d, a, ptx.Int(mask))
 	return d
 }
 
-func (e asm) add(a, b ptx.Operand) ptx.Operand {
-	d := e.B32()
-	e.AddS32(d, a, b)
+// Add returns x + y.
+func (b Builder) Add(x, y ptx.Operand) ptx.Operand {
+	d := b.B32()
+	b.AddS32(d, x, y)
 	return d
 }
 
-func (e asm) sub(a, b ptx.Operand) ptx.Operand {
-	d := e.B32()
-	e.SubS32(d, a, b)
+// Sub returns x - y.
+func (b Builder) Sub(x, y ptx.Operand) ptx.Operand {
+	d := b.B32()
+	b.SubS32(d, x, y)
 	return d
 }
 
-// mad returns a·b + c for a constant e.
-func (e asm) mad(a ptx.Operand, b int, c ptx.Operand) ptx.Operand {
-	d := e.B32()
-	e.MadLoS32(d, a, ptx.Int(b), c)
+// Mad returns x·factor + y.
+func (b Builder) Mad(x ptx.Operand, factor int, y ptx.Operand) ptx.Operand {
+	d := b.B32()
+	b.MadLoS32(d, x, ptx.Int(factor), y)
 	return d
 }
 
-// wide returns a, sign-extended to 64 bits.
-func (e asm) wide(a ptx.Operand) ptx.Operand {
-	d := e.B64()
-	e.CvtS64S32(d, a)
+// Wide returns a, sign-extended to 64 bits.
+func (b Builder) Wide(a ptx.Operand) ptx.Operand {
+	d := b.B64()
+	b.CvtS64S32(d, a)
 	return d
 }
 
-// unsigned returns a, zero-extended to 64 bits.
-func (e asm) unsigned(a ptx.Operand) ptx.Operand {
-	d := e.B64()
-	e.CvtU64U32(d, a)
+// Unsigned returns a, zero-extended to 64 bits.
+func (b Builder) Unsigned(a ptx.Operand) ptx.Operand {
+	d := b.B64()
+	b.CvtU64U32(d, a)
 	return d
 }
 
-// toDouble widens a 16-bit element. A bf16 is the upper half of a float.
-func (e asm) toDouble(d, h ptx.Operand, t gemm.DType) {
+// ToDouble widens a 16-bit element h of type t.
+func (b Builder) ToDouble(d, h ptx.Operand, t gemm.DType) {
 	if t == gemm.FP16 {
-		e.CvtF64F16(d, h)
+		b.CvtF64F16(d, h)
 		return
 	}
-	f := e.F32()
-	e.toFloat(f, h, t)
-	e.CvtF64F32(d, f)
+	f := b.F32()
+	b.ToFloat(f, h, t)
+	b.CvtF64F32(d, f)
 }
 
-// toFloat widens a 16-bit element.
-func (e asm) toFloat(d, h ptx.Operand, t gemm.DType) {
+// ToFloat widens a 16-bit element h of type t. A bf16 is the upper half of a float.
+func (b Builder) ToFloat(d, h ptx.Operand, t gemm.DType) {
 	if t == gemm.FP16 {
-		e.CvtF32F16(d, h)
+		b.CvtF32F16(d, h)
 		return
 	}
-	bits := e.B32()
-	e.CvtU32U16(bits, h)
-	e.ShlB32(bits, bits, ptx.Int(16))
-	e.MovF32Bits(d, bits)
+	word := b.B32()
+	b.CvtU32U16(word, h)
+	b.ShlB32(word, word, ptx.Int(16))
+	b.MovF32Bits(d, word)
 }
+
+// Log2 returns the exponent of a power of two.
+func Log2(v int) int { return bits.TrailingZeros(uint(v)) }

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/core/record"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/mma"
@@ -203,15 +203,15 @@ func BenchmarkRecordedBest(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	data, err := record.Read("h200-mma", files)
+	data, err := dataset.Read("h200-mma", files)
 	if err != nil {
 		b.Fatal(err)
 	}
 	for _, p := range data.Problems() {
-		var best record.Measurement
+		var best dataset.Measurement
 		for _, block := range data.Finals(p) {
 			for _, m := range block {
-				if m.Status == record.OK && !m.IsLibrary() && (best.Median == 0 || m.Median < best.Median) {
+				if m.Status == dataset.OK && !m.IsLibrary() && (best.Median == 0 || m.Median < best.Median) {
 					best = m
 				}
 			}

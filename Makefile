@@ -105,7 +105,7 @@ verify: generate ## generated files are up to date
 
 ptxas: $(TOOLS)/cuda/nvidia/cu13/bin/ptxas
 assemble: $(TOOLS)/cuda/nvidia/cu13/bin/ptxas ## every kind of generated kernel through ptxas: registers, spills
-	ORIGAMI_PTXAS=$< ORIGAMI_REQUIRE_PTXAS=1 go test -count=1 -run Assemble ./plugins/nvidia/gemmgen
+	ORIGAMI_PTXAS=$< ORIGAMI_REQUIRE_PTXAS=1 go test -count=1 -run Assemble ./plugins/nvidia/gemmgen/...
 $(TOOLS)/cuda/nvidia/cu13/bin/ptxas: Makefile
 	python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --no-deps --upgrade --target $(TOOLS)/cuda $(PTXAS_WHEEL)
 	touch $@

@@ -64,7 +64,7 @@ func (d *device) timedWave(w *wave, k *kernel, t *timing) {
 	w.fill, w.epilogue = k.timed.fixed, 0
 }
 
-// timedFile is what plugins/nvidia/records/triton_characterize.py writes.
+// timedFile is what plugins/triton/tools/triton_characterize.py writes.
 var timedFile = kernelFile{
 	place: "the characterization", remedy: "give what triton_characterize.py writes",
 	columns: []string{"bm", "bn", "bk", "stages", "warps", "trans_b", "ctas", "one_2048", "one_6144", "chip_2048", "chip_6144", "full_2048", "full_6144"},

@@ -9,10 +9,10 @@ import (
 	"sync"
 
 	"github.com/origami-gemm/origami/core/arch"
-	"github.com/origami-gemm/origami/core/bench"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/core/measure"
 	"github.com/origami-gemm/origami/core/selector"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/plugins/builtins"
@@ -197,7 +197,7 @@ func (m *model) interval(e *selector.Entry) (low, high unit.Seconds) {
 // expectedRegret returns the expected regret of a problem's pick, and how many leading candidates are worth measuring. known
 // is false where the model has no uncertainty.
 func (m *model) expectedRegret(p gemm.Problem) (regret float64, worth int, known bool, err error) {
-	err = m.rank(p, selector.LossCandidates, func(entries []selector.Entry) {
+	err = m.rank(p, measure.RegretCandidates, func(entries []selector.Entry) {
 		if m.uncertainty == nil {
 			return
 		}
@@ -205,8 +205,8 @@ func (m *model) expectedRegret(p gemm.Problem) (regret float64, worth int, known
 		for i := range entries {
 			times[i] = m.seconds(&entries[i])
 		}
-		regret = selector.ExpectedLoss(times, m.uncertainty.Spread, 1)
-		worth = selector.WorthMeasuring(times, m.uncertainty.PlanSpread, bench.AssumedNoise)
+		regret = measure.ExpectedRegret(times, m.uncertainty.Spread, 1)
+		worth = measure.WorthMeasuring(times, m.uncertainty.PlanSpread, measure.AssumedNoise)
 	})
 	return regret, worth, m.uncertainty != nil, err
 }

@@ -1,27 +1,32 @@
-"""The models in this process, through the C library liborigami (`make lib`): the pick for a problem without a plugin or a command.
+"""The models in this process, through the C library liborigami (`make lib`).
 
     from origami.lib import Model
     model = Model("sm90", "h200")
     pick = model.select(4096, 4096, 4096)
     pick.block_m, pick.num_warps, pick.seconds
 
-The library is looked for as $ORIGAMI_LIB, next to this file, and in bin/ of the checkout that this file is part of.
+The library is $ORIGAMI_LIB if that is set. Otherwise it is looked for next to this file, where the wheel has it, and in
+bin/ of the checkout that this file is part of.
 
 A process made by fork() has no copy of the library's threads, so that calls there could hang. A Model that was opened before
 still answers what it has answered before, and raises Error for the rest. Open it in the child and nowhere before, or start
 children by "spawn" or "forkserver".
 """
 
+from __future__ import annotations
+
 import ctypes
 import dataclasses
+import gzip
 import json
 import os
 import pathlib
 import threading
 
-API_VERSION = 1
+API_VERSION = 2
 
 DTYPES = {"fp16": 1, "bf16": 2, "fp32": 3, "tf32": 4, "fp8": 5, "int8": 6}
+_ALIASES = {"float16": "fp16", "half": "fp16", "bfloat16": "bf16"}  # what PyTorch calls them; its float32 may be tf32 or not
 BOUNDS = ("unknown", "compute", "l2", "mall", "dram", "latency")
 KINDS = {1: "internal", 2: "input", 3: "plugin", 4: "device"}
 
@@ -59,27 +64,35 @@ class Pick:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Doubt:
-    """What a model's uncertainty means for a pick. expected_loss: how much slower it is expected to be than the fastest of the
-    other candidates, as a part of that one's time. worth_measuring: how many of the ranking are worth measuring before the
-    fastest of them is taken; 1 is the pick itself."""
+class Regret:
+    """What a model's uncertainty means for a pick.
 
-    expected_loss: float
+    expected is the expected regret: how much slower the pick is than the fastest other candidate, as a fraction of that
+    candidate's time. worth_measuring is how many leading candidates are worth timing before the fastest is taken; 1 means
+    that the pick can be taken unmeasured."""
+
+    expected: float
     worth_measuring: int
 
 
 class Model:
     """An architecture's model on a device. It may be used from several threads.
 
-    arch and device are as on the command line ("sm90", "h200"); options, overrides, space and live as in origami.h, from Python
-    dicts. Opening takes milliseconds, select() some tens of microseconds the first time that a problem is asked for and
-    a dict's lookup after that.
+    arch and device are as on the command line ("sm90", "h200"). options, overrides, space and live are dicts, as in
+    origami.h. compiled and characterization are what the compiler reports of the kernels and what a timing pass over them
+    found: a path (its file may be gzipped), or the text of such a file.
+
+    Opening takes milliseconds. select() takes some tens of microseconds the first time that a problem is asked for, and a
+    dict's lookup after that.
     """
 
-    def __init__(self, arch, device=None, *, model=None, kernel=None, rung=None, options=None, overrides=None, space=None, live=None,
-                 library=None):
+    def __init__(self, arch: str, device: str | None = None, *, model: str | None = None, kernel: str | None = None,
+                 rung: str | None = None, options: dict | None = None, overrides: dict | None = None,
+                 space: dict | None = None, live: dict | None = None, compiled: os.PathLike | str | None = None,
+                 characterization: os.PathLike | str | None = None, library: os.PathLike | str | None = None):
         request = {"arch": arch, "device": device, "model": model, "kernel": kernel, "rung": rung, "options": options,
-                   "overrides": overrides, "space": space, "live": live}
+                   "overrides": overrides, "space": space, "live": live, "compiled": _content(compiled),
+                   "characterization": _content(characterization)}
         self._library = load(library)
         self._handle = ctypes.c_uint64()
         self._picks = {}
@@ -87,7 +100,12 @@ class Model:
         self._library.call("origami_open", text, ctypes.byref(self._handle))
         self.description = json.loads(self._library.text("origami_describe", self._handle))
 
-    def select(self, m, n, k, *, dtype="fp16", trans_a=False, trans_b=False, batch=1):
+    def __repr__(self):
+        d = self.description
+        return f"<origami.Model {d['model']} of {d['arch']}@{d['device']}, kernel family {d['kernel']}, rung {d['rung']}>"
+
+    def select(self, m: int, n: int, k: int, *, dtype: str = "fp16", trans_a: bool = False, trans_b: bool = False,
+               batch: int = 1) -> Pick:
         """The best configuration. trans_a: A is contiguous along M (K otherwise); trans_b: B is contiguous along K (N otherwise)."""
         key = (m, n, k, dtype, trans_a, trans_b, batch)
         pick = self._picks.get(key)
@@ -97,9 +115,9 @@ class Model:
             pick = self._remember(key, out)
         return pick
 
-    def select_many(self, problems):
-        """The best configuration for each of many problems, dicts of select()'s arguments, in one call. One that has no answer is an
-        Error that says which; there are no answers for the others then."""
+    def select_many(self, problems: list[dict]) -> list[Pick]:
+        """The best configuration for each of many problems, dicts of select()'s arguments, in one call. If one has no
+        answer, an Error says which, and there are no answers for the others either."""
         keys = [_key(**p) for p in problems]
         new = [key for key in dict.fromkeys(keys) if key not in self._picks]
         answers = {key: self._picks[key] for key in keys if key in self._picks}
@@ -110,19 +128,21 @@ class Model:
             answers.update((key, self._remember(key, out)) for key, out in zip(new, picks))
         return [answers[key] for key in keys]
 
-    def rank(self, m, n, k, *, dtype="fp16", trans_a=False, trans_b=False, batch=1, top=8):
+    def rank(self, m: int, n: int, k: int, *, dtype: str = "fp16", trans_a: bool = False, trans_b: bool = False,
+             batch: int = 1, top: int = 8) -> list[Pick]:
         """The best `top` configurations, best first; there can be fewer."""
         problem, picks, count = _problem(m, n, k, dtype, trans_a, trans_b, batch), (_Pick * top)(), ctypes.c_size_t(top)
         self._library.call("origami_rank", self._handle, ctypes.byref(problem), picks, ctypes.byref(count))
         return [p.value() for p in picks[:count.value]]
 
-    def doubt(self, m, n, k, *, dtype="fp16", trans_a=False, trans_b=False, batch=1):
+    def expected_regret(self, m: int, n: int, k: int, *, dtype: str = "fp16", trans_a: bool = False,
+                        trans_b: bool = False, batch: int = 1) -> Regret | None:
         """What the model's uncertainty means for the pick; None where the model has none."""
-        problem, out = _problem(m, n, k, dtype, trans_a, trans_b, batch), _Doubt()
-        self._library.call("origami_ask_doubt", self._handle, ctypes.byref(problem), ctypes.byref(out))
-        return Doubt(out.expected_loss, out.worth_measuring) if out.known else None
+        problem, out = _problem(m, n, k, dtype, trans_a, trans_b, batch), _Regret()
+        self._library.call("origami_expected_regret", self._handle, ctypes.byref(problem), ctypes.byref(out))
+        return Regret(out.expected, out.worth_measuring) if out.known else None
 
-    def close(self):
+    def close(self) -> None:
         """Forgets the model. What was answered stays."""
         if self._handle.value and self._library.usable():
             handle, self._handle = self._handle, ctypes.c_uint64()
@@ -145,7 +165,7 @@ class Model:
         return pick
 
 
-def architectures(library=None):
+def architectures(library: os.PathLike | str | None = None) -> list[dict]:
     """The architectures that can be opened, as dicts of id, vendor, models, kernels, devices and options."""
     return json.loads(load(library).text("origami_list"))
 
@@ -169,8 +189,17 @@ class _Pick(ctypes.Structure):
                     self.chunk, BOUNDS[self.bound], self.cycles, self.seconds, (self.low, self.high) if self.high else None)
 
 
-class _Doubt(ctypes.Structure):
-    _fields_ = [("expected_loss", ctypes.c_double), ("worth_measuring", ctypes.c_int32), ("known", ctypes.c_int32)]
+class _Regret(ctypes.Structure):
+    _fields_ = [("expected", ctypes.c_double), ("worth_measuring", ctypes.c_int32), ("known", ctypes.c_int32)]
+
+
+def _content(file):
+    """The text of a file that is given as a path or as its text."""
+    if not isinstance(file, os.PathLike):
+        return file
+    path = pathlib.Path(file)
+    with gzip.open(path, "rt") if path.suffix == ".gz" else open(path) as text:
+        return text.read()
 
 
 def _key(m, n, k, dtype="fp16", trans_a=False, trans_b=False, batch=1):
@@ -178,7 +207,7 @@ def _key(m, n, k, dtype="fp16", trans_a=False, trans_b=False, batch=1):
 
 
 def _problem(m, n, k, dtype, trans_a, trans_b, batch):
-    code = DTYPES.get(dtype)
+    code = DTYPES.get(_ALIASES.get(dtype, dtype))
     if code is None:
         raise Error(f"unknown dtype {dtype!r}; use one of {', '.join(DTYPES)}")
     for name, size in zip(("m", "n", "k", "batch"), (m, n, k, batch)):

@@ -10,7 +10,7 @@ import importlib.resources
 
 from google.protobuf import any_pb2, descriptor_pb2, descriptor_pool, message_factory
 
-from .plugin import Config, Device, Environment, InputError, Manifest, MeasureOptions, Numerics, Problem, Resources, Sample
+from ._types import Config, Device, Environment, InputError, Manifest, MeasureOptions, Numerics, Problem, Resources, Sample
 
 PACKAGE = "origami.plugin.v1"
 

@@ -199,8 +199,8 @@ class Picked(KernelInterface):
             return self.shortlist
         if unaligned:
             return UNALIGNED_SHORTLIST
-        doubt = (self.model or model_of_gpu()).doubt(**problem)
-        return min(doubt.worth_measuring, ATTEMPTS) if doubt else 1
+        regret = (self.model or model_of_gpu()).expected_regret(**problem)
+        return min(regret.worth_measuring, ATTEMPTS) if regret else 1
 
     def _problem(self, key, tensors):
         """The problem of a launch, as Model.rank's arguments, and which of its operands are unaligned."""

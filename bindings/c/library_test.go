@@ -31,7 +31,7 @@ func build(t *testing.T) string {
 	library := exec.Command("go", "build", "-trimpath", "-buildmode=c-shared", "-ldflags", "-s -w", "-o", filepath.Join(folder, "liborigami.so"), ".")
 	library.Env = append(os.Environ(), "CGO_ENABLED=1")
 	run(t, library)
-	run(t, exec.Command("go", "build", "-trimpath", "-o", filepath.Join(folder, "origami"), "../origami"))
+	run(t, exec.Command("go", "build", "-trimpath", "-o", filepath.Join(folder, "origami"), "../../cmd/origami"))
 	run(t, exec.Command(compiler, "-std=c11", "-Wall", "-Wextra", "-Werror", "-D_POSIX_C_SOURCE=200809L", "-I.", "-o", filepath.Join(folder, "ask"), "testdata/ask.c",
 		"-L"+folder, "-lorigami", "-lpthread", "-Wl,-rpath,"+folder))
 	return folder
@@ -159,11 +159,11 @@ func TestSameAsCommandLine(t *testing.T) {
 							for _, one := range ranked[i*top : (i+1)*top] {
 								want = append(want, one.line())
 							}
-							doubt := "0 0 0"
+							regret := "0 0 0"
 							if pick.Loss != nil {
-								doubt = fmt.Sprint(1, *pick.Loss, pick.Worth)
+								regret = fmt.Sprint(1, *pick.Loss, pick.Worth)
 							}
-							want = append(want, doubt)
+							want = append(want, regret)
 						}
 						ask := exec.Command(filepath.Join(folder, "ask"), fmt.Sprintf(`{"arch":%q,"kernel":%q}`, id, kernel), strconv.Itoa(top))
 						ask.Stdin = strings.NewReader(input.String())
@@ -190,7 +190,7 @@ func TestSameAsCommandLine(t *testing.T) {
 	}
 	t.Run("python", func(t *testing.T) {
 		c := exec.Command(python, "-m", "unittest", "-v", "tests.test_lib")
-		c.Dir = "../../sdk/python"
+		c.Dir = "../python"
 		c.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1", "ORIGAMI_REQUIRE_LIB=1",
 			"ORIGAMI_LIB="+filepath.Join(folder, "liborigami.so"), "ORIGAMI="+filepath.Join(folder, "origami"))
 		out, err := c.CombinedOutput()

@@ -169,7 +169,7 @@ class Picks(unittest.TestCase):
             self.assertEqual(fn.meta(), expected(ranking[2]))
             self.assertEqual(len(fn.launches), launches + 1)
 
-            worth = self.model.doubt(4096, 4096, 4096).worth_measuring
+            worth = self.model.expected_regret(4096, 4096, 4096).worth_measuring
             fn.launches.clear()
             self.launch(ot.pick(model=self.model, shortlist="auto")(fn), 4096, 4096, 4096)
             different = {tuple(sorted((k, v) for k, v in l.items() if k.startswith(("BLOCK", "num")))) for l in fn.launches}

@@ -15,15 +15,14 @@ import (
 	"github.com/origami-gemm/origami/core/measure"
 	"github.com/origami-gemm/origami/core/selector"
 	"github.com/origami-gemm/origami/core/unit"
-	amdref "github.com/origami-gemm/origami/plugins/amd-ref"
-	"github.com/origami-gemm/origami/plugins/nvidia"
+	"github.com/origami-gemm/origami/plugins/builtins"
 )
 
 // providers are the built-in plugins, in order of precedence.
 var providers = sync.OnceValues(func() ([]arch.Provider, error) {
 	var all []arch.Provider
-	for _, provider := range []func() (arch.Provider, error){nvidia.Provider, amdref.Provider} {
-		p, err := provider()
+	for _, plugin := range builtins.Plugins {
+		p, err := plugin.Provider()
 		if err != nil {
 			return nil, err
 		}
@@ -66,6 +65,9 @@ type request struct {
 		Name       string             `json:"name"`
 		Attributes map[string]float64 `json:"attributes"`
 	} `json:"live"`
+	// The text of files about the kernels, as in arch.OpenRequest.
+	Compiled         string `json:"compiled"`
+	Characterization string `json:"characterization"`
 }
 
 // open answers origami_open.
@@ -97,6 +99,12 @@ func open(text []byte) (*model, error) {
 	}
 	o := m.Request()
 	o.Model, o.Rung, o.Options = r.Model, r.Rung, r.Options
+	if r.Compiled != "" {
+		o.Compiled = []byte(r.Compiled)
+	}
+	if r.Characterization != "" {
+		o.Characterization = []byte(r.Characterization)
+	}
 	if len(r.Overrides) > 0 {
 		overrides, err := hw.ParseOverrides("overrides", r.Overrides)
 		if err != nil {
@@ -186,9 +194,9 @@ func (m *model) interval(e *selector.Entry) (low, high unit.Seconds) {
 	return low, high
 }
 
-// doubt returns the expected loss of a problem's pick, and how many of the ranking are worth measuring; known is false where the
-// model has no uncertainty.
-func (m *model) doubt(p gemm.Problem) (loss float64, worth int, known bool, err error) {
+// expectedRegret returns the expected regret of a problem's pick, and how many leading candidates are worth measuring. known
+// is false where the model has no uncertainty.
+func (m *model) expectedRegret(p gemm.Problem) (regret float64, worth int, known bool, err error) {
 	err = m.rank(p, measure.RegretCandidates, func(entries []selector.Entry) {
 		if m.uncertainty == nil {
 			return
@@ -197,10 +205,10 @@ func (m *model) doubt(p gemm.Problem) (loss float64, worth int, known bool, err 
 		for i := range entries {
 			times[i] = m.seconds(&entries[i])
 		}
-		loss = measure.ExpectedRegret(times, m.uncertainty.Spread, 1)
+		regret = measure.ExpectedRegret(times, m.uncertainty.Spread, 1)
 		worth = measure.WorthMeasuring(times, m.uncertainty.PlanSpread, measure.AssumedNoise)
 	})
-	return loss, worth, m.uncertainty != nil, err
+	return regret, worth, m.uncertainty != nil, err
 }
 
 // describe answers origami_describe.

@@ -115,13 +115,14 @@ func origami_rank(handle C.origami_model, problem *C.origami_problem, picks *C.o
 // maxRank bounds how many entries are asked for, more than any space has.
 const maxRank = 1 << 30
 
-//export origami_ask_doubt
-func origami_ask_doubt(handle C.origami_model, problem *C.origami_problem, doubt *C.origami_doubt, text *C.char, size C.size_t) C.int32_t {
+//export origami_expected_regret
+func origami_expected_regret(handle C.origami_model, problem *C.origami_problem, regret *C.origami_regret,
+	text *C.char, size C.size_t) C.int32_t {
 	return guard(text, size, func() error {
-		if problem == nil || doubt == nil {
-			return isNull("problem or doubt")
+		if problem == nil || regret == nil {
+			return isNull("problem or regret")
 		}
-		*doubt = C.origami_doubt{}
+		*regret = C.origami_regret{}
 		m, err := opened.find(uint64(handle))
 		if err != nil {
 			return err
@@ -130,9 +131,9 @@ func origami_ask_doubt(handle C.origami_model, problem *C.origami_problem, doubt
 		if err != nil {
 			return err
 		}
-		loss, worth, known, err := m.doubt(p)
+		expected, worth, known, err := m.expectedRegret(p)
 		if err == nil && known {
-			*doubt = C.origami_doubt{expected_loss: C.double(loss), worth_measuring: C.int32_t(worth), known: 1}
+			*regret = C.origami_regret{expected: C.double(expected), worth_measuring: C.int32_t(worth), known: 1}
 		}
 		return err
 	})

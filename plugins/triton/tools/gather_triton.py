@@ -18,8 +18,8 @@ import triton.backends.nvidia
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-REPOSITORY = pathlib.Path(__file__).resolve().parents[4]
-sys.path += [str(REPOSITORY / "plugins" / "triton"), str(REPOSITORY / "sdk" / "python")]
+REPOSITORY = pathlib.Path(__file__).resolve().parents[3]
+sys.path += [str(REPOSITORY / folder) for folder in ("plugins/triton", "sdk/python", "bindings/python")]
 from origami.plugin import Config, Problem  # noqa: E402
 from origami_triton import kernel  # noqa: E402
 

@@ -67,6 +67,34 @@ func TestOpen(t *testing.T) {
 	}
 }
 
+// Files about the kernels lift the model to their rung and change its answers, as on the command line.
+func TestOpenWithKernelFiles(t *testing.T) {
+	const (
+		timed = `bm,bn,bk,stages,warps,trans_b,ctas,one_2048,one_6144,chip_2048,chip_6144,full_2048,full_6144\n` +
+			`128,256,64,3,8,0,1,20,60,22,66,22,66\n`
+		built = `target,bm,bn,bk,stages,warps,gm,even_k,n_regs,n_spills,shared,status,trans_a,trans_b\n` +
+			`90,128,256,64,3,8,8,1,255,900,147456,ok,0,0\n`
+	)
+	p := gemm.New(4096, 4096, 4096)
+	plain, err := must(t, `{"arch":"sm90","rung":"spec"}`).selectOne(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, text := range map[string]string{"compiled": built, "characterization": timed} {
+		m := must(t, `{"arch":"sm90","`+key+`":"`+text+`","space":{"block_m":[128],"block_n":[256],"block_k":[64],"num_stages":[3],"num_warps":[8]}}`)
+		e, err := m.selectOne(p)
+		if err != nil || m.description.Rung == arch.RungSpec || e.Estimate.Cycles == plain.Estimate.Cycles {
+			t.Errorf("%s: rung %s, %v cycles, without it %v, %v", key, m.description.Rung, e.Estimate.Cycles, plain.Estimate.Cycles, err)
+		}
+		for _, bad := range []string{"bm,bn\\n1,2\\n", "colour"} {
+			request := `{"arch":"sm90","` + key + `":"` + bad + `"}`
+			if _, err := open([]byte(request)); diag.KindOf(err) != diag.Input {
+				t.Errorf("%s: %v", request, err)
+			}
+		}
+	}
+}
+
 // A space holds for picks and rankings.
 func TestSpace(t *testing.T) {
 	m := must(t, `{"arch":"sm90","space":{"block_m":[64],"num_warps":[4]}}`)

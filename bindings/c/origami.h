@@ -18,7 +18,7 @@ extern "C" {
 
 /* The version of this interface. A library keeps every function and the layout of every struct of its version; another number
  * from origami_api_version means another layout. */
-#define ORIGAMI_API_VERSION 1
+#define ORIGAMI_API_VERSION 2
 
 /* What functions return. The same numbers are the exit codes of the command line. */
 enum {
@@ -55,12 +55,13 @@ typedef struct {
 	double low, high;          /* seconds: the interval of the time, whose level origami_describe says; 0 where the model has none */
 } origami_pick;
 
-/* How much the model's uncertainty makes of its ranking of a problem. */
+/* What the model's uncertainty means for the pick of a problem. */
 typedef struct {
-	double expected_loss;    /* how much slower the pick is expected to be than the fastest of the others, as a part of that time */
-	int32_t worth_measuring; /* how many of the ranking are worth measuring before the fastest is taken; 1 is the pick itself */
+	double expected;         /* how much slower the pick is expected to be than the fastest other candidate, as a fraction of
+	                          * that candidate's time */
+	int32_t worth_measuring; /* how many leading candidates are worth timing before the fastest is taken; 1 is the pick alone */
 	int32_t known;           /* 0 where the model has no uncertainty for the kernel family: the others are 0 then */
-} origami_doubt;
+} origami_regret;
 
 /* An open model. 0 is none. A handle is never given out twice, so that using a closed one is an error and nothing worse. */
 typedef uint64_t origami_model;
@@ -85,6 +86,8 @@ int32_t origami_api_version(void);
  *             model's own. The axes are block_m, block_n, block_k, num_warps, num_stages, split_k
  *   live      {"name": "NVIDIA H200", "attributes": {"num_sms": 132, ...}}: the GPU of this machine as its driver describes it,
  *             in base units. A device of that name is opened if there is one, else one is made of the attributes
+ *   compiled  what the compiler reports of the kernels: the text of a CSV file, as the command line takes it
+ *   characterization  what a timing pass over the kernels found: likewise
  *
  * origami_list has the names. Opening takes milliseconds. */
 int32_t origami_open(const char *request, origami_model *model, char *error, size_t error_size);
@@ -101,8 +104,9 @@ int32_t origami_select_many(origami_model model, const origami_problem *problems
 int32_t origami_rank(origami_model model, const origami_problem *problem, origami_pick *picks, size_t *count,
                      char *error, size_t error_size);
 
-/* What the model's uncertainty means for the pick of a problem. */
-int32_t origami_ask_doubt(origami_model model, const origami_problem *problem, origami_doubt *doubt, char *error, size_t error_size);
+/* The expected regret of the pick of a problem. */
+int32_t origami_expected_regret(origami_model model, const origami_problem *problem, origami_regret *regret,
+                                char *error, size_t error_size);
 
 /* A JSON object about the open model: arch, device, device_name, model, kernel, kernels, rung, units, clock_hz, clock_rung, params,
  * options and, where known, interval_level. text is filled as error texts are. *length becomes the length of the whole, so that a

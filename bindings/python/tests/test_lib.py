@@ -72,8 +72,8 @@ class SameAsCommandLine(unittest.TestCase):
                     [want] = cli(*where, "select", *self.flags(p))
                     self.assertEqual(said(model.select(**p)), told(want))
                     self.assertEqual([said(pick) for pick in model.rank(**p, top=5)], [told(a) for a in cli(*where, "rank", "--top", 5, *self.flags(p))])
-                    doubt = model.doubt(**p)
-                    self.assertEqual(doubt and (doubt.expected_loss, doubt.worth_measuring),
+                    regret = model.expected_regret(**p)
+                    self.assertEqual(regret and (regret.expected, regret.worth_measuring),
                                      (want["expected_loss"], want["worth_measuring"]) if "expected_loss" in want else None)
             self.assertEqual(model.select_many(self.problems * 2), [model.select(**p) for p in self.problems] * 2)
             fresh = Model(arch, device, **options)
@@ -90,6 +90,29 @@ class SameAsCommandLine(unittest.TestCase):
         for pick in Model("sm89", space={"block_m": [32], "num_stages": [2, 3]}).rank(512, 512, 512, top=50):
             self.assertEqual(pick.block_m, 32)
             self.assertIn(pick.num_stages, (2, 3))
+
+    def test_files_about_kernels(self):
+        import gzip
+        import tempfile
+
+        text = ("bm,bn,bk,stages,warps,trans_b,ctas,one_2048,one_6144,chip_2048,chip_6144,full_2048,full_6144\n"
+                "128,256,64,3,8,0,1,20,60,22,66,22,66\n")
+        with tempfile.TemporaryDirectory() as folder:
+            plain, packed = pathlib.Path(folder, "timed.csv"), pathlib.Path(folder, "timed.csv.gz")
+            plain.write_text(text)
+            packed.write_bytes(gzip.compress(text.encode()))
+            [want] = cli("--arch", "sm90", "--characterization", plain, "select", "-m", 512, "-n", 512, "-k", 512)
+            for given in (text, plain, packed):
+                model = Model("sm90", characterization=given)
+                self.assertEqual(model.description["rung"], want["rung"])
+                self.assertEqual(said(model.select(512, 512, 512)), told(want))
+        with self.assertRaises(Error):
+            Model("sm90", compiled="colour\n")
+
+    def test_names_of_element_types(self):
+        model = Model("sm90")
+        self.assertEqual(model.select(512, 512, 512, dtype="bfloat16"), model.select(512, 512, 512, dtype="bf16"))
+        self.assertIn("sm90@h100", repr(model))
 
     def test_description(self):
         d = Model("h200").description

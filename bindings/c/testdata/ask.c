@@ -65,9 +65,9 @@ int main(int argc, char **argv) {
 		must(memcmp(&ranking[0], &picks[i], sizeof *ranking) == 0, "the first of the ranking is not the pick");
 		for (size_t j = 0; j < ranked; j++)
 			print(&ranking[j]);
-		origami_doubt doubt;
-		must(origami_ask_doubt(model, &problems[i], &doubt, error, sizeof error) == ORIGAMI_OK, "doubt");
-		printf("%d %a %d\n", doubt.known, doubt.expected_loss, doubt.worth_measuring);
+		origami_regret regret;
+		must(origami_expected_regret(model, &problems[i], &regret, error, sizeof error) == ORIGAMI_OK, "expected regret");
+		printf("%d %a %d\n", regret.known, regret.expected, regret.worth_measuring);
 	}
 
 	/* Many at once, of which one cannot be answered. */

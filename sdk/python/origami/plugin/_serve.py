@@ -24,7 +24,7 @@ import grpc
 from google.protobuf import json_format
 
 from . import _certificate, _wire
-from .plugin import DiagnosticError, Executor, Kernel, Provider
+from ._types import DiagnosticError, Executor, Kernel, Provider
 
 _log = logging.getLogger("origami")
 

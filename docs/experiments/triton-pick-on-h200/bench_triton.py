@@ -24,8 +24,8 @@ import sys
 import tempfile
 import time
 
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE / "examples")]
+CLIENT = pathlib.Path(__file__).resolve().parents[3] / "bindings" / "python"
+sys.path[:0] = [str(CLIENT), str(CLIENT / "examples")]
 
 # Squares, odd sizes, few rows (decoding), many rows, deep and shallow K.
 SHAPES = [

@@ -1,4 +1,5 @@
-"""Sweeps a Triton GEMM over configurations and sizes on the GPU of this machine, and writes a dataset as README.md describes.
+"""Sweeps a Triton GEMM over configurations and sizes on the GPU of this machine, and writes a data set, a folder for
+`origami bench --records`.
 
     python3 triton_sweep.py FOLDER [--trans-b] [--seconds N] < sizes.csv
 
@@ -22,7 +23,7 @@ import triton
 from triton.runtime.errors import OutOfResources
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[3]
-sys.path += [str(REPOSITORY / "plugins" / "triton"), str(REPOSITORY / "sdk" / "python")]
+sys.path += [str(REPOSITORY / folder) for folder in ("plugins/triton", "sdk/python", "bindings/python")]
 from origami_triton.kernel import multiply  # noqa: E402  the one that the executor "triton" runs too
 
 GROUP = 8
@@ -142,7 +143,7 @@ def main():
         "arch": "sm90", "device": "h200", "kernel": "triton", "dtype": "fp16", "trans_a": False, "trans_b": options.trans_b, "group_m": GROUP,
         "warm_l2": False, "input": "random normal", "library": "cublas",
         "software": f"Triton {triton.__version__}, PyTorch {torch.__version__} (CUDA {torch.version.cuda})",
-        "source": "plugins/nvidia/records/triton_sweep.py on one " + torch.cuda.get_device_name(0)}, indent=2) + "\n")
+        "source": "plugins/triton/tools/triton_sweep.py on one " + torch.cuda.get_device_name(0)}, indent=2) + "\n")
     print(f"{wrong} wrong results", file=sys.stderr)
 
 

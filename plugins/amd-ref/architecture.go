@@ -221,10 +221,10 @@ func (a *architecture) Iteration(_ context.Context, dst []arch.LevelCost, p gemm
 	e.score(uint64(c.SplitK))
 	l := e.launch
 	l.active = uint64(active)
-	e.launched(l)
-	e.step()
-	dst[0] = arch.LevelCost{HitRate: l2HitRate(e.l2Hit, e.globalHit), Traffic: unit.Bytes(e.fromL2), Time: unit.Cycles(e.l1)}
-	dst[1] = arch.LevelCost{HitRate: e.mallHit, Traffic: unit.Bytes(e.fromMALL), Time: unit.Cycles(e.l2)}
-	dst[2] = arch.LevelCost{HitRate: 1, Traffic: unit.Bytes(e.fromHBM), Time: unit.Cycles(e.l3)}
-	return unit.Cycles(e.lMem), nil
+	e.setLaunch(l)
+	e.setStep()
+	dst[0] = arch.LevelCost{HitRate: l2HitRate(e.l2Hit, e.globalHit), Traffic: unit.Bytes(e.fromL2), Time: unit.Cycles(e.l2Cycles)}
+	dst[1] = arch.LevelCost{HitRate: e.mallHit, Traffic: unit.Bytes(e.fromMALL), Time: unit.Cycles(e.mallCycles)}
+	dst[2] = arch.LevelCost{HitRate: 1, Traffic: unit.Bytes(e.fromHBM), Time: unit.Cycles(e.hbmCycles)}
+	return unit.Cycles(e.memoryCycles), nil
 }

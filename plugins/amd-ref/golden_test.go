@@ -276,8 +276,8 @@ func TestGoldenUnits(t *testing.T) {
 		q.wgm = r.count("WGM")
 		e := evaluation{problem: q}
 		e.place(r.count("MT_M"), r.count("MT_N"), r.count("MT_K"))
-		e.launched(launch{workgroups: 1, active: r.count("active_cus"), timesteps: 1, split: r.count("split")})
-		e.step()
+		e.setLaunch(launch{workgroups: 1, active: r.count("active_cus"), timesteps: 1, split: r.count("split")})
+		e.setStep()
 		compared := 0
 		for _, term := range terms {
 			if _, ok := r.columns[term.Name]; ok {

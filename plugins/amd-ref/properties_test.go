@@ -170,7 +170,7 @@ func TestSharesScale(t *testing.T) {
 		got := e.launchStage
 		minLoad := e.minLoad
 		bk := uint64(c.BlockK)
-		e.shares(bk)
+		e.setHitRates(bk)
 		if got.l2Share != e.l2Share || got.allShare != e.allShare || got.mallHit != e.mallHit || minLoad != e.unitBytes*e.concurrent {
 			t.Fatalf("%+v %s: %+v without block_k, %+v with it", q, c, got, e.launchStage)
 		}

@@ -199,32 +199,3 @@ func (a *architecture) Mapping(ctx context.Context, p gemm.Problem, c gemm.Confi
 
 // Levels implements arch.MemoryHierarchy.
 func (a *architecture) Levels() []arch.Level { return a.levels }
-
-// Iteration implements arch.MemoryHierarchy. The grid and its split are those of the configuration; only the number of
-// active compute units is replaced.
-func (a *architecture) Iteration(_ context.Context, dst []arch.LevelCost, p gemm.Problem, c gemm.Config, active int) (unit.Cycles, error) {
-	q, err := a.problem(p)
-	if err != nil {
-		return 0, err
-	}
-	if err := check(&c); err != nil {
-		return 0, err
-	}
-	if active < 1 || active > int(a.cus) {
-		return 0, diag.Inputf("%d active compute units", active).Do("give 1 to %d, which is what %s has", a.cus, a.description.ID())
-	}
-	if len(dst) != len(a.levels) {
-		return 0, fmt.Errorf("amd-ref: Iteration of %d levels into %d", len(a.levels), len(dst))
-	}
-	e := evaluation{problem: q}
-	e.placeConfig(&c)
-	e.score(uint64(c.SplitK))
-	l := e.launch
-	l.active = uint64(active)
-	e.setLaunch(l)
-	e.setStep()
-	dst[0] = arch.LevelCost{HitRate: l2HitRate(e.l2Hit, e.globalHit), Traffic: unit.Bytes(e.fromL2), Time: unit.Cycles(e.l2Cycles)}
-	dst[1] = arch.LevelCost{HitRate: e.mallHit, Traffic: unit.Bytes(e.fromMALL), Time: unit.Cycles(e.mallCycles)}
-	dst[2] = arch.LevelCost{HitRate: 1, Traffic: unit.Bytes(e.fromHBM), Time: unit.Cycles(e.hbmCycles)}
-	return unit.Cycles(e.memoryCycles), nil
-}

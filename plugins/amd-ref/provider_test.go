@@ -206,9 +206,6 @@ func TestRefusals(t *testing.T) {
 		if _, err := a.Mapping(ctx, p, c); diag.KindOf(err) != diag.Input {
 			t.Errorf("Mapping of %s: %v", c, err)
 		}
-		if _, err := a.Iteration(ctx, make([]arch.LevelCost, 3), p, c, 1); diag.KindOf(err) != diag.Input {
-			t.Errorf("Iteration of %s: %v", c, err)
-		}
 	}
 	if err := a.Estimate(ctx, make([]arch.Estimate, 1), gemm.Problem{}, []gemm.Config{good}); diag.KindOf(err) != diag.Input {
 		t.Errorf("Estimate of an empty problem: %v", err)

@@ -768,20 +768,6 @@ func fromMapping(q *pb.MappingResponse) (arch.Mapping, error) {
 	return arch.Mapping{GroupM: c.count("the group", q.GetGroupM()), XCDs: c.count("XCDs", q.GetXcds()), Chunk: c.count("the chunk", q.GetChunk())}, c.err
 }
 
-// fromIteration fills dst, whose length is the number of levels.
-func fromIteration(dst []arch.LevelCost, q *pb.MemoryIterationResponse) (unit.Cycles, error) {
-	if len(q.GetHitRates()) != len(dst) || len(q.GetTrafficBytes()) != len(dst) || len(q.GetTimeCycles()) != len(dst) {
-		return 0, fmt.Errorf("%d hit rates, %d traffics and %d times for %d levels", len(q.GetHitRates()), len(q.GetTrafficBytes()), len(q.GetTimeCycles()), len(dst))
-	}
-	var c check
-	for i := range dst {
-		dst[i] = arch.LevelCost{
-			HitRate: c.amount("hit rate", q.HitRates[i]), Traffic: unit.Bytes(c.amount("traffic", q.TrafficBytes[i])), Time: unit.Cycles(c.amount("time", q.TimeCycles[i])),
-		}
-	}
-	return unit.Cycles(c.amount("latency", q.GetLatencyCycles())), c.err
-}
-
 // check passes values through and keeps the first complaint about one.
 type check struct{ err error }
 

@@ -126,8 +126,8 @@ func (e *evaluation) fits() bool { return (e.bm+e.bn)*e.current().bk*e.bytes <= 
 // rejected reports whether a rule of the model drops the configuration.
 func (e *evaluation) rejected() bool { return e.tileRefused || e.tileSkinny && e.current().whole }
 
-// score computes the remaining terms of the configuration that place has set. A splitK above 1 splits each tile over that
-// many workgroups. Otherwise the grid mode decides.
+// score computes the remaining terms of the configuration that place has set. A splitK above 1 splits each tile over
+// that many workgroups. Otherwise the grid mode decides.
 func (e *evaluation) score(splitK uint64) {
 	workgroups := e.tiles
 	switch {

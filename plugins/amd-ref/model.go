@@ -2,8 +2,8 @@ package amdref
 
 import "github.com/origami-gemm/origami/core/arch"
 
-// The empirical numbers of the model. The table constants describes each; docs/model-amd-reference.md gives the equations
-// that use them.
+// The empirical numbers of the model. The table constants describes each; docs/model-amd-reference.md gives the
+// equations that use them.
 const (
 	hbmLatency          = 200
 	prologueFactor      = 1.5

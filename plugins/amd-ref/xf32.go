@@ -1,7 +1,7 @@
 package amdref
 
-// conversionLatency is the time that splitting TF32 operands into BF16 parts adds to a K step, less the part that matrix
-// instructions and loads hide (gfx950).
+// conversionLatency is the time that splitting TF32 operands into BF16 parts adds to a K step, less the part that
+// matrix instructions and loads hide (gfx950).
 func (e *evaluation) conversionLatency(bk uint64) float64 {
 	wm, wn := f(e.bm)/2, f(e.bn)/2
 	a := wm * f(bk) * f(e.bytes) / 128 / f(e.mi.m)

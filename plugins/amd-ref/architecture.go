@@ -143,7 +143,7 @@ func (a *architecture) problem(p gemm.Problem) (problem, error) {
 func (a *architecture) noInstruction(t gemm.DType) error {
 	if list := shapes(a.sheet.Atoms, atomTypes[t]); list != "" {
 		return diag.Inputf("%s has no %s matrix instruction for %s", a.sheet.Arch, a.mi, t).
-			At("--option mi").Do("use one of %s", list)
+			At("option mi").Do("use one of %s", list)
 	}
 	types := ""
 	for i, atom := range a.description.Atoms {

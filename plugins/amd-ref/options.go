@@ -60,7 +60,7 @@ func parseOptions(given map[string]string, sheet *hw.Sheet) (options, []arch.Opt
 		}
 		if problem := o.set(opt.Key, values[i].Value, sheet); problem != "" {
 			return o, nil, diag.Inputf("%s=%s %s", opt.Key, values[i].Value, problem).
-				At("--option").Do("%s", alternatives(opt.Key, sheet))
+				At("option").Do("%s", alternatives(opt.Key, sheet))
 		}
 	}
 	return o, values, nil

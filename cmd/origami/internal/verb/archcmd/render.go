@@ -159,21 +159,21 @@ func writeRecords(s *iostreams.Streams, f render.Format, v *view) error {
 	for _, p := range v.Params {
 		rows = append(rows, []string{v.Arch, v.Device, p.Name, render.Exact(p.Value), p.Unit, p.Tier.String(), string(p.Method), p.Source, p.Date})
 	}
-	return render.Rows(s, f, []string{"arch", "device", "name", "value", "unit", "tier", "method", "source", "date"}, rows)
+	return render.WriteRows(s, f, []string{"arch", "device", "name", "value", "unit", "tier", "method", "source", "date"}, rows)
 }
 
 func writeText(s *iostreams.Streams, v *view) {
 	line := func(label, format string, args ...any) {
 		fmt.Fprintf(s.Out, "%-11s %s\n", label, fmt.Sprintf(format, args...))
 	}
-	fmt.Fprintln(s.Out, render.Device(v.Description))
-	fmt.Fprintln(s.Out, render.Model(v.Description, strings.Join(v.Kernels, ", ")))
+	fmt.Fprintln(s.Out, render.DeviceLines(v.Description))
+	fmt.Fprintln(s.Out, render.ModelLine(v.Description, strings.Join(v.Kernels, ", ")))
 	line("vendor", "%s, plugin %s", v.Vendor, v.Plugin)
 	if len(v.Aliases) > 0 {
 		line("aliases", "%s", strings.Join(v.Aliases, ", "))
 	}
 	line("models", "%s", strings.Join(v.Models, ", "))
-	limits := fmt.Sprintf("%s B of shared memory per CTA", render.Short(float64(v.SharedMemory)))
+	limits := fmt.Sprintf("%s B of shared memory per CTA", render.SixDigits(float64(v.SharedMemory)))
 	if v.RegisterFile > 0 {
 		limits += fmt.Sprintf(", %d registers per %s, at most %d per thread", v.RegisterFile, v.UnitName, v.RegistersPerThread)
 	}
@@ -190,35 +190,35 @@ func writeText(s *iostreams.Streams, v *view) {
 	section("Hardware numbers")
 	var rows [][]string
 	for _, p := range v.Params {
-		rows = append(rows, []string{p.Name, render.Quantity(p.Value, p.Unit), p.Tier.String(), string(p.Method), p.Date, p.Source})
+		rows = append(rows, []string{p.Name, render.Parameter(p.Value, p.Unit), p.Tier.String(), string(p.Method), p.Date, p.Source})
 	}
-	render.Grid(s, []string{"name", "value", "tier", "method", "date", "source"}, rows)
+	render.WriteTable(s, []string{"name", "value", "tier", "method", "date", "source"}, rows)
 
 	if len(v.Atoms) > 0 {
 		section("Matrix instructions")
 		rows = nil
 		for _, a := range v.Atoms {
-			rows = append(rows, []string{a.DType.String(), fmt.Sprintf("%dx%dx%d", a.M, a.N, a.K), render.Short(float64(a.Latency)), fmt.Sprint(a.PerUnit)})
+			rows = append(rows, []string{a.DType.String(), fmt.Sprintf("%dx%dx%d", a.M, a.N, a.K), render.SixDigits(float64(a.Latency)), fmt.Sprint(a.PerUnit)})
 		}
-		render.Grid(s, []string{"dtype", "shape", "cycles", "per " + v.UnitName}, rows)
+		render.WriteTable(s, []string{"dtype", "shape", "cycles", "per " + v.UnitName}, rows)
 	}
 	section("Memory levels, near to far")
 	rows = nil
 	for _, l := range v.Levels {
 		capacity := "all"
 		if l.Capacity > 0 {
-			capacity = render.Short(float64(l.Capacity))
+			capacity = render.SixDigits(float64(l.Capacity))
 		}
-		rows = append(rows, []string{l.Name, capacity, fmt.Sprint(l.Partitions), render.Short(float64(l.Latency)), render.Short(float64(l.Bandwidth.Peak)), fraction(l.Bandwidth)})
+		rows = append(rows, []string{l.Name, capacity, fmt.Sprint(l.Partitions), render.SixDigits(float64(l.Latency)), render.SixDigits(float64(l.Bandwidth.Peak)), fraction(l.Bandwidth)})
 	}
-	render.Grid(s, []string{"level", "bytes", "partitions", "latency (cycles)", "peak (B/cycle)", "share of it that a active " + v.UnitName + "s reach"}, rows)
+	render.WriteTable(s, []string{"level", "bytes", "partitions", "latency (cycles)", "peak (B/cycle)", "share of peak, a = active " + v.UnitName + "s"}, rows)
 	if len(v.Constants) > 0 {
 		section("Constants of the model")
 		rows = nil
 		for _, c := range v.Constants {
 			rows = append(rows, []string{c.Name, render.Quantity(c.Value, c.Unit), c.Doc, c.Source})
 		}
-		render.Grid(s, []string{"name", "value", "what", "source"}, rows)
+		render.WriteTable(s, []string{"name", "value", "what", "source"}, rows)
 	}
 	for i := range v.Uncertainty {
 		u := &v.Uncertainty[i]
@@ -234,7 +234,7 @@ func writeText(s *iostreams.Streams, v *view) {
 			}
 			rows = append(rows, []string{bound, below, fmt.Sprintf("%.3f", r.Low), fmt.Sprintf("%.3f", r.High)})
 		}
-		render.Grid(s, []string{"bound", "predicted below", "from", "to"}, rows)
+		render.WriteTable(s, []string{"bound", "predicted below", "from", "to"}, rows)
 		line("spread", "%.3f among the candidates of a problem, %.3f to plan measurements with", u.Spread, u.PlanSpread)
 		line("source", "%s", u.Source)
 	}
@@ -244,7 +244,7 @@ func writeText(s *iostreams.Streams, v *view) {
 		for _, o := range v.Options {
 			rows = append(rows, []string{o.Key, o.Value, v.OptionDocs[o.Key]})
 		}
-		render.Grid(s, []string{"key", "value", "what"}, rows)
+		render.WriteTable(s, []string{"key", "value", "what"}, rows)
 	}
 }
 

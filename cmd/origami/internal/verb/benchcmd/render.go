@@ -74,7 +74,7 @@ func (w *writer) close() error {
 		for _, line := range t.above {
 			fmt.Fprintln(w.s.Out, line)
 		}
-		render.Grid(w.s, t.header, t.rows)
+		render.WriteTable(w.s, t.header, t.rows)
 		for _, line := range t.below {
 			fmt.Fprintln(w.s.Out, line)
 		}
@@ -255,8 +255,8 @@ func (w *writer) text() text {
 	// Columns that would be empty throughout are left out.
 	finals, excluded := s.Finals > 0, s.Wrong+s.Failed > 0
 	out := text{above: []string{
-		render.Device(w.arch),
-		render.Model(w.arch, w.data.Kernel),
+		render.DeviceLines(w.arch),
+		render.ModelLine(w.arch, w.data.Kernel),
 		fmt.Sprintf("%-11s %s: %s, %s L2, %s inputs, %s", "measured", w.data.Name, w.data.Software, l2, w.data.Input, group),
 	}}
 	libraries := w.data.Libraries()
@@ -290,7 +290,7 @@ func (w *writer) text() text {
 	spread := func(label string, v score.Spread) {
 		if v.Count > 0 {
 			line(label, "median %s, geomean %s, p10 %s, worst %s over %s",
-				render.Percent(v.Median), render.Percent(v.Geomean), render.Percent(v.P10), render.Percent(v.Worst), render.Count(v.Count, "problem", "problems"))
+				render.Percent(v.Median), render.Percent(v.Geomean), render.Percent(v.P10), render.Percent(v.Worst), render.Plural(v.Count, "problem", "problems"))
 		}
 	}
 	spread("of best", s.Efficiency)
@@ -299,13 +299,13 @@ func (w *writer) text() text {
 	}
 	if s.PassedOver > 0 {
 		line("passed over", "in %s the model's first choices have no time (they do not compile, or are not recorded); \"after N\" counts them",
-			render.Count(s.PassedOver, "problem", "problems"))
+			render.Plural(s.PassedOver, "problem", "problems"))
 	}
 	if !math.IsNaN(s.TauMean) {
 		line("tau", "mean %.3f, worst %.3f", s.TauMean, s.TauWorst)
 	}
 	if finals {
-		line("finals", "the times of %s are from runs in turns; the sweep's rank and correlate", render.Count(s.Finals, "problem", "problems"))
+		line("finals", "the times of %s are from runs in turns; the sweep's rank and correlate", render.Plural(s.Finals, "problem", "problems"))
 	}
 	if !math.IsNaN(s.Noise) {
 		line("noise floor", "median %s between two measurements of the same pick", render.Percent(s.Noise))
@@ -314,13 +314,13 @@ func (w *writer) text() text {
 		line("left out", "%s", leftOut(s.Wrong, s.Failed))
 	}
 	if s.NotBuilt > 0 {
-		line("not built", "%s", render.Count(s.NotBuilt, "candidate", "candidates"))
+		line("not built", "%s", render.Plural(s.NotBuilt, "candidate", "candidates"))
 	}
 	if holes := w.unfinished(&s); holes != "" {
 		line("unfinished", "%s", holes)
 	}
 	if s.ClockMoved > 0 {
-		line("clock", "it moved by more than 2 %% during %s", render.Count(s.ClockMoved, "measurement", "measurements"))
+		line("clock", "it moved by more than 2 %% during %s", render.Plural(s.ClockMoved, "measurement", "measurements"))
 	}
 	return out
 }
@@ -331,17 +331,17 @@ func (w *writer) unfinished(s *bench.Summary) string {
 	if s.Unfinished == 0 || w.data.Executor == "" {
 		return ""
 	}
-	return fmt.Sprintf("in %s %s not recorded", render.Count(s.Unfinished, "problem", "problems"), render.Count(s.Missing, "candidate is", "candidates are"))
+	return fmt.Sprintf("in %s %s not recorded", render.Plural(s.Unfinished, "problem", "problems"), render.Plural(s.Missing, "candidate is", "candidates are"))
 }
 
 // leftOut counts what was measured and does not count.
 func leftOut(wrong, failed int) string {
 	var parts []string
 	if wrong > 0 {
-		parts = append(parts, render.Count(wrong, "wrong result", "wrong results"))
+		parts = append(parts, render.Plural(wrong, "wrong result", "wrong results"))
 	}
 	if failed > 0 {
-		parts = append(parts, render.Count(failed, "failure", "failures"))
+		parts = append(parts, render.Plural(failed, "failure", "failures"))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -374,7 +374,7 @@ func tableCells(r *bench.Row, uniform, finals, excluded bool) []string {
 	if n := r.Pick.Resources.Registers; n > 0 {
 		registers = strconv.Itoa(n)
 		if spill := float64(r.Pick.Resources.SpillBytes); spill > 0 {
-			registers += fmt.Sprintf(" + %s B spilled", render.Short(spill))
+			registers += fmt.Sprintf(" + %s B spilled", render.SixDigits(spill))
 		}
 	}
 	c := r.Pick.Config

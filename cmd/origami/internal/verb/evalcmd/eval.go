@@ -106,7 +106,7 @@ func Run(ctx context.Context, o *Options) error {
 		return err
 	}
 	if n := len(data.Partial); n > 0 && o.Query.Problems == "" {
-		o.Factory.Streams.Note(render.Count(n, "problem is", "problems are") + " left out, of which fewer than half of the configurations were recorded: " + shapesOf(data.Partial))
+		o.Factory.Streams.Note(render.Plural(n, "problem is", "problems are") + " left out, of which fewer than half of the configurations were recorded: " + shapesOf(data.Partial))
 	}
 	if err := out.write(o.Factory.Streams, render.FormatOf(o.Factory)); err != nil {
 		return err

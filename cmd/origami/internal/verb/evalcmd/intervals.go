@@ -27,7 +27,7 @@ type intervals struct {
 func (o *outcome) intervals() (*intervals, error) {
 	u, ok := eval.Uncertain(o.data.Kernel, o.rows)
 	if !ok || len(o.rows) <= eval.LeastSizes { // one is left out in turn
-		return nil, diag.Inputf("intervals cannot be found on %s", render.Count(len(o.rows), "size", "sizes")).At("--intervals").Do("give records of at least %d sizes", eval.LeastSizes+1)
+		return nil, diag.Inputf("intervals cannot be found on %s", render.Plural(len(o.rows), "size", "sizes")).At("--intervals").Do("give records of at least %d sizes", eval.LeastSizes+1)
 	}
 	c := eval.LeaveOneOut(o.rows)
 	u.Source = fmt.Sprintf("origami eval --intervals over %d sizes of %s; of a size left out they hold %s", len(o.rows), o.data.Name, render.Percent(c.Points))
@@ -65,11 +65,11 @@ func (v *intervals) write(s *iostreams.Streams, f render.Format) error {
 	if f == render.Table {
 		number = func(v float64) string { return strconv.FormatFloat(v, 'f', 3, 64) }
 		header = []string{"bound", "predicted below", "low", "high"}
-		fmt.Fprintln(s.Out, render.Device(v.desc))
-		fmt.Fprintln(s.Out, render.Model(v.desc, v.Uncertainty.Kernel))
+		fmt.Fprintln(s.Out, render.DeviceLines(v.desc))
+		fmt.Fprintln(s.Out, render.ModelLine(v.desc, v.Uncertainty.Kernel))
 		fmt.Fprintf(s.Out, "%-11s of measured ÷ predicted time that hold %s\n\n", "ranges", render.Percent(v.Uncertainty.Level))
 	}
-	if err := render.Rows(s, f, header, rangeCells(&v.Uncertainty, number)); err != nil || f != render.Table {
+	if err := render.WriteRows(s, f, header, rangeCells(&v.Uncertainty, number)); err != nil || f != render.Table {
 		return err
 	}
 	c := v.coverage

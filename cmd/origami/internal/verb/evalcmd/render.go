@@ -52,9 +52,9 @@ func (o *outcome) write(s *iostreams.Streams, f render.Format) error {
 		for _, line := range t.above {
 			fmt.Fprintln(s.Out, line)
 		}
-		render.Grid(s, t.header, t.rows)
+		render.WriteTable(s, t.header, t.rows)
 		fmt.Fprintln(s.Out)
-		render.Grid(s, t.classHeader, t.classes)
+		render.WriteTable(s, t.classHeader, t.classes)
 		fmt.Fprintln(s.Out)
 		for _, line := range t.below {
 			fmt.Fprintln(s.Out, line)
@@ -65,7 +65,7 @@ func (o *outcome) write(s *iostreams.Streams, f render.Format) error {
 		for i := range o.rows {
 			rows[i] = o.cells(&o.rows[i])
 		}
-		return render.Rows(s, f, columns, rows)
+		return render.WriteRows(s, f, columns, rows)
 	}
 }
 
@@ -245,7 +245,7 @@ const none = "–"
 
 func (o *outcome) text() text {
 	s := eval.Summarise(o.rows, o.uncertainty())
-	out := text{above: []string{render.Device(o.arch), render.Model(o.arch, o.data.Kernel), fmt.Sprintf("%-11s %s%s", "measured", o.data.Name, o.held())}}
+	out := text{above: []string{render.DeviceLines(o.arch), render.ModelLine(o.arch, o.data.Kernel), fmt.Sprintf("%-11s %s%s", "measured", o.data.Name, o.held())}}
 	out.header = []string{"problem", "class", "pick", "time", "best", "time", "of best", "top 4", "top 8", "top 16", "tau", "pick's place", "best's place", "error"}
 	if o.uncertainty() != nil {
 		out.header = append(out.header, "interval held")
@@ -280,7 +280,7 @@ func (o *outcome) text() text {
 		spread(fmt.Sprintf("top %d", n), s.Top[i])
 	}
 	if s.Unrecorded > 0 {
-		line("unrecorded", "%s no recorded time and count 0", render.Count(s.Unrecorded, "pick has", "picks have"))
+		line("unrecorded", "%s no recorded time and count 0", render.Plural(s.Unrecorded, "pick has", "picks have"))
 	}
 	line("tau", "mean %s, worst %s", tau(s.TauMean), tau(s.TauWorst))
 	line("error", "median |predicted ÷ measured − 1| %s", percent(s.Error))
@@ -299,7 +299,7 @@ func (o *outcome) text() text {
 	}{{"group", o.group, o.data.Group}, {"split", o.split, o.data.Split}} {
 		if v := c.choice.Chosen; v.Count > 0 {
 			line(c.name, "the model's is geomean %s, worst %s of the best over %s; a constant %d geomean %s, worst %s", render.Percent(v.Geomean), render.Percent(v.Worst),
-				render.Count(v.Count, "configuration", "configurations"), c.constant, render.Percent(c.choice.Constant.Geomean), render.Percent(c.choice.Constant.Worst))
+				render.Plural(v.Count, "configuration", "configurations"), c.constant, render.Percent(c.choice.Constant.Geomean), render.Percent(c.choice.Constant.Worst))
 		}
 	}
 	return out

@@ -51,10 +51,6 @@ type Architecture interface {
 type MemoryHierarchy interface {
 	// Levels describes the levels, near to far. The result is shared: callers must not change it.
 	Levels() []Level
-
-	// Iteration fills dst, one entry per level, with the cost of loading the operands of one K step on `active` SMs or
-	// CUs at once, and returns the latency of that step. dst must be as long as Levels.
-	Iteration(ctx context.Context, dst []LevelCost, p gemm.Problem, c gemm.Config, active int) (unit.Cycles, error)
 }
 
 // Level is one level of the memory hierarchy.
@@ -99,16 +95,6 @@ func (b Bandwidth) Fraction(active int) float64 {
 // At returns Peak · Fraction(active).
 func (b Bandwidth) At(active int) unit.BytesPerCycle {
 	return unit.BytesPerCycle(float64(b.Peak) * b.Fraction(active))
-}
-
-// LevelCost is what one K step costs at one level.
-type LevelCost struct {
-	// HitRate is the share of the requests that arrive here and are served here; 1 for the last level.
-	HitRate float64
-	// Traffic is the number of bytes that the level delivers, over all active units.
-	Traffic unit.Bytes
-	// Time is Traffic over the level's bandwidth, plus its fixed latency.
-	Time unit.Cycles
 }
 
 // Bound names the resource that limits a kernel.

@@ -119,7 +119,7 @@ func (a *architecture) problem(p gemm.Problem) (problem, error) {
 // noInstruction says why a type cannot be modelled.
 func (a *architecture) noInstruction(t gemm.DType) error {
 	if list := shapes(a.sheet.Atoms, atomTypes[t]); list != "" {
-		return diag.Inputf("%s has no %s matrix instruction for %s", a.sheet.Arch, a.mi, t).At("--option mi").Do("use one of %s", list)
+		return diag.Inputf("%s has no %s matrix instruction for %s", a.sheet.Arch, a.mi, t).At("option mi").Do("use one of %s", list)
 	}
 	types := ""
 	for i, atom := range a.description.Atoms {
@@ -199,32 +199,3 @@ func (a *architecture) Mapping(ctx context.Context, p gemm.Problem, c gemm.Confi
 
 // Levels implements arch.MemoryHierarchy.
 func (a *architecture) Levels() []arch.Level { return a.levels }
-
-// Iteration implements arch.MemoryHierarchy. The grid and its split are those of the configuration; only the number of
-// active compute units is replaced.
-func (a *architecture) Iteration(_ context.Context, dst []arch.LevelCost, p gemm.Problem, c gemm.Config, active int) (unit.Cycles, error) {
-	q, err := a.problem(p)
-	if err != nil {
-		return 0, err
-	}
-	if err := check(&c); err != nil {
-		return 0, err
-	}
-	if active < 1 || active > int(a.cus) {
-		return 0, diag.Inputf("%d active compute units", active).Do("give 1 to %d, which is what %s has", a.cus, a.description.ID())
-	}
-	if len(dst) != len(a.levels) {
-		return 0, fmt.Errorf("amd-ref: Iteration of %d levels into %d", len(a.levels), len(dst))
-	}
-	e := evaluation{problem: q}
-	e.placeConfig(&c)
-	e.score(uint64(c.SplitK))
-	l := e.launch
-	l.active = uint64(active)
-	e.launched(l)
-	e.step()
-	dst[0] = arch.LevelCost{HitRate: l2HitRate(e.l2Hit, e.globalHit), Traffic: unit.Bytes(e.fromL2), Time: unit.Cycles(e.l1)}
-	dst[1] = arch.LevelCost{HitRate: e.mallHit, Traffic: unit.Bytes(e.fromMALL), Time: unit.Cycles(e.l2)}
-	dst[2] = arch.LevelCost{HitRate: 1, Traffic: unit.Bytes(e.fromHBM), Time: unit.Cycles(e.l3)}
-	return unit.Cycles(e.lMem), nil
-}

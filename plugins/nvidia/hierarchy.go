@@ -1,12 +1,8 @@
 package nvidia
 
 import (
-	"context"
-
 	"github.com/origami-gemm/origami/core/arch"
-	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/core/unit"
 )
 
 // hierarchy is the reference model's memory: an L2 that all requests reach and that serves a share of them, and DRAM.
@@ -14,27 +10,6 @@ type hierarchy struct{ r *reference }
 
 // Levels implements arch.MemoryHierarchy.
 func (h hierarchy) Levels() []arch.Level { return h.r.levels }
-
-// Iteration implements arch.MemoryHierarchy. With as many active SMs as the problem keeps busy it is the l_mem of the
-// model, bit for bit.
-func (h hierarchy) Iteration(_ context.Context, dst []arch.LevelCost, p gemm.Problem, c gemm.Config, active int) (unit.Cycles, error) {
-	if err := h.r.supports(p); err != nil {
-		return 0, err
-	}
-	if err := usable(&c); err != nil {
-		return 0, err
-	}
-	if active < 1 || active > h.r.numSMs {
-		return 0, diag.Inputf("%d active SMs on a device of %d", active, h.r.numSMs).Do("give 1 to %d", h.r.numSMs)
-	}
-	if err := fits(len(dst), len(h.r.levels)); err != nil {
-		return 0, err
-	}
-	m := h.r.memory(p, c, active)
-	dst[0] = arch.LevelCost{HitRate: m.hit, Traffic: unit.Bytes(m.load), Time: unit.Cycles(m.l2)}
-	dst[1] = arch.LevelCost{HitRate: 1, Traffic: unit.Bytes(m.missed), Time: unit.Cycles(m.dram)}
-	return unit.Cycles(m.latency), nil
-}
 
 // memory is the memory side of one K step, with every intermediate.
 type memory struct {

@@ -146,21 +146,24 @@ func TestFootprintCountsTheLaunchOrder(t *testing.T) {
 	}
 }
 
-func TestHierarchyIsTheModelsMemoryTerm(t *testing.T) {
-	ctx := context.Background()
+// The memory terms of the published report's worked example.
+func TestMemoryTermsOfTheWorkedExample(t *testing.T) {
 	a := open(t, arch.OpenRequest{Model: ModelReference, Arch: "sm89"})
-	p, c := gemm.New(2048, 2048, 2048), gemm.Config{BlockM: 128, BlockN: 256, BlockK: 64, NumWarps: 8, NumStages: 2, SplitK: 1}
-	costs := make([]arch.LevelCost, len(a.Hierarchy().Levels()))
-	latency, err := a.Hierarchy().Iteration(ctx, costs, p, c, 128)
-	if err != nil {
+	c := gemm.Config{BlockM: 128, BlockN: 256, BlockK: 64, NumWarps: 8, NumStages: 2, SplitK: 1}
+	terms := a.Describe().Terms
+	row := make([]float64, len(terms))
+	if err := a.Terms(context.Background(), row, gemm.New(2048, 2048, 2048), []gemm.Config{c}); err != nil {
 		t.Fatal(err)
 	}
-	// The worked example of the published report.
-	if float64(latency) != 3318.278481012658 || costs[0].HitRate != 0.9166666666666666 || float64(costs[1].Time) != 2151.9822105570147 {
-		t.Errorf("latency %v, costs %+v", latency, costs)
+	want := map[string]float64{"l_mem": 3318.278481012658, "l2_hit": 0.9166666666666666, "l_dram": 2151.9822105570147}
+	for i := range terms {
+		if v, ok := want[terms[i].Name]; ok && row[i] != v {
+			t.Errorf("%s = %v, want %v", terms[i].Name, row[i], v)
+		}
+		delete(want, terms[i].Name)
 	}
-	if _, err := a.Hierarchy().Iteration(ctx, costs, p, c, 129); diag.KindOf(err) != diag.Input {
-		t.Errorf("129 of 128 SMs: %v", err)
+	if len(want) > 0 {
+		t.Errorf("no terms %v", want)
 	}
 }
 

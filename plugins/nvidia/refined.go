@@ -92,7 +92,7 @@ func (m *refined) Hierarchy() arch.MemoryHierarchy { return refinedHierarchy{m} 
 func (m *refined) supports(p *gemm.Problem) error {
 	if p.DType != gemm.FP16 && p.DType != gemm.BF16 {
 		return diag.Inputf("the refined model of %s takes fp16 and bf16, not %s: its kernel families have no other operands",
-			m.description.Arch, p.DType).Do("use --dtype fp16 or bf16")
+			m.description.Arch, p.DType).Do("use fp16 or bf16")
 	}
 	return p.Validate()
 }
@@ -263,41 +263,11 @@ func (m *refined) Mapping(_ context.Context, p gemm.Problem, c gemm.Config) (arc
 	return arch.Mapping{GroupM: best}, nil
 }
 
-// refinedHierarchy is the memory side of one K step.
+// refinedHierarchy is the model's memory: the L2 and DRAM.
 type refinedHierarchy struct{ m *refined }
 
 // Levels implements arch.MemoryHierarchy.
 func (h refinedHierarchy) Levels() []arch.Level { return h.m.levels }
-
-// Iteration implements arch.MemoryHierarchy, with one CTA on each active SM.
-func (h refinedHierarchy) Iteration(_ context.Context, dst []arch.LevelCost, p gemm.Problem, c gemm.Config, active int) (unit.Cycles, error) {
-	if err := h.m.supports(&p); err != nil {
-		return 0, err
-	}
-	if err := usable(&c); err != nil {
-		return 0, err
-	}
-	d := &h.m.device
-	if active < 1 || active > int(d.sms) {
-		return 0, diag.Inputf("%d active SMs on a device of %d", active, int(d.sms)).Do("give 1 to %d", int(d.sms))
-	}
-	if err := fits(len(dst), len(h.m.levels)); err != nil {
-		return 0, err
-	}
-	var (
-		k kernel
-		t timing
-		w wave
-	)
-	h.m.prepare(&k, &p, &c)
-	s := newSizes(&p)
-	d.time(&t, &s, &k)
-	d.wave(&w, &k, &t, 1, float64(active))
-	load := float64(k.tileBytes * float64(active))
-	dst[0] = arch.LevelCost{HitRate: 1 - t.dramShare, Traffic: unit.Bytes(load), Time: unit.Cycles(w.l2)}
-	dst[1] = arch.LevelCost{HitRate: 1, Traffic: unit.Bytes(load * t.dramShare), Time: unit.Cycles(w.dram + d.dramLatency)}
-	return unit.Cycles(max(w.l2, w.dram) + d.dramLatency), nil
-}
 
 // rejectShared says how much shared memory is missing.
 func (m *refined) rejectShared(need unit.Bytes) string {

@@ -184,7 +184,7 @@ func (c *Catalog) known(m arch.Match, r arch.OpenRequest) (*hw.Sheet, hw.Set, er
 func (c *Catalog) unknown(m arch.Match, r arch.OpenRequest) (*hw.Sheet, hw.Set, error) {
 	if c.def.Scale == nil {
 		return nil, nil, diag.Inputf("%s has no device file, and plugin %s cannot derive its numbers", m.Live.Name, c.def.Name).
-			Do("name the device that comes nearest, as `origami arch ls` lists them")
+			Do("name the device that comes nearest").Coded(diag.CodeUnknownDevice, "")
 	}
 	nearest := arch.Match{Manifest: m.Manifest, Arch: m.Arch, Device: &m.Arch.Devices[0]}
 	_, like, err := c.known(nearest, arch.OpenRequest{Rung: r.Rung})

@@ -17,7 +17,6 @@ var architectureChecks = []Check{
 	{"monotone-declared", "The same holds for M and N by whole blocks, where the description declares it.", checkDeclared},
 	{"terms", "Terms are finite, their formulas give their values, the shares add up to the total, and the total is that of Estimate to the bit.", checkTerms},
 	{"mapping", "A mapping has a group of at least one, no more dies than the device, and is the same each time.", checkMapping},
-	{"hierarchy", "A K step has a hit rate between 0 and 1, traffic and time at each memory level; the last level serves everything; on no or fewer units it is an error of kind input.", checkHierarchy},
 	{"rank", "Rank, if it is served, gives what Candidates, Estimate, the declared order and Mapping give, to the bit.", checkRank},
 	{"bad-input", "Problems, configurations and spaces that cannot be are errors of kind input, and change nothing.", checkBadInput},
 	{"missing", "A handle or a configuration list that is not held is answered with status NOT_FOUND and the detail Missing.", checkMissing},

@@ -36,17 +36,16 @@ var sound = func() arch.Provider {
 
 // provider is the example's, with a function in the place of what a test breaks. Each is given the sound answer.
 type provider struct {
-	manifest  func(*arch.Manifest)
-	open      func(ctx context.Context, r arch.OpenRequest) (arch.Architecture, error)
-	describe  func(*arch.Description)
-	levels    func([]arch.Level)
-	list      func(p gemm.Problem, c *arch.Candidates)
-	estimate  func(est []arch.Estimate, p gemm.Problem, cfgs []gemm.Config)
-	before    func(ctx context.Context, cfgs []gemm.Config) // an estimate begins
-	terms     func(rows []float64, d *arch.Description)
-	mapping   func(*arch.Mapping)
-	iteration func(costs []arch.LevelCost, active int, err error) error
-	problem   func(p gemm.Problem) gemm.Problem // before the model sees it
+	manifest func(*arch.Manifest)
+	open     func(ctx context.Context, r arch.OpenRequest) (arch.Architecture, error)
+	describe func(*arch.Description)
+	levels   func([]arch.Level)
+	list     func(p gemm.Problem, c *arch.Candidates)
+	estimate func(est []arch.Estimate, p gemm.Problem, cfgs []gemm.Config)
+	before   func(ctx context.Context, cfgs []gemm.Config) // an estimate begins
+	terms    func(rows []float64, d *arch.Description)
+	mapping  func(*arch.Mapping)
+	problem  func(p gemm.Problem) gemm.Problem // before the model sees it
 }
 
 func (b *provider) Manifest() arch.Manifest {
@@ -134,14 +133,6 @@ func (m *model) Mapping(ctx context.Context, p gemm.Problem, c gemm.Config) (arc
 		m.provider.mapping(&mapping)
 	}
 	return mapping, err
-}
-
-func (m *model) Iteration(ctx context.Context, dst []arch.LevelCost, p gemm.Problem, c gemm.Config, active int) (unit.Cycles, error) {
-	latency, err := m.MemoryHierarchy.Iteration(ctx, dst, p, c, active)
-	if m.provider.iteration != nil {
-		err = m.provider.iteration(dst, active, err)
-	}
-	return latency, err
 }
 
 // forge makes an interceptor that may change an answer.
@@ -311,14 +302,6 @@ func TestBrokenArchitectures(t *testing.T) {
 		{check: "terms", what: "an infinity", finding: "is +Inf", broken: provider{terms: func(rows []float64, _ *arch.Description) { rows[0] = math.Inf(1) }}},
 		{check: "mapping", what: "no group", finding: "a launch order of {GroupM:0", broken: provider{mapping: func(m *arch.Mapping) { m.GroupM = 0 }}},
 		{check: "mapping", what: "more dies than there are", finding: "XCDs:8", broken: provider{mapping: func(m *arch.Mapping) { m.XCDs = 8 }}},
-		{check: "hierarchy", what: "half served", finding: "serves 0.5 of the requests", broken: provider{iteration: func(c []arch.LevelCost, _ int, err error) error { c[0].HitRate = 0.5; return err }}},
-		{check: "hierarchy", what: "no units", finding: "on 0 units must be an error", broken: provider{iteration: func(c []arch.LevelCost, active int, err error) error {
-			if active == 0 {
-				c[0] = arch.LevelCost{HitRate: 1}
-				return nil
-			}
-			return err
-		}}},
 		{check: "rank", what: "another order", finding: "place 2 of Rank is", forge: forge(func(_ string, _, resp proto.Message, err error) error {
 			if r, ok := resp.(*pb.RankResponse); ok && len(r.Rankings) < 10 {
 				for _, ranking := range r.Rankings {
@@ -346,7 +329,7 @@ func TestBrokenArchitectures(t *testing.T) {
 			return err
 		})},
 		{check: "missing", what: "no detail", finding: "with the detail RESOURCE_UNSPECIFIED", forge: forge(func(method string, _, _ proto.Message, err error) error {
-			if method == "MemoryIteration" && status.Code(err) == codes.NotFound {
+			if method == "Mapping" && status.Code(err) == codes.NotFound {
 				return status.Error(codes.NotFound, "gone")
 			}
 			return err

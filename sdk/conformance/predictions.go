@@ -279,43 +279,4 @@ func checkMapping(ctx context.Context, s *subject) error {
 	return found.err()
 }
 
-func checkHierarchy(ctx context.Context, s *subject) error {
-	cases, err := s.answered(ctx)
-	if err != nil {
-		return err
-	}
-	found := &findings{}
-	for _, c := range cases {
-		levels := c.Levels()
-		costs := make([]arch.LevelCost, len(levels))
-		for _, i := range c.feasible(2) {
-			config := c.candidates.Configs[i]
-			for _, active := range []int{1, c.Describe().Units} {
-				latency, err := c.Iteration(ctx, costs, c.problem, config, active)
-				if err != nil {
-					found.add("%s, %s on %d units: %s", c, config, active, err)
-					continue
-				}
-				if !amount(float64(latency)) {
-					found.add("%s, %s on %d units: a K step of %v cycles", c, config, active, float64(latency))
-				}
-				for j, cost := range costs {
-					if !(cost.HitRate >= 0 && cost.HitRate <= 1) || !amount(float64(cost.Traffic)) || !amount(float64(cost.Time)) {
-						found.add("%s, %s on %d units: %s has hit rate %v, traffic %v B, time %v cycles", c, config, active, levels[j].Name, cost.HitRate, float64(cost.Traffic), float64(cost.Time))
-					}
-				}
-				if n := len(costs); n > 0 && costs[n-1].HitRate != 1 {
-					found.add("%s, %s: the last level, %s, serves %v of the requests, not all", c, config, levels[n-1].Name, costs[n-1].HitRate)
-				}
-			}
-			for _, active := range []int{0, -1} {
-				if _, err := c.Iteration(ctx, costs, c.problem, config, active); diag.KindOf(err) != diag.Input {
-					found.add("%s, %s: a K step on %d units must be an error of kind input, not %v", c, config, active, err)
-				}
-			}
-		}
-	}
-	return found.err()
-}
-
 func amount(v float64) bool { return v >= 0 && !math.IsInf(v, 0) }

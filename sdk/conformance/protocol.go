@@ -48,16 +48,12 @@ func checkMissing(ctx context.Context, s *subject) error {
 			_, err := client.Mapping(ctx, &pb.MappingRequest{Handle: h, Problem: problem, Config: config})
 			return err
 		},
-		"MemoryIteration": func(h []byte) error {
-			_, err := client.MemoryIteration(ctx, &pb.MemoryIterationRequest{Handle: h, Problem: problem, Config: config, ActiveUnits: 1})
-			return err
-		},
 		"Rank": func(h []byte) error {
 			_, err := client.Rank(ctx, &pb.RankRequest{Handle: h, Problems: []*pb.Problem{problem}, Top: 1})
 			return err
 		},
 	}
-	for _, call := range []string{"Candidates", "Estimate", "Terms", "Mapping", "MemoryIteration", "Rank"} {
+	for _, call := range []string{"Candidates", "Estimate", "Terms", "Mapping", "Rank"} {
 		err := calls[call](nobody)
 		if call == "Rank" && status.Code(err) == codes.Unimplemented {
 			continue

@@ -23,7 +23,6 @@ type architecture struct {
 
 	// What is computed once per problem, for each configuration, and for candidates, whose problem has no sizes.
 	perProblem, perConfig, static formula.Steps
-	hierarchySteps                formula.Steps
 	frames                        sync.Pool // of *[]float64
 }
 
@@ -31,7 +30,6 @@ func (a *architecture) prepare() {
 	a.perProblem = a.Steps(func(d formula.Deps) bool { return d != 0 && d&formula.OnConfig == 0 })
 	a.perConfig = a.Steps(func(d formula.Deps) bool { return d&formula.OnConfig != 0 })
 	a.static = a.Steps(func(d formula.Deps) bool { return d != 0 && d&formula.OnSizes == 0 })
-	a.hierarchySteps = a.hierarchy.Steps(func(d formula.Deps) bool { return d != 0 })
 	a.frames.New = func() any { f := a.Frame(); return &f }
 }
 
@@ -228,45 +226,4 @@ func (a *architecture) Mapping(_ context.Context, p gemm.Problem, c gemm.Config)
 		v[i] = int(x)
 	}
 	return arch.Mapping{GroupM: v[0], XCDs: v[1], Chunk: v[2]}, nil
-}
-
-// Iteration implements arch.MemoryHierarchy.
-func (a *architecture) Iteration(_ context.Context, dst []arch.LevelCost, p gemm.Problem, c gemm.Config, active int) (unit.Cycles, error) {
-	if len(dst) != len(a.levels) {
-		return 0, fmt.Errorf("declare: Iteration of %d levels into %d", len(a.levels), len(dst))
-	}
-	if err := p.Validate(); err != nil {
-		return 0, err
-	}
-	atom, err := a.atom(p)
-	if err != nil {
-		return 0, err
-	}
-	if err := c.Validate(); err != nil {
-		return 0, err
-	}
-	if _, err := a.kernel(c.Kernel); err != nil {
-		return 0, err
-	}
-	if active < 1 || active > a.desc.Units {
-		return 0, diag.Inputf("%d active %ss", active, a.desc.UnitName).Do("give 1 to %d, which is what %s has", a.desc.Units, a.desc.ID())
-	}
-	frame := a.hierarchy.Frame()
-	a.hierarchy.PutProblem(frame, p, atom)
-	a.hierarchy.PutConfig(frame, &c)
-	frame[a.active] = float64(active)
-	a.hierarchySteps.Run(frame)
-	for i, s := range a.levels {
-		dst[i] = arch.LevelCost{HitRate: frame[s.hit], Traffic: unit.Bytes(frame[s.traffic]), Time: unit.Cycles(frame[s.time])}
-		for _, v := range []float64{frame[s.hit], frame[s.traffic], frame[s.time]} {
-			if !(v >= 0) || math.IsInf(v, 0) {
-				return 0, a.fault("the level "+a.memory[i].Name, v, p, c)
-			}
-		}
-	}
-	step := frame[a.step]
-	if !(step >= 0) || math.IsInf(step, 0) {
-		return 0, a.fault("the memory's step", step, p, c)
-	}
-	return unit.Cycles(step), nil
 }

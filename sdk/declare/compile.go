@@ -29,12 +29,7 @@ type compiled struct {
 	steps   []int // the terms that are steps
 	kernels []kernel
 	mapping [3]int // slots of GroupM, XCDs, Chunk
-
-	// The hierarchy is a program of its own, in which the number of active units is given and not computed.
-	hierarchy *formula.Program
-	active    int
-	step      int
-	levels    []level
+	levels  []level
 }
 
 type kernel struct {
@@ -58,24 +53,21 @@ type piece struct {
 
 type level struct {
 	capacity, latency, partitions, bandwidth, c0, c1, c2 float64
-	hit, traffic, time                                   int // slots
 }
 
 var snakeCase = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 
 // compile compiles all formulas. An error says which one is wrong.
 func (m *Model) compile(params hw.Set) (*compiled, error) {
-	c := &compiled{Program: formula.NewProgram(), hierarchy: formula.NewProgram(), total: -1}
-	for _, p := range []*formula.Program{c.Program, c.hierarchy} {
-		for _, param := range params {
-			if err := p.Constant(param.Name, param.Value); err != nil {
-				return nil, fmt.Errorf("parameter %s: %w", param.Name, err)
-			}
+	c := &compiled{Program: formula.NewProgram(), total: -1}
+	for _, param := range params {
+		if err := c.Constant(param.Name, param.Value); err != nil {
+			return nil, fmt.Errorf("parameter %s: %w", param.Name, err)
 		}
-		for _, k := range m.Constants {
-			if err := p.Constant(k.Name, k.Value); err != nil {
-				return nil, fmt.Errorf("constant %s: %w", k.Name, err)
-			}
+	}
+	for _, k := range m.Constants {
+		if err := c.Constant(k.Name, k.Value); err != nil {
+			return nil, fmt.Errorf("constant %s: %w", k.Name, err)
 		}
 	}
 	for _, f := range []number{
@@ -167,16 +159,6 @@ func (m *Model) compileTerms(c *compiled) error {
 			c.steps = append(c.steps, i)
 		case t.Bound != arch.BoundUnknown:
 			return fault("only a step has a Bound")
-		}
-		if t.Name == m.Active {
-			c.active, err = c.hierarchy.Input(t.Name, formula.OnConfig)
-		} else if t.Func != nil {
-			_, err = c.hierarchy.Call(t.Name, t.Func, t.Args)
-		} else {
-			_, err = c.hierarchy.Define(t.Name, t.Formula)
-		}
-		if err != nil {
-			return fault("%w", err)
 		}
 	}
 	if c.total < 0 {
@@ -270,13 +252,6 @@ func (m *Model) compileLevels(c *compiled) error {
 	if len(m.Levels) == 0 {
 		return errors.New("it has no levels of memory")
 	}
-	found := false
-	for _, t := range m.Terms {
-		found = found || t.Name == m.Active
-	}
-	if !found {
-		return fmt.Errorf("active is %q, which is no term: name the one that counts the units at work", m.Active)
-	}
 	for _, l := range m.Levels {
 		fault := func(err error) error { return fmt.Errorf("level %s: %w", l.Name, err) }
 		if l.Name == "" {
@@ -295,20 +270,9 @@ func (m *Model) compileLevels(c *compiled) error {
 				return fault(err)
 			}
 		}
-		for _, f := range []struct {
-			slot                    *int
-			what, formula, fallback string
-		}{{&own.hit, "HitRate", l.HitRate, "1"}, {&own.traffic, "Traffic", l.Traffic, ""}, {&own.time, "Time", l.Time, ""}} {
-			var err error
-			if *f.slot, err = compileIn(c.hierarchy, f.what, f.formula, f.fallback); err != nil {
-				return fault(err)
-			}
-		}
 		c.levels = append(c.levels, own)
 	}
-	var err error
-	c.step, err = compileIn(c.hierarchy, "Step", m.Step, "")
-	return err
+	return nil
 }
 
 // open makes an architecture out of the model and a device.

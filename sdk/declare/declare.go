@@ -46,11 +46,8 @@ type Model struct {
 	Order    arch.Order
 	Monotone []arch.Dim
 
-	// Levels are the levels of the memory hierarchy, near to far. Of the terms that their formulas name, Active is the one
-	// that counts the units at work: a question about the hierarchy gives that number itself. Step is a formula for the
-	// latency of the memory side of one K step.
-	Levels       []Level
-	Active, Step string
+	// Levels are the levels of the memory hierarchy, near to far.
+	Levels []Level
 
 	// GroupM, XCDs and Chunk are formulas for the launch order (see arch.Mapping); empty means 1, 0 and 0.
 	GroupM, XCDs, Chunk string
@@ -107,8 +104,6 @@ type Level struct {
 	// parameters and constants. If these are empty too, any number of units reaches all of it.
 	Linear     bool
 	C0, C1, C2 string
-	// HitRate (empty: 1), Traffic in B and Time in cycles are formulas over everything, for one K step of all active units.
-	HitRate, Traffic, Time string
 }
 
 // Provider returns the plugin that a definition and its models make. What the definition says of models and kernels is

@@ -86,11 +86,9 @@ func full() declare.Model {
 		Order:    arch.Order{Window: 0.01, Keys: []arch.Key{arch.KeyIntensity, arch.KeyLargeTile}},
 		Monotone: []arch.Dim{arch.DimK},
 		Levels: []declare.Level{
-			{Name: "L2", Bound: arch.BoundL2, Capacity: "cache", Latency: "200", Partitions: "2", Bandwidth: "cache_bandwidth/clock",
-				HitRate: "hit", Traffic: "active*tile_bytes", Time: "cache_step"},
-			{Name: "DRAM", Bound: arch.BoundDRAM, Bandwidth: "dram_bandwidth", Linear: true, Traffic: "active*tile_bytes*(1 - hit)", Time: "dram_step"},
+			{Name: "L2", Bound: arch.BoundL2, Capacity: "cache", Latency: "200", Partitions: "2", Bandwidth: "cache_bandwidth/clock"},
+			{Name: "DRAM", Bound: arch.BoundDRAM, Bandwidth: "dram_bandwidth", Linear: true},
 		},
-		Active: "active", Step: "max(cache_step, dram_step)",
 		GroupM: "min(8, cdiv(m, block_m))", XCDs: "2", Chunk: "4",
 	}
 }
@@ -100,7 +98,7 @@ func simple() declare.Model {
 	m := full()
 	m.Name, m.Partitions, m.RegisterFile, m.RegistersPerThread, m.AtomsPerUnit, m.GroupM, m.XCDs, m.Chunk = "simple", "", "", "", "", "", "", ""
 	m.Order = arch.Order{}
-	m.Levels = []declare.Level{{Name: "DRAM", Bound: arch.BoundDRAM, Bandwidth: "dram_bandwidth", Traffic: "active*tile_bytes", Time: "dram_step"}}
+	m.Levels = []declare.Level{{Name: "DRAM", Bound: arch.BoundDRAM, Bandwidth: "dram_bandwidth"}}
 	return m
 }
 
@@ -199,8 +197,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// Every answer is what the formulas give by the values of the row, the bound is the largest step, and the hierarchy at the
-// number of units that are at work says what the terms say.
+// Every answer is what the formulas give by the values of the row, and the bound is the largest step.
 func TestAnswersAreTheFormulas(t *testing.T) {
 	a := open(t, arch.OpenRequest{}, full())
 	d := a.Describe()
@@ -239,23 +236,12 @@ func TestAnswersAreTheFormulas(t *testing.T) {
 					t.Errorf("%s for %s: %+v of %v", c, p, est[i], row)
 				}
 			}
-			costs := make([]arch.LevelCost, 2)
-			step, err := a.Hierarchy().Iteration(t.Context(), costs, p, c, int(values["active"]))
-			if err != nil || float64(step) != max(values["cache_step"], values["dram_step"]) || costs[0].HitRate != values["hit"] ||
-				float64(costs[0].Time) != values["cache_step"] || float64(costs[1].Time) != values["dram_step"] || costs[1].HitRate != 1 {
-				t.Errorf("%s for %s: %+v, %v, %v of %v", c, p, costs, step, err, row)
-			}
 		}
 	}
 	if len(bounds) != 3 {
 		t.Errorf("only the bounds %v occur", bounds)
 	}
-	// More units share what they load.
-	costs := make([]arch.LevelCost, 2)
 	c := gemm.Config{BlockM: 64, BlockN: 64, BlockK: 64, NumWarps: 4, NumStages: 2, SplitK: 1}
-	if _, err := a.Hierarchy().Iteration(t.Context(), costs, gemm.New(64, 64, 64), c, 12); err != nil || costs[0].Traffic != 12*128*64*2 {
-		t.Errorf("%+v, %v", costs, err)
-	}
 	m, err := a.Mapping(t.Context(), gemm.New(200, 200, 200), c)
 	if err != nil || m != (arch.Mapping{GroupM: 4, XCDs: 2, Chunk: 4}) {
 		t.Errorf("%+v, %v", m, err)
@@ -282,10 +268,9 @@ func TestBadInput(t *testing.T) {
 	} {
 		p, own := good, c
 		f(&p, &own)
-		row, costs := make([]float64, len(a.Describe().Terms)), make([]arch.LevelCost, 2)
+		row := make([]float64, len(a.Describe().Terms))
 		_, err1 := a.Mapping(ctx, p, own)
-		_, err2 := a.Hierarchy().Iteration(ctx, costs, p, own, 1)
-		for i, err := range []error{a.Estimate(ctx, make([]arch.Estimate, 1), p, []gemm.Config{own}), a.Terms(ctx, row, p, []gemm.Config{own}), err1, err2} {
+		for i, err := range []error{a.Estimate(ctx, make([]arch.Estimate, 1), p, []gemm.Config{own}), a.Terms(ctx, row, p, []gemm.Config{own}), err1} {
 			if err == nil || diag.KindOf(err) != diag.Input || strings.Contains(err.Error(), "\n") {
 				t.Errorf("%s, %d: %v", name, i, err)
 			}
@@ -301,18 +286,10 @@ func TestBadInput(t *testing.T) {
 	if _, err := a.Candidates(ctx, bf16, arch.Space{}); err == nil || !strings.Contains(err.Error(), "chip does not model bf16; use fp16, int8") {
 		t.Errorf("%v", err)
 	}
-	for _, active := range []int{-1, 0, 13} {
-		if _, err := a.Hierarchy().Iteration(ctx, make([]arch.LevelCost, 2), good, c, active); diag.KindOf(err) != diag.Input || err == nil {
-			t.Errorf("%d active: %v", active, err)
-		}
-	}
 	for _, err := range []error{a.Estimate(ctx, nil, good, []gemm.Config{c}), a.Terms(ctx, nil, good, []gemm.Config{c})} {
 		if err == nil {
 			t.Error("an answer without a place to put it")
 		}
-	}
-	if _, err := a.Hierarchy().Iteration(ctx, nil, good, c, 1); err == nil {
-		t.Error("costs without a place to put them")
 	}
 }
 
@@ -353,9 +330,6 @@ func TestMistakes(t *testing.T) {
 		`it has no levels of memory`:                  func(m *declare.Model) { m.Levels = nil },
 		`a level has no name`:                         func(m *declare.Model) { m.Levels = []declare.Level{{}} },
 		`level x: Bandwidth is missing`:               func(m *declare.Model) { m.Levels = []declare.Level{{Name: "x"}} },
-		`level x: Traffic is missing`:                 func(m *declare.Model) { m.Levels = []declare.Level{{Name: "x", Bandwidth: "1"}} },
-		`active is "units", which is no term`:         func(m *declare.Model) { m.Active = "units" },
-		`Step is missing`:                             func(m *declare.Model) { m.Step = "" },
 		`GroupM: formula "rows": unknown name "rows"`: func(m *declare.Model) { m.GroupM = "rows" },
 		`model 1 has no name of its own`:              func(m *declare.Model) { m.Name = "" },
 	} {
@@ -439,19 +413,14 @@ func TestImpossibleValues(t *testing.T) {
 		}
 	}
 	for what, change := range map[string]func(*declare.Model){
-		"GroupM of the full model is 0.5":         func(m *declare.Model) { m.GroupM = "m/128" },
-		"XCDs of the full model is -1":            func(m *declare.Model) { m.XCDs = "m - 65" },
-		"Chunk of the full model is NaN":          func(m *declare.Model) { m.Chunk = "0/(m - 64)" },
-		"the level L2 of the full model is -1":    func(m *declare.Model) { m.Levels[0].Traffic = "m - 65" },
-		"the memory's step of the full model is ": func(m *declare.Model) { m.Step = "1/(m - 64)" },
+		"GroupM of the full model is 0.5": func(m *declare.Model) { m.GroupM = "m/128" },
+		"XCDs of the full model is -1":    func(m *declare.Model) { m.XCDs = "m - 65" },
+		"Chunk of the full model is NaN":  func(m *declare.Model) { m.Chunk = "0/(m - 64)" },
 	} {
 		m := full()
 		change(&m)
 		a := open(t, arch.OpenRequest{}, m)
 		_, err := a.Mapping(ctx, p, c[0])
-		if err == nil {
-			_, err = a.Hierarchy().Iteration(ctx, make([]arch.LevelCost, 2), p, c[0], 1)
-		}
 		if diag.KindOf(err) != diag.Plugin || !strings.Contains(err.Error(), what) {
 			t.Errorf("%v, want %s", err, what)
 		}

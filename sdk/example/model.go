@@ -67,9 +67,8 @@ var roofline = declare.Model{
 	// More rows and columns never take less time. (For K every model must keep that.)
 	Monotone: []arch.Dim{arch.DimM, arch.DimN},
 
-	// The memory hierarchy, from near to far. The formulas are in terms of the above.
+	// The memory hierarchy, from near to far.
 	Levels: []declare.Level{
-		{Name: "DRAM", Bound: arch.BoundDRAM, Bandwidth: "memory_bandwidth", Traffic: "traffic", Time: "memory"},
+		{Name: "DRAM", Bound: arch.BoundDRAM, Bandwidth: "memory_bandwidth"},
 	},
-	Active: "active_units", Step: "memory",
 }

@@ -39,10 +39,6 @@ var calls = map[string]func(context.Context, arch.Architecture) error{
 		_, err := a.Mapping(ctx, problem, configs[0])
 		return err
 	},
-	"MemoryIteration": func(ctx context.Context, a arch.Architecture) error {
-		_, err := a.Hierarchy().Iteration(ctx, make([]arch.LevelCost, len(a.Hierarchy().Levels())), problem, configs[0], 7)
-		return err
-	},
 }
 
 func rank(ctx context.Context, a arch.Architecture) ([]selector.Result, error) {

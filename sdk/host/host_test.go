@@ -90,14 +90,6 @@ func compare(t *testing.T, local, remote arch.Architecture) {
 			if err == nil {
 				equal(t, "Mapping", m, remoteM)
 			}
-			levels := len(local.Hierarchy().Levels())
-			costs, remoteCosts := make([]arch.LevelCost, levels), make([]arch.LevelCost, levels)
-			active := 1 + rng.IntN(108)
-			latency, err := local.Hierarchy().Iteration(ctx, costs, p, c, active)
-			remoteLatency, remoteErr := remote.Hierarchy().Iteration(ctx, remoteCosts, p, c, active)
-			sameError(t, "Iteration", err, remoteErr)
-			equal(t, "Iteration", costs, remoteCosts)
-			equal(t, "Iteration", latency, remoteLatency)
 		}
 
 		bad := p

@@ -251,11 +251,6 @@ var columns = []column{
 	{call: "Mapping", do: func(ctx context.Context, b *bench) (any, error) {
 		return b.architecture.Mapping(ctx, problem, configs[0])
 	}},
-	{call: "MemoryIteration", do: func(ctx context.Context, b *bench) (any, error) {
-		costs := make([]arch.LevelCost, len(b.architecture.Hierarchy().Levels()))
-		latency, err := b.architecture.Hierarchy().Iteration(ctx, costs, problem, configs[0], 7)
-		return []any{latency, costs}, err
-	}},
 	{call: "Rank", do: func(ctx context.Context, b *bench) (any, error) {
 		// Opened anew, since one that has no Rank is not asked again.
 		a, err := b.host.Open(ctx, arch.OpenRequest{Arch: forger})

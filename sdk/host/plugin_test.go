@@ -12,7 +12,6 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/sdk/internal/fake"
 	"github.com/origami-gemm/origami/sdk/serve"
 	"github.com/origami-gemm/origami/sdk/wire"
@@ -134,10 +133,6 @@ type faulty struct {
 	p provider
 }
 
-func (f *faulty) Hierarchy() arch.MemoryHierarchy {
-	return &faultyLevels{f.Architecture.Hierarchy(), f.p}
-}
-
 // bigCount is more than one call of Estimate takes.
 const bigCount = 40_000
 
@@ -171,14 +166,4 @@ func (f *faulty) Terms(ctx context.Context, dst []float64, p gemm.Problem, cfgs 
 func (f *faulty) Mapping(ctx context.Context, p gemm.Problem, c gemm.Config) (arch.Mapping, error) {
 	f.p.act("Mapping")
 	return f.Architecture.Mapping(ctx, p, c)
-}
-
-type faultyLevels struct {
-	arch.MemoryHierarchy
-	p provider
-}
-
-func (f *faultyLevels) Iteration(ctx context.Context, dst []arch.LevelCost, p gemm.Problem, c gemm.Config, active int) (unit.Cycles, error) {
-	f.p.act("MemoryIteration")
-	return f.MemoryHierarchy.Iteration(ctx, dst, p, c, active)
 }

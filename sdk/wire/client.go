@@ -21,7 +21,6 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/selector"
-	"github.com/origami-gemm/origami/core/unit"
 	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
 )
 
@@ -302,26 +301,6 @@ func (a *Architecture) Mapping(ctx context.Context, p gemm.Problem, c gemm.Confi
 	}
 	m, err := fromMapping(resp)
 	return m, a.client.nonsense("Mapping", err)
-}
-
-// Iteration implements arch.MemoryHierarchy.
-func (a *Architecture) Iteration(ctx context.Context, dst []arch.LevelCost, p gemm.Problem, c gemm.Config, active int) (unit.Cycles, error) {
-	if len(dst) != len(a.levels) {
-		return 0, &diag.Error{What: fmt.Sprintf("Iteration: room for %d of %d memory levels", len(dst), len(a.levels))}
-	}
-	req := &pb.MemoryIterationRequest{
-		Handle: a.opened.Handle, Problem: toProblem(p), Config: toConfigs([]gemm.Config{c}), ActiveUnits: int64(active),
-	}
-	var resp *pb.MemoryIterationResponse
-	err := a.call(ctx, "MemoryIteration", func() (err error) {
-		resp, err = a.client.arch.MemoryIteration(ctx, req)
-		return err
-	})
-	if err != nil {
-		return 0, err
-	}
-	latency, err := fromIteration(dst, resp)
-	return latency, a.client.nonsense("MemoryIteration", err)
 }
 
 // Rank implements selector.Ranker: the plugin runs the same selector next to its model.

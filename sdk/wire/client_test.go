@@ -21,7 +21,6 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/selector"
-	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/sdk/internal/fake"
 	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
 )
@@ -91,7 +90,6 @@ func callAll(ctx context.Context, c *Client, a *Architecture) map[string]error {
 	errs["Estimate"] = a.Estimate(ctx, make([]arch.Estimate, len(cfgs)), problem, cfgs)
 	errs["Terms"] = a.Terms(ctx, make([]float64, len(cfgs)*len(a.Describe().Terms)), problem, cfgs)
 	_, errs["Mapping"] = a.Mapping(ctx, problem, cfgs[0])
-	_, errs["MemoryIteration"] = a.Iteration(ctx, make([]arch.LevelCost, 3), problem, cfgs[0], 5)
 	_, errs["Rank"] = a.Rank(ctx, selector.Request{Problems: []gemm.Problem{problem}, Top: 5})
 	return errs
 }
@@ -204,15 +202,6 @@ func TestForgedAnswersAreRefused(t *testing.T) {
 	forge("Terms", "too few", func(m proto.Message) { r := m.(*pb.TermsResponse); r.Values = r.Values[1:] })
 	forge("Terms", "too many", func(m proto.Message) { r := m.(*pb.TermsResponse); r.Values = append(r.Values, 0) })
 	forge("Terms", "empty", func(m proto.Message) { proto.Reset(m) })
-
-	iteration := func(what string, f func(*pb.MemoryIterationResponse)) {
-		forge("MemoryIteration", what, func(m proto.Message) { f(m.(*pb.MemoryIterationResponse)) })
-	}
-	iteration("levels", func(m *pb.MemoryIterationResponse) { m.HitRates = m.HitRates[1:] })
-	iteration("NaN", func(m *pb.MemoryIterationResponse) { m.TimeCycles[2] = math.NaN() })
-	iteration("latency", func(m *pb.MemoryIterationResponse) { m.LatencyCycles = math.Inf(1) })
-
-	iteration("negative", func(m *pb.MemoryIterationResponse) { m.TrafficBytes[1] = -1 })
 
 	forge("Mapping", "negative", func(m proto.Message) { m.(*pb.MappingResponse).Chunk = -1 })
 
@@ -372,7 +361,6 @@ func TestFaults(t *testing.T) {
 	}
 	for _, err := range []error{
 		a.Estimate(t.Context(), make([]arch.Estimate, 2), problem, nil), a.Terms(t.Context(), make([]float64, 2), problem, nil),
-		second(a.Iteration(t.Context(), nil, problem, gemm.Config{}, 1)),
 	} {
 		if err == nil || diag.KindOf(err) != diag.Internal {
 			t.Errorf("wrong length: got %v", err)
@@ -421,8 +409,6 @@ func (c noRank) Invoke(ctx context.Context, method string, args, reply any, opts
 	return c.ClientConnInterface.Invoke(ctx, method, args, reply, opts...)
 }
 
-func second(_ unit.Cycles, err error) error { return err }
-
 // Requests that no correct client sends are answered with an error of kind input, not with a crash.
 func TestMalformedRequests(t *testing.T) {
 	p := connect(t)
@@ -454,10 +440,6 @@ func TestMalformedRequests(t *testing.T) {
 		},
 		"Mapping/none": func() error {
 			_, err := s.Mapping(t.Context(), &pb.MappingRequest{Handle: handle, Problem: toProblem(problem)})
-			return err
-		},
-		"MemoryIteration/columns": func() error {
-			_, err := s.MemoryIteration(t.Context(), &pb.MemoryIterationRequest{Handle: handle, Problem: toProblem(problem), Config: short})
 			return err
 		},
 		"Rank/problem": func() error {

@@ -768,20 +768,6 @@ func fromMapping(q *pb.MappingResponse) (arch.Mapping, error) {
 	return arch.Mapping{GroupM: c.count("the group", q.GetGroupM()), XCDs: c.count("XCDs", q.GetXcds()), Chunk: c.count("the chunk", q.GetChunk())}, c.err
 }
 
-// fromIteration fills dst, whose length is the number of levels.
-func fromIteration(dst []arch.LevelCost, q *pb.MemoryIterationResponse) (unit.Cycles, error) {
-	if len(q.GetHitRates()) != len(dst) || len(q.GetTrafficBytes()) != len(dst) || len(q.GetTimeCycles()) != len(dst) {
-		return 0, fmt.Errorf("%d hit rates, %d traffics and %d times for %d levels", len(q.GetHitRates()), len(q.GetTrafficBytes()), len(q.GetTimeCycles()), len(dst))
-	}
-	var c check
-	for i := range dst {
-		dst[i] = arch.LevelCost{
-			HitRate: c.amount("hit rate", q.HitRates[i]), Traffic: unit.Bytes(c.amount("traffic", q.TrafficBytes[i])), Time: unit.Cycles(c.amount("time", q.TimeCycles[i])),
-		}
-	}
-	return unit.Cycles(c.amount("latency", q.GetLatencyCycles())), c.err
-}
-
 // check passes values through and keeps the first complaint about one.
 type check struct{ err error }
 
@@ -863,12 +849,17 @@ func toDiagnostic(err error) *pb.Diagnostic {
 	if !errors.As(err, &d) {
 		d = &diag.Error{What: err.Error()}
 	}
-	return &pb.Diagnostic{Kind: pb.Diagnostic_Kind(d.Kind) + pb.Diagnostic_KIND_INTERNAL, What: valid(d.What), Where: valid(d.Where), Fix: valid(d.Fix)}
+	return &pb.Diagnostic{
+		Kind: pb.Diagnostic_Kind(d.Kind) + pb.Diagnostic_KIND_INTERNAL, What: valid(d.What), Where: valid(d.Where), Fix: valid(d.Fix),
+		Code: valid(string(d.Code)), Subject: valid(d.Subject),
+	}
 }
 
 // fromDiagnostic takes an unknown kind for an internal one: the text is what matters.
 func fromDiagnostic(q *pb.Diagnostic) *diag.Error {
-	d := &diag.Error{What: q.GetWhat(), Where: q.GetWhere(), Fix: q.GetFix()}
+	d := &diag.Error{
+		What: q.GetWhat(), Where: q.GetWhere(), Fix: q.GetFix(), Code: diag.Code(q.GetCode()), Subject: q.GetSubject(),
+	}
 	if k := q.GetKind(); k > pb.Diagnostic_KIND_INTERNAL && k <= pb.Diagnostic_KIND_DEVICE {
 		d.Kind = diag.Kind(k - pb.Diagnostic_KIND_INTERNAL)
 	}

@@ -138,11 +138,6 @@ func messages(f testing.TB) []message {
 			}
 			return nil
 		}, nil),
-		of(&pb.MemoryIterationResponse{HitRates: []float64{1}, TrafficBytes: []float64{2}, TimeCycles: []float64{3}, LatencyCycles: 4}, func(q *pb.MemoryIterationResponse) ([]float64, error) {
-			dst := make([]arch.LevelCost, 1)
-			latency, err := fromIteration(dst, q)
-			return []float64{float64(latency), dst[0].HitRate, float64(dst[0].Traffic), float64(dst[0].Time)}, err
-		}, func(v []float64) error { return finite(v...) }, nil),
 		of(toDescription(a.Describe()), fromDescription, func(d *arch.Description) error {
 			for _, u := range d.Uncertainty {
 				if err := positive(u.Level); err != nil {
@@ -252,7 +247,7 @@ func FuzzServer(f *testing.F) {
 	seeds := []proto.Message{
 		&pb.OpenRequest{Arch: "example"}, &pb.CandidatesRequest{Problem: p, Space: toSpace(arch.Space{BlockM: []int{64}})}, &pb.EstimateRequest{Problem: p, Configs: set},
 		&pb.TermsRequest{Problem: p, Configs: set}, &pb.MappingRequest{Problem: p, Config: toConfigs(configs)},
-		&pb.MemoryIterationRequest{Problem: p, Config: toConfigs(configs), ActiveUnits: 3}, &pb.RankRequest{Problems: []*pb.Problem{p, {}}, Top: 2, Map: 1},
+		&pb.RankRequest{Problems: []*pb.Problem{p, {}}, Top: 2, Map: 1},
 	}
 	for kind, seed := range seeds {
 		data, err := proto.Marshal(seed)
@@ -283,9 +278,6 @@ func FuzzServer(f *testing.F) {
 		case *pb.MappingRequest:
 			q.Handle = opened.Handle
 			answer, err = s.Mapping(ctx, q)
-		case *pb.MemoryIterationRequest:
-			q.Handle = opened.Handle
-			answer, err = s.MemoryIteration(ctx, q)
 		case *pb.RankRequest:
 			q.Handle = opened.Handle
 			answer, err = s.Rank(ctx, q)

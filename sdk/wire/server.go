@@ -257,26 +257,6 @@ func (s *archServer) Mapping(ctx context.Context, req *pb.MappingRequest) (*pb.M
 	return &pb.MappingResponse{GroupM: int64(m.GroupM), Xcds: int64(m.XCDs), Chunk: int64(m.Chunk)}, nil
 }
 
-func (s *archServer) MemoryIteration(ctx context.Context, req *pb.MemoryIterationRequest) (*pb.MemoryIterationResponse, error) {
-	o, p, c, err := s.aboutOne(req.GetHandle(), req.GetProblem(), req.GetConfig())
-	if err != nil {
-		return nil, err
-	}
-	h := o.arch.Hierarchy()
-	costs := make([]arch.LevelCost, len(h.Levels()))
-	latency, err := h.Iteration(ctx, costs, p, c, int(req.GetActiveUnits()))
-	if err != nil {
-		return nil, toStatus(err)
-	}
-	resp := &pb.MemoryIterationResponse{LatencyCycles: float64(latency)}
-	for _, cost := range costs {
-		resp.HitRates = append(resp.HitRates, cost.HitRate)
-		resp.TrafficBytes = append(resp.TrafficBytes, float64(cost.Traffic))
-		resp.TimeCycles = append(resp.TimeCycles, float64(cost.Time))
-	}
-	return resp, nil
-}
-
 // ranker is a selector with the result that it fills again and again.
 type ranker struct {
 	*selector.Selector

@@ -195,19 +195,6 @@ func (m *model) Mapping(_ context.Context, p gemm.Problem, c gemm.Config) (arch.
 	return arch.Mapping{GroupM: 1 + int(h%16), XCDs: int(h / 16 % 9), Chunk: int(h / 256 % 4)}, m.check(p)
 }
 
-func (m *model) Iteration(_ context.Context, dst []arch.LevelCost, p gemm.Problem, c gemm.Config, active int) (unit.Cycles, error) {
-	if err := m.check(p); err != nil {
-		return 0, err
-	}
-	var total unit.Cycles
-	for i := range dst {
-		h := m.hash(p, &c, uint64(1000*active+i))
-		dst[i] = arch.LevelCost{HitRate: positive(h), Traffic: unit.Bytes(positive(mix(h, 1))), Time: unit.Cycles(positive(mix(h, 2)))}
-		total = max(total, dst[i].Time)
-	}
-	return total, nil
-}
-
 func (m *model) hash(p gemm.Problem, c *gemm.Config, salt uint64) uint64 {
 	return mix(m.seed, salt, uint64(p.M), uint64(p.N), uint64(p.K), uint64(p.Batch), uint64(p.AMajor), uint64(p.BMajor), uint64(p.DType),
 		uint64(c.BlockM), uint64(c.BlockN), uint64(c.BlockK), uint64(c.NumWarps), uint64(c.NumStages), uint64(c.SplitK), uint64(len(c.Kernel)), uint64(c.Kernel[0]))

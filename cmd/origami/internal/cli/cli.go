@@ -49,6 +49,7 @@ func Main(sys System) int {
 
 	f := &session.Factory{Streams: sys.Streams, Getenv: sys.Getenv, Connect: sys.Connect}
 	f.Streams.JSONErrors = asksForJSON(sys.Args)
+	f.Streams.Hint = withHint
 	err := run(ctx, f, sys)
 	if closed := f.Close(); err == nil {
 		err = closed

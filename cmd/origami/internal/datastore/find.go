@@ -9,15 +9,15 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/builtins"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/core/record"
 )
 
 // Folder reads the data set in a folder and checks that it is about the given architecture and kernel family. An empty
 // kernel means the data set's family. flag is the one that named the folder.
-func Folder(d *arch.Description, kernel, flag, folder string) (*record.Dataset, error) {
-	data, err := record.Read(filepath.Clean(folder), os.DirFS(folder))
+func Folder(d *arch.Description, kernel, flag, folder string) (*dataset.Dataset, error) {
+	data, err := dataset.Read(filepath.Clean(folder), os.DirFS(folder))
 	if err != nil {
 		return nil, err
 	}
@@ -25,15 +25,15 @@ func Folder(d *arch.Description, kernel, flag, folder string) (*record.Dataset, 
 }
 
 // File reads a single file of times. base gives the element type and layout of its problems if the file does not.
-func File(d *arch.Description, kernel, flag, file string, base gemm.Problem) (*record.Dataset, error) {
+func File(d *arch.Description, kernel, flag, file string, base gemm.Problem) (*dataset.Dataset, error) {
 	family, err := session.KernelFamily(d, kernel)
 	if err != nil {
 		return nil, err
 	}
 	folder, name := filepath.Split(filepath.Clean(file))
 	folder = filepath.Clean(folder)
-	stated := record.Conditions{Arch: d.Arch, Device: d.Device, Kernel: family, Input: "unknown"}
-	data, err := record.ReadTimes(folder, os.DirFS(folder), name, stated, base)
+	stated := dataset.Conditions{Arch: d.Arch, Device: d.Device, Kernel: family, Input: "unknown"}
+	data, err := dataset.ReadTimes(folder, os.DirFS(folder), name, stated, base)
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +41,7 @@ func File(d *arch.Description, kernel, flag, file string, base gemm.Problem) (*r
 }
 
 // check refuses measurements of something that the model does not predict.
-func check(d *arch.Description, kernel, place string, data *record.Dataset) error {
+func check(d *arch.Description, kernel, place string, data *dataset.Dataset) error {
 	if kernel == "" {
 		kernel = data.Kernel
 	}
@@ -58,7 +58,7 @@ func check(d *arch.Description, kernel, place string, data *record.Dataset) erro
 
 // Shipped reads the data set of an architecture on a device that is part of this binary. flag is the one that can name
 // another.
-func Shipped(d *arch.Description, kernel, flag string) (*record.Dataset, error) {
+func Shipped(d *arch.Description, kernel, flag string) (*dataset.Dataset, error) {
 	kernel, err := session.KernelFamily(d, kernel)
 	if err != nil {
 		return nil, err
@@ -69,12 +69,12 @@ func Shipped(d *arch.Description, kernel, flag string) (*record.Dataset, error) 
 	}
 	var have []string
 	for _, s := range shipped {
-		data, err := record.Describe(s.Name, s.Files)
+		data, err := dataset.Describe(s.Name, s.Files)
 		if err != nil {
 			return nil, err
 		}
 		if data.Arch == d.Arch && data.Device == d.Device && data.Kernel == kernel {
-			return record.Read(s.Name, s.Files)
+			return dataset.Read(s.Name, s.Files)
 		}
 		have = append(have, fmt.Sprintf("%s on %s@%s", data.Kernel, data.Arch, data.Device))
 	}

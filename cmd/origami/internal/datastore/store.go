@@ -12,8 +12,8 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
-	"github.com/origami-gemm/origami/core/record"
 )
 
 // lockFile is locked by the process that writes the folder. The system drops the lock with the process, however it ends,
@@ -23,9 +23,9 @@ const lockFile = ".lock"
 // Store is a folder that measurements are written to.
 type Store struct {
 	// Data is what the folder held when it was opened; whoever appends adds to it.
-	Data *record.Dataset
+	Data *dataset.Dataset
 	// Torn is the incomplete last line of an interrupted write, which was dropped; nil if there was none.
-	Torn *record.Torn
+	Torn *dataset.Truncated
 
 	log  *os.File
 	lock *flock.Flock
@@ -36,7 +36,7 @@ type Store struct {
 
 // Open opens the folder of a dataset to go on with it, or begins one. A folder whose measurements were made under other
 // conditions, and one that another process writes, are errors.
-func Open(folder string, want *record.Dataset) (_ *Store, err error) {
+func Open(folder string, want *dataset.Dataset) (_ *Store, err error) {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return nil, unwritable(folder, err)
 	}
@@ -57,14 +57,14 @@ func Open(folder string, want *record.Dataset) (_ *Store, err error) {
 	if err := begin(folder, want); err != nil {
 		return nil, err
 	}
-	s.Data, s.Torn, err = record.Recover(folder, os.DirFS(folder))
+	s.Data, s.Torn, err = dataset.Recover(folder, os.DirFS(folder))
 	if err != nil {
 		return nil, err
 	}
 	if what := want.Difference(s.Data.Conditions); what != "" {
 		return nil, diag.Inputf("its measurements were made under other conditions: %s", what).At("%s", folder).Do("name another folder with --records")
 	}
-	log := filepath.Join(folder, record.Log)
+	log := filepath.Join(folder, dataset.Log)
 	if s.log, err = os.OpenFile(log, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644); err != nil {
 		return nil, unwritable(folder, err)
 	}
@@ -82,12 +82,12 @@ func Open(folder string, want *record.Dataset) (_ *Store, err error) {
 }
 
 // begin writes the description of a dataset that does not exist yet.
-func begin(folder string, want *record.Dataset) error {
-	file := filepath.Join(folder, record.DescriptionFile)
+func begin(folder string, want *dataset.Dataset) error {
+	file := filepath.Join(folder, dataset.DescriptionFile)
 	if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
 		return nil // it is there, or its reader will say why it cannot be read
 	}
-	text, err := record.AppendDescription(nil, want)
+	text, err := dataset.AppendDescription(nil, want)
 	if err != nil {
 		return err
 	}
@@ -103,11 +103,11 @@ func begin(folder string, want *record.Dataset) error {
 
 // Append writes measurements, a line each, in one call to the system: once it returns, they survive the end of this
 // process. A write that fails, as on a full disk, leaves the file as it was.
-func (s *Store) Append(measurements ...record.Measurement) error {
+func (s *Store) Append(measurements ...dataset.Measurement) error {
 	s.line = s.line[:0]
 	for i := range measurements {
 		var err error
-		if s.line, err = record.AppendLine(s.line, s.Data.Conditions, &measurements[i]); err != nil {
+		if s.line, err = dataset.AppendLine(s.line, s.Data.Conditions, &measurements[i]); err != nil {
 			return &diag.Error{What: fmt.Sprintf("a measurement of %s cannot be recorded: %v", measurements[i].Problem, err), Where: s.log.Name(), Err: err}
 		}
 	}

@@ -9,21 +9,21 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
 	coreexec "github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/core/record"
 )
 
-func dataset() *record.Dataset {
-	d := record.New("", record.Conditions{Arch: "toy1", Device: "small", Kernel: "plain", Input: "normal", Executor: "fake", ExecutorVersion: "1"})
+func toy() *dataset.Dataset {
+	d := dataset.New("", dataset.Conditions{Arch: "toy1", Device: "small", Kernel: "plain", Input: "normal", Executor: "fake", ExecutorVersion: "1"})
 	d.Software, d.Source = "fake 1", "a test"
 	return d
 }
 
-func measurement(m int) record.Measurement {
-	own := record.Measurement{
-		Problem: gemm.New(m, 64, 64), Phase: record.Sweep, Status: record.OK,
+func measurement(m int) dataset.Measurement {
+	own := dataset.Measurement{
+		Problem: gemm.New(m, 64, 64), Phase: dataset.Sweep, Status: dataset.OK,
 		Config: gemm.Config{BlockM: 16, BlockN: 16, BlockK: 16, GroupM: 1, NumWarps: 4, NumStages: 2, SplitK: 1, Kernel: "plain"},
 	}
 	own.SetSamples([]coreexec.Sample{{Time: 1e-6}})
@@ -32,7 +32,7 @@ func measurement(m int) record.Measurement {
 
 func open(t *testing.T, folder string) *Store {
 	t.Helper()
-	s, err := Open(folder, dataset())
+	s, err := Open(folder, toy())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,11 +47,11 @@ func TestStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	// What was appended is in the file before anything is closed.
-	if d, err := record.Read(folder, os.DirFS(folder)); err != nil || d.Len() != 2 {
+	if d, err := dataset.Read(folder, os.DirFS(folder)); err != nil || d.Len() != 2 {
 		t.Errorf("%v", err)
 	}
 	// Two writers do not share a folder.
-	if _, err := Open(folder, dataset()); diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), "another process is writing") {
+	if _, err := Open(folder, toy()); diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), "another process is writing") {
 		t.Errorf("a second writer: %v", err)
 	}
 	if err := s.Close(); err != nil {
@@ -61,7 +61,7 @@ func TestStore(t *testing.T) {
 		t.Errorf("%d measurements, %v", s.Data.Len(), s.Torn)
 	}
 	// A measurement that cannot be read back is not written.
-	if err := s.Append(record.Measurement{}); err == nil {
+	if err := s.Append(dataset.Measurement{}); err == nil {
 		t.Error("an empty measurement was written")
 	}
 	if err := s.Append(measurement(3)); err != nil {
@@ -72,7 +72,7 @@ func TestStore(t *testing.T) {
 	}
 
 	// Other conditions are another folder's.
-	other := dataset()
+	other := toy()
 	other.ExecutorVersion = "2"
 	if _, err := Open(folder, other); diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), `the executor's version is "2" and was "1"`) {
 		t.Errorf("another version: %v", err)
@@ -95,7 +95,7 @@ func TestTornLine(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	log := filepath.Join(folder, record.Log)
+	log := filepath.Join(folder, dataset.Log)
 	whole, err := os.ReadFile(log)
 	if err != nil {
 		t.Fatal(err)

@@ -127,10 +127,6 @@ func (h hierarchy) Levels() []arch.Level {
 	}
 }
 
-func (h hierarchy) Iteration(context.Context, []arch.LevelCost, gemm.Problem, gemm.Config, int) (unit.Cycles, error) {
-	return 0, &diag.Error{What: "the toy has no iteration"}
-}
-
 func (t *Arch) space() arch.Space {
 	return arch.Space{Kernel: "plain", BlockM: []int{16, 32, 64}, BlockN: []int{16, 64}, BlockK: []int{16, 32, 64, 128}, NumWarps: []int{4}, NumStages: []int{2}, SplitK: []int{1}}
 }

@@ -7,8 +7,8 @@ import (
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/core/record"
 )
 
 // Object is one configuration of one problem in JSON; docs/json.md describes it. Keys are never renamed or removed,
@@ -44,14 +44,14 @@ type MeasuredJSON struct {
 
 // CandidateJSON is a measured candidate in JSON; the times of one that could not be measured are null.
 type CandidateJSON struct {
-	Config    Config        `json:"config"`
-	Predicted float64       `json:"predicted_seconds"`
-	Median    *float64      `json:"median_seconds"`
-	Spread    *float64      `json:"spread"`
-	Runs      int           `json:"runs"`
-	Status    record.Status `json:"status"`
-	Detail    string        `json:"detail,omitempty"`
-	Chosen    bool          `json:"chosen"`
+	Config    Config         `json:"config"`
+	Predicted float64        `json:"predicted_seconds"`
+	Median    *float64       `json:"median_seconds"`
+	Spread    *float64       `json:"spread"`
+	Runs      int            `json:"runs"`
+	Status    dataset.Status `json:"status"`
+	Detail    string         `json:"detail,omitempty"`
+	Chosen    bool           `json:"chosen"`
 }
 
 // measuredJSON converts measurements.

@@ -14,7 +14,7 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
-	"github.com/origami-gemm/origami/core/bench"
+	"github.com/origami-gemm/origami/core/score"
 	"github.com/origami-gemm/origami/core/unit"
 )
 
@@ -32,7 +32,7 @@ type Files struct{ SVG, PNG string }
 
 // Scatter draws configurations, predicted against measured time on logarithmic axes, with the
 // line on which the two are equal.
-func Scatter(folder, name, title string, all []bench.Point) (Files, error) {
+func Scatter(folder, name, title string, all []score.Point) (Files, error) {
 	var points plotter.XYs
 	low, high := math.Inf(1), 0.0
 	for _, c := range all {
@@ -67,7 +67,7 @@ func Scatter(folder, name, title string, all []bench.Point) (Files, error) {
 }
 
 // ThreeWays draws the rate of the pick, of the best candidate and of the vendor's libraries as bars per problem.
-func ThreeWays(folder, name, title string, libraries []string, rows []bench.Row) (Files, error) {
+func ThreeWays(folder, name, title string, libraries []string, rows []score.Comparison) (Files, error) {
 	p := plot.New()
 	p.Title.Text = title
 	p.Y.Label.Text = "TFLOP/s"
@@ -79,14 +79,14 @@ func ThreeWays(folder, name, title string, libraries []string, rows []bench.Row)
 	type way struct {
 		name   string
 		colour color.Color
-		time   func(*bench.Row) unit.Seconds
+		time   func(*score.Comparison) unit.Seconds
 	}
 	ways := []way{
-		{"pick", pickColour, func(r *bench.Row) unit.Seconds { return r.Pick.Time }},
-		{"best", bestColour, func(r *bench.Row) unit.Seconds { return r.Best.Time }},
+		{"pick", pickColour, func(r *score.Comparison) unit.Seconds { return r.Pick.Time }},
+		{"best", bestColour, func(r *score.Comparison) unit.Seconds { return r.Best.Time }},
 	}
 	for i, name := range libraries {
-		ways = append(ways, way{name, libraryColours[i%len(libraryColours)], func(r *bench.Row) unit.Seconds { return r.Libraries[i] }})
+		ways = append(ways, way{name, libraryColours[i%len(libraryColours)], func(r *score.Comparison) unit.Seconds { return r.Libraries[i] }})
 	}
 	middle := vg.Length(max(len(ways), 3)-1) / 2
 	for i, way := range ways {

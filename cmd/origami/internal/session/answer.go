@@ -6,10 +6,10 @@ import (
 	"slices"
 
 	"github.com/origami-gemm/origami/core/arch"
-	"github.com/origami-gemm/origami/core/bench"
+	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/core/record"
+	"github.com/origami-gemm/origami/core/measure"
 	"github.com/origami-gemm/origami/core/selector"
 	"github.com/origami-gemm/origami/core/unit"
 )
@@ -47,7 +47,7 @@ type Measured struct {
 // Candidate is an entry with its measurement.
 type Candidate struct {
 	Entry       Entry
-	Measurement record.Measurement
+	Measurement dataset.Measurement
 	Chosen      bool
 }
 
@@ -162,7 +162,7 @@ func Ask(ctx context.Context, a arch.Architecture, problems []gemm.Problem, q Qu
 	request := selector.Request{Problems: problems, Space: space, Top: q.Top}
 	uncertainty := d.UncertaintyOf(kernel)
 	if uncertainty != nil && q.Regret && q.Top > 0 {
-		request.Top = max(q.Top, selector.LossCandidates)
+		request.Top = max(q.Top, measure.RegretCandidates)
 	}
 	results, err := selector.Rank(ctx, a, request)
 	if err != nil {
@@ -211,8 +211,8 @@ func (a *Answer) weigh(u *arch.Uncertainty, top int) {
 		times[i] = a.Seconds(&a.Entries[i])
 	}
 	a.Regret = &Regret{
-		Expected:       selector.ExpectedLoss(times, u.Spread, 1),
-		WorthMeasuring: selector.WorthMeasuring(times, u.PlanSpread, bench.AssumedNoise),
+		Expected:       measure.ExpectedRegret(times, u.Spread, 1),
+		WorthMeasuring: measure.WorthMeasuring(times, u.PlanSpread, measure.AssumedNoise),
 	}
 	if keep := max(top, a.Regret.WorthMeasuring); top > 0 && keep < len(a.Entries) {
 		a.Entries = a.Entries[:keep]

@@ -60,7 +60,7 @@ func (f *Factory) find(name string) (arch.Match, error) {
 		return m, err
 	}
 	if failed := failedPlugins(f.host.Plugins()); len(failed) > 0 {
-		d = d.Do("%s; %s cannot be used, `origami plugin ls` says why", d.Fix, strings.Join(failed, ", "))
+		d = d.Also("%s cannot be used", strings.Join(failed, ", ")).Coded(diag.CodeUnusablePlugins, "")
 	}
 	return m, d.At("--arch %s", name)
 }

@@ -168,7 +168,7 @@ func withoutPath(err error) error {
 func checkNamedPlugins(plugins []host.PluginInfo) error {
 	for _, p := range plugins {
 		if p.Named && p.State != host.OK {
-			return &diag.Error{Kind: diag.Plugin, Where: "plugin " + p.Path, What: p.Reason}
+			return p.Err().At("plugin %s", p.Path)
 		}
 	}
 	return nil

@@ -9,10 +9,10 @@ import (
 	"strings"
 
 	"github.com/origami-gemm/origami/core/arch"
-	"github.com/origami-gemm/origami/core/bench"
+	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
-	"github.com/origami-gemm/origami/core/record"
+	"github.com/origami-gemm/origami/core/measure"
 	"github.com/origami-gemm/origami/core/unit"
 )
 
@@ -22,7 +22,7 @@ const maxAhead = 8
 
 // Sweep opens the executor of the plugin of that name and prepares a sweep on it, with an empty data set. It finds the
 // device, with its memory, and the kernel family. The caller closes the sweep's executor.
-func (f *Factory) Sweep(ctx context.Context, a arch.Architecture, executor string, warmL2 bool) (_ *bench.Sweep, memory unit.Bytes, err error) {
+func (f *Factory) Sweep(ctx context.Context, a arch.Architecture, executor string, warmL2 bool) (_ *measure.Sweep, memory unit.Bytes, err error) {
 	x, err := f.Executor(ctx, executor)
 	if err != nil {
 		return nil, 0, err
@@ -44,11 +44,11 @@ func (f *Factory) Sweep(ctx context.Context, a arch.Architecture, executor strin
 	if err != nil {
 		return nil, 0, err
 	}
-	conditions := record.Conditions{
+	conditions := dataset.Conditions{
 		Arch: d.Arch, Device: d.Device, DeviceName: d.DeviceName, DriverName: device.Name, Kernel: family, WarmL2: warmL2,
 		Input: exec.InputNormal, Executor: executor, ExecutorVersion: f.pluginVersion(executor),
 	}
-	data := record.New("", conditions)
+	data := dataset.New("", conditions)
 	data.Software = strings.TrimSpace(executor + " " + conditions.ExecutorVersion)
 	environment, err := x.Environment(ctx, at)
 	switch {
@@ -61,7 +61,7 @@ func (f *Factory) Sweep(ctx context.Context, a arch.Architecture, executor strin
 	case diag.KindOf(err) != diag.Input:
 		return nil, 0, err
 	}
-	return &bench.Sweep{
+	return &measure.Sweep{
 		Arch: a, Executor: x, Device: at, Libraries: device.Libraries, Space: arch.Space{Kernel: family},
 		WarmL2: warmL2, Input: conditions.Input,
 		Ahead: max(1, min(runtime.NumCPU(), maxAhead)), Host: software(), Data: data,

@@ -57,9 +57,7 @@ type problem struct {
 	Bounds   []string
 	Terms    []float64
 	GroupM   []int
-	// Levels is hit rate, traffic, time of each memory level and the latency of the iteration, per configuration.
-	Levels []float64
-	Ranked []ranked
+	Ranked   []ranked
 }
 
 type ranked struct {
@@ -137,7 +135,6 @@ func ask(ctx context.Context, a arch.Architecture, p gemm.Problem) (one problem,
 	if err := a.Terms(ctx, one.Terms, p, list.Configs); err != nil {
 		return one, err
 	}
-	costs := make([]arch.LevelCost, len(a.Hierarchy().Levels()))
 	for i, c := range list.Configs {
 		one.Configs = append(one.Configs, c.String())
 		one.Cycles = append(one.Cycles, float64(estimates[i].Cycles))
@@ -147,14 +144,6 @@ func ask(ctx context.Context, a arch.Architecture, p gemm.Problem) (one problem,
 			return one, err
 		}
 		one.GroupM = append(one.GroupM, m.GroupM)
-		latency, err := a.Hierarchy().Iteration(ctx, costs, p, c, 1+i%d.Units)
-		if err != nil {
-			return one, err
-		}
-		for _, cost := range costs {
-			one.Levels = append(one.Levels, cost.HitRate, float64(cost.Traffic), float64(cost.Time))
-		}
-		one.Levels = append(one.Levels, float64(latency))
 	}
 	return one, nil
 }

@@ -13,10 +13,11 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 	"github.com/origami-gemm/origami/core/arch"
-	"github.com/origami-gemm/origami/core/bench"
+	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/core/record"
+	"github.com/origami-gemm/origami/core/measure"
+	"github.com/origami-gemm/origami/core/score"
 )
 
 // Options are what the command line says.
@@ -72,7 +73,7 @@ func Run(ctx context.Context, o *Options) error {
 	if err != nil {
 		return err
 	}
-	var data *record.Dataset
+	var data *dataset.Dataset
 	if o.Executor != "" {
 		data, err = o.measure(ctx, a, problems)
 	} else {
@@ -90,7 +91,7 @@ func Run(ctx context.Context, o *Options) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		row, err := bench.Problem(ctx, a, data, p.Problem)
+		row, err := score.Compare(ctx, a, data, p.Problem)
 		if err != nil {
 			if diag.KindOf(err) != diag.Input {
 				return err
@@ -110,7 +111,7 @@ func Run(ctx context.Context, o *Options) error {
 			return err
 		}
 	}
-	s := bench.Summarise(w.rows)
+	s := score.SummariseComparisons(w.rows)
 	if s.Wrong+s.Failed > 0 {
 		o.Factory.Streams.Warn(leftOut(s.Wrong, s.Failed) + " left out; --report lists why")
 	}
@@ -128,7 +129,7 @@ func (o *Options) problems() (good []session.Problem, bad []error, err error) {
 	case o.Records != "" && o.Executor == "":
 		return nil, nil, nil
 	default:
-		return listed(bench.Sizes()), nil, nil
+		return listed(measure.TritonBLASProblems()), nil, nil
 	}
 }
 
@@ -141,8 +142,8 @@ func listed(problems []gemm.Problem) []session.Problem {
 }
 
 // recorded reads the measurements of an architecture on a device.
-func (o *Options) recorded(d *arch.Description) (*record.Dataset, error) {
-	var data *record.Dataset
+func (o *Options) recorded(d *arch.Description) (*dataset.Dataset, error) {
+	var data *dataset.Dataset
 	var err error
 	if o.Records != "" {
 		data, err = datastore.Folder(d, o.Factory.Settings.Kernel, "--records", o.Records)

@@ -13,15 +13,15 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/arch"
-	"github.com/origami-gemm/origami/core/bench"
+	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/core/record"
+	"github.com/origami-gemm/origami/core/measure"
 	"github.com/origami-gemm/origami/core/unit"
 )
 
 // measure measures the problems on the executor's device, and returns what its folder holds then.
-func (o *Options) measure(ctx context.Context, a arch.Architecture, problems []session.Problem) (data *record.Dataset, err error) {
+func (o *Options) measure(ctx context.Context, a arch.Architecture, problems []session.Problem) (data *dataset.Dataset, err error) {
 	sweep, memory, err := o.Factory.Sweep(ctx, a, o.Executor, o.WarmL2)
 	if err != nil {
 		return nil, err
@@ -41,7 +41,7 @@ func (o *Options) measure(ctx context.Context, a arch.Architecture, problems []s
 	if err := o.fill(ctx, sweep, folder, o.fitting(problems, memory)); err != nil {
 		return nil, err
 	}
-	return record.Read(folder, os.DirFS(folder))
+	return dataset.Read(folder, os.DirFS(folder))
 }
 
 // fitting leaves out the problems whose matrices alone are more than the device's memory: no candidate could run. Zero is
@@ -59,7 +59,7 @@ func (o *Options) fitting(problems []session.Problem, memory unit.Bytes) []sessi
 }
 
 // defaultFolder names a folder after what is measured and the day.
-func defaultFolder(c record.Conditions) string {
+func defaultFolder(c dataset.Conditions) string {
 	name := c.Device + "-" + c.Kernel
 	if c.WarmL2 {
 		name += "-warm"
@@ -68,7 +68,7 @@ func defaultFolder(c record.Conditions) string {
 }
 
 // fill measures what the folder does not have yet.
-func (o *Options) fill(ctx context.Context, sweep *bench.Sweep, folder string, problems []session.Problem) (err error) {
+func (o *Options) fill(ctx context.Context, sweep *measure.Sweep, folder string, problems []session.Problem) (err error) {
 	kept, err := datastore.Open(folder, sweep.Data)
 	if err != nil {
 		return err
@@ -85,12 +85,12 @@ func (o *Options) fill(ctx context.Context, sweep *bench.Sweep, folder string, p
 	progress := newProgress(o.Factory.Streams, sweep, problems)
 	defer progress.stop()
 	sweep.Begin = progress.begin
-	sweep.Done = func(m record.Measurement) {
+	sweep.Done = func(m dataset.Measurement) {
 		progress.done(m)
 		switch m.Status {
-		case record.OK, record.NotBuilt: // what does not fit is many, and nobody's fault
+		case dataset.OK, dataset.NotBuilt: // what does not fit is many, and nobody's fault
 		default:
-			progress.warn(fmt.Sprintf("%s of %s is left out: %s: %s", record.Label(m.Config), m.Problem, words(m.Status), m.Detail))
+			progress.warn(fmt.Sprintf("%s of %s is left out: %s: %s", dataset.Label(m.Config), m.Problem, words(m.Status), m.Detail))
 		}
 	}
 	for _, p := range problems {
@@ -125,11 +125,11 @@ func stopped(ctx context.Context, err error, measurements int, folder string) er
 }
 
 // words writes a status for a reader.
-func words(s record.Status) string {
+func words(s dataset.Status) string {
 	switch s {
-	case record.Wrong:
+	case dataset.Wrong:
 		return "wrong result"
-	case record.Timeout:
+	case dataset.Timeout:
 		return "it did not end in time"
 	default:
 		return string(s)

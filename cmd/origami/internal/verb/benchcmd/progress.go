@@ -9,15 +9,15 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/core/bench"
+	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/core/record"
+	"github.com/origami-gemm/origami/core/measure"
 )
 
 // progress shows on a terminal how far a sweep is. Elsewhere it shows warnings only.
 type progress struct {
 	s        *iostreams.Streams
-	data     *record.Dataset
+	data     *dataset.Dataset
 	problems []session.Problem
 
 	bar     bar.Writer // nil without a terminal
@@ -29,7 +29,7 @@ type progress struct {
 	per, finished, total int
 }
 
-func newProgress(s *iostreams.Streams, sweep *bench.Sweep, problems []session.Problem) *progress {
+func newProgress(s *iostreams.Streams, sweep *measure.Sweep, problems []session.Problem) *progress {
 	p := &progress{s: s, data: sweep.Data, problems: problems, begun: time.Now()}
 	if !s.ErrTerminal {
 		return p
@@ -57,7 +57,7 @@ func (p *progress) begin(problem gemm.Problem, all, todo int) {
 }
 
 // done says that a configuration has been measured.
-func (p *progress) done(m record.Measurement) {
+func (p *progress) done(m dataset.Measurement) {
 	p.finished++
 	if p.bar != nil {
 		p.tracker.Increment(weight(m.Problem))

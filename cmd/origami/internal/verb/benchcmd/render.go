@@ -9,9 +9,9 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/core/arch"
-	"github.com/origami-gemm/origami/core/bench"
-	"github.com/origami-gemm/origami/core/record"
+	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/score"
+	"github.com/origami-gemm/origami/core/stats"
 	"github.com/origami-gemm/origami/core/unit"
 )
 
@@ -20,14 +20,14 @@ type writer struct {
 	s         *iostreams.Streams
 	format    render.Format
 	arch      *arch.Description
-	data      *record.Dataset
+	data      *dataset.Dataset
 	delimited *render.Delimited
-	rows      []bench.Row
+	rows      []score.Comparison
 }
 
 // columns are those of CSV and TSV. Those of the first library are there whether it was measured or not; others have
 // columns under their own names.
-func columns(data *record.Dataset) []string {
+func columns(data *dataset.Dataset) []string {
 	names := []string{
 		"m", "n", "k", "batch", "trans_a", "trans_b", "dtype", "block_m", "block_n", "block_k", "group_m", "num_warps", "num_stages", "split_k",
 		"predicted_ms", "pick_ms", "best_ms", "library_ms", "efficiency", "versus_library", "tau", "pick_rank", "passed_over", "measured", "candidates",
@@ -43,7 +43,7 @@ func columns(data *record.Dataset) []string {
 	return names
 }
 
-func newWriter(s *iostreams.Streams, f render.Format, d *arch.Description, data *record.Dataset) *writer {
+func newWriter(s *iostreams.Streams, f render.Format, d *arch.Description, data *dataset.Dataset) *writer {
 	w := &writer{s: s, format: f, arch: d, data: data}
 	if f == render.CSV || f == render.TSV {
 		w.delimited = render.NewDelimited(s, f, columns(data))
@@ -51,7 +51,7 @@ func newWriter(s *iostreams.Streams, f render.Format, d *arch.Description, data 
 	return w
 }
 
-func (w *writer) write(r *bench.Row) error {
+func (w *writer) write(r *score.Comparison) error {
 	w.rows = append(w.rows, *r)
 	switch {
 	case w.format == render.JSON:
@@ -82,7 +82,7 @@ func (w *writer) close() error {
 	}
 }
 
-func cells(r *bench.Row) []string {
+func cells(r *score.Comparison) []string {
 	out := append(render.KeyCells(r.Problem, r.Pick.Config), render.LaunchCells(r.Pick.Config)...)
 	milliseconds := func(t unit.Seconds) string {
 		if t <= 0 {
@@ -137,7 +137,7 @@ type object struct {
 	Regs     int            `json:"registers"`
 	Spill    float64        `json:"spill_bytes"`
 
-	Phase      record.Phase  `json:"phase"`
+	Phase      dataset.Phase `json:"phase"`
 	Noise      render.Number `json:"noise_floor"`
 	BestRank   int           `json:"best_rank"`
 	Wrong      int           `json:"wrong"`
@@ -161,7 +161,7 @@ type library struct {
 type excluded struct {
 	Config  *render.Config `json:"config,omitempty"`
 	Library string         `json:"library,omitempty"`
-	Status  record.Status  `json:"status"`
+	Status  dataset.Status `json:"status"`
 	Detail  string         `json:"detail,omitempty"`
 }
 
@@ -172,7 +172,7 @@ type times struct {
 	Library   float64 `json:"library,omitempty"`
 }
 
-func (w *writer) object(r *bench.Row) object {
+func (w *writer) object(r *score.Comparison) object {
 	o := object{
 		Arch: w.arch.Arch, Device: w.arch.Device, Model: w.arch.Model, Kernel: w.data.Kernel,
 		Problem: render.ProblemJSON(r.Problem), Pick: render.ConfigJSON(r.Pick.Config), Best: render.ConfigJSON(r.Best.Config),
@@ -194,7 +194,7 @@ func (w *writer) object(r *bench.Row) object {
 	}
 	for _, e := range r.Excluded {
 		own := excluded{Status: e.Status, Detail: e.Detail}
-		if record.IsLibrary(e.Config) {
+		if dataset.IsLibrary(e.Config) {
 			own.Library = e.Config.Kernel
 		} else {
 			c := render.ConfigJSON(e.Config)
@@ -216,11 +216,11 @@ func (w *writer) object(r *bench.Row) object {
 }
 
 func (w *writer) summary() any {
-	s := bench.Summarise(w.rows)
-	spread := func(s score.Spread) map[string]any {
+	s := score.SummariseComparisons(w.rows)
+	spread := func(s stats.Quantiles) map[string]any {
 		return map[string]any{"count": s.Count, "median": s.Median, "geomean": s.Geomean, "p10": s.P10, "worst": s.Worst}
 	}
-	first, libraries := score.Spread{}, map[string]any{}
+	first, libraries := stats.Quantiles{}, map[string]any{}
 	for i, l := range s.Libraries {
 		if i == 0 {
 			first = l
@@ -244,7 +244,7 @@ type text struct {
 }
 
 func (w *writer) text() text {
-	s := bench.Summarise(w.rows)
+	s := score.SummariseComparisons(w.rows)
 	l2, group := "cold", "each at its own group"
 	if w.data.WarmL2 {
 		l2 = "warm"
@@ -287,7 +287,7 @@ func (w *writer) text() text {
 	line := func(label, format string, args ...any) {
 		out.below = append(out.below, fmt.Sprintf("%-*s %s", width, label, fmt.Sprintf(format, args...)))
 	}
-	spread := func(label string, v score.Spread) {
+	spread := func(label string, v stats.Quantiles) {
 		if v.Count > 0 {
 			line(label, "median %s, geomean %s, p10 %s, worst %s over %s",
 				render.Percent(v.Median), render.Percent(v.Geomean), render.Percent(v.P10), render.Percent(v.Worst), render.Plural(v.Count, "problem", "problems"))
@@ -327,7 +327,7 @@ func (w *writer) text() text {
 
 // unfinished says how much of a sweep is not there. A dataset of times alone cannot tell what does not compile from what
 // was never tried.
-func (w *writer) unfinished(s *bench.Summary) string {
+func (w *writer) unfinished(s *score.ComparisonSummary) string {
 	if s.Unfinished == 0 || w.data.Executor == "" {
 		return ""
 	}
@@ -358,7 +358,7 @@ func (w *writer) uniform() bool {
 	return true
 }
 
-func tableCells(r *bench.Row, uniform, finals, excluded bool) []string {
+func tableCells(r *score.Comparison, uniform, finals, excluded bool) []string {
 	const none = "–"
 	tflops := func(t unit.Seconds) string {
 		if t <= 0 {

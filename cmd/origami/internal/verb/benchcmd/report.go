@@ -7,8 +7,8 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
-	"github.com/origami-gemm/origami/core/bench"
-	"github.com/origami-gemm/origami/core/record"
+	"github.com/origami-gemm/origami/core/dataset"
+	"github.com/origami-gemm/origami/core/score"
 )
 
 // report writes the outcome into a folder: bench.md with the table and the plots, bench.csv and bench.json with the
@@ -22,7 +22,7 @@ func (w *writer) report(folder string) error {
 		return nil // what went wrong has been said
 	}
 	title := fmt.Sprintf("%s, %s model, kernel family %s", w.arch.ID(), w.arch.Model, w.data.Kernel)
-	var points []bench.Point
+	var points []score.Point
 	for i := range w.rows {
 		points = append(points, w.rows[i].Points...)
 	}
@@ -66,7 +66,7 @@ func (w *writer) listExcluded(b *strings.Builder) {
 	heading := "\n## Left out\n\n"
 	for i := range w.rows {
 		for _, e := range w.rows[i].Excluded {
-			fmt.Fprintf(b, "%s- %s, %s: %s: %s\n", heading, w.rows[i].Problem, record.Label(e.Config), words(e.Status), strings.Join(strings.Fields(e.Detail), " "))
+			fmt.Fprintf(b, "%s- %s, %s: %s: %s\n", heading, w.rows[i].Problem, dataset.Label(e.Config), words(e.Status), strings.Join(strings.Fields(e.Detail), " "))
 			heading = ""
 		}
 	}

@@ -13,10 +13,10 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
-	"github.com/origami-gemm/origami/core/eval"
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/core/record"
+	"github.com/origami-gemm/origami/core/score"
 )
 
 // Options are what the command line says.
@@ -77,7 +77,7 @@ func Run(ctx context.Context, o *Options) error {
 	for i := range problems {
 		shapes[i] = problems[i].Problem
 	}
-	rows, errs, err := eval.Score(ctx, a, data, shapes)
+	rows, errs, err := score.Evaluate(ctx, a, data, shapes)
 	if err != nil {
 		return err
 	}
@@ -99,10 +99,10 @@ func Run(ctx context.Context, o *Options) error {
 		}
 		return failures.Err()
 	}
-	if out.group, err = eval.Launch(ctx, a, data, shapes); err != nil {
+	if out.group, err = score.GroupChoice(ctx, a, data, shapes); err != nil {
 		return err
 	}
-	if out.split, err = eval.Split(ctx, a, data, shapes); err != nil {
+	if out.split, err = score.SplitChoice(ctx, a, data, shapes); err != nil {
 		return err
 	}
 	if n := len(data.Partial); n > 0 && o.Query.Problems == "" {
@@ -128,13 +128,13 @@ func shapesOf(problems []gemm.Problem) string {
 }
 
 // records reads the measurements to score against.
-func (o *Options) records(d *arch.Description) (*eval.Records, error) {
+func (o *Options) records(d *arch.Description) (*score.Subset, error) {
 	kernel := o.Factory.Settings.Kernel
 	base, err := o.Query.Base(o.Factory.Settings.DType)
 	if err != nil {
 		return nil, err
 	}
-	var data *record.Dataset
+	var data *dataset.Dataset
 	info, missing := os.Stat(o.Times)
 	switch {
 	case o.Times == "":
@@ -147,7 +147,7 @@ func (o *Options) records(d *arch.Description) (*eval.Records, error) {
 	if err != nil {
 		return nil, err
 	}
-	prepared := eval.Prepare(data)
+	prepared := score.SubsetOf(data)
 	if o.Query.TransA || o.Query.TransB {
 		for _, p := range prepared.Problems {
 			if p.TransA() != o.Query.TransA || p.TransB() != o.Query.TransB {
@@ -159,7 +159,7 @@ func (o *Options) records(d *arch.Description) (*eval.Records, error) {
 }
 
 // problems returns the rows of --problems, or all that are recorded whole.
-func (o *Options) problems(data *eval.Records) (good []session.Problem, bad []error, err error) {
+func (o *Options) problems(data *score.Subset) (good []session.Problem, bad []error, err error) {
 	if o.Query.Problems != "" {
 		return o.Query.Read(o.Factory.Settings.DType, o.Factory.Streams.In)
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
-	"github.com/origami-gemm/origami/core/eval"
+	"github.com/origami-gemm/origami/core/score"
 )
 
 // intervals is what `eval --intervals` writes: the arch.Uncertainty that a model can ship, and what it is worth.
@@ -19,17 +19,17 @@ type intervals struct {
 	Rung        arch.Rung          `json:"rung"`
 	Uncertainty render.Uncertainty `json:"uncertainty"`
 	LeaveOneOut render.Fields      `json:"leave_one_out"`
-	coverage    eval.Coverage      // behind LeaveOneOut
+	coverage    score.Coverage     // behind LeaveOneOut
 	desc        *arch.Description
 }
 
 // intervals finds them on the rows.
 func (o *outcome) intervals() (*intervals, error) {
-	u, ok := eval.Uncertain(o.data.Kernel, o.rows)
-	if !ok || len(o.rows) <= eval.LeastSizes { // one is left out in turn
-		return nil, diag.Inputf("intervals cannot be found on %s", render.Plural(len(o.rows), "size", "sizes")).At("--intervals").Do("give records of at least %d sizes", eval.LeastSizes+1)
+	u, ok := score.Calibrate(o.data.Kernel, o.rows)
+	if !ok || len(o.rows) <= score.MinSizes { // one is left out in turn
+		return nil, diag.Inputf("intervals cannot be found on %s", render.Plural(len(o.rows), "size", "sizes")).At("--intervals").Do("give records of at least %d sizes", score.MinSizes+1)
 	}
-	c := eval.LeaveOneOut(o.rows)
+	c := score.LeaveOneOut(o.rows)
 	u.Source = fmt.Sprintf("origami eval --intervals over %d sizes of %s; of a size left out they hold %s", len(o.rows), o.data.Name, render.Percent(c.Points))
 	out := &intervals{
 		Arch: o.arch.Arch, Device: o.arch.Device, Model: o.arch.Model, Rung: o.arch.Rung, coverage: c, desc: o.arch, Uncertainty: render.UncertaintyJSON(&u),

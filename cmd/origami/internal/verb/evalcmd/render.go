@@ -12,26 +12,25 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/arch"
-	"github.com/origami-gemm/origami/core/bench"
-	"github.com/origami-gemm/origami/core/eval"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/score"
+	"github.com/origami-gemm/origami/core/stats"
 	"github.com/origami-gemm/origami/core/unit"
 )
 
 // outcome is what there is to say.
 type outcome struct {
 	arch         *arch.Description
-	data         *eval.Records
-	rows         []eval.Row
-	group, split eval.Choice
+	data         *score.Subset
+	rows         []score.Evaluation
+	group, split score.AxisChoice
 }
 
 // uncertainty is what the model says of its times, nil if it says nothing.
 func (o *outcome) uncertainty() *arch.Uncertainty { return o.arch.UncertaintyOf(o.data.Kernel) }
 
 // heldWord says whether the interval of a pick held, "" where there is none.
-func (o *outcome) heldWord(r *eval.Row, yes, no string) string {
+func (o *outcome) heldWord(r *score.Evaluation, yes, no string) string {
 	held, ok := r.Held(o.uncertainty())
 	switch {
 	case !ok:
@@ -131,7 +130,7 @@ func milliseconds(t unit.Seconds) float64 {
 func (o *outcome) object() object {
 	out := object{
 		Arch: o.arch.Arch, Device: o.arch.Device, Model: o.arch.Model, Kernel: o.data.Kernel, Rung: o.arch.Rung, Records: o.data.Name,
-		GroupM: o.data.Group, SplitK: o.data.Split, Problems: []problem{}, Summary: summary(eval.Summarise(o.rows, o.uncertainty())), Classes: render.Fields{},
+		GroupM: o.data.Group, SplitK: o.data.Split, Problems: []problem{}, Summary: summary(score.SummariseEvaluations(o.rows, o.uncertainty())), Classes: render.Fields{},
 		Group: choice(o.group), Split: choice(o.split),
 	}
 	for i := range o.rows {
@@ -156,7 +155,7 @@ func (o *outcome) object() object {
 	for _, p := range o.data.Partial {
 		out.Partial = append(out.Partial, render.ProblemJSON(p))
 	}
-	classes, summaries := eval.ByClass(o.rows, o.uncertainty())
+	classes, summaries := score.ByClass(o.rows, o.uncertainty())
 	for i, c := range classes {
 		out.Classes = append(out.Classes, render.Field{Name: c.String(), Value: summary(summaries[i])})
 	}
@@ -164,14 +163,14 @@ func (o *outcome) object() object {
 }
 
 // coverage is the share of the recorded times that lie in their intervals, NaN without intervals.
-func coverage(r *eval.Row, u *arch.Uncertainty) float64 {
+func coverage(r *score.Evaluation, u *arch.Uncertainty) float64 {
 	held, of := r.Covered(u)
 	return float64(held) / float64(of)
 }
 
-func summary(s eval.Summary) render.Fields {
+func summary(s score.EvaluationSummary) render.Fields {
 	f := render.Fields{{Name: "problems", Value: s.Problems}, {Name: "unrecorded_picks", Value: s.Unrecorded}}
-	spread := func(prefix string, v score.Spread) {
+	spread := func(prefix string, v stats.Quantiles) {
 		for _, n := range []struct {
 			name  string
 			value float64
@@ -180,7 +179,7 @@ func summary(s eval.Summary) render.Fields {
 		}
 	}
 	spread("efficiency", s.Efficiency)
-	for i, n := range eval.Tops {
+	for i, n := range score.TopCounts {
 		spread("top"+strconv.Itoa(n), s.Top[i])
 	}
 	f = append(f, render.Field{Name: "tau_mean", Value: render.Number(s.TauMean)}, render.Field{Name: "tau_worst", Value: render.Number(s.TauWorst)},
@@ -195,7 +194,7 @@ func summary(s eval.Summary) render.Fields {
 }
 
 // choice is what a choice is worth, nil where the records do not vary the axis.
-func choice(c eval.Choice) *render.Fields {
+func choice(c score.AxisChoice) *render.Fields {
 	if c.Chosen.Count == 0 {
 		return nil
 	}
@@ -211,7 +210,7 @@ var columns = slices.Concat(render.KeyColumns, render.LaunchColumns, []string{
 	"pick_rank_measured", "best_rank_predicted", "error_median", "interval_held", "interval_coverage", "recorded", "refused",
 })
 
-func (o *outcome) cells(r *eval.Row) []string {
+func (o *outcome) cells(r *score.Evaluation) []string {
 	number := func(v float64) string {
 		if !session.Finite(v) {
 			return ""
@@ -244,7 +243,7 @@ type text struct {
 const none = "–"
 
 func (o *outcome) text() text {
-	s := eval.Summarise(o.rows, o.uncertainty())
+	s := score.SummariseEvaluations(o.rows, o.uncertainty())
 	out := text{above: []string{render.DeviceLines(o.arch), render.ModelLine(o.arch, o.data.Kernel), fmt.Sprintf("%-11s %s%s", "measured", o.data.Name, o.held())}}
 	out.header = []string{"problem", "class", "pick", "time", "best", "time", "of best", "top 4", "top 8", "top 16", "tau", "pick's place", "best's place", "error"}
 	if o.uncertainty() != nil {
@@ -254,7 +253,7 @@ func (o *outcome) text() text {
 		out.rows = append(out.rows, o.tableCells(&o.rows[i]))
 	}
 	out.classHeader = []string{"class", "problems", "of best", "p10", "worst", "top 8", "worst", "tau", "worst", "error"}
-	classes, summaries := eval.ByClass(o.rows, o.uncertainty())
+	classes, summaries := score.ByClass(o.rows, o.uncertainty())
 	names := make([]string, len(classes))
 	for i, c := range classes {
 		names[i] = c.String()
@@ -272,11 +271,11 @@ func (o *outcome) text() text {
 	line := func(label, format string, args ...any) {
 		out.below = append(out.below, fmt.Sprintf("%-11s %s", label, fmt.Sprintf(format, args...)))
 	}
-	spread := func(label string, v score.Spread) {
+	spread := func(label string, v stats.Quantiles) {
 		line(label, "geomean %s, median %s, p10 %s, worst %s", render.Percent(v.Geomean), render.Percent(v.Median), render.Percent(v.P10), render.Percent(v.Worst))
 	}
 	spread("of best", s.Efficiency)
-	for i, n := range eval.Tops {
+	for i, n := range score.TopCounts {
 		spread(fmt.Sprintf("top %d", n), s.Top[i])
 	}
 	if s.Unrecorded > 0 {
@@ -294,7 +293,7 @@ func (o *outcome) text() text {
 	}
 	for _, c := range []struct {
 		name     string
-		choice   eval.Choice
+		choice   score.AxisChoice
 		constant int
 	}{{"group", o.group, o.data.Group}, {"split", o.split, o.data.Split}} {
 		if v := c.choice.Chosen; v.Count > 0 {
@@ -346,7 +345,7 @@ func (o *outcome) short(c gemm.Config) string {
 	return s
 }
 
-func (o *outcome) tableCells(r *eval.Row) []string {
+func (o *outcome) tableCells(r *score.Evaluation) []string {
 	time, pickPlace, bestPlace := none, none, none
 	if r.Measured > 0 {
 		time, pickPlace = r.Measured.String(), fmt.Sprintf("%d of %d", r.PickRank, r.Recorded)
@@ -374,17 +373,17 @@ func (o *outcome) report(folder string) error {
 		return nil // what went wrong has been said
 	}
 	title := fmt.Sprintf("%s, %s model on rung %s, kernel family %s", o.arch.ID(), o.arch.Model, o.arch.Rung, o.data.Kernel)
-	var points []bench.Point
-	efficiency := make([]report.Series, 1+len(eval.Tops))
+	var points []score.Point
+	efficiency := make([]report.Series, 1+len(score.TopCounts))
 	efficiency[0].Name = "pick"
-	for i, n := range eval.Tops {
+	for i, n := range score.TopCounts {
 		efficiency[1+i].Name = fmt.Sprintf("best of the first %d", n)
 	}
 	for i := range o.rows {
 		r := &o.rows[i]
 		points = append(points, r.Points...)
 		efficiency[0].Values = append(efficiency[0].Values, r.Efficiency())
-		for t := range eval.Tops {
+		for t := range score.TopCounts {
 			efficiency[1+t].Values = append(efficiency[1+t].Values, r.Top[t])
 		}
 	}

@@ -126,7 +126,7 @@ func find(h *host.Host, path string) (host.PluginInfo, error) {
 	if info.State == host.OK {
 		return info, nil
 	}
-	failure := &diag.Error{Kind: diag.Plugin, Where: "plugin " + path, What: info.Reason}
+	failure := info.Err().At("plugin %s", path)
 	if info.State == host.Error { // else the reason says what to do
 		failure.Fix = "a plugin answers `" + path + " describe` in JSON, see docs/plugin-protocol.md"
 	}

@@ -58,7 +58,7 @@ func list(ctx context.Context, f *session.Factory) error {
 	var rows [][]string
 	for _, p := range plugins {
 		l := listed{
-			Name: p.Name, Source: "external", Version: p.Version, State: string(p.State), Archs: p.Archs, Executor: p.Executor, Path: p.Path, Reason: p.Reason,
+			Name: p.Name, Source: "external", Version: p.Version, State: string(p.State), Archs: p.Archs, Executor: p.Executor, Path: p.Path, Reason: reason(f, &p),
 			APIVersions: p.APIVersions, Protocols: p.Protocols, SHA256: p.SHA256,
 		}
 		if p.Builtin {
@@ -83,6 +83,14 @@ func list(ctx context.Context, f *session.Factory) error {
 		return nil
 	}
 	return render.WriteRows(f.Streams, render.FormatOf(f), header(render.FormatOf(f)), rows)
+}
+
+// reason says why a plugin cannot be used, or what another one provides in its place.
+func reason(f *session.Factory, p *host.PluginInfo) string {
+	if err := p.Err(); err != nil {
+		return f.Streams.Hinted(err.At("")).Error()
+	}
+	return p.Reason
 }
 
 // provide fills in what a manifest lists.

@@ -8,10 +8,9 @@ import (
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/arch"
-	"github.com/origami-gemm/origami/core/bench"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/core/selector"
+	"github.com/origami-gemm/origami/core/measure"
 )
 
 // auto is the --measure that leaves the number to the model's uncertainty.
@@ -23,7 +22,7 @@ type measurer struct {
 	count    int
 	executor string
 	device   string
-	sweep    *bench.Sweep
+	sweep    *measure.Sweep
 }
 
 // measurer opens the executor.
@@ -35,8 +34,8 @@ func (o *Options) measurer(ctx context.Context, a arch.Architecture) (*measurer,
 	case auto:
 	default:
 		n, err := strconv.Atoi(o.Measure)
-		if err != nil || n < 1 || n > selector.LossCandidates {
-			return nil, diag.Inputf("%q is neither auto nor a whole number from 1 to %d", o.Measure, selector.LossCandidates).At("--measure").Do("write auto, or how many candidates to measure")
+		if err != nil || n < 1 || n > measure.RegretCandidates {
+			return nil, diag.Inputf("%q is neither auto nor a whole number from 1 to %d", o.Measure, measure.RegretCandidates).At("--measure").Do("write auto, or how many candidates to measure")
 		}
 		m.count = n
 	}
@@ -79,7 +78,7 @@ func (m *measurer) measure(ctx context.Context, a *session.Answer) error {
 	if err != nil {
 		return err
 	}
-	choice, noise := bench.Choose(block)
+	choice, noise := measure.Choose(block)
 	if choice < 0 {
 		return diag.Inputf("none of %d candidates for %s could be measured: %s", n, a.Problem, block[0].Detail).Do("leave --measure out")
 	}
@@ -97,7 +96,7 @@ func (m *measurer) measure(ctx context.Context, a *session.Answer) error {
 func measuredTable(a *session.Answer) (header []string, rows [][]string, verdict string) {
 	m := a.Measured
 	if len(m.Candidates) == 0 {
-		return nil, nil, fmt.Sprintf("nothing: measuring one more candidate is expected to gain less than the noise, %s", percent(bench.AssumedNoise))
+		return nil, nil, fmt.Sprintf("nothing: measuring one more candidate is expected to gain less than the noise, %s", percent(measure.AssumedNoise))
 	}
 	header = []string{"candidate", "predicted", "measured", "spread", "of the choice", ""}
 	var chosen *session.Candidate

@@ -2826,6 +2826,7 @@ func (x *MappingResponse) GetChunk() int64 {
 	return 0
 }
 
+// Deprecated: Marked as deprecated in origami/plugin/v1/arch.proto.
 type MemoryIterationRequest struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Handle  []byte                 `protobuf:"bytes,1,opt,name=handle,proto3" json:"handle,omitempty"`
@@ -2895,6 +2896,7 @@ func (x *MemoryIterationRequest) GetActiveUnits() int64 {
 	return 0
 }
 
+// Deprecated: Marked as deprecated in origami/plugin/v1/arch.proto.
 type MemoryIterationResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	LatencyCycles float64                `protobuf:"fixed64,1,opt,name=latency_cycles,json=latencyCycles,proto3" json:"latency_cycles,omitempty"`
@@ -3466,18 +3468,18 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\x0fMappingResponse\x12\x17\n" +
 	"\agroup_m\x18\x01 \x01(\x03R\x06groupM\x12\x12\n" +
 	"\x04xcds\x18\x02 \x01(\x03R\x04xcds\x12\x14\n" +
-	"\x05chunk\x18\x03 \x01(\x03R\x05chunk\"\xbd\x01\n" +
+	"\x05chunk\x18\x03 \x01(\x03R\x05chunk\"\xc1\x01\n" +
 	"\x16MemoryIterationRequest\x12\x16\n" +
 	"\x06handle\x18\x01 \x01(\fR\x06handle\x124\n" +
 	"\aproblem\x18\x02 \x01(\v2\x1a.origami.plugin.v1.ProblemR\aproblem\x122\n" +
 	"\x06config\x18\x03 \x01(\v2\x1a.origami.plugin.v1.ConfigsR\x06config\x12!\n" +
-	"\factive_units\x18\x04 \x01(\x03R\vactiveUnits\"\xa3\x01\n" +
+	"\factive_units\x18\x04 \x01(\x03R\vactiveUnits:\x02\x18\x01\"\xa7\x01\n" +
 	"\x17MemoryIterationResponse\x12%\n" +
 	"\x0elatency_cycles\x18\x01 \x01(\x01R\rlatencyCycles\x12\x1b\n" +
 	"\thit_rates\x18\x02 \x03(\x01R\bhitRates\x12#\n" +
 	"\rtraffic_bytes\x18\x03 \x03(\x01R\ftrafficBytes\x12\x1f\n" +
 	"\vtime_cycles\x18\x04 \x03(\x01R\n" +
-	"timeCycles\"\xb1\x01\n" +
+	"timeCycles:\x02\x18\x01\"\xb1\x01\n" +
 	"\vRankRequest\x12\x16\n" +
 	"\x06handle\x18\x01 \x01(\fR\x06handle\x126\n" +
 	"\bproblems\x18\x02 \x03(\v2\x1a.origami.plugin.v1.ProblemR\bproblems\x12.\n" +
@@ -3534,7 +3536,7 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"BOUND_MALL\x10\x03\x12\x0e\n" +
 	"\n" +
 	"BOUND_DRAM\x10\x04\x12\x11\n" +
-	"\rBOUND_LATENCY\x10\x052\xf8\x05\n" +
+	"\rBOUND_LATENCY\x10\x052\xfd\x05\n" +
 	"\vArchService\x12S\n" +
 	"\bManifest\x12\".origami.plugin.v1.ManifestRequest\x1a#.origami.plugin.v1.ManifestResponse\x12G\n" +
 	"\x04Open\x12\x1e.origami.plugin.v1.OpenRequest\x1a\x1f.origami.plugin.v1.OpenResponse\x12J\n" +
@@ -3543,8 +3545,8 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"Candidates\x12$.origami.plugin.v1.CandidatesRequest\x1a%.origami.plugin.v1.CandidatesResponse\x12S\n" +
 	"\bEstimate\x12\".origami.plugin.v1.EstimateRequest\x1a#.origami.plugin.v1.EstimateResponse\x12J\n" +
 	"\x05Terms\x12\x1f.origami.plugin.v1.TermsRequest\x1a .origami.plugin.v1.TermsResponse\x12P\n" +
-	"\aMapping\x12!.origami.plugin.v1.MappingRequest\x1a\".origami.plugin.v1.MappingResponse\x12h\n" +
-	"\x0fMemoryIteration\x12).origami.plugin.v1.MemoryIterationRequest\x1a*.origami.plugin.v1.MemoryIterationResponse\x12G\n" +
+	"\aMapping\x12!.origami.plugin.v1.MappingRequest\x1a\".origami.plugin.v1.MappingResponse\x12m\n" +
+	"\x0fMemoryIteration\x12).origami.plugin.v1.MemoryIterationRequest\x1a*.origami.plugin.v1.MemoryIterationResponse\"\x03\x88\x02\x01\x12G\n" +
 	"\x04Rank\x12\x1e.origami.plugin.v1.RankRequest\x1a\x1f.origami.plugin.v1.RankResponseBFZDgithub.com/origami-gemm/origami/sdk/proto/origami/plugin/v1;pluginv1b\x06proto3"
 
 var (

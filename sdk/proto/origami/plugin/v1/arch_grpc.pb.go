@@ -53,7 +53,9 @@ type ArchServiceClient interface {
 	Terms(ctx context.Context, in *TermsRequest, opts ...grpc.CallOption) (*TermsResponse, error)
 	// Mapping is phase two of the selection: the launch order for a configuration.
 	Mapping(ctx context.Context, in *MappingRequest, opts ...grpc.CallOption) (*MappingResponse, error)
-	// MemoryIteration costs the loads of one K step at each level of the memory hierarchy.
+	// Deprecated: Do not use.
+	// MemoryIteration costed the loads of one K step at each level of the memory hierarchy. Nothing used the answer: plugins
+	// answer UNIMPLEMENTED, hosts do not call it.
 	MemoryIteration(ctx context.Context, in *MemoryIterationRequest, opts ...grpc.CallOption) (*MemoryIterationResponse, error)
 	// Rank runs candidates, estimates, ordering and mapping next to the model, for a batch of problems.
 	Rank(ctx context.Context, in *RankRequest, opts ...grpc.CallOption) (*RankResponse, error)
@@ -137,6 +139,7 @@ func (c *archServiceClient) Mapping(ctx context.Context, in *MappingRequest, opt
 	return out, nil
 }
 
+// Deprecated: Do not use.
 func (c *archServiceClient) MemoryIteration(ctx context.Context, in *MemoryIterationRequest, opts ...grpc.CallOption) (*MemoryIterationResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(MemoryIterationResponse)
@@ -180,7 +183,9 @@ type ArchServiceServer interface {
 	Terms(context.Context, *TermsRequest) (*TermsResponse, error)
 	// Mapping is phase two of the selection: the launch order for a configuration.
 	Mapping(context.Context, *MappingRequest) (*MappingResponse, error)
-	// MemoryIteration costs the loads of one K step at each level of the memory hierarchy.
+	// Deprecated: Do not use.
+	// MemoryIteration costed the loads of one K step at each level of the memory hierarchy. Nothing used the answer: plugins
+	// answer UNIMPLEMENTED, hosts do not call it.
 	MemoryIteration(context.Context, *MemoryIterationRequest) (*MemoryIterationResponse, error)
 	// Rank runs candidates, estimates, ordering and mapping next to the model, for a batch of problems.
 	Rank(context.Context, *RankRequest) (*RankResponse, error)

@@ -12,7 +12,7 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 )
 
-// text is the table of the outcome with what stands above and below it, for a terminal and for a report.
+// text is the outcome as a table with the lines above and below it, for a terminal and for a report.
 type text struct {
 	above  []string
 	header []string
@@ -31,48 +31,62 @@ func (w *writer) text() text {
 	}
 	// Columns that would be empty throughout are left out.
 	finals, excluded := s.Finals > 0, s.Wrong+s.Failed > 0
-	out := text{above: []string{
-		render.DeviceLines(w.arch),
-		render.ModelLine(w.arch, w.data.Kernel),
-		fmt.Sprintf("%-11s %s: %s, %s L2, %s inputs, %s", "measured", w.data.Name, w.data.Software, l2, w.data.Input, group),
-	}}
-	libraries := w.data.Libraries()
-	out.header = []string{"problem", "pick TF/s", "best TF/s"}
-	for _, name := range libraries {
-		out.header = append(out.header, name+" TF/s")
-	}
-	out.header = append(out.header, "of best")
-	for _, name := range libraries {
-		out.header = append(out.header, "of "+name)
-	}
-	if finals {
-		out.header = append(out.header, "noise")
-	}
-	out.header = append(out.header, "tau", "pick's place", "best's place", "pick", "registers")
-	if excluded {
-		out.header = append(out.header, "left out")
+	out := text{
+		above: []string{
+			render.DeviceLines(w.arch),
+			render.ModelLine(w.arch, w.data.Kernel),
+			fmt.Sprintf("%-11s %s: %s, %s L2, %s inputs, %s", "measured", w.data.Name, w.data.Software, l2, w.data.Input, group),
+		},
+		header: header(w.data.Libraries(), finals, excluded),
+		below:  w.summaryLines(&s),
 	}
 	uniform := w.uniform()
 	for i := range w.rows {
 		out.rows = append(out.rows, tableCells(&w.rows[i], uniform, finals, excluded))
 	}
+	return out
+}
 
+// header names the columns that tableCells fills.
+func header(libraries []string, finals, excluded bool) []string {
+	names := []string{"problem", "pick TF/s", "best TF/s"}
+	for _, name := range libraries {
+		names = append(names, name+" TF/s")
+	}
+	names = append(names, "of best")
+	for _, name := range libraries {
+		names = append(names, "of "+name)
+	}
+	if finals {
+		names = append(names, "noise")
+	}
+	names = append(names, "tau", "pick's place", "best's place", "pick", "registers")
+	if excluded {
+		names = append(names, "left out")
+	}
+	return names
+}
+
+// summaryLines are the lines below the table.
+func (w *writer) summaryLines(s *score.ComparisonSummary) []string {
+	libraries := w.data.Libraries()
 	width := 11
 	for _, name := range libraries {
 		width = max(width, len("of "+name))
 	}
+	var lines []string
 	line := func(label, format string, args ...any) {
-		out.below = append(out.below, fmt.Sprintf("%-*s %s", width, label, fmt.Sprintf(format, args...)))
+		lines = append(lines, fmt.Sprintf("%-*s %s", width, label, fmt.Sprintf(format, args...)))
 	}
-	spread := func(label string, v stats.Quantiles) {
+	quantiles := func(label string, v stats.Quantiles) {
 		if v.Count > 0 {
-			line(label, "median %s, geomean %s, p10 %s, worst %s over %s",
-				render.Percent(v.Median), render.Percent(v.Geomean), render.Percent(v.P10), render.Percent(v.Worst), render.Plural(v.Count, "problem", "problems"))
+			line(label, "median %s, geomean %s, p10 %s, worst %s over %s", render.Percent(v.Median), render.Percent(v.Geomean),
+				render.Percent(v.P10), render.Percent(v.Worst), render.Plural(v.Count, "problem", "problems"))
 		}
 	}
-	spread("of best", s.Efficiency)
+	quantiles("of best", s.Efficiency)
 	for i, v := range s.Libraries {
-		spread("of "+libraries[i], v)
+		quantiles("of "+libraries[i], v)
 	}
 	if s.PassedOver > 0 {
 		line("passed over", "in %s the model's first choices have no time (they do not compile, or are not recorded); \"after N\" counts them",
@@ -81,29 +95,29 @@ func (w *writer) text() text {
 	if !math.IsNaN(s.TauMean) {
 		line("tau", "mean %.3f, worst %.3f", s.TauMean, s.TauWorst)
 	}
-	if finals {
+	if s.Finals > 0 {
 		line("finals", "the times of %s are from runs in turns; the sweep's rank and correlate", render.Plural(s.Finals, "problem", "problems"))
 	}
 	if !math.IsNaN(s.Noise) {
 		line("noise floor", "median %s between two measurements of the same pick", render.Percent(s.Noise))
 	}
-	if excluded {
+	if s.Wrong+s.Failed > 0 {
 		line("left out", "%s", leftOut(s.Wrong, s.Failed))
 	}
 	if s.NotBuilt > 0 {
 		line("not built", "%s", render.Plural(s.NotBuilt, "candidate", "candidates"))
 	}
-	if holes := w.unfinished(&s); holes != "" {
-		line("unfinished", "%s", holes)
+	if missing := w.unfinished(s); missing != "" {
+		line("unfinished", "%s", missing)
 	}
 	if s.ClockMoved > 0 {
 		line("clock", "it moved by more than 2 %% during %s", render.Plural(s.ClockMoved, "measurement", "measurements"))
 	}
-	return out
+	return lines
 }
 
-// unfinished says how much of a sweep is not there. A dataset of times alone cannot tell what does not compile from what
-// was never tried.
+// unfinished says how much of a sweep is missing. It is empty for a data set of times alone, which does not tell the
+// candidates that do not compile from those that nobody tried.
 func (w *writer) unfinished(s *score.ComparisonSummary) string {
 	if s.Unfinished == 0 || w.data.Executor == "" {
 		return ""
@@ -111,7 +125,7 @@ func (w *writer) unfinished(s *score.ComparisonSummary) string {
 	return fmt.Sprintf("in %s %s not recorded", render.Plural(s.Unfinished, "problem", "problems"), render.Plural(s.Missing, "candidate is", "candidates are"))
 }
 
-// leftOut counts what was measured and does not count.
+// leftOut counts the measurements that have no valid time.
 func leftOut(wrong, failed int) string {
 	var parts []string
 	if wrong > 0 {

@@ -78,7 +78,7 @@ func (o *outcome) object() object {
 	}
 	for i := range o.rows {
 		r := &o.rows[i]
-		own := problem{
+		scored := problem{
 			Problem: render.ProblemJSON(r.Problem), Class: r.Class.String(),
 			Pick: render.ConfigJSON(r.Pick), PickMS: render.Number(milliseconds(r.Measured)), PredictedMS: milliseconds(r.Predicted),
 			Best: render.ConfigJSON(r.Best), BestMS: milliseconds(r.BestTime), Eff: r.Efficiency(), Top4: r.Top[0], Top8: r.Top[1], Top16: r.Top[2],
@@ -87,13 +87,13 @@ func (o *outcome) object() object {
 		}
 		if u := o.uncertainty(); u != nil {
 			if low, high, ok := u.Interval(r.Bound, r.Predicted); ok {
-				own.IntervalMS = &[2]float64{float64(low) * 1e3, float64(high) * 1e3}
+				scored.IntervalMS = &[2]float64{float64(low) * 1e3, float64(high) * 1e3}
 			}
 		}
 		if held, ok := r.Held(o.uncertainty()); ok {
-			own.Held = &held
+			scored.Held = &held
 		}
-		out.Problems = append(out.Problems, own)
+		out.Problems = append(out.Problems, scored)
 	}
 	for _, p := range o.data.Partial {
 		out.Partial = append(out.Partial, render.ProblemJSON(p))
@@ -105,7 +105,7 @@ func (o *outcome) object() object {
 	return out
 }
 
-// coverage is the share of the recorded times that lie in their intervals, NaN without intervals.
+// coverage is the share of the measured times inside their intervals, NaN without intervals.
 func coverage(r *score.Evaluation, u *arch.Uncertainty) float64 {
 	held, of := r.Covered(u)
 	return float64(held) / float64(of)
@@ -136,7 +136,7 @@ func summary(s score.EvaluationSummary) render.Fields {
 	return f
 }
 
-// choice is what a choice is worth, nil where the records do not vary the axis.
+// choice is the efficiency of the model's choice along one axis, nil if the data set does not vary the axis.
 func choice(c score.AxisChoice) *render.Fields {
 	if c.Chosen.Count == 0 {
 		return nil

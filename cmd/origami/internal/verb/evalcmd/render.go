@@ -12,7 +12,7 @@ import (
 	"github.com/origami-gemm/origami/core/score"
 )
 
-// outcome is what there is to say.
+// outcome is the score of a model on a data set.
 type outcome struct {
 	arch         *arch.Description
 	data         *score.Subset
@@ -20,10 +20,10 @@ type outcome struct {
 	group, split score.AxisChoice
 }
 
-// uncertainty is what the model says of its times, nil if it says nothing.
+// uncertainty is the model's for the kernel family, nil if it states none.
 func (o *outcome) uncertainty() *arch.Uncertainty { return o.arch.UncertaintyOf(o.data.Kernel) }
 
-// heldWord says whether the interval of a pick held, "" where there is none.
+// heldWord says whether the interval of a pick covers its measured time, "" without an interval.
 func (o *outcome) heldWord(r *score.Evaluation, yes, no string) string {
 	held, ok := r.Held(o.uncertainty())
 	switch {

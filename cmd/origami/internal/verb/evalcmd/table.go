@@ -66,12 +66,13 @@ func (o *outcome) text() text {
 	line("tau", "mean %s, worst %s", tau(s.TauMean), tau(s.TauWorst))
 	line("error", "median |predicted ÷ measured − 1| %s", percent(s.Error))
 	if u := o.uncertainty(); u != nil {
-		line("intervals", "of %s hold %s of the times and %s of the picks'", render.Percent(u.Level), percent(s.Coverage), percent(s.PickCoverage))
-		line("unmeasured", "expected to lose %s on the average; recorded %s", percent(s.Loss), percent(s.Lost))
+		line("coverage", "the %s intervals cover %s of the times, and %s of the picks' times",
+			render.Level(u.Level), percent(s.Coverage), percent(s.PickCoverage))
+		line("unmeasured", "mean expected regret %s, mean regret %s", percent(s.Loss), percent(s.Lost))
 		spread("auto", s.Auto)
-		line("", "by measuring the first %.1f on the average, as many as are worth it", s.Measured)
+		line("", "the fastest of as many candidates as are worth measuring, %.1f on average", s.Measured)
 	} else {
-		line("intervals", "the model has none for this kernel family")
+		line("coverage", "the model states no intervals for this kernel family")
 	}
 	for _, c := range []struct {
 		name     string
@@ -86,7 +87,7 @@ func (o *outcome) text() text {
 	return out
 }
 
-// held says what the sweep holds constant.
+// held names the axes that the sweep holds constant.
 func (o *outcome) held() string {
 	var parts []string
 	if o.data.Group > 0 {

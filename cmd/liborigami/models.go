@@ -9,10 +9,10 @@ import (
 	"sync"
 
 	"github.com/origami-gemm/origami/core/arch"
-	"github.com/origami-gemm/origami/core/bench"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/core/measure"
 	"github.com/origami-gemm/origami/core/selector"
 	"github.com/origami-gemm/origami/core/unit"
 	amdref "github.com/origami-gemm/origami/plugins/amd-ref"
@@ -189,7 +189,7 @@ func (m *model) interval(e *selector.Entry) (low, high unit.Seconds) {
 // doubt returns the expected loss of a problem's pick, and how many of the ranking are worth measuring; known is false where the
 // model has no uncertainty.
 func (m *model) doubt(p gemm.Problem) (loss float64, worth int, known bool, err error) {
-	err = m.rank(p, selector.LossCandidates, func(entries []selector.Entry) {
+	err = m.rank(p, measure.RegretCandidates, func(entries []selector.Entry) {
 		if m.uncertainty == nil {
 			return
 		}
@@ -197,8 +197,8 @@ func (m *model) doubt(p gemm.Problem) (loss float64, worth int, known bool, err 
 		for i := range entries {
 			times[i] = m.seconds(&entries[i])
 		}
-		loss = selector.ExpectedLoss(times, m.uncertainty.Spread, 1)
-		worth = selector.WorthMeasuring(times, m.uncertainty.PlanSpread, bench.AssumedNoise)
+		loss = measure.ExpectedRegret(times, m.uncertainty.Spread, 1)
+		worth = measure.WorthMeasuring(times, m.uncertainty.PlanSpread, measure.AssumedNoise)
 	})
 	return loss, worth, m.uncertainty != nil, err
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/builtins"
 	"github.com/origami-gemm/origami/cmd/origami/internal/cli"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
-	pluginverb "github.com/origami-gemm/origami/cmd/origami/internal/verb/plugin"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb/version"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb/plugincmd"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb/versioncmd"
 	"github.com/origami-gemm/origami/sdk/wire"
 )
 
@@ -18,8 +18,10 @@ func run() int { return cli.Main(system()) }
 
 func system() cli.System {
 	return cli.System{
-		Args: os.Args[1:], Streams: iostreams.System(), Getenv: os.Getenv,
-		Connect: builtins.Connect, Plugins: pluginverb.Actions{Serve: builtins.Serve, Trust: builtins.Trust, Distrust: builtins.Distrust, Connect: builtins.ConnectTo},
-		Protocol: version.Protocol{Wire: wire.ProtocolVersion, API: wire.APIVersions},
+		Args: os.Args[1:], Streams: iostreams.System(), Getenv: os.Getenv, Connect: builtins.Connect,
+		Plugins: plugincmd.Actions{
+			Serve: builtins.Serve, Trust: builtins.Trust, Distrust: builtins.Distrust, Connect: builtins.ConnectTo,
+		},
+		Protocol: versioncmd.Protocol{Wire: wire.ProtocolVersion, API: wire.APIVersions},
 	}
 }

@@ -56,7 +56,7 @@ func Find(manifests []Manifest, name string) (Match, error) {
 	}
 	if own != nil {
 		err := diag.Inputf("%s has no device %q", archName, deviceName)
-		return Match{}, err.Do("%sits devices: %s", didYouMean(deviceName, own), strings.Join(own, ", "))
+		return Match{}, err.Do("%s", didYouMean(deviceName, own)).Also("its devices: %s", strings.Join(own, ", "))
 	}
 	for _, m := range all {
 		if !hasDevice && m.Device.is(archName) {
@@ -67,7 +67,11 @@ func Find(manifests []Manifest, name string) (Match, error) {
 	if archName == "" {
 		err = diag.Inputf("the architecture is missing")
 	}
-	return Match{}, err.Do("%s`origami arch ls` lists them", didYouMean(archName, append(ids, devices...)))
+	err = err.Coded(diag.CodeUnknownDevice, "")
+	if near := didYouMean(archName, append(slices.Clone(ids), devices...)); near != "" {
+		return Match{}, err.Do("%s", near)
+	}
+	return Match{}, err.Do("the architectures are %s", strings.Join(ids, ", "))
 }
 
 // LiveID is the device id of a GPU in this machine that no catalogue has.
@@ -95,7 +99,7 @@ func FindLive(manifests []Manifest, archID string, live *LiveDevice) (Match, err
 		}
 	}
 	return Match{}, diag.Inputf("%s has the architecture %s, which no plugin models", live.Name, archID).
-		Do("the architectures are %s; `origami arch ls` lists their devices", strings.Join(ids, ", "))
+		Do("the architectures are %s", strings.Join(ids, ", ")).Coded(diag.CodeUnknownDevice, "")
 }
 
 func (d *DeviceEntry) is(name string) bool {
@@ -104,7 +108,7 @@ func (d *DeviceEntry) is(name string) bool {
 
 func didYouMean(name string, names []string) string {
 	if near := diag.Nearest(name, names, 3); len(near) > 0 {
-		return "did you mean " + strings.Join(near, ", ") + "? "
+		return "did you mean " + strings.Join(near, ", ") + "?"
 	}
 	return ""
 }

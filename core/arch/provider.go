@@ -40,7 +40,7 @@ type DeviceEntry struct {
 	Aliases []string
 }
 
-// Option is a setting that only this plugin knows (--option key=value).
+// Option is a setting that only this plugin knows, a key and a value.
 type Option struct {
 	Key     string
 	Default string // as text; may depend on the architecture, then Doc says so

@@ -3,7 +3,7 @@ package arch
 import "github.com/origami-gemm/origami/core/unit"
 
 // Uncertainty says how far the times that a model predicts for one kernel family are from measured ones. It is found on
-// recorded measurements (core/eval), once per model and rung, and does not depend on the problem asked for.
+// recorded measurements (core/score), once per model and rung, and does not depend on the problem asked for.
 type Uncertainty struct {
 	Kernel string
 	// Level is the share of the measured times, on sizes that were not used to find the ranges, that lie within them.

@@ -41,11 +41,18 @@ func (k Kind) String() string {
 
 // Error is a failure told to a user. What is required; Where (a flag, a file:line:column, a plugin) and Fix (what to do)
 // are left out of the text when empty.
+//
+// The text holds for every front end, so it names no flag, command or function of one of them. A front end adds its hint
+// by Code, as the command line does.
 type Error struct {
 	Kind  Kind
 	What  string
 	Where string
 	Fix   string
+	// Code names the failure for front ends. It is empty where no front end has anything to add.
+	Code Code
+	// Subject is the name that a hint for Code mentions: an architecture, the path of a plugin. It is not printed.
+	Subject string
 	// Err is the cause, for errors.Is and errors.As. It is not printed: What already says it.
 	Err error
 }
@@ -96,6 +103,28 @@ func (e *Error) At(format string, args ...any) *Error {
 func (e *Error) Do(format string, args ...any) *Error {
 	c := *e
 	c.Fix = fmt.Sprintf(format, args...)
+	return &c
+}
+
+// Coded returns a copy of the error with a code for front ends, and the name that it is about, if any.
+func (e *Error) Coded(code Code, subject string) *Error {
+	c := *e
+	c.Code, c.Subject = code, subject
+	return &c
+}
+
+// Also returns a copy of the error with one more piece of advice behind what Fix says.
+func (e *Error) Also(format string, args ...any) *Error {
+	c := *e
+	advice := fmt.Sprintf(format, args...)
+	switch {
+	case c.Fix == "":
+		c.Fix = advice
+	case strings.HasSuffix(c.Fix, "?"):
+		c.Fix += " " + advice
+	default:
+		c.Fix += "; " + advice
+	}
 	return &c
 }
 

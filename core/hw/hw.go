@@ -206,7 +206,8 @@ func Resolve(specs []Spec, sheet *Sheet, derive func(name string, known Set) (Nu
 		}
 		if !ok {
 			return nil, diag.Inputf("%s@%s has no value for %s (%s)", sheet.Arch, sheet.Device, spec.Name, spec.Doc).At("%s", where).
-				Do("give it with --hw-params, or in the device file with unit, source, method and date")
+				Do("give it as an override, or in the device file with unit, source, method and date").
+				Coded(diag.CodeMissingParameter, sheet.Arch)
 		}
 		if err := spec.normalise(&param.Number); err != nil {
 			return nil, diag.Inputf("%s of %s: %v", spec.Name, sheet.Arch, err).At("%s", where).Do("give %s in %s", spec.Name, spec.Unit)
@@ -242,11 +243,11 @@ func (s Spec) normalise(n *Number) error {
 const OverridePlace = "hardware override"
 
 func unknownParameter(name string, sheet *Sheet, declared []string) *diag.Error {
-	err := diag.Inputf("%s has no parameter %q", sheet.Arch, name)
+	err := diag.Inputf("%s has no parameter %q", sheet.Arch, name).Coded(diag.CodeUnknownParameter, sheet.Arch)
 	if near := diag.Nearest(name, declared, 1); len(near) > 0 {
-		return err.Do("did you mean %s? `origami arch show %s` lists all", near[0], sheet.Arch)
+		return err.Do("did you mean %s?", near[0])
 	}
-	return err.Do("`origami arch show %s` lists all", sheet.Arch)
+	return err.Do("the description of %s lists its parameters", sheet.Arch)
 }
 
 func sortedKeys[V any](m map[string]V) []string {

@@ -164,7 +164,7 @@ func TestResolveRefuses(t *testing.T) {
 			s.Calibrated["dram_perf_rato"] = num(1, "B/cycle", hw.Microbenchmark)
 		}, "sm89.yaml", `sm89 has no parameter "dram_perf_rato"; did you mean dram_perf_ratio?`},
 		{"unknown override", override("Clock_rate", hw.OverrideValue{Value: 1}), "hardware override", `no parameter "Clock_rate"; did you mean clock?`},
-		{"unknown override, nothing near", override("zzzzzzzz", hw.OverrideValue{Value: 1}), "hardware override", "`origami arch show sm89` lists all"},
+		{"unknown override, nothing near", override("zzzzzzzz", hw.OverrideValue{Value: 1}), "hardware override", "the description of sm89 lists its parameters"},
 		{"override in a wrong unit", override("clock", hw.OverrideValue{Value: 1, Unit: "cycles"}), "hardware override", `does not measure`},
 		{"negative override", override("penalty", hw.OverrideValue{Value: -1}), "hardware override", "value -1 cycles is negative"},
 		{"NaN override", override("clock", hw.OverrideValue{Value: math.NaN()}), "hardware override", "is not finite"},

@@ -41,8 +41,9 @@ func (s Size) String() string {
 	return fmt.Sprintf("%d B", int64(s))
 }
 
-// Reader returns r, ending with an error when there is more than most in it. name is what the error calls the file, fix
-// what it says to do. Whoever wraps read errors asks Exceeded first, which has all that there is to say.
+// Reader returns r, ending with an *ExceededError when r holds more than most bytes. name is the file's name in the
+// error, fix is its advice. A caller that wraps read errors should return the error of Exceeded as it is instead: it
+// already names the file and says what to do.
 func Reader(r io.Reader, name string, most Size, fix string) io.Reader {
 	return &reader{r: r, name: name, most: most, left: int64(most), fix: fix}
 }
@@ -70,8 +71,23 @@ func (l *reader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (l *reader) exceeded() error {
-	return diag.Inputf("it is larger than %v, the most that is read of such a file", l.most).At("%s", l.name).Do("%s", l.fix)
+func (l *reader) exceeded() error { return &ExceededError{Name: l.name, Limit: l.most, Fix: l.fix} }
+
+// ExceededError says that a file is larger than its limit. It unwraps to a *diag.Error of kind diag.Input.
+type ExceededError struct {
+	Name  string
+	Limit Size
+	Fix   string
+}
+
+// Error returns "name: what; fix" on one line.
+func (e *ExceededError) Error() string { return e.diagnostic().Error() }
+
+// Unwrap returns the error in the form that reaches users.
+func (e *ExceededError) Unwrap() error { return e.diagnostic() }
+
+func (e *ExceededError) diagnostic() *diag.Error {
+	return diag.Inputf("it is larger than %v, the most that is read of such a file", e.Limit).At("%s", e.Name).Do("%s", e.Fix)
 }
 
 // ReadAll reads r whole.
@@ -79,9 +95,9 @@ func ReadAll(r io.Reader, name string, most Size, fix string) ([]byte, error) {
 	return io.ReadAll(Reader(r, name, most, fix))
 }
 
-// Exceeded returns the error of a Reader in err's chain, nil if there is none.
+// Exceeded returns the *ExceededError in err's chain, nil if there is none.
 func Exceeded(err error) error {
-	var e *diag.Error
+	var e *ExceededError
 	if errors.As(err, &e) {
 		return e
 	}

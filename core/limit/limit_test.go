@@ -44,7 +44,10 @@ func TestReader(t *testing.T) {
 	if n, err := r.Read(make([]byte, 9)); n != 0 || limit.Exceeded(err) == nil {
 		t.Errorf("got %d bytes, %v", n, err)
 	}
-	// The errors of what is read come through.
+	// The errors of what is read come through, also those in a user's words.
+	if _, err := limit.ReadAll(iotest.ErrReader(diag.Inputf("not a table")), "f", 1, ""); limit.Exceeded(err) != nil {
+		t.Errorf("got %v", limit.Exceeded(err))
+	}
 	if _, err := limit.ReadAll(iotest.ErrReader(io.ErrUnexpectedEOF), "f", 1, ""); !errors.Is(err, io.ErrUnexpectedEOF) || limit.Exceeded(err) != nil {
 		t.Errorf("got %v", err)
 	}

@@ -87,6 +87,16 @@ func Rank(ctx context.Context, a arch.Architecture, r Request) ([]Result, error)
 	return results, nil
 }
 
+// RankOne ranks one problem; an error that concerns the problem alone is returned like any other.
+func RankOne(ctx context.Context, a arch.Architecture, p gemm.Problem, r Request) ([]Entry, error) {
+	r.Problems = []gemm.Problem{p}
+	results, err := Rank(ctx, a, r)
+	if err != nil {
+		return nil, err
+	}
+	return results[0].Entries, results[0].Err
+}
+
 // Selector ranks problem after problem over one architecture and space. It keeps the candidate lists and its scratch
 // space between calls, so that a steady stream of problems allocates nothing. It is not safe for concurrent use; give
 // each goroutine its own.
@@ -225,7 +235,7 @@ func noFit(d *arch.Description, p gemm.Problem, r *Result) error {
 		why = "the space is empty"
 	}
 	return diag.Inputf("no configuration of %s fits %s (rejected: %s)", d.ID(), p, why).
-		Do("`origami rank --all --include-rejected` lists each with its reason")
+		Coded(diag.CodeNothingFits, "")
 }
 
 // sort puts the best `top` of s.ranked first, in order.

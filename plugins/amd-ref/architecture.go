@@ -119,7 +119,7 @@ func (a *architecture) problem(p gemm.Problem) (problem, error) {
 // noInstruction says why a type cannot be modelled.
 func (a *architecture) noInstruction(t gemm.DType) error {
 	if list := shapes(a.sheet.Atoms, atomTypes[t]); list != "" {
-		return diag.Inputf("%s has no %s matrix instruction for %s", a.sheet.Arch, a.mi, t).At("--option mi").Do("use one of %s", list)
+		return diag.Inputf("%s has no %s matrix instruction for %s", a.sheet.Arch, a.mi, t).At("option mi").Do("use one of %s", list)
 	}
 	types := ""
 	for i, atom := range a.description.Atoms {

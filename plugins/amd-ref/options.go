@@ -51,7 +51,7 @@ func parseOptions(given map[string]string, sheet *hw.Sheet) (options, []arch.Opt
 
 	for _, v := range values {
 		bad := func(format string, args ...any) error {
-			return diag.Inputf("%s=%s %s", v.Key, v.Value, fmt.Sprintf(format, args...)).At("--option").Do("%s", alternatives(v.Key, sheet))
+			return diag.Inputf("%s=%s %s", v.Key, v.Value, fmt.Sprintf(format, args...)).At("option").Do("%s", alternatives(v.Key, sheet))
 		}
 		switch v.Key {
 		case "grid":

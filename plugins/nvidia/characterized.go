@@ -130,7 +130,7 @@ func (d *device) timedFor(params hw.Set, id string, rung arch.Rung, file []byte)
 	switch {
 	case rung != "" && rung != arch.RungCharacterized:
 		if file != nil {
-			return nil, diag.Inputf("rung %s knows no characterization", rung).Do("leave --characterization out, or use --rung %s", arch.RungCharacterized)
+			return nil, diag.Inputf("rung %s knows no characterization", rung).Do("leave the characterization out, or use the rung %s", arch.RungCharacterized)
 		}
 		return nil, nil
 	case file != nil:

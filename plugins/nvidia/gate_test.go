@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/core/arch"
-	"github.com/origami-gemm/origami/core/eval"
+	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/core/record"
+	"github.com/origami-gemm/origami/core/score"
 	"github.com/origami-gemm/origami/plugins/nvidia"
 	"github.com/origami-gemm/origami/plugins/nvidia/records"
 )
@@ -40,24 +40,24 @@ var floors = []struct {
 // gateFolds is how many folds the sizes are dealt to.
 const gateFolds = 5
 
-func sweep(t testing.TB) *eval.Records {
+func sweep(t testing.TB) *score.Subset {
 	t.Helper()
 	files, err := fs.Sub(records.FS, "h200-triton")
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, err := record.Read("h200-triton", files)
+	data, err := dataset.Read("h200-triton", files)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := eval.Prepare(data)
+	r := score.SubsetOf(data)
 	if len(r.Problems) != 40 || r.Group != 8 || r.Split != 1 {
 		t.Fatalf("%d sizes at group %d, split %d", len(r.Problems), r.Group, r.Split)
 	}
 	return r
 }
 
-func scored(t testing.TB, r *eval.Records, request arch.OpenRequest) []eval.Row {
+func scored(t testing.TB, r *score.Subset, request arch.OpenRequest) []score.Evaluation {
 	t.Helper()
 	p, err := nvidia.Provider()
 	if err != nil {
@@ -68,7 +68,7 @@ func scored(t testing.TB, r *eval.Records, request arch.OpenRequest) []eval.Row 
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows, bad, err := eval.Score(t.Context(), a, r, r.Problems)
+	rows, bad, err := score.Evaluate(t.Context(), a, r, r.Problems)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func TestFloors(t *testing.T) {
 	for _, f := range floors {
 		t.Run(f.model+" "+string(f.rung), func(t *testing.T) {
 			rows := scored(t, r, arch.OpenRequest{Model: f.model, Rung: f.rung})
-			s := eval.Summarise(rows, nil)
+			s := score.SummariseEvaluations(rows, nil)
 			for _, c := range []struct {
 				name       string
 				got, floor float64
@@ -102,24 +102,24 @@ func TestFloors(t *testing.T) {
 			}
 
 			share := acrossFolds(rows)
-			t.Logf("intervals of %.0f %% hold %.4f of the times of other sizes", 100*eval.Level, share)
+			t.Logf("intervals of %.0f %% hold %.4f of the times of other sizes", 100*score.Level, share)
 			if share < 0.85 || share > 0.95 {
-				t.Errorf("intervals of %.0f %% hold %.4f of the times of other sizes", 100*eval.Level, share)
+				t.Errorf("intervals of %.0f %% hold %.4f of the times of other sizes", 100*score.Level, share)
 			}
 		})
 	}
 }
 
 // acrossFolds finds intervals on four fifths of the sizes, in turn, and returns what they hold of the others' times.
-func acrossFolds(rows []eval.Row) float64 {
+func acrossFolds(rows []score.Evaluation) float64 {
 	problems := make([]gemm.Problem, len(rows))
 	for i := range rows {
 		problems[i] = rows[i].Problem
 	}
-	folds := eval.Folds(problems, gateFolds)
+	folds := score.Folds(problems, gateFolds)
 	held, of := 0, 0
 	for fold := range gateFolds {
-		var known, others []eval.Row
+		var known, others []score.Evaluation
 		for i := range rows {
 			if folds[i] == fold {
 				others = append(others, rows[i])
@@ -127,7 +127,7 @@ func acrossFolds(rows []eval.Row) float64 {
 				known = append(known, rows[i])
 			}
 		}
-		u := arch.Uncertainty{Ranges: eval.Intervals(known)}
+		u := arch.Uncertainty{Ranges: score.ErrorRanges(known)}
 		for i := range others {
 			h, n := others[i].Covered(&u)
 			held, of = held+h, of+n
@@ -146,15 +146,15 @@ func TestScoresInDocs(t *testing.T) {
 		"| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n")
 	for _, f := range floors {
 		rows := scored(t, r, arch.OpenRequest{Model: f.model, Rung: f.rung})
-		line := func(class string, s eval.Summary, coverage string) {
+		line := func(class string, s score.EvaluationSummary, coverage string) {
 			fmt.Fprintf(&b, "| %s | %s | %d | %.3f | %.3f | %.3f | %.3f | %.3f | %.3f | %.3f | %.1f %% | %s |\n", strings.TrimSuffix(f.model+", "+string(f.rung), ", "), class,
 				s.Problems, s.Efficiency.Geomean, s.Efficiency.P10, s.Efficiency.Worst, s.Top[1].Geomean, s.Top[1].Worst, s.TauMean, s.TauWorst, 100*s.Error, coverage)
 		}
-		classes, summaries := eval.ByClass(rows, nil)
+		classes, summaries := score.ByClass(rows, nil)
 		for i, c := range classes {
 			line(c.String(), summaries[i], "")
 		}
-		line("**all**", eval.Summarise(rows, nil), fmt.Sprintf("%.1f %%", 100*acrossFolds(rows)))
+		line("**all**", score.SummariseEvaluations(rows, nil), fmt.Sprintf("%.1f %%", 100*acrossFolds(rows)))
 	}
 
 	const path = "../../docs/experiments/refined-on-h200/README.md"
@@ -198,7 +198,7 @@ func TestShippedIntervals(t *testing.T) {
 			}
 			continue
 		}
-		found, ok := eval.Uncertain(r.Kernel, scored(t, r, arch.OpenRequest{Model: f.model, Rung: f.rung}))
+		found, ok := score.Calibrate(r.Kernel, scored(t, r, arch.OpenRequest{Model: f.model, Rung: f.rung}))
 		if !ok || shipped == nil || len(shipped.Ranges) != len(found.Ranges) || shipped.Level != found.Level {
 			t.Errorf("%s on %s ships %+v, and the records show %+v; run `make intervals`", f.model, f.rung, shipped, found)
 			continue
@@ -239,7 +239,7 @@ func BenchmarkScore(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, _, err := eval.Score(b.Context(), a, r, r.Problems); err != nil {
+		if _, _, err := score.Evaluate(b.Context(), a, r, r.Problems); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -59,7 +59,7 @@ func openModel(s catalog.Selection) (arch.Architecture, error) {
 func targetOf(id string) (int, error) {
 	target, err := strconv.Atoi(strings.TrimPrefix(id, "sm"))
 	if _, ok := residency[target]; err != nil || !ok {
-		return 0, diag.Inputf("the refined model does not know the SM of %s", id).Do("use --model reference")
+		return 0, diag.Inputf("the refined model does not know the SM of %s", id).Do("use the model reference")
 	}
 	return target, nil
 }

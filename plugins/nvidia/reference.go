@@ -101,7 +101,7 @@ func (r *reference) Hierarchy() arch.MemoryHierarchy { return hierarchy{r} }
 func (r *reference) supports(p gemm.Problem) error {
 	if p.DType != gemm.FP16 && p.DType != gemm.BF16 {
 		return diag.Inputf("the reference model of %s takes fp16 and bf16, not %s: its compute term is the latency of the 16-bit mma.sync m16n8k16",
-			r.description.Arch, p.DType).Do("use --dtype fp16 or bf16")
+			r.description.Arch, p.DType).Do("use fp16 or bf16")
 	}
 	return p.Validate()
 }

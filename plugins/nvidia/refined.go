@@ -92,7 +92,7 @@ func (m *refined) Hierarchy() arch.MemoryHierarchy { return refinedHierarchy{m} 
 func (m *refined) supports(p *gemm.Problem) error {
 	if p.DType != gemm.FP16 && p.DType != gemm.BF16 {
 		return diag.Inputf("the refined model of %s takes fp16 and bf16, not %s: its kernel families have no other operands",
-			m.description.Arch, p.DType).Do("use --dtype fp16 or bf16")
+			m.description.Arch, p.DType).Do("use fp16 or bf16")
 	}
 	return p.Validate()
 }

@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/core/arch"
-	"github.com/origami-gemm/origami/core/eval"
+	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/core/record"
+	"github.com/origami-gemm/origami/core/score"
 	"github.com/origami-gemm/origami/plugins/nvidia/records"
 )
 
@@ -59,7 +59,7 @@ func TestFittedQuantitiesAreWithinBounds(t *testing.T) {
 
 // sample is the sweep of triton by size, and how to open the model under other quantities.
 type sample struct {
-	rec   *eval.Records
+	rec   *score.Subset
 	sizes []sizeSample
 }
 
@@ -79,11 +79,11 @@ func readSample(t testing.TB) *sample {
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, err := record.Read("h200-triton", files)
+	data, err := dataset.Read("h200-triton", files)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &sample{rec: eval.Prepare(data)}
+	s := &sample{rec: score.SubsetOf(data)}
 	for _, p := range s.rec.Problems {
 		one := sizeSample{problem: p}
 		best := math.Inf(1)
@@ -244,9 +244,9 @@ func solve(lower [][]float64, b []float64, damping float64) []float64 {
 	return x
 }
 
-func (s *sample) rows(t testing.TB, m *refined) []eval.Row {
+func (s *sample) rows(t testing.TB, m *refined) []score.Evaluation {
 	t.Helper()
-	rows, bad, err := eval.Score(t.Context(), m, s.rec, s.rec.Problems)
+	rows, bad, err := score.Evaluate(t.Context(), m, s.rec, s.rec.Problems)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -265,8 +265,8 @@ func TestRefinedCrossValidated(t *testing.T) {
 		t.Skip("refits the model five times")
 	}
 	s := readSample(t)
-	folds := eval.Folds(s.rec.Problems, 5)
-	held := make([]eval.Row, len(s.sizes))
+	folds := score.Folds(s.rec.Problems, 5)
+	held := make([]score.Evaluation, len(s.sizes))
 	values := make([][]float64, len(fitted))
 	for fold := range 5 {
 		q := s.refit(t, nil, shipped, func(i int) bool { return folds[i] != fold }, 20)
@@ -283,7 +283,7 @@ func TestRefinedCrossValidated(t *testing.T) {
 	for i, f := range fitted {
 		t.Logf("%-20s %.4g, over folds %.4g to %.4g", f.name, *f.of(&shipped), slices.Min(values[i]), slices.Max(values[i]))
 	}
-	sum := eval.Summarise(held, nil)
+	sum := score.SummariseEvaluations(held, nil)
 	t.Logf("held out: geomean %.4f, p10 %.4f, worst %.4f, first 8 %.4f, tau %.4f, error %.4f",
 		sum.Efficiency.Geomean, sum.Efficiency.P10, sum.Efficiency.Worst, sum.Top[1].Geomean, sum.TauMean, sum.Error)
 	if sum.Efficiency.Geomean < 0.96 || sum.Efficiency.Worst < 0.75 || sum.TauMean < 0.88 {
@@ -316,7 +316,7 @@ func TestAblation(t *testing.T) {
 	s := readSample(t)
 	all := func(int) bool { return true }
 	print := func(name string, m *refined) {
-		sum := eval.Summarise(s.rows(t, m), nil)
+		sum := score.SummariseEvaluations(s.rows(t, m), nil)
 		fmt.Printf("| %s | %.3f | %.3f | %.3f | %.3f | %.1f %% |\n", name, sum.Efficiency.Geomean, sum.Efficiency.Worst, sum.TauMean, sum.TauWorst, 100*sum.Error)
 	}
 	fmt.Println("| without | geomean | worst | tau | worst tau | error |\n| --- | --- | --- | --- | --- | --- |")

@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/core/arch"
-	"github.com/origami-gemm/origami/core/eval"
-	"github.com/origami-gemm/origami/core/record"
+	"github.com/origami-gemm/origami/core/dataset"
+	"github.com/origami-gemm/origami/core/score"
 )
 
 // Sizes and a layout that no constant of the model was found on: a score that falls here was fitted, not modelled. Floors are
@@ -24,15 +24,15 @@ func TestFloorsOfUnseenSizes(t *testing.T) {
 		{"h200-triton-bt", 8, arch.RungCharacterized, 0.975, 0.92, 0.875},
 	} {
 		t.Run(f.folder+" "+string(f.rung), func(t *testing.T) {
-			data, err := record.Read(f.folder, os.DirFS("records/"+f.folder))
+			data, err := dataset.Read(f.folder, os.DirFS("records/"+f.folder))
 			if err != nil {
 				t.Fatal(err)
 			}
-			r := eval.Prepare(data)
+			r := score.SubsetOf(data)
 			if len(r.Problems) != f.sizes {
 				t.Fatalf("%d sizes", len(r.Problems))
 			}
-			s := eval.Summarise(scored(t, r, arch.OpenRequest{Rung: f.rung}), nil)
+			s := score.SummariseEvaluations(scored(t, r, arch.OpenRequest{Rung: f.rung}), nil)
 			t.Logf("geomean %.4f, p10 %.4f, worst %.4f, first 8 %.4f, tau %.4f", s.Efficiency.Geomean, s.Efficiency.P10, s.Efficiency.Worst, s.Top[1].Geomean, s.TauMean)
 			if !(s.Efficiency.Geomean >= f.geomean) || !(s.Efficiency.Worst >= f.worst) || !(s.TauMean >= f.tau) {
 				t.Errorf("geomean %.4f, worst %.4f, tau %.4f; at least %.4f, %.4f, %.4f before", s.Efficiency.Geomean, s.Efficiency.Worst, s.TauMean, f.geomean, f.worst, f.tau)

@@ -39,17 +39,12 @@ type Definition struct {
 	Open func(Selection) (arch.Architecture, error)
 }
 
-// Selection is a request with every name looked up.
+// Selection is a request with every name looked up: Model and the names of the device are never empty, and every option
+// is declared. At RungSpec, Params have nothing of a microbenchmark.
 type Selection struct {
+	arch.OpenRequest
 	Sheet  *hw.Sheet
 	Params hw.Set
-	Model  string
-	// Options holds the options that the request set, by key.
-	Options map[string]string
-	// Rung is how much the model may know, empty for all there is. At RungSpec, Params have nothing of a microbenchmark.
-	Rung arch.Rung
-	// Compiled and Characterization are the files of the request, see arch.OpenRequest.
-	Compiled, Characterization []byte
 }
 
 // Catalog is a Provider over a Definition.
@@ -135,7 +130,8 @@ func (c *Catalog) Open(_ context.Context, r arch.OpenRequest) (arch.Architecture
 			return nil, diag.Inputf("plugin %s has no option %q", c.def.Name, key).Do("its options: %s", list(keys))
 		}
 	}
-	s := Selection{Model: model, Options: r.Options, Rung: r.Rung, Compiled: r.Compiled, Characterization: r.Characterization}
+	s := Selection{OpenRequest: r}
+	s.Arch, s.Device, s.Model = m.Arch.ID, m.Device.ID, model
 	if m.Device.ID == arch.LiveID {
 		s.Sheet, s.Params, err = c.unknown(m, r)
 	} else {
@@ -188,7 +184,7 @@ func (c *Catalog) known(m arch.Match, r arch.OpenRequest) (*hw.Sheet, hw.Set, er
 func (c *Catalog) unknown(m arch.Match, r arch.OpenRequest) (*hw.Sheet, hw.Set, error) {
 	if c.def.Scale == nil {
 		return nil, nil, diag.Inputf("%s has no device file, and plugin %s cannot derive its numbers", m.Live.Name, c.def.Name).
-			Do("name the device that comes nearest, as `origami arch ls` lists them")
+			Do("name the device that comes nearest").Coded(diag.CodeUnknownDevice, "")
 	}
 	nearest := arch.Match{Manifest: m.Manifest, Arch: m.Arch, Device: &m.Arch.Devices[0]}
 	_, like, err := c.known(nearest, arch.OpenRequest{Rung: r.Rung})

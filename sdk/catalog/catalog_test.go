@@ -152,7 +152,7 @@ func TestLiveDevices(t *testing.T) {
 	}
 
 	for want, r := range map[string]arch.OpenRequest{
-		"Another GPU: x1@auto has no value for units (units); give it with --hw-params": live("Another GPU", nil),
+		"Another GPU: x1@auto has no value for units (units); give it as an override": live("Another GPU", nil),
 		"units of x1: value is zero": live("Another GPU", map[string]float64{"units": 0}),
 		"the architectures are x1":   {Arch: "z9", Live: &arch.LiveDevice{Name: "A GPU"}},
 	} {

@@ -44,13 +44,13 @@ const goldenBest = 5
 func checkGolden(ctx context.Context, s *subject) error {
 	switch {
 	case s.Golden == "":
-		return skipped("there is no golden file (Options.Golden, --golden)")
+		return skipped("there is no golden file")
 	case s.UpdateGolden:
 		return s.writeGolden(ctx)
 	}
 	text, err := os.ReadFile(s.Golden)
 	if err != nil {
-		return fmt.Errorf("the golden file cannot be read: %w; write it with UpdateGolden or --update-golden", err)
+		return fmt.Errorf("the golden file cannot be read: %w; update it first", err)
 	}
 	found := &findings{}
 	lines := 0

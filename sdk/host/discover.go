@@ -151,7 +151,8 @@ func (h *Host) examine(f *found, locked map[string]lockEntry, lockErr error) {
 		file, err = openBinary(path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist) && want.Path == path && !f.info.Named:
-			skip("it is gone; trust it where it is now, or `origami plugin distrust %s`", f.info.Name)
+			skip("it is gone; trust it where it is now, or no longer")
+			f.info.Code = diag.CodeMissingPlugin
 			return
 		case err != nil:
 			fail("it cannot be read: %v", err)
@@ -159,17 +160,18 @@ func (h *Host) examine(f *found, locked map[string]lockEntry, lockErr error) {
 		}
 		defer func() { _ = file.Close() }()
 		f.info.SHA256 = hex.EncodeToString(file.sum)
-		trust := "`origami plugin trust " + path + "`"
 		switch {
 		case byName:
 		case lockErr != nil:
 			skip("the lock file cannot be used: %v", lockErr)
 			return
 		case !listed:
-			skip("it is not in the lock file %q; %s adds it", h.options.LockFile, trust)
+			skip("it is not in the lock file %q", h.options.LockFile)
+			f.info.Code = diag.CodeUntrustedPlugin
 			return
 		case want.SHA256 != f.info.SHA256:
-			skip("its SHA-256 is not the one in the lock file %q; if you changed the plugin, %s accepts it", h.options.LockFile, trust)
+			skip("its SHA-256 is not the one in the lock file %q; trust it again if you changed the plugin", h.options.LockFile)
+			f.info.Code = diag.CodeUntrustedPlugin
 			return
 		}
 	}

@@ -84,14 +84,14 @@ func TestOnlyTrustedPluginsAreRun(t *testing.T) {
 			t.Errorf("got %+v, want %s because of %q", p, state, reason)
 		}
 		_, err := h.Open(t.Context(), arch.OpenRequest{Arch: "outside"})
-		if diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), "origami plugin ls") {
+		if diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), "plugins that cannot be used: outside") {
 			t.Errorf("Open: %v", err)
 		}
 		if n := starts(t, "outside"); n != 0 {
 			t.Errorf("the plugin was run %d times", n)
 		}
 	}
-	refused(host.Skipped, "`origami plugin trust "+path+"` adds it")
+	refused(host.Skipped, "it is not in the lock file")
 	for _, lock := range []string{"{", `{"plugins":{"outside":{"sha256":"abc"}}}`, `{"plugin":{}}`} {
 		bad := filepath.Join(t.TempDir(), "lock")
 		if err := os.WriteFile(bad, []byte(lock), 0o600); err != nil {
@@ -113,7 +113,7 @@ func TestOnlyTrustedPluginsAreRun(t *testing.T) {
 	// Changed between being found and being started.
 	tamper(t, path)
 	_, err := h.Open(t.Context(), arch.OpenRequest{Arch: "outside"})
-	wantFault(t, err, "outside", host.FaultUntrusted, "has changed", "origami plugin trust")
+	wantFault(t, err, "outside", host.FaultUntrusted, "has changed", "trust the new file")
 	if n := starts(t, "outside"); n != 1 {
 		t.Errorf("a changed plugin was run")
 	}
@@ -220,8 +220,8 @@ func TestNames(t *testing.T) {
 		{"sm90-L", "", "sm90@large", ""},
 		{"sm90", "huge", "", `sm90 has no device "huge"; its devices: small, large`},
 		{"sm90@large", "small", "", `sm90 has no device "large@small"; its devices: small, large`},
-		{"sm91", "", "", "unknown architecture \"sm91\"; did you mean sm90, sm89? `origami arch ls` lists them"},
-		{"", "", "", "the architecture is missing; `origami arch ls` lists them"},
+		{"sm91", "", "", "unknown architecture \"sm91\"; did you mean sm90, sm89?"},
+		{"", "", "", "the architecture is missing; the architectures are "},
 		{"\xff\xfe", "", "", "unknown architecture"},
 	} {
 		a, err := h.Open(t.Context(), arch.OpenRequest{Arch: test.arch, Device: test.device})

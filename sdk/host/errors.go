@@ -50,15 +50,18 @@ func (e *PluginError) Timeout() bool { return e.Fault == FaultHung }
 
 var fixes = map[Fault]string{
 	FaultStart:     "run it by hand with the argument describe to see whether it works, or rebuild it",
-	FaultUntrusted: "`origami plugin trust PATH` accepts the new file",
+	FaultUntrusted: "trust the new file if you changed the plugin",
 	FaultVersion:   "rebuild the plugin against this origami, or use a version of origami that it knows",
 	FaultFailing:   "",
-	FaultDied:      "run again with --log-level=debug for its log, and report it to the plugin's author",
+	FaultDied:      "report it to the plugin's author, with its log at level debug",
 	FaultHung:      "it was stopped; report it to the plugin's author",
 	FaultCall:      "report it to the plugin's author",
 
 	FaultInterrupted: "nothing is known to be wrong with this one: try again",
 }
+
+// faultCodes are the faults that a front end may have a hint for.
+var faultCodes = map[Fault]diag.Code{FaultUntrusted: diag.CodeUntrustedPlugin, FaultDied: diag.CodePluginDied}
 
 // Refused implements wire.Refuser.
 func (p *program) Refused(op string, d *diag.Error) error {
@@ -83,5 +86,5 @@ func fault(name, op string, f Fault, p *process, cause error, format string, arg
 			e.what += ": " + strings.TrimSuffix(last, ".")
 		}
 	}
-	return &diag.Error{Kind: diag.Plugin, Where: "plugin " + name, What: e.what, Fix: fixes[f], Err: e}
+	return &diag.Error{Kind: diag.Plugin, Where: "plugin " + name, What: e.what, Fix: fixes[f], Code: faultCodes[f], Err: e}
 }

@@ -50,14 +50,14 @@ func (h *Host) findExecutor(name string) (*found, error) {
 		case f.info.State == OK && f.info.Executor:
 			names = append(names, f.info.Name)
 		case f.info.State != OK && f.info.Name == name:
-			return nil, &diag.Error{Kind: diag.Plugin, Where: "plugin " + name, What: f.info.Reason}
+			return nil, f.info.Err()
 		}
 	}
 	if len(names) > 0 {
 		return nil, h.mentionUnusable(diag.Inputf("no plugin %q runs kernels", name).Do("use %s", strings.Join(names, " or ")))
 	}
 	return nil, h.mentionUnusable(&diag.Error{Kind: diag.Device, What: "no plugin that runs kernels is installed",
-		Fix: "build one with `make cuda` or `make triton`, and trust it with `origami plugin trust PATH`"})
+		Fix: "install one and trust it", Code: diag.CodeNoExecutor})
 }
 
 // executor is a plugin's executor with the connection that it alone uses.

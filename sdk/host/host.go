@@ -88,6 +88,20 @@ type PluginInfo struct {
 	Executor bool
 	State    State
 	Reason   string
+	// Code names the reason for front ends, where they may have a hint for it.
+	Code diag.Code
+}
+
+// Err returns why the plugin cannot be used, nil if it can.
+func (p *PluginInfo) Err() *diag.Error {
+	if p.State == OK {
+		return nil
+	}
+	subject := p.Path
+	if p.Code == diag.CodeMissingPlugin {
+		subject = p.Name
+	}
+	return &diag.Error{Kind: diag.Plugin, Where: "plugin " + p.Name, What: p.Reason, Code: p.Code, Subject: subject}
 }
 
 // Host runs plugins. It is safe for concurrent use. Close it.
@@ -174,14 +188,14 @@ func (h *Host) Connection(name string) (grpc.ClientConnInterface, error) {
 		switch {
 		case f.info.Name != name:
 		case f.info.State != OK:
-			return nil, &diag.Error{Kind: diag.Plugin, Where: "plugin " + name, What: f.info.Reason}
+			return nil, f.info.Err()
 		case f.info.Executor:
 			return f.program.executor(), nil
 		default:
 			return f.program, nil
 		}
 	}
-	return nil, diag.Inputf("there is no plugin %q", name).Do("`origami plugin ls` lists them")
+	return nil, diag.Inputf("there is no plugin %q", name).Coded(diag.CodeUnknownPlugin, "")
 }
 
 // Close stops all plugins and waits until their processes have ended. Calls in progress fail.
@@ -239,15 +253,15 @@ func (h *Host) resolve(r arch.OpenRequest) (*found, arch.OpenRequest, error) {
 
 // mentionUnusable adds to an error about a name that plugins which cannot be used might have had it.
 func (h *Host) mentionUnusable(err error) error {
-	unusable := 0
+	var unusable []string
 	for _, f := range h.plugins() {
 		if f.info.State != OK {
-			unusable++
+			unusable = append(unusable, f.info.Name)
 		}
 	}
 	var d *diag.Error
-	if unusable == 0 || !errors.As(err, &d) {
+	if len(unusable) == 0 || !errors.As(err, &d) {
 		return err
 	}
-	return d.Do("%s; %d plugins cannot be used, `origami plugin ls` says why", d.Fix, unusable)
+	return d.Also("plugins that cannot be used: %s", strings.Join(unusable, ", ")).Coded(diag.CodeUnusablePlugins, "")
 }

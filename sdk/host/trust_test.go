@@ -55,7 +55,7 @@ func TestTrustedPluginsAreFound(t *testing.T) {
 	if err := os.Remove(second); err != nil {
 		t.Fatal(err)
 	}
-	if p := info(t, newHost(t, options), "outside"); p.State != host.Skipped || p.Path != path || !strings.Contains(p.Reason, "it is gone; trust it where it is now, or `origami plugin distrust outside`") {
+	if p := info(t, newHost(t, options), "outside"); p.State != host.Skipped || p.Path != path || !strings.Contains(p.Reason, "it is gone; trust it where it is now, or no longer") {
 		t.Errorf("gone: got %+v", p)
 	}
 

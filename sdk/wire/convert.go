@@ -849,12 +849,17 @@ func toDiagnostic(err error) *pb.Diagnostic {
 	if !errors.As(err, &d) {
 		d = &diag.Error{What: err.Error()}
 	}
-	return &pb.Diagnostic{Kind: pb.Diagnostic_Kind(d.Kind) + pb.Diagnostic_KIND_INTERNAL, What: valid(d.What), Where: valid(d.Where), Fix: valid(d.Fix)}
+	return &pb.Diagnostic{
+		Kind: pb.Diagnostic_Kind(d.Kind) + pb.Diagnostic_KIND_INTERNAL, What: valid(d.What), Where: valid(d.Where), Fix: valid(d.Fix),
+		Code: valid(string(d.Code)), Subject: valid(d.Subject),
+	}
 }
 
 // fromDiagnostic takes an unknown kind for an internal one: the text is what matters.
 func fromDiagnostic(q *pb.Diagnostic) *diag.Error {
-	d := &diag.Error{What: q.GetWhat(), Where: q.GetWhere(), Fix: q.GetFix()}
+	d := &diag.Error{
+		What: q.GetWhat(), Where: q.GetWhere(), Fix: q.GetFix(), Code: diag.Code(q.GetCode()), Subject: q.GetSubject(),
+	}
 	if k := q.GetKind(); k > pb.Diagnostic_KIND_INTERNAL && k <= pb.Diagnostic_KIND_DEVICE {
 		d.Kind = diag.Kind(k - pb.Diagnostic_KIND_INTERNAL)
 	}

@@ -189,7 +189,11 @@ func TestRandomValuesSurvive(t *testing.T) {
 		ranking, err := fromRanking(sent(t, toRanking(&r)), 0)
 		same(t, r, ranking, err)
 
-		d := &diag.Error{Kind: diag.Kind(rapid.IntRange(0, 3).Draw(t, "kind")), What: rapid.String().Draw(t, "what"), Where: rapid.String().Draw(t, "where"), Fix: rapid.String().Draw(t, "fix")}
+		d := &diag.Error{
+			Kind: diag.Kind(rapid.IntRange(0, 3).Draw(t, "kind")), What: rapid.String().Draw(t, "what"),
+			Where: rapid.String().Draw(t, "where"), Fix: rapid.String().Draw(t, "fix"),
+			Code: diag.Code(rapid.String().Draw(t, "code")), Subject: rapid.String().Draw(t, "subject"),
+		}
 		same(t, d, fromDiagnostic(sent(t, toDiagnostic(d))), nil)
 	})
 }

@@ -11,10 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/app"
 	"github.com/origami-gemm/origami/cmd/origami/internal/cli"
 	"github.com/origami-gemm/origami/cmd/origami/internal/exitcode"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 )
 
 func main() {
@@ -45,7 +45,7 @@ func write(docs string) error {
 	if err := os.MkdirAll(reference, 0o755); err != nil {
 		return err
 	}
-	root := cli.Root(&app.App{Streams: iostreams.Plain(strings.NewReader(""), io.Discard, io.Discard)}, cli.System{})
+	root := cli.Root(&session.Factory{Streams: iostreams.Plain(strings.NewReader(""), io.Discard, io.Discard)}, cli.System{})
 	var index strings.Builder
 	index.WriteString(mark + "# Command-line reference\n\n")
 	for _, cmd := range commands(root) {

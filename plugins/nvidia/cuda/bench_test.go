@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/core/record"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
 	"github.com/origami-gemm/origami/plugins/nvidia/records"
@@ -45,7 +45,7 @@ func BenchmarkCompile(b *testing.B) {
 			next++
 			mu.Unlock()
 			begin := time.Now()
-			k, err := gemmgen.Emit(spec, d.sm)
+			k, err := gemmgen.Emit(spec, d.target)
 			if err != nil {
 				b.Error(err)
 				return
@@ -174,7 +174,7 @@ var fastest = []gemm.Config{
 
 // peakRun returns a run of the register-only kernel of about as many operations, and how many it has.
 func peakRun(d *device, flops float64) (func() error, float64, error) {
-	k, err := gemmgen.EmitPeak(gemm.FP16, d.sm)
+	k, err := gemmgen.EmitPeak(gemm.FP16, d.target)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -208,15 +208,15 @@ func BenchmarkRecordedBest(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	data, err := record.Read("h200-mma", files)
+	data, err := dataset.Read("h200-mma", files)
 	if err != nil {
 		b.Fatal(err)
 	}
 	for _, p := range data.Problems() {
-		var best record.Measurement
+		var best dataset.Measurement
 		for _, block := range data.Finals(p) {
 			for _, m := range block {
-				if m.Status == record.OK && !m.IsLibrary() && (best.Median == 0 || m.Median < best.Median) {
+				if m.Status == dataset.OK && !m.IsLibrary() && (best.Median == 0 || m.Median < best.Median) {
 					best = m
 				}
 			}

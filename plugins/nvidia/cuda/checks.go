@@ -159,7 +159,7 @@ func (d *device) exact(v gemmgen.Verification) error {
 	p := v.Call.Problem
 	key := layout{p.DType, p.AMajor, p.BMajor}
 	r, err := kept(d.checks.references, key, func() (*gemmgen.Reference, *ptx.Kernel, error) {
-		k, err := gemmgen.EmitReference(p.DType, p.AMajor, p.BMajor, d.sm)
+		k, err := gemmgen.EmitReference(p.DType, p.AMajor, p.BMajor, d.target)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -178,7 +178,7 @@ func (d *device) exact(v gemmgen.Verification) error {
 // compare runs the comparison and returns what it finds.
 func (d *device) compare(v gemmgen.Verification, out gemm.DType) (verdict gemmgen.Verdict, err error) {
 	c, err := kept(d.checks.comparisons, out, func() (*gemmgen.Comparison, *ptx.Kernel, error) {
-		k, err := gemmgen.EmitComparison(out, d.sm)
+		k, err := gemmgen.EmitComparison(out, d.target)
 		if err != nil {
 			return nil, nil, err
 		}

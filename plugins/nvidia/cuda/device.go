@@ -14,6 +14,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
+	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
 )
 
 // device is one GPU with everything that is kept on it between calls.
@@ -25,7 +26,7 @@ type device struct {
 	begin, end cu.Event
 	state      state
 	name       string
-	sm         int
+	target     target.Target
 	attributes map[string]float64
 	modules    modules
 	blas       *blas // nil without cuBLAS
@@ -98,7 +99,10 @@ func open(ordinal cu.Device) (_ *device, err error) {
 	if clock, bits := d.attributes["memory_clock"], d.attributes["bus_width_bits"]; clock > 0 && bits > 0 {
 		d.attributes["dram_bandwidth"] = memoryTransfersPerClock * clock * bits / transferBits
 	}
-	d.sm = int(computeCapabilityDecimal*d.attributes["compute_capability_major"] + d.attributes["compute_capability_minor"])
+	d.target = target.Target{
+		CC:     int(computeCapabilityDecimal*d.attributes["compute_capability_major"] + d.attributes["compute_capability_minor"]),
+		Suffix: target.ArchFeatures, // a device has all features of its architecture
+	}
 	if id, err := ordinal.UUID(); err == nil {
 		d.state = newState(id)
 	}
@@ -137,8 +141,8 @@ func (d *device) do(f func() error) error {
 
 // describe answers exec.Executor.Devices.
 func (d *device) describe() exec.Device {
-	out := exec.Device{Name: d.name, Arch: fmt.Sprintf("sm%d", d.sm), Attributes: d.attributes}
-	if d.sm >= familySM {
+	out := exec.Device{Name: d.name, Arch: fmt.Sprintf("sm%d", d.target.CC), Attributes: d.attributes}
+	if d.target.CC >= familySM {
 		out.Kernels = []string{gemmgen.Family}
 	}
 	if d.blas != nil {

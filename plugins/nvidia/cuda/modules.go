@@ -149,7 +149,7 @@ func (c *modules) close() {
 
 // load generates, compiles and asks the driver what the kernel takes.
 func (m *module) load(d *device) (err error) {
-	if m.kernel, err = gemmgen.Emit(m.key, d.sm); err != nil {
+	if m.kernel, err = gemmgen.Emit(m.key, d.target); err != nil {
 		return err
 	}
 	d.quiet.Lock()

@@ -5,6 +5,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
 	"github.com/origami-gemm/origami/plugins/nvidia/ptx"
 )
 
@@ -18,8 +19,8 @@ type Kernel struct {
 // unlimited stands for a device that has all the shared memory that a kernel asks for.
 const unlimited = 1 << 40
 
-// Emit generates the kernel for devices of compute capability sm (as 90) or later.
-func Emit(s Spec, sm int) (*Kernel, error) {
+// Emit generates the kernel for devices that cover the target.
+func Emit(s Spec, t target.Target) (*Kernel, error) {
 	s = s.Key()
 	r, reason, detail := s.Check(unlimited)
 	if reason != "" {
@@ -36,7 +37,7 @@ func Emit(s Spec, sm int) (*Kernel, error) {
 	g, _ := newGeometry(s)
 	e := &emitter{asm: asm{ptx.New(s.name())}, s: s, g: g}
 	e.kernel()
-	k, err := e.Build(sm)
+	k, err := e.Build(t)
 	if err != nil {
 		return nil, &diag.Error{Kind: diag.Internal, What: fmt.Sprintf("the generated kernel is wrong: %v", err), Where: "config " + s.Config.String(), Err: err}
 	}

@@ -12,9 +12,13 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden kernels in testdata")
+
+// sm is a target without features.
+func sm(cc int) target.Target { return target.Target{CC: cc} }
 
 // spec builds a specification from "128x256x64,warps=8,stages=3,…" and the letters of A's and B's contiguous dimension.
 func spec(t testing.TB, config, majors string, in, out gemm.DType, alignA, alignB, alignC int) Spec {
@@ -28,7 +32,7 @@ func spec(t testing.TB, config, majors string, in, out gemm.DType, alignA, align
 
 func emit(t testing.TB, s Spec) *Kernel {
 	t.Helper()
-	k, err := Emit(s, 80)
+	k, err := Emit(s, sm(80))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,19 +90,19 @@ func TestTextDependsOnKeyOnly(t *testing.T) {
 		t.Error("a kernel that does not split K is the same as one that does")
 	}
 	want := emit(t, a)
-	for _, sm := range []int{86, 89, 90, 100} {
-		k, err := Emit(a, sm)
+	for _, cc := range []int{86, 89, 90, 100} {
+		k, err := Emit(a, sm(cc))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if k.Text != want.Text {
-			t.Errorf("the text for sm_%d is another one", sm)
+			t.Errorf("the text for sm_%d is another one", cc)
 		}
 	}
-	if want.SM != 80 || want.PTX != 74 {
-		t.Errorf("needs sm_%d and PTX %d", want.SM, want.PTX)
+	if want.Target != sm(80) || want.PTX != 74 {
+		t.Errorf("needs %s and PTX %d", want.Target, want.PTX)
 	}
-	if _, err := Emit(a, 75); err == nil || !strings.Contains(err.Error(), "sm_75") {
+	if _, err := Emit(a, sm(75)); err == nil || !strings.Contains(err.Error(), "sm_75") {
 		t.Errorf("sm_75 has no cp.async, but: %v", err)
 	}
 }
@@ -208,7 +212,7 @@ func TestCheck(t *testing.T) {
 		if reason != c.reason || !strings.Contains(detail, c.detail) {
 			t.Errorf("%s: %q, %q", c.name, reason, detail)
 		}
-		if _, err := Emit(c.spec, 80); (err == nil) != (reason == "" || reason == arch.ReasonSharedMemory) {
+		if _, err := Emit(c.spec, sm(80)); (err == nil) != (reason == "" || reason == arch.ReasonSharedMemory) {
 			t.Errorf("%s: Emit says %v", c.name, err)
 		}
 	}
@@ -221,7 +225,7 @@ func TestCheck(t *testing.T) {
 		t.Errorf("16x16x64: %+v %s", r, reason)
 	}
 	for _, bad := range []Spec{with(func(s *Spec) { s.AlignA = 3 }), with(func(s *Spec) { s.Out, s.AlignC = gemm.FP32, 2 })} {
-		if _, err := Emit(bad, 80); err == nil {
+		if _, err := Emit(bad, sm(80)); err == nil {
 			t.Errorf("alignments %d, %d, %d are accepted", bad.AlignA, bad.AlignB, bad.AlignC)
 		}
 	}
@@ -264,7 +268,7 @@ func TestSwizzle(t *testing.T) {
 }
 
 func TestPeak(t *testing.T) {
-	k, err := EmitPeak(gemm.BF16, 90)
+	k, err := EmitPeak(gemm.BF16, sm(90))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -276,10 +280,10 @@ func TestPeak(t *testing.T) {
 	if found := regexp.MustCompile(`ld\.|st\.|bar`).FindString(loop); found != "" {
 		t.Errorf("the loop has %s", found)
 	}
-	if k.ParamBytes != 20 || k.SM != 80 {
-		t.Errorf("%d parameter bytes, sm_%d", k.ParamBytes, k.SM)
+	if k.ParamBytes != 20 || k.Target != sm(80) {
+		t.Errorf("%d parameter bytes, %s", k.ParamBytes, k.Target)
 	}
-	if _, err := EmitPeak(gemm.FP32, 90); err == nil {
+	if _, err := EmitPeak(gemm.FP32, sm(90)); err == nil {
 		t.Error("fp32 has no such instruction")
 	}
 }

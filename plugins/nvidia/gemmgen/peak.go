@@ -3,6 +3,7 @@ package gemmgen
 import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
 	"github.com/origami-gemm/origami/plugins/nvidia/ptx"
 )
 
@@ -20,7 +21,7 @@ const (
 // the family can exceed. Parameters: in, PeakInputBytes per thread of one CTA (finite numbers, random for a realistic power
 // draw); out, a float per thread of the grid, so that nothing is optimised away; turns. It is launched with 32·PeakWarps
 // threads per CTA, at least one CTA per SM.
-func EmitPeak(d gemm.DType, sm int) (*ptx.Kernel, error) {
+func EmitPeak(d gemm.DType, t target.Target) (*ptx.Kernel, error) {
 	b := ptx.New("mma_peak_" + d.String())
 	mma := b.MmaSyncM16N8K16F32F16
 	switch d {
@@ -84,5 +85,5 @@ func EmitPeak(d gemm.DType, sm int) (*ptx.Kernel, error) {
 	b.AddS64(to, to, offset)
 	b.StGlobalF32(ptx.Global(to, 0), acc[0])
 	b.Ret()
-	return b.Build(sm)
+	return b.Build(t)
 }

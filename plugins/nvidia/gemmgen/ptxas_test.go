@@ -38,12 +38,12 @@ var (
 )
 
 // assemble returns the registers per thread of a kernel and the bytes of its stack, which is where spills go.
-func assemble(t *testing.T, ptxas, text string, sm int) (registers, stack int, err error) {
+func assemble(t *testing.T, ptxas, text string, cc int) (registers, stack int, err error) {
 	file := filepath.Join(t.TempDir(), "k.ptx")
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		return 0, 0, err
 	}
-	log, err := exec.Command(ptxas, "-v", fmt.Sprintf("-arch=sm_%d", sm), "-o", os.DevNull, file).CombinedOutput()
+	log, err := exec.Command(ptxas, "-v", fmt.Sprintf("-arch=sm_%d", cc), "-o", os.DevNull, file).CombinedOutput()
 	if err != nil {
 		return 0, 0, fmt.Errorf("%w\n%s", err, log)
 	}
@@ -71,8 +71,8 @@ func TestAssemble(t *testing.T) {
 			if i%2 == 1 {
 				s.DType, s.Out = gemm.BF16, gemm.FP32
 			}
-			for sm, shared := range sharedPerCTA {
-				if i >= 2 && sm != 90 { // the other layouts and widths differ little between targets
+			for cc, shared := range sharedPerCTA {
+				if i >= 2 && cc != 90 { // the other layouts and widths differ little between targets
 					continue
 				}
 				r, reason, _ := s.Check(unit.Bytes(shared))
@@ -82,12 +82,12 @@ func TestAssemble(t *testing.T) {
 				if reason != "" {
 					t.Fatalf("%s: %s", s.name(), reason)
 				}
-				k, err := Emit(s, sm)
+				k, err := Emit(s, sm(cc))
 				if err != nil {
 					t.Fatal(err)
 				}
-				t.Run(fmt.Sprintf("%s/sm_%d", s.name(), sm), func(t *testing.T) {
-					registers, spills, err := assemble(t, bin, k.Text, sm)
+				t.Run(fmt.Sprintf("%s/sm_%d", s.name(), cc), func(t *testing.T) {
+					registers, spills, err := assemble(t, bin, k.Text, cc)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -99,17 +99,17 @@ func TestAssemble(t *testing.T) {
 		}
 	}
 	t.Run("verify", func(t *testing.T) {
-		for sm := range sharedPerCTA {
-			for name, text := range verifiers(t, sm) {
-				registers, spills, err := assemble(t, bin, text, sm)
+		for cc := range sharedPerCTA {
+			for name, text := range verifiers(t, sm(cc)) {
+				registers, spills, err := assemble(t, bin, text, cc)
 				if err != nil || spills > 0 || registers > 64 {
-					t.Errorf("%s on sm_%d: %d registers, %d bytes of spills: %v", name, sm, registers, spills, err)
+					t.Errorf("%s on sm_%d: %d registers, %d bytes of spills: %v", name, cc, registers, spills, err)
 				}
 			}
 		}
 	})
 	t.Run("peak", func(t *testing.T) {
-		k, err := EmitPeak(gemm.FP16, 80)
+		k, err := EmitPeak(gemm.FP16, sm(80))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -25,7 +25,7 @@ func TestAssembledTable(t *testing.T) {
 	}
 	var written bytes.Buffer
 	fmt.Fprintln(&written, "target,bm,bn,bk,stages,warps,gm,even_k,n_regs,n_spills,shared,status")
-	for _, sm := range []int{80, 86, 89, 90} {
+	for _, cc := range []int{80, 86, 89, 90} {
 		i := 0
 		for c := range feasible {
 			i++
@@ -33,19 +33,19 @@ func TestAssembledTable(t *testing.T) {
 				continue
 			}
 			s := Spec{DType: gemm.FP16, Out: gemm.FP16, AMajor: gemm.MajorK, BMajor: gemm.MajorN, AlignA: 16, AlignB: 16, AlignC: 16, Config: c}
-			r, reason, _ := s.Check(unit.Bytes(sharedPerCTA[sm]))
+			r, reason, _ := s.Check(unit.Bytes(sharedPerCTA[cc]))
 			if reason != "" {
 				continue
 			}
-			k, err := Emit(s, sm)
+			k, err := Emit(s, sm(cc))
 			if err != nil {
 				t.Fatal(err)
 			}
-			registers, local, err := assemble(t, bin, k.Text, sm)
+			registers, local, err := assemble(t, bin, k.Text, cc)
 			if err != nil {
 				t.Fatal(err)
 			}
-			row := fmt.Sprintf("%d,%d,%d,%d,%d,%d,1,1,%d,%d,%d,ok\n", sm, c.BlockM, c.BlockN, c.BlockK, c.NumStages, c.NumWarps, registers, (local+3)/4, int64(r.SharedMemory))
+			row := fmt.Sprintf("%d,%d,%d,%d,%d,%d,1,1,%d,%d,%d,ok\n", cc, c.BlockM, c.BlockN, c.BlockK, c.NumStages, c.NumWarps, registers, (local+3)/4, int64(r.SharedMemory))
 			if *update {
 				written.WriteString(row)
 			} else if !bytes.Contains(shipped, []byte("\n"+row)) {

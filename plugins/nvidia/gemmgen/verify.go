@@ -8,6 +8,7 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
 	"github.com/origami-gemm/origami/plugins/nvidia/ptx"
 )
 
@@ -75,8 +76,8 @@ type Reference struct {
 	aMajor, bMajor gemm.Major
 }
 
-// EmitReference generates the reference for operands of one type and layout, for devices of compute capability sm or later.
-func EmitReference(d gemm.DType, aMajor, bMajor gemm.Major, sm int) (*Reference, error) {
+// EmitReference generates the reference for operands of one type and layout, for devices that cover the target.
+func EmitReference(d gemm.DType, aMajor, bMajor gemm.Major, t target.Target) (*Reference, error) {
 	if d != gemm.FP16 && d != gemm.BF16 {
 		return nil, diag.Inputf("the reference reads fp16 or bf16, not %s", d).Do("choose one of them")
 	}
@@ -162,7 +163,7 @@ func EmitReference(d gemm.DType, aMajor, bMajor gemm.Major, sm int) (*Reference,
 	b.If(done).Bra(nextRow)
 	b.Place(end)
 	b.Ret()
-	k, err := b.Build(sm)
+	k, err := b.Build(t)
 	if err != nil {
 		return nil, err
 	}
@@ -190,8 +191,8 @@ type Comparison struct {
 	out gemm.DType
 }
 
-// EmitComparison generates the comparison for a C of one type, for devices of compute capability sm or later.
-func EmitComparison(out gemm.DType, sm int) (*Comparison, error) {
+// EmitComparison generates the comparison for a C of one type, for devices that cover the target.
+func EmitComparison(out gemm.DType, t target.Target) (*Comparison, error) {
 	if out != gemm.FP16 && out != gemm.BF16 && out != gemm.FP32 {
 		return nil, diag.Inputf("the comparison reads fp16, bf16 or fp32, not %s", out).Do("choose one of them")
 	}
@@ -335,7 +336,7 @@ func EmitComparison(out gemm.DType, sm int) (*Comparison, error) {
 	b.If(any).RedGlobalAddU64(ptx.Global(base, wrongAt), total)
 	b.If(any).RedGlobalMinU64(ptx.Global(base, firstAt), first)
 	b.Ret()
-	k, err := b.Build(sm)
+	k, err := b.Build(t)
 	if err != nil {
 		return nil, err
 	}

@@ -10,15 +10,16 @@ import (
 
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
 )
 
 // verifiers returns the text of every reference and comparison.
-func verifiers(t *testing.T, sm int) map[string]string {
+func verifiers(t *testing.T, to target.Target) map[string]string {
 	t.Helper()
 	texts := map[string]string{}
 	for _, d := range []gemm.DType{gemm.FP16, gemm.BF16} {
 		for _, majors := range []string{"kn", "kk", "mn", "mk"} {
-			r, err := EmitReference(d, gemm.Major(majors[0]), gemm.Major(majors[1]), sm)
+			r, err := EmitReference(d, gemm.Major(majors[0]), gemm.Major(majors[1]), to)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -26,7 +27,7 @@ func verifiers(t *testing.T, sm int) map[string]string {
 		}
 	}
 	for _, d := range []gemm.DType{gemm.FP16, gemm.BF16, gemm.FP32} {
-		c, err := EmitComparison(d, sm)
+		c, err := EmitComparison(d, to)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -38,7 +39,7 @@ func verifiers(t *testing.T, sm int) map[string]string {
 // TestVerifyText: the reference sums in double precision alone and rounds once; the comparison loads before it computes, and
 // takes three reductions per CTA to global memory.
 func TestVerifyText(t *testing.T) {
-	texts := verifiers(t, 90)
+	texts := verifiers(t, sm(90))
 	if len(texts) != 11 {
 		t.Errorf("%d kernels", len(texts))
 	}
@@ -61,10 +62,10 @@ func TestVerifyText(t *testing.T) {
 			t.Errorf("%s computes before the last load", name)
 		}
 	}
-	if _, err := EmitReference(gemm.FP32, gemm.MajorK, gemm.MajorN, 90); err == nil {
+	if _, err := EmitReference(gemm.FP32, gemm.MajorK, gemm.MajorN, sm(90)); err == nil {
 		t.Error("a reference for fp32 operands")
 	}
-	if _, err := EmitComparison(gemm.INT8, 90); err == nil {
+	if _, err := EmitComparison(gemm.INT8, sm(90)); err == nil {
 		t.Error("a comparison of int8")
 	}
 }
@@ -76,11 +77,11 @@ func verification(m, n, k, batch, rows, step int) Verification {
 }
 
 func TestVerifyLaunch(t *testing.T) {
-	r, err := EmitReference(gemm.FP16, gemm.MajorM, gemm.MajorN, 90)
+	r, err := EmitReference(gemm.FP16, gemm.MajorM, gemm.MajorN, sm(90))
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := EmitComparison(gemm.FP32, 90)
+	c, err := EmitComparison(gemm.FP32, sm(90))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,11 +132,11 @@ func TestVerifyLaunch(t *testing.T) {
 }
 
 func TestVerifyLaunchRefuses(t *testing.T) {
-	r, err := EmitReference(gemm.FP16, gemm.MajorM, gemm.MajorN, 90)
+	r, err := EmitReference(gemm.FP16, gemm.MajorM, gemm.MajorN, sm(90))
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := EmitComparison(gemm.FP16, 90)
+	c, err := EmitComparison(gemm.FP16, sm(90))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,8 +7,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
 	"github.com/origami-gemm/origami/plugins/nvidia/ptx"
 )
+
+// sm90 is a target for kernels whose target does not matter.
+var sm90 = target.Target{CC: 90}
 
 var update = flag.Bool("update", false, "rewrite the golden kernels in testdata")
 
@@ -17,7 +21,8 @@ func scale() *ptx.Builder {
 	b := ptx.New("scale")
 	b.Header("scale: out[i] = factor * in[i]")
 	b.LaunchBounds(128, 1)
-	in, out, n, factor := b.Param("in", ptx.U64), b.Param("out", ptx.U64), b.Param("n", ptx.U32), b.Param("factor", ptx.F32)
+	in, out := b.Param("in", ptx.U64), b.Param("out", ptx.U64)
+	n, factor := b.Param("n", ptx.U32), b.Param("factor", ptx.F32)
 	buffer := b.SharedVar("buffer", 512, 16)
 	done := b.Label("done")
 	tid, count, offset, base := b.B32(), b.B32(), b.B32(), b.B32()
@@ -49,7 +54,7 @@ func scale() *ptx.Builder {
 }
 
 func TestGolden(t *testing.T) {
-	k, err := scale().Build(80)
+	k, err := scale().Build(sm90)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,57 +71,24 @@ func TestGolden(t *testing.T) {
 	if k.Text != string(want) {
 		t.Errorf("kernel text differs from %s (go test -update rewrites it):\n%s", path, k.Text)
 	}
-	again, err := scale().Build(80)
+	again, err := scale().Build(sm90)
 	if err != nil || again.Text != k.Text {
 		t.Errorf("the same calls gave another text (%v)", err)
 	}
 	if k.SharedBytes != 512 || k.ParamBytes != 24 || k.Params[3].Offset != 20 {
-		t.Errorf("layout: %d shared bytes, %d parameter bytes, factor at %d", k.SharedBytes, k.ParamBytes, k.Params[3].Offset)
+		t.Errorf("layout: %d shared bytes, %d parameter bytes, factor at %d",
+			k.SharedBytes, k.ParamBytes, k.Params[3].Offset)
 	}
 	if k.Registers["b32"] != 4 || k.Registers["f32"] != 2 || k.Registers["pred"] != 1 {
 		t.Errorf("registers %v", k.Registers)
 	}
 }
 
-func TestTargetIsDerived(t *testing.T) {
-	for _, c := range []struct {
-		name    string
-		emit    func(b *ptx.Builder)
-		sm, ptx int
-	}{
-		{"plain", func(*ptx.Builder) {}, 50, 60},
-		{"ldmatrix", func(b *ptx.Builder) {
-			a := b.B32()
-			b.MovB32(a, ptx.Int(0))
-			b.LdmatrixX2(b.Vec(b.B32(), b.B32()), ptx.Shared(a, 0))
-		}, 75, 65},
-		{"cp.async", func(b *ptx.Builder) { b.CpAsyncWaitAll() }, 80, 70},
-		{"cp.async with an L2 hint", func(b *ptx.Builder) {
-			s, g := b.B32(), b.B64()
-			b.MovB32(s, ptx.Int(0))
-			b.MovB64(g, ptx.Int(0))
-			b.CpAsyncCgSharedGlobalL2128B16(ptx.Shared(s, 0), ptx.Global(g, 0))
-		}, 80, 74},
-	} {
-		b := ptx.New("k")
-		c.emit(b)
-		b.Ret()
-		k, err := b.Build(90)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if k.SM != c.sm || k.PTX != c.ptx {
-			t.Errorf("%s: sm_%d, PTX %d, want sm_%d, PTX %d", c.name, k.SM, k.PTX, c.sm, c.ptx)
-		}
-	}
-}
-
-// TestMistakes builds kernels that are wrong in one way each and looks for the error that says so.
+// TestMistakes builds kernels with one mistake each and looks for the error that names it.
 func TestMistakes(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		emit func(b *ptx.Builder)
-		arch int
 		want string
 	}{
 		{"wrong register class", func(b *ptx.Builder) {
@@ -124,28 +96,31 @@ func TestMistakes(t *testing.T) {
 			b.MovB32(x, ptx.Int(1))
 			b.AddS32(x, x, y)
 			b.Ret()
-		}, 90, `"add.s32 %r0, %r0, %f1;": operand b takes b32 or integer, not f32`},
+		}, `"add.s32 %r0, %r0, %f1;": operand b takes b32 or integer, not f32`},
 		{"wrong state space", func(b *ptx.Builder) {
 			p, x := b.B64(), b.F32()
 			b.MovB64(p, ptx.Int(0))
 			b.LdSharedF32(x, ptx.Global(p, 0))
 			b.Ret()
-		}, 90, "operand addr takes [shared], not [global]"},
+		}, "operand addr takes [shared], not [global]"},
 		{"address of the wrong width", func(b *ptx.Builder) {
 			p, x := b.B32(), b.F32()
 			b.MovB32(p, ptx.Int(0))
 			b.LdGlobalF32(x, ptx.Global(p, 0))
 			b.Ret()
-		}, 90, "operand addr takes [global], not an invalid operand"},
+		}, "operand addr takes [global], not an invalid operand"},
 		{"short vector", func(b *ptx.Builder) {
 			a := b.B32()
 			b.MovB32(a, ptx.Int(0))
 			b.LdmatrixX4(b.Vec(b.B32(), b.B32()), ptx.Shared(a, 0))
 			b.Ret()
-		}, 90, "operand d takes a vector of 4 b32, not a vector of 2 b32"},
-		{"mixed vector", func(b *ptx.Builder) { b.Vec(b.B32(), b.F32()); b.Ret() }, 90, "vector operand mixes b32 with f32"},
-		{"constant as destination", func(b *ptx.Builder) { b.MovB32(ptx.Int(1), ptx.Int(2)); b.Ret() }, 90, "operand d takes b32, not integer"},
-		{"read before write", func(b *ptx.Builder) { b.AddS32(b.B32(), b.B32(), ptx.Int(1)); b.Ret() }, 90, "is not written on every path"},
+		}, "operand d takes a vector of 4 b32, not a vector of 2 b32"},
+		{"mixed vector", func(b *ptx.Builder) { b.Vec(b.B32(), b.F32()); b.Ret() },
+			"vector operand mixes b32 with f32"},
+		{"constant as destination", func(b *ptx.Builder) { b.MovB32(ptx.Int(1), ptx.Int(2)); b.Ret() },
+			"operand d takes b32, not integer"},
+		{"read before write", func(b *ptx.Builder) { b.AddS32(b.B32(), b.B32(), ptx.Int(1)); b.Ret() },
+			"is not written on every path"},
 		{"written on one path only", func(b *ptx.Builder) {
 			x, p, join := b.B32(), b.Pred(), b.Label("join")
 			b.MovU32(x, ptx.TidX)
@@ -156,7 +131,7 @@ func TestMistakes(t *testing.T) {
 			b.Place(join)
 			b.AddS32(x, x, y)
 			b.Ret()
-		}, 90, "is not written on every path"},
+		}, "is not written on every path"},
 		{"written under a guard only", func(b *ptx.Builder) {
 			x, y, p := b.B32(), b.B32(), b.Pred()
 			b.MovU32(x, ptx.TidX)
@@ -164,20 +139,23 @@ func TestMistakes(t *testing.T) {
 			b.If(p).MovB32(y, ptx.Int(1))
 			b.AddS32(x, x, y)
 			b.Ret()
-		}, 90, "is not written on every path"},
-		{"label never placed", func(b *ptx.Builder) { b.BraUni(b.Label("gone")) }, 90, "label gone is never placed"},
-		{"label placed twice", func(b *ptx.Builder) { l := b.Label("l"); b.Place(l); b.Place(l); b.Ret() }, 90, "label l is placed twice"},
-		{"label name twice", func(b *ptx.Builder) { b.Place(b.Label("l")); b.Place(b.Label("l")); b.Ret() }, 90, "two labels are named l"},
-		{"no end", func(b *ptx.Builder) { b.BarSync(ptx.Int(0)) }, 90, "control falls off the end"},
-		{"empty", func(*ptx.Builder) {}, 90, "the kernel is empty"},
-		{"guard that is no predicate", func(b *ptx.Builder) { b.If(b.B32()).Ret(); b.Ret() }, 90, "guard is no predicate but b32"},
+		}, "is not written on every path"},
+		{"label never placed", func(b *ptx.Builder) { b.BraUni(b.Label("gone")) }, "label gone is never placed"},
+		{"label placed twice", func(b *ptx.Builder) { l := b.Label("l"); b.Place(l); b.Place(l); b.Ret() },
+			"label l is placed twice"},
+		{"label name twice", func(b *ptx.Builder) { b.Place(b.Label("l")); b.Place(b.Label("l")); b.Ret() },
+			"two labels are named l"},
+		{"no end", func(b *ptx.Builder) { b.BarSync(ptx.Int(0)) }, "control falls off the end"},
+		{"empty", func(*ptx.Builder) {}, "the kernel is empty"},
+		{"guard that is no predicate", func(b *ptx.Builder) { b.If(b.B32()).Ret(); b.Ret() },
+			"guard is no predicate but b32"},
 		{"barrier under a guard", func(b *ptx.Builder) {
 			x, p := b.B32(), b.Pred()
 			b.MovU32(x, ptx.TidX)
 			b.SetpEqS32(p, x, ptx.Int(0))
 			b.If(p).BarSync(ptx.Int(0))
 			b.Ret()
-		}, 90, "a barrier under a guard"},
+		}, "a barrier under a guard"},
 		{"barrier that some threads jump over", func(b *ptx.Builder) {
 			x, p, join := b.B32(), b.Pred(), b.Label("join")
 			b.MovU32(x, ptx.TidX)
@@ -186,7 +164,7 @@ func TestMistakes(t *testing.T) {
 			b.BarSync(ptx.Int(0))
 			b.Place(join)
 			b.Ret()
-		}, 90, "which some threads may leave by another way"},
+		}, "which some threads may leave by another way"},
 		{"barrier after some threads ended", func(b *ptx.Builder) {
 			x, p := b.B32(), b.Pred()
 			b.MovU32(x, ptx.TidX)
@@ -194,13 +172,13 @@ func TestMistakes(t *testing.T) {
 			b.If(p).Ret()
 			b.BarSync(ptx.Int(0))
 			b.Ret()
-		}, 90, "which some threads may leave by another way"},
-		{"instruction above the target", func(b *ptx.Builder) { b.CpAsyncWaitAll(); b.Ret() }, 75, `"cp.async.wait_all;" needs sm_80, the kernel is for sm_75`},
-		{"shared variable of no size", func(b *ptx.Builder) { b.SharedVar("s", 0, 16); b.Ret() }, 90, "shared variable s has 0 bytes"},
+		}, "which some threads may leave by another way"},
+		{"shared variable of no size", func(b *ptx.Builder) { b.SharedVar("s", 0, 16); b.Ret() },
+			"shared variable s has 0 bytes"},
 	} {
 		b := ptx.New("k")
 		c.emit(b)
-		k, err := b.Build(c.arch)
+		k, err := b.Build(sm90)
 		switch {
 		case err == nil:
 			t.Errorf("%s: built:\n%s", c.name, k.Text)
@@ -210,7 +188,7 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// TestBarriersThatAllReach are allowed: both sides of the branch come back before the barrier, or all threads agree.
+// TestBarriersThatAllReach: a barrier is allowed where both sides of a branch have joined, or all threads branch alike.
 func TestBarriersThatAllReach(t *testing.T) {
 	for name, branch := range map[string]func(b *ptx.Builder, l ptx.Operand){
 		"rejoined": func(b *ptx.Builder, l ptx.Operand) { b.Bra(l); b.Place(l); b.BarSync(ptx.Int(0)) },
@@ -222,7 +200,7 @@ func TestBarriersThatAllReach(t *testing.T) {
 		b.SetpEqS32(p, x, ptx.Int(0))
 		branch(b.If(p), b.Label("l"))
 		b.Ret()
-		if _, err := b.Build(80); err != nil {
+		if _, err := b.Build(sm90); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -6,14 +6,14 @@ import (
 	"github.com/origami-gemm/origami/plugins/nvidia/ptx/internal/inst"
 )
 
-// Builder collects the instructions of one kernel. Its instruction methods are in zinstructions.go. A Builder serves one
-// goroutine and one Build.
+// Builder collects the instructions of one kernel. The instruction methods are in zinstructions.go. A Builder serves
+// one goroutine and one call of Build.
 type Builder struct {
 	name   string
 	header []string
 	params []Param
 	shared []variable
-	// maxThreads and minCTAs are the launch bounds, 0 where none are given.
+	// maxThreads and minCTAs are the launch bounds, 0 if none are given.
 	maxThreads, minCTAs int
 
 	// registers holds the class of every virtual register.
@@ -38,7 +38,7 @@ type Param struct {
 	Offset int
 }
 
-// variable is a shared variable; bytes is 0 for the dynamic one, whose size is set at launch.
+// variable is a shared variable. The dynamic one has 0 bytes: its size is set at launch.
 type variable struct {
 	name         string
 	bytes, align int
@@ -46,18 +46,18 @@ type variable struct {
 
 type label struct {
 	name string
-	// at is the index of the instruction that it stands before, -1 until it is placed.
+	// at is the index of the instruction after the label, -1 until the label is placed.
 	at int
 }
 
 // instruction is one line of the kernel.
 type instruction struct {
-	// op is its index in inst.Table, or one of the pseudo-operations below.
+	// op is an index of inst.Table, or one of the pseudo-operations below.
 	op int16
-	// Its n operands begin at first in Builder.operands. For a label or a comment, first is its number.
+	// The n operands begin at first in Builder.operands. For a label or a comment, first is its number.
 	n     uint8
 	first uint32
-	// guard is one more than the number of the predicate that it runs under, 0 for none; negate inverts it.
+	// guard is 0, or one more than the number of the predicate that the line runs under. negate inverts the predicate.
 	guard  uint32
 	negate bool
 }
@@ -69,21 +69,23 @@ const (
 
 // New returns a builder for a kernel of the given name.
 func New(name string) *Builder {
-	return &Builder{name: name, code: make([]instruction, 0, 2048), operands: make([]Operand, 0, 6144), registers: make([]inst.Form, 0, 512),
-		vectors: make([]uint32, 0, 1024)}
+	return &Builder{
+		name: name, code: make([]instruction, 0, 2048), operands: make([]Operand, 0, 6144),
+		registers: make([]inst.Form, 0, 512), vectors: make([]uint32, 0, 1024),
+	}
 }
 
 func (b *Builder) errorf(format string, args ...any) {
 	b.errs = append(b.errs, fmt.Errorf(format, args...))
 }
 
-// Header adds a comment line above the kernel, for what generated it and from what.
+// Header adds a comment line above the kernel. It says what generated the kernel, and from what.
 func (b *Builder) Header(format string, args ...any) {
 	b.header = append(b.header, fmt.Sprintf(format, args...))
 }
 
-// LaunchBounds states the largest CTA that the kernel is launched with, and how many CTAs must fit on an SM at once. The
-// assembler derives the register cap from it.
+// LaunchBounds states the largest CTA that the kernel is launched with, and how many CTAs must fit on an SM at once.
+// The assembler derives the register cap from it.
 func (b *Builder) LaunchBounds(maxThreads, minCTAs int) {
 	b.maxThreads, b.minCTAs = maxThreads, minCTAs
 }
@@ -138,7 +140,7 @@ func (b *Builder) register(class inst.Form) Operand {
 	return Operand{form: class, id: uint32(len(b.registers) - 1)}
 }
 
-// Regs returns n registers made by one of the methods above, as b.Regs(4, b.F32).
+// Regs returns n registers that one of the methods above makes, as b.Regs(4, b.F32).
 func (b *Builder) Regs(n int, one func() Operand) []Operand {
 	regs := make([]Operand, n)
 	for i := range regs {
@@ -203,9 +205,11 @@ func (b *Builder) guarded(p Operand, negate bool) *Builder {
 	return b
 }
 
-// emit appends an instruction. Operands are checked by a pass, where the whole kernel is known.
+// emit appends an instruction. A pass checks the operands, when the whole kernel is known.
 func (b *Builder) emit(op int16, operands ...Operand) {
-	b.code = append(b.code, instruction{op: op, first: uint32(len(b.operands)), n: uint8(len(operands)), guard: b.guard, negate: b.negate})
+	b.code = append(b.code, instruction{
+		op: op, first: uint32(len(b.operands)), n: uint8(len(operands)), guard: b.guard, negate: b.negate,
+	})
 	b.operands = append(b.operands, operands...)
 	b.guard, b.negate = 0, false
 }

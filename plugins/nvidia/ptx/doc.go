@@ -1,7 +1,7 @@
 // Package ptx builds kernels in PTX, NVIDIA's portable assembly, in pure Go.
 //
 // A Builder has one method per instruction, generated from the table in internal/inst and named after the mnemonic.
-// Registers are typed and virtual; memory operands carry their state space. Building is pure: the same calls give the
+// Registers are typed and virtual. Memory operands carry their state space. Building is pure: the same calls give the
 // same bytes on any machine.
 //
 //	b := ptx.New("scale")
@@ -13,11 +13,14 @@
 //	b.MulF32(x, x, f)
 //	b.StGlobalF32(ptx.Global(p, 0), x)
 //	b.Ret()
-//	kernel, err := b.Build(90)
+//	kernel, err := b.Build(target.Target{CC: 90})
 //
-// Mistakes are collected, not returned call by call: Build runs the passes listed in passes.go and reports what they
-// found. They catch wrong operand types and state spaces, misplaced labels, registers read before they are written,
-// barriers that only some threads reach, and instructions that the target does not have.
+// Instruction methods return no errors. Build collects the mistakes: it runs the passes listed in passes.go and
+// reports what they found. They catch wrong operand types and state spaces, misplaced labels, registers that are read
+// before they are written, barriers that only some threads reach, and instructions that the target lacks.
+//
+// The directive .target is derived from the instructions, never chosen: it names the lowest target that has them all,
+// with the suffix of sm_90a or sm_100f where an instruction needs it.
 package ptx
 
 //go:generate go run ./internal/gen

@@ -9,7 +9,7 @@ import (
 // Operand is anything that an instruction takes: a register, a vector of registers, a constant, a memory address, a
 // label. The zero Operand is invalid everywhere.
 type Operand struct {
-	// form is the one form that the operand has; for a vector, that of its registers.
+	// form is the form of the operand, or that of its registers if it is a vector.
 	form inst.Form
 	// vector is the number of registers of a vector, 0 for a single operand.
 	vector uint16
@@ -35,7 +35,8 @@ func Global(base Operand, offset int) Operand { return address(inst.Global, base
 // Shared returns the shared address [base+offset]. The base is a b32 register.
 func Shared(base Operand, offset int) Operand { return address(inst.Shared, base, offset) }
 
-// address keeps a wrong base as an operand of no form, so that the pass that checks operands reports it in its place.
+// address returns the zero Operand for a wrong base, so that the pass that checks operands reports it with its
+// instruction.
 func address(space inst.Form, base Operand, offset int) Operand {
 	want := inst.B32
 	if space == inst.Global {

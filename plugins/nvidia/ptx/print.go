@@ -15,7 +15,7 @@ func (a *assembly) print() {
 	}
 	t = append(strconv.AppendInt(append(t, ".version "...), int64(k.PTX/10), 10), '.')
 	t = append(strconv.AppendInt(t, int64(k.PTX%10), 10), '\n')
-	t = append(strconv.AppendInt(append(t, ".target sm_"...), int64(k.SM), 10), "\n.address_size 64\n\n"...)
+	t = append(append(append(t, ".target "...), k.Target.String()...), "\n.address_size 64\n\n"...)
 	for _, v := range a.shared {
 		if v.bytes == 0 {
 			t = append(t, ".extern "...)
@@ -129,7 +129,8 @@ func (a *assembly) appendOperand(t []byte, o *Operand) []byte {
 	}
 }
 
-// appendRegister prints a register by its number in its class, or by its creation number before registers are numbered.
+// appendRegister prints a register by its number in its class. Before registers are numbered, it prints the order of
+// creation.
 func (a *assembly) appendRegister(t []byte, id uint32) []byte {
 	n := int64(id)
 	if a.number != nil {

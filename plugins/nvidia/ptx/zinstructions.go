@@ -689,3 +689,31 @@ func (k *Builder) BraUni(target Operand) { k.emit(113, target) }
 //
 // Needs sm_10, PTX 1.0.
 func (k *Builder) Ret() { k.emit(114) }
+
+// WgmmaFenceSyncAligned is "wgmma.fence.sync.aligned": orders the warpgroup's accesses to registers and shared memory before its next wgmma.mma_async.
+//
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaFenceSyncAligned() { k.emit(115) }
+
+// WgmmaCommitGroupSyncAligned is "wgmma.commit_group.sync.aligned": closes the group of the multiplications issued since the last one.
+//
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaCommitGroupSyncAligned() { k.emit(116) }
+
+// WgmmaWaitGroupSyncAligned is "wgmma.wait_group.sync.aligned": waits until at most the n youngest groups are pending.
+//
+// Operands: n: integer.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaWaitGroupSyncAligned(n Operand) { k.emit(117, n) }
+
+// SetmaxnregIncSyncAlignedU32 is "setmaxnreg.inc.sync.aligned.u32": waits for registers, so that each thread of the warpgroup has n.
+//
+// Operands: n: integer.
+// Needs sm_90a or sm_100a or sm_100f or sm_110f or sm_120a or sm_120f, PTX 8.0.
+func (k *Builder) SetmaxnregIncSyncAlignedU32(n Operand) { k.emit(118, n) }
+
+// SetmaxnregDecSyncAlignedU32 is "setmaxnreg.dec.sync.aligned.u32": gives up registers, so that each thread of the warpgroup has n.
+//
+// Operands: n: integer.
+// Needs sm_90a or sm_100a or sm_100f or sm_110f or sm_120a or sm_120f, PTX 8.0.
+func (k *Builder) SetmaxnregDecSyncAlignedU32(n Operand) { k.emit(119, n) }

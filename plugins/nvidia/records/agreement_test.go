@@ -8,16 +8,16 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/origami-gemm/origami/core/record"
-	"github.com/origami-gemm/origami/core/score"
+	"github.com/origami-gemm/origami/core/dataset"
+	"github.com/origami-gemm/origami/core/stats"
 )
 
 var update = flag.Bool("update", false, "write the table of docs/experiments/triton-on-h200/agreement.csv")
 
 // The same kernels on two machines of one kind, timed by two programs: the table in docs says how far they agree.
 func TestTritonExecutorAgreesWithTheSweep(t *testing.T) {
-	read := func(name string) *record.Dataset {
-		d, err := record.Read(name, os.DirFS(name))
+	read := func(name string) *dataset.Dataset {
+		d, err := dataset.Read(name, os.DirFS(name))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -30,7 +30,7 @@ func TestTritonExecutorAgreesWithTheSweep(t *testing.T) {
 	for _, p := range executor.Problems() {
 		var ratios, before, now []float64
 		for _, m := range executor.Sweep(p) {
-			if old, ok := sweep.Find(p, m.Config); ok && old.Status == record.OK && m.Status == record.OK {
+			if old, ok := sweep.Find(p, m.Config); ok && old.Status == dataset.OK && m.Status == dataset.OK {
 				ratios = append(ratios, float64(m.Median/old.Median))
 				before, now = append(before, float64(old.Median)), append(now, float64(m.Median))
 			}
@@ -39,13 +39,13 @@ func TestTritonExecutorAgreesWithTheSweep(t *testing.T) {
 			t.Errorf("%s: only %d configurations in common", p, len(ratios))
 			continue
 		}
-		tau, err := score.TauB(before, now)
+		tau, err := stats.TauB(before, now)
 		if err != nil {
 			t.Fatal(err)
 		}
 		slices.Sort(ratios)
 		fmt.Fprintf(&table, "%d,%d,%d,%d,%.3f,%.3f,%.3f,%.3f,%.3f\n", p.M, p.N, p.K, len(ratios),
-			score.Quantile(ratios, 0.05), score.Quantile(ratios, 0.5), score.Quantile(ratios, 0.95), slices.Min(now)/slices.Min(before), tau)
+			stats.Quantile(ratios, 0.05), stats.Quantile(ratios, 0.5), stats.Quantile(ratios, 0.95), slices.Min(now)/slices.Min(before), tau)
 	}
 	const file = "../../../docs/experiments/triton-on-h200/agreement.csv"
 	if *update {

@@ -1,5 +1,5 @@
 // Package records ships measurements, so that models can be held to real kernels on a machine without a GPU. Each folder
-// is a dataset as core/record reads it; README.md says where they come from.
+// is a dataset as core/dataset reads it; README.md says where they come from.
 package records
 
 import "embed"

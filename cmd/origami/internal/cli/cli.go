@@ -11,20 +11,19 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/app"
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
 	"github.com/origami-gemm/origami/cmd/origami/internal/exitcode"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	archverb "github.com/origami-gemm/origami/cmd/origami/internal/verb/arch"
-	benchverb "github.com/origami-gemm/origami/cmd/origami/internal/verb/bench"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb/compare"
-	evalverb "github.com/origami-gemm/origami/cmd/origami/internal/verb/eval"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb/explain"
-	pluginverb "github.com/origami-gemm/origami/cmd/origami/internal/verb/plugin"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb/rank"
-	selectverb "github.com/origami-gemm/origami/cmd/origami/internal/verb/select"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb/version"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb/archcmd"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb/benchcmd"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb/comparecmd"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb/evalcmd"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb/explaincmd"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb/plugincmd"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb/rankcmd"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb/selectcmd"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb/versioncmd"
 	"github.com/origami-gemm/origami/core/diag"
 )
 
@@ -35,9 +34,9 @@ type System struct {
 	Getenv  func(string) string
 	// Connect reaches the plugins under the given settings.
 	Connect func(context.Context, config.Settings) (session.Host, error)
-	Plugins pluginverb.Actions
+	Plugins plugincmd.Actions
 	// Protocol is the version that `origami version` prints.
-	Protocol version.Protocol
+	Protocol versioncmd.Protocol
 }
 
 // Main runs one command line and returns its exit code.
@@ -48,31 +47,32 @@ func Main(sys System) int {
 	defer stop()
 	context.AfterFunc(ctx, stop) // the second interrupt kills
 
-	a := &app.App{Streams: sys.Streams, Getenv: sys.Getenv, Connect: sys.Connect}
-	a.Streams.JSONErrors = asksForJSON(sys.Args)
-	err := run(ctx, a, sys)
-	if closed := a.Close(); err == nil {
+	f := &session.Factory{Streams: sys.Streams, Getenv: sys.Getenv, Connect: sys.Connect}
+	f.Streams.JSONErrors = asksForJSON(sys.Args)
+	f.Streams.Hint = withHint
+	err := run(ctx, f, sys)
+	if closed := f.Close(); err == nil {
 		err = closed
 	}
-	if flushed := a.Streams.Flush(); err == nil || errors.Is(flushed, syscall.EPIPE) {
+	if flushed := f.Streams.Flush(); err == nil || errors.Is(flushed, syscall.EPIPE) {
 		err = flushed
 	}
 	if errors.Is(err, syscall.EPIPE) {
 		return int(exitcode.OK)
 	}
-	if ctx.Err() != nil && err != nil && !errors.Is(err, app.ErrInterrupted) {
-		err = &diag.Error{What: app.ErrInterrupted.Error(), Err: ctx.Err()}
+	if ctx.Err() != nil && err != nil && !errors.Is(err, session.ErrInterrupted) {
+		err = &diag.Error{What: session.ErrInterrupted.Error(), Err: ctx.Err()}
 	}
 	if err != nil && !exitcode.IsReported(err) {
-		a.Streams.Report(err)
+		f.Streams.Report(err)
 	}
 	return int(exitcode.Of(err))
 }
 
-func run(ctx context.Context, a *app.App, sys System) error {
-	root := Root(a, sys)
+func run(ctx context.Context, f *session.Factory, sys System) error {
+	root := Root(f, sys)
 	root.SetArgs(sys.Args)
-	// cobra finds an unknown command before it looks at flags, so its only error without a type can be told here.
+	// cobra finds an unknown command before it looks at flags. Its error has no type, so it is made ours here.
 	if _, _, err := root.Find(sys.Args); err != nil && !completing(sys.Args) {
 		return unknownCommand(root, err)
 	}
@@ -88,7 +88,7 @@ func completing(args []string) bool {
 func init() { cobra.EnableCommandSorting = false }
 
 // Root returns the command tree.
-func Root(a *app.App, sys System) *cobra.Command {
+func Root(f *session.Factory, sys System) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "origami",
 		Short: "Pick GEMM kernel configurations from analytical models",
@@ -101,24 +101,27 @@ func Root(a *app.App, sys System) *cobra.Command {
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		DisableAutoGenTag: true,
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return a.Configure(cmd) },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return f.Configure(cmd) },
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return diag.Inputf("no command is given").Do("`origami help` lists the commands, as in origami --arch sm89 select -m 4096 -n 4096 -k 4096")
 		},
 	}
 	root.DisableSuggestions = true // ours are in the error's one line
-	root.SetOut(a.Streams.Out)
-	root.SetErr(a.Streams.Err)
-	root.SetIn(a.Streams.In)
+	root.SetOut(f.Streams.Out)
+	root.SetErr(f.Streams.Err)
+	root.SetIn(f.Streams.In)
 	root.SetFlagErrorFunc(flagError)
-	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { writeHelp(a.Streams.Out, cmd) })
-	root.SetUsageFunc(func(cmd *cobra.Command) error { writeUsage(a.Streams.Out, cmd); return nil })
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { writeHelp(f.Streams.Out, cmd) })
+	root.SetUsageFunc(func(cmd *cobra.Command) error { writeUsage(f.Streams.Out, cmd); return nil })
 	root.SetHelpCommand(helpCommand())
 	config.Register(root.PersistentFlags())
 
 	root.AddGroup(&cobra.Group{ID: "ask", Title: "Ask a model:"}, &cobra.Group{ID: "look", Title: "Look around:"})
-	ask := []*cobra.Command{selectverb.New(a, selectverb.Run), rank.New(a, rank.Run), explain.New(a, explain.Run), compare.New(a, compare.Run), benchverb.New(a, benchverb.Run), evalverb.New(a, evalverb.Run)}
-	look := []*cobra.Command{archverb.New(a), pluginverb.New(a, sys.Plugins), version.New(a, sys.Protocol)}
+	ask := []*cobra.Command{
+		selectcmd.New(f, selectcmd.Run), rankcmd.New(f, rankcmd.Run), explaincmd.New(f, explaincmd.Run),
+		comparecmd.New(f, comparecmd.Run), benchcmd.New(f, benchcmd.Run), evalcmd.New(f, evalcmd.Run),
+	}
+	look := []*cobra.Command{archcmd.New(f), plugincmd.New(f, sys.Plugins), versioncmd.New(f, sys.Protocol)}
 	for _, c := range ask {
 		c.GroupID = "ask"
 	}
@@ -130,6 +133,6 @@ func Root(a *app.App, sys System) *cobra.Command {
 	root.AddCommand(topics()...)
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd("")
-	complete(root, a)
+	complete(root, f)
 	return root
 }

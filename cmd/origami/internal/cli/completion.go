@@ -5,80 +5,20 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/app"
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 )
 
 // complete teaches the shell the values of flags. Names of architectures, models, families and options come from the
 // plugins' manifests.
-func complete(root *cobra.Command, a *app.App) {
-	fixed := func(words []string) cobra.CompletionFunc {
-		return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return words, cobra.ShellCompDirectiveNoFileComp
-		}
-	}
-	manifest := func(pick func(arch.Manifest) []string) cobra.CompletionFunc {
-		return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-			if a.Configure(cmd) != nil {
-				return nil, cobra.ShellCompDirectiveError
-			}
-			s, err := a.Session(cmd.Context())
-			if err != nil {
-				return nil, cobra.ShellCompDirectiveError
-			}
-			var words []string
-			for _, m := range s.Manifests() {
-				for _, w := range pick(m) {
-					if !slices.Contains(words, w) {
-						words = append(words, w)
-					}
-				}
-			}
-			return words, cobra.ShellCompDirectiveNoFileComp
-		}
-	}
-	each := func(pick func(arch.ArchEntry) []string) cobra.CompletionFunc {
-		return manifest(func(m arch.Manifest) (words []string) {
-			for _, e := range m.Archs {
-				words = append(words, pick(e)...)
-			}
-			return words
-		})
-	}
-	archs := each(func(e arch.ArchEntry) []string {
-		words := []string{cobra.CompletionWithDesc(e.ID, e.Vendor)}
-		for _, d := range e.Devices {
-			words = append(words, cobra.CompletionWithDesc(e.ID+"@"+d.ID, d.Name))
-		}
-		return words
-	})
-
-	register := func(cmd *cobra.Command, flag string, f cobra.CompletionFunc) {
-		if err := cmd.RegisterFlagCompletionFunc(flag, f); err != nil {
-			panic(err) // the flag does not exist: a bug that every run would show
-		}
-	}
+func complete(root *cobra.Command, f *session.Factory) {
+	archs := fromArchs(f, archNames)
 	register(root, "arch", archs)
-	register(root, "device", each(func(e arch.ArchEntry) (words []string) {
-		for _, d := range e.Devices {
-			words = append(words, cobra.CompletionWithDesc(d.ID, d.Name))
-		}
-		return words
-	}))
-	register(root, "model", each(func(e arch.ArchEntry) []string { return e.Models }))
-	register(root, "option", manifest(func(m arch.Manifest) (words []string) {
-		for _, o := range m.Options {
-			if len(o.Values) == 0 {
-				words = append(words, cobra.CompletionWithDesc(o.Key+"=", o.Doc))
-			}
-			for _, v := range o.Values {
-				words = append(words, o.Key+"="+v)
-			}
-		}
-		return words
-	}))
+	register(root, "device", fromArchs(f, deviceNames))
+	register(root, "model", fromArchs(f, func(e arch.ArchEntry) []string { return e.Models }))
+	register(root, "option", fromManifests(f, optionWords))
 	register(root, "rung", fixed(config.Rungs()))
 	register(root, "format", fixed(config.Formats))
 	register(root, "log-level", fixed(config.LogLevels))
@@ -89,7 +29,7 @@ func complete(root *cobra.Command, a *app.App) {
 	for _, cmd := range root.Commands() {
 		if cmd.Flags().Lookup("dtype") != nil {
 			register(cmd, "dtype", fixed(dtypes))
-			register(cmd, "kernel", each(func(e arch.ArchEntry) []string { return e.Kernels }))
+			register(cmd, "kernel", fromArchs(f, func(e arch.ArchEntry) []string { return e.Kernels }))
 		}
 		for _, sub := range cmd.Commands() {
 			if cmd.Name() == "arch" && sub.Name() == "show" {
@@ -97,4 +37,76 @@ func complete(root *cobra.Command, a *app.App) {
 			}
 		}
 	}
+}
+
+func register(cmd *cobra.Command, flag string, f cobra.CompletionFunc) {
+	if err := cmd.RegisterFlagCompletionFunc(flag, f); err != nil {
+		panic(err) // the flag does not exist: a bug that every run would show
+	}
+}
+
+// fixed completes words that do not depend on plugins.
+func fixed(words []string) cobra.CompletionFunc {
+	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return words, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// fromManifests completes what pick finds in the manifests, each word once.
+func fromManifests(f *session.Factory, pick func(arch.Manifest) []string) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if f.Configure(cmd) != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		manifests, err := f.Manifests(cmd.Context())
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		var words []string
+		for _, m := range manifests {
+			for _, w := range pick(m) {
+				if !slices.Contains(words, w) {
+					words = append(words, w)
+				}
+			}
+		}
+		return words, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// fromArchs completes what pick finds in the architectures of the manifests.
+func fromArchs(f *session.Factory, pick func(arch.ArchEntry) []string) cobra.CompletionFunc {
+	return fromManifests(f, func(m arch.Manifest) (words []string) {
+		for _, e := range m.Archs {
+			words = append(words, pick(e)...)
+		}
+		return words
+	})
+}
+
+func archNames(e arch.ArchEntry) []string {
+	words := []string{cobra.CompletionWithDesc(e.ID, e.Vendor)}
+	for _, d := range e.Devices {
+		words = append(words, cobra.CompletionWithDesc(e.ID+"@"+d.ID, d.Name))
+	}
+	return words
+}
+
+func deviceNames(e arch.ArchEntry) (words []string) {
+	for _, d := range e.Devices {
+		words = append(words, cobra.CompletionWithDesc(d.ID, d.Name))
+	}
+	return words
+}
+
+func optionWords(m arch.Manifest) (words []string) {
+	for _, o := range m.Options {
+		if len(o.Values) == 0 {
+			words = append(words, cobra.CompletionWithDesc(o.Key+"=", o.Doc))
+		}
+		for _, v := range o.Values {
+			words = append(words, o.Key+"="+v)
+		}
+	}
+	return words
 }

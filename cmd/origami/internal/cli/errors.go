@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/app"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 	"github.com/origami-gemm/origami/core/diag"
 )
 
@@ -35,7 +35,7 @@ func unknownCommand(root *cobra.Command, err error) error {
 	if _, scanErr := fmt.Sscanf(err.Error(), "unknown command %q", &name); scanErr != nil {
 		return diag.Inputf("%v", err).Do("`origami help` lists the commands")
 	}
-	return app.UnknownCommand(root, name)
+	return verb.UnknownCommand(root, name)
 }
 
 // flagError turns pflag's errors into ours.

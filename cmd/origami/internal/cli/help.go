@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/app"
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
 	"github.com/origami-gemm/origami/cmd/origami/internal/exitcode"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 )
 
 // topics are the help pages that are no commands.
@@ -34,7 +34,7 @@ func helpCommand() *cobra.Command {
 			for _, name := range args {
 				next := find(about, name)
 				if next == nil {
-					return app.UnknownCommand(about, name)
+					return verb.UnknownCommand(about, name)
 				}
 				about = next
 			}

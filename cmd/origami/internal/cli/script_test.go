@@ -17,8 +17,8 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/fakearch"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	pluginverb "github.com/origami-gemm/origami/cmd/origami/internal/verb/plugin"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb/version"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb/plugincmd"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb/versioncmd"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/exec/exectest"
@@ -36,12 +36,12 @@ func TestMain(m *testing.M) {
 			Connect: func(context.Context, config.Settings) (session.Host, error) {
 				return fakeHost{fakearch.Providers()}, nil
 			},
-			Plugins: pluginverb.Actions{
+			Plugins: plugincmd.Actions{
 				Trust:    func(_, path string) (string, error) { return path, nil },
 				Distrust: func(_, name string) (string, error) { return name, nil },
 				Serve:    func(string) error { return nil },
 			},
-			Protocol: version.Protocol{Wire: 7, API: []string{"1.0.0", "2.0.0"}},
+			Protocol: versioncmd.Protocol{Wire: 7, API: []string{"1.0.0", "2.0.0"}},
 		}))
 	}})
 }

@@ -27,6 +27,8 @@ type Streams struct {
 	Colour      bool
 	// JSONErrors makes Report write JSON objects.
 	JSONErrors bool
+	// Hint, if set, adds to an error what the user of this program can do about it.
+	Hint func(error) error
 }
 
 // System returns the process's own streams. Colour follows https://no-color.org.
@@ -56,8 +58,17 @@ func (s *Streams) Bold(text string) string {
 	return "\x1b[1m" + text + "\x1b[0m"
 }
 
+// Hinted returns the error as it is shown, with its hint.
+func (s *Streams) Hinted(err error) error {
+	if s.Hint == nil {
+		return err
+	}
+	return s.Hint(err)
+}
+
 // Report tells the user about an error: one line "origami: where: what; fix", or one JSON object.
 func (s *Streams) Report(err error) {
+	err = s.Hinted(err)
 	if !s.JSONErrors {
 		// Whatever the error is, it stays on one line.
 		fmt.Fprintf(s.Err, "origami: %v\n", &diag.Error{What: err.Error()})

@@ -9,7 +9,9 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 
+	"github.com/origami-gemm/origami/cmd/origami/internal/config"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 )
 
 // Format is how a command writes its answer.
@@ -17,18 +19,18 @@ type Format string
 
 // The formats. CSV and TSV hold the same columns and differ in the separator.
 const (
-	Table Format = "table"
-	JSON  Format = "json"
-	CSV   Format = "csv"
-	TSV   Format = "tsv"
+	Table Format = config.Table
+	JSON  Format = config.JSON
+	CSV   Format = config.CSV
+	TSV   Format = config.TSV
 )
 
-// FormatFor returns the format asked for, or what suits the stream: a table on a terminal, TSV elsewhere.
-func FormatFor(asked string, s *iostreams.Streams) Format {
-	switch {
+// FormatOf returns the format that the settings ask for, or what suits the stream: a table on a terminal, TSV elsewhere.
+func FormatOf(f *session.Factory) Format {
+	switch asked := f.Settings.Format; {
 	case asked != "":
 		return Format(asked)
-	case s.Terminal:
+	case f.Streams.Terminal:
 		return Table
 	default:
 		return TSV
@@ -42,18 +44,18 @@ func JSONLine(s *iostreams.Streams, v any) error {
 	return e.Encode(v)
 }
 
-// Records writes a header and rows as CSV or TSV.
-type Records struct {
+// Delimited writes a header and rows as CSV or TSV.
+type Delimited struct {
 	csv    *csv.Writer
 	header []string
 	wrote  bool
 	tsv    bool
 }
 
-// NewRecords starts a table of records. The header is written with the first row.
-func NewRecords(s *iostreams.Streams, f Format, header []string) *Records {
+// NewDelimited starts a table. The header is written with the first row.
+func NewDelimited(s *iostreams.Streams, f Format, header []string) *Delimited {
 	w := csv.NewWriter(s.Out)
-	r := &Records{csv: w, header: header, tsv: f == TSV}
+	r := &Delimited{csv: w, header: header, tsv: f == TSV}
 	if r.tsv {
 		w.Comma = '\t'
 	}
@@ -61,7 +63,7 @@ func NewRecords(s *iostreams.Streams, f Format, header []string) *Records {
 }
 
 // Write adds a row.
-func (r *Records) Write(row []string) error {
+func (r *Delimited) Write(row []string) error {
 	if !r.wrote {
 		r.wrote = true
 		if err := r.csv.Write(r.header); err != nil {
@@ -81,7 +83,7 @@ func (r *Records) Write(row []string) error {
 var unquoted = strings.NewReplacer("\t", " ", "\n", " ", "\r", " ", `"`, "'")
 
 // Close writes out what is left.
-func (r *Records) Close() error {
+func (r *Delimited) Close() error {
 	r.csv.Flush()
 	return r.csv.Error()
 }
@@ -92,7 +94,7 @@ func Rows(s *iostreams.Streams, f Format, header []string, rows [][]string) erro
 		Grid(s, header, rows)
 		return nil
 	}
-	r := NewRecords(s, f, header)
+	r := NewDelimited(s, f, header)
 	for _, row := range rows {
 		if err := r.Write(row); err != nil {
 			return err
@@ -155,7 +157,7 @@ func Columns(s *iostreams.Streams, rows [][]string) {
 
 // numeric reports whether a column holds numbers, perhaps with a unit behind them.
 func numeric(rows [][]string, column int) bool {
-	any := false
+	found := false
 	for _, row := range rows {
 		cell := row[column]
 		if cell == "" || cell == "–" {
@@ -165,7 +167,7 @@ func numeric(rows [][]string, column int) bool {
 		if digits == "" || digits[0] < '0' || digits[0] > '9' || strings.ContainsAny(cell, "x@,") {
 			return false
 		}
-		any = true
+		found = true
 	}
-	return any
+	return found
 }

@@ -6,13 +6,13 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/answer"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/selector"
 )
 
 // Heading names the device and the model that an answer comes from.
-func Heading(a *answer.Answer) string {
+func Heading(a *session.Answer) string {
 	return Device(a.Arch) + "\n" + Model(a.Arch, a.Kernel)
 }
 
@@ -23,14 +23,14 @@ func Device(d *arch.Description) string {
 		units += fmt.Sprintf(" on %d dies", d.Partitions)
 	}
 	s := fmt.Sprintf("%-11s %s (%s), %s at %s", "device", d.DeviceName, d.ID(), units, d.Clock)
-	if live := answer.LiveJSON(d); live != nil {
+	if live := LiveJSON(d); live != nil {
 		s += fmt.Sprintf("\n%-11s %s", "derived", liveWords(d, live))
 	}
 	return s
 }
 
 // liveWords says which numbers of a GPU of this machine are its own, and where the others come from.
-func liveWords(d *arch.Description, live *answer.Live) string {
+func liveWords(d *arch.Description, live *Live) string {
 	s := fmt.Sprintf("%d of %d numbers from the driver", len(live.Driver), len(d.Params))
 	if len(live.Scaled) > 0 {
 		s += fmt.Sprintf(", %d scaled from %s (%s)", len(live.Scaled), live.ScaledFrom, few(live.Scaled))

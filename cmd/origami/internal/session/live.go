@@ -17,18 +17,18 @@ const DeviceAuto = arch.LiveID
 // cutLive takes "auto", "auto:1", "sm90@auto" and "sm90@auto:1" apart. number is empty where none is given.
 func cutLive(name string) (archID, number string, live bool) {
 	device := name
-	if own, behind, ok := strings.Cut(name, "@"); ok {
-		archID, device = own, behind
+	if before, behind, ok := strings.Cut(name, "@"); ok {
+		archID, device = before, behind
 	}
 	device, number, numbered := strings.Cut(device, ":")
 	return archID, number, strings.EqualFold(device, DeviceAuto) && (number != "" || !numbered)
 }
 
-// live finds the GPU of this machine that name means: the one of that number, or the first of the architecture, or the
+// findLive finds the GPU of this machine that name means: the one of that number, or the first of the architecture, or the
 // first.
-func (s *Session) live(ctx context.Context, name, archID, number string) (arch.Match, error) {
+func (f *Factory) findLive(ctx context.Context, name, archID, number string) (arch.Match, error) {
 	place := "--device " + name
-	gpus, err := s.listGPUs(ctx)
+	gpus, err := f.listGPUs(ctx)
 	if err != nil {
 		return arch.Match{}, diag.Within(place, err)
 	}
@@ -48,20 +48,20 @@ func (s *Session) live(ctx context.Context, name, archID, number string) (arch.M
 			Fix: "it has " + strings.Join(found, ", ")}
 	}
 	g := &gpus[chosen]
-	m, err := arch.FindLive(s.manifests, g.Arch, &arch.LiveDevice{Name: g.Name, Attributes: g.Attributes})
+	m, err := arch.FindLive(f.manifests, g.Arch, &arch.LiveDevice{Name: g.Name, Attributes: g.Attributes})
 	if err != nil {
 		return arch.Match{}, diag.Within(place, err)
 	}
 	return m, nil
 }
 
-// listGPUs asks the executor for the GPUs of this machine, once. That there is no executor, driver or GPU is an error of kind
+// listGPUs asks the executor for the GPUs of this machine, once. Without an executor, a driver or a GPU the error is of kind
 // diag.Device.
-func (s *Session) listGPUs(ctx context.Context) ([]exec.Device, error) {
-	if s.gpus != nil {
-		return s.gpus, nil
+func (f *Factory) listGPUs(ctx context.Context) ([]exec.Device, error) {
+	if f.gpus != nil {
+		return f.gpus, nil
 	}
-	e, err := s.host.Executor(ctx, "")
+	e, err := f.host.Executor(ctx, "")
 	if err != nil {
 		return nil, err
 	}
@@ -72,6 +72,6 @@ func (s *Session) listGPUs(ctx context.Context) ([]exec.Device, error) {
 	if err == nil && len(gpus) == 0 {
 		err = &diag.Error{Kind: diag.Device, What: "this machine has no GPU that can be used", Fix: "name the device, as in --arch sm90@h200; `origami arch ls` lists them"}
 	}
-	s.gpus = gpus
+	f.gpus = gpus
 	return gpus, err
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/origami-gemm/origami/cmd/origami/internal/config"
 	"github.com/origami-gemm/origami/cmd/origami/internal/fakearch"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/diag"
@@ -33,6 +34,11 @@ type executor struct {
 func (e *executor) Devices(context.Context) ([]exec.Device, error) { return e.host.devices, e.host.err }
 func (e *executor) Close() error                                   { e.host.closed++; return nil }
 
+func targetsOf(t *testing.T, h session.Host, archs []string, device string) ([]session.Target, error) {
+	f := &session.Factory{Connect: func(context.Context, config.Settings) (session.Host, error) { return h, nil }}
+	return f.Targets(t.Context(), archs, device, nil)
+}
+
 func TestTargetsOfThisMachine(t *testing.T) {
 	h := &gpuHost{InProcess: fakearch.Providers(), devices: []exec.Device{
 		{Name: "Acme Prototype", Arch: "toy1", Attributes: map[string]float64{"units": 3}},
@@ -49,16 +55,15 @@ func TestTargetsOfThisMachine(t *testing.T) {
 		{"TOY2@auto", "", "toy2@mono"},
 		{"toy1@auto:0 toy1@big auto:1", "", "toy1@auto toy1@big toy2@mono"},
 		{"toy1@auto toy2", "auto", "toy1@auto toy2@mono"},
-		{"toy1 toy2", "auto", "it cannot be told"},
+		{"toy1 toy2", "auto", "it is not clear"},
 		{"toy1@auto:1", "", "no such GPU"},
 		{"auto:3", "", "no such GPU"},
 		{"auto:x", "", "no such GPU"},
 		{"auto:", "", "unknown architecture"},
 		{"auto:2", "", "Acme Future has the architecture toy9"},
 	} {
-		s := session.New(h)
 		h.asked, h.closed = 0, 0
-		targets, err := s.Targets(t.Context(), strings.Fields(tc.archs), tc.device)
+		targets, err := targetsOf(t, h, strings.Fields(tc.archs), tc.device)
 		var ids []string
 		for _, m := range targets {
 			ids = append(ids, m.ID())
@@ -75,24 +80,24 @@ func TestTargetsOfThisMachine(t *testing.T) {
 	}
 
 	// The request keeps what the driver said; a device of the catalogue is named in it, another is not.
-	targets, err := session.New(h).Targets(t.Context(), []string{"auto:0", "auto:1"}, "")
+	targets, err := targetsOf(t, h, []string{"auto:0", "auto:1"}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := targets[0].Request(); r.Arch != "toy1" || r.Device != "" || r.Live.Name != "Acme Prototype" || r.Live.Attributes["units"] != 3 {
+	if r := targets[0].OpenRequest; r.Arch != "toy1" || r.Device != "" || r.Live.Name != "Acme Prototype" || r.Live.Attributes["units"] != 3 {
 		t.Errorf("request %+v of %+v", r, r.Live)
 	}
-	if r := targets[1].Request(); r.Arch != "toy2" || r.Device != "mono" || r.Live.Name != "Acme Mono" {
+	if r := targets[1].OpenRequest; r.Arch != "toy2" || r.Device != "mono" || r.Live.Name != "Acme Mono" {
 		t.Errorf("request %+v", r)
 	}
 
 	// A failure keeps its kind and says which flag asked.
 	h.err = errors.New("the bus is on fire")
-	if _, err := session.New(h).Targets(t.Context(), nil, "auto"); err == nil || err.Error() != "--device auto: the bus is on fire" {
+	if _, err := targetsOf(t, h, nil, "auto"); err == nil || err.Error() != "--device auto: the bus is on fire" {
 		t.Errorf("%v", err)
 	}
 	h.err, h.devices = nil, nil
-	if _, err := session.New(h).Targets(t.Context(), nil, "auto"); diag.KindOf(err) != diag.Device {
+	if _, err := targetsOf(t, h, nil, "auto"); diag.KindOf(err) != diag.Device {
 		t.Errorf("no GPU: %v", err)
 	}
 }

@@ -28,7 +28,7 @@ func Constructors() ([]byte, error) {
 		if len(forms) > 0 {
 			fmt.Fprintf(&b, "// Operands: %s.\n", strings.Join(forms, "; "))
 		}
-		fmt.Fprintf(&b, "// Needs sm_%d, PTX %d.%d.\n", row.SM, row.PTX/10, row.PTX%10)
+		fmt.Fprintf(&b, "// Needs %s, PTX %d.%d.\n", row.Needs, row.Needs.PTX/10, row.Needs.PTX%10)
 		params := strings.Join(names, ", ")
 		if params == "" {
 			fmt.Fprintf(&b, "func (k *Builder) %s() { k.emit(%d) }\n", row.Name, i)

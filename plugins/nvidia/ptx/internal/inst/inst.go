@@ -1,9 +1,15 @@
-// Package inst is the PTX instruction table as data: what the builder's constructors are generated from and what its
-// passes check against.
+// Package inst is the PTX instruction table as data. The builder's constructors are generated from it, and the
+// builder's passes check against it.
 //
-// Source of every row: NVIDIA, Parallel Thread Execution ISA, chapter "Instruction Set", the sections "PTX ISA Notes" and
-// "Target ISA Notes" of each instruction (https://docs.nvidia.com/cuda/parallel-thread-execution/).
+// Source of every row: NVIDIA, Parallel Thread Execution ISA, chapter "Instruction Set", the sections "PTX ISA Notes"
+// and "Target ISA Notes" of each instruction (https://docs.nvidia.com/cuda/parallel-thread-execution/).
 package inst
+
+import (
+	"strings"
+
+	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
+)
 
 // Form is the set of operand forms that one position accepts.
 type Form uint16
@@ -32,8 +38,8 @@ const Memory = Param | Global | Shared
 // Registers is every form that is a register.
 const Registers = Pred | B16 | B32 | B64 | F32 | F64
 
-var formNames = [...]string{"pred", "b16", "b32", "b64", "f32", "f64", "integer", "float", "special register", "shared variable", "label",
-	"[param]", "[global]", "[shared]"}
+var formNames = [...]string{"pred", "b16", "b32", "b64", "f32", "f64", "integer", "float", "special register",
+	"shared variable", "label", "[param]", "[global]", "[shared]"}
 
 // String lists the forms, as "b32 or integer".
 func (f Form) String() string {
@@ -53,7 +59,7 @@ func (f Form) String() string {
 type Operand struct {
 	// Name is the constructor's parameter.
 	Name string
-	// Literal is text that is the same in every use. It is no parameter of the constructor.
+	// Literal is text that every use shares. It is not a parameter of the constructor.
 	Literal string
 	Forms   Form
 	// Vector is the number of registers in braces, 0 for a single operand.
@@ -68,7 +74,7 @@ type Flow uint8
 // The kinds of control flow.
 const (
 	Next     Flow = iota // falls through
-	Jump                 // goes to its label; under a guard the lanes may part
+	Jump                 // goes to its label; under a guard the lanes may diverge
 	JumpSame             // goes to its label; under a guard all threads of the CTA go the same way
 	Exit                 // ends the thread
 	Barrier              // waits for all threads of the CTA
@@ -81,11 +87,38 @@ type Instruction struct {
 	// Opcode is the text before the operands.
 	Opcode   string
 	Operands []Operand
-	// SM is the lowest target, as 80; PTX the lowest ISA version times ten, as 70.
-	SM, PTX int
+	Needs    Needs
 	// Summary says what it does in terms of the operand names.
 	Summary string
 	Flow    Flow
+}
+
+// Needs is what an instruction needs.
+type Needs struct {
+	// Targets are the lowest targets that have the instruction. A kernel's target must cover one of them: an
+	// instruction that came with one architecture and left with it has several, or a single one with a suffix.
+	Targets []target.Target
+	// PTX is the lowest ISA version times ten: 70 for 7.0.
+	PTX int
+}
+
+// Among returns the first of the targets that t covers.
+func (n Needs) Among(t target.Target) (least target.Target, ok bool) {
+	for _, least := range n.Targets {
+		if t.Covers(least) {
+			return least, true
+		}
+	}
+	return target.Target{}, false
+}
+
+// String lists the targets: "sm_90a or sm_100a".
+func (n Needs) String() string {
+	names := make([]string, len(n.Targets))
+	for i, t := range n.Targets {
+		names[i] = t.String()
+	}
+	return strings.Join(names, " or ")
 }
 
 // Writes returns how many operands, counted from the first, the instruction defines: 0 or 1.

@@ -1,5 +1,7 @@
 package inst
 
+import "github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
+
 // Operand positions that recur. dst is written, the others are read.
 func dst(f Form) Operand                     { return Operand{Name: "d", Forms: f, Write: true} }
 func dstVec(f Form, n int) Operand           { return Operand{Name: "d", Forms: f, Vector: n, Write: true} }
@@ -22,148 +24,224 @@ const (
 	f32 = F32 | Float
 )
 
+// What instructions need, named after the lowest target; v adds the ISA version where two differ in it alone.
+var (
+	sm10    = since(10, 10)
+	sm13    = since(13, 14)
+	sm20    = since(20, 12)
+	sm20v20 = since(20, 20)
+	sm30    = since(30, 60)
+	sm32    = since(32, 31)
+	sm70    = since(70, 60)
+	sm75    = since(75, 65)
+	sm80    = since(80, 70)
+	sm80v74 = since(80, 74)
+	// The next architecture dropped wgmma.
+	sm90a = Needs{PTX: 80, Targets: []target.Target{arch(90)}}
+	// setmaxnreg came with warpgroups and stayed.
+	registerSplit = Needs{PTX: 80, Targets: []target.Target{
+		arch(90), arch(100), family(100), family(110), arch(120), family(120),
+	}}
+)
+
+func since(cc, ptx int) Needs     { return Needs{PTX: ptx, Targets: []target.Target{{CC: cc}}} }
+func arch(cc int) target.Target   { return target.Target{CC: cc, Suffix: target.ArchFeatures} }
+func family(cc int) target.Target { return target.Target{CC: cc, Suffix: target.FamilyFeatures} }
+
+// row is one instruction that falls through.
+func row(name, opcode string, needs Needs, summary string, operands ...Operand) Instruction {
+	return Instruction{Name: name, Opcode: opcode, Needs: needs, Summary: summary, Operands: operands}
+}
+
+// flow changes what the instruction does to control flow.
+func (i Instruction) flow(f Flow) Instruction {
+	i.Flow = f
+	return i
+}
+
 // Table is every instruction that the builder knows, by kind. Its order is the order of the generated constructors.
 var Table = []Instruction{
 	// Moves.
-	{Name: "MovB16", Opcode: "mov.b16", Operands: ops(dst(B16), src("a", i16)), SM: 10, PTX: 10, Summary: "d = a"},
-	{Name: "MovB32", Opcode: "mov.b32", Operands: ops(dst(B32), src("a", i32)), SM: 10, PTX: 10, Summary: "d = a"},
-	{Name: "MovB64", Opcode: "mov.b64", Operands: ops(dst(B64), src("a", i64)), SM: 10, PTX: 10, Summary: "d = a"},
-	{Name: "MovF32", Opcode: "mov.f32", Operands: ops(dst(F32), src("a", f32)), SM: 10, PTX: 10, Summary: "d = a"},
-	{Name: "MovU32", Opcode: "mov.u32", Operands: ops(dst(B32), src("a", Special|Symbol)), SM: 10, PTX: 10,
-		Summary: "d = the special register, or the shared variable's address in the shared window"},
-	{Name: "MovB32Unpack", Opcode: "mov.b32", Operands: ops(dstVec(B16, 2), src("a", B32)), SM: 10, PTX: 10, Summary: "d[0] = low half of a, d[1] = high half"},
-	{Name: "MovB32Pack", Opcode: "mov.b32", Operands: ops(dst(B32), vec("a", B16, 2)), SM: 10, PTX: 10, Summary: "d = a[1]:a[0]"},
-	{Name: "CvtaToGlobalU64", Opcode: "cvta.to.global.u64", Operands: ops(dst(B64), src("a", B64)), SM: 20, PTX: 20, Summary: "d = generic address a as a global one"},
+	row("MovB16", "mov.b16", sm10, "d = a", dst(B16), src("a", i16)),
+	row("MovB32", "mov.b32", sm10, "d = a", dst(B32), src("a", i32)),
+	row("MovB64", "mov.b64", sm10, "d = a", dst(B64), src("a", i64)),
+	row("MovF32", "mov.f32", sm10, "d = a", dst(F32), src("a", f32)),
+	row("MovU32", "mov.u32", sm10,
+		"d = the special register, or the shared variable's address in the shared window",
+		dst(B32), src("a", Special|Symbol)),
+	row("MovB32Unpack", "mov.b32", sm10, "d[0] = low half of a, d[1] = high half", dstVec(B16, 2), src("a", B32)),
+	row("MovB32Pack", "mov.b32", sm10, "d = a[1]:a[0]", dst(B32), vec("a", B16, 2)),
+	row("CvtaToGlobalU64", "cvta.to.global.u64", sm20v20,
+		"d = generic address a as a global one", dst(B64), src("a", B64)),
 
 	// Integer arithmetic.
-	{Name: "AddS32", Opcode: "add.s32", Operands: binary(B32, B32, i32), SM: 10, PTX: 10, Summary: "d = a + b"},
-	{Name: "SubS32", Opcode: "sub.s32", Operands: binary(B32, i32, i32), SM: 10, PTX: 10, Summary: "d = a - b"},
-	{Name: "MulLoS32", Opcode: "mul.lo.s32", Operands: binary(B32, B32, i32), SM: 10, PTX: 10, Summary: "d = low 32 bits of a * b"},
-	{Name: "MadLoS32", Opcode: "mad.lo.s32", Operands: ternary(B32, B32, i32, i32), SM: 10, PTX: 10, Summary: "d = low 32 bits of a * b, plus c"},
-	{Name: "MulWideU32", Opcode: "mul.wide.u32", Operands: binary(B64, B32, i32), SM: 10, PTX: 10, Summary: "d = a * b in 64 bits, unsigned"},
-	{Name: "MadWideU32", Opcode: "mad.wide.u32", Operands: ternary(B64, B32, i32, B64), SM: 10, PTX: 10, Summary: "d = a * b + c in 64 bits, a and b unsigned"},
-	{Name: "CvtS64S32", Opcode: "cvt.s64.s32", Operands: ops(dst(B64), src("a", B32)), SM: 10, PTX: 10, Summary: "d = a, sign-extended"},
-	{Name: "CvtU64U32", Opcode: "cvt.u64.u32", Operands: ops(dst(B64), src("a", B32)), SM: 10, PTX: 10, Summary: "d = a, zero-extended"},
-	{Name: "CvtU32U64", Opcode: "cvt.u32.u64", Operands: ops(dst(B32), src("a", B64)), SM: 10, PTX: 10, Summary: "d = low half of a"},
-	{Name: "CvtU32U16", Opcode: "cvt.u32.u16", Operands: ops(dst(B32), src("a", B16)), SM: 10, PTX: 10, Summary: "d = a, zero-extended"},
-	{Name: "AddS64", Opcode: "add.s64", Operands: binary(B64, B64, i64), SM: 10, PTX: 10, Summary: "d = a + b"},
-	{Name: "MulLoS64", Opcode: "mul.lo.s64", Operands: binary(B64, B64, i64), SM: 10, PTX: 10, Summary: "d = low 64 bits of a * b"},
-	{Name: "MadLoS64", Opcode: "mad.lo.s64", Operands: ternary(B64, B64, i64, i64), SM: 10, PTX: 10, Summary: "d = low 64 bits of a * b, plus c"},
-	{Name: "DivU32", Opcode: "div.u32", Operands: binary(B32, B32, i32), SM: 10, PTX: 10, Summary: "d = a / b, unsigned"},
-	{Name: "MinS32", Opcode: "min.s32", Operands: binary(B32, B32, i32), SM: 10, PTX: 10, Summary: "d = the smaller of a and b, signed"},
-	{Name: "MaxS32", Opcode: "max.s32", Operands: binary(B32, B32, i32), SM: 10, PTX: 10, Summary: "d = the larger of a and b, signed"},
-	{Name: "MinU32", Opcode: "min.u32", Operands: binary(B32, B32, i32), SM: 10, PTX: 10, Summary: "d = the smaller of a and b, unsigned"},
-	{Name: "MaxU32", Opcode: "max.u32", Operands: binary(B32, B32, i32), SM: 10, PTX: 10, Summary: "d = the larger of a and b, unsigned"},
-	{Name: "MinU64", Opcode: "min.u64", Operands: binary(B64, B64, B64), SM: 10, PTX: 10, Summary: "d = the smaller of a and b, unsigned"},
+	row("AddS32", "add.s32", sm10, "d = a + b", binary(B32, B32, i32)...),
+	row("SubS32", "sub.s32", sm10, "d = a - b", binary(B32, i32, i32)...),
+	row("MulLoS32", "mul.lo.s32", sm10, "d = low 32 bits of a * b", binary(B32, B32, i32)...),
+	row("MadLoS32", "mad.lo.s32", sm10, "d = low 32 bits of a * b, plus c", ternary(B32, B32, i32, i32)...),
+	row("MulWideU32", "mul.wide.u32", sm10, "d = a * b in 64 bits, unsigned", binary(B64, B32, i32)...),
+	row("MadWideU32", "mad.wide.u32", sm10,
+		"d = a * b + c in 64 bits, a and b unsigned", ternary(B64, B32, i32, B64)...),
+	row("CvtS64S32", "cvt.s64.s32", sm10, "d = a, sign-extended", dst(B64), src("a", B32)),
+	row("CvtU64U32", "cvt.u64.u32", sm10, "d = a, zero-extended", dst(B64), src("a", B32)),
+	row("CvtU32U64", "cvt.u32.u64", sm10, "d = low half of a", dst(B32), src("a", B64)),
+	row("CvtU32U16", "cvt.u32.u16", sm10, "d = a, zero-extended", dst(B32), src("a", B16)),
+	row("AddS64", "add.s64", sm10, "d = a + b", binary(B64, B64, i64)...),
+	row("MulLoS64", "mul.lo.s64", sm10, "d = low 64 bits of a * b", binary(B64, B64, i64)...),
+	row("MadLoS64", "mad.lo.s64", sm10, "d = low 64 bits of a * b, plus c", ternary(B64, B64, i64, i64)...),
+	row("DivU32", "div.u32", sm10, "d = a / b, unsigned", binary(B32, B32, i32)...),
+	row("MinS32", "min.s32", sm10, "d = the smaller of a and b, signed", binary(B32, B32, i32)...),
+	row("MaxS32", "max.s32", sm10, "d = the larger of a and b, signed", binary(B32, B32, i32)...),
+	row("MinU32", "min.u32", sm10, "d = the smaller of a and b, unsigned", binary(B32, B32, i32)...),
+	row("MaxU32", "max.u32", sm10, "d = the larger of a and b, unsigned", binary(B32, B32, i32)...),
+	row("MinU64", "min.u64", sm10, "d = the smaller of a and b, unsigned", binary(B64, B64, B64)...),
 
 	// Bits.
-	{Name: "AndB32", Opcode: "and.b32", Operands: binary(B32, B32, i32), SM: 10, PTX: 10, Summary: "d = a & b"},
-	{Name: "OrB32", Opcode: "or.b32", Operands: binary(B32, B32, i32), SM: 10, PTX: 10, Summary: "d = a | b"},
-	{Name: "XorB32", Opcode: "xor.b32", Operands: binary(B32, B32, i32), SM: 10, PTX: 10, Summary: "d = a ^ b"},
-	{Name: "ShlB32", Opcode: "shl.b32", Operands: binary(B32, B32, i32), SM: 10, PTX: 10, Summary: "d = a << b"},
-	{Name: "ShrU32", Opcode: "shr.u32", Operands: binary(B32, B32, i32), SM: 10, PTX: 10, Summary: "d = a >> b, filled with zeros"},
-	{Name: "ShlB64", Opcode: "shl.b64", Operands: binary(B64, B64, i32), SM: 10, PTX: 10, Summary: "d = a << b"},
+	row("AndB32", "and.b32", sm10, "d = a & b", binary(B32, B32, i32)...),
+	row("OrB32", "or.b32", sm10, "d = a | b", binary(B32, B32, i32)...),
+	row("XorB32", "xor.b32", sm10, "d = a ^ b", binary(B32, B32, i32)...),
+	row("ShlB32", "shl.b32", sm10, "d = a << b", binary(B32, B32, i32)...),
+	row("ShrU32", "shr.u32", sm10, "d = a >> b, filled with zeros", binary(B32, B32, i32)...),
+	row("ShlB64", "shl.b64", sm10, "d = a << b", binary(B64, B64, i32)...),
 
 	// Comparison and selection.
-	{Name: "SetpEqS32", Opcode: "setp.eq.s32", Operands: binary(Pred, B32, i32), SM: 10, PTX: 10, Summary: "d = (a == b)"},
-	{Name: "SetpNeS32", Opcode: "setp.ne.s32", Operands: binary(Pred, B32, i32), SM: 10, PTX: 10, Summary: "d = (a != b)"},
-	{Name: "SetpLtS32", Opcode: "setp.lt.s32", Operands: binary(Pred, B32, i32), SM: 10, PTX: 10, Summary: "d = (a < b), signed"},
-	{Name: "SetpGtS32", Opcode: "setp.gt.s32", Operands: binary(Pred, B32, i32), SM: 10, PTX: 10, Summary: "d = (a > b), signed"},
-	{Name: "SetpGeU32", Opcode: "setp.ge.u32", Operands: binary(Pred, B32, i32), SM: 10, PTX: 10, Summary: "d = (a >= b), unsigned"},
-	{Name: "SetpLtU32", Opcode: "setp.lt.u32", Operands: binary(Pred, B32, i32), SM: 10, PTX: 10, Summary: "d = (a < b), unsigned"},
-	{Name: "SetpGtuF32", Opcode: "setp.gtu.f32", Operands: binary(Pred, F32, f32), SM: 10, PTX: 10, Summary: "d = (a > b), true for NaN"},
-	{Name: "SetpNeuF32", Opcode: "setp.neu.f32", Operands: binary(Pred, F32, f32), SM: 10, PTX: 10, Summary: "d = (a != b), true for NaN"},
-	{Name: "AndPred", Opcode: "and.pred", Operands: binary(Pred, Pred, Pred), SM: 10, PTX: 10, Summary: "d = a && b"},
-	{Name: "SelpB32", Opcode: "selp.b32", Operands: ternary(B32, i32, i32, Pred), SM: 10, PTX: 10, Summary: "d = c ? a : b"},
+	row("SetpEqS32", "setp.eq.s32", sm10, "d = (a == b)", binary(Pred, B32, i32)...),
+	row("SetpNeS32", "setp.ne.s32", sm10, "d = (a != b)", binary(Pred, B32, i32)...),
+	row("SetpLtS32", "setp.lt.s32", sm10, "d = (a < b), signed", binary(Pred, B32, i32)...),
+	row("SetpGtS32", "setp.gt.s32", sm10, "d = (a > b), signed", binary(Pred, B32, i32)...),
+	row("SetpGeU32", "setp.ge.u32", sm10, "d = (a >= b), unsigned", binary(Pred, B32, i32)...),
+	row("SetpLtU32", "setp.lt.u32", sm10, "d = (a < b), unsigned", binary(Pred, B32, i32)...),
+	row("SetpGtuF32", "setp.gtu.f32", sm10, "d = (a > b), true for NaN", binary(Pred, F32, f32)...),
+	row("SetpNeuF32", "setp.neu.f32", sm10, "d = (a != b), true for NaN", binary(Pred, F32, f32)...),
+	row("AndPred", "and.pred", sm10, "d = a && b", binary(Pred, Pred, Pred)...),
+	row("SelpB32", "selp.b32", sm10, "d = c ? a : b", ternary(B32, i32, i32, Pred)...),
 
 	// Floating point.
-	{Name: "AddF32", Opcode: "add.rn.f32", Operands: binary(F32, F32, f32), SM: 10, PTX: 10, Summary: "d = a + b"},
-	{Name: "SubF32", Opcode: "sub.rn.f32", Operands: binary(F32, F32, f32), SM: 10, PTX: 10, Summary: "d = a - b"},
-	{Name: "MulF32", Opcode: "mul.rn.f32", Operands: binary(F32, F32, f32), SM: 10, PTX: 10, Summary: "d = a * b"},
-	{Name: "FmaF32", Opcode: "fma.rn.f32", Operands: ternary(F32, F32, f32, f32), SM: 20, PTX: 20, Summary: "d = a * b + c, rounded once"},
-	{Name: "DivFullF32", Opcode: "div.full.f32", Operands: binary(F32, F32, f32), SM: 10, PTX: 10, Summary: "d = a / b, within 2 ulp"},
-	{Name: "AbsF32", Opcode: "abs.f32", Operands: ops(dst(F32), src("a", F32)), SM: 10, PTX: 10, Summary: "d = |a|"},
-	{Name: "FmaF64", Opcode: "fma.rn.f64", Operands: ternary(F64, F64, F64, F64), SM: 13, PTX: 14, Summary: "d = a * b + c, rounded once"},
-	{Name: "CvtF32F16", Opcode: "cvt.f32.f16", Operands: ops(dst(F32), src("a", B16)), SM: 10, PTX: 10, Summary: "d = a"},
-	{Name: "CvtF16F32", Opcode: "cvt.rn.f16.f32", Operands: ops(dst(B16), src("a", F32)), SM: 10, PTX: 10, Summary: "d = a, to nearest even"},
-	{Name: "CvtBF16F32", Opcode: "cvt.rn.bf16.f32", Operands: ops(dst(B16), src("a", F32)), SM: 80, PTX: 70, Summary: "d = a, to nearest even"},
-	{Name: "CvtF16x2F32", Opcode: "cvt.rn.f16x2.f32", Operands: ops(dst(B32), src("hi", F32), src("lo", F32)), SM: 80, PTX: 70, Summary: "d = hi:lo, to nearest even"},
-	{Name: "CvtBF16x2F32", Opcode: "cvt.rn.bf16x2.f32", Operands: ops(dst(B32), src("hi", F32), src("lo", F32)), SM: 80, PTX: 70, Summary: "d = hi:lo, to nearest even"},
-	{Name: "CvtF64F16", Opcode: "cvt.f64.f16", Operands: ops(dst(F64), src("a", B16)), SM: 13, PTX: 14, Summary: "d = a"},
-	{Name: "CvtF64F32", Opcode: "cvt.f64.f32", Operands: ops(dst(F64), src("a", F32)), SM: 13, PTX: 14, Summary: "d = a"},
-	{Name: "CvtF32F64", Opcode: "cvt.rn.f32.f64", Operands: ops(dst(F32), src("a", F64)), SM: 13, PTX: 14, Summary: "d = a, to nearest even"},
-	{Name: "MovF32Bits", Opcode: "mov.b32", Operands: ops(dst(F32), src("a", B32)), SM: 10, PTX: 10, Summary: "d = the float whose bits are a"},
-	{Name: "MovB32Bits", Opcode: "mov.b32", Operands: ops(dst(B32), src("a", F32)), SM: 10, PTX: 10, Summary: "d = the bits of a"},
+	row("AddF32", "add.rn.f32", sm10, "d = a + b", binary(F32, F32, f32)...),
+	row("SubF32", "sub.rn.f32", sm10, "d = a - b", binary(F32, F32, f32)...),
+	row("MulF32", "mul.rn.f32", sm10, "d = a * b", binary(F32, F32, f32)...),
+	row("FmaF32", "fma.rn.f32", sm20v20, "d = a * b + c, rounded once", ternary(F32, F32, f32, f32)...),
+	row("DivFullF32", "div.full.f32", sm10, "d = a / b, within 2 ulp", binary(F32, F32, f32)...),
+	row("AbsF32", "abs.f32", sm10, "d = |a|", dst(F32), src("a", F32)),
+	row("FmaF64", "fma.rn.f64", sm13, "d = a * b + c, rounded once", ternary(F64, F64, F64, F64)...),
+	row("CvtF32F16", "cvt.f32.f16", sm10, "d = a", dst(F32), src("a", B16)),
+	row("CvtF16F32", "cvt.rn.f16.f32", sm10, "d = a, to nearest even", dst(B16), src("a", F32)),
+	row("CvtBF16F32", "cvt.rn.bf16.f32", sm80, "d = a, to nearest even", dst(B16), src("a", F32)),
+	row("CvtF16x2F32", "cvt.rn.f16x2.f32", sm80,
+		"d = hi:lo, to nearest even", dst(B32), src("hi", F32), src("lo", F32)),
+	row("CvtBF16x2F32", "cvt.rn.bf16x2.f32", sm80,
+		"d = hi:lo, to nearest even", dst(B32), src("hi", F32), src("lo", F32)),
+	row("CvtF64F16", "cvt.f64.f16", sm13, "d = a", dst(F64), src("a", B16)),
+	row("CvtF64F32", "cvt.f64.f32", sm13, "d = a", dst(F64), src("a", F32)),
+	row("CvtF32F64", "cvt.rn.f32.f64", sm13, "d = a, to nearest even", dst(F32), src("a", F64)),
+	row("MovF32Bits", "mov.b32", sm10, "d = the float whose bits are a", dst(F32), src("a", B32)),
+	row("MovB32Bits", "mov.b32", sm10, "d = the bits of a", dst(B32), src("a", F32)),
 
 	// Parameters.
-	{Name: "LdParamU32", Opcode: "ld.param.u32", Operands: ops(dst(B32), src("addr", Param)), SM: 10, PTX: 10, Summary: "d = a 32-bit parameter"},
-	{Name: "LdParamU64", Opcode: "ld.param.u64", Operands: ops(dst(B64), src("addr", Param)), SM: 10, PTX: 10, Summary: "d = a 64-bit parameter"},
-	{Name: "LdParamF32", Opcode: "ld.param.f32", Operands: ops(dst(F32), src("addr", Param)), SM: 10, PTX: 10, Summary: "d = a single-precision parameter"},
+	row("LdParamU32", "ld.param.u32", sm10, "d = a 32-bit parameter", dst(B32), src("addr", Param)),
+	row("LdParamU64", "ld.param.u64", sm10, "d = a 64-bit parameter", dst(B64), src("addr", Param)),
+	row("LdParamF32", "ld.param.f32", sm10, "d = a single-precision parameter", dst(F32), src("addr", Param)),
 
 	// Global memory.
-	{Name: "LdGlobalB16", Opcode: "ld.global.b16", Operands: load(B16, 0, Global), SM: 10, PTX: 10, Summary: "d = 2 bytes at addr"},
-	{Name: "LdGlobalB32", Opcode: "ld.global.b32", Operands: load(B32, 0, Global), SM: 10, PTX: 10, Summary: "d = 4 bytes at addr"},
-	{Name: "LdGlobalV2B32", Opcode: "ld.global.v2.b32", Operands: load(B32, 2, Global), SM: 10, PTX: 10, Summary: "d = 8 bytes at addr"},
-	{Name: "LdGlobalV4B32", Opcode: "ld.global.v4.b32", Operands: load(B32, 4, Global), SM: 10, PTX: 10, Summary: "d = 16 bytes at addr"},
-	{Name: "LdGlobalF32", Opcode: "ld.global.f32", Operands: load(F32, 0, Global), SM: 10, PTX: 10, Summary: "d = a float at addr"},
-	{Name: "LdGlobalV2F32", Opcode: "ld.global.v2.f32", Operands: load(F32, 2, Global), SM: 10, PTX: 10, Summary: "d = 2 floats at addr"},
-	{Name: "LdGlobalV4F32", Opcode: "ld.global.v4.f32", Operands: load(F32, 4, Global), SM: 10, PTX: 10, Summary: "d = 4 floats at addr"},
-	{Name: "StGlobalB16", Opcode: "st.global.b16", Operands: store(Global, B16, 0), SM: 10, PTX: 10, Summary: "2 bytes at addr = a"},
-	{Name: "StGlobalB32", Opcode: "st.global.b32", Operands: store(Global, i32, 0), SM: 10, PTX: 10, Summary: "4 bytes at addr = a"},
-	{Name: "StGlobalV2B32", Opcode: "st.global.v2.b32", Operands: store(Global, B32, 2), SM: 10, PTX: 10, Summary: "8 bytes at addr = a"},
-	{Name: "StGlobalV4B32", Opcode: "st.global.v4.b32", Operands: store(Global, B32, 4), SM: 10, PTX: 10, Summary: "16 bytes at addr = a"},
-	{Name: "StGlobalF32", Opcode: "st.global.f32", Operands: store(Global, F32, 0), SM: 10, PTX: 10, Summary: "float at addr = a"},
-	{Name: "StGlobalV2F32", Opcode: "st.global.v2.f32", Operands: store(Global, F32, 2), SM: 10, PTX: 10, Summary: "2 floats at addr = a"},
-	{Name: "StGlobalV4F32", Opcode: "st.global.v4.f32", Operands: store(Global, F32, 4), SM: 10, PTX: 10, Summary: "4 floats at addr = a"},
-	{Name: "AtomAddU32", Opcode: "atom.acq_rel.gpu.global.add.u32", Operands: ops(dst(B32), src("addr", Global), src("a", i32)), SM: 70, PTX: 60,
-		Summary: "d = 4 bytes at addr, which become d + a; orders memory for the whole device"},
-	{Name: "RedGlobalMaxU32", Opcode: "red.global.max.u32", Operands: ops(src("addr", Global), src("a", B32)), SM: 20, PTX: 12, Summary: "4 bytes at addr become the larger of them and a, unsigned"},
-	{Name: "RedGlobalAddU64", Opcode: "red.global.add.u64", Operands: ops(src("addr", Global), src("a", B64)), SM: 20, PTX: 12, Summary: "8 bytes at addr become their sum with a"},
-	{Name: "RedGlobalMinU64", Opcode: "red.global.min.u64", Operands: ops(src("addr", Global), src("a", B64)), SM: 32, PTX: 31, Summary: "8 bytes at addr become the smaller of them and a, unsigned"},
-	{Name: "FenceAcqRelGpu", Opcode: "fence.acq_rel.gpu", SM: 70, PTX: 60, Summary: "orders this thread's memory accesses before and after it for the whole device"},
+	row("LdGlobalB16", "ld.global.b16", sm10, "d = 2 bytes at addr", load(B16, 0, Global)...),
+	row("LdGlobalB32", "ld.global.b32", sm10, "d = 4 bytes at addr", load(B32, 0, Global)...),
+	row("LdGlobalV2B32", "ld.global.v2.b32", sm10, "d = 8 bytes at addr", load(B32, 2, Global)...),
+	row("LdGlobalV4B32", "ld.global.v4.b32", sm10, "d = 16 bytes at addr", load(B32, 4, Global)...),
+	row("LdGlobalF32", "ld.global.f32", sm10, "d = a float at addr", load(F32, 0, Global)...),
+	row("LdGlobalV2F32", "ld.global.v2.f32", sm10, "d = 2 floats at addr", load(F32, 2, Global)...),
+	row("LdGlobalV4F32", "ld.global.v4.f32", sm10, "d = 4 floats at addr", load(F32, 4, Global)...),
+	row("StGlobalB16", "st.global.b16", sm10, "2 bytes at addr = a", store(Global, B16, 0)...),
+	row("StGlobalB32", "st.global.b32", sm10, "4 bytes at addr = a", store(Global, i32, 0)...),
+	row("StGlobalV2B32", "st.global.v2.b32", sm10, "8 bytes at addr = a", store(Global, B32, 2)...),
+	row("StGlobalV4B32", "st.global.v4.b32", sm10, "16 bytes at addr = a", store(Global, B32, 4)...),
+	row("StGlobalF32", "st.global.f32", sm10, "float at addr = a", store(Global, F32, 0)...),
+	row("StGlobalV2F32", "st.global.v2.f32", sm10, "2 floats at addr = a", store(Global, F32, 2)...),
+	row("StGlobalV4F32", "st.global.v4.f32", sm10, "4 floats at addr = a", store(Global, F32, 4)...),
+	row("AtomAddU32", "atom.acq_rel.gpu.global.add.u32", sm70,
+		"d = 4 bytes at addr, which become d + a; orders memory for the whole device",
+		dst(B32), src("addr", Global), src("a", i32)),
+	row("RedGlobalMaxU32", "red.global.max.u32", sm20,
+		"4 bytes at addr become the larger of them and a, unsigned", src("addr", Global), src("a", B32)),
+	row("RedGlobalAddU64", "red.global.add.u64", sm20,
+		"8 bytes at addr become their sum with a", src("addr", Global), src("a", B64)),
+	row("RedGlobalMinU64", "red.global.min.u64", sm32,
+		"8 bytes at addr become the smaller of them and a, unsigned", src("addr", Global), src("a", B64)),
+	row("FenceAcqRelGpu", "fence.acq_rel.gpu", sm70,
+		"orders this thread's memory accesses before and after it for the whole device"),
 
 	// Shared memory.
-	{Name: "LdSharedB32", Opcode: "ld.shared.b32", Operands: load(B32, 0, Shared), SM: 10, PTX: 10, Summary: "d = 4 bytes at addr"},
-	{Name: "LdSharedF32", Opcode: "ld.shared.f32", Operands: load(F32, 0, Shared), SM: 10, PTX: 10, Summary: "d = a float at addr"},
-	{Name: "LdSharedV2F32", Opcode: "ld.shared.v2.f32", Operands: load(F32, 2, Shared), SM: 10, PTX: 10, Summary: "d = 2 floats at addr"},
-	{Name: "LdSharedV4F32", Opcode: "ld.shared.v4.f32", Operands: load(F32, 4, Shared), SM: 10, PTX: 10, Summary: "d = 4 floats at addr"},
-	{Name: "StSharedB16", Opcode: "st.shared.b16", Operands: store(Shared, B16, 0), SM: 10, PTX: 10, Summary: "2 bytes at addr = a"},
-	{Name: "StSharedB32", Opcode: "st.shared.b32", Operands: store(Shared, B32, 0), SM: 10, PTX: 10, Summary: "4 bytes at addr = a"},
-	{Name: "StSharedF32", Opcode: "st.shared.f32", Operands: store(Shared, F32, 0), SM: 10, PTX: 10, Summary: "float at addr = a"},
-	{Name: "StSharedV2F32", Opcode: "st.shared.v2.f32", Operands: store(Shared, F32, 2), SM: 10, PTX: 10, Summary: "2 floats at addr = a"},
-	{Name: "LdSharedB64", Opcode: "ld.shared.b64", Operands: load(B64, 0, Shared), SM: 10, PTX: 10, Summary: "d = 8 bytes at addr"},
-	{Name: "StSharedB64", Opcode: "st.shared.b64", Operands: store(Shared, B64, 0), SM: 10, PTX: 10, Summary: "8 bytes at addr = a"},
-	{Name: "RedSharedMaxU32", Opcode: "red.shared.max.u32", Operands: ops(src("addr", Shared), src("a", B32)), SM: 20, PTX: 12, Summary: "4 bytes at addr become the larger of them and a, unsigned"},
-	{Name: "RedSharedAddU32", Opcode: "red.shared.add.u32", Operands: ops(src("addr", Shared), src("a", B32)), SM: 20, PTX: 12, Summary: "4 bytes at addr become their sum with a"},
-	{Name: "RedSharedMinU64", Opcode: "red.shared.min.u64", Operands: ops(src("addr", Shared), src("a", B64)), SM: 32, PTX: 31, Summary: "8 bytes at addr become the smaller of them and a, unsigned"},
+	row("LdSharedB32", "ld.shared.b32", sm10, "d = 4 bytes at addr", load(B32, 0, Shared)...),
+	row("LdSharedF32", "ld.shared.f32", sm10, "d = a float at addr", load(F32, 0, Shared)...),
+	row("LdSharedV2F32", "ld.shared.v2.f32", sm10, "d = 2 floats at addr", load(F32, 2, Shared)...),
+	row("LdSharedV4F32", "ld.shared.v4.f32", sm10, "d = 4 floats at addr", load(F32, 4, Shared)...),
+	row("StSharedB16", "st.shared.b16", sm10, "2 bytes at addr = a", store(Shared, B16, 0)...),
+	row("StSharedB32", "st.shared.b32", sm10, "4 bytes at addr = a", store(Shared, B32, 0)...),
+	row("StSharedF32", "st.shared.f32", sm10, "float at addr = a", store(Shared, F32, 0)...),
+	row("StSharedV2F32", "st.shared.v2.f32", sm10, "2 floats at addr = a", store(Shared, F32, 2)...),
+	row("LdSharedB64", "ld.shared.b64", sm10, "d = 8 bytes at addr", load(B64, 0, Shared)...),
+	row("StSharedB64", "st.shared.b64", sm10, "8 bytes at addr = a", store(Shared, B64, 0)...),
+	row("RedSharedMaxU32", "red.shared.max.u32", sm20,
+		"4 bytes at addr become the larger of them and a, unsigned", src("addr", Shared), src("a", B32)),
+	row("RedSharedAddU32", "red.shared.add.u32", sm20,
+		"4 bytes at addr become their sum with a", src("addr", Shared), src("a", B32)),
+	row("RedSharedMinU64", "red.shared.min.u64", sm32,
+		"8 bytes at addr become the smaller of them and a, unsigned", src("addr", Shared), src("a", B64)),
 
-	// Asynchronous copies, global to shared. In the forms with a size, the bytes from size on are not read and filled with zeros.
-	{Name: "CpAsyncCaSharedGlobal4", Opcode: "cp.async.ca.shared.global", Operands: copyAsync("4"), SM: 80, PTX: 70, Summary: "copies 4 bytes"},
-	{Name: "CpAsyncCaSharedGlobal8", Opcode: "cp.async.ca.shared.global", Operands: copyAsync("8"), SM: 80, PTX: 70, Summary: "copies 8 bytes"},
-	{Name: "CpAsyncCgSharedGlobalL2128B16", Opcode: "cp.async.cg.shared.global.L2::128B", Operands: copyAsync("16"), SM: 80, PTX: 74,
-		Summary: "copies 16 bytes past L1, with a hint to fetch 128 bytes into L2"},
-	{Name: "CpAsyncCaSharedGlobal4Size", Opcode: "cp.async.ca.shared.global", Operands: append(copyAsync("4"), src("size", i32)), SM: 80, PTX: 70, Summary: "copies 4 bytes, of which size are read"},
-	{Name: "CpAsyncCaSharedGlobal8Size", Opcode: "cp.async.ca.shared.global", Operands: append(copyAsync("8"), src("size", i32)), SM: 80, PTX: 70, Summary: "copies 8 bytes, of which size are read"},
-	{Name: "CpAsyncCgSharedGlobalL2128B16Size", Opcode: "cp.async.cg.shared.global.L2::128B", Operands: append(copyAsync("16"), src("size", i32)), SM: 80, PTX: 74,
-		Summary: "copies 16 bytes past L1, of which size are read, with a hint to fetch 128 bytes into L2"},
-	{Name: "CpAsyncCommitGroup", Opcode: "cp.async.commit_group", SM: 80, PTX: 70, Summary: "closes the group of the copies issued since the last one"},
-	{Name: "CpAsyncWaitGroup", Opcode: "cp.async.wait_group", Operands: ops(src("n", Int)), SM: 80, PTX: 70, Summary: "waits until at most the n youngest groups are pending"},
-	{Name: "CpAsyncWaitAll", Opcode: "cp.async.wait_all", SM: 80, PTX: 70, Summary: "waits for all of this thread's copies"},
+	// Asynchronous copies from global to shared memory. The forms with a size read that many bytes and fill the rest
+	// with zeros.
+	row("CpAsyncCaSharedGlobal4", "cp.async.ca.shared.global", sm80, "copies 4 bytes", copyAsync("4")...),
+	row("CpAsyncCaSharedGlobal8", "cp.async.ca.shared.global", sm80, "copies 8 bytes", copyAsync("8")...),
+	row("CpAsyncCgSharedGlobalL2128B16", "cp.async.cg.shared.global.L2::128B", sm80v74,
+		"copies 16 bytes past L1, with a hint to fetch 128 bytes into L2", copyAsync("16")...),
+	row("CpAsyncCaSharedGlobal4Size", "cp.async.ca.shared.global", sm80,
+		"copies 4 bytes, of which size are read", append(copyAsync("4"), src("size", i32))...),
+	row("CpAsyncCaSharedGlobal8Size", "cp.async.ca.shared.global", sm80,
+		"copies 8 bytes, of which size are read", append(copyAsync("8"), src("size", i32))...),
+	row("CpAsyncCgSharedGlobalL2128B16Size", "cp.async.cg.shared.global.L2::128B", sm80v74,
+		"copies 16 bytes past L1, of which size are read, with a hint to fetch 128 bytes into L2",
+		append(copyAsync("16"), src("size", i32))...),
+	row("CpAsyncCommitGroup", "cp.async.commit_group", sm80,
+		"closes the group of the copies issued since the last one"),
+	row("CpAsyncWaitGroup", "cp.async.wait_group", sm80,
+		"waits until at most the n youngest groups are pending", src("n", Int)),
+	row("CpAsyncWaitAll", "cp.async.wait_all", sm80, "waits for all of this thread's copies"),
 
 	// Matrices.
-	{Name: "LdmatrixX2", Opcode: "ldmatrix.sync.aligned.m8n8.x2.shared.b16", Operands: load(B32, 2, Shared), SM: 75, PTX: 65, Summary: "d = two 8×8 matrices of 16-bit elements, a row of 16 bytes per address of lanes 0-15"},
-	{Name: "LdmatrixX2Trans", Opcode: "ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16", Operands: load(B32, 2, Shared), SM: 75, PTX: 65, Summary: "LdmatrixX2 with each matrix transposed"},
-	{Name: "LdmatrixX4", Opcode: "ldmatrix.sync.aligned.m8n8.x4.shared.b16", Operands: load(B32, 4, Shared), SM: 75, PTX: 65, Summary: "d = four 8×8 matrices of 16-bit elements, a row of 16 bytes per address of lanes 0-31"},
-	{Name: "LdmatrixX4Trans", Opcode: "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16", Operands: load(B32, 4, Shared), SM: 75, PTX: 65, Summary: "LdmatrixX4 with each matrix transposed"},
-	{Name: "MmaSyncM16N8K16F32F16", Opcode: "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", Operands: mma(), SM: 80, PTX: 70, Summary: "d = a · b + c over a warp: a 16×16 and b 16×8 in fp16, c and d 16×8 in fp32"},
-	{Name: "MmaSyncM16N8K16F32BF16", Opcode: "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", Operands: mma(), SM: 80, PTX: 70, Summary: "d = a · b + c over a warp: a 16×16 and b 16×8 in bf16, c and d 16×8 in fp32"},
+	row("LdmatrixX2", "ldmatrix.sync.aligned.m8n8.x2.shared.b16", sm75,
+		"d = two 8×8 matrices of 16-bit elements, a row of 16 bytes per address of lanes 0-15",
+		load(B32, 2, Shared)...),
+	row("LdmatrixX2Trans", "ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16", sm75,
+		"LdmatrixX2 with each matrix transposed", load(B32, 2, Shared)...),
+	row("LdmatrixX4", "ldmatrix.sync.aligned.m8n8.x4.shared.b16", sm75,
+		"d = four 8×8 matrices of 16-bit elements, a row of 16 bytes per address of lanes 0-31",
+		load(B32, 4, Shared)...),
+	row("LdmatrixX4Trans", "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16", sm75,
+		"LdmatrixX4 with each matrix transposed", load(B32, 4, Shared)...),
+	row("MmaSyncM16N8K16F32F16", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", sm80,
+		"d = a · b + c over a warp: a 16×16 and b 16×8 in fp16, c and d 16×8 in fp32", mma()...),
+	row("MmaSyncM16N8K16F32BF16", "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", sm80,
+		"d = a · b + c over a warp: a 16×16 and b 16×8 in bf16, c and d 16×8 in fp32", mma()...),
 
 	// Control.
-	{Name: "BarSync", Opcode: "bar.sync", Operands: ops(src("a", Int)), SM: 10, PTX: 10, Summary: "waits for all threads of the CTA at barrier a", Flow: Barrier},
-	{Name: "BarWarpSync", Opcode: "bar.warp.sync", Operands: ops(src("mask", i32)), SM: 30, PTX: 60, Summary: "waits for the lanes of mask and orders their memory accesses"},
-	{Name: "Bra", Opcode: "bra", Operands: ops(src("target", Label)), SM: 10, PTX: 10, Summary: "goes to target; lanes may part", Flow: Jump},
-	{Name: "BraUni", Opcode: "bra.uni", Operands: ops(src("target", Label)), SM: 10, PTX: 10, Summary: "goes to target; all threads of the CTA agree", Flow: JumpSame},
-	{Name: "Ret", Opcode: "ret", SM: 10, PTX: 10, Summary: "ends the thread", Flow: Exit},
+	row("BarSync", "bar.sync", sm10, "waits for all threads of the CTA at barrier a", src("a", Int)).flow(Barrier),
+	row("BarWarpSync", "bar.warp.sync", sm30,
+		"waits for the lanes of mask and orders their memory accesses", src("mask", i32)),
+	row("Bra", "bra", sm10, "goes to target; lanes may part", src("target", Label)).flow(Jump),
+	row("BraUni", "bra.uni", sm10,
+		"goes to target; all threads of the CTA agree", src("target", Label)).flow(JumpSame),
+	row("Ret", "ret", sm10, "ends the thread").flow(Exit),
+
+	// Warpgroups: what wgmma needs around its multiplications, and the split of registers among warpgroups.
+	row("WgmmaFenceSyncAligned", "wgmma.fence.sync.aligned", sm90a,
+		"orders the warpgroup's accesses to registers and shared memory before its next wgmma.mma_async"),
+	row("WgmmaCommitGroupSyncAligned", "wgmma.commit_group.sync.aligned", sm90a,
+		"closes the group of the multiplications issued since the last one"),
+	row("WgmmaWaitGroupSyncAligned", "wgmma.wait_group.sync.aligned", sm90a,
+		"waits until at most the n youngest groups are pending", src("n", Int)),
+	row("SetmaxnregIncSyncAlignedU32", "setmaxnreg.inc.sync.aligned.u32", registerSplit,
+		"waits for registers, so that each thread of the warpgroup has n", src("n", Int)),
+	row("SetmaxnregDecSyncAlignedU32", "setmaxnreg.dec.sync.aligned.u32", registerSplit,
+		"gives up registers, so that each thread of the warpgroup has n", src("n", Int)),
 }
 
 func copyAsync(bytes string) []Operand {

@@ -346,11 +346,16 @@ func (x *Info) GetHealthReason() string {
 // Diagnostic is a failure told to a user: what is wrong, where, and what to do about it. It travels as a detail of the
 // gRPC status, or beside the answers of a batch.
 type Diagnostic struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Kind          Diagnostic_Kind        `protobuf:"varint,1,opt,name=kind,proto3,enum=origami.plugin.v1.Diagnostic_Kind" json:"kind,omitempty"`
-	What          string                 `protobuf:"bytes,2,opt,name=what,proto3" json:"what,omitempty"`
-	Where         string                 `protobuf:"bytes,3,opt,name=where,proto3" json:"where,omitempty"`
-	Fix           string                 `protobuf:"bytes,4,opt,name=fix,proto3" json:"fix,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Kind  Diagnostic_Kind        `protobuf:"varint,1,opt,name=kind,proto3,enum=origami.plugin.v1.Diagnostic_Kind" json:"kind,omitempty"`
+	What  string                 `protobuf:"bytes,2,opt,name=what,proto3" json:"what,omitempty"`
+	Where string                 `protobuf:"bytes,3,opt,name=where,proto3" json:"where,omitempty"`
+	Fix   string                 `protobuf:"bytes,4,opt,name=fix,proto3" json:"fix,omitempty"`
+	// A name for the failure by which a front end adds its own hint: unknown_device, nothing_fits, … (core/diag). Empty, or
+	// a name that the receiver does not know, adds nothing.
+	Code string `protobuf:"bytes,5,opt,name=code,proto3" json:"code,omitempty"`
+	// What a hint for the code mentions: an architecture, the path of a plugin.
+	Subject       string `protobuf:"bytes,6,opt,name=subject,proto3" json:"subject,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -409,6 +414,20 @@ func (x *Diagnostic) GetWhere() string {
 func (x *Diagnostic) GetFix() string {
 	if x != nil {
 		return x.Fix
+	}
+	return ""
+}
+
+func (x *Diagnostic) GetCode() string {
+	if x != nil {
+		return x.Code
+	}
+	return ""
+}
+
+func (x *Diagnostic) GetSubject() string {
+	if x != nil {
+		return x.Subject
 	}
 	return ""
 }
@@ -472,13 +491,15 @@ const file_origami_plugin_v1_base_proto_rawDesc = "" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12!\n" +
 	"\fapi_versions\x18\x03 \x03(\tR\vapiVersions\x121\n" +
 	"\x06health\x18\x04 \x01(\x0e2\x19.origami.plugin.v1.HealthR\x06health\x12#\n" +
-	"\rhealth_reason\x18\x05 \x01(\tR\fhealthReason\"\xe3\x01\n" +
+	"\rhealth_reason\x18\x05 \x01(\tR\fhealthReason\"\x91\x02\n" +
 	"\n" +
 	"Diagnostic\x126\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\".origami.plugin.v1.Diagnostic.KindR\x04kind\x12\x12\n" +
 	"\x04what\x18\x02 \x01(\tR\x04what\x12\x14\n" +
 	"\x05where\x18\x03 \x01(\tR\x05where\x12\x10\n" +
-	"\x03fix\x18\x04 \x01(\tR\x03fix\"a\n" +
+	"\x03fix\x18\x04 \x01(\tR\x03fix\x12\x12\n" +
+	"\x04code\x18\x05 \x01(\tR\x04code\x12\x18\n" +
+	"\asubject\x18\x06 \x01(\tR\asubject\"a\n" +
 	"\x04Kind\x12\x14\n" +
 	"\x10KIND_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rKIND_INTERNAL\x10\x01\x12\x0e\n" +

@@ -1,0 +1,265 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	"github.com/spf13/viper"
+
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/limit"
+)
+
+// Load returns the settings in force. flags are those of the command that runs; getenv is os.Getenv.
+//
+// Each source is laid over the one below and checked at once, so that an error names the source. viper's own binding
+// would read the environment and the flags later, and could not say which source is wrong.
+func Load(flags *pflag.FlagSet, getenv func(string) string) (Settings, error) {
+	v := viper.New()
+	v.SetDefault("log_level", "warn")
+	v.SetDefault("timeout", "30s")
+	v.SetDefault("dtype", "fp16")
+	if dir := configDir(getenv); dir != "" {
+		v.SetDefault("lock_file", filepath.Join(dir, "plugins.lock"))
+	}
+	warnings, err := readFile(v, flags, getenv)
+	if err != nil {
+		return Settings{}, err
+	}
+	more, err := readEnvironment(v, getenv)
+	if err != nil {
+		return Settings{}, err
+	}
+	warnings = append(warnings, more...)
+	more, err = readFlags(v, flags)
+	if err != nil {
+		return Settings{}, err
+	}
+	settings, failure := check(v)
+	if failure != nil {
+		return Settings{}, failure
+	}
+	settings.Warnings = append(warnings, more...)
+	return settings, nil
+}
+
+// readEnvironment lays the environment variables over v. A device belongs to the architecture beside it: a source that
+// names an architecture drops the device of a lower source.
+func readEnvironment(v *viper.Viper, getenv func(string) string) (warnings []string, err error) {
+	if getenv("ORIGAMI_ARCH") != "" {
+		v.Set("device", "")
+	}
+	for _, s := range All() {
+		names := s.Env
+		if s.Old != "" {
+			names = append(slices.Clone(names), envOf(s.Old))
+		}
+		for _, name := range names {
+			value := getenv(name)
+			if value == "" {
+				continue
+			}
+			v.Set(s.Key, value)
+			if _, err := check(v); err != nil {
+				return nil, err.At("environment variable %s", name)
+			}
+			if s.Old != "" && name == envOf(s.Old) {
+				warnings = append(warnings, fmt.Sprintf("the environment variable %s is now %s", name, envOf(s.Key)))
+			}
+			break
+		}
+	}
+	return warnings, nil
+}
+
+// readFlags lays the flags of the command line over v.
+func readFlags(v *viper.Viper, flags *pflag.FlagSet) (warnings []string, err error) {
+	if changed(flags, "arch") != nil {
+		v.Set("device", "")
+	}
+	for _, s := range All() {
+		f := changed(flags, s.Flag)
+		if old := changed(flags, s.Old); old != nil {
+			if f != nil {
+				return nil, diag.Inputf("--%s is the old name of --%s", s.Old, s.Flag).Do("leave it out")
+			}
+			f = old
+			warnings = append(warnings, fmt.Sprintf("the flag --%s is now --%s", s.Old, s.Flag))
+		}
+		if f == nil {
+			continue
+		}
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			v.Set(s.Key, list.GetSlice())
+		} else {
+			v.Set(s.Key, f.Value.String())
+		}
+		if _, err := check(v); err != nil {
+			return nil, err.At("--%s", s.Flag)
+		}
+	}
+	if f := changed(flags, "json"); f != nil && f.Value.String() == "true" {
+		if changed(flags, "format") != nil && v.GetString("format") != JSON {
+			return nil, diag.Inputf("--json and --format %s contradict each other", v.GetString("format")).
+				Do("leave one of them out")
+		}
+		v.Set("format", JSON)
+	}
+	return warnings, nil
+}
+
+// changed returns the flag of that name if the command has it and the command line sets it.
+func changed(flags *pflag.FlagSet, name string) *pflag.Flag {
+	if f := flags.Lookup(name); name != "" && f != nil && f.Changed {
+		return f
+	}
+	return nil
+}
+
+// readFile reads the settings file into v: the one that --settings or ORIGAMI_SETTINGS names, else the user's if there
+// is one. Unknown keys are refused.
+func readFile(v *viper.Viper, flags *pflag.FlagSet, getenv func(string) string) (warnings []string, err error) {
+	file, named := getenv("ORIGAMI_SETTINGS"), true
+	if f := changed(flags, "settings"); f != nil {
+		file = f.Value.String()
+	}
+	if file == "" {
+		dir := configDir(getenv)
+		if dir == "" {
+			return nil, nil
+		}
+		file, named = filepath.Join(dir, "settings.yaml"), false
+	}
+	data, err := readText(file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && !named:
+		return nil, nil
+	case limit.Exceeded(err) != nil:
+		return nil, limit.Exceeded(err)
+	case err != nil:
+		return nil, diag.Inputf("the settings file cannot be read: %v", cause(err)).At("%s", file).
+			Do("check --settings and ORIGAMI_SETTINGS")
+	}
+	return parse(v, file, data)
+}
+
+// parse reads the text of a settings file into v.
+func parse(v *viper.Viper, file string, data []byte) (warnings []string, err error) {
+	read := viper.New()
+	read.SetConfigType("yaml")
+	if err := read.ReadConfig(bytes.NewReader(data)); err != nil {
+		return nil, diag.Inputf("not a settings file: %v", strings.TrimPrefix(err.Error(), "While parsing config: ")).
+			At("%s", file).Do("write one YAML mapping; `origami help environment` lists the keys")
+	}
+	var known []string
+	now := map[string]string{} // old keys
+	for _, s := range All() {
+		known = append(known, s.Key)
+		if s.Old != "" {
+			now[s.Old] = s.Key
+		}
+	}
+	values := read.AllSettings()
+	keys := read.AllKeys()
+	slices.Sort(keys)
+	for _, key := range keys {
+		if slices.Contains(known, key) {
+			continue
+		}
+		if name, ok := now[key]; ok {
+			if _, both := values[name]; both {
+				return nil, diag.Inputf("%s is the old name of %s", key, name).At("%s", file).Do("leave it out")
+			}
+			values[name] = values[key]
+			delete(values, key)
+			warnings = append(warnings, fmt.Sprintf("%s: the key %s is now %s", file, key, name))
+			continue
+		}
+		err := diag.Inputf("unknown setting %q", key).At("%s", file)
+		if near := diag.Nearest(key, known, 1); len(near) > 0 {
+			return nil, err.Do("did you mean %s? the settings: %s", near[0], strings.Join(known, ", "))
+		}
+		return nil, err.Do("the settings: %s", strings.Join(known, ", "))
+	}
+	if err := v.MergeConfigMap(values); err != nil {
+		return nil, err
+	}
+	if _, err := check(v); err != nil {
+		return nil, err.At("%s", file)
+	}
+	return warnings, nil
+}
+
+func readText(file string) ([]byte, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	return limit.ReadAll(f, file, limit.Text, "give the settings file")
+}
+
+// check decodes the settings and refuses values that no command could use. The error does not say where the value is.
+func check(v *viper.Viper) (Settings, *diag.Error) {
+	const help = "`origami help environment` lists the settings"
+	var s Settings
+	switch timeout := v.Get("timeout").(type) {
+	case int, float64:
+		return s, diag.Inputf("the timeout %v has no unit", timeout).Do("write a duration such as 30s")
+	case string:
+		if _, err := time.ParseDuration(timeout); err != nil {
+			return s, diag.Inputf("the timeout %q is not a duration", timeout).Do("write one such as 30s")
+		}
+	}
+	if text, ok := v.Get("in_process").(string); ok {
+		if _, err := strconv.ParseBool(text); err != nil {
+			return s, diag.Inputf("in_process %q is neither true nor false", text).Do("write true or false")
+		}
+	}
+	if err := v.UnmarshalExact(&s); err != nil {
+		// mapstructure lists its findings on lines of their own below a heading.
+		lines := strings.Split(strings.TrimSpace(err.Error()), "\n")
+		return s, diag.Inputf("a setting has the wrong type: %s", strings.TrimSpace(lines[len(lines)-1])).Do(help)
+	}
+	for _, c := range []struct {
+		name, value string
+		known       []string
+	}{{"format", s.Format, Formats}, {"log level", s.LogLevel, LogLevels}, {"rung", s.Rung, Rungs()}} {
+		if c.value != "" && !slices.Contains(c.known, c.value) {
+			return s, diag.Inputf("unknown %s %q", c.name, c.value).Do("use one of %s", strings.Join(c.known, ", "))
+		}
+	}
+	if s.Timeout <= 0 {
+		return s, diag.Inputf("the timeout %s is not positive", s.Timeout).Do("write a duration such as 30s")
+	}
+	return s, nil
+}
+
+// configDir is the user's configuration folder for origami, empty if there is none.
+func configDir(getenv func(string) string) string {
+	if dir := getenv("XDG_CONFIG_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "origami")
+	}
+	if home := getenv("HOME"); home != "" {
+		return filepath.Join(home, ".config", "origami")
+	}
+	return ""
+}
+
+// cause drops the operation and the path, which the message has anyway.
+func cause(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}

@@ -1,0 +1,83 @@
+package datastore
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/builtins"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/dataset"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/gemm"
+)
+
+// Folder reads the data set in a folder and checks that it is about the given architecture and kernel family. An empty
+// kernel means the data set's family. flag is the one that named the folder.
+func Folder(d *arch.Description, kernel, flag, folder string) (*dataset.Dataset, error) {
+	data, err := dataset.Read(filepath.Clean(folder), os.DirFS(folder))
+	if err != nil {
+		return nil, err
+	}
+	return data, check(d, kernel, flag+" "+folder, data)
+}
+
+// File reads a single file of times. base gives the element type and layout of its problems if the file does not.
+func File(d *arch.Description, kernel, flag, file string, base gemm.Problem) (*dataset.Dataset, error) {
+	family, err := session.KernelFamily(d, kernel)
+	if err != nil {
+		return nil, err
+	}
+	folder, name := filepath.Split(filepath.Clean(file))
+	folder = filepath.Clean(folder)
+	stated := dataset.Conditions{Arch: d.Arch, Device: d.Device, Kernel: family, Input: "unknown"}
+	data, err := dataset.ReadTimes(folder, os.DirFS(folder), name, stated, base)
+	if err != nil {
+		return nil, err
+	}
+	return data, check(d, kernel, flag+" "+file, data)
+}
+
+// check refuses measurements of something that the model does not predict.
+func check(d *arch.Description, kernel, place string, data *dataset.Dataset) error {
+	if kernel == "" {
+		kernel = data.Kernel
+	}
+	kernel, err := session.KernelFamily(d, kernel)
+	if err != nil {
+		return err
+	}
+	if data.Arch != d.Arch || data.Device != d.Device || data.Kernel != kernel {
+		return diag.Inputf("the records are of %s on %s@%s, and the model predicts %s on %s", data.Kernel, data.Arch, data.Device, kernel, d.ID()).
+			At("%s", place).Do("use --arch %s@%s", data.Arch, data.Device)
+	}
+	return nil
+}
+
+// Shipped reads the data set of an architecture on a device that is part of this binary. flag is the one that can name
+// another.
+func Shipped(d *arch.Description, kernel, flag string) (*dataset.Dataset, error) {
+	kernel, err := session.KernelFamily(d, kernel)
+	if err != nil {
+		return nil, err
+	}
+	shipped, err := builtins.Datasets()
+	if err != nil {
+		return nil, err
+	}
+	var have []string
+	for _, s := range shipped {
+		data, err := dataset.Describe(s.Name, s.Files)
+		if err != nil {
+			return nil, err
+		}
+		if data.Arch == d.Arch && data.Device == d.Device && data.Kernel == kernel {
+			return dataset.Read(s.Name, s.Files)
+		}
+		have = append(have, fmt.Sprintf("%s on %s@%s", data.Kernel, data.Arch, data.Device))
+	}
+	return nil, diag.Inputf("no measurements of %s on %s are shipped", kernel, d.ID()).
+		Do("name a folder of them with %s, or use what is shipped: %s", flag, strings.Join(have, ", "))
+}

@@ -1,0 +1,152 @@
+// Package datastore finds the data sets that a command line names or that are shipped, and keeps the data set of a
+// running measurement in a folder: whatever ends the process, what was measured is there, and the same command
+// continues from it.
+package datastore
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/gofrs/flock"
+
+	"github.com/origami-gemm/origami/core/dataset"
+	"github.com/origami-gemm/origami/core/diag"
+)
+
+// lockFile is locked by the process that writes the folder. The system drops the lock with the process, however it ends,
+// so it cannot go stale.
+const lockFile = ".lock"
+
+// Store is a folder that measurements are written to.
+type Store struct {
+	// Data is what the folder held when it was opened; whoever appends adds to it.
+	Data *dataset.Dataset
+	// Torn is the incomplete last line of an interrupted write, which was dropped; nil if there was none.
+	Torn *dataset.Truncated
+
+	log  *os.File
+	lock *flock.Flock
+	// size is the length of the log as far as it is whole.
+	size int64
+	line []byte
+}
+
+// Open opens the folder of a dataset to go on with it, or begins one. A folder whose measurements were made under other
+// conditions, and one that another process writes, are errors.
+func Open(folder string, want *dataset.Dataset) (_ *Store, err error) {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return nil, unwritable(folder, err)
+	}
+	s := &Store{lock: flock.New(filepath.Join(folder, lockFile))}
+	got, err := s.lock.TryLock()
+	if err != nil {
+		return nil, unwritable(folder, err)
+	}
+	if !got {
+		return nil, diag.Inputf("another process is writing measurements to it").At("%s", folder).Do("wait for it, or name another folder with --records")
+	}
+	defer func() {
+		if err != nil {
+			_ = s.Close()
+		}
+	}()
+
+	if err := begin(folder, want); err != nil {
+		return nil, err
+	}
+	s.Data, s.Torn, err = dataset.Recover(folder, os.DirFS(folder))
+	if err != nil {
+		return nil, err
+	}
+	if what := want.Difference(s.Data.Conditions); what != "" {
+		return nil, diag.Inputf("its measurements were made under other conditions: %s", what).At("%s", folder).Do("name another folder with --records")
+	}
+	log := filepath.Join(folder, dataset.Log)
+	if s.log, err = os.OpenFile(log, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644); err != nil {
+		return nil, unwritable(folder, err)
+	}
+	if s.Torn != nil {
+		if err := s.log.Truncate(s.Torn.Keep); err != nil {
+			return nil, unwritable(folder, err)
+		}
+	}
+	info, err := s.log.Stat()
+	if err != nil {
+		return nil, unwritable(folder, err)
+	}
+	s.size = info.Size()
+	return s, nil
+}
+
+// begin writes the description of a dataset that does not exist yet.
+func begin(folder string, want *dataset.Dataset) error {
+	file := filepath.Join(folder, dataset.DescriptionFile)
+	if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
+		return nil // it is there, or its reader will say why it cannot be read
+	}
+	text, err := dataset.AppendDescription(nil, want)
+	if err != nil {
+		return err
+	}
+	// Whole or not at all: under its name only when it is written.
+	if err := os.WriteFile(file+".new", text, 0o644); err != nil {
+		return unwritable(folder, err)
+	}
+	if err := os.Rename(file+".new", file); err != nil {
+		return unwritable(folder, err)
+	}
+	return nil
+}
+
+// Append writes measurements, a line each, in one call to the system: once it returns, they survive the end of this
+// process. A write that fails, as on a full disk, leaves the file as it was.
+func (s *Store) Append(measurements ...dataset.Measurement) error {
+	s.line = s.line[:0]
+	for i := range measurements {
+		var err error
+		if s.line, err = dataset.AppendLine(s.line, s.Data.Conditions, &measurements[i]); err != nil {
+			return &diag.Error{What: fmt.Sprintf("a measurement of %s cannot be recorded: %v", measurements[i].Problem, err), Where: s.log.Name(), Err: err}
+		}
+	}
+	if _, err := s.log.Write(s.line); err != nil {
+		_ = s.log.Truncate(s.size) // if that fails too, the reader drops the torn line
+		return unwritable(s.log.Name(), err)
+	}
+	s.size += int64(len(s.line))
+	return nil
+}
+
+// Sync makes what was written survive the machine. It takes milliseconds, longer than many a measurement, so it is for
+// the end of a problem: what a power cut can cost is measured again sooner than waited for after each line.
+func (s *Store) Sync() error {
+	if err := s.log.Sync(); err != nil {
+		return unwritable(s.log.Name(), err)
+	}
+	return nil
+}
+
+// Close syncs and gives the folder back.
+func (s *Store) Close() error {
+	var err error
+	if s.log != nil {
+		err = s.Sync()
+		if closed := s.log.Close(); err == nil && closed != nil {
+			err = unwritable(s.log.Name(), closed)
+		}
+	}
+	if unlocked := s.lock.Unlock(); err == nil {
+		err = unlocked
+	}
+	return err
+}
+
+func unwritable(path string, err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		err = p.Err
+	}
+	return &diag.Error{What: fmt.Sprintf("measurements cannot be written: %v", err), Where: path, Fix: "make room, or name another folder with --records", Err: err}
+}

@@ -1,0 +1,158 @@
+package datastore
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/origami-gemm/origami/core/dataset"
+	"github.com/origami-gemm/origami/core/diag"
+	coreexec "github.com/origami-gemm/origami/core/exec"
+	"github.com/origami-gemm/origami/core/gemm"
+)
+
+func toy() *dataset.Dataset {
+	d := dataset.New("", dataset.Conditions{Arch: "toy1", Device: "small", Kernel: "plain", Input: "normal", Executor: "fake", ExecutorVersion: "1"})
+	d.Software, d.Source = "fake 1", "a test"
+	return d
+}
+
+func measurement(m int) dataset.Measurement {
+	own := dataset.Measurement{
+		Problem: gemm.New(m, 64, 64), Phase: dataset.Sweep, Status: dataset.OK,
+		Config: gemm.Config{BlockM: 16, BlockN: 16, BlockK: 16, GroupM: 1, NumWarps: 4, NumStages: 2, SplitK: 1, Kernel: "plain"},
+	}
+	own.SetSamples([]coreexec.Sample{{Time: 1e-6}})
+	return own
+}
+
+func open(t *testing.T, folder string) *Store {
+	t.Helper()
+	s, err := Open(folder, toy())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+func TestStore(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "a", "b")
+	s := open(t, folder)
+	if err := s.Append(measurement(1), measurement(2)); err != nil {
+		t.Fatal(err)
+	}
+	// What was appended is in the file before anything is closed.
+	if d, err := dataset.Read(folder, os.DirFS(folder)); err != nil || d.Len() != 2 {
+		t.Errorf("%v", err)
+	}
+	// Two writers do not share a folder.
+	if _, err := Open(folder, toy()); diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), "another process is writing") {
+		t.Errorf("a second writer: %v", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if s = open(t, folder); s.Data.Len() != 2 || s.Torn != nil {
+		t.Errorf("%d measurements, %v", s.Data.Len(), s.Torn)
+	}
+	// A measurement that cannot be read back is not written.
+	if err := s.Append(dataset.Measurement{}); err == nil {
+		t.Error("an empty measurement was written")
+	}
+	if err := s.Append(measurement(3)); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	// Other conditions are another folder's.
+	other := toy()
+	other.ExecutorVersion = "2"
+	if _, err := Open(folder, other); diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), `the executor's version is "2" and was "1"`) {
+		t.Errorf("another version: %v", err)
+	}
+	// A refused folder is given back.
+	if s = open(t, folder); s.Data.Len() != 3 {
+		t.Errorf("%d measurements", s.Data.Len())
+	}
+}
+
+// Wherever the last line was cut off, what is before it is kept and the next line begins where it began.
+func TestTornLine(t *testing.T) {
+	folder := t.TempDir()
+	s := open(t, folder)
+	for m := 1; m <= 3; m++ {
+		if err := s.Append(measurement(m)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	log := filepath.Join(folder, dataset.Log)
+	whole, err := os.ReadFile(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := len(whole) / 3
+	for cut := 1; cut < line; cut += 37 {
+		if err := os.WriteFile(log, whole[:len(whole)-cut], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s := open(t, folder)
+		if s.Torn == nil || s.Data.Len() != 2 {
+			t.Fatalf("cut by %d: %+v, %d measurements", cut, s.Torn, s.Data.Len())
+		}
+		if err := s.Append(measurement(3)); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(log); err != nil || string(got) != string(whole) {
+			t.Fatalf("cut by %d: %v, %s", cut, err, got)
+		}
+	}
+}
+
+// A full disk costs the line that does not fit, and nothing of those before it. The limit is on the size of files, and
+// for a whole process, so that one is this test again.
+func TestFullDisk(t *testing.T) {
+	if folder := os.Getenv("STORE_TEST_FOLDER"); folder != "" {
+		fill(t, folder)
+		return
+	}
+	folder := t.TempDir()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self, "-test.run", "^TestFullDisk$")
+	cmd.Env = append(os.Environ(), "STORE_TEST_FOLDER="+folder)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if s := open(t, folder); s.Torn != nil || s.Data.Len() != 3 {
+		t.Errorf("%+v, %d measurements", s.Torn, s.Data.Len())
+	}
+}
+
+func fill(t *testing.T, folder string) {
+	s := open(t, folder)
+	if err := s.Append(measurement(1), measurement(2), measurement(3)); err != nil {
+		t.Fatal(err)
+	}
+	limit := syscall.Rlimit{Cur: uint64(s.size) + 100, Max: uint64(s.size) + 100}
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
+		t.Skip(err)
+	}
+	if err := s.Append(measurement(4)); !errors.Is(err, syscall.EFBIG) || !strings.Contains(err.Error(), "cannot be written") {
+		t.Errorf("%v", err)
+	}
+}

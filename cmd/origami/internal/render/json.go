@@ -1,0 +1,289 @@
+package render
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/dataset"
+	"github.com/origami-gemm/origami/core/gemm"
+)
+
+// Object is one configuration of one problem in JSON; docs/json.md describes it. Keys are never renamed or removed,
+// only added.
+type Object struct {
+	Arch       string     `json:"arch"`
+	Device     string     `json:"device"`
+	Model      string     `json:"model"`
+	Kernel     string     `json:"kernel"`
+	Rung       arch.Rung  `json:"rung"`
+	Live       *Live      `json:"live,omitempty"`
+	Problem    Problem    `json:"problem"`
+	Config     Config     `json:"config"`
+	Predicted  *Predicted `json:"predicted,omitempty"`
+	Mapping    *Mapping   `json:"mapping,omitempty"`
+	Candidates int        `json:"candidates"`
+	Rejected   int        `json:"rejected"`
+	// ExpectedRegret and WorthMeasuring are those of session.Regret.
+	ExpectedRegret *float64 `json:"expected_loss,omitempty"`
+	WorthMeasuring int      `json:"worth_measuring,omitempty"`
+
+	Measured *MeasuredJSON `json:"measured,omitempty"`
+}
+
+// MeasuredJSON is what was measured in JSON.
+type MeasuredJSON struct {
+	Executor   string          `json:"executor,omitempty"`
+	Device     string          `json:"device_name"`
+	Auto       bool            `json:"auto"`
+	Noise      Number          `json:"noise_floor"`
+	Candidates []CandidateJSON `json:"candidates"`
+}
+
+// CandidateJSON is a measured candidate in JSON; the times of one that could not be measured are null.
+type CandidateJSON struct {
+	Config    Config         `json:"config"`
+	Predicted float64        `json:"predicted_seconds"`
+	Median    *float64       `json:"median_seconds"`
+	Spread    *float64       `json:"spread"`
+	Runs      int            `json:"runs"`
+	Status    dataset.Status `json:"status"`
+	Detail    string         `json:"detail,omitempty"`
+	Chosen    bool           `json:"chosen"`
+}
+
+// measuredJSON converts measurements.
+func measuredJSON(a *session.Answer) *MeasuredJSON {
+	m := a.Measured
+	if m == nil {
+		return nil
+	}
+	out := &MeasuredJSON{Executor: m.Executor, Device: m.Device, Auto: m.Auto, Noise: Number(m.Noise), Candidates: []CandidateJSON{}}
+	for i := range m.Candidates {
+		c := &m.Candidates[i]
+		candidate := CandidateJSON{
+			Config: ConfigJSON(c.Entry.Config), Predicted: float64(a.Seconds(&c.Entry)), Runs: c.Measurement.Runs, Status: c.Measurement.Status,
+			Detail: c.Measurement.Detail, Chosen: c.Chosen,
+		}
+		if median := float64(c.Measurement.Median); median > 0 {
+			candidate.Median, candidate.Spread = &median, &c.Measurement.Spread
+		}
+		out.Candidates = append(out.Candidates, candidate)
+	}
+	return out
+}
+
+// Live says which hardware numbers of a GPU of this machine its driver reported, and which were scaled from those of
+// another device.
+type Live struct {
+	Name       string   `json:"name"`
+	Driver     []string `json:"driver"`
+	Scaled     []string `json:"scaled"`
+	ScaledFrom string   `json:"scaled_from,omitempty"`
+}
+
+// LiveJSON returns where the numbers of a GPU of this machine come from, and nil for a device with a file.
+func LiveJSON(d *arch.Description) *Live {
+	live := &Live{Name: d.DeviceName, Driver: []string{}, Scaled: []string{}}
+	for i := range d.Params {
+		p := &d.Params[i]
+		if p.Live() {
+			live.Driver = append(live.Driver, p.Name)
+		} else if from := p.ScaledFrom(); from != "" {
+			live.Scaled, live.ScaledFrom = append(live.Scaled, p.Name), from
+		}
+	}
+	if len(live.Driver)+len(live.Scaled) == 0 {
+		return nil
+	}
+	return live
+}
+
+// Problem is a problem in JSON.
+type Problem struct {
+	M      int    `json:"m"`
+	N      int    `json:"n"`
+	K      int    `json:"k"`
+	Batch  int    `json:"batch"`
+	TransA bool   `json:"trans_a"`
+	TransB bool   `json:"trans_b"`
+	DType  string `json:"dtype"`
+}
+
+// Config is a configuration in JSON.
+type Config struct {
+	BlockM    int `json:"block_m"`
+	BlockN    int `json:"block_n"`
+	BlockK    int `json:"block_k"`
+	GroupM    int `json:"group_m"`
+	NumWarps  int `json:"num_warps"`
+	NumStages int `json:"num_stages"`
+	SplitK    int `json:"split_k"`
+}
+
+// Predicted is a prediction in JSON.
+type Predicted struct {
+	Cycles    float64   `json:"cycles"`
+	Seconds   float64   `json:"seconds"`
+	TFLOPS    float64   `json:"tflops"`
+	Bound     string    `json:"bound"`
+	ClockHz   float64   `json:"clock_hz"`
+	ClockRung arch.Rung `json:"clock_rung"`
+	// Interval is where the measured time lies with the probability IntervalLevel.
+	Interval      *[2]float64 `json:"interval_seconds,omitempty"`
+	IntervalLevel float64     `json:"interval_level,omitempty"`
+}
+
+// Mapping is a launch order over several dies in JSON.
+type Mapping struct {
+	GroupM int `json:"group_m"`
+	XCDs   int `json:"xcds"`
+	Chunk  int `json:"chunk"`
+}
+
+// ObjectOf returns an entry of an answer as a JSON object.
+func ObjectOf(a *session.Answer, e *session.Entry) Object {
+	o := Object{
+		Arch: a.Arch.Arch, Device: a.Arch.Device, Model: a.Arch.Model, Kernel: a.Kernel, Rung: a.Arch.Rung, Live: LiveJSON(a.Arch),
+		Problem: ProblemJSON(a.Problem), Config: ConfigJSON(e.Config), Candidates: a.Feasible, Rejected: a.RejectedTotal(), Measured: measuredJSON(a),
+	}
+	if a.Regret != nil {
+		o.ExpectedRegret, o.WorthMeasuring = &a.Regret.Expected, a.Regret.WorthMeasuring
+	}
+	if e.Estimate.Reject == "" {
+		o.Predicted = &Predicted{
+			Cycles: float64(e.Estimate.Cycles), Seconds: float64(a.Seconds(e)), TFLOPS: float64(a.Rate(e)) / 1e12, Bound: e.Estimate.Bound.String(),
+			ClockHz: float64(a.Arch.Clock), ClockRung: a.Arch.ClockRung,
+		}
+		if low, high, ok := a.Interval(e); ok {
+			o.Predicted.Interval, o.Predicted.IntervalLevel = &[2]float64{float64(low), float64(high)}, a.Arch.UncertaintyOf(a.Kernel).Level
+		}
+	}
+	if m := e.Mapping; m.XCDs > 0 {
+		o.Mapping = &Mapping{m.GroupM, m.XCDs, m.Chunk}
+	}
+	return o
+}
+
+// ProblemJSON converts a problem.
+func ProblemJSON(p gemm.Problem) Problem {
+	return Problem{p.M, p.N, p.K, p.Batch, p.TransA(), p.TransB(), p.DType.String()}
+}
+
+// ConfigJSON converts a configuration.
+func ConfigJSON(c gemm.Config) Config {
+	return Config{c.BlockM, c.BlockN, c.BlockK, c.GroupM, c.NumWarps, c.NumStages, c.SplitK}
+}
+
+// Fields is a JSON object that keeps the order of its keys.
+type Fields []Field
+
+// Field is one key of Fields.
+type Field struct {
+	Name  string
+	Value any
+}
+
+// MarshalJSON implements json.Marshaler.
+func (f Fields) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for i, field := range f {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		key, err := json.Marshal(field.Name)
+		if err != nil {
+			return nil, err
+		}
+		value, err := json.Marshal(field.Value)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", field.Name, err)
+		}
+		b.Write(key)
+		b.WriteByte(':')
+		b.Write(value)
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
+// Number is a float64 that JSON can always hold: NaN and the infinities become null.
+type Number float64
+
+// MarshalJSON implements json.Marshaler.
+func (n Number) MarshalJSON() ([]byte, error) {
+	if !session.Finite(float64(n)) {
+		return []byte("null"), nil
+	}
+	return json.Marshal(float64(n))
+}
+
+// TermJSON is one term in JSON. Value is null for a number that does not exist, as the total of a rejected candidate.
+// Common is the name of the quantity in every model, where it differs from this one's.
+type TermJSON struct {
+	Value  *Number `json:"value"`
+	Unit   string  `json:"unit"`
+	Share  *Number `json:"share,omitempty"`
+	Common string  `json:"common,omitempty"`
+}
+
+// TermsJSON returns the terms of an entry by name, in the order of the schema.
+func TermsJSON(a *session.Answer, e *session.Entry) Fields {
+	fields := make(Fields, 0, len(e.Terms))
+	for i := range e.Terms {
+		fields = append(fields, Field{a.Arch.Terms[i].Name, TermJSONOf(a, e, i)})
+	}
+	return fields
+}
+
+// TermJSONOf returns the i-th term of an entry.
+func TermJSONOf(a *session.Answer, e *session.Entry, i int) TermJSON {
+	schema := a.Arch.Terms[i]
+	t := TermJSON{Unit: schema.Unit, Common: schema.Common}
+	if v := Number(e.Terms[i]); !session.IsRejectedTotal(schema, e.Terms[i]) {
+		t.Value = &v
+	}
+	if s, ok := a.Share(e, i); ok {
+		n := Number(s)
+		t.Share = &n
+	}
+	return t
+}
+
+// Uncertainty is how far a model's times are from measured ones, in JSON.
+type Uncertainty struct {
+	Kernel string       `json:"kernel"`
+	Level  float64      `json:"level"`
+	Spread float64      `json:"spread"`
+	Plan   float64      `json:"plan_spread"`
+	Source string       `json:"source"`
+	Ranges []ErrorRange `json:"ranges"`
+}
+
+// ErrorRange is one of its ranges; Bound is null where every bound fits, Below where every time does.
+type ErrorRange struct {
+	Bound *string  `json:"bound"`
+	Below *float64 `json:"below_seconds"`
+	Low   float64  `json:"low"`
+	High  float64  `json:"high"`
+}
+
+// UncertaintyJSON converts an uncertainty.
+func UncertaintyJSON(u *arch.Uncertainty) Uncertainty {
+	out := Uncertainty{Kernel: u.Kernel, Level: u.Level, Spread: u.Spread, Plan: u.PlanSpread, Source: u.Source, Ranges: []ErrorRange{}}
+	for _, r := range u.Ranges {
+		converted := ErrorRange{Low: r.Low, High: r.High}
+		if r.Bound != arch.BoundUnknown {
+			name := r.Bound.String()
+			converted.Bound = &name
+		}
+		if below := float64(r.Below); below > 0 {
+			converted.Below = &below
+		}
+		out.Ranges = append(out.Ranges, converted)
+	}
+	return out
+}

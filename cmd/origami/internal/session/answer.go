@@ -1,0 +1,296 @@
+package session
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/dataset"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/measure"
+	"github.com/origami-gemm/origami/core/selector"
+	"github.com/origami-gemm/origami/core/unit"
+)
+
+// Answer is what a model says about one problem.
+type Answer struct {
+	Arch    *arch.Description
+	Kernel  string
+	Problem gemm.Problem
+	// Entries are the ranked candidates, best first.
+	Entries []Entry
+	// Feasible counts the usable candidates, Rejected the others by reason.
+	Feasible int
+	Rejected []selector.ReasonCount
+	// Err says why there is no answer.
+	Err error
+	// Regret is what the model's uncertainty means for the pick. It is nil unless asked for, and nil for a model that
+	// states no uncertainty.
+	Regret *Regret
+	// Measured are the measurements that the first entry was chosen by, nil if there are none.
+	Measured *Measured
+}
+
+// Measured is what was measured to choose among the leading candidates.
+type Measured struct {
+	Executor, Device string
+	// Auto says that the model's uncertainty decided how many there are. It can decide that none is worth measuring.
+	Auto bool
+	// Candidates are in predicted order.
+	Candidates []Candidate
+	// Noise is the larger ÷ the smaller of two measurements of the first candidate − 1, NaN if there are none.
+	Noise float64
+}
+
+// Candidate is an entry with its measurement.
+type Candidate struct {
+	Entry       Entry
+	Measurement dataset.Measurement
+	Chosen      bool
+}
+
+// Regret is what the uncertainty of predicted times means for a pick that nobody measured.
+type Regret struct {
+	// Expected is the expected regret: the time of the pick ÷ the time of the fastest candidate − 1, on average.
+	Expected float64
+	// WorthMeasuring is how many candidates are worth measuring before one takes the fastest of them. It counts the pick.
+	WorthMeasuring int
+}
+
+// RejectedTotal returns how many candidates were rejected.
+func (a *Answer) RejectedTotal() int {
+	r := selector.Result{Rejected: a.Rejected}
+	return r.RejectedTotal()
+}
+
+// Entry is one configuration and what the model predicts for it.
+type Entry struct {
+	// Rank is 1 for the best, 0 for a configuration that cannot be used.
+	Rank int
+	// Position is the entry's place in the candidate list; with Question.Rejected in the whole enumeration.
+	Position int
+	// Config has GroupM from the mapping where phase two has run.
+	Config   gemm.Config
+	Estimate arch.Estimate
+	Mapping  arch.Mapping
+	// Detail says in numbers why the configuration was rejected, where the model does.
+	Detail string
+	// Terms is the row of the model's terms, nil unless asked for. It belongs to Candidate: the configuration as the
+	// model ranked it, before phase two chose its launch order.
+	Terms     []float64
+	Candidate gemm.Config
+}
+
+// Seconds returns the predicted time.
+func (a *Answer) Seconds(e *Entry) unit.Seconds { return e.Estimate.Cycles.At(a.Arch.Clock) }
+
+// Interval returns the interval of an entry's predicted time, and false where the model has none.
+func (a *Answer) Interval(e *Entry) (low, high unit.Seconds, ok bool) {
+	u := a.Arch.UncertaintyOf(a.Kernel)
+	if u == nil || e.Estimate.Reject != "" {
+		return 0, 0, false
+	}
+	return u.Interval(e.Estimate.Bound, a.Seconds(e))
+}
+
+// Rate returns the predicted arithmetic rate, 2·m·n·k·batch over the predicted time.
+func (a *Answer) Rate(e *Entry) unit.FlopsPerSecond {
+	return unit.FlopsPerSecond(a.Problem.Flops() / float64(a.Seconds(e)))
+}
+
+// PeakShare returns Rate over the data sheet's peak, and false where no peak is known.
+func (a *Answer) PeakShare(e *Entry) (float64, bool) {
+	peak := a.Arch.PeakFor(a.Problem.DType)
+	if peak <= 0 {
+		return 0, false
+	}
+	return float64(a.Rate(e) / peak), true
+}
+
+// Share returns what part of the total the i-th term is, and false for a term that is no share of it.
+func (a *Answer) Share(e *Entry, i int) (float64, bool) {
+	if e.Terms == nil || a.Arch.Terms[i].Kind != arch.KindShare {
+		return 0, false
+	}
+	total, ok := a.Total(e)
+	return e.Terms[i] / total, ok
+}
+
+// Total returns the total that the shares of an entry add up to, and false if it has none.
+func (a *Answer) Total(e *Entry) (float64, bool) {
+	if e.Estimate.Reject == "" && e.Estimate.Cycles > 0 {
+		return float64(e.Estimate.Cycles), true
+	}
+	for i, t := range a.Arch.Terms {
+		if e.Terms != nil && t.Kind == arch.KindTotal && e.Terms[i] > 0 && e.Terms[i] < arch.RejectedTotal {
+			return e.Terms[i], true
+		}
+	}
+	return 0, false
+}
+
+// IsRejectedTotal reports whether a term's value stands for "the model rejects this".
+func IsRejectedTotal(t arch.Term, v float64) bool {
+	return t.Kind == arch.KindTotal && v == arch.RejectedTotal
+}
+
+// Question says what to ask a model about each problem.
+type Question struct {
+	// Kernel is the kernel family, empty for the architecture's first.
+	Kernel string
+	// Top is how many entries to return, best first; 0 means all.
+	Top int
+	// Terms asks for the terms of each entry.
+	Terms bool
+	// Regret asks for Answer.Regret, and for at least as many entries as are worth measuring.
+	Regret bool
+	// Rejected appends the configurations that cannot be used, by Position, after the ranked ones.
+	Rejected bool
+}
+
+// Ask ranks the candidates for each problem. What is wrong with one problem is in its Answer; the error is for the
+// question as a whole.
+func Ask(ctx context.Context, a arch.Architecture, problems []gemm.Problem, q Question) ([]Answer, error) {
+	d := a.Describe()
+	kernel, err := KernelFamily(d, q.Kernel)
+	if err != nil {
+		return nil, err
+	}
+	space := arch.Space{Kernel: kernel}
+	request := selector.Request{Problems: problems, Space: space, Top: q.Top}
+	uncertainty := d.UncertaintyOf(kernel)
+	if uncertainty != nil && q.Regret && q.Top > 0 {
+		request.Top = max(q.Top, measure.RegretCandidates)
+	}
+	results, err := selector.Rank(ctx, a, request)
+	if err != nil {
+		return nil, err
+	}
+	if len(results) != len(problems) {
+		return nil, &diag.Error{Kind: diag.Plugin, Where: d.ID(), What: "the plugin answered another number of problems than it was asked", Fix: "report it to the plugin's author"}
+	}
+	answers := make([]Answer, len(problems))
+	for i := range results {
+		r := &results[i]
+		answers[i] = Answer{
+			Arch: d, Kernel: kernel, Problem: problems[i], Feasible: r.Feasible, Rejected: r.Rejected, Err: r.Err,
+		}
+		if err := answers[i].fill(ctx, a, space, q, r); err != nil {
+			answers[i].Err, answers[i].Entries = err, nil
+		}
+	}
+	return answers, nil
+}
+
+// fill turns the result of a ranking into entries, with what q asks for besides.
+func (a *Answer) fill(ctx context.Context, m arch.Architecture, space arch.Space, q Question, r *selector.Result) error {
+	// When nothing fits there are still rejected configurations to list.
+	nothingFits := r.Err != nil && r.Feasible == 0 && len(r.Rejected) > 0
+	if r.Err != nil && (!nothingFits || !q.Rejected) {
+		return nil
+	}
+	a.Err = nil
+	for i, e := range r.Entries {
+		a.Entries = append(a.Entries, Entry{Rank: i + 1, Position: e.Index, Config: e.Config, Estimate: e.Estimate, Mapping: e.Mapping})
+	}
+	if u := a.Arch.UncertaintyOf(a.Kernel); u != nil && q.Regret {
+		a.weigh(u, q.Top)
+	}
+	if !q.Terms && !q.Rejected {
+		return nil
+	}
+	return a.complete(ctx, m, space, q)
+}
+
+// weigh fills in Regret, and drops the entries that nobody asked for and that are not worth measuring.
+func (a *Answer) weigh(u *arch.Uncertainty, top int) {
+	times := make([]unit.Seconds, len(a.Entries))
+	for i := range a.Entries {
+		times[i] = a.Seconds(&a.Entries[i])
+	}
+	a.Regret = &Regret{
+		Expected:       measure.ExpectedRegret(times, u.Spread, 1),
+		WorthMeasuring: measure.WorthMeasuring(times, u.PlanSpread, measure.AssumedNoise),
+	}
+	if keep := max(top, a.Regret.WorthMeasuring); top > 0 && keep < len(a.Entries) {
+		a.Entries = a.Entries[:keep]
+	}
+}
+
+// complete adds terms and rejected configurations.
+func (a *Answer) complete(ctx context.Context, m arch.Architecture, space arch.Space, q Question) error {
+	list, err := m.Candidates(ctx, a.Problem, space)
+	if err != nil {
+		return err
+	}
+	for i := range a.Entries {
+		a.Entries[i].Candidate = list.Configs[a.Entries[i].Position]
+	}
+	if q.Rejected {
+		rejected, err := a.rejections(ctx, m, list)
+		if err != nil {
+			return err
+		}
+		a.Entries = append(a.Entries, rejected...)
+	}
+	if q.Terms && len(a.Entries) > 0 {
+		configs := make([]gemm.Config, len(a.Entries))
+		for i := range a.Entries {
+			configs[i] = a.Entries[i].Candidate
+		}
+		n := len(a.Arch.Terms)
+		rows := make([]float64, len(configs)*n)
+		if err := m.Terms(ctx, rows, a.Problem, configs); err != nil {
+			return err
+		}
+		for i := range a.Entries {
+			a.Entries[i].Terms = rows[i*n : (i+1)*n : (i+1)*n]
+		}
+	}
+	return nil
+}
+
+// rejections returns the rejected configurations, those that the list leaves out and those that the estimates rule out
+// for this problem, and turns every Position of a.Entries into one in the whole enumeration.
+func (a *Answer) rejections(ctx context.Context, m arch.Architecture, list *arch.Candidates) ([]Entry, error) {
+	estimates := make([]arch.Estimate, len(list.Configs))
+	if err := m.Estimate(ctx, estimates, a.Problem, list.Configs); err != nil {
+		return nil, err
+	}
+	var out []Entry
+	// The rejected keep their places and the candidates fill the others in order.
+	positions := make([]int, len(list.Configs))
+	next, position := 0, 0
+	for i := range list.Configs {
+		for next < len(list.Rejected) && list.Rejected[next].Position <= position {
+			next++
+			position++
+		}
+		positions[i] = position
+		position++
+	}
+	for _, r := range list.Rejected {
+		out = append(out, Entry{Position: r.Position, Config: r.Config, Candidate: r.Config, Estimate: arch.Estimate{Reject: r.Reason}, Detail: r.Detail})
+	}
+	for i, e := range estimates {
+		if e.Reject != "" {
+			out = append(out, Entry{Position: positions[i], Config: list.Configs[i], Candidate: list.Configs[i], Estimate: e})
+		}
+	}
+	slices.SortFunc(out, func(x, y Entry) int { return x.Position - y.Position })
+	for i := range a.Entries {
+		a.Entries[i].Position = positions[a.Entries[i].Position]
+	}
+	return out, nil
+}
+
+// KernelFamily checks the name of a kernel family against those that a model predicts; empty means the first.
+func KernelFamily(d *arch.Description, name string) (string, error) {
+	kernel, err := d.Kernel(name)
+	return kernel, diag.Within("--kernel", err)
+}
+
+// Finite reports whether v is a number.
+func Finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

@@ -1,0 +1,140 @@
+package session
+
+import (
+	"errors"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/gemm"
+)
+
+var base = gemm.New(0, 0, 0)
+
+func TestReadCSV(t *testing.T) {
+	const file = "\ufeff# shapes of a layer\r\n" +
+		"k,m,n,trans_b,dtype,batch,trans_a\r\n" +
+		"3,1,2,1,bf16,4,0\r\n" +
+		" 30 ,10,20,,,,\n" +
+		"\n" +
+		"300,100,200,false,fp8,7,true\n"
+	good, bad, err := ReadCSV("p.csv", strings.NewReader(file), base)
+	if err != nil || len(bad) > 0 {
+		t.Fatal(err, bad)
+	}
+	want := []Problem{
+		{gemm.Problem{M: 1, N: 2, K: 3, Batch: 4, AMajor: gemm.MajorK, BMajor: gemm.MajorK, DType: gemm.BF16}, "p.csv:3"},
+		{gemm.Problem{M: 10, N: 20, K: 30, Batch: 1, AMajor: gemm.MajorK, BMajor: gemm.MajorN, DType: gemm.FP16}, "p.csv:4"},
+		{gemm.Problem{M: 100, N: 200, K: 300, Batch: 7, AMajor: gemm.MajorM, BMajor: gemm.MajorN, DType: gemm.FP8}, "p.csv:6"},
+	}
+	if diff := cmp.Diff(want, good); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Columns that the file lacks, and empty cells, take what the flags say.
+func TestReadCSVDefaults(t *testing.T) {
+	flags := gemm.Problem{Batch: 3, DType: gemm.FP8}
+	flags.SetTrans(true, true)
+	good, bad, err := ReadCSV("p.csv", strings.NewReader("m,n,k,trans_a,batch\n1,2,3,0,\n"), flags)
+	if err != nil || len(bad) > 0 {
+		t.Fatal(err, bad)
+	}
+	if p := good[0]; p.TransA() || !p.TransB() || p.Batch != 3 || p.DType != gemm.FP8 {
+		t.Errorf("got %+v", p)
+	}
+}
+
+// Bad rows say where they are, and the good ones are still there.
+func TestReadCSVBadRows(t *testing.T) {
+	const file = `m,n,k,dtype,trans_a
+1,2,3,fp16,0
+x,2,3,fp16,0
+1,0,3,fp16,0
+1,2,-3,fp16,0
+1,2,99999999999999999999,fp16,0
+1,2,3,fp17,0
+1,2,3,fp16,maybe
+1,2
+1,2,3,fp16,0,9
+1,2"2,3,fp16,0
+9000000000,9000000000,9000000000,fp16,0
+4,5,6,bf16,1
+`
+	good, bad, err := ReadCSV("p.csv", strings.NewReader(file), base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(good) != 2 || good[1].M != 4 || good[1].Where != "p.csv:13" {
+		t.Errorf("good rows: %+v", good)
+	}
+	wants := []string{
+		`p.csv:3:1: m "x" is not a whole number`, `p.csv:4:3: n "0" is zero`, `p.csv:5:5: k "-3" is negative`,
+		`p.csv:6:5: k "99999999999999999999" does not fit`, `p.csv:7:7: dtype "fp17" is none of fp16,`, `p.csv:8:12: trans_a "maybe" is neither`,
+		`p.csv:9:3: the row has 2 cells, the header 5`, `p.csv:10:14: the row has 6 cells, the header 5`, `p.csv:11:4: not CSV`,
+		`p.csv:12:1: m·n·k·batch of 9000000000x9000000000x9000000000`,
+	}
+	if len(bad) != len(wants) {
+		t.Fatalf("got %d errors, want %d: %v", len(bad), len(wants), bad)
+	}
+	for i, want := range wants {
+		if !strings.HasPrefix(bad[i].Error(), want) {
+			t.Errorf("got %q, want %q…", bad[i], want)
+		}
+	}
+}
+
+func TestReadCSVBadFile(t *testing.T) {
+	for name, tc := range map[string]struct{ file, want string }{
+		"empty":          {"", "p.csv: the problems file is empty"},
+		"no rows":        {"m,n,k\n", "p.csv: the problems file has a header and no rows"},
+		"no header":      {"1,2,3\n", `p.csv:1:1: unknown column "1"`},
+		"unknown column": {"m,n,k,btach\n1,2,3,4\n", `p.csv:1:7: unknown column "btach"; did you mean batch?`},
+		"missing column": {"m,k\n1,2\n", "p.csv:1: column n is missing"},
+		"twice":          {"m,n,k,m\n1,2,3,4\n", "p.csv:1:7: column m is there twice"},
+		"broken header":  {"m,\"n,k\n", "p.csv:1:"},
+	} {
+		good, bad, err := ReadCSV("p.csv", strings.NewReader(tc.file), base)
+		if err == nil || !strings.HasPrefix(err.Error(), tc.want) || diag.KindOf(err) != diag.Input {
+			t.Errorf("%s: got %v, %v, %v; want %s…", name, good, bad, err, tc.want)
+		}
+	}
+}
+
+// FuzzProblems: whatever the bytes are, every problem that comes back is valid, and every error is one line of kind
+// input that says which line it is about.
+func FuzzProblems(f *testing.F) {
+	for _, seed := range []string{
+		"m,n,k\n1,2,3\n", "m,n,k,batch,trans_a,trans_b,dtype\n1,2,3,4,true,0,bf16\n", "\ufeffm,n,k\r\n1,,3\r\n", "m,n,k\n\"1\n2,3\n", "m,n\n1,2", "#\n", "m,n,k\n1,2,3,4\n1\n",
+		strings.Repeat("\xb9", 1<<16) + ",n,k\n", // compared with each name, letter by letter, it would take minutes
+	} {
+		f.Add([]byte(seed))
+	}
+	at := regexp.MustCompile(`^p\.csv(:[0-9]+)*$`)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		good, bad, err := ReadCSV("p.csv", strings.NewReader(string(data)), base)
+		for _, p := range good {
+			if err := p.Validate(); err != nil {
+				t.Errorf("%+v: %v", p, err)
+			}
+		}
+		if err != nil {
+			bad = append(bad, err)
+		}
+		for _, err := range bad {
+			var d *diag.Error
+			if !errors.As(err, &d) || d.Kind != diag.Input || !at.MatchString(d.Where) || d.Fix == "" {
+				t.Errorf("error %v", err)
+			}
+			if strings.ContainsAny(err.Error(), "\r\n") {
+				t.Errorf("error of several lines: %q", err)
+			}
+		}
+		if len(good) == 0 && len(bad) == 0 {
+			t.Error("neither problems nor errors")
+		}
+	})
+}

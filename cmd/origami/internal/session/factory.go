@@ -1,0 +1,86 @@
+// Package session leads from flags and settings to results: it connects to the plugins, finds the architectures that
+// the user names, opens their models and executors, reads the problems, and asks. It knows no vendor; all that it
+// knows about plugins comes from their manifests.
+package session
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/config"
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/exec"
+	"github.com/origami-gemm/origami/sdk/host"
+)
+
+// Factory makes what a verb needs: streams, settings, plugins, architectures and executors. It makes each on demand, so
+// that `origami version` starts no plugin.
+type Factory struct {
+	Streams *iostreams.Streams
+	Getenv  func(string) string
+	// Connect reaches the plugins. It is called at most once, when a verb first needs a plugin.
+	Connect func(context.Context, config.Settings) (Host, error)
+
+	// Settings are valid after Configure.
+	Settings config.Settings
+
+	host      Host // nil until Connect was called
+	manifests []arch.Manifest
+	gpus      []exec.Device // the GPUs of this machine; nil until an executor was asked
+}
+
+// ErrInterrupted marks an error that says what is left after an interrupt. Every other error after an interrupt is
+// reported as "interrupted" and nothing more.
+var ErrInterrupted = errors.New("interrupted")
+
+// Configure loads the settings for a command.
+func (f *Factory) Configure(cmd *cobra.Command) error {
+	settings, err := config.Load(cmd.Flags(), f.Getenv)
+	if err != nil {
+		return err
+	}
+	f.Settings = settings
+	f.Streams.JSONErrors = settings.Format == config.JSON
+	for _, text := range settings.Warnings {
+		f.Streams.Warn(text)
+	}
+	return nil
+}
+
+// connect reaches the plugins, once.
+func (f *Factory) connect(ctx context.Context) error {
+	if f.host != nil {
+		return nil
+	}
+	h, err := f.Connect(ctx, f.Settings)
+	if err != nil {
+		return err
+	}
+	f.host, f.manifests = h, h.Manifests()
+	return nil
+}
+
+// Manifests returns the manifests of the plugins that work.
+func (f *Factory) Manifests(ctx context.Context) ([]arch.Manifest, error) {
+	err := f.connect(ctx)
+	return f.manifests, err
+}
+
+// Plugins lists every plugin that was found.
+func (f *Factory) Plugins(ctx context.Context) ([]host.PluginInfo, error) {
+	if err := f.connect(ctx); err != nil {
+		return nil, err
+	}
+	return f.host.Plugins(), nil
+}
+
+// Close ends the plugins.
+func (f *Factory) Close() error {
+	if f.host == nil {
+		return nil
+	}
+	return f.host.Close()
+}

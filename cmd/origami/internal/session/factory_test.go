@@ -1,0 +1,75 @@
+package session_test
+
+import (
+	"compress/gzip"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/config"
+	"github.com/origami-gemm/origami/cmd/origami/internal/fakearch"
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/diag"
+)
+
+// recorder is the toy, and keeps what it was asked to open.
+type recorder struct {
+	fakearch.Toy
+	got *arch.OpenRequest
+}
+
+func (r recorder) Open(ctx context.Context, q arch.OpenRequest) (arch.Architecture, error) {
+	*r.got = q
+	return r.Toy.Open(ctx, q)
+}
+
+// What is known of the kernels reaches the model, unpacked.
+func TestKnowledgeReachesTheModel(t *testing.T) {
+	dir := t.TempDir()
+	kernels, times := filepath.Join(dir, "kernels.csv"), filepath.Join(dir, "times.csv.gz")
+	if err := os.WriteFile(kernels, []byte("registers"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.Create(times)
+	if err != nil {
+		t.Fatal(err)
+	}
+	z := gzip.NewWriter(file)
+	if _, err := z.Write([]byte("cycles")); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := file.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	var got arch.OpenRequest
+	f := &session.Factory{
+		Streams: iostreams.Plain(strings.NewReader(""), nil, nil),
+		Connect: func(context.Context, config.Settings) (session.Host, error) {
+			return session.InProcess{recorder{got: &got}}, nil
+		},
+		Settings: config.Settings{Arch: []string{"toy1"}, Rung: "calibrated", CompiledFile: kernels, CharacterizationFile: times},
+	}
+	if _, err := f.Architecture(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	if got.Rung != arch.RungCalibrated || string(got.Compiled) != "registers" || string(got.Characterization) != "cycles" {
+		t.Errorf("%+v", got)
+	}
+	// The toy is always on rung calibrated: an answer under another name would be wrong.
+	f.Settings.Rung = "characterized"
+	if _, err := f.Architecture(t.Context(), nil); diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), "is on rung calibrated, and characterized was asked for") {
+		t.Errorf("%v", err)
+	}
+	f.Settings.Rung, f.Settings.CompiledFile = "", ""
+	if _, err := f.Architecture(t.Context(), nil); err != nil || got.Rung != "" || got.Compiled != nil {
+		t.Errorf("%v, %+v", err, got)
+	}
+}

@@ -1,0 +1,94 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/exec"
+	"github.com/origami-gemm/origami/core/hw"
+)
+
+// Options returns the words of --option.
+func Options(cmd *cobra.Command) []string {
+	words, err := cmd.Flags().GetStringArray("option")
+	if err != nil {
+		return nil // a command without the flag has no options
+	}
+	return words
+}
+
+// Architecture resolves the settings to exactly one architecture and opens it.
+func (f *Factory) Architecture(ctx context.Context, options []string) (arch.Architecture, error) {
+	targets, err := f.Targets(ctx, f.Settings.Arch, f.Settings.Device, options)
+	if err != nil {
+		return nil, err
+	}
+	if len(targets) > 1 {
+		return nil, diag.Inputf("%d architectures are given, and this command answers for one", len(targets)).
+			At("--arch").Do("leave one, or use `origami compare`")
+	}
+	return f.Open(ctx, &targets[0])
+}
+
+// Open opens a target. It may be called from several goroutines.
+func (f *Factory) Open(ctx context.Context, t *Target) (arch.Architecture, error) {
+	r := t.OpenRequest
+	if r.Model != "" && !slices.Contains(t.Arch.Models, r.Model) {
+		return nil, diag.Inputf("%s has no model %q", t.Arch.ID, r.Model).At("--model").
+			Do("use one of %s", strings.Join(t.Arch.Models, ", "))
+	}
+	a, err := f.host.Open(ctx, r)
+	var d *diag.Error
+	if errors.As(err, &d) && d.Where == hw.OverridePlace {
+		return nil, d.At("%s", f.Settings.HWParams)
+	}
+	if err != nil {
+		return nil, err
+	}
+	// The answer of a model on another rung would be reported under a wrong name.
+	if d := a.Describe(); r.Rung != "" && d.Rung != r.Rung {
+		return nil, diag.Inputf("the %s model of %s is on rung %s, and %s was asked for", d.Model, d.ID(), d.Rung, r.Rung).
+			At("--rung").Do("leave it out")
+	}
+	return a, nil
+}
+
+// CommonModel returns the best model that all targets have, in the first one's order. It is empty if they have no model
+// in common.
+func CommonModel(targets []Target) string {
+	for _, model := range targets[0].Arch.Models {
+		everywhere := true
+		for i := range targets[1:] {
+			everywhere = everywhere && slices.Contains(targets[1+i].Arch.Models, model)
+		}
+		if everywhere {
+			return model
+		}
+	}
+	return ""
+}
+
+// Executor opens the executor of the plugin of that name, or of the first plugin that runs kernels. It ends with the
+// plugins.
+func (f *Factory) Executor(ctx context.Context, name string) (exec.Executor, error) {
+	if err := f.connect(ctx); err != nil {
+		return nil, err
+	}
+	return f.host.Executor(ctx, name)
+}
+
+// pluginVersion returns the version of the plugin of that name, empty for an unknown plugin.
+func (f *Factory) pluginVersion(name string) string {
+	for _, p := range f.host.Plugins() {
+		if p.Name == name {
+			return p.Version
+		}
+	}
+	return ""
+}

@@ -1,0 +1,197 @@
+package session
+
+import (
+	"errors"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/gemm"
+)
+
+// ProblemFlags are the flags that describe problems.
+type ProblemFlags struct {
+	M, N, K, Batch Size
+	TransA, TransB bool
+	// DType and Kernel come from Settings: they have a place in the settings file too.
+	Problems string
+}
+
+// Register adds the flags. withFile says whether the command can answer for a list of problems.
+func (f *ProblemFlags) Register(flags *pflag.FlagSet, withFile bool) {
+	f.Batch.value = 1
+	flags.SortFlags = false
+	flags.VarP(&f.M, "m", "m", "rows of A and C")
+	flags.VarP(&f.N, "n", "n", "columns of B and C")
+	flags.VarP(&f.K, "k", "k", "columns of A, rows of B")
+	flags.Var(&f.Batch, "batch", "number of such products")
+	f.registerLayout(flags)
+	f.registerFamily(flags)
+	if withFile {
+		f.registerProblems(flags)
+	}
+}
+
+// RegisterFile adds the flags of a command that answers for a list of problems only.
+func (f *ProblemFlags) RegisterFile(flags *pflag.FlagSet) {
+	f.Batch.value = 1
+	flags.SortFlags = false
+	f.registerFamily(flags)
+	f.registerProblems(flags)
+}
+
+// RegisterRecords adds the flags of a command that answers for recorded problems: what a file of times holds, and which of
+// them.
+func (f *ProblemFlags) RegisterRecords(flags *pflag.FlagSet) {
+	f.Batch.value = 1
+	flags.SortFlags = false
+	f.registerLayout(flags)
+	f.registerFamily(flags)
+	f.registerProblems(flags)
+}
+
+func (f *ProblemFlags) registerLayout(flags *pflag.FlagSet) {
+	flags.BoolVar(&f.TransA, "trans-a", false, "A is M-contiguous (K-contiguous otherwise)")
+	flags.BoolVar(&f.TransB, "trans-b", false, "B is K-contiguous (N-contiguous otherwise)")
+}
+
+func (f *ProblemFlags) registerFamily(flags *pflag.FlagSet) {
+	flags.String("dtype", "", "element `TYPE`: "+typeNames()+" (default fp16)")
+	flags.String("kernel", "", "kernel `FAMILY`; the architecture's first otherwise")
+}
+
+func (f *ProblemFlags) registerProblems(flags *pflag.FlagSet) {
+	flags.StringVar(&f.Problems, "problems", "", "answer for each row of a CSV `FILE` with the header m,n,k[,batch,trans_a,trans_b,dtype]; - is stdin")
+}
+
+func typeNames() string {
+	var names []string
+	for _, t := range gemm.DTypes() {
+		names = append(names, t.String())
+	}
+	return strings.Join(names, ", ")
+}
+
+// Size is a flag that takes a whole number of at least 1.
+type Size struct {
+	value int
+	set   bool
+}
+
+// String implements pflag.Value.
+func (s *Size) String() string {
+	if s.value == 0 {
+		return ""
+	}
+	return strconv.Itoa(s.value)
+}
+
+// Type implements pflag.Value: the name of the argument in help.
+func (s *Size) Type() string { return "SIZE" }
+
+// Set implements pflag.Value.
+func (s *Size) Set(text string) error {
+	v, err := parseSize(text)
+	if err != nil {
+		return err
+	}
+	s.value, s.set = v, true
+	return nil
+}
+
+// parseSize reads a whole number of at least 1.
+func parseSize(text string) (int, error) {
+	v, err := strconv.ParseInt(text, 10, 64)
+	switch {
+	case errors.Is(err, strconv.ErrRange):
+		return 0, errors.New("does not fit in 64 bits")
+	case text == "":
+		return 0, errors.New("is empty")
+	case err != nil:
+		return 0, errors.New("is not a whole number")
+	case v == 0:
+		return 0, errors.New("is zero")
+	case v < 0:
+		return 0, errors.New("is negative")
+	}
+	return int(v), nil
+}
+
+// Problem is a problem and where it was written, empty for the command line.
+type Problem struct {
+	gemm.Problem
+	Where string
+}
+
+// Base returns what the flags say of all problems alike, which have no sizes yet.
+func (f *ProblemFlags) Base(dtype string) (gemm.Problem, error) {
+	var err error
+	base := gemm.Problem{Batch: f.Batch.value}
+	base.SetTrans(f.TransA, f.TransB)
+	base.DType, err = gemm.ParseDType(dtype)
+	return base, err
+}
+
+// Read returns the problems that the flags or the file ask for. bad are the rows of the file that could not be read,
+// each an error with file:line:column; the error is for the question as a whole.
+func (f *ProblemFlags) Read(dtype string, stdin io.Reader) (good []Problem, bad []error, err error) {
+	base, err := f.Base(dtype)
+	if err != nil {
+		return nil, nil, err
+	}
+	if f.Problems == "" {
+		p, err := f.one(base)
+		return []Problem{{Problem: p}}, nil, err
+	}
+	for _, d := range f.sizes() {
+		if d.size.set {
+			return nil, nil, diag.Inputf("%s and --problems contradict each other", d.flag).Do("leave one of them out")
+		}
+	}
+	name, r := f.Problems, stdin
+	if name == "-" {
+		name = "stdin"
+	} else {
+		file, err := os.Open(name)
+		if err != nil {
+			var p *os.PathError
+			if errors.As(err, &p) {
+				err = p.Err
+			}
+			return nil, nil, diag.Inputf("the file cannot be read: %v", err).At("--problems %s", name).Do("give a CSV file with the header m,n,k")
+		}
+		defer file.Close()
+		r = file
+	}
+	return ReadCSV(name, r, base)
+}
+
+type named struct {
+	flag string
+	size Size
+}
+
+func (f *ProblemFlags) sizes() []named { return []named{{"-m", f.M}, {"-n", f.N}, {"-k", f.K}} }
+
+// one returns the problem that the flags describe.
+func (f *ProblemFlags) one(p gemm.Problem) (gemm.Problem, error) {
+	var missing []string
+	for _, d := range f.sizes() {
+		if !d.size.set {
+			missing = append(missing, d.flag)
+		}
+	}
+	if len(missing) > 0 {
+		verb := "is"
+		if len(missing) > 1 {
+			verb = "are"
+		}
+		return p, diag.Inputf("%s %s missing", strings.Join(missing, " and "), verb).Do("give all three sizes, as in -m 4096 -n 4096 -k 4096")
+	}
+	p.M, p.N, p.K = f.M.value, f.N.value, f.K.value
+	return p, p.Validate()
+}

@@ -1,0 +1,118 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/dataset"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/exec"
+	"github.com/origami-gemm/origami/core/measure"
+	"github.com/origami-gemm/origami/core/unit"
+)
+
+// maxAhead bounds the kernels that are compiled beside a measurement: each may hold memory of the device, and a compiler
+// memory of the host.
+const maxAhead = 8
+
+// Sweep opens the executor of the plugin of that name and prepares a sweep on it, with an empty data set. It finds the
+// device, with its memory, and the kernel family. The caller closes the sweep's executor.
+func (f *Factory) Sweep(ctx context.Context, a arch.Architecture, executor string, warmL2 bool) (_ *measure.Sweep, memory unit.Bytes, err error) {
+	x, err := f.Executor(ctx, executor)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer func() {
+		if err != nil {
+			_ = x.Close() // the error says more
+		}
+	}()
+	d := a.Describe()
+	at, device, err := findDevice(ctx, x, executor, d)
+	if err != nil {
+		return nil, 0, err
+	}
+	if d.DeviceName != device.Name {
+		f.Streams.Warn(fmt.Sprintf("the GPU is %s, and the model describes %s (%s)", device.Name, d.DeviceName, d.ID()))
+	}
+	family, err := f.familyToMeasure(executor, device, d)
+	if err != nil {
+		return nil, 0, err
+	}
+	conditions := dataset.Conditions{
+		Arch: d.Arch, Device: d.Device, DeviceName: d.DeviceName, DriverName: device.Name, Kernel: family, WarmL2: warmL2,
+		Input: exec.InputNormal, Executor: executor, ExecutorVersion: f.pluginVersion(executor),
+	}
+	data := dataset.New("", conditions)
+	data.Software = strings.TrimSpace(executor + " " + conditions.ExecutorVersion)
+	environment, err := x.Environment(ctx, at)
+	switch {
+	case err == nil:
+		for _, part := range []struct{ name, value string }{{"driver", environment.Driver}, {"runtime", environment.Runtime}} {
+			if part.value != "" {
+				data.Software += ", " + part.name + " " + part.value
+			}
+		}
+	case diag.KindOf(err) != diag.Input:
+		return nil, 0, err
+	}
+	return &measure.Sweep{
+		Arch: a, Executor: x, Device: at, Libraries: device.Libraries, Space: arch.Space{Kernel: family},
+		WarmL2: warmL2, Input: conditions.Input,
+		Ahead: max(1, min(runtime.NumCPU(), maxAhead)), Host: software(), Data: data,
+	}, unit.Bytes(device.Attributes["memory_bytes"]), nil
+}
+
+// familyToMeasure returns the first kernel family that the executor builds, the model predicts and --kernel allows.
+func (f *Factory) familyToMeasure(executor string, device exec.Device, d *arch.Description) (string, error) {
+	wanted := d.Kernels
+	if f.Settings.Kernel != "" {
+		family, err := KernelFamily(d, f.Settings.Kernel)
+		if err != nil {
+			return "", err
+		}
+		wanted = []string{family}
+	}
+	for _, family := range device.Kernels {
+		if slices.Contains(wanted, family) {
+			return family, nil
+		}
+	}
+	return "", diag.Inputf("the executor %s builds the kernel families %s, and %s is wanted", executor,
+		strings.Join(device.Kernels, ", "), strings.Join(wanted, ", ")).
+		At("--executor %s", executor).Do("choose a model or a --kernel that both know")
+}
+
+// findDevice returns the first device of the architecture that the model describes.
+func findDevice(ctx context.Context, x exec.Executor, name string, d *arch.Description) (int, exec.Device, error) {
+	devices, err := x.Devices(ctx)
+	if err != nil {
+		return 0, exec.Device{}, err
+	}
+	var found []string
+	for i, device := range devices {
+		if device.Arch == d.Arch {
+			return i, device, nil
+		}
+		found = append(found, fmt.Sprintf("%s (%s)", device.Name, device.Arch))
+	}
+	if len(found) == 0 {
+		return 0, exec.Device{}, &diag.Error{Kind: diag.Device, Where: "executor " + name, What: "it found no device", Fix: "check the driver"}
+	}
+	return 0, exec.Device{}, diag.Inputf("this machine has %s, and the model describes %s", strings.Join(found, ", "), d.ID()).
+		At("--executor %s", name).Do("use --arch %s", devices[0].Arch)
+}
+
+// software says what measures.
+func software() string {
+	version := "unknown"
+	if info, ok := debug.ReadBuildInfo(); ok {
+		version = info.Main.Version
+	}
+	return fmt.Sprintf("origami %s %s %s/%s", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+}

@@ -1,0 +1,135 @@
+// Package archcmd is `origami arch`: which architectures and devices there are, and every number known of one.
+package archcmd
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
+	"github.com/origami-gemm/origami/core/diag"
+)
+
+// New returns the command with its subcommands.
+func New(f *session.Factory) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "arch",
+		Short:   "List architectures and show what is known of one",
+		Long:    "List the architectures and devices that the plugins provide, and show every number known of one.",
+		Example: "  origami arch ls\n  origami arch show sm90@h200",
+		Args:    verb.OnlySubcommands,
+		RunE:    verb.MissingSubcommand,
+	}
+	cmd.AddCommand(&cobra.Command{
+		Use:   "ls",
+		Short: "List architectures and devices",
+		Long: "List the architectures and devices that the plugins provide. The first device of an architecture is the one that its\n" +
+			"bare name means; the first model and kernel family are the defaults.",
+		Example: "  origami arch ls\n  origami arch ls --json",
+		Args:    verb.NoArguments,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return list(cmd.Context(), f) },
+	}, &cobra.Command{
+		Use:   "show ID",
+		Short: "Show every number known of an architecture",
+		Long: "Show an architecture on a device: every hardware number with its unit, the tier it came from, method, source and\n" +
+			"date, with overrides applied; the matrix instructions, the memory levels, the model's constants and options. The ID auto\n" +
+			"is the GPU in this machine.",
+		Example: "  origami arch show sm89\n  origami arch show sm90@h200 --json\n  origami arch show auto\n  origami arch show sm89 --hw-params mine.json",
+		Args: func(_ *cobra.Command, args []string) error {
+			switch {
+			case len(args) == 0 && len(f.Settings.Arch) == 0:
+				return nil // Factory.Targets says what is missing
+			case len(args) > 1:
+				return diag.Inputf("%d architectures are given, and this command shows one", len(args)).Do("leave one")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			device := ""
+			if flag := cmd.Flags().Lookup("device"); flag != nil && flag.Changed {
+				device = flag.Value.String() // one of the settings belongs to the architecture there
+			}
+			return show(cmd.Context(), f, args, device, session.Options(cmd))
+		},
+	})
+	return cmd
+}
+
+// listed is a line of `arch ls --json`.
+type listed struct {
+	Arch    string   `json:"arch"`
+	Device  string   `json:"device"`
+	Default bool     `json:"default"`
+	Name    string   `json:"name"`
+	Vendor  string   `json:"vendor"`
+	Aliases []string `json:"aliases"`
+	Models  []string `json:"models"`
+	Kernels []string `json:"kernels"`
+	Plugin  string   `json:"plugin"`
+}
+
+func list(ctx context.Context, f *session.Factory) error {
+	manifests, err := f.Manifests(ctx)
+	if err != nil {
+		return err
+	}
+	var all []listed
+	for _, m := range manifests {
+		for _, e := range m.Archs {
+			for i, d := range e.Devices {
+				all = append(all, listed{e.ID, d.ID, i == 0, d.Name, e.Vendor, append([]string{}, d.Aliases...), e.Models, e.Kernels, m.Name})
+			}
+		}
+	}
+	if render.FormatOf(f) == render.JSON {
+		for _, l := range all {
+			if err := render.JSONLine(f.Streams, l); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	header := []string{"arch", "device", "default", "name", "vendor", "aliases", "models", "kernels", "plugin"}
+	rows := make([][]string, len(all))
+	for i, l := range all {
+		first := ""
+		if l.Default {
+			first = "yes"
+		}
+		rows[i] = []string{l.Arch, l.Device, first, l.Name, l.Vendor, strings.Join(l.Aliases, " "), strings.Join(l.Models, " "), strings.Join(l.Kernels, " "), l.Plugin}
+	}
+	return render.Rows(f.Streams, render.FormatOf(f), header, rows)
+}
+
+func show(ctx context.Context, f *session.Factory, args []string, deviceFlag string, options []string) error {
+	archs, device := f.Settings.Arch, f.Settings.Device
+	if len(args) > 0 {
+		archs, device = args, deviceFlag
+	}
+	targets, err := f.Targets(ctx, archs, device, options)
+	if err != nil {
+		return err
+	}
+	if len(targets) > 1 {
+		return diag.Inputf("%d architectures are given, and this command shows one", len(targets)).At("--arch").Do("leave one")
+	}
+	t := &targets[0]
+	a, err := f.Open(ctx, t)
+	if err != nil {
+		return err
+	}
+	// The options in force are the model's; what they mean is in the manifest.
+	docs := map[string]string{}
+	for _, o := range t.Manifest.Options {
+		docs[o.Key] = o.Doc
+		if len(o.Values) > 0 {
+			docs[o.Key] = strings.TrimSpace(o.Doc + " (" + strings.Join(o.Values, ", ") + ")")
+		}
+	}
+	d := a.Describe()
+	return write(f.Streams, render.FormatOf(f), &view{Description: d, Levels: slices.Clone(a.Hierarchy().Levels()), OptionDocs: docs, Plugin: t.Manifest.Name})
+}

@@ -1,0 +1,269 @@
+package archcmd
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
+	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/core/arch"
+)
+
+// view is what `arch show` shows.
+type view struct {
+	*arch.Description
+	Levels     []arch.Level
+	OptionDocs map[string]string
+	Plugin     string
+}
+
+// The JSON of `arch show`.
+type (
+	object struct {
+		Arch               string       `json:"arch"`
+		Device             string       `json:"device"`
+		Name               string       `json:"name"`
+		Vendor             string       `json:"vendor"`
+		Aliases            []string     `json:"aliases"`
+		Plugin             string       `json:"plugin"`
+		Model              string       `json:"model"`
+		Models             []string     `json:"models"`
+		Kernels            []string     `json:"kernels"`
+		Rung               arch.Rung    `json:"rung"`
+		Live               *render.Live `json:"live,omitempty"`
+		UnitName           string       `json:"unit_name"`
+		Units              int          `json:"units"`
+		Partitions         int          `json:"partitions"`
+		ClockHz            float64      `json:"clock_hz"`
+		ClockRung          arch.Rung    `json:"clock_rung"`
+		SharedMemory       float64      `json:"shared_memory_bytes"`
+		RegisterFile       int          `json:"register_file"`
+		RegistersPerThread int          `json:"registers_per_thread"`
+		Peak               []peak       `json:"peak"`
+		Atoms              []atom       `json:"atoms"`
+		Levels             []level      `json:"levels"`
+		Parameters         []parameter  `json:"parameters"`
+		Constants          []constant   `json:"constants"`
+		Options            []option     `json:"options"`
+		Terms              []termSchema `json:"terms"`
+		Monotone           []string     `json:"monotone,omitempty"`
+
+		Uncertainty []render.Uncertainty `json:"uncertainty,omitempty"`
+	}
+	peak struct {
+		DType string  `json:"dtype"`
+		Rate  float64 `json:"flops_per_second"`
+	}
+	atom struct {
+		DType   string  `json:"dtype"`
+		M       int     `json:"m"`
+		N       int     `json:"n"`
+		K       int     `json:"k"`
+		Latency float64 `json:"latency_cycles"`
+		PerUnit int     `json:"per_unit"`
+	}
+	level struct {
+		Name       string  `json:"name"`
+		Capacity   float64 `json:"capacity_bytes"`
+		Partitions int     `json:"partitions"`
+		Latency    float64 `json:"latency_cycles"`
+		Peak       float64 `json:"peak_bytes_per_cycle"`
+		Fraction   string  `json:"fraction"`
+		Bound      string  `json:"bound"`
+	}
+	parameter struct {
+		Name   string  `json:"name"`
+		Value  float64 `json:"value"`
+		Unit   string  `json:"unit"`
+		Tier   string  `json:"tier"`
+		Method string  `json:"method"`
+		Source string  `json:"source"`
+		Date   string  `json:"date,omitempty"`
+	}
+	constant struct {
+		Name   string  `json:"name"`
+		Value  float64 `json:"value"`
+		Unit   string  `json:"unit"`
+		Doc    string  `json:"doc"`
+		Source string  `json:"source"`
+	}
+	option struct {
+		Key   string `json:"key"`
+		Value string `json:"value"`
+		Doc   string `json:"doc"`
+	}
+	termSchema struct {
+		Name    string `json:"name"`
+		Unit    string `json:"unit"`
+		Kind    string `json:"kind"`
+		Formula string `json:"formula"`
+		Doc     string `json:"doc"`
+		Source  string `json:"source"`
+		Common  string `json:"common,omitempty"`
+	}
+)
+
+func write(s *iostreams.Streams, f render.Format, v *view) error {
+	switch f {
+	case render.JSON:
+		return render.JSONLine(s, v.object())
+	case render.CSV, render.TSV:
+		return writeRecords(s, f, v)
+	default:
+		writeText(s, v)
+		return nil
+	}
+}
+
+func (v *view) object() object {
+	o := object{
+		Arch: v.Arch, Device: v.Device, Name: v.DeviceName, Vendor: v.Vendor, Aliases: append([]string{}, v.Aliases...), Plugin: v.Plugin,
+		Model: v.Model, Models: v.Models, Kernels: v.Kernels, Rung: v.Rung, Live: render.LiveJSON(v.Description),
+		UnitName: v.UnitName, Units: v.Units, Partitions: v.Partitions, ClockHz: float64(v.Clock), ClockRung: v.ClockRung,
+		SharedMemory: float64(v.SharedMemory), RegisterFile: v.RegisterFile, RegistersPerThread: v.RegistersPerThread,
+		Peak: []peak{}, Atoms: []atom{}, Levels: []level{}, Parameters: []parameter{}, Constants: []constant{}, Options: []option{}, Terms: []termSchema{},
+	}
+	for _, p := range v.Peak {
+		o.Peak = append(o.Peak, peak{p.DType.String(), float64(p.Rate)})
+	}
+	for _, a := range v.Atoms {
+		o.Atoms = append(o.Atoms, atom{a.DType.String(), a.M, a.N, a.K, float64(a.Latency), a.PerUnit})
+	}
+	for _, l := range v.Levels {
+		o.Levels = append(o.Levels, level{l.Name, float64(l.Capacity), l.Partitions, float64(l.Latency), float64(l.Bandwidth.Peak), fraction(l.Bandwidth), l.Bound.String()})
+	}
+	for _, p := range v.Params {
+		o.Parameters = append(o.Parameters, parameter{p.Name, p.Value, p.Unit, p.Tier.String(), string(p.Method), p.Source, p.Date})
+	}
+	for _, c := range v.Constants {
+		o.Constants = append(o.Constants, constant{c.Name, c.Value, c.Unit, c.Doc, c.Source})
+	}
+	for _, opt := range v.Options {
+		o.Options = append(o.Options, option{opt.Key, opt.Value, v.OptionDocs[opt.Key]})
+	}
+	for _, dim := range v.Monotone {
+		o.Monotone = append(o.Monotone, dim.String())
+	}
+	for i := range v.Uncertainty {
+		o.Uncertainty = append(o.Uncertainty, render.UncertaintyJSON(&v.Uncertainty[i]))
+	}
+	for _, t := range v.Terms {
+		o.Terms = append(o.Terms, termSchema{t.Name, t.Unit, render.TermKind(t.Kind), t.Formula, t.Doc, t.Source, t.Common})
+	}
+	return o
+}
+
+// writeRecords writes the hardware numbers, a row each.
+func writeRecords(s *iostreams.Streams, f render.Format, v *view) error {
+	rows := [][]string{}
+	for _, p := range v.Params {
+		rows = append(rows, []string{v.Arch, v.Device, p.Name, render.Exact(p.Value), p.Unit, p.Tier.String(), string(p.Method), p.Source, p.Date})
+	}
+	return render.Rows(s, f, []string{"arch", "device", "name", "value", "unit", "tier", "method", "source", "date"}, rows)
+}
+
+func writeText(s *iostreams.Streams, v *view) {
+	line := func(label, format string, args ...any) {
+		fmt.Fprintf(s.Out, "%-11s %s\n", label, fmt.Sprintf(format, args...))
+	}
+	fmt.Fprintln(s.Out, render.Device(v.Description))
+	fmt.Fprintln(s.Out, render.Model(v.Description, strings.Join(v.Kernels, ", ")))
+	line("vendor", "%s, plugin %s", v.Vendor, v.Plugin)
+	if len(v.Aliases) > 0 {
+		line("aliases", "%s", strings.Join(v.Aliases, ", "))
+	}
+	line("models", "%s", strings.Join(v.Models, ", "))
+	limits := fmt.Sprintf("%s B of shared memory per CTA", render.Short(float64(v.SharedMemory)))
+	if v.RegisterFile > 0 {
+		limits += fmt.Sprintf(", %d registers per %s, at most %d per thread", v.RegisterFile, v.UnitName, v.RegistersPerThread)
+	}
+	line("limits", "%s", limits)
+	for i, p := range v.Peak {
+		label := ""
+		if i == 0 {
+			label = "peak"
+		}
+		line(label, "%-5s %s", p.DType, p.Rate)
+	}
+
+	section := func(title string) { fmt.Fprintf(s.Out, "\n%s\n", s.Bold(title)) }
+	section("Hardware numbers")
+	var rows [][]string
+	for _, p := range v.Params {
+		rows = append(rows, []string{p.Name, render.Quantity(p.Value, p.Unit), p.Tier.String(), string(p.Method), p.Date, p.Source})
+	}
+	render.Grid(s, []string{"name", "value", "tier", "method", "date", "source"}, rows)
+
+	if len(v.Atoms) > 0 {
+		section("Matrix instructions")
+		rows = nil
+		for _, a := range v.Atoms {
+			rows = append(rows, []string{a.DType.String(), fmt.Sprintf("%dx%dx%d", a.M, a.N, a.K), render.Short(float64(a.Latency)), fmt.Sprint(a.PerUnit)})
+		}
+		render.Grid(s, []string{"dtype", "shape", "cycles", "per " + v.UnitName}, rows)
+	}
+	section("Memory levels, near to far")
+	rows = nil
+	for _, l := range v.Levels {
+		capacity := "all"
+		if l.Capacity > 0 {
+			capacity = render.Short(float64(l.Capacity))
+		}
+		rows = append(rows, []string{l.Name, capacity, fmt.Sprint(l.Partitions), render.Short(float64(l.Latency)), render.Short(float64(l.Bandwidth.Peak)), fraction(l.Bandwidth)})
+	}
+	render.Grid(s, []string{"level", "bytes", "partitions", "latency (cycles)", "peak (B/cycle)", "share of it that a active " + v.UnitName + "s reach"}, rows)
+	if len(v.Constants) > 0 {
+		section("Constants of the model")
+		rows = nil
+		for _, c := range v.Constants {
+			rows = append(rows, []string{c.Name, render.Quantity(c.Value, c.Unit), c.Doc, c.Source})
+		}
+		render.Grid(s, []string{"name", "value", "what", "source"}, rows)
+	}
+	for i := range v.Uncertainty {
+		u := &v.Uncertainty[i]
+		section(fmt.Sprintf("Measured ÷ predicted time of %s, %s of it", u.Kernel, render.Percent(u.Level)))
+		rows = nil
+		for _, r := range u.Ranges {
+			bound, below := r.Bound.String(), r.Below.String()
+			if r.Bound == arch.BoundUnknown {
+				bound = "any"
+			}
+			if r.Below == 0 {
+				below = ""
+			}
+			rows = append(rows, []string{bound, below, fmt.Sprintf("%.3f", r.Low), fmt.Sprintf("%.3f", r.High)})
+		}
+		render.Grid(s, []string{"bound", "predicted below", "from", "to"}, rows)
+		line("spread", "%.3f among the candidates of a problem, %.3f to plan measurements with", u.Spread, u.PlanSpread)
+		line("source", "%s", u.Source)
+	}
+	if len(v.Options) > 0 {
+		section("Options (--option key=value)")
+		rows = nil
+		for _, o := range v.Options {
+			rows = append(rows, []string{o.Key, o.Value, v.OptionDocs[o.Key]})
+		}
+		render.Grid(s, []string{"key", "value", "what"}, rows)
+	}
+}
+
+// fraction says how a level's bandwidth depends on the number of active units, as a formula over a.
+func fraction(b arch.Bandwidth) string {
+	if b.Linear {
+		return fmt.Sprintf("a/%d", b.Units)
+	}
+	var parts []string
+	for _, p := range []struct {
+		value float64
+		power string
+	}{{b.C0, "*a*a"}, {b.C1, "*a"}, {b.C2, ""}} {
+		if p.value != 0 {
+			parts = append(parts, render.Exact(p.value)+p.power)
+		}
+	}
+	if len(parts) == 0 {
+		parts = []string{"0"}
+	}
+	return "min(" + strings.Join(parts, " + ") + ", 1)"
+}

@@ -1,0 +1,83 @@
+// Package verb holds what the commands of origami have in common; each command is a package below it. A verb takes a
+// session.Factory and runs from top to bottom: flags, request, results, output.
+package verb
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/origami-gemm/origami/core/diag"
+)
+
+// NoArguments is the Args of a command that takes no arguments.
+func NoArguments(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return diag.Inputf("unexpected argument %q", args[0]).At("%s", cmd.CommandPath()).
+		Do("`%s --help` shows what it takes", cmd.CommandPath())
+}
+
+// OneArgument is the Args of a command that takes exactly one argument. name is its name in the usage line, what says
+// what it is.
+func OneArgument(name, what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) == 0:
+			return diag.Inputf("%s is missing", name).At("%s", cmd.CommandPath()).
+				Do("give %s, as in `%s %s`", what, cmd.CommandPath(), name)
+		case len(args) > 1:
+			return NoArguments(cmd, args[1:])
+		}
+		return nil
+	}
+}
+
+// OnlySubcommands is the Args of a command that only groups others.
+func OnlySubcommands(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return UnknownCommand(cmd, args[0])
+}
+
+// MissingSubcommand is the RunE of a command that only groups others.
+func MissingSubcommand(cmd *cobra.Command, _ []string) error {
+	return diag.Inputf("`%s` needs a subcommand", cmd.CommandPath()).Do("use one of %s", strings.Join(Names(cmd), ", "))
+}
+
+// UnknownCommand is the error for a subcommand that cmd does not have. It suggests those that begin with the name or
+// are spelled much like it.
+func UnknownCommand(cmd *cobra.Command, name string) error {
+	err := diag.Inputf("unknown command %q for %q", name, cmd.CommandPath())
+	near := beginningWith(name, Names(cmd))
+	if len(near) == 0 {
+		near = diag.Nearest(name, Names(cmd), 2)
+	}
+	if len(near) > 0 {
+		return err.Do("did you mean %s?", strings.Join(near, " or "))
+	}
+	return err.Do("use one of %s", strings.Join(Names(cmd), ", "))
+}
+
+func beginningWith(prefix string, names []string) []string {
+	var found []string
+	for _, n := range names {
+		if strings.HasPrefix(n, prefix) {
+			found = append(found, n)
+		}
+	}
+	return found
+}
+
+// Names lists the subcommands that help shows.
+func Names(cmd *cobra.Command) []string {
+	var names []string
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() {
+			names = append(names, c.Name())
+		}
+	}
+	return names
+}

@@ -1,0 +1,86 @@
+package benchcmd
+
+import (
+	"fmt"
+	"time"
+
+	bar "github.com/jedib0t/go-pretty/v6/progress"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
+	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/core/dataset"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/measure"
+)
+
+// progress shows on a terminal how far a sweep is. Elsewhere it shows warnings only.
+type progress struct {
+	s        *iostreams.Streams
+	data     *dataset.Dataset
+	problems []session.Problem
+
+	bar     bar.Writer // nil without a terminal
+	end     func()
+	tracker bar.Tracker
+	begun   time.Time
+	current int // the problem that is being measured, from 1
+	// per is how many configurations a problem has, by the last one that was begun.
+	per, finished, total int
+}
+
+func newProgress(s *iostreams.Streams, sweep *measure.Sweep, problems []session.Problem) *progress {
+	p := &progress{s: s, data: sweep.Data, problems: problems, begun: time.Now()}
+	if !s.ErrTerminal {
+		return p
+	}
+	p.tracker = bar.Tracker{Message: "measuring", AutoStopDisabled: true}
+	p.bar, p.end = render.Progress(s, &p.tracker)
+	return p
+}
+
+// begin says that a problem is next, with todo of all its configurations left to measure.
+func (p *progress) begin(problem gemm.Problem, all, todo int) {
+	p.current++
+	p.per = all
+	p.total = p.finished + todo
+	left := int64(todo) * weight(problem)
+	for _, later := range p.problems[min(p.current, len(p.problems)):] {
+		n := max(0, all-p.data.Recorded(later.Problem))
+		p.total += n
+		left += int64(n) * weight(later.Problem)
+	}
+	if p.bar != nil {
+		p.tracker.UpdateTotal(p.tracker.Value() + left)
+		p.show(problem)
+	}
+}
+
+// done says that a configuration has been measured.
+func (p *progress) done(m dataset.Measurement) {
+	p.finished++
+	if p.bar != nil {
+		p.tracker.Increment(weight(m.Problem))
+		p.show(m.Problem)
+	}
+}
+
+func (p *progress) show(problem gemm.Problem) {
+	rate := float64(p.finished) / max(time.Since(p.begun).Seconds(), 1e-3)
+	p.tracker.UpdateMessage(fmt.Sprintf("%d/%d configs, %.1f/s, %d/%d %s", p.finished, p.total, rate, p.current, len(p.problems), problem))
+}
+
+// warn writes a line that stays.
+func (p *progress) warn(text string) {
+	if p.bar == nil {
+		p.s.Warn(text)
+		return
+	}
+	p.bar.Log("%s", p.s.Warning(text))
+}
+
+func (p *progress) stop() {
+	if p.bar != nil {
+		p.end()
+	}
+}

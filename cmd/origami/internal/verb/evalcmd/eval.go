@@ -1,0 +1,170 @@
+// Package evalcmd is `origami eval`: a model scored against recorded measurements.
+package evalcmd
+
+import (
+	"context"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
+	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/dataset"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/score"
+)
+
+// Options are what the command line says.
+type Options struct {
+	Factory *session.Factory
+	Query   session.ProblemFlags
+	Options []string
+	Times   string
+	Report  string
+	// Intervals asks for the intervals that the records show instead of the scores.
+	Intervals bool
+}
+
+// New returns the command. run is Run, or what a test wants to see called.
+func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.Command {
+	o := &Options{Factory: f}
+	cmd := &cobra.Command{
+		Use:   "eval --arch ARCH",
+		Short: "Score a model against recorded measurements",
+		Long: "For each recorded problem, say what the model's pick is worth against the best of all that was recorded, and so the best of\n" +
+			"its first 4, 8 and 16 candidates; how well its order agrees with the measured one (Kendall's tau-b), how far its times are\n" +
+			"off, and whether its intervals hold. No GPU is needed: without --times it uses the shipped records of the architecture,\n" +
+			"device and kernel family. The launch-order group, and the split of K, are held where the sweep holds them, and scored apart on\n" +
+			"the records that vary them. docs/evaluating.md defines every number.",
+		Example: `  origami eval --arch sm90 --device h200 --kernel triton
+  origami eval --arch sm90@h200 --rung calibrated --json
+  origami eval --arch sm90@h200 --kernel triton --times times.csv.gz --compiled kernels.csv --trans-b --json
+  origami eval --arch sm90@h200 --report ./report`,
+		Args: verb.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			o.Options = session.Options(cmd)
+			return run(cmd.Context(), o)
+		},
+	}
+	o.Query.RegisterRecords(cmd.Flags())
+	cmd.Flags().StringVar(&o.Times, "times", "", "`FILE` of measured times (.csv or .jsonl, also .gz), or a folder of records; the shipped ones otherwise")
+	cmd.Flags().StringVar(&o.Report, "report", "", "also write the outcome as Markdown, CSV, JSON and plots into `FOLDER`")
+	cmd.Flags().BoolVar(&o.Intervals, "intervals", false, "find the intervals of predicted times on the records instead of scoring the model's, and say what they hold of sizes left out")
+	return cmd
+}
+
+// Run answers.
+func Run(ctx context.Context, o *Options) error {
+	a, err := o.Factory.Architecture(ctx, o.Options)
+	if err != nil {
+		return err
+	}
+	data, err := o.records(a.Describe())
+	if err != nil {
+		return err
+	}
+	problems, bad, err := o.problems(data)
+	if err != nil {
+		return err
+	}
+	failures := o.Factory.Failures(bad)
+	shapes := make([]gemm.Problem, len(problems))
+	for i := range problems {
+		shapes[i] = problems[i].Problem
+	}
+	rows, errs, err := score.Evaluate(ctx, a, data, shapes)
+	if err != nil {
+		return err
+	}
+	out := outcome{arch: a.Describe(), data: data}
+	for i := range rows {
+		if errs[i] != nil {
+			failures.Add(problems[i].Where, errs[i])
+			continue
+		}
+		out.rows = append(out.rows, rows[i])
+	}
+	if o.Intervals {
+		found, err := out.intervals()
+		if err != nil {
+			return err
+		}
+		if err := found.write(o.Factory.Streams, render.FormatOf(o.Factory)); err != nil {
+			return err
+		}
+		return failures.Err()
+	}
+	if out.group, err = score.GroupChoice(ctx, a, data, shapes); err != nil {
+		return err
+	}
+	if out.split, err = score.SplitChoice(ctx, a, data, shapes); err != nil {
+		return err
+	}
+	if n := len(data.Partial); n > 0 && o.Query.Problems == "" {
+		o.Factory.Streams.Note(render.Count(n, "problem is", "problems are") + " left out, of which fewer than half of the configurations were recorded: " + shapesOf(data.Partial))
+	}
+	if err := out.write(o.Factory.Streams, render.FormatOf(o.Factory)); err != nil {
+		return err
+	}
+	if o.Report != "" {
+		if err := out.report(o.Report); err != nil {
+			return err
+		}
+	}
+	return failures.Err()
+}
+
+func shapesOf(problems []gemm.Problem) string {
+	words := make([]string, len(problems))
+	for i, p := range problems {
+		words[i] = p.String()
+	}
+	return strings.Join(words, ", ")
+}
+
+// records reads the measurements to score against.
+func (o *Options) records(d *arch.Description) (*score.Subset, error) {
+	kernel := o.Factory.Settings.Kernel
+	base, err := o.Query.Base(o.Factory.Settings.DType)
+	if err != nil {
+		return nil, err
+	}
+	var data *dataset.Dataset
+	info, missing := os.Stat(o.Times)
+	switch {
+	case o.Times == "":
+		data, err = datastore.Shipped(d, kernel, "--times")
+	case missing == nil && info.IsDir():
+		data, err = datastore.Folder(d, kernel, "--times", o.Times)
+	default:
+		data, err = datastore.File(d, kernel, "--times", o.Times, base)
+	}
+	if err != nil {
+		return nil, err
+	}
+	prepared := score.SubsetOf(data)
+	if o.Query.TransA || o.Query.TransB {
+		for _, p := range prepared.Problems {
+			if p.TransA() != o.Query.TransA || p.TransB() != o.Query.TransB {
+				return nil, diag.Inputf("%s holds %s", data.Name, p).At("--trans-a, --trans-b").Do("leave them out: the records say themselves how A and B are stored")
+			}
+		}
+	}
+	return prepared, nil
+}
+
+// problems returns the rows of --problems, or all that are recorded whole.
+func (o *Options) problems(data *score.Subset) (good []session.Problem, bad []error, err error) {
+	if o.Query.Problems != "" {
+		return o.Query.Read(o.Factory.Settings.DType, o.Factory.Streams.In)
+	}
+	for _, p := range data.Problems {
+		good = append(good, session.Problem{Problem: p})
+	}
+	return good, nil, nil
+}

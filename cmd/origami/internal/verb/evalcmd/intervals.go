@@ -1,0 +1,83 @@
+package evalcmd
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
+	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/score"
+)
+
+// intervals is what `eval --intervals` writes: the arch.Uncertainty that a model can ship, and what it is worth.
+type intervals struct {
+	Arch        string             `json:"arch"`
+	Device      string             `json:"device"`
+	Model       string             `json:"model"`
+	Rung        arch.Rung          `json:"rung"`
+	Uncertainty render.Uncertainty `json:"uncertainty"`
+	LeaveOneOut render.Fields      `json:"leave_one_out"`
+	coverage    score.Coverage     // behind LeaveOneOut
+	desc        *arch.Description
+}
+
+// intervals finds them on the rows.
+func (o *outcome) intervals() (*intervals, error) {
+	u, ok := score.Calibrate(o.data.Kernel, o.rows)
+	if !ok || len(o.rows) <= score.MinSizes { // one is left out in turn
+		return nil, diag.Inputf("intervals cannot be found on %s", render.Count(len(o.rows), "size", "sizes")).At("--intervals").Do("give records of at least %d sizes", score.MinSizes+1)
+	}
+	c := score.LeaveOneOut(o.rows)
+	u.Source = fmt.Sprintf("origami eval --intervals over %d sizes of %s; of a size left out they hold %s", len(o.rows), o.data.Name, render.Percent(c.Points))
+	out := &intervals{
+		Arch: o.arch.Arch, Device: o.arch.Device, Model: o.arch.Model, Rung: o.arch.Rung, coverage: c, desc: o.arch, Uncertainty: render.UncertaintyJSON(&u),
+		LeaveOneOut: render.Fields{
+			{Name: "interval_coverage", Value: c.Points}, {Name: "interval_coverage_picks", Value: c.Picks}, {Name: "interval_coverage_worst", Value: c.Worst},
+			{Name: "high_over_low_median", Value: c.Width}, {Name: "expected_loss_mean", Value: c.Loss}, {Name: "recorded_loss_mean", Value: c.Lost},
+			{Name: "auto_loss_mean", Value: c.Left}, {Name: "auto_measured_mean", Value: c.Measured},
+		},
+	}
+	return out, nil
+}
+
+func rangeCells(u *render.Uncertainty, number func(float64) string) [][]string {
+	rows := make([][]string, len(u.Ranges))
+	for i, r := range u.Ranges {
+		rows[i] = []string{"any", "", number(r.Low), number(r.High)}
+		if r.Bound != nil {
+			rows[i][0] = *r.Bound
+		}
+		if r.Below != nil {
+			rows[i][1] = render.Exact(*r.Below)
+		}
+	}
+	return rows
+}
+
+func (v *intervals) write(s *iostreams.Streams, f render.Format) error {
+	if f == render.JSON {
+		return render.JSONLine(s, v)
+	}
+	header := []string{"bound", "below_seconds", "low", "high"}
+	number := render.Exact
+	if f == render.Table {
+		number = func(v float64) string { return strconv.FormatFloat(v, 'f', 3, 64) }
+		header = []string{"bound", "predicted below", "low", "high"}
+		fmt.Fprintln(s.Out, render.Device(v.desc))
+		fmt.Fprintln(s.Out, render.Model(v.desc, v.Uncertainty.Kernel))
+		fmt.Fprintf(s.Out, "%-11s of measured ÷ predicted time that hold %s\n\n", "ranges", render.Percent(v.Uncertainty.Level))
+	}
+	if err := render.Rows(s, f, header, rangeCells(&v.Uncertainty, number)); err != nil || f != render.Table {
+		return err
+	}
+	c := v.coverage
+	fmt.Fprintf(s.Out, "\n%-11s %.4f, the standard deviation of the log among the candidates of a problem; %.4f to plan measurements with\n", "spread", v.Uncertainty.Spread, v.Uncertainty.Plan)
+	fmt.Fprintf(s.Out, "%-11s each size left out in turn: %s of its times are held (worst size %s), %s of the picks'; median high ÷ low %.2f\n", "coverage",
+		render.Percent(c.Points), render.Percent(c.Worst), render.Percent(c.Picks), c.Width)
+	fmt.Fprintf(s.Out, "%-11s of not measuring, expected %s and recorded %s on the average; by measuring the first %.1f, as many as are worth it, recorded %s\n", "loss",
+		render.Percent(c.Loss), render.Percent(c.Lost), c.Measured, render.Percent(c.Left))
+	fmt.Fprintf(s.Out, "%-11s %s\n", "source", v.Uncertainty.Source)
+	return nil
+}

@@ -1,0 +1,162 @@
+// Package explaincmd is `origami explain`: every number behind one prediction, with its formula, the formula with the
+// numbers put in, its unit and where it comes from.
+package explaincmd
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/gemm"
+)
+
+// Options are what the command line says.
+type Options struct {
+	Factory *session.Factory
+	Query   session.ProblemFlags
+	Options []string
+	// Config is the configuration to explain, empty for the pick.
+	Config string
+}
+
+// New returns the command. run is Run, or what a test wants to see called.
+func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.Command {
+	o := &Options{Factory: f}
+	cmd := &cobra.Command{
+		Use:   "explain --arch ARCH -m SIZE -n SIZE -k SIZE",
+		Short: "Show every number behind a prediction, with formula, unit and source",
+		Long: "Show every number behind the prediction for one configuration: the hardware parameters and the model's constants with\n" +
+			"their sources, then each intermediate with its formula, the formula with the numbers put in, its value, unit and\n" +
+			"source, and the launch order. Without --config it explains the pick.",
+		Example: `  origami --arch sm89 explain -m 2048 -n 2048 -k 2048
+  origami explain --arch sm89 -m 4096 -n 4096 -k 4096 --config 128x256x64,warps=8,stages=3,group=8,split=1
+  origami explain --arch gfx942 -m 4096 -n 4096 -k 4096 --json`,
+		Args: verb.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			o.Options = session.Options(cmd)
+			return run(cmd.Context(), o)
+		},
+	}
+	o.Query.Register(cmd.Flags(), false)
+	cmd.Flags().StringVar(&o.Config, "config", "", "explain this `CONFIG`, as BMxBNxBK[,warps=W][,stages=S][,group=G][,split=P]; what is left out is the first candidate's of that tile")
+	return cmd
+}
+
+// Run answers.
+func Run(ctx context.Context, o *Options) error {
+	problems, _, err := o.Query.Read(o.Factory.Settings.DType, o.Factory.Streams.In)
+	if err != nil {
+		return err
+	}
+	a, err := o.Factory.Architecture(ctx, o.Options)
+	if err != nil {
+		return err
+	}
+	e, err := Explain(ctx, a, problems[0].Problem, o.Factory.Settings.Kernel, o.Config)
+	if err != nil {
+		return err
+	}
+	return write(o.Factory.Streams, render.FormatOf(o.Factory), e)
+}
+
+// Explanation is one configuration with everything behind its prediction.
+type Explanation struct {
+	*session.Answer
+	session.Entry
+}
+
+// Explain asks for one configuration: the pick if config is empty.
+func Explain(ctx context.Context, a arch.Architecture, p gemm.Problem, kernel, config string) (*Explanation, error) {
+	// The whole ranking is asked for, so that a configuration can be told its place in it.
+	answers, err := session.Ask(ctx, a, []gemm.Problem{p}, session.Question{Kernel: kernel, Rejected: true, Terms: true})
+	if err != nil {
+		return nil, err
+	}
+	all := &answers[0]
+	if all.Err != nil {
+		return nil, all.Err
+	}
+	e := &Explanation{Answer: all}
+	if config == "" {
+		if all.Feasible == 0 {
+			return nil, diag.Inputf("no configuration of %s fits %s", all.Arch.ID(), p).Do("name one with --config to see why it does not")
+		}
+		e.Entry = all.Entries[0]
+		return e, nil
+	}
+
+	if len(all.Entries) == 0 {
+		return nil, diag.Inputf("the model has no candidates for %s", p).Do("use another kernel family")
+	}
+	// What is left out is the first candidate's of the tile, or of all where the tile has none.
+	first := func(of func(session.Entry) bool) (base gemm.Config, ok bool) {
+		position := 0
+		for _, e := range all.Entries {
+			if of(e) && (!ok || e.Position < position) {
+				base, position, ok = e.Config, e.Position, true
+			}
+		}
+		base.GroupM = 0
+		return base, ok
+	}
+	base, _ := first(func(session.Entry) bool { return true })
+	c, err := gemm.ParseConfig(config, base)
+	if err == nil {
+		own, ok := first(func(e session.Entry) bool {
+			return e.Rank > 0 && e.Config.BlockM == c.BlockM && e.Config.BlockN == c.BlockN && e.Config.BlockK == c.BlockK
+		})
+		if ok {
+			c, err = gemm.ParseConfig(config, own)
+		}
+	}
+	if err != nil {
+		var d *diag.Error
+		if errors.As(err, &d) {
+			return nil, d.At("--config")
+		}
+		return nil, err
+	}
+	c.Kernel = all.Kernel
+	for i := range all.Entries {
+		if candidate := &all.Entries[i]; same(candidate.Config, c) {
+			e.Entry = *candidate // knows its rank, and why it was rejected
+			break
+		}
+	}
+	if e.Rank > 0 && (c.GroupM == 0 || c.GroupM == e.Config.GroupM) {
+		return e, nil
+	}
+	// Not ranked, or with a launch order of its own: ask the model.
+	estimates := make([]arch.Estimate, 1)
+	if err := a.Estimate(ctx, estimates, p, []gemm.Config{c}); err != nil {
+		return nil, err
+	}
+	terms := make([]float64, len(all.Arch.Terms))
+	if err := a.Terms(ctx, terms, p, []gemm.Config{c}); err != nil {
+		return nil, err
+	}
+	if rejected := e.Estimate.Reject; rejected != "" && estimates[0].Reject != rejected {
+		estimates[0] = e.Estimate // the candidate list has the last word on what can be used
+	}
+	e.Config, e.Candidate, e.Estimate, e.Terms = c, c, estimates[0], terms
+	if e.Mapping, err = a.Mapping(ctx, p, c); err != nil {
+		return nil, err
+	}
+	if c.GroupM == 0 {
+		e.Config.GroupM = e.Mapping.GroupM
+	}
+	return e, nil
+}
+
+// same compares what the estimate depends on before phase two: everything but the launch order.
+func same(a, b gemm.Config) bool {
+	a.GroupM, b.GroupM = 0, 0
+	a.Kernel, b.Kernel = "", ""
+	return a == b
+}

@@ -1,0 +1,264 @@
+package explaincmd
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
+	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/formula"
+)
+
+// sections are the groups in which a terminal shows the terms: the way to the result as the model computes it, then the
+// result.
+var sections = []struct {
+	title string
+	kinds []arch.TermKind
+}{
+	{"Step by step", []arch.TermKind{arch.KindIntermediate, arch.KindStep}},
+	{"Parts of the total", []arch.TermKind{arch.KindShare}},
+	{"Total", []arch.TermKind{arch.KindTotal}},
+}
+
+// term is one explained number.
+type term struct {
+	render.TermJSON
+	Kind        string `json:"kind"`
+	Formula     string `json:"formula,omitempty"`
+	Substituted string `json:"substituted,omitempty"`
+	Doc         string `json:"doc,omitempty"`
+	Source      string `json:"source,omitempty"`
+
+	name string
+	kind arch.TermKind
+	text string // the value as text
+}
+
+// parameter is one number that the terms stand on.
+type parameter struct {
+	Name   string        `json:"name"`
+	Value  render.Number `json:"value"`
+	Unit   string        `json:"unit"`
+	Tier   string        `json:"tier,omitempty"`
+	Doc    string        `json:"doc,omitempty"`
+	Method string        `json:"method,omitempty"`
+	Source string        `json:"source"`
+	Date   string        `json:"date,omitempty"`
+}
+
+// object is `explain --json`.
+type object struct {
+	render.Object
+	Rank       *int              `json:"rank"`
+	Status     string            `json:"status"`
+	Reason     arch.Reason       `json:"reason,omitempty"`
+	Detail     string            `json:"detail,omitempty"`
+	Parameters []parameter       `json:"parameters"`
+	Constants  []parameter       `json:"constants"`
+	Options    map[string]string `json:"options"`
+	Terms      render.Fields     `json:"terms"`
+}
+
+func write(s *iostreams.Streams, f render.Format, e *Explanation) error {
+	switch f {
+	case render.JSON:
+		return writeJSON(s, e)
+	case render.CSV, render.TSV:
+		return writeRecords(s, f, e)
+	default:
+		writeText(s, e)
+		return nil
+	}
+}
+
+// terms explains every term, in the order in which the model computes them.
+func terms(e *Explanation, number func(float64) string) []term {
+	values := formula.Values(e.Arch, e.Problem, e.Candidate, e.Terms)
+	out := make([]term, len(e.Arch.Terms))
+	for i, t := range e.Arch.Terms {
+		explained := term{
+			TermJSON: render.TermJSONOf(e.Answer, &e.Entry, i), Kind: render.TermKind(t.Kind), Formula: t.Formula, Doc: t.Doc,
+			Source: t.Source, name: t.Name, kind: t.Kind, text: number(e.Terms[i]),
+		}
+		if session.IsRejectedTotal(t, e.Terms[i]) {
+			explained.text = "rejected"
+		}
+		if t.Formula != "" && !formula.IsRule(t.Formula) {
+			explained.Substituted = formula.Substitute(t.Formula, values, number)
+		}
+		out[i] = explained
+	}
+	return out
+}
+
+func parameters(d *arch.Description) []parameter {
+	out := make([]parameter, len(d.Params))
+	for i, p := range d.Params {
+		out[i] = parameter{Name: p.Name, Value: render.Number(p.Value), Unit: p.Unit, Tier: p.Tier.String(), Method: string(p.Method), Source: p.Source, Date: p.Date}
+	}
+	return out
+}
+
+func constants(d *arch.Description) []parameter {
+	out := make([]parameter, len(d.Constants))
+	for i, c := range d.Constants {
+		out[i] = parameter{Name: c.Name, Value: render.Number(c.Value), Unit: c.Unit, Doc: c.Doc, Source: c.Source}
+	}
+	return out
+}
+
+func writeJSON(s *iostreams.Streams, e *Explanation) error {
+	o := object{
+		Object: render.ObjectOf(e.Answer, &e.Entry), Status: "ok", Reason: e.Estimate.Reject, Detail: e.Detail,
+		Parameters: parameters(e.Arch), Constants: constants(e.Arch), Options: map[string]string{},
+	}
+	if e.Rank > 0 {
+		o.Rank = &e.Rank
+	}
+	if o.Reason != "" {
+		o.Status = "rejected"
+	}
+	for _, option := range e.Arch.Options {
+		o.Options[option.Key] = option.Value
+	}
+	for _, t := range terms(e, render.Exact) {
+		o.Terms = append(o.Terms, render.Field{Name: t.name, Value: t})
+	}
+	return render.JSONLine(s, o)
+}
+
+// writeRecords writes a row per number. All rows have the same columns; a column that does not apply is empty.
+func writeRecords(s *iostreams.Streams, f render.Format, e *Explanation) error {
+	r := render.NewDelimited(s, f, []string{"kind", "name", "value", "unit", "share", "tier", "formula", "substituted", "doc", "source"})
+	row := func(cells ...string) error { return r.Write(cells) }
+	var err error
+	keep := func(e error) {
+		if err == nil {
+			err = e
+		}
+	}
+	for i, cell := range render.KeyCells(e.Problem, e.Config) {
+		kind := "problem"
+		if i >= 7 {
+			kind = "config"
+		}
+		keep(row(kind, render.KeyColumns[i], cell, "", "", "", "", "", "", ""))
+	}
+	for i, cell := range render.LaunchCells(e.Config) {
+		keep(row("config", render.LaunchColumns[i], cell, "", "", "", "", "", "", ""))
+	}
+	if e.Estimate.Reject != "" {
+		keep(row("rejected", string(e.Estimate.Reject), "", "", "", "", "", "", e.Detail, ""))
+	}
+	for _, p := range parameters(e.Arch) {
+		keep(row("parameter", p.Name, render.Exact(float64(p.Value)), p.Unit, "", p.Tier, "", "", p.Doc, p.Source))
+	}
+	for _, c := range constants(e.Arch) {
+		keep(row("constant", c.Name, render.Exact(float64(c.Value)), c.Unit, "", "", "", "", c.Doc, c.Source))
+	}
+	for _, t := range terms(e, render.Exact) {
+		share := ""
+		if t.Share != nil {
+			share = render.Exact(float64(*t.Share))
+		}
+		keep(row(t.Kind, t.name, t.text, t.Unit, share, "", t.Formula, t.Substituted, t.Doc, t.Source))
+	}
+	if err != nil {
+		return err
+	}
+	return r.Close()
+}
+
+func writeText(s *iostreams.Streams, e *Explanation) {
+	line := func(label, format string, args ...any) {
+		fmt.Fprintf(s.Out, "%-11s %s\n", label, fmt.Sprintf(format, args...))
+	}
+	fmt.Fprintln(s.Out, render.Heading(e.Answer))
+	line("problem", "%s", e.Problem)
+	line("config", "%s", s.Bold(e.Config.String()))
+	switch {
+	case e.Estimate.Reject != "" && e.Detail != "":
+		line("rejected", "%s: %s", e.Estimate.Reject, e.Detail)
+	case e.Estimate.Reject != "":
+		line("rejected", "%s", e.Estimate.Reject)
+	default:
+		line("predicted", "%s, %s cycles, %s, bound by %s", e.Seconds(&e.Entry), render.Exact(float64(e.Estimate.Cycles)), e.Rate(&e.Entry), e.Estimate.Bound)
+	}
+	if e.Rank > 0 {
+		line("rank", "%d of %d", e.Rank, e.Feasible)
+	} else if e.Estimate.Reject == "" {
+		line("rank", "none: the configuration is not in the candidate list")
+	}
+
+	section := func(title string) { fmt.Fprintf(s.Out, "\n%s\n", s.Bold(title)) }
+	section("Hardware parameters")
+	rows := [][]string{}
+	for _, p := range parameters(e.Arch) {
+		rows = append(rows, []string{"  " + p.Name, render.Quantity(float64(p.Value), p.Unit), p.Tier, p.Source})
+	}
+	render.Columns(s, rows)
+	if list := constants(e.Arch); len(list) > 0 {
+		section("Constants of the model")
+		rows = rows[:0]
+		for _, c := range list {
+			rows = append(rows, []string{"  " + c.Name, render.Quantity(float64(c.Value), c.Unit), c.Doc, c.Source})
+		}
+		render.Columns(s, rows)
+	}
+	if len(e.Arch.Options) > 0 {
+		section("Options")
+		rows = rows[:0]
+		for _, o := range e.Arch.Options {
+			rows = append(rows, []string{"  " + o.Key, o.Value})
+		}
+		render.Columns(s, rows)
+	}
+
+	all := terms(e, render.Short)
+	for _, group := range sections {
+		in := func(t term) bool { return slices.Contains(group.kinds, t.kind) }
+		if !slices.ContainsFunc(all, in) {
+			continue
+		}
+		section(group.title)
+		for i := range all {
+			if in(all[i]) {
+				writeTerm(s, &all[i])
+			}
+		}
+	}
+
+	section("Launch order")
+	fmt.Fprintf(s.Out, "  group_m %d", e.Mapping.GroupM)
+	if e.Mapping.XCDs > 0 {
+		fmt.Fprintf(s.Out, "; %s", render.MappingWords(e.Mapping))
+	}
+	fmt.Fprintln(s.Out)
+}
+
+// writeTerm prints a term in up to four lines: value, formula, formula with numbers, meaning and source.
+func writeTerm(s *iostreams.Streams, t *term) {
+	value := render.WithUnit(t.text, t.Unit)
+	if t.text == "rejected" {
+		value = t.text
+	}
+	if t.Share != nil {
+		value += "   " + render.Percent(float64(*t.Share)) + " of the total"
+	}
+	fmt.Fprintf(s.Out, "  %s = %s\n", s.Bold(t.name), value)
+	if t.Formula != "" {
+		fmt.Fprintf(s.Out, "      = %s\n", strings.TrimSpace(strings.TrimPrefix(t.Formula, "rule:")))
+	}
+	if t.Substituted != "" && t.Substituted != t.Formula {
+		fmt.Fprintf(s.Out, "      = %s\n", t.Substituted)
+	}
+	switch {
+	case t.Doc != "" && t.Source != "":
+		fmt.Fprintf(s.Out, "      %s [%s]\n", t.Doc, t.Source)
+	case t.Doc != "" || t.Source != "":
+		fmt.Fprintf(s.Out, "      %s%s\n", t.Doc, t.Source)
+	}
+}

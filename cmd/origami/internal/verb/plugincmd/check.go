@@ -1,0 +1,222 @@
+package plugincmd
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	bar "github.com/jedib0t/go-pretty/v6/progress"
+	"github.com/spf13/cobra"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/config"
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
+	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/sdk/conformance"
+	"github.com/origami-gemm/origami/sdk/host"
+	"github.com/origami-gemm/origami/sdk/wire"
+)
+
+func newCheck(f *session.Factory, connect func(config.Settings, string) *host.Host) *cobra.Command {
+	var o conformance.Options
+	cmd := &cobra.Command{
+		Use:   "check PATH",
+		Short: "Check that a plugin binary is what a plugin must be",
+		Long: "Run a plugin binary and hold it to what origami relies on: determinism, monotonicity, units, errors, speed,\n" +
+			"cancellation, the protocol. A line per check says ok, FAIL or skip, with what is wrong below it; docs/conformance.md\n" +
+			"says what each demands. If one fails, the exit code is 3.\n\n" +
+			"The binary runs, trusted or not: naming it here is the consent to run it this once. It is not entered in the lock file.",
+		Example: "  origami plugin check ./origami-plugin-mine\n" +
+			"  origami plugin check ./origami-plugin-mine --json\n" +
+			"  origami plugin check ./origami-plugin-mine --golden testdata/golden.jsonl",
+		Args: verb.OneArgument("PATH", "the plugin binary"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.UpdateGolden && o.Golden == "" {
+				return diag.Inputf("there is no file to write").At("--update-golden").Do("name it with --golden FILE")
+			}
+			o.RequireDevice = f.Getenv("ORIGAMI_REQUIRE_GPU") == "1"
+			h := connect(f.Settings, args[0])
+			ctx, stop := h.CloseOnSignal(cmd.Context())
+			defer stop()
+			return check(ctx, f, h, args[0], o)
+		},
+	}
+	cmd.Flags().BoolVar(&o.Short, "short", false, "check the default device of each architecture only, and fewer problems")
+	cmd.Flags().BoolVar(&o.Untimed, "untimed", false, "leave out the check that measures time")
+	cmd.Flags().StringVar(&o.Golden, "golden", "", "`FILE` of rankings that must be reproduced to the bit, a JSON object per line")
+	cmd.Flags().BoolVar(&o.UpdateGolden, "update-golden", false, "write the file of --golden with what is ranked now; the check golden fails then")
+	return cmd
+}
+
+// checked is a line of `plugin check --json`.
+type checked struct {
+	Plugin   string   `json:"plugin"`
+	Check    string   `json:"check"`
+	Result   string   `json:"result"`
+	Seconds  float64  `json:"seconds"`
+	Findings []string `json:"findings,omitempty"`
+	Reason   string   `json:"reason,omitempty"`
+	Demands  string   `json:"demands"`
+}
+
+func check(ctx context.Context, f *session.Factory, h *host.Host, path string, o conformance.Options) error {
+	info, err := find(h, path)
+	if err != nil {
+		return err
+	}
+	conn, err := h.Connection(info.Name)
+	if err != nil {
+		return err
+	}
+	// A plugin that does not start fails every check in the same way: say it once.
+	if _, err := wire.NewClient(info.Name, conn).Info(ctx); err != nil {
+		return err
+	}
+	checks := conformance.ArchitectureChecks()
+	if info.Executor {
+		checks = conformance.ExecutorChecks()
+	}
+
+	out := newReporter(f, info.Name)
+	failed := 0
+	progress := newProgress(f.Streams, checks)
+	conformance.Run(ctx, info.Name, conn, checks, o, func(r conformance.Result) {
+		if ctx.Err() != nil {
+			return // interrupted: what is left says nothing about the plugin
+		}
+		if r.Failed() {
+			failed++
+		}
+		progress.done()
+		if err == nil {
+			err = out.add(&r)
+		}
+	})
+	progress.stop()
+	if err == nil {
+		err = out.end()
+	}
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil || failed == 0:
+		return err
+	}
+	return &diag.Error{Kind: diag.Plugin, Where: "plugin " + info.Name, What: fmt.Sprintf("%d of %d checks fail", failed, len(checks)),
+		Fix: "docs/conformance.md says what each demands"}
+}
+
+// find looks at the one plugin of a host.
+func find(h *host.Host, path string) (host.PluginInfo, error) {
+	stat, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return host.PluginInfo{}, diag.Inputf("it cannot be read: %v", cause(err)).At("%s", path).Do("name the plugin's binary")
+	case !stat.Mode().IsRegular():
+		return host.PluginInfo{}, diag.Inputf("it is not a file").At("%s", path).Do("name the plugin's binary")
+	case stat.Mode().Perm()&0o111 == 0:
+		return host.PluginInfo{}, diag.Inputf("it is not executable").At("%s", path).Do("name the plugin's binary, or make it executable with chmod +x")
+	}
+	info := h.Plugins()[0]
+	if info.State == host.OK {
+		return info, nil
+	}
+	failure := info.Err().At("plugin %s", path)
+	if info.State == host.Error { // else the reason says what to do
+		failure.Fix = "a plugin answers `" + path + " describe` in JSON, see docs/plugin-protocol.md"
+	}
+	return info, failure
+}
+
+// cause drops the operation and the path, which the message has anyway.
+func cause(err error) error {
+	if p, ok := err.(*fs.PathError); ok { //nolint:errorlint // os.Stat returns nothing else
+		return p.Err
+	}
+	return err
+}
+
+// reporter writes the outcome of each check as it comes.
+type reporter struct {
+	f         *session.Factory
+	plugin    string
+	delimited *render.Delimited // nil for a table and JSON
+}
+
+func newReporter(f *session.Factory, plugin string) *reporter {
+	r := &reporter{f: f, plugin: plugin}
+	if format := render.FormatOf(f); format == render.CSV || format == render.TSV {
+		r.delimited = render.NewDelimited(f.Streams, format, []string{"check", "result", "seconds", "detail"})
+	}
+	return r
+}
+
+func (w *reporter) add(r *conformance.Result) error {
+	result := "ok"
+	switch {
+	case r.Failed():
+		result = "FAIL"
+	case r.Skipped != "":
+		result = "skip"
+	}
+	seconds := r.Took.Round(time.Microsecond).Seconds()
+	switch {
+	case render.FormatOf(w.f) == render.JSON:
+		if err := render.JSONLine(w.f.Streams, checked{w.plugin, r.Name, strings.ToLower(result), seconds, r.Findings, r.Skipped, r.Doc}); err != nil {
+			return err
+		}
+	case w.delimited != nil:
+		detail := strings.Join(r.Findings, " | ")
+		if r.Skipped != "" {
+			detail = r.Skipped
+		}
+		return w.delimited.Write([]string{r.Name, result, fmt.Sprintf("%.3f", seconds), detail})
+	default:
+		if _, err := fmt.Fprintln(w.f.Streams.Out, strings.TrimRight(fmt.Sprintf("%-4s  %-18s %s", result, r.Name, r.Skipped), " ")); err != nil {
+			return err
+		}
+		if r.Failed() {
+			_, _ = fmt.Fprintf(w.f.Streams.Out, "      demanded: %s\n", r.Doc)
+		}
+		for _, finding := range r.Findings {
+			_, _ = fmt.Fprintf(w.f.Streams.Out, "      - %s\n", finding)
+		}
+	}
+	return w.f.Streams.Flush()
+}
+
+func (w *reporter) end() error {
+	if w.delimited == nil {
+		return nil
+	}
+	return w.delimited.Close()
+}
+
+// progress shows on a terminal which check is being made, and how many are left.
+type progress struct {
+	checks  []conformance.Check
+	next    int
+	tracker bar.Tracker
+	stop    func()
+}
+
+func newProgress(s *iostreams.Streams, checks []conformance.Check) *progress {
+	p := &progress{checks: checks, tracker: bar.Tracker{Message: checks[0].Name, Total: int64(len(checks))}, stop: func() {}}
+	if s.ErrTerminal && !s.Terminal { // lines of results on the same terminal are progress enough
+		_, p.stop = render.Progress(s, &p.tracker)
+	}
+	return p
+}
+
+// done says that a check has been made.
+func (p *progress) done() {
+	p.tracker.Increment(1)
+	if p.next++; p.next < len(p.checks) {
+		p.tracker.UpdateMessage(p.checks[p.next].Name)
+	}
+}

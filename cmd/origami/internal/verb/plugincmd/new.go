@@ -1,0 +1,322 @@
+package plugincmd
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"go/format"
+	"go/token"
+	"io/fs"
+	"os"
+	osexec "os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/sdk/example"
+	"github.com/origami-gemm/origami/sdk/host"
+)
+
+// sdkModule is the module that a plugin builds on, examplePackage the one that a new plugin is a copy of.
+const (
+	sdkModule      = "github.com/origami-gemm/origami"
+	examplePackage = sdkModule + "/sdk/example"
+)
+
+// newOptions are what the command line of `plugin new` says.
+type newOptions struct{ name, dir, sdk, module string }
+
+func newCommand(f *session.Factory) *cobra.Command {
+	o := &newOptions{}
+	cmd := &cobra.Command{
+		Use:   "new NAME",
+		Short: "Write the source of a new plugin",
+		Long: "Write a Go module with a plugin that models the architecture NAME: complete, tested, and to be changed. As it stands\n" +
+			"it models the abstract machine of origami's own example. It builds on the origami that this binary was installed\n" +
+			"from, or on a checkout: --sdk, else the one around the working directory, else the one around this binary; with a\n" +
+			"checkout it builds without a network.",
+		Example: "  origami plugin new mychip\n  origami plugin new mychip --dir ~/src/mychip --module example.com/mychip",
+		Args:    verb.OneArgument("NAME", "the architecture's id"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.name = args[0]
+			return runNew(cmd.Context(), f, o)
+		},
+	}
+	cmd.Flags().StringVar(&o.dir, "dir", "", "write to `DIR`, which must be empty or not there (default origami-plugin-NAME)")
+	cmd.Flags().StringVar(&o.sdk, "sdk", "", "build on the origami checkout in `DIR`")
+	cmd.Flags().StringVar(&o.module, "module", "", "name the Go module `PATH` (default origami-plugin-NAME)")
+	return cmd
+}
+
+// created is what `plugin new --json` prints.
+type created struct {
+	Name    string   `json:"name"`
+	Dir     string   `json:"dir"`
+	Module  string   `json:"module"`
+	SDK     string   `json:"sdk,omitempty"`
+	Version string   `json:"version,omitempty"`
+	Files   []string `json:"files"`
+	Next    []string `json:"next"`
+}
+
+func runNew(ctx context.Context, f *session.Factory, o *newOptions) error {
+	c := created{Name: o.name, Dir: o.dir, Module: o.module}
+	if c.Dir == "" {
+		c.Dir = host.Prefix + c.Name
+	}
+	if c.Module == "" {
+		c.Module = host.Prefix + c.Name
+	}
+	if err := checkNewName(ctx, f, o.name); err != nil {
+		return err
+	}
+	if !modulePath.MatchString(c.Module) {
+		return diag.Inputf("%q is no module path", c.Module).At("--module").Do("write one such as example.com/me/%s%s", host.Prefix, c.Name)
+	}
+	if entries, err := os.ReadDir(c.Dir); err == nil && len(entries) > 0 {
+		return diag.Inputf("there is something in it already").At("%s", c.Dir).Do("name an empty or a new folder with --dir")
+	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return diag.Inputf("it cannot be written to: %v", err).At("%s", c.Dir).Do("name another folder with --dir")
+	}
+	files, err := c.source()
+	if err != nil {
+		return err
+	}
+	steps := []string{"cd " + c.Dir}
+	if c.Version = installedVersion(); c.Version != "" && o.sdk == "" {
+		files["go.mod"] = fmt.Appendf(nil, "module %s\n\ngo %s\n\nrequire %s %s\n", c.Module, strings.TrimPrefix(goVersion(), "go"), sdkModule, c.Version)
+		steps = append(steps, "go mod tidy")
+	} else {
+		c.Version = ""
+		if c.SDK, err = findSDK(o.sdk); err != nil {
+			return err
+		}
+		if files["go.mod"], files["go.sum"], err = requirements(ctx, c.Module, c.SDK); err != nil {
+			return err
+		}
+	}
+	for name := range files {
+		c.Files = append(c.Files, name)
+	}
+	slices.Sort(c.Files)
+	for _, name := range c.Files {
+		target := filepath.Join(c.Dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(target, files[name], 0o644); err != nil {
+			return err
+		}
+	}
+	c.Next = append(steps, "go build ./cmd/"+host.Prefix+c.Name, "go test ./...", "origami plugin trust ./"+host.Prefix+c.Name,
+		"origami --arch "+c.Name+" select -m 4096 -n 4096 -k 4096")
+	if render.FormatOf(f) == render.JSON {
+		return render.JSONLine(f.Streams, c)
+	}
+	on := c.SDK
+	if c.Version != "" {
+		on = c.Version
+	}
+	_, err = fmt.Fprintf(f.Streams.Out, "plugin %s is in %s, on the origami %s; next:\n  %s\n", c.Name, c.Dir, on, strings.Join(c.Next, "\n  "))
+	return err
+}
+
+var (
+	pluginID   = regexp.MustCompile(`^[a-z][a-z0-9]*([-_][a-z0-9]+)*$`)
+	modulePath = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._~/-]*[A-Za-z0-9]$`)
+)
+
+// checkNewName refuses what is no id, and what already means something.
+func checkNewName(ctx context.Context, f *session.Factory, name string) error {
+	if !pluginID.MatchString(name) {
+		return diag.Inputf("%q is no architecture id", name).At("NAME").Do("use small letters and digits, in words joined by - or _, as in gfx1100")
+	}
+	plugins, err := f.Plugins(ctx)
+	if err != nil {
+		return err
+	}
+	manifests, err := f.Manifests(ctx)
+	if err != nil {
+		return err
+	}
+	var builtin []arch.Manifest
+	for _, p := range plugins {
+		if !p.Builtin {
+			continue
+		}
+		if p.Name == name {
+			return diag.Inputf("the built-in plugin %s has that name", name).At("NAME").Do("use another name, or add a device file to it: configs/README.md says how")
+		}
+		for _, m := range manifests {
+			if m.Name == p.Name {
+				builtin = append(builtin, m)
+			}
+		}
+	}
+	if m, err := arch.Find(builtin, name); err == nil {
+		return diag.Inputf("the built-in plugin %s has %s, which that would hide", m.Manifest.Name, m.ID()).At("NAME").Do("use another name, or add a device file to it: configs/README.md says how")
+	}
+	return nil
+}
+
+// packageName makes a Go package name of an id that no import of the source has.
+func packageName(id string) string {
+	name := strings.NewReplacer("-", "", "_", "").Replace(id)
+	imported := []string{"main", "embed", "fmt", "os", "slices", "testing", "arch", "gemm", "hw", "catalog", "conformance", "declare", "serve"}
+	if token.IsKeyword(name) || slices.Contains(imported, name) {
+		name += "plugin"
+	}
+	return name
+}
+
+// source is the example's source under the new name.
+func (c *created) source() (map[string][]byte, error) {
+	pkg := packageName(c.Name)
+	imported := `"` + c.Module + `"`
+	if path.Base(c.Module) != pkg {
+		imported = pkg + " " + imported
+	}
+	// At each place the first that fits counts.
+	rename := strings.NewReplacer(
+		`"`+examplePackage+`"`, imported,
+		host.Prefix+"example", host.Prefix+c.Name,
+		"ackage example", "ackage "+pkg, // also package example_test
+		"example.Provider", pkg+".Provider",
+		"example", c.Name,
+	)
+	files := map[string][]byte{}
+	err := fs.WalkDir(example.Source, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := example.Source.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		text = []byte(rename.Replace(string(text)))
+		if path.Ext(name) == ".go" {
+			if text, err = format.Source(text); err != nil { // the order of imports depends on the name
+				return fmt.Errorf("%s: %w", name, err)
+			}
+		}
+		files[rename.Replace(name)] = text
+		return nil
+	})
+	return files, err
+}
+
+// installedVersion is the version of the module that this binary was installed from, empty if it was built in a checkout.
+func installedVersion() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Path == sdkModule && info.Main.Sum != "" {
+		return info.Main.Version
+	}
+	return ""
+}
+
+// goVersion is the version of the Go toolchain that built this binary.
+func goVersion() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		version, _, _ := strings.Cut(info.GoVersion, " ")
+		return version
+	}
+	return ""
+}
+
+// findSDK returns the folder of the origami checkout to build on: the one that is named, the one around the working
+// directory, or the one around this binary.
+func findSDK(named string) (string, error) {
+	if named != "" {
+		if root := checkout(named); root != "" {
+			return root, nil
+		}
+		return "", diag.Inputf("it is no checkout of %s", sdkModule).At("--sdk %s", named).Do("name the folder that has its go.mod")
+	}
+	var around []string
+	if dir, err := os.Getwd(); err == nil {
+		around = append(around, dir)
+	}
+	if self, err := os.Executable(); err == nil {
+		if resolved, err := filepath.EvalSymlinks(self); err == nil {
+			self = resolved
+		}
+		around = append(around, filepath.Dir(self))
+	}
+	for _, dir := range around {
+		if root := checkout(dir); root != "" {
+			return root, nil
+		}
+	}
+	return "", diag.Inputf("the source of origami, which a plugin builds on, is neither around the working directory nor around this binary").
+		At("origami plugin new").Do("name a checkout of it with --sdk DIR")
+}
+
+// checkout returns the folder with origami's go.mod at or above dir, empty if there is none.
+func checkout(dir string) string {
+	dir, err := filepath.Abs(dir)
+	for err == nil {
+		text, _ := os.ReadFile(filepath.Join(dir, "go.mod"))
+		if first, _, _ := bytes.Cut(text, []byte("\n")); strings.TrimSpace(string(first)) == "module "+sdkModule {
+			return dir
+		}
+		if filepath.Dir(dir) == dir {
+			break
+		}
+		dir = filepath.Dir(dir)
+	}
+	return ""
+}
+
+// requirements writes go.mod and go.sum of a module that needs what the example needs, on a checkout of origami: in the
+// same versions, so that whoever could build origami can build it, without a network.
+func requirements(ctx context.Context, module, sdk string) (mod, sum []byte, err error) {
+	list := osexec.CommandContext(ctx, "go", "list", "-deps", "-test", "-f", "{{with .Module}}{{.Path}} {{.Version}} {{.GoVersion}}{{end}}", "./sdk/example/...")
+	list.Dir = sdk
+	list.Env = append(os.Environ(), "GOWORK=off")
+	var stderr bytes.Buffer
+	list.Stderr = &stderr
+	out, err := list.Output()
+	if err != nil {
+		lines := strings.Split(strings.TrimSpace(stderr.String()), "\n")
+		return nil, nil, diag.Inputf("what origami's source needs cannot be told: %v: %s", err, lines[len(lines)-1]).At("%s", sdk).
+			Do("install Go, and see that `go build ./...` works there")
+	}
+	var needs []string
+	goVersion := ""
+	lines := bufio.NewScanner(bytes.NewReader(out))
+	for lines.Scan() {
+		words := strings.Split(lines.Text(), " ") // path, version, Go version
+		if len(words) != 3 {
+			continue
+		}
+		if words[0] == sdkModule {
+			goVersion = words[2]
+		} else if need := "\t" + words[0] + " " + words[1] + " // indirect\n"; !slices.Contains(needs, need) {
+			needs = append(needs, need)
+		}
+	}
+	slices.Sort(needs)
+	mod = fmt.Appendf(nil, "module %s\n\ngo %s\n\nrequire %s v0.0.0\n\nrequire (\n%s)\n\nreplace %s => %s\n",
+		module, goVersion, sdkModule, strings.Join(needs, ""), sdkModule, quoted(sdk))
+	sum, err = os.ReadFile(filepath.Join(sdk, "go.sum"))
+	return mod, sum, err
+}
+
+// quoted writes a path as go.mod wants it.
+func quoted(p string) string {
+	if strings.ContainsAny(p, " \t'`\"()[]{},") {
+		return fmt.Sprintf("%q", p)
+	}
+	return p
+}

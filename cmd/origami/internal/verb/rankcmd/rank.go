@@ -1,0 +1,85 @@
+// Package rankcmd is `origami rank`: the candidates in the order of their predicted time, with the terms behind it.
+package rankcmd
+
+import (
+	"context"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
+	"github.com/origami-gemm/origami/core/diag"
+)
+
+// Options are what the command line says.
+type Options struct {
+	Factory *session.Factory
+	Query   session.ProblemFlags
+	Options []string
+	Top     int
+	// All asks for every candidate, Rejected for those that cannot be used as well.
+	All, Rejected bool
+}
+
+// New returns the command. run is Run, or what a test wants to see called.
+func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.Command {
+	o := &Options{Factory: f}
+	cmd := &cobra.Command{
+		Use:   "rank --arch ARCH -m SIZE -n SIZE -k SIZE",
+		Short: "Rank the candidate configurations, with the terms of each prediction",
+		Long: "Rank the candidate configurations by predicted time, with every term of the prediction. A table and JSON list them\n" +
+			"best first; CSV and TSV with --all, and every format with --include-rejected, keep the order of the candidate list\n" +
+			"and give each its rank.",
+		Example: `  origami --arch sm90 --device h200 rank -m 4096 -n 4096 -k 4096 --top 10
+  origami rank --arch sm89 -m 2048 -n 2048 -k 2048 --all --format csv > ranking.csv
+  origami rank --arch gfx942 -m 512 -n 512 -k 512 --all --include-rejected`,
+		Args: verb.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.All && cmd.Flags().Changed("top") {
+				return diag.Inputf("--all and --top contradict each other").Do("leave one of them out")
+			}
+			if o.Top < 1 {
+				return diag.Inputf("--top %d is not positive", o.Top).Do("give a whole number of at least 1, or --all")
+			}
+			o.All = o.All || o.Rejected
+			o.Options = session.Options(cmd)
+			return run(cmd.Context(), o)
+		},
+	}
+	o.Query.Register(cmd.Flags(), true)
+	cmd.Flags().IntVar(&o.Top, "top", 10, "how many configurations to list")
+	cmd.Flags().BoolVar(&o.All, "all", false, "list every candidate")
+	cmd.Flags().BoolVar(&o.Rejected, "include-rejected", false, "list those that cannot be used too, with the reason; implies --all")
+	return cmd
+}
+
+// Run answers.
+func Run(ctx context.Context, o *Options) error {
+	problems, bad, err := o.Query.Read(o.Factory.Settings.DType, o.Factory.Streams.In)
+	if err != nil {
+		return err
+	}
+	a, err := o.Factory.Architecture(ctx, o.Options)
+	if err != nil {
+		return err
+	}
+	ask := session.Question{Kernel: o.Factory.Settings.Kernel, Top: o.Top, Terms: true, Rejected: o.Rejected}
+	if o.All {
+		ask.Top = 0
+	}
+	w := newWriter(o, render.FormatOf(o.Factory), a.Describe())
+	listOrder := o.Rejected || o.All && (w.format == render.CSV || w.format == render.TSV)
+	err = o.Factory.AskEach(ctx, a, problems, bad, ask, func(ranking *session.Answer) error {
+		if listOrder {
+			slices.SortFunc(ranking.Entries, func(a, b session.Entry) int { return a.Position - b.Position })
+		}
+		return w.write(ranking)
+	})
+	if err != nil {
+		w.close()
+		return err
+	}
+	return w.close()
+}

@@ -1,0 +1,172 @@
+package rankcmd
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
+	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/core/arch"
+)
+
+// object is a line of `rank --json`.
+type object struct {
+	render.Object
+	Rank *int `json:"rank"`
+	// Status and Reason are there with --include-rejected.
+	Status string        `json:"status,omitempty"`
+	Reason arch.Reason   `json:"reason,omitempty"`
+	Detail string        `json:"detail,omitempty"`
+	Terms  render.Fields `json:"terms"`
+}
+
+const (
+	statusOK       = "ok"
+	statusRejected = "rejected"
+)
+
+// writer writes one ranking after the other in the chosen format.
+type writer struct {
+	s         *iostreams.Streams
+	format    render.Format
+	rejected  bool
+	tables    int
+	delimited *render.Delimited
+}
+
+func newWriter(o *Options, f render.Format, d *arch.Description) *writer {
+	w := &writer{s: o.Factory.Streams, format: f, rejected: o.Rejected}
+	if f == render.CSV || f == render.TSV {
+		header := slices.Concat(render.KeyColumns, render.LaunchColumns, []string{"rank", "status", "reason"})
+		for _, t := range d.Terms {
+			header = append(header, t.Name)
+		}
+		w.delimited = render.NewDelimited(w.s, f, header)
+	}
+	return w
+}
+
+func (w *writer) write(a *session.Answer) error {
+	switch {
+	case w.format == render.JSON:
+		return w.json(a)
+	case w.delimited != nil:
+		return w.csv(a)
+	default:
+		w.table(a)
+		return nil
+	}
+}
+
+func (w *writer) close() error {
+	if w.delimited != nil {
+		return w.delimited.Close()
+	}
+	return nil
+}
+
+func (w *writer) json(a *session.Answer) error {
+	for i := range a.Entries {
+		e := &a.Entries[i]
+		line := object{Object: render.ObjectOf(a, e), Terms: render.TermsJSON(a, e), Detail: e.Detail}
+		if e.Rank > 0 {
+			line.Rank = &e.Rank
+		}
+		if w.rejected {
+			line.Status, line.Reason = status(e), e.Estimate.Reject
+		}
+		if err := render.JSONLine(w.s, line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *writer) csv(a *session.Answer) error {
+	for i := range a.Entries {
+		e := &a.Entries[i]
+		row := slices.Concat(render.KeyCells(a.Problem, e.Config), render.LaunchCells(e.Config), []string{rank(e), status(e), string(e.Estimate.Reject)})
+		for j, v := range e.Terms {
+			row = append(row, cell(a.Arch.Terms[j], v, render.Exact))
+		}
+		if err := w.delimited.Write(row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// table shows what a terminal has room for: the steps and the shares of the total. `explain` shows everything.
+func (w *writer) table(a *session.Answer) {
+	if w.tables > 0 {
+		fmt.Fprintln(w.s.Out)
+	}
+	w.tables++
+	fmt.Fprintln(w.s.Out, render.Heading(a))
+	fmt.Fprintf(w.s.Out, "%-11s %s\n", "problem", a.Problem)
+	fmt.Fprintf(w.s.Out, "%-11s %s\n", "candidates", render.Counts(a.Feasible, a.Rejected))
+	header := []string{"rank", "config", "time", "rate", "bound"}
+	if w.rejected {
+		header = append(header, "reason")
+	}
+	var shown []int
+	for _, kind := range []arch.TermKind{arch.KindStep, arch.KindShare} {
+		for i, t := range a.Arch.Terms {
+			if t.Kind == kind {
+				shown = append(shown, i)
+				header = append(header, t.Name)
+			}
+		}
+	}
+	rows := make([][]string, len(a.Entries))
+	for i := range a.Entries {
+		e := &a.Entries[i]
+		row := []string{rank(e), e.Config.String(), "", "", ""}
+		if e.Rank > 0 {
+			row[2], row[3], row[4] = a.Seconds(e).String(), a.Rate(e).String(), e.Estimate.Bound.String()
+		}
+		if w.rejected {
+			reason := string(e.Estimate.Reject)
+			if e.Detail != "" {
+				reason += ": " + e.Detail
+			}
+			row = append(row, reason)
+		}
+		for _, j := range shown {
+			if share, ok := a.Share(e, j); ok {
+				row = append(row, render.Percent(share))
+			} else {
+				row = append(row, cell(a.Arch.Terms[j], e.Terms[j], render.Short))
+			}
+		}
+		rows[i] = row
+	}
+	render.Grid(w.s, header, rows)
+	if w.tables == 1 && len(shown) > 0 {
+		fmt.Fprintln(w.s.Out, "terms in their own unit, shares of the total in percent; `origami explain` shows all of them with their formulas")
+	}
+}
+
+func rank(e *session.Entry) string {
+	if e.Rank == 0 {
+		return ""
+	}
+	return strconv.Itoa(e.Rank)
+}
+
+func status(e *session.Entry) string {
+	if e.Estimate.Reject != "" {
+		return statusRejected
+	}
+	return statusOK
+}
+
+// cell writes a term's value; the total of a candidate that the model rejects is a word, not a number.
+func cell(t arch.Term, v float64, number func(float64) string) string {
+	if session.IsRejectedTotal(t, v) {
+		return statusRejected
+	}
+	return number(v)
+}

@@ -1,0 +1,133 @@
+package selectcmd
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/measure"
+)
+
+// auto is the --measure that leaves the number to the model's uncertainty.
+const auto = "auto"
+
+// measurer measures the leading candidates of answers and puts what they turn out to be into them.
+type measurer struct {
+	// count is how many to measure, 0 for as many as are worth it.
+	count    int
+	executor string
+	device   string
+	sweep    *measure.Sweep
+}
+
+// measurer opens the executor.
+func (o *Options) measurer(ctx context.Context, a arch.Architecture) (*measurer, error) {
+	m := &measurer{executor: o.Executor}
+	switch o.Measure {
+	case "":
+		return nil, diag.Inputf("there is nothing to run on it").At("--executor").Do("add --measure auto")
+	case auto:
+	default:
+		n, err := strconv.Atoi(o.Measure)
+		if err != nil || n < 1 || n > measure.RegretCandidates {
+			return nil, diag.Inputf("%q is neither auto nor a whole number from 1 to %d", o.Measure, measure.RegretCandidates).At("--measure").Do("write auto, or how many candidates to measure")
+		}
+		m.count = n
+	}
+	var err error
+	if m.sweep, _, err = o.Factory.Sweep(ctx, a, o.Executor, false); err != nil {
+		return nil, err
+	}
+	m.device = m.sweep.Data.DriverName
+	if m.count == 0 && a.Describe().UncertaintyOf(m.sweep.Space.Kernel) == nil {
+		m.close()
+		d := a.Describe()
+		return nil, diag.Inputf("the %s model of %s does not say how far its times for %s are from measured ones", d.Model, d.ID(), m.sweep.Space.Kernel).
+			At("--measure auto").Do("say how many candidates to measure, as in --measure 8")
+	}
+	return m, nil
+}
+
+// close ignores the error: the measurements are done.
+func (m *measurer) close() { _ = m.sweep.Executor.Close() }
+
+// measure measures the first candidates of an answer, if that is worth it, and puts the one to use first.
+func (m *measurer) measure(ctx context.Context, a *session.Answer) error {
+	n := m.count
+	if n == 0 {
+		if n = a.Regret.WorthMeasuring; n < 2 {
+			n = 0 // the pick stays whatever its time is
+		}
+	}
+	measured := &session.Measured{Executor: m.executor, Device: m.device, Auto: m.count == 0, Noise: math.NaN()}
+	a.Measured = measured
+	if n == 0 {
+		return nil
+	}
+	n = min(n, len(a.Entries))
+	configs := make([]gemm.Config, n)
+	for i := range configs {
+		configs[i] = a.Entries[i].Config
+	}
+	block, err := m.sweep.Turns(ctx, a.Problem, configs)
+	if err != nil {
+		return err
+	}
+	choice, noise := measure.Choose(block)
+	if choice < 0 {
+		return diag.Inputf("none of %d candidates for %s could be measured: %s", n, a.Problem, block[0].Detail).Do("leave --measure out")
+	}
+	measured.Noise = noise
+	for i := range configs {
+		measured.Candidates = append(measured.Candidates, session.Candidate{Entry: a.Entries[i], Measurement: block[i], Chosen: i == choice})
+	}
+	chosen := a.Entries[choice]
+	copy(a.Entries[1:choice+1], a.Entries[:choice])
+	a.Entries[0] = chosen
+	return nil
+}
+
+// lines say what was measured, and what came of it.
+func lines(a *session.Answer) (header []string, rows [][]string, verdict string) {
+	m := a.Measured
+	if len(m.Candidates) == 0 {
+		return nil, nil, fmt.Sprintf("nothing: one more candidate is expected to gain less than the noise of a measurement, %s", percent(measure.AssumedNoise))
+	}
+	header = []string{"candidate", "predicted", "measured", "spread", "of the choice", ""}
+	var chosen *session.Candidate
+	for i := range m.Candidates {
+		if m.Candidates[i].Chosen {
+			chosen = &m.Candidates[i]
+		}
+	}
+	for i := range m.Candidates {
+		c := &m.Candidates[i]
+		row := []string{c.Entry.Config.String(), a.Seconds(&c.Entry).String(), "–", "–", "–", ""}
+		if t := c.Measurement.Median; t > 0 {
+			row[2], row[3], row[4] = t.String(), percent(c.Measurement.Spread), percent(float64(chosen.Measurement.Median/t))
+		} else {
+			row[5] = string(c.Measurement.Status)
+		}
+		if c.Chosen {
+			row[5] = "the choice"
+		}
+		rows = append(rows, row)
+	}
+	pick := &m.Candidates[0]
+	switch {
+	case pick.Chosen && math.IsNaN(m.Noise):
+		verdict = "the model's pick"
+	case pick.Chosen:
+		verdict = fmt.Sprintf("the model's pick: no other is faster by more than the noise, %s", percent(m.Noise))
+	case pick.Measurement.Median > 0:
+		verdict = fmt.Sprintf("%s, %s faster than the model's pick; the noise is %s", chosen.Entry.Config, percent(float64(pick.Measurement.Median/chosen.Measurement.Median)-1), percent(m.Noise))
+	default:
+		verdict = fmt.Sprintf("%s; the model's pick has no time: %s", chosen.Entry.Config, pick.Measurement.Detail)
+	}
+	return header, rows, verdict
+}

@@ -1,0 +1,62 @@
+// Package versioncmd is `origami version`.
+package versioncmd
+
+import (
+	"fmt"
+	"runtime/debug"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
+)
+
+// Protocol are the versions that host and plugin agree on.
+type Protocol struct {
+	// Wire is the wire protocol, API the versions of the plugin interface that this binary understands.
+	Wire int
+	API  []string
+}
+
+type object struct {
+	Version  string   `json:"version"`
+	Go       string   `json:"go"`
+	Revision string   `json:"revision,omitempty"`
+	Modified bool     `json:"modified,omitempty"`
+	Wire     int      `json:"wire_protocol"`
+	API      []string `json:"plugin_api"`
+}
+
+// New returns the command.
+func New(f *session.Factory, p Protocol) *cobra.Command {
+	return &cobra.Command{
+		Use:     "version",
+		Short:   "Print the versions of origami, Go and the plugin protocol",
+		Long:    "Print the versions of the module, of the Go toolchain it was built with, and of the protocol spoken with plugins.",
+		Example: "  origami version\n  origami version --json",
+		Args:    verb.NoArguments,
+		RunE:    func(*cobra.Command, []string) error { return run(f, p) },
+	}
+}
+
+func run(f *session.Factory, p Protocol) error {
+	o := object{Version: "unknown", Go: "unknown", Wire: p.Wire, API: p.API}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		o.Version, o.Go = info.Main.Version, info.GoVersion
+		for _, s := range info.Settings {
+			switch s.Key {
+			case "vcs.revision":
+				o.Revision = s.Value
+			case "vcs.modified":
+				o.Modified = s.Value == "true"
+			}
+		}
+	}
+	if render.FormatOf(f) == render.JSON {
+		return render.JSONLine(f.Streams, o)
+	}
+	_, err := fmt.Fprintf(f.Streams.Out, "origami %s, %s, wire protocol %d, plugin API %s\n", o.Version, o.Go, o.Wire, strings.Join(o.API, ", "))
+	return err
+}

@@ -1,0 +1,277 @@
+package dataset
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/exec"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/unit"
+)
+
+var toy = Conditions{
+	Arch: "sm90", Device: "h200", DeviceName: "NVIDIA H200", DriverName: "NVIDIA H200 NVL", Kernel: "mma", Input: "normal", Executor: "cuda", ExecutorVersion: "0.1.0",
+}
+
+// full is a measurement with everything in it.
+func full() Measurement {
+	m := Measurement{
+		Problem: gemm.Problem{M: 64, N: 128, K: 256, Batch: 2, AMajor: gemm.MajorM, BMajor: gemm.MajorK, DType: gemm.BF16},
+		Config:  gemm.Config{BlockM: 64, BlockN: 32, BlockK: 16, GroupM: 4, NumWarps: 4, NumStages: 3, SplitK: 2, Kernel: "mma"},
+		Phase:   Final, Block: 2, Arms: 5, Null: true, Status: OK, Host: "a test",
+		Resources: exec.Resources{Registers: 128, SpillBytes: 8, SharedMemory: 4096, CTAsPerSM: 3},
+		Numerics:  &exec.Numerics{MaxError: 1e-4, Tolerance: 1e-3, Checked: 8192, Reference: "a product"},
+		Environment: &exec.Environment{
+			Time: time.Date(2026, 2, 3, 4, 5, 6, 7, time.UTC), Driver: "580", Runtime: "13.0", Clock: 1.98e9, PowerWatts: 300, PowerLimitWatts: 700,
+			TemperatureC: 41, ThrottleReasons: []string{"power"},
+		},
+	}
+	m.SetSamples([]exec.Sample{{Time: 1e-5, Clock: 1.9e9}, {Time: 1.5e-5, Clock: 1.98e9}, {Time: 1.1e-5}, {Time: 1.2e-5, Clock: 1.8e9}})
+	return m
+}
+
+func text(t testing.TB, c Conditions, m Measurement) string {
+	t.Helper()
+	line, err := AppendLine(nil, c, &m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(line)
+}
+
+func TestLine(t *testing.T) {
+	wrong := full()
+	wrong.Phase, wrong.Block, wrong.Arms, wrong.Null, wrong.Status, wrong.Detail = Sweep, 0, 0, false, Wrong, "7 elements\nare wrong"
+	wrong.SetSamples(nil)
+	wrong.Numerics = &exec.Numerics{MaxError: math.Inf(1), Tolerance: 1e-3, Wrong: 7, OutOfBounds: 4}
+	library := Measurement{Problem: gemm.New(1, 2, 3), Config: gemm.Config{Kernel: "cublas-best"}, Phase: Sweep, Status: Timeout, Detail: "hung"}
+	for name, m := range map[string]Measurement{"full": full(), "wrong": wrong, "library": library} {
+		line := text(t, toy, m)
+		if strings.Count(line, "\n") != 1 || !strings.HasSuffix(line, "\n") {
+			t.Errorf("%s is not one line: %q", name, line)
+		}
+		c, got, err := ParseLine([]byte(strings.TrimSuffix(line, "\n")))
+		if err != nil || c != toy {
+			t.Errorf("%s: %v, %+v", name, err, c)
+		}
+		if m.Samples == nil {
+			m.Samples = []unit.Seconds{}
+		}
+		if diff := cmp.Diff(m, got); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+	m := full()
+	if m.Median != 1.15e-5 || math.Abs(m.Spread-1e-6/1.15e-5) > 1e-12 || m.ClockMin != 1.8e9 || m.ClockMax != 1.98e9 || !m.ClockMoved() {
+		t.Errorf("%+v", m)
+	}
+	// A sensor without a reading does not cost the measurement; a time that is none is a fault of the program.
+	m.Environment.PowerWatts = math.NaN()
+	if _, _, err := ParseLine([]byte(text(t, toy, m))); err != nil {
+		t.Error(err)
+	}
+	m.Samples[0] = unit.Seconds(math.NaN())
+	if line, err := AppendLine([]byte("before"), toy, &m); err == nil || string(line) != "before" {
+		t.Errorf("%s, %v", line, err)
+	}
+}
+
+// A line says nothing that contradicts itself, and nothing that this version does not know.
+func TestBadLines(t *testing.T) {
+	good := strings.TrimSuffix(text(t, toy, full()), "\n")
+	for want, change := range map[string][2]string{
+		"no JSON object":      {`{"schema"`, `{schema"`},
+		"there is more":       {`"a test"}`, `"a test"}{}`},
+		"schema is 2":         {`"schema":1`, `"schema":2`},
+		`unknown field`:       {`"phase"`, `"hue"`},
+		`phase "rest"`:        {`"final"`, `"rest"`},
+		"block 0":             {`"block":2`, `"block":0`},
+		"block 99999999":      {`"block":2`, `"block":99999999`},
+		`status "good"`:       {`"ok"`, `"good"`},
+		"arch is missing":     {`"sm90"`, `""`},
+		"unknown dtype":       {`"bf16"`, `"bf17"`},
+		"m is negative":       {`"m":64`, `"m":-64`},
+		"a number outside":    {`"block_m":64`, `"block_m":0`},
+		"either a config":     {`"warm_l2":false`, `"library":"cublas","warm_l2":false`},
+		"not a time":          {`[0.00001,`, `[-1,`},
+		"do not follow":       {`"median_seconds":0.0000115`, `"median_seconds":0.0000116`},
+		"no samples":          {`"median_seconds":0.0000115,"spread":0.08695652173913042,"samples_seconds":[0.00001,0.000015,0.000011,0.000012],`, ``},
+		"contradict":          {`"clock_moved":true`, `"clock_moved":false`},
+		"contradicts the num": {`"wrong_elements":0`, `"wrong_elements":1`},
+		"problem.batch is a":  {`"batch":2`, `"batch":2.5`},
+	} {
+		line := strings.Replace(good, change[0], change[1], 1)
+		if line == good {
+			t.Fatalf("%s changes nothing in %s", change[0], good)
+		}
+		if _, _, err := ParseLine([]byte(line)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+// sweeps returns a dataset of two problems in lines.
+func sweeps(t testing.TB) (description string, lines []string) {
+	t.Helper()
+	d := New("here", toy)
+	d.Source, d.Software = "a test", "x"
+	b, err := AppendDescription(nil, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, size := range []int{64, 128} {
+		m := full()
+		m.Problem.M, m.Phase, m.Block, m.Arms, m.Null = size, Sweep, 0, 0, false
+		lines = append(lines, text(t, toy, m))
+		m.Config = gemm.Config{Kernel: "cublas"}
+		lines = append(lines, text(t, toy, m))
+	}
+	m := full()
+	m.Arms = 2
+	lines = append(lines, text(t, toy, m))
+	m.Null = false
+	return string(b), append(lines, text(t, toy, m))
+}
+
+func TestReadLines(t *testing.T) {
+	description, lines := sweeps(t)
+	all := strings.Join(lines, "")
+	for name, files := range map[string]fstest.MapFS{
+		"one file": {Log: {Data: []byte(all)}},
+		"gzip":     {"old.jsonl.gz": {Data: gz(all)}},
+		"several":  {Log: {Data: []byte(strings.Join(lines[3:], ""))}, "a.jsonl.gz": {Data: gz(strings.Join(lines[:3], ""))}},
+	} {
+		files[DescriptionFile] = &fstest.MapFile{Data: []byte(description)}
+		d, err := Read("here", files)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		p := full().Problem
+		if d.Len() != 6 || len(d.Problems()) != 2 || d.Problems()[0] != p || !reflect.DeepEqual(d.Libraries(), []string{"cublas"}) || d.Recorded(p) != 2 || d.Conditions != toy {
+			t.Errorf("%s: %+v", name, d)
+		}
+		if m, ok := d.Find(p, full().Config); !ok || len(m.Samples) != 4 || m.Environment == nil {
+			t.Errorf("%s: %+v", name, m)
+		}
+		// A candidate counts at the group it was measured at.
+		c := full().Config
+		c.GroupM = 16
+		if m, ok := d.Candidate(p, c); !ok || m.Config.GroupM != 4 {
+			t.Errorf("%s: %+v", name, m)
+		}
+		if finals := d.Finals(p); len(finals) != 1 || len(finals[0]) != 2 || !finals[0][0].Null || d.NextBlock(p) != 3 {
+			t.Errorf("%s: finals %+v", name, finals)
+		}
+	}
+}
+
+// What was cut off while it was written is dropped when the sweep goes on, and an error when it is read; anything else is
+// always an error that says where.
+func TestBrokenLines(t *testing.T) {
+	description, lines := sweeps(t)
+	all := strings.Join(lines, "")
+	other := toy
+	other.ExecutorVersion = "0.2.0"
+	last := len(all) - len(lines[5])
+	for want, c := range map[string]struct {
+		log  string
+		torn bool
+	}{
+		"here/measurements.jsonl:6: the last line is cut off":                {all[:len(all)-100], true},
+		"here/measurements.jsonl:6: the last line is cut off;":               {all[:len(all)-1], true},
+		"here/measurements.jsonl:6: the line is no JSON object (":            {all[:last] + "\x00\x00\x00\n", true},
+		"here/measurements.jsonl:2: the line is no JSON object (":            {lines[0] + lines[1][:50] + "\n" + lines[2], false},
+		"here/measurements.jsonl:2: the line is no JSON object (unexpected ": {lines[0] + "\n" + lines[2], false},
+		"here/measurements.jsonl:3: phase \"none\" is none of":               {lines[0] + lines[1] + strings.Replace(lines[2], "sweep", "none", 1), false},
+		"here/measurements.jsonl:7: 64x32x16,warps=4,stages=3,group=4,split": {all + lines[0], false},
+		`here/measurements.jsonl:7: the executor's version is "0.2.0" and w`: {all + text(t, other, full()), false},
+		"here/measurements.jsonl:1: the line is longer than":                 {strings.Repeat("x", maxLine+1), false},
+	} {
+		files := fstest.MapFS{DescriptionFile: {Data: []byte(description)}, Log: {Data: []byte(c.log)}}
+		if d, err := Read("here", files); d != nil || diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), strings.TrimSuffix(want, "(unexpected ")) {
+			t.Errorf("read: %v, want %s", err, want)
+		}
+		d, torn, err := Recover("here", files)
+		if !c.torn {
+			if d != nil || err == nil {
+				t.Errorf("recovered %s: %v, %v", want, d, err)
+			}
+			continue
+		}
+		if err != nil || torn == nil || torn.Keep != int64(last) || d.Len() != 5 || !strings.HasPrefix(torn.Where+": "+torn.Why+";", want) && !strings.HasPrefix(torn.Where+": "+torn.Why, want) {
+			t.Errorf("recovered %s: %+v, %v", want, torn, err)
+		}
+	}
+	both := files()
+	both[Log] = &fstest.MapFile{Data: []byte(all)}
+	if _, err := Read("here", both); err == nil || !strings.Contains(err.Error(), "two layouts") {
+		t.Errorf("two layouts: %v", err)
+	}
+	// Only what a sweep appends to can be cut off.
+	if _, _, err := Recover("here", fstest.MapFS{DescriptionFile: {Data: []byte(description)}, "a.jsonl": {Data: []byte(all[:len(all)-1])}}); err == nil {
+		t.Error("another file was recovered")
+	}
+	if d, torn, err := Recover("here", fstest.MapFS{DescriptionFile: {Data: []byte(description)}}); err != nil || torn != nil || d.Len() != 0 {
+		t.Errorf("an empty folder: %v", err)
+	}
+}
+
+func FuzzLine(f *testing.F) {
+	_, lines := sweeps(f)
+	for _, line := range append(lines, "", "{}", "null", "[1]", `{"schema":1}`, `{"Schema":1,"schema":2}`) {
+		f.Add([]byte(strings.TrimSuffix(line, "\n")))
+	}
+	f.Fuzz(func(t *testing.T, line []byte) {
+		c, m, err := ParseLine(line)
+		if err != nil {
+			return
+		}
+		// What is read can be written, and reads as the same again.
+		again, err := AppendLine(nil, c, &m)
+		if err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		c2, m2, err := ParseLine(bytes.TrimSuffix(again, []byte("\n")))
+		if err != nil || c2 != c {
+			t.Fatalf("%s becomes %s: %v", line, again, err)
+		}
+		third, err := AppendLine(nil, c2, &m2)
+		if err != nil || !bytes.Equal(again, third) {
+			t.Fatalf("%s becomes %s: %v", again, third, err)
+		}
+	})
+}
+
+// BenchmarkRead reads 12,000 measurements of ten samples each, as many as 23 problems of 500 candidates give.
+func BenchmarkRead(b *testing.B) {
+	description, _ := sweeps(b)
+	var all []byte
+	for i := range 12000 {
+		m := full()
+		m.Phase, m.Block, m.Arms, m.Null = Sweep, 0, 0, false
+		m.Problem.M = i + 1
+		samples := make([]exec.Sample, 10)
+		for j := range samples {
+			samples[j].Time = unit.Seconds(1e-5 + float64(i*7919%1000)*1e-9 + float64(j)*1e-8/3)
+		}
+		m.SetSamples(samples)
+		m.Detail = fmt.Sprint(i)
+		all = append(all, text(b, toy, m)...)
+	}
+	files := fstest.MapFS{DescriptionFile: {Data: []byte(description)}, Log: {Data: all}}
+	b.SetBytes(int64(len(all)))
+	for b.Loop() {
+		if d, err := Read("here", files); err != nil || d.Len() != 12000 {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,29 @@
+package diag
+
+// Code names a failure, so that a front end can add what its users can do about it: a flag, a command, a function to
+// call. Codes travel between plugins and the host, and one that the receiver does not know adds nothing.
+type Code string
+
+// The codes. A code is added here when a front end has a hint for it.
+const (
+	// CodeUnknownDevice is an architecture or device that no plugin knows.
+	CodeUnknownDevice Code = "unknown_device"
+	// CodeUnknownParameter is a hardware parameter that the architecture Subject does not have.
+	CodeUnknownParameter Code = "unknown_parameter"
+	// CodeMissingParameter is a hardware parameter of the architecture Subject without a value.
+	CodeMissingParameter Code = "missing_parameter"
+	// CodeNothingFits is a problem that every candidate was rejected for.
+	CodeNothingFits Code = "nothing_fits"
+	// CodeUnknownPlugin is the name of a plugin that is not installed.
+	CodeUnknownPlugin Code = "unknown_plugin"
+	// CodeUnusablePlugins is a name that was not found while some plugins cannot be used.
+	CodeUnusablePlugins Code = "unusable_plugins"
+	// CodeUntrustedPlugin is a plugin at the path Subject that is not trusted, or no longer since its file has changed.
+	CodeUntrustedPlugin Code = "untrusted_plugin"
+	// CodeMissingPlugin is a trusted plugin of the name Subject whose file is gone.
+	CodeMissingPlugin Code = "missing_plugin"
+	// CodePluginDied is a plugin whose process ended during a call.
+	CodePluginDied Code = "plugin_died"
+	// CodeNoExecutor is a request to run kernels where no plugin can.
+	CodeNoExecutor Code = "no_executor"
+)

@@ -1,0 +1,44 @@
+package measure
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/origami-gemm/origami/core/exec"
+	"github.com/origami-gemm/origami/core/unit"
+)
+
+// One that cannot win keeps its first samples, one that is steady the least, one that is not up to the budget.
+func TestEnough(t *testing.T) {
+	samples := func(times ...float64) []exec.Sample {
+		var out []exec.Sample
+		for _, v := range times {
+			out = append(out, exec.Sample{Time: unit.Seconds(v)})
+		}
+		return out
+	}
+	ragged := []float64{1e-6, 2e-6, 3e-6, 4e-6}
+	for name, c := range map[string]struct {
+		samples []exec.Sample
+		best    unit.Seconds
+		want    bool
+	}{
+		"none":               {nil, 1, false},
+		"two, hopeless":      {samples(26e-6, 27e-6), 10e-6, true},
+		"two, one in reach":  {samples(26e-6, 14e-6), 10e-6, false},
+		"one, hopeless":      {samples(26e-6), 10e-6, false},
+		"one, long":          {samples(26e-3), 10e-3, true},
+		"one, long, near":    {samples(14e-3), 10e-3, false},
+		"two, no best":       {samples(26e-6, 27e-6), 0, false},
+		"three, steady":      {samples(1e-6, 1.001e-6, 1.002e-6), 1e-6, true},
+		"three, not steady":  {samples(1e-6, 1.1e-6, 1.2e-6), 1e-6, false},
+		"three, long":        {samples(10e-3, 11e-3, 12e-3), 1e-6, true},
+		"an outlier":         {samples(1e-6, 1.001e-6, 1.002e-6, 9e-6), 1e-6, true},
+		"49, not steady":     {samples(slices.Repeat(ragged, 13)[:49]...), 1e-6, false},
+		"50, not steady yet": {samples(slices.Repeat(ragged, 13)[:50]...), 1e-6, true},
+	} {
+		if got := enough(c.samples, c.best); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}

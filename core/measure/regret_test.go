@@ -1,0 +1,79 @@
+package measure
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/origami-gemm/origami/core/unit"
+)
+
+// The integrals against a simulation of what they are the mean of.
+func TestLossAgainstSimulation(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for _, tc := range []struct {
+		name   string
+		times  []unit.Seconds
+		spread float64
+	}{
+		{"two alike", []unit.Seconds{1e-3, 1e-3}, 0.1},
+		{"one far behind", []unit.Seconds{1e-3, 1.5e-3}, 0.05},
+		{"many", []unit.Seconds{1, 1.01, 1.02, 1.02, 1.05, 1.1, 1.1, 1.2, 1.3, 1.5}, 0.08},
+		{"the first is not the fastest", []unit.Seconds{1.005, 1, 1.2}, 0.02},
+		{"wide", []unit.Seconds{1e-6, 2e-6, 3e-6, 3e-6, 3e-6}, 0.5},
+	} {
+		const runs = 200_000
+		losses := make([]float64, len(tc.times)) // after n+1 have been measured
+		logs := make([]float64, len(tc.times))
+		for range runs {
+			for i, p := range tc.times {
+				logs[i] = math.Log(float64(p)) + tc.spread*random.NormFloat64()
+			}
+			for n := 1; n < len(logs); n++ {
+				losses[n-1] += max(0, math.Exp(slices.Min(logs[:n])-slices.Min(logs[n:]))-1) / runs
+			}
+		}
+		for n := 1; n < len(losses); n++ {
+			loss := losses[n-1]
+			if got := ExpectedRegret(tc.times, tc.spread, n); math.Abs(got-loss) > 0.02*loss+1e-4 {
+				t.Errorf("%s: expected loss %v after %d, simulated %v", tc.name, got, n, loss)
+			}
+			if loss < 1e-3 {
+				break
+			}
+			// Just above what is still lost then, so many are worth it; just below, more are.
+			above, below := WorthMeasuring(tc.times, tc.spread, loss*1.05), WorthMeasuring(tc.times, tc.spread, loss*0.95)
+			if above > n || below <= n {
+				t.Errorf("%s: with noise about what is lost after %d, %d and %d are worth it", tc.name, n, above, below)
+			}
+		}
+	}
+}
+
+func TestLossWithoutDoubt(t *testing.T) {
+	times := []unit.Seconds{1, 1.1, 1.2}
+	if ExpectedRegret(times, 0, 1) != 0 || ExpectedRegret(times[:1], 0.1, 1) != 0 || ExpectedRegret(nil, 0.1, 1) != 0 || ExpectedRegret(times, 0.1, 3) != 0 {
+		t.Error("there is a loss where there is no doubt, or no other")
+	}
+	if WorthMeasuring(times, 0, 0.01) != 1 || WorthMeasuring(times[:1], 0.1, 0.01) != 1 || WorthMeasuring(nil, 0.1, 0.01) != 0 {
+		t.Error("something is worth measuring where there is no doubt, or no other")
+	}
+	many := make([]unit.Seconds, 1000)
+	for i := range many {
+		many[i] = 1
+	}
+	if n := WorthMeasuring(many, 0.3, 0); n != RegretCandidates {
+		t.Errorf("without noise %d are worth it", n)
+	}
+}
+
+func BenchmarkExpectedLoss(b *testing.B) {
+	times := make([]unit.Seconds, RegretCandidates)
+	for i := range times {
+		times[i] = unit.Seconds(1 + 0.01*float64(i))
+	}
+	for b.Loop() {
+		ExpectedRegret(times, 0.05, 1)
+	}
+}

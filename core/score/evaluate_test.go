@@ -1,0 +1,207 @@
+package score
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/dataset"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/unit"
+)
+
+// model predicts what a table says, in microseconds at a clock of 1 MHz.
+type model struct {
+	arch.Architecture
+	candidates []gemm.Config
+	cycles     func(gemm.Config) float64 // 0 for what cannot be used
+	group      int
+}
+
+func (m *model) Describe() *arch.Description {
+	return &arch.Description{Arch: "a", Device: "d", Model: "m", Kernels: []string{"f"}, Clock: 1e6}
+}
+
+func (m *model) Candidates(_ context.Context, _ gemm.Problem, s arch.Space) (*arch.Candidates, error) {
+	list := &arch.Candidates{}
+	for _, c := range m.candidates {
+		if len(s.SplitK) == 0 || s.SplitK[0] == c.SplitK {
+			list.Configs = append(list.Configs, c)
+		}
+	}
+	return list, nil
+}
+
+func (m *model) Estimate(_ context.Context, dst []arch.Estimate, p gemm.Problem, configs []gemm.Config) error {
+	if p.M == 13 {
+		return diag.Inputf("no")
+	}
+	for i, c := range configs {
+		dst[i] = arch.Estimate{Cycles: unit.Cycles(m.cycles(c)), Bound: arch.BoundL2}
+		if dst[i].Cycles == 0 {
+			dst[i].Reject = arch.ReasonRegisters
+		}
+	}
+	return nil
+}
+
+func (m *model) Mapping(context.Context, gemm.Problem, gemm.Config) (arch.Mapping, error) {
+	return arch.Mapping{GroupM: m.group}, nil
+}
+
+func config(block, group, split int) gemm.Config {
+	return gemm.Config{BlockM: block, BlockN: 16, BlockK: 16, NumWarps: 4, NumStages: 2, GroupM: group, SplitK: split, Kernel: "f"}
+}
+
+// addTime adds a time in microseconds.
+func addTime(t *testing.T, d *dataset.Dataset, p gemm.Problem, c gemm.Config, us float64) {
+	t.Helper()
+	add(t, d, dataset.Measurement{Problem: p, Config: c, Phase: dataset.Sweep, Status: dataset.OK, Median: unit.Seconds(us * 1e-6), Runs: 1})
+}
+
+// recorded has blocks 16, 32, 48, 64 at group 8 and split 1, with times 40, 20, 10, 30; other groups of block 32, another
+// split of block 16, and a second problem with half of that.
+func recorded(t *testing.T) (*dataset.Dataset, gemm.Problem) {
+	d := dataset.New("made up", dataset.Conditions{Arch: "a", Device: "d", Kernel: "f"})
+	d.GroupM = 8
+	p := gemm.New(4096, 4096, 4096)
+	for i, us := range []float64{40, 20, 10, 30} {
+		addTime(t, d, p, config(16*(i+1), 8, 1), us)
+	}
+	addTime(t, d, p, config(32, 2, 1), 16)
+	addTime(t, d, p, config(32, 16, 1), 25)
+	addTime(t, d, p, config(16, 8, 4), 8)
+	addTime(t, d, gemm.New(1, 2, 3), config(16, 8, 1), 1)
+	return d, p
+}
+
+func score1(t *testing.T, m *model, r *Subset, p gemm.Problem) Evaluation {
+	t.Helper()
+	rows, bad, err := Evaluate(t.Context(), m, r, []gemm.Problem{p})
+	if err != nil || bad[0] != nil {
+		t.Fatal(err, bad)
+	}
+	return rows[0]
+}
+
+func isMicro(t unit.Seconds, us float64) bool { return math.Abs(float64(t)*1e6-us) < 1e-9 }
+
+func TestScore(t *testing.T) {
+	d, p := recorded(t)
+	r := SubsetOf(d)
+	if r.Group != 8 || r.Split != 1 || len(r.Problems) != 1 || r.Problems[0] != p || len(r.Partial) != 1 {
+		t.Fatalf("group %d, split %d, problems %v, partial %v", r.Group, r.Split, r.Problems, r.Partial)
+	}
+	// The model thinks that small blocks are fast, that 64 cannot be used, and would choose a launch order and a split of
+	// its own.
+	m := &model{group: 3, cycles: func(c gemm.Config) float64 {
+		if c.BlockM == 64 {
+			return 0
+		}
+		return float64(c.BlockM) / float64(c.SplitK)
+	}}
+	for _, block := range []int{64, 48, 32, 16} {
+		m.candidates = append(m.candidates, config(block, 0, 1), config(block, 0, 4), config(block, 2, 1))
+	}
+	row := score1(t, m, r, p)
+	if row.Pick != config(16, 8, 1) || !isMicro(row.Measured, 40) || !isMicro(row.Predicted, 16) || row.Best != config(48, 8, 1) || !isMicro(row.BestTime, 10) || row.Bound != arch.BoundL2 {
+		t.Errorf("pick %v %v (predicted %v), best %v %v", row.Pick, row.Measured, row.Predicted, row.Best, row.BestTime)
+	}
+	if row.Efficiency() != 0.25 || row.Top != [...]float64{1, 1, 1} {
+		t.Errorf("efficiency %v, top %v", row.Efficiency(), row.Top)
+	}
+	if row.PickRank != 4 || row.BestRank != 3 || row.Recorded != 4 || row.Refused != 1 || len(row.Points) != 3 || len(row.Leading) != 3 {
+		t.Errorf("%+v", row)
+	}
+	// Predicted 16, 32, 48 and last; measured 40, 20, 10, 30: of six pairs, 16-32, 16-48, 32-48 and 16-64 are discordant.
+	if want := (2.0 - 4) / 6; math.Abs(row.Tau-want) > 1e-12 {
+		t.Errorf("tau %v, want %v", row.Tau, want)
+	}
+	// |16/40 − 1|, |32/20 − 1|, |48/10 − 1|
+	if math.Abs(row.Error-0.6) > 1e-12 {
+		t.Errorf("error %v", row.Error)
+	}
+
+	group, err := GroupChoice(t.Context(), m, r, r.Problems)
+	if err != nil || group.Chosen.Count != 1 || group.Chosen.Worst != 1 || group.Constant.Worst != 0.8 { // 3 is nearest to 2
+		t.Errorf("group %+v, %v", group, err)
+	}
+	split, err := SplitChoice(t.Context(), m, r, r.Problems)
+	if err != nil || split.Chosen.Count != 1 || split.Chosen.Worst != 1 || split.Constant.Worst != 0.2 {
+		t.Errorf("split %+v, %v", split, err)
+	}
+}
+
+// A pick without a recorded time is worth nothing, and passed over by what comes after it.
+func TestUnrecordedPick(t *testing.T) {
+	d, p := recorded(t)
+	m := &model{cycles: func(c gemm.Config) float64 { return float64(c.BlockM) }}
+	for _, block := range []int{1, 2, 3, 4, 16} {
+		m.candidates = append(m.candidates, config(block, 0, 1))
+	}
+	row := score1(t, m, SubsetOf(d), p)
+	if row.Pick.BlockM != 1 || row.Efficiency() != 0 || row.PickRank != 0 || row.Top != [...]float64{0, 0.25, 0.25} {
+		t.Errorf("%+v", row)
+	}
+	if _, ok := row.Held(&arch.Uncertainty{Ranges: []arch.ErrorRange{{Low: 0.1, High: 10}}}); ok {
+		t.Error("an interval held nothing")
+	}
+	if s := SummariseEvaluations([]Evaluation{row}, nil); s.Unrecorded != 1 || s.Efficiency.Geomean != 0 || !math.IsNaN(s.Coverage) {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestHeldIntervals(t *testing.T) {
+	d, p := recorded(t)
+	m := &model{cycles: func(c gemm.Config) float64 { return 20 }, candidates: []gemm.Config{config(32, 0, 1), config(48, 0, 1)}}
+	row := score1(t, m, SubsetOf(d), p)
+	u := &arch.Uncertainty{Ranges: []arch.ErrorRange{{Bound: arch.BoundDRAM, Low: 1, High: 1}, {Bound: arch.BoundL2, Below: 1, Low: 0.49, High: 1.4}}}
+	s := SummariseEvaluations([]Evaluation{row}, u)
+	if held, ok := row.Held(u); !held || !ok || s.Coverage != 0.5 || s.PickCoverage != 1 { // 20 and 10 of 40, 20, 10, 30 are within 10 to 28
+		t.Errorf("held %v, %v; %+v", held, ok, s)
+	}
+}
+
+// What is wrong with one problem is said of it alone.
+func TestProblemsWithoutAnswer(t *testing.T) {
+	d, p := recorded(t)
+	m := &model{cycles: func(c gemm.Config) float64 { return 1 }, candidates: []gemm.Config{config(32, 0, 1)}}
+	rows, bad, err := Evaluate(t.Context(), m, SubsetOf(d), []gemm.Problem{gemm.New(13, 1, 1), gemm.New(5, 5, 5), p})
+	if err != nil || diag.KindOf(bad[0]) != diag.Input || diag.KindOf(bad[1]) != diag.Input || bad[2] != nil || rows[2].Best.BlockM != 48 {
+		t.Errorf("%v, %v", bad, err)
+	}
+	if want := "made up: there are no recorded times of 5x5x5 fp16"; bad[1] == nil || fmt.Sprint(bad[1])[:len(want)] != want {
+		t.Errorf("%v", bad[1])
+	}
+}
+
+// Subset whose configurations each have a launch order of their own are scored at those.
+func TestOwnLaunchOrders(t *testing.T) {
+	d := dataset.New("made up", dataset.Conditions{Arch: "a", Device: "d", Kernel: "f"})
+	p := gemm.New(4096, 4096, 4096)
+	addTime(t, d, p, config(16, 1, 1), 10)
+	addTime(t, d, p, config(32, 4, 1), 20)
+	m := &model{group: 4, cycles: func(c gemm.Config) float64 { return 100 / float64(c.BlockM) }, candidates: []gemm.Config{config(16, 0, 1), config(32, 0, 1)}}
+	r := SubsetOf(d)
+	if row := score1(t, m, r, p); r.Group != 0 || row.Pick != config(32, 4, 1) || row.Efficiency() != 0.5 || row.Top[0] != 1 || row.BestRank != 2 {
+		t.Errorf("group %d, %+v", r.Group, row)
+	}
+}
+
+func TestClasses(t *testing.T) {
+	for _, tc := range []struct {
+		m, n, k int
+		want    Class
+	}{
+		{64, 64, 64, Tiny}, {512, 512, 512, Tiny}, {1, 4096, 4096, Tiny}, {513, 512, 512, Square}, {64, 16384, 4096, Decode}, {16384, 64, 4096, Decode},
+		{65, 16384, 4096, Skinny}, {512, 4096, 4096, Skinny}, {513, 4096, 4096, Square}, {1024, 1024, 65536, LargeK}, {512, 512, 4095, Square},
+		{512, 512, 4096, LargeK}, {8192, 8192, 8192, Square}, {8192, 28672, 8192, Square}, {1 << 40, 65, 1, Skinny},
+	} {
+		if got := ClassOf(gemm.New(tc.m, tc.n, tc.k)); got != tc.want {
+			t.Errorf("%dx%dx%d is %s, want %s", tc.m, tc.n, tc.k, got, tc.want)
+		}
+	}
+}

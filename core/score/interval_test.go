@@ -1,0 +1,218 @@
+package score
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/measure"
+	"github.com/origami-gemm/origami/core/unit"
+)
+
+// world makes up sizes whose errors have a common and an own part, and differ by what limits the kernel and by time.
+type world struct {
+	common, own float64
+	uneven      bool // some kinds of prediction are three times as uncertain, and biased
+	heavy       bool // with heavy tails
+}
+
+func (w world) sizes(random *rand.Rand, n int) []Evaluation {
+	rows := make([]Evaluation, n)
+	for i := range rows {
+		shift := w.common * random.NormFloat64()
+		scale := unit.Seconds(math.Exp(-12 + 5*random.Float64()))
+		for range 30 {
+			predicted := scale * unit.Seconds(1+3*random.Float64())
+			b := arch.Bound(1 + random.IntN(3))
+			e := random.NormFloat64()
+			if w.heavy && random.IntN(10) == 0 {
+				e *= 5
+			}
+			r := shift + w.own*e
+			if w.uneven && b == arch.BoundL2 {
+				r = 3*r + 0.4
+			}
+			if w.uneven && predicted < 20e-6 {
+				r *= 2
+			}
+			rows[i].Points = append(rows[i].Points, Point{Bound: b, Predicted: predicted, Measured: predicted * unit.Seconds(math.Exp(r))})
+		}
+	}
+	return rows
+}
+
+// On sizes that they were not made from, intervals hold what they promise, however much the errors of one size have in
+// common. A single set of 40 sizes can be lucky or not, so it is the mean over many sets that must be right.
+func TestCoverageOnNewSizes(t *testing.T) {
+	for name, w := range map[string]world{
+		"own errors":     {own: 0.1},
+		"common errors":  {common: 0.2},
+		"both":           {common: 0.15, own: 0.1},
+		"uneven":         {common: 0.1, own: 0.1, uneven: true},
+		"heavy tails":    {common: 0.05, own: 0.1, heavy: true},
+		"all at a time":  {common: 0.1, own: 0.05, uneven: true, heavy: true},
+		"common, uneven": {common: 0.2, own: 0.02, uneven: true},
+	} {
+		random := rand.New(rand.NewPCG(7, 11))
+		const sets = 20
+		held, of, predicted := 0, 0, 0.0
+		for set := range sets {
+			rows := w.sizes(random, 40)
+			u := arch.Uncertainty{Ranges: ErrorRanges(rows)}
+			for _, row := range w.sizes(random, 60) {
+				h, n := row.Covered(&u)
+				held, of = held+h, of+n
+			}
+			if set%10 == 0 {
+				predicted += LeaveOneOut(rows).Points / (sets / 10)
+			}
+		}
+		share := float64(held) / float64(of)
+		if of != sets*60*30 || share < 0.87 || share > 0.94 {
+			t.Errorf("%s: %.3f of the times of new sizes are held", name, share)
+		}
+		// And leaving one out says so beforehand.
+		if math.Abs(predicted-share) > 0.03 {
+			t.Errorf("%s: leaving one out promises %.3f, new sizes show %.3f", name, predicted, share)
+		}
+	}
+}
+
+// Where kinds of predictions differ, their ranges do.
+func TestRangesFollowTheKind(t *testing.T) {
+	w := world{common: 0.02, own: 0.1, uneven: true}
+	u := arch.Uncertainty{Ranges: ErrorRanges(w.sizes(rand.New(rand.NewPCG(3, 4)), 60))}
+	width := func(b arch.Bound, predicted unit.Seconds) float64 {
+		low, high, ok := u.Interval(b, predicted)
+		if !ok {
+			t.Fatalf("no interval for %s at %s", b, predicted)
+		}
+		return math.Log(float64(high / low))
+	}
+	if l2, compute := width(arch.BoundL2, 100e-6), width(arch.BoundCompute, 100e-6); l2 < 2*compute {
+		t.Errorf("widths %v of what L2 limits and %v of the rest", l2, compute)
+	}
+	if short, long := width(arch.BoundCompute, 10e-6), width(arch.BoundCompute, 100e-6); short < 1.5*long {
+		t.Errorf("widths %v of short and %v of long times", short, long)
+	}
+	// A bound that none of the sizes has gets that of its time.
+	if low, high, ok := u.Interval(arch.BoundLatency, 1); !ok || low <= 0 || high <= low {
+		t.Errorf("an unseen kind: %v to %v, %v", low, high, ok)
+	}
+}
+
+func TestIntervalsOfLittle(t *testing.T) {
+	for _, rows := range [][]Evaluation{nil, {{}}, world{own: 0.1}.sizes(rand.New(rand.NewPCG(1, 1)), 1)} {
+		LeaveOneOut(rows)
+		if ranges := ErrorRanges(rows); ranges != nil {
+			t.Errorf("of %d sizes: %+v", len(rows), ranges)
+		}
+	}
+}
+
+// The spread is found from how much the picks lose.
+func TestSpread(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 6))
+	const spread = 0.07
+	rows := make([]Evaluation, 800)
+	for i := range rows {
+		r := &rows[i]
+		shift := math.Exp(0.3 * random.NormFloat64())
+		predicted := unit.Seconds(1e-4)
+		for j := range 30 {
+			measured := predicted * unit.Seconds(shift*math.Exp(spread*random.NormFloat64()))
+			if j == 0 {
+				r.Measured, r.BestTime = measured, measured
+			}
+			r.BestTime = min(r.BestTime, measured)
+			r.Leading = append(r.Leading, predicted)
+			predicted *= unit.Seconds(1 + 0.03*random.Float64())
+		}
+	}
+	if got := Sigma(rows); math.Abs(got-spread) > 0.006 {
+		t.Errorf("spread %v, made with %v", got, spread)
+	}
+}
+
+// Where the leading candidates err alike, measurements are planned with more than the spread, so that what is left after
+// them is the noise; where they do not, with the spread.
+func TestPlanSpread(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		shared float64 // the error that each three neighbours share
+		more   bool
+	}{{"independent", 0, false}, {"alike", 0.15, true}} {
+		random := rand.New(rand.NewPCG(8, 9))
+		made := func(n int) []Evaluation {
+			rows := make([]Evaluation, n)
+			for i := range rows {
+				r := &rows[i]
+				predicted, shared := unit.Seconds(1e-4), 0.0
+				for j := range 36 {
+					if j%3 == 0 {
+						shared = tc.shared * random.NormFloat64()
+					}
+					measured := predicted * unit.Seconds(math.Exp(shared+0.03*random.NormFloat64()))
+					r.Leading, r.LeadingMeasured = append(r.Leading, predicted), append(r.LeadingMeasured, measured)
+					predicted *= 1.005
+				}
+				r.Measured, r.BestTime = r.LeadingMeasured[0], slices.Min(r.LeadingMeasured)
+			}
+			return rows
+		}
+		rows := made(200)
+		u := arch.Uncertainty{Spread: Sigma(rows)}
+		u.PlanSpread = PlanSigma(rows, u.Spread)
+		if more := u.PlanSpread > 1.2*u.Spread; more != tc.more {
+			t.Errorf("%s: spread %v, to plan with %v", tc.name, u.Spread, u.PlanSpread)
+		}
+		s := SummariseEvaluations(made(1000), &u)
+		if left := 1/s.Auto.Geomean - 1; left > 1.4*measure.AssumedNoise || s.Measured < 2 || s.Measured > 50 {
+			t.Errorf("%s: after measuring %.1f candidates of other sizes %v is lost", tc.name, s.Measured, left)
+		}
+		if math.Abs(s.Loss/s.Lost-1) > 0.15 {
+			t.Errorf("%s: expected to lose %v, lost %v", tc.name, s.Loss, s.Lost)
+		}
+	}
+}
+
+func TestFolds(t *testing.T) {
+	var problems []gemm.Problem
+	for m := 16; m <= 8192; m *= 2 {
+		for _, n := range []int{64, 1024, 8192} {
+			problems = append(problems, gemm.New(m, n, 4096), gemm.New(n, m, 128))
+		}
+	}
+	folds := Folds(problems, 5)
+	byClass := map[Class]*[5]int{}
+	for i, f := range folds {
+		c := ClassOf(problems[i])
+		if byClass[c] == nil {
+			byClass[c] = &[5]int{}
+		}
+		byClass[c][f]++
+	}
+	for c, counts := range byClass {
+		least, most := counts[0], counts[0]
+		for _, n := range counts {
+			least, most = min(least, n), max(most, n)
+		}
+		if most-least > 1 {
+			t.Errorf("%s is spread over the folds as %v", c, *counts)
+		}
+	}
+	// The order of the problems does not matter.
+	of := map[gemm.Problem]int{}
+	for i, f := range folds {
+		of[problems[i]] = f
+	}
+	rand.New(rand.NewPCG(1, 1)).Shuffle(len(problems), func(i, j int) { problems[i], problems[j] = problems[j], problems[i] })
+	for i, f := range Folds(problems, 5) {
+		if of[problems[i]] != f {
+			t.Errorf("%s moved from fold %d to %d", problems[i], of[problems[i]], f)
+		}
+	}
+}

@@ -1,10 +1,8 @@
 package wire
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -405,20 +403,4 @@ func (a *Architecture) list(cfgs []gemm.Config) *configList {
 	copy(a.lists[1:i+1], a.lists[:i])
 	a.lists[0] = l
 	return l
-}
-
-// hashConfigs is the SHA-256 that names a list (see ConfigSet in gemm.proto).
-func hashConfigs(cfgs []gemm.Config) [sha256.Size]byte {
-	var b bytes.Buffer
-	var number [8]byte
-	for i := range cfgs {
-		c := &cfgs[i]
-		kernel := valid(c.Kernel)
-		for _, v := range [...]int{c.BlockM, c.BlockN, c.BlockK, c.GroupM, c.NumWarps, c.NumStages, c.SplitK, len(kernel)} {
-			binary.LittleEndian.PutUint64(number[:], uint64(v))
-			b.Write(number[:])
-		}
-		b.WriteString(kernel)
-	}
-	return sha256.Sum256(b.Bytes())
 }

@@ -1,6 +1,10 @@
 package arch
 
 import (
+	"reflect"
+	"slices"
+	"strings"
+
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 )
@@ -136,6 +140,29 @@ func (d *Description) Axes(kernel string) []gemm.Axis {
 	for i := range d.Families {
 		if d.Families[i].Name == kernel {
 			return d.Families[i].Axes
+		}
+	}
+	return nil
+}
+
+// CheckFamilies reports what makes the declarations of the kernel families impossible. Families whose axes have the same
+// name must declare the same axis, as formulas know it by its name alone.
+func (d *Description) CheckFamilies() error {
+	declared := map[string]gemm.Axis{}
+	for i := range d.Families {
+		f := &d.Families[i]
+		place := "kernel family " + f.Name
+		if !slices.Contains(d.Kernels, f.Name) {
+			return diag.Inputf("it is not among the families that the model predicts (%s)", strings.Join(d.Kernels, ", ")).At("%s", place)
+		}
+		if err := gemm.CheckAxes(f.Axes); err != nil {
+			return diag.Within(place, err)
+		}
+		for _, x := range f.Axes {
+			if other, ok := declared[x.Name]; ok && !reflect.DeepEqual(x, other) {
+				return diag.Inputf("another family declares the axis %s otherwise", x.Name).At("%s", place).Do("rename it")
+			}
+			declared[x.Name] = x
 		}
 	}
 	return nil

@@ -25,12 +25,12 @@ func toCandidates(c *arch.Candidates) *pb.CandidatesResponse {
 	return q
 }
 
-func fromCandidates(q *pb.CandidatesResponse) (*arch.Candidates, error) {
-	configs, err := fromAnswered(q.GetConfigs())
+func fromCandidates(q *pb.CandidatesResponse, d *arch.Description) (*arch.Candidates, error) {
+	configs, err := fromAnswered(q.GetConfigs(), d)
 	if err != nil {
 		return nil, err
 	}
-	rejected, err := fromAnswered(q.GetRejected())
+	rejected, err := fromAnswered(q.GetRejected(), d)
 	if err != nil {
 		return nil, fmt.Errorf("rejected %w", err)
 	}
@@ -40,7 +40,7 @@ func fromCandidates(q *pb.CandidatesResponse) (*arch.Candidates, error) {
 			n, len(q.GetPositions()), len(q.GetReasons()), len(q.GetDetails()))
 	}
 	for i := range configs {
-		if err := configs[i].Validate(); err != nil {
+		if err := configs[i].ValidateNumbers(); err != nil {
 			return nil, err
 		}
 	}
@@ -161,9 +161,9 @@ func toRanking(r *selector.Result) *pb.Ranking {
 }
 
 // fromRanking converts the answer for one problem of a request for the best `top` entries.
-func fromRanking(q *pb.Ranking, top int) (selector.Result, error) {
+func fromRanking(q *pb.Ranking, top int, d *arch.Description) (selector.Result, error) {
 	r := selector.Result{Feasible: int(q.GetFeasible())}
-	configs, err := fromAnswered(q.GetConfigs())
+	configs, err := fromAnswered(q.GetConfigs(), d)
 	if err != nil {
 		return r, err
 	}
@@ -199,7 +199,7 @@ func fromRanking(q *pb.Ranking, top int) (selector.Result, error) {
 		if e.Index < 0 {
 			return r, fmt.Errorf("candidate index %d", e.Index)
 		}
-		if err := configs[i].Validate(); err != nil {
+		if err := configs[i].ValidateNumbers(); err != nil {
 			return r, err
 		}
 		if err := checkTotal(q.Cycles[i]); err != nil {

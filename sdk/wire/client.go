@@ -228,7 +228,7 @@ func (a *Architecture) Candidates(ctx context.Context, p gemm.Problem, s arch.Sp
 	if err != nil {
 		return nil, err
 	}
-	c, err := fromCandidates(resp)
+	c, err := fromCandidates(resp, a.desc)
 	return c, a.client.nonsense("Candidates", err)
 }
 
@@ -329,7 +329,7 @@ func (a *Architecture) Rank(ctx context.Context, r selector.Request) ([]selector
 			return nil, a.client.nonsense("Rank", fmt.Errorf("%d rankings for %d problems", got, len(problems)))
 		}
 		for i, ranking := range resp.Rankings {
-			result, err := fromRanking(ranking, r.Top)
+			result, err := fromRanking(ranking, r.Top, a.desc)
 			if err != nil {
 				return nil, a.client.nonsense("Rank", fmt.Errorf("%s: %w", problems[i], err))
 			}

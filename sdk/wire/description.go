@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/unit"
 	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
@@ -56,6 +57,9 @@ func toDescription(d *arch.Description) *pb.Description {
 	}
 	for _, dim := range d.Monotone {
 		q.Monotone = append(q.Monotone, pb.Dim(dim))
+	}
+	for _, f := range d.Families {
+		q.Families = append(q.Families, toFamily(f))
 	}
 	return q
 }
@@ -146,7 +150,37 @@ func fromDescription(q *pb.Description) (*arch.Description, error) {
 		}
 		d.Monotone = append(d.Monotone, arch.Dim(dim))
 	}
+	for _, f := range q.Families {
+		d.Families = append(d.Families, c.family(f))
+	}
+	if err := d.CheckFamilies(); err != nil {
+		c.fail("%v", err)
+	}
 	return d, c.err
+}
+
+func toFamily(f arch.Family) *pb.Family {
+	q := &pb.Family{Name: f.Name, Doc: f.Doc}
+	for _, x := range f.Axes {
+		q.Axes = append(q.Axes, &pb.Axis{
+			Name: x.Name, Unit: x.Unit, Doc: x.Doc, Type: pb.AxisType(x.Type), Values: x.Values, DefaultValue: x.Default,
+		})
+	}
+	return q
+}
+
+func (c *check) family(q *pb.Family) arch.Family {
+	f := arch.Family{Name: c.named("kernel family", q.GetName()), Doc: q.GetDoc()}
+	for _, x := range q.GetAxes() {
+		if x.GetType() < pb.AxisType_AXIS_TYPE_ENUMERATION || x.GetType() > pb.AxisType_AXIS_TYPE_INTEGER {
+			c.fail("the axis %q has the unknown type %d", x.GetName(), x.GetType())
+		}
+		f.Axes = append(f.Axes, gemm.Axis{
+			Name: x.GetName(), Unit: x.GetUnit(), Doc: x.GetDoc(), Type: gemm.AxisType(x.GetType()), Values: x.GetValues(),
+			Default: x.GetDefaultValue(),
+		})
+	}
+	return f
 }
 
 func toLevels(levels []arch.Level) []*pb.Level {

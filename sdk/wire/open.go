@@ -7,7 +7,8 @@ import (
 )
 
 func toOpenRequest(r arch.OpenRequest) *pb.OpenRequest {
-	q := &pb.OpenRequest{Arch: valid(r.Arch), Device: valid(r.Device), Model: valid(r.Model), Rung: toRung(r.Rung), Compiled: r.Compiled, Characterization: r.Characterization}
+	q := &pb.OpenRequest{Arch: valid(r.Arch), Device: valid(r.Device), Model: valid(r.Model), Rung: toRung(r.Rung),
+		Compiled: r.Compiled, Characterization: r.Characterization, ApiVersions: APIVersions}
 	if len(r.Overrides) > 0 {
 		q.Overrides = make(map[string]*pb.Override, len(r.Overrides))
 		for name, o := range r.Overrides {

@@ -33,5 +33,6 @@ func find(name string) (Plugin, error) {
 		}
 		names = append(names, b.Name)
 	}
-	return Plugin{}, diag.Inputf("there is no built-in plugin %q", name).Do("the built-in plugins: %s", strings.Join(names, ", "))
+	return Plugin{}, diag.Inputf("there is no built-in plugin %q", name).
+		Do("the built-in plugins: %s", strings.Join(names, ", "))
 }

@@ -52,11 +52,13 @@ func flagError(cmd *cobra.Command, err error) error {
 	case errors.As(err, &unknown):
 		return unknownFlag(cmd, unknown)
 	case errors.As(err, &empty):
-		return diag.Inputf("%s needs a value", spelled(empty.GetFlag())).At("%s", verb.Place(cmd)).Do("`%s --help` says which", cmd.CommandPath())
+		return diag.Inputf("%s needs a value", spelled(empty.GetFlag())).At("%s", verb.Place(cmd)).
+			Do("`%s --help` says which", cmd.CommandPath())
 	case errors.As(err, &invalid):
 		return invalidValue(cmd, invalid)
 	case errors.As(err, &syntax):
-		return diag.Inputf("%q is not a flag", syntax.GetSpecifiedFlag()).At("%s", verb.Place(cmd)).Do("`%s --help` lists the flags", cmd.CommandPath())
+		return diag.Inputf("%q is not a flag", syntax.GetSpecifiedFlag()).At("%s", verb.Place(cmd)).
+			Do("`%s --help` lists the flags", cmd.CommandPath())
 	default:
 		return diag.Inputf("%v", err).At("%s", verb.Place(cmd)).Do("`%s --help` lists the flags", cmd.CommandPath())
 	}

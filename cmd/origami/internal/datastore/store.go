@@ -46,7 +46,8 @@ func Open(folder string, want *dataset.Dataset) (_ *Store, err error) {
 		return nil, unwritable(folder, err)
 	}
 	if !got {
-		return nil, diag.Inputf("another process is writing measurements to it").At("%s", folder).Do("wait for it, or name another folder with --records")
+		return nil, diag.Inputf("another process is writing measurements to it").At("%s", folder).
+			Do("wait for it, or name another folder with --records")
 	}
 	defer func() {
 		if err != nil {
@@ -62,7 +63,8 @@ func Open(folder string, want *dataset.Dataset) (_ *Store, err error) {
 		return nil, err
 	}
 	if what := want.Difference(s.Data.Conditions); what != "" {
-		return nil, diag.Inputf("its measurements were made under other conditions: %s", what).At("%s", folder).Do("name another folder with --records")
+		return nil, diag.Inputf("its measurements were made under other conditions: %s", what).At("%s", folder).
+			Do("name another folder with --records")
 	}
 	log := filepath.Join(folder, dataset.Log)
 	if s.log, err = os.OpenFile(log, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644); err != nil {
@@ -108,7 +110,8 @@ func (s *Store) Append(measurements ...dataset.Measurement) error {
 	for i := range measurements {
 		var err error
 		if s.line, err = dataset.AppendLine(s.line, s.Data.Conditions, &measurements[i]); err != nil {
-			return &diag.Error{What: fmt.Sprintf("a measurement of %s cannot be recorded: %v", measurements[i].Problem, err), Where: s.log.Name(), Err: err}
+			return &diag.Error{What: fmt.Sprintf("a measurement of %s cannot be recorded: %v", measurements[i].Problem, err),
+				Where: s.log.Name(), Err: err}
 		}
 	}
 	if _, err := s.log.Write(s.line); err != nil {
@@ -148,5 +151,6 @@ func unwritable(path string, err error) error {
 	if errors.As(err, &p) {
 		err = p.Err
 	}
-	return &diag.Error{What: fmt.Sprintf("measurements cannot be written: %v", err), Where: path, Fix: "make room, or name another folder with --records", Err: err}
+	return &diag.Error{What: fmt.Sprintf("measurements cannot be written: %v", err), Where: path,
+		Fix: "make room, or name another folder with --records", Err: err}
 }

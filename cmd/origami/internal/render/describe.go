@@ -66,7 +66,8 @@ func ModelLine(d *arch.Description, kernel string) string {
 
 // LaunchOrder says how workgroups are distributed to dies.
 func LaunchOrder(m arch.Mapping) string {
-	s := fmt.Sprintf("launch order: groups of %s, distributed to %s", Plural(m.GroupM, "row", "rows"), Plural(m.XCDs, "XCD", "XCDs"))
+	s := fmt.Sprintf("launch order: groups of %s, distributed to %s", Plural(m.GroupM, "row", "rows"),
+		Plural(m.XCDs, "XCD", "XCDs"))
 	if m.Chunk > 0 {
 		s += fmt.Sprintf(" in chunks of %d", m.Chunk)
 	}

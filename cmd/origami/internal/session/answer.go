@@ -169,7 +169,8 @@ func Ask(ctx context.Context, a arch.Architecture, problems []gemm.Problem, q Qu
 		return nil, err
 	}
 	if len(results) != len(problems) {
-		return nil, &diag.Error{Kind: diag.Plugin, Where: d.ID(), What: "the plugin answered another number of problems than it was asked", Fix: "report it to the plugin's author"}
+		return nil, &diag.Error{Kind: diag.Plugin, Where: d.ID(),
+			What: "the plugin answered another number of problems than it was asked", Fix: "report it to the plugin's author"}
 	}
 	answers := make([]Answer, len(problems))
 	for i := range results {
@@ -185,7 +186,8 @@ func Ask(ctx context.Context, a arch.Architecture, problems []gemm.Problem, q Qu
 }
 
 // fill turns the result of a ranking into entries, with what q asks for besides.
-func (a *Answer) fill(ctx context.Context, m arch.Architecture, space arch.Space, q Question, r *selector.Result) error {
+func (a *Answer) fill(ctx context.Context, m arch.Architecture, space arch.Space, q Question,
+	r *selector.Result) error {
 	// When nothing fits there are still rejected configurations to list.
 	nothingFits := r.Err != nil && r.Feasible == 0 && len(r.Rejected) > 0
 	if r.Err != nil && (!nothingFits || !q.Rejected) {
@@ -193,7 +195,8 @@ func (a *Answer) fill(ctx context.Context, m arch.Architecture, space arch.Space
 	}
 	a.Err = nil
 	for i, e := range r.Entries {
-		a.Entries = append(a.Entries, Entry{Rank: i + 1, Position: e.Index, Config: e.Config, Estimate: e.Estimate, Mapping: e.Mapping})
+		a.Entries = append(a.Entries, Entry{Rank: i + 1, Position: e.Index, Config: e.Config, Estimate: e.Estimate,
+			Mapping: e.Mapping})
 	}
 	if u := a.Arch.UncertaintyOf(a.Kernel); u != nil && q.Regret {
 		a.weigh(u, q.Top)
@@ -272,7 +275,8 @@ func (a *Answer) rejections(ctx context.Context, m arch.Architecture, list *arch
 		position++
 	}
 	for _, r := range list.Rejected {
-		out = append(out, Entry{Position: r.Position, Config: r.Config, Candidate: r.Config, Estimate: arch.Estimate{Reject: r.Reason}, Detail: r.Detail})
+		out = append(out, Entry{Position: r.Position, Config: r.Config, Candidate: r.Config,
+			Estimate: arch.Estimate{Reject: r.Reason}, Detail: r.Detail})
 	}
 	for i, e := range estimates {
 		if e.Reject != "" {

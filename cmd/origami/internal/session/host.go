@@ -69,7 +69,8 @@ func (h InProcess) Open(ctx context.Context, r arch.OpenRequest) (arch.Architect
 
 // Executor implements Host: kernels run in plugins only.
 func (h InProcess) Executor(context.Context, string) (exec.Executor, error) {
-	return nil, &diag.Error{Kind: diag.Device, Where: "--in-process", What: "kernels run in plugins only", Fix: "leave it out"}
+	return nil, &diag.Error{Kind: diag.Device, Where: "--in-process", What: "kernels run in plugins only",
+		Fix: "leave it out"}
 }
 
 // Close implements Host.

@@ -70,7 +70,8 @@ func (f *Factory) listGPUs(ctx context.Context) ([]exec.Device, error) {
 		err = closed
 	}
 	if err == nil && len(gpus) == 0 {
-		err = &diag.Error{Kind: diag.Device, What: "this machine has no GPU that can be used", Fix: "name the device, as in --arch sm90@h200; `origami arch ls` lists them"}
+		err = &diag.Error{Kind: diag.Device, What: "this machine has no GPU that can be used",
+			Fix: "name the device, as in --arch sm90@h200; `origami arch ls` lists them"}
 	}
 	f.gpus = gpus
 	return gpus, err

@@ -65,7 +65,8 @@ func (f *ProblemFlags) registerFamily(flags *pflag.FlagSet) {
 }
 
 func (f *ProblemFlags) registerProblems(flags *pflag.FlagSet) {
-	flags.StringVar(&f.Problems, "problems", "", "answer for each row of a CSV `FILE` with the header m,n,k[,batch,trans_a,trans_b,dtype]; - is stdin")
+	flags.StringVar(&f.Problems, "problems", "",
+		"answer for each row of a CSV `FILE` with the header m,n,k[,batch,trans_a,trans_b,dtype]; - is stdin")
 }
 
 func typeNames() string {
@@ -162,7 +163,8 @@ func (f *ProblemFlags) Read(dtype string, stdin io.Reader) (good []Problem, bad 
 			if errors.As(err, &p) {
 				err = p.Err
 			}
-			return nil, nil, diag.Inputf("the file cannot be read: %v", err).At("--problems %s", name).Do("give a CSV file with the header m,n,k")
+			return nil, nil, diag.Inputf("the file cannot be read: %v", err).At("--problems %s", name).
+				Do("give a CSV file with the header m,n,k")
 		}
 		defer file.Close()
 		r = file
@@ -190,7 +192,8 @@ func (f *ProblemFlags) one(p gemm.Problem) (gemm.Problem, error) {
 		if len(missing) > 1 {
 			verb = "are"
 		}
-		return p, diag.Inputf("%s %s missing", strings.Join(missing, " and "), verb).Do("give all three sizes, as in -m 4096 -n 4096 -k 4096")
+		return p, diag.Inputf("%s %s missing", strings.Join(missing, " and "), verb).
+			Do("give all three sizes, as in -m 4096 -n 4096 -k 4096")
 	}
 	p.M, p.N, p.K = f.M.value, f.N.value, f.K.value
 	return p, p.Validate()

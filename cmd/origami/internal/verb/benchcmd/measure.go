@@ -21,7 +21,8 @@ import (
 )
 
 // measure measures the problems on the executor's device, and returns what its folder holds then.
-func (o *Options) measure(ctx context.Context, a arch.Architecture, problems []session.Problem) (data *dataset.Dataset, err error) {
+func (o *Options) measure(ctx context.Context, a arch.Architecture, problems []session.Problem) (data *dataset.Dataset,
+	err error) {
 	sweep, memory, err := o.Factory.Sweep(ctx, a, o.Executor, o.WarmL2)
 	if err != nil {
 		return nil, err
@@ -53,7 +54,8 @@ func (o *Options) fitting(problems []session.Problem, memory unit.Bytes) []sessi
 		if memory == 0 || need <= memory {
 			return false
 		}
-		o.Factory.Streams.Warn(fmt.Sprintf("%s is not measured: its matrices take %.4g GB, and the device has %.4g GB", p.Problem, float64(need)/1e9, float64(memory)/1e9))
+		o.Factory.Streams.Warn(fmt.Sprintf("%s is not measured: its matrices take %.4g GB, and the device has %.4g GB",
+			p.Problem, float64(need)/1e9, float64(memory)/1e9))
 		return true
 	})
 }
@@ -68,7 +70,8 @@ func defaultFolder(c dataset.Conditions) string {
 }
 
 // fill measures what the folder does not have yet.
-func (o *Options) fill(ctx context.Context, sweep *measure.Sweep, folder string, problems []session.Problem) (err error) {
+func (o *Options) fill(ctx context.Context, sweep *measure.Sweep, folder string,
+	problems []session.Problem) (err error) {
 	kept, err := datastore.Open(folder, sweep.Data)
 	if err != nil {
 		return err
@@ -90,7 +93,8 @@ func (o *Options) fill(ctx context.Context, sweep *measure.Sweep, folder string,
 		switch m.Status {
 		case dataset.OK, dataset.NotBuilt: // what does not fit is many, and nobody's fault
 		default:
-			progress.warn(fmt.Sprintf("%s of %s is left out: %s: %s", dataset.Label(m.Config), m.Problem, words(m.Status), m.Detail))
+			progress.warn(fmt.Sprintf("%s of %s is left out: %s: %s", dataset.Label(m.Config), m.Problem, words(m.Status),
+				m.Detail))
 		}
 	}
 	for _, p := range problems {
@@ -117,7 +121,8 @@ func stopped(ctx context.Context, err error, measurements int, folder string) er
 	if measurements == 0 {
 		return d
 	}
-	fix := fmt.Sprintf("%s kept in %s, and the same command with --records %s goes on from there", render.Plural(measurements, "measurement is", "measurements are"), folder, folder)
+	fix := fmt.Sprintf("%s kept in %s, and the same command with --records %s goes on from there",
+		render.Plural(measurements, "measurement is", "measurements are"), folder, folder)
 	if d.Fix != "" {
 		fix = d.Fix + "; " + fix
 	}

@@ -55,8 +55,10 @@ func (w *writer) again(s *iostreams.Streams, format render.Format) error {
 func (w *writer) markdown(title, bars, scatter string) string {
 	t := w.text()
 	var b strings.Builder
-	fmt.Fprintf(&b, "# %s\n\n%s\n%s\n\n%s", title, report.List(t.above), report.Table(t.header, t.rows), report.List(t.below))
-	fmt.Fprintf(&b, "\n![rate of the pick, the best candidate and the libraries](%s)\n\n![predicted against measured times](%s)\n", bars, scatter)
+	fmt.Fprintf(&b, "# %s\n\n%s\n%s\n\n%s", title, report.List(t.above), report.Table(t.header, t.rows),
+		report.List(t.below))
+	fmt.Fprintf(&b, "\n![rate of the pick, the best candidate and the libraries](%s)\n\n![predicted against measured "+
+		"times](%s)\n", bars, scatter)
 	w.listExcluded(&b)
 	return b.String()
 }
@@ -66,7 +68,8 @@ func (w *writer) listExcluded(b *strings.Builder) {
 	heading := "\n## Left out\n\n"
 	for i := range w.rows {
 		for _, e := range w.rows[i].Excluded {
-			fmt.Fprintf(b, "%s- %s, %s: %s: %s\n", heading, w.rows[i].Problem, dataset.Label(e.Config), words(e.Status), strings.Join(strings.Fields(e.Detail), " "))
+			fmt.Fprintf(b, "%s- %s, %s: %s: %s\n", heading, w.rows[i].Problem, dataset.Label(e.Config), words(e.Status),
+				strings.Join(strings.Fields(e.Detail), " "))
 			heading = ""
 		}
 	}

@@ -49,7 +49,8 @@ func writeJSON(s *iostreams.Streams, c *Comparison) error {
 		if side.Err != nil {
 			o.Entries = append(o.Entries, failed{side.Target.Arch.ID, side.Target.Device.ID, iostreams.AsJSON(side.Err)})
 		} else {
-			o.Entries = append(o.Entries, entry{render.ObjectOf(side.Answer, side.Best()), render.TermsJSON(side.Answer, side.Best())})
+			o.Entries = append(o.Entries, entry{render.ObjectOf(side.Answer, side.Best()),
+				render.TermsJSON(side.Answer, side.Best())})
 		}
 		var ratio *render.Number
 		if r, ok := c.Ratio(i); ok {

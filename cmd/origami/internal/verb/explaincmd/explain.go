@@ -31,9 +31,9 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 	cmd := &cobra.Command{
 		Use:   "explain --arch ARCH -m SIZE -n SIZE -k SIZE",
 		Short: "Show every number behind a prediction, with formula, unit and source",
-		Long: "Show every number behind the prediction for one configuration: the hardware parameters and the model's constants with\n" +
-			"their sources, then each intermediate with its formula, the formula with the numbers put in, its value, unit and\n" +
-			"source, and the launch order. Without --config it explains the pick.",
+		Long: "Show every number behind the prediction for one configuration: the hardware parameters and the model's\n" +
+			"constants with their sources, then each intermediate with its formula, the formula with the numbers put\n" +
+			"in, its value, unit and source, and the launch order. Without --config it explains the pick.",
 		Example: `  origami --arch sm89 explain -m 2048 -n 2048 -k 2048
   origami explain --arch sm89 -m 4096 -n 4096 -k 4096 --config 128x256x64,warps=8,stages=3,group=8,split=1
   origami explain --arch gfx942 -m 4096 -n 4096 -k 4096 --json`,
@@ -44,7 +44,9 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 		},
 	}
 	o.Query.Register(cmd.Flags(), false)
-	cmd.Flags().StringVar(&o.Config, "config", "", "explain this `CONFIG`, as BMxBNxBK[,warps=W][,stages=S][,group=G][,split=P]; what is left out is the first candidate's of that tile")
+	cmd.Flags().StringVar(&o.Config, "config", "",
+		"explain this `CONFIG`, as BMxBNxBK[,warps=W][,stages=S][,group=G][,split=P]; what is left out is the first "+
+			"candidate's of that tile")
 	return cmd
 }
 
@@ -85,7 +87,8 @@ func Explain(ctx context.Context, a arch.Architecture, p gemm.Problem, kernel, c
 	e := &Explanation{Answer: all}
 	if config == "" {
 		if all.Feasible == 0 {
-			return nil, diag.Inputf("no configuration of %s fits %s", all.Arch.ID(), p).Do("name one with --config to see why it does not")
+			return nil, diag.Inputf("no configuration of %s fits %s", all.Arch.ID(), p).
+				Do("name one with --config to see why it does not")
 		}
 		e.Entry = all.Entries[0]
 		return e, nil

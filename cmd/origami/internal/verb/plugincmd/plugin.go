@@ -30,19 +30,21 @@ func New(f *session.Factory, actions Actions) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plugin",
 		Short: "List, write, check and trust plugins",
-		Long: "Architectures come from plugins, and so do executors, which run kernels. Plugins are processes that answer over\n" +
-			"gRPC. The built-in ones are part of this binary, which starts itself to serve them. Others are binaries named\n" +
-			"origami-plugin-…, which run only once `origami plugin trust` has entered them in the lock file. From then on they are\n" +
-			"found where they are. --plugin and the folders of plugin_path come before that.",
-		Example: "  origami plugin ls\n  origami plugin check ./origami-plugin-mine\n  origami plugin trust ./origami-plugin-mine",
-		Args:    verb.OnlySubcommands,
-		RunE:    verb.MissingSubcommand,
+		Long: "Architectures come from plugins, and so do executors, which run kernels. Plugins are processes that\n" +
+			"answer over gRPC. The built-in ones are part of this binary, which starts itself to serve them. Others\n" +
+			"are binaries named origami-plugin-…, which run only once `origami plugin trust` has entered them in the\n" +
+			"lock file. From then on they are found where they are. --plugin and the folders of plugin_path come\n" +
+			"before that.",
+		Example: "  origami plugin ls\n  origami plugin check ./origami-plugin-mine\n  origami plugin trust " +
+			"./origami-plugin-mine",
+		Args: verb.OnlySubcommands,
+		RunE: verb.MissingSubcommand,
 	}
 	cmd.AddCommand(newList(f), newCommand(f), newCheck(f, actions.Connect), &cobra.Command{
 		Use:   "trust PATH",
 		Short: "Trust a plugin binary",
-		Long: "Enter a plugin binary in the lock file, with its hash, so that it is found where it is and may run. A binary that\n" +
-			"changes must be trusted again.",
+		Long: "Enter a plugin binary in the lock file, with its hash, so that it is found where it is and may run. A\n" +
+			"binary that changes must be trusted again.",
 		Example: "  origami plugin trust ./origami-plugin-mine",
 		Args:    verb.OneArgument("PATH", "the plugin binary"),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -66,9 +68,10 @@ func New(f *session.Factory, actions Actions) *cobra.Command {
 			return report(f, name, "", "not trusted any more; it is no longer in")
 		},
 	}, &cobra.Command{
-		Use:    "serve NAME",
-		Short:  "Serve a built-in plugin",
-		Long:   "Serve a built-in plugin to the process that started this one. origami does so itself; there is no use for it by hand.",
+		Use:   "serve NAME",
+		Short: "Serve a built-in plugin",
+		Long: "Serve a built-in plugin to the process that started this one. origami does so itself; there is no use " +
+			"for it by hand.",
 		Hidden: true,
 		// The settings are those of the process that started this one.
 		PersistentPreRunE: func(*cobra.Command, []string) error { return nil },

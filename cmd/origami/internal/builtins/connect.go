@@ -54,9 +54,10 @@ func options(s config.Settings) host.Options {
 		cache = filepath.Join(cache, "origami", "plugins")
 	}
 	return host.Options{
-		DescribeCache: cache, // empty where there is no such folder
-		Logger: hclog.New(&hclog.LoggerOptions{Name: "origami", Level: hclog.LevelFromString(s.LogLevel),
-			Output: os.Stderr}),
+		DescribeCache: cache, // empty if there is no such folder
+		Logger: hclog.New(&hclog.LoggerOptions{
+			Name: "origami", Level: hclog.LevelFromString(s.LogLevel), Output: os.Stderr,
+		}),
 		StartTimeout: s.Timeout, CallTimeout: s.Timeout, RunTimeout: s.Timeout,
 	}
 }

@@ -1,5 +1,4 @@
-// Package cli puts the command tree together, runs it, and turns what comes back into one line on stderr and an exit
-// code.
+// Package cli builds the command tree, runs it, and turns an error into one line on stderr and an exit code.
 package cli
 
 import (
@@ -84,7 +83,7 @@ func completing(args []string) bool {
 	return len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd)
 }
 
-// The order of AddCommand is the order to read in.
+// Help lists the commands in the order of AddCommand.
 func init() { cobra.EnableCommandSorting = false }
 
 // The groups of commands in help.

@@ -13,8 +13,8 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 )
 
-// asksForJSON looks for --json or --format json in arguments that may never be parsed, so that even a mistake in them is
-// reported in JSON.
+// asksForJSON looks for --json or --format json before the arguments are parsed, so that a mistake in them is reported
+// in JSON too.
 func asksForJSON(args []string) bool {
 	for i, arg := range args {
 		switch {
@@ -29,7 +29,7 @@ func asksForJSON(args []string) bool {
 	return false
 }
 
-// unknownCommand turns cobra's error for an unknown command into ours. The name is in its text only.
+// unknownCommand turns cobra's error for an unknown command into ours. Only its text has the name.
 func unknownCommand(root *cobra.Command, err error) error {
 	var name string
 	if _, scanErr := fmt.Sscanf(err.Error(), "unknown command %q", &name); scanErr != nil {
@@ -84,7 +84,7 @@ func unknownFlag(cmd *cobra.Command, e *pflag.NotExistError) error {
 	return err.At("%s", verb.Place(cmd)).Do("`%s --help` lists the flags", cmd.CommandPath())
 }
 
-// takers lists the subcommands of cmd that have the flag, for flags that stand before their verb.
+// takers lists the subcommands of cmd that have the flag: the user may have put it before the verb.
 func takers(cmd *cobra.Command, name string) []string {
 	var names []string
 	for _, sub := range cmd.Commands() {

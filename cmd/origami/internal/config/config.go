@@ -64,7 +64,7 @@ func All() []Setting {
 		setting("arch", "arch", "architectures, comma-separated in the environment"),
 		setting("device", "device", "device of the one architecture that names none"),
 		setting("model", "model", "model; the best one otherwise"),
-		setting("rung", "rung", "how much the model may know; all that there is otherwise"),
+		setting("rung", "rung", "how much the model may know; the highest rung otherwise"),
 		compiled,
 		setting("characterization", "characterization", "file of the timing pass behind the rung characterized"),
 		setting("kernel", "kernel", "kernel family; the architecture's first otherwise"),
@@ -111,8 +111,8 @@ func Register(flags *pflag.FlagSet) {
 		"device of the architecture, by `ID`, or auto for the GPU in this machine (auto:1 for the second); its first "+
 			"device otherwise")
 	flags.String("model", "", "`NAME` of the model; the architecture's best otherwise")
-	flags.String("rung", "", "how much the model may know, as `RUNG`: "+strings.Join(Rungs(),
-		", ")+"; all that there is otherwise")
+	flags.String("rung", "",
+		"how much the model may know, as `RUNG`: "+strings.Join(Rungs(), ", ")+"; the highest one otherwise")
 	flags.String("compiled", "",
 		"`FILE` (also .gz) of what the compiler reports about each kernel, instead of the model's file")
 	flags.String("characterization", "",

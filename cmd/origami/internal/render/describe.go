@@ -74,7 +74,7 @@ func LaunchOrder(m arch.Mapping) string {
 	return s
 }
 
-// CandidateCounts says how many candidates are usable, and why the others were rejected, the most frequent reason first.
+// CandidateCounts says how many candidates are usable, and why the others were rejected, most frequent reason first.
 func CandidateCounts(feasible int, rejected []selector.ReasonCount) string {
 	s := fmt.Sprintf("%d usable", feasible)
 	if len(rejected) == 0 {

@@ -1,4 +1,3 @@
-// Package plots draws what a table cannot show: how far predictions are from measurements, and how three ways compare.
 package report
 
 import (

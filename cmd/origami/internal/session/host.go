@@ -1,6 +1,3 @@
-// Package session stands between the verbs and the plugins: it finds the architecture that a name means, reads hardware
-// overrides, hands each plugin the options that it declares, and opens models. It knows no vendor; all it has is what
-// manifests say.
 package session
 
 import (

@@ -1,4 +1,4 @@
-// Package archcmd is `origami arch`: which architectures and devices there are, and every number known of one.
+// Package archcmd is `origami arch`: the list of architectures and devices, and every number of one of them.
 package archcmd
 
 import (
@@ -18,8 +18,8 @@ import (
 func New(f *session.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "arch",
-		Short:   "List architectures and show what is known of one",
-		Long:    "List the architectures and devices that the plugins provide, and show every number known of one.",
+		Short:   "List architectures and show their numbers",
+		Long:    "List the architectures and devices that the plugins provide, and show every number of one of them.",
 		Example: "  origami arch ls\n  origami arch show sm90@h200",
 		Args:    verb.OnlySubcommands,
 		RunE:    verb.MissingSubcommand,
@@ -34,7 +34,7 @@ func New(f *session.Factory) *cobra.Command {
 		RunE:    func(cmd *cobra.Command, _ []string) error { return list(cmd.Context(), f) },
 	}, &cobra.Command{
 		Use:   "show ID",
-		Short: "Show every number known of an architecture",
+		Short: "Show every number of an architecture",
 		Long: "Show an architecture on a device: every hardware number with its unit, the tier it came from, method,\n" +
 			"source and date, with overrides applied; the matrix instructions, the memory levels, the model's\n" +
 			"constants and options. The ID auto is the GPU in this machine.",

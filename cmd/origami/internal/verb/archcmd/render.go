@@ -214,7 +214,7 @@ func writeText(s *iostreams.Streams, v *view) {
 	t.writeIfAny("Options (--option key=value)", []string{"key", "value", "what"}, rows)
 }
 
-// writeCard writes what there is one of.
+// writeCard writes the lines above the tables.
 func writeCard(s *iostreams.Streams, v *view) {
 	line := func(label, format string, args ...any) { render.Line(s.Out, label, format, args...) }
 	fmt.Fprintln(s.Out, render.DeviceLines(v.Description))

@@ -1,6 +1,6 @@
 // Package benchcmd is `origami bench`: a model's picks against measurements, beside the best candidate and the vendor's
-// libraries. The measurements come from a data set, or are made and written to one first. The outcome is always computed
-// from the data set.
+// libraries. The measurements come from a data set, or are made and written to one first. The outcome is always
+// computed from the data set.
 package benchcmd
 
 import (
@@ -154,7 +154,7 @@ func (o *Options) recorded(d *arch.Description) (*dataset.Dataset, error) {
 		data, err = datastore.Shipped(d, o.Factory.Settings.Kernel, "--records")
 	}
 	if err == nil && o.WarmL2 && !data.WarmL2 {
-		err = diag.Inputf("the records were taken with a cold L2").At("--warm-l2").
+		err = diag.Inputf("the measurements were made with a cold L2").At("--warm-l2").
 			Do("leave it out, or measure with --executor")
 	}
 	return data, err

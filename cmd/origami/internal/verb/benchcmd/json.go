@@ -89,14 +89,14 @@ func (w *writer) object(r *score.Comparison) object {
 		}
 	}
 	for _, e := range r.Excluded {
-		own := excluded{Status: e.Status, Detail: e.Detail}
+		failed := excluded{Status: e.Status, Detail: e.Detail}
 		if dataset.IsLibrary(e.Config) {
-			own.Library = e.Config.Kernel
+			failed.Library = e.Config.Kernel
 		} else {
 			c := render.ConfigJSON(e.Config)
-			own.Config = &c
+			failed.Config = &c
 		}
-		o.Excluded = append(o.Excluded, own)
+		o.Excluded = append(o.Excluded, failed)
 	}
 	for _, t := range []struct {
 		time         unit.Seconds
@@ -129,6 +129,7 @@ func (w *writer) summary() any {
 		"tau_mean":       render.Number(s.TauMean), "tau_worst": render.Number(s.TauWorst),
 		"libraries": libraries, "noise_floor": render.Number(s.Noise), "measured": s.Measured, "wrong": s.Wrong,
 		"not_built": s.NotBuilt,
-		"failed":    s.Failed, "missing": s.Missing, "unfinished": s.Unfinished, "clock_moved": s.ClockMoved, "finals": s.Finals,
+		"failed":    s.Failed, "missing": s.Missing, "unfinished": s.Unfinished, "clock_moved": s.ClockMoved,
+		"finals": s.Finals,
 	}
 }

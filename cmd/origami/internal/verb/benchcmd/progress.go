@@ -25,7 +25,7 @@ type progress struct {
 	tracker bar.Tracker
 	begun   time.Time
 	current int // the problem that is being measured, from 1
-	// per is how many configurations a problem has, by the last one that was begun.
+	// per is the number of configurations of the last problem that was begun.
 	per, finished, total int
 }
 

@@ -41,15 +41,15 @@ func (w *writer) report(folder string) error {
 	return to.Text("bench.md", w.markdown(title, bars.SVG, scatter.PNG))
 }
 
-// again writes all rows once more, elsewhere and in another format.
+// again writes all rows to another stream, in another format.
 func (w *writer) again(s *iostreams.Streams, format render.Format) error {
-	own := newWriter(s, format, w.arch, w.data)
+	other := newWriter(s, format, w.arch, w.data)
 	for i := range w.rows {
-		if err := own.write(&w.rows[i]); err != nil {
+		if err := other.write(&w.rows[i]); err != nil {
 			return err
 		}
 	}
-	return own.close()
+	return other.close()
 }
 
 func (w *writer) markdown(title, bars, scatter string) string {
@@ -63,7 +63,7 @@ func (w *writer) markdown(title, bars, scatter string) string {
 	return b.String()
 }
 
-// listExcluded lists what was measured and does not count.
+// listExcluded lists the measurements that have no valid time.
 func (w *writer) listExcluded(b *strings.Builder) {
 	heading := "\n## Left out\n\n"
 	for i := range w.rows {

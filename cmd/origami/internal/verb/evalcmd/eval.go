@@ -1,4 +1,4 @@
-// Package evalcmd is `origami eval`: a model scored against recorded measurements.
+// Package evalcmd is `origami eval`: a model scored against a data set.
 package evalcmd
 
 import (
@@ -35,7 +35,7 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 	o := &Options{Factory: f}
 	cmd := &cobra.Command{
 		Use:   "eval --arch ARCH",
-		Short: "Score a model against recorded measurements",
+		Short: "Score a model against measurements",
 		Long: "For each measured problem, print the efficiency of the model's pick (the best measured time divided by\n" +
 			"the time of the pick) and of the fastest of its first 4, 8 and 16 candidates, how well its order agrees\n" +
 			"with the measured one (Kendall's tau-b), how far its times are off, and whether its intervals cover the\n" +
@@ -125,8 +125,8 @@ func Run(ctx context.Context, o *Options) error {
 	return failures.Err()
 }
 
-// untilCancelled returns what compute does, or the context's error as soon as it is cancelled: the arithmetic takes many
-// seconds and does not look at the context. After a cancellation the process ends, and compute with it.
+// untilCancelled returns what compute does, or the context's error as soon as it is cancelled: the arithmetic takes
+// many seconds and does not look at the context. After a cancellation the process ends, and compute with it.
 func untilCancelled[T any](ctx context.Context, compute func() (T, error)) (T, error) {
 	type result struct {
 		value T

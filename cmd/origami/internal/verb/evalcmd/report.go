@@ -8,7 +8,8 @@ import (
 	"github.com/origami-gemm/origami/core/score"
 )
 
-// report writes the outcome into a folder: eval.md with the tables and the plots, eval.csv and eval.json with the numbers.
+// report writes the outcome into a folder: eval.md with the tables and the plots, eval.csv and eval.json with the
+// numbers.
 func (o *outcome) report(folder string) error {
 	to := report.Folder(folder)
 	if err := to.Make(); err != nil {

@@ -75,7 +75,7 @@ type Explanation struct {
 
 // Explain asks for one configuration: the pick if config is empty.
 func Explain(ctx context.Context, a arch.Architecture, p gemm.Problem, kernel, config string) (*Explanation, error) {
-	// The whole ranking is asked for, so that a configuration can be told its place in it.
+	// The whole ranking is needed for the rank of the configuration.
 	answers, err := session.Ask(ctx, a, []gemm.Problem{p}, session.Question{Kernel: kernel, Rejected: true, Terms: true})
 	if err != nil {
 		return nil, err
@@ -97,7 +97,7 @@ func Explain(ctx context.Context, a arch.Architecture, p gemm.Problem, kernel, c
 	if len(all.Entries) == 0 {
 		return nil, diag.Inputf("the model has no candidates for %s", p).Do("use another kernel family")
 	}
-	// What is left out is the first candidate's of the tile, or of all where the tile has none.
+	// A part that config leaves out comes from the first candidate with that tile, or else from the first candidate.
 	first := func(of func(session.Entry) bool) (base gemm.Config, ok bool) {
 		position := 0
 		for _, e := range all.Entries {
@@ -111,11 +111,11 @@ func Explain(ctx context.Context, a arch.Architecture, p gemm.Problem, kernel, c
 	base, _ := first(func(session.Entry) bool { return true })
 	c, err := gemm.ParseConfig(config, base)
 	if err == nil {
-		own, ok := first(func(e session.Entry) bool {
+		ofTile, ok := first(func(e session.Entry) bool {
 			return e.Rank > 0 && e.Config.BlockM == c.BlockM && e.Config.BlockN == c.BlockN && e.Config.BlockK == c.BlockK
 		})
 		if ok {
-			c, err = gemm.ParseConfig(config, own)
+			c, err = gemm.ParseConfig(config, ofTile)
 		}
 	}
 	if err != nil {
@@ -135,7 +135,7 @@ func Explain(ctx context.Context, a arch.Architecture, p gemm.Problem, kernel, c
 	if e.Rank > 0 && (c.GroupM == 0 || c.GroupM == e.Config.GroupM) {
 		return e, nil
 	}
-	// Not ranked, or with a launch order of its own: ask the model.
+	// Not ranked, or with another launch order than the ranked one: ask the model.
 	estimates := make([]arch.Estimate, 1)
 	if err := a.Estimate(ctx, estimates, p, []gemm.Config{c}); err != nil {
 		return nil, err

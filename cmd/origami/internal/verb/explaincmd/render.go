@@ -37,7 +37,7 @@ type term struct {
 	text string // the value as text
 }
 
-// parameter is one number that the terms stand on.
+// parameter is one number that the terms are computed from.
 type parameter struct {
 	Name   string        `json:"name"`
 	Value  render.Number `json:"value"`

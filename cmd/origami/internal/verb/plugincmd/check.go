@@ -26,13 +26,12 @@ func newCheck(f *session.Factory, connect func(config.Settings, string) *host.Ho
 	var o conformance.Options
 	cmd := &cobra.Command{
 		Use:   "check PATH",
-		Short: "Check that a plugin binary is what a plugin must be",
-		Long: "Run a plugin binary and hold it to what origami relies on: determinism, monotonicity, units, errors,\n" +
-			"speed, cancellation, the protocol. A line per check says ok, FAIL or skip, with what is wrong below it;\n" +
-			"docs/conformance.md says what each demands. If one fails, the exit code is 3.\n" +
+		Short: "Check a plugin binary",
+		Long: "Run a plugin binary and check what origami relies on: determinism, monotonicity, units, errors, speed,\n" +
+			"cancellation, the protocol. A line per check says ok, FAIL or skip, and lists the findings.\n" +
+			"docs/conformance.md describes the checks. If one fails, the exit code is 3.\n" +
 			"\n" +
-			"The binary runs, trusted or not: naming it here is the consent to run it this once. It is not entered in\n" +
-			"the lock file.",
+			"The binary runs even if it is not trusted: you named it. It is not entered in the lock file.",
 		Example: "  origami plugin check ./origami-plugin-mine\n" +
 			"  origami plugin check ./origami-plugin-mine --json\n" +
 			"  origami plugin check ./origami-plugin-mine --golden testdata/golden.jsonl",

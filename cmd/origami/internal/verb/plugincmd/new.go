@@ -29,7 +29,7 @@ import (
 	"github.com/origami-gemm/origami/sdk/host"
 )
 
-// sdkModule is the module that a plugin builds on, examplePackage the one that a new plugin is a copy of.
+// sdkModule is the module that a plugin builds on. A new plugin is a copy of examplePackage.
 const (
 	sdkModule      = "github.com/origami-gemm/origami"
 	examplePackage = sdkModule + "/sdk/example"
@@ -43,10 +43,11 @@ func newCommand(f *session.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "new NAME",
 		Short: "Write the source of a new plugin",
-		Long: "Write a Go module with a plugin that models the architecture NAME: complete, tested, and to be changed.\n" +
-			"As it stands it models the abstract machine of origami's own example. It builds on the origami that this\n" +
-			"binary was installed from, or on a checkout: --sdk, else the one around the working directory, else the\n" +
-			"one around this binary; with a checkout it builds without a network.",
+		Long: "Write a Go module with a plugin for the architecture NAME, which builds and passes its tests. It models " +
+			"the\n" +
+			"abstract machine of origami's example until you change it. It builds on the version of origami that this\n" +
+			"binary was installed from, or on a checkout: the one of --sdk, the one around the working directory, or\n" +
+			"the one around this binary. With a checkout it builds without a network.",
 		Example: "  origami plugin new mychip\n  origami plugin new mychip --dir ~/src/mychip --module example.com/mychip",
 		Args:    verb.OneArgument("NAME", "the architecture's id"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -226,7 +227,8 @@ func (c *created) source() (map[string][]byte, error) {
 	return files, err
 }
 
-// installedVersion is the version of the module that this binary was installed from, empty if it was built in a checkout.
+// installedVersion is the version of the module that this binary was installed from, empty if it was built in a
+// checkout.
 func installedVersion() string {
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Path == sdkModule && info.Main.Sum != "" {
 		return info.Main.Version
@@ -290,7 +292,7 @@ func checkout(dir string) string {
 }
 
 // requirements writes go.mod and go.sum of a module that needs what the example needs, on a checkout of origami: in the
-// same versions, so that whoever could build origami can build it, without a network.
+// same versions. Where origami builds, the plugin builds too, without a network.
 func requirements(ctx context.Context, module, sdk string) (mod, sum []byte, err error) {
 	list := osexec.CommandContext(ctx, "go", "list", "-deps", "-test", "-f",
 		"{{with .Module}}{{.Path}} {{.Version}} {{.GoVersion}}{{end}}", "./sdk/example/...")
@@ -301,7 +303,8 @@ func requirements(ctx context.Context, module, sdk string) (mod, sum []byte, err
 	out, err := list.Output()
 	if err != nil {
 		lines := strings.Split(strings.TrimSpace(stderr.String()), "\n")
-		return nil, nil, diag.Inputf("what origami's source needs cannot be told: %v: %s", err, lines[len(lines)-1]).
+		return nil, nil, diag.Inputf("the dependencies of origami's source cannot be listed: %v: %s", err,
+			lines[len(lines)-1]).
 			At("%s", sdk).
 			Do("install Go, and see that `go build ./...` works there")
 	}

@@ -30,7 +30,7 @@ func (o *Options) measurer(ctx context.Context, a arch.Architecture) (*measurer,
 	m := &measurer{executor: o.Executor}
 	switch o.Measure {
 	case "":
-		return nil, diag.Inputf("there is nothing to run on it").At("--executor").Do("add --measure auto")
+		return nil, diag.Inputf("nothing is to be measured").At("--executor").Do("add --measure auto")
 	case auto:
 	default:
 		n, err := strconv.Atoi(o.Measure)

@@ -4,7 +4,6 @@ package explaincmd
 
 import (
 	"context"
-	"errors"
 
 	"github.com/spf13/cobra"
 

@@ -68,13 +68,9 @@ func (l *candidateList) add(place string, names, values []string) error {
 					Do("give a whole number from 1 to %d", gemm.MaxConfigNumber)
 			}
 			numbers[at], given[at] = v, true
-		case name == "num_ctas" && value == "1": // triton.Config's default: no cluster
 		default:
-			if _, err := gemm.FindAxis(l.axes, name); err != nil {
-				return unknownAxis(name, place, l.axes)
-			}
-			if err := c.SetAxis(l.axes, name, value); err != nil {
-				return diag.Within(place, err)
+			if err := l.setAxis(&c, place, name, value); err != nil {
+				return err
 			}
 		}
 	}
@@ -89,6 +85,20 @@ func (l *candidateList) add(place string, names, values []string) error {
 		l.configs = append(l.configs, c)
 	}
 	return nil
+}
+
+// setAxis gives a configuration a value on one of the family's axes.
+func (l *candidateList) setAxis(c *gemm.Config, place, name, value string) error {
+	if _, err := gemm.FindAxis(l.axes, name); err == nil {
+		return diag.Within(place, c.SetAxis(l.axes, name, value))
+	}
+	if name == "num_ctas" { // triton.Config's name for the size of a cluster
+		if value == "1" {
+			return nil
+		}
+		return diag.Inputf("the kernel family %s has no clusters of %s CTAs", l.kernel, value).At("%s", place).Do("leave num_ctas at 1")
+	}
+	return unknownAxis(name, place, l.axes)
 }
 
 // fieldOf returns the place in gemm.Fields of a name as files write it, −1 if it is none.

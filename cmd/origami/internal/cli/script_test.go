@@ -26,7 +26,7 @@ import (
 	"github.com/origami-gemm/origami/sdk/host"
 )
 
-var update = flag.Bool("update", false, "rewrite the expected output in testdata/script")
+var update = flag.Bool("update", false, "rewrite the expected output in testdata/toy")
 
 // TestMain makes this binary an origami whose plugins are made up.
 func TestMain(m *testing.M) {
@@ -109,10 +109,11 @@ func (h fakeHost) Plugins() []host.PluginInfo {
 		host.PluginInfo{Name: "sick", Path: "/opt/origami-plugin-sick", State: host.Error, Reason: "exited with status 1"})
 }
 
-// TestScripts runs testdata/script: one behaviour of the command line each, over made-up architectures.
+// TestScripts runs testdata/toy: a behaviour of the command line per file, over made-up architectures. The scripts over the
+// built-in plugins are in cmd/origami/testdata/script.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
-		Dir: "testdata/script", RequireExplicitExec: true, RequireUniqueNames: true, UpdateScripts: *update,
+		Dir: "testdata/toy", RequireExplicitExec: true, RequireUniqueNames: true, UpdateScripts: *update,
 		Setup: func(env *testscript.Env) error {
 			// A race-enabled command would sleep for a second before it exits.
 			env.Setenv("GORACE", "atexit_sleep_ms=0")

@@ -4,7 +4,6 @@ package explaincmd
 
 import (
 	"context"
-	"errors"
 
 	"github.com/spf13/cobra"
 
@@ -94,38 +93,10 @@ func Explain(ctx context.Context, a arch.Architecture, p gemm.Problem, kernel, c
 		return e, nil
 	}
 
-	if len(all.Entries) == 0 {
-		return nil, diag.Inputf("the model has no candidates for %s", p).Do("use another kernel family")
-	}
-	// A part that config leaves out comes from the first candidate with that tile, or else from the first candidate.
-	first := func(of func(session.Entry) bool) (base gemm.Config, ok bool) {
-		position := 0
-		for _, e := range all.Entries {
-			if of(e) && (!ok || e.Position < position) {
-				base, position, ok = e.Config, e.Position, true
-			}
-		}
-		base.GroupM = 0
-		return base, ok
-	}
-	base, _ := first(func(session.Entry) bool { return true })
-	c, err := gemm.ParseConfig(config, base)
-	if err == nil {
-		ofTile, ok := first(func(e session.Entry) bool {
-			return e.Rank > 0 && e.Config.BlockM == c.BlockM && e.Config.BlockN == c.BlockN && e.Config.BlockK == c.BlockK
-		})
-		if ok {
-			c, err = gemm.ParseConfig(config, ofTile)
-		}
-	}
+	c, err := configOf(all, config)
 	if err != nil {
-		var d *diag.Error
-		if errors.As(err, &d) {
-			return nil, d.At("--config")
-		}
 		return nil, err
 	}
-	c.Kernel = all.Kernel
 	for i := range all.Entries {
 		if candidate := &all.Entries[i]; same(candidate.Config, c) {
 			e.Entry = *candidate // knows its rank, and why it was rejected
@@ -155,6 +126,37 @@ func Explain(ctx context.Context, a arch.Architecture, p gemm.Problem, kernel, c
 		e.Config.GroupM = e.Mapping.GroupM
 	}
 	return e, nil
+}
+
+// configOf reads a configuration. A part that the text leaves out comes from the first candidate with that tile, or else
+// from the first candidate.
+func configOf(all *session.Answer, text string) (gemm.Config, error) {
+	if len(all.Entries) == 0 {
+		return gemm.Config{}, diag.Inputf("the model has no candidates for %s", all.Problem).Do("use another kernel family")
+	}
+	first := func(matches func(session.Entry) bool) (base gemm.Config, ok bool) {
+		position := 0
+		for _, e := range all.Entries {
+			if matches(e) && (!ok || e.Position < position) {
+				base, position, ok = e.Config, e.Position, true
+			}
+		}
+		base.GroupM = 0
+		return base, ok
+	}
+	base, _ := first(func(session.Entry) bool { return true })
+	c, err := gemm.ParseConfig(text, base)
+	if err != nil {
+		return c, diag.Within("--config", err)
+	}
+	ofTile, ok := first(func(e session.Entry) bool {
+		return e.Rank > 0 && e.Config.BlockM == c.BlockM && e.Config.BlockN == c.BlockN && e.Config.BlockK == c.BlockK
+	})
+	if ok {
+		c, err = gemm.ParseConfig(text, ofTile)
+	}
+	c.Kernel = all.Kernel
+	return c, diag.Within("--config", err)
 }
 
 // same compares what the estimate depends on before phase two: everything but the launch order.

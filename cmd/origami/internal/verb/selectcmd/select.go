@@ -63,19 +63,21 @@ func Run(ctx context.Context, o *Options) error {
 	}
 	ask := session.Question{Kernel: o.Factory.Settings.Kernel, Top: 1, Regret: true}
 	many := o.Query.Problems != ""
-	w := newWriter(o.Factory.Streams, render.FormatOf(o.Factory), many)
+	var m *measurer
+	if o.Measure != "" || o.Executor != "" {
+		if m, err = o.measurer(ctx, a); err != nil {
+			return err
+		}
+		defer m.close()
+		ask.Kernel = m.sweep.Space.Kernel
+	}
+	w := newWriter(o.Factory.Streams, render.FormatOf(o.Factory), many, render.AxesOf(a.Describe(), ask.Kernel))
 	if w.format == render.Table && !many {
 		ask.Top, ask.Terms = 2, true // the card shows the terms and the runner-up
 	}
 	write, failures := w.write, o.Factory.Failures(nil)
-	if o.Measure != "" || o.Executor != "" {
-		m, err := o.measurer(ctx, a)
-		if err != nil {
-			return err
-		}
-		defer m.close()
+	if m != nil {
 		ask.Top = max(ask.Top, m.count)
-		ask.Kernel = m.sweep.Space.Kernel
 		write = func(one *session.Answer) error {
 			err := m.measure(ctx, one)
 			switch {

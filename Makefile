@@ -97,7 +97,8 @@ golden: ## the reference models against their golden numbers, without and with f
 	if grep -qw avx2 /proc/cpuinfo; then GOAMD64=v3 go test -count=1 -run Golden ./plugins/... ./cmd/origami; else echo "no AVX2: the v3 comparison is left out"; fi
 
 golden-arm64: ## the models on arm64, where Go fuses multiply-adds at every chance, under qemu's user emulation
-	GOARCH=arm64 go test -exec qemu-aarch64-static -count=1 ./core/... ./sdk/declare ./plugins/nvidia ./plugins/amd-ref
+	GOARCH=arm64 go test -exec qemu-aarch64-static -count=1 ./core/... ./sdk/declare ./plugins/nvidia ./plugins/nvidia/kernel/... \
+		./plugins/nvidia/reference ./plugins/nvidia/refined ./plugins/amd-ref
 
 lint: tools ## go vet, golangci-lint, module tidiness
 	go vet ./...
@@ -135,7 +136,7 @@ verify: generate ## generated files are up to date
 
 ptxas: $(TOOLS)/cuda/nvidia/cu13/bin/ptxas
 assemble: $(TOOLS)/cuda/nvidia/cu13/bin/ptxas ## every kind of generated kernel through ptxas: registers, spills
-	ORIGAMI_PTXAS=$< ORIGAMI_REQUIRE_PTXAS=1 go test -count=1 -run Assemble ./plugins/nvidia/gemmgen
+	ORIGAMI_PTXAS=$< ORIGAMI_REQUIRE_PTXAS=1 go test -count=1 -run Assemble ./plugins/nvidia/gemmgen/...
 $(TOOLS)/cuda/nvidia/cu13/bin/ptxas: Makefile
 	python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --no-deps --upgrade --target $(TOOLS)/cuda $(PTXAS_WHEEL)
 	touch $@

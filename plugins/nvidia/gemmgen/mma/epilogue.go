@@ -1,9 +1,10 @@
-package gemmgen
+package mma
 
 import (
 	"fmt"
 
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/internal/asm"
 	"github.com/origami-gemm/origami/plugins/nvidia/ptx"
 )
 
@@ -16,10 +17,10 @@ func (e *emitter) reduceWarps() {
 	receive, received := e.Label("receive"), e.Label("received")
 	isFirst := e.Pred()
 	e.SetpEqS32(isFirst, e.warpK, ptx.Int(0))
-	at := e.mad(e.and(e.tid, slice-1), 4, e.smem)
+	at := e.Mad(e.And(e.tid, slice-1), 4, e.smem)
 	e.If(isFirst).Bra(receive)
 	registers := 4 * len(e.acc)
-	to := e.mad(e.warpK, registers*slice*4, at)
+	to := e.Mad(e.warpK, registers*slice*4, at)
 	for i := range registers {
 		e.StSharedF32(ptx.Shared(to, (i-registers)*slice*4), e.acc[i/4][i%4])
 	}
@@ -44,20 +45,20 @@ func (e *emitter) reduceSplits() {
 	g := e.g
 	e.Comment("sum over the splits of K, by the CTA that arrives last")
 	slice := 32 * g.warpsM * g.warpsN // threads
-	splits := e.special(ptx.NctaidY)
+	splits := e.Special(ptx.NctaidY)
 	slot := e.B32() // the output tile, counted over the batch
-	e.MulLoS32(slot, e.param32(e.pTilesM), e.param32(e.pTilesN))
-	e.MadLoS32(slot, e.special(ptx.CtaidZ), slot, e.special(ptx.CtaidX))
+	e.MulLoS32(slot, e.Param32(e.pTilesM), e.Param32(e.pTilesN))
+	e.MadLoS32(slot, e.Special(ptx.CtaidZ), slot, e.Special(ptx.CtaidX))
 
 	// The workspace holds a block per tile and split, in it the four sums of each mma tile of all threads side by side.
 	own, tilePartials := e.B64(), e.B64()
-	e.CvtaToGlobalU64(tilePartials, e.param64(e.pPartials))
+	e.CvtaToGlobalU64(tilePartials, e.Param64(e.pPartials))
 	block := e.s.Config.BlockM * e.s.Config.BlockN * 4
 	firstBlock := e.B64()
 	e.MulWideU32(firstBlock, slot, splits)
 	e.MadLoS64(tilePartials, firstBlock, ptx.Int(block), tilePartials)
-	e.AddS64(tilePartials, tilePartials, e.wide(e.shl(e.and(e.tid, slice-1), 4)))
-	e.MadLoS64(own, e.wide(e.special(ptx.CtaidY)), ptx.Int(block), tilePartials)
+	e.AddS64(tilePartials, tilePartials, e.Wide(e.Shl(e.And(e.tid, slice-1), 4)))
+	e.MadLoS64(own, e.Wide(e.Special(ptx.CtaidY)), ptx.Int(block), tilePartials)
 	isFirst := e.Pred()
 	if g.warpsK > 1 {
 		e.SetpEqS32(isFirst, e.warpK, ptx.Int(0))
@@ -72,7 +73,7 @@ func (e *emitter) reduceSplits() {
 	e.BarSync(ptx.Int(0))
 
 	counter, arrived, last := e.B64(), e.B32(), e.B32()
-	e.CvtaToGlobalU64(counter, e.param64(e.pCounters))
+	e.CvtaToGlobalU64(counter, e.Param64(e.pCounters))
 	offset := e.B64()
 	e.MulWideU32(offset, slot, ptx.Int(4))
 	e.AddS64(counter, counter, offset)
@@ -134,29 +135,29 @@ func (e *emitter) epilogue() {
 
 	// Where the accumulators go: sums 0 and 1 of a lane lie in row lane/4, columns 2·(lane mod 4) and the next, sums 2 and
 	// 3 eight rows below.
-	base := e.mad(e.warp, g.stagingBytes, e.smem)
-	scatter := e.mad(e.shr(e.lane, 2), g.stagingStride*4, base)
-	scatter = e.mad(e.and(e.lane, 3), 8, scatter)
+	base := e.Mad(e.warp, g.stagingBytes, e.smem)
+	scatter := e.Mad(e.Shr(e.lane, 2), g.stagingStride*4, base)
+	scatter = e.Mad(e.And(e.lane, 3), 8, scatter)
 	// Where the lane reads and writes rows.
 	row, column := e.B32(), e.B32()
 	if perRow >= 32 {
 		e.MovB32(row, ptx.Int(0))
-		e.ShlB32(column, e.lane, ptx.Int(log2(width)))
+		e.ShlB32(column, e.lane, ptx.Int(asm.Log2(width)))
 	} else {
-		e.ShrU32(row, e.lane, ptx.Int(log2(perRow)))
-		e.ShlB32(column, e.and(e.lane, perRow-1), ptx.Int(log2(width)))
+		e.ShrU32(row, e.lane, ptx.Int(asm.Log2(perRow)))
+		e.ShlB32(column, e.And(e.lane, perRow-1), ptx.Int(asm.Log2(width)))
 	}
 	staged := row
 	if rowStep > 16 {
 		active = e.Pred()
 		e.SetpLtS32(active, row, ptx.Int(16))
-		staged = e.and(row, 15) // idle lanes read too, and nothing lies behind the last warp's part
+		staged = e.And(row, 15) // idle lanes read too, and nothing lies behind the last warp's part
 	}
-	gather := e.mad(staged, g.stagingStride*4, base)
-	gather = e.mad(column, 4, gather)
-	row = e.mad(e.warpM, g.warpM, e.add(row, e.m0))
-	column = e.mad(e.warpN, g.warpN, e.add(column, e.n0))
-	rowsLeft, columnsLeft := e.sub(e.m, row), e.sub(e.n, column)
+	gather := e.Mad(staged, g.stagingStride*4, base)
+	gather = e.Mad(column, 4, gather)
+	row = e.Mad(e.warpM, g.warpM, e.Add(row, e.m0))
+	column = e.Mad(e.warpN, g.warpN, e.Add(column, e.n0))
+	rowsLeft, columnsLeft := e.Sub(e.m, row), e.Sub(e.n, column)
 	inRow := make([]ptx.Operand, across)
 	for i := range inRow {
 		inRow[i] = e.Pred()
@@ -165,12 +166,12 @@ func (e *emitter) epilogue() {
 			e.AndPred(inRow[i], inRow[i], active)
 		}
 	}
-	ldc := e.param64(e.pLdc)
+	ldc := e.Param64(e.pLdc)
 	index, pointer, rowStride := e.B64(), e.B64(), e.B64()
-	e.MadLoS64(index, e.wide(row), ldc, e.wide(column))
-	e.MadLoS64(index, e.wide(e.special(ptx.CtaidZ)), e.param64(e.pStrideC), index)
-	e.ShlB64(index, index, ptx.Int(log2(size)))
-	e.CvtaToGlobalU64(pointer, e.param64(e.pC))
+	e.MadLoS64(index, e.Wide(row), ldc, e.Wide(column))
+	e.MadLoS64(index, e.Wide(e.Special(ptx.CtaidZ)), e.Param64(e.pStrideC), index)
+	e.ShlB64(index, index, ptx.Int(asm.Log2(size)))
+	e.CvtaToGlobalU64(pointer, e.Param64(e.pC))
 	e.AddS64(pointer, pointer, index)
 	e.MulLoS64(rowStride, ldc, ptx.Int(size*min(rowStep, 16)))
 	alpha, beta, readC := e.F32(), e.F32(), e.Pred()
@@ -307,7 +308,7 @@ func (e *emitter) readC(from ptx.Operand, width int, valid ptx.Operand) []ptx.Op
 		h := e.B16()
 		e.MovB16(h, ptx.Int(0))
 		e.If(valid).LdGlobalB16(h, from)
-		e.toFloat(v[0], h, e.s.Out)
+		e.ToFloat(v[0], h, e.s.Out)
 		return v
 	}
 	packed := e.Regs(width/2, e.B32)
@@ -326,8 +327,8 @@ func (e *emitter) readC(from ptx.Operand, width int, valid ptx.Operand) []ptx.Op
 	halves := e.Vec(h...)
 	for i, p := range packed {
 		e.MovB32Unpack(halves, p)
-		e.toFloat(v[2*i], h[0], e.s.Out)
-		e.toFloat(v[2*i+1], h[1], e.s.Out)
+		e.ToFloat(v[2*i], h[0], e.s.Out)
+		e.ToFloat(v[2*i+1], h[1], e.s.Out)
 	}
 	return v
 }

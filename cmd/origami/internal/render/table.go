@@ -88,10 +88,10 @@ func (r *Delimited) Close() error {
 	return r.csv.Error()
 }
 
-// Rows writes rows as a table, CSV or TSV.
-func Rows(s *iostreams.Streams, f Format, header []string, rows [][]string) error {
+// WriteRows writes rows as a table, CSV or TSV.
+func WriteRows(s *iostreams.Streams, f Format, header []string, rows [][]string) error {
 	if f == Table {
-		Grid(s, header, rows)
+		WriteTable(s, header, rows)
 		return nil
 	}
 	r := NewDelimited(s, f, header)
@@ -103,8 +103,8 @@ func Rows(s *iostreams.Streams, f Format, header []string, rows [][]string) erro
 	return r.Close()
 }
 
-// Grid prints aligned columns. Columns whose cells are all numbers are aligned right.
-func Grid(s *iostreams.Streams, header []string, rows [][]string) {
+// WriteTable prints aligned columns. Columns whose cells are all numbers are aligned right.
+func WriteTable(s *iostreams.Streams, header []string, rows [][]string) {
 	w := table.NewWriter()
 	style := table.StyleLight
 	style.Options = table.Options{SeparateColumns: true}
@@ -135,8 +135,8 @@ func Grid(s *iostreams.Streams, header []string, rows [][]string) {
 	}
 }
 
-// Columns prints rows with their columns aligned and no header. All rows must have the same number of cells.
-func Columns(s *iostreams.Streams, rows [][]string) {
+// WriteColumns prints rows with their columns aligned and no header. All rows must have the same number of cells.
+func WriteColumns(s *iostreams.Streams, rows [][]string) {
 	var widths []int
 	for _, row := range rows {
 		for i, cell := range row {

@@ -10,8 +10,12 @@ import (
 
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/internal/gentest"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
 )
+
+// sm90 is a target for kernels whose target does not matter.
+var sm90 = target.Target{CC: 90}
 
 // verifiers returns the text of every reference and comparison.
 func verifiers(t *testing.T, to target.Target) map[string]string {
@@ -39,7 +43,7 @@ func verifiers(t *testing.T, to target.Target) map[string]string {
 // TestVerifyText: the reference sums in double precision alone and rounds once; the comparison loads before it computes, and
 // takes three reductions per CTA to global memory.
 func TestVerifyText(t *testing.T) {
-	texts := verifiers(t, sm(90))
+	texts := verifiers(t, sm90)
 	if len(texts) != 11 {
 		t.Errorf("%d kernels", len(texts))
 	}
@@ -62,10 +66,10 @@ func TestVerifyText(t *testing.T) {
 			t.Errorf("%s computes before the last load", name)
 		}
 	}
-	if _, err := EmitReference(gemm.FP32, gemm.MajorK, gemm.MajorN, sm(90)); err == nil {
+	if _, err := EmitReference(gemm.FP32, gemm.MajorK, gemm.MajorN, sm90); err == nil {
 		t.Error("a reference for fp32 operands")
 	}
-	if _, err := EmitComparison(gemm.INT8, sm(90)); err == nil {
+	if _, err := EmitComparison(gemm.INT8, sm90); err == nil {
 		t.Error("a comparison of int8")
 	}
 }
@@ -77,11 +81,11 @@ func verification(m, n, k, batch, rows, step int) Verification {
 }
 
 func TestVerifyLaunch(t *testing.T) {
-	r, err := EmitReference(gemm.FP16, gemm.MajorM, gemm.MajorN, sm(90))
+	r, err := EmitReference(gemm.FP16, gemm.MajorM, gemm.MajorN, sm90)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := EmitComparison(gemm.FP32, sm(90))
+	c, err := EmitComparison(gemm.FP32, sm90)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +100,7 @@ func TestVerifyLaunch(t *testing.T) {
 	if l.GridX != 2 || l.GridY != 65535 || l.GridZ != 3 || l.Threads != 256 || l.SharedMemory != 0 {
 		t.Errorf("launch %+v", l)
 	}
-	got := unpack(r.Kernel, l)
+	got := gentest.Params(r.Kernel, l.Params)
 	for name, want := range map[string]uint64{"a": 1 << 40, "b": 1 << 41, "want": 1 << 43, "lda": 200000, "ldb": 300, "stride_a": 14000000, "stride_b": 21000,
 		"rows": 66667, "row_step": 3, "n": 300, "k": 70} {
 		if got[name] != want {
@@ -112,7 +116,7 @@ func TestVerifyLaunch(t *testing.T) {
 	if l.GridX != 1365 || l.GridY != 1 || l.GridZ != 3 || l.Threads != 256 {
 		t.Errorf("launch %+v", l)
 	}
-	got = unpack(c.Kernel, l)
+	got = gentest.Params(c.Kernel, l.Params)
 	for name, want := range map[string]uint64{"got": 1 << 42, "want": 1 << 43, "verdict": 1 << 44, "ldc": 300, "stride_c": 60000000,
 		"rows": 66667, "row_step": 3, "n": 300, "tolerance": uint64(math.Float32bits(0.25)), "scale": uint64(math.Float32bits(2))} {
 		if got[name] != want {
@@ -132,11 +136,11 @@ func TestVerifyLaunch(t *testing.T) {
 }
 
 func TestVerifyLaunchRefuses(t *testing.T) {
-	r, err := EmitReference(gemm.FP16, gemm.MajorM, gemm.MajorN, sm(90))
+	r, err := EmitReference(gemm.FP16, gemm.MajorM, gemm.MajorN, sm90)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := EmitComparison(gemm.FP16, sm(90))
+	c, err := EmitComparison(gemm.FP16, sm90)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,5 +188,17 @@ func TestVerdict(t *testing.T) {
 	}
 	if _, err := ParseVerdict(bytes.Repeat([]byte{0}, 8)); err == nil {
 		t.Error("half a verdict is read")
+	}
+}
+
+func TestAssembleVerifiers(t *testing.T) {
+	ptxas := gentest.Ptxas(t)
+	for to := range gentest.SharedPerCTA {
+		for name, text := range verifiers(t, to) {
+			registers, spills, err := gentest.Assemble(t, ptxas, text, to)
+			if err != nil || spills > 0 || registers > 64 {
+				t.Errorf("%s on %s: %d registers, %d bytes of spills: %v", name, to, registers, spills, err)
+			}
+		}
 	}
 }

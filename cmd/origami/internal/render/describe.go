@@ -2,6 +2,7 @@ package render
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -11,37 +12,42 @@ import (
 	"github.com/origami-gemm/origami/core/selector"
 )
 
-// Heading names the device and the model that an answer comes from.
-func Heading(a *session.Answer) string {
-	return Device(a.Arch) + "\n" + Model(a.Arch, a.Kernel)
+// Line prints a line of a card: a label, then text.
+func Line(w io.Writer, label, format string, args ...any) {
+	fmt.Fprintf(w, "%-11s %s\n", label, fmt.Sprintf(format, args...))
 }
 
-// Device describes a device in one line, and in a second one what the driver of this machine told of it.
-func Device(d *arch.Description) string {
+// Heading names the device and the model that an answer comes from.
+func Heading(a *session.Answer) string {
+	return DeviceLines(a.Arch) + "\n" + ModelLine(a.Arch, a.Kernel)
+}
+
+// DeviceLines describes a device in one line. For a GPU of this machine a second line says where its numbers come from.
+func DeviceLines(d *arch.Description) string {
 	units := fmt.Sprintf("%d %ss", d.Units, d.UnitName)
 	if d.Partitions > 1 {
 		units += fmt.Sprintf(" on %d dies", d.Partitions)
 	}
 	s := fmt.Sprintf("%-11s %s (%s), %s at %s", "device", d.DeviceName, d.ID(), units, d.Clock)
 	if live := LiveJSON(d); live != nil {
-		s += fmt.Sprintf("\n%-11s %s", "derived", liveWords(d, live))
+		s += fmt.Sprintf("\n%-11s %s", "derived", liveSources(d, live))
 	}
 	return s
 }
 
-// liveWords says which numbers of a GPU of this machine are its own, and where the others come from.
-func liveWords(d *arch.Description, live *Live) string {
+// liveSources says how many numbers of a GPU of this machine come from its driver, and where the others come from.
+func liveSources(d *arch.Description, live *Live) string {
 	s := fmt.Sprintf("%d of %d numbers from the driver", len(live.Driver), len(d.Params))
 	if len(live.Scaled) > 0 {
-		s += fmt.Sprintf(", %d scaled from %s (%s)", len(live.Scaled), live.ScaledFrom, few(live.Scaled))
+		s += fmt.Sprintf(", %d scaled from %s (%s)", len(live.Scaled), live.ScaledFrom, lastFive(live.Scaled))
 	} else {
-		s += fmt.Sprintf(" (%s)", few(live.Driver))
+		s += fmt.Sprintf(" (%s)", lastFive(live.Driver))
 	}
 	return s + ": origami arch show auto"
 }
 
-// few lists the last five names: devices list the numbers that predictions rest on last.
-func few(names []string) string {
+// lastFive lists the last five names: devices list the numbers that predictions rest on last.
+func lastFive(names []string) string {
 	more := len(names) - 5
 	if more <= 0 {
 		return strings.Join(names, ", ")
@@ -49,8 +55,8 @@ func few(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[more:], ", "), more)
 }
 
-// Model describes a model in one line, with the rung of knowledge that it and the clock stand on.
-func Model(d *arch.Description, kernel string) string {
+// ModelLine describes a model in one line, with its rung, and the rung of the clock if that is another.
+func ModelLine(d *arch.Description, kernel string) string {
 	s := fmt.Sprintf("%-11s %s, kernel family %s, rung %s", "model", d.Model, kernel, d.Rung)
 	if d.ClockRung != d.Rung {
 		s += fmt.Sprintf(" (clock: %s)", d.ClockRung)
@@ -58,17 +64,17 @@ func Model(d *arch.Description, kernel string) string {
 	return s
 }
 
-// MappingWords says how workgroups are dealt to dies.
-func MappingWords(m arch.Mapping) string {
-	s := fmt.Sprintf("launch order: groups of %s, dealt to %s", Count(m.GroupM, "row", "rows"), Count(m.XCDs, "XCD", "XCDs"))
+// LaunchOrder says how workgroups are distributed to dies.
+func LaunchOrder(m arch.Mapping) string {
+	s := fmt.Sprintf("launch order: groups of %s, distributed to %s", Plural(m.GroupM, "row", "rows"), Plural(m.XCDs, "XCD", "XCDs"))
 	if m.Chunk > 0 {
 		s += fmt.Sprintf(" in chunks of %d", m.Chunk)
 	}
 	return s
 }
 
-// Counts says how many candidates there were, and why the others were rejected, most frequent reason first.
-func Counts(feasible int, rejected []selector.ReasonCount) string {
+// CandidateCounts says how many candidates are usable, and why the others were rejected, the most frequent reason first.
+func CandidateCounts(feasible int, rejected []selector.ReasonCount) string {
 	s := fmt.Sprintf("%d usable", feasible)
 	if len(rejected) == 0 {
 		return s
@@ -98,8 +104,8 @@ func TermKind(k arch.TermKind) string {
 	}
 }
 
-// Wrap breaks words, joined by commas, into lines of at most width columns.
-func Wrap(lead string, words []string, width int) []string {
+// WrapList breaks words, joined by commas, into lines of at most width columns.
+func WrapList(lead string, words []string, width int) []string {
 	lines := []string{lead}
 	for i, w := range words {
 		if i < len(words)-1 {

@@ -1,4 +1,4 @@
-package gemmgen
+package mma
 
 import (
 	"flag"
@@ -12,6 +12,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
 )
 
@@ -20,19 +21,24 @@ var update = flag.Bool("update", false, "rewrite the golden kernels in testdata"
 // sm is a target without features.
 func sm(cc int) target.Target { return target.Target{CC: cc} }
 
+// limits are those of the devices that origami knows, but for the shared memory of a CTA.
+func limits(shared int) gemmgen.Limits {
+	return gemmgen.Limits{RegistersPerThread: 255, RegisterFile: 65536, SharedMemory: unit.Bytes(shared)}
+}
+
 // spec builds a specification from "128x256x64,warps=8,stages=3,…" and the letters of A's and B's contiguous dimension.
 func spec(t testing.TB, config, majors string, in, out gemm.DType, alignA, alignB, alignC int) Spec {
 	t.Helper()
-	c, err := gemm.ParseConfig(config, gemm.Config{NumWarps: 4, NumStages: 2, GroupM: 1, SplitK: 1, Kernel: Family})
+	c, err := gemm.ParseConfig(config, gemm.Config{NumWarps: 4, NumStages: 2, GroupM: 1, SplitK: 1, Kernel: Name})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return Spec{DType: in, Out: out, AMajor: gemm.Major(majors[0]), BMajor: gemm.Major(majors[1]), AlignA: alignA, AlignB: alignB, AlignC: alignC, Config: c}
 }
 
-func emit(t testing.TB, s Spec) *Kernel {
+func emit(t testing.TB, s Spec) *gemmgen.Kernel {
 	t.Helper()
-	k, err := Emit(s, sm(80))
+	k, err := s.Emit(sm(80))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,13 +47,13 @@ func emit(t testing.TB, s Spec) *Kernel {
 
 // feasible yields every configuration of the family that fits a device with 227 KiB of shared memory per CTA.
 func feasible(yield func(gemm.Config) bool) {
-	all, err := Space().Enumerate(Space())
+	all, err := Family{}.Space().Enumerate(Family{}.Space())
 	if err != nil {
 		panic(err)
 	}
 	for _, c := range all {
 		s := Spec{DType: gemm.FP16, Out: gemm.FP16, AMajor: gemm.MajorK, BMajor: gemm.MajorN, AlignA: 16, AlignB: 16, AlignC: 16, Config: c}
-		if _, reason, _ := s.Check(227 << 10); reason == "" && !yield(c) {
+		if _, reason, _ := s.Check(limits(227 << 10)); reason == "" && !yield(c) {
 			return
 		}
 	}
@@ -91,7 +97,7 @@ func TestTextDependsOnKeyOnly(t *testing.T) {
 	}
 	want := emit(t, a)
 	for _, cc := range []int{86, 89, 90, 100} {
-		k, err := Emit(a, sm(cc))
+		k, err := a.Emit(sm(cc))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -102,7 +108,7 @@ func TestTextDependsOnKeyOnly(t *testing.T) {
 	if want.Target != sm(80) || want.PTX != 74 {
 		t.Errorf("needs %s and PTX %d", want.Target, want.PTX)
 	}
-	if _, err := Emit(a, sm(75)); err == nil || !strings.Contains(err.Error(), "sm_75") {
+	if _, err := a.Emit(sm(75)); err == nil || !strings.Contains(err.Error(), "sm_75") {
 		t.Errorf("sm_75 has no cp.async, but: %v", err)
 	}
 }
@@ -178,8 +184,9 @@ func TestWholeSpace(t *testing.T) {
 		if got := strings.Count(loop, "bar.sync"); got != 1 {
 			t.Errorf("%s: %d barriers per turn", c, got)
 		}
-		if k.WarpsM*k.WarpsN*k.WarpsK*32 != k.Threads || k.Accumulators*k.Threads != c.BlockM*c.BlockN*k.WarpsK {
-			t.Errorf("%s: warps %dx%dx%d, %d threads, %d accumulators", c, k.WarpsM, k.WarpsN, k.WarpsK, k.Threads, k.Accumulators)
+		r, _, _ := s.Resources()
+		if r.WarpsM*r.WarpsN*r.WarpsK*32 != k.Threads || r.Accumulators*k.Threads != c.BlockM*c.BlockN*r.WarpsK {
+			t.Errorf("%s: warps %dx%dx%d, %d threads, %d accumulators", c, r.WarpsM, r.WarpsN, r.WarpsK, k.Threads, r.Accumulators)
 		}
 	}
 	if n < 700 {
@@ -188,6 +195,8 @@ func TestWholeSpace(t *testing.T) {
 }
 
 func TestCheck(t *testing.T) {
+	// What depends on the device is no reason not to emit a kernel.
+	device := map[arch.Reason]bool{arch.ReasonSharedMemory: true, arch.ReasonRegisters: true}
 	base := spec(t, "128x128x32,warps=4,stages=4", "kn", gemm.FP16, gemm.FP16, 16, 16, 16)
 	with := func(change func(*Spec)) Spec { s := base; change(&s); return s }
 	for _, c := range []struct {
@@ -205,27 +214,27 @@ func TestCheck(t *testing.T) {
 		{"output", with(func(s *Spec) { s.Out = gemm.INT8 }), 1 << 20, arch.ReasonAtomShape, "int8"},
 		{"warps", with(func(s *Spec) { s.Config.NumWarps = 6 }), 1 << 20, arch.ReasonWarps, "6 warps"},
 		{"tile too small for the warps", with(func(s *Spec) { s.Config.BlockM, s.Config.BlockN, s.Config.BlockK = 16, 16, 16 }), 1 << 20, arch.ReasonWarps, "4 warps cannot share a 16x16 tile"},
-		{"stages", with(func(s *Spec) { s.Config.NumStages = 7 }), 1 << 20, ReasonStages, "7 stages"},
+		{"stages", with(func(s *Spec) { s.Config.NumStages = 7 }), 1 << 20, gemmgen.ReasonStages, "7 stages"},
 		{"splits", with(func(s *Spec) { s.Config.SplitK = 0 }), 1 << 20, arch.ReasonModelRule, "split_k is 0"},
 	} {
-		_, reason, detail := c.spec.Check(unit.Bytes(c.shared))
+		_, reason, detail := c.spec.Check(limits(c.shared))
 		if reason != c.reason || !strings.Contains(detail, c.detail) {
 			t.Errorf("%s: %q, %q", c.name, reason, detail)
 		}
-		if _, err := Emit(c.spec, sm(80)); (err == nil) != (reason == "" || reason == arch.ReasonSharedMemory) {
+		if _, err := c.spec.Emit(sm(80)); (err == nil) != (reason == "" || device[reason]) {
 			t.Errorf("%s: Emit says %v", c.name, err)
 		}
 	}
-	if r, _, _ := base.Check(99 << 10); r.Threads != 128 || r.SharedMemory != 65536 || r.Accumulators != 128 || r.WarpsM != 2 || r.WarpsN != 2 || r.WarpsK != 1 {
+	if r, _, _ := base.Check(limits(99 << 10)); r.Threads != 128 || r.SharedMemory != 65536 || r.Accumulators != 128 || r.WarpsM != 2 || r.WarpsN != 2 || r.WarpsK != 1 {
 		t.Errorf("resources %+v", r)
 	}
 	// 16×16 has two warp tiles: the other warps split the k16 steps.
 	small := spec(t, "16x16x64,warps=4,stages=2", "kn", gemm.FP16, gemm.FP16, 16, 16, 16)
-	if r, reason, _ := small.Check(99 << 10); reason != "" || r.WarpsK != 2 {
+	if r, reason, _ := small.Check(limits(99 << 10)); reason != "" || r.WarpsK != 2 {
 		t.Errorf("16x16x64: %+v %s", r, reason)
 	}
 	for _, bad := range []Spec{with(func(s *Spec) { s.AlignA = 3 }), with(func(s *Spec) { s.Out, s.AlignC = gemm.FP32, 2 })} {
-		if _, err := Emit(bad, sm(80)); err == nil {
+		if _, err := bad.Emit(sm(80)); err == nil {
 			t.Errorf("alignments %d, %d, %d are accepted", bad.AlignA, bad.AlignB, bad.AlignC)
 		}
 	}

@@ -1,4 +1,4 @@
-package gemmgen
+package mma
 
 import (
 	"bytes"
@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/internal/gentest"
 	"github.com/origami-gemm/origami/plugins/nvidia/records"
 )
 
@@ -16,9 +16,9 @@ import (
 const table = "compiled/mma.csv"
 
 // TestAssembledTable assembles some of the kernels anew and compares them with the table. With -update it assembles all of
-// them and writes the table, which takes many minutes: go test -run AssembledTable -timeout 0 -update ./plugins/nvidia/gemmgen
+// them and writes the table, which takes many minutes: go test -run AssembledTable -timeout 0 -update ./plugins/nvidia/gemmgen/mma
 func TestAssembledTable(t *testing.T) {
-	bin := ptxas(t)
+	bin := gentest.Ptxas(t)
 	shipped, err := records.Compiled.ReadFile(table)
 	if err != nil {
 		t.Fatal(err)
@@ -33,15 +33,15 @@ func TestAssembledTable(t *testing.T) {
 				continue
 			}
 			s := Spec{DType: gemm.FP16, Out: gemm.FP16, AMajor: gemm.MajorK, BMajor: gemm.MajorN, AlignA: 16, AlignB: 16, AlignC: 16, Config: c}
-			r, reason, _ := s.Check(unit.Bytes(sharedPerCTA[cc]))
+			r, reason, _ := s.Check(limits(gentest.SharedPerCTA[sm(cc)]))
 			if reason != "" {
 				continue
 			}
-			k, err := Emit(s, sm(cc))
+			k, err := s.Emit(sm(cc))
 			if err != nil {
 				t.Fatal(err)
 			}
-			registers, local, err := assemble(t, bin, k.Text, cc)
+			registers, local, err := gentest.Assemble(t, bin, k.Text, sm(cc))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -54,7 +54,7 @@ func TestAssembledTable(t *testing.T) {
 		}
 	}
 	if *update {
-		if err := os.WriteFile("../records/"+table, written.Bytes(), 0o644); err != nil {
+		if err := os.WriteFile("../../records/"+table, written.Bytes(), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		t.Fatalf("wrote records/%s: look at the difference, then run again without -update", table)

@@ -1,4 +1,4 @@
-package gemmgen
+package mma
 
 import (
 	"github.com/origami-gemm/origami/core/diag"

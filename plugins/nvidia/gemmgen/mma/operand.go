@@ -1,8 +1,9 @@
-package gemmgen
+package mma
 
 import (
 	"fmt"
 
+	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/internal/asm"
 	"github.com/origami-gemm/origami/plugins/nvidia/ptx"
 )
 
@@ -44,12 +45,12 @@ func (e *emitter) newCopier(t tile, base, ld, stride, first, limit, begin ptx.Op
 	if perRow >= threads {
 		c.row0 = e.B32()
 		e.MovB32(c.row0, ptx.Int(0))
-		byte0 = e.shl(e.tid, log2(c.bytes))
+		byte0 = e.Shl(e.tid, asm.Log2(c.bytes))
 	} else {
-		c.row0 = e.shr(e.tid, log2(perRow))
-		byte0 = e.shl(e.and(e.tid, perRow-1), log2(c.bytes))
+		c.row0 = e.Shr(e.tid, asm.Log2(perRow))
+		byte0 = e.Shl(e.And(e.tid, perRow-1), asm.Log2(c.bytes))
 	}
-	c.column = e.shr(byte0, 1)
+	c.column = e.Shr(byte0, 1)
 	if t.rows < c.rowStep {
 		c.active = e.Pred()
 		e.SetpLtS32(c.active, c.row0, ptx.Int(t.rows))
@@ -62,36 +63,36 @@ func (e *emitter) newCopier(t tile, base, ld, stride, first, limit, begin ptx.Op
 		if c.offset[residue] != (ptx.Operand{}) {
 			continue
 		}
-		row := e.add(c.row0, ptx.Int(residue))
+		row := e.Add(c.row0, ptx.Int(residue))
 		swizzled := e.B32()
-		e.XorB32(swizzled, byte0, e.shl(e.and(e.shr(row, shift), mask), 4))
-		c.offset[residue] = e.mad(row, t.rowBytes(), swizzled)
+		e.XorB32(swizzled, byte0, e.Shl(e.And(e.Shr(row, shift), mask), 4))
+		c.offset[residue] = e.Mad(row, t.rowBytes(), swizzled)
 	}
 
 	// Where they come from: base + 2·(batch·stride + row·ld + column).
-	ld64, index, start := e.param64(ld), e.B64(), e.B64()
-	e.CvtaToGlobalU64(start, e.param64(base))
-	e.MulLoS64(index, e.wide(e.special(ptx.CtaidZ)), e.param64(stride))
+	ld64, index, start := e.Param64(ld), e.B64(), e.B64()
+	e.CvtaToGlobalU64(start, e.Param64(base))
+	e.MulLoS64(index, e.Wide(e.Special(ptx.CtaidZ)), e.Param64(stride))
 	c.rowBytes = e.B32()
 	e.CvtU32U64(c.rowBytes, ld64)
 	e.ShlB32(c.rowBytes, c.rowBytes, ptx.Int(1))
 	if t.kRows && begin != (ptx.Operand{}) {
-		e.MadLoS64(index, e.wide(begin), ld64, index)
+		e.MadLoS64(index, e.Wide(begin), ld64, index)
 	} else if begin != (ptx.Operand{}) {
-		e.AddS64(index, index, e.wide(begin))
+		e.AddS64(index, index, e.Wide(begin))
 	}
 	if !t.kRows {
-		c.lastRow = e.add(limit, ptx.Int(-1))
-		c.row0 = e.add(c.row0, first)
+		c.lastRow = e.Add(limit, ptx.Int(-1))
+		c.row0 = e.Add(c.row0, first)
 	}
 	for i := range c.across {
-		column := e.add(c.column, ptx.Int(i*c.columnStep/2))
+		column := e.Add(c.column, ptx.Int(i*c.columnStep/2))
 		if t.kRows {
 			e.AddS32(column, column, first)
-			e.MinS32(column, column, e.add(limit, ptx.Int(-c.bytes/2)))
+			e.MinS32(column, column, e.Add(limit, ptx.Int(-c.bytes/2)))
 		}
 		p := e.B64()
-		e.AddS64(p, index, e.wide(column))
+		e.AddS64(p, index, e.Wide(column))
 		e.ShlB64(p, p, ptx.Int(1))
 		e.AddS64(p, p, start)
 		c.pointer = append(c.pointer, p)
@@ -113,7 +114,7 @@ func (c *copier) first(k ptx.Operand) {
 	} else {
 		var sizes []ptx.Operand // of the across positions; they are the same in all rows
 		for i := range c.across {
-			sizes = append(sizes, inside(e.add(c.column, ptx.Int(i*c.columnStep/2))))
+			sizes = append(sizes, inside(e.Add(c.column, ptx.Int(i*c.columnStep/2))))
 		}
 		c.emit(c.row0, c.active, func(_ ptx.Operand, position int) ptx.Operand { return sizes[position] })
 	}
@@ -138,7 +139,7 @@ func (c *copier) next(more ptx.Operand) {
 	// toCopy is negative only when there is nothing to copy.
 	row0 := c.row0
 	if e.tight() {
-		row0 = e.add(row0, e.shr(e.toCopy, 31))
+		row0 = e.Add(row0, e.Shr(e.toCopy, 31))
 	}
 	c.emit(row0, guard, nil)
 	for _, p := range c.pointer {
@@ -160,7 +161,7 @@ func (c *copier) emit(row0, guard ptx.Operand, size func(row ptx.Operand, positi
 	var to [8]ptx.Operand
 	for residue, offset := range c.offset {
 		if offset != (ptx.Operand{}) {
-			to[residue] = e.add(e.writeStage, offset)
+			to[residue] = e.Add(e.writeStage, offset)
 		}
 	}
 	turn := 8 * c.across // copies that end where the swizzle repeats
@@ -198,7 +199,7 @@ func (c *copier) copy(row0 ptx.Operand, to [8]ptx.Operand, n int, guard ptx.Oper
 	for i := range n {
 		row, position := i/c.across*c.rowStep, i%c.across
 		target := ptx.Shared(to[row%8], c.t.at+row/8*8*c.t.rowBytes()+position*c.columnStep)
-		at := e.add(row0, ptx.Int(row))
+		at := e.Add(row0, ptx.Int(row))
 		var bytes ptx.Operand
 		if size != nil {
 			bytes = size(at, position)
@@ -270,24 +271,24 @@ func (e *emitter) newFragments(t tile, warp ptx.Operand, size int, rowsFirst boo
 	f := &fragments{e: e, t: t}
 	var row, chunk ptx.Operand
 	if rowsFirst {
-		row, chunk = e.and(e.lane, 15), e.shr(e.lane, 4)
+		row, chunk = e.And(e.lane, 15), e.Shr(e.lane, 4)
 	} else {
-		row = e.mad(e.shr(e.lane, 4), 8, e.and(e.lane, 7))
-		chunk = e.and(e.shr(e.lane, 3), 1)
+		row = e.Mad(e.Shr(e.lane, 4), 8, e.And(e.lane, 7))
+		chunk = e.And(e.Shr(e.lane, 3), 1)
 	}
 	positions := e.g.steps
 	if t.kRows {
 		positions = (size + 15) / 16
-		chunk = e.mad(warp, size/8, chunk)
-		row = e.mad(e.warpK, e.g.steps*16, row)
+		chunk = e.Mad(warp, size/8, chunk)
+		row = e.Mad(e.warpK, e.g.steps*16, row)
 	} else {
-		chunk = e.mad(e.warpK, e.g.steps*2, chunk)
-		row = e.mad(warp, size, row)
+		chunk = e.Mad(e.warpK, e.g.steps*2, chunk)
+		row = e.Mad(warp, size, row)
 	}
 	shift, mask := t.swizzle()
 	swizzled := e.B32()
-	e.XorB32(swizzled, chunk, e.and(e.shr(row, shift), mask))
-	offset := e.mad(row, t.rowBytes(), e.shl(swizzled, 4))
+	e.XorB32(swizzled, chunk, e.And(e.Shr(row, shift), mask))
+	offset := e.Mad(row, t.rowBytes(), e.Shl(swizzled, 4))
 	for i := range min(positions, 4) {
 		o := e.B32()
 		e.XorB32(o, offset, ptx.Int(32*i))
@@ -303,7 +304,7 @@ func (f *fragments) load(step, i int, d []ptx.Operand) {
 	if f.t.kRows {
 		position, rows = i, 16*step
 	}
-	from := ptx.Shared(e.add(f.offset[position%4], e.readStage), f.t.at+rows*f.t.rowBytes()+position/4*128)
+	from := ptx.Shared(e.Add(f.offset[position%4], e.readStage), f.t.at+rows*f.t.rowBytes()+position/4*128)
 	switch {
 	case len(d) == 2 && f.t.kRows:
 		e.LdmatrixX2Trans(e.Vec(d...), from)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/formula"
+	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
 )
 
@@ -24,12 +25,14 @@ type compiled struct {
 	total   int   // index of the total
 	steps   []int // indices of the steps
 	kernels []kernel
+	axes    []axis // of all kernels; each name once
 	mapping [3]int // slots of GroupM, XCDs, Chunk
 	levels  []level
 }
 
 type kernel struct {
 	name  string
+	axes  []gemm.Axis
 	space arch.Space
 	rules []rule
 }
@@ -78,6 +81,9 @@ func (m *Model) compile(params hw.Set) (*compiled, error) {
 		if err := f.compute(c.Program); err != nil {
 			return nil, err
 		}
+	}
+	if err := m.compileAxes(c); err != nil {
+		return nil, err
 	}
 	if err := m.compileTerms(c); err != nil {
 		return nil, err
@@ -178,18 +184,22 @@ func (m *Model) compileKernels(c *compiled) error {
 	}
 	for _, k := range m.Kernels {
 		fault := func(err error) error { return fmt.Errorf("kernel %s: %w", k.Name, err) }
-		family := kernel{name: k.Name, space: k.Space}
-		s := &family.space
-		s.Kernel = k.Name
-		for _, axis := range []*[]int{&s.BlockM, &s.BlockN, &s.BlockK, &s.NumWarps, &s.NumStages, &s.SplitK} {
-			if len(*axis) == 0 {
-				*axis = []int{1}
+		family := kernel{name: k.Name, axes: k.Axes, space: k.Space}
+		family.space.Kernel = k.Name
+		for _, values := range family.space.Numbers() {
+			if values != nil && len(*values) == 0 {
+				*values = []int{1}
 			}
 		}
 		if k.Name == "" {
 			return errors.New("a kernel has no name")
 		}
-		if _, err := (arch.Space{}).Enumerate(family.space); err != nil {
+		for _, named := range k.Space.Axes { // Enumerate ignores undeclared axes
+			if _, err := gemm.FindAxis(k.Axes, named.Name); err != nil {
+				return fault(err)
+			}
+		}
+		if _, err := (arch.Space{}).Enumerate(family.space, k.Axes...); err != nil {
 			return fault(err)
 		}
 		for _, r := range k.Rules {

@@ -9,6 +9,7 @@
 //   - the problem: m, n, k, batch, element_bytes, output_bytes, trans_a, trans_b;
 //   - its matrix instruction: atom_m, atom_n, atom_k, atom_cycles, atoms_per_unit;
 //   - the configuration: block_m, block_n, block_k, group_m, num_warps, num_stages, split_k;
+//   - the named axes of the kernel families, as numbers (gemm.Axis.Number);
 //   - the preceding terms.
 //
 // sdk/example is a complete plugin made this way.
@@ -20,6 +21,7 @@ import (
 	"strings"
 
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/sdk/catalog"
 )
@@ -60,10 +62,13 @@ type Model struct {
 
 // Kernel is a kernel family: its configurations.
 type Kernel struct {
-	Name string
+	Name, Doc string
+	// Axes are the named axes of the family, beyond the numbers that all configurations have. Formulas use an axis by
+	// its name. For configurations of a family without the axis, it has its default.
+	Axes []gemm.Axis
 	// Space lists the values of each axis. A request may replace them. All combinations are candidates. block_m changes
-	// slowest, then block_n, block_k, num_warps, num_stages and split_k. An empty axis means {1}. Provider sets the
-	// family's name.
+	// slowest, then block_n, block_k, num_warps, num_stages and split_k, then the named axes in the order of Axes. An
+	// empty axis means {1}. A named axis that is not listed has its default. Provider sets the family's name.
 	Space arch.Space
 	// Rules reject configurations. The first rule that applies is the reason.
 	Rules []Rule

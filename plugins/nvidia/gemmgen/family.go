@@ -40,12 +40,17 @@ type Limits struct {
 	// RegistersPerThread is the most 32-bit registers that an instruction can name. RegisterFile is what the threads
 	// of an SM share.
 	RegistersPerThread, RegisterFile int
+	// RegisterGranule is the multiple in which each thread's registers are allocated, 0 if unknown.
+	RegisterGranule int
 	// SharedMemory is the most that one CTA may use.
 	SharedMemory unit.Bytes
 }
 
 // Registers returns the most registers per thread that let a CTA of so many threads run.
-func (l Limits) Registers(threads int) int { return min(l.RegistersPerThread, l.RegisterFile/threads) }
+func (l Limits) Registers(threads int) int {
+	share := l.RegisterFile / threads
+	return min(l.RegistersPerThread, share-share%max(l.RegisterGranule, 1))
+}
 
 // Kernel is an emitted kernel.
 type Kernel struct {

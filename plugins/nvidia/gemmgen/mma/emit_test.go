@@ -224,6 +224,10 @@ func TestCheck(t *testing.T) {
 	device := map[arch.Reason]bool{arch.ReasonSharedMemory: true, arch.ReasonRegisters: true}
 	base := spec(t, "128x128x32,warps=4,stages=4", "kn", gemm.FP16, gemm.FP16, 16, 16, 16)
 	with := func(change func(*Spec)) Spec { s := base; change(&s); return s }
+	cluster, err := gemm.NewAxes(gemm.AxisValue{Name: "cluster", Value: "2x1"})
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		name   string
 		spec   Spec
@@ -243,6 +247,7 @@ func TestCheck(t *testing.T) {
 			s.Config.BlockM, s.Config.BlockN, s.Config.BlockK = 16, 16, 16
 		}), 1 << 20, arch.ReasonWarps, "4 warps cannot share a 16x16 tile"},
 		{"stages", with(func(s *Spec) { s.Config.NumStages = 7 }), 1 << 20, gemmgen.ReasonStages, "7 stages"},
+		{"named axes", with(func(s *Spec) { s.Config.Axes = cluster }), 1 << 20, arch.ReasonModelRule, "cluster=2x1"},
 		{"splits", with(func(s *Spec) { s.Config.SplitK = 0 }), 1 << 20, arch.ReasonModelRule, "split_k is 0"},
 	} {
 		_, reason, detail := c.spec.Check(limits(c.shared))

@@ -128,6 +128,8 @@ func (s Spec) belongs() (reason arch.Reason, detail string) {
 		return gemmgen.ReasonStages, fmt.Sprintf("%d stages: the family has 2 to 6", c.NumStages)
 	case c.SplitK < 1:
 		return arch.ReasonModelRule, fmt.Sprintf("split_k is %d, not at least 1", c.SplitK)
+	case c.Axes != (gemm.Axes{}):
+		return arch.ReasonModelRule, fmt.Sprintf("the family has no axes, but the configuration sets %s", c.Axes)
 	}
 	return "", ""
 }

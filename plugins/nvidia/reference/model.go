@@ -61,7 +61,7 @@ type Family interface {
 	// SortLaunches orders the configurations of each tile, which stand together, the most sensible warps and stages first.
 	SortLaunches(d *gpu.Device, o kernel.Operands, configs []gemm.Config)
 	// CheckTile says why a configuration cannot be used, and puts it in numbers.
-	CheckTile(d *gpu.Device, o kernel.Operands, c gemm.Config) (reason arch.Reason, detail string)
+	CheckTile(d *gpu.Device, o kernel.Operands, c *gemm.Config) (reason arch.Reason, detail string)
 }
 
 // New returns the model for a device, with the default family first.
@@ -155,7 +155,7 @@ func (r *Model) check(f Family, o kernel.Operands, c *gemm.Config) (reason arch.
 	if c.SplitK != 1 {
 		return arch.ReasonModelRule, "the reference model does not know split-K"
 	}
-	return f.CheckTile(r.device, o, *c)
+	return f.CheckTile(r.device, o, c)
 }
 
 // Estimate implements arch.Architecture. It computes what breakdown computes, hoisting what depends on fewer than all
@@ -170,17 +170,28 @@ func (r *Model) Estimate(_ context.Context, dst []arch.Estimate, p gemm.Problem,
 	}
 	var (
 		operands = kernel.OperandsOf(&p)
+		f        Family
+		name     string // of f, as configurations have it
 		area     areaPart
 		depth    [16]depthPart // direct-mapped by the power of two
 		mnk      = p.M * p.N * p.K
 	)
 	for i := range cfgs {
 		c := &cfgs[i]
-		f, err := r.family(c)
-		if err != nil {
+		if f == nil || c.Kernel != name {
+			var err error
+			if f, err = r.family(c); err != nil {
+				return err
+			}
+			name = c.Kernel
+		} else if err := c.Validate(); err != nil {
 			return err
 		}
-		if reason, _ := r.check(f, operands, c); reason != "" {
+		if c.SplitK != 1 {
+			dst[i] = arch.Estimate{Reject: arch.ReasonModelRule}
+			continue
+		}
+		if reason, _ := f.CheckTile(r.device, operands, c); reason != "" {
 			dst[i] = arch.Estimate{Reject: reason}
 			continue
 		}

@@ -1,6 +1,6 @@
-"""Compiles the kernel of sdk/python/examples/matmul.py with unaligned operands, without a GPU, and writes what ptxas reports of it.
+"""Compiles the kernel of bindings/python/examples/matmul.py with unaligned operands, without a GPU, and writes what ptxas reports of it.
 
-    PYTHONPATH=sdk/python python3 spills.py TARGET < configurations > rows
+    PYTHONPATH=bindings/python python3 spills.py TARGET < configurations > rows
 
 A configuration is a line of spills.csv up to the unaligned operands (a, b or ab) without the target, a row one of spills.csv.
 Needs triton 3.6, no torch. Row-major; sizes, strides and addresses of the other operands are divisible by 16.
@@ -18,7 +18,7 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
 sys.modules.setdefault("torch", types.ModuleType("torch"))  # which the example needs to run, not to compile
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "sdk" / "python" / "examples"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "bindings" / "python" / "examples"))
 from matmul import matmul_kernel  # noqa: E402
 
 PTXAS = pathlib.Path(triton.backends.nvidia.__file__).parent / "bin" / "ptxas"

@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 
 	"gorgonia.org/cu"
@@ -13,7 +15,6 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
 )
 
 // Provider makes the executor.
@@ -64,22 +65,28 @@ func (x *executor) Compile(_ context.Context, index int, p gemm.Problem, c gemm.
 	if err != nil {
 		return nil, err
 	}
-	var program program
-	switch c.Kernel {
-	case gemmgen.Family:
-		if err := c.Validate(); err != nil {
-			return nil, err
-		}
-		program, err = d.generated(p, c)
-	case libraryDefault, libraryBest:
-		program, err = d.library(p, c.Kernel)
-	default:
-		return nil, diag.Inputf("there is no kernel family %q", c.Kernel).At("CUDA").Do("use %s, %s or %s", gemmgen.Family, libraryDefault, libraryBest)
-	}
+	program, err := d.program(p, c)
 	if err != nil {
 		return nil, fault(err, fmt.Sprintf("compiling %s", c))
 	}
 	return &kernel{device: d, problem: p, config: c, program: program}, nil
+}
+
+// program returns what runs for a configuration of a problem.
+func (d *device) program(p gemm.Problem, c gemm.Config) (program, error) {
+	var names []string
+	for _, f := range d.families() {
+		if f.Name() == c.Kernel {
+			return d.generated(f, p, c)
+		}
+		names = append(names, f.Name())
+	}
+	libraries := []string{libraryDefault, libraryBest}
+	if slices.Contains(libraries, c.Kernel) {
+		return d.library(p, c.Kernel)
+	}
+	return nil, diag.Inputf("there is no kernel family %q for %s", c.Kernel, d.name).At("CUDA").
+		Do("use one of %s", strings.Join(append(names, libraries...), ", "))
 }
 
 // Environment implements exec.Executor.

@@ -40,7 +40,7 @@ func (t Timings) Find(p *gemm.Problem, c *gemm.Config) (Timing, bool) {
 	return one, ok
 }
 
-// timingsFile is what triton_characterize.py writes.
+// timingsFile is what plugins/triton/tools/triton_characterize.py writes.
 var timingsFile = file{
 	place: "the characterization", remedy: "give what triton_characterize.py writes",
 	columns: []string{

@@ -11,6 +11,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/selector"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
+	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/mma"
 	"github.com/origami-gemm/origami/plugins/nvidia/internal/nvtest"
 )
 
@@ -18,7 +19,7 @@ import (
 // rejects what the list rejects.
 func TestMMACandidatesAreWhatGemmgenBuilds(t *testing.T) {
 	ctx := context.Background()
-	all, err := arch.Space{}.Enumerate(gemmgen.Space())
+	all, err := arch.Space{}.Enumerate(mma.Family{}.Space())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +32,11 @@ func TestMMACandidatesAreWhatGemmgenBuilds(t *testing.T) {
 			t.Errorf("%s: %d candidates and %d rejected of %d", id, len(list.Configs), len(list.Rejected), len(all))
 		}
 		check := func(c gemm.Config) (arch.Reason, string) {
-			_, reason, detail := gemmgen.Packed(gemm.New(64, 64, 64)).Spec(gemm.FP16, c).Check(a.Describe().SharedMemory)
+			d := a.Describe()
+			limits := gemmgen.Limits{
+				RegistersPerThread: d.RegistersPerThread, RegisterFile: d.RegisterFile, SharedMemory: d.SharedMemory,
+			}
+			_, reason, detail := mma.Family{}.Program(gemmgen.Packed(gemm.New(64, 64, 64)), gemm.FP16, c, limits)
 			return reason, detail
 		}
 		seen := map[gemm.Config]bool{}

@@ -16,8 +16,9 @@ import unittest
 import unittest.mock
 
 import grpc
-from origami import _certificate, _serve, _wire, pack
-from origami.plugin import Config, DeviceError, DiagnosticError, InputError, Manifest, MeasureOptions, Problem
+from origami import pack
+from origami.plugin import (Config, DeviceError, DiagnosticError, InputError, Manifest, MeasureOptions, Problem,
+                            _certificate, _serve, _wire)
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import toy  # noqa: E402
@@ -278,21 +279,34 @@ class Pack(unittest.TestCase):
             (source / "tests" / "secret.py").write_text("")
             (source / "__main__.py").write_text((HERE / "toy.py").read_text())
             (source / "helper.py").write_text("")
+            # Another part of the package origami, as the client's would be, in another folder of the path.
+            (folder / "more" / "origami").mkdir(parents=True)
+            (folder / "more" / "origami" / "extra.py").write_text("")
+            patch = unittest.mock.patch.object(sys, "path", [*sys.path, str(folder / "more")])
+            patch.start()
+            self.addCleanup(patch.stop)
             files = [folder / name for name in ("one", "two")]
             for file in files:
-                pack.pack(source, file)
+                pack.pack(source, file, ["origami.extra"])
                 os.utime(source / "helper.py", (1e9, 1e9))
             self.assertEqual(files[0].read_bytes(), files[1].read_bytes())
+            # It runs on what it holds, also where another package of that name comes with python3.
+            (folder / "installed" / "origami").mkdir(parents=True)
+            (folder / "installed" / "origami" / "__init__.py").write_text("raise ImportError('not this one')")
             packages = [path for path in sys.path if path and not pathlib.Path(path, "origami").exists()]
-            environment = ENVIRONMENT | {"PYTHONPATH": os.pathsep.join(packages)}
+            environment = ENVIRONMENT | {"PYTHONPATH": os.pathsep.join([str(folder / "installed"), *packages])}
             out = subprocess.run([sys.executable, files[0], "describe"], capture_output=True, text=True, env=environment)
             self.assertIn('"toy"', out.stdout, out.stderr)
             self.assertTrue(os.access(files[0], os.X_OK))
             import zipfile
 
-            self.assertEqual([n for n in zipfile.ZipFile(files[0]).namelist() if "/" not in n], ["__main__.py", "helper.py"])
+            names = zipfile.ZipFile(files[0]).namelist()
+            self.assertEqual([n for n in names if "/" not in n], ["__main__.py", "helper.py"])
+            self.assertIn("origami/extra.py", names)
             with self.assertRaises(SystemExit):
                 pack.pack(source / "tests", folder / "three")
+            with self.assertRaisesRegex(SystemExit, "no module origami.nothing"):
+                pack.pack(source, folder / "three", ["origami.nothing"])
 
 
 class Readme(unittest.TestCase):

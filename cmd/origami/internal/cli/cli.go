@@ -87,6 +87,12 @@ func completing(args []string) bool {
 // The order of AddCommand is the order to read in.
 func init() { cobra.EnableCommandSorting = false }
 
+// The groups of commands in help.
+const (
+	groupAsk  = "ask"
+	groupLook = "look"
+)
+
 // Root returns the command tree.
 func Root(f *session.Factory, sys System) *cobra.Command {
 	root := &cobra.Command{
@@ -102,9 +108,18 @@ func Root(f *session.Factory, sys System) *cobra.Command {
 		SilenceUsage:      true,
 		DisableAutoGenTag: true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return f.Configure(cmd) },
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return diag.Inputf("no command is given").Do("`origami help` lists the commands, as in origami --arch sm89 select -m 4096 -n 4096 -k 4096")
-		},
+	}
+	root.Flags().SortFlags = false
+	showVersion := root.Flags().Bool("version", false, "print the versions, as origami version does")
+	root.RunE = func(cmd *cobra.Command, _ []string) error {
+		switch {
+		case *showVersion:
+			return versioncmd.Run(f, sys.Protocol)
+		case cmd.Flags().NFlag() > 0:
+			return diag.Inputf("no command is given").
+				Do("`origami help` lists the commands, as in origami --arch sm89 select -m 4096 -n 4096 -k 4096")
+		}
+		return cmd.Help()
 	}
 	root.DisableSuggestions = true // ours are in the error's one line
 	root.SetOut(f.Streams.Out)
@@ -116,17 +131,17 @@ func Root(f *session.Factory, sys System) *cobra.Command {
 	root.SetHelpCommand(helpCommand())
 	config.Register(root.PersistentFlags())
 
-	root.AddGroup(&cobra.Group{ID: "ask", Title: "Ask a model:"}, &cobra.Group{ID: "look", Title: "Look around:"})
+	root.AddGroup(&cobra.Group{ID: groupAsk, Title: "Ask a model:"}, &cobra.Group{ID: groupLook, Title: "Look around:"})
 	ask := []*cobra.Command{
 		selectcmd.New(f, selectcmd.Run), rankcmd.New(f, rankcmd.Run), explaincmd.New(f, explaincmd.Run),
 		comparecmd.New(f, comparecmd.Run), benchcmd.New(f, benchcmd.Run), evalcmd.New(f, evalcmd.Run),
 	}
 	look := []*cobra.Command{archcmd.New(f), plugincmd.New(f, sys.Plugins), versioncmd.New(f, sys.Protocol)}
 	for _, c := range ask {
-		c.GroupID = "ask"
+		c.GroupID = groupAsk
 	}
 	for _, c := range look {
-		c.GroupID = "look"
+		c.GroupID = groupLook
 	}
 	root.AddCommand(ask...)
 	root.AddCommand(look...)

@@ -52,13 +52,13 @@ func flagError(cmd *cobra.Command, err error) error {
 	case errors.As(err, &unknown):
 		return unknownFlag(cmd, unknown)
 	case errors.As(err, &empty):
-		return diag.Inputf("%s needs a value", spelled(empty.GetFlag())).At("%s", cmd.CommandPath()).Do("`%s --help` says which", cmd.CommandPath())
+		return diag.Inputf("%s needs a value", spelled(empty.GetFlag())).At("%s", verb.Place(cmd)).Do("`%s --help` says which", cmd.CommandPath())
 	case errors.As(err, &invalid):
 		return invalidValue(cmd, invalid)
 	case errors.As(err, &syntax):
-		return diag.Inputf("%q is no flag", syntax.GetSpecifiedFlag()).At("%s", cmd.CommandPath()).Do("`%s --help` lists the flags", cmd.CommandPath())
+		return diag.Inputf("%q is not a flag", syntax.GetSpecifiedFlag()).At("%s", verb.Place(cmd)).Do("`%s --help` lists the flags", cmd.CommandPath())
 	default:
-		return diag.Inputf("%v", err).At("%s", cmd.CommandPath()).Do("`%s --help` lists the flags", cmd.CommandPath())
+		return diag.Inputf("%v", err).At("%s", verb.Place(cmd)).Do("`%s --help` lists the flags", cmd.CommandPath())
 	}
 }
 
@@ -73,13 +73,13 @@ func unknownFlag(cmd *cobra.Command, e *pflag.NotExistError) error {
 			}
 		})
 		if near := diag.Nearest(e.GetSpecifiedName(), known, 1); len(near) > 0 {
-			return err.At("%s", cmd.CommandPath()).Do("did you mean --%s? `%s --help` lists the flags", near[0], cmd.CommandPath())
+			return err.At("%s", verb.Place(cmd)).Do("did you mean --%s? `%s --help` lists the flags", near[0], cmd.CommandPath())
 		}
 	}
 	if takes := takers(cmd, e.GetSpecifiedName()); len(takes) > 0 {
-		return err.At("%s", cmd.CommandPath()).Do("put it behind one of %s", strings.Join(takes, ", "))
+		return err.At("%s", verb.Place(cmd)).Do("put it behind one of %s", strings.Join(takes, ", "))
 	}
-	return err.At("%s", cmd.CommandPath()).Do("`%s --help` lists the flags", cmd.CommandPath())
+	return err.At("%s", verb.Place(cmd)).Do("`%s --help` lists the flags", cmd.CommandPath())
 }
 
 // takers lists the subcommands of cmd that have the flag, for flags that stand before their verb.

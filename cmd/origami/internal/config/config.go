@@ -128,6 +128,15 @@ func Register(flags *pflag.FlagSet) {
 	}
 }
 
+// ChoosesModel reports whether a flag of every command says which model answers; the others say how to answer.
+func ChoosesModel(flag string) bool {
+	switch flag {
+	case "arch", "device", "model", "rung", "compiled", "characterization", "option", "hw-params":
+		return true
+	}
+	return false
+}
+
 const defaultFileHelp = "origami/settings.yaml in the user's configuration folder"
 
 // Help is the text of `origami help environment`.

@@ -36,8 +36,8 @@ func TestShort(t *testing.T) {
 		0: "0", 8448: "8448", 344649.8060363763: "344650", 3318.278481012658: "3318.28", 0.9166666666666666: "0.916667", 2520000000: "2520000000",
 		1e18: "1e+18", 1e-9: "1e-09", -0.5: "-0.5", 0.00001: "1e-05",
 	} {
-		if got := Short(v); got != want {
-			t.Errorf("Short(%v) = %s, want %s", v, got, want)
+		if got := SixDigits(v); got != want {
+			t.Errorf("SixDigits(%v) = %s, want %s", v, got, want)
 		}
 	}
 }
@@ -60,7 +60,7 @@ func TestRecords(t *testing.T) {
 	} {
 		var out bytes.Buffer
 		s := iostreams.Plain(strings.NewReader(""), &out, &out)
-		if err := Rows(s, f, []string{"x", "y"}, [][]string{append([]string{}, rows[0]...), append([]string{}, rows[1]...)}); err != nil {
+		if err := WriteRows(s, f, []string{"x", "y"}, [][]string{append([]string{}, rows[0]...), append([]string{}, rows[1]...)}); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.Flush(); err != nil {
@@ -85,7 +85,7 @@ func TestGrid(t *testing.T) {
 		var out bytes.Buffer
 		s := iostreams.Plain(strings.NewReader(""), &out, &out)
 		s.Colour = tc.colour
-		Grid(s, []string{"name", "time", "note"}, rows)
+		WriteTable(s, []string{"name", "time", "note"}, rows)
 		if err := s.Flush(); err != nil {
 			t.Fatal(err)
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
+	generator "github.com/origami-gemm/origami/plugins/nvidia/gemmgen/mma"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
 )
@@ -15,23 +16,25 @@ import (
 type Family struct{}
 
 // Name implements kernel.Family.
-func (Family) Name() string { return gemmgen.Family }
+func (Family) Name() string { return generator.Name }
 
 // Space implements kernel.Family: every kernel that gemmgen can generate.
-func (Family) Space() arch.Space { return gemmgen.Space() }
+func (Family) Space() arch.Space { return generator.Family{}.Space() }
 
 // spec is what a kernel of the family is generated from. Whether that can be does not depend on the sizes of the
 // problem, so operands are taken to be aligned.
-func spec(o kernel.Operands, c gemm.Config) gemmgen.Spec {
-	return gemmgen.Spec{
+func spec(o kernel.Operands, c gemm.Config) generator.Spec {
+	return generator.Spec{
 		DType: o.DType, Out: o.DType, AMajor: o.AMajor, BMajor: o.BMajor,
 		AlignA: 16, AlignB: 16, AlignC: 16, Config: c,
 	}
 }
 
 // check asks the generator whether it can build the kernel and whether the kernel fits the device.
-func check(d *gpu.Device, o kernel.Operands, c gemm.Config) (gemmgen.Resources, arch.Reason, string) {
-	return spec(o, c).Check(d.SharedMemory)
+func check(d *gpu.Device, o kernel.Operands, c gemm.Config) (generator.Resources, arch.Reason, string) {
+	return spec(o, c).Check(gemmgen.Limits{
+		RegistersPerThread: d.RegistersPerThread, RegisterFile: d.RegisterFile, SharedMemory: d.SharedMemory,
+	})
 }
 
 // Check implements kernel.Family.

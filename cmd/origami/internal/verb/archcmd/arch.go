@@ -102,7 +102,7 @@ func list(ctx context.Context, f *session.Factory) error {
 		}
 		rows[i] = []string{l.Arch, l.Device, first, l.Name, l.Vendor, strings.Join(l.Aliases, " "), strings.Join(l.Models, " "), strings.Join(l.Kernels, " "), l.Plugin}
 	}
-	return render.Rows(f.Streams, render.FormatOf(f), header, rows)
+	return render.WriteRows(f.Streams, render.FormatOf(f), header, rows)
 }
 
 func show(ctx context.Context, f *session.Factory, args []string, deviceFlag string, options []string) error {

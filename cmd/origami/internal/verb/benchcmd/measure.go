@@ -117,7 +117,7 @@ func stopped(ctx context.Context, err error, measurements int, folder string) er
 	if measurements == 0 {
 		return d
 	}
-	fix := fmt.Sprintf("%s kept in %s, and the same command with --records %s goes on from there", render.Count(measurements, "measurement is", "measurements are"), folder, folder)
+	fix := fmt.Sprintf("%s kept in %s, and the same command with --records %s goes on from there", render.Plural(measurements, "measurement is", "measurements are"), folder, folder)
 	if d.Fix != "" {
 		fix = d.Fix + "; " + fix
 	}

@@ -175,7 +175,7 @@ func writeTable(s *iostreams.Streams, c *Comparison) {
 			})
 		}
 	}
-	render.Grid(s, header, rows)
+	render.WriteTable(s, header, rows)
 	for i := range c.Sides {
 		if side := &c.Sides[i]; side.Err != nil {
 			fmt.Fprintf(s.Out, "%s failed: %v\n", side.Target.ID(), side.Err)
@@ -190,8 +190,8 @@ var sections = []struct {
 }{
 	{arch.KindShare, "where the time goes"},
 	{arch.KindTotal, "prediction"},
-	{arch.KindStep, "one K step waits for the largest of"},
-	{arch.KindIntermediate, "on the way"},
+	{arch.KindStep, "one K step, the slowest counts"},
+	{arch.KindIntermediate, "intermediate"},
 }
 
 // termNames lists the common names of the terms of one kind: in the order of the side that has most of them, then of the

@@ -197,16 +197,16 @@ func writeText(s *iostreams.Streams, e *Explanation) {
 	section("Hardware parameters")
 	rows := [][]string{}
 	for _, p := range parameters(e.Arch) {
-		rows = append(rows, []string{"  " + p.Name, render.Quantity(float64(p.Value), p.Unit), p.Tier, p.Source})
+		rows = append(rows, []string{"  " + p.Name, render.Parameter(float64(p.Value), p.Unit), p.Tier, p.Source})
 	}
-	render.Columns(s, rows)
+	render.WriteColumns(s, rows)
 	if list := constants(e.Arch); len(list) > 0 {
 		section("Constants of the model")
 		rows = rows[:0]
 		for _, c := range list {
 			rows = append(rows, []string{"  " + c.Name, render.Quantity(float64(c.Value), c.Unit), c.Doc, c.Source})
 		}
-		render.Columns(s, rows)
+		render.WriteColumns(s, rows)
 	}
 	if len(e.Arch.Options) > 0 {
 		section("Options")
@@ -214,10 +214,10 @@ func writeText(s *iostreams.Streams, e *Explanation) {
 		for _, o := range e.Arch.Options {
 			rows = append(rows, []string{"  " + o.Key, o.Value})
 		}
-		render.Columns(s, rows)
+		render.WriteColumns(s, rows)
 	}
 
-	all := terms(e, render.Short)
+	all := terms(e, render.SixDigits)
 	for _, group := range sections {
 		in := func(t term) bool { return slices.Contains(group.kinds, t.kind) }
 		if !slices.ContainsFunc(all, in) {
@@ -234,7 +234,7 @@ func writeText(s *iostreams.Streams, e *Explanation) {
 	section("Launch order")
 	fmt.Fprintf(s.Out, "  group_m %d", e.Mapping.GroupM)
 	if e.Mapping.XCDs > 0 {
-		fmt.Fprintf(s.Out, "; %s", render.MappingWords(e.Mapping))
+		fmt.Fprintf(s.Out, "; %s", render.LaunchOrder(e.Mapping))
 	}
 	fmt.Fprintln(s.Out)
 }

@@ -82,7 +82,7 @@ func list(ctx context.Context, f *session.Factory) error {
 	if render.FormatOf(f) == render.JSON {
 		return nil
 	}
-	return render.Rows(f.Streams, render.FormatOf(f), header(render.FormatOf(f)), rows)
+	return render.WriteRows(f.Streams, render.FormatOf(f), header(render.FormatOf(f)), rows)
 }
 
 // reason says why a plugin cannot be used, or what another one provides in its place.

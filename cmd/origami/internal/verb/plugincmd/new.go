@@ -259,7 +259,7 @@ func findSDK(named string) (string, error) {
 		}
 	}
 	return "", diag.Inputf("the source of origami, which a plugin builds on, is neither around the working directory nor around this binary").
-		At("origami plugin new").Do("name a checkout of it with --sdk DIR")
+		At("plugin new").Do("name a checkout of it with --sdk DIR")
 }
 
 // checkout returns the folder with origami's go.mod at or above dir, empty if there is none.

@@ -92,11 +92,11 @@ func (m *measurer) measure(ctx context.Context, a *session.Answer) error {
 	return nil
 }
 
-// lines say what was measured, and what came of it.
-func lines(a *session.Answer) (header []string, rows [][]string, verdict string) {
+// measuredTable returns a row per measured candidate, and the verdict in words.
+func measuredTable(a *session.Answer) (header []string, rows [][]string, verdict string) {
 	m := a.Measured
 	if len(m.Candidates) == 0 {
-		return nil, nil, fmt.Sprintf("nothing: one more candidate is expected to gain less than the noise of a measurement, %s", percent(measure.AssumedNoise))
+		return nil, nil, fmt.Sprintf("nothing: measuring one more candidate is expected to gain less than the noise, %s", percent(measure.AssumedNoise))
 	}
 	header = []string{"candidate", "predicted", "measured", "spread", "of the choice", ""}
 	var chosen *session.Candidate

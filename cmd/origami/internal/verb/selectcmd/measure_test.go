@@ -211,7 +211,7 @@ func TestMeasuredCard(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"\ninterval    ", "\nunmeasured  expected to lose ", "\nmeasured    ", "the choice\n"} {
+	for _, want := range []string{" interval ", "\nunmeasured  expected regret ", "\nmeasured    ", "the choice\n"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q lacks %q", out, want)
 		}

@@ -37,11 +37,12 @@ func New(f *session.Factory, p Protocol) *cobra.Command {
 		Long:    "Print the versions of the module, of the Go toolchain it was built with, and of the protocol spoken with plugins.",
 		Example: "  origami version\n  origami version --json",
 		Args:    verb.NoArguments,
-		RunE:    func(*cobra.Command, []string) error { return run(f, p) },
+		RunE:    func(*cobra.Command, []string) error { return Run(f, p) },
 	}
 }
 
-func run(f *session.Factory, p Protocol) error {
+// Run prints the versions.
+func Run(f *session.Factory, p Protocol) error {
 	o := object{Version: "unknown", Go: "unknown", Wire: p.Wire, API: p.API}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		o.Version, o.Go = info.Main.Version, info.GoVersion

@@ -97,7 +97,8 @@ golden: ## the reference models against their golden numbers, without and with f
 	if grep -qw avx2 /proc/cpuinfo; then GOAMD64=v3 go test -count=1 -run Golden ./plugins/... ./cmd/origami; else echo "no AVX2: the v3 comparison is left out"; fi
 
 golden-arm64: ## the models on arm64, where Go fuses multiply-adds at every chance, under qemu's user emulation
-	GOARCH=arm64 go test -exec qemu-aarch64-static -count=1 ./core/... ./sdk/declare ./plugins/nvidia ./plugins/amd-ref
+	GOARCH=arm64 go test -exec qemu-aarch64-static -count=1 ./core/... ./sdk/declare \
+		./plugins/nvidia ./plugins/nvidia/kernel/... ./plugins/nvidia/reference ./plugins/nvidia/refined ./plugins/amd-ref
 
 lint: tools ## go vet, golangci-lint, module tidiness
 	go vet ./...
@@ -119,7 +120,7 @@ intervals: ## how far the models' times are from the shipped records, for the mo
 	for rung in $(INTERVALS); do for kernel in triton mma; do \
 		$(BIN)/origami --in-process eval --arch sm90@h200 --rung $$rung --kernel $$kernel --intervals --json || exit; \
 	done; done > $(BIN)/intervals.jsonl
-	mv $(BIN)/intervals.jsonl plugins/nvidia/intervals.jsonl
+	mv $(BIN)/intervals.jsonl plugins/nvidia/data/intervals.jsonl
 
 SCORES := docs/experiments/refined-on-h200
 scores: intervals ## what docs show of the models' scores: the table per rung and class, and plots

@@ -10,11 +10,11 @@ import (
 
 	"github.com/origami-gemm/origami/configs"
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/plugins/nvidia/data"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel/mma"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel/triton"
-	"github.com/origami-gemm/origami/plugins/nvidia/records"
 	"github.com/origami-gemm/origami/plugins/nvidia/reference"
 	"github.com/origami-gemm/origami/plugins/nvidia/refined"
 	"github.com/origami-gemm/origami/sdk/catalog"
@@ -103,12 +103,16 @@ func open(s catalog.Selection) (arch.Architecture, error) {
 	return opened, nil
 }
 
-// shippedKernels returns what is shipped of a family's kernels.
+// shippedKernels returns what is shipped of a family's kernels. What a compiler reports holds on every device of the
+// architecture, times on the device alone.
 func shippedKernels(d *gpu.Device, family string) (files refined.KernelFiles) {
-	if family == "triton" && d.SM == gpu.SM90 {
-		files.Compiled = records.TritonH200
-		if d.Sheet.Device == "h200" {
-			files.Timings = records.TritonH200Timed
+	for _, k := range data.AllKernels {
+		if k.Family != family || k.Arch != d.SM.ID {
+			continue
+		}
+		files.Compiled = k.Compiled
+		if k.Device == d.Sheet.Device {
+			files.Timings = k.Timings
 		}
 	}
 	return files

@@ -1,5 +1,6 @@
-// Package reference is the analytical model of tritonBLAS's NVIDIA port: two memory levels, one CTA per SM, whole waves.
-// docs/model-nvidia-reference.md has the equations. The model is bit-exact against testdata/golden and never tuned.
+// Package reference is the analytical model of tritonBLAS's NVIDIA port: two memory levels, one CTA per SM, whole
+// waves. docs/model-nvidia-reference.md has the equations. The model is bit-exact against testdata/golden and never
+// tuned.
 package reference
 
 import (
@@ -58,7 +59,8 @@ type Family interface {
 	Name() string
 	// TileSpace has the axes of the candidate list.
 	TileSpace() arch.Space
-	// SortLaunches orders the configurations of each tile, which stand together, the most sensible warps and stages first.
+	// SortLaunches orders the configurations of each tile, which stand together, the most sensible warps and stages
+	// first.
 	SortLaunches(d *gpu.Device, o kernel.Operands, configs []gemm.Config)
 	// CheckTile says why a configuration cannot be used, and puts it in numbers.
 	CheckTile(d *gpu.Device, o kernel.Operands, c *gemm.Config) (reason arch.Reason, detail string)
@@ -113,8 +115,8 @@ func (r *Model) supports(p gemm.Problem) error {
 	return p.Validate()
 }
 
-// family returns the family of a configuration, or why none of the model's can have it: it is of an unknown family, or a
-// number of it is out of range.
+// family returns the family of a configuration, or why none of the model's can have it: it is of an unknown family,
+// or a number of it is out of range.
 func (r *Model) family(c *gemm.Config) (Family, error) {
 	f, ok := kernel.Find(r.families, c.Kernel)
 	if !ok {
@@ -123,8 +125,8 @@ func (r *Model) family(c *gemm.Config) (Family, error) {
 	return f, c.Validate()
 }
 
-// Candidates implements arch.Architecture, with the most sensible warps and stages of each tile first: they do not enter
-// the model, and a space may vary them.
+// Candidates implements arch.Architecture, with the most sensible warps and stages of each tile first: they do not
+// enter the model, and a space may vary them.
 func (r *Model) Candidates(_ context.Context, p gemm.Problem, s arch.Space) (*arch.Candidates, error) {
 	if err := r.supports(p); err != nil {
 		return nil, err

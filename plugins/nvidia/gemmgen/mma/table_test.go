@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/plugins/nvidia/data"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/internal/gentest"
-	"github.com/origami-gemm/origami/plugins/nvidia/records"
 )
 
 // table is the file of records that says what the assembler makes of every kernel of the family: fp16, A and B row-major,
@@ -19,7 +19,7 @@ const table = "compiled/mma.csv"
 // them and writes the table, which takes many minutes: go test -run AssembledTable -timeout 0 -update ./plugins/nvidia/gemmgen/mma
 func TestAssembledTable(t *testing.T) {
 	bin := gentest.Ptxas(t)
-	shipped, err := records.Compiled.ReadFile(table)
+	shipped, err := data.Compiled.ReadFile(table)
 	if err != nil {
 		t.Fatal(err)
 	}

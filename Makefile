@@ -97,8 +97,8 @@ golden: ## the reference models against their golden numbers, without and with f
 	if grep -qw avx2 /proc/cpuinfo; then GOAMD64=v3 go test -count=1 -run Golden ./plugins/... ./cmd/origami; else echo "no AVX2: the v3 comparison is left out"; fi
 
 golden-arm64: ## the models on arm64, where Go fuses multiply-adds at every chance, under qemu's user emulation
-	GOARCH=arm64 go test -exec qemu-aarch64-static -count=1 ./core/... ./sdk/declare \
-		./plugins/nvidia ./plugins/nvidia/kernel/... ./plugins/nvidia/reference ./plugins/nvidia/refined ./plugins/amd-ref
+	GOARCH=arm64 go test -exec qemu-aarch64-static -count=1 ./core/... ./sdk/declare ./plugins/nvidia ./plugins/nvidia/kernel/... \
+		./plugins/nvidia/reference ./plugins/nvidia/refined ./plugins/amd-ref
 
 lint: tools ## go vet, golangci-lint, module tidiness
 	go vet ./...

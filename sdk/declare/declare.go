@@ -116,7 +116,7 @@ func Provider(def catalog.Definition, models ...Model) (arch.Provider, error) {
 	if len(def.Options) > 0 {
 		return nil, fmt.Errorf("plugin %s declares options, which no formula can name", def.Name)
 	}
-	def.Models, def.Kernels = nil, nil
+	def.Support, def.Archs = catalog.Support{}, nil
 	for i := range models {
 		m := &models[i]
 		var kernels []string

@@ -45,7 +45,8 @@ func origami_open(request *C.char, handle *C.origami_model, text *C.char, size C
 }
 
 //export origami_select
-func origami_select(handle C.origami_model, problem *C.origami_problem, pick *C.origami_pick, text *C.char, size C.size_t) C.int32_t {
+func origami_select(handle C.origami_model, problem *C.origami_problem, pick *C.origami_pick,
+	text *C.char, size C.size_t) C.int32_t {
 	return guard(text, size, func() error {
 		if problem == nil || pick == nil {
 			return isNull("problem or pick")
@@ -60,8 +61,8 @@ func origami_select(handle C.origami_model, problem *C.origami_problem, pick *C.
 }
 
 //export origami_select_many
-func origami_select_many(handle C.origami_model, problems *C.origami_problem, count C.size_t, picks *C.origami_pick, status *C.int32_t,
-	text *C.char, size C.size_t) C.int32_t {
+func origami_select_many(handle C.origami_model, problems *C.origami_problem, count C.size_t,
+	picks *C.origami_pick, status *C.int32_t, text *C.char, size C.size_t) C.int32_t {
 	return guard(text, size, func() error {
 		if count == 0 {
 			return nil
@@ -140,7 +141,8 @@ func origami_expected_regret(handle C.origami_model, problem *C.origami_problem,
 }
 
 //export origami_describe
-func origami_describe(handle C.origami_model, into *C.char, room C.size_t, length *C.size_t, text *C.char, size C.size_t) C.int32_t {
+func origami_describe(handle C.origami_model, into *C.char, room C.size_t, length *C.size_t,
+	text *C.char, size C.size_t) C.int32_t {
 	return guard(text, size, func() error {
 		m, err := opened.find(uint64(handle))
 		if err != nil {
@@ -219,10 +221,12 @@ func isNull(what string) error {
 // problemOf converts a problem. What is wrong with it otherwise, the selector says.
 func problemOf(c *C.origami_problem) (gemm.Problem, error) {
 	if c.trans_a > 1 || c.trans_b > 1 || c.reserved != [2]C.uint8_t{} {
-		return gemm.Problem{}, diag.Inputf("trans_a or trans_b is neither 0 nor 1, or reserved is not 0").Do("set all of origami_problem")
+		return gemm.Problem{}, diag.Inputf("trans_a or trans_b is neither 0 nor 1, or reserved is not 0").
+			Do("set all of origami_problem")
 	}
 	if c.dtype < C.ORIGAMI_FP16 || c.dtype > C.ORIGAMI_INT8 {
-		return gemm.Problem{}, diag.Inputf("there is no dtype %d", int(c.dtype)).Do("use one of ORIGAMI_FP16 to ORIGAMI_INT8")
+		return gemm.Problem{}, diag.Inputf("there is no dtype %d", int(c.dtype)).
+			Do("use one of ORIGAMI_FP16 to ORIGAMI_INT8")
 	}
 	p := gemm.Problem{M: int(c.m), N: int(c.n), K: int(c.k), Batch: int(c.batch), DType: gemm.DType(c.dtype)}
 	p.SetTrans(c.trans_a == 1, c.trans_b == 1)
@@ -247,8 +251,9 @@ func (m *model) pick(e *selector.Entry) C.origami_pick {
 	low, high := m.interval(e)
 	return C.origami_pick{
 		block_m: C.int32_t(e.Config.BlockM), block_n: C.int32_t(e.Config.BlockN), block_k: C.int32_t(e.Config.BlockK),
-		group_m: C.int32_t(e.Config.GroupM), num_warps: C.int32_t(e.Config.NumWarps), num_stages: C.int32_t(e.Config.NumStages),
-		split_k: C.int32_t(e.Config.SplitK), xcds: C.int32_t(e.Mapping.XCDs), chunk: C.int32_t(e.Mapping.Chunk),
+		group_m: C.int32_t(e.Config.GroupM), num_warps: C.int32_t(e.Config.NumWarps),
+		num_stages: C.int32_t(e.Config.NumStages),
+		split_k:    C.int32_t(e.Config.SplitK), xcds: C.int32_t(e.Mapping.XCDs), chunk: C.int32_t(e.Mapping.Chunk),
 		bound:  C.int32_t(e.Estimate.Bound),
 		cycles: C.double(e.Estimate.Cycles), seconds: C.double(m.seconds(e)), low: C.double(low), high: C.double(high),
 	}

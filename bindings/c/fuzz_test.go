@@ -8,13 +8,18 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 )
 
-// Whatever text a program asks with, it gets a model that answers or says why not, or an error of one line, and never takes
-// its process along.
+// Whatever text a program opens with, it gets a model that answers or says why not, or an error of one line, and never
+// takes its process along.
 func FuzzOpen(f *testing.F) {
 	for _, s := range []string{
-		`{"arch":"sm90"}`, `{"arch":"gfx942","options":{"occ":"2"}}`, `{"arch":"sm89","overrides":{"clock":{"value":1,"unit":"GHz"}},"space":{"block_m":[64,128]}}`,
-		`{"arch":"sm90","rung":"spec","live":{"name":"GPU","attributes":{"num_sms":46,"clock":1e9,"l2_bytes":1e7,"dram_bandwidth":5e11}}}`,
-		`{"arch":"sm90@h200","kernel":"mma","model":"refined"}`, `{"arch":"sm89","space":{"block_m":[0],"split_k":[-1]}}`, `{"arch":"sm90","compiled":"bm,bn\n1,2","characterization":"bm"}`, `{"arch":"sm89","overrides":{"num_sms":1e308}}`, ``, `null`,
+		`{"arch":"sm90"}`, `{"arch":"gfx942","options":{"occ":"2"}}`,
+		`{"arch":"sm89","overrides":{"clock":{"value":1,"unit":"GHz"}},"space":{"block_m":[64,128]}}`,
+		`{"arch":"sm90","rung":"spec","live":{"name":"GPU",` +
+			`"attributes":{"num_sms":46,"clock":1e9,"l2_bytes":1e7,"dram_bandwidth":5e11}}}`,
+		`{"arch":"sm90@h200","kernel":"mma","model":"refined"}`,
+		`{"arch":"sm89","space":{"block_m":[0],"split_k":[-1]}}`,
+		`{"arch":"sm90","compiled":"bm,bn\n1,2","characterization":"bm"}`,
+		`{"arch":"sm89","overrides":{"num_sms":1e308}}`, ``, `null`,
 	} {
 		f.Add(s)
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 )
 
-// build builds the library and the command line once for the tests that compare them, and returns the folder. Without a C
-// compiler there is nothing to test.
+// build builds the library and the command line once for the tests that compare them, and returns the folder. Without a
+// C compiler there is nothing to test.
 func build(t *testing.T) string {
 	t.Helper()
 	if testing.Short() {
@@ -28,11 +28,13 @@ func build(t *testing.T) string {
 		t.Skipf("no C compiler: %v", err)
 	}
 	folder := t.TempDir()
-	library := exec.Command("go", "build", "-trimpath", "-buildmode=c-shared", "-ldflags", "-s -w", "-o", filepath.Join(folder, "liborigami.so"), ".")
+	library := exec.Command("go", "build", "-trimpath", "-buildmode=c-shared", "-ldflags", "-s -w",
+		"-o", filepath.Join(folder, "liborigami.so"), ".")
 	library.Env = append(os.Environ(), "CGO_ENABLED=1")
 	run(t, library)
 	run(t, exec.Command("go", "build", "-trimpath", "-o", filepath.Join(folder, "origami"), "../../cmd/origami"))
-	run(t, exec.Command(compiler, "-std=c11", "-Wall", "-Wextra", "-Werror", "-D_POSIX_C_SOURCE=200809L", "-I.", "-o", filepath.Join(folder, "ask"), "testdata/ask.c",
+	run(t, exec.Command(compiler, "-std=c11", "-Wall", "-Wextra", "-Werror", "-D_POSIX_C_SOURCE=200809L", "-I.",
+		"-o", filepath.Join(folder, "ask"), "testdata/ask.c",
 		"-L"+folder, "-lorigami", "-lpthread", "-Wl,-rpath,"+folder))
 	return folder
 }
@@ -85,7 +87,8 @@ type answer struct {
 func (a *answer) line() string {
 	c, p := &a.Config, &a.Predicted
 	bound := slices.IndexFunc([]arch.Bound{0, 1, 2, 3, 4, 5}, func(b arch.Bound) bool { return b.String() == p.Bound })
-	return fmt.Sprint(c.BlockM, c.BlockN, c.BlockK, c.GroupM, c.NumWarps, c.NumStages, c.SplitK, a.Mapping.XCDs, a.Mapping.Chunk, bound,
+	return fmt.Sprint(c.BlockM, c.BlockN, c.BlockK, c.GroupM, c.NumWarps, c.NumStages, c.SplitK,
+		a.Mapping.XCDs, a.Mapping.Chunk, bound,
 		p.Cycles, p.Seconds, p.Interval[0], p.Interval[1])
 }
 
@@ -109,7 +112,8 @@ func decimals(t *testing.T, line string) string {
 func TestSameAsCommandLine(t *testing.T) {
 	folder := build(t)
 	problems := []gemm.Problem{
-		gemm.New(4096, 4096, 4096), gemm.New(1, 1, 1), gemm.New(100, 3000, 777), gemm.New(65536, 16, 128), gemm.New(8192, 8192, 8192), gemm.New(16, 14336, 4096),
+		gemm.New(4096, 4096, 4096), gemm.New(1, 1, 1), gemm.New(100, 3000, 777), gemm.New(65536, 16, 128),
+		gemm.New(8192, 8192, 8192), gemm.New(16, 14336, 4096),
 	}
 	for _, p := range problems[:3] {
 		for trans := range 3 {
@@ -141,7 +145,9 @@ func TestSameAsCommandLine(t *testing.T) {
 					id := a.ID + "@" + d.ID
 					t.Run(id+" "+kernel, func(t *testing.T) {
 						cli := func(args ...string) (answers []answer) {
-							c := exec.Command(filepath.Join(folder, "origami"), append(args, "--in-process", "--arch", id, "--kernel", kernel, "--problems", file, "--json")...)
+							args = append(args, "--in-process", "--arch", id, "--kernel", kernel,
+								"--problems", file, "--json")
+							c := exec.Command(filepath.Join(folder, "origami"), args...)
 							decoder := json.NewDecoder(bytes.NewReader(run(t, c)))
 							for decoder.More() {
 								var one answer
@@ -165,7 +171,8 @@ func TestSameAsCommandLine(t *testing.T) {
 							}
 							want = append(want, regret)
 						}
-						ask := exec.Command(filepath.Join(folder, "ask"), fmt.Sprintf(`{"arch":%q,"kernel":%q}`, id, kernel), strconv.Itoa(top))
+						request := fmt.Sprintf(`{"arch":%q,"kernel":%q}`, id, kernel)
+						ask := exec.Command(filepath.Join(folder, "ask"), request, strconv.Itoa(top))
 						ask.Stdin = strings.NewReader(input.String())
 						got := strings.Split(strings.TrimSpace(string(run(t, ask))), "\n")
 						if len(got) != len(want) || len(want) != len(problems)*(top+2) {

@@ -31,8 +31,8 @@ var providers = sync.OnceValues(func() ([]arch.Provider, error) {
 	return all, nil
 })
 
-// model is an open architecture with what it has answered. It is safe for concurrent use: callers take turns, for less than a
-// microsecond where the answer is known.
+// model is an open architecture with what it has answered. It is safe for concurrent use: callers take turns, for less
+// than a microsecond where the answer is known.
 type model struct {
 	description *arch.Description
 	kernel      string
@@ -147,7 +147,8 @@ func (r *request) find(manifests []arch.Manifest) (arch.Match, error) {
 func newModel(a arch.Architecture, r *request) (*model, error) {
 	d := a.Describe()
 	if r.Rung != "" && d.Rung != r.Rung {
-		return nil, diag.Inputf("the %s model of %s stands on rung %s and not on %s", d.Model, d.ID(), d.Rung, r.Rung).Do("leave the rung out")
+		return nil, diag.Inputf("the %s model of %s stands on rung %s and not on %s", d.Model, d.ID(), d.Rung, r.Rung).
+			Do("leave the rung out")
 	}
 	kernel, err := d.Kernel(r.Kernel)
 	if err != nil {
@@ -194,8 +195,8 @@ func (m *model) interval(e *selector.Entry) (low, high unit.Seconds) {
 	return low, high
 }
 
-// expectedRegret returns the expected regret of a problem's pick, and how many leading candidates are worth measuring. known
-// is false where the model has no uncertainty.
+// expectedRegret returns the expected regret of a problem's pick, and how many leading candidates are worth measuring.
+// known is false where the model has no uncertainty.
 func (m *model) expectedRegret(p gemm.Problem) (regret float64, worth int, known bool, err error) {
 	err = m.rank(p, measure.RegretCandidates, func(entries []selector.Entry) {
 		if m.uncertainty == nil {
@@ -237,7 +238,8 @@ func (m *model) describe() ([]byte, error) {
 		Params     []param           `json:"params"`
 		Options    map[string]string `json:"options"`
 	}{
-		d.Arch, d.Device, d.DeviceName, d.Model, m.kernel, d.Kernels, d.Rung, d.Units, float64(d.Clock), d.ClockRung, 0, nil, map[string]string{},
+		d.Arch, d.Device, d.DeviceName, d.Model, m.kernel, d.Kernels, d.Rung, d.Units,
+		float64(d.Clock), d.ClockRung, 0, nil, map[string]string{},
 	}
 	if m.uncertainty != nil {
 		text.Level = m.uncertainty.Level

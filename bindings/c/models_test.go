@@ -38,7 +38,8 @@ func TestOpen(t *testing.T) {
 	if m := must(t, `{"arch":"sm89","overrides":{"clock":{"value":1,"unit":"GHz"}}}`); m.description.Clock != 1e9 {
 		t.Errorf("the overridden clock is %v", m.description.Clock)
 	}
-	live := `{"arch":"sm89","live":{"name":"NVIDIA GeForce RTX 4070","attributes":{"num_sms":46,"clock":2475e6,"l2_bytes":37748736,"dram_bandwidth":504e9}}}`
+	live := `{"arch":"sm89","live":{"name":"NVIDIA GeForce RTX 4070",` +
+		`"attributes":{"num_sms":46,"clock":2475e6,"l2_bytes":37748736,"dram_bandwidth":504e9}}}`
 	if d := must(t, live).description; d.Device != arch.LiveID || d.Units != 46 || d.Rung != arch.RungSpec {
 		t.Errorf("a GPU without a file opens as %s with %d units on rung %s", d.ID(), d.Units, d.Rung)
 	}
@@ -61,7 +62,8 @@ func TestOpen(t *testing.T) {
 		`{"arch":"sm90","device":"h200","live":{"name":"NVIDIA H200"}}`: "leave one of them out",
 		`{"arch":"sm120","live":{"name":"NVIDIA Future"}}`:              "which no plugin models",
 	} {
-		if m, err := open([]byte(request)); m != nil || diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), want) {
+		m, err := open([]byte(request))
+		if m != nil || diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", request, err, want)
 		}
 	}
@@ -81,10 +83,12 @@ func TestOpenWithKernelFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	for key, text := range map[string]string{"compiled": built, "characterization": timed} {
-		m := must(t, `{"arch":"sm90","`+key+`":"`+text+`","space":{"block_m":[128],"block_n":[256],"block_k":[64],"num_stages":[3],"num_warps":[8]}}`)
+		m := must(t, `{"arch":"sm90","`+key+`":"`+text+`",`+
+			`"space":{"block_m":[128],"block_n":[256],"block_k":[64],"num_stages":[3],"num_warps":[8]}}`)
 		e, err := m.selectOne(p)
 		if err != nil || m.description.Rung == arch.RungSpec || e.Estimate.Cycles == plain.Estimate.Cycles {
-			t.Errorf("%s: rung %s, %v cycles, without it %v, %v", key, m.description.Rung, e.Estimate.Cycles, plain.Estimate.Cycles, err)
+			t.Errorf("%s: rung %s, %v cycles, without it %v, %v",
+				key, m.description.Rung, e.Estimate.Cycles, plain.Estimate.Cycles, err)
 		}
 		for _, bad := range []string{"bm,bn\\n1,2\\n", "colour"} {
 			request := `{"arch":"sm90","` + key + `":"` + bad + `"}`

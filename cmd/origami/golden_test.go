@@ -177,7 +177,8 @@ func (c *call) compare(t *testing.T, goldenHeader []string, columns int) (rows i
 		rows++
 		for _, p := range pairs {
 			if !sameCell(row[p.got], want[p.want]) {
-				t.Fatalf("%s, %s: %s is %s, want %s", strings.Join(c.args, " "), strings.Join(key, ","), got.header[p.got], row[p.got], want[p.want])
+				t.Fatalf("%s, %s: %s is %s, want %s", strings.Join(c.args, " "), strings.Join(key, ","), got.header[p.got],
+					row[p.got], want[p.want])
 			}
 		}
 	}

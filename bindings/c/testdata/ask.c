@@ -1,5 +1,6 @@
-/* Asks liborigami from C, in every way that origami.h has, and prints what it says: a line per problem of standard input ("m n k batch trans_a trans_b
- * dtype"), from origami_select. Anything that does not agree with that, or is not refused as origami.h says, ends the program.
+/* Asks liborigami from C, in every way that origami.h has, and prints what origami_select answers, a line per problem
+ * of standard input ("m n k batch trans_a trans_b dtype"). An answer that differs from it, or a request that is not
+ * refused as origami.h says, ends the program.
  *
  *   ask REQUEST RANKED < problems        RANKED: how many of the ranking to print behind each pick
  */
@@ -20,6 +21,8 @@ static origami_problem problems[MANY];
 static origami_pick picks[MANY];
 static size_t count;
 
+#define ERROR error, sizeof error
+
 static void must(int ok, const char *what) {
 	if (!ok) {
 		fprintf(stderr, "%s: %s\n", what, error);
@@ -28,8 +31,8 @@ static void must(int ok, const char *what) {
 }
 
 static void print(const origami_pick *p) {
-	printf("%d %d %d %d %d %d %d %d %d %d %a %a %a %a\n", p->block_m, p->block_n, p->block_k, p->group_m, p->num_warps, p->num_stages, p->split_k,
-	       p->xcds, p->chunk, p->bound, p->cycles, p->seconds, p->low, p->high);
+	printf("%d %d %d %d %d %d %d %d %d %d %a %a %a %a\n", p->block_m, p->block_n, p->block_k, p->group_m, p->num_warps,
+	       p->num_stages, p->split_k, p->xcds, p->chunk, p->bound, p->cycles, p->seconds, p->low, p->high);
 }
 
 /* Several threads ask the same at once, each in another order. */
@@ -38,7 +41,8 @@ static void *ask_all(void *from) {
 		size_t at = (i * 7 + (size_t)from) % count;
 		origami_pick pick;
 		char own[128];
-		if (origami_select(model, &problems[at], &pick, own, sizeof own) != ORIGAMI_OK || memcmp(&pick, &picks[at], sizeof pick) != 0)
+		if (origami_select(model, &problems[at], &pick, own, sizeof own) != ORIGAMI_OK ||
+		    memcmp(&pick, &picks[at], sizeof pick) != 0)
 			return "a thread got another answer";
 	}
 	return NULL;
@@ -47,26 +51,27 @@ static void *ask_all(void *from) {
 int main(int argc, char **argv) {
 	must(argc == 3, "usage");
 	must(origami_api_version() == ORIGAMI_API_VERSION, "version");
-	must(origami_open(argv[1], &model, error, sizeof error) == ORIGAMI_OK && error[0] == 0 && model != 0, "open");
+	must(origami_open(argv[1], &model, ERROR) == ORIGAMI_OK && error[0] == 0 && model != 0, "open");
 
 	int64_t m, n, k, batch;
 	int a, b, dtype;
-	while (count < MANY && scanf("%" SCNd64 " %" SCNd64 " %" SCNd64 " %" SCNd64 " %d %d %d", &m, &n, &k, &batch, &a, &b, &dtype) == 7)
+	while (count < MANY && scanf("%" SCNd64 " %" SCNd64 " %" SCNd64 " %" SCNd64 " %d %d %d",
+	                             &m, &n, &k, &batch, &a, &b, &dtype) == 7)
 		problems[count++] = (origami_problem){m, n, k, batch, dtype, (uint8_t)a, (uint8_t)b, {0, 0}};
 	must(count > 0, "no problems");
 
 	size_t top = (size_t)atoi(argv[2]);
 	origami_pick *ranking = calloc(top + 1, sizeof *ranking);
 	for (size_t i = 0; i < count; i++) {
-		must(origami_select(model, &problems[i], &picks[i], error, sizeof error) == ORIGAMI_OK, "select");
+		must(origami_select(model, &problems[i], &picks[i], ERROR) == ORIGAMI_OK, "select");
 		print(&picks[i]);
 		size_t ranked = top;
-		must(origami_rank(model, &problems[i], ranking, &ranked, error, sizeof error) == ORIGAMI_OK && ranked == top, "rank");
+		must(origami_rank(model, &problems[i], ranking, &ranked, ERROR) == ORIGAMI_OK && ranked == top, "rank");
 		must(memcmp(&ranking[0], &picks[i], sizeof *ranking) == 0, "the first of the ranking is not the pick");
 		for (size_t j = 0; j < ranked; j++)
 			print(&ranking[j]);
 		origami_regret regret;
-		must(origami_expected_regret(model, &problems[i], &regret, error, sizeof error) == ORIGAMI_OK, "expected regret");
+		must(origami_expected_regret(model, &problems[i], &regret, ERROR) == ORIGAMI_OK, "expected regret");
 		printf("%d %a %d\n", regret.known, regret.expected, regret.worth_measuring);
 	}
 
@@ -77,10 +82,11 @@ int main(int argc, char **argv) {
 	memcpy(mixed, problems, sizeof problems);
 	mixed[count] = problems[0];
 	mixed[count].k = 0;
-	must(origami_select_many(model, mixed, count, answers, status, error, sizeof error) == ORIGAMI_OK, "select_many");
+	must(origami_select_many(model, mixed, count, answers, status, ERROR) == ORIGAMI_OK, "select_many");
 	must(memcmp(answers, picks, count * sizeof *picks) == 0, "select_many has other answers");
-	must(origami_select_many(model, mixed, count + 1, answers, status, error, sizeof error) == ORIGAMI_INPUT && status[count] == ORIGAMI_INPUT &&
-	         answers[count].block_m == 0 && status[0] == ORIGAMI_OK && strstr(error, "k is missing or zero"), "a bad problem among many");
+	must(origami_select_many(model, mixed, count + 1, answers, status, ERROR) == ORIGAMI_INPUT &&
+	         status[count] == ORIGAMI_INPUT && answers[count].block_m == 0 && status[0] == ORIGAMI_OK &&
+	         strstr(error, "k is missing or zero"), "a bad problem among many");
 	must(memcmp(answers, picks, count * sizeof *picks) == 0, "a bad problem spoils the others");
 
 	pthread_t threads[THREADS];
@@ -96,31 +102,37 @@ int main(int argc, char **argv) {
 	origami_model none;
 	origami_problem bad = problems[0];
 	char small[8];
-	must(origami_open("{\"arch\":\"sm1\"}", &none, small, sizeof small) == ORIGAMI_INPUT && strlen(small) == sizeof small - 1 && none == 0, "an unknown architecture");
+	must(origami_open("{\"arch\":\"sm1\"}", &none, small, sizeof small) == ORIGAMI_INPUT &&
+	         strlen(small) == sizeof small - 1 && none == 0, "an unknown architecture");
 	must(origami_open("{\"arch\":\"sm90\",\"kernels\":\"mma\"}", &none, NULL, 0) == ORIGAMI_INPUT, "an unknown key");
-	must(origami_open(NULL, &none, error, sizeof error) == ORIGAMI_INPUT && origami_open(argv[1], NULL, error, sizeof error) == ORIGAMI_INPUT, "NULL to open");
-	must(origami_select(model, NULL, &pick, error, sizeof error) == ORIGAMI_INPUT && origami_select(model, &bad, NULL, error, sizeof error) == ORIGAMI_INPUT, "NULL to select");
+	must(origami_open(NULL, &none, ERROR) == ORIGAMI_INPUT, "no request to open");
+	must(origami_open(argv[1], NULL, ERROR) == ORIGAMI_INPUT, "no room for the opened model");
+	must(origami_select(model, NULL, &pick, ERROR) == ORIGAMI_INPUT, "no problem to select");
+	must(origami_select(model, &bad, NULL, ERROR) == ORIGAMI_INPUT, "no room for the pick");
 	bad.trans_a = 2;
-	must(origami_select(model, &bad, &pick, error, sizeof error) == ORIGAMI_INPUT && pick.block_m == 0, "trans_a of 2");
+	must(origami_select(model, &bad, &pick, ERROR) == ORIGAMI_INPUT && pick.block_m == 0, "trans_a of 2");
 	bad = problems[0];
 	bad.dtype = 7;
-	must(origami_select(model, &bad, &pick, error, sizeof error) == ORIGAMI_INPUT, "an unknown dtype");
+	must(origami_select(model, &bad, &pick, ERROR) == ORIGAMI_INPUT, "an unknown dtype");
 	bad = problems[0];
 	bad.m = INT64_MIN;
-	must(origami_select(model, &bad, &pick, error, sizeof error) == ORIGAMI_INPUT && strstr(error, "m is negative"), "a negative size");
+	must(origami_select(model, &bad, &pick, ERROR) == ORIGAMI_INPUT, "a negative size");
+	must(strstr(error, "m is negative") != NULL, "the text about a negative size");
 	bad.m = INT64_MAX;
-	must(origami_select(model, &bad, &pick, error, sizeof error) == ORIGAMI_INPUT, "a size that overflows");
+	must(origami_select(model, &bad, &pick, ERROR) == ORIGAMI_INPUT, "a size that overflows");
 
 	/* Texts come whole to whoever comes back with enough memory. */
 	size_t length, again;
-	must(origami_describe(model, NULL, 0, &length, error, sizeof error) == ORIGAMI_OK && length > 100, "describe");
+	must(origami_describe(model, NULL, 0, &length, ERROR) == ORIGAMI_OK && length > 100, "describe");
 	char *text = malloc(length + 1);
-	must(origami_describe(model, text, length + 1, &again, error, sizeof error) == ORIGAMI_OK && again == length && strlen(text) == length, "describe again");
-	must(origami_list(small, sizeof small, &length, error, sizeof error) == ORIGAMI_OK && length > 100 && strlen(small) == sizeof small - 1, "list");
+	must(origami_describe(model, text, length + 1, &again, ERROR) == ORIGAMI_OK && again == length &&
+	         strlen(text) == length, "describe again");
+	must(origami_list(small, sizeof small, &length, ERROR) == ORIGAMI_OK && length > 100 &&
+	         strlen(small) == sizeof small - 1, "list");
 
-	must(origami_close(model, error, sizeof error) == ORIGAMI_OK, "close");
-	must(origami_close(model, error, sizeof error) == ORIGAMI_INPUT && origami_select(model, &problems[0], &pick, error, sizeof error) == ORIGAMI_INPUT,
-	     "a closed model");
+	must(origami_close(model, ERROR) == ORIGAMI_OK, "close");
+	must(origami_close(model, ERROR) == ORIGAMI_INPUT, "closing a closed model");
+	must(origami_select(model, &problems[0], &pick, ERROR) == ORIGAMI_INPUT, "asking a closed model");
 	free(text);
 	free(ranking);
 	return 0;

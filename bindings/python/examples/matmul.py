@@ -12,14 +12,32 @@ import torch
 import triton
 import triton.language as tl
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))  # of a checkout; not needed where the package is installed
+sys.path.insert(
+    0, str(pathlib.Path(__file__).resolve().parents[1])
+)  # of a checkout; not needed where the package is installed
 import origami.triton
 
 
 @origami.triton.pick(m="M", n="N", k="K", a="a_ptr")
 @triton.jit
-def matmul_kernel(a_ptr, b_ptr, c_ptr, M, N, K, stride_am, stride_ak, stride_bk, stride_bn, stride_cm, stride_cn,
-                  BLOCK_SIZE_M: tl.constexpr, BLOCK_SIZE_N: tl.constexpr, BLOCK_SIZE_K: tl.constexpr, GROUP_SIZE_M: tl.constexpr):
+def matmul_kernel(
+    a_ptr,
+    b_ptr,
+    c_ptr,
+    M,
+    N,
+    K,
+    stride_am,
+    stride_ak,
+    stride_bk,
+    stride_bn,
+    stride_cm,
+    stride_cn,
+    BLOCK_SIZE_M: tl.constexpr,
+    BLOCK_SIZE_N: tl.constexpr,
+    BLOCK_SIZE_K: tl.constexpr,
+    GROUP_SIZE_M: tl.constexpr,
+):
     # Which tile of C: GROUP_SIZE_M rows of tiles are walked before the next column, so that the L2 serves more of B.
     tiles_m, tiles_n = tl.cdiv(M, BLOCK_SIZE_M), tl.cdiv(N, BLOCK_SIZE_N)
     program = tl.program_id(0)
@@ -63,8 +81,8 @@ def launch(kernel, a, b, c, **meta):
 
 
 def wrong(c, a, b):
-    """Whether an element of C is off by more than rounding to 16 bits and the order of fp32 sums explain, taking torch.matmul in
-    fp32 for right: 2e-3 (|want| + sqrt(K)), for bf16 eight times that."""
+    """Whether an element of C is off by more than rounding to 16 bits and the order of fp32 sums explain, taking
+    torch.matmul in fp32 for right: 2e-3 (|want| + sqrt(K)), for bf16 eight times that."""
     want = torch.matmul(a.float(), b.float())
     tolerance = 2e-3 if a.dtype == torch.float16 else 1.6e-2
     return not bool(((c.float() - want).abs() <= tolerance * (want.abs() + a.shape[1] ** 0.5)).all())  # which no NaN is

@@ -4,8 +4,15 @@ import ctypes
 
 # CUdevice_attribute of the CUDA driver API, and the factor to base units.
 ATTRIBUTES = {
-    "num_sms": (16, 1), "clock": (13, 1e3), "l2_bytes": (38, 1), "shared_memory_bytes": (97, 1), "shared_memory_per_sm": (81, 1),
-    "register_file": (82, 1), "memory_clock": (36, 1e3), "bus_width_bits": (37, 1), "compute_capability_major": (75, 1),
+    "num_sms": (16, 1),
+    "clock": (13, 1e3),
+    "l2_bytes": (38, 1),
+    "shared_memory_bytes": (97, 1),
+    "shared_memory_per_sm": (81, 1),
+    "register_file": (82, 1),
+    "memory_clock": (36, 1e3),
+    "bus_width_bits": (37, 1),
+    "compute_capability_major": (75, 1),
     "compute_capability_minor": (76, 1),
 }
 TRANSFERS_PER_CLOCK = 2  # double data rate: how the driver counts its memory clock

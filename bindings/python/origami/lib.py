@@ -8,9 +8,9 @@
 The library is $ORIGAMI_LIB if that is set. Otherwise it is looked for next to this file, where the wheel has it, and in
 bin/ of the checkout that this file is part of.
 
-A process made by fork() has no copy of the library's threads, so that calls there could hang. A Model that was opened before
-still answers what it has answered before, and raises Error for the rest. Open it in the child and nowhere before, or start
-children by "spawn" or "forkserver".
+A process made by fork() has no copy of the library's threads, so that calls there could hang. A Model that was opened
+before still answers what it has answered before, and raises Error for the rest. Open it in the child and nowhere
+before, or start children by "spawn" or "forkserver".
 """
 
 from __future__ import annotations
@@ -26,14 +26,16 @@ import threading
 API_VERSION = 2
 
 DTYPES = {"fp16": 1, "bf16": 2, "fp32": 3, "tf32": 4, "fp8": 5, "int8": 6}
-_ALIASES = {"float16": "fp16", "half": "fp16", "bfloat16": "bf16"}  # what PyTorch calls them; its float32 may be tf32 or not
+# What PyTorch calls them. Its float32 may be computed as tf32 or not, so it is no alias.
+_ALIASES = {"float16": "fp16", "half": "fp16", "bfloat16": "bf16"}
 BOUNDS = ("unknown", "compute", "l2", "mall", "dram", "latency")
 KINDS = {1: "internal", 2: "input", 3: "plugin", 4: "device"}
 
 
 class Error(RuntimeError):
-    """A question that has no answer: one line that says what was wrong, where, and what to do. kind is "input" for what was
-    asked, "device" for a library or GPU that is not there, "internal" or "plugin" for what is not the caller's fault."""
+    """A question that has no answer: one line that says what was wrong, where, and what to do. kind is "input" for what
+    was asked, "device" for a library or GPU that is not there, "internal" or "plugin" for what is not the caller's
+    fault."""
 
     def __init__(self, message, kind="input"):
         super().__init__(message)
@@ -56,7 +58,8 @@ class Pick:
     bound: str  # what limits it: one of BOUNDS
     cycles: float
     seconds: float
-    interval_seconds: tuple | None  # where the measured time lies, with the probability Model.description["interval_level"]
+    # Where the measured time lies, with the probability Model.description["interval_level"].
+    interval_seconds: tuple | None
 
     def __str__(self):
         return (f"{self.block_m}x{self.block_n}x{self.block_k},warps={self.num_warps},stages={self.num_stages},"
@@ -68,8 +71,8 @@ class Regret:
     """What a model's uncertainty means for a pick.
 
     expected is the expected regret: how much slower the pick is than the fastest other candidate, as a fraction of that
-    candidate's time. worth_measuring is how many leading candidates are worth timing before the fastest is taken; 1 means
-    that the pick can be taken unmeasured."""
+    candidate's time. worth_measuring is how many leading candidates are worth timing before the fastest is taken; 1
+    means that the pick can be taken unmeasured."""
 
     expected: float
     worth_measuring: int
@@ -79,11 +82,11 @@ class Model:
     """An architecture's model on a device. It may be used from several threads.
 
     arch and device are as on the command line ("sm90", "h200"). options, overrides, space and live are dicts, as in
-    origami.h. compiled and characterization are what the compiler reports of the kernels and what a timing pass over them
-    found: a path (its file may be gzipped), or the text of such a file.
+    origami.h. compiled and characterization are what the compiler reports of the kernels and what a timing pass over
+    them found: a path (its file may be gzipped), or the text of such a file.
 
-    Opening takes milliseconds. select() takes some tens of microseconds the first time that a problem is asked for, and a
-    dict's lookup after that.
+    Opening takes milliseconds. select() takes some tens of microseconds the first time that a problem is asked for, and
+    a dict's lookup after that.
     """
 
     def __init__(self, arch: str, device: str | None = None, *, model: str | None = None, kernel: str | None = None,
@@ -102,11 +105,14 @@ class Model:
 
     def __repr__(self):
         d = self.description
-        return f"<origami.Model {d['model']} of {d['arch']}@{d['device']}, kernel family {d['kernel']}, rung {d['rung']}>"
+        return (
+            f"<origami.Model {d['model']} of {d['arch']}@{d['device']}, kernel family {d['kernel']}, rung {d['rung']}>"
+        )
 
     def select(self, m: int, n: int, k: int, *, dtype: str = "fp16", trans_a: bool = False, trans_b: bool = False,
                batch: int = 1) -> Pick:
-        """The best configuration. trans_a: A is contiguous along M (K otherwise); trans_b: B is contiguous along K (N otherwise)."""
+        """The best configuration. trans_a: A is contiguous along M (K otherwise); trans_b: B is contiguous along K (N
+        otherwise)."""
         key = (m, n, k, dtype, trans_a, trans_b, batch)
         pick = self._picks.get(key)
         if pick is None:
@@ -175,18 +181,27 @@ _MEMORY = 1 << 16
 
 
 class _Problem(ctypes.Structure):
-    _fields_ = [("m", ctypes.c_int64), ("n", ctypes.c_int64), ("k", ctypes.c_int64), ("batch", ctypes.c_int64), ("dtype", ctypes.c_int32),
-                ("trans_a", ctypes.c_uint8), ("trans_b", ctypes.c_uint8), ("reserved", ctypes.c_uint8 * 2)]
+    _fields_ = [
+        ("m", ctypes.c_int64),
+        ("n", ctypes.c_int64),
+        ("k", ctypes.c_int64),
+        ("batch", ctypes.c_int64),
+        ("dtype", ctypes.c_int32),
+        ("trans_a", ctypes.c_uint8),
+        ("trans_b", ctypes.c_uint8),
+        ("reserved", ctypes.c_uint8 * 2),
+    ]
 
 
 class _Pick(ctypes.Structure):
-    _fields_ = [(name, ctypes.c_int32) for name in
-                ("block_m", "block_n", "block_k", "group_m", "num_warps", "num_stages", "split_k", "xcds", "chunk", "bound")]
+    _fields_ = [(name, ctypes.c_int32) for name in (
+        "block_m", "block_n", "block_k", "group_m", "num_warps", "num_stages", "split_k", "xcds", "chunk", "bound")]
     _fields_ += [(name, ctypes.c_double) for name in ("cycles", "seconds", "low", "high")]
 
     def value(self):
-        return Pick(self.block_m, self.block_n, self.block_k, self.group_m, self.num_warps, self.num_stages, self.split_k, self.xcds,
-                    self.chunk, BOUNDS[self.bound], self.cycles, self.seconds, (self.low, self.high) if self.high else None)
+        return Pick(self.block_m, self.block_n, self.block_k, self.group_m, self.num_warps, self.num_stages,
+                    self.split_k, self.xcds, self.chunk, BOUNDS[self.bound], self.cycles, self.seconds,
+                    (self.low, self.high) if self.high else None)
 
 
 class _Regret(ctypes.Structure):
@@ -228,8 +243,8 @@ class _Library:
         except (OSError, AttributeError) as e:
             raise Error(f"{path}: not a liborigami that can be loaded ({e}); build it with `make lib`", "device") from e
         if version != API_VERSION:
-            raise Error(f"{path}: the library has interface version {version}, this package knows {API_VERSION}; take both from the "
-                        "same release", "device")
+            raise Error(f"{path}: the library has interface version {version}, this package knows {API_VERSION}; "
+                        "take both from the same release", "device")
 
     def usable(self):
         """Whether this process is the one that loaded the library, not a fork of it."""
@@ -237,8 +252,8 @@ class _Library:
 
     def call(self, function, *arguments):
         if not self.usable():
-            raise Error("liborigami was loaded before this process was forked and cannot answer here; start processes by \"spawn\" or "
-                        "\"forkserver\", or open the model in the child only", "internal")
+            raise Error("liborigami was loaded before this process was forked and cannot answer here; start processes "
+                        'by "spawn" or "forkserver", or open the model in the child only', "internal")
         error = ctypes.create_string_buffer(2048)
         status = getattr(self._c, function)(*arguments, error, ctypes.c_size_t(len(error)))
         if status:
@@ -277,5 +292,5 @@ def _find():
     for place in places:
         if place.exists():
             return place
-    raise Error(f"there is no liborigami.so in {' or '.join(str(p.parent) for p in places)}; build it with `make lib`, or say where "
-                "it is with ORIGAMI_LIB", "device")
+    raise Error(f"there is no liborigami.so in {' or '.join(str(p.parent) for p in places)}; build it with `make lib`, "
+                "or say where it is with ORIGAMI_LIB", "device")

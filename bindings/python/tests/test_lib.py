@@ -1,5 +1,5 @@
-"""origami.lib against the command line: the same bits. Needs liborigami (`make lib`) and the command line (`make build`), here or as
-$ORIGAMI_LIB and $ORIGAMI; without them the tests skip, or fail if ORIGAMI_REQUIRE_LIB=1."""
+"""origami.lib against the command line: the same bits. Needs liborigami (`make lib`) and the command line (`make
+build`), here or as $ORIGAMI_LIB and $ORIGAMI; without them the tests skip, or fail if ORIGAMI_REQUIRE_LIB=1."""
 
 import json
 import os
@@ -30,15 +30,23 @@ def setUpModule():
 
 
 def cli(*arguments):
-    out = subprocess.run([CLI, "--in-process", *map(str, arguments), "--json"], capture_output=True, text=True, check=True).stdout
+    out = subprocess.run(
+        [CLI, "--in-process", *map(str, arguments), "--json"], capture_output=True, text=True, check=True
+    ).stdout
     return [json.loads(line) for line in out.splitlines()]
 
 
 def said(pick):
     """A Pick as the command line says it."""
     return {
-        "config": {name: getattr(pick, name) for name in ("block_m", "block_n", "block_k", "group_m", "num_warps", "num_stages", "split_k")},
-        "cycles": pick.cycles, "seconds": pick.seconds, "bound": pick.bound, "interval": list(pick.interval_seconds or ()),
+        "config": {
+            name: getattr(pick, name)
+            for name in ("block_m", "block_n", "block_k", "group_m", "num_warps", "num_stages", "split_k")
+        },
+        "cycles": pick.cycles,
+        "seconds": pick.seconds,
+        "bound": pick.bound,
+        "interval": list(pick.interval_seconds or ()),
         "mapping": {"xcds": pick.xcds, "chunk": pick.chunk},
     }
 
@@ -51,8 +59,12 @@ def told(answer):
 
 
 class SameAsCommandLine(unittest.TestCase):
-    problems = [{"m": 4096, "n": 4096, "k": 4096}, {"m": 100, "n": 3000, "k": 777, "trans_b": True}, {"m": 1, "n": 1, "k": 1, "dtype": "bf16"},
-                {"m": 16, "n": 14336, "k": 4096, "batch": 3, "trans_a": True}]
+    problems = [
+        {"m": 4096, "n": 4096, "k": 4096},
+        {"m": 100, "n": 3000, "k": 777, "trans_b": True},
+        {"m": 1, "n": 1, "k": 1, "dtype": "bf16"},
+        {"m": 16, "n": 14336, "k": 4096, "batch": 3, "trans_a": True},
+    ]
 
     def flags(self, p):
         flags = []
@@ -64,17 +76,31 @@ class SameAsCommandLine(unittest.TestCase):
         return flags
 
     def test_select_and_rank(self):
-        for arch, device, options in (("sm90", "h200", {}), ("sm90", "h200", {"kernel": "mma"}), ("sm80", None, {"model": "reference"}), ("gfx942", None, {})):
+        for arch, device, options in (
+            ("sm90", "h200", {}),
+            ("sm90", "h200", {"kernel": "mma"}),
+            ("sm80", None, {"model": "reference"}),
+            ("gfx942", None, {}),
+        ):
             model = Model(arch, device, **options)
-            where = ["--arch", arch + (f"@{device}" if device else ""), *(word for key, value in options.items() for word in (f"--{key}", value))]
+            where = [
+                "--arch",
+                arch + (f"@{device}" if device else ""),
+                *(word for key, value in options.items() for word in (f"--{key}", value)),
+            ]
             for p in self.problems:
                 with self.subTest(arch=arch, problem=p):
                     [want] = cli(*where, "select", *self.flags(p))
                     self.assertEqual(said(model.select(**p)), told(want))
-                    self.assertEqual([said(pick) for pick in model.rank(**p, top=5)], [told(a) for a in cli(*where, "rank", "--top", 5, *self.flags(p))])
+                    self.assertEqual(
+                        [said(pick) for pick in model.rank(**p, top=5)],
+                        [told(a) for a in cli(*where, "rank", "--top", 5, *self.flags(p))],
+                    )
                     regret = model.expected_regret(**p)
-                    self.assertEqual(regret and (regret.expected, regret.worth_measuring),
-                                     (want["expected_loss"], want["worth_measuring"]) if "expected_loss" in want else None)
+                    self.assertEqual(
+                        regret and (regret.expected, regret.worth_measuring),
+                        (want["expected_loss"], want["worth_measuring"]) if "expected_loss" in want else None,
+                    )
             self.assertEqual(model.select_many(self.problems * 2), [model.select(**p) for p in self.problems] * 2)
             fresh = Model(arch, device, **options)
             self.assertEqual(fresh.select_many(self.problems * 2), model.select_many(self.problems * 2))
@@ -86,7 +112,9 @@ class SameAsCommandLine(unittest.TestCase):
             file.write('{"clock": {"value": 1, "unit": "GHz"}}')
             file.flush()
             [want] = cli("--arch", "sm89", "--hw-params", file.name, "select", "-m", 512, "-n", 512, "-k", 512)
-        self.assertEqual(said(Model("sm89", overrides={"clock": {"value": 1, "unit": "GHz"}}).select(512, 512, 512)), told(want))
+        self.assertEqual(
+            said(Model("sm89", overrides={"clock": {"value": 1, "unit": "GHz"}}).select(512, 512, 512)), told(want)
+        )
         for pick in Model("sm89", space={"block_m": [32], "num_stages": [2, 3]}).rank(512, 512, 512, top=50):
             self.assertEqual(pick.block_m, 32)
             self.assertIn(pick.num_stages, (2, 3))
@@ -140,7 +168,10 @@ class Errors(unittest.TestCase):
             (lambda: model.select("2", 1, 1), "m is '2'"),
             (lambda: model.select(1, 1, 1, dtype="fp64"), "unknown dtype"),
             (lambda: model.select(1, 1, 1, dtype="int8"), "takes fp16 and bf16"),
-            (lambda: model.select_many([{"m": 1, "n": 1, "k": 1}, {"m": 1, "n": 1, "k": 0}]), "problem 1: k is missing"),
+            (
+                lambda: model.select_many([{"m": 1, "n": 1, "k": 1}, {"m": 1, "n": 1, "k": 0}]),
+                "problem 1: k is missing",
+            ),
             (lambda: lib.load("/nowhere/liborigami.so"), "/nowhere/liborigami.so"),
         ):
             with self.assertRaises(Error) as caught:
@@ -180,8 +211,17 @@ class InAProcess(unittest.TestCase):
         self.assertEqual(wrong, [])
 
     def child(self, text, **options):
-        return subprocess.run([sys.executable, "-c", "from origami.lib import *\nmodel = Model('sm90')\nknown = model.select(64, 64, 64)\n" + text],
-                              capture_output=True, text=True, timeout=60, **options)
+        return subprocess.run(
+            [
+                sys.executable,
+                "-c",
+                "from origami.lib import *\nmodel = Model('sm90')\nknown = model.select(64, 64, 64)\n" + text,
+            ],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            **options,
+        )
 
     def test_fork(self):
         # Of a forked process: what is known is answered, the rest is an error and not a hang, and it ends as it should.
@@ -261,7 +301,9 @@ model.select(65, 64, 64)
             self.assertEqual(pick, want.select(m, 512, 512))
 
     def test_no_grpc_and_no_torch(self):
-        out = self.child("import sys\nprint([m for m in ('grpc', 'google.protobuf', 'torch', 'triton') if m in sys.modules])")
+        out = self.child(
+            "import sys\nprint([m for m in ('grpc', 'google.protobuf', 'torch', 'triton') if m in sys.modules])"
+        )
         self.assertEqual(out.stdout.strip(), "[]", out)
 
 

@@ -18,7 +18,8 @@ class Package(unittest.TestCase):
 
     def test_client_and_sdk_in_either_order(self):
         for path in ([CLIENT, SDK], [SDK, CLIENT]):
-            code = "import origami, origami.plugin, origami.pack; print(origami.__version__, origami.plugin.Config.__name__)"
+            code = ("import origami, origami.plugin, origami.pack\n"
+                    "print(origami.__version__, origami.plugin.Config.__name__)")
             out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
                                  env=os.environ | {"PYTHONPATH": os.pathsep.join(map(str, path))})
             self.assertEqual(out.stdout.split(), [origami.__version__, "Config"], out.stderr)

@@ -1,6 +1,6 @@
-"""origami.triton: what a decorated kernel is launched with. The logic is tested with a kernel that only remembers its launch; with a
-GPU (and torch) it is tested with real ones too. Without triton or liborigami the tests skip; without a GPU those that need one skip, or
-fail if ORIGAMI_REQUIRE_GPU=1."""
+"""origami.triton: what a decorated kernel is launched with. The logic is tested with a kernel that only remembers its
+launch; with a GPU (and torch) it is tested with real ones too. Without triton or liborigami the tests skip; without a
+GPU those that need one skip, or fail if ORIGAMI_REQUIRE_GPU=1."""
 
 import os
 import pathlib
@@ -47,7 +47,11 @@ class Kernel(KernelInterface):
     def meta(self, *names):
         """What the last launch was given of these, of all by default."""
         last = self.launches[-1]
-        return {name: last[name] for name in names or [*(n for n in self.arg_names if n.startswith(("BLOCK", "GROUP"))), "num_warps", "num_stages"]}
+        return {
+            name: last[name]
+            for name in names
+            or [*(n for n in self.arg_names if n.startswith(("BLOCK", "GROUP"))), "num_warps", "num_stages"]
+        }
 
 
 class Tensor:
@@ -64,7 +68,11 @@ class Tensor:
 
 
 def expected(pick, names=ot.NAMES):
-    return {**{name: getattr(pick, field) for field, name in names.items()}, "num_warps": pick.num_warps, "num_stages": pick.num_stages}
+    return {
+        **{name: getattr(pick, field) for field, name in names.items()},
+        "num_warps": pick.num_warps,
+        "num_stages": pick.num_stages,
+    }
 
 
 class Picks(unittest.TestCase):
@@ -83,12 +91,19 @@ class Picks(unittest.TestCase):
             for trans_a in (False, True):
                 for trans_b in (False, True):
                     for dtype, name in (("torch.float16", "fp16"), ("torch.bfloat16", "bf16")):
-                        want = self.model.select(*shape, dtype=name, trans_a=trans_a and shape[0] > 1, trans_b=trans_b and shape[1] > 1)
+                        want = self.model.select(
+                            *shape, dtype=name, trans_a=trans_a and shape[0] > 1, trans_b=trans_b and shape[1] > 1
+                        )
                         for _ in range(2):  # picked, and remembered
-                            self.assertEqual(self.launch(kernel, *shape, trans_a=trans_a, trans_b=trans_b, dtype=dtype), "kernel")
+                            self.assertEqual(
+                                self.launch(kernel, *shape, trans_a=trans_a, trans_b=trans_b, dtype=dtype), "kernel"
+                            )
                             self.assertEqual(fn.meta(), expected(want))
                             best = kernel.best_config
-                            self.assertEqual({**best.kwargs, "num_warps": best.num_warps, "num_stages": best.num_stages}, expected(want))
+                            self.assertEqual(
+                                {**best.kwargs, "num_warps": best.num_warps, "num_stages": best.num_stages},
+                                expected(want),
+                            )
 
     def test_the_model_is_asked_once(self):
         kernel = ot.pick(model=self.model)(Kernel())
@@ -172,7 +187,9 @@ class Picks(unittest.TestCase):
             worth = self.model.expected_regret(4096, 4096, 4096).worth_measuring
             fn.launches.clear()
             self.launch(ot.pick(model=self.model, shortlist="auto")(fn), 4096, 4096, 4096)
-            different = {tuple(sorted((k, v) for k, v in l.items() if k.startswith(("BLOCK", "num")))) for l in fn.launches}
+            different = {
+                tuple(sorted((k, v) for k, v in l.items() if k.startswith(("BLOCK", "num")))) for l in fn.launches
+            }
             self.assertEqual(len(different), worth)
 
     def test_unaligned_operands(self):
@@ -185,7 +202,9 @@ class Picks(unittest.TestCase):
                     return expected(p)
 
         fn = Kernel()
-        with self.assertWarnsRegex(UserWarning, "kernel: Triton loads A and B element by element.*shortlist=\"auto\"") as warned:
+        with self.assertWarnsRegex(
+            UserWarning, 'kernel: Triton loads A and B element by element.*shortlist="auto"'
+        ) as warned:
             kernel = ot.pick(model=self.model)(fn)
             # Their unrestricted picks spill, and were measured to be 1.6 to 7 times slower than triton.autotune's.
             for shape, unaligned in (((1000, 3000, 777), "ab"), ((4095, 4097, 4100), "ab"), ((300, 50257, 1024), "b")):
@@ -195,7 +214,9 @@ class Picks(unittest.TestCase):
         self.assertEqual(warned.filename, __file__)
 
         def launch(a=0, b=0, stride_a=4096, stride_b=4096, **layout):
-            order = ((1, stride_a) if layout.get("trans_a") else (stride_a, 1)) + ((1, stride_b) if layout.get("trans_b") else (stride_b, 1))
+            order = ((1, stride_a) if layout.get("trans_a") else (stride_a, 1)) + (
+                (1, stride_b) if layout.get("trans_b") else (stride_b, 1)
+            )
             with warnings.catch_warnings():
                 warnings.simplefilter("error")  # there was one for this kernel
                 tensors = Tensor(4096, 4096, address=a), Tensor(4096, 4096, address=b)
@@ -214,9 +235,14 @@ class Picks(unittest.TestCase):
         self.launch(kernel, 1000, 3000, 777, BLOCK_SIZE_N=16)
         self.assertEqual(fn.meta("BLOCK_SIZE_N"), {"BLOCK_SIZE_N": 16})
         config = ot.config(1000, 3000, 777, model=self.model)
-        self.assertEqual(config.kwargs | {"num_warps": config.num_warps, "num_stages": config.num_stages}, wanted((1000, 3000, 777), "a", "b"))
+        self.assertEqual(
+            config.kwargs | {"num_warps": config.num_warps, "num_stages": config.num_stages},
+            wanted((1000, 3000, 777), "a", "b"),
+        )
         amd = Model("mi300x")
-        self.assertEqual(ot.config(1000, 3000, 777, model=amd).kwargs["BLOCK_SIZE_M"], amd.select(1000, 3000, 777).block_m)
+        self.assertEqual(
+            ot.config(1000, 3000, 777, model=amd).kwargs["BLOCK_SIZE_M"], amd.select(1000, 3000, 777).block_m
+        )
 
     def test_shortlist_of_unaligned_operands(self):
         fn = Kernel()
@@ -225,7 +251,10 @@ class Picks(unittest.TestCase):
             driver.active.get_benchmarker.return_value = lambda call, quantiles: call() and len(fn.launches)
             kernel = ot.pick(model=self.model, shortlist="auto")(fn)
             self.launch(kernel, 4095, 4097, 4100)
-        timed = {tuple(launch[name] for name in ("BLOCK_SIZE_M", "BLOCK_SIZE_N", "BLOCK_SIZE_K", "num_warps")) for launch in fn.launches}
+        timed = {
+            tuple(launch[name] for name in ("BLOCK_SIZE_M", "BLOCK_SIZE_N", "BLOCK_SIZE_K", "num_warps"))
+            for launch in fn.launches
+        }
         self.assertEqual(len(timed), 8)  # and not the same blocks with other stages
 
     def test_names_and_layout(self):
@@ -237,15 +266,22 @@ class Picks(unittest.TestCase):
         self.assertEqual(fn.meta("BM", "BN", "BK", "num_warps", "num_stages"), expected(want, names))
         self.assertNotIn("GROUP_SIZE_M", fn.launches[-1])
 
-        given = ot.pick("rows", "columns", "depth", dtype="bf16", trans_a=True, trans_b=False, names=names, model=self.model)(fn)
+        given = ot.pick(
+            "rows", "columns", "depth", dtype="bf16", trans_a=True, trans_b=False, names=names, model=self.model
+        )(fn)
         given[(1,)](None, None, None, 304, 704, 500, 1)
-        self.assertEqual(fn.meta("BM", "BN", "BK", "num_warps", "num_stages"), expected(self.model.select(304, 704, 500, dtype="bf16", trans_a=True), names))
+        self.assertEqual(
+            fn.meta("BM", "BN", "BK", "num_warps", "num_stages"),
+            expected(self.model.select(304, 704, 500, dtype="bf16", trans_a=True), names),
+        )
 
     def test_mistakes_in_the_decoration(self):
         with self.assertRaisesRegex(Error, "kernel has no argument 'L'"):
             ot.pick(k="L", model=self.model)(Kernel())
         with self.assertRaisesRegex(Error, "kernel has no meta-parameter BM"):
-            ot.pick(names={"block_m": "BM", "block_n": "BLOCK_SIZE_N", "block_k": "BLOCK_SIZE_K"}, model=self.model)(Kernel())
+            ot.pick(names={"block_m": "BM", "block_n": "BLOCK_SIZE_N", "block_k": "BLOCK_SIZE_K"}, model=self.model)(
+                Kernel()
+            )
         with self.assertRaisesRegex(Error, "takes fp16 and bf16"):
             self.launch(ot.pick(model=self.model)(Kernel()), 64, 64, 64, dtype="torch.int8")
 
@@ -256,13 +292,24 @@ class Picks(unittest.TestCase):
         self.launch(ot.pick(model=self.model)(triton.heuristics(even)(fn)), 512, 512, 528)
         self.assertEqual(fn.meta("EVEN_K"), {"EVEN_K": 528 % self.model.select(512, 512, 528).block_k == 0})
         plain = Kernel(arg_names)
-        self.launch(triton.heuristics({"EVEN_K": lambda args: args["K"] == 528})(ot.pick(model=self.model)(plain)), 512, 512, 528)
-        self.assertEqual(plain.meta("EVEN_K", "BLOCK_SIZE_M"), {"EVEN_K": True, "BLOCK_SIZE_M": self.model.select(512, 512, 528).block_m})
+        self.launch(
+            triton.heuristics({"EVEN_K": lambda args: args["K"] == 528})(ot.pick(model=self.model)(plain)),
+            512,
+            512,
+            528,
+        )
+        self.assertEqual(
+            plain.meta("EVEN_K", "BLOCK_SIZE_M"),
+            {"EVEN_K": True, "BLOCK_SIZE_M": self.model.select(512, 512, 528).block_m},
+        )
 
     def test_configs(self):
         ranking = self.model.rank(4096, 4096, 4096, dtype="bf16", trans_b=True, top=4)
         got = ot.configs(4096, 4096, 4096, "torch.bfloat16", trans_b=True, model=self.model)
-        self.assertEqual([{**c.kwargs, "num_warps": c.num_warps, "num_stages": c.num_stages} for c in got], [expected(p) for p in ranking])
+        self.assertEqual(
+            [{**c.kwargs, "num_warps": c.num_warps, "num_stages": c.num_stages} for c in got],
+            [expected(p) for p in ranking],
+        )
         self.assertEqual(ot.config(4096, 4096, 4096, "bf16", trans_b=True, model=self.model), got[0])
         self.assertEqual(ot.config(64, 64, 64, names={"block_m": "BM"}, model=self.model).kwargs.keys(), {"BM"})
 
@@ -297,31 +344,52 @@ class Cuda:
 
 class Detection(unittest.TestCase):
     def open(self, cuda, backend="cuda", arch=90):
-        with mock.patch.object(ot, "driver") as driver, mock.patch.object(ot._cuda.ctypes, "CDLL", return_value=cuda), mock.patch.dict(ot._models, clear=True):
+        with (
+            mock.patch.object(ot, "driver") as driver,
+            mock.patch.object(ot._cuda.ctypes, "CDLL", return_value=cuda),
+            mock.patch.dict(ot._models, clear=True),
+        ):
             driver.active.get_current_device.return_value = 0
             driver.active.get_current_target.return_value = mock.Mock(backend=backend, arch=arch)
             options = ot._gpu(0)
         return Model(**options)
 
     def test_a_known_product(self):
-        # An H200's attributes as its driver tells them (configs/sm90-h200.yaml): the device of the catalogue, with all that is known of it.
-        cuda = Cuda(b"NVIDIA H200", {16: 132, 13: 1980000, 38: 50 << 20, 97: 232448, 82: 65536, 36: 3201000, 37: 6144, 75: 9, 76: 0})
+        # An H200's attributes as its driver tells them (configs/sm90-h200.yaml): the device of the catalogue, with all
+        # that is known of it.
+        cuda = Cuda(
+            b"NVIDIA H200",
+            {16: 132, 13: 1980000, 38: 50 << 20, 97: 232448, 82: 65536, 36: 3201000, 37: 6144, 75: 9, 76: 0},
+        )
         d = self.open(cuda).description
-        self.assertEqual((d["arch"], d["device"], d["device_name"], d["rung"]), ("sm90", "h200", "NVIDIA H200", Model("h200").description["rung"]))
+        self.assertEqual(
+            (d["arch"], d["device"], d["device_name"], d["rung"]),
+            ("sm90", "h200", "NVIDIA H200", Model("h200").description["rung"]),
+        )
 
     def test_an_unknown_product(self):
-        # NVIDIA Ada GPU Architecture whitepaper v2.1 and product page: 46 SMs, 2.475 GHz boost, 36 MiB of L2, 10501 MHz GDDR6X on 192 bits.
-        cuda = Cuda(b"NVIDIA GeForce RTX 4070", {16: 46, 13: 2475000, 38: 36 << 20, 97: 101376, 82: 65536, 36: 10501000, 37: 192, 75: 8, 76: 9})
+        # NVIDIA Ada GPU Architecture whitepaper v2.1 and product page: 46 SMs, 2.475 GHz boost, 36 MiB of L2, 10501 MHz
+        # GDDR6X on 192 bits.
+        cuda = Cuda(
+            b"NVIDIA GeForce RTX 4070",
+            {16: 46, 13: 2475000, 38: 36 << 20, 97: 101376, 82: 65536, 36: 10501000, 37: 192, 75: 8, 76: 9},
+        )
         model = self.open(cuda, arch=89)
         d = model.description
-        self.assertEqual((d["arch"], d["device"], d["device_name"], d["units"], d["rung"]), ("sm89", "auto", "NVIDIA GeForce RTX 4070", 46, "spec"))
+        self.assertEqual(
+            (d["arch"], d["device"], d["device_name"], d["units"], d["rung"]),
+            ("sm89", "auto", "NVIDIA GeForce RTX 4070", 46, "spec"),
+        )
         params = {p["name"]: p["value"] for p in d["params"]}
         self.assertEqual(params["dram_bandwidth"], 2 * 10501e6 * 192 / 8)
         self.assertEqual(params["clock"], 2.475e9)
         self.assertGreater(model.select(4096, 4096, 4096).seconds, Model("rtx4090").select(4096, 4096, 4096).seconds)
 
     def test_an_architecture_that_nobody_models(self):
-        cuda = Cuda(b"NVIDIA B200", {16: 148, 13: 1965000, 38: 126 << 20, 97: 232448, 82: 65536, 36: 3996000, 37: 8192, 75: 10, 76: 0})
+        cuda = Cuda(
+            b"NVIDIA B200",
+            {16: 148, 13: 1965000, 38: 126 << 20, 97: 232448, 82: 65536, 36: 3996000, 37: 8192, 75: 10, 76: 0},
+        )
         with self.assertRaisesRegex(Error, "NVIDIA B200 has the architecture sm100, which no plugin models"):
             self.open(cuda, arch=100)
 
@@ -357,8 +425,16 @@ class OnAGPU(unittest.TestCase):
     def operands(self, m, n, k, dtype, trans_a=False, trans_b=False):
         import torch
 
-        a = torch.randn(k, m, device="cuda", dtype=dtype).t() if trans_a else torch.randn(m, k, device="cuda", dtype=dtype)
-        b = torch.randn(n, k, device="cuda", dtype=dtype).t() if trans_b else torch.randn(k, n, device="cuda", dtype=dtype)
+        a = (
+            torch.randn(k, m, device="cuda", dtype=dtype).t()
+            if trans_a
+            else torch.randn(m, k, device="cuda", dtype=dtype)
+        )
+        b = (
+            torch.randn(n, k, device="cuda", dtype=dtype).t()
+            if trans_b
+            else torch.randn(k, n, device="cuda", dtype=dtype)
+        )
         return a, b
 
     def test_right_results_in_every_layout(self):
@@ -372,13 +448,24 @@ class OnAGPU(unittest.TestCase):
                     with self.subTest(shape=shape, trans_a=trans_a, trans_b=trans_b):
                         self.assertFalse(self.example.wrong(self.example.matmul(a, b), a, b))
                         best = self.example.matmul_kernel.best_config
-                        want = model.select(*shape, trans_a=a.stride(0) == 1 and a.stride(1) != 1, trans_b=b.stride(0) == 1 and b.stride(1) != 1)
-                        self.assertEqual({**best.kwargs, "num_warps": best.num_warps, "num_stages": best.num_stages}, expected(want))
+                        want = model.select(
+                            *shape,
+                            trans_a=a.stride(0) == 1 and a.stride(1) != 1,
+                            trans_b=b.stride(0) == 1 and b.stride(1) != 1,
+                        )
+                        self.assertEqual(
+                            {**best.kwargs, "num_warps": best.num_warps, "num_stages": best.num_stages}, expected(want)
+                        )
 
     def test_unaligned_operands_do_not_spill(self):
         import torch
 
-        for shape, trans_b in (((1000, 3000, 777), False), ((300, 50257, 1024), False), ((515, 4096, 1023), True), ((1, 1, 1), False)):
+        for shape, trans_b in (
+            ((1000, 3000, 777), False),
+            ((300, 50257, 1024), False),
+            ((515, 4096, 1023), True),
+            ((1, 1, 1), False),
+        ):
             a, b = self.operands(*shape, torch.float16, trans_b=trans_b)
             c = torch.empty(shape[:2], device="cuda", dtype=torch.float16)
             with self.subTest(shape=shape), warnings.catch_warnings():

@@ -1,5 +1,5 @@
-// Package exectest is an executor for tests: a made-up device that runs kernels in pseudo-times with reproducible noise,
-// and fails in every way that a real one can.
+// Package exectest is an executor for tests. Its fake device reports fake kernel times with reproducible noise, and it
+// fails in every way in which a real device can.
 package exectest
 
 import (
@@ -17,53 +17,54 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 )
 
-// Fate is what happens to a configuration on a problem.
+// Fate is the outcome of a configuration on a problem.
 type Fate int
 
 // The fates.
 const (
 	Fine         Fate = iota
-	NotBuilt          // the compiler refuses it
-	OutOfMemory       // it compiles, and running it is refused
-	Wrong             // it computes something else
-	Crash             // running it takes the process along
-	CrashCompile      // compiling it does
-	Hang              // running it does not end in time
+	NotBuilt          // the compiler rejects it
+	OutOfMemory       // it compiles, but does not run
+	Wrong             // its results are wrong
+	Crash             // running it ends the process
+	CrashCompile      // compiling it ends the process
+	Hang              // it does not end in time
 	ClockMoves        // the clock drops while it runs
 )
 
-// Executor is a made-up executor. Set its fields before the first call.
+// Executor is a fake executor. Set its fields before the first call.
 type Executor struct {
 	Device exec.Device
-	// Noise is the relative standard deviation of a run's time, Seed what it is drawn from.
+	// Noise is the relative standard deviation of the time of a run. Seed is the seed of the noise.
 	Noise float64
 	Seed  uint64
-	// Time, if set, replaces the pseudo-time of a kernel.
+	// Time, if set, replaces the fake time of a kernel.
 	Time func(gemm.Problem, gemm.Config) unit.Seconds
-	// Fate says what goes wrong, nil for nothing.
+	// Fate, if set, chooses the outcome. Otherwise every outcome is Fine.
 	Fate func(gemm.Problem, gemm.Config) Fate
-	// Before, if set, is called at the begin of every call, counted from 1 and one at a time; an error ends the call.
+	// Before, if set, runs at the start of every call, one at a time, with the number of the call from 1. Its error
+	// ends the call.
 	Before func(call int) error
 
 	mu    sync.Mutex
 	calls int
-	// process counts the processes: a crash ends one, and its kernels with it.
+	// process counts processes. A crash ends a process and its kernels.
 	process             int
 	held, most, crashes int
-	// compiled counts the kernels so far, so that no two have the same noise.
+	// compiled counts the kernels, so that each has different noise.
 	compiled uint64
 }
 
 var _ exec.Executor = (*Executor)(nil)
 
-// Held returns how many kernels are open and the most that ever were at once.
+// Held returns the number of open kernels, now and at most so far.
 func (x *Executor) Held() (now, most int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.held, x.most
 }
 
-// Crashes returns how often a kernel took the process along, or hung.
+// Crashes returns how often a kernel ended the process or hung.
 func (x *Executor) Crashes() int {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -99,7 +100,8 @@ func (x *Executor) Environment(ctx context.Context, device int) (exec.Environmen
 	if device != 0 {
 		return exec.Environment{}, noDevice(device)
 	}
-	return exec.Environment{Driver: "1.2.3", Runtime: "4.5", Clock: 1.5e9, PowerWatts: 250, TemperatureC: 40}, x.begin(ctx)
+	env := exec.Environment{Driver: "1.2.3", Runtime: "4.5", Clock: 1.5e9, PowerWatts: 250, TemperatureC: 40}
+	return env, x.begin(ctx)
 }
 
 func noDevice(device int) error {
@@ -109,7 +111,7 @@ func noDevice(device int) error {
 // Close implements exec.Executor.
 func (x *Executor) Close() error { return nil }
 
-// hung is an error that says so as net.Error does.
+// hung is the error of a hang. Like a net.Error, it has a Timeout method.
 type hung struct{ error }
 
 func (hung) Timeout() bool { return true }
@@ -130,7 +132,7 @@ func failure(what string, cause error) error {
 	return &diag.Error{Kind: diag.Plugin, Where: "executor", What: what, Err: cause}
 }
 
-// lost is the error for what needs a process that is no more.
+// lost is the error of a kernel whose process has ended.
 func lost() error { return failure(exec.ErrKernelLost.Error(), exec.ErrKernelLost) }
 
 // Compile implements exec.Executor.
@@ -143,7 +145,8 @@ func (x *Executor) Compile(ctx context.Context, device int, p gemm.Problem, c ge
 			return nil, err
 		}
 		if x.Device.Kernels != nil && !slices.Contains(x.Device.Kernels, c.Kernel) {
-			return nil, diag.Inputf("there is no kernel family %q", c.Kernel).Do("use %s", strings.Join(x.Device.Kernels, " or "))
+			return nil, diag.Inputf("there is no kernel family %q", c.Kernel).
+				Do("use %s", strings.Join(x.Device.Kernels, " or "))
 		}
 	}
 	x.mu.Lock()
@@ -169,7 +172,8 @@ func (x *Executor) Compile(ctx context.Context, device int, p gemm.Problem, c ge
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(p.String() + c.String() + c.Kernel))
 	x.compiled++
-	k := &kernel{x: x, p: p, c: c, fate: fate, process: process, noise: rand.New(rand.NewPCG(x.Seed+x.compiled, h.Sum64()))}
+	noise := rand.New(rand.NewPCG(x.Seed+x.compiled, h.Sum64()))
+	k := &kernel{x: x, p: p, c: c, fate: fate, process: process, noise: noise}
 	k.time = unit.Seconds(2e-6 + p.Flops()/100e12*(1+4*float64(h.Sum64()%1000)/1000))
 	if x.Time != nil {
 		k.time = x.Time(p, c)
@@ -201,11 +205,19 @@ func (k *kernel) begin(ctx context.Context) error {
 }
 
 func (k *kernel) Resources() exec.Resources {
-	return exec.Resources{Registers: 32 + k.c.BlockM/2, SpillBytes: unit.Bytes(k.c.BlockM / 256 * 8), SharedMemory: unit.Bytes(k.c.BlockM * 64), CTAsPerSM: 2}
+	return exec.Resources{
+		Registers:    32 + k.c.BlockM/2,
+		SpillBytes:   unit.Bytes(k.c.BlockM / 256 * 8),
+		SharedMemory: unit.Bytes(k.c.BlockM * 64),
+		CTAsPerSM:    2,
+	}
 }
 
 func (k *kernel) Check(ctx context.Context) (exec.Numerics, error) {
-	n := exec.Numerics{MaxError: 1e-4, Tolerance: 1e-3, Checked: int64(k.p.M) * int64(k.p.N), Reference: "a made-up reference"}
+	n := exec.Numerics{
+		MaxError: 1e-4, Tolerance: 1e-3,
+		Checked: int64(k.p.M) * int64(k.p.N), Reference: "a made-up reference",
+	}
 	if err := k.begin(ctx); err != nil {
 		return n, err
 	}

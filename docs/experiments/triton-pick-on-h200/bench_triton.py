@@ -1,4 +1,5 @@
-"""What origami.triton costs per call, and what it picks, beside triton.autotune on the same kernel. Needs a GPU, torch and triton.
+"""What origami.triton costs per call, and what it picks, beside triton.autotune on the same kernel. Needs a GPU, torch
+and triton.
 
     python3 bench_triton.py run RESULT.json [--shapes N] [--cold N]
     python3 bench_triton.py table RESULT.json [DOCUMENT.md]
@@ -6,11 +7,11 @@
 `run` measures and checks; `table` prints the result as Markdown, or puts it between the lines "<!-- table -->" and
 "<!-- /table -->" of a document.
 
-The kernel is examples/matmul.py's: fp16 in, fp32 accumulation, row-major, K masked. The list of triton.autotune is that of
-Triton's matrix multiplication tutorial, 16 configurations. Operands are standard normal; every result is compared with
-torch.matmul in fp32. Kernel times are medians by device events of runs with a cold L2 (256 MiB are written before each, as
-triton.testing.do_bench does), the contenders in turns, so that the clock's wander meets all alike. Launch times are the
-host's, without waiting for the device.
+The kernel is examples/matmul.py's: fp16 in, fp32 accumulation, row-major, K masked. The list of triton.autotune is that
+of Triton's matrix multiplication tutorial, 16 configurations. Operands are standard normal; every result is compared
+with torch.matmul in fp32. Kernel times are medians by device events of runs with a cold L2 (256 MiB are written before
+each, as triton.testing.do_bench does), the contenders in turns, so that the clock's wander meets all alike. Launch
+times are the host's, without waiting for the device.
 """
 
 import argparse
@@ -29,18 +30,52 @@ sys.path[:0] = [str(CLIENT), str(CLIENT / "examples")]
 
 # Squares, odd sizes, few rows (decoding), many rows, deep and shallow K.
 SHAPES = [
-    (4096, 4096, 4096), (512, 512, 512), (1024, 1024, 1024), (2048, 2048, 2048), (8192, 8192, 8192), (1000, 3000, 777), (4095, 4097, 4100),
-    (16, 4096, 4096), (64, 14336, 4096), (128, 4096, 14336), (256, 28672, 4096), (2048, 6144, 4096), (4096, 128, 8192), (8192, 8192, 512),
-    (64, 64, 32768), (16384, 1024, 1024), (640, 640, 5120), (3072, 768, 768), (300, 50257, 1024), (1, 8192, 8192),
+    (4096, 4096, 4096),
+    (512, 512, 512),
+    (1024, 1024, 1024),
+    (2048, 2048, 2048),
+    (8192, 8192, 8192),
+    (1000, 3000, 777),
+    (4095, 4097, 4100),
+    (16, 4096, 4096),
+    (64, 14336, 4096),
+    (128, 4096, 14336),
+    (256, 28672, 4096),
+    (2048, 6144, 4096),
+    (4096, 128, 8192),
+    (8192, 8192, 512),
+    (64, 64, 32768),
+    (16384, 1024, 1024),
+    (640, 640, 5120),
+    (3072, 768, 768),
+    (300, 50257, 1024),
+    (1, 8192, 8192),
     # More that Triton loads element by element, of both operands, of A and of B.
-    (5000, 5000, 5000), (2047, 2049, 2051), (2048, 4096, 1001), (16, 4097, 4096),
+    (5000, 5000, 5000),
+    (2047, 2049, 2051),
+    (2048, 4096, 1001),
+    (16, 4097, 4096),
 ]
 
-# Triton's tutorial 03-matrix-multiplication.py, get_cuda_autotune_config: block m, n, k, stages, warps. The groups are of 8.
+# Triton's tutorial 03-matrix-multiplication.py, get_cuda_autotune_config: block m, n, k, stages, warps. The groups are
+# of 8.
 TUTORIAL = [
-    (128, 256, 64, 3, 8), (64, 256, 32, 4, 4), (128, 128, 32, 4, 4), (128, 64, 32, 4, 4), (64, 128, 32, 4, 4), (128, 32, 32, 4, 4),
-    (64, 32, 32, 5, 2), (32, 64, 32, 5, 2), (128, 256, 128, 3, 8), (256, 128, 128, 3, 8), (256, 64, 128, 4, 4), (64, 256, 128, 4, 4),
-    (128, 128, 128, 4, 4), (128, 64, 64, 4, 4), (64, 128, 64, 4, 4), (128, 32, 64, 4, 4),
+    (128, 256, 64, 3, 8),
+    (64, 256, 32, 4, 4),
+    (128, 128, 32, 4, 4),
+    (128, 64, 32, 4, 4),
+    (64, 128, 32, 4, 4),
+    (128, 32, 32, 4, 4),
+    (64, 32, 32, 5, 2),
+    (32, 64, 32, 5, 2),
+    (128, 256, 128, 3, 8),
+    (256, 128, 128, 3, 8),
+    (256, 64, 128, 4, 4),
+    (64, 256, 128, 4, 4),
+    (128, 128, 128, 4, 4),
+    (128, 64, 64, 4, 4),
+    (64, 128, 64, 4, 4),
+    (128, 32, 64, 4, 4),
 ]
 
 
@@ -51,8 +86,14 @@ def contenders():
     import matmul
     import origami.triton
 
-    configs = [triton.Config({"BLOCK_SIZE_M": m, "BLOCK_SIZE_N": n, "BLOCK_SIZE_K": k, "GROUP_SIZE_M": 8}, num_stages=stages, num_warps=warps)
-               for m, n, k, stages, warps in TUTORIAL]
+    configs = [
+        triton.Config(
+            {"BLOCK_SIZE_M": m, "BLOCK_SIZE_N": n, "BLOCK_SIZE_K": k, "GROUP_SIZE_M": 8},
+            num_stages=stages,
+            num_warps=warps,
+        )
+        for m, n, k, stages, warps in TUTORIAL
+    ]
     plain = matmul.matmul_kernel.fn
     return {
         "autotune": triton.autotune(configs=configs, key=["M", "N", "K"])(plain),
@@ -81,8 +122,8 @@ def checked(kernel, a, b, c, **meta):
 
 
 def first_results(kind, count):
-    """In a process of its own, with an empty cache: seconds to the first result of each of the first shapes, and of what comes
-    before."""
+    """In a process of its own, with an empty cache: seconds to the first result of each of the first shapes, and of
+    what comes before."""
     begin = time.perf_counter()
     import torch
 
@@ -103,7 +144,15 @@ def first_results(kind, count):
         times.append(time.perf_counter() - start)
         if matmul.wrong(c, a, b):
             raise SystemExit(f"{shape} by {kind}: wrong")
-    print(json.dumps({"import_torch_and_cuda": ready - begin, "import_triton_and_origami": imported - ready, "first_result": times}))
+    print(
+        json.dumps(
+            {
+                "import_torch_and_cuda": ready - begin,
+                "import_triton_and_origami": imported - ready,
+                "first_result": times,
+            }
+        )
+    )
 
 
 def in_fresh_process(*arguments):
@@ -161,7 +210,11 @@ def per_launch(kernels, report):
     a, b, c = operands(64, 64, 64)
     checked(kernels["pick"], a, b, c)
     best = kernels["pick"].best_config
-    ways = {"plain": dict(best.kwargs, num_warps=best.num_warps, num_stages=best.num_stages), "pick": {}, "autotune": {}}
+    ways = {
+        "plain": dict(best.kwargs, num_warps=best.num_warps, num_stages=best.num_stages),
+        "pick": {},
+        "autotune": {},
+    }
     for name, meta in ways.items():
         checked(kernels[name], a, b, c, **meta)
     samples = {name: [] for name in ways}
@@ -177,13 +230,18 @@ def per_launch(kernels, report):
 
 
 def kernel_times(runs, seconds=0.25):
-    """Median milliseconds of each of the runs, a dict of functions, in turns and with a cold L2; and how many rounds there were."""
+    """Median milliseconds of each of the runs, a dict of functions, in turns and with a cold L2; and how many rounds
+    there were."""
     import torch
 
     flush = torch.empty(256 << 20, dtype=torch.int8, device="cuda")
     samples = {name: [] for name in runs}
     begin = time.perf_counter()
-    while len(next(iter(samples.values()))) < 10 or time.perf_counter() - begin < seconds and len(next(iter(samples.values()))) < 60:
+    while (
+        len(next(iter(samples.values()))) < 10
+        or time.perf_counter() - begin < seconds
+        and len(next(iter(samples.values()))) < 60
+    ):
         for name, run in runs.items():
             flush.zero_()
             first, last = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
@@ -229,13 +287,17 @@ def quality(kernels, shapes, report):
         if doubt:
             row["expected_loss"], row["worth_measuring"] = doubt.expected_loss, doubt.worth_measuring
         rows.append(row)
-        print(f"{m}x{n}x{k}:", ", ".join(f"{name} {ms:.4f} ms" for name, ms in times.items()), file=sys.stderr, flush=True)
+        print(
+            f"{m}x{n}x{k}:", ", ".join(f"{name} {ms:.4f} ms" for name, ms in times.items()), file=sys.stderr, flush=True
+        )
 
 
 def run(arguments):
     report = {}
     report["open_seconds"] = in_fresh_process("library-open")
-    report["cold"] = {kind: in_fresh_process("first-results", kind, str(arguments.cold)) for kind in ("autotune", "pick", "shortlist")}
+    report["cold"] = {
+        kind: in_fresh_process("first-results", kind, str(arguments.cold)) for kind in ("autotune", "pick", "shortlist")
+    }
     print(f"cold: {report['cold']}", file=sys.stderr, flush=True)
     import torch
     import triton
@@ -263,35 +325,52 @@ def table(r):
     n = r["autotune_configs"]
     cold, kinds = r["cold"], ("autotune", "pick", "shortlist")
     lines = [
-        f"{r['device']}, {r['software']}; model {r['model']['model']}, rung {r['model']['rung']}, kernel family {r['model']['kernel']}.", "",
-        "| what | time |", "| --- | --- |",
-        f"| load the library and open the model, once | {(r['open_seconds']['import'] + r['open_seconds']['open']) * 1e3:.1f} ms |",
+        f"{r['device']}, {r['software']}; model {r['model']['model']}, rung {r['model']['rung']}, "
+        f"kernel family {r['model']['kernel']}.",
+        "",
+        "| what | time |",
+        "| --- | --- |",
+        "| load the library and open the model, once | "
+        f"{(r['open_seconds']['import'] + r['open_seconds']['open']) * 1e3:.1f} ms |",
         f"| pick for a problem that was not asked before | {r['per_call_us']['new']:.0f} µs |",
         f"| the same again | {r['per_call_us']['again']:.2f} µs |",
         f"| the best 8 | {r['per_call_us']['rank_8']:.0f} µs |",
         f"| expected loss, and how many are worth measuring | {r['per_call_us']['doubt']:.0f} µs |",
         f"| launch of a plain kernel, host | {r['per_launch_us']['plain']:.1f} µs |",
         f"| launch through `origami.triton.pick` | {r['per_launch_us']['pick']:.1f} µs |",
-        f"| launch through `triton.autotune`, tuned already | {r['per_launch_us']['autotune']:.1f} µs |", "",
-        f"First result in a new process with an empty Triton cache, without importing torch (`triton.autotune` over {n} configurations):",
+        f"| launch through `triton.autotune`, tuned already | {r['per_launch_us']['autotune']:.1f} µs |",
         "",
-        "| shape | `triton.autotune` | `pick` | `pick(shortlist=\"auto\")` |", "| --- | --- | --- | --- |",
+        "First result in a new process with an empty Triton cache, without importing torch (`triton.autotune` over "
+        f"{n} configurations):",
+        "",
+        '| shape | `triton.autotune` | `pick` | `pick(shortlist="auto")` |',
+        "| --- | --- | --- | --- |",
     ]
     for i, (m, n, k) in enumerate(SHAPES[:len(cold["pick"]["first_result"])]):
-        lines.append(f"| {m}×{n}×{k} | " + " | ".join(f"{cold[kind]['first_result'][i]:.2f} s" for kind in kinds) + " |")
+        lines.append(
+            f"| {m}×{n}×{k} | " + " | ".join(f"{cold[kind]['first_result'][i]:.2f} s" for kind in kinds) + " |"
+        )
     lines.append("| all | " + " | ".join(f"{sum(cold[kind]['first_result']):.1f} s" for kind in kinds) + " |")
     lines += ["", "Time of the kernel, cold L2; a ratio above 1 is slower than `triton.autotune`'s best:", "",
               "| shape | `triton.autotune`'s best | pick ÷ it | short list ÷ it | torch.matmul ÷ it | pick |",
               "| --- | --- | --- | --- | --- | --- |"]
     names = ("pick", "shortlist", "torch")
-    for kind, rows in (("aligned", [row for row in r["shapes"] if aligned(row)]), ("unaligned", [row for row in r["shapes"] if not aligned(row)])):
+    for kind, rows in (
+        ("aligned", [row for row in r["shapes"] if aligned(row)]),
+        ("unaligned", [row for row in r["shapes"] if not aligned(row)]),
+    ):
         for row in rows:
             ms = row["ms"]
-            lines.append(f"| {row['m']}×{row['n']}×{row['k']} | {ms['autotune'] * 1e3:.1f} µs | "
-                         + " | ".join(f"{ms[name] / ms['autotune']:.3f}" for name in names) + f" | {short(row['config']['pick'])} |")
+            lines.append(
+                f"| {row['m']}×{row['n']}×{row['k']} | {ms['autotune'] * 1e3:.1f} µs | "
+                + " | ".join(f"{ms[name] / ms['autotune']:.3f}" for name in names)
+                + f" | {short(row['config']['pick'])} |"
+            )
         for what, of in (("geometric mean", geomean), ("worst", max)) if rows else ():
             values = (of([row["ms"][name] / row["ms"]["autotune"] for row in rows]) for name in names)
-            lines.append(f"| **{len(rows)} {kind}: {what}** | | " + " | ".join(f"**{value:.3f}**" for value in values) + " | |")
+            lines.append(
+                f"| **{len(rows)} {kind}: {what}** | | " + " | ".join(f"**{value:.3f}**" for value in values) + " | |"
+            )
     noise = [abs(row["ms"]["pick_again"] / row["ms"]["pick"] - 1) for row in r["shapes"]]
     lines += ["", f"The same kernel measured twice differs by {statistics.median(noise) * 100:.1f} % (median), "
               f"{max(noise) * 100:.1f} % at most."]

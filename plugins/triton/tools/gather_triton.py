@@ -3,8 +3,8 @@
     pip install triton==3.6.0
     python gather_triton.py TARGET [trans_a|trans_b] < configurations > rows
 
-A configuration is a line bm,bn,bk,stages,warps,even_k; a row has the columns of triton.csv. The kernel is specialised as
-Triton does for a launch with sizes and strides that 16 divides.
+A configuration is a line bm,bn,bk,stages,warps,even_k; a row has the columns of triton.csv. The kernel is specialised
+as Triton does for a launch with sizes and strides that 16 divides.
 """
 import os
 import pathlib
@@ -32,10 +32,14 @@ SHARED = {80: 163 << 10, 86: 99 << 10, 89: 99 << 10, 90: 227 << 10}
 
 def build(target, layout, bm, bn, bk, stages, warps, even_k):
     major = {"trans_a": {"a_major": "m"}, "trans_b": {"b_major": "k"}}.get(layout, {})
-    signature, constants, attributes = kernel.specialised(Problem(4096, 4096, 4096, **major), Config(kernel.FAMILY, bm, bn, bk, 8, warps, stages, 1))
+    signature, constants, attributes = kernel.specialised(
+        Problem(4096, 4096, 4096, **major), Config(kernel.FAMILY, bm, bn, bk, 8, warps, stages, 1)
+    )
     constants[kernel.multiply.arg_names.index("EVEN_K"),] = bool(even_k)
     source = ASTSource(kernel.multiply, signature, constants, attributes)
-    return triton.compile(source, target=GPUTarget("cuda", target, 32), options=dict(num_warps=warps, num_stages=stages))
+    return triton.compile(
+        source, target=GPUTarget("cuda", target, 32), options=dict(num_warps=warps, num_stages=stages)
+    )
 
 
 def assemble(ptx, target):
@@ -45,7 +49,12 @@ def assemble(ptx, target):
         with open(name, "w") as f:
             f.write(ptx)
         arch = f"sm_{target}a" if target == 90 else f"sm_{target}"
-        log = subprocess.run([PTXAS, "-lineinfo", "-v", "--gpu-name", arch, name, "-o", name + ".o"], capture_output=True, text=True, check=True).stderr
+        log = subprocess.run(
+            [PTXAS, "-lineinfo", "-v", "--gpu-name", arch, name, "-o", name + ".o"],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stderr
     return int(re.search(r"Used (\d+) registers", log)[1]), int(re.search(r"(\d+) bytes stack frame", log)[1])
 
 

@@ -2,13 +2,14 @@
 
     python3 triton_characterize.py > characterization.csv
 
-Nothing here depends on a problem that anybody wants solved. Each kernel runs as one CTA alone, as one CTA on every SM, and with as
-many CTAs on every SM as fit, each for two lengths of K, with a warm L2. The slope over K is what a step along K costs a CTA
-alone, beside the other SMs, and beside its neighbours on the SM; the intercept is launch, prologue and epilogue.
+Nothing here depends on a problem that anybody wants solved. Each kernel runs as one CTA alone, as one CTA on every SM,
+and with as many CTAs on every SM as fit, each for two lengths of K, with a warm L2. The slope over K is what a step
+along K costs a CTA alone, beside the other SMs, and beside its neighbours on the SM; the intercept is launch, prologue
+and epilogue.
 
-Columns: the configuration; `trans_b` 1 for B stored K-contiguous; `ctas`, how many fit an SM; then the median microseconds of 11
-runs: `one_2048`, `one_6144`, `chip_2048`, `chip_6144`, `full_2048`, `full_6144`. Grids: 1×1 tiles, 12×11, and 12×(11·ctas) on 132
-SMs; the number is K.
+Columns: the configuration; `trans_b` 1 for B stored K-contiguous; `ctas`, how many fit an SM; then the median
+microseconds of 11 runs: `one_2048`, `one_6144`, `chip_2048`, `chip_6144`, `full_2048`, `full_6144`. Grids: 1×1 tiles,
+12×11, and 12×(11·ctas) on 132 SMs; the number is K.
 """
 
 import csv
@@ -27,7 +28,8 @@ PAUSE = 400_000
 
 
 def resident(kernel, warps, properties):
-    """CTAs per SM. Registers are given out to warps by 256, 1 KiB of shared memory per CTA is the system's (CUDA occupancy)."""
+    """CTAs per SM. Registers are given out to warps by 256, 1 KiB of shared memory per CTA is the system's (CUDA
+    occupancy)."""
     registers = -(-kernel.n_regs // 8) * 8 * 32 * warps
     by_registers = properties.regs_per_multiprocessor // registers
     by_shared = properties.shared_memory_per_multiprocessor // (kernel.metadata.shared + 1024)
@@ -46,7 +48,9 @@ def main():
     b = torch.randn(largest, device="cuda", dtype=torch.float16)
     c = torch.empty(largest, device="cuda", dtype=torch.float16)
     out = csv.writer(sys.stdout, lineterminator="\n")
-    out.writerow("bm,bn,bk,stages,warps,trans_b,ctas,one_2048,one_6144,chip_2048,chip_6144,full_2048,full_6144".split(","))
+    out.writerow(
+        "bm,bn,bk,stages,warps,trans_b,ctas,one_2048,one_6144,chip_2048,chip_6144,full_2048,full_6144".split(",")
+    )
     for config, trans_b in jobs:
         bm, bn, _, _, warps = config
         args, keywords = arguments(a, b, c, 4096, 4096, 4096, trans_b, config, True)

@@ -3,9 +3,10 @@
 
     python3 triton_sweep.py FOLDER [--trans-b] [--seconds N] < sizes.csv
 
-Reads the columns m, n, k (multiples of 16). fp16 in, fp32 accumulation, fp16 out; A row-major, B row-major or, with --trans-b,
-K-contiguous; standard normal operands. Every result is checked against cuBLAS before it counts. Times are medians of runs with
-a cold L2 (four times its size is written before each), by device events. Kernels are compiled on all cores first.
+Reads the columns m, n, k (multiples of 16). fp16 in, fp32 accumulation, fp16 out; A row-major, B row-major or, with
+--trans-b, K-contiguous; standard normal operands. Every result is checked against cuBLAS before it counts. Times are
+medians of runs with a cold L2 (four times its size is written before each), by device events. Kernels are compiled on
+all cores first.
 """
 
 import argparse
@@ -31,17 +32,22 @@ GROUP = 8
 
 def space():
     """The block sizes, stages and warps of h200-triton: what may fit the 227 KB of a CTA."""
-    for bm, bn, bk, stages, warps in itertools.product((16, 32, 64, 128, 256), (16, 32, 64, 128, 256), (16, 32, 64, 128, 256, 512), (2, 3, 4, 5), (4, 8)):
+    for bm, bn, bk, stages, warps in itertools.product(
+        (16, 32, 64, 128, 256), (16, 32, 64, 128, 256), (16, 32, 64, 128, 256, 512), (2, 3, 4, 5), (4, 8)
+    ):
         # With two stages Triton may keep one block in shared memory and the next in registers.
         if (bm + bn) * bk * 2 * (1 if stages == 2 else stages) <= 232448:
             yield bm, bn, bk, stages, warps
 
 
 def arguments(a, b, c, m, n, k, trans_b, config, even):
-    """Pointers, sizes and strides as the launch has them, so that a compilation ahead is the one that the launch finds."""
+    """Pointers, sizes and strides as the launch has them, so that a compilation ahead is the one that the launch
+    finds."""
     bm, bn, bk, stages, warps = config
     strides = (k, 1, 1, k, n) if trans_b else (k, 1, n, 1, n)
-    return (a, b, c, m, n, k, *strides), dict(BM=bm, BN=bn, BK=bk, GROUP=GROUP, EVEN_K=even, num_stages=stages, num_warps=warps)
+    return (a, b, c, m, n, k, *strides), dict(
+        BM=bm, BN=bn, BK=bk, GROUP=GROUP, EVEN_K=even, num_stages=stages, num_warps=warps
+    )
 
 
 def compile_one(job):
@@ -59,7 +65,9 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--trans-b", action="store_true")
-    parser.add_argument("--seconds", type=float, default=1e9, help="stop before a size that would begin later than this")
+    parser.add_argument(
+        "--seconds", type=float, default=1e9, help="stop before a size that would begin later than this"
+    )
     options = parser.parse_args()
     begin = time.time()
     sizes = [tuple(int(row[name]) for name in "mnk") for row in csv.DictReader(sys.stdin)]
@@ -83,7 +91,11 @@ def main():
             continue
         started = time.time()
         a = torch.randn(m, k, device="cuda", dtype=torch.float16)
-        b = torch.randn(n, k, device="cuda", dtype=torch.float16).t() if options.trans_b else torch.randn(k, n, device="cuda", dtype=torch.float16)
+        b = (
+            torch.randn(n, k, device="cuda", dtype=torch.float16).t()
+            if options.trans_b
+            else torch.randn(k, n, device="cuda", dtype=torch.float16)
+        )
         want = torch.matmul(a, b)
         c = torch.empty_like(want)
         best = 1e9
@@ -139,11 +151,26 @@ def main():
         out = csv.writer(file, lineterminator="\n")
         out.writerow("bm,bn,bk,stages,warps,gm,even_k,n_regs,n_spills,shared,status".split(","))
         out.writerows(kernel_rows)
-    (options.folder / "dataset.json").write_text(json.dumps({
-        "arch": "sm90", "device": "h200", "kernel": "triton", "dtype": "fp16", "trans_a": False, "trans_b": options.trans_b, "group_m": GROUP,
-        "warm_l2": False, "input": "random normal", "library": "cublas",
-        "software": f"Triton {triton.__version__}, PyTorch {torch.__version__} (CUDA {torch.version.cuda})",
-        "source": "plugins/triton/tools/triton_sweep.py on one " + torch.cuda.get_device_name(0)}, indent=2) + "\n")
+    (options.folder / "dataset.json").write_text(
+        json.dumps(
+            {
+                "arch": "sm90",
+                "device": "h200",
+                "kernel": "triton",
+                "dtype": "fp16",
+                "trans_a": False,
+                "trans_b": options.trans_b,
+                "group_m": GROUP,
+                "warm_l2": False,
+                "input": "random normal",
+                "library": "cublas",
+                "software": f"Triton {triton.__version__}, PyTorch {torch.__version__} (CUDA {torch.version.cuda})",
+                "source": "plugins/triton/tools/triton_sweep.py on one " + torch.cuda.get_device_name(0),
+            },
+            indent=2,
+        )
+        + "\n"
+    )
     print(f"{wrong} wrong results", file=sys.stderr)
 
 

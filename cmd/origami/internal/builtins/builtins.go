@@ -17,5 +17,6 @@ func find(name string) (shipped.Plugin, error) {
 		}
 		names = append(names, b.Name)
 	}
-	return shipped.Plugin{}, diag.Inputf("there is no built-in plugin %q", name).Do("the built-in plugins: %s", strings.Join(names, ", "))
+	return shipped.Plugin{}, diag.Inputf("there is no built-in plugin %q", name).
+		Do("the built-in plugins: %s", strings.Join(names, ", "))
 }

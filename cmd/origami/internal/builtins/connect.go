@@ -55,9 +55,11 @@ func options(s config.Settings) host.Options {
 		cache = filepath.Join(cache, "origami", "plugins")
 	}
 	return host.Options{
-		DescribeCache: cache, // empty where there is no such folder
-		Logger:        hclog.New(&hclog.LoggerOptions{Name: "origami", Level: hclog.LevelFromString(s.LogLevel), Output: os.Stderr}),
-		StartTimeout:  s.Timeout, CallTimeout: s.Timeout, RunTimeout: s.Timeout,
+		DescribeCache: cache, // empty if there is no such folder
+		Logger: hclog.New(&hclog.LoggerOptions{
+			Name: "origami", Level: hclog.LevelFromString(s.LogLevel), Output: os.Stderr,
+		}),
+		StartTimeout: s.Timeout, CallTimeout: s.Timeout, RunTimeout: s.Timeout,
 	}
 }
 
@@ -68,7 +70,8 @@ func Serve(name string) error {
 		return err
 	}
 	if os.Getenv(wire.Handshake.MagicCookieKey) != wire.Handshake.MagicCookieValue {
-		return diag.Inputf("the plugin %s is served to origami, which starts it when it needs it", name).Do("ask origami instead, as in `origami arch ls`")
+		return diag.Inputf("the plugin %s is served to origami, which starts it when it needs it", name).
+			Do("ask origami instead, as in `origami arch ls`")
 	}
 	p, err := provider(b)
 	if err != nil {
@@ -89,7 +92,8 @@ func Distrust(lockFile, plugin string) (name string, err error) {
 func provider(b shipped.Plugin) (arch.Provider, error) {
 	p, err := b.Provider()
 	if err != nil {
-		return nil, &diag.Error{Kind: diag.Plugin, Where: "plugin " + b.Name, What: err.Error(), Fix: "report it: a built-in device file is broken", Err: err}
+		return nil, &diag.Error{Kind: diag.Plugin, Where: "plugin " + b.Name, What: err.Error(),
+			Fix: "report it: a built-in device file is broken", Err: err}
 	}
 	return p, nil
 }

@@ -1,5 +1,4 @@
-// Package cli puts the command tree together, runs it, and turns what comes back into one line on stderr and an exit
-// code.
+// Package cli builds the command tree, runs it, and turns an error into one line on stderr and an exit code.
 package cli
 
 import (
@@ -84,7 +83,7 @@ func completing(args []string) bool {
 	return len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd)
 }
 
-// The order of AddCommand is the order to read in.
+// Help lists the commands in the order of AddCommand.
 func init() { cobra.EnableCommandSorting = false }
 
 // The groups of commands in help.
@@ -98,8 +97,8 @@ func Root(f *session.Factory, sys System) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "origami",
 		Short: "Pick GEMM kernel configurations from analytical models",
-		Long: "origami picks the kernel configuration for a matrix multiplication from an analytical model of the GPU, says why, and\n" +
-			"compares architectures. No GPU is needed: architectures are models, and come from plugins.",
+		Long: "origami picks the kernel configuration for a matrix multiplication from an analytical model of the GPU,\n" +
+			"says why, and compares architectures. No GPU is needed: architectures are models, and come from plugins.",
 		Example: `  origami --arch sm89 select -m 4096 -n 4096 -k 4096
   origami --arch sm90 --device h200 rank -m 4096 -n 4096 -k 4096 --top 10
   origami --arch sm89 explain -m 2048 -n 2048 -k 2048

@@ -66,14 +66,15 @@ func ModelLine(d *arch.Description, kernel string) string {
 
 // LaunchOrder says how workgroups are distributed to dies.
 func LaunchOrder(m arch.Mapping) string {
-	s := fmt.Sprintf("launch order: groups of %s, distributed to %s", Plural(m.GroupM, "row", "rows"), Plural(m.XCDs, "XCD", "XCDs"))
+	s := fmt.Sprintf("launch order: groups of %s, distributed to %s", Plural(m.GroupM, "row", "rows"),
+		Plural(m.XCDs, "XCD", "XCDs"))
 	if m.Chunk > 0 {
 		s += fmt.Sprintf(" in chunks of %d", m.Chunk)
 	}
 	return s
 }
 
-// CandidateCounts says how many candidates are usable, and why the others were rejected, the most frequent reason first.
+// CandidateCounts says how many candidates are usable, and why the others were rejected, most frequent reason first.
 func CandidateCounts(feasible int, rejected []selector.ReasonCount) string {
 	s := fmt.Sprintf("%d usable", feasible)
 	if len(rejected) == 0 {

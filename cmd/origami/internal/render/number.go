@@ -9,8 +9,8 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 )
 
-// Exact writes a float in the shortest form that reads back to the same bits, with an exponent only below 10^-6 and from
-// 10^21 on, as JSON does.
+// Exact writes a float in the shortest form that reads back to the same bits. As in JSON, it has an exponent only below
+// 10^-6 and from 10^21 on.
 func Exact(v float64) string {
 	if abs := math.Abs(v); abs == 0 || abs >= 1e-6 && abs < 1e21 {
 		return strconv.FormatFloat(v, 'f', -1, 64)

@@ -25,7 +25,7 @@ const (
 	TSV   Format = config.TSV
 )
 
-// FormatOf returns the format that the settings ask for, or what suits the stream: a table on a terminal, TSV elsewhere.
+// FormatOf returns the format that the settings ask for. The default is a table on a terminal and TSV elsewhere.
 func FormatOf(f *session.Factory) Format {
 	switch asked := f.Settings.Format; {
 	case asked != "":

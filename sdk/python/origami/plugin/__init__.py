@@ -6,12 +6,12 @@ Provider, Executor and Kernel, in classes of any name, and ends the program with
     if __name__ == "__main__":
         serve_executor(MyProvider())
 
-The rest is handled here: the handshake, gRPC over a private socket with mutual TLS, log lines on standard error, and ending when
-the host does. Standard output belongs to the handshake; what is printed goes to standard error. Log with the standard library's
-logging.
+The rest is handled here: the handshake, gRPC over a private socket with mutual TLS, log lines on standard error, and
+ending when the host does. Standard output belongs to the handshake; what is printed goes to standard error. Log with
+the standard library's logging.
 
-Calls come from several threads: compiling goes on beside a check or a measurement, and those take turns per device, which is the
-executor's business (a lock).
+Calls come from several threads: compiling goes on beside a check or a measurement, and those take turns per device,
+which is the executor's business (a lock).
 
 The exception that an implementation raises says what becomes of it:
 
@@ -38,11 +38,13 @@ __all__ = [
 def serve_executor(provider: Provider) -> None:
     """The main function of an executor plugin. It does not return.
 
-    Started by a host it serves the provider until the host ends. Run by hand with the argument "describe" it prints as JSON who it
-    is; without it, what to do instead. "describe" must work without a device.
+    Started by a host it serves the provider until the host ends. Run by hand with the argument "describe" it prints as
+    JSON who it is; without it, what to do instead. "describe" must work without a device.
     """
     try:
         from . import _serve
     except ImportError as error:
-        raise SystemExit(f"origami: {error}; an executor plugin needs: python3 -m pip install grpcio protobuf cryptography") from error
+        raise SystemExit(
+            f"origami: {error}; an executor plugin needs: python3 -m pip install grpcio protobuf cryptography"
+        ) from error
     _serve.main(provider)

@@ -1,7 +1,7 @@
 """The process of an executor plugin: go-plugin's handshake, the gRPC services, and ending when the host does.
 
-go-plugin's client asks a server for its broker and standard streams too, and goes on without when they are not implemented, as
-here: an executor needs no broker, and its standard error is a pipe.
+go-plugin's client asks a server for its broker and standard streams too, and goes on without when they are not
+implemented, as here: an executor needs no broker, and its standard error is a pipe.
 """
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ def main(provider: Provider) -> None:
     if os.environ.get(COOKIE[0]) == COOKIE[1]:
         serve(provider)
     info, path = describe(provider).info, sys.argv[0]
-    print(f"""{os.path.basename(path)}: this is the plugin {info.name} {info.version} of origami, which starts it when it needs it
+    print(f"""{os.path.basename(path)}: this is the plugin {info.name} {info.version} of origami, \
+which starts it when it needs it
   {path} describe              prints what it provides, as JSON
   origami plugin trust {path}   lets origami use it""", file=sys.stderr)
     sys.exit(2)
@@ -85,20 +86,31 @@ def serve(provider: Provider) -> None:
 
     pool = concurrent.futures.ThreadPoolExecutor(THREADS, thread_name_prefix="call")
     service = ExecutorService(provider)
-    server = grpc.server(pool, options=[("grpc.max_receive_message_length", MAX_MESSAGE), ("grpc.max_send_message_length", MAX_MESSAGE)])
-    server.add_generic_rpc_handlers([
-        _handlers("BaseService", {"Info": lambda request, context: _wire.message("InfoResponse")(info=describe(provider).info)}),
-        _handlers("ExecutorService", {name: getattr(service, name.lower()) for name in _wire.methods("ExecutorService")}),
-        _go_plugin_handlers("plugin.GRPCController", "Shutdown", shutdown),
-        # HealthCheckResponse with status = 1, which is SERVING.
-        _go_plugin_handlers("grpc.health.v1.Health", "Check", lambda request, context: b"\x08\x01"),
-    ])
+    server = grpc.server(
+        pool, options=[("grpc.max_receive_message_length", MAX_MESSAGE), ("grpc.max_send_message_length", MAX_MESSAGE)]
+    )
+    server.add_generic_rpc_handlers(
+        [
+            _handlers(
+                "BaseService",
+                {"Info": lambda request, context: _wire.message("InfoResponse")(info=describe(provider).info)},
+            ),
+            _handlers(
+                "ExecutorService", {name: getattr(service, name.lower()) for name in _wire.methods("ExecutorService")}
+            ),
+            _go_plugin_handlers("plugin.GRPCController", "Shutdown", shutdown),
+            # HealthCheckResponse with status = 1, which is SERVING.
+            _go_plugin_handlers("grpc.health.v1.Health", "Check", lambda request, context: b"\x08\x01"),
+        ]
+    )
     path = tempfile.mktemp(prefix="plugin", dir=os.environ.get("PLUGIN_UNIX_SOCKET_DIR") or None)
     line = [CORE_PROTOCOL, PROTOCOL_VERSION, "unix", path, "grpc"]
     host = os.environ.get("PLUGIN_CLIENT_CERT")
     if host:  # the host wants mutual TLS: it takes our certificate, we take its, and neither anybody else's
         key, certificate, der = _certificate.make()
-        server.add_secure_port("unix:" + path, grpc.ssl_server_credentials([(key, certificate)], host.encode(), require_client_auth=True))
+        server.add_secure_port(
+            "unix:" + path, grpc.ssl_server_credentials([(key, certificate)], host.encode(), require_client_auth=True)
+        )
         line.append(base64.b64encode(der).rstrip(b"=").decode())
     else:
         server.add_insecure_port("unix:" + path)
@@ -112,8 +124,9 @@ def serve(provider: Provider) -> None:
 
 
 def _take_streams() -> int:
-    """Keeps standard output for the handshake and standard input for the watch on the host; what is printed, by whatever library,
-    goes to standard error, and child processes get neither. Returns the descriptor for the handshake."""
+    """Keeps standard output for the handshake and standard input for the watch on the host; what is printed, by
+    whatever library, goes to standard error, and child processes get neither. Returns the descriptor for the
+    handshake."""
     handshake, stdin = os.dup(1), os.dup(0)
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(2, 1)
@@ -125,8 +138,8 @@ def _take_streams() -> int:
 
 
 def _exit_with_host(stdin: int) -> None:
-    """Ends this process when the host is gone: it would outlive a killed host otherwise. An origami host holds our standard input
-    open; under any other host the parent's process id is watched."""
+    """Ends this process when the host is gone: it would outlive a killed host otherwise. An origami host holds our
+    standard input open; under any other host the parent's process id is watched."""
     if os.environ.get(ENV_WATCH) == "stdin":
         while os.read(stdin, 1 << 16):
             pass
@@ -144,7 +157,14 @@ def _exit() -> None:
     os._exit(0)
 
 
-_LEVELS = {"trace": 5, "debug": logging.DEBUG, "info": logging.INFO, "warn": logging.WARNING, "error": logging.ERROR, "off": logging.CRITICAL + 1}
+_LEVELS = {
+    "trace": 5,
+    "debug": logging.DEBUG,
+    "info": logging.INFO,
+    "warn": logging.WARNING,
+    "error": logging.ERROR,
+    "off": logging.CRITICAL + 1,
+}
 
 
 class _HclogFormatter(logging.Formatter):
@@ -155,8 +175,16 @@ class _HclogFormatter(logging.Formatter):
         text = record.getMessage()
         if record.exc_info:
             text += "\n" + self.formatException(record.exc_info)
-        return json.dumps({"@level": "error" if level == "off" else level, "@message": text, "@module": record.name,
-                           "@timestamp": datetime.datetime.fromtimestamp(record.created, datetime.timezone.utc).isoformat(timespec="microseconds")})
+        return json.dumps(
+            {
+                "@level": "error" if level == "off" else level,
+                "@message": text,
+                "@module": record.name,
+                "@timestamp": datetime.datetime.fromtimestamp(record.created, datetime.timezone.utc).isoformat(
+                    timespec="microseconds"
+                ),
+            }
+        )
 
 
 def _log_as_json() -> None:
@@ -167,7 +195,9 @@ def _log_as_json() -> None:
     logging.captureWarnings(True)
 
 
-class _Status(NamedTuple("Status", [("code", grpc.StatusCode), ("details", str), ("trailing_metadata", tuple)]), grpc.Status):
+class _Status(
+    NamedTuple("Status", [("code", grpc.StatusCode), ("details", str), ("trailing_metadata", tuple)]), grpc.Status
+):
     """An error with a detail."""
 
 
@@ -194,7 +224,9 @@ def _handlers(service: str, functions: dict) -> grpc.GenericRpcHandler:
             try:
                 return function(request, context)
             except _KernelMissing:
-                status = _status(grpc.StatusCode.NOT_FOUND, "RESOURCE_KERNEL", _wire.message("Missing")(resource="RESOURCE_KERNEL"))
+                status = _status(
+                    grpc.StatusCode.NOT_FOUND, "RESOURCE_KERNEL", _wire.message("Missing")(resource="RESOURCE_KERNEL")
+                )
             except Exception as error:
                 if not isinstance(error, DiagnosticError):
                     _log.exception("%s failed", name)
@@ -207,7 +239,9 @@ def _handlers(service: str, functions: dict) -> grpc.GenericRpcHandler:
 
     handlers = {}
     for name, (request, response) in _wire.methods(service).items():
-        handlers[name] = grpc.unary_unary_rpc_method_handler(guarded(name, functions[name]), request.FromString, response.SerializeToString)
+        handlers[name] = grpc.unary_unary_rpc_method_handler(
+            guarded(name, functions[name]), request.FromString, response.SerializeToString
+        )
     return grpc.method_handlers_generic_handler(f"{_wire.PACKAGE}.{service}", handlers)
 
 
@@ -224,7 +258,8 @@ class _Held:
 
 
 class ExecutorService:
-    """Serves an executor, which is opened by the first call that needs it. The counterpart of sdk/wire/executor_server.go."""
+    """Serves an executor, which is opened by the first call that needs it. The counterpart of
+    sdk/wire/executor_server.go."""
 
     def __init__(self, provider: Provider):
         self._provider = provider
@@ -266,7 +301,9 @@ class ExecutorService:
 
     def environment(self, request, context):
         device = _wire.device_index(request.device)
-        return _wire.message("EnvironmentResponse")(environment=_wire.to_environment(self._executor().environment(device)))
+        return _wire.message("EnvironmentResponse")(
+            environment=_wire.to_environment(self._executor().environment(device))
+        )
 
     def compile(self, request, context):
         device = _wire.device_index(request.device)
@@ -282,7 +319,9 @@ class ExecutorService:
             return _wire.message("CompileResponse")(kernel=self._last, resources=resources)
 
     def check(self, request, context):
-        return _wire.message("CheckResponse")(numerics=_wire.to_numerics(self._use(request.kernel, lambda kernel: kernel.check())))
+        return _wire.message("CheckResponse")(
+            numerics=_wire.to_numerics(self._use(request.kernel, lambda kernel: kernel.check()))
+        )
 
     def measure(self, request, context):
         options, runs = _wire.from_measure(request)

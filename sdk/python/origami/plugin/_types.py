@@ -54,8 +54,8 @@ class Device:
     name: str  # as the driver tells it
     arch: str  # the id of its architecture: "sm90"
     attributes: Mapping[str, float] = dataclasses.field(default_factory=dict)
-    """What the driver knows that a hardware description can be derived from: by parameter name (num_sms, clock, l2_bytes,
-    dram_bandwidth, …), in base units (Hz, B, B/s, W)."""
+    """What the driver knows that a hardware description can be derived from: by parameter name (num_sms, clock,
+    l2_bytes, dram_bandwidth, …), in base units (Hz, B, B/s, W)."""
     kernels: Sequence[str] = ()
     """The kernel families that can be compiled for it."""
     libraries: Sequence[str] = ()
@@ -98,7 +98,8 @@ class Config:
         if not self.block_m:
             return self.kernel
         group = f",group={self.group_m}" if self.group_m else ""
-        return f"{self.block_m}x{self.block_n}x{self.block_k},warps={self.num_warps},stages={self.num_stages}{group},split={self.split_k}"
+        block = f"{self.block_m}x{self.block_n}x{self.block_k}"
+        return f"{block},warps={self.num_warps},stages={self.num_stages}{group},split={self.split_k}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -116,8 +117,8 @@ class Numerics:
     """The outcome of a result check."""
 
     max_error: float
-    """The largest |got − want| / (|want| + √k) over the checked elements, infinite where one is not a number. √k is the size of an
-    element where A and B are standard normal."""
+    """The largest |got − want| / (|want| + √k) over the checked elements, infinite where one is not a number. √k is the
+    size of an element where A and B are standard normal."""
     tolerance: float  # what was allowed
     checked: int  # elements compared
     wrong: int  # elements beyond the tolerance
@@ -163,13 +164,13 @@ class Kernel(Protocol):
     def resources(self) -> Resources: ...
 
     def check(self) -> Numerics:
-        """Runs the kernel once on random inputs, into an output that is poisoned and fenced before, and compares every element
-        with a reference."""
+        """Runs the kernel once on random inputs, into an output that is poisoned and fenced before, and compares every
+        element with a reference."""
         ...
 
     def measure(self, options: MeasureOptions, runs: int) -> Sequence[Sample]:
-        """Times a number of runs, in order, after those of the warm-up. How often it is called, and when there are enough samples,
-        is up to the host. Nothing is checked here."""
+        """Times a number of runs, in order, after those of the warm-up. How often it is called, and when there are
+        enough samples, is up to the host. Nothing is checked here."""
         ...
 
     def close(self) -> None:
@@ -194,7 +195,8 @@ class Executor(Protocol):
 
 
 class Provider(Protocol):
-    """Makes an executor. It may also have a method health(), which says in a DiagnosticError why it cannot work at all."""
+    """Makes an executor. It may also have a method health(), which says in a DiagnosticError why it cannot work at
+    all."""
 
     @property
     def manifest(self) -> Manifest:

@@ -1,7 +1,7 @@
 """The messages of package origami.plugin.v1, and the conversions between them and the types of origami.plugin.
 
-Message classes are made at run time from wire.binpb, a FileDescriptorSet. Generated Python would tie everybody to the one major
-version of protobuf that it was generated for.
+Message classes are made at run time from wire.binpb, a FileDescriptorSet. Generated Python would tie everybody to the
+one major version of protobuf that it was generated for.
 """
 
 from __future__ import annotations
@@ -10,14 +10,27 @@ import importlib.resources
 
 from google.protobuf import any_pb2, descriptor_pb2, descriptor_pool, message_factory
 
-from ._types import Config, Device, Environment, InputError, Manifest, MeasureOptions, Numerics, Problem, Resources, Sample
+from ._types import (
+    Config,
+    Device,
+    Environment,
+    InputError,
+    Manifest,
+    MeasureOptions,
+    Numerics,
+    Problem,
+    Resources,
+    Sample,
+)
 
 PACKAGE = "origami.plugin.v1"
 
 
 def _load() -> descriptor_pool.DescriptorPool:
     pool = descriptor_pool.DescriptorPool()
-    files = descriptor_pb2.FileDescriptorSet.FromString(importlib.resources.files(__package__).joinpath("wire.binpb").read_bytes())
+    files = descriptor_pb2.FileDescriptorSet.FromString(
+        importlib.resources.files(__package__).joinpath("wire.binpb").read_bytes()
+    )
     for file in files.file:  # a file comes after those that it imports
         pool.AddSerializedFile(file.SerializeToString())
     return pool
@@ -34,7 +47,10 @@ def message(name: str):
 def methods(service: str) -> dict:
     """The request and response classes of a service's methods, by method name."""
     descriptor = _POOL.FindServiceByName(f"{PACKAGE}.{service}")
-    return {m.name: (message_factory.GetMessageClass(m.input_type), message_factory.GetMessageClass(m.output_type)) for m in descriptor.methods}
+    return {
+        m.name: (message_factory.GetMessageClass(m.input_type), message_factory.GetMessageClass(m.output_type))
+        for m in descriptor.methods
+    }
 
 
 def enum_names(name: str, prefix: str) -> dict[int, str]:
@@ -48,7 +64,8 @@ DTYPES = enum_names("ElementType", "ELEMENT_TYPE_")
 # Sizes and counts of one call, as the Go side bounds them.
 MAX_RUNS = 1 << 16
 MAX_DEVICE = (1 << 31) - 1
-# Block sizes, warps, stages and splits have at most this, and a problem padded to it must not overflow 63 bits in 8-byte elements.
+# Block sizes, warps, stages and splits have at most this, and a problem padded to it must not overflow 63 bits in
+# 8-byte elements.
 MAX_CONFIG_NUMBER = 1 << 12
 
 
@@ -64,7 +81,11 @@ def device_index(number: int) -> int:
 
 def from_problem(q) -> Problem:
     names = []
-    for table, value, what in ((MAJORS, q.a_major, "major"), (MAJORS, q.b_major, "major"), (DTYPES, q.element_type, "element type")):
+    for table, value, what in (
+        (MAJORS, q.a_major, "major"),
+        (MAJORS, q.b_major, "major"),
+        (DTYPES, q.element_type, "element type"),
+    ):
         if value not in table:
             raise malformed(f"unknown {what} {value}")
         names.append(table[value])
@@ -103,7 +124,9 @@ def from_config(q) -> Config:
         for name, (value,) in numbers.items():
             least = 0 if name == "group_m" else 1  # the group may be left to the launch
             if not least <= value <= MAX_CONFIG_NUMBER:
-                raise InputError(f"{name} of {c} is outside 1 to {MAX_CONFIG_NUMBER}", fix="give whole numbers in that range")
+                raise InputError(
+                    f"{name} of {c} is outside 1 to {MAX_CONFIG_NUMBER}", fix="give whole numbers in that range"
+                )
     return c
 
 
@@ -121,26 +144,48 @@ def to_manifest(m: Manifest):
 
 def to_device(d: Device):
     attributes = {name: float(value) for name, value in d.attributes.items()}
-    return message("Device")(name=_text(d.name), arch=d.arch, attributes=attributes, kernels=d.kernels, libraries=d.libraries)
+    return message("Device")(
+        name=_text(d.name), arch=d.arch, attributes=attributes, kernels=d.kernels, libraries=d.libraries
+    )
 
 
 def to_resources(r: Resources):
-    return message("Resources")(registers=r.registers, spill_bytes=r.spill_bytes, shared_memory_bytes=r.shared_memory_bytes, ctas_per_sm=r.ctas_per_sm)
+    return message("Resources")(
+        registers=r.registers,
+        spill_bytes=r.spill_bytes,
+        shared_memory_bytes=r.shared_memory_bytes,
+        ctas_per_sm=r.ctas_per_sm,
+    )
 
 
 def to_numerics(n: Numerics):
-    return message("Numerics")(max_error=n.max_error, tolerance=n.tolerance, checked=n.checked, wrong=n.wrong, out_of_bounds=n.out_of_bounds,
-                               reference=_text(n.reference))
+    return message("Numerics")(
+        max_error=n.max_error,
+        tolerance=n.tolerance,
+        checked=n.checked,
+        wrong=n.wrong,
+        out_of_bounds=n.out_of_bounds,
+        reference=_text(n.reference),
+    )
 
 
 def to_samples(samples: list[Sample]):
-    return message("MeasureResponse")(times_seconds=[s.seconds for s in samples], clocks_hz=[s.clock_hz for s in samples])
+    return message("MeasureResponse")(
+        times_seconds=[s.seconds for s in samples], clocks_hz=[s.clock_hz for s in samples]
+    )
 
 
 def to_environment(e: Environment):
     return message("Environment")(
-        time_unix_nanoseconds=e.time_ns, driver=_text(e.driver), runtime=_text(e.runtime), clock_hz=e.clock_hz, power_watts=e.power_watts,
-        power_limit_watts=e.power_limit_watts, temperature_celsius=e.temperature_celsius, throttle_reasons=e.throttle_reasons)
+        time_unix_nanoseconds=e.time_ns,
+        driver=_text(e.driver),
+        runtime=_text(e.runtime),
+        clock_hz=e.clock_hz,
+        power_watts=e.power_watts,
+        power_limit_watts=e.power_limit_watts,
+        temperature_celsius=e.temperature_celsius,
+        throttle_reasons=e.throttle_reasons,
+    )
 
 
 def to_diagnostic(error: BaseException):
@@ -153,7 +198,8 @@ def to_diagnostic(error: BaseException):
 
 def status(code: int, text: str, detail) -> bytes:
     """A google.rpc.Status, as it travels in the trailer grpc-status-details-bin: fields code = 1, message = 2 and
-    details = 3, a list of Any. Spelled out, because the package that has its class ties itself to one version of grpcio."""
+    details = 3, a list of Any. Spelled out, because the package that has its class ties itself to one version of
+    grpcio."""
     packed = any_pb2.Any()
     packed.Pack(detail)
     out = b"\x08" + _varint(code)

@@ -117,11 +117,13 @@ func write(s *iostreams.Streams, f render.Format, v *view) error {
 
 func (v *view) object() object {
 	o := object{
-		Arch: v.Arch, Device: v.Device, Name: v.DeviceName, Vendor: v.Vendor, Aliases: append([]string{}, v.Aliases...), Plugin: v.Plugin,
-		Model: v.Model, Models: v.Models, Kernels: v.Kernels, Rung: v.Rung, Live: render.LiveJSON(v.Description),
+		Arch: v.Arch, Device: v.Device, Name: v.DeviceName, Vendor: v.Vendor, Aliases: append([]string{}, v.Aliases...),
+		Plugin: v.Plugin,
+		Model:  v.Model, Models: v.Models, Kernels: v.Kernels, Rung: v.Rung, Live: render.LiveJSON(v.Description),
 		UnitName: v.UnitName, Units: v.Units, Partitions: v.Partitions, ClockHz: float64(v.Clock), ClockRung: v.ClockRung,
 		SharedMemory: float64(v.SharedMemory), RegisterFile: v.RegisterFile, RegistersPerThread: v.RegistersPerThread,
-		Peak: []peak{}, Atoms: []atom{}, Levels: []level{}, Parameters: []parameter{}, Constants: []constant{}, Options: []option{}, Terms: []termSchema{},
+		Peak: []peak{}, Atoms: []atom{}, Levels: []level{}, Parameters: []parameter{}, Constants: []constant{},
+		Options: []option{}, Terms: []termSchema{},
 	}
 	for _, p := range v.Peak {
 		o.Peak = append(o.Peak, peak{p.DType.String(), float64(p.Rate)})
@@ -130,10 +132,12 @@ func (v *view) object() object {
 		o.Atoms = append(o.Atoms, atom{a.DType.String(), a.M, a.N, a.K, float64(a.Latency), a.PerUnit})
 	}
 	for _, l := range v.Levels {
-		o.Levels = append(o.Levels, level{l.Name, float64(l.Capacity), l.Partitions, float64(l.Latency), float64(l.Bandwidth.Peak), fraction(l.Bandwidth), l.Bound.String()})
+		o.Levels = append(o.Levels, level{l.Name, float64(l.Capacity), l.Partitions, float64(l.Latency),
+			float64(l.Bandwidth.Peak), fraction(l.Bandwidth), l.Bound.String()})
 	}
 	for _, p := range v.Params {
-		o.Parameters = append(o.Parameters, parameter{p.Name, p.Value, p.Unit, p.Tier.String(), string(p.Method), p.Source, p.Date})
+		o.Parameters = append(o.Parameters, parameter{p.Name, p.Value, p.Unit, p.Tier.String(), string(p.Method), p.Source,
+			p.Date})
 	}
 	for _, c := range v.Constants {
 		o.Constants = append(o.Constants, constant{c.Name, c.Value, c.Unit, c.Doc, c.Source})
@@ -157,9 +161,11 @@ func (v *view) object() object {
 func writeRecords(s *iostreams.Streams, f render.Format, v *view) error {
 	rows := [][]string{}
 	for _, p := range v.Params {
-		rows = append(rows, []string{v.Arch, v.Device, p.Name, render.Exact(p.Value), p.Unit, p.Tier.String(), string(p.Method), p.Source, p.Date})
+		rows = append(rows, []string{v.Arch, v.Device, p.Name, render.Exact(p.Value), p.Unit, p.Tier.String(),
+			string(p.Method), p.Source, p.Date})
 	}
-	return render.WriteRows(s, f, []string{"arch", "device", "name", "value", "unit", "tier", "method", "source", "date"}, rows)
+	return render.WriteRows(s, f, []string{"arch", "device", "name", "value", "unit", "tier", "method", "source", "date"},
+		rows)
 }
 
 func writeText(s *iostreams.Streams, v *view) {
@@ -167,13 +173,15 @@ func writeText(s *iostreams.Streams, v *view) {
 	t := tables{s}
 	var rows [][]string
 	for _, p := range v.Params {
-		rows = append(rows, []string{p.Name, render.Parameter(p.Value, p.Unit), p.Tier.String(), string(p.Method), p.Date, p.Source})
+		rows = append(rows, []string{p.Name, render.Parameter(p.Value, p.Unit), p.Tier.String(), string(p.Method), p.Date,
+			p.Source})
 	}
 	t.write("Hardware numbers", []string{"name", "value", "tier", "method", "date", "source"}, rows)
 	rows = nil
 	for _, a := range v.Atoms {
 		rows = append(rows, []string{
-			a.DType.String(), fmt.Sprintf("%dx%dx%d", a.M, a.N, a.K), render.SixDigits(float64(a.Latency)), fmt.Sprint(a.PerUnit),
+			a.DType.String(), fmt.Sprintf("%dx%dx%d", a.M, a.N, a.K), render.SixDigits(float64(a.Latency)),
+			fmt.Sprint(a.PerUnit),
 		})
 	}
 	t.writeIfAny("Matrix instructions", []string{"dtype", "shape", "cycles", "per " + v.UnitName}, rows)
@@ -189,7 +197,8 @@ func writeText(s *iostreams.Streams, v *view) {
 		})
 	}
 	t.write("Memory levels, near to far",
-		[]string{"level", "bytes", "partitions", "latency (cycles)", "peak (B/cycle)", "share of peak, a = active " + v.UnitName + "s"}, rows)
+		[]string{"level", "bytes", "partitions", "latency (cycles)", "peak (B/cycle)",
+			"share of peak, a = active " + v.UnitName + "s"}, rows)
 	rows = nil
 	for _, c := range v.Constants {
 		rows = append(rows, []string{c.Name, render.Quantity(c.Value, c.Unit), c.Doc, c.Source})
@@ -205,7 +214,7 @@ func writeText(s *iostreams.Streams, v *view) {
 	t.writeIfAny("Options (--option key=value)", []string{"key", "value", "what"}, rows)
 }
 
-// writeCard writes what there is one of.
+// writeCard writes the lines above the tables.
 func writeCard(s *iostreams.Streams, v *view) {
 	line := func(label, format string, args ...any) { render.Line(s.Out, label, format, args...) }
 	fmt.Fprintln(s.Out, render.DeviceLines(v.Description))
@@ -217,7 +226,8 @@ func writeCard(s *iostreams.Streams, v *view) {
 	line("models", "%s", strings.Join(v.Models, ", "))
 	limits := fmt.Sprintf("%s B of shared memory per CTA", render.SixDigits(float64(v.SharedMemory)))
 	if v.RegisterFile > 0 {
-		limits += fmt.Sprintf(", %d registers per %s, at most %d per thread", v.RegisterFile, v.UnitName, v.RegistersPerThread)
+		limits += fmt.Sprintf(", %d registers per %s, at most %d per thread", v.RegisterFile, v.UnitName,
+			v.RegistersPerThread)
 	}
 	line("limits", "%s", limits)
 	for i, p := range v.Peak {
@@ -257,7 +267,8 @@ func (t tables) writeUncertainty(u *arch.Uncertainty) {
 	}
 	t.write(fmt.Sprintf("Measured ÷ predicted time of %s, %s intervals", u.Kernel, render.Level(u.Level)),
 		[]string{"bound", "predicted below", "from", "to"}, rows)
-	render.Line(t.s.Out, "sigma", "%.3f of log(measured ÷ predicted) among the candidates of a problem, %.3f to plan measurements with",
+	render.Line(t.s.Out, "sigma",
+		"%.3f of log(measured ÷ predicted) among the candidates of a problem, %.3f to plan measurements with",
 		u.Spread, u.PlanSpread)
 	render.Line(t.s.Out, "source", "%s", u.Source)
 }

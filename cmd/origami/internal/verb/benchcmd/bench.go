@@ -1,6 +1,6 @@
 // Package benchcmd is `origami bench`: a model's picks against measurements, beside the best candidate and the vendor's
-// libraries. The measurements come from a data set, or are made and written to one first. The outcome is always computed
-// from the data set.
+// libraries. The measurements come from a data set, or are made and written to one first. The outcome is always
+// computed from the data set.
 package benchcmd
 
 import (
@@ -37,13 +37,14 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 	cmd := &cobra.Command{
 		Use:   "bench --arch ARCH",
 		Short: "Compare a model's picks with measurements, three ways",
-		Long: "For each problem, compare the model's pick with the best of all candidates and with the vendor's libraries. The answer\n" +
-			"also has Kendall's tau-b of predicted and measured times, and the rank of the pick among the measured candidates.\n" +
-			"The times come from a data set, so no GPU is needed: the shipped one of the architecture and device, or the folder of\n" +
-			"--records. With --executor, a GPU is measured first. Every candidate is compiled, its results are checked, and its\n" +
-			"times are written to the folder at once. If such a run ends early, the same command continues it.\n" +
-			"Without --problems it uses the 23 sizes that tritonBLAS's NVIDIA port was evaluated on. With --records and without\n" +
-			"--executor it uses all problems of the folder. docs/measuring.md says how a measurement is made.",
+		Long: "For each problem, compare the model's pick with the best of all candidates and with the vendor's\n" +
+			"libraries. The answer also has Kendall's tau-b of predicted and measured times, and the rank of the pick\n" +
+			"among the measured candidates. The times come from a data set, so no GPU is needed: the shipped one of\n" +
+			"the architecture and device, or the folder of --records. With --executor, a GPU is measured first. Every\n" +
+			"candidate is compiled, its results are checked, and its times are written to the folder at once. If such\n" +
+			"a run ends early, the same command continues it. Without --problems it uses the 23 sizes that\n" +
+			"tritonBLAS's NVIDIA port was evaluated on. With --records and without --executor it uses all problems of\n" +
+			"the folder. docs/measuring.md says how a measurement is made.",
 		Example: `  origami bench --arch sm90@h200
   origami bench --arch sm90@h200 --problems shapes.csv --json
   origami bench --arch sm90@h200 --report ./report
@@ -57,7 +58,8 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 	}
 	o.Query.RegisterFile(cmd.Flags())
 	cmd.Flags().StringVar(&o.Executor, "executor", "", "measure first, with the executor plugin `NAME`, as in cuda")
-	cmd.Flags().StringVar(&o.Records, "records", "", "`FOLDER` of a data set, the shipped one otherwise; with --executor, where to write and continue it")
+	cmd.Flags().StringVar(&o.Records, "records", "",
+		"`FOLDER` of a data set, the shipped one otherwise; with --executor, where to write and continue it")
 	cmd.Flags().BoolVar(&o.WarmL2, "warm-l2", false, "measure without flushing the L2 before each run")
 	cmd.Flags().StringVar(&o.Report, "report", "", "also write the outcome as Markdown, CSV, JSON and plots into `FOLDER`")
 	return cmd
@@ -152,7 +154,8 @@ func (o *Options) recorded(d *arch.Description) (*dataset.Dataset, error) {
 		data, err = datastore.Shipped(d, o.Factory.Settings.Kernel, "--records")
 	}
 	if err == nil && o.WarmL2 && !data.WarmL2 {
-		err = diag.Inputf("the records were taken with a cold L2").At("--warm-l2").Do("leave it out, or measure with --executor")
+		err = diag.Inputf("the measurements were made with a cold L2").At("--warm-l2").
+			Do("leave it out, or measure with --executor")
 	}
 	return data, err
 }

@@ -68,10 +68,13 @@ type times struct {
 func (w *writer) object(r *score.Comparison) object {
 	o := object{
 		Arch: w.arch.Arch, Device: w.arch.Device, Model: w.arch.Model, Kernel: w.data.Kernel,
-		Problem: render.ProblemJSON(r.Problem), Pick: render.ConfigJSON(r.Pick.Config), Best: render.ConfigJSON(r.Best.Config),
-		Eff: r.Efficiency(), Tau: render.Number(r.Tau), PickRank: r.PickRank, Passed: r.PassedOver, Measured: r.Measured, Total: r.Candidates,
-		Regs: r.Pick.Resources.Registers, Spill: float64(r.Pick.Resources.SpillBytes),
-		Phase: r.Phase, Noise: render.Number(r.Noise), BestRank: r.BestRank, Wrong: r.Wrong, NotBuilt: r.NotBuilt, Failed: r.Failed,
+		Problem: render.ProblemJSON(r.Problem), Pick: render.ConfigJSON(r.Pick.Config),
+		Best: render.ConfigJSON(r.Best.Config),
+		Eff:  r.Efficiency(), Tau: render.Number(r.Tau), PickRank: r.PickRank, Passed: r.PassedOver, Measured: r.Measured,
+		Total: r.Candidates,
+		Regs:  r.Pick.Resources.Registers, Spill: float64(r.Pick.Resources.SpillBytes),
+		Phase: r.Phase, Noise: render.Number(r.Noise), BestRank: r.BestRank, Wrong: r.Wrong, NotBuilt: r.NotBuilt,
+		Failed:  r.Failed,
 		Missing: r.Missing, ClockMoved: r.ClockMoved,
 	}
 	for i, name := range w.data.Libraries() {
@@ -86,14 +89,14 @@ func (w *writer) object(r *score.Comparison) object {
 		}
 	}
 	for _, e := range r.Excluded {
-		own := excluded{Status: e.Status, Detail: e.Detail}
+		failed := excluded{Status: e.Status, Detail: e.Detail}
 		if dataset.IsLibrary(e.Config) {
-			own.Library = e.Config.Kernel
+			failed.Library = e.Config.Kernel
 		} else {
 			c := render.ConfigJSON(e.Config)
-			own.Config = &c
+			failed.Config = &c
 		}
-		o.Excluded = append(o.Excluded, own)
+		o.Excluded = append(o.Excluded, failed)
 	}
 	for _, t := range []struct {
 		time         unit.Seconds
@@ -121,9 +124,12 @@ func (w *writer) summary() any {
 		libraries[w.data.Libraries()[i]] = spread(l)
 	}
 	return map[string]any{
-		"problems": s.Problems, "passed_over": s.PassedOver, "efficiency": spread(s.Efficiency), "versus_library": spread(first),
-		"tau_mean": render.Number(s.TauMean), "tau_worst": render.Number(s.TauWorst),
-		"libraries": libraries, "noise_floor": render.Number(s.Noise), "measured": s.Measured, "wrong": s.Wrong, "not_built": s.NotBuilt,
-		"failed": s.Failed, "missing": s.Missing, "unfinished": s.Unfinished, "clock_moved": s.ClockMoved, "finals": s.Finals,
+		"problems": s.Problems, "passed_over": s.PassedOver, "efficiency": spread(s.Efficiency),
+		"versus_library": spread(first),
+		"tau_mean":       render.Number(s.TauMean), "tau_worst": render.Number(s.TauWorst),
+		"libraries": libraries, "noise_floor": render.Number(s.Noise), "measured": s.Measured, "wrong": s.Wrong,
+		"not_built": s.NotBuilt,
+		"failed":    s.Failed, "missing": s.Missing, "unfinished": s.Unfinished, "clock_moved": s.ClockMoved,
+		"finals": s.Finals,
 	}
 }

@@ -28,10 +28,13 @@ type writer struct {
 // columns under their own names.
 func columns(data *dataset.Dataset) []string {
 	names := []string{
-		"m", "n", "k", "batch", "trans_a", "trans_b", "dtype", "block_m", "block_n", "block_k", "group_m", "num_warps", "num_stages", "split_k",
-		"predicted_ms", "pick_ms", "best_ms", "library_ms", "efficiency", "versus_library", "tau", "pick_rank", "passed_over", "measured", "candidates",
+		"m", "n", "k", "batch", "trans_a", "trans_b", "dtype", "block_m", "block_n", "block_k", "group_m", "num_warps",
+		"num_stages", "split_k",
+		"predicted_ms", "pick_ms", "best_ms", "library_ms", "efficiency", "versus_library", "tau", "pick_rank",
+		"passed_over", "measured", "candidates",
 		"registers", "spill_bytes", "best",
-		"pick_tflops", "best_tflops", "library_tflops", "phase", "noise_floor", "best_rank", "wrong", "not_built", "failed", "missing", "clock_moved",
+		"pick_tflops", "best_tflops", "library_tflops", "phase", "noise_floor", "best_rank", "wrong", "not_built", "failed",
+		"missing", "clock_moved",
 	}
 	for i, name := range data.Libraries() {
 		if i > 0 {
@@ -104,8 +107,10 @@ func cells(r *score.Comparison) []string {
 		render.Exact(r.Efficiency()), number(versus, first > 0), number(r.Tau, !math.IsNaN(r.Tau)),
 		strconv.Itoa(r.PickRank), strconv.Itoa(r.PassedOver), strconv.Itoa(r.Measured), strconv.Itoa(r.Candidates),
 		strconv.Itoa(r.Pick.Resources.Registers), render.Exact(float64(r.Pick.Resources.SpillBytes)), r.Best.Config.String(),
-		rate(r.Pick.Time), rate(r.Best.Time), rate(first), string(r.Phase), number(r.Noise, !math.IsNaN(r.Noise)), strconv.Itoa(r.BestRank),
-		strconv.Itoa(r.Wrong), strconv.Itoa(r.NotBuilt), strconv.Itoa(r.Failed), strconv.Itoa(r.Missing), strconv.Itoa(r.ClockMoved))
+		rate(r.Pick.Time), rate(r.Best.Time), rate(first), string(r.Phase), number(r.Noise, !math.IsNaN(r.Noise)),
+		strconv.Itoa(r.BestRank),
+		strconv.Itoa(r.Wrong), strconv.Itoa(r.NotBuilt), strconv.Itoa(r.Failed), strconv.Itoa(r.Missing),
+		strconv.Itoa(r.ClockMoved))
 	for i, t := range r.Libraries {
 		if i > 0 {
 			out = append(out, milliseconds(t), rate(t), number(r.VersusLibrary(i), t > 0))

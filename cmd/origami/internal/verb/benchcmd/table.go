@@ -89,14 +89,16 @@ func (w *writer) summaryLines(s *score.ComparisonSummary) []string {
 		quantiles("of "+libraries[i], v)
 	}
 	if s.PassedOver > 0 {
-		line("passed over", "in %s the model's first choices have no time (they do not compile, or are not recorded); \"after N\" counts them",
+		line("passed over", "in %s the model's first choices have no time (they do not compile, or are not recorded); "+
+			"\"after N\" counts them",
 			render.Plural(s.PassedOver, "problem", "problems"))
 	}
 	if !math.IsNaN(s.TauMean) {
 		line("tau", "mean %.3f, worst %.3f", s.TauMean, s.TauWorst)
 	}
 	if s.Finals > 0 {
-		line("finals", "the times of %s are from runs in turns; the sweep's rank and correlate", render.Plural(s.Finals, "problem", "problems"))
+		line("finals", "the times of %s are from runs in turns; the sweep's rank and correlate",
+			render.Plural(s.Finals, "problem", "problems"))
 	}
 	if !math.IsNaN(s.Noise) {
 		line("noise floor", "median %s between two measurements of the same pick", render.Percent(s.Noise))
@@ -122,7 +124,8 @@ func (w *writer) unfinished(s *score.ComparisonSummary) string {
 	if s.Unfinished == 0 || w.data.Executor == "" {
 		return ""
 	}
-	return fmt.Sprintf("in %s %s not recorded", render.Plural(s.Unfinished, "problem", "problems"), render.Plural(s.Missing, "candidate is", "candidates are"))
+	return fmt.Sprintf("in %s %s not recorded", render.Plural(s.Unfinished, "problem", "problems"),
+		render.Plural(s.Missing, "candidate is", "candidates are"))
 }
 
 // leftOut counts the measurements that have no valid time.
@@ -192,7 +195,8 @@ func tableCells(r *score.Comparison, uniform, finals, excluded bool) []string {
 			cells = append(cells, render.Percent(r.Noise))
 		}
 	}
-	cells = append(cells, fmt.Sprintf("%.3f", r.Tau), fmt.Sprintf("%d of %d", r.PickRank, r.Measured), fmt.Sprintf("%d of %d", r.BestRank, r.Measured), pick, registers)
+	cells = append(cells, fmt.Sprintf("%.3f", r.Tau), fmt.Sprintf("%d of %d", r.PickRank, r.Measured),
+		fmt.Sprintf("%d of %d", r.BestRank, r.Measured), pick, registers)
 	if excluded {
 		left := leftOut(r.Wrong, r.Failed)
 		if left == "" {

@@ -1,4 +1,4 @@
-// Package evalcmd is `origami eval`: a model scored against recorded measurements.
+// Package evalcmd is `origami eval`: a model scored against a data set.
 package evalcmd
 
 import (
@@ -35,13 +35,13 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 	o := &Options{Factory: f}
 	cmd := &cobra.Command{
 		Use:   "eval --arch ARCH",
-		Short: "Score a model against recorded measurements",
-		Long: "For each measured problem, print the efficiency of the model's pick (the best measured time divided by the time of the\n" +
-			"pick) and of the fastest of its first 4, 8 and 16 candidates, how well its order agrees with the measured one\n" +
-			"(Kendall's tau-b), how far its times are off, and whether its intervals cover the measured times. No GPU is needed:\n" +
-			"without --times it uses the shipped data set of the architecture, device and kernel family. If the sweep holds the\n" +
-			"launch-order group or the split of K constant, so does the score; measurements that vary them are scored separately.\n" +
-			"docs/evaluating.md defines every number.",
+		Short: "Score a model against measurements",
+		Long: "For each measured problem, print the efficiency of the model's pick (the best measured time divided by\n" +
+			"the time of the pick) and of the fastest of its first 4, 8 and 16 candidates, how well its order agrees\n" +
+			"with the measured one (Kendall's tau-b), how far its times are off, and whether its intervals cover the\n" +
+			"measured times. No GPU is needed: without --times it uses the shipped data set of the architecture,\n" +
+			"device and kernel family. If the sweep holds the launch-order group or the split of K constant, so does\n" +
+			"the score; measurements that vary them are scored separately. docs/evaluating.md defines every number.",
 		Example: `  origami eval --arch sm90 --device h200 --kernel triton
   origami eval --arch sm90@h200 --rung calibrated --json
   origami eval --arch sm90@h200 --kernel triton --times times.csv.gz --compiled kernels.csv --trans-b --json
@@ -53,9 +53,12 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 		},
 	}
 	o.Query.RegisterRecords(cmd.Flags())
-	cmd.Flags().StringVar(&o.Times, "times", "", "`FILE` of measured times (.csv or .jsonl, also .gz), or the folder of a data set; the shipped one otherwise")
+	cmd.Flags().StringVar(&o.Times, "times", "",
+		"`FILE` of measured times (.csv or .jsonl, also .gz), or the folder of a data set; the shipped one otherwise")
 	cmd.Flags().StringVar(&o.Report, "report", "", "also write the outcome as Markdown, CSV, JSON and plots into `FOLDER`")
-	cmd.Flags().BoolVar(&o.Intervals, "intervals", false, "instead of scoring the model's intervals, compute new ones from the measurements, with their coverage of sizes left out")
+	cmd.Flags().BoolVar(&o.Intervals, "intervals", false,
+		"instead of scoring the model's intervals, compute new ones from the measurements, with their coverage of sizes "+
+			"left out")
 	return cmd
 }
 
@@ -122,8 +125,8 @@ func Run(ctx context.Context, o *Options) error {
 	return failures.Err()
 }
 
-// untilCancelled returns what compute does, or the context's error as soon as it is cancelled: the arithmetic takes many
-// seconds and does not look at the context. After a cancellation the process ends, and compute with it.
+// untilCancelled returns what compute does, or the context's error as soon as it is cancelled: the arithmetic takes
+// many seconds and does not look at the context. After a cancellation the process ends, and compute with it.
 func untilCancelled[T any](ctx context.Context, compute func() (T, error)) (T, error) {
 	type result struct {
 		value T

@@ -27,15 +27,20 @@ type intervals struct {
 func (o *outcome) intervals() (*intervals, error) {
 	u, ok := score.Calibrate(o.data.Kernel, o.rows)
 	if !ok || len(o.rows) <= score.MinSizes { // one is left out in turn
-		return nil, diag.Inputf("intervals cannot be found on %s", render.Plural(len(o.rows), "size", "sizes")).At("--intervals").Do("give records of at least %d sizes", score.MinSizes+1)
+		return nil, diag.Inputf("intervals cannot be found on %s", render.Plural(len(o.rows), "size", "sizes")).
+			At("--intervals").Do("give records of at least %d sizes", score.MinSizes+1)
 	}
 	c := score.LeaveOneOut(o.rows)
-	u.Source = fmt.Sprintf("origami eval --intervals over %d sizes of %s; of a size left out they hold %s", len(o.rows), o.data.Name, render.Percent(c.Points))
+	u.Source = fmt.Sprintf("origami eval --intervals over %d sizes of %s; of a size left out they hold %s", len(o.rows),
+		o.data.Name, render.Percent(c.Points))
 	out := &intervals{
-		Arch: o.arch.Arch, Device: o.arch.Device, Model: o.arch.Model, Rung: o.arch.Rung, coverage: c, desc: o.arch, Uncertainty: render.UncertaintyJSON(&u),
+		Arch: o.arch.Arch, Device: o.arch.Device, Model: o.arch.Model, Rung: o.arch.Rung, coverage: c, desc: o.arch,
+		Uncertainty: render.UncertaintyJSON(&u),
 		LeaveOneOut: render.Fields{
-			{Name: "interval_coverage", Value: c.Points}, {Name: "interval_coverage_picks", Value: c.Picks}, {Name: "interval_coverage_worst", Value: c.Worst},
-			{Name: "high_over_low_median", Value: c.Width}, {Name: "expected_loss_mean", Value: c.Loss}, {Name: "recorded_loss_mean", Value: c.Lost},
+			{Name: "interval_coverage", Value: c.Points}, {Name: "interval_coverage_picks", Value: c.Picks},
+			{Name: "interval_coverage_worst", Value: c.Worst},
+			{Name: "high_over_low_median", Value: c.Width}, {Name: "expected_loss_mean", Value: c.Loss},
+			{Name: "recorded_loss_mean", Value: c.Lost},
 			{Name: "auto_loss_mean", Value: c.Left}, {Name: "auto_measured_mean", Value: c.Measured},
 		},
 	}
@@ -75,11 +80,14 @@ func (v *intervals) write(s *iostreams.Streams, f render.Format) error {
 	c := v.coverage
 	fmt.Fprintln(s.Out)
 	line := func(label, format string, args ...any) { render.Line(s.Out, label, format, args...) }
-	line("sigma", "%.4f, the standard deviation of log(measured ÷ predicted) among the candidates of a problem; %.4f to plan measurements with",
+	line("sigma", "%.4f, the standard deviation of log(measured ÷ predicted) among the candidates of a problem; %.4f "+
+		"to plan measurements with",
 		v.Uncertainty.Spread, v.Uncertainty.Plan)
-	line("coverage", "of sizes left out in turn: %s of the times (worst size %s), %s of the picks' times; median high ÷ low %.2f",
+	line("coverage", "of sizes left out in turn: %s of the times (worst size %s), %s of the picks' times; median high "+
+		"÷ low %.2f",
 		render.Percent(c.Points), render.Percent(c.Worst), render.Percent(c.Picks), c.Width)
-	line("regret", "without measuring: mean expected %s, mean %s; after measuring as many as are worth it, %.1f on average: mean %s",
+	line("regret", "without measuring: mean expected %s, mean %s; after measuring as many as are worth it, %.1f on "+
+		"average: mean %s",
 		render.Percent(c.Loss), render.Percent(c.Lost), c.Measured, render.Percent(c.Left))
 	line("source", "%s", v.Uncertainty.Source)
 	return nil

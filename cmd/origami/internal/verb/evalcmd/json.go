@@ -72,16 +72,20 @@ func milliseconds(t unit.Seconds) float64 {
 
 func (o *outcome) object() object {
 	out := object{
-		Arch: o.arch.Arch, Device: o.arch.Device, Model: o.arch.Model, Kernel: o.data.Kernel, Rung: o.arch.Rung, Records: o.data.Name,
-		GroupM: o.data.Group, SplitK: o.data.Split, Problems: []problem{}, Summary: summary(score.SummariseEvaluations(o.rows, o.uncertainty())), Classes: render.Fields{},
+		Arch: o.arch.Arch, Device: o.arch.Device, Model: o.arch.Model, Kernel: o.data.Kernel, Rung: o.arch.Rung,
+		Records: o.data.Name,
+		GroupM:  o.data.Group, SplitK: o.data.Split, Problems: []problem{},
+		Summary: summary(score.SummariseEvaluations(o.rows, o.uncertainty())), Classes: render.Fields{},
 		Group: choice(o.group), Split: choice(o.split),
 	}
 	for i := range o.rows {
 		r := &o.rows[i]
 		scored := problem{
 			Problem: render.ProblemJSON(r.Problem), Class: r.Class.String(),
-			Pick: render.ConfigJSON(r.Pick), PickMS: render.Number(milliseconds(r.Measured)), PredictedMS: milliseconds(r.Predicted),
-			Best: render.ConfigJSON(r.Best), BestMS: milliseconds(r.BestTime), Eff: r.Efficiency(), Top4: r.Top[0], Top8: r.Top[1], Top16: r.Top[2],
+			Pick: render.ConfigJSON(r.Pick), PickMS: render.Number(milliseconds(r.Measured)),
+			PredictedMS: milliseconds(r.Predicted),
+			Best:        render.ConfigJSON(r.Best), BestMS: milliseconds(r.BestTime), Eff: r.Efficiency(), Top4: r.Top[0],
+			Top8: r.Top[1], Top16: r.Top[2],
 			Tau: render.Number(r.Tau), PickRank: place(r.PickRank), BestRank: place(r.BestRank), Error: render.Number(r.Error),
 			Coverage: render.Number(coverage(r, o.uncertainty())), Recorded: r.Recorded, Refused: r.Refused,
 		}
@@ -125,12 +129,15 @@ func summary(s score.EvaluationSummary) render.Fields {
 	for i, n := range score.TopCounts {
 		spread("top"+strconv.Itoa(n), s.Top[i])
 	}
-	f = append(f, render.Field{Name: "tau_mean", Value: render.Number(s.TauMean)}, render.Field{Name: "tau_worst", Value: render.Number(s.TauWorst)},
-		render.Field{Name: "error_median", Value: render.Number(s.Error)}, render.Field{Name: "interval_coverage", Value: render.Number(s.Coverage)},
+	f = append(f, render.Field{Name: "tau_mean", Value: render.Number(s.TauMean)},
+		render.Field{Name: "tau_worst", Value: render.Number(s.TauWorst)},
+		render.Field{Name: "error_median", Value: render.Number(s.Error)},
+		render.Field{Name: "interval_coverage", Value: render.Number(s.Coverage)},
 		render.Field{Name: "interval_coverage_picks", Value: render.Number(s.PickCoverage)})
 	if s.Auto.Count > 0 {
 		spread("auto", s.Auto)
-		f = append(f, render.Field{Name: "auto_measured_mean", Value: s.Measured}, render.Field{Name: "expected_loss_mean", Value: s.Loss},
+		f = append(f, render.Field{Name: "auto_measured_mean", Value: s.Measured},
+			render.Field{Name: "expected_loss_mean", Value: s.Loss},
 			render.Field{Name: "recorded_loss_mean", Value: s.Lost})
 	}
 	return f
@@ -142,7 +149,9 @@ func choice(c score.AxisChoice) *render.Fields {
 		return nil
 	}
 	return &render.Fields{
-		{Name: "configurations", Value: c.Chosen.Count}, {Name: "efficiency_geomean", Value: c.Chosen.Geomean}, {Name: "efficiency_p10", Value: c.Chosen.P10},
-		{Name: "efficiency_worst", Value: c.Chosen.Worst}, {Name: "constant_geomean", Value: c.Constant.Geomean}, {Name: "constant_worst", Value: c.Constant.Worst},
+		{Name: "configurations", Value: c.Chosen.Count}, {Name: "efficiency_geomean", Value: c.Chosen.Geomean},
+		{Name: "efficiency_p10", Value: c.Chosen.P10},
+		{Name: "efficiency_worst", Value: c.Chosen.Worst}, {Name: "constant_geomean", Value: c.Constant.Geomean},
+		{Name: "constant_worst", Value: c.Constant.Worst},
 	}
 }

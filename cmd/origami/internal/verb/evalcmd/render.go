@@ -64,8 +64,10 @@ func (o *outcome) write(s *iostreams.Streams, f render.Format) error {
 
 // columns are those of CSV and TSV.
 var columns = slices.Concat(render.KeyColumns, render.LaunchColumns, []string{
-	"class", "predicted_ms", "pick_ms", "best", "best_ms", "efficiency", "efficiency_top4", "efficiency_top8", "efficiency_top16", "tau",
-	"pick_rank_measured", "best_rank_predicted", "error_median", "interval_held", "interval_coverage", "recorded", "refused",
+	"class", "predicted_ms", "pick_ms", "best", "best_ms", "efficiency", "efficiency_top4", "efficiency_top8",
+	"efficiency_top16", "tau",
+	"pick_rank_measured", "best_rank_predicted", "error_median", "interval_held", "interval_coverage", "recorded",
+	"refused",
 })
 
 func (o *outcome) cells(r *score.Evaluation) []string {
@@ -82,8 +84,10 @@ func (o *outcome) cells(r *score.Evaluation) []string {
 		return strconv.Itoa(n)
 	}
 	return slices.Concat(render.KeyCells(r.Problem, r.Pick), render.LaunchCells(r.Pick), []string{
-		r.Class.String(), number(milliseconds(r.Predicted)), number(milliseconds(r.Measured)), r.Best.String(), number(milliseconds(r.BestTime)),
-		number(r.Efficiency()), number(r.Top[0]), number(r.Top[1]), number(r.Top[2]), number(r.Tau), rank(r.PickRank), rank(r.BestRank), number(r.Error),
+		r.Class.String(), number(milliseconds(r.Predicted)), number(milliseconds(r.Measured)), r.Best.String(),
+		number(milliseconds(r.BestTime)),
+		number(r.Efficiency()), number(r.Top[0]), number(r.Top[1]), number(r.Top[2]), number(r.Tau), rank(r.PickRank),
+		rank(r.BestRank), number(r.Error),
 		o.heldWord(r, "1", "0"), number(coverage(r, o.uncertainty())), strconv.Itoa(r.Recorded), strconv.Itoa(r.Refused),
 	})
 }

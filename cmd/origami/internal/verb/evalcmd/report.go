@@ -8,7 +8,8 @@ import (
 	"github.com/origami-gemm/origami/core/score"
 )
 
-// report writes the outcome into a folder: eval.md with the tables and the plots, eval.csv and eval.json with the numbers.
+// report writes the outcome into a folder: eval.md with the tables and the plots, eval.csv and eval.json with the
+// numbers.
 func (o *outcome) report(folder string) error {
 	to := report.Folder(folder)
 	if err := to.Make(); err != nil {
@@ -17,7 +18,8 @@ func (o *outcome) report(folder string) error {
 	if len(o.rows) == 0 {
 		return nil // what went wrong has been said
 	}
-	title := fmt.Sprintf("%s, %s model on rung %s, kernel family %s", o.arch.ID(), o.arch.Model, o.arch.Rung, o.data.Kernel)
+	title := fmt.Sprintf("%s, %s model on rung %s, kernel family %s", o.arch.ID(), o.arch.Model, o.arch.Rung,
+		o.data.Kernel)
 	var points []score.Point
 	efficiency := make([]report.Series, 1+len(score.TopCounts))
 	efficiency[0].Name = "pick"
@@ -45,7 +47,9 @@ func (o *outcome) report(folder string) error {
 	}
 	t := o.text()
 	var b strings.Builder
-	fmt.Fprintf(&b, "# %s\n\n%s\n%s\n\n%s\n\n%s", title, report.List(t.above), report.List(t.below), report.Table(t.classHeader, t.classes), report.Table(t.header, t.rows))
-	fmt.Fprintf(&b, "\n\n![efficiency over the problems, worst first](%s)\n\n![predicted against measured times](%s)\n", curves.SVG, scatter.PNG)
+	fmt.Fprintf(&b, "# %s\n\n%s\n%s\n\n%s\n\n%s", title, report.List(t.above), report.List(t.below),
+		report.Table(t.classHeader, t.classes), report.Table(t.header, t.rows))
+	fmt.Fprintf(&b, "\n\n![efficiency over the problems, worst first](%s)\n\n![predicted against measured times](%s)\n",
+		curves.SVG, scatter.PNG)
 	return to.Text("eval.md", b.String())
 }

@@ -26,8 +26,10 @@ const none = "–"
 
 func (o *outcome) text() text {
 	s := score.SummariseEvaluations(o.rows, o.uncertainty())
-	out := text{above: []string{render.DeviceLines(o.arch), render.ModelLine(o.arch, o.data.Kernel), fmt.Sprintf("%-11s %s%s", "measured", o.data.Name, o.held())}}
-	out.header = []string{"problem", "class", "pick", "time", "best", "time", "of best", "top 4", "top 8", "top 16", "tau", "pick's place", "best's place", "error"}
+	out := text{above: []string{render.DeviceLines(o.arch), render.ModelLine(o.arch, o.data.Kernel),
+		fmt.Sprintf("%-11s %s%s", "measured", o.data.Name, o.held())}}
+	out.header = []string{"problem", "class", "pick", "time", "best", "time", "of best", "top 4", "top 8", "top 16",
+		"tau", "pick's place", "best's place", "error"}
 	if o.uncertainty() != nil {
 		out.header = append(out.header, "interval held")
 	}
@@ -46,7 +48,8 @@ func (o *outcome) text() text {
 	for i, name := range names {
 		c := &summaries[i]
 		out.classes = append(out.classes, []string{
-			name, strconv.Itoa(c.Problems), render.Percent(c.Efficiency.Geomean), render.Percent(c.Efficiency.P10), render.Percent(c.Efficiency.Worst),
+			name, strconv.Itoa(c.Problems), render.Percent(c.Efficiency.Geomean), render.Percent(c.Efficiency.P10),
+			render.Percent(c.Efficiency.Worst),
 			render.Percent(c.Top[1].Geomean), render.Percent(c.Top[1].Worst), tau(c.TauMean), tau(c.TauWorst), percent(c.Error),
 		})
 	}
@@ -54,7 +57,8 @@ func (o *outcome) text() text {
 		out.below = append(out.below, fmt.Sprintf("%-11s %s", label, fmt.Sprintf(format, args...)))
 	}
 	spread := func(label string, v stats.Quantiles) {
-		line(label, "geomean %s, median %s, p10 %s, worst %s", render.Percent(v.Geomean), render.Percent(v.Median), render.Percent(v.P10), render.Percent(v.Worst))
+		line(label, "geomean %s, median %s, p10 %s, worst %s", render.Percent(v.Geomean), render.Percent(v.Median),
+			render.Percent(v.P10), render.Percent(v.Worst))
 	}
 	spread("of best", s.Efficiency)
 	for i, n := range score.TopCounts {
@@ -80,8 +84,10 @@ func (o *outcome) text() text {
 		constant int
 	}{{"group", o.group, o.data.Group}, {"split", o.split, o.data.Split}} {
 		if v := c.choice.Chosen; v.Count > 0 {
-			line(c.name, "the model's is geomean %s, worst %s of the best over %s; a constant %d geomean %s, worst %s", render.Percent(v.Geomean), render.Percent(v.Worst),
-				render.Plural(v.Count, "configuration", "configurations"), c.constant, render.Percent(c.choice.Constant.Geomean), render.Percent(c.choice.Constant.Worst))
+			line(c.name, "the model's is geomean %s, worst %s of the best over %s; a constant %d geomean %s, worst %s",
+				render.Percent(v.Geomean), render.Percent(v.Worst),
+				render.Plural(v.Count, "configuration", "configurations"), c.constant, render.Percent(c.choice.Constant.Geomean),
+				render.Percent(c.choice.Constant.Worst))
 		}
 	}
 	return out
@@ -137,8 +143,10 @@ func (o *outcome) tableCells(r *score.Evaluation) []string {
 		bestPlace = strconv.Itoa(r.BestRank)
 	}
 	out := []string{
-		r.Problem.String(), r.Class.String(), o.short(r.Pick), time, o.short(r.Best), r.BestTime.String(), render.Percent(r.Efficiency()),
-		render.Percent(r.Top[0]), render.Percent(r.Top[1]), render.Percent(r.Top[2]), tau(r.Tau), pickPlace, bestPlace, percent(r.Error),
+		r.Problem.String(), r.Class.String(), o.short(r.Pick), time, o.short(r.Best), r.BestTime.String(),
+		render.Percent(r.Efficiency()),
+		render.Percent(r.Top[0]), render.Percent(r.Top[1]), render.Percent(r.Top[2]), tau(r.Tau), pickPlace, bestPlace,
+		percent(r.Error),
 	}
 	if o.uncertainty() != nil {
 		out = append(out, o.heldWord(r, "yes", "no"))

@@ -37,7 +37,7 @@ type term struct {
 	text string // the value as text
 }
 
-// parameter is one number that the terms stand on.
+// parameter is one number that the terms are computed from.
 type parameter struct {
 	Name   string        `json:"name"`
 	Value  render.Number `json:"value"`
@@ -97,7 +97,8 @@ func terms(e *Explanation, number func(float64) string) []term {
 func parameters(d *arch.Description) []parameter {
 	out := make([]parameter, len(d.Params))
 	for i, p := range d.Params {
-		out[i] = parameter{Name: p.Name, Value: render.Number(p.Value), Unit: p.Unit, Tier: p.Tier.String(), Method: string(p.Method), Source: p.Source, Date: p.Date}
+		out[i] = parameter{Name: p.Name, Value: render.Number(p.Value), Unit: p.Unit, Tier: p.Tier.String(),
+			Method: string(p.Method), Source: p.Source, Date: p.Date}
 	}
 	return out
 }
@@ -132,7 +133,8 @@ func writeJSON(s *iostreams.Streams, e *Explanation) error {
 
 // writeRecords writes a row per number. All rows have the same columns; a column that does not apply is empty.
 func writeRecords(s *iostreams.Streams, f render.Format, e *Explanation) error {
-	r := render.NewDelimited(s, f, []string{"kind", "name", "value", "unit", "share", "tier", "formula", "substituted", "doc", "source"})
+	r := render.NewDelimited(s, f, []string{"kind", "name", "value", "unit", "share", "tier", "formula", "substituted",
+		"doc", "source"})
 	row := func(cells ...string) error { return r.Write(cells) }
 	var err error
 	keep := func(e error) {
@@ -185,7 +187,8 @@ func writeText(s *iostreams.Streams, e *Explanation) {
 	case e.Estimate.Reject != "":
 		line("rejected", "%s", e.Estimate.Reject)
 	default:
-		line("predicted", "%s, %s cycles, %s, bound by %s", e.Seconds(&e.Entry), render.Exact(float64(e.Estimate.Cycles)), e.Rate(&e.Entry), e.Estimate.Bound)
+		line("predicted", "%s, %s cycles, %s, bound by %s", e.Seconds(&e.Entry), render.Exact(float64(e.Estimate.Cycles)),
+			e.Rate(&e.Entry), e.Estimate.Bound)
 	}
 	if e.Rank > 0 {
 		line("rank", "%d of %d", e.Rank, e.Feasible)

@@ -87,7 +87,8 @@ func (w *writer) json(a *session.Answer) error {
 func (w *writer) csv(a *session.Answer) error {
 	for i := range a.Entries {
 		e := &a.Entries[i]
-		row := slices.Concat(render.KeyCells(a.Problem, e.Config), render.LaunchCells(e.Config), []string{rank(e), status(e), string(e.Estimate.Reject)})
+		row := slices.Concat(render.KeyCells(a.Problem, e.Config), render.LaunchCells(e.Config),
+			[]string{rank(e), status(e), string(e.Estimate.Reject)})
 		for j, v := range e.Terms {
 			row = append(row, cell(a.Arch.Terms[j], v, render.Exact))
 		}
@@ -145,7 +146,8 @@ func (w *writer) table(a *session.Answer) {
 	}
 	render.WriteTable(w.s, header, rows)
 	if w.tables == 1 && len(shown) > 0 {
-		fmt.Fprintln(w.s.Out, "terms in their own unit, shares of the total in percent; `origami explain` shows all of them with their formulas")
+		fmt.Fprintln(w.s.Out,
+			"terms in their own unit, shares of the total in percent; `origami explain` shows all of them with their formulas")
 	}
 }
 

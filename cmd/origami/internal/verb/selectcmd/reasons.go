@@ -15,7 +15,8 @@ const reasonWidth = 108
 
 // countsToShow are the common terms that say most about a pick.
 var countsToShow = []string{
-	arch.CommonTilesM, arch.CommonTilesN, arch.CommonActiveUnits, arch.CommonWaves, arch.CommonL2Hit, arch.CommonMALLHit, arch.CommonUtilization,
+	arch.CommonTilesM, arch.CommonTilesN, arch.CommonActiveUnits, arch.CommonWaves, arch.CommonL2Hit, arch.CommonMALLHit,
+	arch.CommonUtilization,
 }
 
 // reasons says in words what the terms say: how long one K step takes, where the time goes, and the counts behind it.

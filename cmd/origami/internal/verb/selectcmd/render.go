@@ -24,8 +24,10 @@ func newWriter(s *iostreams.Streams, f render.Format, many bool) *writer {
 	w := &writer{s: s, format: f, many: many}
 	if f == render.CSV || f == render.TSV {
 		header := slices.Concat(render.KeyColumns, render.LaunchColumns,
-			[]string{"arch", "device", "model", "kernel", "rung", "cycles", "seconds", "tflops", "bound", "candidates", "rejected",
-				"interval_low_seconds", "interval_high_seconds", "expected_loss", "worth_measuring", "measured_seconds", "noise_floor", "measured"})
+			[]string{"arch", "device", "model", "kernel", "rung", "cycles", "seconds", "tflops", "bound", "candidates",
+				"rejected",
+				"interval_low_seconds", "interval_high_seconds", "expected_loss", "worth_measuring", "measured_seconds",
+				"noise_floor", "measured"})
 		w.delimited = render.NewDelimited(s, f, header)
 	}
 	return w
@@ -38,15 +40,18 @@ func (w *writer) write(a *session.Answer) error {
 		return render.JSONLine(w.s, render.ObjectOf(a, best))
 	case w.delimited != nil:
 		o := render.ObjectOf(a, best)
-		return w.delimited.Write(slices.Concat(render.KeyCells(a.Problem, best.Config), render.LaunchCells(best.Config), []string{
-			o.Arch, o.Device, o.Model, o.Kernel, string(o.Rung), render.Exact(o.Predicted.Cycles), render.Exact(o.Predicted.Seconds),
-			render.Exact(o.Predicted.TFLOPS), o.Predicted.Bound, strconv.Itoa(o.Candidates), strconv.Itoa(o.Rejected),
-		}, uncertaintyCells(&o)))
+		return w.delimited.Write(slices.Concat(render.KeyCells(a.Problem, best.Config), render.LaunchCells(best.Config),
+			[]string{
+				o.Arch, o.Device, o.Model, o.Kernel, string(o.Rung), render.Exact(o.Predicted.Cycles),
+				render.Exact(o.Predicted.Seconds),
+				render.Exact(o.Predicted.TFLOPS), o.Predicted.Bound, strconv.Itoa(o.Candidates), strconv.Itoa(o.Rejected),
+			}, uncertaintyCells(&o)))
 	case w.many:
 		if w.rows == nil {
 			fmt.Fprintln(w.s.Out, render.Heading(a))
 		}
-		w.rows = append(w.rows, []string{a.Problem.String(), best.Config.String(), a.Seconds(best).String(), a.Rate(best).String(), peakShare(a, best), best.Estimate.Bound.String()})
+		w.rows = append(w.rows, []string{a.Problem.String(), best.Config.String(), a.Seconds(best).String(),
+			a.Rate(best).String(), peakShare(a, best), best.Estimate.Bound.String()})
 		return nil
 	default:
 		w.card(a)
@@ -98,7 +103,8 @@ func (w *writer) card(a *session.Answer) {
 	if m := best.Mapping; m.XCDs > 0 {
 		line("", "%s", render.LaunchOrder(m))
 	}
-	predicted := fmt.Sprintf("%s, %s cycles, %s", a.Seconds(best), render.SixDigits(float64(best.Estimate.Cycles)), a.Rate(best))
+	predicted := fmt.Sprintf("%s, %s cycles, %s", a.Seconds(best), render.SixDigits(float64(best.Estimate.Cycles)),
+		a.Rate(best))
 	if share := peakShare(a, best); share != "" {
 		whose := "the data sheet's"
 		if a.Arch.Device == arch.LiveID {

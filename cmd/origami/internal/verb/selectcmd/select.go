@@ -27,12 +27,12 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 	cmd := &cobra.Command{
 		Use:   "select --arch ARCH -m SIZE -n SIZE -k SIZE",
 		Short: "Pick the kernel configuration for a problem, and say why",
-		Long: "Pick the kernel configuration with the shortest predicted time. The answer has that time, the reasons, and the\n" +
-			"runner-up. With --problems there is a row per problem.\n" +
-			"If the model states its uncertainty, the answer also has the interval of the measured time, the expected regret (how\n" +
-			"much slower the pick is than the fastest candidate, on average), and how many candidates are worth measuring.\n" +
-			"--measure auto measures that many candidates on an executor, --measure N measures the first N. The answer is then\n" +
-			"the fastest of them.",
+		Long: "Pick the kernel configuration with the shortest predicted time. The answer has that time, the reasons,\n" +
+			"and the runner-up. With --problems there is a row per problem.\n" +
+			"If the model states its uncertainty, the answer also has the interval of the measured time, the expected\n" +
+			"regret (how much slower the pick is than the fastest candidate, on average), and how many candidates are\n" +
+			"worth measuring. --measure auto measures that many candidates on an executor, --measure N measures the\n" +
+			"first N. The answer is then the fastest of them.",
 		Example: `  origami --arch sm89 select -m 4096 -n 4096 -k 4096
   origami select --arch gfx942 -m 8192 -n 1024 -k 4096 --trans-b --json
   origami select --arch sm90@h200 --problems shapes.csv --format csv
@@ -44,8 +44,10 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 		},
 	}
 	o.Query.Register(cmd.Flags(), true)
-	cmd.Flags().StringVar(&o.Measure, "measure", "", "measure the first `N` candidates and take the fastest; auto measures as many as are worth it")
-	cmd.Flags().StringVar(&o.Executor, "executor", "", "executor plugin to measure with, by `NAME`, as in cuda; the first one otherwise")
+	cmd.Flags().StringVar(&o.Measure, "measure", "",
+		"measure the first `N` candidates and take the fastest; auto measures as many as are worth it")
+	cmd.Flags().StringVar(&o.Executor, "executor", "",
+		"executor plugin to measure with, by `NAME`, as in cuda; the first one otherwise")
 	return cmd
 }
 

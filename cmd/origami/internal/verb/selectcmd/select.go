@@ -53,7 +53,7 @@ func Run(ctx context.Context, o *Options) error {
 	if err != nil {
 		return err
 	}
-	a, err := o.Factory.Architecture(ctx)
+	a, err := o.Factory.Searched(ctx, &o.Query.Search)
 	if err != nil {
 		return err
 	}

@@ -141,8 +141,9 @@ func configOf(all *session.Answer, text string) (gemm.Config, error) {
 		base.GroupM = 0
 		return base, ok
 	}
+	axes := all.Arch.Axes(all.Kernel)
 	base, _ := first(func(session.Entry) bool { return true })
-	c, err := gemm.ParseConfig(text, base)
+	c, err := gemm.ParseConfig(text, base, axes...)
 	if err != nil {
 		return c, diag.Within("--config", err)
 	}
@@ -150,7 +151,7 @@ func configOf(all *session.Answer, text string) (gemm.Config, error) {
 		return e.Rank > 0 && e.Config.BlockM == c.BlockM && e.Config.BlockN == c.BlockN && e.Config.BlockK == c.BlockK
 	})
 	if ok {
-		c, err = gemm.ParseConfig(text, ofTile)
+		c, err = gemm.ParseConfig(text, ofTile, axes...)
 	}
 	c.Kernel = all.Kernel
 	return c, diag.Within("--config", err)

@@ -14,9 +14,9 @@ import (
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/plugins/nvidia/data"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/mma"
-	"github.com/origami-gemm/origami/plugins/nvidia/records"
 )
 
 // BenchmarkCompile generates and compiles the kernels of the family for one problem, each once, on as many goroutines
@@ -201,7 +201,7 @@ func peakRun(d *device, flops float64) (func() error, float64, error) {
 // runs with a cold L2.
 func BenchmarkRecordedBest(b *testing.B) {
 	x, _ := openGPU(b)
-	files, err := fs.Sub(records.FS, "h200-mma")
+	files, err := fs.Sub(data.FS, "h200-mma")
 	if err != nil {
 		b.Fatal(err)
 	}

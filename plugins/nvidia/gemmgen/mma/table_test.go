@@ -6,8 +6,8 @@ import (
 	"os"
 	"testing"
 
+	"github.com/origami-gemm/origami/plugins/nvidia/data"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/internal/gentest"
-	"github.com/origami-gemm/origami/plugins/nvidia/records"
 )
 
 // table has the registers and spills of every kernel of the family, as the assembler reports them: fp16, A and B
@@ -20,7 +20,7 @@ const table = "compiled/mma.csv"
 //	go test -run AssembledTable -timeout 0 -update ./plugins/nvidia/gemmgen/mma
 func TestAssembledTable(t *testing.T) {
 	bin := gentest.Ptxas(t)
-	shipped, err := records.Compiled.ReadFile(table)
+	shipped, err := data.Compiled.ReadFile(table)
 	if err != nil {
 		t.Fatal(err)
 	}

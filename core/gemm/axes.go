@@ -22,6 +22,9 @@ type Axes struct {
 // AxisValue is a value on a named axis.
 type AxisValue struct{ Name, Value string }
 
+// MaxAxesText bounds the text of a configuration's named axes in bytes, so that a C structure holds it.
+const MaxAxesText = 127
+
 // maxAxes bounds the axes of a family, maxAxisText the length of a name and of a value.
 const (
 	maxAxes     = 16
@@ -50,6 +53,9 @@ func NewAxes(values ...AxisValue) (Axes, error) {
 		}
 		size += len(v.Name) + len(v.Value) + 2
 	}
+	if size-1 > MaxAxesText {
+		return Axes{}, tooLong(size - 1)
+	}
 	text := make([]byte, 0, size)
 	for i, v := range sorted {
 		if i > 0 {
@@ -58,6 +64,10 @@ func NewAxes(values ...AxisValue) (Axes, error) {
 		text = append(append(append(text, v.Name...), '='), v.Value...)
 	}
 	return Axes{unique.Make(string(text))}, nil
+}
+
+func tooLong(length int) error {
+	return diag.Inputf("the named axes of a configuration take %d bytes of text", length).Do("use at most %d", MaxAxesText)
 }
 
 func byName(a, b AxisValue) int { return strings.Compare(a.Name, b.Name) }
@@ -178,6 +188,7 @@ func CheckAxes(axes []Axis) error {
 	if len(axes) > maxAxes {
 		return diag.Inputf("%d named axes in one family", len(axes)).Do("use at most %d", maxAxes)
 	}
+	length := 0
 	for i := range axes {
 		x := &axes[i]
 		if slices.ContainsFunc(axes[:i], func(other Axis) bool { return other.Name == x.Name }) {
@@ -193,7 +204,9 @@ func CheckAxes(axes []Axis) error {
 		if x.Type == Enumeration && len(x.Values) == 0 {
 			return diag.Inputf("the axis %s has no values", x.Name).Do("list them")
 		}
+		longest := len(strconv.Itoa(MaxConfigNumber))
 		for _, v := range append(slices.Clone(x.Values), x.Default) {
+			longest = max(longest, len(v))
 			if err := (AxisValue{x.Name, v}).check(); err != nil {
 				return err
 			}
@@ -201,6 +214,10 @@ func CheckAxes(axes []Axis) error {
 				return err
 			}
 		}
+		length += len(x.Name) + 1 + longest + 1
+	}
+	if length-1 > MaxAxesText {
+		return tooLong(length - 1)
 	}
 	return nil
 }

@@ -126,13 +126,17 @@ func TestMistakesInAxes(t *testing.T) {
 		`into Go struct field .axes.cluster`:                                                read(`{"axes":{"cluster":2}}`),
 		`"Cluster" is no name of an axis`:                                                   read(`{"axes":{"Cluster":"2"}}`),
 		`"a,b" is no value of the axis cluster`:                                             one("cluster", "a,b"),
-		`"" is no name of an axis`:                                                          one("", "a"),
-		`"" is no value of the axis`:                                                        one("cluster", ""),
-		`the axis cluster is declared twice`:                                                gemm.CheckAxes([]gemm.Axis{declared[0], declared[0]}),
-		`the axis warps has the name of a number`:                                           gemm.CheckAxes([]gemm.Axis{{Name: "warps", Type: gemm.Integer, Default: "1"}}),
-		`the axis x has no type`:                                                            gemm.CheckAxes([]gemm.Axis{{Name: "x", Default: "1"}}),
-		`the axis x has no values`:                                                          gemm.CheckAxes([]gemm.Axis{{Name: "x", Type: gemm.Enumeration, Default: "1"}}),
-		`the axis x has no value "b"`:                                                       gemm.CheckAxes([]gemm.Axis{{Name: "x", Type: gemm.Enumeration, Values: []string{"a"}, Default: "b"}}),
+		`take 129 bytes of text; use at most 127`:                                           one(strings.Repeat("n", 64), strings.Repeat("v", 64)),
+		`take 130 bytes of text`: gemm.CheckAxes([]gemm.Axis{
+			{Name: strings.Repeat("n", 60), Type: gemm.Integer, Default: "1"},
+			{Name: strings.Repeat("m", 59), Type: gemm.Integer, Default: "1"}}),
+		`"" is no name of an axis`:                one("", "a"),
+		`"" is no value of the axis`:              one("cluster", ""),
+		`the axis cluster is declared twice`:      gemm.CheckAxes([]gemm.Axis{declared[0], declared[0]}),
+		`the axis warps has the name of a number`: gemm.CheckAxes([]gemm.Axis{{Name: "warps", Type: gemm.Integer, Default: "1"}}),
+		`the axis x has no type`:                  gemm.CheckAxes([]gemm.Axis{{Name: "x", Default: "1"}}),
+		`the axis x has no values`:                gemm.CheckAxes([]gemm.Axis{{Name: "x", Type: gemm.Enumeration, Default: "1"}}),
+		`the axis x has no value "b"`:             gemm.CheckAxes([]gemm.Axis{{Name: "x", Type: gemm.Enumeration, Values: []string{"a"}, Default: "b"}}),
 	} {
 		if err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%v, want %q", err, says)

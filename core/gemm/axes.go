@@ -12,8 +12,8 @@ import (
 )
 
 // Axes are the values of a configuration on the axes that its kernel family declares (see Axis), except for those at
-// their default. Two are == if they name the same values. The zero value names none. A value is text, so that a file says
-// by itself what was measured.
+// their default. Two are == if they name the same values. The zero value names none. A value is text, so that a file
+// says by itself what was measured.
 type Axes struct {
 	// text is "name=value,name=value", sorted by name. The zero handle stands for the empty text.
 	text unique.Handle[string]
@@ -167,8 +167,8 @@ func (t AxisType) String() string {
 	return fmt.Sprintf("axis type(%d)", uint8(t))
 }
 
-// Axis is a property of the kernels of one family that other families lack: a cluster shape, a schedule, a vector width.
-// The family declares it, and its configurations name their values on it (see Axes).
+// Axis is a property of the kernels of one family that other families lack: a cluster shape, a schedule, a vector
+// width. The family declares it, and its configurations name their values on it (see Axes).
 type Axis struct {
 	// Name is the axis's name in text, JSON, CSV, spaces and formulas: snake_case, and not the name of a Field.
 	Name string
@@ -259,8 +259,8 @@ func (x *Axis) number(value string) (int, error) {
 	return 0, err.Do("use one of %s", strings.Join(x.Values, ", "))
 }
 
-// Set gives a configuration a value on the axis. A value that the axis does not take is an error that names those that it
-// does.
+// Set gives a configuration a value on the axis. A value that the axis does not take is an error that names those that
+// it does.
 func (x *Axis) Set(c *Config, value string) error {
 	if _, err := x.number(value); err != nil {
 		return err
@@ -300,7 +300,8 @@ func FindAxis(declared []Axis, name string) (*Axis, error) {
 	return nil, err.Do("its axes are %s", strings.Join(names, ", "))
 }
 
-// validate reports a value on an axis that is not declared, one that the axis does not take, and a default that is named.
+// validate reports a value on an axis that is not declared, one that the axis does not take, and a default that is
+// named.
 func (a Axes) validate(declared []Axis) error {
 	for name, value := range a.All() {
 		x, err := FindAxis(declared, name)

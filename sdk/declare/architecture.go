@@ -124,7 +124,8 @@ next:
 		a.static.Run(frame)
 		for j := range k.rules {
 			if r := &k.rules[j]; r.static && frame[r.when] != 0 {
-				list.Rejected = append(list.Rejected, arch.Rejection{Config: all[i], Position: i, Reason: r.reason, Detail: r.say(frame)})
+				list.Rejected = append(list.Rejected, arch.Rejection{Config: all[i], Position: i, Reason: r.reason,
+					Detail: r.say(frame)})
 				continue next
 			}
 		}

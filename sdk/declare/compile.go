@@ -73,9 +73,11 @@ func (m *Model) compile(params hw.Set) (*compiled, error) {
 		}
 	}
 	for _, f := range []number{
-		{&c.units, "Units", m.Units, ""}, {&c.clock, "Clock", m.Clock, ""}, {&c.sharedMemory, "SharedMemory", m.SharedMemory, ""},
+		{&c.units, "Units", m.Units, ""}, {&c.clock, "Clock", m.Clock, ""}, {&c.sharedMemory, "SharedMemory", m.SharedMemory,
+			""},
 		{&c.partitions, "Partitions", m.Partitions, "1"}, {&c.registerFile, "RegisterFile", m.RegisterFile, "0"},
-		{&c.registersPerThread, "RegistersPerThread", m.RegistersPerThread, "0"}, {&c.atomsPerUnit, "AtomsPerUnit", m.AtomsPerUnit, "1"},
+		{&c.registersPerThread, "RegistersPerThread", m.RegistersPerThread, "0"}, {&c.atomsPerUnit, "AtomsPerUnit",
+			m.AtomsPerUnit, "1"},
 	} {
 		if err := f.compute(c.Program); err != nil {
 			return nil, err
@@ -90,7 +92,8 @@ func (m *Model) compile(params hw.Set) (*compiled, error) {
 	if err := m.compileKernels(c); err != nil {
 		return nil, err
 	}
-	for i, f := range []struct{ what, formula, fallback string }{{"GroupM", m.GroupM, "1"}, {"XCDs", m.XCDs, "0"}, {"Chunk", m.Chunk, "0"}} {
+	for i, f := range []struct{ what, formula, fallback string }{{"GroupM", m.GroupM, "1"}, {"XCDs", m.XCDs, "0"},
+		{"Chunk", m.Chunk, "0"}} {
 		var err error
 		if c.mapping[i], err = compileIn(c.Program, f.what, f.formula, f.fallback); err != nil {
 			return nil, err
@@ -114,7 +117,8 @@ func compileIn(p *formula.Program, what, f, fallback string) (int, error) {
 	return slot, nil
 }
 
-// number is a formula over parameters and constants, or the one in its place where it is empty, and where its value goes.
+// number is a formula over parameters and constants, or the one in its place where it is empty, and where its value
+// goes.
 type number struct {
 	into                    *float64
 	what, formula, fallback string
@@ -273,8 +277,10 @@ func (m *Model) compileLevels(c *compiled) error {
 		}
 		var own level
 		for _, f := range []number{
-			{&own.capacity, "Capacity", l.Capacity, "0"}, {&own.latency, "Latency", l.Latency, "0"}, {&own.partitions, "Partitions", l.Partitions, "1"},
-			{&own.bandwidth, "Bandwidth", l.Bandwidth, ""}, {&own.c0, "C0", l.C0, "0"}, {&own.c1, "C1", l.C1, "0"}, {&own.c2, "C2", l.C2, full},
+			{&own.capacity, "Capacity", l.Capacity, "0"}, {&own.latency, "Latency", l.Latency, "0"}, {&own.partitions,
+				"Partitions", l.Partitions, "1"},
+			{&own.bandwidth, "Bandwidth", l.Bandwidth, ""}, {&own.c0, "C0", l.C0, "0"}, {&own.c1, "C1", l.C1, "0"}, {&own.c2,
+				"C2", l.C2, full},
 		} {
 			if err := f.compute(c.Program); err != nil {
 				return fault(err)
@@ -290,17 +296,20 @@ func (m *Model) open(def catalog.Definition, s catalog.Selection) (arch.Architec
 	sheet, params := s.Sheet, s.Params
 	c, err := m.compile(params)
 	if err != nil {
-		return nil, diag.Inputf("model %s: %v", m.Name, err).At("%s", sheet.File).Do("give the numbers that it needs, or correct the plugin")
+		return nil, diag.Inputf("model %s: %v", m.Name, err).At("%s",
+			sheet.File).Do("give the numbers that it needs, or correct the plugin")
 	}
 	whole := func(what string, v, least float64) int {
 		if err == nil && !(v >= least && v <= 1<<31 && v == math.Trunc(v)) {
-			err = diag.Inputf("%s of model %s comes out as %v, which is no whole number from %v", what, m.Name, v, least).At("%s", sheet.File).Do("correct the numbers of the device, or the plugin")
+			err = diag.Inputf("%s of model %s comes out as %v, which is no whole number from %v", what, m.Name, v,
+				least).At("%s", sheet.File).Do("correct the numbers of the device, or the plugin")
 		}
 		return int(v)
 	}
 	real := func(what string, v, least float64) float64 {
 		if err == nil && !(v >= least && !math.IsInf(v, 0)) {
-			err = diag.Inputf("%s of model %s comes out as %v", what, m.Name, v).At("%s", sheet.File).Do("correct the numbers of the device, or the plugin")
+			err = diag.Inputf("%s of model %s comes out as %v", what, m.Name, v).At("%s",
+				sheet.File).Do("correct the numbers of the device, or the plugin")
 		}
 		return v
 	}
@@ -309,24 +318,30 @@ func (m *Model) open(def catalog.Definition, s catalog.Selection) (arch.Architec
 		Arch: sheet.Arch, Vendor: sheet.Vendor, Device: sheet.Device, DeviceName: sheet.Name, Aliases: sheet.Aliases,
 		Model: m.Name, Models: def.Models, Kernels: def.Kernels, Rung: arch.RungSpec, ClockRung: arch.RungSpec,
 		UnitName: m.UnitName, Units: whole("Units", c.units, 1), Partitions: whole("Partitions", c.partitions, 1),
-		Clock: unit.Hertz(real("Clock", c.clock, positive)), SharedMemory: unit.Bytes(real("SharedMemory", c.sharedMemory, 0)),
-		RegisterFile: whole("RegisterFile", c.registerFile, 0), RegistersPerThread: whole("RegistersPerThread", c.registersPerThread, 0),
+		Clock: unit.Hertz(real("Clock", c.clock, positive)), SharedMemory: unit.Bytes(real("SharedMemory", c.sharedMemory,
+			0)),
+		RegisterFile: whole("RegisterFile", c.registerFile, 0), RegistersPerThread: whole("RegistersPerThread",
+			c.registersPerThread, 0),
 		Params: params, Constants: m.Constants, Order: m.Order, Monotone: m.Monotone, Families: m.families(),
 	}}
 	if params.Calibrated(def.Specs) {
 		a.desc.Rung = arch.RungCalibrated
 	}
 	for _, t := range m.Terms {
-		a.desc.Terms = append(a.desc.Terms, arch.Term{Name: t.Name, Unit: t.Unit, Formula: t.Formula, Doc: t.Doc, Source: t.Source, Kind: t.Kind, Common: t.Common})
+		a.desc.Terms = append(a.desc.Terms, arch.Term{Name: t.Name, Unit: t.Unit, Formula: t.Formula, Doc: t.Doc,
+			Source: t.Source, Kind: t.Kind, Common: t.Common})
 		a.bounds = append(a.bounds, t.Bound)
 	}
 	for i, l := range m.Levels {
 		own := &c.levels[i]
 		of := func(what string) string { return l.Name + " " + what }
-		a.memory = append(a.memory, arch.Level{Name: l.Name, Bound: l.Bound, Capacity: unit.Bytes(real(of("Capacity"), own.capacity, 0)),
-			Latency: unit.Cycles(real(of("Latency"), own.latency, 0)), Partitions: whole(of("Partitions"), own.partitions, 1),
-			Bandwidth: arch.Bandwidth{Peak: unit.BytesPerCycle(real(of("Bandwidth"), own.bandwidth, positive)), Units: a.desc.Units, Linear: l.Linear,
-				C0: real(of("C0"), own.c0, -math.MaxFloat64), C1: real(of("C1"), own.c1, -math.MaxFloat64), C2: real(of("C2"), own.c2, -math.MaxFloat64)},
+		a.memory = append(a.memory, arch.Level{Name: l.Name, Bound: l.Bound,
+			Capacity: unit.Bytes(real(of("Capacity"), own.capacity, 0)),
+			Latency:  unit.Cycles(real(of("Latency"), own.latency, 0)), Partitions: whole(of("Partitions"), own.partitions, 1),
+			Bandwidth: arch.Bandwidth{Peak: unit.BytesPerCycle(real(of("Bandwidth"), own.bandwidth, positive)),
+				Units: a.desc.Units, Linear: l.Linear,
+				C0: real(of("C0"), own.c0, -math.MaxFloat64), C1: real(of("C1"), own.c1, -math.MaxFloat64), C2: real(of("C2"),
+					own.c2, -math.MaxFloat64)},
 		})
 	}
 	perUnit := whole("AtomsPerUnit", c.atomsPerUnit, 1)
@@ -339,11 +354,13 @@ func (m *Model) open(def catalog.Definition, s catalog.Selection) (arch.Architec
 			return nil, diag.Within(fmt.Sprintf("%s: atoms[%d]", sheet.File, i), err)
 		}
 		if a.desc.Atom(t) == nil {
-			a.desc.Atoms = append(a.desc.Atoms, arch.Atom{DType: t, M: atom.M, N: atom.N, K: atom.K, Latency: unit.Cycles(atom.Cycles), PerUnit: perUnit})
+			a.desc.Atoms = append(a.desc.Atoms, arch.Atom{DType: t, M: atom.M, N: atom.N, K: atom.K,
+				Latency: unit.Cycles(atom.Cycles), PerUnit: perUnit})
 		}
 	}
 	if len(a.desc.Atoms) == 0 {
-		return nil, diag.Inputf("it has no atoms, which say what types the model takes").At("%s", sheet.File).Do("list the matrix instructions under atoms:")
+		return nil, diag.Inputf("it has no atoms, which say what types the model takes").At("%s",
+			sheet.File).Do("list the matrix instructions under atoms:")
 	}
 	// A peak rate is a parameter named after its type.
 	for _, t := range gemm.DTypes() {

@@ -52,7 +52,8 @@ func TestAsPluginBinary(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	request := selector.Request{Problems: []gemm.Problem{gemm.New(4096, 4096, 4096), gemm.New(1, 5, 77), gemm.New(16, 8192, 8192)}}
+	request := selector.Request{Problems: []gemm.Problem{gemm.New(4096, 4096, 4096), gemm.New(1, 5, 77),
+		gemm.New(16, 8192, 8192)}}
 	want, err1 := selector.Rank(t.Context(), local, request)
 	got, err2 := selector.Rank(t.Context(), remote, request)
 	if err1 != nil || err2 != nil || !reflect.DeepEqual(got, want) {
@@ -60,7 +61,8 @@ func TestAsPluginBinary(t *testing.T) {
 	}
 	for i := range want {
 		for j := range want[i].Entries {
-			if a, b := want[i].Entries[j].Estimate.Cycles, got[i].Entries[j].Estimate.Cycles; math.Float64bits(float64(a)) != math.Float64bits(float64(b)) {
+			if a, b := want[i].Entries[j].Estimate.Cycles,
+				got[i].Entries[j].Estimate.Cycles; math.Float64bits(float64(a)) != math.Float64bits(float64(b)) {
 				t.Errorf("problem %d, rank %d: %v and %v cycles", i, j+1, a, b)
 			}
 		}
@@ -77,7 +79,8 @@ func BenchmarkPlugin(b *testing.B) {
 		}
 		return values
 	}
-	request := selector.Request{Problems: make([]gemm.Problem, 1), Space: arch.Space{BlockM: axis(10), BlockN: axis(10), BlockK: axis(10)}, Top: 1}
+	request := selector.Request{Problems: make([]gemm.Problem, 1), Space: arch.Space{BlockM: axis(10), BlockN: axis(10),
+		BlockK: axis(10)}, Top: 1}
 	for i := 0; b.Loop(); i++ {
 		request.Problems[0] = gemm.New(64+i%4096, 4096, 4096)
 		results, err := selector.Rank(b.Context(), a, request)

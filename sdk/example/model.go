@@ -1,5 +1,6 @@
-// Package example models GPUs as an abstract machine of equal units behind one memory, with a roofline: each K step of a
-// tile costs whatever takes longer, computing it or loading its operands. It is a whole plugin, to read and to change.
+// Package example models GPUs as an abstract machine of equal units behind one memory, with a roofline: each K step of
+// a tile costs whatever takes longer, computing it or loading its operands. It is a whole plugin, to read and to
+// change.
 //
 // Reference: S. Williams, A. Waterman, D. Patterson, "Roofline: an insightful visual performance model for multicore
 // architectures", CACM 52(4), 2009.
@@ -50,13 +51,16 @@ var roofline = declare.Model{
 	// What one of them takes.
 	Terms: []declare.Term{
 		{Name: "tiles", Unit: "1", Formula: "cdiv(m, block_m)*cdiv(n, block_n)*batch", Doc: "output tiles"},
-		{Name: "waves", Unit: "1", Formula: "cdiv(tiles, units)", Common: arch.CommonWaves, Doc: "rounds in which the units work off the tiles"},
+		{Name: "waves", Unit: "1", Formula: "cdiv(tiles, units)", Common: arch.CommonWaves,
+			Doc: "rounds in which the units work off the tiles"},
 		{Name: "active_units", Unit: "1", Formula: "min(tiles, units)", Common: arch.CommonActiveUnits, Doc: "units at work"},
 		{Name: "tile_bytes", Unit: "B", Formula: "(block_m + block_n)*block_k*element_bytes", Common: arch.CommonLoadPerUnit,
 			Doc: "operands of one K step"},
-		{Name: "compute", Unit: "cycles", Formula: "block_m*block_n*block_k/macs_per_cycle", Kind: arch.KindStep, Bound: arch.BoundCompute,
+		{Name: "compute", Unit: "cycles", Formula: "block_m*block_n*block_k/macs_per_cycle", Kind: arch.KindStep,
+			Bound:  arch.BoundCompute,
 			Common: arch.CommonComputeStep, Doc: "arithmetic of one K step"},
-		{Name: "traffic", Unit: "B", Formula: "active_units*tile_bytes", Common: arch.CommonDRAMTraffic, Doc: "loads of one K step of all active units"},
+		{Name: "traffic", Unit: "B", Formula: "active_units*tile_bytes", Common: arch.CommonDRAMTraffic,
+			Doc: "loads of one K step of all active units"},
 		{Name: "memory", Unit: "cycles", Formula: "traffic/memory_bandwidth", Kind: arch.KindStep, Bound: arch.BoundDRAM,
 			Common: arch.CommonMemoryStep, Doc: "time of these loads"},
 		{Name: "total", Unit: "cycles", Formula: "waves*cdiv(k, block_k)*max(compute, memory)", Kind: arch.KindTotal,

@@ -2,8 +2,9 @@
 //
 //	func main() { serve.Main(myProvider{}) }
 //
-// or, for one that runs kernels, serve.MainExecutor. The rest is handled here: the handshake, gRPC over a private socket with mutual TLS, log lines as JSON on stderr, and
-// ending when the host does. Authors log with hclog.Default(); standard output belongs to the handshake.
+// or, for one that runs kernels, serve.MainExecutor. The rest is handled here: the handshake, gRPC over a private
+// socket with mutual TLS, log lines as JSON on stderr, and ending when the host does. Authors log with
+// hclog.Default(); standard output belongs to the handshake.
 package serve
 
 import (
@@ -25,8 +26,8 @@ import (
 )
 
 // Main is the main function of a plugin binary that models architectures. Started by a host it serves p until the host
-// ends. Run by hand with the argument "describe" it prints as JSON who it is and what it provides; without it, what to do
-// instead. It does not return.
+// ends. Run by hand with the argument "describe" it prints as JSON who it is and what it provides; without it, what to
+// do instead. It does not return.
 func Main(p arch.Provider) { run(wire.ArchService(p)) }
 
 // MainExecutor is Main for a plugin that runs kernels. "describe" must work without a device, which p.Open is the first

@@ -46,7 +46,8 @@ func TestMain(m *testing.M) {
 
 func role(name string, args ...string) *osexec.Cmd {
 	cmd := osexec.Command(os.Args[0], args...)
-	cmd.Env = append(os.Environ(), roleVariable+"="+name, "GORACE=atexit_sleep_ms=0", wire.Handshake.MagicCookieKey+"="+wire.Handshake.MagicCookieValue)
+	cmd.Env = append(os.Environ(), roleVariable+"="+name, "GORACE=atexit_sleep_ms=0",
+		wire.Handshake.MagicCookieKey+"="+wire.Handshake.MagicCookieValue)
 	return cmd
 }
 
@@ -58,10 +59,12 @@ func TestDescribeNeedsNoHandshake(t *testing.T) {
 		t.Fatal(err)
 	}
 	d, err := wire.ParseDescribe(out)
-	if err != nil || d.Info.Name != "fake" || d.Info.Version != "0.3.1" || len(d.Protocols) != 1 || d.Protocols[0] != wire.ProtocolVersion {
+	if err != nil || d.Info.Name != "fake" || d.Info.Version != "0.3.1" || len(d.Protocols) != 1 ||
+		d.Protocols[0] != wire.ProtocolVersion {
 		t.Errorf("got %+v, %v", d, err)
 	}
-	if want := (fake.Provider{}).Manifest(); d.Manifest == nil || len(d.Manifest.Archs) != 1 || d.Manifest.Archs[0].Devices[1].ID != want.Archs[0].Devices[1].ID || d.Executor != nil {
+	if want := (fake.Provider{}).Manifest(); d.Manifest == nil || len(d.Manifest.Archs) != 1 ||
+		d.Manifest.Archs[0].Devices[1].ID != want.Archs[0].Devices[1].ID || d.Executor != nil {
 		t.Errorf("got manifest %+v, executor %+v", d.Manifest, d.Executor)
 	}
 }
@@ -77,7 +80,8 @@ func TestDescribeNeedsNoDevice(t *testing.T) {
 		t.Fatal(err)
 	}
 	d, err := wire.ParseDescribe(out)
-	if want := (noDevice{}).Manifest(); err != nil || d.Executor == nil || *d.Executor != want || d.Info.Name != want.Name || d.Info.Version != want.Version || d.Manifest != nil {
+	if want := (noDevice{}).Manifest(); err != nil || d.Executor == nil || *d.Executor != want ||
+		d.Info.Name != want.Name || d.Info.Version != want.Version || d.Manifest != nil {
 		t.Errorf("got %+v, %v", d, err)
 	}
 }

@@ -49,6 +49,11 @@ func FuzzEval(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		values := map[string]float64{"m": 5}
 		_, _ = Eval(s, values) // must not panic
+		if e, err := Parse(s); err == nil {
+			if again, err := Parse(e.String()); err != nil || again.String() != e.String() {
+				t.Errorf("%q is written %s, which reads as %s, %v", s, e, again, err)
+			}
+		}
 		if out := Substitute(s, map[string]float64{}, func(float64) string { return "5" }); out != s {
 			t.Errorf("with no names to replace, %q becomes %q", s, out)
 		}

@@ -48,22 +48,23 @@ origami plugin check ./origami-plugin-mine
 ` + "```" + `
 
 A line per check says ` + "`ok`, `FAIL` or `skip`" + `, with the findings below it. The exit code is 3 if a check fails.
-With ` + "`--json`" + ` there is an object per check: ` + "`plugin`, `check`, `result` (`ok`, `fail`, `skip`), `seconds`," + `
-` + "`findings`, `reason` (why it is skipped), `demands`" + `. The binary runs even if it is not in the lock file: you named it
-([ADR 14](adr/0014-checking-a-binary.md)). A check that kills the plugin's process fails. The next check gets a new process.
+With ` + "`--json`" + ` there is an object per check:
+` + "`plugin`, `check`, `result` (`ok`, `fail`, `skip`), `seconds`, `findings`, `reason` (why it is skipped), `demands`." + `
+The binary runs even if it is not in the lock file: you named it ([ADR 14](adr/0014-checking-a-binary.md)). A check that
+kills the plugin's process fails. The next check gets a new process.
 
-` + "`-short` (`--short`)" + ` checks only the default device of each architecture, and fewer problems; so do tests under the
-race detector. They also leave out the one check that measures time, as ` + "`Options.Untimed` (`--untimed`)" + ` does.
+` + "`-short` (`--short`)" + ` checks only the default device of each architecture, and fewer problems. So do tests under
+the race detector. They also leave out the one check that measures time, as ` + "`Options.Untimed` (`--untimed`)" + ` does.
 
-**Golden rankings** show a change of predictions before a user sees it. ` + "`Options.Golden` (`--golden FILE`)" + ` names a
-file with a JSON object per line: a problem, the five best configurations and their totals. They must be reproduced bit for
-bit. ` + "`Options.UpdateGolden` (`--update-golden`)" + ` writes the file. The check then fails, so that nobody leaves the
-option on.
+**Golden rankings** show a change of predictions before a user sees it. ` + "`Options.Golden` (`--golden FILE`)" + `
+names a file with a JSON object per line: a problem, the five best configurations and their totals. They must be
+reproduced bit for bit. ` + "`Options.UpdateGolden` (`--update-golden`)" + ` writes the file. The check then fails, so
+that nobody leaves the option on.
 
 **Monotone.** A larger K must not have a shorter predicted time. A model that promises the same for M or N lists them in
 ` + "`arch.Description.Monotone`" + `, and is checked for it. A model that cannot promise it even for K declares
-` + "`DimNone`" + `, as AMD's reference model does where it emulates tf32. No built-in model is monotone in M and N: if there
-are few tiles, more tiles reach more of the memory bandwidth.
+` + "`DimNone`" + `, as AMD's reference model does where it emulates tf32. No built-in model is monotone in M and N: if
+there are few tiles, more tiles reach more of the memory bandwidth.
 
 Without a device, the checks of an executor that need one are skipped. With ` + "`ORIGAMI_REQUIRE_GPU=1`" + ` they fail.
 `

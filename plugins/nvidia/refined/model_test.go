@@ -61,53 +61,66 @@ func TestRefinedEstimateEqualsTerms(t *testing.T) {
 	}
 }
 
-// Every formula of the schema computes the value beside it, from names that a reader has already seen.
+// Every formula of the schema computes the value beside it, to the bit, from names that a reader has already seen: the
+// generated code is what the formulas say.
 func TestRefinedFormulasComputeTheirTerms(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 8))
+	batched := gemm.New(256, 512, 4000)
+	batched.Batch = 7
+	problems := []gemm.Problem{
+		gemm.New(2048, 2048, 2048), gemm.New(100, 3000, 777), gemm.New(40000, 16, 1024), gemm.New(65, 1, 13),
+		gemm.New(16384, 16384, 16384), batched,
+	}
+	for range 30 {
+		problems = append(problems, nvtest.RandomProblem(rng))
+	}
 	for _, request := range nvtest.Devices(t, "refined") {
 		a := nvtest.Open(t, request)
-		d := a.Describe()
-		batched := gemm.New(256, 512, 4000)
-		batched.Batch = 7
-		for _, p := range []gemm.Problem{gemm.New(2048, 2048, 2048), gemm.New(100, 3000, 777), gemm.New(40000, 16, 1024), gemm.New(65, 1, 13), gemm.New(16384, 16384, 16384), batched} {
-			for _, text := range []string{"128x256x64,warps=8,stages=3", "16x16x128,warps=4,stages=5,group=1", "256x128x32,warps=4,stages=2,group=32", "64x64x64,warps=8,stages=4,split=4"} {
-				for _, family := range d.Kernels {
-					c, err := gemm.ParseConfig(text, gemm.Config{NumWarps: 8, NumStages: 2, SplitK: 1, Kernel: family})
-					if err != nil {
-						t.Fatal(err)
-					}
-					row := make([]float64, len(d.Terms))
-					if err := a.Terms(t.Context(), row, p, []gemm.Config{c}); err != nil {
-						t.Fatal(err)
-					}
-					withoutTerms := *d
-					withoutTerms.Terms = nil
-					values := formula.Values(&withoutTerms, p, c, nil)
-					shares := 0.0
-					for i, term := range d.Terms {
-						if term.Kind == arch.KindShare {
-							shares += row[i]
-						}
-						got := row[i]
-						if !formula.IsRule(term.Formula) {
-							if got, err = formula.Eval(term.Formula, values); err != nil {
-								t.Fatalf("%s: %v", term.Name, err)
-							}
-						}
-						values[term.Name] = row[i]
-						scale := math.Abs(row[i])
-						if term.Name == "limits" { // a difference: as exact as what it is taken from
-							scale = values["all_waves"]
-						}
-						if math.Abs(got-row[i]) > 1e-12*scale {
-							t.Errorf("%s %s %s: %s = %s gives %v, the model %v", d.ID(), p, c, term.Name, term.Formula, got, row[i])
-						}
-					}
-					if total := row[nvtest.TotalColumn(a)]; math.Abs(shares-total) > 1e-9*total {
-						t.Errorf("%s %s: the shares add up to %v, the total is %v", p, c, shares, total)
-					}
-				}
+		for i, p := range problems {
+			family := a.Describe().Kernels[i%len(a.Describe().Kernels)]
+			list, err := a.Candidates(t.Context(), p, arch.Space{Kernel: family})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 4 {
+				c := list.Configs[rng.IntN(len(list.Configs))]
+				c.GroupM = []int{0, 1, 8, 32}[rng.IntN(4)]
+				checkFormulas(t, a, p, c)
+			}
+			c := gemm.Config{BlockM: 64, BlockN: 64, BlockK: 64, NumWarps: 8, NumStages: 4, SplitK: 4, Kernel: family}
+			checkFormulas(t, a, p, c)
+		}
+	}
+}
+
+func checkFormulas(t *testing.T, a arch.Architecture, p gemm.Problem, c gemm.Config) {
+	t.Helper()
+	d := a.Describe()
+	row := make([]float64, len(d.Terms))
+	if err := a.Terms(t.Context(), row, p, []gemm.Config{c}); err != nil {
+		t.Fatal(err)
+	}
+	withoutTerms := *d
+	withoutTerms.Terms = nil
+	values := formula.Values(&withoutTerms, p, c, nil)
+	shares := 0.0
+	for i, term := range d.Terms {
+		if term.Kind == arch.KindShare {
+			shares += row[i]
+		}
+		if !formula.IsRule(term.Formula) {
+			got, err := formula.Eval(term.Formula, values)
+			if err != nil {
+				t.Fatalf("%s: %v", term.Name, err)
+			}
+			if math.Float64bits(got) != math.Float64bits(row[i]) {
+				t.Errorf("%s %s %s: %s = %s gives %v, the model %v", d.ID(), p, c, term.Name, term.Formula, got, row[i])
 			}
 		}
+		values[term.Name] = row[i]
+	}
+	if total := row[nvtest.TotalColumn(a)]; math.Abs(shares-total) > 1e-9*total {
+		t.Errorf("%s %s: the shares add up to %v, the total is %v", p, c, shares, total)
 	}
 }
 

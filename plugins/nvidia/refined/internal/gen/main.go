@@ -19,5 +19,8 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile("zterms.go", src, 0o644)
+	if err := os.WriteFile("zterms.go", src, 0o644); err != nil {
+		return err
+	}
+	return writePage()
 }

@@ -72,8 +72,8 @@ func (p *Plan) Code(stage int) string {
 	return w.String()
 }
 
-// Columns returns the statements that write the value of every row to dst, in the order of definition. They read what the
-// stages have computed and compute the rest.
+// Columns returns the statements that write the value of every row to dst, in the order of definition. They read what
+// the stages have computed and compute the rest.
 func (p *Plan) Columns() string {
 	w := p.writer(len(p.stages))
 	var reach func(n *node)

@@ -73,7 +73,8 @@ func (t *exampleTime) compute(d *exampleDevice, k *exampleKernel) {
 	t.total = total
 }
 
-func exampleColumns(dst []float64, d *exampleDevice, in *exampleInputs, k *exampleKernel, t *exampleTime) {
+func exampleColumns(dst []float64, d *exampleDevice, in *exampleInputs,
+	k *exampleKernel, t *exampleTime) {
 	tiles := float64(math.Ceil(t.m/k.blockM) * math.Ceil(t.m/k.blockN))
 	tail := math.Mod(tiles, d.units)
 	var busy, full float64

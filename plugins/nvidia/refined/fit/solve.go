@@ -29,7 +29,8 @@ const (
 	leastPivot    = 1e-12
 )
 
-// solve returns x of (A + damping·diag(A))·x = b for a symmetric A of which the lower half is given, by Cholesky's method.
+// solve returns x of (A + damping·diag(A))·x = b for a symmetric A of which the lower half is given, by Cholesky's
+// method.
 func solve(lower [][]float64, b []float64, damping float64) []float64 {
 	n := len(b)
 	l, x := make([][]float64, n), slices.Clone(b)

@@ -64,7 +64,8 @@ func equations(list []terms.Term) string {
 	return b.String() + "```\n\n"
 }
 
-// layout indents a formula with its line breaks in the table: by the tabs of each line beyond those of the least indented.
+// layout indents a formula with its line breaks in the table: by the tabs of each line beyond those of the least
+// indented.
 func layout(text string) string {
 	lines := strings.Split(text, "\n")
 	tabs := func(line string) int { return len(line) - len(strings.TrimLeft(line, "\t")) }

@@ -79,8 +79,8 @@ type Part struct {
 	Terms []Term
 }
 
-// Parts are the sections of the table, for a reader. They have the terms of a wave once: wave_ stands for full_ and tail_,
-// and wave_ctas for the CTAs per SM.
+// Parts are the sections of the table, for a reader. They have the terms of a wave once: wave_ stands for full_ and
+// tail_, and wave_ctas for the CTAs per SM.
 var Parts = []Part{
 	{"the kernel", kernelTerms}, {"the K step", stepTerms}, {"the grid", gridTerms},
 	{"the timing pass", timedTerms}, {"the DRAM traffic", trafficTerms},
@@ -254,9 +254,9 @@ var gridTerms = []Term{
 	},
 }
 
-// The K loop of a kernel that was timed by itself: up to a K of 2048, in which the pipeline fills and operands are near,
-// and beyond. The pass has a warm L2. The loop adds what that hides: a step that comes first to operands in DRAM waits
-// for them as long as the loads that run ahead do not cover.
+// The K loop of a kernel that was timed by itself: up to a K of 2048, in which the pipeline fills and operands are
+// near, and beyond. The pass has a warm L2. The loop adds what that hides: a step that comes first to operands in
+// DRAM waits for them as long as the loads that run ahead do not cover.
 var timedTerms = slices.Concat([]Term{
 	{
 		Name: "timed", Unit: one, Input: OfKernel, From: "1 if the characterization has the kernel, else 0",

@@ -36,6 +36,15 @@ func (f *Factory) Architecture(ctx context.Context, options []string) (arch.Arch
 	return f.Open(ctx, &targets[0])
 }
 
+// Searched is Architecture with the candidates that the flags ask for.
+func (f *Factory) Searched(ctx context.Context, s *SearchFlags, options []string) (arch.Architecture, error) {
+	a, err := f.Architecture(ctx, options)
+	if err != nil {
+		return nil, err
+	}
+	return s.Restrict(a, f.Settings.Kernel, f.Streams.In)
+}
+
 // Open opens a target. It may be called from several goroutines.
 func (f *Factory) Open(ctx context.Context, t *Target) (arch.Architecture, error) {
 	r := t.OpenRequest

@@ -62,7 +62,7 @@ func Run(ctx context.Context, o *Options) error {
 	if err != nil {
 		return err
 	}
-	a, err := o.Factory.Architecture(ctx, o.Options)
+	a, err := o.Factory.Searched(ctx, &o.Query.Search, o.Options)
 	if err != nil {
 		return err
 	}

@@ -61,13 +61,23 @@ func (p *Plan) text(n *node) string {
 func (p *Plan) Code(stage int) string {
 	w := p.writer(stage)
 	compute := func(n *node) bool { return n.needed && n.stage == stage }
-	computed := func(n *node) bool { return compute(n) && n.op != formula.Name }
 	w.count(p.nodes, compute)
-	w.rows(slices.DeleteFunc(slices.Clone(p.rows), func(n *node) bool { return !computed(n) }))
+	var fields []*node
 	for _, n := range p.nodes {
 		if n.field != "" && n.stage == stage {
-			w.line("%s.%s = %s", p.stages[stage].Var, n.field, w.rounded(n))
+			fields = append(fields, n)
+			w.uses[n]++
 		}
+	}
+	w.rows(slices.DeleteFunc(slices.Clone(p.rows), func(n *node) bool { return !compute(n) || n.op == formula.Name }))
+	for _, n := range fields {
+		code := ""
+		if w.uses[n] > 1 {
+			code = w.expr(n, 0)
+		} else {
+			code = w.rounded(n)
+		}
+		w.line("%s.%s = %s", p.stages[stage].Var, n.field, code)
 	}
 	return w.String()
 }

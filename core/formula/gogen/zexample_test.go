@@ -11,8 +11,9 @@ type exampleDevice struct {
 }
 
 func (d *exampleDevice) compute(value func(string) float64) {
-	rate := float64(value("peak") * value("share"))
-	d.peak = value("peak")
+	peak := value("peak")
+	rate := float64(peak * value("share"))
+	d.peak = peak
 	d.units = value("units")
 	d.rate = rate
 }

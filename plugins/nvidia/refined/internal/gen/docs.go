@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"math"
-	"os"
 	"regexp"
 	"strconv"
 	"strings"
@@ -21,25 +20,21 @@ const (
 	end   = "<!-- end of %s -->"
 )
 
-func writePage() error {
-	text, err := os.ReadFile(page)
-	if err != nil {
-		return err
-	}
+// fill returns the page with its parts written anew.
+func fill(text string) (string, error) {
 	parts := map[string]string{"quantities": quantities(), "constants": constants()}
 	for _, p := range terms.Parts {
 		parts["terms of "+p.Name] = equations(p.Terms)
 	}
-	out := string(text)
 	for name, part := range parts {
-		before, rest, ok := strings.Cut(out, fmt.Sprintf(begin, name))
+		before, rest, ok := strings.Cut(text, fmt.Sprintf(begin, name))
 		_, after, closed := strings.Cut(rest, fmt.Sprintf(end, name))
 		if !ok || !closed {
-			return fmt.Errorf("%s has no place for the %s", page, name)
+			return "", fmt.Errorf("%s has no place for the %s", page, name)
 		}
-		out = before + fmt.Sprintf(begin, name) + part + fmt.Sprintf(end, name) + after
+		text = before + fmt.Sprintf(begin, name) + part + fmt.Sprintf(end, name) + after
 	}
-	return os.WriteFile(page, []byte(out), 0o644)
+	return text, nil
 }
 
 // equations writes terms as lines of code, each under what it is.

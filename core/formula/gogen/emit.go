@@ -321,7 +321,9 @@ func (w *writer) operation(n *node, least int) string {
 	}
 	if s, ok := symbols[n.op]; ok {
 		operand := w.expr
-		if n.op == formula.Add || n.op == formula.Subtract {
+		// Go makes an addition of a multiplication by 2.
+		doubles := n.op == formula.Multiply && (n.args[0].op == formula.Number || n.args[1].op == formula.Number)
+		if n.op == formula.Add || n.op == formula.Subtract || doubles {
 			operand = w.factor
 		}
 		a, b := operand(n.args[0], s.bind), operand(n.args[1], s.bind+1)

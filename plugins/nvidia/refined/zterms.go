@@ -200,7 +200,7 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 		x6 := in.blockN / in.warpsN
 		x5 := max(x6, d.mmaN)
 		x7 := in.blockK / in.warpsK
-		tensorStep = in.numWarps * x4 * x5 * x7 * 2 / d.part4
+		tensorStep = float64(in.numWarps*x4*x5*x7) * 2 / d.part4
 	}
 	tileBytes := float64((in.blockM + in.blockN) * in.blockK * in.elementBytes)
 	var x8 float64

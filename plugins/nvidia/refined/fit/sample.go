@@ -86,8 +86,8 @@ const softScale = 0.15
 func soften(r []float64) (loss float64) {
 	for i, v := range r {
 		x := v / softScale
-		r[i] = math.Copysign(softScale*math.Sqrt(2*(math.Sqrt(1+x*x)-1)), v)
-		loss += r[i] * r[i]
+		r[i] = math.Copysign(softScale*math.Sqrt(2*(math.Sqrt(1+float64(x*x))-1)), v)
+		loss += float64(r[i] * r[i])
 	}
 	return loss
 }

@@ -126,7 +126,7 @@ func Provider(def catalog.Definition, models ...Model) (arch.Provider, error) {
 	if len(def.Options) > 0 {
 		return nil, fmt.Errorf("plugin %s declares options, but formulas cannot use options", def.Name)
 	}
-	def.Models, def.Kernels = nil, nil
+	def.Support, def.Archs = catalog.Support{}, nil
 	for i := range models {
 		m := &models[i]
 		var kernels []string

@@ -12,11 +12,11 @@ import (
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/score"
+	"github.com/origami-gemm/origami/plugins/nvidia/data"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu/gputest"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel/triton"
-	"github.com/origami-gemm/origami/plugins/nvidia/records"
 )
 
 var ablation = flag.Bool("ablation", false, "print what the refined model loses without each of its terms")
@@ -91,7 +91,7 @@ const softScale = 0.15
 
 func readSample(t testing.TB) *sample {
 	t.Helper()
-	files, err := fs.Sub(records.FS, "h200-triton")
+	files, err := fs.Sub(data.FS, "h200-triton")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +125,7 @@ func openWith(t testing.TB, q fitQuantities, kernels kernel.Table) *Model {
 	d := gputest.Device(t, gpu.SM90, "sm90-h200", nil)
 	if kernels == nil {
 		var err error
-		if kernels, err = kernel.ReadTable(records.TritonH200, d.SM); err != nil {
+		if kernels, err = kernel.ReadTable(data.TritonH200.Compiled, d.SM); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -17,8 +17,8 @@ type Known struct {
 	Rung arch.Rung
 	// Given are the user's files. They are of the default family, and replace what is shipped of it.
 	Given KernelFiles
-	// Shipped returns what origami has of a family's kernels on the device. Rungs build on each other: it counts where the
-	// device's bandwidths are measured.
+	// Shipped returns what origami has of a family's kernels on the device. Rungs build on each other: it counts
+	// where the device's bandwidths are measured.
 	Shipped func(family string) KernelFiles
 }
 

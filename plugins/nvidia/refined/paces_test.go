@@ -3,13 +3,13 @@ package refined
 import (
 	"testing"
 
+	"github.com/origami-gemm/origami/plugins/nvidia/data"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
-	"github.com/origami-gemm/origami/plugins/nvidia/records"
 )
 
 // Whatever a characterization holds, no pace that the model makes of it is negative.
 func FuzzPaces(f *testing.F) {
-	f.Add(records.TritonH200Timed[:2000])
+	f.Add(data.TritonH200.Timings[:2000])
 	d := device{quantities: shipped, clock: 1.98e9}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		table, err := kernel.ReadTimings(data)

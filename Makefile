@@ -120,7 +120,7 @@ intervals: ## how far the models' times are from the shipped records, for the mo
 	for rung in $(INTERVALS); do for kernel in triton mma; do \
 		$(BIN)/origami --in-process eval --arch sm90@h200 --rung $$rung --kernel $$kernel --intervals --json || exit; \
 	done; done > $(BIN)/intervals.jsonl
-	mv $(BIN)/intervals.jsonl plugins/nvidia/intervals.jsonl
+	mv $(BIN)/intervals.jsonl plugins/nvidia/data/intervals.jsonl
 
 SCORES := docs/experiments/refined-on-h200
 scores: intervals ## what docs show of the models' scores: the table per rung and class, and plots

@@ -33,7 +33,7 @@ type line struct {
 	DriverName      string       `json:"driver_device_name,omitempty"`
 	Kernel          string       `json:"kernel"`
 	Problem         problem      `json:"problem"`
-	Config          *config      `json:"config,omitempty"`
+	Config          *gemm.Config `json:"config,omitempty"`
 	Library         string       `json:"library,omitempty"`
 	WarmL2          bool         `json:"warm_l2"`
 	Input           string       `json:"input"`
@@ -59,16 +59,6 @@ type problem struct {
 	TransA bool   `json:"trans_a"`
 	TransB bool   `json:"trans_b"`
 	DType  string `json:"dtype"`
-}
-
-type config struct {
-	BlockM    int `json:"block_m"`
-	BlockN    int `json:"block_n"`
-	BlockK    int `json:"block_k"`
-	GroupM    int `json:"group_m"`
-	NumWarps  int `json:"num_warps"`
-	NumStages int `json:"num_stages"`
-	SplitK    int `json:"split_k"`
 }
 
 type resources struct {
@@ -112,7 +102,7 @@ func AppendLine(dst []byte, c Conditions, m *Measurement) ([]byte, error) {
 	if m.IsLibrary() {
 		l.Library = m.Config.Kernel
 	} else {
-		l.Config = &config{m.Config.BlockM, m.Config.BlockN, m.Config.BlockK, m.Config.GroupM, m.Config.NumWarps, m.Config.NumStages, m.Config.SplitK}
+		l.Config = &m.Config
 	}
 	for _, s := range m.Samples {
 		l.Samples = append(l.Samples, float64(s))
@@ -254,11 +244,9 @@ func (l *line) measurement() (Measurement, error) {
 	case l.Config == nil:
 		m.Config = gemm.Config{Kernel: l.Library}
 	default:
-		c := l.Config
-		m.Config = gemm.Config{
-			BlockM: c.BlockM, BlockN: c.BlockN, BlockK: c.BlockK, GroupM: c.GroupM, NumWarps: c.NumWarps, NumStages: c.NumStages, SplitK: c.SplitK, Kernel: l.Kernel,
-		}
-		if err := m.Config.Validate(); err != nil {
+		m.Config = *l.Config
+		m.Config.Kernel = l.Kernel
+		if err := m.Config.ValidateNumbers(); err != nil {
 			return Measurement{}, err
 		}
 	}

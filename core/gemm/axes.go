@@ -96,6 +96,9 @@ func (a Axes) String() string {
 	return a.text.Value()
 }
 
+// Equal is ==.
+func (a Axes) Equal(b Axes) bool { return a == b }
+
 // All iterates over names and values, sorted by name.
 func (a Axes) All() iter.Seq2[string, string] {
 	return func(yield func(name, value string) bool) {

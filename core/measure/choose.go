@@ -7,7 +7,7 @@ import (
 )
 
 // AssumedNoise is what two measurements of the same kernel are taken to differ by before there are any: recorded ones repeat to
-// 0.3–1.3 % at the median (plugins/nvidia/records), and a measurement goes on until its median is known to 1 %.
+// 0.3–1.3 % at the median (plugins/nvidia/data), and a measurement goes on until its median is known to 1 %.
 const AssumedNoise = steady
 
 // Choose returns which of a block of measurements made in turns to use, −1 if none has a time, and the noise floor: the

@@ -19,6 +19,7 @@ var architectureChecks = []Check{
 	{"mapping", "A mapping has a group of at least one, no more dies than the device, and is the same each time.", checkMapping},
 	{"rank", "Rank, if it is served, gives what Candidates, Estimate, the declared order and Mapping give, to the bit.", checkRank},
 	{"bad-input", "Problems, configurations and spaces that cannot be are errors of kind input, and change nothing.", checkBadInput},
+	{"axes", "A space with a value on a named axis has the configurations with that value and no others; an axis or a value that the kernel family does not declare is an error of kind input.", checkAxes},
 	{"missing", "A handle or a configuration list that is not held is answered with status NOT_FOUND and the detail Missing.", checkMissing},
 	{"fields", "Fields that the plugin does not know are passed over, enum values that nobody knows are refused.", checkFields},
 	{"cancel", "A cancelled call returns promptly with the context's error, and the plugin answers as before.", checkCancel},

@@ -30,7 +30,7 @@ func checkAnswers(ctx context.Context, s *subject) error {
 		list := c.candidates
 		seen := map[gemm.Config]bool{}
 		for _, config := range list.Configs {
-			if err := config.Validate(); err != nil {
+			if err := config.Validate(c.Describe().Axes(config.Kernel)...); err != nil {
 				found.add("%s: candidate %v", c, err)
 			}
 			if config.Kernel != c.kernel {

@@ -16,6 +16,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/selector"
 	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
+	"github.com/origami-gemm/origami/sdk/wire"
 )
 
 // nobody is a handle, or the hash of a list, that nobody has been told of.
@@ -30,7 +31,7 @@ func checkMissing(ctx context.Context, s *subject) error {
 	c := cases[0]
 	found := &findings{}
 	client := pb.NewArchServiceClient(s.conn)
-	problem, config := wireProblem(c.problem), wireConfig(c.candidates.Configs[0])
+	problem, config := wireProblem(c.problem), wire.ConfigMessage(c.candidates.Configs[0])
 	calls := map[string]func(handle []byte) error{
 		"Candidates": func(h []byte) error {
 			_, err := client.Candidates(ctx, &pb.CandidatesRequest{Handle: h, Problem: problem})
@@ -98,14 +99,6 @@ func wireProblem(p gemm.Problem) *pb.Problem {
 	return q
 }
 
-func wireConfig(c gemm.Config) *pb.Configs {
-	one := func(v int) []int64 { return []int64{int64(v)} }
-	return &pb.Configs{
-		BlockM: one(c.BlockM), BlockN: one(c.BlockN), BlockK: one(c.BlockK), GroupM: one(c.GroupM),
-		NumWarps: one(c.NumWarps), NumStages: one(c.NumStages), SplitK: one(c.SplitK), Kernels: []string{c.Kernel},
-	}
-}
-
 // checkFields sends what a later origami might: fields that this one does not know, and values that nobody knows.
 func checkFields(ctx context.Context, s *subject) error {
 	cases, err := s.answered(ctx)
@@ -119,7 +112,7 @@ func checkFields(ctx context.Context, s *subject) error {
 	if err != nil {
 		return err
 	}
-	config := wireConfig(c.candidates.Configs[0])
+	config := wire.ConfigMessage(c.candidates.Configs[0])
 	plain := &pb.CandidatesRequest{Handle: opened.GetHandle(), Problem: wireProblem(c.problem), Space: &pb.Space{Kernel: c.kernel}}
 	later := proto.CloneOf(plain)
 	later.ProtoReflect().SetUnknown(unknownField)

@@ -49,6 +49,9 @@ func toConfigs(cfgs []gemm.Config) *pb.Configs {
 	return q
 }
 
+// ConfigMessage returns the message of one configuration, for a caller that speaks the protocol itself.
+func ConfigMessage(c gemm.Config) *pb.Configs { return toConfigs([]gemm.Config{c}) }
+
 // axisColumns are the columns of the named axes met so far.
 type axisColumns []*pb.AxisColumn
 

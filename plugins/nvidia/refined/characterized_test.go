@@ -7,13 +7,13 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/plugins/nvidia/data"
 	"github.com/origami-gemm/origami/plugins/nvidia/internal/nvtest"
-	"github.com/origami-gemm/origami/plugins/nvidia/records"
 )
 
 // A kernel that is twice as slow in the characterization is predicted so, where nothing else limits it.
 func TestCharacterizationCounts(t *testing.T) {
-	header, _, _ := strings.Cut(string(records.TritonH200Timed), "\n")
+	header, _, _ := strings.Cut(string(data.TritonH200.Timings), "\n")
 	predict := func(row string) float64 {
 		file := []byte(header + "\n" + row + "\n")
 		a := nvtest.Open(t, arch.OpenRequest{Arch: "sm90", Device: "h200", Characterization: file})
@@ -35,7 +35,7 @@ func TestCharacterizationCounts(t *testing.T) {
 
 // What is no characterization is refused with the place and what to do, and never half used.
 func TestCharacterizationRefuses(t *testing.T) {
-	header, _, _ := strings.Cut(string(records.TritonH200Timed), "\n")
+	header, _, _ := strings.Cut(string(data.TritonH200.Timings), "\n")
 	header += "\n"
 	for name, c := range map[string]struct {
 		file string

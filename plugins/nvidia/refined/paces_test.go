@@ -5,16 +5,16 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/plugins/nvidia/data"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu/gputest"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
-	"github.com/origami-gemm/origami/plugins/nvidia/records"
 	"github.com/origami-gemm/origami/plugins/nvidia/refined/internal/terms"
 )
 
 // Whatever a characterization holds, no pace that the model makes of it is negative.
 func FuzzPaces(f *testing.F) {
-	f.Add(records.TritonH200Timed[:2000])
+	f.Add(data.TritonH200.Timings[:2000])
 	m := newModel(gputest.Device(f, gpu.SM90, "sm90-h200", nil), nil, nil)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		table, err := kernel.ReadTimings(data)

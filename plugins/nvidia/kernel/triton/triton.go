@@ -56,22 +56,30 @@ func (Family) Check(d *gpu.Device, _ kernel.Operands, c gemm.Config, need kernel
 // leastBlock is the least extent of an operand of tl.dot in any dimension (Triton's documentation, tl.dot).
 const leastBlock = 16
 
-// checkShape says why Triton cannot compile or launch a configuration: tl.arange takes powers of two, tl.dot has a
-// least extent, and num_warps is a power of two.
+// checkShape says why Triton cannot compile or launch a configuration.
 func checkShape(sm *gpu.SM, c *gemm.Config) (arch.Reason, string) {
-	if !block(c.BlockM) || !block(c.BlockN) || !block(c.BlockK) {
+	switch {
+	case compiles(sm, c):
+		return "", ""
+	case !tile(c):
 		return arch.ReasonAtomShape, fmt.Sprintf("tile %dx%dx%d: tl.arange and tl.dot take powers of two from %d",
 			c.BlockM, c.BlockN, c.BlockK, leastBlock)
+	default:
+		return arch.ReasonWarps,
+			fmt.Sprintf("%d warps: Triton launches a power of two, up to %d", c.NumWarps, sm.ThreadsPerCTA/32)
 	}
-	if most := sm.ThreadsPerCTA / 32; !powerOfTwo(c.NumWarps) || c.NumWarps > most {
-		return arch.ReasonWarps, fmt.Sprintf("%d warps: Triton launches a power of two, up to %d", c.NumWarps, most)
-	}
-	return "", ""
 }
 
-func block(v int) bool { return v >= leastBlock && powerOfTwo(v) }
+// compiles reports whether Triton compiles and launches a configuration.
+func compiles(sm *gpu.SM, c *gemm.Config) bool {
+	return tile(c) && c.NumWarps&(c.NumWarps-1) == 0 && 32*c.NumWarps <= sm.ThreadsPerCTA
+}
 
-func powerOfTwo(v int) bool { return v > 0 && v&(v-1) == 0 }
+// tile reports whether a tile is one for tl.arange, which takes powers of two, and tl.dot, which has a least extent.
+func tile(c *gemm.Config) bool {
+	return c.BlockM&(c.BlockM-1)|c.BlockN&(c.BlockN-1)|c.BlockK&(c.BlockK-1) == 0 &&
+		min(c.BlockM, c.BlockN, c.BlockK) >= leastBlock
+}
 
 // Loop implements kernel.Family.
 func (Family) Loop(d *gpu.Device, _ kernel.Operands, c gemm.Config) kernel.Loop {

@@ -14,10 +14,10 @@ import (
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/score"
+	"github.com/origami-gemm/origami/plugins/nvidia/data"
 	"github.com/origami-gemm/origami/plugins/nvidia/internal/nvtest"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel/triton"
-	"github.com/origami-gemm/origami/plugins/nvidia/records"
 	"github.com/origami-gemm/origami/plugins/nvidia/refined"
 	"github.com/origami-gemm/origami/plugins/nvidia/refined/fit"
 )
@@ -50,24 +50,24 @@ type experiment struct {
 
 func open(t *testing.T) *experiment {
 	t.Helper()
-	files, err := fs.Sub(records.FS, dataSet)
+	files, err := fs.Sub(data.FS, dataSet)
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, err := dataset.Read(dataSet, files)
+	set, err := dataset.Read(dataSet, files)
 	if err != nil {
 		t.Fatal(err)
 	}
 	request := arch.OpenRequest{Arch: "sm90", Device: "h200", Rung: arch.RungCompiled}
 	e := &experiment{
 		model:  nvtest.Open(t, request).(*refined.Model),
-		subset: score.SubsetOf(data),
+		subset: score.SubsetOf(set),
 		sample: &fit.Sample{},
 	}
 	for _, p := range e.subset.Problems {
 		var configs []gemm.Config
 		var seconds []float64
-		for _, m := range data.Sweep(p) {
+		for _, m := range set.Sweep(p) {
 			if m.IsLibrary() || m.Config.GroupM != e.subset.Group || !(m.Median > 0) {
 				continue
 			}

@@ -21,7 +21,6 @@ import (
 type Options struct {
 	Factory *session.Factory
 	Query   session.ProblemFlags
-	Options []string
 }
 
 // New returns the command. run is Run, or what a test wants to see called.
@@ -39,10 +38,7 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 		Example: `  origami compare --arch sm89 --arch gfx942 --arch sm90@h200 -m 4096 -n 4096 -k 4096
   origami compare --arch sm90@h200 --arch gfx942 -m 8192 -n 8192 -k 8192 --trans-b --json`,
 		Args: verb.NoArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			o.Options = session.Options(cmd)
-			return run(cmd.Context(), o)
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
 	}
 	o.Query.Register(cmd.Flags(), false)
 	return cmd
@@ -86,7 +82,7 @@ func Run(ctx context.Context, o *Options) error {
 	if err != nil {
 		return err
 	}
-	targets, err := o.Factory.Targets(ctx, o.Factory.Settings.Arch, o.Factory.Settings.Device, o.Options)
+	targets, err := o.Factory.Targets(ctx, o.Factory.Settings.Arch, o.Factory.Settings.Device)
 	if err != nil {
 		return err
 	}

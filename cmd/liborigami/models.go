@@ -197,8 +197,8 @@ func (m *model) doubt(p gemm.Problem) (loss float64, worth int, known bool, err 
 		for i := range entries {
 			times[i] = m.seconds(&entries[i])
 		}
-		loss = measure.ExpectedRegret(times, m.uncertainty.Spread, 1)
-		worth = measure.WorthMeasuring(times, m.uncertainty.PlanSpread, measure.AssumedNoise)
+		loss = measure.ExpectedRegret(times, m.uncertainty.Sigma, 1)
+		worth = measure.WorthMeasuring(times, m.uncertainty.PlanSigma, measure.AssumedNoise)
 	})
 	return loss, worth, m.uncertainty != nil, err
 }

@@ -88,7 +88,7 @@ func readSample(t testing.TB) *sample {
 		one := sizeSample{problem: p}
 		best := math.Inf(1)
 		for _, m := range data.Sweep(p) {
-			if m.IsLibrary() || m.Config.GroupM != s.rec.Group || !(m.Median > 0) {
+			if m.Library != "" || m.Config.GroupM != s.rec.Group || !(m.Median > 0) {
 				continue
 			}
 			one.configs = append(one.configs, m.Config)

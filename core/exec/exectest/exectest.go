@@ -1,5 +1,5 @@
-// Package exectest is an executor for tests: a made-up device that runs kernels in pseudo-times with reproducible noise,
-// and fails in every way that a real one can.
+// Package exectest is an executor for tests. Its device is made up: it runs kernels in pseudo-times with reproducible noise,
+// and fails in every way that a real device can.
 package exectest
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 )
 
-// Fate is what happens to a configuration on a problem.
+// Fate is what happens to a configuration or a library on a problem.
 type Fate int
 
 // The fates.
@@ -25,9 +25,9 @@ const (
 	Fine         Fate = iota
 	NotBuilt          // the compiler refuses it
 	OutOfMemory       // it compiles, and running it is refused
-	Wrong             // it computes something else
-	Crash             // running it takes the process along
-	CrashCompile      // compiling it does
+	Wrong             // its result is wrong
+	Crash             // running it ends the process
+	CrashCompile      // compiling it ends the process
 	Hang              // running it does not end in time
 	ClockMoves        // the clock drops while it runs
 )
@@ -35,19 +35,21 @@ const (
 // Executor is a made-up executor. Set its fields before the first call.
 type Executor struct {
 	Device exec.Device
-	// Noise is the relative standard deviation of a run's time, Seed what it is drawn from.
+	// Noise is the relative standard deviation of a run's time, Seed the seed of its random numbers.
 	Noise float64
 	Seed  uint64
-	// Time, if set, replaces the pseudo-time of a kernel.
+	// Time, if set, replaces the pseudo-time of a configuration.
 	Time func(gemm.Problem, gemm.Config) unit.Seconds
-	// Fate says what goes wrong, nil for nothing.
-	Fate func(gemm.Problem, gemm.Config) Fate
-	// Before, if set, is called at the begin of every call, counted from 1 and one at a time; an error ends the call.
+	// Fate and LibraryFate say what goes wrong with a configuration and with a library. If nil, nothing does.
+	Fate        func(gemm.Problem, gemm.Config) Fate
+	LibraryFate func(gemm.Problem, string) Fate
+	// Before, if set, is called at the start of every call with the number of the call, from 1, and never concurrently. An
+	// error ends the call.
 	Before func(call int) error
 
 	mu    sync.Mutex
 	calls int
-	// process counts the processes: a crash ends one, and its kernels with it.
+	// process counts the processes. A crash ends a process, and its kernels with it.
 	process             int
 	held, most, crashes int
 	// compiled counts the kernels so far, so that no two have the same noise.
@@ -56,14 +58,14 @@ type Executor struct {
 
 var _ exec.Executor = (*Executor)(nil)
 
-// Held returns how many kernels are open and the most that ever were at once.
+// Held returns how many kernels are open now, and the most that were open at any time.
 func (x *Executor) Held() (now, most int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.held, x.most
 }
 
-// Crashes returns how often a kernel took the process along, or hung.
+// Crashes returns how often a kernel ended the process, or hung.
 func (x *Executor) Crashes() int {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -80,13 +82,6 @@ func (x *Executor) begin(ctx context.Context) error {
 		}
 	}
 	return ctx.Err()
-}
-
-func (x *Executor) fate(p gemm.Problem, c gemm.Config) Fate {
-	if x.Fate == nil {
-		return Fine
-	}
-	return x.Fate(p, c)
 }
 
 // Devices implements exec.Executor.
@@ -109,7 +104,7 @@ func noDevice(device int) error {
 // Close implements exec.Executor.
 func (x *Executor) Close() error { return nil }
 
-// hung is an error that says so as net.Error does.
+// hung is an error that reports a timeout as net.Error does.
 type hung struct{ error }
 
 func (hung) Timeout() bool { return true }
@@ -130,7 +125,7 @@ func failure(what string, cause error) error {
 	return &diag.Error{Kind: diag.Plugin, Where: "executor", What: what, Err: cause}
 }
 
-// lost is the error for what needs a process that is no more.
+// lost is the error for a kernel whose process has ended.
 func lost() error { return failure(exec.ErrKernelLost.Error(), exec.ErrKernelLost) }
 
 // Compile implements exec.Executor.
@@ -138,21 +133,60 @@ func (x *Executor) Compile(ctx context.Context, device int, p gemm.Problem, c ge
 	if device != 0 {
 		return nil, noDevice(device)
 	}
-	if library := (gemm.Config{Kernel: c.Kernel}); c != library {
-		if err := c.Validate(); err != nil {
-			return nil, err
-		}
-		if x.Device.Kernels != nil && !slices.Contains(x.Device.Kernels, c.Kernel) {
-			return nil, diag.Inputf("there is no kernel family %q", c.Kernel).Do("use %s", strings.Join(x.Device.Kernels, " or "))
-		}
+	if err := c.Validate(); err != nil {
+		return nil, err
 	}
+	if x.Device.Kernels != nil && !slices.Contains(x.Device.Kernels, c.Kernel) {
+		return nil, diag.Inputf("there is no kernel family %q", c.Kernel).Do("use %s", strings.Join(x.Device.Kernels, " or "))
+	}
+	fate := func() Fate {
+		if x.Fate == nil {
+			return Fine
+		}
+		return x.Fate(p, c)
+	}
+	k, err := x.build(ctx, p, c, c.String()+c.Kernel, fate)
+	if err != nil {
+		return nil, err
+	}
+	if x.Time != nil {
+		k.time = x.Time(p, c)
+	}
+	return k, nil
+}
+
+// Library implements exec.Executor.
+func (x *Executor) Library(ctx context.Context, device int, p gemm.Problem, library string) (exec.Kernel, error) {
+	if device != 0 {
+		return nil, noDevice(device)
+	}
+	if !slices.Contains(x.Device.Libraries, library) {
+		return nil, diag.Inputf("there is no library %q", library).Do("use %s", strings.Join(x.Device.Libraries, " or "))
+	}
+	fate := func() Fate {
+		if x.LibraryFate == nil {
+			return Fine
+		}
+		return x.LibraryFate(p, library)
+	}
+	k, err := x.build(ctx, p, gemm.Config{}, library+library, fate)
+	if err != nil {
+		return nil, err
+	}
+	return k, nil
+}
+
+// build makes a kernel whose pseudo-time follows from the problem and a name.
+func (x *Executor) build(ctx context.Context, p gemm.Problem, c gemm.Config, name string, fateOf func() Fate) (
+	*kernel, error,
+) {
 	x.mu.Lock()
 	process := x.process
 	x.mu.Unlock()
 	if err := x.begin(ctx); err != nil {
 		return nil, err
 	}
-	fate := x.fate(p, c)
+	fate := fateOf()
 	if fate == NotBuilt {
 		return nil, diag.Inputf("ptxas: too many registers").Do("use another configuration")
 	}
@@ -167,13 +201,11 @@ func (x *Executor) Compile(ctx context.Context, device int, p gemm.Problem, c ge
 	x.held++
 	x.most = max(x.most, x.held)
 	h := fnv.New64a()
-	_, _ = h.Write([]byte(p.String() + c.String() + c.Kernel))
+	_, _ = h.Write([]byte(p.String() + name))
 	x.compiled++
-	k := &kernel{x: x, p: p, c: c, fate: fate, process: process, noise: rand.New(rand.NewPCG(x.Seed+x.compiled, h.Sum64()))}
-	k.time = unit.Seconds(2e-6 + p.Flops()/100e12*(1+4*float64(h.Sum64()%1000)/1000))
-	if x.Time != nil {
-		k.time = x.Time(p, c)
-	}
+	noise := rand.New(rand.NewPCG(x.Seed+x.compiled, h.Sum64()))
+	k := &kernel{x: x, p: p, c: c, fate: fate, process: process, noise: noise}
+	k.time = unit.Seconds(2e-6 + float64(p.Flops()/100e12*(1+float64(4*float64(h.Sum64()%1000)/1000))))
 	return k, nil
 }
 

@@ -64,22 +64,36 @@ func (x *executor) Compile(_ context.Context, index int, p gemm.Problem, c gemm.
 	if err != nil {
 		return nil, err
 	}
-	var program program
-	switch c.Kernel {
-	case gemmgen.Family:
-		if err := c.Validate(); err != nil {
-			return nil, err
-		}
-		program, err = d.generated(p, c)
-	case libraryDefault, libraryBest:
-		program, err = d.library(p, c.Kernel)
-	default:
-		return nil, diag.Inputf("there is no kernel family %q", c.Kernel).At("CUDA").Do("use %s, %s or %s", gemmgen.Family, libraryDefault, libraryBest)
+	if c.Kernel != gemmgen.Family {
+		return nil, diag.Inputf("there is no kernel family %q", c.Kernel).At("CUDA").Do("use %s", gemmgen.Family)
 	}
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	program, err := d.generated(p, c)
 	if err != nil {
 		return nil, fault(err, fmt.Sprintf("compiling %s", c))
 	}
-	return &kernel{device: d, problem: p, config: c, program: program}, nil
+	return &kernel{device: d, problem: p, name: c.String(), program: program}, nil
+}
+
+// Library implements exec.Executor.
+func (x *executor) Library(_ context.Context, index int, p gemm.Problem, library string) (exec.Kernel, error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	d, err := x.device(index)
+	if err != nil {
+		return nil, err
+	}
+	if library != libraryDefault && library != libraryBest {
+		return nil, diag.Inputf("there is no library %q", library).At("CUDA").Do("use %s or %s", libraryDefault, libraryBest)
+	}
+	program, err := d.library(p, library)
+	if err != nil {
+		return nil, fault(err, fmt.Sprintf("preparing %s", library))
+	}
+	return &kernel{device: d, problem: p, name: library, program: program}, nil
 }
 
 // Environment implements exec.Executor.

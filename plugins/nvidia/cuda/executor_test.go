@@ -266,7 +266,7 @@ func TestLibraries(t *testing.T) {
 	}
 	for _, p := range []gemm.Problem{gemm.New(512, 384, 256), gemm.New(100, 72, 4096), {M: 128, N: 64, K: 256, Batch: 3, DType: gemm.BF16, AMajor: gemm.MajorM, BMajor: gemm.MajorK}} {
 		for _, name := range []string{libraryDefault, libraryBest} {
-			k, err := x.Compile(t.Context(), 0, p, gemm.Config{Kernel: name})
+			k, err := x.Library(t.Context(), 0, p, name)
 			if err != nil {
 				t.Fatal(err)
 			}

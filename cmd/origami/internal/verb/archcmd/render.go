@@ -235,7 +235,7 @@ func writeText(s *iostreams.Streams, v *view) {
 			rows = append(rows, []string{bound, below, fmt.Sprintf("%.3f", r.Low), fmt.Sprintf("%.3f", r.High)})
 		}
 		render.Grid(s, []string{"bound", "predicted below", "from", "to"}, rows)
-		line("spread", "%.3f among the candidates of a problem, %.3f to plan measurements with", u.Spread, u.PlanSpread)
+		line("spread", "%.3f among the candidates of a problem, %.3f to plan measurements with", u.Sigma, u.PlanSigma)
 		line("source", "%s", u.Source)
 	}
 	if len(v.Options) > 0 {

@@ -90,11 +90,11 @@ func (o *Options) fill(ctx context.Context, sweep *measure.Sweep, folder string,
 		switch m.Status {
 		case dataset.OK, dataset.NotBuilt: // what does not fit is many, and nobody's fault
 		default:
-			progress.warn(fmt.Sprintf("%s of %s is left out: %s: %s", dataset.Label(m.Config), m.Problem, words(m.Status), m.Detail))
+			progress.warn(fmt.Sprintf("%s of %s is left out: %s: %s", m.Label(), m.Problem, words(m.Status), m.Detail))
 		}
 	}
 	for _, p := range problems {
-		err := sweep.Problem(ctx, p.Problem)
+		err := sweep.Run(ctx, p.Problem)
 		if err != nil && diag.KindOf(err) != diag.Input { // the answer says of each problem why it has none
 			return stopped(ctx, err, kept.Data.Len(), folder)
 		}

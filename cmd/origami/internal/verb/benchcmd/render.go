@@ -194,9 +194,7 @@ func (w *writer) object(r *score.Comparison) object {
 	}
 	for _, e := range r.Excluded {
 		own := excluded{Status: e.Status, Detail: e.Detail}
-		if dataset.IsLibrary(e.Config) {
-			own.Library = e.Config.Kernel
-		} else {
+		if own.Library = e.Library; own.Library == "" {
 			c := render.ConfigJSON(e.Config)
 			own.Config = &c
 		}

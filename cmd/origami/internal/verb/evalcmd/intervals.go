@@ -35,8 +35,8 @@ func (o *outcome) intervals() (*intervals, error) {
 		Arch: o.arch.Arch, Device: o.arch.Device, Model: o.arch.Model, Rung: o.arch.Rung, coverage: c, desc: o.arch, Uncertainty: render.UncertaintyJSON(&u),
 		LeaveOneOut: render.Fields{
 			{Name: "interval_coverage", Value: c.Points}, {Name: "interval_coverage_picks", Value: c.Picks}, {Name: "interval_coverage_worst", Value: c.Worst},
-			{Name: "high_over_low_median", Value: c.Width}, {Name: "expected_loss_mean", Value: c.Loss}, {Name: "recorded_loss_mean", Value: c.Lost},
-			{Name: "auto_loss_mean", Value: c.Left}, {Name: "auto_measured_mean", Value: c.Measured},
+			{Name: "high_over_low_median", Value: c.Width}, {Name: "expected_loss_mean", Value: c.ExpectedRegret}, {Name: "recorded_loss_mean", Value: c.Regret},
+			{Name: "auto_loss_mean", Value: c.RegretLeft}, {Name: "auto_measured_mean", Value: c.CandidatesMeasured},
 		},
 	}
 	return out, nil
@@ -77,7 +77,7 @@ func (v *intervals) write(s *iostreams.Streams, f render.Format) error {
 	fmt.Fprintf(s.Out, "%-11s each size left out in turn: %s of its times are held (worst size %s), %s of the picks'; median high ÷ low %.2f\n", "coverage",
 		render.Percent(c.Points), render.Percent(c.Worst), render.Percent(c.Picks), c.Width)
 	fmt.Fprintf(s.Out, "%-11s of not measuring, expected %s and recorded %s on the average; by measuring the first %.1f, as many as are worth it, recorded %s\n", "loss",
-		render.Percent(c.Loss), render.Percent(c.Lost), c.Measured, render.Percent(c.Left))
+		render.Percent(c.ExpectedRegret), render.Percent(c.Regret), c.CandidatesMeasured, render.Percent(c.RegretLeft))
 	fmt.Fprintf(s.Out, "%-11s %s\n", "source", v.Uncertainty.Source)
 	return nil
 }

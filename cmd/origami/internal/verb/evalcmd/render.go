@@ -31,7 +31,7 @@ func (o *outcome) uncertainty() *arch.Uncertainty { return o.arch.UncertaintyOf(
 
 // heldWord says whether the interval of a pick held, "" where there is none.
 func (o *outcome) heldWord(r *score.Evaluation, yes, no string) string {
-	held, ok := r.Held(o.uncertainty())
+	held, ok := r.PickCovered(o.uncertainty())
 	switch {
 	case !ok:
 		return ""
@@ -137,17 +137,17 @@ func (o *outcome) object() object {
 		r := &o.rows[i]
 		own := problem{
 			Problem: render.ProblemJSON(r.Problem), Class: r.Class.String(),
-			Pick: render.ConfigJSON(r.Pick), PickMS: render.Number(milliseconds(r.Measured)), PredictedMS: milliseconds(r.Predicted),
-			Best: render.ConfigJSON(r.Best), BestMS: milliseconds(r.BestTime), Eff: r.Efficiency(), Top4: r.Top[0], Top8: r.Top[1], Top16: r.Top[2],
+			Pick: render.ConfigJSON(r.Pick.Config), PickMS: render.Number(milliseconds(r.Pick.Time)), PredictedMS: milliseconds(r.Predicted),
+			Best: render.ConfigJSON(r.Best.Config), BestMS: milliseconds(r.Best.Time), Eff: r.Efficiency(), Top4: r.Top[0], Top8: r.Top[1], Top16: r.Top[2],
 			Tau: render.Number(r.Tau), PickRank: place(r.PickRank), BestRank: place(r.BestRank), Error: render.Number(r.Error),
-			Coverage: render.Number(coverage(r, o.uncertainty())), Recorded: r.Recorded, Refused: r.Refused,
+			Coverage: render.Number(coverage(r, o.uncertainty())), Recorded: r.Measured, Refused: r.Rejected,
 		}
 		if u := o.uncertainty(); u != nil {
 			if low, high, ok := u.Interval(r.Bound, r.Predicted); ok {
 				own.IntervalMS = &[2]float64{float64(low) * 1e3, float64(high) * 1e3}
 			}
 		}
-		if held, ok := r.Held(o.uncertainty()); ok {
+		if held, ok := r.PickCovered(o.uncertainty()); ok {
 			own.Held = &held
 		}
 		out.Problems = append(out.Problems, own)
@@ -155,7 +155,7 @@ func (o *outcome) object() object {
 	for _, p := range o.data.Partial {
 		out.Partial = append(out.Partial, render.ProblemJSON(p))
 	}
-	classes, summaries := score.ByClass(o.rows, o.uncertainty())
+	classes, summaries := score.SummariseByClass(o.rows, o.uncertainty())
 	for i, c := range classes {
 		out.Classes = append(out.Classes, render.Field{Name: c.String(), Value: summary(summaries[i])})
 	}
@@ -164,12 +164,12 @@ func (o *outcome) object() object {
 
 // coverage is the share of the recorded times that lie in their intervals, NaN without intervals.
 func coverage(r *score.Evaluation, u *arch.Uncertainty) float64 {
-	held, of := r.Covered(u)
+	held, of := r.PointsCovered(u)
 	return float64(held) / float64(of)
 }
 
 func summary(s score.EvaluationSummary) render.Fields {
-	f := render.Fields{{Name: "problems", Value: s.Problems}, {Name: "unrecorded_picks", Value: s.Unrecorded}}
+	f := render.Fields{{Name: "problems", Value: s.Problems}, {Name: "unrecorded_picks", Value: s.Unmeasured}}
 	spread := func(prefix string, v stats.Quantiles) {
 		for _, n := range []struct {
 			name  string
@@ -185,10 +185,10 @@ func summary(s score.EvaluationSummary) render.Fields {
 	f = append(f, render.Field{Name: "tau_mean", Value: render.Number(s.TauMean)}, render.Field{Name: "tau_worst", Value: render.Number(s.TauWorst)},
 		render.Field{Name: "error_median", Value: render.Number(s.Error)}, render.Field{Name: "interval_coverage", Value: render.Number(s.Coverage)},
 		render.Field{Name: "interval_coverage_picks", Value: render.Number(s.PickCoverage)})
-	if s.Auto.Count > 0 {
-		spread("auto", s.Auto)
-		f = append(f, render.Field{Name: "auto_measured_mean", Value: s.Measured}, render.Field{Name: "expected_loss_mean", Value: s.Loss},
-			render.Field{Name: "recorded_loss_mean", Value: s.Lost})
+	if s.AutoEfficiency.Count > 0 {
+		spread("auto", s.AutoEfficiency)
+		f = append(f, render.Field{Name: "auto_measured_mean", Value: s.CandidatesMeasured}, render.Field{Name: "expected_loss_mean", Value: s.ExpectedRegret},
+			render.Field{Name: "recorded_loss_mean", Value: s.Regret})
 	}
 	return f
 }
@@ -223,10 +223,10 @@ func (o *outcome) cells(r *score.Evaluation) []string {
 		}
 		return strconv.Itoa(n)
 	}
-	return slices.Concat(render.KeyCells(r.Problem, r.Pick), render.LaunchCells(r.Pick), []string{
-		r.Class.String(), number(milliseconds(r.Predicted)), number(milliseconds(r.Measured)), r.Best.String(), number(milliseconds(r.BestTime)),
+	return slices.Concat(render.KeyCells(r.Problem, r.Pick.Config), render.LaunchCells(r.Pick.Config), []string{
+		r.Class.String(), number(milliseconds(r.Predicted)), number(milliseconds(r.Pick.Time)), r.Best.Config.String(), number(milliseconds(r.Best.Time)),
 		number(r.Efficiency()), number(r.Top[0]), number(r.Top[1]), number(r.Top[2]), number(r.Tau), rank(r.PickRank), rank(r.BestRank), number(r.Error),
-		o.heldWord(r, "1", "0"), number(coverage(r, o.uncertainty())), strconv.Itoa(r.Recorded), strconv.Itoa(r.Refused),
+		o.heldWord(r, "1", "0"), number(coverage(r, o.uncertainty())), strconv.Itoa(r.Measured), strconv.Itoa(r.Rejected),
 	})
 }
 
@@ -253,7 +253,7 @@ func (o *outcome) text() text {
 		out.rows = append(out.rows, o.tableCells(&o.rows[i]))
 	}
 	out.classHeader = []string{"class", "problems", "of best", "p10", "worst", "top 8", "worst", "tau", "worst", "error"}
-	classes, summaries := score.ByClass(o.rows, o.uncertainty())
+	classes, summaries := score.SummariseByClass(o.rows, o.uncertainty())
 	names := make([]string, len(classes))
 	for i, c := range classes {
 		names[i] = c.String()
@@ -278,16 +278,16 @@ func (o *outcome) text() text {
 	for i, n := range score.TopCounts {
 		spread(fmt.Sprintf("top %d", n), s.Top[i])
 	}
-	if s.Unrecorded > 0 {
-		line("unrecorded", "%s no recorded time and count 0", render.Count(s.Unrecorded, "pick has", "picks have"))
+	if s.Unmeasured > 0 {
+		line("unrecorded", "%s no recorded time and count 0", render.Count(s.Unmeasured, "pick has", "picks have"))
 	}
 	line("tau", "mean %s, worst %s", tau(s.TauMean), tau(s.TauWorst))
 	line("error", "median |predicted ÷ measured − 1| %s", percent(s.Error))
 	if u := o.uncertainty(); u != nil {
 		line("intervals", "of %s hold %s of the times and %s of the picks'", render.Percent(u.Level), percent(s.Coverage), percent(s.PickCoverage))
-		line("unmeasured", "expected to lose %s on the average; recorded %s", percent(s.Loss), percent(s.Lost))
-		spread("auto", s.Auto)
-		line("", "by measuring the first %.1f on the average, as many as are worth it", s.Measured)
+		line("unmeasured", "expected to lose %s on the average; recorded %s", percent(s.ExpectedRegret), percent(s.Regret))
+		spread("auto", s.AutoEfficiency)
+		line("", "by measuring the first %.1f on the average, as many as are worth it", s.CandidatesMeasured)
 	} else {
 		line("intervals", "the model has none for this kernel family")
 	}
@@ -347,14 +347,14 @@ func (o *outcome) short(c gemm.Config) string {
 
 func (o *outcome) tableCells(r *score.Evaluation) []string {
 	time, pickPlace, bestPlace := none, none, none
-	if r.Measured > 0 {
-		time, pickPlace = r.Measured.String(), fmt.Sprintf("%d of %d", r.PickRank, r.Recorded)
+	if r.Pick.Time > 0 {
+		time, pickPlace = r.Pick.Time.String(), fmt.Sprintf("%d of %d", r.PickRank, r.Measured)
 	}
 	if r.BestRank > 0 {
 		bestPlace = strconv.Itoa(r.BestRank)
 	}
 	out := []string{
-		r.Problem.String(), r.Class.String(), o.short(r.Pick), time, o.short(r.Best), r.BestTime.String(), render.Percent(r.Efficiency()),
+		r.Problem.String(), r.Class.String(), o.short(r.Pick.Config), time, o.short(r.Best.Config), r.Best.Time.String(), render.Percent(r.Efficiency()),
 		render.Percent(r.Top[0]), render.Percent(r.Top[1]), render.Percent(r.Top[2]), tau(r.Tau), pickPlace, bestPlace, percent(r.Error),
 	}
 	if o.uncertainty() != nil {

@@ -21,15 +21,44 @@ CUDA_HEADER   := $(firstword $(wildcard $(CUDA_HOME)/include/cuda.h /usr/local/c
 # libcuda.a is empty: it satisfies the linker flag of gorgonia.org/cu and links nothing (docs/adr/0010-cuda-executor.md).
 CUDA_ENV      := CGO_ENABLED=1 CGO_CFLAGS="-O2 -I$(CURDIR)/plugins/nvidia/cuda/shim -I$(dir $(CUDA_HEADER))" CGO_LDFLAGS="-L$(TOOLS)/cuda-link"
 
-.PHONY: build lib cuda cuda-ready cuda-test triton python-test python-ready test golden golden-arm64 lint proto generate intervals scores verify ptxas assemble fuzz bench tools clean
+PREFIX := /usr/local
+
+# The name by which programs find the C library when they start. It changes with the version of its interface.
+LIB_VERSION := $(shell sed -n 's/^\#define ORIGAMI_API_VERSION //p' bindings/c/origami.h)
+LIB_SONAME  := liborigami.so.$(LIB_VERSION)
+ifeq ($(shell uname -s),Linux)
+LIB_LINK    := -extldflags=-Wl,-soname,$(LIB_SONAME)
+endif
+
+.DEFAULT_GOAL := build
+.PHONY: help build install lib wheel cuda cuda-ready cuda-test triton python-test python-ready test golden golden-arm64 lint proto
+.PHONY: generate intervals scores verify ptxas assemble fuzz bench tools clean
+
+help: ## this list
+	@sed -n 's/^\([a-z][a-z0-9-]*\):[^#]*## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
 
 build: ## bin/origami
 	go build -trimpath -o $(BIN)/ ./cmd/origami
 
 lib: ## bin/liborigami.so and bin/origami.h, the models as a C library (needs a C compiler)
-	CGO_ENABLED=1 go build -trimpath -buildmode=c-shared -ldflags "-s -w" -o $(BIN)/liborigami.so ./cmd/liborigami
-	cp cmd/liborigami/origami.h $(BIN)/
+	CGO_ENABLED=1 go build -trimpath -buildmode=c-shared -ldflags '-s -w $(LIB_LINK)' -o $(BIN)/liborigami.so ./bindings/c
+	ln -sf liborigami.so $(BIN)/$(LIB_SONAME)
+	cp bindings/c/origami.h $(BIN)/
 	rm -f $(BIN)/liborigami.h # cgo's, which includes origami.h and repeats it
+
+install: build ## bin/origami, and the C library if `make lib` was run, to PREFIX (/usr/local)
+	install -d $(DESTDIR)$(PREFIX)/bin
+	install -m 755 $(BIN)/origami $(DESTDIR)$(PREFIX)/bin/
+	if [ -e $(BIN)/liborigami.so ]; then \
+		install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include && \
+		install -m 755 $(BIN)/liborigami.so $(DESTDIR)$(PREFIX)/lib/$(LIB_SONAME) && \
+		ln -sf $(LIB_SONAME) $(DESTDIR)$(PREFIX)/lib/liborigami.so && \
+		install -m 644 bindings/c/origami.h $(DESTDIR)$(PREFIX)/include/ && \
+		sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(LIB_VERSION)|' bindings/c/origami.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/origami.pc; \
+	fi
+
+wheel: lib ## bin/origami_gemm-….whl, the Python client with the C library in it (needs Python's pip)
+	python3 -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir $(BIN) bindings/python
 
 cuda: cuda-ready ## bin/origami-plugin-cuda, the executor for NVIDIA GPUs
 	$(CUDA_ENV) go build -trimpath -tags cuda -o $(BIN)/ ./plugins/nvidia/cmd/origami-plugin-cuda
@@ -40,11 +69,12 @@ cuda-test: cuda-ready tools ## its linters and tests; those that need a GPU skip
 	cd plugins/nvidia/cuda && $(BIN)/cuda.test
 
 triton: ## bin/origami-plugin-triton, the executor for Triton kernels (needs torch and triton to run, nothing to build)
-	PYTHONPATH=sdk/python python3 -m origami.pack plugins/triton $(BIN)/origami-plugin-triton
+	PYTHONPATH=sdk/python:bindings/python python3 -m origami.pack plugins/triton $(BIN)/origami-plugin-triton origami._cuda
 
-python-test: $(TOOLS)/python/ready ## plugins in Python: their own tests, and toys under the host; what needs torch, triton or a GPU skips
+python-test: $(TOOLS)/python/ready ## the Python client, the plugin SDK and its plugins; what needs torch, triton, a GPU or the C library skips
+	cd bindings/python && PYTHONPATH=.:$(TOOLS)/python python3 -m unittest discover -s tests
 	cd sdk/python && PYTHONPATH=.:$(TOOLS)/python python3 -m unittest discover -s tests
-	cd plugins/triton && PYTHONPATH=.:$(CURDIR)/sdk/python:$(TOOLS)/python python3 -m unittest discover -s tests
+	cd plugins/triton && PYTHONPATH=.:$(CURDIR)/sdk/python:$(CURDIR)/bindings/python:$(TOOLS)/python python3 -m unittest discover -s tests
 	ORIGAMI_REQUIRE_PYTHON=1 go test -count=1 -run Python ./sdk/host
 python-ready: $(TOOLS)/python/ready
 $(TOOLS)/python/ready: Makefile
@@ -67,7 +97,8 @@ golden: ## the reference models against their golden numbers, without and with f
 	if grep -qw avx2 /proc/cpuinfo; then GOAMD64=v3 go test -count=1 -run Golden ./plugins/... ./cmd/origami; else echo "no AVX2: the v3 comparison is left out"; fi
 
 golden-arm64: ## the models on arm64, where Go fuses multiply-adds at every chance, under qemu's user emulation
-	GOARCH=arm64 go test -exec qemu-aarch64-static -count=1 ./core/... ./sdk/declare ./plugins/nvidia ./plugins/amd-ref
+	GOARCH=arm64 go test -exec qemu-aarch64-static -count=1 ./core/... ./sdk/declare ./plugins/nvidia ./plugins/nvidia/kernel/... \
+		./plugins/nvidia/reference ./plugins/nvidia/refined ./plugins/amd-ref
 
 lint: tools ## go vet, golangci-lint, module tidiness
 	go vet ./...
@@ -78,7 +109,7 @@ proto: tools ## buf lint, and no change that breaks plugins built against the ba
 	cd sdk/proto && buf lint && buf breaking --against baseline.binpb
 
 generate: tools ## generated Go of the wire protocol and of the PTX instructions, command-line reference
-	cd sdk/proto && buf generate && buf build --exclude-source-info --as-file-descriptor-set -o ../python/origami/wire.binpb
+	cd sdk/proto && buf generate && buf build --exclude-source-info --as-file-descriptor-set -o ../python/origami/plugin/wire.binpb
 	go generate ./plugins/nvidia/ptx
 	go run ./cmd/origami/gen-docs docs
 
@@ -105,7 +136,7 @@ verify: generate ## generated files are up to date
 
 ptxas: $(TOOLS)/cuda/nvidia/cu13/bin/ptxas
 assemble: $(TOOLS)/cuda/nvidia/cu13/bin/ptxas ## every kind of generated kernel through ptxas: registers, spills
-	ORIGAMI_PTXAS=$< ORIGAMI_REQUIRE_PTXAS=1 go test -count=1 -run Assemble ./plugins/nvidia/gemmgen
+	ORIGAMI_PTXAS=$< ORIGAMI_REQUIRE_PTXAS=1 go test -count=1 -run Assemble ./plugins/nvidia/gemmgen/...
 $(TOOLS)/cuda/nvidia/cu13/bin/ptxas: Makefile
 	python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --no-deps --upgrade --target $(TOOLS)/cuda $(PTXAS_WHEEL)
 	touch $@

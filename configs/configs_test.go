@@ -13,7 +13,7 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 )
 
-// sheets decodes every embedded file; a file that does not decode fails the test.
+// sheets decodes every embedded file. It fails the test if a file does not decode.
 func sheets(t *testing.T) []*hw.Sheet {
 	t.Helper()
 	files, err := fs.Glob(configs.FS, "*.yaml")
@@ -33,7 +33,7 @@ func sheets(t *testing.T) []*hw.Sheet {
 	return all
 }
 
-// What a device is must be known without reading its numbers: programs list devices at every start.
+// The header of a file can be decoded without its numbers, because programs list devices at every start.
 func TestHeadersComeFirst(t *testing.T) {
 	for _, s := range sheets(t) {
 		data, err := fs.ReadFile(configs.FS, s.File)
@@ -42,7 +42,7 @@ func TestHeadersComeFirst(t *testing.T) {
 		}
 		header, err := hw.DecodeHeader(s.File, data)
 		if err != nil || !reflect.DeepEqual(header, s.Header) {
-			t.Errorf("%s: its head alone says %+v (%v), the whole file %+v", s.File, header, err, s.Header)
+			t.Errorf("%s: the header alone is %+v (%v), that of the whole file %+v", s.File, header, err, s.Header)
 		}
 	}
 }
@@ -93,10 +93,10 @@ func TestNamesAreUniqueAndEachArchHasOneDefault(t *testing.T) {
 }
 
 func TestEveryNumberSaysWhereItComesFrom(t *testing.T) {
-	tomorrow := time.Now().Add(24 * time.Hour) // the date of a source may be a time zone ahead
+	tomorrow := time.Now().Add(24 * time.Hour) // the source may be in a time zone ahead of ours
 	check := func(where, source, date string) {
 		if len(source) < 20 || !strings.Contains(source, " ") {
-			t.Errorf("%s: source %q does not lead anybody to the number", where, source)
+			t.Errorf("%s: source %q does not lead to the number", where, source)
 		}
 		day, err := time.Parse(time.DateOnly, date)
 		if err != nil || day.After(tomorrow) || day.Year() < 2006 {
@@ -129,16 +129,17 @@ func TestEveryNumberSaysWhereItComesFrom(t *testing.T) {
 	}
 }
 
-// nvidiaUnits lists every parameter that an NVIDIA file may hold, with the base unit it measures in. README.md documents
-// the same list.
+// nvidiaUnits maps every parameter of an NVIDIA file to its base unit. README.md has the same list.
 var nvidiaUnits = map[string]string{
 	"num_sms": "1", "l2_bytes": "B", "shared_memory_bytes": "B", "register_file": "1", "registers_per_thread": "1",
 	"tensor_cores_per_sm": "1", "clock": "Hz", "dram_bandwidth": "B/s", "tdp": "W",
-	"peak_fp16": "FLOP/s", "peak_bf16": "FLOP/s", "peak_fp32": "FLOP/s", "peak_tf32": "FLOP/s", "peak_fp8": "FLOP/s", "peak_int8": "FLOP/s",
-	"l2_perf_ratio": "B/cycle", "dram_perf_ratio": "B/cycle", "dram_bw_coeff": "1", "hbm_latency_penalty": "cycles", "mma_latency": "cycles",
+	"peak_fp16": "FLOP/s", "peak_bf16": "FLOP/s", "peak_fp32": "FLOP/s",
+	"peak_tf32": "FLOP/s", "peak_fp8": "FLOP/s", "peak_int8": "FLOP/s",
+	"l2_perf_ratio": "B/cycle", "dram_perf_ratio": "B/cycle", "dram_bw_coeff": "1",
+	"hbm_latency_penalty": "cycles", "mma_latency": "cycles",
 }
 
-// base returns a parameter of the highest tier that has it, in its base unit.
+// base returns a parameter in its base unit, from the highest tier that has it.
 func base(t *testing.T, s *hw.Sheet, name string) float64 {
 	t.Helper()
 	n, ok := s.Calibrated[name]
@@ -168,7 +169,7 @@ func TestNVIDIAFilesAreCompleteAndPlausible(t *testing.T) {
 		}
 		for name := range nvidiaUnits {
 			if name == "peak_fp8" && (s.Arch == "sm80" || s.Arch == "sm86") {
-				continue // no fp8 there
+				continue // these lack fp8
 			}
 			base(t, s, name)
 		}
@@ -200,7 +201,7 @@ func TestNVIDIAFilesAreCompleteAndPlausible(t *testing.T) {
 				t.Errorf("%s: %s atom %+v, want mma.sync m16n8k16 at mma_latency", s.File, dtype, a)
 			}
 		}
-		// A peak is at most what the tensor cores can do in one cycle of the boost clock, a power of two per SM.
+		// The peak is at most the rate of the tensor cores at the boost clock: a power of two per SM and cycle.
 		perCycle := base(t, s, "peak_fp16") / clock / base(t, s, "num_sms")
 		if rate := math.Exp2(math.Ceil(math.Log2(perCycle * 0.999))); perCycle < 0.9*rate || perCycle > 1.001*rate {
 			t.Errorf("%s: peak_fp16 is %.1f FLOP per cycle and SM, want at most a power of two", s.File, perCycle)
@@ -208,7 +209,7 @@ func TestNVIDIAFilesAreCompleteAndPlausible(t *testing.T) {
 	}
 }
 
-// The numbers that the published picks of the reference model were computed with.
+// The parameters are those from which the published picks of the reference model were computed.
 func TestReportedParametersAreUnchanged(t *testing.T) {
 	for _, want := range []struct {
 		arch, device                                                                      string

@@ -1,10 +1,10 @@
-// Package configs holds the device files: one YAML per device, every number with unit, source, method and date.
-// README.md describes the fields. The files are decoded by core/hw; this package only embeds them.
+// Package configs embeds the device files: one YAML file per device, every number with unit, source, method and date.
+// README.md describes the fields. core/hw decodes the files.
 package configs
 
 import "embed"
 
-// FS holds every device file at its root.
+// FS contains every device file at its root.
 //
 //go:embed *.yaml
 var FS embed.FS

@@ -14,7 +14,7 @@ import (
 	"github.com/origami-gemm/origami/core/hw"
 )
 
-// published holds the rows of testdata/published.
+// published contains the rows of testdata/published.
 type published struct{ rrze, mt4g []map[string]string }
 
 func readPublished(t *testing.T) published {
@@ -49,7 +49,7 @@ func number(t *testing.T, s string) float64 {
 	return v
 }
 
-// curveMedian is the median of y over the rows of one curve whose x, in bytes, lies from lo to hi.
+// curveMedian returns the median of y over the rows of one curve with x from lo to hi bytes.
 func (p published) curveMedian(t *testing.T, benchmark, device string, lo, hi float64) float64 {
 	t.Helper()
 	var ys []float64
@@ -65,7 +65,7 @@ func (p published) curveMedian(t *testing.T, benchmark, device string, lo, hi fl
 	return (ys[len(ys)/2] + ys[(len(ys)-1)/2]) / 2
 }
 
-// perSM is the bandwidth in GB/s of one fully occupied SM, from the triad curve at 12.5 % occupancy of all SMs.
+// perSM returns the bandwidth in GB/s of one fully occupied SM, from the triad curve at 12.5 % occupancy of all SMs.
 func (p published) perSM(t *testing.T, device string, sms float64) float64 {
 	t.Helper()
 	for _, r := range p.rrze {
@@ -80,7 +80,7 @@ func (p published) perSM(t *testing.T, device string, sms float64) float64 {
 	return 0
 }
 
-// rrzeClock is the clock in Hz that a benchmark logged on a device; all its rows must agree.
+// rrzeClock returns the clock in Hz that a benchmark logged on a device. All its rows must agree.
 func (p published) rrzeClock(t *testing.T, benchmark, device string) float64 {
 	t.Helper()
 	clock := 0.0
@@ -100,7 +100,7 @@ func (p published) rrzeClock(t *testing.T, benchmark, device string) float64 {
 	return clock
 }
 
-// mt4gValue is one metric of one device, and the clock in Hz of its file.
+// mt4gValue returns a metric of a device, and the clock in Hz of its file.
 func (p published) mt4gValue(t *testing.T, device, level, metric string) (value, clock float64) {
 	t.Helper()
 	for _, r := range p.mt4g {
@@ -112,7 +112,7 @@ func (p published) mt4gValue(t *testing.T, device, level, metric string) (value,
 	return 0, 0
 }
 
-// Every number that an NVIDIA file computes from gpu-benches or MT4G follows from the rows in testdata/published by the
+// Every number that an NVIDIA file takes from gpu-benches or MT4G follows from the rows in testdata/published, by the
 // formula in its source.
 func TestComputedNumbersFollowFromThePublishedRows(t *testing.T) {
 	const gb = 1e9
@@ -149,9 +149,11 @@ func TestComputedNumbersFollowFromThePublishedRows(t *testing.T) {
 		{h100, "hbm_latency_penalty", gh200Latency},
 	}
 	recomputed := map[*hw.Sheet]map[string]bool{}
-	decimals := map[string]float64{"l2_perf_ratio": 10, "dram_perf_ratio": 10, "dram_bw_coeff": 10000, "hbm_latency_penalty": 10}
+	precision := map[string]float64{
+		"l2_perf_ratio": 10, "dram_perf_ratio": 10, "dram_bw_coeff": 10000, "hbm_latency_penalty": 10,
+	}
 	for _, c := range computed {
-		want := math.Round(c.value*decimals[c.name]) / decimals[c.name]
+		want := math.Round(c.value*precision[c.name]) / precision[c.name]
 		if got := base(t, c.sheet, c.name); got != want {
 			t.Errorf("%s: %s is %v, the published rows give %v (%v)", c.sheet.File, c.name, got, want, c.value)
 		}
@@ -161,7 +163,7 @@ func TestComputedNumbersFollowFromThePublishedRows(t *testing.T) {
 		recomputed[c.sheet][c.name] = true
 	}
 
-	// No such number is left out of the table above.
+	// The table above is complete.
 	for _, s := range []*hw.Sheet{a100, h200, h100} {
 		for _, tier := range []map[string]hw.Number{s.Derived, s.Calibrated} {
 			for name, n := range tier {
@@ -175,7 +177,7 @@ func TestComputedNumbersFollowFromThePublishedRows(t *testing.T) {
 	}
 }
 
-// What the sources say beside the number itself: cross-checks that justify a choice.
+// The cross-checks that the sources mention hold.
 func TestCrossChecksInTheSources(t *testing.T) {
 	p := readPublished(t)
 	near := func(what string, got, want, tolerance float64) {
@@ -190,12 +192,15 @@ func TestCrossChecksInTheSources(t *testing.T) {
 	latency, _ := p.mt4gValue(t, "NVIDIA H100 80GB HBM3", "main", "latency")
 	near("MT4G's latency of the H100", latency, 834, 0.5)
 	a100, _ := p.mt4gValue(t, "NVIDIA A100-PCIE-40GB", "main", "latency")
-	near("MT4G's latency on an A100 over gpu-latency's", a100/p.curveMedian(t, "gpu-latency", "a100_80", 4*(40<<20), math.Inf(1)), 1.16, 0.005)
+	a100Latency := p.curveMedian(t, "gpu-latency", "a100_80", 4*(40<<20), math.Inf(1))
+	near("MT4G's latency on an A100 over gpu-latency's", a100/a100Latency, 1.16, 0.005)
 	a100L2, a100Clock := p.mt4gValue(t, "NVIDIA A100-PCIE-40GB", "l2", "readBandwidth")
-	near("MT4G's L2 on an A100 over gpu-l2-cache's", a100L2*(1<<30)/a100Clock/base(t, sheet(t, "sm80", "a100"), "l2_perf_ratio"), 0.47, 0.005)
+	a100Ratio := base(t, sheet(t, "sm80", "a100"), "l2_perf_ratio")
+	near("MT4G's L2 on an A100 over gpu-l2-cache's", a100L2*(1<<30)/a100Clock/a100Ratio, 0.47, 0.005)
 	dram, _ := p.mt4gValue(t, "NVIDIA H100 80GB HBM3", "main", "readBandwidth")
 	near("MT4G's DRAM of the H100 over the data sheet's", dram*(1<<30)/3.35e12, 0.82, 0.005)
-	near("DRAM of the H200 over the data sheet's", p.curveMedian(t, "gpu-l2-cache", "h200", 4*(60<<20), math.Inf(1))/4800, 0.81, 0.005)
+	h200 := p.curveMedian(t, "gpu-l2-cache", "h200", 4*(60<<20), math.Inf(1))
+	near("DRAM of the H200 over the data sheet's", h200/4800, 0.81, 0.005)
 	for device, want := range map[string]float64{"a100": 41943040, "h100": 52428800} {
 		name := map[string]string{"a100": "NVIDIA A100-PCIE-40GB", "h100": "NVIDIA H100 80GB HBM3"}[device]
 		size, _ := p.mt4gValue(t, name, "l2", "size")

@@ -43,8 +43,8 @@ func TestGoldenTablesThroughTheCommandLine(t *testing.T) {
 		names   renamed
 		columns int // how many golden columns the command line must have
 	}{
-		{"../../plugins/nvidia/testdata/golden/sm89_candidates.csv.gz", "sm89", nvidia, 21},
-		{"../../plugins/nvidia/testdata/golden/sm86_candidates.csv.gz", "sm86", nvidia, 21},
+		{"../../plugins/nvidia/reference/testdata/golden/sm89_candidates.csv.gz", "sm89", nvidia, 21},
+		{"../../plugins/nvidia/reference/testdata/golden/sm86_candidates.csv.gz", "sm86", nvidia, 21},
 		{"../../plugins/amd-ref/testdata/golden/amd_candidates.csv.gz", "", amd, 38},
 	} {
 		t.Run(strings.TrimSuffix(tc.file[strings.LastIndexByte(tc.file, '/')+1:], ".csv.gz"), func(t *testing.T) {
@@ -177,7 +177,8 @@ func (c *call) compare(t *testing.T, goldenHeader []string, columns int) (rows i
 		rows++
 		for _, p := range pairs {
 			if !sameCell(row[p.got], want[p.want]) {
-				t.Fatalf("%s, %s: %s is %s, want %s", strings.Join(c.args, " "), strings.Join(key, ","), got.header[p.got], row[p.got], want[p.want])
+				t.Fatalf("%s, %s: %s is %s, want %s", strings.Join(c.args, " "), strings.Join(key, ","), got.header[p.got],
+					row[p.got], want[p.want])
 			}
 		}
 	}

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestPluginAuthorsGuide does what docs/plugin-authors.md says: it runs the sh blocks, writes the blocks that name a file,
-// and compares what the commands of console blocks print, in which … stands for any number of lines.
+// TestPluginAuthorsGuide does what docs/plugin-authors.md says: it runs the sh blocks, writes the blocks that name a
+// file, and compares what the commands of console blocks print, in which … stands for any number of lines.
 func TestPluginAuthorsGuide(t *testing.T) {
 	t.Parallel()
 	const guide = "../../docs/plugin-authors.md"
@@ -55,7 +55,8 @@ func TestPluginAuthorsGuide(t *testing.T) {
 			got := strings.SplitAfter(w.run(command), "\n")
 			got = got[:len(got)-1] // what follows the last line end
 			if !matches(got, body[1:]) {
-				t.Errorf("%s prints\n%s\nand not\n%s", strings.TrimSpace(command), strings.Join(got, ""), strings.Join(body[1:], ""))
+				t.Errorf("%s prints\n%s\nand not\n%s", strings.TrimSpace(command), strings.Join(got, ""),
+					strings.Join(body[1:], ""))
 			}
 		case len(words) >= 2:
 			file, content := filepath.Join(w.dir, words[1]), strings.Join(body, "")
@@ -94,5 +95,6 @@ func matches(got, pattern []string) bool {
 		}
 		return false
 	}
-	return len(got) > 0 && strings.TrimRight(got[0], " \n") == strings.TrimRight(pattern[0], " \n") && matches(got[1:], pattern[1:])
+	return len(got) > 0 && strings.TrimRight(got[0], " \n") == strings.TrimRight(pattern[0], " \n") &&
+		matches(got[1:], pattern[1:])
 }

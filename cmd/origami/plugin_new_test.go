@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// walk runs commands as somebody does who has Go and origami and nothing else: an empty home, no network, and of what this
-// machine has the module cache that building origami filled.
+// walk runs commands as somebody does who has Go and origami and nothing else: an empty home, no network, and of what
+// this machine has the module cache that building origami filled.
 type walk struct {
 	t   *testing.T
 	dir string // the working directory
@@ -30,7 +30,8 @@ func newWalk(t *testing.T) *walk {
 	}
 	known := strings.Split(strings.TrimSpace(string(out)), "\n")
 	home := t.TempDir()
-	path := filepath.Dir(binary(t)) + string(os.PathListSeparator) + filepath.Join(known[2], "bin") + string(os.PathListSeparator) + os.Getenv("PATH")
+	path := filepath.Dir(binary(t)) + string(os.PathListSeparator) + filepath.Join(known[2],
+		"bin") + string(os.PathListSeparator) + os.Getenv("PATH")
 	return &walk{t: t, dir: home, env: []string{
 		"HOME=" + home, "PATH=" + path, "TMPDIR=" + t.TempDir(), "GOMODCACHE=" + known[0], "GOCACHE=" + known[1],
 		"GOPROXY=off", "GOFLAGS=", "GOTOOLCHAIN=local", "GORACE=atexit_sleep_ms=0",
@@ -84,7 +85,8 @@ func TestNewPlugin(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &made); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	if made.Dir != "origami-plugin-gfx-new" || made.Module != made.Dir || made.SDK != checkoutRoot(t) || len(made.Next) != 5 {
+	if made.Dir != "origami-plugin-gfx-new" || made.Module != made.Dir || made.SDK != checkoutRoot(t) ||
+		len(made.Next) != 5 {
 		t.Errorf("%+v", made)
 	}
 	for _, file := range made.Files {
@@ -118,7 +120,8 @@ func TestNewPlugin(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(w.dir, "origami-plugin-gfx-new"), []byte("another"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := w.try("origami --arch gfx-new select -m 1 -n 1 -k 1"); err == nil || !strings.Contains(out, "`origami plugin ls` says why") {
+	if out, err := w.try("origami --arch gfx-new select -m 1 -n 1 -k 1"); err == nil ||
+		!strings.Contains(out, "`origami plugin ls` says why") {
 		t.Errorf("%v: %s", err, out)
 	}
 	w.run("rm origami-plugin-gfx-new")
@@ -145,10 +148,12 @@ func TestNewPluginElsewhere(t *testing.T) {
 	if out := w.run("gofmt -l . && go build ./... && go vet ./..."); out != "" {
 		t.Errorf("%s", out)
 	}
-	if out, err := w.try("origami plugin new go --dir ."); err == nil || !strings.Contains(out, "there is something in it already; name an empty or a new folder") {
+	if out, err := w.try("origami plugin new go --dir ."); err == nil ||
+		!strings.Contains(out, "there is something in it already; name an empty or a new folder") {
 		t.Errorf("%v: %s", err, out)
 	}
-	if out, err := w.try("origami plugin new other --sdk ."); err == nil || !strings.Contains(out, "it is no checkout of") {
+	if out, err := w.try("origami plugin new other --sdk ."); err == nil ||
+		!strings.Contains(out, "it is no checkout of") {
 		t.Errorf("%v: %s", err, out)
 	}
 	if entries, err := os.ReadDir(filepath.Join(dir, "origami-plugin-other")); err == nil {

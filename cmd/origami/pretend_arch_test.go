@@ -19,7 +19,8 @@ var pretendedArchs = map[string]func(){
 	"origami-plugin-sound": func() { serve.Main(roofline()) },
 	"origami-plugin-restless": func() {
 		var calls atomic.Int64
-		serve.Main(moody{roofline(), func(est []arch.Estimate, _ gemm.Problem) { est[0].Cycles += unit.Cycles(calls.Add(1)) }})
+		serve.Main(moody{roofline(),
+			func(est []arch.Estimate, _ gemm.Problem) { est[0].Cycles += unit.Cycles(calls.Add(1)) }})
 	},
 	"origami-plugin-brittle": func() {
 		serve.Main(moody{roofline(), func(_ []arch.Estimate, p gemm.Problem) {

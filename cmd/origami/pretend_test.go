@@ -18,7 +18,8 @@ func (pretender) Manifest() exec.Manifest { return exec.Manifest{Name: "pretend"
 func (pretender) Open(context.Context) (exec.Executor, error) {
 	return &exectest.Executor{
 		Noise: 0.01, Seed: 3,
-		Device: exec.Device{Name: "NVIDIA GeForce RTX 4090", Arch: "sm89", Kernels: []string{"triton"}, Libraries: []string{"cublas", "cublas-best"}},
+		Device: exec.Device{Name: "NVIDIA GeForce RTX 4090", Arch: "sm89", Kernels: []string{"triton"},
+			Libraries: []string{"cublas", "cublas-best"}},
 		Fate: func(_ gemm.Problem, c gemm.Config) exectest.Fate {
 			switch [3]int{c.BlockM, c.BlockN, c.BlockK} {
 			case [3]int{32, 32, 64}:

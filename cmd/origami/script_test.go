@@ -30,11 +30,12 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the expected output in testdata/script")
 
-// TestMain makes this binary an origami when it is called by that name, which is also how it starts its own plugins, and
-// one on a machine with GPUs, or a plugin, under others.
+// TestMain makes this binary an origami when it is called by that name, which is also how it starts its own plugins,
+// and one on a machine with GPUs, or a plugin, under others.
 func TestMain(m *testing.M) {
 	commands := map[string]func(){
-		"origami": main, "origami-with-gpus": func() { os.Exit(runWithGPUs()) }, "origami-plugin-pretend": func() { serve.MainExecutor(pretender{}) },
+		"origami": main, "origami-with-gpus": func() { os.Exit(runWithGPUs()) },
+		"origami-plugin-pretend": func() { serve.MainExecutor(pretender{}) },
 	}
 	maps.Copy(commands, pretendedArchs)
 	testscript.Main(m, commands)

@@ -1,5 +1,5 @@
-// Package exec defines the Executor, the interface to whatever runs kernels. It knows no vendor and has no clock. How often
-// to measure is up to the caller.
+// Package exec defines the Executor, the interface to compile, check and time kernels. It depends on no vendor and on
+// no clock. The caller decides on the sampling policy.
 package exec
 
 import (
@@ -19,62 +19,64 @@ type Provider interface {
 	Open(ctx context.Context) (Executor, error)
 }
 
-// Manifest identifies an executor by its name ("cuda") and its version.
+// Manifest is the name ("cuda") and the version of an executor.
 type Manifest struct{ Name, Version string }
 
-// Executor compiles kernel configurations for a device, checks their results and measures them. It is safe for concurrent
-// use: compilations run beside a measurement, while checks and measurements on one device take turns.
+// Executor compiles kernels for a device, checks their results and measures them. It is safe for concurrent use.
+// Compiling runs beside a measurement. Checks and measurements of a device take turns.
 //
-// Errors are *diag.Error values. The kind says what to do:
+// Errors are *diag.Error values. Their kind tells the caller what to do:
 //
-//   - Input: this configuration or problem cannot be built or run here (the compiler's log, too little memory). Others can.
-//   - Plugin: running this kernel ended the executor's device context or process, or it hung. With a remote executor the
-//     next call starts a fresh process. All kernels compiled before are lost.
-//   - Device: there is no device or driver, or it was lost. Nothing more can be run.
+//   - Input: this configuration or problem cannot be built or run here, for example because of the compiler or because
+//     memory is too small. Others can.
+//   - Plugin: this kernel hung, or it cost the executor its device context or its process. The next call on a remote
+//     executor starts a new process. Every kernel compiled before is lost.
+//   - Device: there is no device or driver, or it was lost. No further kernel can run.
 //
-// An error of kind Plugin that wraps ErrKernelLost is not the fault of the kernel that the call was about.
+// An error of kind Plugin that wraps ErrKernelLost was caused by another kernel than the one of the call.
 type Executor interface {
-	// Devices lists the devices in the executor's numbering.
+	// Devices lists the devices, in the executor's numbering.
 	Devices(ctx context.Context) ([]Device, error)
-	// Compile builds the kernel of one configuration for one problem. The error contains the compiler's log.
+	// Compile builds the kernel of one configuration for one problem. An error includes the compiler's log.
 	Compile(ctx context.Context, device int, p gemm.Problem, c gemm.Config) (Kernel, error)
 	// Library prepares the routine of a vendor library for one problem. library is one of Device.Libraries.
 	Library(ctx context.Context, device int, p gemm.Problem, library string) (Kernel, error)
-	// Environment reads the current state of a device.
+	// Environment reads the current state of the device.
 	Environment(ctx context.Context, device int) (Environment, error)
-	// Close frees everything.
+	// Close releases all resources.
 	Close() error
 }
 
-// ErrKernelLost says that a kernel was lost because of another one: the device context or the process ended, or its
-// compilation, check or measurement was cut short. The kernel itself may be fine. Compile it again.
+// ErrKernelLost means that a kernel was lost because of another one, with the device context or the process, or that
+// its compilation, check or measurement was interrupted. The kernel itself may be fine. Compile it again.
 var ErrKernelLost = errors.New("the kernel was lost with the executor's process")
 
-// Kernel is a compiled configuration, or a library's routine, for one problem. Close frees it.
+// Kernel is a configuration compiled for a problem, or the routine of a library. Close releases it.
 type Kernel interface {
 	Resources() Resources
-	// Check runs the kernel once on random inputs and compares every element with a reference. The output is filled with a
-	// pattern before, and has guard bytes around it.
+	// Check runs the kernel once on random inputs and compares every element with a reference. Before the run it fills
+	// the output with poison and surrounds it with guard regions.
 	Check(ctx context.Context) (Numerics, error)
-	// Measure runs the kernel and calls sample after each timed run, in order, until sample returns false or the context
-	// ends. The executor may be a few runs ahead of the samples. Results are not checked.
+	// Measure runs the kernel and calls sample after each timed run, in order, until sample returns false or the
+	// context ends. The executor may be a few runs ahead of the samples that it has passed on. Measure does not check
+	// results.
 	Measure(ctx context.Context, o MeasureOptions, sample func(Sample) bool) error
 	Close() error
 }
 
 // Device is one device.
 type Device struct {
-	// Name is the product name in the driver, Arch the id of the architecture ("sm90").
+	// Name is the product name that the driver reports. Arch is the id of the architecture ("sm90").
 	Name, Arch string
-	// Attributes are the driver's numbers that a hardware description can be derived from: by parameter name (num_sms, clock,
-	// l2_bytes, dram_bandwidth, …), in base units (Hz, B, B/s, W).
+	// Attributes are hardware parameters that the driver reports, by name (num_sms, clock, l2_bytes, dram_bandwidth,
+	// …), in base units (Hz, B, B/s, W).
 	Attributes map[string]float64
-	// Kernels are the kernel families that can be compiled for the device. Libraries are the vendor libraries that can be
-	// measured for comparison, the default one first ("cublas", "cublas-best").
+	// Kernels are the kernel families that can be compiled for the device. Libraries are the vendor's libraries to
+	// compare with ("cublas", "cublas-best"). The first one is the default.
 	Kernels, Libraries []string
 }
 
-// Resources is what the compiler and the driver report about a kernel.
+// Resources are reported by the compiler and the driver for a kernel.
 type Resources struct {
 	Registers    int // per thread
 	SpillBytes   unit.Bytes
@@ -82,24 +84,24 @@ type Resources struct {
 	CTAsPerSM    int
 }
 
-// Numerics is the outcome of a result check.
+// Numerics is the outcome of Kernel.Check.
 type Numerics struct {
-	// MaxError is the largest |got − want| / (|want| + √K) over the checked elements, +Inf if one is not a number. Tolerance
-	// is the largest error allowed. √K is the typical size of an element if A and B are standard normal.
+	// MaxError is the largest |got − want| / (|want| + √K) over the checked elements, or +Inf if one is not a number.
+	// Tolerance is the largest permitted MaxError. √K is the magnitude of an element if A and B are standard normal.
 	MaxError, Tolerance float64
-	// Checked counts the elements that were compared, Wrong those beyond the tolerance, OutOfBounds the bytes that the
-	// kernel wrote outside its output.
+	// Checked counts the compared elements, Wrong those beyond the tolerance, OutOfBounds the bytes written outside the
+	// output.
 	Checked, Wrong, OutOfBounds int64
-	// Reference says what the result was compared with.
+	// Reference describes the reference of the comparison.
 	Reference string
 }
 
-// OK reports whether the result is right.
+// OK reports whether the kernel computes the right result.
 func (n Numerics) OK() bool { return n.MaxError <= n.Tolerance && n.Wrong == 0 && n.OutOfBounds == 0 }
 
 // MeasureOptions are the conditions of a measurement.
 type MeasureOptions struct {
-	// WarmL2 keeps the L2 contents between runs; false flushes them before each.
+	// WarmL2 keeps the L2 contents between runs. If false, they are flushed before each run.
 	WarmL2 bool
 	// Input is the distribution of the operands. Empty means InputNormal.
 	Input string
@@ -113,11 +115,11 @@ const InputNormal = "normal"
 // Sample is one timed run.
 type Sample struct {
 	Time unit.Seconds
-	// Clock is the clock of the SMs or CUs during the run, 0 if unknown.
+	// Clock is the SM or CU clock during the run, 0 if unknown.
 	Clock unit.Hertz
 }
 
-// Environment is the state of a device that a measurement depends on.
+// Environment is the state of the device and its driver, on which a measurement depends.
 type Environment struct {
 	Time            time.Time
 	Driver, Runtime string

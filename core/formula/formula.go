@@ -20,18 +20,28 @@ import (
 func IsRule(f string) bool { return strings.HasPrefix(f, "rule:") }
 
 // Values returns every name that a formula of d may use, with its value: the problem (m, n, k, batch, element_bytes,
-// output_bytes, trans_a, trans_b), its matrix instruction as d.Atoms has it (atom_m, atom_n, atom_k, atom_cycles, atoms_per_unit), the
-// configuration (block_m, …, split_k), parameters, constants and the row of terms.
+// output_bytes, trans_a, trans_b), its matrix instruction as d.Atoms has it (atom_m, atom_n, atom_k, atom_cycles,
+// atoms_per_unit), the configuration (block_m, …, split_k), the axes that the kernel families declare (at their default
+// where the configuration's family does not declare them), parameters, constants and the row of terms.
 func Values(d *arch.Description, p gemm.Problem, c gemm.Config, row []float64) map[string]float64 {
-	values := make([]float64, len(inputs))
+	values := make([]float64, configInputs+gemm.NumFields)
 	putProblem(values, p)
 	if a := d.Atom(p.DType); a != nil {
 		putAtom(values[atomInputs:], a)
 	}
 	putConfig(values[configInputs:], &c)
-	v := make(map[string]float64, len(inputs)+len(d.Params)+len(d.Constants)+len(d.Terms))
+	v := make(map[string]float64, len(values)+len(d.Params)+len(d.Constants)+len(d.Terms))
 	for i, in := range inputs {
 		v[in.name] = values[i]
+	}
+	for i, f := range gemm.Fields() {
+		v[f.Name] = values[configInputs+i]
+	}
+	for i := range d.Families {
+		for j := range d.Families[i].Axes {
+			x := &d.Families[i].Axes[j]
+			v[x.Name] = float64(x.Number(c.Axes))
+		}
 	}
 	for _, param := range d.Params {
 		v[param.Name] = param.Value

@@ -22,7 +22,8 @@ const (
 	OnConfig                  // the configuration
 )
 
-// inputs are the names that every formula may use for the problem, its matrix instruction and the configuration.
+// inputs are the names that every formula may use for the problem and its matrix instruction; those of the configuration,
+// the names of gemm.Fields, follow them.
 var inputs = []struct {
 	name string
 	deps Deps
@@ -30,8 +31,6 @@ var inputs = []struct {
 	{"m", OnSizes}, {"n", OnSizes}, {"k", OnSizes}, {"batch", OnSizes}, {"element_bytes", OnTypes}, {"output_bytes", OnTypes},
 	{"trans_a", OnTypes}, {"trans_b", OnTypes},
 	{"atom_m", OnTypes}, {"atom_n", OnTypes}, {"atom_k", OnTypes}, {"atom_cycles", OnTypes}, {"atoms_per_unit", OnTypes},
-	{"block_m", OnConfig}, {"block_n", OnConfig}, {"block_k", OnConfig}, {"group_m", OnConfig}, {"num_warps", OnConfig},
-	{"num_stages", OnConfig}, {"split_k", OnConfig},
 }
 
 const (
@@ -50,8 +49,9 @@ func putAtom(v []float64, a *arch.Atom) {
 }
 
 func putConfig(v []float64, c *gemm.Config) {
-	v[0], v[1], v[2], v[3] = float64(c.BlockM), float64(c.BlockN), float64(c.BlockK), float64(c.GroupM)
-	v[4], v[5], v[6] = float64(c.NumWarps), float64(c.NumStages), float64(c.SplitK)
+	for i, n := range c.Numbers() {
+		v[i] = float64(n)
+	}
 }
 
 // Program is formulas compiled into steps over one frame of numbers, so that evaluating them for many configurations
@@ -80,6 +80,9 @@ func NewProgram() *Program {
 	p := &Program{slots: map[string]int32{}, constants: map[uint64]int32{}, results: map[step]int32{}}
 	for _, in := range inputs {
 		p.slots[in.name] = p.slot(in.deps)
+	}
+	for _, f := range gemm.Fields() {
+		p.slots[f.Name] = p.slot(OnConfig)
 	}
 	return p
 }

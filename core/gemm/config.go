@@ -2,7 +2,7 @@ package gemm
 
 import (
 	"fmt"
-	"sort"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -23,52 +23,77 @@ type Config struct {
 	NumStages int
 	// SplitK is the number of CTAs that share one output tile's K loop.
 	SplitK int
+	// Axes are the values on the axes that the kernel family declares beyond these numbers.
+	Axes Axes
 	// Kernel is the kernel family, for example "triton".
 	Kernel string
 }
 
-// String formats as "128x256x64,warps=8,stages=2,group=1,split=1", the form that ParseConfig reads; a group that is not
-// chosen yet is left out. The family is not part of it.
+// String formats as "128x256x64,warps=8,stages=2,group=1,split=1,cluster=2x1", the form that ParseConfig reads; a group
+// that is not chosen yet is left out, and so is an axis at its default. The family is not part of it.
 func (c Config) String() string {
-	group := ""
-	if c.GroupM != 0 {
-		group = fmt.Sprintf(",group=%d", c.GroupM)
+	v := c.Numbers()
+	b := make([]byte, 0, 64)
+	for i := range tileFields {
+		if i > 0 {
+			b = append(b, 'x')
+		}
+		b = strconv.AppendInt(b, int64(v[i]), 10)
 	}
-	return fmt.Sprintf("%dx%dx%d,warps=%d,stages=%d%s,split=%d", c.BlockM, c.BlockN, c.BlockK, c.NumWarps, c.NumStages, group, c.SplitK)
+	for _, i := range textOrder {
+		if v[i] == 0 && fields[i].Optional {
+			continue
+		}
+		b = append(append(append(b, ','), fields[i].Key...), '=')
+		b = strconv.AppendInt(b, int64(v[i]), 10)
+	}
+	if c.Axes != (Axes{}) {
+		b = append(append(b, ','), c.Axes.String()...)
+	}
+	return string(b)
 }
 
-// ParseConfig reads "BMxBNxBK[,warps=W][,stages=S][,group=G][,split=P]" over the defaults in base. All numbers must be
-// at least 1.
-func ParseConfig(s string, base Config) (Config, error) {
+// ParseConfig reads "BMxBNxBK[,warps=W][,stages=S][,group=G][,split=P]" over the defaults in base, with values on the
+// axes that its family declares (",cluster=2x1"). All numbers must be at least 1.
+func ParseConfig(s string, base Config, declared ...Axis) (Config, error) {
 	const form = "write BMxBNxBK[,warps=W][,stages=S][,group=G][,split=P], for example 128x256x64,warps=8,stages=3,group=8,split=1"
 	parts := strings.Split(s, ",")
 	dims := strings.Split(parts[0], "x")
-	if len(dims) != 3 {
+	if len(dims) != tileFields {
 		return Config{}, diag.Inputf("config %q does not start with a tile", s).Do(form)
 	}
 	c := base
-	fields := map[string]*int{"warps": &c.NumWarps, "stages": &c.NumStages, "group": &c.GroupM, "split": &c.SplitK}
-	for i, dst := range []*int{&c.BlockM, &c.BlockN, &c.BlockK} {
-		if err := parsePositive(dims[i], dst); err != nil {
+	v := c.Numbers()
+	for i := range tileFields {
+		if err := parsePositive(dims[i], &v[i]); err != nil {
 			return Config{}, diag.Inputf("config %q: block size %q %v", s, dims[i], err).Do(form)
 		}
 	}
+	left := make([]string, 0, len(textOrder)+len(declared)) // keys that have not been used
+	for _, i := range textOrder {
+		left = append(left, fields[i].Key)
+	}
+	for i := range declared {
+		left = append(left, declared[i].Name)
+	}
 	for _, part := range parts[1:] {
 		key, value, _ := strings.Cut(part, "=")
-		dst, ok := fields[key]
-		if !ok {
-			known := make([]string, 0, len(fields))
-			for k := range fields {
-				known = append(known, k)
+		at := slices.Index(left, key)
+		if at < 0 {
+			slices.Sort(left)
+			return Config{}, diag.Inputf("config %q: unknown or repeated key %q", s, key).
+				Do("use each of %s at most once", strings.Join(left, ", "))
+		}
+		left = slices.Delete(left, at, at+1)
+		if i := slices.IndexFunc(fields[:], func(f Field) bool { return f.Key == key }); i >= 0 {
+			if err := parsePositive(value, &v[i]); err != nil {
+				return Config{}, diag.Inputf("config %q: %s=%s %v", s, key, value, err).Do(form)
 			}
-			sort.Strings(known)
-			return Config{}, diag.Inputf("config %q: unknown or repeated key %q", s, key).Do("use each of %s at most once", strings.Join(known, ", "))
+		} else if err := c.SetAxis(declared, key, value); err != nil {
+			return Config{}, diag.Within(fmt.Sprintf("config %q", s), err)
 		}
-		if err := parsePositive(value, dst); err != nil {
-			return Config{}, diag.Inputf("config %q: %s=%s %v", s, key, value, err).Do(form)
-		}
-		delete(fields, key)
 	}
+	c.SetNumbers(v)
 	return c, nil
 }
 
@@ -86,17 +111,6 @@ func parsePositive(s string, dst *int) error {
 
 // MaxConfigNumber bounds every number of a configuration. Problem.Validate counts on it when it rules out overflow.
 const MaxConfigNumber = 1 << 12
-
-// Validate reports a number outside 1 to MaxConfigNumber; GroupM may be 0. Models divide by these numbers, so they check
-// what they are given. It costs a nanosecond.
-func (c *Config) Validate() error {
-	// Less one, a number in range has no bits above those of MaxConfigNumber − 1, and a number below 1 has them all.
-	if uint(c.BlockM-1)|uint(c.BlockN-1)|uint(c.BlockK-1)|uint(c.NumWarps-1)|uint(c.NumStages-1)|uint(c.SplitK-1) < MaxConfigNumber &&
-		uint(c.GroupM) <= MaxConfigNumber {
-		return nil
-	}
-	return diag.Inputf("config %s has a number outside 1 to %d", *c, MaxConfigNumber).Do("give whole numbers in that range")
-}
 
 // Intensity returns the arithmetic intensity of one tile step in operations per element moved:
 // 2·m·n·k / (m·k + n·k + m·n). Dividing by the element size gives FLOP per byte; a constant factor does not change an

@@ -1,7 +1,7 @@
-// Package hw holds hardware numbers with their provenance: every number carries a unit, a source, a method and a date,
-// and is resolved over three tiers, of which the highest that has the number wins:
+// Package hw defines hardware parameters and their provenance. Every number has a unit, a source, a method and a date.
+// A number comes from the highest of three tiers that has it:
 //
-//  1. Derived: data sheets, driver properties, or a documented formula over those;
+//  1. Derived: data sheets, driver properties, or a documented formula over these;
 //  2. Calibrated: microbenchmarks of the device, from the table in configs/;
 //  3. Override: a JSON file that the user names.
 package hw
@@ -16,10 +16,10 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 )
 
-// Tier says where a resolved number came from. Higher tiers win.
+// Tier is the origin of a resolved number. A higher tier replaces a lower one.
 type Tier uint8
 
-// The tiers, low to high.
+// The tiers, from low to high.
 const (
 	Derived Tier = iota + 1
 	Calibrated
@@ -40,22 +40,22 @@ func (t Tier) String() string {
 	}
 }
 
-// Method says how a number was obtained.
+// Method is the way in which a number was obtained.
 type Method string
 
 // The methods that a device file may name.
 const (
-	Datasheet      Method = "datasheet"      // the vendor's published figure
-	Driver         Method = "driver"         // a property that the driver reports
+	Datasheet      Method = "datasheet"      // published by the vendor
+	Driver         Method = "driver"         // reported by the driver
 	ISA            Method = "isa"            // fixed by the instruction set
 	Microbenchmark Method = "microbenchmark" // measured on the device
-	Library        Method = "library"        // compiled into the library whose model is reproduced
+	Library        Method = "library"        // compiled into the library whose model origami reproduces
 	Formula        Method = "formula"        // computed from other numbers; the source gives the formula
 	Assumed        Method = "assumed"        // no figure exists; the source gives the reason for the choice
 	User           Method = "user"           // from an override
 )
 
-// Number is one value with its provenance.
+// Number is a value with its provenance.
 type Number struct {
 	Value  float64
 	Unit   string
@@ -64,48 +64,48 @@ type Number struct {
 	Date   string // YYYY-MM-DD
 }
 
-// Param is a resolved number: the Number of the highest tier that had one.
+// Param is a resolved parameter: the Number of the highest tier that has one.
 type Param struct {
 	Name string
 	Number
 	Tier Tier
 }
 
-// Spec declares a parameter that a model needs: its name, the unit the model computes in, and what values make sense.
+// Spec declares a parameter that a model needs: its name, the unit that the model computes in, and its valid values.
 type Spec struct {
 	Name string
 	Unit string
-	// Doc says in a few words what the parameter is.
+	// Doc describes the parameter in a few words.
 	Doc string
-	// Integer marks counts and sizes, which must be whole.
+	// Integer marks counts and sizes, which must be whole numbers.
 	Integer bool
-	// AllowZero admits 0; otherwise the value must be positive. Negative values never make sense.
+	// AllowZero permits 0. Otherwise the value must be positive. A negative value is never valid.
 	AllowZero bool
-	// Max is the largest value that makes sense, 0 for no limit.
+	// Max is the largest valid value; 0 means no limit.
 	Max float64
-	// Optional parameters may be missing from every tier; then they are missing from the Set.
+	// Optional parameters may be missing from every tier, and then from the Set too.
 	Optional bool
-	// Calibrates marks the parameters that a microbenchmark of the device is meant to supply. An answer stands on the
-	// rung "calibrated" when all of them come from that tier or above.
+	// Calibrates marks the parameters that need a microbenchmark of the device. If all of them come from the calibrated
+	// tier or above, the rung of an answer is "calibrated".
 	Calibrates bool
 }
 
-// LiveSource is the source of a number that the driver of this machine tells.
+// LiveSource is the source of a number that the driver of this machine reports.
 const LiveSource = "driver of this machine"
 
-// Live reports whether the driver of this machine tells the number.
+// Live reports whether the number comes from the driver of this machine.
 func (p *Param) Live() bool { return p.Source == LiveSource }
 
 const scaledFrom = "scaled from "
 
-// Scaled returns the number with the source that says that it was computed from that of another device: its source so far
-// is the formula.
+// Scaled marks a number as scaled from that of another device. The previous source of the number, the formula, becomes
+// part of the new source.
 func (n Number) Scaled(device string) Number {
 	n.Source = scaledFrom + device + ": " + n.Source
 	return n
 }
 
-// ScaledFrom returns the device, as "arch@device", from which the number was scaled, empty if it was not.
+// ScaledFrom returns the device from which the number was scaled, as "arch@device". It is empty for other numbers.
 func (p *Param) ScaledFrom() string {
 	if rest, ok := strings.CutPrefix(p.Source, scaledFrom); ok {
 		device, _, _ := strings.Cut(rest, ": ")
@@ -114,10 +114,10 @@ func (p *Param) ScaledFrom() string {
 	return ""
 }
 
-// Set is the outcome of Resolve: every parameter of the specs that has a value, in their order.
+// Set is the result of Resolve: every declared parameter that has a value, in the order of the specs.
 type Set []Param
 
-// Lookup returns a parameter; ok is false when it is optional and has no value.
+// Lookup returns a parameter. ok is false if the parameter is optional and has no value.
 func (s Set) Lookup(name string) (p Param, ok bool) {
 	for i := range s {
 		if s[i].Name == name {
@@ -127,7 +127,7 @@ func (s Set) Lookup(name string) (p Param, ok bool) {
 	return Param{}, false
 }
 
-// Get returns the value of a required parameter. It panics on any other name: that is a bug in the model.
+// Get returns the value of a required parameter. It panics on any other name, which is a bug in the model.
 func (s Set) Get(name string) float64 {
 	p, ok := s.Lookup(name)
 	if !ok {
@@ -139,8 +139,8 @@ func (s Set) Get(name string) float64 {
 // Int returns Get as an int, for parameters whose spec says Integer.
 func (s Set) Int(name string) int { return int(s.Get(name)) }
 
-// Calibrated reports whether every parameter marked Calibrates comes from the calibrated tier or above. It is false
-// when no parameter is marked.
+// Calibrated reports whether every parameter marked Calibrates comes from the calibrated tier or above. It is false if
+// no parameter is marked.
 func (s Set) Calibrated(specs []Spec) bool {
 	marked := false
 	for _, spec := range specs {
@@ -155,13 +155,14 @@ func (s Set) Calibrated(specs []Spec) bool {
 	return marked
 }
 
-// Resolve gives every declared parameter its value from the highest tier that has it. Numbers are converted to the
-// spec's unit and checked against its bounds; the error names the parameter and the place it came from.
+// Resolve gives every declared parameter its value from the highest tier that has it. It converts numbers to the spec's
+// unit and checks them against its bounds. An error names the parameter and its place.
 //
-// derive, which may be nil, computes tier-one numbers that the sheet does not state (for example bandwidth per cycle
-// from bandwidth and clock); it is asked only for parameters that sheet.Derived lacks, in the order of specs, and sees
-// what has been resolved before.
-func Resolve(specs []Spec, sheet *Sheet, derive func(name string, known Set) (Number, bool), overrides map[string]OverrideValue) (Set, error) {
+// derive, which may be nil, computes numbers of the derived tier that the sheet lacks, for example bandwidth per cycle
+// from bandwidth and clock. Resolve calls it in the order of specs, with the parameters resolved so far.
+func Resolve(
+	specs []Spec, sheet *Sheet, derive func(name string, known Set) (Number, bool), overrides map[string]OverrideValue,
+) (Set, error) {
 	declared := make([]string, len(specs))
 	byName := make(map[string]Spec, len(specs))
 	for i, spec := range specs {
@@ -205,12 +206,14 @@ func Resolve(specs []Spec, sheet *Sheet, derive func(name string, known Set) (Nu
 			continue
 		}
 		if !ok {
-			return nil, diag.Inputf("%s@%s has no value for %s (%s)", sheet.Arch, sheet.Device, spec.Name, spec.Doc).At("%s", where).
+			return nil, diag.Inputf("%s@%s has no value for %s (%s)", sheet.Arch, sheet.Device, spec.Name, spec.Doc).
+				At("%s", where).
 				Do("give it as an override, or in the device file with unit, source, method and date").
 				Coded(diag.CodeMissingParameter, sheet.Arch)
 		}
 		if err := spec.normalise(&param.Number); err != nil {
-			return nil, diag.Inputf("%s of %s: %v", spec.Name, sheet.Arch, err).At("%s", where).Do("give %s in %s", spec.Name, spec.Unit)
+			return nil, diag.Inputf("%s of %s: %v", spec.Name, sheet.Arch, err).
+				At("%s", where).Do("give %s in %s", spec.Name, spec.Unit)
 		}
 		set = append(set, param)
 	}
@@ -239,7 +242,7 @@ func (s Spec) normalise(n *Number) error {
 	return nil
 }
 
-// OverridePlace is where Resolve says an error in an override is. Who knows the file puts its name there.
+// OverridePlace is the place of an override in the errors of Resolve. A caller that knows the file replaces it.
 const OverridePlace = "hardware override"
 
 func unknownParameter(name string, sheet *Sheet, declared []string) *diag.Error {

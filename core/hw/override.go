@@ -9,7 +9,7 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 )
 
-// OverrideValue is one number of an override file. An empty Unit stands for the parameter's own unit.
+// OverrideValue is one number of an override file. An empty Unit means the unit of the parameter's Spec.
 type OverrideValue struct {
 	Value float64
 	Unit  string
@@ -17,15 +17,15 @@ type OverrideValue struct {
 
 // Overrides is a decoded override file.
 type Overrides struct {
-	// ByArch holds {"sm89": {"l2_perf_ratio": {"value": 1896, "unit": "B/cycle"}}}. Keys are architecture ids, or
+	// ByArch is {"sm89": {"l2_perf_ratio": {"value": 1896, "unit": "B/cycle"}}}. A key is an architecture id or
 	// "arch@device".
 	ByArch map[string]map[string]OverrideValue
-	// Bare holds {"l2_perf_ratio": 1896}, the form that belongs to whichever single architecture is selected.
+	// Bare is {"l2_perf_ratio": 1896}. It applies to the selected architecture if there is only one.
 	Bare map[string]OverrideValue
 }
 
-// For returns the overrides for one architecture on one device: those under its id, then those under "arch@device",
-// then the bare ones. Later ones win.
+// For returns the overrides for one device of an architecture. Values under "arch@device" replace those under "arch",
+// and bare values replace both.
 func (o Overrides) For(arch, device string) map[string]OverrideValue {
 	merged := map[string]OverrideValue{}
 	for _, m := range []map[string]OverrideValue{o.ByArch[arch], o.ByArch[arch+"@"+device], o.Bare} {
@@ -36,9 +36,9 @@ func (o Overrides) For(arch, device string) map[string]OverrideValue {
 	return merged
 }
 
-// ParseOverrides decodes an override file. Every key of the top level is either an architecture with an object of
-// parameters, or (the bare form) a parameter. A parameter is a number, or {"value": number, "unit": "…"}. Whether
-// names and units exist is checked by Resolve, which knows the architecture.
+// ParseOverrides decodes an override file. A key of the top level is either an architecture with an object of
+// parameters, or a parameter (the bare form). A parameter is a number or {"value": number, "unit": "…"}. Resolve, which
+// knows the architecture, checks names and units.
 func ParseOverrides(file string, data []byte) (Overrides, error) {
 	const form = `write {"sm89":{"l2_perf_ratio":{"value":1896,"unit":"B/cycle"}}}`
 	var top map[string]json.RawMessage
@@ -60,7 +60,8 @@ func ParseOverrides(file string, data []byte) (Overrides, error) {
 			return Overrides{}, diag.Inputf("not JSON: %v", err).At("%s:%d:%d", file, line, column).Do(form)
 		case errors.Is(err, io.ErrUnexpectedEOF):
 			line, column := position(data, len(data)+1)
-			return Overrides{}, diag.Inputf("not JSON: the file ends too early").At("%s:%d:%d", file, line, column).Do(form)
+			return Overrides{}, diag.Inputf("not JSON: the file ends too early").
+				At("%s:%d:%d", file, line, column).Do(form)
 		case errors.Is(err, io.EOF):
 			err = errors.New("empty")
 		}
@@ -74,13 +75,15 @@ func ParseOverrides(file string, data []byte) (Overrides, error) {
 		}
 		var params map[string]json.RawMessage
 		if err := json.Unmarshal(top[key], &params); err != nil || params == nil { // null decodes to nil
-			return Overrides{}, diag.Inputf("%q is neither a number nor an object of parameters", key).At("%s", file).Do(form)
+			return Overrides{}, diag.Inputf("%q is neither a number nor an object of parameters", key).
+				At("%s", file).Do(form)
 		}
 		out.ByArch[key] = map[string]OverrideValue{}
 		for _, name := range sortedKeys(params) {
 			v, ok := parseOverrideValue(params[name])
 			if !ok {
-				return Overrides{}, diag.Inputf("%s.%s is not a number or {\"value\":…,\"unit\":…}", key, name).At("%s", file).Do(form)
+				return Overrides{}, diag.Inputf("%s.%s is not a number or {\"value\":…,\"unit\":…}", key, name).
+					At("%s", file).Do(form)
 			}
 			out.ByArch[key][name] = v
 		}
@@ -106,8 +109,8 @@ func parseOverrideValue(raw json.RawMessage) (OverrideValue, bool) {
 	return OverrideValue{Value: *full.Value, Unit: full.Unit}, true
 }
 
-// position gives the one-based line and column of the n-th byte, as json.SyntaxError.Offset counts: the byte that was
-// read last. One past the end is the end of the file.
+// position returns the line and column of the n-th byte, all counted from one like json.SyntaxError.Offset. One byte
+// past the end is the end of the file.
 func position(data []byte, n int) (line, column int) {
 	before := data[:min(max(n-1, 0), len(data))]
 	line = bytes.Count(before, []byte("\n")) + 1

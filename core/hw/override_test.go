@@ -20,24 +20,28 @@ func TestParseOverrides(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := map[string]hw.OverrideValue{"l2_perf_ratio": {Value: 1896, Unit: "B/cycle"}, "mma_latency": {Value: 33}}; !maps.Equal(o.ByArch["sm89"], want) {
-		t.Errorf("sm89: %v", o.ByArch["sm89"])
-	}
-	if want := map[string]hw.OverrideValue{"clock": {Value: 1.5, Unit: "GHz"}}; !maps.Equal(o.ByArch["sm90@h200"], want) {
-		t.Errorf("sm90@h200: %v", o.ByArch["sm90@h200"])
+	for key, want := range map[string]map[string]hw.OverrideValue{
+		"sm89":      {"l2_perf_ratio": {Value: 1896, Unit: "B/cycle"}, "mma_latency": {Value: 33}},
+		"sm90@h200": {"clock": {Value: 1.5, Unit: "GHz"}},
+	} {
+		if !maps.Equal(o.ByArch[key], want) {
+			t.Errorf("%s: %v", key, o.ByArch[key])
+		}
 	}
 	if got, ok := o.ByArch["gfx942"]; !ok || len(got) != 0 {
 		t.Errorf("gfx942: %v", got)
 	}
-	if want := map[string]hw.OverrideValue{"hbm_latency_penalty": {Value: 623}, "clock": {Value: 1800, Unit: "MHz"}}; !maps.Equal(o.Bare, want) {
+	bare := map[string]hw.OverrideValue{"hbm_latency_penalty": {Value: 623}, "clock": {Value: 1800, Unit: "MHz"}}
+	if !maps.Equal(o.Bare, bare) {
 		t.Errorf("bare: %v", o.Bare)
 	}
-	if empty, err := hw.ParseOverrides("hw.json", []byte(" {} \n")); err != nil || len(empty.ByArch)+len(empty.Bare) != 0 {
+	empty, err := hw.ParseOverrides("hw.json", []byte(" {} \n"))
+	if err != nil || len(empty.ByArch)+len(empty.Bare) != 0 {
 		t.Errorf("{}: %v, %v", empty, err)
 	}
 }
 
-// The more specific wins: architecture, then device, then bare.
+// A more specific override replaces a less specific one: architecture, then device, then bare.
 func TestOverridesFor(t *testing.T) {
 	o, err := hw.ParseOverrides("hw.json", []byte(`{
 		"sm90": {"a": 1, "b": 1, "c": 1}, "sm90@h200": {"b": 2, "c": 2}, "sm90@h100": {"a": 9}, "sm89": {"a": 8}, "c": 3
@@ -45,16 +49,18 @@ func TestOverridesFor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := o.For("sm90", "h200"), (map[string]hw.OverrideValue{"a": {Value: 1}, "b": {Value: 2}, "c": {Value: 3}}); !maps.Equal(got, want) {
+	h200 := map[string]hw.OverrideValue{"a": {Value: 1}, "b": {Value: 2}, "c": {Value: 3}}
+	if got := o.For("sm90", "h200"); !maps.Equal(got, h200) {
 		t.Errorf("sm90@h200: %v", got)
 	}
-	if got, want := o.For("gfx942", "mi300x"), (map[string]hw.OverrideValue{"c": {Value: 3}}); !maps.Equal(got, want) {
+	mi300x := map[string]hw.OverrideValue{"c": {Value: 3}}
+	if got := o.For("gfx942", "mi300x"); !maps.Equal(got, mi300x) {
 		t.Errorf("gfx942@mi300x: %v", got)
 	}
 	if got := (hw.Overrides{}).For("sm90", "h200"); len(got) != 0 {
 		t.Errorf("no overrides: %v", got)
 	}
-	// The caller may change what it got.
+	// The caller may modify the result.
 	o.For("sm90", "h200")["a"] = hw.OverrideValue{Value: 77}
 	if got := o.For("sm90", "h200")["a"].Value; got != 1 {
 		t.Errorf("a is %v after the caller changed its copy", got)
@@ -93,8 +99,11 @@ func TestParseOverridesRefuses(t *testing.T) {
 			t.Errorf("%s: %+v, %v, want an error saying %q", c.name, o, err, c.says)
 			continue
 		}
-		if text := err.Error(); !strings.HasPrefix(text, "hw.json:") || strings.ContainsAny(text, "\n\t") || diag.KindOf(err) != diag.Input ||
-			!strings.Contains(text, `write {"sm89":`) || o.ByArch != nil || o.Bare != nil {
+		text := err.Error()
+		if !strings.HasPrefix(text, "hw.json:") || strings.ContainsAny(text, "\n\t") || diag.KindOf(err) != diag.Input {
+			t.Errorf("%s: %q is not one line of kind input that starts with the file", c.name, text)
+		}
+		if !strings.Contains(text, `write {"sm89":`) || o.ByArch != nil || o.Bare != nil {
 			t.Errorf("%s: %+v, %q", c.name, o, text)
 		}
 	}
@@ -102,21 +111,24 @@ func TestParseOverridesRefuses(t *testing.T) {
 
 func FuzzParseOverrides(f *testing.F) {
 	for _, s := range []string{
-		`{"sm89":{"l2_perf_ratio":{"value":1896,"unit":"B/cycle"}}}`, `{"l2_perf_ratio":1896}`, `{"sm90@h200":{"clock":1}}`,
-		``, `null`, `{}`, `{"a":null}`, `{"a":{"b":null}}`, `{"a":{"value":1,"unit":"GHz"}}`, `{"a":{"value":null}}`, `{"":{"":{"value":-0}}}`,
-		`[1]`, `{"a":1e999}`, "{\n\"a\":x", `{"a":1}{"b":2}`, `{"a":{"b":{"c":{}}}}`, "\xff", `{"a":1,"a":2}`, `{"sm89":{"value":{"value":1}}}`,
+		`{"sm89":{"l2_perf_ratio":{"value":1896,"unit":"B/cycle"}}}`, `{"l2_perf_ratio":1896}`,
+		`{"sm90@h200":{"clock":1}}`, ``, `null`, `{}`, `{"a":null}`, `{"a":{"b":null}}`,
+		`{"a":{"value":1,"unit":"GHz"}}`, `{"a":{"value":null}}`, `{"":{"":{"value":-0}}}`,
+		`[1]`, `{"a":1e999}`, "{\n\"a\":x", `{"a":1}{"b":2}`, `{"a":{"b":{"c":{}}}}`, "\xff", `{"a":1,"a":2}`,
+		`{"sm89":{"value":{"value":1}}}`,
 	} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		o, err := hw.ParseOverrides("fuzz.json", data)
 		if err != nil {
-			if o.ByArch != nil || o.Bare != nil || diag.KindOf(err) != diag.Input || strings.ContainsAny(err.Error(), "\n\r") {
+			if o.ByArch != nil || o.Bare != nil || diag.KindOf(err) != diag.Input ||
+				strings.ContainsAny(err.Error(), "\n\r") {
 				t.Fatalf("%v, %q", o, err)
 			}
 			return
 		}
-		// Whatever was read can be asked for.
+		// For returns every value that was read.
 		for key, params := range o.ByArch {
 			arch, device, _ := strings.Cut(key, "@")
 			merged := o.For(arch, device)

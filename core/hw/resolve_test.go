@@ -22,7 +22,7 @@ func num(value float64, unit string, method hw.Method) hw.Number {
 	return hw.Number{Value: value, Unit: unit, Source: "a source", Method: method, Date: "2026-02-12"}
 }
 
-// fullSheet has every parameter of specs but dram_perf_ratio in its derived tier.
+// fullSheet has every parameter of specs except dram_perf_ratio in its derived tier.
 func fullSheet() *hw.Sheet {
 	return &hw.Sheet{
 		Header: hw.Header{File: "sm89.yaml", Arch: "sm89", Device: "rtx4090"},
@@ -37,7 +37,7 @@ func fullSheet() *hw.Sheet {
 	}
 }
 
-// bandwidthPerCycle derives dram_perf_ratio from what has been resolved before it.
+// bandwidthPerCycle derives dram_perf_ratio from the parameters resolved so far.
 func bandwidthPerCycle(name string, known hw.Set) (hw.Number, bool) {
 	if name != "dram_perf_ratio" {
 		return hw.Number{}, false
@@ -99,7 +99,8 @@ func TestResolveTakesTheHighestTier(t *testing.T) {
 	}
 
 	set = resolve(t, s, map[string]hw.OverrideValue{"penalty": {Value: 0}, "clock": {Value: 1500, Unit: "MHz"}})
-	if p := find(t, set, "penalty"); p.Value != 0 || p.Tier != hw.Override || p.Method != hw.User || p.Unit != "cycles" {
+	if p := find(t, set, "penalty"); p.Value != 0 || p.Tier != hw.Override || p.Method != hw.User ||
+		p.Unit != "cycles" {
 		t.Errorf("override without a unit: %+v", p)
 	}
 	if p := find(t, set, "clock"); p.Value != 1.5e9 || p.Tier != hw.Override || p.Unit != "Hz" {
@@ -118,7 +119,7 @@ func TestResolveTakesTheHighestTier(t *testing.T) {
 	}
 }
 
-// derive sees what overrides and other tiers gave before it, and is not asked for what the sheet states.
+// derive sees the parameters resolved so far, whatever their tier. It is not called for parameters in the sheet.
 func TestResolveDerivesFromResolvedNumbers(t *testing.T) {
 	set := resolve(t, fullSheet(), map[string]hw.OverrideValue{"clock": {Value: 2016, Unit: "MHz"}})
 	if p := find(t, set, "dram_perf_ratio"); p.Value != 500 || p.Method != hw.Formula || p.Tier != hw.Derived {
@@ -149,26 +150,59 @@ func TestResolveRefuses(t *testing.T) {
 	}{
 		{"missing", func(s *hw.Sheet, _ map[string]hw.OverrideValue) { delete(s.Derived, "l2_bytes") },
 			"sm89.yaml", "sm89@rtx4090 has no value for l2_bytes (L2 size)"},
-		{"wrong unit", derived("clock", num(2.52, "GB/s", hw.Datasheet)), "sm89.yaml", `clock of sm89: unit "GB/s" does not measure what "Hz" measures; give clock in Hz`},
-		{"unknown unit", derived("clock", num(2.52, "gigahertz", hw.Datasheet)), "sm89.yaml", `unknown unit "gigahertz"`},
+		{
+			"wrong unit", derived("clock", num(2.52, "GB/s", hw.Datasheet)), "sm89.yaml",
+			`clock of sm89: unit "GB/s" does not measure what "Hz" measures; give clock in Hz`,
+		},
+		{
+			"unknown unit", derived("clock", num(2.52, "gigahertz", hw.Datasheet)), "sm89.yaml",
+			`unknown unit "gigahertz"`,
+		},
 		{"negative", derived("clock", num(-2.52, "GHz", hw.Datasheet)), "sm89.yaml", "value -2.52 GHz is negative"},
 		{"zero", derived("clock", num(0, "GHz", hw.Datasheet)), "sm89.yaml", "value is zero"},
 		{"NaN", derived("clock", num(math.NaN(), "GHz", hw.Datasheet)), "sm89.yaml", "is not finite"},
 		{"infinite", derived("penalty", num(math.Inf(1), "cycles", hw.Assumed)), "sm89.yaml", "is not finite"},
 		{"overflows in base units", derived("clock", num(1e300, "GHz", hw.Datasheet)), "sm89.yaml", "is not finite"},
-		{"not whole", derived("num_sms", num(127.5, "1", hw.Datasheet)), "sm89.yaml", "value 127.5 1 is not a whole number"},
-		{"not whole in base units", derived("l2_bytes", num(0.3, "KiB", hw.Driver)), "sm89.yaml", "is not a whole number"},
-		{"too large to be exact", derived("num_sms", num(1<<54, "1", hw.Datasheet)), "sm89.yaml", "is not a whole number"},
-		{"unknown in derived", derived("num_sm", num(128, "1", hw.Datasheet)), "sm89.yaml", `sm89 has no parameter "num_sm"; did you mean num_sms?`},
+		{
+			"not whole", derived("num_sms", num(127.5, "1", hw.Datasheet)), "sm89.yaml",
+			"value 127.5 1 is not a whole number",
+		},
+		{
+			"not whole in base units", derived("l2_bytes", num(0.3, "KiB", hw.Driver)), "sm89.yaml",
+			"is not a whole number",
+		},
+		{
+			"too large to be exact", derived("num_sms", num(1<<54, "1", hw.Datasheet)), "sm89.yaml",
+			"is not a whole number",
+		},
+		{
+			"unknown in derived", derived("num_sm", num(128, "1", hw.Datasheet)), "sm89.yaml",
+			`sm89 has no parameter "num_sm"; did you mean num_sms?`,
+		},
 		{"unknown in calibrated", func(s *hw.Sheet, _ map[string]hw.OverrideValue) {
 			s.Calibrated["dram_perf_rato"] = num(1, "B/cycle", hw.Microbenchmark)
 		}, "sm89.yaml", `sm89 has no parameter "dram_perf_rato"; did you mean dram_perf_ratio?`},
-		{"unknown override", override("Clock_rate", hw.OverrideValue{Value: 1}), "hardware override", `no parameter "Clock_rate"; did you mean clock?`},
-		{"unknown override, nothing near", override("zzzzzzzz", hw.OverrideValue{Value: 1}), "hardware override", "the description of sm89 lists its parameters"},
-		{"override in a wrong unit", override("clock", hw.OverrideValue{Value: 1, Unit: "cycles"}), "hardware override", `does not measure`},
-		{"negative override", override("penalty", hw.OverrideValue{Value: -1}), "hardware override", "value -1 cycles is negative"},
+		{
+			"unknown override", override("Clock_rate", hw.OverrideValue{Value: 1}), "hardware override",
+			`no parameter "Clock_rate"; did you mean clock?`,
+		},
+		{
+			"unknown override, nothing near", override("zzzzzzzz", hw.OverrideValue{Value: 1}), "hardware override",
+			"the description of sm89 lists its parameters",
+		},
+		{
+			"override in a wrong unit", override("clock", hw.OverrideValue{Value: 1, Unit: "cycles"}),
+			"hardware override", `does not measure`,
+		},
+		{
+			"negative override", override("penalty", hw.OverrideValue{Value: -1}), "hardware override",
+			"value -1 cycles is negative",
+		},
 		{"NaN override", override("clock", hw.OverrideValue{Value: math.NaN()}), "hardware override", "is not finite"},
-		{"fractional override", override("num_sms", hw.OverrideValue{Value: 0.5}), "hardware override", "is not a whole number"},
+		{
+			"fractional override", override("num_sms", hw.OverrideValue{Value: 0.5}), "hardware override",
+			"is not a whole number",
+		},
 	} {
 		s, overrides := fullSheet(), map[string]hw.OverrideValue{}
 		c.change(s, overrides)
@@ -181,13 +215,15 @@ func TestResolveRefuses(t *testing.T) {
 			t.Errorf("%s: %q does not start with %q", c.name, err, c.where)
 		}
 	}
-	// A formula's result is checked as well.
+	// The result of a formula is checked too.
 	s := fullSheet()
 	nan := func(string, hw.Set) (hw.Number, bool) { return num(math.NaN(), "B/cycle", hw.Formula), true }
-	if _, err := hw.Resolve(specs, s, nan, nil); err == nil || !strings.Contains(err.Error(), "dram_perf_ratio of sm89") {
+	if _, err := hw.Resolve(specs, s, nan, nil); err == nil ||
+		!strings.Contains(err.Error(), "dram_perf_ratio of sm89") {
 		t.Errorf("NaN from a formula: %v", err)
 	}
-	if _, err := hw.Resolve(specs, s, nil, nil); err == nil || !strings.Contains(err.Error(), "no value for dram_perf_ratio") {
+	if _, err := hw.Resolve(specs, s, nil, nil); err == nil ||
+		!strings.Contains(err.Error(), "no value for dram_perf_ratio") {
 		t.Errorf("no formula: %v", err)
 	}
 }
@@ -211,7 +247,9 @@ func TestGetOfAnUndeclaredParameterPanics(t *testing.T) {
 }
 
 func TestTierNames(t *testing.T) {
-	for tier, want := range map[hw.Tier]string{hw.Derived: "derived", hw.Calibrated: "calibrated", hw.Override: "override", 9: "tier(9)"} {
+	for tier, want := range map[hw.Tier]string{
+		hw.Derived: "derived", hw.Calibrated: "calibrated", hw.Override: "override", 9: "tier(9)",
+	} {
 		if got := tier.String(); got != want {
 			t.Errorf("%d is %q, want %q", tier, got, want)
 		}

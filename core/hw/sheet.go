@@ -15,24 +15,24 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 )
 
-// Header says which device a file describes.
+// Header identifies the device of a file.
 type Header struct {
-	// File is the name that errors point at. It is not part of the YAML.
+	// File is the file name for errors. It is not part of the YAML.
 	File string `yaml:"-"`
 
-	// Arch is the architecture id (sm89, gfx942), Device the device id within it (rtx4090, mi300x).
+	// Arch is the architecture id (sm89, gfx942). Device is the device id (rtx4090, mi300x).
 	Arch   string `yaml:"arch"`
 	Device string `yaml:"device"`
-	// Name is the product's name, Vendor its maker.
+	// Name is the product name.
 	Name   string `yaml:"name"`
 	Vendor string `yaml:"vendor"`
 	// Aliases are other names that the command line accepts for this device.
 	Aliases []string `yaml:"aliases"`
-	// Default marks the device that the bare architecture id means.
+	// Default marks the device of its architecture that is used if none is named.
 	Default bool `yaml:"default"`
 }
 
-// Sheet is one device as configs/*.yaml describes it.
+// Sheet is the content of a device file, configs/*.yaml.
 type Sheet struct {
 	Header
 	// Derived and Calibrated are the two lower tiers, by parameter name.
@@ -41,8 +41,8 @@ type Sheet struct {
 	Atoms []Atom
 }
 
-// WithLive returns a copy of the sheet whose derived numbers are those of the driver of this machine, by parameter name in
-// the unit of its spec, wherever they differ from the sheet's. Attributes that no spec declares are passed over.
+// WithLive returns a copy of the sheet in which values from the driver of this machine replace derived numbers that
+// differ. Attributes are by parameter name, in the unit of its spec. Attributes that no spec declares are ignored.
 func (s *Sheet) WithLive(specs []Spec, attributes map[string]float64) *Sheet {
 	live := *s
 	live.Derived = maps.Clone(s.Derived)
@@ -50,8 +50,8 @@ func (s *Sheet) WithLive(specs []Spec, attributes map[string]float64) *Sheet {
 		live.Derived = map[string]Number{}
 	}
 	for _, spec := range specs {
-		value, told := attributes[spec.Name]
-		if !told {
+		value, ok := attributes[spec.Name]
+		if !ok {
 			continue
 		}
 		if n, ok := s.Derived[spec.Name]; ok {
@@ -64,7 +64,7 @@ func (s *Sheet) WithLive(specs []Spec, attributes map[string]float64) *Sheet {
 	return &live
 }
 
-// document is the YAML of a Sheet.
+// document is the YAML form of a Sheet.
 type document struct {
 	Header     `yaml:",inline"`
 	Derived    map[string]writtenNumber `yaml:"derived"`
@@ -72,7 +72,7 @@ type document struct {
 	Atoms      []Atom                   `yaml:"atoms"`
 }
 
-// writtenNumber is a Number that can tell a value that is absent from one that is zero.
+// writtenNumber is the YAML form of a Number. It distinguishes a missing value from zero.
 type writtenNumber struct {
 	Value  *float64 `yaml:"value"`
 	Unit   string   `yaml:"unit"`
@@ -83,7 +83,7 @@ type writtenNumber struct {
 
 // Atom is one matrix instruction: D[m×n] += A[m×k]·B[k×n].
 type Atom struct {
-	// Type is the operand type in the architecture's own vocabulary (fp16, xf32, f8, …).
+	// Type is the operand type in the vendor's terms (fp16, xf32, f8, …).
 	Type string `yaml:"type"`
 	M    int    `yaml:"m"`
 	N    int    `yaml:"n"`
@@ -95,8 +95,8 @@ type Atom struct {
 	Date   string  `yaml:"date"`
 }
 
-// DecodeSheet reads a device file strictly: unknown fields, missing provenance, unknown methods, and dates that are not
-// YYYY-MM-DD are errors that name the file and, where YAML knows it, the line.
+// DecodeSheet reads a device file strictly. Unknown fields, missing provenance, unknown methods and dates that are not
+// YYYY-MM-DD are errors. An error names the file and, if the YAML decoder reports it, the line.
 func DecodeSheet(file string, data []byte) (*Sheet, error) {
 	var doc document
 	if err := decodeStrictly(file, data, &doc); err != nil {
@@ -116,17 +116,19 @@ func DecodeSheet(file string, data []byte) (*Sheet, error) {
 	}
 	for i, a := range sheet.Atoms {
 		if a.Type == "" || a.M < 1 || a.N < 1 || a.K < 1 || !(a.Cycles > 0) || math.IsInf(a.Cycles, 0) {
-			return nil, diag.Inputf("atoms[%d] needs type, m, n, k and cycles, all positive", i).At("%s", file).Do("see configs/README.md for the fields")
+			return nil, diag.Inputf("atoms[%d] needs type, m, n, k and cycles, all positive", i).
+				At("%s", file).Do("see configs/README.md for the fields")
 		}
 		if err := checkProvenance(a.Source, a.Method, a.Date); err != nil {
-			return nil, diag.Inputf("atoms[%d] %v", i, err).At("%s", file).Do("every number needs source, method and date")
+			return nil, diag.Inputf("atoms[%d] %v", i, err).
+				At("%s", file).Do("every number needs source, method and date")
 		}
 	}
 	return sheet, nil
 }
 
-// DecodeHeader reads the part of a device file before its numbers, which takes a tenth of the time of the whole. Header
-// fields that stand after the numbers are not seen; a test keeps the files of configs/ from having any.
+// DecodeHeader reads the part of a device file before its numbers, which takes a tenth of the time of DecodeSheet. It
+// ignores header fields after the numbers. A test ensures that the files in configs/ have none.
 func DecodeHeader(file string, data []byte) (Header, error) {
 	head := data
 	for _, section := range []string{"\nderived:", "\ncalibrated:", "\natoms:"} {
@@ -144,7 +146,9 @@ func DecodeHeader(file string, data []byte) (Header, error) {
 }
 
 func (h *Header) check() *diag.Error {
-	for _, field := range []struct{ name, value string }{{"arch", h.Arch}, {"device", h.Device}, {"name", h.Name}, {"vendor", h.Vendor}} {
+	for _, field := range []struct{ name, value string }{
+		{"arch", h.Arch}, {"device", h.Device}, {"name", h.Name}, {"vendor", h.Vendor},
+	} {
 		if field.value == "" {
 			return diag.Inputf("%s is missing", field.name).Do("see configs/README.md for the fields")
 		}
@@ -177,10 +181,12 @@ func numbers(file, tier string, written map[string]writtenNumber) (map[string]Nu
 			err = errors.New("has no unit")
 		}
 		if err != nil {
-			return nil, diag.Inputf("%s.%s %v", tier, name, err).At("%s", file).Do("every number needs value, unit, source, method and date")
+			return nil, diag.Inputf("%s.%s %v", tier, name, err).
+				At("%s", file).Do("every number needs value, unit, source, method and date")
 		}
 		if tier == "calibrated" && w.Method != Microbenchmark {
-			return nil, diag.Inputf("calibrated.%s has method %s", name, w.Method).At("%s", file).Do("only microbenchmark figures are calibrated; move it to derived:")
+			return nil, diag.Inputf("calibrated.%s has method %s", name, w.Method).
+				At("%s", file).Do("only microbenchmark figures are calibrated; move it to derived:")
 		}
 		out[name] = Number{Value: *w.Value, Unit: w.Unit, Source: w.Source, Method: w.Method, Date: w.Date}
 	}

@@ -34,17 +34,25 @@ func decode(t *testing.T, yaml string) *hw.Sheet {
 
 func TestDecodeSheet(t *testing.T) {
 	s := decode(t, goodSheet)
-	if s.File != "sm89.yaml" || s.Arch != "sm89" || s.Device != "rtx4090" || s.Vendor != "NVIDIA" || !s.Default || len(s.Aliases) != 1 || s.Aliases[0] != "4090" {
+	if s.File != "sm89.yaml" || s.Arch != "sm89" || s.Device != "rtx4090" || s.Vendor != "NVIDIA" || !s.Default ||
+		len(s.Aliases) != 1 || s.Aliases[0] != "4090" {
 		t.Errorf("%+v", s)
 	}
-	if got, want := s.Derived["clock"], (hw.Number{Value: 2.52, Unit: "GHz", Source: "whitepaper", Method: hw.Datasheet, Date: "2022-09-20"}); got != want {
-		t.Errorf("clock is %+v, want %+v", got, want)
+	clock := hw.Number{
+		Value: 2.52, Unit: "GHz", Source: "whitepaper", Method: hw.Datasheet, Date: "2022-09-20",
+	}
+	if got := s.Derived["clock"]; got != clock {
+		t.Errorf("clock is %+v, want %+v", got, clock)
 	}
 	if got := s.Calibrated["l2_perf_ratio"].Value; got != 1896 {
 		t.Errorf("l2_perf_ratio is %v", got)
 	}
-	if got, want := s.Atoms[0], (hw.Atom{Type: "fp16", M: 16, N: 8, K: 16, Cycles: 33, Source: "report", Method: hw.Microbenchmark, Date: "2026-02-12"}); got != want {
-		t.Errorf("atom is %+v, want %+v", got, want)
+	atom := hw.Atom{
+		Type: "fp16", M: 16, N: 8, K: 16, Cycles: 33,
+		Source: "report", Method: hw.Microbenchmark, Date: "2026-02-12",
+	}
+	if got := s.Atoms[0]; got != atom {
+		t.Errorf("atom is %+v, want %+v", got, atom)
 	}
 }
 
@@ -74,7 +82,10 @@ func TestDecodeSheetRefuses(t *testing.T) {
 		{"no date", ", date: 2022-09-20", "", `has date "", which is not YYYY-MM-DD`},
 		{"month only", "date: 2022-09-20", "date: 2022-09", `has date "2022-09"`},
 		{"no such day", "date: 2022-09-20", "date: 2022-02-30", `has date "2022-02-30"`},
-		{"calibrated by data sheet", "method: microbenchmark, date: 2026-02-12}\natoms", "method: datasheet, date: 2026-02-12}\natoms", "calibrated.l2_perf_ratio has method datasheet"},
+		{
+			"calibrated by data sheet", "method: microbenchmark, date: 2026-02-12}\natoms",
+			"method: datasheet, date: 2026-02-12}\natoms", "calibrated.l2_perf_ratio has method datasheet",
+		},
 		{"atom without type", "type: fp16, ", "", "atoms[0] needs type"},
 		{"atom without shape", "m: 16, ", "", "atoms[0] needs type"},
 		{"atom with a negative shape", "n: 8", "n: -8", "atoms[0] needs type"},
@@ -82,7 +93,10 @@ func TestDecodeSheetRefuses(t *testing.T) {
 		{"atom with NaN cycles", "cycles: 33", "cycles: .nan", "atoms[0] needs type"},
 		{"atom with infinite cycles", "cycles: 33", "cycles: .inf", "atoms[0] needs type"},
 		{"atom without source", "source: report, ", "", "atoms[0] has no source"},
-		{"atom without date", "source: report, method: microbenchmark, date: 2026-02-12", "source: report, method: microbenchmark", "atoms[0] has date"},
+		{
+			"atom without date", "source: report, method: microbenchmark, date: 2026-02-12",
+			"source: report, method: microbenchmark", "atoms[0] has date",
+		},
 	} {
 		broken := strings.Replace(goodSheet, c.old, c.new, 1)
 		if broken == goodSheet {
@@ -93,13 +107,14 @@ func TestDecodeSheetRefuses(t *testing.T) {
 			t.Errorf("%s: %v, want an error saying %q", c.name, err, c.says)
 			continue
 		}
-		if text := err.Error(); !strings.HasPrefix(text, "sm89.yaml: ") || strings.Contains(text, "\n") || diag.KindOf(err) != diag.Input {
+		text := err.Error()
+		if !strings.HasPrefix(text, "sm89.yaml: ") || strings.Contains(text, "\n") || diag.KindOf(err) != diag.Input {
 			t.Errorf("%s: %q is not one line of kind input that starts with the file", c.name, text)
 		}
 	}
 }
 
-// Two faults give the same error every time, not whichever a map yields first.
+// A file with two faults always gives the same error. It does not depend on the order of a map.
 func TestDecodeSheetReportsTheSameFaultEveryTime(t *testing.T) {
 	broken := strings.NewReplacer("source: whitepaper, ", "", "source: gpu-benches, ", "").Replace(goodSheet)
 	_, first := hw.DecodeSheet("sm89.yaml", []byte(broken))
@@ -115,14 +130,22 @@ func TestDecodeSheetReportsTheSameFaultEveryTime(t *testing.T) {
 
 func FuzzDecodeSheet(f *testing.F) {
 	f.Add([]byte(goodSheet))
-	for _, old := range []string{"value: 128", "unit: GHz", "cycles: 33", "date: 2026-02-12", "atoms:", "aliases: [\"4090\"]"} {
-		for _, with := range []string{"", "value: .nan", "value: -1e400", "&a [*a]", "---", "date: 2026-13-01", "? {a: b}"} {
+	for _, old := range []string{
+		"value: 128", "unit: GHz", "cycles: 33", "date: 2026-02-12", "atoms:", "aliases: [\"4090\"]",
+	} {
+		for _, with := range []string{
+			"", "value: .nan", "value: -1e400", "&a [*a]", "---", "date: 2026-13-01", "? {a: b}",
+		} {
 			f.Add([]byte(strings.Replace(goodSheet, old, with, 1)))
 		}
 	}
 	f.Add([]byte("a: &a [*a, *a]"))
 	f.Add([]byte("\xff\xfe"))
-	specs := []hw.Spec{{Name: "num_sms", Unit: "1", Integer: true}, {Name: "clock", Unit: "Hz"}, {Name: "l2_perf_ratio", Unit: "B/cycle", Calibrates: true}}
+	specs := []hw.Spec{
+		{Name: "num_sms", Unit: "1", Integer: true},
+		{Name: "clock", Unit: "Hz"},
+		{Name: "l2_perf_ratio", Unit: "B/cycle", Calibrates: true},
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s, err := hw.DecodeSheet("fuzz.yaml", data)
 		if err != nil {
@@ -131,7 +154,7 @@ func FuzzDecodeSheet(f *testing.F) {
 			}
 			return
 		}
-		// What decodes has all its provenance, and resolves or says why not.
+		// A decoded sheet has complete provenance. It resolves or returns an error.
 		for tier, numbers := range map[string]map[string]hw.Number{"derived": s.Derived, "calibrated": s.Calibrated} {
 			for name, n := range numbers {
 				if n.Unit == "" || n.Source == "" || n.Method == "" || len(n.Date) != len("2026-02-12") {

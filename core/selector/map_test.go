@@ -9,7 +9,7 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 )
 
-// mapped is an architecture of ten candidates, the last of which is the fastest. It counts the calls of Mapping.
+// mapped is an architecture with ten candidates. The last is the fastest. It counts the calls of Mapping.
 type mapped struct {
 	arch.Architecture
 	calls int
@@ -37,10 +37,12 @@ func (m *mapped) Mapping(context.Context, gemm.Problem, gemm.Config) (arch.Mappi
 	return arch.Mapping{GroupM: 7}, nil
 }
 
-// A ranking maps as many entries as asked, best first, whatever it mapped before.
+// A ranking maps the requested number of entries, best first, regardless of earlier rankings.
 func TestMap(t *testing.T) {
 	ctx := context.Background()
-	for _, c := range []struct{ top, toMap, want int }{{0, 0, 10}, {0, 1, 1}, {3, 0, 3}, {3, 2, 2}, {3, 5, 3}, {1, 1, 1}} {
+	for _, c := range []struct{ top, toMap, want int }{
+		{0, 0, 10}, {0, 1, 1}, {3, 0, 3}, {3, 2, 2}, {3, 5, 3}, {1, 1, 1},
+	} {
 		m := &mapped{}
 		s := New(m, arch.Space{})
 		var result Result
@@ -51,7 +53,8 @@ func TestMap(t *testing.T) {
 		if err := s.Rank(ctx, gemm.New(64, 64, 64), c.top, &result); err != nil {
 			t.Fatal(err)
 		}
-		viaRequest, err := Rank(ctx, m, Request{Problems: []gemm.Problem{gemm.New(64, 64, 64)}, Top: c.top, Map: c.toMap})
+		viaRequest, err := Rank(ctx, m,
+			Request{Problems: []gemm.Problem{gemm.New(64, 64, 64)}, Top: c.top, Map: c.toMap})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -64,7 +67,8 @@ func TestMap(t *testing.T) {
 				want = 7
 			}
 			if e.Config.GroupM != want || e.Mapping.GroupM != want || e.Config.BlockM != 16*(10-i) {
-				t.Errorf("top %d, map %d: entry %d is %v with mapping %v, want group %d", c.top, c.toMap, i, e.Config, e.Mapping, want)
+				t.Errorf("top %d, map %d: entry %d is %v with mapping %v, want group %d", c.top, c.toMap, i, e.Config,
+					e.Mapping, want)
 			}
 			if e != viaRequest[0].Entries[i] {
 				t.Errorf("entry %d differs between Selector and Rank", i)

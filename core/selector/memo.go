@@ -9,18 +9,18 @@ import (
 // memoLimit bounds the memory of a Memo: about 200 bytes per problem.
 const memoLimit = 1 << 14
 
-// Memo remembers the pick of every problem it has answered, for callers that ask for the same shapes again and again.
-// It holds up to 16,384 problems and starts afresh when it is full. Like a Selector it is not safe for concurrent use.
+// Memo caches picks by problem, for callers that ask for the same shapes repeatedly. It holds up to 16,384 problems and
+// discards all of them when it is full. Like a Selector, it is not safe for concurrent use.
 type Memo struct {
 	selector *Selector
 	picks    map[gemm.Problem]Entry
 	scratch  Result
 }
 
-// NewMemo returns a Memo over s, which must not be used otherwise.
+// NewMemo returns a Memo over s. The caller must not use s afterwards.
 func NewMemo(s *Selector) *Memo { return &Memo{selector: s, picks: map[gemm.Problem]Entry{}} }
 
-// Select returns the pick for a problem. Problems without an answer are not remembered.
+// Select returns the pick for a problem. Errors are not cached.
 func (m *Memo) Select(ctx context.Context, p gemm.Problem) (Entry, error) {
 	if pick, ok := m.picks[p]; ok {
 		return pick, nil

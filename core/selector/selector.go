@@ -1,6 +1,6 @@
-// Package selector picks configurations: it asks an architecture for candidates and estimates, orders them as the
-// model declares, and maps the winners to a launch order. The same code runs beside the model and on the far side of a
-// plugin boundary.
+// Package selector picks configurations. It asks an architecture for candidates and estimates, orders them as the model
+// declares, and maps the best to a launch order. The same code runs in the process of the model and, over the plugin
+// boundary, in the host.
 package selector
 
 import (
@@ -16,19 +16,19 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 )
 
-// Request asks for a ranking of each of several problems.
+// Request asks for rankings of problems.
 type Request struct {
 	Problems []gemm.Problem
 	Space    arch.Space
-	// Top is how many entries to return per problem, best first; 0 means all.
+	// Top is the number of entries per problem, best first; 0 means all.
 	Top int
-	// Map is how many of those get a mapping, best first; 0 means all. The others keep a GroupM of 0.
+	// Map is the number of these entries that get a mapping, best first; 0 means all. The others keep a GroupM of 0.
 	Map int
 }
 
-// Entry is one ranked candidate. Config.GroupM comes from Mapping; both are zero in an entry that was not to be mapped.
+// Entry is one ranked candidate. Config.GroupM comes from Mapping. Both are zero in an entry without a mapping.
 type Entry struct {
-	// Index is the candidate's place in Candidates.Configs.
+	// Index is the position of the candidate in Candidates.Configs.
 	Index    int
 	Config   gemm.Config
 	Estimate arch.Estimate
@@ -37,16 +37,16 @@ type Entry struct {
 
 // Result is the ranking for one problem.
 type Result struct {
-	// Entries are the best candidates, best first. Empty only when Err is set.
+	// Entries are the best candidates, best first. They are empty only if Err is set.
 	Entries []Entry
-	// Feasible counts the candidates that could be used, Rejected the others by reason.
+	// Feasible counts the usable candidates. Rejected counts the others by reason.
 	Feasible int
 	Rejected []ReasonCount
-	// Err says why this problem has no answer; the other problems of the request still have theirs.
+	// Err is the error of this problem. It does not affect the other problems of the request.
 	Err error
 }
 
-// RejectedTotal returns how many candidates were rejected.
+// RejectedTotal returns the number of rejected candidates.
 func (r *Result) RejectedTotal() int {
 	total := 0
 	for _, c := range r.Rejected {
@@ -61,14 +61,14 @@ type ReasonCount struct {
 	Count  int
 }
 
-// Ranker is implemented by an architecture that lives elsewhere and runs this package's Rank next to its model: one
+// Ranker is an architecture in another process that runs this package's Rank beside its model. A ranking then takes one
 // round trip instead of one per phase.
 type Ranker interface {
 	Rank(ctx context.Context, r Request) ([]Result, error)
 }
 
-// Rank answers a request over an architecture, where its model is. The error is for the request as a whole; what is
-// wrong with one problem is in its Result.
+// Rank ranks the problems of a request, in the process of the model if it can. The error concerns the whole request. An
+// error of one problem is in its Result.
 func Rank(ctx context.Context, a arch.Architecture, r Request) ([]Result, error) {
 	if remote, ok := a.(Ranker); ok {
 		return remote.Rank(ctx, r)
@@ -80,14 +80,14 @@ func Rank(ctx context.Context, a arch.Architecture, r Request) ([]Result, error)
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		var own Result
-		own.Err = s.Rank(ctx, p, r.Top, &own)
-		results[i] = own
+		var result Result
+		result.Err = s.Rank(ctx, p, r.Top, &result)
+		results[i] = result
 	}
 	return results, nil
 }
 
-// RankOne ranks one problem; an error that concerns the problem alone is returned like any other.
+// RankOne ranks one problem. It returns an error of the problem like any other error.
 func RankOne(ctx context.Context, a arch.Architecture, p gemm.Problem, r Request) ([]Entry, error) {
 	r.Problems = []gemm.Problem{p}
 	results, err := Rank(ctx, a, r)
@@ -97,19 +97,19 @@ func RankOne(ctx context.Context, a arch.Architecture, p gemm.Problem, r Request
 	return results[0].Entries, results[0].Err
 }
 
-// Selector ranks problem after problem over one architecture and space. It keeps the candidate lists and its scratch
-// space between calls, so that a steady stream of problems allocates nothing. It is not safe for concurrent use; give
-// each goroutine its own.
+// Selector ranks one problem after another on one architecture and space. It keeps candidate lists and buffers between
+// calls, so that repeated calls allocate nothing. It is not safe for concurrent use: each goroutine needs a separate
+// Selector.
 type Selector struct {
-	// Map is how many of the entries of a ranking get a mapping, best first; 0 means all. Mapping a configuration can cost
-	// more than scoring it.
+	// Map is the number of entries of a ranking that get a mapping, best first; 0 means all. Mapping a configuration
+	// can take longer than estimating it.
 	Map int
 
 	arch  arch.Architecture
 	space arch.Space
 	order arch.Order
 
-	lists  []candidateList // one per combination of types and layout seen
+	lists  []candidateList // one per combination of element type and layout
 	est    []arch.Estimate
 	ranked []scored
 }
@@ -118,28 +118,28 @@ type candidateList struct {
 	dtype          gemm.DType
 	aMajor, bMajor gemm.Major
 	*arch.Candidates
-	static []ReasonCount // the counts of Candidates.Rejected
+	static []ReasonCount // counts of Candidates.Rejected
 }
 
-// scored is a feasible candidate during ranking. For positive floats the bit pattern orders like the value.
+// scored is a feasible candidate during ranking. Positive floats and their bit patterns have the same order.
 type scored struct {
 	bits  uint64
 	index int
 }
 
-// New returns a Selector over a and s.
+// New returns a Selector for an architecture and a space.
 func New(a arch.Architecture, s arch.Space) *Selector {
 	return &Selector{arch: a, space: s, order: a.Describe().Order}
 }
 
-// Select returns the best candidate for a problem. It is Rank with one entry.
+// Select finds the best candidate for a problem. It is Rank with one entry.
 func (s *Selector) Select(ctx context.Context, p gemm.Problem, into *Result) error {
 	return s.Rank(ctx, p, 1, into)
 }
 
-// Rank fills into with the best `top` candidates for a problem (all if top is 0), reusing its slices. The top-k list is
-// a prefix of the full one. When no candidate is feasible the error says so with the rejection counts, which are also
-// in into.
+// Rank fills into with the best top candidates for a problem, or with all if top is 0. It reuses the slices of into.
+// The list for a smaller top is a prefix of the full list. If no candidate is feasible, the error contains the
+// rejection counts, as does into.
 func (s *Selector) Rank(ctx context.Context, p gemm.Problem, top int, into *Result) error {
 	into.Entries, into.Rejected, into.Feasible, into.Err = into.Entries[:0], into.Rejected[:0], 0, nil
 	if err := p.Validate(); err != nil {
@@ -163,8 +163,12 @@ func (s *Selector) Rank(ctx context.Context, p gemm.Problem, top int, into *Resu
 			continue
 		}
 		if !(e.Cycles > 0) || math.IsInf(float64(e.Cycles), 0) {
-			return &diag.Error{Kind: diag.Plugin, Where: s.arch.Describe().ID(), Fix: "report it to the model's author",
-				What: fmt.Sprintf("the %s model predicts %v cycles for %s of %s", s.arch.Describe().Model, float64(e.Cycles), list.Configs[i], p)}
+			d := s.arch.Describe()
+			return &diag.Error{
+				Kind: diag.Plugin, Where: d.ID(), Fix: "report it to the model's author",
+				What: fmt.Sprintf("the %s model predicts %v cycles for %s of %s",
+					d.Model, float64(e.Cycles), list.Configs[i], p),
+			}
 		}
 		s.ranked = append(s.ranked, scored{math.Float64bits(float64(e.Cycles)), i})
 	}
@@ -193,7 +197,7 @@ func (s *Selector) Rank(ctx context.Context, p gemm.Problem, top int, into *Resu
 	return nil
 }
 
-// candidates returns the candidate list for the problem's types and layout, asking the architecture once for each.
+// candidates returns the candidate list for the problem's element type and layout. Each list is computed once.
 func (s *Selector) candidates(ctx context.Context, p gemm.Problem) (*candidateList, error) {
 	for i := range s.lists {
 		if l := &s.lists[i]; l.dtype == p.DType && l.aMajor == p.AMajor && l.bMajor == p.BMajor {
@@ -222,7 +226,7 @@ func count(counts []ReasonCount, r arch.Reason) []ReasonCount {
 	return append(counts, ReasonCount{r, 1})
 }
 
-// noFit says that nothing fits, with the counts by reason, most frequent first.
+// noFit is the error if no candidate is feasible. It lists the counts by reason, most frequent first.
 func noFit(d *arch.Description, p gemm.Problem, r *Result) error {
 	counts := slices.Clone(r.Rejected)
 	sort.SliceStable(counts, func(i, j int) bool { return counts[i].Count > counts[j].Count })
@@ -238,15 +242,15 @@ func noFit(d *arch.Description, p gemm.Problem, r *Result) error {
 		Coded(diag.CodeNothingFits, "")
 }
 
-// sort puts the best `top` of s.ranked first, in order.
+// sort moves the best top elements of s.ranked to the front, in order.
 func (s *Selector) sort(configs []gemm.Config, top int) {
 	if s.order.Window <= 0 {
 		s.partialSort(top, func(a, b scored) int {
 			if a.bits != b.bits {
-				return cmp(a.bits < b.bits)
+				return sign(a.bits < b.bits)
 			}
 			if less, ok := s.before(configs, a.index, b.index); ok {
-				return cmp(less)
+				return sign(less)
 			}
 			return a.index - b.index
 		})
@@ -255,11 +259,11 @@ func (s *Selector) sort(configs []gemm.Config, top int) {
 
 	byTotal := func(a, b scored) int {
 		if a.bits != b.bits {
-			return cmp(a.bits < b.bits)
+			return sign(a.bits < b.bits)
 		}
 		return a.index - b.index
 	}
-	// The leading group must be whole before its order is known, so at least that many are sorted out.
+	// The keys need the whole leading group, so at least that many elements are moved to the front.
 	best := math.Float64frombits(slices.MinFunc(s.ranked, byTotal).bits)
 	group := 0
 	for _, c := range s.ranked {
@@ -284,7 +288,9 @@ func (s *Selector) sort(configs []gemm.Config, top int) {
 			}
 			head = head[:n]
 		case arch.KeyLargeTile:
-			slices.SortStableFunc(head, func(a, b scored) int { return -compareTile(&configs[a.index], &configs[b.index]) })
+			slices.SortStableFunc(head, func(a, b scored) int {
+				return -compareTile(&configs[a.index], &configs[b.index])
+			})
 			n := 1
 			for n < len(head) && compareTile(&configs[head[n].index], &configs[head[0].index]) == 0 {
 				n++
@@ -299,7 +305,7 @@ func (s *Selector) near(best float64, c scored) bool {
 	return math.Abs(math.Float64frombits(c.bits)-best)/max(math.Abs(best), 1e-9) < s.order.Window
 }
 
-// before applies the keys to two candidates with bit-equal totals. ok is false when no key tells them apart.
+// before compares two candidates with equal totals by the keys. ok is false if the keys are equal too.
 func (s *Selector) before(configs []gemm.Config, a, b int) (less, ok bool) {
 	for _, key := range s.order.Keys {
 		c := 0
@@ -316,8 +322,8 @@ func (s *Selector) before(configs []gemm.Config, a, b int) (less, ok bool) {
 	return false, false
 }
 
-// partialSort puts the `top` smallest of s.ranked first, sorted; the rest stays in no particular order. For a small top
-// it keeps a sorted prefix, which is one comparison for most of the others.
+// partialSort moves the top smallest elements of s.ranked to the front, sorted. The order of the rest is unspecified.
+// For a small top it maintains a sorted prefix, which needs one comparison for most other elements.
 func (s *Selector) partialSort(top int, order func(a, b scored) int) {
 	v := s.ranked
 	if top > 16 || top > len(v)/4 {
@@ -339,7 +345,8 @@ func (s *Selector) partialSort(top int, order func(a, b scored) int) {
 	}
 }
 
-func cmp(less bool) int {
+// sign is the result of a comparison of two unequal values.
+func sign(less bool) int {
 	if less {
 		return -1
 	}
@@ -350,7 +357,7 @@ func compare(a, b float64) int {
 	if a == b {
 		return 0
 	}
-	return cmp(a < b)
+	return sign(a < b)
 }
 
 func compareTile(a, b *gemm.Config) int {

@@ -15,7 +15,7 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 )
 
-// table is an architecture whose estimates are written down.
+// table is an architecture with given estimates.
 type table struct {
 	order   arch.Order
 	configs []gemm.Config
@@ -68,11 +68,13 @@ func indices(r Result) []int {
 
 func TestBitEqualTotalsGoByIntensityThenCandidateOrder(t *testing.T) {
 	a := &table{
-		order:   arch.Order{Keys: []arch.Key{arch.KeyIntensity}},
-		configs: []gemm.Config{tile(16, 16, 16), tile(64, 128, 64), tile(128, 64, 64), tile(32, 32, 32), tile(64, 64, 64)},
-		cycles:  []float64{50, 100, 100, 200, 200},
+		order: arch.Order{Keys: []arch.Key{arch.KeyIntensity}},
+		configs: []gemm.Config{
+			tile(16, 16, 16), tile(64, 128, 64), tile(128, 64, 64), tile(32, 32, 32), tile(64, 64, 64),
+		},
+		cycles: []float64{50, 100, 100, 200, 200},
 	}
-	// 1 and 2 tie in both; 4 has the higher intensity of the second tie.
+	// Candidates 1 and 2 tie in both. Candidate 4 has the higher intensity of the second tie.
 	if got := indices(ranked(t, a, 0)); !slices.Equal(got, []int{0, 1, 2, 4, 3}) {
 		t.Errorf("order %v", got)
 	}
@@ -83,10 +85,10 @@ func TestWindowReordersTheLeadingGroupOnly(t *testing.T) {
 		order: arch.Order{Window: 0.01, Keys: []arch.Key{arch.KeyIntensity, arch.KeyLargeTile}},
 		configs: []gemm.Config{
 			tile(16, 16, 16),  // best, lowest intensity
-			tile(64, 128, 64), // highest intensity of the group, twice: the larger block_m wins
+			tile(64, 128, 64), // highest intensity of the group, twice: the larger block_m is first
 			tile(128, 64, 64),
 			tile(32, 32, 32),
-			tile(256, 256, 64), // exactly at the window: not below it
+			tile(256, 256, 64), // exactly at the window, so outside the group
 			tile(64, 64, 64),
 			tile(128, 128, 64),
 		},
@@ -98,7 +100,7 @@ func TestWindowReordersTheLeadingGroupOnly(t *testing.T) {
 	}
 }
 
-// The top-k list is a prefix of the full one, for both kinds of order, with many ties.
+// The top-k list is a prefix of the full list, for both kinds of order, with many ties.
 func TestTopIsAPrefix(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	sizes := []int{16, 32, 64, 128, 256}
@@ -141,7 +143,8 @@ func TestCountsAndMapping(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	a.cycles = []float64{math.NaN(), math.NaN(), math.NaN()}
-	results, err := Rank(context.Background(), a, Request{Problems: []gemm.Problem{gemm.New(0, 1, 1), gemm.New(1, 1, 1)}})
+	problems := []gemm.Problem{gemm.New(0, 1, 1), gemm.New(1, 1, 1)}
+	results, err := Rank(context.Background(), a, Request{Problems: problems})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,12 +154,13 @@ func TestCountsAndMapping(t *testing.T) {
 	}
 }
 
-// A model that answers nonsense is at fault, not the user.
+// An invalid prediction is the fault of the model, not of the user.
 func TestNonsenseTotalsAreRefused(t *testing.T) {
 	for _, bad := range []float64{0, -1, math.Inf(1)} {
 		a := &table{configs: []gemm.Config{tile(16, 16, 16)}, cycles: []float64{bad}}
 		var r Result
-		if err := New(a, arch.Space{}).Select(context.Background(), gemm.New(1, 1, 1), &r); diag.KindOf(err) != diag.Plugin {
+		err := New(a, arch.Space{}).Select(context.Background(), gemm.New(1, 1, 1), &r)
+		if diag.KindOf(err) != diag.Plugin {
 			t.Errorf("%v cycles: %v", bad, err)
 		}
 	}

@@ -1,5 +1,5 @@
-// Package unit gives every physical quantity a type, so that cycles cannot be added to seconds by accident, and parses
-// the unit names that device files and overrides use. Values are held in base units; prefixes exist only in text.
+// Package unit gives every physical quantity a type, so that nobody adds cycles to seconds by accident. It also parses
+// the unit names of device files and overrides. Values are in base units. Prefixes exist only in text.
 package unit
 
 import (
@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Base quantities. All are float64 because models mix counts, averages and measurements; byte and FLOP counts stay
-// exact up to 2^53.
+// Base quantities. All are float64 because models mix counts, averages and measurements. Byte and FLOP counts are exact
+// up to 2^53.
 type (
 	// Cycles counts clock periods of the SM or CU clock.
 	Cycles float64
@@ -23,7 +23,7 @@ type (
 	BytesPerCycle float64
 	// Hertz is a clock frequency.
 	Hertz float64
-	// FlopsPerSecond is an arithmetic rate; a multiply-add counts as two.
+	// FlopsPerSecond is an arithmetic rate. A multiply-add counts as two operations.
 	FlopsPerSecond float64
 )
 
@@ -39,18 +39,21 @@ func (f Hertz) String() string { return SI(float64(f), "Hz") }
 // String formats as "165 TFLOP/s".
 func (r FlopsPerSecond) String() string { return SI(float64(r), "FLOP/s") }
 
-// SI formats v with three significant digits and the SI prefix that leaves one to three digits before the point.
-// Seconds and FLOP/s go down to pico and up to exa; zero, NaN and infinities are printed as they are.
+// SI formats v with three significant digits. It chooses the prefix, from pico to exa, that leaves one to three digits
+// before the point. Zero, NaN and infinities have no prefix.
 func SI(v float64, unit string) string {
 	prefixes := []struct {
 		scale float64
 		name  string
-	}{{1e18, "E"}, {1e15, "P"}, {1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}, {1, ""}, {1e-3, "m"}, {1e-6, "µ"}, {1e-9, "n"}, {1e-12, "p"}}
+	}{
+		{1e18, "E"}, {1e15, "P"}, {1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}, {1, ""},
+		{1e-3, "m"}, {1e-6, "µ"}, {1e-9, "n"}, {1e-12, "p"},
+	}
 	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
 		return strconv.FormatFloat(v, 'g', 3, 64) + " " + unit
 	}
 	for _, p := range prefixes {
-		// 0.9995 rounds up to 1.00 at three digits, so it belongs to this prefix already; 9.995 to 10.0 likewise.
+		// With three digits, 0.9995 rounds to 1.00 and thus belongs to this prefix. Likewise, 9.995 rounds to 10.0.
 		if scaled := v / p.scale; math.Abs(scaled) >= 0.9995 {
 			digits := 2
 			if math.Abs(scaled) >= 99.95 {
@@ -64,8 +67,8 @@ func SI(v float64, unit string) string {
 	return strconv.FormatFloat(v, 'g', 3, 64) + " " + unit
 }
 
-// scales lists every unit name that a device file or an override may use, as the base unit it belongs to and the
-// factor that converts a value to it.
+// scales maps every unit name that a device file or an override may use to its base unit and the factor to convert to
+// that unit.
 var scales = map[string]struct {
 	base   string
 	factor float64
@@ -81,7 +84,7 @@ var scales = map[string]struct {
 	"W": {"W", 1},
 }
 
-// Convert returns value, given in unit from, in unit to. It fails when from is unknown or measures something else.
+// Convert converts value from one unit to another. It fails if a unit is unknown or they measure different things.
 func Convert(value float64, from, to string) (float64, error) {
 	f, ok := scales[from]
 	if !ok {
@@ -95,12 +98,12 @@ func Convert(value float64, from, to string) (float64, error) {
 		return 0, fmt.Errorf("unit %q does not measure what %q measures", from, to)
 	}
 	if f.factor == t.factor {
-		return value, nil // keeps the value's bits
+		return value, nil // keeps the bits of the value
 	}
 	return value * f.factor / t.factor, nil
 }
 
-// Names lists the unit names that Convert knows, sorted.
+// Names returns the unit names that Convert knows, sorted.
 func Names() []string {
 	names := make([]string, 0, len(scales))
 	for n := range scales {

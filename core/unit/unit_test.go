@@ -45,9 +45,12 @@ func TestSI(t *testing.T) {
 	}
 }
 
-// Whatever the value, three significant digits are printed and they are right.
+// SI prints three correct significant digits of any value.
 func TestSIKeepsThreeDigits(t *testing.T) {
-	scale := map[byte]float64{'E': 1e18, 'P': 1e15, 'T': 1e12, 'G': 1e9, 'M': 1e6, 'k': 1e3, 'X': 1, 'm': 1e-3, 'n': 1e-9, 'p': 1e-12}
+	scale := map[byte]float64{
+		'E': 1e18, 'P': 1e15, 'T': 1e12, 'G': 1e9, 'M': 1e6, 'k': 1e3,
+		'X': 1, 'm': 1e-3, 'n': 1e-9, 'p': 1e-12,
+	}
 	for exp := -11; exp <= 17; exp++ {
 		for mantissa := 1.0; mantissa < 10; mantissa += 0.0137 {
 			v := mantissa * math.Pow10(exp)
@@ -109,7 +112,7 @@ func TestConvert(t *testing.T) {
 			t.Errorf("Convert(%v, %s, %s) = %v, %v, want %v", c.value, c.from, c.to, got, err, c.want)
 		}
 	}
-	// The same unit keeps the bits, NaN included.
+	// Conversion to the same unit keeps the bits, even of NaN.
 	if got, err := unit.Convert(0.1, "B/s", "B/s"); err != nil || got != 0.1 {
 		t.Errorf("same unit: %v, %v", got, err)
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 )
 
-// architecture is an opened device. It implements arch.Architecture and arch.MemoryHierarchy.
+// architecture is a device after Open. It implements arch.Architecture and arch.MemoryHierarchy.
 type architecture struct {
 	machine
 	sheet       *hw.Sheet
@@ -22,7 +22,7 @@ type architecture struct {
 	levels      []arch.Level
 }
 
-// kernel is what an element type implies. It is void if the device has no instruction for the type.
+// kernel holds the values that follow from an element type. ok is false if the device has no instruction for the type.
 type kernel struct {
 	ok      bool
 	mi      instruction
@@ -41,50 +41,73 @@ func newArchitecture(sheet *hw.Sheet, params hw.Set, o options, values []arch.Op
 	}
 	a := &architecture{machine: *m, sheet: sheet, mi: o.mi}
 	a.description = arch.Description{
-		Arch: sheet.Arch, Vendor: sheet.Vendor, Device: sheet.Device, DeviceName: sheet.Name, Aliases: sheet.Aliases,
+		Arch:   sheet.Arch,
+		Vendor: sheet.Vendor,
+		Device: sheet.Device, DeviceName: sheet.Name, Aliases: sheet.Aliases,
 		Model: modelName, Models: []string{modelName}, Kernels: []string{kernelFamily},
 		Rung:     arch.RungSpec,
 		UnitName: "CU", Units: int(m.cus), Partitions: int(m.xcds),
 		Clock: unit.Hertz(params.Get("clock")), ClockRung: arch.RungSpec,
-		SharedMemory: unit.Bytes(m.ldsBytes),
-		RegisterFile: params.Int("registers_per_cu"), RegistersPerThread: params.Int("registers_per_thread"),
-		Params:    params,
-		Constants: slices.Clone(constants),
-		Terms:     termSchema(o.grid),
-		Order:     arch.Order{Window: 0.01, Keys: []arch.Key{arch.KeyIntensity, arch.KeyLargeTile}},
-		Options:   values,
+		SharedMemory:       unit.Bytes(m.ldsBytes),
+		RegisterFile:       params.Int("registers_per_cu"),
+		RegistersPerThread: params.Int("registers_per_thread"),
+		Params:             params,
+		Constants:          slices.Clone(constants),
+		Terms:              termSchema(o.grid),
+		Order:              arch.Order{Window: 0.01, Keys: []arch.Key{arch.KeyIntensity, arch.KeyLargeTile}},
+		Options:            values,
 	}
 	if params.Calibrated(specs) {
 		a.description.Rung = arch.RungCalibrated
 	}
 	for _, t := range gemm.DTypes() {
 		if peak := params.Get("peak_" + t.String()); peak > 0 {
-			a.description.Peak = append(a.description.Peak, arch.PeakRate{DType: t, Rate: unit.FlopsPerSecond(peak)})
+			rate := arch.PeakRate{DType: t, Rate: unit.FlopsPerSecond(peak)}
+			a.description.Peak = append(a.description.Peak, rate)
 		}
-		i := slices.IndexFunc(sheet.Atoms, func(atom hw.Atom) bool {
-			return atom.Type == atomTypes[t] && (o.mi == nil || *o.mi == shape{atom.M, atom.N, atom.K})
-		})
-		if i < 0 {
-			continue
-		}
-		atom := sheet.Atoms[i]
-		s := shape{atom.M, atom.N, atom.K}
-		a.description.Atoms = append(a.description.Atoms,
-			arch.Atom{DType: t, M: s.m, N: s.n, K: s.k, Latency: unit.Cycles(atom.Cycles), PerUnit: int(m.parallelMI)})
-		k := kernel{ok: true, mi: instruction{m: uint64(s.m), n: uint64(s.n), k: uint64(s.k), latency: m.miLatency(sheet.Atoms, atom.Type, s)}}
-		if t == gemm.TF32 && m.emulatesXF32 {
-			// The factor of the emulation is halved where K ≥ 16M and K ≥ 16N.
-			a.description.Monotone = []arch.Dim{arch.DimNone}
-			k.convert = f(m.miLatency(sheet.Atoms, atomTypes[gemm.BF16], s))
-		}
-		a.kernels[t] = k
+		a.addKernel(t)
 	}
 	a.levels = []arch.Level{
-		{Name: "L2", Capacity: unit.Bytes(m.l2Bytes), Partitions: int(m.xcds), Bandwidth: m.l2Bandwidth, Bound: arch.BoundL2},
-		{Name: "MALL", Capacity: unit.Bytes(params.Get("mall_bytes")), Partitions: 1, Bandwidth: m.mallBandwidth, Bound: arch.BoundMALL},
-		{Name: "HBM", Latency: hbmLatency, Partitions: 1, Bandwidth: m.hbmBandwidth, Bound: arch.BoundDRAM},
+		{
+			Name: "L2", Bound: arch.BoundL2,
+			Capacity: unit.Bytes(m.l2Bytes), Partitions: int(m.xcds), Bandwidth: m.l2Bandwidth,
+		},
+		{
+			Name: "MALL", Bound: arch.BoundMALL,
+			Capacity: unit.Bytes(params.Get("mall_bytes")), Partitions: 1, Bandwidth: m.mallBandwidth,
+		},
+		{
+			Name: "HBM", Bound: arch.BoundDRAM,
+			Latency: hbmLatency, Partitions: 1, Bandwidth: m.hbmBandwidth,
+		},
 	}
 	return a, nil
+}
+
+// addKernel adds the matrix instruction of an element type, if the device has one.
+func (a *architecture) addKernel(t gemm.DType) {
+	i := slices.IndexFunc(a.sheet.Atoms, func(atom hw.Atom) bool {
+		return atom.Type == atomTypes[t] && (a.mi == nil || *a.mi == shape{atom.M, atom.N, atom.K})
+	})
+	if i < 0 {
+		return
+	}
+	atom := a.sheet.Atoms[i]
+	s := shape{atom.M, atom.N, atom.K}
+	a.description.Atoms = append(a.description.Atoms, arch.Atom{
+		DType: t, M: s.m, N: s.n, K: s.k,
+		Latency: unit.Cycles(atom.Cycles), PerUnit: int(a.parallelMI),
+	})
+	k := kernel{ok: true, mi: instruction{
+		m: uint64(s.m), n: uint64(s.n), k: uint64(s.k),
+		latency: a.miLatency(a.sheet.Atoms, atom.Type, s),
+	}}
+	if t == gemm.TF32 && a.emulatesXF32 {
+		// The factor of the emulation is halved if K ≥ 16M and K ≥ 16N, so a larger K can take less time.
+		a.description.Monotone = []arch.Dim{arch.DimNone}
+		k.convert = f(a.miLatency(a.sheet.Atoms, atomTypes[gemm.BF16], s))
+	}
+	a.kernels[t] = k
 }
 
 // Describe implements arch.Architecture.
@@ -93,7 +116,7 @@ func (a *architecture) Describe() *arch.Description { return &a.description }
 // Hierarchy implements arch.Architecture.
 func (a *architecture) Hierarchy() arch.MemoryHierarchy { return a }
 
-// problem translates p.
+// problem converts p to the form that the equations use.
 func (a *architecture) problem(p gemm.Problem) (problem, error) {
 	if err := p.Validate(); err != nil {
 		return problem{}, err
@@ -116,10 +139,11 @@ func (a *architecture) problem(p gemm.Problem) (problem, error) {
 	return q, nil
 }
 
-// noInstruction says why a type cannot be modelled.
+// noInstruction is the error for an element type without a matrix instruction.
 func (a *architecture) noInstruction(t gemm.DType) error {
 	if list := shapes(a.sheet.Atoms, atomTypes[t]); list != "" {
-		return diag.Inputf("%s has no %s matrix instruction for %s", a.sheet.Arch, a.mi, t).At("option mi").Do("use one of %s", list)
+		return diag.Inputf("%s has no %s matrix instruction for %s", a.sheet.Arch, a.mi, t).
+			At("option mi").Do("use one of %s", list)
 	}
 	types := ""
 	for i, atom := range a.description.Atoms {
@@ -131,7 +155,7 @@ func (a *architecture) noInstruction(t gemm.DType) error {
 	return diag.Inputf("%s has no matrix instructions for %s", a.sheet.Arch, t).Do("use one of %s", types)
 }
 
-// check refuses a configuration that no kernel of the family has.
+// check returns an error if no kernel of the family can have the configuration.
 func check(c *gemm.Config) error {
 	if c.Kernel != kernelFamily && c.Kernel != "" {
 		return unknownKernel(c.Kernel)
@@ -143,7 +167,7 @@ func unknownKernel(name string) error {
 	return diag.Inputf("amd-ref does not predict the kernel family %q", name).Do("use %s", kernelFamily)
 }
 
-// placeConfig enters a configuration that check has passed.
+// placeConfig places a configuration that check has accepted.
 func (e *evaluation) placeConfig(c *gemm.Config) {
 	e.place(uint64(c.BlockM), uint64(c.BlockN), uint64(c.BlockK))
 }
@@ -176,8 +200,8 @@ func (a *architecture) Estimate(_ context.Context, dst []arch.Estimate, p gemm.P
 	return nil
 }
 
-// Mapping implements arch.Architecture. The grid size that the mapping assumes is the number of compute units, as
-// tritonBLAS calls it, whatever the option grid says.
+// Mapping implements arch.Architecture. Like tritonBLAS, it passes the number of compute units as the grid size,
+// whatever the option grid is.
 func (a *architecture) Mapping(ctx context.Context, p gemm.Problem, c gemm.Config) (arch.Mapping, error) {
 	if _, err := a.problem(p); err != nil {
 		return arch.Mapping{}, err
@@ -185,8 +209,11 @@ func (a *architecture) Mapping(ctx context.Context, p gemm.Problem, c gemm.Confi
 	if err := check(&c); err != nil {
 		return arch.Mapping{}, err
 	}
-	in := mappingInput{cus: a.cus, xcds: a.xcds, m: uint64(p.M), n: uint64(p.N), batch: uint64(p.Batch),
-		bm: uint64(c.BlockM), bn: uint64(c.BlockN), workgroups: a.cus}
+	in := mappingInput{
+		cus: a.cus, xcds: a.xcds, workgroups: a.cus,
+		m: uint64(p.M), n: uint64(p.N), batch: uint64(p.Batch),
+		bm: uint64(c.BlockM), bn: uint64(c.BlockN),
+	}
 	var out mapped
 	var err error
 	if a.februaryMapping {

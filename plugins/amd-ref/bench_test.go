@@ -12,14 +12,16 @@ import (
 	"github.com/origami-gemm/origami/core/selector"
 )
 
-// tritonBLASSizes are the 23 sizes that tritonBLAS's NVIDIA port report evaluates, with the layout that tritonBLAS uses on AMD.
+// tritonBLASSizes are the 23 problem sizes in the report on tritonBLAS's NVIDIA port, with the layout that tritonBLAS
+// uses on AMD.
 func tritonBLASSizes() []gemm.Problem {
 	var sizes []gemm.Problem
 	for _, s := range [][3]int{
 		{64, 64, 64}, {128, 128, 128}, {256, 256, 256}, {512, 512, 512}, {1024, 1024, 1024}, {2048, 2048, 2048},
-		{128, 4096, 4096}, {128, 4096, 14336}, {128, 14336, 4096}, {64, 16384, 4096}, {128, 8192, 4096}, {8192, 128, 4096},
-		{16384, 64, 4096}, {128, 8192, 8192}, {128, 8192, 28672}, {128, 28672, 8192}, {4096, 4096, 4096}, {4096, 4096, 14336},
-		{4096, 14336, 4096}, {8192, 8192, 8192}, {8192, 14336, 4096}, {8192, 28672, 8192}, {8192, 53248, 16384},
+		{128, 4096, 4096}, {128, 4096, 14336}, {128, 14336, 4096}, {64, 16384, 4096}, {128, 8192, 4096},
+		{8192, 128, 4096}, {16384, 64, 4096}, {128, 8192, 8192}, {128, 8192, 28672}, {128, 28672, 8192},
+		{4096, 4096, 4096}, {4096, 4096, 14336}, {4096, 14336, 4096},
+		{8192, 8192, 8192}, {8192, 14336, 4096}, {8192, 28672, 8192}, {8192, 53248, 16384},
 	} {
 		p := gemm.New(s[0], s[1], s[2])
 		p.SetTrans(false, true)
@@ -28,15 +30,15 @@ func tritonBLASSizes() []gemm.Problem {
 	return sizes
 }
 
-// perSize measures one operation over all sizes in turn. Besides the mean that the framework prints it reports the median over
-// the sizes of each size's median time, and the slowest size's median.
+// perSize measures an operation on each size in turn. It takes the median time of each size and reports the median and
+// the maximum of these, besides the mean that the framework prints.
 func perSize(b *testing.B, sizes []gemm.Problem, do func(gemm.Problem) error) {
 	b.Helper()
 	const readings = 4096
 	times := make([][]time.Duration, len(sizes))
 	for i := range times {
 		times[i] = make([]time.Duration, 0, readings)
-		if err := do(sizes[i]); err != nil { // grows what is reused afterwards
+		if err := do(sizes[i]); err != nil { // allocates the buffers that later calls reuse
 			b.Fatal(err)
 		}
 	}
@@ -63,7 +65,7 @@ func perSize(b *testing.B, sizes []gemm.Problem, do func(gemm.Problem) error) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(sizes)), "ns/problem")
 }
 
-// BenchmarkRank150 ranks all 150 candidates and maps the winner: what tritonBLAS asks of AMD's library per problem.
+// BenchmarkRank150 ranks all 150 candidates and maps the pick, which is what tritonBLAS asks of AMD's library.
 func BenchmarkRank150(b *testing.B) {
 	a := open(b, "gfx942")
 	ctx := context.Background()
@@ -73,7 +75,7 @@ func BenchmarkRank150(b *testing.B) {
 	perSize(b, tritonBLASSizes(), func(p gemm.Problem) error { return s.Rank(ctx, p, 0, &result) })
 }
 
-// BenchmarkSelect is the same for the winner alone.
+// BenchmarkSelect picks one candidate, without its mapping.
 func BenchmarkSelect(b *testing.B) {
 	a := open(b, "gfx942")
 	ctx := context.Background()
@@ -82,7 +84,7 @@ func BenchmarkSelect(b *testing.B) {
 	perSize(b, tritonBLASSizes(), func(p gemm.Problem) error { return s.Select(ctx, p, &result) })
 }
 
-// BenchmarkEstimate150 scores the whole list, without filter, sort and mapping.
+// BenchmarkEstimate150 estimates all 150 candidates, without filter, sort and mapping.
 func BenchmarkEstimate150(b *testing.B) {
 	a := open(b, "gfx942")
 	ctx := context.Background()
@@ -91,7 +93,7 @@ func BenchmarkEstimate150(b *testing.B) {
 	perSize(b, tritonBLASSizes(), func(p gemm.Problem) error { return a.Estimate(ctx, dst, p, configs) })
 }
 
-// tritonBLASList returns the 150 fp16 candidates, also those that do not fit, in their order.
+// tritonBLASList returns the 150 fp16 configurations in order, including those that do not fit.
 func tritonBLASList(t testing.TB, a *architecture) []gemm.Config {
 	t.Helper()
 	list, err := a.Candidates(context.Background(), tritonBLASSizes()[0], arch.Space{})
@@ -105,31 +107,30 @@ func tritonBLASList(t testing.TB, a *architecture) []gemm.Config {
 	return configs
 }
 
-// BenchmarkMapping maps the winner of each size.
+// BenchmarkMapping maps the pick of each size.
 func BenchmarkMapping(b *testing.B) {
 	for _, mapping := range []string{"jan", "feb"} {
 		b.Run(mapping, func(b *testing.B) {
 			a := open(b, "gfx942", "mapping="+mapping)
 			ctx := context.Background()
-			winners := map[gemm.Problem]gemm.Config{}
+			picks := map[gemm.Problem]gemm.Config{}
 			s := selector.New(a, arch.Space{})
 			for _, p := range tritonBLASSizes() {
 				var result selector.Result
 				if err := s.Select(ctx, p, &result); err != nil {
 					b.Fatal(err)
 				}
-				winners[p] = result.Entries[0].Config
+				picks[p] = result.Entries[0].Config
 			}
 			perSize(b, tritonBLASSizes(), func(p gemm.Problem) error {
-				_, err := a.Mapping(ctx, p, winners[p])
+				_, err := a.Mapping(ctx, p, picks[p])
 				return err
 			})
 		})
 	}
 }
 
-// BenchmarkDivideAdd is the machine's own speed, to relate figures from different machines: a chain of 1,000 divisions and
-// additions.
+// BenchmarkDivideAdd measures a chain of 1,000 divisions and additions, to relate figures from different machines.
 func BenchmarkDivideAdd(b *testing.B) {
 	x := 1.0
 	for b.Loop() {

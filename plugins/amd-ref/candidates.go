@@ -8,15 +8,15 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 )
 
-// The launch parameters that tritonBLAS uses on AMD. The model's numbers do not depend on them.
+// The launch parameters that tritonBLAS uses on AMD. The model ignores them.
 const (
 	launchWarps  = 8
 	launchStages = 2
 )
 
-// axes returns tritonBLAS's candidate tiles for a type: 5×5×6 of them for 16- and 32-bit types. For 8-bit types gfx942 adds
-// 512 to M and N, and gfx950 leaves out 16. (tritonBLAS also repeats the depths 128 and 256 for 8-bit types on gfx942. A repeated
-// configuration changes no pick, so the list here has each one once.)
+// axes returns the tile sizes that tritonBLAS tries for an element type: 5×5×6 for 16- and 32-bit types. For 8-bit
+// types, gfx942 adds 512 to M and N, and gfx950 drops 16. tritonBLAS also repeats the depths 128 and 256 for 8-bit
+// types on gfx942. A repeated configuration changes no pick, so this list has no repetitions.
 func (a *architecture) axes(t gemm.DType) (m, n, k []int) {
 	m = []int{16, 32, 64, 128, 256}
 	k = []int{16, 32, 64, 128, 256, 512}
@@ -54,8 +54,10 @@ func (a *architecture) Candidates(_ context.Context, p gemm.Problem, s arch.Spac
 			out.Configs = append(out.Configs, c)
 			continue
 		}
-		out.Rejected = append(out.Rejected, arch.Rejection{Config: c, Position: position, Reason: arch.ReasonSharedMemory,
-			Detail: fmt.Sprintf("needs %d B of LDS for one tile of A and B, %d B available", need, a.ldsBytes)})
+		out.Rejected = append(out.Rejected, arch.Rejection{
+			Config: c, Position: position, Reason: arch.ReasonSharedMemory,
+			Detail: fmt.Sprintf("needs %d B of LDS for one tile of A and B, %d B available", need, a.ldsBytes),
+		})
 	}
 	return out, nil
 }

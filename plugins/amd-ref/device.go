@@ -8,28 +8,43 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 )
 
-// specs are the hardware numbers that the model needs. A number is resolved after the numbers that derive it.
+// specs are the hardware parameters that the model needs. A parameter comes after those it is derived from.
 var specs = []hw.Spec{
 	{Name: "num_cus", Unit: "1", Integer: true, Doc: "compute units"},
-	{Name: "num_xcds", Unit: "1", Integer: true, Doc: "dies that the compute units are spread over, each with its own L2"},
-	{Name: "lds_bytes", Unit: "B", Integer: true, Doc: "local memory of one workgroup"},
+	{Name: "num_xcds", Unit: "1", Integer: true, Doc: "dies, each with some of the compute units and an L2 cache"},
+	{Name: "lds_bytes", Unit: "B", Integer: true, Doc: "local memory (LDS) that one workgroup can use"},
 	{Name: "l2_bytes", Unit: "B", Integer: true, Doc: "L2 cache of one die"},
-	{Name: "mall_bytes", Unit: "B", Integer: true, AllowZero: true, Doc: "Infinity Cache (MALL); the model does not use its size"},
+	{
+		Name: "mall_bytes", Unit: "B", Integer: true, AllowZero: true,
+		Doc: "Infinity Cache (MALL); the model ignores its size",
+	},
 	{Name: "registers_per_cu", Unit: "1", Integer: true, Doc: "32-bit vector registers of one compute unit"},
-	{Name: "registers_per_thread", Unit: "1", Integer: true, Doc: "32-bit vector registers that one lane can address"},
-	{Name: "clock", Unit: "Hz", Doc: "clock of the compute units, as HIP's clockRate"},
-	{Name: "memory_clock", Unit: "Hz", Doc: "memory clock, as HIP's memoryClockRate"},
-	{Name: "parallel_mi", Unit: "1", Integer: true, Doc: "matrix instructions that a compute unit runs at once"},
-	{Name: "mem1_bandwidth", Unit: "TB/s", Doc: "the library's bandwidth of L2"},
-	{Name: "mem2_bandwidth", Unit: "TB/s", Doc: "the library's bandwidth of MALL"},
-	{Name: "mem3_bandwidth", Unit: "TB/s", Doc: "the library's bandwidth of HBM"},
-	{Name: "mem2_clock_ratio", Unit: "1", Doc: "MALL clock over memory clock"},
-	{Name: "mem1_perf_ratio", Unit: "B/cycle", Calibrates: true, Doc: "bandwidth of L2 with all compute units active"},
+	{
+		Name: "registers_per_thread", Unit: "1", Integer: true,
+		Doc: "32-bit vector registers that one lane can address",
+	},
+	{Name: "clock", Unit: "Hz", Doc: "clock of the compute units, HIP's clockRate"},
+	{Name: "memory_clock", Unit: "Hz", Doc: "memory clock, HIP's memoryClockRate"},
+	{
+		Name: "parallel_mi", Unit: "1", Integer: true,
+		Doc: "matrix instructions that a compute unit runs at the same time",
+	},
+	{Name: "mem1_bandwidth", Unit: "TB/s", Doc: "L2 bandwidth in AMD's library"},
+	{Name: "mem2_bandwidth", Unit: "TB/s", Doc: "MALL bandwidth in AMD's library"},
+	{Name: "mem3_bandwidth", Unit: "TB/s", Doc: "HBM bandwidth in AMD's library"},
+	{Name: "mem2_clock_ratio", Unit: "1", Doc: "MALL clock ÷ memory clock"},
+	{
+		Name: "mem1_perf_ratio", Unit: "B/cycle", Calibrates: true,
+		Doc: "bandwidth of L2 with all compute units active",
+	},
 	{Name: "mem2_perf_ratio", Unit: "B/cycle", Calibrates: true, Doc: "bandwidth of MALL, saturated"},
 	{Name: "mem3_perf_ratio", Unit: "B/cycle", Calibrates: true, Doc: "bandwidth of HBM, saturated"},
-	{Name: "bw_c0", Unit: "1", AllowZero: true, Calibrates: true, Doc: "quadratic coefficient of the share of MALL and HBM bandwidth over active compute units"},
-	{Name: "bw_c1", Unit: "1", AllowZero: true, Calibrates: true, Doc: "linear coefficient of the same"},
-	{Name: "bw_c2", Unit: "1", AllowZero: true, Calibrates: true, Doc: "constant of the same"},
+	{
+		Name: "bw_c0", Unit: "1", AllowZero: true, Calibrates: true,
+		Doc: "quadratic coefficient of the fraction of MALL and HBM bandwidth that active compute units reach",
+	},
+	{Name: "bw_c1", Unit: "1", AllowZero: true, Calibrates: true, Doc: "linear coefficient of that fraction"},
+	{Name: "bw_c2", Unit: "1", AllowZero: true, Calibrates: true, Doc: "constant coefficient of that fraction"},
 	{Name: "peak_fp16", Unit: "FLOP/s", AllowZero: true, Doc: "dense matrix peak, fp16"},
 	{Name: "peak_bf16", Unit: "FLOP/s", AllowZero: true, Doc: "dense matrix peak, bf16"},
 	{Name: "peak_fp32", Unit: "FLOP/s", AllowZero: true, Doc: "dense matrix peak, fp32"},
@@ -38,18 +53,20 @@ var specs = []hw.Spec{
 	{Name: "peak_int8", Unit: "FLOP/s", AllowZero: true, Doc: "dense matrix peak, int8"},
 }
 
-// derive computes the bandwidths per cycle that a device file leaves out, the way the library computes them: terabytes per
-// second over kilohertz, hence the factor 1e9.
+// derive computes the bandwidths per cycle that a device file leaves out. The library divides terabytes per second by
+// kilohertz, hence the factor 1e9.
 func derive(name string, known hw.Set) (hw.Number, bool) {
 	n := hw.Number{Unit: "B/cycle", Method: hw.Formula}
 	switch name {
 	case "mem1_perf_ratio":
-		n.Value, n.Source = 1e9*known.Get("mem1_bandwidth")/(known.Get("clock")/1e3), "1e9*mem1_bandwidth/(clock/1e3)"
+		n.Value = 1e9 * known.Get("mem1_bandwidth") / (known.Get("clock") / 1e3)
+		n.Source = "1e9*mem1_bandwidth/(clock/1e3)"
 	case "mem2_perf_ratio":
 		n.Value = 1e9 * known.Get("mem2_bandwidth") / (known.Get("memory_clock") / 1e3 * known.Get("mem2_clock_ratio"))
 		n.Source = "1e9*mem2_bandwidth/(memory_clock/1e3*mem2_clock_ratio)"
 	case "mem3_perf_ratio":
-		n.Value, n.Source = 1e9*known.Get("mem3_bandwidth")/(known.Get("memory_clock")/1e3), "1e9*mem3_bandwidth/(memory_clock/1e3)"
+		n.Value = 1e9 * known.Get("mem3_bandwidth") / (known.Get("memory_clock") / 1e3)
+		n.Source = "1e9*mem3_bandwidth/(memory_clock/1e3)"
 	default:
 		return n, false
 	}
@@ -60,40 +77,47 @@ func derive(name string, known hw.Set) (hw.Number, bool) {
 // formulaDate is the date of the library whose formulas derive reproduces.
 const formulaDate = "2026-01-16"
 
-// atomTypes names the operand type of the matrix instruction that computes each element type.
+// atomTypes maps an element type to the operand type of its matrix instruction.
 var atomTypes = map[gemm.DType]string{
 	gemm.FP16: "fp16", gemm.BF16: "bf16", gemm.FP32: "fp32", gemm.TF32: "xf32", gemm.FP8: "fp8", gemm.INT8: "int8",
 }
 
-// newMachine builds the device from its resolved numbers.
+// newMachine builds the device from its resolved parameters.
 func newMachine(sheet *hw.Sheet, params hw.Set, o options) (*machine, error) {
 	get := func(name string) uint64 { return uint64(params.Get(name)) }
 	m := &machine{
-		cus: get("num_cus"), xcds: get("num_xcds"), ldsBytes: get("lds_bytes"), l2Bytes: get("l2_bytes"), parallelMI: get("parallel_mi"),
-		// gfx950 has no XF32 instructions: the library runs TF32 there as BF16 products and knows what that costs.
+		cus: get("num_cus"), xcds: get("num_xcds"), parallelMI: get("parallel_mi"),
+		ldsBytes: get("lds_bytes"), l2Bytes: get("l2_bytes"),
+		// gfx950 has no XF32 instructions. The library emulates TF32 with BF16 products and models their cost.
 		emulatesXF32: sheet.Arch == "gfx950",
 		gridMode:     o.grid, occupancy: o.occupancy, februaryMapping: o.februaryMapping,
 	}
 	if m.xcds > m.cus {
-		return nil, diag.Inputf("num_xcds is %d, which is more than num_cus (%d)", m.xcds, m.cus).Do("give each die at least one compute unit")
+		return nil, diag.Inputf("num_xcds is %d, which is more than num_cus (%d)", m.xcds, m.cus).
+			Do("give each die at least one compute unit")
 	}
 	shared := func(peak string) arch.Bandwidth {
-		return arch.Bandwidth{Peak: unit.BytesPerCycle(params.Get(peak)), Units: int(m.cus),
-			C0: params.Get("bw_c0"), C1: params.Get("bw_c1"), C2: params.Get("bw_c2")}
+		return arch.Bandwidth{
+			Peak: unit.BytesPerCycle(params.Get(peak)), Units: int(m.cus),
+			C0: params.Get("bw_c0"), C1: params.Get("bw_c1"), C2: params.Get("bw_c2"),
+		}
 	}
-	m.l2Bandwidth = arch.Bandwidth{Peak: unit.BytesPerCycle(params.Get("mem1_perf_ratio")), Units: int(m.cus), Linear: true}
+	m.l2Bandwidth = arch.Bandwidth{
+		Peak: unit.BytesPerCycle(params.Get("mem1_perf_ratio")), Units: int(m.cus), Linear: true,
+	}
 	m.mallBandwidth, m.hbmBandwidth = shared("mem2_perf_ratio"), shared("mem3_perf_ratio")
 	if !(m.hbmBandwidth.Fraction(1) > 0) {
-		return nil, diag.Inputf("bw_c0, bw_c1 and bw_c2 are all zero, which leaves no bandwidth").Do("give at least one a positive value")
+		return nil, diag.Inputf("bw_c0, bw_c1 and bw_c2 are all zero, which leaves no bandwidth").
+			Do("set at least one to a positive value")
 	}
 	m.assumedWGM = ceilSqrt(m.cus / m.xcds)
 	return m, nil
 }
 
-// missingMICycles is what the library takes for an instruction that its table lacks.
+// missingMICycles is the latency that the library assumes for an instruction that its table lacks.
 const missingMICycles = 32
 
-// miLatency returns the cycles of a matrix instruction with all matrix cores of a compute unit at work, rounded down.
+// miLatency returns the cycles of a matrix instruction with all matrix cores of a compute unit busy, rounded down.
 func (m *machine) miLatency(atoms []hw.Atom, atomType string, s shape) uint64 {
 	cycles := uint64(missingMICycles)
 	for _, a := range atoms {

@@ -22,7 +22,7 @@ import (
 type table struct {
 	name    string
 	header  []string
-	columns map[string]int // by name, and by name in lower case, as the terms spell it
+	columns map[string]int // by name, and by name in lower case as in the terms
 	rows    [][]string
 }
 
@@ -64,7 +64,7 @@ func readTable(name string) (*table, error) {
 	return tab, nil
 }
 
-// row reads cells of one line.
+// row reads the cells of one line.
 type row struct {
 	testing.TB
 	*table
@@ -107,14 +107,14 @@ func (r row) int(column string) int {
 
 func (r row) count(column string) uint64 { return uint64(r.int(column)) }
 
-// want compares bits.
+// want compares a value with a cell, bit for bit.
 func (r row) want(column string, got float64) {
 	if want := r.number(column); math.Float64bits(got) != math.Float64bits(want) {
 		r.Errorf("%s = %v, want %v", column, got, want)
 	}
 }
 
-// problem reads the problem of a line. The letters are those of column-major storage: T for A and N for B mean K-contiguous.
+// problem reads the problem of a line. The letters assume column-major storage: T for A and N for B mean K-contiguous.
 func (r row) problem(dtype string) gemm.Problem {
 	p := gemm.New(r.int("M"), r.int("N"), r.int("K"))
 	p.Batch = r.int("batch")
@@ -145,7 +145,7 @@ func open(t testing.TB, archID string, opts ...string) *architecture {
 	return a.(*architecture)
 }
 
-// opener opens each combination of options once.
+// opener opens each architecture once per combination of options.
 type opener map[string]*architecture
 
 func (o opener) open(t testing.TB, archID string, opts ...string) *architecture {
@@ -156,7 +156,7 @@ func (o opener) open(t testing.TB, archID string, opts ...string) *architecture 
 	return o[key]
 }
 
-// TestGoldenHardware compares the resolved numbers with those that AMD's library computes.
+// TestGoldenHardware compares the resolved parameters with those of AMD's library.
 func TestGoldenHardware(t *testing.T) {
 	golden(t, "amd_hardware.csv").each(t, func(r row) {
 		a := open(t, r.text("arch"))
@@ -173,21 +173,22 @@ func TestGoldenHardware(t *testing.T) {
 		for column, got := range map[string]float64{
 			"N_CU": set("num_cus"), "NUM_XCD": set("num_xcds"), "CU_per_L2": f(a.cus / a.xcds),
 			"lds_capacity": set("lds_bytes"), "L2_capacity": set("l2_bytes"),
-			"mem1_perf_ratio": set("mem1_perf_ratio"), "mem2_perf_ratio": set("mem2_perf_ratio"), "mem3_perf_ratio": set("mem3_perf_ratio"),
-			"bw_c0": set("bw_c0"), "bw_c1": set("bw_c1"), "bw_c2": set("bw_c2"),
+			"mem1_perf_ratio": set("mem1_perf_ratio"), "mem2_perf_ratio": set("mem2_perf_ratio"),
+			"mem3_perf_ratio": set("mem3_perf_ratio"),
+			"bw_c0":           set("bw_c0"), "bw_c1": set("bw_c1"), "bw_c2": set("bw_c2"),
 			"compute_clock_ghz": set("clock") / 1e9, "parallel_mi_cu": set("parallel_mi"),
 			"clockRate_kHz": set("clock") / 1e3, "memoryClockRate_kHz": set("memory_clock") / 1e3,
 		} {
 			r.want(column, got)
 		}
 		if len(r.header) != 16 {
-			t.Errorf("%d columns, 16 of which are compared", len(r.header))
+			t.Errorf("%d columns, but 16 are compared", len(r.header))
 		}
 	})
 }
 
-// TestGoldenCandidates compares every intermediate of every candidate, also of those that do not fit or are dropped, through
-// Candidates, Terms and Estimate.
+// TestGoldenCandidates compares every intermediate value of every configuration through Candidates, Terms and Estimate.
+// It includes configurations that do not fit or that a rule rejects.
 func TestGoldenCandidates(t *testing.T) {
 	ctx := context.Background()
 	opened := opener{}
@@ -203,7 +204,9 @@ func TestGoldenCandidates(t *testing.T) {
 		}
 		configs := list.Configs
 		for _, rejection := range list.Rejected {
-			configs = append(configs[:rejection.Position:rejection.Position], append([]gemm.Config{rejection.Config}, configs[rejection.Position:]...)...)
+			configs = append(
+				configs[:rejection.Position:rejection.Position],
+				append([]gemm.Config{rejection.Config}, configs[rejection.Position:]...)...)
 		}
 		if len(configs) != 150 {
 			t.Fatalf("%d candidates, want 150", len(configs))
@@ -219,7 +222,7 @@ func TestGoldenCandidates(t *testing.T) {
 		for i, c := range configs {
 			r.line = first + i
 			if c.BlockM != r.int("MT_M") || c.BlockN != r.int("MT_N") || c.BlockK != r.int("MT_K") {
-				t.Fatalf("candidate %d is %v, line %d has another one", i, c, r.line+2)
+				t.Fatalf("candidate %d is %v, which differs from line %d", i, c, r.line+2)
 			}
 			compared := 0
 			for j, term := range a.description.Terms {
@@ -252,7 +255,7 @@ func TestGoldenCandidates(t *testing.T) {
 					}
 				}
 			}
-			if compared != len(r.header)-13 { // all but set, arch, dtype, problem, layout, tile and grid mode
+			if compared != len(r.header)-13 { // all except set, arch, dtype, problem, layout, tile and grid mode
 				t.Errorf("compared %d of %d columns", compared, len(r.header))
 			}
 			if t.Failed() {
@@ -271,13 +274,14 @@ func TestGoldenUnits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		mi := shape{r.int("MI_M"), r.int("MI_N"), r.int("MI_K")} // on some devices one that the table lacks
-		q.mi = instruction{r.count("MI_M"), r.count("MI_N"), r.count("MI_K"), a.miLatency(a.sheet.Atoms, "fp16", mi)}
+		mi := shape{r.int("MI_M"), r.int("MI_N"), r.int("MI_K")} // missing from the table of some devices
+		latency := a.miLatency(a.sheet.Atoms, "fp16", mi)
+		q.mi = instruction{r.count("MI_M"), r.count("MI_N"), r.count("MI_K"), latency}
 		q.wgm = r.count("WGM")
 		e := evaluation{problem: q}
 		e.place(r.count("MT_M"), r.count("MT_N"), r.count("MT_K"))
-		e.launched(launch{workgroups: 1, active: r.count("active_cus"), timesteps: 1, split: r.count("split")})
-		e.step()
+		e.setLaunch(launch{workgroups: 1, active: r.count("active_cus"), timesteps: 1, split: r.count("split")})
+		e.setStep()
 		compared := 0
 		for _, term := range terms {
 			if _, ok := r.columns[term.Name]; ok {
@@ -303,10 +307,13 @@ func TestGoldenGrid(t *testing.T) {
 			}
 		}
 		in := gridInput{
-			cus: a.cus, maxCUs: r.count("max_cus"), occupancy: r.count("occupancy"), workspace: r.count("workspace_size"),
-			tiles:   cdiv(r.count("M"), r.count("MT_M")) * cdiv(r.count("N"), r.count("MT_N")) * r.count("batch"),
-			steps:   cdiv(r.count("K"), r.count("MT_K")),
-			partial: r.count("MT_M") * r.count("MT_N") * r.count("workspace_per_elem"),
+			cus:       a.cus,
+			maxCUs:    r.count("max_cus"),
+			occupancy: r.count("occupancy"),
+			workspace: r.count("workspace_size"),
+			tiles:     cdiv(r.count("M"), r.count("MT_M")) * cdiv(r.count("N"), r.count("MT_N")) * r.count("batch"),
+			steps:     cdiv(r.count("K"), r.count("MT_K")),
+			partial:   r.count("MT_M") * r.count("MT_N") * r.count("workspace_per_elem"),
 		}
 		if got, want := in.parallelReduction(mode), r.text("reduction") == "parallel"; got != want {
 			t.Errorf("parallel reduction %v, want %v", got, want)
@@ -324,8 +331,13 @@ func TestGoldenMapping(t *testing.T) {
 	opened := opener{}
 	golden(t, "amd_wgm_units.csv.gz").each(t, func(r row) {
 		a := opened.open(t, r.text("arch"))
-		in := mappingInput{cus: a.cus, xcds: a.xcds, m: r.count("M"), n: r.count("N"), batch: r.count("batch"), bm: r.count("MT_M"), bn: r.count("MT_N"),
-			workgroups: r.count("grid"), hintA: r.int("cache_hint_a"), hintB: r.int("cache_hint_b")}
+		in := mappingInput{
+			cus: a.cus, xcds: a.xcds,
+			m: r.count("M"), n: r.count("N"), batch: r.count("batch"),
+			bm: r.count("MT_M"), bn: r.count("MT_N"),
+			workgroups: r.count("grid"),
+			hintA:      r.int("cache_hint_a"), hintB: r.int("cache_hint_b"),
+		}
 		jan, err := in.jan(context.Background())
 		if err != nil {
 			t.Fatal(err)

@@ -2,7 +2,7 @@ package amdref
 
 import "math"
 
-// gridMode is how the number of workgroups is chosen (the option "grid").
+// gridMode selects the rule for the number of workgroups (the option "grid").
 type gridMode uint8
 
 const (
@@ -15,9 +15,11 @@ const (
 )
 
 // gridModes are the values of the option "grid", in the order of the constants.
-var gridModes = []string{"data_parallel", "k_split_aware", "number_of_cus", "min_resources", "energy_aware", "reduction_cost_aware"}
+var gridModes = []string{
+	"data_parallel", "k_split_aware", "number_of_cus", "min_resources", "energy_aware", "reduction_cost_aware",
+}
 
-// gridInput is what the number of workgroups depends on. A ranking sets maxCUs to cus and leaves the workspace at zero.
+// gridInput holds the inputs of the rules. A ranking sets maxCUs to cus and the workspace to zero.
 type gridInput struct {
 	cus       uint64 // compute units of the device
 	maxCUs    uint64 // cap on the compute units to use, 0 for none
@@ -25,7 +27,7 @@ type gridInput struct {
 	steps     uint64 // K steps per tile
 	occupancy uint64 // workgroups per compute unit
 	partial   uint64 // bytes of partial sums per output tile
-	workspace uint64 // bytes there are for them
+	workspace uint64 // bytes available for partial sums
 }
 
 // parallelReduction reports whether split tiles are summed in parallel rather than in a tree.
@@ -55,7 +57,7 @@ func (in *gridInput) workgroups(mode gridMode) uint64 {
 	}
 }
 
-// kSplitAware spreads many tiles over fewer, equally loaded workgroups and splits few tiles along K.
+// kSplitAware distributes many tiles over fewer, equally loaded workgroups, and splits few tiles along K.
 func (in *gridInput) kSplitAware(cu uint64) uint64 {
 	const scratchLimit = 128 << 20 // bytes
 	tiles := in.tiles
@@ -96,7 +98,7 @@ func (in *gridInput) kSplitAware(cu uint64) uint64 {
 	return g
 }
 
-// energyAware takes the first multiple of the tiles that keeps over three quarters of the compute units busy.
+// energyAware returns the first multiple of the tiles that keeps more than three quarters of the compute units busy.
 func (in *gridInput) energyAware(cu uint64) uint64 {
 	s := cu
 	if in.tiles > s {
@@ -114,7 +116,7 @@ func (in *gridInput) energyAware(cu uint64) uint64 {
 	return min(s, in.tiles)
 }
 
-// reductionCostAware minimises a linear cost of the K steps per workgroup and the peers that must be summed.
+// reductionCostAware minimises a cost that is linear in the K steps per workgroup and in the peers to be summed.
 func (in *gridInput) reductionCostAware(cu uint64) uint64 {
 	const (
 		fixed   = 2.772 + 4.565
@@ -143,15 +145,15 @@ func (in *gridInput) reductionCostAware(cu uint64) uint64 {
 	return best
 }
 
-// launch is a grid on the device.
+// launch is a grid that is placed on the device.
 type launch struct {
 	workgroups uint64 // g
-	active     uint64 // compute units that work in the first timestep
+	active     uint64 // compute units that are busy in the first timestep
 	timesteps  uint64
 	split      uint64 // workgroups per output tile
 }
 
-// newLaunch places g workgroups for t tiles on a device of `cus` compute units.
+// newLaunch places g workgroups for t tiles on a device with cus compute units.
 func newLaunch(g, t, cus uint64) launch {
 	return launch{workgroups: g, active: min(g, cus), timesteps: cdiv(max(g, t), cus), split: cdiv(g, t)}
 }

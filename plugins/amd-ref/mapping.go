@@ -7,7 +7,7 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 )
 
-// mappingInput is what the workgroup mapping depends on.
+// mappingInput holds the inputs of the workgroup mapping.
 type mappingInput struct {
 	cus, xcds    uint64
 	m, n, batch  uint64 // problem
@@ -16,15 +16,15 @@ type mappingInput struct {
 	hintA, hintB int    // cache hints; a selection leaves both at 0
 }
 
-// mapped is a workgroup mapping. wgm is negative only with cache hints.
+// mapped is a workgroup mapping. Only cache hints make wgm negative.
 type mapped struct {
 	chunk, xcc uint64
 	wgm        int64
 }
 
-// tileGrid is the grid of output tiles of one batch entry, seen by the mapping.
+// tileGrid is the grid of output tiles of one batch entry.
 type tileGrid struct {
-	gm, gn, t    uint64 // tiles along M, along N, in all
+	gm, gn, t    uint64 // tiles along M, along N, in total
 	steps, split uint64 // timesteps and workgroups per tile
 	perXCD       uint64 // compute units of one die
 }
@@ -37,7 +37,7 @@ func (in *mappingInput) grid() tileGrid {
 	return g
 }
 
-// jan is the mapping of January 2026, which sets the number of dies and WGM.
+// jan is the mapping of January 2026. It sets the number of dies and WGM.
 func (in *mappingInput) jan(ctx context.Context) (mapped, error) {
 	g := in.grid()
 	a, b := in.hintA > 3, in.hintB > 3
@@ -79,9 +79,9 @@ func (in *mappingInput) jan(ctx context.Context) (mapped, error) {
 	return out, nil
 }
 
-// feb is the mapping of February 2026, which sets the chunk, the number of dies and WGM. Its rule for a chunk demands
-// the impossible (the shorter side of the grid more than twelve times the longer one), so the chunk stays zero except
-// with batches.
+// feb is the mapping of February 2026. It sets the chunk, the number of dies and WGM. Its rule for a chunk can never
+// apply: the shorter side of the grid would have to exceed twelve times the longer one. The chunk therefore stays zero
+// except with batches.
 func (in *mappingInput) feb(ctx context.Context) (mapped, error) {
 	g := in.grid()
 	if a, b := in.hintA > 3, in.hintB > 3; a || b {
@@ -138,19 +138,19 @@ func (in *mappingInput) feb(ctx context.Context) (mapped, error) {
 // wgmCandidates are the values of WGM that the search tries, in its order.
 var wgmCandidates = [...]uint64{1, 2, 3, 4, 5, 6, 8, 16}
 
-// search finds the WGM whose ranges of tiles touch the least of A and B.
+// search finds the WGM whose ranges of tiles touch the smallest part of A and B.
 type search struct {
 	grid   tileGrid
 	bm, bn uint64
 	slabs  [len(wgmCandidates)]slab
-	// sums are the estimates. The original adds them up in 32 bits, wrapping.
+	// sums are the estimates. The original adds them in 32 bits, with overflow.
 	sums   [len(wgmCandidates)]int32
 	ranges int
 }
 
-// slab is a full-height strip of the tile grid, w tiles wide, that one WGM walks row by row before the next strip.
+// slab is a full-height strip of the tile grid, w tiles wide. A WGM of w walks it row by row before the next strip.
 type slab struct {
-	w, tiles    uint64 // width asked for, tiles in a full strip
+	w, tiles    uint64 // requested width, tiles in a full strip
 	count, edge uint64 // number of strips, width of the last one
 }
 
@@ -163,11 +163,11 @@ func newSearch(in *mappingInput, g tileGrid) *search {
 	return s
 }
 
-// searchLimit bounds the ranges that a search looks at. The largest grid that real problems have needs a few thousand;
-// this many take about ten seconds.
+// searchLimit bounds the number of ranges that a search compares. The largest real problems need a few thousand. This
+// limit takes about ten seconds.
 const searchLimit = 1 << 25
 
-// add accounts for one die's range of workgroups, first to last.
+// add adds one die's range of workgroups, first to last, to the estimates.
 func (s *search) add(ctx context.Context, first, last uint64) error {
 	s.ranges++
 	if s.ranges&0xfff == 0 {
@@ -175,8 +175,8 @@ func (s *search) add(ctx context.Context, first, last uint64) error {
 			return err
 		}
 		if s.ranges > searchLimit {
-			return diag.Inputf("the workgroup mapping of %dx%d tiles would compare more than %d ranges of tiles", s.grid.gm, s.grid.gn, searchLimit).
-				Do("split the longer side of the problem")
+			return diag.Inputf("the workgroup mapping of %dx%d tiles would compare more than %d ranges of tiles",
+				s.grid.gm, s.grid.gn, searchLimit).Do("split the longer side of the problem")
 		}
 	}
 	if s.grid.split > 1 {
@@ -189,9 +189,9 @@ func (s *search) add(ctx context.Context, first, last uint64) error {
 	return nil
 }
 
-// footprint returns how many rows and columns of tiles the range first to last touches. It takes short cuts where a range
-// starts or ends inside a row, and ranges may run past the last tile. The differences wrap below zero there, and the
-// comparisons see the wrapped value, as they do in the original.
+// footprint returns the number of rows and columns of tiles that the range first to last touches. It approximates
+// ranges that start or end inside a row. A range may extend past the last tile. The differences then wrap below zero,
+// and the comparisons use the wrapped value, as in the original.
 func (g *tileGrid) footprint(s *slab, first, last uint64) (rows, cols uint64) {
 	a, b := first/s.tiles, last/s.tiles
 	firstWidth, lastWidth := s.w, s.w
@@ -216,7 +216,7 @@ func (g *tileGrid) footprint(s *slab, first, last uint64) (rows, cols uint64) {
 
 	firstCols := firstWidth
 	if firstRows <= 1 {
-		firstCols -= first % firstWidth // of first itself, not of its place in the strip
+		firstCols -= first % firstWidth // the original takes first, not its position in the strip
 	}
 	lastCols := lastWidth
 	if toRow == 0 {
@@ -230,7 +230,7 @@ func (g *tileGrid) footprint(s *slab, first, last uint64) (rows, cols uint64) {
 	return rows, firstCols + lastCols + full*s.w
 }
 
-// best returns the first candidate with the smallest estimate, 1 if none is below the largest 32-bit integer.
+// best returns the first candidate with the smallest estimate, or 1 if no estimate is below the largest 32-bit integer.
 func (s *search) best() int64 {
 	best, least := uint64(1), int32(math.MaxInt32)
 	for i, sum := range s.sums {

@@ -11,34 +11,45 @@ import (
 	"github.com/origami-gemm/origami/core/hw"
 )
 
-// options are the plugin's own settings.
+// options are the settings of this plugin.
 type options struct {
 	grid            gridMode
 	occupancy       uint64
-	mi              *shape // nil: the device file's first instruction of the type
+	mi              *shape // nil: the first instruction of the type in the device file
 	februaryMapping bool
 }
 
-// autoMI is the value of the option "mi" that leaves the choice to the device file.
+// autoMI is the value of the option "mi" that selects the first instruction of the type in the device file.
 const autoMI = "auto"
 
-// shape is the shape of a matrix instruction.
+// shape is the size of a matrix instruction.
 type shape struct{ m, n, k int }
 
 func (s shape) String() string { return fmt.Sprintf("%dx%dx%d", s.m, s.n, s.k) }
 
-// optionList declares the options. Their order is that of Description.Options.
+// optionList declares the options, in the order of Description.Options.
 var optionList = []arch.Option{
-	{Key: "grid", Default: gridModes[dataParallel], Values: gridModes,
-		Doc: "how the number of workgroups is chosen; data_parallel is one per output tile, as tritonBLAS launches"},
-	{Key: "occ", Default: "1", Doc: fmt.Sprintf("workgroups that share a compute unit, 1 to %d", maxOccupancy)},
-	{Key: "mi", Default: autoMI,
-		Doc: "matrix instruction MxNxK; auto depends on architecture and dtype (fp16: 16x16x16, on gfx950 16x16x32) and is shown with the matrix instructions"},
-	{Key: "mapping", Default: "jan", Values: []string{"jan", "feb"},
-		Doc: "workgroup mapping of the library in January 2026 (what tritonBLAS ran on then) or February 2026"},
+	{
+		Key: "grid", Default: gridModes[dataParallel], Values: gridModes,
+		Doc: "rule for the number of workgroups; data_parallel launches one per output tile, as tritonBLAS does",
+	},
+	{
+		Key: "occ", Default: "1",
+		Doc: fmt.Sprintf("workgroups that share a compute unit, 1 to %d", maxOccupancy),
+	},
+	{
+		Key: "mi", Default: autoMI,
+		Doc: "matrix instruction MxNxK; auto depends on architecture and dtype (fp16: 16x16x16, on gfx950 16x16x32)" +
+			" and is shown with the matrix instructions",
+	},
+	{
+		Key: "mapping", Default: "jan", Values: []string{"jan", "feb"},
+		Doc: "workgroup mapping of the library in January 2026 (which tritonBLAS then used) or February 2026",
+	},
 }
 
-// parseOptions checks the values of options, all of them declared, against the declaration and the device's instructions.
+// parseOptions reads the values of declared options and checks them against the declaration and the device's
+// instructions.
 func parseOptions(given map[string]string, sheet *hw.Sheet) (options, []arch.OptionValue, error) {
 	o := options{}
 	values := make([]arch.OptionValue, len(optionList))
@@ -47,49 +58,53 @@ func parseOptions(given map[string]string, sheet *hw.Sheet) (options, []arch.Opt
 		if value, ok := given[opt.Key]; ok {
 			values[i].Value = value
 		}
-	}
-
-	for _, v := range values {
-		bad := func(format string, args ...any) error {
-			return diag.Inputf("%s=%s %s", v.Key, v.Value, fmt.Sprintf(format, args...)).At("option").Do("%s", alternatives(v.Key, sheet))
-		}
-		switch v.Key {
-		case "grid":
-			i := slices.Index(gridModes, v.Value)
-			if v.Value == "analytical" {
-				return o, nil, bad("cannot be ranked: the library's analytical grid asks for the ranking that it is part of, without end")
-			}
-			if i < 0 {
-				return o, nil, bad("is unknown")
-			}
-			o.grid = gridMode(i)
-		case "occ":
-			n, err := strconv.Atoi(v.Value)
-			if err != nil || n < 1 || n > maxOccupancy {
-				return o, nil, bad("is not a whole number from 1 to %d, which is how many wavefronts a compute unit holds", maxOccupancy)
-			}
-			o.occupancy = uint64(n)
-		case "mi":
-			if v.Value == autoMI {
-				continue
-			}
-			i := slices.IndexFunc(sheet.Atoms, func(a hw.Atom) bool { return shape{a.M, a.N, a.K}.String() == v.Value })
-			if i < 0 {
-				return o, nil, bad("is no matrix instruction of %s", sheet.Arch)
-			}
-			a := sheet.Atoms[i]
-			o.mi = &shape{a.M, a.N, a.K}
-		case "mapping":
-			if v.Value != "jan" && v.Value != "feb" {
-				return o, nil, bad("is unknown")
-			}
-			o.februaryMapping = v.Value == "feb"
+		if problem := o.set(opt.Key, values[i].Value, sheet); problem != "" {
+			return o, nil, diag.Inputf("%s=%s %s", opt.Key, values[i].Value, problem).
+				At("option").Do("%s", alternatives(opt.Key, sheet))
 		}
 	}
 	return o, values, nil
 }
 
-// alternatives says what an option accepts.
+// set sets one option. It returns what is wrong with the value, or an empty string.
+func (o *options) set(key, value string, sheet *hw.Sheet) string {
+	switch key {
+	case "grid":
+		i := slices.Index(gridModes, value)
+		if value == "analytical" {
+			return "cannot be ranked: the library's analytical grid needs the ranking that it is part of"
+		}
+		if i < 0 {
+			return "is unknown"
+		}
+		o.grid = gridMode(i)
+	case "occ":
+		n, err := strconv.Atoi(value)
+		if err != nil || n < 1 || n > maxOccupancy {
+			return fmt.Sprintf("is not a whole number from 1 to %d, the number of wavefronts that a compute unit holds",
+				maxOccupancy)
+		}
+		o.occupancy = uint64(n)
+	case "mi":
+		if value == autoMI {
+			return ""
+		}
+		i := slices.IndexFunc(sheet.Atoms, func(a hw.Atom) bool { return shape{a.M, a.N, a.K}.String() == value })
+		if i < 0 {
+			return fmt.Sprintf("is not a matrix instruction of %s", sheet.Arch)
+		}
+		a := sheet.Atoms[i]
+		o.mi = &shape{a.M, a.N, a.K}
+	case "mapping":
+		if value != "jan" && value != "feb" {
+			return "is unknown"
+		}
+		o.februaryMapping = value == "feb"
+	}
+	return ""
+}
+
+// alternatives lists the values that an option accepts.
 func alternatives(key string, sheet *hw.Sheet) string {
 	if key == "mi" {
 		return "use " + autoMI + " or one of " + shapes(sheet.Atoms, "")
@@ -102,7 +117,7 @@ func alternatives(key string, sheet *hw.Sheet) string {
 	return fmt.Sprintf("give %s=N", key)
 }
 
-// shapes lists the instruction shapes of a type, or of all types.
+// shapes lists the instruction shapes of an operand type, or of all types if atomType is empty.
 func shapes(atoms []hw.Atom, atomType string) string {
 	var list []string
 	for _, a := range atoms {

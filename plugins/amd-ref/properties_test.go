@@ -13,7 +13,7 @@ import (
 	"github.com/origami-gemm/origami/core/selector"
 )
 
-// randomProblem draws a valid problem that the device takes, of sizes from 1 to the largest that Validate lets through.
+// randomProblem draws a valid problem that the device supports. Sizes range from 1 to the largest valid size.
 func randomProblem(rng *rand.Rand, a *architecture) gemm.Problem {
 	for {
 		dim := func(bits int) int { return 1 + int(rng.Uint64N(1<<(1+rng.UintN(uint(bits))))) }
@@ -32,7 +32,7 @@ func randomProblem(rng *rand.Rand, a *architecture) gemm.Problem {
 	}
 }
 
-// randomConfig draws a configuration, mostly of powers of two.
+// randomConfig draws a configuration. Most of its block sizes are powers of two.
 func randomConfig(rng *rand.Rand) gemm.Config {
 	block := func() int {
 		if rng.UintN(3) == 0 {
@@ -40,7 +40,10 @@ func randomConfig(rng *rand.Rand) gemm.Config {
 		}
 		return 1 << rng.UintN(13)
 	}
-	c := gemm.Config{BlockM: block(), BlockN: block(), BlockK: block(), NumWarps: launchWarps, NumStages: launchStages, SplitK: 1, Kernel: kernelFamily}
+	c := gemm.Config{
+		BlockM: block(), BlockN: block(), BlockK: block(),
+		NumWarps: launchWarps, NumStages: launchStages, SplitK: 1, Kernel: kernelFamily,
+	}
 	if rng.UintN(4) == 0 {
 		c.SplitK = 1 + rng.IntN(64)
 	}
@@ -58,8 +61,8 @@ func eachArchitecture(t *testing.T, do func(t *testing.T, rng *rand.Rand, a *arc
 	}
 }
 
-// Whatever the problem and the configuration, the estimate is a positive finite number or a reason, agrees with the total of
-// the terms bit for bit, and names the resource with the longest step.
+// For every problem and configuration, the estimate is a positive finite number or a rejection. It equals the total of
+// the terms bit for bit and names the resource with the longest step.
 func TestEstimateIsSound(t *testing.T) {
 	ctx := context.Background()
 	eachArchitecture(t, func(t *testing.T, rng *rand.Rand, a *architecture) {
@@ -88,7 +91,8 @@ func TestEstimateIsSound(t *testing.T) {
 				}
 				e := estimates[i]
 				if e.Reject != "" {
-					if e.Cycles != 0 || (e.Reject == arch.ReasonSharedMemory) != (named["lds_ok"] == 0) || e.Reject == arch.ReasonModelRule && named["total_latency"] != arch.RejectedTotal {
+					if e.Cycles != 0 || (e.Reject == arch.ReasonSharedMemory) != (named["lds_ok"] == 0) ||
+						e.Reject == arch.ReasonModelRule && named["total_latency"] != arch.RejectedTotal {
 						t.Fatalf("%s %s: %+v with terms %v", p, c, e, named)
 					}
 					continue
@@ -96,12 +100,18 @@ func TestEstimateIsSound(t *testing.T) {
 				if !(e.Cycles > 0) || math.IsInf(float64(e.Cycles), 0) || float64(e.Cycles) != named["total_latency"] {
 					t.Fatalf("%s %s: estimate %v, total %v", p, c, e.Cycles, named["total_latency"])
 				}
-				step := map[arch.Bound]float64{arch.BoundCompute: named["l_compute"], arch.BoundL2: named["l_mem1"], arch.BoundMALL: named["l_mem2"],
-					arch.BoundDRAM: named["l_mem3"], arch.BoundLatency: named["l_mem3"]}
+				step := map[arch.Bound]float64{
+					arch.BoundCompute: named["l_compute"],
+					arch.BoundL2:      named["l_mem1"],
+					arch.BoundMALL:    named["l_mem2"],
+					arch.BoundDRAM:    named["l_mem3"],
+					arch.BoundLatency: named["l_mem3"],
+				}
 				if step[e.Bound] != max(named["l_compute"], named["l_mem"]) {
 					t.Fatalf("%s %s: bound %s with steps %v", p, c, e.Bound, step)
 				}
-				if transfer := named["l_mem3"] - hbmLatency; e.Bound == arch.BoundLatency && transfer > hbmLatency || e.Bound == arch.BoundDRAM && transfer < hbmLatency*(1-1e-9) {
+				if transfer := named["l_mem3"] - hbmLatency; e.Bound == arch.BoundLatency && transfer > hbmLatency ||
+					e.Bound == arch.BoundDRAM && transfer < hbmLatency*(1-1e-9) {
 					t.Fatalf("%s %s: bound %s with a transfer of %v cycles", p, c, e.Bound, transfer)
 				}
 			}
@@ -109,7 +119,7 @@ func TestEstimateIsSound(t *testing.T) {
 	})
 }
 
-// An estimate depends on its configuration only: any order and any neighbours give the same bits.
+// An estimate depends on its configuration alone. Order and neighbours do not change its bits.
 func TestEstimateIgnoresOrder(t *testing.T) {
 	ctx := context.Background()
 	eachArchitecture(t, func(t *testing.T, rng *rand.Rand, a *architecture) {
@@ -147,7 +157,7 @@ func TestEstimateIgnoresOrder(t *testing.T) {
 	})
 }
 
-// Leaving block_k out of the hit rates, where the model does, changes no bit.
+// The model omits block_k from the hit rates where it cancels. That changes no bit.
 func TestSharesScale(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	a := open(t, "gfx942")
@@ -169,8 +179,9 @@ func TestSharesScale(t *testing.T) {
 		got := e.launchStage
 		minLoad := e.minLoad
 		bk := uint64(c.BlockK)
-		e.shares(bk)
-		if got.l2Share != e.l2Share || got.allShare != e.allShare || got.mallHit != e.mallHit || minLoad != e.unitBytes*e.concurrent {
+		e.setHitRates(bk)
+		if got.l2Share != e.l2Share || got.allShare != e.allShare || got.mallHit != e.mallHit ||
+			minLoad != e.unitBytes*e.concurrent {
 			t.Fatalf("%+v %s: %+v without block_k, %+v with it", q, c, got, e.launchStage)
 		}
 	}
@@ -197,7 +208,8 @@ func TestLevelsExplainTheTerms(t *testing.T) {
 				{"l2_traffic", "l_mem1"}, {"mall_traffic", "l_mem2"}, {"hbm_traffic", "l_mem3"},
 			} {
 				level := a.Levels()[i]
-				got := named[term.traffic]/float64(level.Bandwidth.At(int(named["active_cus"]))) + float64(level.Latency)
+				rate := float64(level.Bandwidth.At(int(named["active_cus"])))
+				got := named[term.traffic]/rate + float64(level.Latency)
 				if got != named[term.time] {
 					t.Fatalf("%s %s: %s takes %v, by its bandwidth %v", p, c, level.Name, named[term.time], got)
 				}
@@ -206,7 +218,7 @@ func TestLevelsExplainTheTerms(t *testing.T) {
 	})
 }
 
-// Mapping answers for every problem, in reasonable time, with a group of at least one.
+// Mapping returns a group of at least one for every problem, in reasonable time.
 func TestMappingIsSound(t *testing.T) {
 	ctx := context.Background()
 	for _, mapping := range []string{"jan", "feb"} {
@@ -227,7 +239,7 @@ func TestMappingIsSound(t *testing.T) {
 	}
 }
 
-// A mapping that would take minutes stops when its context does, or says that the problem is too long.
+// A mapping that would take minutes stops with its context, or fails with an error about the size of the problem.
 func TestMappingStops(t *testing.T) {
 	a := open(t, "gfx942")
 	p := gemm.New(2, 1<<40, 1)
@@ -239,7 +251,7 @@ func TestMappingStops(t *testing.T) {
 	}
 }
 
-// The table of 0.95^n holds the doubles nearest to the powers.
+// The table of 0.95^n contains the doubles nearest to the powers.
 func TestOccupancyDiscount(t *testing.T) {
 	power := big.NewFloat(1).SetPrec(4096)
 	base := big.NewFloat(occupancyBase).SetPrec(4096)
@@ -249,7 +261,7 @@ func TestOccupancyDiscount(t *testing.T) {
 		}
 		power.Mul(power, base)
 	}
-	// What C's pow gives for the first eight, by their bits.
+	// The bits that C's pow returns for the first two.
 	for n, bits := range []uint64{1: 0x3FEE666666666666, 2: 0x3FECE147AE147AE1} {
 		if bits != 0 && math.Float64bits(occupancyDiscount[n]) != bits {
 			t.Errorf("0.95^%d = %x, want %x", n, math.Float64bits(occupancyDiscount[n]), bits)
@@ -257,12 +269,12 @@ func TestOccupancyDiscount(t *testing.T) {
 	}
 }
 
-// Where TF32 is emulated, conversions and hand-made factors enter. Figures by hand from the equations.
+// Emulated TF32 adds conversions and hand-made factors. The expected values are computed by hand from the equations.
 func TestEmulatedTF32(t *testing.T) {
 	a := open(t, "gfx950")
 	for _, c := range []struct {
 		m, n, k                int
-		transA, transB         bool // the command line's flags
+		transA, transB         bool // flags of the command line
 		bm, bn, bk             uint64
 		wantConversion, factor float64
 	}{
@@ -288,12 +300,13 @@ func TestEmulatedTF32(t *testing.T) {
 		e.place(c.bm, c.bn, c.bk)
 		e.score(1)
 		if e.conversion != c.wantConversion || e.factor != c.factor {
-			t.Errorf("%s %dx%dx%d: conversion %v and factor %v, want %v and %v", p, c.bm, c.bn, c.bk, e.conversion, e.factor, c.wantConversion, c.factor)
+			t.Errorf("%s %dx%dx%d: conversion %v and factor %v, want %v and %v", p, c.bm, c.bn, c.bk, e.conversion,
+				e.factor, c.wantConversion, c.factor)
 		}
 	}
 }
 
-// In steady state neither estimates nor rankings allocate.
+// Repeated estimates and rankings do not allocate.
 func TestAllocations(t *testing.T) {
 	ctx := context.Background()
 	a := open(t, "gfx942")

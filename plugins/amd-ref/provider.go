@@ -1,5 +1,5 @@
-// Package amdref is AMD's Origami GEMM model as it was when tritonBLAS adopted it: three memory levels (L2 per die, MALL,
-// HBM), split dies, and the workgroup mapping. It reproduces the original bit for bit and is never tuned.
+// Package amdref reproduces AMD's Origami GEMM model as it was when tritonBLAS adopted it: three memory levels (L2 per
+// die, MALL, HBM), several dies, and the workgroup mapping. It matches the original bit for bit and is never tuned.
 // docs/model-amd-reference.md gives the equations.
 package amdref
 
@@ -12,7 +12,7 @@ import (
 // Version is the plugin's version.
 const Version = "0.1.0"
 
-// Vendor is how device files name the maker of these GPUs.
+// Vendor is the name of AMD in device files.
 const Vendor = "AMD"
 
 const (
@@ -20,7 +20,7 @@ const (
 	kernelFamily = "triton"
 )
 
-// Provider returns the plugin: every AMD device of configs/.
+// Provider returns the plugin, with every AMD device of configs/.
 func Provider() (arch.Provider, error) {
 	return catalog.New(catalog.Definition{
 		Name: "amd-ref", Version: Version,

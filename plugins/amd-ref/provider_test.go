@@ -44,35 +44,88 @@ func TestOpen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	const modes = "data_parallel, k_split_aware, number_of_cus, min_resources, energy_aware, reduction_cost_aware"
+	const occupancyRange = " a whole number from 1 to 32, the number of wavefronts that a compute unit holds;" +
+		" give occ=N"
+	option := func(archID, key, value string) arch.OpenRequest {
+		return arch.OpenRequest{Arch: archID, Options: map[string]string{key: value}}
+	}
+	override := func(key string, value float64) arch.OpenRequest {
+		return arch.OpenRequest{Arch: "gfx942", Overrides: map[string]hw.OverrideValue{key: {Value: value}}}
+	}
 	for _, c := range []struct {
 		r    arch.OpenRequest
-		want string // id and options, or the words of an error
+		want string // id and options, or the error
 	}{
-		{arch.OpenRequest{Arch: "gfx942"}, "gfx942@mi300x [{grid data_parallel} {occ 1} {mi auto} {mapping jan}]"},
-		{arch.OpenRequest{Arch: "gfx90a", Device: "mi250-gcd", Model: "reference"}, "gfx90a@mi210 [{grid data_parallel} {occ 1} {mi auto} {mapping jan}]"},
-		{arch.OpenRequest{Arch: "gfx950", Options: map[string]string{"grid": "energy_aware", "occ": "32", "mi": "32x32x16", "mapping": "feb"}},
-			"gfx950@mi355x [{grid energy_aware} {occ 32} {mi 32x32x16} {mapping feb}]"},
-		{arch.OpenRequest{Arch: "gfx1250"}, `unknown architecture "gfx1250"; did you mean gfx950?`},
-		{arch.OpenRequest{Arch: "gfx90a", Device: "mi300x"}, `gfx90a has no device "mi300x"; did you mean mi210? its devices: mi210`},
-		{arch.OpenRequest{Arch: "gfx942", Model: "refined"}, `gfx942 has no model "refined"; use one of reference`},
-		{arch.OpenRequest{Arch: "gfx942", Options: map[string]string{"occupancy": "2"}}, `plugin amd-ref has no option "occupancy"; its options: grid, occ, mi, mapping`},
-		{arch.OpenRequest{Arch: "gfx942", Options: map[string]string{"grid": "analytical"}}, "option: grid=analytical cannot be ranked: the library's analytical grid asks for the ranking that it is part of, without end;" +
-			" use one of data_parallel, k_split_aware, number_of_cus, min_resources, energy_aware, reduction_cost_aware"},
-		{arch.OpenRequest{Arch: "gfx942", Options: map[string]string{"grid": "best"}}, "option: grid=best is unknown; use one of data_parallel, k_split_aware, number_of_cus, min_resources, energy_aware, reduction_cost_aware"},
-		{arch.OpenRequest{Arch: "gfx942", Options: map[string]string{"occ": "0"}}, "option: occ=0 is not a whole number from 1 to 32, which is how many wavefronts a compute unit holds; give occ=N"},
-		{arch.OpenRequest{Arch: "gfx942", Options: map[string]string{"occ": "1.5"}}, "option: occ=1.5 is not a whole number from 1 to 32, which is how many wavefronts a compute unit holds; give occ=N"},
-		{arch.OpenRequest{Arch: "gfx90a", Options: map[string]string{"mi": "16x16x64"}}, "option: mi=16x16x64 is no matrix instruction of gfx90a; use auto or one of 16x16x16, 32x32x8, 32x32x4, 16x16x4, 4x4x4, 32x32x2, 32x32x1, 16x16x1, 4x4x1, 16x16x32, 32x32x16"},
-		{arch.OpenRequest{Arch: "gfx942", Options: map[string]string{"mapping": "mar"}}, "option: mapping=mar is unknown; use one of jan, feb"},
-		{arch.OpenRequest{Arch: "gfx942", Overrides: map[string]hw.OverrideValue{"num_xcd": {Value: 4}}}, `hardware override: gfx942 has no parameter "num_xcd"; did you mean num_xcds?`},
-		{arch.OpenRequest{Arch: "gfx942", Overrides: map[string]hw.OverrideValue{"num_xcds": {Value: 500}}}, "num_xcds is 500, which is more than num_cus (304); give each die at least one compute unit"},
-		{arch.OpenRequest{Arch: "gfx942", Overrides: map[string]hw.OverrideValue{"bw_c1": {Value: 0}}}, "bw_c0, bw_c1 and bw_c2 are all zero, which leaves no bandwidth; give at least one a positive value"},
+		{
+			arch.OpenRequest{Arch: "gfx942"},
+			"gfx942@mi300x [{grid data_parallel} {occ 1} {mi auto} {mapping jan}]",
+		},
+		{
+			arch.OpenRequest{Arch: "gfx90a", Device: "mi250-gcd", Model: "reference"},
+			"gfx90a@mi210 [{grid data_parallel} {occ 1} {mi auto} {mapping jan}]",
+		},
+		{
+			arch.OpenRequest{Arch: "gfx950", Options: map[string]string{
+				"grid": "energy_aware", "occ": "32", "mi": "32x32x16", "mapping": "feb",
+			}},
+			"gfx950@mi355x [{grid energy_aware} {occ 32} {mi 32x32x16} {mapping feb}]",
+		},
+		{
+			arch.OpenRequest{Arch: "gfx1250"},
+			`unknown architecture "gfx1250"; did you mean gfx950?`,
+		},
+		{
+			arch.OpenRequest{Arch: "gfx90a", Device: "mi300x"},
+			`gfx90a has no device "mi300x"; did you mean mi210? its devices: mi210`,
+		},
+		{
+			arch.OpenRequest{Arch: "gfx942", Model: "refined"},
+			`gfx942 has no model "refined"; use one of reference`,
+		},
+		{
+			option("gfx942", "occupancy", "2"),
+			`plugin amd-ref has no option "occupancy"; its options: grid, occ, mi, mapping`,
+		},
+		{
+			option("gfx942", "grid", "analytical"),
+			"option: grid=analytical cannot be ranked: the library's analytical grid needs the ranking that it is" +
+				" part of; use one of " + modes,
+		},
+		{option("gfx942", "grid", "best"), "option: grid=best is unknown; use one of " + modes},
+		{
+			option("gfx942", "occ", "0"),
+			"option: occ=0 is not" + occupancyRange,
+		},
+		{
+			option("gfx942", "occ", "1.5"),
+			"option: occ=1.5 is not" + occupancyRange,
+		},
+		{
+			option("gfx90a", "mi", "16x16x64"),
+			"option: mi=16x16x64 is not a matrix instruction of gfx90a; use auto or one of 16x16x16, 32x32x8," +
+				" 32x32x4, 16x16x4, 4x4x4, 32x32x2, 32x32x1, 16x16x1, 4x4x1, 16x16x32, 32x32x16",
+		},
+		{option("gfx942", "mapping", "mar"), "option: mapping=mar is unknown; use one of jan, feb"},
+		{
+			override("num_xcd", 4),
+			`hardware override: gfx942 has no parameter "num_xcd"; did you mean num_xcds?`,
+		},
+		{
+			override("num_xcds", 500),
+			"num_xcds is 500, which is more than num_cus (304); give each die at least one compute unit",
+		},
+		{
+			override("bw_c1", 0),
+			"bw_c0, bw_c1 and bw_c2 are all zero, which leaves no bandwidth; set at least one to a positive value",
+		},
 	} {
 		a, err := p.Open(context.Background(), c.r)
 		got := ""
 		if err != nil {
 			got = err.Error()
 			if diag.KindOf(err) != diag.Input {
-				t.Errorf("%+v: an error of kind %s, want input", c.r, diag.KindOf(err))
+				t.Errorf("%+v: error of kind %s, want input", c.r, diag.KindOf(err))
 			}
 		} else {
 			got = fmt.Sprint(a.Describe().ID(), " ", a.Describe().Options)
@@ -83,7 +136,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// An overridden clock changes what is derived from it, and all bandwidths overridden put the model on the calibrated rung.
+// An overridden clock changes the parameters derived from it. With every bandwidth overridden, the rung is calibrated.
 func TestOverrides(t *testing.T) {
 	p, err := Provider()
 	if err != nil {
@@ -109,12 +162,15 @@ func TestOverrides(t *testing.T) {
 	}
 }
 
-// The atoms are those that tritonBLAS uses where it has a say, and the types are those that the hardware or the library has.
+// The matrix instructions are those that tritonBLAS uses, if it specifies them. The element types are those that the
+// hardware or the library supports.
 func TestAtoms(t *testing.T) {
 	for id, want := range map[string]string{
 		"gfx90a": "fp16 16x16x16/32 bf16 16x16x16/16 fp32 16x16x4/32 tf32 16x16x16/48 int8 16x16x16/32",
-		"gfx942": "fp16 16x16x16/16 bf16 16x16x16/16 fp32 16x16x4/32 tf32 16x16x32/16 fp8 16x16x32/16 int8 16x16x32/16",
-		"gfx950": "fp16 16x16x32/16 bf16 16x16x32/16 fp32 16x16x4/32 tf32 16x16x32/48 fp8 16x16x128/32 int8 16x16x32/16",
+		"gfx942": "fp16 16x16x16/16 bf16 16x16x16/16 fp32 16x16x4/32" +
+			" tf32 16x16x32/16 fp8 16x16x32/16 int8 16x16x32/16",
+		"gfx950": "fp16 16x16x32/16 bf16 16x16x32/16 fp32 16x16x4/32" +
+			" tf32 16x16x32/48 fp8 16x16x128/32 int8 16x16x32/16",
 	} {
 		var got []string
 		for _, a := range open(t, id).Describe().Atoms {
@@ -149,7 +205,8 @@ func TestCandidates(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(list.Configs)+len(list.Rejected) != c.configs || len(list.Configs) != c.fit {
-			t.Errorf("%s %s: %d of %d candidates fit, want %d of %d", c.arch, c.dtype, len(list.Configs), len(list.Configs)+len(list.Rejected), c.fit, c.configs)
+			t.Errorf("%s %s: %d of %d candidates fit, want %d of %d", c.arch, c.dtype, len(list.Configs),
+				len(list.Configs)+len(list.Rejected), c.fit, c.configs)
 		}
 		seen := map[gemm.Config]bool{}
 		for _, cfg := range list.Configs {
@@ -161,14 +218,23 @@ func TestCandidates(t *testing.T) {
 	}
 
 	a := open(t, "gfx942")
-	list, err := a.Candidates(ctx, gemm.New(512, 512, 512), arch.Space{BlockM: []int{64, 256}, BlockN: []int{256}, BlockK: []int{64, 128}, NumWarps: []int{4, 8}, NumStages: []int{1}, SplitK: []int{1, 4}})
+	list, err := a.Candidates(ctx, gemm.New(512, 512, 512), arch.Space{
+		BlockM:    []int{64, 256},
+		BlockN:    []int{256},
+		BlockK:    []int{64, 128},
+		NumWarps:  []int{4, 8},
+		NumStages: []int{1},
+		SplitK:    []int{1, 4},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(list.Configs) != 8 || list.Configs[1].SplitK != 4 || list.Configs[2].NumWarps != 8 || list.Configs[0].NumStages != 1 {
+	if len(list.Configs) != 8 || list.Configs[1].SplitK != 4 || list.Configs[2].NumWarps != 8 ||
+		list.Configs[0].NumStages != 1 {
 		t.Errorf("axes of the space are not used: %v", list.Configs)
 	}
-	if r := list.Rejected[0]; len(list.Rejected) != 8 || r.Position != 4 || r.Reason != arch.ReasonSharedMemory || r.Detail != "needs 81920 B of LDS for one tile of A and B, 65536 B available" {
+	if r := list.Rejected[0]; len(list.Rejected) != 8 || r.Position != 4 || r.Reason != arch.ReasonSharedMemory ||
+		r.Detail != "needs 81920 B of LDS for one tile of A and B, 65536 B available" {
 		t.Errorf("first of %d rejections: %+v", len(list.Rejected), r)
 	}
 }
@@ -189,11 +255,16 @@ func TestRefusals(t *testing.T) {
 	_, err = a.Candidates(ctx, p, arch.Space{Kernel: "cutlass"})
 	wantError(t, err, `amd-ref does not predict the kernel family "cutlass"; use triton`)
 	_, err = a.Candidates(ctx, p, arch.Space{BlockK: []int{64, 0}})
-	wantError(t, err, "config 16x16x0,warps=8,stages=2,split=1 has a number outside 1 to 4096; give whole numbers in that range")
+	wantError(t, err,
+		"config 16x16x0,warps=8,stages=2,split=1 has a number outside 1 to 4096; give whole numbers in that range")
 	good := gemm.Config{BlockM: 64, BlockN: 64, BlockK: 64, SplitK: 1, NumWarps: 8, NumStages: 2, Kernel: "triton"}
 	for _, bad := range []func(c *gemm.Config){
-		func(c *gemm.Config) { c.BlockM = 0 }, func(c *gemm.Config) { c.BlockN = -64 }, func(c *gemm.Config) { c.BlockK = 4097 },
-		func(c *gemm.Config) { c.SplitK = -1 }, func(c *gemm.Config) { c.SplitK = 1 << 20 }, func(c *gemm.Config) { c.Kernel = "cutlass" },
+		func(c *gemm.Config) { c.BlockM = 0 },
+		func(c *gemm.Config) { c.BlockN = -64 },
+		func(c *gemm.Config) { c.BlockK = 4097 },
+		func(c *gemm.Config) { c.SplitK = -1 },
+		func(c *gemm.Config) { c.SplitK = 1 << 20 },
+		func(c *gemm.Config) { c.Kernel = "cutlass" },
 	} {
 		c := good
 		bad(&c)
@@ -207,7 +278,8 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("Mapping of %s: %v", c, err)
 		}
 	}
-	if err := a.Estimate(ctx, make([]arch.Estimate, 1), gemm.Problem{}, []gemm.Config{good}); diag.KindOf(err) != diag.Input {
+	err = a.Estimate(ctx, make([]arch.Estimate, 1), gemm.Problem{}, []gemm.Config{good})
+	if diag.KindOf(err) != diag.Input {
 		t.Errorf("Estimate of an empty problem: %v", err)
 	}
 	if _, err := a.Candidates(ctx, gemm.Problem{}, arch.Space{}); diag.KindOf(err) != diag.Input {

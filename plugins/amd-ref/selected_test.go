@@ -11,8 +11,8 @@ import (
 	"github.com/origami-gemm/origami/core/selector"
 )
 
-// TestGoldenSelected compares what the selector makes of the estimates: the five best, before and after the tie-break, the
-// size of the leading group, and both mappings.
+// TestGoldenSelected compares the selector's results: the five best candidates before and after the tie-break, the size
+// of the leading group, and both mappings.
 func TestGoldenSelected(t *testing.T) {
 	ctx := context.Background()
 	opened := opener{}
@@ -41,7 +41,8 @@ func TestGoldenSelected(t *testing.T) {
 			}
 		}
 		if result.Feasible != r.int("n_valid") || result.Feasible+result.RejectedTotal() != 150 {
-			t.Errorf("%d candidates of %d, want %s", result.Feasible, result.Feasible+result.RejectedTotal(), r.text("n_valid"))
+			t.Errorf("%d candidates of %d, want %s", result.Feasible, result.Feasible+result.RejectedTotal(),
+				r.text("n_valid"))
 		}
 		e := result.Entries[rank]
 		r.want("MT_M", float64(e.Config.BlockM))

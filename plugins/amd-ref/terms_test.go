@@ -10,24 +10,42 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 )
 
-// Each formula, evaluated over the columns before it in the same row, the parameters and the constants, gives its column.
+// Each formula yields the value of its column, from the preceding columns of the row, the parameters and the constants.
 func TestFormulas(t *testing.T) {
 	ctx := context.Background()
+	const kMajor, mMajor, nMajor = gemm.MajorK, gemm.MajorM, gemm.MajorN
 	for _, c := range []struct {
 		arch string
 		opts []string
 		p    gemm.Problem
 	}{
-		{"gfx942", nil, gemm.Problem{M: 1000, N: 3000, K: 777, Batch: 1, AMajor: gemm.MajorK, BMajor: gemm.MajorK, DType: gemm.FP16}},
-		{"gfx942", []string{"occ=4"}, gemm.Problem{M: 77, N: 640, K: 4096, Batch: 5, AMajor: gemm.MajorM, BMajor: gemm.MajorN, DType: gemm.FP8}},
-		{"gfx942", []string{"grid=k_split_aware"}, gemm.Problem{M: 256, N: 256, K: 65536, Batch: 1, AMajor: gemm.MajorK, BMajor: gemm.MajorN, DType: gemm.BF16}},
-		{"gfx950", nil, gemm.Problem{M: 128, N: 256, K: 8192, Batch: 1, AMajor: gemm.MajorK, BMajor: gemm.MajorK, DType: gemm.TF32}},
-		{"gfx90a", nil, gemm.Problem{M: 8192, N: 8192, K: 100, Batch: 1, AMajor: gemm.MajorM, BMajor: gemm.MajorK, DType: gemm.INT8}},
-		{"gfx942", nil, gemm.Problem{M: 60_000_000, N: 512, K: 64, Batch: 1, AMajor: gemm.MajorK, BMajor: gemm.MajorK, DType: gemm.FP16}}, // above the L2's capacity times 1024
+		{"gfx942", nil, gemm.Problem{
+			M: 1000, N: 3000, K: 777, Batch: 1, AMajor: kMajor, BMajor: kMajor, DType: gemm.FP16,
+		}},
+		{"gfx942", []string{"occ=4"}, gemm.Problem{
+			M: 77, N: 640, K: 4096, Batch: 5, AMajor: mMajor, BMajor: nMajor, DType: gemm.FP8,
+		}},
+		{"gfx942", []string{"grid=k_split_aware"}, gemm.Problem{
+			M: 256, N: 256, K: 65536, Batch: 1, AMajor: kMajor, BMajor: nMajor, DType: gemm.BF16,
+		}},
+		{"gfx950", nil, gemm.Problem{
+			M: 128, N: 256, K: 8192, Batch: 1, AMajor: kMajor, BMajor: kMajor, DType: gemm.TF32,
+		}},
+		{"gfx90a", nil, gemm.Problem{
+			M: 8192, N: 8192, K: 100, Batch: 1, AMajor: mMajor, BMajor: kMajor, DType: gemm.INT8,
+		}},
+		{"gfx942", nil, gemm.Problem{ // exceeds 1024 times the L2's capacity
+			M: 60_000_000, N: 512, K: 64, Batch: 1, AMajor: kMajor, BMajor: kMajor, DType: gemm.FP16,
+		}},
 	} {
 		a := open(t, c.arch, c.opts...)
 		d := a.Describe()
-		list, err := a.Candidates(ctx, c.p, arch.Space{BlockM: []int{16, 64, 256}, BlockN: []int{32, 96}, BlockK: []int{16, 32, 80, 512}, SplitK: []int{1, 3}})
+		list, err := a.Candidates(ctx, c.p, arch.Space{
+			BlockM: []int{16, 64, 256},
+			BlockN: []int{32, 96},
+			BlockK: []int{16, 32, 80, 512},
+			SplitK: []int{1, 3},
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,15 +94,16 @@ func near(a, b, relative float64) bool {
 	return math.Abs(a-b) <= relative*max(math.Abs(a), math.Abs(b))
 }
 
-// The schema is complete: every column says what it is, in what unit, how it is computed and where that is from, and what
-// formulas refer to exists.
+// The schema is complete: every column has a description, a unit, a formula and a source, and every name in a formula
+// exists.
 func TestSchema(t *testing.T) {
 	for _, mode := range gridModes {
 		d := open(t, "gfx942", "grid="+mode).Describe()
 		seen := map[string]bool{}
 		kinds := map[arch.TermKind]int{}
 		for _, term := range d.Terms {
-			if term.Name == "" || term.Unit == "" || term.Formula == "" || term.Doc == "" || term.Source == "" || seen[term.Name] {
+			if term.Name == "" || term.Unit == "" || term.Formula == "" || term.Doc == "" || term.Source == "" ||
+				seen[term.Name] {
 				t.Errorf("incomplete or repeated term %+v", term)
 			}
 			seen[term.Name] = true

@@ -1,4 +1,4 @@
-package nvidia
+package nvidia_test
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/selector"
+	"github.com/origami-gemm/origami/plugins/nvidia/internal/nvtest"
 )
 
 // rtx4070 is a GPU that configs/ does not have, as a driver describes it (NVIDIA Ada GPU Architecture whitepaper v2.1 and
@@ -27,21 +28,9 @@ func rtx4070() *arch.LiveDevice {
 	}}
 }
 
-func param(t testing.TB, a arch.Architecture, name string) hw.Param {
-	t.Helper()
-	p, ok := hw.Set(a.Describe().Params).Lookup(name)
-	if !ok {
-		t.Fatalf("%s has no %s", a.Describe().ID(), name)
-	}
-	return p
-}
-
 func archIDs(t testing.TB) []string {
 	t.Helper()
-	p, err := Provider()
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := nvtest.Provider(t)
 	var ids []string
 	for _, a := range p.Manifest().Archs {
 		ids = append(ids, a.ID)
@@ -55,7 +44,7 @@ func TestLiveGPUIsComplete(t *testing.T) {
 	for _, id := range archIDs(t) {
 		live := rtx4070()
 		live.Name = "NVIDIA Nobody"
-		a, standard := open(t, arch.OpenRequest{Arch: id, Live: live}), open(t, arch.OpenRequest{Arch: id})
+		a, standard := nvtest.Open(t, arch.OpenRequest{Arch: id, Live: live}), nvtest.Open(t, arch.OpenRequest{Arch: id})
 		d := a.Describe()
 		if d.Device != arch.LiveID || d.DeviceName != "NVIDIA Nobody" || d.Rung != arch.RungSpec || d.Units != 46 {
 			t.Errorf("%s: %s, %s, rung %s, %d units", id, d.ID(), d.DeviceName, d.Rung, d.Units)
@@ -70,7 +59,7 @@ func TestLiveGPUIsComplete(t *testing.T) {
 				t.Errorf("%s: %+v", id, *p)
 			}
 		}
-		for _, kernel := range familyNames {
+		for _, kernel := range d.Kernels {
 			var result selector.Result
 			if err := selector.New(a, arch.Space{Kernel: kernel}).Select(ctx, gemm.New(4096, 4096, 4096), &result); err != nil {
 				t.Errorf("%s, %s: %v", id, kernel, err)
@@ -82,17 +71,17 @@ func TestLiveGPUIsComplete(t *testing.T) {
 // The default device itself, seen as a stranger, gets its own numbers back.
 func TestScalingByOneChangesNothing(t *testing.T) {
 	for _, id := range archIDs(t) {
-		want := open(t, arch.OpenRequest{Arch: id}).Describe().Params
+		want := nvtest.Open(t, arch.OpenRequest{Arch: id}).Describe().Params
 		live := &arch.LiveDevice{Name: "stranger", Attributes: map[string]float64{}}
 		for _, name := range []string{"num_sms", "clock", "l2_bytes", "dram_bandwidth"} {
 			live.Attributes[name] = hw.Set(want).Get(name)
 		}
-		a := open(t, arch.OpenRequest{Arch: id, Live: live})
+		a := nvtest.Open(t, arch.OpenRequest{Arch: id, Live: live})
 		for _, w := range want {
 			if w.Name == "tdp" {
 				continue // nothing stands on it, and nothing scales it
 			}
-			got := param(t, a, w.Name)
+			got := nvtest.Param(t, a, w.Name)
 			if got.Value < w.Value*(1-1e-12) || got.Value > w.Value*(1+1e-12) {
 				t.Errorf("%s: %s is %v, was %v", id, w.Name, got.Value, w.Value)
 			}
@@ -116,7 +105,7 @@ func TestMoreHardwareIsNotSlower(t *testing.T) {
 			}
 			more := []string{"num_sms", "l2_bytes", "dram_bandwidth"}[rng.IntN(3)]
 			large.Attributes[more] *= float64(2 + rng.IntN(3))
-			a, b := open(t, arch.OpenRequest{Arch: id, Live: small}), open(t, arch.OpenRequest{Arch: id, Live: large})
+			a, b := nvtest.Open(t, arch.OpenRequest{Arch: id, Live: small}), nvtest.Open(t, arch.OpenRequest{Arch: id, Live: large})
 			for i, level := range a.Hierarchy().Levels() {
 				grown := b.Hierarchy().Levels()[i].Bandwidth
 				was, is := level.Bandwidth.At(level.Bandwidth.Units), grown.At(grown.Units)
@@ -133,7 +122,7 @@ func TestMoreHardwareIsNotSlower(t *testing.T) {
 func TestLiveGPUOfConfigs(t *testing.T) {
 	live := &arch.LiveDevice{Name: "NVIDIA H200", Attributes: map[string]float64{
 		"num_sms": 132, "clock": 1.98e9, "l2_bytes": 60 << 20, "dram_bandwidth": 2 * 3201e6 * 6144 / 8, "tdp": 600}}
-	a := open(t, arch.OpenRequest{Arch: "sm90", Live: live})
+	a := nvtest.Open(t, arch.OpenRequest{Arch: "sm90", Live: live})
 	if d := a.Describe(); d.ID() != "sm90@h200" {
 		t.Fatalf("opened %s", d.ID())
 	}
@@ -143,19 +132,16 @@ func TestLiveGPUOfConfigs(t *testing.T) {
 			own = append(own, p.Name)
 		}
 	}
-	if !slices.Equal(own, []string{"dram_bandwidth", "tdp"}) || param(t, a, "tdp").Value != 600 {
+	if !slices.Equal(own, []string{"dram_bandwidth", "tdp"}) || nvtest.Param(t, a, "tdp").Value != 600 {
 		t.Errorf("the driver's own: %v", own)
 	}
-	if p := param(t, a, "l2_perf_ratio"); p.Tier != hw.Calibrated || p.Value != 4980.2 {
+	if p := nvtest.Param(t, a, "l2_perf_ratio"); p.Tier != hw.Calibrated || p.Value != 4980.2 {
 		t.Errorf("%+v", p)
 	}
 }
 
 func TestLiveGPURefusals(t *testing.T) {
-	p, err := Provider()
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := nvtest.Provider(t)
 	without := func(name string) *arch.LiveDevice {
 		live := rtx4070()
 		delete(live.Attributes, name)
@@ -183,7 +169,7 @@ func TestLiveGPURefusals(t *testing.T) {
 // What is derived for an H100 PCIe comes near what was measured on one, and its peak near the data sheet's.
 func TestDerivedAgainstMeasured(t *testing.T) {
 	const clock, l2 = 1.755e9, 50 << 20
-	a := open(t, arch.OpenRequest{Arch: "sm90", Live: &arch.LiveDevice{Name: "NVIDIA H100 PCIe", Attributes: map[string]float64{
+	a := nvtest.Open(t, arch.OpenRequest{Arch: "sm90", Live: &arch.LiveDevice{Name: "NVIDIA H100 PCIe", Attributes: map[string]float64{
 		"num_sms": 114, "clock": clock, "l2_bytes": l2, "dram_bandwidth": 2 * 1593e6 * 5120 / 8}}})
 	// gpu-l2-cache of RRZE-HPC/gpu-benches, with the statistics of configs/README.md.
 	f, err := os.Open("../../configs/testdata/published/rrze_gpu_benches.csv")
@@ -222,7 +208,7 @@ func TestDerivedAgainstMeasured(t *testing.T) {
 		{"dram_perf_ratio", median(4*l2, 1e12), 0.2},
 		{"peak_fp16", 756e12, 0.01}, // NVIDIA H100 Tensor Core GPU data sheet, H100 PCIe, dense
 	} {
-		got := param(t, a, c.name).Value
+		got := nvtest.Param(t, a, c.name).Value
 		t.Logf("%s: derived %.4g, measured %.4g (%+.1f %%)", c.name, got, c.measured, 100*(got/c.measured-1))
 		if got < c.measured*(1-c.tolerance) || got > c.measured*(1+c.tolerance) {
 			t.Errorf("%s: derived %.4g, measured %.4g", c.name, got, c.measured)

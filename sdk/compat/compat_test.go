@@ -21,6 +21,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/selector"
 	"github.com/origami-gemm/origami/sdk/host"
 	"github.com/origami-gemm/origami/sdk/internal/fake"
 	"github.com/origami-gemm/origami/sdk/wire"
@@ -107,9 +108,59 @@ func checkRefusals(t *testing.T, path, lock, release string) {
 			t.Errorf("%+v of a plugin of API %s: got %v", r, release, err)
 		}
 	}
-	if _, err := h.Open(t.Context(), arch.OpenRequest{Arch: "example"}); err != nil {
-		t.Errorf("after the refusals: %v", err)
+	a, err := h.Open(t.Context(), arch.OpenRequest{Arch: "example"})
+	if err != nil {
+		t.Fatalf("after the refusals: %v", err)
 	}
+	// Named axes are refused in every call, and what has none is still answered.
+	p, c, named := gemm.New(64, 64, 64), tiled, withAxis(t, tiled)
+	for call, ask := range map[string]func(gemm.Config, []arch.AxisValues) error{
+		"Candidates": func(_ gemm.Config, axes []arch.AxisValues) error {
+			_, err := a.Candidates(t.Context(), p, arch.Space{Axes: axes})
+			return err
+		},
+		"Rank": func(_ gemm.Config, axes []arch.AxisValues) error {
+			_, err := selector.Rank(t.Context(), a, selector.Request{Problems: []gemm.Problem{p}, Space: arch.Space{Axes: axes}})
+			return err
+		},
+		"Estimate": func(c gemm.Config, _ []arch.AxisValues) error {
+			return a.Estimate(t.Context(), make([]arch.Estimate, 1), p, []gemm.Config{c})
+		},
+		"Terms": func(c gemm.Config, _ []arch.AxisValues) error {
+			return a.Terms(t.Context(), make([]float64, len(a.Describe().Terms)), p, []gemm.Config{c})
+		},
+		"Mapping": func(c gemm.Config, _ []arch.AxisValues) error {
+			_, err := a.Mapping(t.Context(), p, c)
+			return err
+		},
+	} {
+		if err := ask(named, []arch.AxisValues{{Name: "cluster", Values: []string{"2x1"}}}); !refusesAxes(err, speaks) {
+			t.Errorf("%s with a named axis of a plugin of API %s: %v", call, release, err)
+		}
+		if err := ask(c, nil); err != nil {
+			t.Errorf("%s without one: %v", call, err)
+		}
+	}
+}
+
+var tiled = gemm.Config{BlockM: 64, BlockN: 64, BlockK: 32, NumWarps: 1, NumStages: 1, SplitK: 1, Kernel: "tiled"}
+
+// withAxis is a configuration with a named axis.
+func withAxis(t *testing.T, c gemm.Config) gemm.Config {
+	t.Helper()
+	axes, err := gemm.NewAxes(gemm.AxisValue{Name: "cluster", Value: "2x1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Axes = axes
+	return c
+}
+
+// refusesAxes says whether the host has refused to send named axes to a plugin that speaks these API versions.
+func refusesAxes(err error, speaks []string) bool {
+	var fault *host.PluginError
+	return errors.As(err, &fault) && fault.Fault == host.FaultVersion &&
+		strings.Contains(err.Error(), "it speaks API "+strings.Join(speaks, ", ")+", which knows no named axes of configurations")
 }
 
 // An executor of API 1.1.0, the first that has them, under the present host.
@@ -128,6 +179,9 @@ func TestOldExecutor(t *testing.T) {
 	same(t, "Devices", func(x exec.Executor) (any, error) { return x.Devices(t.Context()) }, local, remote)
 	same(t, "Environment", func(x exec.Executor) (any, error) { return x.Environment(t.Context(), 1) }, local, remote)
 	c := gemm.Config{BlockM: 128, BlockN: 64, BlockK: 32, NumWarps: 4, NumStages: 3, SplitK: 1, Kernel: "one"}
+	if _, err := remote.Compile(t.Context(), 0, gemm.New(64, 128, 256), withAxis(t, c)); !refusesAxes(err, []string{wire.API11}) {
+		t.Errorf("compiling a kernel with a named axis: %v", err)
+	}
 	for size := range 8 {
 		same(t, "Compile, Check and Measure", func(x exec.Executor) (any, error) {
 			k, err := x.Compile(t.Context(), 0, gemm.New(64+size, 128, 256), c)
@@ -168,7 +222,7 @@ func repository(t *testing.T) string {
 	return root
 }
 
-// oldProvider stands for testdata/peer/provider.go in all releases so far, where the example was a type.
+// oldProvider stands for testdata/peer/provider.go in API 1.0.0, where the example was a type.
 const oldProvider = `package main
 
 import "github.com/origami-gemm/origami/core/arch"
@@ -215,14 +269,16 @@ func unpack(t *testing.T, release string) string {
 			put(header.Name, files)
 		}
 	}
-	put("sdk/compat/testdata/peer/provider.go", strings.NewReader(oldProvider))
-	for _, program := range []string{"peer", "executor"} {
-		source := filepath.Join("testdata", program, "main.go")
+	for _, source := range []string{"peer/main.go", "peer/provider.go", "executor/main.go"} {
+		source = filepath.Join("testdata", filepath.FromSlash(source))
 		text, err := os.ReadFile(source)
 		if err != nil {
 			t.Fatal(err)
 		}
 		put("sdk/compat/"+filepath.ToSlash(source), bytes.NewReader(text))
+	}
+	if release == "1.0.0" {
+		put("sdk/compat/testdata/peer/provider.go", strings.NewReader(oldProvider))
 	}
 	return dir
 }

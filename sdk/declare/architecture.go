@@ -81,14 +81,14 @@ func (a *architecture) begin(p gemm.Problem) (*[]float64, error) {
 
 // evaluate computes everything for one configuration, and says which of its rules applies first, if any does.
 func (a *architecture) evaluate(frame []float64, c *gemm.Config) (*rule, error) {
-	if err := c.Validate(); err != nil {
-		return nil, err
-	}
 	k, err := a.kernel(c.Kernel)
 	if err != nil {
 		return nil, err
 	}
-	a.PutConfig(frame, c)
+	if err := c.Validate(k.axes...); err != nil {
+		return nil, err
+	}
+	a.putConfig(frame, c)
 	a.perConfig.Run(frame)
 	for i := range k.rules {
 		if frame[k.rules[i].when] != 0 {
@@ -108,7 +108,7 @@ func (a *architecture) Candidates(ctx context.Context, p gemm.Problem, s arch.Sp
 	if err != nil {
 		return nil, err
 	}
-	all, err := s.Enumerate(k.space)
+	all, err := s.Enumerate(k.space, k.axes...)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +120,7 @@ next:
 		if i%4096 == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		a.PutConfig(frame, &all[i])
+		a.putConfig(frame, &all[i])
 		a.static.Run(frame)
 		for j := range k.rules {
 			if r := &k.rules[j]; r.static && frame[r.when] != 0 {

@@ -28,12 +28,14 @@ type compiled struct {
 	total   int   // the term that is the total
 	steps   []int // the terms that are steps
 	kernels []kernel
+	axes    []axis // of all kernels, each name once
 	mapping [3]int // slots of GroupM, XCDs, Chunk
 	levels  []level
 }
 
 type kernel struct {
 	name  string
+	axes  []gemm.Axis
 	space arch.Space
 	rules []rule
 }
@@ -78,6 +80,9 @@ func (m *Model) compile(params hw.Set) (*compiled, error) {
 		if err := f.compute(c.Program); err != nil {
 			return nil, err
 		}
+	}
+	if err := m.compileAxes(c); err != nil {
+		return nil, err
 	}
 	if err := m.compileTerms(c); err != nil {
 		return nil, err
@@ -176,17 +181,22 @@ func (m *Model) compileKernels(c *compiled) error {
 	}
 	for _, k := range m.Kernels {
 		fault := func(err error) error { return fmt.Errorf("kernel %s: %w", k.Name, err) }
-		own := kernel{name: k.Name, space: k.Space}
+		own := kernel{name: k.Name, axes: k.Axes, space: k.Space}
 		own.space.Kernel = k.Name
-		for _, axis := range []*[]int{&own.space.BlockM, &own.space.BlockN, &own.space.BlockK, &own.space.NumWarps, &own.space.NumStages, &own.space.SplitK} {
-			if len(*axis) == 0 {
-				*axis = []int{1}
+		for _, values := range own.space.Numbers() {
+			if values != nil && len(*values) == 0 {
+				*values = []int{1}
 			}
 		}
 		if k.Name == "" {
 			return errors.New("a kernel has no name")
 		}
-		if _, err := (arch.Space{}).Enumerate(own.space); err != nil {
+		for _, named := range k.Space.Axes { // Enumerate looks for those that are declared
+			if _, err := gemm.FindAxis(k.Axes, named.Name); err != nil {
+				return fault(err)
+			}
+		}
+		if _, err := (arch.Space{}).Enumerate(own.space, k.Axes...); err != nil {
 			return fault(err)
 		}
 		for _, r := range k.Rules {
@@ -301,7 +311,7 @@ func (m *Model) open(def catalog.Definition, s catalog.Selection) (arch.Architec
 		UnitName: m.UnitName, Units: whole("Units", c.units, 1), Partitions: whole("Partitions", c.partitions, 1),
 		Clock: unit.Hertz(real("Clock", c.clock, positive)), SharedMemory: unit.Bytes(real("SharedMemory", c.sharedMemory, 0)),
 		RegisterFile: whole("RegisterFile", c.registerFile, 0), RegistersPerThread: whole("RegistersPerThread", c.registersPerThread, 0),
-		Params: params, Constants: m.Constants, Order: m.Order, Monotone: m.Monotone,
+		Params: params, Constants: m.Constants, Order: m.Order, Monotone: m.Monotone, Families: m.families(),
 	}}
 	if params.Calibrated(def.Specs) {
 		a.desc.Rung = arch.RungCalibrated

@@ -5,8 +5,9 @@
 //
 // Formulas are Go expressions, as core/formula reads them. What they may name: the parameters and constants; the problem
 // (m, n, k, batch, element_bytes, output_bytes, trans_a, trans_b); its matrix instruction (atom_m, atom_n, atom_k,
-// atom_cycles, atoms_per_unit); the configuration (block_m, block_n, block_k, group_m, num_warps, num_stages, split_k); and
-// the terms, each of which sees those before it. sdk/example is a whole plugin made this way.
+// atom_cycles, atoms_per_unit); the configuration (block_m, block_n, block_k, group_m, num_warps, num_stages, split_k); the
+// named axes of the kernel families, as numbers (gemm.Axis.Number); and the terms, each of which sees those before it.
+// sdk/example is a whole plugin made this way.
 package declare
 
 import (
@@ -15,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/sdk/catalog"
 )
@@ -55,10 +57,13 @@ type Model struct {
 
 // Kernel is a kernel family: the configurations that it has.
 type Kernel struct {
-	Name string
+	Name, Doc string
+	// Axes are what its configurations have beyond the numbers that all configurations have. Formulas know an axis by its
+	// name: for the configurations of a family without it, it is at its default.
+	Axes []gemm.Axis
 	// Space has the values of each number of a configuration, which a request may replace. All combinations are candidates,
-	// block_m slowest, then block_n, block_k, num_warps, num_stages and split_k. An empty axis is {1}; the family's name is
-	// filled in.
+	// block_m slowest, then block_n, block_k, num_warps, num_stages and split_k, then the named axes in the order of Axes. An
+	// empty axis is {1}, a named one that is not listed is at its default; the family's name is filled in.
 	Space arch.Space
 	// Rules say which of them cannot be used. The first that applies is given as the reason.
 	Rules []Rule

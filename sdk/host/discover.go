@@ -53,7 +53,7 @@ func (h *Host) plugins() []*found {
 			h.found = append(h.found, &found{
 				info:     PluginInfo{Name: b.Manifest.Name, Version: b.Manifest.Version, Builtin: true, Path: h.options.Self, APIVersions: wire.APIVersions, Protocols: []int{wire.ProtocolVersion}, State: OK},
 				manifest: b.Manifest,
-				program:  &program{name: b.Manifest.Name, path: h.options.Self, args: b.Args, host: h},
+				program:  &program{name: b.Manifest.Name, path: h.options.Self, args: b.Args, speaks: wire.APIVersions, host: h},
 			})
 		}
 		settlePrecedence(h.found)
@@ -210,7 +210,7 @@ func (h *Host) examine(f *found, locked map[string]lockEntry, lockErr error) {
 		f.manifest = *d.Manifest
 	}
 	sum, _ := hex.DecodeString(f.info.SHA256) // readLock has tried
-	f.program = &program{name: f.info.Name, path: path, checksum: sum, host: h}
+	f.program = &program{name: f.info.Name, path: path, checksum: sum, speaks: d.Info.APIVersions, host: h}
 	if file != nil && !byName && d.Info.Failing == "" {
 		h.keep(f.info.Name, file, text, locked)
 	}

@@ -169,10 +169,6 @@ func (h *Host) Open(ctx context.Context, r arch.OpenRequest) (arch.Architecture,
 	if err != nil {
 		return nil, err
 	}
-	later := r.Live != nil || r.Rung != "" || r.Compiled != nil || r.Characterization != nil
-	if later && !slices.Contains(f.info.APIVersions, wire.API11) { // it would overlook them
-		return nil, fault(f.info.Name, "Open", FaultVersion, nil, nil, "it speaks API %s, which knows neither live devices nor rungs to choose", strings.Join(f.info.APIVersions, ", "))
-	}
 	a, err := wire.NewClient(f.info.Name, f.program).Open(ctx, r)
 	if err != nil {
 		return nil, err

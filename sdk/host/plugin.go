@@ -35,7 +35,8 @@ type program struct {
 	name     string
 	path     string
 	args     []string
-	checksum []byte // nil for a built-in
+	checksum []byte   // nil for a built-in
+	speaks   []string // API versions
 	host     *Host
 
 	mu       sync.Mutex
@@ -274,6 +275,9 @@ func (p *program) Invoke(ctx context.Context, method string, args, reply any, op
 // bounds the time, and tells by the status code and the process what went wrong. When the process is gone the error wraps
 // wire.ErrDied, and the next call starts it again.
 func (p *program) invoke(ctx context.Context, timeout time.Duration, method string, args, reply any, opts ...grpc.CallOption) (*session, error) {
+	if version, what := wire.Requires(args); version != "" && !slices.Contains(p.speaks, version) { // it would overlook it
+		return nil, fault(p.name, path.Base(method), FaultVersion, nil, nil, "it speaks API %s, which knows %s", strings.Join(p.speaks, ", "), what)
+	}
 	s, err := p.running(ctx)
 	if err != nil {
 		return nil, err

@@ -1,10 +1,8 @@
 package wire
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -230,7 +228,7 @@ func (a *Architecture) Candidates(ctx context.Context, p gemm.Problem, s arch.Sp
 	if err != nil {
 		return nil, err
 	}
-	c, err := fromCandidates(resp)
+	c, err := fromCandidates(resp, a.desc)
 	return c, a.client.nonsense("Candidates", err)
 }
 
@@ -331,7 +329,7 @@ func (a *Architecture) Rank(ctx context.Context, r selector.Request) ([]selector
 			return nil, a.client.nonsense("Rank", fmt.Errorf("%d rankings for %d problems", got, len(problems)))
 		}
 		for i, ranking := range resp.Rankings {
-			result, err := fromRanking(ranking, r.Top)
+			result, err := fromRanking(ranking, r.Top, a.desc)
 			if err != nil {
 				return nil, a.client.nonsense("Rank", fmt.Errorf("%s: %w", problems[i], err))
 			}
@@ -405,20 +403,4 @@ func (a *Architecture) list(cfgs []gemm.Config) *configList {
 	copy(a.lists[1:i+1], a.lists[:i])
 	a.lists[0] = l
 	return l
-}
-
-// hashConfigs is the SHA-256 that names a list (see ConfigSet in gemm.proto).
-func hashConfigs(cfgs []gemm.Config) [sha256.Size]byte {
-	var b bytes.Buffer
-	var number [8]byte
-	for i := range cfgs {
-		c := &cfgs[i]
-		kernel := valid(c.Kernel)
-		for _, v := range [...]int{c.BlockM, c.BlockN, c.BlockK, c.GroupM, c.NumWarps, c.NumStages, c.SplitK, len(kernel)} {
-			binary.LittleEndian.PutUint64(number[:], uint64(v))
-			b.Write(number[:])
-		}
-		b.WriteString(kernel)
-	}
-	return sha256.Sum256(b.Bytes())
 }

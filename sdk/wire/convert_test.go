@@ -79,11 +79,12 @@ func TestDescriptionsSurvive(t *testing.T) {
 	request, err := fromOpenRequest(toOpenRequest(r))
 	same(t, r, request, err)
 
-	s := arch.Space{Kernel: "k", BlockM: []int{1}, BlockN: []int{2}, BlockK: []int{3}, NumWarps: []int{4}, NumStages: []int{5}, SplitK: []int{6, 7}}
+	s := arch.Space{Kernel: "k", BlockM: []int{1}, BlockN: []int{2}, BlockK: []int{3}, NumWarps: []int{4}, NumStages: []int{5}, SplitK: []int{6, 7},
+		Axes: []arch.AxisValues{{Name: "a", Values: []string{"8"}}}}
 	allSet(t, toSpace(s))
 	same(t, s, fromSpace(toSpace(s)), nil)
 	// The core types have no more fields than these tests fill.
-	for _, v := range []any{*a.Describe(), m, r, s, gemm.Config{}, gemm.Problem{}, arch.Estimate{}, arch.Uncertainty{}, arch.ErrorRange{}, arch.Mapping{}, arch.Rejection{}, selector.Result{}, selector.Entry{}} {
+	for _, v := range []any{*a.Describe(), m, r, s, gemm.Config{}, gemm.Problem{}, arch.Estimate{}, arch.Uncertainty{}, arch.ErrorRange{}, arch.Mapping{}, arch.Rejection{}, arch.Family{}, arch.AxisValues{}, gemm.Axis{}, selector.Result{}, selector.Entry{}} {
 		if want, got := fieldsKnown[reflect.TypeOf(v).String()], reflect.TypeOf(v).NumField(); got != want {
 			t.Errorf("%T has %d fields, and the conversions were written for %d: carry the new ones, then adapt the number", v, got, want)
 		}
@@ -91,8 +92,8 @@ func TestDescriptionsSurvive(t *testing.T) {
 }
 
 var fieldsKnown = map[string]int{
-	"arch.Description": 26, "arch.Manifest": 4, "arch.OpenRequest": 9, "arch.Space": 7, "gemm.Config": 8, "gemm.Problem": 7,
-	"arch.Estimate": 3, "arch.Uncertainty": 6, "arch.ErrorRange": 4, "arch.Mapping": 3, "arch.Rejection": 4, "selector.Result": 4, "selector.Entry": 4,
+	"arch.Description": 27, "arch.Manifest": 4, "arch.OpenRequest": 9, "arch.Space": 8, "gemm.Config": 9, "gemm.Problem": 7,
+	"arch.Estimate": 3, "arch.Uncertainty": 6, "arch.ErrorRange": 4, "arch.Mapping": 3, "arch.Rejection": 4, "arch.Family": 3, "arch.AxisValues": 2, "gemm.Axis": 6, "selector.Result": 4, "selector.Entry": 4,
 }
 
 // allSet checks that each field of a message, and of those inside it, has a value somewhere.
@@ -134,13 +135,26 @@ func same[T any](t interface{ Errorf(string, ...any) }, want, got T, err error) 
 
 // Random values come back bit for bit through serialised messages.
 func TestRandomValuesSurvive(t *testing.T) {
+	a, err := fake.Provider{}.Open(t.Context(), arch.OpenRequest{Arch: "fake"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	axes := a.Describe().Axes("two")
 	number, size := rapid.Int(), rapid.IntRange(1, gemm.MaxConfigNumber)
 	config := rapid.Custom(func(t *rapid.T) gemm.Config {
-		return gemm.Config{
+		c := gemm.Config{
 			BlockM: size.Draw(t, "bm"), BlockN: size.Draw(t, "bn"), BlockK: size.Draw(t, "bk"), GroupM: size.Draw(t, "group"),
 			NumWarps: size.Draw(t, "warps"), NumStages: size.Draw(t, "stages"), SplitK: size.Draw(t, "split"),
 			Kernel: rapid.SampledFrom([]string{"", "triton", "two", "drei"}).Draw(t, "kernel"),
 		}
+		if c.Kernel == "two" {
+			for i, values := range [][]string{axes[0].Values, {"4", "8", "16"}} {
+				if err := axes[i].Set(&c, rapid.SampledFrom(values).Draw(t, "value")); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		return c
 	})
 	reason := rapid.SampledFrom([]arch.Reason{arch.ReasonWarps, arch.ReasonRegisters, "own"})
 	total := rapid.Custom(func(t *rapid.T) unit.Cycles {
@@ -168,7 +182,7 @@ func TestRandomValuesSurvive(t *testing.T) {
 		if n := len(c.Rejected); n > 0 && c.Rejected[n-1].Position >= n+len(c.Configs) {
 			c.Rejected = nil
 		}
-		candidates, err := fromCandidates(sent(t, toCandidates(c)))
+		candidates, err := fromCandidates(sent(t, toCandidates(c)), a.Describe())
 		same(t, c, candidates, err)
 
 		est := rapid.SliceOfN(estimate, 0, 30).Draw(t, "estimates")
@@ -186,7 +200,7 @@ func TestRandomValuesSurvive(t *testing.T) {
 		r.Rejected = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) selector.ReasonCount {
 			return selector.ReasonCount{Reason: reason.Draw(t, "reason"), Count: rapid.IntRange(1, 1000).Draw(t, "count")}
 		}), 1, 3).Draw(t, "rejected")
-		ranking, err := fromRanking(sent(t, toRanking(&r)), 0)
+		ranking, err := fromRanking(sent(t, toRanking(&r)), 0, a.Describe())
 		same(t, r, ranking, err)
 
 		d := &diag.Error{

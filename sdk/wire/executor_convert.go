@@ -11,8 +11,6 @@ import (
 	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
 )
 
-// The conversions of the executor, as convert.go has those of the architectures.
-
 func toExecutorManifest(m exec.Manifest) *pb.ExecutorManifest {
 	return &pb.ExecutorManifest{Name: m.Name, Version: m.Version}
 }

@@ -79,6 +79,10 @@ func messages(f testing.TB) []message {
 	if err != nil {
 		f.Fatal(err)
 	}
+	if err := a.Describe().Families[0].Axes[0].Set(&list.Configs[1], "2x1"); err != nil {
+		f.Fatal(err)
+	}
+	list.Configs[1].Kernel = "two"
 	few := &arch.Candidates{Configs: list.Configs[:2], Rejected: []arch.Rejection{{Config: list.Configs[2], Position: 1, Reason: arch.ReasonWarps, Detail: "why"}}}
 	estimates := []arch.Estimate{{Cycles: 7, Bound: arch.BoundL2}, {Reject: arch.ReasonRegisters}}
 	result := selector.Result{Feasible: 2, Rejected: []selector.ReasonCount{{Reason: arch.ReasonWarps, Count: 3}}}
@@ -94,10 +98,12 @@ func messages(f testing.TB) []message {
 	return []message{
 		of(toProblem(p), fromProblem, nil, toProblem),
 		of(toConfigs(few.Configs), fromConfigs, nil, toConfigs),
-		of(toSpace(arch.Space{Kernel: "k", BlockM: []int{16, 32}}), func(q *pb.Space) (arch.Space, error) { return fromSpace(q), nil }, nil, toSpace),
-		of(toCandidates(few), fromCandidates, func(c *arch.Candidates) error {
+		of(toSpace(arch.Space{Kernel: "k", BlockM: []int{16, 32}, Axes: []arch.AxisValues{{Name: "x", Values: []string{"1"}}}}), func(q *pb.Space) (arch.Space, error) { return fromSpace(q), nil }, nil, toSpace),
+		of(toCandidates(few), func(q *pb.CandidatesResponse) (*arch.Candidates, error) {
+			return fromCandidates(q, a.Describe())
+		}, func(c *arch.Candidates) error {
 			for _, config := range c.Configs {
-				if err := config.Validate(); err != nil {
+				if err := config.Validate(a.Describe().Axes(config.Kernel)...); err != nil {
 					return err
 				}
 			}
@@ -121,9 +127,9 @@ func messages(f testing.TB) []message {
 			}
 			return nil
 		}, toEstimates),
-		of(toRanking(&result), func(q *pb.Ranking) (selector.Result, error) { return fromRanking(q, 2) }, func(r selector.Result) error {
+		of(toRanking(&result), func(q *pb.Ranking) (selector.Result, error) { return fromRanking(q, 2, a.Describe()) }, func(r selector.Result) error {
 			for _, e := range r.Entries {
-				if err := errors.Join(positive(float64(e.Estimate.Cycles)), e.Config.Validate()); err != nil || min(e.Index, e.Mapping.XCDs, e.Mapping.Chunk) < 0 {
+				if err := errors.Join(positive(float64(e.Estimate.Cycles)), e.Config.Validate(a.Describe().Axes(e.Config.Kernel)...)); err != nil || min(e.Index, e.Mapping.XCDs, e.Mapping.Chunk) < 0 {
 					return fmt.Errorf("%+v passed, %w", e, err)
 				}
 			}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"slices"
 	"sync"
 
 	"google.golang.org/grpc"
@@ -97,6 +98,8 @@ type opened struct {
 	mu       sync.Mutex // held while opening
 	arch     arch.Architecture
 	response *pb.OpenResponse // nil until opened
+	// plain says that the host knows no named axes.
+	plain bool
 
 	// selectors keep candidate lists and scratch space between calls, a pool per space, as a selector serves one call
 	// at a time.
@@ -128,7 +131,7 @@ func (s *archServer) Open(ctx context.Context, req *pb.OpenRequest) (*pb.OpenRes
 			s.open.remove(handle)
 			return nil, toStatus(err)
 		}
-		o.arch = a
+		o.arch, o.plain = a, !slices.Contains(req.ApiVersions, API12)
 		o.response = &pb.OpenResponse{Handle: sum[:], Description: toDescription(a.Describe()), Levels: toLevels(a.Hierarchy().Levels())}
 	}
 	return o.response, nil
@@ -149,6 +152,21 @@ func (s *archServer) find(handle []byte) (*opened, error) {
 		}
 	}
 	return nil, missingStatus(pb.Missing_RESOURCE_HANDLE)
+}
+
+// space converts a space. For a host that knows no named axes it is the part that has each of them at its default: such a
+// host would drop the other values and take one kernel for another.
+func (o *opened) space(q *pb.Space) arch.Space {
+	s := fromSpace(q)
+	d := o.arch.Describe()
+	kernel, err := d.Kernel(s.Kernel)
+	if !o.plain || err != nil { // what is wrong with a family's name is the model's to say
+		return s
+	}
+	for _, x := range d.Axes(kernel) {
+		s.Axes = append(s.Axes, arch.AxisValues{Name: x.Name, Values: []string{x.Default}})
+	}
+	return s
 }
 
 // list returns the configurations that a set names.
@@ -183,7 +201,7 @@ func (s *archServer) Candidates(ctx context.Context, req *pb.CandidatesRequest) 
 	if err != nil {
 		return nil, malformed(err)
 	}
-	c, err := o.arch.Candidates(ctx, p, fromSpace(req.GetSpace()))
+	c, err := o.arch.Candidates(ctx, p, o.space(req.GetSpace()))
 	if err != nil {
 		return nil, toStatus(err)
 	}
@@ -273,7 +291,7 @@ func (s *archServer) Rank(ctx context.Context, req *pb.RankRequest) (*pb.RankRes
 		return nil, malformed(err)
 	}
 	pool := o.selectors.getOrAdd(string(space), selectorsKept, func() *sync.Pool {
-		space := fromSpace(req.GetSpace())
+		space := o.space(req.GetSpace())
 		return &sync.Pool{New: func() any { return &ranker{Selector: selector.New(o.arch, space)} }}
 	})
 	r := pool.Get().(*ranker)

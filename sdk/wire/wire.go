@@ -15,6 +15,8 @@ import (
 
 	"github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc"
+
+	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
 )
 
 // Handshake is how host and plugin recognise each other. It is no security feature: it gives a hint to a user who
@@ -35,10 +37,42 @@ const ProtocolVersion = 1
 //
 //	1.0.0  the first: architectures
 //	1.1.0  executors; architectures of live devices
-var APIVersions = []string{"1.0.0", API11}
+//	1.2.0  named axes of configurations
+var APIVersions = []string{"1.0.0", API11, API12}
 
-// API11 is the first API version that knows executors and live devices.
-const API11 = "1.1.0"
+// API versions after the first, see APIVersions.
+const (
+	API11 = "1.1.0"
+	API12 = "1.2.0"
+)
+
+// Requires returns the API version that a plugin must speak to understand a request, and what it is in the request that
+// an older plugin does not know and would overlook. For most requests that is no version in particular.
+func Requires(request any) (version, what string) {
+	named := false
+	switch q := request.(type) {
+	case *pb.OpenRequest:
+		if q.Live != nil || q.Rung != 0 || q.Compiled != nil || q.Characterization != nil {
+			return API11, "neither live devices nor rungs to choose"
+		}
+	case *pb.CandidatesRequest:
+		named = len(q.GetSpace().GetAxes()) > 0
+	case *pb.RankRequest:
+		named = len(q.GetSpace().GetAxes()) > 0
+	case *pb.EstimateRequest:
+		named = len(q.GetConfigs().GetConfigs().GetAxes()) > 0
+	case *pb.TermsRequest:
+		named = len(q.GetConfigs().GetConfigs().GetAxes()) > 0
+	case *pb.MappingRequest:
+		named = len(q.GetConfig().GetAxes()) > 0
+	case *pb.CompileRequest:
+		named = len(q.GetConfig().GetAxes()) > 0
+	}
+	if named {
+		return API12, "no named axes of configurations"
+	}
+	return "", ""
+}
 
 // Environment variables by which the host tells the plugin what the handshake has no room for.
 const (

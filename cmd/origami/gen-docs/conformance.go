@@ -13,7 +13,8 @@ func conformancePage() string {
 	for _, kind := range []struct {
 		title  string
 		checks []conformance.Check
-	}{{"Plugins that model architectures", conformance.ArchitectureChecks()}, {"Plugins that run kernels", conformance.ExecutorChecks()}} {
+	}{{"Plugins that model architectures", conformance.ArchitectureChecks()},
+		{"Plugins that run kernels", conformance.ExecutorChecks()}} {
 		fmt.Fprintf(&b, "\n## %s\n\n| check | what is demanded |\n| --- | --- |\n", kind.title)
 		for _, c := range kind.checks {
 			fmt.Fprintf(&b, "| `%s` | %s |\n", c.Name, c.Doc)

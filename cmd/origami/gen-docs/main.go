@@ -45,7 +45,8 @@ func write(docs string) error {
 	if err := os.MkdirAll(reference, 0o755); err != nil {
 		return err
 	}
-	root := cli.Root(&session.Factory{Streams: iostreams.Plain(strings.NewReader(""), io.Discard, io.Discard)}, cli.System{})
+	root := cli.Root(&session.Factory{Streams: iostreams.Plain(strings.NewReader(""), io.Discard, io.Discard)},
+		cli.System{})
 	var index strings.Builder
 	index.WriteString(mark + "# Command-line reference\n\n")
 	for _, cmd := range commands(root) {
@@ -99,7 +100,8 @@ func page(cmd *cobra.Command) string {
 		fmt.Fprintf(&b, "\n## Flags\n\n```\n%s```\n", flags)
 	}
 	if cmd.HasParent() {
-		b.WriteString("\nThe flags of [origami](origami.md) work here too. [Exit codes](../exit-codes.md), [JSON and CSV](../json.md).\n")
+		b.WriteString("\nThe flags of [origami](origami.md) work here too. [Exit codes](../exit-codes.md), [JSON and " +
+			"CSV](../json.md).\n")
 	}
 	return b.String()
 }
@@ -114,7 +116,8 @@ func unindent(s string) string {
 
 func exitCodes() string {
 	var b strings.Builder
-	b.WriteString(mark + "# Exit codes\n\nThe exit code says whose problem a failure is. Treat a code that is not listed as a failure.\n\n")
+	b.WriteString(mark + "# Exit codes\n\nThe exit code says whose problem a failure is. Treat a code that is not " +
+		"listed as a failure.\n\n")
 	b.WriteString("| code | kind | meaning |\n| --- | --- | --- |\n")
 	for _, c := range exitcode.All() {
 		fmt.Fprintf(&b, "| %d | %s | %s |\n", c.Code, c.Name, c.Meaning)

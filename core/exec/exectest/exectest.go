@@ -1,5 +1,5 @@
-// Package exectest is an executor for tests. Its device is made up: it runs kernels in pseudo-times with reproducible noise,
-// and fails in every way that a real device can.
+// Package exectest is an executor for tests. Its fake device reports fake kernel times with reproducible noise, and it
+// fails in every way in which a real device can.
 package exectest
 
 import (
@@ -17,55 +17,55 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 )
 
-// Fate is what happens to a configuration or a library on a problem.
+// Fate is the outcome of a configuration or a library on a problem.
 type Fate int
 
 // The fates.
 const (
 	Fine         Fate = iota
-	NotBuilt          // the compiler refuses it
-	OutOfMemory       // it compiles, and running it is refused
-	Wrong             // its result is wrong
+	NotBuilt          // the compiler rejects it
+	OutOfMemory       // it compiles, but does not run
+	Wrong             // its results are wrong
 	Crash             // running it ends the process
 	CrashCompile      // compiling it ends the process
-	Hang              // running it does not end in time
+	Hang              // it does not end in time
 	ClockMoves        // the clock drops while it runs
 )
 
-// Executor is a made-up executor. Set its fields before the first call.
+// Executor is a fake executor. Set its fields before the first call.
 type Executor struct {
 	Device exec.Device
-	// Noise is the relative standard deviation of a run's time, Seed the seed of its random numbers.
+	// Noise is the relative standard deviation of the time of a run. Seed is the seed of the noise.
 	Noise float64
 	Seed  uint64
-	// Time, if set, replaces the pseudo-time of a configuration.
+	// Time, if set, replaces the fake time of a configuration.
 	Time func(gemm.Problem, gemm.Config) unit.Seconds
-	// Fate and LibraryFate say what goes wrong with a configuration and with a library. If nil, nothing does.
+	// Fate and LibraryFate, if set, choose the outcome. Otherwise every outcome is Fine.
 	Fate        func(gemm.Problem, gemm.Config) Fate
 	LibraryFate func(gemm.Problem, string) Fate
-	// Before, if set, is called at the start of every call with the number of the call, from 1, and never concurrently. An
-	// error ends the call.
+	// Before, if set, runs at the start of every call, one at a time, with the number of the call from 1. Its error
+	// ends the call.
 	Before func(call int) error
 
 	mu    sync.Mutex
 	calls int
-	// process counts the processes. A crash ends a process, and its kernels with it.
+	// process counts processes. A crash ends a process and its kernels.
 	process             int
 	held, most, crashes int
-	// compiled counts the kernels so far, so that no two have the same noise.
+	// compiled counts the kernels, so that each has different noise.
 	compiled uint64
 }
 
 var _ exec.Executor = (*Executor)(nil)
 
-// Held returns how many kernels are open now, and the most that were open at any time.
+// Held returns the number of open kernels, now and at most so far.
 func (x *Executor) Held() (now, most int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.held, x.most
 }
 
-// Crashes returns how often a kernel ended the process, or hung.
+// Crashes returns how often a kernel ended the process or hung.
 func (x *Executor) Crashes() int {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -94,7 +94,8 @@ func (x *Executor) Environment(ctx context.Context, device int) (exec.Environmen
 	if device != 0 {
 		return exec.Environment{}, noDevice(device)
 	}
-	return exec.Environment{Driver: "1.2.3", Runtime: "4.5", Clock: 1.5e9, PowerWatts: 250, TemperatureC: 40}, x.begin(ctx)
+	env := exec.Environment{Driver: "1.2.3", Runtime: "4.5", Clock: 1.5e9, PowerWatts: 250, TemperatureC: 40}
+	return env, x.begin(ctx)
 }
 
 func noDevice(device int) error {
@@ -104,7 +105,7 @@ func noDevice(device int) error {
 // Close implements exec.Executor.
 func (x *Executor) Close() error { return nil }
 
-// hung is an error that reports a timeout as net.Error does.
+// hung is the error of a hang. Like a net.Error, it has a Timeout method.
 type hung struct{ error }
 
 func (hung) Timeout() bool { return true }
@@ -125,7 +126,7 @@ func failure(what string, cause error) error {
 	return &diag.Error{Kind: diag.Plugin, Where: "executor", What: what, Err: cause}
 }
 
-// lost is the error for a kernel whose process has ended.
+// lost is the error of a kernel whose process has ended.
 func lost() error { return failure(exec.ErrKernelLost.Error(), exec.ErrKernelLost) }
 
 // Compile implements exec.Executor.
@@ -137,15 +138,15 @@ func (x *Executor) Compile(ctx context.Context, device int, p gemm.Problem, c ge
 		return nil, err
 	}
 	if x.Device.Kernels != nil && !slices.Contains(x.Device.Kernels, c.Kernel) {
-		return nil, diag.Inputf("there is no kernel family %q", c.Kernel).Do("use %s", strings.Join(x.Device.Kernels, " or "))
+		return nil, diag.Inputf("there is no kernel family %q", c.Kernel).
+			Do("use %s", strings.Join(x.Device.Kernels, " or "))
 	}
-	fate := func() Fate {
+	k, err := x.build(ctx, p, c, c.String()+c.Kernel, func() Fate {
 		if x.Fate == nil {
 			return Fine
 		}
 		return x.Fate(p, c)
-	}
-	k, err := x.build(ctx, p, c, c.String()+c.Kernel, fate)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -161,22 +162,22 @@ func (x *Executor) Library(ctx context.Context, device int, p gemm.Problem, libr
 		return nil, noDevice(device)
 	}
 	if !slices.Contains(x.Device.Libraries, library) {
-		return nil, diag.Inputf("there is no library %q", library).Do("use %s", strings.Join(x.Device.Libraries, " or "))
+		return nil, diag.Inputf("there is no library %q", library).
+			Do("use %s", strings.Join(x.Device.Libraries, " or "))
 	}
-	fate := func() Fate {
+	k, err := x.build(ctx, p, gemm.Config{}, library+library, func() Fate {
 		if x.LibraryFate == nil {
 			return Fine
 		}
 		return x.LibraryFate(p, library)
-	}
-	k, err := x.build(ctx, p, gemm.Config{}, library+library, fate)
+	})
 	if err != nil {
 		return nil, err
 	}
 	return k, nil
 }
 
-// build makes a kernel whose pseudo-time follows from the problem and a name.
+// build makes a kernel with a fake time that follows from the problem and a name. fateOf runs after Before.
 func (x *Executor) build(ctx context.Context, p gemm.Problem, c gemm.Config, name string, fateOf func() Fate) (
 	*kernel, error,
 ) {
@@ -233,11 +234,19 @@ func (k *kernel) begin(ctx context.Context) error {
 }
 
 func (k *kernel) Resources() exec.Resources {
-	return exec.Resources{Registers: 32 + k.c.BlockM/2, SpillBytes: unit.Bytes(k.c.BlockM / 256 * 8), SharedMemory: unit.Bytes(k.c.BlockM * 64), CTAsPerSM: 2}
+	return exec.Resources{
+		Registers:    32 + k.c.BlockM/2,
+		SpillBytes:   unit.Bytes(k.c.BlockM / 256 * 8),
+		SharedMemory: unit.Bytes(k.c.BlockM * 64),
+		CTAsPerSM:    2,
+	}
 }
 
 func (k *kernel) Check(ctx context.Context) (exec.Numerics, error) {
-	n := exec.Numerics{MaxError: 1e-4, Tolerance: 1e-3, Checked: int64(k.p.M) * int64(k.p.N), Reference: "a made-up reference"}
+	n := exec.Numerics{
+		MaxError: 1e-4, Tolerance: 1e-3,
+		Checked: int64(k.p.M) * int64(k.p.N), Reference: "a made-up reference",
+	}
 	if err := k.begin(ctx); err != nil {
 		return n, err
 	}

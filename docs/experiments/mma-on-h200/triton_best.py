@@ -3,10 +3,10 @@
     origami --arch sm90@h200 bench --kernel mma --format csv > mma.csv
     python3 triton_best.py mma.csv plugins/nvidia/records/h200-triton > triton.csv
 
-Takes the problems of the first file (columns m, n, k) and of all configurations recorded for each the fastest; writes m, n,
-k, config, milliseconds. Conditions as origami's: fp16, standard normal operands, four times the L2 written before each run,
-device events around the launch. The median of 21 runs after 10 that warm up: Triton's launch takes the host some time, which
-the flush covers once clocks are up.
+Takes the problems of the first file (columns m, n, k) and of all configurations recorded for each the fastest; writes
+m, n, k, config, milliseconds. Conditions as origami's: fp16, standard normal operands, four times the L2 written before
+each run, device events around the launch. The median of 21 runs after 10 that warm up: Triton's launch takes the host
+some time, which the flush covers once clocks are up.
 """
 
 import csv
@@ -82,7 +82,9 @@ def main():
     out.writerow(["m", "n", "k", "config", "milliseconds"])
     for row in csv.DictReader(open(sys.argv[1])):
         m, n, k = (int(row[name]) for name in "mnk")
-        bm, bn, bk, warps, stages, group = (int(best[m, n, k][name]) for name in ("bm", "bn", "bk", "warps", "stages", "gm"))
+        bm, bn, bk, warps, stages, group = (
+            int(best[m, n, k][name]) for name in ("bm", "bn", "bk", "warps", "stages", "gm")
+        )
         config = f"{bm}x{bn}x{bk},warps={warps},stages={stages},group={group}"
         a = torch.randn(m, k, device="cuda", dtype=torch.float16)
         b = torch.randn(k, n, device="cuda", dtype=torch.float16)

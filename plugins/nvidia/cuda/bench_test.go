@@ -3,7 +3,6 @@
 package cuda
 
 import (
-	"encoding/binary"
 	"io/fs"
 	"slices"
 	"sync"
@@ -16,6 +15,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
+	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/mma"
 	"github.com/origami-gemm/origami/plugins/nvidia/records"
 )
 
@@ -24,15 +24,15 @@ import (
 func BenchmarkCompile(b *testing.B) {
 	_, d := openGPU(b)
 	p := gemm.New(4096, 4096, 4096)
-	var specs []gemmgen.Spec
-	all, err := arch.Space{}.Enumerate(gemmgen.Space())
+	family := mma.Family{}
+	var programs []gemmgen.Program
+	all, err := arch.Space{}.Enumerate(family.Space())
 	if err != nil {
 		b.Fatal(err)
 	}
 	for _, c := range all {
-		spec := gemmgen.Packed(p).Spec(p.DType, c)
-		if _, reason, _ := spec.Check(unit.Bytes(d.attributes["shared_memory_bytes"])); reason == "" {
-			specs = append(specs, spec.Key())
+		if program, reason, _ := family.Program(gemmgen.Packed(p), p.DType, c, d.limits()); reason == "" {
+			programs = append(programs, program)
 		}
 	}
 	var mu sync.Mutex
@@ -41,11 +41,11 @@ func BenchmarkCompile(b *testing.B) {
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
 			mu.Lock()
-			spec := specs[next*7919%len(specs)]
+			program := programs[next*7919%len(programs)]
 			next++
 			mu.Unlock()
 			begin := time.Now()
-			k, err := gemmgen.Emit(spec, d.target)
+			k, err := program.Emit(d.target)
 			if err != nil {
 				b.Error(err)
 				return
@@ -167,14 +167,14 @@ func BenchmarkOfPeak(b *testing.B) {
 
 // fastest are the configurations that sweeps on an H200 found fastest for large problems.
 var fastest = []gemm.Config{
-	{BlockM: 128, BlockN: 256, BlockK: 64, NumWarps: 8, NumStages: 3, GroupM: 8, SplitK: 1, Kernel: gemmgen.Family},
-	{BlockM: 256, BlockN: 128, BlockK: 64, NumWarps: 8, NumStages: 3, GroupM: 8, SplitK: 1, Kernel: gemmgen.Family},
-	{BlockM: 128, BlockN: 256, BlockK: 64, NumWarps: 8, NumStages: 4, GroupM: 8, SplitK: 1, Kernel: gemmgen.Family},
+	{BlockM: 128, BlockN: 256, BlockK: 64, NumWarps: 8, NumStages: 3, GroupM: 8, SplitK: 1, Kernel: mma.Name},
+	{BlockM: 256, BlockN: 128, BlockK: 64, NumWarps: 8, NumStages: 3, GroupM: 8, SplitK: 1, Kernel: mma.Name},
+	{BlockM: 128, BlockN: 256, BlockK: 64, NumWarps: 8, NumStages: 4, GroupM: 8, SplitK: 1, Kernel: mma.Name},
 }
 
 // peakRun returns a run of the register-only kernel of about as many operations, and how many it has.
 func peakRun(d *device, flops float64) (func() error, float64, error) {
-	k, err := gemmgen.EmitPeak(gemm.FP16, d.target)
+	k, err := mma.EmitPeak(gemm.FP16, d.target)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -183,21 +183,16 @@ func peakRun(d *device, flops float64) (func() error, float64, error) {
 		return nil, 0, err
 	}
 	ctas := int(d.attributes["num_sms"])
-	turns := int(flops / float64(ctas) / gemmgen.PeakFlopsPerTurn)
-	out, err := allocate(unit.Bytes(4 * 32 * gemmgen.PeakWarps * ctas))
+	turns := int(flops / float64(ctas) / mma.PeakFlopsPerTurn)
+	out, err := allocate(unit.Bytes(4 * 32 * mma.PeakWarps * ctas))
 	if err != nil {
 		return nil, 0, err
 	}
-	l := gemmgen.Launch{GridX: ctas, GridY: 1, GridZ: 1, Threads: 32 * gemmgen.PeakWarps, Params: make([]byte, k.ParamBytes)}
 	values := map[string]uint64{"in": d.pool.address(0), "out": out.address(0), "turns": uint64(turns)}
-	for _, p := range k.Params {
-		if p.Type.Bytes() == 8 {
-			binary.LittleEndian.PutUint64(l.Params[p.Offset:], values[p.Name])
-		} else {
-			binary.LittleEndian.PutUint32(l.Params[p.Offset:], uint32(values[p.Name]))
-		}
+	l := gemmgen.Launch{
+		GridX: ctas, GridY: 1, GridZ: 1, Threads: 32 * mma.PeakWarps, Params: gemmgen.Pack(k, values),
 	}
-	return func() error { return d.start(f, l) }, float64(turns) * float64(ctas) * gemmgen.PeakFlopsPerTurn, nil
+	return func() error { return d.start(f, l) }, float64(turns) * float64(ctas) * mma.PeakFlopsPerTurn, nil
 }
 
 // BenchmarkRecordedBest times the fastest configuration of each size of the shipped sweep again: the median of 21 runs with a

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 
 	"gorgonia.org/cu"
@@ -14,6 +15,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
+	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/families"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
 )
 
@@ -50,21 +52,19 @@ type device struct {
 
 // Attributes that gorgonia.org/cu has no name for. Source: CUDA driver API, CUdevice_attribute.
 const (
-	attributeMemoryClock     = cu.DeviceAttribute(36) // kHz
-	attributeBusWidth        = cu.DeviceAttribute(37) // bits
-	attributeL2              = cu.DeviceAttribute(38) // bytes
-	attributeMajor           = cu.DeviceAttribute(75)
-	attributeMinor           = cu.DeviceAttribute(76)
-	attributeRegistersPerSM  = cu.DeviceAttribute(82)
-	attributeSharedPerCTA    = cu.DeviceAttribute(97) // bytes, opt-in
-	attributeSharedPerSM     = cu.DeviceAttribute(81) // bytes
-	memoryTransfersPerClock  = 2                      // double data rate: how the driver counts its memory clock
-	flushSize                = 4                      // times the L2: what is written between runs
-	smallestFlush            = unit.Bytes(64 << 20)
-	transferBits             = 8
-	kilohertz                = 1e3
-	computeCapabilityDecimal = 10
-	familySM                 = 80 // the generator's family needs cp.async and mma.sync.m16n8k16
+	attributeMemoryClock    = cu.DeviceAttribute(36) // kHz
+	attributeBusWidth       = cu.DeviceAttribute(37) // bits
+	attributeL2             = cu.DeviceAttribute(38) // bytes
+	attributeMajor          = cu.DeviceAttribute(75)
+	attributeMinor          = cu.DeviceAttribute(76)
+	attributeRegistersPerSM = cu.DeviceAttribute(82)
+	attributeSharedPerCTA   = cu.DeviceAttribute(97) // bytes, opt-in
+	attributeSharedPerSM    = cu.DeviceAttribute(81) // bytes
+	memoryTransfersPerClock = 2                      // double data rate: how the driver counts its memory clock
+	flushSize               = 4                      // times the L2: what is written between runs
+	smallestFlush           = unit.Bytes(64 << 20)
+	transferBits            = 8
+	kilohertz               = 1e3
 )
 
 // open readies a GPU.
@@ -79,7 +79,8 @@ func open(ordinal cu.Device) (_ *device, err error) {
 		scale     float64
 	}{
 		{"num_sms", cu.MultiprocessorCount, 1}, {"clock", cu.ClockRate, kilohertz}, {"l2_bytes", attributeL2, 1},
-		{"shared_memory_bytes", attributeSharedPerCTA, 1}, {"shared_memory_per_sm", attributeSharedPerSM, 1}, {"register_file", attributeRegistersPerSM, 1},
+		{"shared_memory_bytes", attributeSharedPerCTA, 1}, {"shared_memory_per_sm", attributeSharedPerSM, 1},
+		{"register_file", attributeRegistersPerSM, 1},
 		{"memory_clock", attributeMemoryClock, kilohertz}, {"bus_width_bits", attributeBusWidth, 1},
 		{"compute_capability_major", attributeMajor, 1}, {"compute_capability_minor", attributeMinor, 1},
 	} {
@@ -99,10 +100,8 @@ func open(ordinal cu.Device) (_ *device, err error) {
 	if clock, bits := d.attributes["memory_clock"], d.attributes["bus_width_bits"]; clock > 0 && bits > 0 {
 		d.attributes["dram_bandwidth"] = memoryTransfersPerClock * clock * bits / transferBits
 	}
-	d.target = target.Target{
-		CC:     int(computeCapabilityDecimal*d.attributes["compute_capability_major"] + d.attributes["compute_capability_minor"]),
-		Suffix: target.ArchFeatures, // a device has all features of its architecture
-	}
+	major, minor := int(d.attributes["compute_capability_major"]), int(d.attributes["compute_capability_minor"])
+	d.target = target.Target{CC: 10*major + minor, Suffix: target.ArchFeatures} // a device has all of its features
 	if id, err := ordinal.UUID(); err == nil {
 		d.state = newState(id)
 	}
@@ -111,7 +110,10 @@ func open(ordinal cu.Device) (_ *device, err error) {
 		return nil, err
 	}
 	d.modules.device = d
-	d.checks = &checks{references: map[layout]*compiled[*gemmgen.Reference]{}, comparisons: map[gemm.DType]*compiled[*gemmgen.Comparison]{}}
+	d.checks = &checks{
+		references:  map[layout]*compiled[*gemmgen.Reference]{},
+		comparisons: map[gemm.DType]*compiled[*gemmgen.Comparison]{},
+	}
 	err = d.do(func() error {
 		if d.stream, err = cu.MakeStream(cu.NonBlocking); err != nil {
 			return err
@@ -139,11 +141,28 @@ func (d *device) do(f func() error) error {
 	return f()
 }
 
+// families returns the generated families whose instructions the device has.
+func (d *device) families() []gemmgen.Family {
+	return slices.DeleteFunc(families.All(), func(f gemmgen.Family) bool { return !d.target.Covers(f.Target()) })
+}
+
+// registersPerThread is the limit of the instruction encoding, for which the driver has no attribute. Source: CUDA C++
+// Programming Guide, table "Technical Specifications per Compute Capability": the same for all.
+const registersPerThread = 255
+
+// limits are what the device lets a kernel use.
+func (d *device) limits() gemmgen.Limits {
+	return gemmgen.Limits{
+		RegistersPerThread: registersPerThread, RegisterFile: int(d.attributes["register_file"]),
+		SharedMemory: unit.Bytes(d.attributes["shared_memory_bytes"]),
+	}
+}
+
 // describe answers exec.Executor.Devices.
 func (d *device) describe() exec.Device {
 	out := exec.Device{Name: d.name, Arch: fmt.Sprintf("sm%d", d.target.CC), Attributes: d.attributes}
-	if d.target.CC >= familySM {
-		out.Kernels = []string{gemmgen.Family}
+	for _, f := range d.families() {
+		out.Kernels = append(out.Kernels, f.Name())
 	}
 	if d.blas != nil {
 		out.Libraries = []string{libraryDefault, libraryBest}
@@ -181,7 +200,8 @@ func (d *device) timed(run func() error, warm bool) (s exec.Sample, err error) {
 	if warm {
 		before = func() error { return errors.Join(run(), d.delay()) }
 	}
-	for _, step := range []func() error{before, func() error { return d.begin.Record(d.stream) }, run, func() error { return d.end.Record(d.stream) }} {
+	begin, end := func() error { return d.begin.Record(d.stream) }, func() error { return d.end.Record(d.stream) }
+	for _, step := range []func() error{before, begin, run, end} {
 		if err := step(); err != nil {
 			return s, err
 		}

@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 
 	"gorgonia.org/cu"
@@ -13,7 +15,6 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
 )
 
 // Provider makes the executor.
@@ -64,13 +65,7 @@ func (x *executor) Compile(_ context.Context, index int, p gemm.Problem, c gemm.
 	if err != nil {
 		return nil, err
 	}
-	if c.Kernel != gemmgen.Family {
-		return nil, diag.Inputf("there is no kernel family %q", c.Kernel).At("CUDA").Do("use %s", gemmgen.Family)
-	}
-	if err := c.Validate(); err != nil {
-		return nil, err
-	}
-	program, err := d.generated(p, c)
+	program, err := d.program(p, c)
 	if err != nil {
 		return nil, fault(err, fmt.Sprintf("compiling %s", c))
 	}
@@ -86,14 +81,27 @@ func (x *executor) Library(_ context.Context, index int, p gemm.Problem, library
 	if err != nil {
 		return nil, err
 	}
-	if library != libraryDefault && library != libraryBest {
-		return nil, diag.Inputf("there is no library %q", library).At("CUDA").Do("use %s or %s", libraryDefault, libraryBest)
+	if libraries := []string{libraryDefault, libraryBest}; !slices.Contains(libraries, library) {
+		return nil, diag.Inputf("there is no library %q", library).At("CUDA").Do("use %s", strings.Join(libraries, " or "))
 	}
 	program, err := d.library(p, library)
 	if err != nil {
 		return nil, fault(err, fmt.Sprintf("preparing %s", library))
 	}
 	return &kernel{device: d, problem: p, name: library, program: program}, nil
+}
+
+// program returns what runs for a configuration of a problem.
+func (d *device) program(p gemm.Problem, c gemm.Config) (program, error) {
+	var names []string
+	for _, f := range d.families() {
+		if f.Name() == c.Kernel {
+			return d.generated(f, p, c)
+		}
+		names = append(names, f.Name())
+	}
+	return nil, diag.Inputf("there is no kernel family %q for %s", c.Kernel, d.name).At("CUDA").
+		Do("use one of %s", strings.Join(names, ", "))
 }
 
 // Environment implements exec.Executor.

@@ -21,6 +21,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
+	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/mma"
 )
 
 // openGPU returns the executor with its first device, or skips the test where there is no GPU. ORIGAMI_REQUIRE_GPU=1 makes
@@ -60,7 +61,7 @@ func TestWithoutDriver(t *testing.T) {
 	}
 }
 
-var config = gemm.Config{BlockM: 64, BlockN: 64, BlockK: 32, NumWarps: 4, NumStages: 3, GroupM: 4, SplitK: 1, Kernel: gemmgen.Family}
+var config = gemm.Config{BlockM: 64, BlockN: 64, BlockK: 32, NumWarps: 4, NumStages: 3, GroupM: 4, SplitK: 1, Kernel: mma.Name}
 
 func TestDescribesTheDevice(t *testing.T) {
 	x, _ := openGPU(t)
@@ -92,12 +93,12 @@ func TestDescribesTheDevice(t *testing.T) {
 // Random problems, layouts and configurations are right, and each is measured.
 func TestRandomConfigurations(t *testing.T) {
 	x, d := openGPU(t)
-	if !slices.Contains(d.describe().Kernels, gemmgen.Family) {
+	if !slices.Contains(d.describe().Kernels, mma.Name) {
 		t.Skip("the device has no such kernels")
 	}
 	random := rand.New(rand.NewPCG(7, 7))
 	pick := func(list []int) int { return list[random.IntN(len(list))] }
-	space, checked := gemmgen.Space(), 0
+	space, checked := mma.Family{}.Space(), 0
 	for range 400 {
 		p := gemm.New(1+random.IntN(400), 1+random.IntN(400), 1+random.IntN(600))
 		if random.IntN(3) == 0 {
@@ -107,7 +108,7 @@ func TestRandomConfigurations(t *testing.T) {
 		p.DType = []gemm.DType{gemm.FP16, gemm.BF16}[random.IntN(2)]
 		p.SetTrans(random.IntN(2) == 0, random.IntN(2) == 0)
 		c := gemm.Config{BlockM: pick(space.BlockM), BlockN: pick(space.BlockN), BlockK: pick(space.BlockK), NumWarps: pick(space.NumWarps),
-			NumStages: pick(space.NumStages), GroupM: 1 + random.IntN(8), SplitK: pick([]int{1, 1, 1, 2, 3, 5}), Kernel: gemmgen.Family}
+			NumStages: pick(space.NumStages), GroupM: 1 + random.IntN(8), SplitK: pick([]int{1, 1, 1, 2, 3, 5}), Kernel: mma.Name}
 		k, err := x.Compile(t.Context(), 0, p, c)
 		if diag.KindOf(err) == diag.Input && strings.Contains(err.Error(), "cannot be built") {
 			continue
@@ -217,12 +218,12 @@ func (l *lastProductLess) bind(o *operands) (func() error, error) {
 	call.Problem.K--
 	call.A.Address, call.B.Address, call.C.Address = o.a.address(fence), o.b.address(fence), o.c.address(fence)
 	g := l.program.(*generated)
-	spec := call.Spec(o.problem.DType, g.config)
-	m, err := g.device.modules.get(spec.Key())
+	less := mma.SpecFor(call, o.problem.DType, g.config)
+	m, err := g.device.modules.get(less)
 	if err != nil {
 		return nil, err
 	}
-	at, err := m.kernel.Launch(call, g.config)
+	at, err := less.Launch(m.kernel, call)
 	return func() error { return g.device.start(m.function, at) }, err
 }
 
@@ -291,7 +292,7 @@ func TestRefuses(t *testing.T) {
 	}{
 		"a family that is not there": {gemm.New(64, 64, 64), gemm.Config{Kernel: "triton"}, "no kernel family"},
 		"no problem":                 {gemm.New(0, 64, 64), config, ""},
-		"too large a tile":           {gemm.New(64, 64, 64), gemm.Config{BlockM: 256, BlockN: 256, BlockK: 128, NumWarps: 4, NumStages: 6, GroupM: 1, SplitK: 1, Kernel: gemmgen.Family}, "registers"},
+		"too large a tile":           {gemm.New(64, 64, 64), gemm.Config{BlockM: 256, BlockN: 256, BlockK: 128, NumWarps: 4, NumStages: 6, GroupM: 1, SplitK: 1, Kernel: mma.Name}, "registers"},
 	} {
 		if _, err := x.Compile(t.Context(), 0, c.problem, c.config); diag.KindOf(err) != diag.Input || !strings.Contains(fmt.Sprint(err), c.want) {
 			t.Errorf("%s: %v", name, err)

@@ -22,25 +22,29 @@ type program interface {
 	close()
 }
 
-// generated is a kernel of the generator's family.
+// generated is a kernel of a generated family.
 type generated struct {
 	*module
-	device *device
-	config gemm.Config
+	device  *device
+	program gemmgen.Program
+	config  gemm.Config
 }
 
-// generated returns the program of a configuration, compiling its kernel unless the device has it.
-func (d *device) generated(p gemm.Problem, c gemm.Config) (program, error) {
+// generated returns the program of a configuration. It compiles the kernel unless the device has it.
+func (d *device) generated(f gemmgen.Family, p gemm.Problem, c gemm.Config) (program, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
 	// Operands are aligned to 256 bytes, so that sizes alone decide how wide copies are.
-	spec := gemmgen.Packed(p).Spec(p.DType, c)
-	if _, reason, detail := spec.Check(unit.Bytes(d.attributes["shared_memory_bytes"])); reason != "" {
+	spec, reason, detail := f.Program(gemmgen.Packed(p), p.DType, c, d.limits())
+	if reason != "" {
 		return nil, diag.Inputf("%s cannot be built: %s: %s", c, reason, detail)
 	}
-	m, err := d.modules.get(spec.Key())
+	m, err := d.modules.get(spec)
 	if err != nil {
 		return nil, err
 	}
-	return &generated{m, d, c}, nil
+	return &generated{m, d, spec, c}, nil
 }
 
 func (g *generated) resources() exec.Resources { return g.uses }
@@ -59,7 +63,7 @@ func (g *generated) bind(o *operands) (func() error, error) {
 			return nil, err
 		}
 	}
-	at, err := g.kernel.Launch(call, g.config)
+	at, err := g.program.Launch(g.kernel, call)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +74,7 @@ func (g *generated) close() { g.device.modules.release(g.module) }
 
 // module is a compiled kernel. The same one serves every problem and configuration that its text does not depend on.
 type module struct {
-	key      gemmgen.Spec
+	key      any
 	kernel   *gemmgen.Kernel
 	module   cu.Module
 	function cu.Function
@@ -85,20 +89,21 @@ type module struct {
 type modules struct {
 	device *device
 	mu     sync.Mutex
-	byKey  map[gemmgen.Spec]*module
+	byKey  map[any]*module
 	clock  uint64
 }
 
 // modulesKept is how many kernels stay loaded though nobody uses them. The largest takes about 100 KB on the device.
 const modulesKept = 4096
 
-// get returns a kernel, compiled. Several may be compiled at once.
-func (c *modules) get(key gemmgen.Spec) (*module, error) {
+// get returns the kernel of a program, compiled. Several may be compiled at once.
+func (c *modules) get(p gemmgen.Program) (*module, error) {
+	key := p.Key()
 	c.mu.Lock()
 	m := c.byKey[key]
 	if m == nil {
 		if c.byKey == nil {
-			c.byKey = map[gemmgen.Spec]*module{}
+			c.byKey = map[any]*module{}
 		}
 		c.evict()
 		m = &module{key: key}
@@ -106,7 +111,7 @@ func (c *modules) get(key gemmgen.Spec) (*module, error) {
 	}
 	m.users++
 	c.mu.Unlock()
-	m.once.Do(func() { m.err = c.device.do(func() error { return m.load(c.device) }) })
+	m.once.Do(func() { m.err = c.device.do(func() error { return m.load(c.device, p) }) })
 	if m.err != nil {
 		c.release(m)
 		return nil, m.err
@@ -148,8 +153,8 @@ func (c *modules) close() {
 }
 
 // load generates, compiles and asks the driver what the kernel takes.
-func (m *module) load(d *device) (err error) {
-	if m.kernel, err = gemmgen.Emit(m.key, d.target); err != nil {
+func (m *module) load(d *device, p gemmgen.Program) (err error) {
+	if m.kernel, err = p.Emit(d.target); err != nil {
 		return err
 	}
 	d.quiet.Lock()

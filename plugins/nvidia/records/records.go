@@ -21,7 +21,7 @@ var Compiled embed.FS
 var TritonH200 []byte
 
 // TritonH200Timed is a timing pass over the kernels of h200-triton by themselves, independent of the problems recorded there:
-// what triton_characterize.py writes.
+// what plugins/triton/tools/triton_characterize.py writes.
 //
 //go:embed h200-triton/characterization.csv
 var TritonH200Timed []byte

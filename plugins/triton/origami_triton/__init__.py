@@ -20,5 +20,7 @@ class Provider:
         try:
             from .executor import Executor
         except ImportError as error:
-            raise DeviceError(str(error), where="triton", fix="install torch and triton for the python3 that the plugin runs with") from error
+            raise DeviceError(
+                str(error), where="triton", fix="install torch and triton for the python3 that the plugin runs with"
+            ) from error
         return Executor(driver)

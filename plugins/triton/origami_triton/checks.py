@@ -15,10 +15,11 @@ CHUNK = 1 << 26
 
 
 def tolerance(dtype: torch.dtype, k: int) -> float:
-    """The error that a right result of standard normal operands may have, relative to |want| + √k: the rounding of the output, and
-    what k products added up in fp32 lose. Tensor cores truncate: 16 products at a time are aligned to the largest and added to the
-    sum, which loses up to 2^-23 of it each time. k/16 such steps on sums of the order of √k lose at most k·2^-27 of √k; allowed is
-    twice that. One product left out would be 1/√k for a third of the elements."""
+    """The error that a right result of standard normal operands may have, relative to |want| + √k: the rounding of the
+    output, and what k products added up in fp32 lose. Tensor cores truncate: 16 products at a time are aligned to the
+    largest and added to the sum, which loses up to 2^-23 of it each time. k/16 such steps on sums of the order of √k
+    lose at most k·2^-27 of √k; allowed is twice that. One product left out would be 1/√k for a third of the
+    elements."""
     return {torch.float16: 2.0**-11, torch.bfloat16: 2.0**-8}[dtype] + k * 2.0**-26
 
 

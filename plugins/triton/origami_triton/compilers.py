@@ -1,7 +1,8 @@
-"""Compiles in processes of their own. Triton holds Python's global lock while it compiles, and a compiler that crashes takes its
-process along; the result arrives through Triton's cache on disk.
+"""Compiles in processes of their own. Triton holds Python's global lock while it compiles, and a compiler that crashes
+takes its process along; the result arrives through Triton's cache on disk.
 
-A process reads a job per line of JSON and answers each with a line. It ends when its input does, so it does not outlive the plugin.
+A process reads a job per line of JSON and answers each with a line. It ends when its input does, so it does not outlive
+the plugin.
 """
 
 from __future__ import annotations
@@ -33,7 +34,11 @@ class Compilers:
 
     def build(self, problem: Problem, config: Config) -> str:
         """Puts the kernel into Triton's cache, or returns why it does not compile. A crash is an InputError."""
-        job = {"problem": dataclasses.asdict(problem), "config": dataclasses.asdict(config), "capability": self._capability}
+        job = {
+            "problem": dataclasses.asdict(problem),
+            "config": dataclasses.asdict(config),
+            "capability": self._capability,
+        }
         with self._slots:
             worker = self._take()
             assert worker.stdin and worker.stdout
@@ -44,7 +49,9 @@ class Compilers:
             except BrokenPipeError:
                 answer = ""
             if not answer:
-                raise InputError(f"the compiler crashed ({worker.wait()})", where="triton", fix="take another configuration")
+                raise InputError(
+                    f"the compiler crashed ({worker.wait()})", where="triton", fix="take another configuration"
+                )
             with self._lock:
                 self._idle.append(worker)
         return json.loads(answer)[-LONGEST_LOG:]
@@ -59,8 +66,12 @@ class Compilers:
                     return worker
             root = pathlib.Path(__file__).parent.parent  # a folder, or the plugin's file, which is a zip archive
             worker = subprocess.Popen(
-                [sys.executable, "-c", "from origami_triton import compilers; compilers.serve()"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                text=True, env=os.environ | {"PYTHONPATH": os.pathsep.join([str(root), *sys.path])})
+                [sys.executable, "-c", "from origami_triton import compilers; compilers.serve()"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+                env=os.environ | {"PYTHONPATH": os.pathsep.join([str(root), *sys.path])},
+            )
             self._all.append(worker)
             return worker
 

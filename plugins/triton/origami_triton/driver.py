@@ -17,12 +17,18 @@ class Driver(_cuda.Driver):
         try:
             super().__init__()
         except OSError as error:
-            raise DeviceError(f"there is no NVIDIA driver: {error}", where="triton", fix="install the driver") from error
+            raise DeviceError(
+                f"there is no NVIDIA driver: {error}", where="triton", fix="install the driver"
+            ) from error
 
     def failure(self, function: str, status: int) -> DeviceError:
         text = ctypes.c_char_p()
         self._cuda.cuGetErrorString(status, ctypes.byref(text))
-        return DeviceError(f"{function}: {(text.value or b'unknown error').decode()} ({status})", where="triton", fix="see whether nvidia-smi finds the GPU")
+        return DeviceError(
+            f"{function}: {(text.value or b'unknown error').decode()} ({status})",
+            where="triton",
+            fix="see whether nvidia-smi finds the GPU",
+        )
 
     def count(self) -> int:
         n = ctypes.c_int()
@@ -37,13 +43,27 @@ class Driver(_cuda.Driver):
     def ctas_per_sm(self, function: int, threads: int, shared_bytes: int) -> int:
         """How many CTAs of a kernel an SM holds at a time."""
         n = ctypes.c_int()
-        self._call("cuOccupancyMaxActiveBlocksPerMultiprocessor", ctypes.byref(n), ctypes.c_void_p(function), threads, ctypes.c_size_t(shared_bytes))
+        self._call(
+            "cuOccupancyMaxActiveBlocksPerMultiprocessor",
+            ctypes.byref(n),
+            ctypes.c_void_p(function),
+            threads,
+            ctypes.c_size_t(shared_bytes),
+        )
         return n.value
 
 
 # nvmlClocksEventReasons. Idle, bit 0, is none of them: it holds back nothing.
-REASONS = {0x2: "applications_clocks", 0x4: "sw_power_cap", 0x8: "hw_slowdown", 0x10: "sync_boost", 0x20: "sw_thermal", 0x40: "hw_thermal",
-           0x80: "hw_power_brake", 0x100: "display_clocks"}
+REASONS = {
+    0x2: "applications_clocks",
+    0x4: "sw_power_cap",
+    0x8: "hw_slowdown",
+    0x10: "sync_boost",
+    0x20: "sw_thermal",
+    0x40: "hw_thermal",
+    0x80: "hw_power_brake",
+    0x100: "display_clocks",
+}
 
 
 def reasons(bits: int) -> list[str]:
@@ -54,8 +74,8 @@ def reasons(bits: int) -> list[str]:
 
 
 class State:
-    """What NVML knows of a device. Without NVML, as in some containers, it knows nothing, which is no error: a measurement then
-    says so by leaving it out."""
+    """What NVML knows of a device. Without NVML, as in some containers, it knows nothing, which is no error: a
+    measurement then says so by leaving it out."""
 
     _CLOCK_SM, _TEMPERATURE_GPU = 1, 0
 
@@ -63,7 +83,9 @@ class State:
         self._device, self._nvml = ctypes.c_void_p(), None
         try:
             nvml = ctypes.CDLL("libnvidia-ml.so.1")
-            if not nvml.nvmlInit_v2() and not nvml.nvmlDeviceGetHandleByUUID(device_uuid.encode(), ctypes.byref(self._device)):
+            if not nvml.nvmlInit_v2() and not nvml.nvmlDeviceGetHandleByUUID(
+                device_uuid.encode(), ctypes.byref(self._device)
+            ):
                 self._nvml = nvml
         except (OSError, AttributeError):
             pass
@@ -82,7 +104,10 @@ class State:
 
     def attributes(self) -> dict[str, float]:
         """What the driver does not know, or no longer tells right."""
-        found = {"clock": self._read("nvmlDeviceGetMaxClockInfo", self._CLOCK_SM) * 1e6, "tdp": self._read("nvmlDeviceGetPowerManagementDefaultLimit") / 1e3}
+        found = {
+            "clock": self._read("nvmlDeviceGetMaxClockInfo", self._CLOCK_SM) * 1e6,
+            "tdp": self._read("nvmlDeviceGetPowerManagementDefaultLimit") / 1e3,
+        }
         return {name: value for name, value in found.items() if value}
 
     def environment(self, runtime: str) -> Environment:
@@ -93,6 +118,12 @@ class State:
         bits = self._read("nvmlDeviceGetCurrentClocksEventReasons", kind=ctypes.c_ulonglong) or self._read(
             "nvmlDeviceGetCurrentClocksThrottleReasons", kind=ctypes.c_ulonglong)  # its name before driver 535
         return Environment(
-            time_ns=time.time_ns(), driver=version.value.decode(errors="replace"), runtime=runtime, clock_hz=self.clock(),
-            power_watts=self._read("nvmlDeviceGetPowerUsage") / 1e3, power_limit_watts=self._read("nvmlDeviceGetEnforcedPowerLimit") / 1e3,
-            temperature_celsius=self._read("nvmlDeviceGetTemperature", self._TEMPERATURE_GPU), throttle_reasons=reasons(int(bits)))
+            time_ns=time.time_ns(),
+            driver=version.value.decode(errors="replace"),
+            runtime=runtime,
+            clock_hz=self.clock(),
+            power_watts=self._read("nvmlDeviceGetPowerUsage") / 1e3,
+            power_limit_watts=self._read("nvmlDeviceGetEnforcedPowerLimit") / 1e3,
+            temperature_celsius=self._read("nvmlDeviceGetTemperature", self._TEMPERATURE_GPU),
+            throttle_reasons=reasons(int(bits)),
+        )

@@ -9,7 +9,18 @@ from collections.abc import Sequence
 import torch
 import triton
 
-from origami.plugin import Config, Device, DeviceError, Environment, InputError, MeasureOptions, Numerics, Problem, Resources, Sample
+from origami.plugin import (
+    Config,
+    Device,
+    DeviceError,
+    Environment,
+    InputError,
+    MeasureOptions,
+    Numerics,
+    Problem,
+    Resources,
+    Sample,
+)
 
 from . import checks, gpu, kernel
 from .compilers import Compilers
@@ -32,7 +43,11 @@ class Executor:
     def __init__(self, driver: Driver):
         self._driver = driver
         if not torch.cuda.is_available():
-            raise DeviceError("PyTorch finds no GPU", where="triton", fix="install a build of PyTorch for CUDA that the driver supports")
+            raise DeviceError(
+                "PyTorch finds no GPU",
+                where="triton",
+                fix="install a build of PyTorch for CUDA that the driver supports",
+            )
         # cuBLAS then adds up in fp32 throughout, as the kernels do that it is compared with.
         torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
         torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
@@ -47,7 +62,9 @@ class Executor:
         if config.kernel == LIBRARY:
             return Library(self._gpu(device), problem, config)
         if config.kernel != kernel.FAMILY:
-            raise InputError(f'there is no kernel family "{config.kernel}"', where="triton", fix=f"use {kernel.FAMILY} or {LIBRARY}")
+            raise InputError(
+                f'there is no kernel family "{config.kernel}"', where="triton", fix=f"use {kernel.FAMILY} or {LIBRARY}"
+            )
         check_config(config)
         on = self._gpu(device)
         return Kernel(on, problem, config, on.built(problem, config))
@@ -64,7 +81,9 @@ class Executor:
         """A device, opened."""
         with self._lock:
             if index >= len(self._gpus):
-                raise InputError(f"there is no device {index}", where="triton", fix=f"the devices: 0 to {len(self._gpus) - 1}")
+                raise InputError(
+                    f"there is no device {index}", where="triton", fix=f"the devices: 0 to {len(self._gpus) - 1}"
+                )
             found = self._gpus[index] or _Gpu(self._driver, index)
             self._gpus[index] = found
             return found
@@ -75,7 +94,9 @@ def check_problem(p: Problem) -> None:
     if p.dtype not in DTYPES:
         raise InputError(f"operands of type {p.dtype} cannot be multiplied", where="triton", fix="use fp16 or bf16")
     if p.batch != 1:
-        raise InputError(f"the kernel multiplies one pair of matrices, not a batch of {p.batch}", where="triton", fix="use batch 1")
+        raise InputError(
+            f"the kernel multiplies one pair of matrices, not a batch of {p.batch}", where="triton", fix="use batch 1"
+        )
     if max(p.m * p.k, p.k * p.n) > MOST_ELEMENTS or max(p.m, p.n, p.k) > MOST_ELEMENTS:
         raise InputError(f"an operand of {p} has more than 2^31 - 1 elements", where="triton", fix="split the problem")
 
@@ -89,7 +110,9 @@ def check_config(c: Config) -> None:
     if c.num_warps not in WARPS:
         raise InputError(f"the number of warps of {c} is no power of two from 1 to 32", where="triton", fix=fix)
     if c.num_stages < 1 or c.group_m < 1:
-        raise InputError(f"{c} needs at least one stage and a launch-order group of at least 1", where="triton", fix=fix)
+        raise InputError(
+            f"{c} needs at least one stage and a launch-order group of at least 1", where="triton", fix=fix
+        )
     if c.split_k != 1:
         raise InputError(f"the kernel does not split K, as {c} wants", where="triton", fix="use split 1")
 
@@ -99,10 +122,13 @@ class _Gpu(gpu.Gpu):
 
     def __init__(self, driver: Driver, index: int):
         super().__init__(driver, index)
-        self.capability = int(10 * self.attributes["compute_capability_major"] + self.attributes["compute_capability_minor"])
+        self.capability = int(
+            10 * self.attributes["compute_capability_major"] + self.attributes["compute_capability_minor"]
+        )
         # A process per core: the host asks for a few kernels ahead of the one that it measures, and more would wait.
         self.compilers = Compilers(self.capability, os.cpu_count() or 1)
-        # What was built, and why the rest was not. Triton unloads no kernel, so they are kept: the next problem may use the same.
+        # What was built, and why the rest was not. Triton unloads no kernel, so they are kept: the next problem may use
+        # the same.
         self._built: dict[str, Built] = {}
         self._refused: dict[str, str] = {}
 
@@ -119,7 +145,9 @@ class _Gpu(gpu.Gpu):
         if key not in self._refused and (refusal := self.compilers.build(problem, config)):
             self._refused[key] = refusal
         if key in self._refused:
-            raise InputError(f"it does not compile: {self._refused[key]}", where="triton", fix="take another configuration")
+            raise InputError(
+                f"it does not compile: {self._refused[key]}", where="triton", fix="take another configuration"
+            )
         with self.quiet, self.guarded(f"loading {config}", problem):
             if key not in self._built:
                 self._built[key] = Built(self, kernel.build(problem, config, self.capability))
@@ -137,7 +165,9 @@ class Built:
         self.compiled = compiled
         shared, warps = compiled.metadata.shared, compiled.metadata.num_warps
         # Triton counts words of local memory.
-        self.resources = Resources(compiled.n_regs, 4 * compiled.n_spills, shared, on.driver.ctas_per_sm(compiled.function, 32 * warps, shared))
+        self.resources = Resources(
+            compiled.n_regs, 4 * compiled.n_spills, shared, on.driver.ctas_per_sm(compiled.function, 32 * warps, shared)
+        )
 
 
 class _Program:
@@ -159,7 +189,10 @@ class _Program:
     def measure(self, options: MeasureOptions, runs: int) -> Sequence[Sample]:
         if options.input not in ("", "normal"):
             raise InputError(f'there is no input distribution "{options.input}"', where="triton", fix="use normal")
-        with self._on.running(f"measuring {self._config}", self._problem, DTYPES[self._problem.dtype]) as operands, self._on.quiet:
+        with (
+            self._on.running(f"measuring {self._config}", self._problem, DTYPES[self._problem.dtype]) as operands,
+            self._on.quiet,
+        ):
             run = self._bind(operands)
             for _ in range(options.warmup):
                 run()

@@ -14,15 +14,15 @@ from .driver import Driver, State
 
 _log = logging.getLogger(__name__)
 
-# The guard band before and after each matrix. Every byte of it is poison: as fp16 or bf16 it is not a number, so a kernel that reads
-# beyond its operands gives no numbers, and one that writes beyond its output is seen. In bytes.
+# The guard band before and after each matrix. Every byte of it is poison: as fp16 or bf16 it is not a number, so a
+# kernel that reads beyond its operands gives no numbers, and one that writes beyond its output is seen. In bytes.
 FENCE = 4096
 POISON = 0xFF
 # The same numbers in every run, so that a result that is wrong stays wrong.
 SEED = 0x6F726967
 FLUSH = 4  # times the L2: what is written between runs
-# How long the device is kept busy, in cycles, while the host puts two events and a launch on the stream, which takes Triton some tens
-# of microseconds. If the device was faster all the same, twice as long, and so on.
+# How long the device is kept busy, in cycles, while the host puts two events and a launch on the stream, which takes
+# Triton some tens of microseconds. If the device was faster all the same, twice as long, and so on.
 PAUSE = 100_000
 LONGEST_PAUSE = PAUSE << 6
 
@@ -43,7 +43,9 @@ class Operands:
         memory = torch.full((FENCE + size + FENCE,), POISON, dtype=torch.uint8, device=self.device)
         return memory, memory[FENCE : FENCE + size].view(dtype).view(rows, columns)
 
-    def _random(self, rows: int, columns: int, transposed: bool, dtype: torch.dtype, random: torch.Generator) -> torch.Tensor:
+    def _random(
+        self, rows: int, columns: int, transposed: bool, dtype: torch.dtype, random: torch.Generator
+    ) -> torch.Tensor:
         _, matrix = self._matrix(*((columns, rows) if transposed else (rows, columns)), dtype)
         matrix.normal_(generator=random)
         return matrix.t() if transposed else matrix
@@ -56,13 +58,15 @@ class Gpu:
         self.driver, self.device = driver, torch.device("cuda", index)
         self.name, self.state = driver.name(index), State(driver.uuid(index))
         self.attributes = driver.attributes(index) | self.state.attributes()
-        # Held by whoever times kernels and by whoever loads one: a load keeps the driver's locks, and Python's, for milliseconds, and a
-        # launch between two events that waits for them is timed with the wait.
+        # Held by whoever times kernels and by whoever loads one: a load keeps the driver's locks, and Python's, for
+        # milliseconds, and a launch between two events that waits for them is timed with the wait.
         self.quiet = threading.Lock()
         self._running = threading.Lock()  # checks and measurements take turns
         self._operands: Operands | None = None  # of the last problem
         with torch.cuda.device(self.device):
-            self._flush = torch.empty(int(FLUSH * self.attributes.get("l2_bytes", 64 << 20)), dtype=torch.uint8, device=self.device)
+            self._flush = torch.empty(
+                int(FLUSH * self.attributes.get("l2_bytes", 64 << 20)), dtype=torch.uint8, device=self.device
+            )
             self._begin, self._end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
 
     @contextlib.contextmanager
@@ -85,8 +89,11 @@ class Gpu:
             self._operands = None
             torch.cuda.empty_cache()
             free, total = torch.cuda.mem_get_info(self.device)
-            raise InputError(f"{problem} does not fit: {free / 1e9:.1f} GB of {total / 1e9:.1f} GB of the device's memory are free", where="triton",
-                             fix="leave it out, or free the device's memory") from error
+            raise InputError(
+                f"{problem} does not fit: {free / 1e9:.1f} GB of {total / 1e9:.1f} GB of the device's memory are free",
+                where="triton",
+                fix="leave it out, or free the device's memory",
+            ) from error
         except RuntimeError as error:
             what = f"{doing} on {problem}: {(str(error).strip() or type(error).__name__).splitlines()[0]}"
             if self._lost():
@@ -94,7 +101,8 @@ class Gpu:
             raise InputError(what, where="triton", fix="take another configuration") from error
 
     def _lost(self) -> bool:
-        """Whether the context is of no use any more. After an illegal access, for one, every call returns the same error."""
+        """Whether the context is of no use any more. After an illegal access, for one, every call returns the same
+        error."""
         try:
             torch.cuda.synchronize(self.device)
             return False
@@ -102,9 +110,9 @@ class Gpu:
             return True
 
     def timed(self, run, warm: bool) -> Sample:
-        """Runs once and tells how long it took on the device. The flush of the L2, or for a warm one a run that fills it, and a pause
-        keep the device busy until everything is on the stream; a run that the device reached before is not counted, since the events
-        might then stand around a launch that was late."""
+        """Runs once and tells how long it took on the device. The flush of the L2, or for a warm one a run that fills
+        it, and a pause keep the device busy until everything is on the stream; a run that the device reached before is
+        not counted, since the events might then stand around a launch that was late."""
         pause = PAUSE
         while True:
             if warm:
@@ -122,5 +130,7 @@ class Gpu:
                 break
             pause *= 2
         if late:
-            _log.warning("the host needs longer than %d cycles of the device for a launch: times include waiting", pause)
+            _log.warning(
+                "the host needs longer than %d cycles of the device for a launch: times include waiting", pause
+            )
         return Sample(self._begin.elapsed_time(self._end) / 1e3, clock)

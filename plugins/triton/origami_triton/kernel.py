@@ -51,12 +51,19 @@ def integers(problem) -> dict[str, int]:
 
 def constants(problem, config) -> dict:
     """The compile-time arguments."""
-    return {"BM": config.block_m, "BN": config.block_n, "BK": config.block_k, "GROUP": config.group_m, "EVEN_K": problem.k % config.block_k == 0}
+    return {
+        "BM": config.block_m,
+        "BN": config.block_n,
+        "BK": config.block_k,
+        "GROUP": config.group_m,
+        "EVEN_K": problem.k % config.block_k == 0,
+    }
 
 
 def specialised(problem, config) -> tuple[dict, dict, dict]:
-    """Signature, constants and attributes of the compilation, as Triton's own launch would specialise it: an integer that is 1 is a
-    constant, one that 16 divides is known to be, and pointers are aligned. So one kernel serves many sizes."""
+    """Signature, constants and attributes of the compilation, as Triton's own launch would specialise it: an integer
+    that is 1 is a constant, one that 16 divides is known to be, and pointers are aligned. So one kernel serves many
+    sizes."""
     fixed = constants(problem, config)
     signature, values, attributes = {}, {}, {}
     sizes = integers(problem)

@@ -30,7 +30,15 @@ class OnGPU(unittest.TestCase):
     def test_devices(self):
         d = self.executor.devices()[0]
         self.assertRegex(d.arch, r"^sm\d+$")
-        for name in ("num_sms", "clock", "l2_bytes", "dram_bandwidth", "memory_bytes", "shared_memory_bytes", "register_file"):
+        for name in (
+            "num_sms",
+            "clock",
+            "l2_bytes",
+            "dram_bandwidth",
+            "memory_bytes",
+            "shared_memory_bytes",
+            "register_file",
+        ):
             self.assertGreater(d.attributes[name], 0, name)
         self.assertEqual((list(d.kernels), list(d.libraries)), (["triton"], ["torch.matmul"]))
         print(d)
@@ -42,12 +50,22 @@ class OnGPU(unittest.TestCase):
         print(e)
 
     def test_results_are_right(self):
-        for p in (Problem(256, 512, 1024), Problem(100, 50, 30), Problem(1, 17, 31), Problem(512, 256, 320, a_major="m"),
-                  Problem(512, 256, 320, b_major="k"), Problem(512, 256, 320, a_major="m", b_major="k", dtype="bf16"), Problem(130, 70, 4096, dtype="bf16")):
+        for p in (
+            Problem(256, 512, 1024),
+            Problem(100, 50, 30),
+            Problem(1, 17, 31),
+            Problem(512, 256, 320, a_major="m"),
+            Problem(512, 256, 320, b_major="k"),
+            Problem(512, 256, 320, a_major="m", b_major="k", dtype="bf16"),
+            Problem(130, 70, 4096, dtype="bf16"),
+        ):
             for c in (config(), config(16, 32, 128, warps=4, stages=2), Config("torch.matmul")):
                 k = self.executor.compile(0, p, c)
                 n = k.check()
-                self.assertTrue(n.max_error <= n.tolerance and n.wrong == 0 and n.out_of_bounds == 0 and n.checked == p.m * p.n, (p, c, n))
+                self.assertTrue(
+                    n.max_error <= n.tolerance and n.wrong == 0 and n.out_of_bounds == 0 and n.checked == p.m * p.n,
+                    (p, c, n),
+                )
                 k.close()
 
     def test_resources(self):
@@ -58,8 +76,12 @@ class OnGPU(unittest.TestCase):
         self.assertGreater(spilled.spill_bytes, 0)
 
     def test_input_errors(self):
-        for p, c, says in ((Problem(4096, 4096, 4096), config(256, 256, 256, stages=5), "shared memory"), (Problem(64, 64, 64, batch=2), config(), "batch"),
-                           (Problem(64, 64, 64), config(48), "power of two"), (Problem(64, 64, 64), Config("cublas"), "kernel family")):
+        for p, c, says in (
+            (Problem(4096, 4096, 4096), config(256, 256, 256, stages=5), "shared memory"),
+            (Problem(64, 64, 64, batch=2), config(), "batch"),
+            (Problem(64, 64, 64), config(48), "power of two"),
+            (Problem(64, 64, 64), Config("cublas"), "kernel family"),
+        ):
             for _ in range(2):  # the second is remembered
                 with self.assertRaisesRegex(InputError, says):
                     self.executor.compile(0, p, c)
@@ -101,13 +123,19 @@ class OnGPU(unittest.TestCase):
                     run()
                 torch.cuda.synchronize()
                 mean = (time.perf_counter() - begin) / 200
-            print(f"{p}: {median * 1e6:.1f} µs by events, {mean * 1e6:.1f} µs by the clock, SM clock {samples[-1].clock_hz / 1e6:.0f} MHz")
+            print(
+                f"{p}: {median * 1e6:.1f} µs by events, {mean * 1e6:.1f} µs by the clock, "
+                f"SM clock {samples[-1].clock_hz / 1e6:.0f} MHz"
+            )
             self.assertLess(abs(median / mean - 1), 0.25)
 
     def test_the_flush_is_seen(self):
         p = Problem(16, 16384, 1024)  # B fits the L2 of most, and little is computed
         k = self.executor.compile(0, p, config(16, 128, 64, warps=4))
-        cold, warm = (statistics.median(s.seconds for s in k.measure(MeasureOptions(warm_l2=w, warmup=2), 20)) for w in (False, True))
+        cold, warm = (
+            statistics.median(s.seconds for s in k.measure(MeasureOptions(warm_l2=w, warmup=2), 20))
+            for w in (False, True)
+        )
         print(f"{p}: cold {cold * 1e6:.1f} µs, warm {warm * 1e6:.1f} µs")
         self.assertGreater(cold, warm)
 
@@ -130,7 +158,12 @@ except PluginError as error:
     print("and stays so:", error)
 import os; os._exit(0)
 """
-        out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=os.environ | {"PYTHONPATH": ":".join(sys.path)})
+        out = subprocess.run(
+            [sys.executable, "-c", code],
+            capture_output=True,
+            text=True,
+            env=os.environ | {"PYTHONPATH": ":".join(sys.path)},
+        )
         self.assertRegex(out.stdout, r"lost: .*\nand stays so: ", out.stdout + out.stderr)
 
 

@@ -14,20 +14,36 @@ from origami.plugin import Config, DeviceError, InputError, Problem
 
 HAS_TRITON = importlib.util.find_spec("triton") is not None
 HAS_TORCH = HAS_TRITON and importlib.util.find_spec("torch") is not None
-SIZES = (Problem(64, 96, 128), Problem(33, 50, 30), Problem(64, 96, 128, a_major="m"), Problem(48, 40, 72, b_major="k", dtype="bf16"), Problem(1, 7, 16))
+SIZES = (
+    Problem(64, 96, 128),
+    Problem(33, 50, 30),
+    Problem(64, 96, 128, a_major="m"),
+    Problem(48, 40, 72, b_major="k", dtype="bf16"),
+    Problem(1, 7, 16),
+)
 
 
 class Identity(unittest.TestCase):
     def test_says_who_it_is_without_triton_and_torch(self):
-        code = "import sys; sys.modules['torch'] = sys.modules['triton'] = None\nfrom origami_triton import Provider; print(Provider().manifest.name)"
-        out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={"PYTHONPATH": ":".join(sys.path)})
+        code = (
+            "import sys; sys.modules['torch'] = sys.modules['triton'] = None\n"
+            "from origami_triton import Provider; print(Provider().manifest.name)"
+        )
+        out = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, env={"PYTHONPATH": ":".join(sys.path)}
+        )
         self.assertEqual((out.stdout, out.stderr), ("triton\n", ""))
 
     def test_without_torch_there_is_no_device(self):
-        code = ("import sys; sys.modules['torch'] = None\nimport origami_triton\nfrom origami.plugin import DeviceError\nfrom origami_triton import Provider\n"
-                "origami_triton.Driver = list\n"
-                "try: Provider().open()\nexcept DeviceError as error: print(error)")
-        out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={"PYTHONPATH": ":".join(sys.path)})
+        code = (
+            "import sys; sys.modules['torch'] = None\nimport origami_triton\n"
+            "from origami.plugin import DeviceError\nfrom origami_triton import Provider\n"
+            "origami_triton.Driver = list\n"
+            "try: Provider().open()\nexcept DeviceError as error: print(error)"
+        )
+        out = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, env={"PYTHONPATH": ":".join(sys.path)}
+        )
         self.assertIn("install torch and triton", out.stdout, out.stderr)
 
 
@@ -39,14 +55,35 @@ class Kernel(unittest.TestCase):
         self.kernel = kernel
 
     def key(self, m, n, k, **config):
-        return self.kernel.key(Problem(m, n, k), Config(**{"kernel": "triton", "block_m": 64, "block_n": 64, "block_k": 64, "group_m": 8,
-                                                           "num_warps": 4, "num_stages": 3, "split_k": 1} | config))
+        return self.kernel.key(
+            Problem(m, n, k),
+            Config(
+                **{
+                    "kernel": "triton",
+                    "block_m": 64,
+                    "block_n": 64,
+                    "block_k": 64,
+                    "group_m": 8,
+                    "num_warps": 4,
+                    "num_stages": 3,
+                    "split_k": 1,
+                }
+                | config
+            ),
+        )
 
     def test_one_kernel_serves_many_sizes(self):
         one = self.key(4096, 4096, 4096)
         self.assertEqual(one, self.key(1024, 512, 128))
-        for other in (self.key(4096, 4096, 4080), self.key(4095, 4096, 4096), self.key(4096, 4096, 1), self.key(4096, 4096, 4096, group_m=4),
-                      self.key(4096, 4096, 4096, num_warps=8), self.key(4096, 4096, 4096, num_stages=2), self.key(4096, 4096, 4096, block_k=32)):
+        for other in (
+            self.key(4096, 4096, 4080),
+            self.key(4095, 4096, 4096),
+            self.key(4096, 4096, 1),
+            self.key(4096, 4096, 4096, group_m=4),
+            self.key(4096, 4096, 4096, num_warps=8),
+            self.key(4096, 4096, 4096, num_stages=2),
+            self.key(4096, 4096, 4096, block_k=32),
+        ):
             self.assertNotEqual(one, other)
 
     def test_strides(self):
@@ -55,7 +92,9 @@ class Kernel(unittest.TestCase):
             a = [[r * i["stride_am"] + c * i["stride_ak"] for c in range(p.k)] for r in range(p.m)]
             b = [[r * i["stride_bk"] + c * i["stride_bn"] for c in range(p.n)] for r in range(p.k)]
             for matrix, contiguous in ((a, p.a_major == "k"), (b, p.b_major == "n")):
-                self.assertEqual(sorted(sum(matrix, [])), list(range(len(matrix) * len(matrix[0]))))  # each element once
+                self.assertEqual(
+                    sorted(sum(matrix, [])), list(range(len(matrix) * len(matrix[0])))
+                )  # each element once
                 if len(matrix) > 1:
                     self.assertEqual(matrix[0][1] - matrix[0][0] == 1, contiguous)
 
@@ -68,7 +107,9 @@ class Kernel(unittest.TestCase):
                 good = Config("triton", 16, 16, 16, 8, 4, 2, 1)
                 self.assertEqual(compilers.build(Problem(64, 64, 64), good), "")
                 self.assertTrue(list(pathlib.Path(folder).rglob("multiply.cubin")))
-                self.assertIn("power of 2", compilers.build(Problem(64, 64, 64), Config("triton", 48, 16, 16, 8, 4, 2, 1)))
+                self.assertIn(
+                    "power of 2", compilers.build(Problem(64, 64, 64), Config("triton", 48, 16, 16, 8, 4, 2, 1))
+                )
                 for process in compilers._all:  # a crash is over with the job that it met
                     process.kill()
                     process.wait()
@@ -89,7 +130,12 @@ print(compilers._all[0].pid, flush=True)
 os.kill(os.getpid(), signal.SIGKILL)
 """
         with tempfile.TemporaryDirectory() as folder:
-            out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={"PYTHONPATH": ":".join(sys.path), "TRITON_CACHE_DIR": folder})
+            out = subprocess.run(
+                [sys.executable, "-c", code],
+                capture_output=True,
+                text=True,
+                env={"PYTHONPATH": ":".join(sys.path), "TRITON_CACHE_DIR": folder},
+            )
         # It returned when the compiler, too, had closed the standard error that it shares with the plugin.
         pid = int(out.stdout)
         for _ in range(50):
@@ -132,7 +178,10 @@ class Checks(unittest.TestCase):
     def test_right_results(self):
         for p in SIZES:
             n = self.check(p)
-            self.assertTrue(0 < n.max_error <= n.tolerance and n.wrong == 0 and n.out_of_bounds == 0 and n.checked == p.m * p.n, (p, n))
+            self.assertTrue(
+                0 < n.max_error <= n.tolerance and n.wrong == 0 and n.out_of_bounds == 0 and n.checked == p.m * p.n,
+                (p, n),
+            )
 
     def test_wrong_results(self):
         p = SIZES[0]
@@ -173,7 +222,16 @@ class Checks(unittest.TestCase):
         executor.check_problem(SIZES[0])
         import dataclasses
 
-        for change in ({"block_m": 48}, {"block_n": 8}, {"block_k": 0}, {"num_warps": 3}, {"num_warps": 64}, {"num_stages": 0}, {"group_m": 0}, {"split_k": 2}):
+        for change in (
+            {"block_m": 48},
+            {"block_n": 8},
+            {"block_k": 0},
+            {"num_warps": 3},
+            {"num_warps": 64},
+            {"num_stages": 0},
+            {"group_m": 0},
+            {"split_k": 2},
+        ):
             with self.assertRaises(InputError, msg=str(change)):
                 executor.check_config(dataclasses.replace(good, **change))
         for p in (Problem(64, 64, 64, batch=2), Problem(64, 64, 64, dtype="fp8"), Problem(1 << 16, 64, 1 << 15)):
@@ -200,18 +258,25 @@ import numpy, torch, triton
 from origami.plugin import Config, Problem
 from origami_triton import checks, gpu, kernel
 c = Config("triton", 32, 16, 32, 2, 4, 2, 1)
-for p in (Problem(64, 96, 128), Problem(33, 50, 30), Problem(64, 96, 128, a_major="m"), Problem(48, 40, 72, b_major="k"), Problem(1, 7, 16),
-          Problem(70, 50, 33, a_major="m", b_major="k")):
+for p in (Problem(64, 96, 128), Problem(33, 50, 30), Problem(64, 96, 128, a_major="m"), Problem(48, 40, 72, b_major="k"),
+          Problem(1, 7, 16), Problem(70, 50, 33, a_major="m", b_major="k")):
     o = gpu.Operands(p, torch.float16, torch.device("cpu"))
     tiles = triton.cdiv(p.m, c.block_m) * triton.cdiv(p.n, c.block_n)
     try:
-        n = checks.check(o, lambda: kernel.multiply[tiles,](o.a, o.b, o.c, *kernel.integers(p).values(), *kernel.constants(p, c).values()))
+        numbers = *kernel.integers(p).values(), *kernel.constants(p, c).values()
+        n = checks.check(o, lambda: kernel.multiply[tiles,](o.a, o.b, o.c, *numbers))
     except triton.runtime.errors.InterpreterError as error:
         print("cannot interpret with numpy", numpy.__version__, error)
         break
-    print("right" if n.max_error <= n.tolerance and not n.wrong and not n.out_of_bounds and n.checked == p.m * p.n else f"{p} {n}")
+    right = n.max_error <= n.tolerance and not n.wrong and not n.out_of_bounds and n.checked == p.m * p.n
+    print("right" if right else f"{p} {n}")
 """
-        out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={"PYTHONPATH": ":".join(sys.path), "TRITON_INTERPRET": "1"})
+        out = subprocess.run(
+            [sys.executable, "-c", code],
+            capture_output=True,
+            text=True,
+            env={"PYTHONPATH": ":".join(sys.path), "TRITON_INTERPRET": "1"},
+        )
         if "cannot interpret" in out.stdout:
             self.skipTest(out.stdout)
         self.assertEqual(out.stdout, "right\n" * 6, out.stderr)

@@ -62,6 +62,9 @@ func (x *executor) Compile(_ context.Context, device int, p gemm.Problem, c gemm
 	}
 	h := mix(uint64(device), uint64(p.M), uint64(p.N), uint64(p.K), uint64(p.Batch), uint64(p.AMajor), uint64(p.BMajor), uint64(p.DType), uint64(c.BlockM), uint64(c.BlockN),
 		uint64(c.BlockK), uint64(c.GroupM), uint64(c.NumWarps), uint64(c.NumStages), uint64(c.SplitK), uint64(len(c.Kernel)))
+	for _, b := range []byte(c.Axes.String()) {
+		h = mix(h, uint64(b))
+	}
 	return &kernel{executor: x, hash: h}, nil
 }
 

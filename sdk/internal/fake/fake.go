@@ -88,6 +88,10 @@ func (p Provider) Open(_ context.Context, r arch.OpenRequest) (arch.Architecture
 			Ranges: []arch.ErrorRange{{Bound: arch.BoundDRAM, Below: 20e-6, Low: 0.8, High: 1.5}, {Low: 0.9, High: 1.25}},
 		}},
 		Monotone: []arch.Dim{arch.DimN, arch.DimK},
+		Families: []arch.Family{{Name: "two", Doc: "has named axes", Axes: []gemm.Axis{
+			{Name: "cluster", Doc: "CTAs per cluster", Type: gemm.Enumeration, Values: []string{"1x1", "2x1", "4x1"}, Default: "1x1"},
+			{Name: "vector", Unit: "elements", Doc: "width of a load", Type: gemm.Integer, Default: "4"},
+		}}},
 	}
 	if r.Live != nil {
 		d.DeviceName = fmt.Sprintf("%s live at %s of %s", r.Live.Name, strings.Replace(unit.Hertz(r.Live.Attributes["clock"]).String(), ".00", "", 1), named)
@@ -119,6 +123,11 @@ func (m *model) candidates(n int) {
 		c := gemm.Config{
 			BlockM: 16 << (position % 5), BlockN: 16 << (position / 5 % 5), BlockK: 16 << (position / 25 % 4),
 			NumWarps: 1 << (position / 100 % 4), NumStages: 1 + position/400, SplitK: 1 + position%2, Kernel: m.desc.Kernels[position%7/6],
+		}
+		if axes := m.desc.Axes(c.Kernel); position%3 > 0 {
+			for i := range axes {
+				_ = axes[i].Set(&c, []string{"1x1", "2x1", "4x1", "4", "8", "2"}[3*i+position/3%3])
+			}
 		}
 		if position%5 == 4 && position/5 < 28 {
 			reason := []arch.Reason{arch.ReasonSharedMemory, arch.ReasonRegisters, "own_reason"}[position/5%3]
@@ -196,8 +205,17 @@ func (m *model) Mapping(_ context.Context, p gemm.Problem, c gemm.Config) (arch.
 }
 
 func (m *model) hash(p gemm.Problem, c *gemm.Config, salt uint64) uint64 {
-	return mix(m.seed, salt, uint64(p.M), uint64(p.N), uint64(p.K), uint64(p.Batch), uint64(p.AMajor), uint64(p.BMajor), uint64(p.DType),
-		uint64(c.BlockM), uint64(c.BlockN), uint64(c.BlockK), uint64(c.NumWarps), uint64(c.NumStages), uint64(c.SplitK), uint64(len(c.Kernel)), uint64(c.Kernel[0]))
+	h := mix(m.seed, salt, uint64(p.M), uint64(p.N), uint64(p.K), uint64(p.Batch), uint64(p.AMajor), uint64(p.BMajor), uint64(p.DType),
+		uint64(len(c.Kernel)), uint64(c.Kernel[0]))
+	searched := *c
+	searched.GroupM = 0
+	for _, v := range searched.Numbers() {
+		h = mix(h, uint64(v))
+	}
+	for _, b := range []byte(c.Axes.String()) {
+		h = mix(h, uint64(b))
+	}
+	return h
 }
 
 // positive makes a normal positive number of any magnitude between 1 and 2^15 out of a hash, with all bits of the

@@ -1,32 +1,38 @@
 """Packs a plugin into one file that origami can trust by its SHA-256.
 
-    python3 -m origami.pack FOLDER FILE
+    python3 -m origami.pack FOLDER FILE [MODULE ...]
 
-FILE is a zip archive that python3 runs (https://docs.python.org/3/library/zipapp.html), with the Python sources of FOLDER, whose
-__main__.py is what runs, and those of this package that a plugin needs. Equal sources give equal bytes. What the plugin imports from
-the user's site-packages (grpcio, torch, …) is not in it, nor covered by its hash.
+FILE is a zip archive that python3 runs (https://docs.python.org/3/library/zipapp.html). It holds the Python sources of
+FOLDER, whose __main__.py is what runs, the package origami.plugin, and each MODULE named, such as origami._cuda. Equal
+sources give equal bytes. What the plugin imports from the user's site-packages (grpcio, torch, …) is not in the file,
+nor covered by its hash.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import pathlib
 import sys
 import zipfile
+from collections.abc import Sequence
 
 SHEBANG = b"#!/usr/bin/env python3\n"
-# Of the package, by name: the rest is for other uses.
-NEEDED = ("__init__.py", "plugin.py", "_serve.py", "_wire.py", "_certificate.py", "_cuda.py", "wire.binpb")
-LEFT_OUT = ("tests",)
+LEFT_OUT = ("tests", "tools")
 
 
-def pack(folder: pathlib.Path, file: pathlib.Path) -> None:
-    here = pathlib.Path(__file__).parent
-    entries = {f"origami/{name}": here / name for name in NEEDED}
+def pack(folder: pathlib.Path, file: pathlib.Path, modules: Sequence[str] = ()) -> None:
+    # The archive's own package comes before every other of the name only if it has an __init__.py.
+    entries = {"origami/__init__.py": b""}
+    for path in (pathlib.Path(__file__).parent / "plugin").iterdir():
+        if path.suffix in (".py", ".binpb"):
+            entries[f"origami/plugin/{path.name}"] = path.read_bytes()
+    for name in modules:
+        entries[name.replace(".", "/") + ".py"] = _source(name)
     for path in folder.rglob("*.py"):
         inside = path.relative_to(folder)
         if inside.parts[0] not in LEFT_OUT:
-            entries[inside.as_posix()] = path
+            entries[inside.as_posix()] = path.read_bytes()
     if "__main__.py" not in entries:
         raise SystemExit(f"{folder} has no __main__.py, which is what a plugin runs")
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -34,11 +40,19 @@ def pack(folder: pathlib.Path, file: pathlib.Path) -> None:
         out.write(SHEBANG)
         with zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as archive:
             for name in sorted(entries):
-                archive.writestr(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), entries[name].read_bytes())
+                archive.writestr(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), entries[name])
     os.chmod(file, 0o755)
 
 
+def _source(name: str) -> bytes:
+    """The source of a module, as import finds it."""
+    spec = importlib.util.find_spec(name)
+    if spec is None or not spec.origin or not spec.origin.endswith(".py"):
+        raise SystemExit(f"there is no module {name} in a file of its own; put its folder on the PYTHONPATH")
+    return pathlib.Path(spec.origin).read_bytes()
+
+
 if __name__ == "__main__":
-    if len(sys.argv) != 3:
+    if len(sys.argv) < 3:
         raise SystemExit(__doc__)
-    pack(*map(pathlib.Path, sys.argv[1:]))
+    pack(pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), sys.argv[3:])

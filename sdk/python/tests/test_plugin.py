@@ -16,8 +16,9 @@ import unittest
 import unittest.mock
 
 import grpc
-from origami import _certificate, _serve, _wire, pack
-from origami.plugin import Config, DeviceError, DiagnosticError, InputError, Manifest, MeasureOptions, Problem
+from origami import pack
+from origami.plugin import (Config, DeviceError, DiagnosticError, InputError, Manifest, MeasureOptions, Problem,
+                            _certificate, _serve, _wire)
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import toy  # noqa: E402
@@ -27,24 +28,55 @@ ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
 
 
 def problem(**change):
-    return _wire.message("Problem")(**{"m": 2, "n": 3, "k": 4, "batch": 1, "a_major": "MAJOR_K", "b_major": "MAJOR_N", "element_type": "ELEMENT_TYPE_BF16"} | change)
+    return _wire.message("Problem")(
+        **{
+            "m": 2,
+            "n": 3,
+            "k": 4,
+            "batch": 1,
+            "a_major": "MAJOR_K",
+            "b_major": "MAJOR_N",
+            "element_type": "ELEMENT_TYPE_BF16",
+        }
+        | change
+    )
 
 
 class Conversions(unittest.TestCase):
     def test_problem(self):
         self.assertEqual(_wire.from_problem(problem()), Problem(2, 3, 4, 1, "k", "n", "bf16"))
-        self.assertEqual(str(_wire.from_problem(problem(a_major="MAJOR_M", b_major="MAJOR_K", batch=5))), "2x3x4 bf16 batch 5 trans-a trans-b")
+        self.assertEqual(
+            str(_wire.from_problem(problem(a_major="MAJOR_M", b_major="MAJOR_K", batch=5))),
+            "2x3x4 bf16 batch 5 trans-a trans-b",
+        )
 
     def test_refused_problems(self):
-        for change, says in (({"m": 0}, "m is missing or zero"), ({"k": -1}, r"k is negative \(-1\)"), ({"batch": 0}, "batch is missing"),
-                             ({"element_type": 0}, "dtype is missing"), ({"a_major": "MAJOR_N"}, "a_major"), ({"b_major": "MAJOR_M"}, "b_major"),
-                             ({"a_major": 9}, "unknown major 9"), ({"element_type": 99}, "unknown element type 99"),
-                             ({"m": 1 << 20, "n": 1 << 20, "k": 1 << 20}, "overflows"), ({"m": (1 << 63) - 1}, "overflows")):
+        for change, says in (
+            ({"m": 0}, "m is missing or zero"),
+            ({"k": -1}, r"k is negative \(-1\)"),
+            ({"batch": 0}, "batch is missing"),
+            ({"element_type": 0}, "dtype is missing"),
+            ({"a_major": "MAJOR_N"}, "a_major"),
+            ({"b_major": "MAJOR_M"}, "b_major"),
+            ({"a_major": 9}, "unknown major 9"),
+            ({"element_type": 99}, "unknown element type 99"),
+            ({"m": 1 << 20, "n": 1 << 20, "k": 1 << 20}, "overflows"),
+            ({"m": (1 << 63) - 1}, "overflows"),
+        ):
             with self.assertRaisesRegex(InputError, says):
                 _wire.from_problem(problem(**change))
 
     def test_config(self):
-        columns = dict(block_m=[128], block_n=[64], block_k=[32], group_m=[8], num_warps=[4], num_stages=[3], split_k=[1], kernels=["other", "triton"])
+        columns = dict(
+            block_m=[128],
+            block_n=[64],
+            block_k=[32],
+            group_m=[8],
+            num_warps=[4],
+            num_stages=[3],
+            split_k=[1],
+            kernels=["other", "triton"],
+        )
         c = _wire.from_config(_wire.message("Configs")(**columns, kernel=[1]))
         self.assertEqual(c, Config("triton", 128, 64, 32, 8, 4, 3, 1))
         self.assertEqual(str(c), "128x64x32,warps=4,stages=3,group=8,split=1")
@@ -60,13 +92,21 @@ class Conversions(unittest.TestCase):
 
     def test_measure(self):
         request = _wire.message("MeasureRequest")
-        self.assertEqual(_wire.from_measure(request(kernel=1, warm_l2=True, input="x", warmup=2, runs=3)), (MeasureOptions(True, "x", 2), 3))
+        self.assertEqual(
+            _wire.from_measure(request(kernel=1, warm_l2=True, input="x", warmup=2, runs=3)),
+            (MeasureOptions(True, "x", 2), 3),
+        )
         for bad in ({"runs": 0}, {"runs": _wire.MAX_RUNS + 1}, {"runs": 1, "warmup": -1}):
             with self.assertRaisesRegex(InputError, "malformed request"):
                 _wire.from_measure(request(**bad))
 
     def test_text_that_is_no_unicode(self):
-        self.assertEqual(_wire.to_device(types.SimpleNamespace(name="a\udc80b", arch="x", attributes={}, kernels=[], libraries=[])).name, "a?b")
+        self.assertEqual(
+            _wire.to_device(
+                types.SimpleNamespace(name="a\udc80b", arch="x", attributes={}, kernels=[], libraries=[])
+            ).name,
+            "a?b",
+        )
 
     def test_status(self):
         from google.protobuf import any_pb2
@@ -95,8 +135,19 @@ class Service(unittest.TestCase):
         self.addCleanup(self.patch.stop)
 
     def compile(self, stages=2):
-        config = _wire.message("Configs")(block_m=[64], block_n=[64], block_k=[64], group_m=[8], num_warps=[4], num_stages=[stages], split_k=[1], kernels=["toy"])
-        return self.service.compile(_wire.message("CompileRequest")(problem=problem(), config=config), self.context).kernel
+        config = _wire.message("Configs")(
+            block_m=[64],
+            block_n=[64],
+            block_k=[64],
+            group_m=[8],
+            num_warps=[4],
+            num_stages=[stages],
+            split_k=[1],
+            kernels=["toy"],
+        )
+        return self.service.compile(
+            _wire.message("CompileRequest")(problem=problem(), config=config), self.context
+        ).kernel
 
     def release(self, number):
         self.service.release(_wire.message("ReleaseRequest")(kernel=number), self.context)
@@ -152,9 +203,17 @@ class Service(unittest.TestCase):
 
 class Process(unittest.TestCase):
     def test_describe(self):
-        out = subprocess.run([sys.executable, HERE / "toy.py", "describe"], capture_output=True, text=True, env=ENVIRONMENT, check=True)
-        self.assertEqual(json.loads(out.stdout), {"info": {"name": "toy", "version": "1.2.3", "api_versions": ["1.1.0"], "health": "HEALTH_OK"},
-                                                  "protocol_versions": [1], "executor": {"name": "toy", "version": "1.2.3"}})
+        out = subprocess.run(
+            [sys.executable, HERE / "toy.py", "describe"], capture_output=True, text=True, env=ENVIRONMENT, check=True
+        )
+        self.assertEqual(
+            json.loads(out.stdout),
+            {
+                "info": {"name": "toy", "version": "1.2.3", "api_versions": ["1.1.0"], "health": "HEALTH_OK"},
+                "protocol_versions": [1],
+                "executor": {"name": "toy", "version": "1.2.3"},
+            },
+        )
 
     def test_by_hand(self):
         out = subprocess.run([sys.executable, HERE / "toy.py"], capture_output=True, text=True, env=ENVIRONMENT)
@@ -169,17 +228,27 @@ class Process(unittest.TestCase):
                 raise DiagnosticError("no licence", fix="buy one")
 
         info = _serve.describe(Failing()).info
-        self.assertEqual((_wire.message("Info").DESCRIPTOR.fields_by_name["health"].enum_type.values_by_number[info.health].name, info.health_reason),
-                         ("HEALTH_FAILING", "no licence; buy one"))
+        self.assertEqual(
+            (
+                _wire.message("Info").DESCRIPTOR.fields_by_name["health"].enum_type.values_by_number[info.health].name,
+                info.health_reason,
+            ),
+            ("HEALTH_FAILING", "no licence; buy one"),
+        )
 
     def test_log_lines(self):
         def line(level, message, exc_info=None):
-            return json.loads(_serve._HclogFormatter().format(logging.LogRecord("a.b", level, "f", 1, message, ("x",), exc_info)))
+            return json.loads(
+                _serve._HclogFormatter().format(logging.LogRecord("a.b", level, "f", 1, message, ("x",), exc_info))
+            )
 
         entry = line(logging.WARNING, "two\nlines %s")
         self.assertEqual((entry["@level"], entry["@message"], entry["@module"]), ("warn", "two\nlines x", "a.b"))
         self.assertRegex(entry["@timestamp"], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00$")
-        self.assertEqual([line(n, "%s")["@level"] for n in (1, 5, 10, 20, 40, 50)], ["trace", "trace", "debug", "info", "error", "error"])
+        self.assertEqual(
+            [line(n, "%s")["@level"] for n in (1, 5, 10, 20, 40, 50)],
+            ["trace", "trace", "debug", "info", "error", "error"],
+        )
         try:
             raise ValueError("why")
         except ValueError:
@@ -190,9 +259,22 @@ class Connection(unittest.TestCase):
     """A plugin's process, met by a client of gRPC."""
 
     def start(self, **environment):
-        folder = self.enterContext(tempfile.TemporaryDirectory()) if hasattr(self, "enterContext") else tempfile.mkdtemp()
-        environment = ENVIRONMENT | {_serve.COOKIE[0]: _serve.COOKIE[1], "PLUGIN_UNIX_SOCKET_DIR": folder, _serve.ENV_WATCH: "stdin"} | environment
-        process = subprocess.Popen([sys.executable, HERE / "toy.py"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+        folder = (
+            self.enterContext(tempfile.TemporaryDirectory()) if hasattr(self, "enterContext") else tempfile.mkdtemp()
+        )
+        environment = (
+            ENVIRONMENT
+            | {_serve.COOKIE[0]: _serve.COOKIE[1], "PLUGIN_UNIX_SOCKET_DIR": folder, _serve.ENV_WATCH: "stdin"}
+            | environment
+        )
+        process = subprocess.Popen(
+            [sys.executable, HERE / "toy.py"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment,
+        )
         self.addCleanup(process.__exit__, None, None, None)
         self.addCleanup(process.kill)
         line = process.stdout.readline().strip().split("|")
@@ -217,7 +299,11 @@ class Connection(unittest.TestCase):
                 channel.unary_unary("/origami.plugin.v1.BaseService/Info")(b"", timeout=5)
             self.assertEqual(caught.exception.code(), grpc.StatusCode.UNAVAILABLE)
         host = self.channel(line, key, certificate)
-        info = _wire.message("InfoResponse").FromString(host.unary_unary("/origami.plugin.v1.BaseService/Info")(b"", timeout=5)).info
+        info = (
+            _wire.message("InfoResponse")
+            .FromString(host.unary_unary("/origami.plugin.v1.BaseService/Info")(b"", timeout=5))
+            .info
+        )
         self.assertEqual((info.name, list(info.api_versions)), ("toy", ["1.1.0"]))
         self.assertEqual(host.unary_unary("/grpc.health.v1.Health/Check")(b"\x0a\x06plugin", timeout=5), b"\x08\x01")
         self.assertEqual(host.unary_unary("/plugin.GRPCController/Shutdown")(b"", timeout=5), b"")
@@ -225,8 +311,13 @@ class Connection(unittest.TestCase):
 
     def test_the_end_of_its_parent_ends_it_under_any_host(self):
         environment = ENVIRONMENT | {_serve.COOKIE[0]: _serve.COOKIE[1]}
-        shell = subprocess.Popen(["sh", "-c", '"$0" "$1" & read line', sys.executable, HERE / "toy.py"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                 text=True, env=environment)
+        shell = subprocess.Popen(
+            ["sh", "-c", '"$0" "$1" & read line', sys.executable, HERE / "toy.py"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=environment,
+        )
         self.addCleanup(shell.__exit__, None, None, None)
         self.assertIn("|grpc", shell.stdout.readline())
         shell.kill()
@@ -243,10 +334,14 @@ class Certificate(unittest.TestCase):
                 pathlib.Path(path).write_bytes(data)
             import ssl
 
-            ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(paths[1], paths[0])  # they belong together
+            ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(
+                paths[1], paths[0]
+            )  # they belong together
             context = ssl.create_default_context()
             context.load_verify_locations(cadata=der)
-            self.assertEqual(len(context.get_ca_certs()), 1 + len(ssl.create_default_context().get_ca_certs()))  # it is a CA's
+            self.assertEqual(
+                len(context.get_ca_certs()), 1 + len(ssl.create_default_context().get_ca_certs())
+            )  # it is a CA's
         for part in (b"localhost", bytes.fromhex("2a8648ce3d030107")):  # the name; the curve P-256
             self.assertIn(part, der)
 
@@ -264,8 +359,11 @@ class Certificate(unittest.TestCase):
             self.check(_certificate.make())
 
     def test_without_either(self):
-        with unittest.mock.patch.object(_certificate, "_with_cryptography", side_effect=ImportError), \
-                unittest.mock.patch.object(_certificate.subprocess, "run", side_effect=FileNotFoundError), self.assertRaisesRegex(RuntimeError, "install"):
+        with (
+            unittest.mock.patch.object(_certificate, "_with_cryptography", side_effect=ImportError),
+            unittest.mock.patch.object(_certificate.subprocess, "run", side_effect=FileNotFoundError),
+            self.assertRaisesRegex(RuntimeError, "install"),
+        ):
             _certificate.make()
 
 
@@ -278,21 +376,36 @@ class Pack(unittest.TestCase):
             (source / "tests" / "secret.py").write_text("")
             (source / "__main__.py").write_text((HERE / "toy.py").read_text())
             (source / "helper.py").write_text("")
+            # Another part of the package origami, as the client's would be, in another folder of the path.
+            (folder / "more" / "origami").mkdir(parents=True)
+            (folder / "more" / "origami" / "extra.py").write_text("")
+            patch = unittest.mock.patch.object(sys, "path", [*sys.path, str(folder / "more")])
+            patch.start()
+            self.addCleanup(patch.stop)
             files = [folder / name for name in ("one", "two")]
             for file in files:
-                pack.pack(source, file)
+                pack.pack(source, file, ["origami.extra"])
                 os.utime(source / "helper.py", (1e9, 1e9))
             self.assertEqual(files[0].read_bytes(), files[1].read_bytes())
+            # It runs on what it holds, also where another package of that name comes with python3.
+            (folder / "installed" / "origami").mkdir(parents=True)
+            (folder / "installed" / "origami" / "__init__.py").write_text("raise ImportError('not this one')")
             packages = [path for path in sys.path if path and not pathlib.Path(path, "origami").exists()]
-            environment = ENVIRONMENT | {"PYTHONPATH": os.pathsep.join(packages)}
-            out = subprocess.run([sys.executable, files[0], "describe"], capture_output=True, text=True, env=environment)
+            environment = ENVIRONMENT | {"PYTHONPATH": os.pathsep.join([str(folder / "installed"), *packages])}
+            out = subprocess.run(
+                [sys.executable, files[0], "describe"], capture_output=True, text=True, env=environment
+            )
             self.assertIn('"toy"', out.stdout, out.stderr)
             self.assertTrue(os.access(files[0], os.X_OK))
             import zipfile
 
-            self.assertEqual([n for n in zipfile.ZipFile(files[0]).namelist() if "/" not in n], ["__main__.py", "helper.py"])
+            names = zipfile.ZipFile(files[0]).namelist()
+            self.assertEqual([n for n in names if "/" not in n], ["__main__.py", "helper.py"])
+            self.assertIn("origami/extra.py", names)
             with self.assertRaises(SystemExit):
                 pack.pack(source / "tests", folder / "three")
+            with self.assertRaisesRegex(SystemExit, "no module origami.nothing"):
+                pack.pack(source, folder / "three", ["origami.nothing"])
 
 
 class Readme(unittest.TestCase):

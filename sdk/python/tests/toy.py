@@ -3,8 +3,18 @@
 import os
 import time
 
-from origami.plugin import (Device, DeviceError, Environment, InputError, Manifest, Numerics, PluginError, Resources, Sample,
-                            serve_executor)
+from origami.plugin import (
+    Device,
+    DeviceError,
+    Environment,
+    InputError,
+    Manifest,
+    Numerics,
+    PluginError,
+    Resources,
+    Sample,
+    serve_executor,
+)
 
 # What num_stages stands for, beyond which a kernel is well.
 WRONG, REFUSED, LOST, CRASH, HANG, BUG, NO_DEVICE, LONG_LOG, SLOW = range(10, 19)

@@ -42,7 +42,8 @@ func TestPluginsAnswerAsInProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	request := selector.Request{Problems: []gemm.Problem{gemm.New(1, 1, 1), gemm.New(100, 3000, 777), gemm.New(8192, 8192, 8192), gemm.New(65536, 16, 128)}}
+	request := selector.Request{Problems: []gemm.Problem{gemm.New(1, 1, 1), gemm.New(100, 3000, 777),
+		gemm.New(8192, 8192, 8192), gemm.New(65536, 16, 128)}}
 	for _, m := range processes.Manifests() {
 		for _, a := range m.Archs {
 			for _, d := range a.Devices {
@@ -64,7 +65,8 @@ func TestPluginsAnswerAsInProcess(t *testing.T) {
 					t.Fatal(err)
 				}
 				for i := range want {
-					if !slices.Equal(got[i].Entries, want[i].Entries) || got[i].Feasible != want[i].Feasible || len(want[i].Entries) == 0 {
+					if !slices.Equal(got[i].Entries, want[i].Entries) || got[i].Feasible != want[i].Feasible ||
+						len(want[i].Entries) == 0 {
 						t.Errorf("%s@%s, %s: the plugin's ranking differs", a.ID, d.ID, request.Problems[i])
 					}
 				}

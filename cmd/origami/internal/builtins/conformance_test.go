@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	shipped "github.com/origami-gemm/origami/plugins/builtins"
 	"github.com/origami-gemm/origami/sdk/conformance"
 )
 
@@ -12,13 +13,14 @@ var update = flag.Bool("update", false, "rewrite the rankings in testdata")
 
 // Every built-in plugin is what a plugin must be, and ranks as it did.
 func TestConformance(t *testing.T) {
-	for _, b := range Plugins {
+	for _, b := range shipped.Plugins {
 		t.Run(b.Name, func(t *testing.T) {
 			p, err := b.Provider()
 			if err != nil {
 				t.Fatal(err)
 			}
-			conformance.Architecture(t, p, conformance.Options{Golden: filepath.Join("testdata", b.Name+".jsonl"), UpdateGolden: *update})
+			conformance.Architecture(t, p, conformance.Options{Golden: filepath.Join("testdata", b.Name+".jsonl"),
+				UpdateGolden: *update})
 		})
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
+	shipped "github.com/origami-gemm/origami/plugins/builtins"
 	"github.com/origami-gemm/origami/sdk/host"
 	"github.com/origami-gemm/origami/sdk/serve"
 	"github.com/origami-gemm/origami/sdk/wire"
@@ -19,8 +20,8 @@ import (
 // Connect reaches the plugins under the given settings: over processes, or with --in-process the built-in ones in this
 // one.
 func Connect(_ context.Context, s config.Settings) (session.Host, error) {
-	inProcess := make(session.InProcess, len(Plugins))
-	for i, b := range Plugins {
+	inProcess := make(session.InProcess, len(shipped.Plugins))
+	for i, b := range shipped.Plugins {
 		var err error
 		if inProcess[i], err = provider(b); err != nil {
 			return nil, err
@@ -32,8 +33,8 @@ func Connect(_ context.Context, s config.Settings) (session.Host, error) {
 		}
 		return inProcess, nil
 	}
-	builtins := make([]host.Builtin, len(Plugins))
-	for i, b := range Plugins {
+	builtins := make([]host.Builtin, len(shipped.Plugins))
+	for i, b := range shipped.Plugins {
 		builtins[i] = host.Builtin{Manifest: inProcess[i].Manifest(), Args: []string{"plugin", "serve", b.Name}}
 	}
 	o := options(s)
@@ -54,9 +55,11 @@ func options(s config.Settings) host.Options {
 		cache = filepath.Join(cache, "origami", "plugins")
 	}
 	return host.Options{
-		DescribeCache: cache, // empty where there is no such folder
-		Logger:        hclog.New(&hclog.LoggerOptions{Name: "origami", Level: hclog.LevelFromString(s.LogLevel), Output: os.Stderr}),
-		StartTimeout:  s.Timeout, CallTimeout: s.Timeout, RunTimeout: s.Timeout,
+		DescribeCache: cache, // empty if there is no such folder
+		Logger: hclog.New(&hclog.LoggerOptions{
+			Name: "origami", Level: hclog.LevelFromString(s.LogLevel), Output: os.Stderr,
+		}),
+		StartTimeout: s.Timeout, CallTimeout: s.Timeout, RunTimeout: s.Timeout,
 	}
 }
 
@@ -67,7 +70,8 @@ func Serve(name string) error {
 		return err
 	}
 	if os.Getenv(wire.Handshake.MagicCookieKey) != wire.Handshake.MagicCookieValue {
-		return diag.Inputf("the plugin %s is served to origami, which starts it when it needs it", name).Do("ask origami instead, as in `origami arch ls`")
+		return diag.Inputf("the plugin %s is served to origami, which starts it when it needs it", name).
+			Do("ask origami instead, as in `origami arch ls`")
 	}
 	p, err := provider(b)
 	if err != nil {
@@ -85,10 +89,11 @@ func Distrust(lockFile, plugin string) (name string, err error) {
 	return host.Distrust(lockFile, plugin)
 }
 
-func provider(b Plugin) (arch.Provider, error) {
+func provider(b shipped.Plugin) (arch.Provider, error) {
 	p, err := b.Provider()
 	if err != nil {
-		return nil, &diag.Error{Kind: diag.Plugin, Where: "plugin " + b.Name, What: err.Error(), Fix: "report it: a built-in device file is broken", Err: err}
+		return nil, &diag.Error{Kind: diag.Plugin, Where: "plugin " + b.Name, What: err.Error(),
+			Fix: "report it: a built-in device file is broken", Err: err}
 	}
 	return p, nil
 }

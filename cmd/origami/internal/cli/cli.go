@@ -1,5 +1,4 @@
-// Package cli puts the command tree together, runs it, and turns what comes back into one line on stderr and an exit
-// code.
+// Package cli builds the command tree, runs it, and turns an error into one line on stderr and an exit code.
 package cli
 
 import (
@@ -84,16 +83,22 @@ func completing(args []string) bool {
 	return len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd)
 }
 
-// The order of AddCommand is the order to read in.
+// Help lists the commands in the order of AddCommand.
 func init() { cobra.EnableCommandSorting = false }
+
+// The groups of commands in help.
+const (
+	groupAsk  = "ask"
+	groupLook = "look"
+)
 
 // Root returns the command tree.
 func Root(f *session.Factory, sys System) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "origami",
 		Short: "Pick GEMM kernel configurations from analytical models",
-		Long: "origami picks the kernel configuration for a matrix multiplication from an analytical model of the GPU, says why, and\n" +
-			"compares architectures. No GPU is needed: architectures are models, and come from plugins.",
+		Long: "origami picks the kernel configuration for a matrix multiplication from an analytical model of the GPU,\n" +
+			"says why, and compares architectures. No GPU is needed: architectures are models, and come from plugins.",
 		Example: `  origami --arch sm89 select -m 4096 -n 4096 -k 4096
   origami --arch sm90 --device h200 rank -m 4096 -n 4096 -k 4096 --top 10
   origami --arch sm89 explain -m 2048 -n 2048 -k 2048
@@ -102,9 +107,18 @@ func Root(f *session.Factory, sys System) *cobra.Command {
 		SilenceUsage:      true,
 		DisableAutoGenTag: true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return f.Configure(cmd) },
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return diag.Inputf("no command is given").Do("`origami help` lists the commands, as in origami --arch sm89 select -m 4096 -n 4096 -k 4096")
-		},
+	}
+	root.Flags().SortFlags = false
+	showVersion := root.Flags().Bool("version", false, "print the versions, as origami version does")
+	root.RunE = func(cmd *cobra.Command, _ []string) error {
+		switch {
+		case *showVersion:
+			return versioncmd.Run(f, sys.Protocol)
+		case cmd.Flags().NFlag() > 0:
+			return diag.Inputf("no command is given").
+				Do("`origami help` lists the commands, as in origami --arch sm89 select -m 4096 -n 4096 -k 4096")
+		}
+		return cmd.Help()
 	}
 	root.DisableSuggestions = true // ours are in the error's one line
 	root.SetOut(f.Streams.Out)
@@ -116,17 +130,17 @@ func Root(f *session.Factory, sys System) *cobra.Command {
 	root.SetHelpCommand(helpCommand())
 	config.Register(root.PersistentFlags())
 
-	root.AddGroup(&cobra.Group{ID: "ask", Title: "Ask a model:"}, &cobra.Group{ID: "look", Title: "Look around:"})
+	root.AddGroup(&cobra.Group{ID: groupAsk, Title: "Ask a model:"}, &cobra.Group{ID: groupLook, Title: "Look around:"})
 	ask := []*cobra.Command{
 		selectcmd.New(f, selectcmd.Run), rankcmd.New(f, rankcmd.Run), explaincmd.New(f, explaincmd.Run),
 		comparecmd.New(f, comparecmd.Run), benchcmd.New(f, benchcmd.Run), evalcmd.New(f, evalcmd.Run),
 	}
 	look := []*cobra.Command{archcmd.New(f), plugincmd.New(f, sys.Plugins), versioncmd.New(f, sys.Protocol)}
 	for _, c := range ask {
-		c.GroupID = "ask"
+		c.GroupID = groupAsk
 	}
 	for _, c := range look {
-		c.GroupID = "look"
+		c.GroupID = groupLook
 	}
 	root.AddCommand(ask...)
 	root.AddCommand(look...)

@@ -13,8 +13,8 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 )
 
-// asksForJSON looks for --json or --format json in arguments that may never be parsed, so that even a mistake in them is
-// reported in JSON.
+// asksForJSON looks for --json or --format json before the arguments are parsed, so that a mistake in them is reported
+// in JSON too.
 func asksForJSON(args []string) bool {
 	for i, arg := range args {
 		switch {
@@ -29,7 +29,7 @@ func asksForJSON(args []string) bool {
 	return false
 }
 
-// unknownCommand turns cobra's error for an unknown command into ours. The name is in its text only.
+// unknownCommand turns cobra's error for an unknown command into ours. Only its text has the name.
 func unknownCommand(root *cobra.Command, err error) error {
 	var name string
 	if _, scanErr := fmt.Sscanf(err.Error(), "unknown command %q", &name); scanErr != nil {
@@ -52,13 +52,15 @@ func flagError(cmd *cobra.Command, err error) error {
 	case errors.As(err, &unknown):
 		return unknownFlag(cmd, unknown)
 	case errors.As(err, &empty):
-		return diag.Inputf("%s needs a value", spelled(empty.GetFlag())).At("%s", cmd.CommandPath()).Do("`%s --help` says which", cmd.CommandPath())
+		return diag.Inputf("%s needs a value", spelled(empty.GetFlag())).At("%s", verb.Place(cmd)).
+			Do("`%s --help` says which", cmd.CommandPath())
 	case errors.As(err, &invalid):
 		return invalidValue(cmd, invalid)
 	case errors.As(err, &syntax):
-		return diag.Inputf("%q is no flag", syntax.GetSpecifiedFlag()).At("%s", cmd.CommandPath()).Do("`%s --help` lists the flags", cmd.CommandPath())
+		return diag.Inputf("%q is not a flag", syntax.GetSpecifiedFlag()).At("%s", verb.Place(cmd)).
+			Do("`%s --help` lists the flags", cmd.CommandPath())
 	default:
-		return diag.Inputf("%v", err).At("%s", cmd.CommandPath()).Do("`%s --help` lists the flags", cmd.CommandPath())
+		return diag.Inputf("%v", err).At("%s", verb.Place(cmd)).Do("`%s --help` lists the flags", cmd.CommandPath())
 	}
 }
 
@@ -73,16 +75,16 @@ func unknownFlag(cmd *cobra.Command, e *pflag.NotExistError) error {
 			}
 		})
 		if near := diag.Nearest(e.GetSpecifiedName(), known, 1); len(near) > 0 {
-			return err.At("%s", cmd.CommandPath()).Do("did you mean --%s? `%s --help` lists the flags", near[0], cmd.CommandPath())
+			return err.At("%s", verb.Place(cmd)).Do("did you mean --%s? `%s --help` lists the flags", near[0], cmd.CommandPath())
 		}
 	}
 	if takes := takers(cmd, e.GetSpecifiedName()); len(takes) > 0 {
-		return err.At("%s", cmd.CommandPath()).Do("put it behind one of %s", strings.Join(takes, ", "))
+		return err.At("%s", verb.Place(cmd)).Do("put it behind one of %s", strings.Join(takes, ", "))
 	}
-	return err.At("%s", cmd.CommandPath()).Do("`%s --help` lists the flags", cmd.CommandPath())
+	return err.At("%s", verb.Place(cmd)).Do("`%s --help` lists the flags", cmd.CommandPath())
 }
 
-// takers lists the subcommands of cmd that have the flag, for flags that stand before their verb.
+// takers lists the subcommands of cmd that have the flag: the user may have put it before the verb.
 func takers(cmd *cobra.Command, name string) []string {
 	var names []string
 	for _, sub := range cmd.Commands() {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
 	"github.com/origami-gemm/origami/cmd/origami/internal/exitcode"
@@ -94,17 +95,45 @@ func writeUsage(w io.Writer, cmd *cobra.Command) {
 		writeCommands(w, g.Title, cmd, func(c *cobra.Command) bool { return c.IsAvailableCommand() && c.GroupID == g.ID })
 	}
 	writeCommands(w, "Topics (origami help …):", cmd, (*cobra.Command).IsAdditionalHelpTopicCommand)
-	if flags := cmd.LocalFlags().FlagUsages(); flags != "" {
-		fmt.Fprintf(w, "\nFlags:\n%s", flags)
-	}
-	if flags := cmd.InheritedFlags().FlagUsages(); flags != "" {
-		fmt.Fprintf(w, "\nFlags of every command:\n%s", flags)
-	}
+	writeFlags(w, cmd)
 	codes := make([]string, 0, len(exitcode.All()))
 	for _, c := range exitcode.All() {
 		codes = append(codes, fmt.Sprintf("%d %s", c.Code, c.Name))
 	}
 	fmt.Fprintf(w, "\nExit status: %s; see `origami help exit-codes`.\n", strings.Join(codes, ", "))
+}
+
+// writeFlags lists the flags of a command. Of those that every command inherits, the ones that choose a model are
+// explained where a model is asked, and the others are named only.
+func writeFlags(w io.Writer, cmd *cobra.Command) {
+	if flags := cmd.LocalFlags().FlagUsages(); flags != "" {
+		fmt.Fprintf(w, "\nFlags:\n%s", flags)
+	}
+	if !cmd.HasParent() {
+		return
+	}
+	model := pflag.NewFlagSet("", pflag.ContinueOnError)
+	model.SortFlags = false
+	var others []string
+	cmd.InheritedFlags().SortFlags = false
+	cmd.InheritedFlags().VisitAll(func(f *pflag.Flag) {
+		switch {
+		case f.Hidden:
+		case !config.ChoosesModel(f.Name):
+			others = append(others, "--"+f.Name)
+		case asksModel(cmd):
+			model.AddFlag(f)
+		}
+	})
+	if flags := model.FlagUsages(); flags != "" {
+		fmt.Fprintf(w, "\nArchitecture and model:\n%s", flags)
+	}
+	fmt.Fprintf(w, "\nFlags of every command, see `origami --help`:\n  %s\n", strings.Join(others, " "))
+}
+
+// asksModel reports whether a command opens a model.
+func asksModel(cmd *cobra.Command) bool {
+	return cmd.GroupID == groupAsk || cmd.Name() == "show" && cmd.Parent().Name() == "arch"
 }
 
 func writeCommands(w io.Writer, title string, cmd *cobra.Command, show func(*cobra.Command) bool) {

@@ -26,7 +26,7 @@ import (
 	"github.com/origami-gemm/origami/sdk/host"
 )
 
-var update = flag.Bool("update", false, "rewrite the expected output in testdata/script")
+var update = flag.Bool("update", false, "rewrite the expected output in testdata/toy")
 
 // TestMain makes this binary an origami whose plugins are made up.
 func TestMain(m *testing.M) {
@@ -58,9 +58,11 @@ func (h fakeHost) Executor(ctx context.Context, name string) (exec.Executor, err
 	if name != "fake" {
 		return nil, diag.Inputf("there is no executor %q", name).At("--executor %s", name).Do("use one of fake")
 	}
-	x := &exectest.Executor{Noise: 0.005, Seed: 7, Device: exec.Device{Name: "Acme Small", Arch: "toy1", Kernels: []string{"other", "plain"}, Libraries: []string{"blas", "blas-best"}}}
+	x := &exectest.Executor{Noise: 0.005, Seed: 7, Device: exec.Device{Name: "Acme Small", Arch: "toy1",
+		Kernels: []string{"other", "plain"}, Libraries: []string{"blas", "blas-best"}}}
 	fates, stops := map[string]exectest.Fate{}, map[int]func() error{}
-	names := map[string]exectest.Fate{"wrong": exectest.Wrong, "crash": exectest.Crash, "hang": exectest.Hang, "refused": exectest.NotBuilt, "moves": exectest.ClockMoves}
+	names := map[string]exectest.Fate{"wrong": exectest.Wrong, "crash": exectest.Crash, "hang": exectest.Hang,
+		"refused": exectest.NotBuilt, "moves": exectest.ClockMoves}
 	for _, word := range strings.Fields(os.Getenv("FAKE_EXECUTOR")) {
 		key, value, _ := strings.Cut(word, "=")
 		n, _ := strconv.Atoi(value)
@@ -73,7 +75,8 @@ func (h fakeHost) Executor(ctx context.Context, name string) (exec.Executor, err
 			x.Device.Attributes = map[string]float64{"memory_bytes": float64(n)}
 		case "lost":
 			stops[n] = func() error {
-				return &diag.Error{Kind: diag.Device, Where: "executor fake", What: "the device is lost", Fix: "look for Xid in the kernel log"}
+				return &diag.Error{Kind: diag.Device, Where: "executor fake", What: "the device is lost",
+					Fix: "look for Xid in the kernel log"}
 			}
 		case "interrupt":
 			stops[n] = func() error { return syscall.Kill(os.Getpid(), syscall.SIGINT) }
@@ -101,14 +104,16 @@ func (h fakeHost) Executor(ctx context.Context, name string) (exec.Executor, err
 func (h fakeHost) Plugins() []host.PluginInfo {
 	return append(h.InProcess.Plugins(),
 		host.PluginInfo{Name: "fake", Version: "0.3.0", Path: "/opt/origami-plugin-fake", Executor: true, State: host.OK},
-		host.PluginInfo{Name: "stranger", Path: "/opt/origami-plugin-stranger", State: host.Skipped, Reason: "not in the lock file"},
+		host.PluginInfo{Name: "stranger", Path: "/opt/origami-plugin-stranger", State: host.Skipped,
+			Reason: "not in the lock file"},
 		host.PluginInfo{Name: "sick", Path: "/opt/origami-plugin-sick", State: host.Error, Reason: "exited with status 1"})
 }
 
-// TestScripts runs testdata/script: one behaviour of the command line each, over made-up architectures.
+// TestScripts runs testdata/toy: a behaviour of the command line per file, over made-up architectures. The scripts over the
+// built-in plugins are in cmd/origami/testdata/script.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
-		Dir: "testdata/script", RequireExplicitExec: true, RequireUniqueNames: true, UpdateScripts: *update,
+		Dir: "testdata/toy", RequireExplicitExec: true, RequireUniqueNames: true, UpdateScripts: *update,
 		Setup: func(env *testscript.Env) error {
 			// A race-enabled command would sleep for a second before it exits.
 			env.Setenv("GORACE", "atexit_sleep_ms=0")

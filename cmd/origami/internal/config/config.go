@@ -57,13 +57,14 @@ func All() []Setting {
 	setting := func(key, flag, doc string, env ...string) Setting {
 		return Setting{Key: key, Flag: flag, Doc: doc, Env: append([]string{envOf(key)}, env...)}
 	}
-	compiled := setting("compiled", "compiled", "file of what the compiler reports about each kernel, for the rungs from compiled on")
+	compiled := setting("compiled", "compiled",
+		"file of what the compiler reports about each kernel, for the rungs from compiled on")
 	compiled.Old = "kernels"
 	return []Setting{
 		setting("arch", "arch", "architectures, comma-separated in the environment"),
 		setting("device", "device", "device of the one architecture that names none"),
 		setting("model", "model", "model; the best one otherwise"),
-		setting("rung", "rung", "how much the model may know; all that there is otherwise"),
+		setting("rung", "rung", "how much the model may know; the highest rung otherwise"),
 		compiled,
 		setting("characterization", "characterization", "file of the timing pass behind the rung characterized"),
 		setting("kernel", "kernel", "kernel family; the architecture's first otherwise"),
@@ -106,11 +107,16 @@ func Rungs() []string {
 func Register(flags *pflag.FlagSet) {
 	flags.SortFlags = false
 	flags.StringArray("arch", nil, "architecture, as `ID` or ID@DEVICE; repeat it to compare")
-	flags.String("device", "", "device of the architecture, by `ID`, or auto for the GPU in this machine (auto:1 for the second); its first device otherwise")
+	flags.String("device", "",
+		"device of the architecture, by `ID`, or auto for the GPU in this machine (auto:1 for the second); its first "+
+			"device otherwise")
 	flags.String("model", "", "`NAME` of the model; the architecture's best otherwise")
-	flags.String("rung", "", "how much the model may know, as `RUNG`: "+strings.Join(Rungs(), ", ")+"; all that there is otherwise")
-	flags.String("compiled", "", "`FILE` (also .gz) of what the compiler reports about each kernel, instead of the model's file")
-	flags.String("characterization", "", "`FILE` (also .gz) of a timing pass over the kernels, instead of the model's file")
+	flags.String("rung", "",
+		"how much the model may know, as `RUNG`: "+strings.Join(Rungs(), ", ")+"; the highest one otherwise")
+	flags.String("compiled", "",
+		"`FILE` (also .gz) of what the compiler reports about each kernel, instead of the model's file")
+	flags.String("characterization", "",
+		"`FILE` (also .gz) of a timing pass over the kernels, instead of the model's file")
 	flags.StringArray("option", nil, "setting that only one plugin knows, as `KEY=VALUE`; repeatable")
 	flags.String("hw-params", "", "JSON `FILE` of hardware numbers that win over all others")
 	flags.String("format", "", "output `FORMAT`: table, json, csv or tsv; a terminal gets table, a pipe tsv")
@@ -128,13 +134,24 @@ func Register(flags *pflag.FlagSet) {
 	}
 }
 
+// ChoosesModel reports whether a flag of every command says which model answers; the others say how to answer.
+func ChoosesModel(flag string) bool {
+	switch flag {
+	case "arch", "device", "model", "rung", "compiled", "characterization", "option", "hw-params":
+		return true
+	}
+	return false
+}
+
 const defaultFileHelp = "origami/settings.yaml in the user's configuration folder"
 
 // Help is the text of `origami help environment`.
 func Help() string {
 	var b strings.Builder
-	b.WriteString("A flag wins over an environment variable, that over the settings file, that over the default. The settings file is\n" +
-		"YAML; --settings or ORIGAMI_SETTINGS name it, otherwise it is " + defaultFileHelp + ".\nUnknown keys in it are errors.\n\n")
+	b.WriteString("A flag wins over an environment variable, that over the settings file, that over the default. The " +
+		"settings file is\n" +
+		"YAML; --settings or ORIGAMI_SETTINGS name it, otherwise it is " + defaultFileHelp + ".\nUnknown keys in it are " +
+		"errors.\n\n")
 	rows := [][4]string{{"key", "flag", "environment variable", "what"}}
 	for _, s := range All() {
 		flag := ""

@@ -55,26 +55,43 @@ func TestPrecedence(t *testing.T) {
 		{"default", "", nil, nil, func(s Settings) any { return s.DType }, "fp16"},
 		{"default duration", "", nil, nil, func(s Settings) any { return s.Timeout }, 30 * time.Second},
 		{"file over default", "dtype: bf16", nil, nil, func(s Settings) any { return s.DType }, "bf16"},
-		{"environment over file", "dtype: bf16", env{"ORIGAMI_DTYPE": "fp8"}, nil, func(s Settings) any { return s.DType }, "fp8"},
-		{"flag over environment", "dtype: bf16", env{"ORIGAMI_DTYPE": "fp8"}, []string{"--dtype", "int8"}, func(s Settings) any { return s.DType }, "int8"},
-		{"empty environment does not count", "dtype: bf16", env{"ORIGAMI_DTYPE": ""}, nil, func(s Settings) any { return s.DType }, "bf16"},
-		{"unset flag does not beat environment", "", env{"ORIGAMI_IN_PROCESS": "true"}, nil, func(s Settings) any { return s.InProcess }, true},
-		{"flag turns off what the file turns on", "in_process: true", nil, []string{"--in-process=false"}, func(s Settings) any { return s.InProcess }, false},
+		{"environment over file", "dtype: bf16", env{"ORIGAMI_DTYPE": "fp8"}, nil, func(s Settings) any { return s.DType },
+			"fp8"},
+		{"flag over environment", "dtype: bf16", env{"ORIGAMI_DTYPE": "fp8"}, []string{"--dtype", "int8"},
+			func(s Settings) any { return s.DType }, "int8"},
+		{"empty environment does not count", "dtype: bf16", env{"ORIGAMI_DTYPE": ""}, nil,
+			func(s Settings) any { return s.DType }, "bf16"},
+		{"unset flag does not beat environment", "", env{"ORIGAMI_IN_PROCESS": "true"}, nil,
+			func(s Settings) any { return s.InProcess }, true},
+		{"flag turns off what the file turns on", "in_process: true", nil, []string{"--in-process=false"},
+			func(s Settings) any { return s.InProcess }, false},
 		{"file duration", "timeout: 5s", nil, nil, func(s Settings) any { return s.Timeout }, 5 * time.Second},
-		{"flag duration", "timeout: 5s", nil, []string{"--timeout", "1m"}, func(s Settings) any { return s.Timeout }, time.Minute},
-		{"file list", "arch: [sm89, gfx942]", nil, nil, func(s Settings) any { return strings.Join(s.Arch, " ") }, "sm89 gfx942"},
-		{"environment list", "arch: [sm89]", env{"ORIGAMI_ARCH": "sm90@h200,gfx942"}, nil, func(s Settings) any { return strings.Join(s.Arch, " ") }, "sm90@h200 gfx942"},
-		{"flag list", "arch: [sm89]", env{"ORIGAMI_ARCH": "sm90"}, []string{"--arch", "a", "--arch", "b,c"}, func(s Settings) any { return strings.Join(s.Arch, " ") }, "a b,c"},
+		{"flag duration", "timeout: 5s", nil, []string{"--timeout", "1m"}, func(s Settings) any { return s.Timeout },
+			time.Minute},
+		{"file list", "arch: [sm89, gfx942]", nil, nil, func(s Settings) any { return strings.Join(s.Arch, " ") },
+			"sm89 gfx942"},
+		{"environment list", "arch: [sm89]", env{"ORIGAMI_ARCH": "sm90@h200,gfx942"}, nil,
+			func(s Settings) any { return strings.Join(s.Arch, " ") }, "sm90@h200 gfx942"},
+		{"flag list", "arch: [sm89]", env{"ORIGAMI_ARCH": "sm90"}, []string{"--arch", "a", "--arch", "b,c"},
+			func(s Settings) any { return strings.Join(s.Arch, " ") }, "a b,c"},
 		{"the file's case is kept", "arch: [SM_89a]", nil, nil, func(s Settings) any { return s.Arch[0] }, "SM_89a"},
-		{"a device beside its architecture", "arch: [sm90]\ndevice: h200", nil, nil, func(s Settings) any { return s.Arch[0] + "@" + s.Device }, "sm90@h200"},
-		{"an architecture leaves a lower device behind", "arch: [sm90]\ndevice: h200", nil, []string{"--arch", "sm89"}, func(s Settings) any { return s.Arch[0] + "@" + s.Device }, "sm89@"},
-		{"so does one of the environment", "arch: [sm90]\ndevice: h200", env{"ORIGAMI_ARCH": "sm89"}, nil, func(s Settings) any { return s.Arch[0] + "@" + s.Device }, "sm89@"},
-		{"a device alone is for the architecture below", "arch: [sm90]", nil, []string{"--device", "h200"}, func(s Settings) any { return s.Arch[0] + "@" + s.Device }, "sm90@h200"},
-		{"both names of hw_params", "", env{"TRITONBLAS_HW_PARAMS": "b.json"}, nil, func(s Settings) any { return s.HWParams }, "b.json"},
-		{"ours first", "", env{"ORIGAMI_HW_PARAMS": "a.json", "TRITONBLAS_HW_PARAMS": "b.json"}, nil, func(s Settings) any { return s.HWParams }, "a.json"},
-		{"flag hw_params", "", env{"ORIGAMI_HW_PARAMS": "a.json"}, []string{"--hw-params", "c.json"}, func(s Settings) any { return s.HWParams }, "c.json"},
+		{"a device beside its architecture", "arch: [sm90]\ndevice: h200", nil, nil,
+			func(s Settings) any { return s.Arch[0] + "@" + s.Device }, "sm90@h200"},
+		{"an architecture leaves a lower device behind", "arch: [sm90]\ndevice: h200", nil, []string{"--arch", "sm89"},
+			func(s Settings) any { return s.Arch[0] + "@" + s.Device }, "sm89@"},
+		{"so does one of the environment", "arch: [sm90]\ndevice: h200", env{"ORIGAMI_ARCH": "sm89"}, nil,
+			func(s Settings) any { return s.Arch[0] + "@" + s.Device }, "sm89@"},
+		{"a device alone is for the architecture below", "arch: [sm90]", nil, []string{"--device", "h200"},
+			func(s Settings) any { return s.Arch[0] + "@" + s.Device }, "sm90@h200"},
+		{"both names of hw_params", "", env{"TRITONBLAS_HW_PARAMS": "b.json"}, nil,
+			func(s Settings) any { return s.HWParams }, "b.json"},
+		{"ours first", "", env{"ORIGAMI_HW_PARAMS": "a.json", "TRITONBLAS_HW_PARAMS": "b.json"}, nil,
+			func(s Settings) any { return s.HWParams }, "a.json"},
+		{"flag hw_params", "", env{"ORIGAMI_HW_PARAMS": "a.json"}, []string{"--hw-params", "c.json"},
+			func(s Settings) any { return s.HWParams }, "c.json"},
 		{"--json is --format json", "format: csv", nil, []string{"--json"}, func(s Settings) any { return s.Format }, "json"},
-		{"--json=false is nothing", "format: csv", nil, []string{"--json=false"}, func(s Settings) any { return s.Format }, "csv"},
+		{"--json=false is nothing", "format: csv", nil, []string{"--json=false"}, func(s Settings) any { return s.Format },
+			"csv"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s, err := load(t, tc.file, tc.env, tc.args...)
@@ -91,7 +108,8 @@ func TestPrecedence(t *testing.T) {
 // Every key can be set from a file and from the environment: a key without a variable would be dead.
 func TestEverySettingHasAField(t *testing.T) {
 	for _, s := range All() {
-		value := map[string]string{"in_process": "true", "timeout": "9s", "format": "csv", "log_level": "info", "rung": "spec"}[s.Key]
+		value := map[string]string{"in_process": "true", "timeout": "9s", "format": "csv", "log_level": "info",
+			"rung": "spec"}[s.Key]
 		if value == "" {
 			value = "x"
 		}
@@ -135,12 +153,19 @@ func TestMistakes(t *testing.T) {
 		{"not YAML", "a: [", nil, nil, []string{"settings.yaml", "not a settings file"}},
 		{"not a mapping", "- a", nil, nil, []string{"settings.yaml", "not a settings file"}},
 		{"wrong type in the file", "timeout: soon", nil, nil, []string{"settings.yaml", "timeout"}},
-		{"wrong type in the environment", "", map[string]string{"ORIGAMI_TIMEOUT": "soon"}, nil, []string{"ORIGAMI_TIMEOUT", "timeout"}},
-		{"unknown format", "", map[string]string{"ORIGAMI_FORMAT": "xml"}, nil, []string{`"xml"`, "table, json, csv, tsv"}},
-		{"unknown log level", "log_level: loud", nil, nil, []string{`"loud"`}},
+		{"wrong type in the environment", "", map[string]string{"ORIGAMI_TIMEOUT": "soon"}, nil,
+			[]string{"ORIGAMI_TIMEOUT", "timeout"}},
+		{"time without a unit", "timeout: 10", nil, nil, []string{"settings.yaml", "the timeout 10 has no unit", "30s"}},
+		{"a word for a truth value", "", map[string]string{"ORIGAMI_IN_PROCESS": "maybe"}, nil,
+			[]string{"ORIGAMI_IN_PROCESS", "neither true nor false"}},
+		{"unknown format", "", map[string]string{"ORIGAMI_FORMAT": "xml"}, nil,
+			[]string{"environment variable ORIGAMI_FORMAT", `"xml"`, "table, json, csv, tsv"}},
+		{"unknown format of a flag", "", nil, []string{"--format", "xml"}, []string{"--format: ", `"xml"`}},
+		{"unknown log level", "log_level: loud", nil, nil, []string{"settings.yaml", `"loud"`}},
 		{"two formats", "", nil, []string{"--json", "--format", "csv"}, []string{"--json and --format csv"}},
 		{"no time", "", nil, []string{"--timeout", "0s"}, []string{"--timeout"}},
-		{"named file that is not there", "", nil, []string{"--settings", "/no/such/file"}, []string{"/no/such/file", "no such file"}},
+		{"named file that is not there", "", nil, []string{"--settings", "/no/such/file"},
+			[]string{"/no/such/file", "no such file"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := load(t, tc.file, tc.env, tc.args...)
@@ -167,8 +192,11 @@ func TestSettingsFlag(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, try := range map[string]func() (Settings, error){
-		"flag":        func() (Settings, error) { return load(t, "dtype: bf16", nil, "--settings", file) },
-		"environment": func() (Settings, error) { return load(t, "dtype: bf16", map[string]string{"ORIGAMI_SETTINGS": file}) },
+		"flag": func() (Settings, error) { return load(t, "dtype: bf16", nil, "--settings", file) },
+		"environment": func() (Settings, error) {
+			return load(t, "dtype: bf16",
+				map[string]string{"ORIGAMI_SETTINGS": file})
+		},
 	} {
 		if s, err := try(); err != nil || s.DType != "fp8" {
 			t.Errorf("%s: got %q, %v", name, s.DType, err)

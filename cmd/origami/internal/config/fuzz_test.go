@@ -12,8 +12,10 @@ import (
 // Whatever a settings file holds, it is settings or an error of one line.
 func FuzzSettings(f *testing.F) {
 	for _, s := range []string{
-		"arch: [sm89, sm90]\ntimeout: 5s\nlog_level: debug\n", "plugins: a,b\nplugin_path: [/opt]\nlock_file: x\n", "Arch: x\narch: y\n", "timeout: [1]\n", "arch: {a: b}\n", "",
-		"- a\n", "a: &x [*x]\n", "? [a]\n: b\n", "arch: !!binary x\n", "timeout: 1e400\n", "\xff", "arch.sub: 1\n", "---\narch: a\n---\narch: b\n", "null: 1\n", "1: 2\n", "<<: {arch: a}\n",
+		"arch: [sm89, sm90]\ntimeout: 5s\nlog_level: debug\n", "plugins: a,b\nplugin_path: [/opt]\nlock_file: x\n",
+		"Arch: x\narch: y\n", "timeout: [1]\n", "arch: {a: b}\n", "",
+		"- a\n", "a: &x [*x]\n", "? [a]\n: b\n", "arch: !!binary x\n", "timeout: 1e400\n", "\xff", "arch.sub: 1\n",
+		"---\narch: a\n---\narch: b\n", "null: 1\n", "1: 2\n", "<<: {arch: a}\n",
 	} {
 		f.Add([]byte(s))
 	}

@@ -50,7 +50,8 @@ func check(d *arch.Description, kernel, place string, data *dataset.Dataset) err
 		return err
 	}
 	if data.Arch != d.Arch || data.Device != d.Device || data.Kernel != kernel {
-		return diag.Inputf("the records are of %s on %s@%s, and the model predicts %s on %s", data.Kernel, data.Arch, data.Device, kernel, d.ID()).
+		return diag.Inputf("the measurements are of %s on %s@%s, and the model predicts %s on %s",
+			data.Kernel, data.Arch, data.Device, kernel, d.ID()).
 			At("%s", place).Do("use --arch %s@%s", data.Arch, data.Device)
 	}
 	return nil

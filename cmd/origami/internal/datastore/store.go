@@ -16,13 +16,13 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 )
 
-// lockFile is locked by the process that writes the folder. The system drops the lock with the process, however it ends,
-// so it cannot go stale.
+// lockFile is locked by the process that writes the folder. The system releases the lock when the process ends, so it
+// cannot go stale.
 const lockFile = ".lock"
 
 // Store is a folder that measurements are written to.
 type Store struct {
-	// Data is what the folder held when it was opened; whoever appends adds to it.
+	// Data is what the folder held when it was opened. The caller adds to it what it appends.
 	Data *dataset.Dataset
 	// Torn is the incomplete last line of an interrupted write, which was dropped; nil if there was none.
 	Torn *dataset.Truncated
@@ -34,8 +34,8 @@ type Store struct {
 	line []byte
 }
 
-// Open opens the folder of a dataset to go on with it, or begins one. A folder whose measurements were made under other
-// conditions, and one that another process writes, are errors.
+// Open opens the folder of a data set to continue it, or begins a data set. It is an error if the measurements in the
+// folder were made under other conditions, or if another process writes to it.
 func Open(folder string, want *dataset.Dataset) (_ *Store, err error) {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return nil, unwritable(folder, err)
@@ -46,7 +46,8 @@ func Open(folder string, want *dataset.Dataset) (_ *Store, err error) {
 		return nil, unwritable(folder, err)
 	}
 	if !got {
-		return nil, diag.Inputf("another process is writing measurements to it").At("%s", folder).Do("wait for it, or name another folder with --records")
+		return nil, diag.Inputf("another process is writing measurements to it").At("%s", folder).
+			Do("wait for it, or name another folder with --records")
 	}
 	defer func() {
 		if err != nil {
@@ -62,7 +63,8 @@ func Open(folder string, want *dataset.Dataset) (_ *Store, err error) {
 		return nil, err
 	}
 	if what := want.Difference(s.Data.Conditions); what != "" {
-		return nil, diag.Inputf("its measurements were made under other conditions: %s", what).At("%s", folder).Do("name another folder with --records")
+		return nil, diag.Inputf("its measurements were made under other conditions: %s", what).At("%s", folder).
+			Do("name another folder with --records")
 	}
 	log := filepath.Join(folder, dataset.Log)
 	if s.log, err = os.OpenFile(log, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644); err != nil {
@@ -91,7 +93,7 @@ func begin(folder string, want *dataset.Dataset) error {
 	if err != nil {
 		return err
 	}
-	// Whole or not at all: under its name only when it is written.
+	// The file gets its name only after it is written, so a reader never finds half of it.
 	if err := os.WriteFile(file+".new", text, 0o644); err != nil {
 		return unwritable(folder, err)
 	}
@@ -101,14 +103,15 @@ func begin(folder string, want *dataset.Dataset) error {
 	return nil
 }
 
-// Append writes measurements, a line each, in one call to the system: once it returns, they survive the end of this
-// process. A write that fails, as on a full disk, leaves the file as it was.
+// Append writes measurements, a line each, in one system call. Once it returns, they survive the end of this process. A
+// write that fails, as on a full disk, leaves the file as it was.
 func (s *Store) Append(measurements ...dataset.Measurement) error {
 	s.line = s.line[:0]
 	for i := range measurements {
 		var err error
 		if s.line, err = dataset.AppendLine(s.line, s.Data.Conditions, &measurements[i]); err != nil {
-			return &diag.Error{What: fmt.Sprintf("a measurement of %s cannot be recorded: %v", measurements[i].Problem, err), Where: s.log.Name(), Err: err}
+			return &diag.Error{What: fmt.Sprintf("a measurement of %s cannot be recorded: %v", measurements[i].Problem, err),
+				Where: s.log.Name(), Err: err}
 		}
 	}
 	if _, err := s.log.Write(s.line); err != nil {
@@ -119,8 +122,8 @@ func (s *Store) Append(measurements ...dataset.Measurement) error {
 	return nil
 }
 
-// Sync makes what was written survive the machine. It takes milliseconds, longer than many a measurement, so it is for
-// the end of a problem: what a power cut can cost is measured again sooner than waited for after each line.
+// Sync makes what was written survive a power cut. It takes milliseconds, longer than many measurements, so call it at
+// the end of a problem: measuring a problem again costs less than waiting after each line.
 func (s *Store) Sync() error {
 	if err := s.log.Sync(); err != nil {
 		return unwritable(s.log.Name(), err)
@@ -128,7 +131,7 @@ func (s *Store) Sync() error {
 	return nil
 }
 
-// Close syncs and gives the folder back.
+// Close syncs and unlocks the folder.
 func (s *Store) Close() error {
 	var err error
 	if s.log != nil {
@@ -148,5 +151,6 @@ func unwritable(path string, err error) error {
 	if errors.As(err, &p) {
 		err = p.Err
 	}
-	return &diag.Error{What: fmt.Sprintf("measurements cannot be written: %v", err), Where: path, Fix: "make room, or name another folder with --records", Err: err}
+	return &diag.Error{What: fmt.Sprintf("measurements cannot be written: %v", err), Where: path,
+		Fix: "make room, or name another folder with --records", Err: err}
 }

@@ -16,7 +16,8 @@ import (
 )
 
 func toy() *dataset.Dataset {
-	d := dataset.New("", dataset.Conditions{Arch: "toy1", Device: "small", Kernel: "plain", Input: "normal", Executor: "fake", ExecutorVersion: "1"})
+	d := dataset.New("", dataset.Conditions{Arch: "toy1", Device: "small", Kernel: "plain", Input: "normal",
+		Executor: "fake", ExecutorVersion: "1"})
 	d.Software, d.Source = "fake 1", "a test"
 	return d
 }
@@ -24,7 +25,8 @@ func toy() *dataset.Dataset {
 func measurement(m int) dataset.Measurement {
 	own := dataset.Measurement{
 		Problem: gemm.New(m, 64, 64), Phase: dataset.Sweep, Status: dataset.OK,
-		Config: gemm.Config{BlockM: 16, BlockN: 16, BlockK: 16, GroupM: 1, NumWarps: 4, NumStages: 2, SplitK: 1, Kernel: "plain"},
+		Config: gemm.Config{BlockM: 16, BlockN: 16, BlockK: 16, GroupM: 1, NumWarps: 4, NumStages: 2, SplitK: 1,
+			Kernel: "plain"},
 	}
 	own.SetSamples([]coreexec.Sample{{Time: 1e-6}})
 	return own
@@ -51,7 +53,8 @@ func TestStore(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	// Two writers do not share a folder.
-	if _, err := Open(folder, toy()); diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), "another process is writing") {
+	if _, err := Open(folder, toy()); diag.KindOf(err) != diag.Input ||
+		!strings.Contains(err.Error(), "another process is writing") {
 		t.Errorf("a second writer: %v", err)
 	}
 	if err := s.Close(); err != nil {
@@ -74,7 +77,8 @@ func TestStore(t *testing.T) {
 	// Other conditions are another folder's.
 	other := toy()
 	other.ExecutorVersion = "2"
-	if _, err := Open(folder, other); diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), `the executor's version is "2" and was "1"`) {
+	if _, err := Open(folder, other); diag.KindOf(err) != diag.Input ||
+		!strings.Contains(err.Error(), `the executor's version is "2" and was "1"`) {
 		t.Errorf("another version: %v", err)
 	}
 	// A refused folder is given back.
@@ -152,7 +156,8 @@ func fill(t *testing.T, folder string) {
 	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
 		t.Skip(err)
 	}
-	if err := s.Append(measurement(4)); !errors.Is(err, syscall.EFBIG) || !strings.Contains(err.Error(), "cannot be written") {
+	if err := s.Append(measurement(4)); !errors.Is(err, syscall.EFBIG) ||
+		!strings.Contains(err.Error(), "cannot be written") {
 		t.Errorf("%v", err)
 	}
 }

@@ -35,8 +35,10 @@ func All() []struct {
 	}{
 		{OK, "ok", "everything that was asked was answered; also when the reader of a pipe went away"},
 		{Other, "other", "a failure that is nobody's input: a bug, an unwritable output, an interrupt"},
-		{Input, "input", "bad usage or input: a flag, a file, a shape, an architecture, an option; other problems of the file were answered"},
-		{Plugin, "plugin", "a plugin is missing, died, hung, speaks another version or answered nonsense; compare answered for the others"},
+		{Input, "input", "bad usage or input: a flag, a file, a shape, an architecture, an option; other problems of the " +
+			"file were answered"},
+		{Plugin, "plugin", "a plugin is missing, died, hung, speaks another version or answered nonsense; compare " +
+			"answered for the others"},
 		{Device, "device", "there is no GPU or driver, or it was lost; what was measured before is kept"},
 	}
 }
@@ -53,11 +55,11 @@ func Help() string {
 }
 
 // HelpOnErrors says how an error looks.
-const HelpOnErrors = `An error is one line on stderr that says what was wrong, where, and what to do: "origami: where: what; fix". With
---json it is one JSON object instead, {"error":{"kind":…,"what":…,"where":…,"fix":…}}, where kind is input, plugin,
-device, or internal for code 1; where and fix are left out when there is nothing to say.`
+const HelpOnErrors = `An error is one line on stderr that says what was wrong, where, and what to do: "origami: where: what; fix".
+With --json it is one JSON object, {"error":{"kind":…,"what":…,"where":…,"fix":…}}. Its kind is input, plugin, device, or
+internal for code 1. where and fix may be missing.`
 
-// Reported is an error that the user has been told about already; only its code is left to deliver.
+// Reported is an error that was already written to stderr. It only carries the exit code.
 type Reported struct{ Err error }
 
 // Error implements error.
@@ -83,7 +85,7 @@ func Of(err error) Code {
 	}
 }
 
-// IsReported reports whether the user has been told.
+// IsReported reports whether an error was already written to stderr.
 func IsReported(err error) bool {
 	var r *Reported
 	return errors.As(err, &r)

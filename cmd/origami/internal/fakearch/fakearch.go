@@ -31,11 +31,14 @@ func (Toy) Manifest() arch.Manifest {
 	return arch.Manifest{
 		Name: "toy", Version: "1.2.3",
 		Archs: []arch.ArchEntry{
-			{ID: "toy1", Vendor: "acme", Models: []string{"refined", "reference"}, Kernels: []string{"plain", "fancy"}, Devices: []arch.DeviceEntry{
-				{ID: "small", Name: "Acme Small", Aliases: []string{"s1"}}, {ID: "big", Name: "Acme Big"}}},
-			{ID: "toy2", Vendor: "acme", Models: []string{"reference"}, Kernels: []string{"plain"}, Devices: []arch.DeviceEntry{{ID: "mono", Name: "Acme Mono"}}},
+			{ID: "toy1", Vendor: "acme", Models: []string{"refined", "reference"}, Kernels: []string{"plain", "fancy"},
+				Devices: []arch.DeviceEntry{
+					{ID: "small", Name: "Acme Small", Aliases: []string{"s1"}}, {ID: "big", Name: "Acme Big"}}},
+			{ID: "toy2", Vendor: "acme", Models: []string{"reference"}, Kernels: []string{"plain"},
+				Devices: []arch.DeviceEntry{{ID: "mono", Name: "Acme Mono"}}},
 		},
-		Options: []arch.Option{{Key: "pace", Default: "normal", Values: []string{"normal", "slow"}, Doc: "how fast the units run"}},
+		Options: []arch.Option{{Key: "pace", Default: "normal", Values: []string{"normal", "slow"},
+			Doc: "how fast the units run"}},
 	}
 }
 
@@ -66,10 +69,13 @@ func (Toy) Open(_ context.Context, r arch.OpenRequest) (arch.Architecture, error
 		t.pace = pace
 	}
 	sheet := &hw.Sheet{Header: hw.Header{File: "toy.yaml", Arch: t.arch, Device: t.device},
-		Derived:    map[string]hw.Number{"units": {Value: float64(t.units), Unit: "1", Source: "brochure", Method: hw.Datasheet, Date: "2026-01-02"}},
-		Calibrated: map[string]hw.Number{"bandwidth": {Value: 64, Unit: "B/cycle", Source: "bench", Method: hw.Microbenchmark, Date: "2026-02-03"}},
+		Derived: map[string]hw.Number{"units": {Value: float64(t.units), Unit: "1", Source: "brochure",
+			Method: hw.Datasheet, Date: "2026-01-02"}},
+		Calibrated: map[string]hw.Number{"bandwidth": {Value: 64, Unit: "B/cycle", Source: "bench",
+			Method: hw.Microbenchmark, Date: "2026-02-03"}},
 	}
-	specs := []hw.Spec{{Name: "units", Unit: "1", Doc: "units", Integer: true}, {Name: "bandwidth", Unit: "B/cycle", Doc: "bytes per cycle", Calibrates: true}}
+	specs := []hw.Spec{{Name: "units", Unit: "1", Doc: "units", Integer: true},
+		{Name: "bandwidth", Unit: "B/cycle", Doc: "bytes per cycle", Calibrates: true}}
 	var err error
 	if t.params, err = hw.Resolve(specs, sheet, nil, r.Overrides); err != nil {
 		return nil, err
@@ -87,23 +93,31 @@ type Arch struct {
 // Describe implements arch.Architecture.
 func (t *Arch) Describe() *arch.Description {
 	d := &arch.Description{
-		Arch: t.arch, Vendor: "acme", Device: t.device, DeviceName: t.name, Model: t.model, Models: []string{"refined", "reference"},
-		Kernels: []string{"plain", "fancy"}, Rung: arch.RungCalibrated, UnitName: "TU", Units: t.units, Partitions: max(t.dies, 1),
-		Clock: 1e9, ClockRung: arch.RungSpec, SharedMemory: 16384, RegisterFile: 65536, RegistersPerThread: 255,
+		Arch: t.arch, Vendor: "acme", Device: t.device, DeviceName: t.name, Model: t.model,
+		Models:  []string{"refined", "reference"},
+		Kernels: []string{"plain", "fancy"}, Rung: arch.RungCalibrated, UnitName: "TU", Units: t.units,
+		Partitions: max(t.dies, 1),
+		Clock:      1e9, ClockRung: arch.RungSpec, SharedMemory: 16384, RegisterFile: 65536, RegistersPerThread: 255,
 		Peak:   []arch.PeakRate{{DType: gemm.FP16, Rate: unit.FlopsPerSecond(1024e9 * float64(t.units))}},
 		Atoms:  []arch.Atom{{DType: gemm.FP16, M: 16, N: 16, K: 16, Latency: 8, PerUnit: 1}},
 		Params: t.params,
 		Constants: []arch.Constant{
 			{Name: "step_overhead", Value: 0.5, Unit: "cycles", Doc: "cost of a step that nothing explains", Source: "made up"}},
 		Terms: []arch.Term{
-			{Name: "tiles", Unit: "1", Formula: "cdiv(m, block_m)*cdiv(n, block_n)*batch", Doc: "output tiles", Source: "Toy, eq. 1"},
+			{Name: "tiles", Unit: "1", Formula: "cdiv(m, block_m)*cdiv(n, block_n)*batch", Doc: "output tiles",
+				Source: "Toy, eq. 1"},
 			{Name: "waves", Unit: "1", Formula: "cdiv(tiles, units)", Doc: "rounds of tiles", Source: "Toy, eq. 2"},
 			{Name: "steps", Unit: "1", Formula: "cdiv(k, block_k)", Doc: "K steps"},
-			{Name: "math", Unit: "cycles", Kind: arch.KindStep, Formula: "block_m*block_n*block_k/512", Doc: "arithmetic of one step"},
-			{Name: "load", Unit: "cycles", Kind: arch.KindStep, Formula: "(block_m + block_n)*block_k*element_bytes/bandwidth", Doc: "loads of one step"},
-			{Name: "loop", Unit: "cycles", Kind: arch.KindShare, Formula: "(max(math, load) + step_overhead)*steps*waves", Doc: "the K loop"},
-			{Name: "store", Unit: "cycles", Kind: arch.KindShare, Formula: "block_m*block_n*output_bytes/bandwidth*waves", Doc: "the epilogue"},
-			{Name: "total", Unit: "cycles", Kind: arch.KindTotal, Formula: "rule: loop + store, unless a tile is larger than the problem"},
+			{Name: "math", Unit: "cycles", Kind: arch.KindStep, Formula: "block_m*block_n*block_k/512",
+				Doc: "arithmetic of one step"},
+			{Name: "load", Unit: "cycles", Kind: arch.KindStep, Formula: "(block_m + block_n)*block_k*element_bytes/bandwidth",
+				Doc: "loads of one step"},
+			{Name: "loop", Unit: "cycles", Kind: arch.KindShare, Formula: "(max(math, load) + step_overhead)*steps*waves",
+				Doc: "the K loop"},
+			{Name: "store", Unit: "cycles", Kind: arch.KindShare, Formula: "block_m*block_n*output_bytes/bandwidth*waves",
+				Doc: "the epilogue"},
+			{Name: "total", Unit: "cycles", Kind: arch.KindTotal,
+				Formula: "rule: loop + store, unless a tile is larger than the problem"},
 		},
 		Order:   arch.Order{Keys: []arch.Key{arch.KeyIntensity}},
 		Options: []arch.OptionValue{{Key: "pace", Value: t.pace}},
@@ -122,13 +136,16 @@ type hierarchy struct{ t *Arch }
 
 func (h hierarchy) Levels() []arch.Level {
 	return []arch.Level{
-		{Name: "L2", Capacity: 1 << 20, Latency: 100, Partitions: 1, Bandwidth: arch.Bandwidth{Peak: 64, Units: h.t.units, Linear: true}, Bound: arch.BoundL2},
-		{Name: "DRAM", Latency: 500, Partitions: 1, Bandwidth: arch.Bandwidth{Peak: 32, Units: h.t.units, C1: 0.25}, Bound: arch.BoundDRAM},
+		{Name: "L2", Capacity: 1 << 20, Latency: 100, Partitions: 1,
+			Bandwidth: arch.Bandwidth{Peak: 64, Units: h.t.units, Linear: true}, Bound: arch.BoundL2},
+		{Name: "DRAM", Latency: 500, Partitions: 1, Bandwidth: arch.Bandwidth{Peak: 32, Units: h.t.units, C1: 0.25},
+			Bound: arch.BoundDRAM},
 	}
 }
 
 func (t *Arch) space() arch.Space {
-	return arch.Space{Kernel: "plain", BlockM: []int{16, 32, 64}, BlockN: []int{16, 64}, BlockK: []int{16, 32, 64, 128}, NumWarps: []int{4}, NumStages: []int{2}, SplitK: []int{1}}
+	return arch.Space{Kernel: "plain", BlockM: []int{16, 32, 64}, BlockN: []int{16, 64}, BlockK: []int{16, 32, 64, 128},
+		NumWarps: []int{4}, NumStages: []int{2}, SplitK: []int{1}}
 }
 
 // Candidates implements arch.Architecture.
@@ -220,10 +237,12 @@ type Broken struct{}
 // Manifest implements arch.Provider.
 func (Broken) Manifest() arch.Manifest {
 	return arch.Manifest{Name: "broken", Version: "0.0.1", Archs: []arch.ArchEntry{
-		{ID: "broken", Vendor: "acme", Models: []string{"refined", "reference"}, Kernels: []string{"plain"}, Devices: []arch.DeviceEntry{{ID: "one", Name: "Acme One"}}}}}
+		{ID: "broken", Vendor: "acme", Models: []string{"refined", "reference"}, Kernels: []string{"plain"},
+			Devices: []arch.DeviceEntry{{ID: "one", Name: "Acme One"}}}}}
 }
 
 // Open implements arch.Provider.
 func (Broken) Open(context.Context, arch.OpenRequest) (arch.Architecture, error) {
-	return nil, &diag.Error{Kind: diag.Plugin, Where: "plugin broken", What: "it exited with status 2", Fix: strings.TrimSpace("look at its log with --log-level debug")}
+	return nil, &diag.Error{Kind: diag.Plugin, Where: "plugin broken", What: "it exited with status 2",
+		Fix: strings.TrimSpace("look at its log with --log-level debug")}
 }

@@ -66,7 +66,7 @@ func (s *Streams) Hinted(err error) error {
 	return s.Hint(err)
 }
 
-// Report tells the user about an error: one line "origami: where: what; fix", or one JSON object.
+// Report writes an error to stderr: one line "origami: where: what; fix", or one JSON object.
 func (s *Streams) Report(err error) {
 	err = s.Hinted(err)
 	if !s.JSONErrors {
@@ -80,10 +80,10 @@ func (s *Streams) Report(err error) {
 	fmt.Fprintf(s.Err, "%s\n", line)
 }
 
-// Warn tells the user what does not stop the answer and may change what it is worth.
+// Warn writes a warning to stderr: something that does not stop the answer but may affect it.
 func (s *Streams) Warn(text string) { fmt.Fprintln(s.Err, s.Warning(text)) }
 
-// Note tells the user what is good to know.
+// Note writes a note to stderr.
 func (s *Streams) Note(text string) { fmt.Fprintln(s.Err, s.remark("note", text)) }
 
 // Warning returns the line that Warn writes.

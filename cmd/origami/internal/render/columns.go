@@ -15,7 +15,8 @@ var LaunchColumns = []string{"group_m", "num_warps", "num_stages", "split_k"}
 // KeyCells fills KeyColumns. Booleans are 0 and 1, which a problems file reads too.
 func KeyCells(p gemm.Problem, c gemm.Config) []string {
 	return []string{
-		strconv.Itoa(p.M), strconv.Itoa(p.N), strconv.Itoa(p.K), strconv.Itoa(p.Batch), bit(p.TransA()), bit(p.TransB()), p.DType.String(),
+		strconv.Itoa(p.M), strconv.Itoa(p.N), strconv.Itoa(p.K), strconv.Itoa(p.Batch), bit(p.TransA()), bit(p.TransB()),
+		p.DType.String(),
 		strconv.Itoa(c.BlockM), strconv.Itoa(c.BlockN), strconv.Itoa(c.BlockK),
 	}
 }

@@ -60,11 +60,13 @@ func measuredJSON(a *session.Answer) *MeasuredJSON {
 	if m == nil {
 		return nil
 	}
-	out := &MeasuredJSON{Executor: m.Executor, Device: m.Device, Auto: m.Auto, Noise: Number(m.Noise), Candidates: []CandidateJSON{}}
+	out := &MeasuredJSON{Executor: m.Executor, Device: m.Device, Auto: m.Auto, Noise: Number(m.Noise),
+		Candidates: []CandidateJSON{}}
 	for i := range m.Candidates {
 		c := &m.Candidates[i]
 		candidate := CandidateJSON{
-			Config: ConfigJSON(c.Entry.Config), Predicted: float64(a.Seconds(&c.Entry)), Runs: c.Measurement.Runs, Status: c.Measurement.Status,
+			Config: ConfigJSON(c.Entry.Config), Predicted: float64(a.Seconds(&c.Entry)), Runs: c.Measurement.Runs,
+			Status: c.Measurement.Status,
 			Detail: c.Measurement.Detail, Chosen: c.Chosen,
 		}
 		if median := float64(c.Measurement.Median); median > 0 {
@@ -146,19 +148,23 @@ type Mapping struct {
 // ObjectOf returns an entry of an answer as a JSON object.
 func ObjectOf(a *session.Answer, e *session.Entry) Object {
 	o := Object{
-		Arch: a.Arch.Arch, Device: a.Arch.Device, Model: a.Arch.Model, Kernel: a.Kernel, Rung: a.Arch.Rung, Live: LiveJSON(a.Arch),
-		Problem: ProblemJSON(a.Problem), Config: ConfigJSON(e.Config), Candidates: a.Feasible, Rejected: a.RejectedTotal(), Measured: measuredJSON(a),
+		Arch: a.Arch.Arch, Device: a.Arch.Device, Model: a.Arch.Model, Kernel: a.Kernel, Rung: a.Arch.Rung,
+		Live:    LiveJSON(a.Arch),
+		Problem: ProblemJSON(a.Problem), Config: ConfigJSON(e.Config), Candidates: a.Feasible, Rejected: a.RejectedTotal(),
+		Measured: measuredJSON(a),
 	}
 	if a.Regret != nil {
 		o.ExpectedRegret, o.WorthMeasuring = &a.Regret.Expected, a.Regret.WorthMeasuring
 	}
 	if e.Estimate.Reject == "" {
 		o.Predicted = &Predicted{
-			Cycles: float64(e.Estimate.Cycles), Seconds: float64(a.Seconds(e)), TFLOPS: float64(a.Rate(e)) / 1e12, Bound: e.Estimate.Bound.String(),
+			Cycles: float64(e.Estimate.Cycles), Seconds: float64(a.Seconds(e)), TFLOPS: float64(a.Rate(e)) / 1e12,
+			Bound:   e.Estimate.Bound.String(),
 			ClockHz: float64(a.Arch.Clock), ClockRung: a.Arch.ClockRung,
 		}
 		if low, high, ok := a.Interval(e); ok {
-			o.Predicted.Interval, o.Predicted.IntervalLevel = &[2]float64{float64(low), float64(high)}, a.Arch.UncertaintyOf(a.Kernel).Level
+			o.Predicted.Interval, o.Predicted.IntervalLevel = &[2]float64{float64(low), float64(high)},
+				a.Arch.UncertaintyOf(a.Kernel).Level
 		}
 	}
 	if m := e.Mapping; m.XCDs > 0 {
@@ -273,7 +279,8 @@ type ErrorRange struct {
 
 // UncertaintyJSON converts an uncertainty.
 func UncertaintyJSON(u *arch.Uncertainty) Uncertainty {
-	out := Uncertainty{Kernel: u.Kernel, Level: u.Level, Spread: u.Sigma, Plan: u.PlanSigma, Source: u.Source, Ranges: []ErrorRange{}}
+	out := Uncertainty{Kernel: u.Kernel, Level: u.Level, Spread: u.Sigma, Plan: u.PlanSigma, Source: u.Source,
+		Ranges: []ErrorRange{}}
 	for _, r := range u.Ranges {
 		converted := ErrorRange{Low: r.Low, High: r.High}
 		if r.Bound != arch.BoundUnknown {

@@ -4,12 +4,13 @@ package render
 import (
 	"math"
 	"strconv"
+	"strings"
 
 	"github.com/origami-gemm/origami/core/unit"
 )
 
-// Exact writes a float in the shortest form that reads back to the same bits, with an exponent only below 10^-6 and from
-// 10^21 on, as JSON does.
+// Exact writes a float in the shortest form that reads back to the same bits. As in JSON, it has an exponent only below
+// 10^-6 and from 10^21 on.
 func Exact(v float64) string {
 	if abs := math.Abs(v); abs == 0 || abs >= 1e-6 && abs < 1e21 {
 		return strconv.FormatFloat(v, 'f', -1, 64)
@@ -17,8 +18,8 @@ func Exact(v float64) string {
 	return strconv.FormatFloat(v, 'g', -1, 64)
 }
 
-// Short writes a number for a reader: whole numbers below 10^15 in full, others with six significant digits.
-func Short(v float64) string {
+// SixDigits writes a number for a reader: whole numbers below 10^15 in full, others with six significant digits.
+func SixDigits(v float64) string {
 	if v == math.Trunc(v) && math.Abs(v) < 1e15 {
 		return strconv.FormatFloat(v, 'f', 0, 64)
 	}
@@ -35,7 +36,7 @@ func Percent(v float64) string {
 	digits := 1
 	switch abs := math.Abs(p); {
 	case math.IsNaN(p) || math.IsInf(p, 0):
-		return Short(v)
+		return SixDigits(v)
 	case abs == 0:
 		digits = 0
 	case abs < 0.0005:
@@ -64,12 +65,34 @@ func Quantity(v float64, u string) string {
 	case "Hz", "B/s", "FLOP/s":
 		return unit.SI(v, u)
 	default:
-		return WithUnit(Short(v), u)
+		return WithUnit(SixDigits(v), u)
 	}
 }
 
-// Count writes a number of things.
-func Count(n int, one, many string) string {
+// Parameter writes a hardware number as Quantity does, and a size that is a whole number of MiB in MiB too.
+func Parameter(v float64, u string) string {
+	s := Quantity(v, u)
+	if mebibytes := v / (1 << 20); u == "B" && mebibytes >= 1 && mebibytes == math.Trunc(mebibytes) {
+		s += " (" + SixDigits(mebibytes) + " MiB)"
+	}
+	return s
+}
+
+// Span writes a range of times, with the unit once if both have the same: "158-237 µs".
+func Span(low, high unit.Seconds) string {
+	from, to := low.String(), high.String()
+	number, unitOfLow, _ := strings.Cut(from, " ")
+	if _, unitOfHigh, _ := strings.Cut(to, " "); unitOfLow == unitOfHigh {
+		from = number
+	}
+	return from + "-" + to
+}
+
+// Level writes a probability without digits that say nothing: "90 %".
+func Level(p float64) string { return strconv.FormatFloat(p*100, 'g', 4, 64) + " %" }
+
+// Plural writes a number of things.
+func Plural(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}

@@ -13,7 +13,8 @@ import (
 )
 
 func TestExactRoundTrips(t *testing.T) {
-	values := []float64{0, math.Copysign(0, -1), 1, -1, 0.1, 1e300, 5e-324, math.MaxFloat64, arch.RejectedTotal, 1 << 53, 1<<53 - 1, 344649.8060363763, math.Inf(1), math.NaN()}
+	values := []float64{0, math.Copysign(0, -1), 1, -1, 0.1, 1e300, 5e-324, math.MaxFloat64, arch.RejectedTotal, 1 << 53,
+		1<<53 - 1, 344649.8060363763, math.Inf(1), math.NaN()}
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 10000 {
 		values = append(values, math.Float64frombits(r.Uint64()))
@@ -24,7 +25,8 @@ func TestExactRoundTrips(t *testing.T) {
 			t.Errorf("%v written as %s read as %v, %v", v, Exact(v), back, err)
 		}
 	}
-	for v, want := range map[float64]string{8448: "8448", 2520000000: "2520000000", 0.5: "0.5", 1e15 + 1: "1000000000000001"} {
+	for v, want := range map[float64]string{8448: "8448", 2520000000: "2520000000", 0.5: "0.5",
+		1e15 + 1: "1000000000000001"} {
 		if got := Exact(v); got != want {
 			t.Errorf("Exact(%v) = %s, want %s", v, got, want)
 		}
@@ -33,18 +35,20 @@ func TestExactRoundTrips(t *testing.T) {
 
 func TestShort(t *testing.T) {
 	for v, want := range map[float64]string{
-		0: "0", 8448: "8448", 344649.8060363763: "344650", 3318.278481012658: "3318.28", 0.9166666666666666: "0.916667", 2520000000: "2520000000",
-		1e18: "1e+18", 1e-9: "1e-09", -0.5: "-0.5", 0.00001: "1e-05",
+		0: "0", 8448: "8448", 344649.8060363763: "344650", 3318.278481012658: "3318.28", 0.9166666666666666: "0.916667",
+		2520000000: "2520000000",
+		1e18:       "1e+18", 1e-9: "1e-09", -0.5: "-0.5", 0.00001: "1e-05",
 	} {
-		if got := Short(v); got != want {
-			t.Errorf("Short(%v) = %s, want %s", v, got, want)
+		if got := SixDigits(v); got != want {
+			t.Errorf("SixDigits(%v) = %s, want %s", v, got, want)
 		}
 	}
 }
 
 func TestPercent(t *testing.T) {
 	for v, want := range map[float64]string{
-		0: "0 %", 1: "100 %", 0.7598: "76.0 %", 0.0137: "1.37 %", 0.0001: "0.010 %", 0.0000029: "<0.001 %", 2.5: "250 %", 0.09996: "10.0 %", 0.99951: "100 %", math.Inf(1): "+Inf",
+		0: "0 %", 1: "100 %", 0.7598: "76.0 %", 0.0137: "1.37 %", 0.0001: "0.010 %", 0.0000029: "<0.001 %", 2.5: "250 %",
+		0.09996: "10.0 %", 0.99951: "100 %", math.Inf(1): "+Inf",
 	} {
 		if got := Percent(v); got != want {
 			t.Errorf("Percent(%v) = %s, want %s", v, got, want)
@@ -60,7 +64,8 @@ func TestRecords(t *testing.T) {
 	} {
 		var out bytes.Buffer
 		s := iostreams.Plain(strings.NewReader(""), &out, &out)
-		if err := Rows(s, f, []string{"x", "y"}, [][]string{append([]string{}, rows[0]...), append([]string{}, rows[1]...)}); err != nil {
+		if err := WriteRows(s, f, []string{"x", "y"}, [][]string{append([]string{}, rows[0]...),
+			append([]string{}, rows[1]...)}); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.Flush(); err != nil {
@@ -72,7 +77,8 @@ func TestRecords(t *testing.T) {
 	}
 }
 
-// A table is plain text: aligned, nothing behind the last cell of a line, escape sequences only where colour is welcome.
+// A table is plain text: aligned, nothing behind the last cell of a line, escape sequences only where colour is
+// welcome.
 func TestGrid(t *testing.T) {
 	rows := [][]string{{"alpha", "1.5 µs", "x"}, {"be", "137 µs", ""}}
 	for _, tc := range []struct {
@@ -85,7 +91,7 @@ func TestGrid(t *testing.T) {
 		var out bytes.Buffer
 		s := iostreams.Plain(strings.NewReader(""), &out, &out)
 		s.Colour = tc.colour
-		Grid(s, []string{"name", "time", "note"}, rows)
+		WriteTable(s, []string{"name", "time", "note"}, rows)
 		if err := s.Flush(); err != nil {
 			t.Fatal(err)
 		}

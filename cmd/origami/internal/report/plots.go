@@ -1,4 +1,3 @@
-// Package plots draws what a table cannot show: how far predictions are from measurements, and how three ways compare.
 package report
 
 import (
@@ -24,7 +23,8 @@ var (
 	bestColour  = color.NRGBA{R: 0xE6, G: 0x9F, B: 0x00, A: 0xFF}
 	pointColour = color.NRGBA{R: 0x00, G: 0x72, B: 0xB2, A: 0x40}
 	// libraryColours are used in turn.
-	libraryColours = []color.Color{color.NRGBA{R: 0x00, G: 0x9E, B: 0x73, A: 0xFF}, color.NRGBA{R: 0xCC, G: 0x79, B: 0xA7, A: 0xFF}, color.NRGBA{R: 0x56, G: 0xB4, B: 0xE9, A: 0xFF}}
+	libraryColours = []color.Color{color.NRGBA{R: 0x00, G: 0x9E, B: 0x73, A: 0xFF},
+		color.NRGBA{R: 0xCC, G: 0x79, B: 0xA7, A: 0xFF}, color.NRGBA{R: 0x56, G: 0xB4, B: 0xE9, A: 0xFF}}
 )
 
 // Files are the names of the files of a plot, within its folder.
@@ -86,7 +86,8 @@ func ThreeWays(folder, name, title string, libraries []string, rows []score.Comp
 		{"best", bestColour, func(r *score.Comparison) unit.Seconds { return r.Best.Time }},
 	}
 	for i, name := range libraries {
-		ways = append(ways, way{name, libraryColours[i%len(libraryColours)], func(r *score.Comparison) unit.Seconds { return r.Libraries[i] }})
+		ways = append(ways, way{name, libraryColours[i%len(libraryColours)],
+			func(r *score.Comparison) unit.Seconds { return r.Libraries[i] }})
 	}
 	middle := vg.Length(max(len(ways), 3)-1) / 2
 	for i, way := range ways {

@@ -91,5 +91,6 @@ func List(lines []string) string {
 
 // Unwritable is the error for a report that cannot be written.
 func Unwritable(path string, err error) error {
-	return &diag.Error{What: fmt.Sprintf("the report cannot be written: %v", err), Where: path, Fix: "name another folder with --report", Err: err}
+	return &diag.Error{What: fmt.Sprintf("the report cannot be written: %v", err), Where: path,
+		Fix: "name another folder with --report", Err: err}
 }

@@ -109,7 +109,7 @@ func (a *Answer) PeakShare(e *Entry) (float64, bool) {
 	return float64(a.Rate(e) / peak), true
 }
 
-// Share returns what part of the total the i-th term is, and false for a term that is no share of it.
+// Share returns the i-th term as a part of the total, and false for a term that is not a part of it.
 func (a *Answer) Share(e *Entry, i int) (float64, bool) {
 	if e.Terms == nil || a.Arch.Terms[i].Kind != arch.KindShare {
 		return 0, false
@@ -169,7 +169,8 @@ func Ask(ctx context.Context, a arch.Architecture, problems []gemm.Problem, q Qu
 		return nil, err
 	}
 	if len(results) != len(problems) {
-		return nil, &diag.Error{Kind: diag.Plugin, Where: d.ID(), What: "the plugin answered another number of problems than it was asked", Fix: "report it to the plugin's author"}
+		return nil, &diag.Error{Kind: diag.Plugin, Where: d.ID(),
+			What: "the plugin answered another number of problems than it was asked", Fix: "report it to the plugin's author"}
 	}
 	answers := make([]Answer, len(problems))
 	for i := range results {
@@ -184,8 +185,9 @@ func Ask(ctx context.Context, a arch.Architecture, problems []gemm.Problem, q Qu
 	return answers, nil
 }
 
-// fill turns the result of a ranking into entries, with what q asks for besides.
-func (a *Answer) fill(ctx context.Context, m arch.Architecture, space arch.Space, q Question, r *selector.Result) error {
+// fill turns the result of a ranking into entries and adds what q asks for.
+func (a *Answer) fill(ctx context.Context, m arch.Architecture, space arch.Space, q Question,
+	r *selector.Result) error {
 	// When nothing fits there are still rejected configurations to list.
 	nothingFits := r.Err != nil && r.Feasible == 0 && len(r.Rejected) > 0
 	if r.Err != nil && (!nothingFits || !q.Rejected) {
@@ -193,7 +195,8 @@ func (a *Answer) fill(ctx context.Context, m arch.Architecture, space arch.Space
 	}
 	a.Err = nil
 	for i, e := range r.Entries {
-		a.Entries = append(a.Entries, Entry{Rank: i + 1, Position: e.Index, Config: e.Config, Estimate: e.Estimate, Mapping: e.Mapping})
+		a.Entries = append(a.Entries, Entry{Rank: i + 1, Position: e.Index, Config: e.Config, Estimate: e.Estimate,
+			Mapping: e.Mapping})
 	}
 	if u := a.Arch.UncertaintyOf(a.Kernel); u != nil && q.Regret {
 		a.weigh(u, q.Top)
@@ -252,8 +255,8 @@ func (a *Answer) complete(ctx context.Context, m arch.Architecture, space arch.S
 	return nil
 }
 
-// rejections returns the rejected configurations, those that the list leaves out and those that the estimates rule out
-// for this problem, and turns every Position of a.Entries into one in the whole enumeration.
+// rejections returns the configurations that the list rejects, and those that the estimates reject for this problem. It
+// turns every Position of a.Entries into the position in the whole enumeration.
 func (a *Answer) rejections(ctx context.Context, m arch.Architecture, list *arch.Candidates) ([]Entry, error) {
 	estimates := make([]arch.Estimate, len(list.Configs))
 	if err := m.Estimate(ctx, estimates, a.Problem, list.Configs); err != nil {
@@ -272,7 +275,8 @@ func (a *Answer) rejections(ctx context.Context, m arch.Architecture, list *arch
 		position++
 	}
 	for _, r := range list.Rejected {
-		out = append(out, Entry{Position: r.Position, Config: r.Config, Candidate: r.Config, Estimate: arch.Estimate{Reject: r.Reason}, Detail: r.Detail})
+		out = append(out, Entry{Position: r.Position, Config: r.Config, Candidate: r.Config,
+			Estimate: arch.Estimate{Reject: r.Reason}, Detail: r.Detail})
 	}
 	for i, e := range estimates {
 		if e.Reject != "" {

@@ -86,7 +86,8 @@ func ReadCSV(name string, r io.Reader, base gemm.Problem) (good []Problem, bad [
 		good = append(good, p)
 	}
 	if len(good) == 0 && len(bad) == 0 {
-		return nil, nil, diag.Inputf("the problems file has a header and no rows").At("%s", name).Do("add a row such as 4096,4096,4096")
+		return nil, nil, diag.Inputf("the problems file has a header and no rows").At("%s", name).
+			Do("add a row such as 4096,4096,4096")
 	}
 	return good, bad, nil
 }
@@ -95,7 +96,8 @@ func parseRow(name string, in *csv.Reader, header, row []string, base gemm.Probl
 	line, _ := in.FieldPos(0)
 	if len(row) != len(header) {
 		last, column := in.FieldPos(min(len(row), len(header)+1) - 1)
-		return Problem{}, diag.Inputf("the row has %d cells, the header %d", len(row), len(header)).At("%s:%d:%d", name, last, column).Do("give one cell per column")
+		return Problem{}, diag.Inputf("the row has %d cells, the header %d", len(row), len(header)).
+			At("%s:%d:%d", name, last, column).Do("give one cell per column")
 	}
 	p := base
 	transA, transB := p.TransA(), p.TransB()
@@ -164,7 +166,8 @@ func rowError(name string, err error) error {
 	}
 	var syntax *csv.ParseError
 	if errors.As(err, &syntax) {
-		return diag.Inputf("not CSV: %v", syntax.Err).At("%s:%d:%d", name, syntax.Line, syntax.Column).Do("quote a cell that holds commas or quotes")
+		return diag.Inputf("not CSV: %v", syntax.Err).At("%s:%d:%d", name, syntax.Line, syntax.Column).
+			Do("quote a cell that holds commas or quotes")
 	}
 	return diag.Inputf("the file cannot be read: %v", err).At("%s", name).Do("check the file")
 }

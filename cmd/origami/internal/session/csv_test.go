@@ -28,7 +28,8 @@ func TestReadCSV(t *testing.T) {
 	want := []Problem{
 		{gemm.Problem{M: 1, N: 2, K: 3, Batch: 4, AMajor: gemm.MajorK, BMajor: gemm.MajorK, DType: gemm.BF16}, "p.csv:3"},
 		{gemm.Problem{M: 10, N: 20, K: 30, Batch: 1, AMajor: gemm.MajorK, BMajor: gemm.MajorN, DType: gemm.FP16}, "p.csv:4"},
-		{gemm.Problem{M: 100, N: 200, K: 300, Batch: 7, AMajor: gemm.MajorM, BMajor: gemm.MajorN, DType: gemm.FP8}, "p.csv:6"},
+		{gemm.Problem{M: 100, N: 200, K: 300, Batch: 7, AMajor: gemm.MajorM, BMajor: gemm.MajorN, DType: gemm.FP8},
+			"p.csv:6"},
 	}
 	if diff := cmp.Diff(want, good); diff != "" {
 		t.Error(diff)
@@ -48,7 +49,7 @@ func TestReadCSVDefaults(t *testing.T) {
 	}
 }
 
-// Bad rows say where they are, and the good ones are still there.
+// An error names the place of a bad row, and the good rows are still returned.
 func TestReadCSVBadRows(t *testing.T) {
 	const file = `m,n,k,dtype,trans_a
 1,2,3,fp16,0
@@ -73,8 +74,10 @@ x,2,3,fp16,0
 	}
 	wants := []string{
 		`p.csv:3:1: m "x" is not a whole number`, `p.csv:4:3: n "0" is zero`, `p.csv:5:5: k "-3" is negative`,
-		`p.csv:6:5: k "99999999999999999999" does not fit`, `p.csv:7:7: dtype "fp17" is none of fp16,`, `p.csv:8:12: trans_a "maybe" is neither`,
-		`p.csv:9:3: the row has 2 cells, the header 5`, `p.csv:10:14: the row has 6 cells, the header 5`, `p.csv:11:4: not CSV`,
+		`p.csv:6:5: k "99999999999999999999" does not fit`, `p.csv:7:7: dtype "fp17" is none of fp16,`,
+		`p.csv:8:12: trans_a "maybe" is neither`,
+		`p.csv:9:3: the row has 2 cells, the header 5`, `p.csv:10:14: the row has 6 cells, the header 5`,
+		`p.csv:11:4: not CSV`,
 		`p.csv:12:1: m·n·k·batch of 9000000000x9000000000x9000000000`,
 	}
 	if len(bad) != len(wants) {
@@ -108,7 +111,8 @@ func TestReadCSVBadFile(t *testing.T) {
 // input that says which line it is about.
 func FuzzProblems(f *testing.F) {
 	for _, seed := range []string{
-		"m,n,k\n1,2,3\n", "m,n,k,batch,trans_a,trans_b,dtype\n1,2,3,4,true,0,bf16\n", "\ufeffm,n,k\r\n1,,3\r\n", "m,n,k\n\"1\n2,3\n", "m,n\n1,2", "#\n", "m,n,k\n1,2,3,4\n1\n",
+		"m,n,k\n1,2,3\n", "m,n,k,batch,trans_a,trans_b,dtype\n1,2,3,4,true,0,bf16\n", "\ufeffm,n,k\r\n1,,3\r\n",
+		"m,n,k\n\"1\n2,3\n", "m,n\n1,2", "#\n", "m,n,k\n1,2,3,4\n1\n",
 		strings.Repeat("\xb9", 1<<16) + ",n,k\n", // compared with each name, letter by letter, it would take minutes
 	} {
 		f.Add([]byte(seed))

@@ -52,8 +52,8 @@ func shapes(problems []Problem) []gemm.Problem {
 	return out
 }
 
-// Failures are the problems of a list that could not be answered. Each is reported when it turns up and does not stop
-// the others; in the end they decide the exit code.
+// Failures are the problems of a list that could not be answered. Each is reported when it occurs and does not stop the
+// others. In the end they decide the exit code.
 type Failures struct {
 	streams *iostreams.Streams
 	first   error
@@ -68,7 +68,7 @@ func (f *Factory) Failures(bad []error) *Failures {
 	return list
 }
 
-// Add reports what went wrong with one problem; where is its row in the problems file.
+// Add reports an error in one problem. where is its row in the problems file.
 func (f *Failures) Add(where string, err error) {
 	err = diag.Within(where, err)
 	f.streams.Report(err)

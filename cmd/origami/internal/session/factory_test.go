@@ -16,7 +16,7 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 )
 
-// recorder is the toy, and keeps what it was asked to open.
+// recorder is the toy, and keeps the request to open it.
 type recorder struct {
 	fakearch.Toy
 	got *arch.OpenRequest
@@ -27,8 +27,8 @@ func (r recorder) Open(ctx context.Context, q arch.OpenRequest) (arch.Architectu
 	return r.Toy.Open(ctx, q)
 }
 
-// What is known of the kernels reaches the model, unpacked.
-func TestKnowledgeReachesTheModel(t *testing.T) {
+// The files about kernels reach the model, unpacked.
+func TestKernelFilesReachTheModel(t *testing.T) {
 	dir := t.TempDir()
 	kernels, times := filepath.Join(dir, "kernels.csv"), filepath.Join(dir, "times.csv.gz")
 	if err := os.WriteFile(kernels, []byte("registers"), 0o600); err != nil {
@@ -55,7 +55,8 @@ func TestKnowledgeReachesTheModel(t *testing.T) {
 		Connect: func(context.Context, config.Settings) (session.Host, error) {
 			return session.InProcess{recorder{got: &got}}, nil
 		},
-		Settings: config.Settings{Arch: []string{"toy1"}, Rung: "calibrated", CompiledFile: kernels, CharacterizationFile: times},
+		Settings: config.Settings{Arch: []string{"toy1"}, Rung: "calibrated", CompiledFile: kernels,
+			CharacterizationFile: times},
 	}
 	if _, err := f.Architecture(t.Context(), nil); err != nil {
 		t.Fatal(err)
@@ -65,7 +66,8 @@ func TestKnowledgeReachesTheModel(t *testing.T) {
 	}
 	// The toy is always on rung calibrated: an answer under another name would be wrong.
 	f.Settings.Rung = "characterized"
-	if _, err := f.Architecture(t.Context(), nil); diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), "is on rung calibrated, and characterized was asked for") {
+	if _, err := f.Architecture(t.Context(), nil); diag.KindOf(err) != diag.Input ||
+		!strings.Contains(err.Error(), "is on rung calibrated, and characterized was asked for") {
 		t.Errorf("%v", err)
 	}
 	f.Settings.Rung, f.Settings.CompiledFile = "", ""

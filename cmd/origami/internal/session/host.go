@@ -1,6 +1,3 @@
-// Package session stands between the verbs and the plugins: it finds the architecture that a name means, reads hardware
-// overrides, hands each plugin the options that it declares, and opens models. It knows no vendor; all it has is what
-// manifests say.
 package session
 
 import (
@@ -69,7 +66,8 @@ func (h InProcess) Open(ctx context.Context, r arch.OpenRequest) (arch.Architect
 
 // Executor implements Host: kernels run in plugins only.
 func (h InProcess) Executor(context.Context, string) (exec.Executor, error) {
-	return nil, &diag.Error{Kind: diag.Device, Where: "--in-process", What: "kernels run in plugins only", Fix: "leave it out"}
+	return nil, &diag.Error{Kind: diag.Device, Where: "--in-process", What: "kernels run in plugins only",
+		Fix: "leave it out"}
 }
 
 // Close implements Host.

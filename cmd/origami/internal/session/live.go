@@ -10,11 +10,11 @@ import (
 	"github.com/origami-gemm/origami/core/exec"
 )
 
-// DeviceAuto is the --device that stands for a GPU of this machine: the first, or with ":" and a number the one that the
-// driver counts so, from 0.
+// DeviceAuto is the --device that means a GPU of this machine: the first one, or with ":" and a number the GPU with
+// that number, from 0, in the driver's order.
 const DeviceAuto = arch.LiveID
 
-// cutLive takes "auto", "auto:1", "sm90@auto" and "sm90@auto:1" apart. number is empty where none is given.
+// cutLive splits "auto", "auto:1", "sm90@auto" and "sm90@auto:1". number is empty if the name has none.
 func cutLive(name string) (archID, number string, live bool) {
 	device := name
 	if before, behind, ok := strings.Cut(name, "@"); ok {
@@ -24,8 +24,8 @@ func cutLive(name string) (archID, number string, live bool) {
 	return archID, number, strings.EqualFold(device, DeviceAuto) && (number != "" || !numbered)
 }
 
-// findLive finds the GPU of this machine that name means: the one of that number, or the first of the architecture, or the
-// first.
+// findLive finds the GPU of this machine that name means: the GPU with the number, or the first GPU of the
+// architecture, or the first GPU.
 func (f *Factory) findLive(ctx context.Context, name, archID, number string) (arch.Match, error) {
 	place := "--device " + name
 	gpus, err := f.listGPUs(ctx)
@@ -55,8 +55,8 @@ func (f *Factory) findLive(ctx context.Context, name, archID, number string) (ar
 	return m, nil
 }
 
-// listGPUs asks the executor for the GPUs of this machine, once. Without an executor, a driver or a GPU the error is of kind
-// diag.Device.
+// listGPUs asks the executor for the GPUs of this machine, once. Without an executor, a driver or a GPU the error is of
+// kind diag.Device.
 func (f *Factory) listGPUs(ctx context.Context) ([]exec.Device, error) {
 	if f.gpus != nil {
 		return f.gpus, nil
@@ -70,7 +70,8 @@ func (f *Factory) listGPUs(ctx context.Context) ([]exec.Device, error) {
 		err = closed
 	}
 	if err == nil && len(gpus) == 0 {
-		err = &diag.Error{Kind: diag.Device, What: "this machine has no GPU that can be used", Fix: "name the device, as in --arch sm90@h200; `origami arch ls` lists them"}
+		err = &diag.Error{Kind: diag.Device, What: "this machine has no GPU that can be used",
+			Fix: "name the device, as in --arch sm90@h200; `origami arch ls` lists them"}
 	}
 	f.gpus = gpus
 	return gpus, err

@@ -71,7 +71,8 @@ func TestTargetsOfThisMachine(t *testing.T) {
 				t.Errorf("%s %s: %s has live device %+v", tc.archs, tc.device, m.ID(), m.Live)
 			}
 		}
-		if got := strings.Join(ids, " "); err == nil && got != tc.want || err != nil && !strings.Contains(err.Error(), tc.want) {
+		if got := strings.Join(ids, " "); err == nil && got != tc.want || err != nil &&
+			!strings.Contains(err.Error(), tc.want) {
 			t.Errorf("--arch %q --device %q: %s, %v; want %s", tc.archs, tc.device, got, err, tc.want)
 		}
 		if h.asked > 1 || h.closed != h.asked {
@@ -84,7 +85,8 @@ func TestTargetsOfThisMachine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := targets[0].OpenRequest; r.Arch != "toy1" || r.Device != "" || r.Live.Name != "Acme Prototype" || r.Live.Attributes["units"] != 3 {
+	if r := targets[0].OpenRequest; r.Arch != "toy1" || r.Device != "" || r.Live.Name != "Acme Prototype" ||
+		r.Live.Attributes["units"] != 3 {
 		t.Errorf("request %+v of %+v", r, r.Live)
 	}
 	if r := targets[1].OpenRequest; r.Arch != "toy2" || r.Device != "mono" || r.Live.Name != "Acme Mono" {

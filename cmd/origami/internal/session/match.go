@@ -65,7 +65,7 @@ func (f *Factory) find(name string) (arch.Match, error) {
 	return m, d.At("--arch %s", name)
 }
 
-// failedPlugins names the plugins that might have had what was not found.
+// failedPlugins names the plugins that cannot be used. One of them might have the name that was not found.
 func failedPlugins(plugins []host.PluginInfo) []string {
 	var names []string
 	for _, p := range plugins {

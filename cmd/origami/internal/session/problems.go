@@ -28,7 +28,7 @@ func (f *ProblemFlags) Register(flags *pflag.FlagSet, withFile bool) {
 	flags.VarP(&f.M, "m", "m", "rows of A and C")
 	flags.VarP(&f.N, "n", "n", "columns of B and C")
 	flags.VarP(&f.K, "k", "k", "columns of A, rows of B")
-	flags.Var(&f.Batch, "batch", "number of such products")
+	flags.Var(&f.Batch, "batch", "number of products of this size")
 	f.registerLayout(flags)
 	f.registerFamily(flags)
 	if withFile {
@@ -44,8 +44,8 @@ func (f *ProblemFlags) RegisterFile(flags *pflag.FlagSet) {
 	f.registerProblems(flags)
 }
 
-// RegisterRecords adds the flags of a command that answers for recorded problems: what a file of times holds, and which of
-// them.
+// RegisterRecords adds the flags of a command that answers for the problems of a data set: which of them to answer, and
+// the type and layout that a file of times leaves out.
 func (f *ProblemFlags) RegisterRecords(flags *pflag.FlagSet) {
 	f.Batch.value = 1
 	flags.SortFlags = false
@@ -65,7 +65,8 @@ func (f *ProblemFlags) registerFamily(flags *pflag.FlagSet) {
 }
 
 func (f *ProblemFlags) registerProblems(flags *pflag.FlagSet) {
-	flags.StringVar(&f.Problems, "problems", "", "answer for each row of a CSV `FILE` with the header m,n,k[,batch,trans_a,trans_b,dtype]; - is stdin")
+	flags.StringVar(&f.Problems, "problems", "",
+		"answer for each row of a CSV `FILE` with the header m,n,k[,batch,trans_a,trans_b,dtype]; - is stdin")
 }
 
 func typeNames() string {
@@ -121,13 +122,13 @@ func parseSize(text string) (int, error) {
 	return int(v), nil
 }
 
-// Problem is a problem and where it was written, empty for the command line.
+// Problem is a problem and the place where it was read, empty for the command line.
 type Problem struct {
 	gemm.Problem
 	Where string
 }
 
-// Base returns what the flags say of all problems alike, which have no sizes yet.
+// Base returns a problem without sizes, with what the flags say about all problems.
 func (f *ProblemFlags) Base(dtype string) (gemm.Problem, error) {
 	var err error
 	base := gemm.Problem{Batch: f.Batch.value}
@@ -162,7 +163,8 @@ func (f *ProblemFlags) Read(dtype string, stdin io.Reader) (good []Problem, bad 
 			if errors.As(err, &p) {
 				err = p.Err
 			}
-			return nil, nil, diag.Inputf("the file cannot be read: %v", err).At("--problems %s", name).Do("give a CSV file with the header m,n,k")
+			return nil, nil, diag.Inputf("the file cannot be read: %v", err).At("--problems %s", name).
+				Do("give a CSV file with the header m,n,k")
 		}
 		defer file.Close()
 		r = file
@@ -186,11 +188,12 @@ func (f *ProblemFlags) one(p gemm.Problem) (gemm.Problem, error) {
 		}
 	}
 	if len(missing) > 0 {
-		verb := "is"
+		be := "is"
 		if len(missing) > 1 {
-			verb = "are"
+			be = "are"
 		}
-		return p, diag.Inputf("%s %s missing", strings.Join(missing, " and "), verb).Do("give all three sizes, as in -m 4096 -n 4096 -k 4096")
+		return p, diag.Inputf("%s %s missing", strings.Join(missing, " and "), be).
+			Do("give all three sizes, as in -m 4096 -n 4096 -k 4096")
 	}
 	p.M, p.N, p.K = f.M.value, f.N.value, f.K.value
 	return p, p.Validate()

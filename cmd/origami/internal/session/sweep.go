@@ -16,13 +16,15 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 )
 
-// maxAhead bounds the kernels that are compiled beside a measurement: each may hold memory of the device, and a compiler
-// memory of the host.
+// maxAhead bounds the kernels that are compiled during a measurement: each may hold memory of the device, and its
+// compiler memory of the host.
 const maxAhead = 8
 
 // Sweep opens the executor of the plugin of that name and prepares a sweep on it, with an empty data set. It finds the
 // device, with its memory, and the kernel family. The caller closes the sweep's executor.
-func (f *Factory) Sweep(ctx context.Context, a arch.Architecture, executor string, warmL2 bool) (_ *measure.Sweep, memory unit.Bytes, err error) {
+func (f *Factory) Sweep(
+	ctx context.Context, a arch.Architecture, executor string, warmL2 bool,
+) (_ *measure.Sweep, memory unit.Bytes, err error) {
 	x, err := f.Executor(ctx, executor)
 	if err != nil {
 		return nil, 0, err
@@ -53,10 +55,11 @@ func (f *Factory) Sweep(ctx context.Context, a arch.Architecture, executor strin
 	environment, err := x.Environment(ctx, at)
 	switch {
 	case err == nil:
-		for _, part := range []struct{ name, value string }{{"driver", environment.Driver}, {"runtime", environment.Runtime}} {
-			if part.value != "" {
-				data.Software += ", " + part.name + " " + part.value
-			}
+		if environment.Driver != "" {
+			data.Software += ", driver " + environment.Driver
+		}
+		if environment.Runtime != "" {
+			data.Software += ", runtime " + environment.Runtime
 		}
 	case diag.KindOf(err) != diag.Input:
 		return nil, 0, err
@@ -102,9 +105,11 @@ func findDevice(ctx context.Context, x exec.Executor, name string, d *arch.Descr
 		found = append(found, fmt.Sprintf("%s (%s)", device.Name, device.Arch))
 	}
 	if len(found) == 0 {
-		return 0, exec.Device{}, &diag.Error{Kind: diag.Device, Where: "executor " + name, What: "it found no device", Fix: "check the driver"}
+		return 0, exec.Device{}, &diag.Error{Kind: diag.Device, Where: "executor " + name, What: "it found no device",
+			Fix: "check the driver"}
 	}
-	return 0, exec.Device{}, diag.Inputf("this machine has %s, and the model describes %s", strings.Join(found, ", "), d.ID()).
+	return 0, exec.Device{}, diag.Inputf("this machine has %s, and the model describes %s", strings.Join(found, ", "),
+		d.ID()).
 		At("--executor %s", name).Do("use --arch %s", devices[0].Arch)
 }
 

@@ -10,12 +10,18 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 )
 
+// Place names a command in an error, without the program: every error line begins with "origami:" anyway.
+func Place(cmd *cobra.Command) string {
+	_, path, _ := strings.Cut(cmd.CommandPath(), " ")
+	return path
+}
+
 // NoArguments is the Args of a command that takes no arguments.
 func NoArguments(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	return diag.Inputf("unexpected argument %q", args[0]).At("%s", cmd.CommandPath()).
+	return diag.Inputf("unexpected argument %q", args[0]).At("%s", Place(cmd)).
 		Do("`%s --help` shows what it takes", cmd.CommandPath())
 }
 
@@ -25,7 +31,7 @@ func OneArgument(name, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
 		case len(args) == 0:
-			return diag.Inputf("%s is missing", name).At("%s", cmd.CommandPath()).
+			return diag.Inputf("%s is missing", name).At("%s", Place(cmd)).
 				Do("give %s, as in `%s %s`", what, cmd.CommandPath(), name)
 		case len(args) > 1:
 			return NoArguments(cmd, args[1:])

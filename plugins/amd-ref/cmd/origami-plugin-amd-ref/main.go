@@ -1,4 +1,4 @@
-// Command origami-plugin-amd-ref serves the amd-ref models to origami, as a binary of its own.
+// Command origami-plugin-amd-ref serves the amd-ref models to origami from a separate binary.
 package main
 
 import (

@@ -18,8 +18,8 @@ type Target struct {
 
 // The suffixes.
 const (
-	// ArchFeatures adds the instructions of this compute capability alone, such as wgmma of sm_90a. Code for such a target
-	// runs on no other.
+	// ArchFeatures adds the instructions of this compute capability alone, such as wgmma of sm_90a. Code for such a
+	// target runs on no other.
 	ArchFeatures = 'a'
 	// FamilyFeatures adds the instructions that all later capabilities of the same major version have too, such as
 	// those of sm_100f on sm_103.
@@ -51,9 +51,9 @@ func (t Target) String() string {
 	return s
 }
 
-// Covers reports whether code for t may use an instruction whose lowest target is least. A plain minimum is met by every later
-// compute capability, one with ArchFeatures by itself alone, one with FamilyFeatures by later capabilities of
-// the same major version that have FamilyFeatures or ArchFeatures.
+// Covers reports whether code for t may use an instruction whose lowest target is least. A plain minimum is met by
+// every later compute capability, one with ArchFeatures by itself alone, one with FamilyFeatures by later
+// capabilities of the same major version that have FamilyFeatures or ArchFeatures.
 func (t Target) Covers(least Target) bool {
 	switch least.Suffix {
 	case 0:

@@ -16,7 +16,9 @@ func TestParse(t *testing.T) {
 			t.Errorf("Parse(%q) = %v, %v, want %v back", got.String(), again, err, got)
 		}
 	}
-	for _, in := range []string{"", "sm", "sm_", "90", "sm_a", "sm_90b", "sm_9", "sm__90", "sm_-90", "sm_+90", "sm_090", "gfx942", "sm_99999"} {
+	for _, in := range []string{
+		"", "sm", "sm_", "90", "sm_a", "sm_90b", "sm_9", "sm__90", "sm_-90", "sm_+90", "sm_090", "gfx942", "sm_99999",
+	} {
 		if got, err := Parse(in); err == nil {
 			t.Errorf("Parse(%q) = %v, want an error", in, got)
 		}

@@ -1,4 +1,4 @@
-// Package archcmd is `origami arch`: which architectures and devices there are, and every number known of one.
+// Package archcmd is `origami arch`: the list of architectures and devices, and every number of one of them.
 package archcmd
 
 import (
@@ -18,8 +18,8 @@ import (
 func New(f *session.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "arch",
-		Short:   "List architectures and show what is known of one",
-		Long:    "List the architectures and devices that the plugins provide, and show every number known of one.",
+		Short:   "List architectures and show their numbers",
+		Long:    "List the architectures and devices that the plugins provide, and show every number of one of them.",
 		Example: "  origami arch ls\n  origami arch show sm90@h200",
 		Args:    verb.OnlySubcommands,
 		RunE:    verb.MissingSubcommand,
@@ -27,18 +27,19 @@ func New(f *session.Factory) *cobra.Command {
 	cmd.AddCommand(&cobra.Command{
 		Use:   "ls",
 		Short: "List architectures and devices",
-		Long: "List the architectures and devices that the plugins provide. The first device of an architecture is the one that its\n" +
-			"bare name means; the first model and kernel family are the defaults.",
+		Long: "List the architectures and devices that the plugins provide. The first device of an architecture is the\n" +
+			"one that its bare name means; the first model and kernel family are the defaults.",
 		Example: "  origami arch ls\n  origami arch ls --json",
 		Args:    verb.NoArguments,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return list(cmd.Context(), f) },
 	}, &cobra.Command{
 		Use:   "show ID",
-		Short: "Show every number known of an architecture",
-		Long: "Show an architecture on a device: every hardware number with its unit, the tier it came from, method, source and\n" +
-			"date, with overrides applied; the matrix instructions, the memory levels, the model's constants and options. The ID auto\n" +
-			"is the GPU in this machine.",
-		Example: "  origami arch show sm89\n  origami arch show sm90@h200 --json\n  origami arch show auto\n  origami arch show sm89 --hw-params mine.json",
+		Short: "Show every number of an architecture",
+		Long: "Show an architecture on a device: every hardware number with its unit, the tier it came from, method,\n" +
+			"source and date, with overrides applied; the matrix instructions, the memory levels, the model's\n" +
+			"constants and options. The ID auto is the GPU in this machine.",
+		Example: "  origami arch show sm89\n  origami arch show sm90@h200 --json\n  origami arch show auto\n  origami " +
+			"arch show sm89 --hw-params mine.json",
 		Args: func(_ *cobra.Command, args []string) error {
 			switch {
 			case len(args) == 0 && len(f.Settings.Arch) == 0:
@@ -81,7 +82,8 @@ func list(ctx context.Context, f *session.Factory) error {
 	for _, m := range manifests {
 		for _, e := range m.Archs {
 			for i, d := range e.Devices {
-				all = append(all, listed{e.ID, d.ID, i == 0, d.Name, e.Vendor, append([]string{}, d.Aliases...), e.Models, e.Kernels, m.Name})
+				all = append(all, listed{e.ID, d.ID, i == 0, d.Name, e.Vendor, append([]string{}, d.Aliases...), e.Models,
+					e.Kernels, m.Name})
 			}
 		}
 	}
@@ -100,9 +102,10 @@ func list(ctx context.Context, f *session.Factory) error {
 		if l.Default {
 			first = "yes"
 		}
-		rows[i] = []string{l.Arch, l.Device, first, l.Name, l.Vendor, strings.Join(l.Aliases, " "), strings.Join(l.Models, " "), strings.Join(l.Kernels, " "), l.Plugin}
+		rows[i] = []string{l.Arch, l.Device, first, l.Name, l.Vendor, strings.Join(l.Aliases, " "),
+			strings.Join(l.Models, " "), strings.Join(l.Kernels, " "), l.Plugin}
 	}
-	return render.Rows(f.Streams, render.FormatOf(f), header, rows)
+	return render.WriteRows(f.Streams, render.FormatOf(f), header, rows)
 }
 
 func show(ctx context.Context, f *session.Factory, args []string, deviceFlag string, options []string) error {
@@ -115,7 +118,8 @@ func show(ctx context.Context, f *session.Factory, args []string, deviceFlag str
 		return err
 	}
 	if len(targets) > 1 {
-		return diag.Inputf("%d architectures are given, and this command shows one", len(targets)).At("--arch").Do("leave one")
+		return diag.Inputf("%d architectures are given, and this command shows one", len(targets)).At("--arch").
+			Do("leave one")
 	}
 	t := &targets[0]
 	a, err := f.Open(ctx, t)
@@ -131,5 +135,6 @@ func show(ctx context.Context, f *session.Factory, args []string, deviceFlag str
 		}
 	}
 	d := a.Describe()
-	return write(f.Streams, render.FormatOf(f), &view{Description: d, Levels: slices.Clone(a.Hierarchy().Levels()), OptionDocs: docs, Plugin: t.Manifest.Name})
+	return write(f.Streams, render.FormatOf(f), &view{Description: d, Levels: slices.Clone(a.Hierarchy().Levels()),
+		OptionDocs: docs, Plugin: t.Manifest.Name})
 }

@@ -117,11 +117,13 @@ func write(s *iostreams.Streams, f render.Format, v *view) error {
 
 func (v *view) object() object {
 	o := object{
-		Arch: v.Arch, Device: v.Device, Name: v.DeviceName, Vendor: v.Vendor, Aliases: append([]string{}, v.Aliases...), Plugin: v.Plugin,
-		Model: v.Model, Models: v.Models, Kernels: v.Kernels, Rung: v.Rung, Live: render.LiveJSON(v.Description),
+		Arch: v.Arch, Device: v.Device, Name: v.DeviceName, Vendor: v.Vendor, Aliases: append([]string{}, v.Aliases...),
+		Plugin: v.Plugin,
+		Model:  v.Model, Models: v.Models, Kernels: v.Kernels, Rung: v.Rung, Live: render.LiveJSON(v.Description),
 		UnitName: v.UnitName, Units: v.Units, Partitions: v.Partitions, ClockHz: float64(v.Clock), ClockRung: v.ClockRung,
 		SharedMemory: float64(v.SharedMemory), RegisterFile: v.RegisterFile, RegistersPerThread: v.RegistersPerThread,
-		Peak: []peak{}, Atoms: []atom{}, Levels: []level{}, Parameters: []parameter{}, Constants: []constant{}, Options: []option{}, Terms: []termSchema{},
+		Peak: []peak{}, Atoms: []atom{}, Levels: []level{}, Parameters: []parameter{}, Constants: []constant{},
+		Options: []option{}, Terms: []termSchema{},
 	}
 	for _, p := range v.Peak {
 		o.Peak = append(o.Peak, peak{p.DType.String(), float64(p.Rate)})
@@ -130,10 +132,12 @@ func (v *view) object() object {
 		o.Atoms = append(o.Atoms, atom{a.DType.String(), a.M, a.N, a.K, float64(a.Latency), a.PerUnit})
 	}
 	for _, l := range v.Levels {
-		o.Levels = append(o.Levels, level{l.Name, float64(l.Capacity), l.Partitions, float64(l.Latency), float64(l.Bandwidth.Peak), fraction(l.Bandwidth), l.Bound.String()})
+		o.Levels = append(o.Levels, level{l.Name, float64(l.Capacity), l.Partitions, float64(l.Latency),
+			float64(l.Bandwidth.Peak), fraction(l.Bandwidth), l.Bound.String()})
 	}
 	for _, p := range v.Params {
-		o.Parameters = append(o.Parameters, parameter{p.Name, p.Value, p.Unit, p.Tier.String(), string(p.Method), p.Source, p.Date})
+		o.Parameters = append(o.Parameters, parameter{p.Name, p.Value, p.Unit, p.Tier.String(), string(p.Method), p.Source,
+			p.Date})
 	}
 	for _, c := range v.Constants {
 		o.Constants = append(o.Constants, constant{c.Name, c.Value, c.Unit, c.Doc, c.Source})
@@ -157,25 +161,73 @@ func (v *view) object() object {
 func writeRecords(s *iostreams.Streams, f render.Format, v *view) error {
 	rows := [][]string{}
 	for _, p := range v.Params {
-		rows = append(rows, []string{v.Arch, v.Device, p.Name, render.Exact(p.Value), p.Unit, p.Tier.String(), string(p.Method), p.Source, p.Date})
+		rows = append(rows, []string{v.Arch, v.Device, p.Name, render.Exact(p.Value), p.Unit, p.Tier.String(),
+			string(p.Method), p.Source, p.Date})
 	}
-	return render.Rows(s, f, []string{"arch", "device", "name", "value", "unit", "tier", "method", "source", "date"}, rows)
+	return render.WriteRows(s, f, []string{"arch", "device", "name", "value", "unit", "tier", "method", "source", "date"},
+		rows)
 }
 
 func writeText(s *iostreams.Streams, v *view) {
-	line := func(label, format string, args ...any) {
-		fmt.Fprintf(s.Out, "%-11s %s\n", label, fmt.Sprintf(format, args...))
+	writeCard(s, v)
+	t := tables{s}
+	var rows [][]string
+	for _, p := range v.Params {
+		rows = append(rows, []string{p.Name, render.Parameter(p.Value, p.Unit), p.Tier.String(), string(p.Method), p.Date,
+			p.Source})
 	}
-	fmt.Fprintln(s.Out, render.Device(v.Description))
-	fmt.Fprintln(s.Out, render.Model(v.Description, strings.Join(v.Kernels, ", ")))
+	t.write("Hardware numbers", []string{"name", "value", "tier", "method", "date", "source"}, rows)
+	rows = nil
+	for _, a := range v.Atoms {
+		rows = append(rows, []string{
+			a.DType.String(), fmt.Sprintf("%dx%dx%d", a.M, a.N, a.K), render.SixDigits(float64(a.Latency)),
+			fmt.Sprint(a.PerUnit),
+		})
+	}
+	t.writeIfAny("Matrix instructions", []string{"dtype", "shape", "cycles", "per " + v.UnitName}, rows)
+	rows = nil
+	for _, l := range v.Levels {
+		capacity := "all"
+		if l.Capacity > 0 {
+			capacity = render.SixDigits(float64(l.Capacity))
+		}
+		rows = append(rows, []string{
+			l.Name, capacity, fmt.Sprint(l.Partitions), render.SixDigits(float64(l.Latency)),
+			render.SixDigits(float64(l.Bandwidth.Peak)), fraction(l.Bandwidth),
+		})
+	}
+	t.write("Memory levels, near to far",
+		[]string{"level", "bytes", "partitions", "latency (cycles)", "peak (B/cycle)",
+			"share of peak, a = active " + v.UnitName + "s"}, rows)
+	rows = nil
+	for _, c := range v.Constants {
+		rows = append(rows, []string{c.Name, render.Quantity(c.Value, c.Unit), c.Doc, c.Source})
+	}
+	t.writeIfAny("Constants of the model", []string{"name", "value", "what", "source"}, rows)
+	for i := range v.Uncertainty {
+		t.writeUncertainty(&v.Uncertainty[i])
+	}
+	rows = nil
+	for _, o := range v.Options {
+		rows = append(rows, []string{o.Key, o.Value, v.OptionDocs[o.Key]})
+	}
+	t.writeIfAny("Options (--option key=value)", []string{"key", "value", "what"}, rows)
+}
+
+// writeCard writes the lines above the tables.
+func writeCard(s *iostreams.Streams, v *view) {
+	line := func(label, format string, args ...any) { render.Line(s.Out, label, format, args...) }
+	fmt.Fprintln(s.Out, render.DeviceLines(v.Description))
+	fmt.Fprintln(s.Out, render.ModelLine(v.Description, strings.Join(v.Kernels, ", ")))
 	line("vendor", "%s, plugin %s", v.Vendor, v.Plugin)
 	if len(v.Aliases) > 0 {
 		line("aliases", "%s", strings.Join(v.Aliases, ", "))
 	}
 	line("models", "%s", strings.Join(v.Models, ", "))
-	limits := fmt.Sprintf("%s B of shared memory per CTA", render.Short(float64(v.SharedMemory)))
+	limits := fmt.Sprintf("%s B of shared memory per CTA", render.SixDigits(float64(v.SharedMemory)))
 	if v.RegisterFile > 0 {
-		limits += fmt.Sprintf(", %d registers per %s, at most %d per thread", v.RegisterFile, v.UnitName, v.RegistersPerThread)
+		limits += fmt.Sprintf(", %d registers per %s, at most %d per thread", v.RegisterFile, v.UnitName,
+			v.RegistersPerThread)
 	}
 	line("limits", "%s", limits)
 	for i, p := range v.Peak {
@@ -185,67 +237,40 @@ func writeText(s *iostreams.Streams, v *view) {
 		}
 		line(label, "%-5s %s", p.DType, p.Rate)
 	}
+}
 
-	section := func(title string) { fmt.Fprintf(s.Out, "\n%s\n", s.Bold(title)) }
-	section("Hardware numbers")
+// tables writes tables with titles.
+type tables struct{ s *iostreams.Streams }
+
+func (t tables) write(title string, header []string, rows [][]string) {
+	fmt.Fprintf(t.s.Out, "\n%s\n", t.s.Bold(title))
+	render.WriteTable(t.s, header, rows)
+}
+
+func (t tables) writeIfAny(title string, header []string, rows [][]string) {
+	if len(rows) > 0 {
+		t.write(title, header, rows)
+	}
+}
+
+func (t tables) writeUncertainty(u *arch.Uncertainty) {
 	var rows [][]string
-	for _, p := range v.Params {
-		rows = append(rows, []string{p.Name, render.Quantity(p.Value, p.Unit), p.Tier.String(), string(p.Method), p.Date, p.Source})
-	}
-	render.Grid(s, []string{"name", "value", "tier", "method", "date", "source"}, rows)
-
-	if len(v.Atoms) > 0 {
-		section("Matrix instructions")
-		rows = nil
-		for _, a := range v.Atoms {
-			rows = append(rows, []string{a.DType.String(), fmt.Sprintf("%dx%dx%d", a.M, a.N, a.K), render.Short(float64(a.Latency)), fmt.Sprint(a.PerUnit)})
+	for _, r := range u.Ranges {
+		bound, below := r.Bound.String(), r.Below.String()
+		if r.Bound == arch.BoundUnknown {
+			bound = "any"
 		}
-		render.Grid(s, []string{"dtype", "shape", "cycles", "per " + v.UnitName}, rows)
-	}
-	section("Memory levels, near to far")
-	rows = nil
-	for _, l := range v.Levels {
-		capacity := "all"
-		if l.Capacity > 0 {
-			capacity = render.Short(float64(l.Capacity))
+		if r.Below == 0 {
+			below = ""
 		}
-		rows = append(rows, []string{l.Name, capacity, fmt.Sprint(l.Partitions), render.Short(float64(l.Latency)), render.Short(float64(l.Bandwidth.Peak)), fraction(l.Bandwidth)})
+		rows = append(rows, []string{bound, below, fmt.Sprintf("%.3f", r.Low), fmt.Sprintf("%.3f", r.High)})
 	}
-	render.Grid(s, []string{"level", "bytes", "partitions", "latency (cycles)", "peak (B/cycle)", "share of it that a active " + v.UnitName + "s reach"}, rows)
-	if len(v.Constants) > 0 {
-		section("Constants of the model")
-		rows = nil
-		for _, c := range v.Constants {
-			rows = append(rows, []string{c.Name, render.Quantity(c.Value, c.Unit), c.Doc, c.Source})
-		}
-		render.Grid(s, []string{"name", "value", "what", "source"}, rows)
-	}
-	for i := range v.Uncertainty {
-		u := &v.Uncertainty[i]
-		section(fmt.Sprintf("Measured ÷ predicted time of %s, %s of it", u.Kernel, render.Percent(u.Level)))
-		rows = nil
-		for _, r := range u.Ranges {
-			bound, below := r.Bound.String(), r.Below.String()
-			if r.Bound == arch.BoundUnknown {
-				bound = "any"
-			}
-			if r.Below == 0 {
-				below = ""
-			}
-			rows = append(rows, []string{bound, below, fmt.Sprintf("%.3f", r.Low), fmt.Sprintf("%.3f", r.High)})
-		}
-		render.Grid(s, []string{"bound", "predicted below", "from", "to"}, rows)
-		line("spread", "%.3f among the candidates of a problem, %.3f to plan measurements with", u.Sigma, u.PlanSigma)
-		line("source", "%s", u.Source)
-	}
-	if len(v.Options) > 0 {
-		section("Options (--option key=value)")
-		rows = nil
-		for _, o := range v.Options {
-			rows = append(rows, []string{o.Key, o.Value, v.OptionDocs[o.Key]})
-		}
-		render.Grid(s, []string{"key", "value", "what"}, rows)
-	}
+	t.write(fmt.Sprintf("Measured ÷ predicted time of %s, %s intervals", u.Kernel, render.Level(u.Level)),
+		[]string{"bound", "predicted below", "from", "to"}, rows)
+	render.Line(t.s.Out, "sigma",
+		"%.3f of log(measured ÷ predicted) among the candidates of a problem, %.3f to plan measurements with",
+		u.Sigma, u.PlanSigma)
+	render.Line(t.s.Out, "source", "%s", u.Source)
 }
 
 // fraction says how a level's bandwidth depends on the number of active units, as a formula over a.

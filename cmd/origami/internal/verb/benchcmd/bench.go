@@ -1,6 +1,6 @@
-// Package benchcmd is `origami bench`: a model's picks against measurements, beside the best of every candidate and the
-// vendor's libraries. The measurements are recorded ones, or are made and recorded first; the outcome is always made from
-// the records.
+// Package benchcmd is `origami bench`: a model's picks against measurements, beside the best candidate and the vendor's
+// libraries. The measurements come from a data set, or are made and written to one first. The outcome is always
+// computed from the data set.
 package benchcmd
 
 import (
@@ -36,14 +36,15 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 	o := &Options{Factory: f}
 	cmd := &cobra.Command{
 		Use:   "bench --arch ARCH",
-		Short: "Hold a model's picks against measurements, three ways",
-		Long: "For each problem, set the model's pick beside the best of all its candidates and beside the vendor's libraries, with\n" +
-			"Kendall's tau-b of predicted against measured times and the place of the pick among the measured ones.\n" +
-			"Times come from recorded measurements, so that no GPU is needed: the shipped ones of the architecture and device, or\n" +
-			"those of --records. With --executor, a GPU is measured first: every candidate is compiled, its results are checked,\n" +
-			"and its times are written to a folder at once. Whatever ends such a run, the same command goes on where it was.\n" +
-			"Without --problems it uses the 23 sizes that tritonBLAS's NVIDIA port was evaluated on or, without an executor but\n" +
-			"with --records, all that are recorded there. docs/measuring.md says how a measurement is made.",
+		Short: "Compare a model's picks with measurements, three ways",
+		Long: "For each problem, compare the model's pick with the best of all candidates and with the vendor's\n" +
+			"libraries. The answer also has Kendall's tau-b of predicted and measured times, and the rank of the pick\n" +
+			"among the measured candidates. The times come from a data set, so no GPU is needed: the shipped one of\n" +
+			"the architecture and device, or the folder of --records. With --executor, a GPU is measured first. Every\n" +
+			"candidate is compiled, its results are checked, and its times are written to the folder at once. If such\n" +
+			"a run ends early, the same command continues it. Without --problems it uses the 23 sizes that\n" +
+			"tritonBLAS's NVIDIA port was evaluated on. With --records and without --executor it uses all problems of\n" +
+			"the folder. docs/measuring.md says how a measurement is made.",
 		Example: `  origami bench --arch sm90@h200
   origami bench --arch sm90@h200 --problems shapes.csv --json
   origami bench --arch sm90@h200 --report ./report
@@ -56,9 +57,10 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 		},
 	}
 	o.Query.RegisterFile(cmd.Flags())
-	cmd.Flags().StringVar(&o.Executor, "executor", "", "measure first, with the executor plugin `NAME`, as in cuda; recorded measurements otherwise")
-	cmd.Flags().StringVar(&o.Records, "records", "", "`FOLDER` of recorded measurements, the shipped ones otherwise; with --executor, where to write and resume them")
-	cmd.Flags().BoolVar(&o.WarmL2, "warm-l2", false, "measure with what the last run left in the L2, instead of flushing it before each")
+	cmd.Flags().StringVar(&o.Executor, "executor", "", "measure first, with the executor plugin `NAME`, as in cuda")
+	cmd.Flags().StringVar(&o.Records, "records", "",
+		"`FOLDER` of a data set, the shipped one otherwise; with --executor, where to write and continue it")
+	cmd.Flags().BoolVar(&o.WarmL2, "warm-l2", false, "measure without flushing the L2 before each run")
 	cmd.Flags().StringVar(&o.Report, "report", "", "also write the outcome as Markdown, CSV, JSON and plots into `FOLDER`")
 	return cmd
 }
@@ -110,13 +112,14 @@ func Run(ctx context.Context, o *Options) error {
 		if err := w.report(o.Report); err != nil {
 			return err
 		}
+		o.Factory.Streams.Note("the report is in " + o.Report)
 	}
 	s := score.SummariseComparisons(w.rows)
 	if s.Wrong+s.Failed > 0 {
 		o.Factory.Streams.Warn(leftOut(s.Wrong, s.Failed) + " left out; --report lists why")
 	}
-	if holes := w.unfinished(&s); holes != "" {
-		o.Factory.Streams.Warn("the sweep is unfinished: " + holes)
+	if missing := w.unfinished(&s); missing != "" {
+		o.Factory.Streams.Warn("the sweep is unfinished: " + missing)
 	}
 	return failures.Err()
 }
@@ -151,7 +154,8 @@ func (o *Options) recorded(d *arch.Description) (*dataset.Dataset, error) {
 		data, err = datastore.Shipped(d, o.Factory.Settings.Kernel, "--records")
 	}
 	if err == nil && o.WarmL2 && !data.WarmL2 {
-		err = diag.Inputf("the records were taken with a cold L2").At("--warm-l2").Do("leave it out, or measure with --executor")
+		err = diag.Inputf("the measurements were made with a cold L2").At("--warm-l2").
+			Do("leave it out, or measure with --executor")
 	}
 	return data, err
 }

@@ -20,8 +20,10 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 )
 
-// measure measures the problems on the executor's device, and returns what its folder holds then.
-func (o *Options) measure(ctx context.Context, a arch.Architecture, problems []session.Problem) (data *dataset.Dataset, err error) {
+// measure measures the problems on the executor's device, and returns the data set that its folder then holds.
+func (o *Options) measure(
+	ctx context.Context, a arch.Architecture, problems []session.Problem,
+) (data *dataset.Dataset, err error) {
 	sweep, memory, err := o.Factory.Sweep(ctx, a, o.Executor, o.WarmL2)
 	if err != nil {
 		return nil, err
@@ -44,8 +46,8 @@ func (o *Options) measure(ctx context.Context, a arch.Architecture, problems []s
 	return dataset.Read(folder, os.DirFS(folder))
 }
 
-// fitting leaves out the problems whose matrices alone are more than the device's memory: no candidate could run. Zero is
-// a memory that the executor does not know.
+// fitting leaves out the problems whose matrices alone are larger than the device's memory: no candidate could run.
+// Zero means that the executor does not know the memory.
 func (o *Options) fitting(problems []session.Problem, memory unit.Bytes) []session.Problem {
 	return slices.DeleteFunc(slices.Clone(problems), func(p session.Problem) bool {
 		need := unit.Bytes(p.DType.Bytes()*p.Batch) *
@@ -53,7 +55,8 @@ func (o *Options) fitting(problems []session.Problem, memory unit.Bytes) []sessi
 		if memory == 0 || need <= memory {
 			return false
 		}
-		o.Factory.Streams.Warn(fmt.Sprintf("%s is not measured: its matrices take %.4g GB, and the device has %.4g GB", p.Problem, float64(need)/1e9, float64(memory)/1e9))
+		o.Factory.Streams.Warn(fmt.Sprintf("%s is not measured: its matrices take %.4g GB, and the device has %.4g GB",
+			p.Problem, float64(need)/1e9, float64(memory)/1e9))
 		return true
 	})
 }
@@ -67,8 +70,10 @@ func defaultFolder(c dataset.Conditions) string {
 	return name + "-" + time.Now().Format(time.DateOnly)
 }
 
-// fill measures what the folder does not have yet.
-func (o *Options) fill(ctx context.Context, sweep *measure.Sweep, folder string, problems []session.Problem) (err error) {
+// fill measures the candidates that the folder does not have yet.
+func (o *Options) fill(
+	ctx context.Context, sweep *measure.Sweep, folder string, problems []session.Problem,
+) (err error) {
 	kept, err := datastore.Open(folder, sweep.Data)
 	if err != nil {
 		return err
@@ -88,14 +93,15 @@ func (o *Options) fill(ctx context.Context, sweep *measure.Sweep, folder string,
 	sweep.Done = func(m dataset.Measurement) {
 		progress.done(m)
 		switch m.Status {
-		case dataset.OK, dataset.NotBuilt: // what does not fit is many, and nobody's fault
+		case dataset.OK, dataset.NotBuilt: // many candidates do not fit, which is no reason to warn
 		default:
-			progress.warn(fmt.Sprintf("%s of %s is left out: %s: %s", m.Label(), m.Problem, words(m.Status), m.Detail))
+			progress.warn(fmt.Sprintf("%s of %s is left out: %s: %s", m.Label(), m.Problem, words(m.Status),
+				m.Detail))
 		}
 	}
 	for _, p := range problems {
 		err := sweep.Run(ctx, p.Problem)
-		if err != nil && diag.KindOf(err) != diag.Input { // the answer says of each problem why it has none
+		if err != nil && diag.KindOf(err) != diag.Input { // the answer reports each problem without a time
 			return stopped(ctx, err, kept.Data.Len(), folder)
 		}
 		if err := kept.Sync(); err != nil {
@@ -105,7 +111,7 @@ func (o *Options) fill(ctx context.Context, sweep *measure.Sweep, folder string,
 	return nil
 }
 
-// stopped says of what ended a sweep what is left of it.
+// stopped adds to the error that ended a sweep how many measurements are kept, and how to continue.
 func stopped(ctx context.Context, err error, measurements int, folder string) error {
 	var d *diag.Error
 	switch {
@@ -117,7 +123,8 @@ func stopped(ctx context.Context, err error, measurements int, folder string) er
 	if measurements == 0 {
 		return d
 	}
-	fix := fmt.Sprintf("%s kept in %s, and the same command with --records %s goes on from there", render.Count(measurements, "measurement is", "measurements are"), folder, folder)
+	fix := fmt.Sprintf("%s kept in %s, and the same command with --records %s goes on from there",
+		render.Plural(measurements, "measurement is", "measurements are"), folder, folder)
 	if d.Fix != "" {
 		fix = d.Fix + "; " + fix
 	}
@@ -136,6 +143,6 @@ func words(s dataset.Status) string {
 	}
 }
 
-// weight is what a configuration of a problem costs, in 10⁹ operations: its arithmetic, and what compiling and checking
-// cost beside, about as much as 10¹² operations. Sizes differ by a factor of 10⁶, so a count would mislead.
+// weight is what it costs to measure a configuration of a problem, in 10⁹ operations: its arithmetic, and about 10¹²
+// operations' worth of compiling and checking. Problems differ by a factor of 10⁶, so counting them would mislead.
 func weight(p gemm.Problem) int64 { return int64(p.Flops()/1e9) + 1000 }

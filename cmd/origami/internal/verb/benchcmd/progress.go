@@ -25,7 +25,7 @@ type progress struct {
 	tracker bar.Tracker
 	begun   time.Time
 	current int // the problem that is being measured, from 1
-	// per is how many configurations a problem has, by the last one that was begun.
+	// per is the number of configurations of the last problem that was begun.
 	per, finished, total int
 }
 
@@ -67,7 +67,8 @@ func (p *progress) done(m dataset.Measurement) {
 
 func (p *progress) show(problem gemm.Problem) {
 	rate := float64(p.finished) / max(time.Since(p.begun).Seconds(), 1e-3)
-	p.tracker.UpdateMessage(fmt.Sprintf("%d/%d configs, %.1f/s, %d/%d %s", p.finished, p.total, rate, p.current, len(p.problems), problem))
+	p.tracker.UpdateMessage(fmt.Sprintf("%d/%d configs, %.1f/s, %d/%d %s", p.finished, p.total, rate, p.current,
+		len(p.problems), problem))
 }
 
 // warn writes a line that stays.

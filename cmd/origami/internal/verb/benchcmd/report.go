@@ -40,32 +40,35 @@ func (w *writer) report(folder string) error {
 	return to.Text("bench.md", w.markdown(title, bars.SVG, scatter.PNG))
 }
 
-// again writes all rows once more, elsewhere and in another format.
+// again writes all rows to another stream, in another format.
 func (w *writer) again(s *iostreams.Streams, format render.Format) error {
-	own := newWriter(s, format, w.arch, w.data)
+	other := newWriter(s, format, w.arch, w.data)
 	for i := range w.rows {
-		if err := own.write(&w.rows[i]); err != nil {
+		if err := other.write(&w.rows[i]); err != nil {
 			return err
 		}
 	}
-	return own.close()
+	return other.close()
 }
 
 func (w *writer) markdown(title, bars, scatter string) string {
 	t := w.text()
 	var b strings.Builder
-	fmt.Fprintf(&b, "# %s\n\n%s\n%s\n\n%s", title, report.List(t.above), report.Table(t.header, t.rows), report.List(t.below))
-	fmt.Fprintf(&b, "\n![rate of the pick, the best candidate and the libraries](%s)\n\n![predicted against measured times](%s)\n", bars, scatter)
+	fmt.Fprintf(&b, "# %s\n\n%s\n%s\n\n%s", title, report.List(t.above), report.Table(t.header, t.rows),
+		report.List(t.below))
+	fmt.Fprintf(&b, "\n![rate of the pick, the best candidate and the libraries](%s)\n\n![predicted against measured "+
+		"times](%s)\n", bars, scatter)
 	w.listExcluded(&b)
 	return b.String()
 }
 
-// listExcluded lists what was measured and does not count.
+// listExcluded lists the measurements that have no valid time.
 func (w *writer) listExcluded(b *strings.Builder) {
 	heading := "\n## Left out\n\n"
 	for i := range w.rows {
 		for _, e := range w.rows[i].Excluded {
-			fmt.Fprintf(b, "%s- %s, %s: %s: %s\n", heading, w.rows[i].Problem, e.Label(), words(e.Status), strings.Join(strings.Fields(e.Detail), " "))
+			fmt.Fprintf(b, "%s- %s, %s: %s: %s\n", heading, w.rows[i].Problem, e.Label(), words(e.Status),
+				strings.Join(strings.Fields(e.Detail), " "))
 			heading = ""
 		}
 	}

@@ -30,11 +30,12 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 	cmd := &cobra.Command{
 		Use:   "compare --arch ARCH --arch ARCH… -m SIZE -n SIZE -k SIZE",
 		Short: "Put several architectures side by side for one problem, term by term",
-		Long: "Ask each architecture for its pick for the same problem and put the predictions side by side, with every term, its\n" +
-			"unit and its share of the total. What models call differently stands in one line under its common name; – stands for\n" +
-			"what an architecture does not have.\n" +
-			"Without --model it uses the best model that all of them have, or the best of each where they have none in common.\n" +
-			"An architecture that fails leaves the others' answers intact; its column then holds the error.",
+		Long: "Ask each architecture for its pick for the same problem and put the predictions side by side, with every\n" +
+			"term, its unit and its share of the total. Terms that models name differently share a line under their\n" +
+			"common name. A dash marks a term that an architecture does not have.\n" +
+			"Without --model it uses the best model that all architectures have. If they have none in common, each\n" +
+			"answers with its best model. If one architecture fails, the others still answer, and its column holds\n" +
+			"the error.",
 		Example: `  origami compare --arch sm89 --arch gfx942 --arch sm90@h200 -m 4096 -n 4096 -k 4096
   origami compare --arch sm90@h200 --arch gfx942 -m 8192 -n 8192 -k 8192 --trans-b --json`,
 		Args: verb.NoArguments,
@@ -90,7 +91,8 @@ func Run(ctx context.Context, o *Options) error {
 		return err
 	}
 	if len(targets) < 2 {
-		return diag.Inputf("compare needs at least two architectures, and one is given").At("--arch").Do("add another, as in --arch %s --arch sm90@h200", targets[0].ID())
+		return diag.Inputf("compare needs at least two architectures, and one is given").At("--arch").
+			Do("add another, as in --arch %s --arch sm90@h200", targets[0].ID())
 	}
 	c, err := compare(ctx, o.Factory, targets, problems[0].Problem)
 	if err != nil {

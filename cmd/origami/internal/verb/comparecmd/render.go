@@ -18,7 +18,7 @@ type object struct {
 	Ratio   []*render.Number `json:"ratio_to_first"`
 }
 
-// entry is a side that answered, failed one that did not.
+// entry is the JSON of a side that answered, failed that of one with an error.
 type entry struct {
 	render.Object
 	Terms render.Fields `json:"terms"`
@@ -49,7 +49,8 @@ func writeJSON(s *iostreams.Streams, c *Comparison) error {
 		if side.Err != nil {
 			o.Entries = append(o.Entries, failed{side.Target.Arch.ID, side.Target.Device.ID, iostreams.AsJSON(side.Err)})
 		} else {
-			o.Entries = append(o.Entries, entry{render.ObjectOf(side.Answer, side.Best()), render.TermsJSON(side.Answer, side.Best())})
+			o.Entries = append(o.Entries, entry{render.ObjectOf(side.Answer, side.Best()),
+				render.TermsJSON(side.Answer, side.Best())})
 		}
 		var ratio *render.Number
 		if r, ok := c.Ratio(i); ok {
@@ -175,7 +176,7 @@ func writeTable(s *iostreams.Streams, c *Comparison) {
 			})
 		}
 	}
-	render.Grid(s, header, rows)
+	render.WriteTable(s, header, rows)
 	for i := range c.Sides {
 		if side := &c.Sides[i]; side.Err != nil {
 			fmt.Fprintf(s.Out, "%s failed: %v\n", side.Target.ID(), side.Err)
@@ -190,26 +191,26 @@ var sections = []struct {
 }{
 	{arch.KindShare, "where the time goes"},
 	{arch.KindTotal, "prediction"},
-	{arch.KindStep, "one K step waits for the largest of"},
-	{arch.KindIntermediate, "on the way"},
+	{arch.KindStep, "one K step, the slowest counts"},
+	{arch.KindIntermediate, "intermediate"},
 }
 
-// termNames lists the common names of the terms of one kind: in the order of the side that has most of them, then of the
-// others. On the way to the result, what several sides have goes first.
+// termNames lists the common names of the terms of one kind, in the order of the side that has most of them, then of
+// the others. Intermediate terms that several sides have go first.
 func termNames(c *Comparison, kind arch.TermKind) []string {
 	var sides [][]string
 	count := map[string]int{}
 	for i := range c.Sides {
-		var own []string
+		var common []string
 		if c.Sides[i].Err == nil {
 			for _, t := range c.Sides[i].Arch.Terms {
 				if t.Kind == kind {
-					own = append(own, t.CommonName())
+					common = append(common, t.CommonName())
 					count[t.CommonName()]++
 				}
 			}
 		}
-		sides = append(sides, own)
+		sides = append(sides, common)
 	}
 	slices.SortStableFunc(sides, func(a, b []string) int { return len(b) - len(a) })
 	var names []string

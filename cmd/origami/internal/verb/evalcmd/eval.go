@@ -1,4 +1,4 @@
-// Package evalcmd is `origami eval`: a model scored against recorded measurements.
+// Package evalcmd is `origami eval`: a model scored against a data set.
 package evalcmd
 
 import (
@@ -26,7 +26,7 @@ type Options struct {
 	Options []string
 	Times   string
 	Report  string
-	// Intervals asks for the intervals that the records show instead of the scores.
+	// Intervals asks for new intervals, computed from the measurements, instead of the scores.
 	Intervals bool
 }
 
@@ -35,12 +35,13 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 	o := &Options{Factory: f}
 	cmd := &cobra.Command{
 		Use:   "eval --arch ARCH",
-		Short: "Score a model against recorded measurements",
-		Long: "For each recorded problem, say what the model's pick is worth against the best of all that was recorded, and so the best of\n" +
-			"its first 4, 8 and 16 candidates; how well its order agrees with the measured one (Kendall's tau-b), how far its times are\n" +
-			"off, and whether its intervals hold. No GPU is needed: without --times it uses the shipped records of the architecture,\n" +
-			"device and kernel family. The launch-order group, and the split of K, are held where the sweep holds them, and scored apart on\n" +
-			"the records that vary them. docs/evaluating.md defines every number.",
+		Short: "Score a model against measurements",
+		Long: "For each measured problem, print the efficiency of the model's pick (the best measured time divided by\n" +
+			"the time of the pick) and of the fastest of its first 4, 8 and 16 candidates, how well its order agrees\n" +
+			"with the measured one (Kendall's tau-b), how far its times are off, and whether its intervals cover the\n" +
+			"measured times. No GPU is needed: without --times it uses the shipped data set of the architecture,\n" +
+			"device and kernel family. If the sweep holds the launch-order group or the split of K constant, so does\n" +
+			"the score; measurements that vary them are scored separately. docs/evaluating.md defines every number.",
 		Example: `  origami eval --arch sm90 --device h200 --kernel triton
   origami eval --arch sm90@h200 --rung calibrated --json
   origami eval --arch sm90@h200 --kernel triton --times times.csv.gz --compiled kernels.csv --trans-b --json
@@ -52,9 +53,12 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 		},
 	}
 	o.Query.RegisterRecords(cmd.Flags())
-	cmd.Flags().StringVar(&o.Times, "times", "", "`FILE` of measured times (.csv or .jsonl, also .gz), or a folder of records; the shipped ones otherwise")
+	cmd.Flags().StringVar(&o.Times, "times", "",
+		"`FILE` of measured times (.csv or .jsonl, also .gz), or the folder of a data set; the shipped one otherwise")
 	cmd.Flags().StringVar(&o.Report, "report", "", "also write the outcome as Markdown, CSV, JSON and plots into `FOLDER`")
-	cmd.Flags().BoolVar(&o.Intervals, "intervals", false, "find the intervals of predicted times on the records instead of scoring the model's, and say what they hold of sizes left out")
+	cmd.Flags().BoolVar(&o.Intervals, "intervals", false,
+		"instead of scoring the model's intervals, compute new ones from the measurements, with their coverage of sizes "+
+			"left out")
 	return cmd
 }
 
@@ -90,7 +94,7 @@ func Run(ctx context.Context, o *Options) error {
 		out.rows = append(out.rows, rows[i])
 	}
 	if o.Intervals {
-		found, err := out.intervals()
+		found, err := untilCancelled(ctx, out.intervals)
 		if err != nil {
 			return err
 		}
@@ -106,7 +110,8 @@ func Run(ctx context.Context, o *Options) error {
 		return err
 	}
 	if n := len(data.Partial); n > 0 && o.Query.Problems == "" {
-		o.Factory.Streams.Note(render.Count(n, "problem is", "problems are") + " left out, of which fewer than half of the configurations were recorded: " + shapesOf(data.Partial))
+		o.Factory.Streams.Note(render.Plural(n, "problem is", "problems are") +
+			" left out, of which fewer than half of the configurations were recorded: " + shapesOf(data.Partial))
 	}
 	if err := out.write(o.Factory.Streams, render.FormatOf(o.Factory)); err != nil {
 		return err
@@ -115,8 +120,30 @@ func Run(ctx context.Context, o *Options) error {
 		if err := out.report(o.Report); err != nil {
 			return err
 		}
+		o.Factory.Streams.Note("the report is in " + o.Report)
 	}
 	return failures.Err()
+}
+
+// untilCancelled returns what compute does, or the context's error as soon as it is cancelled: the arithmetic takes
+// many seconds and does not look at the context. After a cancellation the process ends, and compute with it.
+func untilCancelled[T any](ctx context.Context, compute func() (T, error)) (T, error) {
+	type result struct {
+		value T
+		err   error
+	}
+	done := make(chan result, 1)
+	go func() {
+		value, err := compute()
+		done <- result{value, err}
+	}()
+	select {
+	case r := <-done:
+		return r.value, r.err
+	case <-ctx.Done():
+		var none T
+		return none, ctx.Err()
+	}
 }
 
 func shapesOf(problems []gemm.Problem) string {
@@ -147,15 +174,16 @@ func (o *Options) records(d *arch.Description) (*score.Subset, error) {
 	if err != nil {
 		return nil, err
 	}
-	prepared := score.SubsetOf(data)
+	subset := score.SubsetOf(data)
 	if o.Query.TransA || o.Query.TransB {
-		for _, p := range prepared.Problems {
+		for _, p := range subset.Problems {
 			if p.TransA() != o.Query.TransA || p.TransB() != o.Query.TransB {
-				return nil, diag.Inputf("%s holds %s", data.Name, p).At("--trans-a, --trans-b").Do("leave them out: the records say themselves how A and B are stored")
+				return nil, diag.Inputf("%s holds %s", data.Name, p).At("--trans-a, --trans-b").
+					Do("leave them out: the measurements say how A and B are stored")
 			}
 		}
 	}
-	return prepared, nil
+	return subset, nil
 }
 
 // problems returns the rows of --problems, or all that are recorded whole.

@@ -11,7 +11,7 @@ import (
 	"github.com/origami-gemm/origami/core/score"
 )
 
-// intervals is what `eval --intervals` writes: the arch.Uncertainty that a model can ship, and what it is worth.
+// intervals is what `eval --intervals` writes: an arch.Uncertainty that a model can ship, and its coverage.
 type intervals struct {
 	Arch        string             `json:"arch"`
 	Device      string             `json:"device"`
@@ -23,19 +23,24 @@ type intervals struct {
 	desc        *arch.Description
 }
 
-// intervals finds them on the rows.
+// intervals computes them from the rows.
 func (o *outcome) intervals() (*intervals, error) {
 	u, ok := score.Calibrate(o.data.Kernel, o.rows)
 	if !ok || len(o.rows) <= score.MinSizes { // one is left out in turn
-		return nil, diag.Inputf("intervals cannot be found on %s", render.Count(len(o.rows), "size", "sizes")).At("--intervals").Do("give records of at least %d sizes", score.MinSizes+1)
+		return nil, diag.Inputf("intervals cannot be found on %s", render.Plural(len(o.rows), "size", "sizes")).
+			At("--intervals").Do("give records of at least %d sizes", score.MinSizes+1)
 	}
 	c := score.LeaveOneOut(o.rows)
-	u.Source = fmt.Sprintf("origami eval --intervals over %d sizes of %s; of a size left out they hold %s", len(o.rows), o.data.Name, render.Percent(c.Points))
+	u.Source = fmt.Sprintf("origami eval --intervals over %d sizes of %s; of a size left out they hold %s", len(o.rows),
+		o.data.Name, render.Percent(c.Points))
 	out := &intervals{
-		Arch: o.arch.Arch, Device: o.arch.Device, Model: o.arch.Model, Rung: o.arch.Rung, coverage: c, desc: o.arch, Uncertainty: render.UncertaintyJSON(&u),
+		Arch: o.arch.Arch, Device: o.arch.Device, Model: o.arch.Model, Rung: o.arch.Rung, coverage: c, desc: o.arch,
+		Uncertainty: render.UncertaintyJSON(&u),
 		LeaveOneOut: render.Fields{
-			{Name: "interval_coverage", Value: c.Points}, {Name: "interval_coverage_picks", Value: c.Picks}, {Name: "interval_coverage_worst", Value: c.Worst},
-			{Name: "high_over_low_median", Value: c.Width}, {Name: "expected_loss_mean", Value: c.ExpectedRegret}, {Name: "recorded_loss_mean", Value: c.Regret},
+			{Name: "interval_coverage", Value: c.Points}, {Name: "interval_coverage_picks", Value: c.Picks},
+			{Name: "interval_coverage_worst", Value: c.Worst},
+			{Name: "high_over_low_median", Value: c.Width}, {Name: "expected_loss_mean", Value: c.ExpectedRegret},
+			{Name: "recorded_loss_mean", Value: c.Regret},
 			{Name: "auto_loss_mean", Value: c.RegretLeft}, {Name: "auto_measured_mean", Value: c.CandidatesMeasured},
 		},
 	}
@@ -65,19 +70,25 @@ func (v *intervals) write(s *iostreams.Streams, f render.Format) error {
 	if f == render.Table {
 		number = func(v float64) string { return strconv.FormatFloat(v, 'f', 3, 64) }
 		header = []string{"bound", "predicted below", "low", "high"}
-		fmt.Fprintln(s.Out, render.Device(v.desc))
-		fmt.Fprintln(s.Out, render.Model(v.desc, v.Uncertainty.Kernel))
-		fmt.Fprintf(s.Out, "%-11s of measured ÷ predicted time that hold %s\n\n", "ranges", render.Percent(v.Uncertainty.Level))
+		fmt.Fprintln(s.Out, render.DeviceLines(v.desc))
+		fmt.Fprintln(s.Out, render.ModelLine(v.desc, v.Uncertainty.Kernel))
+		render.Line(s.Out, "intervals", "%s, of measured ÷ predicted time\n", render.Level(v.Uncertainty.Level))
 	}
-	if err := render.Rows(s, f, header, rangeCells(&v.Uncertainty, number)); err != nil || f != render.Table {
+	if err := render.WriteRows(s, f, header, rangeCells(&v.Uncertainty, number)); err != nil || f != render.Table {
 		return err
 	}
 	c := v.coverage
-	fmt.Fprintf(s.Out, "\n%-11s %.4f, the standard deviation of the log among the candidates of a problem; %.4f to plan measurements with\n", "spread", v.Uncertainty.Spread, v.Uncertainty.Plan)
-	fmt.Fprintf(s.Out, "%-11s each size left out in turn: %s of its times are held (worst size %s), %s of the picks'; median high ÷ low %.2f\n", "coverage",
+	fmt.Fprintln(s.Out)
+	line := func(label, format string, args ...any) { render.Line(s.Out, label, format, args...) }
+	line("sigma", "%.4f, the standard deviation of log(measured ÷ predicted) among the candidates of a problem; %.4f "+
+		"to plan measurements with",
+		v.Uncertainty.Spread, v.Uncertainty.Plan)
+	line("coverage", "of sizes left out in turn: %s of the times (worst size %s), %s of the picks' times; median high "+
+		"÷ low %.2f",
 		render.Percent(c.Points), render.Percent(c.Worst), render.Percent(c.Picks), c.Width)
-	fmt.Fprintf(s.Out, "%-11s of not measuring, expected %s and recorded %s on the average; by measuring the first %.1f, as many as are worth it, recorded %s\n", "loss",
+	line("regret", "without measuring: mean expected %s, mean %s; after measuring as many as are worth it, %.1f on "+
+		"average: mean %s",
 		render.Percent(c.ExpectedRegret), render.Percent(c.Regret), c.CandidatesMeasured, render.Percent(c.RegretLeft))
-	fmt.Fprintf(s.Out, "%-11s %s\n", "source", v.Uncertainty.Source)
+	line("source", "%s", v.Uncertainty.Source)
 	return nil
 }

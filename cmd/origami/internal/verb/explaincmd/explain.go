@@ -4,7 +4,6 @@ package explaincmd
 
 import (
 	"context"
-	"errors"
 
 	"github.com/spf13/cobra"
 
@@ -31,9 +30,9 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 	cmd := &cobra.Command{
 		Use:   "explain --arch ARCH -m SIZE -n SIZE -k SIZE",
 		Short: "Show every number behind a prediction, with formula, unit and source",
-		Long: "Show every number behind the prediction for one configuration: the hardware parameters and the model's constants with\n" +
-			"their sources, then each intermediate with its formula, the formula with the numbers put in, its value, unit and\n" +
-			"source, and the launch order. Without --config it explains the pick.",
+		Long: "Show every number behind the prediction for one configuration: the hardware parameters and the model's\n" +
+			"constants with their sources, then each intermediate with its formula, the formula with the numbers put\n" +
+			"in, its value, unit and source, and the launch order. Without --config it explains the pick.",
 		Example: `  origami --arch sm89 explain -m 2048 -n 2048 -k 2048
   origami explain --arch sm89 -m 4096 -n 4096 -k 4096 --config 128x256x64,warps=8,stages=3,group=8,split=1
   origami explain --arch gfx942 -m 4096 -n 4096 -k 4096 --json`,
@@ -44,7 +43,9 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 		},
 	}
 	o.Query.Register(cmd.Flags(), false)
-	cmd.Flags().StringVar(&o.Config, "config", "", "explain this `CONFIG`, as BMxBNxBK[,warps=W][,stages=S][,group=G][,split=P]; what is left out is the first candidate's of that tile")
+	cmd.Flags().StringVar(&o.Config, "config", "",
+		"explain this `CONFIG`, as BMxBNxBK[,warps=W][,stages=S][,group=G][,split=P]; what is left out is the first "+
+			"candidate's of that tile")
 	return cmd
 }
 
@@ -73,7 +74,7 @@ type Explanation struct {
 
 // Explain asks for one configuration: the pick if config is empty.
 func Explain(ctx context.Context, a arch.Architecture, p gemm.Problem, kernel, config string) (*Explanation, error) {
-	// The whole ranking is asked for, so that a configuration can be told its place in it.
+	// The whole ranking is needed for the rank of the configuration.
 	answers, err := session.Ask(ctx, a, []gemm.Problem{p}, session.Question{Kernel: kernel, Rejected: true, Terms: true})
 	if err != nil {
 		return nil, err
@@ -85,44 +86,17 @@ func Explain(ctx context.Context, a arch.Architecture, p gemm.Problem, kernel, c
 	e := &Explanation{Answer: all}
 	if config == "" {
 		if all.Feasible == 0 {
-			return nil, diag.Inputf("no configuration of %s fits %s", all.Arch.ID(), p).Do("name one with --config to see why it does not")
+			return nil, diag.Inputf("no configuration of %s fits %s", all.Arch.ID(), p).
+				Do("name one with --config to see why it does not")
 		}
 		e.Entry = all.Entries[0]
 		return e, nil
 	}
 
-	if len(all.Entries) == 0 {
-		return nil, diag.Inputf("the model has no candidates for %s", p).Do("use another kernel family")
-	}
-	// What is left out is the first candidate's of the tile, or of all where the tile has none.
-	first := func(of func(session.Entry) bool) (base gemm.Config, ok bool) {
-		position := 0
-		for _, e := range all.Entries {
-			if of(e) && (!ok || e.Position < position) {
-				base, position, ok = e.Config, e.Position, true
-			}
-		}
-		base.GroupM = 0
-		return base, ok
-	}
-	base, _ := first(func(session.Entry) bool { return true })
-	c, err := gemm.ParseConfig(config, base)
-	if err == nil {
-		own, ok := first(func(e session.Entry) bool {
-			return e.Rank > 0 && e.Config.BlockM == c.BlockM && e.Config.BlockN == c.BlockN && e.Config.BlockK == c.BlockK
-		})
-		if ok {
-			c, err = gemm.ParseConfig(config, own)
-		}
-	}
+	c, err := configOf(all, config)
 	if err != nil {
-		var d *diag.Error
-		if errors.As(err, &d) {
-			return nil, d.At("--config")
-		}
-		return nil, err
+		return nil, diag.Within("--config", err)
 	}
-	c.Kernel = all.Kernel
 	for i := range all.Entries {
 		if candidate := &all.Entries[i]; same(candidate.Config, c) {
 			e.Entry = *candidate // knows its rank, and why it was rejected
@@ -132,7 +106,7 @@ func Explain(ctx context.Context, a arch.Architecture, p gemm.Problem, kernel, c
 	if e.Rank > 0 && (c.GroupM == 0 || c.GroupM == e.Config.GroupM) {
 		return e, nil
 	}
-	// Not ranked, or with a launch order of its own: ask the model.
+	// Not ranked, or with another launch order than the ranked one: ask the model.
 	estimates := make([]arch.Estimate, 1)
 	if err := a.Estimate(ctx, estimates, p, []gemm.Config{c}); err != nil {
 		return nil, err
@@ -152,6 +126,37 @@ func Explain(ctx context.Context, a arch.Architecture, p gemm.Problem, kernel, c
 		e.Config.GroupM = e.Mapping.GroupM
 	}
 	return e, nil
+}
+
+// configOf reads a configuration. A part that the text leaves out comes from the first candidate with that tile, or else
+// from the first candidate.
+func configOf(all *session.Answer, text string) (gemm.Config, error) {
+	if len(all.Entries) == 0 {
+		return gemm.Config{}, diag.Inputf("the model has no candidates for %s", all.Problem).Do("use another kernel family")
+	}
+	first := func(matches func(session.Entry) bool) (base gemm.Config, ok bool) {
+		position := 0
+		for _, e := range all.Entries {
+			if matches(e) && (!ok || e.Position < position) {
+				base, position, ok = e.Config, e.Position, true
+			}
+		}
+		base.GroupM = 0
+		return base, ok
+	}
+	base, _ := first(func(session.Entry) bool { return true })
+	c, err := gemm.ParseConfig(text, base)
+	if err != nil {
+		return c, err
+	}
+	ofTile, ok := first(func(e session.Entry) bool {
+		return e.Rank > 0 && e.Config.BlockM == c.BlockM && e.Config.BlockN == c.BlockN && e.Config.BlockK == c.BlockK
+	})
+	if ok {
+		c, err = gemm.ParseConfig(text, ofTile)
+	}
+	c.Kernel = all.Kernel
+	return c, err
 }
 
 // same compares what the estimate depends on before phase two: everything but the launch order.

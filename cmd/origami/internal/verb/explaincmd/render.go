@@ -37,7 +37,7 @@ type term struct {
 	text string // the value as text
 }
 
-// parameter is one number that the terms stand on.
+// parameter is one number that the terms are computed from.
 type parameter struct {
 	Name   string        `json:"name"`
 	Value  render.Number `json:"value"`
@@ -97,7 +97,8 @@ func terms(e *Explanation, number func(float64) string) []term {
 func parameters(d *arch.Description) []parameter {
 	out := make([]parameter, len(d.Params))
 	for i, p := range d.Params {
-		out[i] = parameter{Name: p.Name, Value: render.Number(p.Value), Unit: p.Unit, Tier: p.Tier.String(), Method: string(p.Method), Source: p.Source, Date: p.Date}
+		out[i] = parameter{Name: p.Name, Value: render.Number(p.Value), Unit: p.Unit, Tier: p.Tier.String(),
+			Method: string(p.Method), Source: p.Source, Date: p.Date}
 	}
 	return out
 }
@@ -132,7 +133,8 @@ func writeJSON(s *iostreams.Streams, e *Explanation) error {
 
 // writeRecords writes a row per number. All rows have the same columns; a column that does not apply is empty.
 func writeRecords(s *iostreams.Streams, f render.Format, e *Explanation) error {
-	r := render.NewDelimited(s, f, []string{"kind", "name", "value", "unit", "share", "tier", "formula", "substituted", "doc", "source"})
+	r := render.NewDelimited(s, f, []string{"kind", "name", "value", "unit", "share", "tier", "formula", "substituted",
+		"doc", "source"})
 	row := func(cells ...string) error { return r.Write(cells) }
 	var err error
 	keep := func(e error) {
@@ -185,7 +187,8 @@ func writeText(s *iostreams.Streams, e *Explanation) {
 	case e.Estimate.Reject != "":
 		line("rejected", "%s", e.Estimate.Reject)
 	default:
-		line("predicted", "%s, %s cycles, %s, bound by %s", e.Seconds(&e.Entry), render.Exact(float64(e.Estimate.Cycles)), e.Rate(&e.Entry), e.Estimate.Bound)
+		line("predicted", "%s, %s cycles, %s, bound by %s", e.Seconds(&e.Entry), render.Exact(float64(e.Estimate.Cycles)),
+			e.Rate(&e.Entry), e.Estimate.Bound)
 	}
 	if e.Rank > 0 {
 		line("rank", "%d of %d", e.Rank, e.Feasible)
@@ -197,16 +200,16 @@ func writeText(s *iostreams.Streams, e *Explanation) {
 	section("Hardware parameters")
 	rows := [][]string{}
 	for _, p := range parameters(e.Arch) {
-		rows = append(rows, []string{"  " + p.Name, render.Quantity(float64(p.Value), p.Unit), p.Tier, p.Source})
+		rows = append(rows, []string{"  " + p.Name, render.Parameter(float64(p.Value), p.Unit), p.Tier, p.Source})
 	}
-	render.Columns(s, rows)
+	render.WriteColumns(s, rows)
 	if list := constants(e.Arch); len(list) > 0 {
 		section("Constants of the model")
 		rows = rows[:0]
 		for _, c := range list {
 			rows = append(rows, []string{"  " + c.Name, render.Quantity(float64(c.Value), c.Unit), c.Doc, c.Source})
 		}
-		render.Columns(s, rows)
+		render.WriteColumns(s, rows)
 	}
 	if len(e.Arch.Options) > 0 {
 		section("Options")
@@ -214,10 +217,10 @@ func writeText(s *iostreams.Streams, e *Explanation) {
 		for _, o := range e.Arch.Options {
 			rows = append(rows, []string{"  " + o.Key, o.Value})
 		}
-		render.Columns(s, rows)
+		render.WriteColumns(s, rows)
 	}
 
-	all := terms(e, render.Short)
+	all := terms(e, render.SixDigits)
 	for _, group := range sections {
 		in := func(t term) bool { return slices.Contains(group.kinds, t.kind) }
 		if !slices.ContainsFunc(all, in) {
@@ -234,7 +237,7 @@ func writeText(s *iostreams.Streams, e *Explanation) {
 	section("Launch order")
 	fmt.Fprintf(s.Out, "  group_m %d", e.Mapping.GroupM)
 	if e.Mapping.XCDs > 0 {
-		fmt.Fprintf(s.Out, "; %s", render.MappingWords(e.Mapping))
+		fmt.Fprintf(s.Out, "; %s", render.LaunchOrder(e.Mapping))
 	}
 	fmt.Fprintln(s.Out)
 }

@@ -26,11 +26,12 @@ func newCheck(f *session.Factory, connect func(config.Settings, string) *host.Ho
 	var o conformance.Options
 	cmd := &cobra.Command{
 		Use:   "check PATH",
-		Short: "Check that a plugin binary is what a plugin must be",
-		Long: "Run a plugin binary and hold it to what origami relies on: determinism, monotonicity, units, errors, speed,\n" +
-			"cancellation, the protocol. A line per check says ok, FAIL or skip, with what is wrong below it; docs/conformance.md\n" +
-			"says what each demands. If one fails, the exit code is 3.\n\n" +
-			"The binary runs, trusted or not: naming it here is the consent to run it this once. It is not entered in the lock file.",
+		Short: "Check a plugin binary",
+		Long: "Run a plugin binary and check what origami relies on: determinism, monotonicity, units, errors, speed,\n" +
+			"cancellation, the protocol. A line per check says ok, FAIL or skip, and lists the findings.\n" +
+			"docs/conformance.md describes the checks. If one fails, the exit code is 3.\n" +
+			"\n" +
+			"The binary runs even if it is not trusted: you named it. It is not entered in the lock file.",
 		Example: "  origami plugin check ./origami-plugin-mine\n" +
 			"  origami plugin check ./origami-plugin-mine --json\n" +
 			"  origami plugin check ./origami-plugin-mine --golden testdata/golden.jsonl",
@@ -48,8 +49,10 @@ func newCheck(f *session.Factory, connect func(config.Settings, string) *host.Ho
 	}
 	cmd.Flags().BoolVar(&o.Short, "short", false, "check the default device of each architecture only, and fewer problems")
 	cmd.Flags().BoolVar(&o.Untimed, "untimed", false, "leave out the check that measures time")
-	cmd.Flags().StringVar(&o.Golden, "golden", "", "`FILE` of rankings that must be reproduced to the bit, a JSON object per line")
-	cmd.Flags().BoolVar(&o.UpdateGolden, "update-golden", false, "write the file of --golden with what is ranked now; the check golden fails then")
+	cmd.Flags().StringVar(&o.Golden, "golden", "",
+		"`FILE` of rankings that must be reproduced to the bit, a JSON object per line")
+	cmd.Flags().BoolVar(&o.UpdateGolden, "update-golden", false,
+		"write the file of --golden with what is ranked now; the check golden fails then")
 	return cmd
 }
 
@@ -107,8 +110,9 @@ func check(ctx context.Context, f *session.Factory, h *host.Host, path string, o
 	case err != nil || failed == 0:
 		return err
 	}
-	return &diag.Error{Kind: diag.Plugin, Where: "plugin " + info.Name, What: fmt.Sprintf("%d of %d checks fail", failed, len(checks)),
-		Fix: "docs/conformance.md says what each demands"}
+	return &diag.Error{Kind: diag.Plugin, Where: "plugin " + info.Name,
+		What: fmt.Sprintf("%d of %d checks fail", failed, len(checks)),
+		Fix:  "docs/conformance.md says what each demands"}
 }
 
 // find looks at the one plugin of a host.
@@ -116,11 +120,13 @@ func find(h *host.Host, path string) (host.PluginInfo, error) {
 	stat, err := os.Stat(path)
 	switch {
 	case err != nil:
-		return host.PluginInfo{}, diag.Inputf("it cannot be read: %v", cause(err)).At("%s", path).Do("name the plugin's binary")
+		return host.PluginInfo{}, diag.Inputf("it cannot be read: %v", cause(err)).At("%s", path).
+			Do("name the plugin's binary")
 	case !stat.Mode().IsRegular():
 		return host.PluginInfo{}, diag.Inputf("it is not a file").At("%s", path).Do("name the plugin's binary")
 	case stat.Mode().Perm()&0o111 == 0:
-		return host.PluginInfo{}, diag.Inputf("it is not executable").At("%s", path).Do("name the plugin's binary, or make it executable with chmod +x")
+		return host.PluginInfo{}, diag.Inputf("it is not executable").At("%s", path).
+			Do("name the plugin's binary, or make it executable with chmod +x")
 	}
 	info := h.Plugins()[0]
 	if info.State == host.OK {
@@ -167,7 +173,8 @@ func (w *reporter) add(r *conformance.Result) error {
 	seconds := r.Took.Round(time.Microsecond).Seconds()
 	switch {
 	case render.FormatOf(w.f) == render.JSON:
-		if err := render.JSONLine(w.f.Streams, checked{w.plugin, r.Name, strings.ToLower(result), seconds, r.Findings, r.Skipped, r.Doc}); err != nil {
+		if err := render.JSONLine(w.f.Streams, checked{w.plugin, r.Name, strings.ToLower(result), seconds, r.Findings,
+			r.Skipped, r.Doc}); err != nil {
 			return err
 		}
 	case w.delimited != nil:
@@ -177,7 +184,8 @@ func (w *reporter) add(r *conformance.Result) error {
 		}
 		return w.delimited.Write([]string{r.Name, result, fmt.Sprintf("%.3f", seconds), detail})
 	default:
-		if _, err := fmt.Fprintln(w.f.Streams.Out, strings.TrimRight(fmt.Sprintf("%-4s  %-18s %s", result, r.Name, r.Skipped), " ")); err != nil {
+		if _, err := fmt.Fprintln(w.f.Streams.Out, strings.TrimRight(fmt.Sprintf("%-4s  %-18s %s", result, r.Name,
+			r.Skipped), " ")); err != nil {
 			return err
 		}
 		if r.Failed() {
@@ -206,7 +214,8 @@ type progress struct {
 }
 
 func newProgress(s *iostreams.Streams, checks []conformance.Check) *progress {
-	p := &progress{checks: checks, tracker: bar.Tracker{Message: checks[0].Name, Total: int64(len(checks))}, stop: func() {}}
+	p := &progress{checks: checks, tracker: bar.Tracker{Message: checks[0].Name, Total: int64(len(checks))},
+		stop: func() {}}
 	if s.ErrTerminal && !s.Terminal { // lines of results on the same terminal are progress enough
 		_, p.stop = render.Progress(s, &p.tracker)
 	}

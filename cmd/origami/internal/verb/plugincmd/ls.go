@@ -19,8 +19,8 @@ func newList(f *session.Factory) *cobra.Command {
 	return &cobra.Command{
 		Use:   "ls",
 		Short: "List plugins, the skipped and failed ones included",
-		Long: "List every plugin that was found, built-in or not: its version and that of the API it speaks, what it provides, and its\n" +
-			"state, which is ok, skipped or error; the last two say why.",
+		Long: "List every plugin that was found, built-in or not: its version and that of the API it speaks, what it\n" +
+			"provides, and its state, which is ok, skipped or error; the last two say why.",
 		Example: "  origami plugin ls\n  origami plugin ls --json",
 		Args:    verb.NoArguments,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return list(cmd.Context(), f) },
@@ -58,13 +58,17 @@ func list(ctx context.Context, f *session.Factory) error {
 	var rows [][]string
 	for _, p := range plugins {
 		l := listed{
-			Name: p.Name, Source: "external", Version: p.Version, State: string(p.State), Archs: p.Archs, Executor: p.Executor, Path: p.Path, Reason: reason(f, &p),
+			Name: p.Name, Source: "external", Version: p.Version, State: string(p.State), Archs: p.Archs, Executor: p.Executor,
+			Path: p.Path, Reason: reason(f, &p),
 			APIVersions: p.APIVersions, Protocols: p.Protocols, SHA256: p.SHA256,
 		}
 		if p.Builtin {
 			l.Source = "builtin"
 		}
-		if i := slices.IndexFunc(manifests, func(m arch.Manifest) bool { return m.Name == p.Name && p.State == host.OK }); i >= 0 {
+		if i := slices.IndexFunc(manifests, func(m arch.Manifest) bool {
+			return m.Name == p.Name &&
+				p.State == host.OK
+		}); i >= 0 {
 			l.provide(manifests[i])
 		}
 		if render.FormatOf(f) == render.JSON {
@@ -82,7 +86,7 @@ func list(ctx context.Context, f *session.Factory) error {
 	if render.FormatOf(f) == render.JSON {
 		return nil
 	}
-	return render.Rows(f.Streams, render.FormatOf(f), header(render.FormatOf(f)), rows)
+	return render.WriteRows(f.Streams, render.FormatOf(f), header(render.FormatOf(f)), rows)
 }
 
 // reason says why a plugin cannot be used, or what another one provides in its place.
@@ -116,7 +120,8 @@ func header(f render.Format) []string {
 	if f == render.Table {
 		return []string{"name", "source", "version", "API", "state", "provides", "path", "reason"}
 	}
-	return []string{"name", "source", "version", "state", "archs", "executor", "path", "reason", "devices", "models", "kernels", "api_versions", "protocols", "sha256"}
+	return []string{"name", "source", "version", "state", "archs", "executor", "path", "reason", "devices", "models",
+		"kernels", "api_versions", "protocols", "sha256"}
 }
 
 func (l *listed) row(f render.Format) []string {

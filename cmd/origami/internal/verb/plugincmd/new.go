@@ -29,7 +29,7 @@ import (
 	"github.com/origami-gemm/origami/sdk/host"
 )
 
-// sdkModule is the module that a plugin builds on, examplePackage the one that a new plugin is a copy of.
+// sdkModule is the module that a plugin builds on. A new plugin is a copy of examplePackage.
 const (
 	sdkModule      = "github.com/origami-gemm/origami"
 	examplePackage = sdkModule + "/sdk/example"
@@ -43,10 +43,11 @@ func newCommand(f *session.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "new NAME",
 		Short: "Write the source of a new plugin",
-		Long: "Write a Go module with a plugin that models the architecture NAME: complete, tested, and to be changed. As it stands\n" +
-			"it models the abstract machine of origami's own example. It builds on the origami that this binary was installed\n" +
-			"from, or on a checkout: --sdk, else the one around the working directory, else the one around this binary; with a\n" +
-			"checkout it builds without a network.",
+		Long: "Write a Go module with a plugin for the architecture NAME, which builds and passes its tests. It models " +
+			"the\n" +
+			"abstract machine of origami's example until you change it. It builds on the version of origami that this\n" +
+			"binary was installed from, or on a checkout: the one of --sdk, the one around the working directory, or\n" +
+			"the one around this binary. With a checkout it builds without a network.",
 		Example: "  origami plugin new mychip\n  origami plugin new mychip --dir ~/src/mychip --module example.com/mychip",
 		Args:    verb.OneArgument("NAME", "the architecture's id"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -54,7 +55,8 @@ func newCommand(f *session.Factory) *cobra.Command {
 			return runNew(cmd.Context(), f, o)
 		},
 	}
-	cmd.Flags().StringVar(&o.dir, "dir", "", "write to `DIR`, which must be empty or not there (default origami-plugin-NAME)")
+	cmd.Flags().StringVar(&o.dir, "dir", "",
+		"write to `DIR`, which must be empty or not there (default origami-plugin-NAME)")
 	cmd.Flags().StringVar(&o.sdk, "sdk", "", "build on the origami checkout in `DIR`")
 	cmd.Flags().StringVar(&o.module, "module", "", "name the Go module `PATH` (default origami-plugin-NAME)")
 	return cmd
@@ -83,7 +85,8 @@ func runNew(ctx context.Context, f *session.Factory, o *newOptions) error {
 		return err
 	}
 	if !modulePath.MatchString(c.Module) {
-		return diag.Inputf("%q is no module path", c.Module).At("--module").Do("write one such as example.com/me/%s%s", host.Prefix, c.Name)
+		return diag.Inputf("%q is no module path", c.Module).At("--module").
+			Do("write one such as example.com/me/%s%s", host.Prefix, c.Name)
 	}
 	if entries, err := os.ReadDir(c.Dir); err == nil && len(entries) > 0 {
 		return diag.Inputf("there is something in it already").At("%s", c.Dir).Do("name an empty or a new folder with --dir")
@@ -96,7 +99,8 @@ func runNew(ctx context.Context, f *session.Factory, o *newOptions) error {
 	}
 	steps := []string{"cd " + c.Dir}
 	if c.Version = installedVersion(); c.Version != "" && o.sdk == "" {
-		files["go.mod"] = fmt.Appendf(nil, "module %s\n\ngo %s\n\nrequire %s %s\n", c.Module, strings.TrimPrefix(goVersion(), "go"), sdkModule, c.Version)
+		files["go.mod"] = fmt.Appendf(nil, "module %s\n\ngo %s\n\nrequire %s %s\n", c.Module,
+			strings.TrimPrefix(goVersion(), "go"), sdkModule, c.Version)
 		steps = append(steps, "go mod tidy")
 	} else {
 		c.Version = ""
@@ -120,7 +124,8 @@ func runNew(ctx context.Context, f *session.Factory, o *newOptions) error {
 			return err
 		}
 	}
-	c.Next = append(steps, "go build ./cmd/"+host.Prefix+c.Name, "go test ./...", "origami plugin trust ./"+host.Prefix+c.Name,
+	c.Next = append(steps, "go build ./cmd/"+host.Prefix+c.Name, "go test ./...",
+		"origami plugin trust ./"+host.Prefix+c.Name,
 		"origami --arch "+c.Name+" select -m 4096 -n 4096 -k 4096")
 	if render.FormatOf(f) == render.JSON {
 		return render.JSONLine(f.Streams, c)
@@ -129,7 +134,8 @@ func runNew(ctx context.Context, f *session.Factory, o *newOptions) error {
 	if c.Version != "" {
 		on = c.Version
 	}
-	_, err = fmt.Fprintf(f.Streams.Out, "plugin %s is in %s, on the origami %s; next:\n  %s\n", c.Name, c.Dir, on, strings.Join(c.Next, "\n  "))
+	_, err = fmt.Fprintf(f.Streams.Out, "plugin %s is in %s, on the origami %s; next:\n  %s\n", c.Name, c.Dir, on,
+		strings.Join(c.Next, "\n  "))
 	return err
 }
 
@@ -141,7 +147,8 @@ var (
 // checkNewName refuses what is no id, and what already means something.
 func checkNewName(ctx context.Context, f *session.Factory, name string) error {
 	if !pluginID.MatchString(name) {
-		return diag.Inputf("%q is no architecture id", name).At("NAME").Do("use small letters and digits, in words joined by - or _, as in gfx1100")
+		return diag.Inputf("%q is no architecture id", name).At("NAME").
+			Do("use small letters and digits, in words joined by - or _, as in gfx1100")
 	}
 	plugins, err := f.Plugins(ctx)
 	if err != nil {
@@ -157,7 +164,8 @@ func checkNewName(ctx context.Context, f *session.Factory, name string) error {
 			continue
 		}
 		if p.Name == name {
-			return diag.Inputf("the built-in plugin %s has that name", name).At("NAME").Do("use another name, or add a device file to it: configs/README.md says how")
+			return diag.Inputf("the built-in plugin %s has that name", name).At("NAME").
+				Do("use another name, or add a device file to it: configs/README.md says how")
 		}
 		for _, m := range manifests {
 			if m.Name == p.Name {
@@ -166,7 +174,8 @@ func checkNewName(ctx context.Context, f *session.Factory, name string) error {
 		}
 	}
 	if m, err := arch.Find(builtin, name); err == nil {
-		return diag.Inputf("the built-in plugin %s has %s, which that would hide", m.Manifest.Name, m.ID()).At("NAME").Do("use another name, or add a device file to it: configs/README.md says how")
+		return diag.Inputf("the built-in plugin %s has %s, which that would hide", m.Manifest.Name, m.ID()).At("NAME").
+			Do("use another name, or add a device file to it: configs/README.md says how")
 	}
 	return nil
 }
@@ -174,7 +183,8 @@ func checkNewName(ctx context.Context, f *session.Factory, name string) error {
 // packageName makes a Go package name of an id that no import of the source has.
 func packageName(id string) string {
 	name := strings.NewReplacer("-", "", "_", "").Replace(id)
-	imported := []string{"main", "embed", "fmt", "os", "slices", "testing", "arch", "gemm", "hw", "catalog", "conformance", "declare", "serve"}
+	imported := []string{"main", "embed", "fmt", "os", "slices", "testing", "arch", "gemm", "hw", "catalog",
+		"conformance", "declare", "serve"}
 	if token.IsKeyword(name) || slices.Contains(imported, name) {
 		name += "plugin"
 	}
@@ -217,7 +227,8 @@ func (c *created) source() (map[string][]byte, error) {
 	return files, err
 }
 
-// installedVersion is the version of the module that this binary was installed from, empty if it was built in a checkout.
+// installedVersion is the version of the module that this binary was installed from, empty if it was built in a
+// checkout.
 func installedVersion() string {
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Path == sdkModule && info.Main.Sum != "" {
 		return info.Main.Version
@@ -241,7 +252,8 @@ func findSDK(named string) (string, error) {
 		if root := checkout(named); root != "" {
 			return root, nil
 		}
-		return "", diag.Inputf("it is no checkout of %s", sdkModule).At("--sdk %s", named).Do("name the folder that has its go.mod")
+		return "", diag.Inputf("it is no checkout of %s", sdkModule).At("--sdk %s", named).
+			Do("name the folder that has its go.mod")
 	}
 	var around []string
 	if dir, err := os.Getwd(); err == nil {
@@ -258,8 +270,9 @@ func findSDK(named string) (string, error) {
 			return root, nil
 		}
 	}
-	return "", diag.Inputf("the source of origami, which a plugin builds on, is neither around the working directory nor around this binary").
-		At("origami plugin new").Do("name a checkout of it with --sdk DIR")
+	return "", diag.Inputf("the source of origami, which a plugin builds on, is neither around the working directory " +
+		"nor around this binary").
+		At("plugin new").Do("name a checkout of it with --sdk DIR")
 }
 
 // checkout returns the folder with origami's go.mod at or above dir, empty if there is none.
@@ -279,9 +292,10 @@ func checkout(dir string) string {
 }
 
 // requirements writes go.mod and go.sum of a module that needs what the example needs, on a checkout of origami: in the
-// same versions, so that whoever could build origami can build it, without a network.
+// same versions. Where origami builds, the plugin builds too, without a network.
 func requirements(ctx context.Context, module, sdk string) (mod, sum []byte, err error) {
-	list := osexec.CommandContext(ctx, "go", "list", "-deps", "-test", "-f", "{{with .Module}}{{.Path}} {{.Version}} {{.GoVersion}}{{end}}", "./sdk/example/...")
+	list := osexec.CommandContext(ctx, "go", "list", "-deps", "-test", "-f",
+		"{{with .Module}}{{.Path}} {{.Version}} {{.GoVersion}}{{end}}", "./sdk/example/...")
 	list.Dir = sdk
 	list.Env = append(os.Environ(), "GOWORK=off")
 	var stderr bytes.Buffer
@@ -289,7 +303,9 @@ func requirements(ctx context.Context, module, sdk string) (mod, sum []byte, err
 	out, err := list.Output()
 	if err != nil {
 		lines := strings.Split(strings.TrimSpace(stderr.String()), "\n")
-		return nil, nil, diag.Inputf("what origami's source needs cannot be told: %v: %s", err, lines[len(lines)-1]).At("%s", sdk).
+		return nil, nil, diag.Inputf("the dependencies of origami's source cannot be listed: %v: %s", err,
+			lines[len(lines)-1]).
+			At("%s", sdk).
 			Do("install Go, and see that `go build ./...` works there")
 	}
 	var needs []string

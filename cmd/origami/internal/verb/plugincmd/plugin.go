@@ -1,5 +1,5 @@
-// Package plugincmd is `origami plugin`: which plugins there are, a new one's source, whether one is what it must be, which
-// are trusted, and the hidden command with which the binary serves its built-in ones.
+// Package plugincmd is `origami plugin`: list, write, check and trust plugins, and the hidden command with which this
+// binary serves its built-in plugins.
 package plugincmd
 
 import (
@@ -18,10 +18,10 @@ import (
 type Actions struct {
 	// Serve serves the built-in plugin of that name and does not return while the host lives.
 	Serve func(name string) error
-	// Trust enters the binary at path, with its hash, in the lock file; Distrust takes a plugin, named or by its path, out of
+	// Trust enters the binary at path, with its hash, in the lock file. Distrust removes a plugin, by name or path, from
 	// it. Both return the plugin's name.
 	Trust, Distrust func(lockFile, path string) (string, error)
-	// Connect reaches the plugin binary at path and no other, whether or not it is trusted.
+	// Connect reaches only the plugin binary at path, trusted or not.
 	Connect func(s config.Settings, path string) *host.Host
 }
 
@@ -30,19 +30,20 @@ func New(f *session.Factory, actions Actions) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plugin",
 		Short: "List, write, check and trust plugins",
-		Long: "Architectures come from plugins, and so do executors, which run kernels. Plugins are processes that answer over\n" +
-			"gRPC. The built-in ones are part of this binary, which starts itself to serve them. Others are binaries named\n" +
-			"origami-plugin-…, which run only once `origami plugin trust` has entered them in the lock file. From then on they are\n" +
-			"found where they are. --plugin and the folders of plugin_path come before that.",
-		Example: "  origami plugin ls\n  origami plugin check ./origami-plugin-mine\n  origami plugin trust ./origami-plugin-mine",
-		Args:    verb.OnlySubcommands,
-		RunE:    verb.MissingSubcommand,
+		Long: "Plugins provide the architectures, and the executors that run kernels. They are processes that answer\n" +
+			"over gRPC. This binary starts itself to serve the built-in plugins. Other plugins are binaries named\n" +
+			"origami-plugin-…. They run only after `origami plugin trust` has entered them in the lock file, which\n" +
+			"also says where they are. --plugin and the folders of plugin_path take precedence.",
+		Example: "  origami plugin ls\n  origami plugin check ./origami-plugin-mine\n  origami plugin trust " +
+			"./origami-plugin-mine",
+		Args: verb.OnlySubcommands,
+		RunE: verb.MissingSubcommand,
 	}
 	cmd.AddCommand(newList(f), newCommand(f), newCheck(f, actions.Connect), &cobra.Command{
 		Use:   "trust PATH",
 		Short: "Trust a plugin binary",
-		Long: "Enter a plugin binary in the lock file, with its hash, so that it is found where it is and may run. A binary that\n" +
-			"changes must be trusted again.",
+		Long: "Enter a plugin binary in the lock file, with its hash, so that it is found where it is and may run. A\n" +
+			"binary that changes must be trusted again.",
 		Example: "  origami plugin trust ./origami-plugin-mine",
 		Args:    verb.OneArgument("PATH", "the plugin binary"),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -55,7 +56,7 @@ func New(f *session.Factory, actions Actions) *cobra.Command {
 	}, &cobra.Command{
 		Use:     "distrust NAME",
 		Short:   "Forget a trusted plugin",
-		Long:    "Take a plugin, named or by its path, out of the lock file. It does not run any more. Its binary stays.",
+		Long:    "Remove a plugin, by name or path, from the lock file. It does not run any more. Its binary stays.",
 		Example: "  origami plugin distrust mine",
 		Args:    verb.OneArgument("NAME", "the plugin's name"),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -68,7 +69,7 @@ func New(f *session.Factory, actions Actions) *cobra.Command {
 	}, &cobra.Command{
 		Use:    "serve NAME",
 		Short:  "Serve a built-in plugin",
-		Long:   "Serve a built-in plugin to the process that started this one. origami does so itself; there is no use for it by hand.",
+		Long:   "Serve a built-in plugin to the process that started this one. origami calls this command itself.",
 		Hidden: true,
 		// The settings are those of the process that started this one.
 		PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
@@ -78,7 +79,7 @@ func New(f *session.Factory, actions Actions) *cobra.Command {
 	return cmd
 }
 
-// report says what has become of a plugin in the lock file.
+// report writes what was changed in the lock file.
 func report(f *session.Factory, name, path, what string) error {
 	if render.FormatOf(f) == render.JSON {
 		return render.JSONLine(f.Streams, struct {

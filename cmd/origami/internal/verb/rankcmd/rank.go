@@ -29,9 +29,9 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 	cmd := &cobra.Command{
 		Use:   "rank --arch ARCH -m SIZE -n SIZE -k SIZE",
 		Short: "Rank the candidate configurations, with the terms of each prediction",
-		Long: "Rank the candidate configurations by predicted time, with every term of the prediction. A table and JSON list them\n" +
-			"best first; CSV and TSV with --all, and every format with --include-rejected, keep the order of the candidate list\n" +
-			"and give each its rank.",
+		Long: "Rank the candidate configurations by predicted time, with every term of the prediction. A table and JSON\n" +
+			"list them best first; CSV and TSV with --all, and every format with --include-rejected, keep the order\n" +
+			"of the candidate list and give each its rank.",
 		Example: `  origami --arch sm90 --device h200 rank -m 4096 -n 4096 -k 4096 --top 10
   origami rank --arch sm89 -m 2048 -n 2048 -k 2048 --all --format csv > ranking.csv
   origami rank --arch gfx942 -m 512 -n 512 -k 512 --all --include-rejected`,
@@ -51,7 +51,8 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 	o.Query.Register(cmd.Flags(), true)
 	cmd.Flags().IntVar(&o.Top, "top", 10, "how many configurations to list")
 	cmd.Flags().BoolVar(&o.All, "all", false, "list every candidate")
-	cmd.Flags().BoolVar(&o.Rejected, "include-rejected", false, "list those that cannot be used too, with the reason; implies --all")
+	cmd.Flags().BoolVar(&o.Rejected, "include-rejected", false,
+		"list those that cannot be used too, with the reason; implies --all")
 	return cmd
 }
 

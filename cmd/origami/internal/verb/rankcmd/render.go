@@ -87,7 +87,8 @@ func (w *writer) json(a *session.Answer) error {
 func (w *writer) csv(a *session.Answer) error {
 	for i := range a.Entries {
 		e := &a.Entries[i]
-		row := slices.Concat(render.KeyCells(a.Problem, e.Config), render.LaunchCells(e.Config), []string{rank(e), status(e), string(e.Estimate.Reject)})
+		row := slices.Concat(render.KeyCells(a.Problem, e.Config), render.LaunchCells(e.Config),
+			[]string{rank(e), status(e), string(e.Estimate.Reject)})
 		for j, v := range e.Terms {
 			row = append(row, cell(a.Arch.Terms[j], v, render.Exact))
 		}
@@ -106,7 +107,7 @@ func (w *writer) table(a *session.Answer) {
 	w.tables++
 	fmt.Fprintln(w.s.Out, render.Heading(a))
 	fmt.Fprintf(w.s.Out, "%-11s %s\n", "problem", a.Problem)
-	fmt.Fprintf(w.s.Out, "%-11s %s\n", "candidates", render.Counts(a.Feasible, a.Rejected))
+	fmt.Fprintf(w.s.Out, "%-11s %s\n", "candidates", render.CandidateCounts(a.Feasible, a.Rejected))
 	header := []string{"rank", "config", "time", "rate", "bound"}
 	if w.rejected {
 		header = append(header, "reason")
@@ -138,14 +139,15 @@ func (w *writer) table(a *session.Answer) {
 			if share, ok := a.Share(e, j); ok {
 				row = append(row, render.Percent(share))
 			} else {
-				row = append(row, cell(a.Arch.Terms[j], e.Terms[j], render.Short))
+				row = append(row, cell(a.Arch.Terms[j], e.Terms[j], render.SixDigits))
 			}
 		}
 		rows[i] = row
 	}
-	render.Grid(w.s, header, rows)
+	render.WriteTable(w.s, header, rows)
 	if w.tables == 1 && len(shown) > 0 {
-		fmt.Fprintln(w.s.Out, "terms in their own unit, shares of the total in percent; `origami explain` shows all of them with their formulas")
+		fmt.Fprintln(w.s.Out,
+			"terms in their own unit, shares of the total in percent; `origami explain` shows all of them with their formulas")
 	}
 }
 

@@ -30,12 +30,13 @@ func (o *Options) measurer(ctx context.Context, a arch.Architecture) (*measurer,
 	m := &measurer{executor: o.Executor}
 	switch o.Measure {
 	case "":
-		return nil, diag.Inputf("there is nothing to run on it").At("--executor").Do("add --measure auto")
+		return nil, diag.Inputf("nothing is to be measured").At("--executor").Do("add --measure auto")
 	case auto:
 	default:
 		n, err := strconv.Atoi(o.Measure)
 		if err != nil || n < 1 || n > measure.RegretCandidates {
-			return nil, diag.Inputf("%q is neither auto nor a whole number from 1 to %d", o.Measure, measure.RegretCandidates).At("--measure").Do("write auto, or how many candidates to measure")
+			return nil, diag.Inputf("%q is neither auto nor a whole number from 1 to %d", o.Measure, measure.RegretCandidates).
+				At("--measure").Do("write auto, or how many candidates to measure")
 		}
 		m.count = n
 	}
@@ -47,7 +48,8 @@ func (o *Options) measurer(ctx context.Context, a arch.Architecture) (*measurer,
 	if m.count == 0 && a.Describe().UncertaintyOf(m.sweep.Space.Kernel) == nil {
 		m.close()
 		d := a.Describe()
-		return nil, diag.Inputf("the %s model of %s does not say how far its times for %s are from measured ones", d.Model, d.ID(), m.sweep.Space.Kernel).
+		return nil, diag.Inputf("the %s model of %s does not say how far its times for %s are from measured ones", d.Model,
+			d.ID(), m.sweep.Space.Kernel).
 			At("--measure auto").Do("say how many candidates to measure, as in --measure 8")
 	}
 	return m, nil
@@ -80,11 +82,13 @@ func (m *measurer) measure(ctx context.Context, a *session.Answer) error {
 	}
 	choice, noise := measure.Choose(block)
 	if choice < 0 {
-		return diag.Inputf("none of %d candidates for %s could be measured: %s", n, a.Problem, block[0].Detail).Do("leave --measure out")
+		return diag.Inputf("none of %d candidates for %s could be measured: %s", n, a.Problem, block[0].Detail).
+			Do("leave --measure out")
 	}
 	measured.Noise = noise
 	for i := range configs {
-		measured.Candidates = append(measured.Candidates, session.Candidate{Entry: a.Entries[i], Measurement: block[i], Chosen: i == choice})
+		measured.Candidates = append(measured.Candidates, session.Candidate{Entry: a.Entries[i], Measurement: block[i],
+			Chosen: i == choice})
 	}
 	chosen := a.Entries[choice]
 	copy(a.Entries[1:choice+1], a.Entries[:choice])
@@ -92,11 +96,12 @@ func (m *measurer) measure(ctx context.Context, a *session.Answer) error {
 	return nil
 }
 
-// lines say what was measured, and what came of it.
-func lines(a *session.Answer) (header []string, rows [][]string, verdict string) {
+// measuredTable returns a row per measured candidate, and the verdict in words.
+func measuredTable(a *session.Answer) (header []string, rows [][]string, verdict string) {
 	m := a.Measured
 	if len(m.Candidates) == 0 {
-		return nil, nil, fmt.Sprintf("nothing: one more candidate is expected to gain less than the noise of a measurement, %s", percent(measure.AssumedNoise))
+		return nil, nil, fmt.Sprintf("nothing: measuring one more candidate is expected to gain less than the noise, %s",
+			percent(measure.AssumedNoise))
 	}
 	header = []string{"candidate", "predicted", "measured", "spread", "of the choice", ""}
 	var chosen *session.Candidate
@@ -125,7 +130,8 @@ func lines(a *session.Answer) (header []string, rows [][]string, verdict string)
 	case pick.Chosen:
 		verdict = fmt.Sprintf("the model's pick: no other is faster by more than the noise, %s", percent(m.Noise))
 	case pick.Measurement.Median > 0:
-		verdict = fmt.Sprintf("%s, %s faster than the model's pick; the noise is %s", chosen.Entry.Config, percent(float64(pick.Measurement.Median/chosen.Measurement.Median)-1), percent(m.Noise))
+		verdict = fmt.Sprintf("%s, %s faster than the model's pick; the noise is %s", chosen.Entry.Config,
+			percent(float64(pick.Measurement.Median/chosen.Measurement.Median)-1), percent(m.Noise))
 	default:
 		verdict = fmt.Sprintf("%s; the model's pick has no time: %s", chosen.Entry.Config, pick.Measurement.Detail)
 	}

@@ -31,7 +31,8 @@ func (d doubter) Open(ctx context.Context, r arch.OpenRequest) (arch.Architectur
 		return a, err
 	}
 	own := *a.Describe()
-	own.Uncertainty = []arch.Uncertainty{{Kernel: "plain", Level: 0.9, Sigma: d.spread, PlanSigma: d.spread, Ranges: []arch.ErrorRange{{Low: 0.5, High: 2}}}}
+	own.Uncertainty = []arch.Uncertainty{{Kernel: "plain", Level: 0.9, Sigma: d.spread, PlanSigma: d.spread,
+		Ranges: []arch.ErrorRange{{Low: 0.5, High: 2}}}}
 	return doubting{a, &own}, nil
 }
 
@@ -62,7 +63,8 @@ func answers(t *testing.T, spread float64, x *exectest.Executor, format string, 
 		},
 		Settings: config.Settings{Arch: []string{"toy1"}, DType: "fp16", Format: format},
 	}}
-	for flag, value := range map[*session.Size]string{&o.Query.M: "256", &o.Query.N: "256", &o.Query.K: "256", &o.Query.Batch: "1"} {
+	for flag, value := range map[*session.Size]string{&o.Query.M: "256", &o.Query.N: "256", &o.Query.K: "256",
+		&o.Query.Batch: "1"} {
 		if err := flag.Set(value); err != nil {
 			t.Fatal(err)
 		}
@@ -115,11 +117,13 @@ func TestDoubtWithoutMeasuring(t *testing.T) {
 	if r.Loss == nil || *r.Loss <= 0 || r.Worth < 2 || r.Measured != nil {
 		t.Errorf("%+v", r)
 	}
-	if i := r.Predicted.Interval; len(i) != 2 || i[0] != r.Predicted.Seconds/2 || i[1] != r.Predicted.Seconds*2 || r.Predicted.Level != 0.9 {
+	if i := r.Predicted.Interval; len(i) != 2 || i[0] != r.Predicted.Seconds/2 || i[1] != r.Predicted.Seconds*2 ||
+		r.Predicted.Level != 0.9 {
 		t.Errorf("%+v", r.Predicted)
 	}
 	// A model that says nothing of its errors is not made to.
-	if r := ask(t, 0, &exectest.Executor{}, func(*Options) {}); r.Loss != nil || r.Worth != 0 || r.Predicted.Interval != nil {
+	if r := ask(t, 0, &exectest.Executor{}, func(*Options) {}); r.Loss != nil || r.Worth != 0 ||
+		r.Predicted.Interval != nil {
 		t.Errorf("%+v", r)
 	}
 }
@@ -148,7 +152,8 @@ func TestMeasure(t *testing.T) {
 			chosen = i
 		}
 	}
-	if chosen < 1 || chosen != best || !equal(r.Raw, r.Measured.Candidates[chosen].Config) || !equal(r.Measured.Candidates[0].Config, pick) {
+	if chosen < 1 || chosen != best || !equal(r.Raw, r.Measured.Candidates[chosen].Config) ||
+		!equal(r.Measured.Candidates[0].Config, pick) {
 		t.Errorf("chose %d, the fastest is %d: %+v", chosen, best, r)
 	}
 	if held, _ := x.Held(); held != 0 {
@@ -156,11 +161,13 @@ func TestMeasure(t *testing.T) {
 	}
 
 	// As many as are asked for.
-	if r := ask(t, 0, &exectest.Executor{Noise: 0.01}, func(o *Options) { o.Measure = "3" }); len(r.Measured.Candidates) != 3 || r.Measured.Auto {
+	if r := ask(t, 0, &exectest.Executor{Noise: 0.01},
+		func(o *Options) { o.Measure = "3" }); len(r.Measured.Candidates) != 3 || r.Measured.Auto {
 		t.Errorf("%+v", r)
 	}
 	// Nothing that a measurement could show.
-	if r := ask(t, 1e-9, &exectest.Executor{}, auto); r.Measured == nil || len(r.Measured.Candidates) != 0 || r.Worth != 1 || !equal(r.Raw, pick) {
+	if r := ask(t, 1e-9, &exectest.Executor{}, auto); r.Measured == nil || len(r.Measured.Candidates) != 0 ||
+		r.Worth != 1 || !equal(r.Raw, pick) {
 		t.Errorf("%+v", r)
 	}
 	// A pick that computes something else, or takes the process along, is not the answer.
@@ -171,7 +178,8 @@ func TestMeasure(t *testing.T) {
 			}
 			return exectest.Fine
 		}}
-		if r := ask(t, 0.3, broken, auto); r.Measured.Candidates[0].Median != nil || r.Measured.Candidates[0].Status == "ok" || equal(r.Raw, pick) {
+		if r := ask(t, 0.3, broken, auto); r.Measured.Candidates[0].Median != nil ||
+			r.Measured.Candidates[0].Status == "ok" || equal(r.Raw, pick) {
 			t.Errorf("fate %d: %+v", fate, r)
 		}
 	}
@@ -191,7 +199,7 @@ func TestMeasureMistakes(t *testing.T) {
 	}{
 		{0.1, func(o *Options) { o.Measure = "many" }, `--measure: "many" is neither auto nor a whole number`},
 		{0.1, func(o *Options) { o.Measure = "0" }, `--measure: "0" is neither`},
-		{0.1, func(o *Options) { o.Executor = "cuda" }, "--executor: there is nothing to run on it; add --measure auto"},
+		{0.1, func(o *Options) { o.Executor = "cuda" }, "--executor: nothing is to be measured; add --measure auto"},
 		{0, func(o *Options) { o.Measure = "auto" }, "--measure auto: the refined model of toy1@small does not say how far"},
 	} {
 		_, err := answers(t, tc.spread, &exectest.Executor{}, "json", tc.set)
@@ -200,7 +208,8 @@ func TestMeasureMistakes(t *testing.T) {
 		}
 	}
 	dead := &exectest.Executor{Fate: func(gemm.Problem, gemm.Config) exectest.Fate { return exectest.Wrong }}
-	if _, err := answers(t, 0.1, dead, "json", func(o *Options) { o.Measure = "2" }); diag.KindOf(err) != diag.Input || !strings.HasPrefix(err.Error(), "none of 2 candidates for 256x256x256 fp16 could be measured: largest error") {
+	if _, err := answers(t, 0.1, dead, "json", func(o *Options) { o.Measure = "2" }); diag.KindOf(err) != diag.Input ||
+		!strings.HasPrefix(err.Error(), "none of 2 candidates for 256x256x256 fp16 could be measured: largest error") {
 		t.Errorf("%v", err)
 	}
 }
@@ -211,7 +220,7 @@ func TestMeasuredCard(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"\ninterval    ", "\nunmeasured  expected to lose ", "\nmeasured    ", "the choice\n"} {
+	for _, want := range []string{" interval ", "\nunmeasured  expected regret ", "\nmeasured    ", "the choice\n"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q lacks %q", out, want)
 		}

@@ -24,8 +24,10 @@ func newWriter(s *iostreams.Streams, f render.Format, many bool) *writer {
 	w := &writer{s: s, format: f, many: many}
 	if f == render.CSV || f == render.TSV {
 		header := slices.Concat(render.KeyColumns, render.LaunchColumns,
-			[]string{"arch", "device", "model", "kernel", "rung", "cycles", "seconds", "tflops", "bound", "candidates", "rejected",
-				"interval_low_seconds", "interval_high_seconds", "expected_loss", "worth_measuring", "measured_seconds", "noise_floor", "measured"})
+			[]string{"arch", "device", "model", "kernel", "rung", "cycles", "seconds", "tflops", "bound", "candidates",
+				"rejected",
+				"interval_low_seconds", "interval_high_seconds", "expected_loss", "worth_measuring", "measured_seconds",
+				"noise_floor", "measured"})
 		w.delimited = render.NewDelimited(s, f, header)
 	}
 	return w
@@ -38,15 +40,18 @@ func (w *writer) write(a *session.Answer) error {
 		return render.JSONLine(w.s, render.ObjectOf(a, best))
 	case w.delimited != nil:
 		o := render.ObjectOf(a, best)
-		return w.delimited.Write(slices.Concat(render.KeyCells(a.Problem, best.Config), render.LaunchCells(best.Config), []string{
-			o.Arch, o.Device, o.Model, o.Kernel, string(o.Rung), render.Exact(o.Predicted.Cycles), render.Exact(o.Predicted.Seconds),
-			render.Exact(o.Predicted.TFLOPS), o.Predicted.Bound, strconv.Itoa(o.Candidates), strconv.Itoa(o.Rejected),
-		}, uncertaintyCells(&o)))
+		return w.delimited.Write(slices.Concat(render.KeyCells(a.Problem, best.Config), render.LaunchCells(best.Config),
+			[]string{
+				o.Arch, o.Device, o.Model, o.Kernel, string(o.Rung), render.Exact(o.Predicted.Cycles),
+				render.Exact(o.Predicted.Seconds),
+				render.Exact(o.Predicted.TFLOPS), o.Predicted.Bound, strconv.Itoa(o.Candidates), strconv.Itoa(o.Rejected),
+			}, uncertaintyCells(&o)))
 	case w.many:
 		if w.rows == nil {
 			fmt.Fprintln(w.s.Out, render.Heading(a))
 		}
-		w.rows = append(w.rows, []string{a.Problem.String(), best.Config.String(), a.Seconds(best).String(), a.Rate(best).String(), peakShare(a, best), best.Estimate.Bound.String()})
+		w.rows = append(w.rows, []string{a.Problem.String(), best.Config.String(), a.Seconds(best).String(),
+			a.Rate(best).String(), peakShare(a, best), best.Estimate.Bound.String()})
 		return nil
 	default:
 		w.card(a)
@@ -80,7 +85,7 @@ func uncertaintyCells(o *render.Object) []string {
 
 func (w *writer) close() error {
 	if w.rows != nil {
-		render.Grid(w.s, []string{"problem", "pick", "time", "rate", "of peak", "bound"}, w.rows)
+		render.WriteTable(w.s, []string{"problem", "pick", "time", "rate", "of peak", "bound"}, w.rows)
 	}
 	if w.delimited != nil {
 		return w.delimited.Close()
@@ -88,19 +93,18 @@ func (w *writer) close() error {
 	return nil
 }
 
-// card is the answer for one problem as a reader wants it.
+// card writes the answer for one problem for a reader.
 func (w *writer) card(a *session.Answer) {
 	best := &a.Entries[0]
-	line := func(label, format string, args ...any) {
-		fmt.Fprintf(w.s.Out, "%-11s %s\n", label, fmt.Sprintf(format, args...))
-	}
+	line := func(label, format string, args ...any) { render.Line(w.s.Out, label, format, args...) }
 	fmt.Fprintln(w.s.Out, render.Heading(a))
 	line("problem", "%s", a.Problem)
 	line("pick", "%s", w.s.Bold(best.Config.String()))
 	if m := best.Mapping; m.XCDs > 0 {
-		line("", "%s", render.MappingWords(m))
+		line("", "%s", render.LaunchOrder(m))
 	}
-	predicted := fmt.Sprintf("%s, %s cycles, %s", a.Seconds(best), render.Short(float64(best.Estimate.Cycles)), a.Rate(best))
+	predicted := fmt.Sprintf("%s, %s cycles, %s", a.Seconds(best), render.SixDigits(float64(best.Estimate.Cycles)),
+		a.Rate(best))
 	if share := peakShare(a, best); share != "" {
 		whose := "the data sheet's"
 		if a.Arch.Device == arch.LiveID {
@@ -110,7 +114,7 @@ func (w *writer) card(a *session.Answer) {
 	}
 	line("predicted", "%s", predicted)
 	if low, high, ok := a.Interval(best); ok {
-		line("interval", "%s to %s hold the measured time with %s", low, high, render.Percent(a.Arch.UncertaintyOf(a.Kernel).Level))
+		line("", "%s interval %s", render.Level(a.Arch.UncertaintyOf(a.Kernel).Level), render.Span(low, high))
 	}
 	line("bound", "%s", best.Estimate.Bound)
 	for i, why := range reasons(a, best) {
@@ -122,22 +126,22 @@ func (w *writer) card(a *session.Answer) {
 	}
 	if len(a.Entries) > 1 && a.Measured == nil {
 		second := &a.Entries[1]
-		line("runner-up", "%s, %s", second.Config, behind(float64(second.Estimate.Cycles), float64(best.Estimate.Cycles)))
+		line("runner-up", "%s, %s", second.Config, slower(float64(second.Estimate.Cycles), float64(best.Estimate.Cycles)))
 	}
-	line("candidates", "%s", render.Counts(a.Feasible, a.Rejected))
+	line("candidates", "%s", render.CandidateCounts(a.Feasible, a.Rejected))
 	if r := a.Regret; r != nil {
-		worth := "measuring others is not worth it"
+		advice := "measuring other candidates does not pay"
 		if r.WorthMeasuring > 1 {
-			worth = fmt.Sprintf("the first %d are worth measuring", r.WorthMeasuring)
+			advice = fmt.Sprintf("measure the first %d", r.WorthMeasuring)
 		}
-		line("unmeasured", "expected to lose %s against the best of the others; %s", percent(r.Expected), worth)
+		line("unmeasured", "expected regret %s, %s", percent(r.Expected), advice)
 	}
 	if a.Measured != nil {
-		header, rows, verdict := lines(a)
+		header, rows, verdict := measuredTable(a)
 		line("measured", "%s", verdict)
 		if len(rows) > 0 {
 			fmt.Fprintln(w.s.Out)
-			render.Grid(w.s, header, rows)
+			render.WriteTable(w.s, header, rows)
 		}
 	}
 }
@@ -156,8 +160,8 @@ func peakShare(a *session.Answer, e *session.Entry) string {
 	return ""
 }
 
-// behind says how much slower the runner-up is.
-func behind(second, best float64) string {
+// slower says how much slower the runner-up is.
+func slower(second, best float64) string {
 	if second == best {
 		return "predicted to be equally fast"
 	}
@@ -165,69 +169,4 @@ func behind(second, best float64) string {
 		return render.Percent((best-second)/best) + " faster in the prediction, but within the model's tie window"
 	}
 	return render.Percent((second-best)/best) + " slower"
-}
-
-// reasonWidth keeps a line of reasons, behind its label, readable.
-const reasonWidth = 108
-
-// telling are the quantities, of those that models have in common, that say most about a pick.
-var telling = []string{
-	arch.CommonTilesM, arch.CommonTilesN, arch.CommonActiveUnits, arch.CommonWaves, arch.CommonL2Hit, arch.CommonMALLHit, arch.CommonUtilization,
-}
-
-// reasons says in words what the terms say: what one K step waits for, where the time goes, and the counts behind it.
-func reasons(a *session.Answer, e *session.Entry) []string {
-	type named struct {
-		name  string
-		value float64
-		unit  string
-	}
-	var steps, shares, counts []named
-	for i, t := range a.Arch.Terms {
-		n := named{t.Name, e.Terms[i], t.Unit}
-		switch {
-		case t.Kind == arch.KindStep:
-			steps = append(steps, n)
-		case t.Kind == arch.KindShare:
-			shares = append(shares, n)
-		case slices.Contains(telling, t.CommonName()):
-			counts = append(counts, named{t.CommonName(), n.value, n.unit})
-		}
-	}
-	descending := func(a, b named) int {
-		switch {
-		case a.value > b.value:
-			return -1
-		case a.value < b.value:
-			return 1
-		}
-		return 0
-	}
-	var out []string
-	if len(steps) > 0 {
-		slices.SortStableFunc(steps, descending)
-		parts := make([]string, len(steps))
-		for i, step := range steps {
-			parts[i] = fmt.Sprintf("%s %s", step.name, render.Quantity(step.value, step.unit))
-		}
-		out = append(out, render.Wrap("one K step waits for the largest of", parts, reasonWidth)...)
-	}
-	if total, ok := a.Total(e); ok && len(shares) > 0 {
-		slices.SortStableFunc(shares, descending)
-		var parts []string
-		for _, s := range shares {
-			if s.value/total >= 0.001 {
-				parts = append(parts, fmt.Sprintf("%s %s", s.name, render.Percent(s.value/total)))
-			}
-		}
-		out = append(out, render.Wrap("the time goes to", parts, reasonWidth)...)
-	}
-	if len(counts) > 0 {
-		parts := make([]string, len(counts))
-		for i, c := range counts {
-			parts[i] = c.name + " " + render.Short(c.value)
-		}
-		out = append(out, render.Wrap("with", parts, reasonWidth)...)
-	}
-	return out
 }

@@ -27,11 +27,12 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 	cmd := &cobra.Command{
 		Use:   "select --arch ARCH -m SIZE -n SIZE -k SIZE",
 		Short: "Pick the kernel configuration for a problem, and say why",
-		Long: "Pick the kernel configuration that the model predicts to be the fastest, with the predicted time, what it waits\n" +
-			"for, and the runner-up. With --problems there is a row per problem.\n" +
-			"Where the model knows how far its times are from measured ones, the answer has the interval of the predicted time, and\n" +
-			"how much is expected to be lost by not measuring. --measure auto measures as many of the leading candidates on an executor\n" +
-			"as that says are worth it, --measure N the first N, and the answer is then the fastest of them.",
+		Long: "Pick the kernel configuration with the shortest predicted time. The answer has that time, the reasons,\n" +
+			"and the runner-up. With --problems there is a row per problem.\n" +
+			"If the model states its uncertainty, the answer also has the interval of the measured time, the expected\n" +
+			"regret (how much slower the pick is than the fastest candidate, on average), and how many candidates are\n" +
+			"worth measuring. --measure auto measures that many candidates on an executor, --measure N measures the\n" +
+			"first N. The answer is then the fastest of them.",
 		Example: `  origami --arch sm89 select -m 4096 -n 4096 -k 4096
   origami select --arch gfx942 -m 8192 -n 1024 -k 4096 --trans-b --json
   origami select --arch sm90@h200 --problems shapes.csv --format csv
@@ -43,8 +44,10 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 		},
 	}
 	o.Query.Register(cmd.Flags(), true)
-	cmd.Flags().StringVar(&o.Measure, "measure", "", "measure the first `N` candidates and take the fastest, or with auto as many as are worth it")
-	cmd.Flags().StringVar(&o.Executor, "executor", "", "executor plugin to measure with, by `NAME`, as in cuda; the first that there is otherwise")
+	cmd.Flags().StringVar(&o.Measure, "measure", "",
+		"measure the first `N` candidates and take the fastest; auto measures as many as are worth it")
+	cmd.Flags().StringVar(&o.Executor, "executor", "",
+		"executor plugin to measure with, by `NAME`, as in cuda; the first one otherwise")
 	return cmd
 }
 
@@ -64,7 +67,7 @@ func Run(ctx context.Context, o *Options) error {
 	if w.format == render.Table && !many {
 		ask.Top, ask.Terms = 2, true // the card shows the terms and the runner-up
 	}
-	write, unmeasured := w.write, o.Factory.Failures(nil)
+	write, failures := w.write, o.Factory.Failures(nil)
 	if o.Measure != "" || o.Executor != "" {
 		m, err := o.measurer(ctx, a)
 		if err != nil {
@@ -79,7 +82,7 @@ func Run(ctx context.Context, o *Options) error {
 			case err == nil:
 				return w.write(one)
 			case many && diag.KindOf(err) == diag.Input:
-				unmeasured.Add("", err)
+				failures.Add("", err)
 				return nil
 			default:
 				return err
@@ -93,5 +96,5 @@ func Run(ctx context.Context, o *Options) error {
 	if err := w.close(); err != nil {
 		return err
 	}
-	return unmeasured.Err()
+	return failures.Err()
 }

@@ -18,11 +18,16 @@ import (
 // Flags become options, without anything being run.
 func TestFlags(t *testing.T) {
 	var got *Options
-	a := &session.Factory{Streams: iostreams.Plain(strings.NewReader(""), nil, nil), Getenv: func(string) string { return "" }}
-	root := &cobra.Command{Use: "origami", PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return a.Configure(cmd) }}
+	a := &session.Factory{Streams: iostreams.Plain(strings.NewReader(""), nil, nil),
+		Getenv: func(string) string { return "" }}
+	root := &cobra.Command{Use: "origami", PersistentPreRunE: func(cmd *cobra.Command,
+		_ []string) error {
+		return a.Configure(cmd)
+	}}
 	config.Register(root.PersistentFlags())
 	root.AddCommand(New(a, func(_ context.Context, o *Options) error { got = o; return nil }))
-	root.SetArgs(strings.Fields("--arch toy1 --device big select -m 1 -n 2 --k 3 --batch 4 --trans-a --dtype bf16 --kernel fancy --option a=b --option c=d,e --json"))
+	root.SetArgs(strings.Fields("--arch toy1 --device big select -m 1 -n 2 --k 3 --batch 4 --trans-a --dtype bf16 " +
+		"--kernel fancy --option a=b --option c=d,e --json"))
 	if err := root.Execute(); err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +64,8 @@ func TestFormatFollowsTheStream(t *testing.T) {
 			},
 			Settings: config.Settings{Arch: []string{"toy1"}, DType: "fp16"},
 		}}
-		for flag, value := range map[*session.Size]string{&o.Query.M: "256", &o.Query.N: "256", &o.Query.K: "256", &o.Query.Batch: "1"} {
+		for flag, value := range map[*session.Size]string{&o.Query.M: "256", &o.Query.N: "256", &o.Query.K: "256",
+			&o.Query.Batch: "1"} {
 			if err := flag.Set(value); err != nil {
 				t.Fatal(err)
 			}

@@ -32,16 +32,18 @@ type object struct {
 // New returns the command.
 func New(f *session.Factory, p Protocol) *cobra.Command {
 	return &cobra.Command{
-		Use:     "version",
-		Short:   "Print the versions of origami, Go and the plugin protocol",
-		Long:    "Print the versions of the module, of the Go toolchain it was built with, and of the protocol spoken with plugins.",
+		Use:   "version",
+		Short: "Print the versions of origami, Go and the plugin protocol",
+		Long: "Print the versions of the module, of the Go toolchain it was built with, and of the protocol spoken " +
+			"with plugins.",
 		Example: "  origami version\n  origami version --json",
 		Args:    verb.NoArguments,
-		RunE:    func(*cobra.Command, []string) error { return run(f, p) },
+		RunE:    func(*cobra.Command, []string) error { return Run(f, p) },
 	}
 }
 
-func run(f *session.Factory, p Protocol) error {
+// Run prints the versions.
+func Run(f *session.Factory, p Protocol) error {
 	o := object{Version: "unknown", Go: "unknown", Wire: p.Wire, API: p.API}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		o.Version, o.Go = info.Main.Version, info.GoVersion
@@ -57,6 +59,7 @@ func run(f *session.Factory, p Protocol) error {
 	if render.FormatOf(f) == render.JSON {
 		return render.JSONLine(f.Streams, o)
 	}
-	_, err := fmt.Fprintf(f.Streams.Out, "origami %s, %s, wire protocol %d, plugin API %s\n", o.Version, o.Go, o.Wire, strings.Join(o.API, ", "))
+	_, err := fmt.Fprintf(f.Streams.Out, "origami %s, %s, wire protocol %d, plugin API %s\n", o.Version, o.Go, o.Wire,
+		strings.Join(o.API, ", "))
 	return err
 }

@@ -792,8 +792,11 @@ type OpenRequest struct {
 	// them. Since API 1.1.0.
 	Compiled         []byte `protobuf:"bytes,8,opt,name=compiled,proto3,oneof" json:"compiled,omitempty"`
 	Characterization []byte `protobuf:"bytes,9,opt,name=characterization,proto3,oneof" json:"characterization,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// The API versions that the host speaks. One that does not say 1.2.0 knows no named axes: to such a host the plugin
+	// shows only the configurations that have every axis at its default. Since API 1.2.0.
+	ApiVersions   []string `protobuf:"bytes,10,rep,name=api_versions,json=apiVersions,proto3" json:"api_versions,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *OpenRequest) Reset() {
@@ -885,6 +888,13 @@ func (x *OpenRequest) GetCompiled() []byte {
 func (x *OpenRequest) GetCharacterization() []byte {
 	if x != nil {
 		return x.Characterization
+	}
+	return nil
+}
+
+func (x *OpenRequest) GetApiVersions() []string {
+	if x != nil {
+		return x.ApiVersions
 	}
 	return nil
 }
@@ -1168,7 +1178,9 @@ type Description struct {
 	Uncertainty        []*Uncertainty `protobuf:"bytes,25,rep,name=uncertainty,proto3" json:"uncertainty,omitempty"`
 	// The dimensions in which more work, by whole blocks, is never predicted to take less time. For K that is expected anyway,
 	// but of a model that declares DIM_NONE.
-	Monotone      []Dim `protobuf:"varint,26,rep,packed,name=monotone,proto3,enum=origami.plugin.v1.Dim" json:"monotone,omitempty"`
+	Monotone []Dim `protobuf:"varint,26,rep,packed,name=monotone,proto3,enum=origami.plugin.v1.Dim" json:"monotone,omitempty"`
+	// Those of the kernel families that have named axes. Since API 1.2.0.
+	Families      []*Family `protobuf:"bytes,27,rep,name=families,proto3" json:"families,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1385,6 +1397,75 @@ func (x *Description) GetMonotone() []Dim {
 	return nil
 }
 
+func (x *Description) GetFamilies() []*Family {
+	if x != nil {
+		return x.Families
+	}
+	return nil
+}
+
+// Family is what a model says about a kernel family beyond its name.
+type Family struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Doc   string                 `protobuf:"bytes,2,opt,name=doc,proto3" json:"doc,omitempty"`
+	// In the order in which spaces enumerate them.
+	Axes          []*Axis `protobuf:"bytes,3,rep,name=axes,proto3" json:"axes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Family) Reset() {
+	*x = Family{}
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Family) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Family) ProtoMessage() {}
+
+func (x *Family) ProtoReflect() protoreflect.Message {
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Family.ProtoReflect.Descriptor instead.
+func (*Family) Descriptor() ([]byte, []int) {
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *Family) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Family) GetDoc() string {
+	if x != nil {
+		return x.Doc
+	}
+	return ""
+}
+
+func (x *Family) GetAxes() []*Axis {
+	if x != nil {
+		return x.Axes
+	}
+	return nil
+}
+
 // Uncertainty says how far predicted times of one kernel family are from measured ones.
 type Uncertainty struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
@@ -1404,7 +1485,7 @@ type Uncertainty struct {
 
 func (x *Uncertainty) Reset() {
 	*x = Uncertainty{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[14]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1416,7 +1497,7 @@ func (x *Uncertainty) String() string {
 func (*Uncertainty) ProtoMessage() {}
 
 func (x *Uncertainty) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[14]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1429,7 +1510,7 @@ func (x *Uncertainty) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Uncertainty.ProtoReflect.Descriptor instead.
 func (*Uncertainty) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{14}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Uncertainty) GetKernel() string {
@@ -1489,7 +1570,7 @@ type ErrorRange struct {
 
 func (x *ErrorRange) Reset() {
 	*x = ErrorRange{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[15]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1501,7 +1582,7 @@ func (x *ErrorRange) String() string {
 func (*ErrorRange) ProtoMessage() {}
 
 func (x *ErrorRange) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[15]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1514,7 +1595,7 @@ func (x *ErrorRange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ErrorRange.ProtoReflect.Descriptor instead.
 func (*ErrorRange) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{15}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ErrorRange) GetBound() Bound {
@@ -1555,7 +1636,7 @@ type PeakRate struct {
 
 func (x *PeakRate) Reset() {
 	*x = PeakRate{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[16]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1567,7 +1648,7 @@ func (x *PeakRate) String() string {
 func (*PeakRate) ProtoMessage() {}
 
 func (x *PeakRate) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[16]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1580,7 +1661,7 @@ func (x *PeakRate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeakRate.ProtoReflect.Descriptor instead.
 func (*PeakRate) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{16}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *PeakRate) GetElementType() ElementType {
@@ -1612,7 +1693,7 @@ type Atom struct {
 
 func (x *Atom) Reset() {
 	*x = Atom{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[17]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1624,7 +1705,7 @@ func (x *Atom) String() string {
 func (*Atom) ProtoMessage() {}
 
 func (x *Atom) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[17]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1637,7 +1718,7 @@ func (x *Atom) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Atom.ProtoReflect.Descriptor instead.
 func (*Atom) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{17}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Atom) GetElementType() ElementType {
@@ -1698,7 +1779,7 @@ type Param struct {
 
 func (x *Param) Reset() {
 	*x = Param{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[18]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1710,7 +1791,7 @@ func (x *Param) String() string {
 func (*Param) ProtoMessage() {}
 
 func (x *Param) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[18]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1723,7 +1804,7 @@ func (x *Param) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Param.ProtoReflect.Descriptor instead.
 func (*Param) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{18}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Param) GetName() string {
@@ -1789,7 +1870,7 @@ type Constant struct {
 
 func (x *Constant) Reset() {
 	*x = Constant{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[19]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1801,7 +1882,7 @@ func (x *Constant) String() string {
 func (*Constant) ProtoMessage() {}
 
 func (x *Constant) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[19]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1814,7 +1895,7 @@ func (x *Constant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Constant.ProtoReflect.Descriptor instead.
 func (*Constant) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{19}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Constant) GetName() string {
@@ -1869,7 +1950,7 @@ type Term struct {
 
 func (x *Term) Reset() {
 	*x = Term{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[20]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1881,7 +1962,7 @@ func (x *Term) String() string {
 func (*Term) ProtoMessage() {}
 
 func (x *Term) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[20]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1894,7 +1975,7 @@ func (x *Term) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Term.ProtoReflect.Descriptor instead.
 func (*Term) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{20}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Term) GetName() string {
@@ -1957,7 +2038,7 @@ type Order struct {
 
 func (x *Order) Reset() {
 	*x = Order{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[21]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1969,7 +2050,7 @@ func (x *Order) String() string {
 func (*Order) ProtoMessage() {}
 
 func (x *Order) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[21]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1982,7 +2063,7 @@ func (x *Order) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Order.ProtoReflect.Descriptor instead.
 func (*Order) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{21}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Order) GetWindow() float64 {
@@ -2009,7 +2090,7 @@ type OptionValue struct {
 
 func (x *OptionValue) Reset() {
 	*x = OptionValue{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[22]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2021,7 +2102,7 @@ func (x *OptionValue) String() string {
 func (*OptionValue) ProtoMessage() {}
 
 func (x *OptionValue) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[22]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2034,7 +2115,7 @@ func (x *OptionValue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OptionValue.ProtoReflect.Descriptor instead.
 func (*OptionValue) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{22}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *OptionValue) GetKey() string {
@@ -2066,7 +2147,7 @@ type Level struct {
 
 func (x *Level) Reset() {
 	*x = Level{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[23]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2078,7 +2159,7 @@ func (x *Level) String() string {
 func (*Level) ProtoMessage() {}
 
 func (x *Level) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[23]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2091,7 +2172,7 @@ func (x *Level) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Level.ProtoReflect.Descriptor instead.
 func (*Level) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{23}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Level) GetName() string {
@@ -2152,7 +2233,7 @@ type Bandwidth struct {
 
 func (x *Bandwidth) Reset() {
 	*x = Bandwidth{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[24]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2164,7 +2245,7 @@ func (x *Bandwidth) String() string {
 func (*Bandwidth) ProtoMessage() {}
 
 func (x *Bandwidth) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[24]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2177,7 +2258,7 @@ func (x *Bandwidth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bandwidth.ProtoReflect.Descriptor instead.
 func (*Bandwidth) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{24}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Bandwidth) GetPeakBytesPerCycle() float64 {
@@ -2224,21 +2305,23 @@ func (x *Bandwidth) GetC2() float64 {
 
 // Space says which configurations to consider. Empty axes mean the model's own.
 type Space struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Kernel        string                 `protobuf:"bytes,1,opt,name=kernel,proto3" json:"kernel,omitempty"`
-	BlockM        []int64                `protobuf:"varint,2,rep,packed,name=block_m,json=blockM,proto3" json:"block_m,omitempty"`
-	BlockN        []int64                `protobuf:"varint,3,rep,packed,name=block_n,json=blockN,proto3" json:"block_n,omitempty"`
-	BlockK        []int64                `protobuf:"varint,4,rep,packed,name=block_k,json=blockK,proto3" json:"block_k,omitempty"`
-	NumWarps      []int64                `protobuf:"varint,5,rep,packed,name=num_warps,json=numWarps,proto3" json:"num_warps,omitempty"`
-	NumStages     []int64                `protobuf:"varint,6,rep,packed,name=num_stages,json=numStages,proto3" json:"num_stages,omitempty"`
-	SplitK        []int64                `protobuf:"varint,7,rep,packed,name=split_k,json=splitK,proto3" json:"split_k,omitempty"`
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Kernel    string                 `protobuf:"bytes,1,opt,name=kernel,proto3" json:"kernel,omitempty"`
+	BlockM    []int64                `protobuf:"varint,2,rep,packed,name=block_m,json=blockM,proto3" json:"block_m,omitempty"`
+	BlockN    []int64                `protobuf:"varint,3,rep,packed,name=block_n,json=blockN,proto3" json:"block_n,omitempty"`
+	BlockK    []int64                `protobuf:"varint,4,rep,packed,name=block_k,json=blockK,proto3" json:"block_k,omitempty"`
+	NumWarps  []int64                `protobuf:"varint,5,rep,packed,name=num_warps,json=numWarps,proto3" json:"num_warps,omitempty"`
+	NumStages []int64                `protobuf:"varint,6,rep,packed,name=num_stages,json=numStages,proto3" json:"num_stages,omitempty"`
+	SplitK    []int64                `protobuf:"varint,7,rep,packed,name=split_k,json=splitK,proto3" json:"split_k,omitempty"`
+	// The values on named axes. Since API 1.2.0.
+	Axes          []*AxisValues `protobuf:"bytes,8,rep,name=axes,proto3" json:"axes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Space) Reset() {
 	*x = Space{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[25]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2250,7 +2333,7 @@ func (x *Space) String() string {
 func (*Space) ProtoMessage() {}
 
 func (x *Space) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[25]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2263,7 +2346,7 @@ func (x *Space) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Space.ProtoReflect.Descriptor instead.
 func (*Space) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{25}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Space) GetKernel() string {
@@ -2315,6 +2398,66 @@ func (x *Space) GetSplitK() []int64 {
 	return nil
 }
 
+func (x *Space) GetAxes() []*AxisValues {
+	if x != nil {
+		return x.Axes
+	}
+	return nil
+}
+
+// AxisValues are the values of a space on one named axis.
+type AxisValues struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Values        []string               `protobuf:"bytes,2,rep,name=values,proto3" json:"values,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AxisValues) Reset() {
+	*x = AxisValues{}
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AxisValues) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AxisValues) ProtoMessage() {}
+
+func (x *AxisValues) ProtoReflect() protoreflect.Message {
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AxisValues.ProtoReflect.Descriptor instead.
+func (*AxisValues) Descriptor() ([]byte, []int) {
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *AxisValues) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *AxisValues) GetValues() []string {
+	if x != nil {
+		return x.Values
+	}
+	return nil
+}
+
 type CandidatesRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Handle        []byte                 `protobuf:"bytes,1,opt,name=handle,proto3" json:"handle,omitempty"`
@@ -2326,7 +2469,7 @@ type CandidatesRequest struct {
 
 func (x *CandidatesRequest) Reset() {
 	*x = CandidatesRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[26]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2338,7 +2481,7 @@ func (x *CandidatesRequest) String() string {
 func (*CandidatesRequest) ProtoMessage() {}
 
 func (x *CandidatesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[26]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2351,7 +2494,7 @@ func (x *CandidatesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CandidatesRequest.ProtoReflect.Descriptor instead.
 func (*CandidatesRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{26}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *CandidatesRequest) GetHandle() []byte {
@@ -2391,7 +2534,7 @@ type CandidatesResponse struct {
 
 func (x *CandidatesResponse) Reset() {
 	*x = CandidatesResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[27]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2403,7 +2546,7 @@ func (x *CandidatesResponse) String() string {
 func (*CandidatesResponse) ProtoMessage() {}
 
 func (x *CandidatesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[27]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2416,7 +2559,7 @@ func (x *CandidatesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CandidatesResponse.ProtoReflect.Descriptor instead.
 func (*CandidatesResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{27}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *CandidatesResponse) GetConfigs() *Configs {
@@ -2472,7 +2615,7 @@ type EstimateRequest struct {
 
 func (x *EstimateRequest) Reset() {
 	*x = EstimateRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[28]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2484,7 +2627,7 @@ func (x *EstimateRequest) String() string {
 func (*EstimateRequest) ProtoMessage() {}
 
 func (x *EstimateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[28]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2497,7 +2640,7 @@ func (x *EstimateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EstimateRequest.ProtoReflect.Descriptor instead.
 func (*EstimateRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{28}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *EstimateRequest) GetHandle() []byte {
@@ -2537,7 +2680,7 @@ type EstimateResponse struct {
 
 func (x *EstimateResponse) Reset() {
 	*x = EstimateResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[29]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2549,7 +2692,7 @@ func (x *EstimateResponse) String() string {
 func (*EstimateResponse) ProtoMessage() {}
 
 func (x *EstimateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[29]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2562,7 +2705,7 @@ func (x *EstimateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EstimateResponse.ProtoReflect.Descriptor instead.
 func (*EstimateResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{29}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *EstimateResponse) GetCycles() []float64 {
@@ -2611,7 +2754,7 @@ type TermsRequest struct {
 
 func (x *TermsRequest) Reset() {
 	*x = TermsRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[30]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2623,7 +2766,7 @@ func (x *TermsRequest) String() string {
 func (*TermsRequest) ProtoMessage() {}
 
 func (x *TermsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[30]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2636,7 +2779,7 @@ func (x *TermsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TermsRequest.ProtoReflect.Descriptor instead.
 func (*TermsRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{30}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *TermsRequest) GetHandle() []byte {
@@ -2670,7 +2813,7 @@ type TermsResponse struct {
 
 func (x *TermsResponse) Reset() {
 	*x = TermsResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[31]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2682,7 +2825,7 @@ func (x *TermsResponse) String() string {
 func (*TermsResponse) ProtoMessage() {}
 
 func (x *TermsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[31]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2695,7 +2838,7 @@ func (x *TermsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TermsResponse.ProtoReflect.Descriptor instead.
 func (*TermsResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{31}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *TermsResponse) GetValues() []float64 {
@@ -2717,7 +2860,7 @@ type MappingRequest struct {
 
 func (x *MappingRequest) Reset() {
 	*x = MappingRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[32]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2729,7 +2872,7 @@ func (x *MappingRequest) String() string {
 func (*MappingRequest) ProtoMessage() {}
 
 func (x *MappingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[32]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2742,7 +2885,7 @@ func (x *MappingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MappingRequest.ProtoReflect.Descriptor instead.
 func (*MappingRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{32}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *MappingRequest) GetHandle() []byte {
@@ -2777,7 +2920,7 @@ type MappingResponse struct {
 
 func (x *MappingResponse) Reset() {
 	*x = MappingResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[33]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2789,7 +2932,7 @@ func (x *MappingResponse) String() string {
 func (*MappingResponse) ProtoMessage() {}
 
 func (x *MappingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[33]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2802,7 +2945,7 @@ func (x *MappingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MappingResponse.ProtoReflect.Descriptor instead.
 func (*MappingResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{33}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *MappingResponse) GetGroupM() int64 {
@@ -2840,7 +2983,7 @@ type MemoryIterationRequest struct {
 
 func (x *MemoryIterationRequest) Reset() {
 	*x = MemoryIterationRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[34]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2852,7 +2995,7 @@ func (x *MemoryIterationRequest) String() string {
 func (*MemoryIterationRequest) ProtoMessage() {}
 
 func (x *MemoryIterationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[34]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2865,7 +3008,7 @@ func (x *MemoryIterationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemoryIterationRequest.ProtoReflect.Descriptor instead.
 func (*MemoryIterationRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{34}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *MemoryIterationRequest) GetHandle() []byte {
@@ -2910,7 +3053,7 @@ type MemoryIterationResponse struct {
 
 func (x *MemoryIterationResponse) Reset() {
 	*x = MemoryIterationResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[35]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2922,7 +3065,7 @@ func (x *MemoryIterationResponse) String() string {
 func (*MemoryIterationResponse) ProtoMessage() {}
 
 func (x *MemoryIterationResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[35]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2935,7 +3078,7 @@ func (x *MemoryIterationResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemoryIterationResponse.ProtoReflect.Descriptor instead.
 func (*MemoryIterationResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{35}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *MemoryIterationResponse) GetLatencyCycles() float64 {
@@ -2981,7 +3124,7 @@ type RankRequest struct {
 
 func (x *RankRequest) Reset() {
 	*x = RankRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[36]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2993,7 +3136,7 @@ func (x *RankRequest) String() string {
 func (*RankRequest) ProtoMessage() {}
 
 func (x *RankRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[36]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3006,7 +3149,7 @@ func (x *RankRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RankRequest.ProtoReflect.Descriptor instead.
 func (*RankRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{36}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *RankRequest) GetHandle() []byte {
@@ -3054,7 +3197,7 @@ type RankResponse struct {
 
 func (x *RankResponse) Reset() {
 	*x = RankResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[37]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3066,7 +3209,7 @@ func (x *RankResponse) String() string {
 func (*RankResponse) ProtoMessage() {}
 
 func (x *RankResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[37]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3079,7 +3222,7 @@ func (x *RankResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RankResponse.ProtoReflect.Descriptor instead.
 func (*RankResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{37}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *RankResponse) GetRankings() []*Ranking {
@@ -3112,7 +3255,7 @@ type Ranking struct {
 
 func (x *Ranking) Reset() {
 	*x = Ranking{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[38]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3124,7 +3267,7 @@ func (x *Ranking) String() string {
 func (*Ranking) ProtoMessage() {}
 
 func (x *Ranking) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[38]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3137,7 +3280,7 @@ func (x *Ranking) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ranking.ProtoReflect.Descriptor instead.
 func (*Ranking) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{38}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Ranking) GetIndex() []int64 {
@@ -3213,7 +3356,7 @@ type ReasonCount struct {
 
 func (x *ReasonCount) Reset() {
 	*x = ReasonCount{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[39]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3225,7 +3368,7 @@ func (x *ReasonCount) String() string {
 func (*ReasonCount) ProtoMessage() {}
 
 func (x *ReasonCount) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[39]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3238,7 +3381,7 @@ func (x *ReasonCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReasonCount.ProtoReflect.Descriptor instead.
 func (*ReasonCount) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{39}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ReasonCount) GetReason() string {
@@ -3287,7 +3430,7 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12#\n" +
 	"\rdefault_value\x18\x02 \x01(\tR\fdefaultValue\x12\x16\n" +
 	"\x06values\x18\x03 \x03(\tR\x06values\x12\x10\n" +
-	"\x03doc\x18\x04 \x01(\tR\x03doc\"\xce\x04\n" +
+	"\x03doc\x18\x04 \x01(\tR\x03doc\"\xf1\x04\n" +
 	"\vOpenRequest\x12\x12\n" +
 	"\x04arch\x18\x01 \x01(\tR\x04arch\x12\x16\n" +
 	"\x06device\x18\x02 \x01(\tR\x06device\x12\x14\n" +
@@ -3297,7 +3440,9 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\x04live\x18\x06 \x01(\v2\x1d.origami.plugin.v1.LiveDeviceR\x04live\x12+\n" +
 	"\x04rung\x18\a \x01(\x0e2\x17.origami.plugin.v1.RungR\x04rung\x12\x1f\n" +
 	"\bcompiled\x18\b \x01(\fH\x00R\bcompiled\x88\x01\x01\x12/\n" +
-	"\x10characterization\x18\t \x01(\fH\x01R\x10characterization\x88\x01\x01\x1aY\n" +
+	"\x10characterization\x18\t \x01(\fH\x01R\x10characterization\x88\x01\x01\x12!\n" +
+	"\fapi_versions\x18\n" +
+	" \x03(\tR\vapiVersions\x1aY\n" +
 	"\x0eOverridesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x121\n" +
 	"\x05value\x18\x02 \x01(\v2\x1b.origami.plugin.v1.OverrideR\x05value:\x028\x01\x1a:\n" +
@@ -3324,7 +3469,7 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\x06levels\x18\x03 \x03(\v2\x18.origami.plugin.v1.LevelR\x06levels\"&\n" +
 	"\fCloseRequest\x12\x16\n" +
 	"\x06handle\x18\x01 \x01(\fR\x06handle\"\x0f\n" +
-	"\rCloseResponse\"\x8c\b\n" +
+	"\rCloseResponse\"\xc3\b\n" +
 	"\vDescription\x12\x12\n" +
 	"\x04arch\x18\x01 \x01(\tR\x04arch\x12\x16\n" +
 	"\x06vendor\x18\x02 \x01(\tR\x06vendor\x12\x16\n" +
@@ -3356,7 +3501,12 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\x05order\x18\x17 \x01(\v2\x18.origami.plugin.v1.OrderR\x05order\x128\n" +
 	"\aoptions\x18\x18 \x03(\v2\x1e.origami.plugin.v1.OptionValueR\aoptions\x12@\n" +
 	"\vuncertainty\x18\x19 \x03(\v2\x1e.origami.plugin.v1.UncertaintyR\vuncertainty\x122\n" +
-	"\bmonotone\x18\x1a \x03(\x0e2\x16.origami.plugin.v1.DimR\bmonotone\"\xc3\x01\n" +
+	"\bmonotone\x18\x1a \x03(\x0e2\x16.origami.plugin.v1.DimR\bmonotone\x125\n" +
+	"\bfamilies\x18\x1b \x03(\v2\x19.origami.plugin.v1.FamilyR\bfamilies\"[\n" +
+	"\x06Family\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
+	"\x03doc\x18\x02 \x01(\tR\x03doc\x12+\n" +
+	"\x04axes\x18\x03 \x03(\v2\x17.origami.plugin.v1.AxisR\x04axes\"\xc3\x01\n" +
 	"\vUncertainty\x12\x16\n" +
 	"\x06kernel\x18\x01 \x01(\tR\x06kernel\x12\x14\n" +
 	"\x05level\x18\x02 \x01(\x01R\x05level\x125\n" +
@@ -3424,7 +3574,7 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\x06linear\x18\x03 \x01(\bR\x06linear\x12\x0e\n" +
 	"\x02c0\x18\x04 \x01(\x01R\x02c0\x12\x0e\n" +
 	"\x02c1\x18\x05 \x01(\x01R\x02c1\x12\x0e\n" +
-	"\x02c2\x18\x06 \x01(\x01R\x02c2\"\xbf\x01\n" +
+	"\x02c2\x18\x06 \x01(\x01R\x02c2\"\xf2\x01\n" +
 	"\x05Space\x12\x16\n" +
 	"\x06kernel\x18\x01 \x01(\tR\x06kernel\x12\x17\n" +
 	"\ablock_m\x18\x02 \x03(\x03R\x06blockM\x12\x17\n" +
@@ -3433,7 +3583,12 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\tnum_warps\x18\x05 \x03(\x03R\bnumWarps\x12\x1d\n" +
 	"\n" +
 	"num_stages\x18\x06 \x03(\x03R\tnumStages\x12\x17\n" +
-	"\asplit_k\x18\a \x03(\x03R\x06splitK\"\x91\x01\n" +
+	"\asplit_k\x18\a \x03(\x03R\x06splitK\x121\n" +
+	"\x04axes\x18\b \x03(\v2\x1d.origami.plugin.v1.AxisValuesR\x04axes\"8\n" +
+	"\n" +
+	"AxisValues\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
+	"\x06values\x18\x02 \x03(\tR\x06values\"\x91\x01\n" +
 	"\x11CandidatesRequest\x12\x16\n" +
 	"\x06handle\x18\x01 \x01(\fR\x06handle\x124\n" +
 	"\aproblem\x18\x02 \x01(\v2\x1a.origami.plugin.v1.ProblemR\aproblem\x12.\n" +
@@ -3562,7 +3717,7 @@ func file_origami_plugin_v1_arch_proto_rawDescGZIP() []byte {
 }
 
 var file_origami_plugin_v1_arch_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_origami_plugin_v1_arch_proto_msgTypes = make([]protoimpl.MessageInfo, 43)
+var file_origami_plugin_v1_arch_proto_msgTypes = make([]protoimpl.MessageInfo, 45)
 var file_origami_plugin_v1_arch_proto_goTypes = []any{
 	(Dim)(0),                        // 0: origami.plugin.v1.Dim
 	(Rung)(0),                       // 1: origami.plugin.v1.Rung
@@ -3584,120 +3739,126 @@ var file_origami_plugin_v1_arch_proto_goTypes = []any{
 	(*CloseRequest)(nil),            // 17: origami.plugin.v1.CloseRequest
 	(*CloseResponse)(nil),           // 18: origami.plugin.v1.CloseResponse
 	(*Description)(nil),             // 19: origami.plugin.v1.Description
-	(*Uncertainty)(nil),             // 20: origami.plugin.v1.Uncertainty
-	(*ErrorRange)(nil),              // 21: origami.plugin.v1.ErrorRange
-	(*PeakRate)(nil),                // 22: origami.plugin.v1.PeakRate
-	(*Atom)(nil),                    // 23: origami.plugin.v1.Atom
-	(*Param)(nil),                   // 24: origami.plugin.v1.Param
-	(*Constant)(nil),                // 25: origami.plugin.v1.Constant
-	(*Term)(nil),                    // 26: origami.plugin.v1.Term
-	(*Order)(nil),                   // 27: origami.plugin.v1.Order
-	(*OptionValue)(nil),             // 28: origami.plugin.v1.OptionValue
-	(*Level)(nil),                   // 29: origami.plugin.v1.Level
-	(*Bandwidth)(nil),               // 30: origami.plugin.v1.Bandwidth
-	(*Space)(nil),                   // 31: origami.plugin.v1.Space
-	(*CandidatesRequest)(nil),       // 32: origami.plugin.v1.CandidatesRequest
-	(*CandidatesResponse)(nil),      // 33: origami.plugin.v1.CandidatesResponse
-	(*EstimateRequest)(nil),         // 34: origami.plugin.v1.EstimateRequest
-	(*EstimateResponse)(nil),        // 35: origami.plugin.v1.EstimateResponse
-	(*TermsRequest)(nil),            // 36: origami.plugin.v1.TermsRequest
-	(*TermsResponse)(nil),           // 37: origami.plugin.v1.TermsResponse
-	(*MappingRequest)(nil),          // 38: origami.plugin.v1.MappingRequest
-	(*MappingResponse)(nil),         // 39: origami.plugin.v1.MappingResponse
-	(*MemoryIterationRequest)(nil),  // 40: origami.plugin.v1.MemoryIterationRequest
-	(*MemoryIterationResponse)(nil), // 41: origami.plugin.v1.MemoryIterationResponse
-	(*RankRequest)(nil),             // 42: origami.plugin.v1.RankRequest
-	(*RankResponse)(nil),            // 43: origami.plugin.v1.RankResponse
-	(*Ranking)(nil),                 // 44: origami.plugin.v1.Ranking
-	(*ReasonCount)(nil),             // 45: origami.plugin.v1.ReasonCount
-	nil,                             // 46: origami.plugin.v1.OpenRequest.OverridesEntry
-	nil,                             // 47: origami.plugin.v1.OpenRequest.OptionsEntry
-	nil,                             // 48: origami.plugin.v1.LiveDevice.AttributesEntry
-	(*Info)(nil),                    // 49: origami.plugin.v1.Info
-	(*ExecutorManifest)(nil),        // 50: origami.plugin.v1.ExecutorManifest
-	(ElementType)(0),                // 51: origami.plugin.v1.ElementType
-	(*Problem)(nil),                 // 52: origami.plugin.v1.Problem
-	(*Configs)(nil),                 // 53: origami.plugin.v1.Configs
-	(*ConfigSet)(nil),               // 54: origami.plugin.v1.ConfigSet
-	(*Diagnostic)(nil),              // 55: origami.plugin.v1.Diagnostic
+	(*Family)(nil),                  // 20: origami.plugin.v1.Family
+	(*Uncertainty)(nil),             // 21: origami.plugin.v1.Uncertainty
+	(*ErrorRange)(nil),              // 22: origami.plugin.v1.ErrorRange
+	(*PeakRate)(nil),                // 23: origami.plugin.v1.PeakRate
+	(*Atom)(nil),                    // 24: origami.plugin.v1.Atom
+	(*Param)(nil),                   // 25: origami.plugin.v1.Param
+	(*Constant)(nil),                // 26: origami.plugin.v1.Constant
+	(*Term)(nil),                    // 27: origami.plugin.v1.Term
+	(*Order)(nil),                   // 28: origami.plugin.v1.Order
+	(*OptionValue)(nil),             // 29: origami.plugin.v1.OptionValue
+	(*Level)(nil),                   // 30: origami.plugin.v1.Level
+	(*Bandwidth)(nil),               // 31: origami.plugin.v1.Bandwidth
+	(*Space)(nil),                   // 32: origami.plugin.v1.Space
+	(*AxisValues)(nil),              // 33: origami.plugin.v1.AxisValues
+	(*CandidatesRequest)(nil),       // 34: origami.plugin.v1.CandidatesRequest
+	(*CandidatesResponse)(nil),      // 35: origami.plugin.v1.CandidatesResponse
+	(*EstimateRequest)(nil),         // 36: origami.plugin.v1.EstimateRequest
+	(*EstimateResponse)(nil),        // 37: origami.plugin.v1.EstimateResponse
+	(*TermsRequest)(nil),            // 38: origami.plugin.v1.TermsRequest
+	(*TermsResponse)(nil),           // 39: origami.plugin.v1.TermsResponse
+	(*MappingRequest)(nil),          // 40: origami.plugin.v1.MappingRequest
+	(*MappingResponse)(nil),         // 41: origami.plugin.v1.MappingResponse
+	(*MemoryIterationRequest)(nil),  // 42: origami.plugin.v1.MemoryIterationRequest
+	(*MemoryIterationResponse)(nil), // 43: origami.plugin.v1.MemoryIterationResponse
+	(*RankRequest)(nil),             // 44: origami.plugin.v1.RankRequest
+	(*RankResponse)(nil),            // 45: origami.plugin.v1.RankResponse
+	(*Ranking)(nil),                 // 46: origami.plugin.v1.Ranking
+	(*ReasonCount)(nil),             // 47: origami.plugin.v1.ReasonCount
+	nil,                             // 48: origami.plugin.v1.OpenRequest.OverridesEntry
+	nil,                             // 49: origami.plugin.v1.OpenRequest.OptionsEntry
+	nil,                             // 50: origami.plugin.v1.LiveDevice.AttributesEntry
+	(*Info)(nil),                    // 51: origami.plugin.v1.Info
+	(*ExecutorManifest)(nil),        // 52: origami.plugin.v1.ExecutorManifest
+	(*Axis)(nil),                    // 53: origami.plugin.v1.Axis
+	(ElementType)(0),                // 54: origami.plugin.v1.ElementType
+	(*Problem)(nil),                 // 55: origami.plugin.v1.Problem
+	(*Configs)(nil),                 // 56: origami.plugin.v1.Configs
+	(*ConfigSet)(nil),               // 57: origami.plugin.v1.ConfigSet
+	(*Diagnostic)(nil),              // 58: origami.plugin.v1.Diagnostic
 }
 var file_origami_plugin_v1_arch_proto_depIdxs = []int32{
 	9,  // 0: origami.plugin.v1.ManifestResponse.manifest:type_name -> origami.plugin.v1.Manifest
-	49, // 1: origami.plugin.v1.Describe.info:type_name -> origami.plugin.v1.Info
+	51, // 1: origami.plugin.v1.Describe.info:type_name -> origami.plugin.v1.Info
 	9,  // 2: origami.plugin.v1.Describe.manifest:type_name -> origami.plugin.v1.Manifest
-	50, // 3: origami.plugin.v1.Describe.executor:type_name -> origami.plugin.v1.ExecutorManifest
+	52, // 3: origami.plugin.v1.Describe.executor:type_name -> origami.plugin.v1.ExecutorManifest
 	10, // 4: origami.plugin.v1.Manifest.archs:type_name -> origami.plugin.v1.ArchEntry
 	12, // 5: origami.plugin.v1.Manifest.options:type_name -> origami.plugin.v1.Option
 	11, // 6: origami.plugin.v1.ArchEntry.devices:type_name -> origami.plugin.v1.DeviceEntry
-	46, // 7: origami.plugin.v1.OpenRequest.overrides:type_name -> origami.plugin.v1.OpenRequest.OverridesEntry
-	47, // 8: origami.plugin.v1.OpenRequest.options:type_name -> origami.plugin.v1.OpenRequest.OptionsEntry
+	48, // 7: origami.plugin.v1.OpenRequest.overrides:type_name -> origami.plugin.v1.OpenRequest.OverridesEntry
+	49, // 8: origami.plugin.v1.OpenRequest.options:type_name -> origami.plugin.v1.OpenRequest.OptionsEntry
 	14, // 9: origami.plugin.v1.OpenRequest.live:type_name -> origami.plugin.v1.LiveDevice
 	1,  // 10: origami.plugin.v1.OpenRequest.rung:type_name -> origami.plugin.v1.Rung
-	48, // 11: origami.plugin.v1.LiveDevice.attributes:type_name -> origami.plugin.v1.LiveDevice.AttributesEntry
+	50, // 11: origami.plugin.v1.LiveDevice.attributes:type_name -> origami.plugin.v1.LiveDevice.AttributesEntry
 	19, // 12: origami.plugin.v1.OpenResponse.description:type_name -> origami.plugin.v1.Description
-	29, // 13: origami.plugin.v1.OpenResponse.levels:type_name -> origami.plugin.v1.Level
+	30, // 13: origami.plugin.v1.OpenResponse.levels:type_name -> origami.plugin.v1.Level
 	1,  // 14: origami.plugin.v1.Description.rung:type_name -> origami.plugin.v1.Rung
 	1,  // 15: origami.plugin.v1.Description.clock_rung:type_name -> origami.plugin.v1.Rung
-	22, // 16: origami.plugin.v1.Description.peaks:type_name -> origami.plugin.v1.PeakRate
-	23, // 17: origami.plugin.v1.Description.atoms:type_name -> origami.plugin.v1.Atom
-	24, // 18: origami.plugin.v1.Description.params:type_name -> origami.plugin.v1.Param
-	25, // 19: origami.plugin.v1.Description.constants:type_name -> origami.plugin.v1.Constant
-	26, // 20: origami.plugin.v1.Description.terms:type_name -> origami.plugin.v1.Term
-	27, // 21: origami.plugin.v1.Description.order:type_name -> origami.plugin.v1.Order
-	28, // 22: origami.plugin.v1.Description.options:type_name -> origami.plugin.v1.OptionValue
-	20, // 23: origami.plugin.v1.Description.uncertainty:type_name -> origami.plugin.v1.Uncertainty
+	23, // 16: origami.plugin.v1.Description.peaks:type_name -> origami.plugin.v1.PeakRate
+	24, // 17: origami.plugin.v1.Description.atoms:type_name -> origami.plugin.v1.Atom
+	25, // 18: origami.plugin.v1.Description.params:type_name -> origami.plugin.v1.Param
+	26, // 19: origami.plugin.v1.Description.constants:type_name -> origami.plugin.v1.Constant
+	27, // 20: origami.plugin.v1.Description.terms:type_name -> origami.plugin.v1.Term
+	28, // 21: origami.plugin.v1.Description.order:type_name -> origami.plugin.v1.Order
+	29, // 22: origami.plugin.v1.Description.options:type_name -> origami.plugin.v1.OptionValue
+	21, // 23: origami.plugin.v1.Description.uncertainty:type_name -> origami.plugin.v1.Uncertainty
 	0,  // 24: origami.plugin.v1.Description.monotone:type_name -> origami.plugin.v1.Dim
-	21, // 25: origami.plugin.v1.Uncertainty.ranges:type_name -> origami.plugin.v1.ErrorRange
-	5,  // 26: origami.plugin.v1.ErrorRange.bound:type_name -> origami.plugin.v1.Bound
-	51, // 27: origami.plugin.v1.PeakRate.element_type:type_name -> origami.plugin.v1.ElementType
-	51, // 28: origami.plugin.v1.Atom.element_type:type_name -> origami.plugin.v1.ElementType
-	2,  // 29: origami.plugin.v1.Param.tier:type_name -> origami.plugin.v1.Tier
-	3,  // 30: origami.plugin.v1.Term.kind:type_name -> origami.plugin.v1.TermKind
-	4,  // 31: origami.plugin.v1.Order.keys:type_name -> origami.plugin.v1.Key
-	30, // 32: origami.plugin.v1.Level.bandwidth:type_name -> origami.plugin.v1.Bandwidth
-	5,  // 33: origami.plugin.v1.Level.bound:type_name -> origami.plugin.v1.Bound
-	52, // 34: origami.plugin.v1.CandidatesRequest.problem:type_name -> origami.plugin.v1.Problem
-	31, // 35: origami.plugin.v1.CandidatesRequest.space:type_name -> origami.plugin.v1.Space
-	53, // 36: origami.plugin.v1.CandidatesResponse.configs:type_name -> origami.plugin.v1.Configs
-	53, // 37: origami.plugin.v1.CandidatesResponse.rejected:type_name -> origami.plugin.v1.Configs
-	52, // 38: origami.plugin.v1.EstimateRequest.problem:type_name -> origami.plugin.v1.Problem
-	54, // 39: origami.plugin.v1.EstimateRequest.configs:type_name -> origami.plugin.v1.ConfigSet
-	52, // 40: origami.plugin.v1.TermsRequest.problem:type_name -> origami.plugin.v1.Problem
-	54, // 41: origami.plugin.v1.TermsRequest.configs:type_name -> origami.plugin.v1.ConfigSet
-	52, // 42: origami.plugin.v1.MappingRequest.problem:type_name -> origami.plugin.v1.Problem
-	53, // 43: origami.plugin.v1.MappingRequest.config:type_name -> origami.plugin.v1.Configs
-	52, // 44: origami.plugin.v1.MemoryIterationRequest.problem:type_name -> origami.plugin.v1.Problem
-	53, // 45: origami.plugin.v1.MemoryIterationRequest.config:type_name -> origami.plugin.v1.Configs
-	52, // 46: origami.plugin.v1.RankRequest.problems:type_name -> origami.plugin.v1.Problem
-	31, // 47: origami.plugin.v1.RankRequest.space:type_name -> origami.plugin.v1.Space
-	44, // 48: origami.plugin.v1.RankResponse.rankings:type_name -> origami.plugin.v1.Ranking
-	53, // 49: origami.plugin.v1.Ranking.configs:type_name -> origami.plugin.v1.Configs
-	45, // 50: origami.plugin.v1.Ranking.rejected:type_name -> origami.plugin.v1.ReasonCount
-	55, // 51: origami.plugin.v1.Ranking.error:type_name -> origami.plugin.v1.Diagnostic
-	15, // 52: origami.plugin.v1.OpenRequest.OverridesEntry.value:type_name -> origami.plugin.v1.Override
-	6,  // 53: origami.plugin.v1.ArchService.Manifest:input_type -> origami.plugin.v1.ManifestRequest
-	13, // 54: origami.plugin.v1.ArchService.Open:input_type -> origami.plugin.v1.OpenRequest
-	17, // 55: origami.plugin.v1.ArchService.Close:input_type -> origami.plugin.v1.CloseRequest
-	32, // 56: origami.plugin.v1.ArchService.Candidates:input_type -> origami.plugin.v1.CandidatesRequest
-	34, // 57: origami.plugin.v1.ArchService.Estimate:input_type -> origami.plugin.v1.EstimateRequest
-	36, // 58: origami.plugin.v1.ArchService.Terms:input_type -> origami.plugin.v1.TermsRequest
-	38, // 59: origami.plugin.v1.ArchService.Mapping:input_type -> origami.plugin.v1.MappingRequest
-	40, // 60: origami.plugin.v1.ArchService.MemoryIteration:input_type -> origami.plugin.v1.MemoryIterationRequest
-	42, // 61: origami.plugin.v1.ArchService.Rank:input_type -> origami.plugin.v1.RankRequest
-	7,  // 62: origami.plugin.v1.ArchService.Manifest:output_type -> origami.plugin.v1.ManifestResponse
-	16, // 63: origami.plugin.v1.ArchService.Open:output_type -> origami.plugin.v1.OpenResponse
-	18, // 64: origami.plugin.v1.ArchService.Close:output_type -> origami.plugin.v1.CloseResponse
-	33, // 65: origami.plugin.v1.ArchService.Candidates:output_type -> origami.plugin.v1.CandidatesResponse
-	35, // 66: origami.plugin.v1.ArchService.Estimate:output_type -> origami.plugin.v1.EstimateResponse
-	37, // 67: origami.plugin.v1.ArchService.Terms:output_type -> origami.plugin.v1.TermsResponse
-	39, // 68: origami.plugin.v1.ArchService.Mapping:output_type -> origami.plugin.v1.MappingResponse
-	41, // 69: origami.plugin.v1.ArchService.MemoryIteration:output_type -> origami.plugin.v1.MemoryIterationResponse
-	43, // 70: origami.plugin.v1.ArchService.Rank:output_type -> origami.plugin.v1.RankResponse
-	62, // [62:71] is the sub-list for method output_type
-	53, // [53:62] is the sub-list for method input_type
-	53, // [53:53] is the sub-list for extension type_name
-	53, // [53:53] is the sub-list for extension extendee
-	0,  // [0:53] is the sub-list for field type_name
+	20, // 25: origami.plugin.v1.Description.families:type_name -> origami.plugin.v1.Family
+	53, // 26: origami.plugin.v1.Family.axes:type_name -> origami.plugin.v1.Axis
+	22, // 27: origami.plugin.v1.Uncertainty.ranges:type_name -> origami.plugin.v1.ErrorRange
+	5,  // 28: origami.plugin.v1.ErrorRange.bound:type_name -> origami.plugin.v1.Bound
+	54, // 29: origami.plugin.v1.PeakRate.element_type:type_name -> origami.plugin.v1.ElementType
+	54, // 30: origami.plugin.v1.Atom.element_type:type_name -> origami.plugin.v1.ElementType
+	2,  // 31: origami.plugin.v1.Param.tier:type_name -> origami.plugin.v1.Tier
+	3,  // 32: origami.plugin.v1.Term.kind:type_name -> origami.plugin.v1.TermKind
+	4,  // 33: origami.plugin.v1.Order.keys:type_name -> origami.plugin.v1.Key
+	31, // 34: origami.plugin.v1.Level.bandwidth:type_name -> origami.plugin.v1.Bandwidth
+	5,  // 35: origami.plugin.v1.Level.bound:type_name -> origami.plugin.v1.Bound
+	33, // 36: origami.plugin.v1.Space.axes:type_name -> origami.plugin.v1.AxisValues
+	55, // 37: origami.plugin.v1.CandidatesRequest.problem:type_name -> origami.plugin.v1.Problem
+	32, // 38: origami.plugin.v1.CandidatesRequest.space:type_name -> origami.plugin.v1.Space
+	56, // 39: origami.plugin.v1.CandidatesResponse.configs:type_name -> origami.plugin.v1.Configs
+	56, // 40: origami.plugin.v1.CandidatesResponse.rejected:type_name -> origami.plugin.v1.Configs
+	55, // 41: origami.plugin.v1.EstimateRequest.problem:type_name -> origami.plugin.v1.Problem
+	57, // 42: origami.plugin.v1.EstimateRequest.configs:type_name -> origami.plugin.v1.ConfigSet
+	55, // 43: origami.plugin.v1.TermsRequest.problem:type_name -> origami.plugin.v1.Problem
+	57, // 44: origami.plugin.v1.TermsRequest.configs:type_name -> origami.plugin.v1.ConfigSet
+	55, // 45: origami.plugin.v1.MappingRequest.problem:type_name -> origami.plugin.v1.Problem
+	56, // 46: origami.plugin.v1.MappingRequest.config:type_name -> origami.plugin.v1.Configs
+	55, // 47: origami.plugin.v1.MemoryIterationRequest.problem:type_name -> origami.plugin.v1.Problem
+	56, // 48: origami.plugin.v1.MemoryIterationRequest.config:type_name -> origami.plugin.v1.Configs
+	55, // 49: origami.plugin.v1.RankRequest.problems:type_name -> origami.plugin.v1.Problem
+	32, // 50: origami.plugin.v1.RankRequest.space:type_name -> origami.plugin.v1.Space
+	46, // 51: origami.plugin.v1.RankResponse.rankings:type_name -> origami.plugin.v1.Ranking
+	56, // 52: origami.plugin.v1.Ranking.configs:type_name -> origami.plugin.v1.Configs
+	47, // 53: origami.plugin.v1.Ranking.rejected:type_name -> origami.plugin.v1.ReasonCount
+	58, // 54: origami.plugin.v1.Ranking.error:type_name -> origami.plugin.v1.Diagnostic
+	15, // 55: origami.plugin.v1.OpenRequest.OverridesEntry.value:type_name -> origami.plugin.v1.Override
+	6,  // 56: origami.plugin.v1.ArchService.Manifest:input_type -> origami.plugin.v1.ManifestRequest
+	13, // 57: origami.plugin.v1.ArchService.Open:input_type -> origami.plugin.v1.OpenRequest
+	17, // 58: origami.plugin.v1.ArchService.Close:input_type -> origami.plugin.v1.CloseRequest
+	34, // 59: origami.plugin.v1.ArchService.Candidates:input_type -> origami.plugin.v1.CandidatesRequest
+	36, // 60: origami.plugin.v1.ArchService.Estimate:input_type -> origami.plugin.v1.EstimateRequest
+	38, // 61: origami.plugin.v1.ArchService.Terms:input_type -> origami.plugin.v1.TermsRequest
+	40, // 62: origami.plugin.v1.ArchService.Mapping:input_type -> origami.plugin.v1.MappingRequest
+	42, // 63: origami.plugin.v1.ArchService.MemoryIteration:input_type -> origami.plugin.v1.MemoryIterationRequest
+	44, // 64: origami.plugin.v1.ArchService.Rank:input_type -> origami.plugin.v1.RankRequest
+	7,  // 65: origami.plugin.v1.ArchService.Manifest:output_type -> origami.plugin.v1.ManifestResponse
+	16, // 66: origami.plugin.v1.ArchService.Open:output_type -> origami.plugin.v1.OpenResponse
+	18, // 67: origami.plugin.v1.ArchService.Close:output_type -> origami.plugin.v1.CloseResponse
+	35, // 68: origami.plugin.v1.ArchService.Candidates:output_type -> origami.plugin.v1.CandidatesResponse
+	37, // 69: origami.plugin.v1.ArchService.Estimate:output_type -> origami.plugin.v1.EstimateResponse
+	39, // 70: origami.plugin.v1.ArchService.Terms:output_type -> origami.plugin.v1.TermsResponse
+	41, // 71: origami.plugin.v1.ArchService.Mapping:output_type -> origami.plugin.v1.MappingResponse
+	43, // 72: origami.plugin.v1.ArchService.MemoryIteration:output_type -> origami.plugin.v1.MemoryIterationResponse
+	45, // 73: origami.plugin.v1.ArchService.Rank:output_type -> origami.plugin.v1.RankResponse
+	65, // [65:74] is the sub-list for method output_type
+	56, // [56:65] is the sub-list for method input_type
+	56, // [56:56] is the sub-list for extension type_name
+	56, // [56:56] is the sub-list for extension extendee
+	0,  // [0:56] is the sub-list for field type_name
 }
 
 func init() { file_origami_plugin_v1_arch_proto_init() }
@@ -3715,7 +3876,7 @@ func file_origami_plugin_v1_arch_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_origami_plugin_v1_arch_proto_rawDesc), len(file_origami_plugin_v1_arch_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   43,
+			NumMessages:   45,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -136,6 +136,56 @@ func (ElementType) EnumDescriptor() ([]byte, []int) {
 	return file_origami_plugin_v1_gemm_proto_rawDescGZIP(), []int{1}
 }
 
+// AxisType says what the values of an axis are.
+type AxisType int32
+
+const (
+	AxisType_AXIS_TYPE_UNSPECIFIED AxisType = 0
+	AxisType_AXIS_TYPE_ENUMERATION AxisType = 1
+	AxisType_AXIS_TYPE_INTEGER     AxisType = 2
+)
+
+// Enum value maps for AxisType.
+var (
+	AxisType_name = map[int32]string{
+		0: "AXIS_TYPE_UNSPECIFIED",
+		1: "AXIS_TYPE_ENUMERATION",
+		2: "AXIS_TYPE_INTEGER",
+	}
+	AxisType_value = map[string]int32{
+		"AXIS_TYPE_UNSPECIFIED": 0,
+		"AXIS_TYPE_ENUMERATION": 1,
+		"AXIS_TYPE_INTEGER":     2,
+	}
+)
+
+func (x AxisType) Enum() *AxisType {
+	p := new(AxisType)
+	*p = x
+	return p
+}
+
+func (x AxisType) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (AxisType) Descriptor() protoreflect.EnumDescriptor {
+	return file_origami_plugin_v1_gemm_proto_enumTypes[2].Descriptor()
+}
+
+func (AxisType) Type() protoreflect.EnumType {
+	return &file_origami_plugin_v1_gemm_proto_enumTypes[2]
+}
+
+func (x AxisType) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use AxisType.Descriptor instead.
+func (AxisType) EnumDescriptor() ([]byte, []int) {
+	return file_origami_plugin_v1_gemm_proto_rawDescGZIP(), []int{2}
+}
+
 // Problem is one GEMM, or batch of them at a fixed stride: C[m×n] = A[m×k] · B[k×n]. a_major and b_major name the
 // contiguous dimension. Values that make no sense are carried as they are: the model says what is wrong with them.
 type Problem struct {
@@ -243,7 +293,9 @@ type Configs struct {
 	// Index into kernels. Empty means that every configuration belongs to kernels[0].
 	Kernel []uint32 `protobuf:"varint,8,rep,packed,name=kernel,proto3" json:"kernel,omitempty"`
 	// The distinct kernel families of the list.
-	Kernels       []string `protobuf:"bytes,9,rep,name=kernels,proto3" json:"kernels,omitempty"`
+	Kernels []string `protobuf:"bytes,9,rep,name=kernels,proto3" json:"kernels,omitempty"`
+	// The named axes on which some configuration is not at its default. Since API 1.2.0.
+	Axes          []*AxisColumn `protobuf:"bytes,10,rep,name=axes,proto3" json:"axes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -341,11 +393,169 @@ func (x *Configs) GetKernels() []string {
 	return nil
 }
 
+func (x *Configs) GetAxes() []*AxisColumn {
+	if x != nil {
+		return x.Axes
+	}
+	return nil
+}
+
+// AxisColumn is the values of a list of configurations on one named axis.
+type AxisColumn struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// The distinct values that occur.
+	Values []string `protobuf:"bytes,2,rep,name=values,proto3" json:"values,omitempty"`
+	// One element per configuration: 0 for the default, else 1 more than an index into values.
+	Index         []uint32 `protobuf:"varint,3,rep,packed,name=index,proto3" json:"index,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AxisColumn) Reset() {
+	*x = AxisColumn{}
+	mi := &file_origami_plugin_v1_gemm_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AxisColumn) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AxisColumn) ProtoMessage() {}
+
+func (x *AxisColumn) ProtoReflect() protoreflect.Message {
+	mi := &file_origami_plugin_v1_gemm_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AxisColumn.ProtoReflect.Descriptor instead.
+func (*AxisColumn) Descriptor() ([]byte, []int) {
+	return file_origami_plugin_v1_gemm_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *AxisColumn) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *AxisColumn) GetValues() []string {
+	if x != nil {
+		return x.Values
+	}
+	return nil
+}
+
+func (x *AxisColumn) GetIndex() []uint32 {
+	if x != nil {
+		return x.Index
+	}
+	return nil
+}
+
+// Axis is what the configurations of a kernel family have beyond the columns of Configs.
+type Axis struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Unit  string                 `protobuf:"bytes,2,opt,name=unit,proto3" json:"unit,omitempty"`
+	Doc   string                 `protobuf:"bytes,3,opt,name=doc,proto3" json:"doc,omitempty"`
+	Type  AxisType               `protobuf:"varint,4,opt,name=type,proto3,enum=origami.plugin.v1.AxisType" json:"type,omitempty"`
+	// The values that the family takes. An integer without any takes every number of its type.
+	Values        []string `protobuf:"bytes,5,rep,name=values,proto3" json:"values,omitempty"`
+	DefaultValue  string   `protobuf:"bytes,6,opt,name=default_value,json=defaultValue,proto3" json:"default_value,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Axis) Reset() {
+	*x = Axis{}
+	mi := &file_origami_plugin_v1_gemm_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Axis) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Axis) ProtoMessage() {}
+
+func (x *Axis) ProtoReflect() protoreflect.Message {
+	mi := &file_origami_plugin_v1_gemm_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Axis.ProtoReflect.Descriptor instead.
+func (*Axis) Descriptor() ([]byte, []int) {
+	return file_origami_plugin_v1_gemm_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Axis) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Axis) GetUnit() string {
+	if x != nil {
+		return x.Unit
+	}
+	return ""
+}
+
+func (x *Axis) GetDoc() string {
+	if x != nil {
+		return x.Doc
+	}
+	return ""
+}
+
+func (x *Axis) GetType() AxisType {
+	if x != nil {
+		return x.Type
+	}
+	return AxisType_AXIS_TYPE_UNSPECIFIED
+}
+
+func (x *Axis) GetValues() []string {
+	if x != nil {
+		return x.Values
+	}
+	return nil
+}
+
+func (x *Axis) GetDefaultValue() string {
+	if x != nil {
+		return x.DefaultValue
+	}
+	return ""
+}
+
 // ConfigSet names a list of configurations by its content and carries it when the plugin does not have it yet.
 type ConfigSet struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// SHA-256 over the list in order: per configuration block_m, block_n, block_k, group_m, num_warps, num_stages,
-	// split_k and the length of the kernel's name as 64-bit little-endian integers, then the name's bytes.
+	// split_k and the length of the kernel's name as 64-bit little-endian integers, then the name's bytes. If a configuration
+	// has named axes, there follow 64 bits that are all set and, per configuration, the length and the bytes of
+	// "name=value,name=value" with those that are not at their default, sorted by name.
 	Sha256 []byte `protobuf:"bytes,1,opt,name=sha256,proto3" json:"sha256,omitempty"`
 	// Absent when the host believes that the plugin holds the list.
 	Configs       *Configs `protobuf:"bytes,2,opt,name=configs,proto3" json:"configs,omitempty"`
@@ -355,7 +565,7 @@ type ConfigSet struct {
 
 func (x *ConfigSet) Reset() {
 	*x = ConfigSet{}
-	mi := &file_origami_plugin_v1_gemm_proto_msgTypes[2]
+	mi := &file_origami_plugin_v1_gemm_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -367,7 +577,7 @@ func (x *ConfigSet) String() string {
 func (*ConfigSet) ProtoMessage() {}
 
 func (x *ConfigSet) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_gemm_proto_msgTypes[2]
+	mi := &file_origami_plugin_v1_gemm_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -380,7 +590,7 @@ func (x *ConfigSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigSet.ProtoReflect.Descriptor instead.
 func (*ConfigSet) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_gemm_proto_rawDescGZIP(), []int{2}
+	return file_origami_plugin_v1_gemm_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *ConfigSet) GetSha256() []byte {
@@ -409,7 +619,7 @@ const file_origami_plugin_v1_gemm_proto_rawDesc = "" +
 	"\x05batch\x18\x04 \x01(\x03R\x05batch\x121\n" +
 	"\aa_major\x18\x05 \x01(\x0e2\x18.origami.plugin.v1.MajorR\x06aMajor\x121\n" +
 	"\ab_major\x18\x06 \x01(\x0e2\x18.origami.plugin.v1.MajorR\x06bMajor\x12A\n" +
-	"\felement_type\x18\a \x01(\x0e2\x1e.origami.plugin.v1.ElementTypeR\velementType\"\xf4\x01\n" +
+	"\felement_type\x18\a \x01(\x0e2\x1e.origami.plugin.v1.ElementTypeR\velementType\"\xa7\x02\n" +
 	"\aConfigs\x12\x17\n" +
 	"\ablock_m\x18\x01 \x03(\x03R\x06blockM\x12\x17\n" +
 	"\ablock_n\x18\x02 \x03(\x03R\x06blockN\x12\x17\n" +
@@ -420,7 +630,21 @@ const file_origami_plugin_v1_gemm_proto_rawDesc = "" +
 	"num_stages\x18\x06 \x03(\x03R\tnumStages\x12\x17\n" +
 	"\asplit_k\x18\a \x03(\x03R\x06splitK\x12\x16\n" +
 	"\x06kernel\x18\b \x03(\rR\x06kernel\x12\x18\n" +
-	"\akernels\x18\t \x03(\tR\akernels\"Y\n" +
+	"\akernels\x18\t \x03(\tR\akernels\x121\n" +
+	"\x04axes\x18\n" +
+	" \x03(\v2\x1d.origami.plugin.v1.AxisColumnR\x04axes\"N\n" +
+	"\n" +
+	"AxisColumn\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
+	"\x06values\x18\x02 \x03(\tR\x06values\x12\x14\n" +
+	"\x05index\x18\x03 \x03(\rR\x05index\"\xae\x01\n" +
+	"\x04Axis\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
+	"\x04unit\x18\x02 \x01(\tR\x04unit\x12\x10\n" +
+	"\x03doc\x18\x03 \x01(\tR\x03doc\x12/\n" +
+	"\x04type\x18\x04 \x01(\x0e2\x1b.origami.plugin.v1.AxisTypeR\x04type\x12\x16\n" +
+	"\x06values\x18\x05 \x03(\tR\x06values\x12#\n" +
+	"\rdefault_value\x18\x06 \x01(\tR\fdefaultValue\"Y\n" +
 	"\tConfigSet\x12\x16\n" +
 	"\x06sha256\x18\x01 \x01(\fR\x06sha256\x124\n" +
 	"\aconfigs\x18\x02 \x01(\v2\x1a.origami.plugin.v1.ConfigsR\aconfigs*E\n" +
@@ -436,7 +660,11 @@ const file_origami_plugin_v1_gemm_proto_rawDesc = "" +
 	"\x11ELEMENT_TYPE_FP32\x10\x03\x12\x15\n" +
 	"\x11ELEMENT_TYPE_TF32\x10\x04\x12\x14\n" +
 	"\x10ELEMENT_TYPE_FP8\x10\x05\x12\x15\n" +
-	"\x11ELEMENT_TYPE_INT8\x10\x06BFZDgithub.com/origami-gemm/origami/sdk/proto/origami/plugin/v1;pluginv1b\x06proto3"
+	"\x11ELEMENT_TYPE_INT8\x10\x06*W\n" +
+	"\bAxisType\x12\x19\n" +
+	"\x15AXIS_TYPE_UNSPECIFIED\x10\x00\x12\x19\n" +
+	"\x15AXIS_TYPE_ENUMERATION\x10\x01\x12\x15\n" +
+	"\x11AXIS_TYPE_INTEGER\x10\x02BFZDgithub.com/origami-gemm/origami/sdk/proto/origami/plugin/v1;pluginv1b\x06proto3"
 
 var (
 	file_origami_plugin_v1_gemm_proto_rawDescOnce sync.Once
@@ -450,25 +678,30 @@ func file_origami_plugin_v1_gemm_proto_rawDescGZIP() []byte {
 	return file_origami_plugin_v1_gemm_proto_rawDescData
 }
 
-var file_origami_plugin_v1_gemm_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_origami_plugin_v1_gemm_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
+var file_origami_plugin_v1_gemm_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
+var file_origami_plugin_v1_gemm_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
 var file_origami_plugin_v1_gemm_proto_goTypes = []any{
-	(Major)(0),        // 0: origami.plugin.v1.Major
-	(ElementType)(0),  // 1: origami.plugin.v1.ElementType
-	(*Problem)(nil),   // 2: origami.plugin.v1.Problem
-	(*Configs)(nil),   // 3: origami.plugin.v1.Configs
-	(*ConfigSet)(nil), // 4: origami.plugin.v1.ConfigSet
+	(Major)(0),         // 0: origami.plugin.v1.Major
+	(ElementType)(0),   // 1: origami.plugin.v1.ElementType
+	(AxisType)(0),      // 2: origami.plugin.v1.AxisType
+	(*Problem)(nil),    // 3: origami.plugin.v1.Problem
+	(*Configs)(nil),    // 4: origami.plugin.v1.Configs
+	(*AxisColumn)(nil), // 5: origami.plugin.v1.AxisColumn
+	(*Axis)(nil),       // 6: origami.plugin.v1.Axis
+	(*ConfigSet)(nil),  // 7: origami.plugin.v1.ConfigSet
 }
 var file_origami_plugin_v1_gemm_proto_depIdxs = []int32{
 	0, // 0: origami.plugin.v1.Problem.a_major:type_name -> origami.plugin.v1.Major
 	0, // 1: origami.plugin.v1.Problem.b_major:type_name -> origami.plugin.v1.Major
 	1, // 2: origami.plugin.v1.Problem.element_type:type_name -> origami.plugin.v1.ElementType
-	3, // 3: origami.plugin.v1.ConfigSet.configs:type_name -> origami.plugin.v1.Configs
-	4, // [4:4] is the sub-list for method output_type
-	4, // [4:4] is the sub-list for method input_type
-	4, // [4:4] is the sub-list for extension type_name
-	4, // [4:4] is the sub-list for extension extendee
-	0, // [0:4] is the sub-list for field type_name
+	5, // 3: origami.plugin.v1.Configs.axes:type_name -> origami.plugin.v1.AxisColumn
+	2, // 4: origami.plugin.v1.Axis.type:type_name -> origami.plugin.v1.AxisType
+	4, // 5: origami.plugin.v1.ConfigSet.configs:type_name -> origami.plugin.v1.Configs
+	6, // [6:6] is the sub-list for method output_type
+	6, // [6:6] is the sub-list for method input_type
+	6, // [6:6] is the sub-list for extension type_name
+	6, // [6:6] is the sub-list for extension extendee
+	0, // [0:6] is the sub-list for field type_name
 }
 
 func init() { file_origami_plugin_v1_gemm_proto_init() }
@@ -481,8 +714,8 @@ func file_origami_plugin_v1_gemm_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_origami_plugin_v1_gemm_proto_rawDesc), len(file_origami_plugin_v1_gemm_proto_rawDesc)),
-			NumEnums:      2,
-			NumMessages:   3,
+			NumEnums:      3,
+			NumMessages:   5,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,260 @@
+package main
+
+/*
+#define ORIGAMI_NO_PROTOTYPES // cgo writes its own, without const
+#include "origami.h"
+*/
+import "C"
+
+import (
+	"fmt"
+	"unsafe"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/selector"
+)
+
+// The numbers of origami.h are those of the packages behind it: this compiles only if the last ones agree.
+var (
+	_ [0]struct{} = [uint8(gemm.INT8) - C.ORIGAMI_INT8]struct{}{}
+	_ [0]struct{} = [uint8(arch.BoundLatency) - C.ORIGAMI_BOUND_LATENCY]struct{}{}
+	_ [0]struct{} = [C.ORIGAMI_INPUT - 1 - uint8(diag.Input)]struct{}{}
+	_ [0]struct{} = [C.ORIGAMI_DEVICE - 1 - uint8(diag.Device)]struct{}{}
+)
+
+var opened handles
+
+//export origami_api_version
+func origami_api_version() C.int32_t { return C.ORIGAMI_API_VERSION }
+
+//export origami_open
+func origami_open(request *C.char, handle *C.origami_model, text *C.char, size C.size_t) C.int32_t {
+	return guard(text, size, func() error {
+		if request == nil || handle == nil {
+			return isNull("request or model")
+		}
+		*handle = 0
+		m, err := open([]byte(C.GoString(request)))
+		if err == nil {
+			*handle = C.origami_model(opened.add(m))
+		}
+		return err
+	})
+}
+
+//export origami_select
+func origami_select(handle C.origami_model, problem *C.origami_problem, pick *C.origami_pick,
+	text *C.char, size C.size_t) C.int32_t {
+	return guard(text, size, func() error {
+		if problem == nil || pick == nil {
+			return isNull("problem or pick")
+		}
+		*pick = C.origami_pick{}
+		m, err := opened.find(uint64(handle))
+		if err != nil {
+			return err
+		}
+		return m.selectInto(problem, pick)
+	})
+}
+
+//export origami_select_many
+func origami_select_many(handle C.origami_model, problems *C.origami_problem, count C.size_t,
+	picks *C.origami_pick, status *C.int32_t, text *C.char, size C.size_t) C.int32_t {
+	return guard(text, size, func() error {
+		if count == 0 {
+			return nil
+		}
+		if problems == nil || picks == nil || status == nil {
+			return isNull("problems, picks or status")
+		}
+		m, err := opened.find(uint64(handle))
+		if err != nil {
+			return err
+		}
+		var first error
+		in, out, codes := unsafe.Slice(problems, count), unsafe.Slice(picks, count), unsafe.Slice(status, count)
+		for i := range in {
+			out[i] = C.origami_pick{}
+			err := m.selectInto(&in[i], &out[i])
+			if codes[i] = code(err); err != nil && first == nil {
+				first = diag.Within(fmt.Sprintf("problem %d", i), err)
+			}
+		}
+		return first
+	})
+}
+
+//export origami_rank
+func origami_rank(handle C.origami_model, problem *C.origami_problem, picks *C.origami_pick, count *C.size_t,
+	text *C.char, size C.size_t) C.int32_t {
+	return guard(text, size, func() error {
+		if problem == nil || count == nil || picks == nil && *count > 0 {
+			return isNull("problem, picks or count")
+		}
+		room := *count
+		*count = 0
+		m, err := opened.find(uint64(handle))
+		if err != nil {
+			return err
+		}
+		p, err := problemOf(problem)
+		if err != nil || room == 0 {
+			return err
+		}
+		return m.rank(p, int(min(room, maxRank)), func(entries []selector.Entry) {
+			for i, out := 0, unsafe.Slice(picks, len(entries)); i < len(out); i++ {
+				out[i] = m.pick(&entries[i])
+			}
+			*count = C.size_t(len(entries))
+		})
+	})
+}
+
+// maxRank bounds how many entries are asked for, more than any space has.
+const maxRank = 1 << 30
+
+//export origami_expected_regret
+func origami_expected_regret(handle C.origami_model, problem *C.origami_problem, regret *C.origami_regret,
+	text *C.char, size C.size_t) C.int32_t {
+	return guard(text, size, func() error {
+		if problem == nil || regret == nil {
+			return isNull("problem or regret")
+		}
+		*regret = C.origami_regret{}
+		m, err := opened.find(uint64(handle))
+		if err != nil {
+			return err
+		}
+		p, err := problemOf(problem)
+		if err != nil {
+			return err
+		}
+		expected, worth, known, err := m.expectedRegret(p)
+		if err == nil && known {
+			*regret = C.origami_regret{expected: C.double(expected), worth_measuring: C.int32_t(worth), known: 1}
+		}
+		return err
+	})
+}
+
+//export origami_describe
+func origami_describe(handle C.origami_model, into *C.char, room C.size_t, length *C.size_t,
+	text *C.char, size C.size_t) C.int32_t {
+	return guard(text, size, func() error {
+		m, err := opened.find(uint64(handle))
+		if err != nil {
+			return err
+		}
+		return write(into, room, length, m.describe)
+	})
+}
+
+//export origami_list
+func origami_list(into *C.char, room C.size_t, length *C.size_t, text *C.char, size C.size_t) C.int32_t {
+	return guard(text, size, func() error { return write(into, room, length, list) })
+}
+
+//export origami_close
+func origami_close(handle C.origami_model, text *C.char, size C.size_t) C.int32_t {
+	return guard(text, size, func() error { return opened.remove(uint64(handle)) })
+}
+
+// guard answers a call: what f returns, or panics with, becomes a status and an error text.
+func guard(text *C.char, size C.size_t, f func() error) (status C.int32_t) {
+	defer func() {
+		if r := recover(); r != nil {
+			status = fail(text, size, fmt.Errorf("a bug in liborigami: %v; report it", r))
+		}
+	}()
+	return fail(text, size, f())
+}
+
+// fail writes an error's text, and returns its status.
+func fail(text *C.char, size C.size_t, err error) C.int32_t {
+	message := ""
+	if err != nil {
+		message = err.Error()
+	}
+	copyText(text, size, message)
+	return code(err)
+}
+
+// code is the status of an error, as the exit codes of the command line.
+func code(err error) C.int32_t {
+	if err == nil {
+		return C.ORIGAMI_OK
+	}
+	return C.int32_t(diag.KindOf(err)) + C.ORIGAMI_INTERNAL
+}
+
+// copyText fills a C buffer with as much of a text as fits, closed by a 0.
+func copyText[T string | []byte](to *C.char, size C.size_t, text T) {
+	if to == nil || size == 0 {
+		return
+	}
+	buffer := unsafe.Slice((*byte)(unsafe.Pointer(to)), size)
+	buffer[copy(buffer[:size-1], text)] = 0
+}
+
+// write answers with a text.
+func write(into *C.char, room C.size_t, length *C.size_t, text func() ([]byte, error)) error {
+	if length == nil {
+		return isNull("length")
+	}
+	*length = 0
+	out, err := text()
+	if err != nil {
+		return err
+	}
+	copyText(into, room, out)
+	*length = C.size_t(len(out))
+	return nil
+}
+
+func isNull(what string) error {
+	return diag.Inputf("%s is NULL", what).Do("pass memory for it")
+}
+
+// problemOf converts a problem. What is wrong with it otherwise, the selector says.
+func problemOf(c *C.origami_problem) (gemm.Problem, error) {
+	if c.trans_a > 1 || c.trans_b > 1 || c.reserved != [2]C.uint8_t{} {
+		return gemm.Problem{}, diag.Inputf("trans_a or trans_b is neither 0 nor 1, or reserved is not 0").
+			Do("set all of origami_problem")
+	}
+	if c.dtype < C.ORIGAMI_FP16 || c.dtype > C.ORIGAMI_INT8 {
+		return gemm.Problem{}, diag.Inputf("there is no dtype %d", int(c.dtype)).
+			Do("use one of ORIGAMI_FP16 to ORIGAMI_INT8")
+	}
+	p := gemm.Problem{M: int(c.m), N: int(c.n), K: int(c.k), Batch: int(c.batch), DType: gemm.DType(c.dtype)}
+	p.SetTrans(c.trans_a == 1, c.trans_b == 1)
+	return p, nil
+}
+
+// selectInto answers for one problem.
+func (m *model) selectInto(problem *C.origami_problem, pick *C.origami_pick) error {
+	p, err := problemOf(problem)
+	if err != nil {
+		return err
+	}
+	e, err := m.selectOne(p)
+	if err == nil {
+		*pick = m.pick(&e)
+	}
+	return err
+}
+
+// pick converts an entry.
+func (m *model) pick(e *selector.Entry) C.origami_pick {
+	low, high := m.interval(e)
+	return C.origami_pick{
+		block_m: C.int32_t(e.Config.BlockM), block_n: C.int32_t(e.Config.BlockN), block_k: C.int32_t(e.Config.BlockK),
+		group_m: C.int32_t(e.Config.GroupM), num_warps: C.int32_t(e.Config.NumWarps),
+		num_stages: C.int32_t(e.Config.NumStages),
+		split_k:    C.int32_t(e.Config.SplitK), xcds: C.int32_t(e.Mapping.XCDs), chunk: C.int32_t(e.Mapping.Chunk),
+		bound:  C.int32_t(e.Estimate.Bound),
+		cycles: C.double(e.Estimate.Cycles), seconds: C.double(m.seconds(e)), low: C.double(low), high: C.double(high),
+	}
+}

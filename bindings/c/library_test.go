@@ -1,0 +1,208 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/gemm"
+)
+
+// build builds the library and the command line once for the tests that compare them, and returns the folder. Without a
+// C compiler there is nothing to test.
+func build(t *testing.T) string {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("-short")
+	}
+	compiler, err := exec.LookPath(compilerName())
+	if err != nil {
+		t.Skipf("no C compiler: %v", err)
+	}
+	folder := t.TempDir()
+	library := exec.Command("go", "build", "-trimpath", "-buildmode=c-shared", "-ldflags", "-s -w",
+		"-o", filepath.Join(folder, "liborigami.so"), ".")
+	library.Env = append(os.Environ(), "CGO_ENABLED=1")
+	run(t, library)
+	run(t, exec.Command("go", "build", "-trimpath", "-o", filepath.Join(folder, "origami"), "../../cmd/origami"))
+	run(t, exec.Command(compiler, "-std=c11", "-Wall", "-Wextra", "-Werror", "-D_POSIX_C_SOURCE=200809L", "-I.",
+		"-o", filepath.Join(folder, "ask"), "testdata/ask.c",
+		"-L"+folder, "-lorigami", "-lpthread", "-Wl,-rpath,"+folder))
+	return folder
+}
+
+func compilerName() string {
+	if name := os.Getenv("CC"); name != "" {
+		return name
+	}
+	return "gcc"
+}
+
+// run runs a command that has to succeed, and returns its output.
+func run(t *testing.T, c *exec.Cmd) []byte {
+	t.Helper()
+	var stderr bytes.Buffer
+	c.Stderr = &stderr
+	out, err := c.Output()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s%s", c, err, out, stderr.Bytes())
+	}
+	return out
+}
+
+// answer is what the command line says about a configuration.
+type answer struct {
+	Config struct {
+		BlockM    int `json:"block_m"`
+		BlockN    int `json:"block_n"`
+		BlockK    int `json:"block_k"`
+		GroupM    int `json:"group_m"`
+		NumWarps  int `json:"num_warps"`
+		NumStages int `json:"num_stages"`
+		SplitK    int `json:"split_k"`
+	} `json:"config"`
+	Predicted struct {
+		Cycles   float64    `json:"cycles"`
+		Seconds  float64    `json:"seconds"`
+		Bound    string     `json:"bound"`
+		Interval [2]float64 `json:"interval_seconds"`
+	} `json:"predicted"`
+	Mapping struct {
+		XCDs  int `json:"xcds"`
+		Chunk int `json:"chunk"`
+	} `json:"mapping"`
+	Loss  *float64 `json:"expected_loss"`
+	Worth int      `json:"worth_measuring"`
+}
+
+// line is an answer as ask.c prints a pick.
+func (a *answer) line() string {
+	c, p := &a.Config, &a.Predicted
+	bound := slices.IndexFunc([]arch.Bound{0, 1, 2, 3, 4, 5}, func(b arch.Bound) bool { return b.String() == p.Bound })
+	return fmt.Sprint(c.BlockM, c.BlockN, c.BlockK, c.GroupM, c.NumWarps, c.NumStages, c.SplitK,
+		a.Mapping.XCDs, a.Mapping.Chunk, bound,
+		p.Cycles, p.Seconds, p.Interval[0], p.Interval[1])
+}
+
+// decimals turns C's hexadecimal floating-point numbers into what Go prints for the same bits.
+func decimals(t *testing.T, line string) string {
+	t.Helper()
+	fields := strings.Fields(line)
+	for i, f := range fields {
+		if strings.HasPrefix(f, "0x") {
+			v, err := strconv.ParseFloat(f, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fields[i] = fmt.Sprint(v)
+		}
+	}
+	return strings.Join(fields, " ")
+}
+
+// From C and from the command line, every device answers the same bits.
+func TestSameAsCommandLine(t *testing.T) {
+	folder := build(t)
+	problems := []gemm.Problem{
+		gemm.New(4096, 4096, 4096), gemm.New(1, 1, 1), gemm.New(100, 3000, 777), gemm.New(65536, 16, 128),
+		gemm.New(8192, 8192, 8192), gemm.New(16, 14336, 4096),
+	}
+	for _, p := range problems[:3] {
+		for trans := range 3 {
+			p.SetTrans(trans&1 == 0, trans&2 == 0)
+			p.DType, p.Batch = gemm.BF16, 1+trans
+			problems = append(problems, p)
+		}
+	}
+	var csv, input strings.Builder
+	csv.WriteString("m,n,k,batch,trans_a,trans_b,dtype\n")
+	bit := map[bool]int{true: 1}
+	for _, p := range problems {
+		fmt.Fprintf(&csv, "%d,%d,%d,%d,%d,%d,%s\n", p.M, p.N, p.K, p.Batch, bit[p.TransA()], bit[p.TransB()], p.DType)
+		fmt.Fprintln(&input, p.M, p.N, p.K, p.Batch, bit[p.TransA()], bit[p.TransB()], int(p.DType))
+	}
+	file := filepath.Join(folder, "problems.csv")
+	if err := os.WriteFile(file, []byte(csv.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	all, err := providers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const top = 3
+	for _, provider := range all {
+		for _, a := range provider.Manifest().Archs {
+			for _, d := range a.Devices {
+				for _, kernel := range a.Kernels {
+					id := a.ID + "@" + d.ID
+					t.Run(id+" "+kernel, func(t *testing.T) {
+						cli := func(args ...string) (answers []answer) {
+							args = append(args, "--in-process", "--arch", id, "--kernel", kernel,
+								"--problems", file, "--json")
+							c := exec.Command(filepath.Join(folder, "origami"), args...)
+							decoder := json.NewDecoder(bytes.NewReader(run(t, c)))
+							for decoder.More() {
+								var one answer
+								if err := decoder.Decode(&one); err != nil {
+									t.Fatal(err)
+								}
+								answers = append(answers, one)
+							}
+							return answers
+						}
+						var want []string
+						ranked := cli("rank", "--top", strconv.Itoa(top))
+						for i, pick := range cli("select") {
+							want = append(want, pick.line())
+							for _, one := range ranked[i*top : (i+1)*top] {
+								want = append(want, one.line())
+							}
+							regret := "0 0 0"
+							if pick.Loss != nil {
+								regret = fmt.Sprint(1, *pick.Loss, pick.Worth)
+							}
+							want = append(want, regret)
+						}
+						request := fmt.Sprintf(`{"arch":%q,"kernel":%q}`, id, kernel)
+						ask := exec.Command(filepath.Join(folder, "ask"), request, strconv.Itoa(top))
+						ask.Stdin = strings.NewReader(input.String())
+						got := strings.Split(strings.TrimSpace(string(run(t, ask))), "\n")
+						if len(got) != len(want) || len(want) != len(problems)*(top+2) {
+							t.Fatalf("%d lines, want %d", len(got), len(want))
+						}
+						for i := range want {
+							if line := decimals(t, got[i]); line != want[i] {
+								t.Errorf("problem %d: %s, the command line has %s", i/(top+2), line, want[i])
+							}
+						}
+					})
+				}
+			}
+		}
+	}
+
+	// The Python binding over the same library, where there is a Python.
+	python, err := exec.LookPath("python3")
+	if err != nil || exec.Command(python, "-c", "import sys; sys.exit(sys.version_info < (3, 10))").Run() != nil {
+		t.Log("no Python 3.10: its binding is not tested")
+		return
+	}
+	t.Run("python", func(t *testing.T) {
+		c := exec.Command(python, "-m", "unittest", "-v", "tests.test_lib")
+		c.Dir = "../python"
+		c.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1", "ORIGAMI_REQUIRE_LIB=1",
+			"ORIGAMI_LIB="+filepath.Join(folder, "liborigami.so"), "ORIGAMI="+filepath.Join(folder, "origami"))
+		out, err := c.CombinedOutput()
+		if err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
+	})
+}

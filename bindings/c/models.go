@@ -1,0 +1,337 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"sync"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/core/measure"
+	"github.com/origami-gemm/origami/core/selector"
+	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/plugins/builtins"
+)
+
+// providers are the built-in plugins, in order of precedence.
+var providers = sync.OnceValues(func() ([]arch.Provider, error) {
+	var all []arch.Provider
+	for _, plugin := range builtins.Plugins {
+		p, err := plugin.Provider()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, p)
+	}
+	return all, nil
+})
+
+// model is an open architecture with what it has answered. It is safe for concurrent use: callers take turns, for less
+// than a microsecond where the answer is known.
+type model struct {
+	description *arch.Description
+	kernel      string
+	uncertainty *arch.Uncertainty // nil where there is none
+
+	mu     sync.Mutex
+	memo   *selector.Memo
+	ranker *selector.Selector
+	ranked selector.Result
+}
+
+// request is what origami_open takes.
+type request struct {
+	Arch      string            `json:"arch"`
+	Device    string            `json:"device"`
+	Model     string            `json:"model"`
+	Kernel    string            `json:"kernel"`
+	Rung      arch.Rung         `json:"rung"`
+	Options   map[string]string `json:"options"`
+	Overrides json.RawMessage   `json:"overrides"`
+	Space     struct {
+		BlockM    []int `json:"block_m"`
+		BlockN    []int `json:"block_n"`
+		BlockK    []int `json:"block_k"`
+		NumWarps  []int `json:"num_warps"`
+		NumStages []int `json:"num_stages"`
+		SplitK    []int `json:"split_k"`
+	} `json:"space"`
+	Live *struct {
+		Name       string             `json:"name"`
+		Attributes map[string]float64 `json:"attributes"`
+	} `json:"live"`
+	// The text of files about the kernels, as in arch.OpenRequest.
+	Compiled         string `json:"compiled"`
+	Characterization string `json:"characterization"`
+}
+
+// open answers origami_open.
+func open(text []byte) (*model, error) {
+	const place = "open request"
+	var r request
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	err := decoder.Decode(&r)
+	if err == nil {
+		if _, extra := decoder.Token(); !errors.Is(extra, io.EOF) {
+			err = errors.New("data follows the first JSON object")
+		}
+	}
+	if err != nil {
+		return nil, diag.Inputf("not understood: %v", err).At(place).Do(`write a JSON object, as in {"arch":"sm90"}`)
+	}
+	all, err := providers()
+	if err != nil {
+		return nil, err
+	}
+	manifests := make([]arch.Manifest, len(all))
+	for i, p := range all {
+		manifests[i] = p.Manifest()
+	}
+	m, err := r.find(manifests)
+	if err != nil {
+		return nil, err
+	}
+	o := m.Request()
+	o.Model, o.Rung, o.Options = r.Model, r.Rung, r.Options
+	if r.Compiled != "" {
+		o.Compiled = []byte(r.Compiled)
+	}
+	if r.Characterization != "" {
+		o.Characterization = []byte(r.Characterization)
+	}
+	if len(r.Overrides) > 0 {
+		overrides, err := hw.ParseOverrides("overrides", r.Overrides)
+		if err != nil {
+			return nil, err
+		}
+		if len(overrides.ByArch) > 0 {
+			return nil, diag.Inputf("the numbers stand under an architecture").At("overrides").
+				Do(`a request is for one device: write {"clock":1.5e9}`)
+		}
+		o.Overrides = overrides.Bare
+	}
+	for i := range all {
+		if m.Manifest != &manifests[i] {
+			continue
+		}
+		a, err := all[i].Open(context.Background(), o)
+		if err != nil {
+			return nil, err
+		}
+		return newModel(a, &r)
+	}
+	panic("the manifest of a match is one of those that were searched")
+}
+
+// find returns the device that a request means.
+func (r *request) find(manifests []arch.Manifest) (arch.Match, error) {
+	switch {
+	case r.Live == nil && r.Device == "":
+		return arch.Find(manifests, r.Arch)
+	case r.Live == nil:
+		return arch.Find(manifests, r.Arch+"@"+r.Device)
+	case r.Device != "":
+		return arch.Match{}, diag.Inputf("there is a device and a live one").Do("leave one of them out")
+	default:
+		return arch.FindLive(manifests, r.Arch, &arch.LiveDevice{Name: r.Live.Name, Attributes: r.Live.Attributes})
+	}
+}
+
+// newModel readies an open architecture for a kernel family and space.
+func newModel(a arch.Architecture, r *request) (*model, error) {
+	d := a.Describe()
+	if r.Rung != "" && d.Rung != r.Rung {
+		return nil, diag.Inputf("the %s model of %s stands on rung %s and not on %s", d.Model, d.ID(), d.Rung, r.Rung).
+			Do("leave the rung out")
+	}
+	kernel, err := d.Kernel(r.Kernel)
+	if err != nil {
+		return nil, err
+	}
+	space := arch.Space{
+		Kernel: kernel, BlockM: r.Space.BlockM, BlockN: r.Space.BlockN, BlockK: r.Space.BlockK,
+		NumWarps: r.Space.NumWarps, NumStages: r.Space.NumStages, SplitK: r.Space.SplitK,
+	}
+	return &model{
+		description: d, kernel: kernel, uncertainty: d.UncertaintyOf(kernel),
+		memo: selector.NewMemo(selector.New(a, space)), ranker: selector.New(a, space),
+	}, nil
+}
+
+// selectOne returns the best configuration for a problem.
+func (m *model) selectOne(p gemm.Problem) (selector.Entry, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.memo.Select(context.Background(), p)
+}
+
+// rank hands the best `top` configurations for a problem to use, which must not keep them.
+func (m *model) rank(p gemm.Problem, top int, use func([]selector.Entry)) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.ranker.Rank(context.Background(), p, top, &m.ranked); err != nil {
+		return err
+	}
+	use(m.ranked.Entries)
+	return nil
+}
+
+// seconds returns an entry's predicted time.
+func (m *model) seconds(e *selector.Entry) unit.Seconds {
+	return e.Estimate.Cycles.At(m.description.Clock)
+}
+
+// interval returns the ends of the interval of an entry's time, zero where there is none.
+func (m *model) interval(e *selector.Entry) (low, high unit.Seconds) {
+	if m.uncertainty != nil {
+		low, high, _ = m.uncertainty.Interval(e.Estimate.Bound, m.seconds(e))
+	}
+	return low, high
+}
+
+// expectedRegret returns the expected regret of a problem's pick, and how many leading candidates are worth measuring.
+// known is false where the model has no uncertainty.
+func (m *model) expectedRegret(p gemm.Problem) (regret float64, worth int, known bool, err error) {
+	err = m.rank(p, measure.RegretCandidates, func(entries []selector.Entry) {
+		if m.uncertainty == nil {
+			return
+		}
+		times := make([]unit.Seconds, len(entries))
+		for i := range entries {
+			times[i] = m.seconds(&entries[i])
+		}
+		regret = measure.ExpectedRegret(times, m.uncertainty.Sigma, 1)
+		worth = measure.WorthMeasuring(times, m.uncertainty.PlanSigma, measure.AssumedNoise)
+	})
+	return regret, worth, m.uncertainty != nil, err
+}
+
+// describe answers origami_describe.
+func (m *model) describe() ([]byte, error) {
+	type param struct {
+		Name   string    `json:"name"`
+		Value  float64   `json:"value"`
+		Unit   string    `json:"unit"`
+		Tier   string    `json:"tier"`
+		Method hw.Method `json:"method"`
+		Source string    `json:"source"`
+	}
+	d := m.description
+	text := struct {
+		Arch       string            `json:"arch"`
+		Device     string            `json:"device"`
+		DeviceName string            `json:"device_name"`
+		Model      string            `json:"model"`
+		Kernel     string            `json:"kernel"`
+		Kernels    []string          `json:"kernels"`
+		Rung       arch.Rung         `json:"rung"`
+		Units      int               `json:"units"`
+		Clock      float64           `json:"clock_hz"`
+		ClockRung  arch.Rung         `json:"clock_rung"`
+		Level      float64           `json:"interval_level,omitempty"`
+		Params     []param           `json:"params"`
+		Options    map[string]string `json:"options"`
+	}{
+		d.Arch, d.Device, d.DeviceName, d.Model, m.kernel, d.Kernels, d.Rung, d.Units,
+		float64(d.Clock), d.ClockRung, 0, nil, map[string]string{},
+	}
+	if m.uncertainty != nil {
+		text.Level = m.uncertainty.Level
+	}
+	for _, p := range d.Params {
+		text.Params = append(text.Params, param{p.Name, p.Value, p.Unit, p.Tier.String(), p.Method, p.Source})
+	}
+	for _, o := range d.Options {
+		text.Options[o.Key] = o.Value
+	}
+	return json.Marshal(text)
+}
+
+// list answers origami_list.
+func list() ([]byte, error) {
+	type device struct {
+		ID      string   `json:"id"`
+		Name    string   `json:"name"`
+		Aliases []string `json:"aliases,omitempty"`
+	}
+	type option struct {
+		Key     string   `json:"key"`
+		Default string   `json:"default"`
+		Values  []string `json:"values,omitempty"`
+		Doc     string   `json:"doc"`
+	}
+	type entry struct {
+		ID      string   `json:"id"`
+		Vendor  string   `json:"vendor"`
+		Models  []string `json:"models"`
+		Kernels []string `json:"kernels"`
+		Devices []device `json:"devices"`
+		Options []option `json:"options,omitempty"`
+	}
+	all, err := providers()
+	if err != nil {
+		return nil, err
+	}
+	var entries []entry
+	for _, p := range all {
+		m := p.Manifest()
+		var options []option
+		for _, o := range m.Options {
+			options = append(options, option{o.Key, o.Default, o.Values, o.Doc})
+		}
+		for _, a := range m.Archs {
+			e := entry{ID: a.ID, Vendor: a.Vendor, Models: a.Models, Kernels: a.Kernels, Options: options}
+			for _, d := range a.Devices {
+				e.Devices = append(e.Devices, device(d))
+			}
+			entries = append(entries, e)
+		}
+	}
+	return json.Marshal(entries)
+}
+
+// handles are the open models by the number that C knows them by. Numbers are not used again.
+type handles struct {
+	mu     sync.RWMutex
+	last   uint64
+	models map[uint64]*model
+}
+
+// add gives a model a number.
+func (h *handles) add(m *model) uint64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.models == nil {
+		h.models = map[uint64]*model{}
+	}
+	h.last++
+	h.models[h.last] = m
+	return h.last
+}
+
+// find returns the model of a number.
+func (h *handles) find(id uint64) (*model, error) {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	if m := h.models[id]; m != nil {
+		return m, nil
+	}
+	return nil, diag.Inputf("there is no open model %d", id).Do("open one with origami_open")
+}
+
+// remove forgets a model.
+func (h *handles) remove(id uint64) error {
+	if _, err := h.find(id); err != nil {
+		return err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.models, id)
+	return nil
+}

@@ -1,0 +1,296 @@
+"""The models in this process, through the C library liborigami (`make lib`).
+
+    from origami.lib import Model
+    model = Model("sm90", "h200")
+    pick = model.select(4096, 4096, 4096)
+    pick.block_m, pick.num_warps, pick.seconds
+
+The library is $ORIGAMI_LIB if that is set. Otherwise it is looked for next to this file, where the wheel has it, and in
+bin/ of the checkout that this file is part of.
+
+A process made by fork() has no copy of the library's threads, so that calls there could hang. A Model that was opened
+before still answers what it has answered before, and raises Error for the rest. Open it in the child and nowhere
+before, or start children by "spawn" or "forkserver".
+"""
+
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+import gzip
+import json
+import os
+import pathlib
+import threading
+
+API_VERSION = 2
+
+DTYPES = {"fp16": 1, "bf16": 2, "fp32": 3, "tf32": 4, "fp8": 5, "int8": 6}
+# What PyTorch calls them. Its float32 may be computed as tf32 or not, so it is no alias.
+_ALIASES = {"float16": "fp16", "half": "fp16", "bfloat16": "bf16"}
+BOUNDS = ("unknown", "compute", "l2", "mall", "dram", "latency")
+KINDS = {1: "internal", 2: "input", 3: "plugin", 4: "device"}
+
+
+class Error(RuntimeError):
+    """A question that has no answer: one line that says what was wrong, where, and what to do. kind is "input" for what
+    was asked, "device" for a library or GPU that is not there, "internal" or "plugin" for what is not the caller's
+    fault."""
+
+    def __init__(self, message, kind="input"):
+        super().__init__(message)
+        self.kind = kind
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Pick:
+    """A kernel configuration, and what the model predicts for it."""
+
+    block_m: int
+    block_n: int
+    block_k: int
+    group_m: int  # launch order: rows of tiles walked before the next column
+    num_warps: int
+    num_stages: int
+    split_k: int
+    xcds: int  # launch order over the dies of a GPU, 0 where there is one
+    chunk: int
+    bound: str  # what limits it: one of BOUNDS
+    cycles: float
+    seconds: float
+    # Where the measured time lies, with the probability Model.description["interval_level"].
+    interval_seconds: tuple | None
+
+    def __str__(self):
+        return (f"{self.block_m}x{self.block_n}x{self.block_k},warps={self.num_warps},stages={self.num_stages},"
+                f"group={self.group_m},split={self.split_k}")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Regret:
+    """What a model's uncertainty means for a pick.
+
+    expected is the expected regret: how much slower the pick is than the fastest other candidate, as a fraction of that
+    candidate's time. worth_measuring is how many leading candidates are worth timing before the fastest is taken; 1
+    means that the pick can be taken unmeasured."""
+
+    expected: float
+    worth_measuring: int
+
+
+class Model:
+    """An architecture's model on a device. It may be used from several threads.
+
+    arch and device are as on the command line ("sm90", "h200"). options, overrides, space and live are dicts, as in
+    origami.h. compiled and characterization are what the compiler reports of the kernels and what a timing pass over
+    them found: a path (its file may be gzipped), or the text of such a file.
+
+    Opening takes milliseconds. select() takes some tens of microseconds the first time that a problem is asked for, and
+    a dict's lookup after that.
+    """
+
+    def __init__(self, arch: str, device: str | None = None, *, model: str | None = None, kernel: str | None = None,
+                 rung: str | None = None, options: dict | None = None, overrides: dict | None = None,
+                 space: dict | None = None, live: dict | None = None, compiled: os.PathLike | str | None = None,
+                 characterization: os.PathLike | str | None = None, library: os.PathLike | str | None = None):
+        request = {"arch": arch, "device": device, "model": model, "kernel": kernel, "rung": rung, "options": options,
+                   "overrides": overrides, "space": space, "live": live, "compiled": _content(compiled),
+                   "characterization": _content(characterization)}
+        self._library = load(library)
+        self._handle = ctypes.c_uint64()
+        self._picks = {}
+        text = json.dumps({key: value for key, value in request.items() if value is not None}).encode()
+        self._library.call("origami_open", text, ctypes.byref(self._handle))
+        self.description = json.loads(self._library.text("origami_describe", self._handle))
+
+    def __repr__(self):
+        d = self.description
+        return (
+            f"<origami.Model {d['model']} of {d['arch']}@{d['device']}, kernel family {d['kernel']}, rung {d['rung']}>"
+        )
+
+    def select(self, m: int, n: int, k: int, *, dtype: str = "fp16", trans_a: bool = False, trans_b: bool = False,
+               batch: int = 1) -> Pick:
+        """The best configuration. trans_a: A is contiguous along M (K otherwise); trans_b: B is contiguous along K (N
+        otherwise)."""
+        key = (m, n, k, dtype, trans_a, trans_b, batch)
+        pick = self._picks.get(key)
+        if pick is None:
+            out = _Pick()
+            self._library.call("origami_select", self._handle, ctypes.byref(_problem(*key)), ctypes.byref(out))
+            pick = self._remember(key, out)
+        return pick
+
+    def select_many(self, problems: list[dict]) -> list[Pick]:
+        """The best configuration for each of many problems, dicts of select()'s arguments, in one call. If one has no
+        answer, an Error says which, and there are no answers for the others either."""
+        keys = [_key(**p) for p in problems]
+        new = [key for key in dict.fromkeys(keys) if key not in self._picks]
+        answers = {key: self._picks[key] for key in keys if key in self._picks}
+        if new:
+            picks, status = (_Pick * len(new))(), (ctypes.c_int32 * len(new))()
+            asked = (_Problem * len(new))(*(_problem(*key) for key in new))
+            self._library.call("origami_select_many", self._handle, asked, ctypes.c_size_t(len(new)), picks, status)
+            answers.update((key, self._remember(key, out)) for key, out in zip(new, picks))
+        return [answers[key] for key in keys]
+
+    def rank(self, m: int, n: int, k: int, *, dtype: str = "fp16", trans_a: bool = False, trans_b: bool = False,
+             batch: int = 1, top: int = 8) -> list[Pick]:
+        """The best `top` configurations, best first; there can be fewer."""
+        problem, picks, count = _problem(m, n, k, dtype, trans_a, trans_b, batch), (_Pick * top)(), ctypes.c_size_t(top)
+        self._library.call("origami_rank", self._handle, ctypes.byref(problem), picks, ctypes.byref(count))
+        return [p.value() for p in picks[:count.value]]
+
+    def expected_regret(self, m: int, n: int, k: int, *, dtype: str = "fp16", trans_a: bool = False,
+                        trans_b: bool = False, batch: int = 1) -> Regret | None:
+        """What the model's uncertainty means for the pick; None where the model has none."""
+        problem, out = _problem(m, n, k, dtype, trans_a, trans_b, batch), _Regret()
+        self._library.call("origami_expected_regret", self._handle, ctypes.byref(problem), ctypes.byref(out))
+        return Regret(out.expected, out.worth_measuring) if out.known else None
+
+    def close(self) -> None:
+        """Forgets the model. What was answered stays."""
+        if self._handle.value and self._library.usable():
+            handle, self._handle = self._handle, ctypes.c_uint64()
+            self._library.call("origami_close", handle)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def __del__(self):
+        if hasattr(self, "_handle"):
+            self.close()
+
+    def _remember(self, key, out):
+        if len(self._picks) >= _MEMORY:
+            self._picks.clear()
+        pick = self._picks[key] = out.value()
+        return pick
+
+
+def architectures(library: os.PathLike | str | None = None) -> list[dict]:
+    """The architectures that can be opened, as dicts of id, vendor, models, kernels, devices and options."""
+    return json.loads(load(library).text("origami_list"))
+
+
+# What a Model remembers at most: some hundred bytes each.
+_MEMORY = 1 << 16
+
+
+class _Problem(ctypes.Structure):
+    _fields_ = [
+        ("m", ctypes.c_int64),
+        ("n", ctypes.c_int64),
+        ("k", ctypes.c_int64),
+        ("batch", ctypes.c_int64),
+        ("dtype", ctypes.c_int32),
+        ("trans_a", ctypes.c_uint8),
+        ("trans_b", ctypes.c_uint8),
+        ("reserved", ctypes.c_uint8 * 2),
+    ]
+
+
+class _Pick(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_int32) for name in (
+        "block_m", "block_n", "block_k", "group_m", "num_warps", "num_stages", "split_k", "xcds", "chunk", "bound")]
+    _fields_ += [(name, ctypes.c_double) for name in ("cycles", "seconds", "low", "high")]
+
+    def value(self):
+        return Pick(self.block_m, self.block_n, self.block_k, self.group_m, self.num_warps, self.num_stages,
+                    self.split_k, self.xcds, self.chunk, BOUNDS[self.bound], self.cycles, self.seconds,
+                    (self.low, self.high) if self.high else None)
+
+
+class _Regret(ctypes.Structure):
+    _fields_ = [("expected", ctypes.c_double), ("worth_measuring", ctypes.c_int32), ("known", ctypes.c_int32)]
+
+
+def _content(file):
+    """The text of a file that is given as a path or as its text."""
+    if not isinstance(file, os.PathLike):
+        return file
+    path = pathlib.Path(file)
+    with gzip.open(path, "rt") if path.suffix == ".gz" else open(path) as text:
+        return text.read()
+
+
+def _key(m, n, k, dtype="fp16", trans_a=False, trans_b=False, batch=1):
+    return (m, n, k, dtype, trans_a, trans_b, batch)
+
+
+def _problem(m, n, k, dtype, trans_a, trans_b, batch):
+    code = DTYPES.get(_ALIASES.get(dtype, dtype))
+    if code is None:
+        raise Error(f"unknown dtype {dtype!r}; use one of {', '.join(DTYPES)}")
+    for name, size in zip(("m", "n", "k", "batch"), (m, n, k, batch)):
+        # ctypes would cut a larger one down to another problem.
+        if not hasattr(size, "__index__") or not -1 << 63 <= int(size) < 1 << 63:
+            raise Error(f"{name} is {size!r}; give a whole number of at least 1")
+    return _Problem(m, n, k, batch, code, bool(trans_a), bool(trans_b))
+
+
+class _Library:
+    """The C library, loaded."""
+
+    def __init__(self, path):
+        self.process = os.getpid()
+        try:
+            self._c = ctypes.CDLL(str(path))
+            version = self._c.origami_api_version()
+        except (OSError, AttributeError) as e:
+            raise Error(f"{path}: not a liborigami that can be loaded ({e}); build it with `make lib`", "device") from e
+        if version != API_VERSION:
+            raise Error(f"{path}: the library has interface version {version}, this package knows {API_VERSION}; "
+                        "take both from the same release", "device")
+
+    def usable(self):
+        """Whether this process is the one that loaded the library, not a fork of it."""
+        return os.getpid() == self.process
+
+    def call(self, function, *arguments):
+        if not self.usable():
+            raise Error("liborigami was loaded before this process was forked and cannot answer here; start processes "
+                        'by "spawn" or "forkserver", or open the model in the child only', "internal")
+        error = ctypes.create_string_buffer(2048)
+        status = getattr(self._c, function)(*arguments, error, ctypes.c_size_t(len(error)))
+        if status:
+            raise Error(error.value.decode(errors="replace"), KINDS.get(status, "internal"))
+
+    def text(self, function, *arguments):
+        length = ctypes.c_size_t()
+        room = 1 << 16
+        while True:
+            buffer = ctypes.create_string_buffer(room)
+            self.call(function, *arguments, buffer, ctypes.c_size_t(room), ctypes.byref(length))
+            if length.value < room:
+                return buffer.raw[:length.value].decode()
+            room = length.value + 1
+
+
+_libraries = {}
+_loading = threading.Lock()
+
+
+def load(path=None):
+    """The library at a path, or where it is looked for; loaded once."""
+    path = pathlib.Path(path) if path else _find()
+    with _loading:
+        if path not in _libraries:
+            _libraries[path] = _Library(path)
+        return _libraries[path]
+
+
+def _find():
+    here = pathlib.Path(__file__).resolve().parent
+    named = os.environ.get("ORIGAMI_LIB")
+    if named:
+        return pathlib.Path(named)
+    places = [here / "liborigami.so", here.parents[2] / "bin" / "liborigami.so"]
+    for place in places:
+        if place.exists():
+            return place
+    raise Error(f"there is no liborigami.so in {' or '.join(str(p.parent) for p in places)}; build it with `make lib`, "
+                "or say where it is with ORIGAMI_LIB", "device")

@@ -1,0 +1,311 @@
+"""origami.lib against the command line: the same bits. Needs liborigami (`make lib`) and the command line (`make
+build`), here or as $ORIGAMI_LIB and $ORIGAMI; without them the tests skip, or fail if ORIGAMI_REQUIRE_LIB=1."""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import threading
+import time
+import unittest
+
+from origami import lib
+from origami.lib import Error, Model
+
+CHECKOUT = pathlib.Path(__file__).resolve().parents[3]
+CLI = pathlib.Path(os.environ.get("ORIGAMI") or CHECKOUT / "bin" / "origami")
+
+
+def setUpModule():
+    try:
+        lib.load()
+        if not CLI.exists():
+            raise Error(f"there is no {CLI}; build it with `make build`")
+    except Error as e:
+        if os.environ.get("ORIGAMI_REQUIRE_LIB") == "1":
+            raise
+        raise unittest.SkipTest(str(e))
+
+
+def cli(*arguments):
+    out = subprocess.run(
+        [CLI, "--in-process", *map(str, arguments), "--json"], capture_output=True, text=True, check=True
+    ).stdout
+    return [json.loads(line) for line in out.splitlines()]
+
+
+def said(pick):
+    """A Pick as the command line says it."""
+    return {
+        "config": {
+            name: getattr(pick, name)
+            for name in ("block_m", "block_n", "block_k", "group_m", "num_warps", "num_stages", "split_k")
+        },
+        "cycles": pick.cycles,
+        "seconds": pick.seconds,
+        "bound": pick.bound,
+        "interval": list(pick.interval_seconds or ()),
+        "mapping": {"xcds": pick.xcds, "chunk": pick.chunk},
+    }
+
+
+def told(answer):
+    mapping = answer.get("mapping", {"xcds": 0, "chunk": 0})
+    p = answer["predicted"]
+    return {"config": answer["config"], "cycles": p["cycles"], "seconds": p["seconds"], "bound": p["bound"],
+            "interval": p.get("interval_seconds", []), "mapping": {"xcds": mapping["xcds"], "chunk": mapping["chunk"]}}
+
+
+class SameAsCommandLine(unittest.TestCase):
+    problems = [
+        {"m": 4096, "n": 4096, "k": 4096},
+        {"m": 100, "n": 3000, "k": 777, "trans_b": True},
+        {"m": 1, "n": 1, "k": 1, "dtype": "bf16"},
+        {"m": 16, "n": 14336, "k": 4096, "batch": 3, "trans_a": True},
+    ]
+
+    def flags(self, p):
+        flags = []
+        for name, value in p.items():
+            if value is True:
+                flags.append("--" + name.replace("_", "-"))
+            else:
+                flags += ["-" + name if len(name) == 1 else "--" + name, value]
+        return flags
+
+    def test_select_and_rank(self):
+        for arch, device, options in (
+            ("sm90", "h200", {}),
+            ("sm90", "h200", {"kernel": "mma"}),
+            ("sm80", None, {"model": "reference"}),
+            ("gfx942", None, {}),
+        ):
+            model = Model(arch, device, **options)
+            where = [
+                "--arch",
+                arch + (f"@{device}" if device else ""),
+                *(word for key, value in options.items() for word in (f"--{key}", value)),
+            ]
+            for p in self.problems:
+                with self.subTest(arch=arch, problem=p):
+                    [want] = cli(*where, "select", *self.flags(p))
+                    self.assertEqual(said(model.select(**p)), told(want))
+                    self.assertEqual(
+                        [said(pick) for pick in model.rank(**p, top=5)],
+                        [told(a) for a in cli(*where, "rank", "--top", 5, *self.flags(p))],
+                    )
+                    regret = model.expected_regret(**p)
+                    self.assertEqual(
+                        regret and (regret.expected, regret.worth_measuring),
+                        (want["expected_loss"], want["worth_measuring"]) if "expected_loss" in want else None,
+                    )
+            self.assertEqual(model.select_many(self.problems * 2), [model.select(**p) for p in self.problems] * 2)
+            fresh = Model(arch, device, **options)
+            self.assertEqual(fresh.select_many(self.problems * 2), model.select_many(self.problems * 2))
+
+    def test_overrides_and_space(self):
+        import tempfile
+
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+            file.write('{"clock": {"value": 1, "unit": "GHz"}}')
+            file.flush()
+            [want] = cli("--arch", "sm89", "--hw-params", file.name, "select", "-m", 512, "-n", 512, "-k", 512)
+        self.assertEqual(
+            said(Model("sm89", overrides={"clock": {"value": 1, "unit": "GHz"}}).select(512, 512, 512)), told(want)
+        )
+        for pick in Model("sm89", space={"block_m": [32], "num_stages": [2, 3]}).rank(512, 512, 512, top=50):
+            self.assertEqual(pick.block_m, 32)
+            self.assertIn(pick.num_stages, (2, 3))
+
+    def test_files_about_kernels(self):
+        import gzip
+        import tempfile
+
+        text = ("bm,bn,bk,stages,warps,trans_b,ctas,one_2048,one_6144,chip_2048,chip_6144,full_2048,full_6144\n"
+                "128,256,64,3,8,0,1,20,60,22,66,22,66\n")
+        with tempfile.TemporaryDirectory() as folder:
+            plain, packed = pathlib.Path(folder, "timed.csv"), pathlib.Path(folder, "timed.csv.gz")
+            plain.write_text(text)
+            packed.write_bytes(gzip.compress(text.encode()))
+            [want] = cli("--arch", "sm90", "--characterization", plain, "select", "-m", 512, "-n", 512, "-k", 512)
+            for given in (text, plain, packed):
+                model = Model("sm90", characterization=given)
+                self.assertEqual(model.description["rung"], want["rung"])
+                self.assertEqual(said(model.select(512, 512, 512)), told(want))
+        with self.assertRaises(Error):
+            Model("sm90", compiled="colour\n")
+
+    def test_names_of_element_types(self):
+        model = Model("sm90")
+        self.assertEqual(model.select(512, 512, 512, dtype="bfloat16"), model.select(512, 512, 512, dtype="bf16"))
+        self.assertIn("sm90@h100", repr(model))
+
+    def test_description(self):
+        d = Model("h200").description
+        [want] = cli("--arch", "h200", "select", "-m", 64, "-n", 64, "-k", 64)
+        for key in ("arch", "device", "model", "kernel", "rung"):
+            self.assertEqual(d[key], want[key])
+        self.assertEqual(d["clock_hz"], want["predicted"]["clock_hz"])
+        self.assertEqual(d["interval_level"], want["predicted"]["interval_level"])
+        self.assertIn({"id": "h200", "name": "NVIDIA H200", "aliases": ["h200-sxm", "h200-sxm-141gb"]},
+                      next(a for a in lib.architectures() if a["id"] == "sm90")["devices"])
+
+
+class Errors(unittest.TestCase):
+    def test_questions_without_an_answer(self):
+        model = Model("sm90")
+        for ask, want in (
+            (lambda: Model("sm91"), "did you mean sm90"),
+            (lambda: Model("sm90", "h300"), "its devices"),
+            (lambda: Model("sm90", kernel="cutlass"), "use one of triton, mma"),
+            (lambda: Model("sm90", overrides={"x": 1}), "no parameter"),
+            (lambda: model.select(0, 1, 1), "m is missing or zero"),
+            (lambda: model.select(1, -1, 1), "n is negative"),
+            (lambda: model.select(1 << 64, 1, 1), "m is 18446744073709551616"),
+            (lambda: model.select(2.5, 1, 1), "m is 2.5"),
+            (lambda: model.select("2", 1, 1), "m is '2'"),
+            (lambda: model.select(1, 1, 1, dtype="fp64"), "unknown dtype"),
+            (lambda: model.select(1, 1, 1, dtype="int8"), "takes fp16 and bf16"),
+            (
+                lambda: model.select_many([{"m": 1, "n": 1, "k": 1}, {"m": 1, "n": 1, "k": 0}]),
+                "problem 1: k is missing",
+            ),
+            (lambda: lib.load("/nowhere/liborigami.so"), "/nowhere/liborigami.so"),
+        ):
+            with self.assertRaises(Error) as caught:
+                ask()
+            self.assertIn(want, str(caught.exception))
+            self.assertEqual(str(caught.exception).count("\n"), 0)
+            self.assertIn(caught.exception.kind, ("input", "device"))
+        self.assertEqual(model.rank(1, 1, 1, top=0), [])
+
+    def test_closed(self):
+        with Model("sm90") as model:
+            known = model.select(64, 64, 64)
+        self.assertEqual(model.select(64, 64, 64), known)
+        with self.assertRaisesRegex(Error, "no open model"):
+            model.select(65, 64, 64)
+        model.close()
+
+
+class InAProcess(unittest.TestCase):
+    """The library brings a runtime with threads and signal handlers of its own into Python's process."""
+
+    def test_threads(self):
+        model, want = Model("sm90"), Model("sm90")
+        wrong = []
+
+        def ask(offset):
+            for i in range(200):
+                m = 64 + (i * 37 + offset) % 100
+                if model.select(m, 512, 512).cycles != want.select(m, 512, 512).cycles:
+                    wrong.append(m)
+
+        threads = [threading.Thread(target=ask, args=(i,)) for i in range(8)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        self.assertEqual(wrong, [])
+
+    def child(self, text, **options):
+        return subprocess.run(
+            [
+                sys.executable,
+                "-c",
+                "from origami.lib import *\nmodel = Model('sm90')\nknown = model.select(64, 64, 64)\n" + text,
+            ],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            **options,
+        )
+
+    def test_fork(self):
+        # Of a forked process: what is known is answered, the rest is an error and not a hang, and it ends as it should.
+        out = self.child("""
+import multiprocessing, os
+def work(_):
+    assert model.select(64, 64, 64) == known
+    try:
+        model.select(65, 64, 64)
+    except Error as e:
+        try:
+            Model("sm89")
+        except Error as again:
+            model.close()
+            return f"{os.getpid() != parent} {e.kind} {e == again} {str(e)[:40]}"
+parent = os.getpid()
+with multiprocessing.get_context("fork").Pool(2) as pool:
+    print(set(pool.map(work, range(4))))
+assert model.select(66, 64, 64)
+""")
+        self.assertEqual((out.returncode, out.stderr), (0, ""), out)
+        self.assertEqual(out.stdout.strip(), "{'True internal False liborigami was loaded before this proces'}")
+
+    def test_spawn_and_late_loading(self):
+        out = subprocess.run([sys.executable, "-c", """
+import os
+from origami.lib import Model
+pid = os.fork()
+if pid == 0:
+    print(Model("sm90").select(64, 64, 64), flush=True)
+    os._exit(0)
+assert os.waitpid(pid, 0)[1] == 0
+print(Model("sm90").select(64, 64, 64))
+"""], capture_output=True, text=True, timeout=60)
+        self.assertEqual((out.returncode, out.stderr), (0, ""), out)
+        first, second = out.stdout.split()
+        self.assertEqual(first, second)
+
+    def test_signals(self):
+        # Python's handlers stay its own, and a broken pipe is an exception.
+        out = self.child("""
+import faulthandler, os, signal, time
+faulthandler.enable()
+try:
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(10)
+except KeyboardInterrupt:
+    print("interrupt")
+signal.signal(signal.SIGUSR1, lambda *_: print("usr1"))
+os.kill(os.getpid(), signal.SIGUSR1)
+r, w = os.pipe()
+os.close(r)
+try:
+    os.write(w, b"x")
+except BrokenPipeError:
+    print("pipe")
+model.select(65, 64, 64)
+""")
+        self.assertEqual((out.returncode, out.stdout.split()), (0, ["interrupt", "usr1", "pipe"]), out)
+
+    def test_interrupted_by_a_timer(self):
+        # Signals that arrive within a call do not disturb it.
+        seen = []
+        model, want = Model("sm90"), Model("sm90")
+        before = signal.signal(signal.SIGALRM, lambda *_: seen.append(1))
+        signal.setitimer(signal.ITIMER_REAL, 0.0005, 0.0005)
+        try:
+            end = time.monotonic() + 0.3
+            picks = []
+            while time.monotonic() < end:
+                picks.append((64 + len(picks), model.select(64 + len(picks), 512, 512)))
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+        self.assertGreater(len(seen), 10)
+        for m, pick in picks[::50]:
+            self.assertEqual(pick, want.select(m, 512, 512))
+
+    def test_no_grpc_and_no_torch(self):
+        out = self.child(
+            "import sys\nprint([m for m in ('grpc', 'google.protobuf', 'torch', 'triton') if m in sys.modules])"
+        )
+        self.assertEqual(out.stdout.strip(), "[]", out)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,7 +1,0 @@
-// Command liborigami is a C library of the built-in models, for programs that want a pick without a process: go build
-// -buildmode=c-shared, as `make lib` does. origami.h is its interface; sdk/python/origami/lib.py binds it.
-//
-// models.go is the library in Go, exports.go its C side, which needs cgo.
-package main
-
-func main() {} // a C library has none, but a package main must

@@ -1,0 +1,123 @@
+package render
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/selector"
+)
+
+// Line prints a line of a card: a label, then text.
+func Line(w io.Writer, label, format string, args ...any) {
+	fmt.Fprintf(w, "%-11s %s\n", label, fmt.Sprintf(format, args...))
+}
+
+// Heading names the device and the model that an answer comes from.
+func Heading(a *session.Answer) string {
+	return DeviceLines(a.Arch) + "\n" + ModelLine(a.Arch, a.Kernel)
+}
+
+// DeviceLines describes a device in one line. For a GPU of this machine a second line says where its numbers come from.
+func DeviceLines(d *arch.Description) string {
+	units := fmt.Sprintf("%d %ss", d.Units, d.UnitName)
+	if d.Partitions > 1 {
+		units += fmt.Sprintf(" on %d dies", d.Partitions)
+	}
+	s := fmt.Sprintf("%-11s %s (%s), %s at %s", "device", d.DeviceName, d.ID(), units, d.Clock)
+	if live := LiveJSON(d); live != nil {
+		s += fmt.Sprintf("\n%-11s %s", "derived", liveSources(d, live))
+	}
+	return s
+}
+
+// liveSources says how many numbers of a GPU of this machine come from its driver, and where the others come from.
+func liveSources(d *arch.Description, live *Live) string {
+	s := fmt.Sprintf("%d of %d numbers from the driver", len(live.Driver), len(d.Params))
+	if len(live.Scaled) > 0 {
+		s += fmt.Sprintf(", %d scaled from %s (%s)", len(live.Scaled), live.ScaledFrom, lastFive(live.Scaled))
+	} else {
+		s += fmt.Sprintf(" (%s)", lastFive(live.Driver))
+	}
+	return s + ": origami arch show auto"
+}
+
+// lastFive lists the last five names: devices list the numbers that predictions rest on last.
+func lastFive(names []string) string {
+	more := len(names) - 5
+	if more <= 0 {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[more:], ", "), more)
+}
+
+// ModelLine describes a model in one line, with its rung, and the rung of the clock if that is another.
+func ModelLine(d *arch.Description, kernel string) string {
+	s := fmt.Sprintf("%-11s %s, kernel family %s, rung %s", "model", d.Model, kernel, d.Rung)
+	if d.ClockRung != d.Rung {
+		s += fmt.Sprintf(" (clock: %s)", d.ClockRung)
+	}
+	return s
+}
+
+// LaunchOrder says how workgroups are distributed to dies.
+func LaunchOrder(m arch.Mapping) string {
+	s := fmt.Sprintf("launch order: groups of %s, distributed to %s", Plural(m.GroupM, "row", "rows"),
+		Plural(m.XCDs, "XCD", "XCDs"))
+	if m.Chunk > 0 {
+		s += fmt.Sprintf(" in chunks of %d", m.Chunk)
+	}
+	return s
+}
+
+// CandidateCounts says how many candidates are usable, and why the others were rejected, most frequent reason first.
+func CandidateCounts(feasible int, rejected []selector.ReasonCount) string {
+	s := fmt.Sprintf("%d usable", feasible)
+	if len(rejected) == 0 {
+		return s
+	}
+	sorted := slices.Clone(rejected)
+	slices.SortStableFunc(sorted, func(a, b selector.ReasonCount) int { return b.Count - a.Count })
+	total := 0
+	parts := make([]string, len(sorted))
+	for i, r := range sorted {
+		total += r.Count
+		parts[i] = fmt.Sprintf("%d %s", r.Count, r.Reason)
+	}
+	return fmt.Sprintf("%s, %d rejected (%s)", s, total, strings.Join(parts, ", "))
+}
+
+// TermKind names how a term relates to the total.
+func TermKind(k arch.TermKind) string {
+	switch k {
+	case arch.KindStep:
+		return "step"
+	case arch.KindShare:
+		return "share"
+	case arch.KindTotal:
+		return "total"
+	default:
+		return "intermediate"
+	}
+}
+
+// WrapList breaks words, joined by commas, into lines of at most width columns.
+func WrapList(lead string, words []string, width int) []string {
+	lines := []string{lead}
+	for i, w := range words {
+		if i < len(words)-1 {
+			w += ","
+		}
+		last := &lines[len(lines)-1]
+		if i > 0 && utf8.RuneCountInString(*last)+1+utf8.RuneCountInString(w) > width {
+			lines = append(lines, w)
+			continue
+		}
+		*last += " " + w
+	}
+	return lines
+}

@@ -1,0 +1,173 @@
+package render
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/config"
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+)
+
+// Format is how a command writes its answer.
+type Format string
+
+// The formats. CSV and TSV hold the same columns and differ in the separator.
+const (
+	Table Format = config.Table
+	JSON  Format = config.JSON
+	CSV   Format = config.CSV
+	TSV   Format = config.TSV
+)
+
+// FormatOf returns the format that the settings ask for. The default is a table on a terminal and TSV elsewhere.
+func FormatOf(f *session.Factory) Format {
+	switch asked := f.Settings.Format; {
+	case asked != "":
+		return Format(asked)
+	case f.Streams.Terminal:
+		return Table
+	default:
+		return TSV
+	}
+}
+
+// JSONLine writes v as one line of JSON.
+func JSONLine(s *iostreams.Streams, v any) error {
+	e := json.NewEncoder(s.Out)
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}
+
+// Delimited writes a header and rows as CSV or TSV.
+type Delimited struct {
+	csv    *csv.Writer
+	header []string
+	wrote  bool
+	tsv    bool
+}
+
+// NewDelimited starts a table. The header is written with the first row.
+func NewDelimited(s *iostreams.Streams, f Format, header []string) *Delimited {
+	w := csv.NewWriter(s.Out)
+	r := &Delimited{csv: w, header: header, tsv: f == TSV}
+	if r.tsv {
+		w.Comma = '\t'
+	}
+	return r
+}
+
+// Write adds a row.
+func (r *Delimited) Write(row []string) error {
+	if !r.wrote {
+		r.wrote = true
+		if err := r.csv.Write(r.header); err != nil {
+			return err
+		}
+	}
+	if r.tsv {
+		// Cells of a TSV are never quoted, so that cut and awk can read them.
+		for i, cell := range row {
+			row[i] = unquoted.Replace(cell)
+		}
+	}
+	return r.csv.Write(row)
+}
+
+// unquoted removes what would make the CSV writer quote a cell of a TSV.
+var unquoted = strings.NewReplacer("\t", " ", "\n", " ", "\r", " ", `"`, "'")
+
+// Close writes out what is left.
+func (r *Delimited) Close() error {
+	r.csv.Flush()
+	return r.csv.Error()
+}
+
+// WriteRows writes rows as a table, CSV or TSV.
+func WriteRows(s *iostreams.Streams, f Format, header []string, rows [][]string) error {
+	if f == Table {
+		WriteTable(s, header, rows)
+		return nil
+	}
+	r := NewDelimited(s, f, header)
+	for _, row := range rows {
+		if err := r.Write(row); err != nil {
+			return err
+		}
+	}
+	return r.Close()
+}
+
+// WriteTable prints aligned columns. Columns whose cells are all numbers are aligned right.
+func WriteTable(s *iostreams.Streams, header []string, rows [][]string) {
+	w := table.NewWriter()
+	style := table.StyleLight
+	style.Options = table.Options{SeparateColumns: true}
+	style.Box.MiddleVertical = " "
+	style.Box.PaddingLeft, style.Box.PaddingRight = "", " "
+	style.Format.Header = text.FormatDefault
+	w.SetStyle(style)
+	head := make(table.Row, len(header))
+	columns := make([]table.ColumnConfig, len(header))
+	for i, h := range header {
+		head[i] = s.Bold(h)
+		columns[i] = table.ColumnConfig{Number: i + 1, Align: text.AlignLeft, AlignHeader: text.AlignLeft}
+		if numeric(rows, i) {
+			columns[i].Align, columns[i].AlignHeader = text.AlignRight, text.AlignRight
+		}
+	}
+	w.SetColumnConfigs(columns)
+	w.AppendHeader(head)
+	for _, row := range rows {
+		cells := make(table.Row, len(row))
+		for i := range row {
+			cells[i] = row[i]
+		}
+		w.AppendRow(cells)
+	}
+	for line := range strings.Lines(w.Render()) {
+		fmt.Fprintln(s.Out, strings.TrimRight(line, " \n"))
+	}
+}
+
+// WriteColumns prints rows with their columns aligned and no header. All rows must have the same number of cells.
+func WriteColumns(s *iostreams.Streams, rows [][]string) {
+	var widths []int
+	for _, row := range rows {
+		for i, cell := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], text.StringWidthWithoutEscSequences(cell))
+		}
+	}
+	for _, row := range rows {
+		var line strings.Builder
+		for i, cell := range row {
+			line.WriteString(text.Pad(cell, widths[i]+2, ' '))
+		}
+		fmt.Fprintln(s.Out, strings.TrimRight(line.String(), " "))
+	}
+}
+
+// numeric reports whether a column holds numbers, perhaps with a unit behind them.
+func numeric(rows [][]string, column int) bool {
+	found := false
+	for _, row := range rows {
+		cell := row[column]
+		if cell == "" || cell == "–" {
+			continue
+		}
+		digits := strings.TrimLeft(cell, "+-<")
+		if digits == "" || digits[0] < '0' || digits[0] > '9' || strings.ContainsAny(cell, "x@,") {
+			return false
+		}
+		found = true
+	}
+	return found
+}

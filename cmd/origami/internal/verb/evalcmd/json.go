@@ -1,0 +1,157 @@
+package evalcmd
+
+import (
+	"math"
+	"strconv"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/score"
+	"github.com/origami-gemm/origami/core/stats"
+	"github.com/origami-gemm/origami/core/unit"
+)
+
+// object is what `eval --json` writes; docs/json.md describes it.
+type object struct {
+	Arch     string           `json:"arch"`
+	Device   string           `json:"device"`
+	Model    string           `json:"model"`
+	Kernel   string           `json:"kernel"`
+	Rung     arch.Rung        `json:"rung"`
+	Records  string           `json:"records"`
+	GroupM   int              `json:"group_m"`
+	SplitK   int              `json:"split_k"`
+	Problems []problem        `json:"problems"`
+	Partial  []render.Problem `json:"partial,omitempty"`
+	Summary  render.Fields    `json:"summary"`
+	Classes  render.Fields    `json:"classes"`
+	Group    *render.Fields   `json:"group,omitempty"`
+	Split    *render.Fields   `json:"split,omitempty"`
+}
+
+// problem is one problem in JSON.
+type problem struct {
+	render.Problem
+	Class string `json:"class"`
+
+	Pick        render.Config `json:"pick"`
+	PickMS      render.Number `json:"pick_ms"`
+	PredictedMS float64       `json:"predicted_ms"`
+	IntervalMS  *[2]float64   `json:"interval_ms"`
+	Best        render.Config `json:"best"`
+	BestMS      float64       `json:"best_ms"`
+	Eff         float64       `json:"efficiency"`
+	Top4        float64       `json:"efficiency_top4"`
+	Top8        float64       `json:"efficiency_top8"`
+	Top16       float64       `json:"efficiency_top16"`
+	Tau         render.Number `json:"tau"`
+	PickRank    *int          `json:"pick_rank_measured"`
+	BestRank    *int          `json:"best_rank_predicted"`
+	Error       render.Number `json:"error_median"`
+	Held        *bool         `json:"interval_held"`
+	Coverage    render.Number `json:"interval_coverage"`
+	Recorded    int           `json:"recorded"`
+	Refused     int           `json:"refused"`
+}
+
+// place is a rank, null where there is none.
+func place(rank int) *int {
+	if rank == 0 {
+		return nil
+	}
+	return &rank
+}
+
+// milliseconds is a time, NaN for none.
+func milliseconds(t unit.Seconds) float64 {
+	if t <= 0 {
+		return math.NaN()
+	}
+	return float64(t) * 1e3
+}
+
+func (o *outcome) object() object {
+	out := object{
+		Arch: o.arch.Arch, Device: o.arch.Device, Model: o.arch.Model, Kernel: o.data.Kernel, Rung: o.arch.Rung,
+		Records: o.data.Name,
+		GroupM:  o.data.Group, SplitK: o.data.Split, Problems: []problem{},
+		Summary: summary(score.SummariseEvaluations(o.rows, o.uncertainty())), Classes: render.Fields{},
+		Group: choice(o.group), Split: choice(o.split),
+	}
+	for i := range o.rows {
+		r := &o.rows[i]
+		scored := problem{
+			Problem: render.ProblemJSON(r.Problem), Class: r.Class.String(),
+			Pick: render.ConfigJSON(r.Pick.Config), PickMS: render.Number(milliseconds(r.Pick.Time)),
+			PredictedMS: milliseconds(r.Predicted),
+			Best:        render.ConfigJSON(r.Best.Config), BestMS: milliseconds(r.Best.Time), Eff: r.Efficiency(), Top4: r.Top[0],
+			Top8: r.Top[1], Top16: r.Top[2],
+			Tau: render.Number(r.Tau), PickRank: place(r.PickRank), BestRank: place(r.BestRank), Error: render.Number(r.Error),
+			Coverage: render.Number(coverage(r, o.uncertainty())), Recorded: r.Measured, Refused: r.Rejected,
+		}
+		if u := o.uncertainty(); u != nil {
+			if low, high, ok := u.Interval(r.Bound, r.Predicted); ok {
+				scored.IntervalMS = &[2]float64{float64(low) * 1e3, float64(high) * 1e3}
+			}
+		}
+		if held, ok := r.PickCovered(o.uncertainty()); ok {
+			scored.Held = &held
+		}
+		out.Problems = append(out.Problems, scored)
+	}
+	for _, p := range o.data.Partial {
+		out.Partial = append(out.Partial, render.ProblemJSON(p))
+	}
+	classes, summaries := score.SummariseByClass(o.rows, o.uncertainty())
+	for i, c := range classes {
+		out.Classes = append(out.Classes, render.Field{Name: c.String(), Value: summary(summaries[i])})
+	}
+	return out
+}
+
+// coverage is the share of the measured times inside their intervals, NaN without intervals.
+func coverage(r *score.Evaluation, u *arch.Uncertainty) float64 {
+	held, of := r.PointsCovered(u)
+	return float64(held) / float64(of)
+}
+
+func summary(s score.EvaluationSummary) render.Fields {
+	f := render.Fields{{Name: "problems", Value: s.Problems}, {Name: "unrecorded_picks", Value: s.Unmeasured}}
+	spread := func(prefix string, v stats.Quantiles) {
+		for _, n := range []struct {
+			name  string
+			value float64
+		}{{"geomean", v.Geomean}, {"median", v.Median}, {"p10", v.P10}, {"worst", v.Worst}} {
+			f = append(f, render.Field{Name: prefix + "_" + n.name, Value: n.value})
+		}
+	}
+	spread("efficiency", s.Efficiency)
+	for i, n := range score.TopCounts {
+		spread("top"+strconv.Itoa(n), s.Top[i])
+	}
+	f = append(f, render.Field{Name: "tau_mean", Value: render.Number(s.TauMean)},
+		render.Field{Name: "tau_worst", Value: render.Number(s.TauWorst)},
+		render.Field{Name: "error_median", Value: render.Number(s.Error)},
+		render.Field{Name: "interval_coverage", Value: render.Number(s.Coverage)},
+		render.Field{Name: "interval_coverage_picks", Value: render.Number(s.PickCoverage)})
+	if s.AutoEfficiency.Count > 0 {
+		spread("auto", s.AutoEfficiency)
+		f = append(f, render.Field{Name: "auto_measured_mean", Value: s.CandidatesMeasured},
+			render.Field{Name: "expected_loss_mean", Value: s.ExpectedRegret},
+			render.Field{Name: "recorded_loss_mean", Value: s.Regret})
+	}
+	return f
+}
+
+// choice is the efficiency of the model's choice along one axis, nil if the data set does not vary the axis.
+func choice(c score.AxisChoice) *render.Fields {
+	if c.Chosen.Count == 0 {
+		return nil
+	}
+	return &render.Fields{
+		{Name: "configurations", Value: c.Chosen.Count}, {Name: "efficiency_geomean", Value: c.Chosen.Geomean},
+		{Name: "efficiency_p10", Value: c.Chosen.P10},
+		{Name: "efficiency_worst", Value: c.Chosen.Worst}, {Name: "constant_geomean", Value: c.Constant.Geomean},
+		{Name: "constant_worst", Value: c.Constant.Worst},
+	}
+}

@@ -1,0 +1,55 @@
+package evalcmd
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/report"
+	"github.com/origami-gemm/origami/core/score"
+)
+
+// report writes the outcome into a folder: eval.md with the tables and the plots, eval.csv and eval.json with the
+// numbers.
+func (o *outcome) report(folder string) error {
+	to := report.Folder(folder)
+	if err := to.Make(); err != nil {
+		return err
+	}
+	if len(o.rows) == 0 {
+		return nil // what went wrong has been said
+	}
+	title := fmt.Sprintf("%s, %s model on rung %s, kernel family %s", o.arch.ID(), o.arch.Model, o.arch.Rung,
+		o.data.Kernel)
+	var points []score.Point
+	efficiency := make([]report.Series, 1+len(score.TopCounts))
+	efficiency[0].Name = "pick"
+	for i, n := range score.TopCounts {
+		efficiency[1+i].Name = fmt.Sprintf("best of the first %d", n)
+	}
+	for i := range o.rows {
+		r := &o.rows[i]
+		points = append(points, r.Points...)
+		efficiency[0].Values = append(efficiency[0].Values, r.Efficiency())
+		for t := range score.TopCounts {
+			efficiency[1+t].Values = append(efficiency[1+t].Values, r.Top[t])
+		}
+	}
+	scatter, err := report.Scatter(folder, "predicted-measured", title, points)
+	if err != nil {
+		return report.Unwritable(folder, err)
+	}
+	curves, err := report.Sorted(folder, "efficiency", title, "share of the problems", "best time ÷ time", efficiency)
+	if err != nil {
+		return report.Unwritable(folder, err)
+	}
+	if err := to.Numbers("eval", o.write); err != nil {
+		return err
+	}
+	t := o.text()
+	var b strings.Builder
+	fmt.Fprintf(&b, "# %s\n\n%s\n%s\n\n%s\n\n%s", title, report.List(t.above), report.List(t.below),
+		report.Table(t.classHeader, t.classes), report.Table(t.header, t.rows))
+	fmt.Fprintf(&b, "\n\n![efficiency over the problems, worst first](%s)\n\n![predicted against measured times](%s)\n",
+		curves.SVG, scatter.PNG)
+	return to.Text("eval.md", b.String())
+}

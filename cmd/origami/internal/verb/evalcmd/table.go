@@ -1,0 +1,155 @@
+package evalcmd
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/score"
+	"github.com/origami-gemm/origami/core/stats"
+)
+
+// text is the outcome for a terminal and for a report.
+type text struct {
+	above       []string
+	header      []string
+	rows        [][]string
+	classHeader []string
+	classes     [][]string
+	below       []string
+}
+
+const none = "–"
+
+func (o *outcome) text() text {
+	s := score.SummariseEvaluations(o.rows, o.uncertainty())
+	out := text{above: []string{render.DeviceLines(o.arch), render.ModelLine(o.arch, o.data.Kernel),
+		fmt.Sprintf("%-11s %s%s", "measured", o.data.Name, o.held())}}
+	out.header = []string{"problem", "class", "pick", "time", "best", "time", "of best", "top 4", "top 8", "top 16",
+		"tau", "pick's place", "best's place", "error"}
+	if o.uncertainty() != nil {
+		out.header = append(out.header, "interval held")
+	}
+	for i := range o.rows {
+		out.rows = append(out.rows, o.tableCells(&o.rows[i]))
+	}
+	out.classHeader = []string{"class", "problems", "of best", "p10", "worst", "top 8", "worst", "tau", "worst", "error"}
+	classes, summaries := score.SummariseByClass(o.rows, o.uncertainty())
+	names := make([]string, len(classes))
+	for i, c := range classes {
+		names[i] = c.String()
+	}
+	if len(classes) > 1 {
+		names, summaries = append(names, "all"), append(summaries, s)
+	}
+	for i, name := range names {
+		c := &summaries[i]
+		out.classes = append(out.classes, []string{
+			name, strconv.Itoa(c.Problems), render.Percent(c.Efficiency.Geomean), render.Percent(c.Efficiency.P10),
+			render.Percent(c.Efficiency.Worst),
+			render.Percent(c.Top[1].Geomean), render.Percent(c.Top[1].Worst), tau(c.TauMean), tau(c.TauWorst), percent(c.Error),
+		})
+	}
+	line := func(label, format string, args ...any) {
+		out.below = append(out.below, fmt.Sprintf("%-11s %s", label, fmt.Sprintf(format, args...)))
+	}
+	spread := func(label string, v stats.Quantiles) {
+		line(label, "geomean %s, median %s, p10 %s, worst %s", render.Percent(v.Geomean), render.Percent(v.Median),
+			render.Percent(v.P10), render.Percent(v.Worst))
+	}
+	spread("of best", s.Efficiency)
+	for i, n := range score.TopCounts {
+		spread(fmt.Sprintf("top %d", n), s.Top[i])
+	}
+	if s.Unmeasured > 0 {
+		line("unrecorded", "%s no recorded time and count 0", render.Plural(s.Unmeasured, "pick has", "picks have"))
+	}
+	line("tau", "mean %s, worst %s", tau(s.TauMean), tau(s.TauWorst))
+	line("error", "median |predicted ÷ measured − 1| %s", percent(s.Error))
+	if u := o.uncertainty(); u != nil {
+		line("coverage", "the %s intervals cover %s of the times, and %s of the picks' times",
+			render.Level(u.Level), percent(s.Coverage), percent(s.PickCoverage))
+		line("unmeasured", "mean expected regret %s, mean regret %s", percent(s.ExpectedRegret), percent(s.Regret))
+		spread("auto", s.AutoEfficiency)
+		line("", "the fastest of as many candidates as are worth measuring, %.1f on average", s.CandidatesMeasured)
+	} else {
+		line("coverage", "the model states no intervals for this kernel family")
+	}
+	for _, c := range []struct {
+		name     string
+		choice   score.AxisChoice
+		constant int
+	}{{"group", o.group, o.data.Group}, {"split", o.split, o.data.Split}} {
+		if v := c.choice.Chosen; v.Count > 0 {
+			line(c.name, "the model's is geomean %s, worst %s of the best over %s; a constant %d geomean %s, worst %s",
+				render.Percent(v.Geomean), render.Percent(v.Worst),
+				render.Plural(v.Count, "configuration", "configurations"), c.constant, render.Percent(c.choice.Constant.Geomean),
+				render.Percent(c.choice.Constant.Worst))
+		}
+	}
+	return out
+}
+
+// held names the axes that the sweep holds constant.
+func (o *outcome) held() string {
+	var parts []string
+	if o.data.Group > 0 {
+		parts = append(parts, fmt.Sprintf("group %d", o.data.Group))
+	}
+	if o.data.Split > 0 {
+		parts = append(parts, fmt.Sprintf("split %d", o.data.Split))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return ", " + strings.Join(parts, ", ")
+}
+
+func tau(v float64) string {
+	if math.IsNaN(v) {
+		return none
+	}
+	return strconv.FormatFloat(v, 'f', 3, 64)
+}
+
+func percent(v float64) string {
+	if math.IsNaN(v) {
+		return none
+	}
+	return render.Percent(v)
+}
+
+// short writes a configuration without what the sweep holds constant.
+func (o *outcome) short(c gemm.Config) string {
+	s := fmt.Sprintf("%dx%dx%d w%d s%d", c.BlockM, c.BlockN, c.BlockK, c.NumWarps, c.NumStages)
+	if o.data.Group == 0 {
+		s += fmt.Sprintf(" g%d", c.GroupM)
+	}
+	if o.data.Split == 0 {
+		s += fmt.Sprintf(" k%d", c.SplitK)
+	}
+	return s
+}
+
+func (o *outcome) tableCells(r *score.Evaluation) []string {
+	time, pickPlace, bestPlace := none, none, none
+	if r.Pick.Time > 0 {
+		time, pickPlace = r.Pick.Time.String(), fmt.Sprintf("%d of %d", r.PickRank, r.Measured)
+	}
+	if r.BestRank > 0 {
+		bestPlace = strconv.Itoa(r.BestRank)
+	}
+	out := []string{
+		r.Problem.String(), r.Class.String(), o.short(r.Pick.Config), time, o.short(r.Best.Config), r.Best.Time.String(),
+		render.Percent(r.Efficiency()),
+		render.Percent(r.Top[0]), render.Percent(r.Top[1]), render.Percent(r.Top[2]), tau(r.Tau), pickPlace, bestPlace,
+		percent(r.Error),
+	}
+	if o.uncertainty() != nil {
+		out = append(out, o.heldWord(r, "yes", "no"))
+	}
+	return out
+}

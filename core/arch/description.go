@@ -1,0 +1,209 @@
+package arch
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/core/unit"
+)
+
+// Description is everything about an opened architecture that does not depend on a problem.
+type Description struct {
+	Arch, Vendor       string
+	Device, DeviceName string
+	// Aliases are other names of this architecture and device.
+	Aliases []string
+	// Model is the model that was opened, Models what there is, best first.
+	Model  string
+	Models []string
+	// Kernels are the kernel families that the model predicts, default first.
+	Kernels []string
+	// Families says more about some of the kernel families: one that is not listed has no named axes.
+	Families []Family
+	Rung     Rung
+
+	// UnitName is what the vendor calls a compute unit ("SM", "CU"); Units is how many there are, Partitions how many
+	// dies (XCDs) they are spread over.
+	UnitName   string
+	Units      int
+	Partitions int
+	// Clock converts cycles to seconds; ClockRung says what that number stands on.
+	Clock     unit.Hertz
+	ClockRung Rung
+	// SharedMemory is what one CTA (workgroup) may use. RegisterFile is per SM or CU in 32-bit registers,
+	// RegistersPerThread the cap.
+	SharedMemory       unit.Bytes
+	RegisterFile       int
+	RegistersPerThread int
+	// Peak is the data sheet's dense matrix rate per type. A type that the model takes has an entry in Atoms.
+	Peak []PeakRate
+	// Atoms are the matrix instructions that the model uses by default, one per type it takes.
+	Atoms []Atom
+	// Params are the resolved hardware numbers.
+	Params []hw.Param
+	// Constants are the model's own empirical numbers, which no device file sets.
+	Constants []Constant
+	// Terms is the schema of the rows that Terms fills.
+	Terms []Term
+	Order Order
+	// Options are the model's options with the values in force.
+	Options []OptionValue
+	// Uncertainty says per kernel family how far predicted times are from measured ones, where that is known.
+	Uncertainty []Uncertainty
+	// Monotone are the dimensions in which more work, by whole blocks, is never predicted to take less time. For K that is
+	// expected of every model, declared or not, but of one that declares DimNone.
+	Monotone []Dim
+}
+
+// Dim is a dimension of a problem.
+type Dim uint8
+
+// The dimensions.
+const (
+	DimM Dim = iota + 1
+	DimN
+	DimK
+	DimNone // none of them, see Description.Monotone
+)
+
+var dimNames = [...]string{DimM: "m", DimN: "n", DimK: "k", DimNone: "none"}
+
+// String returns the dimension's name in formulas.
+func (d Dim) String() string {
+	if d >= DimM && int(d) < len(dimNames) {
+		return dimNames[d]
+	}
+	return fmt.Sprintf("dim(%d)", uint8(d))
+}
+
+// PeakRate is a device's dense peak for one element type.
+type PeakRate struct {
+	DType gemm.DType
+	Rate  unit.FlopsPerSecond
+}
+
+// Atom is the matrix instruction used for one element type.
+type Atom struct {
+	DType   gemm.DType
+	M, N, K int
+	// Latency is the cost of one instruction as the model counts it; PerUnit is how many an SM or CU runs at once.
+	Latency unit.Cycles
+	PerUnit int
+}
+
+// PeakFor returns the peak rate for a type, 0 if none is known.
+func (d *Description) PeakFor(t gemm.DType) unit.FlopsPerSecond {
+	for _, p := range d.Peak {
+		if p.DType == t {
+			return p.Rate
+		}
+	}
+	return 0
+}
+
+// Atom returns the matrix instruction for a type, nil if the model does not take the type.
+func (d *Description) Atom(t gemm.DType) *Atom {
+	for i := range d.Atoms {
+		if d.Atoms[i].DType == t {
+			return &d.Atoms[i]
+		}
+	}
+	return nil
+}
+
+// ID returns "arch@device".
+func (d *Description) ID() string { return d.Arch + "@" + d.Device }
+
+// Kernel checks the name of a kernel family against what the model predicts; empty means the first.
+func (d *Description) Kernel(name string) (string, error) {
+	if name == "" && len(d.Kernels) > 0 {
+		return d.Kernels[0], nil
+	}
+	if !slices.Contains(d.Kernels, name) {
+		err := diag.Inputf("the %s model of %s does not predict the kernel family %q", d.Model, d.ID(), name)
+		return "", err.Do("use one of %s", strings.Join(d.Kernels, ", "))
+	}
+	return name, nil
+}
+
+// Constant is an empirical number of the model.
+type Constant struct {
+	Name   string
+	Value  float64
+	Unit   string
+	Doc    string
+	Source string
+}
+
+// Term is one column of a model's breakdown.
+type Term struct {
+	// Name is the column name, snake_case.
+	Name string
+	// Unit is the value's unit: "cycles", "B", "B/cycle", "1".
+	Unit string
+	// Formula says how the value is computed, in Go expression syntax over names of other terms, parameters, constants,
+	// the problem (m, n, k, batch, element_bytes, output_bytes; trans_a, trans_b are 1 or 0), its matrix instruction (atom_m,
+	// atom_n, atom_k, atom_cycles, atoms_per_unit), the configuration (block_m, …) and the axes that its family declares (see
+	// gemm.Axis.Number). The functions are cdiv, min, max, floor, ceil, sqrt, mod, pow and when(condition, then, else). A
+	// formula that starts with "rule:" is prose.
+	Formula string
+	// Doc says what it is; Source where the formula comes from.
+	Doc    string
+	Source string
+	// Kind says how the term relates to the total.
+	Kind TermKind
+	// Common is the name that comparisons give this quantity, whatever a model calls it (see the Common… constants);
+	// empty means Name.
+	Common string
+}
+
+// CommonName returns the name under which models are compared.
+func (t *Term) CommonName() string {
+	if t.Common != "" {
+		return t.Common
+	}
+	return t.Name
+}
+
+// The quantities that models have in common under different names.
+const (
+	CommonTilesM       = "tiles_m"       // output tiles along M
+	CommonTilesN       = "tiles_n"       // output tiles along N
+	CommonActiveUnits  = "active_units"  // SMs or CUs at work
+	CommonWaves        = "waves"         // rounds of tiles over the device
+	CommonL2Hit        = "l2_hit_rate"   // share of the loads that the L2 serves
+	CommonMALLHit      = "mall_hit_rate" // share of what misses the L2 that the MALL serves
+	CommonLoadPerUnit  = "load_per_unit" // bytes that one SM or CU loads per K step
+	CommonL2Traffic    = "l2_traffic"    // bytes per K step, over all SMs or CUs
+	CommonDRAMTraffic  = "dram_traffic"  // bytes per K step
+	CommonDRAMFraction = "dram_fraction" // share of the DRAM bandwidth in reach
+	CommonUtilization  = "utilization"   // useful share of the padded work
+	CommonPenalty      = "padding_factor"
+	CommonComputeStep  = "compute_step" // matrix instructions of one K step
+	CommonL2Step       = "l2_step"      // L2 transfer of one K step
+	CommonMALLStep     = "mall_step"    // MALL transfer of one K step
+	CommonDRAMStep     = "dram_step"    // DRAM or HBM transfer of one K step, with its latency
+	CommonMemoryStep   = "memory_step"  // memory side of one K step
+	CommonKStep        = "k_step"       // one steady-state K step
+	CommonWave         = "wave"         // one round of tiles
+	CommonTotal        = "total"
+)
+
+// TermKind says how a term relates to the total.
+type TermKind uint8
+
+// The kinds of terms.
+const (
+	// KindIntermediate is a value on the way.
+	KindIntermediate TermKind = iota
+	// KindStep is a latency of one K step at one resource; the largest of the steps is what the loop waits for.
+	KindStep
+	// KindShare is a part of the total: the shares add up to it.
+	KindShare
+	// KindTotal is the total itself.
+	KindTotal
+)

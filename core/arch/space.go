@@ -1,0 +1,187 @@
+package arch
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/gemm"
+)
+
+// Space says which configurations to consider. Empty axes mean the model's own.
+type Space struct {
+	// Kernel is the kernel family; empty means Description.Kernels[0].
+	Kernel                                              string
+	BlockM, BlockN, BlockK, NumWarps, NumStages, SplitK []int
+	// Axes are the values on named axes, which the family must declare. An axis that is not listed is the model's own.
+	Axes []AxisValues
+}
+
+// AxisValues are the values of a space on one named axis.
+type AxisValues struct {
+	Name   string
+	Values []string
+}
+
+// Numbers returns the values of the space by field, in the order of gemm.Fields. A nil pointer stands for a field that is
+// not searched: phase two of the selection chooses the launch-order group.
+func (s *Space) Numbers() [gemm.NumFields]*[]int {
+	return [...]*[]int{&s.BlockM, &s.BlockN, &s.BlockK, nil, &s.NumWarps, &s.NumStages, &s.SplitK}
+}
+
+// Axis returns the values on a named axis, nil if the space does not list it.
+func (s *Space) Axis(name string) []string {
+	for i := range s.Axes {
+		if s.Axes[i].Name == name {
+			return s.Axes[i].Values
+		}
+	}
+	return nil
+}
+
+// maxSpace bounds the size of a space, so that a request cannot exhaust the memory.
+const maxSpace = 1 << 20
+
+// Enumerate lists every configuration of the space, with the axes that it leaves empty taken from defaults: block_m
+// slowest, then block_n, block_k, num_warps, num_stages and split_k, then the axes that the family declares, the last one
+// fastest. A declared axis that neither space lists stays at its default. A number that no configuration can have, a named
+// axis that is not declared, a value that an axis does not take, or a space of more than a million configurations, is an
+// error of kind diag.Input.
+func (s Space) Enumerate(defaults Space, declared ...gemm.Axis) ([]gemm.Config, error) {
+	named, err := s.enumerateAxes(&defaults, declared)
+	if err != nil {
+		return nil, err
+	}
+	total := len(named)
+	var numbers [gemm.NumFields][]int
+	fallback := defaults.Numbers()
+	for i, values := range s.Numbers() {
+		if values == nil {
+			continue
+		}
+		if numbers[i] = *values; len(numbers[i]) == 0 {
+			numbers[i] = *fallback[i]
+		}
+		if total *= len(numbers[i]); total > maxSpace {
+			return nil, tooLarge()
+		}
+	}
+	configs := make([]gemm.Config, total)
+	for i := range configs {
+		c := &configs[i]
+		c.Kernel = defaults.Kernel
+		c.Axes = named[i%len(named)]
+		rest := i / len(named)
+		var v [gemm.NumFields]int
+		for j := len(numbers) - 1; j >= 0; j-- {
+			if n := len(numbers[j]); n > 0 {
+				v[j] = numbers[j][rest%n]
+				rest /= n
+			}
+		}
+		c.SetNumbers(v)
+		if err := c.ValidateNumbers(); err != nil {
+			return nil, err
+		}
+	}
+	return configs, nil
+}
+
+func tooLarge() error {
+	return diag.Inputf("the configuration space has more than %d configurations", maxSpace).Do("shorten an axis")
+}
+
+// enumerateAxes lists every combination of values on the named axes, of which there is at least one.
+func (s *Space) enumerateAxes(defaults *Space, declared []gemm.Axis) ([]gemm.Axes, error) {
+	for _, axis := range s.Axes {
+		if _, err := gemm.FindAxis(declared, axis.Name); err != nil {
+			return nil, diag.Within("kernel family "+defaults.Kernel, err)
+		}
+	}
+	named := make([]gemm.Axes, 1)
+	for i := range declared {
+		x := &declared[i]
+		values := s.Axis(x.Name)
+		if len(values) == 0 {
+			values = defaults.Axis(x.Name)
+		}
+		if len(values) == 0 {
+			continue
+		}
+		if len(named)*len(values) > maxSpace {
+			return nil, tooLarge()
+		}
+		longer := make([]gemm.Axes, 0, len(named)*len(values))
+		for _, axes := range named {
+			for _, value := range values {
+				c := gemm.Config{Axes: axes}
+				if err := x.Set(&c, value); err != nil {
+					return nil, err
+				}
+				longer = append(longer, c.Axes)
+			}
+		}
+		named = longer
+	}
+	return named, nil
+}
+
+// Family is what a model says about a kernel family beyond its name.
+type Family struct {
+	Name string
+	Doc  string
+	// Axes are what its configurations have beyond the numbers of gemm.Fields, in the order in which they are enumerated.
+	Axes []gemm.Axis
+}
+
+// Axes returns the axes that a kernel family declares.
+func (d *Description) Axes(kernel string) []gemm.Axis {
+	for i := range d.Families {
+		if d.Families[i].Name == kernel {
+			return d.Families[i].Axes
+		}
+	}
+	return nil
+}
+
+// CheckFamilies reports what makes the declarations of the kernel families impossible. Families whose axes have the same
+// name must declare the same axis, as formulas know it by its name alone.
+func (d *Description) CheckFamilies() error {
+	declared := map[string]gemm.Axis{}
+	for i := range d.Families {
+		f := &d.Families[i]
+		place := "kernel family " + f.Name
+		if !slices.Contains(d.Kernels, f.Name) {
+			return diag.Inputf("it is not among the families that the model predicts (%s)", strings.Join(d.Kernels, ", ")).At("%s", place)
+		}
+		if err := gemm.CheckAxes(f.Axes); err != nil {
+			return diag.Within(place, err)
+		}
+		for _, x := range f.Axes {
+			if other, ok := declared[x.Name]; ok && !reflect.DeepEqual(x, other) {
+				return diag.Inputf("another family declares the axis %s otherwise", x.Name).At("%s", place).Do("rename it")
+			}
+			declared[x.Name] = x
+		}
+	}
+	return nil
+}
+
+// Candidates is a candidate list.
+type Candidates struct {
+	// Configs are the usable configurations in the model's order.
+	Configs []gemm.Config
+	// Rejected are the others, by ascending Position.
+	Rejected []Rejection
+}
+
+// Rejection is a configuration that cannot be used, and why.
+type Rejection struct {
+	Config gemm.Config
+	// Position is its place in the whole enumeration, usable and rejected together.
+	Position int
+	Reason   Reason
+	// Detail says it in numbers, as "needs 131072 B of shared memory, 101376 B available".
+	Detail string
+}

@@ -1,0 +1,61 @@
+package arch
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/gemm"
+)
+
+// Named axes are enumerated after the numbers, in the order of their declaration, the last one fastest; what neither
+// space lists stays at its default.
+func TestEnumerateNamedAxes(t *testing.T) {
+	declared := []gemm.Axis{
+		{Name: "schedule", Type: gemm.Enumeration, Values: []string{"simple", "ping"}, Default: "simple"},
+		{Name: "cluster", Type: gemm.Integer, Default: "1"},
+		{Name: "other", Type: gemm.Integer, Default: "0"},
+	}
+	one := []int{1}
+	defaults := Space{
+		Kernel: "new", BlockM: one, BlockN: one, BlockK: one, NumWarps: one, NumStages: one, SplitK: []int{1, 2},
+		Axes: []AxisValues{{"cluster", []string{"1", "2"}}, {"schedule", []string{"simple", "ping"}}},
+	}
+	list := func(s Space) string {
+		configs, err := s.Enumerate(defaults, declared...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out []string
+		for i := range configs {
+			if err := configs[i].Validate(declared...); err != nil {
+				t.Error(err)
+			}
+			out = append(out, strings.TrimPrefix(configs[i].String(), "1x1x1,warps=1,stages=1,"))
+		}
+		return strings.Join(out, " ")
+	}
+	want := "split=1 split=1,cluster=2 split=1,schedule=ping split=1,cluster=2,schedule=ping " +
+		"split=2 split=2,cluster=2 split=2,schedule=ping split=2,cluster=2,schedule=ping"
+	if got := list(Space{}); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if got, want := list(Space{SplitK: one, Axes: []AxisValues{{"cluster", []string{"8", "1"}}, {"other", []string{"3"}}}}),
+		"split=1,cluster=8,other=3 split=1,other=3 split=1,cluster=8,other=3,schedule=ping split=1,other=3,schedule=ping"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+
+	many := make([]string, 2000)
+	for i := range many {
+		many[i] = "7"
+	}
+	for says, s := range map[string]Space{
+		`kernel family new: the kernel family has no axis "size"; its axes are schedule`: {Axes: []AxisValues{{"size", []string{"1"}}}},
+		`the axis schedule has no value "pong"; use one of simple, ping`:                 {Axes: []AxisValues{{"schedule", []string{"pong"}}}},
+		"more than 1048576 configurations":                                               {Axes: []AxisValues{{"cluster", many}, {"other", many}}},
+	} {
+		if configs, err := s.Enumerate(defaults, declared...); diag.KindOf(err) != diag.Input || err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%d configurations, %v, want %q", len(configs), err, says)
+		}
+	}
+}

@@ -1,0 +1,93 @@
+package gemm
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/origami-gemm/origami/core/diag"
+)
+
+// Field is a number that every configuration has. The fields are enumerated here once: text, JSON, CSV, spaces, formulas
+// and the wire format are derived from the list.
+type Field struct {
+	// Name is the field's name in JSON, in CSV, in spaces and in formulas.
+	Name string
+	// Key is its name in the text of a configuration. The three of the tile have none: they come first.
+	Key string
+	// Column is its name in the CSV layout of recorded sweeps, empty where that has no such column.
+	Column string
+	// Optional says that it may be 0, which means not chosen yet.
+	Optional bool
+}
+
+// NumFields is the number of fields.
+const NumFields = 7
+
+// tileFields is how many of them are the tile; they come first.
+const tileFields = 3
+
+// fields are in the order of Numbers, which is the order of JSON keys, CSV columns and the axes of a space.
+var fields = [NumFields]Field{
+	{Name: "block_m", Column: "bm"},
+	{Name: "block_n", Column: "bn"},
+	{Name: "block_k", Column: "bk"},
+	{Name: "group_m", Key: "group", Column: "gm", Optional: true},
+	{Name: "num_warps", Key: "warps", Column: "warps"},
+	{Name: "num_stages", Key: "stages", Column: "stages"},
+	{Name: "split_k", Key: "split"},
+}
+
+// textOrder lists the fields that follow the tile in the text of a configuration.
+var textOrder = [NumFields - tileFields]int{4, 5, 3, 6}
+
+// Fields lists the numbers of a configuration, in the order of Config.Numbers; the first three are the tile.
+func Fields() []Field { return slices.Clone(fields[:]) }
+
+// TileFields lists the fields of the tile, LaunchFields the others.
+func TileFields() []Field { return slices.Clone(fields[:tileFields]) }
+
+// LaunchFields lists the fields that are not of the tile.
+func LaunchFields() []Field { return slices.Clone(fields[tileFields:]) }
+
+// Numbers returns the numbers of a configuration in the order of Fields.
+func (c *Config) Numbers() [NumFields]int {
+	return [...]int{c.BlockM, c.BlockN, c.BlockK, c.GroupM, c.NumWarps, c.NumStages, c.SplitK}
+}
+
+// SetNumbers sets the numbers of a configuration, in the order of Fields.
+func (c *Config) SetNumbers(v [NumFields]int) {
+	c.BlockM, c.BlockN, c.BlockK, c.GroupM, c.NumWarps, c.NumStages, c.SplitK = v[0], v[1], v[2], v[3], v[4], v[5], v[6]
+}
+
+// Validate reports a number outside 1 to MaxConfigNumber (GroupM may be 0), a value on an axis that is not among those
+// declared, and one that the axis does not take. Models divide by the numbers, so they check what they are given: they
+// pass the axes that the configuration's family declares, and one that passes none refuses all named axes. For a
+// configuration without named axes it costs a nanosecond.
+func (c *Config) Validate(declared ...Axis) error {
+	if c.inRange() && c.Axes == (Axes{}) {
+		return nil
+	}
+	return c.invalid(declared)
+}
+
+// ValidateNumbers is Validate for a reader that does not know the family's axes: it passes any.
+func (c *Config) ValidateNumbers() error {
+	if c.inRange() {
+		return nil
+	}
+	return diag.Inputf("config %s has a number outside 1 to %d", *c, MaxConfigNumber).
+		Do("give whole numbers in that range")
+}
+
+func (c *Config) inRange() bool {
+	// Less one, a number in range has no bits above those of MaxConfigNumber − 1, and a number below 1 has them all.
+	return uint(c.BlockM-1)|uint(c.BlockN-1)|uint(c.BlockK-1)|
+		uint(c.NumWarps-1)|uint(c.NumStages-1)|uint(c.SplitK-1) < MaxConfigNumber && uint(c.GroupM) <= MaxConfigNumber
+}
+
+func (c *Config) invalid(declared []Axis) error {
+	if err := c.ValidateNumbers(); err != nil {
+		return err
+	}
+	return diag.Within(fmt.Sprintf("config %s", *c), c.Axes.validate(declared))
+}

@@ -1,0 +1,22 @@
+// Package builtins is the one list of the plugins that are part of the programs of this repository: the command line and
+// the C library.
+package builtins
+
+import (
+	"github.com/origami-gemm/origami/core/arch"
+	amdref "github.com/origami-gemm/origami/plugins/amd-ref"
+	"github.com/origami-gemm/origami/plugins/nvidia"
+)
+
+// Plugin is a plugin that is part of the program.
+type Plugin struct {
+	Name string
+	// Provider makes the provider, which lists its devices and does not read their numbers.
+	Provider func() (arch.Provider, error)
+}
+
+// Plugins lists them in order of precedence. A new one is a line here.
+var Plugins = []Plugin{
+	{"nvidia", nvidia.Provider},
+	{"amd-ref", amdref.Provider},
+}

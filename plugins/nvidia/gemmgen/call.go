@@ -1,0 +1,91 @@
+package gemmgen
+
+import (
+	"math"
+
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/gemm"
+)
+
+// Matrix is a matrix in device memory: the address of its first element, the elements from one row (of the stored,
+// contiguous rows) to the next, and the elements from one matrix of a batch to the next.
+type Matrix struct {
+	Address    uint64
+	LD, Stride int
+}
+
+// Call is one multiplication: C = Alpha·A·B + Beta·C for each matrix of the batch. C is not read when Beta is zero.
+type Call struct {
+	Problem     gemm.Problem
+	A, B, C     Matrix
+	Alpha, Beta float32
+	// Partials and Counters are the device addresses of the workspace that Workspace asks for. Counters must hold zeros
+	// before the first launch; every launch leaves them at zero. Launches that may overlap need separate workspaces.
+	Partials, Counters uint64
+}
+
+// Packed returns the leading dimensions and strides of densely stored matrices, with no addresses.
+func Packed(p gemm.Problem) Call {
+	c := Call{
+		Problem: p, Alpha: 1,
+		A: Matrix{LD: p.K, Stride: p.M * p.K}, B: Matrix{LD: p.N, Stride: p.K * p.N}, C: Matrix{LD: p.N, Stride: p.M * p.N},
+	}
+	if p.TransA() {
+		c.A.LD = p.M
+	}
+	if p.TransB() {
+		c.B.LD = p.K
+	}
+	return c
+}
+
+// Alignment returns how many bytes (16, 8, 4 or 2) divide the address and the length of every contiguous row of A, B and C.
+// The elements of C have the type out.
+func (c Call) Alignment(out gemm.DType) (alignA, alignB, alignC int) {
+	p := c.Problem
+	rowA, rowB := c.rows()
+	return c.A.align(rowA, p.DType, p.Batch), c.B.align(rowB, p.DType, p.Batch), c.C.align(p.N, out, p.Batch)
+}
+
+// align returns the largest of 16, 8, 4 and 2 that divides the address and the length of every row.
+func (m Matrix) align(row int, d gemm.DType, batch int) int {
+	offsets := m.Address | uint64((row|m.LD)*d.Bytes()) | 16
+	if batch > 1 {
+		offsets |= uint64(m.Stride * d.Bytes())
+	}
+	return int(offsets & -offsets)
+}
+
+// rows returns the elements of the contiguous rows of A and B.
+func (c Call) rows() (a, b int) {
+	a, b = c.Problem.K, c.Problem.N
+	if c.Problem.TransA() {
+		a = c.Problem.M
+	}
+	if c.Problem.TransB() {
+		b = c.Problem.K
+	}
+	return a, b
+}
+
+// maxExtent keeps indices of a tile's last row within 32 bits.
+const maxExtent = math.MaxInt32 - 1024
+
+// check refuses matrices that overlap themselves or whose indices do not fit into 32 bits.
+func (c Call) check() *diag.Error {
+	p := c.Problem
+	rowA, rowB := c.rows()
+	for _, m := range []struct {
+		name    string
+		ld, row int
+	}{{"A", c.A.LD, rowA}, {"B", c.B.LD, rowB}, {"C", c.C.LD, p.N}} {
+		if m.ld < m.row {
+			return diag.Inputf("leading dimension of %s is %d, its rows have %d elements", m.name, m.ld, m.row).
+				Do("give at least %d", m.row)
+		}
+	}
+	if max(p.M, p.N, p.K, c.A.LD, c.B.LD) > maxExtent {
+		return diag.Inputf("a side or leading dimension of %s is above %d", p, maxExtent).Do("split the problem")
+	}
+	return nil
+}

@@ -1,0 +1,61 @@
+package gemmgen
+
+import (
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
+	"github.com/origami-gemm/origami/plugins/nvidia/ptx"
+)
+
+// Family is a kernel family that origami generates. Each family is a package of its own. Package families lists them.
+type Family interface {
+	// Name is the family's name in gemm.Config.Kernel.
+	Name() string
+	// Target is the lowest target that has the family's instructions.
+	Target() target.Target
+	// Space is every configuration of the family before feasibility, for arch.Space.Enumerate.
+	Space() arch.Space
+	// Program returns the fastest kernel of a configuration that computes a call. If the configuration does not belong to
+	// the family, or exceeds the limits, the reason says why and the detail puts it in numbers; no reason means feasible.
+	Program(call Call, out gemm.DType, c gemm.Config, limits Limits) (p Program, reason arch.Reason, detail string)
+}
+
+// Program is one configuration of a family for calls of one layout, element type and alignment, before its kernel is
+// emitted. It is a value: equal programs are interchangeable.
+type Program interface {
+	// Key identifies the text of the kernel. Programs with equal keys share a kernel. Keys are comparable.
+	Key() any
+	// Emit generates the kernel for devices that cover the target. The same program and target give the same bytes on any
+	// machine.
+	Emit(t target.Target) (*Kernel, error)
+	// Launch returns how to start the kernel for a call. It refuses a kernel with another key, and a call that the kernel
+	// would compute wrong.
+	Launch(k *Kernel, call Call) (Launch, error)
+}
+
+// Limits are what a device lets a kernel use.
+type Limits struct {
+	// RegistersPerThread is the most 32-bit registers that an instruction can name. RegisterFile is what the threads of an
+	// SM share.
+	RegistersPerThread, RegisterFile int
+	// SharedMemory is the most that one CTA may use.
+	SharedMemory unit.Bytes
+}
+
+// Registers returns the most registers per thread that let a CTA of so many threads run.
+func (l Limits) Registers(threads int) int { return min(l.RegistersPerThread, l.RegisterFile/threads) }
+
+// Kernel is an emitted kernel.
+type Kernel struct {
+	*ptx.Kernel
+	// Key is that of the program.
+	Key any
+	// Threads is the CTA size.
+	Threads int
+	// SharedMemory is the dynamic shared memory of one CTA.
+	SharedMemory unit.Bytes
+}
+
+// ReasonStages rejects a pipeline depth that a family does not have.
+const ReasonStages arch.Reason = "stages"

@@ -1,0 +1,118 @@
+// Package asm has short forms of the instructions that kernels use most. They return their result in a new register.
+package asm
+
+import (
+	"math/bits"
+
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/plugins/nvidia/ptx"
+)
+
+// Builder is a builder of PTX with the short forms.
+type Builder struct{ *ptx.Builder }
+
+// New returns a builder for a kernel of the given name.
+func New(name string) Builder { return Builder{ptx.New(name)} }
+
+// Special returns a special register.
+func (b Builder) Special(s ptx.Operand) ptx.Operand {
+	d := b.B32()
+	b.MovU32(d, s)
+	return d
+}
+
+// Param32 returns a 32-bit parameter of the kernel.
+func (b Builder) Param32(p ptx.Operand) ptx.Operand {
+	d := b.B32()
+	b.LdParamU32(d, p)
+	return d
+}
+
+// Param64 returns a 64-bit parameter of the kernel.
+func (b Builder) Param64(p ptx.Operand) ptx.Operand {
+	d := b.B64()
+	b.LdParamU64(d, p)
+	return d
+}
+
+// Shr returns a >> n, filled with zeros.
+func (b Builder) Shr(a ptx.Operand, n int) ptx.Operand {
+	d := b.B32()
+	b.ShrU32(d, a, ptx.Int(n))
+	return d
+}
+
+// Shl returns a << n.
+func (b Builder) Shl(a ptx.Operand, n int) ptx.Operand {
+	d := b.B32()
+	b.ShlB32(d, a, ptx.Int(n))
+	return d
+}
+
+// And returns a & mask.
+func (b Builder) And(a ptx.Operand, mask int) ptx.Operand {
+	d := b.B32()
+	b.AndB32(d, a, ptx.Int(mask))
+	return d
+}
+
+// Add returns x + y.
+func (b Builder) Add(x, y ptx.Operand) ptx.Operand {
+	d := b.B32()
+	b.AddS32(d, x, y)
+	return d
+}
+
+// Sub returns x - y.
+func (b Builder) Sub(x, y ptx.Operand) ptx.Operand {
+	d := b.B32()
+	b.SubS32(d, x, y)
+	return d
+}
+
+// Mad returns x·factor + y.
+func (b Builder) Mad(x ptx.Operand, factor int, y ptx.Operand) ptx.Operand {
+	d := b.B32()
+	b.MadLoS32(d, x, ptx.Int(factor), y)
+	return d
+}
+
+// Wide returns a, sign-extended to 64 bits.
+func (b Builder) Wide(a ptx.Operand) ptx.Operand {
+	d := b.B64()
+	b.CvtS64S32(d, a)
+	return d
+}
+
+// Unsigned returns a, zero-extended to 64 bits.
+func (b Builder) Unsigned(a ptx.Operand) ptx.Operand {
+	d := b.B64()
+	b.CvtU64U32(d, a)
+	return d
+}
+
+// ToDouble widens a 16-bit element h of type t.
+func (b Builder) ToDouble(d, h ptx.Operand, t gemm.DType) {
+	if t == gemm.FP16 {
+		b.CvtF64F16(d, h)
+		return
+	}
+	f := b.F32()
+	b.ToFloat(f, h, t)
+	b.CvtF64F32(d, f)
+}
+
+// ToFloat widens a 16-bit element h of type t. A bf16 is the upper half of a float.
+func (b Builder) ToFloat(d, h ptx.Operand, t gemm.DType) {
+	if t == gemm.FP16 {
+		b.CvtF32F16(d, h)
+		return
+	}
+	word := b.B32()
+	b.CvtU32U16(word, h)
+	b.ShlB32(word, word, ptx.Int(16))
+	b.MovF32Bits(d, word)
+}
+
+// Log2 returns the exponent of a power of two.
+func Log2(v int) int { return bits.TrailingZeros(uint(v)) }

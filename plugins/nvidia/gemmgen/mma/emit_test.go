@@ -1,0 +1,309 @@
+package mma
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
+	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden kernels in testdata")
+
+// sm is a target without features.
+func sm(cc int) target.Target { return target.Target{CC: cc} }
+
+// limits are those of the devices that origami knows, but for the shared memory of a CTA.
+func limits(shared int) gemmgen.Limits {
+	return gemmgen.Limits{RegistersPerThread: 255, RegisterFile: 65536, SharedMemory: unit.Bytes(shared)}
+}
+
+// spec builds a specification from "128x256x64,warps=8,stages=3,…" and the letters of A's and B's contiguous dimension.
+func spec(t testing.TB, config, majors string, in, out gemm.DType, alignA, alignB, alignC int) Spec {
+	t.Helper()
+	c, err := gemm.ParseConfig(config, gemm.Config{NumWarps: 4, NumStages: 2, GroupM: 1, SplitK: 1, Kernel: Name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Spec{DType: in, Out: out, AMajor: gemm.Major(majors[0]), BMajor: gemm.Major(majors[1]), AlignA: alignA, AlignB: alignB, AlignC: alignC, Config: c}
+}
+
+func emit(t testing.TB, s Spec) *gemmgen.Kernel {
+	t.Helper()
+	k, err := s.Emit(sm(80))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+// feasible yields every configuration of the family that fits a device with 227 KiB of shared memory per CTA.
+func feasible(yield func(gemm.Config) bool) {
+	all, err := Family{}.Space().Enumerate(Family{}.Space())
+	if err != nil {
+		panic(err)
+	}
+	for _, c := range all {
+		s := Spec{DType: gemm.FP16, Out: gemm.FP16, AMajor: gemm.MajorK, BMajor: gemm.MajorN, AlignA: 16, AlignB: 16, AlignC: 16, Config: c}
+		if _, reason, _ := s.Check(limits(227 << 10)); reason == "" && !yield(c) {
+			return
+		}
+	}
+}
+
+func TestGolden(t *testing.T) {
+	for name, s := range map[string]Spec{
+		"aligned": spec(t, "32x64x32,warps=4,stages=3", "kn", gemm.FP16, gemm.FP16, 16, 16, 16),
+		"kslices": spec(t, "16x16x32,warps=4,stages=2,split=3", "mk", gemm.BF16, gemm.FP32, 16, 16, 16),
+		"narrow":  spec(t, "16x32x16,warps=4,stages=2", "kn", gemm.FP16, gemm.BF16, 2, 4, 2),
+	} {
+		k := emit(t, s)
+		path := filepath.Join("testdata", name+".sm_80.ptx")
+		if *update {
+			if err := os.WriteFile(path, []byte(k.Text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if k.Text != string(want) {
+			t.Errorf("%s differs from %s; go test -update rewrites it", s.name(), path)
+		}
+	}
+}
+
+// TestTextDependsOnKeyOnly: the launch order and the number of splits are parameters, and the same text serves every
+// target that has the instructions.
+func TestTextDependsOnKeyOnly(t *testing.T) {
+	a := spec(t, "64x64x32,group=1,split=2", "kn", gemm.FP16, gemm.FP16, 16, 16, 16)
+	b := a
+	b.Config.GroupM, b.Config.SplitK = 8, 7
+	if a.Key() != b.Key() || emit(t, a).Text != emit(t, b).Text {
+		t.Error("group_m or the number of splits changes the text")
+	}
+	b.Config.SplitK = 1
+	if a.Key() == b.Key() || emit(t, a).Text == emit(t, b).Text {
+		t.Error("a kernel that does not split K is the same as one that does")
+	}
+	want := emit(t, a)
+	for _, cc := range []int{86, 89, 90, 100} {
+		k, err := a.Emit(sm(cc))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if k.Text != want.Text {
+			t.Errorf("the text for sm_%d is another one", cc)
+		}
+	}
+	if want.Target != sm(80) || want.PTX != 74 {
+		t.Errorf("needs %s and PTX %d", want.Target, want.PTX)
+	}
+	if _, err := a.Emit(sm(75)); err == nil || !strings.Contains(err.Error(), "sm_75") {
+		t.Errorf("sm_75 has no cp.async, but: %v", err)
+	}
+}
+
+// TestText checks what each kind of kernel must and must not contain.
+func TestText(t *testing.T) {
+	aligned := spec(t, "64x64x64,warps=4,stages=3", "kn", gemm.FP16, gemm.FP16, 16, 16, 16)
+	with := func(change func(*Spec)) Spec { s := aligned; change(&s); return s }
+	for name, c := range map[string]struct {
+		spec      Spec
+		has, lack []string
+	}{
+		"aligned": {aligned,
+			[]string{`mma\.sync\.aligned\.m16n8k16\.row\.col\.f32\.f16\.f16\.f32`, `cp\.async\.cg\.shared\.global\.L2::128B \[.*\], 16;`, `ldmatrix\.sync\.aligned\.m8n8\.x4\.shared`,
+				`ldmatrix\.sync\.aligned\.m8n8\.x4\.trans`, `cvt\.rn\.f16x2\.f32`, `st\.global\.v4\.b32`, `cp\.async\.wait_group 1;`, `\.maxntid 128, 1, 1`},
+			[]string{`cp\.async\.ca`, `ld\.global\.b16`, `st\.shared\.b16`, `atom`, `bf16`}},
+		"both contiguous along k":  {with(func(s *Spec) { s.BMajor = gemm.MajorK }), []string{`ldmatrix`}, []string{`\.trans`}},
+		"both contiguous across k": {with(func(s *Spec) { s.AMajor = gemm.MajorM }), []string{`ldmatrix.*\.trans`}, []string{`ldmatrix\.sync\.aligned\.m8n8\.x4\.shared`}},
+		"bf16 to fp32":             {with(func(s *Spec) { s.DType, s.Out = gemm.BF16, gemm.FP32 }), []string{`\.f32\.bf16\.bf16\.f32`, `st\.global\.v4\.f32`}, []string{`f16\.f16`, `cvt\.rn`}},
+		"8 bytes":                  {with(func(s *Spec) { s.AlignA, s.AlignB, s.AlignC = 8, 8, 8 }), []string{`cp\.async\.ca\.shared\.global \[.*\], 8;`, `st\.global\.v2\.b32`}, []string{`\.cg`, `v4\.b32`}},
+		"4 bytes":                  {with(func(s *Spec) { s.AlignA, s.AlignB, s.AlignC = 4, 4, 4 }), []string{`cp\.async\.ca\.shared\.global \[.*\], 4;`, `st\.global\.b32`}, []string{`\.cg`, `global\.v[24]`}},
+		"2 bytes":                  {with(func(s *Spec) { s.AlignA, s.AlignB, s.AlignC = 2, 2, 2 }), []string{`ld\.global\.b16`, `st\.shared\.b16`, `st\.global\.b16`}, []string{`cp\.async\.c[ag]`, `global\.v[24]`, `global\.b32`}},
+		"split":                    {with(func(s *Spec) { s.Config.SplitK = 4 }), []string{`atom\.acq_rel\.gpu`, `fence\.acq_rel\.gpu`, `ld\.global\.v4\.f32`}, nil},
+	} {
+		text := emit(t, c.spec).Text
+		for _, re := range c.has {
+			if !regexp.MustCompile(re).MatchString(text) {
+				t.Errorf("%s: no %s", name, re)
+			}
+		}
+		for _, re := range append(c.lack, `\.local`, `NaN`, `\?`) {
+			if found := regexp.MustCompile(re).FindString(text); found != "" {
+				t.Errorf("%s: has %s", name, found)
+			}
+		}
+	}
+}
+
+// TestCIsReadOnlyForBeta: where beta is zero, the kernel takes the way that has no load from C.
+func TestCIsReadOnlyForBeta(t *testing.T) {
+	for _, align := range []int{16, 8, 4, 2} {
+		text := emit(t, spec(t, "64x64x32", "kn", gemm.FP16, gemm.FP16, 16, 16, align)).Text
+		without, with, found := strings.Cut(text, "\n$with_c:")
+		if !found {
+			t.Fatal("no label with_c")
+		}
+		branch := regexp.MustCompile(`setp\.neu\.f32 (%p\d+), (%f\d+), 0f00000000;\n\t@(%p\d+) bra\.uni \$with_c;`).FindStringSubmatch(without)
+		if branch == nil || branch[1] != branch[3] || !strings.Contains(without, "ld.param.f32 "+branch[2]+", [beta];") {
+			t.Errorf("align %d: with_c is not entered for beta alone: %v", align, branch)
+		}
+		if strings.Contains(without, "ld.global") || !strings.Contains(with, "ld.global") {
+			t.Errorf("align %d: C is read without beta, or not with it", align)
+		}
+	}
+}
+
+// TestWholeSpace emits every configuration and compares the matrix instructions and the barriers of one turn of the loop
+// with what the tile needs.
+func TestWholeSpace(t *testing.T) {
+	n := 0
+	for c := range feasible {
+		n++
+		s := Spec{DType: gemm.FP16, Out: gemm.FP16, AMajor: gemm.MajorK, BMajor: gemm.MajorN, AlignA: 16, AlignB: 16, AlignC: 16, Config: c}
+		k := emit(t, s)
+		_, loop, _ := strings.Cut(k.Text, "\n$loop:")
+		loop, _, _ = strings.Cut(loop, "bra.uni $loop;")
+		if got, want := strings.Count(loop, "mma.sync"), c.BlockM/16*(c.BlockN/8)*(c.BlockK/16)/c.NumWarps; got != want {
+			t.Errorf("%s: %d matrix instructions per warp and turn, the tile has %d", c, got, want)
+		}
+		if got, want := strings.Count(loop, "cp.async.cg"), (c.BlockM+c.BlockN)*c.BlockK*2/16/k.Threads; got < want {
+			t.Errorf("%s: %d copies per thread and turn, the tile has %d", c, got, want)
+		}
+		if got := strings.Count(loop, "bar.sync"); got != 1 {
+			t.Errorf("%s: %d barriers per turn", c, got)
+		}
+		r, _, _ := s.Resources()
+		if r.WarpsM*r.WarpsN*r.WarpsK*32 != k.Threads || r.Accumulators*k.Threads != c.BlockM*c.BlockN*r.WarpsK {
+			t.Errorf("%s: warps %dx%dx%d, %d threads, %d accumulators", c, r.WarpsM, r.WarpsN, r.WarpsK, k.Threads, r.Accumulators)
+		}
+	}
+	if n < 700 {
+		t.Errorf("only %d configurations are feasible", n)
+	}
+}
+
+func TestCheck(t *testing.T) {
+	// What depends on the device is no reason not to emit a kernel.
+	device := map[arch.Reason]bool{arch.ReasonSharedMemory: true, arch.ReasonRegisters: true}
+	base := spec(t, "128x128x32,warps=4,stages=4", "kn", gemm.FP16, gemm.FP16, 16, 16, 16)
+	with := func(change func(*Spec)) Spec { s := base; change(&s); return s }
+	for _, c := range []struct {
+		name   string
+		spec   Spec
+		shared int
+		reason arch.Reason
+		detail string
+	}{
+		{"fits", base, 99 << 10, "", ""},
+		{"shared memory", base, 65535, arch.ReasonSharedMemory, "needs 65536 B of shared memory, 65535 B available"},
+		{"registers", with(func(s *Spec) { s.Config.BlockM, s.Config.BlockN, s.Config.NumWarps = 256, 256, 8 }), 1 << 20, arch.ReasonRegisters, "256 accumulators"},
+		{"tile", with(func(s *Spec) { s.Config.BlockN = 48 }), 1 << 20, arch.ReasonAtomShape, "128x48x32"},
+		{"type", with(func(s *Spec) { s.DType = gemm.INT8 }), 1 << 20, arch.ReasonAtomShape, "int8"},
+		{"output", with(func(s *Spec) { s.Out = gemm.INT8 }), 1 << 20, arch.ReasonAtomShape, "int8"},
+		{"warps", with(func(s *Spec) { s.Config.NumWarps = 6 }), 1 << 20, arch.ReasonWarps, "6 warps"},
+		{"tile too small for the warps", with(func(s *Spec) { s.Config.BlockM, s.Config.BlockN, s.Config.BlockK = 16, 16, 16 }), 1 << 20, arch.ReasonWarps, "4 warps cannot share a 16x16 tile"},
+		{"stages", with(func(s *Spec) { s.Config.NumStages = 7 }), 1 << 20, gemmgen.ReasonStages, "7 stages"},
+		{"splits", with(func(s *Spec) { s.Config.SplitK = 0 }), 1 << 20, arch.ReasonModelRule, "split_k is 0"},
+	} {
+		_, reason, detail := c.spec.Check(limits(c.shared))
+		if reason != c.reason || !strings.Contains(detail, c.detail) {
+			t.Errorf("%s: %q, %q", c.name, reason, detail)
+		}
+		if _, err := c.spec.Emit(sm(80)); (err == nil) != (reason == "" || device[reason]) {
+			t.Errorf("%s: Emit says %v", c.name, err)
+		}
+	}
+	if r, _, _ := base.Check(limits(99 << 10)); r.Threads != 128 || r.SharedMemory != 65536 || r.Accumulators != 128 || r.WarpsM != 2 || r.WarpsN != 2 || r.WarpsK != 1 {
+		t.Errorf("resources %+v", r)
+	}
+	// 16×16 has two warp tiles: the other warps split the k16 steps.
+	small := spec(t, "16x16x64,warps=4,stages=2", "kn", gemm.FP16, gemm.FP16, 16, 16, 16)
+	if r, reason, _ := small.Check(limits(99 << 10)); reason != "" || r.WarpsK != 2 {
+		t.Errorf("16x16x64: %+v %s", r, reason)
+	}
+	for _, bad := range []Spec{with(func(s *Spec) { s.AlignA = 3 }), with(func(s *Spec) { s.Out, s.AlignC = gemm.FP32, 2 })} {
+		if _, err := bad.Emit(sm(80)); err == nil {
+			t.Errorf("alignments %d, %d, %d are accepted", bad.AlignA, bad.AlignB, bad.AlignC)
+		}
+	}
+}
+
+// TestSwizzle checks for every tile that the swizzle is a permutation, that the eight rows of a matrix read by ldmatrix lie
+// in different banks, and that eight threads that copy neighbouring 16-byte chunks write to different banks.
+func TestSwizzle(t *testing.T) {
+	for _, cols := range []int{16, 32, 64, 128, 256} {
+		tl := tile{rows: 64, cols: cols}
+		shift, mask := tl.swizzle()
+		at := func(r, c int) int { return r*tl.rowBytes() + (c^(r>>shift&mask))*16 }
+		chunks, seen := tl.rowBytes()/16, map[int]bool{}
+		for r := range tl.rows {
+			for c := range chunks {
+				seen[at(r, c)] = true
+			}
+		}
+		if len(seen) != tl.rows*chunks {
+			t.Errorf("%d columns: %d places for %d chunks", cols, len(seen), tl.rows*chunks)
+		}
+		distinct := func(what string, places func(i int) int) {
+			banks := map[int]bool{}
+			for i := range 8 {
+				banks[places(i)%128/16] = true
+			}
+			if len(banks) != 8 {
+				t.Errorf("%d columns: %s meets %d of 8 groups of banks", cols, what, len(banks))
+			}
+		}
+		for r := 0; r < tl.rows; r += 8 {
+			for c := range chunks {
+				distinct("ldmatrix", func(i int) int { return at(r+i, c) })
+			}
+		}
+		for first := 0; first < tl.rows*chunks; first += 8 {
+			distinct("a copy", func(i int) int { return at((first+i)/chunks, (first+i)%chunks) })
+		}
+	}
+}
+
+func TestPeak(t *testing.T) {
+	k, err := EmitPeak(gemm.BF16, sm(90))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, loop, _ := strings.Cut(k.Text, "\n$loop:")
+	loop, _, _ = strings.Cut(loop, "bra.uni $loop;")
+	if got := strings.Count(loop, "mma.sync"); 2*16*8*16*PeakWarps*got != PeakFlopsPerTurn {
+		t.Errorf("%d matrix instructions per turn do not make %d operations", got, PeakFlopsPerTurn)
+	}
+	if found := regexp.MustCompile(`ld\.|st\.|bar`).FindString(loop); found != "" {
+		t.Errorf("the loop has %s", found)
+	}
+	if k.ParamBytes != 20 || k.Target != sm(80) {
+		t.Errorf("%d parameter bytes, %s", k.ParamBytes, k.Target)
+	}
+	if _, err := EmitPeak(gemm.FP32, sm(90)); err == nil {
+		t.Error("fp32 has no such instruction")
+	}
+}
+
+func BenchmarkEmit(b *testing.B) {
+	for _, config := range []string{"16x16x64,warps=4,stages=4", "128x128x32,warps=4,stages=4", "128x256x64,warps=8,stages=3", "256x128x128,warps=8,stages=2,split=2"} {
+		s := spec(b, config, "kn", gemm.FP16, gemm.FP16, 16, 16, 16)
+		b.Run(fmt.Sprint(s.Config), func(b *testing.B) {
+			for b.Loop() {
+				emit(b, s)
+			}
+		})
+	}
+}

@@ -1,0 +1,92 @@
+package mma
+
+import (
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/internal/asm"
+)
+
+// geometry is how a CTA's work is laid out over warps, registers and shared memory.
+type geometry struct {
+	threads                int
+	warpsM, warpsN, warpsK int
+	// warpM×warpN is the warp's output tile, tilesM×tilesN the 16×8 tiles in it, steps the k16 steps of a block that the
+	// warp computes, buffers the fragment sets that it holds.
+	warpM, warpN, tilesM, tilesN, steps, buffers int
+	// a and b are the operand tiles of one pipeline stage of stageBytes.
+	a, b       tile
+	stageBytes int
+	// stagingStride is the row length in floats of a warp's staging area in the epilogue, stagingBytes its size.
+	stagingStride, stagingBytes int
+	sharedBytes                 int
+}
+
+// newGeometry chooses the warp grid: as few K slices as the tile allows (more need a reduction), then the squarest warp
+// tile, which reads the fewest operand bytes from shared memory, then the wider one, whose rows of C are longer. It
+// reports false if the warps cannot share the tile.
+func newGeometry(s Spec) (geometry, bool) {
+	c := s.Config
+	best, found := geometry{}, false
+	for warpsK := 1; warpsK <= c.NumWarps && !found; warpsK *= 2 {
+		if c.BlockK/16%warpsK != 0 {
+			break
+		}
+		for warpsM := 1; warpsM*warpsK <= c.NumWarps; warpsM *= 2 {
+			warpsN := c.NumWarps / warpsK / warpsM
+			warpM, warpN := c.BlockM/warpsM, c.BlockN/warpsN
+			if warpM < 16 || warpN < 8 {
+				continue
+			}
+			sum, bestSum := warpM+warpN, best.warpM+best.warpN
+			if !found || sum < bestSum || sum == bestSum && warpN > best.warpN {
+				best, found = geometry{warpsM: warpsM, warpsN: warpsN, warpsK: warpsK, warpM: warpM, warpN: warpN}, true
+			}
+		}
+	}
+	if !found {
+		return geometry{}, false
+	}
+	g := best
+	g.threads = 32 * c.NumWarps
+	g.tilesM, g.tilesN = g.warpM/16, g.warpN/8
+	g.steps = c.BlockK / 16 / g.warpsK
+	g.buffers = min(g.steps, 2)
+	g.a = tile{name: "a", rows: c.BlockM, cols: c.BlockK, align: s.AlignA}
+	if s.AMajor == gemm.MajorM {
+		g.a.rows, g.a.cols, g.a.kRows = c.BlockK, c.BlockM, true
+	}
+	g.b = tile{name: "b", rows: c.BlockN, cols: c.BlockK, align: s.AlignB, at: g.a.bytes()}
+	if s.BMajor == gemm.MajorN {
+		g.b.rows, g.b.cols, g.b.kRows = c.BlockK, c.BlockN, true
+	}
+	g.stageBytes = g.a.bytes() + g.b.bytes()
+	g.stagingStride = g.warpN
+	if g.warpN%16 == 0 {
+		g.stagingStride += 8 // 8 or 24 modulo 32: the 8-byte writes of four rows fall into different banks
+	}
+	g.stagingBytes = 16 * g.stagingStride * 4
+	g.sharedBytes = max(c.NumStages*g.stageBytes, g.warpsM*g.warpsN*g.stagingBytes, (g.warpsK-1)*c.BlockM*c.BlockN*4)
+	return g, true
+}
+
+// tile is one operand's block in shared memory: rows of cols 16-bit elements, contiguous along cols as in global memory.
+//
+// Rows are swizzled in chunks of 16 bytes so that neither the copies, which write along rows, nor ldmatrix, which reads
+// the same chunk of eight consecutive rows, meet a bank conflict: chunk c of row r lies at chunk
+//
+//	c xor ((r >> shift) and mask),   2^shift rows per 128 bytes, mask = min(chunks per row, 8) − 1
+type tile struct {
+	name       string
+	rows, cols int
+	// kRows says that rows run along K: A contiguous along M, B along N.
+	kRows bool
+	// align is the alignment of global rows in bytes, at the tile's byte offset in a stage.
+	align, at int
+}
+
+func (t tile) rowBytes() int { return 2 * t.cols }
+func (t tile) bytes() int    { return t.rows * t.rowBytes() }
+
+func (t tile) swizzle() (shift, mask int) {
+	chunks := t.rowBytes() / 16
+	return asm.Log2(max(1, 8/chunks)), min(chunks, 8) - 1
+}

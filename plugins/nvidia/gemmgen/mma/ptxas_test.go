@@ -1,0 +1,59 @@
+package mma
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/internal/gentest"
+)
+
+// TestAssemble assembles kernels of every kind for every target and compares registers and spills with what Check
+// promises. It needs no GPU.
+func TestAssemble(t *testing.T) {
+	bin := gentest.Ptxas(t)
+	for _, config := range []string{"16x16x64,warps=4,stages=4", "32x64x32,warps=4,stages=3", "64x64x64,warps=4,stages=2,split=2", "128x128x32,warps=4,stages=4", "128x128x64,warps=4,stages=2",
+		"128x256x32,warps=8,stages=3", "256x128x64,warps=8,stages=2", "128x256x64,warps=8,stages=3", "64x16x16,warps=8,stages=6"} {
+		for i, align := range []int{16, 16, 16, 16, 8, 4} {
+			s := spec(t, config, []string{"kn", "kk", "mn", "mk"}[i%4], gemm.FP16, gemm.FP16, align, align, align)
+			if i%2 == 1 {
+				s.DType, s.Out = gemm.BF16, gemm.FP32
+			}
+			for to, shared := range gentest.SharedPerCTA {
+				if i >= 2 && to != sm(90) { // the other layouts and widths differ little between targets
+					continue
+				}
+				r, reason, _ := s.Check(limits(shared))
+				if reason == arch.ReasonSharedMemory {
+					continue
+				}
+				if reason != "" {
+					t.Fatalf("%s: %s", s.name(), reason)
+				}
+				k, err := s.Emit(to)
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Run(fmt.Sprintf("%s/%s", s.name(), to), func(t *testing.T) {
+					registers, spills, err := gentest.Assemble(t, bin, k.Text, to)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if spills > 0 || registers < r.Accumulators || registers*k.Threads > 1<<16 {
+						t.Errorf("%d registers, %d bytes of stack and spills; %d accumulators", registers, spills, r.Accumulators)
+					}
+				})
+			}
+		}
+	}
+	t.Run("peak", func(t *testing.T) {
+		k, err := EmitPeak(gemm.FP16, sm(80))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if registers, spills, err := gentest.Assemble(t, bin, k.Text, sm(80)); err != nil || spills > 0 || registers < 4*peakTilesM*peakTilesN {
+			t.Errorf("%d registers, %d bytes of spills: %v", registers, spills, err)
+		}
+	})
+}

@@ -1,0 +1,88 @@
+package gpu
+
+import (
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/core/unit"
+)
+
+// Device is one GPU: its SM, and its hardware numbers after every tier has spoken. Kernel families and models ask it
+// for limits, so that a number that the user overrides counts everywhere.
+type Device struct {
+	SM     *SM
+	Sheet  *hw.Sheet
+	Params hw.Set
+
+	SMs   int
+	Clock unit.Hertz
+	// SharedMemory is what one CTA may use.
+	SharedMemory unit.Bytes
+	// RegisterFile is what the threads of an SM share, RegistersPerThread the most that one can have.
+	RegisterFile, RegistersPerThread int
+}
+
+// NewDevice reads the resolved numbers of Specs.
+func NewDevice(sm *SM, sheet *hw.Sheet, params hw.Set) *Device {
+	return &Device{
+		SM: sm, Sheet: sheet, Params: params,
+		SMs: params.Int("num_sms"), Clock: unit.Hertz(params.Get("clock")),
+		SharedMemory: unit.Bytes(params.Get("shared_memory_bytes")),
+		RegisterFile: params.Int("register_file"), RegistersPerThread: params.Int("registers_per_thread"),
+	}
+}
+
+// RegisterShare is what each of a number of resident threads can be allocated of the register file.
+func (d *Device) RegisterShare(threads int) int {
+	share := d.RegisterFile / threads
+	return share - share%d.SM.RegisterGranule
+}
+
+// RegisterLimit is the most registers that each thread of a CTA can have.
+func (d *Device) RegisterLimit(threads int) int {
+	return min(d.RegistersPerThread, d.RegisterShare(threads))
+}
+
+// AllocatedRegisters is what a thread that uses so many registers takes of the register file.
+func (d *Device) AllocatedRegisters(used int) int {
+	granule := d.SM.RegisterGranule
+	return max((used+granule-1)/granule, 1) * granule
+}
+
+// Calibrated reports whether every number that a microbenchmark is meant to supply comes from one, or from the user.
+func (d *Device) Calibrated() bool { return d.Params.Calibrated(Specs) }
+
+// BandwidthsMeasured reports whether the bandwidths of L2 and DRAM come from a microbenchmark of the device, or from
+// the user.
+func (d *Device) BandwidthsMeasured() bool {
+	for _, name := range []string{"l2_perf_ratio", "dram_perf_ratio"} {
+		if p, ok := d.Params.Lookup(name); !ok || p.Tier < hw.Calibrated {
+			return false
+		}
+	}
+	return true
+}
+
+// Description returns what does not depend on a model: identity, numbers, peak rates and matrix instructions.
+func (d *Device) Description() arch.Description {
+	description := arch.Description{
+		Arch: d.Sheet.Arch, Vendor: d.Sheet.Vendor,
+		Device: d.Sheet.Device, DeviceName: d.Sheet.Name, Aliases: d.Sheet.Aliases,
+		UnitName: "SM", Units: d.SMs, Partitions: 1,
+		Clock: d.Clock, ClockRung: arch.RungSpec,
+		SharedMemory: d.SharedMemory, RegisterFile: d.RegisterFile, RegistersPerThread: d.RegistersPerThread,
+		Params: d.Params,
+	}
+	for _, t := range gemm.DTypes() {
+		if p, ok := d.Params.Lookup("peak_" + t.String()); ok {
+			description.Peak = append(description.Peak, arch.PeakRate{DType: t, Rate: unit.FlopsPerSecond(p.Value)})
+		}
+	}
+	for _, t := range []gemm.DType{gemm.FP16, gemm.BF16} {
+		description.Atoms = append(description.Atoms, arch.Atom{
+			DType: t, M: MMAM, N: MMAN, K: MMAK,
+			Latency: unit.Cycles(d.Params.Get("mma_latency")), PerUnit: d.Params.Int("tensor_cores_per_sm"),
+		})
+	}
+	return description
+}

@@ -1,0 +1,46 @@
+package gpu
+
+import "github.com/origami-gemm/origami/core/hw"
+
+// Specs are the hardware numbers of an NVIDIA GPU.
+var Specs = []hw.Spec{
+	{Name: "num_sms", Unit: "1", Integer: true, Max: 1 << 14, Doc: "streaming multiprocessors"},
+	{Name: "clock", Unit: "Hz", Doc: "SM boost clock"},
+	{Name: "l2_bytes", Unit: "B", Integer: true, Doc: "L2 capacity"},
+	{Name: "shared_memory_bytes", Unit: "B", Integer: true, Doc: "shared memory one CTA may opt in to"},
+	{Name: "register_file", Unit: "1", Integer: true, Doc: "32-bit registers per SM"},
+	{Name: "registers_per_thread", Unit: "1", Integer: true, Doc: "register cap of one thread"},
+	{Name: "tensor_cores_per_sm", Unit: "1", Integer: true, Max: 1 << 10, Doc: "tensor cores per SM"},
+	{Name: "dram_bandwidth", Unit: "B/s", Doc: "peak DRAM bandwidth"},
+	{Name: "tdp", Unit: "W", Optional: true, Doc: "board power limit"},
+	{Name: "peak_fp16", Unit: "FLOP/s", Doc: "dense matrix rate, fp16 with fp32 accumulation"},
+	{Name: "peak_bf16", Unit: "FLOP/s", Doc: "dense matrix rate, bf16 with fp32 accumulation"},
+	{Name: "peak_tf32", Unit: "FLOP/s", Optional: true, Doc: "dense matrix rate, tf32"},
+	{Name: "peak_fp32", Unit: "FLOP/s", Optional: true, Doc: "fp32 rate outside the tensor cores"},
+	{Name: "peak_fp8", Unit: "FLOP/s", Optional: true, Doc: "dense matrix rate, fp8 with fp32 accumulation"},
+	{Name: "peak_int8", Unit: "FLOP/s", Optional: true, Doc: "dense matrix rate, int8 (operations per second)"},
+	{Name: "mma_latency", Unit: "cycles", Calibrates: true, Doc: "latency of one mma.sync m16n8k16"},
+	{Name: "l2_perf_ratio", Unit: "B/cycle", Calibrates: true, Doc: "aggregate L2 bandwidth ÷ SM clock"},
+	{Name: "dram_perf_ratio", Unit: "B/cycle", Calibrates: true, Doc: "aggregate DRAM bandwidth ÷ SM clock"},
+	{Name: "dram_bw_coeff", Unit: "1", Calibrates: true, Doc: "share of the DRAM bandwidth that one active SM reaches"},
+	{Name: "hbm_latency_penalty", Unit: "cycles", AllowZero: true, Calibrates: true, Doc: "DRAM access latency"},
+}
+
+// Derive gives the tier-one numbers that follow from others.
+func Derive(name string, known hw.Set) (hw.Number, bool) {
+	switch name {
+	case "dram_perf_ratio":
+		return hw.Number{
+			Value: known.Get("dram_bandwidth") / known.Get("clock"), Unit: "B/cycle",
+			Source: "dram_bandwidth / clock", Method: hw.Formula,
+		}, true
+	case "l2_perf_ratio":
+		return hw.Number{
+			Value: known.Get("num_sms") * 64, Unit: "B/cycle", Source: l2PortSource, Method: hw.Assumed,
+		}, true
+	}
+	return hw.Number{}, false
+}
+
+const l2PortSource = "num_sms * 64 B/cycle, assumed for the port of an SM: above what any microbenchmark of configs/ " +
+	"shows, so that the L2 as a whole is not the limit where it was not measured"

@@ -1,0 +1,45 @@
+package gpu
+
+import (
+	"math"
+
+	"github.com/origami-gemm/origami/core/hw"
+)
+
+// Scale gives a GPU that has no device file the numbers that its driver does not tell, from the default device of its
+// architecture (like). What the architecture fixes is taken over; what belongs to the memory keeps its size in bytes
+// and seconds, whatever the SM clock; no SM draws more from the L2, and no byte of L2 gives more, than on that
+// device. docs/model-nvidia-reference.md has the formulas.
+func Scale(name string, known, like hw.Set) (hw.Number, bool) {
+	was, ok := like.Lookup(name)
+	if !ok {
+		return hw.Number{}, false // an optional number that the architecture has not
+	}
+	n := hw.Number{Value: was.Value, Unit: was.Unit, Method: hw.Formula}
+	ratio := func(of string) float64 { return known.Get(of) / like.Get(of) }
+	switch name {
+	case "shared_memory_bytes", "register_file", "registers_per_thread", "tensor_cores_per_sm":
+		n.Method, n.Source = hw.Assumed, "the same throughout the architecture"
+	case "mma_latency":
+		n.Method, n.Source = hw.Assumed, "a property of the architecture's SM"
+	case "peak_fp16", "peak_bf16", "peak_tf32", "peak_fp32", "peak_fp8", "peak_int8":
+		n.Value *= ratio("num_sms") * ratio("clock")
+		n.Source = "by num_sms * clock: the rate of one SM per cycle is the architecture's"
+	case "l2_perf_ratio":
+		n.Value *= min(ratio("num_sms"), ratio("l2_bytes"))
+		n.Source = "by the smaller of num_sms and l2_bytes: neither an SM nor an L2 slice moves more per cycle"
+	case "dram_perf_ratio":
+		n.Value *= ratio("dram_bandwidth") / ratio("clock")
+		n.Source = "by dram_bandwidth / clock: the same share of the peak is reached"
+	case "dram_bw_coeff":
+		n.Value = math.Min(1, n.Value/(ratio("dram_perf_ratio")*ratio("clock")))
+		n.Source = "by 1 / (dram_perf_ratio * clock): one SM draws the same bytes per second " +
+			"(Little's law: bytes in flight / latency)"
+	case "hbm_latency_penalty":
+		n.Value *= ratio("clock")
+		n.Source = "by clock: DRAM takes the same time"
+	default:
+		return hw.Number{}, false // the driver has to tell
+	}
+	return n, true
+}

@@ -1,0 +1,23 @@
+package gpu
+
+import "github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
+
+// SM80 is the SM of compute capability 8.0: A100.
+//
+// Sources: CUDA C++ Programming Guide, table "Technical Specifications per Compute Capability" (residency) and Compute
+// Capability 8.x (schedulers, shared memory of the system); Nsight Compute's occupancy calculator (256 registers
+// per warp); PTX ISA, "cp.async".
+var SM80 = &SM{
+	ID:              "sm80",
+	Target:          target.Target{CC: 80},
+	Threads:         2048,
+	CTAs:            32,
+	ThreadsPerCTA:   1024,
+	RegisterGranule: 8,
+	SharedReserved:  1024,
+	Schedulers:      4,
+	CopyMin:         4,
+	CopyMax:         16,
+	MMAShare:        1,
+	MMAShareSource:  native,
+}

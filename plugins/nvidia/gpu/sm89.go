@@ -1,0 +1,23 @@
+package gpu
+
+import "github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
+
+// SM89 is the SM of compute capability 8.9: GeForce RTX 40, L40.
+//
+// Sources: CUDA C++ Programming Guide, table "Technical Specifications per Compute Capability" (residency) and Compute
+// Capability 8.x (schedulers, shared memory of the system); Nsight Compute's occupancy calculator (256 registers
+// per warp); PTX ISA, "cp.async".
+var SM89 = &SM{
+	ID:              "sm89",
+	Target:          target.Target{CC: 89},
+	Threads:         1536,
+	CTAs:            24,
+	ThreadsPerCTA:   1024,
+	RegisterGranule: 8,
+	SharedReserved:  1024,
+	Schedulers:      4,
+	CopyMin:         4,
+	CopyMax:         16,
+	MMAShare:        1,
+	MMAShareSource:  native,
+}

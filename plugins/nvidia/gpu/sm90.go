@@ -1,0 +1,27 @@
+package gpu
+
+import "github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
+
+// SM90 is the SM of compute capability 9.0: H100, H200.
+//
+// Sources: CUDA C++ Programming Guide, table "Technical Specifications per Compute Capability" (residency) and Compute
+// Capability 9.0 (schedulers, shared memory of the system); Nsight Compute's occupancy calculator (256 registers
+// per warp); PTX ISA, "cp.async", "stmatrix", "wgmma.mma_async".
+var SM90 = &SM{
+	ID:              "sm90",
+	Target:          target.Target{CC: 90},
+	Threads:         2048,
+	CTAs:            32,
+	ThreadsPerCTA:   1024,
+	RegisterGranule: 8,
+	SharedReserved:  1024,
+	Schedulers:      4,
+	CopyMin:         4,
+	CopyMax:         16,
+	StMatrix:        true,
+	WGMMA:           true,
+	MMAShare:        0.62,
+	MMAShareSource: "assumed, since no figure of this part is published; the register-only kernel of " +
+		"docs/experiments/mma-on-h200 reaches 572 TFLOP/s, 0.53 of tensor_rate at 1.98 GHz and more at the clocks " +
+		"that the power limit leaves",
+}

@@ -1,0 +1,72 @@
+package kernel
+
+import (
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"io"
+	"strings"
+
+	"github.com/origami-gemm/origami/core/diag"
+)
+
+// file is a CSV file with a row per kernel. place and remedy are for errors: what the file is, and what to give
+// instead.
+type file struct {
+	place, remedy string
+	// columns are required. Others may be there.
+	columns []string
+}
+
+// row is one row of a file.
+type row struct {
+	file   *file
+	csv    *csv.Reader
+	column map[string]int
+	cells  []string
+}
+
+// each calls use for every row. The row is valid until use returns.
+func (k *file) each(data []byte, use func(*row) error) error {
+	r := row{file: k, csv: csv.NewReader(bytes.NewReader(data)), column: map[string]int{}}
+	r.csv.ReuseRecord = true
+	header, err := r.csv.Read()
+	if err != nil {
+		return diag.Inputf("no header: %v", err).At("%s", k.place).Do("%s", k.remedy)
+	}
+	for i, name := range header {
+		r.column[name] = i
+	}
+	for _, name := range k.columns {
+		if _, ok := r.column[name]; !ok {
+			return diag.Inputf("no column %s", name).At("%s", k.place).Do("it needs %s", strings.Join(k.columns, ", "))
+		}
+	}
+	for {
+		r.cells, err = r.csv.Read()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return diag.Inputf("%v", err).At("%s", k.place).Do("%s", k.remedy)
+		}
+		if err := use(&r); err != nil {
+			return err
+		}
+	}
+}
+
+// text returns the cell of a required column.
+func (r *row) text(name string) string { return r.cells[r.column[name]] }
+
+// other reports whether the file has the column and the row another value in it.
+func (r *row) other(name, value string) bool {
+	i, ok := r.column[name]
+	return ok && r.cells[i] != value
+}
+
+// fault says which cell is wrong.
+func (r *row) fault(name string) *diag.Error {
+	line, _ := r.csv.FieldPos(r.column[name])
+	return diag.Inputf("line %d: %s is %q", line, name, r.text(name)).At("%s", r.file.place)
+}

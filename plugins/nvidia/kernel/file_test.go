@@ -1,0 +1,53 @@
+package kernel
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
+	"github.com/origami-gemm/origami/plugins/nvidia/records"
+)
+
+// Whatever a file of compiled kernels holds, it is refused in one line, or every kernel in it is one that could be.
+func FuzzCompiled(f *testing.F) {
+	f.Add([]byte(strings.Join(compiledFile.columns, ",") + "\n128,256,64,3,8,1,255,12,196608,ok\n64,64,64,2,4,0,,,,OutOfResources\n"))
+	f.Add(records.TritonH200[:2000])
+	f.Add([]byte("target,trans_a," + strings.Join(compiledFile.columns, ",") + "\n90,0,1,1,1,1,1,1,1,1,1,ok\n89,0,1,1,1,1,1,1,1,1,1,ok\n"))
+	f.Add([]byte("bm,bn,bk\n1,2\n"))
+	f.Add([]byte(strings.Join(compiledFile.columns, ",") + "\n-1,99999999999999999999,\"\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		table, err := ReadTable(data, gpu.SM90)
+		if err != nil {
+			if table != nil || diag.KindOf(err) != diag.Input || strings.ContainsAny(err.Error(), "\r\n") {
+				t.Errorf("%d kernels, %q", len(table), err)
+			}
+			return
+		}
+		for key, k := range table {
+			if min(key.blockM, key.blockN, key.blockK, key.stages, key.warps) < 0 || min(k.Registers, k.SpillBytes) < 0 || !(k.SharedMemory >= 0) {
+				t.Errorf("%+v: %+v", key, k)
+			}
+		}
+	})
+}
+
+// Whatever a characterization holds, it is refused, or has a positive time for every kernel.
+func FuzzTimings(f *testing.F) {
+	f.Add([]byte(strings.Join(timingsFile.columns, ",") + "\n128,256,64,3,8,0,1,24,60,28,71,28,71\n"))
+	f.Add(records.TritonH200Timed[:2000])
+	f.Add([]byte("bm,bn,bk\n1,2\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		table, err := ReadTimings(data)
+		if (err == nil) != (len(table) > 0) {
+			t.Errorf("%d kernels, %v", len(table), err)
+		}
+		for key, k := range table {
+			for _, times := range [][2]float64{k.One, k.Chip, k.Full} {
+				if !(min(times[0], times[1]) >= 0) || !(k.CTAs > 0) {
+					t.Errorf("%+v: %+v", key, k)
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,125 @@
+// Package kernel says what a model has to know of the kernels whose time it predicts: which configurations a family
+// has, what a kernel needs of an SM, and what its K loop does. Each family is a package below this one. Models know
+// families through Family alone, and no model asks for a family's name.
+package kernel
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
+)
+
+// ElementBytes is the size of fp16 and bf16, which all families here take and models are made for.
+const ElementBytes = 2
+
+// Family is a kernel family.
+type Family interface {
+	// Name is the family in gemm.Config.Kernel.
+	Name() string
+	// Space has the axes of the candidate list.
+	Space() arch.Space
+	// Check says why a configuration cannot be a kernel of the family, or why the kernel does not fit the device, and
+	// puts it in numbers. need is what Resources predicts or a compiler reported. An empty reason is a usable kernel.
+	Check(d *gpu.Device, o Operands, c gemm.Config, need Resources) (reason arch.Reason, detail string)
+	// Resources predicts what a kernel needs of an SM, for any valid configuration. masked says that block_k does not
+	// divide K.
+	Resources(d *gpu.Device, o Operands, c gemm.Config, masked bool) Resources
+	// Loop says how a kernel multiplies, for any valid configuration.
+	Loop(d *gpu.Device, o Operands, c gemm.Config) Loop
+	// Overhead is what each K step costs beside loads and matrix instructions.
+	Overhead() Overhead
+}
+
+// Operands is everything that a kernel knows of a problem when it is compiled.
+type Operands struct {
+	DType          gemm.DType
+	AMajor, BMajor gemm.Major
+}
+
+// OperandsOf returns the operands of a problem.
+func OperandsOf(p *gemm.Problem) Operands { return Operands{p.DType, p.AMajor, p.BMajor} }
+
+// Resources is what a kernel needs of an SM.
+type Resources struct {
+	// Registers is per thread, as the assembler reports them.
+	Registers int
+	// SpillBytes is the local memory of a thread that holds what does not fit into registers; zero is no spill.
+	SpillBytes int
+	// SharedMemory is per CTA.
+	SharedMemory unit.Bytes
+}
+
+// Loop is how the K loop of a kernel multiplies.
+type Loop struct {
+	// WGMMA says that the matrix instruction is wgmma, with its operands in shared memory, and not mma.sync.
+	WGMMA bool
+	// WarpsM, WarpsN and WarpsK are the warp grid, each at least 1. WarpsK warps share a part of the tile and divide
+	// its K steps.
+	WarpsM, WarpsN, WarpsK int
+	// Unbuffered says that an operand is loaded when it is needed, not ahead.
+	Unbuffered bool
+	// RepeatM and RepeatN say that a tile which sticks out of the matrix reads the last row of A, or the last column of
+	// B, again for each row or column outside, as one cache line that everybody asks for.
+	RepeatM, RepeatN bool
+}
+
+// Overhead is what each K step of a family's kernels costs beside loads and matrix instructions.
+type Overhead struct {
+	// Slots are instructions of a warp, Latency the cycles of waits and barriers where the matrix instruction is
+	// mma.sync.
+	Slots, Latency Quantity
+}
+
+// Quantity is an empirical number of a model: fitted to measurements, or chosen.
+type Quantity struct {
+	Name  string
+	Value float64
+	// Low and High bound the fit.
+	Low, High float64
+	// Unit, Doc and Source are shown beside the value.
+	Unit, Doc, Source string
+}
+
+// Constant returns the quantity as explain shows it.
+func (q Quantity) Constant() arch.Constant {
+	return arch.Constant{Name: q.Name, Value: q.Value, Unit: q.Unit, Doc: q.Doc, Source: q.Source}
+}
+
+// Find returns the family of that name. No name means the first family.
+func Find[F interface{ Name() string }](families []F, name string) (family F, ok bool) {
+	for i, f := range families {
+		if f.Name() == name || name == "" && i == 0 {
+			return f, true
+		}
+	}
+	return family, false
+}
+
+// Names lists the names of families.
+func Names[F interface{ Name() string }](families []F) []string {
+	names := make([]string, len(families))
+	for i, f := range families {
+		names[i] = f.Name()
+	}
+	return names
+}
+
+// Unknown is the error for a family that a model does not have.
+func Unknown(d *arch.Description, name string) *diag.Error {
+	return diag.Inputf("the %s model of %s has no kernel family %q", d.Model, d.Arch, name).
+		Do("use %s", strings.Join(d.Kernels, " or "))
+}
+
+// CheckShared rejects a kernel that needs more shared memory than a CTA may use.
+func CheckShared(d *gpu.Device, need unit.Bytes) (arch.Reason, string) {
+	if need <= d.SharedMemory {
+		return "", ""
+	}
+	return arch.ReasonSharedMemory,
+		fmt.Sprintf("needs %d B of shared memory, %d B available", int64(need), int64(d.SharedMemory))
+}

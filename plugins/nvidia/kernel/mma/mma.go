@@ -1,0 +1,90 @@
+// Package mma is the family of kernels that gemmgen generates: mma.sync fed by a pipeline of asynchronous copies.
+package mma
+
+import (
+	"math"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
+	generator "github.com/origami-gemm/origami/plugins/nvidia/gemmgen/mma"
+	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
+	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
+)
+
+// Family implements kernel.Family.
+type Family struct{}
+
+// Name implements kernel.Family.
+func (Family) Name() string { return generator.Name }
+
+// Space implements kernel.Family: every kernel that gemmgen can generate.
+func (Family) Space() arch.Space { return generator.Family{}.Space() }
+
+// spec is what a kernel of the family is generated from. Whether that can be does not depend on the sizes of the
+// problem, so operands are taken to be aligned.
+func spec(o kernel.Operands, c gemm.Config) generator.Spec {
+	return generator.Spec{
+		DType: o.DType, Out: o.DType, AMajor: o.AMajor, BMajor: o.BMajor,
+		AlignA: 16, AlignB: 16, AlignC: 16, Config: c,
+	}
+}
+
+// check asks the generator whether it can build the kernel and whether the kernel fits the device.
+func check(d *gpu.Device, o kernel.Operands, c gemm.Config) (generator.Resources, arch.Reason, string) {
+	return spec(o, c).Check(gemmgen.Limits{
+		RegistersPerThread: d.RegistersPerThread, RegisterFile: d.RegisterFile, SharedMemory: d.SharedMemory,
+	})
+}
+
+// Check implements kernel.Family.
+func (Family) Check(d *gpu.Device, o kernel.Operands, c gemm.Config, need kernel.Resources) (arch.Reason, string) {
+	if _, reason, detail := check(d, o, c); reason != "" {
+		return reason, detail
+	}
+	return kernel.CheckShared(d, need.SharedMemory)
+}
+
+// registersPerFragment is above one by addresses in shared memory.
+const registersPerFragment = 1.1
+
+// Resources implements kernel.Family. There is no spill term: gemmgen does not build what could spill.
+func (Family) Resources(d *gpu.Device, o kernel.Operands, c gemm.Config, _ bool) kernel.Resources {
+	k, _, _ := check(d, o, c)
+	r := kernel.Resources{SharedMemory: k.SharedMemory}
+	if k.Threads == 0 {
+		return r // not a kernel of the family
+	}
+	copies := max(c.BlockM*c.BlockK*kernel.ElementBytes/k.Threads/d.SM.CopyMax, 1) +
+		max(c.BlockK*c.BlockN*kernel.ElementBytes/k.Threads/d.SM.CopyMax, 1)
+	need := kernel.RegistersFixed + float64(k.Accumulators) + float64(registersPerFragment*float64(k.Fragments)) +
+		float64(kernel.RegistersPerCopy*float64(copies))
+	r.Registers = min(int(math.Round(need)), d.RegisterLimit(k.Threads))
+	return r
+}
+
+// Loop implements kernel.Family. A row of A, or a column of B, beyond the matrix repeats the last one: a single cache
+// line where the operand is contiguous along K, and elsewhere a copy from a line that is read anyway.
+func (Family) Loop(d *gpu.Device, o kernel.Operands, c gemm.Config) kernel.Loop {
+	k, _, _ := check(d, o, c)
+	return kernel.Loop{
+		WarpsM: max(k.WarpsM, 1), WarpsN: max(k.WarpsN, 1), WarpsK: max(k.WarpsK, 1),
+		RepeatM: o.AMajor == gemm.MajorK, RepeatN: o.BMajor == gemm.MajorK,
+	}
+}
+
+// Overhead implements kernel.Family.
+func (Family) Overhead() kernel.Overhead {
+	const fit = "fitted on h200-mma (18,883 times of 821 kernels on 23 sizes) with the other quantities as they are, " +
+		"2026-11-21; bounds "
+	return kernel.Overhead{
+		Slots: kernel.Quantity{
+			Name: "mma_loop_slots", Value: 55.61, Low: 10, High: 300, Unit: "1",
+			Doc: "loop_slots of the family mma", Source: fit + "10–300; over folds 52.6–56.8",
+		},
+		Latency: kernel.Quantity{
+			Name: "mma_step_latency", Value: 77.76, Low: 20, High: 600, Unit: "cycles",
+			Doc: "step_latency of the family mma", Source: fit + "20–600; over folds 61–84",
+		},
+	}
+}

@@ -1,0 +1,23 @@
+package mma_test
+
+import (
+	"testing"
+
+	"github.com/origami-gemm/origami/plugins/nvidia/internal/nvtest"
+	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
+	"github.com/origami-gemm/origami/plugins/nvidia/kernel/mma"
+)
+
+// What enoughStages stands on: on every device three blocks of 64×64×32 hold twice the bytes that DRAM has under way.
+func TestFourStagesCoverTheLatency(t *testing.T) {
+	const block = (64*32 + 32*64) * kernel.ElementBytes
+	for _, request := range nvtest.Devices(t, "refined") {
+		a := nvtest.Open(t, request)
+		need := nvtest.Param(t, a, "hbm_latency_penalty").Value * nvtest.Param(t, a, "dram_perf_ratio").Value /
+			nvtest.Param(t, a, "num_sms").Value
+		const ahead = (mma.EnoughStages - 1) * block
+		if ahead < 2*need || need < 1<<10 {
+			t.Errorf("%s: %d bytes ahead, %.0f under way", a.Describe().ID(), ahead, need)
+		}
+	}
+}

@@ -1,0 +1,87 @@
+package kernel
+
+import (
+	"math"
+	"strconv"
+
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/gemm"
+)
+
+// Timings is what a timing pass over the kernels of one family found on one device: each kernel by itself, for no
+// problem in particular.
+type Timings map[timingKey]Timing
+
+type timingKey struct {
+	tableKey
+	transB bool
+}
+
+// Timing is one kernel of the pass, in seconds for the two lengths of K: ShortK and LongK.
+type Timing struct {
+	// CTAs is how many fit on an SM.
+	CTAs float64
+	// One is one CTA alone, Chip one on every SM, Full as many on every SM as fit.
+	One, Chip, Full [2]float64
+}
+
+// The lengths of K of the pass.
+const (
+	ShortK = 2048
+	LongK  = 6144
+)
+
+// Find returns what the pass found of a kernel. Masked loads were not timed: they count as the others.
+func (t Timings) Find(p *gemm.Problem, c *gemm.Config) (Timing, bool) {
+	if t == nil || p.TransA() || c.SplitK != 1 {
+		return Timing{}, false
+	}
+	one, ok := t[timingKey{newTableKey(p.DType, c, false), p.TransB()}]
+	return one, ok
+}
+
+// timingsFile is what plugins/triton/tools/triton_characterize.py writes.
+var timingsFile = file{
+	place: "the characterization", remedy: "give what triton_characterize.py writes",
+	columns: []string{
+		"bm", "bn", "bk", "stages", "warps", "trans_b", "ctas",
+		"one_2048", "one_6144", "chip_2048", "chip_6144", "full_2048", "full_6144",
+	},
+}
+
+// timingsIntegers is how many of its columns are numbers of the kernel. The others are microseconds.
+const timingsIntegers = 7
+
+// ReadTimings reads the times of a pass.
+func ReadTimings(data []byte) (Timings, error) {
+	out := Timings{}
+	err := timingsFile.each(data, func(r *row) error {
+		var v [13]float64
+		for i, name := range timingsFile.columns {
+			var err error
+			v[i], err = strconv.ParseFloat(r.text(name), 64)
+			whole := i >= timingsIntegers || v[i] == math.Trunc(v[i]) && v[i] <= 1<<14
+			positive := v[i] > 0 || name == "trans_b" && v[i] == 0
+			if err != nil || !positive || !whole || math.IsInf(v[i], 0) {
+				return r.fault(name).Do("%s", timingsFile.remedy)
+			}
+		}
+		c := gemm.Config{
+			BlockM: int(v[0]), BlockN: int(v[1]), BlockK: int(v[2]), NumStages: int(v[3]), NumWarps: int(v[4]),
+		}
+		for i := timingsIntegers; i < len(v); i++ {
+			v[i] *= 1e-6
+		}
+		out[timingKey{newTableKey(fileType, &c, false), v[5] == 1}] = Timing{
+			CTAs: v[6], One: [2]float64(v[7:9]), Chip: [2]float64(v[9:11]), Full: [2]float64(v[11:13]),
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(out) == 0 {
+		return nil, diag.Inputf("no kernels").At("%s", timingsFile.place).Do("%s", timingsFile.remedy)
+	}
+	return out, nil
+}

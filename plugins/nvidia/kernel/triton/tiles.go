@@ -1,0 +1,30 @@
+package triton
+
+import (
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
+	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
+)
+
+// TileSpace is the candidate list of a model that knows tiles only, as tritonBLAS's NVIDIA port launches them: 8
+// warps and 2 stages.
+func (f Family) TileSpace() arch.Space {
+	s := f.Space()
+	s.NumWarps, s.NumStages = []int{8}, []int{2}
+	return s
+}
+
+// SortLaunches leaves the order to the candidate list.
+func (Family) SortLaunches(*gpu.Device, kernel.Operands, []gemm.Config) {}
+
+// CheckTile is Check as tritonBLAS's NVIDIA port has it: whatever the stages, one buffer of the operands of a K step
+// has to fit the shared memory of a CTA.
+func (Family) CheckTile(d *gpu.Device, _ kernel.Operands, c gemm.Config) (arch.Reason, string) {
+	if reason, detail := checkShape(d.SM, &c); reason != "" {
+		return reason, detail
+	}
+	a, b := operandBytes(&c)
+	return kernel.CheckShared(d, unit.Bytes(a+b))
+}

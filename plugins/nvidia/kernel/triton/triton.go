@@ -1,0 +1,101 @@
+// Package triton is the family of kernels that Triton compiles from a GEMM as its tutorial "Matrix Multiplication"
+// has it: a CTA computes a block_m × block_n tile of the output, loads run num_stages − 1 blocks ahead, group_m
+// orders the launch.
+package triton
+
+import (
+	"fmt"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
+	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
+)
+
+// Family implements kernel.Family.
+type Family struct{}
+
+// Name implements kernel.Family.
+func (Family) Name() string { return "triton" }
+
+// The tiles of the candidate list are tritonBLAS's 5 × 5 × 6.
+var (
+	blocksMN = []int{16, 32, 64, 128, 256}
+	blocksK  = []int{16, 32, 64, 128, 256, 512}
+)
+
+// Space implements kernel.Family: what the sweep of the data set h200-triton covers.
+func (f Family) Space() arch.Space {
+	return arch.Space{
+		Kernel: f.Name(), BlockM: blocksMN, BlockN: blocksMN, BlockK: blocksK,
+		NumWarps: []int{4, 8}, NumStages: []int{2, 3, 4, 5}, SplitK: []int{1},
+	}
+}
+
+// Check implements kernel.Family. Above two stages, num_stages times the operands of a K step have to fit the shared
+// memory of a CTA, though mma.sync gets by with a buffer less: so did the sweep choose its kernels.
+func (Family) Check(d *gpu.Device, _ kernel.Operands, c gemm.Config, need kernel.Resources) (arch.Reason, string) {
+	if reason, detail := checkShape(d.SM, &c); reason != "" {
+		return reason, detail
+	}
+	if c.SplitK != 1 {
+		return arch.ReasonModelRule, "the kernels of triton do not split K"
+	}
+	if threads := 32 * c.NumWarps; d.RegisterLimit(threads) < d.SM.RegisterGranule {
+		return arch.ReasonRegisters, fmt.Sprintf("%d registers of an SM are not %d for each of %d threads",
+			d.RegisterFile, d.SM.RegisterGranule, threads)
+	}
+	if reason, detail := kernel.CheckShared(d, need.SharedMemory); reason != "" || c.NumStages <= 2 {
+		return reason, detail
+	}
+	a, b := operandBytes(&c)
+	return kernel.CheckShared(d, unit.Bytes(c.NumStages*(a+b)))
+}
+
+// leastBlock is the least extent of an operand of tl.dot in any dimension (Triton's documentation, tl.dot).
+const leastBlock = 16
+
+// checkShape says why Triton cannot compile or launch a configuration: tl.arange takes powers of two, tl.dot has a
+// least extent, and num_warps is a power of two.
+func checkShape(sm *gpu.SM, c *gemm.Config) (arch.Reason, string) {
+	if !block(c.BlockM) || !block(c.BlockN) || !block(c.BlockK) {
+		return arch.ReasonAtomShape, fmt.Sprintf("tile %dx%dx%d: tl.arange and tl.dot take powers of two from %d",
+			c.BlockM, c.BlockN, c.BlockK, leastBlock)
+	}
+	if most := sm.ThreadsPerCTA / 32; !powerOfTwo(c.NumWarps) || c.NumWarps > most {
+		return arch.ReasonWarps, fmt.Sprintf("%d warps: Triton launches a power of two, up to %d", c.NumWarps, most)
+	}
+	return "", ""
+}
+
+func block(v int) bool { return v >= leastBlock && powerOfTwo(v) }
+
+func powerOfTwo(v int) bool { return v > 0 && v&(v-1) == 0 }
+
+// Loop implements kernel.Family.
+func (Family) Loop(d *gpu.Device, _ kernel.Operands, c gemm.Config) kernel.Loop {
+	loop := kernel.Loop{WGMMA: usesWGMMA(d.SM, &c), WarpsK: 1}
+	loop.WarpsM, loop.WarpsN = warpGrid(&c, loop.WGMMA)
+	a, b := operandBytes(&c)
+	// Asynchronous copies have a least size.
+	loop.Unbuffered = min(a, b) < d.SM.CopyMin*32*c.NumWarps
+	return loop
+}
+
+// Overhead implements kernel.Family.
+func (Family) Overhead() kernel.Overhead {
+	const fit = "fitted on h200-triton (34,240 times of 856 kernels on 40 sizes), 2026-11-21; bounds "
+	return kernel.Overhead{
+		Slots: kernel.Quantity{
+			Name: "loop_slots", Value: 103.9, Low: 10, High: 300, Unit: "1",
+			Doc:    "instructions of a warp per K step beside loads and matrix instructions: pointers, masks, barriers",
+			Source: fit + "10–300; over folds 103.7–104.8",
+		},
+		Latency: kernel.Quantity{
+			Name: "step_latency", Value: 180.4, Low: 20, High: 600, Unit: "cycles",
+			Doc:    "wait and barriers of a K step with mma.sync",
+			Source: fit + "20–600; over folds 148–198",
+		},
+	}
+}

@@ -1,0 +1,115 @@
+// Package nvidia models NVIDIA GPUs: the architectures listed here, on the devices that configs/ describes.
+//
+// The package can be used in process (Provider, then Open) or served as a plugin by cmd/origami-plugin-nvidia and by
+// origami itself.
+package nvidia
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/origami-gemm/origami/configs"
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
+	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
+	"github.com/origami-gemm/origami/plugins/nvidia/kernel/mma"
+	"github.com/origami-gemm/origami/plugins/nvidia/kernel/triton"
+	"github.com/origami-gemm/origami/plugins/nvidia/records"
+	"github.com/origami-gemm/origami/plugins/nvidia/reference"
+	"github.com/origami-gemm/origami/plugins/nvidia/refined"
+	"github.com/origami-gemm/origami/sdk/catalog"
+)
+
+// Version is the plugin's version.
+const Version = "0.1.0"
+
+// Vendor is how device files name the maker of these GPUs.
+const Vendor = "NVIDIA"
+
+// architecture is an SM, and the models that answer for it, best first.
+type architecture struct {
+	sm     *gpu.SM
+	models []model
+}
+
+// architectures lists what the plugin models.
+var architectures = []architecture{
+	{gpu.SM80, twoFamilies},
+	{gpu.SM86, twoFamilies},
+	{gpu.SM89, twoFamilies},
+	{gpu.SM90, twoFamilies},
+}
+
+var twoFamilies = []model{
+	refinedOver(triton.Family{}, mma.Family{}),
+	referenceOver(triton.Family{}, mma.Family{}),
+}
+
+// model is a model and the kernel families that it predicts, default first.
+type model struct {
+	name    string
+	kernels []string
+	open    func(*gpu.Device, catalog.Selection) (arch.Architecture, error)
+}
+
+func refinedOver(families ...kernel.Family) model {
+	return model{refined.Name, kernel.Names(families), func(d *gpu.Device, s catalog.Selection) (arch.Architecture, error) {
+		return refined.New(d, families, refined.Known{
+			Rung: s.Rung, Given: refined.KernelFiles{Compiled: s.Compiled, Timings: s.Characterization},
+			Shipped: func(family string) refined.KernelFiles { return shippedKernels(d, family) },
+		})
+	}}
+}
+
+func referenceOver(families ...reference.Family) model {
+	return model{reference.Name, kernel.Names(families), func(d *gpu.Device, _ catalog.Selection) (arch.Architecture, error) {
+		return reference.New(d, families), nil
+	}}
+}
+
+// Provider returns the plugin: every NVIDIA device of configs/, and any GPU of their architectures that a driver
+// describes, under the models that this package has.
+func Provider() (arch.Provider, error) {
+	return catalog.New(catalog.Definition{
+		Name: "nvidia", Version: Version,
+		Files: configs.FS, Vendor: Vendor,
+		Models: architectures[0].names(), Kernels: architectures[0].models[0].kernels,
+		Specs: gpu.Specs, Derive: gpu.Derive, Scale: gpu.Scale, Open: open,
+	})
+}
+
+func (a *architecture) names() []string {
+	names := make([]string, len(a.models))
+	for i, m := range a.models {
+		names[i] = m.name
+	}
+	return names
+}
+
+func open(s catalog.Selection) (arch.Architecture, error) {
+	i := slices.IndexFunc(architectures, func(a architecture) bool { return a.sm.ID == s.Sheet.Arch })
+	if i < 0 {
+		return nil, fmt.Errorf("architecture %s is not listed", s.Sheet.Arch)
+	}
+	a := &architectures[i]
+	m := slices.IndexFunc(a.models, func(m model) bool { return m.name == s.Model })
+	opened, err := a.models[m].open(gpu.NewDevice(a.sm, s.Sheet, s.Params), s)
+	if err != nil {
+		return nil, err
+	}
+	// Nobody else has the description yet.
+	d := opened.Describe()
+	d.Models, d.Uncertainty = a.names(), uncertaintyOf(d)
+	return opened, nil
+}
+
+// shippedKernels returns what is shipped of a family's kernels.
+func shippedKernels(d *gpu.Device, family string) (files refined.KernelFiles) {
+	if family == "triton" && d.SM == gpu.SM90 {
+		files.Compiled = records.TritonH200
+		if d.Sheet.Device == "h200" {
+			files.Timings = records.TritonH200Timed
+		}
+	}
+	return files
+}

@@ -1,0 +1,57 @@
+package refined_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/plugins/nvidia/internal/nvtest"
+	"github.com/origami-gemm/origami/plugins/nvidia/records"
+)
+
+// A kernel that is twice as slow in the characterization is predicted so, where nothing else limits it.
+func TestCharacterizationCounts(t *testing.T) {
+	header, _, _ := strings.Cut(string(records.TritonH200Timed), "\n")
+	predict := func(row string) float64 {
+		a := nvtest.Open(t, arch.OpenRequest{Arch: "sm90", Device: "h200", Characterization: []byte(header + "\n" + row + "\n")})
+		c := gemm.Config{BlockM: 128, BlockN: 256, BlockK: 64, NumWarps: 8, NumStages: 3, GroupM: 8, SplitK: 1, Kernel: "triton"}
+		var e [1]arch.Estimate
+		if err := a.Estimate(t.Context(), e[:], gemm.New(4096, 4096, 16384), []gemm.Config{c}); err != nil {
+			t.Fatal(err)
+		}
+		return float64(e[0].Cycles)
+	}
+	slow := predict("128,256,64,3,8,0,1,242.8,722.8,242.8,722.8,242.8,722.8") / predict("128,256,64,3,8,0,1,122.8,362.8,122.8,362.8,122.8,362.8")
+	if slow < 1.95 || slow > 2.05 {
+		t.Errorf("twice as slow by itself is %v times as slow", slow)
+	}
+}
+
+// What is no characterization is refused with the place and what to do, and never half used.
+func TestCharacterizationRefuses(t *testing.T) {
+	header, _, _ := strings.Cut(string(records.TritonH200Timed), "\n")
+	header += "\n"
+	for name, c := range map[string]struct {
+		file string
+		rung arch.Rung
+		want string
+	}{
+		"empty":             {"", "", "no header"},
+		"another table":     {"bm,bn\n1,2\n", "", "no column bk"},
+		"no kernels":        {header, "", "no kernels"},
+		"cut off":           {header + "128,256,64,3", "", "the characterization"},
+		"not a number":      {header + "128,256,64,3,8,0,1,x,60,28,71,28,71\n", "", `line 2: one_2048 is "x"`},
+		"a negative time":   {header + "128,256,64,3,8,0,1,24,-60,28,71,28,71\n", "", `one_6144 is "-60"`},
+		"infinite":          {header + "128,256,64,3,8,0,1,24,60,28,+Inf,28,71\n", "", `chip_6144 is "+Inf"`},
+		"half a block":      {header + "128,25.5,64,3,8,0,1,24,60,28,71,28,71\n", "", `bn is "25.5"`},
+		"on a lower rung":   {header, arch.RungCompiled, "rung compiled knows no characterization"},
+		"not for the model": {header + "128,256,64,3,8,0,0,24,60,28,71,28,71\n", "", `ctas is "0"`},
+	} {
+		_, err := nvtest.Provider(t).Open(t.Context(), arch.OpenRequest{Arch: "sm90", Device: "h200", Rung: c.rung, Characterization: []byte(c.file)})
+		if diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,267 @@
+// Package refined predicts the time of a kernel from what its CTAs do on an SM: how many fit at once, what a K step of them
+// takes at each resource and how long one alone has to wait, waves and their tail, launch, pipeline fill and output.
+// docs/model-nvidia-refined.md has the equations and says what the constants stand on.
+package refined
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
+	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
+)
+
+// Name is the model's name in requests and descriptions.
+const Name = "refined"
+
+// Model is the model on one device.
+//
+// Every product that feeds an addition is wrapped in a conversion, which keeps Go from fusing the two: results are the
+// same bits on every platform.
+type Model struct {
+	description arch.Description
+	levels      []arch.Level
+	gpu         *gpu.Device
+	device      device
+	families    []*family
+}
+
+// family is a kernel family and what is known of its kernels.
+type family struct {
+	kernel.Family
+	overhead
+	compiled kernel.Table   // by the compiler's report; nil below that rung
+	timed    kernel.Timings // of kernels by themselves; nil below the rung characterized
+	// prepared holds, per layout, what does not depend on the sizes of the problem, for the list of configurations that
+	// was estimated last.
+	prepared [layouts]atomic.Pointer[preparedList]
+}
+
+// preparedList is a list of kernels for an element type.
+type preparedList struct {
+	dtype   gemm.DType
+	kernels []preparedKernel
+}
+
+var _ arch.Architecture = (*Model)(nil)
+
+// layouts is the number of combinations of A's and B's majors.
+const layouts = 4
+
+func newModel(g *gpu.Device, q quantities, families []*family) *Model {
+	d := newDevice(g, q)
+	m := &Model{description: g.Description(), gpu: g, device: d, families: families}
+	params := g.Params
+	m.levels = []arch.Level{
+		{
+			Name: "L2", Capacity: unit.Bytes(params.Int("l2_bytes")), Partitions: 1, Bound: arch.BoundL2,
+			Bandwidth: arch.Bandwidth{Peak: unit.BytesPerCycle(min(d.l2Total, d.l2PortBandwidth*d.sms)), Units: int(d.sms), Linear: true},
+		},
+		{
+			Name: "DRAM", Latency: unit.Cycles(d.dramLatency), Partitions: 1, Bound: arch.BoundDRAM,
+			Bandwidth: arch.Bandwidth{Peak: unit.BytesPerCycle(d.dramBandwidth), Units: int(d.sms), C0: 0, C1: 1},
+		},
+	}
+	m.description.Model, m.description.Kernels = Name, kernel.Names(families)
+	m.description.Rung = rungOf(g, families)
+	m.description.Constants, m.description.Terms = m.constants(), terms
+	return m
+}
+
+// Describe implements arch.Architecture.
+func (m *Model) Describe() *arch.Description { return &m.description }
+
+// Hierarchy implements arch.Architecture.
+func (m *Model) Hierarchy() arch.MemoryHierarchy { return hierarchy{m} }
+
+// supports reports an error for what the model cannot take.
+func (m *Model) supports(p *gemm.Problem) error {
+	if p.DType != gemm.FP16 && p.DType != gemm.BF16 {
+		return diag.Inputf("the refined model of %s takes fp16 and bf16, not %s: its kernel families have no other operands",
+			m.description.Arch, p.DType).Do("use fp16 or bf16")
+	}
+	return p.Validate()
+}
+
+// family returns the family of a configuration, or why none of the model's can have it: it is of an unknown family, or a
+// number of it is out of range.
+func (m *Model) family(c *gemm.Config) (*family, error) {
+	f, ok := kernel.Find(m.families, c.Kernel)
+	if !ok {
+		return nil, kernel.Unknown(&m.description, c.Kernel)
+	}
+	return f, c.Validate()
+}
+
+// Candidates implements arch.Architecture: every kernel of the family that fits an SM, block_m slowest, then block_n,
+// block_k, warps and stages.
+func (m *Model) Candidates(_ context.Context, p gemm.Problem, s arch.Space) (*arch.Candidates, error) {
+	if err := m.supports(&p); err != nil {
+		return nil, err
+	}
+	f, ok := kernel.Find(m.families, s.Kernel)
+	if !ok {
+		return nil, kernel.Unknown(&m.description, s.Kernel)
+	}
+	all, err := s.Enumerate(f.Space())
+	if err != nil {
+		return nil, err
+	}
+	out := &arch.Candidates{}
+	for position, c := range all {
+		var k preparedKernel
+		if detail := m.prepare(&k, &p, &c); k.reject == "" {
+			out.Configs = append(out.Configs, c)
+		} else {
+			out.Rejected = append(out.Rejected, arch.Rejection{Config: c, Position: position, Reason: k.reject, Detail: detail})
+		}
+	}
+	return out, nil
+}
+
+// fewConfigs is up to how many configurations are prepared in passing, without being kept.
+const fewConfigs = 64
+
+// kernels returns what does not depend on the sizes of the problem for each configuration. It is kept from one call to
+// the next, per family, layout and element type, so that a list that is estimated for problem after problem is prepared once.
+func (m *Model) kernels(p *gemm.Problem, cfgs []gemm.Config) []preparedKernel {
+	if len(cfgs) <= fewConfigs {
+		return nil
+	}
+	f, ok := kernel.Find(m.families, cfgs[0].Kernel)
+	if !ok {
+		return nil
+	}
+	slot := 0
+	if p.AMajor != gemm.MajorK {
+		slot |= 1
+	}
+	if p.BMajor != gemm.MajorK {
+		slot |= 2
+	}
+	dtype := kernel.SameKernels(p.DType)
+	if kept := f.prepared[slot].Load(); kept != nil && kept.dtype == dtype && sameConfigs(kept.kernels, cfgs) {
+		return kept.kernels
+	}
+	list := make([]preparedKernel, len(cfgs))
+	for i := range cfgs {
+		m.prepare(&list[i], p, &cfgs[i])
+	}
+	f.prepared[slot].Store(&preparedList{dtype, list})
+	return list
+}
+
+// sameConfigs compares a few of the configurations; Estimate compares each as it goes.
+func sameConfigs(list []preparedKernel, cfgs []gemm.Config) bool {
+	n := len(cfgs)
+	return len(list) == n && list[0].config == cfgs[0] && list[n/2].config == cfgs[n/2] && list[n-1].config == cfgs[n-1]
+}
+
+// Estimate implements arch.Architecture.
+func (m *Model) Estimate(_ context.Context, dst []arch.Estimate, p gemm.Problem, cfgs []gemm.Config) error {
+	if err := m.supports(&p); err != nil {
+		return err
+	}
+	if err := fits(len(dst), len(cfgs)); err != nil {
+		return err
+	}
+	var (
+		s    = newSizes(&p)
+		kept = m.kernels(&p, cfgs)
+		own  preparedKernel
+		t    timing
+	)
+	for i := range cfgs {
+		k := &own
+		if kept != nil && kept[i].config == cfgs[i] {
+			k = &kept[i]
+		} else {
+			m.prepare(k, &p, &cfgs[i])
+		}
+		if k.reject != "" {
+			if _, err := m.family(&cfgs[i]); err != nil {
+				return err
+			}
+			dst[i] = arch.Estimate{Reject: k.reject}
+			continue
+		}
+		m.device.time(&t, &s, k)
+		dst[i] = arch.Estimate{Cycles: unit.Cycles(t.total), Bound: t.bound(k)}
+	}
+	return nil
+}
+
+// fits reports a destination of the wrong length, which is the caller's bug.
+func fits(have, want int) error {
+	if have != want {
+		return fmt.Errorf("refined: room for %d results, %d are asked for", have, want)
+	}
+	return nil
+}
+
+// Terms implements arch.Architecture.
+func (m *Model) Terms(_ context.Context, dst []float64, p gemm.Problem, cfgs []gemm.Config) error {
+	if err := m.supports(&p); err != nil {
+		return err
+	}
+	if err := fits(len(dst), len(cfgs)*len(columns)); err != nil {
+		return err
+	}
+	s := newSizes(&p)
+	for i := range cfgs {
+		if _, err := m.family(&cfgs[i]); err != nil {
+			return err
+		}
+		var b breakdown
+		m.prepare(&b.kernel, &p, &cfgs[i])
+		b.sizes, b.device = s, &m.device
+		m.device.time(&b.timing, &b.sizes, &b.kernel)
+		for j := range columns {
+			dst[i*len(columns)+j] = columns[j].value(&b)
+		}
+	}
+	return nil
+}
+
+// groups are the launch-order groups that phase two tries.
+var groups = [...]int{1, 2, 4, 16, 32}
+
+// groupGain is how much faster another group than defaultGroup has to be: the model does not tell closer ones apart.
+const groupGain = 0.02
+
+// Mapping implements arch.Architecture: defaultGroup, or the group with the shortest time if it is faster by groupGain.
+func (m *Model) Mapping(_ context.Context, p gemm.Problem, c gemm.Config) (arch.Mapping, error) {
+	if err := m.supports(&p); err != nil {
+		return arch.Mapping{}, err
+	}
+	if _, err := m.family(&c); err != nil {
+		return arch.Mapping{}, err
+	}
+	var (
+		k preparedKernel
+		t timing
+		s = newSizes(&p)
+	)
+	c.GroupM = defaultGroup
+	m.prepare(&k, &p, &c)
+	m.device.time(&t, &s, &k)
+	best, least := defaultGroup, t.total*(1-groupGain)
+	for _, g := range groups {
+		k.config.GroupM = g
+		if m.device.time(&t, &s, &k); t.total < least {
+			best, least = g, t.total
+		}
+	}
+	return arch.Mapping{GroupM: best}, nil
+}
+
+// hierarchy is the model's memory: the L2 and DRAM.
+type hierarchy struct{ m *Model }
+
+// Levels implements arch.MemoryHierarchy.
+func (h hierarchy) Levels() []arch.Level { return h.m.levels }

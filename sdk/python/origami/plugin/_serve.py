@@ -1,0 +1,349 @@
+"""The process of an executor plugin: go-plugin's handshake, the gRPC services, and ending when the host does.
+
+go-plugin's client asks a server for its broker and standard streams too, and goes on without when they are not
+implemented, as here: an executor needs no broker, and its standard error is a pipe.
+"""
+
+from __future__ import annotations
+
+import base64
+import concurrent.futures
+import datetime
+import json
+import logging
+import os
+import secrets
+import signal
+import sys
+import tempfile
+import threading
+import time
+from typing import NamedTuple
+
+import grpc
+from google.protobuf import json_format
+
+from . import _certificate, _wire
+from ._types import DiagnosticError, Executor, Kernel, Provider
+
+_log = logging.getLogger("origami")
+
+# The counterparts of package sdk/wire.
+COOKIE = ("ORIGAMI_PLUGIN", "6d9b3c5e1f8247a0b4e2c7d15a90f863")
+PROTOCOL_VERSION = 1
+API_VERSIONS = ["1.1.0"]  # the first that has executors
+MAX_MESSAGE = 256 << 20  # bytes
+ENV_WATCH, ENV_LOG_LEVEL = "ORIGAMI_PLUGIN_WATCH", "ORIGAMI_PLUGIN_LOG_LEVEL"
+
+CORE_PROTOCOL = 1  # go-plugin's own
+# Calls at a time. A host compiles a few kernels ahead of the one that it measures; a call beyond waits.
+THREADS = 64
+# How long the calls in progress have when the host asks the plugin to end; the host kills it after two seconds.
+GRACE_SECONDS = 0.2
+# Of the text of an error in a trailer, whose size HTTP/2 bounds; in characters.
+LONGEST_TEXT = 2000
+
+
+def main(provider: Provider) -> None:
+    argument = sys.argv[1] if len(sys.argv) > 1 else ""
+    if argument == "describe":
+        print(json_format.MessageToJson(describe(provider), preserving_proto_field_name=True))
+        sys.exit(0)
+    if os.environ.get(COOKIE[0]) == COOKIE[1]:
+        serve(provider)
+    info, path = describe(provider).info, sys.argv[0]
+    print(f"""{os.path.basename(path)}: this is the plugin {info.name} {info.version} of origami, \
+which starts it when it needs it
+  {path} describe              prints what it provides, as JSON
+  origami plugin trust {path}   lets origami use it""", file=sys.stderr)
+    sys.exit(2)
+
+
+def describe(provider: Provider):
+    """What the plugin answers to "describe"."""
+    manifest = provider.manifest
+    d = _wire.message("Describe")(protocol_versions=[PROTOCOL_VERSION], executor=_wire.to_manifest(manifest))
+    d.info.name, d.info.version, d.info.health = manifest.name, manifest.version, "HEALTH_OK"
+    d.info.api_versions.extend(API_VERSIONS)
+    if hasattr(provider, "health"):
+        try:
+            provider.health()
+        except DiagnosticError as error:
+            d.info.health, d.info.health_reason = "HEALTH_FAILING", str(error)
+    return d
+
+
+def serve(provider: Provider) -> None:
+    """Serves the provider to the host that started this process. It does not return."""
+    handshake = _take_streams()
+    _log_as_json()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C at the terminal is the host's to act upon
+    stop = threading.Event()
+
+    def shutdown(request, context) -> bytes:
+        stop.set()
+        return b""
+
+    pool = concurrent.futures.ThreadPoolExecutor(THREADS, thread_name_prefix="call")
+    service = ExecutorService(provider)
+    server = grpc.server(
+        pool, options=[("grpc.max_receive_message_length", MAX_MESSAGE), ("grpc.max_send_message_length", MAX_MESSAGE)]
+    )
+    server.add_generic_rpc_handlers(
+        [
+            _handlers(
+                "BaseService",
+                {"Info": lambda request, context: _wire.message("InfoResponse")(info=describe(provider).info)},
+            ),
+            _handlers(
+                "ExecutorService", {name: getattr(service, name.lower()) for name in _wire.methods("ExecutorService")}
+            ),
+            _go_plugin_handlers("plugin.GRPCController", "Shutdown", shutdown),
+            # HealthCheckResponse with status = 1, which is SERVING.
+            _go_plugin_handlers("grpc.health.v1.Health", "Check", lambda request, context: b"\x08\x01"),
+        ]
+    )
+    path = tempfile.mktemp(prefix="plugin", dir=os.environ.get("PLUGIN_UNIX_SOCKET_DIR") or None)
+    line = [CORE_PROTOCOL, PROTOCOL_VERSION, "unix", path, "grpc"]
+    host = os.environ.get("PLUGIN_CLIENT_CERT")
+    if host:  # the host wants mutual TLS: it takes our certificate, we take its, and neither anybody else's
+        key, certificate, der = _certificate.make()
+        server.add_secure_port(
+            "unix:" + path, grpc.ssl_server_credentials([(key, certificate)], host.encode(), require_client_auth=True)
+        )
+        line.append(base64.b64encode(der).rstrip(b"=").decode())
+    else:
+        server.add_insecure_port("unix:" + path)
+    server.start()
+    os.write(handshake, ("|".join(map(str, line)) + "\n").encode())
+    stop.wait()
+    server.stop(GRACE_SECONDS).wait()
+    pool.shutdown()  # waits for the calls in progress
+    service.end()
+    _exit()
+
+
+def _take_streams() -> int:
+    """Keeps standard output for the handshake and standard input for the watch on the host; what is printed, by
+    whatever library, goes to standard error, and child processes get neither. Returns the descriptor for the
+    handshake."""
+    handshake, stdin = os.dup(1), os.dup(0)
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(2, 1)
+    os.dup2(null, 0)
+    os.close(null)
+    sys.stdout = os.fdopen(os.dup(1), "w", buffering=1)
+    threading.Thread(target=_exit_with_host, args=(stdin,), daemon=True).start()
+    return handshake
+
+
+def _exit_with_host(stdin: int) -> None:
+    """Ends this process when the host is gone: it would outlive a killed host otherwise. An origami host holds our
+    standard input open; under any other host the parent's process id is watched."""
+    if os.environ.get(ENV_WATCH) == "stdin":
+        while os.read(stdin, 1 << 16):
+            pass
+    else:
+        parent = os.getppid()
+        while os.getppid() == parent:
+            time.sleep(0.25)
+    _log.debug("the host is gone")
+    _exit()
+
+
+def _exit() -> None:
+    """Ends the process at once, without waiting for threads that may never end."""
+    logging.shutdown()
+    os._exit(0)
+
+
+_LEVELS = {
+    "trace": 5,
+    "debug": logging.DEBUG,
+    "info": logging.INFO,
+    "warn": logging.WARNING,
+    "error": logging.ERROR,
+    "off": logging.CRITICAL + 1,
+}
+
+
+class _HclogFormatter(logging.Formatter):
+    """A line of JSON in the form of hashicorp/go-hclog, which the host puts into its own log at its level."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        level = [name for name, number in _LEVELS.items() if number <= max(record.levelno, 5)][-1]
+        text = record.getMessage()
+        if record.exc_info:
+            text += "\n" + self.formatException(record.exc_info)
+        return json.dumps(
+            {
+                "@level": "error" if level == "off" else level,
+                "@message": text,
+                "@module": record.name,
+                "@timestamp": datetime.datetime.fromtimestamp(record.created, datetime.timezone.utc).isoformat(
+                    timespec="microseconds"
+                ),
+            }
+        )
+
+
+def _log_as_json() -> None:
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_HclogFormatter())
+    level = _LEVELS.get(os.environ.get(ENV_LOG_LEVEL, "").lower(), logging.INFO)
+    logging.basicConfig(level=level, handlers=[handler], force=True)
+    logging.captureWarnings(True)
+
+
+class _Status(
+    NamedTuple("Status", [("code", grpc.StatusCode), ("details", str), ("trailing_metadata", tuple)]), grpc.Status
+):
+    """An error with a detail."""
+
+
+_CODES = {
+    "KIND_INTERNAL": grpc.StatusCode.INTERNAL, "KIND_INPUT": grpc.StatusCode.INVALID_ARGUMENT,
+    "KIND_PLUGIN": grpc.StatusCode.DATA_LOSS, "KIND_DEVICE": grpc.StatusCode.FAILED_PRECONDITION,
+}
+
+
+def _status(code: grpc.StatusCode, text: str, detail) -> _Status:
+    text = text[:LONGEST_TEXT]
+    return _Status(code, text, (("grpc-status-details-bin", _wire.status(code.value[0], text, detail)),))
+
+
+class _KernelMissing(Exception):
+    """The process does not hold the kernel (any more)."""
+
+
+def _handlers(service: str, functions: dict) -> grpc.GenericRpcHandler:
+    """Serves functions as a service's methods. An exception becomes a status with a Diagnostic."""
+
+    def guarded(name, function):
+        def call(request, context):
+            try:
+                return function(request, context)
+            except _KernelMissing:
+                status = _status(
+                    grpc.StatusCode.NOT_FOUND, "RESOURCE_KERNEL", _wire.message("Missing")(resource="RESOURCE_KERNEL")
+                )
+            except Exception as error:
+                if not isinstance(error, DiagnosticError):
+                    _log.exception("%s failed", name)
+                diagnostic, kind = _wire.to_diagnostic(error)
+                diagnostic.what = diagnostic.what[:LONGEST_TEXT]
+                status = _status(_CODES[kind], str(error), diagnostic)
+            context.abort_with_status(status)
+
+        return call
+
+    handlers = {}
+    for name, (request, response) in _wire.methods(service).items():
+        handlers[name] = grpc.unary_unary_rpc_method_handler(
+            guarded(name, functions[name]), request.FromString, response.SerializeToString
+        )
+    return grpc.method_handlers_generic_handler(f"{_wire.PACKAGE}.{service}", handlers)
+
+
+def _go_plugin_handlers(service: str, method: str, function) -> grpc.GenericRpcHandler:
+    """Serves a method whose messages are bytes to us."""
+    return grpc.method_handlers_generic_handler(service, {method: grpc.unary_unary_rpc_method_handler(function)})
+
+
+class _Held:
+    """A kernel behind a number."""
+
+    def __init__(self, kernel: Kernel):
+        self.kernel, self.users, self.released = kernel, 0, False
+
+
+class ExecutorService:
+    """Serves an executor, which is opened by the first call that needs it. The counterpart of
+    sdk/wire/executor_server.go."""
+
+    def __init__(self, provider: Provider):
+        self._provider = provider
+        self._opening = threading.Lock()
+        self._open: Executor | None = None
+        self._lock = threading.Lock()  # guards what follows
+        self._kernels: dict[int, _Held] = {}
+        # Numbers count up from a random one, so that none of an earlier process is one of this.
+        self._last = secrets.randbits(64)
+
+    def _executor(self) -> Executor:
+        """The executor, opened if need be. A failure is not kept: the next call tries again."""
+        with self._opening:
+            if self._open is None:
+                self._open = self._provider.open()
+            return self._open
+
+    def _use(self, number: int, function):
+        """Calls a function with a kernel, which nobody closes meanwhile."""
+        with self._lock:
+            held = self._kernels.get(number)
+            if held is None:
+                raise _KernelMissing
+            held.users += 1
+        try:
+            return function(held.kernel)
+        finally:
+            with self._lock:
+                held.users -= 1
+                unused = held.released and not held.users
+            if unused:
+                held.kernel.close()
+
+    def manifest(self, request, context):
+        return _wire.message("ExecutorServiceManifestResponse")(manifest=_wire.to_manifest(self._provider.manifest))
+
+    def devices(self, request, context):
+        return _wire.message("DevicesResponse")(devices=[_wire.to_device(d) for d in self._executor().devices()])
+
+    def environment(self, request, context):
+        device = _wire.device_index(request.device)
+        return _wire.message("EnvironmentResponse")(
+            environment=_wire.to_environment(self._executor().environment(device))
+        )
+
+    def compile(self, request, context):
+        device = _wire.device_index(request.device)
+        problem, config = _wire.from_problem(request.problem), _wire.from_config(request.config)
+        kernel = self._executor().compile(device, problem, config)
+        if not context.is_active():  # nobody waits for the number
+            kernel.close()
+            return _wire.message("CompileResponse")()
+        resources = _wire.to_resources(kernel.resources)
+        with self._lock:
+            self._last = (self._last + 1) % (1 << 64) or 1
+            self._kernels[self._last] = _Held(kernel)
+            return _wire.message("CompileResponse")(kernel=self._last, resources=resources)
+
+    def check(self, request, context):
+        return _wire.message("CheckResponse")(
+            numerics=_wire.to_numerics(self._use(request.kernel, lambda kernel: kernel.check()))
+        )
+
+    def measure(self, request, context):
+        options, runs = _wire.from_measure(request)
+        samples = self._use(request.kernel, lambda kernel: kernel.measure(options, runs))
+        return _wire.to_samples(samples)
+
+    def release(self, request, context):
+        with self._lock:
+            held = self._kernels.pop(request.kernel, None)
+            if held:
+                held.released = True
+            unused = held and not held.users
+        if unused:
+            held.kernel.close()
+        return _wire.message("ReleaseResponse")()
+
+    def end(self) -> None:
+        """Frees what is held. No call is in progress."""
+        try:
+            for held in self._kernels.values():
+                held.kernel.close()
+            if self._open is not None:
+                self._open.close()
+        except Exception:
+            _log.warning("it did not end well", exc_info=True)

@@ -1,0 +1,221 @@
+"""The messages of package origami.plugin.v1, and the conversions between them and the types of origami.plugin.
+
+Message classes are made at run time from wire.binpb, a FileDescriptorSet. Generated Python would tie everybody to the
+one major version of protobuf that it was generated for.
+"""
+
+from __future__ import annotations
+
+import importlib.resources
+
+from google.protobuf import any_pb2, descriptor_pb2, descriptor_pool, message_factory
+
+from ._types import (
+    Config,
+    Device,
+    Environment,
+    InputError,
+    Manifest,
+    MeasureOptions,
+    Numerics,
+    Problem,
+    Resources,
+    Sample,
+)
+
+PACKAGE = "origami.plugin.v1"
+
+
+def _load() -> descriptor_pool.DescriptorPool:
+    pool = descriptor_pool.DescriptorPool()
+    files = descriptor_pb2.FileDescriptorSet.FromString(
+        importlib.resources.files(__package__).joinpath("wire.binpb").read_bytes()
+    )
+    for file in files.file:  # a file comes after those that it imports
+        pool.AddSerializedFile(file.SerializeToString())
+    return pool
+
+
+_POOL = _load()
+
+
+def message(name: str):
+    """The class of a message of the package."""
+    return message_factory.GetMessageClass(_POOL.FindMessageTypeByName(f"{PACKAGE}.{name}"))
+
+
+def methods(service: str) -> dict:
+    """The request and response classes of a service's methods, by method name."""
+    descriptor = _POOL.FindServiceByName(f"{PACKAGE}.{service}")
+    return {
+        m.name: (message_factory.GetMessageClass(m.input_type), message_factory.GetMessageClass(m.output_type))
+        for m in descriptor.methods
+    }
+
+
+def enum_names(name: str, prefix: str) -> dict[int, str]:
+    """The values of an enum, as their names without the prefix, in lower case."""
+    return {v.number: v.name.removeprefix(prefix).lower() for v in _POOL.FindEnumTypeByName(f"{PACKAGE}.{name}").values}
+
+
+MAJORS = enum_names("Major", "MAJOR_")
+DTYPES = enum_names("ElementType", "ELEMENT_TYPE_")
+
+# Sizes and counts of one call, as the Go side bounds them.
+MAX_RUNS = 1 << 16
+MAX_DEVICE = (1 << 31) - 1
+# Block sizes, warps, stages and splits have at most this, and a problem padded to it must not overflow 63 bits in
+# 8-byte elements.
+MAX_CONFIG_NUMBER = 1 << 12
+
+
+def malformed(what: str) -> InputError:
+    return InputError(f"malformed request: {what}", fix="report it to the authors of the calling program")
+
+
+def device_index(number: int) -> int:
+    if not 0 <= number <= MAX_DEVICE:
+        raise malformed(f"device {number}")
+    return number
+
+
+def from_problem(q) -> Problem:
+    names = []
+    for table, value, what in (
+        (MAJORS, q.a_major, "major"),
+        (MAJORS, q.b_major, "major"),
+        (DTYPES, q.element_type, "element type"),
+    ):
+        if value not in table:
+            raise malformed(f"unknown {what} {value}")
+        names.append(table[value])
+    p = Problem(q.m, q.n, q.k, q.batch, *names)
+    for name, value in (("m", p.m), ("n", p.n), ("k", p.k), ("batch", p.batch)):
+        if value == 0:
+            raise InputError(f"{name} is missing or zero", fix="give a whole number of at least 1")
+        if value < 0:
+            raise InputError(f"{name} is negative ({value})", fix="give a whole number of at least 1")
+    if p.dtype == "unspecified":
+        raise InputError("dtype is missing", fix="use one of " + ", ".join(list(DTYPES.values())[1:]))
+    if p.a_major not in ("k", "m"):
+        raise InputError("a_major is missing", fix="A is contiguous along k or m")
+    if p.b_major not in ("k", "n"):
+        raise InputError("b_major is missing", fix="B is contiguous along k or n")
+    m, n, k = (-(-v // MAX_CONFIG_NUMBER) * MAX_CONFIG_NUMBER for v in (p.m, p.n, p.k))
+    if 8 * m * n * k * p.batch >= 1 << 63:
+        raise InputError(f"m·n·k·batch of {p} overflows 64-bit arithmetic once padded to whole tiles",
+                         fix="split the problem: padded m·n·k·batch must stay below 2^60")
+    return p
+
+
+_COLUMNS = ("block_m", "block_n", "block_k", "group_m", "num_warps", "num_stages", "split_k")
+
+
+def from_config(q) -> Config:
+    numbers = {name: list(getattr(q, name)) for name in _COLUMNS}
+    lengths = {len(column) for column in numbers.values()}
+    if lengths != {1}:
+        raise malformed(f"{max(lengths)} configurations where one is expected")
+    index = list(q.kernel) or [0]
+    if len(index) != 1 or index[0] >= len(q.kernels):
+        raise malformed("a configuration without a kernel family")
+    c = Config(q.kernels[index[0]], **{name: column[0] for name, column in numbers.items()})
+    if any(column[0] for column in numbers.values()):  # else it is a library's
+        for name, (value,) in numbers.items():
+            least = 0 if name == "group_m" else 1  # the group may be left to the launch
+            if not least <= value <= MAX_CONFIG_NUMBER:
+                raise InputError(
+                    f"{name} of {c} is outside 1 to {MAX_CONFIG_NUMBER}", fix="give whole numbers in that range"
+                )
+    return c
+
+
+def from_measure(q) -> tuple[MeasureOptions, int]:
+    if not 1 <= q.runs <= MAX_RUNS:
+        raise malformed(f"{q.runs} runs")
+    if q.warmup < 0:
+        raise malformed(f"the warm-up is {q.warmup}")
+    return MeasureOptions(q.warm_l2, q.input, q.warmup), q.runs
+
+
+def to_manifest(m: Manifest):
+    return message("ExecutorManifest")(name=m.name, version=m.version)
+
+
+def to_device(d: Device):
+    attributes = {name: float(value) for name, value in d.attributes.items()}
+    return message("Device")(
+        name=_text(d.name), arch=d.arch, attributes=attributes, kernels=d.kernels, libraries=d.libraries
+    )
+
+
+def to_resources(r: Resources):
+    return message("Resources")(
+        registers=r.registers,
+        spill_bytes=r.spill_bytes,
+        shared_memory_bytes=r.shared_memory_bytes,
+        ctas_per_sm=r.ctas_per_sm,
+    )
+
+
+def to_numerics(n: Numerics):
+    return message("Numerics")(
+        max_error=n.max_error,
+        tolerance=n.tolerance,
+        checked=n.checked,
+        wrong=n.wrong,
+        out_of_bounds=n.out_of_bounds,
+        reference=_text(n.reference),
+    )
+
+
+def to_samples(samples: list[Sample]):
+    return message("MeasureResponse")(
+        times_seconds=[s.seconds for s in samples], clocks_hz=[s.clock_hz for s in samples]
+    )
+
+
+def to_environment(e: Environment):
+    return message("Environment")(
+        time_unix_nanoseconds=e.time_ns,
+        driver=_text(e.driver),
+        runtime=_text(e.runtime),
+        clock_hz=e.clock_hz,
+        power_watts=e.power_watts,
+        power_limit_watts=e.power_limit_watts,
+        temperature_celsius=e.temperature_celsius,
+        throttle_reasons=e.throttle_reasons,
+    )
+
+
+def to_diagnostic(error: BaseException):
+    """The failure as a message, and its kind."""
+    kind = getattr(error, "kind", "KIND_INTERNAL")
+    what = getattr(error, "what", None) or f"{type(error).__name__}: {error}"
+    where, fix = getattr(error, "where", ""), getattr(error, "fix", "")
+    return message("Diagnostic")(kind=kind, what=_text(what), where=_text(where), fix=_text(fix)), kind
+
+
+def status(code: int, text: str, detail) -> bytes:
+    """A google.rpc.Status, as it travels in the trailer grpc-status-details-bin: fields code = 1, message = 2 and
+    details = 3, a list of Any. Spelled out, because the package that has its class ties itself to one version of
+    grpcio."""
+    packed = any_pb2.Any()
+    packed.Pack(detail)
+    out = b"\x08" + _varint(code)
+    for tag, part in ((b"\x12", text.encode()), (b"\x1a", packed.SerializeToString())):
+        out += tag + _varint(len(part)) + part
+    return out
+
+
+def _varint(n: int) -> bytes:
+    out = bytearray()
+    while n > 0x7F:
+        out.append(n & 0x7F | 0x80)
+        n >>= 7
+    return bytes(out + bytes([n]))
+
+
+def _text(s: str) -> str:
+    """Text of a driver or a user, fit for a protobuf string, which must be UTF-8."""
+    return s.encode("utf-8", "replace").decode()

@@ -1,0 +1,71 @@
+package wire
+
+import (
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/hw"
+	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
+)
+
+func toOpenRequest(r arch.OpenRequest) *pb.OpenRequest {
+	q := &pb.OpenRequest{Arch: valid(r.Arch), Device: valid(r.Device), Model: valid(r.Model), Rung: toRung(r.Rung),
+		Compiled: r.Compiled, Characterization: r.Characterization, ApiVersions: APIVersions}
+	if len(r.Overrides) > 0 {
+		q.Overrides = make(map[string]*pb.Override, len(r.Overrides))
+		for name, o := range r.Overrides {
+			q.Overrides[valid(name)] = &pb.Override{Value: o.Value, Unit: valid(o.Unit)}
+		}
+	}
+	if len(r.Options) > 0 {
+		q.Options = make(map[string]string, len(r.Options))
+		for key, value := range r.Options {
+			q.Options[valid(key)] = valid(value)
+		}
+	}
+	if r.Live != nil {
+		q.Live = &pb.LiveDevice{Name: valid(r.Live.Name), Attributes: toAttributes(r.Live.Attributes)}
+	}
+	return q
+}
+
+func fromOpenRequest(q *pb.OpenRequest) (arch.OpenRequest, error) {
+	r := arch.OpenRequest{Arch: q.GetArch(), Device: q.GetDevice(), Model: q.GetModel(), Options: q.GetOptions(),
+		Compiled: q.GetCompiled(), Characterization: q.GetCharacterization()}
+	if len(q.GetOverrides()) > 0 {
+		r.Overrides = make(map[string]hw.OverrideValue, len(q.Overrides))
+		for name, o := range q.Overrides {
+			r.Overrides[name] = hw.OverrideValue{Value: o.GetValue(), Unit: o.GetUnit()}
+		}
+	}
+	var c check
+	r.Rung = c.rung(q.GetRung())
+	if q.GetLive() != nil {
+		r.Live = &arch.LiveDevice{Name: c.named("live device", q.Live.Name), Attributes: c.attributes(q.Live.Attributes)}
+	}
+	return r, c.err
+}
+
+// toAttributes carries the numbers of a live device.
+func toAttributes(attributes map[string]float64) map[string]float64 {
+	if len(attributes) == 0 {
+		return nil
+	}
+	out := make(map[string]float64, len(attributes))
+	for name, v := range attributes {
+		out[valid(name)] = v
+	}
+	return out
+}
+
+var rungs = [...]arch.Rung{
+	pb.Rung_RUNG_SPEC: arch.RungSpec, pb.Rung_RUNG_CALIBRATED: arch.RungCalibrated,
+	pb.Rung_RUNG_COMPILED: arch.RungCompiled, pb.Rung_RUNG_CHARACTERIZED: arch.RungCharacterized,
+}
+
+func toRung(r arch.Rung) pb.Rung {
+	for i, rung := range rungs {
+		if r == rung {
+			return pb.Rung(i)
+		}
+	}
+	return pb.Rung_RUNG_UNSPECIFIED
+}

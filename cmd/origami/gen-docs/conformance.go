@@ -13,8 +13,10 @@ func conformancePage() string {
 	for _, kind := range []struct {
 		title  string
 		checks []conformance.Check
-	}{{"Plugins that model architectures", conformance.ArchitectureChecks()},
-		{"Plugins that run kernels", conformance.ExecutorChecks()}} {
+	}{
+		{"Plugins that model architectures", conformance.ArchitectureChecks()},
+		{"Plugins that run kernels", conformance.ExecutorChecks()},
+	} {
 		fmt.Fprintf(&b, "\n## %s\n\n| check | what is demanded |\n| --- | --- |\n", kind.title)
 		for _, c := range kind.checks {
 			fmt.Fprintf(&b, "| `%s` | %s |\n", c.Name, c.Doc)
@@ -25,12 +27,13 @@ func conformancePage() string {
 
 const conformanceIntroduction = `# What a plugin is held to
 
-origami relies on what its plugins promise: the same bits for the same request, an error for what cannot be, an answer in
-time. The checks below hold a plugin to that, each under a name. They go through gRPC with the client that origami uses,
-over every architecture, device, model and kernel family that the manifest lists (of a long list, 32 spread over it), and
-problems of one element, prime sizes, one row, long K, batches, every storage order and every element type that the model takes.
+origami relies on promises of its plugins: the same bits for the same request, an error for an impossible request, an
+answer in time. The checks below test these promises; each has a name. They go through gRPC with the client that origami
+uses. They cover every architecture, device, model and kernel family of the manifest (32 of them if there are more), and
+problems of one element, with prime sizes, one row or a long K, with batches, and with every storage order and element
+type that the model takes.
 
-A plugin in Go runs them in its tests, each as a test of its own:
+A plugin in Go runs the checks as subtests:
 
 ` + "```go" + `
 func TestConformance(t *testing.T) {
@@ -38,28 +41,30 @@ func TestConformance(t *testing.T) {
 }
 ` + "```" + `
 
-Any plugin, in whatever language, is checked as the binary that it is:
+A plugin in any language is checked as a binary:
 
 ` + "```sh" + `
 origami plugin check ./origami-plugin-mine
 ` + "```" + `
 
-A line per check says ` + "`ok`, `FAIL` or `skip`" + `; what is wrong stands below it. The exit code is 3 if a check fails. With
-` + "`--json`" + ` it is an object per check: ` + "`plugin`, `check`, `result` (`ok`, `fail`, `skip`), `seconds`, `findings`, `reason` (why it is skipped), `demands`." + `
-The binary runs though it is not in the lock file, as naming it is the consent
-([ADR 14](adr/0014-checking-a-binary.md)). A check that takes the plugin's process along fails, and those after it get a fresh one.
+A line per check says ` + "`ok`, `FAIL` or `skip`" + `, with the findings below it. The exit code is 3 if a check fails.
+With ` + "`--json`" + ` there is an object per check:
+` + "`plugin`, `check`, `result` (`ok`, `fail`, `skip`), `seconds`, `findings`, `reason` (why it is skipped), `demands`." + `
+The binary runs even if it is not in the lock file: you named it ([ADR 14](adr/0014-checking-a-binary.md)). A check that
+kills the plugin's process fails. The next check gets a new process.
 
-` + "`-short` (`--short`)" + ` checks the default device of each architecture only, and fewer problems; so do tests under the race
-detector. The one check that takes a time is left out there and with ` + "`Options.Untimed` (`--untimed`)" + `.
+` + "`-short` (`--short`)" + ` checks only the default device of each architecture, and fewer problems. So do tests under
+the race detector. They also leave out the one check that measures time, as ` + "`Options.Untimed` (`--untimed`)" + ` does.
 
-**Golden rankings** show a change of predictions before a user does. ` + "`Options.Golden` (`--golden FILE`)" + ` names a file with a
-JSON object per line: a problem, the five best configurations and their totals, which must come out to the bit.
-` + "`Options.UpdateGolden` (`--update-golden`)" + ` writes it; the check fails then, so that nobody leaves that on.
+**Golden rankings** show a change of predictions before a user sees it. ` + "`Options.Golden` (`--golden FILE`)" + `
+names a file with a JSON object per line: a problem, the five best configurations and their totals. They must be
+reproduced bit for bit. ` + "`Options.UpdateGolden` (`--update-golden`)" + ` writes the file. The check then fails, so
+that nobody leaves the option on.
 
-**Monotone.** More K must never be predicted to take less time. A model for which the same holds in M or N says so in
-` + "`arch.Description.Monotone`" + ` and is held to it; one that knows that it does not keep it even in K declares ` + "`DimNone`" + `, as
-AMD's reference model does where it emulates tf32. None of the built-in models is monotone in M and N: where tiles are few, more of
-them reach more of the memory bandwidth.
+**Monotone.** A larger K must not have a shorter predicted time. A model that promises the same for M or N lists them in
+` + "`arch.Description.Monotone`" + `, and is checked for it. A model that cannot promise it even for K declares
+` + "`DimNone`" + `, as AMD's reference model does where it emulates tf32. No built-in model is monotone in M and N: if
+there are few tiles, more tiles reach more of the memory bandwidth.
 
-Without a device the checks of an executor that need one are skipped. With ` + "`ORIGAMI_REQUIRE_GPU=1`" + ` they fail.
+Without a device, the checks of an executor that need one are skipped. With ` + "`ORIGAMI_REQUIRE_GPU=1`" + ` they fail.
 `

@@ -109,8 +109,8 @@ func (h fakeHost) Plugins() []host.PluginInfo {
 		host.PluginInfo{Name: "sick", Path: "/opt/origami-plugin-sick", State: host.Error, Reason: "exited with status 1"})
 }
 
-// TestScripts runs testdata/toy: a behaviour of the command line per file, over made-up architectures. The scripts over the
-// built-in plugins are in cmd/origami/testdata/script.
+// TestScripts runs testdata/toy: a behaviour of the command line per file, over made-up architectures. The scripts over
+// the built-in plugins are in cmd/origami/testdata/script.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/toy", RequireExplicitExec: true, RequireUniqueNames: true, UpdateScripts: *update,

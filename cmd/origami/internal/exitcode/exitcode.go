@@ -55,9 +55,9 @@ func Help() string {
 }
 
 // HelpOnErrors says how an error looks.
-const HelpOnErrors = `An error is one line on stderr that says what was wrong, where, and what to do: "origami: where: what; fix".
-With --json it is one JSON object, {"error":{"kind":…,"what":…,"where":…,"fix":…}}. Its kind is input, plugin, device, or
-internal for code 1. where and fix may be missing.`
+const HelpOnErrors = `An error is one line on stderr that says what was wrong, where, and what to do:
+"origami: where: what; fix". With --json it is one JSON object, {"error":{"kind":…,"what":…,"where":…,"fix":…}}. Its
+kind is input, plugin, device, or internal for code 1. where and fix may be missing.`
 
 // Reported is an error that was already written to stderr. It only carries the exit code.
 type Reported struct{ Err error }

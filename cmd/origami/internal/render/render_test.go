@@ -10,6 +10,7 @@ import (
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/unit"
 )
 
 func TestExactRoundTrips(t *testing.T) {
@@ -56,7 +57,22 @@ func TestPercent(t *testing.T) {
 	}
 }
 
-func TestRecords(t *testing.T) {
+// A range has its unit once, unless the ends differ in it.
+func TestSpan(t *testing.T) {
+	for _, tc := range []struct {
+		low, high unit.Seconds
+		want      string
+	}{{158e-6, 237e-6, "158-237 µs"}, {0.9e-3, 1.2e-3, "900 µs-1.20 ms"}} {
+		if got := Span(tc.low, tc.high); got != tc.want {
+			t.Errorf("Span(%v, %v) = %s, want %s", tc.low, tc.high, got, tc.want)
+		}
+	}
+	if got := Level(0.9) + ", " + Level(0.995); got != "90 %, 99.5 %" {
+		t.Errorf("levels %s", got)
+	}
+}
+
+func TestDelimited(t *testing.T) {
 	rows := [][]string{{"a,b", "tab\there"}, {"say \"hi\"", "two\nlines"}}
 	for f, want := range map[Format]string{
 		CSV: "x,y\n\"a,b\",tab\there\n\"say \"\"hi\"\"\",\"two\nlines\"\n",

@@ -24,8 +24,9 @@ type Factory struct {
 	// Connect reaches the plugins. It is called at most once, when a verb first needs a plugin.
 	Connect func(context.Context, config.Settings) (Host, error)
 
-	// Settings are valid after Configure.
-	Settings config.Settings
+	// Settings and PluginOptions, the words of --option, are valid after Configure.
+	Settings      config.Settings
+	PluginOptions []string
 
 	host      Host // nil until Connect was called
 	manifests []arch.Manifest
@@ -43,6 +44,9 @@ func (f *Factory) Configure(cmd *cobra.Command) error {
 		return err
 	}
 	f.Settings = settings
+	if f.PluginOptions, err = cmd.Flags().GetStringArray("option"); err != nil {
+		f.PluginOptions = nil // the command does not have the flag
+	}
 	f.Streams.JSONErrors = settings.Format == config.JSON
 	for _, text := range settings.Warnings {
 		f.Streams.Warn(text)

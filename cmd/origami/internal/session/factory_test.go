@@ -58,7 +58,7 @@ func TestKernelFilesReachTheModel(t *testing.T) {
 		Settings: config.Settings{Arch: []string{"toy1"}, Rung: "calibrated", CompiledFile: kernels,
 			CharacterizationFile: times},
 	}
-	if _, err := f.Architecture(t.Context(), nil); err != nil {
+	if _, err := f.Architecture(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if got.Rung != arch.RungCalibrated || string(got.Compiled) != "registers" || string(got.Characterization) != "cycles" {
@@ -66,12 +66,12 @@ func TestKernelFilesReachTheModel(t *testing.T) {
 	}
 	// The toy is always on rung calibrated: an answer under another name would be wrong.
 	f.Settings.Rung = "characterized"
-	if _, err := f.Architecture(t.Context(), nil); diag.KindOf(err) != diag.Input ||
+	if _, err := f.Architecture(t.Context()); diag.KindOf(err) != diag.Input ||
 		!strings.Contains(err.Error(), "is on rung calibrated, and characterized was asked for") {
 		t.Errorf("%v", err)
 	}
 	f.Settings.Rung, f.Settings.CompiledFile = "", ""
-	if _, err := f.Architecture(t.Context(), nil); err != nil || got.Rung != "" || got.Compiled != nil {
+	if _, err := f.Architecture(t.Context()); err != nil || got.Rung != "" || got.Compiled != nil {
 		t.Errorf("%v, %+v", err, got)
 	}
 }

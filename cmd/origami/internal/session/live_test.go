@@ -36,7 +36,7 @@ func (e *executor) Close() error                                   { e.host.clos
 
 func targetsOf(t *testing.T, h session.Host, archs []string, device string) ([]session.Target, error) {
 	f := &session.Factory{Connect: func(context.Context, config.Settings) (session.Host, error) { return h, nil }}
-	return f.Targets(t.Context(), archs, device, nil)
+	return f.Targets(t.Context(), archs, device)
 }
 
 func TestTargetsOfThisMachine(t *testing.T) {

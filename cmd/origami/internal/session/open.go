@@ -6,26 +6,15 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/hw"
 )
 
-// Options returns the words of --option.
-func Options(cmd *cobra.Command) []string {
-	words, err := cmd.Flags().GetStringArray("option")
-	if err != nil {
-		return nil // a command without the flag has no options
-	}
-	return words
-}
-
 // Architecture resolves the settings to exactly one architecture and opens it.
-func (f *Factory) Architecture(ctx context.Context, options []string) (arch.Architecture, error) {
-	targets, err := f.Targets(ctx, f.Settings.Arch, f.Settings.Device, options)
+func (f *Factory) Architecture(ctx context.Context) (arch.Architecture, error) {
+	targets, err := f.Targets(ctx, f.Settings.Arch, f.Settings.Device)
 	if err != nil {
 		return nil, err
 	}
@@ -34,6 +23,15 @@ func (f *Factory) Architecture(ctx context.Context, options []string) (arch.Arch
 			At("--arch").Do("leave one, or use `origami compare`")
 	}
 	return f.Open(ctx, &targets[0])
+}
+
+// Searched is Architecture with the candidates that the flags ask for.
+func (f *Factory) Searched(ctx context.Context, s *SearchFlags) (arch.Architecture, error) {
+	a, err := f.Architecture(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return s.Restrict(a, f.Settings.Kernel, f.Streams.In)
 }
 
 // Open opens a target. It may be called from several goroutines.

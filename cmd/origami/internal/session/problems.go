@@ -19,6 +19,8 @@ type ProblemFlags struct {
 	TransA, TransB bool
 	// DType and Kernel come from Settings: they have a place in the settings file too.
 	Problems string
+	// Search says which configurations to consider.
+	Search SearchFlags
 }
 
 // Register adds the flags. withFile says whether the command can answer for a list of problems.
@@ -31,6 +33,7 @@ func (f *ProblemFlags) Register(flags *pflag.FlagSet, withFile bool) {
 	flags.Var(&f.Batch, "batch", "number of products of this size")
 	f.registerLayout(flags)
 	f.registerFamily(flags)
+	f.Search.Register(flags)
 	if withFile {
 		f.registerProblems(flags)
 	}
@@ -41,6 +44,7 @@ func (f *ProblemFlags) RegisterFile(flags *pflag.FlagSet) {
 	f.Batch.value = 1
 	flags.SortFlags = false
 	f.registerFamily(flags)
+	f.Search.Register(flags)
 	f.registerProblems(flags)
 }
 

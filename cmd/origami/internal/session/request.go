@@ -24,10 +24,10 @@ type Target struct {
 	OpenRequest arch.OpenRequest
 }
 
-// Targets resolves the names of architectures and the device, and completes a request for each from the settings and
-// from the words of --option. archs and device are the settings' or, for `arch show`, arguments.
-func (f *Factory) Targets(ctx context.Context, archs []string, device string, options []string) ([]Target, error) {
-	keyValues, err := parseOptions(options)
+// Targets resolves the names of architectures and the device, and completes a request for each from the settings.
+// archs and device are the settings' or, for `arch show`, arguments.
+func (f *Factory) Targets(ctx context.Context, archs []string, device string) ([]Target, error) {
+	options, err := parseOptions(f.PluginOptions)
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +41,7 @@ func (f *Factory) Targets(ctx context.Context, archs []string, device string, op
 	if err != nil {
 		return nil, err
 	}
-	if err := checkOptions(keyValues, matches); err != nil {
+	if err := checkOptions(options, matches); err != nil {
 		return nil, err
 	}
 	common, err := f.commonRequest(matches)
@@ -56,7 +56,7 @@ func (f *Factory) Targets(ctx context.Context, archs []string, device string, op
 	for i, m := range matches {
 		r, named := common, m.Request()
 		r.Arch, r.Device, r.Live = named.Arch, named.Device, named.Live
-		r.Options = declared(m.Manifest, keyValues)
+		r.Options = declared(m.Manifest, options)
 		r.Overrides = overrides.For(m.Arch.ID, m.Device.ID)
 		targets[i] = Target{m, r}
 	}

@@ -54,7 +54,7 @@ func New(f *session.Factory) *cobra.Command {
 			if flag := cmd.Flags().Lookup("device"); flag != nil && flag.Changed {
 				device = flag.Value.String() // one of the settings belongs to the architecture there
 			}
-			return show(cmd.Context(), f, args, device, session.Options(cmd))
+			return show(cmd.Context(), f, args, device)
 		},
 	})
 	return cmd
@@ -108,12 +108,12 @@ func list(ctx context.Context, f *session.Factory) error {
 	return render.WriteRows(f.Streams, render.FormatOf(f), header, rows)
 }
 
-func show(ctx context.Context, f *session.Factory, args []string, deviceFlag string, options []string) error {
+func show(ctx context.Context, f *session.Factory, args []string, deviceFlag string) error {
 	archs, device := f.Settings.Arch, f.Settings.Device
 	if len(args) > 0 {
 		archs, device = args, deviceFlag
 	}
-	targets, err := f.Targets(ctx, archs, device, options)
+	targets, err := f.Targets(ctx, archs, device)
 	if err != nil {
 		return err
 	}

@@ -24,7 +24,6 @@ import (
 type Options struct {
 	Factory  *session.Factory
 	Query    session.ProblemFlags
-	Options  []string
 	Executor string
 	Records  string
 	WarmL2   bool
@@ -51,10 +50,7 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
   origami bench --arch sm90@h200 --executor cuda --records ./my-sweep
   origami bench --arch sm90@h200 --records ./my-sweep --format csv > three-ways.csv`,
 		Args: verb.NoArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			o.Options = session.Options(cmd)
-			return run(cmd.Context(), o)
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
 	}
 	o.Query.RegisterFile(cmd.Flags())
 	cmd.Flags().StringVar(&o.Executor, "executor", "", "measure first, with the executor plugin `NAME`, as in cuda")
@@ -71,7 +67,7 @@ func Run(ctx context.Context, o *Options) error {
 	if err != nil {
 		return err
 	}
-	a, err := o.Factory.Architecture(ctx, o.Options)
+	a, err := o.Factory.Searched(ctx, &o.Query.Search)
 	if err != nil {
 		return err
 	}

@@ -21,7 +21,6 @@ import (
 type Options struct {
 	Factory *session.Factory
 	Query   session.ProblemFlags
-	Options []string
 }
 
 // New returns the command. run is Run, or what a test wants to see called.
@@ -39,10 +38,7 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 		Example: `  origami compare --arch sm89 --arch gfx942 --arch sm90@h200 -m 4096 -n 4096 -k 4096
   origami compare --arch sm90@h200 --arch gfx942 -m 8192 -n 8192 -k 8192 --trans-b --json`,
 		Args: verb.NoArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			o.Options = session.Options(cmd)
-			return run(cmd.Context(), o)
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
 	}
 	o.Query.Register(cmd.Flags(), false)
 	return cmd
@@ -86,7 +82,7 @@ func Run(ctx context.Context, o *Options) error {
 	if err != nil {
 		return err
 	}
-	targets, err := o.Factory.Targets(ctx, o.Factory.Settings.Arch, o.Factory.Settings.Device, o.Options)
+	targets, err := o.Factory.Targets(ctx, o.Factory.Settings.Arch, o.Factory.Settings.Device)
 	if err != nil {
 		return err
 	}
@@ -94,7 +90,7 @@ func Run(ctx context.Context, o *Options) error {
 		return diag.Inputf("compare needs at least two architectures, and one is given").At("--arch").
 			Do("add another, as in --arch %s --arch sm90@h200", targets[0].ID())
 	}
-	c, err := compare(ctx, o.Factory, targets, problems[0].Problem)
+	c, err := compare(ctx, o.Factory, &o.Query.Search, targets, problems[0].Problem)
 	if err != nil {
 		return err
 	}
@@ -106,7 +102,9 @@ func Run(ctx context.Context, o *Options) error {
 }
 
 // compare asks all targets at once.
-func compare(ctx context.Context, f *session.Factory, targets []session.Target, p gemm.Problem) (*Comparison, error) {
+func compare(
+	ctx context.Context, f *session.Factory, s *session.SearchFlags, targets []session.Target, p gemm.Problem,
+) (*Comparison, error) {
 	c := &Comparison{Problem: p, Model: f.Settings.Model, Sides: make([]Side, len(targets))}
 	if c.Model == "" {
 		c.Model = session.CommonModel(targets)
@@ -115,14 +113,19 @@ func compare(ctx context.Context, f *session.Factory, targets []session.Target, 
 	var wg sync.WaitGroup
 	for i := range targets {
 		targets[i].OpenRequest.Model = c.Model
-		wg.Go(func() { c.Sides[i] = ask(ctx, f, &targets[i], p, q) })
+		wg.Go(func() { c.Sides[i] = ask(ctx, f, s, &targets[i], p, q) })
 	}
 	wg.Wait()
 	return c, ctx.Err()
 }
 
-func ask(ctx context.Context, f *session.Factory, t *session.Target, p gemm.Problem, q session.Question) Side {
+func ask(
+	ctx context.Context, f *session.Factory, s *session.SearchFlags, t *session.Target, p gemm.Problem, q session.Question,
+) Side {
 	a, err := f.Open(ctx, t)
+	if err == nil {
+		a, err = s.Restrict(a, q.Kernel, f.Streams.In)
+	}
 	if err != nil {
 		return Side{Target: t.Match, Err: err}
 	}

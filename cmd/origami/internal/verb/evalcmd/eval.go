@@ -23,7 +23,6 @@ import (
 type Options struct {
 	Factory *session.Factory
 	Query   session.ProblemFlags
-	Options []string
 	Times   string
 	Report  string
 	// Intervals asks for new intervals, computed from the measurements, instead of the scores.
@@ -47,10 +46,7 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
   origami eval --arch sm90@h200 --kernel triton --times times.csv.gz --compiled kernels.csv --trans-b --json
   origami eval --arch sm90@h200 --report ./report`,
 		Args: verb.NoArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			o.Options = session.Options(cmd)
-			return run(cmd.Context(), o)
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
 	}
 	o.Query.RegisterRecords(cmd.Flags())
 	cmd.Flags().StringVar(&o.Times, "times", "",
@@ -64,7 +60,7 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 
 // Run answers.
 func Run(ctx context.Context, o *Options) error {
-	a, err := o.Factory.Architecture(ctx, o.Options)
+	a, err := o.Factory.Architecture(ctx)
 	if err != nil {
 		return err
 	}

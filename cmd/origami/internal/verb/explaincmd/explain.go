@@ -19,7 +19,6 @@ import (
 type Options struct {
 	Factory *session.Factory
 	Query   session.ProblemFlags
-	Options []string
 	// Config is the configuration to explain, empty for the pick.
 	Config string
 }
@@ -37,10 +36,7 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
   origami explain --arch sm89 -m 4096 -n 4096 -k 4096 --config 128x256x64,warps=8,stages=3,group=8,split=1
   origami explain --arch gfx942 -m 4096 -n 4096 -k 4096 --json`,
 		Args: verb.NoArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			o.Options = session.Options(cmd)
-			return run(cmd.Context(), o)
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
 	}
 	o.Query.Register(cmd.Flags(), false)
 	cmd.Flags().StringVar(&o.Config, "config", "",
@@ -55,7 +51,7 @@ func Run(ctx context.Context, o *Options) error {
 	if err != nil {
 		return err
 	}
-	a, err := o.Factory.Architecture(ctx, o.Options)
+	a, err := o.Factory.Searched(ctx, &o.Query.Search)
 	if err != nil {
 		return err
 	}
@@ -95,7 +91,7 @@ func Explain(ctx context.Context, a arch.Architecture, p gemm.Problem, kernel, c
 
 	c, err := configOf(all, config)
 	if err != nil {
-		return nil, diag.Within("--config", err)
+		return nil, err
 	}
 	for i := range all.Entries {
 		if candidate := &all.Entries[i]; same(candidate.Config, c) {
@@ -132,7 +128,8 @@ func Explain(ctx context.Context, a arch.Architecture, p gemm.Problem, kernel, c
 // from the first candidate.
 func configOf(all *session.Answer, text string) (gemm.Config, error) {
 	if len(all.Entries) == 0 {
-		return gemm.Config{}, diag.Inputf("the model has no candidates for %s", all.Problem).Do("use another kernel family")
+		return gemm.Config{}, diag.Inputf("the model has no candidates for %s", all.Problem).
+			Do("use another kernel family")
 	}
 	first := func(matches func(session.Entry) bool) (base gemm.Config, ok bool) {
 		position := 0
@@ -147,7 +144,7 @@ func configOf(all *session.Answer, text string) (gemm.Config, error) {
 	base, _ := first(func(session.Entry) bool { return true })
 	c, err := gemm.ParseConfig(text, base)
 	if err != nil {
-		return c, err
+		return c, diag.Within("--config", err)
 	}
 	ofTile, ok := first(func(e session.Entry) bool {
 		return e.Rank > 0 && e.Config.BlockM == c.BlockM && e.Config.BlockN == c.BlockN && e.Config.BlockK == c.BlockK
@@ -156,7 +153,7 @@ func configOf(all *session.Answer, text string) (gemm.Config, error) {
 		c, err = gemm.ParseConfig(text, ofTile)
 	}
 	c.Kernel = all.Kernel
-	return c, err
+	return c, diag.Within("--config", err)
 }
 
 // same compares what the estimate depends on before phase two: everything but the launch order.

@@ -17,7 +17,6 @@ import (
 type Options struct {
 	Factory *session.Factory
 	Query   session.ProblemFlags
-	Options []string
 	Top     int
 	// All asks for every candidate, Rejected for those that cannot be used as well.
 	All, Rejected bool
@@ -44,7 +43,6 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 				return diag.Inputf("--top %d is not positive", o.Top).Do("give a whole number of at least 1, or --all")
 			}
 			o.All = o.All || o.Rejected
-			o.Options = session.Options(cmd)
 			return run(cmd.Context(), o)
 		},
 	}
@@ -62,17 +60,17 @@ func Run(ctx context.Context, o *Options) error {
 	if err != nil {
 		return err
 	}
-	a, err := o.Factory.Architecture(ctx, o.Options)
+	a, err := o.Factory.Searched(ctx, &o.Query.Search)
 	if err != nil {
 		return err
 	}
-	ask := session.Question{Kernel: o.Factory.Settings.Kernel, Top: o.Top, Terms: true, Rejected: o.Rejected}
+	question := session.Question{Kernel: o.Factory.Settings.Kernel, Top: o.Top, Terms: true, Rejected: o.Rejected}
 	if o.All {
-		ask.Top = 0
+		question.Top = 0
 	}
 	w := newWriter(o, render.FormatOf(o.Factory), a.Describe())
 	listOrder := o.Rejected || o.All && (w.format == render.CSV || w.format == render.TSV)
-	err = o.Factory.AskEach(ctx, a, problems, bad, ask, func(ranking *session.Answer) error {
+	err = o.Factory.AskEach(ctx, a, problems, bad, question, func(ranking *session.Answer) error {
 		if listOrder {
 			slices.SortFunc(ranking.Entries, func(a, b session.Entry) int { return a.Position - b.Position })
 		}

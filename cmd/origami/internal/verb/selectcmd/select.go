@@ -16,7 +16,6 @@ import (
 type Options struct {
 	Factory  *session.Factory
 	Query    session.ProblemFlags
-	Options  []string
 	Measure  string
 	Executor string
 }
@@ -38,10 +37,7 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
   origami select --arch sm90@h200 --problems shapes.csv --format csv
   origami select --arch sm90@auto -m 4096 -n 4096 -k 4096 --measure auto --executor cuda`,
 		Args: verb.NoArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			o.Options = session.Options(cmd)
-			return run(cmd.Context(), o)
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
 	}
 	o.Query.Register(cmd.Flags(), true)
 	cmd.Flags().StringVar(&o.Measure, "measure", "",
@@ -57,15 +53,15 @@ func Run(ctx context.Context, o *Options) error {
 	if err != nil {
 		return err
 	}
-	a, err := o.Factory.Architecture(ctx, o.Options)
+	a, err := o.Factory.Searched(ctx, &o.Query.Search)
 	if err != nil {
 		return err
 	}
-	ask := session.Question{Kernel: o.Factory.Settings.Kernel, Top: 1, Regret: true}
+	question := session.Question{Kernel: o.Factory.Settings.Kernel, Top: 1, Regret: true}
 	many := o.Query.Problems != ""
 	w := newWriter(o.Factory.Streams, render.FormatOf(o.Factory), many)
 	if w.format == render.Table && !many {
-		ask.Top, ask.Terms = 2, true // the card shows the terms and the runner-up
+		question.Top, question.Terms = 2, true // the card shows the terms and the runner-up
 	}
 	write, failures := w.write, o.Factory.Failures(nil)
 	if o.Measure != "" || o.Executor != "" {
@@ -74,8 +70,8 @@ func Run(ctx context.Context, o *Options) error {
 			return err
 		}
 		defer m.close()
-		ask.Top = max(ask.Top, m.count)
-		ask.Kernel = m.sweep.Space.Kernel
+		question.Top = max(question.Top, m.count)
+		question.Kernel = m.sweep.Space.Kernel
 		write = func(one *session.Answer) error {
 			err := m.measure(ctx, one)
 			switch {
@@ -89,7 +85,7 @@ func Run(ctx context.Context, o *Options) error {
 			}
 		}
 	}
-	if err := o.Factory.AskEach(ctx, a, problems, bad, ask, write); err != nil {
+	if err := o.Factory.AskEach(ctx, a, problems, bad, question, write); err != nil {
 		w.close()
 		return err
 	}

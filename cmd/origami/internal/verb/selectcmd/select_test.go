@@ -20,10 +20,9 @@ func TestFlags(t *testing.T) {
 	var got *Options
 	a := &session.Factory{Streams: iostreams.Plain(strings.NewReader(""), nil, nil),
 		Getenv: func(string) string { return "" }}
-	root := &cobra.Command{Use: "origami", PersistentPreRunE: func(cmd *cobra.Command,
-		_ []string) error {
-		return a.Configure(cmd)
-	}}
+	root := &cobra.Command{
+		Use: "origami", PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return a.Configure(cmd) },
+	}
 	config.Register(root.PersistentFlags())
 	root.AddCommand(New(a, func(_ context.Context, o *Options) error { got = o; return nil }))
 	root.SetArgs(strings.Fields("--arch toy1 --device big select -m 1 -n 2 --k 3 --batch 4 --trans-a --dtype bf16 " +
@@ -31,8 +30,8 @@ func TestFlags(t *testing.T) {
 	if err := root.Execute(); err != nil {
 		t.Fatal(err)
 	}
-	if strings.Join(got.Options, " ") != "a=b c=d,e" {
-		t.Errorf("options %q", got.Options)
+	if strings.Join(got.Factory.PluginOptions, " ") != "a=b c=d,e" {
+		t.Errorf("options %q", got.Factory.PluginOptions)
 	}
 	problems, bad, err := got.Query.Read(a.Settings.DType, nil)
 	want := gemm.Problem{M: 1, N: 2, K: 3, Batch: 4, AMajor: gemm.MajorM, BMajor: gemm.MajorN, DType: gemm.BF16}

@@ -1,0 +1,181 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/spf13/pflag"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/limit"
+)
+
+// SearchFlags say which configurations to consider: other values on some axes of the model's space, or a list.
+type SearchFlags struct {
+	// Space holds "axis=value,value" words. Candidates is a file.
+	Space      []string
+	Candidates string
+
+	once sync.Once // reads the file
+	text []byte
+	err  error
+}
+
+// Register adds the flags.
+func (f *SearchFlags) Register(flags *pflag.FlagSet) {
+	flags.StringArrayVar(&f.Space, "space", nil,
+		"consider these values of an axis, as `AXIS=V,V…`: split_k=1,2,4,8 or stages=2,3; may be repeated")
+	flags.StringVar(&f.Candidates, "candidates", "",
+		"consider the configurations in this `FILE` only: JSON or CSV with our names or those of triton.Config; - is stdin")
+}
+
+// Restrict returns an architecture whose candidates are those that the flags ask for: a itself if they ask for nothing.
+// The configurations belong to the given kernel family, or to the architecture's first if it is empty.
+func (f *SearchFlags) Restrict(a arch.Architecture, kernel string, stdin io.Reader) (arch.Architecture, error) {
+	if len(f.Space) == 0 && f.Candidates == "" {
+		return a, nil
+	}
+	if len(f.Space) > 0 && f.Candidates != "" {
+		return nil, diag.Inputf("--space and --candidates contradict each other").Do("leave one of them out")
+	}
+	d := a.Describe()
+	kernel, err := KernelFamily(d, kernel)
+	if err != nil {
+		return nil, err
+	}
+	if f.Candidates == "" {
+		space, err := parseSpace(f.Space, kernel, d.Axes(kernel))
+		return &searched{Architecture: a, space: space}, err
+	}
+	text, err := f.read(stdin)
+	if err != nil {
+		return nil, err
+	}
+	list, err := readCandidates(f.Candidates, text, kernel, d.Axes(kernel))
+	return &listed{Architecture: a, list: list}, err
+}
+
+// read returns the file of candidates. Several architectures may ask for it.
+func (f *SearchFlags) read(stdin io.Reader) ([]byte, error) {
+	f.once.Do(func() {
+		r := stdin
+		if f.Candidates != "-" {
+			var file *os.File
+			if file, f.err = os.Open(f.Candidates); f.err != nil {
+				return
+			}
+			defer file.Close()
+			r = file
+		}
+		f.text, f.err = limit.ReadAll(r, f.Candidates, limit.Table, "split it into several files")
+	})
+	if f.err == nil || limit.Exceeded(f.err) != nil {
+		return f.text, f.err
+	}
+	var p *os.PathError
+	cause := f.err
+	if errors.As(cause, &p) {
+		cause = p.Err
+	}
+	return nil, diag.Inputf("the file cannot be read: %v", cause).At("--candidates %s", f.Candidates).
+		Do("give a JSON or CSV file of configurations")
+}
+
+// parseSpace reads the words of --space.
+func parseSpace(words []string, kernel string, axes []gemm.Axis) (arch.Space, error) {
+	space := arch.Space{Kernel: kernel}
+	numbers := space.Numbers()
+	var seen []string
+	for _, word := range words {
+		name, text, _ := strings.Cut(word, "=")
+		place := "--space " + word
+		values := strings.Split(text, ",")
+		if text == "" || slices.Contains(values, "") {
+			return space, diag.Inputf("the axis %s has no values", name).At("%s", place).
+				Do("write AXIS=VALUE,VALUE, as in split_k=1,2,4,8")
+		}
+		i := slices.IndexFunc(gemm.Fields(), func(x gemm.Field) bool { return x.Name == name || x.Key != "" && x.Key == name })
+		if i >= 0 {
+			name = gemm.Fields()[i].Name
+		}
+		if slices.Contains(seen, name) {
+			return space, diag.Inputf("the axis %s is given twice", name).At("%s", place).Do("give all its values in one list")
+		}
+		seen = append(seen, name)
+		switch {
+		case i >= 0 && numbers[i] == nil:
+			return space, diag.Inputf("%s is not searched: the launch order is chosen after the configuration", name).
+				At("%s", place).Do("leave it out, or list whole configurations with --candidates")
+		case i >= 0:
+			for _, v := range values {
+				n, err := strconv.Atoi(v)
+				if err != nil || n < 1 || n > gemm.MaxConfigNumber {
+					return space, diag.Inputf("%s has no value %q", name, v).At("%s", place).
+						Do("give whole numbers from 1 to %d", gemm.MaxConfigNumber)
+				}
+				*numbers[i] = append(*numbers[i], n)
+			}
+		default:
+			if _, err := gemm.FindAxis(axes, name); err != nil {
+				return space, unknownAxis(name, place, axes)
+			}
+			space.Axes = append(space.Axes, arch.AxisValues{Name: name, Values: values})
+		}
+	}
+	return space, nil
+}
+
+// unknownAxis names the axes that there are.
+func unknownAxis(name, place string, axes []gemm.Axis) error {
+	var names []string
+	for _, x := range gemm.Fields() {
+		names = append(names, x.Name)
+	}
+	for i := range axes {
+		names = append(names, axes[i].Name)
+	}
+	err := diag.Inputf("unknown axis %q", name).At("%s", place)
+	if near := diag.Nearest(name, names, 1); len(near) > 0 {
+		return err.Do("did you mean %s? The axes are %s", near[0], strings.Join(names, ", "))
+	}
+	return err.Do("the axes are %s", strings.Join(names, ", "))
+}
+
+// searched is an architecture whose candidates come from another space than the model's own. It has no Rank method, so
+// that rankings are made from Candidates on this side of the plugin boundary.
+type searched struct {
+	arch.Architecture
+	space arch.Space
+}
+
+// Candidates implements arch.Architecture.
+func (s *searched) Candidates(ctx context.Context, p gemm.Problem, _ arch.Space) (*arch.Candidates, error) {
+	return s.Architecture.Candidates(ctx, p, s.space)
+}
+
+// listed is an architecture whose candidates are a list. Estimate says which of them cannot be used.
+type listed struct {
+	arch.Architecture
+	list []gemm.Config
+}
+
+// Candidates implements arch.Architecture.
+func (l *listed) Candidates(context.Context, gemm.Problem, arch.Space) (*arch.Candidates, error) {
+	return &arch.Candidates{Configs: l.list}, nil
+}
+
+// Mapping implements arch.Architecture. A configuration whose launch order is listed keeps it.
+func (l *listed) Mapping(ctx context.Context, p gemm.Problem, c gemm.Config) (arch.Mapping, error) {
+	if c.GroupM != 0 {
+		return arch.Mapping{GroupM: c.GroupM}, nil
+	}
+	return l.Architecture.Mapping(ctx, p, c)
+}

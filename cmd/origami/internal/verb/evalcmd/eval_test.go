@@ -1,0 +1,29 @@
+package evalcmd
+
+import (
+	"context"
+	"errors"
+	"testing"
+)
+
+// An interrupt ends arithmetic that does not look at its context.
+func TestUntilCancelled(t *testing.T) {
+	if v, err := untilCancelled(t.Context(), func() (int, error) { return 7, nil }); v != 7 || err != nil {
+		t.Errorf("got %d, %v", v, err)
+	}
+	failure := errors.New("no")
+	if _, err := untilCancelled(t.Context(), func() (int, error) { return 0, failure }); !errors.Is(err, failure) {
+		t.Errorf("got %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	forever := make(chan struct{})
+	defer close(forever)
+	_, err := untilCancelled(ctx, func() (int, error) {
+		cancel()
+		<-forever
+		return 1, nil
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}

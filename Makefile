@@ -108,9 +108,9 @@ lint: tools ## go vet, golangci-lint, module tidiness
 proto: tools ## buf lint, and no change that breaks plugins built against the baseline
 	cd sdk/proto && buf lint && buf breaking --against baseline.binpb
 
-generate: tools ## generated Go of the wire protocol and of the PTX instructions, command-line reference
+generate: tools ## generated Go of the wire protocol, the PTX instructions and the refined model, command-line reference
 	cd sdk/proto && buf generate && buf build --exclude-source-info --as-file-descriptor-set -o ../python/origami/plugin/wire.binpb
-	go generate ./plugins/nvidia/ptx
+	go generate ./plugins/nvidia/ptx ./plugins/nvidia/refined
 	go run ./cmd/origami/gen-docs docs
 
 # The rungs that the models reach on the device of the shipped records, and the kernel families that these are of.
@@ -120,7 +120,7 @@ intervals: ## how far the models' times are from the shipped records, for the mo
 	for rung in $(INTERVALS); do for kernel in triton mma; do \
 		$(BIN)/origami --in-process eval --arch sm90@h200 --rung $$rung --kernel $$kernel --intervals --json || exit; \
 	done; done > $(BIN)/intervals.jsonl
-	mv $(BIN)/intervals.jsonl plugins/nvidia/intervals.jsonl
+	mv $(BIN)/intervals.jsonl plugins/nvidia/data/intervals.jsonl
 
 SCORES := docs/experiments/refined-on-h200
 scores: intervals ## what docs show of the models' scores: the table per rung and class, and plots

@@ -249,7 +249,7 @@ func (m *model) selectInto(problem *C.origami_problem, pick *C.origami_pick) err
 // pick converts an entry.
 func (m *model) pick(e *selector.Entry) C.origami_pick {
 	low, high := m.interval(e)
-	return C.origami_pick{
+	pick := C.origami_pick{
 		block_m: C.int32_t(e.Config.BlockM), block_n: C.int32_t(e.Config.BlockN), block_k: C.int32_t(e.Config.BlockK),
 		group_m: C.int32_t(e.Config.GroupM), num_warps: C.int32_t(e.Config.NumWarps),
 		num_stages: C.int32_t(e.Config.NumStages),
@@ -257,4 +257,6 @@ func (m *model) pick(e *selector.Entry) C.origami_pick {
 		bound:  C.int32_t(e.Estimate.Bound),
 		cycles: C.double(e.Estimate.Cycles), seconds: C.double(m.seconds(e)), low: C.double(low), high: C.double(high),
 	}
+	copyText(&pick.axes[0], C.size_t(len(pick.axes)), e.Config.Axes.String())
+	return pick
 }

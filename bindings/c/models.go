@@ -5,7 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/origami-gemm/origami/core/arch"
@@ -53,21 +56,45 @@ type request struct {
 	Rung      arch.Rung         `json:"rung"`
 	Options   map[string]string `json:"options"`
 	Overrides json.RawMessage   `json:"overrides"`
-	Space     struct {
-		BlockM    []int `json:"block_m"`
-		BlockN    []int `json:"block_n"`
-		BlockK    []int `json:"block_k"`
-		NumWarps  []int `json:"num_warps"`
-		NumStages []int `json:"num_stages"`
-		SplitK    []int `json:"split_k"`
-	} `json:"space"`
-	Live *struct {
+	Space     space             `json:"space"`
+	Live      *struct {
 		Name       string             `json:"name"`
 		Attributes map[string]float64 `json:"attributes"`
 	} `json:"live"`
 	// The text of files about the kernels, as in arch.OpenRequest.
 	Compiled         string `json:"compiled"`
 	Characterization string `json:"characterization"`
+}
+
+// space is a search space in JSON: an object with a list of values per axis. Those of gemm.Fields are numbers, those that
+// the kernel family names are strings.
+type space arch.Space
+
+// UnmarshalJSON reads the object. Whether the family has an axis, newModel finds out.
+func (s *space) UnmarshalJSON(text []byte) error {
+	var axes map[string]json.RawMessage
+	if err := json.Unmarshal(text, &axes); err != nil {
+		return err
+	}
+	numbers := (*arch.Space)(s).Numbers()
+	for i, field := range gemm.Fields() {
+		values, ok := axes[field.Name]
+		if !ok || numbers[i] == nil {
+			continue
+		}
+		if err := json.Unmarshal(values, numbers[i]); err != nil {
+			return fmt.Errorf("space.%s: %w", field.Name, err)
+		}
+		delete(axes, field.Name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(axes)) {
+		axis := arch.AxisValues{Name: name}
+		if err := json.Unmarshal(axes[name], &axis.Values); err != nil {
+			return fmt.Errorf("space.%s: %w", name, err)
+		}
+		s.Axes = append(s.Axes, axis)
+	}
+	return nil
 }
 
 // open answers origami_open.
@@ -154,9 +181,12 @@ func newModel(a arch.Architecture, r *request) (*model, error) {
 	if err != nil {
 		return nil, err
 	}
-	space := arch.Space{
-		Kernel: kernel, BlockM: r.Space.BlockM, BlockN: r.Space.BlockN, BlockK: r.Space.BlockK,
-		NumWarps: r.Space.NumWarps, NumStages: r.Space.NumStages, SplitK: r.Space.SplitK,
+	space := arch.Space(r.Space)
+	space.Kernel = kernel
+	for _, axis := range space.Axes {
+		if _, err := gemm.FindAxis(d.Axes(kernel), axis.Name); err != nil {
+			return nil, err
+		}
 	}
 	return &model{
 		description: d, kernel: kernel, uncertainty: d.UncertaintyOf(kernel),

@@ -61,6 +61,7 @@ typedef struct {
 	int32_t bound;          /* ORIGAMI_BOUND_... */
 	double cycles, seconds; /* predicted */
 	double low, high;       /* interval of the time in seconds, 0 if the model has none; origami_describe: level */
+	char axes[128];         /* values on the kernel family's named axes, "name=value,name=value"; often empty */
 } origami_pick;
 
 /* What the model's uncertainty means for the pick of a problem. */
@@ -92,7 +93,8 @@ int32_t origami_api_version(void);
  *   options    {"key": "value"}: settings of the architecture's plugin
  *   overrides  {"clock": 1.5e9} or {"clock": {"value": 1500, "unit": "MHz"}}: hardware numbers
  *   space      {"block_m": [64, 128], "num_stages": [3]}: the configurations to choose from. An axis that is left out
- *              has the model's values. The axes: block_m, block_n, block_k, num_warps, num_stages, split_k
+ *              has the model's values. The axes: block_m, block_n, block_k, num_warps, num_stages, split_k, and those
+ *              that the kernel family names, whose values are strings
  *   live       {"name": "NVIDIA H200", "attributes": {"num_sms": 132, ...}}: the GPU of this machine as its driver
  *              describes it, in base units. A device of that name is opened if there is one, else one is made of the
  *              attributes

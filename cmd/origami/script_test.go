@@ -86,7 +86,7 @@ func TestScripts(t *testing.T) {
 			// A race-enabled command would sleep for a second before it exits.
 			env.Setenv("GORACE", "atexit_sleep_ms=0")
 			docs, err1 := filepath.Abs("../../docs")
-			recorded, err2 := filepath.Abs("../../plugins/nvidia/records")
+			recorded, err2 := filepath.Abs("../../plugins/nvidia/data")
 			env.Setenv("DOCS", docs)
 			env.Setenv("RECORDS", recorded)
 			return errors.Join(err1, err2)

@@ -168,11 +168,18 @@ func (r *row) problem(base gemm.Problem) gemm.Problem {
 	return base
 }
 
+var configFields = gemm.Fields()
+
+// config reads the fields of a configuration that have a column. The others are 1.
 func (r *row) config(family string) gemm.Config {
-	c := gemm.Config{
-		BlockM: r.count("bm"), BlockN: r.count("bn"), BlockK: r.count("bk"), NumStages: r.count("stages"),
-		NumWarps: r.count("warps"), GroupM: r.count("gm"), SplitK: 1, Kernel: family,
+	c := gemm.Config{Kernel: family}
+	v := c.Numbers()
+	for i, f := range configFields {
+		if v[i] = 1; f.Column != "" {
+			v[i] = r.count(f.Column)
+		}
 	}
+	c.SetNumbers(v)
 	if r.err == nil {
 		if err := c.Validate(); err != nil {
 			r.err = r.fault("bm", "%v", err)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/origami-gemm/origami/core/exec"
+	"github.com/origami-gemm/origami/core/gemm"
 )
 
 // Schema is the version of the line format, and the only version that is read.
@@ -27,7 +28,7 @@ type line struct {
 	DriverName      string       `json:"driver_device_name,omitempty"`
 	Kernel          string       `json:"kernel"`
 	Problem         problem      `json:"problem"`
-	Config          *config      `json:"config,omitempty"`
+	Config          *gemm.Config `json:"config,omitempty"`
 	Library         string       `json:"library,omitempty"`
 	WarmL2          bool         `json:"warm_l2"`
 	Input           string       `json:"input"`
@@ -53,16 +54,6 @@ type problem struct {
 	TransA bool   `json:"trans_a"`
 	TransB bool   `json:"trans_b"`
 	DType  string `json:"dtype"`
-}
-
-type config struct {
-	BlockM    int `json:"block_m"`
-	BlockN    int `json:"block_n"`
-	BlockK    int `json:"block_k"`
-	GroupM    int `json:"group_m"`
-	NumWarps  int `json:"num_warps"`
-	NumStages int `json:"num_stages"`
-	SplitK    int `json:"split_k"`
 }
 
 type resources struct {
@@ -110,7 +101,7 @@ func AppendLine(dst []byte, c Conditions, m *Measurement) ([]byte, error) {
 }
 
 func newLine(c Conditions, m *Measurement) line {
-	p, k := &m.Problem, &m.Config
+	p := &m.Problem
 	l := line{
 		Schema: Schema, Phase: m.Phase, Block: m.Block, Arms: m.Arms, NullArm: m.Null, Status: m.Status, Detail: m.Detail,
 		Arch: c.Arch, Device: c.Device, DeviceName: c.DeviceName, DriverName: c.DriverName, Kernel: c.Kernel,
@@ -120,7 +111,7 @@ func newLine(c Conditions, m *Measurement) line {
 		Executor: c.Executor, ExecutorVersion: c.ExecutorVersion, Host: m.Host,
 	}
 	if m.Library == "" {
-		l.Config = &config{k.BlockM, k.BlockN, k.BlockK, k.GroupM, k.NumWarps, k.NumStages, k.SplitK}
+		l.Config = &m.Config
 	}
 	for _, s := range m.Samples {
 		l.Samples = append(l.Samples, float64(s))

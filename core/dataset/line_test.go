@@ -275,3 +275,39 @@ func BenchmarkRead(b *testing.B) {
 		}
 	}
 }
+
+// Named axes stand in the line by name and come back; a measurement without any is written as it was before there were any.
+func TestLineWithNamedAxes(t *testing.T) {
+	plain := full()
+	plain.Phase, plain.Block, plain.Arms, plain.Null = Sweep, 0, 0, false
+	named := plain
+	axes, err := gemm.NewAxes(gemm.AxisValue{Name: "schedule", Value: "ping-pong"}, gemm.AxisValue{Name: "cluster", Value: "2x1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	named.Config.Axes = axes
+	const numbers = `"config":{"block_m":64,"block_n":32,"block_k":16,"group_m":4,"num_warps":4,"num_stages":3,"split_k":2`
+	if line := text(t, toy, plain); !strings.Contains(line, numbers+`},`) {
+		t.Error(line)
+	}
+	line := text(t, toy, named)
+	if !strings.Contains(line, numbers+`,"axes":{"cluster":"2x1","schedule":"ping-pong"}},`) {
+		t.Error(line)
+	}
+	_, got, err := ParseLine([]byte(line))
+	if err != nil || got.Config != named.Config {
+		t.Errorf("%s, %v, want %s", got.Config, err, named.Config)
+	}
+	d := New("here", toy)
+	for _, m := range []Measurement{plain, named} {
+		if err := d.Add(m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if m, ok := d.Find(named.Problem, named.Config); !ok || m.Config != named.Config {
+		t.Errorf("found %+v", m)
+	}
+	if _, _, err := ParseLine([]byte(strings.Replace(line, `"cluster"`, `"Cluster"`, 1))); err == nil {
+		t.Error("an axis that cannot be is read")
+	}
+}

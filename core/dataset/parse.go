@@ -147,11 +147,9 @@ func (l *line) config(m *Measurement) error {
 	if c == nil {
 		return nil
 	}
-	m.Config = gemm.Config{
-		BlockM: c.BlockM, BlockN: c.BlockN, BlockK: c.BlockK, GroupM: c.GroupM,
-		NumWarps: c.NumWarps, NumStages: c.NumStages, SplitK: c.SplitK, Kernel: l.Kernel,
-	}
-	return m.Config.Validate()
+	m.Config = *c
+	m.Config.Kernel = l.Kernel
+	return m.Config.ValidateNumbers()
 }
 
 func (l *line) samples(m *Measurement) error {

@@ -25,7 +25,7 @@ func Provider() (arch.Provider, error) {
 	return catalog.New(catalog.Definition{
 		Name: "amd-ref", Version: Version,
 		Files: configs.FS, Vendor: Vendor,
-		Models: []string{modelName}, Kernels: []string{kernelFamily},
+		Support: catalog.Support{Models: []string{modelName}, Kernels: []string{kernelFamily}},
 		Options: optionList, Specs: specs, Derive: derive,
 		Open: func(s catalog.Selection) (arch.Architecture, error) {
 			o, values, err := parseOptions(s.Options, s.Sheet)

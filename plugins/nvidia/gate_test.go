@@ -14,12 +14,12 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/score"
 	"github.com/origami-gemm/origami/plugins/nvidia"
-	"github.com/origami-gemm/origami/plugins/nvidia/records"
+	"github.com/origami-gemm/origami/plugins/nvidia/data"
 )
 
-// floors are what a model must reach on the recorded H200 sweep of triton, 40 sizes × 856 configurations: just below what it
-// reached when it was last changed, so that nothing gets worse unseen. docs/evaluating.md defines the numbers. A change that
-// lowers one says why in its commit.
+// floors are what a model must reach on the recorded H200 sweep of triton, 40 sizes × 856 configurations: just below
+// what it reached when it was last changed, so that nothing gets worse unseen. docs/evaluating.md defines the
+// numbers. A change that lowers one says why in its commit.
 var floors = []struct {
 	model string
 	rung  arch.Rung // empty: the highest
@@ -42,7 +42,7 @@ const gateFolds = 5
 
 func sweep(t testing.TB) *score.Subset {
 	t.Helper()
-	files, err := fs.Sub(records.FS, "h200-triton")
+	files, err := fs.Sub(data.FS, "h200-triton")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,22 +2,16 @@ package nvidia
 
 import (
 	"bytes"
-	_ "embed"
 	"encoding/json"
 	"fmt"
 	"sync"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/plugins/nvidia/data"
 )
 
-// intervalsFile is what `origami eval --intervals --json` wrote, a line per model, rung and kernel family; `make intervals`
-// writes it anew.
-//
-//go:embed intervals.jsonl
-var intervalsFile []byte
-
-// interval is one line, as far as a model needs it.
+// interval is one line of data.Intervals, as far as a model needs it.
 type interval struct {
 	Arch, Device, Model string
 	Rung                arch.Rung
@@ -36,7 +30,7 @@ type interval struct {
 // intervals reads the file, which is part of the binary.
 var intervals = sync.OnceValue(func() []interval {
 	var all []interval
-	for line := range bytes.Lines(intervalsFile) {
+	for line := range bytes.Lines(data.Intervals) {
 		var one interval
 		if err := json.Unmarshal(line, &one); err != nil {
 			panic(fmt.Sprintf("intervals.jsonl: %v", err)) // a test reads it

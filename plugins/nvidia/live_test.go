@@ -18,8 +18,8 @@ import (
 	"github.com/origami-gemm/origami/plugins/nvidia/internal/nvtest"
 )
 
-// rtx4070 is a GPU that configs/ does not have, as a driver describes it (NVIDIA Ada GPU Architecture whitepaper v2.1 and
-// product page: 46 SMs, 2.475 GHz boost, 36 MiB of L2, 10501 MHz GDDR6X on 192 bits, 200 W).
+// rtx4070 is a GPU that configs/ does not have, as a driver describes it (NVIDIA Ada GPU Architecture whitepaper v2.1
+// and product page: 46 SMs, 2.475 GHz boost, 36 MiB of L2, 10501 MHz GDDR6X on 192 bits, 200 W).
 func rtx4070() *arch.LiveDevice {
 	return &arch.LiveDevice{Name: "NVIDIA GeForce RTX 4070", Attributes: map[string]float64{
 		"num_sms": 46, "clock": 2.475e9, "l2_bytes": 36 << 20, "shared_memory_bytes": 99 << 10, "register_file": 65536,
@@ -38,7 +38,8 @@ func archIDs(t testing.TB) []string {
 	return ids
 }
 
-// An unknown GPU of any architecture gets every number that the architecture's default device has, on rung spec, and a pick.
+// An unknown GPU of any architecture gets every number that the architecture's default device has, on rung spec, and
+// a pick.
 func TestLiveGPUIsComplete(t *testing.T) {
 	ctx := context.Background()
 	for _, id := range archIDs(t) {

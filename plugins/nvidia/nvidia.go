@@ -5,16 +5,15 @@
 package nvidia
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/origami-gemm/origami/configs"
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/plugins/nvidia/data"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel/mma"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel/triton"
-	"github.com/origami-gemm/origami/plugins/nvidia/records"
 	"github.com/origami-gemm/origami/plugins/nvidia/reference"
 	"github.com/origami-gemm/origami/plugins/nvidia/refined"
 	"github.com/origami-gemm/origami/sdk/catalog"
@@ -70,15 +69,18 @@ func referenceOver(families ...reference.Family) model {
 // Provider returns the plugin: every NVIDIA device of configs/, and any GPU of their architectures that a driver
 // describes, under the models that this package has.
 func Provider() (arch.Provider, error) {
+	archs := map[string]catalog.Support{}
+	for _, a := range architectures {
+		archs[a.sm.ID] = catalog.Support{Models: a.modelNames(), Kernels: a.models[0].kernels}
+	}
 	return catalog.New(catalog.Definition{
 		Name: "nvidia", Version: Version,
-		Files: configs.FS, Vendor: Vendor,
-		Models: architectures[0].names(), Kernels: architectures[0].models[0].kernels,
+		Files: configs.FS, Vendor: Vendor, Archs: archs,
 		Specs: gpu.Specs, Derive: gpu.Derive, Scale: gpu.Scale, Open: open,
 	})
 }
 
-func (a *architecture) names() []string {
+func (a *architecture) modelNames() []string {
 	names := make([]string, len(a.models))
 	for i, m := range a.models {
 		names[i] = m.name
@@ -86,11 +88,9 @@ func (a *architecture) names() []string {
 	return names
 }
 
+// open opens a model. The catalog has checked that there is one.
 func open(s catalog.Selection) (arch.Architecture, error) {
 	i := slices.IndexFunc(architectures, func(a architecture) bool { return a.sm.ID == s.Sheet.Arch })
-	if i < 0 {
-		return nil, fmt.Errorf("architecture %s is not listed", s.Sheet.Arch)
-	}
 	a := &architectures[i]
 	m := slices.IndexFunc(a.models, func(m model) bool { return m.name == s.Model })
 	opened, err := a.models[m].open(gpu.NewDevice(a.sm, s.Sheet, s.Params), s)
@@ -99,16 +99,20 @@ func open(s catalog.Selection) (arch.Architecture, error) {
 	}
 	// Nobody else has the description yet.
 	d := opened.Describe()
-	d.Models, d.Uncertainty = a.names(), uncertaintyOf(d)
+	d.Models, d.Uncertainty = a.modelNames(), uncertaintyOf(d)
 	return opened, nil
 }
 
-// shippedKernels returns what is shipped of a family's kernels.
+// shippedKernels returns what is shipped of a family's kernels. What a compiler reports holds on every device of the
+// architecture, times on the device alone.
 func shippedKernels(d *gpu.Device, family string) (files refined.KernelFiles) {
-	if family == "triton" && d.SM == gpu.SM90 {
-		files.Compiled = records.TritonH200
-		if d.Sheet.Device == "h200" {
-			files.Timings = records.TritonH200Timed
+	for _, k := range data.AllKernels {
+		if k.Family != family || k.Arch != d.SM.ID {
+			continue
+		}
+		files.Compiled = k.Compiled
+		if k.Device == d.Sheet.Device {
+			files.Timings = k.Timings
 		}
 	}
 	return files

@@ -9,8 +9,9 @@ import (
 	"github.com/origami-gemm/origami/core/score"
 )
 
-// Sizes and a layout that no constant of the model was found on: a score that falls here was fitted, not modelled. Floors are
-// just below what the model reached when these were first scored, 2026-11-21, with its constants as they were.
+// Sizes and a layout that no constant of the model was found on: a score that falls here was fitted, not modelled.
+// Floors are just below what the model reached when these were first scored, 2026-11-21, with its constants as they
+// were.
 func TestFloorsOfUnseenSizes(t *testing.T) {
 	for _, f := range []struct {
 		folder              string
@@ -24,7 +25,7 @@ func TestFloorsOfUnseenSizes(t *testing.T) {
 		{"h200-triton-bt", 8, arch.RungCharacterized, 0.975, 0.92, 0.875},
 	} {
 		t.Run(f.folder+" "+string(f.rung), func(t *testing.T) {
-			data, err := dataset.Read(f.folder, os.DirFS("records/"+f.folder))
+			data, err := dataset.Read(f.folder, os.DirFS("data/"+f.folder))
 			if err != nil {
 				t.Fatal(err)
 			}

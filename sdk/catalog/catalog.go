@@ -22,9 +22,10 @@ type Definition struct {
 	// Files holds the device files, *.yaml at its root; those of other vendors than Vendor are passed over.
 	Files  fs.FS
 	Vendor string
-	// Models are the models that every architecture of the plugin has, best first; Kernels the kernel families they
-	// predict, default first.
-	Models, Kernels []string
+	// Support is what the plugin has for every architecture.
+	Support
+	// Archs, if it is set, has that for each architecture by id instead. A device file of another architecture is an error.
+	Archs map[string]Support
 	// Options are the settings that only this plugin knows.
 	Options []arch.Option
 	// Specs are the hardware numbers of a device. Derive, which may be nil, computes those that follow from others of the
@@ -37,6 +38,21 @@ type Definition struct {
 	// Open opens a model. What it gets has been checked: the sheet and the model exist, every option is declared, and the
 	// hardware numbers are resolved.
 	Open func(Selection) (arch.Architecture, error)
+}
+
+// Support is what a plugin has for an architecture.
+type Support struct {
+	// Models are best first. Kernels are the kernel families that they predict, default first.
+	Models, Kernels []string
+}
+
+// of returns what the plugin has for an architecture.
+func (d *Definition) of(arch string) (Support, bool) {
+	if d.Archs == nil {
+		return d.Support, true
+	}
+	s, ok := d.Archs[arch]
+	return s, ok
 }
 
 // Selection is a request with every name looked up: Model and the names of the device are never empty, and every option
@@ -89,7 +105,13 @@ func New(def Definition) (*Catalog, error) {
 			if !d.Default {
 				return nil, fmt.Errorf("%s: architecture %s has no default device", d.File, d.Arch)
 			}
-			c.manifest.Archs = append(archs, arch.ArchEntry{ID: d.Arch, Vendor: d.Vendor, Models: def.Models, Kernels: def.Kernels})
+			s, ok := def.of(d.Arch)
+			if !ok {
+				return nil, fmt.Errorf("%s: plugin %s has no model for the architecture %s; add it to the plugin's list",
+					d.File, def.Name, d.Arch)
+			}
+			entry := arch.ArchEntry{ID: d.Arch, Vendor: d.Vendor, Models: s.Models, Kernels: s.Kernels}
+			c.manifest.Archs = append(archs, entry)
 		} else if d.Default {
 			return nil, fmt.Errorf("%s: architecture %s has a second default device", d.File, d.Arch)
 		}
@@ -116,10 +138,10 @@ func (c *Catalog) Open(_ context.Context, r arch.OpenRequest) (arch.Architecture
 	}
 	model := r.Model
 	if model == "" {
-		model = c.def.Models[0]
+		model = m.Arch.Models[0]
 	}
-	if !slices.Contains(c.def.Models, model) {
-		return nil, diag.Inputf("%s has no model %q", m.Arch.ID, model).Do("use one of %s", list(c.def.Models))
+	if !slices.Contains(m.Arch.Models, model) {
+		return nil, diag.Inputf("%s has no model %q", m.Arch.ID, model).Do("use one of %s", list(m.Arch.Models))
 	}
 	keys := make([]string, len(c.def.Options))
 	for i, o := range c.def.Options {

@@ -19,7 +19,7 @@ func file(head, vendor string) *fstest.MapFile {
 func definition(files fstest.MapFS, opened *catalog.Selection) catalog.Definition {
 	return catalog.Definition{
 		Name: "test", Version: "1.2.3", Files: files, Vendor: "Ours",
-		Models: []string{"refined", "reference"}, Kernels: []string{"triton"}, Options: []arch.Option{{Key: "occ"}},
+		Support: catalog.Support{Models: []string{"refined", "reference"}, Kernels: []string{"triton"}}, Options: []arch.Option{{Key: "occ"}},
 		Specs: []hw.Spec{{Name: "units", Unit: "1", Integer: true, Doc: "units"}, {Name: "speed", Unit: "1", Optional: true, Calibrates: true}},
 		Open: func(s catalog.Selection) (arch.Architecture, error) {
 			*opened = s
@@ -64,6 +64,39 @@ func TestCatalog(t *testing.T) {
 		if _, err := c.Open(ctx, request); diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want a hint %q", request, err, want)
 		}
+	}
+}
+
+// Architectures can have models and families of their own; a device of an architecture that has none is refused.
+func TestModelsOfArchitectures(t *testing.T) {
+	var opened catalog.Selection
+	files := fstest.MapFS{
+		"a.yaml": file("arch: x1\ndevice: a\ndefault: true", "Ours"),
+		"b.yaml": file("arch: x2\ndevice: b\ndefault: true", "Ours"),
+	}
+	d := definition(files, &opened)
+	d.Support = catalog.Support{}
+	d.Archs = map[string]catalog.Support{
+		"x1": {Models: []string{"refined", "reference"}, Kernels: []string{"triton"}},
+		"x2": {Models: []string{"reference"}, Kernels: []string{"mma"}},
+	}
+	c, err := catalog.New(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if archs := c.Manifest().Archs; archs[0].Models[0] != "refined" || archs[1].Models[0] != "reference" || archs[1].Kernels[0] != "mma" {
+		t.Errorf("manifest %+v", archs)
+	}
+	if _, err := c.Open(context.Background(), arch.OpenRequest{Arch: "x2"}); err != nil || opened.Model != "reference" {
+		t.Errorf("x2 opens %s, %v", opened.Model, err)
+	}
+	_, err = c.Open(context.Background(), arch.OpenRequest{Arch: "x2", Model: "refined"})
+	if diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), "use one of reference") {
+		t.Errorf("the refined model of x2: %v", err)
+	}
+	delete(d.Archs, "x2")
+	if _, err := catalog.New(d); err == nil || !strings.Contains(err.Error(), "b.yaml: plugin test has no model for the architecture x2") {
+		t.Errorf("x2 is not listed: %v", err)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"sync"
 	"time"
 
@@ -265,7 +266,7 @@ func (s *subject) raw(ctx context.Context, b *bench) (exec.Kernel, uint64, error
 	if err != nil {
 		return nil, 0, err
 	}
-	resp, err := pb.NewExecutorServiceClient(s.conn).Compile(ctx, &pb.CompileRequest{Device: int64(b.device), Problem: wireProblem(small), Config: wireConfig(c)})
+	resp, err := pb.NewExecutorServiceClient(s.conn).Compile(ctx, &pb.CompileRequest{Device: int64(b.device), Problem: wireProblem(small), Config: wire.ConfigMessage(c)})
 	if err != nil {
 		return nil, 0, errors.Join(err, k.Close())
 	}
@@ -408,6 +409,13 @@ func checkBadConfig(ctx context.Context, s *subject) error {
 	}
 	for _, bad := range badConfigs(good) {
 		try(bad.what, small, bad.value)
+	}
+	if info, err := s.client.Info(ctx); err == nil && slices.Contains(info.APIVersions, wire.API12) {
+		odd := good
+		if odd.Axes, err = good.Axes.With(unusedName(nil), "1"); err != nil {
+			return err
+		}
+		try("a configuration with a named axis that no family has", small, odd)
 	}
 	for _, bad := range badProblems(small) {
 		try(bad.what, bad.value, good)

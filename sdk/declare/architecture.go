@@ -14,14 +14,14 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 )
 
-// architecture implements arch.Architecture and arch.MemoryHierarchy over a compiled model.
+// architecture implements arch.Architecture and arch.MemoryHierarchy with a compiled model.
 type architecture struct {
 	*compiled
 	desc   arch.Description
 	memory []arch.Level
 	bounds []arch.Bound // by term
 
-	// What is computed once per problem, for each configuration, and for candidates, whose problem has no sizes.
+	// Steps to run once per problem, once per configuration, and for candidates (whose problem has no sizes).
 	perProblem, perConfig, static formula.Steps
 	frames                        sync.Pool // of *[]float64
 }
@@ -42,7 +42,7 @@ func (a *architecture) Hierarchy() arch.MemoryHierarchy { return a }
 // Levels implements arch.MemoryHierarchy.
 func (a *architecture) Levels() []arch.Level { return a.memory }
 
-// atom returns the matrix instruction for a problem's type.
+// atom returns the matrix instruction for the element type of a problem.
 func (a *architecture) atom(p gemm.Problem) (*arch.Atom, error) {
 	if atom := a.desc.Atom(p.DType); atom != nil {
 		return atom, nil
@@ -54,7 +54,7 @@ func (a *architecture) atom(p gemm.Problem) (*arch.Atom, error) {
 	return nil, diag.Inputf("%s does not model %s", a.desc.Arch, p.DType).Do("use %s", strings.Join(types, ", "))
 }
 
-// kernel finds a kernel family; the empty name is the default.
+// kernel returns a kernel family. The empty name means the default.
 func (a *architecture) kernel(name string) (*kernel, error) {
 	for i := range a.kernels {
 		if a.kernels[i].name == name || name == "" {
@@ -64,7 +64,7 @@ func (a *architecture) kernel(name string) (*kernel, error) {
 	return nil, diag.Inputf("%s has no kernel %q", a.desc.Arch, name).Do("use %s", strings.Join(a.desc.Kernels, ", "))
 }
 
-// begin returns a frame for a problem, to be given back to a.frames.
+// begin returns a frame for a problem. The caller returns it to a.frames.
 func (a *architecture) begin(p gemm.Problem) (*[]float64, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ func (a *architecture) begin(p gemm.Problem) (*[]float64, error) {
 	return frame, nil
 }
 
-// evaluate computes everything for one configuration, and says which of its rules applies first, if any does.
+// evaluate computes all values of one configuration. It returns the first rule that rejects the configuration, or nil.
 func (a *architecture) evaluate(frame []float64, c *gemm.Config) (*rule, error) {
 	k, err := a.kernel(c.Kernel)
 	if err != nil {
@@ -124,7 +124,9 @@ next:
 		a.static.Run(frame)
 		for j := range k.rules {
 			if r := &k.rules[j]; r.static && frame[r.when] != 0 {
-				list.Rejected = append(list.Rejected, arch.Rejection{Config: all[i], Position: i, Reason: r.reason, Detail: r.say(frame)})
+				list.Rejected = append(list.Rejected, arch.Rejection{
+					Config: all[i], Position: i, Reason: r.reason, Detail: r.text(frame),
+				})
 				continue next
 			}
 		}
@@ -168,10 +170,12 @@ func (a *architecture) Estimate(_ context.Context, dst []arch.Estimate, p gemm.P
 	return nil
 }
 
-// fault says that the model gives a value that cannot be.
+// fault is the error for an impossible value of the model.
 func (a *architecture) fault(what string, v float64, p gemm.Problem, c gemm.Config) error {
-	return &diag.Error{Kind: diag.Plugin, Where: a.desc.ID(), Fix: "report it to the model's author",
-		What: fmt.Sprintf("%s of the %s model is %v for %s of %s", what, a.desc.Model, v, c, p)}
+	return &diag.Error{
+		Kind: diag.Plugin, Where: a.desc.ID(), Fix: "report it to the model's author",
+		What: fmt.Sprintf("%s of the %s model is %v for %s of %s", what, a.desc.Model, v, c, p),
+	}
 }
 
 // Terms implements arch.Architecture.
@@ -196,7 +200,7 @@ func (a *architecture) Terms(_ context.Context, dst []float64, p gemm.Problem, c
 				if r == nil {
 					return a.fault(a.desc.Terms[j].Name, v, p, cfgs[i])
 				}
-				v = arch.RejectedTotal // what cannot be used need not have a value
+				v = arch.RejectedTotal // a rejected configuration need not have a value
 			}
 			dst[i*len(a.terms)+j] = v
 		}

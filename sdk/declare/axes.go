@@ -9,14 +9,14 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 )
 
-// axis is a named axis in formulas.
+// axis is a named axis as formulas see it.
 type axis struct {
 	gemm.Axis
 	slot    int
-	atFirst float64 // the number of its default
+	initial float64 // the number of its default
 }
 
-// compileAxes makes the named axes known to formulas.
+// compileAxes adds the named axes to the program, as inputs of formulas.
 func (m *Model) compileAxes(c *compiled) error {
 	d := arch.Description{Families: m.families()}
 	for _, k := range m.Kernels {
@@ -28,7 +28,7 @@ func (m *Model) compileAxes(c *compiled) error {
 	for i := range d.Families {
 		for _, x := range d.Families[i].Axes {
 			if slices.ContainsFunc(c.axes, func(a axis) bool { return a.Name == x.Name }) {
-				continue // another family has it, the same one
+				continue // another family has the same axis
 			}
 			slot, err := c.Input(x.Name, formula.OnConfig)
 			if err != nil {
@@ -40,7 +40,7 @@ func (m *Model) compileAxes(c *compiled) error {
 	return nil
 }
 
-// families describes the kernel families that have more than a name.
+// families describes the kernel families that have axes or a description.
 func (m *Model) families() []arch.Family {
 	var families []arch.Family
 	for _, k := range m.Kernels {
@@ -51,12 +51,12 @@ func (m *Model) families() []arch.Family {
 	return families
 }
 
-// putConfig enters a configuration with its named axes.
+// putConfig puts a configuration with its named axes into a frame.
 func (c *compiled) putConfig(frame []float64, config *gemm.Config) {
 	c.PutConfig(frame, config)
 	for i := range c.axes {
 		x := &c.axes[i]
-		frame[x.slot] = x.atFirst
+		frame[x.slot] = x.initial
 		if config.Axes != (gemm.Axes{}) {
 			frame[x.slot] = float64(x.Number(config.Axes))
 		}

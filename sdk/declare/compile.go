@@ -9,26 +9,23 @@ import (
 	"strings"
 
 	"github.com/origami-gemm/origami/core/arch"
-	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/formula"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
-	"github.com/origami-gemm/origami/core/unit"
-	"github.com/origami-gemm/origami/sdk/catalog"
 )
 
-// compiled is a model with the numbers of one device.
+// compiled is a model with the parameters of one device.
 type compiled struct {
 	*formula.Program
 
-	// Numbers of the device.
+	// Values of the device.
 	units, partitions, clock, sharedMemory, registerFile, registersPerThread, atomsPerUnit float64
 
 	terms   []int // slots
-	total   int   // the term that is the total
-	steps   []int // the terms that are steps
+	total   int   // index of the total
+	steps   []int // indices of the steps
 	kernels []kernel
-	axes    []axis // of all kernels, each name once
+	axes    []axis // of all kernels; each name once
 	mapping [3]int // slots of GroupM, XCDs, Chunk
 	levels  []level
 }
@@ -43,11 +40,11 @@ type kernel struct {
 type rule struct {
 	reason arch.Reason
 	when   int
-	static bool // does not depend on sizes
+	static bool // does not depend on the sizes of the problem
 	detail []piece
 }
 
-// piece is text, or the value in a slot.
+// piece is a text or the value in a slot.
 type piece struct {
 	text string
 	slot int // -1 for text
@@ -59,7 +56,7 @@ type level struct {
 
 var snakeCase = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 
-// compile compiles all formulas. An error says which one is wrong.
+// compile compiles all formulas. An error names the wrong one.
 func (m *Model) compile(params hw.Set) (*compiled, error) {
 	c := &compiled{Program: formula.NewProgram(), total: -1}
 	for _, param := range params {
@@ -73,9 +70,13 @@ func (m *Model) compile(params hw.Set) (*compiled, error) {
 		}
 	}
 	for _, f := range []number{
-		{&c.units, "Units", m.Units, ""}, {&c.clock, "Clock", m.Clock, ""}, {&c.sharedMemory, "SharedMemory", m.SharedMemory, ""},
-		{&c.partitions, "Partitions", m.Partitions, "1"}, {&c.registerFile, "RegisterFile", m.RegisterFile, "0"},
-		{&c.registersPerThread, "RegistersPerThread", m.RegistersPerThread, "0"}, {&c.atomsPerUnit, "AtomsPerUnit", m.AtomsPerUnit, "1"},
+		{&c.units, "Units", m.Units, ""},
+		{&c.clock, "Clock", m.Clock, ""},
+		{&c.sharedMemory, "SharedMemory", m.SharedMemory, ""},
+		{&c.partitions, "Partitions", m.Partitions, "1"},
+		{&c.registerFile, "RegisterFile", m.RegisterFile, "0"},
+		{&c.registersPerThread, "RegistersPerThread", m.RegistersPerThread, "0"},
+		{&c.atomsPerUnit, "AtomsPerUnit", m.AtomsPerUnit, "1"},
 	} {
 		if err := f.compute(c.Program); err != nil {
 			return nil, err
@@ -90,7 +91,9 @@ func (m *Model) compile(params hw.Set) (*compiled, error) {
 	if err := m.compileKernels(c); err != nil {
 		return nil, err
 	}
-	for i, f := range []struct{ what, formula, fallback string }{{"GroupM", m.GroupM, "1"}, {"XCDs", m.XCDs, "0"}, {"Chunk", m.Chunk, "0"}} {
+	for i, f := range []struct{ what, formula, fallback string }{
+		{"GroupM", m.GroupM, "1"}, {"XCDs", m.XCDs, "0"}, {"Chunk", m.Chunk, "0"},
+	} {
 		var err error
 		if c.mapping[i], err = compileIn(c.Program, f.what, f.formula, f.fallback); err != nil {
 			return nil, err
@@ -99,7 +102,7 @@ func (m *Model) compile(params hw.Set) (*compiled, error) {
 	return c, m.compileLevels(c)
 }
 
-// compileIn compiles a formula of the declaration, or the one in its place where it is empty.
+// compileIn compiles a formula of the declaration, or fallback if the formula is empty.
 func compileIn(p *formula.Program, what, f, fallback string) (int, error) {
 	if f == "" {
 		f = fallback
@@ -114,7 +117,7 @@ func compileIn(p *formula.Program, what, f, fallback string) (int, error) {
 	return slot, nil
 }
 
-// number is a formula over parameters and constants, or the one in its place where it is empty, and where its value goes.
+// number is a formula over parameters and constants, its fallback if it is empty, and the destination of its value.
 type number struct {
 	into                    *float64
 	what, formula, fallback string
@@ -155,7 +158,7 @@ func (m *Model) compileTerms(c *compiled) error {
 		c.terms = append(c.terms, slot)
 		switch {
 		case t.Kind == arch.KindTotal && c.total >= 0:
-			return fault("%s is the total already", m.Terms[c.total].Name)
+			return fault("%s is already the total", m.Terms[c.total].Name)
 		case t.Kind == arch.KindTotal:
 			c.total = i
 		case t.Kind == arch.KindStep && t.Bound == arch.BoundUnknown:
@@ -170,20 +173,20 @@ func (m *Model) compileTerms(c *compiled) error {
 		return errors.New("no term is the total: give one Kind arch.KindTotal")
 	}
 	if len(c.steps) == 0 {
-		return errors.New("no term is a step of the K loop: give those that may limit it Kind arch.KindStep and a Bound")
+		return errors.New("no term is a step: give the terms that can limit the K loop Kind arch.KindStep and a Bound")
 	}
 	return nil
 }
 
 func (m *Model) compileKernels(c *compiled) error {
 	if len(m.Kernels) == 0 {
-		return errors.New("it has no kernels")
+		return errors.New("the model has no kernels")
 	}
 	for _, k := range m.Kernels {
 		fault := func(err error) error { return fmt.Errorf("kernel %s: %w", k.Name, err) }
-		own := kernel{name: k.Name, axes: k.Axes, space: k.Space}
-		own.space.Kernel = k.Name
-		for _, values := range own.space.Numbers() {
+		family := kernel{name: k.Name, axes: k.Axes, space: k.Space}
+		family.space.Kernel = k.Name
+		for _, values := range family.space.Numbers() {
 			if values != nil && len(*values) == 0 {
 				*values = []int{1}
 			}
@@ -191,12 +194,12 @@ func (m *Model) compileKernels(c *compiled) error {
 		if k.Name == "" {
 			return errors.New("a kernel has no name")
 		}
-		for _, named := range k.Space.Axes { // Enumerate looks for those that are declared
+		for _, named := range k.Space.Axes { // Enumerate ignores undeclared axes
 			if _, err := gemm.FindAxis(k.Axes, named.Name); err != nil {
 				return fault(err)
 			}
 		}
-		if _, err := (arch.Space{}).Enumerate(own.space, k.Axes...); err != nil {
+		if _, err := (arch.Space{}).Enumerate(family.space, k.Axes...); err != nil {
 			return fault(err)
 		}
 		for _, r := range k.Rules {
@@ -207,9 +210,9 @@ func (m *Model) compileKernels(c *compiled) error {
 			if err != nil {
 				return fault(fmt.Errorf("rule %s: %w", r.Reason, err))
 			}
-			own.rules = append(own.rules, compiled)
+			family.rules = append(family.rules, compiled)
 		}
-		c.kernels = append(c.kernels, own)
+		c.kernels = append(c.kernels, family)
 	}
 	return nil
 }
@@ -236,15 +239,15 @@ func (c *compiled) rule(r Rule) (rule, error) {
 			return rule{}, err
 		}
 		if out.static && c.Deps(slot)&formula.OnSizes != 0 {
-			return rule{}, fmt.Errorf("{%s} depends on the problem's sizes, the rule does not", f)
+			return rule{}, fmt.Errorf("{%s} depends on the problem's sizes, but the rule does not", f)
 		}
 		out.detail, rest = append(out.detail, piece{slot: slot}), after
 	}
 	return out, nil
 }
 
-// say writes the detail with the values of a frame.
-func (r *rule) say(frame []float64) string {
+// text returns the detail with the values of a frame.
+func (r *rule) text(frame []float64) string {
 	var b strings.Builder
 	for _, p := range r.detail {
 		if p.slot < 0 {
@@ -260,7 +263,7 @@ func (r *rule) say(frame []float64) string {
 
 func (m *Model) compileLevels(c *compiled) error {
 	if len(m.Levels) == 0 {
-		return errors.New("it has no levels of memory")
+		return errors.New("the model has no memory levels")
 	}
 	for _, l := range m.Levels {
 		fault := func(err error) error { return fmt.Errorf("level %s: %w", l.Name, err) }
@@ -271,86 +274,21 @@ func (m *Model) compileLevels(c *compiled) error {
 		if l.C0 == "" && l.C1 == "" && l.C2 == "" {
 			full = "1"
 		}
-		var own level
+		var values level
 		for _, f := range []number{
-			{&own.capacity, "Capacity", l.Capacity, "0"}, {&own.latency, "Latency", l.Latency, "0"}, {&own.partitions, "Partitions", l.Partitions, "1"},
-			{&own.bandwidth, "Bandwidth", l.Bandwidth, ""}, {&own.c0, "C0", l.C0, "0"}, {&own.c1, "C1", l.C1, "0"}, {&own.c2, "C2", l.C2, full},
+			{&values.capacity, "Capacity", l.Capacity, "0"},
+			{&values.latency, "Latency", l.Latency, "0"},
+			{&values.partitions, "Partitions", l.Partitions, "1"},
+			{&values.bandwidth, "Bandwidth", l.Bandwidth, ""},
+			{&values.c0, "C0", l.C0, "0"},
+			{&values.c1, "C1", l.C1, "0"},
+			{&values.c2, "C2", l.C2, full},
 		} {
 			if err := f.compute(c.Program); err != nil {
 				return fault(err)
 			}
 		}
-		c.levels = append(c.levels, own)
+		c.levels = append(c.levels, values)
 	}
 	return nil
-}
-
-// open makes an architecture out of the model and a device.
-func (m *Model) open(def catalog.Definition, s catalog.Selection) (arch.Architecture, error) {
-	sheet, params := s.Sheet, s.Params
-	c, err := m.compile(params)
-	if err != nil {
-		return nil, diag.Inputf("model %s: %v", m.Name, err).At("%s", sheet.File).Do("give the numbers that it needs, or correct the plugin")
-	}
-	whole := func(what string, v, least float64) int {
-		if err == nil && !(v >= least && v <= 1<<31 && v == math.Trunc(v)) {
-			err = diag.Inputf("%s of model %s comes out as %v, which is no whole number from %v", what, m.Name, v, least).At("%s", sheet.File).Do("correct the numbers of the device, or the plugin")
-		}
-		return int(v)
-	}
-	real := func(what string, v, least float64) float64 {
-		if err == nil && !(v >= least && !math.IsInf(v, 0)) {
-			err = diag.Inputf("%s of model %s comes out as %v", what, m.Name, v).At("%s", sheet.File).Do("correct the numbers of the device, or the plugin")
-		}
-		return v
-	}
-	const positive = math.SmallestNonzeroFloat64
-	a := &architecture{compiled: c, desc: arch.Description{
-		Arch: sheet.Arch, Vendor: sheet.Vendor, Device: sheet.Device, DeviceName: sheet.Name, Aliases: sheet.Aliases,
-		Model: m.Name, Models: def.Models, Kernels: def.Kernels, Rung: arch.RungSpec, ClockRung: arch.RungSpec,
-		UnitName: m.UnitName, Units: whole("Units", c.units, 1), Partitions: whole("Partitions", c.partitions, 1),
-		Clock: unit.Hertz(real("Clock", c.clock, positive)), SharedMemory: unit.Bytes(real("SharedMemory", c.sharedMemory, 0)),
-		RegisterFile: whole("RegisterFile", c.registerFile, 0), RegistersPerThread: whole("RegistersPerThread", c.registersPerThread, 0),
-		Params: params, Constants: m.Constants, Order: m.Order, Monotone: m.Monotone, Families: m.families(),
-	}}
-	if params.Calibrated(def.Specs) {
-		a.desc.Rung = arch.RungCalibrated
-	}
-	for _, t := range m.Terms {
-		a.desc.Terms = append(a.desc.Terms, arch.Term{Name: t.Name, Unit: t.Unit, Formula: t.Formula, Doc: t.Doc, Source: t.Source, Kind: t.Kind, Common: t.Common})
-		a.bounds = append(a.bounds, t.Bound)
-	}
-	for i, l := range m.Levels {
-		own := &c.levels[i]
-		of := func(what string) string { return l.Name + " " + what }
-		a.memory = append(a.memory, arch.Level{Name: l.Name, Bound: l.Bound, Capacity: unit.Bytes(real(of("Capacity"), own.capacity, 0)),
-			Latency: unit.Cycles(real(of("Latency"), own.latency, 0)), Partitions: whole(of("Partitions"), own.partitions, 1),
-			Bandwidth: arch.Bandwidth{Peak: unit.BytesPerCycle(real(of("Bandwidth"), own.bandwidth, positive)), Units: a.desc.Units, Linear: l.Linear,
-				C0: real(of("C0"), own.c0, -math.MaxFloat64), C1: real(of("C1"), own.c1, -math.MaxFloat64), C2: real(of("C2"), own.c2, -math.MaxFloat64)},
-		})
-	}
-	perUnit := whole("AtomsPerUnit", c.atomsPerUnit, 1)
-	if err != nil {
-		return nil, err
-	}
-	for i, atom := range sheet.Atoms {
-		t, err := gemm.ParseDType(atom.Type)
-		if err != nil {
-			return nil, diag.Within(fmt.Sprintf("%s: atoms[%d]", sheet.File, i), err)
-		}
-		if a.desc.Atom(t) == nil {
-			a.desc.Atoms = append(a.desc.Atoms, arch.Atom{DType: t, M: atom.M, N: atom.N, K: atom.K, Latency: unit.Cycles(atom.Cycles), PerUnit: perUnit})
-		}
-	}
-	if len(a.desc.Atoms) == 0 {
-		return nil, diag.Inputf("it has no atoms, which say what types the model takes").At("%s", sheet.File).Do("list the matrix instructions under atoms:")
-	}
-	// A peak rate is a parameter named after its type.
-	for _, t := range gemm.DTypes() {
-		if p, ok := params.Lookup("peak_" + t.String()); ok && p.Unit == "FLOP/s" && p.Value > 0 {
-			a.desc.Peak = append(a.desc.Peak, arch.PeakRate{DType: t, Rate: unit.FlopsPerSecond(p.Value)})
-		}
-	}
-	a.prepare()
-	return a, nil
 }

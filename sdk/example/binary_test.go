@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// plugin builds the example as a plugin binary and opens it through its process.
+// plugin builds the example as a plugin binary and opens it in its process.
 func plugin(t testing.TB) arch.Architecture {
 	t.Helper()
 	if _, err := exec.LookPath("go"); err != nil {
@@ -26,7 +26,8 @@ func plugin(t testing.TB) arch.Architecture {
 	}
 	dir := t.TempDir()
 	lock, path := filepath.Join(dir, "lock"), filepath.Join(dir, "origami-plugin-example")
-	if out, err := exec.Command("go", "build", "-o", path, "./cmd/origami-plugin-example").CombinedOutput(); err != nil {
+	build := exec.Command("go", "build", "-o", path, "./cmd/origami-plugin-example")
+	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	if _, err := host.Trust(lock, path); err != nil {
@@ -41,7 +42,7 @@ func plugin(t testing.TB) arch.Architecture {
 	return a
 }
 
-// The example as a real plugin binary, trusted and asked, gives what it gives in process.
+// The example gives the same results from a plugin binary as in process.
 func TestAsPluginBinary(t *testing.T) {
 	remote := plugin(t)
 	provider, err := example.Provider()
@@ -52,7 +53,9 @@ func TestAsPluginBinary(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	request := selector.Request{Problems: []gemm.Problem{gemm.New(4096, 4096, 4096), gemm.New(1, 5, 77), gemm.New(16, 8192, 8192)}}
+	request := selector.Request{Problems: []gemm.Problem{
+		gemm.New(4096, 4096, 4096), gemm.New(1, 5, 77), gemm.New(16, 8192, 8192),
+	}}
 	want, err1 := selector.Rank(t.Context(), local, request)
 	got, err2 := selector.Rank(t.Context(), remote, request)
 	if err1 != nil || err2 != nil || !reflect.DeepEqual(got, want) {
@@ -60,14 +63,15 @@ func TestAsPluginBinary(t *testing.T) {
 	}
 	for i := range want {
 		for j := range want[i].Entries {
-			if a, b := want[i].Entries[j].Estimate.Cycles, got[i].Entries[j].Estimate.Cycles; math.Float64bits(float64(a)) != math.Float64bits(float64(b)) {
+			a, b := float64(want[i].Entries[j].Estimate.Cycles), float64(got[i].Entries[j].Estimate.Cycles)
+			if math.Float64bits(a) != math.Float64bits(b) {
 				t.Errorf("problem %d, rank %d: %v and %v cycles", i, j+1, a, b)
 			}
 		}
 	}
 }
 
-// BenchmarkPlugin is one select over 1,000 candidates in the process of the plugin.
+// BenchmarkPlugin selects from 1,000 candidates in the process of the plugin.
 func BenchmarkPlugin(b *testing.B) {
 	a := plugin(b)
 	axis := func(n int) []int {
@@ -77,7 +81,8 @@ func BenchmarkPlugin(b *testing.B) {
 		}
 		return values
 	}
-	request := selector.Request{Problems: make([]gemm.Problem, 1), Space: arch.Space{BlockM: axis(10), BlockN: axis(10), BlockK: axis(10)}, Top: 1}
+	space := arch.Space{BlockM: axis(10), BlockN: axis(10), BlockK: axis(10)}
+	request := selector.Request{Problems: make([]gemm.Problem, 1), Space: space, Top: 1}
 	for i := 0; b.Loop(); i++ {
 		request.Problems[0] = gemm.New(64+i%4096, 4096, 4096)
 		results, err := selector.Rank(b.Context(), a, request)

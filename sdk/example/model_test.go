@@ -9,7 +9,7 @@ import (
 	"github.com/origami-gemm/origami/sdk/example"
 )
 
-// The numbers are worked out by hand from the formulas of the model.
+// The expected values are computed by hand from the formulas of the model.
 func TestRoofline(t *testing.T) {
 	provider, err := example.Provider()
 	if err != nil {
@@ -24,16 +24,22 @@ func TestRoofline(t *testing.T) {
 		c    gemm.Config
 		want map[string]float64
 	}{
-		{gemm.New(4096, 4096, 4096), gemm.Config{BlockM: 128, BlockN: 64, BlockK: 32, NumWarps: 1, NumStages: 1, SplitK: 1}, map[string]float64{
-			"waves":   32 * 64 / 16,
-			"compute": 128 * 64 * 32 / 512,
-			"memory":  16 * (128 + 64) * 32 * 2 / 256,
-			"total":   128 * 128 * 768,
-		}},
-		// One tile on one unit, whose loads have the memory for themselves; the last K step is whole.
-		{gemm.New(1, 1, 65), gemm.Config{BlockM: 128, BlockN: 128, BlockK: 64, NumWarps: 1, NumStages: 1, SplitK: 1}, map[string]float64{
-			"waves": 1, "compute": 2048, "memory": 128, "total": 2 * 2048,
-		}},
+		{
+			gemm.New(4096, 4096, 4096),
+			gemm.Config{BlockM: 128, BlockN: 64, BlockK: 32, NumWarps: 1, NumStages: 1, SplitK: 1},
+			map[string]float64{
+				"waves":   32 * 64 / 16,
+				"compute": 128 * 64 * 32 / 512,
+				"memory":  16 * (128 + 64) * 32 * 2 / 256,
+				"total":   128 * 128 * 768,
+			},
+		},
+		// One tile on one unit, with the full memory bandwidth. The partial last K step counts as a whole one.
+		{
+			gemm.New(1, 1, 65),
+			gemm.Config{BlockM: 128, BlockN: 128, BlockK: 64, NumWarps: 1, NumStages: 1, SplitK: 1},
+			map[string]float64{"waves": 1, "compute": 2048, "memory": 128, "total": 2 * 2048},
+		},
 	} {
 		terms := a.Describe().Terms
 		row := make([]float64, len(terms))

@@ -1,9 +1,10 @@
-// Package serve is what the author of a plugin calls. A whole plugin is
+// Package serve is the main program of a plugin. A complete plugin is
 //
 //	func main() { serve.Main(myProvider{}) }
 //
-// or, for one that runs kernels, serve.MainExecutor. The rest is handled here: the handshake, gRPC over a private socket with mutual TLS, log lines as JSON on stderr, and
-// ending when the host does. Authors log with hclog.Default(); standard output belongs to the handshake.
+// or, if it runs kernels, serve.MainExecutor. This package does the handshake, serves gRPC over a private socket with
+// mutual TLS, writes log lines as JSON to stderr, and ends with the host. Authors log with hclog.Default(). Standard
+// output is reserved for the handshake.
 package serve
 
 import (
@@ -24,17 +25,17 @@ import (
 	"github.com/origami-gemm/origami/sdk/wire"
 )
 
-// Main is the main function of a plugin binary that models architectures. Started by a host it serves p until the host
-// ends. Run by hand with the argument "describe" it prints as JSON who it is and what it provides; without it, what to do
-// instead. It does not return.
+// Main is the main function of a plugin binary that models architectures. If a host started the process, Main serves p
+// until the host ends. If a user started it, the argument "describe" prints the plugin's identity and manifest as JSON,
+// and anything else prints usage. Main does not return.
 func Main(p arch.Provider) { run(wire.ArchService(p)) }
 
-// MainExecutor is Main for a plugin that runs kernels. "describe" must work without a device, which p.Open is the first
-// to look for.
+// MainExecutor is Main for a plugin that runs kernels. "describe" must work without a device. Only p.Open may look for
+// one.
 func MainExecutor(p exec.Provider) { run(wire.ExecutorService(p)) }
 
-// Serve serves p to the host that started this process, and returns when the host has ended the connection. A program
-// with plugins built in calls it from a hidden command.
+// Serve serves p to the host that started this process and returns when the host closes the connection. A program with
+// built-in plugins calls it from a hidden command.
 func Serve(p arch.Provider) { serve(wire.ArchService(p)) }
 
 func run(s *wire.Service) {
@@ -58,7 +59,8 @@ func run(s *wire.Service) {
 }
 
 func describe(w io.Writer, s *wire.Service) error {
-	text, err := protojson.MarshalOptions{Multiline: true, UseProtoNames: true}.Marshal(s.Describe(context.Background()))
+	options := protojson.MarshalOptions{Multiline: true, UseProtoNames: true}
+	text, err := options.Marshal(s.Describe(context.Background()))
 	if err == nil {
 		_, err = fmt.Fprintf(w, "%s\n", text)
 	}
@@ -67,8 +69,8 @@ func describe(w io.Writer, s *wire.Service) error {
 
 func hint(w io.Writer, path string, s *wire.Service) {
 	info := s.Describe(context.Background()).GetInfo()
-	_, _ = fmt.Fprintf(w, `%s: this is the plugin %s %s of origami, which starts it when it needs it
-  %s describe              prints what it provides, as JSON
+	_, _ = fmt.Fprintf(w, `%s: this is the plugin %s %s of origami; origami starts it when needed
+  %s describe              prints its manifest as JSON
   origami plugin trust %[4]s   lets origami use it
 `, filepath.Base(path), info.GetName(), info.GetVersion(), path)
 }
@@ -80,7 +82,7 @@ func serve(s *wire.Service) {
 		JSONFormat: true,
 	})
 	hclog.SetDefault(logger)
-	// The host executes a descriptor, after whose number Linux would call this process in top and nvidia-smi.
+	// The host executes a file descriptor. Without this, top and nvidia-smi would show its number as the process name.
 	_ = os.WriteFile("/proc/self/comm", []byte("origami-"+s.Describe(context.Background()).GetInfo().GetName()), 0)
 	go exitWithHost(logger)
 	plugin.Serve(&plugin.ServeConfig{
@@ -88,17 +90,17 @@ func serve(s *wire.Service) {
 		VersionedPlugins: wire.Plugins(s),
 		Logger:           logger,
 		GRPCServer: func(o []grpc.ServerOption) *grpc.Server {
-			// go-plugin lifts gRPC's limit of 4 MiB for the host only.
+			// go-plugin raises gRPC's limit of 4 MiB only for the host.
 			return grpc.NewServer(append(o, grpc.MaxRecvMsgSize(wire.MaxMessage))...)
 		},
 	})
 	if err := s.Close(); err != nil {
-		logger.Warn("it did not end well", "error", err)
+		logger.Warn("the plugin did not close cleanly", "error", err)
 	}
 }
 
-// exitWithHost ends this process when the host is gone: plugins would outlive a killed host otherwise. An origami host
-// holds our standard input open; under any other host the parent's process id is watched.
+// exitWithHost ends this process when the host ends. Otherwise a plugin would outlive a killed host. An origami host
+// keeps the standard input of the plugin open. With any other host, the plugin polls the id of its parent process.
 func exitWithHost(logger hclog.Logger) {
 	if os.Getenv(wire.EnvWatch) == "stdin" {
 		_, _ = io.Copy(io.Discard, os.Stdin)
@@ -107,6 +109,6 @@ func exitWithHost(logger hclog.Logger) {
 			time.Sleep(250 * time.Millisecond)
 		}
 	}
-	logger.Debug("the host is gone")
+	logger.Debug("the host has ended")
 	os.Exit(0)
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/origami-gemm/origami/sdk/wire"
 )
 
-// The test binary is the plugin, and a foreign host that starts one and waits to be killed.
+// The test binary is also the plugin, and a foreign host that starts a plugin and waits to be killed.
 const roleVariable = "ORIGAMI_TEST_ROLE"
 
 func TestMain(m *testing.M) {
@@ -46,7 +46,8 @@ func TestMain(m *testing.M) {
 
 func role(name string, args ...string) *osexec.Cmd {
 	cmd := osexec.Command(os.Args[0], args...)
-	cmd.Env = append(os.Environ(), roleVariable+"="+name, "GORACE=atexit_sleep_ms=0", wire.Handshake.MagicCookieKey+"="+wire.Handshake.MagicCookieValue)
+	cookie := wire.Handshake.MagicCookieKey + "=" + wire.Handshake.MagicCookieValue
+	cmd.Env = append(os.Environ(), roleVariable+"="+name, "GORACE=atexit_sleep_ms=0", cookie)
 	return cmd
 }
 
@@ -58,15 +59,18 @@ func TestDescribeNeedsNoHandshake(t *testing.T) {
 		t.Fatal(err)
 	}
 	d, err := wire.ParseDescribe(out)
-	if err != nil || d.Info.Name != "fake" || d.Info.Version != "0.3.1" || len(d.Protocols) != 1 || d.Protocols[0] != wire.ProtocolVersion {
+	if err != nil || d.Info.Name != "fake" || d.Info.Version != "0.3.1" ||
+		len(d.Protocols) != 1 || d.Protocols[0] != wire.ProtocolVersion {
 		t.Errorf("got %+v, %v", d, err)
 	}
-	if want := (fake.Provider{}).Manifest(); d.Manifest == nil || len(d.Manifest.Archs) != 1 || d.Manifest.Archs[0].Devices[1].ID != want.Archs[0].Devices[1].ID || d.Executor != nil {
+	want := (fake.Provider{}).Manifest()
+	if d.Manifest == nil || len(d.Manifest.Archs) != 1 ||
+		d.Manifest.Archs[0].Devices[1].ID != want.Archs[0].Devices[1].ID || d.Executor != nil {
 		t.Errorf("got manifest %+v, executor %+v", d.Manifest, d.Executor)
 	}
 }
 
-// noDevice must not be opened.
+// noDevice panics if it is opened.
 type noDevice struct{ fake.ExecutorProvider }
 
 func (noDevice) Open(context.Context) (exec.Executor, error) { panic("opened") }
@@ -77,7 +81,9 @@ func TestDescribeNeedsNoDevice(t *testing.T) {
 		t.Fatal(err)
 	}
 	d, err := wire.ParseDescribe(out)
-	if want := (noDevice{}).Manifest(); err != nil || d.Executor == nil || *d.Executor != want || d.Info.Name != want.Name || d.Info.Version != want.Version || d.Manifest != nil {
+	want := (noDevice{}).Manifest()
+	if err != nil || d.Executor == nil || *d.Executor != want ||
+		d.Info.Name != want.Name || d.Info.Version != want.Version || d.Manifest != nil {
 		t.Errorf("got %+v, %v", d, err)
 	}
 }
@@ -120,7 +126,7 @@ func TestEndsWhenStandardInputCloses(t *testing.T) {
 	go func() { ended <- cmd.Wait() }()
 	select {
 	case err := <-ended:
-		t.Fatalf("it ended before its host: %v", err)
+		t.Fatalf("the plugin ended before its host: %v", err)
 	case <-time.After(600 * time.Millisecond):
 	}
 	_ = in.Close()
@@ -131,7 +137,7 @@ func TestEndsWhenStandardInputCloses(t *testing.T) {
 		}
 	case <-time.After(5 * time.Second):
 		_ = cmd.Process.Kill()
-		t.Error("it outlives its host")
+		t.Error("the plugin outlives its host")
 	}
 }
 
@@ -162,10 +168,10 @@ func TestEndsWithAForeignHost(t *testing.T) {
 		time.Sleep(50 * time.Millisecond)
 	}
 	_ = syscall.Kill(pid, syscall.SIGKILL)
-	t.Error("it outlives its host")
+	t.Error("the plugin outlives its host")
 }
 
-// running reads /proc, as a zombie that nobody reaps still takes signals.
+// running reads /proc because a zombie still accepts signals.
 func running(pid int) bool {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	return err == nil && !strings.Contains(string(status), "State:\tZ")

@@ -60,10 +60,11 @@ class Pick:
     seconds: float
     # Where the measured time lies, with the probability Model.description["interval_level"].
     interval_seconds: tuple | None
+    axes: str  # values on the kernel family's named axes, "name=value,name=value"; often empty
 
     def __str__(self):
         return (f"{self.block_m}x{self.block_n}x{self.block_k},warps={self.num_warps},stages={self.num_stages},"
-                f"group={self.group_m},split={self.split_k}")
+                f"group={self.group_m},split={self.split_k}{',' if self.axes else ''}{self.axes}")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -197,11 +198,12 @@ class _Pick(ctypes.Structure):
     _fields_ = [(name, ctypes.c_int32) for name in (
         "block_m", "block_n", "block_k", "group_m", "num_warps", "num_stages", "split_k", "xcds", "chunk", "bound")]
     _fields_ += [(name, ctypes.c_double) for name in ("cycles", "seconds", "low", "high")]
+    _fields_ += [("axes", ctypes.c_char * 128)]
 
     def value(self):
         return Pick(self.block_m, self.block_n, self.block_k, self.group_m, self.num_warps, self.num_stages,
                     self.split_k, self.xcds, self.chunk, BOUNDS[self.bound], self.cycles, self.seconds,
-                    (self.low, self.high) if self.high else None)
+                    (self.low, self.high) if self.high else None, self.axes.decode())
 
 
 class _Regret(ctypes.Structure):

@@ -1,7 +1,7 @@
 """Times the best recorded Triton configuration of each problem again, on the GPU of this machine.
 
     origami --arch sm90@h200 bench --kernel mma --format csv > mma.csv
-    python3 triton_best.py mma.csv plugins/nvidia/records/h200-triton > triton.csv
+    python3 triton_best.py mma.csv plugins/nvidia/data/h200-triton > triton.csv
 
 Takes the problems of the first file (columns m, n, k) and of all configurations recorded for each the fastest; writes
 m, n, k, config, milliseconds. Conditions as origami's: fp16, standard normal operands, four times the L2 written before

@@ -197,7 +197,7 @@ def per_call(report):
         "new": median(lambda i: model.select(64 + i, 4096, 4096), 2000) - empty,
         "again": median(lambda i: model.select(64 + i, 4096, 4096), 2000) - empty,
         "rank_8": median(lambda i: model.rank(64 + i, 4096, 4096, top=8), 500) - empty,
-        "doubt": median(lambda i: model.doubt(64 + i, 4096, 4096), 200) - empty,
+        "expected_regret": median(lambda i: model.expected_regret(64 + i, 4096, 4096), 200) - empty,
     }
 
 
@@ -283,9 +283,9 @@ def quality(kernels, shapes, report):
         times, row["rounds"] = kernel_times(runs)
         row["ms"] = times
         row["predicted_ms"] = model.select(m, n, k).seconds * 1e3
-        doubt = model.doubt(m, n, k)
-        if doubt:
-            row["expected_loss"], row["worth_measuring"] = doubt.expected_loss, doubt.worth_measuring
+        regret = model.expected_regret(m, n, k)
+        if regret:
+            row["expected_regret"], row["worth_measuring"] = regret.expected, regret.worth_measuring
         rows.append(row)
         print(
             f"{m}x{n}x{k}:", ", ".join(f"{name} {ms:.4f} ms" for name, ms in times.items()), file=sys.stderr, flush=True
@@ -335,7 +335,7 @@ def table(r):
         f"| pick for a problem that was not asked before | {r['per_call_us']['new']:.0f} µs |",
         f"| the same again | {r['per_call_us']['again']:.2f} µs |",
         f"| the best 8 | {r['per_call_us']['rank_8']:.0f} µs |",
-        f"| expected loss, and how many are worth measuring | {r['per_call_us']['doubt']:.0f} µs |",
+        f"| expected regret, and how many are worth measuring | {r['per_call_us']['expected_regret']:.0f} µs |",
         f"| launch of a plain kernel, host | {r['per_launch_us']['plain']:.1f} µs |",
         f"| launch through `origami.triton.pick` | {r['per_launch_us']['pick']:.1f} µs |",
         f"| launch through `triton.autotune`, tuned already | {r['per_launch_us']['autotune']:.1f} µs |",

@@ -14,13 +14,14 @@ import (
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/plugins/nvidia/data"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/mma"
-	"github.com/origami-gemm/origami/plugins/nvidia/records"
 )
 
-// BenchmarkCompile generates and compiles the kernels of the family for one problem, each once, on as many goroutines as
-// -cpu says. The median is that of one kernel; the driver's cache of compiled kernels must be off (CUDA_CACHE_DISABLE=1).
+// BenchmarkCompile generates and compiles the kernels of the family for one problem, each once, on as many goroutines
+// as -cpu says. The median is that of one kernel; the driver's cache of compiled kernels must be off
+// (CUDA_CACHE_DISABLE=1).
 func BenchmarkCompile(b *testing.B) {
 	_, d := openGPU(b)
 	p := gemm.New(4096, 4096, 4096)
@@ -76,7 +77,8 @@ func BenchmarkMeasure(b *testing.B) {
 	}
 	n := 0
 	b.ResetTimer()
-	if err := k.Measure(b.Context(), exec.MeasureOptions{}, func(exec.Sample) bool { n++; return n < b.N }); err != nil {
+	if err := k.Measure(b.Context(), exec.MeasureOptions{},
+		func(exec.Sample) bool { n++; return n < b.N }); err != nil {
 		b.Fatal(err)
 	}
 }
@@ -109,9 +111,9 @@ func BenchmarkEnvironment(b *testing.B) {
 	}
 }
 
-// BenchmarkOfPeak holds the family's fastest configurations of large problems against a kernel that only issues matrix
-// instructions on registers, run by run in turns, with a cold L2 and random operands. The ratio is of medians; the rate that
-// the register-only kernel reaches is itself a matter of power and clock, so only the ratio travels.
+// BenchmarkOfPeak holds the family's fastest configurations of large problems against a kernel that only issues
+// matrix instructions on registers, run by run in turns, with a cold L2 and random operands. The ratio is of medians;
+// the rate that the register-only kernel reaches is itself a matter of power and clock, so only the ratio travels.
 func BenchmarkOfPeak(b *testing.B) {
 	x, d := openGPU(b)
 	for _, c := range []struct {
@@ -130,7 +132,7 @@ func BenchmarkOfPeak(b *testing.B) {
 					b.Fatal(n, err)
 				}
 				var gemmTimes, peakTimes []float64
-				err = k.(*kernel).run(b.Context(), "timing", exec.InputNormal, func(_ *operands, run func() error) error {
+				inTurns := func(_ *operands, run func() error) error {
 					peak, flops, err := peakRun(d, c.problem.Flops())
 					if err != nil {
 						return err
@@ -149,16 +151,16 @@ func BenchmarkOfPeak(b *testing.B) {
 						}
 					}
 					return nil
-				})
-				if err != nil {
+				}
+				if err := k.(*kernel).run(b.Context(), "timing", exec.InputNormal, inTurns); err != nil {
 					b.Fatal(err)
 				}
 				slices.Sort(gemmTimes)
 				slices.Sort(peakTimes)
-				own, limit := 1e-12/gemmTimes[len(gemmTimes)/2], 1e-12/peakTimes[len(peakTimes)/2]
-				b.ReportMetric(own, "TFLOP/s")
+				rate, limit := 1e-12/gemmTimes[len(gemmTimes)/2], 1e-12/peakTimes[len(peakTimes)/2]
+				b.ReportMetric(rate, "TFLOP/s")
 				b.ReportMetric(limit, "TFLOP/s-registers-only")
-				b.ReportMetric(100*own/limit, "%-of-registers-only")
+				b.ReportMetric(100*rate/limit, "%-of-registers-only")
 				b.ReportMetric(0, "ns/op")
 			})
 		}
@@ -195,11 +197,11 @@ func peakRun(d *device, flops float64) (func() error, float64, error) {
 	return func() error { return d.start(f, l) }, float64(turns) * float64(ctas) * mma.PeakFlopsPerTurn, nil
 }
 
-// BenchmarkRecordedBest times the fastest configuration of each size of the shipped sweep again: the median of 21 runs with a
-// cold L2.
+// BenchmarkRecordedBest times the fastest configuration of each size of the shipped sweep again: the median of 21
+// runs with a cold L2.
 func BenchmarkRecordedBest(b *testing.B) {
 	x, _ := openGPU(b)
-	files, err := fs.Sub(records.FS, "h200-mma")
+	files, err := fs.Sub(data.FS, "h200-mma")
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -30,9 +30,10 @@ struct origami_blas {
   int (*set_stream)(void *, CUstream);
   int (*set_workspace)(void *, void *, size_t);
   int (*version)(void *, int *);
-  int (*gemm)(void *, int, int, int, int, int, const void *, const void *, int, int, const void *, int, int, const void *, void *, int, int, int, int);
-  int (*gemm_batched)(void *, int, int, int, int, int, const void *, const void *, int, int, long long, const void *, int, int, long long, const void *,
-                      void *, int, int, long long, int, int, int);
+  int (*gemm)(void *, int, int, int, int, int, const void *, const void *, int, int, const void *, int, int,
+              const void *, void *, int, int, int, int);
+  int (*gemm_batched)(void *, int, int, int, int, int, const void *, const void *, int, int, long long, const void *,
+                      int, int, long long, const void *, void *, int, int, long long, int, int, int);
   int (*lt_create)(void **);
   int (*lt_destroy)(void *);
   int (*desc_create)(void **, int, int);
@@ -45,8 +46,8 @@ struct origami_blas {
   int (*preference_destroy)(void *);
   int (*preference_set)(void *, int, const void *, size_t);
   int (*propose)(void *, void *, void *, void *, void *, void *, void *, int, heuristic *, int *);
-  int (*matmul)(void *, void *, const void *, const void *, void *, const void *, void *, const void *, const void *, void *, void *, void *, const void *,
-                void *, size_t, CUstream);
+  int (*matmul)(void *, void *, const void *, const void *, void *, const void *, void *, const void *, const void *,
+                void *, void *, void *, const void *, void *, size_t, CUstream);
 };
 
 static void *open_any(const char *name) {
@@ -100,7 +101,8 @@ origami_blas *origami_blas_open(CUstream stream, CUdeviceptr workspace, size_t b
       return NULL;
     }
   }
-  if (b->create(&b->handle) || b->lt_create(&b->lt) || b->set_stream(b->handle, stream) || b->set_workspace(b->handle, (void *)workspace, bytes)) {
+  if (b->create(&b->handle) || b->lt_create(&b->lt) || b->set_stream(b->handle, stream) ||
+      b->set_workspace(b->handle, (void *)workspace, bytes)) {
     origami_blas_close(b);
     return NULL;
   }
@@ -124,10 +126,12 @@ static const float one = 1, zero = 0;
 
 int origami_blas_run(origami_blas *b, const origami_gemm *g) {
   if (g->batch == 1)
-    return b->gemm(b->handle, g->trans_a, g->trans_b, g->m, g->n, g->k, &one, (void *)g->a, g->in_type, g->lda, (void *)g->b, g->in_type, g->ldb, &zero,
-                   (void *)g->c, g->out_type, g->ldc, COMPUTE_32F, GEMM_DEFAULT);
-  return b->gemm_batched(b->handle, g->trans_a, g->trans_b, g->m, g->n, g->k, &one, (void *)g->a, g->in_type, g->lda, g->stride_a, (void *)g->b, g->in_type,
-                         g->ldb, g->stride_b, &zero, (void *)g->c, g->out_type, g->ldc, g->stride_c, g->batch, COMPUTE_32F, GEMM_DEFAULT);
+    return b->gemm(b->handle, g->trans_a, g->trans_b, g->m, g->n, g->k, &one, (void *)g->a, g->in_type, g->lda,
+                   (void *)g->b, g->in_type, g->ldb, &zero, (void *)g->c, g->out_type, g->ldc, COMPUTE_32F,
+                   GEMM_DEFAULT);
+  return b->gemm_batched(b->handle, g->trans_a, g->trans_b, g->m, g->n, g->k, &one, (void *)g->a, g->in_type, g->lda,
+                         g->stride_a, (void *)g->b, g->in_type, g->ldb, g->stride_b, &zero, (void *)g->c, g->out_type,
+                         g->ldc, g->stride_c, g->batch, COMPUTE_32F, GEMM_DEFAULT);
 }
 
 struct origami_blas_plan {
@@ -135,7 +139,8 @@ struct origami_blas_plan {
   heuristic candidates[CANDIDATES];
 };
 
-static int layout(origami_blas *b, void **to, int type, uint64_t rows, uint64_t columns, int64_t ld, int batch, int64_t stride) {
+static int layout(origami_blas *b, void **to, int type, uint64_t rows, uint64_t columns, int64_t ld, int batch,
+                  int64_t stride) {
   int32_t count = batch;
   int status = b->layout_create(to, type, rows, columns, ld);
   if (!status) status = b->layout_set(*to, LAYOUT_BATCH, &count, sizeof count);
@@ -153,12 +158,15 @@ int origami_blas_plan_new(origami_blas *b, const origami_gemm *g, origami_blas_p
   int status = b->desc_create(&p->desc, COMPUTE_32F, TYPE_32F);
   if (!status) status = b->desc_set(p->desc, DESC_TRANSA, &trans_a, sizeof trans_a);
   if (!status) status = b->desc_set(p->desc, DESC_TRANSB, &trans_b, sizeof trans_b);
-  if (!status) status = layout(b, &p->a, g->in_type, trans_a ? g->k : g->m, trans_a ? g->m : g->k, g->lda, g->batch, g->stride_a);
-  if (!status) status = layout(b, &p->b, g->in_type, trans_b ? g->n : g->k, trans_b ? g->k : g->n, g->ldb, g->batch, g->stride_b);
+  if (!status)
+    status = layout(b, &p->a, g->in_type, trans_a ? g->k : g->m, trans_a ? g->m : g->k, g->lda, g->batch, g->stride_a);
+  if (!status)
+    status = layout(b, &p->b, g->in_type, trans_b ? g->n : g->k, trans_b ? g->k : g->n, g->ldb, g->batch, g->stride_b);
   if (!status) status = layout(b, &p->c, g->out_type, g->m, g->n, g->ldc, g->batch, g->stride_c);
   if (!status) status = b->preference_create(&preference);
   if (!status) status = b->preference_set(preference, PREFERENCE_WORKSPACE, &workspace, sizeof workspace);
-  if (!status) status = b->propose(b->lt, p->desc, p->a, p->b, p->c, p->c, preference, CANDIDATES, p->candidates, &found);
+  if (!status)
+    status = b->propose(b->lt, p->desc, p->a, p->b, p->c, p->c, preference, CANDIDATES, p->candidates, &found);
   if (preference) b->preference_destroy(preference);
   if (status) {
     origami_blas_plan_free(b, p);
@@ -170,8 +178,8 @@ int origami_blas_plan_new(origami_blas *b, const origami_gemm *g, origami_blas_p
 }
 
 int origami_blas_plan_run(origami_blas *b, origami_blas_plan *p, const origami_gemm *g, int i) {
-  return b->matmul(b->lt, p->desc, &one, (void *)g->a, p->a, (void *)g->b, p->b, &zero, (void *)g->c, p->c, (void *)g->c, p->c, p->candidates[i].algorithm,
-                   (void *)b->workspace, b->bytes, b->stream);
+  return b->matmul(b->lt, p->desc, &one, (void *)g->a, p->a, (void *)g->b, p->b, &zero, (void *)g->c, p->c,
+                   (void *)g->c, p->c, p->candidates[i].algorithm, (void *)b->workspace, b->bytes, b->stream);
 }
 
 void origami_blas_plan_free(origami_blas *b, origami_blas_plan *p) {

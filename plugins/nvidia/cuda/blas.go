@@ -18,31 +18,32 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 )
 
-// The names under which cuBLAS is measured: its own choice of kernel, and the fastest of those that it proposes.
+// The names under which cuBLAS is measured: the kernel that it chooses, and the fastest of those that it proposes.
 const (
 	libraryDefault = "cublas"
 	libraryBest    = "cublas-best"
 )
 
-// blasWorkspace is what cuBLAS may use beside the matrices: what it allocates by itself on Hopper. Source: cuBLAS library
-// documentation, cublasSetWorkspace.
+// blasWorkspace is the memory that cuBLAS may use beside the matrices: as much as it allocates by default on Hopper.
+// Source: cuBLAS library documentation, cublasSetWorkspace.
 const blasWorkspace = unit.Bytes(32 << 20)
 
-// blas is cuBLAS on a device. It is used by whoever holds device.running.
+// blas is cuBLAS on a device. The caller of its methods holds device.running.
 type blas struct {
 	library   *C.origami_blas
 	workspace region
 	version   string
 }
 
-// openBLAS returns nil where there is no cuBLAS: then there is nothing to compare with, which is no error.
+// openBLAS returns nil if cuBLAS is not installed. That is not an error: there is just nothing to compare with.
 func openBLAS(d *device) *blas {
 	b := &blas{}
 	err := d.do(func() (err error) {
 		if b.workspace, err = allocate(blasWorkspace); err != nil {
 			return err
 		}
-		b.library = C.origami_blas_open(*(*C.CUstream)(unsafe.Pointer(&d.stream)), C.CUdeviceptr(b.workspace.at), C.size_t(b.workspace.bytes))
+		b.library = C.origami_blas_open(*(*C.CUstream)(unsafe.Pointer(&d.stream)),
+			C.CUdeviceptr(b.workspace.at), C.size_t(b.workspace.bytes))
 		if b.library == nil {
 			b.workspace.free()
 		}
@@ -63,12 +64,13 @@ func (b *blas) close() {
 	}
 }
 
-// call describes the multiplication of operands to cuBLAS, which is column-major: what is stored row by row is the
-// transpose of what it sees, and Cᵀ = Bᵀ·Aᵀ.
+// call describes the multiplication of operands to cuBLAS. cuBLAS is column-major: it reads a matrix stored by rows
+// as the transpose, so it computes Cᵀ = Bᵀ·Aᵀ.
 func (b *blas) call(o *operands, c cu.DevicePtr, out gemm.DType) C.origami_gemm {
 	p := o.problem
 	g := C.origami_gemm{
-		m: C.int64_t(p.N), n: C.int64_t(p.M), k: C.int64_t(p.K), batch: C.int(p.Batch), in_type: dataType(p.DType), out_type: dataType(out),
+		m: C.int64_t(p.N), n: C.int64_t(p.M), k: C.int64_t(p.K), batch: C.int(p.Batch),
+		in_type: dataType(p.DType), out_type: dataType(out),
 		a: C.CUdeviceptr(o.b.address(fence)), lda: C.int64_t(p.N), stride_a: C.int64_t(p.K * p.N),
 		b: C.CUdeviceptr(o.a.address(fence)), ldb: C.int64_t(p.K), stride_b: C.int64_t(p.M * p.K),
 		c: C.CUdeviceptr(c), ldc: C.int64_t(p.N), stride_c: C.int64_t(p.M * p.N),
@@ -82,7 +84,7 @@ func (b *blas) call(o *operands, c cu.DevicePtr, out gemm.DType) C.origami_gemm 
 	return g
 }
 
-// dataType is CUDA's number of a type. Source: library_types.h, cudaDataType_t.
+// dataType returns CUDA's number for a type. Source: library_types.h, cudaDataType_t.
 func dataType(t gemm.DType) C.int {
 	switch t {
 	case gemm.FP16:
@@ -94,13 +96,13 @@ func dataType(t gemm.DType) C.int {
 	}
 }
 
-// gemm returns what puts cuBLAS's own choice on the stream, into an output of some type.
+// gemm returns a function that enqueues the kernel that cuBLAS chooses. The output has the type out.
 func (b *blas) gemm(o *operands, c cu.DevicePtr, out gemm.DType) func() error {
 	g := b.call(o, c, out)
 	return func() error { return b.status(C.origami_blas_run(b.library, &g), o.problem) }
 }
 
-// status makes an error of what cuBLAS returns.
+// status converts the result of a cuBLAS call to an error.
 func (b *blas) status(s C.int, p gemm.Problem) error {
 	if s == 0 {
 		return nil
@@ -111,12 +113,13 @@ func (b *blas) status(s C.int, p gemm.Problem) error {
 // library returns cuBLAS as a program.
 func (d *device) library(p gemm.Problem, name string) (program, error) {
 	if d.blas == nil {
-		return nil, diag.Inputf("cuBLAS was not found").At("CUDA").Do("put libcublas and libcublasLt on LD_LIBRARY_PATH")
+		return nil, diag.Inputf("cuBLAS was not found").At("CUDA").
+			Do("put libcublas and libcublasLt on LD_LIBRARY_PATH")
 	}
 	return &libraryProgram{device: d, best: name == libraryBest}, nil
 }
 
-// libraryProgram is cuBLAS with its own choice, or the fastest of its candidates.
+// libraryProgram is the kernel that cuBLAS chooses, or the fastest of those that it proposes.
 type libraryProgram struct {
 	device *device
 	best   bool
@@ -125,7 +128,7 @@ type libraryProgram struct {
 	bound  *operands
 }
 
-// resources are not known of a library's kernel.
+// resources returns zeros: a library does not tell what its kernels use.
 func (l *libraryProgram) resources() exec.Resources { return exec.Resources{} }
 
 func (l *libraryProgram) bind(o *operands) (func() error, error) {
@@ -145,10 +148,10 @@ func (l *libraryProgram) bind(o *operands) (func() error, error) {
 	}, nil
 }
 
-// candidateRuns is how often each candidate is timed, with a cold L2, to choose the fastest by its median.
+// candidateRuns is how often each candidate is timed with a cold L2. The fastest by the median is chosen.
 const candidateRuns = 5
 
-// choose times the candidates.
+// choose times the candidates and keeps the fastest.
 func (l *libraryProgram) choose(o *operands, g *C.origami_gemm) error {
 	l.close()
 	b, count := l.device.blas, C.int(0)
@@ -158,7 +161,7 @@ func (l *libraryProgram) choose(o *operands, g *C.origami_gemm) error {
 	fastest := unit.Seconds(0)
 	for i := range int(count) {
 		run := func() error { return b.status(C.origami_blas_plan_run(b.library, l.plan, g, C.int(i)), o.problem) }
-		if run() != nil { // also the warm-up; a candidate that refuses is none
+		if run() != nil { // also the warm-up; skip a candidate that refuses
 			continue
 		}
 		var times []unit.Seconds

@@ -15,12 +15,12 @@ import (
 	"github.com/origami-gemm/origami/plugins/nvidia/ptx"
 )
 
-// exactFlops is how much the float64 reference computes at most: a fraction of a second on a data-centre GPU. Beyond it
-// cuBLAS is the reference, after a sample of its own rows has passed against float64; without cuBLAS, a sample of the
-// kernel's rows is all that is compared.
+// exactFlops is the most that the float64 reference computes: a fraction of a second on a data-centre GPU. Above it
+// cuBLAS is the reference, once a sample of its rows has passed against float64. Without cuBLAS, only a sample of the
+// kernel's rows is compared.
 const exactFlops = 1 << 36
 
-// check compares a program's result with the reference. The caller holds d.running and has the context.
+// check compares the result of a program with the reference. The caller holds d.running and has the context.
 func (d *device) check(o *operands, run func() error) (n exec.Numerics, err error) {
 	if err := d.refer(o); err != nil {
 		return n, err
@@ -46,18 +46,19 @@ func (d *device) check(o *operands, run func() error) (n exec.Numerics, err erro
 	return n, err
 }
 
-// tolerance is the error that a right result of standard normal operands may have, relative to |want| + √K: the rounding
-// of the output, 2^−11 for fp16 and 2^−8 for bf16, and what K products added up in fp32 lose.
+// tolerance is the error that a correct result of standard normal operands may have, relative to |want| + √K. It is the
+// rounding of the output, 2^−11 for fp16 and 2^−8 for bf16, plus the loss of adding K products in fp32.
 //
-// Tensor cores truncate: 16 products at a time are aligned to the largest and added to the sum, which loses up to 2^−23 of
-// it each time, always downwards. K/16 such steps on sums of the order of √K lose at most K·2^−27 of √K; allowed is twice
-// that. One product left out would be 1/√K for a third of the elements, above the tolerance for any K below 2^17.
+// Tensor cores truncate: they align 16 products at a time to the largest and add them to the sum, which loses up to
+// 2^−23 of it each time, always downwards. K/16 such steps on sums of the order of √K lose at most K·2^−27 of √K. The
+// tolerance allows twice that. A missing product is an error of 1/√K for a third of the elements, above the tolerance
+// for any K below 2^17.
 func tolerance(out gemm.DType, k int) float64 {
 	rounding := map[gemm.DType]float64{gemm.FP16: 0x1p-11, gemm.BF16: 0x1p-8, gemm.FP32: 0x1p-24}[out]
 	return rounding + float64(k)*0x1p-26
 }
 
-// verification describes the check of C to the kernels that do it.
+// verification describes the check of C to the kernels that perform it.
 func (o *operands) verification(tolerance float64) gemmgen.Verification {
 	call := gemmgen.Packed(o.problem)
 	call.A.Address, call.B.Address, call.C.Address = o.a.address(fence), o.b.address(fence), o.c.address(fence)
@@ -65,7 +66,7 @@ func (o *operands) verification(tolerance float64) gemmgen.Verification {
 		Tolerance: float32(tolerance), Scale: float32(math.Sqrt(float64(o.problem.K)))}
 }
 
-// refer computes what C must be, once per problem.
+// refer computes the right values of C, once per problem.
 func (d *device) refer(o *operands) error {
 	if o.want.bytes > 0 {
 		return nil
@@ -100,13 +101,13 @@ func (d *device) refer(o *operands) error {
 	return nil
 }
 
-// sampleRows returns how many rows of C the float64 reference can afford, all if possible.
+// sampleRows returns how many rows of C the float64 reference computes: as many as exactFlops allows.
 func sampleRows(p gemm.Problem) int {
 	perRow := 2 * float64(p.N) * float64(p.K) * float64(p.Batch)
 	return min(p.M, max(1, int(exactFlops/perRow)))
 }
 
-// trustBLAS lets cuBLAS compute C in fp32, and compares a sample of its rows with float64.
+// trustBLAS lets cuBLAS compute the right values in fp32, and compares a sample of its rows with float64.
 func (d *device) trustBLAS(o *operands, want region, sample int) (string, error) {
 	if err := d.blas.gemm(o, want.at, gemm.FP32)(); err != nil {
 		return "", err
@@ -129,12 +130,14 @@ func (d *device) trustBLAS(o *operands, want region, sample int) (string, error)
 		return "", err
 	}
 	if verdict.Wrong > 0 {
-		return "", fmt.Errorf("cuBLAS %s computes %s wrong: %d of %d elements, error %.3g", d.blas.version, o.problem, verdict.Wrong, sample*o.problem.N*o.problem.Batch, verdict.MaxError)
+		return "", fmt.Errorf("cuBLAS %s computes %s wrong: %d of %d elements, error %.3g",
+			d.blas.version, o.problem, verdict.Wrong, sample*o.problem.N*o.problem.Batch, verdict.MaxError)
 	}
-	return fmt.Sprintf("cuBLAS %s in fp32, %d of its rows within %.2g of float64", d.blas.version, sample, verdict.MaxError), nil
+	return fmt.Sprintf("cuBLAS %s in fp32, %d of its rows within %.2g of float64",
+		d.blas.version, sample, verdict.MaxError), nil
 }
 
-// checks holds the kernels that check results, compiled when they are first needed.
+// checks holds the kernels that check results. They are compiled when they are first needed.
 type checks struct {
 	references  map[layout]*compiled[*gemmgen.Reference]
 	comparisons map[gemm.DType]*compiled[*gemmgen.Comparison]
@@ -147,7 +150,7 @@ type layout struct {
 	bMajor gemm.Major
 }
 
-// compiled is a generated kernel with its place on the device.
+// compiled is a generated kernel that is loaded on the device.
 type compiled[K any] struct {
 	kernel   K
 	module   cu.Module
@@ -213,8 +216,10 @@ func (d *device) compare(v gemmgen.Verification, out gemm.DType) (verdict gemmge
 	return gemmgen.ParseVerdict(bytes)
 }
 
-// kept returns a compiled kernel of a map, adding it if it is not there.
-func kept[Key comparable, K any](in map[Key]*compiled[K], key Key, emit func() (K, *ptx.Kernel, error)) (*compiled[K], error) {
+// kept returns a kernel from a map of compiled ones. It adds the kernel if it is missing.
+func kept[Key comparable, K any](
+	in map[Key]*compiled[K], key Key, emit func() (K, *ptx.Kernel, error),
+) (*compiled[K], error) {
 	if c := in[key]; c != nil {
 		return c, nil
 	}

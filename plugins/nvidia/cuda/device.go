@@ -3,7 +3,6 @@
 package cuda
 
 import (
-	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -19,12 +18,12 @@ import (
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
 )
 
-// device is one GPU with everything that is kept on it between calls.
+// device is one GPU with everything that the executor keeps on it between calls.
 type device struct {
 	ordinal cu.Device
 	context cu.CUContext
 	stream  cu.Stream
-	// begin and end stand around the run that is timed.
+	// begin and end are recorded before and after the run that is timed.
 	begin, end cu.Event
 	state      state
 	name       string
@@ -33,17 +32,17 @@ type device struct {
 	modules    modules
 	blas       *blas // nil without cuBLAS
 
-	// quiet is held by whoever times kernels and by whoever loads one. A load keeps the driver's locks for tens of
-	// milliseconds, and a launch between two events that waits for them is timed with the wait.
+	// quiet is held while kernels are timed, and while one is loaded. A load holds the driver's locks for tens of
+	// milliseconds. A launch between two events that waits for these locks would be timed with the wait.
 	quiet sync.Mutex
 
-	// running is held by whoever runs kernels: runs of a device take turns. It guards what follows.
+	// running is held while kernels run, so that runs on a device take turns. It guards the fields below.
 	running sync.Mutex
 	flush   region
 	// delaying is the kernel that pauses the stream.
 	delaying cu.Function
 	pool     region
-	// poolType is the element type of what the pool holds.
+	// poolType is the element type of the numbers in the pool.
 	poolType gemm.DType
 	// operands are those of the last problem.
 	operands *operands
@@ -60,14 +59,12 @@ const (
 	attributeRegistersPerSM = cu.DeviceAttribute(82)
 	attributeSharedPerCTA   = cu.DeviceAttribute(97) // bytes, opt-in
 	attributeSharedPerSM    = cu.DeviceAttribute(81) // bytes
-	memoryTransfersPerClock = 2                      // double data rate: how the driver counts its memory clock
-	flushSize               = 4                      // times the L2: what is written between runs
-	smallestFlush           = unit.Bytes(64 << 20)
+	memoryTransfersPerClock = 2                      // double data rate
 	transferBits            = 8
 	kilohertz               = 1e3
 )
 
-// open readies a GPU.
+// open prepares a GPU.
 func open(ordinal cu.Device) (_ *device, err error) {
 	d := &device{ordinal: ordinal, attributes: map[string]float64{}}
 	if d.name, err = ordinal.Name(); err != nil {
@@ -101,7 +98,7 @@ func open(ordinal cu.Device) (_ *device, err error) {
 		d.attributes["dram_bandwidth"] = memoryTransfersPerClock * clock * bits / transferBits
 	}
 	major, minor := int(d.attributes["compute_capability_major"]), int(d.attributes["compute_capability_minor"])
-	d.target = target.Target{CC: 10*major + minor, Suffix: target.ArchFeatures} // a device has all of its features
+	d.target = target.Target{CC: 10*major + minor, Suffix: target.ArchFeatures} // the device runs code for itself alone
 	if id, err := ordinal.UUID(); err == nil {
 		d.state = newState(id)
 	}
@@ -146,8 +143,8 @@ func (d *device) families() []gemmgen.Family {
 	return slices.DeleteFunc(families.All(), func(f gemmgen.Family) bool { return !d.target.Covers(f.Target()) })
 }
 
-// registersPerThread is the limit of the instruction encoding, for which the driver has no attribute. Source: CUDA C++
-// Programming Guide, table "Technical Specifications per Compute Capability": the same for all.
+// registersPerThread is the limit of the instruction encoding. The driver has no attribute for it. Source: CUDA C++
+// Programming Guide, table "Technical Specifications per Compute Capability": all targets have the same.
 const registersPerThread = 255
 
 // limits are what the device lets a kernel use.
@@ -170,7 +167,7 @@ func (d *device) describe() exec.Device {
 	return out
 }
 
-// runtime names the driver's CUDA version and cuBLAS's.
+// runtime names the CUDA version of the driver and the version of cuBLAS.
 func (d *device) runtime() string {
 	v := cu.Version()
 	s := fmt.Sprintf("CUDA %d.%d", v/1000, v%1000/10)
@@ -180,72 +177,7 @@ func (d *device) runtime() string {
 	return s
 }
 
-// dropL2 puts a run that replaces the contents of the L2 on the stream.
-func (d *device) dropL2() error {
-	if d.flush.bytes == 0 {
-		size := max(flushSize*unit.Bytes(d.attributes["l2_bytes"]), smallestFlush)
-		var err error
-		if d.flush, err = allocate(size); err != nil {
-			return err
-		}
-	}
-	return cu.MemsetD8Async(d.flush.at, 0xA5, int64(d.flush.bytes), d.stream)
-}
-
-// timed runs once and returns how long it took on the device. What comes before keeps the device busy until the host has put
-// everything on the stream: the flush of the L2 does, and for a warm one, after a run that fills it, a delay. The stream must
-// not be held back by the host instead: loading a kernel meanwhile would wait for the stream, and the host for the load.
-func (d *device) timed(run func() error, warm bool) (s exec.Sample, err error) {
-	before := d.dropL2
-	if warm {
-		before = func() error { return errors.Join(run(), d.delay()) }
-	}
-	begin, end := func() error { return d.begin.Record(d.stream) }, func() error { return d.end.Record(d.stream) }
-	for _, step := range []func() error{before, begin, run, end} {
-		if err := step(); err != nil {
-			return s, err
-		}
-	}
-	s.Clock = d.state.clock() // while it runs
-	if err := d.end.Synchronize(); err != nil {
-		return s, err
-	}
-	ms, err := d.begin.Elapsed(d.end)
-	s.Time = unit.Seconds(ms / 1e3)
-	return s, err
-}
-
-// delayText is a kernel that ends after 30 µs. Putting a launch and two events on a stream takes the host less than that:
-// 3.6 µs each on the machine of the H200 that this was written with.
-const delayText = `.version 7.0
-.target sm_75
-.address_size 64
-.visible .entry delay()
-{
-	.reg .b64 %now, %end;
-	.reg .pred %more;
-	mov.u64 %end, %globaltimer;
-	add.u64 %end, %end, 30000;
-again:
-	mov.u64 %now, %globaltimer;
-	setp.lt.u64 %more, %now, %end;
-	@%more bra again;
-	ret;
-}
-`
-
-// delay puts a pause on the stream.
-func (d *device) delay() error {
-	if d.delaying == (cu.Function{}) {
-		var err error
-		if _, d.delaying, err = loadFunction(delayText, "delay"); err != nil {
-			return err
-		}
-	}
-	return d.start(d.delaying, gemmgen.Launch{GridX: 1, GridY: 1, GridZ: 1, Threads: 1})
-}
-
-// close gives everything back.
+// close frees everything on the device.
 func (d *device) close() error {
 	d.running.Lock()
 	defer d.running.Unlock()
@@ -259,28 +191,3 @@ func (d *device) close() error {
 		return d.ordinal.ReleasePrimaryCtx()
 	})
 }
-
-// region is device memory.
-type region struct {
-	at    cu.DevicePtr
-	bytes unit.Bytes
-}
-
-// allocate returns device memory, undefined.
-func allocate(bytes unit.Bytes) (region, error) {
-	if bytes == 0 {
-		return region{}, nil
-	}
-	at, err := cu.MemAlloc(int64(bytes))
-	return region{at, bytes}, err
-}
-
-func (r *region) free() {
-	if r.bytes > 0 {
-		_ = cu.MemFree(r.at) // fails only when the context is lost, and the memory with it
-		*r = region{}
-	}
-}
-
-// address is where something of the region lies.
-func (r *region) address(offset unit.Bytes) uint64 { return uint64(r.at) + uint64(offset) }

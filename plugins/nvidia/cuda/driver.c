@@ -9,16 +9,16 @@ static char problem[256] = "the driver was not opened";
 
 const char *origami_driver(void) { return problem[0] ? problem : NULL; }
 
-// cuInit stands in for the driver's. gorgonia.org/cu calls it before main and ends the process if it fails, and without a
-// driver there is none to call. So this one opens the driver, which gives all other functions their place (they are
-// looked up at their first call), calls the real cuInit, remembers how it went, and reports success.
+// cuInit replaces the driver's. gorgonia.org/cu calls it before main and ends the process if it fails, and without a driver
+// there is none to call. This one opens the driver, so that all other functions are found there at their first call. It
+// then calls the real cuInit, remembers the result, and reports success.
 CUresult cuInit(unsigned flags) {
   void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_GLOBAL);
   if (!driver) {
     snprintf(problem, sizeof problem, "no NVIDIA driver: %s", dlerror());
     return CUDA_SUCCESS;
   }
-  CUresult (*init)(unsigned) = (CUresult(*)(unsigned))dlsym(driver, "cuInit");
+  CUresult (*init)(unsigned) = (CUresult (*)(unsigned))dlsym(driver, "cuInit");
   if (!init) {
     snprintf(problem, sizeof problem, "libcuda.so.1 has no cuInit");
     return CUDA_SUCCESS;
@@ -36,8 +36,8 @@ CUresult cuInit(unsigned flags) {
   return CUDA_SUCCESS;
 }
 
-CUresult origami_launch(CUfunction f, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned threads, unsigned shared,
-                        CUstream stream, void *params, size_t bytes) {
+CUresult origami_launch(CUfunction f, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned threads,
+                        unsigned shared, CUstream stream, void *params, size_t bytes) {
   void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, params, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, CU_LAUNCH_PARAM_END};
   return cuLaunchKernel(f, grid_x, grid_y, grid_z, threads, 1, 1, shared, stream, NULL, extra);
 }

@@ -20,33 +20,37 @@ import (
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
 )
 
-// driver reports whether there is a driver with a GPU. Nothing else of the driver may be called if not.
+// driver returns an error if there is no driver or no GPU. Nothing else of the driver may be called then.
 func driver() error {
 	if problem := C.origami_driver(); problem != nil {
-		return &diag.Error{Kind: diag.Device, What: C.GoString(problem), Where: "CUDA", Fix: "install the driver, or run where a GPU is"}
+		return &diag.Error{
+			Kind: diag.Device, What: C.GoString(problem), Where: "CUDA",
+			Fix: "install the driver, or run where a GPU is",
+		}
 	}
 	return nil
 }
 
-// start puts a launch of a function on the device's stream. The parameters may be reused when it returns.
+// start enqueues a launch of a function. The parameters may be reused when it returns.
 func (d *device) start(f cu.Function, l gemmgen.Launch) error {
-	return code(C.origami_launch(function(f), C.uint(l.GridX), C.uint(l.GridY), C.uint(l.GridZ), C.uint(l.Threads), C.uint(l.SharedMemory),
-		*(*C.CUstream)(unsafe.Pointer(&d.stream)), unsafe.Pointer(unsafe.SliceData(l.Params)), C.size_t(len(l.Params))))
+	return code(C.origami_launch(function(f), C.uint(l.GridX), C.uint(l.GridY), C.uint(l.GridZ),
+		C.uint(l.Threads), C.uint(l.SharedMemory), *(*C.CUstream)(unsafe.Pointer(&d.stream)),
+		unsafe.Pointer(unsafe.SliceData(l.Params)), C.size_t(len(l.Params))))
 }
 
-// allowShared lets a function have that much dynamic shared memory.
+// allowShared allows a function so much dynamic shared memory.
 func allowShared(f cu.Function, bytes unit.Bytes) error {
 	return code(C.origami_allow_shared(function(f), C.int(bytes)))
 }
 
-// function is the driver's handle, which the package keeps to itself: its type is one field.
+// function returns the driver's handle. It is the only field of cu.Function, which does not export it.
 func function(f cu.Function) C.CUfunction { return *(*C.CUfunction)(unsafe.Pointer(&f)) }
 
-// compile loads PTX text into the current context. The error has the compiler's first complaint, and its whole log as
-// detail.
+// compile loads PTX text into the current context. The error has the first complaint of the compiler, and the whole
+// log as detail.
 func compile(text string) (cu.Module, error) {
 	const size = 64 << 10
-	buffer := C.calloc(1, size) // the driver keeps the address among integers, where cgo must not see Go memory
+	buffer := C.calloc(1, size) // the driver stores the address as an integer, so it must not be Go memory
 	defer C.free(buffer)
 	module, err := cu.LoadDataEx(text, &cu.JITErrorLogBuffer{Buffer: unsafe.Slice((*byte)(buffer), size)})
 	if err == nil {
@@ -64,7 +68,7 @@ type compileError struct {
 
 func (e *compileError) Unwrap() error { return e.err }
 
-// Error gives the first line that complains, and how many there are.
+// Error returns the first line that complains, and the number of lines in the log.
 func (e *compileError) Error() string {
 	lines := strings.Split(e.log, "\n")
 	for _, line := range lines {
@@ -83,7 +87,7 @@ func (e *compileError) Format(s fmt.State, verb rune) {
 	}
 }
 
-// code makes an error of the driver's result, of the type that gorgonia.org/cu returns.
+// code converts a result of the driver to an error of the type that gorgonia.org/cu returns.
 func code(r C.CUresult) error {
 	if r == C.CUDA_SUCCESS {
 		return nil
@@ -91,11 +95,11 @@ func code(r C.CUresult) error {
 	return as(cu.Success, int(r))
 }
 
-// as converts a number to the type of an example, for types that cannot be named here.
+// as converts a number to the type of its first argument, for types that cannot be named here.
 func as[T ~int](_ T, n int) T { return T(n) }
 
-// Errors after which no device can be used, and those that say that what was asked for is too much for the device. Any
-// other error of a running kernel has cost the context, which the process cannot get back.
+// Errors after which the device cannot be used (gone), and errors of a request that the device cannot serve
+// (refused). After any other error of a running kernel the context is lost, and the process cannot get it back.
 // Source: CUDA driver API, CUresult.
 var (
 	gone    = []error{cu.NoDevice, cu.InvalidDevice, cu.EccUncorrectable, cu.SystemNotReady, cu.NvlinkUncorrectable}
@@ -111,14 +115,17 @@ func anyOf(err error, list []error) bool {
 	return false
 }
 
-// fault says whose problem an error of the driver is, during what.
+// fault gives an error of the driver its kind, and names the operation during which it happened.
 func fault(err error, during string) error {
 	var d *diag.Error
 	switch {
 	case err == nil || errors.As(err, &d):
 		return err
 	case anyOf(err, gone):
-		return &diag.Error{Kind: diag.Device, What: fmt.Sprintf("the device was lost: %v", err), Where: during, Fix: "see what nvidia-smi and the kernel's log say", Err: err}
+		return &diag.Error{
+			Kind: diag.Device, What: fmt.Sprintf("the device was lost: %v", err), Where: during,
+			Fix: "see what nvidia-smi and the kernel's log say", Err: err,
+		}
 	case anyOf(err, refused):
 		return &diag.Error{Kind: diag.Input, What: fmt.Sprintf("the driver refuses: %v", err), Where: during, Err: err}
 	default:

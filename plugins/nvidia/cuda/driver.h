@@ -9,8 +9,8 @@
 const char *origami_driver(void);
 
 // origami_launch starts a kernel whose parameters are one buffer, as the driver lays them out.
-CUresult origami_launch(CUfunction f, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned threads, unsigned shared,
-                        CUstream stream, void *params, size_t bytes);
+CUresult origami_launch(CUfunction f, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned threads,
+                        unsigned shared, CUstream stream, void *params, size_t bytes);
 
 // origami_allow_shared lets a kernel have that much dynamic shared memory, which above 48 KiB must be asked for.
 CUresult origami_allow_shared(CUfunction f, int bytes);

@@ -40,7 +40,7 @@ func (Provider) Open(context.Context) (exec.Executor, error) {
 // executor runs kernels on the GPUs of this machine.
 type executor struct {
 	mu      sync.Mutex
-	devices []*device // opened when they are needed
+	devices []*device // each is opened when it is first needed
 }
 
 // Devices implements exec.Executor.
@@ -129,7 +129,7 @@ func (x *executor) Close() error {
 	return errors.Join(failed...)
 }
 
-// device returns a device, opened.
+// device returns a device and opens it if necessary.
 func (x *executor) device(i int) (*device, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

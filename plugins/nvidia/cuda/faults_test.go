@@ -121,7 +121,8 @@ func TestSurvivesKernels(t *testing.T) {
 			t.Fatalf("%+v, %v", n, err)
 		}
 		runs := 0
-		if err := k.Measure(t.Context(), exec.MeasureOptions{}, func(exec.Sample) bool { runs++; return runs < 5 }); err != nil || runs != 5 {
+		if err := k.Measure(t.Context(), exec.MeasureOptions{},
+			func(exec.Sample) bool { runs++; return runs < 5 }); err != nil || runs != 5 {
 			t.Fatalf("%d runs, %v", runs, err)
 		}
 		_ = k.Close()

@@ -17,7 +17,7 @@ import (
 // program is what runs for a configuration of a problem.
 type program interface {
 	resources() exec.Resources
-	// bind readies a launch on operands. Each call of what it returns puts one run on the stream.
+	// bind prepares launches on operands. Each call of the function that it returns enqueues one run.
 	bind(o *operands) (func() error, error)
 	close()
 }
@@ -35,7 +35,7 @@ func (d *device) generated(f gemmgen.Family, p gemm.Problem, c gemm.Config) (pro
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	// Operands are aligned to 256 bytes, so that sizes alone decide how wide copies are.
+	// Operands are aligned to 256 bytes, so the sizes alone decide how wide copies are.
 	spec, reason, detail := f.Program(gemmgen.Packed(p), p.DType, c, d.limits())
 	if reason != "" {
 		return nil, diag.Inputf("%s cannot be built: %s: %s", c, reason, detail)
@@ -72,7 +72,7 @@ func (g *generated) bind(o *operands) (func() error, error) {
 
 func (g *generated) close() { g.device.modules.release(g.module) }
 
-// module is a compiled kernel. The same one serves every problem and configuration that its text does not depend on.
+// module is a compiled kernel. It serves all programs with its key.
 type module struct {
 	key      any
 	kernel   *gemmgen.Kernel
@@ -82,10 +82,10 @@ type module struct {
 	err      error
 	once     sync.Once
 	users    int
-	idle     uint64 // when it was last released
+	idle     uint64 // the clock of modules when the last user released it
 }
 
-// modules keeps kernels loaded, so that a sweep over problems compiles each once.
+// modules keeps kernels loaded, so that a sweep over problems compiles each of them once.
 type modules struct {
 	device *device
 	mu     sync.Mutex
@@ -93,7 +93,7 @@ type modules struct {
 	clock  uint64
 }
 
-// modulesKept is how many kernels stay loaded though nobody uses them. The largest takes about 100 KB on the device.
+// modulesKept is the number of kernels that stay loaded without users. The largest takes about 100 KB on the device.
 const modulesKept = 4096
 
 // get returns the kernel of a program, compiled. Several may be compiled at once.
@@ -126,7 +126,7 @@ func (c *modules) release(m *module) {
 	m.users, m.idle = m.users-1, c.clock
 }
 
-// evict makes room for one more: the kernel that has been idle longest goes.
+// evict makes room for one more kernel by unloading the one that has been idle longest.
 func (c *modules) evict() {
 	if len(c.byKey) < modulesKept {
 		return
@@ -152,7 +152,7 @@ func (c *modules) close() {
 	c.byKey = nil
 }
 
-// load generates, compiles and asks the driver what the kernel takes.
+// load generates and compiles the kernel, and asks the driver what it uses.
 func (m *module) load(d *device, p gemmgen.Program) (err error) {
 	if m.kernel, err = p.Emit(d.target); err != nil {
 		return err
@@ -173,7 +173,7 @@ func (m *module) unload() error {
 	return m.module.Unload()
 }
 
-// loadFunction compiles PTX text and returns the one kernel in it.
+// loadFunction compiles PTX text and returns the kernel of that name.
 func loadFunction(text, name string) (cu.Module, cu.Function, error) {
 	module, err := compile(text)
 	if err != nil {
@@ -183,7 +183,7 @@ func loadFunction(text, name string) (cu.Module, cu.Function, error) {
 	return module, f, err
 }
 
-// functionResources asks the driver what a function takes, after allowing it its dynamic shared memory.
+// functionResources allows a function its dynamic shared memory and asks the driver what the function uses.
 func functionResources(f cu.Function, threads int, shared unit.Bytes) (r exec.Resources, err error) {
 	if err := allowShared(f, shared); err != nil {
 		return r, err

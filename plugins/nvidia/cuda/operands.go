@@ -16,15 +16,16 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 )
 
-// fence is the guard band before and after each matrix. Every byte of it is poison: as fp16, bf16 or fp32 it is not a
-// number, so a kernel that reads beyond its operands gives no numbers, and one that writes beyond its output is seen.
+// fence is the size of the guard band before and after each matrix. Every byte of it is poison, which is not a number
+// as fp16, bf16 or fp32. A kernel that reads beyond its operands thus produces NaN, and a write beyond the output is
+// detected.
 const (
 	fence  = unit.Bytes(4096)
 	poison = 0xFF
 )
 
-// poolElements is how many random numbers there are. Operands repeat them; the period is a prime, so that no row, column
-// or tile of a matrix meets itself again at a distance that a wrong index would make.
+// poolElements is the number of random numbers. Operands repeat them. The period is a prime, so that no row, column
+// or tile of a matrix repeats at a distance that an index error would produce.
 const poolElements = 1<<24 - 3
 
 // operands are the matrices of one problem on the device, each between fences.
@@ -32,16 +33,16 @@ type operands struct {
 	device  *device
 	problem gemm.Problem
 	a, b, c region
-	// want is what C must be, in fp32; reference says where it is from. Rows lists every rowStep-th row of C.
+	// want is the right values of every rowStep-th row of C, rows of them, in fp32. reference says what computed them.
 	want          region
 	rows, rowStep int
 	reference     string
-	// workspace is what a kernel needs beside the matrices.
+	// workspace is memory that a kernel needs beside the matrices.
 	workspace region
 }
 
-// prepare returns the operands of a problem, which stay until another problem is asked for. The caller holds d.running and
-// has the context.
+// prepare returns the operands of a problem. They stay until prepare is called for another problem. The caller holds
+// d.running and has the context.
 func (d *device) prepare(p gemm.Problem, input string) (*operands, error) {
 	if input != "" && input != exec.InputNormal {
 		return nil, diag.Inputf("there is no input distribution %q", input).At("CUDA").Do("use %s", exec.InputNormal)
@@ -85,22 +86,23 @@ func (d *device) prepare(p gemm.Problem, input string) (*operands, error) {
 	return o, d.stream.Synchronize()
 }
 
-// tooLarge says how much memory a problem needs, if that is what is wrong.
+// tooLarge reports that a problem does not fit into memory, if that is the error.
 func tooLarge(err error, p gemm.Problem) error {
 	if !anyOf(err, []error{cu.OutOfMemory}) {
 		return err
 	}
 	free, total, _ := cu.MemInfo()
-	return diag.Inputf("%s does not fit: %.1f GB of %.1f GB of the device's memory are free", p, float64(free)/1e9, float64(total)/1e9).At("CUDA").
+	return diag.Inputf("%s does not fit: %.1f GB of %.1f GB of the device's memory are free",
+		p, float64(free)/1e9, float64(total)/1e9).At("CUDA").
 		Do("leave it out, or free the device's memory")
 }
 
-// fillPool makes the random numbers of a type.
+// fillPool generates the random numbers for a type.
 func (d *device) fillPool(t gemm.DType) error {
 	if d.poolType == t {
 		return nil
 	}
-	// Seeded: the same numbers in every run, so that a result that is wrong stays wrong.
+	// A fixed seed gives the same numbers in every run, so that a wrong result is reproducible.
 	random := rand.New(rand.NewPCG(0x6f726967616d69, uint64(t)))
 	host := make([]uint16, poolElements)
 	for i := range host {
@@ -116,11 +118,12 @@ func (d *device) fillPool(t gemm.DType) error {
 	return cu.MemcpyHtoD(d.pool.at, unsafe.Pointer(&host[0]), 2*poolElements)
 }
 
-// randomise fills a matrix from the pool, from an offset in it on.
+// randomise fills a matrix from the pool, beginning at an offset in the pool.
 func (o *operands) randomise(to *region, bytes, from unit.Bytes) error {
 	for done := unit.Bytes(0); done < bytes; {
 		n := min(bytes-done, o.device.pool.bytes-from)
-		if err := cu.MemcpyDtoDAsync(cu.DevicePtr(to.address(fence+done)), cu.DevicePtr(o.device.pool.address(from)), int64(n), o.device.stream); err != nil {
+		target, source := cu.DevicePtr(to.address(fence+done)), cu.DevicePtr(o.device.pool.address(from))
+		if err := cu.MemcpyDtoDAsync(target, source, int64(n), o.device.stream); err != nil {
 			return err
 		}
 		done, from = done+n, 0
@@ -128,7 +131,7 @@ func (o *operands) randomise(to *region, bytes, from unit.Bytes) error {
 	return nil
 }
 
-// reserve makes the workspace at least that large.
+// reserve makes the workspace large enough.
 func (o *operands) reserve(bytes unit.Bytes) error {
 	bytes += roundUp(1)
 	if o.workspace.bytes >= bytes {
@@ -149,11 +152,11 @@ func (o *operands) free() {
 	}
 }
 
-// roundUp rounds up to the 256 bytes to which the driver aligns regions.
+// roundUp rounds up to 256 bytes, the alignment of memory from the driver.
 func roundUp(b unit.Bytes) unit.Bytes { return unit.Bytes((int64(b) + 255) / 256 * 256) }
 
-// narrow rounds a finite number to fp16 or bf16, to nearest even, as bits. Numbers of a standard normal distribution
-// neither overflow nor matter when they are below the smallest normal number, which becomes zero.
+// narrow rounds a finite number to the nearest fp16 or bf16, ties to even, and returns the bits. Numbers below the
+// smallest normal number become zero: of a standard normal distribution they do not matter, and none overflows.
 func narrow(t gemm.DType, v float32) uint16 {
 	bits := math.Float32bits(v)
 	if t == gemm.BF16 {
@@ -167,10 +170,11 @@ func narrow(t gemm.DType, v float32) uint16 {
 	return sign | uint16((magnitude+0xFFF+magnitude>>13&1)>>13)
 }
 
-// outside counts the bytes of C's fences that a kernel overwrote. The caller holds d.running and has the context.
+// outside counts the bytes that a kernel overwrote in the fences of C. The caller holds d.running and has the context.
 func (o *operands) outside() (int64, error) {
 	wrong, band := int64(0), make([]byte, int(fence))
-	used := unit.Bytes(o.problem.DType.Bytes()) * unit.Bytes(int64(o.problem.M)*int64(o.problem.N)*int64(o.problem.Batch))
+	p := o.problem
+	used := unit.Bytes(int64(p.DType.Bytes()) * int64(p.M) * int64(p.N) * int64(p.Batch))
 	for _, at := range []unit.Bytes{0, fence + used} {
 		if err := cu.MemcpyDtoH(unsafe.Pointer(&band[0]), cu.DevicePtr(o.c.address(at)), int64(len(band))); err != nil {
 			return 0, fmt.Errorf("reading the fence: %w", err)

@@ -14,8 +14,8 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 )
 
-// state reads what NVML knows of a device. Without NVML, as in some containers, it knows nothing, which is no error: a
-// measurement then says so by leaving it out.
+// state reads clocks, power and temperature of a device from NVML. Some containers lack NVML. That is not an error:
+// measurements then leave these values out.
 type state struct {
 	device nvml.Device
 	known  bool
@@ -44,7 +44,7 @@ func (s state) clock() unit.Hertz {
 	return unit.Hertz(mhz) * 1e6
 }
 
-// attributes adds what the driver API does not know, or no longer tells right.
+// attributes adds what the driver API does not report, or no longer reports correctly.
 func (s state) attributes(to map[string]float64) {
 	if !s.known {
 		return
@@ -57,7 +57,7 @@ func (s state) attributes(to map[string]float64) {
 	}
 }
 
-// environment stamps a measurement.
+// environment returns the conditions of a measurement.
 func (s state) environment() exec.Environment {
 	e := exec.Environment{Time: time.Now().UTC()}
 	if !s.known {
@@ -82,7 +82,7 @@ func (s state) environment() exec.Environment {
 	return e
 }
 
-// reasons names the bits of the clocks' event reasons. Idle is none of them: it holds back nothing.
+// reasons names the bits of the clocks' event reasons, without idle, which throttles nothing.
 // Source: NVML API reference, nvmlClocksEventReasons.
 func reasons(bits uint64) []string {
 	var names []string
@@ -90,7 +90,8 @@ func reasons(bits uint64) []string {
 		bit  uint64
 		name string
 	}{
-		{0x2, "applications_clocks"}, {0x4, "sw_power_cap"}, {0x8, "hw_slowdown"}, {0x10, "sync_boost"}, {0x20, "sw_thermal"},
+		{0x2, "applications_clocks"}, {0x4, "sw_power_cap"}, {0x8, "hw_slowdown"}, {0x10, "sync_boost"},
+		{0x20, "sw_thermal"},
 		{0x40, "hw_thermal"}, {0x80, "hw_power_brake"}, {0x100, "display_clocks"},
 	} {
 		if bits&reason.bit != 0 {

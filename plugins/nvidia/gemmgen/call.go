@@ -28,7 +28,9 @@ type Call struct {
 func Packed(p gemm.Problem) Call {
 	c := Call{
 		Problem: p, Alpha: 1,
-		A: Matrix{LD: p.K, Stride: p.M * p.K}, B: Matrix{LD: p.N, Stride: p.K * p.N}, C: Matrix{LD: p.N, Stride: p.M * p.N},
+		A: Matrix{LD: p.K, Stride: p.M * p.K},
+		B: Matrix{LD: p.N, Stride: p.K * p.N},
+		C: Matrix{LD: p.N, Stride: p.M * p.N},
 	}
 	if p.TransA() {
 		c.A.LD = p.M
@@ -39,8 +41,8 @@ func Packed(p gemm.Problem) Call {
 	return c
 }
 
-// Alignment returns how many bytes (16, 8, 4 or 2) divide the address and the length of every contiguous row of A, B and C.
-// The elements of C have the type out.
+// Alignment returns how many bytes (16, 8, 4 or 2) divide the address and the length of every contiguous row of A, B
+// and C. The elements of C have the type out.
 func (c Call) Alignment(out gemm.DType) (alignA, alignB, alignC int) {
 	p := c.Problem
 	rowA, rowB := c.rows()

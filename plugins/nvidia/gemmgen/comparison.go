@@ -16,8 +16,8 @@ type Comparison struct {
 	out gemm.DType
 }
 
-// comparedPerTurn is how many elements of C a thread has in flight. comparedCTAs bounds the grid: a few times the CTAs that
-// the largest devices hold at once.
+// comparedPerTurn is how many elements of C a thread has in flight. comparedCTAs bounds the grid: a few times the
+// CTAs that the largest devices hold at once.
 const (
 	comparedPerTurn = 4
 	comparedCTAs    = 4096
@@ -90,9 +90,9 @@ func (e *comparisonEmitter) clearVerdict() {
 	e.BarSync(ptx.Int(0))
 }
 
-// place finds the thread's first element, and the way to its next. The threads of the grid walk the chosen rows of a matrix
-// side by side. A step forward is a number of rows and columns that never changes, with one more row when the columns pass
-// the end.
+// place finds the thread's first element, and the way to its next. The threads of the grid walk the chosen rows of a
+// matrix side by side. A step forward is a number of rows and columns that never changes, with one more row when the
+// columns pass the end.
 func (e *comparisonEmitter) place() {
 	e.Comment("the thread's first element, and the way to its next")
 	e.rows, e.n = e.Param32(e.pRows), e.Param32(e.pN)
@@ -162,8 +162,8 @@ func (e *comparisonEmitter) compareAll() {
 	e.Place(compared)
 }
 
-// load reads the thread's next element of C and of the reference, and moves on. Beyond the last row both are zero, which is
-// no error.
+// load reads the thread's next element of C and of the reference, and moves on. Beyond the last row both are zero,
+// which is no error.
 func (e *comparisonEmitter) load() (got, want ptx.Operand) {
 	inside, wrap := e.Pred(), e.Pred()
 	want = e.F32()

@@ -1,8 +1,8 @@
 // Package gemmgen generates GEMM kernels as PTX text.
 //
-// A kernel family is a package of its own, such as gemmgen/mma, that implements Family. Package families lists them. This
-// package has what families share: how a call and its matrices are described, how a configuration divides it into CTAs,
-// how a launch packs its parameters, and kernels that verify results.
+// A kernel family is a package of its own, such as gemmgen/mma, that implements Family. Package families lists them.
+// This package has what families share: how a call and its matrices are described, how a configuration divides it
+// into CTAs, how a launch packs its parameters, and kernels that verify results.
 //
 //	call := gemmgen.Packed(problem)                                   // addresses, leading dimensions, alpha and beta
 //	program, reason, detail := family.Program(call, out, config, limits) // feasible? why not?
@@ -13,9 +13,9 @@
 //
 // # Verification
 //
-// EmitReference and EmitComparison generate kernels that check a result on the device. The reference computes chosen rows
-// of A·B in float64, one thread per element, with no code of any family. The comparison reads these rows beside C and
-// reports the largest error, the number of wrong elements and the first of them.
+// EmitReference and EmitComparison generate kernels that check a result on the device. The reference computes chosen
+// rows of A·B in float64, one thread per element, with no code of any family. The comparison reads these rows beside
+// C and reports the largest error, the number of wrong elements and the first of them.
 //
 //	v := gemmgen.Verification{Call: call, Rows: rows, RowStep: step, Want: …, Verdict: …, Tolerance: …, Scale: …}
 //	launch, err := reference.Launch(v)  // writes v.WantBytes() bytes to Want

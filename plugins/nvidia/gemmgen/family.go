@@ -16,8 +16,9 @@ type Family interface {
 	Target() target.Target
 	// Space is every configuration of the family before feasibility, for arch.Space.Enumerate.
 	Space() arch.Space
-	// Program returns the fastest kernel of a configuration that computes a call. If the configuration does not belong to
-	// the family, or exceeds the limits, the reason says why and the detail puts it in numbers; no reason means feasible.
+	// Program returns the fastest kernel of a configuration that computes a call. If the configuration does not
+	// belong to the family, or exceeds the limits, the reason says why and the detail puts it in numbers; no reason
+	// means feasible.
 	Program(call Call, out gemm.DType, c gemm.Config, limits Limits) (p Program, reason arch.Reason, detail string)
 }
 
@@ -26,30 +27,35 @@ type Family interface {
 type Program interface {
 	// Key identifies the text of the kernel. Programs with equal keys share a kernel. Keys are comparable.
 	Key() any
-	// Emit generates the kernel for devices that cover the target. The same program and target give the same bytes on any
-	// machine.
+	// Emit generates the kernel for devices that cover the target. The same program and target give the same bytes on
+	// any machine.
 	Emit(t target.Target) (*Kernel, error)
-	// Launch returns how to start the kernel for a call. It refuses a kernel with another key, and a call that the kernel
-	// would compute wrong.
+	// Launch returns how to start the kernel for a call. It refuses a kernel with another key, and a call that the
+	// kernel would compute incorrectly.
 	Launch(k *Kernel, call Call) (Launch, error)
 }
 
 // Limits are what a device lets a kernel use.
 type Limits struct {
-	// RegistersPerThread is the most 32-bit registers that an instruction can name. RegisterFile is what the threads of an
-	// SM share.
+	// RegistersPerThread is the most 32-bit registers that an instruction can name. RegisterFile is what the threads
+	// of an SM share.
 	RegistersPerThread, RegisterFile int
+	// RegisterGranule is the multiple in which each thread's registers are allocated, 0 if unknown.
+	RegisterGranule int
 	// SharedMemory is the most that one CTA may use.
 	SharedMemory unit.Bytes
 }
 
 // Registers returns the most registers per thread that let a CTA of so many threads run.
-func (l Limits) Registers(threads int) int { return min(l.RegistersPerThread, l.RegisterFile/threads) }
+func (l Limits) Registers(threads int) int {
+	share := l.RegisterFile / threads
+	return min(l.RegistersPerThread, share-share%max(l.RegisterGranule, 1))
+}
 
 // Kernel is an emitted kernel.
 type Kernel struct {
 	*ptx.Kernel
-	// Key is that of the program.
+	// Key is the key of the program.
 	Key any
 	// Threads is the CTA size.
 	Threads int

@@ -24,8 +24,8 @@ const (
 	maxGridYZ = 65535
 )
 
-// Workspace returns the device memory that a call needs beside its matrices: zero unless the configuration splits K, else a
-// block of fp32 sums per output tile and split, and a counter per output tile.
+// Workspace returns the device memory that a call needs beside its matrices: zero unless the configuration splits K,
+// else a block of fp32 sums per output tile and split, and a counter per output tile.
 func Workspace(p gemm.Problem, c gemm.Config) (partials, counters unit.Bytes) {
 	if c.SplitK < 2 {
 		return 0, 0

@@ -105,8 +105,8 @@ func (e *referenceEmitter) kernel() {
 	e.Ret()
 }
 
-// first returns the address of an operand's first element along K in a row of A or a column of B, and the bytes from there
-// to the next element along K.
+// first returns the address of an operand's first element along K in a row of A or a column of B, and the bytes from
+// there to the next element along K.
 func (e *referenceEmitter) first(o storedOperand, index ptx.Operand) (address, step ptx.Operand) {
 	address, step = e.B64(), e.B64()
 	e.MulLoS64(address, e.batch, e.Param64(o.stride))

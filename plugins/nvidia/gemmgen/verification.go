@@ -8,20 +8,20 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 )
 
-// Verification is the check of one result on the device. It compares rows 0, RowStep, 2·RowStep, … of each C, Rows of them,
-// with A·B: a Reference computes the right values, a Comparison counts the elements that differ.
+// Verification is the check of one result on the device. It compares rows 0, RowStep, 2·RowStep, … of each C, Rows of
+// them, with A·B: a Reference computes the right values, a Comparison counts the elements that differ.
 type Verification struct {
-	// Call is what was computed, with Alpha 1 and Beta 0.
+	// Call is the multiplication to check. Alpha must be 1 and Beta 0.
 	Call Call
-	// Rows and RowStep choose the rows; RowStep 1 and as many rows as C has choose all.
+	// Rows and RowStep choose the rows. RowStep 1 and M rows choose all.
 	Rows, RowStep int
-	// Want is the device address of WantBytes bytes, which the reference writes and the comparison reads: the chosen rows
-	// without gaps, one matrix of the batch after the other.
+	// Want is the device address of WantBytes bytes, which the reference writes and the comparison reads: the chosen
+	// rows without gaps, one matrix of the batch after the other.
 	Want uint64
 	// Verdict is the device address of VerdictBytes bytes. They hold NewVerdict before the comparison is launched.
 	Verdict uint64
-	// Tolerance is the largest error allowed. The error of an element is |got − want| / (|want| + Scale), in fp32. Scale is
-	// positive: the magnitude of a typical element, such as √K if A and B are standard normal.
+	// Tolerance is the largest error allowed. The error of an element is |got − want| / (|want| + Scale), in fp32.
+	// Scale is positive: the magnitude of a typical element, such as √K if A and B are standard normal.
 	Tolerance, Scale float32
 }
 
@@ -30,12 +30,12 @@ func (v Verification) WantBytes() unit.Bytes {
 	return unit.Bytes(4 * v.Rows * v.Call.Problem.N * v.Call.Problem.Batch)
 }
 
-// Verdict is what a comparison finds.
+// Verdict is the result of a comparison.
 type Verdict struct {
 	// MaxError is the largest error, +Inf if an element is not a number.
 	MaxError float32
-	// Wrong counts the elements that exceed the tolerance or are not a number. First is the index of the first of them in
-	// the output of the reference. It means nothing if no element is wrong.
+	// Wrong counts the elements that exceed the tolerance or are not a number. First is the index of the first of
+	// them in the output of the reference. It means nothing if no element is wrong.
 	Wrong, First uint64
 }
 
@@ -79,7 +79,8 @@ func (v Verification) check(kernel string) error {
 		return where(diag.Inputf("alpha is %g and beta %g: only A·B itself is verified", v.Call.Alpha, v.Call.Beta).
 			Do("run the call with alpha 1 and beta 0"))
 	case v.Rows < 1 || v.RowStep < 1 || v.RowStep > p.M || (v.Rows-1)*v.RowStep >= p.M:
-		return where(diag.Inputf("%d rows, %d apart, of the %d of C", v.Rows, v.RowStep, p.M).Do("choose rows that C has"))
+		return where(diag.Inputf("%d rows, %d apart, of the %d of C", v.Rows, v.RowStep,
+			p.M).Do("choose rows that C has"))
 	case p.Batch > maxGridYZ:
 		return where(diag.Inputf("a batch of %d exceeds the grid of %d", p.Batch, maxGridYZ).Do("split the batch"))
 	}

@@ -40,8 +40,8 @@ func verifiers(t *testing.T, to target.Target) map[string]string {
 	return texts
 }
 
-// TestVerifyText: the reference sums in double precision alone and rounds once; the comparison loads before it computes, and
-// takes three reductions per CTA to global memory.
+// TestVerifyText: the reference sums in double precision alone and rounds once; the comparison loads before it
+// computes, and takes three reductions per CTA to global memory.
 func TestVerifyText(t *testing.T) {
 	texts := verifiers(t, sm90)
 	if len(texts) != 11 {
@@ -50,10 +50,12 @@ func TestVerifyText(t *testing.T) {
 	for name, text := range texts {
 		count := func(re string) int { return len(regexp.MustCompile(re).FindAllString(text, -1)) }
 		if strings.HasPrefix(name, "reference") {
-			if count(`fma\.rn\.f64`) != 9 || count(`cvt\.rn\.f32\.f64`) != 1 || count(`(fma|add|mul)\.rn\.f32`) != 0 || count(`st\.global`) != 1 {
+			if count(`fma\.rn\.f64`) != 9 || count(`cvt\.rn\.f32\.f64`) != 1 ||
+				count(`(fma|add|mul)\.rn\.f32`) != 0 || count(`st\.global`) != 1 {
 				t.Errorf("%s does not sum in double precision:\n%s", name, text)
 			}
-			if want := map[bool]int{true: 18, false: 0}[strings.Contains(name, "fp16")]; count(`cvt\.f64\.f16`) != want {
+			want := map[bool]int{true: 18, false: 0}[strings.Contains(name, "fp16")]
+			if count(`cvt\.f64\.f16`) != want {
 				t.Errorf("%s widens %d fp16 elements, want %d", name, count(`cvt\.f64\.f16`), want)
 			}
 			continue
@@ -77,7 +79,9 @@ func TestVerifyText(t *testing.T) {
 func verification(m, n, k, batch, rows, step int) Verification {
 	call := Packed(problem(m, n, k, batch, true, false))
 	call.A.Address, call.B.Address, call.C.Address = 1<<40, 1<<41, 1<<42
-	return Verification{Call: call, Rows: rows, RowStep: step, Want: 1 << 43, Verdict: 1 << 44, Tolerance: 0.25, Scale: 2}
+	return Verification{
+		Call: call, Rows: rows, RowStep: step, Want: 1 << 43, Verdict: 1 << 44, Tolerance: 0.25, Scale: 2,
+	}
 }
 
 func TestVerifyLaunch(t *testing.T) {
@@ -101,7 +105,9 @@ func TestVerifyLaunch(t *testing.T) {
 		t.Errorf("launch %+v", l)
 	}
 	got := gentest.Params(r.Kernel, l.Params)
-	for name, want := range map[string]uint64{"a": 1 << 40, "b": 1 << 41, "want": 1 << 43, "lda": 200000, "ldb": 300, "stride_a": 14000000, "stride_b": 21000,
+	for name, want := range map[string]uint64{
+		"a": 1 << 40, "b": 1 << 41, "want": 1 << 43,
+		"lda": 200000, "ldb": 300, "stride_a": 14000000, "stride_b": 21000,
 		"rows": 66667, "row_step": 3, "n": 300, "k": 70} {
 		if got[name] != want {
 			t.Errorf("parameter %s of the reference is %d, want %d", name, got[name], want)
@@ -117,8 +123,11 @@ func TestVerifyLaunch(t *testing.T) {
 		t.Errorf("launch %+v", l)
 	}
 	got = gentest.Params(c.Kernel, l.Params)
-	for name, want := range map[string]uint64{"got": 1 << 42, "want": 1 << 43, "verdict": 1 << 44, "ldc": 300, "stride_c": 60000000,
-		"rows": 66667, "row_step": 3, "n": 300, "tolerance": uint64(math.Float32bits(0.25)), "scale": uint64(math.Float32bits(2))} {
+	for name, want := range map[string]uint64{
+		"got": 1 << 42, "want": 1 << 43, "verdict": 1 << 44, "ldc": 300, "stride_c": 60000000,
+		"rows": 66667, "row_step": 3, "n": 300,
+		"tolerance": uint64(math.Float32bits(0.25)), "scale": uint64(math.Float32bits(2)),
+	} {
 		if got[name] != want {
 			t.Errorf("parameter %s of the comparison is %d, want %d", name, got[name], want)
 		}
@@ -127,7 +136,9 @@ func TestVerifyLaunch(t *testing.T) {
 		t.Errorf("%d parameters of the comparison", len(got))
 	}
 	// No CTA has nothing to do, and one element is enough for one.
-	for _, s := range []struct{ rows, n, batch, ctas int }{{1, 1, 1, 1}, {1, 1024, 1, 1}, {1, 1025, 1, 2}, {4096, 4096, 1, 4096}, {4096, 4096, 5000, 1}} {
+	for _, s := range []struct{ rows, n, batch, ctas int }{
+		{1, 1, 1, 1}, {1, 1024, 1, 1}, {1, 1025, 1, 2}, {4096, 4096, 1, 4096}, {4096, 4096, 5000, 1},
+	} {
 		l, err := c.Launch(verification(s.rows, s.n, 1, s.batch, s.rows, 1))
 		if err != nil || l.GridX != s.ctas || l.GridZ != s.batch {
 			t.Errorf("%+v: grid %dx%dx%d, %v", s, l.GridX, l.GridY, l.GridZ, err)
@@ -154,7 +165,8 @@ func TestVerifyLaunchRefuses(t *testing.T) {
 		{"rows beyond the last", "35 rows, 3 apart, of the 100", func(v *Verification) { v.Rows = 35 }},
 		{"a leading dimension below the row", "leading dimension of C", func(v *Verification) { v.Call.C.LD = 7 }},
 		{"a batch beyond the grid", "exceeds the grid", func(v *Verification) { v.Call.Problem.Batch = 1 << 16 }},
-		{"another layout", "not for", func(v *Verification) { v.Call.Problem.SetTrans(false, false); v.Call.A.LD = 100 }},
+		{"another layout", "not for",
+			func(v *Verification) { v.Call.Problem.SetTrans(false, false); v.Call.A.LD = 100 }},
 		{"no scale", "scale 0", func(v *Verification) { v.Scale = 0 }},
 		{"a tolerance that is no number", "tolerance NaN", func(v *Verification) { v.Tolerance = float32(math.NaN()) }},
 	} {
@@ -183,7 +195,8 @@ func TestVerdict(t *testing.T) {
 	binary.LittleEndian.PutUint32(b, math.Float32bits(float32(math.Inf(1))))
 	binary.LittleEndian.PutUint64(b[8:], 7)
 	binary.LittleEndian.PutUint64(b[16:], 1<<33)
-	if v, err := ParseVerdict(b); err != nil || v != (Verdict{MaxError: float32(math.Inf(1)), Wrong: 7, First: 1 << 33}) {
+	if v, err := ParseVerdict(b); err != nil ||
+		v != (Verdict{MaxError: float32(math.Inf(1)), Wrong: 7, First: 1 << 33}) {
 		t.Errorf("verdict %+v, %v", v, err)
 	}
 	if _, err := ParseVerdict(bytes.Repeat([]byte{0}, 8)); err == nil {

@@ -18,8 +18,9 @@ const (
 	MMAK = 16
 )
 
-// The matrix instruction wgmma.m64nNk16, which reads its operands from shared memory (PTX ISA, "wgmma.mma_async"): its rows,
-// the warps that issue it together, and the fp32 registers per thread of the largest, m64n256k16 over 128 threads.
+// The matrix instruction wgmma.m64nNk16, which reads its operands from shared memory (PTX ISA, "wgmma.mma_async"):
+// its rows, the warps that issue it together, and the fp32 registers per thread of the largest, m64n256k16 over 128
+// threads.
 const (
 	WGMMAM            = 64
 	WGMMAWarps        = 4

@@ -5,14 +5,14 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/plugins/nvidia/data"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
-	"github.com/origami-gemm/origami/plugins/nvidia/records"
 )
 
 // Whatever a file of compiled kernels holds, it is refused in one line, or every kernel in it is one that could be.
 func FuzzCompiled(f *testing.F) {
 	f.Add([]byte(strings.Join(compiledFile.columns, ",") + "\n128,256,64,3,8,1,255,12,196608,ok\n64,64,64,2,4,0,,,,OutOfResources\n"))
-	f.Add(records.TritonH200[:2000])
+	f.Add(data.TritonH200.Compiled[:2000])
 	f.Add([]byte("target,trans_a," + strings.Join(compiledFile.columns, ",") + "\n90,0,1,1,1,1,1,1,1,1,1,ok\n89,0,1,1,1,1,1,1,1,1,1,ok\n"))
 	f.Add([]byte("bm,bn,bk\n1,2\n"))
 	f.Add([]byte(strings.Join(compiledFile.columns, ",") + "\n-1,99999999999999999999,\"\n"))
@@ -35,7 +35,7 @@ func FuzzCompiled(f *testing.F) {
 // Whatever a characterization holds, it is refused, or has a positive time for every kernel.
 func FuzzTimings(f *testing.F) {
 	f.Add([]byte(strings.Join(timingsFile.columns, ",") + "\n128,256,64,3,8,0,1,24,60,28,71,28,71\n"))
-	f.Add(records.TritonH200Timed[:2000])
+	f.Add(data.TritonH200.Timings[:2000])
 	f.Add([]byte("bm,bn,bk\n1,2\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		table, err := ReadTimings(data)

@@ -10,12 +10,12 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/plugins/nvidia/data"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu/gputest"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel/mma"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel/triton"
-	"github.com/origami-gemm/origami/plugins/nvidia/records"
 )
 
 // compiledKernel is what a compiler reported of a kernel.
@@ -29,8 +29,8 @@ type compiledKernel struct {
 	outOfResources                      bool
 }
 
-// compiledKernels reads a file in the layout of a dataset's kernels.csv, with the target and the layout of A and B where the
-// file has columns of them.
+// compiledKernels reads a file in the layout of a dataset's kernels.csv, with the target and the layout of A and B
+// where the file has columns of them.
 func compiledKernels(t testing.TB, files fs.FS, name string, family kernel.Family, target int) []compiledKernel {
 	t.Helper()
 	file, err := files.Open(name)
@@ -67,18 +67,18 @@ func compiledKernels(t testing.TB, files fs.FS, name string, family kernel.Famil
 	return out
 }
 
-// h200Kernels are those of the H200's sweeps, as the driver reported them; tritonKernels those compiled for other targets and
-// layouts, mmaKernels those of gemmgen.
+// h200Kernels are those of the H200's sweeps, as the driver reported them; tritonKernels those compiled for other
+// targets and layouts, mmaKernels those of gemmgen.
 func h200Kernels(t testing.TB) []compiledKernel {
-	return compiledKernels(t, records.FS, "h200-triton/kernels.csv", triton.Family{}, 90)
+	return compiledKernels(t, data.FS, "h200-triton/kernels.csv", triton.Family{}, 90)
 }
 
 func tritonKernels(t testing.TB) []compiledKernel {
-	return compiledKernels(t, records.Compiled, "compiled/triton.csv", triton.Family{}, 0)
+	return compiledKernels(t, data.Compiled, "compiled/triton.csv", triton.Family{}, 0)
 }
 
 func mmaKernels(t testing.TB) []compiledKernel {
-	return compiledKernels(t, records.Compiled, "compiled/mma.csv", mma.Family{}, 0)
+	return compiledKernels(t, data.Compiled, "compiled/mma.csv", mma.Family{}, 0)
 }
 
 // devices are those that kernels were compiled for, by target.
@@ -177,8 +177,8 @@ func resident(d *gpu.Device, warps, registers, shared int) int {
 	return min(d.SM.CTAs, d.SM.Threads/32/warps, d.RegisterFile/(32*warps*d.AllocatedRegisters(registers)), perSM/(shared+reserved))
 }
 
-// SMs have the shared memory that is published for them (CUDA C++ Programming Guide, table "Technical Specifications per
-// Compute Capability").
+// SMs have the shared memory that is published for them (CUDA C++ Programming Guide, table "Technical Specifications
+// per Compute Capability").
 func TestSharedMemoryOfSMs(t *testing.T) {
 	devices := devices(t)
 	for target, want := range map[int]int{80: 164 << 10, 86: 100 << 10, 89: 100 << 10, 90: 228 << 10} {
@@ -234,8 +234,8 @@ func TestCompiledAgreesWithTheDevice(t *testing.T) {
 	}
 }
 
-// The port report's table of failures (section 8.1): on an RTX 4090, at 8 warps and 2 stages, 256×256×64 and 128×256×64 take all 255
-// registers, and the former is five times slower than the best.
+// The port report's table of failures (section 8.1): on an RTX 4090, at 8 warps and 2 stages, 256×256×64 and
+// 128×256×64 take all 255 registers, and the former is five times slower than the best.
 func TestPublishedRegisters(t *testing.T) {
 	p, ada := gemm.New(4096, 4096, 4096), devices(t)[89]
 	for n, spills := range map[int]bool{128: false, 256: true} {

@@ -84,13 +84,30 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestMistakes builds kernels with one mistake each and looks for the error that names it.
-func TestMistakes(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		emit func(b *ptx.Builder)
-		want string
-	}{
+// mistake is a kernel that Build refuses.
+type mistake struct {
+	name string
+	emit func(b *ptx.Builder)
+	want string // in the error
+}
+
+func refused(t *testing.T, mistakes []mistake) {
+	t.Helper()
+	for _, m := range mistakes {
+		b := ptx.New("k")
+		m.emit(b)
+		k, err := b.Build(sm90)
+		switch {
+		case err == nil:
+			t.Errorf("%s: built:\n%s", m.name, k.Text)
+		case !strings.Contains(err.Error(), m.want):
+			t.Errorf("%s: %v\nwant it to contain %s", m.name, err, m.want)
+		}
+	}
+}
+
+func TestWrongOperands(t *testing.T) {
+	refused(t, []mistake{
 		{"wrong register class", func(b *ptx.Builder) {
 			x, y := b.B32(), b.F32()
 			b.MovB32(x, ptx.Int(1))
@@ -119,6 +136,13 @@ func TestMistakes(t *testing.T) {
 			"vector operand mixes b32 with f32"},
 		{"constant as destination", func(b *ptx.Builder) { b.MovB32(ptx.Int(1), ptx.Int(2)); b.Ret() },
 			"operand d takes b32, not integer"},
+		{"shared variable of no size", func(b *ptx.Builder) { b.SharedVar("s", 0, 16); b.Ret() },
+			"shared variable s has 0 bytes"},
+	})
+}
+
+func TestWrongFlow(t *testing.T) {
+	refused(t, []mistake{
 		{"read before write", func(b *ptx.Builder) { b.AddS32(b.B32(), b.B32(), ptx.Int(1)); b.Ret() },
 			"is not written on every path"},
 		{"written on one path only", func(b *ptx.Builder) {
@@ -173,19 +197,7 @@ func TestMistakes(t *testing.T) {
 			b.BarSync(ptx.Int(0))
 			b.Ret()
 		}, "which some threads may leave by another way"},
-		{"shared variable of no size", func(b *ptx.Builder) { b.SharedVar("s", 0, 16); b.Ret() },
-			"shared variable s has 0 bytes"},
-	} {
-		b := ptx.New("k")
-		c.emit(b)
-		k, err := b.Build(sm90)
-		switch {
-		case err == nil:
-			t.Errorf("%s: built:\n%s", c.name, k.Text)
-		case !strings.Contains(err.Error(), c.want):
-			t.Errorf("%s: %v\nwant it to contain %s", c.name, err, c.want)
-		}
-	}
+	})
 }
 
 // TestBarriersThatAllReach: a barrier is allowed where both sides of a branch have joined, or all threads branch alike.

@@ -23,7 +23,7 @@ func (a *assembly) deriveTarget() {
 		}
 		k.Target, k.PTX = a.both(k.Target, least), max(k.PTX, needs.PTX)
 	}
-	k.PTX = max(k.PTX, targetPTX(k.Target))
+	k.PTX = max(k.PTX, k.Target.PTX())
 }
 
 // both returns a target that covers two others, of which the requested target covers each: the lowest such target if
@@ -36,26 +36,5 @@ func (a *assembly) both(x, y target.Target) target.Target {
 		return y
 	default:
 		return a.target
-	}
-}
-
-// targetPTX returns the first ISA version, times ten, that knows a target. Source: PTX ISA, section ".target", table
-// "PTX Release History".
-func targetPTX(t target.Target) int {
-	version := 60
-	for _, first := range [...]struct{ cc, ptx int }{
-		{75, 63}, {80, 70}, {86, 71}, {87, 74}, {89, 78}, {100, 86}, {103, 88}, {110, 90}, {120, 87}, {121, 88},
-	} {
-		if t.CC >= first.cc {
-			version = first.ptx
-		}
-	}
-	switch t.Suffix {
-	case target.ArchFeatures:
-		return max(version, 80)
-	case target.FamilyFeatures:
-		return max(version, 88)
-	default:
-		return version
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/origami-gemm/origami/plugins/nvidia/internal/nvtest"
 )
 
-// The candidates of mma are the kernels that gemmgen builds for the device, each once; the others carry its reason. Estimate
-// rejects what the list rejects.
+// The candidates of mma are the kernels that gemmgen builds for the device, each once; the others carry its reason.
+// Estimate rejects what the list rejects.
 func TestMMACandidatesAreWhatGemmgenBuilds(t *testing.T) {
 	ctx := context.Background()
 	all, err := arch.Space{}.Enumerate(mma.Family{}.Space())

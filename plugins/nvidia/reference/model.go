@@ -1,5 +1,6 @@
-// Package reference is the analytical model of tritonBLAS's NVIDIA port: two memory levels, one CTA per SM, whole waves.
-// docs/model-nvidia-reference.md has the equations. The model is bit-exact against testdata/golden and never tuned.
+// Package reference is the analytical model of tritonBLAS's NVIDIA port: two memory levels, one CTA per SM, whole
+// waves. docs/model-nvidia-reference.md has the equations. The model is bit-exact against testdata/golden and never
+// tuned.
 package reference
 
 import (
@@ -58,10 +59,11 @@ type Family interface {
 	Name() string
 	// TileSpace has the axes of the candidate list.
 	TileSpace() arch.Space
-	// SortLaunches orders the configurations of each tile, which stand together, the most sensible warps and stages first.
+	// SortLaunches orders the configurations of each tile, which stand together, the most sensible warps and stages
+	// first.
 	SortLaunches(d *gpu.Device, o kernel.Operands, configs []gemm.Config)
 	// CheckTile says why a configuration cannot be used, and puts it in numbers.
-	CheckTile(d *gpu.Device, o kernel.Operands, c gemm.Config) (reason arch.Reason, detail string)
+	CheckTile(d *gpu.Device, o kernel.Operands, c *gemm.Config) (reason arch.Reason, detail string)
 }
 
 // New returns the model for a device, with the default family first.
@@ -113,8 +115,8 @@ func (r *Model) supports(p gemm.Problem) error {
 	return p.Validate()
 }
 
-// family returns the family of a configuration, or why none of the model's can have it: it is of an unknown family, or a
-// number of it is out of range.
+// family returns the family of a configuration, or why none of the model's can have it: it is of an unknown family,
+// or a number of it is out of range.
 func (r *Model) family(c *gemm.Config) (Family, error) {
 	f, ok := kernel.Find(r.families, c.Kernel)
 	if !ok {
@@ -123,8 +125,8 @@ func (r *Model) family(c *gemm.Config) (Family, error) {
 	return f, c.Validate()
 }
 
-// Candidates implements arch.Architecture, with the most sensible warps and stages of each tile first: they do not enter
-// the model, and a space may vary them.
+// Candidates implements arch.Architecture, with the most sensible warps and stages of each tile first: they do not
+// enter the model, and a space may vary them.
 func (r *Model) Candidates(_ context.Context, p gemm.Problem, s arch.Space) (*arch.Candidates, error) {
 	if err := r.supports(p); err != nil {
 		return nil, err
@@ -155,7 +157,7 @@ func (r *Model) check(f Family, o kernel.Operands, c *gemm.Config) (reason arch.
 	if c.SplitK != 1 {
 		return arch.ReasonModelRule, "the reference model does not know split-K"
 	}
-	return f.CheckTile(r.device, o, *c)
+	return f.CheckTile(r.device, o, c)
 }
 
 // Estimate implements arch.Architecture. It computes what breakdown computes, hoisting what depends on fewer than all
@@ -170,17 +172,28 @@ func (r *Model) Estimate(_ context.Context, dst []arch.Estimate, p gemm.Problem,
 	}
 	var (
 		operands = kernel.OperandsOf(&p)
+		f        Family
+		name     string // of f, as configurations have it
 		area     areaPart
 		depth    [16]depthPart // direct-mapped by the power of two
 		mnk      = p.M * p.N * p.K
 	)
 	for i := range cfgs {
 		c := &cfgs[i]
-		f, err := r.family(c)
-		if err != nil {
+		if f == nil || c.Kernel != name {
+			var err error
+			if f, err = r.family(c); err != nil {
+				return err
+			}
+			name = c.Kernel
+		} else if err := c.Validate(); err != nil {
 			return err
 		}
-		if reason, _ := r.check(f, operands, c); reason != "" {
+		if c.SplitK != 1 {
+			dst[i] = arch.Estimate{Reject: arch.ReasonModelRule}
+			continue
+		}
+		if reason, _ := f.CheckTile(r.device, operands, c); reason != "" {
 			dst[i] = arch.Estimate{Reject: reason}
 			continue
 		}

@@ -7,23 +7,27 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/plugins/nvidia/data"
 	"github.com/origami-gemm/origami/plugins/nvidia/internal/nvtest"
-	"github.com/origami-gemm/origami/plugins/nvidia/records"
 )
 
 // A kernel that is twice as slow in the characterization is predicted so, where nothing else limits it.
 func TestCharacterizationCounts(t *testing.T) {
-	header, _, _ := strings.Cut(string(records.TritonH200Timed), "\n")
+	header, _, _ := strings.Cut(string(data.TritonH200.Timings), "\n")
 	predict := func(row string) float64 {
-		a := nvtest.Open(t, arch.OpenRequest{Arch: "sm90", Device: "h200", Characterization: []byte(header + "\n" + row + "\n")})
-		c := gemm.Config{BlockM: 128, BlockN: 256, BlockK: 64, NumWarps: 8, NumStages: 3, GroupM: 8, SplitK: 1, Kernel: "triton"}
+		file := []byte(header + "\n" + row + "\n")
+		a := nvtest.Open(t, arch.OpenRequest{Arch: "sm90", Device: "h200", Characterization: file})
+		c := gemm.Config{
+			BlockM: 128, BlockN: 256, BlockK: 64, NumWarps: 8, NumStages: 3, GroupM: 8, SplitK: 1, Kernel: "triton",
+		}
 		var e [1]arch.Estimate
 		if err := a.Estimate(t.Context(), e[:], gemm.New(4096, 4096, 16384), []gemm.Config{c}); err != nil {
 			t.Fatal(err)
 		}
 		return float64(e[0].Cycles)
 	}
-	slow := predict("128,256,64,3,8,0,1,242.8,722.8,242.8,722.8,242.8,722.8") / predict("128,256,64,3,8,0,1,122.8,362.8,122.8,362.8,122.8,362.8")
+	slow := predict("128,256,64,3,8,0,1,242.8,722.8,242.8,722.8,242.8,722.8") /
+		predict("128,256,64,3,8,0,1,122.8,362.8,122.8,362.8,122.8,362.8")
 	if slow < 1.95 || slow > 2.05 {
 		t.Errorf("twice as slow by itself is %v times as slow", slow)
 	}
@@ -31,7 +35,7 @@ func TestCharacterizationCounts(t *testing.T) {
 
 // What is no characterization is refused with the place and what to do, and never half used.
 func TestCharacterizationRefuses(t *testing.T) {
-	header, _, _ := strings.Cut(string(records.TritonH200Timed), "\n")
+	header, _, _ := strings.Cut(string(data.TritonH200.Timings), "\n")
 	header += "\n"
 	for name, c := range map[string]struct {
 		file string
@@ -49,7 +53,9 @@ func TestCharacterizationRefuses(t *testing.T) {
 		"on a lower rung":   {header, arch.RungCompiled, "rung compiled knows no characterization"},
 		"not for the model": {header + "128,256,64,3,8,0,0,24,60,28,71,28,71\n", "", `ctas is "0"`},
 	} {
-		_, err := nvtest.Provider(t).Open(t.Context(), arch.OpenRequest{Arch: "sm90", Device: "h200", Rung: c.rung, Characterization: []byte(c.file)})
+		_, err := nvtest.Provider(t).Open(t.Context(), arch.OpenRequest{
+			Arch: "sm90", Device: "h200", Rung: c.rung, Characterization: []byte(c.file),
+		})
 		if diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", name, err)
 		}

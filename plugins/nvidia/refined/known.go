@@ -17,8 +17,8 @@ type Known struct {
 	Rung arch.Rung
 	// Given are the user's files. They are of the default family, and replace what is shipped of it.
 	Given KernelFiles
-	// Shipped returns what origami has of a family's kernels on the device. Rungs build on each other: it counts where the
-	// device's bandwidths are measured.
+	// Shipped returns what origami has of a family's kernels on the device. Rungs build on each other: it counts
+	// where the device's bandwidths are measured.
 	Shipped func(family string) KernelFiles
 }
 
@@ -26,7 +26,7 @@ type Known struct {
 func New(g *gpu.Device, families []kernel.Family, known Known) (*Model, error) {
 	var all []*family
 	for i, f := range families {
-		one := &family{Family: f, overhead: overhead{f.Overhead().Slots.Value, f.Overhead().Latency.Value}}
+		one := &family{Family: f}
 		var given, shipped KernelFiles
 		if i == 0 {
 			given = known.Given
@@ -43,7 +43,7 @@ func New(g *gpu.Device, families []kernel.Family, known Known) (*Model, error) {
 		}
 		all = append(all, one)
 	}
-	return newModel(g, shipped, all), nil
+	return newModel(g, all, nil), nil
 }
 
 func compiledKernels(g *gpu.Device, rung arch.Rung, given, shipped []byte) (kernel.Table, error) {

@@ -12,8 +12,8 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 )
 
-// ExecutorProvider opens the executor of that Name, or "fake" if it is empty. It runs nothing: every answer follows from
-// the problem, the configuration and how often the kernel ran.
+// ExecutorProvider opens the executor named Name, or "fake" if Name is empty. It runs nothing. Every answer follows
+// from the problem, the configuration and the number of runs of the kernel.
 type ExecutorProvider struct{ Name string }
 
 // Manifest implements exec.Provider.
@@ -52,7 +52,7 @@ func checkDevice(device int) error {
 	return nil
 }
 
-// Compile refuses BF16, as a compiler does that has a lot to say about it.
+// Compile rejects BF16 with a long compiler log.
 func (x *executor) Compile(_ context.Context, device int, p gemm.Problem, c gemm.Config) (exec.Kernel, error) {
 	if err := checkDevice(device); err != nil {
 		return nil, err
@@ -101,7 +101,7 @@ func (k *kernel) Check(context.Context) (exec.Numerics, error) {
 	return n, nil
 }
 
-// Measure gives times between 1 µs and 32 ms that depend on the options and on how many runs there were before.
+// Measure reports times between 1 µs and 72 ms. They depend on the options and on the number of earlier runs.
 func (k *kernel) Measure(ctx context.Context, o exec.MeasureOptions, sample func(exec.Sample) bool) error {
 	k.device.Lock()
 	defer k.device.Unlock()

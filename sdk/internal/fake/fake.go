@@ -1,5 +1,5 @@
-// Package fake is an architecture provider for the tests of the plugin boundary. Its numbers mean nothing: they are
-// spread over the whole range of float64, and every field that crosses the boundary is used.
+// Package fake is an architecture provider for tests of the plugin boundary. Its numbers are meaningless: they cover
+// the whole range of float64. It uses every field that crosses the boundary.
 package fake
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 )
 
-// Provider opens the architectures of that Name, or "fake" if it is empty.
+// Provider opens architectures named Name, or "fake" if Name is empty.
 type Provider struct{ Name string }
 
 // The devices differ in the number of usable candidates and in the order of ranking.
@@ -43,7 +43,8 @@ func (p Provider) Manifest() arch.Manifest {
 	}
 }
 
-// Open implements arch.Provider. The override "noise" and the option "salt" change the results, a live device its name.
+// Open implements arch.Provider. The override "noise" and the option "salt" change the results. A live device changes
+// the device name.
 func (p Provider) Open(_ context.Context, r arch.OpenRequest) (arch.Architecture, error) {
 	if r.Arch != p.name() {
 		return nil, diag.Inputf("no architecture %q", r.Arch).At("%s", p.name()).Do("use %s", p.name())
@@ -156,7 +157,7 @@ func (m *model) Candidates(_ context.Context, p gemm.Problem, s arch.Space) (*ar
 	if len(s.BlockM) == 0 && s.Kernel == "" {
 		return &m.list, nil
 	}
-	// A given axis keeps what is on it; the rest moves up.
+	// A given axis keeps its values. The remaining candidates move up.
 	out := &arch.Candidates{}
 	for _, c := range m.list.Configs {
 		for _, bm := range s.BlockM {
@@ -192,7 +193,7 @@ func (m *model) Terms(_ context.Context, dst []float64, p gemm.Problem, cfgs []g
 	}
 	for i := range cfgs {
 		for t := range m.desc.Terms {
-			// Any bits at all, NaNs and infinities too.
+			// Any bits, including NaNs and infinities.
 			dst[i*len(m.desc.Terms)+t] = math.Float64frombits(m.hash(p, &cfgs[i], uint64(t+1)))
 		}
 	}
@@ -218,13 +219,12 @@ func (m *model) hash(p gemm.Problem, c *gemm.Config, salt uint64) uint64 {
 	return h
 }
 
-// positive makes a normal positive number of any magnitude between 1 and 2^15 out of a hash, with all bits of the
-// fraction in use.
+// positive turns a hash into a normal positive number between 1 and 2^16. It uses all bits of the fraction.
 func positive(h uint64) float64 {
 	return math.Float64frombits((1023+h>>52%16)<<52 | h&(1<<52-1))
 }
 
-// mix is the finaliser of SplitMix64 over a running sum (Steele, Lea, Flood, OOPSLA 2014).
+// mix applies the finaliser of SplitMix64 to a running sum (Steele, Lea, Flood, OOPSLA 2014).
 func mix(values ...uint64) uint64 {
 	h := uint64(0)
 	for _, v := range values {

@@ -3,7 +3,7 @@ package builtins
 import (
 	"io/fs"
 
-	"github.com/origami-gemm/origami/plugins/nvidia/records"
+	"github.com/origami-gemm/origami/plugins/nvidia/data"
 )
 
 // Dataset is a folder of recorded measurements that is part of this binary.
@@ -14,14 +14,14 @@ type Dataset struct {
 
 // Datasets lists them all.
 func Datasets() ([]Dataset, error) {
-	entries, err := records.FS.ReadDir(".")
+	entries, err := data.FS.ReadDir(".")
 	if err != nil {
 		return nil, err
 	}
 	sets := make([]Dataset, len(entries))
 	for i, e := range entries {
 		sets[i].Name = e.Name()
-		if sets[i].Files, err = fs.Sub(records.FS, e.Name()); err != nil {
+		if sets[i].Files, err = fs.Sub(data.FS, e.Name()); err != nil {
 			return nil, err
 		}
 	}

@@ -122,6 +122,9 @@ func (t *Arch) Describe() *arch.Description {
 		Order:   arch.Order{Keys: []arch.Key{arch.KeyIntensity}},
 		Options: []arch.OptionValue{{Key: "pace", Value: t.pace}},
 	}
+	if t.arch == "toy1" {
+		d.Families = []arch.Family{{Name: "fancy", Doc: "with named axes, which change nothing", Axes: fancy}}
+	}
 	if t.arch == "toy2" {
 		d.Models, d.Kernels, d.Rung = d.Models[1:], d.Kernels[:1], arch.RungSpec
 		d.Terms = slices.Insert(d.Terms, 3, arch.Term{Name: "spill", Unit: "B", Formula: "0", Doc: "what does not fit"})
@@ -143,6 +146,20 @@ func (h hierarchy) Levels() []arch.Level {
 	}
 }
 
+// fancy is what the kernel family of that name has beyond the numbers that all configurations have.
+var fancy = []gemm.Axis{
+	{Name: "cluster", Doc: "CTAs per cluster", Type: gemm.Enumeration, Values: []string{"1x1", "2x1"}, Default: "1x1"},
+	{Name: "unroll", Unit: "steps", Doc: "K steps per round of the loop", Type: gemm.Integer, Default: "1"},
+}
+
+// axes are those of a kernel family.
+func axes(kernel string) []gemm.Axis {
+	if kernel == "fancy" {
+		return fancy
+	}
+	return nil
+}
+
 func (t *Arch) space() arch.Space {
 	return arch.Space{Kernel: "plain", BlockM: []int{16, 32, 64}, BlockN: []int{16, 64}, BlockK: []int{16, 32, 64, 128},
 		NumWarps: []int{4}, NumStages: []int{2}, SplitK: []int{1}}
@@ -154,7 +171,11 @@ func (t *Arch) Candidates(_ context.Context, p gemm.Problem, s arch.Space) (*arc
 		return nil, diag.Inputf("the %s model of %s@%s does not take %s", t.model, t.arch, t.device, p.DType).Do("use fp16")
 	}
 	list := &arch.Candidates{}
-	all, err := s.Enumerate(t.space())
+	space := t.space()
+	if s.Kernel == "fancy" {
+		space.Axes = []arch.AxisValues{{Name: "cluster", Values: fancy[0].Values}}
+	}
+	all, err := s.Enumerate(space, axes(s.Kernel)...)
 	if err != nil {
 		return nil, err
 	}
@@ -175,6 +196,9 @@ func sharedMemory(c gemm.Config) int { return (c.BlockM + c.BlockN) * c.BlockK *
 // Estimate implements arch.Architecture.
 func (t *Arch) Estimate(_ context.Context, dst []arch.Estimate, p gemm.Problem, cfgs []gemm.Config) error {
 	for i, c := range cfgs {
+		if err := c.Validate(axes(c.Kernel)...); err != nil {
+			return err
+		}
 		switch row := t.row(p, c); {
 		case sharedMemory(c) > 16384:
 			dst[i] = arch.Estimate{Reject: arch.ReasonSharedMemory}

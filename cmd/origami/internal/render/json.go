@@ -14,18 +14,19 @@ import (
 // Object is one configuration of one problem in JSON; docs/json.md describes it. Keys are never renamed or removed,
 // only added.
 type Object struct {
-	Arch       string     `json:"arch"`
-	Device     string     `json:"device"`
-	Model      string     `json:"model"`
-	Kernel     string     `json:"kernel"`
-	Rung       arch.Rung  `json:"rung"`
-	Live       *Live      `json:"live,omitempty"`
-	Problem    Problem    `json:"problem"`
-	Config     Config     `json:"config"`
-	Predicted  *Predicted `json:"predicted,omitempty"`
-	Mapping    *Mapping   `json:"mapping,omitempty"`
-	Candidates int        `json:"candidates"`
-	Rejected   int        `json:"rejected"`
+	Arch       string      `json:"arch"`
+	Device     string      `json:"device"`
+	Model      string      `json:"model"`
+	Kernel     string      `json:"kernel"`
+	Rung       arch.Rung   `json:"rung"`
+	Validated  bool        `json:"validated"`
+	Live       *Live       `json:"live,omitempty"`
+	Problem    Problem     `json:"problem"`
+	Config     gemm.Config `json:"config"`
+	Predicted  *Predicted  `json:"predicted,omitempty"`
+	Mapping    *Mapping    `json:"mapping,omitempty"`
+	Candidates int         `json:"candidates"`
+	Rejected   int         `json:"rejected"`
 	// ExpectedRegret and WorthMeasuring are those of session.Regret.
 	ExpectedRegret *float64 `json:"expected_loss,omitempty"`
 	WorthMeasuring int      `json:"worth_measuring,omitempty"`
@@ -44,7 +45,7 @@ type MeasuredJSON struct {
 
 // CandidateJSON is a measured candidate in JSON; the times of one that could not be measured are null.
 type CandidateJSON struct {
-	Config    Config         `json:"config"`
+	Config    gemm.Config    `json:"config"`
 	Predicted float64        `json:"predicted_seconds"`
 	Median    *float64       `json:"median_seconds"`
 	Spread    *float64       `json:"spread"`
@@ -65,7 +66,7 @@ func measuredJSON(a *session.Answer) *MeasuredJSON {
 	for i := range m.Candidates {
 		c := &m.Candidates[i]
 		candidate := CandidateJSON{
-			Config: ConfigJSON(c.Entry.Config), Predicted: float64(a.Seconds(&c.Entry)), Runs: c.Measurement.Runs,
+			Config: c.Entry.Config, Predicted: float64(a.Seconds(&c.Entry)), Runs: c.Measurement.Runs,
 			Status: c.Measurement.Status,
 			Detail: c.Measurement.Detail, Chosen: c.Chosen,
 		}
@@ -114,17 +115,6 @@ type Problem struct {
 	DType  string `json:"dtype"`
 }
 
-// Config is a configuration in JSON.
-type Config struct {
-	BlockM    int `json:"block_m"`
-	BlockN    int `json:"block_n"`
-	BlockK    int `json:"block_k"`
-	GroupM    int `json:"group_m"`
-	NumWarps  int `json:"num_warps"`
-	NumStages int `json:"num_stages"`
-	SplitK    int `json:"split_k"`
-}
-
 // Predicted is a prediction in JSON.
 type Predicted struct {
 	Cycles    float64   `json:"cycles"`
@@ -149,8 +139,9 @@ type Mapping struct {
 func ObjectOf(a *session.Answer, e *session.Entry) Object {
 	o := Object{
 		Arch: a.Arch.Arch, Device: a.Arch.Device, Model: a.Arch.Model, Kernel: a.Kernel, Rung: a.Arch.Rung,
-		Live:    LiveJSON(a.Arch),
-		Problem: ProblemJSON(a.Problem), Config: ConfigJSON(e.Config), Candidates: a.Feasible, Rejected: a.RejectedTotal(),
+		Validated: Validated(a.Arch, a.Kernel),
+		Live:      LiveJSON(a.Arch),
+		Problem:   ProblemJSON(a.Problem), Config: e.Config, Candidates: a.Feasible, Rejected: a.RejectedTotal(),
 		Measured: measuredJSON(a),
 	}
 	if a.Regret != nil {
@@ -176,11 +167,6 @@ func ObjectOf(a *session.Answer, e *session.Entry) Object {
 // ProblemJSON converts a problem.
 func ProblemJSON(p gemm.Problem) Problem {
 	return Problem{p.M, p.N, p.K, p.Batch, p.TransA(), p.TransB(), p.DType.String()}
-}
-
-// ConfigJSON converts a configuration.
-func ConfigJSON(c gemm.Config) Config {
-	return Config{c.BlockM, c.BlockN, c.BlockK, c.GroupM, c.NumWarps, c.NumStages, c.SplitK}
 }
 
 // Fields is a JSON object that keeps the order of its keys.

@@ -159,7 +159,8 @@ func TestLimits(t *testing.T) {
 				}
 				_, reason, detail := f.Program(call, gemm.FP16, config, c.limits)
 				if reason != c.reason || detail == "" {
-					t.Fatalf("%s, %s within %+v: %q (%q), want %q", f.Name(), config, c.limits, reason, detail, c.reason)
+					t.Fatalf("%s, %s within %+v: %q (%q), want %q", f.Name(), config, c.limits, reason, detail,
+						c.reason)
 				}
 				rejected++
 			}

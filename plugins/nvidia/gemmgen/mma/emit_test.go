@@ -33,7 +33,10 @@ func spec(t testing.TB, config, majors string, in, out gemm.DType, alignA, align
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Spec{DType: in, Out: out, AMajor: gemm.Major(majors[0]), BMajor: gemm.Major(majors[1]), AlignA: alignA, AlignB: alignB, AlignC: alignC, Config: c}
+	return Spec{
+		DType: in, Out: out, AMajor: gemm.Major(majors[0]), BMajor: gemm.Major(majors[1]),
+		AlignA: alignA, AlignB: alignB, AlignC: alignC, Config: c,
+	}
 }
 
 func emit(t testing.TB, s Spec) *gemmgen.Kernel {
@@ -45,6 +48,14 @@ func emit(t testing.TB, s Spec) *gemmgen.Kernel {
 	return k
 }
 
+// aligned is fp16 in and out, A and B row-major, everything aligned to 16 bytes.
+func aligned(c gemm.Config) Spec {
+	return Spec{
+		DType: gemm.FP16, Out: gemm.FP16, AMajor: gemm.MajorK, BMajor: gemm.MajorN,
+		AlignA: 16, AlignB: 16, AlignC: 16, Config: c,
+	}
+}
+
 // feasible yields every configuration of the family that fits a device with 227 KiB of shared memory per CTA.
 func feasible(yield func(gemm.Config) bool) {
 	all, err := Family{}.Space().Enumerate(Family{}.Space())
@@ -52,7 +63,7 @@ func feasible(yield func(gemm.Config) bool) {
 		panic(err)
 	}
 	for _, c := range all {
-		s := Spec{DType: gemm.FP16, Out: gemm.FP16, AMajor: gemm.MajorK, BMajor: gemm.MajorN, AlignA: 16, AlignB: 16, AlignC: 16, Config: c}
+		s := aligned(c)
 		if _, reason, _ := s.Check(limits(227 << 10)); reason == "" && !yield(c) {
 			return
 		}
@@ -122,16 +133,26 @@ func TestText(t *testing.T) {
 		has, lack []string
 	}{
 		"aligned": {aligned,
-			[]string{`mma\.sync\.aligned\.m16n8k16\.row\.col\.f32\.f16\.f16\.f32`, `cp\.async\.cg\.shared\.global\.L2::128B \[.*\], 16;`, `ldmatrix\.sync\.aligned\.m8n8\.x4\.shared`,
-				`ldmatrix\.sync\.aligned\.m8n8\.x4\.trans`, `cvt\.rn\.f16x2\.f32`, `st\.global\.v4\.b32`, `cp\.async\.wait_group 1;`, `\.maxntid 128, 1, 1`},
+			[]string{`mma\.sync\.aligned\.m16n8k16\.row\.col\.f32\.f16\.f16\.f32`,
+				`cp\.async\.cg\.shared\.global\.L2::128B \[.*\], 16;`, `ldmatrix\.sync\.aligned\.m8n8\.x4\.shared`,
+				`ldmatrix\.sync\.aligned\.m8n8\.x4\.trans`, `cvt\.rn\.f16x2\.f32`, `st\.global\.v4\.b32`,
+				`cp\.async\.wait_group 1;`, `\.maxntid 128, 1, 1`},
 			[]string{`cp\.async\.ca`, `ld\.global\.b16`, `st\.shared\.b16`, `atom`, `bf16`}},
-		"both contiguous along k":  {with(func(s *Spec) { s.BMajor = gemm.MajorK }), []string{`ldmatrix`}, []string{`\.trans`}},
-		"both contiguous across k": {with(func(s *Spec) { s.AMajor = gemm.MajorM }), []string{`ldmatrix.*\.trans`}, []string{`ldmatrix\.sync\.aligned\.m8n8\.x4\.shared`}},
-		"bf16 to fp32":             {with(func(s *Spec) { s.DType, s.Out = gemm.BF16, gemm.FP32 }), []string{`\.f32\.bf16\.bf16\.f32`, `st\.global\.v4\.f32`}, []string{`f16\.f16`, `cvt\.rn`}},
-		"8 bytes":                  {with(func(s *Spec) { s.AlignA, s.AlignB, s.AlignC = 8, 8, 8 }), []string{`cp\.async\.ca\.shared\.global \[.*\], 8;`, `st\.global\.v2\.b32`}, []string{`\.cg`, `v4\.b32`}},
-		"4 bytes":                  {with(func(s *Spec) { s.AlignA, s.AlignB, s.AlignC = 4, 4, 4 }), []string{`cp\.async\.ca\.shared\.global \[.*\], 4;`, `st\.global\.b32`}, []string{`\.cg`, `global\.v[24]`}},
-		"2 bytes":                  {with(func(s *Spec) { s.AlignA, s.AlignB, s.AlignC = 2, 2, 2 }), []string{`ld\.global\.b16`, `st\.shared\.b16`, `st\.global\.b16`}, []string{`cp\.async\.c[ag]`, `global\.v[24]`, `global\.b32`}},
-		"split":                    {with(func(s *Spec) { s.Config.SplitK = 4 }), []string{`atom\.acq_rel\.gpu`, `fence\.acq_rel\.gpu`, `ld\.global\.v4\.f32`}, nil},
+		"both contiguous along k": {with(func(s *Spec) { s.BMajor = gemm.MajorK }), []string{`ldmatrix`},
+			[]string{`\.trans`}},
+		"both contiguous across k": {with(func(s *Spec) { s.AMajor = gemm.MajorM }), []string{`ldmatrix.*\.trans`},
+			[]string{`ldmatrix\.sync\.aligned\.m8n8\.x4\.shared`}},
+		"bf16 to fp32": {with(func(s *Spec) { s.DType, s.Out = gemm.BF16, gemm.FP32 }),
+			[]string{`\.f32\.bf16\.bf16\.f32`, `st\.global\.v4\.f32`}, []string{`f16\.f16`, `cvt\.rn`}},
+		"8 bytes": {with(func(s *Spec) { s.AlignA, s.AlignB, s.AlignC = 8, 8, 8 }),
+			[]string{`cp\.async\.ca\.shared\.global \[.*\], 8;`, `st\.global\.v2\.b32`}, []string{`\.cg`, `v4\.b32`}},
+		"4 bytes": {with(func(s *Spec) { s.AlignA, s.AlignB, s.AlignC = 4, 4, 4 }),
+			[]string{`cp\.async\.ca\.shared\.global \[.*\], 4;`, `st\.global\.b32`}, []string{`\.cg`, `global\.v[24]`}},
+		"2 bytes": {with(func(s *Spec) { s.AlignA, s.AlignB, s.AlignC = 2, 2, 2 }),
+			[]string{`ld\.global\.b16`, `st\.shared\.b16`, `st\.global\.b16`},
+			[]string{`cp\.async\.c[ag]`, `global\.v[24]`, `global\.b32`}},
+		"split": {with(func(s *Spec) { s.Config.SplitK = 4 }),
+			[]string{`atom\.acq_rel\.gpu`, `fence\.acq_rel\.gpu`, `ld\.global\.v4\.f32`}, nil},
 	} {
 		text := emit(t, c.spec).Text
 		for _, re := range c.has {
@@ -155,8 +176,10 @@ func TestCIsReadOnlyForBeta(t *testing.T) {
 		if !found {
 			t.Fatal("no label with_c")
 		}
-		branch := regexp.MustCompile(`setp\.neu\.f32 (%p\d+), (%f\d+), 0f00000000;\n\t@(%p\d+) bra\.uni \$with_c;`).FindStringSubmatch(without)
-		if branch == nil || branch[1] != branch[3] || !strings.Contains(without, "ld.param.f32 "+branch[2]+", [beta];") {
+		branch := regexp.MustCompile(`setp\.neu\.f32 (%p\d+), (%f\d+), 0f00000000;\n\t@(%p\d+) bra\.uni \$with_c;`).
+			FindStringSubmatch(without)
+		if branch == nil || branch[1] != branch[3] ||
+			!strings.Contains(without, "ld.param.f32 "+branch[2]+", [beta];") {
 			t.Errorf("align %d: with_c is not entered for beta alone: %v", align, branch)
 		}
 		if strings.Contains(without, "ld.global") || !strings.Contains(with, "ld.global") {
@@ -165,17 +188,18 @@ func TestCIsReadOnlyForBeta(t *testing.T) {
 	}
 }
 
-// TestWholeSpace emits every configuration and compares the matrix instructions and the barriers of one turn of the loop
-// with what the tile needs.
+// TestWholeSpace emits every configuration and compares the matrix instructions and the barriers of one turn of the
+// loop with what the tile needs.
 func TestWholeSpace(t *testing.T) {
 	n := 0
 	for c := range feasible {
 		n++
-		s := Spec{DType: gemm.FP16, Out: gemm.FP16, AMajor: gemm.MajorK, BMajor: gemm.MajorN, AlignA: 16, AlignB: 16, AlignC: 16, Config: c}
+		s := aligned(c)
 		k := emit(t, s)
 		_, loop, _ := strings.Cut(k.Text, "\n$loop:")
 		loop, _, _ = strings.Cut(loop, "bra.uni $loop;")
-		if got, want := strings.Count(loop, "mma.sync"), c.BlockM/16*(c.BlockN/8)*(c.BlockK/16)/c.NumWarps; got != want {
+		tiles := c.BlockM / 16 * (c.BlockN / 8) * (c.BlockK / 16)
+		if got, want := strings.Count(loop, "mma.sync"), tiles/c.NumWarps; got != want {
 			t.Errorf("%s: %d matrix instructions per warp and turn, the tile has %d", c, got, want)
 		}
 		if got, want := strings.Count(loop, "cp.async.cg"), (c.BlockM+c.BlockN)*c.BlockK*2/16/k.Threads; got < want {
@@ -186,7 +210,8 @@ func TestWholeSpace(t *testing.T) {
 		}
 		r, _, _ := s.Resources()
 		if r.WarpsM*r.WarpsN*r.WarpsK*32 != k.Threads || r.Accumulators*k.Threads != c.BlockM*c.BlockN*r.WarpsK {
-			t.Errorf("%s: warps %dx%dx%d, %d threads, %d accumulators", c, r.WarpsM, r.WarpsN, r.WarpsK, k.Threads, r.Accumulators)
+			t.Errorf("%s: warps %dx%dx%d, %d threads, %d accumulators", c, r.WarpsM, r.WarpsN, r.WarpsK, k.Threads,
+				r.Accumulators)
 		}
 	}
 	if n < 700 {
@@ -199,6 +224,10 @@ func TestCheck(t *testing.T) {
 	device := map[arch.Reason]bool{arch.ReasonSharedMemory: true, arch.ReasonRegisters: true}
 	base := spec(t, "128x128x32,warps=4,stages=4", "kn", gemm.FP16, gemm.FP16, 16, 16, 16)
 	with := func(change func(*Spec)) Spec { s := base; change(&s); return s }
+	cluster, err := gemm.NewAxes(gemm.AxisValue{Name: "cluster", Value: "2x1"})
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		name   string
 		spec   Spec
@@ -208,13 +237,17 @@ func TestCheck(t *testing.T) {
 	}{
 		{"fits", base, 99 << 10, "", ""},
 		{"shared memory", base, 65535, arch.ReasonSharedMemory, "needs 65536 B of shared memory, 65535 B available"},
-		{"registers", with(func(s *Spec) { s.Config.BlockM, s.Config.BlockN, s.Config.NumWarps = 256, 256, 8 }), 1 << 20, arch.ReasonRegisters, "256 accumulators"},
+		{"registers", with(func(s *Spec) { s.Config.BlockM, s.Config.BlockN, s.Config.NumWarps = 256, 256, 8 }),
+			1 << 20, arch.ReasonRegisters, "256 accumulators"},
 		{"tile", with(func(s *Spec) { s.Config.BlockN = 48 }), 1 << 20, arch.ReasonAtomShape, "128x48x32"},
 		{"type", with(func(s *Spec) { s.DType = gemm.INT8 }), 1 << 20, arch.ReasonAtomShape, "int8"},
 		{"output", with(func(s *Spec) { s.Out = gemm.INT8 }), 1 << 20, arch.ReasonAtomShape, "int8"},
 		{"warps", with(func(s *Spec) { s.Config.NumWarps = 6 }), 1 << 20, arch.ReasonWarps, "6 warps"},
-		{"tile too small for the warps", with(func(s *Spec) { s.Config.BlockM, s.Config.BlockN, s.Config.BlockK = 16, 16, 16 }), 1 << 20, arch.ReasonWarps, "4 warps cannot share a 16x16 tile"},
+		{"tile too small for the warps", with(func(s *Spec) {
+			s.Config.BlockM, s.Config.BlockN, s.Config.BlockK = 16, 16, 16
+		}), 1 << 20, arch.ReasonWarps, "4 warps cannot share a 16x16 tile"},
 		{"stages", with(func(s *Spec) { s.Config.NumStages = 7 }), 1 << 20, gemmgen.ReasonStages, "7 stages"},
+		{"named axes", with(func(s *Spec) { s.Config.Axes = cluster }), 1 << 20, arch.ReasonModelRule, "cluster=2x1"},
 		{"splits", with(func(s *Spec) { s.Config.SplitK = 0 }), 1 << 20, arch.ReasonModelRule, "split_k is 0"},
 	} {
 		_, reason, detail := c.spec.Check(limits(c.shared))
@@ -225,7 +258,8 @@ func TestCheck(t *testing.T) {
 			t.Errorf("%s: Emit says %v", c.name, err)
 		}
 	}
-	if r, _, _ := base.Check(limits(99 << 10)); r.Threads != 128 || r.SharedMemory != 65536 || r.Accumulators != 128 || r.WarpsM != 2 || r.WarpsN != 2 || r.WarpsK != 1 {
+	if r, _, _ := base.Check(limits(99 << 10)); r.Threads != 128 || r.SharedMemory != 65536 ||
+		r.Accumulators != 128 || r.WarpsM != 2 || r.WarpsN != 2 || r.WarpsK != 1 {
 		t.Errorf("resources %+v", r)
 	}
 	// 16×16 has two warp tiles: the other warps split the k16 steps.
@@ -233,15 +267,18 @@ func TestCheck(t *testing.T) {
 	if r, reason, _ := small.Check(limits(99 << 10)); reason != "" || r.WarpsK != 2 {
 		t.Errorf("16x16x64: %+v %s", r, reason)
 	}
-	for _, bad := range []Spec{with(func(s *Spec) { s.AlignA = 3 }), with(func(s *Spec) { s.Out, s.AlignC = gemm.FP32, 2 })} {
+	for _, bad := range []Spec{
+		with(func(s *Spec) { s.AlignA = 3 }), with(func(s *Spec) { s.Out, s.AlignC = gemm.FP32, 2 }),
+	} {
 		if _, err := bad.Emit(sm(80)); err == nil {
 			t.Errorf("alignments %d, %d, %d are accepted", bad.AlignA, bad.AlignB, bad.AlignC)
 		}
 	}
 }
 
-// TestSwizzle checks for every tile that the swizzle is a permutation, that the eight rows of a matrix read by ldmatrix lie
-// in different banks, and that eight threads that copy neighbouring 16-byte chunks write to different banks.
+// TestSwizzle checks for every tile that the swizzle is a permutation, that the eight rows of a matrix read by
+// ldmatrix lie in different banks, and that eight threads that copy neighbouring 16-byte chunks write to different
+// banks.
 func TestSwizzle(t *testing.T) {
 	for _, cols := range []int{16, 32, 64, 128, 256} {
 		tl := tile{rows: 64, cols: cols}
@@ -298,7 +335,10 @@ func TestPeak(t *testing.T) {
 }
 
 func BenchmarkEmit(b *testing.B) {
-	for _, config := range []string{"16x16x64,warps=4,stages=4", "128x128x32,warps=4,stages=4", "128x256x64,warps=8,stages=3", "256x128x128,warps=8,stages=2,split=2"} {
+	for _, config := range []string{
+		"16x16x64,warps=4,stages=4", "128x128x32,warps=4,stages=4",
+		"128x256x64,warps=8,stages=3", "256x128x128,warps=8,stages=2,split=2",
+	} {
 		s := spec(b, config, "kn", gemm.FP16, gemm.FP16, 16, 16, 16)
 		b.Run(fmt.Sprint(s.Config), func(b *testing.B) {
 			for b.Loop() {

@@ -9,20 +9,21 @@ import (
 type geometry struct {
 	threads                int
 	warpsM, warpsN, warpsK int
-	// warpM×warpN is the warp's output tile, tilesM×tilesN the 16×8 tiles in it, steps the k16 steps of a block that the
-	// warp computes, buffers the fragment sets that it holds.
+	// warpM×warpN is the warp's output tile, tilesM×tilesN the 16×8 tiles in it. steps is the k16 steps of a block
+	// that the warp computes, buffers the sets of fragments that it holds.
 	warpM, warpN, tilesM, tilesN, steps, buffers int
-	// a and b are the operand tiles of one pipeline stage of stageBytes.
+	// a and b are the operand tiles of one pipeline stage, which has stageBytes bytes.
 	a, b       tile
 	stageBytes int
-	// stagingStride is the row length in floats of a warp's staging area in the epilogue, stagingBytes its size.
+	// stagingStride is the row length in floats of a warp's staging area in the epilogue, stagingBytes the size of
+	// the area.
 	stagingStride, stagingBytes int
 	sharedBytes                 int
 }
 
-// newGeometry chooses the warp grid: as few K slices as the tile allows (more need a reduction), then the squarest warp
-// tile, which reads the fewest operand bytes from shared memory, then the wider one, whose rows of C are longer. It
-// reports false if the warps cannot share the tile.
+// newGeometry chooses the warp grid. It prefers few K slices, since these need a reduction, then square warp tiles,
+// which read the fewest operand bytes from shared memory, then wide ones, whose rows of C are longer. It reports
+// false if the warps cannot share the tile.
 func newGeometry(s Spec) (geometry, bool) {
 	c := s.Config
 	best, found := geometry{}, false
@@ -68,7 +69,8 @@ func newGeometry(s Spec) (geometry, bool) {
 	return g, true
 }
 
-// tile is one operand's block in shared memory: rows of cols 16-bit elements, contiguous along cols as in global memory.
+// tile is one operand's block in shared memory: rows of cols 16-bit elements, contiguous along cols as in global
+// memory.
 //
 // Rows are swizzled in chunks of 16 bytes so that neither the copies, which write along rows, nor ldmatrix, which reads
 // the same chunk of eight consecutive rows, meet a bank conflict: chunk c of row r lies at chunk
@@ -79,7 +81,7 @@ type tile struct {
 	rows, cols int
 	// kRows says that rows run along K: A contiguous along M, B along N.
 	kRows bool
-	// align is the alignment of global rows in bytes, at the tile's byte offset in a stage.
+	// align is the alignment of global rows, at the offset of the tile in a stage, both in bytes.
 	align, at int
 }
 

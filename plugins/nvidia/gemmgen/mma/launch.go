@@ -16,7 +16,8 @@ func (s Spec) Launch(k *gemmgen.Kernel, call gemmgen.Call) (gemmgen.Launch, erro
 	where := func(err *diag.Error) (gemmgen.Launch, error) { return gemmgen.Launch{}, err.At("launch of %s", k.Name) }
 	need := SpecFor(call, s.Out, s.Config)
 	if need.AlignA < s.AlignA || need.AlignB < s.AlignB || need.AlignC < s.AlignC {
-		return where(diag.Inputf("rows of A, B and C are aligned to %d, %d and %d bytes, the kernel needs %d, %d and %d",
+		return where(diag.Inputf(
+			"rows of A, B and C are aligned to %d, %d and %d bytes, the kernel needs %d, %d and %d",
 			need.AlignA, need.AlignB, need.AlignC, s.AlignA, s.AlignB, s.AlignC).Do("emit a kernel for the call"))
 	}
 	need.AlignA, need.AlignB, need.AlignC = s.AlignA, s.AlignB, s.AlignC

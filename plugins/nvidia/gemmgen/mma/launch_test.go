@@ -33,8 +33,10 @@ func TestLaunch(t *testing.T) {
 		t.Errorf("launch %+v", l)
 	}
 	got := gentest.Params(k.Kernel, l.Params)
-	for name, want := range map[string]uint64{"a": 1 << 40, "b": 1 << 41, "c": 1 << 42, "partials": 1 << 43, "counters": 1 << 44, "lda": 200, "ldb": 1000, "ldc": 264,
-		"stride_a": 200000, "stride_b": 264000, "stride_c": 52800, "m": 200, "n": 264, "k": 1000, "tiles_m": 4, "tiles_n": 3, "group_m": 3,
+	for name, want := range map[string]uint64{
+		"a": 1 << 40, "b": 1 << 41, "c": 1 << 42, "partials": 1 << 43, "counters": 1 << 44,
+		"lda": 200, "ldb": 1000, "ldc": 264, "stride_a": 200000, "stride_b": 264000, "stride_c": 52800,
+		"m": 200, "n": 264, "k": 1000, "tiles_m": 4, "tiles_n": 3, "group_m": 3,
 		"k_per_split": 256, // 32 tiles of 32 over 4 splits
 		"alpha":       uint64(math.Float32bits(0.5)), "beta": uint64(math.Float32bits(-2))} {
 		if got[name] != want {
@@ -53,14 +55,18 @@ func TestLaunchRefuses(t *testing.T) {
 		change     func(*gemmgen.Call, *gemm.Config)
 	}{
 		{"a problem that is none", "m is missing", func(c *gemmgen.Call, _ *gemm.Config) { c.Problem.M = 0 }},
-		{"rows that are not aligned", "aligned to 16, 2 and 16 bytes", func(c *gemmgen.Call, _ *gemm.Config) { c.B.Address++; c.B.Address++ }},
-		{"another layout", "not for", func(c *gemmgen.Call, _ *gemm.Config) { c.Problem.SetTrans(true, false); c.A.LD = 64 }},
+		{"rows that are not aligned", "aligned to 16, 2 and 16 bytes",
+			func(c *gemmgen.Call, _ *gemm.Config) { c.B.Address++; c.B.Address++ }},
+		{"another layout", "not for",
+			func(c *gemmgen.Call, _ *gemm.Config) { c.Problem.SetTrans(true, false); c.A.LD = 64 }},
 		{"another type", "not for", func(c *gemmgen.Call, _ *gemm.Config) { c.Problem.DType = gemm.BF16 }},
 		{"another tile", "not for", func(_ *gemmgen.Call, cfg *gemm.Config) { cfg.BlockM = 128 }},
 		{"no split where the kernel has one", "not for", func(_ *gemmgen.Call, cfg *gemm.Config) { cfg.SplitK = 1 }},
-		{"a leading dimension below the row", "leading dimension of A is 32", func(c *gemmgen.Call, _ *gemm.Config) { c.A.LD = 32 }},
+		{"a leading dimension below the row", "leading dimension of A is 32",
+			func(c *gemmgen.Call, _ *gemm.Config) { c.A.LD = 32 }},
 		{"indices beyond 32 bits", "above", func(c *gemmgen.Call, _ *gemm.Config) { c.Problem.M = 1 << 31 }},
-		{"a batch beyond the grid", "exceed the grid", func(c *gemmgen.Call, _ *gemm.Config) { c.Problem.Batch = 1 << 16 }},
+		{"a batch beyond the grid", "exceed the grid",
+			func(c *gemmgen.Call, _ *gemm.Config) { c.Problem.Batch = 1 << 16 }},
 		{"no workspace", "needs a workspace", func(c *gemmgen.Call, _ *gemm.Config) { c.Counters = 0 }},
 	} {
 		s := spec(t, "64x64x32,split=2", "kn", gemm.FP16, gemm.FP16, 16, 16, 16)

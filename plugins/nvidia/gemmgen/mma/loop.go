@@ -6,88 +6,29 @@ import (
 	"github.com/origami-gemm/origami/plugins/nvidia/ptx"
 )
 
-// mainLoop is the multistage pipeline. With S stages, the copies of S−1 tiles are in flight when the loop begins. Each
-// turn computes one tile and issues the copies of the tile S−1 ahead into the stage that the previous turn left free;
-// one barrier per turn both publishes the next tile and frees the stage behind it.
+// mainLoop is the multistage pipeline. With S stages, the copies of S−1 blocks are in flight when the loop begins.
+// Each turn computes one block and issues the copies of the block S−1 ahead into the stage that the previous turn
+// left free. One barrier per turn both publishes the next block and frees the stage behind it.
 //
-// Within a turn the fragments of the next k16 step, which at the last step are those of the next tile, are loaded while
-// the tensor cores work on the current ones. A warp that has a single step per tile has nothing to load ahead.
+// Within a turn the fragments of the next k16 step, which at the last step are those of the next block, are loaded
+// while the tensor cores work on the current ones. A warp that has a single step per block has nothing to load ahead.
 func (e *emitter) mainLoop() {
-	g, s := e.g, e.s.Config.NumStages
 	e.Comment("pipeline prologue")
 	drained := e.Label("drained")
 	if e.s.Config.SplitK > 1 {
 		some := e.Pred()
 		e.SetpGtS32(some, e.k, ptx.Int(0))
-		e.IfNot(some).BraUni(drained) // a split that got nothing to do contributes zeros
+		e.IfNot(some).BraUni(drained) // a split without a part of K contributes zeros
 	}
-	tiles, firstK, end := e.B32(), e.B32(), e.B32()
-	e.AddS32(tiles, e.k, ptx.Int(e.s.Config.BlockK-1))
-	e.ShrU32(tiles, tiles, ptx.Int(asm.Log2(e.s.Config.BlockK)))
-	e.toCopy = e.Add(tiles, ptx.Int(-1))
-	e.MadLoS32(firstK, e.toCopy, ptx.Int(-e.s.Config.BlockK), e.k)
-	e.writeStage, e.readStage = e.B32(), e.B32()
-	e.MovB32(e.writeStage, e.smem)
-	e.MovB32(e.readStage, e.smem)
-	e.AddS32(end, e.smem, ptx.Int(s*g.stageBytes))
-	e.copyA.first(firstK)
-	e.copyB.first(firstK)
-	e.CpAsyncCommitGroup()
-	e.nextStage(e.writeStage, end)
-	for range s - 2 {
-		e.copyTile(end)
-	}
-
-	fa, fb := make([][]ptx.Operand, g.buffers), make([][]ptx.Operand, g.buffers)
-	for i := range fa {
-		fa[i], fb[i] = e.Regs(4*g.tilesM, e.B32), e.Regs(2*g.tilesN, e.B32)
-	}
-	ready := func() {
-		e.CpAsyncWaitGroup(ptx.Int(s - 2))
-		e.BarSync(ptx.Int(0))
-	}
+	blocks := e.fillPipeline()
 	loop, again := e.Label("loop"), e.Pred()
-	if g.steps == 1 {
-		e.Place(loop)
-		ready()
-		e.copyTile(end)
-		e.load(0, fa[0], fb[0])
-		e.nextStage(e.readStage, end)
-		e.multiply(fa[0], fb[0], func(int) {})
+	if e.g.steps == 1 {
+		e.turnOfOneStep(loop)
 	} else {
-		ready()
-		e.load(0, fa[0], fb[0])
-		// The copies are issued together, among the first step's matrix instructions: on an H200 that was faster than at its
-		// begin or end, and than spread over the steps.
-		stepB, column, more := 0, 0, ptx.Operand{}
-		if g.steps > 2 {
-			column = g.tilesN / 2
-			if e.tight() {
-				stepB = 1 // fewer addresses at a time
-			}
-		}
-		e.Place(loop)
-		for step := range g.steps {
-			if step == g.steps-1 {
-				ready()
-				e.nextStage(e.readStage, end)
-			}
-			next := (step + 1) % g.steps
-			e.load(next, fa[next%2], fb[next%2])
-			e.multiply(fa[step%2], fb[step%2], func(n int) {
-				if step == 0 && n == column {
-					more = e.beginCopy()
-					e.copyA.next(more)
-				}
-				if step == stepB && n == column {
-					e.copyB.next(more)
-					e.endCopy(end)
-				}
-			})
-		}
+		e.turn(loop)
 	}
-	e.AddS32(tiles, tiles, ptx.Int(-1))
-	e.SetpGtS32(again, tiles, ptx.Int(0))
+	e.AddS32(blocks, blocks, ptx.Int(-1))
+	e.SetpGtS32(again, blocks, ptx.Int(0))
 	e.If(again).BraUni(loop)
 	e.Place(drained)
 	e.Comment("shared memory is free for the epilogue")
@@ -95,16 +36,101 @@ func (e *emitter) mainLoop() {
 	e.BarSync(ptx.Int(0))
 }
 
-// copyTile copies the next tile, if there is one left, into the next stage. Its group of copies may be empty.
-func (e *emitter) copyTile(end ptx.Operand) {
+// fillPipeline issues the copies of the first S−1 blocks. It returns the number of blocks along K.
+func (e *emitter) fillPipeline() (blocks ptx.Operand) {
+	s, blockK := e.s.Config.NumStages, e.s.Config.BlockK
+	blocks = e.B32()
+	firstK := e.B32() // indices along K in the first block, the only one that may be short
+	e.AddS32(blocks, e.k, ptx.Int(blockK-1))
+	e.ShrU32(blocks, blocks, ptx.Int(asm.Log2(blockK)))
+	e.toCopy = e.Add(blocks, ptx.Int(-1))
+	e.MadLoS32(firstK, e.toCopy, ptx.Int(-blockK), e.k)
+	e.writeStage, e.readStage, e.stagesEnd = e.B32(), e.B32(), e.B32()
+	e.MovB32(e.writeStage, e.smem)
+	e.MovB32(e.readStage, e.smem)
+	e.AddS32(e.stagesEnd, e.smem, ptx.Int(s*e.g.stageBytes))
+	e.copyA.first(firstK)
+	e.copyB.first(firstK)
+	e.CpAsyncCommitGroup()
+	e.nextStage(e.writeStage)
+	for range s - 2 {
+		e.copyBlock()
+	}
+	return blocks
+}
+
+// ready waits until the next block is in shared memory, for all threads.
+func (e *emitter) ready() {
+	e.CpAsyncWaitGroup(ptx.Int(e.s.Config.NumStages - 2))
+	e.BarSync(ptx.Int(0))
+}
+
+// turnOfOneStep is a turn of the loop for warps that compute one k16 step per block.
+func (e *emitter) turnOfOneStep(loop ptx.Operand) {
+	a, b := e.fragmentRegisters()
+	e.Place(loop)
+	e.ready()
+	e.copyBlock()
+	e.load(0, a, b)
+	e.nextStage(e.readStage)
+	e.multiply(a, b, func(int) {})
+}
+
+// turn is a turn of the loop for warps that compute several k16 steps per block. It loads the first fragments before
+// the loop.
+func (e *emitter) turn(loop ptx.Operand) {
+	g := e.g
+	var a, b [2][]ptx.Operand
+	for i := range a {
+		a[i], b[i] = e.fragmentRegisters()
+	}
+	e.ready()
+	e.load(0, a[0], b[0])
+	// The copies are issued together, among the matrix instructions of the first step. On an H200 that was faster
+	// than issuing them at the start or the end of the step, or spreading them over the steps.
+	stepB, column, more := 0, 0, ptx.Operand{}
+	if g.steps > 2 {
+		column = g.tilesN / 2
+		if e.tight() {
+			stepB = 1 // fewer addresses at a time
+		}
+	}
+	e.Place(loop)
+	for step := range g.steps {
+		if step == g.steps-1 {
+			e.ready()
+			e.nextStage(e.readStage)
+		}
+		next := (step + 1) % g.steps
+		e.load(next, a[next%2], b[next%2])
+		e.multiply(a[step%2], b[step%2], func(n int) {
+			if step == 0 && n == column {
+				more = e.beginCopy()
+				e.copyA.next(more)
+			}
+			if step == stepB && n == column {
+				e.copyB.next(more)
+				e.endCopy()
+			}
+		})
+	}
+}
+
+// fragmentRegisters returns registers for the fragments of a k16 step.
+func (e *emitter) fragmentRegisters() (a, b []ptx.Operand) {
+	return e.Regs(4*e.g.tilesM, e.B32), e.Regs(2*e.g.tilesN, e.B32)
+}
+
+// copyBlock copies the next block, if one is left, into the next stage. The group of copies may be empty.
+func (e *emitter) copyBlock() {
 	more := e.beginCopy()
 	e.copyA.next(more)
 	e.copyB.next(more)
-	e.endCopy(end)
+	e.endCopy()
 }
 
-// tight reports whether the addresses of a tile's copies do not fit into registers beside sums and fragments. ptxas 13.x
-// spills from about this sum on.
+// tight reports whether the addresses of a block's copies do not fit into registers beside sums and fragments. ptxas
+// 13.x spills from about this sum on.
 func (e *emitter) tight() bool {
 	g := e.g
 	return 4*g.tilesM*g.tilesN+g.buffers*(4*g.tilesM+2*g.tilesN)+e.copyA.copies+e.copyB.copies > 208
@@ -116,17 +142,17 @@ func (e *emitter) beginCopy() (more ptx.Operand) {
 	return more
 }
 
-func (e *emitter) endCopy(end ptx.Operand) {
+func (e *emitter) endCopy() {
 	e.CpAsyncCommitGroup()
 	e.AddS32(e.toCopy, e.toCopy, ptx.Int(-1))
-	e.nextStage(e.writeStage, end)
+	e.nextStage(e.writeStage)
 }
 
-// nextStage moves a stage's address on, from the last stage to the first.
-func (e *emitter) nextStage(stage, end ptx.Operand) {
+// nextStage moves the address of a stage on, from the last stage to the first.
+func (e *emitter) nextStage(stage ptx.Operand) {
 	wrap := e.Pred()
 	e.AddS32(stage, stage, ptx.Int(e.g.stageBytes))
-	e.SetpEqS32(wrap, stage, end)
+	e.SetpEqS32(wrap, stage, e.stagesEnd)
 	e.SelpB32(stage, e.smem, stage, wrap)
 }
 
@@ -140,8 +166,8 @@ func (e *emitter) load(step int, a, b []ptx.Operand) {
 	}
 }
 
-// multiply issues the k16 step's matrix instructions. The walk turns at the end of each column, so that consecutive
-// instructions share an operand. before is called before each column of tiles.
+// multiply issues the matrix instructions of a k16 step. It walks the tiles in a serpentine, so that consecutive
+// instructions share an operand. It calls before at the start of each column of tiles.
 func (e *emitter) multiply(a, b []ptx.Operand, before func(n int)) {
 	mma := e.MmaSyncM16N8K16F32F16
 	if e.s.DType == gemm.BF16 {

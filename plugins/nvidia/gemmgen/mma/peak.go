@@ -11,16 +11,17 @@ import (
 const (
 	PeakWarps              = 8
 	peakTilesM, peakTilesN = 4, 8
-	// PeakInputBytes is the operand data that each thread of the CTA reads once, PeakFlopsPerTurn what a CTA computes in
-	// each turn of the loop.
+	// PeakInputBytes is the operand data that each thread of a CTA reads once. PeakFlopsPerTurn is the operations of
+	// a CTA in each turn of the loop.
 	PeakInputBytes   = 4 * (4*peakTilesM + 2*peakTilesN)
 	PeakFlopsPerTurn = 2 * PeakWarps * peakTilesM * peakTilesN * 16 * 8 * 16
 )
 
-// EmitPeak generates a kernel that does nothing but mma.sync.m16n8k16 on operands in registers: the rate that no kernel of
-// the family can exceed. Parameters: in, PeakInputBytes per thread of one CTA (finite numbers, random for a realistic power
-// draw); out, a float per thread of the grid, so that nothing is optimised away; turns. It is launched with 32·PeakWarps
-// threads per CTA, at least one CTA per SM.
+// EmitPeak generates a kernel that only issues mma.sync.m16n8k16 on operands in registers. No kernel of the family
+// can exceed its rate. The parameter in is the address of PeakInputBytes per thread of one CTA: finite numbers,
+// random for a realistic power draw. out is the address of a float per thread of the grid, so that nothing is
+// optimised away. turns is the length of the loop. Launch it with 32·PeakWarps threads per CTA and at least one CTA
+// per SM.
 func EmitPeak(d gemm.DType, t target.Target) (*ptx.Kernel, error) {
 	b := ptx.New("mma_peak_" + d.String())
 	mma := b.MmaSyncM16N8K16F32F16

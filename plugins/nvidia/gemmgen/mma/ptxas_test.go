@@ -13,8 +13,11 @@ import (
 // promises. It needs no GPU.
 func TestAssemble(t *testing.T) {
 	bin := gentest.Ptxas(t)
-	for _, config := range []string{"16x16x64,warps=4,stages=4", "32x64x32,warps=4,stages=3", "64x64x64,warps=4,stages=2,split=2", "128x128x32,warps=4,stages=4", "128x128x64,warps=4,stages=2",
-		"128x256x32,warps=8,stages=3", "256x128x64,warps=8,stages=2", "128x256x64,warps=8,stages=3", "64x16x16,warps=8,stages=6"} {
+	for _, config := range []string{
+		"16x16x64,warps=4,stages=4", "32x64x32,warps=4,stages=3", "64x64x64,warps=4,stages=2,split=2",
+		"128x128x32,warps=4,stages=4", "128x128x64,warps=4,stages=2", "128x256x32,warps=8,stages=3",
+		"256x128x64,warps=8,stages=2", "128x256x64,warps=8,stages=3", "64x16x16,warps=8,stages=6",
+	} {
 		for i, align := range []int{16, 16, 16, 16, 8, 4} {
 			s := spec(t, config, []string{"kn", "kk", "mn", "mk"}[i%4], gemm.FP16, gemm.FP16, align, align, align)
 			if i%2 == 1 {
@@ -41,7 +44,8 @@ func TestAssemble(t *testing.T) {
 						t.Fatal(err)
 					}
 					if spills > 0 || registers < r.Accumulators || registers*k.Threads > 1<<16 {
-						t.Errorf("%d registers, %d bytes of stack and spills; %d accumulators", registers, spills, r.Accumulators)
+						t.Errorf("%d registers, %d bytes of stack and spills; %d accumulators", registers, spills,
+							r.Accumulators)
 					}
 				})
 			}
@@ -52,7 +56,8 @@ func TestAssemble(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if registers, spills, err := gentest.Assemble(t, bin, k.Text, sm(80)); err != nil || spills > 0 || registers < 4*peakTilesM*peakTilesN {
+		if registers, spills, err := gentest.Assemble(t, bin, k.Text, sm(80)); err != nil || spills > 0 ||
+			registers < 4*peakTilesM*peakTilesN {
 			t.Errorf("%d registers, %d bytes of spills: %v", registers, spills, err)
 		}
 	})

@@ -13,12 +13,13 @@ import (
 // Spec is everything that the text of a kernel depends on. Sizes, leading dimensions, strides, alpha, beta, group_m and
 // the number of splits are parameters of the kernel (see gemmgen.Call), so one kernel serves all of them.
 type Spec struct {
-	// DType is the element type of A and B, FP16 or BF16. Out is that of C: FP16, BF16 or FP32. Accumulation is in FP32.
+	// DType is the element type of A and B, FP16 or BF16. Out is that of C: FP16, BF16 or FP32. Accumulation is in
+	// FP32.
 	DType, Out gemm.DType
 	// AMajor and BMajor say along which dimension A and B are contiguous. C is row-major.
 	AMajor, BMajor gemm.Major
-	// AlignA, AlignB and AlignC are the bytes (16, 8, 4 or 2) that divide the address and the length of every contiguous
-	// row or column of the matrix.
+	// AlignA, AlignB and AlignC are the bytes (16, 8, 4 or 2) that divide the address and the length of every
+	// contiguous row or column of the matrix.
 	AlignA, AlignB, AlignC int
 	// Config is the configuration. GroupM does not change the text, and of SplitK only whether it is above one does.
 	Config gemm.Config
@@ -54,7 +55,8 @@ type Resources struct {
 	// Accumulators and Fragments are 32-bit registers per thread: the fp32 sums of the warp's tile, and the operands of
 	// the current k16 step and, where there is more than one step, of the next.
 	Accumulators, Fragments int
-	// WarpsM, WarpsN and WarpsK are the warp grid. WarpsK warps share an output tile and split the k16 steps of a block.
+	// WarpsM, WarpsN and WarpsK are the warp grid. WarpsK warps share an output tile and split the k16 steps of a
+	// block.
 	WarpsM, WarpsN, WarpsK int
 }
 
@@ -69,7 +71,7 @@ func (s Spec) Resources() (r Resources, reason arch.Reason, detail string) {
 	return r, reason, detail
 }
 
-// Check is Resources, and rejects as well what exceeds the limits of a device.
+// Check returns what Resources returns, and also rejects kernels that exceed the limits of a device.
 func (s Spec) Check(limits gemmgen.Limits) (r Resources, reason arch.Reason, detail string) {
 	g, r, reason, detail := s.layout()
 	if reason != "" {
@@ -88,7 +90,7 @@ func (s Spec) Check(limits gemmgen.Limits) (r Resources, reason arch.Reason, det
 	return r, "", ""
 }
 
-// layout lays a CTA's work out, and says what that needs.
+// layout lays out the work of a CTA and returns what it needs.
 func (s Spec) layout() (g geometry, r Resources, reason arch.Reason, detail string) {
 	c := s.Config
 	if reason, detail = s.belongs(); reason != "" {
@@ -101,12 +103,13 @@ func (s Spec) layout() (g geometry, r Resources, reason arch.Reason, detail stri
 			c.NumWarps, c.BlockM, c.BlockN, c.BlockM/16*c.BlockN/8, c.BlockK/16)
 	}
 	return g, Resources{
-		Threads: g.threads, SharedMemory: unit.Bytes(g.sharedBytes), WarpsM: g.warpsM, WarpsN: g.warpsN, WarpsK: g.warpsK,
+		Threads: g.threads, SharedMemory: unit.Bytes(g.sharedBytes),
 		Accumulators: 4 * g.tilesM * g.tilesN, Fragments: g.buffers * (4*g.tilesM + 2*g.tilesN),
+		WarpsM: g.warpsM, WarpsN: g.warpsN, WarpsK: g.warpsK,
 	}, "", ""
 }
 
-// belongs says why the types or the configuration are not the family's, if they are not.
+// belongs returns why the types or the configuration are outside the family, or no reason if they are inside.
 func (s Spec) belongs() (reason arch.Reason, detail string) {
 	c := s.Config
 	switch {
@@ -114,7 +117,8 @@ func (s Spec) belongs() (reason arch.Reason, detail string) {
 		return arch.ReasonAtomShape, fmt.Sprintf("mma.sync.m16n8k16 takes fp16 or bf16, not %s", s.DType)
 	case s.Out != gemm.FP16 && s.Out != gemm.BF16 && s.Out != gemm.FP32:
 		return arch.ReasonAtomShape, fmt.Sprintf("the epilogue writes fp16, bf16 or fp32, not %s", s.Out)
-	case !slices.Contains(blocksMN, c.BlockM), !slices.Contains(blocksMN, c.BlockN), !slices.Contains(blocksK, c.BlockK):
+	case !slices.Contains(blocksMN, c.BlockM), !slices.Contains(blocksMN, c.BlockN),
+		!slices.Contains(blocksK, c.BlockK):
 		return arch.ReasonAtomShape, fmt.Sprintf(
 			"tile %dx%dx%d: block_m and block_n are a power of two from 16 to 256, block_k from 16 to 128",
 			c.BlockM, c.BlockN, c.BlockK)
@@ -124,6 +128,8 @@ func (s Spec) belongs() (reason arch.Reason, detail string) {
 		return gemmgen.ReasonStages, fmt.Sprintf("%d stages: the family has 2 to 6", c.NumStages)
 	case c.SplitK < 1:
 		return arch.ReasonModelRule, fmt.Sprintf("split_k is %d, not at least 1", c.SplitK)
+	case c.Axes != (gemm.Axes{}):
+		return arch.ReasonModelRule, fmt.Sprintf("the family has no axes, but the configuration sets %s", c.Axes)
 	}
 	return "", ""
 }

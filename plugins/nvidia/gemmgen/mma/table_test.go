@@ -6,20 +6,21 @@ import (
 	"os"
 	"testing"
 
-	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/plugins/nvidia/data"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/internal/gentest"
-	"github.com/origami-gemm/origami/plugins/nvidia/records"
 )
 
-// table is the file of records that says what the assembler makes of every kernel of the family: fp16, A and B row-major,
-// aligned, no splits.
+// table has the registers and spills of every kernel of the family, as the assembler reports them: fp16, A and B
+// row-major, aligned, no splits.
 const table = "compiled/mma.csv"
 
-// TestAssembledTable assembles some of the kernels anew and compares them with the table. With -update it assembles all of
-// them and writes the table, which takes many minutes: go test -run AssembledTable -timeout 0 -update ./plugins/nvidia/gemmgen/mma
+// TestAssembledTable assembles some of the kernels again and compares them with the table. With -update it assembles
+// all of them and writes the table, which takes many minutes:
+//
+//	go test -run AssembledTable -timeout 0 -update ./plugins/nvidia/gemmgen/mma
 func TestAssembledTable(t *testing.T) {
 	bin := gentest.Ptxas(t)
-	shipped, err := records.Compiled.ReadFile(table)
+	shipped, err := data.Compiled.ReadFile(table)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +33,7 @@ func TestAssembledTable(t *testing.T) {
 			if !*update && i%50 != 0 {
 				continue
 			}
-			s := Spec{DType: gemm.FP16, Out: gemm.FP16, AMajor: gemm.MajorK, BMajor: gemm.MajorN, AlignA: 16, AlignB: 16, AlignC: 16, Config: c}
+			s := aligned(c)
 			r, reason, _ := s.Check(limits(gentest.SharedPerCTA[sm(cc)]))
 			if reason != "" {
 				continue
@@ -45,11 +46,13 @@ func TestAssembledTable(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			row := fmt.Sprintf("%d,%d,%d,%d,%d,%d,1,1,%d,%d,%d,ok\n", cc, c.BlockM, c.BlockN, c.BlockK, c.NumStages, c.NumWarps, registers, (local+3)/4, int64(r.SharedMemory))
+			row := fmt.Sprintf("%d,%d,%d,%d,%d,%d,1,1,%d,%d,%d,ok\n", cc, c.BlockM, c.BlockN, c.BlockK, c.NumStages,
+				c.NumWarps, registers, (local+3)/4, int64(r.SharedMemory))
 			if *update {
 				written.WriteString(row)
 			} else if !bytes.Contains(shipped, []byte("\n"+row)) {
-				t.Errorf("not in records/%s: %sThe generator or the assembler has changed: rewrite the table with -update", table, row)
+				t.Errorf("not in records/%s: %sThe generator or assembler changed: write the table with -update",
+					table, row)
 			}
 		}
 	}

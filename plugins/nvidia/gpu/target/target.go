@@ -64,3 +64,24 @@ func (t Target) Covers(least Target) bool {
 		return t == least
 	}
 }
+
+// PTX returns the first version of the PTX ISA, times ten, that knows the target. Source: PTX ISA, section ".target",
+// table "PTX Release History".
+func (t Target) PTX() int {
+	version := 60
+	for _, first := range [...]struct{ cc, ptx int }{
+		{75, 63}, {80, 70}, {86, 71}, {87, 74}, {89, 78}, {100, 86}, {103, 88}, {110, 90}, {120, 87}, {121, 88},
+	} {
+		if t.CC >= first.cc {
+			version = first.ptx
+		}
+	}
+	switch t.Suffix {
+	case ArchFeatures:
+		return max(version, 80)
+	case FamilyFeatures:
+		return max(version, 88)
+	default:
+		return version
+	}
+}

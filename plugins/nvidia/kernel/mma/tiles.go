@@ -14,8 +14,8 @@ import (
 func (f Family) TileSpace() arch.Space { return f.Space() }
 
 // CheckTile is Check.
-func (Family) CheckTile(d *gpu.Device, o kernel.Operands, c gemm.Config) (arch.Reason, string) {
-	_, reason, detail := check(d, o, c)
+func (Family) CheckTile(d *gpu.Device, o kernel.Operands, c *gemm.Config) (arch.Reason, string) {
+	_, reason, detail := check(d, o, *c)
 	return reason, detail
 }
 

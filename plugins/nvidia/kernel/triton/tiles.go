@@ -21,10 +21,13 @@ func (Family) SortLaunches(*gpu.Device, kernel.Operands, []gemm.Config) {}
 
 // CheckTile is Check as tritonBLAS's NVIDIA port has it: whatever the stages, one buffer of the operands of a K step
 // has to fit the shared memory of a CTA.
-func (Family) CheckTile(d *gpu.Device, _ kernel.Operands, c gemm.Config) (arch.Reason, string) {
-	if reason, detail := checkShape(d.SM, &c); reason != "" {
+func (Family) CheckTile(d *gpu.Device, _ kernel.Operands, c *gemm.Config) (arch.Reason, string) {
+	a, b := operandBytes(c)
+	if compiles(d.SM, c) && unit.Bytes(a+b) <= d.SharedMemory {
+		return "", ""
+	}
+	if reason, detail := checkShape(d.SM, c); reason != "" {
 		return reason, detail
 	}
-	a, b := operandBytes(&c)
 	return kernel.CheckShared(d, unit.Bytes(a+b))
 }

@@ -56,22 +56,30 @@ func (Family) Check(d *gpu.Device, _ kernel.Operands, c gemm.Config, need kernel
 // leastBlock is the least extent of an operand of tl.dot in any dimension (Triton's documentation, tl.dot).
 const leastBlock = 16
 
-// checkShape says why Triton cannot compile or launch a configuration: tl.arange takes powers of two, tl.dot has a
-// least extent, and num_warps is a power of two.
+// checkShape says why Triton cannot compile or launch a configuration.
 func checkShape(sm *gpu.SM, c *gemm.Config) (arch.Reason, string) {
-	if !block(c.BlockM) || !block(c.BlockN) || !block(c.BlockK) {
+	switch {
+	case compiles(sm, c):
+		return "", ""
+	case !tile(c):
 		return arch.ReasonAtomShape, fmt.Sprintf("tile %dx%dx%d: tl.arange and tl.dot take powers of two from %d",
 			c.BlockM, c.BlockN, c.BlockK, leastBlock)
+	default:
+		return arch.ReasonWarps,
+			fmt.Sprintf("%d warps: Triton launches a power of two, up to %d", c.NumWarps, sm.ThreadsPerCTA/32)
 	}
-	if most := sm.ThreadsPerCTA / 32; !powerOfTwo(c.NumWarps) || c.NumWarps > most {
-		return arch.ReasonWarps, fmt.Sprintf("%d warps: Triton launches a power of two, up to %d", c.NumWarps, most)
-	}
-	return "", ""
 }
 
-func block(v int) bool { return v >= leastBlock && powerOfTwo(v) }
+// compiles reports whether Triton compiles and launches a configuration.
+func compiles(sm *gpu.SM, c *gemm.Config) bool {
+	return tile(c) && c.NumWarps&(c.NumWarps-1) == 0 && 32*c.NumWarps <= sm.ThreadsPerCTA
+}
 
-func powerOfTwo(v int) bool { return v > 0 && v&(v-1) == 0 }
+// tile reports whether a tile is one for tl.arange, which takes powers of two, and tl.dot, which has a least extent.
+func tile(c *gemm.Config) bool {
+	return c.BlockM&(c.BlockM-1)|c.BlockN&(c.BlockN-1)|c.BlockK&(c.BlockK-1) == 0 &&
+		min(c.BlockM, c.BlockN, c.BlockK) >= leastBlock
+}
 
 // Loop implements kernel.Family.
 func (Family) Loop(d *gpu.Device, _ kernel.Operands, c gemm.Config) kernel.Loop {
@@ -85,17 +93,18 @@ func (Family) Loop(d *gpu.Device, _ kernel.Operands, c gemm.Config) kernel.Loop 
 
 // Overhead implements kernel.Family.
 func (Family) Overhead() kernel.Overhead {
-	const fit = "fitted on h200-triton (34,240 times of 856 kernels on 40 sizes), 2026-11-21; bounds "
+	const dataSet = "h200-triton"
+	const fit = "fitted on " + dataSet + " (34,240 times of 856 kernels on 40 sizes), 2026-11-21"
 	return kernel.Overhead{
 		Slots: kernel.Quantity{
-			Name: "loop_slots", Value: 103.9, Low: 10, High: 300, Unit: "1",
-			Doc:    "instructions of a warp per K step beside loads and matrix instructions: pointers, masks, barriers",
-			Source: fit + "10–300; over folds 103.7–104.8",
+			Name: "loop_slots", Value: 103.9, Unit: "1", Low: 10, High: 300, Folds: &[2]float64{103.7, 104.8},
+			Doc:     "instructions of a warp per K step beside loads and matrix instructions: pointers, masks, barriers",
+			DataSet: dataSet, Source: fit,
 		},
 		Latency: kernel.Quantity{
-			Name: "step_latency", Value: 180.4, Low: 20, High: 600, Unit: "cycles",
-			Doc:    "wait and barriers of a K step with mma.sync",
-			Source: fit + "20–600; over folds 148–198",
+			Name: "step_latency", Value: 180.4, Unit: "cycles", Low: 20, High: 600, Folds: &[2]float64{148, 198},
+			Doc:     "wait and barriers of a K step with mma.sync",
+			DataSet: dataSet, Source: fit,
 		},
 	}
 }

@@ -36,7 +36,7 @@ func TestCheckShape(t *testing.T) {
 		if reason, detail := (Family{}).Check(d, o, c, Family{}.Resources(d, o, c, false)); reason != test.want {
 			t.Errorf("%s: %q, %s, want %q", c, reason, detail, test.want)
 		}
-		if reason, detail := (Family{}).CheckTile(d, o, c); reason != test.want {
+		if reason, detail := (Family{}).CheckTile(d, o, &c); reason != test.want {
 			t.Errorf("tile of %s: %q, %s, want %q", c, reason, detail, test.want)
 		}
 	}

@@ -1,4 +1,4 @@
-// Command origami-plugin-example serves the plugin example to origami, which starts it when it needs it.
+// Command origami-plugin-example serves the plugin example. origami starts it when needed.
 package main
 
 import (

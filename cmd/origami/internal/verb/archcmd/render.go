@@ -7,6 +7,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/gemm"
 )
 
 // view is what `arch show` shows.
@@ -29,6 +30,7 @@ type (
 		Model              string       `json:"model"`
 		Models             []string     `json:"models"`
 		Kernels            []string     `json:"kernels"`
+		Axes               []axis       `json:"axes,omitempty"`
 		Rung               arch.Rung    `json:"rung"`
 		Live               *render.Live `json:"live,omitempty"`
 		UnitName           string       `json:"unit_name"`
@@ -49,6 +51,15 @@ type (
 		Monotone           []string     `json:"monotone,omitempty"`
 
 		Uncertainty []render.Uncertainty `json:"uncertainty,omitempty"`
+	}
+	axis struct {
+		Kernel  string   `json:"kernel"`
+		Name    string   `json:"name"`
+		Type    string   `json:"type"`
+		Values  []string `json:"values"`
+		Default string   `json:"default"`
+		Unit    string   `json:"unit,omitempty"`
+		Doc     string   `json:"doc"`
 	}
 	peak struct {
 		DType string  `json:"dtype"`
@@ -124,6 +135,12 @@ func (v *view) object() object {
 		SharedMemory: float64(v.SharedMemory), RegisterFile: v.RegisterFile, RegistersPerThread: v.RegistersPerThread,
 		Peak: []peak{}, Atoms: []atom{}, Levels: []level{}, Parameters: []parameter{}, Constants: []constant{},
 		Options: []option{}, Terms: []termSchema{},
+	}
+	for _, f := range v.Families {
+		for _, x := range f.Axes {
+			o.Axes = append(o.Axes, axis{f.Name, x.Name, x.Type.String(), append([]string{}, x.Values...), x.Default, x.Unit,
+				x.Doc})
+		}
 	}
 	for _, p := range v.Peak {
 		o.Peak = append(o.Peak, peak{p.DType.String(), float64(p.Rate)})
@@ -207,6 +224,7 @@ func writeText(s *iostreams.Streams, v *view) {
 	for i := range v.Uncertainty {
 		t.writeUncertainty(&v.Uncertainty[i])
 	}
+	t.writeAxes(v.Families)
 	rows = nil
 	for _, o := range v.Options {
 		rows = append(rows, []string{o.Key, o.Value, v.OptionDocs[o.Key]})
@@ -251,6 +269,21 @@ func (t tables) writeIfAny(title string, header []string, rows [][]string) {
 	if len(rows) > 0 {
 		t.write(title, header, rows)
 	}
+}
+
+// writeAxes writes what the configurations of the kernel families have beyond the numbers that all have.
+func (t tables) writeAxes(families []arch.Family) {
+	var rows [][]string
+	for _, f := range families {
+		for _, x := range f.Axes {
+			values := strings.Join(x.Values, ", ")
+			if values == "" {
+				values = fmt.Sprintf("0 to %d", gemm.MaxConfigNumber)
+			}
+			rows = append(rows, []string{f.Name, x.Name, values, x.Default, x.Unit, x.Doc})
+		}
+	}
+	t.writeIfAny("Axes of kernel families", []string{"kernel", "axis", "values", "default", "unit", "what"}, rows)
 }
 
 func (t tables) writeUncertainty(u *arch.Uncertainty) {

@@ -3,6 +3,7 @@ package benchcmd
 import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/core/dataset"
+	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/score"
 	"github.com/origami-gemm/origami/core/stats"
 	"github.com/origami-gemm/origami/core/unit"
@@ -15,8 +16,8 @@ type object struct {
 	Model    string         `json:"model"`
 	Kernel   string         `json:"kernel"`
 	Problem  render.Problem `json:"problem"`
-	Pick     render.Config  `json:"pick"`
-	Best     render.Config  `json:"best"`
+	Pick     gemm.Config    `json:"pick"`
+	Best     gemm.Config    `json:"best"`
 	Library  string         `json:"library,omitempty"`
 	Times    times          `json:"milliseconds"`
 	TFLOPS   times          `json:"tflops"`
@@ -52,7 +53,7 @@ type library struct {
 
 // excluded is a configuration, or a library, that has no time that counts.
 type excluded struct {
-	Config  *render.Config `json:"config,omitempty"`
+	Config  *gemm.Config   `json:"config,omitempty"`
 	Library string         `json:"library,omitempty"`
 	Status  dataset.Status `json:"status"`
 	Detail  string         `json:"detail,omitempty"`
@@ -68,8 +69,8 @@ type times struct {
 func (w *writer) object(r *score.Comparison) object {
 	o := object{
 		Arch: w.arch.Arch, Device: w.arch.Device, Model: w.arch.Model, Kernel: w.data.Kernel,
-		Problem: render.ProblemJSON(r.Problem), Pick: render.ConfigJSON(r.Pick.Config),
-		Best: render.ConfigJSON(r.Best.Config),
+		Problem: render.ProblemJSON(r.Problem), Pick: r.Pick.Config,
+		Best: r.Best.Config,
 		Eff:  r.Efficiency(), Tau: render.Number(r.Tau), PickRank: r.PickRank, Passed: r.PassedOver, Measured: r.Measured,
 		Total: r.Candidates,
 		Regs:  r.Pick.Resources.Registers, Spill: float64(r.Pick.Resources.SpillBytes),
@@ -91,7 +92,7 @@ func (w *writer) object(r *score.Comparison) object {
 	for _, e := range r.Excluded {
 		failed := excluded{Status: e.Status, Detail: e.Detail}
 		if failed.Library = e.Library; failed.Library == "" {
-			c := render.ConfigJSON(e.Config)
+			c := e.Config
 			failed.Config = &c
 		}
 		o.Excluded = append(o.Excluded, failed)

@@ -3,6 +3,7 @@ package benchcmd
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
+	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/score"
 	"github.com/origami-gemm/origami/core/unit"
 )
@@ -26,16 +28,14 @@ type writer struct {
 
 // columns are those of CSV and TSV. Those of the first library are there whether it was measured or not; others have
 // columns under their own names.
-func columns(data *dataset.Dataset) []string {
-	names := []string{
-		"m", "n", "k", "batch", "trans_a", "trans_b", "dtype", "block_m", "block_n", "block_k", "group_m", "num_warps",
-		"num_stages", "split_k",
+func columns(data *dataset.Dataset, axes []gemm.Axis) []string {
+	names := slices.Concat(render.KeyColumns, render.LaunchColumns(axes), []string{
 		"predicted_ms", "pick_ms", "best_ms", "library_ms", "efficiency", "versus_library", "tau", "pick_rank",
 		"passed_over", "measured", "candidates",
 		"registers", "spill_bytes", "best",
 		"pick_tflops", "best_tflops", "library_tflops", "phase", "noise_floor", "best_rank", "wrong", "not_built", "failed",
 		"missing", "clock_moved",
-	}
+	})
 	for i, name := range data.Libraries() {
 		if i > 0 {
 			name = strings.ReplaceAll(name, "-", "_")
@@ -48,10 +48,13 @@ func columns(data *dataset.Dataset) []string {
 func newWriter(s *iostreams.Streams, f render.Format, d *arch.Description, data *dataset.Dataset) *writer {
 	w := &writer{s: s, format: f, arch: d, data: data}
 	if f == render.CSV || f == render.TSV {
-		w.delimited = render.NewDelimited(s, f, columns(data))
+		w.delimited = render.NewDelimited(s, f, columns(data, w.axes()))
 	}
 	return w
 }
+
+// axes are those of the configurations.
+func (w *writer) axes() []gemm.Axis { return w.arch.Axes(w.data.Kernel) }
 
 func (w *writer) write(r *score.Comparison) error {
 	w.rows = append(w.rows, *r)
@@ -59,7 +62,7 @@ func (w *writer) write(r *score.Comparison) error {
 	case w.format == render.JSON:
 		return render.JSONLine(w.s, w.object(r))
 	case w.delimited != nil:
-		return w.delimited.Write(cells(r))
+		return w.delimited.Write(w.cells(r))
 	default:
 		return nil // the table needs all rows for its widths
 	}
@@ -84,8 +87,8 @@ func (w *writer) close() error {
 	}
 }
 
-func cells(r *score.Comparison) []string {
-	out := append(render.KeyCells(r.Problem, r.Pick.Config), render.LaunchCells(r.Pick.Config)...)
+func (w *writer) cells(r *score.Comparison) []string {
+	out := append(render.KeyCells(r.Problem, r.Pick.Config), render.LaunchCells(r.Pick.Config, w.axes())...)
 	milliseconds := func(t unit.Seconds) string {
 		if t <= 0 {
 			return ""

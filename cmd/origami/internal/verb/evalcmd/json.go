@@ -6,6 +6,7 @@ import (
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/score"
 	"github.com/origami-gemm/origami/core/stats"
 	"github.com/origami-gemm/origami/core/unit"
@@ -34,11 +35,11 @@ type problem struct {
 	render.Problem
 	Class string `json:"class"`
 
-	Pick        render.Config `json:"pick"`
+	Pick        gemm.Config   `json:"pick"`
 	PickMS      render.Number `json:"pick_ms"`
 	PredictedMS float64       `json:"predicted_ms"`
 	IntervalMS  *[2]float64   `json:"interval_ms"`
-	Best        render.Config `json:"best"`
+	Best        gemm.Config   `json:"best"`
 	BestMS      float64       `json:"best_ms"`
 	Eff         float64       `json:"efficiency"`
 	Top4        float64       `json:"efficiency_top4"`
@@ -82,9 +83,9 @@ func (o *outcome) object() object {
 		r := &o.rows[i]
 		scored := problem{
 			Problem: render.ProblemJSON(r.Problem), Class: r.Class.String(),
-			Pick: render.ConfigJSON(r.Pick.Config), PickMS: render.Number(milliseconds(r.Pick.Time)),
+			Pick: r.Pick.Config, PickMS: render.Number(milliseconds(r.Pick.Time)),
 			PredictedMS: milliseconds(r.Predicted),
-			Best:        render.ConfigJSON(r.Best.Config), BestMS: milliseconds(r.Best.Time), Eff: r.Efficiency(), Top4: r.Top[0],
+			Best:        r.Best.Config, BestMS: milliseconds(r.Best.Time), Eff: r.Efficiency(), Top4: r.Top[0],
 			Top8: r.Top[1], Top16: r.Top[2],
 			Tau: render.Number(r.Tau), PickRank: place(r.PickRank), BestRank: place(r.BestRank), Error: render.Number(r.Error),
 			Coverage: render.Number(coverage(r, o.uncertainty())), Recorded: r.Measured, Refused: r.Rejected,

@@ -9,6 +9,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/score"
 )
 
@@ -58,17 +59,22 @@ func (o *outcome) write(s *iostreams.Streams, f render.Format) error {
 		for i := range o.rows {
 			rows[i] = o.cells(&o.rows[i])
 		}
-		return render.WriteRows(s, f, columns, rows)
+		return render.WriteRows(s, f, columns(o.axes()), rows)
 	}
 }
 
 // columns are those of CSV and TSV.
-var columns = slices.Concat(render.KeyColumns, render.LaunchColumns, []string{
-	"class", "predicted_ms", "pick_ms", "best", "best_ms", "efficiency", "efficiency_top4", "efficiency_top8",
-	"efficiency_top16", "tau",
-	"pick_rank_measured", "best_rank_predicted", "error_median", "interval_held", "interval_coverage", "recorded",
-	"refused",
-})
+func columns(axes []gemm.Axis) []string {
+	return slices.Concat(render.KeyColumns, render.LaunchColumns(axes), []string{
+		"class", "predicted_ms", "pick_ms", "best", "best_ms", "efficiency", "efficiency_top4", "efficiency_top8",
+		"efficiency_top16", "tau",
+		"pick_rank_measured", "best_rank_predicted", "error_median", "interval_held", "interval_coverage", "recorded",
+		"refused",
+	})
+}
+
+// axes are those of the configurations.
+func (o *outcome) axes() []gemm.Axis { return o.arch.Axes(o.data.Kernel) }
 
 func (o *outcome) cells(r *score.Evaluation) []string {
 	number := func(v float64) string {
@@ -83,7 +89,7 @@ func (o *outcome) cells(r *score.Evaluation) []string {
 		}
 		return strconv.Itoa(n)
 	}
-	return slices.Concat(render.KeyCells(r.Problem, r.Pick.Config), render.LaunchCells(r.Pick.Config), []string{
+	return slices.Concat(render.KeyCells(r.Problem, r.Pick.Config), render.LaunchCells(r.Pick.Config, o.axes()), []string{
 		r.Class.String(), number(milliseconds(r.Predicted)), number(milliseconds(r.Pick.Time)), r.Best.Config.String(),
 		number(milliseconds(r.Best.Time)),
 		number(r.Efficiency()), number(r.Top[0]), number(r.Top[1]), number(r.Top[2]), number(r.Tau), rank(r.PickRank),

@@ -131,6 +131,9 @@ func (o *outcome) short(c gemm.Config) string {
 	if o.data.Split == 0 {
 		s += fmt.Sprintf(" k%d", c.SplitK)
 	}
+	if axes := c.Axes.String(); axes != "" {
+		s += " " + axes
+	}
 	return s
 }
 

@@ -124,8 +124,8 @@ func Explain(ctx context.Context, a arch.Architecture, p gemm.Problem, kernel, c
 	return e, nil
 }
 
-// configOf reads a configuration. A part that the text leaves out comes from the first candidate with that tile, or else
-// from the first candidate.
+// configOf reads a configuration. A part that the text leaves out comes from the first candidate with that tile, or
+// else from the first candidate.
 func configOf(all *session.Answer, text string) (gemm.Config, error) {
 	if len(all.Entries) == 0 {
 		return gemm.Config{}, diag.Inputf("the model has no candidates for %s", all.Problem).
@@ -141,8 +141,9 @@ func configOf(all *session.Answer, text string) (gemm.Config, error) {
 		base.GroupM = 0
 		return base, ok
 	}
+	axes := all.Arch.Axes(all.Kernel)
 	base, _ := first(func(session.Entry) bool { return true })
-	c, err := gemm.ParseConfig(text, base)
+	c, err := gemm.ParseConfig(text, base, axes...)
 	if err != nil {
 		return c, diag.Within("--config", err)
 	}
@@ -150,7 +151,7 @@ func configOf(all *session.Answer, text string) (gemm.Config, error) {
 		return e.Rank > 0 && e.Config.BlockM == c.BlockM && e.Config.BlockN == c.BlockN && e.Config.BlockK == c.BlockK
 	})
 	if ok {
-		c, err = gemm.ParseConfig(text, ofTile)
+		c, err = gemm.ParseConfig(text, ofTile, axes...)
 	}
 	c.Kernel = all.Kernel
 	return c, diag.Within("--config", err)

@@ -144,13 +144,15 @@ func writeRecords(s *iostreams.Streams, f render.Format, e *Explanation) error {
 	}
 	for i, cell := range render.KeyCells(e.Problem, e.Config) {
 		kind := "problem"
-		if i >= 7 {
+		if i >= len(render.ProblemColumns) {
 			kind = "config"
 		}
 		keep(row(kind, render.KeyColumns[i], cell, "", "", "", "", "", "", ""))
 	}
-	for i, cell := range render.LaunchCells(e.Config) {
-		keep(row("config", render.LaunchColumns[i], cell, "", "", "", "", "", "", ""))
+	axes := e.Arch.Axes(e.Kernel)
+	columns := render.LaunchColumns(axes)
+	for i, cell := range render.LaunchCells(e.Config, axes) {
+		keep(row("config", columns[i], cell, "", "", "", "", "", "", ""))
 	}
 	if e.Estimate.Reject != "" {
 		keep(row("rejected", string(e.Estimate.Reject), "", "", "", "", "", "", e.Detail, ""))

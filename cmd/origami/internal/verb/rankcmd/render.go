@@ -39,7 +39,8 @@ type writer struct {
 func newWriter(o *Options, f render.Format, d *arch.Description) *writer {
 	w := &writer{s: o.Factory.Streams, format: f, rejected: o.Rejected}
 	if f == render.CSV || f == render.TSV {
-		header := slices.Concat(render.KeyColumns, render.LaunchColumns, []string{"rank", "status", "reason"})
+		header := slices.Concat(render.KeyColumns, render.LaunchColumns(render.AxesOf(d, o.Factory.Settings.Kernel)),
+			[]string{"rank", "status", "reason"})
 		for _, t := range d.Terms {
 			header = append(header, t.Name)
 		}
@@ -87,7 +88,7 @@ func (w *writer) json(a *session.Answer) error {
 func (w *writer) csv(a *session.Answer) error {
 	for i := range a.Entries {
 		e := &a.Entries[i]
-		row := slices.Concat(render.KeyCells(a.Problem, e.Config), render.LaunchCells(e.Config),
+		row := slices.Concat(render.KeyCells(a.Problem, e.Config), render.LaunchCells(e.Config, a.Arch.Axes(a.Kernel)),
 			[]string{rank(e), status(e), string(e.Estimate.Reject)})
 		for j, v := range e.Terms {
 			row = append(row, cell(a.Arch.Terms[j], v, render.Exact))

@@ -9,6 +9,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/gemm"
 )
 
 // writer writes one answer after the other in the chosen format.
@@ -20,10 +21,10 @@ type writer struct {
 	rows      [][]string // of the table of many problems
 }
 
-func newWriter(s *iostreams.Streams, f render.Format, many bool) *writer {
+func newWriter(s *iostreams.Streams, f render.Format, many bool, axes []gemm.Axis) *writer {
 	w := &writer{s: s, format: f, many: many}
 	if f == render.CSV || f == render.TSV {
-		header := slices.Concat(render.KeyColumns, render.LaunchColumns,
+		header := slices.Concat(render.KeyColumns, render.LaunchColumns(axes),
 			[]string{"arch", "device", "model", "kernel", "rung", "cycles", "seconds", "tflops", "bound", "candidates",
 				"rejected",
 				"interval_low_seconds", "interval_high_seconds", "expected_loss", "worth_measuring", "measured_seconds",
@@ -40,7 +41,8 @@ func (w *writer) write(a *session.Answer) error {
 		return render.JSONLine(w.s, render.ObjectOf(a, best))
 	case w.delimited != nil:
 		o := render.ObjectOf(a, best)
-		return w.delimited.Write(slices.Concat(render.KeyCells(a.Problem, best.Config), render.LaunchCells(best.Config),
+		return w.delimited.Write(slices.Concat(render.KeyCells(a.Problem, best.Config),
+			render.LaunchCells(best.Config, a.Arch.Axes(a.Kernel)),
 			[]string{
 				o.Arch, o.Device, o.Model, o.Kernel, string(o.Rung), render.Exact(o.Predicted.Cycles),
 				render.Exact(o.Predicted.Seconds),

@@ -59,19 +59,21 @@ func Run(ctx context.Context, o *Options) error {
 	}
 	question := session.Question{Kernel: o.Factory.Settings.Kernel, Top: 1, Regret: true}
 	many := o.Query.Problems != ""
-	w := newWriter(o.Factory.Streams, render.FormatOf(o.Factory), many)
+	var m *measurer
+	if o.Measure != "" || o.Executor != "" {
+		if m, err = o.measurer(ctx, a); err != nil {
+			return err
+		}
+		defer m.close()
+		question.Kernel = m.sweep.Space.Kernel
+	}
+	w := newWriter(o.Factory.Streams, render.FormatOf(o.Factory), many, render.AxesOf(a.Describe(), question.Kernel))
 	if w.format == render.Table && !many {
 		question.Top, question.Terms = 2, true // the card shows the terms and the runner-up
 	}
 	write, failures := w.write, o.Factory.Failures(nil)
-	if o.Measure != "" || o.Executor != "" {
-		m, err := o.measurer(ctx, a)
-		if err != nil {
-			return err
-		}
-		defer m.close()
+	if m != nil {
 		question.Top = max(question.Top, m.count)
-		question.Kernel = m.sweep.Space.Kernel
 		write = func(one *session.Answer) error {
 			err := m.measure(ctx, one)
 			switch {

@@ -7,33 +7,33 @@ import (
 	"github.com/origami-gemm/origami/plugins/nvidia/ptx"
 )
 
-// copier moves one operand's tiles from global to shared memory. A copy is as wide as the alignment allows: cp.async of
-// 16, 8 or 4 bytes, or plain loads and stores of single elements. Thread t makes copies t, t + threads, … of the tile
-// counted along its rows. The edges of the matrix are multiples of a copy's width.
+// copier moves the blocks of one operand from global to shared memory. A copy is as wide as the alignment allows:
+// cp.async of 16, 8 or 4 bytes, or plain loads and stores of single elements. Thread t makes copies t, t + threads, …
+// of the tile counted along its rows. The edges of the matrix are multiples of a copy's width.
 //
-// Only the first tile along K may be short; what it lacks is filled with zeros. Across K, copies beyond the edge repeat the
+// Only the first block along K may be short, and is padded with zeros. Across K, copies beyond the edge repeat the
 // last row or column, whose products end in parts of C that are not written. So copies in the loop need no bounds.
 type copier struct {
 	e *emitter
 	t tile
-	// bytes is the width of a copy, copies the number per thread. A thread's copy i is in row row0 + i/across*rowStep, at
-	// across positions columnStep bytes apart.
+	// bytes is the width of a copy, copies the number per thread. Copy i of a thread is in row row0 +
+	// i/across*rowStep, at position i%across. Positions are columnStep bytes apart.
 	bytes, copies, across, rowStep, columnStep int
-	// pointer holds, for each position, the global address of the thread's copies in row 0 of the next tile. Row r is at
-	// r·rowBytes from there; rows across K are clamped to lastRow, counted from the matrix's first.
+	// pointer holds, for each position, the global address of the thread's copies in row 0 of the next block. Row r is
+	// r·rowBytes further on. Rows across K are clamped to lastRow, counted from the matrix's first.
 	pointer                 []ptx.Operand
 	row0, rowBytes, lastRow ptx.Operand
 	// column is the thread's first column in the tile.
 	column ptx.Operand
-	// offset is where copies go in a stage, by row modulo 8: rows that differ by 8 have the same swizzle.
+	// offset is the place of copies in a stage, by row modulo 8: rows that differ by 8 have the same swizzle.
 	offset [8]ptx.Operand
-	// active is whether the thread has a copy at all; invalid where all have.
+	// active says whether the thread has a copy at all. It is invalid if all threads have.
 	active ptx.Operand
 }
 
-// newCopier emits the set-up. first and limit are the CTA's first index and the matrix's size across K, begin its first
-// index along K.
-func (e *emitter) newCopier(t tile, base, ld, stride, first, limit, begin ptx.Operand) *copier {
+// newCopier emits the set-up. first and limit are the CTA's first index and the matrix's size across K. begin is the
+// CTA's first index along K, invalid if it is zero.
+func (e *emitter) newCopier(t tile, p matrixParams, first, limit, begin ptx.Operand) *copier {
 	e.Comment(fmt.Sprintf("copies of %s: %d rows of %d B, %d B at a time", t.name, t.rows, t.rowBytes(), t.align))
 	c := &copier{e: e, t: t, bytes: t.align}
 	threads, perRow := e.g.threads, t.rowBytes()/c.bytes
@@ -56,7 +56,7 @@ func (e *emitter) newCopier(t tile, base, ld, stride, first, limit, begin ptx.Op
 		e.SetpLtS32(c.active, c.row0, ptx.Int(t.rows))
 	}
 
-	// Where copies go.
+	// The places in a stage.
 	shift, mask := t.swizzle()
 	for i := 0; i*c.rowStep < t.rows && i < 8; i++ {
 		residue := i * c.rowStep % 8
@@ -69,10 +69,10 @@ func (e *emitter) newCopier(t tile, base, ld, stride, first, limit, begin ptx.Op
 		c.offset[residue] = e.Mad(row, t.rowBytes(), swizzled)
 	}
 
-	// Where they come from: base + 2·(batch·stride + row·ld + column).
-	ld64, index, start := e.Param64(ld), e.B64(), e.B64()
-	e.CvtaToGlobalU64(start, e.Param64(base))
-	e.MulLoS64(index, e.Wide(e.Special(ptx.CtaidZ)), e.Param64(stride))
+	// The global addresses: base + 2·(batch·stride + row·ld + column).
+	ld64, index, start := e.Param64(p.ld), e.B64(), e.B64()
+	e.CvtaToGlobalU64(start, e.Param64(p.address))
+	e.MulLoS64(index, e.Wide(e.Special(ptx.CtaidZ)), e.Param64(p.stride))
 	c.rowBytes = e.B32()
 	e.CvtU32U64(c.rowBytes, ld64)
 	e.ShlB32(c.rowBytes, c.rowBytes, ptx.Int(1))
@@ -100,7 +100,7 @@ func (e *emitter) newCopier(t tile, base, ld, stride, first, limit, begin ptx.Op
 	return c
 }
 
-// first emits the copies of the first tile, of which only k indices are inside the matrix, and moves on to the next.
+// first emits the copies of the first block, of which only k indices are inside the matrix, and moves on to the next.
 func (c *copier) first(k ptx.Operand) {
 	e := c.e
 	inside := func(index ptx.Operand) ptx.Operand {
@@ -127,16 +127,16 @@ func (c *copier) first(k ptx.Operand) {
 	}
 }
 
-// next emits the copies of the next tile, if more is true, and moves on.
+// next emits the copies of the next block, if more is true, and moves on.
 func (c *copier) next(more ptx.Operand) {
 	e, guard := c.e, more
 	if c.active != (ptx.Operand{}) {
 		guard = e.Pred()
 		e.AndPred(guard, c.active, more)
 	}
-	// The rows are the same for every tile, and the assembler keeps each in a register through the loop, which saves an
-	// instruction per copy. Where there are too few registers for that, a zero is added that it cannot know to be one:
-	// toCopy is negative only when there is nothing to copy.
+	// The rows are the same for every block, and the assembler keeps each in a register through the loop, which saves
+	// an instruction per copy. If registers are scarce, it must not: the rows then depend on a zero that it cannot
+	// see through. toCopy is negative only when there is nothing to copy.
 	row0 := c.row0
 	if e.tight() {
 		row0 = e.Add(row0, e.Shr(e.toCopy, 31))
@@ -151,11 +151,12 @@ func (c *copier) next(more ptx.Operand) {
 	}
 }
 
-// unrolledCopies is up to how many narrow copies are unrolled; more run in a loop. Copies of 16 bytes always are.
+// unrolledCopies is the most narrow copies that are unrolled. More run in a loop. Copies of 16 bytes are always
+// unrolled.
 const unrolledCopies = 8
 
-// emit emits the copies of a tile from row0 on where the guard is true, everywhere if it is invalid. size gives the bytes to read of the
-// copy in a row, counted as row0 is, and position; without it all are read.
+// emit emits the copies of a block from row0 on, if the guard is true or invalid. size returns how many bytes to read
+// for the copy in a row, counted as row0 is, and a position. Without size, all bytes are read.
 func (c *copier) emit(row0, guard ptx.Operand, size func(row ptx.Operand, position int) ptx.Operand) {
 	e := c.e
 	var to [8]ptx.Operand
@@ -164,7 +165,7 @@ func (c *copier) emit(row0, guard ptx.Operand, size func(row ptx.Operand, positi
 			to[residue] = e.Add(e.writeStage, offset)
 		}
 	}
-	turn := 8 * c.across // copies that end where the swizzle repeats
+	turn := 8 * c.across // copies after which the swizzle repeats
 	if c.bytes == 16 || c.copies <= max(unrolledCopies, turn) {
 		c.copy(row0, to, c.copies, guard, size)
 		return
@@ -187,7 +188,9 @@ func (c *copier) emit(row0, guard ptx.Operand, size func(row ptx.Operand, positi
 }
 
 // copy emits n copies from row0 on.
-func (c *copier) copy(row0 ptx.Operand, to [8]ptx.Operand, n int, guard ptx.Operand, size func(row ptx.Operand, position int) ptx.Operand) {
+func (c *copier) copy(
+	row0 ptx.Operand, to [8]ptx.Operand, n int, guard ptx.Operand, size func(row ptx.Operand, position int) ptx.Operand,
+) {
 	e := c.e
 	where := func(p ptx.Operand) {
 		if p != (ptx.Operand{}) {
@@ -195,7 +198,7 @@ func (c *copier) copy(row0 ptx.Operand, to [8]ptx.Operand, n int, guard ptx.Oper
 		}
 	}
 	type element struct{ to, value ptx.Operand }
-	var loaded []element // of the element-wise path: all are loaded before the first is stored
+	var loaded []element // single elements: all are loaded before the first is stored
 	for i := range n {
 		row, position := i/c.across*c.rowStep, i%c.across
 		target := ptx.Shared(to[row%8], c.t.at+row/8*8*c.t.rowBytes()+position*c.columnStep)
@@ -247,72 +250,5 @@ func (c *copier) copy(row0 ptx.Operand, to [8]ptx.Operand, n int, guard ptx.Oper
 	for _, l := range loaded {
 		where(guard)
 		e.StSharedB16(l.to, l.value)
-	}
-}
-
-// fragments reads one operand's matrix fragments from shared memory with ldmatrix.
-//
-// A fragment covers 16 rows or columns of the warp's tile and 16 along K as four 8×8 matrices, of which lane l addresses
-// row l mod 8 of matrix l/8. The order of the matrices is that of the registers of mma.m16n8k16: A wants (m, k), (m+8, k),
-// (m, k+8), (m+8, k+8); B, two n8 tiles at once, wants (n, k), (n, k+8), (n+8, k), (n+8, k+8). Where rows of the shared
-// tile run along K the matrices are transposed on the way.
-type fragments struct {
-	e *emitter
-	t tile
-	// offset holds the lane's place in a stage for up to four positions along the rows, 32 bytes apart: positions differ in
-	// bits that the swizzle changes. Those four further on are 128 bytes away.
-	offset []ptx.Operand
-}
-
-// newFragments emits the set-up for the warp's place (its index and the size of its tile across K). rowsFirst says that
-// matrices 0 and 1 differ in their rows in shared memory, 0 and 2 in their chunk; otherwise it is the other way around.
-func (e *emitter) newFragments(t tile, warp ptx.Operand, size int, rowsFirst bool) *fragments {
-	e.Comment("fragments of " + t.name)
-	f := &fragments{e: e, t: t}
-	var row, chunk ptx.Operand
-	if rowsFirst {
-		row, chunk = e.And(e.lane, 15), e.Shr(e.lane, 4)
-	} else {
-		row = e.Mad(e.Shr(e.lane, 4), 8, e.And(e.lane, 7))
-		chunk = e.And(e.Shr(e.lane, 3), 1)
-	}
-	positions := e.g.steps
-	if t.kRows {
-		positions = (size + 15) / 16
-		chunk = e.Mad(warp, size/8, chunk)
-		row = e.Mad(e.warpK, e.g.steps*16, row)
-	} else {
-		chunk = e.Mad(e.warpK, e.g.steps*2, chunk)
-		row = e.Mad(warp, size, row)
-	}
-	shift, mask := t.swizzle()
-	swizzled := e.B32()
-	e.XorB32(swizzled, chunk, e.And(e.Shr(row, shift), mask))
-	offset := e.Mad(row, t.rowBytes(), e.Shl(swizzled, 4))
-	for i := range min(positions, 4) {
-		o := e.B32()
-		e.XorB32(o, offset, ptx.Int(32*i))
-		f.offset = append(f.offset, o)
-	}
-	return f
-}
-
-// load reads the fragment of a k16 step at 16·i across K into two or four registers.
-func (f *fragments) load(step, i int, d []ptx.Operand) {
-	e := f.e
-	position, rows := step, 16*i
-	if f.t.kRows {
-		position, rows = i, 16*step
-	}
-	from := ptx.Shared(e.Add(f.offset[position%4], e.readStage), f.t.at+rows*f.t.rowBytes()+position/4*128)
-	switch {
-	case len(d) == 2 && f.t.kRows:
-		e.LdmatrixX2Trans(e.Vec(d...), from)
-	case len(d) == 2:
-		e.LdmatrixX2(e.Vec(d...), from)
-	case f.t.kRows:
-		e.LdmatrixX4Trans(e.Vec(d...), from)
-	default:
-		e.LdmatrixX4(e.Vec(d...), from)
 	}
 }

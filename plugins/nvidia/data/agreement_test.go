@@ -1,4 +1,4 @@
-package records_test
+package data_test
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package records_test
+package data_test
 
 import (
 	"io/fs"
@@ -7,12 +7,12 @@ import (
 
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/plugins/nvidia/records"
+	"github.com/origami-gemm/origami/plugins/nvidia/data"
 )
 
 // The shipped data set reads whole, and says what the files say.
 func TestH200Triton(t *testing.T) {
-	files, err := fs.Sub(records.FS, "h200-triton")
+	files, err := fs.Sub(data.FS, "h200-triton")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func TestH200Triton(t *testing.T) {
 
 // The sweep of the mma family reads whole: every candidate of every size was built, right, and timed.
 func TestH200MMA(t *testing.T) {
-	files, err := fs.Sub(records.FS, "h200-mma")
+	files, err := fs.Sub(data.FS, "h200-mma")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,43 @@
+// Package data ships data sets, and what was made of them for the models, so that models can be held to real kernels on
+// a machine without a GPU. It holds data and no logic. README.md says where each data set comes from.
+package data
+
+import "embed"
+
+// FS holds the data sets, a folder each, as core/dataset reads them.
+//
+//go:embed h200-triton h200-mma
+var FS embed.FS
+
+// Compiled holds what compilers report of the kernels of a family, a file per family: registers, spills and shared
+// memory by target. Nothing in it was timed.
+//
+//go:embed compiled/*.csv
+var Compiled embed.FS
+
+// Intervals is what `origami eval --intervals --json` wrote, a line per model, rung and kernel family. `make intervals`
+// writes it anew.
+//
+//go:embed intervals.jsonl
+var Intervals []byte
+
+// Kernels is what is known of the kernels of a family on a device by themselves, for no problem in particular.
+type Kernels struct {
+	Family, Arch, Device string
+	// Compiled is what the family's compiler and the driver report of the kernels, as kernels.csv of a data set.
+	Compiled []byte
+	// Timings is a timing pass over the kernels, as plugins/triton/tools/triton_characterize.py writes it.
+	Timings []byte
+}
+
+// TritonH200 are the kernels of the data set h200-triton.
+var TritonH200 = Kernels{"triton", "sm90", "h200", tritonH200Compiled, tritonH200Timings}
+
+// AllKernels lists them.
+var AllKernels = []Kernels{TritonH200}
+
+//go:embed h200-triton/kernels.csv
+var tritonH200Compiled []byte
+
+//go:embed h200-triton/characterization.csv
+var tritonH200Timings []byte

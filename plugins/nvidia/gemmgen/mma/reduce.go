@@ -1,0 +1,116 @@
+package mma
+
+import "github.com/origami-gemm/origami/plugins/nvidia/ptx"
+
+// reduceWarps adds the sums of the warps that share an output tile to those of K slice 0, in the order of the slices.
+// Slices 1 and up pass their sums through shared memory, each register of a slice's threads side by side.
+func (e *emitter) reduceWarps() {
+	g := e.g
+	e.Comment("sum over the K slices of the warps")
+	slice := 32 * g.warpsM * g.warpsN // threads
+	receive, received := e.Label("receive"), e.Label("received")
+	isFirst := e.Pred()
+	e.SetpEqS32(isFirst, e.warpK, ptx.Int(0))
+	at := e.Mad(e.And(e.tid, slice-1), 4, e.smem)
+	e.If(isFirst).Bra(receive)
+	registers := 4 * len(e.acc)
+	to := e.Mad(e.warpK, registers*slice*4, at)
+	for i := range registers {
+		e.StSharedF32(ptx.Shared(to, (i-registers)*slice*4), e.acc[i/4][i%4])
+	}
+	e.Place(receive)
+	e.BarSync(ptx.Int(0))
+	e.IfNot(isFirst).Bra(received)
+	x := e.F32()
+	for s := range g.warpsK - 1 {
+		for i := range registers {
+			e.LdSharedF32(x, ptx.Shared(at, (s*registers+i)*slice*4))
+			e.AddF32(e.acc[i/4][i%4], e.acc[i/4][i%4], x)
+		}
+	}
+	e.Place(received)
+	e.BarSync(ptx.Int(0))
+}
+
+// reduceSplits sums over the splits of K. Every CTA writes its sums to the workspace and increments the counter of
+// the output tile. The CTA that arrives last resets the counter for the next launch and adds the sums in the order of
+// the splits, so that the result does not depend on the order of arrival. The other CTAs end.
+func (e *emitter) reduceSplits() {
+	g := e.g
+	e.Comment("sum over the splits of K, by the CTA that arrives last")
+	slice := 32 * g.warpsM * g.warpsN // threads
+	splits := e.Special(ptx.NctaidY)
+	slot := e.B32() // the output tile, counted over the batch
+	e.MulLoS32(slot, e.Param32(e.p.tilesM), e.Param32(e.p.tilesN))
+	e.MadLoS32(slot, e.Special(ptx.CtaidZ), slot, e.Special(ptx.CtaidX))
+
+	// The workspace has a block per tile and split. A block holds the four sums of each mma tile of all threads side
+	// by side.
+	split, first := e.B64(), e.B64() // addresses of this split's block and of the tile's first
+	e.CvtaToGlobalU64(first, e.Param64(e.p.partials))
+	block := e.s.Config.BlockM * e.s.Config.BlockN * 4
+	index := e.B64()
+	e.MulWideU32(index, slot, splits)
+	e.MadLoS64(first, index, ptx.Int(block), first)
+	e.AddS64(first, first, e.Wide(e.Shl(e.And(e.tid, slice-1), 4)))
+	e.MadLoS64(split, e.Wide(e.Special(ptx.CtaidY)), ptx.Int(block), first)
+	isFirst := e.Pred()
+	if g.warpsK > 1 {
+		e.SetpEqS32(isFirst, e.warpK, ptx.Int(0))
+	}
+	for i, v := range e.accVec {
+		if g.warpsK > 1 {
+			e.If(isFirst)
+		}
+		e.StGlobalV4F32(ptx.Global(split, i*slice*16), v)
+	}
+	e.FenceAcqRelGpu()
+	e.BarSync(ptx.Int(0))
+	e.arrive(slot, splits)
+
+	for _, acc := range e.acc {
+		for _, r := range acc {
+			e.MovF32(r, ptx.Float(0))
+		}
+	}
+	again := e.Label("add_split")
+	next := e.Pred()
+	v := e.Regs(4, e.F32)
+	vector := e.Vec(v...)
+	e.Place(again)
+	for i, acc := range e.acc {
+		e.LdGlobalV4F32(vector, ptx.Global(first, i*slice*16))
+		for j, r := range acc {
+			e.AddF32(r, r, v[j])
+		}
+	}
+	e.AddS64(first, first, ptx.Int(block))
+	e.AddS32(splits, splits, ptx.Int(-1))
+	e.SetpGtS32(next, splits, ptx.Int(0))
+	e.If(next).BraUni(again)
+}
+
+// arrive increments the counter of an output tile. The CTA that arrives last resets it and goes on; the others end.
+func (e *emitter) arrive(slot, splits ptx.Operand) {
+	counter, arrived, last := e.B64(), e.B32(), e.B32()
+	e.CvtaToGlobalU64(counter, e.Param64(e.p.counters))
+	offset := e.B64()
+	e.MulWideU32(offset, slot, ptx.Int(4))
+	e.AddS64(counter, counter, offset)
+	counted := e.Label("counted")
+	isThread0 := e.Pred()
+	e.SetpEqS32(isThread0, e.tid, ptx.Int(0))
+	e.IfNot(isThread0).Bra(counted)
+	e.AtomAddU32(arrived, ptx.Global(counter, 0), ptx.Int(1))
+	e.StSharedB32(ptx.Shared(e.smem, 0), arrived)
+	e.Place(counted)
+	e.BarSync(ptx.Int(0))
+	e.LdSharedB32(arrived, ptx.Shared(e.smem, 0))
+	e.AddS32(last, splits, ptx.Int(-1))
+	isLast := e.Pred()
+	e.SetpEqS32(isLast, arrived, last)
+	e.IfNot(isLast).BraUni(e.exit)
+	e.If(isThread0).StGlobalB32(ptx.Global(counter, 0), ptx.Int(0))
+	e.FenceAcqRelGpu()
+	e.BarSync(ptx.Int(0)) // all have read the arrival count in shared memory before the epilogue overwrites it
+}

@@ -1,0 +1,93 @@
+package declare_test
+
+import (
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/sdk/declare"
+)
+
+func TestManyAtOnce(t *testing.T) {
+	a := open(t, arch.OpenRequest{}, full())
+	list, err := a.Candidates(t.Context(), gemm.New(1, 1, 1), arch.Space{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	estimate := func(n int) []arch.Estimate {
+		est := make([]arch.Estimate, len(list.Configs))
+		if err := a.Estimate(t.Context(), est, gemm.New(64*n, 1000, 1000), list.Configs); err != nil {
+			t.Error(err)
+		}
+		return est
+	}
+	want := [][]arch.Estimate{estimate(1), estimate(2), estimate(3)}
+	var wg sync.WaitGroup
+	for i := range 24 {
+		wg.Go(func() {
+			if got := estimate(i%3 + 1); !slices.Equal(got, want[i%3]) {
+				t.Errorf("problem %d differs", i%3)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// thousand returns the model with 1,024 candidates.
+func thousand(t testing.TB) (arch.Architecture, []gemm.Config) {
+	m := full()
+	sizes := []int{16, 32, 48, 64, 80, 96, 112, 128}
+	m.Kernels = []declare.Kernel{{
+		Name: "tiled", Rules: m.Kernels[0].Rules,
+		Space: arch.Space{
+			BlockM: sizes, BlockN: sizes, BlockK: []int{16, 32},
+			NumWarps: []int{4, 8}, NumStages: []int{1, 2}, SplitK: []int{1, 2},
+		},
+	}}
+	a := open(t, arch.OpenRequest{}, m)
+	list, err := a.Candidates(t.Context(), gemm.New(1, 1, 1), arch.Space{})
+	if err != nil || len(list.Configs) != 1024 {
+		t.Fatal(len(list.Configs), err)
+	}
+	return a, list.Configs
+}
+
+func TestEstimateAllocatesNothing(t *testing.T) {
+	a, configs := thousand(t)
+	est := make([]arch.Estimate, len(configs))
+	if n := testing.AllocsPerRun(20, func() {
+		if err := a.Estimate(t.Context(), est, gemm.New(4096, 4096, 4096), configs); err != nil {
+			t.Fatal(err)
+		}
+	}); n > 1 {
+		t.Errorf("%v allocations for %d configurations", n, len(configs))
+	}
+}
+
+// BenchmarkEstimate estimates 1,024 candidates with ten terms.
+func BenchmarkEstimate(b *testing.B) {
+	a, configs := thousand(b)
+	est := make([]arch.Estimate, len(configs))
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := a.Estimate(b.Context(), est, gemm.New(4096, 4096, 4096), configs); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(configs)), "ns/config")
+}
+
+// BenchmarkOpen compiles the formulas and reads the device file.
+func BenchmarkOpen(b *testing.B) {
+	p, err := declare.Provider(definition(), full())
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if _, err := p.Open(b.Context(), arch.OpenRequest{Arch: "chip"}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

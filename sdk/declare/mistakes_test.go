@@ -1,0 +1,276 @@
+package declare_test
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/sdk/catalog"
+	"github.com/origami-gemm/origami/sdk/declare"
+)
+
+// An error of kind input explains every bad request.
+func TestBadInput(t *testing.T) {
+	ctx := t.Context()
+	a := open(t, arch.OpenRequest{}, full())
+	good := gemm.New(64, 64, 64)
+	c := gemm.Config{BlockM: 64, BlockN: 64, BlockK: 64, NumWarps: 4, NumStages: 2, SplitK: 1}
+	type change func(*gemm.Problem, *gemm.Config)
+	for name, f := range map[string]change{
+		"no size":     func(p *gemm.Problem, _ *gemm.Config) { p.M = 0 },
+		"huge":        func(p *gemm.Problem, _ *gemm.Config) { p.M, p.N, p.K = math.MaxInt, math.MaxInt, 2 },
+		"no type":     func(p *gemm.Problem, _ *gemm.Config) { p.DType = 0 },
+		"other type":  func(p *gemm.Problem, _ *gemm.Config) { p.DType = gemm.TF32 },
+		"no layout":   func(p *gemm.Problem, _ *gemm.Config) { p.AMajor = 0 },
+		"no block":    func(_ *gemm.Problem, c *gemm.Config) { c.BlockK = 0 },
+		"huge block":  func(_ *gemm.Problem, c *gemm.Config) { c.BlockM = 1 << 40 },
+		"no warps":    func(_ *gemm.Problem, c *gemm.Config) { c.NumWarps = -1 },
+		"other group": func(_ *gemm.Problem, c *gemm.Config) { c.GroupM = -1 },
+		"kernel":      func(_ *gemm.Problem, c *gemm.Config) { c.Kernel = "unheard of" },
+	} {
+		p, config := good, c
+		f(&p, &config)
+		configs := []gemm.Config{config}
+		_, mapping := a.Mapping(ctx, p, config)
+		for i, err := range []error{
+			a.Estimate(ctx, make([]arch.Estimate, 1), p, configs),
+			a.Terms(ctx, make([]float64, len(a.Describe().Terms)), p, configs),
+			mapping,
+		} {
+			if err == nil || diag.KindOf(err) != diag.Input || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%s, %d: %v", name, i, err)
+			}
+		}
+	}
+	for _, s := range []arch.Space{
+		{Kernel: "unheard of"}, {BlockM: []int{0}}, {SplitK: []int{1 << 13}}, {BlockM: make([]int, 1<<21)},
+	} {
+		if _, err := a.Candidates(ctx, good, s); err == nil || diag.KindOf(err) != diag.Input {
+			t.Errorf("%v", err)
+		}
+	}
+	bf16 := good
+	bf16.DType = gemm.BF16
+	_, err := a.Candidates(ctx, bf16, arch.Space{})
+	if err == nil || !strings.Contains(err.Error(), "chip does not model bf16; use fp16, int8") {
+		t.Errorf("%v", err)
+	}
+	for _, err := range []error{
+		a.Estimate(ctx, nil, good, []gemm.Config{c}), a.Terms(ctx, nil, good, []gemm.Config{c}),
+	} {
+		if err == nil {
+			t.Error("an answer without a slice for it")
+		}
+	}
+}
+
+// Provider reports a mistake in a declaration, with its place.
+func TestMistakes(t *testing.T) {
+	term := func(name string) func(*declare.Model) *declare.Term {
+		return func(m *declare.Model) *declare.Term {
+			i := slices.IndexFunc(m.Terms, func(t declare.Term) bool { return t.Name == name })
+			m.Terms = slices.Clone(m.Terms)
+			return &m.Terms[i]
+		}
+	}
+	rules := func(m *declare.Model, r ...declare.Rule) { m.Kernels[0].Rules = r }
+	for want, change := range map[string]func(*declare.Model){
+		`model full: Units is missing`: func(m *declare.Model) {
+			m.Units = ""
+		},
+		`model full: Clock: formula "clock +"`: func(m *declare.Model) {
+			m.Clock = "clock +"
+		},
+		`SharedMemory: formula "block_m" depends on more than parameters and constants`: func(m *declare.Model) {
+			m.SharedMemory = "block_m"
+		},
+		`term tiles: formula "cdiv(q, block_m)": unknown name "q"`: func(m *declare.Model) {
+			term("tiles")(m).Formula = "cdiv(q, block_m)"
+		},
+		`term active: formula "min(total, units)": unknown name "total"`: func(m *declare.Model) {
+			term("active")(m).Formula = "min(total, units)"
+		},
+		`term block_m: the name "block_m" is taken`: func(m *declare.Model) {
+			term("layout")(m).Name = "block_m"
+		},
+		`constant units: the name "units" is taken`: func(m *declare.Model) {
+			m.Constants = []arch.Constant{{Name: "units"}}
+		},
+		`term 4 is named "Lay Out": use snake_case`: func(m *declare.Model) {
+			term("layout")(m).Name = "Lay Out"
+		},
+		`term compute: a step needs a Bound`: func(m *declare.Model) {
+			term("compute")(m).Bound = 0
+		},
+		`term layout: only a step has a Bound`: func(m *declare.Model) {
+			term("layout")(m).Bound = arch.BoundL2
+		},
+		`term total: step is already the total`: func(m *declare.Model) {
+			term("step")(m).Kind = arch.KindTotal
+		},
+		`no term is the total`: func(m *declare.Model) {
+			term("total")(m).Kind = arch.KindShare
+		},
+		`term hit: it has a function, so its formula is prose`: func(m *declare.Model) {
+			term("hit")(m).Formula = "1"
+		},
+		`term hit: unknown name "cash"`: func(m *declare.Model) {
+			term("hit")(m).Args = []string{"cash"}
+		},
+		`the model has no kernels`: func(m *declare.Model) {
+			m.Kernels = nil
+		},
+		`a kernel has no name`: func(m *declare.Model) {
+			m.Kernels = []declare.Kernel{{}}
+		},
+		`kernel k: config`: func(m *declare.Model) {
+			m.Kernels = []declare.Kernel{{Name: "k", Space: arch.Space{BlockM: []int{0}}}}
+		},
+		`rule bad: When: formula "n >": `: func(m *declare.Model) {
+			rules(m, declare.Rule{Reason: "bad", When: "n >"})
+		},
+		`a rule has the reason "Bad"`: func(m *declare.Model) {
+			rules(m, declare.Rule{Reason: "Bad", When: "1"})
+		},
+		`rule bad: When is missing`: func(m *declare.Model) {
+			rules(m, declare.Rule{Reason: "bad"})
+		},
+		`lacks a closing brace`: func(m *declare.Model) {
+			rules(m, declare.Rule{Reason: "bad", When: "1", Detail: "{n"})
+		},
+		`{m} depends on the problem's sizes, but the rule does not`: func(m *declare.Model) {
+			rules(m, declare.Rule{Reason: "bad", When: "block_m > 9", Detail: "{m}"})
+		},
+		`the model has no memory levels`: func(m *declare.Model) {
+			m.Levels = nil
+		},
+		`a level has no name`: func(m *declare.Model) {
+			m.Levels = []declare.Level{{}}
+		},
+		`level x: Bandwidth is missing`: func(m *declare.Model) {
+			m.Levels = []declare.Level{{Name: "x"}}
+		},
+		`GroupM: formula "rows": unknown name "rows"`: func(m *declare.Model) {
+			m.GroupM = "rows"
+		},
+		`model 1 has no unique name`: func(m *declare.Model) {
+			m.Name = ""
+		},
+	} {
+		m := full()
+		m.Kernels = slices.Clone(m.Kernels)
+		change(&m)
+		if _, err := declare.Provider(definition(), m); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+	other := full()
+	other.Name, other.Kernels = "other", other.Kernels[:1]
+	const differ = "model other has the kernels tiled, but full has tiled, plain"
+	if _, err := declare.Provider(definition(), full(), other); err == nil || !strings.Contains(err.Error(), differ) {
+		t.Errorf("%v", err)
+	}
+	if _, err := declare.Provider(definition()); err == nil {
+		t.Error("a plugin without a model")
+	}
+	def := definition()
+	def.Options = []arch.Option{{Key: "occ"}}
+	if _, err := declare.Provider(def, full()); err == nil {
+		t.Error("options that no formula can use")
+	}
+}
+
+// Open reports mistakes in the numbers of a device.
+func TestDevicesThatCannotBeOpened(t *testing.T) {
+	set := func(change func(m *declare.Model)) func(*catalog.Definition, *declare.Model) {
+		return func(_ *catalog.Definition, m *declare.Model) { change(m) }
+	}
+	file := func(text string) func(*catalog.Definition, *declare.Model) {
+		return func(d *catalog.Definition, _ *declare.Model) {
+			d.Files = fstest.MapFS{"one.yaml": {Data: []byte(text)}}
+		}
+	}
+	withoutAtoms, _, _ := strings.Cut(device, "atoms:")
+	for want, change := range map[string]func(*catalog.Definition, *declare.Model){
+		`one.yaml: Units of model full is 0.5, which is not a whole number from 1`: set(func(m *declare.Model) {
+			m.Units = "units/24"
+		}),
+		`one.yaml: Clock of model full is +Inf`: set(func(m *declare.Model) {
+			m.Clock = "1/(units - 12)"
+		}),
+		`one.yaml: SharedMemory of model full is NaN`: set(func(m *declare.Model) {
+			m.SharedMemory = "(units - 12)/(units - 12)"
+		}),
+		`one.yaml: L2 Bandwidth of model full is 0`: set(func(m *declare.Model) {
+			m.Levels[0].Bandwidth = "units - 12"
+		}),
+		`unknown name "peak_int8"`: set(func(m *declare.Model) {
+			m.Terms[3].Formula = "peak_int8"
+		}),
+		`the device has no atoms`:                  file(withoutAtoms),
+		`one.yaml: atoms[0]: unknown dtype "xf32"`: file(strings.Replace(device, "type: fp16", "type: xf32", 1)),
+	} {
+		def, m := definition(), full()
+		change(&def, &m)
+		p, err := declare.Provider(def, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = p.Open(t.Context(), arch.OpenRequest{Arch: "chip"})
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") ||
+			diag.KindOf(err) != diag.Input {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}
+
+// An impossible value is an error. A rejected configuration need not have a value.
+func TestImpossibleValues(t *testing.T) {
+	ctx := t.Context()
+	p := gemm.New(64, 64, 64)
+	c := []gemm.Config{{BlockM: 64, BlockN: 64, BlockK: 64, NumWarps: 4, NumStages: 2, SplitK: 1}}
+	for value, bad := range map[string]string{"0/(m - 64)": "NaN", "1/(m - 64)": "+Inf", "0": "0", "m - 65": "-1"} {
+		m := full()
+		m.Terms = slices.Clone(m.Terms)
+		total := &m.Terms[len(m.Terms)-1]
+		total.Formula = value
+		a := open(t, arch.OpenRequest{}, m)
+		err := a.Estimate(ctx, make([]arch.Estimate, 1), p, c)
+		if diag.KindOf(err) != diag.Plugin ||
+			!strings.Contains(err.Error(), "chip@one: total of the full model is "+bad+" for 64x64x64") {
+			t.Errorf("%s: %v", value, err)
+		}
+		row := make([]float64, len(m.Terms))
+		err = a.Terms(ctx, row, p, c)
+		if finite := bad == "0" || bad == "-1"; (err == nil) != finite || !finite && diag.KindOf(err) != diag.Plugin {
+			t.Errorf("%s: %v", value, err)
+		}
+		m.Kernels = []declare.Kernel{{Name: "tiled", Rules: []declare.Rule{{Reason: "never", When: "m"}}}}
+		a = open(t, arch.OpenRequest{}, m)
+		est := make([]arch.Estimate, 1)
+		if err := a.Estimate(ctx, est, p, c); err != nil || est[0] != (arch.Estimate{Reject: "never"}) {
+			t.Errorf("%s: %+v, %v", value, est, err)
+		}
+		if err := a.Terms(ctx, row, p, c); err != nil || math.IsNaN(row[len(row)-1]) || math.IsInf(row[len(row)-1], 0) {
+			t.Errorf("%s: %v, %v", value, row, err)
+		}
+	}
+	for what, change := range map[string]func(*declare.Model){
+		"GroupM of the full model is 0.5": func(m *declare.Model) { m.GroupM = "m/128" },
+		"XCDs of the full model is -1":    func(m *declare.Model) { m.XCDs = "m - 65" },
+		"Chunk of the full model is NaN":  func(m *declare.Model) { m.Chunk = "0/(m - 64)" },
+	} {
+		m := full()
+		change(&m)
+		a := open(t, arch.OpenRequest{}, m)
+		_, err := a.Mapping(ctx, p, c[0])
+		if diag.KindOf(err) != diag.Plugin || !strings.Contains(err.Error(), what) {
+			t.Errorf("%v, want %s", err, what)
+		}
+	}
+}

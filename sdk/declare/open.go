@@ -1,0 +1,124 @@
+package declare
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/sdk/catalog"
+)
+
+// checker converts computed values of a device and keeps the first error.
+type checker struct {
+	model, file string
+	err         error
+}
+
+// whole returns v as an int of at least least.
+func (c *checker) whole(what string, v, least float64) int {
+	if c.err == nil && !(v >= least && v <= 1<<31 && v == math.Trunc(v)) {
+		c.err = diag.Inputf("%s of model %s is %v, which is not a whole number from %v", what, c.model, v, least).
+			At("%s", c.file).Do("correct the numbers of the device, or the plugin")
+	}
+	return int(v)
+}
+
+// finite returns v, which must be finite and at least least.
+func (c *checker) finite(what string, v, least float64) float64 {
+	if c.err == nil && !(v >= least && !math.IsInf(v, 0)) {
+		c.err = diag.Inputf("%s of model %s is %v", what, c.model, v).
+			At("%s", c.file).Do("correct the numbers of the device, or the plugin")
+	}
+	return v
+}
+
+// positive is the smallest value of a number that must not be zero.
+const positive = math.SmallestNonzeroFloat64
+
+// open makes an architecture from the model and a device.
+func (m *Model) open(def catalog.Definition, s catalog.Selection) (arch.Architecture, error) {
+	sheet, params := s.Sheet, s.Params
+	c, err := m.compile(params)
+	if err != nil {
+		return nil, diag.Inputf("model %s: %v", m.Name, err).
+			At("%s", sheet.File).Do("give the numbers that it needs, or correct the plugin")
+	}
+	check := checker{model: m.Name, file: sheet.File}
+	a := &architecture{compiled: c, desc: arch.Description{
+		Arch:   sheet.Arch,
+		Vendor: sheet.Vendor,
+		Device: sheet.Device, DeviceName: sheet.Name, Aliases: sheet.Aliases,
+		Model: m.Name, Models: def.Models, Kernels: def.Kernels,
+		Rung: arch.RungSpec, ClockRung: arch.RungSpec,
+		UnitName:           m.UnitName,
+		Units:              check.whole("Units", c.units, 1),
+		Partitions:         check.whole("Partitions", c.partitions, 1),
+		Clock:              unit.Hertz(check.finite("Clock", c.clock, positive)),
+		SharedMemory:       unit.Bytes(check.finite("SharedMemory", c.sharedMemory, 0)),
+		RegisterFile:       check.whole("RegisterFile", c.registerFile, 0),
+		RegistersPerThread: check.whole("RegistersPerThread", c.registersPerThread, 0),
+		Params:             params, Constants: m.Constants, Order: m.Order, Monotone: m.Monotone,
+		Families: m.families(),
+	}}
+	if params.Calibrated(def.Specs) {
+		a.desc.Rung = arch.RungCalibrated
+	}
+	for _, t := range m.Terms {
+		a.desc.Terms = append(a.desc.Terms, arch.Term{
+			Name: t.Name, Unit: t.Unit, Formula: t.Formula, Doc: t.Doc, Source: t.Source,
+			Kind: t.Kind, Common: t.Common,
+		})
+		a.bounds = append(a.bounds, t.Bound)
+	}
+	for i, l := range m.Levels {
+		a.memory = append(a.memory, c.levels[i].describe(l, a.desc.Units, &check))
+	}
+	perUnit := check.whole("AtomsPerUnit", c.atomsPerUnit, 1)
+	if check.err != nil {
+		return nil, check.err
+	}
+	for i, atom := range sheet.Atoms {
+		t, err := gemm.ParseDType(atom.Type)
+		if err != nil {
+			return nil, diag.Within(fmt.Sprintf("%s: atoms[%d]", sheet.File, i), err)
+		}
+		if a.desc.Atom(t) == nil {
+			a.desc.Atoms = append(a.desc.Atoms, arch.Atom{
+				DType: t, M: atom.M, N: atom.N, K: atom.K, Latency: unit.Cycles(atom.Cycles), PerUnit: perUnit,
+			})
+		}
+	}
+	if len(a.desc.Atoms) == 0 {
+		return nil, diag.Inputf("the device has no atoms, so the model supports no element type").
+			At("%s", sheet.File).Do("list the matrix instructions under atoms:")
+	}
+	// A peak rate is a parameter named after its element type.
+	for _, t := range gemm.DTypes() {
+		if p, ok := params.Lookup("peak_" + t.String()); ok && p.Unit == "FLOP/s" && p.Value > 0 {
+			a.desc.Peak = append(a.desc.Peak, arch.PeakRate{DType: t, Rate: unit.FlopsPerSecond(p.Value)})
+		}
+	}
+	a.prepare()
+	return a, nil
+}
+
+// describe returns a memory level with the values of a device.
+func (v *level) describe(l Level, units int, check *checker) arch.Level {
+	of := func(what string) string { return l.Name + " " + what }
+	return arch.Level{
+		Name: l.Name, Bound: l.Bound,
+		Capacity:   unit.Bytes(check.finite(of("Capacity"), v.capacity, 0)),
+		Latency:    unit.Cycles(check.finite(of("Latency"), v.latency, 0)),
+		Partitions: check.whole(of("Partitions"), v.partitions, 1),
+		Bandwidth: arch.Bandwidth{
+			Peak:  unit.BytesPerCycle(check.finite(of("Bandwidth"), v.bandwidth, positive)),
+			Units: units, Linear: l.Linear,
+			C0: check.finite(of("C0"), v.c0, -math.MaxFloat64),
+			C1: check.finite(of("C1"), v.c1, -math.MaxFloat64),
+			C2: check.finite(of("C2"), v.c2, -math.MaxFloat64),
+		},
+	}
+}

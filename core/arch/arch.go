@@ -167,9 +167,9 @@ func Rungs() []Rung { return []Rung{RungSpec, RungCalibrated, RungCompiled, Rung
 // Order declares how candidates are ranked: by predicted total, and among near-equal ones by Keys.
 //
 // With Window 0 each run of bit-equal totals is a group. With a positive Window the only group is the leading one: the
-// entries from the best on, up to the first whose |total − best| / max(|best|, 1e-9) is not below Window. Inside a group
-// Keys apply in turn: a stable sort by the first key, then the leading entries that the first key does not tell apart
-// are sorted by the second, and so on. What no key decides stays in order of total, then of candidates.
+// entries from the best on, up to the first whose |total − best| / max(|best|, 1e-9) is not below Window. Inside a
+// group Keys apply in turn: a stable sort by the first key, then the leading entries that the first key does not tell
+// apart are sorted by the second, and so on. What no key decides stays in order of total, then of candidates.
 type Order struct {
 	Window float64
 	Keys   []Key

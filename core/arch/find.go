@@ -103,7 +103,8 @@ func FindLive(manifests []Manifest, archID string, live *LiveDevice) (Match, err
 }
 
 func (d *DeviceEntry) is(name string) bool {
-	return strings.EqualFold(d.ID, name) || slices.ContainsFunc(d.Aliases, func(alias string) bool { return strings.EqualFold(alias, name) })
+	return strings.EqualFold(d.ID, name) || slices.ContainsFunc(d.Aliases,
+		func(alias string) bool { return strings.EqualFold(alias, name) })
 }
 
 func didYouMean(name string, names []string) string {

@@ -59,7 +59,8 @@ func (c Config) String() string {
 // ParseConfig reads "BMxBNxBK[,warps=W][,stages=S][,group=G][,split=P]" over the defaults in base, with values on the
 // axes that its family declares (",cluster=2x1"). All numbers must be at least 1.
 func ParseConfig(s string, base Config, declared ...Axis) (Config, error) {
-	const form = "write BMxBNxBK[,warps=W][,stages=S][,group=G][,split=P], for example 128x256x64,warps=8,stages=3,group=8,split=1"
+	const form = "write BMxBNxBK[,warps=W][,stages=S][,group=G][,split=P], for example " +
+		"128x256x64,warps=8,stages=3,group=8,split=1"
 	parts := strings.Split(s, ",")
 	dims := strings.Split(parts[0], "x")
 	if len(dims) != tileFields {

@@ -7,8 +7,8 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 )
 
-// Field is a number that every configuration has. The fields are enumerated here once: text, JSON, CSV, spaces, formulas
-// and the wire format are derived from the list.
+// Field is a number that every configuration has. The fields are enumerated here once: text, JSON, CSV, spaces,
+// formulas and the wire format are derived from the list.
 type Field struct {
 	// Name is the field's name in JSON, in CSV, in spaces and in formulas.
 	Name string

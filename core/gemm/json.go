@@ -11,8 +11,8 @@ import (
 // axesKey is the JSON key under which the values on named axes stand, by name.
 const axesKey = "axes"
 
-// MarshalJSON writes the numbers by the names of Fields and, if there are any, the values on named axes under "axes". The
-// family is not part of it.
+// MarshalJSON writes the numbers by the names of Fields and, if there are any, the values on named axes under "axes".
+// The family is not part of it.
 func (c Config) MarshalJSON() ([]byte, error) {
 	b := make([]byte, 0, 128)
 	for i, v := range c.Numbers() {

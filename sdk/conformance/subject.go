@@ -155,8 +155,8 @@ func (s *subject) ask(ctx context.Context) error {
 	return nil
 }
 
-// noCandidates is why a problem is not answered that has no usable candidate. That all are rejected, with reasons, is an
-// answer of sorts.
+// noCandidates is why a problem is not answered that has no usable candidate. That all are rejected, with reasons, is
+// an answer of sorts.
 func noCandidates(rejected int) error {
 	if rejected > 0 {
 		return diag.Inputf("all %d candidates are rejected", rejected)
@@ -224,7 +224,8 @@ func problemsFor(d *arch.Description, short bool) []gemm.Problem {
 
 // sameBits reports whether two estimates are the same, to the bit.
 func sameBits(a, b arch.Estimate) bool {
-	return math.Float64bits(float64(a.Cycles)) == math.Float64bits(float64(b.Cycles)) && a.Bound == b.Bound && a.Reject == b.Reject
+	return math.Float64bits(float64(a.Cycles)) == math.Float64bits(float64(b.Cycles)) && a.Bound == b.Bound &&
+		a.Reject == b.Reject
 }
 
 // text is an estimate in a finding.

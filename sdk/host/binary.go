@@ -53,8 +53,8 @@ func (b *binary) isScript() bool {
 	return string(start[:n]) == "#!"
 }
 
-// execute makes cmd run the file that b has open rather than what lies at its path by then. That takes Linux and a program
-// that is no script; otherwise cmd stays as it is.
+// execute makes cmd run the file that b has open rather than what lies at its path by then. That takes Linux and a
+// program that is no script; otherwise cmd stays as it is.
 func (b *binary) execute(cmd *exec.Cmd) {
 	if _, err := os.Stat("/proc/self/fd"); runtime.GOOS != "linux" || err != nil || b.isScript() {
 		return

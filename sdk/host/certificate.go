@@ -17,8 +17,8 @@ import (
 const envClientCert = "PLUGIN_CLIENT_CERT"
 
 // clientIdentity returns the host's side of AutoMTLS for one plugin: the certificate to send and the configuration that
-// goes with it. It is AutoMTLS but for the curve: go-plugin takes P-521, which costs tens of milliseconds per start, and
-// which gRPC's C core (plugins in Python, C++) refuses in a client's certificate.
+// goes with it. It is AutoMTLS but for the curve: go-plugin takes P-521, which costs tens of milliseconds per start,
+// and which gRPC's C core (plugins in Python, C++) refuses in a client's certificate.
 func clientIdentity() (certPEM string, config *tls.Config, err error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -54,7 +54,8 @@ func (h *Host) findExecutor(name string) (*found, error) {
 		}
 	}
 	if len(names) > 0 {
-		return nil, h.mentionUnusable(diag.Inputf("no plugin %q runs kernels", name).Do("use %s", strings.Join(names, " or ")))
+		return nil, h.mentionUnusable(diag.Inputf("no plugin %q runs kernels", name).Do("use %s",
+			strings.Join(names, " or ")))
 	}
 	return nil, h.mentionUnusable(&diag.Error{Kind: diag.Device, What: "no plugin that runs kernels is installed",
 		Fix: "install one and trust it", Code: diag.CodeNoExecutor})
@@ -72,8 +73,8 @@ func (x *executor) Close() error {
 	return nil
 }
 
-// executorConn is a program's connection for an executor. It adds to it what follows from kernels: they may hang or cost
-// the process its device context, and they are lost with the process.
+// executorConn is a program's connection for an executor. It adds to it what follows from kernels: they may hang or
+// cost the process its device context, and they are lost with the process.
 type executorConn struct {
 	*program
 	closing sync.Once

@@ -4,7 +4,7 @@ package refined
 
 import "math"
 
-// device holds what depends on the device alone. value returns parameters, constants and quantities.
+// device holds what depends on the device alone. value returns the parameters, constants and quantities.
 type device struct {
 	numSms            float64 // num_sms
 	clock             float64 // clock

@@ -25,12 +25,13 @@ var stages = []struct {
 	knows                             gogen.Deps
 }{
 	{"d", "device", "", "value func(name string) float64",
-		"device holds what depends on the device alone. value returns parameters, constants and quantities.", 0},
+		"device holds what depends on the device alone. value returns the parameters, constants and quantities.", 0},
 	{"s", "sizes", "", "", "sizes holds what depends on the sizes of the problem alone.", onSizes},
 	{"k", "kernelTerms", "kernelInputs", "in *inputs, d *device",
 		"kernelTerms holds what depends on the kernel, and not on the sizes of the problem.", onKernel},
 	{"v", "variantTerms", "variantInputs", "in *inputs, d *device, k *kernelTerms",
-		"variantTerms holds what depends on the kernel and on whether its loads are masked along K.", onKernel | onVariant},
+		"variantTerms holds what depends on the kernel and on whether its loads are masked along K.",
+		onKernel | onVariant},
 	{"t", "timing", "", "d *device, s *sizes, k *kernelTerms, v *variantTerms",
 		"timing holds what depends on the kernel and the problem.", onSizes | onKernel | onVariant | onGroup},
 }

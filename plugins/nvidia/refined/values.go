@@ -7,15 +7,8 @@ import (
 	"github.com/origami-gemm/origami/plugins/nvidia/refined/internal/terms"
 )
 
-// Quantities returns the empirical numbers of the model: its own, and those of kernel families.
-func Quantities(families ...kernel.Family) []kernel.Quantity {
-	all := append([]kernel.Quantity(nil), terms.Quantities...)
-	for _, f := range families {
-		o := f.Overhead()
-		all = append(all, o.Slots, o.Latency)
-	}
-	return all
-}
+// Quantities returns the empirical numbers of the model with some kernel families.
+func Quantities(families ...kernel.Family) []kernel.Quantity { return terms.QuantitiesOf(families...) }
 
 // constants are the model's numbers that no device file has. Values replace what is shipped, by name.
 func constants(g *gpu.Device, families []*family, values map[string]float64) []arch.Constant {

@@ -57,15 +57,19 @@ func (d *device) compute(value func(name string) float64) {
 	d.numSms = value("num_sms")
 	d.clock = clock
 	d.registerFile = value("register_file")
-	d.tdp = value("tdp")
+	tdp := value("tdp")
+	d.tdp = tdp
 	d.mmaM = value("mma_m")
 	d.mmaN = value("mma_n")
 	d.mmaK = value("mma_k")
-	d.wgmmaM = value("wgmma_m")
-	d.tensorRate = value("tensor_rate")
+	wgmmaM := value("wgmma_m")
+	d.wgmmaM = wgmmaM
+	tensorRate := value("tensor_rate")
+	d.tensorRate = tensorRate
 	d.sharedBandwidth = value("shared_bandwidth")
 	d.schedulers = value("schedulers")
-	d.sharedReserved = value("shared_reserved")
+	sharedReserved := value("shared_reserved")
+	d.sharedReserved = sharedReserved
 	d.threadsPerSm = value("threads_per_sm")
 	d.ctasLimit = value("ctas_limit")
 	d.registerGranule = value("register_granule")
@@ -81,9 +85,9 @@ func (d *device) compute(value func(name string) float64) {
 	d.spillBandwidth = value("spill_bandwidth")
 	d.hotLineBandwidth = value("hot_line_bandwidth")
 	d.firstTouchShare = value("first_touch_share")
-	d.part1 = value("shared_memory_bytes") + value("shared_reserved")
-	d.part3 = float64(2 * value("wgmma_m"))
-	d.part4 = float64(value("tensor_rate") * value("mma_sync_share"))
+	d.part1 = value("shared_memory_bytes") + sharedReserved
+	d.part3 = float64(2 * wgmmaM)
+	d.part4 = float64(tensorRate * value("mma_sync_share"))
 	d.part6 = value("mma_latency") + value("ldmatrix_latency")
 	d.part7 = float64(value("timed_launch_seconds") * clock)
 	d.part8 = float64(value("timed_least_seconds") * clock)
@@ -94,7 +98,6 @@ func (d *device) compute(value func(name string) float64) {
 	d.part19 = float64(value("dram_perf_ratio") * value("dram_efficiency"))
 	d.part21 = value("prologue_cycles") + dramLatency
 	d.launch = launch
-	tdp := value("tdp")
 	d.part26 = float64(value("energy_per_flop") / (tdp * value("dynamic_share")) * clock)
 	d.part27 = float64(value("power_window") * clock)
 }
@@ -197,7 +200,7 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 		x6 := in.blockN / in.warpsN
 		x5 := max(x6, d.mmaN)
 		x7 := in.blockK / in.warpsK
-		tensorStep = in.numWarps * x4 * x5 * x7 * 2 / d.part4
+		tensorStep = float64(in.numWarps*x4*x5*x7) * 2 / d.part4
 	}
 	tileBytes := float64((in.blockM + in.blockN) * in.blockK * in.elementBytes)
 	var x8 float64
@@ -279,18 +282,20 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	k.chainStep = chainStep
 	k.timed = in.timed
 	k.timedFixed = timedFixed
-	k.part9 = 2048 / in.blockK
+	x29 := 2048 / in.blockK
+	k.part9 = x29
 	k.onePace = onePace
 	k.oneLongPace = oneLongPace
-	x29 := d.part10 / stepsAhead
-	k.part11 = max(0, x29-oneLongPace)
+	x30 := d.part10 / stepsAhead
+	k.part11 = max(0, x30-oneLongPace)
 	k.chipPace = chipPace
 	k.chipLongPace = chipLongPace
-	k.part12 = max(0, x29-chipLongPace)
+	k.part12 = max(0, x30-chipLongPace)
 	k.fullChipPace = fullChipPace
 	k.fullChipLongPace = fullChipLongPace
-	k.part13 = max(0, x29-fullChipLongPace)
-	k.part17 = in.repeatM + in.repeatN
+	k.part13 = max(0, x30-fullChipLongPace)
+	x31 := in.repeatM + in.repeatN
+	k.part17 = x31
 	k.part22 = max(in.timedCtas-1, 1)
 	k.part24 = 1 + in.splitK
 }

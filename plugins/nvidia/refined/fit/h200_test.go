@@ -28,7 +28,8 @@ const dataSet = "h200-triton"
 
 // fitted are the quantities that are fitted on the data set.
 func fitted() []kernel.Quantity {
-	return slices.DeleteFunc(refined.Quantities(triton.Family{}), func(q kernel.Quantity) bool { return q.DataSet != dataSet })
+	other := func(q kernel.Quantity) bool { return q.DataSet != dataSet }
+	return slices.DeleteFunc(refined.Quantities(triton.Family{}), other)
 }
 
 // shipped are their values.

@@ -169,7 +169,8 @@ var fitted = []kernel.Quantity{
 	},
 	{
 		Name: "energy_per_flop", Value: 0.8e-12, Unit: "J", Low: 0.2e-12, High: 0.8e-12,
-		Folds: folds(0.54e-12, 0.80e-12), Doc: "of the tensor cores and what feeds them, at the clock that the power limit leaves",
+		Folds: folds(0.54e-12, 0.80e-12),
+		Doc:   "of the tensor cores and what feeds them, at the clock that the power limit leaves",
 	},
 	{
 		Name: "power_window", Value: 2.52e-3, Unit: "s", Low: 1e-5, High: 1e-2, Folds: folds(1.4e-3, 2.5e-3),
@@ -202,6 +203,16 @@ var chosen = []kernel.Quantity{
 		Name: "first_touch_share", Value: 0.4, Unit: one, Low: 0.4, High: 1,
 		Doc: "share of K steps that wait for DRAM; the others find their operands on the way",
 	},
+}
+
+// QuantitiesOf returns the empirical numbers of the model with some kernel families.
+func QuantitiesOf(families ...kernel.Family) []kernel.Quantity {
+	all := slices.Clone(Quantities)
+	for _, f := range families {
+		o := f.Overhead()
+		all = append(all, o.Slots, o.Latency)
+	}
+	return all
 }
 
 // Numbers returns the names of all numbers that formulas may use: parameters, constants and quantities.

@@ -19,6 +19,7 @@ type Object struct {
 	Model      string      `json:"model"`
 	Kernel     string      `json:"kernel"`
 	Rung       arch.Rung   `json:"rung"`
+	Validated  bool        `json:"validated"`
 	Live       *Live       `json:"live,omitempty"`
 	Problem    Problem     `json:"problem"`
 	Config     gemm.Config `json:"config"`
@@ -138,8 +139,9 @@ type Mapping struct {
 func ObjectOf(a *session.Answer, e *session.Entry) Object {
 	o := Object{
 		Arch: a.Arch.Arch, Device: a.Arch.Device, Model: a.Arch.Model, Kernel: a.Kernel, Rung: a.Arch.Rung,
-		Live:    LiveJSON(a.Arch),
-		Problem: ProblemJSON(a.Problem), Config: e.Config, Candidates: a.Feasible, Rejected: a.RejectedTotal(),
+		Validated: Validated(a.Arch, a.Kernel),
+		Live:      LiveJSON(a.Arch),
+		Problem:   ProblemJSON(a.Problem), Config: e.Config, Candidates: a.Feasible, Rejected: a.RejectedTotal(),
 		Measured: measuredJSON(a),
 	}
 	if a.Regret != nil {

@@ -6,7 +6,6 @@ import (
 	"os"
 	"testing"
 
-	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/plugins/nvidia/data"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/internal/gentest"
 )

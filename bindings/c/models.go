@@ -57,7 +57,7 @@ type request struct {
 	Options   map[string]string `json:"options"`
 	Overrides json.RawMessage   `json:"overrides"`
 	Space     space             `json:"space"`
-	Live *struct {
+	Live      *struct {
 		Name       string             `json:"name"`
 		Attributes map[string]float64 `json:"attributes"`
 	} `json:"live"`

@@ -21,7 +21,9 @@ func TestEval(t *testing.T) {
 			t.Errorf("%s = %v, %v; want %v", f, got, err, want)
 		}
 	}
-	for _, f := range []string{"", "m +", "nobody", "m % 2", "f(1)", "cdiv(1)", "!m", "m.x", "m[0]", `"text"`, "m.f()"} {
+	for _, f := range []string{
+		"", "m +", "nobody", "m % 2", "f(1)", "cdiv(1)", "!m", "m.x", "m[0]", `"text"`, "m.f()",
+	} {
 		if got, err := Eval(f, values); err == nil {
 			t.Errorf("%q = %v, want an error", f, got)
 		}
@@ -49,6 +51,11 @@ func FuzzEval(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		values := map[string]float64{"m": 5}
 		_, _ = Eval(s, values) // must not panic
+		if e, err := Parse(s); err == nil {
+			if again, err := Parse(e.String()); err != nil || again.String() != e.String() {
+				t.Errorf("%q is written %s, which reads as %s, %v", s, e, again, err)
+			}
+		}
 		if out := Substitute(s, map[string]float64{}, func(float64) string { return "5" }); out != s {
 			t.Errorf("with no names to replace, %q becomes %q", s, out)
 		}

@@ -2,11 +2,8 @@ package formula
 
 import (
 	"fmt"
-	"go/ast"
-	"go/parser"
 	"go/token"
 	"math"
-	"strconv"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -22,15 +19,17 @@ const (
 	OnConfig                  // the configuration
 )
 
-// inputs are the names that every formula may use for the problem and its matrix instruction; those of the configuration,
-// the names of gemm.Fields, follow them.
+// inputs are the names that every formula may use for the problem and its matrix instruction; those of the
+// configuration, the names of gemm.Fields, follow them.
 var inputs = []struct {
 	name string
 	deps Deps
 }{
-	{"m", OnSizes}, {"n", OnSizes}, {"k", OnSizes}, {"batch", OnSizes}, {"element_bytes", OnTypes}, {"output_bytes", OnTypes},
+	{"m", OnSizes}, {"n", OnSizes}, {"k", OnSizes}, {"batch", OnSizes},
+	{"element_bytes", OnTypes}, {"output_bytes", OnTypes},
 	{"trans_a", OnTypes}, {"trans_b", OnTypes},
-	{"atom_m", OnTypes}, {"atom_n", OnTypes}, {"atom_k", OnTypes}, {"atom_cycles", OnTypes}, {"atoms_per_unit", OnTypes},
+	{"atom_m", OnTypes}, {"atom_n", OnTypes}, {"atom_k", OnTypes},
+	{"atom_cycles", OnTypes}, {"atoms_per_unit", OnTypes},
 }
 
 const (
@@ -55,8 +54,8 @@ func putConfig(v []float64, c *gemm.Config) {
 }
 
 // Program is formulas compiled into steps over one frame of numbers, so that evaluating them for many configurations
-// parses nothing, looks nothing up and allocates nothing. What no input changes is computed while compiling; what occurs
-// twice is computed once. The results are bit for bit those of Eval.
+// parses nothing, looks nothing up and allocates nothing. What no input changes is computed while compiling; what
+// occurs twice is computed once. The results are bit for bit those of Eval.
 type Program struct {
 	slots map[string]int32
 	frame []float64 // what a fresh frame holds
@@ -68,10 +67,10 @@ type Program struct {
 	results   map[step]int32   // slots by the step, less its destination, that fills them
 }
 
-// step computes one value: frame[dst] = op(frame[a], frame[b], frame[c]). A call has the number of its function in a, its
-// first argument's slot in b and the count of arguments in c.
+// step computes one value: frame[dst] = op(frame[a], frame[b], frame[c]). A call has the number of its function in a,
+// its first argument's slot in b and the count of arguments in c.
 type step struct {
-	op           op
+	op           Op
 	dst, a, b, c int32
 }
 
@@ -132,9 +131,9 @@ func (p *Program) Define(name, formula string) (slot int, err error) {
 
 // Compile compiles a formula over the names so far and returns the slot of its value.
 func (p *Program) Compile(formula string) (slot int, err error) {
-	expr, err := parser.ParseExpr(formula)
+	expr, err := Parse(formula)
 	if err != nil {
-		return 0, fmt.Errorf("formula %q: %w", formula, err)
+		return 0, err
 	}
 	s, err := p.compile(expr)
 	if err != nil {
@@ -143,8 +142,8 @@ func (p *Program) Compile(formula string) (slot int, err error) {
 	return int(s), nil
 }
 
-// Call gives a name to what a function makes of the values of some names. The function must give the same result for the
-// same arguments and keep nothing.
+// Call gives a name to what a function makes of the values of some names. The function must give the same result for
+// the same arguments and keep nothing.
 func (p *Program) Call(name string, f func([]float64) float64, args []string) (slot int, err error) {
 	operands := make([]int32, len(args))
 	for i, a := range args {
@@ -207,49 +206,8 @@ func (p *Program) Steps(keep func(Deps) bool) Steps {
 // Run computes the values of the steps in a frame.
 func (s Steps) Run(frame []float64) { run(s.steps, s.funcs, frame) }
 
-// op is an operation on up to three values.
-type op uint8
-
-const (
-	opCall op = iota
-	opCopy
-	opNegate
-	opAdd
-	opSubtract
-	opMultiply
-	opDivide
-	opLess
-	opLessEqual
-	opEqual
-	opNotEqual
-	opAnd
-	opOr
-	opCeilDivide
-	opModulo
-	opMin
-	opMax
-	opPower
-	opFloor
-	opCeil
-	opSqrt
-	opWhen
-)
-
-var operators = map[token.Token]op{
-	token.ADD: opAdd, token.SUB: opSubtract, token.MUL: opMultiply, token.QUO: opDivide, token.LSS: opLess, token.LEQ: opLessEqual,
-	token.GTR: opLess, token.GEQ: opLessEqual, token.EQL: opEqual, token.NEQ: opNotEqual, token.LAND: opAnd, token.LOR: opOr,
-}
-
-var functions = map[string]struct {
-	op    op
-	arity int
-}{
-	"cdiv": {opCeilDivide, 2}, "mod": {opModulo, 2}, "min": {opMin, 2}, "max": {opMax, 2}, "pow": {opPower, 2},
-	"floor": {opFloor, 1}, "ceil": {opCeil, 1}, "sqrt": {opSqrt, 1}, "when": {opWhen, 3},
-}
-
-// run computes step after step. Division is real division; conditions are 1 or 0. Each result goes to the frame by itself:
-// no platform can fuse two operations.
+// run computes step after step. Division is real division; conditions are 1 or 0. Each result goes to the frame by
+// itself: no platform can fuse two operations.
 func run(steps []step, funcs []func([]float64) float64, frame []float64) {
 	for i := range steps {
 		st := &steps[i]
@@ -262,50 +220,50 @@ func run(steps []step, funcs []func([]float64) float64, frame []float64) {
 		switch st.op {
 		case opCopy:
 			v = x
-		case opNegate:
+		case Negate:
 			v = -x
-		case opFloor:
+		case Floor:
 			v = math.Floor(x)
-		case opCeil:
+		case Ceil:
 			v = math.Ceil(x)
-		case opSqrt:
+		case Sqrt:
 			v = math.Sqrt(x)
-		case opAdd:
+		case Add:
 			v = x + y
-		case opSubtract:
+		case Subtract:
 			v = x - y
-		case opMultiply:
+		case Multiply:
 			v = x * y
-		case opDivide:
+		case Divide:
 			v = x / y
-		case opCeilDivide:
+		case CeilDivide:
 			v = math.Ceil(x / y)
-		case opModulo:
+		case Modulo:
 			v = math.Mod(x, y)
-		case opMin:
+		case Min:
 			v = min(x, y)
-		case opMax:
+		case Max:
 			v = max(x, y)
-		case opPower:
+		case Power:
 			v = math.Pow(x, y)
-		case opLess:
+		case Less:
 			v = truth(x < y)
-		case opLessEqual:
+		case LessEqual:
 			v = truth(x <= y)
-		case opEqual:
+		case Equal:
 			v = truth(x == y)
-		case opNotEqual:
+		case NotEqual:
 			v = truth(x != y)
-		case opAnd:
+		case And:
 			v = truth(x != 0 && y != 0)
-		case opOr:
+		case Or:
 			v = truth(x != 0 || y != 0)
-		case opWhen:
+		case When:
 			v = frame[st.c]
 			if x != 0 {
 				v = y
 			}
-		case opCall:
+		case Number, Name, opCall:
 		}
 		frame[st.dst] = v
 	}
@@ -319,7 +277,7 @@ func truth(b bool) float64 {
 }
 
 // emit returns the slot of an operation's value.
-func (p *Program) emit(o op, a, b, c int32) int32 {
+func (p *Program) emit(o Op, a, b, c int32) int32 {
 	st := step{op: o, a: a, b: b, c: c}
 	d := p.deps[a] | p.deps[b] | p.deps[c]
 	if d == 0 {
@@ -337,81 +295,28 @@ func (p *Program) emit(o op, a, b, c int32) int32 {
 	return s
 }
 
-func (p *Program) compile(expr ast.Expr) (int32, error) {
-	switch e := expr.(type) {
-	case *ast.ParenExpr:
-		return p.compile(e.X)
-	case *ast.BasicLit:
-		v, err := strconv.ParseFloat(e.Value, 64)
-		return p.constant(v), err
-	case *ast.Ident:
+func (p *Program) compile(e *Expr) (int32, error) {
+	switch e.Op {
+	case Number:
+		return p.constant(e.Value), nil
+	case Name:
 		s, ok := p.slots[e.Name]
 		if !ok {
 			return 0, unknownName(e.Name)
 		}
 		return s, nil
-	case *ast.UnaryExpr:
-		x, err := p.compile(e.X)
-		if err == nil && e.Op != token.SUB {
-			err = fmt.Errorf("unknown operator %q", e.Op)
-		}
-		if err != nil {
-			return 0, err
-		}
-		return p.emit(opNegate, x, x, x), nil
-	case *ast.BinaryExpr:
-		x, err := p.compile(e.X)
-		if err != nil {
-			return 0, err
-		}
-		y, err := p.compile(e.Y)
-		if err != nil {
-			return 0, err
-		}
-		if e.Op == token.GTR || e.Op == token.GEQ { // < and <= written the other way round
-			x, y = y, x
-		}
-		o, ok := operators[e.Op]
-		if !ok {
-			return 0, fmt.Errorf("unknown operator %q", e.Op)
-		}
-		return p.emit(o, x, y, x), nil
-	case *ast.CallExpr:
-		return p.call(e)
-	default:
-		return 0, fmt.Errorf("unexpected %T", expr)
 	}
-}
-
-func (p *Program) call(e *ast.CallExpr) (int32, error) {
-	name, ok := e.Fun.(*ast.Ident)
-	if !ok {
-		return 0, fmt.Errorf("unexpected %T", e.Fun)
-	}
-	f, ok := functions[name.Name]
-	if !ok {
-		return 0, fmt.Errorf("unknown function %q", name.Name)
-	}
-	args := make([]int32, len(e.Args))
+	var operands [3]int32
 	for i, a := range e.Args {
 		var err error
-		if args[i], err = p.compile(a); err != nil {
+		if operands[i], err = p.compile(a); err != nil {
 			return 0, err
 		}
 	}
-	if (f.op == opMin || f.op == opMax) && len(args) > 2 { // these take more than two as well
-		v := args[0]
-		for _, a := range args[1:] {
-			v = p.emit(f.op, v, a, v)
-		}
-		return v, nil
+	for i := len(e.Args); i < len(operands); i++ {
+		operands[i] = operands[0] // unused
 	}
-	if len(args) != f.arity {
-		return 0, fmt.Errorf("%s takes %d arguments, not %d", name.Name, f.arity, len(args))
-	}
-	operands := [3]int32{args[0], args[0], args[0]}
-	copy(operands[:], args)
-	return p.emit(f.op, operands[0], operands[1], operands[2]), nil
+	return p.emit(e.Op, operands[0], operands[1], operands[2]), nil
 }
 
 // Eval computes one formula over named values. To compute many, compile them into a Program.

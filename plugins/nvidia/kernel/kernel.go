@@ -79,15 +79,39 @@ type Overhead struct {
 type Quantity struct {
 	Name  string
 	Value float64
-	// Low and High bound the fit.
+	// Low and High bound the fit. Of a chosen quantity, they are the range in which the scores are flat.
 	Low, High float64
-	// Unit, Doc and Source are shown beside the value.
+	// Folds is the range of the values that were fitted without some of the sizes. Nil is a quantity that was chosen.
+	Folds *[2]float64
+	// Without is the value that takes what the quantity stands for out of the model.
+	Without float64
+	// DataSet is what it was fitted on.
+	DataSet string
+	// Unit, Doc and Source are shown beside the value. Constant adds the ranges to the source.
 	Unit, Doc, Source string
 }
 
 // Constant returns the quantity as explain shows it.
 func (q Quantity) Constant() arch.Constant {
-	return arch.Constant{Name: q.Name, Value: q.Value, Unit: q.Unit, Doc: q.Doc, Source: q.Source}
+	source := q.Source + " " + q.Range(q.Low, q.High)
+	if q.Folds != nil {
+		source = q.Source + "; bounds " + q.Range(q.Low, q.High) + "; over folds " + q.Range(q.Folds[0], q.Folds[1])
+	}
+	return arch.Constant{Name: q.Name, Value: q.Value, Unit: q.Unit, Doc: q.Doc, Source: source}
+}
+
+// Range writes two values of the quantity, with a prefix for the unit if they are small.
+func (q Quantity) Range(low, high float64) string {
+	scale, unit := 1.0, ""
+	if q.Unit == "s" || q.Unit == "J" {
+		for _, prefix := range []string{"m", "µ", "n", "p"} {
+			if high*scale >= 0.5 {
+				break
+			}
+			scale, unit = scale*1000, " "+prefix+q.Unit
+		}
+	}
+	return fmt.Sprintf("%.4g–%.4g%s", low*scale, high*scale, unit)
 }
 
 // Find returns the family of that name. No name means the first family.

@@ -26,7 +26,7 @@ type Known struct {
 func New(g *gpu.Device, families []kernel.Family, known Known) (*Model, error) {
 	var all []*family
 	for i, f := range families {
-		one := &family{Family: f, overhead: overhead{f.Overhead().Slots.Value, f.Overhead().Latency.Value}}
+		one := &family{Family: f}
 		var given, shipped KernelFiles
 		if i == 0 {
 			given = known.Given
@@ -43,7 +43,7 @@ func New(g *gpu.Device, families []kernel.Family, known Known) (*Model, error) {
 		}
 		all = append(all, one)
 	}
-	return newModel(g, shipped, all), nil
+	return newModel(g, all, nil), nil
 }
 
 func compiledKernels(g *gpu.Device, rung arch.Rung, given, shipped []byte) (kernel.Table, error) {

@@ -1,6 +1,6 @@
-// Package refined predicts the time of a kernel from what its CTAs do on an SM: how many fit at once, what a K step of them
-// takes at each resource and how long one alone has to wait, waves and their tail, launch, pipeline fill and output.
-// docs/model-nvidia-refined.md has the equations and says what the constants stand on.
+// Package refined predicts the time of a kernel from what its CTAs do on an SM: how many fit at once, what a K step
+// takes at each resource, how long a CTA alone waits, waves and their tail, launch, pipeline fill and output. The
+// equations are in package terms, and on docs/model-nvidia-refined.md, which says how the quantities were found.
 package refined
 
 import (
@@ -14,15 +14,15 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
+	"github.com/origami-gemm/origami/plugins/nvidia/refined/terms"
 )
 
 // Name is the model's name in requests and descriptions.
 const Name = "refined"
 
+//go:generate go run ./internal/gen
+
 // Model is the model on one device.
-//
-// Every product that feeds an addition is wrapped in a conversion, which keeps Go from fusing the two: results are the
-// same bits on every platform.
 type Model struct {
 	description arch.Description
 	levels      []arch.Level
@@ -34,9 +34,9 @@ type Model struct {
 // family is a kernel family and what is known of its kernels.
 type family struct {
 	kernel.Family
-	overhead
-	compiled kernel.Table   // by the compiler's report; nil below that rung
-	timed    kernel.Timings // of kernels by themselves; nil below the rung characterized
+	slots, latency float64        // kernel.Overhead
+	compiled       kernel.Table   // by the compiler's report; nil below that rung
+	timed          kernel.Timings // of kernels by themselves; nil below the rung characterized
 	// prepared holds, per layout, what does not depend on the sizes of the problem, for the list of configurations that
 	// was estimated last.
 	prepared [layouts]atomic.Pointer[preparedList]
@@ -53,24 +53,44 @@ var _ arch.Architecture = (*Model)(nil)
 // layouts is the number of combinations of A's and B's majors.
 const layouts = 4
 
-func newModel(g *gpu.Device, q quantities, families []*family) *Model {
-	d := newDevice(g, q)
-	m := &Model{description: g.Description(), gpu: g, device: d, families: families}
-	params := g.Params
-	m.levels = []arch.Level{
-		{
-			Name: "L2", Capacity: unit.Bytes(params.Int("l2_bytes")), Partitions: 1, Bound: arch.BoundL2,
-			Bandwidth: arch.Bandwidth{Peak: unit.BytesPerCycle(min(d.l2Total, d.l2PortBandwidth*d.sms)), Units: int(d.sms), Linear: true},
-		},
-		{
-			Name: "DRAM", Latency: unit.Cycles(d.dramLatency), Partitions: 1, Bound: arch.BoundDRAM,
-			Bandwidth: arch.Bandwidth{Peak: unit.BytesPerCycle(d.dramBandwidth), Units: int(d.sms), C0: 0, C1: 1},
-		},
-	}
+func newModel(g *gpu.Device, families []*family, values map[string]float64) *Model {
+	m := &Model{description: g.Description(), gpu: g, families: families}
 	m.description.Model, m.description.Kernels = Name, kernel.Names(families)
 	m.description.Rung = rungOf(g, families)
-	m.description.Constants, m.description.Terms = m.constants(), terms
+	m.description.Constants, m.description.Terms = constants(g, families, values), terms.Schema()
+
+	numbers := valuesOf(&m.description)
+	value := func(name string) float64 { return numbers[name] }
+	m.device.compute(value)
+	for _, f := range families {
+		o := f.Overhead()
+		f.slots, f.latency = value(o.Slots.Name), value(o.Latency.Name)
+	}
+	l2 := min(value("l2_perf_ratio")*value("l2_coalescing"), value("l2_port_bandwidth")*value("num_sms"))
+	m.levels = []arch.Level{
+		{
+			Name: "L2", Capacity: unit.Bytes(value("l2_bytes")), Partitions: 1, Bound: arch.BoundL2,
+			Bandwidth: arch.Bandwidth{Peak: unit.BytesPerCycle(l2), Units: g.SMs, Linear: true},
+		},
+		{
+			Name: "DRAM", Latency: unit.Cycles(value("hbm_latency_penalty") * value("dram_latency_load")),
+			Partitions: 1, Bound: arch.BoundDRAM,
+			Bandwidth: arch.Bandwidth{
+				Peak:  unit.BytesPerCycle(value("dram_perf_ratio") * value("dram_efficiency")),
+				Units: g.SMs, C0: 0, C1: 1,
+			},
+		},
+	}
 	return m
+}
+
+// With returns the model with other values of quantities and constants, by name.
+func (m *Model) With(values map[string]float64) *Model {
+	families := make([]*family, len(m.families))
+	for i, f := range m.families {
+		families[i] = &family{Family: f.Family, compiled: f.compiled, timed: f.timed}
+	}
+	return newModel(m.gpu, families, values)
 }
 
 // Describe implements arch.Architecture.
@@ -82,14 +102,14 @@ func (m *Model) Hierarchy() arch.MemoryHierarchy { return hierarchy{m} }
 // supports reports an error for what the model cannot take.
 func (m *Model) supports(p *gemm.Problem) error {
 	if p.DType != gemm.FP16 && p.DType != gemm.BF16 {
-		return diag.Inputf("the refined model of %s takes fp16 and bf16, not %s: its kernel families have no other operands",
-			m.description.Arch, p.DType).Do("use fp16 or bf16")
+		return diag.Inputf("the refined model of %s takes fp16 and bf16, not %s: "+
+			"its kernel families have no other operands", m.description.Arch, p.DType).Do("use fp16 or bf16")
 	}
 	return p.Validate()
 }
 
-// family returns the family of a configuration, or why none of the model's can have it: it is of an unknown family, or a
-// number of it is out of range.
+// family returns the family of a configuration, or why none of the model's can have it: it is of an unknown family,
+// or a number of it is out of range.
 func (m *Model) family(c *gemm.Config) (*family, error) {
 	f, ok := kernel.Find(m.families, c.Kernel)
 	if !ok {
@@ -112,13 +132,17 @@ func (m *Model) Candidates(_ context.Context, p gemm.Problem, s arch.Space) (*ar
 	if err != nil {
 		return nil, err
 	}
-	out := &arch.Candidates{}
+	var (
+		out = &arch.Candidates{}
+		k   preparedKernel
+		in  [2]inputs
+	)
 	for position, c := range all {
-		var k preparedKernel
-		if detail := m.prepare(&k, &p, &c); k.reject == "" {
+		if detail := m.prepare(&k, &in, &p, &c); k.reject == "" {
 			out.Configs = append(out.Configs, c)
 		} else {
-			out.Rejected = append(out.Rejected, arch.Rejection{Config: c, Position: position, Reason: k.reject, Detail: detail})
+			r := arch.Rejection{Config: c, Position: position, Reason: k.reject, Detail: detail}
+			out.Rejected = append(out.Rejected, r)
 		}
 	}
 	return out, nil
@@ -127,8 +151,9 @@ func (m *Model) Candidates(_ context.Context, p gemm.Problem, s arch.Space) (*ar
 // fewConfigs is up to how many configurations are prepared in passing, without being kept.
 const fewConfigs = 64
 
-// kernels returns what does not depend on the sizes of the problem for each configuration. It is kept from one call to
-// the next, per family, layout and element type, so that a list that is estimated for problem after problem is prepared once.
+// kernels returns what does not depend on the sizes of the problem for each configuration. It is kept from one call
+// to the next, per family, layout and element type, so that a list that is estimated for problem after problem is
+// prepared once.
 func (m *Model) kernels(p *gemm.Problem, cfgs []gemm.Config) []preparedKernel {
 	if len(cfgs) <= fewConfigs {
 		return nil
@@ -148,9 +173,10 @@ func (m *Model) kernels(p *gemm.Problem, cfgs []gemm.Config) []preparedKernel {
 	if kept := f.prepared[slot].Load(); kept != nil && kept.dtype == dtype && sameConfigs(kept.kernels, cfgs) {
 		return kept.kernels
 	}
+	var in [2]inputs
 	list := make([]preparedKernel, len(cfgs))
 	for i := range cfgs {
-		m.prepare(&list[i], p, &cfgs[i])
+		m.prepare(&list[i], &in, p, &cfgs[i])
 	}
 	f.prepared[slot].Store(&preparedList{dtype, list})
 	return list
@@ -173,15 +199,16 @@ func (m *Model) Estimate(_ context.Context, dst []arch.Estimate, p gemm.Problem,
 	var (
 		s    = newSizes(&p)
 		kept = m.kernels(&p, cfgs)
-		own  preparedKernel
+		one  preparedKernel
+		in   [2]inputs
 		t    timing
 	)
 	for i := range cfgs {
-		k := &own
+		k := &one
 		if kept != nil && kept[i].config == cfgs[i] {
 			k = &kept[i]
 		} else {
-			m.prepare(k, &p, &cfgs[i])
+			m.prepare(k, &in, &p, &cfgs[i])
 		}
 		if k.reject != "" {
 			if _, err := m.family(&cfgs[i]); err != nil {
@@ -191,7 +218,7 @@ func (m *Model) Estimate(_ context.Context, dst []arch.Estimate, p gemm.Problem,
 			continue
 		}
 		m.device.time(&t, &s, k)
-		dst[i] = arch.Estimate{Cycles: unit.Cycles(t.total), Bound: t.bound(k)}
+		dst[i] = arch.Estimate{Cycles: unit.Cycles(t.total), Bound: t.bound(&k.kernelTerms)}
 	}
 	return nil
 }
@@ -209,21 +236,24 @@ func (m *Model) Terms(_ context.Context, dst []float64, p gemm.Problem, cfgs []g
 	if err := m.supports(&p); err != nil {
 		return err
 	}
-	if err := fits(len(dst), len(cfgs)*len(columns)); err != nil {
+	if err := fits(len(dst), len(cfgs)*len(terms.Terms)); err != nil {
 		return err
 	}
-	s := newSizes(&p)
+	var (
+		s = newSizes(&p)
+		k preparedKernel
+		t timing
+	)
 	for i := range cfgs {
 		if _, err := m.family(&cfgs[i]); err != nil {
 			return err
 		}
-		var b breakdown
-		m.prepare(&b.kernel, &p, &cfgs[i])
-		b.sizes, b.device = s, &m.device
-		m.device.time(&b.timing, &b.sizes, &b.kernel)
-		for j := range columns {
-			dst[i*len(columns)+j] = columns[j].value(&b)
-		}
+		var in [2]inputs
+		m.prepare(&k, &in, &p, &cfgs[i])
+		m.device.time(&t, &s, &k)
+		masked := s.masked(&k)
+		row := dst[i*len(terms.Terms):][:len(terms.Terms)]
+		columns(row, &m.device, &s, &in[masked], &k.kernelTerms, &k.variants[masked], &t)
 	}
 	return nil
 }
@@ -231,10 +261,11 @@ func (m *Model) Terms(_ context.Context, dst []float64, p gemm.Problem, cfgs []g
 // groups are the launch-order groups that phase two tries.
 var groups = [...]int{1, 2, 4, 16, 32}
 
-// groupGain is how much faster another group than defaultGroup has to be: the model does not tell closer ones apart.
+// groupGain is how much faster another group than the default has to be: the model does not tell closer ones apart.
 const groupGain = 0.02
 
-// Mapping implements arch.Architecture: defaultGroup, or the group with the shortest time if it is faster by groupGain.
+// Mapping implements arch.Architecture: the default group, or the group with the shortest time if it is faster by
+// groupGain.
 func (m *Model) Mapping(_ context.Context, p gemm.Problem, c gemm.Config) (arch.Mapping, error) {
 	if err := m.supports(&p); err != nil {
 		return arch.Mapping{}, err
@@ -243,16 +274,17 @@ func (m *Model) Mapping(_ context.Context, p gemm.Problem, c gemm.Config) (arch.
 		return arch.Mapping{}, err
 	}
 	var (
-		k preparedKernel
-		t timing
-		s = newSizes(&p)
+		k  preparedKernel
+		in [2]inputs
+		t  timing
+		s  = newSizes(&p)
 	)
-	c.GroupM = defaultGroup
-	m.prepare(&k, &p, &c)
+	c.GroupM = terms.DefaultGroup
+	m.prepare(&k, &in, &p, &c)
 	m.device.time(&t, &s, &k)
-	best, least := defaultGroup, t.total*(1-groupGain)
+	best, least := terms.DefaultGroup, t.total*(1-groupGain)
 	for _, g := range groups {
-		k.config.GroupM = g
+		k.groupM = float64(g)
 		if m.device.time(&t, &s, &k); t.total < least {
 			best, least = g, t.total
 		}

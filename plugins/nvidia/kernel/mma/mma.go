@@ -76,16 +76,17 @@ func (Family) Loop(d *gpu.Device, o kernel.Operands, c gemm.Config) kernel.Loop 
 
 // Overhead implements kernel.Family.
 func (Family) Overhead() kernel.Overhead {
-	const fit = "fitted on h200-mma (18,883 times of 821 kernels on 23 sizes) with the other quantities as they are, " +
-		"2026-11-21; bounds "
+	const dataSet = "h200-mma"
+	const fit = "fitted on " + dataSet + " (18,883 times of 821 kernels on 23 sizes) with the other quantities as they are, " +
+		"2026-11-21"
 	return kernel.Overhead{
 		Slots: kernel.Quantity{
-			Name: "mma_loop_slots", Value: 55.61, Low: 10, High: 300, Unit: "1",
-			Doc: "loop_slots of the family mma", Source: fit + "10–300; over folds 52.6–56.8",
+			Name: "mma_loop_slots", Value: 55.61, Unit: "1", Low: 10, High: 300, Folds: &[2]float64{52.6, 56.8},
+			Doc: "loop_slots of the family mma", DataSet: dataSet, Source: fit,
 		},
 		Latency: kernel.Quantity{
-			Name: "mma_step_latency", Value: 77.76, Low: 20, High: 600, Unit: "cycles",
-			Doc: "step_latency of the family mma", Source: fit + "20–600; over folds 61–84",
+			Name: "mma_step_latency", Value: 77.76, Unit: "cycles", Low: 20, High: 600, Folds: &[2]float64{61, 84},
+			Doc: "step_latency of the family mma", DataSet: dataSet, Source: fit,
 		},
 	}
 }

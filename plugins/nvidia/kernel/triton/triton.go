@@ -93,17 +93,18 @@ func (Family) Loop(d *gpu.Device, _ kernel.Operands, c gemm.Config) kernel.Loop 
 
 // Overhead implements kernel.Family.
 func (Family) Overhead() kernel.Overhead {
-	const fit = "fitted on h200-triton (34,240 times of 856 kernels on 40 sizes), 2026-11-21; bounds "
+	const dataSet = "h200-triton"
+	const fit = "fitted on " + dataSet + " (34,240 times of 856 kernels on 40 sizes), 2026-11-21"
 	return kernel.Overhead{
 		Slots: kernel.Quantity{
-			Name: "loop_slots", Value: 103.9, Low: 10, High: 300, Unit: "1",
-			Doc:    "instructions of a warp per K step beside loads and matrix instructions: pointers, masks, barriers",
-			Source: fit + "10–300; over folds 103.7–104.8",
+			Name: "loop_slots", Value: 103.9, Unit: "1", Low: 10, High: 300, Folds: &[2]float64{103.7, 104.8},
+			Doc:     "instructions of a warp per K step beside loads and matrix instructions: pointers, masks, barriers",
+			DataSet: dataSet, Source: fit,
 		},
 		Latency: kernel.Quantity{
-			Name: "step_latency", Value: 180.4, Low: 20, High: 600, Unit: "cycles",
-			Doc:    "wait and barriers of a K step with mma.sync",
-			Source: fit + "20–600; over folds 148–198",
+			Name: "step_latency", Value: 180.4, Unit: "cycles", Low: 20, High: 600, Folds: &[2]float64{148, 198},
+			Doc:     "wait and barriers of a K step with mma.sync",
+			DataSet: dataSet, Source: fit,
 		},
 	}
 }

@@ -138,7 +138,8 @@ func (v *view) object() object {
 	}
 	for _, f := range v.Families {
 		for _, x := range f.Axes {
-			o.Axes = append(o.Axes, axis{f.Name, x.Name, x.Type.String(), append([]string{}, x.Values...), x.Default, x.Unit, x.Doc})
+			o.Axes = append(o.Axes, axis{f.Name, x.Name, x.Type.String(), append([]string{}, x.Values...), x.Default, x.Unit,
+				x.Doc})
 		}
 	}
 	for _, p := range v.Peak {

@@ -1,0 +1,190 @@
+// Package fit finds the quantities of a model that reproduce measured times best.
+//
+// It minimises the soft L1 loss of log(predicted ÷ measured), over the logarithms of the quantities and within their
+// bounds, by the method of Levenberg and Marquardt. A quantity is then worth what it changes by a factor, and a time
+// what it is off by a factor, whatever their units.
+//
+// References: D. W. Marquardt, "An Algorithm for Least-Squares Estimation of Nonlinear Parameters", J. SIAM 11
+// (1963), 431; B. Triggs et al., "Bundle Adjustment – A Modern Synthesis", Vision Algorithms (1999), section 4.3
+// (robust losses).
+package fit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
+)
+
+// Model returns the model with the given values of quantities, by name. Any other quantity has the value that the model
+// ships.
+type Model func(values map[string]float64) (arch.Architecture, error)
+
+// Options say how to fit. The zero value fits all quantities to the whole sample.
+type Options struct {
+	// Use says which problems of the sample count, by their number. Nil is all.
+	Use func(problem int) bool
+	// Start has values to start from. A quantity to be fitted that is not in it starts in the geometric middle of its
+	// bounds; one that is not to be fitted keeps its value from here.
+	Start map[string]float64
+	// Steps is how many steps are taken at most; 0 is 20.
+	Steps int
+	// Progress is called before the first step, and after each. Nil is nobody.
+	Progress func(Progress)
+}
+
+// Progress is the state of a fit.
+type Progress struct {
+	Step, Steps int
+	Loss        float64
+}
+
+// Result is what a fit found.
+type Result struct {
+	// Values has the fitted quantities and those of Options.Start.
+	Values map[string]float64
+	Loss   float64
+	Steps  int
+	// Converged says that the last step brought nothing more, and not that the steps ran out.
+	Converged bool
+}
+
+const (
+	defaultSteps = 20
+	// difference is how far a logarithm is moved to find a derivative, and reach the farthest that one step moves it.
+	difference = 1e-3
+	reach      = 0.5
+	// The damping starts at firstDamping and changes by dampingFactor, in up to dampingTries tries per step.
+	firstDamping  = 1e-2
+	dampingFactor = 5
+	dampingTries  = 6
+	// gain is the share of the loss that a step has to bring for another one to follow.
+	gain = 1e-5
+)
+
+// Run fits the quantities to the sample.
+func Run(ctx context.Context, sample *Sample, model Model, quantities []kernel.Quantity, o Options) (Result, error) {
+	f, err := newFitter(sample, model, quantities, o)
+	if err != nil {
+		return Result{}, err
+	}
+	if f.r, err = f.residuals(ctx, f.values); err != nil {
+		return Result{}, err
+	}
+	f.loss = soften(f.r)
+	report := func(step int) {
+		if o.Progress != nil {
+			o.Progress(Progress{Step: step, Steps: f.o.Steps, Loss: f.loss})
+		}
+	}
+	report(0)
+	step, improved := 0, true
+	for ; improved && step < f.o.Steps; report(step) {
+		if improved, err = f.step(ctx); err != nil {
+			return Result{}, err
+		}
+		step++
+	}
+	return Result{Values: f.values, Loss: f.loss, Steps: step, Converged: !improved}, nil
+}
+
+// fitter is the state of a fit.
+type fitter struct {
+	sample     *Sample
+	model      Model
+	quantities []kernel.Quantity
+	o          Options
+
+	values  map[string]float64
+	r       []float64 // softened residuals at values
+	loss    float64
+	damping float64
+}
+
+func newFitter(sample *Sample, model Model, quantities []kernel.Quantity, o Options) (*fitter, error) {
+	if len(quantities) == 0 || len(sample.problems) == 0 {
+		return nil, errors.New("fit: nothing to fit, or nothing to fit to")
+	}
+	if o.Steps == 0 {
+		o.Steps = defaultSteps
+	}
+	f := &fitter{
+		sample: sample, model: model, quantities: quantities, o: o, values: maps.Clone(o.Start), damping: firstDamping,
+	}
+	if f.values == nil {
+		f.values = map[string]float64{}
+	}
+	for _, q := range quantities {
+		if !(q.Low > 0 && q.High >= q.Low) || math.IsInf(q.High, 0) {
+			return nil, fmt.Errorf("fit: the bounds of %s, %v and %v, are no positive range", q.Name, q.Low, q.High)
+		}
+		v, ok := f.values[q.Name]
+		if !ok {
+			v = math.Sqrt(q.Low * q.High)
+		}
+		if !(v > 0) || math.IsInf(v, 0) {
+			return nil, fmt.Errorf("fit: %s starts at %v, which has no logarithm", q.Name, v)
+		}
+		f.values[q.Name] = v
+	}
+	return f, nil
+}
+
+func (f *fitter) residuals(ctx context.Context, values map[string]float64) ([]float64, error) {
+	m, err := f.model(values)
+	if err != nil {
+		return nil, err
+	}
+	return f.sample.residuals(ctx, m, f.o.Use)
+}
+
+// step moves the values to a lower loss. It reports whether that brought enough to go on.
+func (f *fitter) step(ctx context.Context) (improved bool, err error) {
+	jacobian, err := f.jacobian(ctx)
+	if err != nil {
+		return false, err
+	}
+	normal, gradient := normalEquations(jacobian, f.r)
+	for range dampingTries {
+		moved := maps.Clone(f.values)
+		for i, d := range solve(normal, gradient, f.damping) {
+			q := &f.quantities[i]
+			v := moved[q.Name] * math.Exp(min(max(d, -reach), reach))
+			moved[q.Name] = min(max(v, q.Low), q.High)
+		}
+		r, err := f.residuals(ctx, moved)
+		if err != nil {
+			return false, err
+		}
+		if loss := soften(r); loss < f.loss {
+			improved = loss < f.loss*(1-gain)
+			f.values, f.r, f.loss, f.damping = moved, r, loss, f.damping/dampingFactor
+			return improved, nil
+		}
+		f.damping *= dampingFactor
+	}
+	return false, nil
+}
+
+// jacobian returns the derivatives of the softened residuals by the logarithm of each quantity.
+func (f *fitter) jacobian(ctx context.Context) ([][]float64, error) {
+	out := make([][]float64, len(f.quantities))
+	for i, q := range f.quantities {
+		moved := maps.Clone(f.values)
+		moved[q.Name] *= math.Exp(difference)
+		r, err := f.residuals(ctx, moved)
+		if err != nil {
+			return nil, err
+		}
+		soften(r)
+		for j := range r {
+			r[j] = (r[j] - f.r[j]) / difference
+		}
+		out[i] = r
+	}
+	return out, nil
+}

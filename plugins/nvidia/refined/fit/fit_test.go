@@ -1,0 +1,133 @@
+package fit_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
+	"github.com/origami-gemm/origami/plugins/nvidia/refined/fit"
+)
+
+// line is a model with two quantities: a launch takes so many cycles, and each K step so many.
+type line struct {
+	arch.Architecture
+	launch, step float64
+}
+
+func (l line) Describe() *arch.Description { return &arch.Description{Clock: 1e9} }
+
+func (l line) Estimate(_ context.Context, dst []arch.Estimate, p gemm.Problem, cfgs []gemm.Config) error {
+	for i, c := range cfgs {
+		dst[i] = arch.Estimate{Cycles: unit.Cycles(l.launch + l.step*float64(p.K/c.BlockK))}
+		if c.BlockK > 512 {
+			dst[i] = arch.Estimate{Reject: arch.ReasonSharedMemory}
+		}
+	}
+	return nil
+}
+
+func model(values map[string]float64) (arch.Architecture, error) {
+	l := line{launch: 1000, step: 10}
+	if v, ok := values["launch"]; ok {
+		l.launch = v
+	}
+	if v, ok := values["step"]; ok {
+		l.step = v
+	}
+	return l, nil
+}
+
+var quantities = []kernel.Quantity{
+	{Name: "launch", Value: 1000, Low: 100, High: 10000},
+	{Name: "step", Value: 10, Low: 1, High: 1000},
+}
+
+// times is a sample of a device on which a launch takes 3000 cycles and a K step 25, with one wild time.
+func times(t *testing.T) *fit.Sample {
+	t.Helper()
+	s := &fit.Sample{}
+	for _, k := range []int{512, 4096, 32768} {
+		var configs []gemm.Config
+		var seconds []float64
+		for _, block := range []int{16, 32, 64, 128, 256} {
+			configs = append(configs, gemm.Config{BlockM: 64, BlockN: 64, BlockK: block})
+			seconds = append(seconds, (3000+25*float64(k/block))*1e-9)
+		}
+		if k == 4096 {
+			seconds[2] *= 1.05
+		}
+		if err := s.Add(gemm.New(64, 64, k), configs, seconds); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+// The fit finds the numbers that the times were made with, from the middle of the bounds, and says how it went.
+func TestRun(t *testing.T) {
+	var losses []float64
+	got, err := fit.Run(t.Context(), times(t), model, quantities, fit.Options{
+		Progress: func(p fit.Progress) { losses = append(losses, p.Loss) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if math.Abs(got.Values["launch"]/3000-1) > 0.02 || math.Abs(got.Values["step"]/25-1) > 0.02 || !got.Converged {
+		t.Errorf("found %+v", got)
+	}
+	if len(losses) != got.Steps+1 || losses[0] <= got.Loss || losses[len(losses)-1] != got.Loss {
+		t.Errorf("losses %v on the way to %v in %d steps", losses, got.Loss, got.Steps)
+	}
+}
+
+// Bounds hold, a quantity that is not fitted stays where it is, and problems that do not count change nothing.
+func TestOptions(t *testing.T) {
+	narrow := []kernel.Quantity{{Name: "step", Low: 1, High: 20}}
+	start := map[string]float64{"launch": 3000, "step": 2}
+	got, err := fit.Run(t.Context(), times(t), model, narrow, fit.Options{Start: start})
+	if err != nil || got.Values["step"] != 20 || got.Values["launch"] != 3000 {
+		t.Errorf("found %+v, %v", got, err)
+	}
+	tame := func(i int) bool { return i != 1 }
+	exact, err := fit.Run(t.Context(), times(t), model, quantities, fit.Options{Use: tame})
+	if err != nil || math.Abs(exact.Values["step"]/25-1) > 1e-3 || exact.Loss > 1e-6 {
+		t.Errorf("without the wild time found %+v, %v", exact, err)
+	}
+}
+
+func TestMistakes(t *testing.T) {
+	s, o := times(t), fit.Options{}
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	if _, err := fit.Run(stopped, s, model, quantities, o); !errors.Is(err, context.Canceled) {
+		t.Errorf("a stopped fit: %v", err)
+	}
+	broken := func(map[string]float64) (arch.Architecture, error) { return nil, errors.New("no device") }
+	large := &fit.Sample{}
+	if err := large.Add(gemm.New(1, 1, 1024), []gemm.Config{{BlockK: 1024}}, []float64{1}); err != nil {
+		t.Fatal(err)
+	}
+	run := func(s *fit.Sample, m fit.Model, q []kernel.Quantity, o fit.Options) error {
+		_, err := fit.Run(t.Context(), s, m, q, o)
+		return err
+	}
+	for want, err := range map[string]error{
+		"no device":         run(s, broken, quantities, o),
+		"nothing to fit":    run(s, model, nil, o),
+		"no time for":       run(large, model, quantities, o),
+		"no positive range": run(s, model, []kernel.Quantity{{Name: "step", Low: 0, High: 1}}, o),
+		"no logarithm":      run(s, model, quantities, fit.Options{Start: map[string]float64{"step": 0}}),
+		"1 kernels with 0":  s.Add(gemm.New(1, 1, 1), make([]gemm.Config, 1), nil),
+		"is NaN":            s.Add(gemm.New(1, 1, 1), make([]gemm.Config, 1), []float64{math.NaN()}),
+	} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}

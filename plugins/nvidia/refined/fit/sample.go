@@ -1,0 +1,93 @@
+package fit
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/gemm"
+)
+
+// Sample is measured times of kernels on problems.
+type Sample struct{ problems []measured }
+
+type measured struct {
+	problem gemm.Problem
+	configs []gemm.Config
+	logs    []float64 // of the times
+	weights []float64
+}
+
+// worst is the time ÷ the best time of the problem above which a kernel weighs no less.
+const worst = 20
+
+// Add adds the times of kernels on a problem, in seconds. A kernel weighs (time ÷ best time)^-½: the farther it is
+// from the best, the less it matters.
+func (s *Sample) Add(p gemm.Problem, configs []gemm.Config, seconds []float64) error {
+	if len(configs) != len(seconds) || len(configs) == 0 {
+		return fmt.Errorf("fit: %d kernels with %d times for %s", len(configs), len(seconds), p)
+	}
+	m := measured{problem: p, configs: slices.Clone(configs)}
+	best := slices.Min(seconds)
+	for i, v := range seconds {
+		if !(v > 0) || math.IsInf(v, 0) {
+			return fmt.Errorf("fit: the time of %s for %s is %v", configs[i], p, v)
+		}
+		m.logs = append(m.logs, math.Log(v))
+		m.weights = append(m.weights, math.Sqrt(1/min(v/best, worst)))
+	}
+	s.problems = append(s.problems, m)
+	return nil
+}
+
+// Loss is the soft L1 loss of a model on the problems that count; nil is all of them.
+func (s *Sample) Loss(ctx context.Context, m arch.Architecture, use func(problem int) bool) (float64, error) {
+	r, err := s.residuals(ctx, m, use)
+	if err != nil {
+		return 0, err
+	}
+	return soften(r), nil
+}
+
+// residuals returns the weighted errors of log time.
+func (s *Sample) residuals(ctx context.Context, m arch.Architecture, use func(problem int) bool) ([]float64, error) {
+	var out []float64
+	var estimates []arch.Estimate
+	clock := float64(m.Describe().Clock)
+	for i := range s.problems {
+		if use != nil && !use(i) {
+			continue
+		}
+		p := &s.problems[i]
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		estimates = slices.Grow(estimates[:0], len(p.configs))[:len(p.configs)]
+		if err := m.Estimate(ctx, estimates, p.problem, p.configs); err != nil {
+			return nil, err
+		}
+		for j, e := range estimates {
+			if e.Reject != "" || !(e.Cycles > 0) {
+				return nil, fmt.Errorf("fit: no time for %s on %s (%s)", p.configs[j], p.problem, e.Reject)
+			}
+			out = append(out, (math.Log(float64(e.Cycles)/clock)-p.logs[j])*p.weights[j])
+		}
+	}
+	return out, nil
+}
+
+// softScale is where residuals cease to count by their square.
+const softScale = 0.15
+
+// soften replaces residuals by those whose squares add up to the soft L1 loss 2·s²·(√(1 + (r/s)²) − 1), and returns
+// that.
+func soften(r []float64) (loss float64) {
+	for i, v := range r {
+		x := v / softScale
+		r[i] = math.Copysign(softScale*math.Sqrt(2*(math.Sqrt(1+float64(x*x))-1)), v)
+		loss += float64(r[i] * r[i])
+	}
+	return loss
+}

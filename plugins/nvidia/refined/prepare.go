@@ -1,0 +1,117 @@
+package refined
+
+import (
+	"math"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
+	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
+)
+
+// preparedKernel is what the model knows of a kernel before it knows the sizes of the problem.
+type preparedKernel struct {
+	config gemm.Config
+	reject arch.Reason
+
+	kernelTerms
+	// variants are without and with masks along K, which are needed if block_k does not divide K.
+	variants [2]variantTerms
+}
+
+// inputs are the terms of a kernel that are set by hand.
+type inputs struct {
+	kernelInputs
+	variantInputs
+}
+
+// prepare fills k. If the kernel cannot be used, k.reject says why, and the detail puts it in numbers. What it computes
+// from is left in both elements of in, which belong to the elements of k.variants.
+func (m *Model) prepare(k *preparedKernel, in *[2]inputs, p *gemm.Problem, c *gemm.Config) (detail string) {
+	*k = preparedKernel{config: *c}
+	f, err := m.family(c)
+	if err != nil {
+		k.reject = arch.ReasonModelRule
+		return ""
+	}
+	operands := kernel.OperandsOf(p)
+	setInputs(&in[0].kernelInputs, p, c)
+	setLoop(&in[0].kernelInputs, f.Loop(m.gpu, operands, *c))
+	in[0].familySlots, in[0].familyLatency = f.slots, f.latency
+	if t, ok := f.timed.Find(p, c); ok {
+		setTiming(&in[0].kernelInputs, &t)
+	}
+	in[1].kernelInputs = in[0].kernelInputs
+	k.groupM = float64(c.GroupM)
+	k.kernelTerms.compute(&in[0], &m.device)
+
+	var need kernel.Resources
+	for masked := range k.variants {
+		r := f.resources(m.gpu, operands, c, masked == 1)
+		if masked == 0 || r.SharedMemory > need.SharedMemory {
+			need = r
+		}
+		in[masked].variantInputs = variantInputs{
+			registers: float64(r.Registers), spillBytes: float64(r.SpillBytes), sharedBytes: float64(r.SharedMemory),
+		}
+		k.variants[masked].compute(&in[masked], &m.device, &k.kernelTerms)
+	}
+	k.reject, detail = f.Check(m.gpu, operands, *c, need)
+	return detail
+}
+
+func setInputs(in *kernelInputs, p *gemm.Problem, c *gemm.Config) {
+	*in = kernelInputs{
+		elementBytes: float64(p.DType.Bits()) / 8, outputBytes: float64(p.DType.OutputBits()) / 8,
+		transA: truth(p.TransA()), transB: truth(p.TransB()),
+		blockM: float64(c.BlockM), blockN: float64(c.BlockN), blockK: float64(c.BlockK),
+		numWarps: float64(c.NumWarps), numStages: float64(c.NumStages), splitK: float64(c.SplitK),
+	}
+}
+
+func setLoop(in *kernelInputs, loop kernel.Loop) {
+	in.wgmma, in.unbuffered = truth(loop.WGMMA), truth(loop.Unbuffered)
+	in.warpsM, in.warpsN, in.warpsK = float64(loop.WarpsM), float64(loop.WarpsN), float64(loop.WarpsK)
+	in.repeatM, in.repeatN = truth(loop.RepeatM), truth(loop.RepeatN)
+}
+
+func setTiming(in *kernelInputs, t *kernel.Timing) {
+	in.timed, in.timedCtas = 1, t.CTAs
+	in.one2048, in.one6144 = t.One[0], t.One[1]
+	in.chip2048, in.chip6144 = t.Chip[0], t.Chip[1]
+	in.fullChip2048, in.fullChip6144 = t.Full[0], t.Full[1]
+}
+
+func truth(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// resources is what a kernel needs, as the compiler reports it where that is known, and predicted elsewhere.
+func (f *family) resources(g *gpu.Device, o kernel.Operands, c *gemm.Config, masked bool) kernel.Resources {
+	if r, ok := f.compiled.Find(o.DType, c, masked); ok {
+		return r
+	}
+	return f.Resources(g, o, *c, masked)
+}
+
+func newSizes(p *gemm.Problem) sizes {
+	s := sizes{m: float64(p.M), n: float64(p.N), k: float64(p.K), batch: float64(p.Batch)}
+	s.compute()
+	return s
+}
+
+// masked is 1 if block_k does not divide K, else 0.
+func (s *sizes) masked(k *preparedKernel) int {
+	if steps := s.k / k.blockK; steps != math.Trunc(steps) {
+		return 1
+	}
+	return 0
+}
+
+// time fills t.
+func (d *device) time(t *timing, s *sizes, k *preparedKernel) {
+	t.compute(d, s, &k.kernelTerms, &k.variants[s.masked(k)])
+}

@@ -1,0 +1,220 @@
+package terms
+
+import (
+	"math"
+	"slices"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
+	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
+)
+
+// Parameters are the numbers of the device file that the formulas use. tdp is 0 if it is unknown.
+var Parameters = []string{
+	"num_sms", "clock", "shared_memory_bytes", "register_file", "mma_latency", "l2_bytes", "l2_perf_ratio",
+	"dram_perf_ratio", "hbm_latency_penalty", "tdp",
+}
+
+// Constant is a published or assumed number of the model. Of and SourceOf return what depends on the device.
+type Constant struct {
+	arch.Constant
+	Of       func(*gpu.Device) float64
+	SourceOf func(*gpu.Device) string
+}
+
+// On returns the constant for a device.
+func (c Constant) On(g *gpu.Device) arch.Constant {
+	if c.Of != nil {
+		c.Value = c.Of(g)
+	}
+	if c.SourceOf != nil {
+		c.Source = c.SourceOf(g)
+	}
+	return c.Constant
+}
+
+const (
+	cudaGuide  = "CUDA C++ Programming Guide, "
+	capability = cudaGuide + "Compute Capability 8.x and 9.0, "
+	technical  = cudaGuide + "Technical Specifications per Compute Capability"
+	mmaISA     = "PTX ISA, mma.sync m16n8k16"
+)
+
+// Constants are the model's published and assumed numbers.
+var Constants = []Constant{
+	fixed("mma_m", gpu.MMAM, one, "rows of one mma.sync", mmaISA),
+	fixed("mma_n", gpu.MMAN, one, "columns of one mma.sync", mmaISA),
+	fixed("mma_k", gpu.MMAK, one, "depth of the matrix instructions", mmaISA+" and wgmma m64nNk16"),
+	fixed("wgmma_m", gpu.WGMMAM, one, "rows of one wgmma", "PTX ISA, wgmma.mma_async"),
+	ofDevice("tensor_rate", "FLOP/cycle", "of one SM: the power of two next to peak_fp16 / (num_sms * clock), "+
+		"since data sheets and drivers give different clocks", "device file", tensorRate),
+	{
+		Constant: arch.Constant{Name: "mma_sync_share", Unit: one, Doc: "rate of mma.sync ÷ tensor_rate"},
+		Of:       func(g *gpu.Device) float64 { return g.SM.MMAShare },
+		SourceOf: func(g *gpu.Device) string { return g.SM.MMAShareSource },
+	},
+	fixed("shared_bandwidth", 128, perCycle, "of one SM's shared memory", cudaGuide+"Shared Memory: 32 banks of 4 B"),
+	ofDevice("schedulers", one, "warp instructions that an SM issues per cycle", capability+"Architecture",
+		func(g *gpu.Device) float64 { return float64(g.SM.Schedulers) }),
+	ofDevice("shared_reserved", bytes,
+		"shared memory of a CTA that the system takes; a CTA may use all of an SM but that", capability+"Shared Memory",
+		func(g *gpu.Device) float64 { return float64(g.SM.SharedReserved) }),
+	ofDevice("threads_per_sm", one, "resident threads of an SM", technical,
+		func(g *gpu.Device) float64 { return float64(g.SM.Threads) }),
+	ofDevice("ctas_limit", one, "resident CTAs of an SM", technical,
+		func(g *gpu.Device) float64 { return float64(g.SM.CTAs) }),
+	ofDevice("register_granule", one, "registers of a thread are allocated in eights",
+		"Nsight Compute occupancy calculator: 256 registers per warp",
+		func(g *gpu.Device) float64 { return float64(g.SM.RegisterGranule) }),
+	fixed("line_bytes", gpu.LineBytes, bytes, "cache line", cudaGuide+"Device Memory Accesses"),
+	fixed("accumulator_bytes", 4, bytes, "partial sum of a split K",
+		"PTX ISA, mma.sync and wgmma with .f32 accumulators"),
+	fixed("l2_usable_share", 0.7, one, "share of l2_bytes within which the L2 is uniformly fast",
+		"RRZE-HPC/gpu-benches@1038c5d, gpu-l2-cache, h200: 44 of 62.9 MB"),
+	fixed("dynamic_share", 0.79, one, "share of tdp that switching takes; the rest is memory at rest and leakage",
+		"assumed: no measurement separates the two; energy_per_flop was fitted with it"),
+	fixed("default_group", DefaultGroup, one, "launch-order group of a configuration that has none yet",
+		"Triton tutorial, Matrix Multiplication: GROUP_SIZE_M"),
+}
+
+// DefaultGroup is the constant default_group.
+const DefaultGroup = 8
+
+func fixed(name string, value float64, unit, doc, source string) Constant {
+	return Constant{Constant: arch.Constant{Name: name, Value: value, Unit: unit, Doc: doc, Source: source}}
+}
+
+func ofDevice(name, unit, doc, source string, of func(*gpu.Device) float64) Constant {
+	return Constant{Constant: arch.Constant{Name: name, Unit: unit, Doc: doc, Source: source}, Of: of}
+}
+
+func tensorRate(g *gpu.Device) float64 {
+	p := g.Params
+	return math.Exp2(math.Round(math.Log2(p.Get("peak_fp16") / (p.Get("num_sms") * p.Get("clock")))))
+}
+
+var unlimited = math.Inf(1)
+
+// Quantities are the model's empirical numbers, besides those of the kernel families (kernel.Overhead).
+// docs/model-nvidia-refined.md says how they were found.
+var Quantities = slices.Concat(
+	from("h200-triton", "fitted on h200-triton (34,240 times of 856 kernels on 40 sizes), 2026-11-21", fitted),
+	from("h200-mma", "fitted on h200-mma (18,883 times of 821 kernels on 23 sizes) "+
+		"with the other quantities as they are, 2026-11-21", fittedMMA),
+	from("", "chosen on h200-triton, 2026-11-21, in round numbers; scores are flat within", chosen),
+)
+
+// from sets the source of quantities.
+func from(dataSet, source string, list []kernel.Quantity) []kernel.Quantity {
+	for i := range list {
+		list[i].DataSet, list[i].Source = dataSet, source
+	}
+	return list
+}
+
+var fitted = []kernel.Quantity{
+	{
+		Name: "launch_seconds", Value: 3.435e-6, Unit: "s", Low: 2e-6, High: 6e-6, Folds: folds(3.37e-6, 3.53e-6),
+		Doc: "launch of the kernel and the events around it",
+	},
+	{
+		Name: "wgmma_cycles", Value: 18.42, Unit: cycles, Low: 1, High: 64, Folds: folds(16.6, 19.7),
+		Doc: "least time of one wgmma m64nNk16 on an SM",
+	},
+	{
+		Name: "line_rate", Value: 0.6039, Unit: one, Low: 0.3, High: 3, Folds: folds(0.592, 0.611), Without: unlimited,
+		Doc: "128-byte lines per cycle that the copies of one SM touch",
+	},
+	{
+		Name: "l2_port_bandwidth", Value: 54.24, Unit: perCycle, Low: 40, High: 64, Folds: folds(53.7, 54.9),
+		Without: unlimited, Doc: "what one SM gets from the L2",
+	},
+	{
+		Name: "l2_coalescing", Value: 1.448, Unit: one, Low: 1, High: 2, Folds: folds(1.43, 1.46), Without: unlimited,
+		Doc: "bytes that reach SMs per byte that the L2 delivers: " +
+			"presumably SMs that ask for the same line at the same time are served at once",
+	},
+	{
+		Name: "dram_efficiency", Value: 0.937, Unit: one, Low: 0.7, High: 1.1, Folds: folds(0.898, 0.963),
+		Without: unlimited, Doc: "share of dram_perf_ratio that operands reach",
+	},
+	{
+		Name: "dram_latency_load", Value: 1.923, Unit: one, Low: 1, High: 3, Folds: folds(1.89, 1.94),
+		Doc: "latency of DRAM under load ÷ hbm_latency_penalty",
+	},
+	{
+		Name: "load_latency", Value: 765.1, Unit: cycles, Low: 200, High: 1000, Folds: folds(758, 784),
+		Doc: "what a K step waits for an operand that is loaded when needed: L2, registers, shared memory",
+	},
+	{
+		Name: "prologue_cycles", Value: 562, Unit: cycles, Low: 100, High: 3000, Folds: folds(393, 596),
+		Doc: "start of a CTA up to its first load",
+	},
+	{
+		Name: "epilogue_cycles", Value: 20, Unit: cycles, Low: 20, High: 3000, Folds: folds(20, 198),
+		Doc: "end of a CTA besides its output",
+	},
+	{
+		Name: "epilogue_bandwidth", Value: 58.4, Unit: perCycle, Low: 10, High: 128, Folds: folds(51, 128),
+		Without: unlimited, Doc: "output of one SM",
+	},
+	{
+		// Without it, the latency of the instruction itself is taken out as well.
+		Name: "ldmatrix_latency", Value: 35.7, Unit: cycles, Low: 5, High: 60, Folds: folds(32.2, 38.7), Without: -24.1,
+		Doc: "from shared memory to the operands of mma.sync",
+	},
+	{
+		Name: "spill_bandwidth", Value: 33.46, Unit: perCycle, Low: 5, High: 128, Folds: folds(33.2, 33.8),
+		Without: unlimited, Doc: "of one SM to local memory",
+	},
+	{
+		Name: "energy_per_flop", Value: 0.8e-12, Unit: "J", Low: 0.2e-12, High: 0.8e-12,
+		Folds: folds(0.54e-12, 0.80e-12),
+		Doc:   "of the tensor cores and what feeds them, at the clock that the power limit leaves",
+	},
+	{
+		Name: "power_window", Value: 2.52e-3, Unit: "s", Low: 1e-5, High: 1e-2, Folds: folds(1.4e-3, 2.5e-3),
+		Doc: "for how long the board may exceed its limit before the clock falls",
+	},
+}
+
+var fittedMMA = []kernel.Quantity{
+	{
+		Name: "hot_line_bandwidth", Value: 640.4, Unit: perCycle, Low: 64, High: 5120, Folds: folds(602, 759),
+		Without: unlimited, Doc: "what all SMs together get of the lines of one row: " +
+			"a kernel that repeats rows reads it again for every row of a tile beyond the matrix",
+	},
+}
+
+var chosen = []kernel.Quantity{
+	{
+		Name: "timed_launch_seconds", Value: 2.8e-6, Unit: "s", Low: 2e-6, High: 3.5e-6,
+		Doc: "launch of a kernel that has just run, taken off the times of the characterization",
+	},
+	{
+		Name: "timed_least_seconds", Value: 1e-6, Unit: "s", Low: 0, High: 1.5e-6,
+		Doc: "least prologue and epilogue of a kernel that was timed",
+	},
+	{
+		Name: "touch_seconds", Value: 1.2e-6, Unit: "s", Low: 0.5e-6, High: 1.2e-6,
+		Doc: "latency of operands that come from DRAM when all SMs ask",
+	},
+	{
+		Name: "first_touch_share", Value: 0.4, Unit: one, Low: 0.4, High: 1,
+		Doc: "share of K steps that wait for DRAM; the others find their operands on the way",
+	},
+}
+
+// Numbers returns the names of all numbers that formulas may use: parameters, constants and quantities.
+func Numbers() []string {
+	names := slices.Clone(Parameters)
+	for _, c := range Constants {
+		names = append(names, c.Name)
+	}
+	for _, q := range Quantities {
+		names = append(names, q.Name)
+	}
+	return names
+}
+
+func folds(low, high float64) *[2]float64 { return &[2]float64{low, high} }

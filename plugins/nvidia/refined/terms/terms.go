@@ -1,0 +1,311 @@
+// Package terms is the refined model as a table: a row per term, with the formula that computes it. The formulas are
+// the only text of the model. Generators turn them into its Go code (internal/gen) and into its page,
+// docs/model-nvidia-refined.md. `origami explain` prints them.
+//
+// To add a term, add a row. If it needs an empirical number, add that to quantities.go with its bounds. Then run
+// `make generate`.
+package terms
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/origami-gemm/origami/core/arch"
+)
+
+// Term is a row of the table. A formula may name the parameters of the device, the constants, the quantities, the
+// problem, the configuration and the rows above it (core/formula). The names decide when it is computed: once per
+// device, per kernel, per problem, or for each kernel and problem.
+type Term struct {
+	Name, Unit, Doc string
+	Formula         string
+	// When is a condition. The term is 0 if it does not hold.
+	When   string
+	Kind   arch.TermKind
+	Common string // the name that other models have for it (arch.Common…)
+	// Input says what sets a term that has no formula. From says where the value comes from.
+	Input Input
+	From  string
+}
+
+// Input is what sets a term that has no formula.
+type Input uint8
+
+const (
+	// Computed terms have a formula.
+	Computed Input = iota
+	// OfKernel is set from the configuration, and from the layout and type of the operands.
+	OfKernel
+	// OfVariant is the same, and depends on whether loads are masked along K.
+	OfVariant
+)
+
+// Source is the page that documents the terms.
+const Source = "docs/model-nvidia-refined.md"
+
+// Schema returns the public schema of the breakdown.
+func Schema() []arch.Term {
+	out := make([]arch.Term, len(Terms))
+	for i, t := range Terms {
+		out[i] = arch.Term{
+			Name: t.Name, Unit: t.Unit, Formula: t.Text(), Doc: t.Doc, Source: Source, Kind: t.Kind, Common: t.Common,
+		}
+	}
+	return out
+}
+
+// Text returns the formula with its condition, or the prose of an input.
+func (t *Term) Text() string {
+	switch {
+	case t.Input != Computed:
+		return "rule: " + t.From
+	case t.When != "":
+		return "when(" + t.When + ", " + t.Formula + ", 0)"
+	}
+	return t.Formula
+}
+
+const (
+	one      = "1"
+	bytes    = "B"
+	perCycle = "B/cycle"
+	cycles   = "cycles"
+	cycles4  = "cycles^4" // of sums of fourth powers
+)
+
+// Part is a section of the table.
+type Part struct {
+	Name  string
+	Terms []Term
+}
+
+// Parts are the sections of the table, for a reader. They have the terms of a wave once: wave_ stands for full_ and
+// tail_, and wave_ctas for the CTAs per SM.
+var Parts = []Part{
+	{"the kernel", kernelTerms}, {"the K step", stepTerms}, {"the grid", gridTerms},
+	{"the timing pass", timedTerms}, {"the DRAM traffic", trafficTerms},
+	{"a wave", slices.Concat([]Term{
+		{Name: "full_active", Unit: one, Formula: fullActive, Doc: "SMs at work; wave_ctas is ctas_per_sm"},
+		{Name: "tail_active", Unit: one, Formula: tailActive, Doc: "SMs at work; wave_ctas is tail_ctas"},
+	}, waveTerms)},
+	{"the total", totalTerms},
+}
+
+// Terms is the model, in the order in which it computes. Operations are done in the order in which they are written:
+// the results are the same bits everywhere.
+var Terms = table(kernelTerms, stepTerms, gridTerms, timedTerms, trafficTerms,
+	wave("full", "ctas_per_sm", fullActive), wave("tail", "tail_ctas", tailActive), totalTerms)
+
+// table puts parts together, with each formula on one line.
+func table(parts ...[]Term) []Term {
+	var out []Term
+	for _, p := range parts {
+		for _, t := range p {
+			t.Formula = strings.ReplaceAll(strings.Join(strings.Fields(t.Formula), " "), "( ", "(")
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+const (
+	fromFamily   = "from the kernel family"
+	fromCompiler = "as the compiler reports it, or predicted by the kernel family"
+	fromPass     = "from the characterization, 0 without"
+)
+
+// What fits on an SM: registers, shared memory, threads and slots limit the CTAs.
+var kernelTerms = []Term{
+	{Name: "threads", Unit: one, Formula: "32 * num_warps", Doc: "threads of a CTA"},
+	{Name: "registers", Unit: one, Input: OfVariant, From: fromCompiler, Doc: "registers per thread"},
+	{
+		Name: "spill_bytes", Unit: bytes, Input: OfVariant, From: fromCompiler,
+		Doc: "local memory per thread for the registers that do not fit",
+	},
+	{Name: "shared_bytes", Unit: bytes, Input: OfVariant, From: fromCompiler, Doc: "shared memory per CTA"},
+	{
+		Name: "ctas_per_sm", Unit: one, Doc: "CTAs that fit on an SM",
+		Formula: `max(1, min(
+			floor(register_file / (ceil(max(registers, 1) / register_granule) * register_granule * threads)),
+			floor((shared_memory_bytes + shared_reserved) / (shared_bytes + shared_reserved)),
+			floor(threads_per_sm / threads), ctas_limit))`,
+	},
+	{
+		Name: "wgmma", Unit: one, Input: OfKernel, From: fromFamily,
+		Doc: "matrix instruction: 1 for wgmma, 0 for mma.sync",
+	},
+	{Name: "warps_m", Unit: one, Input: OfKernel, From: fromFamily, Doc: "warps along the rows of a tile"},
+	{Name: "warps_n", Unit: one, Input: OfKernel, From: fromFamily, Doc: "warps along the columns of a tile"},
+	{
+		Name: "warps_k", Unit: one, Input: OfKernel, From: fromFamily,
+		Doc: "warps that share a tile and divide its K steps",
+	},
+	{Name: "steps_ahead", Unit: one, Formula: "max(num_stages - 1, 1)", Doc: "K steps that loads run ahead"},
+	{
+		Name: "unbuffered", Unit: one, Input: OfKernel, From: fromFamily,
+		Doc: "1 if an operand is loaded when it is needed: a thread's part of it is too small for an asynchronous copy",
+	},
+	{
+		Name: "repeat_m", Unit: one, Input: OfKernel, From: fromFamily,
+		Doc: "1 if rows of a tile beyond the matrix load its last row of A again",
+	},
+	{
+		Name: "repeat_n", Unit: one, Input: OfKernel, From: fromFamily,
+		Doc: "1 if columns of a tile beyond the matrix load its last column of B again",
+	},
+	{
+		Name: "family_slots", Unit: one, Input: OfKernel, From: fromFamily,
+		Doc: "instructions of a warp per K step besides loads and matrix instructions",
+	},
+	{
+		Name: "family_latency", Unit: cycles, Input: OfKernel, From: fromFamily,
+		Doc: "waits and barriers of a K step with mma.sync",
+	},
+}
+
+// One K step of one CTA, at each resource of its SM.
+var stepTerms = []Term{
+	{
+		Name: "tensor_step", Unit: cycles, Kind: arch.KindStep, Common: arch.CommonComputeStep, Doc: "tensor cores",
+		Formula: `when(wgmma > 0,
+			` + instructions + `
+				* max(2 * wgmma_m * (block_n / warps_n) * mma_k / tensor_rate, wgmma_cycles),
+			num_warps * ` + warpM + ` * ` + warpN + ` * (block_k / warps_k)
+				* 2 / (tensor_rate * mma_sync_share))`,
+	},
+	{
+		Name: "tile_bytes", Unit: bytes, Common: arch.CommonLoadPerUnit, Doc: "operands of a K step",
+		Formula: "(block_m + block_n) * block_k * element_bytes",
+	},
+	{
+		Name: "shared_step", Unit: cycles, Doc: "shared memory: copies in, operands out",
+		Formula: `(when(wgmma > 0,
+			` + instructions + ` * (wgmma_m + block_n / warps_n) * mma_k * element_bytes,
+			num_warps * (` + warpM + ` + ` + warpN + `) * (block_k / warps_k) * element_bytes)
+			+ tile_bytes) / shared_bandwidth`,
+	},
+	{
+		Name: "issue_step", Unit: cycles, Doc: "issue slots of the loop besides loads and matrix instructions",
+		Formula: "family_slots * num_warps / schedulers",
+	},
+	{
+		Name: "lines", Unit: one, Doc: "cache lines that the operands touch",
+		Formula: `when(trans_a > 0,
+				block_k * ceil(block_m * element_bytes / line_bytes),
+				block_m * ceil(block_k * element_bytes / line_bytes))
+			+ when(trans_b > 0,
+				block_n * ceil(block_k * element_bytes / line_bytes),
+				block_k * ceil(block_n * element_bytes / line_bytes))`,
+	},
+	{Name: "line_step", Unit: cycles, Doc: "copies: cache lines through the load path", Formula: "lines / line_rate"},
+	{
+		Name: "spill_step", Unit: cycles, Doc: "local memory, written and read",
+		Formula: "2 * spill_bytes * threads / spill_bandwidth",
+	},
+	{
+		Name: "on_chip", Unit: cycles4, Doc: "the resources of the SM together, as a sum of fourth powers",
+		Formula: `pow(tensor_step, 4) + pow(shared_step, 4) + pow(issue_step, 4) + pow(line_step, 4)
+			+ pow(spill_step, 4)`,
+	},
+	{
+		Name: "chain_step", Unit: cycles, Doc: "dependent instructions of one CTA",
+		Formula: `when(wgmma > 0, tensor_step,
+			max(block_k / mma_k / warps_k * (mma_latency + ldmatrix_latency), tensor_step) + family_latency)
+			+ issue_step + when(unbuffered > 0, load_latency, 0)`,
+	},
+}
+
+const (
+	// instructions is how many wgmma a K step takes: warpgroups divide the rows first, and those that share rows divide
+	// the columns.
+	instructions = "block_m / wgmma_m * warps_n * (block_k / mma_k)"
+	// warpM and warpN are the part of the tile that a warp computes with mma.sync.
+	warpM = "max(block_m / warps_m, mma_m)"
+	warpN = "max(block_n / warps_n, mma_n)"
+)
+
+// The grid, and the waves in which an SM computes its CTAs.
+var gridTerms = []Term{
+	{
+		Name: "grid_m", Unit: one, Common: arch.CommonTilesM, Doc: "rows of output tiles",
+		Formula: "cdiv(m, block_m)",
+	},
+	{
+		Name: "grid_n", Unit: one, Common: arch.CommonTilesN, Doc: "columns of output tiles",
+		Formula: "cdiv(n, block_n)",
+	},
+	{Name: "ctas", Unit: one, Formula: "grid_m * grid_n * batch * split_k", Doc: "CTAs of the launch"},
+	{Name: "steps", Unit: one, Formula: "ceil(cdiv(k, block_k) / split_k)", Doc: "K steps of a CTA"},
+	{
+		Name: "group", Unit: one, Doc: "rows of tiles that are walked together",
+		Formula: "min(when(group_m > 0, group_m, default_group), grid_m)",
+	},
+	{
+		Name: "ctas_of_sm", Unit: one, Common: arch.CommonWaves, Doc: "CTAs of the busiest SM",
+		Formula: "cdiv(ctas, num_sms)",
+	},
+	{
+		Name: "full_waves", Unit: one, Doc: "waves in which the SM is full",
+		Formula: "floor(ctas_of_sm / ctas_per_sm)",
+	},
+	{
+		Name: "tail_ctas", Unit: one, Doc: "CTAs of the busiest SM in the last, partial wave",
+		Formula: "ctas_of_sm - full_waves * ctas_per_sm",
+	},
+}
+
+// The K loop of a kernel that was timed by itself: up to a K of 2048, in which the pipeline fills and operands are
+// near, and beyond. The pass has a warm L2. The loop adds what that hides: a step that comes first to operands in
+// DRAM waits for them as long as the loads that run ahead do not cover.
+var timedTerms = slices.Concat([]Term{
+	{
+		Name: "timed", Unit: one, Input: OfKernel, From: "1 if the characterization has the kernel, else 0",
+		Doc: "the kernel was timed by itself: its times replace the model's of prologue, K steps and epilogue",
+	},
+	{Name: "timed_ctas", Unit: one, Input: OfKernel, From: fromPass, Doc: "CTAs of an SM that were timed together"},
+	passTime("one", "2048", "one CTA alone"), passTime("one", "6144", "one CTA alone"),
+	passTime("chip", "2048", "one CTA on every SM"), passTime("chip", "6144", "one CTA on every SM"),
+	passTime("full_chip", "2048", "as many CTAs on every SM as fit"),
+	passTime("full_chip", "6144", "as many CTAs on every SM as fit"),
+	{
+		Name: "timed_fixed", Unit: cycles, When: "timed > 0",
+		Doc: "prologue and epilogue: the time of one CTA, carried back to a K of 0",
+		Formula: `max(` + passCycles("one", "2048") + `
+			- (` + passCycles("one", "6144") + `
+				- ` + passCycles("one", "2048") + `) / 4096 * 2048, timed_least_seconds * clock)`,
+	},
+}, pace("one", "one CTA alone", ""), pace("chip", "one CTA on every SM", "one_loop"),
+	pace("full_chip", "as many CTAs on every SM as fit", "chip_loop"))
+
+func passTime(name, k, of string) Term {
+	return Term{Name: name + "_" + k, Unit: "s", Input: OfKernel, From: fromPass, Doc: of + ", K = " + k}
+}
+
+// passCycles is a time of the pass without the launch.
+func passCycles(name, k string) string {
+	return "(" + name + "_" + k + " * clock - timed_launch_seconds * clock)"
+}
+
+// pace is the K loop at one of the three paces of the pass. More CTAs are never faster than fewer: the loop takes at
+// least the one that below names.
+func pace(name, of, below string) []Term {
+	short, long := name+"_pace", name+"_long_pace"
+	first, last := passCycles(name, "2048"), passCycles(name, "6144")
+	loop := `min(steps, 2048 / block_k) * ` + short + ` + (steps - min(steps, 2048 / block_k)) * ` + long + `
+		+ max(0, steps - steps_ahead) * first_touch_share
+			* max(0, touch_seconds * clock / steps_ahead - ` + long + `)`
+	if below != "" {
+		loop = "max(" + below + ",\n\t\t" + loop + ")"
+	}
+	return []Term{
+		{
+			Name: short, Unit: cycles, When: "timed > 0", Doc: "K step of " + of + ", up to a K of 2048",
+			Formula: "max(0, " + first + " - timed_fixed) / (2048 / block_k)",
+		},
+		{
+			Name: long, Unit: cycles, When: "timed > 0", Doc: "K step of " + of + ", beyond a K of 2048",
+			Formula: "max(0, " + last + "\n\t- " + first + ") / (4096 / block_k)",
+		},
+		{Name: name + "_loop", Unit: cycles, When: "timed > 0", Formula: loop, Doc: "K loop of " + of},
+	}
+}

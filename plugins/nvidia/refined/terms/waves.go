@@ -1,0 +1,171 @@
+package terms
+
+import (
+	"strings"
+
+	"github.com/origami-gemm/origami/core/arch"
+)
+
+// DRAM delivers every operand once, and again what the L2 could not keep until it was needed again. A group of rows of
+// tiles sweeps over all columns. It reads its part of A once per sweep of what runs at a time, and all of B.
+var trafficTerms = []Term{
+	{
+		Name: "sweeps", Unit: one, Doc: "rounds that a group of rows takes to sweep over all columns",
+		Formula: "max(1, grid_n * group / min(ctas, num_sms * ctas_per_sm))",
+	},
+	{Name: "row_groups", Unit: one, Formula: "ceil(grid_m / group)", Doc: "times that all columns are swept over"},
+	{
+		Name: "miss_a", Unit: one, Doc: "share of a group's rows of A that the L2 does not keep",
+		Formula: "1 - min(1, l2_bytes * l2_usable_share / (group * block_m * k * element_bytes))",
+	},
+	{
+		Name: "miss_b", Unit: one, Doc: "share of B that the L2 does not keep from one group to the next",
+		Formula: `1 - min(1, l2_bytes * l2_usable_share
+			/ ((grid_m * block_m + grid_n * block_n) * k * element_bytes))`,
+	},
+	{
+		Name: "dram_bytes", Unit: bytes, Doc: "operands from DRAM",
+		Formula: `batch * k * element_bytes
+			* (m * (1 + (sweeps - 1) * miss_a) + n * (1 + (row_groups - 1) * miss_b))`,
+	},
+	{
+		Name: "dram_share", Unit: one, Doc: "share of the loads that DRAM serves",
+		Formula: "min(1, dram_bytes / (ctas * steps * tile_bytes))",
+	},
+	{
+		Name: "l2_hit", Unit: one, Common: arch.CommonL2Hit, Doc: "share of the loads that the L2 serves",
+		Formula: "1 - dram_share",
+	},
+	{
+		Name: "repeated", Unit: one, When: "repeat_m + repeat_n > 0",
+		Doc:     "rows and columns of a tile beyond the matrix that repeat its last one, on average",
+		Formula: "repeat_m * (block_m - m / grid_m) + repeat_n * (block_n - n / grid_n)",
+	},
+	{
+		Name: "dram_latency", Unit: cycles, Formula: "hbm_latency_penalty * dram_latency_load",
+		Doc: "latency of DRAM under load; SMs that share a line wait for the one that fetches it",
+	},
+}
+
+// wave is one wave of CTAs. The full ones are alike, and the tail has what is left. The terms of a wave that does not
+// exist are 0. One table serves both: in it, wave_ stands for the name, and wave_ctas for the CTAs per SM.
+func wave(name, ctas, active string) []Term {
+	exists := name + "_waves > 0"
+	if name == "tail" {
+		exists = ctas + " > 0"
+	}
+	rename := strings.NewReplacer("wave_ctas", ctas, "wave_", name+"_")
+	out := []Term{{
+		Name: "wave_active", Unit: one, Common: arch.CommonActiveUnits, Formula: active, Doc: "SMs at work",
+	}}
+	out = append(out, waveTerms...)
+	for i := range out {
+		t := &out[i]
+		t.Name, t.Formula, t.When = rename.Replace(t.Name), rename.Replace(t.Formula), exists
+		if name != "full" {
+			t.Common = "" // comparisons show one of each
+		}
+	}
+	return out
+}
+
+// The SMs at work in each wave.
+const (
+	fullActive = "min(num_sms, ctas)"
+	tailActive = `min(num_sms, when(full_waves > 0,
+		max(ctas - full_waves * num_sms * ctas_per_sm, 1) / tail_ctas, ctas))`
+)
+
+// A resource that is shared adds up over the CTAs. Together, the resources take as long as the largest of them, with a
+// smooth transition: the fourth root of the sum of the fourth powers.
+var waveTerms = []Term{
+	{
+		Name: "wave_l2_step", Unit: cycles, Common: arch.CommonL2Step, Doc: "one CTA's operands through the L2",
+		Formula: "tile_bytes / min(l2_port_bandwidth, l2_perf_ratio * l2_coalescing / wave_active)",
+	},
+	{
+		Name: "wave_dram_step", Unit: cycles, Common: arch.CommonDRAMStep, Doc: "one CTA's share of DRAM",
+		Formula: "wave_active * tile_bytes * dram_share / (dram_perf_ratio * dram_efficiency)",
+	},
+	{
+		Name: "wave_repeat_step", Unit: cycles, Doc: "one CTA's share of the line that repeated rows share",
+		Formula: "wave_active * repeated * block_k * element_bytes / hot_line_bandwidth",
+	},
+	{
+		Name: "wave_busy", Unit: cycles4, Doc: "a K step of all CTAs of the SM, as a sum of fourth powers",
+		Formula: `pow(wave_ctas, 4)
+			* (on_chip + pow(wave_l2_step, 4) + pow(wave_dram_step, 4) + pow(wave_repeat_step, 4))`,
+	},
+	{
+		Name: "wave_throughput", Unit: cycles, Formula: "sqrt(sqrt(wave_busy))",
+		Doc: "a K step of all CTAs of the SM: the largest of its resources, with a smooth transition",
+	},
+	{
+		Name: "wave_alone", Unit: cycles,
+		Doc:     "a K step of one CTA: its instructions, or the latency of loads over the steps that they run ahead",
+		Formula: "max(chain_step, (dram_latency + wave_l2_step) / steps_ahead) + spill_step",
+	},
+	{
+		Name: "wave_step", Unit: cycles, Common: arch.CommonKStep, Doc: "one K step",
+		Formula: "sqrt(sqrt(wave_busy + pow(wave_alone, 4)))",
+	},
+	{
+		Name: "wave_fill", Unit: cycles, Doc: "start of the CTAs and their first loads",
+		Formula: "when(timed > 0, timed_fixed, prologue_cycles + dram_latency + wave_ctas * wave_l2_step)",
+	},
+	{
+		Name: "wave_loop", Unit: cycles, Doc: "K loop",
+		Formula: `when(timed > 0,
+			when(wave_ctas > 1,
+				chip_loop + (full_chip_loop - chip_loop) * min(1, (wave_ctas - 1) / max(timed_ctas - 1, 1)),
+				one_loop + (chip_loop - one_loop) * (wave_active / num_sms)),
+			steps * wave_step)`,
+	},
+	{
+		Name: "wave_epilogue", Unit: cycles, Doc: "output; of a split K, the last CTA reads the fp32 sums of all",
+		Formula: `when(timed > 0, 0,
+			epilogue_cycles + wave_ctas * block_m * block_n * output_bytes / epilogue_bandwidth
+			+ when(split_k > 1, dram_latency
+				+ wave_ctas * block_m * block_n * accumulator_bytes * (1 + split_k) / epilogue_bandwidth, 0))`,
+	},
+}
+
+// The total, and the shares of which it is the sum.
+var totalTerms = []Term{
+	{
+		Name: "launch", Unit: cycles, Kind: arch.KindShare, Doc: "launch of the kernel",
+		Formula: "launch_seconds * clock",
+	},
+	{
+		Name: "fill", Unit: cycles, Kind: arch.KindShare, Doc: "starts of CTAs and pipeline fills",
+		Formula: "full_waves * full_fill + tail_fill",
+	},
+	{
+		Name: "loop", Unit: cycles, Kind: arch.KindShare, Doc: "K loops",
+		Formula: "full_waves * full_loop + tail_loop",
+	},
+	{
+		Name: "epilogue", Unit: cycles, Kind: arch.KindShare, Doc: "output, and the sums of a split K",
+		Formula: "full_waves * full_epilogue + tail_epilogue",
+	},
+	{Name: "all_waves", Unit: cycles, Formula: "fill + loop + epilogue", Doc: "all waves"},
+	{
+		Name: "power", Unit: cycles, When: "tdp > 0", Doc: "least time within the power limit; 0 if tdp is unknown",
+		Formula: `max(2 * ctas * block_m * block_n * steps * block_k * (energy_per_flop / (tdp * dynamic_share) * clock)
+			- power_window * clock, 0)`,
+	},
+	{
+		Name: "dram_floor", Unit: cycles, Doc: "least time of DRAM for operands and output",
+		Formula: "(dram_bytes + batch * m * n * output_bytes) / (dram_perf_ratio * dram_efficiency)",
+	},
+	{
+		Name: "limits", Unit: cycles, Kind: arch.KindShare, Doc: "what the power limit and DRAM's bandwidth add",
+		Formula: limited + " - all_waves",
+	},
+	{
+		Name: "total", Unit: cycles, Kind: arch.KindTotal, Common: arch.CommonTotal, Doc: "predicted total",
+		Formula: "launch + " + limited,
+	},
+}
+
+const limited = "sqrt(sqrt(pow(all_waves, 4) + pow(power, 4) + pow(dram_floor, 4)))"

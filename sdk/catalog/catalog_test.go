@@ -78,7 +78,7 @@ func TestModelsOfArchitectures(t *testing.T) {
 	d := definition(files, &opened)
 	d.Support = catalog.Support{}
 	d.Archs = map[string]catalog.Support{
-		"x9": {Models: []string{"refined", "reference"}, Kernels: []string{"triton"}},
+		"x9":  {Models: []string{"refined", "reference"}, Kernels: []string{"triton"}},
 		"x10": {Models: []string{"reference"}, Kernels: []string{"mma"}},
 	}
 	c, err := catalog.New(d)

@@ -323,7 +323,7 @@ func checkLibraries(ctx context.Context, s *subject) error {
 	}
 	found := &findings{}
 	for _, library := range b.Libraries {
-		k, err := b.Compile(ctx, b.device, small, gemm.Config{Kernel: library})
+		k, err := b.Library(ctx, b.device, small, library)
 		if err != nil {
 			found.add("%s: %s", library, err)
 			continue

@@ -127,8 +127,10 @@ func executorOf(t testing.TB, h *host.Host, mode string) exec.Executor {
 }
 
 var (
-	faultyConfig = gemm.Config{BlockM: 128, BlockN: 64, BlockK: 32, GroupM: 8, NumWarps: 4, NumStages: faultyStages, SplitK: 1, Kernel: "one"}
-	goodConfig   = gemm.Config{BlockM: 64, BlockN: 64, BlockK: 32, GroupM: 8, NumWarps: 4, NumStages: 3, SplitK: 1, Kernel: "one"}
+	faultyConfig = gemm.Config{BlockM: 128, BlockN: 64, BlockK: 32, GroupM: 8, NumWarps: 4, NumStages: faultyStages,
+		SplitK: 1, Kernel: "one"}
+	goodConfig = gemm.Config{BlockM: 64, BlockN: 64, BlockK: 32, GroupM: 8, NumWarps: 4, NumStages: 3, SplitK: 1,
+		Kernel: "one"}
 )
 
 // samples measures n runs.
@@ -307,7 +309,8 @@ func TestExecutorThatLosesItsDevice(t *testing.T) {
 			}
 			before := starts(t, mode)
 			err = executorCalls[call](t.Context(), x)
-			if diag.KindOf(err) != diag.Plugin || !strings.Contains(err.Error(), "illegal memory access") || errors.Is(err, exec.ErrKernelLost) {
+			if diag.KindOf(err) != diag.Plugin || !strings.Contains(err.Error(), "illegal memory access") ||
+				errors.Is(err, exec.ErrKernelLost) {
 				t.Errorf("got %v", err)
 			}
 			noneAlive(t, mode)
@@ -411,7 +414,8 @@ func TestWhichExecutor(t *testing.T) {
 		"good":   {diag.Input, `no plugin "good" runs kernels; use x-fine.1`},
 		"x-exit": {diag.Plugin, "plugin x-exit: describe failed (exit status 3): cannot load libnone.so"},
 	} {
-		if _, err := h.Executor(t.Context(), name); diag.KindOf(err) != want.kind || !strings.HasPrefix(err.Error(), want.says) {
+		if _, err := h.Executor(t.Context(), name); diag.KindOf(err) != want.kind || !strings.HasPrefix(err.Error(),
+			want.says) {
 			t.Errorf("%q: got %v, want %s", name, err, want.says)
 		}
 	}
@@ -434,7 +438,8 @@ func TestWhichExecutor(t *testing.T) {
 	none := newHost(t, host.Options{Builtins: []host.Builtin{builtin("good")}})
 	for _, name := range []string{"", "cuda"} {
 		_, err := none.Executor(t.Context(), name)
-		if diag.KindOf(err) != diag.Device || !strings.HasPrefix(err.Error(), "no plugin that runs kernels is installed; install one") {
+		if diag.KindOf(err) != diag.Device || !strings.HasPrefix(err.Error(),
+			"no plugin that runs kernels is installed; install one") {
 			t.Errorf("%q: got %v", name, err)
 		}
 	}

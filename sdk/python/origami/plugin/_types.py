@@ -205,8 +205,8 @@ class Executor(Protocol):
 
 class Provider(Protocol):
     """Makes an executor. It may also have a method health(), which says in a DiagnosticError why it cannot work at
-    all, and an attribute named_axes. If that is True, the executor heeds Config.axes and refuses with an InputError what
-    it does not know of them. Otherwise origami refuses to send it configurations that have any."""
+    all, and an attribute named_axes. If that is True, the executor heeds Config.axes and refuses unknown ones with an
+    InputError. Otherwise origami refuses to send it configurations that have any."""
 
     @property
     def manifest(self) -> Manifest:

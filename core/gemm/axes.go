@@ -300,8 +300,7 @@ func FindAxis(declared []Axis, name string) (*Axis, error) {
 	return nil, err.Do("its axes are %s", strings.Join(names, ", "))
 }
 
-// validate reports a value on an axis that is not declared, one that the axis does not take, and a default that is
-// named.
+// validate reports an axis that is not declared, a value that the axis does not take, and a named default.
 func (a Axes) validate(declared []Axis) error {
 	for name, value := range a.All() {
 		x, err := FindAxis(declared, name)

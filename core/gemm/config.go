@@ -115,7 +115,7 @@ const MaxConfigNumber = 1 << 12
 
 // Intensity returns the arithmetic intensity of one tile step in operations per element moved:
 // 2·m·n·k / (m·k + n·k + m·n). Dividing by the element size gives FLOP per byte; a constant factor does not change an
-// ordering, so selectors use it as it is.
+// ordering, so selectors leave the division out.
 func (c Config) Intensity() float64 {
 	m, n, k := c.BlockM, c.BlockN, c.BlockK
 	return float64(2*m*n*k) / float64(m*k+n*k+m*n)

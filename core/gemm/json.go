@@ -30,8 +30,8 @@ func (c Config) MarshalJSON() ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// UnmarshalJSON reads what MarshalJSON writes and leaves the family as it is. A number that is missing becomes 0; a key
-// that is no field's is an error.
+// UnmarshalJSON reads what MarshalJSON writes and keeps the family. A missing number becomes 0; an unknown key is an
+// error.
 func (c *Config) UnmarshalJSON(text []byte) error {
 	if string(text) == "null" {
 		return nil

@@ -34,7 +34,7 @@ type Options struct {
 	// Golden names a file of rankings that the plugin must reproduce bit for bit (see the check "golden"). Empty means
 	// that there is none.
 	Golden string
-	// UpdateGolden writes the file instead. The check fails then, so that nobody leaves it on.
+	// UpdateGolden writes the file instead. The check fails then, so that it is not left on.
 	UpdateGolden bool
 	// RequireDevice makes the absence of a device a failure of an executor, rather than a reason to skip what needs one.
 	RequireDevice bool

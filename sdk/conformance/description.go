@@ -52,7 +52,7 @@ func checkUnits(ctx context.Context, s *subject) error {
 					float64(a.Latency), a.PerUnit)
 				continue
 			}
-			// A unit that is wrong by a prefix shows; how far a model's instruction is from the data sheet is its own affair.
+			// A unit that is wrong by a prefix shows. How far a model's instruction is from the data sheet is not checked.
 			rate := 2 * float64(a.M*a.N*a.K) / float64(a.Latency) * float64(a.PerUnit*d.Units) * float64(d.Clock)
 			if peak := float64(d.PeakFor(a.DType)); peak != 0 && (rate > 100*peak || rate < peak/100) {
 				found.add("%s: the matrix instruction of %s makes %.3g FLOP/s, the peak is %.3g", name, a.DType, rate, peak)

@@ -259,8 +259,8 @@ func checkSamples(ctx context.Context, s *subject) error {
 	return found.err()
 }
 
-// raw compiles a kernel twice, once over the client and once for its handle, which the client keeps to itself. Both are of
-// the first kernel family.
+// raw compiles a kernel twice, once over the client and once for its handle, which the client keeps to itself. Both
+// are of the first kernel family.
 func (s *subject) raw(ctx context.Context, b *bench) (exec.Kernel, uint64, error) {
 	k, c, err := b.compile(ctx, b.Kernels[0], small)
 	if err != nil {

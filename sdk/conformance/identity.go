@@ -81,8 +81,7 @@ func checkManifest(ctx context.Context, s *subject) error {
 	return found.err()
 }
 
-// unique adds a finding for each name that cannot be told from another, whose case users need not heed, or not be
-// typed.
+// unique adds a finding for each name that equals another but for case, and for each that cannot be typed.
 func (f *findings) unique(what string, names []string) {
 	seen := map[string]bool{}
 	for _, name := range names {
@@ -172,7 +171,7 @@ func checkReopen(ctx context.Context, s *subject) error {
 	return found.err()
 }
 
-// unknownName is nobody's.
+// unknownName is the name of no architecture, device, model or option.
 const unknownName = "no-such-name"
 
 func checkBadOpen(ctx context.Context, s *subject) error {

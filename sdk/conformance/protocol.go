@@ -19,8 +19,8 @@ import (
 	"github.com/origami-gemm/origami/sdk/wire"
 )
 
-// nobody is a handle, or the hash of a list, that nobody has been told of.
-var nobody = bytes.Repeat([]byte{0x5a}, 32)
+// unheld is a handle, or the hash of a list, that the plugin has never seen.
+var unheld = bytes.Repeat([]byte{0x5a}, 32)
 
 // checkMissing makes the calls that a host makes of a plugin that has been restarted, or has forgotten.
 func checkMissing(ctx context.Context, s *subject) error {
@@ -39,11 +39,11 @@ func checkMissing(ctx context.Context, s *subject) error {
 		},
 		"Estimate": func(h []byte) error {
 			_, err := client.Estimate(ctx, &pb.EstimateRequest{Handle: h, Problem: problem,
-				Configs: &pb.ConfigSet{Sha256: nobody}})
+				Configs: &pb.ConfigSet{Sha256: unheld}})
 			return err
 		},
 		"Terms": func(h []byte) error {
-			_, err := client.Terms(ctx, &pb.TermsRequest{Handle: h, Problem: problem, Configs: &pb.ConfigSet{Sha256: nobody}})
+			_, err := client.Terms(ctx, &pb.TermsRequest{Handle: h, Problem: problem, Configs: &pb.ConfigSet{Sha256: unheld}})
 			return err
 		},
 		"Mapping": func(h []byte) error {
@@ -56,7 +56,7 @@ func checkMissing(ctx context.Context, s *subject) error {
 		},
 	}
 	for _, call := range []string{"Candidates", "Estimate", "Terms", "Mapping", "Rank"} {
-		err := calls[call](nobody)
+		err := calls[call](unheld)
 		if call == "Rank" && status.Code(err) == codes.Unimplemented {
 			continue
 		}
@@ -71,7 +71,7 @@ func checkMissing(ctx context.Context, s *subject) error {
 		found.missing(call+" of a configuration list that is not held", calls[call](opened.GetHandle()),
 			pb.Missing_RESOURCE_CONFIGS)
 	}
-	if _, err := client.Close(ctx, &pb.CloseRequest{Handle: nobody}); err != nil {
+	if _, err := client.Close(ctx, &pb.CloseRequest{Handle: unheld}); err != nil {
 		found.add("closing a handle that is not held fails: %s", err)
 	}
 	return found.err()
@@ -104,7 +104,8 @@ func wireProblem(p gemm.Problem) *pb.Problem {
 	return q
 }
 
-// checkFields sends what a later origami might: fields that this one does not know, and values that nobody knows.
+// checkFields sends what a later origami might: fields that this one does not know, and enum values that no version
+// has.
 func checkFields(ctx context.Context, s *subject) error {
 	cases, err := s.answered(ctx)
 	if err != nil {
@@ -130,8 +131,8 @@ func checkFields(ctx context.Context, s *subject) error {
 		found.add("with a field that it does not know, Candidates answers otherwise (%v, %v)", err1, err2)
 	}
 	for what, change := range map[string]func(*pb.Problem){
-		"an element type that nobody knows":   func(p *pb.Problem) { p.ElementType = 99 },
-		"a storage order that nobody knows":   func(p *pb.Problem) { p.AMajor = 99 },
+		"an element type that no version has": func(p *pb.Problem) { p.ElementType = 99 },
+		"a storage order that no version has": func(p *pb.Problem) { p.AMajor = 99 },
 		"a storage order below all of them":   func(p *pb.Problem) { p.BMajor = -1 },
 		"an element type below all of them":   func(p *pb.Problem) { p.ElementType = -1 },
 		"a storage order of the other matrix": func(p *pb.Problem) { p.AMajor = pb.Major_MAJOR_N },
@@ -139,7 +140,7 @@ func checkFields(ctx context.Context, s *subject) error {
 		odd := proto.CloneOf(plain)
 		change(odd.Problem)
 		if _, err := client.Estimate(ctx, &pb.EstimateRequest{Handle: opened.GetHandle(), Problem: odd.Problem,
-			Configs: &pb.ConfigSet{Sha256: nobody,
+			Configs: &pb.ConfigSet{Sha256: unheld,
 				Configs: config}}); status.Code(err) == codes.OK || status.Code(err) == codes.Unavailable {
 			found.add("Estimate with %s: %v", what, err)
 		}

@@ -26,7 +26,7 @@ func (t *target) String() string {
 
 func (t *target) space() arch.Space { return arch.Space{Kernel: t.kernel} }
 
-// requests lists what there is to open.
+// requests lists every model on every device of the manifest.
 func (s *subject) requests(m arch.Manifest) []arch.OpenRequest {
 	var list []arch.OpenRequest
 	for _, a := range m.Archs {
@@ -46,7 +46,7 @@ func (s *subject) requests(m arch.Manifest) []arch.OpenRequest {
 // maxTargets bounds how many targets the checks of predictions go through: of a longer list, that many spread over it.
 const maxTargets = 32
 
-// open opens what the manifest lists. What does not open is left out: the check "open" tells of it.
+// open opens what the manifest lists. What does not open is left out: the check "open" reports it.
 func (s *subject) open(ctx context.Context) ([]*target, error) {
 	m, err := s.client.Manifest(ctx)
 	if err != nil {
@@ -104,7 +104,7 @@ func (u *unanswered) Error() string {
 func (u *unanswered) Unwrap() error { return u.err }
 
 // answered returns the cases in which a target answers, having asked once. The others are in s.problems: the check
-// "answers" tells of them, and the rest of the checks does without.
+// "answers" reports them, and the other checks do without.
 func (s *subject) answered(ctx context.Context) ([]*testcase, error) {
 	if !s.asked {
 		if err := s.ask(ctx); err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/origami-gemm/origami/sdk/declare"
 )
 
-// clustered is the full model with two named axes, which its formulas know, in one of its families.
+// clustered is the full model with two named axes in one family. Its formulas use them.
 func clustered() declare.Model {
 	m := full()
 	m.Kernels[0].Axes = []gemm.Axis{
@@ -59,7 +59,7 @@ func TestNamedAxes(t *testing.T) {
 		t.Errorf("one value on each axis gives %v", asked)
 	}
 
-	// Formulas see the axes as numbers, also to a reader of the description.
+	// Formulas use the axes as numbers, both in the plugin and for a reader of the description.
 	c := gemm.Config{BlockM: 64, BlockN: 64, BlockK: 64, NumWarps: 4, NumStages: 2, SplitK: 1, Kernel: "tiled"}
 	named := c
 	for _, set := range [][2]string{{"cluster", "4"}, {"schedule", "overlapped"}} {

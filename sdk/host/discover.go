@@ -128,7 +128,7 @@ func (h *Host) binaries(locked map[string]lockEntry) []string {
 	return paths
 }
 
-// absolute makes a path independent of the working directory, where that can be told.
+// absolute makes a path independent of the working directory, if the directory is known.
 func absolute(path string) string {
 	if abs, err := filepath.Abs(path); err == nil {
 		return abs

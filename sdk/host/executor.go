@@ -117,8 +117,8 @@ func (c *executorConn) Invoke(ctx context.Context, method string, args, reply an
 	if ctx.Err() != nil {
 		return ctx.Err() // given up before it began
 	}
-	// A caller who gives up does not wait, while the call goes on: if it hangs, the process must be stopped, or the calls
-	// after it would wait for the device in vain.
+	// A caller that gives up returns at once, and the call goes on. If it hangs, its timeout stops the process; otherwise
+	// later calls would wait for the device forever.
 	done := make(chan error, 1)
 	go func() {
 		err := call(context.WithoutCancel(ctx))

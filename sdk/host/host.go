@@ -82,7 +82,7 @@ type PluginInfo struct {
 	APIVersions  []string
 	// Protocols are the wire protocols that it speaks.
 	Protocols []int
-	// Archs are the ids of the architectures that it provides and nobody before it does.
+	// Archs are the ids of the architectures that it provides and no plugin before it does.
 	Archs []string
 	// Executor says that it runs kernels.
 	Executor bool

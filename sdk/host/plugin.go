@@ -177,7 +177,7 @@ func (p *program) launch() (_ *session, err error) {
 	return s, nil
 }
 
-// startFault tells apart why a start failed.
+// startFault finds out why a start failed.
 func (p *program) startFault(ctx context.Context, s *session, err error) error {
 	switch {
 	case p.host.ctx.Err() != nil:
@@ -274,8 +274,8 @@ func (p *program) Invoke(ctx context.Context, method string, args, reply any, op
 }
 
 // invoke makes a call and returns the session that it went to, if any. Every call to a plugin passes through here: it
-// bounds the time, and tells by the status code and the process what went wrong. When the process is gone the error
-// wraps wire.ErrDied, and the next call starts it again.
+// bounds the time, and finds out from the status code and the process what went wrong. When the process is gone the
+// error wraps wire.ErrDied, and the next call starts it again.
 func (p *program) invoke(ctx context.Context, timeout time.Duration, method string, args, reply any,
 	opts ...grpc.CallOption) (*session, error) {
 	if version, what := wire.Requires(args); version != "" && !slices.Contains(p.speaks, version) { // it would overlook it

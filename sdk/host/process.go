@@ -108,7 +108,7 @@ func (p *process) kill() {
 	}
 }
 
-// release waits for the process to end and frees the rest. Whoever reads stdout must have finished.
+// release waits for the process to end and frees the rest. All reads of stdout must have finished.
 func (p *process) release() {
 	<-p.exited
 	_ = p.stdout.Close()

@@ -67,7 +67,7 @@ func (s *sockets) make() error {
 		if err != nil {
 			return err
 		}
-		// Where directories cannot be locked nobody sweeps either. Where they can, another host may have taken this one
+		// Where directories cannot be locked, no host sweeps. Where they can, another host may have taken this one
 		// for a dead one's before it was locked.
 		lock := lockOf(dir)
 		if held, err := lock.TryLock(); held || err != nil {

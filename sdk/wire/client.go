@@ -39,8 +39,8 @@ func NewClient(name string, conn grpc.ClientConnInterface) *Client {
 		executor: pb.NewExecutorServiceClient(conn)}
 }
 
-// Refuser may be implemented by a connection that has its own errors for what a plugin does wrong: it makes one of the
-// client's error about an answer to op that cannot be.
+// Refuser is for a connection that reports what a plugin does wrong in its own error type. Refused converts the
+// client's error about an impossible answer to op.
 type Refuser interface {
 	Refused(op string, d *diag.Error) error
 }
@@ -135,7 +135,7 @@ func (c *Client) fault(ctx context.Context, op string, err error) error {
 	}
 	var d *diag.Error
 	if errors.As(err, &d) {
-		return err // the host's connection has told it already
+		return err // the host's connection has reported it
 	}
 	if diagnostic, _ := details(err); diagnostic != nil {
 		return fromDiagnostic(diagnostic)

@@ -145,8 +145,8 @@ func fromAxisColumns(cfgs []gemm.Config, axes []*pb.AxisColumn) error {
 	return nil
 }
 
-// fromAnswered is fromConfigs for what a plugin answers, which a caller may take as it is: the sizes are not negative,
-// and the axes are those that the description declares.
+// fromAnswered is fromConfigs for an answer, which callers use without further checks: no size is negative, and the
+// description declares every named axis.
 func fromAnswered(q *pb.Configs, d *arch.Description) ([]gemm.Config, error) {
 	cfgs, err := fromConfigs(q)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu/gputest"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
-	"github.com/origami-gemm/origami/plugins/nvidia/refined/internal/terms"
+	"github.com/origami-gemm/origami/plugins/nvidia/refined/terms"
 )
 
 // Whatever a characterization holds, no pace that the model makes of it is negative.

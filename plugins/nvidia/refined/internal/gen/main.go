@@ -19,16 +19,5 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	text, err := os.ReadFile(page)
-	if err != nil {
-		return err
-	}
-	filled, err := fill(string(text))
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile("zterms.go", src, 0o644); err != nil {
-		return err
-	}
-	return os.WriteFile(page, []byte(filled), 0o644)
+	return os.WriteFile("zterms.go", src, 0o644)
 }

@@ -205,16 +205,6 @@ var chosen = []kernel.Quantity{
 	},
 }
 
-// QuantitiesOf returns the empirical numbers of the model with some kernel families.
-func QuantitiesOf(families ...kernel.Family) []kernel.Quantity {
-	all := slices.Clone(Quantities)
-	for _, f := range families {
-		o := f.Overhead()
-		all = append(all, o.Slots, o.Latency)
-	}
-	return all
-}
-
 // Numbers returns the names of all numbers that formulas may use: parameters, constants and quantities.
 func Numbers() []string {
 	names := slices.Clone(Parameters)

@@ -1,9 +1,9 @@
 // Package terms is the refined model as a table: a row per term, with the formula that computes it. The formulas are
-// the only text of the model. A generator (../gen) turns them into the Go code of the model and into the tables of
+// the only text of the model. Generators turn them into its Go code (internal/gen) and into its page,
 // docs/model-nvidia-refined.md. `origami explain` prints them.
 //
 // To add a term, add a row. If it needs an empirical number, add that to quantities.go with its bounds. Then run
-// `go generate ./plugins/nvidia/refined`.
+// `make generate`.
 package terms
 
 import (

@@ -1,28 +1,72 @@
+// Command page writes the tables and equations of docs/model-nvidia-refined.md, from the table of the model's terms. It
+// runs in its own folder, through go generate.
 package main
 
 import (
+	"context"
 	"fmt"
+	"log"
 	"math"
+	"os"
 	"regexp"
 	"strconv"
 	"strings"
 
-	"github.com/origami-gemm/origami/plugins/nvidia/kernel/mma"
-	"github.com/origami-gemm/origami/plugins/nvidia/kernel/triton"
-	"github.com/origami-gemm/origami/plugins/nvidia/refined/internal/terms"
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/plugins/nvidia"
+	"github.com/origami-gemm/origami/plugins/nvidia/refined"
+	"github.com/origami-gemm/origami/plugins/nvidia/refined/terms"
 )
 
-// page is the page of the model, as go generate sees it. Each part that is written here stands between two comments.
-const page = "../../../docs/model-nvidia-refined.md"
+//go:generate go run .
 
+func main() {
+	if err := run(); err != nil {
+		log.Fatal(fmt.Errorf("page: %w", err))
+	}
+}
+
+// page is where the page is, as go generate sees it.
+const page = "../../../../docs/model-nvidia-refined.md"
+
+// Each part that is written here stands between two comments.
 const (
-	begin = "<!-- %s: written by go generate ./plugins/nvidia/refined -->\n"
+	begin = "<!-- %s: written by make generate -->\n"
 	end   = "<!-- end of %s -->"
 )
 
+func run() error {
+	text, err := os.ReadFile(page)
+	if err != nil {
+		return err
+	}
+	filled, err := fill(string(text))
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(page, []byte(filled), 0o644)
+}
+
+// open returns the model on some device. Its quantities are the same on all.
+func open() (*refined.Model, error) {
+	p, err := nvidia.Provider()
+	if err != nil {
+		return nil, err
+	}
+	a, err := p.Open(context.Background(), arch.OpenRequest{Arch: p.Manifest().Archs[0].ID, Model: refined.Name})
+	if err != nil {
+		return nil, err
+	}
+	return a.(*refined.Model), nil
+}
+
 // fill returns the page with its parts written anew.
 func fill(text string) (string, error) {
-	parts := map[string]string{"quantities": quantities(), "constants": constants()}
+	model, err := open()
+	if err != nil {
+		return "", err
+	}
+	parts := map[string]string{"quantities": quantities(model), "constants": constants()}
 	for _, p := range terms.Parts {
 		parts["terms of "+p.Name] = equations(p.Terms)
 	}
@@ -78,11 +122,11 @@ func layout(text string) string {
 	return b.String()
 }
 
-func quantities() string {
+func quantities(model *refined.Model) string {
 	var b strings.Builder
 	b.WriteString("\n| quantity | value | unit | bounds | over folds | fitted on | what |\n")
 	b.WriteString("| --- | --- | --- | --- | --- | --- | --- |\n")
-	for _, q := range terms.QuantitiesOf(triton.Family{}, mma.Family{}) {
+	for _, q := range model.Quantities() {
 		folds, dataSet := "–", "chosen"
 		if q.Folds != nil {
 			folds, dataSet = q.Range(q.Folds[0], q.Folds[1]), q.DataSet

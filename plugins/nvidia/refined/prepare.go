@@ -43,7 +43,7 @@ func (m *Model) prepare(k *preparedKernel, in *[2]inputs, p *gemm.Problem, c *ge
 	}
 	in[1].kernelInputs = in[0].kernelInputs
 	k.groupM = float64(c.GroupM)
-	k.kernelTerms.compute(&in[0], &m.device)
+	k.compute(&in[0], &m.device)
 
 	var need kernel.Resources
 	for masked := range k.variants {

@@ -49,7 +49,9 @@ func BenchmarkSelectMMA(b *testing.B) {
 // BenchmarkMemo is the same with every problem asked before.
 func BenchmarkMemo(b *testing.B) {
 	ctx := context.Background()
-	m := selector.NewMemo(selector.New(nvtest.Open(b, arch.OpenRequest{Model: "reference", Arch: "sm89"}), arch.Space{}))
+	m := selector.NewMemo(
+		selector.New(nvtest.Open(b, arch.OpenRequest{Model: "reference", Arch: "sm89"}), arch.Space{}),
+	)
 	var problems []gemm.Problem
 	for _, row := range readGolden(b, "sm89_selected.csv") {
 		problems = append(problems, problem(b, row))

@@ -20,7 +20,17 @@ func TestFootprintCountsTheLaunchOrder(t *testing.T) {
 			seenColumns[in/height] = true
 		}
 		if rows, columns := footprint(wave, g, gridM, gridN); rows != len(seenRows) || columns != len(seenColumns) {
-			t.Fatalf("footprint(%d, %d, %d, %d) = %d, %d, want %d, %d", wave, g, gridM, gridN, rows, columns, len(seenRows), len(seenColumns))
+			t.Fatalf(
+				"footprint(%d, %d, %d, %d) = %d, %d, want %d, %d",
+				wave,
+				g,
+				gridM,
+				gridN,
+				rows,
+				columns,
+				len(seenRows),
+				len(seenColumns),
+			)
 		}
 	}
 }

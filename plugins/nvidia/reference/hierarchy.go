@@ -35,7 +35,12 @@ func (r *Model) memory(p gemm.Problem, c gemm.Config, active int) memory {
 	var m memory
 	m.groupTileM, m.groupTileN = r.superGroup(gridM, gridN, active)
 	m.tileM, m.tileN = r.shrink(m.groupTileM, m.groupTileN, &c)
-	m.hit = hitRate(m.tileM*c.BlockM*c.BlockK*kernel.ElementBytes, m.tileN*c.BlockK*c.BlockN*kernel.ElementBytes, m.tileM, m.tileN)
+	m.hit = hitRate(
+		m.tileM*c.BlockM*c.BlockK*kernel.ElementBytes,
+		m.tileN*c.BlockK*c.BlockN*kernel.ElementBytes,
+		m.tileM,
+		m.tileN,
+	)
 	m.gridStep = r.gridStepBytes(gridM, gridN, &c)
 	if m.gridStep > r.l2Bytes {
 		m.hit = min(m.hit, l2HitCap)

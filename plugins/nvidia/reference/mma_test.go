@@ -48,8 +48,19 @@ func TestMMACandidatesAreWhatGemmgenBuilds(t *testing.T) {
 		}
 		var rejected []gemm.Config
 		for _, r := range list.Rejected {
-			if reason, detail := check(r.Config); reason == "" || reason != r.Reason || detail != r.Detail || detail == "" || seen[r.Config] {
-				t.Errorf("%s %s: rejected for %q (%q), gemmgen says %q (%q)", id, r.Config, r.Reason, r.Detail, reason, detail)
+			if reason, detail := check(
+				r.Config,
+			); reason == "" || reason != r.Reason || detail != r.Detail || detail == "" ||
+				seen[r.Config] {
+				t.Errorf(
+					"%s %s: rejected for %q (%q), gemmgen says %q (%q)",
+					id,
+					r.Config,
+					r.Reason,
+					r.Detail,
+					reason,
+					detail,
+				)
 			}
 			seen[r.Config] = true
 			rejected = append(rejected, r.Config)
@@ -74,7 +85,15 @@ func TestMMAKnowsTilesOnly(t *testing.T) {
 	list := nvtest.Candidates(t, a, arch.Space{Kernel: "mma"})
 	triton := make([]gemm.Config, len(list.Configs))
 	for i, c := range list.Configs {
-		triton[i] = gemm.Config{BlockM: c.BlockM, BlockN: c.BlockN, BlockK: c.BlockK, NumWarps: 8, NumStages: 2, SplitK: 1, Kernel: "triton"}
+		triton[i] = gemm.Config{
+			BlockM:    c.BlockM,
+			BlockN:    c.BlockN,
+			BlockK:    c.BlockK,
+			NumWarps:  8,
+			NumStages: 2,
+			SplitK:    1,
+			Kernel:    "triton",
+		}
 	}
 	got, want := make([]arch.Estimate, len(triton)), make([]arch.Estimate, len(triton))
 	width := len(a.Describe().Terms)
@@ -118,12 +137,16 @@ func TestMMAPicksSensibleLaunches(t *testing.T) {
 		}
 		a := nvtest.Open(t, arch.OpenRequest{Model: "reference", Arch: tc.arch})
 		var result selector.Result
-		s := selector.New(a, arch.Space{Kernel: "mma", BlockM: []int{c.BlockM}, BlockN: []int{c.BlockN}, BlockK: []int{c.BlockK}})
+		s := selector.New(
+			a,
+			arch.Space{Kernel: "mma", BlockM: []int{c.BlockM}, BlockN: []int{c.BlockN}, BlockK: []int{c.BlockK}},
+		)
 		if err := s.Select(context.Background(), gemm.New(4096, 4096, 4096), &result); err != nil {
 			t.Errorf("%s %s: %v", tc.arch, tc.tile, err)
 			continue
 		}
-		if got := result.Entries[0].Config; !strings.HasPrefix(got.String(), tc.tile+","+tc.want+",") || got.GroupM == 0 {
+		if got := result.Entries[0].Config; !strings.HasPrefix(got.String(), tc.tile+","+tc.want+",") ||
+			got.GroupM == 0 {
 			t.Errorf("%s %s: %s, want %s", tc.arch, tc.tile, got, tc.want)
 		}
 	}

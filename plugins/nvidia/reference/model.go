@@ -109,7 +109,8 @@ func (r *Model) Hierarchy() arch.MemoryHierarchy { return hierarchy{r} }
 // supports reports an error for what the model cannot take.
 func (r *Model) supports(p gemm.Problem) error {
 	if p.DType != gemm.FP16 && p.DType != gemm.BF16 {
-		return diag.Inputf("the reference model of %s takes fp16 and bf16, not %s: its compute term is the latency of the 16-bit mma.sync m16n8k16",
+		return diag.Inputf("the reference model of %s takes fp16 and bf16, not %s: "+
+			"its compute term is the latency of the 16-bit mma.sync m16n8k16",
 			r.description.Arch, p.DType).Do("use fp16 or bf16")
 	}
 	return p.Validate()
@@ -146,7 +147,8 @@ func (r *Model) Candidates(_ context.Context, p gemm.Problem, s arch.Space) (*ar
 		if reason, detail := r.check(f, operands, &c); reason == "" {
 			out.Configs = append(out.Configs, c)
 		} else {
-			out.Rejected = append(out.Rejected, arch.Rejection{Config: c, Position: position, Reason: reason, Detail: detail})
+			rejection := arch.Rejection{Config: c, Position: position, Reason: reason, Detail: detail}
+			out.Rejected = append(out.Rejected, rejection)
 		}
 	}
 	return out, nil
@@ -226,7 +228,8 @@ func (r *Model) Estimate(_ context.Context, dst []arch.Estimate, p gemm.Problem,
 		prologue := float64(float64(prologueFactor*memory) * penalty * occupancyDiscount)
 		epilogue := float64((area.store + float64(compute*penalty)) * occupancyDiscount)
 		steady := max(compute, memory) * penalty
-		tile := float64(steady*d.iterations) + prologue + float64(epilogue*epilogueCount) + setupCycles + d.overhead + d.padding
+		tile := float64(steady*d.iterations) + prologue + float64(epilogue*epilogueCount) +
+			setupCycles + d.overhead + d.padding
 
 		e := arch.Estimate{Cycles: unit.Cycles(tile * area.waves), Bound: arch.BoundLatency}
 		switch {
@@ -357,49 +360,13 @@ func loadBytes(c *gemm.Config) int {
 
 // operandLoads is what one SM loads of A and of B per K step, in whole cache lines.
 func operandLoads(c *gemm.Config) (a, b int) {
-	return cdiv(c.BlockM*c.BlockK*kernel.ElementBytes, lineBytes) * lineBytes, cdiv(c.BlockK*c.BlockN*kernel.ElementBytes, lineBytes) * lineBytes
-}
-
-// groupCandidates are the launch-order groups that phase two tries.
-var groupCandidates = [...]int{1, 2, 3, 4, 5, 6, 8, 16}
-
-// Mapping implements arch.Architecture: phase two. Of the groups, the first with the smallest footprint of the first
-// wave wins: (distinct tile rows)·block_m + (distinct tile columns)·block_n. Batched problems have their own operands
-// per item, so the footprint is that of one item.
-func (r *Model) Mapping(_ context.Context, p gemm.Problem, c gemm.Config) (arch.Mapping, error) {
-	if err := r.supports(p); err != nil {
-		return arch.Mapping{}, err
-	}
-	if _, err := r.family(&c); err != nil {
-		return arch.Mapping{}, err
-	}
-	gridM, gridN := cdiv(p.M, c.BlockM), cdiv(p.N, c.BlockN)
-	wave := min(gridM*gridN, r.numSMs)
-	best, bestCost := 0, 0
-	for _, g := range groupCandidates {
-		rows, columns := footprint(wave, g, gridM, gridN)
-		if cost := rows*c.BlockM + columns*c.BlockN; best == 0 || cost < bestCost {
-			best, bestCost = g, cost
-		}
-	}
-	return arch.Mapping{GroupM: best}, nil
-}
-
-// footprint counts the distinct tile rows and columns among the first `wave` program ids of a grouped launch order,
-// which walks groups of g rows column by column: id → row = g·⌊id / (g·gridN)⌋ + (id mod g·gridN) mod height,
-// column = ⌊(id mod g·gridN) / height⌋, where height is g, or what is left of the grid in the last group.
-func footprint(wave, g, gridM, gridN int) (rows, columns int) {
-	full, rest := wave/(g*gridN), wave%(g*gridN)
-	rows = min(full*g, gridM)
-	if full > 0 {
-		columns = gridN
-	}
-	if rest > 0 {
-		height := min(gridM-full*g, g)
-		rows += min(rest, height)
-		columns = max(columns, cdiv(rest, height))
-	}
-	return rows, columns
+	return cdiv(
+			c.BlockM*c.BlockK*kernel.ElementBytes,
+			lineBytes,
+		) * lineBytes, cdiv(
+			c.BlockK*c.BlockN*kernel.ElementBytes,
+			lineBytes,
+		) * lineBytes
 }
 
 // fits reports a destination of the wrong length, which is the caller's bug.

@@ -32,9 +32,6 @@ type Config struct {
 // String formats as "128x256x64,warps=8,stages=2,group=1,split=1,cluster=2x1", the form that ParseConfig reads; a group
 // that is not chosen yet is left out, and so is an axis at its default. The family is not part of it.
 func (c Config) String() string {
-	if c.BlockM == 0 && c.Kernel != "" {
-		return c.Kernel // a library's, which has nothing but its name
-	}
 	v := c.Numbers()
 	b := make([]byte, 0, 64)
 	for i := range tileFields {

@@ -178,7 +178,7 @@ func acrossFolds(rows []score.Evaluation) float64 {
 		}
 		u := arch.Uncertainty{Ranges: score.ErrorRanges(known)}
 		for i := range others {
-			h, n := others[i].Covered(&u)
+			h, n := others[i].PointsCovered(&u)
 			held, of = held+h, of+n
 		}
 	}
@@ -216,7 +216,7 @@ func TestScoresInDocs(t *testing.T) {
 				coverage,
 			)
 		}
-		classes, summaries := score.ByClass(rows, nil)
+		classes, summaries := score.SummariseByClass(rows, nil)
 		for i, c := range classes {
 			line(c.String(), summaries[i], "")
 		}
@@ -287,8 +287,8 @@ func TestShippedIntervals(t *testing.T) {
 				)
 			}
 		}
-		near("spread", shipped.Spread, found.Spread)
-		near("spread to plan with", shipped.PlanSpread, found.PlanSpread)
+		near("spread", shipped.Sigma, found.Sigma)
+		near("spread to plan with", shipped.PlanSigma, found.PlanSigma)
 		for i, s := range shipped.Ranges {
 			if f := found.Ranges[i]; s.Bound != f.Bound || s.Below != f.Below {
 				t.Errorf("range %d is %+v, and the records show %+v; run `make intervals`", i, s, f)

@@ -53,11 +53,9 @@ func uncertaintyOf(d *arch.Description) []arch.Uncertainty {
 			continue
 		}
 		u := arch.Uncertainty{
-			Kernel:     one.Uncertainty.Kernel,
-			Level:      one.Uncertainty.Level,
-			Spread:     one.Uncertainty.Spread,
-			PlanSpread: one.Uncertainty.PlanSpread,
-			Source:     one.Uncertainty.Source,
+			Kernel: one.Uncertainty.Kernel, Level: one.Uncertainty.Level,
+			Sigma: one.Uncertainty.Spread, PlanSigma: one.Uncertainty.PlanSpread,
+			Source: one.Uncertainty.Source,
 		}
 		for _, r := range one.Uncertainty.Ranges {
 			e := arch.ErrorRange{Low: r.Low, High: r.High}

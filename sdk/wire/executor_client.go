@@ -70,7 +70,17 @@ func (x *Executor) Close() error { return nil }
 
 // Compile implements exec.Executor.
 func (x *Executor) Compile(ctx context.Context, device int, p gemm.Problem, c gemm.Config) (exec.Kernel, error) {
-	resp, err := x.client.executor.Compile(ctx, &pb.CompileRequest{Device: int64(device), Problem: toProblem(p), Config: toConfigs([]gemm.Config{c})})
+	return x.compile(ctx, &pb.CompileRequest{Device: int64(device), Problem: toProblem(p), Config: toConfigs([]gemm.Config{c})})
+}
+
+// Library implements exec.Executor. On the wire a library is a configuration that has nothing but its kernel.
+func (x *Executor) Library(ctx context.Context, device int, p gemm.Problem, library string) (exec.Kernel, error) {
+	request := toConfigs([]gemm.Config{{Kernel: library}})
+	return x.compile(ctx, &pb.CompileRequest{Device: int64(device), Problem: toProblem(p), Config: request})
+}
+
+func (x *Executor) compile(ctx context.Context, request *pb.CompileRequest) (exec.Kernel, error) {
+	resp, err := x.client.executor.Compile(ctx, request)
 	if err != nil {
 		return nil, x.client.fault(ctx, "Compile", err)
 	}

@@ -10,9 +10,9 @@ import (
 // groupCandidates are the launch-order groups that phase two tries.
 var groupCandidates = [...]int{1, 2, 3, 4, 5, 6, 8, 16}
 
-// Mapping implements arch.Architecture: phase two. Of the groups, the first with the smallest footprint of the first
-// wave wins: (distinct tile rows)·block_m + (distinct tile columns)·block_n. Batched problems have their own operands
-// per item, so the footprint is that of one item.
+// Mapping implements arch.Architecture. It is phase two: it chooses the first group with the smallest footprint of the
+// first wave, (distinct tile rows)·block_m + (distinct tile columns)·block_n. The items of a batch have distinct
+// operands, so the footprint is that of one item.
 func (r *Model) Mapping(_ context.Context, p gemm.Problem, c gemm.Config) (arch.Mapping, error) {
 	if err := r.supports(p); err != nil {
 		return arch.Mapping{}, err
@@ -32,9 +32,9 @@ func (r *Model) Mapping(_ context.Context, p gemm.Problem, c gemm.Config) (arch.
 	return arch.Mapping{GroupM: best}, nil
 }
 
-// footprint counts the distinct tile rows and columns among the first `wave` program ids of a grouped launch order,
-// which walks groups of g rows column by column: id → row = g·⌊id / (g·gridN)⌋ + (id mod g·gridN) mod height,
-// column = ⌊(id mod g·gridN) / height⌋, where height is g, or what is left of the grid in the last group.
+// footprint counts the distinct tile rows and columns among the first wave program ids of a grouped launch order. The
+// order walks groups of g rows column by column: row = g·⌊id / (g·gridN)⌋ + (id mod g·gridN) mod height,
+// column = ⌊(id mod g·gridN) / height⌋. height is g, or the number of remaining rows in the last group.
 func footprint(wave, g, gridM, gridN int) (rows, columns int) {
 	full, rest := wave/(g*gridN), wave%(g*gridN)
 	rows = min(full*g, gridM)

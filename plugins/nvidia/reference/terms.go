@@ -1,62 +1,21 @@
 package reference
 
 import (
+	"context"
+
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
+	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
 )
 
-// The public sources that the schema names.
-const (
-	portReport = "tritonBLAS NVIDIA port report (2026-02-12)"
-	ptxISA     = "PTX ISA, mma.sync.aligned.m16n8k16"
-
-	algorithm3 = portReport + " §3.1, Algorithm 3"
-	algorithm4 = portReport + " §3.2, Algorithm 4"
-	algorithm5 = portReport + " §3.3, Algorithm 5"
-	algorithm7 = portReport + " §3.4, Algorithm 7"
-	algorithm8 = portReport + " §3.6, Algorithm 8"
-	totals     = portReport + " §3.6-3.7"
-
-	// The empirical constants.
-	constantsOf = portReport + " §3.6, C.4; AMD Origami"
-	fitted      = constantsOf + ", fitted on MI300X"
-)
-
-// constants are the model's empirical numbers, as explain shows them and formulas use them.
-var constants = []arch.Constant{
-	{Name: "mma_m", Value: gpu.MMAM, Unit: "1", Doc: "rows of the matrix instruction", Source: ptxISA},
-	{Name: "mma_n", Value: gpu.MMAN, Unit: "1", Doc: "columns of the matrix instruction", Source: ptxISA},
-	{Name: "mma_k", Value: gpu.MMAK, Unit: "1", Doc: "depth of the matrix instruction", Source: ptxISA},
-	{
-		Name: "line_bytes", Value: lineBytes, Unit: "B",
-		Doc: "loads are rounded to cache lines; one line is the least", Source: portReport + " §3.4, C.4; AMD Origami",
-	},
-	{
-		Name: "l2_hit_cap", Value: l2HitCap, Unit: "1",
-		Doc: "hit rate when one K step of the grid exceeds the L2", Source: portReport + " §3.3, C.4",
-	},
-	{
-		Name: "occupancy", Value: 1, Unit: "1",
-		Doc: "CTAs per SM that the discount assumes", Source: portReport + " Appendix A",
-	},
-	{
-		Name: "occupancy_discount", Value: occupancyDiscount, Unit: "1",
-		Doc: "on prologue and epilogue, to the power of the occupancy", Source: fitted,
-	},
-	{
-		Name: "prologue_factor", Value: prologueFactor, Unit: "1",
-		Doc: "memory latencies that a pipeline fill takes", Source: fitted,
-	},
-	{Name: "epilogue_count", Value: epilogueCount, Unit: "1", Doc: "times the epilogue counts", Source: fitted},
-	{Name: "loop_overhead_cycles", Value: loopOverhead, Unit: "cycles", Doc: "per K iteration", Source: fitted},
-	{
-		Name: "k_padding_cycles", Value: kPaddingPenalty, Unit: "cycles",
-		Doc: "times the share of K in a partial step", Source: fitted,
-	},
-	{Name: "setup_cycles", Value: setupCycles, Unit: "cycles", Doc: "launch of a CTA", Source: constantsOf},
+// column is a term, with the function that reads its value from a breakdown.
+type column struct {
+	arch.Term
+	value func(*breakdown) float64
 }
 
-// commonNames gives the columns that other models have under other names.
+// commonNames maps columns to the names that all models share.
 var commonNames = map[string]string{
 	"grid_m":           arch.CommonTilesM,
 	"grid_n":           arch.CommonTilesN,
@@ -77,7 +36,7 @@ var commonNames = map[string]string{
 	"l_total":          arch.CommonTotal,
 }
 
-// terms is the public part of columns.
+// terms is the schema without the functions.
 var terms = func() []arch.Term {
 	out := make([]arch.Term, len(columns))
 	for i, c := range columns {
@@ -86,3 +45,72 @@ var terms = func() []arch.Term {
 	}
 	return out
 }()
+
+// breakdown has one field per intermediate value.
+type breakdown struct {
+	gridM, gridN, tiles, active, waves int
+	mma                                int
+	mmaCycles, compute                 float64
+	groupM                             int
+	mem                                memory
+	uncachedA, uncachedB, loadA, loadB int
+	utilization, penalty               float64
+	output, iterations                 int
+	prologue, epilogue, steady         float64
+	padding, tile, total               float64
+}
+
+func (r *Model) breakdown(p gemm.Problem, c gemm.Config) breakdown {
+	var b breakdown
+	b.gridM, b.gridN = cdiv(p.M, c.BlockM), cdiv(p.N, c.BlockN)
+	b.tiles = b.gridM * b.gridN * p.Batch
+	b.active = min(b.tiles, r.numSMs)
+	b.waves = cdiv(b.tiles, r.numSMs)
+
+	b.mma = cdiv(c.BlockM, gpu.MMAM) * cdiv(c.BlockN, gpu.MMAN) * cdiv(c.BlockK, gpu.MMAK)
+	b.mmaCycles = r.mmaCycles
+	b.compute = r.mmaCycles * float64(b.mma)
+
+	b.groupM = r.groupM
+	b.mem = r.memory(p, c, b.active)
+	b.uncachedA = b.mem.tileM * c.BlockM * c.BlockK * kernel.ElementBytes
+	b.uncachedB = b.mem.tileN * c.BlockK * c.BlockN * kernel.ElementBytes
+	b.loadA, b.loadB = operandLoads(&c)
+
+	steps := cdiv(p.K, c.BlockK)
+	b.utilization = float64(p.M*p.N*p.K) / float64(b.gridM*c.BlockM*b.gridN*c.BlockN*steps*c.BlockK)
+	b.penalty = 1 / b.utilization
+
+	b.prologue = float64(float64(prologueFactor*b.mem.latency) * b.penalty * occupancyDiscount)
+	b.output = b.active * c.BlockM * c.BlockN * kernel.ElementBytes
+	b.epilogue = float64((float64(b.output)/b.mem.dramBandwidth + float64(b.compute*b.penalty)) * occupancyDiscount)
+	b.iterations = max(steps-1, 1)
+	if rest := p.K % c.BlockK; rest != 0 {
+		b.padding = float64(float64(rest) / float64(p.K) * kPaddingPenalty)
+	}
+	b.steady = max(b.compute, b.mem.latency) * b.penalty
+	b.tile = float64(b.steady*float64(b.iterations)) + b.prologue + float64(b.epilogue*epilogueCount) + setupCycles +
+		float64(loopOverhead*float64(b.iterations)) + b.padding
+	b.total = b.tile * float64(b.waves)
+	return b
+}
+
+// Terms implements arch.Architecture.
+func (r *Model) Terms(_ context.Context, dst []float64, p gemm.Problem, cfgs []gemm.Config) error {
+	if err := r.supports(p); err != nil {
+		return err
+	}
+	if err := fits(len(dst), len(cfgs)*len(columns)); err != nil {
+		return err
+	}
+	for i := range cfgs {
+		if _, err := r.family(&cfgs[i]); err != nil {
+			return err
+		}
+		b := r.breakdown(p, cfgs[i])
+		for j := range columns {
+			dst[i*len(columns)+j] = columns[j].value(&b)
+		}
+	}
+	return nil
+}

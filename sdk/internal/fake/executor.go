@@ -72,7 +72,16 @@ func (x *executor) Compile(_ context.Context, device int, p gemm.Problem, c gemm
 	for _, b := range []byte(c.Axes.String()) {
 		h = mix(h, uint64(b))
 	}
-	return &kernel{executor: x, hash: h, library: c.BlockM == 0}, nil
+	return &kernel{executor: x, hash: h}, nil
+}
+
+func (x *executor) Library(_ context.Context, device int, p gemm.Problem, library string) (exec.Kernel, error) {
+	if err := checkDevice(device); err != nil {
+		return nil, err
+	}
+	h := mix(uint64(device), uint64(p.M), uint64(p.N), uint64(p.K), uint64(p.Batch), uint64(p.AMajor), uint64(p.BMajor),
+		uint64(p.DType), uint64(len(library)))
+	return &kernel{executor: x, hash: h, library: true}, nil
 }
 
 type kernel struct {

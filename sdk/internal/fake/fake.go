@@ -117,7 +117,7 @@ func describe(name, device, salt string, params hw.Set) arch.Description {
 		Order:     arch.Order{Window: 0.01, Keys: []arch.Key{arch.KeyIntensity, arch.KeyLargeTile}},
 		Options:   []arch.OptionValue{{Key: "salt", Value: salt}},
 		Uncertainty: []arch.Uncertainty{{
-			Kernel: "one", Level: 0.9, Spread: 0.05, PlanSpread: 0.07, Source: "nothing",
+			Kernel: "one", Level: 0.9, Sigma: 0.05, PlanSigma: 0.07, Source: "nothing",
 			Ranges: []arch.ErrorRange{
 				{Bound: arch.BoundDRAM, Below: 20e-6, Low: 0.8, High: 1.5},
 				{Low: 0.9, High: 1.25},

@@ -71,7 +71,7 @@ func measuredJSON(a *session.Answer) *MeasuredJSON {
 			Detail: c.Measurement.Detail, Chosen: c.Chosen,
 		}
 		if median := float64(c.Measurement.Median); median > 0 {
-			candidate.Median, candidate.Spread = &median, &c.Measurement.Spread
+			candidate.Median, candidate.Spread = &median, &c.Measurement.RelativeMAD
 		}
 		out.Candidates = append(out.Candidates, candidate)
 	}
@@ -265,7 +265,7 @@ type ErrorRange struct {
 
 // UncertaintyJSON converts an uncertainty.
 func UncertaintyJSON(u *arch.Uncertainty) Uncertainty {
-	out := Uncertainty{Kernel: u.Kernel, Level: u.Level, Spread: u.Spread, Plan: u.PlanSpread, Source: u.Source,
+	out := Uncertainty{Kernel: u.Kernel, Level: u.Level, Spread: u.Sigma, Plan: u.PlanSigma, Source: u.Source,
 		Ranges: []ErrorRange{}}
 	for _, r := range u.Ranges {
 		converted := ErrorRange{Low: r.Low, High: r.High}

@@ -67,7 +67,7 @@ func open(t *testing.T) *experiment {
 		var configs []gemm.Config
 		var seconds []float64
 		for _, m := range set.Sweep(p) {
-			if m.IsLibrary() || m.Config.GroupM != e.subset.Group || !(m.Median > 0) {
+			if m.Library != "" || m.Config.GroupM != e.subset.Group || !(m.Median > 0) {
 				continue
 			}
 			configs, seconds = append(configs, m.Config), append(seconds, float64(m.Median))

@@ -302,7 +302,7 @@ func (t tables) writeUncertainty(u *arch.Uncertainty) {
 		[]string{"bound", "predicted below", "from", "to"}, rows)
 	render.Line(t.s.Out, "sigma",
 		"%.3f of log(measured ÷ predicted) among the candidates of a problem, %.3f to plan measurements with",
-		u.Spread, u.PlanSpread)
+		u.Sigma, u.PlanSigma)
 	render.Line(t.s.Out, "source", "%s", u.Source)
 }
 

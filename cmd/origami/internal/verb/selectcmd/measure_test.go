@@ -31,7 +31,7 @@ func (d doubter) Open(ctx context.Context, r arch.OpenRequest) (arch.Architectur
 		return a, err
 	}
 	own := *a.Describe()
-	own.Uncertainty = []arch.Uncertainty{{Kernel: "plain", Level: 0.9, Spread: d.spread, PlanSpread: d.spread,
+	own.Uncertainty = []arch.Uncertainty{{Kernel: "plain", Level: 0.9, Sigma: d.spread, PlanSigma: d.spread,
 		Ranges: []arch.ErrorRange{{Low: 0.5, High: 2}}}}
 	return doubting{a, &own}, nil
 }

@@ -234,8 +234,8 @@ func TestRefinedMappingAndSteadyState(t *testing.T) {
 	}
 }
 
-// An override of the registers counts on every rung: a kernel that was compiled and timed with more registers is predicted
-// anew, and spills.
+// An override of the registers counts on every rung: a kernel that was compiled and timed with more registers is
+// predicted anew, and spills.
 func TestRegisterOverridesCountOnEveryRung(t *testing.T) {
 	p := gemm.New(4096, 4096, 4096)
 	configs := []gemm.Config{{

@@ -89,8 +89,8 @@ func truth(b bool) float64 {
 	return 0
 }
 
-// resources is what a kernel needs, as the compiler reports it where that is known, and predicted elsewhere. A report of
-// more registers than the device gives a thread, as after an override, is of another device.
+// resources is what a kernel needs, as the compiler reports it where that is known, and predicted elsewhere. A report
+// of more registers than the device gives a thread, as after an override, is of another device.
 func (f *family) resources(g *gpu.Device, o kernel.Operands, c *gemm.Config, masked bool) kernel.Resources {
 	if r, ok := f.compiled.Find(o.DType, c, masked); ok && r.Registers <= g.RegisterLimit(32*c.NumWarps) {
 		return r
@@ -98,8 +98,8 @@ func (f *family) resources(g *gpu.Device, o kernel.Operands, c *gemm.Config, mas
 	return f.Resources(g, o, *c, masked)
 }
 
-// outgrows reports whether a kernel was compiled for more registers than the device gives a thread. Then its times are of
-// another device too.
+// outgrows reports whether a kernel was compiled for more registers than the device gives a thread. Then its times
+// are of another device too.
 func (f *family) outgrows(g *gpu.Device, o kernel.Operands, c *gemm.Config) bool {
 	r, ok := f.compiled.Find(o.DType, c, false)
 	return ok && r.Registers > g.RegisterLimit(32*c.NumWarps)

@@ -154,6 +154,10 @@ func (r *reader) open(file string, most limit.Size) (io.Reader, io.Closer, error
 }
 
 func (r *reader) unreadable(file string, err error) error {
+	return unreadable(path.Join(r.name, file), err)
+}
+
+func unreadable(place string, err error) error {
 	if large := limit.Exceeded(err); large != nil {
 		return large
 	}
@@ -161,6 +165,5 @@ func (r *reader) unreadable(file string, err error) error {
 	if errors.As(err, &p) {
 		err = p.Err
 	}
-	return diag.Inputf("it cannot be read: %v", err).At("%s", path.Join(r.name, file)).
-		Do("the file may be truncated; restore it")
+	return diag.Inputf("it cannot be read: %v", err).At("%s", place).Do("the file may be truncated; restore it")
 }

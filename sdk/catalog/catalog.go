@@ -94,6 +94,9 @@ func New(def Definition) (*Catalog, error) {
 	}
 	sort.SliceStable(c.devices, func(i, j int) bool {
 		a, b := &c.devices[i], &c.devices[j]
+		if len(a.Arch) != len(b.Arch) {
+			return len(a.Arch) < len(b.Arch) // sm90 before sm100
+		}
 		if a.Arch != b.Arch {
 			return a.Arch < b.Arch
 		}

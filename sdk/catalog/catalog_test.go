@@ -72,18 +72,19 @@ func TestCatalog(t *testing.T) {
 	}
 }
 
-// Architectures can have models and families of their own; a device of an architecture that has none is refused.
+// Each architecture can have its models and families, and they are listed in the order of their numbers. A device of an
+// architecture that has none is refused.
 func TestModelsOfArchitectures(t *testing.T) {
 	var opened catalog.Selection
 	files := fstest.MapFS{
-		"a.yaml": file("arch: x1\ndevice: a\ndefault: true", "Ours"),
-		"b.yaml": file("arch: x2\ndevice: b\ndefault: true", "Ours"),
+		"b.yaml": file("arch: x9\ndevice: a\ndefault: true", "Ours"),
+		"a.yaml": file("arch: x10\ndevice: b\ndefault: true", "Ours"),
 	}
 	d := definition(files, &opened)
 	d.Support = catalog.Support{}
 	d.Archs = map[string]catalog.Support{
-		"x1": {Models: []string{"refined", "reference"}, Kernels: []string{"triton"}},
-		"x2": {Models: []string{"reference"}, Kernels: []string{"mma"}},
+		"x9":  {Models: []string{"refined", "reference"}, Kernels: []string{"triton"}},
+		"x10": {Models: []string{"reference"}, Kernels: []string{"mma"}},
 	}
 	c, err := catalog.New(d)
 	if err != nil {
@@ -93,17 +94,17 @@ func TestModelsOfArchitectures(t *testing.T) {
 		archs[1].Kernels[0] != "mma" {
 		t.Errorf("manifest %+v", archs)
 	}
-	if _, err := c.Open(context.Background(), arch.OpenRequest{Arch: "x2"}); err != nil || opened.Model != "reference" {
-		t.Errorf("x2 opens %s, %v", opened.Model, err)
+	if _, err := c.Open(context.Background(), arch.OpenRequest{Arch: "x10"}); err != nil || opened.Model != "reference" {
+		t.Errorf("x10 opens %s, %v", opened.Model, err)
 	}
-	_, err = c.Open(context.Background(), arch.OpenRequest{Arch: "x2", Model: "refined"})
+	_, err = c.Open(context.Background(), arch.OpenRequest{Arch: "x10", Model: "refined"})
 	if diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), "use one of reference") {
-		t.Errorf("the refined model of x2: %v", err)
+		t.Errorf("the refined model of x10: %v", err)
 	}
-	delete(d.Archs, "x2")
+	delete(d.Archs, "x10")
 	if _, err := catalog.New(d); err == nil || !strings.Contains(err.Error(),
-		"b.yaml: plugin test has no model for the architecture x2") {
-		t.Errorf("x2 is not listed: %v", err)
+		"a.yaml: plugin test has no model for the architecture x10") {
+		t.Errorf("x10 is not listed: %v", err)
 	}
 }
 

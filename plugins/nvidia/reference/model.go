@@ -11,6 +11,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/formula"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
@@ -96,6 +97,7 @@ func New(d *gpu.Device, families []Family) *Model {
 		r.description.Rung = arch.RungCalibrated
 	}
 	r.description.Constants, r.description.Terms = constants, terms
+	r.description.Unused = formula.Unused(&r.description, append([]string{"clock"}, gpu.Limits...)...)
 	r.description.Order = arch.Order{Keys: []arch.Key{arch.KeyIntensity}}
 	return r
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/formula"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
@@ -58,6 +59,7 @@ func newModel(g *gpu.Device, families []*family, values map[string]float64) *Mod
 	m.description.Model, m.description.Kernels = Name, kernel.Names(families)
 	m.description.Rung = rungOf(g, families)
 	m.description.Constants, m.description.Terms = constants(g, families, values), terms.Schema()
+	m.description.Unused = formula.Unused(&m.description, append(terms.ConstantsRead(g), gpu.Limits...)...)
 
 	numbers := valuesOf(&m.description)
 	value := func(name string) float64 { return numbers[name] }

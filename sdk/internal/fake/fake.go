@@ -81,6 +81,7 @@ func (p Provider) Open(_ context.Context, r arch.OpenRequest) (arch.Architecture
 		Peak:      []arch.PeakRate{{DType: gemm.FP16, Rate: 165.2e12}, {DType: gemm.FP8, Rate: 330.3e12}},
 		Atoms:     []arch.Atom{{DType: gemm.FP16, M: 16, N: 8, K: 16, Latency: 32.5, PerUnit: 4}, {DType: gemm.BF16, M: 16, N: 8, K: 8, Latency: 17, PerUnit: 2}},
 		Params:    params,
+		Unused:    []string{"bandwidth"},
 		Constants: []arch.Constant{{Name: "e", Value: math.E, Unit: "1", Doc: "a constant", Source: "Euler"}},
 		Order:     arch.Order{Window: 0.01, Keys: []arch.Key{arch.KeyIntensity, arch.KeyLargeTile}},
 		Options:   []arch.OptionValue{{Key: "salt", Value: salt}},

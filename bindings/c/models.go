@@ -236,8 +236,8 @@ func (m *model) expectedRegret(p gemm.Problem) (regret float64, worth int, known
 		for i := range entries {
 			times[i] = m.seconds(&entries[i])
 		}
-		regret = measure.ExpectedRegret(times, m.uncertainty.Spread, 1)
-		worth = measure.WorthMeasuring(times, m.uncertainty.PlanSpread, measure.AssumedNoise)
+		regret = measure.ExpectedRegret(times, m.uncertainty.Sigma, 1)
+		worth = measure.WorthMeasuring(times, m.uncertainty.PlanSigma, measure.AssumedNoise)
 	})
 	return regret, worth, m.uncertainty != nil, err
 }

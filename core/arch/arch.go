@@ -25,17 +25,17 @@ type Architecture interface {
 	Hierarchy() MemoryHierarchy
 
 	// Candidates lists the configurations of a space for a problem's types and layout, in the model's candidate order,
-	// and the rejected ones with the reason. It depends on the problem's DType, AMajor and BMajor, not on its sizes;
-	// what a size rules out is reported by Estimate. The result may be shared: callers must not change it.
+	// and the rejected ones with the reason. It depends on the problem's DType, AMajor and BMajor, not on its sizes:
+	// Estimate reports what a size rules out. The result may be shared: callers must not change it.
 	Candidates(ctx context.Context, p gemm.Problem, s Space) (*Candidates, error)
 
 	// Estimate fills dst[i] for cfgs[i]; dst must be as long as cfgs. Each estimate depends on its own configuration
 	// only, not on its neighbours or their order. An infeasible configuration gets a reason and no number.
 	Estimate(ctx context.Context, dst []Estimate, p gemm.Problem, cfgs []gemm.Config) error
 
-	// Terms fills dst with one row per configuration, of one value per Description.Terms in that order, row after row;
-	// dst must have len(cfgs)·len(Terms) elements. Infeasible configurations are evaluated too, with whatever the
-	// formulas give; a total that the model itself rejects is RejectedTotal.
+	// Terms fills dst with one row per configuration. A row has one value per element of Description.Terms, in that
+	// order; dst must have len(cfgs)·len(Terms) elements. Infeasible configurations get the values that the formulas
+	// give; a total that the model itself rejects is RejectedTotal.
 	Terms(ctx context.Context, dst []float64, p gemm.Problem, cfgs []gemm.Config) error
 
 	// Mapping is phase two of the selection: the launch order for a configuration.
@@ -167,9 +167,9 @@ func Rungs() []Rung { return []Rung{RungSpec, RungCalibrated, RungCompiled, Rung
 // Order declares how candidates are ranked: by predicted total, and among near-equal ones by Keys.
 //
 // With Window 0 each run of bit-equal totals is a group. With a positive Window the only group is the leading one: the
-// entries from the best on, up to the first whose |total − best| / max(|best|, 1e-9) is not below Window. Inside a group
-// Keys apply in turn: a stable sort by the first key, then the leading entries that the first key does not tell apart
-// are sorted by the second, and so on. What no key decides stays in order of total, then of candidates.
+// entries from the best one up to the first whose |total − best| / max(|best|, 1e-9) is not below Window. Inside a
+// group Keys apply in turn: the first key sorts the group, stably; the second sorts the leading entries that are equal
+// under the first; and so on. Entries that no key separates stay in order of total, then of candidates.
 type Order struct {
 	Window float64
 	Keys   []Key

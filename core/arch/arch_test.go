@@ -8,7 +8,8 @@ import (
 )
 
 func TestEnumerate(t *testing.T) {
-	defaults := Space{Kernel: "triton", BlockM: []int{16, 32}, BlockN: []int{64}, BlockK: []int{16, 32}, NumWarps: []int{4}, NumStages: []int{2}, SplitK: []int{1}}
+	defaults := Space{Kernel: "triton", BlockM: []int{16, 32}, BlockN: []int{64}, BlockK: []int{16, 32},
+		NumWarps: []int{4}, NumStages: []int{2}, SplitK: []int{1}}
 	got, err := Space{NumWarps: []int{4, 8}}.Enumerate(defaults)
 	if err != nil {
 		t.Fatal(err)
@@ -17,7 +18,8 @@ func TestEnumerate(t *testing.T) {
 	for _, m := range []int{16, 32} {
 		for _, k := range []int{16, 32} {
 			for _, warps := range []int{4, 8} {
-				want = append(want, gemm.Config{BlockM: m, BlockN: 64, BlockK: k, NumWarps: warps, NumStages: 2, SplitK: 1, Kernel: "triton"})
+				want = append(want, gemm.Config{BlockM: m, BlockN: 64, BlockK: k, NumWarps: warps, NumStages: 2, SplitK: 1,
+					Kernel: "triton"})
 			}
 		}
 	}
@@ -64,7 +66,8 @@ func TestBandwidth(t *testing.T) {
 }
 
 func TestBoundNames(t *testing.T) {
-	for b, want := range map[Bound]string{BoundCompute: "compute", BoundL2: "l2", BoundMALL: "mall", BoundDRAM: "dram", BoundLatency: "latency", BoundUnknown: "unknown", 200: "unknown"} {
+	for b, want := range map[Bound]string{BoundCompute: "compute", BoundL2: "l2", BoundMALL: "mall", BoundDRAM: "dram",
+		BoundLatency: "latency", BoundUnknown: "unknown", 200: "unknown"} {
 		if b.String() != want {
 			t.Errorf("bound %d is %s, want %s", uint8(b), b, want)
 		}

@@ -17,12 +17,12 @@ type Description struct {
 	Device, DeviceName string
 	// Aliases are other names of this architecture and device.
 	Aliases []string
-	// Model is the model that was opened, Models what there is, best first.
+	// Model is the model that was opened. Models are those of the architecture, best first.
 	Model  string
 	Models []string
 	// Kernels are the kernel families that the model predicts, default first.
 	Kernels []string
-	// Families says more about some of the kernel families: one that is not listed has no named axes.
+	// Families describes those of the kernel families that declare named axes.
 	Families []Family
 	Rung     Rung
 
@@ -55,10 +55,10 @@ type Description struct {
 	Order Order
 	// Options are the model's options with the values in force.
 	Options []OptionValue
-	// Uncertainty says per kernel family how far predicted times are from measured ones, where that is known.
+	// Uncertainty says, for a kernel family, how far predicted times are from measured ones. A family may lack it.
 	Uncertainty []Uncertainty
-	// Monotone are the dimensions in which more work, by whole blocks, is never predicted to take less time. For K that is
-	// expected of every model, declared or not, but of one that declares DimNone.
+	// Monotone are the dimensions along which a larger problem, by whole blocks, is never predicted to take less time.
+	// Every model must keep that for K, declared or not, unless it declares DimNone.
 	Monotone []Dim
 }
 
@@ -152,10 +152,10 @@ type Term struct {
 	// Unit is the value's unit: "cycles", "B", "B/cycle", "1".
 	Unit string
 	// Formula says how the value is computed, in Go expression syntax over names of other terms, parameters, constants,
-	// the problem (m, n, k, batch, element_bytes, output_bytes; trans_a, trans_b are 1 or 0), its matrix instruction (atom_m,
-	// atom_n, atom_k, atom_cycles, atoms_per_unit), the configuration (block_m, …) and the axes that its family declares (see
-	// gemm.Axis.Number). The functions are cdiv, min, max, floor, ceil, sqrt, mod, pow and when(condition, then, else). A
-	// formula that starts with "rule:" is prose.
+	// the problem (m, n, k, batch, element_bytes, output_bytes; trans_a, trans_b are 1 or 0), its matrix instruction
+	// (atom_m, atom_n, atom_k, atom_cycles, atoms_per_unit), the configuration (block_m, …) and the axes that its family
+	// declares (see gemm.Axis.Number). The functions are cdiv, min, max, floor, ceil, sqrt, mod, pow and when(condition,
+	// then, else). A formula that starts with "rule:" is prose.
 	Formula string
 	// Doc says what it is; Source where the formula comes from.
 	Doc    string

@@ -12,7 +12,7 @@ type Match struct {
 	Manifest *Manifest
 	Arch     *ArchEntry
 	Device   *DeviceEntry
-	// Live is the GPU in this machine, where the device is that.
+	// Live is the GPU in this machine, if that is the device.
 	Live *LiveDevice
 }
 
@@ -78,8 +78,8 @@ func Find(manifests []Manifest, name string) (Match, error) {
 const LiveID = "auto"
 
 // FindLive looks up a GPU that a driver describes: the architecture by its id, the device by the name of the product,
-// which is how catalogues name devices. A product that is not there gets a device entry of its own under LiveID. An
-// architecture that is not there is an error of kind diag.Input.
+// which is how catalogues name devices. An unknown product gets a new device entry under LiveID. An unknown
+// architecture is an error of kind diag.Input.
 func FindLive(manifests []Manifest, archID string, live *LiveDevice) (Match, error) {
 	var ids []string
 	for i := range manifests {
@@ -103,7 +103,8 @@ func FindLive(manifests []Manifest, archID string, live *LiveDevice) (Match, err
 }
 
 func (d *DeviceEntry) is(name string) bool {
-	return strings.EqualFold(d.ID, name) || slices.ContainsFunc(d.Aliases, func(alias string) bool { return strings.EqualFold(alias, name) })
+	return strings.EqualFold(d.ID, name) || slices.ContainsFunc(d.Aliases,
+		func(alias string) bool { return strings.EqualFold(alias, name) })
 }
 
 func didYouMean(name string, names []string) string {

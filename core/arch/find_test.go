@@ -17,8 +17,10 @@ func TestFind(t *testing.T) {
 		}},
 	}
 	for name, want := range map[string]string{
-		"sm90": "first sm90@h100", "SM90": "first sm90@h100", "sm90@h200": "first sm90@h200", "sm90@Hopper": "first sm90@h100",
-		"sm90@gh200": "second sm90@gh200", "h200": "first sm90@h200", "hopper": "first sm90@h100", "mi300x": "second gfx942@mi300x",
+		"sm90": "first sm90@h100", "SM90": "first sm90@h100", "sm90@h200": "first sm90@h200",
+		"sm90@Hopper": "first sm90@h100",
+		"sm90@gh200":  "second sm90@gh200", "h200": "first sm90@h200", "hopper": "first sm90@h100",
+		"mi300x": "second gfx942@mi300x",
 	} {
 		m, err := Find(manifests, name)
 		if err != nil || m.Manifest.Name+" "+m.ID() != want {

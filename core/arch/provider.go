@@ -57,10 +57,11 @@ type OpenRequest struct {
 	Arch, Device, Model string
 	Overrides           map[string]hw.OverrideValue
 	Options             map[string]string
-	// Rung is how much the model may know; zero means all that there is for what is opened.
+	// Rung is how much the model may know; empty means all that is available.
 	Rung Rung
-	// Compiled and Characterization replace the plugin's own files of the rungs of these names; nil keeps them. They hold
-	// what the compiler reports of each kernel of a family, and a timing pass over them that is independent of problems.
+	// Compiled and Characterization replace the plugin's files for the rungs of these names; nil keeps those. Compiled is
+	// what the compiler reports for each kernel of a family, Characterization a timing pass over the kernels that does
+	// not depend on problems.
 	Compiled, Characterization []byte
 	// Live is the GPU in the machine, when that is what to open. Its attributes are the lowest tier of hardware numbers.
 	// Device is empty then, or names the device of the catalogue that it is (see FindLive).

@@ -24,8 +24,8 @@ type AxisValues struct {
 	Values []string
 }
 
-// Numbers returns the values of the space by field, in the order of gemm.Fields. A nil pointer stands for a field that is
-// not searched: phase two of the selection chooses the launch-order group.
+// Numbers returns the values of the space by field, in the order of gemm.Fields. A nil pointer stands for a field that
+// is not searched: phase two of the selection chooses the launch-order group.
 func (s *Space) Numbers() [gemm.NumFields]*[]int {
 	return [...]*[]int{&s.BlockM, &s.BlockN, &s.BlockK, nil, &s.NumWarps, &s.NumStages, &s.SplitK}
 }
@@ -44,10 +44,10 @@ func (s *Space) Axis(name string) []string {
 const maxSpace = 1 << 20
 
 // Enumerate lists every configuration of the space, with the axes that it leaves empty taken from defaults: block_m
-// slowest, then block_n, block_k, num_warps, num_stages and split_k, then the axes that the family declares, the last one
-// fastest. A declared axis that neither space lists stays at its default. A number that no configuration can have, a named
-// axis that is not declared, a value that an axis does not take, or a space of more than a million configurations, is an
-// error of kind diag.Input.
+// slowest, then block_n, block_k, num_warps, num_stages and split_k, then the axes that the family declares, the last
+// one fastest. A declared axis that neither space lists stays at its default. A number that no configuration can have,
+// a named axis that is not declared, a value that an axis does not take, or a space of more than a million
+// configurations, is an error of kind diag.Input.
 func (s Space) Enumerate(defaults Space, declared ...gemm.Axis) ([]gemm.Config, error) {
 	named, err := s.enumerateAxes(&defaults, declared)
 	if err != nil {
@@ -145,15 +145,16 @@ func (d *Description) Axes(kernel string) []gemm.Axis {
 	return nil
 }
 
-// CheckFamilies reports what makes the declarations of the kernel families impossible. Families whose axes have the same
-// name must declare the same axis, as formulas know it by its name alone.
+// CheckFamilies reports what makes the declarations of the kernel families impossible. Families whose axes have the
+// same name must declare the same axis, as formulas know it by its name alone.
 func (d *Description) CheckFamilies() error {
 	declared := map[string]gemm.Axis{}
 	for i := range d.Families {
 		f := &d.Families[i]
 		place := "kernel family " + f.Name
 		if !slices.Contains(d.Kernels, f.Name) {
-			return diag.Inputf("it is not among the families that the model predicts (%s)", strings.Join(d.Kernels, ", ")).At("%s", place)
+			return diag.Inputf("it is not among the families that the model predicts (%s)", strings.Join(d.Kernels,
+				", ")).At("%s", place)
 		}
 		if err := gemm.CheckAxes(f.Axes); err != nil {
 			return diag.Within(place, err)

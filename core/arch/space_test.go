@@ -40,8 +40,10 @@ func TestEnumerateNamedAxes(t *testing.T) {
 	if got := list(Space{}); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	if got, want := list(Space{SplitK: one, Axes: []AxisValues{{"cluster", []string{"8", "1"}}, {"other", []string{"3"}}}}),
-		"split=1,cluster=8,other=3 split=1,other=3 split=1,cluster=8,other=3,schedule=ping split=1,other=3,schedule=ping"; got != want {
+	got := list(Space{SplitK: one, Axes: []AxisValues{{"cluster", []string{"8", "1"}}, {"other", []string{"3"}}}})
+	want = "split=1,cluster=8,other=3 split=1,other=3 " +
+		"split=1,cluster=8,other=3,schedule=ping split=1,other=3,schedule=ping"
+	if got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 
@@ -50,11 +52,15 @@ func TestEnumerateNamedAxes(t *testing.T) {
 		many[i] = "7"
 	}
 	for says, s := range map[string]Space{
-		`kernel family new: the kernel family has no axis "size"; its axes are schedule`: {Axes: []AxisValues{{"size", []string{"1"}}}},
-		`the axis schedule has no value "pong"; use one of simple, ping`:                 {Axes: []AxisValues{{"schedule", []string{"pong"}}}},
-		"more than 1048576 configurations":                                               {Axes: []AxisValues{{"cluster", many}, {"other", many}}},
+		`kernel family new: the kernel family has no axis "size"; its axes are schedule`: {Axes: []AxisValues{{"size",
+			[]string{"1"}}}},
+		`the axis schedule has no value "pong"; use one of simple, ping`: {Axes: []AxisValues{{"schedule",
+			[]string{"pong"}}}},
+		"more than 1048576 configurations": {Axes: []AxisValues{{"cluster",
+			many}, {"other", many}}},
 	} {
-		if configs, err := s.Enumerate(defaults, declared...); diag.KindOf(err) != diag.Input || err == nil || !strings.Contains(err.Error(), says) {
+		if configs, err := s.Enumerate(defaults, declared...); diag.KindOf(err) != diag.Input || err == nil ||
+			!strings.Contains(err.Error(), says) {
 			t.Errorf("%d configurations, %v, want %q", len(configs), err, says)
 		}
 	}

@@ -2,35 +2,35 @@ package arch
 
 import "github.com/origami-gemm/origami/core/unit"
 
-// Uncertainty says how far the times that a model predicts for one kernel family are from measured ones. It is found on
-// recorded measurements (core/score), once per model and rung, and does not depend on the problem asked for.
+// Uncertainty says how far a model's predicted times for one kernel family are from measured times. core/score finds it
+// from a data set, once per model and rung. It does not depend on the problem.
 type Uncertainty struct {
 	Kernel string
-	// Level is the share of the measured times, on sizes that were not used to find the ranges, that lie within them.
+	// Level is the share of measured times that the ranges contain, on sizes that they were not found on.
 	Level float64
-	// Ranges are tried in order, and the first that fits applies. The last one fits everything.
+	// Ranges are tried in order, and the first that matches applies. The last one matches everything.
 	Ranges []ErrorRange
-	// Spread is the standard deviation of log(measured ÷ predicted) among the leading candidates of one problem: what all of
-	// them have in common is not in it, since it changes no choice.
-	Spread float64
-	// PlanSpread is the one to plan measurements with. It is larger: the leading candidates are alike and err alike, so that
-	// measuring another one of them brings less than if their errors were independent.
-	PlanSpread float64
-	// Source says what it was found on.
+	// Sigma is the standard deviation of log(measured ÷ predicted) among the leading candidates of one problem. It leaves
+	// out the error that all of them share, which does not change the choice.
+	Sigma float64
+	// PlanSigma replaces Sigma when deciding how many candidates to measure. It is larger: the leading candidates are alike
+	// and so are their errors, so measuring one more gains less than if the errors were independent.
+	PlanSigma float64
+	// Source names the data set that the numbers were found on.
 	Source string
 }
 
 // ErrorRange is the range of measured ÷ predicted time for one kind of prediction.
 type ErrorRange struct {
-	// Bound is what the model says limits the kernel; BoundUnknown fits every bound.
+	// Bound is what the model says limits the kernel. BoundUnknown matches every bound.
 	Bound Bound
-	// Below is what the predicted time must be less than; 0 fits every time.
+	// Below is an exclusive upper limit of the predicted time. 0 matches every time.
 	Below unit.Seconds
 	// Low and High are the ends of the range, 0 < Low ≤ High.
 	Low, High float64
 }
 
-// Interval returns the ends of the interval of a predicted time, and false if none of the ranges fits.
+// Interval returns the interval of a predicted time, and false if no range matches.
 func (u *Uncertainty) Interval(b Bound, predicted unit.Seconds) (low, high unit.Seconds, ok bool) {
 	for i := range u.Ranges {
 		r := &u.Ranges[i]
@@ -41,7 +41,7 @@ func (u *Uncertainty) Interval(b Bound, predicted unit.Seconds) (low, high unit.
 	return 0, 0, false
 }
 
-// UncertaintyOf returns how uncertain the model's times for a kernel family are, nil if that is not known.
+// UncertaintyOf returns the uncertainty of the model's times for a kernel family, nil if it is unknown.
 func (d *Description) UncertaintyOf(kernel string) *Uncertainty {
 	for i := range d.Uncertainty {
 		if d.Uncertainty[i].Kernel == kernel {

@@ -55,7 +55,7 @@ func TestRead(t *testing.T) {
 	if m, ok := d.Candidate(even, c); !ok || m.Config.GroupM != 8 || m.Resources.Registers != 38 || m.Resources.SpillBytes != 12 {
 		t.Errorf("resources %v %+v", ok, m)
 	}
-	if r, ok := d.Find(p, gemm.Config{Kernel: "cublas"}); !ok || r.Median != 4e-6 {
+	if r, ok := d.FindLibrary(p, "cublas"); !ok || r.Median != 4e-6 {
 		t.Errorf("the library: %v %+v", ok, r)
 	}
 	if _, ok := d.Find(gemm.New(64, 64, 100), c); ok {

@@ -53,7 +53,7 @@ func TestLine(t *testing.T) {
 	wrong.Phase, wrong.Block, wrong.Arms, wrong.Null, wrong.Status, wrong.Detail = Sweep, 0, 0, false, Wrong, "7 elements\nare wrong"
 	wrong.SetSamples(nil)
 	wrong.Numerics = &exec.Numerics{MaxError: math.Inf(1), Tolerance: 1e-3, Wrong: 7, OutOfBounds: 4}
-	library := Measurement{Problem: gemm.New(1, 2, 3), Config: gemm.Config{Kernel: "cublas-best"}, Phase: Sweep, Status: Timeout, Detail: "hung"}
+	library := Measurement{Problem: gemm.New(1, 2, 3), Library: "cublas-best", Phase: Sweep, Status: Timeout, Detail: "hung"}
 	for name, m := range map[string]Measurement{"full": full(), "wrong": wrong, "library": library} {
 		line := text(t, toy, m)
 		if strings.Count(line, "\n") != 1 || !strings.HasSuffix(line, "\n") {
@@ -71,7 +71,7 @@ func TestLine(t *testing.T) {
 		}
 	}
 	m := full()
-	if m.Median != 1.15e-5 || math.Abs(m.Spread-1e-6/1.15e-5) > 1e-12 || m.ClockMin != 1.8e9 || m.ClockMax != 1.98e9 || !m.ClockMoved() {
+	if m.Median != 1.15e-5 || math.Abs(m.RelativeMAD-1e-6/1.15e-5) > 1e-12 || m.ClockMin != 1.8e9 || m.ClockMax != 1.98e9 || !m.ClockMoved() {
 		t.Errorf("%+v", m)
 	}
 	// A sensor without a reading does not cost the measurement; a time that is none is a fault of the program.
@@ -132,7 +132,7 @@ func sweeps(t testing.TB) (description string, lines []string) {
 		m := full()
 		m.Problem.M, m.Phase, m.Block, m.Arms, m.Null = size, Sweep, 0, 0, false
 		lines = append(lines, text(t, toy, m))
-		m.Config = gemm.Config{Kernel: "cublas"}
+		m.Config, m.Library = gemm.Config{}, "cublas"
 		lines = append(lines, text(t, toy, m))
 	}
 	m := full()
@@ -156,7 +156,7 @@ func TestReadLines(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		p := full().Problem
-		if d.Len() != 6 || len(d.Problems()) != 2 || d.Problems()[0] != p || !reflect.DeepEqual(d.Libraries(), []string{"cublas"}) || d.Recorded(p) != 2 || d.Conditions != toy {
+		if d.Len() != 6 || len(d.Problems()) != 2 || d.Problems()[0] != p || !reflect.DeepEqual(d.Libraries(), []string{"cublas"}) || d.SweepLen(p) != 2 || d.Conditions != toy {
 			t.Errorf("%s: %+v", name, d)
 		}
 		if m, ok := d.Find(p, full().Config); !ok || len(m.Samples) != 4 || m.Environment == nil {

@@ -1,85 +1,88 @@
 package dataset
 
 import (
-	"math"
-	"slices"
-
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/stats"
 	"github.com/origami-gemm/origami/core/unit"
 )
 
-// Status says what became of a configuration.
+// Status says how measuring a configuration ended.
 type Status string
 
 // The statuses. Only OK has a time that counts.
 const (
 	OK       Status = "ok"
-	Wrong    Status = "wrong_numerics" // it computes something else; it was not timed
+	Wrong    Status = "wrong_numerics" // the result check failed, so the kernel was not timed
 	NotBuilt Status = "not_built"      // it does not compile for this problem, or does not fit the device
-	Failed   Status = "failed"         // running it failed, or took its process along
+	Failed   Status = "failed"         // running it failed, or ended the executor's process
 	Timeout  Status = "timeout"        // it did not end in time
 )
 
-// Phase says what a measurement is for.
+// Phase says which pass a measurement belongs to.
 type Phase string
 
 // The phases.
 const (
 	// Sweep is one pass over all candidates, each measured by itself.
 	Sweep Phase = "sweep"
-	// Final is a second look at a few of them and the libraries, run in turns, so that they are comparable.
+	// Final is a second pass over the pick, a few of the fastest candidates and the libraries. They run in turns, so that
+	// their times are comparable.
 	Final Phase = "final"
 )
 
-// Measurement is one configuration on one problem.
+// Measurement is one configuration, or one vendor library, on one problem.
 type Measurement struct {
 	Problem gemm.Problem
-	// Config is the configuration, Config.Kernel the family. A vendor's library has nothing but its Kernel.
+	// Config is the configuration; Config.Kernel is its kernel family. It is zero for a library.
 	Config gemm.Config
-	Phase  Phase
-	// Block numbers the blocks of final measurements of a problem from 1, and Arms is how many measurements belong to it.
-	// Null marks the second entry of the model's pick in its block: it differs from the first by nothing but chance.
+	// Library is the name of the vendor library that was measured ("cublas"), empty for a configuration.
+	Library string
+	Phase   Phase
+	// Block numbers the blocks of final measurements of a problem from 1. Arms is the number of measurements in the block.
+	// Null marks the null arm: the pick is measured twice in its block, and its two times differ by noise alone.
 	Block, Arms int
 	Null        bool
 
 	Status Status
 	// Detail says why there is no time, in one line.
 	Detail string
-	// Samples are the timed runs in order; only their median is known where they are missing. Runs counts them.
+	// Samples are the timed runs in order, and Runs is their number. The CSV layout has only Runs and Median.
 	Samples []unit.Seconds
 	Runs    int
 	Median  unit.Seconds
-	// Spread is the median absolute deviation of the samples ÷ their median.
-	Spread float64
+	// RelativeMAD is the median absolute deviation of the samples ÷ their median.
+	RelativeMAD float64
 	// ClockMin and ClockMax are the range of the clock over the samples, 0 if unknown.
 	ClockMin, ClockMax unit.Hertz
 
 	Resources exec.Resources
-	// Numerics is the outcome of the result check, nil where there was none.
+	// Numerics is the outcome of the result check, nil if there was none.
 	Numerics *exec.Numerics
-	// Environment is the device's state after the measurement, nil if it was not read.
+	// Environment is the state of the device after the measurement, nil if it was not read.
 	Environment *exec.Environment
 	// Host is the software that measured.
 	Host string
 }
 
-// IsLibrary reports whether a configuration stands for a vendor's library.
-func IsLibrary(c gemm.Config) bool { return c.BlockM == 0 }
+// Label returns the name of the library or the text of the configuration.
+func (m *Measurement) Label() string {
+	if m.Library != "" {
+		return m.Library
+	}
+	return m.Config.String()
+}
 
-// IsLibrary reports whether a vendor's library was measured.
-func (m *Measurement) IsLibrary() bool { return IsLibrary(m.Config) }
-
-// clockTolerance is how far the clock may move within one measurement: the run-to-run spread of a kernel at a steady
-// clock is about 1 %, so a move of twice that would decide between neighbours.
+// clockTolerance is how far the clock may move within one measurement. At a steady clock the times of a kernel vary by
+// about 1 %; a clock that moves by twice that would change the order of candidates of similar speed.
 const clockTolerance = 0.02
 
-// ClockMoved reports that (max − min) ÷ max of the clock over the samples exceeds 2 %.
+// ClockMoved reports whether (max − min) ÷ max of the clock over the samples exceeds 2 %.
 func (m *Measurement) ClockMoved() bool {
 	return m.ClockMax > 0 && float64((m.ClockMax-m.ClockMin)/m.ClockMax) > clockTolerance
 }
 
-// SetSamples enters timed runs and what follows from them.
+// SetSamples enters timed runs and the numbers that follow from them.
 func (m *Measurement) SetSamples(samples []exec.Sample) {
 	m.Samples, m.ClockMin, m.ClockMax = make([]unit.Seconds, len(samples)), 0, 0
 	for i, s := range samples {
@@ -94,37 +97,13 @@ func (m *Measurement) SetSamples(samples []exec.Sample) {
 	m.summarise()
 }
 
+// summarise computes Runs, Median and RelativeMAD from the samples.
 func (m *Measurement) summarise() {
-	var deviation unit.Seconds
+	var mad unit.Seconds
 	m.Runs = len(m.Samples)
-	m.Median, deviation = MedianMAD(m.Samples)
-	m.Spread = 0
+	m.Median, mad = stats.MedianMAD(m.Samples)
+	m.RelativeMAD = 0
 	if m.Median > 0 {
-		m.Spread = float64(deviation / m.Median)
+		m.RelativeMAD = float64(mad / m.Median)
 	}
-}
-
-// MedianMAD returns the median of some times and the median of their absolute deviations from it, 0 and 0 of nothing.
-func MedianMAD(times []unit.Seconds) (median, deviation unit.Seconds) {
-	if len(times) == 0 {
-		return 0, 0
-	}
-	var room [64]unit.Seconds // enough for what is measured at a time, without an allocation
-	sorted := append(room[:0], times...)
-	slices.Sort(sorted)
-	median = middle(sorted)
-	for i, t := range sorted {
-		sorted[i] = unit.Seconds(math.Abs(float64(t - median)))
-	}
-	slices.Sort(sorted)
-	return median, middle(sorted)
-}
-
-// middle returns the mean of the one or two middle elements of a sorted list.
-func middle(sorted []unit.Seconds) unit.Seconds {
-	n := len(sorted)
-	if n%2 == 1 {
-		return sorted[n/2]
-	}
-	return sorted[n/2-1] + (sorted[n/2]-sorted[n/2-1])/2
 }

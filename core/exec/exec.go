@@ -37,9 +37,10 @@ type Manifest struct{ Name, Version string }
 type Executor interface {
 	// Devices lists the devices, in the executor's numbering.
 	Devices(ctx context.Context) ([]Device, error)
-	// Compile builds the kernel of one configuration for one problem. An error includes the compiler's log. The
-	// configuration of a library in Device.Libraries has only its Kernel set.
+	// Compile builds the kernel of one configuration for one problem. An error includes the compiler's log.
 	Compile(ctx context.Context, device int, p gemm.Problem, c gemm.Config) (Kernel, error)
+	// Library prepares the routine of a vendor library for one problem. library is one of Device.Libraries.
+	Library(ctx context.Context, device int, p gemm.Problem, library string) (Kernel, error)
 	// Environment reads the current state of the device.
 	Environment(ctx context.Context, device int) (Environment, error)
 	// Close releases all resources.
@@ -50,7 +51,7 @@ type Executor interface {
 // its compilation, check or measurement was interrupted. The kernel itself may be fine. Compile it again.
 var ErrKernelLost = errors.New("the kernel was lost with the executor's process")
 
-// Kernel is a configuration compiled for a problem. Close releases it.
+// Kernel is a configuration compiled for a problem, or the routine of a library. Close releases it.
 type Kernel interface {
 	Resources() Resources
 	// Check runs the kernel once on random inputs and compares every element with a reference. Before the run it fills

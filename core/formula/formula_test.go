@@ -21,7 +21,9 @@ func TestEval(t *testing.T) {
 			t.Errorf("%s = %v, %v; want %v", f, got, err, want)
 		}
 	}
-	for _, f := range []string{"", "m +", "nobody", "m % 2", "f(1)", "cdiv(1)", "!m", "m.x", "m[0]", `"text"`, "m.f()"} {
+	for _, f := range []string{
+		"", "m +", "nobody", "m % 2", "f(1)", "cdiv(1)", "!m", "m.x", "m[0]", `"text"`, "m.f()",
+	} {
 		if got, err := Eval(f, values); err == nil {
 			t.Errorf("%q = %v, want an error", f, got)
 		}

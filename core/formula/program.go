@@ -19,15 +19,17 @@ const (
 	OnConfig                  // the configuration
 )
 
-// inputs are the names that every formula may use for the problem and its matrix instruction; those of the configuration,
-// the names of gemm.Fields, follow them.
+// inputs are the names that every formula may use for the problem and its matrix instruction; those of the
+// configuration, the names of gemm.Fields, follow them.
 var inputs = []struct {
 	name string
 	deps Deps
 }{
-	{"m", OnSizes}, {"n", OnSizes}, {"k", OnSizes}, {"batch", OnSizes}, {"element_bytes", OnTypes}, {"output_bytes", OnTypes},
+	{"m", OnSizes}, {"n", OnSizes}, {"k", OnSizes}, {"batch", OnSizes},
+	{"element_bytes", OnTypes}, {"output_bytes", OnTypes},
 	{"trans_a", OnTypes}, {"trans_b", OnTypes},
-	{"atom_m", OnTypes}, {"atom_n", OnTypes}, {"atom_k", OnTypes}, {"atom_cycles", OnTypes}, {"atoms_per_unit", OnTypes},
+	{"atom_m", OnTypes}, {"atom_n", OnTypes}, {"atom_k", OnTypes},
+	{"atom_cycles", OnTypes}, {"atoms_per_unit", OnTypes},
 }
 
 const (
@@ -52,8 +54,8 @@ func putConfig(v []float64, c *gemm.Config) {
 }
 
 // Program is formulas compiled into steps over one frame of numbers, so that evaluating them for many configurations
-// parses nothing, looks nothing up and allocates nothing. What no input changes is computed while compiling; what occurs
-// twice is computed once. The results are bit for bit those of Eval.
+// parses nothing, looks nothing up and allocates nothing. What no input changes is computed while compiling; what
+// occurs twice is computed once. The results are bit for bit those of Eval.
 type Program struct {
 	slots map[string]int32
 	frame []float64 // what a fresh frame holds
@@ -65,8 +67,8 @@ type Program struct {
 	results   map[step]int32   // slots by the step, less its destination, that fills them
 }
 
-// step computes one value: frame[dst] = op(frame[a], frame[b], frame[c]). A call has the number of its function in a, its
-// first argument's slot in b and the count of arguments in c.
+// step computes one value: frame[dst] = op(frame[a], frame[b], frame[c]). A call has the number of its function in a,
+// its first argument's slot in b and the count of arguments in c.
 type step struct {
 	op           Op
 	dst, a, b, c int32
@@ -140,8 +142,8 @@ func (p *Program) Compile(formula string) (slot int, err error) {
 	return int(s), nil
 }
 
-// Call gives a name to what a function makes of the values of some names. The function must give the same result for the
-// same arguments and keep nothing.
+// Call gives a name to what a function makes of the values of some names. The function must give the same result for
+// the same arguments and keep nothing.
 func (p *Program) Call(name string, f func([]float64) float64, args []string) (slot int, err error) {
 	operands := make([]int32, len(args))
 	for i, a := range args {
@@ -204,8 +206,8 @@ func (p *Program) Steps(keep func(Deps) bool) Steps {
 // Run computes the values of the steps in a frame.
 func (s Steps) Run(frame []float64) { run(s.steps, s.funcs, frame) }
 
-// run computes step after step. Division is real division; conditions are 1 or 0. Each result goes to the frame by itself:
-// no platform can fuse two operations.
+// run computes step after step. Division is real division; conditions are 1 or 0. Each result goes to the frame by
+// itself: no platform can fuse two operations.
 func run(steps []step, funcs []func([]float64) float64, frame []float64) {
 	for i := range steps {
 		st := &steps[i]

@@ -10,9 +10,11 @@ import (
 	"github.com/origami-gemm/origami/core/hw"
 )
 
-// machine is a description whose terms are formulas over everything that there is.
+// machine is a description whose terms use every kind of name and operation.
 var machine = arch.Description{
-	Params:    hw.Set{{Name: "units", Number: hw.Number{Value: 12}}, {Name: "bandwidth", Number: hw.Number{Value: 0.3}}},
+	Params: hw.Set{
+		{Name: "units", Number: hw.Number{Value: 12}}, {Name: "bandwidth", Number: hw.Number{Value: 0.3}},
+	},
 	Constants: []arch.Constant{{Name: "fill", Value: 0.1}},
 	Atoms:     []arch.Atom{{DType: gemm.FP16, M: 16, N: 8, K: 16, Latency: 33, PerUnit: 4}},
 	Terms: []arch.Term{
@@ -24,7 +26,8 @@ var machine = arch.Description{
 		{Name: "load", Formula: "min(tiles, units)*(block_m + block_n)*block_k*element_bytes/bandwidth*(1 - fill)"},
 		{Name: "store", Formula: "block_m*block_n*output_bytes/bandwidth"},
 		{Name: "fixed", Formula: "pow(2, 10) + floor(units/5) + sqrt(bandwidth) + ceil(0.2)"},
-		{Name: "total", Formula: "max(waves, 1, share)*cdiv(k, block_k)*max(compute, load) + store + fixed*num_stages/split_k"},
+		{Name: "total", Formula: "max(waves, 1, share)*cdiv(k, block_k)*max(compute, load) + store + " +
+			"fixed*num_stages/split_k"},
 	},
 }
 
@@ -52,6 +55,8 @@ func compile(t testing.TB) (*Program, []int) {
 	return p, slots
 }
 
+var largeConfig = gemm.Config{BlockM: 128, BlockN: 96, BlockK: 48, NumWarps: 7, NumStages: 3, SplitK: 3}
+
 func everything(Deps) bool { return true }
 
 // A compiled formula gives, bit for bit, what Eval gives over the values of the same row.
@@ -61,7 +66,7 @@ func TestProgramIsEval(t *testing.T) {
 	for _, problem := range []gemm.Problem{gemm.New(1, 1, 1), gemm.New(1000, 333, 77), gemm.New(8192, 8191, 100000)} {
 		for _, c := range []gemm.Config{
 			{BlockM: 1, BlockN: 1, BlockK: 1, NumWarps: 1, NumStages: 1, SplitK: 1},
-			{BlockM: 128, BlockN: 96, BlockK: 48, NumWarps: 7, NumStages: 3, SplitK: 3},
+			largeConfig,
 		} {
 			p.PutProblem(frame, problem, &machine.Atoms[0])
 			p.PutConfig(frame, &c)
@@ -85,7 +90,8 @@ func TestProgramIsEval(t *testing.T) {
 func TestProgramKnowsDependencies(t *testing.T) {
 	p, slots := compile(t)
 	for name, want := range map[string]Deps{
-		"tiles": OnSizes | OnConfig, "atoms": OnTypes | OnConfig, "compute": OnTypes | OnConfig, "fixed": 0, "total": OnTypes | OnSizes | OnConfig,
+		"tiles": OnSizes | OnConfig, "atoms": OnTypes | OnConfig, "compute": OnTypes | OnConfig, "fixed": 0,
+		"total": OnTypes | OnSizes | OnConfig,
 	} {
 		for i, term := range machine.Terms {
 			if term.Name == name && p.Deps(slots[i]) != want {
@@ -120,7 +126,10 @@ func TestProgramCalls(t *testing.T) {
 		args []string
 		deps Deps
 		want float64
-	}{{"none", nil, 0, 0}, {"three", []string{"m", "block_k", "m"}, OnSizes | OnConfig, 5 + 64 + 5}, {"nested", []string{"three", "k"}, OnSizes | OnConfig, 74 + 7}} {
+	}{
+		{"none", nil, 0, 0}, {"three", []string{"m", "block_k", "m"}, OnSizes | OnConfig, 5 + 64 + 5},
+		{"nested", []string{"three", "k"}, OnSizes | OnConfig, 74 + 7},
+	} {
 		slot, err := p.Call(call.name, sum, call.args)
 		if err != nil || p.Deps(slot) != call.deps {
 			t.Fatalf("%s: %v, depends on %b", call.name, err, p.Deps(slot))
@@ -150,7 +159,7 @@ func second(_ int, err error) error { return err }
 
 func TestProgramAllocatesNothing(t *testing.T) {
 	p, _ := compile(t)
-	steps, frame, c := p.Steps(everything), p.Frame(), gemm.Config{BlockM: 128, BlockN: 96, BlockK: 48, NumWarps: 7, NumStages: 3, SplitK: 3}
+	steps, frame, c := p.Steps(everything), p.Frame(), largeConfig
 	if n := testing.AllocsPerRun(100, func() {
 		p.PutProblem(frame, gemm.New(1000, 333, 77), &machine.Atoms[0])
 		p.PutConfig(frame, &c)
@@ -163,7 +172,7 @@ func TestProgramAllocatesNothing(t *testing.T) {
 // BenchmarkProgram is nine terms of about 40 operations for one configuration.
 func BenchmarkProgram(b *testing.B) {
 	p, _ := compile(b)
-	steps, frame, c := p.Steps(everything), p.Frame(), gemm.Config{BlockM: 128, BlockN: 96, BlockK: 48, NumWarps: 7, NumStages: 3, SplitK: 3}
+	steps, frame, c := p.Steps(everything), p.Frame(), largeConfig
 	p.PutProblem(frame, gemm.New(1000, 333, 77), &machine.Atoms[0])
 	for b.Loop() {
 		p.PutConfig(frame, &c)

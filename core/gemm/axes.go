@@ -12,8 +12,8 @@ import (
 )
 
 // Axes are the values of a configuration on the axes that its kernel family declares (see Axis), except for those at
-// their default. Two are == if they name the same values. The zero value names none. A value is text, so that a file says
-// by itself what was measured.
+// their default. Two are == if they name the same values. The zero value names none. A value is text, so that a file
+// says by itself what was measured.
 type Axes struct {
 	// text is "name=value,name=value", sorted by name. The zero handle stands for the empty text.
 	text unique.Handle[string]
@@ -21,6 +21,9 @@ type Axes struct {
 
 // AxisValue is a value on a named axis.
 type AxisValue struct{ Name, Value string }
+
+// MaxAxesText bounds the text of a configuration's named axes in bytes, so that a C structure holds it.
+const MaxAxesText = 127
 
 // maxAxes bounds the axes of a family, maxAxisText the length of a name and of a value.
 const (
@@ -50,6 +53,9 @@ func NewAxes(values ...AxisValue) (Axes, error) {
 		}
 		size += len(v.Name) + len(v.Value) + 2
 	}
+	if size-1 > MaxAxesText {
+		return Axes{}, tooLong(size - 1)
+	}
 	text := make([]byte, 0, size)
 	for i, v := range sorted {
 		if i > 0 {
@@ -58,6 +64,10 @@ func NewAxes(values ...AxisValue) (Axes, error) {
 		text = append(append(append(text, v.Name...), '='), v.Value...)
 	}
 	return Axes{unique.Make(string(text))}, nil
+}
+
+func tooLong(length int) error {
+	return diag.Inputf("the named axes of a configuration take %d bytes of text", length).Do("use at most %d", MaxAxesText)
 }
 
 func byName(a, b AxisValue) int { return strings.Compare(a.Name, b.Name) }
@@ -157,8 +167,8 @@ func (t AxisType) String() string {
 	return fmt.Sprintf("axis type(%d)", uint8(t))
 }
 
-// Axis is a property of the kernels of one family that other families lack: a cluster shape, a schedule, a vector width.
-// The family declares it, and its configurations name their values on it (see Axes).
+// Axis is a property of the kernels of one family that other families lack: a cluster shape, a schedule, a vector
+// width. The family declares it, and its configurations name their values on it (see Axes).
 type Axis struct {
 	// Name is the axis's name in text, JSON, CSV, spaces and formulas: snake_case, and not the name of a Field.
 	Name string
@@ -178,6 +188,7 @@ func CheckAxes(axes []Axis) error {
 	if len(axes) > maxAxes {
 		return diag.Inputf("%d named axes in one family", len(axes)).Do("use at most %d", maxAxes)
 	}
+	length := 0
 	for i := range axes {
 		x := &axes[i]
 		if slices.ContainsFunc(axes[:i], func(other Axis) bool { return other.Name == x.Name }) {
@@ -193,7 +204,9 @@ func CheckAxes(axes []Axis) error {
 		if x.Type == Enumeration && len(x.Values) == 0 {
 			return diag.Inputf("the axis %s has no values", x.Name).Do("list them")
 		}
+		longest := len(strconv.Itoa(MaxConfigNumber))
 		for _, v := range append(slices.Clone(x.Values), x.Default) {
+			longest = max(longest, len(v))
 			if err := (AxisValue{x.Name, v}).check(); err != nil {
 				return err
 			}
@@ -201,6 +214,10 @@ func CheckAxes(axes []Axis) error {
 				return err
 			}
 		}
+		length += len(x.Name) + 1 + longest + 1
+	}
+	if length-1 > MaxAxesText {
+		return tooLong(length - 1)
 	}
 	return nil
 }
@@ -242,8 +259,8 @@ func (x *Axis) number(value string) (int, error) {
 	return 0, err.Do("use one of %s", strings.Join(x.Values, ", "))
 }
 
-// Set gives a configuration a value on the axis. A value that the axis does not take is an error that names those that it
-// does.
+// Set gives a configuration a value on the axis. A value that the axis does not take is an error that names those that
+// it does.
 func (x *Axis) Set(c *Config, value string) error {
 	if _, err := x.number(value); err != nil {
 		return err
@@ -283,7 +300,7 @@ func FindAxis(declared []Axis, name string) (*Axis, error) {
 	return nil, err.Do("its axes are %s", strings.Join(names, ", "))
 }
 
-// validate reports a value on an axis that is not declared, one that the axis does not take, and a default that is named.
+// validate reports an axis that is not declared, a value that the axis does not take, and a named default.
 func (a Axes) validate(declared []Axis) error {
 	for name, value := range a.All() {
 		x, err := FindAxis(declared, name)

@@ -12,7 +12,8 @@ import (
 )
 
 var declared = []gemm.Axis{
-	{Name: "cluster", Doc: "CTAs per cluster", Type: gemm.Enumeration, Values: []string{"1x1", "2x1", "4x1"}, Default: "1x1"},
+	{Name: "cluster", Doc: "CTAs per cluster", Type: gemm.Enumeration, Values: []string{"1x1", "2x1", "4x1"},
+		Default: "1x1"},
 	{Name: "vector", Unit: "elements", Doc: "width of a load", Type: gemm.Integer, Default: "4"},
 }
 
@@ -112,27 +113,39 @@ func TestMistakesInAxes(t *testing.T) {
 		return err
 	}
 	for says, err := range map[string]error{
-		`the kernel family has no axis "cluster"; leave it out`:                             named.Validate(),
-		`the kernel family has no axis "cluster"; its axes are vector`:                      named.Validate(declared[1]),
-		`the axis cluster has no value "8x8"; use one of 1x1, 2x1, 4x1`:                     (&gemm.Config{BlockM: 1, BlockN: 1, BlockK: 1, NumWarps: 1, NumStages: 1, SplitK: 1, Axes: other}).Validate(declared...),
-		`cluster=1x1 is the default of the axis; leave it out`:                              (&gemm.Config{BlockM: 1, BlockN: 1, BlockK: 1, NumWarps: 1, NumStages: 1, SplitK: 1, Axes: explicit}).Validate(declared...),
-		`unknown or repeated key "cluster"; use each of group, split, stages, warps`:        parse("cluster=2x1"),
-		`unknown or repeated key "cluster"; use each of group, split, stages, vector, warp`: parse("cluster=2x1,cluster=2x1", declared...),
-		`the axis cluster has no value ""`:                                                  parse("cluster", declared...),
-		`the axis vector has no value "four"; give a whole number from 0 to 4096`:           parse("vector=four", declared...),
-		`the axis vector has no value "08"`:                                                 parse("vector=08", declared...),
-		`unknown field "block_q"`:                                                           read(`{"block_q":1}`),
-		`into Go struct field .block_m`:                                                     read(`{"block_m":"1"}`),
-		`into Go struct field .axes.cluster`:                                                read(`{"axes":{"cluster":2}}`),
-		`"Cluster" is no name of an axis`:                                                   read(`{"axes":{"Cluster":"2"}}`),
-		`"a,b" is no value of the axis cluster`:                                             one("cluster", "a,b"),
-		`"" is no name of an axis`:                                                          one("", "a"),
-		`"" is no value of the axis`:                                                        one("cluster", ""),
-		`the axis cluster is declared twice`:                                                gemm.CheckAxes([]gemm.Axis{declared[0], declared[0]}),
-		`the axis warps has the name of a number`:                                           gemm.CheckAxes([]gemm.Axis{{Name: "warps", Type: gemm.Integer, Default: "1"}}),
-		`the axis x has no type`:                                                            gemm.CheckAxes([]gemm.Axis{{Name: "x", Default: "1"}}),
-		`the axis x has no values`:                                                          gemm.CheckAxes([]gemm.Axis{{Name: "x", Type: gemm.Enumeration, Default: "1"}}),
-		`the axis x has no value "b"`:                                                       gemm.CheckAxes([]gemm.Axis{{Name: "x", Type: gemm.Enumeration, Values: []string{"a"}, Default: "b"}}),
+		`the kernel family has no axis "cluster"; leave it out`:        named.Validate(),
+		`the kernel family has no axis "cluster"; its axes are vector`: named.Validate(declared[1]),
+		`the axis cluster has no value "8x8"; use one of 1x1, 2x1, 4x1`: (&gemm.Config{BlockM: 1,
+			BlockN: 1, BlockK: 1, NumWarps: 1, NumStages: 1, SplitK: 1, Axes: other}).Validate(declared...),
+		`cluster=1x1 is the default of the axis; leave it out`: (&gemm.Config{BlockM: 1,
+			BlockN: 1, BlockK: 1, NumWarps: 1, NumStages: 1, SplitK: 1, Axes: explicit}).Validate(declared...),
+		`unknown or repeated key "cluster"; use each of group, split, stages, warps`: parse("cluster=2x1"),
+		`unknown or repeated key "cluster"; use each of group, split, stages, vector, warp`: parse("cluster=2x1,cluster=2x1",
+			declared...),
+		`the axis cluster has no value ""`: parse("cluster", declared...),
+		`the axis vector has no value "four"; give a whole number from 0 to 4096`: parse("vector=four",
+			declared...),
+		`the axis vector has no value "08"`:     parse("vector=08", declared...),
+		`unknown field "block_q"`:               read(`{"block_q":1}`),
+		`into Go struct field .block_m`:         read(`{"block_m":"1"}`),
+		`into Go struct field .axes.cluster`:    read(`{"axes":{"cluster":2}}`),
+		`"Cluster" is no name of an axis`:       read(`{"axes":{"Cluster":"2"}}`),
+		`"a,b" is no value of the axis cluster`: one("cluster", "a,b"),
+		`take 129 bytes of text; use at most 127`: one(strings.Repeat("n", 64),
+			strings.Repeat("v", 64)),
+		`take 130 bytes of text`: gemm.CheckAxes([]gemm.Axis{
+			{Name: strings.Repeat("n", 60), Type: gemm.Integer, Default: "1"},
+			{Name: strings.Repeat("m", 59), Type: gemm.Integer, Default: "1"}}),
+		`"" is no name of an axis`:           one("", "a"),
+		`"" is no value of the axis`:         one("cluster", ""),
+		`the axis cluster is declared twice`: gemm.CheckAxes([]gemm.Axis{declared[0], declared[0]}),
+		`the axis warps has the name of a number`: gemm.CheckAxes([]gemm.Axis{{Name: "warps", Type: gemm.Integer,
+			Default: "1"}}),
+		`the axis x has no type`: gemm.CheckAxes([]gemm.Axis{{Name: "x", Default: "1"}}),
+		`the axis x has no values`: gemm.CheckAxes([]gemm.Axis{{Name: "x", Type: gemm.Enumeration,
+			Default: "1"}}),
+		`the axis x has no value "b"`: gemm.CheckAxes([]gemm.Axis{{Name: "x", Type: gemm.Enumeration,
+			Values: []string{"a"}, Default: "b"}}),
 	} {
 		if err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%v, want %q", err, says)
@@ -164,7 +177,8 @@ func TestPlainConfigurationsAllocateNothing(t *testing.T) {
 
 func FuzzConfigJSON(f *testing.F) {
 	for _, s := range []string{
-		`{}`, `null`, `{"block_m":128,"split_k":1,"axes":{"cluster":"2x1","a":"b"}}`, `{"axes":{}}`, `{"axes":null}`, `[]`, `{"block_m":1e9}`,
+		`{}`, `null`, `{"block_m":128,"split_k":1,"axes":{"cluster":"2x1","a":"b"}}`, `{"axes":{}}`, `{"axes":null}`, `[]`,
+		`{"block_m":1e9}`,
 	} {
 		f.Add([]byte(s))
 	}

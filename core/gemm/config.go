@@ -32,9 +32,6 @@ type Config struct {
 // String formats as "128x256x64,warps=8,stages=2,group=1,split=1,cluster=2x1", the form that ParseConfig reads; a group
 // that is not chosen yet is left out, and so is an axis at its default. The family is not part of it.
 func (c Config) String() string {
-	if c.BlockM == 0 && c.Kernel != "" {
-		return c.Kernel // a library's, which has nothing but its name
-	}
 	v := c.Numbers()
 	b := make([]byte, 0, 64)
 	for i := range tileFields {
@@ -59,7 +56,8 @@ func (c Config) String() string {
 // ParseConfig reads "BMxBNxBK[,warps=W][,stages=S][,group=G][,split=P]" over the defaults in base, with values on the
 // axes that its family declares (",cluster=2x1"). All numbers must be at least 1.
 func ParseConfig(s string, base Config, declared ...Axis) (Config, error) {
-	const form = "write BMxBNxBK[,warps=W][,stages=S][,group=G][,split=P], for example 128x256x64,warps=8,stages=3,group=8,split=1"
+	const form = "write BMxBNxBK[,warps=W][,stages=S][,group=G][,split=P], for example " +
+		"128x256x64,warps=8,stages=3,group=8,split=1"
 	parts := strings.Split(s, ",")
 	dims := strings.Split(parts[0], "x")
 	if len(dims) != tileFields {
@@ -117,7 +115,7 @@ const MaxConfigNumber = 1 << 12
 
 // Intensity returns the arithmetic intensity of one tile step in operations per element moved:
 // 2·m·n·k / (m·k + n·k + m·n). Dividing by the element size gives FLOP per byte; a constant factor does not change an
-// ordering, so selectors use it as it is.
+// ordering, so selectors leave the division out.
 func (c Config) Intensity() float64 {
 	m, n, k := c.BlockM, c.BlockN, c.BlockK
 	return float64(2*m*n*k) / float64(m*k+n*k+m*n)

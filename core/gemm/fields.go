@@ -7,8 +7,8 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 )
 
-// Field is a number that every configuration has. The fields are enumerated here once: text, JSON, CSV, spaces, formulas
-// and the wire format are derived from the list.
+// Field is a number that every configuration has. The fields are enumerated here once: text, JSON, CSV, spaces,
+// formulas and the wire format are derived from the list.
 type Field struct {
 	// Name is the field's name in JSON, in CSV, in spaces and in formulas.
 	Name string
@@ -59,10 +59,10 @@ func (c *Config) SetNumbers(v [NumFields]int) {
 	c.BlockM, c.BlockN, c.BlockK, c.GroupM, c.NumWarps, c.NumStages, c.SplitK = v[0], v[1], v[2], v[3], v[4], v[5], v[6]
 }
 
-// Validate reports a number outside 1 to MaxConfigNumber (GroupM may be 0), a value on an axis that is not among those
-// declared, and one that the axis does not take. Models divide by the numbers, so they check what they are given: they
-// pass the axes that the configuration's family declares, and one that passes none refuses all named axes. For a
-// configuration without named axes it costs a nanosecond.
+// Validate reports a number outside 1 to MaxConfigNumber (GroupM may be 0), a named axis that is not among those
+// declared, and a value that the axis does not take. Models divide by the numbers, so they validate every
+// configuration. They pass the axes that the configuration's family declares; a model that passes none refuses all
+// named axes. Without named axes it costs a few nanoseconds.
 func (c *Config) Validate(declared ...Axis) error {
 	if c.inRange() && c.Axes == (Axes{}) {
 		return nil

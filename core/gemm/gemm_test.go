@@ -67,8 +67,8 @@ func TestValidateRefuses(t *testing.T) {
 	}
 }
 
-// The limit is where it says it is: the volume padded to the largest block, times 8 bytes, fits 63 bits exactly when the
-// problem is valid.
+// The limit is where it says it is: the volume padded to the largest block, times 8 bytes, fits 63 bits exactly when
+// the problem is valid.
 func TestValidateLimit(t *testing.T) {
 	const block = 1 << 12
 	pad := func(v int) *big.Int {
@@ -76,7 +76,8 @@ func TestValidateLimit(t *testing.T) {
 		return b.Mul(b.Div(b, big.NewInt(block)), big.NewInt(block))
 	}
 	limit := new(big.Int).Lsh(big.NewInt(1), 63)
-	sizes := []int{1, 16, block, block + 1, 1 << 16, 1<<20 - 1, 1 << 20, 1<<20 + 1, 1 << 31, 1 << 40, 1 << 52, math.MaxInt - block, math.MaxInt}
+	sizes := []int{1, 16, block, block + 1, 1 << 16, 1<<20 - 1, 1 << 20, 1<<20 + 1, 1 << 31, 1 << 40, 1 << 52,
+		math.MaxInt - block, math.MaxInt}
 	valid := 0
 	for _, m := range sizes {
 		for _, n := range sizes {
@@ -106,7 +107,8 @@ func TestValidateLimit(t *testing.T) {
 
 func TestDTypes(t *testing.T) {
 	bits := map[gemm.DType][2]int{ // input, output
-		gemm.FP16: {16, 16}, gemm.BF16: {16, 16}, gemm.FP32: {32, 32}, gemm.TF32: {32, 32}, gemm.FP8: {8, 16}, gemm.INT8: {8, 32},
+		gemm.FP16: {16, 16}, gemm.BF16: {16, 16}, gemm.FP32: {32, 32}, gemm.TF32: {32, 32}, gemm.FP8: {8, 16}, gemm.INT8: {8,
+			32},
 	}
 	for _, d := range gemm.DTypes() {
 		back, err := gemm.ParseDType(d.String())
@@ -138,9 +140,12 @@ func TestParseConfig(t *testing.T) {
 		s    string
 		want gemm.Config
 	}{
-		{"128x256x64", gemm.Config{BlockM: 128, BlockN: 256, BlockK: 64, GroupM: 8, NumWarps: 8, NumStages: 2, SplitK: 1, Kernel: "triton"}},
-		{"16x32x512,stages=3,warps=4", gemm.Config{BlockM: 16, BlockN: 32, BlockK: 512, GroupM: 8, NumWarps: 4, NumStages: 3, SplitK: 1, Kernel: "triton"}},
-		{"1x1x4096,split=4096,group=1,warps=1,stages=1", gemm.Config{BlockM: 1, BlockN: 1, BlockK: 4096, GroupM: 1, NumWarps: 1, NumStages: 1, SplitK: 4096, Kernel: "triton"}},
+		{"128x256x64", gemm.Config{BlockM: 128, BlockN: 256, BlockK: 64, GroupM: 8, NumWarps: 8, NumStages: 2, SplitK: 1,
+			Kernel: "triton"}},
+		{"16x32x512,stages=3,warps=4", gemm.Config{BlockM: 16, BlockN: 32, BlockK: 512, GroupM: 8, NumWarps: 4, NumStages: 3,
+			SplitK: 1, Kernel: "triton"}},
+		{"1x1x4096,split=4096,group=1,warps=1,stages=1", gemm.Config{BlockM: 1, BlockN: 1, BlockK: 4096, GroupM: 1,
+			NumWarps: 1, NumStages: 1, SplitK: 4096, Kernel: "triton"}},
 	} {
 		if got, err := gemm.ParseConfig(c.s, base); err != nil || got != c.want {
 			t.Errorf("ParseConfig(%q) = %+v, %v, want %+v", c.s, got, err, c.want)
@@ -164,7 +169,8 @@ func TestParseConfig(t *testing.T) {
 		{"128x256x64,stages=0", "stages=0 is outside 1 to 4096"},
 		{"128x256x64, stages=2", `unknown or repeated key " stages"`},
 	} {
-		if got, err := gemm.ParseConfig(c.s, base); err == nil || !strings.Contains(err.Error(), c.says) || got != (gemm.Config{}) {
+		if got, err := gemm.ParseConfig(c.s, base); err == nil || !strings.Contains(err.Error(), c.says) ||
+			got != (gemm.Config{}) {
 			t.Errorf("ParseConfig(%q) = %+v, %v, want an error saying %q", c.s, got, err, c.says)
 		}
 	}
@@ -199,7 +205,8 @@ func TestIntensity(t *testing.T) {
 
 func FuzzParseConfig(f *testing.F) {
 	for _, s := range []string{
-		"", "128x256x64", "128x256x64,warps=8,stages=2,group=1,split=1", "16x16x16,group=0", "1x1x1,,", "xx", "128x256x64,warps=+8",
+		"", "128x256x64", "128x256x64,warps=8,stages=2,group=1,split=1", "16x16x16,group=0", "1x1x1,,", "xx",
+		"128x256x64,warps=+8",
 		"4096x4096x4096,split=4096", "9223372036854775808x1x1", "１x1x1", "1x1x1,warps=1=1",
 	} {
 		f.Add(s)

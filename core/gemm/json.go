@@ -11,8 +11,8 @@ import (
 // axesKey is the JSON key under which the values on named axes stand, by name.
 const axesKey = "axes"
 
-// MarshalJSON writes the numbers by the names of Fields and, if there are any, the values on named axes under "axes". The
-// family is not part of it.
+// MarshalJSON writes the numbers by the names of Fields and, if there are any, the values on named axes under "axes".
+// The family is not part of it.
 func (c Config) MarshalJSON() ([]byte, error) {
 	b := make([]byte, 0, 128)
 	for i, v := range c.Numbers() {
@@ -30,8 +30,8 @@ func (c Config) MarshalJSON() ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// UnmarshalJSON reads what MarshalJSON writes and leaves the family as it is. A number that is missing becomes 0; a key
-// that is no field's is an error.
+// UnmarshalJSON reads what MarshalJSON writes and keeps the family. A missing number becomes 0; an unknown key is an
+// error.
 func (c *Config) UnmarshalJSON(text []byte) error {
 	if string(text) == "null" {
 		return nil

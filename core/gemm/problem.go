@@ -85,7 +85,8 @@ const (
 // Problem is one GEMM, or Batch of them at a fixed stride: C[M×N] = A[M×K] · B[K×N].
 //
 // AMajor and BMajor store which dimension is contiguous, so that nothing depends on a library's letters. The command
-// line's --trans-a means AMajor M, --trans-b means BMajor K; row-major storage without transposes is AMajor K, BMajor N.
+// line's --trans-a means AMajor M, --trans-b means BMajor K; row-major storage without transposes is AMajor K, BMajor
+// N.
 type Problem struct {
 	M, N, K, Batch int
 	AMajor, BMajor Major
@@ -174,7 +175,8 @@ func (p Problem) Validate() error {
 		}
 	}
 	if !ok {
-		return diag.Inputf("m·n·k·batch of %dx%dx%d batch %d overflows 64-bit arithmetic once padded to whole tiles", p.M, p.N, p.K, p.Batch).
+		return diag.Inputf("m·n·k·batch of %dx%dx%d batch %d overflows 64-bit arithmetic once padded to whole tiles", p.M,
+			p.N, p.K, p.Batch).
 			Do("split the problem: padded m·n·k·batch must stay below 2^60")
 	}
 	return nil

@@ -136,75 +136,82 @@ func TestResolveDerivesFromResolvedNumbers(t *testing.T) {
 	}
 }
 
+// change modifies a sheet or the overrides.
+type change func(*hw.Sheet, map[string]hw.OverrideValue)
+
+func derived(name string, n hw.Number) change {
+	return func(s *hw.Sheet, _ map[string]hw.OverrideValue) { s.Derived[name] = n }
+}
+
+func override(name string, v hw.OverrideValue) change {
+	return func(_ *hw.Sheet, o map[string]hw.OverrideValue) { o[name] = v }
+}
+
+var resolveErrors = []struct {
+	name   string
+	change change
+	where  string
+	says   string
+}{
+	{"missing", func(s *hw.Sheet, _ map[string]hw.OverrideValue) { delete(s.Derived, "l2_bytes") },
+		"sm89.yaml", "sm89@rtx4090 has no value for l2_bytes (L2 size)"},
+	{
+		"wrong unit", derived("clock", num(2.52, "GB/s", hw.Datasheet)), "sm89.yaml",
+		`clock of sm89: unit "GB/s" does not measure what "Hz" measures; give clock in Hz`,
+	},
+	{
+		"unknown unit", derived("clock", num(2.52, "gigahertz", hw.Datasheet)), "sm89.yaml",
+		`unknown unit "gigahertz"`,
+	},
+	{"negative", derived("clock", num(-2.52, "GHz", hw.Datasheet)), "sm89.yaml", "value -2.52 GHz is negative"},
+	{"zero", derived("clock", num(0, "GHz", hw.Datasheet)), "sm89.yaml", "value is zero"},
+	{"NaN", derived("clock", num(math.NaN(), "GHz", hw.Datasheet)), "sm89.yaml", "is not finite"},
+	{"infinite", derived("penalty", num(math.Inf(1), "cycles", hw.Assumed)), "sm89.yaml", "is not finite"},
+	{"overflows in base units", derived("clock", num(1e300, "GHz", hw.Datasheet)), "sm89.yaml", "is not finite"},
+	{
+		"not whole", derived("num_sms", num(127.5, "1", hw.Datasheet)), "sm89.yaml",
+		"value 127.5 1 is not a whole number",
+	},
+	{
+		"not whole in base units", derived("l2_bytes", num(0.3, "KiB", hw.Driver)), "sm89.yaml",
+		"is not a whole number",
+	},
+	{
+		"too large to be exact", derived("num_sms", num(1<<54, "1", hw.Datasheet)), "sm89.yaml",
+		"is not a whole number",
+	},
+	{
+		"unknown in derived", derived("num_sm", num(128, "1", hw.Datasheet)), "sm89.yaml",
+		`sm89 has no parameter "num_sm"; did you mean num_sms?`,
+	},
+	{"unknown in calibrated", func(s *hw.Sheet, _ map[string]hw.OverrideValue) {
+		s.Calibrated["dram_perf_rato"] = num(1, "B/cycle", hw.Microbenchmark)
+	}, "sm89.yaml", `sm89 has no parameter "dram_perf_rato"; did you mean dram_perf_ratio?`},
+	{
+		"unknown override", override("Clock_rate", hw.OverrideValue{Value: 1}), "hardware override",
+		`no parameter "Clock_rate"; did you mean clock?`,
+	},
+	{
+		"unknown override, nothing near", override("zzzzzzzz", hw.OverrideValue{Value: 1}), "hardware override",
+		"the description of sm89 lists its parameters",
+	},
+	{
+		"override in a wrong unit", override("clock", hw.OverrideValue{Value: 1, Unit: "cycles"}),
+		"hardware override", `does not measure`,
+	},
+	{
+		"negative override", override("penalty", hw.OverrideValue{Value: -1}), "hardware override",
+		"value -1 cycles is negative",
+	},
+	{"NaN override", override("clock", hw.OverrideValue{Value: math.NaN()}), "hardware override", "is not finite"},
+	{
+		"fractional override", override("num_sms", hw.OverrideValue{Value: 0.5}), "hardware override",
+		"is not a whole number",
+	},
+}
+
 func TestResolveRefuses(t *testing.T) {
-	derived := func(name string, n hw.Number) func(*hw.Sheet, map[string]hw.OverrideValue) {
-		return func(s *hw.Sheet, _ map[string]hw.OverrideValue) { s.Derived[name] = n }
-	}
-	override := func(name string, v hw.OverrideValue) func(*hw.Sheet, map[string]hw.OverrideValue) {
-		return func(_ *hw.Sheet, o map[string]hw.OverrideValue) { o[name] = v }
-	}
-	for _, c := range []struct {
-		name   string
-		change func(*hw.Sheet, map[string]hw.OverrideValue)
-		where  string
-		says   string
-	}{
-		{"missing", func(s *hw.Sheet, _ map[string]hw.OverrideValue) { delete(s.Derived, "l2_bytes") },
-			"sm89.yaml", "sm89@rtx4090 has no value for l2_bytes (L2 size)"},
-		{
-			"wrong unit", derived("clock", num(2.52, "GB/s", hw.Datasheet)), "sm89.yaml",
-			`clock of sm89: unit "GB/s" does not measure what "Hz" measures; give clock in Hz`,
-		},
-		{
-			"unknown unit", derived("clock", num(2.52, "gigahertz", hw.Datasheet)), "sm89.yaml",
-			`unknown unit "gigahertz"`,
-		},
-		{"negative", derived("clock", num(-2.52, "GHz", hw.Datasheet)), "sm89.yaml", "value -2.52 GHz is negative"},
-		{"zero", derived("clock", num(0, "GHz", hw.Datasheet)), "sm89.yaml", "value is zero"},
-		{"NaN", derived("clock", num(math.NaN(), "GHz", hw.Datasheet)), "sm89.yaml", "is not finite"},
-		{"infinite", derived("penalty", num(math.Inf(1), "cycles", hw.Assumed)), "sm89.yaml", "is not finite"},
-		{"overflows in base units", derived("clock", num(1e300, "GHz", hw.Datasheet)), "sm89.yaml", "is not finite"},
-		{
-			"not whole", derived("num_sms", num(127.5, "1", hw.Datasheet)), "sm89.yaml",
-			"value 127.5 1 is not a whole number",
-		},
-		{
-			"not whole in base units", derived("l2_bytes", num(0.3, "KiB", hw.Driver)), "sm89.yaml",
-			"is not a whole number",
-		},
-		{
-			"too large to be exact", derived("num_sms", num(1<<54, "1", hw.Datasheet)), "sm89.yaml",
-			"is not a whole number",
-		},
-		{
-			"unknown in derived", derived("num_sm", num(128, "1", hw.Datasheet)), "sm89.yaml",
-			`sm89 has no parameter "num_sm"; did you mean num_sms?`,
-		},
-		{"unknown in calibrated", func(s *hw.Sheet, _ map[string]hw.OverrideValue) {
-			s.Calibrated["dram_perf_rato"] = num(1, "B/cycle", hw.Microbenchmark)
-		}, "sm89.yaml", `sm89 has no parameter "dram_perf_rato"; did you mean dram_perf_ratio?`},
-		{
-			"unknown override", override("Clock_rate", hw.OverrideValue{Value: 1}), "hardware override",
-			`no parameter "Clock_rate"; did you mean clock?`,
-		},
-		{
-			"unknown override, nothing near", override("zzzzzzzz", hw.OverrideValue{Value: 1}), "hardware override",
-			"the description of sm89 lists its parameters",
-		},
-		{
-			"override in a wrong unit", override("clock", hw.OverrideValue{Value: 1, Unit: "cycles"}),
-			"hardware override", `does not measure`,
-		},
-		{
-			"negative override", override("penalty", hw.OverrideValue{Value: -1}), "hardware override",
-			"value -1 cycles is negative",
-		},
-		{"NaN override", override("clock", hw.OverrideValue{Value: math.NaN()}), "hardware override", "is not finite"},
-		{
-			"fractional override", override("num_sms", hw.OverrideValue{Value: 0.5}), "hardware override",
-			"is not a whole number",
-		},
-	} {
+	for _, c := range resolveErrors {
 		s, overrides := fullSheet(), map[string]hw.OverrideValue{}
 		c.change(s, overrides)
 		set, err := hw.Resolve(specs, s, bandwidthPerCycle, overrides)

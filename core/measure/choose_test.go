@@ -55,7 +55,7 @@ func TestTurns(t *testing.T) {
 		},
 	}
 	s := &Sweep{Executor: x, Data: dataset.New("", dataset.Conditions{})}
-	block, err := s.Turns(t.Context(), gemm.New(256, 256, 256), []gemm.Config{config(16), config(32), config(48), config(64)})
+	block, err := s.MeasureInTurns(t.Context(), gemm.New(256, 256, 256), []gemm.Config{config(16), config(32), config(48), config(64)})
 	if err != nil {
 		t.Fatal(err)
 	}

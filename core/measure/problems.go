@@ -2,8 +2,9 @@ package measure
 
 import "github.com/origami-gemm/origami/core/gemm"
 
-// TritonBLASProblems returns the 23 problems that tritonBLAS's NVIDIA port was evaluated on (its report of 2026-02-12, table 7.2):
-// squares from 64 to 8192, and decode, prefill and projection shapes of Llama-sized layers. fp16, row-major.
+// TritonBLASProblems returns the 23 problems that tritonBLAS's NVIDIA port was evaluated on (its report of 2026-02-12,
+// table 7.2): squares from 64 to 8192, and the decode, prefill and projection shapes of Llama-sized layers. They are fp16
+// and row-major.
 func TritonBLASProblems() []gemm.Problem {
 	var problems []gemm.Problem
 	for _, s := range [][3]int{

@@ -8,32 +8,33 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 )
 
-// The log of a candidate's measured time is taken to be normal around the log of the predicted one with the standard
-// deviation spread (arch.Uncertainty.Spread), independently of the other candidates: L_i ~ N(log t_i, spread²).
+// The log of a candidate's measured time is taken to be normal around the log of its predicted time, with the model's
+// standard deviation sigma and independently of the other candidates: L_i ~ N(log t_i, σ²).
 
-// RegretCandidates bounds how many of the leading candidates are considered: what comes later is far behind, and its errors
-// are hardly independent of its neighbours'.
+// RegretCandidates is how many of the leading candidates an expected regret takes into account. Later candidates are far
+// behind, and their errors are hardly independent of their neighbours'.
 const RegretCandidates = 64
 
-// gridSteps and gridReach say how the integrals are computed: over the log of time, from gridReach·spread before the fastest
-// prediction to as much behind it. Half the steps change a loss by less than 1 %.
+// The integrals are over the log of time, from gridReach·sigma before the fastest prediction to as much behind it. With
+// half the steps, an expected regret changes by less than 1 %.
 const (
 	gridSteps = 256
 	gridReach = 8
 )
 
-// ExpectedRegret returns how much is expected to be lost when only the first n of the predicted times, best first, are
-// measured and the fastest of these is taken, as a part of the time of the fastest of the others:
+// ExpectedRegret returns the expected regret of measuring only the first n candidates and taking the fastest of these.
+// predicted are the predicted times of the candidates, best first:
 //
 //	E[max(0, exp(min over i≤n of L_i − min over i>n of L_i) − 1)]
 //
-// With n = 1 that is what is lost on the average by not measuring at all. Times must be positive.
-func ExpectedRegret(predicted []unit.Seconds, spread float64, n int) float64 {
+// It is relative to the fastest of the others. With n = 1 it is the expected regret of measuring nothing and taking the
+// pick. Times must be positive.
+func ExpectedRegret(predicted []unit.Seconds, sigma float64, n int) float64 {
 	predicted = predicted[:min(len(predicted), RegretCandidates)]
-	if n >= len(predicted) || spread <= 0 {
+	if n >= len(predicted) || sigma <= 0 {
 		return 0
 	}
-	g := newGrid(predicted, spread)
+	g := newGrid(predicted, sigma)
 	first, rest := ones(), ones()
 	for i, t := range predicted {
 		if i < n {
@@ -42,45 +43,45 @@ func ExpectedRegret(predicted []unit.Seconds, spread float64, n int) float64 {
 			g.include(rest, t)
 		}
 	}
-	return g.loss(first, rest)
+	return g.regret(first, rest)
 }
 
-// WorthMeasuring returns how many of the predicted times, best first, are worth measuring: the least n for which
-// ExpectedRegret is below noise. That is 1, which is to measure nothing, where it is without.
-func WorthMeasuring(predicted []unit.Seconds, spread, noise float64) int {
+// WorthMeasuring returns how many candidates are worth measuring, given their predicted times, best first: the least n
+// whose ExpectedRegret is below noise. If n is 1, no measurement is needed, since there is nothing to choose from.
+func WorthMeasuring(predicted []unit.Seconds, sigma, noise float64) int {
 	predicted = predicted[:min(len(predicted), RegretCandidates)]
-	if len(predicted) < 2 || spread <= 0 {
+	if len(predicted) < 2 || sigma <= 0 {
 		return min(len(predicted), 1)
 	}
-	g := newGrid(predicted, spread)
-	rest := make([]*survival, len(predicted)) // of those behind the i-th
+	g := newGrid(predicted, sigma)
+	rest := make([]*survival, len(predicted)) // of the candidates after the i-th
 	rest[len(rest)-1] = ones()
 	for i := len(rest) - 1; i > 0; i-- {
-		behind := *rest[i]
-		g.include(&behind, predicted[i])
-		rest[i-1] = &behind
+		after := *rest[i]
+		g.include(&after, predicted[i])
+		rest[i-1] = &after
 	}
 	first := ones()
 	for i, t := range predicted[:len(predicted)-1] {
-		if g.include(first, t); g.loss(first, rest[i]) < noise {
+		if g.include(first, t); g.regret(first, rest[i]) < noise {
 			return i + 1
 		}
 	}
 	return len(predicted)
 }
 
-// grid is the range of the log of time.
-type grid struct{ spread, first, step float64 }
+// grid divides a range of the log of time into steps.
+type grid struct{ sigma, first, step float64 }
 
-func newGrid(predicted []unit.Seconds, spread float64) grid {
-	fastest := math.Log(float64(slices.Min(predicted))) // the first may be within a tie window of the fastest
-	return grid{spread, fastest - gridReach*spread, 2 * gridReach * spread / gridSteps}
+func newGrid(predicted []unit.Seconds, sigma float64) grid {
+	fastest := math.Log(float64(slices.Min(predicted))) // not always the first, which may win a tie with a faster one
+	return grid{sigma, fastest - float64(gridReach*sigma), 2 * gridReach * sigma / gridSteps}
 }
 
-// survival is the probability that all of some candidates are slower than a point, at each point of a grid.
+// survival is, at each point of a grid, the probability that all of some candidates are slower.
 type survival [gridSteps + 1]float64
 
-// ones is the survival of none.
+// ones is the survival function of no candidates.
 func ones() *survival {
 	var s survival
 	for i := range s {
@@ -91,25 +92,26 @@ func ones() *survival {
 
 // include adds a candidate.
 func (g grid) include(s *survival, t unit.Seconds) {
-	z := (math.Log(float64(t)) - g.first) / g.spread
+	z := (math.Log(float64(t)) - g.first) / g.sigma
 	for i := range s {
 		if s[i] == 0 {
-			break // and so are all behind it
+			break // all later points are 0 too
 		}
-		s[i] *= normal(z - float64(i)*g.step/g.spread)
+		s[i] *= normal(z - float64(i)*g.step/g.sigma)
 	}
 }
 
-// loss returns E[max(0, exp(A − B) − 1)] of the fastest A of some candidates and the fastest B of others.
-func (g grid) loss(a, b *survival) float64 {
-	// Given b, it is ∫ exp(x − b) · P(A > x) dx over x > b: one integral for all b, from behind, by the trapezoidal rule.
-	loss, behind, growth := 0.0, 0.0, math.Exp(g.step)
+// regret returns E[max(0, exp(A − B) − 1)] for the fastest A of some candidates and the fastest B of others.
+func (g grid) regret(a, b *survival) float64 {
+	// For a given b it is ∫ exp(x − b) · P(A > x) dx over x > b. One pass from the end gives the integrals for all b, by the
+	// trapezoidal rule.
+	regret, next, growth := 0.0, 0.0, math.Exp(g.step)
 	for i := gridSteps - 1; i >= 0; i-- {
-		here := behind*growth + g.step/2*(a[i]+a[i+1]*growth)
-		loss += (b[i] - b[i+1]) * (here + behind) / 2
-		behind = here
+		here := float64(next*growth) + float64(g.step/2*(a[i]+float64(a[i+1]*growth)))
+		regret += float64((b[i] - b[i+1]) * (here + next) / 2)
+		next = here
 	}
-	return loss
+	return regret
 }
 
 // normal is the standard normal distribution function, to within 10⁻⁵.
@@ -123,10 +125,10 @@ func normal(x float64) float64 {
 	}
 	i := int(at)
 	t := normalTable()
-	return t[i] + (at-float64(i))*(t[i+1]-t[i])
+	return t[i] + float64((at-float64(i))*(t[i+1]-t[i]))
 }
 
-// The distribution function is asked millions of times, and a table is 20 times as fast as math.Erfc.
+// The distribution function is evaluated millions of times. Interpolating in a table is 20 times as fast as math.Erfc.
 const (
 	normalReach = 6
 	normalSteps = 64

@@ -9,13 +9,13 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 )
 
-// The integrals against a simulation of what they are the mean of.
-func TestLossAgainstSimulation(t *testing.T) {
+// The integrals agree with a simulation.
+func TestExpectedRegretAgainstSimulation(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, tc := range []struct {
-		name   string
-		times  []unit.Seconds
-		spread float64
+		name  string
+		times []unit.Seconds
+		sigma float64
 	}{
 		{"two alike", []unit.Seconds{1e-3, 1e-3}, 0.1},
 		{"one far behind", []unit.Seconds{1e-3, 1.5e-3}, 0.05},
@@ -24,40 +24,40 @@ func TestLossAgainstSimulation(t *testing.T) {
 		{"wide", []unit.Seconds{1e-6, 2e-6, 3e-6, 3e-6, 3e-6}, 0.5},
 	} {
 		const runs = 200_000
-		losses := make([]float64, len(tc.times)) // after n+1 have been measured
+		regrets := make([]float64, len(tc.times)) // after measuring n+1
 		logs := make([]float64, len(tc.times))
 		for range runs {
 			for i, p := range tc.times {
-				logs[i] = math.Log(float64(p)) + tc.spread*random.NormFloat64()
+				logs[i] = math.Log(float64(p)) + tc.sigma*random.NormFloat64()
 			}
 			for n := 1; n < len(logs); n++ {
-				losses[n-1] += max(0, math.Exp(slices.Min(logs[:n])-slices.Min(logs[n:]))-1) / runs
+				regrets[n-1] += max(0, math.Exp(slices.Min(logs[:n])-slices.Min(logs[n:]))-1) / runs
 			}
 		}
-		for n := 1; n < len(losses); n++ {
-			loss := losses[n-1]
-			if got := ExpectedRegret(tc.times, tc.spread, n); math.Abs(got-loss) > 0.02*loss+1e-4 {
-				t.Errorf("%s: expected loss %v after %d, simulated %v", tc.name, got, n, loss)
+		for n := 1; n < len(regrets); n++ {
+			regret := regrets[n-1]
+			if got := ExpectedRegret(tc.times, tc.sigma, n); math.Abs(got-regret) > 0.02*regret+1e-4 {
+				t.Errorf("%s: expected regret %v after %d, simulated %v", tc.name, got, n, regret)
 			}
-			if loss < 1e-3 {
+			if regret < 1e-3 {
 				break
 			}
-			// Just above what is still lost then, so many are worth it; just below, more are.
-			above, below := WorthMeasuring(tc.times, tc.spread, loss*1.05), WorthMeasuring(tc.times, tc.spread, loss*0.95)
+			// At a noise just above the regret that is left, n candidates are worth measuring, and more at a noise just below.
+			above, below := WorthMeasuring(tc.times, tc.sigma, regret*1.05), WorthMeasuring(tc.times, tc.sigma, regret*0.95)
 			if above > n || below <= n {
-				t.Errorf("%s: with noise about what is lost after %d, %d and %d are worth it", tc.name, n, above, below)
+				t.Errorf("%s: at a noise about the regret after %d, %d and %d are worth measuring", tc.name, n, above, below)
 			}
 		}
 	}
 }
 
-func TestLossWithoutDoubt(t *testing.T) {
+func TestRegretWithoutUncertainty(t *testing.T) {
 	times := []unit.Seconds{1, 1.1, 1.2}
 	if ExpectedRegret(times, 0, 1) != 0 || ExpectedRegret(times[:1], 0.1, 1) != 0 || ExpectedRegret(nil, 0.1, 1) != 0 || ExpectedRegret(times, 0.1, 3) != 0 {
-		t.Error("there is a loss where there is no doubt, or no other")
+		t.Error("a regret without uncertainty, or without another candidate")
 	}
 	if WorthMeasuring(times, 0, 0.01) != 1 || WorthMeasuring(times[:1], 0.1, 0.01) != 1 || WorthMeasuring(nil, 0.1, 0.01) != 0 {
-		t.Error("something is worth measuring where there is no doubt, or no other")
+		t.Error("something is worth measuring without uncertainty, or without another candidate")
 	}
 	many := make([]unit.Seconds, 1000)
 	for i := range many {
@@ -68,7 +68,7 @@ func TestLossWithoutDoubt(t *testing.T) {
 	}
 }
 
-func BenchmarkExpectedLoss(b *testing.B) {
+func BenchmarkExpectedRegret(b *testing.B) {
 	times := make([]unit.Seconds, RegretCandidates)
 	for i := range times {
 		times[i] = unit.Seconds(1 + 0.01*float64(i))

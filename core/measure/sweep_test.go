@@ -92,7 +92,11 @@ func fates(p gemm.Problem, c gemm.Config) exectest.Fate {
 }
 
 func device() *exectest.Executor {
-	return &exectest.Executor{Noise: 0.01, Seed: 1, Fate: fates, Device: exec.Device{Name: "One", Arch: "toy", Kernels: []string{"k"}, Libraries: []string{"blas", "blas-best"}}}
+	return &exectest.Executor{
+		Noise: 0.01, Seed: 1, Fate: fates,
+		LibraryFate: func(p gemm.Problem, _ string) exectest.Fate { return fates(p, gemm.Config{}) },
+		Device:      exec.Device{Name: "One", Arch: "toy", Kernels: []string{"k"}, Libraries: []string{"blas", "blas-best"}},
+	}
 }
 
 var sizes = []gemm.Problem{gemm.New(64, 64, 64), gemm.New(999, 64, 64), gemm.New(2048, 512, 128)}
@@ -101,7 +105,7 @@ var sizes = []gemm.Problem{gemm.New(64, 64, 64), gemm.New(999, 64, 64), gemm.New
 func run(ctx context.Context, t testing.TB, x *exectest.Executor, l *log) error {
 	s := &measure.Sweep{Arch: wide{}, Executor: x, Libraries: x.Device.Libraries, Ahead: 3, Data: l.read(t), Keep: l.keep, Host: "a test"}
 	for _, p := range sizes {
-		if err := s.Problem(ctx, p); err != nil {
+		if err := s.Run(ctx, p); err != nil {
 			return err
 		}
 	}
@@ -114,15 +118,20 @@ func outcome(t testing.TB, l *log) map[string]int {
 	data := l.read(t)
 	got := map[string]int{}
 	for _, p := range sizes {
-		for _, c := range append(candidates(t, p), gemm.Config{Kernel: "blas"}, gemm.Config{Kernel: "blas-best"}) {
+		for _, c := range candidates(t, p) {
 			if m, ok := data.Find(p, c); ok {
-				got[fmt.Sprintf("%s %s %s", p, dataset.Label(c), m.Status)]++
+				got[fmt.Sprintf("%s %s %s", p, c, m.Status)]++
+			}
+		}
+		for _, library := range []string{"blas", "blas-best"} {
+			if m, ok := data.FindLibrary(p, library); ok {
+				got[fmt.Sprintf("%s %s %s", p, library, m.Status)]++
 			}
 		}
 		for _, block := range data.Finals(p) {
 			var names []string
 			for _, m := range block {
-				names = append(names, fmt.Sprintf("%s %v %s", dataset.Label(m.Config), m.Null, m.Status))
+				names = append(names, fmt.Sprintf("%s %v %s", m.Label(), m.Null, m.Status))
 			}
 			slices.Sort(names)
 			got[fmt.Sprintf("%s finals %s", p, strings.Join(names, ", "))]++
@@ -279,7 +288,7 @@ func TestBrokenExecutor(t *testing.T) {
 func TestLostKernels(t *testing.T) {
 	lost := &diag.Error{Kind: diag.Plugin, What: "lost", Err: exec.ErrKernelLost}
 	x, l := device(), new(log)
-	x.Fate = nil
+	x.Fate, x.LibraryFate = nil, nil
 	x.Before = func(n int) error {
 		if n%30 == 0 {
 			return lost
@@ -297,7 +306,7 @@ func TestLostKernels(t *testing.T) {
 		}
 	}
 	x, l = device(), new(log)
-	x.Fate = nil
+	x.Fate, x.LibraryFate = nil, nil
 	x.Before = func(n int) error {
 		if n > 20 {
 			return lost
@@ -318,7 +327,7 @@ func TestLostKernels(t *testing.T) {
 // What the loop costs beside the executor, per configuration.
 func BenchmarkSweep(b *testing.B) {
 	x := device()
-	x.Fate = nil
+	x.Fate, x.LibraryFate = nil, nil
 	for b.Loop() {
 		l := new(log)
 		if err := run(b.Context(), b, x, l); err != nil {

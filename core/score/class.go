@@ -6,16 +6,16 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 )
 
-// Class is a class of shape. Models fail in different ways on each, and a mean over all would hide it.
+// Class is a class of problem shapes. Models fail differently on each, and a mean over all problems would hide that.
 type Class uint8
 
 // The classes. A problem belongs to the first one that fits.
 const (
-	// Tiny problems have at most 2·512³ operations: launch and prologue take longer than the arithmetic.
+	// Tiny problems have at most 2·512³ operations. Launch and prologue take longer than the arithmetic.
 	Tiny Class = iota
-	// Decode problems have an M or N of at most 64: one operand is streamed once, and the memory decides.
+	// Decode problems have an M or N of at most 64. One operand is streamed once, so memory bandwidth limits them.
 	Decode
-	// LargeK problems have a K of at least 8 times M and N: too few output tiles for the device.
+	// LargeK problems have a K of at least 8 times M and N. They have too few output tiles to fill the device.
 	LargeK
 	// Skinny problems have one side of C at least 8 times as long as the other.
 	Skinny
@@ -51,7 +51,7 @@ func ClassOf(p gemm.Problem) Class {
 	}
 }
 
-// String returns the class's name in JSON and on the terminal.
+// String returns the class's name as JSON and the terminal show it.
 func (c Class) String() string {
 	names := [numClasses]string{Tiny: "tiny", Decode: "decode", LargeK: "large-k", Skinny: "skinny", Square: "square"}
 	if c < numClasses {

@@ -41,11 +41,14 @@ func sweep(t *testing.T, group int, p gemm.Problem, times map[int]unit.Seconds) 
 	t.Helper()
 	data := dataset.New("here", dataset.Conditions{Kernel: "k"})
 	for m, time := range times {
-		c := gemm.Config{BlockM: m, BlockN: 16, BlockK: 16, NumWarps: 4, NumStages: 2, SplitK: 1, GroupM: group}
-		if m == 0 {
-			c = gemm.Config{Kernel: "blas"}
+		entry := dataset.Measurement{
+			Problem: p, Phase: dataset.Sweep, Status: dataset.OK, Median: time, Resources: exec.Resources{Registers: 7},
+			Config: gemm.Config{BlockM: m, BlockN: 16, BlockK: 16, NumWarps: 4, NumStages: 2, SplitK: 1, GroupM: group},
 		}
-		add(t, data, dataset.Measurement{Problem: p, Config: c, Phase: dataset.Sweep, Status: dataset.OK, Median: time, Resources: exec.Resources{Registers: 7}})
+		if m == 0 {
+			entry.Config, entry.Library = gemm.Config{}, "blas"
+		}
+		add(t, data, entry)
 	}
 	return data
 }
@@ -98,15 +101,17 @@ func TestFinals(t *testing.T) {
 	add(t, data, dataset.Measurement{Problem: p, Config: gemm.Config{BlockM: 128, BlockN: 16, BlockK: 16, NumWarps: 4, NumStages: 2, SplitK: 1, GroupM: 3},
 		Phase: dataset.Sweep, Status: dataset.Wrong, Detail: "wrong"})
 	final := func(block, arms, m int, null bool, time unit.Seconds) {
-		c := gemm.Config{BlockM: m, BlockN: 16, BlockK: 16, NumWarps: 4, NumStages: 2, SplitK: 1, GroupM: 3}
+		entry := dataset.Measurement{
+			Problem: p, Phase: dataset.Final, Block: block, Arms: arms, Null: null, Status: dataset.OK, Median: time,
+			Config: gemm.Config{BlockM: m, BlockN: 16, BlockK: 16, NumWarps: 4, NumStages: 2, SplitK: 1, GroupM: 3},
+		}
 		if m == 0 {
-			c = gemm.Config{Kernel: "blas"}
+			entry.Config, entry.Library = gemm.Config{}, "blas"
 		}
-		status := dataset.OK
 		if time == 0 {
-			status = dataset.Failed
+			entry.Status = dataset.Failed
 		}
-		add(t, data, dataset.Measurement{Problem: p, Config: c, Phase: dataset.Final, Block: block, Arms: arms, Null: null, Status: status, Median: time})
+		add(t, data, entry)
 	}
 	check := func(phase dataset.Phase, pick, best, library unit.Seconds, noise float64, failed int) {
 		t.Helper()
@@ -147,8 +152,10 @@ func TestFinals(t *testing.T) {
 
 func TestSummarise(t *testing.T) {
 	row := func(pick, best, library unit.Seconds, tau float64, passed int) Comparison {
-		return Comparison{Problem: gemm.New(1, 1, 1), Pick: Timed{Time: pick}, Best: Timed{Time: best}, Libraries: []unit.Seconds{library, 0}, Tau: tau, PassedOver: passed,
-			Noise: tau, Wrong: 1, Missing: passed}
+		return Comparison{
+			Outcome:   Outcome{Problem: gemm.New(1, 1, 1), Pick: Timed{Time: pick}, Best: Timed{Time: best}, Tau: tau},
+			Libraries: []unit.Seconds{library, 0}, PassedOver: passed, Noise: tau, Wrong: 1, Missing: passed,
+		}
 	}
 	s := SummariseComparisons([]Comparison{row(1, 1, 2, 0.5, 0), row(2, 1, 0, 0.1, 3), row(4, 1, 1, math.NaN(), 0)})
 	if s.Problems != 3 || s.PassedOver != 1 || s.TauMean != 0.3 || s.TauWorst != 0.1 || math.Abs(s.Noise-0.3) > 1e-12 || s.Wrong != 3 || s.Missing != 3 || s.Unfinished != 1 {

@@ -1,9 +1,3 @@
-// Package eval scores a model against recorded measurements: how good its picks are over the whole of what was recorded,
-// how well its order and its times agree with the measured ones, and whether its intervals hold. docs/evaluating.md
-// defines every number.
-//
-// Package bench asks what a pick is worth among the candidates of its own model; eval asks what it is worth among all that
-// was recorded, whichever model could have picked it.
 package score
 
 import (
@@ -20,285 +14,176 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 )
 
-// TopCounts are the numbers of leading candidates that are scored together: what it is worth to measure so many and keep the
-// best.
+// TopCounts are the numbers of leading candidates that are scored together. Their score says what measuring that many
+// candidates and keeping the fastest is worth.
 var TopCounts = [...]int{4, 8, 16}
 
-// Evaluation is the outcome for one problem.
+// Evaluation holds a model's pick for one problem against everything that was measured.
+//
+// The pick is the model's first candidate. If it was not measured, or has no time, it may not run at all, and its
+// efficiency is 0. A measured configuration that the model rejects counts for Tau as predicted to be the slowest.
 type Evaluation struct {
-	Problem gemm.Problem
-	Class   Class
-	// Pick is the model's first choice among its own candidates, Predicted its predicted time and Measured its recorded one, 0 if
-	// it has none: then it is not known to run at all, and its efficiency is 0.
-	Pick                gemm.Config
-	Bound               arch.Bound
-	Predicted, Measured unit.Seconds
-	// Best is the fastest recorded configuration.
-	Best     gemm.Config
-	BestTime unit.Seconds
-	// Top are the efficiencies of the fastest of the model's first TopCounts candidates; those without a recorded time are
-	// passed over.
+	Outcome
+	Class Class
+	// Bound is what the model says limits the pick.
+	Bound arch.Bound
+	// Top are the efficiencies of the fastest of the first TopCounts candidates. Those without a time are passed over.
 	Top [len(TopCounts)]float64
-	// PickRank is the place of the pick among the recorded times, BestRank that of the best among the predictions for the recorded
-	// configurations; 1 for the fastest, 0 if it is not among them.
-	PickRank, BestRank int
-	// Tau is Kendall's tau-b of predicted against recorded times; NaN if undefined. A configuration that was recorded and
-	// that the model says cannot be used counts as predicted last.
-	Tau float64
-	// Recorded counts the configurations with a recorded time, Refused those of them that the model says cannot be used.
-	Recorded, Refused int
-	// Points are the others, with predicted and recorded time.
-	Points []Point
-	// Leading are the predicted times of the model's first candidates, best first, and LeadingMeasured their recorded ones, 0
-	// for those without.
+	// Measured counts the configurations with a measured time, Rejected those of them that the model rejects.
+	Measured, Rejected int
+	// Leading are the predicted times of the model's first candidates, best first, and LeadingMeasured their measured
+	// times, 0 for a candidate without one.
 	Leading, LeadingMeasured []unit.Seconds
-	// Error is the median of |predicted ÷ recorded − 1| over the points.
+	// Error is the median of |predicted ÷ measured − 1| over the points.
 	Error float64
 }
 
-// Efficiency returns the best recorded time ÷ the recorded time of the pick, 0 for a pick without one.
-func (r *Evaluation) Efficiency() float64 { return ratio(r.BestTime, r.Measured) }
-
-// first returns the efficiency of the fastest of the model's first n candidates.
-func (r *Evaluation) first(n int) float64 {
+// EfficiencyOfFirst returns the efficiency of the fastest of the model's first n candidates, 0 if none has a time.
+func (e *Evaluation) EfficiencyOfFirst(n int) float64 {
 	fastest := unit.Seconds(0)
-	for _, t := range r.LeadingMeasured[:min(n, len(r.LeadingMeasured))] {
+	for _, t := range e.LeadingMeasured[:min(n, len(e.LeadingMeasured))] {
 		if t > 0 && (fastest == 0 || t < fastest) {
 			fastest = t
 		}
 	}
-	return ratio(r.BestTime, fastest)
+	return ratio(e.Best.Time, fastest)
 }
 
-// Held reports whether the interval of the pick's predicted time holds its recorded one, and false where there is no
-// interval or no recorded time.
-func (r *Evaluation) Held(u *arch.Uncertainty) (held, ok bool) {
-	if u == nil || r.Measured == 0 {
+// PickCovered reports whether the interval of the pick's predicted time contains its measured time. ok is false if there
+// is no interval or no measured time.
+func (e *Evaluation) PickCovered(u *arch.Uncertainty) (covered, ok bool) {
+	if u == nil || e.Pick.Time == 0 {
 		return false, false
 	}
-	low, high, ok := u.Interval(r.Bound, r.Predicted)
-	return low <= r.Measured && r.Measured <= high, ok
+	low, high, ok := u.Interval(e.Bound, e.Predicted)
+	return low <= e.Pick.Time && e.Pick.Time <= high, ok
 }
 
-// Covered counts the points whose interval holds the recorded time, and those that have an interval.
-func (r *Evaluation) Covered(u *arch.Uncertainty) (held, of int) {
+// PointsCovered counts the points whose interval contains the measured time, and the points that have an interval.
+func (e *Evaluation) PointsCovered(u *arch.Uncertainty) (covered, of int) {
 	if u == nil {
 		return 0, 0
 	}
-	for i := range r.Points {
-		p := &r.Points[i]
+	for i := range e.Points {
+		p := &e.Points[i]
 		low, high, ok := u.Interval(p.Bound, p.Predicted)
 		if !ok {
 			continue
 		}
 		if of++; low <= p.Measured && p.Measured <= high {
-			held++
+			covered++
 		}
 	}
-	return held, of
+	return covered, of
 }
 
-// lost returns the recorded loss of not measuring, and false for a pick without a recorded time.
-func (r *Evaluation) lost() (float64, bool) {
-	if r.Measured == 0 {
-		return 0, false
-	}
-	return float64(r.Measured/r.BestTime) - 1, true
-}
-
-func ratio(a, b unit.Seconds) float64 {
-	if a <= 0 || b <= 0 {
-		return 0
-	}
-	return float64(a / b)
-}
-
-// Subset are measurements as they are scored: at the launch-order group and the split of K that the sweep holds constant.
-type Subset struct {
-	*dataset.Dataset
-	// Group and Split are what is held constant, 0 where each configuration has its own.
-	Group, Split int
-	// Problems are the problems to be scored. Partial are those left out: fewer than half as many configurations were
-	// recorded as for the fullest, and the best of a part is not the best.
-	Problems, Partial []gemm.Problem
-
-	rows map[gemm.Problem][]dataset.Measurement
-}
-
-// SubsetOf finds out what a dataset holds constant and which problems it has a whole sweep of.
-func SubsetOf(data *dataset.Dataset) *Subset {
-	r := &Subset{Dataset: data, Group: data.GroupM, rows: map[gemm.Problem][]dataset.Measurement{}}
-	splits, total := map[int]int{}, 0
-	for _, p := range data.Problems() {
-		for _, m := range data.Sweep(p) {
-			if m.Status == dataset.OK {
-				splits[m.Config.SplitK]++
-				total++
-			}
-		}
-	}
-	for split, n := range splits {
-		if 2*n > total {
-			r.Split = split
-		}
-	}
-	most := 0
-	for _, p := range data.Problems() {
-		for _, m := range data.Sweep(p) {
-			if m.Status == dataset.OK && r.holds(m.Config) {
-				r.rows[p] = append(r.rows[p], m)
-			}
-		}
-		most = max(most, len(r.rows[p]))
-	}
-	for _, p := range data.Problems() {
-		if len(r.rows[p]) > 0 && 2*len(r.rows[p]) >= most {
-			r.Problems = append(r.Problems, p)
-		} else {
-			r.Partial = append(r.Partial, p)
-		}
-	}
-	return r
-}
-
-// holds reports whether a configuration has what the sweep holds constant.
-func (r *Subset) holds(c gemm.Config) bool {
-	return (r.Group == 0 || c.GroupM == r.Group) && (r.Split == 0 || c.SplitK == r.Split)
-}
-
-// space is what the model may choose from: all its candidates, but for the split of K.
-func (r *Subset) space() arch.Space {
-	s := arch.Space{Kernel: r.Kernel}
-	if r.Split > 0 {
-		s.SplitK = []int{r.Split}
-	}
-	return s
-}
-
-// held is an architecture whose candidates all have one launch-order group.
-type held struct {
-	arch.Architecture
-	group int
-}
-
-// Candidates implements arch.Architecture.
-func (h held) Candidates(ctx context.Context, p gemm.Problem, s arch.Space) (*arch.Candidates, error) {
-	list, err := h.Architecture.Candidates(ctx, p, s)
-	if err != nil {
-		return nil, err
-	}
-	own := &arch.Candidates{Rejected: list.Rejected, Configs: make([]gemm.Config, 0, len(list.Configs))}
-	seen := make(map[gemm.Config]bool, len(list.Configs))
-	for _, c := range list.Configs {
-		if c.GroupM = h.group; !seen[c] {
-			seen[c] = true
-			own.Configs = append(own.Configs, c)
-		}
-	}
-	return own, nil
-}
-
-// Mapping implements arch.Architecture.
-func (h held) Mapping(context.Context, gemm.Problem, gemm.Config) (arch.Mapping, error) {
-	return arch.Mapping{GroupM: h.group}, nil
-}
-
-// Evaluate holds a model against the records of some problems, in their order. What is wrong with one problem is in the
-// error beside its row; the last error is for all of them.
-func Evaluate(ctx context.Context, a arch.Architecture, r *Subset, problems []gemm.Problem) (rows []Evaluation, bad []error, err error) {
-	request := selector.Request{Problems: problems, Space: r.space(), Top: measure.RegretCandidates}
+// Evaluate holds a model's picks against the measurements of some problems, in their order. An error about one problem
+// stands in bad beside its evaluation. The last error is about all problems.
+func Evaluate(ctx context.Context, a arch.Architecture, s *Subset, problems []gemm.Problem) (
+	evaluations []Evaluation, bad []error, err error,
+) {
+	request := selector.Request{Problems: problems, Space: s.space(), Top: measure.RegretCandidates}
 	chooser := a
-	if r.Group > 0 {
-		chooser = held{a, r.Group}
+	if s.Group > 0 {
+		chooser = fixedGroup{a, s.Group}
 	}
 	results, err := selector.Rank(ctx, chooser, request)
 	if err != nil {
 		return nil, nil, err
 	}
-	rows, bad = make([]Evaluation, len(problems)), make([]error, len(problems))
+	evaluations, bad = make([]Evaluation, len(problems)), make([]error, len(problems))
 	for i, p := range problems {
 		if bad[i] = results[i].Err; bad[i] == nil {
-			rows[i], bad[i] = r.score(ctx, a, p, results[i].Entries)
+			evaluations[i], bad[i] = s.evaluate(ctx, a, p, results[i].Entries)
 		}
 		if bad[i] != nil && diag.KindOf(bad[i]) != diag.Input {
 			return nil, nil, bad[i]
 		}
 	}
-	return rows, bad, nil
+	return evaluations, bad, nil
 }
 
-// score holds the model's leading candidates and its predictions for what was recorded against one problem's records.
-func (r *Subset) score(ctx context.Context, a arch.Architecture, p gemm.Problem, entries []selector.Entry) (Evaluation, error) {
-	recorded := r.rows[p]
-	row := Evaluation{Problem: p, Class: ClassOf(p), Recorded: len(recorded), Tau: math.NaN(), Error: math.NaN()}
-	if len(recorded) == 0 {
-		return row, diag.Inputf("there are no recorded times of %s", p).At("%s", r.Name).Do("choose from the sizes that it holds")
+// evaluate holds the model's leading candidates and its predictions against the measurements of one problem.
+func (s *Subset) evaluate(ctx context.Context, a arch.Architecture, p gemm.Problem, leading []selector.Entry) (
+	Evaluation, error,
+) {
+	measured := s.measurements[p]
+	e := Evaluation{
+		Outcome: Outcome{Problem: p, Tau: math.NaN()},
+		Class:   ClassOf(p), Measured: len(measured), Error: math.NaN(),
+	}
+	if len(measured) == 0 {
+		return e, diag.Inputf("there are no recorded times of %s", p).At("%s", s.Name).Do("choose from the sizes that it holds")
+	}
+	for _, m := range measured {
+		if e.Best.Time == 0 || m.Median < e.Best.Time {
+			e.Best = Timed{m.Config, m.Median, m.Resources}
+		}
 	}
 	clock := a.Describe().Clock
-	for _, m := range recorded {
-		if row.BestTime == 0 || m.Median < row.BestTime {
-			row.Best, row.BestTime = m.Config, m.Median
-		}
-	}
-	row.Pick, row.Bound, row.Predicted = entries[0].Config, entries[0].Estimate.Bound, entries[0].Estimate.Cycles.At(clock)
-	for i, e := range entries {
-		measured := unit.Seconds(0)
-		if m, ok := r.Candidate(p, e.Config); ok && m.Status == dataset.OK {
-			measured = m.Median
+	e.addLeading(s, leading, clock)
+	return e, e.addPoints(ctx, a, measured, clock)
+}
+
+// addLeading enters the pick and the other leading candidates.
+func (e *Evaluation) addLeading(s *Subset, leading []selector.Entry, clock unit.Hertz) {
+	first := &leading[0]
+	e.Pick.Config, e.Bound, e.Predicted = first.Config, first.Estimate.Bound, first.Estimate.Cycles.At(clock)
+	for i, entry := range leading {
+		time := unit.Seconds(0)
+		if m, ok := s.Candidate(e.Problem, entry.Config); ok && m.Status == dataset.OK {
+			time = m.Median
 			if i == 0 {
-				row.Pick, row.Measured = m.Config, measured
+				e.Pick = Timed{m.Config, m.Median, m.Resources}
 			}
 		}
-		row.Leading, row.LeadingMeasured = append(row.Leading, e.Estimate.Cycles.At(clock)), append(row.LeadingMeasured, measured)
+		e.Leading = append(e.Leading, entry.Estimate.Cycles.At(clock))
+		e.LeadingMeasured = append(e.LeadingMeasured, time)
 	}
-	for t, n := range TopCounts {
-		row.Top[t] = row.first(n)
+	for i, n := range TopCounts {
+		e.Top[i] = e.EfficiencyOfFirst(n)
 	}
+}
 
-	configs := make([]gemm.Config, len(recorded))
-	for i := range recorded {
-		configs[i] = recorded[i].Config
+// addPoints asks the model for the times of the measured configurations and enters what follows from them.
+func (e *Evaluation) addPoints(ctx context.Context, a arch.Architecture, measurements []dataset.Measurement,
+	clock unit.Hertz,
+) error {
+	configs := make([]gemm.Config, len(measurements))
+	for i := range measurements {
+		configs[i] = measurements[i].Config
 	}
 	estimates := make([]arch.Estimate, len(configs))
-	if err := a.Estimate(ctx, estimates, p, configs); err != nil {
-		return row, err
+	if err := a.Estimate(ctx, estimates, e.Problem, configs); err != nil {
+		return err
 	}
-	predicted, measured := make([]float64, len(recorded)), make([]float64, len(recorded))
-	errors := make([]float64, 0, len(recorded))
+	predicted, measured := make([]float64, len(configs)), make([]float64, len(configs))
+	relative := make([]float64, 0, len(configs))
 	best := math.Inf(1)
-	for i := range recorded {
-		measured[i] = float64(recorded[i].Median)
-		if e := &estimates[i]; e.Reject != "" {
+	for i := range measurements {
+		time := measurements[i].Median
+		measured[i] = float64(time)
+		if estimate := &estimates[i]; estimate.Reject != "" {
 			predicted[i] = math.Inf(1)
-			row.Refused++
+			e.Rejected++
 		} else {
-			t := e.Cycles.At(clock)
+			t := estimate.Cycles.At(clock)
 			predicted[i] = float64(t)
-			row.Points = append(row.Points, Point{Config: configs[i], Bound: e.Bound, Predicted: t, Measured: recorded[i].Median})
-			errors = append(errors, math.Abs(predicted[i]/measured[i]-1))
+			e.Points = append(e.Points, Point{Config: configs[i], Bound: estimate.Bound, Predicted: t, Measured: time})
+			relative = append(relative, math.Abs(predicted[i]/measured[i]-1))
 		}
-		if configs[i] == row.Best {
+		if configs[i] == e.Best.Config {
 			best = predicted[i]
 		}
 	}
-	row.Error = stats.Median(errors)
-	if row.Measured > 0 {
-		row.PickRank = 1 + countBelow(measured, float64(row.Measured))
+	e.Error = stats.Median(relative)
+	if e.Pick.Time > 0 {
+		e.PickRank = 1 + countBelow(measured, float64(e.Pick.Time))
 	}
 	if !math.IsInf(best, 1) {
-		row.BestRank = 1 + countBelow(predicted, best)
+		e.BestRank = 1 + countBelow(predicted, best)
 	}
 	var err error
-	row.Tau, err = stats.TauB(predicted, measured)
-	return row, err
-}
-
-func countBelow(values []float64, limit float64) int {
-	n := 0
-	for _, v := range values {
-		if v < limit {
-			n++
-		}
-	}
-	return n
+	e.Tau, err = stats.TauB(predicted, measured)
+	return err
 }

@@ -13,11 +13,11 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 )
 
-// model predicts what a table says, in microseconds at a clock of 1 MHz.
+// model predicts the cycles of a function, at a clock of 1 MHz.
 type model struct {
 	arch.Architecture
 	candidates []gemm.Config
-	cycles     func(gemm.Config) float64 // 0 for what cannot be used
+	cycles     func(gemm.Config) float64 // 0 for a configuration to reject
 	group      int
 }
 
@@ -78,7 +78,7 @@ func recorded(t *testing.T) (*dataset.Dataset, gemm.Problem) {
 	return d, p
 }
 
-func score1(t *testing.T, m *model, r *Subset, p gemm.Problem) Evaluation {
+func evaluate1(t *testing.T, m *model, r *Subset, p gemm.Problem) Evaluation {
 	t.Helper()
 	rows, bad, err := Evaluate(t.Context(), m, r, []gemm.Problem{p})
 	if err != nil || bad[0] != nil {
@@ -89,14 +89,13 @@ func score1(t *testing.T, m *model, r *Subset, p gemm.Problem) Evaluation {
 
 func isMicro(t unit.Seconds, us float64) bool { return math.Abs(float64(t)*1e6-us) < 1e-9 }
 
-func TestScore(t *testing.T) {
+func TestEvaluate(t *testing.T) {
 	d, p := recorded(t)
 	r := SubsetOf(d)
 	if r.Group != 8 || r.Split != 1 || len(r.Problems) != 1 || r.Problems[0] != p || len(r.Partial) != 1 {
 		t.Fatalf("group %d, split %d, problems %v, partial %v", r.Group, r.Split, r.Problems, r.Partial)
 	}
-	// The model thinks that small blocks are fast, that 64 cannot be used, and would choose a launch order and a split of
-	// its own.
+	// The model predicts that small blocks are fast, rejects 64, and would choose another group and split.
 	m := &model{group: 3, cycles: func(c gemm.Config) float64 {
 		if c.BlockM == 64 {
 			return 0
@@ -106,14 +105,14 @@ func TestScore(t *testing.T) {
 	for _, block := range []int{64, 48, 32, 16} {
 		m.candidates = append(m.candidates, config(block, 0, 1), config(block, 0, 4), config(block, 2, 1))
 	}
-	row := score1(t, m, r, p)
-	if row.Pick != config(16, 8, 1) || !isMicro(row.Measured, 40) || !isMicro(row.Predicted, 16) || row.Best != config(48, 8, 1) || !isMicro(row.BestTime, 10) || row.Bound != arch.BoundL2 {
-		t.Errorf("pick %v %v (predicted %v), best %v %v", row.Pick, row.Measured, row.Predicted, row.Best, row.BestTime)
+	row := evaluate1(t, m, r, p)
+	if row.Pick.Config != config(16, 8, 1) || !isMicro(row.Pick.Time, 40) || !isMicro(row.Predicted, 16) || row.Best.Config != config(48, 8, 1) || !isMicro(row.Best.Time, 10) || row.Bound != arch.BoundL2 {
+		t.Errorf("pick %v %v (predicted %v), best %v %v", row.Pick.Config, row.Pick.Time, row.Predicted, row.Best.Config, row.Best.Time)
 	}
 	if row.Efficiency() != 0.25 || row.Top != [...]float64{1, 1, 1} {
 		t.Errorf("efficiency %v, top %v", row.Efficiency(), row.Top)
 	}
-	if row.PickRank != 4 || row.BestRank != 3 || row.Recorded != 4 || row.Refused != 1 || len(row.Points) != 3 || len(row.Leading) != 3 {
+	if row.PickRank != 4 || row.BestRank != 3 || row.Measured != 4 || row.Rejected != 1 || len(row.Points) != 3 || len(row.Leading) != 3 {
 		t.Errorf("%+v", row)
 	}
 	// Predicted 16, 32, 48 and last; measured 40, 20, 10, 30: of six pairs, 16-32, 16-48, 32-48 and 16-64 are discordant.
@@ -135,42 +134,42 @@ func TestScore(t *testing.T) {
 	}
 }
 
-// A pick without a recorded time is worth nothing, and passed over by what comes after it.
-func TestUnrecordedPick(t *testing.T) {
+// A pick without a measured time has an efficiency of 0, and the candidates after it count for Top.
+func TestUnmeasuredPick(t *testing.T) {
 	d, p := recorded(t)
 	m := &model{cycles: func(c gemm.Config) float64 { return float64(c.BlockM) }}
 	for _, block := range []int{1, 2, 3, 4, 16} {
 		m.candidates = append(m.candidates, config(block, 0, 1))
 	}
-	row := score1(t, m, SubsetOf(d), p)
-	if row.Pick.BlockM != 1 || row.Efficiency() != 0 || row.PickRank != 0 || row.Top != [...]float64{0, 0.25, 0.25} {
+	row := evaluate1(t, m, SubsetOf(d), p)
+	if row.Pick.Config.BlockM != 1 || row.Efficiency() != 0 || row.PickRank != 0 || row.Top != [...]float64{0, 0.25, 0.25} {
 		t.Errorf("%+v", row)
 	}
-	if _, ok := row.Held(&arch.Uncertainty{Ranges: []arch.ErrorRange{{Low: 0.1, High: 10}}}); ok {
+	if _, ok := row.PickCovered(&arch.Uncertainty{Ranges: []arch.ErrorRange{{Low: 0.1, High: 10}}}); ok {
 		t.Error("an interval held nothing")
 	}
-	if s := SummariseEvaluations([]Evaluation{row}, nil); s.Unrecorded != 1 || s.Efficiency.Geomean != 0 || !math.IsNaN(s.Coverage) {
+	if s := SummariseEvaluations([]Evaluation{row}, nil); s.Unmeasured != 1 || s.Efficiency.Geomean != 0 || !math.IsNaN(s.Coverage) {
 		t.Errorf("%+v", s)
 	}
 }
 
-func TestHeldIntervals(t *testing.T) {
+func TestCoveredIntervals(t *testing.T) {
 	d, p := recorded(t)
 	m := &model{cycles: func(c gemm.Config) float64 { return 20 }, candidates: []gemm.Config{config(32, 0, 1), config(48, 0, 1)}}
-	row := score1(t, m, SubsetOf(d), p)
+	row := evaluate1(t, m, SubsetOf(d), p)
 	u := &arch.Uncertainty{Ranges: []arch.ErrorRange{{Bound: arch.BoundDRAM, Low: 1, High: 1}, {Bound: arch.BoundL2, Below: 1, Low: 0.49, High: 1.4}}}
 	s := SummariseEvaluations([]Evaluation{row}, u)
-	if held, ok := row.Held(u); !held || !ok || s.Coverage != 0.5 || s.PickCoverage != 1 { // 20 and 10 of 40, 20, 10, 30 are within 10 to 28
-		t.Errorf("held %v, %v; %+v", held, ok, s)
+	if covered, ok := row.PickCovered(u); !covered || !ok || s.Coverage != 0.5 || s.PickCoverage != 1 { // 20 and 10 of 40, 20, 10, 30 are within 10 to 28
+		t.Errorf("covered %v, %v; %+v", covered, ok, s)
 	}
 }
 
-// What is wrong with one problem is said of it alone.
+// An error about one problem does not affect the others.
 func TestProblemsWithoutAnswer(t *testing.T) {
 	d, p := recorded(t)
 	m := &model{cycles: func(c gemm.Config) float64 { return 1 }, candidates: []gemm.Config{config(32, 0, 1)}}
 	rows, bad, err := Evaluate(t.Context(), m, SubsetOf(d), []gemm.Problem{gemm.New(13, 1, 1), gemm.New(5, 5, 5), p})
-	if err != nil || diag.KindOf(bad[0]) != diag.Input || diag.KindOf(bad[1]) != diag.Input || bad[2] != nil || rows[2].Best.BlockM != 48 {
+	if err != nil || diag.KindOf(bad[0]) != diag.Input || diag.KindOf(bad[1]) != diag.Input || bad[2] != nil || rows[2].Best.Config.BlockM != 48 {
 		t.Errorf("%v, %v", bad, err)
 	}
 	if want := "made up: there are no recorded times of 5x5x5 fp16"; bad[1] == nil || fmt.Sprint(bad[1])[:len(want)] != want {
@@ -178,7 +177,7 @@ func TestProblemsWithoutAnswer(t *testing.T) {
 	}
 }
 
-// Subset whose configurations each have a launch order of their own are scored at those.
+// If each configuration was measured at a group of its own, it is scored at that group.
 func TestOwnLaunchOrders(t *testing.T) {
 	d := dataset.New("made up", dataset.Conditions{Arch: "a", Device: "d", Kernel: "f"})
 	p := gemm.New(4096, 4096, 4096)
@@ -186,7 +185,7 @@ func TestOwnLaunchOrders(t *testing.T) {
 	addTime(t, d, p, config(32, 4, 1), 20)
 	m := &model{group: 4, cycles: func(c gemm.Config) float64 { return 100 / float64(c.BlockM) }, candidates: []gemm.Config{config(16, 0, 1), config(32, 0, 1)}}
 	r := SubsetOf(d)
-	if row := score1(t, m, r, p); r.Group != 0 || row.Pick != config(32, 4, 1) || row.Efficiency() != 0.5 || row.Top[0] != 1 || row.BestRank != 2 {
+	if row := evaluate1(t, m, r, p); r.Group != 0 || row.Pick.Config != config(32, 4, 1) || row.Efficiency() != 0.5 || row.Top[0] != 1 || row.BestRank != 2 {
 		t.Errorf("group %d, %+v", r.Group, row)
 	}
 }

@@ -7,9 +7,11 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 )
 
-// Folds deals problems into n folds for a cross-validation that holds out whole sizes: the problems of each class, by
-// operations and then by m, n and k, in turn, so that every fold has its share of every class and of every order of
-// magnitude. The same problems always make the same folds, whatever their order. It returns each problem's fold.
+// Folds assigns problems to n folds for a cross-validation that holds out whole sizes. It returns the fold of each problem.
+//
+// Folds are stratified: the problems are sorted by class, operations, m, n and k and dealt out in turn, so that every fold
+// has its share of each class and order of magnitude. The same problems always get the same folds, in whatever order they
+// are given.
 func Folds(problems []gemm.Problem, n int) []int {
 	order := make([]int, len(problems))
 	for i := range order {
@@ -17,8 +19,10 @@ func Folds(problems []gemm.Problem, n int) []int {
 	}
 	slices.SortFunc(order, func(a, b int) int {
 		p, q := problems[a], problems[b]
-		return cmp.Or(cmp.Compare(ClassOf(p), ClassOf(q)), cmp.Compare(p.Flops(), q.Flops()), cmp.Compare(p.M, q.M), cmp.Compare(p.N, q.N),
-			cmp.Compare(p.K, q.K), cmp.Compare(p.String(), q.String()))
+		return cmp.Or(
+			cmp.Compare(ClassOf(p), ClassOf(q)), cmp.Compare(p.Flops(), q.Flops()),
+			cmp.Compare(p.M, q.M), cmp.Compare(p.N, q.N), cmp.Compare(p.K, q.K), cmp.Compare(p.String(), q.String()),
+		)
 	})
 	folds := make([]int, len(problems))
 	for place, i := range order {

@@ -1,3 +1,5 @@
+// Package stats has the statistics that measuring and scoring share: quantiles, the median and its absolute deviation,
+// rank correlation, and conformal bands over clusters.
 package stats
 
 import (
@@ -5,45 +7,75 @@ import (
 	"slices"
 )
 
-// Quantiles describes a list of ratios. All are 0 for an empty list.
+// Quantiles summarises a list of ratios. All fields are 0 for an empty list.
 type Quantiles struct {
 	Count                       int
 	Median, Geomean, P10, Worst float64
 }
 
-// QuantilesOf sums up ratios of at least 0, of which the larger is the better. The geometric mean of a list that holds a 0 is 0.
-func QuantilesOf(v []float64) Quantiles {
-	if len(v) == 0 {
+// QuantilesOf summarises ratios that are at least 0 and better the larger they are. The geometric mean of a list that
+// contains a 0 is 0.
+func QuantilesOf(ratios []float64) Quantiles {
+	if len(ratios) == 0 {
 		return Quantiles{}
 	}
-	sorted := slices.Clone(v)
+	sorted := slices.Clone(ratios)
 	slices.Sort(sorted)
 	logs := 0.0
 	for _, x := range sorted {
 		logs += math.Log(x) // −Inf for 0, which makes the mean 0
 	}
 	return Quantiles{
-		Count: len(v), Median: Quantile(sorted, 0.5), P10: Quantile(sorted, 0.1), Worst: sorted[0],
-		Geomean: math.Exp(logs / float64(len(v))),
+		Count: len(ratios), Median: Quantile(sorted, 0.5), P10: Quantile(sorted, 0.1), Worst: sorted[0],
+		Geomean: math.Exp(logs / float64(len(ratios))),
 	}
 }
 
-// Median returns the median of a list, NaN of an empty one.
-func Median(v []float64) float64 {
-	if len(v) == 0 {
-		return math.NaN()
-	}
-	sorted := slices.Clone(v)
-	slices.Sort(sorted)
-	return Quantile(sorted, 0.5)
-}
-
-// Quantile interpolates linearly between the order statistics of a sorted list that is not empty (Hyndman and Fan's type 7).
-func Quantile(sorted []float64, q float64) float64 {
+// Quantile interpolates linearly between the order statistics of a sorted list, which must not be empty. This is type 7
+// of R. J. Hyndman and Y. Fan, "Sample quantiles in statistical packages", The American Statistician 50 (1996) 361–365.
+func Quantile[T ~float64](sorted []T, q float64) T {
 	at := q * float64(len(sorted)-1)
 	i := int(at)
 	if i+1 == len(sorted) {
 		return sorted[i]
 	}
-	return sorted[i] + (at-float64(i))*(sorted[i+1]-sorted[i])
+	return sorted[i] + T(T(at-float64(i))*(sorted[i+1]-sorted[i]))
+}
+
+// Median returns the median of a list, NaN if the list is empty.
+func Median[T ~float64](values []T) T {
+	if len(values) == 0 {
+		return T(math.NaN())
+	}
+	sorted := slices.Clone(values)
+	slices.Sort(sorted)
+	return Quantile(sorted, 0.5)
+}
+
+// MedianMAD returns the median of a list and its MAD, the median absolute deviation from the median. Both are 0 for an
+// empty list.
+func MedianMAD[T ~float64](values []T) (median, mad T) {
+	if len(values) == 0 {
+		return 0, 0
+	}
+	var room [64]T // a measurement rarely has more samples, so this does not allocate
+	sorted := append(room[:0], values...)
+	slices.Sort(sorted)
+	median = Quantile(sorted, 0.5)
+	for i, v := range sorted {
+		sorted[i] = T(math.Abs(float64(v - median)))
+	}
+	slices.Sort(sorted)
+	return median, Quantile(sorted, 0.5)
+}
+
+// MedianError estimates the relative standard error of the median of a sample from its MAD:
+//
+//	√(π/2) · 1.4826 · MAD ÷ (√n · median)
+//
+// 1.4826 · MAD estimates the standard deviation of normal noise robustly: an outlier hardly moves it. The median of n
+// normal values scatters √(π/2) times as much as their mean.
+func MedianError[T ~float64](values []T) float64 {
+	median, mad := MedianMAD(values)
+	return math.Sqrt(math.Pi/2) * 1.4826 * float64(mad) / (math.Sqrt(float64(len(values))) * float64(median))
 }

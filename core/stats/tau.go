@@ -1,4 +1,3 @@
-// Package score compares predictions with measurements.
 package stats
 
 import (
@@ -8,13 +7,13 @@ import (
 	"sort"
 )
 
-// TauB returns Kendall's rank correlation tau-b of two equally long samples, with ties in either one counted as ties:
+// TauB returns Kendall's rank correlation tau-b of two samples of equal length. Ties in either sample count as ties:
 //
 //	tau-b = (C − D) / √((n₀ − T_x)(n₀ − T_y)),  n₀ = n(n−1)/2
 //
-// where C and D count concordant and discordant pairs, T_x and T_y the pairs tied in x and in y (pairs tied in both
-// count in both). It takes O(n log n) time. If one of the samples is constant, or shorter than two, tau-b is undefined
-// and the result is NaN. Samples must not hold NaN.
+// C and D count the concordant and the discordant pairs, T_x and T_y the pairs tied in x and in y; a pair tied in both
+// counts in both. The time is O(n log n). Tau-b is undefined, and NaN returned, if one of the samples is constant or
+// shorter than two. A NaN in a sample is an error.
 //
 // References: M. G. Kendall, "The treatment of ties in ranking problems", Biometrika 33 (1945) 239–251; W. R. Knight,
 // "A computer method for calculating Kendall's tau with ungrouped data", JASA 61 (1966) 436–439.

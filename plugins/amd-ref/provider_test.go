@@ -39,87 +39,94 @@ func TestManifest(t *testing.T) {
 	}
 }
 
+// modes are the values of the option grid.
+const modes = "data_parallel, k_split_aware, number_of_cus, min_resources, energy_aware, reduction_cost_aware"
+
+const occupancyRange = " a whole number from 1 to 32, the number of wavefronts that a compute unit holds;" +
+	" give occ=N"
+
+func withOption(archID, key, value string) arch.OpenRequest {
+	return arch.OpenRequest{Arch: archID, Options: map[string]string{key: value}}
+}
+
+func withOverride(key string, value float64) arch.OpenRequest {
+	return arch.OpenRequest{Arch: "gfx942", Overrides: map[string]hw.OverrideValue{key: {Value: value}}}
+}
+
+var openTests = []struct {
+	r    arch.OpenRequest
+	want string // id and options, or the error
+}{
+	{
+		arch.OpenRequest{Arch: "gfx942"},
+		"gfx942@mi300x [{grid data_parallel} {occ 1} {mi auto} {mapping jan}]",
+	},
+	{
+		arch.OpenRequest{Arch: "gfx90a", Device: "mi250-gcd", Model: "reference"},
+		"gfx90a@mi210 [{grid data_parallel} {occ 1} {mi auto} {mapping jan}]",
+	},
+	{
+		arch.OpenRequest{Arch: "gfx950", Options: map[string]string{
+			"grid": "energy_aware", "occ": "32", "mi": "32x32x16", "mapping": "feb",
+		}},
+		"gfx950@mi355x [{grid energy_aware} {occ 32} {mi 32x32x16} {mapping feb}]",
+	},
+	{
+		arch.OpenRequest{Arch: "gfx1250"},
+		`unknown architecture "gfx1250"; did you mean gfx950?`,
+	},
+	{
+		arch.OpenRequest{Arch: "gfx90a", Device: "mi300x"},
+		`gfx90a has no device "mi300x"; did you mean mi210? its devices: mi210`,
+	},
+	{
+		arch.OpenRequest{Arch: "gfx942", Model: "refined"},
+		`gfx942 has no model "refined"; use one of reference`,
+	},
+	{
+		withOption("gfx942", "occupancy", "2"),
+		`plugin amd-ref has no option "occupancy"; its options: grid, occ, mi, mapping`,
+	},
+	{
+		withOption("gfx942", "grid", "analytical"),
+		"option: grid=analytical cannot be ranked: the library's analytical grid needs the ranking that it is" +
+			" part of; use one of " + modes,
+	},
+	{withOption("gfx942", "grid", "best"), "option: grid=best is unknown; use one of " + modes},
+	{
+		withOption("gfx942", "occ", "0"),
+		"option: occ=0 is not" + occupancyRange,
+	},
+	{
+		withOption("gfx942", "occ", "1.5"),
+		"option: occ=1.5 is not" + occupancyRange,
+	},
+	{
+		withOption("gfx90a", "mi", "16x16x64"),
+		"option: mi=16x16x64 is not a matrix instruction of gfx90a; use auto or one of 16x16x16, 32x32x8," +
+			" 32x32x4, 16x16x4, 4x4x4, 32x32x2, 32x32x1, 16x16x1, 4x4x1, 16x16x32, 32x32x16",
+	},
+	{withOption("gfx942", "mapping", "mar"), "option: mapping=mar is unknown; use one of jan, feb"},
+	{
+		withOverride("num_xcd", 4),
+		`hardware override: gfx942 has no parameter "num_xcd"; did you mean num_xcds?`,
+	},
+	{
+		withOverride("num_xcds", 500),
+		"num_xcds is 500, which is more than num_cus (304); give each die at least one compute unit",
+	},
+	{
+		withOverride("bw_c1", 0),
+		"bw_c0, bw_c1 and bw_c2 are all zero, which leaves no bandwidth; set at least one to a positive value",
+	},
+}
+
 func TestOpen(t *testing.T) {
 	p, err := Provider()
 	if err != nil {
 		t.Fatal(err)
 	}
-	const modes = "data_parallel, k_split_aware, number_of_cus, min_resources, energy_aware, reduction_cost_aware"
-	const occupancyRange = " a whole number from 1 to 32, the number of wavefronts that a compute unit holds;" +
-		" give occ=N"
-	option := func(archID, key, value string) arch.OpenRequest {
-		return arch.OpenRequest{Arch: archID, Options: map[string]string{key: value}}
-	}
-	override := func(key string, value float64) arch.OpenRequest {
-		return arch.OpenRequest{Arch: "gfx942", Overrides: map[string]hw.OverrideValue{key: {Value: value}}}
-	}
-	for _, c := range []struct {
-		r    arch.OpenRequest
-		want string // id and options, or the error
-	}{
-		{
-			arch.OpenRequest{Arch: "gfx942"},
-			"gfx942@mi300x [{grid data_parallel} {occ 1} {mi auto} {mapping jan}]",
-		},
-		{
-			arch.OpenRequest{Arch: "gfx90a", Device: "mi250-gcd", Model: "reference"},
-			"gfx90a@mi210 [{grid data_parallel} {occ 1} {mi auto} {mapping jan}]",
-		},
-		{
-			arch.OpenRequest{Arch: "gfx950", Options: map[string]string{
-				"grid": "energy_aware", "occ": "32", "mi": "32x32x16", "mapping": "feb",
-			}},
-			"gfx950@mi355x [{grid energy_aware} {occ 32} {mi 32x32x16} {mapping feb}]",
-		},
-		{
-			arch.OpenRequest{Arch: "gfx1250"},
-			`unknown architecture "gfx1250"; did you mean gfx950?`,
-		},
-		{
-			arch.OpenRequest{Arch: "gfx90a", Device: "mi300x"},
-			`gfx90a has no device "mi300x"; did you mean mi210? its devices: mi210`,
-		},
-		{
-			arch.OpenRequest{Arch: "gfx942", Model: "refined"},
-			`gfx942 has no model "refined"; use one of reference`,
-		},
-		{
-			option("gfx942", "occupancy", "2"),
-			`plugin amd-ref has no option "occupancy"; its options: grid, occ, mi, mapping`,
-		},
-		{
-			option("gfx942", "grid", "analytical"),
-			"option: grid=analytical cannot be ranked: the library's analytical grid needs the ranking that it is" +
-				" part of; use one of " + modes,
-		},
-		{option("gfx942", "grid", "best"), "option: grid=best is unknown; use one of " + modes},
-		{
-			option("gfx942", "occ", "0"),
-			"option: occ=0 is not" + occupancyRange,
-		},
-		{
-			option("gfx942", "occ", "1.5"),
-			"option: occ=1.5 is not" + occupancyRange,
-		},
-		{
-			option("gfx90a", "mi", "16x16x64"),
-			"option: mi=16x16x64 is not a matrix instruction of gfx90a; use auto or one of 16x16x16, 32x32x8," +
-				" 32x32x4, 16x16x4, 4x4x4, 32x32x2, 32x32x1, 16x16x1, 4x4x1, 16x16x32, 32x32x16",
-		},
-		{option("gfx942", "mapping", "mar"), "option: mapping=mar is unknown; use one of jan, feb"},
-		{
-			override("num_xcd", 4),
-			`hardware override: gfx942 has no parameter "num_xcd"; did you mean num_xcds?`,
-		},
-		{
-			override("num_xcds", 500),
-			"num_xcds is 500, which is more than num_cus (304); give each die at least one compute unit",
-		},
-		{
-			override("bw_c1", 0),
-			"bw_c0, bw_c1 and bw_c2 are all zero, which leaves no bandwidth; set at least one to a positive value",
-		},
-	} {
+	for _, c := range openTests {
 		a, err := p.Open(context.Background(), c.r)
 		got := ""
 		if err != nil {

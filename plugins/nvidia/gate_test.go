@@ -129,7 +129,7 @@ func acrossFolds(rows []score.Evaluation) float64 {
 		}
 		u := arch.Uncertainty{Ranges: score.ErrorRanges(known)}
 		for i := range others {
-			h, n := others[i].Covered(&u)
+			h, n := others[i].PointsCovered(&u)
 			held, of = held+h, of+n
 		}
 	}
@@ -150,7 +150,7 @@ func TestScoresInDocs(t *testing.T) {
 			fmt.Fprintf(&b, "| %s | %s | %d | %.3f | %.3f | %.3f | %.3f | %.3f | %.3f | %.3f | %.1f %% | %s |\n", strings.TrimSuffix(f.model+", "+string(f.rung), ", "), class,
 				s.Problems, s.Efficiency.Geomean, s.Efficiency.P10, s.Efficiency.Worst, s.Top[1].Geomean, s.Top[1].Worst, s.TauMean, s.TauWorst, 100*s.Error, coverage)
 		}
-		classes, summaries := score.ByClass(rows, nil)
+		classes, summaries := score.SummariseByClass(rows, nil)
 		for i, c := range classes {
 			line(c.String(), summaries[i], "")
 		}
@@ -208,8 +208,8 @@ func TestShippedIntervals(t *testing.T) {
 				t.Errorf("%s on %s ships a %s of %v, and the records show %v; run `make intervals`", f.model, f.rung, what, a, b)
 			}
 		}
-		near("spread", shipped.Spread, found.Spread)
-		near("spread to plan with", shipped.PlanSpread, found.PlanSpread)
+		near("spread", shipped.Sigma, found.Sigma)
+		near("spread to plan with", shipped.PlanSigma, found.PlanSigma)
 		for i, s := range shipped.Ranges {
 			if f := found.Ranges[i]; s.Bound != f.Bound || s.Below != f.Below {
 				t.Errorf("range %d is %+v, and the records show %+v; run `make intervals`", i, s, f)

@@ -153,7 +153,8 @@ func TestLiveGPURefusals(t *testing.T) {
 		"no value for clock":          {Arch: "sm89", Live: without("clock")},
 		"no value for l2_bytes":       {Arch: "sm89", Live: without("l2_bytes")},
 		"no value for dram_bandwidth": {Arch: "sm89", Live: without("dram_bandwidth")},
-		"NVIDIA GeForce RTX 4070 has the architecture sm120, which no plugin models; the architectures are sm80, sm86, sm89, sm90": {Arch: "sm120", Live: rtx4070()},
+		"NVIDIA GeForce RTX 4070 has the architecture sm120, which no plugin models; the architectures are " +
+			strings.Join(archIDs(t), ", "): {Arch: "sm120", Live: rtx4070()},
 	} {
 		if _, err := p.Open(context.Background(), r); diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)

@@ -37,6 +37,7 @@ var architectures = []architecture{
 	{gpu.SM86, twoFamilies},
 	{gpu.SM89, twoFamilies},
 	{gpu.SM90, twoFamilies},
+	{gpu.SM100, []model{refinedOver(mma.Family{})}},
 }
 
 var twoFamilies = []model{

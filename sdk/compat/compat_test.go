@@ -55,7 +55,8 @@ func TestOldAndNewWorkTogether(t *testing.T) {
 	}
 }
 
-// predictions returns what the example says of problems, but for its terms, which may be told otherwise in another revision.
+// predictions returns what the example says of problems, but for its terms, which may be told otherwise in another
+// revision.
 func predictions(t *testing.T, answers string) []map[string]any {
 	t.Helper()
 	var a struct{ Problems []map[string]any }
@@ -79,7 +80,8 @@ func trust(t *testing.T, path string) (lock string) {
 		t.Fatal(err)
 	}
 	lock = filepath.Join(t.TempDir(), "lock")
-	text := fmt.Sprintf(`{"plugins":{%q:{"sha256":"%x"}}}`, strings.TrimPrefix(filepath.Base(path), host.Prefix), sha256.Sum256(program))
+	text := fmt.Sprintf(`{"plugins":{%q:{"sha256":"%x"}}}`, strings.TrimPrefix(filepath.Base(path), host.Prefix),
+		sha256.Sum256(program))
 	if err := os.WriteFile(lock, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +105,8 @@ func checkRefusals(t *testing.T, path, lock, release string) {
 		r.Arch = "example"
 		_, err := h.Open(t.Context(), r)
 		var fault *host.PluginError
-		refused := errors.As(err, &fault) && fault.Fault == host.FaultVersion && strings.Contains(err.Error(), "it speaks API "+strings.Join(speaks, ", ")+",")
+		refused := errors.As(err, &fault) && fault.Fault == host.FaultVersion && strings.Contains(err.Error(),
+			"it speaks API "+strings.Join(speaks, ", ")+",")
 		if knows := slices.Contains(speaks, wire.API11); refused == knows {
 			t.Errorf("%+v of a plugin of API %s: got %v", r, release, err)
 		}
@@ -160,7 +163,8 @@ func withAxis(t *testing.T, c gemm.Config) gemm.Config {
 func refusesAxes(err error, speaks []string) bool {
 	var fault *host.PluginError
 	return errors.As(err, &fault) && fault.Fault == host.FaultVersion &&
-		strings.Contains(err.Error(), "it speaks API "+strings.Join(speaks, ", ")+", which knows no named axes of configurations")
+		strings.Contains(err.Error(), "it speaks API "+strings.Join(speaks,
+			", ")+", which knows no named axes of configurations")
 }
 
 // An executor of API 1.1.0, the first that has them, under the present host.
@@ -179,7 +183,8 @@ func TestOldExecutor(t *testing.T) {
 	same(t, "Devices", func(x exec.Executor) (any, error) { return x.Devices(t.Context()) }, local, remote)
 	same(t, "Environment", func(x exec.Executor) (any, error) { return x.Environment(t.Context(), 1) }, local, remote)
 	c := gemm.Config{BlockM: 128, BlockN: 64, BlockK: 32, NumWarps: 4, NumStages: 3, SplitK: 1, Kernel: "one"}
-	if _, err := remote.Compile(t.Context(), 0, gemm.New(64, 128, 256), withAxis(t, c)); !refusesAxes(err, []string{wire.API11}) {
+	if _, err := remote.Compile(t.Context(), 0, gemm.New(64, 128, 256), withAxis(t, c)); !refusesAxes(err,
+		[]string{wire.API11}) {
 		t.Errorf("compiling a kernel with a named axis: %v", err)
 	}
 	for size := range 8 {
@@ -283,8 +288,8 @@ func unpack(t *testing.T, release string) string {
 	return dir
 }
 
-// build builds a program as a plugin of that name and returns its path. Dependencies are those of the repository, so that
-// what the tests have compiled is what it needs, and all that it needs.
+// build builds a program as a plugin of that name and returns its path. Dependencies are those of the repository, so
+// that what the tests have compiled is what it needs, and all that it needs.
 func build(t *testing.T, tree, program, name string) string {
 	t.Helper()
 	if testing.Short() {
@@ -294,7 +299,8 @@ func build(t *testing.T, tree, program, name string) string {
 		t.Skip("needs the go command")
 	}
 	path := filepath.Join(t.TempDir(), host.Prefix+name)
-	cmd := osexec.Command("go", "build", "-buildvcs=false", "-ldflags=-s -w", "-modfile="+filepath.Join(repository(t), "go.mod"), "-o", path, program)
+	cmd := osexec.Command("go", "build", "-buildvcs=false", "-ldflags=-s -w", "-modfile="+filepath.Join(repository(t),
+		"go.mod"), "-o", path, program)
 	cmd.Dir = tree
 	cmd.Env = append(os.Environ(), "GOPROXY=off", "GOFLAGS=", "GOWORK=off", "GOTOOLCHAIN=local")
 	if out, err := cmd.CombinedOutput(); err != nil {

@@ -70,7 +70,8 @@ func (c *testcase) refusesAxis(ctx context.Context, found *findings, name, value
 	what := func(asked string) string {
 		return fmt.Sprintf("%s: %s with the axis %s at %s", c.target, asked, name, value)
 	}
-	_, err := c.Candidates(ctx, c.problem, arch.Space{Kernel: c.kernel, Axes: []arch.AxisValues{{Name: name, Values: []string{value}}}})
+	_, err := c.Candidates(ctx, c.problem, arch.Space{Kernel: c.kernel,
+		Axes: []arch.AxisValues{{Name: name, Values: []string{value}}}})
 	expectInput(found, what("Candidates of a space"), err)
 	config := c.candidates.Configs[0]
 	if config.Axes, err = config.Axes.With(name, value); err != nil {

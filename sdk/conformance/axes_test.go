@@ -15,12 +15,15 @@ import (
 func TestAxes(t *testing.T) {
 	for finding, broken := range map[string]named[axesModel]{
 		"": {},
-		"Candidates of a space with the axis unheard_of_0 at 1 is accepted":           {"overlooks spaces", axesModel{deafSpace: true}},
-		"asked for cluster at 4x1, it lists 32x32x32,warps=1,stages=1,split=1, which": {"overlooks spaces", axesModel{deafSpace: true}},
+		"Candidates of a space with the axis unheard_of_0 at 1 is accepted": {"overlooks spaces",
+			axesModel{deafSpace: true}},
+		"asked for cluster at 4x1, it lists 32x32x32,warps=1,stages=1,split=1, which": {"overlooks spaces",
+			axesModel{deafSpace: true}},
 		"Estimate of a configuration with the axis vector at no.such-value is accepted": {"overlooks values",
 			axesModel{deafConfig: true}},
-		"Mapping of a configuration with the axis unheard_of_0 at 1 is accepted": {"overlooks axes", axesModel{deafConfig: true}},
-		"the axis cluster has no explanation":                                    {"says nothing", axesModel{silent: true}},
+		"Mapping of a configuration with the axis unheard_of_0 at 1 is accepted": {"overlooks axes",
+			axesModel{deafConfig: true}},
+		"the axis cluster has no explanation": {"says nothing", axesModel{silent: true}},
 	} {
 		provider := provider{open: func(ctx context.Context, r arch.OpenRequest) (arch.Architecture, error) {
 			a, err := sound.Open(ctx, r)
@@ -28,7 +31,10 @@ func TestAxes(t *testing.T) {
 			m.Architecture = a
 			return &m, err
 		}}
-		provider.describe = func(d *arch.Description) { d.Families = []arch.Family{{Name: "tiled", Axes: broken.value.axes()}} }
+		provider.describe = func(d *arch.Description) {
+			d.Families = []arch.Family{{Name: "tiled",
+				Axes: broken.value.axes()}}
+		}
 		names, text, _ := failing(t, wire.ArchService(&provider), ArchitectureChecks(), quick)
 		want := []string{"axes"}
 		if finding == "" {
@@ -48,7 +54,8 @@ type axesModel struct {
 
 func (m *axesModel) axes() []gemm.Axis {
 	axes := []gemm.Axis{
-		{Name: "cluster", Doc: "CTAs per cluster", Type: gemm.Enumeration, Values: []string{"1x1", "2x1", "4x1"}, Default: "1x1"},
+		{Name: "cluster", Doc: "CTAs per cluster", Type: gemm.Enumeration, Values: []string{"1x1", "2x1", "4x1"},
+			Default: "1x1"},
 		{Name: "vector", Unit: "elements", Doc: "width of a load", Type: gemm.Integer, Default: "4"},
 	}
 	if m.silent {

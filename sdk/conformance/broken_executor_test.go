@@ -25,6 +25,7 @@ import (
 type runner struct {
 	version     string
 	fate        func(gemm.Problem, gemm.Config) exectest.Fate
+	libraryFate func(gemm.Problem, string) exectest.Fate
 	device      func(*exec.Device)
 	open        func() error
 	compile     func(ctx context.Context, p gemm.Problem, c *gemm.Config, device *int) error
@@ -45,7 +46,7 @@ func (r *runner) Open(context.Context) (exec.Executor, error) {
 			return nil, err
 		}
 	}
-	x := &exectest.Executor{Noise: 0.01, Fate: r.fate, Device: exec.Device{Name: "Made Up", Arch: "none1", Kernels: []string{"one", "two"}, Libraries: []string{"blas"},
+	x := &exectest.Executor{Noise: 0.01, Fate: r.fate, LibraryFate: r.libraryFate, Device: exec.Device{Name: "Made Up", Arch: "none1", Kernels: []string{"one", "two"}, Libraries: []string{"blas"},
 		Attributes: map[string]float64{"clock": 1.5e9, "num_sms": 8}}}
 	return &running{x, r}, nil
 }
@@ -155,7 +156,7 @@ func TestBrokenExecutors(t *testing.T) {
 			return err
 		})},
 		{check: "libraries", what: "it is not there", finding: "blas: ", broken: runner{
-			fate: fateOf(func(_ gemm.Problem, c gemm.Config) bool { return c.Kernel == "blas" }, exectest.NotBuilt)}},
+			libraryFate: func(gemm.Problem, string) exectest.Fate { return exectest.NotBuilt }}},
 		{check: "bad-config", what: "anything goes", finding: "a block of 0 is accepted", broken: runner{compile: func(_ context.Context, _ gemm.Problem, c *gemm.Config, _ *int) error {
 			if c.BlockM == 0 && c.BlockN != 0 {
 				c.BlockM = 64

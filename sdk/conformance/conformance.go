@@ -1,6 +1,6 @@
-// Package conformance holds plugins to what origami relies on. Each property is a Check; the checks of a kind of plugin are
-// run against a connection to one, whether that leads to a provider in a test (Architecture, Executor) or to the process
-// of a binary (`origami plugin check`).
+// Package conformance holds plugins to what origami relies on. Each property is a Check; the checks of a kind of
+// plugin are run against a connection to one, whether that leads to a provider in a test (Architecture, Executor) or
+// to the process of a binary (`origami plugin check`).
 //
 // In a plugin's own tests it is one call:
 //
@@ -31,10 +31,10 @@ type Options struct {
 	Short bool
 	// Untimed leaves out the one check that measures time, which a machine that emulates or instruments the plugin fails.
 	Untimed bool
-	// Golden names a file of rankings that the plugin must reproduce bit for bit (see the check "golden"). Empty means that
-	// there is none.
+	// Golden names a file of rankings that the plugin must reproduce bit for bit (see the check "golden"). Empty means
+	// that there is none.
 	Golden string
-	// UpdateGolden writes the file instead. The check fails then, so that nobody leaves it on.
+	// UpdateGolden writes the file instead. The check fails then, so that it is not left on.
 	UpdateGolden bool
 	// RequireDevice makes the absence of a device a failure of an executor, rather than a reason to skip what needs one.
 	RequireDevice bool
@@ -69,7 +69,8 @@ func ExecutorChecks() []Check { return executorChecks }
 
 // Run makes checks, in order, of the plugin of that name behind a connection, and calls report after each. A check may
 // take up to ten minutes. When the context ends, the check in progress and those after it fail with its error.
-func Run(ctx context.Context, name string, conn grpc.ClientConnInterface, checks []Check, o Options, report func(Result)) {
+func Run(ctx context.Context, name string, conn grpc.ClientConnInterface, checks []Check, o Options,
+	report func(Result)) {
 	s := newSubject(name, conn, o)
 	for _, check := range checks {
 		report(s.make(ctx, check))
@@ -157,8 +158,8 @@ func newSubject(name string, conn grpc.ClientConnInterface, o Options) *subject 
 	return &subject{Options: o, conn: own, client: wire.NewClient(name, own)}
 }
 
-// impatient is a connection that is given up for the rest of a check when calls have hung: each takes the whole timeout, and a
-// check may make hundreds.
+// impatient is a connection that is given up for the rest of a check when calls have hung: each takes the whole
+// timeout, and a check may make hundreds.
 type impatient struct {
 	grpc.ClientConnInterface
 	hangs atomic.Int32
@@ -166,7 +167,8 @@ type impatient struct {
 
 const hangsBorne = 2
 
-var errGivenUp = &diag.Error{Kind: diag.Plugin, What: fmt.Sprintf("not asked, as %d calls before it have hung", hangsBorne)}
+var errGivenUp = &diag.Error{Kind: diag.Plugin, What: fmt.Sprintf("not asked, as %d calls before it have hung",
+	hangsBorne)}
 
 // Invoke implements grpc.ClientConnInterface.
 func (c *impatient) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {

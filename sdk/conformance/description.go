@@ -30,7 +30,8 @@ func checkUnits(ctx context.Context, s *subject) error {
 			found.add("%s: a clock of %v Hz is not between 1 MHz and 100 GHz", name, float64(d.Clock))
 		}
 		if d.Units < 1 || d.Partitions < 1 || d.SharedMemory < 0 {
-			found.add("%s: %d units in %d partitions with %v B of shared memory", name, d.Units, d.Partitions, float64(d.SharedMemory))
+			found.add("%s: %d units in %d partitions with %v B of shared memory", name, d.Units, d.Partitions,
+				float64(d.SharedMemory))
 		}
 		for _, p := range d.Params {
 			if _, err := unit.Convert(p.Value, p.Unit, p.Unit); err != nil {
@@ -39,16 +40,19 @@ func checkUnits(ctx context.Context, s *subject) error {
 			if p.Source == "" || p.Method == "" {
 				found.add("%s: %s does not say where it comes from", name, p.Name)
 			}
-			if hertz, err := unit.Convert(p.Value, p.Unit, "Hz"); p.Name == "clock" && (err != nil || math.Abs(hertz-float64(d.Clock)) > 1e-12*hertz) {
-				found.add("%s: the parameter clock is %v %s, and the clock of the description %v Hz", name, p.Value, p.Unit, float64(d.Clock))
+			if hertz, err := unit.Convert(p.Value, p.Unit, "Hz"); p.Name == "clock" &&
+				(err != nil || math.Abs(hertz-float64(d.Clock)) > 1e-12*hertz) {
+				found.add("%s: the parameter clock is %v %s, and the clock of the description %v Hz", name, p.Value, p.Unit,
+					float64(d.Clock))
 			}
 		}
 		for _, a := range d.Atoms {
 			if a.M < 1 || a.N < 1 || a.K < 1 || !(a.Latency > 0) || a.PerUnit < 1 {
-				found.add("%s: the matrix instruction of %s is %dx%dx%d in %v cycles, %d at once", name, a.DType, a.M, a.N, a.K, float64(a.Latency), a.PerUnit)
+				found.add("%s: the matrix instruction of %s is %dx%dx%d in %v cycles, %d at once", name, a.DType, a.M, a.N, a.K,
+					float64(a.Latency), a.PerUnit)
 				continue
 			}
-			// A unit that is wrong by a prefix shows; how far a model's instruction is from the data sheet is its own affair.
+			// A unit that is wrong by a prefix shows. How far a model's instruction is from the data sheet is not checked.
 			rate := 2 * float64(a.M*a.N*a.K) / float64(a.Latency) * float64(a.PerUnit*d.Units) * float64(d.Clock)
 			if peak := float64(d.PeakFor(a.DType)); peak != 0 && (rate > 100*peak || rate < peak/100) {
 				found.add("%s: the matrix instruction of %s makes %.3g FLOP/s, the peak is %.3g", name, a.DType, rate, peak)
@@ -65,11 +69,13 @@ func checkUnits(ctx context.Context, s *subject) error {
 		}
 		for i, l := range levels {
 			if !(l.Bandwidth.Peak > 0) || l.Bandwidth.Units < 1 || l.Latency < 0 || l.Partitions < 1 {
-				found.add("%s: %s has %v B/cycle for %d units, a latency of %v cycles and %d partitions", name, l.Name, float64(l.Bandwidth.Peak), l.Bandwidth.Units, float64(l.Latency), l.Partitions)
+				found.add("%s: %s has %v B/cycle for %d units, a latency of %v cycles and %d partitions", name, l.Name,
+					float64(l.Bandwidth.Peak), l.Bandwidth.Units, float64(l.Latency), l.Partitions)
 			}
 			// A level that a device lacks may stay in a hierarchy with nothing in it.
 			if outermost := i == len(levels)-1; l.Capacity < 0 || outermost && l.Capacity != 0 {
-				found.add("%s: %s holds %v B; that is 0 for the last level, which holds everything, and not negative for another", name, l.Name, float64(l.Capacity))
+				found.add("%s: %s holds %v B; that is 0 for the last level, which holds everything, and not negative for another",
+					name, l.Name, float64(l.Capacity))
 			}
 			for _, active := range []int{1, (d.Units + 1) / 2, d.Units} {
 				if f := l.Bandwidth.Fraction(active); !(f > 0 && f <= 1) {
@@ -124,8 +130,9 @@ func checkSchema(ctx context.Context, s *subject) error {
 	return found.err()
 }
 
-// How exactly formulas must give the values beside them: they are evaluated in another order than the model's. A term that
-// is a difference is as exact as what it is taken from, which no formula says; so what is small beside the total counts less.
+// How exactly formulas must give the values beside them: they are evaluated in another order than the model's. A term
+// that is a difference is as exact as what it is taken from, which no formula says; so what is small beside the total
+// counts less.
 const (
 	formulaTolerance = 1e-9
 	sharesTolerance  = 1e-9

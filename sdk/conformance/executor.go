@@ -259,8 +259,8 @@ func checkSamples(ctx context.Context, s *subject) error {
 	return found.err()
 }
 
-// raw compiles a kernel twice, once over the client and once for its handle, which the client keeps to itself. Both are of
-// the first kernel family.
+// raw compiles a kernel twice, once over the client and once for its handle, which the client keeps to itself. Both
+// are of the first kernel family.
 func (s *subject) raw(ctx context.Context, b *bench) (exec.Kernel, uint64, error) {
 	k, c, err := b.compile(ctx, b.Kernels[0], small)
 	if err != nil {
@@ -326,7 +326,7 @@ func checkLibraries(ctx context.Context, s *subject) error {
 	}
 	found := &findings{}
 	for _, library := range b.Libraries {
-		k, err := b.Compile(ctx, b.device, small, gemm.Config{Kernel: library})
+		k, err := b.Library(ctx, b.device, small, library)
 		if err != nil {
 			found.add("%s: %s", library, err)
 			continue

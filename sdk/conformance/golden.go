@@ -30,8 +30,8 @@ type goldenLine struct {
 	Best   []goldenEntry `json:"best"`
 }
 
-// goldenEntry is a configuration in the form that gemm.ParseConfig reads, and its total as the shortest decimal that stands
-// for the same bits.
+// goldenEntry is a configuration in the form that gemm.ParseConfig reads, and its total as the shortest decimal that
+// stands for the same bits.
 type goldenEntry struct {
 	Config string  `json:"config"`
 	Cycles float64 `json:"cycles"`
@@ -86,11 +86,13 @@ func checkGolden(ctx context.Context, s *subject) error {
 		}
 		for i, w := range want.Best {
 			if i >= len(got.Best) {
-				found.add("%s:%d: %s@%s %s, %s: only %d configurations are feasible", s.Golden, number, want.Arch, want.Device, want.Model, p, len(got.Best))
+				found.add("%s:%d: %s@%s %s, %s: only %d configurations are feasible", s.Golden, number, want.Arch, want.Device,
+					want.Model, p, len(got.Best))
 				break
 			}
 			if g := got.Best[i]; g.Config != w.Config || math.Float64bits(g.Cycles) != math.Float64bits(w.Cycles) {
-				found.add("%s:%d: %s@%s %s, %s: place %d is %s with %v cycles, and was %s with %v", s.Golden, number, want.Arch, want.Device, want.Model, p, i+1, g.Config, g.Cycles, w.Config, w.Cycles)
+				found.add("%s:%d: %s@%s %s, %s: place %d is %s with %v cycles, and was %s with %v", s.Golden, number, want.Arch,
+					want.Device, want.Model, p, i+1, g.Config, g.Cycles, w.Config, w.Cycles)
 				break
 			}
 		}
@@ -105,7 +107,8 @@ func checkGolden(ctx context.Context, s *subject) error {
 }
 
 func goldenOf(ctx context.Context, t *target, p gemm.Problem, best int) (goldenLine, error) {
-	results, err := selector.Rank(ctx, here{t.Architecture}, selector.Request{Problems: []gemm.Problem{p}, Space: t.space(), Top: best})
+	results, err := selector.Rank(ctx, here{t.Architecture}, selector.Request{Problems: []gemm.Problem{p},
+		Space: t.space(), Top: best})
 	if err == nil {
 		err = results[0].Err
 	}

@@ -81,7 +81,7 @@ func checkManifest(ctx context.Context, s *subject) error {
 	return found.err()
 }
 
-// unique adds a finding for each name that cannot be told from another, whose case users need not heed, or not be typed.
+// unique adds a finding for each name that equals another but for case, and for each that cannot be typed.
 func (f *findings) unique(what string, names []string) {
 	seen := map[string]bool{}
 	for _, name := range names {
@@ -130,13 +130,15 @@ func checkOpen(ctx context.Context, s *subject) error {
 			continue
 		}
 		if d := opened.Describe(); d.Device != a.Devices[0].ID || d.Model != a.Models[0] {
-			found.add("%s opens %s under %s, and the first of the manifest are %s and %s", a.ID, d.Device, d.Model, a.Devices[0].ID, a.Models[0])
+			found.add("%s opens %s under %s, and the first of the manifest are %s and %s", a.ID, d.Device, d.Model,
+				a.Devices[0].ID, a.Models[0])
 		}
 	}
 	return found.err()
 }
 
-// checkReopen compares answers to Open themselves: hosts refuse a plugin that describes itself otherwise after a restart.
+// checkReopen compares answers to Open themselves: hosts refuse a plugin that describes itself otherwise after a
+// restart.
 func checkReopen(ctx context.Context, s *subject) error {
 	m, err := s.client.Manifest(ctx)
 	if err != nil {
@@ -161,14 +163,15 @@ func checkReopen(ctx context.Context, s *subject) error {
 		if !slices.Equal(first.GetHandle(), again.GetHandle()) {
 			found.add("%s@%s %s: opened again it has another handle", r.Arch, r.Device, r.Model)
 		}
-		if !proto.Equal(first.GetDescription(), again.GetDescription()) || !slices.EqualFunc(first.GetLevels(), again.GetLevels(), func(a, b *pb.Level) bool { return proto.Equal(a, b) }) {
+		if !proto.Equal(first.GetDescription(), again.GetDescription()) || !slices.EqualFunc(first.GetLevels(),
+			again.GetLevels(), func(a, b *pb.Level) bool { return proto.Equal(a, b) }) {
 			found.add("%s@%s %s: opened again it describes itself differently", r.Arch, r.Device, r.Model)
 		}
 	}
 	return found.err()
 }
 
-// unknownName is nobody's.
+// unknownName is the name of no architecture, device, model or option.
 const unknownName = "no-such-name"
 
 func checkBadOpen(ctx context.Context, s *subject) error {
@@ -186,19 +189,23 @@ func checkBadOpen(ctx context.Context, s *subject) error {
 		try(a.ID+": an unknown device", arch.OpenRequest{Arch: a.ID, Device: unknownName})
 		try(a.ID+": an unknown model", arch.OpenRequest{Arch: a.ID, Model: unknownName})
 		try(a.ID+": an unknown option", arch.OpenRequest{Arch: a.ID, Options: map[string]string{unknownName: "1"}})
-		try(a.ID+": an override of an unknown parameter", arch.OpenRequest{Arch: a.ID, Overrides: map[string]hw.OverrideValue{unknownName: {Value: 1}}})
+		try(a.ID+": an override of an unknown parameter", arch.OpenRequest{Arch: a.ID,
+			Overrides: map[string]hw.OverrideValue{unknownName: {Value: 1}}})
 		opened, err := s.client.Open(ctx, arch.OpenRequest{Arch: a.ID})
 		if err != nil {
 			continue // told by checkOpen
 		}
 		for _, p := range opened.Describe().Params {
-			try(a.ID+": an override of "+p.Name+" that is negative", arch.OpenRequest{Arch: a.ID, Overrides: map[string]hw.OverrideValue{p.Name: {Value: -1, Unit: p.Unit}}})
-			try(a.ID+": an override of "+p.Name+" in an unknown unit", arch.OpenRequest{Arch: a.ID, Overrides: map[string]hw.OverrideValue{p.Name: {Value: 1, Unit: "furlong"}}})
+			try(a.ID+": an override of "+p.Name+" that is negative", arch.OpenRequest{Arch: a.ID,
+				Overrides: map[string]hw.OverrideValue{p.Name: {Value: -1, Unit: p.Unit}}})
+			try(a.ID+": an override of "+p.Name+" in an unknown unit", arch.OpenRequest{Arch: a.ID,
+				Overrides: map[string]hw.OverrideValue{p.Name: {Value: 1, Unit: "furlong"}}})
 			break // one stands for all
 		}
 		for _, o := range m.Options {
 			if len(o.Values) > 0 {
-				try(a.ID+": the option "+o.Key+" with a value that it does not list", arch.OpenRequest{Arch: a.ID, Options: map[string]string{o.Key: unknownName}})
+				try(a.ID+": the option "+o.Key+" with a value that it does not list", arch.OpenRequest{Arch: a.ID,
+					Options: map[string]string{o.Key: unknownName}})
 			}
 		}
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 )
 
-// checkAnswers looks at what answered has found. That totals are finite and positive, that a rejected configuration has a
-// reason and no total, and that positions ascend, is what the client refuses otherwise.
+// checkAnswers looks at what answered has found. That totals are finite and positive, that a rejected configuration
+// has a reason and no total, and that positions ascend, is what the client refuses otherwise.
 func checkAnswers(ctx context.Context, s *subject) error {
 	cases, err := s.answered(ctx)
 	if err != nil && len(s.problems) == 0 {
@@ -204,7 +204,8 @@ func (s *subject) monotone(ctx context.Context, dims ...arch.Dim) error {
 	found, declared := &findings{}, false
 	for _, c := range cases {
 		for _, dim := range dims {
-			if own := c.Describe().Monotone; dim == arch.DimK && slices.Contains(own, arch.DimNone) || dim != arch.DimK && !slices.Contains(own, dim) {
+			if own := c.Describe().Monotone; dim == arch.DimK && slices.Contains(own, arch.DimNone) || dim != arch.DimK &&
+				!slices.Contains(own, dim) {
 				continue
 			}
 			declared = true
@@ -268,8 +269,10 @@ func checkMapping(ctx context.Context, s *subject) error {
 				found.add("%s, %s: %s", c, config, err)
 				continue
 			}
-			if m.GroupM < 1 || m.GroupM > gemm.MaxConfigNumber || m.XCDs < 0 || m.XCDs > max(c.Describe().Partitions, 0) || m.Chunk < 0 {
-				found.add("%s, %s: a launch order of %+v; GroupM is 1 to %d, XCDs 0 to the %d partitions, Chunk at least 0", c, config, m, gemm.MaxConfigNumber, c.Describe().Partitions)
+			if m.GroupM < 1 || m.GroupM > gemm.MaxConfigNumber || m.XCDs < 0 || m.XCDs > max(c.Describe().Partitions, 0) ||
+				m.Chunk < 0 {
+				found.add("%s, %s: a launch order of %+v; GroupM is 1 to %d, XCDs 0 to the %d partitions, Chunk at least 0", c,
+					config, m, gemm.MaxConfigNumber, c.Describe().Partitions)
 			}
 			if again, err := c.Mapping(ctx, c.problem, config); err != nil || again != m {
 				found.add("%s, %s: the launch order is %+v, and asked again %+v (%v)", c, config, m, again, err)

@@ -19,8 +19,8 @@ import (
 	"github.com/origami-gemm/origami/sdk/wire"
 )
 
-// nobody is a handle, or the hash of a list, that nobody has been told of.
-var nobody = bytes.Repeat([]byte{0x5a}, 32)
+// unheld is a handle, or the hash of a list, that the plugin has never seen.
+var unheld = bytes.Repeat([]byte{0x5a}, 32)
 
 // checkMissing makes the calls that a host makes of a plugin that has been restarted, or has forgotten.
 func checkMissing(ctx context.Context, s *subject) error {
@@ -38,11 +38,12 @@ func checkMissing(ctx context.Context, s *subject) error {
 			return err
 		},
 		"Estimate": func(h []byte) error {
-			_, err := client.Estimate(ctx, &pb.EstimateRequest{Handle: h, Problem: problem, Configs: &pb.ConfigSet{Sha256: nobody}})
+			_, err := client.Estimate(ctx, &pb.EstimateRequest{Handle: h, Problem: problem,
+				Configs: &pb.ConfigSet{Sha256: unheld}})
 			return err
 		},
 		"Terms": func(h []byte) error {
-			_, err := client.Terms(ctx, &pb.TermsRequest{Handle: h, Problem: problem, Configs: &pb.ConfigSet{Sha256: nobody}})
+			_, err := client.Terms(ctx, &pb.TermsRequest{Handle: h, Problem: problem, Configs: &pb.ConfigSet{Sha256: unheld}})
 			return err
 		},
 		"Mapping": func(h []byte) error {
@@ -55,20 +56,22 @@ func checkMissing(ctx context.Context, s *subject) error {
 		},
 	}
 	for _, call := range []string{"Candidates", "Estimate", "Terms", "Mapping", "Rank"} {
-		err := calls[call](nobody)
+		err := calls[call](unheld)
 		if call == "Rank" && status.Code(err) == codes.Unimplemented {
 			continue
 		}
 		found.missing(call+" of a handle that is not held", err, pb.Missing_RESOURCE_HANDLE)
 	}
-	opened, err := client.Open(ctx, &pb.OpenRequest{Arch: c.request.Arch, Device: c.request.Device, Model: c.request.Model})
+	opened, err := client.Open(ctx, &pb.OpenRequest{Arch: c.request.Arch, Device: c.request.Device,
+		Model: c.request.Model})
 	if err != nil {
 		return err
 	}
 	for _, call := range []string{"Estimate", "Terms"} {
-		found.missing(call+" of a configuration list that is not held", calls[call](opened.GetHandle()), pb.Missing_RESOURCE_CONFIGS)
+		found.missing(call+" of a configuration list that is not held", calls[call](opened.GetHandle()),
+			pb.Missing_RESOURCE_CONFIGS)
 	}
-	if _, err := client.Close(ctx, &pb.CloseRequest{Handle: nobody}); err != nil {
+	if _, err := client.Close(ctx, &pb.CloseRequest{Handle: unheld}); err != nil {
 		found.add("closing a handle that is not held fails: %s", err)
 	}
 	return found.err()
@@ -84,12 +87,14 @@ func (f *findings) missing(what string, err error, want pb.Missing_Resource) {
 		}
 	}
 	if s.Code() != codes.NotFound || got != want {
-		f.add("%s: it answers %s with the detail %s, not %s with %s: %s", what, s.Code(), got, codes.NotFound, want, s.Message())
+		f.add("%s: it answers %s with the detail %s, not %s with %s: %s", what, s.Code(), got, codes.NotFound, want,
+			s.Message())
 	}
 }
 
 func wireProblem(p gemm.Problem) *pb.Problem {
-	q := &pb.Problem{M: int64(p.M), N: int64(p.N), K: int64(p.K), Batch: int64(p.Batch), AMajor: pb.Major_MAJOR_K, BMajor: pb.Major_MAJOR_N, ElementType: pb.ElementType(p.DType)}
+	q := &pb.Problem{M: int64(p.M), N: int64(p.N), K: int64(p.K), Batch: int64(p.Batch), AMajor: pb.Major_MAJOR_K,
+		BMajor: pb.Major_MAJOR_N, ElementType: pb.ElementType(p.DType)}
 	if p.TransA() {
 		q.AMajor = pb.Major_MAJOR_M
 	}
@@ -99,7 +104,8 @@ func wireProblem(p gemm.Problem) *pb.Problem {
 	return q
 }
 
-// checkFields sends what a later origami might: fields that this one does not know, and values that nobody knows.
+// checkFields sends what a later origami might: fields that this one does not know, and enum values that no version
+// has.
 func checkFields(ctx context.Context, s *subject) error {
 	cases, err := s.answered(ctx)
 	if err != nil {
@@ -108,12 +114,14 @@ func checkFields(ctx context.Context, s *subject) error {
 	c := cases[0]
 	found := &findings{}
 	client := pb.NewArchServiceClient(s.conn)
-	opened, err := client.Open(ctx, &pb.OpenRequest{Arch: c.request.Arch, Device: c.request.Device, Model: c.request.Model})
+	opened, err := client.Open(ctx, &pb.OpenRequest{Arch: c.request.Arch, Device: c.request.Device,
+		Model: c.request.Model})
 	if err != nil {
 		return err
 	}
 	config := wire.ConfigMessage(c.candidates.Configs[0])
-	plain := &pb.CandidatesRequest{Handle: opened.GetHandle(), Problem: wireProblem(c.problem), Space: &pb.Space{Kernel: c.kernel}}
+	plain := &pb.CandidatesRequest{Handle: opened.GetHandle(), Problem: wireProblem(c.problem),
+		Space: &pb.Space{Kernel: c.kernel}}
 	later := proto.CloneOf(plain)
 	later.ProtoReflect().SetUnknown(unknownField)
 	later.Problem.ProtoReflect().SetUnknown(unknownField)
@@ -123,15 +131,17 @@ func checkFields(ctx context.Context, s *subject) error {
 		found.add("with a field that it does not know, Candidates answers otherwise (%v, %v)", err1, err2)
 	}
 	for what, change := range map[string]func(*pb.Problem){
-		"an element type that nobody knows":   func(p *pb.Problem) { p.ElementType = 99 },
-		"a storage order that nobody knows":   func(p *pb.Problem) { p.AMajor = 99 },
+		"an element type that no version has": func(p *pb.Problem) { p.ElementType = 99 },
+		"a storage order that no version has": func(p *pb.Problem) { p.AMajor = 99 },
 		"a storage order below all of them":   func(p *pb.Problem) { p.BMajor = -1 },
 		"an element type below all of them":   func(p *pb.Problem) { p.ElementType = -1 },
 		"a storage order of the other matrix": func(p *pb.Problem) { p.AMajor = pb.Major_MAJOR_N },
 	} {
 		odd := proto.CloneOf(plain)
 		change(odd.Problem)
-		if _, err := client.Estimate(ctx, &pb.EstimateRequest{Handle: opened.GetHandle(), Problem: odd.Problem, Configs: &pb.ConfigSet{Sha256: nobody, Configs: config}}); status.Code(err) == codes.OK || status.Code(err) == codes.Unavailable {
+		if _, err := client.Estimate(ctx, &pb.EstimateRequest{Handle: opened.GetHandle(), Problem: odd.Problem,
+			Configs: &pb.ConfigSet{Sha256: unheld,
+				Configs: config}}); status.Code(err) == codes.OK || status.Code(err) == codes.Unavailable {
 			found.add("Estimate with %s: %v", what, err)
 		}
 	}
@@ -287,7 +297,8 @@ func checkCancel(ctx context.Context, s *subject) error {
 			case err == nil && after == 0:
 				found.add("%s: %s succeeds though it is cancelled", c.target, call.name)
 			case err != nil && !errors.Is(err, context.Canceled):
-				found.add("%s: %s, cancelled after %v, fails with another error: %s", c.target, call.name, after.Round(time.Microsecond), err)
+				found.add("%s: %s, cancelled after %v, fails with another error: %s", c.target, call.name,
+					after.Round(time.Microsecond), err)
 			}
 		}
 	}

@@ -76,7 +76,8 @@ func differ(got, want *selector.Result) string {
 		return fmt.Sprintf("Rank gives the error %v, and its parts %v", got.Err, want.Err)
 	}
 	if len(got.Entries) != len(want.Entries) || got.Feasible != want.Feasible {
-		return fmt.Sprintf("Rank lists %d of %d feasible candidates, and its parts %d of %d", len(got.Entries), got.Feasible, len(want.Entries), want.Feasible)
+		return fmt.Sprintf("Rank lists %d of %d feasible candidates, and its parts %d of %d", len(got.Entries), got.Feasible,
+			len(want.Entries), want.Feasible)
 	}
 	if len(got.Rejected)+len(want.Rejected) > 0 && !reflect.DeepEqual(got.Rejected, want.Rejected) {
 		return fmt.Sprintf("Rank counts the rejected as %v, and its parts as %v", got.Rejected, want.Rejected)
@@ -84,7 +85,8 @@ func differ(got, want *selector.Result) string {
 	for i := range want.Entries {
 		g, w := got.Entries[i], want.Entries[i]
 		if g.Index != w.Index || g.Config != w.Config || g.Mapping != w.Mapping || !sameBits(g.Estimate, w.Estimate) {
-			return fmt.Sprintf("place %d of Rank is %s (%s), and of its parts %s (%s)", i+1, g.Config, text(g.Estimate), w.Config, text(w.Estimate))
+			return fmt.Sprintf("place %d of Rank is %s (%s), and of its parts %s (%s)", i+1, g.Config, text(g.Estimate),
+				w.Config, text(w.Estimate))
 		}
 	}
 	return ""
@@ -119,7 +121,8 @@ func checkSpeed(ctx context.Context, s *subject) error {
 			fastest = min(fastest, time.Since(begin))
 		}
 		if fastest >= timedLimit {
-			found.add("%s: %d configurations take %v at best, the limit is %v", c, len(configs), fastest.Round(10*time.Microsecond), timedLimit)
+			found.add("%s: %d configurations take %v at best, the limit is %v", c, len(configs),
+				fastest.Round(10*time.Microsecond), timedLimit)
 		}
 	}
 	return found.err()

@@ -26,7 +26,7 @@ func (t *target) String() string {
 
 func (t *target) space() arch.Space { return arch.Space{Kernel: t.kernel} }
 
-// requests lists what there is to open.
+// requests lists every model on every device of the manifest.
 func (s *subject) requests(m arch.Manifest) []arch.OpenRequest {
 	var list []arch.OpenRequest
 	for _, a := range m.Archs {
@@ -46,7 +46,7 @@ func (s *subject) requests(m arch.Manifest) []arch.OpenRequest {
 // maxTargets bounds how many targets the checks of predictions go through: of a longer list, that many spread over it.
 const maxTargets = 32
 
-// open opens what the manifest lists. What does not open is left out: the check "open" tells of it.
+// open opens what the manifest lists. What does not open is left out: the check "open" reports it.
 func (s *subject) open(ctx context.Context) ([]*target, error) {
 	m, err := s.client.Manifest(ctx)
 	if err != nil {
@@ -104,7 +104,7 @@ func (u *unanswered) Error() string {
 func (u *unanswered) Unwrap() error { return u.err }
 
 // answered returns the cases in which a target answers, having asked once. The others are in s.problems: the check
-// "answers" tells of them, and the rest of the checks does without.
+// "answers" reports them, and the other checks do without.
 func (s *subject) answered(ctx context.Context) ([]*testcase, error) {
 	if !s.asked {
 		if err := s.ask(ctx); err != nil {
@@ -155,8 +155,8 @@ func (s *subject) ask(ctx context.Context) error {
 	return nil
 }
 
-// noCandidates is why a problem is not answered that has no usable candidate. That all are rejected, with reasons, is an
-// answer of sorts.
+// noCandidates is why a problem is not answered that has no usable candidate. That all are rejected, with reasons, is
+// an answer of sorts.
 func noCandidates(rejected int) error {
 	if rejected > 0 {
 		return diag.Inputf("all %d candidates are rejected", rejected)
@@ -224,7 +224,8 @@ func problemsFor(d *arch.Description, short bool) []gemm.Problem {
 
 // sameBits reports whether two estimates are the same, to the bit.
 func sameBits(a, b arch.Estimate) bool {
-	return math.Float64bits(float64(a.Cycles)) == math.Float64bits(float64(b.Cycles)) && a.Bound == b.Bound && a.Reject == b.Reject
+	return math.Float64bits(float64(a.Cycles)) == math.Float64bits(float64(b.Cycles)) && a.Bound == b.Bound &&
+		a.Reject == b.Reject
 }
 
 // text is an estimate in a finding.

@@ -19,15 +19,16 @@ import (
 	"github.com/origami-gemm/origami/sdk/wire"
 )
 
-// Architecture checks a provider of architectures behind gRPC, each property as a test of its own. With -short and under the
-// race detector the default device of each architecture is checked only, and under the race detector nothing is timed.
+// Architecture checks a provider of architectures behind gRPC, each property as a test of its own. With -short and
+// under the race detector the default device of each architecture is checked only, and under the race detector nothing
+// is timed.
 func Architecture(t *testing.T, p arch.Provider, o Options) {
 	t.Helper()
 	test(t, p.Manifest().Name, wire.ArchService(p), architectureChecks, o)
 }
 
-// Executor checks a provider of an executor behind gRPC, each property as a test of its own. Without a device what needs
-// one is skipped, or fails if the environment variable ORIGAMI_REQUIRE_GPU is 1.
+// Executor checks a provider of an executor behind gRPC, each property as a test of its own. Without a device what
+// needs one is skipped, or fails if the environment variable ORIGAMI_REQUIRE_GPU is 1.
 func Executor(t *testing.T, p exec.Provider, o Options) {
 	t.Helper()
 	o.RequireDevice = o.RequireDevice || os.Getenv("ORIGAMI_REQUIRE_GPU") == "1"
@@ -63,9 +64,10 @@ func test(t *testing.T, name string, service *wire.Service, checks []Check, o Op
 // callTimeout is how long a call may take, as in a host.
 const callTimeout = 30 * time.Second
 
-// connect serves a service on a socket, as a plugin's process does, and connects to it. Its answers pass through forge, if
-// there is one.
-func connect(service *wire.Service, forge ...grpc.UnaryServerInterceptor) (conn *grpc.ClientConn, stop func(), err error) {
+// connect serves a service on a socket, as a plugin's process does, and connects to it. Its answers pass through
+// forge, if there is one.
+func connect(service *wire.Service, forge ...grpc.UnaryServerInterceptor) (conn *grpc.ClientConn, stop func(),
+	err error) {
 	dir, err := os.MkdirTemp("", "origami")
 	if err != nil {
 		return nil, nil, err
@@ -82,7 +84,8 @@ func connect(service *wire.Service, forge ...grpc.UnaryServerInterceptor) (conn 
 	serving.Go(func() { _ = server.Serve(listener) })
 	conn, err = grpc.NewClient("unix:"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(wire.MaxMessage), grpc.MaxCallSendMsgSize(wire.MaxMessage)),
-		grpc.WithUnaryInterceptor(func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+		grpc.WithUnaryInterceptor(func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn,
+			invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 			ctx, cancel := context.WithTimeout(ctx, callTimeout)
 			defer cancel()
 			return invoke(ctx, method, req, reply, cc, opts...)

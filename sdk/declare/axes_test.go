@@ -11,16 +11,19 @@ import (
 	"github.com/origami-gemm/origami/sdk/declare"
 )
 
-// clustered is the full model with two named axes, which its formulas know, in one of its families.
+// clustered is the full model with two named axes in one family. Its formulas use them.
 func clustered() declare.Model {
 	m := full()
 	m.Kernels[0].Axes = []gemm.Axis{
-		{Name: "cluster", Doc: "CTAs that share their loads", Type: gemm.Integer, Values: []string{"1", "2", "4"}, Default: "1"},
-		{Name: "schedule", Doc: "order of the K loop", Type: gemm.Enumeration, Values: []string{"simple", "overlapped"}, Default: "simple"},
+		{Name: "cluster", Doc: "CTAs that share their loads", Type: gemm.Integer, Values: []string{"1", "2", "4"},
+			Default: "1"},
+		{Name: "schedule", Doc: "order of the K loop", Type: gemm.Enumeration, Values: []string{"simple", "overlapped"},
+			Default: "simple"},
 	}
 	m.Kernels[0].Space.Axes = []arch.AxisValues{{Name: "cluster", Values: []string{"1", "2"}}}
 	m.Kernels[0].Rules = append(m.Kernels[0].Rules,
-		declare.Rule{Reason: "cluster", When: "cluster > 1 && block_m < 64", Detail: "a cluster of {cluster} of {block_m} rows"})
+		declare.Rule{Reason: "cluster", When: "cluster > 1 && block_m < 64",
+			Detail: "a cluster of {cluster} of {block_m} rows"})
 	last := len(m.Terms) - 1
 	m.Terms[last].Formula += "/cluster + schedule"
 	return m
@@ -45,16 +48,18 @@ func TestNamedAxes(t *testing.T) {
 		}
 		return n
 	}
-	plain, both := count(arch.Space{Axes: []arch.AxisValues{{Name: "cluster", Values: []string{"1"}}}}), count(arch.Space{})
+	plain, both := count(arch.Space{Axes: []arch.AxisValues{{Name: "cluster",
+		Values: []string{"1"}}}}), count(arch.Space{})
 	if both["all"] != 2*plain["all"] || both["cluster=2"] == 0 || both["cluster=2"] >= both[""] || both[""] != plain[""] {
 		t.Errorf("the model's own space has %v, with clusters of one %v", both, plain)
 	}
-	asked := count(arch.Space{Axes: []arch.AxisValues{{Name: "schedule", Values: []string{"overlapped"}}, {Name: "cluster", Values: []string{"4"}}}})
+	asked := count(arch.Space{Axes: []arch.AxisValues{{Name: "schedule", Values: []string{"overlapped"}},
+		{Name: "cluster", Values: []string{"4"}}}})
 	if asked["cluster=4,schedule=overlapped"]+asked["rejected"] != asked["all"] || asked["all"] != plain["all"] {
 		t.Errorf("one value on each axis gives %v", asked)
 	}
 
-	// Formulas see the axes as numbers, also to a reader of the description.
+	// Formulas use the axes as numbers, both in the plugin and for a reader of the description.
 	c := gemm.Config{BlockM: 64, BlockN: 64, BlockK: 64, NumWarps: 4, NumStages: 2, SplitK: 1, Kernel: "tiled"}
 	named := c
 	for _, set := range [][2]string{{"cluster", "4"}, {"schedule", "overlapped"}} {
@@ -96,8 +101,10 @@ func TestMistakesInAxes(t *testing.T) {
 	for want, change := range map[string]func(*declare.Kernel){
 		`kernel family tiled: the axis cluster is declared twice`: func(k *declare.Kernel) { k.Axes[1].Name = "cluster" },
 		`axis units: the name "units" is taken`:                   func(k *declare.Kernel) { k.Axes[0].Name = "units" },
-		`kernel tiled: the axis cluster has no value "8"`:         func(k *declare.Kernel) { k.Space.Axes[0].Values = []string{"8"} },
-		`kernel tiled: the kernel family has no axis "x"`:         func(k *declare.Kernel) { k.Space.Axes[0].Name = "x" },
+		`kernel tiled: the axis cluster has no value "8"`: func(k *declare.Kernel) {
+			k.Space.Axes[0].Values = []string{"8"}
+		},
+		`kernel tiled: the kernel family has no axis "x"`: func(k *declare.Kernel) { k.Space.Axes[0].Name = "x" },
 	} {
 		m := clustered()
 		change(&m.Kernels[0])
@@ -107,7 +114,8 @@ func TestMistakesInAxes(t *testing.T) {
 	}
 	m := clustered()
 	m.Kernels[1].Axes = []gemm.Axis{{Name: "cluster", Doc: "another", Type: gemm.Integer, Default: "2"}}
-	if _, err := declare.Provider(definition(), m); err == nil || !strings.Contains(err.Error(), "another family declares the axis cluster otherwise") {
+	if _, err := declare.Provider(definition(), m); err == nil || !strings.Contains(err.Error(),
+		"another family declares the axis cluster otherwise") {
 		t.Errorf("%v", err)
 	}
 }

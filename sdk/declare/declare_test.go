@@ -52,10 +52,7 @@ func definition() catalog.Definition {
 // full uses every feature of a declaration.
 func full() declare.Model {
 	return declare.Model{
-		Name:               "full",
-		UnitName:           "core",
-		Units:              "units",
-		Partitions:         "2",
+		Name: "full", UnitName: "core", Units: "units", Partitions: "2",
 		Clock:              "clock",
 		SharedMemory:       "memory - reserved",
 		RegisterFile:       "65536",

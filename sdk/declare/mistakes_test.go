@@ -69,99 +69,104 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
+// term returns a term of a model, in a copy of its list of terms.
+func term(m *declare.Model, name string) *declare.Term {
+	i := slices.IndexFunc(m.Terms, func(t declare.Term) bool { return t.Name == name })
+	m.Terms = slices.Clone(m.Terms)
+	return &m.Terms[i]
+}
+
+// rules replaces the rules of the first kernel family.
+func rules(m *declare.Model, r ...declare.Rule) { m.Kernels[0].Rules = r }
+
+// mistakes are changes to a model, by the error that they cause.
+var mistakes = map[string]func(*declare.Model){
+	`model full: Units is missing`: func(m *declare.Model) {
+		m.Units = ""
+	},
+	`model full: Clock: formula "clock +"`: func(m *declare.Model) {
+		m.Clock = "clock +"
+	},
+	`SharedMemory: formula "block_m" depends on more than parameters and constants`: func(m *declare.Model) {
+		m.SharedMemory = "block_m"
+	},
+	`term tiles: formula "cdiv(q, block_m)": unknown name "q"`: func(m *declare.Model) {
+		term(m, "tiles").Formula = "cdiv(q, block_m)"
+	},
+	`term active: formula "min(total, units)": unknown name "total"`: func(m *declare.Model) {
+		term(m, "active").Formula = "min(total, units)"
+	},
+	`term block_m: the name "block_m" is taken`: func(m *declare.Model) {
+		term(m, "layout").Name = "block_m"
+	},
+	`constant units: the name "units" is taken`: func(m *declare.Model) {
+		m.Constants = []arch.Constant{{Name: "units"}}
+	},
+	`term 4 is named "Lay Out": use snake_case`: func(m *declare.Model) {
+		term(m, "layout").Name = "Lay Out"
+	},
+	`term compute: a step needs a Bound`: func(m *declare.Model) {
+		term(m, "compute").Bound = 0
+	},
+	`term layout: only a step has a Bound`: func(m *declare.Model) {
+		term(m, "layout").Bound = arch.BoundL2
+	},
+	`term total: step is already the total`: func(m *declare.Model) {
+		term(m, "step").Kind = arch.KindTotal
+	},
+	`no term is the total`: func(m *declare.Model) {
+		term(m, "total").Kind = arch.KindShare
+	},
+	`term hit: it has a function, so its formula is prose`: func(m *declare.Model) {
+		term(m, "hit").Formula = "1"
+	},
+	`term hit: unknown name "cash"`: func(m *declare.Model) {
+		term(m, "hit").Args = []string{"cash"}
+	},
+	`the model has no kernels`: func(m *declare.Model) {
+		m.Kernels = nil
+	},
+	`a kernel has no name`: func(m *declare.Model) {
+		m.Kernels = []declare.Kernel{{}}
+	},
+	`kernel k: config`: func(m *declare.Model) {
+		m.Kernels = []declare.Kernel{{Name: "k", Space: arch.Space{BlockM: []int{0}}}}
+	},
+	`rule bad: When: formula "n >": `: func(m *declare.Model) {
+		rules(m, declare.Rule{Reason: "bad", When: "n >"})
+	},
+	`a rule has the reason "Bad"`: func(m *declare.Model) {
+		rules(m, declare.Rule{Reason: "Bad", When: "1"})
+	},
+	`rule bad: When is missing`: func(m *declare.Model) {
+		rules(m, declare.Rule{Reason: "bad"})
+	},
+	`lacks a closing brace`: func(m *declare.Model) {
+		rules(m, declare.Rule{Reason: "bad", When: "1", Detail: "{n"})
+	},
+	`{m} depends on the problem's sizes, but the rule does not`: func(m *declare.Model) {
+		rules(m, declare.Rule{Reason: "bad", When: "block_m > 9", Detail: "{m}"})
+	},
+	`the model has no memory levels`: func(m *declare.Model) {
+		m.Levels = nil
+	},
+	`a level has no name`: func(m *declare.Model) {
+		m.Levels = []declare.Level{{}}
+	},
+	`level x: Bandwidth is missing`: func(m *declare.Model) {
+		m.Levels = []declare.Level{{Name: "x"}}
+	},
+	`GroupM: formula "rows": unknown name "rows"`: func(m *declare.Model) {
+		m.GroupM = "rows"
+	},
+	`model 1 has no unique name`: func(m *declare.Model) {
+		m.Name = ""
+	},
+}
+
 // Provider reports a mistake in a declaration, with its place.
 func TestMistakes(t *testing.T) {
-	term := func(name string) func(*declare.Model) *declare.Term {
-		return func(m *declare.Model) *declare.Term {
-			i := slices.IndexFunc(m.Terms, func(t declare.Term) bool { return t.Name == name })
-			m.Terms = slices.Clone(m.Terms)
-			return &m.Terms[i]
-		}
-	}
-	rules := func(m *declare.Model, r ...declare.Rule) { m.Kernels[0].Rules = r }
-	for want, change := range map[string]func(*declare.Model){
-		`model full: Units is missing`: func(m *declare.Model) {
-			m.Units = ""
-		},
-		`model full: Clock: formula "clock +"`: func(m *declare.Model) {
-			m.Clock = "clock +"
-		},
-		`SharedMemory: formula "block_m" depends on more than parameters and constants`: func(m *declare.Model) {
-			m.SharedMemory = "block_m"
-		},
-		`term tiles: formula "cdiv(q, block_m)": unknown name "q"`: func(m *declare.Model) {
-			term("tiles")(m).Formula = "cdiv(q, block_m)"
-		},
-		`term active: formula "min(total, units)": unknown name "total"`: func(m *declare.Model) {
-			term("active")(m).Formula = "min(total, units)"
-		},
-		`term block_m: the name "block_m" is taken`: func(m *declare.Model) {
-			term("layout")(m).Name = "block_m"
-		},
-		`constant units: the name "units" is taken`: func(m *declare.Model) {
-			m.Constants = []arch.Constant{{Name: "units"}}
-		},
-		`term 4 is named "Lay Out": use snake_case`: func(m *declare.Model) {
-			term("layout")(m).Name = "Lay Out"
-		},
-		`term compute: a step needs a Bound`: func(m *declare.Model) {
-			term("compute")(m).Bound = 0
-		},
-		`term layout: only a step has a Bound`: func(m *declare.Model) {
-			term("layout")(m).Bound = arch.BoundL2
-		},
-		`term total: step is already the total`: func(m *declare.Model) {
-			term("step")(m).Kind = arch.KindTotal
-		},
-		`no term is the total`: func(m *declare.Model) {
-			term("total")(m).Kind = arch.KindShare
-		},
-		`term hit: it has a function, so its formula is prose`: func(m *declare.Model) {
-			term("hit")(m).Formula = "1"
-		},
-		`term hit: unknown name "cash"`: func(m *declare.Model) {
-			term("hit")(m).Args = []string{"cash"}
-		},
-		`the model has no kernels`: func(m *declare.Model) {
-			m.Kernels = nil
-		},
-		`a kernel has no name`: func(m *declare.Model) {
-			m.Kernels = []declare.Kernel{{}}
-		},
-		`kernel k: config`: func(m *declare.Model) {
-			m.Kernels = []declare.Kernel{{Name: "k", Space: arch.Space{BlockM: []int{0}}}}
-		},
-		`rule bad: When: formula "n >": `: func(m *declare.Model) {
-			rules(m, declare.Rule{Reason: "bad", When: "n >"})
-		},
-		`a rule has the reason "Bad"`: func(m *declare.Model) {
-			rules(m, declare.Rule{Reason: "Bad", When: "1"})
-		},
-		`rule bad: When is missing`: func(m *declare.Model) {
-			rules(m, declare.Rule{Reason: "bad"})
-		},
-		`lacks a closing brace`: func(m *declare.Model) {
-			rules(m, declare.Rule{Reason: "bad", When: "1", Detail: "{n"})
-		},
-		`{m} depends on the problem's sizes, but the rule does not`: func(m *declare.Model) {
-			rules(m, declare.Rule{Reason: "bad", When: "block_m > 9", Detail: "{m}"})
-		},
-		`the model has no memory levels`: func(m *declare.Model) {
-			m.Levels = nil
-		},
-		`a level has no name`: func(m *declare.Model) {
-			m.Levels = []declare.Level{{}}
-		},
-		`level x: Bandwidth is missing`: func(m *declare.Model) {
-			m.Levels = []declare.Level{{Name: "x"}}
-		},
-		`GroupM: formula "rows": unknown name "rows"`: func(m *declare.Model) {
-			m.GroupM = "rows"
-		},
-		`model 1 has no unique name`: func(m *declare.Model) {
-			m.Name = ""
-		},
-	} {
+	for want, change := range mistakes {
 		m := full()
 		m.Kernels = slices.Clone(m.Kernels)
 		change(&m)

@@ -74,7 +74,7 @@ func (m *Model) open(def catalog.Definition, s catalog.Selection) (arch.Architec
 		})
 		a.bounds = append(a.bounds, t.Bound)
 	}
-	a.desc.Unused = formula.Unused(&a.desc, m.otherFormulas()...)
+	a.desc.Unused = formula.Unused(params, m.predicts())
 	for i, l := range m.Levels {
 		a.memory = append(a.memory, c.levels[i].describe(l, a.desc.Units, &check))
 	}
@@ -107,11 +107,14 @@ func (m *Model) open(def catalog.Definition, s catalog.Selection) (arch.Architec
 	return a, nil
 }
 
-// otherFormulas are those that predictions depend on, besides the terms. What only the description shows, such as the
-// number of units, is not among them.
-func (m *Model) otherFormulas() []string {
+// predicts returns the formulas that predictions depend on. What only the description shows, such as the number of units,
+// is not among them.
+func (m *Model) predicts() []string {
 	formulas := []string{m.Clock, m.AtomsPerUnit, m.GroupM, m.XCDs, m.Chunk}
 	for _, t := range m.Terms {
+		if t.Func == nil {
+			formulas = append(formulas, t.Formula)
+		}
 		formulas = append(formulas, t.Args...)
 	}
 	for _, k := range m.Kernels {

@@ -53,8 +53,8 @@ func (b *binary) isScript() bool {
 	return string(start[:n]) == "#!"
 }
 
-// execute makes cmd run the file that b has open rather than what lies at its path by then. That takes Linux and a program
-// that is no script; otherwise cmd stays as it is.
+// execute makes cmd run the file that b has open rather than what lies at its path by then. That takes Linux and a
+// program that is no script; otherwise cmd stays as it is.
 func (b *binary) execute(cmd *exec.Cmd) {
 	if _, err := os.Stat("/proc/self/fd"); runtime.GOOS != "linux" || err != nil || b.isScript() {
 		return
@@ -63,7 +63,7 @@ func (b *binary) execute(cmd *exec.Cmd) {
 	cmd.ExtraFiles, cmd.Path = []*os.File{b.File}, "/proc/self/fd/3"
 }
 
-// openToAll returns a file, or a folder above it, in which everybody may put something else, and "" if there is none.
+// openToAll returns the file, or a folder above it, if every user may write to it, and "" otherwise.
 // Folders with the sticky bit, such as /tmp, keep what is in them to its owners.
 func openToAll(path string) (file, folder string) {
 	if runtime.GOOS == "windows" { // its permissions are not these bits
@@ -85,7 +85,7 @@ func openToAll(path string) (file, folder string) {
 	return "", ""
 }
 
-// guard refuses a file that everybody may write to, and warns about one that everybody may replace.
+// guard refuses a file that every user may write to, and warns about a file that every user may replace.
 func (h *Host) guard(path string) error {
 	file, folder := openToAll(path)
 	if file != "" {

@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-// envClientCert is how go-plugin's AutoMTLS tells a plugin whom to let in: by a certificate in PEM. The plugin answers
-// with a certificate of its own in the handshake, which go-plugin then demands of whoever answers at the socket.
+// envClientCert holds the host's certificate in PEM, the only one that the plugin accepts (go-plugin's AutoMTLS). The
+// plugin sends its certificate in the handshake, and go-plugin accepts no other at the socket.
 const envClientCert = "PLUGIN_CLIENT_CERT"
 
 // clientIdentity returns the host's side of AutoMTLS for one plugin: the certificate to send and the configuration that
-// goes with it. It is AutoMTLS but for the curve: go-plugin takes P-521, which costs tens of milliseconds per start, and
-// which gRPC's C core (plugins in Python, C++) refuses in a client's certificate.
+// goes with it. It differs from AutoMTLS in the curve: go-plugin uses P-521, which costs tens of milliseconds per
+// start, and which gRPC's C core (plugins in Python, C++) refuses in a client's certificate.
 func clientIdentity() (certPEM string, config *tls.Config, err error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -43,7 +43,7 @@ func clientIdentity() (certPEM string, config *tls.Config, err error) {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})), &tls.Config{
 		Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}},
 		MinVersion:   tls.VersionTLS12,
-		RootCAs:      x509.NewCertPool(), // nobody, until the plugin has sent its own: the system's would do otherwise
+		RootCAs:      x509.NewCertPool(), // until the plugin has sent its certificate; nil would be the system's
 		ServerName:   "localhost",
 	}, nil
 }

@@ -12,9 +12,10 @@ import (
 	"github.com/origami-gemm/origami/sdk/wire"
 )
 
-// described is what a trusted plugin printed about itself, kept in Options.DescribeCache as JSON, a file per plugin. To be asked it
-// must be hashed and started, which takes 30 ms for a plugin in Go and ten times that for one in Python, for every command that looks
-// for plugins. While its file looks the same it is not; nothing runs because of that, since what runs is hashed before it starts.
+// described is what a trusted plugin printed about itself, kept in Options.DescribeCache as JSON, a file per plugin.
+// To be asked it must be hashed and started, which takes 30 ms for a plugin in Go and ten times that for one in
+// Python, for every command that looks for plugins. While its file looks the same it is not; nothing runs because of
+// that, since what runs is hashed before it starts.
 type described struct {
 	Path    string          `json:"path"`
 	Size    int64           `json:"size"`
@@ -25,8 +26,8 @@ type described struct {
 // describedName names the file for a plugin's binary, by the hash that is trusted.
 func describedName(plugin, sha256 string) string { return plugin + "-" + sha256 + ".json" }
 
-// recall returns what the trusted binary of that hash printed when it was asked last, if that is known and the file at path has not
-// been touched since.
+// recall returns what the trusted binary of that hash printed when it was asked last, if that is known and the file at
+// path has not been touched since.
 func (h *Host) recall(plugin, path, sha256 string) ([]byte, bool) {
 	if h.options.DescribeCache == "" || sha256 == "" {
 		return nil, false
@@ -49,8 +50,8 @@ func (h *Host) recall(plugin, path, sha256 string) ([]byte, bool) {
 	return d.Text, err == nil
 }
 
-// keep remembers what a binary printed, and forgets all that are not trusted any more. That it cannot is no failure: the plugin is
-// asked again.
+// keep remembers what a binary printed, and forgets all that are not trusted any more. That it cannot is no failure:
+// the plugin is asked again.
 func (h *Host) keep(plugin string, file *binary, text []byte, locked map[string]lockEntry) {
 	dir := h.options.DescribeCache
 	if dir == "" {

@@ -56,7 +56,8 @@ echo '{"info":{"name":"counted","version":"` + version + `","api_versions":["1.0
 
 	// A binary that has changed is not what was asked; it is not run either.
 	write("1.0.1")
-	if p := info(t, newHost(t, host.Options{Plugins: []string{path}, LockFile: lock, DescribeCache: cache}), "counted"); p.State != host.Skipped || !strings.Contains(p.Reason, "SHA-256") {
+	if p := info(t, newHost(t, host.Options{Plugins: []string{path}, LockFile: lock, DescribeCache: cache}),
+		"counted"); p.State != host.Skipped || !strings.Contains(p.Reason, "SHA-256") {
 		t.Errorf("got %+v", p)
 	}
 	trust(t, lock, path)
@@ -66,7 +67,8 @@ echo '{"info":{"name":"counted","version":"` + version + `","api_versions":["1.0
 		t.Errorf("the answer of the old binary is kept: %v", files)
 	}
 	// Whoever checks a plugin asks it itself.
-	if p := info(t, newHost(t, host.Options{Plugins: []string{path}, TrustNamed: true, DescribeCache: cache}), "counted"); p.State != host.OK {
+	if p := info(t, newHost(t, host.Options{Plugins: []string{path}, TrustNamed: true, DescribeCache: cache}),
+		"counted"); p.State != host.OK {
 		t.Errorf("got %+v", p)
 	}
 	if runs, _ := os.ReadFile(count); len(runs) != 4 {
@@ -84,13 +86,15 @@ echo '{"info":{"name":"counted","version":"` + version + `","api_versions":["1.0
 	}
 	h := newHost(t, host.Options{Plugins: []string{path}, LockFile: lock, DescribeCache: cache})
 	var failure *host.PluginError
-	if _, err := h.Open(t.Context(), arch.OpenRequest{Arch: "counted"}); !errors.As(err, &failure) || failure.Fault != host.FaultUntrusted {
+	if _, err := h.Open(t.Context(), arch.OpenRequest{Arch: "counted"}); !errors.As(err, &failure) ||
+		failure.Fault != host.FaultUntrusted {
 		t.Errorf("got %v", err)
 	}
 	write("1.0.1")
 
 	// A cache that cannot be written is no obstacle.
-	p := info(t, newHost(t, host.Options{Plugins: []string{path}, LockFile: lock, DescribeCache: filepath.Join(path, "no", "folder")}), "counted")
+	p := info(t, newHost(t, host.Options{Plugins: []string{path}, LockFile: lock, DescribeCache: filepath.Join(path, "no",
+		"folder")}), "counted")
 	if p.State != host.OK {
 		t.Errorf("got %+v", p)
 	}

@@ -41,7 +41,8 @@ func (h *Host) plugins() []*found {
 			}
 		}
 		for i, path := range h.binaries(locked) {
-			h.found = append(h.found, &found{info: PluginInfo{Name: pluginName(path), Path: path, Named: i < len(h.options.Plugins)}})
+			h.found = append(h.found, &found{info: PluginInfo{Name: pluginName(path), Path: path,
+				Named: i < len(h.options.Plugins)}})
 		}
 		// Each external plugin is hashed and asked who it is; that takes a process start, so all at once.
 		var wg sync.WaitGroup
@@ -51,7 +52,8 @@ func (h *Host) plugins() []*found {
 		wg.Wait()
 		for _, b := range h.options.Builtins {
 			h.found = append(h.found, &found{
-				info:     PluginInfo{Name: b.Manifest.Name, Version: b.Manifest.Version, Builtin: true, Path: h.options.Self, APIVersions: wire.APIVersions, Protocols: []int{wire.ProtocolVersion}, State: OK},
+				info: PluginInfo{Name: b.Manifest.Name, Version: b.Manifest.Version, Builtin: true, Path: h.options.Self,
+					APIVersions: wire.APIVersions, Protocols: []int{wire.ProtocolVersion}, State: OK},
 				manifest: b.Manifest,
 				program:  &program{name: b.Manifest.Name, path: h.options.Self, args: b.Args, speaks: wire.APIVersions, host: h},
 			})
@@ -91,8 +93,9 @@ func settlePrecedence(plugins []*found) {
 	}
 }
 
-// binaries lists the external plugin binaries in order of precedence: those that the user named, those in the search path,
-// and those that are trusted where they lie. The last kind is listed even when it is gone, unless its name turned up before.
+// binaries lists the external plugin binaries in order of precedence: those that the user named, those in the search
+// path, and those that are trusted where they lie. The last kind is listed even when it is gone, unless its name
+// turned up before.
 func (h *Host) binaries(locked map[string]lockEntry) []string {
 	var paths []string
 	for _, path := range h.options.Plugins {
@@ -116,7 +119,8 @@ func (h *Host) binaries(locked map[string]lockEntry) []string {
 			continue
 		}
 		_, err := os.Stat(path)
-		moved := errors.Is(err, fs.ErrNotExist) && slices.ContainsFunc(paths, func(p string) bool { return pluginName(p) == name })
+		moved := errors.Is(err, fs.ErrNotExist) && slices.ContainsFunc(paths,
+			func(p string) bool { return pluginName(p) == name })
 		if !moved {
 			paths = append(paths, path)
 		}
@@ -124,7 +128,7 @@ func (h *Host) binaries(locked map[string]lockEntry) []string {
 	return paths
 }
 
-// absolute makes a path independent of the working directory, where that can be told.
+// absolute makes a path independent of the working directory, if the directory is known.
 func absolute(path string) string {
 	if abs, err := filepath.Abs(path); err == nil {
 		return abs
@@ -242,9 +246,9 @@ func (h *Host) describe(name, path string, file *binary) ([]byte, error) {
 	return text, nil
 }
 
-// lockFile is the JSON of a lock file: {"plugins": {"NAME": {"sha256": "HEX", "path": "PATH"}}}. The name is the file name
-// without Prefix. A binary of that name and hash is trusted wherever it is installed; the path, which may be left out, is
-// where it is looked for beside Options.Plugins and Options.SearchPath.
+// lockFile is the JSON of a lock file: {"plugins": {"NAME": {"sha256": "HEX", "path": "PATH"}}}. The name is the file
+// name without Prefix. A binary of that name and hash is trusted wherever it is installed; the path, which may be left
+// out, is where it is looked for beside Options.Plugins and Options.SearchPath.
 type lockFile struct {
 	Plugins map[string]lockEntry `json:"plugins"`
 }
@@ -291,7 +295,8 @@ func parseLock(path string, text []byte) (map[string]lockEntry, error) {
 			return nil, diag.Inputf("the sha256 of %s is not 64 hexadecimal digits", name).At("%s", path).Do(form)
 		}
 		if entry.Path != "" && (!filepath.IsAbs(entry.Path) || pluginName(entry.Path) != name) {
-			return nil, diag.Inputf("the path of %s is not an absolute one of a plugin of that name", name).At("%s", path).Do(form)
+			return nil, diag.Inputf("the path of %s is not an absolute one of a plugin of that name", name).At("%s",
+				path).Do(form)
 		}
 		entry.SHA256 = strings.ToLower(entry.SHA256)
 		lock.Plugins[name] = entry

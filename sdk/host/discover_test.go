@@ -80,7 +80,8 @@ func TestOnlyTrustedPluginsAreRun(t *testing.T) {
 	refused := func(state host.State, reason string) {
 		t.Helper()
 		h := newHost(t, options)
-		if p := info(t, h, "outside"); p.State != state || !strings.Contains(p.Reason, reason) || p.Path != path || p.SHA256 == "" {
+		if p := info(t, h, "outside"); p.State != state || !strings.Contains(p.Reason, reason) || p.Path != path ||
+			p.SHA256 == "" {
 			t.Errorf("got %+v, want %s because of %q", p, state, reason)
 		}
 		_, err := h.Open(t.Context(), arch.OpenRequest{Arch: "outside"})
@@ -104,7 +105,8 @@ func TestOnlyTrustedPluginsAreRun(t *testing.T) {
 
 	trust(t, lock, path)
 	h := newHost(t, options)
-	if p := info(t, h, "outside"); p.State != host.OK || p.Version != "0.3.1" || !slices.Equal(p.Archs, []string{"outside"}) || !slices.Equal(p.APIVersions, wire.APIVersions) {
+	if p := info(t, h, "outside"); p.State != host.OK || p.Version != "0.3.1" || !slices.Equal(p.Archs,
+		[]string{"outside"}) || !slices.Equal(p.APIVersions, wire.APIVersions) {
 		t.Errorf("got %+v", p)
 	}
 	if n := starts(t, "outside"); n != 1 {
@@ -146,7 +148,8 @@ func TestExternalPluginsThatFail(t *testing.T) {
 		{"api", host.Skipped, "it speaks API 9.0.0, 8.1.0, this origami speaks 1.0.0, 1.1.0"},
 	} {
 		trust(t, lock, install(t, dir, test.mode))
-		h := newHost(t, host.Options{SearchPath: []string{dir}, LockFile: lock, Builtins: []host.Builtin{builtin("good")}, StartTimeout: time.Second})
+		h := newHost(t, host.Options{SearchPath: []string{dir}, LockFile: lock, Builtins: []host.Builtin{builtin("good")},
+			StartTimeout: time.Second})
 		if p := info(t, h, test.mode); p.State != test.state || !strings.Contains(p.Reason, test.reason) {
 			t.Errorf("%s: got %+v, want %s because of %q", test.mode, p, test.state, test.reason)
 		}
@@ -185,7 +188,8 @@ func TestPrecedence(t *testing.T) {
 	trust(t, lock, first)
 	second := builtin("second")
 	second.Manifest.Archs = append(second.Manifest.Archs, fake.Provider{Name: "twin"}.Manifest().Archs...)
-	h := newHost(t, host.Options{Plugins: []string{first}, SearchPath: []string{dir, other}, LockFile: lock, Builtins: []host.Builtin{builtin("twin"), second}})
+	h := newHost(t, host.Options{Plugins: []string{first}, SearchPath: []string{dir, other}, LockFile: lock,
+		Builtins: []host.Builtin{builtin("twin"), second}})
 	var got []string
 	for _, p := range h.Plugins() {
 		got = append(got, strings.Join([]string{p.Name, string(p.State), strings.Join(p.Archs, "+"), p.Reason}, "|"))

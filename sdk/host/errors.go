@@ -86,5 +86,6 @@ func fault(name, op string, f Fault, p *process, cause error, format string, arg
 			e.what += ": " + strings.TrimSuffix(last, ".")
 		}
 	}
-	return &diag.Error{Kind: diag.Plugin, Where: "plugin " + name, What: e.what, Fix: fixes[f], Code: faultCodes[f], Err: e}
+	return &diag.Error{Kind: diag.Plugin, Where: "plugin " + name, What: e.what, Fix: fixes[f], Code: faultCodes[f],
+		Err: e}
 }

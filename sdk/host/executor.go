@@ -54,7 +54,8 @@ func (h *Host) findExecutor(name string) (*found, error) {
 		}
 	}
 	if len(names) > 0 {
-		return nil, h.mentionUnusable(diag.Inputf("no plugin %q runs kernels", name).Do("use %s", strings.Join(names, " or ")))
+		return nil, h.mentionUnusable(diag.Inputf("no plugin %q runs kernels", name).Do("use %s",
+			strings.Join(names, " or ")))
 	}
 	return nil, h.mentionUnusable(&diag.Error{Kind: diag.Device, What: "no plugin that runs kernels is installed",
 		Fix: "install one and trust it", Code: diag.CodeNoExecutor})
@@ -72,8 +73,8 @@ func (x *executor) Close() error {
 	return nil
 }
 
-// executorConn is a program's connection for an executor. It adds to it what follows from kernels: they may hang or cost
-// the process its device context, and they are lost with the process.
+// executorConn is a program's connection for an executor. It adds to it what follows from kernels: they may hang or
+// cost the process its device context, and they are lost with the process.
 type executorConn struct {
 	*program
 	closing sync.Once
@@ -116,8 +117,8 @@ func (c *executorConn) Invoke(ctx context.Context, method string, args, reply an
 	if ctx.Err() != nil {
 		return ctx.Err() // given up before it began
 	}
-	// A caller who gives up does not wait, while the call goes on: if it hangs, the process must be stopped, or the calls
-	// after it would wait for the device in vain.
+	// A caller that gives up returns at once, and the call goes on. If it hangs, its timeout stops the process; otherwise
+	// later calls would wait for the device forever.
 	done := make(chan error, 1)
 	go func() {
 		err := call(context.WithoutCancel(ctx))

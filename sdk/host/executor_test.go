@@ -183,11 +183,14 @@ func TestExecutorIsEqualToInProcess(t *testing.T) {
 		p.DType = gemm.DTypes()[i%6]
 		c := goodConfig
 		c.NumStages = 1 + i%4
-		if i == 19 {
-			c = gemm.Config{Kernel: "blas"}
+		build := func(x exec.Executor) (exec.Kernel, error) {
+			if i == 19 {
+				return x.Library(t.Context(), i%2, p, "blas")
+			}
+			return x.Compile(t.Context(), i%2, p, c)
 		}
-		k, err := local.Compile(t.Context(), i%2, p, c)
-		remoteK, remoteErr := remote.Compile(t.Context(), i%2, p, c)
+		k, err := build(local)
+		remoteK, remoteErr := build(remote)
 		sameError(t, "Compile", err, remoteErr)
 		if err != nil {
 			continue

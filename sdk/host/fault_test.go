@@ -220,7 +220,8 @@ func TestManyProblems(t *testing.T) {
 		t.Fatalf("%d results, %v", len(results), err)
 	}
 	for i := 0; i < len(results); i += 37 {
-		one, err := selector.Rank(t.Context(), a, selector.Request{Problems: request.Problems[i : i+1], Space: request.Space, Top: 2})
+		one, err := selector.Rank(t.Context(), a, selector.Request{Problems: request.Problems[i : i+1], Space: request.Space,
+			Top: 2})
 		if err != nil || !reflect.DeepEqual(one[0], results[i]) || (results[i].Err != nil) != (i == 0) {
 			t.Errorf("%s alone: %+v, %v; in a batch: %+v", request.Problems[i], one, err, results[i])
 		}
@@ -256,7 +257,8 @@ func TestLogs(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"[WARN]  origami.print.Terms: to the log: call=Terms", "origami.print.Terms: to standard output", "origami.print.Terms: to standard error",
+		"[WARN]  origami.print.Terms: to the log: call=Terms", "origami.print.Terms: to standard output",
+		"origami.print.Terms: to standard error",
 		`origami.badlog: {"@message":1`, "origami.badlog: hi",
 	} {
 		if !strings.Contains(out.String(), want) {

@@ -33,8 +33,8 @@ import (
 )
 
 // The forger is the plugin of the fault matrix. It serves the fake provider, or the fake executor, and does one thing
-// wrong at one call, or at its start, when it finds that written down in its folder. It does not use package serve, as a
-// plugin in another language does not, and so does nothing to end with its host.
+// wrong at one call, or at its start, when it finds that written down in its folder. It does not use package serve, as
+// a plugin in another language does not, and so does nothing to end with its host.
 const (
 	forger         = "forger" // a built-in plugin
 	forgerExternal = "forger-external"
@@ -131,7 +131,8 @@ func runForger(f folder, name string) {
 		HandshakeConfig:  wire.Handshake,
 		VersionedPlugins: wire.Plugins(service),
 		GRPCServer: func(o []grpc.ServerOption) *grpc.Server {
-			return grpc.NewServer(append(o, grpc.MaxRecvMsgSize(wire.MaxMessage), grpc.UnaryInterceptor(f.intercept), grpc.ForceServerCodecV2(codec{encoding.GetCodecV2("proto")}))...)
+			return grpc.NewServer(append(o, grpc.MaxRecvMsgSize(wire.MaxMessage), grpc.UnaryInterceptor(f.intercept),
+				grpc.ForceServerCodecV2(codec{encoding.GetCodecV2("proto")}))...)
 		},
 	})
 	if f.armed(callForgeries, "afterwards").do != nil {
@@ -140,7 +141,8 @@ func runForger(f folder, name string) {
 	os.Exit(0)
 }
 
-func (f folder) intercept(ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+func (f folder) intercept(ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any,
+	error) {
 	wrong := f.armed(callForgeries, path.Base(info.FullMethod))
 	if wrong.do != nil {
 		if resp, err := wrong.do(f); resp != nil || err != nil {
@@ -201,7 +203,10 @@ var callForgeries = slices.Concat(
 			select {}
 		}},
 		{name: "hangs", hangs: true, says: "within " + patience.String(), do: func(folder) (any, error) { select {} }},
-		{name: "is stopped", hangs: true, says: "within " + patience.String(), do: func(folder) (any, error) { return nil, killSelf(syscall.SIGSTOP) }},
+		{name: "is stopped", hangs: true, says: "within " + patience.String(), do: func(folder) (any, error) {
+			return nil,
+				killSelf(syscall.SIGSTOP)
+		}},
 		{name: "prints garbage", do: func(folder) (any, error) {
 			for _, fd := range []int{1, 2} {
 				write(fd, "1|2|tcp|nowhere\x00\xff\x1b[2J\n{\"@message\":[]}\n{\"@message\":\"x\",\"@level\":{}}\n")
@@ -221,10 +226,14 @@ var callForgeries = slices.Concat(
 		{name: "answers CANCELED", do: answerStatus(codes.Canceled)},
 		{name: "answers DEADLINE_EXCEEDED", do: answerStatus(codes.DeadlineExceeded)},
 		{name: "answers UNAVAILABLE", do: answerStatus(codes.Unavailable)},
-		{name: "answers that it does not hold the handle", do: answerDetails(codes.NotFound, &pb.Missing{Resource: pb.Missing_RESOURCE_HANDLE})},
-		{name: "answers that it does not hold the kernel", do: answerDetails(codes.NotFound, &pb.Missing{Resource: pb.Missing_RESOURCE_KERNEL})},
-		{name: "answers a diagnostic of kind plugin", do: answerDetails(codes.Internal, &pb.Diagnostic{Kind: pb.Diagnostic_KIND_PLUGIN, What: "the device is lost"})},
-		{name: "answers a diagnostic of an unknown kind", do: answerDetails(codes.Internal, &pb.Diagnostic{Kind: 99, What: "?"})},
+		{name: "answers that it does not hold the handle", do: answerDetails(codes.NotFound,
+			&pb.Missing{Resource: pb.Missing_RESOURCE_HANDLE})},
+		{name: "answers that it does not hold the kernel", do: answerDetails(codes.NotFound,
+			&pb.Missing{Resource: pb.Missing_RESOURCE_KERNEL})},
+		{name: "answers a diagnostic of kind plugin", do: answerDetails(codes.Internal,
+			&pb.Diagnostic{Kind: pb.Diagnostic_KIND_PLUGIN, What: "the device is lost"})},
+		{name: "answers a diagnostic of an unknown kind", do: answerDetails(codes.Internal, &pb.Diagnostic{Kind: 99,
+			What: "?"})},
 		{name: "answers 257 MiB", do: func(folder) (any, error) { return hugeAnswer{}, nil }},
 		{name: "answers 5 MiB more than needed", forge: func(m protoreflect.Message) {
 			// One unknown field, number 10000, of that many bytes.
@@ -244,7 +253,8 @@ var callForgeries = slices.Concat(
 
 // inBoth is something that happens once, or each time.
 func inBoth(name, says string, do func(folder) (any, error)) []forgery {
-	return []forgery{{name: name + ", once", once: true, says: says, do: do}, {name: name + ", each time", says: says, do: do}}
+	return []forgery{{name: name + ", once", once: true, says: says, do: do}, {name: name + ", each time", says: says,
+		do: do}}
 }
 
 func killSelf(signal syscall.Signal) error {
@@ -274,7 +284,8 @@ func (f folder) leaveChild(session bool) {
 			files[fd] = 2
 		}
 	}
-	pid, err := syscall.ForkExec("/bin/sleep", []string{"sleep", "600"}, &syscall.ProcAttr{Files: files, Sys: &syscall.SysProcAttr{Setsid: session}})
+	pid, err := syscall.ForkExec("/bin/sleep", []string{"sleep", "600"}, &syscall.ProcAttr{Files: files,
+		Sys: &syscall.SysProcAttr{Setsid: session}})
 	if err != nil {
 		panic(err)
 	}
@@ -328,7 +339,8 @@ func everyField(m protoreflect.Message, do func(protoreflect.Message, protorefle
 }
 
 // everyScalar replaces every value, also in lists and maps, for which there is another.
-func everyScalar(m protoreflect.Message, other func(protoreflect.FieldDescriptor, protoreflect.Value) protoreflect.Value) {
+func everyScalar(m protoreflect.Message, other func(protoreflect.FieldDescriptor,
+	protoreflect.Value) protoreflect.Value) {
 	everyField(m, func(m protoreflect.Message, field protoreflect.FieldDescriptor) {
 		switch {
 		case field.IsMap():

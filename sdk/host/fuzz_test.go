@@ -13,13 +13,17 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 )
 
-// Whatever a lock file holds, it is refused whole, or every entry is a hash of the right length and a place where it may be.
+// Whatever a lock file holds, it is refused whole, or every entry is a hash of the right length and a place where it
+// may be.
 func FuzzLock(f *testing.F) {
 	sum := strings.Repeat("a1", 32)
 	for _, s := range []string{
-		`{"plugins":{"mine":{"sha256":"` + sum + `","path":"/opt/origami-plugin-mine"}}}`, `{"plugins":{"own":{"sha256":"` + strings.ToUpper(sum) + `","path":"/opt/own"}}}`,
-		``, `null`, `{}`, `{"plugins":null}`, `{"plugins":{"":{}}}`, `{"plugins":{"a":{"sha256":"abc"}}}`, `{"plugins":{}}{"plugins":{}}`, `{"plugin":{}}`,
-		`{"plugins":{"a":{"sha256":"` + sum + `","path":"relative/a"}}}`, `{"plugins":{"../a":{"sha256":"` + sum + `","path":"/x/../a"}}}`,
+		`{"plugins":{"mine":{"sha256":"` + sum + `","path":"/opt/origami-plugin-mine"}}}`, `{"plugins":{"own":{"sha256":"` +
+			strings.ToUpper(sum) + `","path":"/opt/own"}}}`,
+		``, `null`, `{}`, `{"plugins":null}`, `{"plugins":{"":{}}}`, `{"plugins":{"a":{"sha256":"abc"}}}`,
+		`{"plugins":{}}{"plugins":{}}`, `{"plugin":{}}`,
+		`{"plugins":{"a":{"sha256":"` + sum + `","path":"relative/a"}}}`, `{"plugins":{"../a":{"sha256":"` + sum +
+			`","path":"/x/../a"}}}`,
 	} {
 		f.Add([]byte(s))
 	}
@@ -33,7 +37,8 @@ func FuzzLock(f *testing.F) {
 		}
 		for name, entry := range plugins {
 			sum, err := hex.DecodeString(entry.SHA256)
-			if err != nil || len(sum) != 32 || entry.SHA256 != strings.ToLower(entry.SHA256) || entry.Path != "" && (!filepath.IsAbs(entry.Path) || pluginName(entry.Path) != name) {
+			if err != nil || len(sum) != 32 || entry.SHA256 != strings.ToLower(entry.SHA256) || entry.Path != "" &&
+				(!filepath.IsAbs(entry.Path) || pluginName(entry.Path) != name) {
 				t.Errorf("%q: %+v", name, entry)
 			}
 		}
@@ -43,8 +48,11 @@ func FuzzLock(f *testing.F) {
 // Whatever a plugin prints, what is kept of it is bounded, one line each, and text.
 func FuzzLog(f *testing.F) {
 	for _, s := range []string{
-		`{"@level":"warn","@message":"m","@timestamp":"x","key":1}` + "\n", `{"@message":1,"@level":{"a":2}}`, `{"@message":"a\nb","@level":"error"}`, `{"@message":"null level","@level":null,"":{}}`,
-		"panic: boom\n\ngoroutine 1 [running]:\n", "\xff\xfe\n", "{", "\r\n\r\n", strings.Repeat("long ", 1<<14), "a\rb\x1b[2Jc\n",
+		`{"@level":"warn","@message":"m","@timestamp":"x","key":1}` +
+			"\n", `{"@message":1,"@level":{"a":2}}`, `{"@message":"a\nb","@level":"error"}`,
+		`{"@message":"null level","@level":null,"":{}}`,
+		"panic: boom\n\ngoroutine 1 [running]:\n", "\xff\xfe\n", "{", "\r\n\r\n", strings.Repeat("long ",
+			1<<14), "a\rb\x1b[2Jc\n",
 	} {
 		f.Add([]byte(s))
 	}

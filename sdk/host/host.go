@@ -1,6 +1,6 @@
-// Package host finds plugins, starts them when they are needed, opens architectures in them and runs kernels with them. A plugin that is
-// missing, untrusted, dies, hangs or answers nonsense is an error of kind diag.Plugin about that plugin; the others go
-// on working.
+// Package host finds plugins, starts them when they are needed, opens architectures in them and runs kernels with
+// them. A plugin that is missing, untrusted, dies, hangs or answers nonsense is an error of kind diag.Plugin about
+// that plugin; the others go on working.
 package host
 
 import (
@@ -40,14 +40,14 @@ type Options struct {
 	// SearchPath, the trusted binaries where LockFile says they are, Builtins, each in order.
 	Plugins    []string
 	SearchPath []string
-	// LockFile holds the SHA-256 of each trusted binary, and where it is (see Trust). A binary that is not in it is not run
-	// at all.
+	// LockFile holds the SHA-256 of each trusted binary, and where it is (see Trust). A binary that is not in it is not
+	// run at all.
 	LockFile string
 	// TrustNamed runs Plugins without an entry in the lock file: naming them was the consent. What runs is pinned all the
 	// same, by the hash that the file has when plugins are looked for.
 	TrustNamed bool
-	// DescribeCache is a directory in which what plugins say about themselves is kept, so that they are not started to be asked; it is
-	// made if need be. Empty asks each time.
+	// DescribeCache is a directory in which what plugins say about themselves is kept, so that they are not started to be
+	// asked; it is made if need be. Empty asks each time.
 	DescribeCache string
 	// Logger gets the plugins' log lines, under their names; nil drops them.
 	Logger hclog.Logger
@@ -82,7 +82,7 @@ type PluginInfo struct {
 	APIVersions  []string
 	// Protocols are the wire protocols that it speaks.
 	Protocols []int
-	// Archs are the ids of the architectures that it provides and nobody before it does.
+	// Archs are the ids of the architectures that it provides and no plugin before it does.
 	Archs []string
 	// Executor says that it runs kernels.
 	Executor bool
@@ -176,9 +176,9 @@ func (h *Host) Open(ctx context.Context, r arch.OpenRequest) (arch.Architecture,
 	return a, nil
 }
 
-// Connection returns the connection to the plugin of that name, for a caller that speaks its protocol itself. Calls over it
-// are treated as those of Open and Executor are: each is bounded in time, and after a death the next one starts a fresh
-// process. It lasts as long as the host.
+// Connection returns the connection to the plugin of that name, for a caller that speaks its protocol itself. Calls
+// over it are treated as those of Open and Executor are: each is bounded in time, and after a death the next one
+// starts a fresh process. It lasts as long as the host.
 func (h *Host) Connection(name string) (grpc.ClientConnInterface, error) {
 	for _, f := range h.plugins() {
 		switch {
@@ -235,7 +235,8 @@ func (h *Host) resolve(r arch.OpenRequest) (*found, arch.OpenRequest, error) {
 	if err != nil {
 		return nil, r, h.mentionUnusable(err)
 	}
-	if r.Live == nil || r.Device != "" || !strings.EqualFold(r.Arch, m.Arch.ID) { // else no device was named, and none is meant
+	// Otherwise no device was named, and none is meant.
+	if r.Live == nil || r.Device != "" || !strings.EqualFold(r.Arch, m.Arch.ID) {
 		r.Device = m.Device.ID
 	}
 	r.Arch = m.Arch.ID

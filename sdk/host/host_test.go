@@ -39,7 +39,8 @@ func TestPluginIsBitEqualToInProcess(t *testing.T) {
 	for _, r := range []arch.OpenRequest{
 		{Arch: "fake"},
 		{Arch: "fake", Device: "large"},
-		{Arch: "fake", Device: "small", Options: map[string]string{"salt": "2"}, Overrides: map[string]hw.OverrideValue{"noise": {Value: 0.1, Unit: "1"}, "bandwidth": {Value: 7}}},
+		{Arch: "fake", Device: "small", Options: map[string]string{"salt": "2"},
+			Overrides: map[string]hw.OverrideValue{"noise": {Value: 0.1, Unit: "1"}, "bandwidth": {Value: 7}}},
 	} {
 		local, err := fake.Provider{}.Open(t.Context(), r)
 		if err != nil {

@@ -70,13 +70,14 @@ func verifyTable(t *testing.T, heading string, columns, rows []string, cell func
 		}
 		return
 	}
-	if err := os.WriteFile(matrixFile, []byte(before+"\n## "+heading+"\n"+after[:start]+b.String()+after[end:]), 0o644); err != nil {
+	if err := os.WriteFile(matrixFile, []byte(before+"\n## "+heading+"\n"+after[:start]+b.String()+after[end:]),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// leavesNothing makes sure that a test, when it has closed its hosts, has no more goroutines and open files than before,
-// and that no socket is left.
+// leavesNothing makes sure that a test, when it has closed its hosts, has no more goroutines and open files than
+// before, and that no socket is left.
 func leavesNothing(t *testing.T) {
 	t.Helper()
 	warm := host.New(host.Options{Builtins: []host.Builtin{builtin("good")}}) // the runtime opens files of its own once
@@ -222,7 +223,10 @@ type column struct {
 
 var columns = []column{
 	{call: "Info", fresh: true, do: func(ctx context.Context, b *bench) (any, error) { return nil, b.open(ctx) }},
-	{call: "Manifest", do: func(ctx context.Context, b *bench) (any, error) { return b.host.Client(forger).Manifest(ctx) }},
+	{call: "Manifest", do: func(ctx context.Context, b *bench) (any,
+		error) {
+		return b.host.Client(forger).Manifest(ctx)
+	}},
 	{call: "Open", do: func(ctx context.Context, b *bench) (any, error) {
 		a, err := b.host.Open(ctx, arch.OpenRequest{Arch: forger, Device: "large"})
 		if err != nil {
@@ -231,7 +235,8 @@ var columns = []column{
 		return []any{*a.Describe(), a.Hierarchy().Levels()}, nil
 	}},
 	{call: "Close", once: true, do: func(ctx context.Context, b *bench) (any, error) {
-		if _, err := b.architecture.Mapping(ctx, problem, configs[0]); err != nil { // without a process there is nothing to close
+		// Without a process there is nothing to close.
+		if _, err := b.architecture.Mapping(ctx, problem, configs[0]); err != nil {
 			return nil, err
 		}
 		return nil, b.architecture.(interface{ Close(context.Context) error }).Close(ctx)
@@ -265,8 +270,14 @@ var columns = []column{
 			Manifest(context.Context) (exec.Manifest, error)
 		}).Manifest(ctx)
 	}},
-	{executor: true, call: "Devices", do: func(ctx context.Context, b *bench) (any, error) { return b.device.Devices(ctx) }},
-	{executor: true, call: "Environment", do: func(ctx context.Context, b *bench) (any, error) { return b.device.Environment(ctx, 0) }},
+	{executor: true, call: "Devices", do: func(ctx context.Context, b *bench) (any,
+		error) {
+		return b.device.Devices(ctx)
+	}},
+	{executor: true, call: "Environment", do: func(ctx context.Context, b *bench) (any,
+		error) {
+		return b.device.Environment(ctx, 0)
+	}},
 	{executor: true, call: "Compile", once: true, do: func(ctx context.Context, b *bench) (any, error) {
 		k, err := b.device.Compile(ctx, 0, problem, goodConfig)
 		if err != nil {
@@ -274,9 +285,18 @@ var columns = []column{
 		}
 		return k.Resources(), nil
 	}},
-	{executor: true, call: "Check", once: true, do: withKernel(func(ctx context.Context, k exec.Kernel) (any, error) { return k.Check(ctx) })},
-	{executor: true, call: "Measure", once: true, do: withKernel(func(ctx context.Context, k exec.Kernel) (any, error) { return samples(ctx, k, 5) })},
-	{executor: true, call: "Release", once: true, do: withKernel(func(_ context.Context, k exec.Kernel) (any, error) { return nil, k.Close() })},
+	{executor: true, call: "Check", once: true, do: withKernel(func(ctx context.Context, k exec.Kernel) (any,
+		error) {
+		return k.Check(ctx)
+	})},
+	{executor: true, call: "Measure", once: true, do: withKernel(func(ctx context.Context, k exec.Kernel) (any,
+		error) {
+		return samples(ctx, k, 5)
+	})},
+	{executor: true, call: "Release", once: true, do: withKernel(func(_ context.Context, k exec.Kernel) (any,
+		error) {
+		return nil, k.Close()
+	})},
 }
 
 func withKernel(do func(context.Context, exec.Kernel) (any, error)) func(context.Context, *bench) (any, error) {
@@ -458,7 +478,8 @@ func (c *column) outcome(t *testing.T, b *bench, f forgery, want any) string {
 		outcome += ", restarted"
 	}
 	switch {
-	case !running && plugin != nil && (plugin.Fault == host.FaultHung || plugin.Fault == host.FaultStart) || !running && outcome == "as told":
+	case !running && plugin != nil && (plugin.Fault == host.FaultHung || plugin.Fault == host.FaultStart) || !running &&
+		outcome == "as told":
 		outcome += ", ended"
 	case running && plugin != nil && plugin.Fault == host.FaultHung:
 		t.Error("what hangs is not ended")

@@ -9,15 +9,16 @@ import (
 	"github.com/origami-gemm/origami/sdk/wire"
 )
 
-// A binary that is named with TrustNamed runs without an entry in a lock file, and only as it was when it was looked for; one on
-// the search path does not run.
+// A binary that is named with TrustNamed runs without an entry in a lock file, and only as it was when it was looked
+// for; one on the search path does not run.
 func TestNamedBinariesRunOnce(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	dir := t.TempDir()
 	named := install(t, t.TempDir(), "outside")
 	install(t, dir, "twin")
 	h := newHost(t, host.Options{Plugins: []string{named}, SearchPath: []string{dir}, TrustNamed: true})
-	if p := info(t, h, "outside"); p.State != host.OK || !p.Named || p.SHA256 == "" || len(p.Protocols) != 1 || p.Protocols[0] != wire.ProtocolVersion {
+	if p := info(t, h, "outside"); p.State != host.OK || !p.Named || p.SHA256 == "" || len(p.Protocols) != 1 ||
+		p.Protocols[0] != wire.ProtocolVersion {
 		t.Errorf("got %+v", p)
 	}
 	if p := info(t, h, "twin"); p.State != host.Skipped {

@@ -135,12 +135,14 @@ func (p *program) launch() (_ *session, err error) {
 		SyncStdout:       log,
 		SyncStderr:       log,
 		// go-plugin lifts gRPC's limits for its side.
-		GRPCDialOptions:  []grpc.DialOption{grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(wire.MaxMessage), grpc.MaxCallSendMsgSize(wire.MaxMessage))},
+		GRPCDialOptions: []grpc.DialOption{grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(wire.MaxMessage),
+			grpc.MaxCallSendMsgSize(wire.MaxMessage))},
 		Logger:           hclog.NewNullLogger(), // what it has to say, our errors say
 		UnixSocketConfig: &goplugin.UnixSocketConfig{TempDir: sockets},
 		RunnerFunc: func(_ hclog.Logger, handshake *osexec.Cmd, dir string) (runner.Runner, error) {
 			s.socket = dir
-			env := slices.Concat(hostEnv(), handshake.Env, []string{envClientCert + "=" + certificate, wire.EnvWatch + "=stdin", wire.EnvLogLevel + "=" + options.Logger.GetLevel().String()})
+			env := slices.Concat(hostEnv(), handshake.Env, []string{envClientCert + "=" + certificate, wire.EnvWatch + "=stdin",
+				wire.EnvLogLevel + "=" + options.Logger.GetLevel().String()})
 			return &launcher{program: p, file: file, ctx: ctx, env: env, log: log, session: s}, nil
 		},
 	})
@@ -175,7 +177,7 @@ func (p *program) launch() (_ *session, err error) {
 	return s, nil
 }
 
-// startFault tells apart why a start failed.
+// startFault finds out why a start failed.
 func (p *program) startFault(ctx context.Context, s *session, err error) error {
 	switch {
 	case p.host.ctx.Err() != nil:
@@ -272,11 +274,13 @@ func (p *program) Invoke(ctx context.Context, method string, args, reply any, op
 }
 
 // invoke makes a call and returns the session that it went to, if any. Every call to a plugin passes through here: it
-// bounds the time, and tells by the status code and the process what went wrong. When the process is gone the error wraps
-// wire.ErrDied, and the next call starts it again.
-func (p *program) invoke(ctx context.Context, timeout time.Duration, method string, args, reply any, opts ...grpc.CallOption) (*session, error) {
+// bounds the time, and finds out from the status code and the process what went wrong. When the process is gone the
+// error wraps wire.ErrDied, and the next call starts it again.
+func (p *program) invoke(ctx context.Context, timeout time.Duration, method string, args, reply any,
+	opts ...grpc.CallOption) (*session, error) {
 	if version, what := wire.Requires(args); version != "" && !slices.Contains(p.speaks, version) { // it would overlook it
-		return nil, fault(p.name, path.Base(method), FaultVersion, nil, nil, "it speaks API %s, which knows %s", strings.Join(p.speaks, ", "), what)
+		return nil, fault(p.name, path.Base(method), FaultVersion, nil, nil, "it speaks API %s, which knows %s",
+			strings.Join(p.speaks, ", "), what)
 	}
 	s, err := p.running(ctx)
 	if err != nil {
@@ -310,7 +314,8 @@ func (p *program) invoke(ctx context.Context, timeout time.Duration, method stri
 		if p.host.ctx.Err() != nil {
 			return s, errClosed
 		}
-		return s, fault(p.name, op, FaultInterrupted, nil, errInterrupted, "it was stopped during %s because of another call", op)
+		return s, fault(p.name, op, FaultInterrupted, nil, errInterrupted, "it was stopped during %s because of another call",
+			op)
 	case expired:
 		p.kill(s)
 		return s, fault(p.name, op, FaultHung, s.process, err, "it did not answer %s within %v", op, timeout)
@@ -333,9 +338,10 @@ func (p *program) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.C
 	return nil, fmt.Errorf("plugin %s: no streaming calls", p.name)
 }
 
-// environment lists the variables that a plugin inherits: where programs and libraries are, which device is meant, where
-// caches are, and what the Go runtime listens to. It gets no others. A plugin needs no credentials, and what a variable
-// makes it load (LD_PRELOAD, PYTHONPATH) would not be what was hashed; LD_LIBRARY_PATH has to be, for drivers.
+// environment lists the variables that a plugin inherits: where programs and libraries are, which device is meant,
+// where caches are, and what the Go runtime listens to. It gets no others. A plugin needs no credentials, and what a
+// variable makes it load (LD_PRELOAD, PYTHONPATH) would not be what was hashed; LD_LIBRARY_PATH has to be, for
+// drivers.
 var environment = []string{
 	"PATH", "HOME", "TMPDIR", "LANG", "LC_ALL", "TZ",
 	"LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT",
@@ -412,8 +418,8 @@ func (l *launcher) Wait(context.Context) error {
 	return nil
 }
 
-// Stdout is for go-plugin the first line, the handshake. The rest is read here to the end, whatever it is: go-plugin gives
-// up at a long line, and a plugin that prints on would wait for ever.
+// Stdout is for go-plugin the first line, the handshake. The rest is read here to the end, whatever it is: go-plugin
+// gives up at a long line, and a plugin that prints on would wait for ever.
 func (l *launcher) Stdout() io.ReadCloser { return l.handshake }
 
 // Stderr is empty for go-plugin: process reads the real one.

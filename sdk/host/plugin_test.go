@@ -65,7 +65,8 @@ func runPlugin(mode string) {
 	case "drift":
 		p.drift = !first
 	case "orphan": // a descendant holds our streams open
-		if proc, err := os.StartProcess("/bin/sleep", []string{"sleep", "60"}, &os.ProcAttr{Files: []*os.File{os.Stdin, os.Stdout, os.Stderr}}); err == nil {
+		if proc, err := os.StartProcess("/bin/sleep", []string{"sleep", "60"},
+			&os.ProcAttr{Files: []*os.File{os.Stdin, os.Stdout, os.Stderr}}); err == nil {
 			_ = proc.Release()
 		}
 	case "mute": // describes itself too slowly
@@ -146,7 +147,8 @@ func (f *faulty) Candidates(ctx context.Context, p gemm.Problem, s arch.Space) (
 		}
 		big.Rejected = nil
 		for i := range bigCount {
-			big.Rejected = append(big.Rejected, arch.Rejection{Config: c.Configs[0], Position: i, Reason: "big", Detail: strings.Repeat("a detail that makes the answer large ", 3)})
+			big.Rejected = append(big.Rejected, arch.Rejection{Config: c.Configs[0], Position: i, Reason: "big",
+				Detail: strings.Repeat("a detail that makes the answer large ", 3)})
 		}
 		return &big, nil
 	}

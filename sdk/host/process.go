@@ -34,8 +34,8 @@ type process struct {
 // drainTime is how long the streams of an ended process are read on, when a descendant holds them open.
 const drainTime = 500 * time.Millisecond
 
-// start starts a program, the file that is open if one is given, in its own process group, so that a Ctrl-C at the terminal reaches only this process, which
-// then decides.
+// start starts a program, the file that is open if one is given, in its own process group, so that a Ctrl-C at the
+// terminal reaches only this process, which then decides.
 func start(path string, file *binary, args, env []string, stderr *tail) (*process, error) {
 	p := &process{cmd: exec.Command(path, args...), stderr: stderr, exited: make(chan struct{})}
 	if file != nil {
@@ -108,7 +108,7 @@ func (p *process) kill() {
 	}
 }
 
-// release waits for the process to end and frees the rest. Whoever reads stdout must have finished.
+// release waits for the process to end and frees the rest. All reads of stdout must have finished.
 func (p *process) release() {
 	<-p.exited
 	_ = p.stdout.Close()

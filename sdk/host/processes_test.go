@@ -299,7 +299,8 @@ func TestSweep(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for path, text := range map[string]string{"origami-run7/file": "", "origami-run8/plugin-dir1/file": "text", "origami-runs/plugin-dir1/plugin1": "", "origami-run/plugin-dir1/plugin1": ""} {
+	for path, text := range map[string]string{"origami-run7/file": "", "origami-run8/plugin-dir1/file": "text",
+		"origami-runs/plugin-dir1/plugin1": "", "origami-run/plugin-dir1/plugin1": ""} {
 		write(path, text)
 		keep = append(keep, filepath.Join(tmp, strings.SplitN(path, "/", 2)[0]))
 	}
@@ -308,7 +309,8 @@ func TestSweep(t *testing.T) {
 		t.Fatal(err)
 	}
 	keep = append(keep, filepath.Join(tmp, "origami-run11"))
-	sweeper := newHost(t, host.Options{Self: "/nonexistent", Builtins: []host.Builtin{builtin("good")}}) // it does not take long
+	// it does not take long
+	sweeper := newHost(t, host.Options{Self: "/nonexistent", Builtins: []host.Builtin{builtin("good")}})
 	if _, err := sweeper.Open(t.Context(), arch.OpenRequest{Arch: "good"}); err == nil {
 		t.Error("a program that is not there starts")
 	}
@@ -357,7 +359,8 @@ func TestSelectionsOverKills(t *testing.T) {
 					right.Store(i, true)
 				case err == nil:
 					t.Errorf("got %+v", got)
-				case errors.As(err, &e) && diag.KindOf(err) == diag.Plugin && (e.Fault == host.FaultDied || e.Fault == host.FaultStart):
+				case errors.As(err, &e) && diag.KindOf(err) == diag.Plugin && (e.Fault == host.FaultDied ||
+					e.Fault == host.FaultStart):
 					faults.Store(e.Fault, err)
 				default:
 					t.Errorf("got %v", err)

@@ -22,8 +22,8 @@ import (
 	"github.com/origami-gemm/origami/sdk/host"
 )
 
-// Plugins in Python (sdk/python) under the real host. The packages that they need are where `make python-test` puts them,
-// or where python3 finds them.
+// Plugins in Python (sdk/python) under the real host. The packages that they need are where `make python-test` puts
+// them, or where python3 finds them.
 
 // toyStages is what num_stages stands for in sdk/python/tests/toy.py.
 const (
@@ -49,10 +49,12 @@ func pythonPlugin(t testing.TB, name, source string) string {
 	python, err := osexec.LookPath("python3")
 	// As the plugins will run: a host hands on neither PYTHONPATH nor the like.
 	paths := []string{filepath.Join(root, "sdk/python"), filepath.Join(root, "bin/tools/python")}
-	lines := fmt.Sprintf("#!%s\nimport sys\nsys.path[:0] = %s\n", python, strings.ReplaceAll(fmt.Sprintf("[%q, %q]", paths[0], paths[1]), `\\`, `\`))
+	lines := fmt.Sprintf("#!%s\nimport sys\nsys.path[:0] = %s\n", python,
+		strings.ReplaceAll(fmt.Sprintf("[%q, %q]", paths[0], paths[1]), `\\`, `\`))
 	if err == nil {
 		var out []byte
-		if out, err = osexec.Command(python, "-c", lines+"import grpc, google.protobuf, origami.plugin").CombinedOutput(); err != nil {
+		if out, err = osexec.Command(python, "-c",
+			lines+"import grpc, google.protobuf, origami.plugin").CombinedOutput(); err != nil {
 			err = fmt.Errorf("%w: %s", err, out)
 		}
 	}
@@ -102,7 +104,8 @@ func toy(t testing.TB, o host.Options) exec.Executor {
 }
 
 func toyConfig(stages int) gemm.Config {
-	return gemm.Config{BlockM: 64, BlockN: 32, BlockK: 16, GroupM: 8, NumWarps: 4, NumStages: stages, SplitK: 1, Kernel: "toy"}
+	return gemm.Config{BlockM: 64, BlockN: 32, BlockK: 16, GroupM: 8, NumWarps: 4, NumStages: stages, SplitK: 1,
+		Kernel: "toy"}
 }
 
 func TestPythonExecutor(t *testing.T) {
@@ -114,12 +117,14 @@ func TestPythonExecutor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := devices[0]; len(devices) != 1 || d.Name != "Toy ™" || d.Arch != "toy1" || d.Attributes["clock"] != 1.5e9 || len(d.Attributes) != 2 ||
+	if d := devices[0]; len(devices) != 1 || d.Name != "Toy ™" || d.Arch != "toy1" || d.Attributes["clock"] != 1.5e9 ||
+		len(d.Attributes) != 2 ||
 		d.Kernels[0] != "toy" || d.Libraries[0] != "toylib" {
 		t.Errorf("%+v", devices)
 	}
 	e, err := x.Environment(ctx, 0)
-	if err != nil || e.Time.UnixNano() != 1_700_000_000_000_000_001 || e.Driver != "driver 1" || e.PowerWatts != 300.5 || e.TemperatureC != -3.5 ||
+	if err != nil || e.Time.UnixNano() != 1_700_000_000_000_000_001 || e.Driver != "driver 1" || e.PowerWatts != 300.5 ||
+		e.TemperatureC != -3.5 ||
 		len(e.ThrottleReasons) != 1 {
 		t.Errorf("%+v, %v", e, err)
 	}
@@ -165,11 +170,12 @@ func TestPythonConformance(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		conformance.Run(t.Context(), name, conn, conformance.ExecutorChecks(), conformance.Options{}, func(r conformance.Result) {
-			if r.Failed() || r.Skipped != "" && r.Name != "libraries" {
-				t.Errorf("%s: %s: %v %s", name, r.Name, r.Findings, r.Skipped)
-			}
-		})
+		conformance.Run(t.Context(), name, conn, conformance.ExecutorChecks(), conformance.Options{},
+			func(r conformance.Result) {
+				if r.Failed() || r.Skipped != "" && r.Name != "libraries" {
+					t.Errorf("%s: %s: %v %s", name, r.Name, r.Findings, r.Skipped)
+				}
+			})
 	}
 }
 
@@ -182,7 +188,9 @@ func TestPythonExceptions(t *testing.T) {
 		kind   diag.Kind
 		says   string
 	}{
-		{"an input error", 0, toyRefused, diag.Input, "toy: 64x32x16,warps=4,stages=11,group=8,split=1 on 100x50x30 bf16 batch 2 trans-a trans-b does not build; take another"},
+		{"an input error", 0, toyRefused, diag.Input,
+			"toy: 64x32x16,warps=4,stages=11,group=8,split=1 on 100x50x30 bf16 batch 2 trans-a trans-b does not build; take " +
+				"another"},
 		{"of the device", 5, toyWell, diag.Input, "toy: there is no device 5; use 0"},
 		{"a long log", 0, toyLongLog, diag.Input, "ptxas says äöü ptxas says"},
 		{"a lost context", 0, toyLost, diag.Plugin, "an illegal address"},
@@ -289,7 +297,8 @@ func TestPythonReadme(t *testing.T) {
 		t.Error(err)
 	}
 	c.SplitK = 2
-	if _, err := x.Compile(t.Context(), 0, p, c); diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), "use split 1") {
+	if _, err := x.Compile(t.Context(), 0, p, c); diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(),
+		"use split 1") {
 		t.Errorf("%v", err)
 	}
 }
@@ -298,7 +307,8 @@ func TestPythonWithoutDevice(t *testing.T) {
 	t.Setenv("CUDA_VISIBLE_DEVICES", "none")
 	x := toy(t, host.Options{})
 	for range 2 { // a failure is not kept
-		if _, err := x.Devices(t.Context()); diag.KindOf(err) != diag.Device || !strings.Contains(err.Error(), "no toys; buy some") {
+		if _, err := x.Devices(t.Context()); diag.KindOf(err) != diag.Device || !strings.Contains(err.Error(),
+			"no toys; buy some") {
 			t.Errorf("%v", err)
 		}
 	}
@@ -344,7 +354,8 @@ func TestPythonPluginEndsWithItsInput(t *testing.T) {
 	}
 	line := make([]byte, 512)
 	n, _ := stdout.Read(line)
-	if parts := strings.Split(string(line[:n]), "|"); len(parts) != 5 || parts[0] != "1" || parts[1] != "1" || parts[2] != "unix" || parts[4] != "grpc\n" {
+	if parts := strings.Split(string(line[:n]), "|"); len(parts) != 5 || parts[0] != "1" || parts[1] != "1" ||
+		parts[2] != "unix" || parts[4] != "grpc\n" {
 		t.Errorf("the handshake is %q", line[:n])
 	}
 	_ = stdin.Close()
@@ -404,7 +415,8 @@ func running(t testing.TB, script string) []string {
 	for _, dir := range dirs {
 		cmdline, _ := os.ReadFile(dir + "/cmdline")
 		status, _ := os.ReadFile(dir + "/status")
-		if args := strings.Split(string(cmdline), "\x00"); len(args) > 1 && args[1] == script && !strings.Contains(string(status), "State:\tZ") {
+		if args := strings.Split(string(cmdline), "\x00"); len(args) > 1 && args[1] == script &&
+			!strings.Contains(string(status), "State:\tZ") {
 			pids = append(pids, filepath.Base(dir))
 		}
 	}

@@ -37,8 +37,9 @@ import (
 func TestPluginAnswersItsHostOnly(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	client := goplugin.NewClient(&goplugin.ClientConfig{
-		HandshakeConfig: wire.Handshake, VersionedPlugins: wire.Plugins(nil), AllowedProtocols: []goplugin.Protocol{goplugin.ProtocolGRPC},
-		Cmd: osexec.Command(os.Args[0], asPlugin, "good"), AutoMTLS: true, Logger: hclog.NewNullLogger(),
+		HandshakeConfig: wire.Handshake, VersionedPlugins: wire.Plugins(nil),
+		AllowedProtocols: []goplugin.Protocol{goplugin.ProtocolGRPC},
+		Cmd:              osexec.Command(os.Args[0], asPlugin, "good"), AutoMTLS: true, Logger: hclog.NewNullLogger(),
 	})
 	defer client.Kill()
 	address, err := client.Start()
@@ -49,16 +50,18 @@ func TestPluginAnswersItsHostOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"localhost"}, NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"localhost"},
+		NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
 		t.Fatal(err)
 	}
 	foreign := tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 	for name, c := range map[string]credentials.TransportCredentials{
-		"no TLS":              insecure.NewCredentials(),
-		"no certificate":      credentials.NewTLS(&tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}),
-		"another certificate": credentials.NewTLS(&tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{foreign}}),
+		"no TLS":         insecure.NewCredentials(),
+		"no certificate": credentials.NewTLS(&tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}),
+		"another certificate": credentials.NewTLS(&tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12,
+			Certificates: []tls.Certificate{foreign}}),
 	} {
 		conn, err := grpc.NewClient("unix:"+address.String(), grpc.WithTransportCredentials(c))
 		if err != nil {
@@ -79,7 +82,8 @@ func TestPluginAnswersItsHostOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if info, err := wire.NewClient("good", conn.(grpc.ClientConnInterface)).Info(t.Context()); err != nil || info.Name != "good" {
+	if info, err := wire.NewClient("good", conn.(grpc.ClientConnInterface)).Info(t.Context()); err != nil ||
+		info.Name != "good" {
 		t.Errorf("got %+v, %v", info, err)
 	}
 }
@@ -87,7 +91,8 @@ func TestPluginAnswersItsHostOnly(t *testing.T) {
 // A plugin that does not prove to be the one that was started is not talked to.
 func TestHostTrustsItsPluginOnly(t *testing.T) {
 	h := hostOf(t, host.Options{StartTimeout: 5 * time.Second}, "plain", "elsewhere", "good")
-	for mode, says := range map[string]string{"plain": "it does not start as a plugin", "elsewhere": "outside of the folder that it was given"} {
+	for mode, says := range map[string]string{"plain": "it does not start as a plugin",
+		"elsewhere": "outside of the folder that it was given"} {
 		_, err := h.Open(t.Context(), arch.OpenRequest{Arch: mode})
 		wantFault(t, err, mode, host.FaultStart, says)
 		noneAlive(t, mode)
@@ -130,7 +135,8 @@ func TestSocketsArePrivate(t *testing.T) {
 // A plugin inherits what is listed, and nothing that is not.
 func TestSecretsStayHere(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
-	for _, secret := range []string{"AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "SSH_AUTH_SOCK", "PYTHONPATH", "PYTHONSTARTUP"} {
+	for _, secret := range []string{"AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "SSH_AUTH_SOCK", "PYTHONPATH",
+		"PYTHONSTARTUP"} {
 		t.Setenv(secret, "a-secret")
 	}
 	t.Setenv("CUDA_VISIBLE_DEVICES", "3")
@@ -151,7 +157,8 @@ func TestSecretsStayHere(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if strings.Contains(string(text), "a-secret") || !strings.Contains(string(text), "CUDA_VISIBLE_DEVICES=3\n") || !strings.Contains(string(text), "TRITON_CACHE_DIR=/cache\n") {
+		if strings.Contains(string(text), "a-secret") || !strings.Contains(string(text), "CUDA_VISIBLE_DEVICES=3\n") ||
+			!strings.Contains(string(text), "TRITON_CACHE_DIR=/cache\n") {
 			t.Errorf("%s, it inherits\n%s", when, text)
 		}
 	}
@@ -170,7 +177,8 @@ func TestWhatOthersMayWrite(t *testing.T) {
 		}
 	}
 	chmod(path, 0o707)
-	if _, err := host.Trust(lock, path); diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), "everybody may write to it; `chmod o-w "+path+"`") {
+	if _, err := host.Trust(lock, path); diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(),
+		"everybody may write to it; `chmod o-w "+path+"`") {
 		t.Errorf("Trust: got %v", err)
 	}
 	chmod(path, 0o700)
@@ -180,7 +188,9 @@ func TestWhatOthersMayWrite(t *testing.T) {
 
 	for _, exposed := range []string{path, lock} {
 		chmod(exposed, 0o777)
-		if p := info(t, newHost(t, host.Options{Plugins: []string{path}, LockFile: lock}), "outside"); p.State != host.Skipped || !strings.Contains(p.Reason, "everybody may write to it; `chmod o-w "+exposed+"`") {
+		if p := info(t, newHost(t, host.Options{Plugins: []string{path}, LockFile: lock}),
+			"outside"); p.State != host.Skipped || !strings.Contains(p.Reason,
+			"everybody may write to it; `chmod o-w "+exposed+"`") {
 			t.Errorf("%s: got %+v", exposed, p)
 		}
 		chmod(exposed, 0o700)
@@ -192,7 +202,8 @@ func TestWhatOthersMayWrite(t *testing.T) {
 		t.Errorf("got %+v, warned %q", p, log.String())
 	}
 	chmod(dir, 0o777)
-	if p := info(t, newHost(t, options), "outside"); p.State != host.OK || !strings.Contains(log.String(), "everybody may put another file in the place of "+path) || !strings.Contains(log.String(), "chmod o-w "+dir) {
+	if p := info(t, newHost(t, options), "outside"); p.State != host.OK || !strings.Contains(log.String(),
+		"everybody may put another file in the place of "+path) || !strings.Contains(log.String(), "chmod o-w "+dir) {
 		t.Errorf("got %+v, warned %q", p, log.String())
 	}
 }
@@ -228,7 +239,8 @@ func TestLinksAndPipes(t *testing.T) {
 	if err := syscall.Mkfifo(pipe, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if p := info(t, newHost(t, host.Options{Plugins: []string{pipe}, LockFile: lock}), "pipe"); p.State != host.Error || !strings.Contains(p.Reason, "no regular file") {
+	if p := info(t, newHost(t, host.Options{Plugins: []string{pipe}, LockFile: lock}), "pipe"); p.State != host.Error ||
+		!strings.Contains(p.Reason, "no regular file") {
 		t.Errorf("got %+v", p)
 	}
 	if _, err := host.Trust(lock, pipe); diag.KindOf(err) != diag.Input {
@@ -236,8 +248,8 @@ func TestLinksAndPipes(t *testing.T) {
 	}
 }
 
-// Any program can be a plugin, a script for one. What it prints about itself is bounded, and the protocol that it speaks
-// is said where it is another.
+// Any program can be a plugin, a script for one. What it prints about itself is bounded, and the protocol that it
+// speaks is said where it is another.
 func TestScripts(t *testing.T) {
 	dir := t.TempDir()
 	lock := filepath.Join(dir, "lock")
@@ -249,14 +261,16 @@ func TestScripts(t *testing.T) {
 		"newer": {`echo '{"info":{"name":"newer","version":"9","api_versions":["9.0.0"],"health":"HEALTH_OK"},"protocol_versions":[2],"manifest":{"name":"newer"}}'`,
 			host.Skipped, "it speaks protocol [2], this origami speaks 1; rebuild it"},
 		"talks": {`exec cat /dev/zero`, host.Error, "what describe prints: it is larger than 4 MiB"},
-		"args":  {`echo "called as $1 from $0" >&2; exit 7`, host.Error, "describe failed (exit status 7): called as describe from " + filepath.Join(dir, host.Prefix+"args")},
+		"args": {`echo "called as $1 from $0" >&2; exit 7`, host.Error,
+			"describe failed (exit status 7): called as describe from " + filepath.Join(dir, host.Prefix+"args")},
 	} {
 		path := filepath.Join(dir, host.Prefix+name)
 		if err := os.WriteFile(path, []byte("#!/bin/sh\n"+test.script+"\n"), 0o700); err != nil {
 			t.Fatal(err)
 		}
 		trust(t, lock, path)
-		if p := info(t, newHost(t, host.Options{LockFile: lock}), name); p.State != test.state || !strings.Contains(p.Reason, test.reason) {
+		if p := info(t, newHost(t, host.Options{LockFile: lock}), name); p.State != test.state || !strings.Contains(p.Reason,
+			test.reason) {
 			t.Errorf("%s: got %+v, want %s because of %q", name, p, test.state, test.reason)
 		}
 	}
@@ -271,7 +285,8 @@ func TestLockFileIsBounded(t *testing.T) {
 	if err := os.WriteFile(path, nil, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if p := info(t, newHost(t, host.Options{Plugins: []string{path}, LockFile: lock}), "any"); p.State != host.Skipped || !strings.Contains(p.Reason, lock+": it is larger than 1 MiB") {
+	if p := info(t, newHost(t, host.Options{Plugins: []string{path}, LockFile: lock}), "any"); p.State != host.Skipped ||
+		!strings.Contains(p.Reason, lock+": it is larger than 1 MiB") {
 		t.Errorf("got %+v", p)
 	}
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// sockets is the folder in which the plugins that a host is starting make their sockets, each in a folder of its own that
-// go-plugin makes there. There is one only while a plugin starts: once connections stand they need no sockets. Only this
-// user may enter it, and it is locked: the lock ends with the process, however that ends, and then the next host that
-// starts a plugin removes the folder.
+// sockets is the folder in which the plugins that a host is starting make their sockets, each in a folder of its own
+// that go-plugin makes there. There is one only while a plugin starts: once connections stand they need no sockets.
+// Only this user may enter it, and it is locked: the lock ends with the process, however that ends, and then the next
+// host that starts a plugin removes the folder.
 type sockets struct {
 	mu    sync.Mutex
 	users int
@@ -67,7 +67,7 @@ func (s *sockets) make() error {
 		if err != nil {
 			return err
 		}
-		// Where directories cannot be locked nobody sweeps either. Where they can, another host may have taken this one
+		// Where directories cannot be locked, no host sweeps. Where they can, another host may have taken this one
 		// for a dead one's before it was locked.
 		lock := lockOf(dir)
 		if held, err := lock.TryLock(); held || err != nil {
@@ -99,7 +99,8 @@ func sweepSockets(parent string) {
 	}
 }
 
-// sweepFolder removes a folder in which there are at most folders with sockets, and empty files that were to be sockets.
+// sweepFolder removes a folder in which there are at most folders with sockets, and empty files that were to be
+// sockets.
 func sweepFolder(dir string) {
 	folders, _ := os.ReadDir(dir)
 	for _, f := range folders {
@@ -119,7 +120,8 @@ func sweepFolder(dir string) {
 	_ = os.Remove(dir)
 }
 
-// lockOf returns the lock of a directory. Nothing that somebody puts in its place, as a named pipe, makes opening it wait.
+// lockOf returns the lock of a directory. Nothing that somebody puts in its place, as a named pipe, makes opening it
+// wait.
 func lockOf(dir string) *flock.Flock {
 	return flock.New(dir, flock.SetFlag(os.O_RDONLY|syscall.O_NONBLOCK))
 }

@@ -33,14 +33,20 @@ var startForgeries = []forgery{
 	{name: "panics", says: "(exit status 2): panic: boom", do: func(folder) (any, error) { panic("boom") }},
 	{name: "is killed", says: "(signal: killed)", do: func(folder) (any, error) { return nil, killSelf(syscall.SIGKILL) }},
 	{name: "hangs", hangs: true, says: startPatience.String(), do: func(folder) (any, error) { select {} }},
-	{name: "is stopped", hangs: true, says: startPatience.String(), do: func(folder) (any, error) { return nil, killSelf(syscall.SIGSTOP) }},
+	{name: "is stopped", hangs: true, says: startPatience.String(), do: func(folder) (any, error) {
+		return nil,
+			killSelf(syscall.SIGSTOP)
+	}},
 	{name: "closes its output and hangs", hangs: true, do: func(folder) (any, error) {
 		_ = syscall.Close(1)
 		select {}
 	}},
 	{name: "prints another program's words", do: printAnd("Hello, I am a friendly program.\nHow are you?\n")},
 	{name: "prints bytes that are no text", do: printAnd("\x00\xff\xfe\x1b[2J\x00\n")},
-	{name: "prints 1 MiB without an end of line", do: func(f folder) (any, error) { return printAnd(strings.Repeat("x", 1<<20))(f) }},
+	{name: "prints 1 MiB without an end of line", do: func(f folder) (any, error) {
+		return printAnd(strings.Repeat("x",
+			1<<20))(f)
+	}},
 	{name: "prints without end", hangs: true, do: func(folder) (any, error) {
 		for {
 			write(1, "so it goes and goes and goes and goes\n")
@@ -69,11 +75,15 @@ var startForgeries = []forgery{
 		time.Sleep(startPatience / 2)
 		return nil, nil
 	}},
-	{name: "works after double the time allowed", hangs: true, says: startPatience.String(), do: func(folder) (any, error) {
+	{name: "works after double the time allowed", hangs: true, says: startPatience.String(), do: func(folder) (any,
+		error) {
 		time.Sleep(2 * startPatience)
 		return nil, nil
 	}},
-	{name: "has another cookie", do: func(folder) (any, error) { return nil, os.Setenv(wire.Handshake.MagicCookieKey, "another") }},
+	{name: "has another cookie", do: func(folder) (any, error) {
+		return nil, os.Setenv(wire.Handshake.MagicCookieKey,
+			"another")
+	}},
 	{name: "speaks another protocol version", do: func(folder) (any, error) {
 		if describes() {
 			fmt.Println(`{"info":{"name":"forger","apiVersions":["1.0.0"],"health":"HEALTH_OK"},"protocolVersions":[2]}`)
@@ -81,17 +91,26 @@ var startForgeries = []forgery{
 		}
 		goplugin.Serve(&goplugin.ServeConfig{
 			HandshakeConfig: wire.Handshake, GRPCServer: goplugin.DefaultGRPCServer,
-			VersionedPlugins: map[int]goplugin.PluginSet{2: wire.Plugins(wire.ArchService(fake.Provider{Name: forger}))[wire.ProtocolVersion]},
+			VersionedPlugins: map[int]goplugin.PluginSet{
+				2: wire.Plugins(wire.ArchService(fake.Provider{Name: forger}))[wire.ProtocolVersion],
+			},
 		})
 		os.Exit(0)
 		return nil, nil
 	}},
-	{name: "speaks another API version", says: "it speaks API 9.0.0, 8.1.0, this origami speaks 1.0.0, 1.1.0", do: func(folder) (any, error) {
-		wire.APIVersions = []string{"9.0.0", "8.1.0"}
-		return nil, nil
+	{name: "speaks another API version", says: "it speaks API 9.0.0, 8.1.0, this origami speaks 1.0.0, 1.1.0",
+		do: func(folder) (any, error) {
+			wire.APIVersions = []string{"9.0.0", "8.1.0"}
+			return nil, nil
+		}},
+	{name: "says that it cannot work", says: "there is no device", do: func(folder) (any,
+		error) {
+		return serveInstead(failing{fake.Provider{Name: forger}})
 	}},
-	{name: "says that it cannot work", says: "there is no device", do: func(folder) (any, error) { return serveInstead(failing{fake.Provider{Name: forger}}) }},
-	{name: "has no name", says: "no name", do: func(folder) (any, error) { return serveInstead(nameless{fake.Provider{Name: forger}}) }},
+	{name: "has no name", says: "no name", do: func(folder) (any,
+		error) {
+		return serveInstead(nameless{fake.Provider{Name: forger}})
+	}},
 	{name: "describes itself in half a JSON text", do: describeAs(`{"info":{"name":"forger","apiVers`)},
 	{name: "describes itself in 5 MiB", do: func(f folder) (any, error) {
 		return describeAs(`{"info":{"name":"` + strings.Repeat("x", 5<<20) + `"}}`)(f)
@@ -103,7 +122,8 @@ var startForgeries = []forgery{
 	{name: "handshake: an unknown network", do: handshake("1|1|pigeon|FOLDER/none|grpc|")},
 	{name: "handshake: a socket that is not there", do: handshake("1|1|unix|FOLDER/none|grpc|")},
 	{name: "handshake: a socket somewhere else", says: "outside of the folder", do: handshake("1|1|unix|/tmp/none|grpc|")},
-	{name: "handshake: a certificate that is none", do: handshake("1|1|unix|FOLDER/none|grpc|" + strings.Repeat("AAAA", 30))},
+	{name: "handshake: a certificate that is none", do: handshake("1|1|unix|FOLDER/none|grpc|" + strings.Repeat("AAAA",
+		30))},
 }
 
 func describes() bool { return len(os.Args) > 1 && os.Args[1] == "describe" }

@@ -20,12 +20,14 @@ func TestTrustedPluginsAreFound(t *testing.T) {
 	lock := filepath.Join(dir, "lock")
 	path := install(t, dir, "outside")
 	t.Chdir(dir)
-	if _, err := host.Trust(lock, "origami-plugin-outside"); err != nil { // a relative path stands for itself from anywhere
+	// A relative path stands for itself from anywhere.
+	if _, err := host.Trust(lock, "origami-plugin-outside"); err != nil {
 		t.Fatal(err)
 	}
 	t.Chdir(searched)
 	options := host.Options{SearchPath: []string{searched}, LockFile: lock}
-	if p := info(t, newHost(t, options), "outside"); p.State != host.OK || p.Path != path || p.Named || !slices.Equal(p.Archs, []string{"outside"}) {
+	if p := info(t, newHost(t, options), "outside"); p.State != host.OK || p.Path != path || p.Named ||
+		!slices.Equal(p.Archs, []string{"outside"}) {
 		t.Errorf("got %+v", p)
 	}
 
@@ -39,7 +41,8 @@ func TestTrustedPluginsAreFound(t *testing.T) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	options.Plugins = []string{path}
-	if all := newHost(t, options).Plugins(); len(all) != 2 || all[0].Path != path || !all[0].Named || all[0].State != host.OK {
+	if all := newHost(t, options).Plugins(); len(all) != 2 || all[0].Path != path || !all[0].Named ||
+		all[0].State != host.OK {
 		t.Errorf("got %+v", all)
 	}
 	options.Plugins = nil
@@ -55,11 +58,13 @@ func TestTrustedPluginsAreFound(t *testing.T) {
 	if err := os.Remove(second); err != nil {
 		t.Fatal(err)
 	}
-	if p := info(t, newHost(t, options), "outside"); p.State != host.Skipped || p.Path != path || !strings.Contains(p.Reason, "it is gone; trust it where it is now, or no longer") {
+	if p := info(t, newHost(t, options), "outside"); p.State != host.Skipped || p.Path != path ||
+		!strings.Contains(p.Reason, "it is gone; trust it where it is now, or no longer") {
 		t.Errorf("gone: got %+v", p)
 	}
 
-	if name, err := host.Distrust(lock, "other"); diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), "the trusted plugins: outside") {
+	if name, err := host.Distrust(lock, "other"); diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(),
+		"the trusted plugins: outside") {
 		t.Errorf("got %q, %v", name, err)
 	}
 	if name, err := host.Distrust(lock, path); name != "outside" || err != nil {
@@ -85,7 +90,8 @@ func TestTrustIsOfContent(t *testing.T) {
 		t.Fatal(err)
 	}
 	tamper(t, path)
-	if p := info(t, newHost(t, host.Options{LockFile: lock}), "outside"); p.State != host.Skipped || !strings.Contains(p.Reason, "SHA-256 is not the one in the lock file") {
+	if p := info(t, newHost(t, host.Options{LockFile: lock}), "outside"); p.State != host.Skipped ||
+		!strings.Contains(p.Reason, "SHA-256 is not the one in the lock file") {
 		t.Errorf("got %+v", p)
 	}
 	if n := starts(t, "outside"); n != 0 {
@@ -111,7 +117,8 @@ func TestTrustIsOfContent(t *testing.T) {
 		if err := os.WriteFile(lock, []byte(strings.Replace(string(text), path, bad, 1)), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if p := info(t, newHost(t, host.Options{LockFile: lock, SearchPath: []string{dir}}), "outside"); p.State != host.Skipped || !strings.Contains(p.Reason, "the path of outside") {
+		if p := info(t, newHost(t, host.Options{LockFile: lock, SearchPath: []string{dir}}),
+			"outside"); p.State != host.Skipped || !strings.Contains(p.Reason, "the path of outside") {
 			t.Errorf("%s: got %+v", bad, p)
 		}
 	}

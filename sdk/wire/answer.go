@@ -52,7 +52,8 @@ func fromCandidates(q *pb.CandidatesResponse, d *arch.Description) (*arch.Candid
 			return nil, err
 		}
 		if r.Position <= previous || r.Position >= n+len(configs) {
-			return nil, fmt.Errorf("rejected configuration %d has position %d after %d, of %d", i, r.Position, previous, n+len(configs))
+			return nil, fmt.Errorf("rejected configuration %d has position %d after %d, of %d", i, r.Position, previous,
+				n+len(configs))
 		}
 		previous = r.Position
 		c.Rejected = append(c.Rejected, r)
@@ -141,7 +142,8 @@ func toRanking(r *selector.Result) *pb.Ranking {
 	dies := false
 	for i := range r.Entries {
 		e := &r.Entries[i]
-		configs[i], q.Index[i], q.Cycles[i], q.Bounds[i] = e.Config, int64(e.Index), float64(e.Estimate.Cycles), byte(e.Estimate.Bound)
+		configs[i], q.Index[i], q.Cycles[i], q.Bounds[i] = e.Config, int64(e.Index), float64(e.Estimate.Cycles),
+			byte(e.Estimate.Bound)
 		dies = dies || e.Mapping.XCDs != 0 || e.Mapping.Chunk != 0
 	}
 	q.Configs = toConfigs(configs)
@@ -168,7 +170,8 @@ func fromRanking(q *pb.Ranking, top int, d *arch.Description) (selector.Result, 
 		return r, err
 	}
 	n := len(configs)
-	if len(q.GetIndex()) != n || len(q.GetCycles()) != n || len(q.GetBounds()) != n || len(q.GetXcds()) != len(q.GetChunk()) || len(q.GetXcds()) != 0 && len(q.GetXcds()) != n {
+	if len(q.GetIndex()) != n || len(q.GetCycles()) != n || len(q.GetBounds()) != n ||
+		len(q.GetXcds()) != len(q.GetChunk()) || len(q.GetXcds()) != 0 && len(q.GetXcds()) != n {
 		return r, fmt.Errorf("a ranking of %d configurations with %d indices, %d totals, %d bounds, %d and %d die mappings",
 			n, len(q.GetIndex()), len(q.GetCycles()), len(q.GetBounds()), len(q.GetXcds()), len(q.GetChunk()))
 	}
@@ -222,5 +225,6 @@ func fromRanking(q *pb.Ranking, top int, d *arch.Description) (selector.Result, 
 
 func fromMapping(q *pb.MappingResponse) (arch.Mapping, error) {
 	var c check
-	return arch.Mapping{GroupM: c.count("the group", q.GetGroupM()), XCDs: c.count("XCDs", q.GetXcds()), Chunk: c.count("the chunk", q.GetChunk())}, c.err
+	return arch.Mapping{GroupM: c.count("the group", q.GetGroupM()), XCDs: c.count("XCDs", q.GetXcds()),
+		Chunk: c.count("the chunk", q.GetChunk())}, c.err
 }

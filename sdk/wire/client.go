@@ -35,11 +35,12 @@ type Client struct {
 // NewClient returns a client for the plugin of that name. It makes no call.
 func NewClient(name string, conn grpc.ClientConnInterface) *Client {
 	refuser, _ := conn.(Refuser)
-	return &Client{name: name, refuser: refuser, base: pb.NewBaseServiceClient(conn), arch: pb.NewArchServiceClient(conn), executor: pb.NewExecutorServiceClient(conn)}
+	return &Client{name: name, refuser: refuser, base: pb.NewBaseServiceClient(conn), arch: pb.NewArchServiceClient(conn),
+		executor: pb.NewExecutorServiceClient(conn)}
 }
 
-// Refuser may be implemented by a connection that has its own errors for what a plugin does wrong: it makes one of the
-// client's error about an answer to op that cannot be.
+// Refuser is for a connection that reports what a plugin does wrong in its own error type. Refused converts the
+// client's error about an impossible answer to op.
 type Refuser interface {
 	Refused(op string, d *diag.Error) error
 }
@@ -101,8 +102,8 @@ func (c *Client) Open(ctx context.Context, r arch.OpenRequest) (*Architecture, e
 }
 
 // ErrDied is what a connection's error wraps when the process behind it is gone. A connection that starts the process
-// again on the next call may use it: the client repeats a call that is idempotent, once. All are, but those that compile
-// and run kernels.
+// again on the next call may use it: the client repeats a call that is idempotent, once. All are, but those that
+// compile and run kernels.
 var ErrDied = errors.New("the plugin's process is gone")
 
 // repeat makes a call and repeats it where that can help: after reopen, which may be nil, when the plugin does not hold
@@ -134,7 +135,7 @@ func (c *Client) fault(ctx context.Context, op string, err error) error {
 	}
 	var d *diag.Error
 	if errors.As(err, &d) {
-		return err // the host's connection has told it already
+		return err // the host's connection has reported it
 	}
 	if diagnostic, _ := details(err); diagnostic != nil {
 		return fromDiagnostic(diagnostic)
@@ -149,7 +150,8 @@ func (c *Client) fault(ctx context.Context, op string, err error) error {
 	if deadline, ok := ctx.Deadline(); ok && s.Code() == codes.DeadlineExceeded && time.Until(deadline) < time.Second {
 		return context.DeadlineExceeded // the plugin saw the caller's deadline a moment before us
 	}
-	return c.refused(op, &diag.Error{Kind: diag.Plugin, Where: "plugin " + c.name, What: fmt.Sprintf("%s failed: %s (%s)", op, s.Message(), s.Code()), Err: err,
+	return c.refused(op, &diag.Error{Kind: diag.Plugin, Where: "plugin " + c.name, What: fmt.Sprintf("%s failed: %s (%s)",
+		op, s.Message(), s.Code()), Err: err,
 		Fix: "report it to the plugin's author"})
 }
 
@@ -158,7 +160,8 @@ func (c *Client) nonsense(op string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return c.refused(op, &diag.Error{Kind: diag.Plugin, Where: "plugin " + c.name, What: fmt.Sprintf("%s answered nonsense: %v", op, err), Err: err,
+	return c.refused(op, &diag.Error{Kind: diag.Plugin, Where: "plugin " + c.name,
+		What: fmt.Sprintf("%s answered nonsense: %v", op, err), Err: err,
 		Fix: "report it to the plugin's author"})
 }
 
@@ -169,8 +172,8 @@ func (c *Client) refused(op string, d *diag.Error) error {
 	return d
 }
 
-// Architecture is an architecture that lives in a plugin. It ranks there too (selector.Ranker), in one round trip, or here if the
-// plugin does not implement Rank.
+// Architecture is an architecture that lives in a plugin. It ranks there too (selector.Ranker), in one round trip, or
+// here if the plugin does not implement Rank.
 type Architecture struct {
 	client  *Client
 	request *pb.OpenRequest
@@ -263,7 +266,8 @@ func (a *Architecture) Estimate(ctx context.Context, dst []arch.Estimate, p gemm
 func (a *Architecture) Terms(ctx context.Context, dst []float64, p gemm.Problem, cfgs []gemm.Config) error {
 	terms := len(a.desc.Terms)
 	if len(dst) != len(cfgs)*terms {
-		return &diag.Error{What: fmt.Sprintf("Terms: room for %d values of %d configurations with %d terms", len(dst), len(cfgs), terms)}
+		return &diag.Error{What: fmt.Sprintf("Terms: room for %d values of %d configurations with %d terms", len(dst),
+			len(cfgs), terms)}
 	}
 	req := &pb.TermsRequest{Handle: a.opened.Handle, Problem: toProblem(p)}
 	for more := true; more; more = len(cfgs) > 0 {
@@ -309,7 +313,8 @@ func (a *Architecture) Rank(ctx context.Context, r selector.Request) ([]selector
 	results := make([]selector.Result, 0, len(r.Problems))
 	space := toSpace(r.Space)
 	for problems := range slices.Chunk(r.Problems, problemsPerCall) {
-		req := &pb.RankRequest{Handle: a.opened.Handle, Problems: make([]*pb.Problem, len(problems)), Space: space, Top: int64(max(r.Top, 0)), Map: int64(max(r.Map, 0))}
+		req := &pb.RankRequest{Handle: a.opened.Handle, Problems: make([]*pb.Problem, len(problems)), Space: space,
+			Top: int64(max(r.Top, 0)), Map: int64(max(r.Map, 0))}
 		for i, p := range problems {
 			req.Problems[i] = toProblem(p)
 		}
@@ -355,7 +360,8 @@ func (a *Architecture) call(ctx context.Context, op string, do func() error) err
 		// Results from before and after belong together only if this is what the caller has seen.
 		if !proto.Equal(resp, a.opened) {
 			return a.client.refused("Open", &diag.Error{Kind: diag.Plugin, Where: "plugin " + a.client.name,
-				What: fmt.Sprintf("it describes %s differently after a restart", a.desc.ID()), Fix: "its program was replaced meanwhile: run the command again"})
+				What: fmt.Sprintf("it describes %s differently after a restart",
+					a.desc.ID()), Fix: "its program was replaced meanwhile: run the command again"})
 		}
 		return nil
 	})
@@ -363,7 +369,8 @@ func (a *Architecture) call(ctx context.Context, op string, do func() error) err
 
 // callWithList makes a call about a list of configurations. The list itself travels only when the plugin may not have
 // it.
-func (a *Architecture) callWithList(ctx context.Context, op string, cfgs []gemm.Config, do func(*pb.ConfigSet) error) error {
+func (a *Architecture) callWithList(ctx context.Context, op string, cfgs []gemm.Config,
+	do func(*pb.ConfigSet) error) error {
 	l := a.list(cfgs)
 	set := &pb.ConfigSet{Sha256: l.hash[:]}
 	if !l.sent.Load() {

@@ -39,7 +39,8 @@ func connect(t *testing.T) *pair { return connectTo(t, ArchService(fake.Provider
 
 func connectTo(t *testing.T, service *Service) *pair {
 	p := &pair{}
-	server := grpc.NewServer(grpc.UnaryInterceptor(func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+	server := grpc.NewServer(grpc.UnaryInterceptor(func(ctx context.Context, req any, _ *grpc.UnaryServerInfo,
+		handle grpc.UnaryHandler) (any, error) {
 		p.mu.Lock()
 		p.requests = append(p.requests, proto.Clone(req.(proto.Message)))
 		p.mu.Unlock()
@@ -86,7 +87,8 @@ func callAll(ctx context.Context, c *Client, a *Architecture) map[string]error {
 	_, errs["Manifest"] = c.Manifest(ctx)
 	_, errs["Open"] = c.Open(ctx, arch.OpenRequest{Arch: "fake"})
 	_, errs["Candidates"] = a.Candidates(ctx, problem, arch.Space{})
-	cfgs := []gemm.Config{{BlockM: 1, Kernel: "one"}, {BlockM: 2, Kernel: "two"}, {BlockM: 3, Kernel: "two"}, {BlockM: 4, Kernel: "one"}, {BlockM: 5, Kernel: "one"}}
+	cfgs := []gemm.Config{{BlockM: 1, Kernel: "one"}, {BlockM: 2, Kernel: "two"}, {BlockM: 3, Kernel: "two"},
+		{BlockM: 4, Kernel: "one"}, {BlockM: 5, Kernel: "one"}}
 	errs["Estimate"] = a.Estimate(ctx, make([]arch.Estimate, len(cfgs)), problem, cfgs)
 	errs["Terms"] = a.Terms(ctx, make([]float64, len(cfgs)*len(a.Describe().Terms)), problem, cfgs)
 	_, errs["Mapping"] = a.Mapping(ctx, problem, cfgs[0])
@@ -248,7 +250,8 @@ func TestForgedAnswersAreRefused(t *testing.T) {
 		if !hit {
 			t.Errorf("%s: nothing was forged", name)
 		}
-		if diag.KindOf(err) != diag.Plugin || err == nil || !strings.HasPrefix(err.Error(), "plugin forger: "+call+" answered nonsense: ") {
+		if diag.KindOf(err) != diag.Plugin || err == nil || !strings.HasPrefix(err.Error(),
+			"plugin forger: "+call+" answered nonsense: ") {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
@@ -294,7 +297,8 @@ func TestListsTravelOnce(t *testing.T) {
 	// Another client fills the server's cache.
 	b := p.open(t)
 	for i := range configsKept {
-		if err := b.Estimate(t.Context(), make([]arch.Estimate, 1), problem, []gemm.Config{{BlockM: i, Kernel: "one"}}); err != nil {
+		if err := b.Estimate(t.Context(), make([]arch.Estimate, 1), problem,
+			[]gemm.Config{{BlockM: i, Kernel: "one"}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -356,11 +360,13 @@ func TestFaults(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	err := p.client.fault(t.Context(), "Rank", status.Error(codes.ResourceExhausted, "too\nlarge"))
-	if diag.KindOf(err) != diag.Plugin || err.Error() != "plugin forger: Rank failed: too large (ResourceExhausted); report it to the plugin's author" {
+	if diag.KindOf(err) != diag.Plugin ||
+		err.Error() != "plugin forger: Rank failed: too large (ResourceExhausted); report it to the plugin's author" {
 		t.Errorf("got %v", err)
 	}
 	for _, err := range []error{
-		a.Estimate(t.Context(), make([]arch.Estimate, 2), problem, nil), a.Terms(t.Context(), make([]float64, 2), problem, nil),
+		a.Estimate(t.Context(), make([]arch.Estimate, 2), problem, nil), a.Terms(t.Context(), make([]float64, 2), problem,
+			nil),
 	} {
 		if err == nil || diag.KindOf(err) != diag.Internal {
 			t.Errorf("wrong length: got %v", err)
@@ -370,7 +376,8 @@ func TestFaults(t *testing.T) {
 
 // A plugin without Rank is ranked here, bit for bit as one that has it, and is not asked again whether it has.
 func TestRanksHere(t *testing.T) {
-	request := selector.Request{Problems: []gemm.Problem{gemm.New(4096, 4096, 4096), gemm.New(1, 77, 300), gemm.New(0, 1, 1)}, Top: 7, Map: 2}
+	request := selector.Request{Problems: []gemm.Problem{gemm.New(4096, 4096, 4096), gemm.New(1, 77, 300),
+		gemm.New(0, 1, 1)}, Top: 7, Map: 2}
 	with, without := connect(t).open(t), connect(t)
 	want, err := selector.Rank(t.Context(), with, request)
 	if err != nil || with.RanksHere() || want[2].Err == nil {
@@ -388,7 +395,8 @@ func TestRanksHere(t *testing.T) {
 			t.Fatalf("asked %d times: %v", asked, err)
 		}
 		for i := range want {
-			if !reflect.DeepEqual(got[i].Entries, want[i].Entries) || got[i].Feasible != want[i].Feasible || (got[i].Err == nil) != (want[i].Err == nil) {
+			if !reflect.DeepEqual(got[i].Entries, want[i].Entries) || got[i].Feasible != want[i].Feasible ||
+				(got[i].Err == nil) != (want[i].Err == nil) {
 				t.Errorf("%s: got %+v, want %+v", request.Problems[i], got[i], want[i])
 			}
 		}
@@ -427,11 +435,13 @@ func TestMalformedRequests(t *testing.T) {
 			return err
 		},
 		"Estimate/columns": func() error {
-			_, err := s.Estimate(t.Context(), &pb.EstimateRequest{Handle: handle, Problem: toProblem(problem), Configs: &pb.ConfigSet{Configs: short}})
+			_, err := s.Estimate(t.Context(), &pb.EstimateRequest{Handle: handle, Problem: toProblem(problem),
+				Configs: &pb.ConfigSet{Configs: short}})
 			return err
 		},
 		"Estimate/hash": func() error {
-			_, err := s.Estimate(t.Context(), &pb.EstimateRequest{Handle: handle, Problem: toProblem(problem), Configs: &pb.ConfigSet{Sha256: []byte("x"), Configs: good}})
+			_, err := s.Estimate(t.Context(), &pb.EstimateRequest{Handle: handle, Problem: toProblem(problem),
+				Configs: &pb.ConfigSet{Sha256: []byte("x"), Configs: good}})
 			return err
 		},
 		"Terms/major": func() error {
@@ -478,7 +488,8 @@ func TestConcurrentUse(t *testing.T) {
 				return
 			}
 			for i := range 15 {
-				request := selector.Request{Problems: []gemm.Problem{gemm.New(i+1, g+1, 64), gemm.New(77, i+1, 5)}, Space: arch.Space{BlockM: [][]int{nil, {16}, {32, 128}}[i%3]}, Top: i}
+				request := selector.Request{Problems: []gemm.Problem{gemm.New(i+1, g+1, 64), gemm.New(77, i+1, 5)},
+					Space: arch.Space{BlockM: [][]int{nil, {16}, {32, 128}}[i%3]}, Top: i}
 				want, err1 := selector.Rank(t.Context(), inProcess{local}, request)
 				got, err2 := selector.Rank(t.Context(), remote, request)
 				if err1 != nil || err2 != nil || fmt.Sprint(want) != fmt.Sprint(got) {

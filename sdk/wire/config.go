@@ -82,7 +82,8 @@ func fromConfigs(q *pb.Configs) ([]gemm.Config, error) {
 		}
 	}
 	if len(q.Kernels) == 0 || len(q.Kernel) != 0 && len(q.Kernel) != n {
-		return nil, fmt.Errorf("configurations: %d kernel names and %d indices for %d configurations", len(q.Kernels), len(q.Kernel), n)
+		return nil, fmt.Errorf("configurations: %d kernel names and %d indices for %d configurations", len(q.Kernels),
+			len(q.Kernel), n)
 	}
 	cfgs := make([]gemm.Config, n)
 	for i := range cfgs {
@@ -110,7 +111,8 @@ func fromAxisColumns(cfgs []gemm.Config, axes []*pb.AxisColumn) error {
 	}
 	for _, column := range axes {
 		if len(column.GetIndex()) != len(cfgs) {
-			return fmt.Errorf("configurations: %d values on the axis %q for %d configurations", len(column.GetIndex()), column.GetName(), len(cfgs))
+			return fmt.Errorf("configurations: %d values on the axis %q for %d configurations", len(column.GetIndex()),
+				column.GetName(), len(cfgs))
 		}
 	}
 	// Few combinations occur, each of them often.
@@ -123,7 +125,8 @@ func fromAxisColumns(cfgs []gemm.Config, axes []*pb.AxisColumn) error {
 			index := column.Index[i]
 			key = binary.LittleEndian.AppendUint32(key, index)
 			if int(index) > len(column.Values) {
-				return fmt.Errorf("configurations: index %d of %d values on the axis %q", index, len(column.Values), column.GetName())
+				return fmt.Errorf("configurations: index %d of %d values on the axis %q", index, len(column.Values),
+					column.GetName())
 			}
 			if index > 0 {
 				values = append(values, gemm.AxisValue{Name: column.Name, Value: column.Values[index-1]})
@@ -142,8 +145,8 @@ func fromAxisColumns(cfgs []gemm.Config, axes []*pb.AxisColumn) error {
 	return nil
 }
 
-// fromAnswered is fromConfigs for what a plugin answers, which a caller may take as it is: the sizes are not negative, and
-// the axes are those that the description declares.
+// fromAnswered is fromConfigs for an answer, which callers use without further checks: no size is negative, and the
+// description declares every named axis.
 func fromAnswered(q *pb.Configs, d *arch.Description) ([]gemm.Config, error) {
 	cfgs, err := fromConfigs(q)
 	if err != nil {

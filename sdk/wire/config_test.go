@@ -100,7 +100,8 @@ func TestOlderHostsSeeNoNamedAxes(t *testing.T) {
 			t.Fatal(err)
 		}
 		n, axes := len(list.Configs.BlockM), len(list.Configs.Axes)
-		if m, named := len(ranked.Rankings[0].Configs.BlockM), len(ranked.Rankings[0].Configs.Axes) > 0; m != n || named != knows {
+		if m, named := len(ranked.Rankings[0].Configs.BlockM), len(ranked.Rankings[0].Configs.Axes) > 0; m != n ||
+			named != knows {
 			t.Errorf("%d of %d candidates are ranked, with named axes: %v", m, n, named)
 		}
 		if knows && (n != 4 || axes != 2) || !knows && (n != 1 || axes != 0) {
@@ -123,7 +124,8 @@ func (m axesModel) Candidates(_ context.Context, _ gemm.Problem, s arch.Space) (
 	one := []int{1}
 	configs, err := s.Enumerate(arch.Space{
 		Kernel: s.Kernel, BlockM: one, BlockN: one, BlockK: one, NumWarps: one, NumStages: one, SplitK: one,
-		Axes: []arch.AxisValues{{Name: "cluster", Values: []string{"1x1", "2x1"}}, {Name: "vector", Values: []string{"4", "8"}}},
+		Axes: []arch.AxisValues{{Name: "cluster", Values: []string{"1x1", "2x1"}},
+			{Name: "vector", Values: []string{"4", "8"}}},
 	}, m.Describe().Axes(s.Kernel)...)
 	return &arch.Candidates{Configs: configs}, err
 }

@@ -61,7 +61,8 @@ func TestDescriptionsSurvive(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q := &pb.OpenResponse{Handle: []byte{1}, Description: toDescription(a.Describe()), Levels: toLevels(a.Hierarchy().Levels())}
+	q := &pb.OpenResponse{Handle: []byte{1}, Description: toDescription(a.Describe()),
+		Levels: toLevels(a.Hierarchy().Levels())}
 	allSet(t, q)
 	d, err := fromDescription(q.Description)
 	same(t, a.Describe(), d, err)
@@ -73,27 +74,35 @@ func TestDescriptionsSurvive(t *testing.T) {
 	manifest, err := fromManifest(toManifest(m))
 	same(t, m, manifest, err)
 
-	r := arch.OpenRequest{Arch: "a", Device: "d", Model: "m", Options: map[string]string{"k": "v"}, Overrides: map[string]hw.OverrideValue{"p": {Value: 0.1, Unit: "B"}}, Live: &arch.LiveDevice{Name: "GPU", Attributes: map[string]float64{"clock": 1.98e9}},
+	r := arch.OpenRequest{Arch: "a", Device: "d", Model: "m", Options: map[string]string{"k": "v"},
+		Overrides: map[string]hw.OverrideValue{"p": {Value: 0.1, Unit: "B"}}, Live: &arch.LiveDevice{Name: "GPU",
+			Attributes: map[string]float64{"clock": 1.98e9}},
 		Rung: arch.RungCompiled, Compiled: []byte("kernels"), Characterization: []byte("times")}
 	allSet(t, toOpenRequest(r))
 	request, err := fromOpenRequest(toOpenRequest(r))
 	same(t, r, request, err)
 
-	s := arch.Space{Kernel: "k", BlockM: []int{1}, BlockN: []int{2}, BlockK: []int{3}, NumWarps: []int{4}, NumStages: []int{5}, SplitK: []int{6, 7},
+	s := arch.Space{Kernel: "k", BlockM: []int{1}, BlockN: []int{2}, BlockK: []int{3}, NumWarps: []int{4},
+		NumStages: []int{5}, SplitK: []int{6, 7},
 		Axes: []arch.AxisValues{{Name: "a", Values: []string{"8"}}}}
 	allSet(t, toSpace(s))
 	same(t, s, fromSpace(toSpace(s)), nil)
 	// The core types have no more fields than these tests fill.
-	for _, v := range []any{*a.Describe(), m, r, s, gemm.Config{}, gemm.Problem{}, arch.Estimate{}, arch.Uncertainty{}, arch.ErrorRange{}, arch.Mapping{}, arch.Rejection{}, arch.Family{}, arch.AxisValues{}, gemm.Axis{}, selector.Result{}, selector.Entry{}} {
+	for _, v := range []any{*a.Describe(), m, r, s, gemm.Config{}, gemm.Problem{}, arch.Estimate{}, arch.Uncertainty{},
+		arch.ErrorRange{}, arch.Mapping{}, arch.Rejection{}, arch.Family{}, arch.AxisValues{}, gemm.Axis{}, selector.Result{},
+		selector.Entry{}} {
 		if want, got := fieldsKnown[reflect.TypeOf(v).String()], reflect.TypeOf(v).NumField(); got != want {
-			t.Errorf("%T has %d fields, and the conversions were written for %d: carry the new ones, then adapt the number", v, got, want)
+			t.Errorf("%T has %d fields, and the conversions were written for %d: carry the new ones, then adapt the number", v,
+				got, want)
 		}
 	}
 }
 
 var fieldsKnown = map[string]int{
-	"arch.Description": 28, "arch.Manifest": 4, "arch.OpenRequest": 9, "arch.Space": 8, "gemm.Config": 9, "gemm.Problem": 7,
-	"arch.Estimate": 3, "arch.Uncertainty": 6, "arch.ErrorRange": 4, "arch.Mapping": 3, "arch.Rejection": 4, "arch.Family": 3, "arch.AxisValues": 2, "gemm.Axis": 6, "selector.Result": 4, "selector.Entry": 4,
+	"arch.Description": 28, "arch.Manifest": 4, "arch.OpenRequest": 9, "arch.Space": 8, "gemm.Config": 9,
+	"gemm.Problem":  7,
+	"arch.Estimate": 3, "arch.Uncertainty": 6, "arch.ErrorRange": 4, "arch.Mapping": 3, "arch.Rejection": 4,
+	"arch.Family": 3, "arch.AxisValues": 2, "gemm.Axis": 6, "selector.Result": 4, "selector.Entry": 4,
 }
 
 // allSet checks that each field of a message, and of those inside it, has a value somewhere.
@@ -168,7 +177,8 @@ func TestRandomValuesSurvive(t *testing.T) {
 		return arch.Estimate{Cycles: total.Draw(t, "total"), Bound: bound.Draw(t, "bound")}
 	})
 	rapid.Check(t, func(t *rapid.T) {
-		p := gemm.Problem{M: number.Draw(t, "m"), N: number.Draw(t, "n"), K: number.Draw(t, "k"), Batch: number.Draw(t, "batch")}
+		p := gemm.Problem{M: number.Draw(t, "m"), N: number.Draw(t, "n"), K: number.Draw(t, "k"), Batch: number.Draw(t,
+			"batch")}
 		p.DType = rapid.SampledFrom(append(gemm.DTypes(), 0)).Draw(t, "dtype")
 		p.AMajor = rapid.SampledFrom([]gemm.Major{0, gemm.MajorK, gemm.MajorM}).Draw(t, "a")
 		p.BMajor = rapid.SampledFrom([]gemm.Major{0, gemm.MajorK, gemm.MajorN}).Draw(t, "b")
@@ -177,7 +187,8 @@ func TestRandomValuesSurvive(t *testing.T) {
 
 		c := &arch.Candidates{Configs: rapid.SliceOfN(config, 1, 20).Draw(t, "configs")}
 		for i := range rapid.IntRange(0, 5).Draw(t, "rejections") {
-			c.Rejected = append(c.Rejected, arch.Rejection{Config: config.Draw(t, "config"), Position: 3 * i, Reason: reason.Draw(t, "reason"), Detail: rapid.String().Draw(t, "detail")})
+			c.Rejected = append(c.Rejected, arch.Rejection{Config: config.Draw(t, "config"), Position: 3 * i,
+				Reason: reason.Draw(t, "reason"), Detail: rapid.String().Draw(t, "detail")})
 		}
 		if n := len(c.Rejected); n > 0 && c.Rejected[n-1].Position >= n+len(c.Configs) {
 			c.Rejected = nil

@@ -50,7 +50,7 @@ func toDescription(d *arch.Description) *pb.Description {
 		q.Options = append(q.Options, &pb.OptionValue{Key: o.Key, Value: o.Value})
 	}
 	for _, u := range d.Uncertainty {
-		own := &pb.Uncertainty{Kernel: u.Kernel, Level: u.Level, Spread: u.Spread, PlanSpread: u.PlanSpread, Source: u.Source}
+		own := &pb.Uncertainty{Kernel: u.Kernel, Level: u.Level, Spread: u.Sigma, PlanSpread: u.PlanSigma, Source: u.Source}
 		for _, r := range u.Ranges {
 			own.Ranges = append(own.Ranges, &pb.ErrorRange{Bound: pb.Bound(r.Bound), BelowSeconds: float64(r.Below), Low: r.Low, High: r.High})
 		}
@@ -134,8 +134,8 @@ func fromDescription(q *pb.Description) (*arch.Description, error) {
 	}
 	for _, u := range q.Uncertainty {
 		own := arch.Uncertainty{
-			Kernel: c.named("uncertainty", u.GetKernel()), Level: c.positive("level of uncertainty", u.GetLevel()), Spread: c.amount("spread", u.GetSpread()),
-			PlanSpread: c.amount("spread", u.GetPlanSpread()), Source: u.GetSource(),
+			Kernel: c.named("uncertainty", u.GetKernel()), Level: c.positive("level of uncertainty", u.GetLevel()), Sigma: c.amount("spread", u.GetSpread()),
+			PlanSigma: c.amount("spread", u.GetPlanSpread()), Source: u.GetSource(),
 		}
 		for _, r := range u.GetRanges() {
 			if r.GetBound() < 0 || r.GetBound() > pb.Bound_BOUND_LATENCY {

@@ -64,13 +64,23 @@ func (x *Executor) Environment(ctx context.Context, device int) (exec.Environmen
 	return e, x.client.nonsense("Environment", err)
 }
 
-// Close implements exec.Executor. It does nothing: what there is to free lives in the process, which belongs to whoever
-// made the connection.
+// Close implements exec.Executor. It does nothing: kernels live in the process, and the process belongs to the owner
+// of the connection.
 func (x *Executor) Close() error { return nil }
 
 // Compile implements exec.Executor.
 func (x *Executor) Compile(ctx context.Context, device int, p gemm.Problem, c gemm.Config) (exec.Kernel, error) {
-	resp, err := x.client.executor.Compile(ctx, &pb.CompileRequest{Device: int64(device), Problem: toProblem(p), Config: toConfigs([]gemm.Config{c})})
+	return x.compile(ctx, &pb.CompileRequest{Device: int64(device), Problem: toProblem(p), Config: toConfigs([]gemm.Config{c})})
+}
+
+// Library implements exec.Executor. On the wire a library is a configuration that has nothing but its kernel.
+func (x *Executor) Library(ctx context.Context, device int, p gemm.Problem, library string) (exec.Kernel, error) {
+	request := toConfigs([]gemm.Config{{Kernel: library}})
+	return x.compile(ctx, &pb.CompileRequest{Device: int64(device), Problem: toProblem(p), Config: request})
+}
+
+func (x *Executor) compile(ctx context.Context, request *pb.CompileRequest) (exec.Kernel, error) {
+	resp, err := x.client.executor.Compile(ctx, request)
 	if err != nil {
 		return nil, x.client.fault(ctx, "Compile", err)
 	}
@@ -102,7 +112,7 @@ func (k *kernel) Check(ctx context.Context) (exec.Numerics, error) {
 	return n, k.client.nonsense("Check", err)
 }
 
-// Measure asks for one run, and then for a few at a time until it is told to stop.
+// Measure asks for one run, then for a few at a time until the caller stops it.
 func (k *kernel) Measure(ctx context.Context, o exec.MeasureOptions, sample func(exec.Sample) bool) error {
 	var runs int
 	var total unit.Seconds
@@ -130,8 +140,8 @@ func (k *kernel) Measure(ctx context.Context, o exec.MeasureOptions, sample func
 	}
 }
 
-// How much one call of Measure asks for: long enough that the round trip is a small part of it, and no more runs than
-// may be measured in vain when the caller has had enough.
+// Runs per call of Measure: enough that the round trip is a small part of the call, and few enough that stopping
+// wastes little.
 const (
 	measureSeconds = 5e-3
 	measureRuns    = 16

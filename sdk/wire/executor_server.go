@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/origami-gemm/origami/core/exec"
+	"github.com/origami-gemm/origami/core/gemm"
 	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
 )
 
@@ -167,7 +168,12 @@ func (s *executorServer) Compile(ctx context.Context, req *pb.CompileRequest) (*
 	if err != nil {
 		return nil, err
 	}
-	k, err := x.Compile(ctx, device, p, c)
+	var k exec.Kernel
+	if library := (gemm.Config{Kernel: c.Kernel}); c == library {
+		k, err = x.Library(ctx, device, p, c.Kernel)
+	} else {
+		k, err = x.Compile(ctx, device, p, c)
+	}
 	if err == nil && ctx.Err() != nil {
 		err = errors.Join(ctx.Err(), k.Close()) // nobody waits for the handle
 	}

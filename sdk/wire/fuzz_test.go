@@ -23,8 +23,8 @@ import (
 type message struct {
 	name string
 	seed proto.Message
-	// read unmarshals and converts, and returns what is to be sent if it is passed on; nil if it was refused. An error is a
-	// value that should have been refused.
+	// read unmarshals and converts, and returns what is to be sent if it is passed on; nil if it was refused. An error is
+	// a value that should have been refused.
 	read func([]byte) (proto.Message, error)
 	// goesOn says that there is a way back.
 	goesOn bool
@@ -83,11 +83,13 @@ func messages(f testing.TB) []message {
 		f.Fatal(err)
 	}
 	list.Configs[1].Kernel = "two"
-	few := &arch.Candidates{Configs: list.Configs[:2], Rejected: []arch.Rejection{{Config: list.Configs[2], Position: 1, Reason: arch.ReasonWarps, Detail: "why"}}}
+	few := &arch.Candidates{Configs: list.Configs[:2], Rejected: []arch.Rejection{{Config: list.Configs[2], Position: 1,
+		Reason: arch.ReasonWarps, Detail: "why"}}}
 	estimates := []arch.Estimate{{Cycles: 7, Bound: arch.BoundL2}, {Reject: arch.ReasonRegisters}}
 	result := selector.Result{Feasible: 2, Rejected: []selector.ReasonCount{{Reason: arch.ReasonWarps, Count: 3}}}
 	for i := range 2 {
-		result.Entries = append(result.Entries, selector.Entry{Index: i, Config: few.Configs[i], Estimate: arch.Estimate{Cycles: 5}, Mapping: arch.Mapping{XCDs: 8, Chunk: 2}})
+		result.Entries = append(result.Entries, selector.Entry{Index: i, Config: few.Configs[i],
+			Estimate: arch.Estimate{Cycles: 5}, Mapping: arch.Mapping{XCDs: 8, Chunk: 2}})
 	}
 	x, _ := fake.ExecutorProvider{}.Open(ctx)
 	devices, _ := x.Devices(ctx)
@@ -98,7 +100,9 @@ func messages(f testing.TB) []message {
 	return []message{
 		of(toProblem(p), fromProblem, nil, toProblem),
 		of(toConfigs(few.Configs), fromConfigs, nil, toConfigs),
-		of(toSpace(arch.Space{Kernel: "k", BlockM: []int{16, 32}, Axes: []arch.AxisValues{{Name: "x", Values: []string{"1"}}}}), func(q *pb.Space) (arch.Space, error) { return fromSpace(q), nil }, nil, toSpace),
+		of(toSpace(arch.Space{Kernel: "k", BlockM: []int{16, 32},
+			Axes: []arch.AxisValues{{Name: "x",
+				Values: []string{"1"}}}}), func(q *pb.Space) (arch.Space, error) { return fromSpace(q), nil }, nil, toSpace),
 		of(toCandidates(few), func(q *pb.CandidatesResponse) (*arch.Candidates, error) {
 			return fromCandidates(q, a.Describe())
 		}, func(c *arch.Candidates) error {
@@ -127,17 +131,20 @@ func messages(f testing.TB) []message {
 			}
 			return nil
 		}, toEstimates),
-		of(toRanking(&result), func(q *pb.Ranking) (selector.Result, error) { return fromRanking(q, 2, a.Describe()) }, func(r selector.Result) error {
-			for _, e := range r.Entries {
-				if err := errors.Join(positive(float64(e.Estimate.Cycles)), e.Config.Validate(a.Describe().Axes(e.Config.Kernel)...)); err != nil || min(e.Index, e.Mapping.XCDs, e.Mapping.Chunk) < 0 {
-					return fmt.Errorf("%+v passed, %w", e, err)
+		of(toRanking(&result), func(q *pb.Ranking) (selector.Result, error) { return fromRanking(q, 2, a.Describe()) },
+			func(r selector.Result) error {
+				for _, e := range r.Entries {
+					if err := errors.Join(positive(float64(e.Estimate.Cycles)),
+						e.Config.Validate(a.Describe().Axes(e.Config.Kernel)...)); err != nil || min(e.Index, e.Mapping.XCDs,
+						e.Mapping.Chunk) < 0 {
+						return fmt.Errorf("%+v passed, %w", e, err)
+					}
 				}
-			}
-			if r.Err == nil && len(r.Entries) == 0 || len(r.Entries) > 2 {
-				return fmt.Errorf("%d entries passed, %w", len(r.Entries), r.Err)
-			}
-			return nil
-		}, func(r selector.Result) *pb.Ranking { return toRanking(&r) }),
+				if r.Err == nil && len(r.Entries) == 0 || len(r.Entries) > 2 {
+					return fmt.Errorf("%d entries passed, %w", len(r.Entries), r.Err)
+				}
+				return nil
+			}, func(r selector.Result) *pb.Ranking { return toRanking(&r) }),
 		of(&pb.MappingResponse{GroupM: 4, Xcds: 8, Chunk: 2}, fromMapping, func(m arch.Mapping) error {
 			if min(m.GroupM, m.XCDs, m.Chunk) < 0 {
 				return fmt.Errorf("%+v passed", m)
@@ -162,43 +169,56 @@ func messages(f testing.TB) []message {
 			}
 			return positive(float64(d.Clock))
 		}, toDescription),
-		of(levels, func(q *pb.OpenResponse) ([]arch.Level, error) { return fromLevels(q.Levels) }, func(levels []arch.Level) error {
-			for _, l := range levels {
-				if err := finite(float64(l.Capacity), float64(l.Latency), float64(l.Bandwidth.Peak), l.Bandwidth.C0, l.Bandwidth.C1, l.Bandwidth.C2); err != nil {
-					return err
+		of(levels, func(q *pb.OpenResponse) ([]arch.Level, error) { return fromLevels(q.Levels) },
+			func(levels []arch.Level) error {
+				for _, l := range levels {
+					if err := finite(float64(l.Capacity), float64(l.Latency), float64(l.Bandwidth.Peak), l.Bandwidth.C0,
+						l.Bandwidth.C1,
+						l.Bandwidth.C2); err != nil {
+						return err
+					}
 				}
-			}
-			return nil
-		}, func(levels []arch.Level) *pb.OpenResponse { return &pb.OpenResponse{Levels: toLevels(levels)} }),
+				return nil
+			}, func(levels []arch.Level) *pb.OpenResponse { return &pb.OpenResponse{Levels: toLevels(levels)} }),
 		of(toManifest(fake.Provider{}.Manifest()), fromManifest, nil, toManifest),
 		of(toOpenRequest(arch.OpenRequest{
-			Arch: "a", Device: "d", Options: map[string]string{"k": "v"}, Overrides: map[string]hw.OverrideValue{"p": {Value: 0.1, Unit: "B"}},
-			Live: &arch.LiveDevice{Name: "GPU", Attributes: map[string]float64{"clock": 1e9}}, Rung: arch.RungCompiled, Compiled: []byte("kernels"),
+			Arch: "a", Device: "d", Options: map[string]string{"k": "v"},
+			Overrides: map[string]hw.OverrideValue{"p": {Value: 0.1, Unit: "B"}},
+			Live: &arch.LiveDevice{Name: "GPU",
+				Attributes: map[string]float64{"clock": 1e9}}, Rung: arch.RungCompiled, Compiled: []byte("kernels"),
 		}), fromOpenRequest, nil, toOpenRequest),
-		of(&pb.Info{Name: "n", Version: "1", ApiVersions: APIVersions, Health: pb.Health_HEALTH_FAILING, HealthReason: "why"}, fromInfo, nil, nil),
-		of(toDiagnostic(fmt.Errorf("why")), func(q *pb.Diagnostic) (error, error) { return fromDiagnostic(q), nil }, nil, toDiagnostic),
+		of(&pb.Info{Name: "n", Version: "1", ApiVersions: APIVersions, Health: pb.Health_HEALTH_FAILING, HealthReason: "why"},
+			fromInfo, nil, nil),
+		of(toDiagnostic(fmt.Errorf("why")), func(q *pb.Diagnostic) (error, error) { return fromDiagnostic(q), nil }, nil,
+			toDiagnostic),
 		of(toExecutorManifest(exec.Manifest{Name: "x", Version: "1"}), fromExecutorManifest, nil, toExecutorManifest),
 		of(toDevices(devices), fromDevices, nil, toDevices),
 		of(toEnvironment(environment), fromEnvironment, func(e exec.Environment) error {
 			return finite(float64(e.Clock), e.PowerWatts, e.PowerLimitWatts, e.TemperatureC)
 		}, toEnvironment),
-		of(toResources(exec.Resources{Registers: 128, SpillBytes: 8, SharedMemory: 1024, CTAsPerSM: 2}), fromResources, func(r exec.Resources) error {
-			return finite(float64(r.SpillBytes), float64(r.SharedMemory))
-		}, toResources),
-		of(toNumerics(exec.Numerics{MaxError: math.Inf(1), Tolerance: 0.01, Checked: 5, Wrong: 2, OutOfBounds: 1}), fromNumerics, func(n exec.Numerics) error {
-			if !(n.MaxError >= 0) || n.Wrong > n.Checked || n.Wrong < 0 {
-				return fmt.Errorf("%+v passed", n)
-			}
-			return nil
-		}, toNumerics),
-		of(toSamples([]exec.Sample{{Time: 1e-5}, {Time: 2e-5, Clock: 1e9}, {Time: 3e-5}}), func(q *pb.MeasureResponse) ([]exec.Sample, error) { return fromSamples(q, runs) }, func(samples []exec.Sample) error {
-			for _, s := range samples {
-				if err := positive(float64(s.Time)); err != nil {
-					return err
+		of(toResources(exec.Resources{Registers: 128, SpillBytes: 8, SharedMemory: 1024, CTAsPerSM: 2}), fromResources,
+			func(r exec.Resources) error {
+				return finite(float64(r.SpillBytes), float64(r.SharedMemory))
+			}, toResources),
+		of(toNumerics(exec.Numerics{MaxError: math.Inf(1), Tolerance: 0.01, Checked: 5, Wrong: 2, OutOfBounds: 1}),
+			fromNumerics, func(n exec.Numerics) error {
+				if !(n.MaxError >= 0) || n.Wrong > n.Checked || n.Wrong < 0 {
+					return fmt.Errorf("%+v passed", n)
 				}
-			}
-			return nil
-		}, toSamples),
+				return nil
+			}, toNumerics),
+		of(toSamples([]exec.Sample{{Time: 1e-5}, {Time: 2e-5, Clock: 1e9}, {Time: 3e-5}}),
+			func(q *pb.MeasureResponse) ([]exec.Sample, error) {
+				return fromSamples(q,
+					runs)
+			}, func(samples []exec.Sample) error {
+				for _, s := range samples {
+					if err := positive(float64(s.Time)); err != nil {
+						return err
+					}
+				}
+				return nil
+			}, toSamples),
 	}
 }
 
@@ -232,14 +252,15 @@ func FuzzMessages(f *testing.F) {
 		if err != nil || second == nil {
 			t.Fatalf("%s: %v was read, sent and refused: %v", m.name, first, err)
 		}
-		if again, err := (proto.MarshalOptions{Deterministic: true}).Marshal(second); err != nil || !bytes.Equal(sent, again) {
+		if again, err := (proto.MarshalOptions{Deterministic: true}).Marshal(second); err != nil ||
+			!bytes.Equal(sent, again) {
 			t.Fatalf("%s: %v becomes %v, %v", m.name, first, second, err)
 		}
 	})
 }
 
-// Whatever a host sends, a plugin answers or refuses; it does not end. The requests are those of the calls about an open
-// architecture.
+// Whatever a host sends, a plugin answers or refuses; it does not end. The requests are those of the calls about an
+// open architecture.
 func FuzzServer(f *testing.F) {
 	ctx := f.Context()
 	provider, err := example.Provider()
@@ -256,7 +277,8 @@ func FuzzServer(f *testing.F) {
 	hash := hashConfigs(configs)
 	set := &pb.ConfigSet{Sha256: hash[:], Configs: toConfigs(configs)}
 	seeds := []proto.Message{
-		&pb.OpenRequest{Arch: "example"}, &pb.CandidatesRequest{Problem: p, Space: toSpace(arch.Space{BlockM: []int{64}})}, &pb.EstimateRequest{Problem: p, Configs: set},
+		&pb.OpenRequest{Arch: "example"}, &pb.CandidatesRequest{Problem: p,
+			Space: toSpace(arch.Space{BlockM: []int{64}})}, &pb.EstimateRequest{Problem: p, Configs: set},
 		&pb.TermsRequest{Problem: p, Configs: set}, &pb.MappingRequest{Problem: p, Config: toConfigs(configs)},
 		&pb.RankRequest{Problems: []*pb.Problem{p, {}}, Top: 2, Map: 1},
 	}
@@ -308,15 +330,18 @@ func FuzzServer(f *testing.F) {
 // Whatever a program prints as its description, it is understood or refused, and a name is there whenever it passes.
 func FuzzDescribe(f *testing.F) {
 	for _, s := range []string{
-		`{"info":{"name":"n","version":"1","api_versions":["1.0.0"],"health":"HEALTH_OK"},"protocol_versions":[1],"manifest":{"name":"n","archs":[{"id":"a","models":["m"],"kernels":["k"],"devices":[{"id":"d"}]}]}}`,
+		`{"info":{"name":"n","version":"1","api_versions":["1.0.0"],"health":"HEALTH_OK"},"protocol_versions":[1],` +
+			`"manifest":{"name":"n","archs":[{"id":"a","models":["m"],"kernels":["k"],"devices":[{"id":"d"}]}]}}`,
 		`{"info":{"name":"n","health":"HEALTH_OK"},"protocolVersions":[2],"executor":{"name":"n"},"unknown":{}}`,
-		``, `null`, `{}`, `[]`, `{"info":{"health":7}}`, `{"info":{"name":"n","health":"HEALTH_FAILING"}}`, `{"protocol_versions":[99999999999]}`, "{\"info\":{\"name\":\"\xff\"}}",
+		``, `null`, `{}`, `[]`, `{"info":{"health":7}}`, `{"info":{"name":"n","health":"HEALTH_FAILING"}}`,
+		`{"protocol_versions":[99999999999]}`, "{\"info\":{\"name\":\"\xff\"}}",
 	} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		d, err := ParseDescribe(text)
-		if err == nil && (d.Info.Name == "" || d.Manifest == nil && d.Executor == nil || d.Manifest != nil && d.Manifest.Name == "") {
+		if err == nil && (d.Info.Name == "" || d.Manifest == nil && d.Executor == nil || d.Manifest != nil &&
+			d.Manifest.Name == "") {
 			t.Errorf("%s passes as %+v", text, d)
 		}
 		_, _ = CommonAPI(APIVersions, d.Info.APIVersions) // whatever the versions are, they can be compared

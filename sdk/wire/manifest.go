@@ -109,7 +109,8 @@ func fromManifest(q *pb.Manifest) (arch.Manifest, error) {
 		m.Archs = append(m.Archs, entry)
 	}
 	for _, o := range q.GetOptions() {
-		m.Options = append(m.Options, arch.Option{Key: o.GetKey(), Default: o.GetDefaultValue(), Values: o.GetValues(), Doc: o.GetDoc()})
+		m.Options = append(m.Options, arch.Option{Key: o.GetKey(), Default: o.GetDefaultValue(), Values: o.GetValues(),
+			Doc: o.GetDoc()})
 	}
 	return m, nil
 }

@@ -32,7 +32,8 @@ func fromProblem(q *pb.Problem) (gemm.Problem, error) {
 	return p, err
 }
 
-var majors = [...]gemm.Major{pb.Major_MAJOR_K: gemm.MajorK, pb.Major_MAJOR_M: gemm.MajorM, pb.Major_MAJOR_N: gemm.MajorN}
+var majors = [...]gemm.Major{pb.Major_MAJOR_K: gemm.MajorK, pb.Major_MAJOR_M: gemm.MajorM,
+	pb.Major_MAJOR_N: gemm.MajorN}
 
 func toMajor(m gemm.Major) pb.Major {
 	for i, major := range majors {

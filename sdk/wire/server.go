@@ -132,7 +132,8 @@ func (s *archServer) Open(ctx context.Context, req *pb.OpenRequest) (*pb.OpenRes
 			return nil, toStatus(err)
 		}
 		o.arch, o.plain = a, !slices.Contains(req.ApiVersions, API12)
-		o.response = &pb.OpenResponse{Handle: sum[:], Description: toDescription(a.Describe()), Levels: toLevels(a.Hierarchy().Levels())}
+		o.response = &pb.OpenResponse{Handle: sum[:], Description: toDescription(a.Describe()),
+			Levels: toLevels(a.Hierarchy().Levels())}
 	}
 	return o.response, nil
 }
@@ -154,8 +155,8 @@ func (s *archServer) find(handle []byte) (*opened, error) {
 	return nil, missingStatus(pb.Missing_RESOURCE_HANDLE)
 }
 
-// space converts a space. For a host that knows no named axes it is the part that has each of them at its default: such a
-// host would drop the other values and take one kernel for another.
+// space converts a space. For a host that knows no named axes it is the part that has each of them at its default:
+// such a host would drop the other values and take one kernel for another.
 func (o *opened) space(q *pb.Space) arch.Space {
 	s := fromSpace(q)
 	d := o.arch.Describe()
@@ -233,7 +234,8 @@ func (s *archServer) Terms(ctx context.Context, req *pb.TermsRequest) (*pb.Terms
 }
 
 // about decodes what a call about a problem and a list of configurations names.
-func (s *archServer) about(handle []byte, problem *pb.Problem, set *pb.ConfigSet) (*opened, gemm.Problem, []gemm.Config, error) {
+func (s *archServer) about(handle []byte, problem *pb.Problem, set *pb.ConfigSet) (*opened, gemm.Problem, []gemm.Config,
+	error) {
 	o, err := s.find(handle)
 	if err != nil {
 		return nil, gemm.Problem{}, nil, err
@@ -247,7 +249,8 @@ func (s *archServer) about(handle []byte, problem *pb.Problem, set *pb.ConfigSet
 }
 
 // aboutOne decodes what a call about a problem and one configuration names.
-func (s *archServer) aboutOne(handle []byte, problem *pb.Problem, config *pb.Configs) (*opened, gemm.Problem, gemm.Config, error) {
+func (s *archServer) aboutOne(handle []byte, problem *pb.Problem, config *pb.Configs) (*opened, gemm.Problem,
+	gemm.Config, error) {
 	o, err := s.find(handle)
 	if err != nil {
 		return nil, gemm.Problem{}, gemm.Config{}, err

@@ -16,7 +16,8 @@ func toDiagnostic(err error) *pb.Diagnostic {
 		d = &diag.Error{What: err.Error()}
 	}
 	return &pb.Diagnostic{
-		Kind: pb.Diagnostic_Kind(d.Kind) + pb.Diagnostic_KIND_INTERNAL, What: valid(d.What), Where: valid(d.Where), Fix: valid(d.Fix),
+		Kind: pb.Diagnostic_Kind(d.Kind) + pb.Diagnostic_KIND_INTERNAL, What: valid(d.What), Where: valid(d.Where),
+		Fix:  valid(d.Fix),
 		Code: valid(string(d.Code)), Subject: valid(d.Subject),
 	}
 }
@@ -33,7 +34,8 @@ func fromDiagnostic(q *pb.Diagnostic) *diag.Error {
 }
 
 var statusCodes = [...]codes.Code{
-	diag.Internal: codes.Internal, diag.Input: codes.InvalidArgument, diag.Plugin: codes.DataLoss, diag.Device: codes.FailedPrecondition,
+	diag.Internal: codes.Internal, diag.Input: codes.InvalidArgument, diag.Plugin: codes.DataLoss,
+	diag.Device: codes.FailedPrecondition,
 }
 
 // toStatus turns an error of the model into a gRPC status that carries it as a Diagnostic.
@@ -57,8 +59,8 @@ func missingStatus(r pb.Missing_Resource) error {
 	return s.Err()
 }
 
-// Answered reports whether a plugin's server itself gave this error, as opposed to gRPC, the connection or the operating
-// system: its status carries a Diagnostic or Missing.
+// Answered reports whether a plugin's server itself gave this error, as opposed to gRPC, the connection or the
+// operating system: its status carries a Diagnostic or Missing.
 func Answered(err error) bool {
 	diagnostic, missing := details(err)
 	return diagnostic != nil || missing != pb.Missing_RESOURCE_UNSPECIFIED

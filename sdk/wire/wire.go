@@ -3,7 +3,7 @@
 //
 // The process of an architecture plugin is a cache: whatever it holds, open architectures and configuration lists, is
 // named by its content and can be sent again. The client does so when the plugin says that something is missing, so a
-// restarted plugin carries on where the old one stopped and nobody else needs to know. The process of an executor plugin
+// restarted plugin carries on where the old one stopped, and no caller notices. The process of an executor plugin
 // holds compiled kernels, which are gone when it is; the client says so and leaves it to its caller to compile again.
 package wire
 
@@ -74,7 +74,7 @@ func Requires(request any) (version, what string) {
 	return "", ""
 }
 
-// Environment variables by which the host tells the plugin what the handshake has no room for.
+// Environment variables that the host sets for the plugin, for what does not fit into the handshake.
 const (
 	// EnvWatch is "stdin" when the plugin's standard input is a pipe that the host holds open for as long as it lives.
 	EnvWatch = "ORIGAMI_PLUGIN_WATCH"
@@ -106,8 +106,8 @@ func (g *glue) GRPCServer(_ *plugin.GRPCBroker, s *grpc.Server) error {
 	return nil
 }
 
-// GRPCClient returns the connection. It is closed when the process has ended, as a descendant of it may hold the other end
-// open: a call would wait for an answer in vain.
+// GRPCClient returns the connection. It is closed when the process ends: a descendant of the process may hold the
+// other end open, and calls would never return.
 func (g *glue) GRPCClient(ended context.Context, _ *plugin.GRPCBroker, conn *grpc.ClientConn) (any, error) {
 	context.AfterFunc(ended, func() { _ = conn.Close() })
 	return conn, nil

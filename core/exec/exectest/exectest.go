@@ -17,7 +17,7 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 )
 
-// Fate is the outcome of a configuration on a problem.
+// Fate is the outcome of a configuration or a library on a problem.
 type Fate int
 
 // The fates.
@@ -38,10 +38,11 @@ type Executor struct {
 	// Noise is the relative standard deviation of the time of a run. Seed is the seed of the noise.
 	Noise float64
 	Seed  uint64
-	// Time, if set, replaces the fake time of a kernel.
+	// Time, if set, replaces the fake time of a configuration.
 	Time func(gemm.Problem, gemm.Config) unit.Seconds
-	// Fate, if set, chooses the outcome. Otherwise every outcome is Fine.
-	Fate func(gemm.Problem, gemm.Config) Fate
+	// Fate and LibraryFate, if set, choose the outcome. Otherwise every outcome is Fine.
+	Fate        func(gemm.Problem, gemm.Config) Fate
+	LibraryFate func(gemm.Problem, string) Fate
 	// Before, if set, runs at the start of every call, one at a time, with the number of the call from 1. Its error
 	// ends the call.
 	Before func(call int) error
@@ -81,13 +82,6 @@ func (x *Executor) begin(ctx context.Context) error {
 		}
 	}
 	return ctx.Err()
-}
-
-func (x *Executor) fate(p gemm.Problem, c gemm.Config) Fate {
-	if x.Fate == nil {
-		return Fine
-	}
-	return x.Fate(p, c)
 }
 
 // Devices implements exec.Executor.
@@ -140,22 +134,60 @@ func (x *Executor) Compile(ctx context.Context, device int, p gemm.Problem, c ge
 	if device != 0 {
 		return nil, noDevice(device)
 	}
-	if library := (gemm.Config{Kernel: c.Kernel}); c != library {
-		if err := c.Validate(); err != nil {
-			return nil, err
-		}
-		if x.Device.Kernels != nil && !slices.Contains(x.Device.Kernels, c.Kernel) {
-			return nil, diag.Inputf("there is no kernel family %q", c.Kernel).
-				Do("use %s", strings.Join(x.Device.Kernels, " or "))
-		}
+	if err := c.Validate(); err != nil {
+		return nil, err
 	}
+	if x.Device.Kernels != nil && !slices.Contains(x.Device.Kernels, c.Kernel) {
+		return nil, diag.Inputf("there is no kernel family %q", c.Kernel).
+			Do("use %s", strings.Join(x.Device.Kernels, " or "))
+	}
+	k, err := x.build(ctx, p, c, c.String()+c.Kernel, func() Fate {
+		if x.Fate == nil {
+			return Fine
+		}
+		return x.Fate(p, c)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if x.Time != nil {
+		k.time = x.Time(p, c)
+	}
+	return k, nil
+}
+
+// Library implements exec.Executor.
+func (x *Executor) Library(ctx context.Context, device int, p gemm.Problem, library string) (exec.Kernel, error) {
+	if device != 0 {
+		return nil, noDevice(device)
+	}
+	if !slices.Contains(x.Device.Libraries, library) {
+		return nil, diag.Inputf("there is no library %q", library).
+			Do("use %s", strings.Join(x.Device.Libraries, " or "))
+	}
+	k, err := x.build(ctx, p, gemm.Config{}, library+library, func() Fate {
+		if x.LibraryFate == nil {
+			return Fine
+		}
+		return x.LibraryFate(p, library)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return k, nil
+}
+
+// build makes a kernel with a fake time that follows from the problem and a name. fateOf runs after Before.
+func (x *Executor) build(ctx context.Context, p gemm.Problem, c gemm.Config, name string, fateOf func() Fate) (
+	*kernel, error,
+) {
 	x.mu.Lock()
 	process := x.process
 	x.mu.Unlock()
 	if err := x.begin(ctx); err != nil {
 		return nil, err
 	}
-	fate := x.fate(p, c)
+	fate := fateOf()
 	if fate == NotBuilt {
 		return nil, diag.Inputf("ptxas: too many registers").Do("use another configuration")
 	}
@@ -170,14 +202,11 @@ func (x *Executor) Compile(ctx context.Context, device int, p gemm.Problem, c ge
 	x.held++
 	x.most = max(x.most, x.held)
 	h := fnv.New64a()
-	_, _ = h.Write([]byte(p.String() + c.String() + c.Kernel))
+	_, _ = h.Write([]byte(p.String() + name))
 	x.compiled++
 	noise := rand.New(rand.NewPCG(x.Seed+x.compiled, h.Sum64()))
 	k := &kernel{x: x, p: p, c: c, fate: fate, process: process, noise: noise}
-	k.time = unit.Seconds(2e-6 + p.Flops()/100e12*(1+4*float64(h.Sum64()%1000)/1000))
-	if x.Time != nil {
-		k.time = x.Time(p, c)
-	}
+	k.time = unit.Seconds(2e-6 + float64(p.Flops()/100e12*(1+float64(4*float64(h.Sum64()%1000)/1000))))
 	return k, nil
 }
 

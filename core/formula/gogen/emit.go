@@ -61,19 +61,29 @@ func (p *Plan) text(n *node) string {
 func (p *Plan) Code(stage int) string {
 	w := p.writer(stage)
 	compute := func(n *node) bool { return n.needed && n.stage == stage }
-	computed := func(n *node) bool { return compute(n) && n.op != formula.Name }
 	w.count(p.nodes, compute)
-	w.rows(slices.DeleteFunc(slices.Clone(p.rows), func(n *node) bool { return !computed(n) }))
+	var fields []*node
 	for _, n := range p.nodes {
 		if n.field != "" && n.stage == stage {
-			w.line("%s.%s = %s", p.stages[stage].Var, n.field, w.rounded(n))
+			fields = append(fields, n)
+			w.uses[n]++
 		}
+	}
+	w.rows(slices.DeleteFunc(slices.Clone(p.rows), func(n *node) bool { return !compute(n) || n.op == formula.Name }))
+	for _, n := range fields {
+		code := ""
+		if w.uses[n] > 1 {
+			code = w.expr(n, 0)
+		} else {
+			code = w.rounded(n)
+		}
+		w.line("%s.%s = %s", p.stages[stage].Var, n.field, code)
 	}
 	return w.String()
 }
 
-// Columns returns the statements that write the value of every row to dst, in the order of definition. They read what the
-// stages have computed and compute the rest.
+// Columns returns the statements that write the value of every row to dst, in the order of definition. They read what
+// the stages have computed and compute the rest.
 func (p *Plan) Columns() string {
 	w := p.writer(len(p.stages))
 	var reach func(n *node)
@@ -311,7 +321,9 @@ func (w *writer) operation(n *node, least int) string {
 	}
 	if s, ok := symbols[n.op]; ok {
 		operand := w.expr
-		if n.op == formula.Add || n.op == formula.Subtract {
+		// Go makes an addition of a multiplication by 2.
+		doubles := n.op == formula.Multiply && (n.args[0].op == formula.Number || n.args[1].op == formula.Number)
+		if n.op == formula.Add || n.op == formula.Subtract || doubles {
 			operand = w.factor
 		}
 		a, b := operand(n.args[0], s.bind), operand(n.args[1], s.bind+1)

@@ -75,8 +75,8 @@ func TestGenerated(t *testing.T) {
 		}
 		fmt.Fprintf(&b, "}\n\nfunc (%s *%s) compute(%s) {\n%s}\n", s.variable, s.kind, s.args, p.Code(i))
 	}
-	b.WriteString("\nfunc exampleColumns(dst []float64, d *exampleDevice, in *exampleInputs, k *exampleKernel, t *exampleTime) {\n")
-	fmt.Fprintf(&b, "%s}\n%s", p.Columns(), gogen.Helpers)
+	fmt.Fprintf(&b, "\nfunc exampleColumns(dst []float64, d *exampleDevice, in *exampleInputs,\n"+
+		"k *exampleKernel, t *exampleTime) {\n%s}\n%s", p.Columns(), gogen.Helpers)
 	src, err := format.Source(b.Bytes())
 	if err != nil {
 		t.Fatalf("%v in\n%s", err, b.Bytes())
@@ -96,8 +96,8 @@ func TestGenerated(t *testing.T) {
 	for range 2000 {
 		values := map[string]float64{
 			"peak": rng.Float64() * 1000, "share": rng.Float64(), "units": float64(1 + rng.IntN(20)),
-			"m": float64(1 + rng.IntN(5000)), "block_m": float64(1 + rng.IntN(300)), "block_n": float64(1 + rng.IntN(300)),
-			"wide": float64(rng.IntN(2)),
+			"m": float64(1 + rng.IntN(5000)), "block_m": float64(1 + rng.IntN(300)),
+			"block_n": float64(1 + rng.IntN(300)), "wide": float64(rng.IntN(2)),
 		}
 		var d exampleDevice
 		d.compute(func(name string) float64 { return values[name] })
@@ -127,7 +127,9 @@ func TestGenerated(t *testing.T) {
 // What does not depend on the problem is not computed for each problem.
 func TestStages(t *testing.T) {
 	p := plan(t)
-	for stage, want := range []string{"peak units rate", "block_n wide area cost pow(cost, 4) + pow(area, 4)", "waves total"} {
+	for stage, want := range []string{
+		"peak units rate", "block_n wide area cost pow(cost, 4) + pow(area, 4)", "waves total",
+	} {
 		var have []string
 		for _, f := range p.Fields(stage) {
 			have = append(have, f.Text)

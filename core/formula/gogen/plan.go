@@ -206,8 +206,8 @@ func (p *Plan) add(key string, n *node) (*node, error) {
 	return n, nil
 }
 
-// Keep marks the values that the caller's code reads from the structs. Call it once, after all definitions. Code computes
-// the kept values and what they depend on; everything else is left to Columns.
+// Keep marks the values that the caller's code reads from the structs. Call it once, after all definitions. Code
+// computes the kept values and what they depend on; everything else is left to Columns.
 func (p *Plan) Keep(names ...string) error {
 	for _, name := range names {
 		n, ok := p.names[name]

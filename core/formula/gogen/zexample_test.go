@@ -11,8 +11,9 @@ type exampleDevice struct {
 }
 
 func (d *exampleDevice) compute(value func(string) float64) {
-	rate := float64(value("peak") * value("share"))
-	d.peak = value("peak")
+	peak := value("peak")
+	rate := float64(peak * value("share"))
+	d.peak = peak
 	d.units = value("units")
 	d.rate = rate
 }
@@ -73,7 +74,8 @@ func (t *exampleTime) compute(d *exampleDevice, k *exampleKernel) {
 	t.total = total
 }
 
-func exampleColumns(dst []float64, d *exampleDevice, in *exampleInputs, k *exampleKernel, t *exampleTime) {
+func exampleColumns(dst []float64, d *exampleDevice, in *exampleInputs,
+	k *exampleKernel, t *exampleTime) {
 	tiles := float64(math.Ceil(t.m/k.blockM) * math.Ceil(t.m/k.blockN))
 	tail := math.Mod(tiles, d.units)
 	var busy, full float64

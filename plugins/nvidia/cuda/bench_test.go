@@ -213,7 +213,7 @@ func BenchmarkRecordedBest(b *testing.B) {
 		var best dataset.Measurement
 		for _, block := range data.Finals(p) {
 			for _, m := range block {
-				if m.Status == dataset.OK && !m.IsLibrary() && (best.Median == 0 || m.Median < best.Median) {
+				if m.Status == dataset.OK && m.Library == "" && (best.Median == 0 || m.Median < best.Median) {
 					best = m
 				}
 			}

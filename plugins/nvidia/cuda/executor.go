@@ -69,7 +69,26 @@ func (x *executor) Compile(_ context.Context, index int, p gemm.Problem, c gemm.
 	if err != nil {
 		return nil, fault(err, fmt.Sprintf("compiling %s", c))
 	}
-	return &kernel{device: d, problem: p, config: c, program: program}, nil
+	return &kernel{device: d, problem: p, name: c.String(), program: program}, nil
+}
+
+// Library implements exec.Executor.
+func (x *executor) Library(_ context.Context, index int, p gemm.Problem, library string) (exec.Kernel, error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	d, err := x.device(index)
+	if err != nil {
+		return nil, err
+	}
+	if libraries := []string{libraryDefault, libraryBest}; !slices.Contains(libraries, library) {
+		return nil, diag.Inputf("there is no library %q", library).At("CUDA").Do("use %s", strings.Join(libraries, " or "))
+	}
+	program, err := d.library(p, library)
+	if err != nil {
+		return nil, fault(err, fmt.Sprintf("preparing %s", library))
+	}
+	return &kernel{device: d, problem: p, name: library, program: program}, nil
 }
 
 // program returns what runs for a configuration of a problem.
@@ -81,12 +100,8 @@ func (d *device) program(p gemm.Problem, c gemm.Config) (program, error) {
 		}
 		names = append(names, f.Name())
 	}
-	libraries := []string{libraryDefault, libraryBest}
-	if slices.Contains(libraries, c.Kernel) {
-		return d.library(p, c.Kernel)
-	}
 	return nil, diag.Inputf("there is no kernel family %q for %s", c.Kernel, d.name).At("CUDA").
-		Do("use one of %s", strings.Join(append(names, libraries...), ", "))
+		Do("use one of %s", strings.Join(names, ", "))
 }
 
 // Environment implements exec.Executor.

@@ -132,7 +132,7 @@ func TestLibraries(t *testing.T) {
 		{M: 128, N: 64, K: 256, Batch: 3, DType: gemm.BF16, AMajor: gemm.MajorM, BMajor: gemm.MajorK},
 	} {
 		for _, name := range []string{libraryDefault, libraryBest} {
-			k, err := x.Compile(t.Context(), 0, p, gemm.Config{Kernel: name})
+			k, err := x.Library(t.Context(), 0, p, name)
 			if err != nil {
 				t.Fatal(err)
 			}

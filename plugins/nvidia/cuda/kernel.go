@@ -15,7 +15,7 @@ import (
 type kernel struct {
 	device  *device
 	problem gemm.Problem
-	config  gemm.Config
+	name    string // of the configuration or the library, for errors
 	program program
 }
 
@@ -74,7 +74,7 @@ func (k *kernel) run(ctx context.Context, doing, input string, f func(o *operand
 	if cause := ctx.Err(); cause != nil && errors.Is(err, cause) {
 		return err
 	}
-	return fault(err, fmt.Sprintf("%s %s on %s", doing, k.config, k.problem))
+	return fault(err, fmt.Sprintf("%s %s on %s", doing, k.name, k.problem))
 }
 
 // Close implements exec.Kernel.

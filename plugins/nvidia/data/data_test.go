@@ -36,7 +36,7 @@ func TestH200Triton(t *testing.T) {
 	if m, ok := d.Find(p, c); ok {
 		t.Errorf("a configuration that cannot be built: %+v", m)
 	}
-	if m, ok := d.Find(p, gemm.Config{Kernel: "cublas"}); !ok || m.Median <= 0 {
+	if m, ok := d.FindLibrary(p, "cublas"); !ok || m.Median <= 0 {
 		t.Errorf("the library: %+v", m)
 	}
 }

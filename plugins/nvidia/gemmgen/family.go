@@ -31,7 +31,7 @@ type Program interface {
 	// any machine.
 	Emit(t target.Target) (*Kernel, error)
 	// Launch returns how to start the kernel for a call. It refuses a kernel with another key, and a call that the
-	// kernel would compute wrong.
+	// kernel would compute incorrectly.
 	Launch(k *Kernel, call Call) (Launch, error)
 }
 
@@ -55,7 +55,7 @@ func (l Limits) Registers(threads int) int {
 // Kernel is an emitted kernel.
 type Kernel struct {
 	*ptx.Kernel
-	// Key is that of the program.
+	// Key is the key of the program.
 	Key any
 	// Threads is the CTA size.
 	Threads int

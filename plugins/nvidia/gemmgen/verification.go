@@ -11,9 +11,9 @@ import (
 // Verification is the check of one result on the device. It compares rows 0, RowStep, 2·RowStep, … of each C, Rows of
 // them, with A·B: a Reference computes the right values, a Comparison counts the elements that differ.
 type Verification struct {
-	// Call is what was computed, with Alpha 1 and Beta 0.
+	// Call is the multiplication to check. Alpha must be 1 and Beta 0.
 	Call Call
-	// Rows and RowStep choose the rows; RowStep 1 and as many rows as C has choose all.
+	// Rows and RowStep choose the rows. RowStep 1 and M rows choose all.
 	Rows, RowStep int
 	// Want is the device address of WantBytes bytes, which the reference writes and the comparison reads: the chosen
 	// rows without gaps, one matrix of the batch after the other.
@@ -30,7 +30,7 @@ func (v Verification) WantBytes() unit.Bytes {
 	return unit.Bytes(4 * v.Rows * v.Call.Problem.N * v.Call.Problem.Batch)
 }
 
-// Verdict is what a comparison finds.
+// Verdict is the result of a comparison.
 type Verdict struct {
 	// MaxError is the largest error, +Inf if an element is not a number.
 	MaxError float32

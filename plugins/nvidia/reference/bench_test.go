@@ -10,8 +10,8 @@ import (
 	"github.com/origami-gemm/origami/plugins/nvidia/internal/nvtest"
 )
 
-// BenchmarkSelect is the reference select over 122 candidates, both phases, over the 23 sizes of the golden files; one
-// operation is one problem.
+// BenchmarkSelect selects from 122 candidates, in both phases, over the 23 sizes of the golden files. One operation is
+// one problem.
 func BenchmarkSelect(b *testing.B) {
 	ctx := context.Background()
 	s := selector.New(nvtest.Open(b, arch.OpenRequest{Model: "reference", Arch: "sm89"}), arch.Space{})
@@ -28,7 +28,7 @@ func BenchmarkSelect(b *testing.B) {
 	}
 }
 
-// BenchmarkSelectMMA is the same over the kernels that gemmgen builds.
+// BenchmarkSelectMMA selects from the kernels that gemmgen builds.
 func BenchmarkSelectMMA(b *testing.B) {
 	ctx := context.Background()
 	s := selector.New(nvtest.Open(b, arch.OpenRequest{Model: "reference", Arch: "sm90"}), arch.Space{Kernel: "mma"})
@@ -46,10 +46,11 @@ func BenchmarkSelectMMA(b *testing.B) {
 	}
 }
 
-// BenchmarkMemo is the same with every problem asked before.
+// BenchmarkMemo selects with every problem cached.
 func BenchmarkMemo(b *testing.B) {
 	ctx := context.Background()
-	m := selector.NewMemo(selector.New(nvtest.Open(b, arch.OpenRequest{Model: "reference", Arch: "sm89"}), arch.Space{}))
+	a := nvtest.Open(b, arch.OpenRequest{Model: "reference", Arch: "sm89"})
+	m := selector.NewMemo(selector.New(a, arch.Space{}))
 	var problems []gemm.Problem
 	for _, row := range readGolden(b, "sm89_selected.csv") {
 		problems = append(problems, problem(b, row))
@@ -62,7 +63,7 @@ func BenchmarkMemo(b *testing.B) {
 	}
 }
 
-// BenchmarkEstimate is phase one alone.
+// BenchmarkEstimate runs phase one alone.
 func BenchmarkEstimate(b *testing.B) {
 	ctx := context.Background()
 	a := nvtest.Open(b, arch.OpenRequest{Model: "reference", Arch: "sm89"})
@@ -80,8 +81,7 @@ func BenchmarkEstimate(b *testing.B) {
 	}
 }
 
-// BenchmarkDivideAdd is a thousand dependent divisions and additions: a yardstick for relating these figures to those
-// of another machine.
+// BenchmarkDivideAdd runs a chain of a thousand divisions and additions, to relate figures from different machines.
 func BenchmarkDivideAdd(b *testing.B) {
 	x := 1.0
 	for b.Loop() {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The closed form of the footprint must count what a walk over the program ids counts.
+// The closed form of the footprint equals a count over the program ids.
 func TestFootprintCountsTheLaunchOrder(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range 3000 {
@@ -20,7 +20,8 @@ func TestFootprintCountsTheLaunchOrder(t *testing.T) {
 			seenColumns[in/height] = true
 		}
 		if rows, columns := footprint(wave, g, gridM, gridN); rows != len(seenRows) || columns != len(seenColumns) {
-			t.Fatalf("footprint(%d, %d, %d, %d) = %d, %d, want %d, %d", wave, g, gridM, gridN, rows, columns, len(seenRows), len(seenColumns))
+			t.Fatalf("footprint(%d, %d, %d, %d) = %d, %d, want %d, %d", wave, g, gridM, gridN, rows, columns,
+				len(seenRows), len(seenColumns))
 		}
 	}
 }

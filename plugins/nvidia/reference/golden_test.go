@@ -59,7 +59,7 @@ func problem(t testing.TB, row map[string]string) gemm.Problem {
 	return gemm.New(integer(t, row, "M"), integer(t, row, "N"), integer(t, row, "K"))
 }
 
-// goldenTerms are the model-output columns of the candidate files; each is a term of the same name in lower case.
+// goldenTerms are the model outputs in the candidate files. Each is a term of the same name in lower case.
 var goldenTerms = []string{
 	"WGM", "N_MMA", "L_compute", "grid_m", "grid_n", "active_SMs", "num_waves", "l2_hit", "L_mem", "utilization",
 	"L_prologue", "L_epilogue", "num_iter", "L_tile", "L_total",
@@ -86,7 +86,8 @@ func TestGoldenCandidates(t *testing.T) {
 					t.Fatal(err)
 				}
 				if len(candidates.Configs) != 122 || len(candidates.Rejected) != 28 {
-					t.Fatalf("%d candidates and %d rejected, want 122 and 28", len(candidates.Configs), len(candidates.Rejected))
+					t.Fatalf("%d candidates and %d rejected, want 122 and 28", len(candidates.Configs),
+						len(candidates.Rejected))
 				}
 				terms := make([]float64, 122*width)
 				if err := a.Terms(ctx, terms, p, candidates.Configs); err != nil {
@@ -98,7 +99,8 @@ func TestGoldenCandidates(t *testing.T) {
 				}
 				for i, c := range candidates.Configs {
 					row := rows[first+i]
-					if problem(t, row) != p || c.BlockM != integer(t, row, "BM") || c.BlockN != integer(t, row, "BN") || c.BlockK != integer(t, row, "BK") {
+					if problem(t, row) != p || c.BlockM != integer(t, row, "BM") || c.BlockN != integer(t, row, "BN") ||
+						c.BlockK != integer(t, row, "BK") {
 						t.Fatalf("row %d is %v, candidate %d is %s", first+i, row, i, c)
 					}
 					for _, name := range goldenTerms {
@@ -138,8 +140,12 @@ func TestGoldenPicks(t *testing.T) {
 					t.Fatal(err)
 				}
 				got := result.Entries[0]
-				want := [4]int{integer(t, row, "doc_BM"), integer(t, row, "doc_BN"), integer(t, row, "doc_BK"), integer(t, row, "doc_group_size_m")}
-				if tile := [4]int{got.Config.BlockM, got.Config.BlockN, got.Config.BlockK, got.Config.GroupM}; tile != want {
+				want := [4]int{
+					integer(t, row, "doc_BM"), integer(t, row, "doc_BN"), integer(t, row, "doc_BK"),
+					integer(t, row, "doc_group_size_m"),
+				}
+				c := &got.Config
+				if tile := [4]int{c.BlockM, c.BlockN, c.BlockK, c.GroupM}; tile != want {
 					t.Errorf("%s: picked %v, published %v", p, tile, want)
 				}
 				latency, err := strconv.ParseFloat(row["predicted_latency"], 64)

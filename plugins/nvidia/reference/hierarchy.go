@@ -6,7 +6,7 @@ import (
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
 )
 
-// hierarchy is the reference model's memory: an L2 that all requests reach and that serves a share of them, and DRAM.
+// hierarchy has the memory levels of the model: an L2 that receives all requests, and DRAM, which serves the misses.
 type hierarchy struct{ r *Model }
 
 // Levels implements arch.MemoryHierarchy.
@@ -14,8 +14,8 @@ func (h hierarchy) Levels() []arch.Level { return h.r.levels }
 
 // memory is the memory side of one K step, with every intermediate.
 type memory struct {
-	groupTileM, groupTileN int // the super group, before it is shrunk to fit the L2
-	tileM, tileN           int // and after
+	groupTileM, groupTileN int // super group, before it is shrunk to fit the L2
+	tileM, tileN           int // super group, after it is shrunk
 	gridStep               int // bytes of one K step of the padded grid
 	hit                    float64
 	perSM                  int // bytes
@@ -35,7 +35,9 @@ func (r *Model) memory(p gemm.Problem, c gemm.Config, active int) memory {
 	var m memory
 	m.groupTileM, m.groupTileN = r.superGroup(gridM, gridN, active)
 	m.tileM, m.tileN = r.shrink(m.groupTileM, m.groupTileN, &c)
-	m.hit = hitRate(m.tileM*c.BlockM*c.BlockK*kernel.ElementBytes, m.tileN*c.BlockK*c.BlockN*kernel.ElementBytes, m.tileM, m.tileN)
+	uniqueA := m.tileM * c.BlockM * c.BlockK * kernel.ElementBytes
+	uniqueB := m.tileN * c.BlockK * c.BlockN * kernel.ElementBytes
+	m.hit = hitRate(uniqueA, uniqueB, m.tileM, m.tileN)
 	m.gridStep = r.gridStepBytes(gridM, gridN, &c)
 	if m.gridStep > r.l2Bytes {
 		m.hit = min(m.hit, l2HitCap)

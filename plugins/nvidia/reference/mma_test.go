@@ -15,8 +15,8 @@ import (
 	"github.com/origami-gemm/origami/plugins/nvidia/internal/nvtest"
 )
 
-// The candidates of mma are the kernels that gemmgen builds for the device, each once; the others carry its reason.
-// Estimate rejects what the list rejects.
+// The candidates of mma are the kernels that gemmgen builds for the device, each once. The others have gemmgen's
+// reason. Estimate rejects the same configurations as the list.
 func TestMMACandidatesAreWhatGemmgenBuilds(t *testing.T) {
 	ctx := context.Background()
 	all, err := arch.Space{}.Enumerate(mma.Family{}.Space())
@@ -48,8 +48,10 @@ func TestMMACandidatesAreWhatGemmgenBuilds(t *testing.T) {
 		}
 		var rejected []gemm.Config
 		for _, r := range list.Rejected {
-			if reason, detail := check(r.Config); reason == "" || reason != r.Reason || detail != r.Detail || detail == "" || seen[r.Config] {
-				t.Errorf("%s %s: rejected for %q (%q), gemmgen says %q (%q)", id, r.Config, r.Reason, r.Detail, reason, detail)
+			reason, detail := check(r.Config)
+			if reason == "" || reason != r.Reason || detail != r.Detail || detail == "" || seen[r.Config] {
+				t.Errorf("%s %s: rejected for %q (%q), gemmgen says %q (%q)", id, r.Config, r.Reason, r.Detail, reason,
+					detail)
 			}
 			seen[r.Config] = true
 			rejected = append(rejected, r.Config)
@@ -66,7 +68,7 @@ func TestMMACandidatesAreWhatGemmgenBuilds(t *testing.T) {
 	}
 }
 
-// A tile costs what it costs in triton, whatever the warps and stages, and what Terms write out.
+// A tile takes as long as in triton, for any warps and stages, and Terms gives the same total.
 func TestMMAKnowsTilesOnly(t *testing.T) {
 	ctx := context.Background()
 	rng := rand.New(rand.NewPCG(7, 8))
@@ -74,7 +76,10 @@ func TestMMAKnowsTilesOnly(t *testing.T) {
 	list := nvtest.Candidates(t, a, arch.Space{Kernel: "mma"})
 	triton := make([]gemm.Config, len(list.Configs))
 	for i, c := range list.Configs {
-		triton[i] = gemm.Config{BlockM: c.BlockM, BlockN: c.BlockN, BlockK: c.BlockK, NumWarps: 8, NumStages: 2, SplitK: 1, Kernel: "triton"}
+		triton[i] = gemm.Config{
+			BlockM: c.BlockM, BlockN: c.BlockN, BlockK: c.BlockK,
+			NumWarps: 8, NumStages: 2, SplitK: 1, Kernel: "triton",
+		}
 	}
 	got, want := make([]arch.Estimate, len(triton)), make([]arch.Estimate, len(triton))
 	width := len(a.Describe().Terms)
@@ -99,7 +104,7 @@ func TestMMAKnowsTilesOnly(t *testing.T) {
 	}
 }
 
-// Of equal tiles the pick is the one with the sensible warps and stages: the deepest pipeline up to four that fits.
+// Of equal tiles the pick has the most suitable warps and stages: the deepest pipeline of at most four that fits.
 func TestMMAPicksSensibleLaunches(t *testing.T) {
 	for _, tc := range []struct{ arch, tile, want string }{
 		{"sm90", "128x256x64", "warps=8,stages=4"},
@@ -118,12 +123,15 @@ func TestMMAPicksSensibleLaunches(t *testing.T) {
 		}
 		a := nvtest.Open(t, arch.OpenRequest{Model: "reference", Arch: tc.arch})
 		var result selector.Result
-		s := selector.New(a, arch.Space{Kernel: "mma", BlockM: []int{c.BlockM}, BlockN: []int{c.BlockN}, BlockK: []int{c.BlockK}})
+		s := selector.New(a, arch.Space{
+			Kernel: "mma", BlockM: []int{c.BlockM}, BlockN: []int{c.BlockN}, BlockK: []int{c.BlockK},
+		})
 		if err := s.Select(context.Background(), gemm.New(4096, 4096, 4096), &result); err != nil {
 			t.Errorf("%s %s: %v", tc.arch, tc.tile, err)
 			continue
 		}
-		if got := result.Entries[0].Config; !strings.HasPrefix(got.String(), tc.tile+","+tc.want+",") || got.GroupM == 0 {
+		got := result.Entries[0].Config
+		if !strings.HasPrefix(got.String(), tc.tile+","+tc.want+",") || got.GroupM == 0 {
 			t.Errorf("%s %s: %s, want %s", tc.arch, tc.tile, got, tc.want)
 		}
 	}

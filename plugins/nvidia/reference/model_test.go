@@ -15,15 +15,17 @@ import (
 	"github.com/origami-gemm/origami/plugins/nvidia/internal/nvtest"
 )
 
-// Estimate hoists and caches; Terms computes plainly. They must agree to the bit for any problem, in any order, also
-// where the cap and the shrinking of the super group act.
+// Estimate reuses values between configurations, and Terms does not. They agree bit for bit on any problem, in any
+// order, even if the cap and the shrinking of the super group apply.
 func TestEstimateEqualsTerms(t *testing.T) {
 	ctx := context.Background()
 	for _, request := range nvtest.Devices(t, "reference") {
 		a := nvtest.Open(t, request)
 		id := a.Describe().ID()
 		rng := rand.New(rand.NewPCG(1, 2))
-		problems := []gemm.Problem{gemm.New(400000, 16, 1024), gemm.New(65536, 65536, 512), gemm.New(1, 1, 1), gemm.New(1<<20, 1<<10, 17)}
+		problems := []gemm.Problem{
+			gemm.New(400000, 16, 1024), gemm.New(65536, 65536, 512), gemm.New(1, 1, 1), gemm.New(1<<20, 1<<10, 17),
+		}
 		for range 200 {
 			problems = append(problems, nvtest.RandomProblem(rng))
 		}
@@ -45,7 +47,8 @@ func TestEstimateEqualsTerms(t *testing.T) {
 			}
 			for i, c := range configs {
 				want := rows[i*width+total]
-				if got := float64(estimates[i].Cycles); math.Float64bits(got) != math.Float64bits(want) || !(got > 0) || math.IsInf(got, 0) {
+				got := float64(estimates[i].Cycles)
+				if math.Float64bits(got) != math.Float64bits(want) || !(got > 0) || math.IsInf(got, 0) {
 					t.Fatalf("%s %s %s: estimate %v, terms %v", id, p, c, got, want)
 				}
 			}
@@ -62,12 +65,14 @@ func cut(id string) (name, device string, ok bool) {
 	return id, "", false
 }
 
-// Every formula of the schema must compute the value beside it, from names that a reader has already seen.
+// Every formula of the schema computes the value beside it, from names that appear before it.
 func TestFormulasComputeTheirTerms(t *testing.T) {
 	ctx := context.Background()
 	a := nvtest.Open(t, arch.OpenRequest{Model: "reference", Arch: "sm89"})
 	d := a.Describe()
-	for _, p := range []gemm.Problem{gemm.New(2048, 2048, 2048), gemm.New(100, 3000, 777), gemm.New(400000, 16, 1024), gemm.New(65, 1, 13)} {
+	for _, p := range []gemm.Problem{
+		gemm.New(2048, 2048, 2048), gemm.New(100, 3000, 777), gemm.New(400000, 16, 1024), gemm.New(65, 1, 13),
+	} {
 		for _, tile := range []string{"128x256x64", "16x16x512", "256x64x32"} {
 			c, err := gemm.ParseConfig(tile, gemm.Config{NumWarps: 8, NumStages: 2, GroupM: 1, SplitK: 1})
 			if err != nil {
@@ -136,7 +141,8 @@ func TestRefusals(t *testing.T) {
 	if err := a.Estimate(ctx, nil, gemm.New(0, 64, 64), nil); diag.KindOf(err) != diag.Input {
 		t.Errorf("m = 0: %v", err)
 	}
-	if _, err := a.Candidates(ctx, gemm.New(64, 64, 64), arch.Space{Kernel: "cutlass"}); diag.KindOf(err) != diag.Input {
+	_, err := a.Candidates(ctx, gemm.New(64, 64, 64), arch.Space{Kernel: "cutlass"})
+	if diag.KindOf(err) != diag.Input {
 		t.Errorf("kernel cutlass: %v", err)
 	}
 	estimates := make([]arch.Estimate, 2)
@@ -147,32 +153,39 @@ func TestRefusals(t *testing.T) {
 	if err := a.Estimate(ctx, estimates, gemm.New(64, 64, 64), configs); err != nil {
 		t.Fatal(err)
 	}
-	if estimates[0].Reject != arch.ReasonSharedMemory || estimates[1].Reject != arch.ReasonModelRule || estimates[0].Cycles != 0 {
+	if estimates[0].Reject != arch.ReasonSharedMemory || estimates[1].Reject != arch.ReasonModelRule ||
+		estimates[0].Cycles != 0 {
 		t.Errorf("infeasible configurations: %+v", estimates)
 	}
 	s := selector.New(a, arch.Space{BlockM: []int{256}, BlockN: []int{256}, BlockK: []int{512}})
 	var result selector.Result
-	if err := s.Select(ctx, gemm.New(64, 64, 64), &result); diag.KindOf(err) != diag.Input || result.RejectedTotal() != 1 {
+	err = s.Select(ctx, gemm.New(64, 64, 64), &result)
+	if diag.KindOf(err) != diag.Input || result.RejectedTotal() != 1 {
 		t.Errorf("nothing fits: %v, %+v", err, result)
 	}
 }
 
-// The devices differ only by their numbers: an override changes the answer, and a device without calibration says so.
+// Devices differ only in their parameters: an override changes the answer, and the rung shows a missing calibration.
 func TestOverridesAndRungs(t *testing.T) {
 	ctx := context.Background()
-	p, c := gemm.New(2048, 2048, 2048), []gemm.Config{{BlockM: 128, BlockN: 256, BlockK: 64, NumWarps: 8, NumStages: 2, SplitK: 1}}
+	p := gemm.New(2048, 2048, 2048)
+	c := []gemm.Config{{BlockM: 128, BlockN: 256, BlockK: 64, NumWarps: 8, NumStages: 2, SplitK: 1}}
 	base, slower := make([]arch.Estimate, 1), make([]arch.Estimate, 1)
 	if err := nvtest.Open(t, arch.OpenRequest{Model: "reference", Arch: "sm89"}).Estimate(ctx, base, p, c); err != nil {
 		t.Fatal(err)
 	}
-	a := nvtest.Open(t, arch.OpenRequest{Model: "reference", Arch: "sm89", Overrides: map[string]hw.OverrideValue{"dram_perf_ratio": {Value: 171.45}}})
+	a := nvtest.Open(t, arch.OpenRequest{
+		Model: "reference", Arch: "sm89",
+		Overrides: map[string]hw.OverrideValue{"dram_perf_ratio": {Value: 171.45}},
+	})
 	if err := a.Estimate(ctx, slower, p, c); err != nil {
 		t.Fatal(err)
 	}
 	if slower[0].Cycles <= base[0].Cycles {
 		t.Errorf("half the DRAM bandwidth: %v cycles, before %v", slower[0].Cycles, base[0].Cycles)
 	}
-	if got := nvtest.Open(t, arch.OpenRequest{Model: "reference", Arch: "sm89"}).Describe().Rung; got != arch.RungCalibrated {
+	plain := nvtest.Open(t, arch.OpenRequest{Model: "reference", Arch: "sm89"})
+	if got := plain.Describe().Rung; got != arch.RungCalibrated {
 		t.Errorf("sm89 stands on rung %s", got)
 	}
 }

@@ -13,7 +13,8 @@ import (
 func BenchmarkRefinedSelect(b *testing.B) {
 	for _, family := range []string{"triton", "mma"} {
 		b.Run(family, func(b *testing.B) {
-			s := selector.New(nvtest.Open(b, arch.OpenRequest{Arch: "sm90", Device: "h200"}), arch.Space{Kernel: family})
+			a := nvtest.Open(b, arch.OpenRequest{Arch: "sm90", Device: "h200"})
+			s := selector.New(a, arch.Space{Kernel: family})
 			problems := []gemm.Problem{gemm.New(4096, 4096, 4096), gemm.New(100, 3000, 777), gemm.New(16, 4096, 11008)}
 			var result selector.Result
 			if err := s.Select(b.Context(), problems[0], &result); err != nil {
@@ -25,7 +26,8 @@ func BenchmarkRefinedSelect(b *testing.B) {
 					b.Fatal(err)
 				}
 			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(result.Feasible)*1000, "ns/1000candidates")
+			each := float64(b.Elapsed().Nanoseconds()) / float64(b.N) / float64(result.Feasible)
+			b.ReportMetric(each*1000, "ns/1000candidates")
 		})
 	}
 }

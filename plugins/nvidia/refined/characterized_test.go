@@ -15,15 +15,19 @@ import (
 func TestCharacterizationCounts(t *testing.T) {
 	header, _, _ := strings.Cut(string(data.TritonH200.Timings), "\n")
 	predict := func(row string) float64 {
-		a := nvtest.Open(t, arch.OpenRequest{Arch: "sm90", Device: "h200", Characterization: []byte(header + "\n" + row + "\n")})
-		c := gemm.Config{BlockM: 128, BlockN: 256, BlockK: 64, NumWarps: 8, NumStages: 3, GroupM: 8, SplitK: 1, Kernel: "triton"}
+		file := []byte(header + "\n" + row + "\n")
+		a := nvtest.Open(t, arch.OpenRequest{Arch: "sm90", Device: "h200", Characterization: file})
+		c := gemm.Config{
+			BlockM: 128, BlockN: 256, BlockK: 64, NumWarps: 8, NumStages: 3, GroupM: 8, SplitK: 1, Kernel: "triton",
+		}
 		var e [1]arch.Estimate
 		if err := a.Estimate(t.Context(), e[:], gemm.New(4096, 4096, 16384), []gemm.Config{c}); err != nil {
 			t.Fatal(err)
 		}
 		return float64(e[0].Cycles)
 	}
-	slow := predict("128,256,64,3,8,0,1,242.8,722.8,242.8,722.8,242.8,722.8") / predict("128,256,64,3,8,0,1,122.8,362.8,122.8,362.8,122.8,362.8")
+	slow := predict("128,256,64,3,8,0,1,242.8,722.8,242.8,722.8,242.8,722.8") /
+		predict("128,256,64,3,8,0,1,122.8,362.8,122.8,362.8,122.8,362.8")
 	if slow < 1.95 || slow > 2.05 {
 		t.Errorf("twice as slow by itself is %v times as slow", slow)
 	}
@@ -49,7 +53,9 @@ func TestCharacterizationRefuses(t *testing.T) {
 		"on a lower rung":   {header, arch.RungCompiled, "rung compiled knows no characterization"},
 		"not for the model": {header + "128,256,64,3,8,0,0,24,60,28,71,28,71\n", "", `ctas is "0"`},
 	} {
-		_, err := nvtest.Provider(t).Open(t.Context(), arch.OpenRequest{Arch: "sm90", Device: "h200", Rung: c.rung, Characterization: []byte(c.file)})
+		_, err := nvtest.Provider(t).Open(t.Context(), arch.OpenRequest{
+			Arch: "sm90", Device: "h200", Rung: c.rung, Characterization: []byte(c.file),
+		})
 		if diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", name, err)
 		}

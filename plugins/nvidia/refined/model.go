@@ -1,11 +1,12 @@
-// Package refined predicts the time of a kernel from what its CTAs do on an SM: how many fit at once, what a K step takes
-// at each resource, how long a CTA alone waits, waves and their tail, launch, pipeline fill and output. The equations are
-// in internal/terms, and on docs/model-nvidia-refined.md, which says how the quantities were found.
+// Package refined predicts the time of a kernel from what its CTAs do on an SM: how many fit at once, what a K step
+// takes at each resource, how long a CTA alone waits, waves and their tail, launch, pipeline fill and output. The
+// equations are in package terms, and on docs/model-nvidia-refined.md, which says how the quantities were found.
 package refined
 
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync/atomic"
 
 	"github.com/origami-gemm/origami/core/arch"
@@ -15,7 +16,7 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
-	"github.com/origami-gemm/origami/plugins/nvidia/refined/internal/terms"
+	"github.com/origami-gemm/origami/plugins/nvidia/refined/terms"
 )
 
 // Name is the model's name in requests and descriptions.
@@ -59,7 +60,8 @@ func newModel(g *gpu.Device, families []*family, values map[string]float64) *Mod
 	m.description.Model, m.description.Kernels = Name, kernel.Names(families)
 	m.description.Rung = rungOf(g, families)
 	m.description.Constants, m.description.Terms = constants(g, families, values), terms.Schema()
-	m.description.Unused = formula.Unused(&m.description, append(terms.ConstantsRead(g), gpu.Limits...)...)
+	m.description.Unused = formula.Unused(g.Params,
+		slices.Concat(formula.Of(m.description.Terms), terms.ConstantsRead(g), gpu.Limits))
 
 	numbers := valuesOf(&m.description)
 	value := func(name string) float64 { return numbers[name] }
@@ -78,7 +80,8 @@ func newModel(g *gpu.Device, families []*family, values map[string]float64) *Mod
 			Name: "DRAM", Latency: unit.Cycles(value("hbm_latency_penalty") * value("dram_latency_load")),
 			Partitions: 1, Bound: arch.BoundDRAM,
 			Bandwidth: arch.Bandwidth{
-				Peak: unit.BytesPerCycle(value("dram_perf_ratio") * value("dram_efficiency")), Units: g.SMs, C0: 0, C1: 1,
+				Peak:  unit.BytesPerCycle(value("dram_perf_ratio") * value("dram_efficiency")),
+				Units: g.SMs, C0: 0, C1: 1,
 			},
 		},
 	}
@@ -103,14 +106,14 @@ func (m *Model) Hierarchy() arch.MemoryHierarchy { return hierarchy{m} }
 // supports reports an error for what the model cannot take.
 func (m *Model) supports(p *gemm.Problem) error {
 	if p.DType != gemm.FP16 && p.DType != gemm.BF16 {
-		return diag.Inputf("the refined model of %s takes fp16 and bf16, not %s: its kernel families have no other operands",
-			m.description.Arch, p.DType).Do("use fp16 or bf16")
+		return diag.Inputf("the refined model of %s takes fp16 and bf16, not %s: "+
+			"its kernel families have no other operands", m.description.Arch, p.DType).Do("use fp16 or bf16")
 	}
 	return p.Validate()
 }
 
-// family returns the family of a configuration, or why none of the model's can have it: it is of an unknown family, or a
-// number of it is out of range.
+// family returns the family of a configuration, or why none of the model's can have it: it is of an unknown family,
+// or a number of it is out of range.
 func (m *Model) family(c *gemm.Config) (*family, error) {
 	f, ok := kernel.Find(m.families, c.Kernel)
 	if !ok {
@@ -142,7 +145,8 @@ func (m *Model) Candidates(_ context.Context, p gemm.Problem, s arch.Space) (*ar
 		if detail := m.prepare(&k, &in, &p, &c); k.reject == "" {
 			out.Configs = append(out.Configs, c)
 		} else {
-			out.Rejected = append(out.Rejected, arch.Rejection{Config: c, Position: position, Reason: k.reject, Detail: detail})
+			r := arch.Rejection{Config: c, Position: position, Reason: k.reject, Detail: detail}
+			out.Rejected = append(out.Rejected, r)
 		}
 	}
 	return out, nil
@@ -151,8 +155,9 @@ func (m *Model) Candidates(_ context.Context, p gemm.Problem, s arch.Space) (*ar
 // fewConfigs is up to how many configurations are prepared in passing, without being kept.
 const fewConfigs = 64
 
-// kernels returns what does not depend on the sizes of the problem for each configuration. It is kept from one call to
-// the next, per family, layout and element type, so that a list that is estimated for problem after problem is prepared once.
+// kernels returns what does not depend on the sizes of the problem for each configuration. It is kept from one call
+// to the next, per family, layout and element type, so that a list that is estimated for problem after problem is
+// prepared once.
 func (m *Model) kernels(p *gemm.Problem, cfgs []gemm.Config) []preparedKernel {
 	if len(cfgs) <= fewConfigs {
 		return nil
@@ -263,7 +268,8 @@ var groups = [...]int{1, 2, 4, 16, 32}
 // groupGain is how much faster another group than the default has to be: the model does not tell closer ones apart.
 const groupGain = 0.02
 
-// Mapping implements arch.Architecture: the default group, or the group with the shortest time if it is faster by groupGain.
+// Mapping implements arch.Architecture: the default group, or the group with the shortest time if it is faster by
+// groupGain.
 func (m *Model) Mapping(_ context.Context, p gemm.Problem, c gemm.Config) (arch.Mapping, error) {
 	if err := m.supports(&p); err != nil {
 		return arch.Mapping{}, err

@@ -9,7 +9,7 @@ import (
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu/gputest"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
-	"github.com/origami-gemm/origami/plugins/nvidia/refined/internal/terms"
+	"github.com/origami-gemm/origami/plugins/nvidia/refined/terms"
 )
 
 // Whatever a characterization holds, no pace that the model makes of it is negative.
@@ -23,7 +23,8 @@ func FuzzPaces(f *testing.F) {
 		}
 		for key, times := range table {
 			for _, blockK := range []int{1, 64, 1 << 14} {
-				p, c := gemm.New(64, 64, 4096), gemm.Config{BlockM: 64, BlockN: 64, BlockK: blockK, NumWarps: 4, SplitK: 1}
+				p := gemm.New(64, 64, 4096)
+				c := gemm.Config{BlockM: 64, BlockN: 64, BlockK: blockK, NumWarps: 4, SplitK: 1}
 				var (
 					in    inputs
 					k     preparedKernel

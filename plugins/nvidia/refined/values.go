@@ -1,15 +1,19 @@
 package refined
 
 import (
+	"slices"
+
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
-	"github.com/origami-gemm/origami/plugins/nvidia/refined/internal/terms"
+	"github.com/origami-gemm/origami/plugins/nvidia/refined/terms"
 )
 
-// Quantities returns the empirical numbers of the model: its own, and those of kernel families.
-func Quantities(families ...kernel.Family) []kernel.Quantity {
-	all := append([]kernel.Quantity(nil), terms.Quantities...)
+// Quantities returns the empirical numbers of the model and of its kernel families, as they are shipped.
+func (m *Model) Quantities() []kernel.Quantity { return quantities(m.families) }
+
+func quantities(families []*family) []kernel.Quantity {
+	all := slices.Clone(terms.Quantities)
 	for _, f := range families {
 		o := f.Overhead()
 		all = append(all, o.Slots, o.Latency)
@@ -26,11 +30,7 @@ func constants(g *gpu.Device, families []*family, values map[string]float64) []a
 	for _, c := range terms.Constants {
 		all = append(all, c.On(g))
 	}
-	list := make([]kernel.Family, len(families))
-	for i, f := range families {
-		list[i] = f.Family
-	}
-	for _, q := range Quantities(list...) {
+	for _, q := range quantities(families) {
 		all = append(all, q.Constant())
 	}
 	for i := range all {

@@ -27,7 +27,11 @@ func (p ExecutorProvider) Open(context.Context) (exec.Executor, error) { return 
 type executor struct{ device sync.Mutex } // held while a kernel runs
 
 var devices = []exec.Device{
-	{Name: "Fake Small", Arch: "fake", Attributes: map[string]float64{"num_sms": 108, "clock": 1.755e9, "dram_bandwidth": 0.1 + 0.2}, Kernels: []string{"one", "two"}, Libraries: []string{"blas", "blas-best"}},
+	{
+		Name: "Fake Small", Arch: "fake",
+		Attributes: map[string]float64{"num_sms": 108, "clock": 1.755e9, "dram_bandwidth": 0.1 + 0.2},
+		Kernels:    []string{"one", "two"}, Libraries: []string{"blas", "blas-best"},
+	},
 	{Name: "Fake Large", Arch: "fake"},
 }
 
@@ -38,7 +42,8 @@ func (x *executor) Environment(_ context.Context, device int) (exec.Environment,
 		return exec.Environment{}, err
 	}
 	return exec.Environment{
-		Time: time.Date(2026, 11, 20, 12, 0, device, 123456789, time.UTC), Driver: "1.2", Runtime: "3.4", Clock: 1.755e9,
+		Time:   time.Date(2026, 11, 20, 12, 0, device, 123456789, time.UTC),
+		Driver: "1.2", Runtime: "3.4", Clock: 1.755e9,
 		PowerWatts: 123.4, PowerLimitWatts: 700, TemperatureC: -1.5, ThrottleReasons: []string{"power", "thermal"},
 	}, nil
 }
@@ -60,12 +65,23 @@ func (x *executor) Compile(_ context.Context, device int, p gemm.Problem, c gemm
 	if p.DType == gemm.BF16 {
 		return nil, diag.Inputf("ptxas: line 1: no bf16\nptxas: line 2: really not").At("%s of %s", c, p)
 	}
-	h := mix(uint64(device), uint64(p.M), uint64(p.N), uint64(p.K), uint64(p.Batch), uint64(p.AMajor), uint64(p.BMajor), uint64(p.DType), uint64(c.BlockM), uint64(c.BlockN),
-		uint64(c.BlockK), uint64(c.GroupM), uint64(c.NumWarps), uint64(c.NumStages), uint64(c.SplitK), uint64(len(c.Kernel)))
+	h := mix(uint64(device), uint64(p.M), uint64(p.N), uint64(p.K), uint64(p.Batch),
+		uint64(p.AMajor), uint64(p.BMajor), uint64(p.DType),
+		uint64(c.BlockM), uint64(c.BlockN), uint64(c.BlockK), uint64(c.GroupM),
+		uint64(c.NumWarps), uint64(c.NumStages), uint64(c.SplitK), uint64(len(c.Kernel)))
 	for _, b := range []byte(c.Axes.String()) {
 		h = mix(h, uint64(b))
 	}
-	return &kernel{executor: x, hash: h, library: c.BlockM == 0}, nil
+	return &kernel{executor: x, hash: h}, nil
+}
+
+func (x *executor) Library(_ context.Context, device int, p gemm.Problem, library string) (exec.Kernel, error) {
+	if err := checkDevice(device); err != nil {
+		return nil, err
+	}
+	h := mix(uint64(device), uint64(p.M), uint64(p.N), uint64(p.K), uint64(p.Batch), uint64(p.AMajor), uint64(p.BMajor),
+		uint64(p.DType), uint64(len(library)))
+	return &kernel{executor: x, hash: h, library: true}, nil
 }
 
 type kernel struct {
@@ -79,13 +95,18 @@ func (k *kernel) Resources() exec.Resources {
 	if k.library {
 		return exec.Resources{}
 	}
-	return exec.Resources{Registers: int(k.hash % 256), SpillBytes: unit.Bytes(k.hash % 3 * 8), SharedMemory: unit.Bytes(k.hash % 200000), CTAsPerSM: int(k.hash % 5)}
+	return exec.Resources{
+		Registers: int(k.hash % 256), SpillBytes: unit.Bytes(k.hash % 3 * 8),
+		SharedMemory: unit.Bytes(k.hash % 200000), CTAsPerSM: int(k.hash % 5),
+	}
 }
 
 func (k *kernel) Check(context.Context) (exec.Numerics, error) {
 	k.device.Lock()
 	defer k.device.Unlock()
-	n := exec.Numerics{MaxError: positive(k.hash) * 1e-6, Tolerance: 0.01, Checked: int64(k.hash >> 2), Reference: "nothing"}
+	n := exec.Numerics{
+		MaxError: positive(k.hash) * 1e-6, Tolerance: 0.01, Checked: int64(k.hash >> 2), Reference: "nothing",
+	}
 	if k.hash%4 == 0 {
 		n.MaxError, n.Wrong, n.OutOfBounds = math.Inf(1), n.Checked/2, int64(k.hash%100)
 	}
@@ -104,7 +125,11 @@ func (k *kernel) Measure(ctx context.Context, o exec.MeasureOptions, sample func
 	for ctx.Err() == nil {
 		k.runs++
 		h := mix(k.hash, warm, k.runs)
-		if !sample(exec.Sample{Time: unit.Seconds(positive(k.hash) * (1 + float64(h%100)/1000) * 1e-6), Clock: unit.Hertz(h % 2 * 1.755e9)}) {
+		s := exec.Sample{
+			Time:  unit.Seconds(positive(k.hash) * (1 + float64(h%100)/1000) * 1e-6),
+			Clock: unit.Hertz(h % 2 * 1.755e9),
+		}
+		if !sample(s) {
 			return nil
 		}
 	}

@@ -63,54 +63,83 @@ func (p Provider) Open(_ context.Context, r arch.OpenRequest) (arch.Architecture
 		}
 		salt = value
 	}
-	sheet := &hw.Sheet{Header: hw.Header{File: "fake.yaml", Arch: p.name(), Device: r.Device},
-		Derived:    map[string]hw.Number{"noise": {Value: 1.0 / 3, Unit: "1", Source: "nothing", Method: hw.Assumed, Date: "2026-11-20"}},
-		Calibrated: map[string]hw.Number{"bandwidth": {Value: 1895.7, Unit: "B/cycle", Source: "nothing", Method: hw.Microbenchmark, Date: "2026-11-19"}},
+	number := func(value float64, unit string, method hw.Method, date string) hw.Number {
+		return hw.Number{Value: value, Unit: unit, Source: "nothing", Method: method, Date: date}
 	}
-	params, err := hw.Resolve([]hw.Spec{{Name: "noise", Unit: "1"}, {Name: "bandwidth", Unit: "B/cycle"}}, sheet, nil, r.Overrides)
+	sheet := &hw.Sheet{
+		Header:     hw.Header{File: "fake.yaml", Arch: p.name(), Device: r.Device},
+		Derived:    map[string]hw.Number{"noise": number(1.0/3, "1", hw.Assumed, "2026-11-20")},
+		Calibrated: map[string]hw.Number{"bandwidth": number(1895.7, "B/cycle", hw.Microbenchmark, "2026-11-19")},
+	}
+	specs := []hw.Spec{{Name: "noise", Unit: "1"}, {Name: "bandwidth", Unit: "B/cycle"}}
+	params, err := hw.Resolve(specs, sheet, nil, r.Overrides)
 	if err != nil {
 		return nil, err
 	}
 	m := &model{seed: mix(math.Float64bits(params.Get("noise")), uint64(len(salt)), uint64(salt[0]))}
-	d := &m.desc
-	*d = arch.Description{
-		Arch: p.name(), Vendor: "none", Device: r.Device, DeviceName: "Fake " + r.Device, Aliases: []string{"alias"},
-		Model: "hashed", Models: []string{"hashed", "other"}, Kernels: []string{"one", "two"}, Rung: arch.RungCalibrated,
-		UnitName: "XU", Units: 108, Partitions: 8, Clock: 1.755e9, ClockRung: arch.RungSpec,
+	m.desc = describe(p.name(), r.Device, salt, params)
+	if r.Live != nil {
+		clock := strings.Replace(unit.Hertz(r.Live.Attributes["clock"]).String(), ".00", "", 1)
+		m.desc.DeviceName = fmt.Sprintf("%s live at %s of %s", r.Live.Name, clock, named)
+	}
+	m.levels = []arch.Level{
+		{
+			Name: "L2", Bound: arch.BoundL2, Capacity: 4 << 20, Latency: 300, Partitions: 8,
+			Bandwidth: arch.Bandwidth{Peak: 5120.25, Units: 108, Linear: true},
+		},
+		{
+			Name: "MALL", Bound: arch.BoundMALL, Capacity: 256 << 20, Latency: 500, Partitions: 1,
+			Bandwidth: arch.Bandwidth{Peak: 3000, Units: 108, C0: -1e-5, C1: 0.015, C2: 0.1},
+		},
+		{
+			Name: "HBM", Bound: arch.BoundDRAM, Latency: 800, Partitions: 1,
+			Bandwidth: arch.Bandwidth{Peak: 2100.7, Units: 108, C2: 1},
+		},
+	}
+	m.candidates(sizes[r.Device])
+	return m, nil
+}
+
+// describe returns a description with every field set.
+func describe(name, device, salt string, params hw.Set) arch.Description {
+	d := arch.Description{
+		Arch: name, Vendor: "none", Device: device, DeviceName: "Fake " + device, Aliases: []string{"alias"},
+		Model: "hashed", Models: []string{"hashed", "other"}, Kernels: []string{"one", "two"},
+		Rung: arch.RungCalibrated, UnitName: "XU", Units: 108, Partitions: 8, Clock: 1.755e9, ClockRung: arch.RungSpec,
 		SharedMemory: 101376, RegisterFile: 65536, RegistersPerThread: 255,
-		Peak:      []arch.PeakRate{{DType: gemm.FP16, Rate: 165.2e12}, {DType: gemm.FP8, Rate: 330.3e12}},
-		Atoms:     []arch.Atom{{DType: gemm.FP16, M: 16, N: 8, K: 16, Latency: 32.5, PerUnit: 4}, {DType: gemm.BF16, M: 16, N: 8, K: 8, Latency: 17, PerUnit: 2}},
+		Peak: []arch.PeakRate{{DType: gemm.FP16, Rate: 165.2e12}, {DType: gemm.FP8, Rate: 330.3e12}},
+		Atoms: []arch.Atom{
+			{DType: gemm.FP16, M: 16, N: 8, K: 16, Latency: 32.5, PerUnit: 4},
+			{DType: gemm.BF16, M: 16, N: 8, K: 8, Latency: 17, PerUnit: 2},
+		},
 		Params:    params,
 		Unused:    []string{"bandwidth"},
 		Constants: []arch.Constant{{Name: "e", Value: math.E, Unit: "1", Doc: "a constant", Source: "Euler"}},
 		Order:     arch.Order{Window: 0.01, Keys: []arch.Key{arch.KeyIntensity, arch.KeyLargeTile}},
 		Options:   []arch.OptionValue{{Key: "salt", Value: salt}},
 		Uncertainty: []arch.Uncertainty{{
-			Kernel: "one", Level: 0.9, Spread: 0.05, PlanSpread: 0.07, Source: "nothing",
-			Ranges: []arch.ErrorRange{{Bound: arch.BoundDRAM, Below: 20e-6, Low: 0.8, High: 1.5}, {Low: 0.9, High: 1.25}},
+			Kernel: "one", Level: 0.9, Sigma: 0.05, PlanSigma: 0.07, Source: "nothing",
+			Ranges: []arch.ErrorRange{
+				{Bound: arch.BoundDRAM, Below: 20e-6, Low: 0.8, High: 1.5},
+				{Low: 0.9, High: 1.25},
+			},
 		}},
 		Monotone: []arch.Dim{arch.DimN, arch.DimK},
 		Families: []arch.Family{{Name: "two", Doc: "has named axes", Axes: []gemm.Axis{
-			{Name: "cluster", Doc: "CTAs per cluster", Type: gemm.Enumeration, Values: []string{"1x1", "2x1", "4x1"}, Default: "1x1"},
+			{
+				Name: "cluster", Doc: "CTAs per cluster", Type: gemm.Enumeration,
+				Values: []string{"1x1", "2x1", "4x1"}, Default: "1x1",
+			},
 			{Name: "vector", Unit: "elements", Doc: "width of a load", Type: gemm.Integer, Default: "4"},
 		}}},
 	}
-	if r.Live != nil {
-		d.DeviceName = fmt.Sprintf("%s live at %s of %s", r.Live.Name, strings.Replace(unit.Hertz(r.Live.Attributes["clock"]).String(), ".00", "", 1), named)
-	}
 	for i := range 30 {
 		d.Terms = append(d.Terms, arch.Term{
-			Name: fmt.Sprintf("term_%d", i), Unit: "cycles", Formula: "rule: a hash", Doc: "nothing", Source: "nowhere", Kind: arch.TermKind(i % 4),
-			Common: fmt.Sprintf("common_%d", i),
+			Name: fmt.Sprintf("term_%d", i), Unit: "cycles", Formula: "rule: a hash", Doc: "nothing", Source: "nowhere",
+			Kind: arch.TermKind(i % 4), Common: fmt.Sprintf("common_%d", i),
 		})
 	}
-	m.levels = []arch.Level{
-		{Name: "L2", Capacity: 4 << 20, Latency: 300, Partitions: 8, Bound: arch.BoundL2, Bandwidth: arch.Bandwidth{Peak: 5120.25, Units: 108, Linear: true}},
-		{Name: "MALL", Capacity: 256 << 20, Latency: 500, Partitions: 1, Bound: arch.BoundMALL, Bandwidth: arch.Bandwidth{Peak: 3000, Units: 108, C0: -1e-5, C1: 0.015, C2: 0.1}},
-		{Name: "HBM", Latency: 800, Partitions: 1, Bound: arch.BoundDRAM, Bandwidth: arch.Bandwidth{Peak: 2100.7, Units: 108, C2: 1}},
-	}
-	m.candidates(sizes[r.Device])
-	return m, nil
+	return d
 }
 
 type model struct {
@@ -124,7 +153,8 @@ func (m *model) candidates(n int) {
 	for position := 0; len(m.list.Configs) < n; position++ {
 		c := gemm.Config{
 			BlockM: 16 << (position % 5), BlockN: 16 << (position / 5 % 5), BlockK: 16 << (position / 25 % 4),
-			NumWarps: 1 << (position / 100 % 4), NumStages: 1 + position/400, SplitK: 1 + position%2, Kernel: m.desc.Kernels[position%7/6],
+			NumWarps: 1 << (position / 100 % 4), NumStages: 1 + position/400, SplitK: 1 + position%2,
+			Kernel: m.desc.Kernels[position%7/6],
 		}
 		if axes := m.desc.Axes(c.Kernel); position%3 > 0 {
 			for i := range axes {
@@ -133,7 +163,9 @@ func (m *model) candidates(n int) {
 		}
 		if position%5 == 4 && position/5 < 28 {
 			reason := []arch.Reason{arch.ReasonSharedMemory, arch.ReasonRegisters, "own_reason"}[position/5%3]
-			m.list.Rejected = append(m.list.Rejected, arch.Rejection{Config: c, Position: position, Reason: reason, Detail: fmt.Sprintf("needs %d, has %d", position, n)})
+			m.list.Rejected = append(m.list.Rejected, arch.Rejection{
+				Config: c, Position: position, Reason: reason, Detail: fmt.Sprintf("needs %d, has %d", position, n),
+			})
 			continue
 		}
 		m.list.Configs = append(m.list.Configs, c)
@@ -207,8 +239,8 @@ func (m *model) Mapping(_ context.Context, p gemm.Problem, c gemm.Config) (arch.
 }
 
 func (m *model) hash(p gemm.Problem, c *gemm.Config, salt uint64) uint64 {
-	h := mix(m.seed, salt, uint64(p.M), uint64(p.N), uint64(p.K), uint64(p.Batch), uint64(p.AMajor), uint64(p.BMajor), uint64(p.DType),
-		uint64(len(c.Kernel)), uint64(c.Kernel[0]))
+	h := mix(m.seed, salt, uint64(p.M), uint64(p.N), uint64(p.K), uint64(p.Batch),
+		uint64(p.AMajor), uint64(p.BMajor), uint64(p.DType), uint64(len(c.Kernel)), uint64(c.Kernel[0]))
 	searched := *c
 	searched.GroupM = 0
 	for _, v := range searched.Numbers() {

@@ -106,7 +106,12 @@ func Root(f *session.Factory, sys System) *cobra.Command {
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		DisableAutoGenTag: true,
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return f.Configure(cmd) },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			if !cmd.HasParent() && cmd.Flags().NFlag() == 0 {
+				return nil // it prints help, which must work when the settings do not
+			}
+			return f.Configure(cmd)
+		},
 	}
 	root.Flags().SortFlags = false
 	showVersion := root.Flags().Bool("version", false, "print the versions, as origami version does")

@@ -9,7 +9,7 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 )
 
-// Whatever a settings file holds, it is settings or an error of one line.
+// Any text is either settings or an error of one line.
 func FuzzSettings(f *testing.F) {
 	for _, s := range []string{
 		"arch: [sm89, sm90]\ntimeout: 5s\nlog_level: debug\n", "plugins: a,b\nplugin_path: [/opt]\nlock_file: x\n",

@@ -74,20 +74,20 @@ func TestStore(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// Other conditions are another folder's.
+	// Measurements under other conditions need another folder.
 	other := toy()
 	other.ExecutorVersion = "2"
 	if _, err := Open(folder, other); diag.KindOf(err) != diag.Input ||
 		!strings.Contains(err.Error(), `the executor's version is "2" and was "1"`) {
 		t.Errorf("another version: %v", err)
 	}
-	// A refused folder is given back.
+	// A refused folder is unlocked.
 	if s = open(t, folder); s.Data.Len() != 3 {
 		t.Errorf("%d measurements", s.Data.Len())
 	}
 }
 
-// Wherever the last line was cut off, what is before it is kept and the next line begins where it began.
+// Wherever the last line was cut off, the lines before it are kept, and the next line takes its place.
 func TestTornLine(t *testing.T) {
 	folder := t.TempDir()
 	s := open(t, folder)

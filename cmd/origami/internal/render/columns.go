@@ -14,8 +14,8 @@ var (
 	KeyColumns     = append(slices.Clone(ProblemColumns), fieldNames(gemm.TileFields())...)
 )
 
-// AxesOf returns the axes that a kernel family declares, of the model's default family if the name is empty. A name that
-// the model does not know has none.
+// AxesOf returns the axes that a kernel family declares, of the model's default family if the name is empty. A name
+// that the model does not know has none.
 func AxesOf(d *arch.Description, kernel string) []gemm.Axis {
 	kernel, err := d.Kernel(kernel)
 	if err != nil {

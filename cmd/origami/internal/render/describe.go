@@ -19,7 +19,11 @@ func Line(w io.Writer, label, format string, args ...any) {
 
 // Heading names the device and the model that an answer comes from.
 func Heading(a *session.Answer) string {
-	return DeviceLines(a.Arch) + "\n" + ModelLine(a.Arch, a.Kernel)
+	s := DeviceLines(a.Arch) + "\n" + ModelLine(a.Arch, a.Kernel)
+	if !Validated(a.Arch, a.Kernel) {
+		s += fmt.Sprintf("\n%-11s no: its error on this device is not known", "validated")
+	}
+	return s
 }
 
 // DeviceLines describes a device in one line. For a GPU of this machine a second line says where its numbers come from.
@@ -63,6 +67,10 @@ func ModelLine(d *arch.Description, kernel string) string {
 	}
 	return s
 }
+
+// Validated reports whether the times of a model were compared with measured ones of the device and kernel family: then
+// the model states how uncertain they are.
+func Validated(d *arch.Description, kernel string) bool { return d.UncertaintyOf(kernel) != nil }
 
 // LaunchOrder says how workgroups are distributed to dies.
 func LaunchOrder(m arch.Mapping) string {

@@ -19,6 +19,7 @@ type Object struct {
 	Model      string      `json:"model"`
 	Kernel     string      `json:"kernel"`
 	Rung       arch.Rung   `json:"rung"`
+	Validated  bool        `json:"validated"`
 	Live       *Live       `json:"live,omitempty"`
 	Problem    Problem     `json:"problem"`
 	Config     gemm.Config `json:"config"`
@@ -70,7 +71,7 @@ func measuredJSON(a *session.Answer) *MeasuredJSON {
 			Detail: c.Measurement.Detail, Chosen: c.Chosen,
 		}
 		if median := float64(c.Measurement.Median); median > 0 {
-			candidate.Median, candidate.Spread = &median, &c.Measurement.Spread
+			candidate.Median, candidate.Spread = &median, &c.Measurement.RelativeMAD
 		}
 		out.Candidates = append(out.Candidates, candidate)
 	}
@@ -138,8 +139,9 @@ type Mapping struct {
 func ObjectOf(a *session.Answer, e *session.Entry) Object {
 	o := Object{
 		Arch: a.Arch.Arch, Device: a.Arch.Device, Model: a.Arch.Model, Kernel: a.Kernel, Rung: a.Arch.Rung,
-		Live:    LiveJSON(a.Arch),
-		Problem: ProblemJSON(a.Problem), Config: e.Config, Candidates: a.Feasible, Rejected: a.RejectedTotal(),
+		Validated: Validated(a.Arch, a.Kernel),
+		Live:      LiveJSON(a.Arch),
+		Problem:   ProblemJSON(a.Problem), Config: e.Config, Candidates: a.Feasible, Rejected: a.RejectedTotal(),
 		Measured: measuredJSON(a),
 	}
 	if a.Regret != nil {
@@ -263,7 +265,7 @@ type ErrorRange struct {
 
 // UncertaintyJSON converts an uncertainty.
 func UncertaintyJSON(u *arch.Uncertainty) Uncertainty {
-	out := Uncertainty{Kernel: u.Kernel, Level: u.Level, Spread: u.Spread, Plan: u.PlanSpread, Source: u.Source,
+	out := Uncertainty{Kernel: u.Kernel, Level: u.Level, Spread: u.Sigma, Plan: u.PlanSigma, Source: u.Source,
 		Ranges: []ErrorRange{}}
 	for _, r := range u.Ranges {
 		converted := ErrorRange{Low: r.Low, High: r.High}

@@ -93,8 +93,7 @@ func TestDelimited(t *testing.T) {
 	}
 }
 
-// A table is plain text: aligned, nothing behind the last cell of a line, escape sequences only where colour is
-// welcome.
+// A table is plain text: aligned, without trailing blanks, with escape sequences only if colour is wanted.
 func TestGrid(t *testing.T) {
 	rows := [][]string{{"alpha", "1.5 µs", "x"}, {"be", "137 µs", ""}}
 	for _, tc := range []struct {

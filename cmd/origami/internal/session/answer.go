@@ -214,8 +214,8 @@ func (a *Answer) weigh(u *arch.Uncertainty, top int) {
 		times[i] = a.Seconds(&a.Entries[i])
 	}
 	a.Regret = &Regret{
-		Expected:       measure.ExpectedRegret(times, u.Spread, 1),
-		WorthMeasuring: measure.WorthMeasuring(times, u.PlanSpread, measure.AssumedNoise),
+		Expected:       measure.ExpectedRegret(times, u.Sigma, 1),
+		WorthMeasuring: measure.WorthMeasuring(times, u.PlanSigma, measure.AssumedNoise),
 	}
 	if keep := max(top, a.Regret.WorthMeasuring); top > 0 && keep < len(a.Entries) {
 		a.Entries = a.Entries[:keep]

@@ -96,7 +96,8 @@ func (l *candidateList) setAxis(c *gemm.Config, place, name, value string) error
 		if value == "1" {
 			return nil
 		}
-		return diag.Inputf("the kernel family %s has no clusters of %s CTAs", l.kernel, value).At("%s", place).Do("leave num_ctas at 1")
+		return diag.Inputf("the kernel family %s has no clusters of %s CTAs", l.kernel, value).
+			At("%s", place).Do("leave num_ctas at 1")
 	}
 	return unknownAxis(name, place, l.axes)
 }
@@ -145,8 +146,8 @@ func notJSON(name string, err error) error {
 	return diag.Inputf("not JSON: %v", err).At("%s", name).Do("give an array of objects, or an object per line")
 }
 
-// flatten returns the names, sorted, and the values of an object and of the objects "kwargs" and "axes" in it. A null is
-// left out.
+// flatten returns the names, sorted, and the values of an object and of the objects "kwargs" and "axes" in it. A null
+// is left out.
 func flatten(place string, object map[string]any) (names, values []string, err error) {
 	for _, name := range slices.Sorted(maps.Keys(object)) {
 		switch v := object[name].(type) {

@@ -80,7 +80,7 @@ func TestTargetsOfThisMachine(t *testing.T) {
 		}
 	}
 
-	// The request keeps what the driver said; a device of the catalogue is named in it, another is not.
+	// The request keeps the driver's numbers. It names a device of the catalogue, and leaves another one unnamed.
 	targets, err := targetsOf(t, h, []string{"auto:0", "auto:1"}, "")
 	if err != nil {
 		t.Fatal(err)

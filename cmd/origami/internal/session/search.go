@@ -102,7 +102,9 @@ func parseSpace(words []string, kernel string, axes []gemm.Axis) (arch.Space, er
 			return space, diag.Inputf("the axis %s has no values", name).At("%s", place).
 				Do("write AXIS=VALUE,VALUE, as in split_k=1,2,4,8")
 		}
-		i := slices.IndexFunc(gemm.Fields(), func(x gemm.Field) bool { return x.Name == name || x.Key != "" && x.Key == name })
+		i := slices.IndexFunc(gemm.Fields(), func(x gemm.Field) bool {
+			return x.Name == name || x.Key != "" && x.Key == name
+		})
 		if i >= 0 {
 			name = gemm.Fields()[i].Name
 		}

@@ -32,8 +32,8 @@ func (e *emitter) epilogue() {
 }
 
 // writer writes a warp's tile of C. Each warp passes its tile through a part of shared memory that no other warp
-// uses, 16 rows at a time. A lane so gets neighbours in a row and writes them at once, and the lanes of a row write
-// side by side.
+// uses, 16 rows at a time. That way each lane has neighbours in a row, which it writes at once, and the lanes of a row
+// write side by side.
 type writer struct {
 	*emitter
 	// width is the elements of a store, across the stores of a lane in a row, rowStep the rows that a warp stores at
@@ -85,7 +85,7 @@ func (e *emitter) newWriter() *writer {
 	return w
 }
 
-// bound finds what lies inside C from a row and a column on. Inactive lanes store nothing.
+// bound finds which stores of a lane lie inside C, from its first row and column on. Inactive lanes store nothing.
 func (w *writer) bound(row, column, active ptx.Operand) {
 	var columnsLeft ptx.Operand
 	w.rowsLeft, columnsLeft = w.Sub(w.m, row), w.Sub(w.n, column)

@@ -81,7 +81,7 @@ type tile struct {
 	rows, cols int
 	// kRows says that rows run along K: A contiguous along M, B along N.
 	kRows bool
-	// align is the alignment of global rows in bytes, at the tile's byte offset in a stage.
+	// align is the alignment of global rows, at the offset of the tile in a stage, both in bytes.
 	align, at int
 }
 

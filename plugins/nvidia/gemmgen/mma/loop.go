@@ -87,7 +87,7 @@ func (e *emitter) turn(loop ptx.Operand) {
 	e.ready()
 	e.load(0, a[0], b[0])
 	// The copies are issued together, among the matrix instructions of the first step. On an H200 that was faster
-	// than at the begin or end of the step, and than spread over the steps.
+	// than issuing them at the start or the end of the step, or spreading them over the steps.
 	stepB, column, more := 0, 0, ptx.Operand{}
 	if g.steps > 2 {
 		column = g.tilesN / 2
@@ -167,7 +167,7 @@ func (e *emitter) load(step int, a, b []ptx.Operand) {
 }
 
 // multiply issues the matrix instructions of a k16 step. It walks the tiles in a serpentine, so that consecutive
-// instructions share an operand, and calls before ahead of each column of tiles.
+// instructions share an operand. It calls before at the start of each column of tiles.
 func (e *emitter) multiply(a, b []ptx.Operand, before func(n int)) {
 	mma := e.MmaSyncM16N8K16F32F16
 	if e.s.DType == gemm.BF16 {

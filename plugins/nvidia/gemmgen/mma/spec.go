@@ -71,7 +71,7 @@ func (s Spec) Resources() (r Resources, reason arch.Reason, detail string) {
 	return r, reason, detail
 }
 
-// Check is Resources, and rejects as well what exceeds the limits of a device.
+// Check returns what Resources returns, and also rejects kernels that exceed the limits of a device.
 func (s Spec) Check(limits gemmgen.Limits) (r Resources, reason arch.Reason, detail string) {
 	g, r, reason, detail := s.layout()
 	if reason != "" {
@@ -90,7 +90,7 @@ func (s Spec) Check(limits gemmgen.Limits) (r Resources, reason arch.Reason, det
 	return r, "", ""
 }
 
-// layout lays a CTA's work out, and says what that needs.
+// layout lays out the work of a CTA and returns what it needs.
 func (s Spec) layout() (g geometry, r Resources, reason arch.Reason, detail string) {
 	c := s.Config
 	if reason, detail = s.belongs(); reason != "" {
@@ -109,7 +109,7 @@ func (s Spec) layout() (g geometry, r Resources, reason arch.Reason, detail stri
 	}, "", ""
 }
 
-// belongs says why the types or the configuration are not the family's, if they are not.
+// belongs returns why the types or the configuration are outside the family, or no reason if they are inside.
 func (s Spec) belongs() (reason arch.Reason, detail string) {
 	c := s.Config
 	switch {

@@ -8,10 +8,11 @@ import (
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel/mma"
 )
 
-// What enoughStages stands on: on every device three blocks of 64×64×32 hold twice the bytes that DRAM has under way.
+// What enoughStages stands on: on every device of the reference model, which sorts by it, three blocks of 64×64×32
+// hold twice the bytes that DRAM has under way.
 func TestFourStagesCoverTheLatency(t *testing.T) {
 	const block = (64*32 + 32*64) * kernel.ElementBytes
-	for _, request := range nvtest.Devices(t, "refined") {
+	for _, request := range nvtest.Devices(t, "reference") {
 		a := nvtest.Open(t, request)
 		need := nvtest.Param(t, a, "hbm_latency_penalty").Value * nvtest.Param(t, a, "dram_perf_ratio").Value /
 			nvtest.Param(t, a, "num_sms").Value

@@ -1,11 +1,12 @@
 // Package fit finds the quantities of a model that reproduce measured times best.
 //
-// It minimises the soft L1 loss of log(predicted ÷ measured), over the logarithms of the quantities and within their bounds,
-// by the method of Levenberg and Marquardt. A quantity is then worth what it changes by a factor, and a time what it is off
-// by a factor, whatever their units.
+// It minimises the soft L1 loss of log(predicted ÷ measured), over the logarithms of the quantities and within their
+// bounds, by the method of Levenberg and Marquardt. A quantity is then worth what it changes by a factor, and a time
+// what it is off by a factor, whatever their units.
 //
-// References: D. W. Marquardt, "An Algorithm for Least-Squares Estimation of Nonlinear Parameters", J. SIAM 11 (1963), 431;
-// B. Triggs et al., "Bundle Adjustment – A Modern Synthesis", Vision Algorithms (1999), section 4.3 (robust losses).
+// References: D. W. Marquardt, "An Algorithm for Least-Squares Estimation of Nonlinear Parameters", J. SIAM 11
+// (1963), 431; B. Triggs et al., "Bundle Adjustment – A Modern Synthesis", Vision Algorithms (1999), section 4.3
+// (robust losses).
 package fit
 
 import (
@@ -111,13 +112,15 @@ func newFitter(sample *Sample, model Model, quantities []kernel.Quantity, o Opti
 	if o.Steps == 0 {
 		o.Steps = defaultSteps
 	}
-	f := &fitter{sample: sample, model: model, quantities: quantities, o: o, values: maps.Clone(o.Start), damping: firstDamping}
+	f := &fitter{
+		sample: sample, model: model, quantities: quantities, o: o, values: maps.Clone(o.Start), damping: firstDamping,
+	}
 	if f.values == nil {
 		f.values = map[string]float64{}
 	}
 	for _, q := range quantities {
 		if !(q.Low > 0 && q.High >= q.Low) || math.IsInf(q.High, 0) {
-			return nil, fmt.Errorf("fit: %s has the bounds %v and %v, which are no positive range", q.Name, q.Low, q.High)
+			return nil, fmt.Errorf("fit: the bounds of %s, %v and %v, are no positive range", q.Name, q.Low, q.High)
 		}
 		v, ok := f.values[q.Name]
 		if !ok {

@@ -89,11 +89,13 @@ func TestRun(t *testing.T) {
 // Bounds hold, a quantity that is not fitted stays where it is, and problems that do not count change nothing.
 func TestOptions(t *testing.T) {
 	narrow := []kernel.Quantity{{Name: "step", Low: 1, High: 20}}
-	got, err := fit.Run(t.Context(), times(t), model, narrow, fit.Options{Start: map[string]float64{"launch": 3000, "step": 2}})
+	start := map[string]float64{"launch": 3000, "step": 2}
+	got, err := fit.Run(t.Context(), times(t), model, narrow, fit.Options{Start: start})
 	if err != nil || got.Values["step"] != 20 || got.Values["launch"] != 3000 {
 		t.Errorf("found %+v, %v", got, err)
 	}
-	exact, err := fit.Run(t.Context(), times(t), model, quantities, fit.Options{Use: func(i int) bool { return i != 1 }})
+	tame := func(i int) bool { return i != 1 }
+	exact, err := fit.Run(t.Context(), times(t), model, quantities, fit.Options{Use: tame})
 	if err != nil || math.Abs(exact.Values["step"]/25-1) > 1e-3 || exact.Loss > 1e-6 {
 		t.Errorf("without the wild time found %+v, %v", exact, err)
 	}

@@ -17,7 +17,6 @@ import (
 	"github.com/origami-gemm/origami/plugins/nvidia/data"
 	"github.com/origami-gemm/origami/plugins/nvidia/internal/nvtest"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
-	"github.com/origami-gemm/origami/plugins/nvidia/kernel/triton"
 	"github.com/origami-gemm/origami/plugins/nvidia/refined"
 	"github.com/origami-gemm/origami/plugins/nvidia/refined/fit"
 )
@@ -26,25 +25,26 @@ var ablation = flag.Bool("ablation", false, "print what the refined model loses 
 
 const dataSet = "h200-triton"
 
-// fitted are the quantities that are fitted on the data set.
-func fitted() []kernel.Quantity {
-	return slices.DeleteFunc(refined.Quantities(triton.Family{}), func(q kernel.Quantity) bool { return q.DataSet != dataSet })
-}
-
-// shipped are their values.
-func shipped() map[string]float64 {
-	values := map[string]float64{}
-	for _, q := range fitted() {
-		values[q.Name] = q.Value
-	}
-	return values
-}
-
 // experiment is the model on the device of the data set, and its measurements.
 type experiment struct {
 	model  *refined.Model
 	subset *score.Subset
 	sample *fit.Sample
+}
+
+// fitted are the quantities that are fitted on the data set.
+func (e *experiment) fitted() []kernel.Quantity {
+	other := func(q kernel.Quantity) bool { return q.DataSet != dataSet }
+	return slices.DeleteFunc(e.model.Quantities(), other)
+}
+
+// shipped are their values.
+func (e *experiment) shipped() map[string]float64 {
+	values := map[string]float64{}
+	for _, q := range e.fitted() {
+		values[q.Name] = q.Value
+	}
+	return values
 }
 
 func open(t *testing.T) *experiment {
@@ -67,7 +67,7 @@ func open(t *testing.T) *experiment {
 		var configs []gemm.Config
 		var seconds []float64
 		for _, m := range set.Sweep(p) {
-			if m.IsLibrary() || m.Config.GroupM != e.subset.Group || !(m.Median > 0) {
+			if m.Library != "" || m.Config.GroupM != e.subset.Group || !(m.Median > 0) {
 				continue
 			}
 			configs, seconds = append(configs, m.Config), append(seconds, float64(m.Median))
@@ -108,11 +108,12 @@ func (e *experiment) score(t *testing.T, values map[string]float64) []score.Eval
 
 // What is shipped lies within the bounds, and is what the model describes.
 func TestFittedQuantitiesAreWithinBounds(t *testing.T) {
-	d := nvtest.Open(t, arch.OpenRequest{Arch: "sm90", Device: "h200"}).Describe()
-	if len(fitted()) != 17 {
-		t.Errorf("%d quantities are fitted", len(fitted()))
+	e := open(t)
+	d := e.model.Describe()
+	if len(e.fitted()) < 10 {
+		t.Errorf("%d quantities are fitted", len(e.fitted()))
 	}
-	for _, q := range fitted() {
+	for _, q := range e.fitted() {
 		i := slices.IndexFunc(d.Constants, func(c arch.Constant) bool { return c.Name == q.Name })
 		if q.Value < q.Low || q.Value > q.High || q.Folds == nil || i < 0 || d.Constants[i].Value != q.Value {
 			t.Errorf("%s is %v, bounds %v to %v, described at %d", q.Name, q.Value, q.Low, q.High, i)
@@ -131,7 +132,7 @@ func TestRefinedCrossValidated(t *testing.T) {
 	held := make([]score.Evaluation, len(e.subset.Problems))
 	values := map[string][]float64{}
 	for fold := range 5 {
-		found := e.fit(t, fitted(), fit.Options{Use: func(i int) bool { return folds[i] != fold }})
+		found := e.fit(t, e.fitted(), fit.Options{Use: func(i int) bool { return folds[i] != fold }})
 		for name, v := range found {
 			values[name] = append(values[name], v)
 		}
@@ -141,7 +142,7 @@ func TestRefinedCrossValidated(t *testing.T) {
 			}
 		}
 	}
-	for _, q := range fitted() {
+	for _, q := range e.fitted() {
 		v := values[q.Name]
 		t.Logf("%-20s %.4g, over folds %.4g to %.4g", q.Name, q.Value, slices.Min(v), slices.Max(v))
 	}
@@ -160,8 +161,8 @@ func TestRefinedShippedIsTheFit(t *testing.T) {
 		t.Skip("refits the model")
 	}
 	e := open(t)
-	found := e.fit(t, fitted(), fit.Options{})
-	for _, q := range fitted() {
+	found := e.fit(t, e.fitted(), fit.Options{})
+	for _, q := range e.fitted() {
 		t.Logf("%-20s shipped %.4g, fitted %.4g", q.Name, q.Value, found[q.Name])
 	}
 	loss := func(values map[string]float64) float64 {
@@ -188,19 +189,19 @@ func TestAblation(t *testing.T) {
 			sum.TauMean, sum.TauWorst, 100*sum.Error)
 	}
 	without := func(name, doc string, value float64) {
-		values := shipped()
+		values := e.shipped()
 		values[name] = value
 		show(fmt.Sprintf("%s (`%s`)", doc, name), values)
-		others := slices.DeleteFunc(fitted(), func(q kernel.Quantity) bool { return q.Name == name })
+		others := slices.DeleteFunc(e.fitted(), func(q kernel.Quantity) bool { return q.Name == name })
 		show("… fitted anew", e.fit(t, others, fit.Options{Start: values, Steps: 15}))
 	}
 	fmt.Println("| without | geomean | worst | tau | worst tau | error |\n| --- | --- | --- | --- | --- | --- |")
 	show("–", nil)
-	for _, q := range fitted() {
+	for _, q := range e.fitted() {
 		without(q.Name, q.Doc, q.Without)
 	}
 	without("shared_bandwidth", "shared memory", math.Inf(1))
-	alone := maps.Clone(shipped())
+	alone := maps.Clone(e.shipped())
 	alone["ctas_limit"] = 1
 	show("more than one CTA per SM (`ctas_per_sm`)", alone)
 }

@@ -23,8 +23,8 @@ type measured struct {
 // worst is the time ÷ the best time of the problem above which a kernel weighs no less.
 const worst = 20
 
-// Add adds the times of kernels on a problem, in seconds. A kernel weighs (time ÷ best time)^-½: the farther it is from the
-// best, the less it matters.
+// Add adds the times of kernels on a problem, in seconds. A kernel weighs (time ÷ best time)^-½: the farther it is
+// from the best, the less it matters.
 func (s *Sample) Add(p gemm.Problem, configs []gemm.Config, seconds []float64) error {
 	if len(configs) != len(seconds) || len(configs) == 0 {
 		return fmt.Errorf("fit: %d kernels with %d times for %s", len(configs), len(seconds), p)
@@ -70,7 +70,7 @@ func (s *Sample) residuals(ctx context.Context, m arch.Architecture, use func(pr
 		}
 		for j, e := range estimates {
 			if e.Reject != "" || !(e.Cycles > 0) {
-				return nil, fmt.Errorf("fit: the model has no time for %s on %s (%s)", p.configs[j], p.problem, e.Reject)
+				return nil, fmt.Errorf("fit: no time for %s on %s (%s)", p.configs[j], p.problem, e.Reject)
 			}
 			out = append(out, (math.Log(float64(e.Cycles)/clock)-p.logs[j])*p.weights[j])
 		}
@@ -81,12 +81,13 @@ func (s *Sample) residuals(ctx context.Context, m arch.Architecture, use func(pr
 // softScale is where residuals cease to count by their square.
 const softScale = 0.15
 
-// soften replaces residuals by those whose squares add up to the soft L1 loss 2·s²·(√(1 + (r/s)²) − 1), and returns that.
+// soften replaces residuals by those whose squares add up to the soft L1 loss 2·s²·(√(1 + (r/s)²) − 1), and returns
+// that.
 func soften(r []float64) (loss float64) {
 	for i, v := range r {
 		x := v / softScale
-		r[i] = math.Copysign(softScale*math.Sqrt(2*(math.Sqrt(1+x*x)-1)), v)
-		loss += r[i] * r[i]
+		r[i] = math.Copysign(softScale*math.Sqrt(2*(math.Sqrt(1+float64(x*x))-1)), v)
+		loss += float64(r[i] * r[i])
 	}
 	return loss
 }

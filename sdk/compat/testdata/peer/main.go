@@ -83,7 +83,8 @@ func answer(open func(context.Context, arch.OpenRequest) (arch.Architecture, err
 		out.Terms = append(out.Terms, t.Name+" = "+t.Formula)
 	}
 
-	problems := []gemm.Problem{gemm.New(4096, 4096, 4096), gemm.New(1, 5, 77), gemm.New(16, 8192, 8192), gemm.New(1000, 3000, 129)}
+	problems := []gemm.Problem{gemm.New(4096, 4096, 4096), gemm.New(1, 5, 77), gemm.New(16, 8192, 8192),
+		gemm.New(1000, 3000, 129)}
 	problems[3].Batch = 7
 	rankings, err := selector.Rank(ctx, a, selector.Request{Problems: problems})
 	if err != nil {
@@ -98,7 +99,8 @@ func answer(open func(context.Context, arch.OpenRequest) (arch.Architecture, err
 			return rankings[i].Err
 		}
 		for _, e := range rankings[i].Entries {
-			one.Ranked = append(one.Ranked, ranked{e.Index, e.Config.String(), float64(e.Estimate.Cycles), e.Estimate.Bound.String(), e.Mapping.GroupM})
+			one.Ranked = append(one.Ranked, ranked{e.Index, e.Config.String(), float64(e.Estimate.Cycles),
+				e.Estimate.Bound.String(), e.Mapping.GroupM})
 		}
 		out.Problems = append(out.Problems, one)
 	}

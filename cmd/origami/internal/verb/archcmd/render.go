@@ -138,7 +138,8 @@ func (v *view) object() object {
 	}
 	for _, f := range v.Families {
 		for _, x := range f.Axes {
-			o.Axes = append(o.Axes, axis{f.Name, x.Name, x.Type.String(), append([]string{}, x.Values...), x.Default, x.Unit, x.Doc})
+			o.Axes = append(o.Axes, axis{f.Name, x.Name, x.Type.String(), append([]string{}, x.Values...), x.Default, x.Unit,
+				x.Doc})
 		}
 	}
 	for _, p := range v.Peak {
@@ -301,7 +302,7 @@ func (t tables) writeUncertainty(u *arch.Uncertainty) {
 		[]string{"bound", "predicted below", "from", "to"}, rows)
 	render.Line(t.s.Out, "sigma",
 		"%.3f of log(measured ÷ predicted) among the candidates of a problem, %.3f to plan measurements with",
-		u.Spread, u.PlanSpread)
+		u.Sigma, u.PlanSigma)
 	render.Line(t.s.Out, "source", "%s", u.Source)
 }
 

@@ -91,9 +91,7 @@ func (w *writer) object(r *score.Comparison) object {
 	}
 	for _, e := range r.Excluded {
 		failed := excluded{Status: e.Status, Detail: e.Detail}
-		if dataset.IsLibrary(e.Config) {
-			failed.Library = e.Config.Kernel
-		} else {
+		if failed.Library = e.Library; failed.Library == "" {
 			c := e.Config
 			failed.Config = &c
 		}

@@ -95,12 +95,12 @@ func (o *Options) fill(
 		switch m.Status {
 		case dataset.OK, dataset.NotBuilt: // many candidates do not fit, which is no reason to warn
 		default:
-			progress.warn(fmt.Sprintf("%s of %s is left out: %s: %s", dataset.Label(m.Config), m.Problem, words(m.Status),
+			progress.warn(fmt.Sprintf("%s of %s is left out: %s: %s", m.Label(), m.Problem, words(m.Status),
 				m.Detail))
 		}
 	}
 	for _, p := range problems {
-		err := sweep.Problem(ctx, p.Problem)
+		err := sweep.Run(ctx, p.Problem)
 		if err != nil && diag.KindOf(err) != diag.Input { // the answer reports each problem without a time
 			return stopped(ctx, err, kept.Data.Len(), folder)
 		}

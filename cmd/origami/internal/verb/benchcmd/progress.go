@@ -46,7 +46,7 @@ func (p *progress) begin(problem gemm.Problem, all, todo int) {
 	p.total = p.finished + todo
 	left := int64(todo) * weight(problem)
 	for _, later := range p.problems[min(p.current, len(p.problems)):] {
-		n := max(0, all-p.data.Recorded(later.Problem))
+		n := max(0, all-p.data.SweepLen(later.Problem))
 		p.total += n
 		left += int64(n) * weight(later.Problem)
 	}

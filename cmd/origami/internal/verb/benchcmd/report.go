@@ -7,7 +7,6 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
-	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/score"
 )
 
@@ -68,7 +67,7 @@ func (w *writer) listExcluded(b *strings.Builder) {
 	heading := "\n## Left out\n\n"
 	for i := range w.rows {
 		for _, e := range w.rows[i].Excluded {
-			fmt.Fprintf(b, "%s- %s, %s: %s: %s\n", heading, w.rows[i].Problem, dataset.Label(e.Config), words(e.Status),
+			fmt.Fprintf(b, "%s- %s, %s: %s: %s\n", heading, w.rows[i].Problem, e.Label(), words(e.Status),
 				strings.Join(strings.Fields(e.Detail), " "))
 			heading = ""
 		}

@@ -139,6 +139,12 @@ func writeTable(s *iostreams.Streams, c *Comparison) {
 	}
 	row("kernel", func(_ int, side *Side, _ *session.Entry) string { return side.Kernel })
 	row("rung", func(_ int, side *Side, _ *session.Entry) string { return string(side.Arch.Rung) })
+	row("validated", func(_ int, side *Side, _ *session.Entry) string {
+		if render.Validated(side.Arch, side.Kernel) {
+			return "yes"
+		}
+		return "no"
+	})
 	row("pick", func(_ int, _ *Side, best *session.Entry) string { return best.Config.String() })
 	row("time", func(_ int, side *Side, best *session.Entry) string { return side.Seconds(best).String() })
 	row("time ÷ first", func(i int, _ *Side, _ *session.Entry) string {

@@ -39,9 +39,9 @@ func (o *outcome) intervals() (*intervals, error) {
 		LeaveOneOut: render.Fields{
 			{Name: "interval_coverage", Value: c.Points}, {Name: "interval_coverage_picks", Value: c.Picks},
 			{Name: "interval_coverage_worst", Value: c.Worst},
-			{Name: "high_over_low_median", Value: c.Width}, {Name: "expected_loss_mean", Value: c.Loss},
-			{Name: "recorded_loss_mean", Value: c.Lost},
-			{Name: "auto_loss_mean", Value: c.Left}, {Name: "auto_measured_mean", Value: c.Measured},
+			{Name: "high_over_low_median", Value: c.Width}, {Name: "expected_loss_mean", Value: c.ExpectedRegret},
+			{Name: "recorded_loss_mean", Value: c.Regret},
+			{Name: "auto_loss_mean", Value: c.RegretLeft}, {Name: "auto_measured_mean", Value: c.CandidatesMeasured},
 		},
 	}
 	return out, nil
@@ -88,7 +88,7 @@ func (v *intervals) write(s *iostreams.Streams, f render.Format) error {
 		render.Percent(c.Points), render.Percent(c.Worst), render.Percent(c.Picks), c.Width)
 	line("regret", "without measuring: mean expected %s, mean %s; after measuring as many as are worth it, %.1f on "+
 		"average: mean %s",
-		render.Percent(c.Loss), render.Percent(c.Lost), c.Measured, render.Percent(c.Left))
+		render.Percent(c.ExpectedRegret), render.Percent(c.Regret), c.CandidatesMeasured, render.Percent(c.RegretLeft))
 	line("source", "%s", v.Uncertainty.Source)
 	return nil
 }

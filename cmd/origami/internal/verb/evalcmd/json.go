@@ -83,19 +83,19 @@ func (o *outcome) object() object {
 		r := &o.rows[i]
 		scored := problem{
 			Problem: render.ProblemJSON(r.Problem), Class: r.Class.String(),
-			Pick: r.Pick, PickMS: render.Number(milliseconds(r.Measured)),
+			Pick: r.Pick.Config, PickMS: render.Number(milliseconds(r.Pick.Time)),
 			PredictedMS: milliseconds(r.Predicted),
-			Best:        r.Best, BestMS: milliseconds(r.BestTime), Eff: r.Efficiency(), Top4: r.Top[0],
+			Best:        r.Best.Config, BestMS: milliseconds(r.Best.Time), Eff: r.Efficiency(), Top4: r.Top[0],
 			Top8: r.Top[1], Top16: r.Top[2],
 			Tau: render.Number(r.Tau), PickRank: place(r.PickRank), BestRank: place(r.BestRank), Error: render.Number(r.Error),
-			Coverage: render.Number(coverage(r, o.uncertainty())), Recorded: r.Recorded, Refused: r.Refused,
+			Coverage: render.Number(coverage(r, o.uncertainty())), Recorded: r.Measured, Refused: r.Rejected,
 		}
 		if u := o.uncertainty(); u != nil {
 			if low, high, ok := u.Interval(r.Bound, r.Predicted); ok {
 				scored.IntervalMS = &[2]float64{float64(low) * 1e3, float64(high) * 1e3}
 			}
 		}
-		if held, ok := r.Held(o.uncertainty()); ok {
+		if held, ok := r.PickCovered(o.uncertainty()); ok {
 			scored.Held = &held
 		}
 		out.Problems = append(out.Problems, scored)
@@ -103,7 +103,7 @@ func (o *outcome) object() object {
 	for _, p := range o.data.Partial {
 		out.Partial = append(out.Partial, render.ProblemJSON(p))
 	}
-	classes, summaries := score.ByClass(o.rows, o.uncertainty())
+	classes, summaries := score.SummariseByClass(o.rows, o.uncertainty())
 	for i, c := range classes {
 		out.Classes = append(out.Classes, render.Field{Name: c.String(), Value: summary(summaries[i])})
 	}
@@ -112,12 +112,12 @@ func (o *outcome) object() object {
 
 // coverage is the share of the measured times inside their intervals, NaN without intervals.
 func coverage(r *score.Evaluation, u *arch.Uncertainty) float64 {
-	held, of := r.Covered(u)
+	held, of := r.PointsCovered(u)
 	return float64(held) / float64(of)
 }
 
 func summary(s score.EvaluationSummary) render.Fields {
-	f := render.Fields{{Name: "problems", Value: s.Problems}, {Name: "unrecorded_picks", Value: s.Unrecorded}}
+	f := render.Fields{{Name: "problems", Value: s.Problems}, {Name: "unrecorded_picks", Value: s.Unmeasured}}
 	spread := func(prefix string, v stats.Quantiles) {
 		for _, n := range []struct {
 			name  string
@@ -135,11 +135,11 @@ func summary(s score.EvaluationSummary) render.Fields {
 		render.Field{Name: "error_median", Value: render.Number(s.Error)},
 		render.Field{Name: "interval_coverage", Value: render.Number(s.Coverage)},
 		render.Field{Name: "interval_coverage_picks", Value: render.Number(s.PickCoverage)})
-	if s.Auto.Count > 0 {
-		spread("auto", s.Auto)
-		f = append(f, render.Field{Name: "auto_measured_mean", Value: s.Measured},
-			render.Field{Name: "expected_loss_mean", Value: s.Loss},
-			render.Field{Name: "recorded_loss_mean", Value: s.Lost})
+	if s.AutoEfficiency.Count > 0 {
+		spread("auto", s.AutoEfficiency)
+		f = append(f, render.Field{Name: "auto_measured_mean", Value: s.CandidatesMeasured},
+			render.Field{Name: "expected_loss_mean", Value: s.ExpectedRegret},
+			render.Field{Name: "recorded_loss_mean", Value: s.Regret})
 	}
 	return f
 }

@@ -26,7 +26,7 @@ func (o *outcome) uncertainty() *arch.Uncertainty { return o.arch.UncertaintyOf(
 
 // heldWord says whether the interval of a pick covers its measured time, "" without an interval.
 func (o *outcome) heldWord(r *score.Evaluation, yes, no string) string {
-	held, ok := r.Held(o.uncertainty())
+	held, ok := r.PickCovered(o.uncertainty())
 	switch {
 	case !ok:
 		return ""
@@ -89,11 +89,11 @@ func (o *outcome) cells(r *score.Evaluation) []string {
 		}
 		return strconv.Itoa(n)
 	}
-	return slices.Concat(render.KeyCells(r.Problem, r.Pick), render.LaunchCells(r.Pick, o.axes()), []string{
-		r.Class.String(), number(milliseconds(r.Predicted)), number(milliseconds(r.Measured)), r.Best.String(),
-		number(milliseconds(r.BestTime)),
+	return slices.Concat(render.KeyCells(r.Problem, r.Pick.Config), render.LaunchCells(r.Pick.Config, o.axes()), []string{
+		r.Class.String(), number(milliseconds(r.Predicted)), number(milliseconds(r.Pick.Time)), r.Best.Config.String(),
+		number(milliseconds(r.Best.Time)),
 		number(r.Efficiency()), number(r.Top[0]), number(r.Top[1]), number(r.Top[2]), number(r.Tau), rank(r.PickRank),
 		rank(r.BestRank), number(r.Error),
-		o.heldWord(r, "1", "0"), number(coverage(r, o.uncertainty())), strconv.Itoa(r.Recorded), strconv.Itoa(r.Refused),
+		o.heldWord(r, "1", "0"), number(coverage(r, o.uncertainty())), strconv.Itoa(r.Measured), strconv.Itoa(r.Rejected),
 	})
 }

@@ -37,7 +37,7 @@ func (o *outcome) text() text {
 		out.rows = append(out.rows, o.tableCells(&o.rows[i]))
 	}
 	out.classHeader = []string{"class", "problems", "of best", "p10", "worst", "top 8", "worst", "tau", "worst", "error"}
-	classes, summaries := score.ByClass(o.rows, o.uncertainty())
+	classes, summaries := score.SummariseByClass(o.rows, o.uncertainty())
 	names := make([]string, len(classes))
 	for i, c := range classes {
 		names[i] = c.String()
@@ -64,17 +64,17 @@ func (o *outcome) text() text {
 	for i, n := range score.TopCounts {
 		spread(fmt.Sprintf("top %d", n), s.Top[i])
 	}
-	if s.Unrecorded > 0 {
-		line("unrecorded", "%s no recorded time and count 0", render.Plural(s.Unrecorded, "pick has", "picks have"))
+	if s.Unmeasured > 0 {
+		line("unrecorded", "%s no recorded time and count 0", render.Plural(s.Unmeasured, "pick has", "picks have"))
 	}
 	line("tau", "mean %s, worst %s", tau(s.TauMean), tau(s.TauWorst))
 	line("error", "median |predicted ÷ measured − 1| %s", percent(s.Error))
 	if u := o.uncertainty(); u != nil {
 		line("coverage", "the %s intervals cover %s of the times, and %s of the picks' times",
 			render.Level(u.Level), percent(s.Coverage), percent(s.PickCoverage))
-		line("unmeasured", "mean expected regret %s, mean regret %s", percent(s.Loss), percent(s.Lost))
-		spread("auto", s.Auto)
-		line("", "the fastest of as many candidates as are worth measuring, %.1f on average", s.Measured)
+		line("unmeasured", "mean expected regret %s, mean regret %s", percent(s.ExpectedRegret), percent(s.Regret))
+		spread("auto", s.AutoEfficiency)
+		line("", "the fastest of as many candidates as are worth measuring, %.1f on average", s.CandidatesMeasured)
 	} else {
 		line("coverage", "the model states no intervals for this kernel family")
 	}
@@ -139,14 +139,14 @@ func (o *outcome) short(c gemm.Config) string {
 
 func (o *outcome) tableCells(r *score.Evaluation) []string {
 	time, pickPlace, bestPlace := none, none, none
-	if r.Measured > 0 {
-		time, pickPlace = r.Measured.String(), fmt.Sprintf("%d of %d", r.PickRank, r.Recorded)
+	if r.Pick.Time > 0 {
+		time, pickPlace = r.Pick.Time.String(), fmt.Sprintf("%d of %d", r.PickRank, r.Measured)
 	}
 	if r.BestRank > 0 {
 		bestPlace = strconv.Itoa(r.BestRank)
 	}
 	out := []string{
-		r.Problem.String(), r.Class.String(), o.short(r.Pick), time, o.short(r.Best), r.BestTime.String(),
+		r.Problem.String(), r.Class.String(), o.short(r.Pick.Config), time, o.short(r.Best.Config), r.Best.Time.String(),
 		render.Percent(r.Efficiency()),
 		render.Percent(r.Top[0]), render.Percent(r.Top[1]), render.Percent(r.Top[2]), tau(r.Tau), pickPlace, bestPlace,
 		percent(r.Error),

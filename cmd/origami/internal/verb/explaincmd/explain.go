@@ -124,8 +124,8 @@ func Explain(ctx context.Context, a arch.Architecture, p gemm.Problem, kernel, c
 	return e, nil
 }
 
-// configOf reads a configuration. A part that the text leaves out comes from the first candidate with that tile, or else
-// from the first candidate.
+// configOf reads a configuration. A part that the text leaves out comes from the first candidate with that tile, or
+// else from the first candidate.
 func configOf(all *session.Answer, text string) (gemm.Config, error) {
 	if len(all.Entries) == 0 {
 		return gemm.Config{}, diag.Inputf("the model has no candidates for %s", all.Problem).

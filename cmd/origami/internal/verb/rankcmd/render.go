@@ -39,7 +39,8 @@ type writer struct {
 func newWriter(o *Options, f render.Format, d *arch.Description) *writer {
 	w := &writer{s: o.Factory.Streams, format: f, rejected: o.Rejected}
 	if f == render.CSV || f == render.TSV {
-		header := slices.Concat(render.KeyColumns, render.LaunchColumns(render.AxesOf(d, o.Factory.Settings.Kernel)), []string{"rank", "status", "reason"})
+		header := slices.Concat(render.KeyColumns, render.LaunchColumns(render.AxesOf(d, o.Factory.Settings.Kernel)),
+			[]string{"rank", "status", "reason"})
 		for _, t := range d.Terms {
 			header = append(header, t.Name)
 		}

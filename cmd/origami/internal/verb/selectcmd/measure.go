@@ -76,7 +76,7 @@ func (m *measurer) measure(ctx context.Context, a *session.Answer) error {
 	for i := range configs {
 		configs[i] = a.Entries[i].Config
 	}
-	block, err := m.sweep.Turns(ctx, a.Problem, configs)
+	block, err := m.sweep.MeasureInTurns(ctx, a.Problem, configs)
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func measuredTable(a *session.Answer) (header []string, rows [][]string, verdict
 		c := &m.Candidates[i]
 		row := []string{c.Entry.Config.String(), a.Seconds(&c.Entry).String(), "–", "–", "–", ""}
 		if t := c.Measurement.Median; t > 0 {
-			row[2], row[3], row[4] = t.String(), percent(c.Measurement.Spread), percent(float64(chosen.Measurement.Median/t))
+			row[2], row[3], row[4] = t.String(), percent(c.Measurement.RelativeMAD), percent(float64(chosen.Measurement.Median/t))
 		} else {
 			row[5] = string(c.Measurement.Status)
 		}

@@ -19,7 +19,7 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 )
 
-// doubter is the toy, with a model that knows how far it is off.
+// doubter is the toy, with a model that states its uncertainty.
 type doubter struct {
 	fakearch.Toy
 	spread float64
@@ -31,7 +31,7 @@ func (d doubter) Open(ctx context.Context, r arch.OpenRequest) (arch.Architectur
 		return a, err
 	}
 	own := *a.Describe()
-	own.Uncertainty = []arch.Uncertainty{{Kernel: "plain", Level: 0.9, Spread: d.spread, PlanSpread: d.spread,
+	own.Uncertainty = []arch.Uncertainty{{Kernel: "plain", Level: 0.9, Sigma: d.spread, PlanSigma: d.spread,
 		Ranges: []arch.ErrorRange{{Low: 0.5, High: 2}}}}
 	return doubting{a, &own}, nil
 }
@@ -77,7 +77,7 @@ func answers(t *testing.T, spread float64, x *exectest.Executor, format string, 
 	return out.String(), err
 }
 
-// reply is what the JSON of select has to say about measuring.
+// reply is the part of select's JSON that is about measuring.
 type reply struct {
 	Raw       map[string]any `json:"config"`
 	Predicted struct {
@@ -121,14 +121,14 @@ func TestDoubtWithoutMeasuring(t *testing.T) {
 		r.Predicted.Level != 0.9 {
 		t.Errorf("%+v", r.Predicted)
 	}
-	// A model that says nothing of its errors is not made to.
+	// A model that states no uncertainty gets none.
 	if r := ask(t, 0, &exectest.Executor{}, func(*Options) {}); r.Loss != nil || r.Worth != 0 ||
 		r.Predicted.Interval != nil {
 		t.Errorf("%+v", r)
 	}
 }
 
-// What is measured to be the fastest is the answer.
+// The answer is the candidate with the shortest measured time.
 func TestMeasure(t *testing.T) {
 	auto := func(o *Options) { o.Measure = "auto" }
 	pick := ask(t, 0.1, &exectest.Executor{}, func(*Options) {}).Raw
@@ -165,12 +165,12 @@ func TestMeasure(t *testing.T) {
 		func(o *Options) { o.Measure = "3" }); len(r.Measured.Candidates) != 3 || r.Measured.Auto {
 		t.Errorf("%+v", r)
 	}
-	// Nothing that a measurement could show.
+	// No difference that a measurement could show.
 	if r := ask(t, 1e-9, &exectest.Executor{}, auto); r.Measured == nil || len(r.Measured.Candidates) != 0 ||
 		r.Worth != 1 || !equal(r.Raw, pick) {
 		t.Errorf("%+v", r)
 	}
-	// A pick that computes something else, or takes the process along, is not the answer.
+	// A pick with a wrong result, or one that kills the process, is not the answer.
 	for _, fate := range []exectest.Fate{exectest.Wrong, exectest.Crash, exectest.NotBuilt} {
 		broken := &exectest.Executor{Noise: 0.01, Fate: func(_ gemm.Problem, c gemm.Config) exectest.Fate {
 			if c.BlockM == 64 && c.BlockN == 64 {

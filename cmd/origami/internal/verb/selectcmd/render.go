@@ -41,7 +41,8 @@ func (w *writer) write(a *session.Answer) error {
 		return render.JSONLine(w.s, render.ObjectOf(a, best))
 	case w.delimited != nil:
 		o := render.ObjectOf(a, best)
-		return w.delimited.Write(slices.Concat(render.KeyCells(a.Problem, best.Config), render.LaunchCells(best.Config, a.Arch.Axes(a.Kernel)),
+		return w.delimited.Write(slices.Concat(render.KeyCells(a.Problem, best.Config),
+			render.LaunchCells(best.Config, a.Arch.Axes(a.Kernel)),
 			[]string{
 				o.Arch, o.Device, o.Model, o.Kernel, string(o.Rung), render.Exact(o.Predicted.Cycles),
 				render.Exact(o.Predicted.Seconds),

@@ -43,7 +43,7 @@ func TestFlags(t *testing.T) {
 	}
 }
 
-// A terminal gets the card without being asked; a pipe gets records.
+// A terminal gets the card without being asked; a pipe gets TSV.
 func TestFormatFollowsTheStream(t *testing.T) {
 	for _, tc := range []struct {
 		terminal, colour bool

@@ -181,7 +181,8 @@ var fitted = []kernel.Quantity{
 	},
 	{
 		Name: "energy_per_flop", Value: 0.8e-12, Unit: "J", Low: 0.2e-12, High: 0.8e-12,
-		Folds: folds(0.54e-12, 0.80e-12), Doc: "of the tensor cores and what feeds them, at the clock that the power limit leaves",
+		Folds: folds(0.54e-12, 0.80e-12),
+		Doc:   "of the tensor cores and what feeds them, at the clock that the power limit leaves",
 	},
 	{
 		Name: "power_window", Value: 2.52e-3, Unit: "s", Low: 1e-5, High: 1e-2, Folds: folds(1.4e-3, 2.5e-3),

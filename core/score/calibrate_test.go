@@ -12,11 +12,11 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 )
 
-// world makes up sizes whose errors have a common and an own part, and differ by what limits the kernel and by time.
+// world makes up sizes whose errors have a common and an individual part, and depend on the bound and on the time.
 type world struct {
-	common, own float64
-	uneven      bool // some kinds of prediction are three times as uncertain, and biased
-	heavy       bool // with heavy tails
+	common, single float64
+	uneven         bool // some kinds of prediction are three times as uncertain, and biased
+	heavy          bool // with heavy tails
 }
 
 func (w world) sizes(random *rand.Rand, n int) []Evaluation {
@@ -31,7 +31,7 @@ func (w world) sizes(random *rand.Rand, n int) []Evaluation {
 			if w.heavy && random.IntN(10) == 0 {
 				e *= 5
 			}
-			r := shift + w.own*e
+			r := shift + w.single*e
 			if w.uneven && b == arch.BoundL2 {
 				r = 3*r + 0.4
 			}
@@ -44,17 +44,17 @@ func (w world) sizes(random *rand.Rand, n int) []Evaluation {
 	return rows
 }
 
-// On sizes that they were not made from, intervals hold what they promise, however much the errors of one size have in
-// common. A single set of 40 sizes can be lucky or not, so it is the mean over many sets that must be right.
+// The coverage on new sizes is the level, however much the errors of one size have in common. A single set of 40 sizes can
+// be lucky or not, so the mean over many sets must be right.
 func TestCoverageOnNewSizes(t *testing.T) {
 	for name, w := range map[string]world{
-		"own errors":     {own: 0.1},
+		"single errors":  {single: 0.1},
 		"common errors":  {common: 0.2},
-		"both":           {common: 0.15, own: 0.1},
-		"uneven":         {common: 0.1, own: 0.1, uneven: true},
-		"heavy tails":    {common: 0.05, own: 0.1, heavy: true},
-		"all at a time":  {common: 0.1, own: 0.05, uneven: true, heavy: true},
-		"common, uneven": {common: 0.2, own: 0.02, uneven: true},
+		"both":           {common: 0.15, single: 0.1},
+		"uneven":         {common: 0.1, single: 0.1, uneven: true},
+		"heavy tails":    {common: 0.05, single: 0.1, heavy: true},
+		"all at a time":  {common: 0.1, single: 0.05, uneven: true, heavy: true},
+		"common, uneven": {common: 0.2, single: 0.02, uneven: true},
 	} {
 		random := rand.New(rand.NewPCG(7, 11))
 		const sets = 20
@@ -63,7 +63,7 @@ func TestCoverageOnNewSizes(t *testing.T) {
 			rows := w.sizes(random, 40)
 			u := arch.Uncertainty{Ranges: ErrorRanges(rows)}
 			for _, row := range w.sizes(random, 60) {
-				h, n := row.Covered(&u)
+				h, n := row.PointsCovered(&u)
 				held, of = held+h, of+n
 			}
 			if set%10 == 0 {
@@ -72,18 +72,18 @@ func TestCoverageOnNewSizes(t *testing.T) {
 		}
 		share := float64(held) / float64(of)
 		if of != sets*60*30 || share < 0.87 || share > 0.94 {
-			t.Errorf("%s: %.3f of the times of new sizes are held", name, share)
+			t.Errorf("%s: the coverage on new sizes is %.3f", name, share)
 		}
-		// And leaving one out says so beforehand.
+		// And leaving one out predicts it.
 		if math.Abs(predicted-share) > 0.03 {
 			t.Errorf("%s: leaving one out promises %.3f, new sizes show %.3f", name, predicted, share)
 		}
 	}
 }
 
-// Where kinds of predictions differ, their ranges do.
+// Kinds of prediction with different errors have different ranges.
 func TestRangesFollowTheKind(t *testing.T) {
-	w := world{common: 0.02, own: 0.1, uneven: true}
+	w := world{common: 0.02, single: 0.1, uneven: true}
 	u := arch.Uncertainty{Ranges: ErrorRanges(w.sizes(rand.New(rand.NewPCG(3, 4)), 60))}
 	width := func(b arch.Bound, predicted unit.Seconds) float64 {
 		low, high, ok := u.Interval(b, predicted)
@@ -98,14 +98,14 @@ func TestRangesFollowTheKind(t *testing.T) {
 	if short, long := width(arch.BoundCompute, 10e-6), width(arch.BoundCompute, 100e-6); short < 1.5*long {
 		t.Errorf("widths %v of short and %v of long times", short, long)
 	}
-	// A bound that none of the sizes has gets that of its time.
+	// A bound that no size has uses the range of its time.
 	if low, high, ok := u.Interval(arch.BoundLatency, 1); !ok || low <= 0 || high <= low {
 		t.Errorf("an unseen kind: %v to %v, %v", low, high, ok)
 	}
 }
 
 func TestIntervalsOfLittle(t *testing.T) {
-	for _, rows := range [][]Evaluation{nil, {{}}, world{own: 0.1}.sizes(rand.New(rand.NewPCG(1, 1)), 1)} {
+	for _, rows := range [][]Evaluation{nil, {{}}, world{single: 0.1}.sizes(rand.New(rand.NewPCG(1, 1)), 1)} {
 		LeaveOneOut(rows)
 		if ranges := ErrorRanges(rows); ranges != nil {
 			t.Errorf("of %d sizes: %+v", len(rows), ranges)
@@ -113,33 +113,33 @@ func TestIntervalsOfLittle(t *testing.T) {
 	}
 }
 
-// The spread is found from how much the picks lose.
-func TestSpread(t *testing.T) {
+// Sigma is found from the regret of the picks.
+func TestSigma(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
-	const spread = 0.07
+	const sigma = 0.07
 	rows := make([]Evaluation, 800)
 	for i := range rows {
 		r := &rows[i]
 		shift := math.Exp(0.3 * random.NormFloat64())
 		predicted := unit.Seconds(1e-4)
 		for j := range 30 {
-			measured := predicted * unit.Seconds(shift*math.Exp(spread*random.NormFloat64()))
+			measured := predicted * unit.Seconds(shift*math.Exp(sigma*random.NormFloat64()))
 			if j == 0 {
-				r.Measured, r.BestTime = measured, measured
+				r.Pick.Time, r.Best.Time = measured, measured
 			}
-			r.BestTime = min(r.BestTime, measured)
+			r.Best.Time = min(r.Best.Time, measured)
 			r.Leading = append(r.Leading, predicted)
 			predicted *= unit.Seconds(1 + 0.03*random.Float64())
 		}
 	}
-	if got := Sigma(rows); math.Abs(got-spread) > 0.006 {
-		t.Errorf("spread %v, made with %v", got, spread)
+	if got := Sigma(rows); math.Abs(got-sigma) > 0.006 {
+		t.Errorf("sigma %v, made with %v", got, sigma)
 	}
 }
 
-// Where the leading candidates err alike, measurements are planned with more than the spread, so that what is left after
-// them is the noise; where they do not, with the spread.
-func TestPlanSpread(t *testing.T) {
+// If the leading candidates have errors in common, PlanSigma is larger than Sigma, so that the regret left after measuring
+// is the noise. If they do not, it is about the same.
+func TestPlanSigma(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		shared float64 // the error that each three neighbours share
@@ -159,22 +159,22 @@ func TestPlanSpread(t *testing.T) {
 					r.Leading, r.LeadingMeasured = append(r.Leading, predicted), append(r.LeadingMeasured, measured)
 					predicted *= 1.005
 				}
-				r.Measured, r.BestTime = r.LeadingMeasured[0], slices.Min(r.LeadingMeasured)
+				r.Pick.Time, r.Best.Time = r.LeadingMeasured[0], slices.Min(r.LeadingMeasured)
 			}
 			return rows
 		}
 		rows := made(200)
-		u := arch.Uncertainty{Spread: Sigma(rows)}
-		u.PlanSpread = PlanSigma(rows, u.Spread)
-		if more := u.PlanSpread > 1.2*u.Spread; more != tc.more {
-			t.Errorf("%s: spread %v, to plan with %v", tc.name, u.Spread, u.PlanSpread)
+		u := arch.Uncertainty{Sigma: Sigma(rows)}
+		u.PlanSigma = PlanSigma(rows, u.Sigma)
+		if more := u.PlanSigma > 1.2*u.Sigma; more != tc.more {
+			t.Errorf("%s: sigma %v, to plan with %v", tc.name, u.Sigma, u.PlanSigma)
 		}
 		s := SummariseEvaluations(made(1000), &u)
-		if left := 1/s.Auto.Geomean - 1; left > 1.4*measure.AssumedNoise || s.Measured < 2 || s.Measured > 50 {
-			t.Errorf("%s: after measuring %.1f candidates of other sizes %v is lost", tc.name, s.Measured, left)
+		if left := 1/s.AutoEfficiency.Geomean - 1; left > 1.4*measure.AssumedNoise || s.CandidatesMeasured < 2 || s.CandidatesMeasured > 50 {
+			t.Errorf("%s: the regret after measuring %.1f candidates of other sizes is %v", tc.name, s.CandidatesMeasured, left)
 		}
-		if math.Abs(s.Loss/s.Lost-1) > 0.15 {
-			t.Errorf("%s: expected to lose %v, lost %v", tc.name, s.Loss, s.Lost)
+		if math.Abs(s.ExpectedRegret/s.Regret-1) > 0.15 {
+			t.Errorf("%s: expected regret %v, measured %v", tc.name, s.ExpectedRegret, s.Regret)
 		}
 	}
 }

@@ -69,6 +69,13 @@ func wave(name, ctas, active string) []Term {
 	return out
 }
 
+// The SMs at work in each wave.
+const (
+	fullActive = "min(num_sms, ctas)"
+	tailActive = `min(num_sms, when(full_waves > 0,
+		max(ctas - full_waves * num_sms * ctas_per_sm, 1) / tail_ctas, ctas))`
+)
+
 // A resource that is shared adds up over the CTAs. Together, the resources take as long as the largest of them, with a
 // smooth transition: the fourth root of the sum of the fourth powers.
 var waveTerms = []Term{

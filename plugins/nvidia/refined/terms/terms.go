@@ -1,12 +1,13 @@
 // Package terms is the refined model as a table: a row per term, with the formula that computes it. The formulas are
-// the only text of the model. A generator (../gen) turns them into the Go code of the model and into the tables of
+// the only text of the model. Generators turn them into its Go code (internal/gen) and into its page,
 // docs/model-nvidia-refined.md. `origami explain` prints them.
 //
 // To add a term, add a row. If it needs an empirical number, add that to quantities.go with its bounds. Then run
-// `go generate ./plugins/nvidia/refined`.
+// `make generate`.
 package terms
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/origami-gemm/origami/core/arch"
@@ -72,13 +73,28 @@ const (
 	cycles4  = "cycles^4" // of sums of fourth powers
 )
 
+// Part is a section of the table.
+type Part struct {
+	Name  string
+	Terms []Term
+}
+
+// Parts are the sections of the table, for a reader. They have the terms of a wave once: wave_ stands for full_ and
+// tail_, and wave_ctas for the CTAs per SM.
+var Parts = []Part{
+	{"the kernel", kernelTerms}, {"the K step", stepTerms}, {"the grid", gridTerms},
+	{"the timing pass", timedTerms}, {"the DRAM traffic", trafficTerms},
+	{"a wave", slices.Concat([]Term{
+		{Name: "full_active", Unit: one, Formula: fullActive, Doc: "SMs at work; wave_ctas is ctas_per_sm"},
+		{Name: "tail_active", Unit: one, Formula: tailActive, Doc: "SMs at work; wave_ctas is tail_ctas"},
+	}, waveTerms)},
+	{"the total", totalTerms},
+}
+
 // Terms is the model, in the order in which it computes. Operations are done in the order in which they are written:
 // the results are the same bits everywhere.
 var Terms = table(kernelTerms, stepTerms, gridTerms, timedTerms, trafficTerms,
-	wave("full", "ctas_per_sm", "min(num_sms, ctas)"),
-	wave("tail", "tail_ctas", `min(num_sms, when(full_waves > 0,
-		max(ctas - full_waves * num_sms * ctas_per_sm, 1) / tail_ctas, ctas))`),
-	totalTerms)
+	wave("full", "ctas_per_sm", fullActive), wave("tail", "tail_ctas", tailActive), totalTerms)
 
 // table puts parts together, with each formula on one line.
 func table(parts ...[]Term) []Term {
@@ -152,8 +168,10 @@ var stepTerms = []Term{
 	{
 		Name: "tensor_step", Unit: cycles, Kind: arch.KindStep, Common: arch.CommonComputeStep, Doc: "tensor cores",
 		Formula: `when(wgmma > 0,
-			` + instructions + ` * max(2 * wgmma_m * (block_n / warps_n) * mma_k / tensor_rate, wgmma_cycles),
-			num_warps * ` + warpM + ` * ` + warpN + ` * (block_k / warps_k) * 2 / (tensor_rate * mma_sync_share))`,
+			` + instructions + `
+				* max(2 * wgmma_m * (block_n / warps_n) * mma_k / tensor_rate, wgmma_cycles),
+			num_warps * ` + warpM + ` * ` + warpN + ` * (block_k / warps_k)
+				* 2 / (tensor_rate * mma_sync_share))`,
 	},
 	{
 		Name: "tile_bytes", Unit: bytes, Common: arch.CommonLoadPerUnit, Doc: "operands of a K step",
@@ -236,10 +254,10 @@ var gridTerms = []Term{
 	},
 }
 
-// The K loop of a kernel that was timed by itself: up to a K of 2048, in which the pipeline fills and operands are near,
-// and beyond. The pass has a warm L2. The loop adds what that hides: a step that comes first to operands in DRAM waits
-// for them as long as the loads that run ahead do not cover.
-var timedTerms = table([]Term{
+// The K loop of a kernel that was timed by itself: up to a K of 2048, in which the pipeline fills and operands are
+// near, and beyond. The pass has a warm L2. The loop adds what that hides: a step that comes first to operands in
+// DRAM waits for them as long as the loads that run ahead do not cover.
+var timedTerms = slices.Concat([]Term{
 	{
 		Name: "timed", Unit: one, Input: OfKernel, From: "1 if the characterization has the kernel, else 0",
 		Doc: "the kernel was timed by itself: its times replace the model's of prologue, K steps and epilogue",
@@ -253,8 +271,8 @@ var timedTerms = table([]Term{
 		Name: "timed_fixed", Unit: cycles, When: "timed > 0",
 		Doc: "prologue and epilogue: the time of one CTA, carried back to a K of 0",
 		Formula: `max(` + passCycles("one", "2048") + `
-			- (` + passCycles("one", "6144") + ` - ` + passCycles("one", "2048") + `) / 4096 * 2048,
-			timed_least_seconds * clock)`,
+			- (` + passCycles("one", "6144") + `
+				- ` + passCycles("one", "2048") + `) / 4096 * 2048, timed_least_seconds * clock)`,
 	},
 }, pace("one", "one CTA alone", ""), pace("chip", "one CTA on every SM", "one_loop"),
 	pace("full_chip", "as many CTAs on every SM as fit", "chip_loop"))
@@ -277,7 +295,7 @@ func pace(name, of, below string) []Term {
 		+ max(0, steps - steps_ahead) * first_touch_share
 			* max(0, touch_seconds * clock / steps_ahead - ` + long + `)`
 	if below != "" {
-		loop = "max(" + below + ", " + loop + ")"
+		loop = "max(" + below + ",\n\t\t" + loop + ")"
 	}
 	return []Term{
 		{
@@ -286,7 +304,7 @@ func pace(name, of, below string) []Term {
 		},
 		{
 			Name: long, Unit: cycles, When: "timed > 0", Doc: "K step of " + of + ", beyond a K of 2048",
-			Formula: "max(0, " + last + " - " + first + ") / (4096 / block_k)",
+			Formula: "max(0, " + last + "\n\t- " + first + ") / (4096 / block_k)",
 		},
 		{Name: name + "_loop", Unit: cycles, When: "timed > 0", Formula: loop, Doc: "K loop of " + of},
 	}

@@ -1,0 +1,189 @@
+package dataset
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/exec"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/limit"
+	"github.com/origami-gemm/origami/core/unit"
+)
+
+// table reads a data set in the CSV layout.
+func (r *reader) table(times []string, d *Dataset) error {
+	for _, file := range times {
+		if err := r.times(file, d); err != nil {
+			return err
+		}
+	}
+	if err := r.kernels("kernels.csv", d); err != nil {
+		return err
+	}
+	if r.stated.Library == "" {
+		return nil
+	}
+	return r.library(r.stated.Library+".csv", d)
+}
+
+func (r *reader) times(file string, d *Dataset) error {
+	if r.base.DType == 0 {
+		return diag.Inputf("dtype is missing").At("%s", path.Join(r.name, DescriptionFile)).Do("%s", seeFormat)
+	}
+	columns := []string{"m", "n", "k", "bm", "bn", "bk", "stages", "warps", "gm", "ms", "reps"}
+	return r.rows(file, columns, func(row *row) error {
+		return row.add(d, Measurement{
+			Problem: row.problem(r.base), Config: row.config(d.Kernel), Median: row.milliseconds("ms"), Runs: row.count("reps"),
+		})
+	})
+}
+
+func (r *reader) kernels(file string, d *Dataset) error {
+	columns := []string{"bm", "bn", "bk", "stages", "warps", "gm", "even_k", "n_regs", "n_spills", "shared", "status"}
+	return r.rows(file, columns, func(row *row) error {
+		if row.text("status") != "ok" {
+			return row.err // it did not compile, and the other cells are empty
+		}
+		k := compiledKey{row.config(d.Kernel), row.number("even_k") == 1}
+		d.compiled[k] = exec.Resources{
+			Registers: row.number("n_regs"), SpillBytes: unit.Bytes(4 * row.number("n_spills")),
+			SharedMemory: unit.Bytes(row.number("shared")),
+		}
+		return row.err
+	})
+}
+
+func (r *reader) library(file string, d *Dataset) error {
+	return r.rows(file, []string{"m", "n", "k", "ms", "reps"}, func(row *row) error {
+		return row.add(d, Measurement{
+			Problem: row.problem(r.base), Library: r.stated.Library, Median: row.milliseconds("ms"), Runs: row.count("reps"),
+		})
+	})
+}
+
+// rows calls each for every row of a CSV file. The file must have the columns; other columns are ignored.
+func (r *reader) rows(file string, columns []string, each func(*row) error) error {
+	in, closer, err := r.open(file, limit.Table)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = closer.Close() }()
+	c := csv.NewReader(in)
+	c.ReuseRecord = true
+	header, err := c.Read()
+	if err != nil {
+		return r.unreadable(file, err)
+	}
+	row := row{place: path.Join(r.name, file), csv: c, column: map[string]int{}}
+	for i, name := range header {
+		row.column[name] = i
+	}
+	for _, name := range columns {
+		if _, ok := row.column[name]; !ok {
+			return diag.Inputf("column %s is missing", name).At("%s:1", row.place).
+				Do("the columns are %s", strings.Join(columns, ","))
+		}
+	}
+	for {
+		row.cells, err = c.Read()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return r.unreadable(file, err)
+		}
+		if err := each(&row); err != nil {
+			return err
+		}
+	}
+}
+
+// row is the current row of a CSV file. Its methods read cells, and err is the first error of any of them.
+type row struct {
+	place  string
+	csv    *csv.Reader
+	column map[string]int
+	cells  []string
+	err    error
+}
+
+func (r *row) fault(column, format string, args ...any) error {
+	line, at := r.csv.FieldPos(r.column[column])
+	return diag.Inputf("%s", fmt.Sprintf(format, args...)).At("%s:%d:%d", r.place, line, at).Do("restore the file")
+}
+
+// add enters the measurement of the row, unless a cell was wrong.
+func (r *row) add(d *Dataset, m Measurement) error {
+	if r.err != nil {
+		return r.err
+	}
+	m.Phase, m.Status = Sweep, OK
+	var twice *diag.Error
+	if errors.As(d.Add(m), &twice) {
+		return r.fault("m", "%s", twice.What)
+	}
+	return nil
+}
+
+func (r *row) text(column string) string { return r.cells[r.column[column]] }
+
+func (r *row) number(column string) int {
+	v, err := strconv.Atoi(r.text(column))
+	if (err != nil || v < 0) && r.err == nil {
+		r.err = r.fault(column, "%s %q is not a whole number of at least 0", column, r.text(column))
+	}
+	return v
+}
+
+func (r *row) count(column string) int {
+	v := r.number(column)
+	if v < 1 && r.err == nil {
+		r.err = r.fault(column, "%s is %d", column, v)
+	}
+	return v
+}
+
+func (r *row) milliseconds(column string) unit.Seconds {
+	v, err := strconv.ParseFloat(r.text(column), 64)
+	if (err != nil || !(v > 0) || math.IsInf(v, 0)) && r.err == nil {
+		r.err = r.fault(column, "%s %q is not a time", column, r.text(column))
+	}
+	return unit.Seconds(v / 1e3)
+}
+
+func (r *row) problem(base gemm.Problem) gemm.Problem {
+	base.M, base.N, base.K = r.count("m"), r.count("n"), r.count("k")
+	if r.err == nil {
+		if err := base.Validate(); err != nil {
+			r.err = r.fault("m", "%v", err)
+		}
+	}
+	return base
+}
+
+var configFields = gemm.Fields()
+
+// config reads the fields of a configuration that have a column. The others are 1.
+func (r *row) config(family string) gemm.Config {
+	c := gemm.Config{Kernel: family}
+	v := c.Numbers()
+	for i, f := range configFields {
+		if v[i] = 1; f.Column != "" {
+			v[i] = r.count(f.Column)
+		}
+	}
+	c.SetNumbers(v)
+	if r.err == nil {
+		if err := c.Validate(); err != nil {
+			r.err = r.fault("bm", "%v", err)
+		}
+	}
+	return c
+}

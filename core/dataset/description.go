@@ -1,0 +1,92 @@
+package dataset
+
+import (
+	"encoding/json"
+	"path"
+
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/limit"
+)
+
+// DescriptionFile is the file of a data set that says what was measured. Log is the file that measurements are appended
+// to.
+const (
+	DescriptionFile = "dataset.json"
+	Log             = "measurements.jsonl"
+)
+
+// seeFormat says where the formats are described.
+const seeFormat = "docs/measuring.md describes datasets"
+
+// description is dataset.json.
+type description struct {
+	Arch            string `json:"arch"`
+	Device          string `json:"device"`
+	DeviceName      string `json:"device_name,omitempty"`
+	DriverName      string `json:"driver_device_name,omitempty"`
+	Kernel          string `json:"kernel"`
+	WarmL2          bool   `json:"warm_l2"`
+	Input           string `json:"input"`
+	Executor        string `json:"executor,omitempty"`
+	ExecutorVersion string `json:"executor_version,omitempty"`
+	Software        string `json:"software"`
+	Source          string `json:"source"`
+
+	// CSV files need these keys. A line of JSON says the same itself.
+	DType   string `json:"dtype,omitempty"`
+	TransA  bool   `json:"trans_a,omitempty"`
+	TransB  bool   `json:"trans_b,omitempty"`
+	GroupM  int    `json:"group_m,omitempty"`
+	Library string `json:"library,omitempty"`
+}
+
+// AppendDescription appends the dataset.json of a data set in JSON Lines.
+func AppendDescription(dst []byte, d *Dataset) ([]byte, error) {
+	text, err := json.MarshalIndent(description{
+		Arch: d.Arch, Device: d.Device, DeviceName: d.DeviceName, DriverName: d.DriverName, Kernel: d.Kernel,
+		WarmL2: d.WarmL2, Input: d.Input, Executor: d.Executor, ExecutorVersion: d.ExecutorVersion,
+		Software: d.Software, Source: d.Source,
+	}, "", "  ")
+	return append(append(dst, text...), '\n'), err
+}
+
+// describe reads dataset.json into the reader and returns an empty data set under its conditions.
+func (r *reader) describe() (*Dataset, error) {
+	f, err := r.files.Open(DescriptionFile)
+	if err != nil {
+		return nil, r.unreadable(DescriptionFile, err)
+	}
+	defer func() { _ = f.Close() }()
+	place := path.Join(r.name, DescriptionFile)
+	dec := json.NewDecoder(limit.Reader(f, place, limit.Text, seeFormat))
+	dec.DisallowUnknownFields()
+	s := &r.stated
+	if err := dec.Decode(s); err != nil {
+		if large := limit.Exceeded(err); large != nil {
+			return nil, large
+		}
+		return nil, diag.Inputf("not a dataset description: %v", err).At("%s", place).Do("%s", seeFormat)
+	}
+	for _, field := range []struct{ name, value string }{
+		{"arch", s.Arch}, {"device", s.Device}, {"kernel", s.Kernel}, {"input", s.Input}, {"source", s.Source},
+	} {
+		if field.value == "" {
+			return nil, diag.Inputf("%s is missing", field.name).At("%s", place).Do("%s", seeFormat)
+		}
+	}
+	if s.DType != "" {
+		if r.base.DType, err = gemm.ParseDType(s.DType); err != nil {
+			return nil, diag.Inputf("%v", err).At("%s", place)
+		}
+	}
+	r.described = true
+	r.base.Batch = 1
+	r.base.SetTrans(s.TransA, s.TransB)
+	d := New(r.name, Conditions{
+		Arch: s.Arch, Device: s.Device, DeviceName: s.DeviceName, DriverName: s.DriverName, Kernel: s.Kernel,
+		WarmL2: s.WarmL2, Input: s.Input, Executor: s.Executor, ExecutorVersion: s.ExecutorVersion,
+	})
+	d.GroupM, d.Software, d.Source = s.GroupM, s.Software, s.Source
+	return d, nil
+}

@@ -1,0 +1,197 @@
+package dataset
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+
+	"github.com/origami-gemm/origami/core/exec"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/unit"
+)
+
+// errSyntax marks a line that is not a JSON object, such as the end of a file that was cut off while it was written.
+var errSyntax = errors.New("no JSON object")
+
+// ParseLine reads one line. Unknown keys, impossible values, and a median or MAD that does not follow from the samples are
+// errors.
+func ParseLine(text []byte) (Conditions, Measurement, error) {
+	var l line
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&l); err != nil {
+		var syntax *json.SyntaxError
+		if errors.As(err, &syntax) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+			return Conditions{}, Measurement{}, fmt.Errorf("%w (%w)", errSyntax, err)
+		}
+		return Conditions{}, Measurement{}, l.explain(text, err)
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return Conditions{}, Measurement{}, fmt.Errorf("%w (there is more behind it)", errSyntax)
+	}
+	m, err := l.measurement()
+	return l.conditions(), m, err
+}
+
+// explain says why a line was not decoded. Another schema version is the first reason.
+func (l *line) explain(text []byte, err error) error {
+	var v struct{ Schema int }
+	if json.Unmarshal(text, &v) == nil && v.Schema != Schema {
+		return schemaError(v.Schema)
+	}
+	var kind *json.UnmarshalTypeError
+	if errors.As(err, &kind) {
+		return fmt.Errorf("%s is a %s, which it cannot be", kind.Field, kind.Value)
+	}
+	return errors.New(strings.TrimPrefix(err.Error(), "json: "))
+}
+
+func schemaError(got int) error {
+	return fmt.Errorf("schema is %d, and this version of origami reads %d", got, Schema)
+}
+
+func (l *line) conditions() Conditions {
+	return Conditions{
+		Arch: l.Arch, Device: l.Device, DeviceName: l.DeviceName, DriverName: l.DriverName, Kernel: l.Kernel,
+		WarmL2: l.WarmL2, Input: l.Input, Executor: l.Executor, ExecutorVersion: l.ExecutorVersion,
+	}
+}
+
+// measurement checks a line and converts it.
+func (l *line) measurement() (Measurement, error) {
+	m := Measurement{
+		Phase: l.Phase, Block: l.Block, Arms: l.Arms, Null: l.NullArm, Status: l.Status, Detail: l.Detail,
+		Library: l.Library, ClockMin: unit.Hertz(l.ClockMin), ClockMax: unit.Hertz(l.ClockMax), Host: l.Host,
+	}
+	for _, read := range []func(*Measurement) error{
+		l.header, l.problem, l.config, l.samples, l.clock, l.numerics,
+	} {
+		if err := read(&m); err != nil {
+			return Measurement{}, err
+		}
+	}
+	if r := l.Resources; r != nil {
+		m.Resources = exec.Resources{
+			Registers: r.Registers, SpillBytes: unit.Bytes(r.SpillBytes), SharedMemory: unit.Bytes(r.SharedBytes),
+			CTAsPerSM: r.CTAsPerSM,
+		}
+	}
+	if e := l.Environment; e != nil {
+		m.Environment = &exec.Environment{
+			Time: e.Time, Driver: e.Driver, Runtime: e.Runtime, Clock: unit.Hertz(e.Clock), PowerWatts: e.Power,
+			PowerLimitWatts: e.PowerLimit, TemperatureC: e.Temperature, ThrottleReasons: e.ThrottleReasons,
+		}
+	}
+	return m, nil
+}
+
+// maxBlocks bounds the blocks of a problem, so that a line cannot exhaust the memory.
+const maxBlocks = 1 << 16
+
+// header checks version, conditions, phase and status.
+func (l *line) header(*Measurement) error {
+	if l.Schema != Schema {
+		return schemaError(l.Schema)
+	}
+	for _, f := range []struct{ name, value string }{
+		{"arch", l.Arch}, {"device", l.Device}, {"kernel", l.Kernel}, {"input", l.Input},
+	} {
+		if f.value == "" {
+			return fmt.Errorf("%s is missing", f.name)
+		}
+	}
+	switch l.Phase {
+	case Sweep:
+		if l.Block != 0 || l.Arms != 0 || l.NullArm {
+			return errors.New("block, arms and null_arm belong to phase final")
+		}
+	case Final:
+		if l.Block < 1 || l.Block > maxBlocks || l.Arms < 1 {
+			return fmt.Errorf("block %d of %d arms is not possible", l.Block, l.Arms)
+		}
+	default:
+		return fmt.Errorf("phase %q is none of sweep, final", l.Phase)
+	}
+	switch l.Status {
+	case OK:
+		if len(l.Samples) == 0 {
+			return errors.New("status is ok, and there are no samples")
+		}
+	case Wrong, NotBuilt, Failed, Timeout:
+	default:
+		return fmt.Errorf("status %q is none of ok, wrong_numerics, not_built, failed, timeout", l.Status)
+	}
+	return nil
+}
+
+func (l *line) problem(m *Measurement) error {
+	p := &l.Problem
+	dtype, err := gemm.ParseDType(p.DType)
+	if err != nil {
+		return err
+	}
+	m.Problem = gemm.Problem{M: p.M, N: p.N, K: p.K, Batch: p.Batch, DType: dtype}
+	m.Problem.SetTrans(p.TransA, p.TransB)
+	return m.Problem.Validate()
+}
+
+func (l *line) config(m *Measurement) error {
+	c := l.Config
+	if (c == nil) == (l.Library == "") {
+		return errors.New("there must be either a config or a library")
+	}
+	if c == nil {
+		return nil
+	}
+	m.Config = *c
+	m.Config.Kernel = l.Kernel
+	return m.Config.ValidateNumbers()
+}
+
+func (l *line) samples(m *Measurement) error {
+	m.Samples = make([]unit.Seconds, len(l.Samples))
+	for i, s := range l.Samples {
+		if !(s > 0) || math.IsInf(s, 0) {
+			return fmt.Errorf("samples_seconds has %v, which is not a time", s)
+		}
+		m.Samples[i] = unit.Seconds(s)
+	}
+	m.summarise()
+	if !near(float64(m.Median), l.Median) || !near(m.RelativeMAD, l.RelativeMAD) {
+		return fmt.Errorf("median_seconds %v and spread %v do not follow from the samples (%v, %v)",
+			l.Median, l.RelativeMAD, float64(m.Median), m.RelativeMAD)
+	}
+	return nil
+}
+
+// near allows for another order of operations.
+func near(a, b float64) bool { return math.Abs(a-b) <= 1e-9*max(math.Abs(a), math.Abs(b)) }
+
+func (l *line) clock(m *Measurement) error {
+	if l.ClockMin < 0 || l.ClockMax < l.ClockMin || math.IsInf(l.ClockMax, 0) || l.ClockMoved != m.ClockMoved() {
+		return errors.New("clock_min_hz, clock_max_hz and clock_moved contradict each other")
+	}
+	return nil
+}
+
+func (l *line) numerics(m *Measurement) error {
+	n := l.Numerics
+	if n == nil {
+		return nil
+	}
+	m.Numerics = &exec.Numerics{
+		MaxError: math.Inf(1), Tolerance: n.Tolerance, Checked: n.Checked, Wrong: n.Wrong, OutOfBounds: n.OutOfBounds,
+		Reference: n.Reference,
+	}
+	if n.MaxError != nil {
+		m.Numerics.MaxError = *n.MaxError
+	}
+	if m.Numerics.OK() != (l.Status != Wrong) {
+		return fmt.Errorf("status %s contradicts the numerics", l.Status)
+	}
+	return nil
+}

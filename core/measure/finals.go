@@ -1,0 +1,220 @@
+package measure
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/origami-gemm/origami/core/dataset"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/exec"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/unit"
+)
+
+// arm is one entry of a block that is measured in turns.
+type arm struct {
+	m       dataset.Measurement
+	kernel  exec.Kernel
+	samples []exec.Sample
+	// unchecked means that the result is still to be checked.
+	unchecked bool
+}
+
+// failed reports whether an arm has failed and gets no more turns.
+func (a *arm) failed() bool { return a.m.Status != dataset.OK }
+
+func (a *arm) close() {
+	if a.kernel != nil {
+		_ = a.kernel.Close()
+		a.kernel = nil
+	}
+}
+
+// finals measures the pick, the fastest candidates of the sweep and the libraries again, in turns, so that any drift of the
+// device affects all of them alike. The pick has a second entry, the null arm: the difference of its two times is the noise.
+// If the data has a complete block of the same arms, nothing is measured.
+func (s *Sweep) finals(ctx context.Context, p gemm.Problem, candidates []gemm.Config) error {
+	arms := s.finalArms(p, candidates)
+	if len(arms) == 0 || s.haveFinals(p, arms) {
+		return nil
+	}
+	block, err := s.takeTurns(ctx, arms)
+	if err != nil {
+		return err
+	}
+	return s.keep(block...)
+}
+
+// MeasureInTurns checks the results of some configurations and measures them in turns, as finals are. The first
+// configuration also has a null arm, which comes last in the result. Nothing is kept. A fault of a configuration is part of
+// its measurement. An error is about the executor.
+func (s *Sweep) MeasureInTurns(ctx context.Context, p gemm.Problem, configs []gemm.Config) ([]dataset.Measurement, error) {
+	entries := make([]dataset.Measurement, len(configs))
+	for i, c := range configs {
+		entries[i] = dataset.Measurement{Problem: p, Config: c}
+	}
+	arms := s.arms(entries)
+	for i := range configs {
+		arms[i].unchecked = true
+	}
+	return s.takeTurns(ctx, arms)
+}
+
+// takeTurns takes samples of the arms in turns until there are enough.
+func (s *Sweep) takeTurns(ctx context.Context, arms []arm) ([]dataset.Measurement, error) {
+	defer func() {
+		for i := range arms {
+			arms[i].close()
+		}
+	}()
+	var used unit.Seconds
+	for round := 0; round < minRounds || round < maxRounds && used < finalBudget; round++ {
+		for i := range arms {
+			a := &arms[i]
+			if round%2 == 1 { // every other round backwards, so that no arm always follows the same one
+				a = &arms[len(arms)-1-i]
+			}
+			if a.failed() {
+				continue
+			}
+			before := len(a.samples)
+			err := s.turn(ctx, a)
+			if end := s.afterTurn(ctx, arms, a, err); end != nil {
+				return nil, end
+			}
+			if err == nil && len(a.samples) > before {
+				used += a.samples[before].Time
+				s.crashes = 0
+			}
+		}
+	}
+	environment, err := s.environment(ctx)
+	for err != nil { // the samples are there, and a fresh process can read the sensors too
+		if s.crashes++; diag.KindOf(err) != diag.Plugin || s.crashes >= maxCrashes {
+			return nil, err
+		}
+		environment, err = s.environment(ctx)
+	}
+	block := make([]dataset.Measurement, len(arms))
+	for i := range arms {
+		a := &arms[i]
+		if !a.failed() {
+			setSamples(&a.m, a.samples)
+		}
+		a.m.Environment = environment
+		block[i] = a.m
+	}
+	return block, nil
+}
+
+// afterTurn handles the error of an arm's turn: it blames the arm for the loss of the executor's process, and returns the
+// errors that end the block.
+func (s *Sweep) afterTurn(ctx context.Context, arms []arm, a *arm, err error) error {
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err == nil:
+		return nil
+	case diag.KindOf(err) != diag.Plugin:
+		return err
+	}
+	if !errors.Is(err, exec.ErrKernelLost) {
+		blame(&a.m, err)
+	}
+	for i := range arms {
+		arms[i].close() // the kernels are lost with the process
+	}
+	if s.crashes++; s.crashes >= maxCrashes {
+		return err
+	}
+	return nil
+}
+
+// turn takes one sample of an arm and compiles its kernel first if needed. A fault of the configuration is entered in the
+// arm.
+func (s *Sweep) turn(ctx context.Context, a *arm) error {
+	var err error
+	if a.kernel == nil {
+		b := s.compile(ctx, &a.m)
+		if err = b.err; err == nil {
+			a.kernel, a.m.Resources = b.kernel, b.kernel.Resources()
+		}
+	}
+	if err == nil && a.unchecked {
+		var n exec.Numerics
+		if n, err = a.kernel.Check(ctx); err == nil {
+			a.unchecked = false
+			if setCheck(&a.m, n); a.failed() {
+				return nil
+			}
+		}
+	}
+	if err == nil {
+		taken := false
+		err = a.kernel.Measure(ctx, s.options(finalWarmup), func(sample exec.Sample) bool {
+			if !taken {
+				a.samples, taken = append(a.samples, sample), true
+			}
+			return false
+		})
+	}
+	if diag.KindOf(err) == diag.Input && err != nil {
+		a.m.Status, a.m.Detail = dataset.Failed, detail(err)
+		return nil
+	}
+	return err
+}
+
+// finalArms returns the arms of the finals: the pick, the fastest candidates, the libraries, and the pick's null arm.
+func (s *Sweep) finalArms(p gemm.Problem, candidates []gemm.Config) []arm {
+	var found []dataset.Measurement // in predicted order
+	for _, c := range candidates {
+		if m, ok := s.Data.Find(p, c); ok && m.Status == dataset.OK {
+			found = append(found, m)
+		}
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	pick := found[0].Config
+	entries := []dataset.Measurement{{Problem: p, Config: pick}}
+	fastest := slices.Clone(found)
+	slices.SortStableFunc(fastest, func(a, b dataset.Measurement) int { return cmp.Compare(a.Median, b.Median) })
+	for _, m := range fastest[:min(finalists, len(fastest))] {
+		if m.Config != pick {
+			entries = append(entries, dataset.Measurement{Problem: p, Config: m.Config})
+		}
+	}
+	for _, name := range s.Libraries {
+		if m, ok := s.Data.FindLibrary(p, name); ok && m.Status == dataset.OK {
+			entries = append(entries, dataset.Measurement{Problem: p, Library: name})
+		}
+	}
+	return s.arms(entries)
+}
+
+// arms returns an arm for each entry and the null arm of the first one. An entry says what to measure.
+func (s *Sweep) arms(entries []dataset.Measurement) []arm {
+	null := entries[0]
+	null.Null = true
+	arms := make([]arm, 0, len(entries)+1)
+	for _, m := range append(slices.Clone(entries), null) {
+		m.Phase, m.Status, m.Host = dataset.Final, dataset.OK, s.Host
+		m.Block, m.Arms = s.Data.NextBlock(m.Problem), len(entries)+1
+		arms = append(arms, arm{m: m})
+	}
+	return arms
+}
+
+// haveFinals reports whether a complete block has exactly these arms.
+func (s *Sweep) haveFinals(p gemm.Problem, arms []arm) bool {
+	return slices.ContainsFunc(s.Data.Finals(p), func(block []dataset.Measurement) bool {
+		return len(block) == len(arms) && !slices.ContainsFunc(arms, func(a arm) bool {
+			return !slices.ContainsFunc(block, func(m dataset.Measurement) bool {
+				return m.Config == a.m.Config && m.Library == a.m.Library && m.Null == a.m.Null
+			})
+		})
+	})
+}

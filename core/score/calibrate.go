@@ -1,0 +1,100 @@
+package score
+
+import (
+	"math"
+	"sort"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/stats"
+	"github.com/origami-gemm/origami/core/unit"
+)
+
+// Level is the share of measured times that intervals are calibrated to contain.
+const Level = 0.90
+
+// MinSizes is the least number of sizes to calibrate intervals on. With fewer, Level would leave no size outside.
+const MinSizes = 10
+
+// timeEdges divide predictions by time. Below 20 µs, launch and event cost are a good part of the time. Above 200 µs, a
+// kernel lasts long enough to run into the power limit.
+var timeEdges = [...]unit.Seconds{20e-6, 200e-6}
+
+// minGroupSizes is the least number of sizes to take quantiles over. Kinds of prediction with fewer sizes are pooled with
+// the others of the same time, and then with all.
+const minGroupSizes = 8
+
+const (
+	numBounds = int(arch.BoundLatency) + 1
+	numTimes  = len(timeEdges) + 1
+	// Quantiles are taken over groups of predictions: one for each kind, then one for each time, then one for all.
+	firstTime  = numTimes * numBounds
+	everything = firstTime + numTimes
+)
+
+// Calibrate finds the uncertainty of a model's times for a kernel family from evaluations, and returns false if there are
+// fewer than MinSizes. The caller sets Source.
+func Calibrate(kernel string, evaluations []Evaluation) (arch.Uncertainty, bool) {
+	u := arch.Uncertainty{
+		Kernel: kernel, Level: Level, Ranges: ErrorRanges(evaluations), Sigma: Sigma(evaluations),
+	}
+	u.PlanSigma = PlanSigma(evaluations, u.Sigma)
+	return u, u.Ranges != nil
+}
+
+// ErrorRanges finds the ranges of measured ÷ predicted time, by time and by bound, from the points of evaluations. They are
+// conformal bands of log(measured ÷ predicted) over the sizes (stats.Conformal). With fewer than MinSizes it returns nil.
+func ErrorRanges(evaluations []Evaluation) []arch.ErrorRange {
+	sizes := make([][]stats.Residual, len(evaluations))
+	for i := range evaluations {
+		for _, p := range evaluations[i].Points {
+			r := stats.Residual{Value: math.Log(float64(p.Measured / p.Predicted)), Kind: kindOf(p.Bound, p.Predicted)}
+			sizes[i] = append(sizes[i], r)
+		}
+	}
+	c := stats.NewConformal(sizes, kindGroups(), minGroupSizes)
+	if c.Clusters() < MinSizes {
+		return nil
+	}
+	bands, used := c.Bands(1 - Level)
+	var ranges []arch.ErrorRange
+	add := func(b arch.Bound, time, group int) {
+		r := arch.ErrorRange{Bound: b, Low: math.Exp(bands[group].Low), High: math.Exp(bands[group].High)}
+		if time < len(timeEdges) {
+			r.Below = timeEdges[time]
+		}
+		if r.Low > r.High { // a negative widening has swapped the ends of a narrow band
+			middle := math.Sqrt(r.Low * r.High)
+			r.Low, r.High = middle, middle
+		}
+		ranges = append(ranges, r)
+	}
+	for t := range numTimes {
+		for b := 1; b < numBounds; b++ {
+			if kind := t*numBounds + b; used[kind] == kind {
+				add(arch.Bound(b), t, kind)
+			}
+		}
+		add(arch.BoundUnknown, t, used[t*numBounds])
+	}
+	return ranges
+}
+
+// kindOf returns the kind of a prediction.
+func kindOf(b arch.Bound, predicted unit.Seconds) int {
+	t := sort.Search(len(timeEdges), func(i int) bool { return predicted < timeEdges[i] })
+	return t*numBounds + int(b)
+}
+
+// kindGroups lists the groups of each kind of prediction. A kind with an unknown bound has no group to itself.
+func kindGroups() [][]int {
+	groups := make([][]int, firstTime)
+	for kind := range groups {
+		time := firstTime + kind/numBounds
+		if arch.Bound(kind%numBounds) == arch.BoundUnknown {
+			groups[kind] = []int{time, everything}
+		} else {
+			groups[kind] = []int{kind, time, everything}
+		}
+	}
+	return groups
+}

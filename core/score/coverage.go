@@ -1,0 +1,64 @@
+package score
+
+import (
+	"slices"
+
+	"github.com/origami-gemm/origami/core/measure"
+	"github.com/origami-gemm/origami/core/stats"
+)
+
+// Coverage is the out-of-bag score of a calibration: how intervals and sigmas do on sizes that they were not found on.
+type Coverage struct {
+	// Points is the share of the points inside their intervals, each size with the same weight. Picks is the share of the
+	// picks, Worst the share of the points of the worst size.
+	Points, Picks, Worst float64
+	// Width is the median of high ÷ low over the intervals of all points.
+	Width float64
+	// ExpectedRegret and Regret are means over the picks that have a measured time.
+	ExpectedRegret, Regret float64
+	// RegretLeft is the mean regret after measuring as many candidates as are worth it, and CandidatesMeasured the mean
+	// number of these candidates.
+	RegretLeft, CandidatesMeasured float64
+}
+
+// LeaveOneOut calibrates without each size in turn and scores the calibration on that size.
+func LeaveOneOut(evaluations []Evaluation) Coverage {
+	c := Coverage{Worst: 1}
+	var widths []float64
+	picks, regrets, measured := 0, 0, 0
+	for i := range evaluations {
+		e := &evaluations[i]
+		u, _ := Calibrate("", slices.Delete(slices.Clone(evaluations), i, i+1))
+		worth := measure.WorthMeasuring(e.Leading, u.PlanSigma, measure.AssumedNoise)
+		c.CandidatesMeasured += float64(worth) / float64(len(evaluations))
+		if efficiency := e.EfficiencyOfFirst(worth); efficiency > 0 {
+			measured++
+			c.RegretLeft += 1/efficiency - 1
+		}
+		covered, of := e.PointsCovered(&u)
+		share := float64(covered) / float64(max(of, 1))
+		for _, p := range e.Points {
+			if low, high, ok := u.Interval(p.Bound, p.Predicted); ok {
+				widths = append(widths, float64(high/low))
+			}
+		}
+		c.Points += share / float64(len(evaluations))
+		c.Worst = min(c.Worst, share)
+		if covered, ok := e.PickCovered(&u); ok {
+			picks++
+			if covered {
+				c.Picks++
+			}
+		}
+		if regret, ok := e.Regret(); ok {
+			regrets++
+			c.Regret += regret
+			c.ExpectedRegret += measure.ExpectedRegret(e.Leading, u.Sigma, 1)
+		}
+	}
+	c.Picks /= float64(max(picks, 1))
+	c.RegretLeft /= float64(max(measured, 1))
+	c.ExpectedRegret, c.Regret = c.ExpectedRegret/float64(max(regrets, 1)), c.Regret/float64(max(regrets, 1))
+	c.Width = stats.Median(widths)
+	return c
+}

@@ -1,0 +1,100 @@
+package score
+
+import (
+	"context"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/dataset"
+	"github.com/origami-gemm/origami/core/gemm"
+)
+
+// Subset is the part of a data set that models are evaluated on: the sweep's measurements at one launch-order group and
+// one split-K.
+type Subset struct {
+	*dataset.Dataset
+	// Group and Split are the launch-order group and the split-K that the sweep holds constant, 0 if it varies them.
+	Group, Split int
+	// Problems are the problems to evaluate. Partial are the others: they have fewer than half as many measurements as the
+	// problem that has most, so that their best configuration may not have been measured.
+	Problems, Partial []gemm.Problem
+
+	measurements map[gemm.Problem][]dataset.Measurement
+}
+
+// SubsetOf finds what a data set holds constant and which of its problems were swept completely enough.
+func SubsetOf(data *dataset.Dataset) *Subset {
+	s := &Subset{Dataset: data, Group: data.GroupM, measurements: map[gemm.Problem][]dataset.Measurement{}}
+	splits, total := map[int]int{}, 0
+	for _, p := range data.Problems() {
+		for _, m := range data.Sweep(p) {
+			if m.Status == dataset.OK {
+				splits[m.Config.SplitK]++
+				total++
+			}
+		}
+	}
+	for split, n := range splits {
+		if 2*n > total {
+			s.Split = split
+		}
+	}
+	most := 0
+	for _, p := range data.Problems() {
+		for _, m := range data.Sweep(p) {
+			if m.Status == dataset.OK && s.contains(m.Config) {
+				s.measurements[p] = append(s.measurements[p], m)
+			}
+		}
+		most = max(most, len(s.measurements[p]))
+	}
+	for _, p := range data.Problems() {
+		if n := len(s.measurements[p]); n > 0 && 2*n >= most {
+			s.Problems = append(s.Problems, p)
+		} else {
+			s.Partial = append(s.Partial, p)
+		}
+	}
+	return s
+}
+
+// contains reports whether a configuration has the group and the split-K that the sweep holds constant.
+func (s *Subset) contains(c gemm.Config) bool {
+	return (s.Group == 0 || c.GroupM == s.Group) && (s.Split == 0 || c.SplitK == s.Split)
+}
+
+// space returns the space that a model may choose from: all its candidates at the constant split-K.
+func (s *Subset) space() arch.Space {
+	space := arch.Space{Kernel: s.Kernel}
+	if s.Split > 0 {
+		space.SplitK = []int{s.Split}
+	}
+	return space
+}
+
+// fixedGroup is an architecture whose candidates all have one launch-order group.
+type fixedGroup struct {
+	arch.Architecture
+	group int
+}
+
+// Candidates implements arch.Architecture.
+func (f fixedGroup) Candidates(ctx context.Context, p gemm.Problem, s arch.Space) (*arch.Candidates, error) {
+	list, err := f.Architecture.Candidates(ctx, p, s)
+	if err != nil {
+		return nil, err
+	}
+	fixed := &arch.Candidates{Rejected: list.Rejected, Configs: make([]gemm.Config, 0, len(list.Configs))}
+	seen := make(map[gemm.Config]bool, len(list.Configs))
+	for _, c := range list.Configs {
+		if c.GroupM = f.group; !seen[c] {
+			seen[c] = true
+			fixed.Configs = append(fixed.Configs, c)
+		}
+	}
+	return fixed, nil
+}
+
+// Mapping implements arch.Architecture.
+func (f fixedGroup) Mapping(context.Context, gemm.Problem, gemm.Config) (arch.Mapping, error) {
+	return arch.Mapping{GroupM: f.group}, nil
+}

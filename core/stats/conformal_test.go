@@ -1,0 +1,62 @@
+package stats
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// New clusters are covered at the level, although their residuals have an error in common.
+func TestConformalCoverage(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 5))
+	clusters := func(n int) [][]Residual {
+		all := make([][]Residual, n)
+		for i := range all {
+			common := 0.2 * random.NormFloat64()
+			for range 20 {
+				kind := random.IntN(2)
+				all[i] = append(all[i], Residual{common + 0.1*float64(1+2*kind)*random.NormFloat64(), kind})
+			}
+		}
+		return all
+	}
+	covered, of := 0, 0
+	for range 40 {
+		bands, used := NewConformal(clusters(40), [][]int{{0, 2}, {1, 2}}, 8).Bands(0.1)
+		for _, residuals := range clusters(50) {
+			for _, r := range residuals {
+				of++
+				if b := bands[used[r.Kind]]; b.Low <= r.Value && r.Value <= b.High {
+					covered++
+				}
+			}
+		}
+	}
+	if coverage := float64(covered) / float64(of); coverage < 0.87 || coverage > 0.94 {
+		t.Errorf("coverage %.3f", coverage)
+	}
+}
+
+// A kind with too few clusters uses a more general group, and its last group in any case.
+func TestConformalGroups(t *testing.T) {
+	clusters := make([][]Residual, 12)
+	for i := range clusters {
+		clusters[i] = []Residual{{Value: float64(i), Kind: 0}}
+		if i < 3 {
+			clusters[i] = append(clusters[i], Residual{Value: 100, Kind: 1})
+		}
+	}
+	c := NewConformal(clusters, [][]int{{0, 2}, {1, 2}, {3, 4}}, 8)
+	bands, used := c.Bands(0.5)
+	if c.Clusters() != 12 || used[0] != 0 || used[1] != 2 || used[2] != 4 {
+		t.Errorf("%d clusters, groups %v", c.Clusters(), used)
+	}
+	if !math.IsNaN(bands[4].Low) || bands[0].Low >= bands[0].High {
+		t.Errorf("bands %v", bands)
+	}
+	if empty := NewConformal([][]Residual{nil, nil}, [][]int{{0}}, 8); empty.Clusters() != 0 {
+		t.Errorf("%d clusters without residuals", empty.Clusters())
+	} else if bands, _ := empty.Bands(0.1); !math.IsNaN(bands[0].Low) {
+		t.Errorf("bands %v without residuals", bands)
+	}
+}

@@ -1,0 +1,163 @@
+// Command page writes the tables and equations of docs/model-nvidia-refined.md, from the table of the model's terms. It
+// runs in its own folder, through go generate.
+package main
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"math"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/plugins/nvidia"
+	"github.com/origami-gemm/origami/plugins/nvidia/refined"
+	"github.com/origami-gemm/origami/plugins/nvidia/refined/terms"
+)
+
+//go:generate go run .
+
+func main() {
+	if err := run(); err != nil {
+		log.Fatal(fmt.Errorf("page: %w", err))
+	}
+}
+
+// page is where the page is, as go generate sees it.
+const page = "../../../../docs/model-nvidia-refined.md"
+
+// Each part that is written here stands between two comments.
+const (
+	begin = "<!-- %s: written by make generate -->\n"
+	end   = "<!-- end of %s -->"
+)
+
+func run() error {
+	text, err := os.ReadFile(page)
+	if err != nil {
+		return err
+	}
+	filled, err := fill(string(text))
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(page, []byte(filled), 0o644)
+}
+
+// open returns the model on some device. Its quantities are the same on all.
+func open() (*refined.Model, error) {
+	p, err := nvidia.Provider()
+	if err != nil {
+		return nil, err
+	}
+	a, err := p.Open(context.Background(), arch.OpenRequest{Arch: p.Manifest().Archs[0].ID, Model: refined.Name})
+	if err != nil {
+		return nil, err
+	}
+	return a.(*refined.Model), nil
+}
+
+// fill returns the page with its parts written anew.
+func fill(text string) (string, error) {
+	model, err := open()
+	if err != nil {
+		return "", err
+	}
+	parts := map[string]string{"quantities": quantities(model), "constants": constants()}
+	for _, p := range terms.Parts {
+		parts["terms of "+p.Name] = equations(p.Terms)
+	}
+	for name, part := range parts {
+		before, rest, ok := strings.Cut(text, fmt.Sprintf(begin, name))
+		_, after, closed := strings.Cut(rest, fmt.Sprintf(end, name))
+		if !ok || !closed {
+			return "", fmt.Errorf("%s has no place for the %s", page, name)
+		}
+		text = before + fmt.Sprintf(begin, name) + part + fmt.Sprintf(end, name) + after
+	}
+	return text, nil
+}
+
+// equations writes terms as lines of code, each under what it is.
+func equations(list []terms.Term) string {
+	var b strings.Builder
+	b.WriteString("\n```text\n")
+	for _, t := range list {
+		doc := t.Doc
+		if t.Unit != "1" {
+			doc += " (" + t.Unit + ")"
+		}
+		fmt.Fprintf(&b, "# %s\n", doc)
+		switch {
+		case t.Input != terms.Computed:
+			fmt.Fprintf(&b, "%s: %s\n", t.Name, t.From)
+		case t.When != "":
+			b.WriteString(layout(t.Name + " = when(" + t.When + ",\n\t" + t.Formula + ", 0)"))
+		default:
+			b.WriteString(layout(t.Name + " = " + t.Formula))
+		}
+	}
+	return b.String() + "```\n\n"
+}
+
+// layout indents a formula with its line breaks in the table: by the tabs of each line beyond those of the least
+// indented.
+func layout(text string) string {
+	lines := strings.Split(text, "\n")
+	tabs := func(line string) int { return len(line) - len(strings.TrimLeft(line, "\t")) }
+	least := math.MaxInt
+	for _, line := range lines[1:] {
+		least = min(least, tabs(line))
+	}
+	var b strings.Builder
+	for i, line := range lines {
+		if i > 0 {
+			b.WriteString(strings.Repeat("    ", 1+tabs(line)-least))
+		}
+		b.WriteString(strings.TrimLeft(line, "\t") + "\n")
+	}
+	return b.String()
+}
+
+func quantities(model *refined.Model) string {
+	var b strings.Builder
+	b.WriteString("\n| quantity | value | unit | bounds | over folds | fitted on | what |\n")
+	b.WriteString("| --- | --- | --- | --- | --- | --- | --- |\n")
+	for _, q := range model.Quantities() {
+		folds, dataSet := "–", "chosen"
+		if q.Folds != nil {
+			folds, dataSet = q.Range(q.Folds[0], q.Folds[1]), q.DataSet
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s | %s |\n",
+			q.Name, number(q.Value), q.Unit, q.Range(q.Low, q.High), folds, dataSet, q.Doc)
+	}
+	return b.String() + "\n"
+}
+
+var exponent = regexp.MustCompile(`e([+-])0`)
+
+func number(v float64) string {
+	return exponent.ReplaceAllString(strconv.FormatFloat(v, 'g', -1, 64), "e$1")
+}
+
+func constants() string {
+	var b strings.Builder
+	length := 0
+	for i, c := range terms.Constants {
+		word := "`" + c.Name + "`,"
+		if i == len(terms.Constants)-1 {
+			word = "`" + c.Name + "`."
+		}
+		if length += len(word) + 1; length > 110 {
+			b.WriteString("\n")
+			length = len(word)
+		} else if i > 0 {
+			b.WriteString(" ")
+		}
+		b.WriteString(word)
+	}
+	return "\n" + b.String() + "\n\n"
+}

@@ -1,0 +1,17 @@
+package main
+
+import (
+	"os"
+	"testing"
+)
+
+// The page shows the model that is computed.
+func TestUpToDate(t *testing.T) {
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if filled, err := fill(string(text)); err != nil || filled != string(text) {
+		t.Errorf("%s is not what the model says; run `make generate` (%v)", page, err)
+	}
+}

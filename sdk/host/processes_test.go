@@ -3,13 +3,10 @@ package host_test
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,9 +16,6 @@ import (
 	"time"
 
 	"github.com/origami-gemm/origami/core/arch"
-	"github.com/origami-gemm/origami/core/diag"
-	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/core/selector"
 	"github.com/origami-gemm/origami/sdk/host"
 )
 
@@ -239,200 +233,4 @@ func endOutcome(t *testing.T, signal syscall.Signal, moment string) string {
 		t.Errorf("left behind: %v", left)
 	}
 	return outcome
-}
-
-// A host that is killed at any moment leaves no process, and no folder that the next one does not remove.
-func TestHostIsKilledAtAnyMoment(t *testing.T) {
-	tmp := shortDir(t)
-	folders := make([]folder, 20)
-	var wg sync.WaitGroup
-	few := make(chan struct{}, 4)
-	for i := range folders {
-		folders[i] = folder(t.TempDir())
-		wg.Go(func() {
-			few <- struct{}{}
-			defer func() { <-few }()
-			moment := time.Duration(rand.Int64N(int64(800 * time.Millisecond)))
-			cmd, _ := startHost(t, folders[i], "", tmp)
-			time.Sleep(moment)
-			_ = cmd.Process.Kill()
-			_ = cmd.Wait()
-			t.Logf("killed after %v and %d starts", moment, len(folders[i].lines(startsFile)))
-		})
-	}
-	wg.Wait()
-	for _, f := range folders {
-		f.noneLives(t)
-	}
-	t.Logf("left for the next host: %d folders", len(socketFolders(tmp)))
-	f := folder(t.TempDir())
-	next, _ := startHost(t, f, "idle", tmp)
-	_ = next.Process.Signal(syscall.SIGTERM)
-	_ = next.Wait()
-	if left := socketFolders(tmp); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
-	}
-	f.noneLives(t)
-}
-
-// A sweep removes nothing but what hosts leave, and not what a living one has.
-func TestSweep(t *testing.T) {
-	tmp := shortDir(t)
-	t.Setenv("TMPDIR", tmp)
-	living := newHost(t, host.Options{Builtins: []host.Builtin{builtin("slow")}})
-	opened := make(chan error)
-	go func() {
-		_, err := living.Open(t.Context(), arch.OpenRequest{Arch: "slow"})
-		opened <- err
-	}()
-	var keep []string
-	if !eventually(func() bool { keep = socketFolders(tmp); return len(keep) > 0 }) {
-		t.Fatal("a host has no folder when it starts a plugin")
-	}
-	own := keep[0]
-	write := func(path, text string) {
-		path = filepath.Join(tmp, path)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for path, text := range map[string]string{"origami-run7/file": "", "origami-run8/plugin-dir1/file": "text",
-		"origami-runs/plugin-dir1/plugin1": "", "origami-run/plugin-dir1/plugin1": ""} {
-		write(path, text)
-		keep = append(keep, filepath.Join(tmp, strings.SplitN(path, "/", 2)[0]))
-	}
-	write("origami-run10/plugin-dir1/plugin1", "")
-	if err := syscall.Mkfifo(filepath.Join(tmp, "origami-run11"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	keep = append(keep, filepath.Join(tmp, "origami-run11"))
-	// it does not take long
-	sweeper := newHost(t, host.Options{Self: "/nonexistent", Builtins: []host.Builtin{builtin("good")}})
-	if _, err := sweeper.Open(t.Context(), arch.OpenRequest{Arch: "good"}); err == nil {
-		t.Error("a program that is not there starts")
-	}
-	slices.Sort(keep)
-	if left := socketFolders(tmp); !reflect.DeepEqual(left, keep) {
-		t.Errorf("left %v, want %v", left, keep)
-	}
-	if err := <-opened; err != nil {
-		t.Error(err)
-	}
-	if _, err := os.Lstat(own); err == nil {
-		t.Error("a host keeps the folder that it needed for a start")
-	}
-}
-
-// A hundred selections at once while the plugin is killed again and again: each is right, or says what happened.
-func TestSelectionsOverKills(t *testing.T) {
-	leavesNothing(t)
-	b := newBench(t, forger, host.Options{})
-	defer b.close(t)
-	if err := b.open(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	want, err := rank(t.Context(), b.architecture)
-	if err != nil {
-		t.Fatal(err)
-	}
-	const selections, kills = 100, 15
-	stop := make(chan struct{})
-	var right, faults sync.Map
-	var wg sync.WaitGroup
-	for i := range selections {
-		wg.Go(func() {
-			for n := 0; ; n++ {
-				select {
-				case <-stop:
-					if n > 0 {
-						return
-					}
-				default:
-				}
-				got, err := rank(t.Context(), b.architecture)
-				var e *host.PluginError
-				switch {
-				case err == nil && reflect.DeepEqual(got, want):
-					right.Store(i, true)
-				case err == nil:
-					t.Errorf("got %+v", got)
-				case errors.As(err, &e) && diag.KindOf(err) == diag.Plugin && (e.Fault == host.FaultDied ||
-					e.Fault == host.FaultStart):
-					faults.Store(e.Fault, err)
-				default:
-					t.Errorf("got %v", err)
-				}
-			}
-		})
-	}
-	killed := 0
-	for range kills {
-		time.Sleep(time.Duration(20+rand.IntN(300)) * time.Millisecond)
-		started := b.lines(startsFile)
-		if pid, _ := strconv.Atoi(started[len(started)-1]); lives(started[len(started)-1]) {
-			_ = syscall.Kill(pid, syscall.SIGKILL)
-			killed++
-		}
-	}
-	close(stop)
-	wg.Wait()
-	if killed < kills/2 {
-		t.Errorf("killed %d times", killed)
-	}
-	n := 0
-	right.Range(func(any, any) bool { n++; return true })
-	faults.Range(func(fault, err any) bool { t.Log(fault, err); return true })
-	t.Logf("%d kills, %d starts; %d of %d got through", killed, len(b.lines(startsFile)), n, selections)
-	if n == 0 {
-		t.Error("none got through")
-	}
-	if got, err := rank(t.Context(), b.architecture); err != nil || !reflect.DeepEqual(got, want) {
-		t.Errorf("afterwards: %v", err)
-	}
-}
-
-// Whoever calls when the host is closed gets an answer that is right, or that it is closed.
-func TestCloseWhileCallsRun(t *testing.T) {
-	leavesNothing(t)
-	for range 5 {
-		b := newBench(t, forger, host.Options{})
-		if err := b.open(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		request := selector.Request{Problems: make([]gemm.Problem, 64), Top: 3}
-		for i := range request.Problems {
-			request.Problems[i] = problem
-		}
-		want, err := selector.Rank(t.Context(), b.architecture, request)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var wg sync.WaitGroup
-		for range 20 {
-			wg.Go(func() {
-				for {
-					got, err := selector.Rank(t.Context(), b.architecture, request)
-					if err != nil {
-						if !strings.Contains(err.Error(), "the plugin host is closed") {
-							t.Errorf("got %v", err)
-						}
-						return
-					}
-					if !reflect.DeepEqual(got, want) {
-						t.Errorf("got %+v", got)
-					}
-				}
-			})
-		}
-		time.Sleep(time.Duration(rand.IntN(200)) * time.Millisecond)
-		begin := time.Now()
-		b.close(t)
-		wg.Wait()
-		if took := time.Since(begin); took > 10*time.Second {
-			t.Errorf("it took %v", took)
-		}
-	}
 }

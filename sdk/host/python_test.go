@@ -1,7 +1,6 @@
 package host_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -9,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -325,100 +323,3 @@ func TestPythonPluginThatCannotImport(t *testing.T) {
 
 // asPythonHost makes the test binary a program that uses the toy at a path and waits to be killed.
 const asPythonHost = "as-python-host"
-
-func runPythonHost(path, lock string) {
-	h := host.New(host.Options{Plugins: []string{path}, LockFile: lock})
-	x, err := h.Executor(context.Background(), "toy")
-	if err == nil {
-		_, err = x.Devices(context.Background())
-	}
-	fmt.Println("ready", err)
-	select {}
-}
-
-// Beside the kernel's net for children there is the plugin's own: its standard input ends.
-func TestPythonPluginEndsWithItsInput(t *testing.T) {
-	path := pythonPlugin(t, "toy", toySource(t))
-	cmd := osexec.Command(path)
-	cmd.Env = append(os.Environ(), "ORIGAMI_PLUGIN=6d9b3c5e1f8247a0b4e2c7d15a90f863", "ORIGAMI_PLUGIN_WATCH=stdin")
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	line := make([]byte, 512)
-	n, _ := stdout.Read(line)
-	if parts := strings.Split(string(line[:n]), "|"); len(parts) != 5 || parts[0] != "1" || parts[1] != "1" ||
-		parts[2] != "unix" || parts[4] != "grpc\n" {
-		t.Errorf("the handshake is %q", line[:n])
-	}
-	_ = stdin.Close()
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	select {
-	case err := <-ended:
-		if err != nil {
-			t.Error(err)
-		}
-	case <-time.After(10 * time.Second):
-		_ = cmd.Process.Kill()
-		t.Error("it lives on")
-	}
-}
-
-func TestPythonPluginDiesWithTheHost(t *testing.T) {
-	path := pythonPlugin(t, "toy", toySource(t))
-	lock := filepath.Join(t.TempDir(), "lock")
-	if _, err := host.Trust(lock, path); err != nil {
-		t.Fatal(err)
-	}
-	cmd := osexec.Command(os.Args[0], asPythonHost, path, lock)
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	line := make([]byte, 512)
-	n, _ := stdout.Read(line)
-	if got := string(line[:n]); got != "ready <nil>\n" {
-		t.Fatalf("the host says %q", got)
-	}
-	if len(running(t, path)) == 0 {
-		t.Fatal("the plugin does not run")
-	}
-	_ = cmd.Process.Signal(syscall.SIGKILL)
-	_ = cmd.Wait()
-	for wait := 0; len(running(t, path)) > 0; wait++ {
-		if wait == 100 {
-			t.Fatalf("processes of the plugin live on: %v", running(t, path))
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
-}
-
-// running lists the processes that run a script and are not zombies.
-func running(t testing.TB, script string) []string {
-	t.Helper()
-	dirs, _ := filepath.Glob("/proc/[0-9]*")
-	if dirs == nil {
-		t.Skip("needs /proc")
-	}
-	var pids []string
-	for _, dir := range dirs {
-		cmdline, _ := os.ReadFile(dir + "/cmdline")
-		status, _ := os.ReadFile(dir + "/status")
-		if args := strings.Split(string(cmdline), "\x00"); len(args) > 1 && args[1] == script &&
-			!strings.Contains(string(status), "State:\tZ") {
-			pids = append(pids, filepath.Base(dir))
-		}
-	}
-	return pids
-}

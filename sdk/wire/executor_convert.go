@@ -24,7 +24,8 @@ func toDevices(devices []exec.Device) *pb.DevicesResponse {
 	q := &pb.DevicesResponse{}
 	for _, d := range devices {
 		q.Devices = append(q.Devices, &pb.Device{
-			Name: valid(d.Name), Arch: d.Arch, Attributes: toAttributes(d.Attributes), Kernels: d.Kernels, Libraries: d.Libraries,
+			Name: valid(d.Name), Arch: d.Arch, Attributes: toAttributes(d.Attributes), Kernels: d.Kernels,
+			Libraries: d.Libraries,
 		})
 	}
 	return q
@@ -35,8 +36,9 @@ func fromDevices(q *pb.DevicesResponse) ([]exec.Device, error) {
 	var devices []exec.Device
 	for _, d := range q.GetDevices() {
 		devices = append(devices, exec.Device{
-			Name: c.named("a device", d.GetName()), Arch: c.named("the architecture of "+d.GetName(), d.GetArch()), Attributes: c.attributes(d.GetAttributes()),
-			Kernels: d.GetKernels(), Libraries: d.GetLibraries(),
+			Name: c.named("a device", d.GetName()), Arch: c.named("the architecture of "+d.GetName(), d.GetArch()),
+			Attributes: c.attributes(d.GetAttributes()),
+			Kernels:    d.GetKernels(), Libraries: d.GetLibraries(),
 		})
 	}
 	return devices, c.err
@@ -44,7 +46,8 @@ func fromDevices(q *pb.DevicesResponse) ([]exec.Device, error) {
 
 func toResources(r exec.Resources) *pb.Resources {
 	return &pb.Resources{
-		Registers: int64(r.Registers), SpillBytes: float64(r.SpillBytes), SharedMemoryBytes: float64(r.SharedMemory), CtasPerSm: int64(r.CTAsPerSM),
+		Registers: int64(r.Registers), SpillBytes: float64(r.SpillBytes), SharedMemoryBytes: float64(r.SharedMemory),
+		CtasPerSm: int64(r.CTAsPerSM),
 	}
 }
 
@@ -52,13 +55,15 @@ func fromResources(q *pb.Resources) (exec.Resources, error) {
 	var c check
 	return exec.Resources{
 		Registers: c.count("registers", q.GetRegisters()), SpillBytes: unit.Bytes(c.amount("spill bytes", q.GetSpillBytes())),
-		SharedMemory: unit.Bytes(c.amount("shared memory", q.GetSharedMemoryBytes())), CTAsPerSM: c.count("CTAs per SM", q.GetCtasPerSm()),
+		SharedMemory: unit.Bytes(c.amount("shared memory", q.GetSharedMemoryBytes())), CTAsPerSM: c.count("CTAs per SM",
+			q.GetCtasPerSm()),
 	}, c.err
 }
 
 func toNumerics(n exec.Numerics) *pb.Numerics {
 	return &pb.Numerics{
-		MaxError: n.MaxError, Tolerance: n.Tolerance, Checked: n.Checked, Wrong: n.Wrong, OutOfBounds: n.OutOfBounds, Reference: valid(n.Reference),
+		MaxError: n.MaxError, Tolerance: n.Tolerance, Checked: n.Checked, Wrong: n.Wrong, OutOfBounds: n.OutOfBounds,
+		Reference: valid(n.Reference),
 	}
 }
 
@@ -78,8 +83,9 @@ func fromNumerics(q *pb.Numerics) (exec.Numerics, error) {
 		c.fail("%d of %d elements are wrong", q.Wrong, q.Checked)
 	}
 	return exec.Numerics{
-		MaxError: q.MaxError, Tolerance: c.amount("the tolerance", q.Tolerance), Checked: q.Checked, Wrong: q.Wrong, OutOfBounds: q.OutOfBounds,
-		Reference: q.Reference,
+		MaxError: q.MaxError, Tolerance: c.amount("the tolerance", q.Tolerance), Checked: q.Checked, Wrong: q.Wrong,
+		OutOfBounds: q.OutOfBounds,
+		Reference:   q.Reference,
 	}, c.err
 }
 
@@ -87,7 +93,8 @@ func fromNumerics(q *pb.Numerics) (exec.Numerics, error) {
 const maxRuns = 1 << 16
 
 func toMeasureRequest(kernel uint64, o exec.MeasureOptions, runs int) *pb.MeasureRequest {
-	return &pb.MeasureRequest{Kernel: kernel, WarmL2: o.WarmL2, Input: valid(o.Input), Warmup: int64(o.Warmup), Runs: int64(runs)}
+	return &pb.MeasureRequest{Kernel: kernel, WarmL2: o.WarmL2, Input: valid(o.Input), Warmup: int64(o.Warmup),
+		Runs: int64(runs)}
 }
 
 func fromMeasureRequest(q *pb.MeasureRequest) (o exec.MeasureOptions, runs int, err error) {
@@ -95,7 +102,8 @@ func fromMeasureRequest(q *pb.MeasureRequest) (o exec.MeasureOptions, runs int, 
 	if q.GetRuns() < 1 || q.GetRuns() > maxRuns {
 		c.fail("%d runs", q.GetRuns())
 	}
-	return exec.MeasureOptions{WarmL2: q.GetWarmL2(), Input: q.GetInput(), Warmup: c.count("the warm-up", q.GetWarmup())}, int(q.GetRuns()), c.err
+	return exec.MeasureOptions{WarmL2: q.GetWarmL2(), Input: q.GetInput(), Warmup: c.count("the warm-up", q.GetWarmup())},
+		int(q.GetRuns()), c.err
 }
 
 func toSamples(samples []exec.Sample) *pb.MeasureResponse {
@@ -113,14 +121,16 @@ func fromSamples(q *pb.MeasureResponse, runs int) ([]exec.Sample, error) {
 	var c check
 	samples := make([]exec.Sample, runs)
 	for i := range samples {
-		samples[i] = exec.Sample{Time: unit.Seconds(c.positive("a time", q.TimesSeconds[i])), Clock: unit.Hertz(c.amount("a clock", q.ClocksHz[i]))}
+		samples[i] = exec.Sample{Time: unit.Seconds(c.positive("a time", q.TimesSeconds[i])),
+			Clock: unit.Hertz(c.amount("a clock", q.ClocksHz[i]))}
 	}
 	return samples, c.err
 }
 
 func toEnvironment(e exec.Environment) *pb.Environment {
 	q := &pb.Environment{
-		Driver: valid(e.Driver), Runtime: valid(e.Runtime), ClockHz: float64(e.Clock), PowerWatts: e.PowerWatts, PowerLimitWatts: e.PowerLimitWatts,
+		Driver: valid(e.Driver), Runtime: valid(e.Runtime), ClockHz: float64(e.Clock), PowerWatts: e.PowerWatts,
+		PowerLimitWatts:    e.PowerLimitWatts,
 		TemperatureCelsius: e.TemperatureC, ThrottleReasons: e.ThrottleReasons,
 	}
 	if !e.Time.IsZero() {
@@ -135,8 +145,10 @@ func fromEnvironment(q *pb.Environment) (exec.Environment, error) {
 	}
 	var c check
 	e := exec.Environment{
-		Driver: q.Driver, Runtime: q.Runtime, Clock: unit.Hertz(c.amount("the clock", q.ClockHz)), PowerWatts: c.amount("the power", q.PowerWatts),
-		PowerLimitWatts: c.amount("the power limit", q.PowerLimitWatts), TemperatureC: c.finite("the temperature", q.TemperatureCelsius),
+		Driver: q.Driver, Runtime: q.Runtime, Clock: unit.Hertz(c.amount("the clock", q.ClockHz)),
+		PowerWatts:      c.amount("the power", q.PowerWatts),
+		PowerLimitWatts: c.amount("the power limit", q.PowerLimitWatts), TemperatureC: c.finite("the temperature",
+			q.TemperatureCelsius),
 		ThrottleReasons: q.ThrottleReasons,
 	}
 	if q.TimeUnixNanoseconds != 0 {

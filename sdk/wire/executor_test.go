@@ -8,22 +8,20 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
-	"pgregory.net/rapid"
 
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/sdk/internal/fake"
 	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
 )
 
-var config = gemm.Config{BlockM: 128, BlockN: 64, BlockK: 32, GroupM: 8, NumWarps: 4, NumStages: 3, SplitK: 1, Kernel: "one"}
+var config = gemm.Config{BlockM: 128, BlockN: 64, BlockK: 32, GroupM: 8, NumWarps: 4, NumStages: 3, SplitK: 1,
+	Kernel: "one"}
 
 func connectExecutor(t *testing.T) *pair {
 	return connectTo(t, ExecutorService(fake.ExecutorProvider{}))
@@ -131,7 +129,8 @@ func TestForgedAnswersOfExecutorsAreRefused(t *testing.T) {
 		if !hit {
 			t.Errorf("%s: nothing was forged", name)
 		}
-		if op := strings.TrimPrefix(call, "ExecutorService"); diag.KindOf(err) != diag.Plugin || err == nil || !strings.HasPrefix(err.Error(), "plugin forger: "+op+" answered nonsense: ") {
+		if op := strings.TrimPrefix(call, "ExecutorService"); diag.KindOf(err) != diag.Plugin || err == nil ||
+			!strings.HasPrefix(err.Error(), "plugin forger: "+op+" answered nonsense: ") {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
@@ -140,7 +139,8 @@ func TestForgedAnswersOfExecutorsAreRefused(t *testing.T) {
 func TestMalformedExecutorRequests(t *testing.T) {
 	p := connectExecutor(t)
 	s := pb.NewExecutorServiceClient(p.conn)
-	compiled, err := s.Compile(t.Context(), &pb.CompileRequest{Problem: toProblem(problem), Config: toConfigs([]gemm.Config{config})})
+	compiled, err := s.Compile(t.Context(), &pb.CompileRequest{Problem: toProblem(problem),
+		Config: toConfigs([]gemm.Config{config})})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +172,8 @@ func TestMalformedExecutorRequests(t *testing.T) {
 		"dtype unknown":    compileWith(&pb.CompileRequest{Problem: dtype(99)}),
 		"size negative":    compileWith(&pb.CompileRequest{Problem: negative}),
 		"no configuration": compileWith(&pb.CompileRequest{Problem: toProblem(problem), Config: &pb.Configs{}}),
-		"short column":     compileWith(&pb.CompileRequest{Problem: toProblem(problem), Config: &pb.Configs{BlockM: []int64{1}, Kernels: []string{"one"}}}),
+		"short column": compileWith(&pb.CompileRequest{Problem: toProblem(problem),
+			Config: &pb.Configs{BlockM: []int64{1}, Kernels: []string{"one"}}}),
 		"environment":      environment,
 		"no runs":          measureWith(0, 0),
 		"negative runs":    measureWith(-1, 0),
@@ -192,7 +193,8 @@ func TestMalformedExecutorRequests(t *testing.T) {
 			t.Errorf("releasing the unknown handle %d: %v", handle, err)
 		}
 	}
-	live := &pb.OpenRequest{Arch: "fake", Live: &pb.LiveDevice{Name: "GPU", Attributes: map[string]float64{"clock": math.NaN()}}}
+	live := &pb.OpenRequest{Arch: "fake", Live: &pb.LiveDevice{Name: "GPU",
+		Attributes: map[string]float64{"clock": math.NaN()}}}
 	_, err = pb.NewArchServiceClient(connect(t).conn).Open(t.Context(), live)
 	if d, _ := details(err); d.GetKind() != pb.Diagnostic_KIND_INPUT {
 		t.Errorf("live device: got %v", err)
@@ -221,7 +223,8 @@ func TestMeasureInChunks(t *testing.T) {
 		time float64
 		runs []int64
 	}{
-		{1e-6, []int64{1, 16, 16, 16}}, {1e-3, []int64{1, 5, 5, 5, 5, 5, 5, 5, 5}}, {1, []int64{1, 1, 1, 1, 1}}, {math.SmallestNonzeroFloat64, []int64{1, 16, 16, 16}},
+		{1e-6, []int64{1, 16, 16, 16}}, {1e-3, []int64{1, 5, 5, 5, 5, 5, 5, 5, 5}}, {1, []int64{1, 1, 1, 1, 1}},
+		{math.SmallestNonzeroFloat64, []int64{1, 16, 16, 16}},
 	} {
 		p.forge = func(m proto.Message) {
 			if m, ok := m.(*pb.MeasureResponse); ok {
@@ -236,7 +239,8 @@ func TestMeasureInChunks(t *testing.T) {
 		if want.time == 1 {
 			enough = 5
 		}
-		err := k.Measure(t.Context(), exec.MeasureOptions{WarmL2: true, Input: "zeros", Warmup: 7}, func(exec.Sample) bool { n++; return n < enough })
+		err := k.Measure(t.Context(), exec.MeasureOptions{WarmL2: true, Input: "zeros", Warmup: 7},
+			func(exec.Sample) bool { n++; return n < enough })
 		if err != nil || n != enough {
 			t.Errorf("%d samples, %v", n, err)
 		}
@@ -254,116 +258,6 @@ func TestMeasureInChunks(t *testing.T) {
 	}
 }
 
-// blocking is an executor whose kernels wait in Check and Measure, and count how often they are closed.
-type blocking struct {
-	fake.ExecutorProvider
-	entered, leave chan struct{}
-	mu             sync.Mutex
-	kernels, ended int
-}
-
-func (b *blocking) Open(ctx context.Context) (exec.Executor, error) {
-	x, err := b.ExecutorProvider.Open(ctx)
-	return &blockingExecutor{x, b}, err
-}
-
-type blockingExecutor struct {
-	exec.Executor
-	b *blocking
-}
-
-func (x *blockingExecutor) Compile(ctx context.Context, device int, p gemm.Problem, c gemm.Config) (exec.Kernel, error) {
-	k, err := x.Executor.Compile(ctx, device, p, c)
-	if c.NumStages == 9 {
-		<-ctx.Done()
-	}
-	return x.b.count(&x.b.kernels, &blockingKernel{k, x.b}), err
-}
-
-func (x *blockingExecutor) Close() error { x.b.count(&x.b.ended, nil); return nil }
-
-func (b *blocking) count(n *int, k exec.Kernel) exec.Kernel {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	*n++
-	return k
-}
-
-func (b *blocking) open() int {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.kernels
-}
-
-type blockingKernel struct {
-	exec.Kernel
-	b *blocking
-}
-
-func (k *blockingKernel) Check(ctx context.Context) (exec.Numerics, error) {
-	k.b.entered <- struct{}{}
-	<-k.b.leave
-	return k.Kernel.Check(ctx)
-}
-
-func (k *blockingKernel) Close() error {
-	k.b.mu.Lock()
-	defer k.b.mu.Unlock()
-	k.b.kernels--
-	return nil
-}
-
-// A kernel is closed once, when the last call about it has ended, and nobody waits for that; what is left is closed with
-// the service.
-func TestKernelsAreClosed(t *testing.T) {
-	b := &blocking{entered: make(chan struct{}), leave: make(chan struct{})}
-	service := ExecutorService(b)
-	x := connectTo(t, service).client.Executor()
-	k := compile(t, x)
-	checked := make(chan error, 2)
-	for range 2 {
-		go func() {
-			_, err := k.Check(t.Context())
-			checked <- err
-		}()
-		<-b.entered
-	}
-	for range 2 {
-		if err := k.Close(); err != nil {
-			t.Error(err)
-		}
-	}
-	if _, err := k.Check(t.Context()); !errors.Is(err, exec.ErrKernelLost) {
-		t.Errorf("a released kernel: got %v", err)
-	}
-	for i := range 2 {
-		if n := b.open(); n != 1 {
-			t.Errorf("%d kernels are open with %d calls in progress", n, 2-i)
-		}
-		b.leave <- struct{}{}
-		if err := <-checked; err != nil {
-			t.Error(err)
-		}
-	}
-	if n := b.open(); n != 0 {
-		t.Errorf("%d kernels are open", n)
-	}
-	// Nobody gets the handle of a compilation that was given up.
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	slow := config
-	slow.NumStages = 9
-	if _, err := x.Compile(ctx, 0, problem, slow); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("got %v", err)
-	}
-	for range 3 {
-		compile(t, x)
-	}
-	if err := service.Close(); err != nil || b.open() != 0 || b.ended != 1 {
-		t.Errorf("%d kernels are open, the executor was closed %d times, %v", b.open(), b.ended, err)
-	}
-}
-
 // A provider that fails to open is asked again by the next call.
 func TestExecutorIsOpenedWhenNeeded(t *testing.T) {
 	b := &fickle{failures: 2}
@@ -372,7 +266,8 @@ func TestExecutorIsOpenedWhenNeeded(t *testing.T) {
 		t.Errorf("the manifest opens the executor: %d times, %v", b.opened, err)
 	}
 	for range 2 {
-		if _, err := x.Compile(t.Context(), 0, problem, config); diag.KindOf(err) != diag.Device || err.Error() != "fickle: no driver; install one" {
+		if _, err := x.Compile(t.Context(), 0, problem, config); diag.KindOf(err) != diag.Device ||
+			err.Error() != "fickle: no driver; install one" {
 			t.Errorf("got %v", err)
 		}
 	}
@@ -396,85 +291,6 @@ func (f *fickle) Open(ctx context.Context) (exec.Executor, error) {
 		return nil, &diag.Error{Kind: diag.Device, Where: "fickle", What: "no driver", Fix: "install one"}
 	}
 	return f.ExecutorProvider.Open(ctx)
-}
-
-func TestExecutorDescriptionsSurvive(t *testing.T) {
-	x, err := fake.ExecutorProvider{}.Open(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, _ := x.Devices(t.Context())
-	allSet(t, toDevices(d))
-	devices, err := fromDevices(toDevices(d))
-	same(t, d, devices, err)
-	e, _ := x.Environment(t.Context(), 1)
-	allSet(t, toEnvironment(e))
-	environment, err := fromEnvironment(toEnvironment(e))
-	same(t, e, environment, err)
-	if environment, err = fromEnvironment(toEnvironment(exec.Environment{})); err != nil || !reflect.DeepEqual(environment, exec.Environment{}) {
-		t.Errorf("nothing known: got %+v, %v", environment, err)
-	}
-	for _, v := range []any{d[0], e, exec.Manifest{}, exec.Resources{}, exec.Numerics{}, exec.MeasureOptions{}, exec.Sample{}} {
-		if want, got := executorFieldsKnown[reflect.TypeOf(v).String()], reflect.TypeOf(v).NumField(); got != want {
-			t.Errorf("%T has %d fields, and the conversions were written for %d: carry the new ones, then adapt the number", v, got, want)
-		}
-	}
-	info := ExecutorService(fake.ExecutorProvider{}).Describe(t.Context()).Info
-	if _, err := CommonAPI([]string{"1.0.0"}, info.ApiVersions); err == nil {
-		t.Error("a host that knows no executors takes one")
-	}
-	if _, err := CommonAPI(APIVersions, info.ApiVersions); err != nil {
-		t.Error(err)
-	}
-}
-
-var executorFieldsKnown = map[string]int{
-	"exec.Manifest": 2, "exec.Device": 5, "exec.Resources": 4, "exec.Numerics": 6, "exec.MeasureOptions": 3, "exec.Sample": 2, "exec.Environment": 8,
-}
-
-func TestRandomMeasurementsSurvive(t *testing.T) {
-	positive := rapid.Float64Range(math.SmallestNonzeroFloat64, math.MaxFloat64)
-	amount := rapid.Float64Range(0, math.MaxFloat64)
-	count := rapid.IntRange(0, math.MaxInt)
-	rapid.Check(t, func(t *rapid.T) {
-		m := exec.Manifest{Name: rapid.StringN(1, 9, -1).Draw(t, "name"), Version: rapid.String().Draw(t, "version")}
-		manifest, err := fromExecutorManifest(sent(t, toExecutorManifest(m)))
-		same(t, m, manifest, err)
-
-		r := exec.Resources{
-			Registers: count.Draw(t, "registers"), SpillBytes: unit.Bytes(amount.Draw(t, "spills")), SharedMemory: unit.Bytes(amount.Draw(t, "shared")), CTAsPerSM: count.Draw(t, "ctas"),
-		}
-		resources, err := fromResources(sent(t, toResources(r)))
-		same(t, r, resources, err)
-
-		n := exec.Numerics{
-			MaxError: rapid.OneOf(amount, rapid.Just(math.Inf(1))).Draw(t, "error"), Tolerance: amount.Draw(t, "tolerance"),
-			Checked: rapid.Int64Min(0).Draw(t, "checked"), OutOfBounds: rapid.Int64Min(0).Draw(t, "out"), Reference: rapid.String().Draw(t, "reference"),
-		}
-		n.Wrong = rapid.Int64Range(0, n.Checked).Draw(t, "wrong")
-		numerics, err := fromNumerics(sent(t, toNumerics(n)))
-		same(t, n, numerics, err)
-
-		o := exec.MeasureOptions{WarmL2: rapid.Bool().Draw(t, "warm"), Input: rapid.String().Draw(t, "input"), Warmup: count.Draw(t, "warmup")}
-		runs := rapid.IntRange(1, maxRuns).Draw(t, "runs")
-		options, back, err := fromMeasureRequest(sent(t, toMeasureRequest(1, o, runs)))
-		same(t, o, options, err)
-		same(t, runs, back, nil)
-
-		s := make([]exec.Sample, rapid.IntRange(1, 20).Draw(t, "samples"))
-		for i := range s {
-			s[i] = exec.Sample{Time: unit.Seconds(positive.Draw(t, "time")), Clock: unit.Hertz(amount.Draw(t, "clock"))}
-		}
-		samples, err := fromSamples(sent(t, toSamples(s)), len(s))
-		same(t, s, samples, err)
-
-		e := exec.Environment{
-			Time: time.Unix(0, rapid.Int64Range(1, math.MaxInt64).Draw(t, "ns")).UTC(), Driver: rapid.String().Draw(t, "driver"), Clock: unit.Hertz(amount.Draw(t, "clock")),
-			TemperatureC: rapid.Float64Range(-300, 1e9).Draw(t, "temperature"), ThrottleReasons: rapid.SliceOfN(rapid.String(), 1, 3).Draw(t, "reasons"),
-		}
-		environment, err := fromEnvironment(sent(t, toEnvironment(e)))
-		same(t, e, environment, err)
-	})
 }
 
 // One connection serves many goroutines.

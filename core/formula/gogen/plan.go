@@ -32,7 +32,7 @@ type Plan struct {
 	nodes  []*node // in the order of definition
 	rows   []*node // the named formulas
 	known  map[string]*node
-	parts  int
+	parts  []int // by stage, how many fields have no name among the formulas
 }
 
 // node is a value: an input, a number, or an operation on other values. The same operation on the same values is one
@@ -58,7 +58,7 @@ type node struct {
 
 // New returns a plan without formulas. The stages come in the order in which they run.
 func New(stages ...Stage) *Plan {
-	return &Plan{stages: stages, names: map[string]*node{}, known: map[string]*node{}}
+	return &Plan{stages: stages, names: map[string]*node{}, known: map[string]*node{}, parts: make([]int, len(stages))}
 }
 
 // Reach says where the Go expression for an input can be used.
@@ -261,8 +261,8 @@ func (p *Plan) store(n *node, user int) {
 		n.field = Identifier(n.name)
 		return
 	}
-	p.parts++
-	n.field = fmt.Sprintf("part%d", p.parts)
+	p.parts[n.stage]++
+	n.field = fmt.Sprintf("part%d", p.parts[n.stage])
 }
 
 // inputs stores the calls that a node without a field depends on, for Columns.

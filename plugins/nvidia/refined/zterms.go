@@ -4,7 +4,7 @@ package refined
 
 import "math"
 
-// device depends on nothing but the device. value returns parameters, constants and quantities.
+// device holds what depends on the device alone. value returns the parameters, constants and quantities.
 type device struct {
 	numSms            float64 // num_sms
 	clock             float64 // clock
@@ -34,20 +34,20 @@ type device struct {
 	hotLineBandwidth  float64 // hot_line_bandwidth
 	firstTouchShare   float64 // first_touch_share
 	part1             float64 // shared_memory_bytes + shared_reserved
-	part3             float64 // 2 * wgmma_m
-	part4             float64 // tensor_rate * mma_sync_share
-	part6             float64 // mma_latency + ldmatrix_latency
-	part7             float64 // timed_launch_seconds * clock
-	part8             float64 // timed_least_seconds * clock
-	part10            float64 // touch_seconds * clock
-	part15            float64 // l2_bytes * l2_usable_share
+	part2             float64 // 2 * wgmma_m
+	part3             float64 // tensor_rate * mma_sync_share
+	part4             float64 // mma_latency + ldmatrix_latency
+	part5             float64 // timed_launch_seconds * clock
+	part6             float64 // timed_least_seconds * clock
+	part7             float64 // touch_seconds * clock
+	part8             float64 // l2_bytes * l2_usable_share
 	dramLatency       float64 // dram_latency
-	part18            float64 // l2_perf_ratio * l2_coalescing
-	part19            float64 // dram_perf_ratio * dram_efficiency
-	part21            float64 // prologue_cycles + dram_latency
+	part9             float64 // l2_perf_ratio * l2_coalescing
+	part10            float64 // dram_perf_ratio * dram_efficiency
+	part11            float64 // prologue_cycles + dram_latency
 	launch            float64 // launch
-	part26            float64 // energy_per_flop / (tdp * dynamic_share) * clock
-	part27            float64 // power_window * clock
+	part12            float64 // energy_per_flop / (tdp * dynamic_share) * clock
+	part13            float64 // power_window * clock
 }
 
 func (d *device) compute(value func(name string) float64) {
@@ -86,35 +86,35 @@ func (d *device) compute(value func(name string) float64) {
 	d.hotLineBandwidth = value("hot_line_bandwidth")
 	d.firstTouchShare = value("first_touch_share")
 	d.part1 = value("shared_memory_bytes") + sharedReserved
-	d.part3 = float64(2 * wgmmaM)
-	d.part4 = float64(tensorRate * value("mma_sync_share"))
-	d.part6 = value("mma_latency") + value("ldmatrix_latency")
-	d.part7 = float64(value("timed_launch_seconds") * clock)
-	d.part8 = float64(value("timed_least_seconds") * clock)
-	d.part10 = float64(value("touch_seconds") * clock)
-	d.part15 = float64(value("l2_bytes") * value("l2_usable_share"))
+	d.part2 = float64(2 * wgmmaM)
+	d.part3 = float64(tensorRate * value("mma_sync_share"))
+	d.part4 = value("mma_latency") + value("ldmatrix_latency")
+	d.part5 = float64(value("timed_launch_seconds") * clock)
+	d.part6 = float64(value("timed_least_seconds") * clock)
+	d.part7 = float64(value("touch_seconds") * clock)
+	d.part8 = float64(value("l2_bytes") * value("l2_usable_share"))
 	d.dramLatency = dramLatency
-	d.part18 = float64(value("l2_perf_ratio") * value("l2_coalescing"))
-	d.part19 = float64(value("dram_perf_ratio") * value("dram_efficiency"))
-	d.part21 = value("prologue_cycles") + dramLatency
+	d.part9 = float64(value("l2_perf_ratio") * value("l2_coalescing"))
+	d.part10 = float64(value("dram_perf_ratio") * value("dram_efficiency"))
+	d.part11 = value("prologue_cycles") + dramLatency
 	d.launch = launch
-	d.part26 = float64(value("energy_per_flop") / (tdp * value("dynamic_share")) * clock)
-	d.part27 = float64(value("power_window") * clock)
+	d.part12 = float64(value("energy_per_flop") / (tdp * value("dynamic_share")) * clock)
+	d.part13 = float64(value("power_window") * clock)
 }
 
-// sizes depends on nothing but the sizes of the problem.
+// sizes holds what depends on the sizes of the problem alone.
 type sizes struct {
-	m      float64 // m, set by hand
-	n      float64 // n, set by hand
-	k      float64 // k, set by hand
-	batch  float64 // batch, set by hand
-	part16 float64 // batch * k
-	part28 float64 // batch * m * n
+	m     float64 // m, set by hand
+	n     float64 // n, set by hand
+	k     float64 // k, set by hand
+	batch float64 // batch, set by hand
+	part1 float64 // batch * k
+	part2 float64 // batch * m * n
 }
 
 func (s *sizes) compute() {
-	s.part16 = float64(s.batch * s.k)
-	s.part28 = float64(s.batch * s.m * s.n)
+	s.part1 = float64(s.batch * s.k)
+	s.part2 = float64(s.batch * s.m * s.n)
 }
 
 // kernelInputs is set by hand.
@@ -148,7 +148,7 @@ type kernelInputs struct {
 	fullChip6144  float64 // full_chip_6144
 }
 
-// kernelTerms does not depend on the sizes of the problem.
+// kernelTerms holds what depends on the kernel, and not on the sizes of the problem.
 type kernelTerms struct {
 	groupM           float64 // group_m, set by hand
 	elementBytes     float64 // element_bytes
@@ -158,28 +158,28 @@ type kernelTerms struct {
 	blockK           float64 // block_k
 	splitK           float64 // split_k
 	threads          float64 // threads
-	part2            float64 // floor(threads_per_sm / threads)
+	part1            float64 // floor(threads_per_sm / threads)
 	stepsAhead       float64 // steps_ahead
 	repeatM          float64 // repeat_m
 	repeatN          float64 // repeat_n
 	tileBytes        float64 // tile_bytes
-	part5            float64 // pow(tensor_step, 4) + pow(shared_step, 4) + pow(issue_step, 4) + pow(line_step, 4)
+	part2            float64 // pow(tensor_step, 4) + pow(shared_step, 4) + pow(issue_step, 4) + pow(line_step, 4)
 	chainStep        float64 // chain_step
 	timed            float64 // timed
 	timedFixed       float64 // timed_fixed
-	part9            float64 // 2048 / block_k
+	part3            float64 // 2048 / block_k
 	onePace          float64 // one_pace
 	oneLongPace      float64 // one_long_pace
-	part11           float64 // max(0, touch_seconds * clock / steps_ahead - one_long_pace)
+	part4            float64 // max(0, touch_seconds * clock / steps_ahead - one_long_pace)
 	chipPace         float64 // chip_pace
 	chipLongPace     float64 // chip_long_pace
-	part12           float64 // max(0, touch_seconds * clock / steps_ahead - chip_long_pace)
+	part5            float64 // max(0, touch_seconds * clock / steps_ahead - chip_long_pace)
 	fullChipPace     float64 // full_chip_pace
 	fullChipLongPace float64 // full_chip_long_pace
-	part13           float64 // max(0, touch_seconds * clock / steps_ahead - full_chip_long_pace)
-	part17           float64 // repeat_m + repeat_n
-	part22           float64 // max(timed_ctas - 1, 1)
-	part24           float64 // 1 + split_k
+	part6            float64 // max(0, touch_seconds * clock / steps_ahead - full_chip_long_pace)
+	part7            float64 // repeat_m + repeat_n
+	part8            float64 // max(timed_ctas - 1, 1)
+	part9            float64 // 1 + split_k
 	tensorStep       float64 // tensor_step
 	sharedStep       float64 // shared_step
 	issueStep        float64 // issue_step
@@ -194,13 +194,13 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 		x2 := in.blockK / d.mmaK
 		x1 := float64(in.blockM / d.wgmmaM * in.warpsN * x2)
 		x3 := in.blockN / in.warpsN
-		tensorStep = float64(x1 * max(d.part3*x3*d.mmaK/d.tensorRate, d.wgmmaCycles))
+		tensorStep = float64(x1 * max(d.part2*x3*d.mmaK/d.tensorRate, d.wgmmaCycles))
 	} else {
 		x4 := max(in.blockM/in.warpsM, d.mmaM)
 		x6 := in.blockN / in.warpsN
 		x5 := max(x6, d.mmaN)
 		x7 := in.blockK / in.warpsK
-		tensorStep = float64(in.numWarps*x4*x5*x7) * 2 / d.part4
+		tensorStep = float64(in.numWarps*x4*x5*x7) * 2 / d.part3
 	}
 	tileBytes := float64((in.blockM + in.blockN) * in.blockK * in.elementBytes)
 	var x8 float64
@@ -239,7 +239,7 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 		x20 = tensorStep
 	} else {
 		x21 := in.blockK / d.mmaK
-		x20 = max(x21/in.warpsK*d.part6, tensorStep) + in.familyLatency
+		x20 = max(x21/in.warpsK*d.part4, tensorStep) + in.familyLatency
 	}
 	var x22 float64
 	if in.unbuffered > 0 {
@@ -248,19 +248,19 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	chainStep := x20 + issueStep + x22
 	var timedFixed, onePace, oneLongPace, chipPace, chipLongPace, fullChipPace, fullChipLongPace float64
 	if in.timed > 0 {
-		x23 := float64(in.one2048*d.clock) - d.part7
-		x24 := float64(in.one6144*d.clock) - d.part7 - x23
-		timedFixed = max(x23-float64(x24/4096*2048), d.part8)
+		x23 := float64(in.one2048*d.clock) - d.part5
+		x24 := float64(in.one6144*d.clock) - d.part5 - x23
+		timedFixed = max(x23-float64(x24/4096*2048), d.part6)
 		x25 := 2048 / in.blockK
 		onePace = max(0, x23-timedFixed) / x25
 		x26 := 4096 / in.blockK
 		oneLongPace = max(0, x24) / x26
-		x27 := float64(in.chip2048*d.clock) - d.part7
+		x27 := float64(in.chip2048*d.clock) - d.part5
 		chipPace = max(0, x27-timedFixed) / x25
-		chipLongPace = max(0, float64(in.chip6144*d.clock)-d.part7-x27) / x26
-		x28 := float64(in.fullChip2048*d.clock) - d.part7
+		chipLongPace = max(0, float64(in.chip6144*d.clock)-d.part5-x27) / x26
+		x28 := float64(in.fullChip2048*d.clock) - d.part5
 		fullChipPace = max(0, x28-timedFixed) / x25
-		fullChipLongPace = max(0, float64(in.fullChip6144*d.clock)-d.part7-x28) / x26
+		fullChipLongPace = max(0, float64(in.fullChip6144*d.clock)-d.part5-x28) / x26
 	}
 	k.elementBytes = in.elementBytes
 	k.outputBytes = in.outputBytes
@@ -269,7 +269,7 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	k.blockK = in.blockK
 	k.splitK = in.splitK
 	k.threads = threads
-	k.part2 = math.Floor(d.threadsPerSm / threads)
+	k.part1 = math.Floor(d.threadsPerSm / threads)
 	k.stepsAhead = stepsAhead
 	k.repeatM = in.repeatM
 	k.repeatN = in.repeatN
@@ -278,26 +278,26 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	k.sharedStep = sharedStep
 	k.issueStep = issueStep
 	k.lineStep = lineStep
-	k.part5 = fourth(tensorStep) + fourth(sharedStep) + fourth(issueStep) + fourth(lineStep)
+	k.part2 = fourth(tensorStep) + fourth(sharedStep) + fourth(issueStep) + fourth(lineStep)
 	k.chainStep = chainStep
 	k.timed = in.timed
 	k.timedFixed = timedFixed
 	x29 := 2048 / in.blockK
-	k.part9 = x29
+	k.part3 = x29
 	k.onePace = onePace
 	k.oneLongPace = oneLongPace
-	x30 := d.part10 / stepsAhead
-	k.part11 = max(0, x30-oneLongPace)
+	x30 := d.part7 / stepsAhead
+	k.part4 = max(0, x30-oneLongPace)
 	k.chipPace = chipPace
 	k.chipLongPace = chipLongPace
-	k.part12 = max(0, x30-chipLongPace)
+	k.part5 = max(0, x30-chipLongPace)
 	k.fullChipPace = fullChipPace
 	k.fullChipLongPace = fullChipLongPace
-	k.part13 = max(0, x30-fullChipLongPace)
+	k.part6 = max(0, x30-fullChipLongPace)
 	x31 := in.repeatM + in.repeatN
-	k.part17 = x31
-	k.part22 = max(in.timedCtas-1, 1)
-	k.part24 = 1 + in.splitK
+	k.part7 = x31
+	k.part8 = max(in.timedCtas-1, 1)
+	k.part9 = 1 + in.splitK
 }
 
 // variantInputs is set by hand.
@@ -307,27 +307,27 @@ type variantInputs struct {
 	sharedBytes float64 // shared_bytes
 }
 
-// variantTerms depends on whether loads are masked along K.
+// variantTerms holds what depends on the kernel and on whether its loads are masked along K.
 type variantTerms struct {
 	ctasPerSm float64 // ctas_per_sm
 	spillStep float64 // spill_step
 	onChip    float64 // on_chip
-	part14    float64 // num_sms * ctas_per_sm
-	part20    float64 // pow(ctas_per_sm, 4)
-	part23    float64 // min(1, (ctas_per_sm - 1) / max(timed_ctas - 1, 1))
-	part25    float64 // when(0 < timed, 0, epilogue_cycles + ctas_per_sm * block_m * block_n * output_bytes / epilogue_bandwidth + when(1 < split_k, dram_latency + ctas_per_sm * block_m * block_n * accumulator_bytes * (1 + split_k) / epilogue_bandwidth, 0))
+	part1     float64 // num_sms * ctas_per_sm
+	part2     float64 // pow(ctas_per_sm, 4)
+	part3     float64 // min(1, (ctas_per_sm - 1) / max(timed_ctas - 1, 1))
+	part4     float64 // when(0 < timed, 0, epilogue_cycles + ctas_per_sm * block_m * block_n * output_bytes / epilogue_bandwidth + when(1 < split_k, dram_latency + ctas_per_sm * block_m * block_n * accumulator_bytes * (1 + split_k) / epilogue_bandwidth, 0))
 }
 
 func (v *variantTerms) compute(in *inputs, d *device, k *kernelTerms) {
-	ctasPerSm := max(1, min(min(min(math.Floor(d.registerFile/(math.Ceil(max(in.registers, 1)/d.registerGranule)*d.registerGranule*k.threads)), math.Floor(d.part1/(in.sharedBytes+d.sharedReserved))), k.part2), d.ctasLimit))
+	ctasPerSm := max(1, min(min(min(math.Floor(d.registerFile/(math.Ceil(max(in.registers, 1)/d.registerGranule)*d.registerGranule*k.threads)), math.Floor(d.part1/(in.sharedBytes+d.sharedReserved))), k.part1), d.ctasLimit))
 	spillStep := 2 * in.spillBytes * k.threads / d.spillBandwidth
-	onChip := k.part5 + fourth(spillStep)
+	onChip := k.part2 + fourth(spillStep)
 	v.ctasPerSm = ctasPerSm
 	v.spillStep = spillStep
 	v.onChip = onChip
-	v.part14 = float64(d.numSms * ctasPerSm)
-	v.part20 = fourth(ctasPerSm)
-	v.part23 = min(1, (ctasPerSm-1)/k.part22)
+	v.part1 = float64(d.numSms * ctasPerSm)
+	v.part2 = fourth(ctasPerSm)
+	v.part3 = min(1, (ctasPerSm-1)/k.part8)
 	var x1 float64
 	if k.timed > 0 {
 		x1 = 0
@@ -335,14 +335,14 @@ func (v *variantTerms) compute(in *inputs, d *device, k *kernelTerms) {
 		x2 := float64(ctasPerSm * k.blockM * k.blockN)
 		var x3 float64
 		if k.splitK > 1 {
-			x3 = d.dramLatency + x2*d.accumulatorBytes*k.part24/d.epilogueBandwidth
+			x3 = d.dramLatency + x2*d.accumulatorBytes*k.part9/d.epilogueBandwidth
 		}
 		x1 = d.epilogueCycles + x2*k.outputBytes/d.epilogueBandwidth + x3
 	}
-	v.part25 = x1
+	v.part4 = x1
 }
 
-// timing depends on the kernel and the problem.
+// timing holds what depends on the kernel and the problem.
 type timing struct {
 	fullWaves      float64 // full_waves
 	fullL2Step     float64 // full_l2_step
@@ -381,41 +381,41 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms) {
 	tailCtas := ctasOfSm - float64(fullWaves*v.ctasPerSm)
 	var oneLoop, chipLoop, fullChipLoop float64
 	if k.timed > 0 {
-		x2 := min(steps, k.part9)
+		x2 := min(steps, k.part3)
 		x3 := steps - x2
 		x4 := float64(max(0, steps-k.stepsAhead) * d.firstTouchShare)
-		oneLoop = float64(x2*k.onePace) + float64(x3*k.oneLongPace) + float64(x4*k.part11)
-		chipLoop = max(oneLoop, float64(x2*k.chipPace)+float64(x3*k.chipLongPace)+float64(x4*k.part12))
-		fullChipLoop = max(chipLoop, float64(x2*k.fullChipPace)+float64(x3*k.fullChipLongPace)+float64(x4*k.part13))
+		oneLoop = float64(x2*k.onePace) + float64(x3*k.oneLongPace) + float64(x4*k.part4)
+		chipLoop = max(oneLoop, float64(x2*k.chipPace)+float64(x3*k.chipLongPace)+float64(x4*k.part5))
+		fullChipLoop = max(chipLoop, float64(x2*k.fullChipPace)+float64(x3*k.fullChipLongPace)+float64(x4*k.part6))
 	}
-	sweeps := max(1, gridN*group/min(ctas, v.part14))
+	sweeps := max(1, gridN*group/min(ctas, v.part1))
 	rowGroups := math.Ceil(gridM / group)
-	missA := 1 - min(1, d.part15/(group*k.blockM*s.k*k.elementBytes))
-	missB := 1 - min(1, d.part15/((float64(gridM*k.blockM)+float64(gridN*k.blockN))*s.k*k.elementBytes))
-	dramBytes := float64(s.part16 * k.elementBytes * (float64(s.m*(1+float64((sweeps-1)*missA))) + float64(s.n*(1+float64((rowGroups-1)*missB)))))
+	missA := 1 - min(1, d.part8/(group*k.blockM*s.k*k.elementBytes))
+	missB := 1 - min(1, d.part8/((float64(gridM*k.blockM)+float64(gridN*k.blockN))*s.k*k.elementBytes))
+	dramBytes := float64(s.part1 * k.elementBytes * (float64(s.m*(1+float64((sweeps-1)*missA))) + float64(s.n*(1+float64((rowGroups-1)*missB)))))
 	dramShare := min(1, dramBytes/(ctas*steps*k.tileBytes))
 	var repeated float64
-	if k.part17 > 0 {
+	if k.part7 > 0 {
 		repeated = float64(k.repeatM*(k.blockM-s.m/gridM)) + float64(k.repeatN*(k.blockN-s.n/gridN))
 	}
 	var fullActive, fullL2Step, fullDramStep, fullRepeatStep, fullBusy, fullAlone, fullStep, fullFill, fullLoop, fullEpilogue float64
 	if fullWaves > 0 {
 		fullActive = min(d.numSms, ctas)
-		fullL2Step = k.tileBytes / min(d.l2PortBandwidth, d.part18/fullActive)
-		fullDramStep = fullActive * k.tileBytes * dramShare / d.part19
+		fullL2Step = k.tileBytes / min(d.l2PortBandwidth, d.part9/fullActive)
+		fullDramStep = fullActive * k.tileBytes * dramShare / d.part10
 		fullRepeatStep = fullActive * repeated * k.blockK * k.elementBytes / d.hotLineBandwidth
-		fullBusy = float64(v.part20 * (v.onChip + fourth(fullL2Step) + fourth(fullDramStep) + fourth(fullRepeatStep)))
+		fullBusy = float64(v.part2 * (v.onChip + fourth(fullL2Step) + fourth(fullDramStep) + fourth(fullRepeatStep)))
 		fullAlone = max(k.chainStep, (d.dramLatency+fullL2Step)/k.stepsAhead) + v.spillStep
 		fullStep = math.Sqrt(math.Sqrt(fullBusy + fourth(fullAlone)))
 		if k.timed > 0 {
 			fullFill = k.timedFixed
 		} else {
-			fullFill = d.part21 + float64(v.ctasPerSm*fullL2Step)
+			fullFill = d.part11 + float64(v.ctasPerSm*fullL2Step)
 		}
 		if k.timed > 0 {
 			if v.ctasPerSm > 1 {
 				x5 := fullChipLoop - chipLoop
-				fullLoop = chipLoop + float64(x5*v.part23)
+				fullLoop = chipLoop + float64(x5*v.part3)
 			} else {
 				x6 := chipLoop - oneLoop
 				fullLoop = oneLoop + float64(x6*(fullActive/d.numSms))
@@ -423,7 +423,7 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms) {
 		} else {
 			fullLoop = float64(steps * fullStep)
 		}
-		fullEpilogue = v.part25
+		fullEpilogue = v.part4
 	}
 	var tailActive, tailL2Step, tailDramStep, tailRepeatStep, tailBusy, tailAlone, tailStep, tailFill, tailLoop, tailEpilogue float64
 	if tailCtas > 0 {
@@ -434,8 +434,8 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms) {
 			x7 = ctas
 		}
 		tailActive = min(d.numSms, x7)
-		tailL2Step = k.tileBytes / min(d.l2PortBandwidth, d.part18/tailActive)
-		tailDramStep = tailActive * k.tileBytes * dramShare / d.part19
+		tailL2Step = k.tileBytes / min(d.l2PortBandwidth, d.part9/tailActive)
+		tailDramStep = tailActive * k.tileBytes * dramShare / d.part10
 		tailRepeatStep = tailActive * repeated * k.blockK * k.elementBytes / d.hotLineBandwidth
 		tailBusy = float64(fourth(tailCtas) * (v.onChip + fourth(tailL2Step) + fourth(tailDramStep) + fourth(tailRepeatStep)))
 		tailAlone = max(k.chainStep, (d.dramLatency+tailL2Step)/k.stepsAhead) + v.spillStep
@@ -443,12 +443,12 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms) {
 		if k.timed > 0 {
 			tailFill = k.timedFixed
 		} else {
-			tailFill = d.part21 + float64(tailCtas*tailL2Step)
+			tailFill = d.part11 + float64(tailCtas*tailL2Step)
 		}
 		if k.timed > 0 {
 			if tailCtas > 1 {
 				x8 := fullChipLoop - chipLoop
-				tailLoop = chipLoop + float64(x8*min(1, (tailCtas-1)/k.part22))
+				tailLoop = chipLoop + float64(x8*min(1, (tailCtas-1)/k.part8))
 			} else {
 				x9 := chipLoop - oneLoop
 				tailLoop = oneLoop + float64(x9*(tailActive/d.numSms))
@@ -462,7 +462,7 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms) {
 			x10 := float64(tailCtas * k.blockM * k.blockN)
 			var x11 float64
 			if k.splitK > 1 {
-				x11 = d.dramLatency + x10*d.accumulatorBytes*k.part24/d.epilogueBandwidth
+				x11 = d.dramLatency + x10*d.accumulatorBytes*k.part9/d.epilogueBandwidth
 			}
 			tailEpilogue = d.epilogueCycles + x10*k.outputBytes/d.epilogueBandwidth + x11
 		}
@@ -473,9 +473,9 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms) {
 	allWaves := fill + loop + epilogue
 	var power float64
 	if d.tdp > 0 {
-		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK*d.part26)-d.part27, 0)
+		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK*d.part12)-d.part13, 0)
 	}
-	dramFloor := (dramBytes + float64(s.part28*k.outputBytes)) / d.part19
+	dramFloor := (dramBytes + float64(s.part2*k.outputBytes)) / d.part10
 	total := d.launch + math.Sqrt(math.Sqrt(fourth(allWaves)+fourth(power)+fourth(dramFloor)))
 	t.fullWaves = fullWaves
 	t.fullL2Step = fullL2Step
@@ -529,22 +529,22 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	tailCtas := ctasOfSm - float64(t.fullWaves*v.ctasPerSm)
 	var oneLoop, chipLoop, fullChipLoop float64
 	if k.timed > 0 {
-		x6 := min(steps, k.part9)
+		x6 := min(steps, k.part3)
 		x7 := steps - x6
 		x8 := float64(max(0, steps-k.stepsAhead) * d.firstTouchShare)
-		oneLoop = float64(x6*k.onePace) + float64(x7*k.oneLongPace) + float64(x8*k.part11)
-		chipLoop = max(oneLoop, float64(x6*k.chipPace)+float64(x7*k.chipLongPace)+float64(x8*k.part12))
-		fullChipLoop = max(chipLoop, float64(x6*k.fullChipPace)+float64(x7*k.fullChipLongPace)+float64(x8*k.part13))
+		oneLoop = float64(x6*k.onePace) + float64(x7*k.oneLongPace) + float64(x8*k.part4)
+		chipLoop = max(oneLoop, float64(x6*k.chipPace)+float64(x7*k.chipLongPace)+float64(x8*k.part5))
+		fullChipLoop = max(chipLoop, float64(x6*k.fullChipPace)+float64(x7*k.fullChipLongPace)+float64(x8*k.part6))
 	}
-	sweeps := max(1, gridN*group/min(ctas, v.part14))
+	sweeps := max(1, gridN*group/min(ctas, v.part1))
 	rowGroups := math.Ceil(gridM / group)
-	missA := 1 - min(1, d.part15/(group*k.blockM*s.k*k.elementBytes))
-	missB := 1 - min(1, d.part15/((float64(gridM*k.blockM)+float64(gridN*k.blockN))*s.k*k.elementBytes))
-	dramBytes := float64(s.part16 * k.elementBytes * (float64(s.m*(1+float64((sweeps-1)*missA))) + float64(s.n*(1+float64((rowGroups-1)*missB)))))
+	missA := 1 - min(1, d.part8/(group*k.blockM*s.k*k.elementBytes))
+	missB := 1 - min(1, d.part8/((float64(gridM*k.blockM)+float64(gridN*k.blockN))*s.k*k.elementBytes))
+	dramBytes := float64(s.part1 * k.elementBytes * (float64(s.m*(1+float64((sweeps-1)*missA))) + float64(s.n*(1+float64((rowGroups-1)*missB)))))
 	dramShare := min(1, dramBytes/(ctas*steps*k.tileBytes))
 	l2Hit := 1 - dramShare
 	var repeated float64
-	if k.part17 > 0 {
+	if k.part7 > 0 {
 		repeated = float64(k.repeatM*(k.blockM-s.m/gridM)) + float64(k.repeatN*(k.blockN-s.n/gridN))
 	}
 	var fullActive, fullThroughput, fullStep, fullFill, fullEpilogue float64
@@ -555,9 +555,9 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		if k.timed > 0 {
 			fullFill = k.timedFixed
 		} else {
-			fullFill = d.part21 + float64(v.ctasPerSm*t.fullL2Step)
+			fullFill = d.part11 + float64(v.ctasPerSm*t.fullL2Step)
 		}
-		fullEpilogue = v.part25
+		fullEpilogue = v.part4
 	}
 	var tailActive, tailThroughput, tailStep, tailFill, tailEpilogue float64
 	if tailCtas > 0 {
@@ -573,7 +573,7 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		if k.timed > 0 {
 			tailFill = k.timedFixed
 		} else {
-			tailFill = d.part21 + float64(tailCtas*t.tailL2Step)
+			tailFill = d.part11 + float64(tailCtas*t.tailL2Step)
 		}
 		if k.timed > 0 {
 			tailEpilogue = 0
@@ -581,7 +581,7 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 			x10 := float64(tailCtas * k.blockM * k.blockN)
 			var x11 float64
 			if k.splitK > 1 {
-				x11 = d.dramLatency + x10*d.accumulatorBytes*k.part24/d.epilogueBandwidth
+				x11 = d.dramLatency + x10*d.accumulatorBytes*k.part9/d.epilogueBandwidth
 			}
 			tailEpilogue = d.epilogueCycles + x10*k.outputBytes/d.epilogueBandwidth + x11
 		}

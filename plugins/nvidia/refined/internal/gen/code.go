@@ -25,14 +25,15 @@ var stages = []struct {
 	knows                             gogen.Deps
 }{
 	{"d", "device", "", "value func(name string) float64",
-		"device depends on nothing but the device. value returns parameters, constants and quantities.", 0},
-	{"s", "sizes", "", "", "sizes depends on nothing but the sizes of the problem.", onSizes},
+		"device holds what depends on the device alone. value returns the parameters, constants and quantities.", 0},
+	{"s", "sizes", "", "", "sizes holds what depends on the sizes of the problem alone.", onSizes},
 	{"k", "kernelTerms", "kernelInputs", "in *inputs, d *device",
-		"kernelTerms does not depend on the sizes of the problem.", onKernel},
+		"kernelTerms holds what depends on the kernel, and not on the sizes of the problem.", onKernel},
 	{"v", "variantTerms", "variantInputs", "in *inputs, d *device, k *kernelTerms",
-		"variantTerms depends on whether loads are masked along K.", onKernel | onVariant},
+		"variantTerms holds what depends on the kernel and on whether its loads are masked along K.",
+		onKernel | onVariant},
 	{"t", "timing", "", "d *device, s *sizes, k *kernelTerms, v *variantTerms",
-		"timing depends on the kernel and the problem.", onSizes | onKernel | onVariant | onGroup},
+		"timing holds what depends on the kernel and the problem.", onSizes | onKernel | onVariant | onGroup},
 }
 
 // kept are the terms that the model's own code reads.

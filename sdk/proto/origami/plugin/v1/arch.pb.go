@@ -788,8 +788,8 @@ type OpenRequest struct {
 	Live *LiveDevice `protobuf:"bytes,6,opt,name=live,proto3" json:"live,omitempty"`
 	// How much the model may know; unspecified means all that there is. Since API 1.1.0.
 	Rung Rung `protobuf:"varint,7,opt,name=rung,proto3,enum=origami.plugin.v1.Rung" json:"rung,omitempty"`
-	// Files in the place of the plugin's own: what the compiler reports of each kernel of a family, and a timing pass over
-	// them. Since API 1.1.0.
+	// Files in the place of the plugin's own: what the compiler reports of each kernel of a family, and a timing pass
+	// over them. Since API 1.1.0.
 	Compiled         []byte `protobuf:"bytes,8,opt,name=compiled,proto3,oneof" json:"compiled,omitempty"`
 	Characterization []byte `protobuf:"bytes,9,opt,name=characterization,proto3,oneof" json:"characterization,omitempty"`
 	// The API versions that the host speaks. One that does not say 1.2.0 knows no named axes: to such a host the plugin
@@ -1176,8 +1176,8 @@ type Description struct {
 	Order              *Order         `protobuf:"bytes,23,opt,name=order,proto3" json:"order,omitempty"`
 	Options            []*OptionValue `protobuf:"bytes,24,rep,name=options,proto3" json:"options,omitempty"`
 	Uncertainty        []*Uncertainty `protobuf:"bytes,25,rep,name=uncertainty,proto3" json:"uncertainty,omitempty"`
-	// The dimensions in which more work, by whole blocks, is never predicted to take less time. For K that is expected anyway,
-	// but of a model that declares DIM_NONE.
+	// The dimensions in which more work, by whole blocks, is never predicted to take less time. For K that is expected
+	// anyway, but of a model that declares DIM_NONE.
 	Monotone []Dim `protobuf:"varint,26,rep,packed,name=monotone,proto3,enum=origami.plugin.v1.Dim" json:"monotone,omitempty"`
 	// Those of the kernel families that have named axes. Since API 1.2.0.
 	Families []*Family `protobuf:"bytes,27,rep,name=families,proto3" json:"families,omitempty"`

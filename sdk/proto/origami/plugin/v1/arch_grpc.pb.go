@@ -54,8 +54,8 @@ type ArchServiceClient interface {
 	// Mapping is phase two of the selection: the launch order for a configuration.
 	Mapping(ctx context.Context, in *MappingRequest, opts ...grpc.CallOption) (*MappingResponse, error)
 	// Deprecated: Do not use.
-	// MemoryIteration costed the loads of one K step at each level of the memory hierarchy. Nothing used the answer: plugins
-	// answer UNIMPLEMENTED, hosts do not call it.
+	// MemoryIteration costed the loads of one K step at each level of the memory hierarchy. Nothing used the answer:
+	// plugins answer UNIMPLEMENTED, hosts do not call it.
 	MemoryIteration(ctx context.Context, in *MemoryIterationRequest, opts ...grpc.CallOption) (*MemoryIterationResponse, error)
 	// Rank runs candidates, estimates, ordering and mapping next to the model, for a batch of problems.
 	Rank(ctx context.Context, in *RankRequest, opts ...grpc.CallOption) (*RankResponse, error)
@@ -184,8 +184,8 @@ type ArchServiceServer interface {
 	// Mapping is phase two of the selection: the launch order for a configuration.
 	Mapping(context.Context, *MappingRequest) (*MappingResponse, error)
 	// Deprecated: Do not use.
-	// MemoryIteration costed the loads of one K step at each level of the memory hierarchy. Nothing used the answer: plugins
-	// answer UNIMPLEMENTED, hosts do not call it.
+	// MemoryIteration costed the loads of one K step at each level of the memory hierarchy. Nothing used the answer:
+	// plugins answer UNIMPLEMENTED, hosts do not call it.
 	MemoryIteration(context.Context, *MemoryIterationRequest) (*MemoryIterationResponse, error)
 	// Rank runs candidates, estimates, ordering and mapping next to the model, for a batch of problems.
 	Rank(context.Context, *RankRequest) (*RankResponse, error)

@@ -351,8 +351,8 @@ type Diagnostic struct {
 	What  string                 `protobuf:"bytes,2,opt,name=what,proto3" json:"what,omitempty"`
 	Where string                 `protobuf:"bytes,3,opt,name=where,proto3" json:"where,omitempty"`
 	Fix   string                 `protobuf:"bytes,4,opt,name=fix,proto3" json:"fix,omitempty"`
-	// A name for the failure by which a front end adds its own hint: unknown_device, nothing_fits, … (core/diag). Empty, or
-	// a name that the receiver does not know, adds nothing.
+	// A name for the failure by which a front end adds its own hint: unknown_device, nothing_fits, … (core/diag). Empty,
+	// or a name that the receiver does not know, adds nothing.
 	Code string `protobuf:"bytes,5,opt,name=code,proto3" json:"code,omitempty"`
 	// What a hint for the code mentions: an architecture, the path of a plugin.
 	Subject       string `protobuf:"bytes,6,opt,name=subject,proto3" json:"subject,omitempty"`

@@ -45,8 +45,8 @@ type ExecutorServiceClient interface {
 	Compile(ctx context.Context, in *CompileRequest, opts ...grpc.CallOption) (*CompileResponse, error)
 	// Check runs a kernel once and compares its result with a reference.
 	Check(ctx context.Context, in *CheckRequest, opts ...grpc.CallOption) (*CheckResponse, error)
-	// Measure times a number of runs. The host asks again for more, a few milliseconds at a time, so that it can stop early
-	// and so that a kernel that never ends is told from a long measurement.
+	// Measure times a number of runs. The host asks again for more, a few milliseconds at a time, so that it can stop
+	// early and so that a kernel that never ends is told from a long measurement.
 	Measure(ctx context.Context, in *MeasureRequest, opts ...grpc.CallOption) (*MeasureResponse, error)
 	// Release frees a kernel, when the calls about it that are in progress have ended. Releasing an unknown one succeeds.
 	Release(ctx context.Context, in *ReleaseRequest, opts ...grpc.CallOption) (*ReleaseResponse, error)
@@ -149,8 +149,8 @@ type ExecutorServiceServer interface {
 	Compile(context.Context, *CompileRequest) (*CompileResponse, error)
 	// Check runs a kernel once and compares its result with a reference.
 	Check(context.Context, *CheckRequest) (*CheckResponse, error)
-	// Measure times a number of runs. The host asks again for more, a few milliseconds at a time, so that it can stop early
-	// and so that a kernel that never ends is told from a long measurement.
+	// Measure times a number of runs. The host asks again for more, a few milliseconds at a time, so that it can stop
+	// early and so that a kernel that never ends is told from a long measurement.
 	Measure(context.Context, *MeasureRequest) (*MeasureResponse, error)
 	// Release frees a kernel, when the calls about it that are in progress have ended. Releasing an unknown one succeeds.
 	Release(context.Context, *ReleaseRequest) (*ReleaseResponse, error)

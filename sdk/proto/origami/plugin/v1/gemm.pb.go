@@ -553,9 +553,9 @@ func (x *Axis) GetDefaultValue() string {
 type ConfigSet struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// SHA-256 over the list in order: per configuration block_m, block_n, block_k, group_m, num_warps, num_stages,
-	// split_k and the length of the kernel's name as 64-bit little-endian integers, then the name's bytes. If a configuration
-	// has named axes, there follow 64 bits that are all set and, per configuration, the length and the bytes of
-	// "name=value,name=value" with those that are not at their default, sorted by name.
+	// split_k and the length of the kernel's name as 64-bit little-endian integers, then the name's bytes. If a
+	// configuration has named axes, there follow 64 bits that are all set and, per configuration, the length and the
+	// bytes of "name=value,name=value" with those that are not at their default, sorted by name.
 	Sha256 []byte `protobuf:"bytes,1,opt,name=sha256,proto3" json:"sha256,omitempty"`
 	// Absent when the host believes that the plugin holds the list.
 	Configs       *Configs `protobuf:"bytes,2,opt,name=configs,proto3" json:"configs,omitempty"`

@@ -1,0 +1,123 @@
+package host_test
+
+import (
+	"bytes"
+
+	_ "google.golang.org/grpc/encoding/proto" // the codec
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// everyField calls do with every field that is set, of the message and of those in it.
+func everyField(m protoreflect.Message, do func(protoreflect.Message, protoreflect.FieldDescriptor)) {
+	for i := range m.Descriptor().Fields().Len() {
+		field := m.Descriptor().Fields().Get(i)
+		switch {
+		case field.IsMap():
+			if m.Has(field) {
+				do(m, field)
+			}
+		case field.IsList():
+			if m.Has(field) && field.Message() != nil {
+				for i := range m.Get(field).List().Len() {
+					everyField(m.Get(field).List().Get(i).Message(), do)
+				}
+			}
+			if m.Has(field) {
+				do(m, field)
+			}
+		case field.Message() != nil:
+			if m.Has(field) {
+				everyField(m.Mutable(field).Message(), do)
+			}
+		default:
+			do(m, field)
+		}
+	}
+}
+
+// everyScalar replaces every value, also in lists and maps, for which there is another.
+func everyScalar(m protoreflect.Message, other func(protoreflect.FieldDescriptor,
+	protoreflect.Value) protoreflect.Value) {
+	everyField(m, func(m protoreflect.Message, field protoreflect.FieldDescriptor) {
+		switch {
+		case field.IsMap():
+			m.Get(field).Map().Range(func(k protoreflect.MapKey, old protoreflect.Value) bool {
+				if v := other(field.MapValue(), old); v.IsValid() {
+					m.Mutable(field).Map().Set(k, v)
+				}
+				return true
+			})
+		case field.IsList():
+			for i := range m.Get(field).List().Len() {
+				if v := other(field, m.Get(field).List().Get(i)); v.IsValid() {
+					m.Mutable(field).List().Set(i, v)
+				}
+			}
+		default:
+			if v := other(field, m.Get(field)); v.IsValid() {
+				m.Set(field, v)
+			}
+		}
+	})
+}
+
+func everyFloat(x float64) func(protoreflect.Message) {
+	return func(m protoreflect.Message) {
+		everyScalar(m, func(field protoreflect.FieldDescriptor, _ protoreflect.Value) (v protoreflect.Value) {
+			if field.Kind() == protoreflect.DoubleKind {
+				v = protoreflect.ValueOfFloat64(x)
+			}
+			return v
+		})
+	}
+}
+
+func everyInteger(x int64) func(protoreflect.Message) {
+	return func(m protoreflect.Message) {
+		everyScalar(m, func(field protoreflect.FieldDescriptor, _ protoreflect.Value) (v protoreflect.Value) {
+			switch field.Kind() { //nolint:exhaustive // the messages have no others
+			case protoreflect.Int64Kind:
+				v = protoreflect.ValueOfInt64(x)
+			case protoreflect.Int32Kind:
+				v = protoreflect.ValueOfInt32(int32(x))
+			case protoreflect.Uint64Kind:
+				v = protoreflect.ValueOfUint64(uint64(x))
+			case protoreflect.Uint32Kind:
+				v = protoreflect.ValueOfUint32(uint32(x))
+			}
+			return v
+		})
+	}
+}
+
+func everyNumber(x int64) func(protoreflect.Message) {
+	return func(m protoreflect.Message) {
+		everyFloat(float64(x))(m)
+		everyInteger(x)(m)
+	}
+}
+
+// everyEnum also replaces the enums that stand in columns of bytes.
+func everyEnum(x byte) func(protoreflect.Message) {
+	return func(m protoreflect.Message) {
+		everyScalar(m, func(field protoreflect.FieldDescriptor, old protoreflect.Value) (v protoreflect.Value) {
+			switch {
+			case field.Kind() == protoreflect.EnumKind:
+				v = protoreflect.ValueOfEnum(protoreflect.EnumNumber(x))
+			case field.Name() == "bounds" && len(old.Bytes()) > 0:
+				v = protoreflect.ValueOfBytes(bytes.Repeat([]byte{x}, len(old.Bytes())))
+			}
+			return v
+		})
+	}
+}
+
+func everyList(change func(protoreflect.List)) func(protoreflect.Message) {
+	return func(m protoreflect.Message) {
+		everyField(m, func(m protoreflect.Message, field protoreflect.FieldDescriptor) {
+			if field.IsList() && m.Get(field).List().Len() > 0 {
+				change(m.Mutable(field).List())
+			}
+		})
+	}
+}

@@ -1,0 +1,199 @@
+package host_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/exec"
+	"github.com/origami-gemm/origami/sdk/host"
+	"github.com/origami-gemm/origami/sdk/internal/fake"
+)
+
+// verifyTable compares a table with the one in matrixFile that follows a heading, or puts it there.
+func verifyTable(t *testing.T, heading string, columns, rows []string, cell func(row, column int) string) {
+	t.Helper()
+	var b strings.Builder
+	fmt.Fprintf(&b, "| | %s |\n|%s\n", strings.Join(columns, " | "), strings.Repeat(" --- |", 1+len(columns)))
+	for i, row := range rows {
+		fmt.Fprintf(&b, "| %s |", row)
+		for j := range columns {
+			fmt.Fprintf(&b, " %s |", cell(i, j))
+		}
+		b.WriteString("\n")
+	}
+	text, err := os.ReadFile(matrixFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, after, ok := strings.Cut(string(text), "\n## "+heading+"\n")
+	start := strings.Index(after, "\n| | ")
+	if !ok || start < 0 {
+		t.Fatalf("%s has no table under %q", matrixFile, heading)
+	}
+	start++
+	end := start + max(strings.Index(after[start:]+"\n\n", "\n\n")+1, 0)
+	end = min(end, len(after))
+	if got := after[start:end]; got == b.String() {
+		return
+	} else if !*update {
+		want := strings.Split(got, "\n")
+		for i, line := range strings.Split(b.String(), "\n") {
+			if i >= len(want) || line != want[i] {
+				t.Errorf("%s does not have this line under %q; check it and run with -update:\n%s", matrixFile, heading, line)
+			}
+		}
+		if !t.Failed() {
+			t.Errorf("%s has lines under %q that are not so any more; run with -update", matrixFile, heading)
+		}
+		return
+	}
+	if err := os.WriteFile(matrixFile, []byte(before+"\n## "+heading+"\n"+after[:start]+b.String()+after[end:]),
+		0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// leavesNothing makes sure that a test, when it has closed its hosts, has no more goroutines and open files than
+// before, and that no socket is left.
+func leavesNothing(t *testing.T) {
+	t.Helper()
+	warm := host.New(host.Options{Builtins: []host.Builtin{builtin("good")}}) // the runtime opens files of its own once
+	open(t, warm, arch.OpenRequest{Arch: "good"})
+	_ = warm.Close()
+	goroutines := goleak.IgnoreCurrent()
+	before := openFiles(t)
+	t.Cleanup(func() {
+		if err := goleak.Find(goroutines); err != nil {
+			t.Error(err)
+		}
+		for wait := 0; ; wait++ {
+			now := openFiles(t)
+			if len(now) <= len(before) {
+				break
+			}
+			if wait == 100 {
+				t.Errorf("open files before: %v, now: %v", before, now)
+				break
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+		if left, _ := filepath.Glob(filepath.Join(os.TempDir(), "origami-run*")); len(left) > 0 {
+			t.Errorf("folders left behind: %v", left)
+		}
+	})
+}
+
+func openFiles(t *testing.T) (files []string) {
+	t.Helper()
+	fds, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Skip("needs /proc")
+	}
+	for _, fd := range fds {
+		if to, err := os.Readlink("/proc/self/fd/" + fd.Name()); err == nil {
+			files = append(files, to)
+		}
+	}
+	return files
+}
+
+// bench is a forger with two hosts for it, of which one is patient. Options that are zero are the host's own.
+type bench struct {
+	folder
+	executor     bool
+	host         *host.Host
+	architecture arch.Architecture
+	device       exec.Executor
+}
+
+// patience is how long the other hosts wait for what hangs.
+const patience = 2 * time.Second
+
+func newBench(t *testing.T, plugin string, o host.Options) *bench {
+	t.Helper()
+	return folder(t.TempDir()).bench(t, plugin, o)
+}
+
+// bench is newBench for a folder that there is already.
+func (f folder) bench(t *testing.T, plugin string, o host.Options) *bench {
+	t.Helper()
+	b := &bench{folder: f, executor: plugin == forgerExecutor}
+	if plugin == forger {
+		o.Builtins = []host.Builtin{b.builtin()}
+	} else {
+		self, err := os.Executable()
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := b.file(host.Prefix + plugin)
+		o.LockFile = b.file("lock")
+		if err := os.Symlink(self, path); err != nil && !errors.Is(err, os.ErrExist) {
+			t.Fatal(err)
+		}
+		if _, err := host.Trust(o.LockFile, path); err != nil {
+			t.Fatal(err)
+		}
+		o.Plugins = []string{path}
+	}
+	b.host = host.New(o)
+	return b
+}
+
+// builtin is the forger that looks into this folder.
+func (f folder) builtin() host.Builtin {
+	return host.Builtin{Manifest: fake.Provider{Name: forger}.Manifest(), Args: []string{asPlugin, forger, string(f)}}
+}
+
+func (b *bench) open(ctx context.Context) (err error) {
+	if b.executor {
+		b.device, err = b.host.Executor(ctx, forgerExecutor)
+	} else {
+		b.architecture, err = b.host.Open(ctx, arch.OpenRequest{Arch: forger})
+	}
+	return err
+}
+
+// close closes the host and makes sure that no process is left.
+func (b *bench) close(t *testing.T) {
+	_ = b.host.Close()
+	for _, pid := range append(b.lines(startsFile), b.lines(childrenFile)...) {
+		if !eventually(func() bool { return !lives(pid) }) {
+			t.Errorf("process %s lives on", pid)
+		}
+	}
+	for _, pid := range b.lines(daemonsFile) {
+		if !lives(pid) {
+			t.Error("a process in a session of its own has been found and ended: say so in the documentation")
+		}
+		id, _ := strconv.Atoi(pid)
+		_ = syscall.Kill(id, syscall.SIGKILL)
+	}
+	_ = os.Remove(b.file(daemonsFile))
+}
+
+func eventually(is func() bool) bool {
+	for range 250 {
+		if is() {
+			return true
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	return is()
+}
+
+// lives reads /proc, because a zombie that nobody has waited for still answers to signals.
+func lives(pid string) bool {
+	status, err := os.ReadFile("/proc/" + pid + "/status")
+	return err == nil && !strings.Contains(string(status), "State:\tZ") && !strings.Contains(string(status), "State:\tX")
+}

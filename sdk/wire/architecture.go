@@ -1,0 +1,261 @@
+package wire
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/selector"
+	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
+)
+
+// Architecture is an architecture that lives in a plugin. It ranks there too (selector.Ranker), in one round trip, or
+// here if the plugin does not implement Rank.
+type Architecture struct {
+	client  *Client
+	request *pb.OpenRequest
+	opened  *pb.OpenResponse
+	desc    *arch.Description
+	levels  []arch.Level
+
+	ranksHere atomic.Bool // the plugin has no Rank
+
+	mu    sync.Mutex
+	lists []*configList // most recently used first
+}
+
+var (
+	_ arch.Architecture    = (*Architecture)(nil)
+	_ arch.MemoryHierarchy = (*Architecture)(nil)
+	_ selector.Ranker      = (*Architecture)(nil)
+)
+
+// Sizes of one call. Each is far below MaxMessage, and short enough that a cancelled context and a timeout per call
+// mean something.
+const (
+	configsPerCall  = 1 << 15
+	problemsPerCall = 256
+	// listsKept is how many configuration lists the client remembers.
+	listsKept = 16
+)
+
+// Describe implements arch.Architecture.
+func (a *Architecture) Describe() *arch.Description { return a.desc }
+
+// Hierarchy implements arch.Architecture.
+func (a *Architecture) Hierarchy() arch.MemoryHierarchy { return a }
+
+// Levels implements arch.MemoryHierarchy.
+func (a *Architecture) Levels() []arch.Level { return a.levels }
+
+// Close lets the plugin forget the architecture. It may still be used: the plugin then opens it again.
+func (a *Architecture) Close(ctx context.Context) error {
+	_, err := a.client.arch.Close(ctx, &pb.CloseRequest{Handle: a.opened.Handle})
+	if errors.Is(err, ErrDied) {
+		return nil // and has forgotten everything
+	}
+	return a.client.fault(ctx, "Close", err)
+}
+
+// Candidates implements arch.Architecture.
+func (a *Architecture) Candidates(ctx context.Context, p gemm.Problem, s arch.Space) (*arch.Candidates, error) {
+	req := &pb.CandidatesRequest{Handle: a.opened.Handle, Problem: toProblem(p), Space: toSpace(s)}
+	var resp *pb.CandidatesResponse
+	err := a.call(ctx, "Candidates", func() (err error) {
+		resp, err = a.client.arch.Candidates(ctx, req)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	c, err := fromCandidates(resp, a.desc)
+	return c, a.client.nonsense("Candidates", err)
+}
+
+// Estimate implements arch.Architecture.
+func (a *Architecture) Estimate(ctx context.Context, dst []arch.Estimate, p gemm.Problem, cfgs []gemm.Config) error {
+	if len(dst) != len(cfgs) {
+		return &diag.Error{What: fmt.Sprintf("Estimate: room for %d results of %d configurations", len(dst), len(cfgs))}
+	}
+	req := &pb.EstimateRequest{Handle: a.opened.Handle, Problem: toProblem(p)}
+	// At least one call, as the model may have something to say about the problem alone.
+	for more := true; more; more = len(cfgs) > 0 {
+		n := min(len(cfgs), configsPerCall)
+		var resp *pb.EstimateResponse
+		err := a.callWithList(ctx, "Estimate", cfgs[:n], func(set *pb.ConfigSet) (err error) {
+			req.Configs = set
+			resp, err = a.client.arch.Estimate(ctx, req)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if err := fromEstimates(dst[:n], resp); err != nil {
+			return a.client.nonsense("Estimate", err)
+		}
+		dst, cfgs = dst[n:], cfgs[n:]
+	}
+	return nil
+}
+
+// Terms implements arch.Architecture. The values are the model's as they are: for a configuration that does not fit
+// they may be anything.
+func (a *Architecture) Terms(ctx context.Context, dst []float64, p gemm.Problem, cfgs []gemm.Config) error {
+	terms := len(a.desc.Terms)
+	if len(dst) != len(cfgs)*terms {
+		return &diag.Error{What: fmt.Sprintf("Terms: room for %d values of %d configurations with %d terms", len(dst),
+			len(cfgs), terms)}
+	}
+	req := &pb.TermsRequest{Handle: a.opened.Handle, Problem: toProblem(p)}
+	for more := true; more; more = len(cfgs) > 0 {
+		n := min(len(cfgs), configsPerCall)
+		var resp *pb.TermsResponse
+		err := a.callWithList(ctx, "Terms", cfgs[:n], func(set *pb.ConfigSet) (err error) {
+			req.Configs = set
+			resp, err = a.client.arch.Terms(ctx, req)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if got := len(resp.GetValues()); got != n*terms {
+			return a.client.nonsense("Terms", fmt.Errorf("%d values for %d configurations with %d terms", got, n, terms))
+		}
+		copy(dst, resp.Values)
+		dst, cfgs = dst[n*terms:], cfgs[n:]
+	}
+	return nil
+}
+
+// Mapping implements arch.Architecture.
+func (a *Architecture) Mapping(ctx context.Context, p gemm.Problem, c gemm.Config) (arch.Mapping, error) {
+	req := &pb.MappingRequest{Handle: a.opened.Handle, Problem: toProblem(p), Config: toConfigs([]gemm.Config{c})}
+	var resp *pb.MappingResponse
+	err := a.call(ctx, "Mapping", func() (err error) {
+		resp, err = a.client.arch.Mapping(ctx, req)
+		return err
+	})
+	if err != nil {
+		return arch.Mapping{}, err
+	}
+	m, err := fromMapping(resp)
+	return m, a.client.nonsense("Mapping", err)
+}
+
+// Rank implements selector.Ranker: the plugin runs the same selector next to its model.
+func (a *Architecture) Rank(ctx context.Context, r selector.Request) ([]selector.Result, error) {
+	if a.ranksHere.Load() {
+		return selector.Rank(ctx, withoutRank{a}, r)
+	}
+	results := make([]selector.Result, 0, len(r.Problems))
+	space := toSpace(r.Space)
+	for problems := range slices.Chunk(r.Problems, problemsPerCall) {
+		req := &pb.RankRequest{Handle: a.opened.Handle, Problems: make([]*pb.Problem, len(problems)), Space: space,
+			Top: int64(max(r.Top, 0)), Map: int64(max(r.Map, 0))}
+		for i, p := range problems {
+			req.Problems[i] = toProblem(p)
+		}
+		var resp *pb.RankResponse
+		err := a.call(ctx, "Rank", func() (err error) {
+			resp, err = a.client.arch.Rank(ctx, req)
+			return err
+		})
+		if status.Code(err) == codes.Unimplemented {
+			a.ranksHere.Store(true)
+			return a.Rank(ctx, r)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if got := len(resp.GetRankings()); got != len(problems) {
+			return nil, a.client.nonsense("Rank", fmt.Errorf("%d rankings for %d problems", got, len(problems)))
+		}
+		for i, ranking := range resp.Rankings {
+			result, err := fromRanking(ranking, r.Top, a.desc)
+			if err != nil {
+				return nil, a.client.nonsense("Rank", fmt.Errorf("%s: %w", problems[i], err))
+			}
+			results = append(results, result)
+		}
+	}
+	return results, nil
+}
+
+// RanksHere reports whether the plugin has turned out not to implement Rank.
+func (a *Architecture) RanksHere() bool { return a.ranksHere.Load() }
+
+// withoutRank hides the Rank of an architecture, so that the selector asks for its parts.
+type withoutRank struct{ arch.Architecture }
+
+// call makes one call about the open architecture, opening it again if the plugin no longer holds it.
+func (a *Architecture) call(ctx context.Context, op string, do func() error) error {
+	return a.client.repeat(ctx, op, do, func() error {
+		resp, err := a.client.arch.Open(ctx, a.request)
+		if err != nil {
+			return err
+		}
+		// Results from before and after belong together only if this is what the caller has seen.
+		if !proto.Equal(resp, a.opened) {
+			return a.client.refused("Open", &diag.Error{Kind: diag.Plugin, Where: "plugin " + a.client.name,
+				What: fmt.Sprintf("it describes %s differently after a restart",
+					a.desc.ID()), Fix: "its program was replaced meanwhile: run the command again"})
+		}
+		return nil
+	})
+}
+
+// callWithList makes a call about a list of configurations. The list itself travels only when the plugin may not have
+// it.
+func (a *Architecture) callWithList(ctx context.Context, op string, cfgs []gemm.Config,
+	do func(*pb.ConfigSet) error) error {
+	l := a.list(cfgs)
+	set := &pb.ConfigSet{Sha256: l.hash[:]}
+	if !l.sent.Load() {
+		set.Configs = toConfigs(l.configs)
+	}
+	return a.call(ctx, op, func() error {
+		err := do(set)
+		if _, missing := details(err); missing == pb.Missing_RESOURCE_CONFIGS {
+			set.Configs = toConfigs(l.configs)
+			err = do(set)
+		}
+		if err == nil {
+			l.sent.Store(true)
+		}
+		return err
+	})
+}
+
+// configList is a list that the client has met before.
+type configList struct {
+	configs []gemm.Config
+	hash    [sha256.Size]byte
+	sent    atomic.Bool
+}
+
+// list finds the list among those known, by content, or makes it known.
+func (a *Architecture) list(cfgs []gemm.Config) *configList {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	i := slices.IndexFunc(a.lists, func(l *configList) bool { return slices.Equal(l.configs, cfgs) })
+	if i < 0 {
+		l := &configList{configs: slices.Clone(cfgs), hash: hashConfigs(cfgs)}
+		a.lists = slices.Insert(a.lists[:min(len(a.lists), listsKept-1)], 0, l)
+		return l
+	}
+	l := a.lists[i]
+	copy(a.lists[1:i+1], a.lists[:i])
+	a.lists[0] = l
+	return l
+}

@@ -1,0 +1,273 @@
+package wire
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/selector"
+	"github.com/origami-gemm/origami/sdk/internal/fake"
+	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
+)
+
+// A list of configurations travels once; after that its hash does, until the server has forgotten it.
+func TestListsTravelOnce(t *testing.T) {
+	p := connect(t)
+	a := p.open(t)
+	c, err := a.Candidates(t.Context(), problem, arch.Space{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	estimate := func(cfgs []gemm.Config) (carried []bool) {
+		t.Helper()
+		p.mu.Lock()
+		p.requests = nil
+		p.mu.Unlock()
+		if err := a.Estimate(t.Context(), make([]arch.Estimate, len(cfgs)), problem, cfgs); err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range p.requests {
+			carried = append(carried, r.(*pb.EstimateRequest).Configs.Configs != nil)
+		}
+		return carried
+	}
+	want := func(got []bool, want ...bool) {
+		t.Helper()
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("lists carried: %v, want %v", got, want)
+		}
+	}
+	want(estimate(c.Configs), true)
+	want(estimate(c.Configs), false)
+	want(estimate(append([]gemm.Config{}, c.Configs...)), false) // equal content is the same list
+	changed := append([]gemm.Config{}, c.Configs...)
+	changed[7].NumStages++
+	want(estimate(changed), true)
+	want(estimate(c.Configs), false)
+	if err := a.Terms(t.Context(), make([]float64, len(changed)*30), problem, changed); err != nil {
+		t.Error(err)
+	}
+	// Another client fills the server's cache.
+	b := p.open(t)
+	for i := range configsKept {
+		if err := b.Estimate(t.Context(), make([]arch.Estimate, 1), problem,
+			[]gemm.Config{{BlockM: i, Kernel: "one"}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want(estimate(c.Configs), false, true)
+	want(estimate(c.Configs), false)
+}
+
+// A closed or evicted architecture is opened again by the next call.
+func TestForgottenHandlesAreReopened(t *testing.T) {
+	p := connect(t)
+	a := p.open(t)
+	m, err := a.Mapping(t.Context(), problem, gemm.Config{Kernel: "one"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := a.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	again, err := a.Mapping(t.Context(), problem, gemm.Config{Kernel: "one"})
+	if err != nil || again != m {
+		t.Errorf("got %+v, %v, want %+v", again, err, m)
+	}
+	if b := p.open(t); !reflect.DeepEqual(a.opened.Handle, b.opened.Handle) {
+		t.Error("equal requests have different handles")
+	}
+}
+
+// A plugin that never holds what it opens is not asked forever.
+func TestForgetfulPlugin(t *testing.T) {
+	conn := forgetful{connect(t).conn}
+	a, err := NewClient("forgetful", conn).Open(t.Context(), arch.OpenRequest{Arch: "fake"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = a.Mapping(t.Context(), problem, gemm.Config{Kernel: "one"})
+	if diag.KindOf(err) != diag.Plugin || !strings.Contains(err.Error(), "it forgets the architecture") {
+		t.Errorf("got %v", err)
+	}
+}
+
+type forgetful struct{ grpc.ClientConnInterface }
+
+func (f forgetful) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
+	if strings.HasSuffix(method, "/Mapping") {
+		return missingStatus(pb.Missing_RESOURCE_HANDLE)
+	}
+	return f.ClientConnInterface.Invoke(ctx, method, args, reply, opts...)
+}
+
+// The client passes a caller's end of patience through and makes one line of everything else.
+func TestFaults(t *testing.T) {
+	p := connect(t)
+	a := p.open(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := a.Mapping(ctx, problem, gemm.Config{}); err != context.Canceled { //nolint:errorlint // not even wrapped
+		t.Errorf("got %v", err)
+	}
+	err := p.client.fault(t.Context(), "Rank", status.Error(codes.ResourceExhausted, "too\nlarge"))
+	if diag.KindOf(err) != diag.Plugin ||
+		err.Error() != "plugin forger: Rank failed: too large (ResourceExhausted); report it to the plugin's author" {
+		t.Errorf("got %v", err)
+	}
+	for _, err := range []error{
+		a.Estimate(t.Context(), make([]arch.Estimate, 2), problem, nil), a.Terms(t.Context(), make([]float64, 2), problem,
+			nil),
+	} {
+		if err == nil || diag.KindOf(err) != diag.Internal {
+			t.Errorf("wrong length: got %v", err)
+		}
+	}
+}
+
+// A plugin without Rank is ranked here, bit for bit as one that has it, and is not asked again whether it has.
+func TestRanksHere(t *testing.T) {
+	request := selector.Request{Problems: []gemm.Problem{gemm.New(4096, 4096, 4096), gemm.New(1, 77, 300),
+		gemm.New(0, 1, 1)}, Top: 7, Map: 2}
+	with, without := connect(t).open(t), connect(t)
+	want, err := selector.Rank(t.Context(), with, request)
+	if err != nil || with.RanksHere() || want[2].Err == nil {
+		t.Fatalf("%+v, %v", want, err)
+	}
+	asked := 0
+	lacking := noRank{without.conn, &asked}
+	a, err := NewClient("lacking", lacking).Open(t.Context(), arch.OpenRequest{Arch: "fake"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		got, err := selector.Rank(t.Context(), a, request)
+		if err != nil || !a.RanksHere() || asked != 1 {
+			t.Fatalf("asked %d times: %v", asked, err)
+		}
+		for i := range want {
+			if !reflect.DeepEqual(got[i].Entries, want[i].Entries) || got[i].Feasible != want[i].Feasible ||
+				(got[i].Err == nil) != (want[i].Err == nil) {
+				t.Errorf("%s: got %+v, want %+v", request.Problems[i], got[i], want[i])
+			}
+		}
+	}
+}
+
+// noRank is a connection to a plugin that does not implement Rank.
+type noRank struct {
+	grpc.ClientConnInterface
+	asked *int
+}
+
+func (c noRank) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
+	if strings.HasSuffix(method, "/Rank") {
+		*c.asked++
+		return status.Error(codes.Unimplemented, "unknown method Rank")
+	}
+	return c.ClientConnInterface.Invoke(ctx, method, args, reply, opts...)
+}
+
+// Requests that no correct client sends are answered with an error of kind input, not with a crash.
+func TestMalformedRequests(t *testing.T) {
+	p := connect(t)
+	handle := p.open(t).opened.Handle
+	s := pb.NewArchServiceClient(p.conn)
+	bad := &pb.Problem{ElementType: 99}
+	short := &pb.Configs{BlockM: []int64{1, 2}, Kernels: []string{"x"}}
+	good := toConfigs([]gemm.Config{{Kernel: "one"}})
+	for name, call := range map[string]func() error{
+		"Candidates/problem": func() error {
+			_, err := s.Candidates(t.Context(), &pb.CandidatesRequest{Handle: handle, Problem: bad})
+			return err
+		},
+		"Candidates/nothing": func() error {
+			_, err := s.Candidates(t.Context(), &pb.CandidatesRequest{Handle: handle})
+			return err
+		},
+		"Estimate/columns": func() error {
+			_, err := s.Estimate(t.Context(), &pb.EstimateRequest{Handle: handle, Problem: toProblem(problem),
+				Configs: &pb.ConfigSet{Configs: short}})
+			return err
+		},
+		"Estimate/hash": func() error {
+			_, err := s.Estimate(t.Context(), &pb.EstimateRequest{Handle: handle, Problem: toProblem(problem),
+				Configs: &pb.ConfigSet{Sha256: []byte("x"), Configs: good}})
+			return err
+		},
+		"Terms/major": func() error {
+			_, err := s.Terms(t.Context(), &pb.TermsRequest{Handle: handle, Problem: &pb.Problem{AMajor: -1}})
+			return err
+		},
+		"Mapping/none": func() error {
+			_, err := s.Mapping(t.Context(), &pb.MappingRequest{Handle: handle, Problem: toProblem(problem)})
+			return err
+		},
+		"Rank/problem": func() error {
+			_, err := s.Rank(t.Context(), &pb.RankRequest{Handle: handle, Problems: []*pb.Problem{bad}})
+			return err
+		},
+	} {
+		err := call()
+		if d, _ := details(err); d.GetKind() != pb.Diagnostic_KIND_INPUT || status.Code(err) != codes.InvalidArgument {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	for _, handle := range [][]byte{nil, []byte("unknown")} {
+		_, err := s.Rank(t.Context(), &pb.RankRequest{Handle: handle})
+		if _, missing := details(err); missing != pb.Missing_RESOURCE_HANDLE || status.Code(err) != codes.NotFound {
+			t.Errorf("handle %q: got %v", handle, err)
+		}
+	}
+}
+
+// One connection serves many goroutines over several architectures and spaces, also while handles are closed.
+func TestConcurrentUse(t *testing.T) {
+	p := connect(t)
+	var wg sync.WaitGroup
+	for g := range 8 {
+		wg.Go(func() {
+			r := arch.OpenRequest{Arch: "fake", Device: []string{"small", "large"}[g%2]}
+			local, err := fake.Provider{}.Open(t.Context(), r)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			remote, err := p.client.Open(t.Context(), r)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			for i := range 15 {
+				request := selector.Request{Problems: []gemm.Problem{gemm.New(i+1, g+1, 64), gemm.New(77, i+1, 5)},
+					Space: arch.Space{BlockM: [][]int{nil, {16}, {32, 128}}[i%3]}, Top: i}
+				want, err1 := selector.Rank(t.Context(), inProcess{local}, request)
+				got, err2 := selector.Rank(t.Context(), remote, request)
+				if err1 != nil || err2 != nil || fmt.Sprint(want) != fmt.Sprint(got) {
+					t.Errorf("got %v, %v\nwant %v, %v", got, err2, want, err1)
+				}
+				if i%5 == 4 {
+					if err := remote.Close(t.Context()); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// inProcess hides the Ranker of an architecture.
+type inProcess struct{ arch.Architecture }

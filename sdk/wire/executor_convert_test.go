@@ -1,0 +1,102 @@
+package wire
+
+import (
+	"math"
+	"reflect"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/origami-gemm/origami/core/exec"
+	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/sdk/internal/fake"
+)
+
+func TestExecutorDescriptionsSurvive(t *testing.T) {
+	x, err := fake.ExecutorProvider{}.Open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, _ := x.Devices(t.Context())
+	allSet(t, toDevices(d))
+	devices, err := fromDevices(toDevices(d))
+	same(t, d, devices, err)
+	e, _ := x.Environment(t.Context(), 1)
+	allSet(t, toEnvironment(e))
+	environment, err := fromEnvironment(toEnvironment(e))
+	same(t, e, environment, err)
+	if environment, err = fromEnvironment(toEnvironment(exec.Environment{})); err != nil || !reflect.DeepEqual(environment,
+		exec.Environment{}) {
+		t.Errorf("nothing known: got %+v, %v", environment, err)
+	}
+	for _, v := range []any{d[0], e, exec.Manifest{}, exec.Resources{}, exec.Numerics{}, exec.MeasureOptions{},
+		exec.Sample{}} {
+		if want, got := executorFieldsKnown[reflect.TypeOf(v).String()], reflect.TypeOf(v).NumField(); got != want {
+			t.Errorf("%T has %d fields, and the conversions were written for %d: carry the new ones, then adapt the number", v,
+				got, want)
+		}
+	}
+	info := ExecutorService(fake.ExecutorProvider{}).Describe(t.Context()).Info
+	if _, err := CommonAPI([]string{"1.0.0"}, info.ApiVersions); err == nil {
+		t.Error("a host that knows no executors takes one")
+	}
+	if _, err := CommonAPI(APIVersions, info.ApiVersions); err != nil {
+		t.Error(err)
+	}
+}
+
+var executorFieldsKnown = map[string]int{
+	"exec.Manifest": 2, "exec.Device": 5, "exec.Resources": 4, "exec.Numerics": 6, "exec.MeasureOptions": 3,
+	"exec.Sample": 2, "exec.Environment": 8,
+}
+
+func TestRandomMeasurementsSurvive(t *testing.T) {
+	positive := rapid.Float64Range(math.SmallestNonzeroFloat64, math.MaxFloat64)
+	amount := rapid.Float64Range(0, math.MaxFloat64)
+	count := rapid.IntRange(0, math.MaxInt)
+	rapid.Check(t, func(t *rapid.T) {
+		m := exec.Manifest{Name: rapid.StringN(1, 9, -1).Draw(t, "name"), Version: rapid.String().Draw(t, "version")}
+		manifest, err := fromExecutorManifest(sent(t, toExecutorManifest(m)))
+		same(t, m, manifest, err)
+
+		r := exec.Resources{
+			Registers: count.Draw(t, "registers"), SpillBytes: unit.Bytes(amount.Draw(t, "spills")),
+			SharedMemory: unit.Bytes(amount.Draw(t, "shared")), CTAsPerSM: count.Draw(t, "ctas"),
+		}
+		resources, err := fromResources(sent(t, toResources(r)))
+		same(t, r, resources, err)
+
+		n := exec.Numerics{
+			MaxError: rapid.OneOf(amount, rapid.Just(math.Inf(1))).Draw(t, "error"), Tolerance: amount.Draw(t, "tolerance"),
+			Checked: rapid.Int64Min(0).Draw(t, "checked"), OutOfBounds: rapid.Int64Min(0).Draw(t, "out"),
+			Reference: rapid.String().Draw(t, "reference"),
+		}
+		n.Wrong = rapid.Int64Range(0, n.Checked).Draw(t, "wrong")
+		numerics, err := fromNumerics(sent(t, toNumerics(n)))
+		same(t, n, numerics, err)
+
+		o := exec.MeasureOptions{WarmL2: rapid.Bool().Draw(t, "warm"), Input: rapid.String().Draw(t, "input"),
+			Warmup: count.Draw(t, "warmup")}
+		runs := rapid.IntRange(1, maxRuns).Draw(t, "runs")
+		options, back, err := fromMeasureRequest(sent(t, toMeasureRequest(1, o, runs)))
+		same(t, o, options, err)
+		same(t, runs, back, nil)
+
+		s := make([]exec.Sample, rapid.IntRange(1, 20).Draw(t, "samples"))
+		for i := range s {
+			s[i] = exec.Sample{Time: unit.Seconds(positive.Draw(t, "time")), Clock: unit.Hertz(amount.Draw(t, "clock"))}
+		}
+		samples, err := fromSamples(sent(t, toSamples(s)), len(s))
+		same(t, s, samples, err)
+
+		e := exec.Environment{
+			Time: time.Unix(0, rapid.Int64Range(1, math.MaxInt64).Draw(t, "ns")).UTC(), Driver: rapid.String().Draw(t, "driver"),
+			Clock:        unit.Hertz(amount.Draw(t, "clock")),
+			TemperatureC: rapid.Float64Range(-300, 1e9).Draw(t, "temperature"), ThrottleReasons: rapid.SliceOfN(rapid.String(),
+				1, 3).Draw(t, "reasons"),
+		}
+		environment, err := fromEnvironment(sent(t, toEnvironment(e)))
+		same(t, e, environment, err)
+	})
+}

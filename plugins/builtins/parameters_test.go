@@ -124,9 +124,11 @@ func (o *opened) check(t *testing.T, a arch.Architecture) {
 	}
 }
 
-// changes are tried in turn. The first two should do. The others are for parameters that count through rounding only:
-// the tensor cores' rate is the power of two next to peak_fp16 / (num_sms * clock); the register file is divided by
-// threads; the latency of AMD's matrix instructions is divided by parallel_mi and rounded down.
+// changes are tried in turn. Ten percent do for most parameters. The others count in steps, or are one of two limits:
+//   - the rate of the tensor cores is the power of two next to peak_fp16 / (num_sms * clock);
+//   - register_file and registers_per_thread limit kernels whose needs are far apart;
+//   - l2_bytes is compared with working sets, most of which differ by factors of two;
+//   - l2_perf_ratio counts where it is less than what the ports of all SMs take.
 var changes = []func(float64) float64{by(1.1), by(1 / 1.1), by(1.3), by(1 / 1.3), by(2), by(0.5)}
 
 // by returns a change by a factor: of a whole number to another whole number, of zero to one.

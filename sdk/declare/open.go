@@ -107,8 +107,8 @@ func (m *Model) open(def catalog.Definition, s catalog.Selection) (arch.Architec
 	return a, nil
 }
 
-// predicts returns the formulas that predictions depend on. What only the description shows, such as the number of units,
-// is not among them.
+// predicts returns the formulas that predictions depend on. What only the description shows, such as the number of
+// units, is not among them.
 func (m *Model) predicts() []string {
 	formulas := []string{m.Clock, m.AtomsPerUnit, m.GroupM, m.XCDs, m.Chunk}
 	for _, t := range m.Terms {

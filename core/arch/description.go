@@ -45,6 +45,9 @@ type Description struct {
 	Atoms []Atom
 	// Params are the resolved hardware numbers.
 	Params []hw.Param
+	// Unused are the names of those that no prediction of the model depends on: no candidate list, no rejection, no time and
+	// no launch order. A model that leaves it empty says nothing about it.
+	Unused []string
 	// Constants are the model's own empirical numbers, which no device file sets.
 	Constants []Constant
 	// Terms is the schema of the rows that Terms fills.
@@ -114,6 +117,9 @@ func (d *Description) Atom(t gemm.DType) *Atom {
 	}
 	return nil
 }
+
+// Ignores reports whether the model says that it does not use a parameter.
+func (d *Description) Ignores(param string) bool { return slices.Contains(d.Unused, param) }
 
 // ID returns "arch@device".
 func (d *Description) ID() string { return d.Arch + "@" + d.Device }

@@ -9,6 +9,7 @@ package hw
 import (
 	"fmt"
 	"math"
+	"slices"
 	"sort"
 	"strings"
 
@@ -69,6 +70,8 @@ type Param struct {
 	Name string
 	Number
 	Tier Tier
+
+	read *bool // Reads is told here that Lookup returned the parameter
 }
 
 // Spec declares a parameter that a model needs: its name, the unit that the model computes in, and its valid values.
@@ -121,10 +124,29 @@ type Set []Param
 func (s Set) Lookup(name string) (p Param, ok bool) {
 	for i := range s {
 		if s[i].Name == name {
+			if s[i].read != nil {
+				*s[i].read = true
+			}
 			return s[i], true
 		}
 	}
 	return Param{}, false
+}
+
+// Reads calls use with the set and returns the parameters that use looks up.
+func (s Set) Reads(use func(Set)) []string {
+	traced, read := slices.Clone(s), make([]bool, len(s))
+	for i := range traced {
+		traced[i].read = &read[i]
+	}
+	use(traced)
+	var names []string
+	for i := range s {
+		if read[i] {
+			names = append(names, s[i].Name)
+		}
+	}
+	return names
 }
 
 // Get returns the value of a required parameter. It panics on any other name, which is a bug in the model.

@@ -2,6 +2,7 @@ package hw_test
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -263,5 +264,20 @@ func TestTierNames(t *testing.T) {
 	}
 	if hw.Derived >= hw.Calibrated || hw.Calibrated >= hw.Override {
 		t.Error("the tiers are not in order")
+	}
+}
+
+func TestReadsTellsWhatIsLookedUp(t *testing.T) {
+	set := resolve(t, fullSheet(), nil)
+	got := set.Reads(func(known hw.Set) {
+		_ = known.Get("clock") / known.Get("dram_bandwidth") * known.Get("clock")
+		known[:2].Lookup("num_sms")
+		known.Lookup("no such")
+	})
+	if want := []string{"num_sms", "clock", "dram_bandwidth"}; !slices.Equal(got, want) {
+		t.Errorf("%v were looked up, want %v", got, want)
+	}
+	if got := set.Reads(func(hw.Set) {}); len(got) > 0 {
+		t.Errorf("%v were looked up, want none", got)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/formula"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/unit"
@@ -60,6 +61,7 @@ func newArchitecture(sheet *hw.Sheet, params hw.Set, o options, values []arch.Op
 	if params.Calibrated(specs) {
 		a.description.Rung = arch.RungCalibrated
 	}
+	a.description.Unused = formula.Unused(params, append(formula.Of(a.description.Terms), "clock"))
 	for _, t := range gemm.DTypes() {
 		if peak := params.Get("peak_" + t.String()); peak > 0 {
 			rate := arch.PeakRate{DType: t, Rate: unit.FlopsPerSecond(peak)}

@@ -158,15 +158,53 @@ func (c *Catalog) Open(_ context.Context, r arch.OpenRequest) (arch.Architecture
 	}
 	s := Selection{OpenRequest: r}
 	s.Arch, s.Device, s.Model = m.Arch.ID, m.Device.ID, model
+	derived := sources{}
 	if m.Device.ID == arch.LiveID {
-		s.Sheet, s.Params, err = c.unknown(m, r)
+		s.Sheet, s.Params, err = c.unknown(m, r, derived)
 	} else {
-		s.Sheet, s.Params, err = c.known(m, r)
+		s.Sheet, s.Params, err = c.known(m, r, derived)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return c.def.Open(s)
+	opened, err := c.def.Open(s)
+	if err != nil {
+		return nil, err
+	}
+	if d := opened.Describe(); len(d.Unused) > 0 {
+		d.Unused = derived.unused(s.Params, d.Unused)
+	}
+	return opened, nil
+}
+
+// sources are the parameters that the value of a derived one was computed from, by its name.
+type sources map[string][]string
+
+// record returns derive, which may be nil, so that it records what it looks up.
+func (s sources) record(derive func(string, hw.Set) (hw.Number, bool)) func(string, hw.Set) (hw.Number, bool) {
+	if derive == nil {
+		return nil
+	}
+	return func(name string, known hw.Set) (n hw.Number, ok bool) {
+		reads := known.Reads(func(known hw.Set) { n, ok = derive(name, known) })
+		if ok {
+			s[name] = reads
+		}
+		return n, ok
+	}
+}
+
+// unused returns those of a model's unused parameters that no used one is derived from.
+func (s sources) unused(params hw.Set, byModel []string) []string {
+	used := map[string]bool{}
+	for i := len(params) - 1; i >= 0; i-- { // a derived parameter comes after its sources
+		name := params[i].Name
+		used[name] = used[name] || !slices.Contains(byModel, name)
+		for _, source := range s[name] {
+			used[source] = used[source] || used[name]
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(byModel), func(name string) bool { return used[name] })
 }
 
 // find returns the device that a request means.
@@ -184,7 +222,7 @@ func (c *Catalog) find(r arch.OpenRequest) (arch.Match, error) {
 }
 
 // known reads a device's file. What the driver of this machine tells replaces the lowest tier.
-func (c *Catalog) known(m arch.Match, r arch.OpenRequest) (*hw.Sheet, hw.Set, error) {
+func (c *Catalog) known(m arch.Match, r arch.OpenRequest, derived sources) (*hw.Sheet, hw.Set, error) {
 	i := slices.IndexFunc(c.devices, func(d hw.Header) bool { return d.Device == m.Device.ID }) // names are unambiguous
 	file := c.devices[i].File
 	data, err := fs.ReadFile(c.def.Files, file)
@@ -201,33 +239,34 @@ func (c *Catalog) known(m arch.Match, r arch.OpenRequest) (*hw.Sheet, hw.Set, er
 	if m.Live != nil {
 		sheet = sheet.WithLive(c.def.Specs, m.Live.Attributes)
 	}
-	params, err := hw.Resolve(c.def.Specs, sheet, c.def.Derive, r.Overrides)
+	params, err := hw.Resolve(c.def.Specs, sheet, derived.record(c.def.Derive), r.Overrides)
 	return sheet, params, err
 }
 
-// unknown makes the numbers of a GPU that has no file: what its driver tells, and the rest scaled from the default
-// device of the architecture. All are of the lowest tier.
-func (c *Catalog) unknown(m arch.Match, r arch.OpenRequest) (*hw.Sheet, hw.Set, error) {
+// unknown makes the numbers of a GPU that has no file: what its driver tells, and the rest scaled from the default device
+// of the architecture. All are of the lowest tier.
+func (c *Catalog) unknown(m arch.Match, r arch.OpenRequest, derived sources) (*hw.Sheet, hw.Set, error) {
 	if c.def.Scale == nil {
 		return nil, nil, diag.Inputf("%s has no device file, and plugin %s cannot derive its numbers", m.Live.Name,
 			c.def.Name).
 			Do("name the device that comes nearest").Coded(diag.CodeUnknownDevice, "")
 	}
 	nearest := arch.Match{Manifest: m.Manifest, Arch: m.Arch, Device: &m.Arch.Devices[0]}
-	_, like, err := c.known(nearest, arch.OpenRequest{Rung: r.Rung})
+	_, like, err := c.known(nearest, arch.OpenRequest{Rung: r.Rung}, sources{})
 	if err != nil {
 		return nil, nil, err
 	}
 	sheet := &hw.Sheet{Header: hw.Header{File: m.Live.Name, Arch: m.Arch.ID, Device: m.Device.ID, Name: m.Live.Name,
 		Vendor: m.Arch.Vendor}}
 	sheet = sheet.WithLive(c.def.Specs, m.Live.Attributes)
-	params, err := hw.Resolve(c.def.Specs, sheet, func(name string, known hw.Set) (hw.Number, bool) {
+	scale := func(name string, known hw.Set) (hw.Number, bool) {
 		n, ok := c.def.Scale(name, known, like)
 		if from, has := like.Lookup(name); has {
 			n.Date = from.Date
 		}
 		return n.Scaled(nearest.ID()), ok
-	}, r.Overrides)
+	}
+	params, err := hw.Resolve(c.def.Specs, sheet, derived.record(scale), r.Overrides)
 	return sheet, params, err
 }
 

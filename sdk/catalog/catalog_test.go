@@ -2,6 +2,7 @@ package catalog_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -26,8 +27,67 @@ func definition(files fstest.MapFS, opened *catalog.Selection) catalog.Definitio
 			Calibrates: true}},
 		Open: func(s catalog.Selection) (arch.Architecture, error) {
 			*opened = s
-			return nil, nil
+			return &described{}, nil
 		},
+	}
+}
+
+// described is an architecture with nothing but a description.
+type described struct {
+	arch.Architecture
+	description arch.Description
+}
+
+func (d *described) Describe() *arch.Description { return &d.description }
+
+// A parameter that the model itself does not use is used where it is the source of one that the model does use. An
+// override in the place of the derived number takes the sources out.
+func TestSourcesOfUsedParametersAreUsed(t *testing.T) {
+	var opened catalog.Selection
+	def := definition(fstest.MapFS{"a.yaml": file("arch: x1\ndevice: a\ndefault: true", "Ours")}, &opened)
+	def.Specs = []hw.Spec{
+		{Name: "units", Unit: "1"}, {Name: "lanes", Unit: "1"}, {Name: "rate", Unit: "1"}, {Name: "spare", Unit: "1"},
+	}
+	def.Derive = func(name string, known hw.Set) (hw.Number, bool) {
+		n := hw.Number{Unit: "1", Source: "a formula", Method: hw.Formula}
+		switch name {
+		case "lanes":
+			n.Value = 2 * known.Get("units")
+		case "rate", "spare":
+			n.Value = 3 * known.Get("lanes")
+		}
+		return n, n.Value > 0
+	}
+	for _, test := range []struct {
+		override string
+		byModel  []string // what the model does not use
+		want     []string // what does not count
+	}{
+		{"", []string{"units", "lanes", "spare"}, []string{"spare"}},
+		{"", []string{"units", "lanes", "rate", "spare"}, []string{"units", "lanes", "rate", "spare"}},
+		{"", []string{"rate"}, []string{"rate"}},
+		{"", nil, nil},
+		{"rate", []string{"units", "lanes", "spare"}, []string{"units", "lanes", "spare"}},
+		{"lanes", []string{"units", "lanes", "spare"}, []string{"units", "spare"}},
+	} {
+		def.Open = func(catalog.Selection) (arch.Architecture, error) {
+			return &described{description: arch.Description{Unused: test.byModel}}, nil
+		}
+		c, err := catalog.New(def)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := arch.OpenRequest{Arch: "x1"}
+		if test.override != "" {
+			r.Overrides = map[string]hw.OverrideValue{test.override: {Value: 5}}
+		}
+		a, err := c.Open(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := a.Describe().Unused; !slices.Equal(got, test.want) {
+			t.Errorf("override %q, a model without %v: %v are unused, want %v", test.override, test.byModel, got, test.want)
+		}
 	}
 }
 

@@ -34,6 +34,8 @@ var architectureChecks = []Check{
 		checkBadInput},
 	{"axes", "A space with a value on a named axis has the configurations with that value and no others; an axis or a " +
 		"value that the kernel family does not declare is an error of kind input.", checkAxes},
+	{"unused", "A parameter that the description says is unused changes no candidate, no estimate and no launch order.",
+		checkUnused},
 	{"missing", "A handle or a configuration list that is not held is answered with status NOT_FOUND and the detail " +
 		"Missing.", checkMissing},
 	{"fields", "Fields that the plugin does not know are passed over, enum values that nobody knows are refused.",

@@ -200,6 +200,18 @@ func TestDescription(t *testing.T) {
 	}
 }
 
+// Of the parameters, those count that a term, a rule, an argument of a function or the clock needs.
+func TestUnusedParameters(t *testing.T) {
+	if got := open(t, arch.OpenRequest{}, full()).Describe().Unused; !slices.Equal(got, []string{"peak_fp16"}) {
+		t.Errorf("%v are unused, want peak_fp16", got)
+	}
+	m := full()
+	m.Kernels[0].Rules, m.Terms[5].Args[2] = nil, "active" // only the description shows them now
+	if got := open(t, arch.OpenRequest{}, m).Describe().Unused; !slices.Equal(got, []string{"memory", "cache", "peak_fp16"}) {
+		t.Errorf("%v are unused, want memory, cache and peak_fp16", got)
+	}
+}
+
 // A rule that does not depend on sizes removes a candidate. Others reject it in an estimate. The first rule counts.
 func TestRules(t *testing.T) {
 	a := open(t, arch.OpenRequest{}, full())

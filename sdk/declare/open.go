@@ -6,6 +6,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/formula"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/sdk/catalog"
@@ -73,6 +74,7 @@ func (m *Model) open(def catalog.Definition, s catalog.Selection) (arch.Architec
 		})
 		a.bounds = append(a.bounds, t.Bound)
 	}
+	a.desc.Unused = formula.Unused(params, m.predicts())
 	for i, l := range m.Levels {
 		a.memory = append(a.memory, c.levels[i].describe(l, a.desc.Units, &check))
 	}
@@ -103,6 +105,24 @@ func (m *Model) open(def catalog.Definition, s catalog.Selection) (arch.Architec
 	}
 	a.prepare()
 	return a, nil
+}
+
+// predicts returns the formulas that predictions depend on. What only the description shows, such as the number of
+// units, is not among them.
+func (m *Model) predicts() []string {
+	formulas := []string{m.Clock, m.AtomsPerUnit, m.GroupM, m.XCDs, m.Chunk}
+	for _, t := range m.Terms {
+		if t.Func == nil {
+			formulas = append(formulas, t.Formula)
+		}
+		formulas = append(formulas, t.Args...)
+	}
+	for _, k := range m.Kernels {
+		for _, r := range k.Rules {
+			formulas = append(formulas, r.When)
+		}
+	}
+	return formulas
 }
 
 // describe returns a memory level with the values of a device.

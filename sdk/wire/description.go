@@ -35,6 +35,7 @@ func toDescription(d *arch.Description) *pb.Description {
 			Tier: pb.Tier(p.Tier),
 		})
 	}
+	q.Unused = d.Unused
 	for _, c := range d.Constants {
 		q.Constants = append(q.Constants, &pb.Constant{Name: c.Name, Value: c.Value, Unit: c.Unit, Doc: c.Doc,
 			Source: c.Source})
@@ -106,6 +107,12 @@ func fromDescription(q *pb.Description) (*arch.Description, error) {
 	for _, p := range q.Params {
 		d.Params = append(d.Params, c.param(p))
 	}
+	for _, name := range q.Unused {
+		if _, ok := hw.Set(d.Params).Lookup(name); !ok {
+			c.fail("the unused parameter %q is not among the parameters", name)
+		}
+	}
+	d.Unused = q.Unused
 	for _, k := range q.Constants {
 		d.Constants = append(d.Constants, arch.Constant{
 			Name: k.GetName(), Value: c.finite(k.GetName(), k.GetValue()), Unit: k.GetUnit(), Doc: k.GetDoc(),

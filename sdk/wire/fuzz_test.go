@@ -162,6 +162,11 @@ func messages(f testing.TB) []message {
 					return err
 				}
 			}
+			for _, name := range d.Unused {
+				if _, ok := hw.Set(d.Params).Lookup(name); !ok {
+					return fmt.Errorf("%q is unused, but no parameter", name)
+				}
+			}
 			return positive(float64(d.Clock))
 		}, toDescription),
 		of(levels, func(q *pb.OpenResponse) ([]arch.Level, error) { return fromLevels(q.Levels) },

@@ -37,7 +37,7 @@ const ProtocolVersion = 1
 //
 //	1.0.0  the first: architectures
 //	1.1.0  executors; architectures of live devices
-//	1.2.0  named axes of configurations
+//	1.2.0  named axes of configurations; unused parameters of a description
 var APIVersions = []string{"1.0.0", API11, API12}
 
 // API versions after the first, see APIVersions.

@@ -22,6 +22,10 @@ type Device struct {
 	RegisterFile, RegistersPerThread int
 }
 
+// Limits are the parameters behind SharedMemory, RegisterFile and RegistersPerThread, by which kernel families decide
+// what fits.
+var Limits = []string{"shared_memory_bytes", "register_file", "registers_per_thread"}
+
 // NewDevice reads the resolved numbers of Specs.
 func NewDevice(sm *SM, sheet *hw.Sheet, params hw.Set) *Device {
 	return &Device{

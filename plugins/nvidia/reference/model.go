@@ -7,9 +7,11 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/formula"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
@@ -97,6 +99,7 @@ func New(d *gpu.Device, families []Family) *Model {
 		r.description.Rung = arch.RungCalibrated
 	}
 	r.description.Constants, r.description.Terms = constants, terms
+	r.description.Unused = formula.Unused(d.Params, slices.Concat(formula.Of(terms), []string{"clock"}, gpu.Limits))
 	r.description.Order = arch.Order{Keys: []arch.Key{arch.KeyIntensity}}
 	return r
 }

@@ -6,10 +6,12 @@ package refined
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync/atomic"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/formula"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
@@ -59,6 +61,8 @@ func newModel(g *gpu.Device, families []*family, values map[string]float64) *Mod
 	m.description.Families = kernel.Declared(families)
 	m.description.Rung = rungOf(g, families)
 	m.description.Constants, m.description.Terms = constants(g, families, values), terms.Schema()
+	m.description.Unused = formula.Unused(g.Params,
+		slices.Concat(formula.Of(m.description.Terms), terms.ConstantsRead(g), gpu.Limits))
 
 	numbers := valuesOf(&m.description)
 	value := func(name string) float64 { return numbers[name] }

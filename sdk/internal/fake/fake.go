@@ -113,6 +113,7 @@ func describe(name, device, salt string, params hw.Set) arch.Description {
 			{DType: gemm.BF16, M: 16, N: 8, K: 8, Latency: 17, PerUnit: 2},
 		},
 		Params:    params,
+		Unused:    []string{"bandwidth"},
 		Constants: []arch.Constant{{Name: "e", Value: math.E, Unit: "1", Doc: "a constant", Source: "Euler"}},
 		Order:     arch.Order{Window: 0.01, Keys: []arch.Key{arch.KeyIntensity, arch.KeyLargeTile}},
 		Options:   []arch.OptionValue{{Key: "salt", Value: salt}},

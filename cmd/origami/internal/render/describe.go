@@ -9,6 +9,7 @@ import (
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/selector"
 )
 
@@ -71,6 +72,30 @@ func ModelLine(d *arch.Description, kernel string) string {
 // Validated reports whether the times of a model were compared with measured ones of the device and kernel family: then
 // the model states how uncertain they are.
 func Validated(d *arch.Description, kernel string) bool { return d.UncertaintyOf(kernel) != nil }
+
+// Unused says that a model does not use a parameter. It is empty where the model does, or says nothing about it.
+func Unused(d *arch.Description, param string) string {
+	if !d.Ignores(param) {
+		return ""
+	}
+	return fmt.Sprintf("not used by the %s model", d.Model)
+}
+
+// SourceOf is the source of a parameter, after what Unused says.
+func SourceOf(d *arch.Description, p *hw.Param) string {
+	if unused := Unused(d, p.Name); unused != "" {
+		return unused + "; " + p.Source
+	}
+	return p.Source
+}
+
+// Used is Unused in JSON: false, or nothing.
+func Used(d *arch.Description, param string) *bool {
+	if !d.Ignores(param) {
+		return nil
+	}
+	return new(bool)
+}
 
 // LaunchOrder says how workgroups are distributed to dies.
 func LaunchOrder(m arch.Mapping) string {

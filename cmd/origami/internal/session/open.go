@@ -3,6 +3,8 @@ package session
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -22,7 +24,21 @@ func (f *Factory) Architecture(ctx context.Context) (arch.Architecture, error) {
 		return nil, diag.Inputf("%d architectures are given, and this command answers for one", len(targets)).
 			At("--arch").Do("leave one, or use `origami compare`")
 	}
-	return f.Open(ctx, &targets[0])
+	a, err := f.Open(ctx, &targets[0])
+	if err != nil {
+		return nil, err
+	}
+	f.WarnUnused(&targets[0], a.Describe())
+	return a, nil
+}
+
+// WarnUnused warns of overrides in vain: of parameters that the opened model does not use.
+func (f *Factory) WarnUnused(t *Target, d *arch.Description) {
+	for _, name := range slices.Sorted(maps.Keys(t.OpenRequest.Overrides)) {
+		if d.Ignores(name) {
+			f.Streams.Warn(fmt.Sprintf("%s is overridden, and the %s model of %s does not use it", name, d.Model, d.Arch))
+		}
+	}
 }
 
 // Searched is Architecture with the candidates that the flags ask for.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
 )
@@ -31,6 +32,17 @@ func (c Constant) On(g *gpu.Device) arch.Constant {
 		c.Source = c.SourceOf(g)
 	}
 	return c.Constant
+}
+
+// ConstantsRead returns the parameters of the device that constants are computed from.
+func ConstantsRead(g *gpu.Device) []string {
+	return g.Params.Reads(func(params hw.Set) {
+		traced := *g
+		traced.Params = params
+		for _, c := range Constants {
+			c.On(&traced)
+		}
+	})
 }
 
 const (

@@ -126,6 +126,7 @@ func show(ctx context.Context, f *session.Factory, args []string, deviceFlag str
 	if err != nil {
 		return err
 	}
+	f.WarnUnused(t, a.Describe())
 	// The options in force are the model's; what they mean is in the manifest.
 	docs := map[string]string{}
 	for _, o := range t.Manifest.Options {

@@ -90,6 +90,7 @@ type (
 		Method string  `json:"method"`
 		Source string  `json:"source"`
 		Date   string  `json:"date,omitempty"`
+		Used   *bool   `json:"used,omitempty"`
 	}
 	constant struct {
 		Name   string  `json:"name"`
@@ -154,7 +155,7 @@ func (v *view) object() object {
 	}
 	for _, p := range v.Params {
 		o.Parameters = append(o.Parameters, parameter{p.Name, p.Value, p.Unit, p.Tier.String(), string(p.Method), p.Source,
-			p.Date})
+			p.Date, render.Used(v.Description, p.Name)})
 	}
 	for _, c := range v.Constants {
 		o.Constants = append(o.Constants, constant{c.Name, c.Value, c.Unit, c.Doc, c.Source})
@@ -178,11 +179,15 @@ func (v *view) object() object {
 func writeRecords(s *iostreams.Streams, f render.Format, v *view) error {
 	rows := [][]string{}
 	for _, p := range v.Params {
+		used := ""
+		if v.Ignores(p.Name) {
+			used = "false"
+		}
 		rows = append(rows, []string{v.Arch, v.Device, p.Name, render.Exact(p.Value), p.Unit, p.Tier.String(),
-			string(p.Method), p.Source, p.Date})
+			string(p.Method), p.Source, p.Date, used})
 	}
-	return render.WriteRows(s, f, []string{"arch", "device", "name", "value", "unit", "tier", "method", "source", "date"},
-		rows)
+	return render.WriteRows(s, f, []string{"arch", "device", "name", "value", "unit", "tier", "method", "source", "date",
+		"used"}, rows)
 }
 
 func writeText(s *iostreams.Streams, v *view) {
@@ -191,7 +196,7 @@ func writeText(s *iostreams.Streams, v *view) {
 	var rows [][]string
 	for _, p := range v.Params {
 		rows = append(rows, []string{p.Name, render.Parameter(p.Value, p.Unit), p.Tier.String(), string(p.Method), p.Date,
-			p.Source})
+			render.SourceOf(v.Description, &p)})
 	}
 	t.write("Hardware numbers", []string{"name", "value", "tier", "method", "date", "source"}, rows)
 	rows = nil

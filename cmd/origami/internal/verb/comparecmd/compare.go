@@ -116,6 +116,11 @@ func compare(
 		wg.Go(func() { c.Sides[i] = ask(ctx, f, s, &targets[i], p, q) })
 	}
 	wg.Wait()
+	for i := range c.Sides {
+		if side := &c.Sides[i]; side.Err == nil {
+			f.WarnUnused(&targets[i], side.Arch)
+		}
+	}
 	return c, ctx.Err()
 }
 

@@ -47,6 +47,9 @@ type parameter struct {
 	Method string        `json:"method,omitempty"`
 	Source string        `json:"source"`
 	Date   string        `json:"date,omitempty"`
+	Used   *bool         `json:"used,omitempty"`
+
+	unused string // what a reader is told if the model does not use it
 }
 
 // object is `explain --json`.
@@ -98,7 +101,8 @@ func parameters(d *arch.Description) []parameter {
 	out := make([]parameter, len(d.Params))
 	for i, p := range d.Params {
 		out[i] = parameter{Name: p.Name, Value: render.Number(p.Value), Unit: p.Unit, Tier: p.Tier.String(),
-			Method: string(p.Method), Source: p.Source, Date: p.Date}
+			Method: string(p.Method), Source: p.Source, Date: p.Date,
+			Used: render.Used(d, p.Name), unused: render.Unused(d, p.Name)}
 	}
 	return out
 }
@@ -158,7 +162,7 @@ func writeRecords(s *iostreams.Streams, f render.Format, e *Explanation) error {
 		keep(row("rejected", string(e.Estimate.Reject), "", "", "", "", "", "", e.Detail, ""))
 	}
 	for _, p := range parameters(e.Arch) {
-		keep(row("parameter", p.Name, render.Exact(float64(p.Value)), p.Unit, "", p.Tier, "", "", p.Doc, p.Source))
+		keep(row("parameter", p.Name, render.Exact(float64(p.Value)), p.Unit, "", p.Tier, "", "", p.unused, p.Source))
 	}
 	for _, c := range constants(e.Arch) {
 		keep(row("constant", c.Name, render.Exact(float64(c.Value)), c.Unit, "", "", "", "", c.Doc, c.Source))
@@ -201,8 +205,10 @@ func writeText(s *iostreams.Streams, e *Explanation) {
 	section := func(title string) { fmt.Fprintf(s.Out, "\n%s\n", s.Bold(title)) }
 	section("Hardware parameters")
 	rows := [][]string{}
-	for _, p := range parameters(e.Arch) {
-		rows = append(rows, []string{"  " + p.Name, render.Parameter(float64(p.Value), p.Unit), p.Tier, p.Source})
+	for i := range e.Arch.Params {
+		p := &e.Arch.Params[i]
+		rows = append(rows, []string{"  " + p.Name, render.Parameter(p.Value, p.Unit), p.Tier.String(),
+			render.SourceOf(e.Arch, p)})
 	}
 	render.WriteColumns(s, rows)
 	if list := constants(e.Arch); len(list) > 0 {

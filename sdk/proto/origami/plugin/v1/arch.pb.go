@@ -1180,7 +1180,9 @@ type Description struct {
 	// anyway, but of a model that declares DIM_NONE.
 	Monotone []Dim `protobuf:"varint,26,rep,packed,name=monotone,proto3,enum=origami.plugin.v1.Dim" json:"monotone,omitempty"`
 	// Those of the kernel families that have named axes. Since API 1.2.0.
-	Families      []*Family `protobuf:"bytes,27,rep,name=families,proto3" json:"families,omitempty"`
+	Families []*Family `protobuf:"bytes,27,rep,name=families,proto3" json:"families,omitempty"`
+	// The names of the params that no prediction of the model depends on. Empty says nothing. Since API 1.2.0.
+	Unused        []string `protobuf:"bytes,28,rep,name=unused,proto3" json:"unused,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1400,6 +1402,13 @@ func (x *Description) GetMonotone() []Dim {
 func (x *Description) GetFamilies() []*Family {
 	if x != nil {
 		return x.Families
+	}
+	return nil
+}
+
+func (x *Description) GetUnused() []string {
+	if x != nil {
+		return x.Unused
 	}
 	return nil
 }
@@ -3469,7 +3478,7 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\x06levels\x18\x03 \x03(\v2\x18.origami.plugin.v1.LevelR\x06levels\"&\n" +
 	"\fCloseRequest\x12\x16\n" +
 	"\x06handle\x18\x01 \x01(\fR\x06handle\"\x0f\n" +
-	"\rCloseResponse\"\xc3\b\n" +
+	"\rCloseResponse\"\xdb\b\n" +
 	"\vDescription\x12\x12\n" +
 	"\x04arch\x18\x01 \x01(\tR\x04arch\x12\x16\n" +
 	"\x06vendor\x18\x02 \x01(\tR\x06vendor\x12\x16\n" +
@@ -3502,7 +3511,8 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\aoptions\x18\x18 \x03(\v2\x1e.origami.plugin.v1.OptionValueR\aoptions\x12@\n" +
 	"\vuncertainty\x18\x19 \x03(\v2\x1e.origami.plugin.v1.UncertaintyR\vuncertainty\x122\n" +
 	"\bmonotone\x18\x1a \x03(\x0e2\x16.origami.plugin.v1.DimR\bmonotone\x125\n" +
-	"\bfamilies\x18\x1b \x03(\v2\x19.origami.plugin.v1.FamilyR\bfamilies\"[\n" +
+	"\bfamilies\x18\x1b \x03(\v2\x19.origami.plugin.v1.FamilyR\bfamilies\x12\x16\n" +
+	"\x06unused\x18\x1c \x03(\tR\x06unused\"[\n" +
 	"\x06Family\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
 	"\x03doc\x18\x02 \x01(\tR\x03doc\x12+\n" +

@@ -1,0 +1,229 @@
+package builtins
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/core/unit"
+)
+
+var rungs = []arch.Rung{arch.RungSpec, arch.RungCalibrated, arch.RungCompiled, arch.RungCharacterized}
+
+// Whatever parameter a user overrides, a prediction changes, or the description says that the model does not use the
+// parameter. What it says is not used changes nothing. That holds for every model of every device, on every rung.
+func TestParametersCountOrAreDeclaredUnused(t *testing.T) {
+	for _, b := range Plugins {
+		p, err := b.Provider()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range models(p.Manifest()) {
+			o := opened{provider: p, request: r}
+			all := o.open(t, nil)
+			if all == nil {
+				t.Fatalf("%+v does not open", r)
+			}
+			for _, rung := range rungs {
+				o.request.Rung = rung
+				a := o.open(t, nil)
+				if a == nil || a.Describe().Rung != rung || same(a.Describe(), all.Describe()) {
+					continue // the device lacks the rung, or has no other
+				}
+				o.run(t, a)
+			}
+			o.request.Rung = ""
+			o.run(t, all)
+		}
+	}
+}
+
+// same reports whether two descriptions of a device and a model are of the same rung, with the same numbers.
+func same(d, e *arch.Description) bool { return d.Rung == e.Rung && slices.Equal(d.Params, e.Params) }
+
+// models lists every model of every device.
+func models(m arch.Manifest) []arch.OpenRequest {
+	var list []arch.OpenRequest
+	for _, a := range m.Archs {
+		for _, d := range a.Devices {
+			for _, model := range a.Models {
+				list = append(list, arch.OpenRequest{Arch: a.ID, Device: d.ID, Model: model})
+			}
+		}
+	}
+	return list
+}
+
+// opened is a request and what it predicts without overrides, by question.
+type opened struct {
+	provider    arch.Provider
+	request     arch.OpenRequest
+	predictions []predictions
+}
+
+// open opens the request with overrides. It returns nil if that is refused: a value is out of bounds, or the device
+// lacks a number that the rung needs.
+func (o *opened) open(t *testing.T, overrides map[string]hw.OverrideValue) arch.Architecture {
+	t.Helper()
+	r := o.request
+	r.Overrides = overrides
+	a, err := o.provider.Open(t.Context(), r)
+	if diag.KindOf(err) != diag.Input && err != nil {
+		t.Fatal(err)
+	}
+	if err != nil {
+		return nil
+	}
+	return a
+}
+
+func (o *opened) run(t *testing.T, a arch.Architecture) {
+	d := a.Describe()
+	t.Run(fmt.Sprintf("%s %s %s", d.ID(), d.Model, d.Rung), func(t *testing.T) { o.check(t, a) })
+}
+
+func (o *opened) check(t *testing.T, a arch.Architecture) {
+	d := a.Describe()
+	o.predictions = nil
+	for i := range questions {
+		o.predictions = append(o.predictions, ask(t.Context(), t, a, i))
+	}
+	// All unused parameters at once: if nothing changes, none of them changes anything.
+	suspicious := false
+	for _, change := range changes[len(changes)-2:] {
+		overrides := map[string]hw.OverrideValue{}
+		for _, name := range d.Unused {
+			p, ok := hw.Set(d.Params).Lookup(name)
+			if !ok {
+				t.Fatalf("%s is unused, but no parameter", name)
+			}
+			overrides[name] = hw.OverrideValue{Value: change(p.Value)}
+		}
+		with := o.open(t, overrides)
+		if with == nil {
+			t.Fatalf("%v is refused: choose another change", overrides)
+		}
+		if o.differs(t, with) {
+			suspicious = true
+		}
+	}
+	for _, p := range d.Params {
+		unused := d.Ignores(p.Name)
+		switch {
+		case unused && suspicious && o.counts(t, p):
+			t.Errorf("overriding %s changes predictions, though the description says that it is unused", p.Name)
+		case !unused && !o.counts(t, p):
+			t.Errorf("overriding %s changes no prediction, and the description does not say that it is unused", p.Name)
+		}
+	}
+}
+
+// changes are tried in turn. Ten percent do for most parameters. The others count in steps, or are one of two limits:
+//   - the rate of the tensor cores is the power of two next to peak_fp16 / (num_sms * clock);
+//   - register_file and registers_per_thread limit kernels whose needs are far apart;
+//   - l2_bytes is compared with working sets, most of which differ by factors of two;
+//   - l2_perf_ratio counts where it is less than what the ports of all SMs take.
+var changes = []func(float64) float64{by(1.1), by(1 / 1.1), by(1.3), by(1 / 1.3), by(2), by(0.5)}
+
+// by returns a change by a factor: of a whole number to another whole number, of zero to one.
+func by(factor float64) func(float64) float64 {
+	return func(v float64) float64 {
+		switch changed := v * factor; {
+		case v == 0:
+			return 1
+		case v != math.Trunc(v):
+			return changed
+		case factor > 1:
+			return math.Ceil(changed)
+		default:
+			return max(math.Floor(changed), 1)
+		}
+	}
+}
+
+// counts reports whether a change of the parameter changes a prediction.
+func (o *opened) counts(t *testing.T, p hw.Param) bool {
+	for _, change := range changes {
+		with := o.open(t, map[string]hw.OverrideValue{p.Name: {Value: change(p.Value)}})
+		if with != nil && o.differs(t, with) {
+			return true
+		}
+	}
+	return false
+}
+
+func (o *opened) differs(t *testing.T, with arch.Architecture) bool {
+	for i := range questions {
+		if !o.predictions[i].equal(ask(t.Context(), t, with, i)) {
+			return true
+		}
+	}
+	return false
+}
+
+// questions are problems, such that each parameter counts for one of them.
+var questions = []gemm.Problem{
+	gemm.New(512, 768, 1024),
+	gemm.New(16, 4096, 4096),      // decode
+	gemm.New(64, 64, 1<<17),       // few tiles, long K
+	gemm.New(8192, 8192, 8192),    // many waves, beyond the L2
+	gemm.New(16384, 16384, 16384), // power
+	gemm.New(40000, 30000, 100),   // a K step of the whole grid is as large as a large L2
+	gemm.New(1<<24, 16, 1000),     // and as 1024 times the L2 of a die, with which AMD's model compares it
+}
+
+// predictions are all that a model says of a problem, for each kernel family.
+type predictions struct {
+	configs   []gemm.Config
+	rejected  []arch.Rejection
+	estimates []arch.Estimate
+	seconds   []unit.Seconds
+	mapping   []arch.Mapping
+}
+
+func (p predictions) equal(q predictions) bool {
+	return slices.Equal(p.configs, q.configs) && slices.Equal(p.rejected, q.rejected) &&
+		slices.Equal(p.estimates, q.estimates) && slices.Equal(p.seconds, q.seconds) && slices.Equal(p.mapping, q.mapping)
+}
+
+func ask(ctx context.Context, t *testing.T, a arch.Architecture, question int) (all predictions) {
+	t.Helper()
+	d, p := a.Describe(), questions[question]
+	for _, kernel := range d.Kernels {
+		list, err := a.Candidates(ctx, p, arch.Space{Kernel: kernel})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range list.Rejected {
+			r.Detail = "" // it shows parameters
+			all.rejected = append(all.rejected, r)
+		}
+		all.configs = append(all.configs, list.Configs...)
+		estimates := make([]arch.Estimate, len(list.Configs))
+		if err := a.Estimate(ctx, estimates, p, list.Configs); err != nil {
+			t.Fatal(err)
+		}
+		best := -1
+		for i, e := range estimates {
+			all.seconds = append(all.seconds, e.Cycles.At(d.Clock))
+			if e.Reject == "" && (best < 0 || e.Cycles < estimates[best].Cycles) {
+				best = i
+			}
+		}
+		all.estimates = append(all.estimates, estimates...)
+		if best >= 0 {
+			m, err := a.Mapping(ctx, p, list.Configs[best])
+			if err != nil {
+				t.Fatal(err)
+			}
+			all.mapping = append(all.mapping, m)
+		}
+	}
+	return all
+}

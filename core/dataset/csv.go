@@ -40,7 +40,8 @@ func (r *reader) times(file string, d *Dataset) error {
 	columns := []string{"m", "n", "k", "bm", "bn", "bk", "stages", "warps", "gm", "ms", "reps"}
 	return r.rows(file, columns, func(row *row) error {
 		return row.add(d, Measurement{
-			Problem: row.problem(r.base), Config: row.config(d.Kernel), Median: row.milliseconds("ms"), Runs: row.count("reps"),
+			Problem: row.problem(r.base), Config: row.config(d.Kernel),
+			Median: row.milliseconds("ms"), Runs: row.count("reps"),
 		})
 	})
 }
@@ -63,7 +64,8 @@ func (r *reader) kernels(file string, d *Dataset) error {
 func (r *reader) library(file string, d *Dataset) error {
 	return r.rows(file, []string{"m", "n", "k", "ms", "reps"}, func(row *row) error {
 		return row.add(d, Measurement{
-			Problem: row.problem(r.base), Library: r.stated.Library, Median: row.milliseconds("ms"), Runs: row.count("reps"),
+			Problem: row.problem(r.base), Library: r.stated.Library,
+			Median: row.milliseconds("ms"), Runs: row.count("reps"),
 		})
 	})
 }

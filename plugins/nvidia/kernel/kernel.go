@@ -21,7 +21,9 @@ const ElementBytes = 2
 type Family interface {
 	// Name is the family in gemm.Config.Kernel.
 	Name() string
-	// Space has the axes of the candidate list.
+	// Axes are what the family's configurations have beyond the numbers that every configuration has; nil is none.
+	Axes() []gemm.Axis
+	// Space has the values of the candidate list on every axis.
 	Space() arch.Space
 	// Check reports why a configuration cannot be a kernel of the family, or why the kernel does not fit the device.
 	// The detail gives the numbers. need comes from Resources or from a compiler. An empty reason means that the kernel
@@ -113,6 +115,19 @@ func (q Quantity) Range(low, high float64) string {
 		}
 	}
 	return fmt.Sprintf("%.4g–%.4g%s", low*scale, high*scale, unit)
+}
+
+// Declared describes the families that have axes, as an arch.Description lists them.
+func Declared[F interface {
+	Name() string
+	Axes() []gemm.Axis
+}](families []F) (declared []arch.Family) {
+	for _, f := range families {
+		if axes := f.Axes(); len(axes) > 0 {
+			declared = append(declared, arch.Family{Name: f.Name(), Axes: axes})
+		}
+	}
+	return declared
 }
 
 // Find returns the family of that name. No name means the first family.

@@ -33,7 +33,7 @@ const (
 
 // Find returns what the pass found of a kernel. Masked loads were not timed: they count as the others.
 func (t Timings) Find(p *gemm.Problem, c *gemm.Config) (Timing, bool) {
-	if t == nil || p.TransA() || c.SplitK != 1 {
+	if t == nil || p.TransA() || c.SplitK != 1 || c.Axes != (gemm.Axes{}) {
 		return Timing{}, false
 	}
 	one, ok := t[timingKey{newTableKey(p.DType, c, false), p.TransB()}]

@@ -37,7 +37,7 @@ func (r *Model) Estimate(_ context.Context, dst []arch.Estimate, p gemm.Problem,
 				return err
 			}
 			name = c.Kernel
-		} else if err := c.Validate(); err != nil {
+		} else if err := c.Validate(f.Axes()...); err != nil {
 			return err
 		}
 		if c.SplitK != 1 {

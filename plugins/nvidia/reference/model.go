@@ -56,6 +56,7 @@ var _ arch.Architecture = (*Model)(nil)
 // Family is a kernel family for this model, which distinguishes tiles but not warps and stages.
 type Family interface {
 	Name() string
+	Axes() []gemm.Axis
 	// TileSpace returns the axes of the candidate list.
 	TileSpace() arch.Space
 	// SortLaunches orders the configurations of each tile, which are adjacent, with the most suitable warps and stages
@@ -90,6 +91,7 @@ func New(d *gpu.Device, families []Family) *Model {
 		},
 	}
 	r.description.Model, r.description.Kernels = Name, kernel.Names(families)
+	r.description.Families = kernel.Declared(families)
 	r.description.Rung = arch.RungSpec
 	if d.Calibrated() {
 		r.description.Rung = arch.RungCalibrated
@@ -122,7 +124,7 @@ func (r *Model) family(c *gemm.Config) (Family, error) {
 	if !ok {
 		return nil, kernel.Unknown(&r.description, c.Kernel)
 	}
-	return f, c.Validate()
+	return f, c.Validate(f.Axes()...)
 }
 
 // Candidates implements arch.Architecture. The most suitable warps and stages of each tile are first, because the model
@@ -135,7 +137,7 @@ func (r *Model) Candidates(_ context.Context, p gemm.Problem, s arch.Space) (*ar
 	if !ok {
 		return nil, kernel.Unknown(&r.description, s.Kernel)
 	}
-	all, err := s.Enumerate(f.TileSpace())
+	all, err := s.Enumerate(f.TileSpace(), f.Axes()...)
 	if err != nil {
 		return nil, err
 	}

@@ -56,6 +56,7 @@ const layouts = 4
 func newModel(g *gpu.Device, families []*family, values map[string]float64) *Model {
 	m := &Model{description: g.Description(), gpu: g, families: families}
 	m.description.Model, m.description.Kernels = Name, kernel.Names(families)
+	m.description.Families = kernel.Declared(families)
 	m.description.Rung = rungOf(g, families)
 	m.description.Constants, m.description.Terms = constants(g, families, values), terms.Schema()
 
@@ -115,7 +116,7 @@ func (m *Model) family(c *gemm.Config) (*family, error) {
 	if !ok {
 		return nil, kernel.Unknown(&m.description, c.Kernel)
 	}
-	return f, c.Validate()
+	return f, c.Validate(f.Axes()...)
 }
 
 // Candidates implements arch.Architecture: every kernel of the family that fits an SM, block_m slowest, then block_n,
@@ -128,7 +129,7 @@ func (m *Model) Candidates(_ context.Context, p gemm.Problem, s arch.Space) (*ar
 	if !ok {
 		return nil, kernel.Unknown(&m.description, s.Kernel)
 	}
-	all, err := s.Enumerate(f.Space())
+	all, err := s.Enumerate(f.Space(), f.Axes()...)
 	if err != nil {
 		return nil, err
 	}

@@ -18,6 +18,9 @@ type Family struct{}
 // Name implements kernel.Family.
 func (Family) Name() string { return generator.Name }
 
+// Axes implements kernel.Family.
+func (Family) Axes() []gemm.Axis { return nil }
+
 // Space implements kernel.Family: every kernel that gemmgen can generate.
 func (Family) Space() arch.Space { return generator.Family{}.Space() }
 

@@ -25,6 +25,9 @@ var (
 	blocksK  = []int{16, 32, 64, 128, 256, 512}
 )
 
+// Axes implements kernel.Family.
+func (Family) Axes() []gemm.Axis { return nil }
+
 // Space implements kernel.Family: what the sweep of the data set h200-triton covers.
 func (f Family) Space() arch.Space {
 	return arch.Space{

@@ -7,8 +7,8 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 )
 
-// Device is one GPU: its SM, and its hardware numbers after every tier has spoken. Kernel families and models ask it
-// for limits, so that a number that the user overrides counts everywhere.
+// Device is one GPU: its SM and its resolved hardware numbers. Kernel families and models take every limit from here,
+// so that an override counts everywhere.
 type Device struct {
 	SM     *SM
 	Sheet  *hw.Sheet
@@ -18,7 +18,7 @@ type Device struct {
 	Clock unit.Hertz
 	// SharedMemory is what one CTA may use.
 	SharedMemory unit.Bytes
-	// RegisterFile is what the threads of an SM share, RegistersPerThread the most that one can have.
+	// RegisterFile is the number of registers of an SM. RegistersPerThread is the limit of one thread.
 	RegisterFile, RegistersPerThread int
 }
 
@@ -36,24 +36,24 @@ func NewDevice(sm *SM, sheet *hw.Sheet, params hw.Set) *Device {
 	}
 }
 
-// RegisterShare is what each of a number of resident threads can be allocated of the register file.
+// RegisterShare returns how many registers each of a number of resident threads can get.
 func (d *Device) RegisterShare(threads int) int {
 	share := d.RegisterFile / threads
 	return share - share%d.SM.RegisterGranule
 }
 
-// RegisterLimit is the most registers that each thread of a CTA can have.
+// RegisterLimit returns how many registers each thread of a CTA can use at most.
 func (d *Device) RegisterLimit(threads int) int {
 	return min(d.RegistersPerThread, d.RegisterShare(threads))
 }
 
-// AllocatedRegisters is what a thread that uses so many registers takes of the register file.
+// AllocatedRegisters returns how many registers are allocated to a thread that uses a number of them.
 func (d *Device) AllocatedRegisters(used int) int {
 	granule := d.SM.RegisterGranule
 	return max((used+granule-1)/granule, 1) * granule
 }
 
-// Calibrated reports whether every number that a microbenchmark is meant to supply comes from one, or from the user.
+// Calibrated reports whether all numbers that need a microbenchmark come from one, or from the user.
 func (d *Device) Calibrated() bool { return d.Params.Calibrated(Specs) }
 
 // BandwidthsMeasured reports whether the bandwidths of L2 and DRAM come from a microbenchmark of the device, or from
@@ -67,7 +67,8 @@ func (d *Device) BandwidthsMeasured() bool {
 	return true
 }
 
-// Description returns what does not depend on a model: identity, numbers, peak rates and matrix instructions.
+// Description returns the part of a description that is the same for all models: identity, numbers, peak rates and
+// matrix instructions.
 func (d *Device) Description() arch.Description {
 	description := arch.Description{
 		Arch: d.Sheet.Arch, Vendor: d.Sheet.Vendor,

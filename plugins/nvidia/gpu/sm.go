@@ -1,8 +1,8 @@
-// Package gpu describes NVIDIA GPUs to kernel families and models: one file per architecture for what its SM fixes
-// (SM), and the hardware numbers of a device, which come from its file or its driver (Device).
+// Package gpu describes NVIDIA GPUs to kernel families and models. An SM has the properties of an architecture, in one
+// file per architecture. A Device adds the hardware numbers of one GPU, from its device file or its driver.
 //
-// No other package compares compute capabilities. Families and models ask an SM what it has, and a Device how much of
-// it there is.
+// No other package compares compute capabilities. Families and models read features from the SM and limits from the
+// Device.
 package gpu
 
 import (
@@ -10,8 +10,8 @@ import (
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
 )
 
-// The matrix instruction mma.sync.m16n8k16, which every architecture here has for fp16 and bf16 (PTX ISA, "Matrix
-// multiply-accumulate operation using mma instruction").
+// The shape of the matrix instruction mma.sync.m16n8k16. Every architecture here has it for fp16 and bf16 (PTX ISA,
+// "Matrix multiply-accumulate operation using mma instruction").
 const (
 	MMAM = 16
 	MMAN = 8
@@ -19,7 +19,7 @@ const (
 )
 
 // The matrix instruction wgmma.m64nNk16, which reads its operands from shared memory (PTX ISA, "wgmma.mma_async"):
-// its rows, the warps that issue it together, and the fp32 registers per thread of the largest, m64n256k16 over 128
+// rows, warps that issue it together, and fp32 accumulators per thread of the largest shape, m64n256k16 over 128
 // threads.
 const (
 	WGMMAM            = 64
@@ -27,21 +27,21 @@ const (
 	WGMMAAccumulators = 128
 )
 
-// LineBytes is a cache line (CUDA C++ Programming Guide, Device Memory Accesses).
+// LineBytes is the size of a cache line (CUDA C++ Programming Guide, Device Memory Accesses).
 const LineBytes = 128
 
-// SM is the streaming multiprocessor of an architecture: what is the same on all of its devices and no device file
-// says.
+// SM describes the streaming multiprocessor of an architecture. These properties are the same on all of its devices, so
+// device files do not have them.
 type SM struct {
 	// ID is the architecture in device files: "sm90".
 	ID string
 	// Target is what kernels are compiled for.
 	Target target.Target
-	// Threads and CTAs can be resident at once; a CTA has at most ThreadsPerCTA.
+	// Threads and CTAs are how many can be resident at once. ThreadsPerCTA is the largest CTA.
 	Threads, CTAs, ThreadsPerCTA int
-	// RegisterGranule is the step in which registers of a thread are allocated.
+	// RegisterGranule is the granularity in which registers are allocated to a thread.
 	RegisterGranule int
-	// SharedReserved is the shared memory that the system takes of each CTA, beyond what the CTA may use.
+	// SharedReserved is the shared memory per CTA that the system takes in addition to the CTA's.
 	SharedReserved unit.Bytes
 	// Schedulers is the number of warp instructions issued per cycle.
 	Schedulers int
@@ -51,8 +51,7 @@ type SM struct {
 	StMatrix bool
 	// WGMMA says that warpgroups have a matrix instruction, wgmma.
 	WGMMA bool
-	// MMAShare is the rate of mma.sync ÷ the rate of the fastest matrix instruction, and MMAShareSource where that is
-	// from.
+	// MMAShare is the rate of mma.sync ÷ the rate of the fastest matrix instruction. MMAShareSource is its source.
 	MMAShare       float64
 	MMAShareSource string
 }

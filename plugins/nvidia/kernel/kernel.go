@@ -1,6 +1,6 @@
-// Package kernel says what a model has to know of the kernels whose time it predicts: which configurations a family
-// has, what a kernel needs of an SM, and what its K loop does. Each family is a package below this one. Models know
-// families through Family alone, and no model asks for a family's name.
+// Package kernel defines what models know about kernels: the configurations of a kernel family, the resources that a
+// kernel takes on an SM, and the structure of its K loop. Each family is a package below this one. Models use families
+// through the interface Family and never check a family's name.
 package kernel
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 )
 
-// ElementBytes is the size of fp16 and bf16, which all families here take and models are made for.
+// ElementBytes is the size of an operand element. All families here take fp16 and bf16, and nothing else.
 const ElementBytes = 2
 
 // Family is a kernel family.
@@ -25,19 +25,20 @@ type Family interface {
 	Axes() []gemm.Axis
 	// Space has the values of the candidate list on every axis.
 	Space() arch.Space
-	// Check says why a configuration cannot be a kernel of the family, or why the kernel does not fit the device, and
-	// puts it in numbers. need is what Resources predicts or a compiler reported. An empty reason is a usable kernel.
+	// Check reports why a configuration cannot be a kernel of the family, or why the kernel does not fit the device.
+	// The detail gives the numbers. need comes from Resources or from a compiler. An empty reason means that the kernel
+	// can be used.
 	Check(d *gpu.Device, o Operands, c gemm.Config, need Resources) (reason arch.Reason, detail string)
-	// Resources predicts what a kernel needs of an SM, for any valid configuration. masked says that block_k does not
-	// divide K.
+	// Resources predicts the resources of a kernel, for any valid configuration. A masked kernel checks bounds along K,
+	// because block_k does not divide K.
 	Resources(d *gpu.Device, o Operands, c gemm.Config, masked bool) Resources
-	// Loop says how a kernel multiplies, for any valid configuration.
+	// Loop describes the K loop of a kernel, for any valid configuration.
 	Loop(d *gpu.Device, o Operands, c gemm.Config) Loop
 	// Overhead is what each K step costs beside loads and matrix instructions.
 	Overhead() Overhead
 }
 
-// Operands is everything that a kernel knows of a problem when it is compiled.
+// Operands are the properties of a problem that a kernel is compiled for.
 type Operands struct {
 	DType          gemm.DType
 	AMajor, BMajor gemm.Major
@@ -46,7 +47,7 @@ type Operands struct {
 // OperandsOf returns the operands of a problem.
 func OperandsOf(p *gemm.Problem) Operands { return Operands{p.DType, p.AMajor, p.BMajor} }
 
-// Resources is what a kernel needs of an SM.
+// Resources are what a kernel takes on an SM.
 type Resources struct {
 	// Registers is per thread, as the assembler reports them.
 	Registers int
@@ -56,7 +57,7 @@ type Resources struct {
 	SharedMemory unit.Bytes
 }
 
-// Loop is how the K loop of a kernel multiplies.
+// Loop describes the K loop of a kernel.
 type Loop struct {
 	// WGMMA says that the matrix instruction is wgmma, with its operands in shared memory, and not mma.sync.
 	WGMMA bool
@@ -65,8 +66,8 @@ type Loop struct {
 	WarpsM, WarpsN, WarpsK int
 	// Unbuffered says that an operand is loaded when it is needed, not ahead.
 	Unbuffered bool
-	// RepeatM and RepeatN say that a tile which sticks out of the matrix reads the last row of A, or the last column of
-	// B, again for each row or column outside, as one cache line that everybody asks for.
+	// RepeatM and RepeatN say that a tile which reaches beyond the matrix reads the last row of A, or the last column
+	// of B, again for each row or column outside. All SMs then read the same cache line.
 	RepeatM, RepeatN bool
 }
 

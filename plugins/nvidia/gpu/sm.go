@@ -9,8 +9,8 @@ import (
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
 )
 
-// The matrix instruction mma.sync.m16n8k16, which every architecture here has for fp16 and bf16 (PTX ISA, "Matrix
-// multiply-accumulate operation using mma instruction").
+// The shape of the matrix instruction mma.sync.m16n8k16. Every architecture here has it for fp16 and bf16 (PTX ISA,
+// "Matrix multiply-accumulate operation using mma instruction").
 const (
 	MMAM = 16
 	MMAN = 8

@@ -7,18 +7,18 @@ import (
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
 )
 
-// KernelFiles is what is known of a family's kernels on a device, as the contents of files: what a compiler reports of
-// them (kernel.ReadTable), and a timing pass over them (kernel.ReadTimings). Nil is nothing.
+// KernelFiles are the contents of files about a family's kernels on a device: the report of a compiler
+// (kernel.ReadTable) and a timing pass (kernel.ReadTimings). Either may be nil.
 type KernelFiles struct{ Compiled, Timings []byte }
 
-// Known is what the model may know of kernels.
+// Known is what the model may know about kernels.
 type Known struct {
 	// Rung is the highest rung that counts, empty for all.
 	Rung arch.Rung
-	// Given are the user's files. They are of the default family, and replace what is shipped of it.
+	// Given are the user's files. They are about the default family and replace its shipped files.
 	Given KernelFiles
-	// Shipped returns what origami has of a family's kernels on the device. Rungs build on each other: it counts
-	// where the device's bandwidths are measured.
+	// Shipped returns the shipped files of a family for the device. They count only where the device's bandwidths are
+	// measured, because each rung builds on the one below.
 	Shipped func(family string) KernelFiles
 }
 

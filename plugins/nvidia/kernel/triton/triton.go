@@ -66,6 +66,8 @@ func checkShape(sm *gpu.SM, c *gemm.Config) (arch.Reason, string) {
 	case !tile(c):
 		return arch.ReasonAtomShape, fmt.Sprintf("tile %dx%dx%d: tl.arange and tl.dot take powers of two from %d",
 			c.BlockM, c.BlockN, c.BlockK, leastBlock)
+	case c.Axes != (gemm.Axes{}):
+		return arch.ReasonModelRule, fmt.Sprintf("the family has no axes, but the configuration sets %s", c.Axes)
 	default:
 		return arch.ReasonWarps,
 			fmt.Sprintf("%d warps: Triton launches a power of two, up to %d", c.NumWarps, sm.ThreadsPerCTA/32)
@@ -74,7 +76,7 @@ func checkShape(sm *gpu.SM, c *gemm.Config) (arch.Reason, string) {
 
 // compiles reports whether Triton compiles and launches a configuration.
 func compiles(sm *gpu.SM, c *gemm.Config) bool {
-	return tile(c) && c.NumWarps&(c.NumWarps-1) == 0 && 32*c.NumWarps <= sm.ThreadsPerCTA
+	return tile(c) && c.NumWarps&(c.NumWarps-1) == 0 && 32*c.NumWarps <= sm.ThreadsPerCTA && c.Axes == (gemm.Axes{})
 }
 
 // tile reports whether a tile suits tl.arange, which takes powers of two, and tl.dot, which has a smallest extent.

@@ -36,7 +36,8 @@ func clustered(t *testing.T) arch.Architecture {
 		Kernels: []declare.Kernel{{
 			Name: "tiled",
 			Axes: []gemm.Axis{
-				{Name: "cluster", Doc: "CTAs per cluster", Type: gemm.Integer, Values: []string{"1", "2", "4"}, Default: "1"},
+				{Name: "cluster", Doc: "CTAs per cluster", Type: gemm.Integer, Values: []string{"1", "2",
+					"4"}, Default: "1"},
 				{Name: "schedule", Doc: "order of the loop", Type: gemm.Enumeration, Values: []string{"simple", "ping"},
 					Default: "simple"},
 			},
@@ -61,10 +62,10 @@ func clustered(t *testing.T) arch.Architecture {
 	return a
 }
 
-// A space in a request may have values on the axes that a kernel family declares, and a pick names those that it has.
+// A space in a request may have values on the axes that a kernel family declares. A pick has its values.
 func TestNamedAxes(t *testing.T) {
 	for text, want := range map[string]string{
-		`{}`:                          "cluster=2", // of the model's space the fastest
+		`{}`:                          "cluster=2", // the fastest of the model's space
 		`{"space":{"cluster":["1"]}}`: "",
 		`{"space":{"cluster":["4","1"],"block_m":[128]}}`:                    "cluster=4",
 		`{"space":{"schedule":["ping"],"cluster":["1","4"]}}`:                "cluster=4,schedule=ping",

@@ -1,7 +1,7 @@
 package main
 
 /*
-#define ORIGAMI_NO_PROTOTYPES // cgo writes its own, without const
+#define ORIGAMI_NO_PROTOTYPES // cgo writes prototypes without const
 #include "origami.h"
 */
 import "C"
@@ -16,7 +16,7 @@ import (
 	"github.com/origami-gemm/origami/core/selector"
 )
 
-// The numbers of origami.h are those of the packages behind it: this compiles only if the last ones agree.
+// The numbers of origami.h are those of the Go packages. This compiles only if the last ones agree.
 var (
 	_ [0]struct{} = [uint8(gemm.INT8) - C.ORIGAMI_INT8]struct{}{}
 	_ [0]struct{} = [uint8(arch.BoundLatency) - C.ORIGAMI_BOUND_LATENCY]struct{}{}
@@ -113,7 +113,7 @@ func origami_rank(handle C.origami_model, problem *C.origami_problem, picks *C.o
 	})
 }
 
-// maxRank bounds how many entries are asked for, more than any space has.
+// maxRank limits the number of entries. It is larger than any space.
 const maxRank = 1 << 30
 
 //export origami_expected_regret
@@ -162,7 +162,7 @@ func origami_close(handle C.origami_model, text *C.char, size C.size_t) C.int32_
 	return guard(text, size, func() error { return opened.remove(uint64(handle)) })
 }
 
-// guard answers a call: what f returns, or panics with, becomes a status and an error text.
+// guard answers a call. The error or panic of f becomes a status and an error text.
 func guard(text *C.char, size C.size_t, f func() error) (status C.int32_t) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -190,7 +190,7 @@ func code(err error) C.int32_t {
 	return C.int32_t(diag.KindOf(err)) + C.ORIGAMI_INTERNAL
 }
 
-// copyText fills a C buffer with as much of a text as fits, closed by a 0.
+// copyText copies as much of a text as fits into a C buffer, with a final 0.
 func copyText[T string | []byte](to *C.char, size C.size_t, text T) {
 	if to == nil || size == 0 {
 		return
@@ -218,7 +218,7 @@ func isNull(what string) error {
 	return diag.Inputf("%s is NULL", what).Do("pass memory for it")
 }
 
-// problemOf converts a problem. What is wrong with it otherwise, the selector says.
+// problemOf converts a problem. The selector checks the sizes.
 func problemOf(c *C.origami_problem) (gemm.Problem, error) {
 	if c.trans_a > 1 || c.trans_b > 1 || c.reserved != [2]C.uint8_t{} {
 		return gemm.Problem{}, diag.Inputf("trans_a or trans_b is neither 0 nor 1, or reserved is not 0").

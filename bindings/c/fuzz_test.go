@@ -8,8 +8,8 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 )
 
-// Whatever text a program opens with, it gets a model that answers or says why not, or an error of one line, and never
-// takes its process along.
+// Whatever the text of a request, the result is a model that answers or returns errors, or a one-line error. The
+// process never ends.
 func FuzzOpen(f *testing.F) {
 	for _, s := range []string{
 		`{"arch":"sm90"}`, `{"arch":"gfx942","options":{"occ":"2"}}`,
@@ -25,7 +25,7 @@ func FuzzOpen(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		if len(text) > 1<<9 {
-			return // long axes make large spaces, which take their time
+			return // long axes make large spaces, which are slow
 		}
 		m, err := open([]byte(text))
 		if err != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 )
 
-// build builds the library and the command line once for the tests that compare them, and returns the folder. Without a
-// C compiler there is nothing to test.
+// build builds the library and the command line once for the tests that compare them, and returns the folder. Without
+// a C compiler it skips the test.
 func build(t *testing.T) string {
 	t.Helper()
 	if testing.Short() {
@@ -46,7 +46,7 @@ func compilerName() string {
 	return "gcc"
 }
 
-// run runs a command that has to succeed, and returns its output.
+// run runs a command that must succeed, and returns its output.
 func run(t *testing.T, c *exec.Cmd) []byte {
 	t.Helper()
 	var stderr bytes.Buffer
@@ -58,7 +58,7 @@ func run(t *testing.T, c *exec.Cmd) []byte {
 	return out
 }
 
-// answer is what the command line says about a configuration.
+// answer is the command line's answer for a configuration.
 type answer struct {
 	Config struct {
 		BlockM    int `json:"block_m"`
@@ -92,7 +92,7 @@ func (a *answer) line() string {
 		p.Cycles, p.Seconds, p.Interval[0], p.Interval[1])
 }
 
-// decimals turns C's hexadecimal floating-point numbers into what Go prints for the same bits.
+// decimals converts C's hexadecimal floating-point numbers to Go's form of the same bits.
 func decimals(t *testing.T, line string) string {
 	t.Helper()
 	fields := strings.Fields(line)
@@ -108,7 +108,7 @@ func decimals(t *testing.T, line string) string {
 	return strings.Join(fields, " ")
 }
 
-// From C and from the command line, every device answers the same bits.
+// C and the command line give the same bits for every device.
 func TestSameAsCommandLine(t *testing.T) {
 	folder := build(t)
 	problems := []gemm.Problem{
@@ -189,7 +189,7 @@ func TestSameAsCommandLine(t *testing.T) {
 		}
 	}
 
-	// The Python binding over the same library, where there is a Python.
+	// The Python binding on the same library, if there is a Python.
 	python, err := exec.LookPath("python3")
 	if err != nil || exec.Command(python, "-c", "import sys; sys.exit(sys.version_info < (3, 10))").Run() != nil {
 		t.Log("no Python 3.10: its binding is not tested")

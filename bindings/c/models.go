@@ -34,8 +34,8 @@ var providers = sync.OnceValues(func() ([]arch.Provider, error) {
 	return all, nil
 })
 
-// model is an open architecture with what it has answered. It is safe for concurrent use: callers take turns, for less
-// than a microsecond where the answer is known.
+// model is an open architecture with its previous answers. It is safe for concurrent use: callers take turns, for
+// less than a microsecond if the answer is known.
 type model struct {
 	description *arch.Description
 	kernel      string
@@ -47,7 +47,7 @@ type model struct {
 	ranked selector.Result
 }
 
-// request is what origami_open takes.
+// request is the request of origami_open.
 type request struct {
 	Arch      string            `json:"arch"`
 	Device    string            `json:"device"`
@@ -66,11 +66,11 @@ type request struct {
 	Characterization string `json:"characterization"`
 }
 
-// space is a search space in JSON: an object with a list of values per axis. Those of gemm.Fields are numbers, those that
-// the kernel family names are strings.
+// space is a space in JSON: an object with a list of values per axis. Values of gemm.Fields are numbers. Values of
+// the kernel family's axes are strings.
 type space arch.Space
 
-// UnmarshalJSON reads the object. Whether the family has an axis, newModel finds out.
+// UnmarshalJSON reads the object. newModel checks that the family has the axes.
 func (s *space) UnmarshalJSON(text []byte) error {
 	var axes map[string]json.RawMessage
 	if err := json.Unmarshal(text, &axes); err != nil {
@@ -156,7 +156,7 @@ func open(text []byte) (*model, error) {
 	panic("the manifest of a match is one of those that were searched")
 }
 
-// find returns the device that a request means.
+// find returns the device of a request.
 func (r *request) find(manifests []arch.Manifest) (arch.Match, error) {
 	switch {
 	case r.Live == nil && r.Device == "":
@@ -170,7 +170,7 @@ func (r *request) find(manifests []arch.Manifest) (arch.Match, error) {
 	}
 }
 
-// newModel readies an open architecture for a kernel family and space.
+// newModel prepares an open architecture for a kernel family and a space.
 func newModel(a arch.Architecture, r *request) (*model, error) {
 	d := a.Describe()
 	if r.Rung != "" && d.Rung != r.Rung {
@@ -201,7 +201,7 @@ func (m *model) selectOne(p gemm.Problem) (selector.Entry, error) {
 	return m.memo.Select(context.Background(), p)
 }
 
-// rank hands the best `top` configurations for a problem to use, which must not keep them.
+// rank passes the best `top` configurations for a problem to use. use must not keep them.
 func (m *model) rank(p gemm.Problem, top int, use func([]selector.Entry)) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -212,12 +212,12 @@ func (m *model) rank(p gemm.Problem, top int, use func([]selector.Entry)) error 
 	return nil
 }
 
-// seconds returns an entry's predicted time.
+// seconds returns the predicted time of an entry.
 func (m *model) seconds(e *selector.Entry) unit.Seconds {
 	return e.Estimate.Cycles.At(m.description.Clock)
 }
 
-// interval returns the ends of the interval of an entry's time, zero where there is none.
+// interval returns the ends of the interval of an entry's time, or zeros without an interval.
 func (m *model) interval(e *selector.Entry) (low, high unit.Seconds) {
 	if m.uncertainty != nil {
 		low, high, _ = m.uncertainty.Interval(e.Estimate.Bound, m.seconds(e))
@@ -225,8 +225,8 @@ func (m *model) interval(e *selector.Entry) (low, high unit.Seconds) {
 	return low, high
 }
 
-// expectedRegret returns the expected regret of a problem's pick, and how many leading candidates are worth measuring.
-// known is false where the model has no uncertainty.
+// expectedRegret returns the expected regret of a problem's pick, and how many leading candidates are worth
+// measuring. known is false if the model has no uncertainty.
 func (m *model) expectedRegret(p gemm.Problem) (regret float64, worth int, known bool, err error) {
 	err = m.rank(p, measure.RegretCandidates, func(entries []selector.Entry) {
 		if m.uncertainty == nil {
@@ -326,7 +326,7 @@ func list() ([]byte, error) {
 	return json.Marshal(entries)
 }
 
-// handles are the open models by the number that C knows them by. Numbers are not used again.
+// handles are the open models by the number that C has. A number is never reused.
 type handles struct {
 	mu     sync.RWMutex
 	last   uint64
@@ -355,7 +355,7 @@ func (h *handles) find(id uint64) (*model, error) {
 	return nil, diag.Inputf("there is no open model %d", id).Do("open one with origami_open")
 }
 
-// remove forgets a model.
+// remove removes a model.
 func (h *handles) remove(id uint64) error {
 	if _, err := h.find(id); err != nil {
 		return err

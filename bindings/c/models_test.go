@@ -72,7 +72,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// Files about the kernels lift the model to their rung and change its answers, as on the command line.
+// Files about the kernels raise the model to their rung and change its answers, as on the command line.
 func TestOpenWithKernelFiles(t *testing.T) {
 	const (
 		timed = `bm,bn,bk,stages,warps,trans_b,ctas,one_2048,one_6144,chip_2048,chip_6144,full_2048,full_6144\n` +
@@ -102,7 +102,7 @@ func TestOpenWithKernelFiles(t *testing.T) {
 	}
 }
 
-// A space holds for picks and rankings.
+// A space applies to picks and rankings.
 func TestSpace(t *testing.T) {
 	m := must(t, `{"arch":"sm90","space":{"block_m":[64],"num_warps":[4]}}`)
 	p := gemm.New(4096, 4096, 4096)
@@ -161,7 +161,7 @@ func TestKnownAnswersAllocateNothing(t *testing.T) {
 	}
 }
 
-// Goroutines that ask at once get what each would get alone.
+// Concurrent calls give the same answers as single ones.
 func TestConcurrentCallers(t *testing.T) {
 	shared, alone := must(t, `{"arch":"sm90"}`), must(t, `{"arch":"sm90"}`)
 	var group sync.WaitGroup

@@ -1,11 +1,11 @@
 /* liborigami: origami's models in a process, without a plugin, for C and every language that can call C.
  *
- * A program opens a model once for a device, and then asks it about as many problems as it likes. Every function may be
- * called from several threads at once. The library keeps no pointer of the caller's, and writes every result to memory
- * of the caller's.
+ * A program opens a model once for a device, and then asks it about any number of problems. Every function may be
+ * called from several threads at once. The library keeps no pointers of the caller and writes every result to memory of
+ * the caller.
  *
- * A process that was forked from one that has loaded this library cannot use it, since a fork does not copy the threads
- * of the library's runtime: every call there may hang. Load the library after the fork, or start the process by exec.
+ * A forked child of a process that has loaded this library cannot use it, because a fork does not copy the threads of
+ * the library's runtime: every call there may hang. Load the library after the fork, or start the process by exec.
  */
 #ifndef ORIGAMI_H
 #define ORIGAMI_H
@@ -24,7 +24,7 @@ extern "C" {
 /* What functions return. The exit codes of the command line are the same numbers. */
 enum {
 	ORIGAMI_OK = 0,
-	ORIGAMI_INTERNAL = 1, /* a failure that is nobody's input: a bug */
+	ORIGAMI_INTERNAL = 1, /* a failure that no input causes: a bug */
 	ORIGAMI_INPUT = 2,    /* a request that cannot be answered as asked */
 	ORIGAMI_PLUGIN = 3,   /* a model answered nonsense */
 	ORIGAMI_DEVICE = 4    /* not returned by this version */
@@ -57,7 +57,7 @@ typedef struct {
 	int32_t block_m, block_n, block_k; /* elements */
 	int32_t group_m;                   /* launch order: rows of tiles walked before the next column */
 	int32_t num_warps, num_stages, split_k;
-	int32_t xcds, chunk;    /* launch order over the dies of a GPU, 0 where there is one */
+	int32_t xcds, chunk;    /* launch order over the dies of a GPU, 0 if it has one die */
 	int32_t bound;          /* ORIGAMI_BOUND_... */
 	double cycles, seconds; /* predicted */
 	double low, high;       /* interval of the time in seconds, 0 if the model has none; origami_describe: level */
@@ -69,14 +69,14 @@ typedef struct {
 	double expected;         /* expected regret: how much slower the pick is than the fastest other candidate, as a
 	                          * fraction of that candidate's time */
 	int32_t worth_measuring; /* how many leading candidates are worth timing before taking the fastest */
-	int32_t known;           /* 0 if the model has no uncertainty for the kernel family; the others are 0 then */
+	int32_t known;           /* 0 if the model has no uncertainty for the kernel family; the other fields are then 0 */
 } origami_regret;
 
-/* An open model; 0 is none. A handle is never given out twice, so using a closed one is an error and nothing worse. */
+/* An open model; 0 is none. A handle is never reused, so using a closed one is only an error. */
 typedef uint64_t origami_model;
 
 /* Every function that can fail takes a buffer for an error text last. If error is not NULL and error_size not 0, the
- * buffer gets one line that says what was wrong, where and what to do, cut to error_size - 1 bytes and closed by a 0.
+ * buffer gets one line that says what was wrong, where and what to do. It is cut to error_size - 1 bytes and ends with 0.
  * It is empty on success. */
 #ifndef ORIGAMI_NO_PROTOTYPES
 
@@ -87,33 +87,33 @@ int32_t origami_api_version(void);
  *
  *   arch       "sm90", "sm90@h200" or "h200", as on the command line
  *   device     "h200"
- *   model      "refined", "reference": the architecture's best otherwise
- *   kernel     kernel family: the model's first otherwise
- *   rung       how much the model may know: "spec", "calibrated", "compiled", "characterized"; all it can otherwise
+ *   model      "refined", "reference"; default: the architecture's best
+ *   kernel     kernel family; default: the model's first
+ *   rung       how much the model may know: "spec", "calibrated", "compiled", "characterized"; default: the highest
  *   options    {"key": "value"}: settings of the architecture's plugin
- *   overrides  {"clock": 1.5e9} or {"clock": {"value": 1500, "unit": "MHz"}}: hardware numbers
+ *   overrides  {"clock": 1.5e9} or {"clock": {"value": 1500, "unit": "MHz"}}: hardware parameters
  *   space      {"block_m": [64, 128], "num_stages": [3]}: the configurations to choose from. An axis that is left out
  *              has the model's values. The axes: block_m, block_n, block_k, num_warps, num_stages, split_k, and those
  *              that the kernel family names, whose values are strings
  *   live       {"name": "NVIDIA H200", "attributes": {"num_sms": 132, ...}}: the GPU of this machine as its driver
- *              describes it, in base units. A device of that name is opened if there is one, else one is made of the
- *              attributes
- *   compiled   what the compiler reports of the kernels: the text of a CSV file, as the command line takes it
- *   characterization  what a timing pass over the kernels found: likewise
+ *              describes it, in base units. It opens the device of this name, or makes one from the attributes if
+ *              there is none
+ *   compiled   the compiler's report on the kernels: the text of a CSV file, as for the command line
+ *   characterization  the times of a pass over the kernels: the text of a CSV file, as for the command line
  *
  * origami_list has the names. Opening takes milliseconds. */
 int32_t origami_open(const char *request, origami_model *model, char *error, size_t error_size);
 
-/* The best configuration for one problem. Answers are remembered: the second time takes well below a microsecond. */
+/* The best configuration for one problem. Answers are kept: the second call takes well below a microsecond. */
 int32_t origami_select(origami_model model, const origami_problem *problem, origami_pick *pick,
                        char *error, size_t error_size);
 
-/* The same for count problems. status[i] is what origami_select would have returned for problems[i]. The function
- * returns the first of those that is not ORIGAMI_OK, with its text. A problem without an answer has a pick of zeros. */
+/* The same for count problems. status[i] is what origami_select would return for problems[i]. The function returns the
+ * first status that is not ORIGAMI_OK, with its text. A problem without an answer has a pick of zeros. */
 int32_t origami_select_many(origami_model model, const origami_problem *problems, size_t count, origami_pick *picks,
                             int32_t *status, char *error, size_t error_size);
 
-/* The best *count configurations for one problem, best first. *count becomes how many there are, which can be fewer. */
+/* The best *count configurations for one problem, best first. *count becomes their number, which can be smaller. */
 int32_t origami_rank(origami_model model, const origami_problem *problem, origami_pick *picks, size_t *count,
                      char *error, size_t error_size);
 
@@ -122,14 +122,14 @@ int32_t origami_expected_regret(origami_model model, const origami_problem *prob
                                 char *error, size_t error_size);
 
 /* A JSON object about the open model: arch, device, device_name, model, kernel, kernels, rung, units, clock_hz,
- * clock_rung, params, options and, where known, interval_level. text is filled as error texts are, and may be NULL.
- * *length becomes the length of the whole, so that a caller can come back with enough memory. */
+ * clock_rung, params, options and, if known, interval_level. text is filled like an error text, and may be NULL.
+ * *length becomes the length of the whole text, so that a caller can call again with enough memory. */
 int32_t origami_describe(origami_model model, char *text, size_t size, size_t *length, char *error, size_t error_size);
 
 /* A JSON array of the architectures that can be opened, each with id, vendor, models, kernels, options and devices. */
 int32_t origami_list(char *text, size_t size, size_t *length, char *error, size_t error_size);
 
-/* Forgets a model. Calls in progress end as they would have. */
+/* Closes a model. Calls in progress end normally. */
 int32_t origami_close(origami_model model, char *error, size_t error_size);
 
 #endif

@@ -32,14 +32,14 @@ func command(t *testing.T, stdin io.Reader, args ...string) (stdout string) {
 	return out.String()
 }
 
-// `rank --include-rejected --format csv` is the golden table: every row of the reference models' golden files comes out
-// of the command line with the same bits, under the same column names in lower case.
+// `rank --include-rejected --format csv` gives the golden table: every row of the golden files of the reference
+// models with the same bits, under the same column names in lower case.
 func TestGoldenTablesThroughTheCommandLine(t *testing.T) {
 	nvidia := renamed{"BM": "block_m", "BN": "block_n", "BK": "block_k"}
 	amd := renamed{"MT_M": "block_m", "MT_N": "block_n", "MT_K": "block_k"}
 	for _, tc := range []struct {
 		file    string
-		arch    string // where the file has no column for it
+		arch    string // if the file has no column for it
 		names   renamed
 		columns int // how many golden columns the command line must have
 	}{
@@ -94,7 +94,7 @@ func readGolden(t *testing.T, file string, names renamed) *table {
 	return &table{all[0], all[1:]}
 }
 
-// call is one command line and the golden rows that it should give.
+// call is one command line with the golden rows that it must give.
 type call struct {
 	args     []string
 	problems *strings.Builder
@@ -104,7 +104,7 @@ type call struct {
 
 var keyColumns = []string{"m", "n", "k", "batch", "block_m", "block_n", "block_k"}
 
-// calls groups the golden rows by what the flags must be.
+// calls groups the golden rows by their flags.
 func calls(golden *table, arch string) map[string]*call {
 	dtypes := map[string]string{"f16": "fp16", "bf16": "bf16", "f32": "fp32", "xf32": "tf32", "f8": "fp8"}
 	out := map[string]*call{}
@@ -145,10 +145,12 @@ func calls(golden *table, arch string) map[string]*call {
 	return out
 }
 
-// compare runs the command line and compares what both tables have. It returns how many golden rows it met.
+// compare runs the command line and compares the common rows and columns. It returns the number of golden rows that
+// it found.
 func (c *call) compare(t *testing.T, goldenHeader []string, columns int) (rows int) {
 	t.Helper()
-	args := append([]string{"rank", "--in-process", "--problems", "-", "--include-rejected", "--format", "csv"}, c.args...)
+	args := append([]string{"rank", "--in-process", "--problems", "-", "--include-rejected", "--format",
+		"csv"}, c.args...)
 	all, err := csv.NewReader(strings.NewReader(command(t, strings.NewReader(c.problems.String()), args...))).ReadAll()
 	if err != nil {
 		t.Fatal(err)
@@ -163,7 +165,8 @@ func (c *call) compare(t *testing.T, goldenHeader []string, columns int) (rows i
 		}
 	}
 	if len(pairs) != columns {
-		t.Errorf("%s: the command line has %d of the golden columns, want %d", strings.Join(c.args, " "), len(pairs), columns)
+		t.Errorf("%s: the command line has %d of the golden columns, want %d", strings.Join(c.args, " "),
+			len(pairs), columns)
 	}
 	for _, row := range got.rows {
 		var key []string
@@ -177,7 +180,8 @@ func (c *call) compare(t *testing.T, goldenHeader []string, columns int) (rows i
 		rows++
 		for _, p := range pairs {
 			if !sameCell(row[p.got], want[p.want]) {
-				t.Fatalf("%s, %s: %s is %s, want %s", strings.Join(c.args, " "), strings.Join(key, ","), got.header[p.got],
+				t.Fatalf("%s, %s: %s is %s, want %s", strings.Join(c.args, " "), strings.Join(key, ","),
+					got.header[p.got],
 					row[p.got], want[p.want])
 			}
 		}

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestPluginAuthorsGuide does what docs/plugin-authors.md says: it runs the sh blocks, writes the blocks that name a
-// file, and compares what the commands of console blocks print, in which … stands for any number of lines.
+// TestPluginAuthorsGuide follows docs/plugin-authors.md: it runs the sh blocks, writes the blocks that name a file,
+// and compares the output of the commands in console blocks, in which … stands for any number of lines.
 func TestPluginAuthorsGuide(t *testing.T) {
 	t.Parallel()
 	const guide = "../../docs/plugin-authors.md"
@@ -53,7 +53,7 @@ func TestPluginAuthorsGuide(t *testing.T) {
 			}
 			ran++
 			got := strings.SplitAfter(w.run(command), "\n")
-			got = got[:len(got)-1] // what follows the last line end
+			got = got[:len(got)-1] // the rest after the last line end
 			if !matches(got, body[1:]) {
 				t.Errorf("%s prints\n%s\nand not\n%s", strings.TrimSpace(command), strings.Join(got, ""),
 					strings.Join(body[1:], ""))
@@ -82,7 +82,7 @@ func TestPluginAuthorsGuide(t *testing.T) {
 	}
 }
 
-// matches compares lines with a pattern in which a line of … alone stands for any number of lines.
+// matches compares lines with a pattern in which a line … stands for any number of lines.
 func matches(got, pattern []string) bool {
 	if len(pattern) == 0 {
 		return len(got) == 0

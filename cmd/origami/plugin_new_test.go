@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// walk runs commands as somebody does who has Go and origami and nothing else: an empty home, no network, and of what
-// this machine has the module cache that building origami filled.
+// walk runs commands as a user who has only Go and origami: an empty home, no network, and the module cache from
+// building origami.
 type walk struct {
 	t   *testing.T
 	dir string // the working directory
@@ -67,7 +67,7 @@ func checkoutRoot(t *testing.T) string {
 	return root
 }
 
-// From nothing to an answer: every command is one that `plugin new` says comes next.
+// From nothing to an answer: `plugin new` names every command as the next step.
 func TestNewPlugin(t *testing.T) {
 	t.Parallel()
 	w := newWalk(t)
@@ -76,7 +76,7 @@ func TestNewPlugin(t *testing.T) {
 		Dir, Module, SDK string
 		Files, Next      []string
 	}
-	// The name is no package name, and the path needs quoting.
+	// The name is not a package name, and the path needs quoting.
 	w.dir = filepath.Join(w.dir, "my work")
 	if err := os.Mkdir(w.dir, 0o755); err != nil {
 		t.Fatal(err)
@@ -116,7 +116,7 @@ func TestNewPlugin(t *testing.T) {
 		t.Errorf("%s", out)
 	}
 
-	// A change is not run before it is trusted again; gone, the plugin is missed and can be forgotten.
+	// A changed plugin does not run before it is trusted again. A deleted plugin is reported and can be distrusted.
 	if err := os.WriteFile(filepath.Join(w.dir, "origami-plugin-gfx-new"), []byte("another"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +125,7 @@ func TestNewPlugin(t *testing.T) {
 		t.Errorf("%v: %s", err, out)
 	}
 	w.run("rm origami-plugin-gfx-new")
-	if out := w.run("origami plugin ls"); !strings.Contains(out, "it is gone") {
+	if out := w.run("origami plugin ls"); !strings.Contains(out, "its file is missing") {
 		t.Errorf("%s", out)
 	}
 	w.run("origami plugin distrust gfx-new")
@@ -134,7 +134,7 @@ func TestNewPlugin(t *testing.T) {
 	}
 }
 
-// Without --sdk the checkout is the one around the working directory; a module may be called anything.
+// Without --sdk the checkout is that around the working directory. A module may have any name.
 func TestNewPluginElsewhere(t *testing.T) {
 	t.Parallel()
 	w := newWalk(t)
@@ -149,7 +149,7 @@ func TestNewPluginElsewhere(t *testing.T) {
 		t.Errorf("%s", out)
 	}
 	if out, err := w.try("origami plugin new go --dir ."); err == nil ||
-		!strings.Contains(out, "there is something in it already; name an empty or a new folder") {
+		!strings.Contains(out, "the folder is not empty; name an empty or a new folder") {
 		t.Errorf("%v: %s", err, out)
 	}
 	if out, err := w.try("origami plugin new other --sdk ."); err == nil ||

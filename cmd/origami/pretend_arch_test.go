@@ -14,7 +14,7 @@ import (
 	"github.com/origami-gemm/origami/sdk/wire"
 )
 
-// pretendedArchs are plugins that model architectures, all but the first in a way that they must not.
+// pretendedArchs are plugins that model architectures. All except the first break a rule.
 var pretendedArchs = map[string]func(){
 	"origami-plugin-sound": func() { serve.Main(roofline()) },
 	"origami-plugin-restless": func() {

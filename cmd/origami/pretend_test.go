@@ -9,8 +9,8 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 )
 
-// pretender is an executor plugin that pretends to have an RTX 4090. Running one of its tiles costs the device
-// context, and compiling another the process.
+// pretender is an executor plugin that pretends to have an RTX 4090. Running one of its tiles loses the device
+// context. Compiling another ends the process.
 type pretender struct{}
 
 func (pretender) Manifest() exec.Manifest { return exec.Manifest{Name: "pretend", Version: "0.0.7"} }

@@ -30,8 +30,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the expected output in testdata/script")
 
-// TestMain makes this binary an origami when it is called by that name, which is also how it starts its own plugins,
-// and one on a machine with GPUs, or a plugin, under others.
+// TestMain makes this binary origami if it is called by that name. It starts its plugins under that name too. Under
+// other names it is origami on a machine with GPUs, or a plugin.
 func TestMain(m *testing.M) {
 	commands := map[string]func(){
 		"origami": main, "origami-with-gpus": func() { os.Exit(runWithGPUs()) },
@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, commands)
 }
 
-// runWithGPUs is run with the built-in models in this process and the GPUs that the file $GPUS lists in JSON.
+// runWithGPUs is run, with the built-in models in this process and the GPUs that the file $GPUS lists in JSON.
 func runWithGPUs() int {
 	sys := system()
 	sys.Connect = func(ctx context.Context, s config.Settings) (session.Host, error) {
@@ -72,7 +72,7 @@ type gpus struct {
 func (g *gpus) Devices(context.Context) ([]exec.Device, error) { return g.devices, nil }
 func (g *gpus) Close() error                                   { return nil }
 
-// TestScripts runs testdata/script: the command line over the built-in plugins, each in a process of its own.
+// TestScripts runs testdata/script: the command line with the built-in plugins, each in a separate process.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script", RequireExplicitExec: true, RequireUniqueNames: true, UpdateScripts: *update,
@@ -94,7 +94,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// binary returns the path of an origami to run: this test binary under that name.
+// binary returns the path of an origami to run: this test binary under the name.
 func binary(t testing.TB) string {
 	t.Helper()
 	self, err := os.Executable()
@@ -114,7 +114,7 @@ func binary(t testing.TB) string {
 	return origami
 }
 
-// What the README shows is what the command prints.
+// The command prints what the README shows.
 func TestReadme(t *testing.T) {
 	readme, err := os.ReadFile("../../README.md")
 	if err != nil {
@@ -134,8 +134,8 @@ func TestReadme(t *testing.T) {
 	}
 }
 
-// BenchmarkColdStart is a whole command, process start to exit: through a plugin that it starts, two in parallel, and
-// without.
+// BenchmarkColdStart is a whole command from the start of its process to its exit: with a plugin process, with two in
+// parallel, and without.
 func BenchmarkColdStart(b *testing.B) {
 	for name, args := range map[string]string{
 		"select":            "--arch sm89 select -m 4096 -n 4096 -k 4096 --json",
@@ -168,7 +168,7 @@ func TestInterrupt(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	// Once the first bytes are there the plugin runs and most of the answer is still to come.
+	// After the first bytes the plugin runs and most of the answer is still to come.
 	if _, err := io.ReadFull(stdout, make([]byte, 1)); err != nil {
 		t.Fatal(err, stderr.String())
 	}
@@ -176,7 +176,7 @@ func TestInterrupt(t *testing.T) {
 		t.Fatal(err)
 	}
 	start := time.Now()
-	if _, err := io.Copy(io.Discard, stdout); err != nil { // ends when nobody, the plugin included, holds the pipe
+	if _, err := io.Copy(io.Discard, stdout); err != nil { // ends when no process, the plugin included, holds the pipe
 		t.Fatal(err)
 	}
 	_ = cmd.Wait()

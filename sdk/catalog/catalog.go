@@ -1,5 +1,5 @@
-// Package catalog makes an arch.Provider out of device sheets: it finds the architecture and device that a request
-// names, checks model and options, and leaves opening the model to one function.
+// Package catalog makes an arch.Provider from device sheets. It finds the architecture and device that a request
+// names and checks the model and the options. One function opens the model.
 package catalog
 
 import (
@@ -15,39 +15,40 @@ import (
 	"github.com/origami-gemm/origami/core/hw"
 )
 
-// Definition is what a plugin is made of.
+// Definition defines a plugin.
 type Definition struct {
 	// Name and Version identify the plugin.
 	Name, Version string
-	// Files holds the device files, *.yaml at its root; those of other vendors than Vendor are passed over.
+	// Files holds the device files, *.yaml at its root. Files of other vendors than Vendor are ignored.
 	Files  fs.FS
 	Vendor string
-	// Support is what the plugin has for every architecture.
+	// Support has the models and kernel families of every architecture.
 	Support
-	// Archs, if it is set, has that for each architecture by id instead. A device file of another architecture is an
+	// Archs, if set, replaces Support for each architecture, by id. A device file of another architecture is then an
 	// error.
 	Archs map[string]Support
-	// Options are the settings that only this plugin knows.
+	// Options are the options of this plugin.
 	Options []arch.Option
-	// Specs are the hardware numbers of a device. Derive, which may be nil, computes those that follow from others of the
-	// same device (see hw.Resolve).
+	// Specs are the hardware parameters of a device. Derive, which may be nil, computes those that follow from others
+	// of the same device (see hw.Resolve).
 	Specs  []hw.Spec
 	Derive func(name string, known hw.Set) (hw.Number, bool)
-	// Scale computes what no driver tells of a GPU that has no device file, from what is known of it and from the default
-	// device of its architecture. The number's source is the formula. Without Scale such a GPU cannot be opened.
+	// Scale computes the parameters that no driver reports, for a GPU without a device file. It uses the known
+	// parameters of the GPU and those of the default device of its architecture. The source of the number is the
+	// formula. Without Scale such a GPU cannot be opened.
 	Scale func(name string, known, like hw.Set) (hw.Number, bool)
-	// Open opens a model. What it gets has been checked: the sheet and the model exist, every option is declared, and the
-	// hardware numbers are resolved.
+	// Open opens a model. The selection has been checked: the sheet and the model exist, every option is declared,
+	// and the hardware parameters are resolved.
 	Open func(Selection) (arch.Architecture, error)
 }
 
-// Support is what a plugin has for an architecture.
+// Support has the models and kernel families of an architecture.
 type Support struct {
-	// Models are best first. Kernels are the kernel families that they predict, default first.
+	// Models are in order, the best first. Kernels are the kernel families that they predict, the default first.
 	Models, Kernels []string
 }
 
-// of returns what the plugin has for an architecture.
+// of returns the support for an architecture.
 func (d *Definition) of(arch string) (Support, bool) {
 	if d.Archs == nil {
 		return d.Support, true
@@ -56,8 +57,8 @@ func (d *Definition) of(arch string) (Support, bool) {
 	return s, ok
 }
 
-// Selection is a request with every name looked up: Model and the names of the device are never empty, and every option
-// is declared. At RungSpec, Params have nothing of a microbenchmark.
+// Selection is a request with resolved names: Model and the names of the device are never empty, and every option is
+// declared. At RungSpec, no parameter comes from a microbenchmark.
 type Selection struct {
 	arch.OpenRequest
 	Sheet  *hw.Sheet
@@ -71,8 +72,8 @@ type Catalog struct {
 	manifest arch.Manifest
 }
 
-// New reads which devices there are, and checks that their names are unambiguous and that every architecture has
-// exactly one default device. The numbers of a device are read when it is opened.
+// New reads the names of the devices. It checks that they are unambiguous and that every architecture has exactly one
+// default device. The parameters of a device are read when it is opened.
 func New(def Definition) (*Catalog, error) {
 	c := &Catalog{def: def, manifest: arch.Manifest{Name: def.Name, Version: def.Version, Options: def.Options}}
 	files, err := fs.Glob(def.Files, "*.yaml")
@@ -111,8 +112,9 @@ func New(def Definition) (*Catalog, error) {
 			}
 			s, ok := def.of(d.Arch)
 			if !ok {
-				return nil, fmt.Errorf("%s: plugin %s has no model for the architecture %s; add it to the plugin's list",
-					d.File, def.Name, d.Arch)
+				return nil,
+					fmt.Errorf("%s: plugin %s has no model for the architecture %s; add it to the plugin's list",
+						d.File, def.Name, d.Arch)
 			}
 			entry := arch.ArchEntry{ID: d.Arch, Vendor: d.Vendor, Models: s.Models, Kernels: s.Kernels}
 			c.manifest.Archs = append(archs, entry)
@@ -177,10 +179,10 @@ func (c *Catalog) Open(_ context.Context, r arch.OpenRequest) (arch.Architecture
 	return opened, nil
 }
 
-// sources are the parameters that the value of a derived one was computed from, by its name.
+// sources maps a derived parameter to the parameters that it was computed from.
 type sources map[string][]string
 
-// record returns derive, which may be nil, so that it records what it looks up.
+// record wraps derive, which may be nil, to record the parameters that it reads.
 func (s sources) record(derive func(string, hw.Set) (hw.Number, bool)) func(string, hw.Set) (hw.Number, bool) {
 	if derive == nil {
 		return nil
@@ -194,7 +196,7 @@ func (s sources) record(derive func(string, hw.Set) (hw.Number, bool)) func(stri
 	}
 }
 
-// unused returns those of a model's unused parameters that no used one is derived from.
+// unused returns the unused parameters of a model from which no used parameter is derived.
 func (s sources) unused(params hw.Set, byModel []string) []string {
 	used := map[string]bool{}
 	for i := len(params) - 1; i >= 0; i-- { // a derived parameter comes after its sources
@@ -207,7 +209,7 @@ func (s sources) unused(params hw.Set, byModel []string) []string {
 	return slices.DeleteFunc(slices.Clone(byModel), func(name string) bool { return used[name] })
 }
 
-// find returns the device that a request means.
+// find returns the device of a request.
 func (c *Catalog) find(r arch.OpenRequest) (arch.Match, error) {
 	if r.Live != nil && r.Device == "" {
 		return arch.FindLive([]arch.Manifest{c.manifest}, r.Arch, r.Live)
@@ -221,7 +223,7 @@ func (c *Catalog) find(r arch.OpenRequest) (arch.Match, error) {
 	return m, err
 }
 
-// known reads a device's file. What the driver of this machine tells replaces the lowest tier.
+// known reads the file of a device. Values from the driver of this machine replace the lowest tier.
 func (c *Catalog) known(m arch.Match, r arch.OpenRequest, derived sources) (*hw.Sheet, hw.Set, error) {
 	i := slices.IndexFunc(c.devices, func(d hw.Header) bool { return d.Device == m.Device.ID }) // names are unambiguous
 	file := c.devices[i].File
@@ -243,8 +245,8 @@ func (c *Catalog) known(m arch.Match, r arch.OpenRequest, derived sources) (*hw.
 	return sheet, params, err
 }
 
-// unknown makes the numbers of a GPU that has no file: what its driver tells, and the rest scaled from the default device
-// of the architecture. All are of the lowest tier.
+// unknown makes the parameters of a GPU without a file. They come from its driver, or are scaled from the default
+// device of the architecture. All are of the lowest tier.
 func (c *Catalog) unknown(m arch.Match, r arch.OpenRequest, derived sources) (*hw.Sheet, hw.Set, error) {
 	if c.def.Scale == nil {
 		return nil, nil, diag.Inputf("%s has no device file, and plugin %s cannot derive its numbers", m.Live.Name,

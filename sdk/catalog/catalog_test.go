@@ -23,8 +23,9 @@ func definition(files fstest.MapFS, opened *catalog.Selection) catalog.Definitio
 		Name: "test", Version: "1.2.3", Files: files, Vendor: "Ours",
 		Support: catalog.Support{Models: []string{"refined", "reference"}, Kernels: []string{"triton"}},
 		Options: []arch.Option{{Key: "occ"}},
-		Specs: []hw.Spec{{Name: "units", Unit: "1", Integer: true, Doc: "units"}, {Name: "speed", Unit: "1", Optional: true,
-			Calibrates: true}},
+		Specs: []hw.Spec{{Name: "units", Unit: "1", Integer: true, Doc: "units"},
+			{Name: "speed", Unit: "1", Optional: true,
+				Calibrates: true}},
 		Open: func(s catalog.Selection) (arch.Architecture, error) {
 			*opened = s
 			return &described{}, nil
@@ -86,7 +87,8 @@ func TestSourcesOfUsedParametersAreUsed(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := a.Describe().Unused; !slices.Equal(got, test.want) {
-			t.Errorf("override %q, a model without %v: %v are unused, want %v", test.override, test.byModel, got, test.want)
+			t.Errorf("override %q, a model without %v: %v are unused, want %v", test.override,
+				test.byModel, got, test.want)
 		}
 	}
 }
@@ -112,7 +114,8 @@ func TestCatalog(t *testing.T) {
 		model   string
 	}{
 		{arch.OpenRequest{Arch: "x1"}, "big", "refined"},
-		{arch.OpenRequest{Arch: "x1", Device: "little", Model: "reference", Options: map[string]string{"occ": "2"}}, "small",
+		{arch.OpenRequest{Arch: "x1", Device: "little", Model: "reference", Options: map[string]string{"occ": "2"}},
+			"small",
 			"reference"},
 	} {
 		if _, err := c.Open(ctx, r.request); err != nil || opened.Sheet.Device != r.device ||
@@ -154,7 +157,8 @@ func TestModelsOfArchitectures(t *testing.T) {
 		archs[1].Kernels[0] != "mma" {
 		t.Errorf("manifest %+v", archs)
 	}
-	if _, err := c.Open(context.Background(), arch.OpenRequest{Arch: "x10"}); err != nil || opened.Model != "reference" {
+	if _, err := c.Open(context.Background(), arch.OpenRequest{Arch: "x10"}); err != nil ||
+		opened.Model != "reference" {
 		t.Errorf("x10 opens %s, %v", opened.Model, err)
 	}
 	_, err = c.Open(context.Background(), arch.OpenRequest{Arch: "x10", Model: "refined"})
@@ -184,8 +188,8 @@ func TestAmbiguousDevices(t *testing.T) {
 	}
 }
 
-// A GPU of this machine is opened as the device of that product's name, with its driver's numbers in the lowest tier,
-// or as a device of its own.
+// A GPU of this machine is opened as the device with its product name, with the driver's values in the lowest tier,
+// or as a separate device.
 func TestLiveDevices(t *testing.T) {
 	ctx := context.Background()
 	calibrated := "calibrated:\n  speed: {value: 8, unit: \"1\", source: a benchmark, method: microbenchmark, date: " +
@@ -210,8 +214,8 @@ func TestLiveDevices(t *testing.T) {
 		return p
 	}
 
-	// A known product: what is the same keeps its source, what differs is the driver's, what was measured stays. What the
-	// plugin does not know is passed over.
+	// A known product: equal values keep their source, different ones come from the driver, measured ones stay.
+	// Attributes that the plugin does not know are ignored.
 	if err := open(live("A GPU", map[string]float64{"units": 4, "speed": 5, "colour": 1})); err != nil {
 		t.Fatal(err)
 	}
@@ -224,12 +228,13 @@ func TestLiveDevices(t *testing.T) {
 	if err := open(live("A GPU", map[string]float64{"units": 3})); err != nil {
 		t.Fatal(err)
 	}
-	if p := param("units"); p.Value != 3 || p.Tier != hw.Derived || p.Source != hw.LiveSource || p.Method != hw.Driver ||
+	if p := param("units"); p.Value != 3 || p.Tier != hw.Derived || p.Source != hw.LiveSource ||
+		p.Method != hw.Driver ||
 		!p.Live() {
 		t.Errorf("%+v", p)
 	}
 
-	// Another product of the architecture, which this plugin cannot scale to.
+	// Another product of the architecture. This plugin cannot scale to it.
 	if err := open(live("Another GPU", map[string]float64{"units": 2})); diag.KindOf(err) != diag.Input ||
 		!strings.Contains(err.Error(), "Another GPU has no device file") {
 		t.Errorf("no Scale: %v", err)
@@ -253,7 +258,7 @@ func TestLiveDevices(t *testing.T) {
 		p.ScaledFrom() != "x1@big" || p.Date != "2026-01-03" || opened.Params.Calibrated(def.Specs) {
 		t.Errorf("%+v", p)
 	}
-	// An override wins, and is seen by what is scaled.
+	// An override wins, and scaled parameters use it.
 	r := live("Another GPU", map[string]float64{"units": 2})
 	r.Overrides = map[string]hw.OverrideValue{"units": {Value: 8}}
 	if err := open(r); err != nil || param("speed").Value != 16 || param("units").Tier != hw.Override {

@@ -40,8 +40,8 @@ static void *ask_all(void *from) {
 	for (size_t i = 0; i < 20 * count; i++) {
 		size_t at = (i * 7 + (size_t)from) % count;
 		origami_pick pick;
-		char own[128];
-		if (origami_select(model, &problems[at], &pick, own, sizeof own) != ORIGAMI_OK ||
+		char text[128];
+		if (origami_select(model, &problems[at], &pick, text, sizeof text) != ORIGAMI_OK ||
 		    memcmp(&pick, &picks[at], sizeof pick) != 0)
 			return "a thread got another answer";
 	}
@@ -97,7 +97,7 @@ int main(int argc, char **argv) {
 		must(pthread_join(threads[i], &result) == 0 && result == NULL, "threads");
 	}
 
-	/* What is refused, with a text that fits what there is room for. */
+	/* Refused requests, with an error text that is cut to the buffer. */
 	origami_pick pick;
 	origami_model none;
 	origami_problem bad = problems[0];
@@ -121,7 +121,7 @@ int main(int argc, char **argv) {
 	bad.m = INT64_MAX;
 	must(origami_select(model, &bad, &pick, ERROR) == ORIGAMI_INPUT, "a size that overflows");
 
-	/* Texts come whole to whoever comes back with enough memory. */
+	/* A second call with enough memory gets the whole text. */
 	size_t length, again;
 	must(origami_describe(model, NULL, 0, &length, ERROR) == ORIGAMI_OK && length > 100, "describe");
 	char *text = malloc(length + 1);

@@ -1,4 +1,4 @@
-"""What CUDA's driver tells of a GPU, through ctypes. It needs no other package."""
+"""The CUDA driver's description of a GPU, through ctypes. It needs no other package."""
 
 import ctypes
 
@@ -19,14 +19,14 @@ TRANSFERS_PER_CLOCK = 2  # double data rate: how the driver counts its memory cl
 
 
 class Driver:
-    """libcuda.so.1, an OSError where there is none. Devices are numbered as the driver does."""
+    """libcuda.so.1. Raises OSError without it. Devices have the numbers of the driver."""
 
     def __init__(self):
         self._cuda = ctypes.CDLL("libcuda.so.1")
         self._call("cuInit", 0)
 
     def failure(self, function: str, status: int) -> Exception:
-        """What a call that failed raises."""
+        """The exception for a failed call."""
         return RuntimeError(f"{function} failed with {status}")
 
     def _call(self, function: str, *args) -> None:
@@ -46,12 +46,12 @@ class Driver:
         return text.value.decode(errors="replace")
 
     def attributes(self, index: int) -> dict[str, float]:
-        """The numbers of a device, by parameter name in base units."""
+        """The attributes of a device, by parameter name in base units."""
         device, known = self.device(index), {}
         for name, (attribute, scale) in ATTRIBUTES.items():
             value = ctypes.c_int()
             self._call("cuDeviceGetAttribute", ctypes.byref(value), attribute, device)
-            if value.value > 0 or name == "compute_capability_minor":  # 0 is unknown, but for the version 9.0
+            if value.value > 0 or name == "compute_capability_minor":  # 0 means unknown, except in a version such as 9.0
                 known[name] = value.value * scale
         memory = ctypes.c_size_t()
         self._call("cuDeviceTotalMem_v2", ctypes.byref(memory), device)

@@ -5,12 +5,12 @@
     pick = model.select(4096, 4096, 4096)
     pick.block_m, pick.num_warps, pick.seconds
 
-The library is $ORIGAMI_LIB if that is set. Otherwise it is looked for next to this file, where the wheel has it, and in
-bin/ of the checkout that this file is part of.
+The library is $ORIGAMI_LIB if that is set. Otherwise it is next to this file, as in the wheel, or in bin/ of the
+checkout around this file.
 
-A process made by fork() has no copy of the library's threads, so that calls there could hang. A Model that was opened
-before still answers what it has answered before, and raises Error for the rest. Open it in the child and nowhere
-before, or start children by "spawn" or "forkserver".
+A process made by fork() has no copy of the library's threads, so calls there could hang. A Model that was opened before
+the fork still gives the answers that it has given before, and raises Error for all others. Open it only in the child,
+or start children by "spawn" or "forkserver".
 """
 
 from __future__ import annotations
@@ -26,16 +26,15 @@ import threading
 API_VERSION = 2
 
 DTYPES = {"fp16": 1, "bf16": 2, "fp32": 3, "tf32": 4, "fp8": 5, "int8": 6}
-# What PyTorch calls them. Its float32 may be computed as tf32 or not, so it is no alias.
+# PyTorch's names. Its float32 may be computed as tf32 or not, so it is not an alias.
 _ALIASES = {"float16": "fp16", "half": "fp16", "bfloat16": "bf16"}
 BOUNDS = ("unknown", "compute", "l2", "mall", "dram", "latency")
 KINDS = {1: "internal", 2: "input", 3: "plugin", 4: "device"}
 
 
 class Error(RuntimeError):
-    """A question that has no answer: one line that says what was wrong, where, and what to do. kind is "input" for what
-    was asked, "device" for a library or GPU that is not there, "internal" or "plugin" for what is not the caller's
-    fault."""
+    """A failure in one line: what was wrong, where, and what to do. kind is "input" for a wrong request, "device" for a
+    missing library or GPU, and "internal" or "plugin" for a failure that is not the caller's fault."""
 
     def __init__(self, message, kind="input"):
         super().__init__(message)
@@ -53,12 +52,12 @@ class Pick:
     num_warps: int
     num_stages: int
     split_k: int
-    xcds: int  # launch order over the dies of a GPU, 0 where there is one
+    xcds: int  # launch order over the dies of a GPU, 0 if it has one die
     chunk: int
     bound: str  # what limits it: one of BOUNDS
     cycles: float
     seconds: float
-    # Where the measured time lies, with the probability Model.description["interval_level"].
+    # The interval of the measured time, at the level Model.description["interval_level"].
     interval_seconds: tuple | None
     axes: str  # values on the kernel family's named axes, "name=value,name=value"; often empty
 
@@ -83,11 +82,11 @@ class Model:
     """An architecture's model on a device. It may be used from several threads.
 
     arch and device are as on the command line ("sm90", "h200"). options, overrides, space and live are dicts, as in
-    origami.h. compiled and characterization are what the compiler reports of the kernels and what a timing pass over
-    them found: a path (its file may be gzipped), or the text of such a file.
+    origami.h. compiled is the compiler's report on the kernels, and characterization has the times of a pass over them.
+    Both are a path (the file may be gzipped) or the text of such a file.
 
-    Opening takes milliseconds. select() takes some tens of microseconds the first time that a problem is asked for, and
-    a dict's lookup after that.
+    Opening takes milliseconds. select() takes some tens of microseconds for a new problem, and a dict lookup for a
+    known one.
     """
 
     def __init__(self, arch: str, device: str | None = None, *, model: str | None = None, kernel: str | None = None,
@@ -123,8 +122,8 @@ class Model:
         return pick
 
     def select_many(self, problems: list[dict]) -> list[Pick]:
-        """The best configuration for each of many problems, dicts of select()'s arguments, in one call. If one has no
-        answer, an Error says which, and there are no answers for the others either."""
+        """The best configuration for each of many problems, dicts of select()'s arguments, in one call. If one problem
+        has no answer, the call raises an Error that names it, without answers for the others."""
         keys = [_key(**p) for p in problems]
         new = [key for key in dict.fromkeys(keys) if key not in self._picks]
         answers = {key: self._picks[key] for key in keys if key in self._picks}
@@ -144,13 +143,13 @@ class Model:
 
     def expected_regret(self, m: int, n: int, k: int, *, dtype: str = "fp16", trans_a: bool = False,
                         trans_b: bool = False, batch: int = 1) -> Regret | None:
-        """What the model's uncertainty means for the pick; None where the model has none."""
+        """The expected regret of the pick. None if the model has no uncertainty."""
         problem, out = _problem(m, n, k, dtype, trans_a, trans_b, batch), _Regret()
         self._library.call("origami_expected_regret", self._handle, ctypes.byref(problem), ctypes.byref(out))
         return Regret(out.expected, out.worth_measuring) if out.known else None
 
     def close(self) -> None:
-        """Forgets the model. What was answered stays."""
+        """Closes the model. Previous answers remain."""
         if self._handle.value and self._library.usable():
             handle, self._handle = self._handle, ctypes.c_uint64()
             self._library.call("origami_close", handle)
@@ -177,7 +176,7 @@ def architectures(library: os.PathLike | str | None = None) -> list[dict]:
     return json.loads(load(library).text("origami_list"))
 
 
-# What a Model remembers at most: some hundred bytes each.
+# The most answers that a Model keeps, of some hundred bytes each.
 _MEMORY = 1 << 16
 
 
@@ -211,7 +210,7 @@ class _Regret(ctypes.Structure):
 
 
 def _content(file):
-    """The text of a file that is given as a path or as its text."""
+    """The text of a file, given as a path or as the text."""
     if not isinstance(file, os.PathLike):
         return file
     path = pathlib.Path(file)
@@ -228,7 +227,7 @@ def _problem(m, n, k, dtype, trans_a, trans_b, batch):
     if code is None:
         raise Error(f"unknown dtype {dtype!r}; use one of {', '.join(DTYPES)}")
     for name, size in zip(("m", "n", "k", "batch"), (m, n, k, batch)):
-        # ctypes would cut a larger one down to another problem.
+        # ctypes would truncate a larger number and thus change the problem.
         if not hasattr(size, "__index__") or not -1 << 63 <= int(size) < 1 << 63:
             raise Error(f"{name} is {size!r}; give a whole number of at least 1")
     return _Problem(m, n, k, batch, code, bool(trans_a), bool(trans_b))
@@ -249,7 +248,7 @@ class _Library:
                         "take both from the same release", "device")
 
     def usable(self):
-        """Whether this process is the one that loaded the library, not a fork of it."""
+        """Whether this process loaded the library itself and is not a fork."""
         return os.getpid() == self.process
 
     def call(self, function, *arguments):
@@ -277,7 +276,7 @@ _loading = threading.Lock()
 
 
 def load(path=None):
-    """The library at a path, or where it is looked for; loaded once."""
+    """The library at a path, or at one of the usual places. It is loaded once."""
     path = pathlib.Path(path) if path else _find()
     with _loading:
         if path not in _libraries:
@@ -294,5 +293,5 @@ def _find():
     for place in places:
         if place.exists():
             return place
-    raise Error(f"there is no liborigami.so in {' or '.join(str(p.parent) for p in places)}; build it with `make lib`, "
-                "or say where it is with ORIGAMI_LIB", "device")
+    raise Error(f"no liborigami.so in {' or '.join(str(p.parent) for p in places)}; build it with `make lib`, "
+                "or set ORIGAMI_LIB to its path", "device")

@@ -1,4 +1,4 @@
-"""The launch configuration of a Triton GEMM from origami's model, in place of an autotuner's list.
+"""The launch configuration of a Triton GEMM from origami's model, instead of an autotuner's list.
 
     @origami.triton.pick(m="M", n="N", k="K", a="a_ptr")
     @triton.jit
@@ -34,22 +34,22 @@ NAMES = {"block_m": "BLOCK_SIZE_M", "block_n": "BLOCK_SIZE_N", "block_k": "BLOCK
 # The strides of Triton's tutorial: of A along M and K, of B along K and N.
 STRIDES = ("stride_am", "stride_ak", "stride_bk", "stride_bn")
 
-# How many of a ranking are tried until one compiles and fits the GPU.
+# The most configurations of a ranking that are tried until one compiles and fits the GPU.
 ATTEMPTS = 16
 
-# What Triton must know to divide a size or stride (in elements) or an address (in bytes), to load more than an element
-# at a time. It asks numbers for this divisor only.
+# A size or stride (in elements) or an address (in bytes) must be divisible by this, so that Triton loads more than one
+# element at a time. It checks numbers for no other divisor.
 ALIGNMENT = 16
 
-# What a thread's 255 registers hold without spilling where an operand is loaded element by element: so many elements of
-# a K step, each with a pointer of two registers, beside so many fp32 sums. docs/triton.md says how that was found.
+# The limits of a thread's 255 registers without spills, if an operand is loaded element by element: this many elements
+# of a K step, each with a pointer of two registers, and this many fp32 sums. docs/triton.md has their derivation.
 UNALIGNED_ELEMENTS = 48
 UNALIGNED_SUMS = 64
 
-# How many shortlist="auto" times there, where the model's uncertainty says nothing.
+# The number of configurations that shortlist="auto" times for unaligned operands, where the model has no uncertainty.
 UNALIGNED_SHORTLIST = 8
 
-# What torch and triton call the element types. tl.dot multiplies 32-bit floats as tf32 by default.
+# The names of the element types in torch and triton. tl.dot multiplies 32-bit floats as tf32 by default.
 _DTYPES = {
     "float16": "fp16",
     "fp16": "fp16",
@@ -72,8 +72,8 @@ def config(m, n, k, dtype="fp16", *, names=NAMES, model=None, **layout):
 
 
 def configs(m, n, k, dtype="fp16", *, names=NAMES, model=None, top=4, **layout):
-    """The best `top` as a list of triton.Config, best first: a short list for triton.autotune. A and B are taken to lie
-    densely."""
+    """The best `top` configurations as a list of triton.Config, best first: a short list for triton.autotune. A and B are
+    assumed to be dense."""
     model = model or model_of_gpu()
     problem = dict(m=m, n=n, k=k, dtype=_dtype(dtype), **layout)
     ranking = _ranking(model, problem, top, _unaligned(model, problem))
@@ -96,20 +96,20 @@ def pick(
     shortlist=1,
     model=None,
 ):
-    """Decorates a kernel, in the place of triton.autotune: each launch gets the meta-parameters, num_warps and
-    num_stages that the model picks for its sizes. Those that a launch gives itself are left as they are, and the best
-    that agrees with them is picked.
+    """Decorates a kernel, instead of triton.autotune: each launch gets the meta-parameters, num_warps and num_stages that
+    the model picks for its sizes. If a launch gives some of them itself, the pick is the best that agrees with them.
 
     m, n, k, batch   names of the kernel's arguments with the sizes; batch=None is one product
     a, b             names of the arguments with A and B
     dtype            element type; that of argument a if not given
-    trans_a, trans_b whether A is contiguous along M, and B along K. If not given, the arguments named in strides tell,
-                     or where the kernel has none, the strides of the tensors a and b, if those are M x K and K x N
-    names            what the kernel calls its meta-parameters, by the field of lib.Pick
-    shortlist        how many of the ranking to time at the first launch of a problem, as triton.autotune does with its
-                     whole list. "auto" takes as many as the model's uncertainty says are worth it, and 8 for unaligned
-                     operands, of which the uncertainty says nothing. The kernel then runs many times
-    model            a lib.Model in place of the current GPU's
+    trans_a, trans_b whether A is contiguous along M, and B along K. If not given, they follow from the arguments named in
+                     strides. If the kernel has no such arguments, they follow from the strides of the tensors a and b,
+                     which must be M x K and K x N
+    names            the kernel's names of the meta-parameters, by the field of lib.Pick
+    shortlist        how many configurations to time at the first launch of a problem, like triton.autotune with its whole
+                     list. "auto" takes as many as are worth it by the model's uncertainty, and 8 for unaligned operands,
+                     for which there is no uncertainty. The kernel then runs many times
+    model            a lib.Model instead of the current GPU's
     """
 
     def decorate(fn):
@@ -137,14 +137,14 @@ class Picked(KernelInterface):
         self.meta_names = frozenset((*self.names.values(), "num_warps", "num_stages"))
         self.batched = sizes[3] is not None
         reads = [s for s in sizes if s is not None]
-        # What layout is read from: the strides that the kernel is given, else the tensors.
+        # The layout is read from the strides that the kernel gets, otherwise from the tensors.
         self.by_strides = None in trans and all(name in self.arg_names for name in strides)
         self.by_tensors = None in trans and not self.by_strides
         if self.by_strides:
             reads += strides
         self.numbers = len(reads)
         self.operands = (a, b)
-        # A tensor tells its element type and where it begins. A kernel that need not be asked more may have others.
+        # A tensor has the element type and the address. The tensors that are not needed may be missing.
         needed = (a, b) if self.by_tensors else (a,) if dtype is None else ()
         self.tensors = [name for name in (a, b) if name in needed or name in self.arg_names]
         self.read = _reader(fn, reads + self.tensors)
@@ -157,7 +157,7 @@ class Picked(KernelInterface):
         tensors = values[self.numbers:]
         try:
             moved = tuple([t.data_ptr() % ALIGNMENT != 0 for t in tensors])
-        except AttributeError:  # what is given to a warmup need not have an address
+        except AttributeError:  # the operands of a warmup may have no address
             moved = ()
         key = (
             values[: self.numbers],
@@ -189,7 +189,7 @@ class Picked(KernelInterface):
         fields = {
             name: field for field, name in {**self.names, "num_warps": "num_warps", "num_stages": "num_stages"}.items()
         }
-        # The launch order is chosen after the ranking and goes with every configuration.
+        # The launch order is chosen after the ranking and suits every configuration.
         fixed = {fields[name]: value for name, value in given.items() if fields[name] != "group_m"}
         return _ranking(self.model or model_of_gpu(), problem, ATTEMPTS, unaligned, fixed)
 
@@ -202,8 +202,8 @@ class Picked(KernelInterface):
             self.warned = True
             operands = " and ".join(map(str.upper, unaligned))
             warnings.warn(
-                f"{_name(self.fn)}: Triton loads {operands} element by element, since a size, stride or address is no "
-                f"multiple of {ALIGNMENT}, which the model has not been measured on; pad the matrices, or let "
+                f"{_name(self.fn)}: Triton loads {operands} element by element, because a size, stride or address is "
+                f"not a multiple of {ALIGNMENT}; the model was not measured on that; pad the matrices, or let "
                 'shortlist="auto" time some configurations',
                 stacklevel=4,  # the launch
             )
@@ -219,7 +219,7 @@ class Picked(KernelInterface):
                         (bench(lambda: self.fn.run(*args, **meta, **kwargs), quantiles=(0.5,)), len(timed), meta)
                     )
             except (OutOfResources, PTXASError) as e:
-                refusal = e  # what the model thinks fits does not: this kernel needs more than its family
+                refusal = e  # the model expected it to fit, but this kernel needs more than its family
                 continue
             if len(timed) >= wanted or wanted == 1:
                 break
@@ -230,7 +230,7 @@ class Picked(KernelInterface):
             meta = min(timed)[2]
             result = self.fn.run(*args, **meta, **kwargs)
         self.last = meta
-        if not kwargs["warmup"]:  # which does not show whether the kernel fits the GPU
+        if not kwargs["warmup"]:  # a warmup does not show whether the kernel fits the GPU
             if len(self.picked) >= _MEMORY:
                 self.picked.clear()
             self.picked[key] = meta
@@ -274,9 +274,8 @@ _opening = threading.Lock()
 
 
 def model_of_gpu(ordinal=None):
-    """The lib.Model of the GPU that kernels are launched on now, or of the one that the driver counts so. A product
-    that no device file describes is opened with what its driver tells, as --device auto does on the command line: rung
-    "spec", a guess that says so."""
+    """The lib.Model of the current GPU, or of that with the driver's number ordinal. A product without a device file is
+    opened with the attributes of its driver, like --device auto on the command line: its rung is "spec"."""
     if ordinal is None:
         ordinal = driver.active.get_current_device()
     model = _models.get(ordinal)
@@ -289,7 +288,7 @@ def model_of_gpu(ordinal=None):
 
 
 def _gpu(ordinal):
-    """What to open for a GPU: Model's arguments."""
+    """The arguments of Model for a GPU."""
     target = driver.active.get_current_target()
     if target.backend != "cuda":
         return {"arch": str(target.arch).split(":")[0]}  # gfx942:sramecc+:xnack- is gfx942's default device
@@ -314,7 +313,7 @@ def _ranking(model, problem, top, unaligned=(), fixed=None):
         return model.rank(**problem, top=top)
     ranking = model.rank(**problem, top=_ALL)
     if fixed:
-        # What no candidate has, the kernel's author wants nevertheless.
+        # If no candidate agrees, the kernel's author still wants these values.
         ranking = [p for p in ranking if all(getattr(p, field) == value for field, value in fixed.items())] or ranking
     if unaligned:
         ranking = _without_spills(ranking, unaligned) or ranking
@@ -322,8 +321,8 @@ def _ranking(model, problem, top, unaligned=(), fixed=None):
 
 
 def _without_spills(ranking, unaligned):
-    """Those whose threads have the registers for what they load element by element. Such loads are not pipelined, so
-    one number of stages for each block and number of warps: most of the others are the same kernel again."""
+    """The picks whose threads have enough registers to load element by element. These loads are not pipelined, so one
+    number of stages is kept for each block and number of warps: most of the others are the same kernel."""
     kept = {}
     for p in ranking:
         threads = 32 * p.num_warps
@@ -334,10 +333,10 @@ def _without_spills(ranking, unaligned):
 
 
 def _unaligned(model, problem, rows=(0, 0), moved=(False, False)):
-    """Which of the operands "a", "b" Triton loads element by element, too little for an asynchronous copy: its
-    contiguous size (by which kernels mask, or wrap around), the stride of its rows or its address is not divisible.
-    rows are those strides of A and B, 0 for dense ones; moved says whose address it is. Of AMD's GPUs nothing is
-    known."""
+    """The operands "a", "b" that Triton loads element by element, too little for an asynchronous copy. That happens if
+    the contiguous size (by which kernels mask, or wrap around), the stride of the rows or the address is not divisible.
+    rows are the strides of A and B, 0 if dense. moved says whose address is not divisible. For AMD's GPUs the result is
+    empty, because nothing is known."""
     if not model.description["arch"].startswith("sm"):
         return ()
     contiguous = (
@@ -351,7 +350,7 @@ def _unaligned(model, problem, rows=(0, 0), moved=(False, False)):
     )
 
 
-# More than any space has, and what a kernel remembers at most.
+# More configurations than any space has, and the most picks that a kernel keeps.
 _ALL = 1 << 12
 _MEMORY = 1 << 16
 
@@ -361,7 +360,7 @@ def _device(model):
 
 
 def _reader(fn, names):
-    """A function that takes the arguments of those names out of a launch's args and kwargs, as a tuple."""
+    """A function that returns the arguments of these names from a launch's args and kwargs, as a tuple."""
     for name in names:
         if name not in fn.arg_names:
             raise Error(f"{_name(fn)} has no argument {name!r}; its arguments are {', '.join(fn.arg_names)}")
@@ -381,7 +380,7 @@ def _reader(fn, names):
 
 
 def _contiguous(tensor):
-    """The dimension, 0 or 1, that a matrix (or each of a batch) is contiguous along; 1 where it cannot be told."""
+    """The dimension, 0 or 1, along which a matrix (or each of a batch) is contiguous. It is 1 if that is unknown."""
     strides = tensor.stride()[-2:] if hasattr(tensor, "stride") else ()
     return 0 if len(strides) == 2 and strides[0] == 1 and strides[1] != 1 else 1
 

@@ -49,12 +49,14 @@ origami plugin check ./origami-plugin-mine
 
 A line per check says ` + "`ok`, `FAIL` or `skip`" + `, with the findings below it. The exit code is 3 if a check fails.
 With ` + "`--json`" + ` there is an object per check:
-` + "`plugin`, `check`, `result` (`ok`, `fail`, `skip`), `seconds`, `findings`, `reason` (why it is skipped), `demands`." + `
+` + "`plugin`, `check`, `result` (`ok`, `fail`, `skip`), `seconds`, `findings`, `reason` (why it is skipped)," + `
+` + "`demands`." + `
 The binary runs even if it is not in the lock file: you named it ([ADR 14](adr/0014-checking-a-binary.md)). A check that
 kills the plugin's process fails. The next check gets a new process.
 
-` + "`-short` (`--short`)" + ` checks only the default device of each architecture, and fewer problems. So do tests under
-the race detector. They also leave out the one check that measures time, as ` + "`Options.Untimed` (`--untimed`)" + ` does.
+` + "`-short` (`--short`)" + ` checks only the default device of each architecture, and fewer problems. So do tests
+under the race detector. They also leave out the one check that measures time, like ` + "`Options.Untimed`" + `
+(` + "`--untimed`" + `).
 
 **Golden rankings** show a change of predictions before a user sees it. ` + "`Options.Golden` (`--golden FILE`)" + `
 names a file with a JSON object per line: a problem, the five best configurations and their totals. They must be

@@ -1,5 +1,5 @@
-// Command gen-docs writes what the documentation takes from the code: docs/reference/, a page per command,
-// docs/exit-codes.md and docs/conformance.md. `make generate` runs it; a test holds the committed pages to it.
+// Command gen-docs writes the pages that come from the code: docs/reference/, with a page per command,
+// docs/exit-codes.md and docs/conformance.md. `make generate` runs it. A test compares the committed pages.
 package main
 
 import (
@@ -30,7 +30,7 @@ func main() {
 
 const mark = "<!-- Written by cmd/origami/gen-docs; change the code instead and run `make generate`. -->\n\n"
 
-// write fills docs/reference, removing pages of commands that are gone, and the other pages.
+// write writes the pages, and removes pages of commands that no longer exist.
 func write(docs string) error {
 	reference := filepath.Join(docs, "reference")
 	old, err := filepath.Glob(filepath.Join(reference, "*.md"))
@@ -65,7 +65,7 @@ func write(docs string) error {
 	return os.WriteFile(filepath.Join(docs, "conformance.md"), []byte(conformancePage()), 0o644)
 }
 
-// commands lists a command and what is below it, as help does, without what cobra adds by itself.
+// commands lists a command and its subcommands, as help does, without those that cobra adds.
 func commands(cmd *cobra.Command) []*cobra.Command {
 	list := []*cobra.Command{cmd}
 	for _, sub := range cmd.Commands() {
@@ -92,7 +92,8 @@ func page(cmd *cobra.Command) string {
 		b.WriteString("\n## Commands\n\n")
 		for _, sub := range commands(cmd)[1:] {
 			if sub.Parent() == cmd {
-				fmt.Fprintf(&b, "- [%s](%s.md): %s\n", sub.Name(), strings.ReplaceAll(sub.CommandPath(), " ", "_"), sub.Short)
+				fmt.Fprintf(&b, "- [%s](%s.md): %s\n", sub.Name(), strings.ReplaceAll(sub.CommandPath(), " ",
+					"_"), sub.Short)
 			}
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The committed pages are what the code says.
+// The committed pages are those that gen-docs writes.
 func TestCommittedDocsAreUpToDate(t *testing.T) {
 	fresh := t.TempDir()
 	if err := write(fresh); err != nil {

@@ -97,8 +97,9 @@ func Root(f *session.Factory, sys System) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "origami",
 		Short: "Pick GEMM kernel configurations from analytical models",
-		Long: "origami picks the kernel configuration for a matrix multiplication from an analytical model of the GPU,\n" +
-			"says why, and compares architectures. No GPU is needed: architectures are models, and come from plugins.",
+		Long: "origami picks the kernel configuration for a matrix multiplication from an analytical model of the\n" +
+			"GPU, says why, and compares architectures. No GPU is needed: architectures are models, and come\n" +
+			"from plugins.",
 		Example: `  origami --arch sm89 select -m 4096 -n 4096 -k 4096
   origami --arch sm90 --device h200 rank -m 4096 -n 4096 -k 4096 --top 10
   origami --arch sm89 explain -m 2048 -n 2048 -k 2048

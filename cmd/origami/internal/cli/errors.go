@@ -75,7 +75,8 @@ func unknownFlag(cmd *cobra.Command, e *pflag.NotExistError) error {
 			}
 		})
 		if near := diag.Nearest(e.GetSpecifiedName(), known, 1); len(near) > 0 {
-			return err.At("%s", verb.Place(cmd)).Do("did you mean --%s? `%s --help` lists the flags", near[0], cmd.CommandPath())
+			return err.At("%s", verb.Place(cmd)).Do("did you mean --%s? `%s --help` lists the flags", near[0],
+				cmd.CommandPath())
 		}
 	}
 	if takes := takers(cmd, e.GetSpecifiedName()); len(takes) > 0 {

@@ -92,7 +92,10 @@ func writeUsage(w io.Writer, cmd *cobra.Command) {
 		fmt.Fprintf(w, "\nExamples:\n%s\n", cmd.Example)
 	}
 	for _, g := range append(cmd.Groups(), &cobra.Group{Title: "Commands:"}) {
-		writeCommands(w, g.Title, cmd, func(c *cobra.Command) bool { return c.IsAvailableCommand() && c.GroupID == g.ID })
+		writeCommands(w, g.Title, cmd, func(c *cobra.Command) bool {
+			return c.IsAvailableCommand() &&
+				c.GroupID == g.ID
+		})
 	}
 	writeCommands(w, "Topics (origami help …):", cmd, (*cobra.Command).IsAdditionalHelpTopicCommand)
 	writeFlags(w, cmd)

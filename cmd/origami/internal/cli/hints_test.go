@@ -78,7 +78,8 @@ func errorTexts(n ast.Node) []*ast.BasicLit {
 	var parts []ast.Expr
 	switch n := n.(type) {
 	case *ast.CallExpr:
-		if f, ok := n.Fun.(*ast.SelectorExpr); ok && regexp.MustCompile(`^(Inputf|At|Do|Also)$`).MatchString(f.Sel.Name) {
+		if f, ok := n.Fun.(*ast.SelectorExpr); ok &&
+			regexp.MustCompile(`^(Inputf|At|Do|Also)$`).MatchString(f.Sel.Name) {
 			parts = n.Args
 		}
 	case *ast.KeyValueExpr:

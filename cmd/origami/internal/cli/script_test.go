@@ -103,10 +103,12 @@ func (h fakeHost) Executor(ctx context.Context, name string) (exec.Executor, err
 
 func (h fakeHost) Plugins() []host.PluginInfo {
 	return append(h.InProcess.Plugins(),
-		host.PluginInfo{Name: "fake", Version: "0.3.0", Path: "/opt/origami-plugin-fake", Executor: true, State: host.OK},
+		host.PluginInfo{Name: "fake", Version: "0.3.0", Path: "/opt/origami-plugin-fake", Executor: true,
+			State: host.OK},
 		host.PluginInfo{Name: "stranger", Path: "/opt/origami-plugin-stranger", State: host.Skipped,
 			Reason: "not in the lock file"},
-		host.PluginInfo{Name: "sick", Path: "/opt/origami-plugin-sick", State: host.Error, Reason: "exited with status 1"})
+		host.PluginInfo{Name: "sick", Path: "/opt/origami-plugin-sick", State: host.Error,
+			Reason: "exited with status 1"})
 }
 
 // TestScripts runs testdata/toy: a behaviour of the command line per file, over made-up architectures. The scripts over

@@ -70,12 +70,14 @@ func All() []Setting {
 		setting("kernel", "kernel", "kernel family; the architecture's first otherwise"),
 		setting("dtype", "dtype", "element type"),
 		setting("format", "format", "output format: table, json, csv or tsv"),
-		setting("hw_params", "hw-params", "JSON file of hardware numbers that win over all others", "TRITONBLAS_HW_PARAMS"),
+		setting("hw_params", "hw-params", "JSON file of hardware numbers that win over all others",
+			"TRITONBLAS_HW_PARAMS"),
 		setting("log_level", "log-level", "what of the log is shown: trace, debug, info, warn, error or off"),
 		setting("in_process", "in-process", "answer with the built-in models inside this process"),
 		setting("timeout", "timeout", "how long a plugin may take to start, and for one answer"),
 		setting("plugins", "plugin", "plugin binaries to use, comma-separated in the environment"),
-		setting("plugin_path", "", "directories that are searched for trusted plugins, comma-separated in the environment"),
+		setting("plugin_path", "",
+			"directories that are searched for trusted plugins, comma-separated in the environment"),
 		setting("lock_file", "", "file of the plugins that are trusted, which are found where it says they are"),
 	}
 }
@@ -124,7 +126,8 @@ func Register(flags *pflag.FlagSet) {
 	flags.String("log-level", "", "show log messages from `LEVEL` on: trace, debug, info, warn, error or off")
 	flags.Bool("in-process", false, "answer with the built-in models inside this process, without plugins")
 	flags.StringArray("plugin", nil, "use the plugin binary at `PATH`; repeatable")
-	flags.Duration("timeout", 0, "how long a plugin may take to start, and for one answer, as a `DURATION` (default 30s)")
+	flags.Duration("timeout", 0,
+		"how long a plugin may take to start, and for one answer, as a `DURATION` (default 30s)")
 	flags.String("settings", "", "read settings from `FILE` (default "+defaultFileHelp+")")
 	for _, s := range All() {
 		if s.Old != "" {
@@ -150,7 +153,8 @@ func Help() string {
 	var b strings.Builder
 	b.WriteString("A flag wins over an environment variable, that over the settings file, that over the default. The " +
 		"settings file is\n" +
-		"YAML; --settings or ORIGAMI_SETTINGS name it, otherwise it is " + defaultFileHelp + ".\nUnknown keys in it are " +
+		"YAML; --settings or ORIGAMI_SETTINGS name it, otherwise it is " + defaultFileHelp +
+		".\nUnknown keys in it are " +
 		"errors.\n\n")
 	rows := [][4]string{{"key", "flag", "environment variable", "what"}}
 	for _, s := range All() {

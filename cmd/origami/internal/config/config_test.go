@@ -55,7 +55,8 @@ func TestPrecedence(t *testing.T) {
 		{"default", "", nil, nil, func(s Settings) any { return s.DType }, "fp16"},
 		{"default duration", "", nil, nil, func(s Settings) any { return s.Timeout }, 30 * time.Second},
 		{"file over default", "dtype: bf16", nil, nil, func(s Settings) any { return s.DType }, "bf16"},
-		{"environment over file", "dtype: bf16", env{"ORIGAMI_DTYPE": "fp8"}, nil, func(s Settings) any { return s.DType },
+		{"environment over file", "dtype: bf16", env{"ORIGAMI_DTYPE": "fp8"}, nil,
+			func(s Settings) any { return s.DType },
 			"fp8"},
 		{"flag over environment", "dtype: bf16", env{"ORIGAMI_DTYPE": "fp8"}, []string{"--dtype", "int8"},
 			func(s Settings) any { return s.DType }, "int8"},
@@ -89,8 +90,10 @@ func TestPrecedence(t *testing.T) {
 			func(s Settings) any { return s.HWParams }, "a.json"},
 		{"flag hw_params", "", env{"ORIGAMI_HW_PARAMS": "a.json"}, []string{"--hw-params", "c.json"},
 			func(s Settings) any { return s.HWParams }, "c.json"},
-		{"--json is --format json", "format: csv", nil, []string{"--json"}, func(s Settings) any { return s.Format }, "json"},
-		{"--json=false is nothing", "format: csv", nil, []string{"--json=false"}, func(s Settings) any { return s.Format },
+		{"--json is --format json", "format: csv", nil, []string{"--json"},
+			func(s Settings) any { return s.Format }, "json"},
+		{"--json=false is nothing", "format: csv", nil, []string{"--json=false"},
+			func(s Settings) any { return s.Format },
 			"csv"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -125,7 +128,7 @@ func TestEverySettingHasAField(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// The default of lock_file is in the test's own folder.
+		// The default of lock_file is in the folder of the test.
 		plain.LockFile = ""
 		if s.Key != "lock_file" {
 			fromFile.LockFile, fromEnv.LockFile = "", ""
@@ -155,7 +158,8 @@ func TestMistakes(t *testing.T) {
 		{"wrong type in the file", "timeout: soon", nil, nil, []string{"settings.yaml", "timeout"}},
 		{"wrong type in the environment", "", map[string]string{"ORIGAMI_TIMEOUT": "soon"}, nil,
 			[]string{"ORIGAMI_TIMEOUT", "timeout"}},
-		{"time without a unit", "timeout: 10", nil, nil, []string{"settings.yaml", "the timeout 10 has no unit", "30s"}},
+		{"time without a unit", "timeout: 10", nil, nil, []string{"settings.yaml",
+			"the timeout 10 has no unit", "30s"}},
 		{"a word for a truth value", "", map[string]string{"ORIGAMI_IN_PROCESS": "maybe"}, nil,
 			[]string{"ORIGAMI_IN_PROCESS", "neither true nor false"}},
 		{"unknown format", "", map[string]string{"ORIGAMI_FORMAT": "xml"}, nil,

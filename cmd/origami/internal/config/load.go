@@ -226,7 +226,7 @@ func check(v *viper.Viper) (Settings, *diag.Error) {
 		}
 	}
 	if err := v.UnmarshalExact(&s); err != nil {
-		// mapstructure lists its findings on lines of their own below a heading.
+		// mapstructure lists its findings on separate lines below a heading.
 		lines := strings.Split(strings.TrimSpace(err.Error()), "\n")
 		return s, diag.Inputf("a setting has the wrong type: %s", strings.TrimSpace(lines[len(lines)-1])).Do(help)
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 // Folder reads the data set in a folder and checks that it is about the given architecture and kernel family. An empty
-// kernel means the data set's family. flag is the one that named the folder.
+// kernel means the data set's family. flag is the flag that named the folder.
 func Folder(d *arch.Description, kernel, flag, folder string) (*dataset.Dataset, error) {
 	data, err := dataset.Read(filepath.Clean(folder), os.DirFS(folder))
 	if err != nil {
@@ -57,8 +57,8 @@ func check(d *arch.Description, kernel, place string, data *dataset.Dataset) err
 	return nil
 }
 
-// Shipped reads the data set of an architecture on a device that is part of this binary. flag is the one that can name
-// another.
+// Shipped reads the data set of an architecture on a device that is part of this binary. flag is the flag that can
+// name another data set.
 func Shipped(d *arch.Description, kernel, flag string) (*dataset.Dataset, error) {
 	kernel, err := session.KernelFamily(d, kernel)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package datastore finds the data sets that a command line names or that are shipped, and keeps the data set of a
-// running measurement in a folder: whatever ends the process, what was measured is there, and the same command
-// continues from it.
+// Package datastore finds shipped data sets and those that a command line names. It also keeps the data set of a
+// running measurement in a folder: however the process ends, the measurements are kept, and the same command
+// continues.
 package datastore
 
 import (
@@ -22,14 +22,14 @@ const lockFile = ".lock"
 
 // Store is a folder that measurements are written to.
 type Store struct {
-	// Data is what the folder held when it was opened. The caller adds to it what it appends.
+	// Data is the data set of the folder when it was opened. The caller adds what it appends.
 	Data *dataset.Dataset
 	// Torn is the incomplete last line of an interrupted write, which was dropped; nil if there was none.
 	Torn *dataset.Truncated
 
 	log  *os.File
 	lock *flock.Flock
-	// size is the length of the log as far as it is whole.
+	// size is the length of the complete lines of the log.
 	size int64
 	line []byte
 }
@@ -87,7 +87,7 @@ func Open(folder string, want *dataset.Dataset) (_ *Store, err error) {
 func begin(folder string, want *dataset.Dataset) error {
 	file := filepath.Join(folder, dataset.DescriptionFile)
 	if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
-		return nil // it is there, or its reader will say why it cannot be read
+		return nil // it exists, or its reader reports why it cannot be read
 	}
 	text, err := dataset.AppendDescription(nil, want)
 	if err != nil {
@@ -110,7 +110,8 @@ func (s *Store) Append(measurements ...dataset.Measurement) error {
 	for i := range measurements {
 		var err error
 		if s.line, err = dataset.AppendLine(s.line, s.Data.Conditions, &measurements[i]); err != nil {
-			return &diag.Error{What: fmt.Sprintf("a measurement of %s cannot be recorded: %v", measurements[i].Problem, err),
+			return &diag.Error{What: fmt.Sprintf("a measurement of %s cannot be recorded: %v",
+				measurements[i].Problem, err),
 				Where: s.log.Name(), Err: err}
 		}
 	}

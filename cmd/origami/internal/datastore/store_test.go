@@ -23,13 +23,13 @@ func toy() *dataset.Dataset {
 }
 
 func measurement(m int) dataset.Measurement {
-	own := dataset.Measurement{
+	measured := dataset.Measurement{
 		Problem: gemm.New(m, 64, 64), Phase: dataset.Sweep, Status: dataset.OK,
 		Config: gemm.Config{BlockM: 16, BlockN: 16, BlockK: 16, GroupM: 1, NumWarps: 4, NumStages: 2, SplitK: 1,
 			Kernel: "plain"},
 	}
-	own.SetSamples([]coreexec.Sample{{Time: 1e-6}})
-	return own
+	measured.SetSamples([]coreexec.Sample{{Time: 1e-6}})
+	return measured
 }
 
 func open(t *testing.T, folder string) *Store {

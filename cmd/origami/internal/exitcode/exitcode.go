@@ -34,9 +34,10 @@ func All() []struct {
 		Meaning string
 	}{
 		{OK, "ok", "everything that was asked was answered; also when the reader of a pipe went away"},
-		{Other, "other", "a failure that is nobody's input: a bug, an unwritable output, an interrupt"},
-		{Input, "input", "bad usage or input: a flag, a file, a shape, an architecture, an option; other problems of the " +
-			"file were answered"},
+		{Other, "other", "a failure that no input causes: a bug, an unwritable output, an interrupt"},
+		{Input, "input",
+			"bad usage or input: a flag, a file, a shape, an architecture, an option; other problems of the " +
+				"file were answered"},
 		{Plugin, "plugin", "a plugin is missing, died, hung, speaks another version or answered nonsense; compare " +
 			"answered for the others"},
 		{Device, "device", "there is no GPU or driver, or it was lost; what was measured before is kept"},

@@ -102,7 +102,8 @@ func (t *Arch) Describe() *arch.Description {
 		Atoms:  []arch.Atom{{DType: gemm.FP16, M: 16, N: 16, K: 16, Latency: 8, PerUnit: 1}},
 		Params: t.params,
 		Constants: []arch.Constant{
-			{Name: "step_overhead", Value: 0.5, Unit: "cycles", Doc: "cost of a step that nothing explains", Source: "made up"}},
+			{Name: "step_overhead", Value: 0.5, Unit: "cycles", Doc: "cost of a step that nothing explains",
+				Source: "made up"}},
 		Terms: []arch.Term{
 			{Name: "tiles", Unit: "1", Formula: "cdiv(m, block_m)*cdiv(n, block_n)*batch", Doc: "output tiles",
 				Source: "Toy, eq. 1"},
@@ -110,12 +111,15 @@ func (t *Arch) Describe() *arch.Description {
 			{Name: "steps", Unit: "1", Formula: "cdiv(k, block_k)", Doc: "K steps"},
 			{Name: "math", Unit: "cycles", Kind: arch.KindStep, Formula: "block_m*block_n*block_k/512",
 				Doc: "arithmetic of one step"},
-			{Name: "load", Unit: "cycles", Kind: arch.KindStep, Formula: "(block_m + block_n)*block_k*element_bytes/bandwidth",
-				Doc: "loads of one step"},
-			{Name: "loop", Unit: "cycles", Kind: arch.KindShare, Formula: "(max(math, load) + step_overhead)*steps*waves",
-				Doc: "the K loop"},
-			{Name: "store", Unit: "cycles", Kind: arch.KindShare, Formula: "block_m*block_n*output_bytes/bandwidth*waves",
-				Doc: "the epilogue"},
+			{Name: "load", Unit: "cycles", Kind: arch.KindStep,
+				Formula: "(block_m + block_n)*block_k*element_bytes/bandwidth",
+				Doc:     "loads of one step"},
+			{Name: "loop", Unit: "cycles", Kind: arch.KindShare,
+				Formula: "(max(math, load) + step_overhead)*steps*waves",
+				Doc:     "the K loop"},
+			{Name: "store", Unit: "cycles", Kind: arch.KindShare,
+				Formula: "block_m*block_n*output_bytes/bandwidth*waves",
+				Doc:     "the epilogue"},
 			{Name: "total", Unit: "cycles", Kind: arch.KindTotal,
 				Formula: "rule: loop + store, unless a tile is larger than the problem"},
 		},
@@ -168,7 +172,8 @@ func (t *Arch) space() arch.Space {
 // Candidates implements arch.Architecture.
 func (t *Arch) Candidates(_ context.Context, p gemm.Problem, s arch.Space) (*arch.Candidates, error) {
 	if p.DType != gemm.FP16 {
-		return nil, diag.Inputf("the %s model of %s@%s does not take %s", t.model, t.arch, t.device, p.DType).Do("use fp16")
+		return nil, diag.Inputf("the %s model of %s@%s does not take %s", t.model, t.arch, t.device,
+			p.DType).Do("use fp16")
 	}
 	list := &arch.Candidates{}
 	space := t.space()
@@ -182,7 +187,8 @@ func (t *Arch) Candidates(_ context.Context, p gemm.Problem, s arch.Space) (*arc
 	for position, c := range all {
 		c.Kernel = s.Kernel
 		if need := sharedMemory(c); need > 16384 {
-			list.Rejected = append(list.Rejected, arch.Rejection{Config: c, Position: position, Reason: arch.ReasonSharedMemory,
+			list.Rejected = append(list.Rejected, arch.Rejection{Config: c, Position: position,
+				Reason: arch.ReasonSharedMemory,
 				Detail: fmt.Sprintf("needs %d B of shared memory, 16384 B available", need)})
 		} else {
 			list.Configs = append(list.Configs, c)

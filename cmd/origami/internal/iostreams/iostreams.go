@@ -21,7 +21,8 @@ type Streams struct {
 	// Out is buffered: call Flush when what has been written should be seen.
 	Out *bufio.Writer
 	Err io.Writer
-	// Terminal says that Out is a terminal, ErrTerminal that Err is one, Colour that escape sequences are welcome in Out.
+	// Terminal says that Out is a terminal, ErrTerminal that Err is one, Colour that escape sequences are welcome in
+	// Out.
 	Terminal    bool
 	ErrTerminal bool
 	Colour      bool
@@ -31,7 +32,7 @@ type Streams struct {
 	Hint func(error) error
 }
 
-// System returns the process's own streams. Colour follows https://no-color.org.
+// System returns the streams of the process. Colour follows https://no-color.org.
 func System() *Streams {
 	s := &Streams{In: os.Stdin, Out: bufio.NewWriterSize(os.Stdout, 1<<16), Err: os.Stderr}
 	s.ErrTerminal = term.IsTerminal(int(os.Stderr.Fd())) && os.Getenv("TERM") != "dumb"

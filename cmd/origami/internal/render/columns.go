@@ -44,7 +44,8 @@ func fieldNames(fields []gemm.Field) []string {
 // KeyCells fills KeyColumns. Booleans are 0 and 1, which a problems file reads too.
 func KeyCells(p gemm.Problem, c gemm.Config) []string {
 	cells := []string{
-		strconv.Itoa(p.M), strconv.Itoa(p.N), strconv.Itoa(p.K), strconv.Itoa(p.Batch), bit(p.TransA()), bit(p.TransB()),
+		strconv.Itoa(p.M), strconv.Itoa(p.N), strconv.Itoa(p.K), strconv.Itoa(p.Batch), bit(p.TransA()),
+		bit(p.TransB()),
 		p.DType.String(),
 	}
 	numbers := c.Numbers()

@@ -88,7 +88,7 @@ func Span(low, high unit.Seconds) string {
 	return from + "-" + to
 }
 
-// Level writes a probability without digits that say nothing: "90 %".
+// Level writes a probability without meaningless digits: "90 %".
 func Level(p float64) string { return strconv.FormatFloat(p*100, 'g', 4, 64) + " %" }
 
 // Plural writes a number of things.

@@ -14,7 +14,8 @@ import (
 )
 
 func TestExactRoundTrips(t *testing.T) {
-	values := []float64{0, math.Copysign(0, -1), 1, -1, 0.1, 1e300, 5e-324, math.MaxFloat64, arch.RejectedTotal, 1 << 53,
+	values := []float64{0, math.Copysign(0, -1), 1, -1, 0.1, 1e300, 5e-324, math.MaxFloat64,
+		arch.RejectedTotal, 1 << 53,
 		1<<53 - 1, 344649.8060363763, math.Inf(1), math.NaN()}
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 10000 {
@@ -48,7 +49,8 @@ func TestShort(t *testing.T) {
 
 func TestPercent(t *testing.T) {
 	for v, want := range map[float64]string{
-		0: "0 %", 1: "100 %", 0.7598: "76.0 %", 0.0137: "1.37 %", 0.0001: "0.010 %", 0.0000029: "<0.001 %", 2.5: "250 %",
+		0: "0 %", 1: "100 %", 0.7598: "76.0 %", 0.0137: "1.37 %", 0.0001: "0.010 %",
+		0.0000029: "<0.001 %", 2.5: "250 %",
 		0.09996: "10.0 %", 0.99951: "100 %", math.Inf(1): "+Inf",
 	} {
 		if got := Percent(v); got != want {

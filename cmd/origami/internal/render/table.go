@@ -79,10 +79,10 @@ func (r *Delimited) Write(row []string) error {
 	return r.csv.Write(row)
 }
 
-// unquoted removes what would make the CSV writer quote a cell of a TSV.
+// unquoted removes characters for which the CSV writer would quote a cell of a TSV.
 var unquoted = strings.NewReplacer("\t", " ", "\n", " ", "\r", " ", `"`, "'")
 
-// Close writes out what is left.
+// Close writes the rest.
 func (r *Delimited) Close() error {
 	r.csv.Flush()
 	return r.csv.Error()

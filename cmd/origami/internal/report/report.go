@@ -26,7 +26,7 @@ func (f Folder) Make() error {
 	return nil
 }
 
-// Numbers writes name.csv and name.json: what write writes into a stream in that format.
+// Numbers writes name.csv and name.json with write, which gets a stream of that format.
 func (f Folder) Numbers(name string, write func(*iostreams.Streams, render.Format) error) error {
 	for _, format := range []render.Format{render.CSV, render.JSON} {
 		path := filepath.Join(string(f), name+"."+string(format))

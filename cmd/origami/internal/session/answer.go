@@ -51,11 +51,12 @@ type Candidate struct {
 	Chosen      bool
 }
 
-// Regret is what the uncertainty of predicted times means for a pick that nobody measured.
+// Regret is what the uncertainty of predicted times means for a pick that was not measured.
 type Regret struct {
 	// Expected is the expected regret: the time of the pick ÷ the time of the fastest candidate − 1, on average.
 	Expected float64
-	// WorthMeasuring is how many candidates are worth measuring before one takes the fastest of them. It counts the pick.
+	// WorthMeasuring is how many candidates are worth measuring before one takes the fastest of them. It counts the
+	// pick.
 	WorthMeasuring int
 }
 
@@ -170,7 +171,8 @@ func Ask(ctx context.Context, a arch.Architecture, problems []gemm.Problem, q Qu
 	}
 	if len(results) != len(problems) {
 		return nil, &diag.Error{Kind: diag.Plugin, Where: d.ID(),
-			What: "the plugin answered another number of problems than it was asked", Fix: "report it to the plugin's author"}
+			What: "the plugin answered another number of problems than it was asked",
+			Fix:  "report it to the plugin's author"}
 	}
 	answers := make([]Answer, len(problems))
 	for i := range results {
@@ -207,7 +209,7 @@ func (a *Answer) fill(ctx context.Context, m arch.Architecture, space arch.Space
 	return a.complete(ctx, m, space, q)
 }
 
-// weigh fills in Regret, and drops the entries that nobody asked for and that are not worth measuring.
+// weigh fills in Regret, and drops the entries that were not asked for and are not worth measuring.
 func (a *Answer) weigh(u *arch.Uncertainty, top int) {
 	times := make([]unit.Seconds, len(a.Entries))
 	for i := range a.Entries {
@@ -280,7 +282,8 @@ func (a *Answer) rejections(ctx context.Context, m arch.Architecture, list *arch
 	}
 	for i, e := range estimates {
 		if e.Reject != "" {
-			out = append(out, Entry{Position: positions[i], Config: list.Configs[i], Candidate: list.Configs[i], Estimate: e})
+			out = append(out, Entry{Position: positions[i], Config: list.Configs[i],
+				Candidate: list.Configs[i], Estimate: e})
 		}
 	}
 	slices.SortFunc(out, func(x, y Entry) int { return x.Position - y.Position })

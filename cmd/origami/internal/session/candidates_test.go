@@ -11,7 +11,8 @@ import (
 // Whatever a file of candidates holds, it is refused in one line, or every configuration in it can be asked for.
 func FuzzCandidates(f *testing.F) {
 	axes := []gemm.Axis{{Name: "cluster", Type: gemm.Enumeration, Values: []string{"1x1", "2x1"}, Default: "1x1"}}
-	f.Add([]byte(`[{"BLOCK_SIZE_M":128,"BLOCK_SIZE_N":256,"BLOCK_SIZE_K":64,"num_warps":8,"num_stages":3,"axes":{"cluster":"2x1"}}]`))
+	f.Add([]byte(`[{"BLOCK_SIZE_M":128,"BLOCK_SIZE_N":256,"BLOCK_SIZE_K":64,"num_warps":8,"num_stages":3,` +
+		`"axes":{"cluster":"2x1"}}]`))
 	f.Add([]byte("bm\tbn\tbk\twarps\tstages\tcluster\n64\t64\t64\t4\t3\t2x1\n"))
 	f.Add([]byte(`{"kwargs":{"kwargs":{"block_m":1}},"block_m":[]}`))
 	f.Add([]byte("block_m,block_m\n1,\"\n"))

@@ -134,7 +134,8 @@ func parseRow(name string, in *csv.Reader, header, row []string, base gemm.Probl
 			case "dtype":
 				fix = "use one of those"
 			}
-			return Problem{}, diag.Inputf("%s %q %v", header[i], cell, err).At("%s:%d:%d", name, line, column).Do("%s", fix)
+			return Problem{}, diag.Inputf("%s %q %v", header[i], cell, err).At("%s:%d:%d", name, line,
+				column).Do("%s", fix)
 		}
 	}
 	p.SetTrans(transA, transB)

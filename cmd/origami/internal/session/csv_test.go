@@ -26,8 +26,10 @@ func TestReadCSV(t *testing.T) {
 		t.Fatal(err, bad)
 	}
 	want := []Problem{
-		{gemm.Problem{M: 1, N: 2, K: 3, Batch: 4, AMajor: gemm.MajorK, BMajor: gemm.MajorK, DType: gemm.BF16}, "p.csv:3"},
-		{gemm.Problem{M: 10, N: 20, K: 30, Batch: 1, AMajor: gemm.MajorK, BMajor: gemm.MajorN, DType: gemm.FP16}, "p.csv:4"},
+		{gemm.Problem{M: 1, N: 2, K: 3, Batch: 4, AMajor: gemm.MajorK, BMajor: gemm.MajorK,
+			DType: gemm.BF16}, "p.csv:3"},
+		{gemm.Problem{M: 10, N: 20, K: 30, Batch: 1, AMajor: gemm.MajorK, BMajor: gemm.MajorN,
+			DType: gemm.FP16}, "p.csv:4"},
 		{gemm.Problem{M: 100, N: 200, K: 300, Batch: 7, AMajor: gemm.MajorM, BMajor: gemm.MajorN, DType: gemm.FP8},
 			"p.csv:6"},
 	}

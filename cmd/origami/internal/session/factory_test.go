@@ -61,7 +61,8 @@ func TestKernelFilesReachTheModel(t *testing.T) {
 	if _, err := f.Architecture(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if got.Rung != arch.RungCalibrated || string(got.Compiled) != "registers" || string(got.Characterization) != "cycles" {
+	if got.Rung != arch.RungCalibrated || string(got.Compiled) != "registers" ||
+		string(got.Characterization) != "cycles" {
 		t.Errorf("%+v", got)
 	}
 	// The toy is always on rung calibrated: an answer under another name would be wrong.

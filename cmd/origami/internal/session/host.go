@@ -18,8 +18,8 @@ type Host interface {
 	Manifests() []arch.Manifest
 	// Open opens an architecture in the plugin that provides it. It may be called from several goroutines.
 	Open(ctx context.Context, r arch.OpenRequest) (arch.Architecture, error)
-	// Executor returns the executor of the plugin of that name, or of the first that runs kernels. Without one the error
-	// is of kind diag.Device.
+	// Executor returns the executor of the plugin of that name, or of the first that runs kernels. Without one the
+	// error is of kind diag.Device.
 	Executor(ctx context.Context, name string) (exec.Executor, error)
 	// Close ends the plugins.
 	Close() error

@@ -36,7 +36,8 @@ func (f *Factory) Architecture(ctx context.Context) (arch.Architecture, error) {
 func (f *Factory) WarnUnused(t *Target, d *arch.Description) {
 	for _, name := range slices.Sorted(maps.Keys(t.OpenRequest.Overrides)) {
 		if d.Ignores(name) {
-			f.Streams.Warn(fmt.Sprintf("%s is overridden, and the %s model of %s does not use it", name, d.Model, d.Arch))
+			f.Streams.Warn(fmt.Sprintf("%s is overridden, and the %s model of %s does not use it", name,
+				d.Model, d.Arch))
 		}
 	}
 }
@@ -67,7 +68,8 @@ func (f *Factory) Open(ctx context.Context, t *Target) (arch.Architecture, error
 	}
 	// The answer of a model on another rung would be reported under a wrong name.
 	if d := a.Describe(); r.Rung != "" && d.Rung != r.Rung {
-		return nil, diag.Inputf("the %s model of %s is on rung %s, and %s was asked for", d.Model, d.ID(), d.Rung, r.Rung).
+		return nil, diag.Inputf("the %s model of %s is on rung %s, and %s was asked for", d.Model, d.ID(),
+			d.Rung, r.Rung).
 			At("--rung").Do("leave it out")
 	}
 	return a, nil

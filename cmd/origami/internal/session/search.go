@@ -34,7 +34,8 @@ func (f *SearchFlags) Register(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.Space, "space", nil,
 		"consider these values of an axis, as `AXIS=V,V…`: split_k=1,2,4,8 or stages=2,3; may be repeated")
 	flags.StringVar(&f.Candidates, "candidates", "",
-		"consider the configurations in this `FILE` only: JSON or CSV with our names or those of triton.Config; - is stdin")
+		"consider the configurations in this `FILE` only: JSON or CSV with the names of origami or of "+
+			"triton.Config; - is stdin")
 }
 
 // Restrict returns an architecture whose candidates are those that the flags ask for: a itself if they ask for nothing.
@@ -109,7 +110,8 @@ func parseSpace(words []string, kernel string, axes []gemm.Axis) (arch.Space, er
 			name = gemm.Fields()[i].Name
 		}
 		if slices.Contains(seen, name) {
-			return space, diag.Inputf("the axis %s is given twice", name).At("%s", place).Do("give all its values in one list")
+			return space, diag.Inputf("the axis %s is given twice", name).At("%s",
+				place).Do("give all its values in one list")
 		}
 		seen = append(seen, name)
 		switch {
@@ -151,7 +153,7 @@ func unknownAxis(name, place string, axes []gemm.Axis) error {
 	return err.Do("the axes are %s", strings.Join(names, ", "))
 }
 
-// searched is an architecture whose candidates come from another space than the model's own. It has no Rank method, so
+// searched is an architecture whose candidates come from another space than the model's. It has no Rank method, so
 // that rankings are made from Candidates on this side of the plugin boundary.
 type searched struct {
 	arch.Architecture

@@ -47,7 +47,8 @@ func (f *Factory) Sweep(
 		return nil, 0, err
 	}
 	conditions := dataset.Conditions{
-		Arch: d.Arch, Device: d.Device, DeviceName: d.DeviceName, DriverName: device.Name, Kernel: family, WarmL2: warmL2,
+		Arch: d.Arch, Device: d.Device, DeviceName: d.DeviceName, DriverName: device.Name,
+		Kernel: family, WarmL2: warmL2,
 		Input: exec.InputNormal, Executor: executor, ExecutorVersion: f.pluginVersion(executor),
 	}
 	data := dataset.New("", conditions)

@@ -27,18 +27,19 @@ func New(f *session.Factory) *cobra.Command {
 	cmd.AddCommand(&cobra.Command{
 		Use:   "ls",
 		Short: "List architectures and devices",
-		Long: "List the architectures and devices that the plugins provide. The first device of an architecture is the\n" +
-			"one that its bare name means; the first model and kernel family are the defaults.",
+		Long: "List the architectures and devices that the plugins provide. The first device of an architecture\n" +
+			"is its default, and so are the first model and kernel family.",
 		Example: "  origami arch ls\n  origami arch ls --json",
 		Args:    verb.NoArguments,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return list(cmd.Context(), f) },
 	}, &cobra.Command{
 		Use:   "show ID",
 		Short: "Show every number of an architecture",
-		Long: "Show an architecture on a device: every hardware number with its unit, the tier it came from, method,\n" +
-			"source and date, with overrides applied; the matrix instructions, the memory levels, the model's\n" +
-			"constants and options. The ID auto is the GPU in this machine.",
-		Example: "  origami arch show sm89\n  origami arch show sm90@h200 --json\n  origami arch show auto\n  origami " +
+		Long: "Show an architecture on a device: every hardware number with its unit, the tier it came from,\n" +
+			"method, source and date, with overrides applied; the matrix instructions, the memory levels, the\n" +
+			"model's constants and options. The ID auto is the GPU in this machine.",
+		Example: "  origami arch show sm89\n  origami arch show sm90@h200 --json\n" +
+			"  origami arch show auto\n  origami " +
 			"arch show sm89 --hw-params mine.json",
 		Args: func(_ *cobra.Command, args []string) error {
 			switch {
@@ -82,7 +83,8 @@ func list(ctx context.Context, f *session.Factory) error {
 	for _, m := range manifests {
 		for _, e := range m.Archs {
 			for i, d := range e.Devices {
-				all = append(all, listed{e.ID, d.ID, i == 0, d.Name, e.Vendor, append([]string{}, d.Aliases...), e.Models,
+				all = append(all, listed{e.ID, d.ID, i == 0, d.Name, e.Vendor,
+					append([]string{}, d.Aliases...), e.Models,
 					e.Kernels, m.Name})
 			}
 		}

@@ -132,14 +132,16 @@ func (v *view) object() object {
 		Arch: v.Arch, Device: v.Device, Name: v.DeviceName, Vendor: v.Vendor, Aliases: append([]string{}, v.Aliases...),
 		Plugin: v.Plugin,
 		Model:  v.Model, Models: v.Models, Kernels: v.Kernels, Rung: v.Rung, Live: render.LiveJSON(v.Description),
-		UnitName: v.UnitName, Units: v.Units, Partitions: v.Partitions, ClockHz: float64(v.Clock), ClockRung: v.ClockRung,
+		UnitName: v.UnitName, Units: v.Units, Partitions: v.Partitions, ClockHz: float64(v.Clock),
+		ClockRung:    v.ClockRung,
 		SharedMemory: float64(v.SharedMemory), RegisterFile: v.RegisterFile, RegistersPerThread: v.RegistersPerThread,
 		Peak: []peak{}, Atoms: []atom{}, Levels: []level{}, Parameters: []parameter{}, Constants: []constant{},
 		Options: []option{}, Terms: []termSchema{},
 	}
 	for _, f := range v.Families {
 		for _, x := range f.Axes {
-			o.Axes = append(o.Axes, axis{f.Name, x.Name, x.Type.String(), append([]string{}, x.Values...), x.Default, x.Unit,
+			o.Axes = append(o.Axes, axis{f.Name, x.Name, x.Type.String(), append([]string{}, x.Values...),
+				x.Default, x.Unit,
 				x.Doc})
 		}
 	}
@@ -154,7 +156,8 @@ func (v *view) object() object {
 			float64(l.Bandwidth.Peak), fraction(l.Bandwidth), l.Bound.String()})
 	}
 	for _, p := range v.Params {
-		o.Parameters = append(o.Parameters, parameter{p.Name, p.Value, p.Unit, p.Tier.String(), string(p.Method), p.Source,
+		o.Parameters = append(o.Parameters, parameter{p.Name, p.Value, p.Unit, p.Tier.String(),
+			string(p.Method), p.Source,
 			p.Date, render.Used(v.Description, p.Name)})
 	}
 	for _, c := range v.Constants {
@@ -170,7 +173,8 @@ func (v *view) object() object {
 		o.Uncertainty = append(o.Uncertainty, render.UncertaintyJSON(&v.Uncertainty[i]))
 	}
 	for _, t := range v.Terms {
-		o.Terms = append(o.Terms, termSchema{t.Name, t.Unit, render.TermKind(t.Kind), t.Formula, t.Doc, t.Source, t.Common})
+		o.Terms = append(o.Terms, termSchema{t.Name, t.Unit, render.TermKind(t.Kind), t.Formula, t.Doc,
+			t.Source, t.Common})
 	}
 	return o
 }
@@ -186,7 +190,8 @@ func writeRecords(s *iostreams.Streams, f render.Format, v *view) error {
 		rows = append(rows, []string{v.Arch, v.Device, p.Name, render.Exact(p.Value), p.Unit, p.Tier.String(),
 			string(p.Method), p.Source, p.Date, used})
 	}
-	return render.WriteRows(s, f, []string{"arch", "device", "name", "value", "unit", "tier", "method", "source", "date",
+	return render.WriteRows(s, f, []string{"arch", "device", "name", "value", "unit", "tier", "method",
+		"source", "date",
 		"used"}, rows)
 }
 
@@ -195,7 +200,8 @@ func writeText(s *iostreams.Streams, v *view) {
 	t := tables{s}
 	var rows [][]string
 	for _, p := range v.Params {
-		rows = append(rows, []string{p.Name, render.Parameter(p.Value, p.Unit), p.Tier.String(), string(p.Method), p.Date,
+		rows = append(rows, []string{p.Name, render.Parameter(p.Value, p.Unit), p.Tier.String(),
+			string(p.Method), p.Date,
 			render.SourceOf(v.Description, &p)})
 	}
 	t.write("Hardware numbers", []string{"name", "value", "tier", "method", "date", "source"}, rows)

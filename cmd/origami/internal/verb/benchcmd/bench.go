@@ -37,13 +37,13 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 		Use:   "bench --arch ARCH",
 		Short: "Compare a model's picks with measurements, three ways",
 		Long: "For each problem, compare the model's pick with the best of all candidates and with the vendor's\n" +
-			"libraries. The answer also has Kendall's tau-b of predicted and measured times, and the rank of the pick\n" +
-			"among the measured candidates. The times come from a data set, so no GPU is needed: the shipped one of\n" +
-			"the architecture and device, or the folder of --records. With --executor, a GPU is measured first. Every\n" +
-			"candidate is compiled, its results are checked, and its times are written to the folder at once. If such\n" +
-			"a run ends early, the same command continues it. Without --problems it uses the 23 sizes that\n" +
-			"tritonBLAS's NVIDIA port was evaluated on. With --records and without --executor it uses all problems of\n" +
-			"the folder. docs/measuring.md says how a measurement is made.",
+			"libraries. The answer also has Kendall's tau-b of predicted and measured times, and the rank of\n" +
+			"the pick among the measured candidates. The times come from a data set, so no GPU is needed: the\n" +
+			"shipped one of the architecture and device, or the folder of --records. With --executor, a GPU is\n" +
+			"measured first. Every candidate is compiled, its results are checked, and its times are written to\n" +
+			"the folder at once. If such a run ends early, the same command continues it. Without --problems it\n" +
+			"uses the 23 sizes that tritonBLAS's NVIDIA port was evaluated on. With --records and without\n" +
+			"--executor it uses all problems of the folder. docs/measuring.md says how a measurement is made.",
 		Example: `  origami bench --arch sm90@h200
   origami bench --arch sm90@h200 --problems shapes.csv --json
   origami bench --arch sm90@h200 --report ./report
@@ -57,7 +57,8 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 	cmd.Flags().StringVar(&o.Records, "records", "",
 		"`FOLDER` of a data set, the shipped one otherwise; with --executor, where to write and continue it")
 	cmd.Flags().BoolVar(&o.WarmL2, "warm-l2", false, "measure without flushing the L2 before each run")
-	cmd.Flags().StringVar(&o.Report, "report", "", "also write the outcome as Markdown, CSV, JSON and plots into `FOLDER`")
+	cmd.Flags().StringVar(&o.Report, "report", "",
+		"also write the outcome as Markdown, CSV, JSON and plots into `FOLDER`")
 	return cmd
 }
 

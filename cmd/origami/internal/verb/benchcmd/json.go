@@ -71,16 +71,18 @@ func (w *writer) object(r *score.Comparison) object {
 		Arch: w.arch.Arch, Device: w.arch.Device, Model: w.arch.Model, Kernel: w.data.Kernel,
 		Problem: render.ProblemJSON(r.Problem), Pick: r.Pick.Config,
 		Best: r.Best.Config,
-		Eff:  r.Efficiency(), Tau: render.Number(r.Tau), PickRank: r.PickRank, Passed: r.PassedOver, Measured: r.Measured,
-		Total: r.Candidates,
-		Regs:  r.Pick.Resources.Registers, Spill: float64(r.Pick.Resources.SpillBytes),
+		Eff:  r.Efficiency(), Tau: render.Number(r.Tau), PickRank: r.PickRank, Passed: r.PassedOver,
+		Measured: r.Measured,
+		Total:    r.Candidates,
+		Regs:     r.Pick.Resources.Registers, Spill: float64(r.Pick.Resources.SpillBytes),
 		Phase: r.Phase, Noise: render.Number(r.Noise), BestRank: r.BestRank, Wrong: r.Wrong, NotBuilt: r.NotBuilt,
 		Failed:  r.Failed,
 		Missing: r.Missing, ClockMoved: r.ClockMoved,
 	}
 	for i, name := range w.data.Libraries() {
 		t := r.Libraries[i]
-		o.Libraries = append(o.Libraries, library{name, float64(t) * 1e3, float64(r.Rate(t)) / 1e12, r.VersusLibrary(i)})
+		o.Libraries = append(o.Libraries, library{name, float64(t) * 1e3, float64(r.Rate(t)) / 1e12,
+			r.VersusLibrary(i)})
 	}
 	first := unit.Seconds(0)
 	if len(o.Libraries) > 0 {
@@ -113,7 +115,8 @@ func (w *writer) object(r *score.Comparison) object {
 func (w *writer) summary() any {
 	s := score.SummariseComparisons(w.rows)
 	spread := func(s stats.Quantiles) map[string]any {
-		return map[string]any{"count": s.Count, "median": s.Median, "geomean": s.Geomean, "p10": s.P10, "worst": s.Worst}
+		return map[string]any{"count": s.Count, "median": s.Median, "geomean": s.Geomean, "p10": s.P10,
+			"worst": s.Worst}
 	}
 	first, libraries := stats.Quantiles{}, map[string]any{}
 	for i, l := range s.Libraries {

@@ -27,13 +27,14 @@ type writer struct {
 }
 
 // columns are those of CSV and TSV. Those of the first library are there whether it was measured or not; others have
-// columns under their own names.
+// columns under their names.
 func columns(data *dataset.Dataset, axes []gemm.Axis) []string {
 	names := slices.Concat(render.KeyColumns, render.LaunchColumns(axes), []string{
 		"predicted_ms", "pick_ms", "best_ms", "library_ms", "efficiency", "versus_library", "tau", "pick_rank",
 		"passed_over", "measured", "candidates",
 		"registers", "spill_bytes", "best",
-		"pick_tflops", "best_tflops", "library_tflops", "phase", "noise_floor", "best_rank", "wrong", "not_built", "failed",
+		"pick_tflops", "best_tflops", "library_tflops", "phase", "noise_floor", "best_rank", "wrong",
+		"not_built", "failed",
 		"missing", "clock_moved",
 	})
 	for i, name := range data.Libraries() {
@@ -106,10 +107,12 @@ func (w *writer) cells(r *score.Comparison) []string {
 	if len(r.Libraries) > 0 {
 		first, versus = r.Libraries[0], r.VersusLibrary(0)
 	}
-	out = append(out, milliseconds(r.Predicted), milliseconds(r.Pick.Time), milliseconds(r.Best.Time), milliseconds(first),
+	out = append(out, milliseconds(r.Predicted), milliseconds(r.Pick.Time), milliseconds(r.Best.Time),
+		milliseconds(first),
 		render.Exact(r.Efficiency()), number(versus, first > 0), number(r.Tau, !math.IsNaN(r.Tau)),
 		strconv.Itoa(r.PickRank), strconv.Itoa(r.PassedOver), strconv.Itoa(r.Measured), strconv.Itoa(r.Candidates),
-		strconv.Itoa(r.Pick.Resources.Registers), render.Exact(float64(r.Pick.Resources.SpillBytes)), r.Best.Config.String(),
+		strconv.Itoa(r.Pick.Resources.Registers), render.Exact(float64(r.Pick.Resources.SpillBytes)),
+		r.Best.Config.String(),
 		rate(r.Pick.Time), rate(r.Best.Time), rate(first), string(r.Phase), number(r.Noise, !math.IsNaN(r.Noise)),
 		strconv.Itoa(r.BestRank),
 		strconv.Itoa(r.Wrong), strconv.Itoa(r.NotBuilt), strconv.Itoa(r.Failed), strconv.Itoa(r.Missing),

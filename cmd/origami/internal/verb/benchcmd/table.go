@@ -35,7 +35,8 @@ func (w *writer) text() text {
 		above: []string{
 			render.DeviceLines(w.arch),
 			render.ModelLine(w.arch, w.data.Kernel),
-			fmt.Sprintf("%-11s %s: %s, %s L2, %s inputs, %s", "measured", w.data.Name, w.data.Software, l2, w.data.Input, group),
+			fmt.Sprintf("%-11s %s: %s, %s L2, %s inputs, %s", "measured", w.data.Name, w.data.Software, l2,
+				w.data.Input, group),
 		},
 		header: header(w.data.Libraries(), finals, excluded),
 		below:  w.summaryLines(&s),
@@ -80,7 +81,8 @@ func (w *writer) summaryLines(s *score.ComparisonSummary) []string {
 	}
 	quantiles := func(label string, v stats.Quantiles) {
 		if v.Count > 0 {
-			line(label, "median %s, geomean %s, p10 %s, worst %s over %s", render.Percent(v.Median), render.Percent(v.Geomean),
+			line(label, "median %s, geomean %s, p10 %s, worst %s over %s", render.Percent(v.Median),
+				render.Percent(v.Geomean),
 				render.Percent(v.P10), render.Percent(v.Worst), render.Plural(v.Count, "problem", "problems"))
 		}
 	}
@@ -113,7 +115,8 @@ func (w *writer) summaryLines(s *score.ComparisonSummary) []string {
 		line("unfinished", "%s", missing)
 	}
 	if s.ClockMoved > 0 {
-		line("clock", "it moved by more than 2 %% during %s", render.Plural(s.ClockMoved, "measurement", "measurements"))
+		line("clock", "it moved by more than 2 %% during %s", render.Plural(s.ClockMoved, "measurement",
+			"measurements"))
 	}
 	return lines
 }

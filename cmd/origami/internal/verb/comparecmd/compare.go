@@ -29,12 +29,12 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 	cmd := &cobra.Command{
 		Use:   "compare --arch ARCH --arch ARCH… -m SIZE -n SIZE -k SIZE",
 		Short: "Put several architectures side by side for one problem, term by term",
-		Long: "Ask each architecture for its pick for the same problem and put the predictions side by side, with every\n" +
-			"term, its unit and its share of the total. Terms that models name differently share a line under their\n" +
-			"common name. A dash marks a term that an architecture does not have.\n" +
-			"Without --model it uses the best model that all architectures have. If they have none in common, each\n" +
-			"answers with its best model. If one architecture fails, the others still answer, and its column holds\n" +
-			"the error.",
+		Long: "Ask each architecture for its pick for the same problem and put the predictions side by side, with\n" +
+			"every term, its unit and its share of the total. Terms that models name differently share a line\n" +
+			"under their common name. A dash marks a term that an architecture does not have. Without --model\n" +
+			"it uses the best model that all architectures have. If they have none in common, each answers with\n" +
+			"its best model. If one architecture fails, the others still answer, and its column holds the\n" +
+			"error.",
 		Example: `  origami compare --arch sm89 --arch gfx942 --arch sm90@h200 -m 4096 -n 4096 -k 4096
   origami compare --arch sm90@h200 --arch gfx942 -m 8192 -n 8192 -k 8192 --trans-b --json`,
 		Args: verb.NoArguments,
@@ -125,7 +125,8 @@ func compare(
 }
 
 func ask(
-	ctx context.Context, f *session.Factory, s *session.SearchFlags, t *session.Target, p gemm.Problem, q session.Question,
+	ctx context.Context, f *session.Factory, s *session.SearchFlags, t *session.Target, p gemm.Problem,
+	q session.Question,
 ) Side {
 	a, err := f.Open(ctx, t)
 	if err == nil {

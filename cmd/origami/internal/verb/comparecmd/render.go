@@ -47,7 +47,8 @@ func writeJSON(s *iostreams.Streams, c *Comparison) error {
 	for i := range c.Sides {
 		side := &c.Sides[i]
 		if side.Err != nil {
-			o.Entries = append(o.Entries, failed{side.Target.Arch.ID, side.Target.Device.ID, iostreams.AsJSON(side.Err)})
+			o.Entries = append(o.Entries, failed{side.Target.Arch.ID, side.Target.Device.ID,
+				iostreams.AsJSON(side.Err)})
 		} else {
 			o.Entries = append(o.Entries, entry{render.ObjectOf(side.Answer, side.Best()),
 				render.TermsJSON(side.Answer, side.Best())})
@@ -79,7 +80,8 @@ func writeRecords(s *iostreams.Streams, f render.Format, c *Comparison) error {
 		best := side.Best()
 		o := render.ObjectOf(side.Answer, best)
 		for _, cells := range [][3]string{
-			{"model", o.Model, ""}, {"kernel", o.Kernel, ""}, {"rung", string(o.Rung), ""}, {"config", best.Config.String(), ""},
+			{"model", o.Model, ""}, {"kernel", o.Kernel, ""}, {"rung", string(o.Rung), ""},
+			{"config", best.Config.String(), ""},
 			{"cycles", render.Exact(o.Predicted.Cycles), "cycles"}, {"seconds", render.Exact(o.Predicted.Seconds), "s"},
 			{"tflops", render.Exact(o.Predicted.TFLOPS), "TFLOP/s"}, {"bound", o.Predicted.Bound, ""},
 		} {

@@ -35,12 +35,13 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 	cmd := &cobra.Command{
 		Use:   "eval --arch ARCH",
 		Short: "Score a model against measurements",
-		Long: "For each measured problem, print the efficiency of the model's pick (the best measured time divided by\n" +
-			"the time of the pick) and of the fastest of its first 4, 8 and 16 candidates, how well its order agrees\n" +
-			"with the measured one (Kendall's tau-b), how far its times are off, and whether its intervals cover the\n" +
-			"measured times. No GPU is needed: without --times it uses the shipped data set of the architecture,\n" +
-			"device and kernel family. If the sweep holds the launch-order group or the split of K constant, so does\n" +
-			"the score; measurements that vary them are scored separately. docs/evaluating.md defines every number.",
+		Long: "For each measured problem, print the efficiency of the model's pick (the best measured time\n" +
+			"divided by the time of the pick) and of the fastest of its first 4, 8 and 16 candidates, how well\n" +
+			"its order agrees with the measured one (Kendall's tau-b), how far its times are off, and whether\n" +
+			"its intervals cover the measured times. No GPU is needed: without --times it uses the shipped data\n" +
+			"set of the architecture, device and kernel family. If the sweep holds the launch-order group or\n" +
+			"the split of K constant, so does the score; measurements that vary them are scored separately.\n" +
+			"docs/evaluating.md defines every number.",
 		Example: `  origami eval --arch sm90 --device h200 --kernel triton
   origami eval --arch sm90@h200 --rung calibrated --json
   origami eval --arch sm90@h200 --kernel triton --times times.csv.gz --compiled kernels.csv --trans-b --json
@@ -51,9 +52,11 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 	o.Query.RegisterRecords(cmd.Flags())
 	cmd.Flags().StringVar(&o.Times, "times", "",
 		"`FILE` of measured times (.csv or .jsonl, also .gz), or the folder of a data set; the shipped one otherwise")
-	cmd.Flags().StringVar(&o.Report, "report", "", "also write the outcome as Markdown, CSV, JSON and plots into `FOLDER`")
+	cmd.Flags().StringVar(&o.Report, "report", "",
+		"also write the outcome as Markdown, CSV, JSON and plots into `FOLDER`")
 	cmd.Flags().BoolVar(&o.Intervals, "intervals", false,
-		"instead of scoring the model's intervals, compute new ones from the measurements, with their coverage of sizes "+
+		"instead of scoring the model's intervals, compute new ones from the measurements, with their coverage "+
+			"of sizes "+
 			"left out")
 	return cmd
 }

@@ -87,7 +87,8 @@ func (o *outcome) object() object {
 			PredictedMS: milliseconds(r.Predicted),
 			Best:        r.Best.Config, BestMS: milliseconds(r.Best.Time), Eff: r.Efficiency(), Top4: r.Top[0],
 			Top8: r.Top[1], Top16: r.Top[2],
-			Tau: render.Number(r.Tau), PickRank: place(r.PickRank), BestRank: place(r.BestRank), Error: render.Number(r.Error),
+			Tau: render.Number(r.Tau), PickRank: place(r.PickRank), BestRank: place(r.BestRank),
+			Error:    render.Number(r.Error),
 			Coverage: render.Number(coverage(r, o.uncertainty())), Recorded: r.Measured, Refused: r.Rejected,
 		}
 		if u := o.uncertainty(); u != nil {

@@ -89,11 +89,13 @@ func (o *outcome) cells(r *score.Evaluation) []string {
 		}
 		return strconv.Itoa(n)
 	}
-	return slices.Concat(render.KeyCells(r.Problem, r.Pick.Config), render.LaunchCells(r.Pick.Config, o.axes()), []string{
+	return slices.Concat(render.KeyCells(r.Problem, r.Pick.Config), render.LaunchCells(r.Pick.Config,
+		o.axes()), []string{
 		r.Class.String(), number(milliseconds(r.Predicted)), number(milliseconds(r.Pick.Time)), r.Best.Config.String(),
 		number(milliseconds(r.Best.Time)),
 		number(r.Efficiency()), number(r.Top[0]), number(r.Top[1]), number(r.Top[2]), number(r.Tau), rank(r.PickRank),
 		rank(r.BestRank), number(r.Error),
-		o.heldWord(r, "1", "0"), number(coverage(r, o.uncertainty())), strconv.Itoa(r.Measured), strconv.Itoa(r.Rejected),
+		o.heldWord(r, "1", "0"), number(coverage(r, o.uncertainty())), strconv.Itoa(r.Measured),
+		strconv.Itoa(r.Rejected),
 	})
 }

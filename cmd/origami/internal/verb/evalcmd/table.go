@@ -36,7 +36,8 @@ func (o *outcome) text() text {
 	for i := range o.rows {
 		out.rows = append(out.rows, o.tableCells(&o.rows[i]))
 	}
-	out.classHeader = []string{"class", "problems", "of best", "p10", "worst", "top 8", "worst", "tau", "worst", "error"}
+	out.classHeader = []string{"class", "problems", "of best", "p10", "worst", "top 8", "worst", "tau",
+		"worst", "error"}
 	classes, summaries := score.SummariseByClass(o.rows, o.uncertainty())
 	names := make([]string, len(classes))
 	for i, c := range classes {
@@ -50,7 +51,8 @@ func (o *outcome) text() text {
 		out.classes = append(out.classes, []string{
 			name, strconv.Itoa(c.Problems), render.Percent(c.Efficiency.Geomean), render.Percent(c.Efficiency.P10),
 			render.Percent(c.Efficiency.Worst),
-			render.Percent(c.Top[1].Geomean), render.Percent(c.Top[1].Worst), tau(c.TauMean), tau(c.TauWorst), percent(c.Error),
+			render.Percent(c.Top[1].Geomean), render.Percent(c.Top[1].Worst), tau(c.TauMean), tau(c.TauWorst),
+			percent(c.Error),
 		})
 	}
 	line := func(label, format string, args ...any) {
@@ -86,7 +88,8 @@ func (o *outcome) text() text {
 		if v := c.choice.Chosen; v.Count > 0 {
 			line(c.name, "the model's is geomean %s, worst %s of the best over %s; a constant %d geomean %s, worst %s",
 				render.Percent(v.Geomean), render.Percent(v.Worst),
-				render.Plural(v.Count, "configuration", "configurations"), c.constant, render.Percent(c.choice.Constant.Geomean),
+				render.Plural(v.Count, "configuration", "configurations"), c.constant,
+				render.Percent(c.choice.Constant.Geomean),
 				render.Percent(c.choice.Constant.Worst))
 		}
 	}
@@ -146,7 +149,8 @@ func (o *outcome) tableCells(r *score.Evaluation) []string {
 		bestPlace = strconv.Itoa(r.BestRank)
 	}
 	out := []string{
-		r.Problem.String(), r.Class.String(), o.short(r.Pick.Config), time, o.short(r.Best.Config), r.Best.Time.String(),
+		r.Problem.String(), r.Class.String(), o.short(r.Pick.Config), time, o.short(r.Best.Config),
+		r.Best.Time.String(),
 		render.Percent(r.Efficiency()),
 		render.Percent(r.Top[0]), render.Percent(r.Top[1]), render.Percent(r.Top[2]), tau(r.Tau), pickPlace, bestPlace,
 		percent(r.Error),

@@ -29,9 +29,10 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 	cmd := &cobra.Command{
 		Use:   "explain --arch ARCH -m SIZE -n SIZE -k SIZE",
 		Short: "Show every number behind a prediction, with formula, unit and source",
-		Long: "Show every number behind the prediction for one configuration: the hardware parameters and the model's\n" +
-			"constants with their sources, then each intermediate with its formula, the formula with the numbers put\n" +
-			"in, its value, unit and source, and the launch order. Without --config it explains the pick.",
+		Long: "Show every number behind the prediction for one configuration: the hardware parameters and the\n" +
+			"model's constants with their sources, then each intermediate with its formula, the formula with\n" +
+			"the numbers put in, its value, unit and source, and the launch order. Without --config it explains\n" +
+			"the pick.",
 		Example: `  origami --arch sm89 explain -m 2048 -n 2048 -k 2048
   origami explain --arch sm89 -m 4096 -n 4096 -k 4096 --config 128x256x64,warps=8,stages=3,group=8,split=1
   origami explain --arch gfx942 -m 4096 -n 4096 -k 4096 --json`,
@@ -71,7 +72,8 @@ type Explanation struct {
 // Explain asks for one configuration: the pick if config is empty.
 func Explain(ctx context.Context, a arch.Architecture, p gemm.Problem, kernel, config string) (*Explanation, error) {
 	// The whole ranking is needed for the rank of the configuration.
-	answers, err := session.Ask(ctx, a, []gemm.Problem{p}, session.Question{Kernel: kernel, Rejected: true, Terms: true})
+	answers, err := session.Ask(ctx, a, []gemm.Problem{p}, session.Question{Kernel: kernel,
+		Rejected: true, Terms: true})
 	if err != nil {
 		return nil, err
 	}

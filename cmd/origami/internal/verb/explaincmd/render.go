@@ -49,7 +49,7 @@ type parameter struct {
 	Date   string        `json:"date,omitempty"`
 	Used   *bool         `json:"used,omitempty"`
 
-	unused string // what a reader is told if the model does not use it
+	unused string // the note for a parameter that the model does not use
 }
 
 // object is `explain --json`.
@@ -83,7 +83,8 @@ func terms(e *Explanation, number func(float64) string) []term {
 	out := make([]term, len(e.Arch.Terms))
 	for i, t := range e.Arch.Terms {
 		explained := term{
-			TermJSON: render.TermJSONOf(e.Answer, &e.Entry, i), Kind: render.TermKind(t.Kind), Formula: t.Formula, Doc: t.Doc,
+			TermJSON: render.TermJSONOf(e.Answer, &e.Entry, i), Kind: render.TermKind(t.Kind),
+			Formula: t.Formula, Doc: t.Doc,
 			Source: t.Source, name: t.Name, kind: t.Kind, text: number(e.Terms[i]),
 		}
 		if session.IsRejectedTotal(t, e.Terms[i]) {
@@ -193,7 +194,8 @@ func writeText(s *iostreams.Streams, e *Explanation) {
 	case e.Estimate.Reject != "":
 		line("rejected", "%s", e.Estimate.Reject)
 	default:
-		line("predicted", "%s, %s cycles, %s, bound by %s", e.Seconds(&e.Entry), render.Exact(float64(e.Estimate.Cycles)),
+		line("predicted", "%s, %s cycles, %s, bound by %s", e.Seconds(&e.Entry),
+			render.Exact(float64(e.Estimate.Cycles)),
 			e.Rate(&e.Entry), e.Estimate.Bound)
 	}
 	if e.Rank > 0 {

@@ -27,10 +27,9 @@ func newCheck(f *session.Factory, connect func(config.Settings, string) *host.Ho
 	cmd := &cobra.Command{
 		Use:   "check PATH",
 		Short: "Check a plugin binary",
-		Long: "Run a plugin binary and check what origami relies on: determinism, monotonicity, units, errors, speed,\n" +
-			"cancellation, the protocol. A line per check says ok, FAIL or skip, and lists the findings.\n" +
-			"docs/conformance.md describes the checks. If one fails, the exit code is 3.\n" +
-			"\n" +
+		Long: "Run a plugin binary and check what origami relies on: determinism, monotonicity, units, errors,\n" +
+			"speed, cancellation, the protocol. A line per check says ok, FAIL or skip, and lists the findings.\n" +
+			"docs/conformance.md describes the checks. If one fails, the exit code is 3.\n\n" +
 			"The binary runs even if it is not trusted: you named it. It is not entered in the lock file.",
 		Example: "  origami plugin check ./origami-plugin-mine\n" +
 			"  origami plugin check ./origami-plugin-mine --json\n" +
@@ -47,7 +46,8 @@ func newCheck(f *session.Factory, connect func(config.Settings, string) *host.Ho
 			return check(ctx, f, h, args[0], o)
 		},
 	}
-	cmd.Flags().BoolVar(&o.Short, "short", false, "check the default device of each architecture only, and fewer problems")
+	cmd.Flags().BoolVar(&o.Short, "short", false,
+		"check the default device of each architecture only, and fewer problems")
 	cmd.Flags().BoolVar(&o.Untimed, "untimed", false, "leave out the check that measures time")
 	cmd.Flags().StringVar(&o.Golden, "golden", "",
 		"`FILE` of rankings that must be reproduced to the bit, a JSON object per line")
@@ -76,7 +76,7 @@ func check(ctx context.Context, f *session.Factory, h *host.Host, path string, o
 	if err != nil {
 		return err
 	}
-	// A plugin that does not start fails every check in the same way: say it once.
+	// A plugin that does not start fails every check in the same way. It is reported once.
 	if _, err := wire.NewClient(info.Name, conn).Info(ctx); err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func check(ctx context.Context, f *session.Factory, h *host.Host, path string, o
 	progress := newProgress(f.Streams, checks)
 	conformance.Run(ctx, info.Name, conn, checks, o, func(r conformance.Result) {
 		if ctx.Err() != nil {
-			return // interrupted: what is left says nothing about the plugin
+			return // interrupted: the remaining checks say nothing about the plugin
 		}
 		if r.Failed() {
 			failed++
@@ -115,7 +115,7 @@ func check(ctx context.Context, f *session.Factory, h *host.Host, path string, o
 		Fix:  "docs/conformance.md says what each demands"}
 }
 
-// find looks at the one plugin of a host.
+// find returns the only plugin of a host.
 func find(h *host.Host, path string) (host.PluginInfo, error) {
 	stat, err := os.Stat(path)
 	switch {
@@ -139,7 +139,7 @@ func find(h *host.Host, path string) (host.PluginInfo, error) {
 	return info, failure
 }
 
-// cause drops the operation and the path, which the message has anyway.
+// cause removes the operation and the path, which the message has already.
 func cause(err error) error {
 	if p, ok := err.(*fs.PathError); ok { //nolint:errorlint // os.Stat returns nothing else
 		return p.Err
@@ -205,7 +205,7 @@ func (w *reporter) end() error {
 	return w.delimited.Close()
 }
 
-// progress shows on a terminal which check is being made, and how many are left.
+// progress shows the current check and the number of remaining ones on a terminal.
 type progress struct {
 	checks  []conformance.Check
 	next    int
@@ -222,7 +222,7 @@ func newProgress(s *iostreams.Streams, checks []conformance.Check) *progress {
 	return p
 }
 
-// done says that a check has been made.
+// done reports a finished check.
 func (p *progress) done() {
 	p.tracker.Increment(1)
 	if p.next++; p.next < len(p.checks) {

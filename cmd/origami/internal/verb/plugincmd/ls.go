@@ -19,8 +19,8 @@ func newList(f *session.Factory) *cobra.Command {
 	return &cobra.Command{
 		Use:   "ls",
 		Short: "List plugins, the skipped and failed ones included",
-		Long: "List every plugin that was found, built-in or not: its version and that of the API it speaks, what it\n" +
-			"provides, and its state, which is ok, skipped or error; the last two say why.",
+		Long: "List every plugin that was found, built-in or not: its version and that of the API it speaks, what\n" +
+			"it provides, and its state, which is ok, skipped or error; the last two say why.",
 		Example: "  origami plugin ls\n  origami plugin ls --json",
 		Args:    verb.NoArguments,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return list(cmd.Context(), f) },
@@ -37,7 +37,7 @@ type listed struct {
 	Executor bool     `json:"executor"`
 	Path     string   `json:"path,omitempty"`
 	Reason   string   `json:"reason,omitempty"`
-	// Devices are those of the architectures, as arch@device; Models and Kernels those of any of them.
+	// Devices are the devices of the architectures, as arch@device. Models and Kernels are those of all architectures.
 	Devices     []string `json:"devices"`
 	Models      []string `json:"models"`
 	Kernels     []string `json:"kernels"`
@@ -58,8 +58,9 @@ func list(ctx context.Context, f *session.Factory) error {
 	var rows [][]string
 	for _, p := range plugins {
 		l := listed{
-			Name: p.Name, Source: "external", Version: p.Version, State: string(p.State), Archs: p.Archs, Executor: p.Executor,
-			Path: p.Path, Reason: reason(f, &p),
+			Name: p.Name, Source: "external", Version: p.Version, State: string(p.State), Archs: p.Archs,
+			Executor: p.Executor,
+			Path:     p.Path, Reason: reason(f, &p),
 			APIVersions: p.APIVersions, Protocols: p.Protocols, SHA256: p.SHA256,
 		}
 		if p.Builtin {
@@ -89,7 +90,7 @@ func list(ctx context.Context, f *session.Factory) error {
 	return render.WriteRows(f.Streams, render.FormatOf(f), header(render.FormatOf(f)), rows)
 }
 
-// reason says why a plugin cannot be used, or what another one provides in its place.
+// reason says why a plugin cannot be used, or what another plugin provides instead.
 func reason(f *session.Factory, p *host.PluginInfo) string {
 	if err := p.Err(); err != nil {
 		return f.Streams.Hinted(err.At("")).Error()
@@ -115,7 +116,7 @@ func (l *listed) provide(m arch.Manifest) {
 	}
 }
 
-// header names the columns. A table has those that fit a terminal.
+// header names the columns. A table has only those that fit a terminal.
 func header(f render.Format) []string {
 	if f == render.Table {
 		return []string{"name", "source", "version", "API", "state", "provides", "path", "reason"}
@@ -151,7 +152,7 @@ func (l *listed) row(f render.Format) []string {
 	}
 }
 
-// provides says it in a few words: the devices, architecture by architecture, or that it runs kernels.
+// provides summarizes a plugin: the devices per architecture, or that it runs kernels.
 func (l *listed) provides() string {
 	if l.Executor {
 		return "an executor"

@@ -35,7 +35,7 @@ const (
 	examplePackage = sdkModule + "/sdk/example"
 )
 
-// newOptions are what the command line of `plugin new` says.
+// newOptions are the flags of `plugin new`.
 type newOptions struct{ name, dir, sdk, module string }
 
 func newCommand(f *session.Factory) *cobra.Command {
@@ -43,13 +43,13 @@ func newCommand(f *session.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "new NAME",
 		Short: "Write the source of a new plugin",
-		Long: "Write a Go module with a plugin for the architecture NAME, which builds and passes its tests. It models " +
-			"the\n" +
-			"abstract machine of origami's example until you change it. It builds on the version of origami that this\n" +
-			"binary was installed from, or on a checkout: the one of --sdk, the one around the working directory, or\n" +
-			"the one around this binary. With a checkout it builds without a network.",
-		Example: "  origami plugin new mychip\n  origami plugin new mychip --dir ~/src/mychip --module example.com/mychip",
-		Args:    verb.OneArgument("NAME", "the architecture's id"),
+		Long: "Write a Go module with a plugin for the architecture NAME, which builds and passes its tests. It\n" +
+			"models the abstract machine of origami's example until you change it. It builds on the version of\n" +
+			"origami that this binary was installed from, or on a checkout: the one of --sdk, the one around\n" +
+			"the working directory, or the one around this binary. With a checkout it builds without a network.",
+		Example: "  origami plugin new mychip\n" +
+			"  origami plugin new mychip --dir ~/src/mychip --module example.com/mychip",
+		Args: verb.OneArgument("NAME", "the architecture's id"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.name = args[0]
 			return runNew(cmd.Context(), f, o)
@@ -89,7 +89,8 @@ func runNew(ctx context.Context, f *session.Factory, o *newOptions) error {
 			Do("write one such as example.com/me/%s%s", host.Prefix, c.Name)
 	}
 	if entries, err := os.ReadDir(c.Dir); err == nil && len(entries) > 0 {
-		return diag.Inputf("there is something in it already").At("%s", c.Dir).Do("name an empty or a new folder with --dir")
+		return diag.Inputf("the folder is not empty").At("%s",
+			c.Dir).Do("name an empty or a new folder with --dir")
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return diag.Inputf("it cannot be written to: %v", err).At("%s", c.Dir).Do("name another folder with --dir")
 	}
@@ -144,7 +145,7 @@ var (
 	modulePath = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._~/-]*[A-Za-z0-9]$`)
 )
 
-// checkNewName refuses what is no id, and what already means something.
+// checkNewName refuses a name that is not an id or already has a meaning.
 func checkNewName(ctx context.Context, f *session.Factory, name string) error {
 	if !pluginID.MatchString(name) {
 		return diag.Inputf("%q is no architecture id", name).At("NAME").
@@ -180,7 +181,7 @@ func checkNewName(ctx context.Context, f *session.Factory, name string) error {
 	return nil
 }
 
-// packageName makes a Go package name of an id that no import of the source has.
+// packageName makes a Go package name from an id, different from the imports of the source.
 func packageName(id string) string {
 	name := strings.NewReplacer("-", "", "_", "").Replace(id)
 	imported := []string{"main", "embed", "fmt", "os", "slices", "testing", "arch", "gemm", "hw", "catalog",
@@ -198,7 +199,7 @@ func (c *created) source() (map[string][]byte, error) {
 	if path.Base(c.Module) != pkg {
 		imported = pkg + " " + imported
 	}
-	// At each place the first that fits counts.
+	// At each place the first match counts.
 	rename := strings.NewReplacer(
 		`"`+examplePackage+`"`, imported,
 		host.Prefix+"example", host.Prefix+c.Name,
@@ -227,8 +228,8 @@ func (c *created) source() (map[string][]byte, error) {
 	return files, err
 }
 
-// installedVersion is the version of the module that this binary was installed from, empty if it was built in a
-// checkout.
+// installedVersion is the version of the module that this binary was installed from. It is empty if the binary was
+// built in a checkout.
 func installedVersion() string {
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Path == sdkModule && info.Main.Sum != "" {
 		return info.Main.Version
@@ -245,8 +246,8 @@ func goVersion() string {
 	return ""
 }
 
-// findSDK returns the folder of the origami checkout to build on: the one that is named, the one around the working
-// directory, or the one around this binary.
+// findSDK returns the folder of the origami checkout to build on: the named one, or that around the working directory
+// or around this binary.
 func findSDK(named string) (string, error) {
 	if named != "" {
 		if root := checkout(named); root != "" {
@@ -291,8 +292,8 @@ func checkout(dir string) string {
 	return ""
 }
 
-// requirements writes go.mod and go.sum of a module that needs what the example needs, on a checkout of origami: in the
-// same versions. Where origami builds, the plugin builds too, without a network.
+// requirements writes go.mod and go.sum of a module on a checkout of origami, with the requirements of the example in
+// the same versions. If origami builds, the plugin builds too, without a network.
 func requirements(ctx context.Context, module, sdk string) (mod, sum []byte, err error) {
 	list := osexec.CommandContext(ctx, "go", "list", "-deps", "-test", "-f",
 		"{{with .Module}}{{.Path}} {{.Version}} {{.GoVersion}}{{end}}", "./sdk/example/...")
@@ -329,7 +330,7 @@ func requirements(ctx context.Context, module, sdk string) (mod, sum []byte, err
 	return mod, sum, err
 }
 
-// quoted writes a path as go.mod wants it.
+// quoted quotes a path for go.mod.
 func quoted(p string) string {
 	if strings.ContainsAny(p, " \t'`\"()[]{},") {
 		return fmt.Sprintf("%q", p)

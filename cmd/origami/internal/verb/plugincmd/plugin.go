@@ -14,12 +14,12 @@ import (
 	"github.com/origami-gemm/origami/sdk/host"
 )
 
-// Actions are what the plugin machinery does for this command.
+// Actions are the operations on plugins that this command needs.
 type Actions struct {
-	// Serve serves the built-in plugin of that name and does not return while the host lives.
+	// Serve serves the built-in plugin of this name and does not return while the host lives.
 	Serve func(name string) error
-	// Trust enters the binary at path, with its hash, in the lock file. Distrust removes a plugin, by name or path, from
-	// it. Both return the plugin's name.
+	// Trust enters the binary at path, with its hash, in the lock file. Distrust removes a plugin, by name or path,
+	// from it. Both return the plugin's name.
 	Trust, Distrust func(lockFile, path string) (string, error)
 	// Connect reaches only the plugin binary at path, trusted or not.
 	Connect func(s config.Settings, path string) *host.Host
@@ -30,10 +30,11 @@ func New(f *session.Factory, actions Actions) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plugin",
 		Short: "List, write, check and trust plugins",
-		Long: "Plugins provide the architectures, and the executors that run kernels. They are processes that answer\n" +
-			"over gRPC. This binary starts itself to serve the built-in plugins. Other plugins are binaries named\n" +
-			"origami-plugin-…. They run only after `origami plugin trust` has entered them in the lock file, which\n" +
-			"also says where they are. --plugin and the folders of plugin_path take precedence.",
+		Long: "Plugins provide the architectures, and the executors that run kernels. They are processes that\n" +
+			"answer over gRPC. This binary starts itself to serve the built-in plugins. Other plugins are\n" +
+			"binaries named origami-plugin-…. They run only after `origami plugin trust` has entered them in\n" +
+			"the lock file, which also says where they are. --plugin and the folders of plugin_path take\n" +
+			"precedence.",
 		Example: "  origami plugin ls\n  origami plugin check ./origami-plugin-mine\n  origami plugin trust " +
 			"./origami-plugin-mine",
 		Args: verb.OnlySubcommands,
@@ -42,8 +43,8 @@ func New(f *session.Factory, actions Actions) *cobra.Command {
 	cmd.AddCommand(newList(f), newCommand(f), newCheck(f, actions.Connect), &cobra.Command{
 		Use:   "trust PATH",
 		Short: "Trust a plugin binary",
-		Long: "Enter a plugin binary in the lock file, with its hash, so that it is found where it is and may run. A\n" +
-			"binary that changes must be trusted again.",
+		Long: "Enter a plugin binary in the lock file, with its hash, so that it is found where it is and may\n" +
+			"run. A binary that changes must be trusted again.",
 		Example: "  origami plugin trust ./origami-plugin-mine",
 		Args:    verb.OneArgument("PATH", "the plugin binary"),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -79,7 +80,7 @@ func New(f *session.Factory, actions Actions) *cobra.Command {
 	return cmd
 }
 
-// report writes what was changed in the lock file.
+// report writes the change of the lock file.
 func report(f *session.Factory, name, path, what string) error {
 	if render.FormatOf(f) == render.JSON {
 		return render.JSONLine(f.Streams, struct {

@@ -28,9 +28,9 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 	cmd := &cobra.Command{
 		Use:   "rank --arch ARCH -m SIZE -n SIZE -k SIZE",
 		Short: "Rank the candidate configurations, with the terms of each prediction",
-		Long: "Rank the candidate configurations by predicted time, with every term of the prediction. A table and JSON\n" +
-			"list them best first; CSV and TSV with --all, and every format with --include-rejected, keep the order\n" +
-			"of the candidate list and give each its rank.",
+		Long: "Rank the candidate configurations by predicted time, with every term of the prediction. A table\n" +
+			"and JSON list them best first; CSV and TSV with --all, and every format with --include-rejected,\n" +
+			"keep the order of the candidate list and give each its rank.",
 		Example: `  origami --arch sm90 --device h200 rank -m 4096 -n 4096 -k 4096 --top 10
   origami rank --arch sm89 -m 2048 -n 2048 -k 2048 --all --format csv > ranking.csv
   origami rank --arch gfx942 -m 512 -n 512 -k 512 --all --include-rejected`,

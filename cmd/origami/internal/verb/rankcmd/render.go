@@ -148,7 +148,8 @@ func (w *writer) table(a *session.Answer) {
 	render.WriteTable(w.s, header, rows)
 	if w.tables == 1 && len(shown) > 0 {
 		fmt.Fprintln(w.s.Out,
-			"terms in their own unit, shares of the total in percent; `origami explain` shows all of them with their formulas")
+			"terms in their unit, shares of the total in percent; `origami explain` shows all of them with "+
+				"their formulas")
 	}
 }
 

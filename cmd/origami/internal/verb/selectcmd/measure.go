@@ -35,7 +35,8 @@ func (o *Options) measurer(ctx context.Context, a arch.Architecture) (*measurer,
 	default:
 		n, err := strconv.Atoi(o.Measure)
 		if err != nil || n < 1 || n > measure.RegretCandidates {
-			return nil, diag.Inputf("%q is neither auto nor a whole number from 1 to %d", o.Measure, measure.RegretCandidates).
+			return nil, diag.Inputf("%q is neither auto nor a whole number from 1 to %d", o.Measure,
+				measure.RegretCandidates).
 				At("--measure").Do("write auto, or how many candidates to measure")
 		}
 		m.count = n
@@ -48,7 +49,8 @@ func (o *Options) measurer(ctx context.Context, a arch.Architecture) (*measurer,
 	if m.count == 0 && a.Describe().UncertaintyOf(m.sweep.Space.Kernel) == nil {
 		m.close()
 		d := a.Describe()
-		return nil, diag.Inputf("the %s model of %s does not say how far its times for %s are from measured ones", d.Model,
+		return nil, diag.Inputf("the %s model of %s does not say how far its times for %s are from measured ones",
+			d.Model,
 			d.ID(), m.sweep.Space.Kernel).
 			At("--measure auto").Do("say how many candidates to measure, as in --measure 8")
 	}
@@ -100,8 +102,9 @@ func (m *measurer) measure(ctx context.Context, a *session.Answer) error {
 func measuredTable(a *session.Answer) (header []string, rows [][]string, verdict string) {
 	m := a.Measured
 	if len(m.Candidates) == 0 {
-		return nil, nil, fmt.Sprintf("nothing: measuring one more candidate is expected to gain less than the noise, %s",
-			percent(measure.AssumedNoise))
+		return nil, nil,
+			fmt.Sprintf("nothing: measuring one more candidate is expected to gain less than the noise, %s",
+				percent(measure.AssumedNoise))
 	}
 	header = []string{"candidate", "predicted", "measured", "spread", "of the choice", ""}
 	var chosen *session.Candidate
@@ -114,7 +117,8 @@ func measuredTable(a *session.Answer) (header []string, rows [][]string, verdict
 		c := &m.Candidates[i]
 		row := []string{c.Entry.Config.String(), a.Seconds(&c.Entry).String(), "–", "–", "–", ""}
 		if t := c.Measurement.Median; t > 0 {
-			row[2], row[3], row[4] = t.String(), percent(c.Measurement.RelativeMAD), percent(float64(chosen.Measurement.Median/t))
+			row[2], row[3], row[4] = t.String(), percent(c.Measurement.RelativeMAD),
+				percent(float64(chosen.Measurement.Median/t))
 		} else {
 			row[5] = string(c.Measurement.Status)
 		}

@@ -30,10 +30,10 @@ func (d doubter) Open(ctx context.Context, r arch.OpenRequest) (arch.Architectur
 	if err != nil || d.spread == 0 {
 		return a, err
 	}
-	own := *a.Describe()
-	own.Uncertainty = []arch.Uncertainty{{Kernel: "plain", Level: 0.9, Sigma: d.spread, PlanSigma: d.spread,
+	described := *a.Describe()
+	described.Uncertainty = []arch.Uncertainty{{Kernel: "plain", Level: 0.9, Sigma: d.spread, PlanSigma: d.spread,
 		Ranges: []arch.ErrorRange{{Low: 0.5, High: 2}}}}
-	return doubting{a, &own}, nil
+	return doubting{a, &described}, nil
 }
 
 type doubting struct {
@@ -200,7 +200,8 @@ func TestMeasureMistakes(t *testing.T) {
 		{0.1, func(o *Options) { o.Measure = "many" }, `--measure: "many" is neither auto nor a whole number`},
 		{0.1, func(o *Options) { o.Measure = "0" }, `--measure: "0" is neither`},
 		{0.1, func(o *Options) { o.Executor = "cuda" }, "--executor: nothing is to be measured; add --measure auto"},
-		{0, func(o *Options) { o.Measure = "auto" }, "--measure auto: the refined model of toy1@small does not say how far"},
+		{0, func(o *Options) { o.Measure = "auto" },
+			"--measure auto: the refined model of toy1@small does not say how far"},
 	} {
 		_, err := answers(t, tc.spread, &exectest.Executor{}, "json", tc.set)
 		if diag.KindOf(err) != diag.Input || !strings.HasPrefix(err.Error(), tc.want) {

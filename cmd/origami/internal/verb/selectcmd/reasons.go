@@ -15,7 +15,8 @@ const reasonWidth = 108
 
 // countsToShow are the common terms that say most about a pick.
 var countsToShow = []string{
-	arch.CommonTilesM, arch.CommonTilesN, arch.CommonActiveUnits, arch.CommonWaves, arch.CommonL2Hit, arch.CommonMALLHit,
+	arch.CommonTilesM, arch.CommonTilesN, arch.CommonActiveUnits, arch.CommonWaves, arch.CommonL2Hit,
+	arch.CommonMALLHit,
 	arch.CommonUtilization,
 }
 

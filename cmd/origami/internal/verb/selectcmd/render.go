@@ -46,7 +46,8 @@ func (w *writer) write(a *session.Answer) error {
 			[]string{
 				o.Arch, o.Device, o.Model, o.Kernel, string(o.Rung), render.Exact(o.Predicted.Cycles),
 				render.Exact(o.Predicted.Seconds),
-				render.Exact(o.Predicted.TFLOPS), o.Predicted.Bound, strconv.Itoa(o.Candidates), strconv.Itoa(o.Rejected),
+				render.Exact(o.Predicted.TFLOPS), o.Predicted.Bound, strconv.Itoa(o.Candidates),
+				strconv.Itoa(o.Rejected),
 			}, uncertaintyCells(&o)))
 	case w.many:
 		if w.rows == nil {
@@ -128,7 +129,8 @@ func (w *writer) card(a *session.Answer) {
 	}
 	if len(a.Entries) > 1 && a.Measured == nil {
 		second := &a.Entries[1]
-		line("runner-up", "%s, %s", second.Config, slower(float64(second.Estimate.Cycles), float64(best.Estimate.Cycles)))
+		line("runner-up", "%s, %s", second.Config, slower(float64(second.Estimate.Cycles),
+			float64(best.Estimate.Cycles)))
 	}
 	line("candidates", "%s", render.CandidateCounts(a.Feasible, a.Rejected))
 	if r := a.Regret; r != nil {

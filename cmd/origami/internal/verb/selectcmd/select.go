@@ -26,11 +26,11 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 	cmd := &cobra.Command{
 		Use:   "select --arch ARCH -m SIZE -n SIZE -k SIZE",
 		Short: "Pick the kernel configuration for a problem, and say why",
-		Long: "Pick the kernel configuration with the shortest predicted time. The answer has that time, the reasons,\n" +
-			"and the runner-up. With --problems there is a row per problem.\n" +
-			"If the model states its uncertainty, the answer also has the interval of the measured time, the expected\n" +
-			"regret (how much slower the pick is than the fastest candidate, on average), and how many candidates are\n" +
-			"worth measuring. --measure auto measures that many candidates on an executor, --measure N measures the\n" +
+		Long: "Pick the kernel configuration with the shortest predicted time. The answer has that time, the\n" +
+			"reasons, and the runner-up. With --problems there is a row per problem. If the model states its\n" +
+			"uncertainty, the answer also has the interval of the measured time, the expected regret (how much\n" +
+			"slower the pick is than the fastest candidate, on average), and how many candidates are worth\n" +
+			"measuring. --measure auto measures that many candidates on an executor, --measure N measures the\n" +
 			"first N. The answer is then the fastest of them.",
 		Example: `  origami --arch sm89 select -m 4096 -n 4096 -k 4096
   origami select --arch gfx942 -m 8192 -n 1024 -k 4096 --trans-b --json

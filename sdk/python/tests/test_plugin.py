@@ -1,12 +1,10 @@
 """Tests of what an executor plugin is made of. The whole, under the real host, is tested in sdk/host/python_test.go."""
 
 import base64
-import importlib.util
 import json
 import logging
 import os
 import pathlib
-import re
 import subprocess
 import sys
 import tempfile
@@ -16,7 +14,6 @@ import unittest
 import unittest.mock
 
 import grpc
-from origami import pack
 from origami.plugin import (Config, DeviceError, DiagnosticError, InputError, Manifest, MeasureOptions, Problem,
                             _certificate, _serve, _wire)
 
@@ -350,96 +347,6 @@ class Connection(unittest.TestCase):
         shell.kill()
         # The output ends when nobody holds it any more, and the plugin keeps it as long as it lives.
         self.assertEqual(shell.stdout.read(), "")
-
-
-class Certificate(unittest.TestCase):
-    def check(self, parts):
-        key, certificate, der = parts
-        with tempfile.TemporaryDirectory() as folder:
-            paths = [os.path.join(folder, name) for name in ("k", "c")]
-            for path, data in zip(paths, (key, certificate)):
-                pathlib.Path(path).write_bytes(data)
-            import ssl
-
-            ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(
-                paths[1], paths[0]
-            )  # they belong together
-            context = ssl.create_default_context()
-            context.load_verify_locations(cadata=der)
-            self.assertEqual(
-                len(context.get_ca_certs()), 1 + len(ssl.create_default_context().get_ca_certs())
-            )  # it is a CA's
-        for part in (b"localhost", bytes.fromhex("2a8648ce3d030107")):  # the name; the curve P-256
-            self.assertIn(part, der)
-
-    @unittest.skipUnless(importlib.util.find_spec("cryptography"), "needs cryptography")
-    def test_with_cryptography(self):
-        with unittest.mock.patch.object(_certificate, "_with_openssl", side_effect=AssertionError):
-            self.check(_certificate.make())
-
-    def test_without_cryptography(self):
-        import shutil
-
-        if not shutil.which("openssl"):
-            self.skipTest("needs openssl")
-        with unittest.mock.patch.object(_certificate, "_with_cryptography", side_effect=ImportError):
-            self.check(_certificate.make())
-
-    def test_without_either(self):
-        with (
-            unittest.mock.patch.object(_certificate, "_with_cryptography", side_effect=ImportError),
-            unittest.mock.patch.object(_certificate.subprocess, "run", side_effect=FileNotFoundError),
-            self.assertRaisesRegex(RuntimeError, "install"),
-        ):
-            _certificate.make()
-
-
-class Pack(unittest.TestCase):
-    def test_one_file_that_runs(self):
-        with tempfile.TemporaryDirectory() as folder:
-            folder = pathlib.Path(folder)
-            source = folder / "source"
-            (source / "tests").mkdir(parents=True)
-            (source / "tests" / "secret.py").write_text("")
-            (source / "__main__.py").write_text((HERE / "toy.py").read_text())
-            (source / "helper.py").write_text("")
-            # Another part of the package origami, as the client's would be, in another folder of the path.
-            (folder / "more" / "origami").mkdir(parents=True)
-            (folder / "more" / "origami" / "extra.py").write_text("")
-            patch = unittest.mock.patch.object(sys, "path", [*sys.path, str(folder / "more")])
-            patch.start()
-            self.addCleanup(patch.stop)
-            files = [folder / name for name in ("one", "two")]
-            for file in files:
-                pack.pack(source, file, ["origami.extra"])
-                os.utime(source / "helper.py", (1e9, 1e9))
-            self.assertEqual(files[0].read_bytes(), files[1].read_bytes())
-            # It runs on what it holds, also where another package of that name comes with python3.
-            (folder / "installed" / "origami").mkdir(parents=True)
-            (folder / "installed" / "origami" / "__init__.py").write_text("raise ImportError('not this one')")
-            packages = [path for path in sys.path if path and not pathlib.Path(path, "origami").exists()]
-            environment = ENVIRONMENT | {"PYTHONPATH": os.pathsep.join([str(folder / "installed"), *packages])}
-            out = subprocess.run(
-                [sys.executable, files[0], "describe"], capture_output=True, text=True, env=environment
-            )
-            self.assertIn('"toy"', out.stdout, out.stderr)
-            self.assertTrue(os.access(files[0], os.X_OK))
-            import zipfile
-
-            names = zipfile.ZipFile(files[0]).namelist()
-            self.assertEqual([n for n in names if "/" not in n], ["__main__.py", "helper.py"])
-            self.assertIn("origami/extra.py", names)
-            with self.assertRaises(SystemExit):
-                pack.pack(source / "tests", folder / "three")
-            with self.assertRaisesRegex(SystemExit, "no module origami.nothing"):
-                pack.pack(source, folder / "three", ["origami.nothing"])
-
-
-class Readme(unittest.TestCase):
-    def test_the_example_describes_itself(self):
-        code = re.search(r"```python\n(.*?)```", (HERE.parent / "README.md").read_text(), re.S)[1]
-        out = subprocess.run([sys.executable, "-c", code, "describe"], capture_output=True, text=True, env=ENVIRONMENT)
-        self.assertIn('"sleepy"', out.stdout, out.stderr)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,231 @@
+"""origami.triton on a GPU: which model is opened for it, and real launches. Without triton or liborigami the tests
+skip. Without a GPU those that need one skip, or fail if ORIGAMI_REQUIRE_GPU=1."""
+
+import os
+import pathlib
+import sys
+import unittest
+import warnings
+from unittest import mock
+
+try:
+    import triton
+    from triton.runtime.errors import OutOfResources
+    from triton.runtime.jit import KernelInterface
+
+    import origami.triton as ot
+    from origami.lib import Error, Model, load
+
+    load()
+except (ImportError, RuntimeError) as e:
+    if os.environ.get("ORIGAMI_REQUIRE_GPU") == "1":
+        raise
+    raise unittest.SkipTest(str(e))
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from test_triton import expected  # noqa: E402
+
+
+class Cuda:
+    """libcuda as far as the detection asks: some GPU."""
+
+    def __init__(self, name, attributes):
+        self.name, self.attributes = name, {81: 0, **attributes}  # 81 is nothing that the models ask for
+
+    def cuInit(self, _):
+        return 0
+
+    def cuDeviceGet(self, device, ordinal):
+        device._obj.value = ordinal
+        return 0
+
+    def cuDeviceGetName(self, name, size, _):
+        name.value = self.name
+        return 0
+
+    def cuDeviceTotalMem_v2(self, size, _):
+        size._obj.value = 12 << 30
+        return 0
+
+    def cuDeviceGetAttribute(self, value, attribute, _):
+        if attribute not in self.attributes:
+            return 1
+        value._obj.value = self.attributes[attribute]
+        return 0
+
+
+class Detection(unittest.TestCase):
+    def open(self, cuda, backend="cuda", arch=90):
+        with (
+            mock.patch.object(ot, "driver") as driver,
+            mock.patch.object(ot._cuda.ctypes, "CDLL", return_value=cuda),
+            mock.patch.dict(ot._models, clear=True),
+        ):
+            driver.active.get_current_device.return_value = 0
+            driver.active.get_current_target.return_value = mock.Mock(backend=backend, arch=arch)
+            options = ot._gpu(0)
+        return Model(**options)
+
+    def test_a_known_product(self):
+        # An H200's attributes as its driver tells them (configs/sm90-h200.yaml): the device of the catalogue, with all
+        # that is known of it.
+        cuda = Cuda(
+            b"NVIDIA H200",
+            {16: 132, 13: 1980000, 38: 50 << 20, 97: 232448, 82: 65536, 36: 3201000, 37: 6144, 75: 9, 76: 0},
+        )
+        d = self.open(cuda).description
+        self.assertEqual(
+            (d["arch"], d["device"], d["device_name"], d["rung"]),
+            ("sm90", "h200", "NVIDIA H200", Model("h200").description["rung"]),
+        )
+
+    def test_an_unknown_product(self):
+        # NVIDIA Ada GPU Architecture whitepaper v2.1 and product page: 46 SMs, 2.475 GHz boost, 36 MiB of L2, 10501 MHz
+        # GDDR6X on 192 bits.
+        cuda = Cuda(
+            b"NVIDIA GeForce RTX 4070",
+            {16: 46, 13: 2475000, 38: 36 << 20, 97: 101376, 82: 65536, 36: 10501000, 37: 192, 75: 8, 76: 9},
+        )
+        model = self.open(cuda, arch=89)
+        d = model.description
+        self.assertEqual(
+            (d["arch"], d["device"], d["device_name"], d["units"], d["rung"]),
+            ("sm89", "auto", "NVIDIA GeForce RTX 4070", 46, "spec"),
+        )
+        params = {p["name"]: p["value"] for p in d["params"]}
+        self.assertEqual(params["dram_bandwidth"], 2 * 10501e6 * 192 / 8)
+        self.assertEqual(params["clock"], 2.475e9)
+        self.assertGreater(model.select(4096, 4096, 4096).seconds, Model("rtx4090").select(4096, 4096, 4096).seconds)
+
+    def test_an_architecture_that_nobody_models(self):
+        cuda = Cuda(
+            b"NVIDIA B200",
+            {16: 148, 13: 1965000, 38: 126 << 20, 97: 232448, 82: 65536, 36: 3996000, 37: 8192, 75: 10, 76: 0},
+        )
+        with self.assertRaisesRegex(Error, "NVIDIA B200 has the architecture sm100, which no plugin models"):
+            self.open(cuda, arch=100)
+
+    def test_a_driver_that_fails(self):
+        with self.assertRaisesRegex(Error, "cuDeviceGetAttribute failed with 1; name the device"):
+            self.open(Cuda(b"NVIDIA H200", {}))
+
+    def test_amd(self):
+        self.assertEqual(self.open(None, "hip", "gfx942:sramecc+:xnack-").description["device"], "mi300x")
+
+
+def gpu():
+    try:
+        import torch
+
+        return torch.cuda.is_available()
+    except ImportError:
+        return False
+
+
+class OnAGPU(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        if not gpu():
+            if os.environ.get("ORIGAMI_REQUIRE_GPU") == "1":
+                raise RuntimeError("there is no torch or no GPU")
+            raise unittest.SkipTest("there is no torch or no GPU")
+        sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "examples"))
+        import matmul
+
+        cls.example = matmul
+
+    def operands(self, m, n, k, dtype, trans_a=False, trans_b=False):
+        import torch
+
+        a = (
+            torch.randn(k, m, device="cuda", dtype=dtype).t()
+            if trans_a
+            else torch.randn(m, k, device="cuda", dtype=dtype)
+        )
+        b = (
+            torch.randn(n, k, device="cuda", dtype=dtype).t()
+            if trans_b
+            else torch.randn(k, n, device="cuda", dtype=dtype)
+        )
+        return a, b
+
+    def test_right_results_in_every_layout(self):
+        import torch
+
+        model = ot.model_of_gpu()
+        for shape in ((512, 512, 512), (112, 304, 784), (16, 2048, 512), (2048, 16, 64)):
+            for trans_a in (False, True):
+                for trans_b in (False, True):
+                    a, b = self.operands(*shape, torch.float16, trans_a, trans_b)
+                    with self.subTest(shape=shape, trans_a=trans_a, trans_b=trans_b):
+                        self.assertFalse(self.example.wrong(self.example.matmul(a, b), a, b))
+                        best = self.example.matmul_kernel.best_config
+                        want = model.select(
+                            *shape,
+                            trans_a=a.stride(0) == 1 and a.stride(1) != 1,
+                            trans_b=b.stride(0) == 1 and b.stride(1) != 1,
+                        )
+                        self.assertEqual(
+                            {**best.kwargs, "num_warps": best.num_warps, "num_stages": best.num_stages}, expected(want)
+                        )
+
+    def test_unaligned_operands_do_not_spill(self):
+        import torch
+
+        for shape, trans_b in (
+            ((1000, 3000, 777), False),
+            ((300, 50257, 1024), False),
+            ((515, 4096, 1023), True),
+            ((1, 1, 1), False),
+        ):
+            a, b = self.operands(*shape, torch.float16, trans_b=trans_b)
+            c = torch.empty(shape[:2], device="cuda", dtype=torch.float16)
+            with self.subTest(shape=shape), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                compiled = self.example.launch(self.example.matmul_kernel, a, b, c)
+                self.assertFalse(self.example.wrong(c, a, b))
+                self.assertEqual(compiled.n_spills, 0)
+
+    def test_the_driver_s_device(self):
+        import torch
+
+        d = ot.model_of_gpu().description
+        self.assertEqual(d["device_name"], torch.cuda.get_device_name())
+        self.assertEqual(d["units"], torch.cuda.get_device_properties(0).multi_processor_count)
+
+    def test_shortlist_and_warmup(self):
+        import torch
+
+        kernel = ot.pick(shortlist=3)(self.example.matmul_kernel.fn)
+        a, b = self.operands(512, 512, 512, torch.float16)
+        c = torch.empty(512, 512, device="cuda", dtype=torch.float16)
+        kernel.warmup(torch.float16, torch.float16, torch.float16, 512, 512, 512, 512, 1, 512, 1, 512, 1, grid=(1,))
+        self.assertEqual(kernel.picked, {})
+        self.example.launch(kernel, a, b, c)
+        self.assertFalse(self.example.wrong(c, a, b))
+        ranked = [expected(p) for p in ot.model_of_gpu().rank(512, 512, 512, top=3)]
+        best = kernel.best_config
+        self.assertIn({**best.kwargs, "num_warps": best.num_warps, "num_stages": best.num_stages}, ranked)
+
+    def test_a_kernel_that_needs_more_than_its_family(self):
+        # Blocks that no SM holds are passed over, and the first that fits is right.
+        import torch
+
+        real = ot.model_of_gpu().rank(512, 512, 512)
+        with mock.patch.object(Model, "rank", return_value=[too_large(real[0]), *real]):
+            kernel = ot.pick()(self.example.matmul_kernel.fn)
+            a, b = self.operands(512, 512, 512, torch.float16)
+            c = torch.empty(512, 512, device="cuda", dtype=torch.float16)
+            self.example.launch(kernel, a, b, c)
+        self.assertFalse(self.example.wrong(c, a, b))
+        self.assertEqual(kernel.best_config.kwargs["BLOCK_SIZE_M"], real[0].block_m)
+
+
+def too_large(pick):
+    import dataclasses
+
+    return dataclasses.replace(pick, block_m=256, block_n=256, block_k=128, num_stages=4, num_warps=8)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -51,7 +51,7 @@ class Driver:
         for name, (attribute, scale) in ATTRIBUTES.items():
             value = ctypes.c_int()
             self._call("cuDeviceGetAttribute", ctypes.byref(value), attribute, device)
-            if value.value > 0 or name == "compute_capability_minor":  # 0 means unknown, except in a version such as 9.0
+            if value.value > 0 or name == "compute_capability_minor":  # 0 means unknown, but not in version 9.0
                 known[name] = value.value * scale
         memory = ctypes.c_size_t()
         self._call("cuDeviceTotalMem_v2", ctypes.byref(memory), device)

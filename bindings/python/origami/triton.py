@@ -72,8 +72,8 @@ def config(m, n, k, dtype="fp16", *, names=NAMES, model=None, **layout):
 
 
 def configs(m, n, k, dtype="fp16", *, names=NAMES, model=None, top=4, **layout):
-    """The best `top` configurations as a list of triton.Config, best first: a short list for triton.autotune. A and B are
-    assumed to be dense."""
+    """The best `top` configurations as a list of triton.Config, best first: a short list for triton.autotune. A and B
+    are assumed to be dense."""
     model = model or model_of_gpu()
     problem = dict(m=m, n=n, k=k, dtype=_dtype(dtype), **layout)
     ranking = _ranking(model, problem, top, _unaligned(model, problem))
@@ -96,19 +96,19 @@ def pick(
     shortlist=1,
     model=None,
 ):
-    """Decorates a kernel, instead of triton.autotune: each launch gets the meta-parameters, num_warps and num_stages that
-    the model picks for its sizes. If a launch gives some of them itself, the pick is the best that agrees with them.
+    """Decorates a kernel, instead of triton.autotune: each launch gets the meta-parameters, num_warps and num_stages
+    that the model picks for its sizes. If a launch gives some of them itself, the pick is the best that agrees.
 
     m, n, k, batch   names of the kernel's arguments with the sizes; batch=None is one product
     a, b             names of the arguments with A and B
     dtype            element type; that of argument a if not given
-    trans_a, trans_b whether A is contiguous along M, and B along K. If not given, they follow from the arguments named in
-                     strides. If the kernel has no such arguments, they follow from the strides of the tensors a and b,
-                     which must be M x K and K x N
+    trans_a, trans_b whether A is contiguous along M, and B along K. If not given, they follow from the arguments named
+                     in strides. If the kernel has no such arguments, they follow from the strides of the tensors a and
+                     b, which must be M x K and K x N
     names            the kernel's names of the meta-parameters, by the field of lib.Pick
-    shortlist        how many configurations to time at the first launch of a problem, like triton.autotune with its whole
-                     list. "auto" takes as many as are worth it by the model's uncertainty, and 8 for unaligned operands,
-                     for which there is no uncertainty. The kernel then runs many times
+    shortlist        how many configurations to time at the first launch of a problem, like triton.autotune with its
+                     whole list. "auto" takes as many as are worth it by the model's uncertainty, and 8 for unaligned
+                     operands, for which there is no uncertainty. The kernel then runs many times
     model            a lib.Model instead of the current GPU's
     """
 

@@ -191,7 +191,7 @@ class Errors(unittest.TestCase):
 
 
 class InAProcess(unittest.TestCase):
-    """The library brings a runtime with threads and signal handlers of its own into Python's process."""
+    """The library brings a runtime with separate threads and signal handlers into Python's process."""
 
     def test_threads(self):
         model, want = Model("sm90"), Model("sm90")
@@ -261,7 +261,7 @@ print(Model("sm90").select(64, 64, 64))
         self.assertEqual(first, second)
 
     def test_signals(self):
-        # Python's handlers stay its own, and a broken pipe is an exception.
+        # Python keeps its signal handlers, and a broken pipe is an exception.
         out = self.child("""
 import faulthandler, os, signal, time
 faulthandler.enable()

@@ -1,6 +1,6 @@
 """The executor "triton": compiles, checks and measures a Triton GEMM on NVIDIA GPUs.
 
-Who it is must be told without a device, and quickly: Triton and PyTorch are imported when the executor is opened.
+The manifest must be available quickly and without a device: Triton and PyTorch are imported when the executor opens.
 """
 
 from origami.plugin import DeviceError, Manifest

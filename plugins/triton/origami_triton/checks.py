@@ -10,7 +10,7 @@ from origami.plugin import Numerics
 
 from .gpu import FENCE, POISON, Operands
 
-# Elements at a time, of operands in float64 and of what is compared: bounds the memory beside the matrices.
+# Elements at a time, of float64 operands and of compared results. It limits the memory besides the matrices.
 CHUNK = 1 << 26
 
 
@@ -38,7 +38,7 @@ def reference(o: Operands) -> torch.Tensor:
 
 
 def check(o: Operands, run) -> Numerics:
-    """Runs once, into an output that is poisoned before, and compares."""
+    """Runs once, into a poisoned output, and compares."""
     want, p = reference(o), o.problem
     o.bytes_of_c.fill_(POISON)
     run()

@@ -1,7 +1,7 @@
-"""Compiles in processes of their own. Triton holds Python's global lock while it compiles, and a compiler that crashes
-takes its process along; the result arrives through Triton's cache on disk.
+"""Compiles in separate processes. Triton holds Python's global lock while it compiles, and a compiler crash ends its
+process. The result arrives through Triton's cache on disk.
 
-A process reads a job per line of JSON and answers each with a line. It ends when its input does, so it does not outlive
+A process reads one job per line of JSON and answers each with a line. It ends with its input, so it does not outlive
 the plugin.
 """
 
@@ -17,12 +17,12 @@ import threading
 
 from origami.plugin import Config, InputError, Problem
 
-# In characters: the log of a compiler ends with what is wrong, and can be long.
+# In characters. The end of a compiler's log has the error, and the log can be long.
 LONGEST_LOG = 1500
 
 
 class Compilers:
-    """A number of compiler processes, started when they are needed."""
+    """A number of compiler processes, started on demand."""
 
     def __init__(self, capability: int, limit: int):
         self._capability = capability
@@ -88,7 +88,7 @@ class Compilers:
 def serve() -> None:
     """The main function of a compiler process."""
     answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what compilers print is no answer
+    os.dup2(2, 1)  # the output of compilers is not an answer
     from . import kernel
 
     for line in sys.stdin:

@@ -1,4 +1,4 @@
-"""What PyTorch does not tell of a GPU: CUDA's driver and NVML (NVIDIA's management library), through ctypes."""
+"""Properties of a GPU that PyTorch does not have: CUDA's driver and NVML (NVIDIA's management library), by ctypes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Driver(_cuda.Driver):
         return f"GPU-{uuid.UUID(bytes=bytes(raw))}"
 
     def ctas_per_sm(self, function: int, threads: int, shared_bytes: int) -> int:
-        """How many CTAs of a kernel an SM holds at a time."""
+        """The occupancy of a kernel."""
         n = ctypes.c_int()
         self._call(
             "cuOccupancyMaxActiveBlocksPerMultiprocessor",
@@ -53,7 +53,7 @@ class Driver(_cuda.Driver):
         return n.value
 
 
-# nvmlClocksEventReasons. Idle, bit 0, is none of them: it holds back nothing.
+# nvmlClocksEventReasons without idle, bit 0, which does not limit the clock.
 REASONS = {
     0x2: "applications_clocks",
     0x4: "sw_power_cap",
@@ -74,8 +74,8 @@ def reasons(bits: int) -> list[str]:
 
 
 class State:
-    """What NVML knows of a device. Without NVML, as in some containers, it knows nothing, which is no error: a
-    measurement then says so by leaving it out."""
+    """NVML's values of a device. Without NVML, as in some containers, there are none, which is not an error: they are
+    then missing in a measurement."""
 
     _CLOCK_SM, _TEMPERATURE_GPU = 1, 0
 
@@ -103,7 +103,7 @@ class State:
         return self._read("nvmlDeviceGetClockInfo", self._CLOCK_SM) * 1e6
 
     def attributes(self) -> dict[str, float]:
-        """What the driver does not know, or no longer tells right."""
+        """The attributes that the driver does not have, or no longer reports correctly."""
         found = {
             "clock": self._read("nvmlDeviceGetMaxClockInfo", self._CLOCK_SM) * 1e6,
             "tdp": self._read("nvmlDeviceGetPowerManagementDefaultLimit") / 1e3,

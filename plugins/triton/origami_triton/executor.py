@@ -1,4 +1,4 @@
-"""The executor: Triton kernels on the GPUs of this machine, and torch.matmul beside them."""
+"""The executor: Triton kernels on the GPUs of this machine, and torch.matmul for comparison."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Executor:
                 where="triton",
                 fix="install a build of PyTorch for CUDA that the driver supports",
             )
-        # cuBLAS then adds up in fp32 throughout, as the kernels do that it is compared with.
+        # cuBLAS then accumulates in fp32 throughout, like the kernels that it is compared with.
         torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
         torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
         self._lock = threading.Lock()
@@ -90,7 +90,7 @@ class Executor:
 
 
 def check_problem(p: Problem) -> None:
-    """Raises what is wrong with a problem."""
+    """Raises InputError for a problem that the kernels cannot compute."""
     if p.dtype not in DTYPES:
         raise InputError(f"operands of type {p.dtype} cannot be multiplied", where="triton", fix="use fp16 or bf16")
     if p.batch != 1:
@@ -102,7 +102,7 @@ def check_problem(p: Problem) -> None:
 
 
 def check_config(c: Config) -> None:
-    """Raises what is wrong with a configuration that Triton's compiler might not survive."""
+    """Raises InputError for a configuration that could crash Triton's compiler."""
     fix = "take another configuration"
     for name in ("block_m", "block_n", "block_k"):
         if getattr(c, name) not in BLOCKS:
@@ -125,10 +125,10 @@ class _Gpu(gpu.Gpu):
         self.capability = int(
             10 * self.attributes["compute_capability_major"] + self.attributes["compute_capability_minor"]
         )
-        # A process per core: the host asks for a few kernels ahead of the one that it measures, and more would wait.
+        # One process per core: the host compiles a few kernels ahead of the measured one, and more would wait.
         self.compilers = Compilers(self.capability, os.cpu_count() or 1)
-        # What was built, and why the rest was not. Triton unloads no kernel, so they are kept: the next problem may use
-        # the same.
+        # The built kernels, and why the others were not built. Triton unloads no kernel, so they are kept for the next
+        # problem, which may use the same.
         self._built: dict[str, Built] = {}
         self._refused: dict[str, str] = {}
 
@@ -138,7 +138,7 @@ class _Gpu(gpu.Gpu):
         return Device(self.name, f"sm{self.capability}", self.attributes, kernels, [LIBRARY])
 
     def built(self, problem: Problem, config: Config) -> Built:
-        """The code of a configuration, compiled and loaded if need be."""
+        """The code of a configuration, compiled and loaded if necessary."""
         key = kernel.key(problem, config)
         if key in self._built:
             return self._built[key]
@@ -159,7 +159,7 @@ class Built:
 
     def __init__(self, on: _Gpu, compiled):
         try:
-            compiled._init_handles()  # loads it, and knows registers then
+            compiled._init_handles()  # loads it; the registers are then known
         except triton.runtime.errors.OutOfResources as error:
             raise InputError(str(error), where="triton", fix="take another configuration") from error
         self.compiled = compiled
@@ -171,7 +171,7 @@ class Built:
 
 
 class _Program:
-    """What can be run on a problem's operands."""
+    """A kernel or library that runs on a problem's operands."""
 
     resources = Resources()
 
@@ -218,7 +218,7 @@ class Kernel(_Program):
 
 
 class Library(_Program):
-    """torch.matmul, which asks cuBLAS for what it thinks best."""
+    """torch.matmul, for which cuBLAS chooses the kernel."""
 
     def _bind(self, operands):
         return lambda: torch.matmul(operands.a, operands.b, out=operands.c)

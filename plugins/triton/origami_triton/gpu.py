@@ -1,4 +1,4 @@
-"""One GPU: the operands of a problem, timing, and what becomes of a failure."""
+"""One GPU: the operands of a problem, timing, and handling of failures."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from .driver import Driver, State
 
 _log = logging.getLogger(__name__)
 
-# The guard band before and after each matrix. Every byte of it is poison: as fp16 or bf16 it is not a number, so a
-# kernel that reads beyond its operands gives no numbers, and one that writes beyond its output is seen. In bytes.
+# The guard band before and after each matrix, in bytes. Each byte is poison: as fp16 or bf16 it is NaN. A kernel that
+# reads outside its operands thus gives NaN, and a write outside the output is detected.
 FENCE = 4096
 POISON = 0xFF
-# The same numbers in every run, so that a result that is wrong stays wrong.
+# The same numbers in every run, so that a wrong result stays wrong.
 SEED = 0x6F726967
 FLUSH = 4  # times the L2: what is written between runs
-# How long the device is kept busy, in cycles, while the host puts two events and a launch on the stream, which takes
-# Triton some tens of microseconds. If the device was faster all the same, twice as long, and so on.
+# The cycles for which the device is kept busy while the host puts two events and a launch on the stream. That takes
+# Triton some tens of microseconds. If the device was still faster, the pause is doubled.
 PAUSE = 100_000
 LONGEST_PAUSE = PAUSE << 6
 
@@ -36,7 +36,7 @@ class Operands:
         self.a = self._random(p.m, p.k, p.a_major == "m", dtype, random)
         self.b = self._random(p.k, p.n, p.b_major == "k", dtype, random)
         self.bytes_of_c, self.c = self._matrix(p.m, p.n, dtype)
-        self.want: torch.Tensor | None = None  # what C must be, in fp32 (module checks)
+        self.want: torch.Tensor | None = None  # the expected C, in fp32 (module checks)
 
     def _matrix(self, rows: int, columns: int, dtype: torch.dtype):
         size = rows * columns * dtype.itemsize
@@ -52,14 +52,14 @@ class Operands:
 
 
 class Gpu:
-    """A device with everything that is kept on it between calls."""
+    """A device with the state that is kept on it between calls."""
 
     def __init__(self, driver: Driver, index: int):
         self.driver, self.device = driver, torch.device("cuda", index)
         self.name, self.state = driver.name(index), State(driver.uuid(index))
         self.attributes = driver.attributes(index) | self.state.attributes()
-        # Held by whoever times kernels and by whoever loads one: a load keeps the driver's locks, and Python's, for
-        # milliseconds, and a launch between two events that waits for them is timed with the wait.
+        # Held while kernels are timed and while one is loaded. A load keeps the locks of the driver and of Python for
+        # milliseconds. A launch between two events that waits for them would be timed with the wait.
         self.quiet = threading.Lock()
         self._running = threading.Lock()  # checks and measurements take turns
         self._operands: Operands | None = None  # of the last problem
@@ -71,17 +71,17 @@ class Gpu:
 
     @contextlib.contextmanager
     def running(self, doing: str, problem: Problem, dtype: torch.dtype):
-        """Gives the device and the operands of a problem to whoever runs kernels."""
+        """Gives a caller that runs kernels the device and the operands of a problem."""
         with self._running, self.guarded(doing, problem):
             if self._operands is None or self._operands.problem != problem:
                 self._operands = None
-                torch.cuda.empty_cache()  # blocks of other sizes would stand in the way of large ones
+                torch.cuda.empty_cache()  # blocks of other sizes could prevent large allocations
                 self._operands = Operands(problem, dtype, self.device)
             yield self._operands
 
     @contextlib.contextmanager
     def guarded(self, doing: str, problem: Problem):
-        """Makes the device current, and tells apart what an exception of PyTorch or Triton means."""
+        """Makes the device current, and translates exceptions of PyTorch and Triton."""
         try:
             with torch.cuda.device(self.device):
                 yield
@@ -101,8 +101,7 @@ class Gpu:
             raise InputError(what, where="triton", fix="take another configuration") from error
 
     def _lost(self) -> bool:
-        """Whether the context is of no use any more. After an illegal access, for one, every call returns the same
-        error."""
+        """Whether the context is lost. After an illegal access, for example, every call returns the same error."""
         try:
             torch.cuda.synchronize(self.device)
             return False
@@ -110,9 +109,9 @@ class Gpu:
             return True
 
     def timed(self, run, warm: bool) -> Sample:
-        """Runs once and tells how long it took on the device. The flush of the L2, or for a warm one a run that fills
-        it, and a pause keep the device busy until everything is on the stream; a run that the device reached before is
-        not counted, since the events might then stand around a launch that was late."""
+        """Runs once and returns the time on the device. The flush of the L2 (or, for a warm L2, a run that fills it) and
+        a pause keep the device busy until everything is on the stream. A run that the device reached earlier is not
+        counted, because the time between the events could then include a late launch."""
         pause = PAUSE
         while True:
             if warm:

@@ -1,4 +1,5 @@
-"""The kernel of the family `triton`, and what of a problem and a configuration decides over its code. Needs no GPU."""
+"""The kernel of the family `triton`, and the properties of a problem and a configuration that determine its code. It
+needs no GPU."""
 
 import triton
 import triton.language as tl
@@ -61,9 +62,8 @@ def constants(problem, config) -> dict:
 
 
 def specialised(problem, config) -> tuple[dict, dict, dict]:
-    """Signature, constants and attributes of the compilation, as Triton's own launch would specialise it: an integer
-    that is 1 is a constant, one that 16 divides is known to be, and pointers are aligned. So one kernel serves many
-    sizes."""
+    """Signature, constants and attributes of the compilation, specialised like a launch of Triton: an integer that is 1
+    is a constant, a multiple of 16 is known as such, and pointers are aligned. One kernel thus serves many sizes."""
     fixed = constants(problem, config)
     signature, values, attributes = {}, {}, {}
     sizes = integers(problem)
@@ -81,7 +81,7 @@ def specialised(problem, config) -> tuple[dict, dict, dict]:
 
 
 def key(problem, config) -> str:
-    """Names the code: problems and configurations with the same key run the same kernel."""
+    """Identifies the code: problems and configurations with the same key run the same kernel."""
     return f"{specialised(problem, config)} {config.num_warps} {config.num_stages}"
 
 
@@ -90,6 +90,6 @@ def build(problem, config, capability: int):
     signature, values, attributes = specialised(problem, config)
     source = ASTSource(multiply, signature, values, attributes)
     options = {"num_warps": config.num_warps, "num_stages": config.num_stages}
-    # Intermediate forms are not needed, and there are thousands of kernels.
+    # Intermediate forms are not needed, for thousands of kernels.
     triton.knobs.compilation.store_binary_only = True
     return triton.compile(source, target=GPUTarget("cuda", capability, 32), options=options)

@@ -258,8 +258,8 @@ import numpy, torch, triton
 from origami.plugin import Config, Problem
 from origami_triton import checks, gpu, kernel
 c = Config("triton", 32, 16, 32, 2, 4, 2, 1)
-for p in (Problem(64, 96, 128), Problem(33, 50, 30), Problem(64, 96, 128, a_major="m"), Problem(48, 40, 72, b_major="k"),
-          Problem(1, 7, 16), Problem(70, 50, 33, a_major="m", b_major="k")):
+for p in (Problem(64, 96, 128), Problem(33, 50, 30), Problem(64, 96, 128, a_major="m"),
+          Problem(48, 40, 72, b_major="k"), Problem(1, 7, 16), Problem(70, 50, 33, a_major="m", b_major="k")):
     o = gpu.Operands(p, torch.float16, torch.device("cpu"))
     tiles = triton.cdiv(p.m, c.block_m) * triton.cdiv(p.n, c.block_n)
     try:

@@ -22,7 +22,7 @@ LEFT_OUT = ("tests", "tools")
 
 
 def pack(folder: pathlib.Path, file: pathlib.Path, modules: Sequence[str] = ()) -> None:
-    # The archive's own package comes before every other of the name only if it has an __init__.py.
+    # The package in the archive comes before any other of the name only if it has an __init__.py.
     entries = {"origami/__init__.py": b""}
     for path in (pathlib.Path(__file__).parent / "plugin").iterdir():
         if path.suffix in (".py", ".binpb"):
@@ -48,7 +48,7 @@ def _source(name: str) -> bytes:
     """The source of a module, as import finds it."""
     spec = importlib.util.find_spec(name)
     if spec is None or not spec.origin or not spec.origin.endswith(".py"):
-        raise SystemExit(f"there is no module {name} in a file of its own; put its folder on the PYTHONPATH")
+        raise SystemExit(f"there is no module {name} in a separate file; put its folder on the PYTHONPATH")
     return pathlib.Path(spec.origin).read_bytes()
 
 

@@ -1,5 +1,5 @@
-"""The one-time certificate by which a plugin shows the host who it is: ECDSA on P-256, for localhost, signed by
-itself."""
+"""The one-time certificate with which a plugin identifies itself to the host: ECDSA on P-256, for localhost,
+self-signed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 import ssl
 import subprocess
 
-_LIFE = datetime.timedelta(days=3650)  # longer than any process; the key dies with this one
+_LIFE = datetime.timedelta(days=3650)  # longer than any process; the key is lost with this process
 
 
 def make() -> tuple[bytes, bytes, bytes]:
@@ -83,7 +83,7 @@ def _with_openssl() -> tuple[bytes, bytes]:
         "/dev/stdout",
         "-out",
         "/dev/stdout",
-    ]  # a pipe: the key is in no file
+    ]  # through a pipe, so that the key is in no file
     for extension in (
         "subjectAltName=DNS:localhost",
         "basicConstraints=critical,CA:TRUE",

@@ -37,11 +37,11 @@ MAX_MESSAGE = 256 << 20  # bytes
 ENV_WATCH, ENV_LOG_LEVEL = "ORIGAMI_PLUGIN_WATCH", "ORIGAMI_PLUGIN_LOG_LEVEL"
 
 CORE_PROTOCOL = 1  # go-plugin's own
-# Calls at a time. A host compiles a few kernels ahead of the one that it measures; a call beyond waits.
+# Concurrent calls. A host compiles a few kernels ahead of the measured one; more calls wait.
 THREADS = 64
 # How long the calls in progress have when the host asks the plugin to end; the host kills it after two seconds.
 GRACE_SECONDS = 0.2
-# Of the text of an error in a trailer, whose size HTTP/2 bounds; in characters.
+# The limit of an error text in characters. It is sent in a trailer, whose size HTTP/2 limits.
 LONGEST_TEXT = 2000
 
 
@@ -61,7 +61,7 @@ which starts it when it needs it
 
 
 def describe(provider: Provider):
-    """What the plugin answers to "describe"."""
+    """The plugin's answer to "describe"."""
     manifest = provider.manifest
     d = _wire.message("Describe")(protocol_versions=[PROTOCOL_VERSION], executor=_wire.to_manifest(manifest))
     d.info.name, d.info.version, d.info.health = manifest.name, manifest.version, "HEALTH_OK"
@@ -80,7 +80,7 @@ def serve(provider: Provider) -> None:
     """Serves the provider to the host that started this process. It does not return."""
     handshake = _take_streams()
     _log_as_json()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C at the terminal is the host's to act upon
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the host handles a Ctrl-C at the terminal
     stop = threading.Event()
 
     def shutdown(request, context) -> bytes:
@@ -109,7 +109,7 @@ def serve(provider: Provider) -> None:
     path = tempfile.mktemp(prefix="plugin", dir=os.environ.get("PLUGIN_UNIX_SOCKET_DIR") or None)
     line = [CORE_PROTOCOL, PROTOCOL_VERSION, "unix", path, "grpc"]
     host = os.environ.get("PLUGIN_CLIENT_CERT")
-    if host:  # the host wants mutual TLS: it takes our certificate, we take its, and neither anybody else's
+    if host:  # mutual TLS: each side accepts only the certificate of the other
         key, certificate, der = _certificate.make()
         server.add_secure_port(
             "unix:" + path, grpc.ssl_server_credentials([(key, certificate)], host.encode(), require_client_auth=True)
@@ -127,8 +127,8 @@ def serve(provider: Provider) -> None:
 
 
 def _take_streams() -> int:
-    """Keeps standard output for the handshake and standard input for the watch on the host; what is printed, by
-    whatever library, goes to standard error, and child processes get neither. Returns the descriptor for the
+    """Reserves standard output for the handshake and standard input for the watch on the host. Output of the plugin and
+    its libraries goes to standard error. Child processes get neither stream. Returns the descriptor for the
     handshake."""
     handshake, stdin = os.dup(1), os.dup(0)
     null = os.open(os.devnull, os.O_RDONLY)
@@ -141,8 +141,8 @@ def _take_streams() -> int:
 
 
 def _exit_with_host(stdin: int) -> None:
-    """Ends this process when the host is gone: it would outlive a killed host otherwise. An origami host holds our
-    standard input open; under any other host the parent's process id is watched."""
+    """Ends this process with the host; otherwise it would outlive a killed host. An origami host holds standard input
+    open. Under any other host the parent's process id is watched."""
     if os.environ.get(ENV_WATCH) == "stdin":
         while os.read(stdin, 1 << 16):
             pass
@@ -171,7 +171,7 @@ _LEVELS = {
 
 
 class _HclogFormatter(logging.Formatter):
-    """A line of JSON in the form of hashicorp/go-hclog, which the host puts into its own log at its level."""
+    """A line of JSON in the form of hashicorp/go-hclog. The host puts it into its log, at the level of the line."""
 
     def format(self, record: logging.LogRecord) -> str:
         level = [name for name, number in _LEVELS.items() if number <= max(record.levelno, 5)][-1]
@@ -216,11 +216,11 @@ def _status(code: grpc.StatusCode, text: str, detail) -> _Status:
 
 
 class _KernelMissing(Exception):
-    """The process does not hold the kernel (any more)."""
+    """The process does not have the kernel, or no longer has it."""
 
 
 def _handlers(service: str, functions: dict) -> grpc.GenericRpcHandler:
-    """Serves functions as a service's methods. An exception becomes a status with a Diagnostic."""
+    """Serves functions as the methods of a service. An exception becomes a status with a Diagnostic."""
 
     def guarded(name, function):
         def call(request, context):
@@ -249,7 +249,7 @@ def _handlers(service: str, functions: dict) -> grpc.GenericRpcHandler:
 
 
 def _go_plugin_handlers(service: str, method: str, function) -> grpc.GenericRpcHandler:
-    """Serves a method whose messages are bytes to us."""
+    """Serves a method whose messages are not decoded."""
     return grpc.method_handlers_generic_handler(service, {method: grpc.unary_unary_rpc_method_handler(function)})
 
 
@@ -261,7 +261,7 @@ class _Held:
 
 
 class ExecutorService:
-    """Serves an executor, which is opened by the first call that needs it. The counterpart of
+    """Serves an executor. The first call that needs the executor opens it. The counterpart in Go is
     sdk/wire/executor_server.go."""
 
     def __init__(self, provider: Provider):
@@ -270,18 +270,18 @@ class ExecutorService:
         self._open: Executor | None = None
         self._lock = threading.Lock()  # guards what follows
         self._kernels: dict[int, _Held] = {}
-        # Numbers count up from a random one, so that none of an earlier process is one of this.
+        # Handles count up from a random number, so that no handle of an earlier process is valid in this one.
         self._last = secrets.randbits(64)
 
     def _executor(self) -> Executor:
-        """The executor, opened if need be. A failure is not kept: the next call tries again."""
+        """The executor, opened if necessary. A failure is not kept: the next call tries again."""
         with self._opening:
             if self._open is None:
                 self._open = self._provider.open()
             return self._open
 
     def _use(self, number: int, function):
-        """Calls a function with a kernel, which nobody closes meanwhile."""
+        """Calls a function with a kernel, which is not closed during the call."""
         with self._lock:
             held = self._kernels.get(number)
             if held is None:
@@ -312,7 +312,7 @@ class ExecutorService:
         device = _wire.device_index(request.device)
         problem, config = _wire.from_problem(request.problem), _wire.from_config(request.config)
         kernel = self._executor().compile(device, problem, config)
-        if not context.is_active():  # nobody waits for the number
+        if not context.is_active():  # the caller does not wait any more
             kernel.close()
             return _wire.message("CompileResponse")()
         resources = _wire.to_resources(kernel.resources)
@@ -342,7 +342,7 @@ class ExecutorService:
         return _wire.message("ReleaseResponse")()
 
     def end(self) -> None:
-        """Frees what is held. No call is in progress."""
+        """Frees all kernels. No call is in progress."""
         try:
             for held in self._kernels.values():
                 held.kernel.close()

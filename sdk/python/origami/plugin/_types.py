@@ -8,7 +8,7 @@ from typing import Protocol
 
 
 class DiagnosticError(Exception):
-    """A failure told to a user in one line: what was wrong, where, and what to do about it."""
+    """A failure in one line for the user: what was wrong, where, and what to do."""
 
     kind = "KIND_INTERNAL"
 
@@ -41,7 +41,7 @@ class DeviceError(DiagnosticError):
 
 @dataclasses.dataclass(frozen=True)
 class Manifest:
-    """The name of an executor ("cuda"), in lower case, and its own version."""
+    """The name of an executor ("cuda"), in lower case, and its version."""
 
     name: str
     version: str
@@ -83,7 +83,7 @@ class Problem:
 
 @dataclasses.dataclass(frozen=True)
 class Config:
-    """A kernel configuration. A library of Device.libraries is the one that has nothing but its kernel.
+    """A kernel configuration. For a library of Device.libraries only its kernel is set.
 
     axes has the values on the axes that the kernel family declares, except for those at their default, as (name, value)
     pairs sorted by name."""
@@ -140,7 +140,7 @@ class MeasureOptions:
     """The conditions of a measurement."""
 
     warm_l2: bool = False  # keep the L2 contents between runs; else they are flushed before each
-    input: str = ""  # distribution of the operands; empty is the executor's own, the standard normal one ("normal")
+    input: str = ""  # distribution of the operands; empty is the executor's default, standard normal ("normal")
     warmup: int = 0  # runs before the first that is timed
 
 

@@ -1,7 +1,7 @@
 """The messages of package origami.plugin.v1, and the conversions between them and the types of origami.plugin.
 
-Message classes are made at run time from wire.binpb, a FileDescriptorSet. Generated Python would tie everybody to the
-one major version of protobuf that it was generated for.
+Message classes are made at run time from wire.binpb, a FileDescriptorSet. Generated Python would only work with the
+major version of protobuf that it was generated for.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def enum_names(name: str, prefix: str) -> dict[int, str]:
 MAJORS = enum_names("Major", "MAJOR_")
 DTYPES = enum_names("ElementType", "ELEMENT_TYPE_")
 
-# Sizes and counts of one call, as the Go side bounds them.
+# The limits of one call, as in Go.
 MAX_RUNS = 1 << 16
 MAX_DEVICE = (1 << 31) - 1
 # Block sizes, warps, stages and splits have at most this, and a problem padded to it must not overflow 63 bits in
@@ -209,7 +209,7 @@ def to_diagnostic(error: BaseException):
 
 def status(code: int, text: str, detail) -> bytes:
     """A google.rpc.Status, as it travels in the trailer grpc-status-details-bin: fields code = 1, message = 2 and
-    details = 3, a list of Any. Spelled out, because the package that has its class ties itself to one version of
+    details = 3, a list of Any. It is encoded by hand, because the package with its class depends on one version of
     grpcio."""
     packed = any_pb2.Any()
     packed.Pack(detail)
@@ -228,5 +228,5 @@ def _varint(n: int) -> bytes:
 
 
 def _text(s: str) -> str:
-    """Text of a driver or a user, fit for a protobuf string, which must be UTF-8."""
+    """Text of a driver or a user as a protobuf string, which must be UTF-8."""
     return s.encode("utf-8", "replace").decode()

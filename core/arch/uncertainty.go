@@ -13,8 +13,8 @@ type Uncertainty struct {
 	// Sigma is the standard deviation of log(measured ÷ predicted) among the leading candidates of one problem. It leaves
 	// out the error that all of them share, which does not change the choice.
 	Sigma float64
-	// PlanSigma replaces Sigma when deciding how many candidates to measure. It is larger: the leading candidates are alike
-	// and so are their errors, so measuring one more gains less than if the errors were independent.
+	// PlanSigma replaces Sigma when deciding how many candidates to measure. It is larger: the leading candidates are
+	// alike and so are their errors, so measuring one more gains less than if the errors were independent.
 	PlanSigma float64
 	// Source names the data set that the numbers were found on.
 	Source string

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/origami-gemm/origami/core/diag"
-	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/limit"
 	"github.com/origami-gemm/origami/core/unit"
@@ -40,30 +39,31 @@ func (r *reader) times(file string, d *Dataset) error {
 	columns := []string{"m", "n", "k", "bm", "bn", "bk", "stages", "warps", "gm", "ms", "reps"}
 	return r.rows(file, columns, func(row *row) error {
 		return row.add(d, Measurement{
-			Problem: row.problem(r.base), Config: row.config(d.Kernel), Median: row.milliseconds("ms"), Runs: row.count("reps"),
+			Problem: row.problem(r.base), Config: row.config(d.Kernel),
+			Median: row.milliseconds("ms"), Runs: row.count("reps"),
 		})
 	})
 }
 
 func (r *reader) kernels(file string, d *Dataset) error {
-	columns := []string{"bm", "bn", "bk", "stages", "warps", "gm", "even_k", "n_regs", "n_spills", "shared", "status"}
-	return r.rows(file, columns, func(row *row) error {
-		if row.text("status") != "ok" {
-			return row.err // it did not compile, and the other cells are empty
-		}
-		k := compiledKey{row.config(d.Kernel), row.number("even_k") == 1}
-		d.compiled[k] = exec.Resources{
-			Registers: row.number("n_regs"), SpillBytes: unit.Bytes(4 * row.number("n_spills")),
-			SharedMemory: unit.Bytes(row.number("shared")),
-		}
-		return row.err
+	in, closer, err := r.open(file, limit.Table)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = closer.Close() }()
+	columns := append([]string{"gm"}, compiledColumns...)
+	return eachCompiled(in, path.Join(r.name, file), columns, nil, func(c *Compiled) error {
+		c.Config.Kernel = d.Kernel
+		d.compiled[compiledKey{c.Config, c.EvenK}] = c.Resources
+		return nil
 	})
 }
 
 func (r *reader) library(file string, d *Dataset) error {
 	return r.rows(file, []string{"m", "n", "k", "ms", "reps"}, func(row *row) error {
 		return row.add(d, Measurement{
-			Problem: row.problem(r.base), Library: r.stated.Library, Median: row.milliseconds("ms"), Runs: row.count("reps"),
+			Problem: row.problem(r.base), Library: r.stated.Library,
+			Median: row.milliseconds("ms"), Runs: row.count("reps"),
 		})
 	})
 }
@@ -75,19 +75,24 @@ func (r *reader) rows(file string, columns []string, each func(*row) error) erro
 		return err
 	}
 	defer func() { _ = closer.Close() }()
+	return eachRow(in, path.Join(r.name, file), columns, each)
+}
+
+// eachRow calls each for every row of a CSV file. place is what errors call the file.
+func eachRow(in io.Reader, place string, columns []string, each func(*row) error) error {
 	c := csv.NewReader(in)
 	c.ReuseRecord = true
 	header, err := c.Read()
 	if err != nil {
-		return r.unreadable(file, err)
+		return unreadable(place, err)
 	}
-	row := row{place: path.Join(r.name, file), csv: c, column: map[string]int{}}
+	row := row{place: place, csv: c, column: map[string]int{}}
 	for i, name := range header {
 		row.column[name] = i
 	}
 	for _, name := range columns {
 		if _, ok := row.column[name]; !ok {
-			return diag.Inputf("column %s is missing", name).At("%s:1", row.place).
+			return diag.Inputf("column %s is missing", name).At("%s:1", place).
 				Do("the columns are %s", strings.Join(columns, ","))
 		}
 	}
@@ -97,7 +102,7 @@ func (r *reader) rows(file string, columns []string, each func(*row) error) erro
 			return nil
 		}
 		if err != nil {
-			return r.unreadable(file, err)
+			return unreadable(place, err)
 		}
 		if err := each(&row); err != nil {
 			return err
@@ -170,12 +175,17 @@ func (r *row) problem(base gemm.Problem) gemm.Problem {
 
 var configFields = gemm.Fields()
 
-// config reads the fields of a configuration that have a column. The others are 1.
+// config reads the fields of a configuration that have a column in the layout. The others are 1. An optional field is 0
+// if the file does not have its column.
 func (r *row) config(family string) gemm.Config {
 	c := gemm.Config{Kernel: family}
 	v := c.Numbers()
 	for i, f := range configFields {
-		if v[i] = 1; f.Column != "" {
+		_, there := r.column[f.Column]
+		switch {
+		case f.Column == "":
+			v[i] = 1
+		case there || !f.Optional:
 			v[i] = r.count(f.Column)
 		}
 	}

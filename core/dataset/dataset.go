@@ -1,6 +1,6 @@
-// Package dataset holds measurements: what ran on which device and under which conditions, how long it took, and what
-// could not be measured and why. It reads and writes them as JSON Lines, reads the CSV layout of older sweeps, and finds
-// them by problem and configuration. It opens no files itself and has no clock.
+// Package dataset holds measurements: what ran on which device and under which conditions, how long it took, and
+// what could not be measured and why. It reads and writes them as JSON Lines, reads the CSV layout of older sweeps,
+// and finds them by problem and configuration. It opens no files itself and has no clock.
 package dataset
 
 import (
@@ -31,7 +31,8 @@ type Conditions struct {
 func (c Conditions) Difference(from Conditions) string {
 	for _, f := range []struct{ name, mine, other string }{
 		{"architecture", c.Arch, from.Arch}, {"device", c.Device, from.Device},
-		{"device's name", c.DeviceName, from.DeviceName}, {"device's name in the driver", c.DriverName, from.DriverName},
+		{"device's name", c.DeviceName, from.DeviceName},
+		{"device's name in the driver", c.DriverName, from.DriverName},
 		{"kernel family", c.Kernel, from.Kernel}, {"L2", temperature(c.WarmL2), temperature(from.WarmL2)},
 		{"input distribution", c.Input, from.Input}, {"executor", c.Executor, from.Executor},
 		{"executor's version", c.ExecutorVersion, from.ExecutorVersion},
@@ -55,8 +56,9 @@ type Dataset struct {
 	Conditions
 	// Name is where the data set comes from, as errors show it.
 	Name string
-	// GroupM is the launch-order group of the sweep, which may have measured a few configurations at other groups too. It
-	// is 0 if each configuration was measured at the group that phase two of a model's selection chose for it.
+	// GroupM is the launch-order group of the sweep, which may have measured a few configurations at other groups
+	// too. It is 0 if each configuration was measured at the group that phase two of a model's selection chose for
+	// it.
 	GroupM int
 	// Software names the versions of the software that was measured and that measured. Source says how.
 	Software, Source string
@@ -214,8 +216,8 @@ func (d *Dataset) find(k key) (Measurement, bool) {
 	return d.at(i), true
 }
 
-// Candidate returns the sweep's measurement that counts for a candidate: at the launch-order group of the data set, or, if
-// that has no common group, at the group of the candidate, or else at the group that was measured first.
+// Candidate returns the sweep's measurement that counts for a candidate: at the launch-order group of the data set,
+// or, if that has no common group, at the group of the candidate, or else at the group that was measured first.
 func (d *Dataset) Candidate(p gemm.Problem, c gemm.Config) (Measurement, bool) {
 	if d.GroupM > 0 {
 		c.GroupM = d.GroupM
@@ -231,8 +233,9 @@ func (d *Dataset) Candidate(p gemm.Problem, c gemm.Config) (Measurement, bool) {
 	return Measurement{}, false
 }
 
-// Finals returns the complete blocks of final measurements of a problem, oldest first, each in the order it was written.
-// A block whose end was cut off is left out: its arms are to be compared with each other, and some are missing.
+// Finals returns the complete blocks of final measurements of a problem, oldest first, each in the order it was
+// written. A block whose end was cut off is left out: its arms are to be compared with each other, and some are
+// missing.
 func (d *Dataset) Finals(p gemm.Problem) [][]Measurement {
 	var complete [][]Measurement
 	for _, at := range d.finals[p] {
@@ -251,8 +254,8 @@ func (d *Dataset) Finals(p gemm.Problem) [][]Measurement {
 // NextBlock returns the number of the next block of final measurements of a problem.
 func (d *Dataset) NextBlock(p gemm.Problem) int { return len(d.finals[p]) + 1 }
 
-// at returns the i-th measurement. In the CSV layout the compiler's report is kept per compiled kernel; a kernel that is
-// listed at the group of the data set only stands for its other groups too.
+// at returns the i-th measurement. In the CSV layout the compiler's report is kept per compiled kernel; a kernel
+// that is listed at the group of the data set only stands for its other groups too.
 func (d *Dataset) at(i int) Measurement {
 	m := d.measurements[i]
 	if len(d.compiled) == 0 || m.Library != "" {

@@ -103,7 +103,8 @@ func AppendLine(dst []byte, c Conditions, m *Measurement) ([]byte, error) {
 func newLine(c Conditions, m *Measurement) line {
 	p := &m.Problem
 	l := line{
-		Schema: Schema, Phase: m.Phase, Block: m.Block, Arms: m.Arms, NullArm: m.Null, Status: m.Status, Detail: m.Detail,
+		Schema: Schema, Phase: m.Phase, Block: m.Block, Arms: m.Arms, NullArm: m.Null,
+		Status: m.Status, Detail: m.Detail,
 		Arch: c.Arch, Device: c.Device, DeviceName: c.DeviceName, DriverName: c.DriverName, Kernel: c.Kernel,
 		Problem: problem{p.M, p.N, p.K, p.Batch, p.TransA(), p.TransB(), p.DType.String()},
 		Library: m.Library, WarmL2: c.WarmL2, Input: c.Input, Median: float64(m.Median), RelativeMAD: m.RelativeMAD,
@@ -121,7 +122,8 @@ func newLine(c Conditions, m *Measurement) line {
 	}
 	if n := m.Numerics; n != nil {
 		l.Numerics = &numerics{
-			Tolerance: n.Tolerance, Checked: n.Checked, Wrong: n.Wrong, OutOfBounds: n.OutOfBounds, Reference: n.Reference,
+			Tolerance: n.Tolerance, Checked: n.Checked, Wrong: n.Wrong, OutOfBounds: n.OutOfBounds,
+			Reference: n.Reference,
 		}
 		if !math.IsNaN(n.MaxError) && !math.IsInf(n.MaxError, 0) {
 			l.Numerics.MaxError = &n.MaxError
@@ -129,8 +131,8 @@ func newLine(c Conditions, m *Measurement) line {
 	}
 	if e := m.Environment; e != nil {
 		l.Environment = &environment{
-			e.Time.UTC(), e.Driver, e.Runtime, finite(float64(e.Clock)), finite(e.PowerWatts), finite(e.PowerLimitWatts),
-			finite(e.TemperatureC), e.ThrottleReasons,
+			e.Time.UTC(), e.Driver, e.Runtime, finite(float64(e.Clock)), finite(e.PowerWatts),
+			finite(e.PowerLimitWatts), finite(e.TemperatureC), e.ThrottleReasons,
 		}
 	}
 	return l

@@ -19,23 +19,28 @@ import (
 )
 
 var toy = Conditions{
-	Arch: "sm90", Device: "h200", DeviceName: "NVIDIA H200", DriverName: "NVIDIA H200 NVL", Kernel: "mma", Input: "normal", Executor: "cuda", ExecutorVersion: "0.1.0",
+	Arch: "sm90", Device: "h200", DeviceName: "NVIDIA H200", DriverName: "NVIDIA H200 NVL", Kernel: "mma",
+	Input: "normal", Executor: "cuda", ExecutorVersion: "0.1.0",
 }
 
 // full is a measurement with everything in it.
 func full() Measurement {
 	m := Measurement{
-		Problem: gemm.Problem{M: 64, N: 128, K: 256, Batch: 2, AMajor: gemm.MajorM, BMajor: gemm.MajorK, DType: gemm.BF16},
-		Config:  gemm.Config{BlockM: 64, BlockN: 32, BlockK: 16, GroupM: 4, NumWarps: 4, NumStages: 3, SplitK: 2, Kernel: "mma"},
-		Phase:   Final, Block: 2, Arms: 5, Null: true, Status: OK, Host: "a test",
+		Problem: gemm.Problem{M: 64, N: 128, K: 256, Batch: 2, AMajor: gemm.MajorM, BMajor: gemm.MajorK,
+			DType: gemm.BF16},
+		Config: gemm.Config{BlockM: 64, BlockN: 32, BlockK: 16, GroupM: 4, NumWarps: 4, NumStages: 3, SplitK: 2,
+			Kernel: "mma"},
+		Phase: Final, Block: 2, Arms: 5, Null: true, Status: OK, Host: "a test",
 		Resources: exec.Resources{Registers: 128, SpillBytes: 8, SharedMemory: 4096, CTAsPerSM: 3},
 		Numerics:  &exec.Numerics{MaxError: 1e-4, Tolerance: 1e-3, Checked: 8192, Reference: "a product"},
 		Environment: &exec.Environment{
-			Time: time.Date(2026, 2, 3, 4, 5, 6, 7, time.UTC), Driver: "580", Runtime: "13.0", Clock: 1.98e9, PowerWatts: 300, PowerLimitWatts: 700,
+			Time: time.Date(2026, 2, 3, 4, 5, 6, 7, time.UTC), Driver: "580", Runtime: "13.0", Clock: 1.98e9,
+			PowerWatts: 300, PowerLimitWatts: 700,
 			TemperatureC: 41, ThrottleReasons: []string{"power"},
 		},
 	}
-	m.SetSamples([]exec.Sample{{Time: 1e-5, Clock: 1.9e9}, {Time: 1.5e-5, Clock: 1.98e9}, {Time: 1.1e-5}, {Time: 1.2e-5, Clock: 1.8e9}})
+	m.SetSamples([]exec.Sample{{Time: 1e-5, Clock: 1.9e9}, {Time: 1.5e-5, Clock: 1.98e9}, {Time: 1.1e-5},
+		{Time: 1.2e-5, Clock: 1.8e9}})
 	return m
 }
 
@@ -50,10 +55,12 @@ func text(t testing.TB, c Conditions, m Measurement) string {
 
 func TestLine(t *testing.T) {
 	wrong := full()
-	wrong.Phase, wrong.Block, wrong.Arms, wrong.Null, wrong.Status, wrong.Detail = Sweep, 0, 0, false, Wrong, "7 elements\nare wrong"
+	wrong.Phase, wrong.Block, wrong.Arms, wrong.Null = Sweep, 0, 0, false
+	wrong.Status, wrong.Detail = Wrong, "7 elements\nare wrong"
 	wrong.SetSamples(nil)
 	wrong.Numerics = &exec.Numerics{MaxError: math.Inf(1), Tolerance: 1e-3, Wrong: 7, OutOfBounds: 4}
-	library := Measurement{Problem: gemm.New(1, 2, 3), Library: "cublas-best", Phase: Sweep, Status: Timeout, Detail: "hung"}
+	library := Measurement{Problem: gemm.New(1, 2, 3), Library: "cublas-best", Phase: Sweep, Status: Timeout,
+		Detail: "hung"}
 	for name, m := range map[string]Measurement{"full": full(), "wrong": wrong, "library": library} {
 		line := text(t, toy, m)
 		if strings.Count(line, "\n") != 1 || !strings.HasSuffix(line, "\n") {
@@ -71,7 +78,8 @@ func TestLine(t *testing.T) {
 		}
 	}
 	m := full()
-	if m.Median != 1.15e-5 || math.Abs(m.RelativeMAD-1e-6/1.15e-5) > 1e-12 || m.ClockMin != 1.8e9 || m.ClockMax != 1.98e9 || !m.ClockMoved() {
+	if m.Median != 1.15e-5 || math.Abs(m.RelativeMAD-1e-6/1.15e-5) > 1e-12 || m.ClockMin != 1.8e9 ||
+		m.ClockMax != 1.98e9 || !m.ClockMoved() {
 		t.Errorf("%+v", m)
 	}
 	// A sensor without a reading does not cost the measurement; a time that is none is a fault of the program.
@@ -88,6 +96,8 @@ func TestLine(t *testing.T) {
 // A line says nothing that contradicts itself, and nothing that this version does not know.
 func TestBadLines(t *testing.T) {
 	good := strings.TrimSuffix(text(t, toy, full()), "\n")
+	const timed = `"median_seconds":0.0000115,"spread":0.08695652173913042,` +
+		`"samples_seconds":[0.00001,0.000015,0.000011,0.000012],`
 	for want, change := range map[string][2]string{
 		"no JSON object":      {`{"schema"`, `{schema"`},
 		"there is more":       {`"a test"}`, `"a test"}{}`},
@@ -104,7 +114,7 @@ func TestBadLines(t *testing.T) {
 		"either a config":     {`"warm_l2":false`, `"library":"cublas","warm_l2":false`},
 		"not a time":          {`[0.00001,`, `[-1,`},
 		"do not follow":       {`"median_seconds":0.0000115`, `"median_seconds":0.0000116`},
-		"no samples":          {`"median_seconds":0.0000115,"spread":0.08695652173913042,"samples_seconds":[0.00001,0.000015,0.000011,0.000012],`, ``},
+		"no samples":          {timed, ``},
 		"contradict":          {`"clock_moved":true`, `"clock_moved":false`},
 		"contradicts the num": {`"wrong_elements":0`, `"wrong_elements":1`},
 		"problem.batch is a":  {`"batch":2`, `"batch":2.5`},
@@ -148,7 +158,9 @@ func TestReadLines(t *testing.T) {
 	for name, files := range map[string]fstest.MapFS{
 		"one file": {Log: {Data: []byte(all)}},
 		"gzip":     {"old.jsonl.gz": {Data: gz(all)}},
-		"several":  {Log: {Data: []byte(strings.Join(lines[3:], ""))}, "a.jsonl.gz": {Data: gz(strings.Join(lines[:3], ""))}},
+		"several": {
+			Log: {Data: []byte(strings.Join(lines[3:], ""))}, "a.jsonl.gz": {Data: gz(strings.Join(lines[:3], ""))},
+		},
 	} {
 		files[DescriptionFile] = &fstest.MapFile{Data: []byte(description)}
 		d, err := Read("here", files)
@@ -156,7 +168,8 @@ func TestReadLines(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		p := full().Problem
-		if d.Len() != 6 || len(d.Problems()) != 2 || d.Problems()[0] != p || !reflect.DeepEqual(d.Libraries(), []string{"cublas"}) || d.SweepLen(p) != 2 || d.Conditions != toy {
+		if d.Len() != 6 || len(d.Problems()) != 2 || d.Problems()[0] != p ||
+			!reflect.DeepEqual(d.Libraries(), []string{"cublas"}) || d.SweepLen(p) != 2 || d.Conditions != toy {
 			t.Errorf("%s: %+v", name, d)
 		}
 		if m, ok := d.Find(p, full().Config); !ok || len(m.Samples) != 4 || m.Environment == nil {
@@ -174,41 +187,46 @@ func TestReadLines(t *testing.T) {
 	}
 }
 
-// What was cut off while it was written is dropped when the sweep goes on, and an error when it is read; anything else is
-// always an error that says where.
+// What was cut off while it was written is dropped when the sweep goes on, and an error when it is read; anything
+// else is always an error that says where.
 func TestBrokenLines(t *testing.T) {
 	description, lines := sweeps(t)
 	all := strings.Join(lines, "")
 	other := toy
 	other.ExecutorVersion = "0.2.0"
 	last := len(all) - len(lines[5])
+	cutOff := lines[0] + lines[1][:50] + "\n" + lines[2]
+	badPhase := strings.Replace(lines[2], "sweep", "none", 1)
 	for want, c := range map[string]struct {
-		log  string
-		torn bool
+		log       string
+		truncated bool
 	}{
 		"here/measurements.jsonl:6: the last line is cut off":                {all[:len(all)-100], true},
 		"here/measurements.jsonl:6: the last line is cut off;":               {all[:len(all)-1], true},
 		"here/measurements.jsonl:6: the line is no JSON object (":            {all[:last] + "\x00\x00\x00\n", true},
-		"here/measurements.jsonl:2: the line is no JSON object (":            {lines[0] + lines[1][:50] + "\n" + lines[2], false},
+		"here/measurements.jsonl:2: the line is no JSON object (":            {cutOff, false},
 		"here/measurements.jsonl:2: the line is no JSON object (unexpected ": {lines[0] + "\n" + lines[2], false},
-		"here/measurements.jsonl:3: phase \"none\" is none of":               {lines[0] + lines[1] + strings.Replace(lines[2], "sweep", "none", 1), false},
+		"here/measurements.jsonl:3: phase \"none\" is none of":               {lines[0] + lines[1] + badPhase, false},
 		"here/measurements.jsonl:7: 64x32x16,warps=4,stages=3,group=4,split": {all + lines[0], false},
 		`here/measurements.jsonl:7: the executor's version is "0.2.0" and w`: {all + text(t, other, full()), false},
 		"here/measurements.jsonl:1: the line is longer than":                 {strings.Repeat("x", maxLine+1), false},
 	} {
 		files := fstest.MapFS{DescriptionFile: {Data: []byte(description)}, Log: {Data: []byte(c.log)}}
-		if d, err := Read("here", files); d != nil || diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), strings.TrimSuffix(want, "(unexpected ")) {
+		if d, err := Read("here", files); d != nil || diag.KindOf(err) != diag.Input ||
+			!strings.Contains(err.Error(), strings.TrimSuffix(want, "(unexpected ")) {
 			t.Errorf("read: %v, want %s", err, want)
 		}
-		d, torn, err := Recover("here", files)
-		if !c.torn {
+		d, truncated, err := Recover("here", files)
+		if !c.truncated {
 			if d != nil || err == nil {
 				t.Errorf("recovered %s: %v, %v", want, d, err)
 			}
 			continue
 		}
-		if err != nil || torn == nil || torn.Keep != int64(last) || d.Len() != 5 || !strings.HasPrefix(torn.Where+": "+torn.Why+";", want) && !strings.HasPrefix(torn.Where+": "+torn.Why, want) {
-			t.Errorf("recovered %s: %+v, %v", want, torn, err)
+		if err != nil || truncated == nil || truncated.Keep != int64(last) || d.Len() != 5 ||
+			!strings.HasPrefix(truncated.Where+": "+truncated.Why+";", want) &&
+				!strings.HasPrefix(truncated.Where+": "+truncated.Why, want) {
+			t.Errorf("recovered %s: %+v, %v", want, truncated, err)
 		}
 	}
 	both := files()
@@ -217,10 +235,12 @@ func TestBrokenLines(t *testing.T) {
 		t.Errorf("two layouts: %v", err)
 	}
 	// Only what a sweep appends to can be cut off.
-	if _, _, err := Recover("here", fstest.MapFS{DescriptionFile: {Data: []byte(description)}, "a.jsonl": {Data: []byte(all[:len(all)-1])}}); err == nil {
+	if _, _, err := Recover("here", fstest.MapFS{DescriptionFile: {Data: []byte(description)},
+		"a.jsonl": {Data: []byte(all[:len(all)-1])}}); err == nil {
 		t.Error("another file was recovered")
 	}
-	if d, torn, err := Recover("here", fstest.MapFS{DescriptionFile: {Data: []byte(description)}}); err != nil || torn != nil || d.Len() != 0 {
+	if d, truncated, err := Recover("here", fstest.MapFS{DescriptionFile: {Data: []byte(description)}}); err != nil ||
+		truncated != nil || d.Len() != 0 {
 		t.Errorf("an empty folder: %v", err)
 	}
 }
@@ -276,17 +296,20 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
-// Named axes stand in the line by name and come back; a measurement without any is written as it was before there were any.
+// Named axes stand in the line by name and come back; a measurement without any is written as it was before there
+// were any.
 func TestLineWithNamedAxes(t *testing.T) {
 	plain := full()
 	plain.Phase, plain.Block, plain.Arms, plain.Null = Sweep, 0, 0, false
 	named := plain
-	axes, err := gemm.NewAxes(gemm.AxisValue{Name: "schedule", Value: "ping-pong"}, gemm.AxisValue{Name: "cluster", Value: "2x1"})
+	axes, err := gemm.NewAxes(gemm.AxisValue{Name: "schedule", Value: "ping-pong"},
+		gemm.AxisValue{Name: "cluster", Value: "2x1"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	named.Config.Axes = axes
-	const numbers = `"config":{"block_m":64,"block_n":32,"block_k":16,"group_m":4,"num_warps":4,"num_stages":3,"split_k":2`
+	const numbers = `"config":{"block_m":64,"block_n":32,"block_k":16,"group_m":4,` +
+		`"num_warps":4,"num_stages":3,"split_k":2`
 	if line := text(t, toy, plain); !strings.Contains(line, numbers+`},`) {
 		t.Error(line)
 	}

@@ -63,7 +63,8 @@ func (r *reader) lines(file string, d *Dataset) error {
 		Do("the command that measured goes on from here and drops it; or remove the line")
 }
 
-// line reads one line, with its line feed, into a data set. truncated says why the line looks cut off, "" if it does not.
+// line reads one line, with its line feed, into a data set. truncated says why the line looks cut off, "" if it
+// does not.
 func (r *reader) line(text []byte, where string, d *Dataset) (truncated string, err error) {
 	body, whole := bytes.CutSuffix(text, []byte("\n"))
 	conditions, m, err := ParseLine(body)
@@ -101,8 +102,8 @@ type lineReader struct {
 	long []byte
 }
 
-// next returns the next line with its line feed, valid until the next call. With io.EOF it returns what follows the last
-// line feed.
+// next returns the next line with its line feed, valid until the next call. With io.EOF it returns what follows the
+// last line feed.
 func (l *lineReader) next() ([]byte, error) {
 	text, err := l.in.ReadSlice('\n')
 	if !errors.Is(err, bufio.ErrBufferFull) {

@@ -26,8 +26,8 @@ type Phase string
 const (
 	// Sweep is one pass over all candidates, each measured by itself.
 	Sweep Phase = "sweep"
-	// Final is a second pass over the pick, a few of the fastest candidates and the libraries. They run in turns, so that
-	// their times are comparable.
+	// Final is a second pass over the pick, a few of the fastest candidates and the libraries. They run in turns,
+	// so that their times are comparable.
 	Final Phase = "final"
 )
 
@@ -39,8 +39,9 @@ type Measurement struct {
 	// Library is the name of the vendor library that was measured ("cublas"), empty for a configuration.
 	Library string
 	Phase   Phase
-	// Block numbers the blocks of final measurements of a problem from 1. Arms is the number of measurements in the block.
-	// Null marks the null arm: the pick is measured twice in its block, and its two times differ by noise alone.
+	// Block numbers the blocks of final measurements of a problem from 1. Arms is the number of measurements in the
+	// block. Null marks the null arm: the pick is measured twice in its block, and its two times differ by noise
+	// alone.
 	Block, Arms int
 	Null        bool
 

@@ -17,8 +17,8 @@ import (
 // errSyntax marks a line that is not a JSON object, such as the end of a file that was cut off while it was written.
 var errSyntax = errors.New("no JSON object")
 
-// ParseLine reads one line. Unknown keys, impossible values, and a median or MAD that does not follow from the samples are
-// errors.
+// ParseLine reads one line. Unknown keys, impossible values, and a median or MAD that does not follow from the
+// samples are errors.
 func ParseLine(text []byte) (Conditions, Measurement, error) {
 	var l line
 	dec := json.NewDecoder(bytes.NewReader(text))

@@ -18,8 +18,8 @@ import (
 // *.jsonl.gz, with a measurement per line, or the CSV layout: every times*.csv and times*.csv.gz, kernels.csv, and the
 // vendor library's <library>.csv if dataset.json names a library.
 //
-// name is what errors call the place. A malformed or truncated file is an error that names the file and the line. A broken
-// data set is not read in part, since a gap in a sweep would make the wrong configuration the best.
+// name is what errors call the place. A malformed or truncated file is an error that names the file and the line. A
+// broken data set is not read in part, since a gap in a sweep would make the wrong configuration the best.
 func Read(name string, files fs.FS) (*Dataset, error) {
 	d, _, err := read(name, files, false)
 	return d, err
@@ -45,9 +45,9 @@ func Describe(name string, files fs.FS) (*Dataset, error) {
 
 // ReadTimes reads one file of measurements without a dataset.json.
 //
-// A *.csv or *.csv.gz has the columns m,n,k,bm,bn,bk,stages,warps,gm,ms,reps. Its conditions are c, and the data type and
-// layout of its problems are those of base. A *.jsonl or *.jsonl.gz says all that itself. GroupM is set to the launch-order
-// group of more than half of the rows, if there is one.
+// A *.csv or *.csv.gz has the columns m,n,k,bm,bn,bk,stages,warps,gm,ms,reps. Its conditions are c, and the data
+// type and layout of its problems are those of base. A *.jsonl or *.jsonl.gz says all that itself. GroupM is set to
+// the launch-order group of more than half of the rows, if there is one.
 func ReadTimes(name string, files fs.FS, file string, c Conditions, base gemm.Problem) (*Dataset, error) {
 	r := reader{name: name, files: files, base: base}
 	d := New(path.Join(name, file), c)
@@ -154,6 +154,10 @@ func (r *reader) open(file string, most limit.Size) (io.Reader, io.Closer, error
 }
 
 func (r *reader) unreadable(file string, err error) error {
+	return unreadable(path.Join(r.name, file), err)
+}
+
+func unreadable(place string, err error) error {
 	if large := limit.Exceeded(err); large != nil {
 		return large
 	}
@@ -161,6 +165,5 @@ func (r *reader) unreadable(file string, err error) error {
 	if errors.As(err, &p) {
 		err = p.Err
 	}
-	return diag.Inputf("it cannot be read: %v", err).At("%s", path.Join(r.name, file)).
-		Do("the file may be truncated; restore it")
+	return diag.Inputf("it cannot be read: %v", err).At("%s", place).Do("the file may be truncated; restore it")
 }

@@ -191,6 +191,7 @@ func (e *Expr) write(b *strings.Builder, least int) {
 	case Name:
 		b.WriteString(e.Name)
 		return
+	default: // an operator or a function
 	}
 	s, ok := symbols[e.Op]
 	if !ok {

@@ -305,6 +305,7 @@ func (p *Program) compile(e *Expr) (int32, error) {
 			return 0, unknownName(e.Name)
 		}
 		return s, nil
+	default: // an operator or a function
 	}
 	var operands [3]int32
 	for i, a := range e.Args {

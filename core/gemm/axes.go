@@ -87,16 +87,18 @@ func (v AxisValue) check() error {
 
 func axisName(s string) bool {
 	for i, r := range s {
-		if !(r >= 'a' && r <= 'z' || i > 0 && (r >= '0' && r <= '9' || r == '_')) {
+		letter, later := r >= 'a' && r <= 'z', r >= '0' && r <= '9' || r == '_'
+		if !letter && (i == 0 || !later) {
 			return false
 		}
 	}
 	return s != "" && len(s) <= maxAxisText
 }
 
-func notInValue(r rune) bool {
-	return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_.+-", r))
-}
+// axisValueRunes are the characters of a value.
+const axisValueRunes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.+-"
+
+func notInValue(r rune) bool { return !strings.ContainsRune(axisValueRunes, r) }
 
 // String returns "name=value,name=value", sorted by name, or the empty string.
 func (a Axes) String() string {

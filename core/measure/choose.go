@@ -6,13 +6,13 @@ import (
 	"github.com/origami-gemm/origami/core/dataset"
 )
 
-// AssumedNoise is the noise of a measurement that is taken for granted before one was made: the relative difference of two
-// measurements of the same kernel. Repeated sweeps differ by 0.3–1.3 % at the median, and a measurement goes on until its
-// median is known to 1 %.
+// AssumedNoise is the noise of a measurement that is taken for granted before one was made: the relative difference
+// of two measurements of the same kernel. Repeated sweeps differ by 0.3–1.3 % at the median, and a measurement goes
+// on until its median is known to 1 %.
 const AssumedNoise = steady
 
-// Choose returns the index of the measurement to use of a block that was measured in turns, −1 if none has a time. It is the
-// fastest, unless the first one, which the model prefers, is slower by no more than the noise.
+// Choose returns the index of the measurement to use of a block that was measured in turns, −1 if none has a time.
+// It is the fastest, unless the first one, which the model prefers, is slower by no more than the noise.
 //
 // noise is the larger ÷ the smaller time of the first one and its null arm − 1, NaN if one of them has no time.
 func Choose(block []dataset.Measurement) (choice int, noise float64) {

@@ -44,7 +44,8 @@ func TestChoose(t *testing.T) {
 // Times come back, a wrong result is not timed, what is not built is said, and nothing is kept.
 func TestTurns(t *testing.T) {
 	config := func(block int) gemm.Config {
-		return gemm.Config{BlockM: block, BlockN: 16, BlockK: 16, NumWarps: 4, NumStages: 2, SplitK: 1, GroupM: 8, Kernel: "k"}
+		return gemm.Config{BlockM: block, BlockN: 16, BlockK: 16, NumWarps: 4, NumStages: 2, SplitK: 1, GroupM: 8,
+			Kernel: "k"}
 	}
 	x := &exectest.Executor{
 		Time: func(_ gemm.Problem, c gemm.Config) unit.Seconds {
@@ -55,7 +56,8 @@ func TestTurns(t *testing.T) {
 		},
 	}
 	s := &Sweep{Executor: x, Data: dataset.New("", dataset.Conditions{})}
-	block, err := s.MeasureInTurns(t.Context(), gemm.New(256, 256, 256), []gemm.Config{config(16), config(32), config(48), config(64)})
+	block, err := s.MeasureInTurns(t.Context(), gemm.New(256, 256, 256),
+		[]gemm.Config{config(16), config(32), config(48), config(64)})
 	if err != nil {
 		t.Fatal(err)
 	}

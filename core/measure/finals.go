@@ -32,9 +32,9 @@ func (a *arm) close() {
 	}
 }
 
-// finals measures the pick, the fastest candidates of the sweep and the libraries again, in turns, so that any drift of the
-// device affects all of them alike. The pick has a second entry, the null arm: the difference of its two times is the noise.
-// If the data has a complete block of the same arms, nothing is measured.
+// finals measures the pick, the fastest candidates of the sweep and the libraries again, in turns, so that any
+// drift of the device affects all of them alike. The pick has a second entry, the null arm: the difference of its
+// two times is the noise. If the data has a complete block of the same arms, nothing is measured.
 func (s *Sweep) finals(ctx context.Context, p gemm.Problem, candidates []gemm.Config) error {
 	arms := s.finalArms(p, candidates)
 	if len(arms) == 0 || s.haveFinals(p, arms) {
@@ -48,9 +48,11 @@ func (s *Sweep) finals(ctx context.Context, p gemm.Problem, candidates []gemm.Co
 }
 
 // MeasureInTurns checks the results of some configurations and measures them in turns, as finals are. The first
-// configuration also has a null arm, which comes last in the result. Nothing is kept. A fault of a configuration is part of
-// its measurement. An error is about the executor.
-func (s *Sweep) MeasureInTurns(ctx context.Context, p gemm.Problem, configs []gemm.Config) ([]dataset.Measurement, error) {
+// configuration also has a null arm, which comes last in the result. Nothing is kept. A fault of a configuration is
+// part of its measurement. An error is about the executor.
+func (s *Sweep) MeasureInTurns(ctx context.Context, p gemm.Problem, configs []gemm.Config) (
+	[]dataset.Measurement, error,
+) {
 	entries := make([]dataset.Measurement, len(configs))
 	for i, c := range configs {
 		entries[i] = dataset.Measurement{Problem: p, Config: c}
@@ -109,8 +111,8 @@ func (s *Sweep) takeTurns(ctx context.Context, arms []arm) ([]dataset.Measuremen
 	return block, nil
 }
 
-// afterTurn handles the error of an arm's turn: it blames the arm for the loss of the executor's process, and returns the
-// errors that end the block.
+// afterTurn handles the error of an arm's turn: it blames the arm for the loss of the executor's process, and
+// returns the errors that end the block.
 func (s *Sweep) afterTurn(ctx context.Context, arms []arm, a *arm, err error) error {
 	switch {
 	case ctx.Err() != nil:
@@ -132,8 +134,8 @@ func (s *Sweep) afterTurn(ctx context.Context, arms []arm, a *arm, err error) er
 	return nil
 }
 
-// turn takes one sample of an arm and compiles its kernel first if needed. A fault of the configuration is entered in the
-// arm.
+// turn takes one sample of an arm and compiles its kernel first if needed. A fault of the configuration is entered
+// in the arm.
 func (s *Sweep) turn(ctx context.Context, a *arm) error {
 	var err error
 	if a.kernel == nil {

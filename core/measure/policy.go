@@ -10,36 +10,37 @@ import (
 
 // These constants say how often something is measured. Times are kernel times, the sum of the samples.
 const (
-	// finalWarmup is the number of runs before the first timed run of the finals. They load code and tables and take the
-	// clock out of idle. In a sweep the result check has done that.
+	// finalWarmup is the number of runs before the first timed run of the finals. They load code and tables and
+	// take the clock out of idle. In a sweep the result check has done that.
 	finalWarmup = 1
 	// minSamples is the least number of samples to estimate a median and its error from.
 	minSamples = 3
-	// maxSamples and sampleBudget end a measurement that does not become steady. At 30 ms each, 500 candidates take 15 s of
-	// device time. At 50 samples the median of a kernel with 5 % of noise is known to 1 %.
+	// maxSamples and sampleBudget end a measurement that does not become steady. At 30 ms each, 500 candidates take
+	// 15 s of device time. At 50 samples the median of a kernel with 5 % of noise is known to 1 %.
 	maxSamples   = 50
 	sampleBudget = unit.Seconds(30e-3)
 	// steady is the relative standard error of the median that ends a measurement. It is about the noise of one run.
 	steady = 0.01
-	// A candidate whose samples are all slower than hopelessRatio times the best so far cannot be the fastest. It is left at
-	// two samples, or at one that took hopelessTime, so that tau still has its time. The ratio allows for the clock: under a
-	// power limit the clock of an H200 moves by a quarter. Hiccups that would need a larger ratio are short and rare.
+	// A candidate whose samples are all slower than hopelessRatio times the best so far cannot be the fastest. It
+	// is left at two samples, or at one that took hopelessTime, so that tau still has its time. The ratio allows
+	// for the clock: under a power limit the clock of an H200 moves by a quarter. Hiccups that would need a larger
+	// ratio are short and rare.
 	hopelessSamples = 2
 	hopelessTime    = unit.Seconds(1e-3)
 	hopelessRatio   = 1.5
 
-	// finalists is how many of the fastest candidates are measured again beside the pick. The fastest of many is partly the
-	// luckiest, and measuring a few again corrects that.
+	// finalists is how many of the fastest candidates are measured again beside the pick. The fastest of many is
+	// partly the luckiest, and measuring a few again corrects that.
 	finalists = 3
-	// A block of finals goes on in rounds of one sample each: at least minRounds, and then until finalBudget is used up or
-	// maxRounds are done.
+	// A block of finals goes on in rounds of one sample each: at least minRounds, and then until finalBudget is
+	// used up or maxRounds are done.
 	minRounds   = 10
 	maxRounds   = 50
 	finalBudget = unit.Seconds(0.5)
 
-	// maxCrashes is how many configurations in a row may end the executor's process before the sweep gives up. One bad
-	// kernel does that, and its neighbours may have the same fault. Three in a row without a success are more likely the
-	// device's fault.
+	// maxCrashes is how many configurations in a row may end the executor's process before the sweep gives up. One
+	// bad kernel does that, and its neighbours may have the same fault. Three in a row without a success are more
+	// likely the device's fault.
 	maxCrashes = 3
 	// maxDetail bounds the part of a compiler's log that is kept, in bytes.
 	maxDetail = 2000

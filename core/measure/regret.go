@@ -11,8 +11,8 @@ import (
 // The log of a candidate's measured time is taken to be normal around the log of its predicted time, with the model's
 // standard deviation sigma and independently of the other candidates: L_i ~ N(log t_i, σ²).
 
-// RegretCandidates is how many of the leading candidates an expected regret takes into account. Later candidates are far
-// behind, and their errors are hardly independent of their neighbours'.
+// RegretCandidates is how many of the leading candidates an expected regret takes into account. Later candidates
+// are far behind, and their errors are hardly independent of their neighbours'.
 const RegretCandidates = 64
 
 // The integrals are over the log of time, from gridReach·sigma before the fastest prediction to as much behind it. With
@@ -103,8 +103,8 @@ func (g grid) include(s *survival, t unit.Seconds) {
 
 // regret returns E[max(0, exp(A − B) − 1)] for the fastest A of some candidates and the fastest B of others.
 func (g grid) regret(a, b *survival) float64 {
-	// For a given b it is ∫ exp(x − b) · P(A > x) dx over x > b. One pass from the end gives the integrals for all b, by the
-	// trapezoidal rule.
+	// For a given b it is ∫ exp(x − b) · P(A > x) dx over x > b. One pass from the end gives the integrals for all
+	// b, by the trapezoidal rule.
 	regret, next, growth := 0.0, 0.0, math.Exp(g.step)
 	for i := gridSteps - 1; i >= 0; i-- {
 		here := float64(next*growth) + float64(g.step/2*(a[i]+float64(a[i+1]*growth)))

@@ -42,10 +42,13 @@ func TestExpectedRegretAgainstSimulation(t *testing.T) {
 			if regret < 1e-3 {
 				break
 			}
-			// At a noise just above the regret that is left, n candidates are worth measuring, and more at a noise just below.
-			above, below := WorthMeasuring(tc.times, tc.sigma, regret*1.05), WorthMeasuring(tc.times, tc.sigma, regret*0.95)
+			// At a noise just above the regret that is left, n candidates are worth measuring, and more at a noise
+			// just below.
+			above := WorthMeasuring(tc.times, tc.sigma, regret*1.05)
+			below := WorthMeasuring(tc.times, tc.sigma, regret*0.95)
 			if above > n || below <= n {
-				t.Errorf("%s: at a noise about the regret after %d, %d and %d are worth measuring", tc.name, n, above, below)
+				t.Errorf("%s: at a noise about the regret after %d, %d and %d are worth measuring",
+					tc.name, n, above, below)
 			}
 		}
 	}
@@ -53,10 +56,12 @@ func TestExpectedRegretAgainstSimulation(t *testing.T) {
 
 func TestRegretWithoutUncertainty(t *testing.T) {
 	times := []unit.Seconds{1, 1.1, 1.2}
-	if ExpectedRegret(times, 0, 1) != 0 || ExpectedRegret(times[:1], 0.1, 1) != 0 || ExpectedRegret(nil, 0.1, 1) != 0 || ExpectedRegret(times, 0.1, 3) != 0 {
+	if ExpectedRegret(times, 0, 1) != 0 || ExpectedRegret(times[:1], 0.1, 1) != 0 ||
+		ExpectedRegret(nil, 0.1, 1) != 0 || ExpectedRegret(times, 0.1, 3) != 0 {
 		t.Error("a regret without uncertainty, or without another candidate")
 	}
-	if WorthMeasuring(times, 0, 0.01) != 1 || WorthMeasuring(times[:1], 0.1, 0.01) != 1 || WorthMeasuring(nil, 0.1, 0.01) != 0 {
+	if WorthMeasuring(times, 0, 0.01) != 1 || WorthMeasuring(times[:1], 0.1, 0.01) != 1 ||
+		WorthMeasuring(nil, 0.1, 0.01) != 0 {
 		t.Error("something is worth measuring without uncertainty, or without another candidate")
 	}
 	many := make([]unit.Seconds, 1000)

@@ -1,6 +1,6 @@
-// Package measure measures kernels on an executor. Sweep is the engine: which candidates to measure, how often, in which
-// order, and what to do when one of them crashes. ExpectedRegret and WorthMeasuring say beforehand how many candidates are
-// worth measuring, Choose says afterwards which one to use.
+// Package measure measures kernels on an executor. Sweep is the engine: which candidates to measure, how often, in
+// which order, and what to do when one of them crashes. ExpectedRegret and WorthMeasuring say beforehand how many
+// candidates are worth measuring, Choose says afterwards which one to use.
 package measure
 
 import (
@@ -19,8 +19,8 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 )
 
-// Sweep measures every candidate of a model on an executor's device, problem by problem. It does not repeat measurements
-// that Data has, so a sweep that was stopped continues where it stopped.
+// Sweep measures every candidate of a model on an executor's device, problem by problem. It does not repeat
+// measurements that Data has, so a sweep that was stopped continues where it stopped.
 type Sweep struct {
 	Arch     arch.Architecture
 	Executor exec.Executor
@@ -48,9 +48,9 @@ type Sweep struct {
 
 // Run measures the candidates of one problem and then its finals.
 //
-// An error of kind Input means that the model has no candidates for this problem; other problems can be measured. Any other
-// error ends the sweep: kind Device or Plugin if the device or the executor was lost, the context's error, or Keep's.
-// Measurements made before the error have been kept.
+// An error of kind Input means that the model has no candidates for this problem; other problems can be measured.
+// Any other error ends the sweep: kind Device or Plugin if the device or the executor was lost, the context's
+// error, or Keep's. Measurements made before the error have been kept.
 func (s *Sweep) Run(ctx context.Context, p gemm.Problem) error {
 	ranked, err := selector.RankOne(ctx, s.Arch, p, selector.Request{Space: s.Space})
 	if err != nil {
@@ -94,9 +94,9 @@ func faster(best unit.Seconds, m *dataset.Measurement) unit.Seconds {
 // measureAll measures configurations and libraries in order while the next ones are being compiled. Each entry of todo
 // says what to measure and is still empty otherwise.
 //
-// A configuration is blamed for the loss of the executor's process only if nothing else was being compiled at the time.
-// Otherwise it is tried again by itself, and so are the ones after it that were being compiled. If the executor knows that
-// another kernel was at fault (exec.ErrKernelLost), the configuration is not blamed at all.
+// A configuration is blamed for the loss of the executor's process only if nothing else was being compiled at the
+// time. Otherwise it is tried again by itself, and so are the ones after it that were being compiled. If the
+// executor knows that another kernel was at fault (exec.ErrKernelLost), the configuration is not blamed at all.
 func (s *Sweep) measureAll(ctx context.Context, todo []dataset.Measurement, best unit.Seconds) error {
 	var ahead *pipeline
 	defer func() { ahead.stop() }()
@@ -165,8 +165,8 @@ func (s *Sweep) keep(measurements ...dataset.Measurement) error {
 	return nil
 }
 
-// measure checks and measures a kernel and returns todo, completed. A fault of the kernel is part of the measurement. An
-// error is about the executor.
+// measure checks and measures a kernel and returns todo, completed. A fault of the kernel is part of the
+// measurement. An error is about the executor.
 func (s *Sweep) measure(ctx context.Context, todo dataset.Measurement, b built, best unit.Seconds) (
 	dataset.Measurement, error,
 ) {

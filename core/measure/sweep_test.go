@@ -23,7 +23,8 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 )
 
-var conditions = dataset.Conditions{Arch: "toy", Device: "one", Kernel: "k", Input: exec.InputNormal, Executor: "fake", ExecutorVersion: "1"}
+var conditions = dataset.Conditions{Arch: "toy", Device: "one", Kernel: "k", Input: exec.InputNormal,
+	Executor: "fake", ExecutorVersion: "1"}
 
 // log is a dataset as bytes, which survive whatever ends a sweep.
 type log []byte
@@ -38,7 +39,7 @@ func (l *log) keep(ms ...dataset.Measurement) error {
 	return nil
 }
 
-// read returns what the log holds, dropping a torn last line from it.
+// read returns what the log holds, dropping a truncated last line from it.
 func (l *log) read(t testing.TB) *dataset.Dataset {
 	t.Helper()
 	d := dataset.New("here", conditions)
@@ -47,12 +48,13 @@ func (l *log) read(t testing.TB) *dataset.Dataset {
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, torn, err := dataset.Recover("here", fstest.MapFS{dataset.DescriptionFile: {Data: description}, dataset.Log: {Data: *l}})
+	data, truncated, err := dataset.Recover("here", fstest.MapFS{dataset.DescriptionFile: {Data: description},
+		dataset.Log: {Data: *l}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if torn != nil {
-		*l = (*l)[:torn.Keep]
+	if truncated != nil {
+		*l = (*l)[:truncated.Keep]
 	}
 	return data
 }
@@ -76,7 +78,8 @@ func (wide) Mapping(context.Context, gemm.Problem, gemm.Config) (arch.Mapping, e
 func (wide) Candidates(context.Context, gemm.Problem, arch.Space) (*arch.Candidates, error) {
 	list := &arch.Candidates{}
 	for m := 16; m <= 16*14; m += 16 {
-		list.Configs = append(list.Configs, gemm.Config{BlockM: m, BlockN: 16, BlockK: 16, NumWarps: 4, NumStages: 2, SplitK: 1, Kernel: "k"})
+		list.Configs = append(list.Configs, gemm.Config{BlockM: m, BlockN: 16, BlockK: 16, NumWarps: 4, NumStages: 2,
+			SplitK: 1, Kernel: "k"})
 	}
 	return list, nil
 }
@@ -87,7 +90,8 @@ func fates(p gemm.Problem, c gemm.Config) exectest.Fate {
 		return exectest.OutOfMemory
 	}
 	return map[int]exectest.Fate{
-		32: exectest.NotBuilt, 48: exectest.Wrong, 64: exectest.Crash, 96: exectest.Hang, 112: exectest.OutOfMemory, 128: exectest.ClockMoves, 160: exectest.CrashCompile,
+		32: exectest.NotBuilt, 48: exectest.Wrong, 64: exectest.Crash, 96: exectest.Hang, 112: exectest.OutOfMemory,
+		128: exectest.ClockMoves, 160: exectest.CrashCompile,
 	}[c.BlockM]
 }
 
@@ -95,7 +99,8 @@ func device() *exectest.Executor {
 	return &exectest.Executor{
 		Noise: 0.01, Seed: 1, Fate: fates,
 		LibraryFate: func(p gemm.Problem, _ string) exectest.Fate { return fates(p, gemm.Config{}) },
-		Device:      exec.Device{Name: "One", Arch: "toy", Kernels: []string{"k"}, Libraries: []string{"blas", "blas-best"}},
+		Device: exec.Device{Name: "One", Arch: "toy", Kernels: []string{"k"},
+			Libraries: []string{"blas", "blas-best"}},
 	}
 }
 
@@ -103,7 +108,8 @@ var sizes = []gemm.Problem{gemm.New(64, 64, 64), gemm.New(999, 64, 64), gemm.New
 
 // run sweeps all sizes over what the log holds, and returns what ended it.
 func run(ctx context.Context, t testing.TB, x *exectest.Executor, l *log) error {
-	s := &measure.Sweep{Arch: wide{}, Executor: x, Libraries: x.Device.Libraries, Ahead: 3, Data: l.read(t), Keep: l.keep, Host: "a test"}
+	s := &measure.Sweep{Arch: wide{}, Executor: x, Libraries: x.Device.Libraries, Ahead: 3, Data: l.read(t),
+		Keep: l.keep, Host: "a test"}
 	for _, p := range sizes {
 		if err := s.Run(ctx, p); err != nil {
 			return err
@@ -167,13 +173,16 @@ func TestSweep(t *testing.T) {
 	data := l.read(t)
 	for _, p := range []gemm.Problem{sizes[0], sizes[2]} {
 		for m, want := range map[int]dataset.Status{
-			16: dataset.OK, 32: dataset.NotBuilt, 48: dataset.Wrong, 64: dataset.Failed, 80: dataset.OK, 96: dataset.Timeout, 112: dataset.Failed, 128: dataset.OK, 160: dataset.Failed, 224: dataset.OK,
+			16: dataset.OK, 32: dataset.NotBuilt, 48: dataset.Wrong, 64: dataset.Failed, 80: dataset.OK,
+			96: dataset.Timeout, 112: dataset.Failed, 128: dataset.OK, 160: dataset.Failed, 224: dataset.OK,
 		} {
 			got, ok := data.Find(p, candidates(t, p)[m/16-1])
-			if !ok || got.Status != want || (want == dataset.OK) != (got.Median > 0) || (want == dataset.OK) == (got.Detail != "") {
+			if !ok || got.Status != want || (want == dataset.OK) != (got.Median > 0) ||
+				(want == dataset.OK) == (got.Detail != "") {
 				t.Errorf("%d of %s: %v %+v", m, p, ok, got)
 			}
-			if got.ClockMoved() != (m == 128) || (got.Environment == nil) != (m == 32 || m == 64 || m == 96 || m == 112 || m == 160) {
+			unread := m == 32 || m == 64 || m == 96 || m == 112 || m == 160
+			if got.ClockMoved() != (m == 128) || (got.Environment == nil) != unread {
 				t.Errorf("%d of %s: %+v", m, p, got)
 			}
 		}
@@ -182,13 +191,15 @@ func TestSweep(t *testing.T) {
 			t.Errorf("finals of %s: %+v", p, finals)
 		}
 		row, err := score.Compare(t.Context(), wide{}, data, p)
-		if err != nil || row.Phase != dataset.Final || row.Wrong != 1 || row.Failed != 4 || row.NotBuilt != 1 || row.Missing != 0 || row.Measured != 8 || !(row.Noise >= 0) ||
+		if err != nil || row.Phase != dataset.Final || row.Wrong != 1 || row.Failed != 4 || row.NotBuilt != 1 ||
+			row.Missing != 0 || row.Measured != 8 || !(row.Noise >= 0) ||
 			row.Efficiency() > 1 || len(row.Libraries) != 2 || row.Libraries[0] <= 0 || len(row.Excluded) != 5 {
 			t.Errorf("%+v, %v", row, err)
 		}
 	}
 	// A problem for which nothing runs has no finals and no answer.
-	if _, err := score.Compare(t.Context(), wide{}, data, sizes[1]); diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), "(14 failed)") {
+	if _, err := score.Compare(t.Context(), wide{}, data, sizes[1]); diag.KindOf(err) != diag.Input ||
+		!strings.Contains(err.Error(), "(14 failed)") {
 		t.Errorf("%v", err)
 	}
 	// Nothing is left to do.

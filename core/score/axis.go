@@ -11,16 +11,16 @@ import (
 	"github.com/origami-gemm/origami/core/stats"
 )
 
-// AxisChoice scores a model's choice on one axis that the sweep holds constant. It looks at the configurations that were
-// measured at several values of the axis.
+// AxisChoice scores a model's choice on one axis that the sweep holds constant. It looks at the configurations that
+// were measured at several values of the axis.
 type AxisChoice struct {
 	// Chosen is the best measured time over the axis ÷ the time at the model's value. Constant is the same at the value
 	// that the sweep holds constant.
 	Chosen, Constant stats.Quantiles
 }
 
-// GroupChoice scores the launch-order group that phase two of the selection chooses. Of the measured groups the one with
-// the smallest ratio to it counts as chosen.
+// GroupChoice scores the launch-order group that phase two of the selection chooses. Of the measured groups the one
+// with the smallest ratio to it counts as chosen.
 func GroupChoice(ctx context.Context, a arch.Architecture, s *Subset, problems []gemm.Problem) (AxisChoice, error) {
 	group := func(c *gemm.Config) *int { return &c.GroupM }
 	choose := func(ctx context.Context, p gemm.Problem, variants []dataset.Measurement) (int, error) {

@@ -19,8 +19,8 @@ const MinSizes = 10
 // kernel lasts long enough to run into the power limit.
 var timeEdges = [...]unit.Seconds{20e-6, 200e-6}
 
-// minGroupSizes is the least number of sizes to take quantiles over. Kinds of prediction with fewer sizes are pooled with
-// the others of the same time, and then with all.
+// minGroupSizes is the least number of sizes to take quantiles over. Kinds of prediction with fewer sizes are
+// pooled with the others of the same time, and then with all.
 const minGroupSizes = 8
 
 const (
@@ -31,8 +31,8 @@ const (
 	everything = firstTime + numTimes
 )
 
-// Calibrate finds the uncertainty of a model's times for a kernel family from evaluations, and returns false if there are
-// fewer than MinSizes. The caller sets Source.
+// Calibrate finds the uncertainty of a model's times for a kernel family from evaluations, and returns false if
+// there are fewer than MinSizes. The caller sets Source.
 func Calibrate(kernel string, evaluations []Evaluation) (arch.Uncertainty, bool) {
 	u := arch.Uncertainty{
 		Kernel: kernel, Level: Level, Ranges: ErrorRanges(evaluations), Sigma: Sigma(evaluations),
@@ -41,8 +41,9 @@ func Calibrate(kernel string, evaluations []Evaluation) (arch.Uncertainty, bool)
 	return u, u.Ranges != nil
 }
 
-// ErrorRanges finds the ranges of measured ÷ predicted time, by time and by bound, from the points of evaluations. They are
-// conformal bands of log(measured ÷ predicted) over the sizes (stats.Conformal). With fewer than MinSizes it returns nil.
+// ErrorRanges finds the ranges of measured ÷ predicted time, by time and by bound, from the points of evaluations.
+// They are conformal bands of log(measured ÷ predicted) over the sizes (stats.Conformal). With fewer than MinSizes
+// it returns nil.
 func ErrorRanges(evaluations []Evaluation) []arch.ErrorRange {
 	sizes := make([][]stats.Residual, len(evaluations))
 	for i := range evaluations {

@@ -38,14 +38,15 @@ func (w world) sizes(random *rand.Rand, n int) []Evaluation {
 			if w.uneven && predicted < 20e-6 {
 				r *= 2
 			}
-			rows[i].Points = append(rows[i].Points, Point{Bound: b, Predicted: predicted, Measured: predicted * unit.Seconds(math.Exp(r))})
+			rows[i].Points = append(rows[i].Points, Point{Bound: b, Predicted: predicted,
+				Measured: predicted * unit.Seconds(math.Exp(r))})
 		}
 	}
 	return rows
 }
 
-// The coverage on new sizes is the level, however much the errors of one size have in common. A single set of 40 sizes can
-// be lucky or not, so the mean over many sets must be right.
+// The coverage on new sizes is the level, however much the errors of one size have in common. A single set of 40
+// sizes can be lucky or not, so the mean over many sets must be right.
 func TestCoverageOnNewSizes(t *testing.T) {
 	for name, w := range map[string]world{
 		"single errors":  {single: 0.1},
@@ -137,8 +138,8 @@ func TestSigma(t *testing.T) {
 	}
 }
 
-// If the leading candidates have errors in common, PlanSigma is larger than Sigma, so that the regret left after measuring
-// is the noise. If they do not, it is about the same.
+// If the leading candidates have errors in common, PlanSigma is larger than Sigma, so that the regret left after
+// measuring is the noise. If they do not, it is about the same.
 func TestPlanSigma(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
@@ -170,8 +171,10 @@ func TestPlanSigma(t *testing.T) {
 			t.Errorf("%s: sigma %v, to plan with %v", tc.name, u.Sigma, u.PlanSigma)
 		}
 		s := SummariseEvaluations(made(1000), &u)
-		if left := 1/s.AutoEfficiency.Geomean - 1; left > 1.4*measure.AssumedNoise || s.CandidatesMeasured < 2 || s.CandidatesMeasured > 50 {
-			t.Errorf("%s: the regret after measuring %.1f candidates of other sizes is %v", tc.name, s.CandidatesMeasured, left)
+		if left := 1/s.AutoEfficiency.Geomean - 1; left > 1.4*measure.AssumedNoise || s.CandidatesMeasured < 2 ||
+			s.CandidatesMeasured > 50 {
+			t.Errorf("%s: the regret after measuring %.1f candidates of other sizes is %v", tc.name,
+				s.CandidatesMeasured, left)
 		}
 		if math.Abs(s.ExpectedRegret/s.Regret-1) > 0.15 {
 			t.Errorf("%s: expected regret %v, measured %v", tc.name, s.ExpectedRegret, s.Regret)
@@ -209,7 +212,9 @@ func TestFolds(t *testing.T) {
 	for i, f := range folds {
 		of[problems[i]] = f
 	}
-	rand.New(rand.NewPCG(1, 1)).Shuffle(len(problems), func(i, j int) { problems[i], problems[j] = problems[j], problems[i] })
+	rand.New(rand.NewPCG(1, 1)).Shuffle(len(problems), func(i, j int) {
+		problems[i], problems[j] = problems[j], problems[i]
+	})
 	for i, f := range Folds(problems, 5) {
 		if of[problems[i]] != f {
 			t.Errorf("%s moved from fold %d to %d", problems[i], of[problems[i]], f)

@@ -16,12 +16,14 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 )
 
-// Comparison holds a model's pick for one problem against the best of the model's candidates and against vendor libraries.
-// The pick is the first candidate in predicted order that has a measured time; Points are in predicted order.
+// Comparison holds a model's pick for one problem against the best of the model's candidates and against vendor
+// libraries. The pick is the first candidate in predicted order that has a measured time; Points are in predicted
+// order.
 //
-// The times of the pick, the best and the libraries come from the latest block of final measurements that the pick took
-// part in, where there is one, and from the sweep otherwise. The best is then the fastest of that block. Both times of a
-// ratio thus come from the same pass, and no efficiency exceeds 1. Ranks and tau always come from the sweep.
+// The times of the pick, the best and the libraries come from the latest block of final measurements that the pick
+// took part in, where there is one, and from the sweep otherwise. The best is then the fastest of that block. Both
+// times of a ratio thus come from the same pass, and no efficiency exceeds 1. Ranks and tau always come from the
+// sweep.
 type Comparison struct {
 	Outcome
 	// PassedOver counts the candidates that the model ranks before the pick and that have no time: they do not compile,
@@ -35,8 +37,8 @@ type Comparison struct {
 	Noise float64
 	// Candidates counts the model's candidates, Measured those of them that have a time.
 	Candidates, Measured int
-	// Wrong, NotBuilt and Failed count the candidates that were measured with another status, Missing those that were not
-	// measured. Excluded lists the wrong and the failed ones, libraries included.
+	// Wrong, NotBuilt and Failed count the candidates that were measured with another status, Missing those that
+	// were not measured. Excluded lists the wrong and the failed ones, libraries included.
 	Wrong, NotBuilt, Failed, Missing int
 	Excluded                         []dataset.Measurement
 	// ClockMoved counts the measurements during which the clock moved by more than 2 %.

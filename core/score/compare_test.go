@@ -22,7 +22,8 @@ func (cycles) Describe() *arch.Description { return &arch.Description{Clock: 1} 
 func (cycles) Candidates(context.Context, gemm.Problem, arch.Space) (*arch.Candidates, error) {
 	list := &arch.Candidates{}
 	for _, m := range []int{64, 16, 256, 32, 128} {
-		list.Configs = append(list.Configs, gemm.Config{BlockM: m, BlockN: 16, BlockK: 16, NumWarps: 4, NumStages: 2, SplitK: 1})
+		list.Configs = append(list.Configs, gemm.Config{BlockM: m, BlockN: 16, BlockK: 16, NumWarps: 4, NumStages: 2,
+			SplitK: 1})
 	}
 	return list, nil
 }
@@ -68,10 +69,12 @@ func TestCompare(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if row.Candidates != 5 || row.Measured != 4 || row.PassedOver != 1 || row.Missing != 1 || row.PickRank != 3 || row.BestRank != 2 || row.Predicted != 32 {
+	if row.Candidates != 5 || row.Measured != 4 || row.PassedOver != 1 || row.Missing != 1 || row.PickRank != 3 ||
+		row.BestRank != 2 || row.Predicted != 32 {
 		t.Errorf("%+v", row)
 	}
-	if row.Pick.Config.BlockM != 32 || row.Pick.Config.GroupM != 3 || row.Pick.Time != 5 || row.Pick.Resources.Registers != 7 || row.Best.Time != 3 || row.Libraries[0] != 2.5 {
+	if row.Pick.Config.BlockM != 32 || row.Pick.Config.GroupM != 3 || row.Pick.Time != 5 ||
+		row.Pick.Resources.Registers != 7 || row.Best.Time != 3 || row.Libraries[0] != 2.5 {
 		t.Errorf("%+v", row)
 	}
 	if row.Efficiency() != 0.6 || row.VersusLibrary(0) != 0.5 || row.Phase != dataset.Sweep || !math.IsNaN(row.Noise) {
@@ -85,11 +88,13 @@ func TestCompare(t *testing.T) {
 	// The records say at which group a candidate counts.
 	delete(times, 0)
 	other := sweep(t, 8, p, times)
-	if row, err := Compare(ctx, cycles{}, other, p); err != nil || row.Measured != 4 || row.Pick.Config.GroupM != 8 || len(row.Libraries) != 0 {
+	if row, err := Compare(ctx, cycles{}, other, p); err != nil || row.Measured != 4 || row.Pick.Config.GroupM != 8 ||
+		len(row.Libraries) != 0 {
 		t.Errorf("at another group: %+v, %v", row, err)
 	}
 	other.GroupM = 3
-	if _, err := Compare(ctx, cycles{}, other, p); diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), "(5 not recorded)") {
+	if _, err := Compare(ctx, cycles{}, other, p); diag.KindOf(err) != diag.Input ||
+		!strings.Contains(err.Error(), "(5 not recorded)") {
 		t.Errorf("nothing measurable: %v", err)
 	}
 }
@@ -98,7 +103,8 @@ func TestCompare(t *testing.T) {
 func TestFinals(t *testing.T) {
 	ctx, p := context.Background(), gemm.New(64, 64, 64)
 	data := sweep(t, 3, p, map[int]unit.Seconds{16: 5, 32: 4, 64: 3, 256: 8, 0: 2.5})
-	add(t, data, dataset.Measurement{Problem: p, Config: gemm.Config{BlockM: 128, BlockN: 16, BlockK: 16, NumWarps: 4, NumStages: 2, SplitK: 1, GroupM: 3},
+	add(t, data, dataset.Measurement{Problem: p, Config: gemm.Config{BlockM: 128, BlockN: 16, BlockK: 16, NumWarps: 4,
+		NumStages: 2, SplitK: 1, GroupM: 3},
 		Phase: dataset.Sweep, Status: dataset.Wrong, Detail: "wrong"})
 	final := func(block, arms, m int, null bool, time unit.Seconds) {
 		entry := dataset.Measurement{
@@ -119,10 +125,12 @@ func TestFinals(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if row.Phase != phase || row.Pick.Time != pick || row.Best.Time != best || row.Libraries[0] != library || math.Abs(row.Noise-noise) > 1e-12 && !math.IsNaN(noise) {
+		if row.Phase != phase || row.Pick.Time != pick || row.Best.Time != best || row.Libraries[0] != library ||
+			math.Abs(row.Noise-noise) > 1e-12 && !math.IsNaN(noise) {
 			t.Errorf("%+v", row)
 		}
-		if row.PickRank != 3 || row.Measured != 4 || row.Wrong != 1 || row.Failed != failed || len(row.Excluded) != 1+failed {
+		if row.PickRank != 3 || row.Measured != 4 || row.Wrong != 1 || row.Failed != failed ||
+			len(row.Excluded) != 1+failed {
 			t.Errorf("%+v", row)
 		}
 		if row.Efficiency() > 1 {
@@ -158,10 +166,12 @@ func TestSummarise(t *testing.T) {
 		}
 	}
 	s := SummariseComparisons([]Comparison{row(1, 1, 2, 0.5, 0), row(2, 1, 0, 0.1, 3), row(4, 1, 1, math.NaN(), 0)})
-	if s.Problems != 3 || s.PassedOver != 1 || s.TauMean != 0.3 || s.TauWorst != 0.1 || math.Abs(s.Noise-0.3) > 1e-12 || s.Wrong != 3 || s.Missing != 3 || s.Unfinished != 1 {
+	if s.Problems != 3 || s.PassedOver != 1 || s.TauMean != 0.3 || s.TauWorst != 0.1 ||
+		math.Abs(s.Noise-0.3) > 1e-12 || s.Wrong != 3 || s.Missing != 3 || s.Unfinished != 1 {
 		t.Errorf("%+v", s)
 	}
-	if e := s.Efficiency; e.Count != 3 || e.Median != 0.5 || math.Abs(e.Geomean-0.5) > 1e-12 || e.Worst != 0.25 || math.Abs(e.P10-0.3) > 1e-12 {
+	if e := s.Efficiency; e.Count != 3 || e.Median != 0.5 || math.Abs(e.Geomean-0.5) > 1e-12 || e.Worst != 0.25 ||
+		math.Abs(e.P10-0.3) > 1e-12 {
 		t.Errorf("efficiency %+v", e)
 	}
 	if l := s.Libraries[1]; l.Count != 0 {
@@ -170,7 +180,8 @@ func TestSummarise(t *testing.T) {
 	if l := s.Libraries[0]; l.Count != 2 || l.Worst != 0.25 || l.Median != 1.125 {
 		t.Errorf("library %+v", l)
 	}
-	if empty := SummariseComparisons(nil); empty.Problems != 0 || empty.Efficiency != (stats.Quantiles{}) || !math.IsNaN(empty.TauMean) {
+	if empty := SummariseComparisons(nil); empty.Problems != 0 || empty.Efficiency != (stats.Quantiles{}) ||
+		!math.IsNaN(empty.TauMean) {
 		t.Errorf("of nothing: %+v", empty)
 	}
 }

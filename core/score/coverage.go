@@ -9,8 +9,8 @@ import (
 
 // Coverage is the out-of-bag score of a calibration: how intervals and sigmas do on sizes that they were not found on.
 type Coverage struct {
-	// Points is the share of the points inside their intervals, each size with the same weight. Picks is the share of the
-	// picks, Worst the share of the points of the worst size.
+	// Points is the share of the points inside their intervals, each size with the same weight. Picks is the share
+	// of the picks, Worst the share of the points of the worst size.
 	Points, Picks, Worst float64
 	// Width is the median of high ÷ low over the intervals of all points.
 	Width float64

@@ -49,8 +49,8 @@ func (e *Evaluation) EfficiencyOfFirst(n int) float64 {
 	return ratio(e.Best.Time, fastest)
 }
 
-// PickCovered reports whether the interval of the pick's predicted time contains its measured time. ok is false if there
-// is no interval or no measured time.
+// PickCovered reports whether the interval of the pick's predicted time contains its measured time. ok is false if
+// there is no interval or no measured time.
 func (e *Evaluation) PickCovered(u *arch.Uncertainty) (covered, ok bool) {
 	if u == nil || e.Pick.Time == 0 {
 		return false, false
@@ -113,7 +113,8 @@ func (s *Subset) evaluate(ctx context.Context, a arch.Architecture, p gemm.Probl
 		Class:   ClassOf(p), Measured: len(measured), Error: math.NaN(),
 	}
 	if len(measured) == 0 {
-		return e, diag.Inputf("there are no recorded times of %s", p).At("%s", s.Name).Do("choose from the sizes that it holds")
+		return e, diag.Inputf("there are no recorded times of %s", p).At("%s", s.Name).
+			Do("choose from the sizes that it holds")
 	}
 	for _, m := range measured {
 		if e.Best.Time == 0 || m.Median < e.Best.Time {

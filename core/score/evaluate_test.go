@@ -53,17 +53,19 @@ func (m *model) Mapping(context.Context, gemm.Problem, gemm.Config) (arch.Mappin
 }
 
 func config(block, group, split int) gemm.Config {
-	return gemm.Config{BlockM: block, BlockN: 16, BlockK: 16, NumWarps: 4, NumStages: 2, GroupM: group, SplitK: split, Kernel: "f"}
+	return gemm.Config{BlockM: block, BlockN: 16, BlockK: 16, NumWarps: 4, NumStages: 2, GroupM: group, SplitK: split,
+		Kernel: "f"}
 }
 
 // addTime adds a time in microseconds.
 func addTime(t *testing.T, d *dataset.Dataset, p gemm.Problem, c gemm.Config, us float64) {
 	t.Helper()
-	add(t, d, dataset.Measurement{Problem: p, Config: c, Phase: dataset.Sweep, Status: dataset.OK, Median: unit.Seconds(us * 1e-6), Runs: 1})
+	add(t, d, dataset.Measurement{Problem: p, Config: c, Phase: dataset.Sweep, Status: dataset.OK,
+		Median: unit.Seconds(us * 1e-6), Runs: 1})
 }
 
-// recorded has blocks 16, 32, 48, 64 at group 8 and split 1, with times 40, 20, 10, 30; other groups of block 32, another
-// split of block 16, and a second problem with half of that.
+// recorded has blocks 16, 32, 48, 64 at group 8 and split 1, with times 40, 20, 10, 30; other groups of block 32,
+// another split of block 16, and a second problem with half of that.
 func recorded(t *testing.T) (*dataset.Dataset, gemm.Problem) {
 	d := dataset.New("made up", dataset.Conditions{Arch: "a", Device: "d", Kernel: "f"})
 	d.GroupM = 8
@@ -106,16 +108,20 @@ func TestEvaluate(t *testing.T) {
 		m.candidates = append(m.candidates, config(block, 0, 1), config(block, 0, 4), config(block, 2, 1))
 	}
 	row := evaluate1(t, m, r, p)
-	if row.Pick.Config != config(16, 8, 1) || !isMicro(row.Pick.Time, 40) || !isMicro(row.Predicted, 16) || row.Best.Config != config(48, 8, 1) || !isMicro(row.Best.Time, 10) || row.Bound != arch.BoundL2 {
-		t.Errorf("pick %v %v (predicted %v), best %v %v", row.Pick.Config, row.Pick.Time, row.Predicted, row.Best.Config, row.Best.Time)
+	if row.Pick.Config != config(16, 8, 1) || !isMicro(row.Pick.Time, 40) || !isMicro(row.Predicted, 16) ||
+		row.Best.Config != config(48, 8, 1) || !isMicro(row.Best.Time, 10) || row.Bound != arch.BoundL2 {
+		t.Errorf("pick %v %v (predicted %v), best %v %v", row.Pick.Config, row.Pick.Time, row.Predicted,
+			row.Best.Config, row.Best.Time)
 	}
 	if row.Efficiency() != 0.25 || row.Top != [...]float64{1, 1, 1} {
 		t.Errorf("efficiency %v, top %v", row.Efficiency(), row.Top)
 	}
-	if row.PickRank != 4 || row.BestRank != 3 || row.Measured != 4 || row.Rejected != 1 || len(row.Points) != 3 || len(row.Leading) != 3 {
+	if row.PickRank != 4 || row.BestRank != 3 || row.Measured != 4 || row.Rejected != 1 || len(row.Points) != 3 ||
+		len(row.Leading) != 3 {
 		t.Errorf("%+v", row)
 	}
-	// Predicted 16, 32, 48 and last; measured 40, 20, 10, 30: of six pairs, 16-32, 16-48, 32-48 and 16-64 are discordant.
+	// Predicted 16, 32, 48 and last; measured 40, 20, 10, 30: of six pairs, 16-32, 16-48, 32-48 and 16-64 are
+	// discordant.
 	if want := (2.0 - 4) / 6; math.Abs(row.Tau-want) > 1e-12 {
 		t.Errorf("tau %v, want %v", row.Tau, want)
 	}
@@ -125,7 +131,8 @@ func TestEvaluate(t *testing.T) {
 	}
 
 	group, err := GroupChoice(t.Context(), m, r, r.Problems)
-	if err != nil || group.Chosen.Count != 1 || group.Chosen.Worst != 1 || group.Constant.Worst != 0.8 { // 3 is nearest to 2
+	// The group 3 is nearest to 2.
+	if err != nil || group.Chosen.Count != 1 || group.Chosen.Worst != 1 || group.Constant.Worst != 0.8 {
 		t.Errorf("group %+v, %v", group, err)
 	}
 	split, err := SplitChoice(t.Context(), m, r, r.Problems)
@@ -142,24 +149,29 @@ func TestUnmeasuredPick(t *testing.T) {
 		m.candidates = append(m.candidates, config(block, 0, 1))
 	}
 	row := evaluate1(t, m, SubsetOf(d), p)
-	if row.Pick.Config.BlockM != 1 || row.Efficiency() != 0 || row.PickRank != 0 || row.Top != [...]float64{0, 0.25, 0.25} {
+	if row.Pick.Config.BlockM != 1 || row.Efficiency() != 0 || row.PickRank != 0 ||
+		row.Top != [...]float64{0, 0.25, 0.25} {
 		t.Errorf("%+v", row)
 	}
 	if _, ok := row.PickCovered(&arch.Uncertainty{Ranges: []arch.ErrorRange{{Low: 0.1, High: 10}}}); ok {
 		t.Error("an interval held nothing")
 	}
-	if s := SummariseEvaluations([]Evaluation{row}, nil); s.Unmeasured != 1 || s.Efficiency.Geomean != 0 || !math.IsNaN(s.Coverage) {
+	if s := SummariseEvaluations([]Evaluation{row}, nil); s.Unmeasured != 1 || s.Efficiency.Geomean != 0 ||
+		!math.IsNaN(s.Coverage) {
 		t.Errorf("%+v", s)
 	}
 }
 
 func TestCoveredIntervals(t *testing.T) {
 	d, p := recorded(t)
-	m := &model{cycles: func(c gemm.Config) float64 { return 20 }, candidates: []gemm.Config{config(32, 0, 1), config(48, 0, 1)}}
+	m := &model{cycles: func(c gemm.Config) float64 { return 20 },
+		candidates: []gemm.Config{config(32, 0, 1), config(48, 0, 1)}}
 	row := evaluate1(t, m, SubsetOf(d), p)
-	u := &arch.Uncertainty{Ranges: []arch.ErrorRange{{Bound: arch.BoundDRAM, Low: 1, High: 1}, {Bound: arch.BoundL2, Below: 1, Low: 0.49, High: 1.4}}}
+	u := &arch.Uncertainty{Ranges: []arch.ErrorRange{{Bound: arch.BoundDRAM, Low: 1, High: 1},
+		{Bound: arch.BoundL2, Below: 1, Low: 0.49, High: 1.4}}}
 	s := SummariseEvaluations([]Evaluation{row}, u)
-	if covered, ok := row.PickCovered(u); !covered || !ok || s.Coverage != 0.5 || s.PickCoverage != 1 { // 20 and 10 of 40, 20, 10, 30 are within 10 to 28
+	// 20 and 10 of 40, 20, 10, 30 are within 10 to 28.
+	if covered, ok := row.PickCovered(u); !covered || !ok || s.Coverage != 0.5 || s.PickCoverage != 1 {
 		t.Errorf("covered %v, %v; %+v", covered, ok, s)
 	}
 }
@@ -169,10 +181,12 @@ func TestProblemsWithoutAnswer(t *testing.T) {
 	d, p := recorded(t)
 	m := &model{cycles: func(c gemm.Config) float64 { return 1 }, candidates: []gemm.Config{config(32, 0, 1)}}
 	rows, bad, err := Evaluate(t.Context(), m, SubsetOf(d), []gemm.Problem{gemm.New(13, 1, 1), gemm.New(5, 5, 5), p})
-	if err != nil || diag.KindOf(bad[0]) != diag.Input || diag.KindOf(bad[1]) != diag.Input || bad[2] != nil || rows[2].Best.Config.BlockM != 48 {
+	if err != nil || diag.KindOf(bad[0]) != diag.Input || diag.KindOf(bad[1]) != diag.Input || bad[2] != nil ||
+		rows[2].Best.Config.BlockM != 48 {
 		t.Errorf("%v, %v", bad, err)
 	}
-	if want := "made up: there are no recorded times of 5x5x5 fp16"; bad[1] == nil || fmt.Sprint(bad[1])[:len(want)] != want {
+	if want := "made up: there are no recorded times of 5x5x5 fp16"; bad[1] == nil ||
+		fmt.Sprint(bad[1])[:len(want)] != want {
 		t.Errorf("%v", bad[1])
 	}
 }
@@ -183,9 +197,11 @@ func TestOwnLaunchOrders(t *testing.T) {
 	p := gemm.New(4096, 4096, 4096)
 	addTime(t, d, p, config(16, 1, 1), 10)
 	addTime(t, d, p, config(32, 4, 1), 20)
-	m := &model{group: 4, cycles: func(c gemm.Config) float64 { return 100 / float64(c.BlockM) }, candidates: []gemm.Config{config(16, 0, 1), config(32, 0, 1)}}
+	m := &model{group: 4, cycles: func(c gemm.Config) float64 { return 100 / float64(c.BlockM) },
+		candidates: []gemm.Config{config(16, 0, 1), config(32, 0, 1)}}
 	r := SubsetOf(d)
-	if row := evaluate1(t, m, r, p); r.Group != 0 || row.Pick.Config != config(32, 4, 1) || row.Efficiency() != 0.5 || row.Top[0] != 1 || row.BestRank != 2 {
+	if row := evaluate1(t, m, r, p); r.Group != 0 || row.Pick.Config != config(32, 4, 1) || row.Efficiency() != 0.5 ||
+		row.Top[0] != 1 || row.BestRank != 2 {
 		t.Errorf("group %d, %+v", r.Group, row)
 	}
 }
@@ -195,9 +211,10 @@ func TestClasses(t *testing.T) {
 		m, n, k int
 		want    Class
 	}{
-		{64, 64, 64, Tiny}, {512, 512, 512, Tiny}, {1, 4096, 4096, Tiny}, {513, 512, 512, Square}, {64, 16384, 4096, Decode}, {16384, 64, 4096, Decode},
-		{65, 16384, 4096, Skinny}, {512, 4096, 4096, Skinny}, {513, 4096, 4096, Square}, {1024, 1024, 65536, LargeK}, {512, 512, 4095, Square},
-		{512, 512, 4096, LargeK}, {8192, 8192, 8192, Square}, {8192, 28672, 8192, Square}, {1 << 40, 65, 1, Skinny},
+		{64, 64, 64, Tiny}, {512, 512, 512, Tiny}, {1, 4096, 4096, Tiny}, {513, 512, 512, Square},
+		{64, 16384, 4096, Decode}, {16384, 64, 4096, Decode}, {65, 16384, 4096, Skinny}, {512, 4096, 4096, Skinny},
+		{513, 4096, 4096, Square}, {1024, 1024, 65536, LargeK}, {512, 512, 4095, Square}, {512, 512, 4096, LargeK},
+		{8192, 8192, 8192, Square}, {8192, 28672, 8192, Square}, {1 << 40, 65, 1, Skinny},
 	} {
 		if got := ClassOf(gemm.New(tc.m, tc.n, tc.k)); got != tc.want {
 			t.Errorf("%dx%dx%d is %s, want %s", tc.m, tc.n, tc.k, got, tc.want)

@@ -19,8 +19,8 @@ type EvaluationSummary struct {
 	TauMean, TauWorst float64
 	// Error is the median of |predicted ÷ measured − 1| over all points of all problems.
 	Error float64
-	// Coverage is the share of the points whose interval contains the measured time, PickCoverage the same for the picks.
-	// Both are NaN without intervals.
+	// Coverage is the share of the points whose interval contains the measured time, PickCoverage the same for the
+	// picks. Both are NaN without intervals.
 	Coverage, PickCoverage float64
 	// AutoEfficiency is that of the fastest of the candidates that are worth measuring, and CandidatesMeasured the mean
 	// number of these candidates. Both are 0 without intervals.

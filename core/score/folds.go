@@ -7,11 +7,12 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 )
 
-// Folds assigns problems to n folds for a cross-validation that holds out whole sizes. It returns the fold of each problem.
+// Folds assigns problems to n folds for a cross-validation that holds out whole sizes. It returns the fold of each
+// problem.
 //
-// Folds are stratified: the problems are sorted by class, operations, m, n and k and dealt out in turn, so that every fold
-// has its share of each class and order of magnitude. The same problems always get the same folds, in whatever order they
-// are given.
+// Folds are stratified: the problems are sorted by class, operations, m, n and k and dealt out in turn, so that
+// every fold has its share of each class and order of magnitude. The same problems always get the same folds, in
+// whatever order they are given.
 func Folds(problems []gemm.Problem, n int) []int {
 	order := make([]int, len(problems))
 	for i := range order {

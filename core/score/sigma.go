@@ -5,8 +5,8 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 )
 
-// Sigma finds arch.Uncertainty.Sigma from evaluations: the sigma at which the expected regret of the picks, averaged over
-// the sizes, equals their measured regret.
+// Sigma finds arch.Uncertainty.Sigma from evaluations: the sigma at which the expected regret of the picks,
+// averaged over the sizes, equals their measured regret.
 func Sigma(evaluations []Evaluation) float64 {
 	regret := 0.0
 	var leading [][]unit.Seconds

@@ -14,8 +14,8 @@ type Subset struct {
 	*dataset.Dataset
 	// Group and Split are the launch-order group and the split-K that the sweep holds constant, 0 if it varies them.
 	Group, Split int
-	// Problems are the problems to evaluate. Partial are the others: they have fewer than half as many measurements as the
-	// problem that has most, so that their best configuration may not have been measured.
+	// Problems are the problems to evaluate. Partial are the others: they have fewer than half as many measurements
+	// as the problem that has most, so that their best configuration may not have been measured.
 	Problems, Partial []gemm.Problem
 
 	measurements map[gemm.Problem][]dataset.Measurement

@@ -17,9 +17,9 @@ type Band struct{ Low, High float64 }
 
 // Conformal finds bands that hold the residuals of a new cluster with a given probability.
 //
-// Residuals come in clusters, here the kernels of one GEMM size. The residuals of a cluster have errors in common, so the
-// clusters are exchangeable and not the residuals: ten thousand residuals of forty sizes are forty observations. Each
-// cluster has the same weight, shared by its residuals.
+// Residuals come in clusters, here the kernels of one GEMM size. The residuals of a cluster have errors in common,
+// so the clusters are exchangeable and not the residuals: ten thousand residuals of forty sizes are forty
+// observations. Each cluster has the same weight, shared by its residuals.
 //
 // Residuals of different kinds may have different bands. A kind lists its groups, from the most specific to the most
 // general, and uses the first one that enough clusters have residuals in.
@@ -70,18 +70,19 @@ func (c *Conformal) Clusters() int {
 // outside: 0.1 for bands at 90 %.
 //
 //  1. The band of a group is from its α/2 to its 1 − α/2 quantile.
-//  2. Each cluster in turn is left out, and each of its residuals r scored by how far it lies outside the band of the other
-//     clusters: max(low − r, r − high), negative if r lies inside.
-//  3. All bands are widened at both ends by the (1 − α)(K+1)/K quantile of these scores, K being the number of clusters.
+//  2. Each cluster in turn is left out, and each of its residuals r scored by how far it lies outside the band of the
+//     other clusters: max(low − r, r − high), negative if r lies inside.
+//  3. All bands are widened at both ends by the (1 − α)(K+1)/K quantile of these scores, where K is the number of
+//     clusters.
 //
-// A residual of a new cluster is then in its band with a probability of about 1 − α, averaged over clusters. Step 3 takes
-// quantiles over other bands than the ones it widens, as the jackknife+ does, at the cost of a few percent of coverage at
-// worst. A widening that is negative can swap the ends of a narrow band, so check Low against High.
+// A residual of a new cluster is then in its band with a probability of about 1 − α, averaged over clusters. Step 3
+// takes quantiles over other bands than the ones it widens, as the jackknife+ does, at the cost of a few percent of
+// coverage at worst. A widening that is negative can swap the ends of a narrow band, so check Low against High.
 //
-// References: R. F. Barber, E. J. Candès, A. Ramdas, R. J. Tibshirani, "Predictive inference with the jackknife+", Annals
-// of Statistics 49 (2021) 486–507; Y. Romano, E. Patterson, E. Candès, "Conformalized quantile regression", NeurIPS 2019;
-// R. Dunn, L. Wasserman, A. Ramdas, "Distribution-free prediction sets for two-layer hierarchical models", JASA 118 (2023)
-// 2491–2502.
+// References: R. F. Barber, E. J. Candès, A. Ramdas, R. J. Tibshirani, "Predictive inference with the jackknife+",
+// Annals of Statistics 49 (2021) 486–507; Y. Romano, E. Patterson, E. Candès, "Conformalized quantile regression",
+// NeurIPS 2019; R. Dunn, L. Wasserman, A. Ramdas, "Distribution-free prediction sets for two-layer hierarchical
+// models", JASA 118 (2023) 2491–2502.
 func (c *Conformal) Bands(alpha float64) (bands []Band, used []int) {
 	const none = -1
 	bands, used = c.quantiles(alpha, none)
@@ -120,8 +121,8 @@ func upperQuantile(values []weighted, weight float64) float64 {
 	return values[len(values)-1].Value
 }
 
-// quantiles returns the band of every group with one cluster left out, and the group that each kind uses. A group without
-// residuals has a band of NaN.
+// quantiles returns the band of every group with one cluster left out, and the group that each kind uses. A group
+// without residuals has a band of NaN.
 func (c *Conformal) quantiles(alpha float64, leftOut int) (bands []Band, used []int) {
 	total, clusters := c.weigh(leftOut)
 	bands = make([]Band, c.numGroups)
@@ -158,7 +159,8 @@ func (c *Conformal) quantiles(alpha float64, leftOut int) (bands []Band, used []
 	return bands, used
 }
 
-// weigh returns the weight of every group and the number of clusters that have residuals in it, with one cluster left out.
+// weigh returns the weight of every group and the number of clusters that have residuals in it, with one cluster
+// left out.
 func (c *Conformal) weigh(leftOut int) (total []float64, clusters []int) {
 	total, clusters = make([]float64, c.numGroups), make([]int, c.numGroups)
 	counted := make([]int, c.numGroups) // the last cluster that was counted, plus 1

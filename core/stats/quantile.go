@@ -39,7 +39,8 @@ func Quantile[T ~float64](sorted []T, q float64) T {
 	if i+1 == len(sorted) {
 		return sorted[i]
 	}
-	return sorted[i] + T(T(at-float64(i))*(sorted[i+1]-sorted[i]))
+	step := (at - float64(i)) * float64(sorted[i+1]-sorted[i])
+	return T(float64(sorted[i]) + float64(step))
 }
 
 // Median returns the median of a list, NaN if the list is empty.

@@ -8,7 +8,8 @@ import (
 
 func TestQuantilesOf(t *testing.T) {
 	s := QuantilesOf([]float64{1, 0.25, 0.5})
-	if s.Count != 3 || s.Median != 0.5 || math.Abs(s.Geomean-0.5) > 1e-12 || s.Worst != 0.25 || math.Abs(s.P10-0.3) > 1e-12 {
+	if s.Count != 3 || s.Median != 0.5 || math.Abs(s.Geomean-0.5) > 1e-12 || s.Worst != 0.25 ||
+		math.Abs(s.P10-0.3) > 1e-12 {
 		t.Errorf("%+v", s)
 	}
 	// One that is worth nothing makes the geometric mean nothing, and the rest stays.

@@ -73,8 +73,8 @@ func TauB(x, y []float64) (float64, error) {
 		return math.NaN(), nil
 	}
 	concordant := pairs - tiedX - tiedY + tiedBoth - discordant
-	// The root of the product, not the product of the roots: it is exact when both are equal, so that perfect agreement is
-	// exactly 1.
+	// The root of the product, not the product of the roots: it is exact when both are equal, so that perfect
+	// agreement is exactly 1.
 	return float64(concordant-discordant) / math.Sqrt(float64(pairs-tiedX)*float64(pairs-tiedY)), nil
 }
 

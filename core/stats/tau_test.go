@@ -60,7 +60,8 @@ func TestTauBByHand(t *testing.T) {
 		{"zeros are equal", []float64{math.Copysign(0, -1), 0, 1}, []float64{2, 2, 3}, 1},
 		{"infinities order", []float64{-inf, 0, inf}, []float64{1, 2, 3}, 1},
 		// Kendall's example of two tied rankings of ten (Biometrika 33, 1945).
-		{"Kendall 1945", []float64{1, 2.5, 2.5, 4.5, 4.5, 6.5, 6.5, 8, 9.5, 9.5}, []float64{1, 2, 4.5, 4.5, 4.5, 4.5, 8, 8, 8, 10}, 0.8590},
+		{"Kendall 1945", []float64{1, 2.5, 2.5, 4.5, 4.5, 6.5, 6.5, 8, 9.5, 9.5},
+			[]float64{1, 2, 4.5, 4.5, 4.5, 4.5, 8, 8, 8, 10}, 0.8590},
 	} {
 		if got := tau(t, c.x, c.y); math.Abs(got-c.want) > 5e-5 {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)

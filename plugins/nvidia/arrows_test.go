@@ -51,7 +51,7 @@ func under(name string, places ...string) bool {
 // numbered is an architecture written out.
 var numbered = regexp.MustCompile(`^(sm|compute)_?[0-9]+[af]?$`)
 
-// Only gpu knows one architecture from another: no other package compares compute capabilities or names an architecture.
+// Only gpu knows one architecture from another: no other package compares compute capabilities or names one.
 // data and gpu/target's table of instructions in ptx state facts of one architecture each and compare nothing.
 func TestArchitecturesAreKnownInGPUAlone(t *testing.T) {
 	for _, s := range sources(t) {
@@ -64,19 +64,35 @@ func TestArchitecturesAreKnownInGPUAlone(t *testing.T) {
 				comparison := n.Op == token.EQL || n.Op == token.NEQ || n.Op == token.LSS || n.Op == token.LEQ ||
 					n.Op == token.GTR || n.Op == token.GEQ
 				if comparison && (capability(n.X) || capability(n.Y)) {
-					t.Errorf("%s compares a compute capability; let gpu.SM say what the SM has", s.set.Position(n.Pos()))
+					t.Errorf(
+						"%s compares a compute capability; let gpu.SM say what the SM has",
+						s.set.Position(n.Pos()),
+					)
 				}
 			case *ast.SwitchStmt:
 				if n.Tag != nil && capability(n.Tag) {
-					t.Errorf("%s switches on a compute capability; let gpu.SM say what the SM has", s.set.Position(n.Pos()))
+					t.Errorf(
+						"%s switches on a compute capability; let gpu.SM say what the SM has",
+						s.set.Position(n.Pos()),
+					)
 				}
 			case *ast.IndexExpr:
 				if capability(n.Index) {
-					t.Errorf("%s looks up a compute capability; let gpu.SM say what the SM has", s.set.Position(n.Pos()))
+					t.Errorf(
+						"%s looks up a compute capability; let gpu.SM say what the SM has",
+						s.set.Position(n.Pos()),
+					)
 				}
 			case *ast.BasicLit:
-				if text, err := strconv.Unquote(n.Value); err == nil && numbered.MatchString(text) && !under(s.path, "data") {
-					t.Errorf("%s names the architecture %s; let gpu.SM say what the SM has", s.set.Position(n.Pos()), text)
+				if text, err := strconv.Unquote(
+					n.Value,
+				); err == nil && numbered.MatchString(text) &&
+					!under(s.path, "data") {
+					t.Errorf(
+						"%s names the architecture %s; let gpu.SM say what the SM has",
+						s.set.Position(n.Pos()),
+						text,
+					)
 				}
 			}
 			return true
@@ -182,7 +198,10 @@ func TestArrows(t *testing.T) {
 			if to == "" {
 				to = "."
 			}
-			if !slices.ContainsFunc(may, func(p string) bool { return to == p || p != "." && p != "kernel" && under(to, p) }) {
+			if !slices.ContainsFunc(
+				may,
+				func(p string) bool { return to == p || p != "." && p != "kernel" && under(to, p) },
+			) {
 				t.Errorf("%s imports %s, and may import %s", s.path, to, strings.Join(may, ", "))
 			}
 		}

@@ -31,10 +31,54 @@ var floors = []struct {
 }{
 	// The reference is never tuned: its picks often do not run, and its floors hold the scoring, not the model.
 	{model: "reference", top8Geomean: 0.661, top8Worst: 0.434, tauMean: 0.534, tauWorst: 0.406, error: 1.44},
-	{model: "refined", rung: arch.RungSpec, geomean: 0.965, p10: 0.91, worst: 0.68, top8Geomean: 0.99, top8Worst: 0.92, tauMean: 0.885, tauWorst: 0.64, error: 0.08},
-	{model: "refined", rung: arch.RungCalibrated, geomean: 0.975, p10: 0.92, worst: 0.835, top8Geomean: 0.99, top8Worst: 0.92, tauMean: 0.885, tauWorst: 0.64, error: 0.08},
-	{model: "refined", rung: arch.RungCompiled, geomean: 0.975, p10: 0.925, worst: 0.835, top8Geomean: 0.99, top8Worst: 0.92, tauMean: 0.885, tauWorst: 0.64, error: 0.08},
-	{model: "refined", rung: arch.RungCharacterized, geomean: 0.985, p10: 0.955, worst: 0.88, top8Geomean: 0.994, top8Worst: 0.92, tauMean: 0.888, tauWorst: 0.64, error: 0.075},
+	{
+		model:       "refined",
+		rung:        arch.RungSpec,
+		geomean:     0.965,
+		p10:         0.91,
+		worst:       0.68,
+		top8Geomean: 0.99,
+		top8Worst:   0.92,
+		tauMean:     0.885,
+		tauWorst:    0.64,
+		error:       0.08,
+	},
+	{
+		model:       "refined",
+		rung:        arch.RungCalibrated,
+		geomean:     0.975,
+		p10:         0.92,
+		worst:       0.835,
+		top8Geomean: 0.99,
+		top8Worst:   0.92,
+		tauMean:     0.885,
+		tauWorst:    0.64,
+		error:       0.08,
+	},
+	{
+		model:       "refined",
+		rung:        arch.RungCompiled,
+		geomean:     0.975,
+		p10:         0.925,
+		worst:       0.835,
+		top8Geomean: 0.99,
+		top8Worst:   0.92,
+		tauMean:     0.885,
+		tauWorst:    0.64,
+		error:       0.08,
+	},
+	{
+		model:       "refined",
+		rung:        arch.RungCharacterized,
+		geomean:     0.985,
+		p10:         0.955,
+		worst:       0.88,
+		top8Geomean: 0.994,
+		top8Worst:   0.92,
+		tauMean:     0.888,
+		tauWorst:    0.64,
+		error:       0.075,
+	},
 }
 
 // gateFolds is how many folds the sizes are dealt to.
@@ -91,9 +135,14 @@ func TestFloors(t *testing.T) {
 				name       string
 				got, floor float64
 			}{
-				{"geomean", s.Efficiency.Geomean, f.geomean}, {"p10", s.Efficiency.P10, f.p10}, {"worst", s.Efficiency.Worst, f.worst},
-				{"geomean of the first 8", s.Top[1].Geomean, f.top8Geomean}, {"worst of the first 8", s.Top[1].Worst, f.top8Worst},
-				{"mean tau", s.TauMean, f.tauMean}, {"worst tau", s.TauWorst, f.tauWorst}, {"error", -s.Error, -f.error},
+				{"geomean", s.Efficiency.Geomean, f.geomean},
+				{"p10", s.Efficiency.P10, f.p10},
+				{"worst", s.Efficiency.Worst, f.worst},
+				{"geomean of the first 8", s.Top[1].Geomean, f.top8Geomean},
+				{"worst of the first 8", s.Top[1].Worst, f.top8Worst},
+				{"mean tau", s.TauMean, f.tauMean},
+				{"worst tau", s.TauWorst, f.tauWorst},
+				{"error", -s.Error, -f.error},
 			} {
 				t.Logf("%-22s %.4f (floor %.4f)", c.name, math.Abs(c.got), math.Abs(c.floor))
 				if !(c.got >= c.floor) {
@@ -142,13 +191,30 @@ var writeScores = flag.Bool("scores", false, "write the scores into docs/experim
 func TestScoresInDocs(t *testing.T) {
 	r := sweep(t)
 	var b strings.Builder
-	b.WriteString("| model, rung | class | sizes | efficiency | p10 | worst | top 8 | worst | tau | worst | error | intervals hold |\n" +
-		"| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n")
+	b.WriteString(
+		"| model, rung | class | sizes | efficiency | p10 | worst | top 8 | worst | tau | worst | error | " +
+			"intervals hold |\n" +
+			"| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
+	)
 	for _, f := range floors {
 		rows := scored(t, r, arch.OpenRequest{Model: f.model, Rung: f.rung})
 		line := func(class string, s score.EvaluationSummary, coverage string) {
-			fmt.Fprintf(&b, "| %s | %s | %d | %.3f | %.3f | %.3f | %.3f | %.3f | %.3f | %.3f | %.1f %% | %s |\n", strings.TrimSuffix(f.model+", "+string(f.rung), ", "), class,
-				s.Problems, s.Efficiency.Geomean, s.Efficiency.P10, s.Efficiency.Worst, s.Top[1].Geomean, s.Top[1].Worst, s.TauMean, s.TauWorst, 100*s.Error, coverage)
+			fmt.Fprintf(
+				&b,
+				"| %s | %s | %d | %.3f | %.3f | %.3f | %.3f | %.3f | %.3f | %.3f | %.1f %% | %s |\n",
+				strings.TrimSuffix(f.model+", "+string(f.rung), ", "),
+				class,
+				s.Problems,
+				s.Efficiency.Geomean,
+				s.Efficiency.P10,
+				s.Efficiency.Worst,
+				s.Top[1].Geomean,
+				s.Top[1].Worst,
+				s.TauMean,
+				s.TauWorst,
+				100*s.Error,
+				coverage,
+			)
 		}
 		classes, summaries := score.SummariseByClass(rows, nil)
 		for i, c := range classes {
@@ -200,12 +266,25 @@ func TestShippedIntervals(t *testing.T) {
 		}
 		found, ok := score.Calibrate(r.Kernel, scored(t, r, arch.OpenRequest{Model: f.model, Rung: f.rung}))
 		if !ok || shipped == nil || len(shipped.Ranges) != len(found.Ranges) || shipped.Level != found.Level {
-			t.Errorf("%s on %s ships %+v, and the records show %+v; run `make intervals`", f.model, f.rung, shipped, found)
+			t.Errorf(
+				"%s on %s ships %+v, and the records show %+v; run `make intervals`",
+				f.model,
+				f.rung,
+				shipped,
+				found,
+			)
 			continue
 		}
 		near := func(what string, a, b float64) {
 			if math.Abs(a/b-1) > 0.01 {
-				t.Errorf("%s on %s ships a %s of %v, and the records show %v; run `make intervals`", f.model, f.rung, what, a, b)
+				t.Errorf(
+					"%s on %s ships a %s of %v, and the records show %v; run `make intervals`",
+					f.model,
+					f.rung,
+					what,
+					a,
+					b,
+				)
 			}
 		}
 		near("spread", shipped.Sigma, found.Sigma)

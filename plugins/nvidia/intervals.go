@@ -52,7 +52,11 @@ func uncertaintyOf(d *arch.Description) []arch.Uncertainty {
 		if one.Arch != d.Arch || one.Device != d.Device || one.Model != d.Model || one.Rung != d.Rung {
 			continue
 		}
-		u := arch.Uncertainty{Kernel: one.Uncertainty.Kernel, Level: one.Uncertainty.Level, Sigma: one.Uncertainty.Spread, PlanSigma: one.Uncertainty.PlanSpread, Source: one.Uncertainty.Source}
+		u := arch.Uncertainty{
+			Kernel: one.Uncertainty.Kernel, Level: one.Uncertainty.Level,
+			Sigma: one.Uncertainty.Spread, PlanSigma: one.Uncertainty.PlanSpread,
+			Source: one.Uncertainty.Source,
+		}
 		for _, r := range one.Uncertainty.Ranges {
 			e := arch.ErrorRange{Low: r.Low, High: r.High}
 			if r.Bound != nil {

@@ -45,7 +45,13 @@ func TestLiveGPUIsComplete(t *testing.T) {
 	for _, id := range archIDs(t) {
 		live := rtx4070()
 		live.Name = "NVIDIA Nobody"
-		a, standard := nvtest.Open(t, arch.OpenRequest{Arch: id, Live: live}), nvtest.Open(t, arch.OpenRequest{Arch: id})
+		a, standard := nvtest.Open(
+			t,
+			arch.OpenRequest{Arch: id, Live: live},
+		), nvtest.Open(
+			t,
+			arch.OpenRequest{Arch: id},
+		)
 		d := a.Describe()
 		if d.Device != arch.LiveID || d.DeviceName != "NVIDIA Nobody" || d.Rung != arch.RungSpec || d.Units != 46 {
 			t.Errorf("%s: %s, %s, rung %s, %d units", id, d.ID(), d.DeviceName, d.Rung, d.Units)
@@ -62,7 +68,8 @@ func TestLiveGPUIsComplete(t *testing.T) {
 		}
 		for _, kernel := range d.Kernels {
 			var result selector.Result
-			if err := selector.New(a, arch.Space{Kernel: kernel}).Select(ctx, gemm.New(4096, 4096, 4096), &result); err != nil {
+			if err := selector.New(a, arch.Space{Kernel: kernel}).
+				Select(ctx, gemm.New(4096, 4096, 4096), &result); err != nil {
 				t.Errorf("%s, %s: %v", id, kernel, err)
 			}
 		}
@@ -106,7 +113,13 @@ func TestMoreHardwareIsNotSlower(t *testing.T) {
 			}
 			more := []string{"num_sms", "l2_bytes", "dram_bandwidth"}[rng.IntN(3)]
 			large.Attributes[more] *= float64(2 + rng.IntN(3))
-			a, b := nvtest.Open(t, arch.OpenRequest{Arch: id, Live: small}), nvtest.Open(t, arch.OpenRequest{Arch: id, Live: large})
+			a, b := nvtest.Open(
+				t,
+				arch.OpenRequest{Arch: id, Live: small},
+			), nvtest.Open(
+				t,
+				arch.OpenRequest{Arch: id, Live: large},
+			)
 			for i, level := range a.Hierarchy().Levels() {
 				grown := b.Hierarchy().Levels()[i].Bandwidth
 				was, is := level.Bandwidth.At(level.Bandwidth.Units), grown.At(grown.Units)
@@ -156,7 +169,11 @@ func TestLiveGPURefusals(t *testing.T) {
 		"NVIDIA GeForce RTX 4070 has the architecture sm120, which no plugin models; the architectures are " +
 			strings.Join(archIDs(t), ", "): {Arch: "sm120", Live: rtx4070()},
 	} {
-		if _, err := p.Open(context.Background(), r); diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), want) {
+		if _, err := p.Open(
+			context.Background(),
+			r,
+		); diag.KindOf(err) != diag.Input ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
@@ -171,8 +188,11 @@ func TestLiveGPURefusals(t *testing.T) {
 // What is derived for an H100 PCIe comes near what was measured on one, and its peak near the data sheet's.
 func TestDerivedAgainstMeasured(t *testing.T) {
 	const clock, l2 = 1.755e9, 50 << 20
-	a := nvtest.Open(t, arch.OpenRequest{Arch: "sm90", Live: &arch.LiveDevice{Name: "NVIDIA H100 PCIe", Attributes: map[string]float64{
-		"num_sms": 114, "clock": clock, "l2_bytes": l2, "dram_bandwidth": 2 * 1593e6 * 5120 / 8}}})
+	a := nvtest.Open(
+		t,
+		arch.OpenRequest{Arch: "sm90", Live: &arch.LiveDevice{Name: "NVIDIA H100 PCIe", Attributes: map[string]float64{
+			"num_sms": 114, "clock": clock, "l2_bytes": l2, "dram_bandwidth": 2 * 1593e6 * 5120 / 8}}},
+	)
 	// gpu-l2-cache of RRZE-HPC/gpu-benches, with the statistics of configs/README.md.
 	f, err := os.Open("../../configs/testdata/published/rrze_gpu_benches.csv")
 	if err != nil {

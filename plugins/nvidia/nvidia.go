@@ -53,18 +53,26 @@ type model struct {
 }
 
 func refinedOver(families ...kernel.Family) model {
-	return model{refined.Name, kernel.Names(families), func(d *gpu.Device, s catalog.Selection) (arch.Architecture, error) {
-		return refined.New(d, families, refined.Known{
-			Rung: s.Rung, Given: refined.KernelFiles{Compiled: s.Compiled, Timings: s.Characterization},
-			Shipped: func(family string) refined.KernelFiles { return shippedKernels(d, family) },
-		})
-	}}
+	return model{
+		refined.Name,
+		kernel.Names(families),
+		func(d *gpu.Device, s catalog.Selection) (arch.Architecture, error) {
+			return refined.New(d, families, refined.Known{
+				Rung: s.Rung, Given: refined.KernelFiles{Compiled: s.Compiled, Timings: s.Characterization},
+				Shipped: func(family string) refined.KernelFiles { return shippedKernels(d, family) },
+			})
+		},
+	}
 }
 
 func referenceOver(families ...reference.Family) model {
-	return model{reference.Name, kernel.Names(families), func(d *gpu.Device, _ catalog.Selection) (arch.Architecture, error) {
-		return reference.New(d, families), nil
-	}}
+	return model{
+		reference.Name,
+		kernel.Names(families),
+		func(d *gpu.Device, _ catalog.Selection) (arch.Architecture, error) {
+			return reference.New(d, families), nil
+		},
+	}
 }
 
 // Provider returns the plugin: every NVIDIA device of configs/, and any GPU of their architectures that a driver

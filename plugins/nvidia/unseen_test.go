@@ -34,9 +34,24 @@ func TestFloorsOfUnseenSizes(t *testing.T) {
 				t.Fatalf("%d sizes", len(r.Problems))
 			}
 			s := score.SummariseEvaluations(scored(t, r, arch.OpenRequest{Rung: f.rung}), nil)
-			t.Logf("geomean %.4f, p10 %.4f, worst %.4f, first 8 %.4f, tau %.4f", s.Efficiency.Geomean, s.Efficiency.P10, s.Efficiency.Worst, s.Top[1].Geomean, s.TauMean)
+			t.Logf(
+				"geomean %.4f, p10 %.4f, worst %.4f, first 8 %.4f, tau %.4f",
+				s.Efficiency.Geomean,
+				s.Efficiency.P10,
+				s.Efficiency.Worst,
+				s.Top[1].Geomean,
+				s.TauMean,
+			)
 			if !(s.Efficiency.Geomean >= f.geomean) || !(s.Efficiency.Worst >= f.worst) || !(s.TauMean >= f.tau) {
-				t.Errorf("geomean %.4f, worst %.4f, tau %.4f; at least %.4f, %.4f, %.4f before", s.Efficiency.Geomean, s.Efficiency.Worst, s.TauMean, f.geomean, f.worst, f.tau)
+				t.Errorf(
+					"geomean %.4f, worst %.4f, tau %.4f; at least %.4f, %.4f, %.4f before",
+					s.Efficiency.Geomean,
+					s.Efficiency.Worst,
+					s.TauMean,
+					f.geomean,
+					f.worst,
+					f.tau,
+				)
 			}
 		})
 	}

@@ -24,7 +24,8 @@ type Definition struct {
 	Vendor string
 	// Support is what the plugin has for every architecture.
 	Support
-	// Archs, if it is set, has that for each architecture by id instead. A device file of another architecture is an error.
+	// Archs, if it is set, has that for each architecture by id instead. A device file of another architecture is an
+	// error.
 	Archs map[string]Support
 	// Options are the settings that only this plugin knows.
 	Options []arch.Option
@@ -70,8 +71,8 @@ type Catalog struct {
 	manifest arch.Manifest
 }
 
-// New reads which devices there are, and checks that their names are unambiguous and that every architecture has exactly
-// one default device. The numbers of a device are read when it is opened.
+// New reads which devices there are, and checks that their names are unambiguous and that every architecture has
+// exactly one default device. The numbers of a device are read when it is opened.
 func New(def Definition) (*Catalog, error) {
 	c := &Catalog{def: def, manifest: arch.Manifest{Name: def.Name, Version: def.Version, Options: def.Options}}
 	files, err := fs.Glob(def.Files, "*.yaml")
@@ -93,6 +94,9 @@ func New(def Definition) (*Catalog, error) {
 	}
 	sort.SliceStable(c.devices, func(i, j int) bool {
 		a, b := &c.devices[i], &c.devices[j]
+		if len(a.Arch) != len(b.Arch) {
+			return len(a.Arch) < len(b.Arch) // sm90 before sm100
+		}
 		if a.Arch != b.Arch {
 			return a.Arch < b.Arch
 		}
@@ -239,11 +243,12 @@ func (c *Catalog) known(m arch.Match, r arch.OpenRequest, derived sources) (*hw.
 	return sheet, params, err
 }
 
-// unknown makes the numbers of a GPU that has no file: what its driver tells, and the rest scaled from the default device
-// of the architecture. All are of the lowest tier.
+// unknown makes the numbers of a GPU that has no file: what its driver tells, and the rest scaled from the default
+// device of the architecture. All are of the lowest tier.
 func (c *Catalog) unknown(m arch.Match, r arch.OpenRequest, derived sources) (*hw.Sheet, hw.Set, error) {
 	if c.def.Scale == nil {
-		return nil, nil, diag.Inputf("%s has no device file, and plugin %s cannot derive its numbers", m.Live.Name, c.def.Name).
+		return nil, nil, diag.Inputf("%s has no device file, and plugin %s cannot derive its numbers", m.Live.Name,
+			c.def.Name).
 			Do("name the device that comes nearest").Coded(diag.CodeUnknownDevice, "")
 	}
 	nearest := arch.Match{Manifest: m.Manifest, Arch: m.Arch, Device: &m.Arch.Devices[0]}
@@ -251,7 +256,8 @@ func (c *Catalog) unknown(m arch.Match, r arch.OpenRequest, derived sources) (*h
 	if err != nil {
 		return nil, nil, err
 	}
-	sheet := &hw.Sheet{Header: hw.Header{File: m.Live.Name, Arch: m.Arch.ID, Device: m.Device.ID, Name: m.Live.Name, Vendor: m.Arch.Vendor}}
+	sheet := &hw.Sheet{Header: hw.Header{File: m.Live.Name, Arch: m.Arch.ID, Device: m.Device.ID, Name: m.Live.Name,
+		Vendor: m.Arch.Vendor}}
 	sheet = sheet.WithLive(c.def.Specs, m.Live.Attributes)
 	scale := func(name string, known hw.Set) (hw.Number, bool) {
 		n, ok := c.def.Scale(name, known, like)

@@ -14,14 +14,17 @@ import (
 )
 
 func file(head, vendor string) *fstest.MapFile {
-	return &fstest.MapFile{Data: []byte(head + "\nname: A GPU\nvendor: " + vendor + "\nderived:\n  units: {value: 4, unit: \"1\", source: data sheet, method: datasheet, date: 2026-01-02}\n")}
+	return &fstest.MapFile{Data: []byte(head + "\nname: A GPU\nvendor: " + vendor +
+		"\nderived:\n  units: {value: 4, unit: \"1\", source: data sheet, method: datasheet, date: 2026-01-02}\n")}
 }
 
 func definition(files fstest.MapFS, opened *catalog.Selection) catalog.Definition {
 	return catalog.Definition{
 		Name: "test", Version: "1.2.3", Files: files, Vendor: "Ours",
-		Support: catalog.Support{Models: []string{"refined", "reference"}, Kernels: []string{"triton"}}, Options: []arch.Option{{Key: "occ"}},
-		Specs: []hw.Spec{{Name: "units", Unit: "1", Integer: true, Doc: "units"}, {Name: "speed", Unit: "1", Optional: true, Calibrates: true}},
+		Support: catalog.Support{Models: []string{"refined", "reference"}, Kernels: []string{"triton"}},
+		Options: []arch.Option{{Key: "occ"}},
+		Specs: []hw.Spec{{Name: "units", Unit: "1", Integer: true, Doc: "units"}, {Name: "speed", Unit: "1", Optional: true,
+			Calibrates: true}},
 		Open: func(s catalog.Selection) (arch.Architecture, error) {
 			*opened = s
 			return &described{}, nil
@@ -109,9 +112,11 @@ func TestCatalog(t *testing.T) {
 		model   string
 	}{
 		{arch.OpenRequest{Arch: "x1"}, "big", "refined"},
-		{arch.OpenRequest{Arch: "x1", Device: "little", Model: "reference", Options: map[string]string{"occ": "2"}}, "small", "reference"},
+		{arch.OpenRequest{Arch: "x1", Device: "little", Model: "reference", Options: map[string]string{"occ": "2"}}, "small",
+			"reference"},
 	} {
-		if _, err := c.Open(ctx, r.request); err != nil || opened.Sheet.Device != r.device || opened.Params.Int("units") != 4 || opened.Model != r.model {
+		if _, err := c.Open(ctx, r.request); err != nil || opened.Sheet.Device != r.device ||
+			opened.Params.Int("units") != 4 || opened.Model != r.model {
 			t.Errorf("%+v opens %+v (%v)", r.request, opened, err)
 		}
 	}
@@ -127,46 +132,51 @@ func TestCatalog(t *testing.T) {
 	}
 }
 
-// Architectures can have models and families of their own; a device of an architecture that has none is refused.
+// Each architecture can have its models and families, and they are listed in the order of their numbers. A device of an
+// architecture that has none is refused.
 func TestModelsOfArchitectures(t *testing.T) {
 	var opened catalog.Selection
 	files := fstest.MapFS{
-		"a.yaml": file("arch: x1\ndevice: a\ndefault: true", "Ours"),
-		"b.yaml": file("arch: x2\ndevice: b\ndefault: true", "Ours"),
+		"b.yaml": file("arch: x9\ndevice: a\ndefault: true", "Ours"),
+		"a.yaml": file("arch: x10\ndevice: b\ndefault: true", "Ours"),
 	}
 	d := definition(files, &opened)
 	d.Support = catalog.Support{}
 	d.Archs = map[string]catalog.Support{
-		"x1": {Models: []string{"refined", "reference"}, Kernels: []string{"triton"}},
-		"x2": {Models: []string{"reference"}, Kernels: []string{"mma"}},
+		"x9":  {Models: []string{"refined", "reference"}, Kernels: []string{"triton"}},
+		"x10": {Models: []string{"reference"}, Kernels: []string{"mma"}},
 	}
 	c, err := catalog.New(d)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if archs := c.Manifest().Archs; archs[0].Models[0] != "refined" || archs[1].Models[0] != "reference" || archs[1].Kernels[0] != "mma" {
+	if archs := c.Manifest().Archs; archs[0].Models[0] != "refined" || archs[1].Models[0] != "reference" ||
+		archs[1].Kernels[0] != "mma" {
 		t.Errorf("manifest %+v", archs)
 	}
-	if _, err := c.Open(context.Background(), arch.OpenRequest{Arch: "x2"}); err != nil || opened.Model != "reference" {
-		t.Errorf("x2 opens %s, %v", opened.Model, err)
+	if _, err := c.Open(context.Background(), arch.OpenRequest{Arch: "x10"}); err != nil || opened.Model != "reference" {
+		t.Errorf("x10 opens %s, %v", opened.Model, err)
 	}
-	_, err = c.Open(context.Background(), arch.OpenRequest{Arch: "x2", Model: "refined"})
+	_, err = c.Open(context.Background(), arch.OpenRequest{Arch: "x10", Model: "refined"})
 	if diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), "use one of reference") {
-		t.Errorf("the refined model of x2: %v", err)
+		t.Errorf("the refined model of x10: %v", err)
 	}
-	delete(d.Archs, "x2")
-	if _, err := catalog.New(d); err == nil || !strings.Contains(err.Error(), "b.yaml: plugin test has no model for the architecture x2") {
-		t.Errorf("x2 is not listed: %v", err)
+	delete(d.Archs, "x10")
+	if _, err := catalog.New(d); err == nil || !strings.Contains(err.Error(),
+		"a.yaml: plugin test has no model for the architecture x10") {
+		t.Errorf("x10 is not listed: %v", err)
 	}
 }
 
 func TestAmbiguousDevices(t *testing.T) {
 	var opened catalog.Selection
 	for want, files := range map[string]fstest.MapFS{
-		"no default device":     {"a.yaml": file("arch: x1\ndevice: small", "Ours")},
-		"second default device": {"a.yaml": file("arch: x1\ndevice: a\ndefault: true", "Ours"), "b.yaml": file("arch: x1\ndevice: b\ndefault: true", "Ours")},
-		"name same is taken":    {"a.yaml": file("arch: x1\ndevice: same\ndefault: true", "Ours"), "b.yaml": file("arch: x2\ndevice: b\ndefault: true\naliases: [same]", "Ours")},
-		"device is missing":     {"a.yaml": file("arch: x1", "Ours")},
+		"no default device": {"a.yaml": file("arch: x1\ndevice: small", "Ours")},
+		"second default device": {"a.yaml": file("arch: x1\ndevice: a\ndefault: true", "Ours"),
+			"b.yaml": file("arch: x1\ndevice: b\ndefault: true", "Ours")},
+		"name same is taken": {"a.yaml": file("arch: x1\ndevice: same\ndefault: true", "Ours"),
+			"b.yaml": file("arch: x2\ndevice: b\ndefault: true\naliases: [same]", "Ours")},
+		"device is missing": {"a.yaml": file("arch: x1", "Ours")},
 	} {
 		if _, err := catalog.New(definition(files, &opened)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
@@ -174,11 +184,12 @@ func TestAmbiguousDevices(t *testing.T) {
 	}
 }
 
-// A GPU of this machine is opened as the device of that product's name, with its driver's numbers in the lowest tier, or as
-// a device of its own.
+// A GPU of this machine is opened as the device of that product's name, with its driver's numbers in the lowest tier,
+// or as a device of its own.
 func TestLiveDevices(t *testing.T) {
 	ctx := context.Background()
-	calibrated := "calibrated:\n  speed: {value: 8, unit: \"1\", source: a benchmark, method: microbenchmark, date: 2026-01-03}\n"
+	calibrated := "calibrated:\n  speed: {value: 8, unit: \"1\", source: a benchmark, method: microbenchmark, date: " +
+		"2026-01-03}\n"
 	files := fstest.MapFS{"b.yaml": file("arch: x1\ndevice: big\ndefault: true", "Ours")}
 	files["b.yaml"].Data = append(files["b.yaml"].Data, calibrated...)
 	var opened catalog.Selection
@@ -213,28 +224,33 @@ func TestLiveDevices(t *testing.T) {
 	if err := open(live("A GPU", map[string]float64{"units": 3})); err != nil {
 		t.Fatal(err)
 	}
-	if p := param("units"); p.Value != 3 || p.Tier != hw.Derived || p.Source != hw.LiveSource || p.Method != hw.Driver || !p.Live() {
+	if p := param("units"); p.Value != 3 || p.Tier != hw.Derived || p.Source != hw.LiveSource || p.Method != hw.Driver ||
+		!p.Live() {
 		t.Errorf("%+v", p)
 	}
 
 	// Another product of the architecture, which this plugin cannot scale to.
-	if err := open(live("Another GPU", map[string]float64{"units": 2})); diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), "Another GPU has no device file") {
+	if err := open(live("Another GPU", map[string]float64{"units": 2})); diag.KindOf(err) != diag.Input ||
+		!strings.Contains(err.Error(), "Another GPU has no device file") {
 		t.Errorf("no Scale: %v", err)
 	}
 	def.Scale = func(name string, known, like hw.Set) (hw.Number, bool) {
 		if name != "speed" {
 			return hw.Number{}, false
 		}
-		return hw.Number{Value: like.Get("speed") * known.Get("units") / like.Get("units"), Unit: "1", Source: "speed * units", Method: hw.Formula}, true
+		return hw.Number{Value: like.Get("speed") * known.Get("units") / like.Get("units"), Unit: "1",
+			Source: "speed * units", Method: hw.Formula}, true
 	}
 	if err := open(live("Another GPU", map[string]float64{"units": 2})); err != nil {
 		t.Fatal(err)
 	}
-	if h := opened.Sheet.Header; h.Device != arch.LiveID || h.Arch != "x1" || h.Name != "Another GPU" || h.Vendor != "Ours" {
+	if h := opened.Sheet.Header; h.Device != arch.LiveID || h.Arch != "x1" || h.Name != "Another GPU" ||
+		h.Vendor != "Ours" {
 		t.Errorf("header %+v", h)
 	}
 	p := param("speed")
-	if p.Value != 4 || p.Tier != hw.Derived || p.Source != "scaled from x1@big: speed * units" || p.ScaledFrom() != "x1@big" || p.Date != "2026-01-03" || opened.Params.Calibrated(def.Specs) {
+	if p.Value != 4 || p.Tier != hw.Derived || p.Source != "scaled from x1@big: speed * units" ||
+		p.ScaledFrom() != "x1@big" || p.Date != "2026-01-03" || opened.Params.Calibrated(def.Specs) {
 		t.Errorf("%+v", p)
 	}
 	// An override wins, and is seen by what is scaled.

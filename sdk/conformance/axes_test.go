@@ -95,7 +95,11 @@ func (m *axesModel) Candidates(ctx context.Context, p gemm.Problem, s arch.Space
 func (m *axesModel) plain(cfgs []gemm.Config) ([]gemm.Config, error) {
 	out := slices.Clone(cfgs)
 	for i := range out {
-		if err := out[i].Validate(m.axes()...); err != nil && !(m.deafConfig && out[i].ValidateNumbers() == nil) {
+		err := out[i].Validate(m.axes()...)
+		if m.deafConfig {
+			err = out[i].ValidateNumbers()
+		}
+		if err != nil {
 			return nil, err
 		}
 		out[i].Axes = gemm.Axes{}

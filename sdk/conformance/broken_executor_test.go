@@ -46,7 +46,8 @@ func (r *runner) Open(context.Context) (exec.Executor, error) {
 			return nil, err
 		}
 	}
-	x := &exectest.Executor{Noise: 0.01, Fate: r.fate, LibraryFate: r.libraryFate, Device: exec.Device{Name: "Made Up", Arch: "none1", Kernels: []string{"one", "two"}, Libraries: []string{"blas"},
+	x := &exectest.Executor{Noise: 0.01, Fate: r.fate, LibraryFate: r.libraryFate, Device: exec.Device{Name: "Made Up",
+		Arch: "none1", Kernels: []string{"one", "two"}, Libraries: []string{"blas"},
 		Attributes: map[string]float64{"clock": 1.5e9, "num_sms": 8}}}
 	return &running{x, r}, nil
 }
@@ -101,7 +102,8 @@ func (k *runningKernel) Measure(ctx context.Context, o exec.MeasureOptions, samp
 func TestBrokenExecutors(t *testing.T) {
 	var calls, inside, measuring atomic.Int64
 	var cancelled atomic.Bool
-	fateOf := func(match func(gemm.Problem, gemm.Config) bool, fate exectest.Fate) func(gemm.Problem, gemm.Config) exectest.Fate {
+	fateOf := func(match func(gemm.Problem, gemm.Config) bool, fate exectest.Fate) func(gemm.Problem,
+		gemm.Config) exectest.Fate {
 		return func(p gemm.Problem, c gemm.Config) exectest.Fate {
 			if match(p, c) {
 				return fate
@@ -116,58 +118,70 @@ func TestBrokenExecutors(t *testing.T) {
 		finding     string
 	}{
 		{check: "info", what: "no version", broken: runner{version: " "}, finding: "no version"},
-		{check: "manifest", what: "another one each time", finding: "asked twice it is", forge: forge(func(_ string, _, resp proto.Message, err error) error {
-			if r, ok := resp.(*pb.ExecutorServiceManifestResponse); ok && calls.Add(1) > 1 {
-				r.Manifest.Version = "2"
-			}
-			return err
-		})},
-		{check: "devices", what: "others each time", finding: "asked twice they are", broken: runner{device: func(d *exec.Device) { d.Name += string(rune('a' + calls.Add(1)%20)) }}},
-		{check: "devices", what: "a clock in MHz", finding: "a clock of 1500 Hz", broken: runner{device: func(d *exec.Device) { d.Attributes = map[string]float64{"clock": 1500} }}},
-		{check: "compile", what: "a family that nobody builds", finding: "the kernel family two can be compiled", broken: runner{
-			fate: fateOf(func(_ gemm.Problem, c gemm.Config) bool { return c.Kernel == "two" }, exectest.NotBuilt)}},
-		{check: "numerics", what: "wrong at the edge", finding: "the result is wrong: error 0.5 of 0.001 allowed, 7 of", broken: runner{
-			fate: fateOf(func(p gemm.Problem, _ gemm.Config) bool { return p.M == 129 }, exectest.Wrong)}},
-		{check: "samples", what: "one too few", finding: "7 runs are asked for, and 6 times", forge: forge(func(_ string, req, resp proto.Message, err error) error {
-			if r, ok := resp.(*pb.MeasureResponse); ok && req.(*pb.MeasureRequest).GetRuns() == 7 {
-				r.TimesSeconds, r.ClocksHz = r.TimesSeconds[1:], r.ClocksHz[1:]
-			}
-			return err
-		})},
-		{check: "samples", what: "no time", finding: "a run takes 0 s", forge: forge(func(_ string, req, resp proto.Message, err error) error {
+		{check: "manifest", what: "another one each time", finding: "asked twice it is",
+			forge: forge(func(_ string, _, resp proto.Message, err error) error {
+				if r, ok := resp.(*pb.ExecutorServiceManifestResponse); ok && calls.Add(1) > 1 {
+					r.Manifest.Version = "2"
+				}
+				return err
+			})},
+		{check: "devices", what: "others each time", finding: "asked twice they are",
+			broken: runner{device: func(d *exec.Device) { d.Name += string(rune('a' + calls.Add(1)%20)) }}},
+		{check: "devices", what: "a clock in MHz", finding: "a clock of 1500 Hz",
+			broken: runner{device: func(d *exec.Device) { d.Attributes = map[string]float64{"clock": 1500} }}},
+		{check: "compile", what: "a family that nobody builds", finding: "the kernel family two can be compiled",
+			broken: runner{
+				fate: fateOf(func(_ gemm.Problem, c gemm.Config) bool { return c.Kernel == "two" }, exectest.NotBuilt)}},
+		{check: "numerics", what: "wrong at the edge", finding: "the result is wrong: error 0.5 of 0.001 allowed, 7 of",
+			broken: runner{
+				fate: fateOf(func(p gemm.Problem, _ gemm.Config) bool { return p.M == 129 }, exectest.Wrong)}},
+		{check: "samples", what: "one too few", finding: "7 runs are asked for, and 6 times",
+			forge: forge(func(_ string, req, resp proto.Message, err error) error {
+				if r, ok := resp.(*pb.MeasureResponse); ok && req.(*pb.MeasureRequest).GetRuns() == 7 {
+					r.TimesSeconds, r.ClocksHz = r.TimesSeconds[1:], r.ClocksHz[1:]
+				}
+				return err
+			})},
+		{check: "samples", what: "no time", finding: "a run takes 0 s", forge: forge(func(_ string, req, resp proto.Message,
+			err error) error {
 			if r, ok := resp.(*pb.MeasureResponse); ok && req.(*pb.MeasureRequest).GetRuns() == 7 {
 				r.TimesSeconds[3] = 0
 			}
 			return err
 		})},
-		{check: "lifecycle", what: "another status", finding: "it answers Internal", forge: forge(func(method string, _, _ proto.Message, err error) error {
-			if method == "Measure" && status.Code(err) == codes.NotFound {
-				return status.Error(codes.Internal, "which kernel?")
-			}
-			return err
-		})},
-		{check: "lifecycle", what: "release once", finding: "releasing a kernel that is released", forge: forge(func(method string, req, _ proto.Message, err error) error {
-			if method == "Release" {
-				handle := req.(*pb.ReleaseRequest).GetKernel()
-				if released.Swap(handle) == handle {
-					return status.Error(codes.NotFound, "again?")
+		{check: "lifecycle", what: "another status", finding: "it answers Internal",
+			forge: forge(func(method string, _, _ proto.Message, err error) error {
+				if method == "Measure" && status.Code(err) == codes.NotFound {
+					return status.Error(codes.Internal, "which kernel?")
 				}
-			}
-			return err
-		})},
+				return err
+			})},
+		{check: "lifecycle", what: "release once", finding: "releasing a kernel that is released",
+			forge: forge(func(method string, req, _ proto.Message, err error) error {
+				if method == "Release" {
+					handle := req.(*pb.ReleaseRequest).GetKernel()
+					if released.Swap(handle) == handle {
+						return status.Error(codes.NotFound, "again?")
+					}
+				}
+				return err
+			})},
 		{check: "libraries", what: "it is not there", finding: "blas: ", broken: runner{
 			libraryFate: func(gemm.Problem, string) exectest.Fate { return exectest.NotBuilt }}},
-		{check: "bad-config", what: "anything goes", finding: "a block of 0 is accepted", broken: runner{compile: func(_ context.Context, _ gemm.Problem, c *gemm.Config, _ *int) error {
-			if c.BlockM == 0 && c.BlockN != 0 {
-				c.BlockM = 64
-			}
-			return nil
-		}}},
-		{check: "bad-device", what: "any device", finding: "compiling for device 1 is accepted", broken: runner{compile: func(_ context.Context, _ gemm.Problem, _ *gemm.Config, device *int) error {
-			*device = 0
-			return nil
-		}}},
-		{check: "bad-device", what: "an environment of nothing", finding: "the environment of device 1 is accepted", broken: runner{environment: func(int, *exec.Environment, error) error { return nil }}},
+		{check: "bad-config", what: "anything goes", finding: "a block of 0 is accepted",
+			broken: runner{compile: func(_ context.Context, _ gemm.Problem, c *gemm.Config, _ *int) error {
+				if c.BlockM == 0 && c.BlockN != 0 {
+					c.BlockM = 64
+				}
+				return nil
+			}}},
+		{check: "bad-device", what: "any device", finding: "compiling for device 1 is accepted",
+			broken: runner{compile: func(_ context.Context, _ gemm.Problem, _ *gemm.Config, device *int) error {
+				*device = 0
+				return nil
+			}}},
+		{check: "bad-device", what: "an environment of nothing", finding: "the environment of device 1 is accepted",
+			broken: runner{environment: func(int, *exec.Environment, error) error { return nil }}},
 		{check: "cancel", what: "it does not recover", finding: "afterwards: ", broken: runner{
 			measure: func(ctx context.Context) {
 				measuring.Add(1)
@@ -188,7 +202,8 @@ func TestBrokenExecutors(t *testing.T) {
 				return nil
 			},
 		}},
-		{check: "concurrent", what: "one at a time", finding: "busy", broken: runner{compile: func(context.Context, gemm.Problem, *gemm.Config, *int) error {
+		{check: "concurrent", what: "one at a time", finding: "busy", broken: runner{compile: func(context.Context,
+			gemm.Problem, *gemm.Config, *int) error {
 			defer inside.Add(-1)
 			if inside.Add(1) > 1 {
 				return &diag.Error{Kind: diag.Plugin, What: "busy"}
@@ -196,10 +211,11 @@ func TestBrokenExecutors(t *testing.T) {
 			time.Sleep(5 * time.Millisecond)
 			return nil
 		}}},
-		{check: "environment", what: "in Kelvin", finding: "a temperature of 313 °C", broken: runner{environment: func(_ int, e *exec.Environment, err error) error {
-			e.TemperatureC = 313
-			return err
-		}}},
+		{check: "environment", what: "in Kelvin", finding: "a temperature of 313 °C",
+			broken: runner{environment: func(_ int, e *exec.Environment, err error) error {
+				e.TemperatureC = 313
+				return err
+			}}},
 	} {
 		t.Run(test.check+"/"+strings.ReplaceAll(test.what, " ", "-"), func(t *testing.T) {
 			calls.Store(0)
@@ -219,7 +235,8 @@ func TestBrokenExecutors(t *testing.T) {
 var released atomic.Uint64
 
 func TestSoundExecutor(t *testing.T) {
-	if names, text, skipped := failing(t, wire.ExecutorService(&runner{}), ExecutorChecks(), Options{}); len(names)+len(skipped) > 0 {
+	if names, text, skipped := failing(t, wire.ExecutorService(&runner{}), ExecutorChecks(),
+		Options{}); len(names)+len(skipped) > 0 {
 		t.Errorf("the checks %v fail, %v are skipped: %s", names, skipped, text)
 	}
 }

@@ -19,17 +19,25 @@ import (
 
 // executorChecks are in the order in which a finding helps.
 var executorChecks = []Check{
-	{"info", "Info names the plugin and its version, lists an API version that this origami speaks, and reports good health.", checkInfo},
-	{"manifest", "The manifest is the same each time and belongs to the plugin of Info; it needs no device.", checkExecutorManifest},
-	{"devices", "The devices are the same each time; each has a name, an architecture, kernel families or libraries, and what its driver says in finite numbers.", checkDevices},
+	{"info", "Info names the plugin and its version, lists an API version that this origami speaks, and reports good " +
+		"health.", checkInfo},
+	{"manifest", "The manifest is the same each time and belongs to the plugin of Info; it needs no device.",
+		checkExecutorManifest},
+	{"devices", "The devices are the same each time; each has a name, an architecture, kernel families or libraries, " +
+		"and what its driver says in finite numbers.", checkDevices},
 	{"compile", "Of every kernel family a common tile can be compiled, with resources that can be.", checkCompile},
-	{"numerics", "The result of a kernel is right, also for sizes that are no multiples of the tile: within the tolerance, nothing out of bounds, and something was compared.", checkNumerics},
-	{"samples", "As many runs are measured as were asked for, with a warm and a cold L2; an unknown distribution of inputs is an error of kind input.", checkSamples},
-	{"lifecycle", "A kernel is compiled, checked, measured, and released; a released one and one that never was are lost, and releasing either is no error.", checkLifecycle},
+	{"numerics", "The result of a kernel is right, also for sizes that are no multiples of the tile: within the " +
+		"tolerance, nothing out of bounds, and something was compared.", checkNumerics},
+	{"samples", "As many runs are measured as were asked for, with a warm and a cold L2; an unknown distribution of " +
+		"inputs is an error of kind input.", checkSamples},
+	{"lifecycle", "A kernel is compiled, checked, measured, and released; a released one and one that never was are " +
+		"lost, and releasing either is no error.", checkLifecycle},
 	{"libraries", "Every library is compiled, checked and measured.", checkLibraries},
-	{"bad-config", "Problems and configurations that cannot be are errors of kind input, and the executor works on.", checkBadConfig},
+	{"bad-config", "Problems and configurations that cannot be are errors of kind input, and the executor works on.",
+		checkBadConfig},
 	{"bad-device", "A device that there is not is an error of kind input.", checkBadDevice},
-	{"cancel", "A measurement that is given up returns promptly with the context's error, and the executor works on.", checkCancelMeasure},
+	{"cancel", "A measurement that is given up returns promptly with the context's error, and the executor works on.",
+		checkCancelMeasure},
 	{"concurrent", "Kernels are compiled, checked and measured from several goroutines.", checkConcurrentKernels},
 	{"environment", "Clock, power and temperature of every device are numbers that can be.", checkEnvironment},
 }
@@ -88,7 +96,8 @@ func (b *bench) compile(ctx context.Context, kernel string, p gemm.Problem) (exe
 		}
 		refusal = err
 	}
-	return nil, gemm.Config{}, fmt.Errorf("none of %d common tiles of the kernel family %s can be compiled for %s, the last because: %w", len(tiles), kernel, p, refusal)
+	return nil, gemm.Config{}, fmt.Errorf("none of %d common tiles of the kernel family %s can be compiled for %s, the "+
+		"last because: %w", len(tiles), kernel, p, refusal)
 }
 
 // release closes a kernel and adds a finding if that fails.
@@ -198,7 +207,8 @@ func checkNumerics(ctx context.Context, s *subject) error {
 			case err != nil:
 				found.add("%s %s of %s: %s", family, c, p, err)
 			case !n.OK():
-				found.add("%s %s of %s: the result is wrong: error %.3g of %.3g allowed, %d of %d elements, %d bytes out of bounds", family, c, p, n.MaxError, n.Tolerance, n.Wrong, n.Checked, n.OutOfBounds)
+				found.add("%s %s of %s: the result is wrong: error %.3g of %.3g allowed, %d of %d elements, %d bytes out of bounds",
+					family, c, p, n.MaxError, n.Tolerance, n.Wrong, n.Checked, n.OutOfBounds)
 			case n.Checked == 0 || n.Reference == "":
 				found.add("%s %s of %s: %d elements are compared with %q", family, c, p, n.Checked, n.Reference)
 			}
@@ -263,7 +273,8 @@ func (s *subject) raw(ctx context.Context, b *bench) (exec.Kernel, uint64, error
 	if err != nil {
 		return nil, 0, err
 	}
-	resp, err := pb.NewExecutorServiceClient(s.conn).Compile(ctx, &pb.CompileRequest{Device: int64(b.device), Problem: wireProblem(small), Config: wire.ConfigMessage(c)})
+	resp, err := pb.NewExecutorServiceClient(s.conn).Compile(ctx, &pb.CompileRequest{Device: int64(b.device),
+		Problem: wireProblem(small), Config: wire.ConfigMessage(c)})
 	if err != nil {
 		return nil, 0, errors.Join(err, k.Close())
 	}

@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"context"
-	"math"
 	"math/rand/v2"
 	"slices"
 
@@ -281,5 +280,3 @@ func checkMapping(ctx context.Context, s *subject) error {
 	}
 	return found.err()
 }
-
-func amount(v float64) bool { return v >= 0 && !math.IsInf(v, 0) }

@@ -22,8 +22,9 @@ func TestPluginsAreAskedOnce(t *testing.T) {
 		t.Helper()
 		// A script that counts how often it is asked.
 		text := "#!/bin/sh\necho >> " + count + `
-echo '{"info":{"name":"counted","version":"` + version + `","api_versions":["1.0.0"],"health":"HEALTH_OK"},"protocol_versions":[1],
-"manifest":{"name":"counted","version":"` + version + `","archs":[{"id":"counted","vendor":"none","models":["m"],"kernels":["k"],"devices":[{"id":"d","name":"d"}]}]}}'
+echo '{"info":{"name":"counted","version":"` + version + `","api_versions":["1.0.0"],"health":"HEALTH_OK"},
+"protocol_versions":[1],"manifest":{"name":"counted","version":"` + version + `","archs":[{"id":"counted",
+"vendor":"none","models":["m"],"kernels":["k"],"devices":[{"id":"d","name":"d"}]}]}}'
 `
 		if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
 			t.Fatal(err)

@@ -12,6 +12,9 @@ import (
 	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
 )
 
+// The numbers are spelled out three times here, and nowhere else outside of the messages: in columns, and in the two
+// innermost loops, which a loop over columns would make half as fast. TestRandomValuesSurvive has every field.
+
 // columns are the numbers of a list of configurations in the order of gemm.Fields.
 func columns(q *pb.Configs) [gemm.NumFields]*[]int64 {
 	return [...]*[]int64{&q.BlockM, &q.BlockN, &q.BlockK, &q.GroupM, &q.NumWarps, &q.NumStages, &q.SplitK}
@@ -28,9 +31,9 @@ func toConfigs(cfgs []gemm.Config) *pb.Configs {
 	var axes axisColumns
 	for i := range cfgs {
 		c := &cfgs[i]
-		for f, v := range c.Numbers() {
-			all[f*n+i] = int64(v)
-		}
+		q.BlockM[i], q.BlockN[i], q.BlockK[i] = int64(c.BlockM), int64(c.BlockN), int64(c.BlockK)
+		q.GroupM[i], q.SplitK[i] = int64(c.GroupM), int64(c.SplitK)
+		q.NumWarps[i], q.NumStages[i] = int64(c.NumWarps), int64(c.NumStages)
 		// The index column appears with the second kernel family; a list of one family does without.
 		if k := kernels.index(c.Kernel); k != 0 || q.Kernel != nil {
 			if q.Kernel == nil {
@@ -75,8 +78,7 @@ func fromConfigs(q *pb.Configs) ([]gemm.Config, error) {
 	if n == 0 {
 		return nil, nil
 	}
-	numbers := columns(q)
-	for _, column := range numbers {
+	for _, column := range columns(q) {
 		if len(*column) != n {
 			return nil, fmt.Errorf("configurations: columns of %d and %d elements", n, len(*column))
 		}
@@ -86,6 +88,8 @@ func fromConfigs(q *pb.Configs) ([]gemm.Config, error) {
 			len(q.Kernel), n)
 	}
 	cfgs := make([]gemm.Config, n)
+	bm, bn, bk, group := q.BlockM[:n], q.BlockN[:n], q.BlockK[:n], q.GroupM[:n]
+	warps, stages, split := q.NumWarps[:n], q.NumStages[:n], q.SplitK[:n]
 	for i := range cfgs {
 		kernel := uint32(0)
 		if len(q.Kernel) != 0 {
@@ -94,12 +98,11 @@ func fromConfigs(q *pb.Configs) ([]gemm.Config, error) {
 		if int(kernel) >= len(q.Kernels) {
 			return nil, fmt.Errorf("configurations: kernel index %d of %d", kernel, len(q.Kernels))
 		}
-		var v [gemm.NumFields]int
-		for f, column := range numbers {
-			v[f] = int((*column)[i])
+		cfgs[i] = gemm.Config{
+			BlockM: int(bm[i]), BlockN: int(bn[i]), BlockK: int(bk[i]), GroupM: int(group[i]),
+			NumWarps: int(warps[i]), NumStages: int(stages[i]), SplitK: int(split[i]),
+			Kernel: q.Kernels[kernel],
 		}
-		cfgs[i].SetNumbers(v)
-		cfgs[i].Kernel = q.Kernels[kernel]
 	}
 	return cfgs, fromAxisColumns(cfgs, q.Axes)
 }

@@ -16,8 +16,9 @@ func toDescription(d *arch.Description) *pb.Description {
 		Model: d.Model, Models: d.Models, Kernels: d.Kernels, Rung: toRung(d.Rung),
 		UnitName: d.UnitName, Units: int64(d.Units), Partitions: int64(d.Partitions),
 		ClockHz: float64(d.Clock), ClockRung: toRung(d.ClockRung),
-		SharedMemoryBytes: float64(d.SharedMemory), RegisterFile: int64(d.RegisterFile), RegistersPerThread: int64(d.RegistersPerThread),
-		Order: &pb.Order{Window: d.Order.Window},
+		SharedMemoryBytes: float64(d.SharedMemory), RegisterFile: int64(d.RegisterFile),
+		RegistersPerThread: int64(d.RegistersPerThread),
+		Order:              &pb.Order{Window: d.Order.Window},
 	}
 	for _, p := range d.Peak {
 		q.Peaks = append(q.Peaks, &pb.PeakRate{ElementType: pb.ElementType(p.DType), FlopsPerSecond: float64(p.Rate)})
@@ -30,16 +31,19 @@ func toDescription(d *arch.Description) *pb.Description {
 	}
 	for _, p := range d.Params {
 		q.Params = append(q.Params, &pb.Param{
-			Name: p.Name, Value: p.Value, Unit: p.Unit, Source: p.Source, Method: string(p.Method), Date: p.Date, Tier: pb.Tier(p.Tier),
+			Name: p.Name, Value: p.Value, Unit: p.Unit, Source: p.Source, Method: string(p.Method), Date: p.Date,
+			Tier: pb.Tier(p.Tier),
 		})
 	}
 	q.Unused = d.Unused
 	for _, c := range d.Constants {
-		q.Constants = append(q.Constants, &pb.Constant{Name: c.Name, Value: c.Value, Unit: c.Unit, Doc: c.Doc, Source: c.Source})
+		q.Constants = append(q.Constants, &pb.Constant{Name: c.Name, Value: c.Value, Unit: c.Unit, Doc: c.Doc,
+			Source: c.Source})
 	}
 	for _, t := range d.Terms {
 		q.Terms = append(q.Terms, &pb.Term{
-			Name: t.Name, Unit: t.Unit, Formula: t.Formula, Doc: t.Doc, Source: t.Source, Kind: pb.TermKind(t.Kind) + pb.TermKind_TERM_KIND_INTERMEDIATE,
+			Name: t.Name, Unit: t.Unit, Formula: t.Formula, Doc: t.Doc, Source: t.Source, Kind: pb.TermKind(t.Kind) +
+				pb.TermKind_TERM_KIND_INTERMEDIATE,
 			Common: t.Common,
 		})
 	}
@@ -52,7 +56,8 @@ func toDescription(d *arch.Description) *pb.Description {
 	for _, u := range d.Uncertainty {
 		own := &pb.Uncertainty{Kernel: u.Kernel, Level: u.Level, Spread: u.Sigma, PlanSpread: u.PlanSigma, Source: u.Source}
 		for _, r := range u.Ranges {
-			own.Ranges = append(own.Ranges, &pb.ErrorRange{Bound: pb.Bound(r.Bound), BelowSeconds: float64(r.Below), Low: r.Low, High: r.High})
+			own.Ranges = append(own.Ranges, &pb.ErrorRange{Bound: pb.Bound(r.Bound), BelowSeconds: float64(r.Below), Low: r.Low,
+				High: r.High})
 		}
 		q.Uncertainty = append(q.Uncertainty, own)
 	}
@@ -71,12 +76,14 @@ func fromDescription(q *pb.Description) (*arch.Description, error) {
 	}
 	var c check
 	d := &arch.Description{
-		Arch: c.named("arch", q.Arch), Vendor: q.Vendor, Device: c.named("device", q.Device), DeviceName: q.DeviceName, Aliases: q.Aliases,
-		Model: c.named("model", q.Model), Models: q.Models, Kernels: q.Kernels, Rung: c.rung(q.Rung),
+		Arch: c.named("arch", q.Arch), Vendor: q.Vendor, Device: c.named("device", q.Device), DeviceName: q.DeviceName,
+		Aliases: q.Aliases,
+		Model:   c.named("model", q.Model), Models: q.Models, Kernels: q.Kernels, Rung: c.rung(q.Rung),
 		UnitName: q.UnitName, Units: c.count("units", q.Units), Partitions: c.count("partitions", q.Partitions),
 		Clock: unit.Hertz(c.finite("clock", q.ClockHz)), ClockRung: c.rung(q.ClockRung),
 		SharedMemory: unit.Bytes(c.finite("shared memory", q.SharedMemoryBytes)),
-		RegisterFile: c.count("register file", q.RegisterFile), RegistersPerThread: c.count("registers per thread", q.RegistersPerThread),
+		RegisterFile: c.count("register file", q.RegisterFile), RegistersPerThread: c.count("registers per thread",
+			q.RegistersPerThread),
 		Order: arch.Order{Window: c.finite("order window", q.GetOrder().GetWindow())},
 	}
 	if d.Clock <= 0 {
@@ -86,21 +93,19 @@ func fromDescription(q *pb.Description) (*arch.Description, error) {
 		c.fail("a description without kernels")
 	}
 	for _, p := range q.Peaks {
-		d.Peak = append(d.Peak, arch.PeakRate{DType: c.elementType(p.GetElementType()), Rate: unit.FlopsPerSecond(c.finite("peak rate", p.GetFlopsPerSecond()))})
+		d.Peak = append(d.Peak, arch.PeakRate{DType: c.elementType(p.GetElementType()),
+			Rate: unit.FlopsPerSecond(c.finite("peak rate", p.GetFlopsPerSecond()))})
 	}
 	for _, a := range q.Atoms {
 		d.Atoms = append(d.Atoms, arch.Atom{
-			DType: c.elementType(a.GetElementType()), M: c.count("atom m", a.GetM()), N: c.count("atom n", a.GetN()), K: c.count("atom k", a.GetK()),
-			Latency: unit.Cycles(c.finite("atom latency", a.GetLatencyCycles())), PerUnit: c.count("atoms per unit", a.GetPerUnit()),
+			DType: c.elementType(a.GetElementType()), M: c.count("atom m", a.GetM()), N: c.count("atom n", a.GetN()),
+			K:       c.count("atom k", a.GetK()),
+			Latency: unit.Cycles(c.finite("atom latency", a.GetLatencyCycles())), PerUnit: c.count("atoms per unit",
+				a.GetPerUnit()),
 		})
 	}
 	for _, p := range q.Params {
-		if p.GetTier() < pb.Tier_TIER_DERIVED || p.GetTier() > pb.Tier_TIER_OVERRIDE {
-			c.fail("%s has the unknown tier %d", p.GetName(), p.GetTier())
-		}
-		d.Params = append(d.Params, hw.Param{Name: p.GetName(), Tier: hw.Tier(p.GetTier()), Number: hw.Number{
-			Value: c.finite(p.GetName(), p.GetValue()), Unit: p.GetUnit(), Source: p.GetSource(), Method: hw.Method(p.GetMethod()), Date: p.GetDate(),
-		}})
+		d.Params = append(d.Params, c.param(p))
 	}
 	for _, name := range q.Unused {
 		if _, ok := hw.Set(d.Params).Lookup(name); !ok {
@@ -110,18 +115,12 @@ func fromDescription(q *pb.Description) (*arch.Description, error) {
 	d.Unused = q.Unused
 	for _, k := range q.Constants {
 		d.Constants = append(d.Constants, arch.Constant{
-			Name: k.GetName(), Value: c.finite(k.GetName(), k.GetValue()), Unit: k.GetUnit(), Doc: k.GetDoc(), Source: k.GetSource(),
+			Name: k.GetName(), Value: c.finite(k.GetName(), k.GetValue()), Unit: k.GetUnit(), Doc: k.GetDoc(),
+			Source: k.GetSource(),
 		})
 	}
 	for _, t := range q.Terms {
-		if t.GetKind() < pb.TermKind_TERM_KIND_INTERMEDIATE || t.GetKind() > pb.TermKind_TERM_KIND_TOTAL {
-			c.fail("term %s has the unknown kind %d", t.GetName(), t.GetKind())
-		}
-		d.Terms = append(d.Terms, arch.Term{
-			Name: c.named("term", t.GetName()), Unit: t.GetUnit(), Formula: t.GetFormula(), Doc: t.GetDoc(), Source: t.GetSource(),
-			Kind:   arch.TermKind(t.GetKind() - pb.TermKind_TERM_KIND_INTERMEDIATE),
-			Common: t.GetCommon(),
-		})
+		d.Terms = append(d.Terms, c.term(t))
 	}
 	for _, k := range q.GetOrder().GetKeys() {
 		if k < pb.Key_KEY_INTENSITY || k > pb.Key_KEY_LARGE_TILE {
@@ -133,23 +132,7 @@ func fromDescription(q *pb.Description) (*arch.Description, error) {
 		d.Options = append(d.Options, arch.OptionValue{Key: o.GetKey(), Value: o.GetValue()})
 	}
 	for _, u := range q.Uncertainty {
-		own := arch.Uncertainty{
-			Kernel: c.named("uncertainty", u.GetKernel()), Level: c.positive("level of uncertainty", u.GetLevel()), Sigma: c.amount("spread", u.GetSpread()),
-			PlanSigma: c.amount("spread", u.GetPlanSpread()), Source: u.GetSource(),
-		}
-		for _, r := range u.GetRanges() {
-			if r.GetBound() < 0 || r.GetBound() > pb.Bound_BOUND_LATENCY {
-				c.fail("an error range has the unknown bound %d", r.GetBound())
-			}
-			if r.GetLow() > r.GetHigh() {
-				c.fail("an error range from %v to %v", r.GetLow(), r.GetHigh())
-			}
-			own.Ranges = append(own.Ranges, arch.ErrorRange{
-				Bound: arch.Bound(r.GetBound()), Below: unit.Seconds(c.amount("time of an error range", r.GetBelowSeconds())),
-				Low: c.positive("error range", r.GetLow()), High: c.positive("error range", r.GetHigh()),
-			})
-		}
-		d.Uncertainty = append(d.Uncertainty, own)
+		d.Uncertainty = append(d.Uncertainty, c.uncertainty(u))
 	}
 	for _, dim := range q.Monotone {
 		if dim < pb.Dim_DIM_M || dim > pb.Dim_DIM_NONE {
@@ -164,6 +147,47 @@ func fromDescription(q *pb.Description) (*arch.Description, error) {
 		c.fail("%v", err)
 	}
 	return d, c.err
+}
+
+func (c *check) param(p *pb.Param) hw.Param {
+	if p.GetTier() < pb.Tier_TIER_DERIVED || p.GetTier() > pb.Tier_TIER_OVERRIDE {
+		c.fail("%s has the unknown tier %d", p.GetName(), p.GetTier())
+	}
+	return hw.Param{Name: p.GetName(), Tier: hw.Tier(p.GetTier()), Number: hw.Number{
+		Value: c.finite(p.GetName(), p.GetValue()), Unit: p.GetUnit(), Source: p.GetSource(),
+		Method: hw.Method(p.GetMethod()), Date: p.GetDate(),
+	}}
+}
+
+func (c *check) term(t *pb.Term) arch.Term {
+	if t.GetKind() < pb.TermKind_TERM_KIND_INTERMEDIATE || t.GetKind() > pb.TermKind_TERM_KIND_TOTAL {
+		c.fail("term %s has the unknown kind %d", t.GetName(), t.GetKind())
+	}
+	return arch.Term{
+		Name: c.named("term", t.GetName()), Unit: t.GetUnit(), Formula: t.GetFormula(), Doc: t.GetDoc(),
+		Source: t.GetSource(), Kind: arch.TermKind(t.GetKind() - pb.TermKind_TERM_KIND_INTERMEDIATE), Common: t.GetCommon(),
+	}
+}
+
+func (c *check) uncertainty(u *pb.Uncertainty) arch.Uncertainty {
+	out := arch.Uncertainty{
+		Kernel: c.named("uncertainty", u.GetKernel()), Level: c.positive("level of uncertainty", u.GetLevel()),
+		Sigma:     c.amount("spread", u.GetSpread()),
+		PlanSigma: c.amount("spread", u.GetPlanSpread()), Source: u.GetSource(),
+	}
+	for _, r := range u.GetRanges() {
+		if r.GetBound() < 0 || r.GetBound() > pb.Bound_BOUND_LATENCY {
+			c.fail("an error range has the unknout bound %d", r.GetBound())
+		}
+		if r.GetLow() > r.GetHigh() {
+			c.fail("an error range from %v to %v", r.GetLow(), r.GetHigh())
+		}
+		out.Ranges = append(out.Ranges, arch.ErrorRange{
+			Bound: arch.Bound(r.GetBound()), Below: unit.Seconds(c.amount("time of an error range", r.GetBelowSeconds())),
+			Low: c.positive("error range", r.GetLow()), High: c.positive("error range", r.GetHigh()),
+		})
+	}
+	return out
 }
 
 func toFamily(f arch.Family) *pb.Family {
@@ -194,7 +218,8 @@ func toLevels(levels []arch.Level) []*pb.Level {
 	out := make([]*pb.Level, len(levels))
 	for i, l := range levels {
 		out[i] = &pb.Level{
-			Name: l.Name, CapacityBytes: float64(l.Capacity), LatencyCycles: float64(l.Latency), Partitions: int64(l.Partitions), Bound: pb.Bound(l.Bound),
+			Name: l.Name, CapacityBytes: float64(l.Capacity), LatencyCycles: float64(l.Latency), Partitions: int64(l.Partitions),
+			Bound: pb.Bound(l.Bound),
 			Bandwidth: &pb.Bandwidth{
 				PeakBytesPerCycle: float64(l.Bandwidth.Peak), Units: int64(l.Bandwidth.Units), Linear: l.Bandwidth.Linear,
 				C0: l.Bandwidth.C0, C1: l.Bandwidth.C1, C2: l.Bandwidth.C2,
@@ -217,10 +242,13 @@ func fromLevels(levels []*pb.Level) ([]arch.Level, error) {
 		}
 		out[i] = arch.Level{
 			Name: c.named("level", l.GetName()), Capacity: unit.Bytes(c.finite("capacity", l.GetCapacityBytes())),
-			Latency: unit.Cycles(c.finite("latency", l.GetLatencyCycles())), Partitions: c.count("partitions", l.GetPartitions()), Bound: arch.Bound(l.GetBound()),
+			Latency: unit.Cycles(c.finite("latency", l.GetLatencyCycles())), Partitions: c.count("partitions",
+				l.GetPartitions()), Bound: arch.Bound(l.GetBound()),
 			Bandwidth: arch.Bandwidth{
-				Peak: unit.BytesPerCycle(c.finite("bandwidth", b.GetPeakBytesPerCycle())), Units: c.count("bandwidth units", b.GetUnits()), Linear: b.GetLinear(),
-				C0: c.finite("bandwidth c0", b.GetC0()), C1: c.finite("bandwidth c1", b.GetC1()), C2: c.finite("bandwidth c2", b.GetC2()),
+				Peak: unit.BytesPerCycle(c.finite("bandwidth", b.GetPeakBytesPerCycle())), Units: c.count("bandwidth units",
+					b.GetUnits()), Linear: b.GetLinear(),
+				C0: c.finite("bandwidth c0", b.GetC0()), C1: c.finite("bandwidth c1", b.GetC1()), C2: c.finite("bandwidth c2",
+					b.GetC2()),
 			},
 		}
 	}

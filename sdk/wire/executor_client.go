@@ -70,7 +70,8 @@ func (x *Executor) Close() error { return nil }
 
 // Compile implements exec.Executor.
 func (x *Executor) Compile(ctx context.Context, device int, p gemm.Problem, c gemm.Config) (exec.Kernel, error) {
-	return x.compile(ctx, &pb.CompileRequest{Device: int64(device), Problem: toProblem(p), Config: toConfigs([]gemm.Config{c})})
+	return x.compile(ctx, &pb.CompileRequest{Device: int64(device), Problem: toProblem(p),
+		Config: toConfigs([]gemm.Config{c})})
 }
 
 // Library implements exec.Executor. On the wire a library is a configuration that has nothing but its kernel.
@@ -169,8 +170,9 @@ func (k *kernel) Close() error {
 // fault is the client's, and knows kernels that are gone.
 func (k *kernel) fault(ctx context.Context, op string, err error) error {
 	if _, missing := details(err); missing == pb.Missing_RESOURCE_KERNEL {
-		return &diag.Error{Kind: diag.Plugin, Where: "plugin " + k.client.name, What: fmt.Sprintf("%s: the kernel was lost with the process that compiled it", op),
-			Fix: "compile it again", Err: exec.ErrKernelLost}
+		return &diag.Error{Kind: diag.Plugin, Where: "plugin " + k.client.name,
+			What: fmt.Sprintf("%s: the kernel was lost with the process that compiled it", op),
+			Fix:  "compile it again", Err: exec.ErrKernelLost}
 	}
 	return k.client.fault(ctx, op, err)
 }

@@ -110,7 +110,8 @@ func (s *executorServer) use(handle uint64, do func(exec.Kernel) error) error {
 	return nil
 }
 
-func (s *executorServer) Manifest(context.Context, *pb.ExecutorServiceManifestRequest) (*pb.ExecutorServiceManifestResponse, error) {
+func (s *executorServer) Manifest(context.Context,
+	*pb.ExecutorServiceManifestRequest) (*pb.ExecutorServiceManifestResponse, error) {
 	return &pb.ExecutorServiceManifestResponse{Manifest: toExecutorManifest(s.provider.Manifest())}, nil
 }
 

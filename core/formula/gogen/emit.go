@@ -220,8 +220,9 @@ func (w *writer) rounded(n *node) string {
 		return w.expr(n, 0)
 	case formula.Multiply:
 		return "float64(" + w.operation(n, 0) + ")"
+	default:
+		return w.operation(n, 0)
 	}
-	return w.operation(n, 0)
 }
 
 func (w *writer) lookup(n *node) string {
@@ -318,6 +319,7 @@ func (w *writer) operation(n *node, least int) string {
 		if e := n.args[1]; e.op == formula.Number && e.value == 4 {
 			return "fourth(" + w.expr(n.args[0], 0) + ")"
 		}
+	default: // an operator or a function
 	}
 	if s, ok := symbols[n.op]; ok {
 		operand := w.expr
@@ -362,8 +364,9 @@ func (w *writer) condition(n *node) string {
 			return parenthesised(w.expr(a, s.bind+1)+" "+symbol+" "+w.expr(b, s.bind+1), s.bind, least)
 		case formula.And, formula.Or:
 			return parenthesised(write(n.args[0], s.bind)+" "+s.text+" "+write(n.args[1], s.bind+1), s.bind, least)
+		default:
+			return parenthesised(w.expr(n, bindCompare+1)+" != 0", bindCompare, least)
 		}
-		return parenthesised(w.expr(n, bindCompare+1)+" != 0", bindCompare, least)
 	}
 	return write(n, 0)
 }

@@ -154,6 +154,7 @@ func (p *Plan) node(e *formula.Expr) (*node, error) {
 			return nil, fmt.Errorf("unknown name %q", e.Name)
 		}
 		return n, nil
+	default: // an operator or a function
 	}
 	args := make([]*node, len(e.Args))
 	for i, a := range e.Args {

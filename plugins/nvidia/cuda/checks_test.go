@@ -125,7 +125,7 @@ func TestCheckNotices(t *testing.T) {
 			if f.program == nil {
 				f.program = right.(*kernel).program
 			}
-			n, err := (&kernel{device: d, problem: p, config: config, program: f}).Check(t.Context())
+			n, err := (&kernel{device: d, problem: p, name: config.String(), program: f}).Check(t.Context())
 			if err != nil {
 				t.Fatalf("%s, %s: %v", p, name, err)
 			}

@@ -44,8 +44,22 @@ func TestTritonExecutorAgreesWithTheSweep(t *testing.T) {
 			t.Fatal(err)
 		}
 		slices.Sort(ratios)
-		fmt.Fprintf(&table, "%d,%d,%d,%d,%.3f,%.3f,%.3f,%.3f,%.3f\n", p.M, p.N, p.K, len(ratios),
-			stats.Quantile(ratios, 0.05), stats.Quantile(ratios, 0.5), stats.Quantile(ratios, 0.95), slices.Min(now)/slices.Min(before), tau)
+		fmt.Fprintf(
+			&table,
+			"%d,%d,%d,%d,%.3f,%.3f,%.3f,%.3f,%.3f\n",
+			p.M,
+			p.N,
+			p.K,
+			len(ratios),
+			stats.Quantile(
+				ratios,
+				0.05,
+			),
+			stats.Quantile(ratios, 0.5),
+			stats.Quantile(ratios, 0.95),
+			slices.Min(now)/slices.Min(before),
+			tau,
+		)
 	}
 	const file = "../../../docs/experiments/triton-on-h200/agreement.csv"
 	if *update {

@@ -26,7 +26,20 @@ func TestH200Triton(t *testing.T) {
 	if d.Arch != "sm90" || d.Device != "h200" || d.WarmL2 || !slices.Equal(d.Libraries(), []string{"cublas"}) {
 		t.Errorf("%+v with libraries %v", d.Conditions, d.Libraries())
 	}
-	p, c := gemm.New(64, 64, 64), gemm.Config{BlockM: 256, BlockN: 256, BlockK: 16, NumStages: 2, NumWarps: 8, GroupM: 8, SplitK: 1, Kernel: "triton"}
+	p, c := gemm.New(
+		64,
+		64,
+		64,
+	), gemm.Config{
+		BlockM:    256,
+		BlockN:    256,
+		BlockK:    16,
+		NumStages: 2,
+		NumWarps:  8,
+		GroupM:    8,
+		SplitK:    1,
+		Kernel:    "triton",
+	}
 	m, ok := d.Find(p, c)
 	if !ok || m.Median != 0.026768e-3 || m.Resources.Registers == 0 || m.Resources.SharedMemory == 0 {
 		t.Errorf("%s of %s: %+v", c, p, m)
@@ -54,9 +67,21 @@ func TestH200MMA(t *testing.T) {
 	if len(d.Problems()) != 23 || d.Len() < 23*(821+2) {
 		t.Errorf("%d problems, %d measurements", len(d.Problems()), d.Len())
 	}
-	c := gemm.Config{BlockM: 128, BlockN: 256, BlockK: 64, NumStages: 3, NumWarps: 8, GroupM: 16, SplitK: 1, Kernel: "mma"}
+	c := gemm.Config{
+		BlockM:    128,
+		BlockN:    256,
+		BlockK:    64,
+		NumStages: 3,
+		NumWarps:  8,
+		GroupM:    16,
+		SplitK:    1,
+		Kernel:    "mma",
+	}
 	m, ok := d.Find(gemm.New(8192, 8192, 8192), c)
-	if !ok || m.Status != dataset.OK || m.Numerics == nil || !m.Numerics.OK() || m.Numerics.Checked != 8192*8192 || len(m.Samples) < 2 || m.Environment == nil || m.Environment.Driver == "" {
+	if !ok || m.Status != dataset.OK || m.Numerics == nil || !m.Numerics.OK() || m.Numerics.Checked != 8192*8192 ||
+		len(m.Samples) < 2 ||
+		m.Environment == nil ||
+		m.Environment.Driver == "" {
 		t.Errorf("%s at 8192³: %+v", c, m)
 	}
 }

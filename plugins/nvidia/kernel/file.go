@@ -59,12 +59,6 @@ func (k *file) each(data []byte, use func(*row) error) error {
 // text returns the cell of a required column.
 func (r *row) text(name string) string { return r.cells[r.column[name]] }
 
-// other reports whether the file has the column and the row another value in it.
-func (r *row) other(name, value string) bool {
-	i, ok := r.column[name]
-	return ok && r.cells[i] != value
-}
-
 // fault says which cell is wrong.
 func (r *row) fault(name string) *diag.Error {
 	line, _ := r.csv.FieldPos(r.column[name])

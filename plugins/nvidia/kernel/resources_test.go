@@ -54,8 +54,23 @@ func compiledKernels(t testing.TB, files fs.FS, name string, family kernel.Famil
 			}
 		}
 		k := compiledKernel{
-			family: family, masked: v["even_k"] == 0, target: v["target"], registers: v["n_regs"], spillBytes: 4 * v["n_spills"], sharedMemory: v["shared"], outOfResources: status != "ok",
-			config: gemm.Config{BlockM: v["bm"], BlockN: v["bn"], BlockK: v["bk"], NumStages: v["stages"], NumWarps: v["warps"], GroupM: v["gm"], SplitK: 1, Kernel: family.Name()},
+			family:         family,
+			masked:         v["even_k"] == 0,
+			target:         v["target"],
+			registers:      v["n_regs"],
+			spillBytes:     4 * v["n_spills"],
+			sharedMemory:   v["shared"],
+			outOfResources: status != "ok",
+			config: gemm.Config{
+				BlockM:    v["bm"],
+				BlockN:    v["bn"],
+				BlockK:    v["bk"],
+				NumStages: v["stages"],
+				NumWarps:  v["warps"],
+				GroupM:    v["gm"],
+				SplitK:    1,
+				Kernel:    family.Name(),
+			},
 		}
 		k.problem = gemm.New(4096, 4096, v["bk"])
 		if v["even_k"] == 0 {
@@ -99,6 +114,13 @@ func (k *compiledKernel) predicted(devices map[int]*gpu.Device) kernel.Resources
 // TestResources scores the predictions against what compilers reported, in groups of kernels.
 func TestResources(t *testing.T) {
 	devices := devices(t)
+	for name, kernels := range groups(t) {
+		t.Run(name, func(t *testing.T) { scoreResources(t, devices, name, kernels) })
+	}
+}
+
+// groups are the kernels that are scored together.
+func groups(t *testing.T) map[string][]compiledKernel {
 	groups := map[string][]compiledKernel{"triton sm90 on the H200": h200Kernels(t)}
 	for _, k := range tritonKernels(t) {
 		group := fmt.Sprintf("triton sm%d", k.target)
@@ -116,65 +138,81 @@ func TestResources(t *testing.T) {
 		group := fmt.Sprintf("mma sm%d", k.target)
 		groups[group] = append(groups[group], k)
 	}
-	for name, kernels := range groups {
-		t.Run(name, func(t *testing.T) {
-			var near, spill, shared, ctas, compiled, fits, big, bigNear int
-			for _, k := range kernels {
-				p := k.predicted(devices)
-				if int(p.SharedMemory) == k.sharedMemory {
-					shared++
-				}
-				if k.registers < 0 {
-					continue // out of resources: the driver reported no more than the shared memory
-				}
-				compiled++
-				if max(p.Registers-k.registers, k.registers-p.Registers) <= 16 {
-					near++
-				}
-				if (p.SpillBytes > 0) == (k.spillBytes > 0) {
-					spill++
-				}
-				if k.spillBytes > 64 {
-					big++
-					if p.SpillBytes <= 2*k.spillBytes && 2*p.SpillBytes >= k.spillBytes {
-						bigNear++
-					}
-				}
-				if !k.outOfResources {
-					fits++
-					d, warps := devices[k.target], k.config.NumWarps
-					if resident(d, warps, p.Registers, int(p.SharedMemory)) == resident(d, warps, k.registers, k.sharedMemory) {
-						ctas++
-					}
-				}
+	return groups
+}
+
+func scoreResources(t *testing.T, devices map[int]*gpu.Device, name string, kernels []compiledKernel) {
+	t.Helper()
+	var near, spill, shared, ctas, compiled, fits, big, bigNear int
+	for _, k := range kernels {
+		p := k.predicted(devices)
+		if int(p.SharedMemory) == k.sharedMemory {
+			shared++
+		}
+		if k.registers < 0 {
+			continue // out of resources: the driver reported no more than the shared memory
+		}
+		compiled++
+		if max(p.Registers-k.registers, k.registers-p.Registers) <= 16 {
+			near++
+		}
+		if (p.SpillBytes > 0) == (k.spillBytes > 0) {
+			spill++
+		}
+		if k.spillBytes > 64 {
+			big++
+			if p.SpillBytes <= 2*k.spillBytes && 2*p.SpillBytes >= k.spillBytes {
+				bigNear++
 			}
-			floor := func(what string, n, of int, least float64) {
-				if of == 0 {
-					return
-				}
-				share := float64(n) / float64(of)
-				t.Logf("%-34s %5.1f %% of %d", what, 100*share, of)
-				if share < least {
-					t.Errorf("%s: %.4f of %d kernels, at least %g expected", what, share, of, least)
-				}
+		}
+		if !k.outOfResources {
+			fits++
+			d, warps := devices[k.target], k.config.NumWarps
+			if resident(
+				d,
+				warps,
+				p.Registers,
+				int(p.SharedMemory),
+			) == resident(
+				d,
+				warps,
+				k.registers,
+				k.sharedMemory,
+			) {
+				ctas++
 			}
-			least := struct{ registers, spill, ctas float64 }{0.90, 0.97, 0.75}
-			if name == "triton beyond the sweeps" { // no constant was chosen with an eye on these
-				least.registers, least.spill, least.ctas = 0.80, 0.93, 0.40
-			}
-			floor("registers within 16", near, compiled, least.registers)
-			floor("spill or not", spill, compiled, least.spill)
-			floor("spills above 64 B within a factor 2", bigNear, big, 0.85)
-			floor("shared memory exact", shared, len(kernels), 1)
-			floor("CTAs per SM exact", ctas, fits, least.ctas)
-		})
+		}
 	}
+	floor := func(what string, n, of int, least float64) {
+		if of == 0 {
+			return
+		}
+		share := float64(n) / float64(of)
+		t.Logf("%-34s %5.1f %% of %d", what, 100*share, of)
+		if share < least {
+			t.Errorf("%s: %.4f of %d kernels, at least %g expected", what, share, of, least)
+		}
+	}
+	least := struct{ registers, spill, ctas float64 }{0.90, 0.97, 0.75}
+	if name == "triton beyond the sweeps" { // no constant was chosen with an eye on these
+		least.registers, least.spill, least.ctas = 0.80, 0.93, 0.40
+	}
+	floor("registers within 16", near, compiled, least.registers)
+	floor("spill or not", spill, compiled, least.spill)
+	floor("spills above 64 B within a factor 2", bigNear, big, 0.85)
+	floor("shared memory exact", shared, len(kernels), 1)
+	floor("CTAs per SM exact", ctas, fits, least.ctas)
 }
 
 // resident is how many CTAs of a kernel an SM holds.
 func resident(d *gpu.Device, warps, registers, shared int) int {
 	perSM, reserved := int(d.SharedMemory+d.SM.SharedReserved), int(d.SM.SharedReserved)
-	return min(d.SM.CTAs, d.SM.Threads/32/warps, d.RegisterFile/(32*warps*d.AllocatedRegisters(registers)), perSM/(shared+reserved))
+	return min(
+		d.SM.CTAs,
+		d.SM.Threads/32/warps,
+		d.RegisterFile/(32*warps*d.AllocatedRegisters(registers)),
+		perSM/(shared+reserved),
+	)
 }
 
 // SMs have the shared memory that is published for them (CUDA C++ Programming Guide, table "Technical Specifications
@@ -183,7 +221,13 @@ func TestSharedMemoryOfSMs(t *testing.T) {
 	devices := devices(t)
 	for target, want := range map[int]int{80: 164 << 10, 86: 100 << 10, 89: 100 << 10, 90: 228 << 10} {
 		if d := devices[target]; int(d.SharedMemory+d.SM.SharedReserved) != want {
-			t.Errorf("%s: %v B a CTA and %v B reserved are not %d B", d.SM.ID, d.SharedMemory, d.SM.SharedReserved, want)
+			t.Errorf(
+				"%s: %v B a CTA and %v B reserved are not %d B",
+				d.SM.ID,
+				d.SharedMemory,
+				d.SM.SharedReserved,
+				want,
+			)
 		}
 	}
 }
@@ -240,7 +284,13 @@ func TestPublishedRegisters(t *testing.T) {
 	p, ada := gemm.New(4096, 4096, 4096), devices(t)[89]
 	for n, spills := range map[int]bool{128: false, 256: true} {
 		c := gemm.Config{BlockM: n, BlockN: 256, BlockK: 64, NumStages: 2, NumWarps: 8}
-		if r := (triton.Family{}).Resources(ada, kernel.OperandsOf(&p), c, false); r.Registers < 255-24 || (r.SpillBytes > 0) != spills {
+		if r := (triton.Family{}).Resources(
+			ada,
+			kernel.OperandsOf(&p),
+			c,
+			false,
+		); r.Registers < 255-24 ||
+			(r.SpillBytes > 0) != spills {
 			t.Errorf("%s: %+v", c, r)
 		}
 	}
@@ -266,7 +316,10 @@ func TestResourcesBearAnyConfiguration(t *testing.T) {
 		}
 	}
 	c := gemm.Config{BlockM: 128, BlockN: 256, BlockK: 64, NumWarps: 8, NumStages: 3, SplitK: 1}
-	if n := testing.AllocsPerRun(100, func() { triton.Family{}.Resources(devices[90], kernel.OperandsOf(&p), c, false) }); n != 0 {
+	if n := testing.AllocsPerRun(
+		100,
+		func() { triton.Family{}.Resources(devices[90], kernel.OperandsOf(&p), c, false) },
+	); n != 0 {
 		t.Errorf("%g allocations", n)
 	}
 }
@@ -306,7 +359,12 @@ func TestRegisterOverrides(t *testing.T) {
 		}
 	}
 	d := with("register_file", 1024)
-	if reason, detail := (triton.Family{}).Check(d, o, c, triton.Family{}.Resources(d, o, c, false)); reason != arch.ReasonRegisters {
+	if reason, detail := (triton.Family{}).Check(
+		d,
+		o,
+		c,
+		triton.Family{}.Resources(d, o, c, false),
+	); reason != arch.ReasonRegisters {
 		t.Errorf("1024 registers for 256 threads: %q, %s", reason, detail)
 	}
 }

@@ -1,11 +1,12 @@
 package kernel
 
 import (
+	"bytes"
 	"strconv"
 
+	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 )
 
@@ -53,46 +54,25 @@ func (t Table) Find(d gemm.DType, c *gemm.Config, masked bool) (Resources, bool)
 	return r, ok
 }
 
-// compiledFile is a kernels.csv (docs/measuring.md). With a column target, only the rows of the architecture count;
-// with trans_a or trans_b, those of row-major operands.
-var compiledFile = file{
-	place: "the file of compiled kernels", remedy: "give a kernels.csv as docs/measuring.md describes it",
-	columns: []string{"bm", "bn", "bk", "stages", "warps", "even_k", "n_regs", "n_spills", "shared", "status"},
-}
+// compiledPlace is what errors call a file of compiled kernels.
+const compiledPlace = "the file of compiled kernels"
 
-// compiledIntegers is how many of its columns are numbers, kernelIntegers how many of these belong to the
-// configuration.
-const compiledIntegers, kernelIntegers = 9, 5
-
-// wordBytes is the size of a register.
-const wordBytes = 4
-
-// ReadTable reads registers per thread, words spilled per thread and bytes of shared memory per CTA of each kernel.
-// Rows without status "ok" were not built and are passed over.
+// ReadTable reads what a kernels.csv (docs/measuring.md) says of the kernels that were built. With a column target, only
+// the rows of the architecture count; with trans_a or trans_b, those of row-major operands.
 func ReadTable(data []byte, sm *gpu.SM) (Table, error) {
-	out, target := Table{}, strconv.Itoa(sm.Target.CC)
-	err := compiledFile.each(data, func(r *row) error {
-		if r.other("target", target) || r.other("trans_a", "0") || r.other("trans_b", "0") || r.other("status", "ok") {
-			return nil
-		}
-		var v [compiledIntegers]int
-		for i, name := range compiledFile.columns[:compiledIntegers] {
-			var err error
-			v[i], err = strconv.Atoi(r.text(name))
-			if err != nil || v[i] < 0 || v[i] > 1<<24 || i < kernelIntegers && v[i] > 1<<14 {
-				return r.fault(name).Do("give a number")
-			}
-		}
-		c := gemm.Config{BlockM: v[0], BlockN: v[1], BlockK: v[2], NumStages: v[3], NumWarps: v[4]}
-		out[newTableKey(fileType, &c, v[5] == 0)] =
-			Resources{Registers: v[6], SpillBytes: v[7] * wordBytes, SharedMemory: unit.Bytes(v[8])}
+	only := map[string]string{"target": strconv.Itoa(sm.Target.CC), "trans_a": "0", "trans_b": "0"}
+	out := Table{}
+	err := dataset.EachCompiled(bytes.NewReader(data), compiledPlace, only, func(c *dataset.Compiled) error {
+		r := &c.Resources
+		out[newTableKey(fileType, &c.Config, !c.EvenK)] =
+			Resources{Registers: r.Registers, SpillBytes: int(r.SpillBytes), SharedMemory: r.SharedMemory}
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
 	if len(out) == 0 {
-		return nil, diag.Inputf("no kernel of %s", sm.ID).At("%s", compiledFile.place).
+		return nil, diag.Inputf("no kernel of %s", sm.ID).At("%s", compiledPlace).
 			Do("give the kernels of the architecture that is opened")
 	}
 	return out, nil

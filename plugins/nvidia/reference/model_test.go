@@ -56,15 +56,6 @@ func TestEstimateEqualsTerms(t *testing.T) {
 	}
 }
 
-func cut(id string) (name, device string, ok bool) {
-	for i := range id {
-		if id[i] == '@' {
-			return id[:i], id[i+1:], true
-		}
-	}
-	return id, "", false
-}
-
 // Every formula of the schema computes the value beside it, from names that appear before it.
 func TestFormulasComputeTheirTerms(t *testing.T) {
 	ctx := context.Background()

@@ -233,3 +233,27 @@ func TestRefinedMappingAndSteadyState(t *testing.T) {
 		t.Errorf("%v allocations per select", n)
 	}
 }
+
+// An override of the registers counts on every rung: a kernel that was compiled and timed with more registers is
+// predicted anew, and spills.
+func TestRegisterOverridesCountOnEveryRung(t *testing.T) {
+	p := gemm.New(4096, 4096, 4096)
+	configs := []gemm.Config{{
+		BlockM: 128, BlockN: 256, BlockK: 64, NumWarps: 8, NumStages: 3, GroupM: 8, SplitK: 1, Kernel: "triton",
+	}}
+	for _, rung := range arch.Rungs() {
+		request := arch.OpenRequest{Arch: "sm90", Device: "h200", Rung: rung}
+		estimate := func() float64 {
+			var e [1]arch.Estimate
+			if err := nvtest.Open(t, request).Estimate(t.Context(), e[:], p, configs); err != nil || e[0].Reject != "" {
+				t.Fatalf("%+v, %v", e, err)
+			}
+			return float64(e[0].Cycles)
+		}
+		plain := estimate()
+		request.Overrides = map[string]hw.OverrideValue{"registers_per_thread": {Value: 96}}
+		if few := estimate(); !(few > 1.5*plain) {
+			t.Errorf("rung %s: %v cycles with 96 registers per thread, %v with all", rung, few, plain)
+		}
+	}
+}

@@ -38,12 +38,12 @@ func (m *Model) prepare(k *preparedKernel, in *[2]inputs, p *gemm.Problem, c *ge
 	setInputs(&in[0].kernelInputs, p, c)
 	setLoop(&in[0].kernelInputs, f.Loop(m.gpu, operands, *c))
 	in[0].familySlots, in[0].familyLatency = f.slots, f.latency
-	if t, ok := f.timed.Find(p, c); ok {
+	if t, ok := f.timed.Find(p, c); ok && !f.outgrows(m.gpu, operands, c) {
 		setTiming(&in[0].kernelInputs, &t)
 	}
 	in[1].kernelInputs = in[0].kernelInputs
 	k.groupM = float64(c.GroupM)
-	k.kernelTerms.compute(&in[0], &m.device)
+	k.compute(&in[0], &m.device)
 
 	var need kernel.Resources
 	for masked := range k.variants {
@@ -89,12 +89,20 @@ func truth(b bool) float64 {
 	return 0
 }
 
-// resources is what a kernel needs, as the compiler reports it where that is known, and predicted elsewhere.
+// resources is what a kernel needs, as the compiler reports it where that is known, and predicted elsewhere. A report
+// of more registers than the device gives a thread, as after an override, is of another device.
 func (f *family) resources(g *gpu.Device, o kernel.Operands, c *gemm.Config, masked bool) kernel.Resources {
-	if r, ok := f.compiled.Find(o.DType, c, masked); ok {
+	if r, ok := f.compiled.Find(o.DType, c, masked); ok && r.Registers <= g.RegisterLimit(32*c.NumWarps) {
 		return r
 	}
 	return f.Resources(g, o, *c, masked)
+}
+
+// outgrows reports whether a kernel was compiled for more registers than the device gives a thread. Then its times
+// are of another device too.
+func (f *family) outgrows(g *gpu.Device, o kernel.Operands, c *gemm.Config) bool {
+	r, ok := f.compiled.Find(o.DType, c, false)
+	return ok && r.Registers > g.RegisterLimit(32*c.NumWarps)
 }
 
 func newSizes(p *gemm.Problem) sizes {

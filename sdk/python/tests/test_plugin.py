@@ -90,6 +90,33 @@ class Conversions(unittest.TestCase):
             with self.assertRaisesRegex(InputError, "malformed request"):
                 _wire.from_config(_wire.message("Configs")(**columns | change))
 
+    def test_named_axes(self):
+        numbers = dict.fromkeys(_wire._COLUMNS, [2])
+        q = _wire.message("Configs")(kernels=["new"], **numbers)
+        self.assertEqual(_wire.from_config(q).axes, ())
+        q.axes.add(name="vector", values=["8"], index=[1])
+        q.axes.add(name="cluster", values=["2x1", "4x1"], index=[2])
+        q.axes.add(name="schedule", values=["ping"], index=[0])
+        c = _wire.from_config(q)
+        self.assertEqual(c.axes, (("cluster", "4x1"), ("vector", "8")))
+        self.assertEqual((c.axis("cluster", "1x1"), c.axis("schedule", "simple")), ("4x1", "simple"))
+        self.assertEqual(str(c), "2x2x2,warps=2,stages=2,group=2,split=2,cluster=4x1,vector=8")
+        for column in ({"index": []}, {"index": [2]}, {"index": [1, 1]}):
+            bad = _wire.message("Configs")(kernels=["new"], **numbers)
+            bad.axes.add(name="cluster", values=["2x1"], **column)
+            with self.assertRaises(InputError):
+                _wire.from_config(bad)
+
+    def test_only_executors_that_know_named_axes_say_so(self):
+        class Plain:
+            manifest = Manifest("x", "1")
+
+        class Knows(Plain):
+            named_axes = True
+
+        self.assertEqual(list(_serve.describe(Plain()).info.api_versions), ["1.1.0"])
+        self.assertEqual(list(_serve.describe(Knows()).info.api_versions), ["1.1.0", "1.2.0"])
+
     def test_measure(self):
         request = _wire.message("MeasureRequest")
         self.assertEqual(

@@ -47,13 +47,20 @@ func run() error {
 	return os.WriteFile(page, []byte(filled), 0o644)
 }
 
-// open returns the model on some device. Its quantities are the same on all.
+// open returns the model on a device of the first architecture with most kernel families. Quantities are the same on all
+// devices, and families have some of their own.
 func open() (*refined.Model, error) {
 	p, err := nvidia.Provider()
 	if err != nil {
 		return nil, err
 	}
-	a, err := p.Open(context.Background(), arch.OpenRequest{Arch: p.Manifest().Archs[0].ID, Model: refined.Name})
+	most := &p.Manifest().Archs[0]
+	for _, a := range p.Manifest().Archs {
+		if len(a.Kernels) > len(most.Kernels) {
+			most = &a
+		}
+	}
+	a, err := p.Open(context.Background(), arch.OpenRequest{Arch: most.ID, Model: refined.Name})
 	if err != nil {
 		return nil, err
 	}

@@ -80,8 +80,8 @@ func (Family) Loop(d *gpu.Device, o kernel.Operands, c gemm.Config) kernel.Loop 
 // Overhead implements kernel.Family.
 func (Family) Overhead() kernel.Overhead {
 	const dataSet = "h200-mma"
-	const fit = "fitted on " + dataSet + " (18,883 times of 821 kernels on 23 sizes) with the other quantities as they are, " +
-		"2026-11-21"
+	const fit = "fitted on " + dataSet + " (18,883 times of 821 kernels on 23 sizes) with the other quantities " +
+		"as they are, 2026-11-21"
 	return kernel.Overhead{
 		Slots: kernel.Quantity{
 			Name: "mma_loop_slots", Value: 55.61, Unit: "1", Low: 10, High: 300, Folds: &[2]float64{52.6, 56.8},

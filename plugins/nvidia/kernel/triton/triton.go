@@ -100,9 +100,16 @@ func (Family) Overhead() kernel.Overhead {
 	const fit = "fitted on " + dataSet + " (34,240 times of 856 kernels on 40 sizes), 2026-11-21"
 	return kernel.Overhead{
 		Slots: kernel.Quantity{
-			Name: "loop_slots", Value: 103.9, Unit: "1", Low: 10, High: 300, Folds: &[2]float64{103.7, 104.8},
-			Doc:     "instructions of a warp per K step beside loads and matrix instructions: pointers, masks, barriers",
-			DataSet: dataSet, Source: fit,
+			Name:  "loop_slots",
+			Value: 103.9,
+			Unit:  "1",
+			Low:   10,
+			High:  300,
+			Folds: &[2]float64{103.7, 104.8},
+			Doc: "instructions of a warp per K step beside loads and matrix instructions: " +
+				"pointers, masks, barriers",
+			DataSet: dataSet,
+			Source:  fit,
 		},
 		Latency: kernel.Quantity{
 			Name: "step_latency", Value: 180.4, Unit: "cycles", Low: 20, High: 600, Folds: &[2]float64{148, 198},

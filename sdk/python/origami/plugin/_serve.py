@@ -32,6 +32,7 @@ _log = logging.getLogger("origami")
 COOKIE = ("ORIGAMI_PLUGIN", "6d9b3c5e1f8247a0b4e2c7d15a90f863")
 PROTOCOL_VERSION = 1
 API_VERSIONS = ["1.1.0"]  # the first that has executors
+API_NAMED_AXES = "1.2.0"  # the first in which configurations have named axes
 MAX_MESSAGE = 256 << 20  # bytes
 ENV_WATCH, ENV_LOG_LEVEL = "ORIGAMI_PLUGIN_WATCH", "ORIGAMI_PLUGIN_LOG_LEVEL"
 
@@ -65,6 +66,8 @@ def describe(provider: Provider):
     d = _wire.message("Describe")(protocol_versions=[PROTOCOL_VERSION], executor=_wire.to_manifest(manifest))
     d.info.name, d.info.version, d.info.health = manifest.name, manifest.version, "HEALTH_OK"
     d.info.api_versions.extend(API_VERSIONS)
+    if getattr(provider, "named_axes", False):
+        d.info.api_versions.append(API_NAMED_AXES)
     if hasattr(provider, "health"):
         try:
             provider.health()

@@ -83,7 +83,10 @@ class Problem:
 
 @dataclasses.dataclass(frozen=True)
 class Config:
-    """A kernel configuration. A library of Device.libraries is the one that has nothing but its kernel."""
+    """A kernel configuration. A library of Device.libraries is the one that has nothing but its kernel.
+
+    axes has the values on the axes that the kernel family declares, except for those at their default, as (name, value)
+    pairs sorted by name."""
 
     kernel: str
     block_m: int = 0
@@ -93,13 +96,19 @@ class Config:
     num_warps: int = 0
     num_stages: int = 0
     split_k: int = 0
+    axes: tuple[tuple[str, str], ...] = ()
+
+    def axis(self, name: str, default: str) -> str:
+        """The value on a named axis."""
+        return dict(self.axes).get(name, default)
 
     def __str__(self) -> str:
         if not self.block_m:
             return self.kernel
         group = f",group={self.group_m}" if self.group_m else ""
         block = f"{self.block_m}x{self.block_n}x{self.block_k}"
-        return f"{block},warps={self.num_warps},stages={self.num_stages}{group},split={self.split_k}"
+        axes = "".join(f",{name}={value}" for name, value in self.axes)
+        return f"{block},warps={self.num_warps},stages={self.num_stages}{group},split={self.split_k}{axes}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -196,7 +205,8 @@ class Executor(Protocol):
 
 class Provider(Protocol):
     """Makes an executor. It may also have a method health(), which says in a DiagnosticError why it cannot work at
-    all."""
+    all, and an attribute named_axes. If that is True, the executor heeds Config.axes and refuses unknown ones with an
+    InputError. Otherwise origami refuses to send it configurations that have any."""
 
     @property
     def manifest(self) -> Manifest:

@@ -119,7 +119,7 @@ def from_config(q) -> Config:
     index = list(q.kernel) or [0]
     if len(index) != 1 or index[0] >= len(q.kernels):
         raise malformed("a configuration without a kernel family")
-    c = Config(q.kernels[index[0]], **{name: column[0] for name, column in numbers.items()})
+    c = Config(q.kernels[index[0]], **{name: column[0] for name, column in numbers.items()}, axes=_from_axes(q.axes))
     if any(column[0] for column in numbers.values()):  # else it is a library's
         for name, (value,) in numbers.items():
             least = 0 if name == "group_m" else 1  # the group may be left to the launch
@@ -128,6 +128,17 @@ def from_config(q) -> Config:
                     f"{name} of {c} is outside 1 to {MAX_CONFIG_NUMBER}", fix="give whole numbers in that range"
                 )
     return c
+
+
+def _from_axes(columns) -> tuple[tuple[str, str], ...]:
+    """The named axes of one configuration that are not at their default."""
+    axes = []
+    for column in columns:
+        if len(column.index) != 1 or column.index[0] > len(column.values):
+            raise malformed(f"a value on the axis {column.name!r} that the list does not have")
+        if column.index[0]:
+            axes.append((column.name, column.values[column.index[0] - 1]))
+    return tuple(sorted(axes))
 
 
 def from_measure(q) -> tuple[MeasureOptions, int]:

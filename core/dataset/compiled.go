@@ -1,0 +1,66 @@
+package dataset
+
+import (
+	"io"
+
+	"github.com/origami-gemm/origami/core/exec"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/unit"
+)
+
+// Compiled is what a compiler reports about one kernel, a row of a kernels.csv.
+type Compiled struct {
+	// Config is the configuration without its kernel family. GroupM is 0 if the file has no column gm.
+	Config gemm.Config
+	// EvenK means that block_k divides K, so that the kernel needs no mask along K.
+	EvenK     bool
+	Resources exec.Resources
+}
+
+// compiledColumns are the columns that every kernels.csv has.
+var compiledColumns = []string{
+	"bm", "bn", "bk", "stages", "warps", "even_k", "n_regs", "n_spills", "shared", "status",
+}
+
+// registerBytes is the size of a register. Spills are counted in registers.
+const registerBytes = 4
+
+// EachCompiled calls use for every kernel of a kernels.csv that was built, in the order of the file. It skips the rows that
+// have another value than only in one of its columns; the file need not have these columns. place is what errors call the
+// file. The kernel is valid until use returns.
+func EachCompiled(in io.Reader, place string, only map[string]string, use func(*Compiled) error) error {
+	return eachCompiled(in, place, compiledColumns, only, use)
+}
+
+func eachCompiled(in io.Reader, place string, columns []string, only map[string]string,
+	use func(*Compiled) error,
+) error {
+	var c Compiled
+	return eachRow(in, place, columns, func(row *row) error {
+		// The other cells of a kernel that was not built are empty.
+		if row.text("status") != "ok" || !row.matches(only) {
+			return nil
+		}
+		c = Compiled{
+			Config: row.config(""), EvenK: row.number("even_k") == 1,
+			Resources: exec.Resources{
+				Registers: row.number("n_regs"), SpillBytes: unit.Bytes(registerBytes * row.number("n_spills")),
+				SharedMemory: unit.Bytes(row.number("shared")),
+			},
+		}
+		if row.err != nil {
+			return row.err
+		}
+		return use(&c)
+	})
+}
+
+// matches reports whether the row has no other value in one of the columns.
+func (r *row) matches(only map[string]string) bool {
+	for column, value := range only {
+		if i, ok := r.column[column]; ok && r.cells[i] != value {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,233 @@
+package host_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/exec"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/sdk/host"
+	"github.com/origami-gemm/origami/sdk/internal/fake"
+)
+
+func TestWhichExecutor(t *testing.T) {
+	h := executorsOf(t, host.Options{Builtins: []host.Builtin{builtin("good")}}, "exit", "fine.1", "fine.2", "deviceless")
+	h.Plugins() // which asks each to describe itself
+	for name, want := range map[string]string{"": "x-fine.1", "x-fine.1": "x-fine.1", "x-fine.2": "x-fine.2"} {
+		before := starts(t, want)
+		x, err := h.Executor(t.Context(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		works(t, x)
+		if n := starts(t, want) - before; n != 1 {
+			t.Errorf("%q: %s was started %d times", name, want, n)
+		}
+		if err := x.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	for name, want := range map[string]struct {
+		kind diag.Kind
+		says string
+	}{
+		"cuda": {diag.Input, `no plugin "cuda" runs kernels; use x-fine.1 or x-fine.2 or x-deviceless; ` +
+			`plugins that cannot be used: x-exit`},
+		"good":   {diag.Input, `no plugin "good" runs kernels; use x-fine.1`},
+		"x-exit": {diag.Plugin, "plugin x-exit: describe failed (exit status 3): cannot load libnone.so"},
+	} {
+		if _, err := h.Executor(t.Context(), name); diag.KindOf(err) != want.kind || !strings.HasPrefix(err.Error(),
+			want.says) {
+			t.Errorf("%q: got %v, want %s", name, err, want.says)
+		}
+	}
+	for _, p := range h.Plugins() {
+		if p.Executor != (p.Name != "good" && p.Name != "x-exit") || p.Executor && len(p.Archs) > 0 {
+			t.Errorf("got %+v", p)
+		}
+	}
+	if m := h.Manifests(); len(m) != 1 || m[0].Name != "good" {
+		t.Errorf("got manifests %+v", m)
+	}
+	// Whether there is a device is found out by the first call that needs one.
+	x := executorOf(t, h, "deviceless")
+	for call, do := range executorCalls {
+		if err := do(t.Context(), x); diag.KindOf(err) != diag.Device || err.Error() != "there is no device; put one in" {
+			t.Errorf("%s: got %v", call, err)
+		}
+	}
+
+	none := newHost(t, host.Options{Builtins: []host.Builtin{builtin("good")}})
+	for _, name := range []string{"", "cuda"} {
+		_, err := none.Executor(t.Context(), name)
+		if diag.KindOf(err) != diag.Device || !strings.HasPrefix(err.Error(),
+			"no plugin that runs kernels is installed; install one") {
+			t.Errorf("%q: got %v", name, err)
+		}
+	}
+	_ = none.Close()
+	if _, err := none.Executor(t.Context(), ""); err == nil || !strings.Contains(err.Error(), "closed") {
+		t.Errorf("a closed host: got %v", err)
+	}
+}
+
+// The process ends with its last executor, and leaves nothing behind.
+func TestExecutorClose(t *testing.T) {
+	const mode = executorPrefix + "hang.Check"
+	h := executorsOf(t, host.Options{}, "hang.Check")
+	one, other := executorOf(t, h, "hang.Check"), executorOf(t, h, "hang.Check")
+	k, err := one.Compile(t.Context(), 0, problem, goodConfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := one.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if len(alive(t, mode)) != 1 {
+		t.Error("the process ended with the first of two executors")
+	}
+	if _, err := k.Check(t.Context()); err == nil || !strings.Contains(err.Error(), "the executor is closed") {
+		t.Errorf("got %v", err)
+	}
+	if err := k.Close(); err != nil {
+		t.Error(err)
+	}
+	works(t, other)
+	hanging := make(chan error, 1)
+	go func() { hanging <- executorCalls["Check"](t.Context(), other) }()
+	time.Sleep(200 * time.Millisecond) // for the call to be there; otherwise the test sees less
+	begin := time.Now()
+	if err := other.Close(); err != nil {
+		t.Error(err)
+	}
+	if d := time.Since(begin); d > 5*time.Second {
+		t.Errorf("Close took %v", d)
+	}
+	if err := <-hanging; err == nil || !strings.Contains(err.Error(), "the executor is closed") {
+		t.Errorf("got %v", err)
+	}
+	noneAlive(t, mode)
+	works(t, executorOf(t, h, "hang.Check"))
+	_ = h.Close()
+	noneAlive(t, mode)
+	if left, _ := os.ReadDir(os.TempDir()); len(left) != 1 { // the file of started
+		t.Errorf("files left behind: %v", left)
+	}
+}
+
+// Several goroutines over a crash: nobody gets a wrong answer, and each can go on.
+func TestConcurrentExecutorCallsOverCrashes(t *testing.T) {
+	h := executorsOf(t, host.Options{}, "panic.Check", "lost.Check")
+	for _, name := range []string{"panic.Check", "lost.Check"} {
+		x := executorOf(t, h, name)
+		local, err := fake.ExecutorProvider{}.Open(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var wg sync.WaitGroup
+		for g := range 4 {
+			wg.Go(func() {
+				done := 0
+				for range 200 {
+					p := gemm.New(1+g, 1+done, 64)
+					want, _ := local.Compile(t.Context(), 0, p, goodConfig)
+					wantN, _ := want.Check(t.Context())
+					k, err := x.Compile(t.Context(), 0, p, goodConfig)
+					if err == nil {
+						var n exec.Numerics
+						if n, err = k.Check(t.Context()); err == nil && n != wantN {
+							t.Errorf("got %+v, want %+v", n, wantN)
+						}
+						_ = k.Close()
+					}
+					if err == nil {
+						if done++; done == 20 {
+							return
+						}
+					} else if diag.KindOf(err) != diag.Plugin {
+						t.Errorf("got %v", err)
+					}
+				}
+				t.Error("it never got through")
+			})
+		}
+		for range 3 {
+			time.Sleep(50 * time.Millisecond)
+			if err := executorCalls["Check"](t.Context(), x); diag.KindOf(err) != diag.Plugin {
+				t.Errorf("got %v", err)
+			}
+		}
+		wg.Wait()
+		works(t, x)
+	}
+}
+
+// A live device reaches the plugin, makes an architecture of its own, and is kept from a plugin that would overlook it.
+func TestLiveDevice(t *testing.T) {
+	h := hostOf(t, host.Options{}, "good")
+	opened := func(r arch.OpenRequest) string {
+		t.Helper()
+		return open(t, h, r).Describe().DeviceName
+	}
+	live := func(clock float64) *arch.LiveDevice {
+		return &arch.LiveDevice{Name: "GPU", Attributes: map[string]float64{"clock": clock, "num_sms": 7}}
+	}
+	for _, test := range []struct {
+		r    arch.OpenRequest
+		want string
+	}{
+		{arch.OpenRequest{Arch: "good", Live: live(1e9)}, "GPU live at 1 GHz of "},
+		{arch.OpenRequest{Arch: "GOOD", Live: live(2e9)}, "GPU live at 2 GHz of "},
+		{arch.OpenRequest{Arch: "good", Device: "large", Live: live(2e9)}, "GPU live at 2 GHz of large"},
+		{arch.OpenRequest{Arch: "good-l", Live: live(2e9)}, "GPU live at 2 GHz of large"},
+		{arch.OpenRequest{Arch: "good"}, "Fake small"},
+	} {
+		if got := opened(test.r); got != test.want {
+			t.Errorf("%+v opens %q, want %q", test.r, got, test.want)
+		}
+	}
+
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", shortDir(t))
+	lock := filepath.Join(dir, "lock")
+	trust(t, lock, install(t, dir, "old"))
+	h = newHost(t, host.Options{SearchPath: []string{dir}, LockFile: lock})
+	open(t, h, arch.OpenRequest{Arch: "old"})
+	_, err := h.Open(t.Context(), arch.OpenRequest{Arch: "old", Live: live(1e9)})
+	wantFault(t, err, "old", host.FaultVersion, "it speaks API 1.0.0, which knows neither live devices")
+}
+
+// BenchmarkExecutor is what the boundary adds to each configuration of a sweep: compile, check, measure 17 runs (two
+// calls) and release, of kernels that take no time.
+func BenchmarkExecutor(b *testing.B) {
+	h := executorsOf(b, host.Options{}, "fine")
+	x := executorOf(b, h, "fine")
+	var times []time.Duration
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		begin := time.Now()
+		k, err := x.Compile(b.Context(), 0, gemm.New(64+i%4096, 4096, 4096), goodConfig)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := k.Check(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+		if s, err := samples(b.Context(), k, 17); err != nil || len(s) != 17 {
+			b.Fatal(len(s), err)
+		}
+		if err := k.Close(); err != nil {
+			b.Fatal(err)
+		}
+		times = append(times, time.Since(begin))
+	}
+	reportMedian(b, times)
+}

@@ -84,7 +84,6 @@ type depth struct {
 type stepStage struct {
 	tileM, tileN     uint64 // super-tile of one die that its L2 holds
 	l2Hit, globalHit float64
-	missRate         float64 // of L2
 	computeCycles    float64
 	loadBytes        float64
 	minLoad          float64

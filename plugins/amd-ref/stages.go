@@ -107,79 +107,61 @@ func l2HitRate(local, global float64) float64 {
 	return emptyHitRate
 }
 
-// setStep computes the third stage: the latency of one K step, of a tile and of the whole problem.
+// setStep computes the third stage: the latency of one K step, of a tile and of the whole problem. It is one function
+// because it is most of an estimate: calls between its parts cost a seventh of the whole.
 func (e *evaluation) setStep() {
-	d := e.current()
+	d, s := e.current(), &e.stepStage
+	bk := d.bk
 	// Numerators and denominators of the hit rates are multiples of block_k. A power of two cancels exactly. Any other
 	// block_k cancels exactly as long as all products stay below 2^53. Beyond that the products include block_k, as in
 	// the original.
 	scale, depth := uint64(1), d.asFloat
-	if !d.power && e.grid*(e.bm+e.bn)*d.bk >= 1<<53 {
-		scale, depth = d.bk, 1
+	if !d.power && e.grid*(e.bm+e.bn)*bk >= 1<<53 {
+		scale, depth = bk, 1
 	}
 	if e.scale != scale {
 		e.setHitRates(scale)
 	}
-	e.setL2Hits(scale)
-	e.setTileLatency(e.waitPerStep(depth))
-}
 
-// setL2Hits computes the L2 hit rates. The super-tile shrinks until the cache holds it. Then the whole problem caps its
-// hit rate.
-func (e *evaluation) setL2Hits(scale uint64) {
-	s, bk := &e.stepStage, e.current().bk
+	// L2: the super-tile shrinks until the cache holds it. Then the whole problem caps its hit rate.
 	s.tileM, s.tileN, s.l2Hit, s.globalHit = e.l2M, e.l2N, e.l2Share, e.allShare
-	s.missRate = e.l2Miss
+	l2Miss := e.l2Miss
 	if (e.l2M*e.bm+e.l2N*e.bn)*bk*e.bytes > e.l2Bytes ||
 		(e.gm*e.bm+e.gn*e.bn)*bk*e.bytes > e.l2Bytes*globalCapacityScale {
 		e.overflow(scale)
-		s.missRate = 1 - l2HitRate(s.l2Hit, s.globalHit)
+		l2Miss = 1 - l2HitRate(s.l2Hit, s.globalHit)
 	}
-}
 
-// waitPerStep computes the latencies of one K step and returns the largest. depth is block_k, or 1 if the super-tile's
-// bytes already include block_k.
-func (e *evaluation) waitPerStep(depth float64) float64 {
-	d, s := e.current(), &e.stepStage
+	// One K step. If several latencies are equal, the bound is the first of compute, L2, MALL and HBM.
 	s.computeCycles = f(e.compute * d.instructions)
-	s.loadBytes = f((e.loadRounded*d.rounded + e.loadPlain*d.bk) * e.bytes)
+	s.loadBytes = f((e.loadRounded*d.rounded + e.loadPlain*bk) * e.bytes)
 	s.minLoad = e.unitBytes * depth * e.concurrent
 	s.fromL2 = s.loadBytes * e.active
-	missed := s.missRate * s.fromL2
+	missed := l2Miss * s.fromL2
 	s.fromMALL = larger(missed, s.minLoad)
 	s.fromHBM = larger(e.mallMiss*missed, s.minLoad)
 	s.l2Cycles = s.fromL2 / e.l2Rate
 	s.mallCycles = s.fromMALL / e.mallRate
 	transfer := s.fromHBM / e.hbmRate
 	s.hbmCycles = transfer + hbmLatency
-	// If several are equal, the bound is the first of compute, L2, MALL and HBM.
 	wait := s.l2Cycles
 	s.bound = arch.BoundL2
 	if s.mallCycles > wait {
-		wait = s.mallCycles
-		s.bound = arch.BoundMALL
+		wait, s.bound = s.mallCycles, arch.BoundMALL
 	}
 	if s.hbmCycles > wait {
-		wait = s.hbmCycles
-		s.bound = arch.BoundDRAM
+		wait, s.bound = s.hbmCycles, arch.BoundDRAM
 		if transfer < hbmLatency {
 			s.bound = arch.BoundLatency
 		}
 	}
 	s.memoryCycles = wait
 	if s.computeCycles >= wait {
-		wait = s.computeCycles
-		s.bound = arch.BoundCompute
+		wait, s.bound = s.computeCycles, arch.BoundCompute
 	}
-	return wait
-}
 
-// setTileLatency computes the latency of one tile and of the whole problem. wait is the latency of one K step.
-func (e *evaluation) setTileLatency(wait float64) {
-	d, s := e.current(), &e.stepStage
-	bk := d.bk
-	s.utilization = e.volume / (e.area * d.padded)
-	s.penalty = 1
+	// The tile.
+	s.utilization, s.penalty = e.volume/(e.area*d.padded), 1
 	if s.utilization > minUtilization {
 		s.penalty = 1 / s.utilization
 	}

@@ -243,8 +243,8 @@ func (c *Catalog) known(m arch.Match, r arch.OpenRequest, derived sources) (*hw.
 	return sheet, params, err
 }
 
-// unknown makes the numbers of a GPU that has no file: what its driver tells, and the rest scaled from the default device
-// of the architecture. All are of the lowest tier.
+// unknown makes the numbers of a GPU that has no file: what its driver tells, and the rest scaled from the default
+// device of the architecture. All are of the lowest tier.
 func (c *Catalog) unknown(m arch.Match, r arch.OpenRequest, derived sources) (*hw.Sheet, hw.Set, error) {
 	if c.def.Scale == nil {
 		return nil, nil, diag.Inputf("%s has no device file, and plugin %s cannot derive its numbers", m.Live.Name,

@@ -19,6 +19,13 @@ func (Family) CheckTile(d *gpu.Device, o kernel.Operands, c *gemm.Config) (arch.
 	return reason, detail
 }
 
+// RejectTiles applies CheckTile to a list.
+func (f Family) RejectTiles(d *gpu.Device, o kernel.Operands, dst []arch.Estimate, configs []gemm.Config) {
+	for i := range configs {
+		dst[i].Reject, _ = f.CheckTile(d, o, &configs[i])
+	}
+}
+
 // SortLaunches orders the configurations of each tile, which stand together, by how sensible their warps and stages
 // are, for a model that does not tell them apart.
 func (Family) SortLaunches(d *gpu.Device, o kernel.Operands, configs []gemm.Config) {

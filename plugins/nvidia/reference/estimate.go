@@ -84,6 +84,7 @@ func (r *Model) Estimate(_ context.Context, dst []arch.Estimate, p gemm.Problem,
 
 // reject resets dst, and sets the reason of every configuration that its family rejects.
 func (r *Model) reject(dst []arch.Estimate, p *gemm.Problem, cfgs []gemm.Config) error {
+	clear(dst)
 	operands := kernel.OperandsOf(p)
 	for start, end := 0, 0; start < len(cfgs); start = end {
 		f, err := r.family(&cfgs[start])
@@ -92,10 +93,11 @@ func (r *Model) reject(dst []arch.Estimate, p *gemm.Problem, cfgs []gemm.Config)
 		}
 		axes := f.Axes()
 		for end = start; end < len(cfgs) && cfgs[end].Kernel == cfgs[start].Kernel; end++ {
-			if err := cfgs[end].Validate(axes...); err != nil {
-				return err
+			if c := &cfgs[end]; !c.Plain() {
+				if err := c.Validate(axes...); err != nil {
+					return err
+				}
 			}
-			dst[end] = arch.Estimate{}
 		}
 		f.RejectTiles(r.device, operands, dst[start:end], cfgs[start:end])
 	}

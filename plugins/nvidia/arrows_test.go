@@ -18,7 +18,7 @@ import (
 
 const module = "github.com/origami-gemm/origami/plugins/nvidia"
 
-// source is a file of the plugin that is no test, under its path below plugins/nvidia.
+// source is a file of the plugin, except tests, by its path below plugins/nvidia.
 type source struct {
 	path string
 	file *ast.File
@@ -43,12 +43,12 @@ func sources(t *testing.T) []source {
 	return all
 }
 
-// under reports whether a path is one of some folders or files, or inside one.
+// under reports whether a path is one of some folders or files, or inside one of them.
 func under(name string, places ...string) bool {
 	return slices.ContainsFunc(places, func(p string) bool { return name == p || strings.HasPrefix(name, p+"/") })
 }
 
-// numbered is an architecture written out.
+// numbered matches the name of an architecture.
 var numbered = regexp.MustCompile(`^(sm|compute)_?[0-9]+[af]?$`)
 
 // Only gpu knows one architecture from another: no other package compares compute capabilities or names one.
@@ -110,15 +110,15 @@ func capability(e ast.Expr) bool {
 		case *ast.Ident:
 			found = found || n.Name == "CC" || n.Name == "cc"
 		case *ast.CallExpr:
-			return false // what a function makes of it is its business
+			return false // passing it to a function is not a comparison
 		}
 		return !found
 	})
 	return found
 }
 
-// A kernel family is named where it is defined, in the data that is about it, and in the list at the root. Models, and
-// whatever else is shared, know families by interface.
+// The name of a kernel family appears only in its package, in its data, and in the list of the root package. Models
+// and shared packages know families by interface.
 func TestFamiliesAreKnownByInterface(t *testing.T) {
 	var families []string
 	for _, a := range nvtest.Provider(t).Manifest().Archs {
@@ -154,7 +154,7 @@ func TestFamiliesAreKnownByInterface(t *testing.T) {
 
 // Imports point from the root to the models, to kernel families, to gpu. The models never import each other.
 func TestArrows(t *testing.T) {
-	// A package may import the packages of its row, and what is below any of these.
+	// A package may import the packages of its row, and packages below them.
 	allowed := map[string][]string{
 		"gpu":                 {"gpu/target"},
 		"gpu/target":          {},

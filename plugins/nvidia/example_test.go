@@ -10,7 +10,7 @@ import (
 	"github.com/origami-gemm/origami/plugins/nvidia"
 )
 
-// A program that wants picks and no process imports the models.
+// A program that wants picks without a plugin process imports the models.
 func Example() {
 	ctx := context.Background()
 	provider, err := nvidia.Provider()

@@ -17,19 +17,19 @@ import (
 	"github.com/origami-gemm/origami/plugins/nvidia/data"
 )
 
-// floors are what a model must reach on the recorded H200 sweep of triton, 40 sizes × 856 configurations: just below
-// what it reached when it was last changed, so that nothing gets worse unseen. docs/evaluating.md defines the
-// numbers. A change that lowers one says why in its commit.
+// floors are the scores that a model must reach on the recorded H200 sweep of triton, 40 sizes × 856 configurations.
+// They are just below its scores at its last change, so that a regression is noticed. docs/evaluating.md defines the
+// scores. A commit that lowers a floor says why.
 var floors = []struct {
 	model string
 	rung  arch.Rung // empty: the highest
 	// Of the pick, and of the best of the first 8.
 	geomean, p10, worst, top8Geomean, top8Worst float64
 	tauMean, tauWorst                           float64
-	// error is a ceiling, of the median |predicted ÷ measured − 1|.
+	// error is a ceiling on the median |predicted ÷ measured − 1|.
 	error float64
 }{
-	// The reference is never tuned: its picks often do not run, and its floors hold the scoring, not the model.
+	// The reference is never tuned, and its picks often do not run. Its floors guard the scoring, not the model.
 	{model: "reference", top8Geomean: 0.661, top8Worst: 0.434, tauMean: 0.534, tauWorst: 0.406, error: 1.44},
 	{
 		model:       "refined",
@@ -81,7 +81,7 @@ var floors = []struct {
 	},
 }
 
-// gateFolds is how many folds the sizes are dealt to.
+// gateFolds is the number of folds of the sizes.
 const gateFolds = 5
 
 func sweep(t testing.TB) *score.Subset {
@@ -159,7 +159,7 @@ func TestFloors(t *testing.T) {
 	}
 }
 
-// acrossFolds finds intervals on four fifths of the sizes, in turn, and returns what they hold of the others' times.
+// acrossFolds finds intervals on four fifths of the sizes, in turn, and returns their coverage of the other times.
 func acrossFolds(rows []score.Evaluation) float64 {
 	problems := make([]gemm.Problem, len(rows))
 	for i := range rows {
@@ -187,7 +187,7 @@ func acrossFolds(rows []score.Evaluation) float64 {
 
 var writeScores = flag.Bool("scores", false, "write the scores into docs/experiments/refined-on-h200")
 
-// The scores per rung and class of shape that docs show are those that the shipped records show.
+// The scores per rung and class of shape in docs are those of the shipped data sets.
 func TestScoresInDocs(t *testing.T) {
 	r := sweep(t)
 	var b strings.Builder
@@ -245,7 +245,7 @@ func TestScoresInDocs(t *testing.T) {
 	}
 }
 
-// The intervals that a model ships are those that the shipped records show.
+// The shipped intervals of a model are those that the shipped data sets give.
 func TestShippedIntervals(t *testing.T) {
 	p, err := nvidia.Provider()
 	if err != nil {
@@ -298,14 +298,14 @@ func TestShippedIntervals(t *testing.T) {
 			}
 		}
 	}
-	// Nothing is said of a device that was not measured.
+	// A device that was not measured has no uncertainty.
 	other, err := p.Open(t.Context(), arch.OpenRequest{Arch: "sm89"})
 	if err != nil || other.Describe().Uncertainty != nil {
 		t.Errorf("%v, %+v", err, other.Describe().Uncertainty)
 	}
 }
 
-// Scoring 40 sizes × 856 configurations, reading the records aside.
+// Scoring 40 sizes × 856 configurations, without reading the measurements.
 func BenchmarkScore(b *testing.B) {
 	r := sweep(b)
 	p, err := nvidia.Provider()

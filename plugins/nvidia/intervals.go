@@ -11,7 +11,7 @@ import (
 	"github.com/origami-gemm/origami/plugins/nvidia/data"
 )
 
-// interval is one line of data.Intervals, as far as a model needs it.
+// interval is one line of data.Intervals, with the fields that a model needs.
 type interval struct {
 	Arch, Device, Model string
 	Rung                arch.Rung
@@ -27,7 +27,7 @@ type interval struct {
 	}
 }
 
-// intervals reads the file, which is part of the binary.
+// intervals reads the embedded file.
 var intervals = sync.OnceValue(func() []interval {
 	var all []interval
 	for line := range bytes.Lines(data.Intervals) {
@@ -40,14 +40,14 @@ var intervals = sync.OnceValue(func() []interval {
 	return all
 })
 
-// uncertaintyOf returns how far the times of an opened model are from measured ones: nothing where they were not held
-// against any of that device.
+// uncertaintyOf returns the uncertainty of an opened model's times. It is empty if the model was not compared with
+// measurements of the device.
 func uncertaintyOf(d *arch.Description) []arch.Uncertainty {
 	bounds := map[string]arch.Bound{}
 	for b := arch.BoundUnknown; b <= arch.BoundLatency; b++ {
 		bounds[b.String()] = b
 	}
-	var own []arch.Uncertainty
+	var uncertainty []arch.Uncertainty
 	for _, one := range intervals() {
 		if one.Arch != d.Arch || one.Device != d.Device || one.Model != d.Model || one.Rung != d.Rung {
 			continue
@@ -67,7 +67,7 @@ func uncertaintyOf(d *arch.Description) []arch.Uncertainty {
 			}
 			u.Ranges = append(u.Ranges, e)
 		}
-		own = append(own, u)
+		uncertainty = append(uncertainty, u)
 	}
-	return own
+	return uncertainty
 }

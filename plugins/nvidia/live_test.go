@@ -18,7 +18,7 @@ import (
 	"github.com/origami-gemm/origami/plugins/nvidia/internal/nvtest"
 )
 
-// rtx4070 is a GPU that configs/ does not have, as a driver describes it (NVIDIA Ada GPU Architecture whitepaper v2.1
+// rtx4070 is a GPU without a file in configs/, as a driver describes it (NVIDIA Ada GPU Architecture whitepaper v2.1
 // and product page: 46 SMs, 2.475 GHz boost, 36 MiB of L2, 10501 MHz GDDR6X on 192 bits, 200 W).
 func rtx4070() *arch.LiveDevice {
 	return &arch.LiveDevice{Name: "NVIDIA GeForce RTX 4070", Attributes: map[string]float64{
@@ -38,8 +38,8 @@ func archIDs(t testing.TB) []string {
 	return ids
 }
 
-// An unknown GPU of any architecture gets every number that the architecture's default device has, on rung spec, and
-// a pick.
+// An unknown GPU of any architecture gets every parameter of the architecture's default device, on rung spec, and a
+// pick.
 func TestLiveGPUIsComplete(t *testing.T) {
 	ctx := context.Background()
 	for _, id := range archIDs(t) {
@@ -61,8 +61,9 @@ func TestLiveGPUIsComplete(t *testing.T) {
 		}
 		for i := range d.Params {
 			p := &d.Params[i]
-			_, told := live.Attributes[p.Name]
-			if p.Tier != hw.Derived || p.Live() != told || (p.ScaledFrom() == standard.Describe().ID()) == told {
+			_, reported := live.Attributes[p.Name]
+			if p.Tier != hw.Derived || p.Live() != reported ||
+				(p.ScaledFrom() == standard.Describe().ID()) == reported {
 				t.Errorf("%s: %+v", id, *p)
 			}
 		}
@@ -76,7 +77,7 @@ func TestLiveGPUIsComplete(t *testing.T) {
 	}
 }
 
-// The default device itself, seen as a stranger, gets its own numbers back.
+// The default device itself, opened as an unknown GPU, gets the same parameters.
 func TestScalingByOneChangesNothing(t *testing.T) {
 	for _, id := range archIDs(t) {
 		want := nvtest.Open(t, arch.OpenRequest{Arch: id}).Describe().Params
@@ -87,7 +88,7 @@ func TestScalingByOneChangesNothing(t *testing.T) {
 		a := nvtest.Open(t, arch.OpenRequest{Arch: id, Live: live})
 		for _, w := range want {
 			if w.Name == "tdp" {
-				continue // nothing stands on it, and nothing scales it
+				continue // nothing depends on it, and nothing scales it
 			}
 			got := nvtest.Param(t, a, w.Name)
 			if got.Value < w.Value*(1-1e-12) || got.Value > w.Value*(1+1e-12) {
@@ -132,7 +133,7 @@ func TestMoreHardwareIsNotSlower(t *testing.T) {
 	}
 }
 
-// A product of configs/ keeps what was measured on it; what its driver tells replaces the rest.
+// A product of configs/ keeps its measured parameters. The driver's values replace the others.
 func TestLiveGPUOfConfigs(t *testing.T) {
 	live := &arch.LiveDevice{Name: "NVIDIA H200", Attributes: map[string]float64{
 		"num_sms": 132, "clock": 1.98e9, "l2_bytes": 60 << 20, "dram_bandwidth": 2 * 3201e6 * 6144 / 8, "tdp": 600}}
@@ -140,14 +141,14 @@ func TestLiveGPUOfConfigs(t *testing.T) {
 	if d := a.Describe(); d.ID() != "sm90@h200" {
 		t.Fatalf("opened %s", d.ID())
 	}
-	var own []string
+	var fromDriver []string
 	for _, p := range a.Describe().Params {
 		if p.Live() {
-			own = append(own, p.Name)
+			fromDriver = append(fromDriver, p.Name)
 		}
 	}
-	if !slices.Equal(own, []string{"dram_bandwidth", "tdp"}) || nvtest.Param(t, a, "tdp").Value != 600 {
-		t.Errorf("the driver's own: %v", own)
+	if !slices.Equal(fromDriver, []string{"dram_bandwidth", "tdp"}) || nvtest.Param(t, a, "tdp").Value != 600 {
+		t.Errorf("from the driver: %v", fromDriver)
 	}
 	if p := nvtest.Param(t, a, "l2_perf_ratio"); p.Tier != hw.Calibrated || p.Value != 4980.2 {
 		t.Errorf("%+v", p)
@@ -177,7 +178,7 @@ func TestLiveGPURefusals(t *testing.T) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
-	// What the architecture fixes, and the power limit, need not be told.
+	// The driver need not report what the architecture fixes, nor the power limit.
 	for _, name := range []string{"shared_memory_bytes", "register_file", "tdp"} {
 		if _, err := p.Open(context.Background(), arch.OpenRequest{Arch: "sm89", Live: without(name)}); err != nil {
 			t.Errorf("without %s: %v", name, err)
@@ -185,7 +186,7 @@ func TestLiveGPURefusals(t *testing.T) {
 	}
 }
 
-// What is derived for an H100 PCIe comes near what was measured on one, and its peak near the data sheet's.
+// The derived parameters of an H100 PCIe are near the measured ones, and its peak is near that of the data sheet.
 func TestDerivedAgainstMeasured(t *testing.T) {
 	const clock, l2 = 1.755e9, 50 << 20
 	a := nvtest.Open(

@@ -22,16 +22,16 @@ import (
 // Version is the plugin's version.
 const Version = "0.1.0"
 
-// Vendor is how device files name the maker of these GPUs.
+// Vendor is the vendor in device files.
 const Vendor = "NVIDIA"
 
-// architecture is an SM, and the models that answer for it, best first.
+// architecture is an SM with its models, best first.
 type architecture struct {
 	sm     *gpu.SM
 	models []model
 }
 
-// architectures lists what the plugin models.
+// architectures lists the modelled architectures.
 var architectures = []architecture{
 	{gpu.SM80, twoFamilies},
 	{gpu.SM86, twoFamilies},
@@ -45,7 +45,7 @@ var twoFamilies = []model{
 	referenceOver(triton.Family{}, mma.Family{}),
 }
 
-// model is a model and the kernel families that it predicts, default first.
+// model is a model with the kernel families that it predicts, the default first.
 type model struct {
 	name    string
 	kernels []string
@@ -75,8 +75,8 @@ func referenceOver(families ...reference.Family) model {
 	}
 }
 
-// Provider returns the plugin: every NVIDIA device of configs/, and any GPU of their architectures that a driver
-// describes, under the models that this package has.
+// Provider returns the plugin. It has every NVIDIA device of configs/, any other GPU of their architectures that a
+// driver describes, and the models of this package.
 func Provider() (arch.Provider, error) {
 	archs := map[string]catalog.Support{}
 	for _, a := range architectures {
@@ -97,7 +97,7 @@ func (a *architecture) modelNames() []string {
 	return names
 }
 
-// open opens a model. The catalog has checked that there is one.
+// open opens a model. The catalog has checked its name.
 func open(s catalog.Selection) (arch.Architecture, error) {
 	i := slices.IndexFunc(architectures, func(a architecture) bool { return a.sm.ID == s.Sheet.Arch })
 	a := &architectures[i]
@@ -106,14 +106,14 @@ func open(s catalog.Selection) (arch.Architecture, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Nobody else has the description yet.
+	// The description is not shared yet.
 	d := opened.Describe()
 	d.Models, d.Uncertainty = a.modelNames(), uncertaintyOf(d)
 	return opened, nil
 }
 
-// shippedKernels returns what is shipped of a family's kernels. What a compiler reports holds on every device of the
-// architecture, times on the device alone.
+// shippedKernels returns the shipped kernel files of a family. Compiler reports apply to every device of the
+// architecture, times only to the measured device.
 func shippedKernels(d *gpu.Device, family string) (files refined.KernelFiles) {
 	for _, k := range data.AllKernels {
 		if k.Family != family || k.Arch != d.SM.ID {

@@ -9,9 +9,8 @@ import (
 	"github.com/origami-gemm/origami/core/score"
 )
 
-// Sizes and a layout that no constant of the model was found on: a score that falls here was fitted, not modelled.
-// Floors are just below what the model reached when these were first scored, 2026-11-21, with its constants as they
-// were.
+// Sizes and a layout on which no constant of the model was found. If a score falls here, it was fitted, not modelled.
+// The floors are just below the scores when these were first scored, 2026-11-21, with the constants of that day.
 func TestFloorsOfUnseenSizes(t *testing.T) {
 	for _, f := range []struct {
 		folder              string

@@ -11,7 +11,7 @@ import (
 	"github.com/origami-gemm/origami/sdk/wire"
 )
 
-// checkAxes holds the kernel families to the named axes that they declare, and to those that they do not.
+// checkAxes checks that the kernel families honour the axes that they declare and refuse all others.
 func checkAxes(ctx context.Context, s *subject) error {
 	info, err := s.client.Info(ctx)
 	if err != nil {
@@ -25,8 +25,8 @@ func checkAxes(ctx context.Context, s *subject) error {
 		return err
 	}
 	found := &findings{}
-	for _, own := range byTarget(cases) {
-		c := own[0]
+	for _, group := range byTarget(cases) {
+		c := group[0]
 		declared := c.Describe().Axes(c.kernel)
 		c.refusesAxis(ctx, found, unusedName(declared), "1")
 		for i := range declared {
@@ -43,17 +43,17 @@ func checkAxes(ctx context.Context, s *subject) error {
 	return found.err()
 }
 
-// unusedName is the name of an axis that is not declared.
+// unusedName is the name of an undeclared axis.
 func unusedName(declared []gemm.Axis) string {
 	for i := 0; ; i++ {
-		name := "unheard_of_" + strconv.Itoa(i)
+		name := "undeclared_" + strconv.Itoa(i)
 		if _, err := gemm.FindAxis(declared, name); err != nil {
 			return name
 		}
 	}
 }
 
-// axisValues are values that an axis takes, the default first.
+// axisValues are the values of an axis, the default first.
 func axisValues(x *gemm.Axis) []string {
 	values := []string{x.Default}
 	for _, v := range x.Values {
@@ -64,8 +64,8 @@ func axisValues(x *gemm.Axis) []string {
 	return values
 }
 
-// refusesAxis checks that a space, and a configuration, with a value that is not declared are refused. A plugin that
-// overlooks it answers about another kernel.
+// refusesAxis checks that the plugin refuses a space and a configuration with an undeclared value. A plugin that
+// ignores the value answers for another kernel.
 func (c *testcase) refusesAxis(ctx context.Context, found *findings, name, value string) {
 	what := func(asked string) string {
 		return fmt.Sprintf("%s: %s with the axis %s at %s", c.target, asked, name, value)
@@ -100,7 +100,7 @@ func (c *testcase) honoursAxis(ctx context.Context, found *findings, x *gemm.Axi
 		configs = append(configs, r.Config)
 	}
 	if len(configs) == 0 {
-		found.add("%s: there are no configurations with %s at %s, not even rejected ones", c, x.Name, value)
+		found.add("%s: it lists no configurations with %s at %s, not even rejected ones", c, x.Name, value)
 	}
 	for _, config := range configs {
 		if got := x.Value(config.Axes); got != value {

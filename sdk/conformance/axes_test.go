@@ -11,17 +11,17 @@ import (
 	"github.com/origami-gemm/origami/sdk/wire"
 )
 
-// A family with two named axes passes, and what is not honoured of them is found.
+// A family with two named axes passes, and a value that it does not honour is found.
 func TestAxes(t *testing.T) {
 	for finding, broken := range map[string]named[axesModel]{
 		"": {},
-		"Candidates of a space with the axis unheard_of_0 at 1 is accepted": {"overlooks spaces",
+		"Candidates of a space with the axis undeclared_0 at 1 is accepted": {"overlooks spaces",
 			axesModel{deafSpace: true}},
 		"asked for cluster at 4x1, it lists 32x32x32,warps=1,stages=1,split=1, which": {"overlooks spaces",
 			axesModel{deafSpace: true}},
 		"Estimate of a configuration with the axis vector at no.such-value is accepted": {"overlooks values",
 			axesModel{deafConfig: true}},
-		"Mapping of a configuration with the axis unheard_of_0 at 1 is accepted": {"overlooks axes",
+		"Mapping of a configuration with the axis undeclared_0 at 1 is accepted": {"overlooks axes",
 			axesModel{deafConfig: true}},
 		"the axis cluster has no explanation": {"says nothing", axesModel{silent: true}},
 	} {
@@ -91,7 +91,7 @@ func (m *axesModel) Candidates(ctx context.Context, p gemm.Problem, s arch.Space
 	return all, nil
 }
 
-// plain checks the named axes of configurations and takes them out.
+// plain checks the named axes of configurations and removes them.
 func (m *axesModel) plain(cfgs []gemm.Config) ([]gemm.Config, error) {
 	out := slices.Clone(cfgs)
 	for i := range out {

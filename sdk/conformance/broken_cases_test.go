@@ -92,11 +92,16 @@ var brokenCases = []brokenCase{
 	{check: "units", what: "no bandwidth", finding: "DRAM has -1 B/cycle",
 		broken: provider{levels: func(l []arch.Level) { l[0].Bandwidth.Peak = -1 }}},
 	{check: "units", what: "a peak in TFLOP/s", finding: "the peak is",
-		broken: provider{describe: func(d *arch.Description) { d.Peak = []arch.PeakRate{{DType: gemm.FP16, Rate: 16}} }}},
-	{check: "unused", what: "a bandwidth that counts", finding: "memory_bandwidth is said to be unused, but 2 times its",
-		broken: provider{describe: func(d *arch.Description) { d.Unused = []string{"memory_bandwidth"} }}},
-	{check: "unused", what: "a clock that counts", finding: "clock is said to be unused, but 0.5 times its value changes",
-		broken: provider{describe: func(d *arch.Description) { d.Unused = []string{"clock"} }}},
+		broken: provider{describe: func(d *arch.Description) {
+			d.Peak = []arch.PeakRate{{DType: gemm.FP16,
+				Rate: 16}}
+		}}},
+	{check: "unused", what: "a bandwidth that counts",
+		finding: "memory_bandwidth is said to be unused, but 2 times its",
+		broken:  provider{describe: func(d *arch.Description) { d.Unused = []string{"memory_bandwidth"} }}},
+	{check: "unused", what: "a clock that counts",
+		finding: "clock is said to be unused, but 0.5 times its value changes",
+		broken:  provider{describe: func(d *arch.Description) { d.Unused = []string{"clock"} }}},
 	{check: "unused", what: "a limit that counts", finding: "shared_memory is said to be unused, but 0.5 times its",
 		broken: provider{describe: func(d *arch.Description) { d.Unused = []string{"shared_memory"} }}},
 	{check: "schema", what: "no explanation", finding: "lacks its formula, explanation or unit",
@@ -174,15 +179,16 @@ var brokenCases = []brokenCase{
 			}
 			return p
 		}}},
-	{check: "terms", what: "a formula of something else", finding: "and the plugin says",
+	{check: "terms", what: "a formula of something else", finding: "and the plugin answers",
 		broken: provider{terms: func(rows []float64, _ *arch.Description) { rows[1]++ }}},
-	{check: "terms", what: "a name nobody knows", finding: `unknown name "nothing"`,
+	{check: "terms", what: "an unknown name", finding: `unknown name "nothing"`,
 		broken: provider{describe: func(d *arch.Description) { d.Terms[0].Formula = "nothing" }}},
-	{check: "terms", what: "another total", finding: "the total of Terms is", broken: provider{terms: func(rows []float64,
-		d *arch.Description) {
-		total := slices.IndexFunc(d.Terms, func(t arch.Term) bool { return t.Kind == arch.KindTotal })
-		rows[total] = math.Nextafter(rows[total], 0)
-	}}},
+	{check: "terms", what: "another total", finding: "the total of Terms is",
+		broken: provider{terms: func(rows []float64,
+			d *arch.Description) {
+			total := slices.IndexFunc(d.Terms, func(t arch.Term) bool { return t.Kind == arch.KindTotal })
+			rows[total] = math.Nextafter(rows[total], 0)
+		}}},
 	{check: "terms", what: "an infinity", finding: "is +Inf", broken: provider{terms: func(rows []float64,
 		_ *arch.Description) {
 		rows[0] = math.Inf(1)

@@ -21,7 +21,7 @@ import (
 	"github.com/origami-gemm/origami/sdk/wire"
 )
 
-// runner provides a made-up executor, with a function in the place of what a test breaks.
+// runner provides a simulated executor, with a function for each answer that a test changes.
 type runner struct {
 	version     string
 	fate        func(gemm.Problem, gemm.Config) exectest.Fate
@@ -98,29 +98,33 @@ func (k *runningKernel) Measure(ctx context.Context, o exec.MeasureOptions, samp
 	return k.Kernel.Measure(ctx, o, sample)
 }
 
-// Whatever an executor does wrong, the check for it says so, and no other.
-func TestBrokenExecutors(t *testing.T) {
-	var calls, inside, measuring atomic.Int64
-	var cancelled atomic.Bool
-	fateOf := func(match func(gemm.Problem, gemm.Config) bool, fate exectest.Fate) func(gemm.Problem,
-		gemm.Config) exectest.Fate {
-		return func(p gemm.Problem, c gemm.Config) exectest.Fate {
-			if match(p, c) {
-				return fate
-			}
-			return exectest.Fine
+// fateOf gives a fate to the kernels that match.
+func fateOf(match func(gemm.Problem, gemm.Config) bool,
+	fate exectest.Fate) func(gemm.Problem, gemm.Config) exectest.Fate {
+	return func(p gemm.Problem, c gemm.Config) exectest.Fate {
+		if match(p, c) {
+			return fate
 		}
+		return exectest.Fine
 	}
-	for _, test := range []struct {
-		check, what string
-		broken      runner
-		forge       grpc.UnaryServerInterceptor
-		finding     string
-	}{
+}
+
+// brokenExecutor is a fault of an executor and the check that must find it.
+type brokenExecutor struct {
+	check, what string
+	broken      runner
+	forge       grpc.UnaryServerInterceptor
+	finding     string
+}
+
+// brokenKernels are faults of the manifest, the devices and single kernels.
+func brokenKernels() []*brokenExecutor {
+	var manifests, calls atomic.Int64
+	return []*brokenExecutor{
 		{check: "info", what: "no version", broken: runner{version: " "}, finding: "no version"},
 		{check: "manifest", what: "another one each time", finding: "asked twice it is",
 			forge: forge(func(_ string, _, resp proto.Message, err error) error {
-				if r, ok := resp.(*pb.ExecutorServiceManifestResponse); ok && calls.Add(1) > 1 {
+				if r, ok := resp.(*pb.ExecutorServiceManifestResponse); ok && manifests.Add(1) > 1 {
 					r.Manifest.Version = "2"
 				}
 				return err
@@ -129,26 +133,28 @@ func TestBrokenExecutors(t *testing.T) {
 			broken: runner{device: func(d *exec.Device) { d.Name += string(rune('a' + calls.Add(1)%20)) }}},
 		{check: "devices", what: "a clock in MHz", finding: "a clock of 1500 Hz",
 			broken: runner{device: func(d *exec.Device) { d.Attributes = map[string]float64{"clock": 1500} }}},
-		{check: "compile", what: "a family that nobody builds", finding: "the kernel family two can be compiled",
+		{check: "compile", what: "a family that does not build", finding: "the kernel family two can be compiled",
 			broken: runner{
-				fate: fateOf(func(_ gemm.Problem, c gemm.Config) bool { return c.Kernel == "two" }, exectest.NotBuilt)}},
+				fate: fateOf(func(_ gemm.Problem, c gemm.Config) bool { return c.Kernel == "two" },
+					exectest.NotBuilt)}},
 		{check: "numerics", what: "wrong at the edge", finding: "the result is wrong: error 0.5 of 0.001 allowed, 7 of",
 			broken: runner{
 				fate: fateOf(func(p gemm.Problem, _ gemm.Config) bool { return p.M == 129 }, exectest.Wrong)}},
-		{check: "samples", what: "one too few", finding: "7 runs are asked for, and 6 times",
+		{check: "samples", what: "one too few", finding: "7 runs are requested, and 6 times",
 			forge: forge(func(_ string, req, resp proto.Message, err error) error {
 				if r, ok := resp.(*pb.MeasureResponse); ok && req.(*pb.MeasureRequest).GetRuns() == 7 {
 					r.TimesSeconds, r.ClocksHz = r.TimesSeconds[1:], r.ClocksHz[1:]
 				}
 				return err
 			})},
-		{check: "samples", what: "no time", finding: "a run takes 0 s", forge: forge(func(_ string, req, resp proto.Message,
-			err error) error {
-			if r, ok := resp.(*pb.MeasureResponse); ok && req.(*pb.MeasureRequest).GetRuns() == 7 {
-				r.TimesSeconds[3] = 0
-			}
-			return err
-		})},
+		{check: "samples", what: "no time", finding: "a run takes 0 s",
+			forge: forge(func(_ string, req, resp proto.Message,
+				err error) error {
+				if r, ok := resp.(*pb.MeasureResponse); ok && req.(*pb.MeasureRequest).GetRuns() == 7 {
+					r.TimesSeconds[3] = 0
+				}
+				return err
+			})},
 		{check: "lifecycle", what: "another status", finding: "it answers Internal",
 			forge: forge(func(method string, _, _ proto.Message, err error) error {
 				if method == "Measure" && status.Code(err) == codes.NotFound {
@@ -166,6 +172,14 @@ func TestBrokenExecutors(t *testing.T) {
 				}
 				return err
 			})},
+	}
+}
+
+// brokenExecutors are faults of libraries, of bad requests, and of the executor over time.
+func brokenExecutors() []*brokenExecutor {
+	var inside, measuring atomic.Int64
+	var cancelled atomic.Bool
+	return []*brokenExecutor{
 		{check: "libraries", what: "it is not there", finding: "blas: ", broken: runner{
 			libraryFate: func(gemm.Problem, string) exectest.Fate { return exectest.NotBuilt }}},
 		{check: "bad-config", what: "anything goes", finding: "a block of 0 is accepted",
@@ -193,7 +207,7 @@ func TestBrokenExecutors(t *testing.T) {
 				}
 			},
 			compile: func(context.Context, gemm.Problem, *gemm.Config, *int) error {
-				for measuring.Load() > 0 { // a measurement that was given up ends a moment later
+				for measuring.Load() > 0 { // a cancelled measurement ends a moment later
 					time.Sleep(time.Millisecond)
 				}
 				if cancelled.CompareAndSwap(true, false) {
@@ -216,9 +230,13 @@ func TestBrokenExecutors(t *testing.T) {
 				e.TemperatureC = 313
 				return err
 			}}},
-	} {
+	}
+}
+
+// Whatever an executor does wrong, the check for it fails, and no other.
+func TestBrokenExecutors(t *testing.T) {
+	for _, test := range slices.Concat(brokenKernels(), brokenExecutors()) {
 		t.Run(test.check+"/"+strings.ReplaceAll(test.what, " ", "-"), func(t *testing.T) {
-			calls.Store(0)
 			var forges []grpc.UnaryServerInterceptor
 			if test.forge != nil {
 				forges = append(forges, test.forge)
@@ -241,10 +259,13 @@ func TestSoundExecutor(t *testing.T) {
 	}
 }
 
-// Without a device nothing fails but what must have one.
+// Without a device the checks that need one are skipped, or fail if a device is required.
 func TestNoDevice(t *testing.T) {
 	for what, none := range map[string]*runner{
-		"no driver":          {open: func() error { return &diag.Error{Kind: diag.Device, What: "there is no driver"} }},
+		"no driver": {open: func() error {
+			return &diag.Error{Kind: diag.Device,
+				What: "there is no driver"}
+		}},
 		"no kernel families": {device: func(d *exec.Device) { d.Kernels = nil }},
 	} {
 		names, text, skipped := failing(t, wire.ExecutorService(none), ExecutorChecks(), Options{})

@@ -30,7 +30,8 @@ var sound = func() arch.Provider {
 	return p
 }()
 
-// provider is the example's, with a function in the place of what a test breaks. Each is given the sound answer.
+// provider is that of the example, with a function for each answer that a test changes. The function gets the right
+// answer.
 type provider struct {
 	manifest func(*arch.Manifest)
 	open     func(ctx context.Context, r arch.OpenRequest) (arch.Architecture, error)
@@ -146,7 +147,7 @@ func forge(change func(method string, req, resp proto.Message, err error) error)
 	}
 }
 
-// failing makes the checks of a service and returns the names of those that fail, with their findings.
+// failing runs the checks of a service and returns the names of the failed ones, with their findings.
 func failing(t *testing.T, service *wire.Service, checks []Check, o Options,
 	forge ...grpc.UnaryServerInterceptor) (names []string, findings string, skipped []string) {
 	t.Helper()
@@ -183,7 +184,7 @@ func TestBrokenArchitectures(t *testing.T) {
 	for _, test := range brokenCases {
 		t.Run(test.check+"/"+strings.ReplaceAll(test.what, " ", "-"), func(t *testing.T) {
 			if raceDetector && test.check != "cancel" && test.check != "concurrent" {
-				t.Skip("what has no goroutines of its own is checked without the race detector, ten times as fast")
+				t.Skip("faults without goroutines are tested without the race detector, ten times as fast")
 			}
 			if test.check != "speed" {
 				t.Parallel()
@@ -207,7 +208,7 @@ func TestBrokenArchitectures(t *testing.T) {
 	}
 }
 
-// The sound provider passes everything, and what the other tests break is really looked at.
+// The sound provider passes all checks, and no check is skipped that could find the faults of the other tests.
 func TestSoundArchitecture(t *testing.T) {
 	golden := filepath.Join(t.TempDir(), "golden.jsonl")
 	rejecting := provider{list: func(_ gemm.Problem, c *arch.Candidates) {
@@ -226,7 +227,7 @@ func TestSoundArchitecture(t *testing.T) {
 	if len(names) > 0 || !slices.Equal(skipped, []string{"speed"}) {
 		t.Errorf("the checks %v fail, %v are skipped: %s", names, skipped, text)
 	}
-	// A total that is off by the last bit is told.
+	// A changed total is found.
 	content, err := os.ReadFile(golden)
 	if err != nil {
 		t.Fatal(err)
@@ -236,13 +237,14 @@ func TestSoundArchitecture(t *testing.T) {
 		t.Fatal(err)
 	}
 	if names, text, _ := failing(t, wire.ArchService(&rejecting), ArchitectureChecks(), o); !slices.Equal(names,
-		[]string{"golden"}) || !strings.Contains(text, "golden.jsonl:1: example@abstract roofline, 2048x2048x2048 fp16: "+
-		"place 1 is") {
+		[]string{"golden"}) ||
+		!strings.Contains(text, "golden.jsonl:1: example@abstract roofline, 2048x2048x2048 fp16: "+
+			"place 1 is") {
 		t.Errorf("with another golden file, the checks %v fail: %s", names, text)
 	}
 }
 
-// Rank is a shortcut, which a plugin need not have.
+// Rank is optional.
 func TestWithoutRank(t *testing.T) {
 	names, text, skipped := failing(t, wire.ArchService(sound), ArchitectureChecks(), quick,
 		forge(func(method string, _, _ proto.Message, err error) error {
@@ -256,7 +258,7 @@ func TestWithoutRank(t *testing.T) {
 	}
 }
 
-// A plugin that hangs costs a check two timeouts, whatever it would ask.
+// A plugin that hangs costs a check at most two timeouts.
 func TestHangs(t *testing.T) {
 	var asked atomic.Int64
 	hung := forge(func(method string, _, _ proto.Message, err error) error {
@@ -269,12 +271,12 @@ func TestHangs(t *testing.T) {
 	checks := slices.DeleteFunc(slices.Clone(ArchitectureChecks()), func(c Check) bool { return c.Name != "mapping" })
 	names, text, _ := failing(t, wire.ArchService(sound), checks, Options{}, hung)
 	if !slices.Equal(names, []string{"mapping"}) || asked.Load() != hangsBorne || !strings.Contains(text,
-		"not asked, as 2 calls before it have hung") {
+		"not called, because 2 calls before it have hung") {
 		t.Errorf("the checks %v fail after %d calls: %s", names, asked.Load(), text)
 	}
 }
 
-// When the context ends, what is left fails with it and returns.
+// When the context ends, the remaining checks fail with its error and return.
 func TestRunEndsWithItsContext(t *testing.T) {
 	conn, stop, err := connect(wire.ArchService(sound))
 	if err != nil {

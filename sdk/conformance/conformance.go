@@ -1,8 +1,8 @@
-// Package conformance holds plugins to what origami relies on. Each property is a Check; the checks of a kind of
-// plugin are run against a connection to one, whether that leads to a provider in a test (Architecture, Executor) or
-// to the process of a binary (`origami plugin check`).
+// Package conformance checks that plugins have the properties that origami relies on. Each property is a Check. The
+// checks of a kind of plugin run over a connection, either to a provider in a test (Architecture, Executor) or to the
+// process of a binary (`origami plugin check`).
 //
-// In a plugin's own tests it is one call:
+// In the tests of a plugin it is one call:
 //
 //	func TestConformance(t *testing.T) {
 //		conformance.Architecture(t, myProvider{}, conformance.Options{})
@@ -25,24 +25,24 @@ import (
 	"github.com/origami-gemm/origami/sdk/wire"
 )
 
-// Options say how to check. The zero value checks everything.
+// Options select the checks. The zero value checks everything.
 type Options struct {
 	// Short checks the default device of each architecture only, and fewer problems.
 	Short bool
-	// Untimed leaves out the one check that measures time, which a machine that emulates or instruments the plugin fails.
+	// Untimed leaves out the one check that measures time, for machines that emulate or instrument the plugin.
 	Untimed bool
-	// Golden names a file of rankings that the plugin must reproduce bit for bit (see the check "golden"). Empty means
-	// that there is none.
+	// Golden names a file of rankings that the plugin must reproduce bit for bit (see the check "golden"). Empty: no
+	// file.
 	Golden string
-	// UpdateGolden writes the file instead. The check fails then, so that it is not left on.
+	// UpdateGolden writes the file instead. The check then fails, so that the option is not left on.
 	UpdateGolden bool
-	// RequireDevice makes the absence of a device a failure of an executor, rather than a reason to skip what needs one.
+	// RequireDevice: the checks of an executor that need a device fail without one, instead of being skipped.
 	RequireDevice bool
 }
 
 // Check is a property that a plugin must have.
 type Check struct {
-	// Name is lower case with hyphens, Doc one sentence that says what is demanded.
+	// Name is lower case with hyphens. Doc is the requirement in one sentence.
 	Name, Doc string
 
 	run func(context.Context, *subject) error
@@ -51,36 +51,36 @@ type Check struct {
 // Result is the outcome of a check.
 type Result struct {
 	Check
-	// Findings say what is wrong, a line each; empty when the check passes.
+	// Findings are what is wrong, one line each. Empty if the check passes.
 	Findings []string
-	// Skipped says why the check says nothing, empty when it was made.
+	// Skipped is the reason why the check was skipped. Empty if it ran.
 	Skipped string
 	Took    time.Duration
 }
 
-// Failed reports whether something is wrong.
+// Failed reports whether the check found something wrong.
 func (r *Result) Failed() bool { return len(r.Findings) > 0 }
 
-// ArchitectureChecks lists what is demanded of a plugin that models architectures.
+// ArchitectureChecks lists the checks of a plugin that models architectures.
 func ArchitectureChecks() []Check { return architectureChecks }
 
-// ExecutorChecks lists what is demanded of a plugin that runs kernels.
+// ExecutorChecks lists the checks of a plugin that runs kernels.
 func ExecutorChecks() []Check { return executorChecks }
 
-// Run makes checks, in order, of the plugin of that name behind a connection, and calls report after each. A check may
-// take up to ten minutes. When the context ends, the check in progress and those after it fail with its error.
+// Run runs checks in order against the plugin of this name behind a connection, and calls report after each. A check
+// may take up to ten minutes. If the context ends, the current check and those after it fail with its error.
 func Run(ctx context.Context, name string, conn grpc.ClientConnInterface, checks []Check, o Options,
 	report func(Result)) {
 	s := newSubject(name, conn, o)
 	for _, check := range checks {
-		report(s.make(ctx, check))
+		report(s.run(ctx, check))
 	}
 }
 
 const checkTimeout = 10 * time.Minute
 
-// make makes one check.
-func (s *subject) make(ctx context.Context, check Check) Result {
+// run runs one check.
+func (s *subject) run(ctx context.Context, check Check) Result {
 	r := Result{Check: check}
 	begin := time.Now()
 	err := ctx.Err()
@@ -97,19 +97,19 @@ func (s *subject) make(ctx context.Context, check Check) Result {
 	case errors.As(err, &skip):
 		r.Skipped = string(skip)
 	case errors.As(err, &found):
-		r.Findings = found.told()
+		r.Findings = found.first()
 	case err != nil:
 		r.Findings = []string{oneLine(err)}
 	}
 	return r
 }
 
-// skipped is returned by a check that cannot be made, and says why.
+// skipped is the error of a check that cannot run, with the reason.
 type skipped string
 
 func (s skipped) Error() string { return string(s) }
 
-// findings is what a check finds wrong, in the order of finding.
+// findings are what a check finds wrong, in order.
 type findings struct{ list []string }
 
 func (f *findings) add(format string, args ...any) {
@@ -129,8 +129,8 @@ func (f *findings) err() error {
 	return f
 }
 
-// told returns what is reported: a plugin that errs, errs often.
-func (f *findings) told() []string {
+// first returns the findings to report: not all, because one mistake of a plugin often has many.
+func (f *findings) first() []string {
 	const most = 8
 	if len(f.list) <= most {
 		return f.list
@@ -142,7 +142,7 @@ func (f *findings) Error() string { return strings.Join(f.list, "\n") }
 
 func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
 
-// subject is the plugin that is checked, and what the checks have in common.
+// subject is the checked plugin, with the state that the checks share.
 type subject struct {
 	Options
 	conn   *impatient
@@ -154,12 +154,12 @@ type subject struct {
 }
 
 func newSubject(name string, conn grpc.ClientConnInterface, o Options) *subject {
-	own := &impatient{ClientConnInterface: conn}
-	return &subject{Options: o, conn: own, client: wire.NewClient(name, own)}
+	limited := &impatient{ClientConnInterface: conn}
+	return &subject{Options: o, conn: limited, client: wire.NewClient(name, limited)}
 }
 
-// impatient is a connection that is given up for the rest of a check when calls have hung: each takes the whole
-// timeout, and a check may make hundreds.
+// impatient is a connection that refuses all calls for the rest of a check after some have hung. Each hung call takes
+// the whole timeout, and a check may make hundreds.
 type impatient struct {
 	grpc.ClientConnInterface
 	hangs atomic.Int32
@@ -167,7 +167,7 @@ type impatient struct {
 
 const hangsBorne = 2
 
-var errGivenUp = &diag.Error{Kind: diag.Plugin, What: fmt.Sprintf("not asked, as %d calls before it have hung",
+var errGivenUp = &diag.Error{Kind: diag.Plugin, What: fmt.Sprintf("not called, because %d calls before it have hung",
 	hangsBorne)}
 
 // Invoke implements grpc.ClientConnInterface.
@@ -183,7 +183,7 @@ func (c *impatient) Invoke(ctx context.Context, method string, args, reply any, 
 	return err
 }
 
-// Refused implements wire.Refuser for a connection that does.
+// Refused implements wire.Refuser if the connection does.
 func (c *impatient) Refused(op string, d *diag.Error) error {
 	if r, ok := c.ClientConnInterface.(wire.Refuser); ok {
 		return r.Refused(op, d)

@@ -11,7 +11,7 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 )
 
-// checkUnits looks at the numbers of a description for what a wrong unit does to them.
+// checkUnits checks that the numbers of a description are plausible. A wrong unit makes them implausible.
 func checkUnits(ctx context.Context, s *subject) error {
 	targets, err := s.open(ctx)
 	if err != nil {
@@ -22,7 +22,7 @@ func checkUnits(ctx context.Context, s *subject) error {
 	for _, t := range targets {
 		d := t.Describe()
 		if d == last {
-			continue // another kernel family of the same
+			continue // another kernel family of the same model
 		}
 		last = d
 		name := fmt.Sprintf("%s %s", d.ID(), d.Model)
@@ -38,24 +38,27 @@ func checkUnits(ctx context.Context, s *subject) error {
 				found.add("%s: %s: %s", name, p.Name, err)
 			}
 			if p.Source == "" || p.Method == "" {
-				found.add("%s: %s does not say where it comes from", name, p.Name)
+				found.add("%s: %s has no source", name, p.Name)
 			}
 			if hertz, err := unit.Convert(p.Value, p.Unit, "Hz"); p.Name == "clock" &&
 				(err != nil || math.Abs(hertz-float64(d.Clock)) > 1e-12*hertz) {
-				found.add("%s: the parameter clock is %v %s, and the clock of the description %v Hz", name, p.Value, p.Unit,
+				found.add("%s: the parameter clock is %v %s, and the clock of the description %v Hz", name,
+					p.Value, p.Unit,
 					float64(d.Clock))
 			}
 		}
 		for _, a := range d.Atoms {
 			if a.M < 1 || a.N < 1 || a.K < 1 || !(a.Latency > 0) || a.PerUnit < 1 {
-				found.add("%s: the matrix instruction of %s is %dx%dx%d in %v cycles, %d at once", name, a.DType, a.M, a.N, a.K,
+				found.add("%s: the matrix instruction of %s is %dx%dx%d in %v cycles, %d at once", name,
+					a.DType, a.M, a.N, a.K,
 					float64(a.Latency), a.PerUnit)
 				continue
 			}
-			// A unit that is wrong by a prefix shows. How far a model's instruction is from the data sheet is not checked.
+			// This finds a unit with a wrong prefix. The exact distance from the data sheet is not checked.
 			rate := 2 * float64(a.M*a.N*a.K) / float64(a.Latency) * float64(a.PerUnit*d.Units) * float64(d.Clock)
 			if peak := float64(d.PeakFor(a.DType)); peak != 0 && (rate > 100*peak || rate < peak/100) {
-				found.add("%s: the matrix instruction of %s makes %.3g FLOP/s, the peak is %.3g", name, a.DType, rate, peak)
+				found.add("%s: the matrix instruction of %s makes %.3g FLOP/s, the peak is %.3g", name,
+					a.DType, rate, peak)
 			}
 		}
 		for _, p := range d.Peak {
@@ -65,17 +68,17 @@ func checkUnits(ctx context.Context, s *subject) error {
 		}
 		levels := t.Levels()
 		if len(levels) == 0 {
-			found.add("%s: there is no memory level", name)
+			found.add("%s: it has no memory level", name)
 		}
 		for i, l := range levels {
 			if !(l.Bandwidth.Peak > 0) || l.Bandwidth.Units < 1 || l.Latency < 0 || l.Partitions < 1 {
 				found.add("%s: %s has %v B/cycle for %d units, a latency of %v cycles and %d partitions", name, l.Name,
 					float64(l.Bandwidth.Peak), l.Bandwidth.Units, float64(l.Latency), l.Partitions)
 			}
-			// A level that a device lacks may stay in a hierarchy with nothing in it.
+			// A hierarchy may contain a level with capacity 0 if the device lacks it.
 			if outermost := i == len(levels)-1; l.Capacity < 0 || outermost && l.Capacity != 0 {
-				found.add("%s: %s holds %v B; that is 0 for the last level, which holds everything, and not negative for another",
-					name, l.Name, float64(l.Capacity))
+				found.add("%s: %s has a capacity of %v B; the last level, which holds everything, must have 0, and no "+
+					"other a negative one", name, l.Name, float64(l.Capacity))
 			}
 			for _, active := range []int{1, (d.Units + 1) / 2, d.Units} {
 				if f := l.Bandwidth.Fraction(active); !(f > 0 && f <= 1) {
@@ -87,7 +90,7 @@ func checkUnits(ctx context.Context, s *subject) error {
 	return found.err()
 }
 
-// checkSchema looks at the terms as a reader of `origami explain` does.
+// checkSchema checks what `origami explain` shows of the terms and constants.
 func checkSchema(ctx context.Context, s *subject) error {
 	targets, err := s.open(ctx)
 	if err != nil {
@@ -130,9 +133,9 @@ func checkSchema(ctx context.Context, s *subject) error {
 	return found.err()
 }
 
-// How exactly formulas must give the values beside them: they are evaluated in another order than the model's. A term
-// that is a difference is as exact as what it is taken from, which no formula says; so what is small beside the total
-// counts less.
+// The tolerances of formulas and shares, because the formulas are evaluated in another order than the model. A small
+// term may be the difference of large ones and inherit their rounding errors, so its tolerance is relative to the
+// total.
 const (
 	formulaTolerance = 1e-9
 	sharesTolerance  = 1e-9
@@ -182,7 +185,7 @@ func checkTerms(ctx context.Context, s *subject) error {
 			if shared && math.Abs(shares-total) > sharesTolerance*math.Abs(total) {
 				found.add("%s, %s: the shares of the total add up to %v, the total is %v", c, config, shares, total)
 			}
-			// A formula may use the terms before its own, which is the order in which a reader meets them.
+			// A formula may use the terms before it.
 			values := formula.Values(&parameters, c.problem, config, nil)
 			for j, term := range d.Terms {
 				if !formula.IsRule(term.Formula) {
@@ -194,7 +197,8 @@ func checkTerms(ctx context.Context, s *subject) error {
 					if err != nil {
 						found.add("%s, %s: %s: %s", c, config, term.Name, err)
 					} else if !(math.Abs(got-row[j]) <= formulaTolerance*scale) {
-						found.add("%s, %s: %s = %s is %v, and the plugin says %v", c, config, term.Name, term.Formula, got, row[j])
+						found.add("%s, %s: %s = %s is %v, and the plugin answers %v", c, config, term.Name,
+							term.Formula, got, row[j])
 					}
 				}
 				values[term.Name] = row[j]

@@ -17,39 +17,39 @@ import (
 	"github.com/origami-gemm/origami/sdk/wire"
 )
 
-// executorChecks are in the order in which a finding helps.
+// executorChecks are in order of dependence: a check comes after those whose properties it needs.
 var executorChecks = []Check{
 	{"info", "Info names the plugin and its version, lists an API version that this origami speaks, and reports good " +
 		"health.", checkInfo},
 	{"manifest", "The manifest is the same each time and belongs to the plugin of Info; it needs no device.",
 		checkExecutorManifest},
 	{"devices", "The devices are the same each time; each has a name, an architecture, kernel families or libraries, " +
-		"and what its driver says in finite numbers.", checkDevices},
-	{"compile", "Of every kernel family a common tile can be compiled, with resources that can be.", checkCompile},
-	{"numerics", "The result of a kernel is right, also for sizes that are no multiples of the tile: within the " +
-		"tolerance, nothing out of bounds, and something was compared.", checkNumerics},
-	{"samples", "As many runs are measured as were asked for, with a warm and a cold L2; an unknown distribution of " +
+		"and driver attributes that are finite numbers.", checkDevices},
+	{"compile", "A common tile of every kernel family compiles, with plausible resources.", checkCompile},
+	{"numerics", "The result of a kernel is right, also for sizes that are not multiples of the tile: it is within " +
+		"the tolerance, nothing is written out of bounds, and something was compared.", checkNumerics},
+	{"samples", "The requested number of runs is measured, with a warm and a cold L2; an unknown distribution of " +
 		"inputs is an error of kind input.", checkSamples},
-	{"lifecycle", "A kernel is compiled, checked, measured, and released; a released one and one that never was are " +
-		"lost, and releasing either is no error.", checkLifecycle},
+	{"lifecycle", "A kernel is compiled, checked, measured and released; a released or unknown kernel is lost, and " +
+		"releasing it is not an error.", checkLifecycle},
 	{"libraries", "Every library is compiled, checked and measured.", checkLibraries},
-	{"bad-config", "Problems and configurations that cannot be are errors of kind input, and the executor works on.",
+	{"bad-config", "Impossible problems and configurations are errors of kind input, and the executor still works.",
 		checkBadConfig},
-	{"bad-device", "A device that there is not is an error of kind input.", checkBadDevice},
-	{"cancel", "A measurement that is given up returns promptly with the context's error, and the executor works on.",
+	{"bad-device", "An unknown device is an error of kind input.", checkBadDevice},
+	{"cancel", "A cancelled measurement returns promptly with the context's error, and the executor still works.",
 		checkCancelMeasure},
-	{"concurrent", "Kernels are compiled, checked and measured from several goroutines.", checkConcurrentKernels},
-	{"environment", "Clock, power and temperature of every device are numbers that can be.", checkEnvironment},
+	{"concurrent", "Kernels can be compiled, checked and measured concurrently.", checkConcurrentKernels},
+	{"environment", "Clock, power and temperature of every device are plausible.", checkEnvironment},
 }
 
-// bench is a device to try kernels on.
+// bench is a device for the kernels of the checks.
 type bench struct {
 	*wire.Executor
 	device int
 	exec.Device
 }
 
-// bench returns the first device with kernels. Without a device the check is skipped, or fails if there must be one.
+// bench returns the first device with kernels. Without one the check is skipped, or fails if a device is required.
 func (s *subject) bench(ctx context.Context) (*bench, error) {
 	x := s.client.Executor()
 	devices, err := x.Devices(ctx)
@@ -70,7 +70,7 @@ func (s *subject) bench(ctx context.Context) (*bench, error) {
 	return nil, skipped("no device has a kernel family")
 }
 
-// tiles are configurations of which one suits most kernel families.
+// tiles are common configurations. Most kernel families can compile one of them.
 var tiles = []gemm.Config{
 	{BlockM: 64, BlockN: 64, BlockK: 32, NumWarps: 4, NumStages: 2, SplitK: 1, GroupM: 8},
 	{BlockM: 128, BlockN: 128, BlockK: 32, NumWarps: 4, NumStages: 3, SplitK: 1, GroupM: 8},
@@ -79,7 +79,7 @@ var tiles = []gemm.Config{
 	{BlockM: 16, BlockN: 16, BlockK: 16, NumWarps: 1, NumStages: 2, SplitK: 1, GroupM: 1},
 }
 
-// small is a problem that costs little.
+// small is a cheap problem.
 var small = gemm.New(512, 384, 256)
 
 // compile builds a tile of a kernel family for a problem.
@@ -96,8 +96,9 @@ func (b *bench) compile(ctx context.Context, kernel string, p gemm.Problem) (exe
 		}
 		refusal = err
 	}
-	return nil, gemm.Config{}, fmt.Errorf("none of %d common tiles of the kernel family %s can be compiled for %s, the "+
-		"last because: %w", len(tiles), kernel, p, refusal)
+	return nil, gemm.Config{},
+		fmt.Errorf("none of %d common tiles of the kernel family %s can be compiled for %s, the "+
+			"last because: %w", len(tiles), kernel, p, refusal)
 }
 
 // release closes a kernel and adds a finding if that fails.
@@ -107,7 +108,7 @@ func (f *findings) release(k exec.Kernel) {
 	}
 }
 
-// measure takes n samples, as many as the client asks for at a time.
+// measure takes n samples.
 func measure(ctx context.Context, k exec.Kernel, o exec.MeasureOptions, n int) error {
 	taken := 0
 	err := k.Measure(ctx, o, func(exec.Sample) bool { taken++; return taken < n })
@@ -174,7 +175,7 @@ func checkCompile(ctx context.Context, s *subject) error {
 			found.add("%s", err)
 			continue
 		}
-		// That they are not negative is what the client refuses otherwise. Zero means that it is not known.
+		// The client already refuses negative resources. Zero means unknown.
 		if r := k.Resources(); r.Registers > 1<<16 || r.CTAsPerSM > 1<<10 {
 			found.add("%s %s: %d registers per thread, %d CTAs per SM", family, c, r.Registers, r.CTAsPerSM)
 		}
@@ -207,8 +208,8 @@ func checkNumerics(ctx context.Context, s *subject) error {
 			case err != nil:
 				found.add("%s %s of %s: %s", family, c, p, err)
 			case !n.OK():
-				found.add("%s %s of %s: the result is wrong: error %.3g of %.3g allowed, %d of %d elements, %d bytes out of bounds",
-					family, c, p, n.MaxError, n.Tolerance, n.Wrong, n.Checked, n.OutOfBounds)
+				found.add("%s %s of %s: the result is wrong: error %.3g of %.3g allowed, %d of %d elements, "+
+					"%d bytes out of bounds", family, c, p, n.MaxError, n.Tolerance, n.Wrong, n.Checked, n.OutOfBounds)
 			case n.Checked == 0 || n.Reference == "":
 				found.add("%s %s of %s: %d elements are compared with %q", family, c, p, n.Checked, n.Reference)
 			}
@@ -242,7 +243,8 @@ func checkSamples(ctx context.Context, s *subject) error {
 		}
 		times, clocks := resp.GetTimesSeconds(), resp.GetClocksHz()
 		if len(times) != int(request.GetRuns()) || len(clocks) != len(times) {
-			found.add("%d runs are asked for, and %d times and %d clocks answered", request.GetRuns(), len(times), len(clocks))
+			found.add("%d runs are requested, and %d times and %d clocks answered", request.GetRuns(), len(times),
+				len(clocks))
 		}
 		for _, t := range times {
 			if !(t > 0) || math.IsInf(t, 0) {
@@ -266,8 +268,8 @@ func checkSamples(ctx context.Context, s *subject) error {
 	return found.err()
 }
 
-// raw compiles a kernel twice, once over the client and once for its handle, which the client keeps to itself. Both
-// are of the first kernel family.
+// raw compiles a kernel of the first family twice: once through the client, and once directly, because the client
+// does not show the handle.
 func (s *subject) raw(ctx context.Context, b *bench) (exec.Kernel, uint64, error) {
 	k, c, err := b.compile(ctx, b.Kernels[0], small)
 	if err != nil {
@@ -309,16 +311,16 @@ func checkLifecycle(ctx context.Context, s *subject) error {
 	client := pb.NewExecutorServiceClient(s.conn)
 	_, err = client.Check(ctx, &pb.CheckRequest{Kernel: handle})
 	if err != nil {
-		found.add("releasing one kernel has taken another: %s", err)
+		found.add("releasing one kernel has released another: %s", err)
 	}
 	never := handle + 1<<40
 	_, err = client.Check(ctx, &pb.CheckRequest{Kernel: never})
-	found.missing("Check of a kernel that never was", err, pb.Missing_RESOURCE_KERNEL)
+	found.missing("Check of a kernel that was never compiled", err, pb.Missing_RESOURCE_KERNEL)
 	_, err = client.Measure(ctx, &pb.MeasureRequest{Kernel: never, Runs: 1})
-	found.missing("Measure of a kernel that never was", err, pb.Missing_RESOURCE_KERNEL)
+	found.missing("Measure of a kernel that was never compiled", err, pb.Missing_RESOURCE_KERNEL)
 	for _, h := range []uint64{handle, handle, never} {
 		if _, err := client.Release(ctx, &pb.ReleaseRequest{Kernel: h}); err != nil {
-			found.add("releasing a kernel that is released, or never was: %s", err)
+			found.add("releasing a kernel that is released, or was never compiled: %s", err)
 		}
 	}
 	return found.err()

@@ -47,7 +47,7 @@ func checkCancelMeasure(ctx context.Context, s *subject) error {
 	if err != nil {
 		found.add("afterwards: %s", err)
 	}
-	found.release(k) // last: what was given up may still be going on
+	found.release(k) // last, because the cancelled measurement may still be running
 	return found.err()
 }
 
@@ -61,23 +61,23 @@ func checkConcurrentKernels(ctx context.Context, s *subject) error {
 	const workers = 4
 	for w := range workers {
 		wg.Go(func() {
-			own := &findings{}
+			local := &findings{}
 			p := small
 			p.M += 64 * w
 			k, c, err := b.compile(ctx, b.Kernels[0], p)
 			if err == nil {
 				if n, checkErr := k.Check(ctx); checkErr != nil || !n.OK() {
-					own.add("%s of %s, %d at once: the result is %+v (%v)", c, p, workers, n, checkErr)
+					local.add("%s of %s, %d at once: the result is %+v (%v)", c, p, workers, n, checkErr)
 				}
 				if err := measure(ctx, k, exec.MeasureOptions{}, 10); err != nil {
-					own.add("%s of %s, %d at once: %s", c, p, workers, err)
+					local.add("%s of %s, %d at once: %s", c, p, workers, err)
 				}
-				own.release(k)
+				local.release(k)
 			} else {
-				own.add("%d at once: %s", workers, err)
+				local.add("%d at once: %s", workers, err)
 			}
 			mu.Lock()
-			found.list = append(found.list, own.list...)
+			found.list = append(found.list, local.list...)
 			mu.Unlock()
 		})
 	}

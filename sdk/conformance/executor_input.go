@@ -9,7 +9,7 @@ import (
 	"github.com/origami-gemm/origami/sdk/wire"
 )
 
-// badConfigs are configurations with a number that cannot be, by what is wrong with them.
+// badConfigs are configurations with an impossible number, named by it.
 func badConfigs(good gemm.Config) []named[gemm.Config] {
 	change := func(what string, change func(*gemm.Config)) named[gemm.Config] {
 		c := good
@@ -32,7 +32,7 @@ func badConfigs(good gemm.Config) []named[gemm.Config] {
 	}
 }
 
-// badProblems are problems that cannot be, by what is wrong with them.
+// badProblems are impossible problems, named by what is wrong.
 func badProblems(good gemm.Problem) []named[gemm.Problem] {
 	change := func(what string, change func(*gemm.Problem)) named[gemm.Problem] {
 		p := good
@@ -50,7 +50,7 @@ func badProblems(good gemm.Problem) []named[gemm.Problem] {
 	}
 }
 
-// named is a value with what it is.
+// named is a value with a description.
 type named[T any] struct {
 	what  string
 	value T

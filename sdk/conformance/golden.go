@@ -30,17 +30,17 @@ type goldenLine struct {
 	Best   []goldenEntry `json:"best"`
 }
 
-// goldenEntry is a configuration in the form that gemm.ParseConfig reads, and its total as the shortest decimal that
-// stands for the same bits.
+// goldenEntry is a configuration in the form that gemm.ParseConfig reads, with its total as the shortest decimal that
+// gives the same bits.
 type goldenEntry struct {
 	Config string  `json:"config"`
 	Cycles float64 `json:"cycles"`
 }
 
-// goldenBest is how many configurations of each problem are written.
+// goldenBest is the number of configurations written per problem.
 const goldenBest = 5
 
-// checkGolden ranks the problems of the file and compares.
+// checkGolden ranks the problems of the file and compares the rankings.
 func checkGolden(ctx context.Context, s *subject) error {
 	switch {
 	case s.Golden == "":
@@ -86,12 +86,14 @@ func checkGolden(ctx context.Context, s *subject) error {
 		}
 		for i, w := range want.Best {
 			if i >= len(got.Best) {
-				found.add("%s:%d: %s@%s %s, %s: only %d configurations are feasible", s.Golden, number, want.Arch, want.Device,
+				found.add("%s:%d: %s@%s %s, %s: only %d configurations are feasible", s.Golden, number,
+					want.Arch, want.Device,
 					want.Model, p, len(got.Best))
 				break
 			}
 			if g := got.Best[i]; g.Config != w.Config || math.Float64bits(g.Cycles) != math.Float64bits(w.Cycles) {
-				found.add("%s:%d: %s@%s %s, %s: place %d is %s with %v cycles, and was %s with %v", s.Golden, number, want.Arch,
+				found.add("%s:%d: %s@%s %s, %s: place %d is %s with %v cycles, and was %s with %v", s.Golden,
+					number, want.Arch,
 					want.Device, want.Model, p, i+1, g.Config, g.Cycles, w.Config, w.Cycles)
 				break
 			}
@@ -124,7 +126,7 @@ func goldenOf(ctx context.Context, t *target, p gemm.Problem, best int) (goldenL
 	return line, nil
 }
 
-// writeGolden writes what is answered now.
+// writeGolden writes the current rankings.
 func (s *subject) writeGolden(ctx context.Context) error {
 	cases, err := s.answered(ctx)
 	if err != nil {
@@ -150,6 +152,7 @@ func (s *subject) writeGolden(ctx context.Context) error {
 		return err
 	}
 	found := &findings{}
-	found.add("%s is rewritten with %d lines: look at the difference, and check again without updating", s.Golden, lines)
+	found.add("%s is rewritten with %d lines: look at the difference, and check again without updating",
+		s.Golden, lines)
 	return found
 }

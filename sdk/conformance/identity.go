@@ -81,7 +81,7 @@ func checkManifest(ctx context.Context, s *subject) error {
 	return found.err()
 }
 
-// unique adds a finding for each name that equals another but for case, and for each that cannot be typed.
+// unique adds a finding for each name that equals another, ignoring case, and for each that is not one word.
 func (f *findings) unique(what string, names []string) {
 	seen := map[string]bool{}
 	for _, name := range names {
@@ -96,7 +96,7 @@ func (f *findings) unique(what string, names []string) {
 	}
 }
 
-// checkOpen opens what the manifest lists, by full name and by default.
+// checkOpen opens everything that the manifest lists, by full name and by default.
 func checkOpen(ctx context.Context, s *subject) error {
 	m, err := s.client.Manifest(ctx)
 	if err != nil {
@@ -116,11 +116,13 @@ func checkOpen(ctx context.Context, s *subject) error {
 		entry := m.Archs[slices.IndexFunc(m.Archs, func(a arch.ArchEntry) bool { return a.ID == r.Arch })]
 		for _, kernel := range d.Kernels {
 			if !slices.Contains(entry.Kernels, kernel) {
-				found.add("%s@%s %s: the manifest does not list the kernel family %q", r.Arch, r.Device, r.Model, kernel)
+				found.add("%s@%s %s: the manifest does not list the kernel family %q", r.Arch, r.Device,
+					r.Model, kernel)
 			}
 		}
 		if !slices.Equal(d.Models, entry.Models) {
-			found.add("%s@%s %s: its models are %v, by the manifest %v", r.Arch, r.Device, r.Model, d.Models, entry.Models)
+			found.add("%s@%s %s: its models are %v, by the manifest %v", r.Arch, r.Device, r.Model,
+				d.Models, entry.Models)
 		}
 	}
 	for _, a := range m.Archs {
@@ -137,8 +139,7 @@ func checkOpen(ctx context.Context, s *subject) error {
 	return found.err()
 }
 
-// checkReopen compares answers to Open themselves: hosts refuse a plugin that describes itself otherwise after a
-// restart.
+// checkReopen compares the answers to Open: a host refuses a plugin whose description changes after a restart.
 func checkReopen(ctx context.Context, s *subject) error {
 	m, err := s.client.Manifest(ctx)
 	if err != nil {
@@ -150,7 +151,7 @@ func checkReopen(ctx context.Context, s *subject) error {
 		request := &pb.OpenRequest{Arch: r.Arch, Device: r.Device, Model: r.Model}
 		first, err := client.Open(ctx, request)
 		if err != nil {
-			continue // told by checkOpen
+			continue // checkOpen reports it
 		}
 		if _, err := client.Close(ctx, &pb.CloseRequest{Handle: first.GetHandle()}); err != nil {
 			found.add("%s@%s %s cannot be closed: %s", r.Arch, r.Device, r.Model, err)
@@ -171,7 +172,7 @@ func checkReopen(ctx context.Context, s *subject) error {
 	return found.err()
 }
 
-// unknownName is the name of no architecture, device, model or option.
+// unknownName names no architecture, device, model or option.
 const unknownName = "no-such-name"
 
 func checkBadOpen(ctx context.Context, s *subject) error {
@@ -193,7 +194,7 @@ func checkBadOpen(ctx context.Context, s *subject) error {
 			Overrides: map[string]hw.OverrideValue{unknownName: {Value: 1}}})
 		opened, err := s.client.Open(ctx, arch.OpenRequest{Arch: a.ID})
 		if err != nil {
-			continue // told by checkOpen
+			continue // checkOpen reports it
 		}
 		for _, p := range opened.Describe().Params {
 			try(a.ID+": an override of "+p.Name+" that is negative", arch.OpenRequest{Arch: a.ID,
@@ -215,15 +216,15 @@ func checkBadOpen(ctx context.Context, s *subject) error {
 	return found.err()
 }
 
-// checkBadInput asks about problems, configurations and spaces that cannot be.
+// checkBadInput sends impossible problems, configurations and spaces.
 func checkBadInput(ctx context.Context, s *subject) error {
 	cases, err := s.answered(ctx)
 	if err != nil {
 		return err
 	}
 	found := &findings{}
-	for _, own := range byTarget(cases) {
-		c := own[0]
+	for _, group := range byTarget(cases) {
+		c := group[0]
 		good := c.candidates.Configs[:1]
 		est := make([]arch.Estimate, 1)
 		row := make([]float64, len(c.Describe().Terms))
@@ -264,7 +265,8 @@ func checkBadInput(ctx context.Context, s *subject) error {
 	return found.err()
 }
 
-// untakenType returns an element type that the model does not take; zero, which no model takes, if it takes all.
+// untakenType returns an element type that the model does not take. If it takes all of them it is zero, which no
+// model takes.
 func untakenType(d *arch.Description) gemm.DType {
 	for _, t := range gemm.DTypes() {
 		if !slices.ContainsFunc(d.Atoms, func(a arch.Atom) bool { return a.DType == t }) {

@@ -10,8 +10,8 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 )
 
-// checkAnswers looks at what answered has found. That totals are finite and positive, that a rejected configuration
-// has a reason and no total, and that positions ascend, is what the client refuses otherwise.
+// checkAnswers checks the results of answered. The client itself refuses totals that are not finite and positive, a
+// rejected configuration without a reason or with a total, and positions that do not ascend.
 func checkAnswers(ctx context.Context, s *subject) error {
 	cases, err := s.answered(ctx)
 	if err != nil && len(s.problems) == 0 {
@@ -19,7 +19,7 @@ func checkAnswers(ctx context.Context, s *subject) error {
 	}
 	found := &findings{}
 	for _, u := range s.problems {
-		// A model may decline a problem, saying why.
+		// A model may decline a problem with a reason.
 		if diag.KindOf(u) != diag.Input {
 			found.add("%s", u)
 		}
@@ -51,7 +51,7 @@ func checkAnswers(ctx context.Context, s *subject) error {
 	}
 	silent := func(t *target, why string) {
 		if !answers[t] {
-			answers[t] = true // say it once
+			answers[t] = true // report it once
 			found.add("%s: %s", t, why)
 		}
 	}
@@ -66,7 +66,7 @@ func checkAnswers(ctx context.Context, s *subject) error {
 	return found.err()
 }
 
-// checkRejected asks for what Candidates has rejected: it may be estimated all the same, by which some reasons show.
+// checkRejected estimates the configurations that Candidates has rejected. Some reasons appear only then.
 func checkRejected(ctx context.Context, s *subject) error {
 	cases, err := s.answered(ctx)
 	if err != nil {
@@ -78,7 +78,7 @@ func checkRejected(ctx context.Context, s *subject) error {
 		for _, r := range spread(c.candidates.Rejected, 64) {
 			configs = append(configs, r.Config)
 			if r.Detail == "" {
-				found.add("%s: %s is rejected (%s) without saying it in numbers", c, r.Config, r.Reason)
+				found.add("%s: %s is rejected (%s) without numbers", c, r.Config, r.Reason)
 			}
 		}
 		if len(configs) == 0 {
@@ -92,7 +92,8 @@ func checkRejected(ctx context.Context, s *subject) error {
 		}
 		for i := range est {
 			if est[i].Reject == "" {
-				found.add("%s: Candidates rejects %s and Estimate gives it %v cycles", c, configs[i], float64(est[i].Cycles))
+				found.add("%s: Candidates rejects %s and Estimate gives it %v cycles", c, configs[i],
+					float64(est[i].Cycles))
 			}
 		}
 	}
@@ -120,7 +121,8 @@ func checkDeterminism(ctx context.Context, s *subject) error {
 				found.add("%s: asked %s: %s", c, how, err)
 				continue
 			}
-			if !slices.Equal(list.Configs, c.candidates.Configs) || !slices.Equal(list.Rejected, c.candidates.Rejected) {
+			if !slices.Equal(list.Configs, c.candidates.Configs) || !slices.Equal(list.Rejected,
+				c.candidates.Rejected) {
 				found.add("%s: asked %s, the candidates differ", c, how)
 				continue
 			}
@@ -143,11 +145,12 @@ func identity(n int) []int {
 	return order
 }
 
-// compare adds a finding for the first estimate that is not the one of the same candidate in the first answer.
+// compare adds a finding for the first estimate that differs from that of the same candidate in the first answer.
 func compare(found *findings, c *testcase, how string, got []arch.Estimate, order []int) {
 	for i, j := range order {
 		if !sameBits(got[i], c.estimates[j]) {
-			found.add("%s, %s: %s, it is %s and was %s", c, c.candidates.Configs[j], how, text(got[i]), text(c.estimates[j]))
+			found.add("%s, %s: %s, it is %s and was %s", c, c.candidates.Configs[j], how, text(got[i]),
+				text(c.estimates[j]))
 			return
 		}
 	}
@@ -159,7 +162,7 @@ func checkOrder(ctx context.Context, s *subject) error {
 		return err
 	}
 	found := &findings{}
-	rng := rand.New(rand.NewPCG(1, 2)) // any order will do, and the same one each time
+	rng := rand.New(rand.NewPCG(1, 2)) // a fixed random order
 	for _, c := range cases {
 		configs := c.candidates.Configs
 		order := rng.Perm(len(configs))
@@ -184,7 +187,7 @@ func checkOrder(ctx context.Context, s *subject) error {
 	return found.err()
 }
 
-// checkK asks for whole K steps, so that padding does not come in.
+// checkK uses whole K steps, so that padding has no effect.
 func checkK(ctx context.Context, s *subject) error {
 	return s.monotone(ctx, arch.DimK)
 }
@@ -193,8 +196,8 @@ func checkDeclared(ctx context.Context, s *subject) error {
 	return s.monotone(ctx, arch.DimM, arch.DimN)
 }
 
-// monotone checks that the predicted time of a configuration does not fall when a dimension grows by whole blocks, for
-// the dimensions for which the models say so.
+// monotone checks that the predicted time of a configuration does not fall when a dimension grows by whole blocks,
+// for the dimensions that the models declare monotone.
 func (s *subject) monotone(ctx context.Context, dims ...arch.Dim) error {
 	cases, err := s.answered(ctx)
 	if err != nil {
@@ -203,8 +206,9 @@ func (s *subject) monotone(ctx context.Context, dims ...arch.Dim) error {
 	found, declared := &findings{}, false
 	for _, c := range cases {
 		for _, dim := range dims {
-			if own := c.Describe().Monotone; dim == arch.DimK && slices.Contains(own, arch.DimNone) || dim != arch.DimK &&
-				!slices.Contains(own, dim) {
+			if declared := c.Describe().Monotone; dim == arch.DimK && slices.Contains(declared, arch.DimNone) ||
+				dim != arch.DimK &&
+					!slices.Contains(declared, dim) {
 				continue
 			}
 			declared = true
@@ -227,7 +231,8 @@ func (s *subject) monotone(ctx context.Context, dims ...arch.Dim) error {
 					}
 					cycles := float64(est[0].Cycles)
 					if cycles < previous {
-						found.add("%s, %s: %v cycles with %s = %d, and %v with %d", c, config, cycles, dim, size, previous, at)
+						found.add("%s, %s: %v cycles with %s = %d, and %v with %d", c, config, cycles, dim,
+							size, previous, at)
 						break
 					}
 					previous, at = cycles, size
@@ -241,7 +246,7 @@ func (s *subject) monotone(ctx context.Context, dims ...arch.Dim) error {
 	return found.err()
 }
 
-// sizes are ascending multiples of the block, close together and far apart.
+// sizes are ascending multiples of the block, some close together and some far apart.
 func (s *subject) sizes(dim arch.Dim, c gemm.Config) []int {
 	block := map[arch.Dim]int{arch.DimM: c.BlockM, arch.DimN: c.BlockN, arch.DimK: c.BlockK * max(c.SplitK, 1)}[dim]
 	list := []int{1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 64, 100, 127, 129, 250, 500, 1000}
@@ -268,9 +273,11 @@ func checkMapping(ctx context.Context, s *subject) error {
 				found.add("%s, %s: %s", c, config, err)
 				continue
 			}
-			if m.GroupM < 1 || m.GroupM > gemm.MaxConfigNumber || m.XCDs < 0 || m.XCDs > max(c.Describe().Partitions, 0) ||
+			if m.GroupM < 1 || m.GroupM > gemm.MaxConfigNumber || m.XCDs < 0 ||
+				m.XCDs > max(c.Describe().Partitions, 0) ||
 				m.Chunk < 0 {
-				found.add("%s, %s: a launch order of %+v; GroupM is 1 to %d, XCDs 0 to the %d partitions, Chunk at least 0", c,
+				found.add("%s, %s: a launch order of %+v; GroupM is 1 to %d, XCDs 0 to the %d partitions, "+
+					"Chunk at least 0", c,
 					config, m, gemm.MaxConfigNumber, c.Describe().Partitions)
 			}
 			if again, err := c.Mapping(ctx, c.problem, config); err != nil || again != m {

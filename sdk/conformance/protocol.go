@@ -19,10 +19,10 @@ import (
 	"github.com/origami-gemm/origami/sdk/wire"
 )
 
-// unheld is a handle, or the hash of a list, that the plugin has never seen.
+// unheld is a handle, or the hash of a list, that the plugin does not know.
 var unheld = bytes.Repeat([]byte{0x5a}, 32)
 
-// checkMissing makes the calls that a host makes of a plugin that has been restarted, or has forgotten.
+// checkMissing makes the calls of a host to a plugin that has restarted or dropped its state.
 func checkMissing(ctx context.Context, s *subject) error {
 	cases, err := s.answered(ctx)
 	if err != nil {
@@ -43,7 +43,8 @@ func checkMissing(ctx context.Context, s *subject) error {
 			return err
 		},
 		"Terms": func(h []byte) error {
-			_, err := client.Terms(ctx, &pb.TermsRequest{Handle: h, Problem: problem, Configs: &pb.ConfigSet{Sha256: unheld}})
+			_, err := client.Terms(ctx, &pb.TermsRequest{Handle: h, Problem: problem,
+				Configs: &pb.ConfigSet{Sha256: unheld}})
 			return err
 		},
 		"Mapping": func(h []byte) error {
@@ -104,8 +105,7 @@ func wireProblem(p gemm.Problem) *pb.Problem {
 	return q
 }
 
-// checkFields sends what a later origami might: fields that this one does not know, and enum values that no version
-// has.
+// checkFields sends what a later version might send: unknown fields, and unknown enum values.
 func checkFields(ctx context.Context, s *subject) error {
 	cases, err := s.answered(ctx)
 	if err != nil {
@@ -128,7 +128,7 @@ func checkFields(ctx context.Context, s *subject) error {
 	want, err1 := client.Candidates(ctx, plain)
 	got, err2 := client.Candidates(ctx, later)
 	if err1 != nil || err2 != nil || !proto.Equal(got, want) {
-		found.add("with a field that it does not know, Candidates answers otherwise (%v, %v)", err1, err2)
+		found.add("with a field that it does not know, Candidates gives another answer (%v, %v)", err1, err2)
 	}
 	for what, change := range map[string]func(*pb.Problem){
 		"an element type that no version has": func(p *pb.Problem) { p.ElementType = 99 },
@@ -151,7 +151,7 @@ func checkFields(ctx context.Context, s *subject) error {
 // unknownField is field 4095, a varint of 1.
 var unknownField = []byte{0xf8, 0xff, 0x01, 0x01}
 
-// large returns how many configurations and problems are more than the client puts into one call.
+// large returns numbers of configurations and problems that exceed one call of the client.
 func (s *subject) large() (configs, problems int) {
 	if s.Short {
 		return 33_000, 260
@@ -202,7 +202,7 @@ func checkLarge(ctx context.Context, s *subject) error {
 	return found.err()
 }
 
-// checkConcurrent asks for the same from several goroutines at once, which also open and close.
+// checkConcurrent makes the same requests from several goroutines, which also open and close architectures.
 func checkConcurrent(ctx context.Context, s *subject) error {
 	cases, err := s.answered(ctx)
 	if err != nil {
@@ -216,7 +216,7 @@ func checkConcurrent(ctx context.Context, s *subject) error {
 		wg.Go(func() {
 			for i := range cases {
 				c := cases[(i+w*len(cases)/workers)%len(cases)]
-				own := &findings{}
+				local := &findings{}
 				a, err := s.client.Open(ctx, c.request)
 				est := make([]arch.Estimate, len(c.estimates))
 				if err == nil {
@@ -226,12 +226,12 @@ func checkConcurrent(ctx context.Context, s *subject) error {
 					err = a.Close(ctx)
 				}
 				if err != nil {
-					own.add("%s, asked %d times at once: %s", c, workers, err)
+					local.add("%s, asked %d times at once: %s", c, workers, err)
 				} else {
-					compare(own, c, fmt.Sprintf("asked %d times at once", workers), est, identity(len(est)))
+					compare(local, c, fmt.Sprintf("asked %d times at once", workers), est, identity(len(est)))
 				}
 				mu.Lock()
-				for _, text := range own.list {
+				for _, text := range local.list {
 					found.add("%s", text)
 				}
 				mu.Unlock()
@@ -242,10 +242,10 @@ func checkConcurrent(ctx context.Context, s *subject) error {
 	return found.err()
 }
 
-// promptly is how soon a cancelled call must return, on a busy machine.
+// promptly is the time limit of a cancelled call on a busy machine.
 const promptly = 5 * time.Second
 
-// checkCancel gives up before and during calls that take a while, and then asks again.
+// checkCancel cancels before and during long calls, and then calls again.
 func checkCancel(ctx context.Context, s *subject) error {
 	cases, err := s.answered(ctx)
 	if err != nil {
@@ -278,7 +278,7 @@ func checkCancel(ctx context.Context, s *subject) error {
 			whole = time.Since(begin)
 		}
 		if err != nil {
-			continue // told by checkLarge
+			continue // checkLarge reports it
 		}
 		for _, after := range []time.Duration{0, whole / 4, whole / 2} {
 			cancelled, cancel := context.WithCancel(ctx)

@@ -13,7 +13,7 @@ import (
 	"github.com/origami-gemm/origami/core/selector"
 )
 
-// here hides that an architecture can rank where it lives.
+// here hides the Ranker of an architecture, so that the selector of this process ranks.
 type here struct{ arch.Architecture }
 
 // checkRank compares Rank with the selector of this process over Candidates, Estimate and Mapping.
@@ -23,8 +23,8 @@ func checkRank(ctx context.Context, s *subject) error {
 		return err
 	}
 	found := &findings{}
-	for _, own := range byTarget(cases) {
-		t, problems := own[0].target, problemsOf(own)
+	for _, group := range byTarget(cases) {
+		t, problems := group[0].target, problemsOf(group)
 		for _, depth := range []struct{ top, mapped int }{{1, 0}, {10, 3}, {0, 1}} {
 			r := selector.Request{Problems: problems, Space: t.space(), Top: depth.top, Map: depth.mapped}
 			want, err := selector.Rank(ctx, here{t.Architecture}, r)
@@ -49,7 +49,7 @@ func checkRank(ctx context.Context, s *subject) error {
 	return found.err()
 }
 
-// byTarget splits the cases, which are in order of targets.
+// byTarget groups the cases, which are ordered by target.
 func byTarget(cases []*testcase) [][]*testcase {
 	var groups [][]*testcase
 	for _, c := range cases {
@@ -70,13 +70,14 @@ func problemsOf(cases []*testcase) []gemm.Problem {
 	return problems
 }
 
-// differ says in what a ranking differs from the one that it should be.
+// differ describes the first difference from the expected ranking.
 func differ(got, want *selector.Result) string {
 	if (got.Err == nil) != (want.Err == nil) || diag.KindOf(got.Err) != diag.KindOf(want.Err) {
 		return fmt.Sprintf("Rank gives the error %v, and its parts %v", got.Err, want.Err)
 	}
 	if len(got.Entries) != len(want.Entries) || got.Feasible != want.Feasible {
-		return fmt.Sprintf("Rank lists %d of %d feasible candidates, and its parts %d of %d", len(got.Entries), got.Feasible,
+		return fmt.Sprintf("Rank lists %d of %d feasible candidates, and its parts %d of %d",
+			len(got.Entries), got.Feasible,
 			len(want.Entries), want.Feasible)
 	}
 	if len(got.Rejected)+len(want.Rejected) > 0 && !reflect.DeepEqual(got.Rejected, want.Rejected) {
@@ -98,18 +99,18 @@ const (
 	timedTries   = 20
 )
 
-// checkSpeed takes the fastest of several tries: what else the machine does can only make a try slower.
+// checkSpeed takes the fastest of several tries: other load can only make a try slower.
 func checkSpeed(ctx context.Context, s *subject) error {
 	if s.Untimed {
-		return skipped("nothing is timed, as asked or under the race detector")
+		return skipped("times are not measured: by request or under the race detector")
 	}
 	cases, err := s.answered(ctx)
 	if err != nil {
 		return err
 	}
 	found := &findings{}
-	for _, own := range byTarget(cases) {
-		c := own[0]
+	for _, group := range byTarget(cases) {
+		c := group[0]
 		configs := repeated(c.candidates.Configs, timedConfigs)
 		est := make([]arch.Estimate, len(configs))
 		fastest := time.Duration(math.MaxInt64)
@@ -128,7 +129,7 @@ func checkSpeed(ctx context.Context, s *subject) error {
 	return found.err()
 }
 
-// repeated makes a list of n configurations out of one.
+// repeated makes a list of n configurations from a shorter one.
 func repeated(configs []gemm.Config, n int) []gemm.Config {
 	list := make([]gemm.Config, n)
 	for i := range list {

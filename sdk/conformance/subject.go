@@ -43,10 +43,10 @@ func (s *subject) requests(m arch.Manifest) []arch.OpenRequest {
 	return list
 }
 
-// maxTargets bounds how many targets the checks of predictions go through: of a longer list, that many spread over it.
+// maxTargets limits the targets of the checks of predictions. From a longer list they take an even sample.
 const maxTargets = 32
 
-// open opens what the manifest lists. What does not open is left out: the check "open" reports it.
+// open opens everything that the manifest lists, except what does not open: the check "open" reports that.
 func (s *subject) open(ctx context.Context) ([]*target, error) {
 	m, err := s.client.Manifest(ctx)
 	if err != nil {
@@ -103,8 +103,8 @@ func (u *unanswered) Error() string {
 }
 func (u *unanswered) Unwrap() error { return u.err }
 
-// answered returns the cases in which a target answers, having asked once. The others are in s.problems: the check
-// "answers" reports them, and the other checks do without.
+// answered returns the cases in which a target answers. It asks only once. The others are in s.problems: the check
+// "answers" reports them, and the other checks ignore them.
 func (s *subject) answered(ctx context.Context) ([]*testcase, error) {
 	if !s.asked {
 		if err := s.ask(ctx); err != nil {
@@ -125,7 +125,7 @@ func (s *subject) ask(ctx context.Context) error {
 	}
 	s.cases, s.problems = nil, nil
 	for _, t := range targets {
-		// By contract candidates depend on the types and the layout only, so that one list serves several problems.
+		// By contract candidates depend only on the types and the layout, so several problems share a list.
 		lists := map[gemm.Problem]*arch.Candidates{}
 		for _, p := range problemsFor(t.Describe(), s.Short) {
 			key := gemm.Problem{DType: p.DType, AMajor: p.AMajor, BMajor: p.BMajor}
@@ -155,16 +155,16 @@ func (s *subject) ask(ctx context.Context) error {
 	return nil
 }
 
-// noCandidates is why a problem is not answered that has no usable candidate. That all are rejected, with reasons, is
-// an answer of sorts.
+// noCandidates is the error of a problem without a usable candidate. If all are rejected with reasons, it is of kind
+// input.
 func noCandidates(rejected int) error {
 	if rejected > 0 {
 		return diag.Inputf("all %d candidates are rejected", rejected)
 	}
-	return errors.New("there are no candidates, not even rejected ones")
+	return errors.New("no candidates, not even rejected ones")
 }
 
-// feasible returns the positions of at most n feasible candidates, spread over the list and the best among them.
+// feasible returns the positions of at most n feasible candidates, spread over the list and including the best.
 func (c *testcase) feasible(n int) []int {
 	var all []int
 	best := -1
@@ -183,7 +183,7 @@ func (c *testcase) feasible(n int) []int {
 	return some
 }
 
-// problemsFor lists problems of every kind that models stumble over, and one of each type that the model takes.
+// problemsFor lists problems of every kind that is difficult for models, and one of each type that the model takes.
 func problemsFor(d *arch.Description, short bool) []gemm.Problem {
 	dtype := gemm.FP16
 	takes := func(t gemm.DType) bool {

@@ -19,16 +19,16 @@ import (
 	"github.com/origami-gemm/origami/sdk/wire"
 )
 
-// Architecture checks a provider of architectures behind gRPC, each property as a test of its own. With -short and
-// under the race detector the default device of each architecture is checked only, and under the race detector nothing
-// is timed.
+// Architecture checks a provider of architectures behind gRPC, each property in a subtest. With -short and under the
+// race detector it checks only the default device of each architecture. Under the race detector it does not measure
+// time.
 func Architecture(t *testing.T, p arch.Provider, o Options) {
 	t.Helper()
 	test(t, p.Manifest().Name, wire.ArchService(p), architectureChecks, o)
 }
 
-// Executor checks a provider of an executor behind gRPC, each property as a test of its own. Without a device what
-// needs one is skipped, or fails if the environment variable ORIGAMI_REQUIRE_GPU is 1.
+// Executor checks a provider of an executor behind gRPC, each property in a subtest. Without a device the checks that
+// need one are skipped, or fail if the environment variable ORIGAMI_REQUIRE_GPU is 1.
 func Executor(t *testing.T, p exec.Provider, o Options) {
 	t.Helper()
 	o.RequireDevice = o.RequireDevice || os.Getenv("ORIGAMI_REQUIRE_GPU") == "1"
@@ -47,7 +47,7 @@ func test(t *testing.T, name string, service *wire.Service, checks []Check, o Op
 	s := newSubject(name, conn, o)
 	for _, check := range checks {
 		t.Run(check.Name, func(t *testing.T) {
-			r := s.make(t.Context(), check)
+			r := s.run(t.Context(), check)
 			if r.Skipped != "" {
 				t.Skip(r.Skipped)
 			}
@@ -55,17 +55,17 @@ func test(t *testing.T, name string, service *wire.Service, checks []Check, o Op
 				t.Error(finding)
 			}
 			if r.Failed() {
-				t.Logf("demanded: %s", check.Doc)
+				t.Logf("required: %s", check.Doc)
 			}
 		})
 	}
 }
 
-// callTimeout is how long a call may take, as in a host.
+// callTimeout limits a call, as in a host.
 const callTimeout = 30 * time.Second
 
-// connect serves a service on a socket, as a plugin's process does, and connects to it. Its answers pass through
-// forge, if there is one.
+// connect serves a service on a socket, like the process of a plugin, and connects to it. The answers pass through
+// forge, if any.
 func connect(service *wire.Service, forge ...grpc.UnaryServerInterceptor) (conn *grpc.ClientConn, stop func(),
 	err error) {
 	dir, err := os.MkdirTemp("", "origami")
@@ -78,7 +78,8 @@ func connect(service *wire.Service, forge ...grpc.UnaryServerInterceptor) (conn 
 		_ = os.RemoveAll(dir)
 		return nil, nil, err
 	}
-	server := grpc.NewServer(grpc.MaxRecvMsgSize(wire.MaxMessage), grpc.ChainUnaryInterceptor(append(forge, survive)...))
+	server := grpc.NewServer(grpc.MaxRecvMsgSize(wire.MaxMessage),
+		grpc.ChainUnaryInterceptor(append(forge, survive)...))
 	service.Register(server)
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = server.Serve(listener) })
@@ -101,7 +102,7 @@ func connect(service *wire.Service, forge ...grpc.UnaryServerInterceptor) (conn 
 	}, err
 }
 
-// survive turns a panic, which ends the process of a plugin, into an error that a check can report.
+// survive turns a panic, which would end the process of a plugin, into an error that a check can report.
 func survive(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (resp any, err error) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -18,23 +18,24 @@ func checkUnused(ctx context.Context, s *subject) error {
 		return err
 	}
 	found := &findings{}
-	for _, own := range byTarget(cases) {
-		unused := own[0].Describe().Unused
+	for _, group := range byTarget(cases) {
+		unused := group[0].Describe().Unused
 		if len(unused) == 0 {
 			continue
 		}
 		for _, factor := range []float64{2, 0.5} {
 			// All at once, which is enough where nothing changes.
-			if a := own[0].override(ctx, s, factor, unused...); a != nil && sameAnswers(ctx, own, a) == "" {
+			if a := group[0].override(ctx, s, factor, unused...); a != nil && sameAnswers(ctx, group, a) == "" {
 				continue
 			}
 			for _, name := range unused {
-				a := own[0].override(ctx, s, factor, name)
+				a := group[0].override(ctx, s, factor, name)
 				if a == nil {
 					continue // the value is out of bounds
 				}
-				if what := sameAnswers(ctx, own, a); what != "" {
-					found.add("%s: %s is said to be unused, but %g times its value changes %s", own[0].target, name, factor, what)
+				if what := sameAnswers(ctx, group, a); what != "" {
+					found.add("%s: %s is said to be unused, but %g times its value changes %s", group[0].target,
+						name, factor, what)
 				}
 			}
 		}

@@ -13,8 +13,8 @@ import (
 	"github.com/origami-gemm/origami/sdk/internal/fake"
 )
 
-// provider under benchmark: a built-in and its devices with the reference's and with a refined number of candidates.
-// The fake's model costs about as much as a real one's; to measure a real one, put its Builtin here.
+// The benchmarked provider: a built-in and its devices with as many candidates as a reference and as a refined model.
+// The model of the fake costs about as much as a real one. To measure a real one, put its Builtin here.
 var benched = struct {
 	builtin host.Builtin
 	arch    string
@@ -35,14 +35,14 @@ func BenchmarkSelect(b *testing.B) {
 			name := fmt.Sprintf("candidates=%d/top=%d", len(c.Configs), top)
 			b.Run(name+"/plugin", func(b *testing.B) { benchmarkRank(b, a, top) })
 			if top == 1 {
-				// What ranking costs when the totals cross instead of the winner.
+				// Ranking, if the totals cross the boundary instead of the winner.
 				b.Run(name+"/selector-here", func(b *testing.B) { benchmarkSelector(b, inProcess{a}) })
 			}
 		}
 	}
 }
 
-// BenchmarkSelectInProcess is the same without a boundary: what the model and the selector cost.
+// BenchmarkSelectInProcess is the same in one process: the cost of the model and the selector.
 func BenchmarkSelectInProcess(b *testing.B) {
 	for _, device := range benched.devices {
 		a, err := (fake.Provider{}).Open(b.Context(), arch.OpenRequest{Arch: benched.arch, Device: device})
@@ -69,7 +69,7 @@ func benchmarkRank(b *testing.B, a arch.Architecture, top int) {
 	reportMedian(b, times)
 }
 
-// benchmarkSelector keeps its selector, as a program does that imports the packages.
+// benchmarkSelector keeps its selector, like a program that imports the packages.
 func benchmarkSelector(b *testing.B, a arch.Architecture) {
 	s := selector.New(a, arch.Space{})
 	var result selector.Result
@@ -101,15 +101,16 @@ func BenchmarkBatch(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(request.Problems)), "ns/problem")
 }
 
-// BenchmarkColdStart is what a command pays: start a plugin, open an architecture, select once, stop the plugin. The
-// median up to the answer is reported on its own.
+// BenchmarkColdStart is the cost of a command: start a plugin, open an architecture, select once, stop the plugin.
+// The median up to the answer is reported separately.
 func BenchmarkColdStart(b *testing.B) {
 	var times []time.Duration
 	for b.Loop() {
 		begin := time.Now()
 		h := host.New(host.Options{Builtins: []host.Builtin{benched.builtin}})
 		a := open(b, h, arch.OpenRequest{Arch: benched.arch})
-		if _, err := selector.Rank(b.Context(), a, selector.Request{Problems: []gemm.Problem{problem}, Top: 1}); err != nil {
+		if _, err := selector.Rank(b.Context(), a, selector.Request{Problems: []gemm.Problem{problem},
+			Top: 1}); err != nil {
 			b.Fatal(err)
 		}
 		times = append(times, time.Since(begin))

@@ -11,7 +11,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 )
 
-// A plugin that is replaced between the check of its hash and its start is not what runs.
+// If a plugin's file is replaced between the check of its hash and its start, the checked file runs.
 func TestWhatWasHashedIsWhatRuns(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("elsewhere a program is started by its path")

@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-// envClientCert holds the host's certificate in PEM, the only one that the plugin accepts (go-plugin's AutoMTLS). The
-// plugin sends its certificate in the handshake, and go-plugin accepts no other at the socket.
+// envClientCert holds the host's certificate in PEM. The plugin accepts no other client (go-plugin's AutoMTLS). The
+// plugin sends its certificate in the handshake, and go-plugin accepts no other server at the socket.
 const envClientCert = "PLUGIN_CLIENT_CERT"
 
-// clientIdentity returns the host's side of AutoMTLS for one plugin: the certificate to send and the configuration that
-// goes with it. It differs from AutoMTLS in the curve: go-plugin uses P-521, which costs tens of milliseconds per
-// start, and which gRPC's C core (plugins in Python, C++) refuses in a client's certificate.
+// clientIdentity returns the host's side of AutoMTLS for one plugin: the certificate to send and its configuration.
+// It differs from AutoMTLS in the curve. go-plugin uses P-521, which costs tens of milliseconds per start and which
+// gRPC's C core (plugins in Python, C++) refuses in a client certificate.
 func clientIdentity() (certPEM string, config *tls.Config, err error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -34,7 +34,7 @@ func clientIdentity() (certPEM string, config *tls.Config, err error) {
 		KeyUsage:              x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 		BasicConstraintsValid: true,
-		IsCA:                  true, // the plugin trusts it as its own issuer
+		IsCA:                  true, // the plugin trusts it as its issuer
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {

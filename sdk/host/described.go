@@ -12,10 +12,10 @@ import (
 	"github.com/origami-gemm/origami/sdk/wire"
 )
 
-// described is what a trusted plugin printed about itself, kept in Options.DescribeCache as JSON, a file per plugin.
-// To be asked it must be hashed and started, which takes 30 ms for a plugin in Go and ten times that for one in
-// Python, for every command that looks for plugins. While its file looks the same it is not; nothing runs because of
-// that, since what runs is hashed before it starts.
+// described is the description that a trusted plugin printed. Options.DescribeCache keeps it as JSON, one file per
+// plugin. Asking a plugin means hashing and starting it, in every command that looks for plugins. That takes 30 ms in
+// Go and ten times as long in Python. While the size and time of the file stay the same, the plugin is not asked
+// again. This does not weaken trust: a binary is hashed before it runs.
 type described struct {
 	Path    string          `json:"path"`
 	Size    int64           `json:"size"`
@@ -23,11 +23,11 @@ type described struct {
 	Text    json.RawMessage `json:"describe"`
 }
 
-// describedName names the file for a plugin's binary, by the hash that is trusted.
+// describedName is the name of the cache file of a plugin's binary with the trusted hash.
 func describedName(plugin, sha256 string) string { return plugin + "-" + sha256 + ".json" }
 
-// recall returns what the trusted binary of that hash printed when it was asked last, if that is known and the file at
-// path has not been touched since.
+// recall returns the cached description of the trusted binary with this hash, if there is one and the file at path
+// has not changed since.
 func (h *Host) recall(plugin, path, sha256 string) ([]byte, bool) {
 	if h.options.DescribeCache == "" || sha256 == "" {
 		return nil, false
@@ -43,15 +43,16 @@ func (h *Host) recall(plugin, path, sha256 string) ([]byte, bool) {
 		return nil, false
 	}
 	now, err := os.Stat(path)
-	if err != nil || !now.Mode().IsRegular() || path != d.Path || now.Size() != d.Size || !now.ModTime().Equal(d.Changed) {
+	if err != nil || !now.Mode().IsRegular() || path != d.Path || now.Size() != d.Size ||
+		!now.ModTime().Equal(d.Changed) {
 		return nil, false
 	}
 	_, err = wire.ParseDescribe(d.Text)
 	return d.Text, err == nil
 }
 
-// keep remembers what a binary printed, and forgets all that are not trusted any more. That it cannot is no failure:
-// the plugin is asked again.
+// keep caches the description of a binary and removes those of binaries that are not trusted any more. An error is
+// only logged: the plugin is asked again next time.
 func (h *Host) keep(plugin string, file *binary, text []byte, locked map[string]lockEntry) {
 	dir := h.options.DescribeCache
 	if dir == "" {
@@ -65,7 +66,7 @@ func (h *Host) keep(plugin string, file *binary, text []byte, locked map[string]
 		}
 	}
 	if err != nil {
-		h.options.Logger.Debug("what a plugin says about itself is not kept", "error", err)
+		h.options.Logger.Debug("the description of a plugin is not cached", "error", err)
 		return
 	}
 	trusted := map[string]bool{}

@@ -11,25 +11,28 @@ import (
 	"github.com/origami-gemm/origami/sdk/host"
 )
 
-// A trusted plugin is started once to say what it is, and not again while its binary is the same.
+// writeCounted writes a plugin that counts how often it is asked to describe itself.
+func writeCounted(t *testing.T, path, count, version string) {
+	t.Helper()
+	text := "#!/bin/sh\necho >> " + count + `
+echo '{"info":{"name":"counted","version":"` + version + `",
+"api_versions":["1.0.0"],"health":"HEALTH_OK"},"protocol_versions":[1],
+"manifest":{"name":"counted","version":"` + version + `","archs":[
+{"id":"counted","vendor":"none","models":["m"],"kernels":["k"],"devices":[{"id":"d","name":"d"}]}]}}'
+`
+	if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A trusted plugin is started once to describe itself, and not again while its binary is the same.
 func TestPluginsAreAskedOnce(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	dir := t.TempDir()
 	lock, cache := filepath.Join(dir, "lock"), filepath.Join(dir, "cache", "plugins")
 	path := filepath.Join(dir, "origami-plugin-counted")
 	count := filepath.Join(dir, "count")
-	write := func(version string) {
-		t.Helper()
-		// A script that counts how often it is asked.
-		text := "#!/bin/sh\necho >> " + count + `
-echo '{"info":{"name":"counted","version":"` + version + `","api_versions":["1.0.0"],"health":"HEALTH_OK"},
-"protocol_versions":[1],"manifest":{"name":"counted","version":"` + version + `","archs":[{"id":"counted",
-"vendor":"none","models":["m"],"kernels":["k"],"devices":[{"id":"d","name":"d"}]}]}}'
-`
-		if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
+	write := func(version string) { writeCounted(t, path, count, version) }
 	look := func(version string, asked int) {
 		t.Helper()
 		p := info(t, newHost(t, host.Options{Plugins: []string{path}, LockFile: lock, DescribeCache: cache}), "counted")
@@ -45,7 +48,7 @@ echo '{"info":{"name":"counted","version":"` + version + `","api_versions":["1.0
 	look("1.0.0", 1)
 	look("1.0.0", 1)
 
-	// An answer that is damaged is no answer.
+	// A damaged entry of the cache is not used.
 	files, err := filepath.Glob(filepath.Join(cache, "*.json"))
 	if err != nil || len(files) != 1 {
 		t.Fatalf("kept: %v, %v", files, err)
@@ -55,7 +58,7 @@ echo '{"info":{"name":"counted","version":"` + version + `","api_versions":["1.0
 	}
 	look("1.0.0", 2)
 
-	// A binary that has changed is not what was asked; it is not run either.
+	// The entry is not used for a changed binary, and that binary is not run.
 	write("1.0.1")
 	if p := info(t, newHost(t, host.Options{Plugins: []string{path}, LockFile: lock, DescribeCache: cache}),
 		"counted"); p.State != host.Skipped || !strings.Contains(p.Reason, "SHA-256") {
@@ -67,7 +70,7 @@ echo '{"info":{"name":"counted","version":"` + version + `","api_versions":["1.0
 	if files, _ := filepath.Glob(filepath.Join(cache, "*")); len(files) != 1 {
 		t.Errorf("the answer of the old binary is kept: %v", files)
 	}
-	// Whoever checks a plugin asks it itself.
+	// A named plugin is always asked.
 	if p := info(t, newHost(t, host.Options{Plugins: []string{path}, TrustNamed: true, DescribeCache: cache}),
 		"counted"); p.State != host.OK {
 		t.Errorf("got %+v", p)
@@ -76,7 +79,7 @@ echo '{"info":{"name":"counted","version":"` + version + `","api_versions":["1.0
 		t.Errorf("asked %d times", len(runs))
 	}
 
-	// What runs is hashed all the same: a file that only looks like the one that was trusted does not.
+	// The file is hashed before it runs: a different file of the same size and time does not run.
 	before, err := os.Stat(path)
 	if err != nil {
 		t.Fatal(err)
@@ -93,9 +96,9 @@ echo '{"info":{"name":"counted","version":"` + version + `","api_versions":["1.0
 	}
 	write("1.0.1")
 
-	// A cache that cannot be written is no obstacle.
-	p := info(t, newHost(t, host.Options{Plugins: []string{path}, LockFile: lock, DescribeCache: filepath.Join(path, "no",
-		"folder")}), "counted")
+	// A cache that cannot be written is not an error.
+	p := info(t, newHost(t, host.Options{Plugins: []string{path}, LockFile: lock,
+		DescribeCache: filepath.Join(path, "no", "folder")}), "counted")
 	if p.State != host.OK {
 		t.Errorf("got %+v", p)
 	}

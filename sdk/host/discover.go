@@ -24,7 +24,7 @@ import (
 	"github.com/origami-gemm/origami/sdk/wire"
 )
 
-// found is a plugin that was found; program is set when it can be used, manifest when it has architectures.
+// found is a plugin that was found. program is set if it can be used, manifest if it has architectures.
 type found struct {
 	info     PluginInfo
 	manifest arch.Manifest
@@ -44,7 +44,7 @@ func (h *Host) plugins() []*found {
 			h.found = append(h.found, &found{info: PluginInfo{Name: pluginName(path), Path: path,
 				Named: i < len(h.options.Plugins)}})
 		}
-		// Each external plugin is hashed and asked who it is; that takes a process start, so all at once.
+		// Each external plugin is hashed and started to describe itself. That takes time, so all do it at once.
 		var wg sync.WaitGroup
 		for _, f := range h.found {
 			wg.Go(func() { h.examine(f, locked, lockErr) })
@@ -52,10 +52,12 @@ func (h *Host) plugins() []*found {
 		wg.Wait()
 		for _, b := range h.options.Builtins {
 			h.found = append(h.found, &found{
-				info: PluginInfo{Name: b.Manifest.Name, Version: b.Manifest.Version, Builtin: true, Path: h.options.Self,
+				info: PluginInfo{Name: b.Manifest.Name, Version: b.Manifest.Version, Builtin: true,
+					Path:        h.options.Self,
 					APIVersions: wire.APIVersions, Protocols: []int{wire.ProtocolVersion}, State: OK},
 				manifest: b.Manifest,
-				program:  &program{name: b.Manifest.Name, path: h.options.Self, args: b.Args, speaks: wire.APIVersions, host: h},
+				program: &program{name: b.Manifest.Name, path: h.options.Self, args: b.Args,
+					speaks: wire.APIVersions, host: h},
 			})
 		}
 		settlePrecedence(h.found)
@@ -63,8 +65,8 @@ func (h *Host) plugins() []*found {
 	return h.found
 }
 
-// settlePrecedence leaves every plugin name and every architecture to the first usable plugin that has it, and says so
-// at the others.
+// settlePrecedence gives every plugin name and every architecture to the first usable plugin that has it. The others
+// get it as the reason for what they lose.
 func settlePrecedence(plugins []*found) {
 	byName, byArch := map[string]*found{}, map[string]*found{}
 	for _, f := range plugins {
@@ -77,7 +79,7 @@ func settlePrecedence(plugins []*found) {
 			continue
 		}
 		byName[f.info.Name] = f
-		var own []arch.ArchEntry
+		var archs []arch.ArchEntry
 		var taken []string
 		for _, a := range f.manifest.Archs {
 			if first := byArch[a.ID]; first != nil {
@@ -85,24 +87,24 @@ func settlePrecedence(plugins []*found) {
 				continue
 			}
 			byArch[a.ID] = f
-			own = append(own, a)
+			archs = append(archs, a)
 			f.info.Archs = append(f.info.Archs, a.ID)
 		}
-		f.manifest.Archs = own
+		f.manifest.Archs = archs
 		f.info.Reason = strings.Join(taken, ", ")
 	}
 }
 
 // binaries lists the external plugin binaries in order of precedence: those that the user named, those in the search
-// path, and those that are trusted where they lie. The last kind is listed even when it is gone, unless its name
-// turned up before.
+// path, and those at the path of their lock entry. A binary of the last kind is listed even if it is missing, unless
+// a binary with its name is in the search path.
 func (h *Host) binaries(locked map[string]lockEntry) []string {
 	var paths []string
 	for _, path := range h.options.Plugins {
 		paths = append(paths, absolute(path))
 	}
 	for _, dir := range h.options.SearchPath {
-		entries, _ := os.ReadDir(dir) // a directory that is not there has no plugins
+		entries, _ := os.ReadDir(dir) // a missing directory has no plugins
 		for _, e := range entries {
 			path := absolute(filepath.Join(dir, e.Name()))
 			if !strings.HasPrefix(e.Name(), Prefix) || slices.Contains(paths, path) {
@@ -138,14 +140,14 @@ func absolute(path string) string {
 
 func pluginName(path string) string { return strings.TrimPrefix(filepath.Base(path), Prefix) }
 
-// examine fills in what is known about an external plugin. It runs nothing before the hash has been checked.
+// examine fills in the information about an external plugin. It runs nothing before it has checked the hash.
 func (h *Host) examine(f *found, locked map[string]lockEntry, lockErr error) {
 	skip := func(format string, args ...any) { f.info.State, f.info.Reason = Skipped, fmt.Sprintf(format, args...) }
 	fail := func(format string, args ...any) { f.info.State, f.info.Reason = Error, fmt.Sprintf(format, args...) }
 
 	path := f.info.Path
 	want, listed := locked[f.info.Name]
-	byName := f.info.Named && h.options.TrustNamed // the lock file has no say
+	byName := f.info.Named && h.options.TrustNamed // without the lock file
 	text, known := h.recall(f.info.Name, path, want.SHA256)
 	var file *binary
 	if known && !byName {
@@ -155,7 +157,7 @@ func (h *Host) examine(f *found, locked map[string]lockEntry, lockErr error) {
 		file, err = openBinary(path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist) && want.Path == path && !f.info.Named:
-			skip("it is gone; trust it where it is now, or no longer")
+			skip("its file is missing; trust it at its new path, or distrust it")
 			f.info.Code = diag.CodeMissingPlugin
 			return
 		case err != nil:
@@ -174,7 +176,8 @@ func (h *Host) examine(f *found, locked map[string]lockEntry, lockErr error) {
 			f.info.Code = diag.CodeUntrustedPlugin
 			return
 		case want.SHA256 != f.info.SHA256:
-			skip("its SHA-256 is not the one in the lock file %q; trust it again if you changed the plugin", h.options.LockFile)
+			skip("its SHA-256 is not the one in the lock file %q; trust it again if you changed the plugin",
+				h.options.LockFile)
 			f.info.Code = diag.CodeUntrustedPlugin
 			return
 		}
@@ -191,33 +194,39 @@ func (h *Host) examine(f *found, locked map[string]lockEntry, lockErr error) {
 		}
 	}
 
+	if failing := f.accept(h, text); f.info.State == OK && file != nil && !byName && !failing {
+		h.keep(f.info.Name, file, text, locked)
+	}
+}
+
+// accept checks the description that a plugin printed and takes it over. failing: the plugin says that it cannot work.
+func (f *found) accept(h *Host, text []byte) (failing bool) {
 	d, err := wire.ParseDescribe(text)
 	f.info.Version, f.info.APIVersions, f.info.Protocols = d.Info.Version, d.Info.APIVersions, d.Protocols
+	refuse := func(state State, format string, args ...any) bool {
+		f.info.State, f.info.Reason = state, fmt.Sprintf(format, args...)
+		return false
+	}
 	if d.Info.Name == "" && err != nil {
-		fail("describe printed nonsense: %v", err)
-		return
+		return refuse(Error, "describe printed nonsense: %v", err)
 	}
 	if !slices.Contains(d.Protocols, wire.ProtocolVersion) {
-		skip("it speaks protocol %v, this origami speaks %d; rebuild it", d.Protocols, wire.ProtocolVersion)
-		return
+		return refuse(Skipped, "it speaks protocol %v, this origami speaks %d; rebuild it", d.Protocols,
+			wire.ProtocolVersion)
 	}
 	if _, err := wire.CommonAPI(wire.APIVersions, d.Info.APIVersions); err != nil {
-		skip("%v; rebuild it", err)
-		return
+		return refuse(Skipped, "%v; rebuild it", err)
 	}
 	if err != nil {
-		fail("describe printed nonsense: %v", err)
-		return
+		return refuse(Error, "describe printed nonsense: %v", err)
 	}
 	f.info.State, f.info.Executor = OK, d.Executor != nil
 	if d.Manifest != nil {
 		f.manifest = *d.Manifest
 	}
-	sum, _ := hex.DecodeString(f.info.SHA256) // readLock has tried
-	f.program = &program{name: f.info.Name, path: path, checksum: sum, speaks: d.Info.APIVersions, host: h}
-	if file != nil && !byName && d.Info.Failing == "" {
-		h.keep(f.info.Name, file, text, locked)
-	}
+	sum, _ := hex.DecodeString(f.info.SHA256) // readLock has checked it
+	f.program = &program{name: f.info.Name, path: f.info.Path, checksum: sum, speaks: d.Info.APIVersions, host: h}
+	return d.Info.Failing != ""
 }
 
 // describe runs a plugin with the argument "describe".
@@ -229,7 +238,7 @@ func (h *Host) describe(name, path string, file *binary) ([]byte, error) {
 	defer context.AfterFunc(h.ctx, p.kill)()
 	timeout := time.AfterFunc(h.options.StartTimeout, p.kill)
 	text, err := limit.ReadAll(p.stdout, "what describe prints", limit.Describe, "report it to the plugin's author")
-	p.exitedWithin(time.Second) // it has closed its output and may still have to end
+	p.exitedWithin(time.Second) // its output is closed, but the process may not have ended
 	inTime := timeout.Stop()
 	p.kill()
 	p.release()
@@ -247,8 +256,8 @@ func (h *Host) describe(name, path string, file *binary) ([]byte, error) {
 }
 
 // lockFile is the JSON of a lock file: {"plugins": {"NAME": {"sha256": "HEX", "path": "PATH"}}}. The name is the file
-// name without Prefix. A binary of that name and hash is trusted wherever it is installed; the path, which may be left
-// out, is where it is looked for beside Options.Plugins and Options.SearchPath.
+// name without Prefix. A binary with this name and hash is trusted wherever it is installed. The optional path is one
+// more place to find it, besides Options.Plugins and Options.SearchPath.
 type lockFile struct {
 	Plugins map[string]lockEntry `json:"plugins"`
 }
@@ -295,7 +304,8 @@ func parseLock(path string, text []byte) (map[string]lockEntry, error) {
 			return nil, diag.Inputf("the sha256 of %s is not 64 hexadecimal digits", name).At("%s", path).Do(form)
 		}
 		if entry.Path != "" && (!filepath.IsAbs(entry.Path) || pluginName(entry.Path) != name) {
-			return nil, diag.Inputf("the path of %s is not an absolute one of a plugin of that name", name).At("%s",
+			return nil, diag.Inputf("the path of %s is not absolute, or its file name is not that of the plugin",
+				name).At("%s",
 				path).Do(form)
 		}
 		entry.SHA256 = strings.ToLower(entry.SHA256)
@@ -304,16 +314,17 @@ func parseLock(path string, text []byte) (map[string]lockEntry, error) {
 	return lock.Plugins, nil
 }
 
-// Trust writes the path and the present SHA-256 of a plugin binary into a lock file, which is created if need be, and
-// returns the plugin's name. From then on this very binary is found and run. It does not run it.
+// Trust writes the path and the current SHA-256 of a plugin binary into a lock file and returns the plugin's name. It
+// creates the lock file if necessary. From then on exactly this binary is found and run. Trust itself does not run
+// it.
 func Trust(lock, path string) (name string, err error) {
 	file, err := openBinary(path)
 	if err != nil {
 		return "", diag.Inputf("%v", err).Do("name the plugin's binary")
 	}
 	_ = file.Close()
-	if open, _ := openToAll(path); open != "" {
-		return "", diag.Inputf("%s", everybodyWrites(open)).At("%s", path)
+	if writable, _ := writableByAll(path); writable != "" {
+		return "", diag.Inputf("%s", writableFile(writable)).At("%s", path)
 	}
 	name = pluginName(path)
 	return name, editLock(lock, func(plugins map[string]lockEntry) error {
@@ -322,7 +333,7 @@ func Trust(lock, path string) (name string, err error) {
 	})
 }
 
-// Distrust takes a plugin, by its name or its binary's path, out of a lock file, and returns its name.
+// Distrust removes a plugin, given by its name or the path of its binary, from a lock file and returns its name.
 func Distrust(lock, plugin string) (name string, err error) {
 	name = pluginName(plugin)
 	return name, editLock(lock, func(plugins map[string]lockEntry) error {
@@ -342,7 +353,7 @@ func editLock(lock string, edit func(map[string]lockEntry) error) error {
 	if err := os.MkdirAll(filepath.Dir(lock), 0o700); err != nil {
 		return err
 	}
-	// One at a time, where folders can be locked: the file itself is replaced.
+	// One edit at a time, where folders can be locked. The file itself is replaced, so its lock would not help.
 	if turn := lockOf(filepath.Dir(lock)); turn.Lock() == nil {
 		defer func() { _ = turn.Close() }()
 	}

@@ -69,7 +69,8 @@ func info(t *testing.T, h *host.Host, name string) host.PluginInfo {
 	return all[i]
 }
 
-// What is not in the lock file, or not as it was, is not run: not to be opened and not to describe itself.
+// A binary that is not in the lock file, or has changed, is not run: neither to open an architecture nor to describe
+// itself.
 func TestOnlyTrustedPluginsAreRun(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	dir := t.TempDir()
@@ -112,7 +113,7 @@ func TestOnlyTrustedPluginsAreRun(t *testing.T) {
 	if n := starts(t, "outside"); n != 1 {
 		t.Errorf("run %d times to describe itself", n)
 	}
-	// Changed between being found and being started.
+	// The file changes between discovery and start.
 	tamper(t, path)
 	_, err := h.Open(t.Context(), arch.OpenRequest{Arch: "outside"})
 	wantFault(t, err, "outside", host.FaultUntrusted, "has changed", "trust the new file")
@@ -148,8 +149,8 @@ func TestExternalPluginsThatFail(t *testing.T) {
 		{"api", host.Skipped, "it speaks API 9.0.0, 8.1.0, this origami speaks 1.0.0, 1.1.0"},
 	} {
 		trust(t, lock, install(t, dir, test.mode))
-		h := newHost(t, host.Options{SearchPath: []string{dir}, LockFile: lock, Builtins: []host.Builtin{builtin("good")},
-			StartTimeout: time.Second})
+		h := newHost(t, host.Options{SearchPath: []string{dir}, LockFile: lock,
+			Builtins: []host.Builtin{builtin("good")}, StartTimeout: time.Second})
 		if p := info(t, h, test.mode); p.State != test.state || !strings.Contains(p.Reason, test.reason) {
 			t.Errorf("%s: got %+v, want %s because of %q", test.mode, p, test.state, test.reason)
 		}
@@ -240,7 +241,7 @@ func TestNames(t *testing.T) {
 			t.Errorf("%s, %s: got %s, want %s", test.arch, test.device, a.Describe().ID(), test.want)
 		}
 	}
-	// What the plugin refuses arrives as it was said, and text that is not UTF-8 is no way to break the connection.
+	// The plugin's error arrives unchanged, and text that is not UTF-8 does not break the connection.
 	for _, r := range []arch.OpenRequest{
 		{Arch: "sm89", Options: map[string]string{"salt": "3"}},
 		{Arch: "sm89", Options: map[string]string{"\xff": "\xfe"}},

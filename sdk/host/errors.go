@@ -9,14 +9,15 @@ import (
 
 // PluginError says how a plugin failed. It comes wrapped in a *diag.Error of kind diag.Plugin; errors.As finds it.
 type PluginError struct {
-	// Name is the plugin's name, Op what it was asked for ("start", "Rank", …).
+	// Name is the plugin's name. Op is the operation that failed ("start", "Rank", …).
 	Name, Op string
 	Fault    Fault
-	// ExitState is how the process ended ("exit status 2", "signal: killed"), empty when it did not end by itself.
+	// ExitState says how the process ended ("exit status 2", "signal: killed"). It is empty if the process did not
+	// end by itself.
 	ExitState string
 	// LastStderr are the last lines that the plugin wrote to its standard error, oldest first.
 	LastStderr []string
-	// Err is the cause, if there is one beyond the process itself.
+	// Err is the cause, if there is one apart from the process itself.
 	Err error
 
 	what string
@@ -35,11 +36,11 @@ const (
 	FaultHung      Fault = "hung"      // it did not answer in time and was killed
 	FaultCall      Fault = "call"      // the call failed and the process lives
 	FaultNonsense  Fault = "nonsense"  // its answer cannot be right and was refused
-	// FaultInterrupted is a call that was in progress when another one ended the process.
+	// FaultInterrupted: another call ended the process while this one was in progress.
 	FaultInterrupted Fault = "interrupted"
 )
 
-// Error says what happened, without the plugin's name.
+// Error describes the failure without the plugin's name.
 func (e *PluginError) Error() string { return e.what }
 
 // Unwrap returns the cause.
@@ -49,7 +50,7 @@ func (e *PluginError) Unwrap() error { return e.Err }
 func (e *PluginError) Timeout() bool { return e.Fault == FaultHung }
 
 var fixes = map[Fault]string{
-	FaultStart:     "run it by hand with the argument describe to see whether it works, or rebuild it",
+	FaultStart:     "run it in a shell with the argument describe to see whether it works, or rebuild it",
 	FaultUntrusted: "trust the new file if you changed the plugin",
 	FaultVersion:   "rebuild the plugin against this origami, or use a version of origami that it knows",
 	FaultFailing:   "",
@@ -57,7 +58,7 @@ var fixes = map[Fault]string{
 	FaultHung:      "it was stopped; report it to the plugin's author",
 	FaultCall:      "report it to the plugin's author",
 
-	FaultInterrupted: "nothing is known to be wrong with this one: try again",
+	FaultInterrupted: "this call may be fine: try again",
 }
 
 // faultCodes are the faults that a front end may have a hint for.
@@ -70,7 +71,7 @@ func (p *program) Refused(op string, d *diag.Error) error {
 	return &refused
 }
 
-// fault makes the error for a failure of a plugin, whose process is nil if none was started.
+// fault makes the error for a failure of a plugin. p is nil if no process was started.
 func fault(name, op string, f Fault, p *process, cause error, format string, args ...any) error {
 	e := &PluginError{Name: name, Op: op, Fault: f, Err: cause, what: fmt.Sprintf(format, args...)}
 	if p != nil {

@@ -14,12 +14,12 @@ import (
 	"github.com/origami-gemm/origami/sdk/wire"
 )
 
-// Executor returns the executor of the plugin of that name, or of the first plugin that has one, and starts the plugin.
-// Without such a plugin the error is of kind diag.Device.
+// Executor starts the plugin of this name, or the first plugin that runs kernels if name is empty, and returns its
+// executor. Without such a plugin the error is of kind diag.Device.
 //
-// A call that hangs, kills the process or loses the device context ends the process, and no kernel is compiled or run
-// again by itself; the next call starts a fresh process. What others had compiled there, or had in progress when it was
-// stopped, fails with exec.ErrKernelLost. The process ends when the last executor of the plugin is closed.
+// A call that hangs, kills the process or loses the device context ends the process. The next call starts a new one.
+// No kernel is compiled or run again automatically. Other kernels of the old process, and other calls that were in
+// progress, fail with exec.ErrKernelLost. The process ends when the last executor of the plugin is closed.
 func (h *Host) Executor(ctx context.Context, name string) (exec.Executor, error) {
 	if h.ctx.Err() != nil {
 		return nil, errClosed
@@ -35,7 +35,7 @@ func (h *Host) Executor(ctx context.Context, name string) (exec.Executor, error)
 	return &executor{wire.NewClient(f.info.Name, conn).Executor(), conn}, nil
 }
 
-// executor returns a connection that is counted as an open executor until it is closed.
+// executor returns a connection that counts as an open executor until it is closed.
 func (p *program) executor() *executorConn {
 	p.executors.Add(1)
 	return &executorConn{program: p}
@@ -61,7 +61,7 @@ func (h *Host) findExecutor(name string) (*found, error) {
 		Fix: "install one and trust it", Code: diag.CodeNoExecutor})
 }
 
-// executor is a plugin's executor with the connection that it alone uses.
+// executor is a plugin's executor with a connection that nothing else uses.
 type executor struct {
 	*wire.Executor
 	conn *executorConn
@@ -73,8 +73,8 @@ func (x *executor) Close() error {
 	return nil
 }
 
-// executorConn is a program's connection for an executor. It adds to it what follows from kernels: they may hang or
-// cost the process its device context, and they are lost with the process.
+// executorConn is a program's connection for an executor. It handles kernels: they may hang or lose the device
+// context of the process, and they are lost with the process.
 type executorConn struct {
 	*program
 	closing sync.Once
@@ -115,15 +115,16 @@ func (c *executorConn) Invoke(ctx context.Context, method string, args, reply an
 		return call(ctx)
 	}
 	if ctx.Err() != nil {
-		return ctx.Err() // given up before it began
+		return ctx.Err() // cancelled before the call began
 	}
-	// A caller that gives up returns at once, and the call goes on. If it hangs, its timeout stops the process; otherwise
-	// later calls would wait for the device forever.
+	// A cancelled caller returns at once and the call continues. If it hangs, its timeout stops the process;
+	// otherwise later calls would wait for the device forever.
 	done := make(chan error, 1)
 	go func() {
 		err := call(context.WithoutCancel(ctx))
 		if err != nil && ctx.Err() != nil {
-			c.host.options.Logger.Named(c.name).Warn("a call failed that was given up", "call", op, "error", err)
+			c.host.options.Logger.Named(c.name).Warn("a call failed after its caller had given up", "call",
+				op, "error", err)
 		}
 		done <- err
 	}()

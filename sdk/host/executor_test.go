@@ -16,7 +16,7 @@ import (
 	"github.com/origami-gemm/origami/sdk/internal/fake"
 )
 
-// executorPrefix begins the modes of plugins that are executors.
+// executorPrefix is the prefix of the modes of plugins that are executors.
 const executorPrefix = "x-"
 
 // executorProvider is an executor that misbehaves as p says.
@@ -39,7 +39,7 @@ type faultyExecutor struct {
 	p provider
 }
 
-// faultyStages marks the configuration that faulty kernels are about: others compile, check and measure well.
+// faultyStages marks the configuration of faulty kernels. All others compile, check and measure without a fault.
 const faultyStages = 5
 
 func (f *faultyExecutor) Compile(ctx context.Context, device int, p gemm.Problem, c gemm.Config) (exec.Kernel, error) {
@@ -83,7 +83,7 @@ func (f *faultyKernel) Measure(ctx context.Context, o exec.MeasureOptions, sampl
 	})
 }
 
-// lose is what a call says that has lost the device context.
+// lose is the error of a call that has lost the device context.
 func (p provider) lose(call string) error {
 	if p.what != "lost" || p.call != call {
 		return nil
@@ -91,7 +91,7 @@ func (p provider) lose(call string) error {
 	return &diag.Error{Kind: diag.Plugin, What: "an illegal memory access", Where: call}
 }
 
-// executorsOf returns a host with external plugins that are executors of these modes, without executorPrefix, in that
+// executorsOf returns a host with external executor plugins of these modes, given without executorPrefix, in this
 // order.
 func executorsOf(t testing.TB, o host.Options, modes ...string) *host.Host {
 	t.Helper()
@@ -140,7 +140,7 @@ func samples(ctx context.Context, k exec.Kernel, n int) (s []exec.Sample, err er
 	return s, err
 }
 
-// works runs all that an executor does.
+// works makes every call of an executor.
 func works(t *testing.T, x exec.Executor) {
 	t.Helper()
 	k, err := x.Compile(t.Context(), 0, problem, goodConfig)
@@ -217,7 +217,7 @@ func wantLost(t *testing.T, err error) {
 	}
 }
 
-// calls of an executor that has the faulty configuration compiled, where that works.
+// executorCalls makes each call with the faulty configuration, after compiling it if necessary.
 var executorCalls = map[string]func(context.Context, exec.Executor) error{
 	"Devices": func(ctx context.Context, x exec.Executor) error {
 		_, err := x.Devices(ctx)
@@ -254,7 +254,7 @@ var executorCalls = map[string]func(context.Context, exec.Executor) error{
 	},
 }
 
-// Kernels end with the process. Closing one of them does not start another, and the next call does.
+// Kernels end with the process. Closing a kernel does not start a new process; the next call does.
 func TestKernelsEndWithTheProcess(t *testing.T) {
 	const mode = executorPrefix + "fine"
 	h := executorsOf(t, host.Options{}, "fine")
@@ -292,7 +292,7 @@ func kernelOf(t *testing.T, x exec.Executor) exec.Kernel {
 	return k
 }
 
-// A call that loses the device context takes the process with it, with the kernels of others.
+// A call that loses the device context ends the process, and the other kernels with it.
 func TestExecutorThatLosesItsDevice(t *testing.T) {
 	lost := []string{"lost.Compile", "lost.Check", "lost.Measure"}
 	h := executorsOf(t, host.Options{}, lost...)
@@ -322,8 +322,8 @@ func TestExecutorThatLosesItsDevice(t *testing.T) {
 	}
 }
 
-// Who gives up gets the end of his patience back at once, whatever the plugin does. A kernel that hangs is stopped all
-// the same, and what waited behind it is told that it may be tried again.
+// A cancelled call returns at once, whatever the plugin does. A kernel that hangs is stopped anyway, and the calls
+// that waited for it fail with an error that allows a retry.
 func TestExecutorCallerGivesUp(t *testing.T) {
 	h := executorsOf(t, host.Options{RunTimeout: time.Second}, "hang.Check", "hang.Measure", "fine")
 	for _, call := range []string{"Check", "Measure"} {
@@ -352,7 +352,7 @@ func TestExecutorCallerGivesUp(t *testing.T) {
 					t.Errorf("got %v", err)
 				}
 			} else {
-				works(t, x) // the hang is outside of what takes turns
+				works(t, x) // the call hangs before it waits for the device
 				noneAlive(t, mode)
 			}
 			works(t, x)

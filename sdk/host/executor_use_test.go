@@ -17,7 +17,8 @@ import (
 )
 
 func TestWhichExecutor(t *testing.T) {
-	h := executorsOf(t, host.Options{Builtins: []host.Builtin{builtin("good")}}, "exit", "fine.1", "fine.2", "deviceless")
+	h := executorsOf(t, host.Options{Builtins: []host.Builtin{builtin("good")}}, "exit", "fine.1",
+		"fine.2", "deviceless")
 	h.Plugins() // which asks each to describe itself
 	for name, want := range map[string]string{"": "x-fine.1", "x-fine.1": "x-fine.1", "x-fine.2": "x-fine.2"} {
 		before := starts(t, want)
@@ -55,10 +56,11 @@ func TestWhichExecutor(t *testing.T) {
 	if m := h.Manifests(); len(m) != 1 || m[0].Name != "good" {
 		t.Errorf("got manifests %+v", m)
 	}
-	// Whether there is a device is found out by the first call that needs one.
+	// The first call that needs a device reports that there is none.
 	x := executorOf(t, h, "deviceless")
 	for call, do := range executorCalls {
-		if err := do(t.Context(), x); diag.KindOf(err) != diag.Device || err.Error() != "there is no device; put one in" {
+		if err := do(t.Context(), x); diag.KindOf(err) != diag.Device ||
+			err.Error() != "there is no device; put one in" {
 			t.Errorf("%s: got %v", call, err)
 		}
 	}
@@ -123,7 +125,7 @@ func TestExecutorClose(t *testing.T) {
 	}
 }
 
-// Several goroutines over a crash: nobody gets a wrong answer, and each can go on.
+// Several goroutines over a crash: none gets a wrong answer, and each can continue.
 func TestConcurrentExecutorCallsOverCrashes(t *testing.T) {
 	h := executorsOf(t, host.Options{}, "panic.Check", "lost.Check")
 	for _, name := range []string{"panic.Check", "lost.Check"} {
@@ -170,7 +172,7 @@ func TestConcurrentExecutorCallsOverCrashes(t *testing.T) {
 	}
 }
 
-// A live device reaches the plugin, makes an architecture of its own, and is kept from a plugin that would overlook it.
+// A live device reaches the plugin and opens a separate architecture. It is not sent to a plugin that would ignore it.
 func TestLiveDevice(t *testing.T) {
 	h := hostOf(t, host.Options{}, "good")
 	opened := func(r arch.OpenRequest) string {
@@ -205,8 +207,8 @@ func TestLiveDevice(t *testing.T) {
 	wantFault(t, err, "old", host.FaultVersion, "it speaks API 1.0.0, which knows neither live devices")
 }
 
-// BenchmarkExecutor is what the boundary adds to each configuration of a sweep: compile, check, measure 17 runs (two
-// calls) and release, of kernels that take no time.
+// BenchmarkExecutor is the cost of the boundary per configuration of a sweep: compile, check, measure 17 runs (two
+// calls) and release, with kernels that take no time.
 func BenchmarkExecutor(b *testing.B) {
 	h := executorsOf(b, host.Options{}, "fine")
 	x := executorOf(b, h, "fine")

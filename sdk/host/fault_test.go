@@ -23,7 +23,7 @@ import (
 
 var problem = gemm.New(1000, 2000, 3000)
 
-// calls is every call of an open architecture that reaches the plugin.
+// calls are all calls of an open architecture that reach the plugin.
 var calls = map[string]func(context.Context, arch.Architecture) error{
 	"Candidates": func(ctx context.Context, a arch.Architecture) error {
 		_, err := a.Candidates(ctx, problem, arch.Space{})
@@ -62,7 +62,7 @@ func hostOf(t testing.TB, o host.Options, modes ...string) *host.Host {
 	return newHost(t, o)
 }
 
-// wantFault checks that an error is one line of kind Plugin that names the plugin and says what it should.
+// wantFault checks that an error is one line of kind Plugin that names the plugin and contains the texts.
 func wantFault(t *testing.T, err error, name string, f host.Fault, contains ...string) {
 	t.Helper()
 	var e *host.PluginError
@@ -83,14 +83,15 @@ func wantFault(t *testing.T, err error, name string, f host.Fault, contains ...s
 }
 
 func TestProgramThatCannotBeRun(t *testing.T) {
-	for self, says := range map[string]string{"/nonexistent/origami": "no such file", "/etc/passwd": "permission denied"} {
+	for self, says := range map[string]string{"/nonexistent/origami": "no such file",
+		"/etc/passwd": "permission denied"} {
 		h := hostOf(t, host.Options{Self: self}, "good")
 		_, err := h.Open(t.Context(), arch.OpenRequest{Arch: "good"})
 		wantFault(t, err, "good", host.FaultStart, says)
 	}
 }
 
-// The caller's own deadline is no fault of the plugin.
+// The caller's deadline is not a fault of the plugin.
 func TestCallerGivesUp(t *testing.T) {
 	h := hostOf(t, host.Options{}, "hang.Terms")
 	a := open(t, h, arch.OpenRequest{Arch: "hang.Terms"})
@@ -112,7 +113,7 @@ func TestCallerGivesUp(t *testing.T) {
 	}
 }
 
-// A killed plugin comes back with everything that the host believes it holds: the handle and the configuration lists.
+// A killed plugin restarts with everything that the host has sent before: the handle and the configuration lists.
 func TestKilledPluginCarriesOn(t *testing.T) {
 	h := hostOf(t, host.Options{}, "good")
 	a := open(t, h, arch.OpenRequest{Arch: "good"})
@@ -176,7 +177,7 @@ func TestOnePluginDiesWhileAnotherAnswers(t *testing.T) {
 	}
 }
 
-// Both directions take messages beyond the 4 MiB at which gRPC stops by default.
+// Both directions take messages above 4 MiB, the default limit of gRPC.
 func TestLargeMessages(t *testing.T) {
 	h := hostOf(t, host.Options{}, "big")
 	a := open(t, h, arch.OpenRequest{Arch: "big"})
@@ -207,21 +208,22 @@ func TestLargeMessages(t *testing.T) {
 	}
 }
 
-// A request of more problems than one call takes is answered as if each had been asked alone.
+// A request of more problems than one call takes has the same answers as one request per problem.
 func TestManyProblems(t *testing.T) {
 	h := hostOf(t, host.Options{}, "good")
 	a := open(t, h, arch.OpenRequest{Arch: "good"})
 	request := selector.Request{Space: arch.Space{BlockM: []int{64}}, Top: 2}
 	for i := range 1000 {
-		request.Problems = append(request.Problems, gemm.New(i, 64, 64)) // the first is none
+		request.Problems = append(request.Problems, gemm.New(i, 64, 64)) // the first is invalid
 	}
 	results, err := selector.Rank(t.Context(), a, request)
 	if err != nil || len(results) != len(request.Problems) {
 		t.Fatalf("%d results, %v", len(results), err)
 	}
 	for i := 0; i < len(results); i += 37 {
-		one, err := selector.Rank(t.Context(), a, selector.Request{Problems: request.Problems[i : i+1], Space: request.Space,
-			Top: 2})
+		one, err := selector.Rank(t.Context(), a, selector.Request{Problems: request.Problems[i : i+1],
+			Space: request.Space,
+			Top:   2})
 		if err != nil || !reflect.DeepEqual(one[0], results[i]) || (results[i].Err != nil) != (i == 0) {
 			t.Errorf("%s alone: %+v, %v; in a batch: %+v", request.Problems[i], one, err, results[i])
 		}
@@ -252,7 +254,7 @@ func TestLogs(t *testing.T) {
 	if err := calls["Terms"](t.Context(), open(t, h, arch.OpenRequest{Arch: "print.Terms"})); err != nil {
 		t.Fatal(err)
 	}
-	open(t, h, arch.OpenRequest{Arch: "badlog"}) // lines that are not what they seem do no harm
+	open(t, h, arch.OpenRequest{Arch: "badlog"}) // malformed log lines do no harm
 	if err := h.Close(); err != nil {
 		t.Fatal(err)
 	}

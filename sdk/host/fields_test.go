@@ -7,7 +7,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// everyField calls do with every field that is set, of the message and of those in it.
+// everyField calls do with every field that is set, of the message and of its nested messages.
 func everyField(m protoreflect.Message, do func(protoreflect.Message, protoreflect.FieldDescriptor)) {
 	for i := range m.Descriptor().Fields().Len() {
 		field := m.Descriptor().Fields().Get(i)
@@ -35,7 +35,7 @@ func everyField(m protoreflect.Message, do func(protoreflect.Message, protorefle
 	}
 }
 
-// everyScalar replaces every value, also in lists and maps, for which there is another.
+// everyScalar replaces every value, also in lists and maps, for which other returns a valid one.
 func everyScalar(m protoreflect.Message, other func(protoreflect.FieldDescriptor,
 	protoreflect.Value) protoreflect.Value) {
 	everyField(m, func(m protoreflect.Message, field protoreflect.FieldDescriptor) {
@@ -97,7 +97,7 @@ func everyNumber(x int64) func(protoreflect.Message) {
 	}
 }
 
-// everyEnum also replaces the enums that stand in columns of bytes.
+// everyEnum also replaces enums that are stored as columns of bytes.
 func everyEnum(x byte) func(protoreflect.Message) {
 	return func(m protoreflect.Message) {
 		everyScalar(m, func(field protoreflect.FieldDescriptor, old protoreflect.Value) (v protoreflect.Value) {

@@ -31,31 +31,31 @@ import (
 	"github.com/origami-gemm/origami/sdk/wire"
 )
 
-// The forger is the plugin of the fault matrix. It serves the fake provider, or the fake executor, and does one thing
-// wrong at one call, or at its start, when it finds that written down in its folder. It does not use package serve, as
-// a plugin in another language does not, and so does nothing to end with its host.
+// The forger is the plugin of the fault matrix. It serves the fake provider or the fake executor. If a file in its
+// folder says so, it makes one fault in one call or at its start. Like a plugin in another language it does not use
+// package serve, so it does nothing to end with its host.
 const (
 	forger         = "forger" // a built-in plugin
 	forgerExternal = "forger-external"
 	forgerExecutor = "forger-executor" // external too
 )
 
-// forgery is one thing to do wrong.
+// forgery is one fault.
 type forgery struct {
 	name string // a row of the matrix
-	// once says that the forger forgets it when it has done it, so that the next call, or the next process, is right.
+	// once: the forger makes the fault once, so that the next call, or the next process, is right.
 	once bool
-	// hangs says that only a timeout ends it.
+	// hangs: only a timeout ends it.
 	hangs bool
-	// says is what the error says among other things.
+	// says is a part of the error.
 	says string
-	// do is done before the call, whose answer it may be.
+	// do runs before the call. If it returns an answer, that is the answer of the call.
 	do func(folder) (any, error)
 	// forge changes the answer.
 	forge func(protoreflect.Message)
 }
 
-// folder is where the forger and its test meet.
+// folder holds the files through which the forger and its test communicate.
 type folder string
 
 func (f folder) file(name string) string { return filepath.Join(string(f), name) }
@@ -77,14 +77,14 @@ func (f folder) lines(name string) []string {
 }
 
 const (
-	armedFile     = "armed"     // the call, and the name of what to do wrong
-	startsFile    = "starts"    // a process id per start, descriptions too
-	daemonsFile   = "daemons"   // process ids of children in sessions of their own
+	armedFile     = "armed"     // the call, and the name of the fault
+	startsFile    = "starts"    // a process id per start, including those for descriptions
+	daemonsFile   = "daemons"   // process ids of children in new sessions
 	childrenFile  = "children"  // process ids of the other children
 	unchangedFile = "unchanged" // exists if the forged answer is the right one
 )
 
-// arm writes down what to do wrong; nothing, if the call is empty.
+// arm sets the next fault; an empty call means none.
 func (f folder) arm(call, name string) error {
 	if err := os.WriteFile(f.file("arming"), []byte(call+"\n"+name), 0o600); err != nil {
 		return err
@@ -93,7 +93,7 @@ func (f folder) arm(call, name string) error {
 	return os.Rename(f.file("arming"), f.file(armedFile))
 }
 
-// armed returns what to do wrong at a call.
+// armed returns the fault to make in a call.
 func (f folder) armed(forgeries []forgery, call string) forgery {
 	text, _ := os.ReadFile(f.file(armedFile))
 	at, name, _ := strings.Cut(string(text), "\n")
@@ -140,8 +140,8 @@ func runForger(f folder, name string) {
 	os.Exit(0)
 }
 
-func (f folder) intercept(ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any,
-	error) {
+func (f folder) intercept(ctx context.Context, req any, info *grpc.UnaryServerInfo,
+	handle grpc.UnaryHandler) (any, error) {
 	wrong := f.armed(callForgeries, path.Base(info.FullMethod))
 	if wrong.do != nil {
 		if resp, err := wrong.do(f); resp != nil || err != nil {
@@ -160,7 +160,7 @@ func (f folder) intercept(ctx context.Context, req any, info *grpc.UnaryServerIn
 	return forged, nil
 }
 
-// codec can send an answer that is larger than any message may be, and takes no memory.
+// codec can send an answer larger than the limit of messages without using memory for it.
 type codec struct{ encoding.CodecV2 }
 
 type hugeAnswer struct{}
@@ -176,7 +176,7 @@ func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 	return b, nil
 }
 
-// callForgeries are what can go wrong in a call.
+// callForgeries are the faults in a call.
 var callForgeries = slices.Concat(
 	inBoth("exits", "(exit status 3)", func(folder) (any, error) { os.Exit(3); return nil, nil }),
 	inBoth("panics", "(exit status 2): panic: boom", func(folder) (any, error) { panic("boom") }),
@@ -187,7 +187,7 @@ var callForgeries = slices.Concat(
 			os.Exit(3)
 			return nil, nil
 		}},
-		{name: "exits; a child in a session of its own keeps them", once: true, do: func(f folder) (any, error) {
+		{name: "exits; a child in a new session keeps them", once: true, do: func(f folder) (any, error) {
 			f.leaveChild(true)
 			os.Exit(3)
 			return nil, nil
@@ -197,14 +197,13 @@ var callForgeries = slices.Concat(
 				return nil, err
 			}
 			for fd := 3; fd < 256; fd++ {
-				_ = syscall.Shutdown(fd, syscall.SHUT_RDWR) // fails for what is no socket
+				_ = syscall.Shutdown(fd, syscall.SHUT_RDWR) // fails if fd is not a socket
 			}
 			select {}
 		}},
 		{name: "hangs", hangs: true, says: "within " + patience.String(), do: func(folder) (any, error) { select {} }},
 		{name: "is stopped", hangs: true, says: "within " + patience.String(), do: func(folder) (any, error) {
-			return nil,
-				killSelf(syscall.SIGSTOP)
+			return nil, killSelf(syscall.SIGSTOP)
 		}},
 		{name: "prints garbage", do: func(folder) (any, error) {
 			for _, fd := range []int{1, 2} {
@@ -250,7 +249,7 @@ var callForgeries = slices.Concat(
 	},
 )
 
-// inBoth is something that happens once, or each time.
+// inBoth returns a fault that happens once, and the same fault in each call.
 func inBoth(name, says string, do func(folder) (any, error)) []forgery {
 	return []forgery{{name: name + ", once", once: true, says: says, do: do}, {name: name + ", each time", says: says,
 		do: do}}
@@ -274,7 +273,7 @@ func write(fd int, text string) {
 	}
 }
 
-// leaveChild starts a process that holds everything open that this one has open.
+// leaveChild starts a process that inherits all open files of this one.
 func (f folder) leaveChild(session bool) {
 	var files []uintptr
 	for fd := range 64 {

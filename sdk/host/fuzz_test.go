@@ -13,12 +13,12 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 )
 
-// Whatever a lock file holds, it is refused whole, or every entry is a hash of the right length and a place where it
-// may be.
+// A lock file is refused, or every entry has a hash of the right length and a valid path.
 func FuzzLock(f *testing.F) {
 	sum := strings.Repeat("a1", 32)
 	for _, s := range []string{
-		`{"plugins":{"mine":{"sha256":"` + sum + `","path":"/opt/origami-plugin-mine"}}}`, `{"plugins":{"own":{"sha256":"` +
+		`{"plugins":{"mine":{"sha256":"` + sum + `","path":"/opt/origami-plugin-mine"}}}`,
+		`{"plugins":{"own":{"sha256":"` +
 			strings.ToUpper(sum) + `","path":"/opt/own"}}}`,
 		``, `null`, `{}`, `{"plugins":null}`, `{"plugins":{"":{}}}`, `{"plugins":{"a":{"sha256":"abc"}}}`,
 		`{"plugins":{}}{"plugins":{}}`, `{"plugin":{}}`,
@@ -45,7 +45,7 @@ func FuzzLock(f *testing.F) {
 	})
 }
 
-// Whatever a plugin prints, what is kept of it is bounded, one line each, and text.
+// Whatever a plugin prints, the kept lines are limited in number and length, and valid text.
 func FuzzLog(f *testing.F) {
 	for _, s := range []string{
 		`{"@level":"warn","@message":"m","@timestamp":"x","key":1}` +

@@ -20,7 +20,7 @@ import (
 	"github.com/origami-gemm/origami/sdk/internal/fake"
 )
 
-// verifyTable compares a table with the one in matrixFile that follows a heading, or puts it there.
+// verifyTable compares a table with the one after a heading of matrixFile. With -update it writes it there.
 func verifyTable(t *testing.T, heading string, columns, rows []string, cell func(row, column int) string) {
 	t.Helper()
 	var b strings.Builder
@@ -50,11 +50,12 @@ func verifyTable(t *testing.T, heading string, columns, rows []string, cell func
 		want := strings.Split(got, "\n")
 		for i, line := range strings.Split(b.String(), "\n") {
 			if i >= len(want) || line != want[i] {
-				t.Errorf("%s does not have this line under %q; check it and run with -update:\n%s", matrixFile, heading, line)
+				t.Errorf("%s does not have this line under %q; check it and run with -update:\n%s",
+					matrixFile, heading, line)
 			}
 		}
 		if !t.Failed() {
-			t.Errorf("%s has lines under %q that are not so any more; run with -update", matrixFile, heading)
+			t.Errorf("%s has outdated lines under %q; run with -update", matrixFile, heading)
 		}
 		return
 	}
@@ -64,11 +65,11 @@ func verifyTable(t *testing.T, heading string, columns, rows []string, cell func
 	}
 }
 
-// leavesNothing makes sure that a test, when it has closed its hosts, has no more goroutines and open files than
-// before, and that no socket is left.
+// leavesNothing checks that a test, after closing its hosts, has no more goroutines and open files than before, and
+// that no socket is left.
 func leavesNothing(t *testing.T) {
 	t.Helper()
-	warm := host.New(host.Options{Builtins: []host.Builtin{builtin("good")}}) // the runtime opens files of its own once
+	warm := host.New(host.Options{Builtins: []host.Builtin{builtin("good")}}) // the runtime opens some files once
 	open(t, warm, arch.OpenRequest{Arch: "good"})
 	_ = warm.Close()
 	goroutines := goleak.IgnoreCurrent()
@@ -108,7 +109,7 @@ func openFiles(t *testing.T) (files []string) {
 	return files
 }
 
-// bench is a forger with two hosts for it, of which one is patient. Options that are zero are the host's own.
+// bench is a forger with a host. Options that are zero have the defaults of the host.
 type bench struct {
 	folder
 	executor     bool
@@ -117,7 +118,7 @@ type bench struct {
 	device       exec.Executor
 }
 
-// patience is how long the other hosts wait for what hangs.
+// patience is the time limit of hosts whose plugin hangs.
 const patience = 2 * time.Second
 
 func newBench(t *testing.T, plugin string, o host.Options) *bench {
@@ -125,7 +126,7 @@ func newBench(t *testing.T, plugin string, o host.Options) *bench {
 	return folder(t.TempDir()).bench(t, plugin, o)
 }
 
-// bench is newBench for a folder that there is already.
+// bench is newBench for an existing folder.
 func (f folder) bench(t *testing.T, plugin string, o host.Options) *bench {
 	t.Helper()
 	b := &bench{folder: f, executor: plugin == forgerExecutor}
@@ -174,7 +175,7 @@ func (b *bench) close(t *testing.T) {
 	}
 	for _, pid := range b.lines(daemonsFile) {
 		if !lives(pid) {
-			t.Error("a process in a session of its own has been found and ended: say so in the documentation")
+			t.Error("a process in a new session has been found and ended: say so in the documentation")
 		}
 		id, _ := strconv.Atoi(pid)
 		_ = syscall.Kill(id, syscall.SIGKILL)
@@ -192,8 +193,9 @@ func eventually(is func() bool) bool {
 	return is()
 }
 
-// lives reads /proc, because a zombie that nobody has waited for still answers to signals.
+// lives reads /proc, because a zombie still accepts signals.
 func lives(pid string) bool {
 	status, err := os.ReadFile("/proc/" + pid + "/status")
-	return err == nil && !strings.Contains(string(status), "State:\tZ") && !strings.Contains(string(status), "State:\tX")
+	return err == nil && !strings.Contains(string(status), "State:\tZ") &&
+		!strings.Contains(string(status), "State:\tX")
 }

@@ -1,6 +1,6 @@
-// Package host finds plugins, starts them when they are needed, opens architectures in them and runs kernels with
-// them. A plugin that is missing, untrusted, dies, hangs or answers nonsense is an error of kind diag.Plugin about
-// that plugin; the others go on working.
+// Package host finds plugins, starts them on demand, opens architectures in them and runs kernels with them. A plugin
+// that is missing or untrusted, dies, hangs or answers nonsense is an error of kind diag.Plugin. Other plugins are
+// not affected.
 package host
 
 import (
@@ -30,31 +30,30 @@ type Builtin struct {
 	Args []string
 }
 
-// Options says where plugins come from and how patient to be. The zero value knows no plugin.
+// Options are the places of plugins and the time limits. The zero value has no plugins.
 type Options struct {
 	// Self is the program that serves the built-ins; empty means the running one.
 	Self     string
 	Builtins []Builtin
-	// Plugins are plugin binaries named by the user. SearchPath are directories in which every executable file whose
-	// name starts with Prefix is a plugin. For equal plugin names and for equal architectures the first wins: Plugins,
-	// SearchPath, the trusted binaries where LockFile says they are, Builtins, each in order.
+	// Plugins are plugin binaries that the user named. SearchPath are directories in which every executable file
+	// whose name starts with Prefix is a plugin. Of plugins with the same name or the same architecture the first
+	// wins, in the order Plugins, SearchPath, the binaries at their paths in LockFile, Builtins.
 	Plugins    []string
 	SearchPath []string
-	// LockFile holds the SHA-256 of each trusted binary, and where it is (see Trust). A binary that is not in it is not
-	// run at all.
+	// LockFile holds the SHA-256 and the path of each trusted binary (see Trust). Other binaries are never run.
 	LockFile string
-	// TrustNamed runs Plugins without an entry in the lock file: naming them was the consent. What runs is pinned all the
-	// same, by the hash that the file has when plugins are looked for.
+	// TrustNamed runs Plugins without an entry in the lock file: naming them was the consent. They must still have
+	// the hash that they had when the host looked for plugins.
 	TrustNamed bool
-	// DescribeCache is a directory in which what plugins say about themselves is kept, so that they are not started to be
-	// asked; it is made if need be. Empty asks each time.
+	// DescribeCache is a directory for the descriptions of plugins, so that a plugin is not started only to describe
+	// itself. It is created if necessary. Empty: no cache.
 	DescribeCache string
-	// Logger gets the plugins' log lines, under their names; nil drops them.
+	// Logger receives the log lines of the plugins, under their names. nil drops them.
 	Logger hclog.Logger
-	// StartTimeout bounds a start up to the first answer; 0 means 10 s.
+	// StartTimeout limits a start, including the first answer; 0 means 10 s.
 	StartTimeout time.Duration
-	// CallTimeout bounds each call, after which the plugin counts as hung and is killed; 0 means 30 s. RunTimeout is the
-	// same for a plugin that compiles and runs kernels.
+	// CallTimeout limits each call. A plugin that exceeds it counts as hung and is killed; 0 means 30 s. RunTimeout
+	// is the same for a plugin that compiles and runs kernels.
 	CallTimeout, RunTimeout time.Duration
 }
 
@@ -75,20 +74,20 @@ const (
 type PluginInfo struct {
 	Name, Version string
 	Builtin       bool
-	// Named says that the user named this binary (Options.Plugins).
+	// Named: the user named this binary (Options.Plugins).
 	Named bool
 	// Path is the program that runs; SHA256 is its hash in hexadecimal, empty for built-ins.
 	Path, SHA256 string
 	APIVersions  []string
-	// Protocols are the wire protocols that it speaks.
+	// Protocols are the versions of the wire protocol that it speaks.
 	Protocols []int
-	// Archs are the ids of the architectures that it provides and no plugin before it does.
+	// Archs are the ids of its architectures that no plugin before it provides.
 	Archs []string
-	// Executor says that it runs kernels.
+	// Executor: the plugin runs kernels.
 	Executor bool
 	State    State
 	Reason   string
-	// Code names the reason for front ends, where they may have a hint for it.
+	// Code identifies the reason, so that a front end can add a hint.
 	Code diag.Code
 }
 
@@ -147,8 +146,8 @@ func (h *Host) Plugins() []PluginInfo {
 	return infos
 }
 
-// Manifests returns which architectures the usable plugins provide, in order of precedence. An architecture is in the
-// first that has it only.
+// Manifests returns the manifests of the usable plugins with architectures, in order of precedence. An architecture
+// is only in the first that provides it.
 func (h *Host) Manifests() []arch.Manifest {
 	var manifests []arch.Manifest
 	for _, f := range h.plugins() {
@@ -159,8 +158,8 @@ func (h *Host) Manifests() []arch.Manifest {
 	return manifests
 }
 
-// Open opens an architecture in the plugin that provides it, starting that plugin if need be. r.Arch is anything that
-// arch.Find takes; r.Device, if set, is a device of it. What comes back also implements selector.Ranker.
+// Open opens an architecture in the plugin that provides it and starts that plugin if necessary. r.Arch is any name
+// that arch.Find accepts; r.Device, if set, is one of its devices. The result also implements selector.Ranker.
 func (h *Host) Open(ctx context.Context, r arch.OpenRequest) (arch.Architecture, error) {
 	if h.ctx.Err() != nil {
 		return nil, errClosed
@@ -176,9 +175,9 @@ func (h *Host) Open(ctx context.Context, r arch.OpenRequest) (arch.Architecture,
 	return a, nil
 }
 
-// Connection returns the connection to the plugin of that name, for a caller that speaks its protocol itself. Calls
-// over it are treated as those of Open and Executor are: each is bounded in time, and after a death the next one
-// starts a fresh process. It lasts as long as the host.
+// Connection returns the connection to the plugin of this name, for a caller that speaks the protocol itself. Its
+// calls are treated like those of Open and Executor: each is limited in time, and after the plugin has died the next
+// call starts a new process. It is valid until the host is closed.
 func (h *Host) Connection(name string) (grpc.ClientConnInterface, error) {
 	for _, f := range h.plugins() {
 		switch {
@@ -191,14 +190,14 @@ func (h *Host) Connection(name string) (grpc.ClientConnInterface, error) {
 			return f.program, nil
 		}
 	}
-	return nil, diag.Inputf("there is no plugin %q", name).Coded(diag.CodeUnknownPlugin, "")
+	return nil, diag.Inputf("unknown plugin %q", name).Coded(diag.CodeUnknownPlugin, "")
 }
 
 // Close stops all plugins and waits until their processes have ended. Calls in progress fail.
 func (h *Host) Close() error {
 	h.cancel()
 	h.closing.Do(func() {
-		h.discovery.Do(func() {}) // wait for one in progress, begin none
+		h.discovery.Do(func() {}) // wait for a discovery in progress, start none
 		var wg sync.WaitGroup
 		for _, f := range h.found {
 			if f.program != nil {
@@ -210,8 +209,9 @@ func (h *Host) Close() error {
 	return nil
 }
 
-// CloseOnSignal returns a context that ends, with all plugins, on SIGINT or SIGTERM; a second signal ends the process
-// at once. stop undoes this and closes the host. A command defers stop right after New.
+// CloseOnSignal returns a context that is cancelled on SIGINT or SIGTERM, which also closes the host. A second signal
+// ends the process at once. stop restores the default handling of signals and closes the host. A command defers stop
+// right after New.
 func (h *Host) CloseOnSignal(parent context.Context) (ctx context.Context, stop func()) {
 	ctx, release := signal.NotifyContext(parent, os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, func() {
@@ -224,7 +224,7 @@ func (h *Host) CloseOnSignal(parent context.Context) (ctx context.Context, stop 
 	}
 }
 
-// resolve finds the plugin for a request and puts ids in the place of aliases.
+// resolve finds the plugin for a request and replaces aliases by ids.
 func (h *Host) resolve(r arch.OpenRequest) (*found, arch.OpenRequest, error) {
 	name := r.Arch
 	if r.Device != "" {
@@ -235,20 +235,21 @@ func (h *Host) resolve(r arch.OpenRequest) (*found, arch.OpenRequest, error) {
 	if err != nil {
 		return nil, r, h.mentionUnusable(err)
 	}
-	// Otherwise no device was named, and none is meant.
+	// A live device of an architecture that was named without a device has none.
 	if r.Live == nil || r.Device != "" || !strings.EqualFold(r.Arch, m.Arch.ID) {
 		r.Device = m.Device.ID
 	}
 	r.Arch = m.Arch.ID
 	for _, f := range h.plugins() {
-		if f.info.State == OK && slices.Contains(f.info.Archs, r.Arch) { // its manifest may have another name than its file
+		// Its manifest may have another name than its file
+		if f.info.State == OK && slices.Contains(f.info.Archs, r.Arch) {
 			return f, r, nil
 		}
 	}
 	return nil, r, fmt.Errorf("architecture %s was found and lost", r.Arch) // each is one plugin's
 }
 
-// mentionUnusable adds to an error about a name that plugins which cannot be used might have had it.
+// mentionUnusable adds the plugins that cannot be used to an error about an unknown name: one of them might have it.
 func (h *Host) mentionUnusable(err error) error {
 	var unusable []string
 	for _, f := range h.plugins() {

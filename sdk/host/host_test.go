@@ -95,7 +95,8 @@ func compare(t *testing.T, local, remote arch.Architecture) {
 
 		bad := p
 		bad.K = 0
-		request := selector.Request{Problems: []gemm.Problem{p, bad, gemm.New(64, 64, 64)}, Space: space, Top: rng.IntN(12)}
+		request := selector.Request{Problems: []gemm.Problem{p, bad, gemm.New(64, 64, 64)}, Space: space,
+			Top: rng.IntN(12)}
 		results, err := selector.Rank(ctx, inProcess{local}, request)
 		remoteResults, remoteErr := selector.Rank(ctx, remote, request)
 		sameError(t, "Rank", err, remoteErr)
@@ -104,7 +105,7 @@ func compare(t *testing.T, local, remote arch.Architecture) {
 			results[i].Err, remoteResults[i].Err = nil, nil
 		}
 		equal(t, "Rank", results, remoteResults)
-		// The selector on this side of the boundary agrees with the one on the other.
+		// The selectors on both sides of the boundary agree.
 		if _, isRanker := remote.(selector.Ranker); !isRanker {
 			t.Error("a remote architecture does not rank in the plugin")
 		}
@@ -127,7 +128,7 @@ func equal[T any](t *testing.T, what string, want, got T) {
 	}
 }
 
-// normal makes empty slices nil, which mean the same.
+// normal makes empty slices nil. They mean the same.
 func normal(v any) any {
 	if r, ok := v.([]selector.Result); ok {
 		for i := range r {

@@ -21,7 +21,7 @@ import (
 	"github.com/origami-gemm/origami/sdk/host"
 )
 
-// A host that is killed at any moment leaves no process, and no folder that the next one does not remove.
+// A host that is killed at any moment leaves no process. The next host removes its folder.
 func TestHostIsKilledAtAnyMoment(t *testing.T) {
 	tmp := shortDir(t)
 	folders := make([]folder, 20)
@@ -55,7 +55,7 @@ func TestHostIsKilledAtAnyMoment(t *testing.T) {
 	f.noneLives(t)
 }
 
-// A sweep removes nothing but what hosts leave, and not what a living one has.
+// A sweep removes only what ended hosts have left.
 func TestSweep(t *testing.T) {
 	tmp := shortDir(t)
 	t.Setenv("TMPDIR", tmp)
@@ -69,7 +69,7 @@ func TestSweep(t *testing.T) {
 	if !eventually(func() bool { keep = socketFolders(tmp); return len(keep) > 0 }) {
 		t.Fatal("a host has no folder when it starts a plugin")
 	}
-	own := keep[0]
+	inUse := keep[0]
 	write := func(path, text string) {
 		path = filepath.Join(tmp, path)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -89,10 +89,10 @@ func TestSweep(t *testing.T) {
 		t.Fatal(err)
 	}
 	keep = append(keep, filepath.Join(tmp, "origami-run11"))
-	// it does not take long
+	// The named pipe must not block it.
 	sweeper := newHost(t, host.Options{Self: "/nonexistent", Builtins: []host.Builtin{builtin("good")}})
 	if _, err := sweeper.Open(t.Context(), arch.OpenRequest{Arch: "good"}); err == nil {
-		t.Error("a program that is not there starts")
+		t.Error("a missing program starts")
 	}
 	slices.Sort(keep)
 	if left := socketFolders(tmp); !reflect.DeepEqual(left, keep) {
@@ -101,12 +101,12 @@ func TestSweep(t *testing.T) {
 	if err := <-opened; err != nil {
 		t.Error(err)
 	}
-	if _, err := os.Lstat(own); err == nil {
+	if _, err := os.Lstat(inUse); err == nil {
 		t.Error("a host keeps the folder that it needed for a start")
 	}
 }
 
-// A hundred selections at once while the plugin is killed again and again: each is right, or says what happened.
+// A hundred concurrent selections while the plugin is killed again and again: each is right or returns the fault.
 func TestSelectionsOverKills(t *testing.T) {
 	leavesNothing(t)
 	b := newBench(t, forger, host.Options{})
@@ -174,7 +174,7 @@ func TestSelectionsOverKills(t *testing.T) {
 	}
 }
 
-// Whoever calls when the host is closed gets an answer that is right, or that it is closed.
+// A call while the host is being closed returns the right answer, or the error that the host is closed.
 func TestCloseWhileCallsRun(t *testing.T) {
 	leavesNothing(t)
 	for range 5 {

@@ -15,10 +15,9 @@ import (
 	"github.com/hashicorp/go-plugin/runner"
 )
 
-// environment lists the variables that a plugin inherits: where programs and libraries are, which device is meant,
-// where caches are, and what the Go runtime listens to. It gets no others. A plugin needs no credentials, and what a
-// variable makes it load (LD_PRELOAD, PYTHONPATH) would not be what was hashed; LD_LIBRARY_PATH has to be, for
-// drivers.
+// environment lists the variables that a plugin inherits: the paths of programs, libraries and caches, the visible
+// devices, and the settings of the Go runtime. It inherits no others. A plugin needs no credentials, and code loaded
+// through LD_PRELOAD or PYTHONPATH has not been hashed. LD_LIBRARY_PATH is an exception, because drivers need it.
 var environment = []string{
 	"PATH", "HOME", "TMPDIR", "LANG", "LC_ALL", "TZ",
 	"LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT",
@@ -39,7 +38,7 @@ func hostEnv() []string {
 	return env
 }
 
-// launcher is what go-plugin runs a process with.
+// launcher is the runner that go-plugin starts a process with.
 type launcher struct {
 	program *program
 	file    *binary // nil for a built-in
@@ -51,7 +50,7 @@ type launcher struct {
 	handshake io.ReadCloser
 }
 
-// handshakeLength bounds the line of the handshake, most of which is a certificate.
+// handshakeLength limits the line of the handshake. Most of it is a certificate.
 const handshakeLength = 16 << 10
 
 var _ runner.Runner = (*launcher)(nil)
@@ -73,7 +72,7 @@ func (l *launcher) Start(context.Context) error {
 		_ = w.Close()
 		l.log.readFrom(stdout)
 	}()
-	// The start is over when launch returns; until then its deadline, or the end of the host, ends the process.
+	// The start ends when launch returns. Until then its deadline, or closing the host, ends the process.
 	context.AfterFunc(l.ctx, func() {
 		if errors.Is(l.ctx.Err(), context.DeadlineExceeded) || l.program.host.ctx.Err() != nil {
 			p.kill()
@@ -95,8 +94,8 @@ func (l *launcher) Wait(context.Context) error {
 	return nil
 }
 
-// Stdout is for go-plugin the first line, the handshake. The rest is read here to the end, whatever it is: go-plugin
-// gives up at a long line, and a plugin that prints on would wait for ever.
+// Stdout gives go-plugin only the first line, the handshake. The launcher reads the rest: go-plugin stops at a long
+// line, and a plugin that continues to print would then block forever.
 func (l *launcher) Stdout() io.ReadCloser { return l.handshake }
 
 // Stderr is empty for go-plugin: process reads the real one.
@@ -106,7 +105,7 @@ func (l *launcher) Name() string                    { return l.program.path }
 func (l *launcher) ID() string                      { return l.program.name }
 func (l *launcher) Diagnose(context.Context) string { return "" }
 
-// PluginToHost refuses to be sent anywhere but into the folder that the plugin was given.
+// PluginToHost refuses any address outside the folder that the plugin was given.
 func (l *launcher) PluginToHost(network, address string) (string, string, error) {
 	if runtime.GOOS != "windows" && (network != "unix" || filepath.Dir(address) != filepath.Clean(l.session.socket)) {
 		return "", "", fmt.Errorf("it listens at %s %s, outside of the folder that it was given", network, address)

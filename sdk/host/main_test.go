@@ -11,8 +11,8 @@ import (
 	"github.com/origami-gemm/origami/sdk/host"
 )
 
-// The test binary is every plugin of these tests: as a built-in when its first argument is asPlugin, as an external one
-// when it is linked under a plugin's file name. What it does then is the mode.
+// The test binary is every plugin of these tests: a built-in if its first argument is asPlugin, an external plugin if
+// it is linked under a plugin's file name. The mode says what it does.
 const asPlugin = "as-plugin"
 
 func TestMain(m *testing.M) {
@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 3 && os.Args[1] == asPythonHost {
 		runPythonHost(os.Args[2], os.Args[3])
 	}
-	// A directory for temporary files of our own, short enough for sockets, shows what is left behind.
+	// A separate directory for temporary files shows the files left behind. Its path is short enough for sockets.
 	tmp, err := os.MkdirTemp("/tmp", "o")
 	if err == nil {
 		err = os.Setenv("TMPDIR", tmp)

@@ -22,24 +22,23 @@ import (
 
 var update = flag.Bool("update", false, "write the tables of docs/fault-matrix.md")
 
-// matrixFile has the outcome of every cell: of each thing that can go wrong at each call.
+// matrixFile has the outcome of every fault in every call.
 const matrixFile = "../../docs/fault-matrix.md"
 
-// column is a call that a forger can do wrong. want is the right answer.
+// column is a call in which a forger can make a fault.
 type column struct {
 	call     string
 	executor bool
-	// fresh says that the call is part of a start.
+	// fresh: the call is part of a start.
 	fresh bool
-	// once says that it is never repeated.
+	// once: the call is never repeated.
 	once bool
 	do   func(context.Context, *bench) (any, error)
 }
 
 var columns = []column{
 	{call: "Info", fresh: true, do: func(ctx context.Context, b *bench) (any, error) { return nil, b.open(ctx) }},
-	{call: "Manifest", do: func(ctx context.Context, b *bench) (any,
-		error) {
+	{call: "Manifest", do: func(ctx context.Context, b *bench) (any, error) {
 		return b.host.Client(forger).Manifest(ctx)
 	}},
 	{call: "Open", do: func(ctx context.Context, b *bench) (any, error) {
@@ -50,7 +49,7 @@ var columns = []column{
 		return []any{*a.Describe(), a.Hierarchy().Levels()}, nil
 	}},
 	{call: "Close", once: true, do: func(ctx context.Context, b *bench) (any, error) {
-		// Without a process there is nothing to close.
+		// Close needs a process.
 		if _, err := b.architecture.Mapping(ctx, problem, configs[0]); err != nil {
 			return nil, err
 		}
@@ -72,7 +71,7 @@ var columns = []column{
 		return b.architecture.Mapping(ctx, problem, configs[0])
 	}},
 	{call: "Rank", do: func(ctx context.Context, b *bench) (any, error) {
-		// Opened anew, since one that has no Rank is not asked again.
+		// A new architecture, because the client does not ask again after the plugin had no Rank.
 		a, err := b.host.Open(ctx, arch.OpenRequest{Arch: forger})
 		if err != nil {
 			return nil, err
@@ -85,12 +84,10 @@ var columns = []column{
 			Manifest(context.Context) (exec.Manifest, error)
 		}).Manifest(ctx)
 	}},
-	{executor: true, call: "Devices", do: func(ctx context.Context, b *bench) (any,
-		error) {
+	{executor: true, call: "Devices", do: func(ctx context.Context, b *bench) (any, error) {
 		return b.device.Devices(ctx)
 	}},
-	{executor: true, call: "Environment", do: func(ctx context.Context, b *bench) (any,
-		error) {
+	{executor: true, call: "Environment", do: func(ctx context.Context, b *bench) (any, error) {
 		return b.device.Environment(ctx, 0)
 	}},
 	{executor: true, call: "Compile", once: true, do: func(ctx context.Context, b *bench) (any, error) {
@@ -100,16 +97,13 @@ var columns = []column{
 		}
 		return k.Resources(), nil
 	}},
-	{executor: true, call: "Check", once: true, do: withKernel(func(ctx context.Context, k exec.Kernel) (any,
-		error) {
+	{executor: true, call: "Check", once: true, do: withKernel(func(ctx context.Context, k exec.Kernel) (any, error) {
 		return k.Check(ctx)
 	})},
-	{executor: true, call: "Measure", once: true, do: withKernel(func(ctx context.Context, k exec.Kernel) (any,
-		error) {
+	{executor: true, call: "Measure", once: true, do: withKernel(func(ctx context.Context, k exec.Kernel) (any, error) {
 		return samples(ctx, k, 5)
 	})},
-	{executor: true, call: "Release", once: true, do: withKernel(func(_ context.Context, k exec.Kernel) (any,
-		error) {
+	{executor: true, call: "Release", once: true, do: withKernel(func(_ context.Context, k exec.Kernel) (any, error) {
 		return nil, k.Close()
 	})},
 }
@@ -124,8 +118,8 @@ func withKernel(do func(context.Context, exec.Kernel) (any, error)) func(context
 	}
 }
 
-// TestFaultsInCalls does everything wrong in every call, and looks at what the caller gets, at the process, and at
-// whether the next call is right.
+// TestFaultsInCalls makes every fault in every call. It checks the answer, the process, and whether the next call is
+// right.
 func TestFaultsInCalls(t *testing.T) {
 	leavesNothing(t)
 	outcomes := map[*column][]string{}
@@ -145,7 +139,7 @@ func TestFaultsInCalls(t *testing.T) {
 	wg.Wait()
 	for i := range columns {
 		if o := outcomes[&columns[i]]; len(o) == 0 || slices.Contains(o, "") {
-			return // the test failed, or is to do a part only
+			return // the test failed, or only a part of it runs
 		}
 	}
 	for _, executor := range []bool{false, true} {
@@ -185,7 +179,7 @@ func (c *column) plugin() string {
 
 func (c *column) outcomes(t *testing.T) []string {
 	outcomes := make([]string, len(callForgeries))
-	if c.fresh { // each has a host of its own, so several go at once
+	if c.fresh { // each has a separate host, so several run at once
 		var wg sync.WaitGroup
 		few := make(chan struct{}, 4)
 		for i, f := range callForgeries {
@@ -213,7 +207,7 @@ func (c *column) outcomes(t *testing.T) []string {
 				t.Fatal(err)
 			}
 			var err error
-			if want, err = c.do(t.Context(), b); err != nil { // the model's answer, as another test says
+			if want, err = c.do(t.Context(), b); err != nil { // another test checks this answer
 				t.Fatal(err)
 			}
 		}
@@ -246,7 +240,7 @@ func (c *column) outcome(t *testing.T, b *bench, f forgery, want any) string {
 	got, err := c.do(t.Context(), b)
 	took := time.Since(begin)
 	after := b.lines(startsFile)
-	if limit := 20 * time.Second; took > limit { // far above what any cell takes, far below the 30 s of a patient host
+	if limit := 20 * time.Second; took > limit { // far longer than any cell, far below the host's default of 30 s
 		t.Errorf("it took %v", took)
 	}
 	restarts := len(after) - len(before)
@@ -258,13 +252,13 @@ func (c *column) outcome(t *testing.T, b *bench, f forgery, want any) string {
 	unchanged := statErr == nil
 	_ = b.arm("", "")
 
-	// No call is repeated more than once, and some never are.
+	// No call is repeated more than once, and some are never repeated.
 	if restarts > 1 || restarts > 0 && c.once {
 		t.Errorf("started %d times more", restarts)
 	}
 	outcome := ""
 	var plugin *host.PluginError
-	var told *diag.Error
+	var diagnostic *diag.Error
 	switch {
 	case err == nil && unchanged:
 		outcome = "–"
@@ -284,8 +278,8 @@ func (c *column) outcome(t *testing.T, b *bench, f forgery, want any) string {
 		}
 	case errors.Is(err, exec.ErrKernelLost):
 		outcome = "lost"
-	case errors.As(err, &told) && strings.HasPrefix(f.name, "answers a diagnostic"):
-		outcome = "as told"
+	case errors.As(err, &diagnostic) && strings.HasPrefix(f.name, "answers a diagnostic"):
+		outcome = "as reported"
 	default:
 		t.Errorf("got %v", err)
 	}
@@ -294,15 +288,15 @@ func (c *column) outcome(t *testing.T, b *bench, f forgery, want any) string {
 	}
 	switch {
 	case !running && plugin != nil && (plugin.Fault == host.FaultHung || plugin.Fault == host.FaultStart) || !running &&
-		outcome == "as told":
+		outcome == "as reported":
 		outcome += ", ended"
 	case running && plugin != nil && plugin.Fault == host.FaultHung:
-		t.Error("what hangs is not ended")
+		t.Error("a plugin that hangs was not ended")
 	}
 	t.Log(outcome, took.Round(time.Millisecond), err)
 
-	// Afterwards all is well.
-	if c.fresh && f.hangs { // by a host that is patient with starts
+	// The next call is right.
+	if c.fresh && f.hangs { // with the default time limits
 		b.close(t)
 		b = b.bench(t, c.plugin(), host.Options{})
 		defer b.close(t)

@@ -9,8 +9,8 @@ import (
 	"github.com/origami-gemm/origami/sdk/wire"
 )
 
-// A binary that is named with TrustNamed runs without an entry in a lock file, and only as it was when it was looked
-// for; one on the search path does not run.
+// With TrustNamed a named binary runs without an entry in a lock file, but only if it has not changed since
+// discovery. A binary on the search path does not run.
 func TestNamedBinariesRunOnce(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	dir := t.TempDir()

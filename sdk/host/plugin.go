@@ -25,8 +25,8 @@ import (
 	"github.com/origami-gemm/origami/sdk/wire"
 )
 
-// program is a plugin that can be run. Its connection (it is a grpc.ClientConnInterface) starts the process when it is
-// first used, and again when the process has died: the protocol allows that, see package wire.
+// program is a plugin that can be run, and the connection to it (a grpc.ClientConnInterface). The first call starts
+// the process, and so does the first call after it has died. The protocol allows that, see package wire.
 type program struct {
 	name     string
 	path     string
@@ -39,7 +39,7 @@ type program struct {
 	current  *session
 	starting *startup
 
-	executors atomic.Int32 // that are open
+	executors atomic.Int32 // open executors
 }
 
 // session is one run of a program.
@@ -49,11 +49,11 @@ type session struct {
 	conn    grpc.ClientConnInterface
 	socket  string // directory
 	stop    sync.Once
-	// stopped says that a call has had the process killed: it hung or lost its device. The other calls are not to blame.
+	// stopped: one call hung or lost its device, and the process was killed. The other calls did nothing wrong.
 	stopped atomic.Bool
 }
 
-// startup is a start in progress, which several callers may wait for.
+// startup is a start in progress. Several callers may wait for it.
 type startup struct {
 	done    chan struct{}
 	session *session
@@ -94,7 +94,7 @@ func (p *program) running(ctx context.Context) (*session, error) {
 	}
 }
 
-// launch starts the process and makes sure that it is a plugin that this host can talk to.
+// launch starts the process and checks that it is a plugin with a common version.
 func (p *program) launch() (_ *session, err error) {
 	var file *binary
 	if p.checksum != nil {
@@ -102,8 +102,9 @@ func (p *program) launch() (_ *session, err error) {
 			return nil, fault(p.name, "start", FaultStart, nil, err, "it cannot be read: %v", err)
 		}
 		defer func() { _ = file.Close() }()
-		if !file.is(p.checksum) {
-			return nil, fault(p.name, "start", FaultUntrusted, nil, nil, "%s has changed since it was found and checked", p.path)
+		if !file.hasHash(p.checksum) {
+			return nil, fault(p.name, "start", FaultUntrusted, nil, nil,
+				"%s has changed since it was found and checked", p.path)
 		}
 	}
 	options := p.host.options
@@ -116,7 +117,7 @@ func (p *program) launch() (_ *session, err error) {
 	}
 	sockets, err := p.host.sockets.enter()
 	if err != nil {
-		return nil, fault(p.name, "start", FaultStart, nil, err, "there is no place for its socket: %v", err)
+		return nil, fault(p.name, "start", FaultStart, nil, err, "its socket cannot be created: %v", err)
 	}
 	defer p.host.sockets.leave()
 	s := &session{}
@@ -133,11 +134,12 @@ func (p *program) launch() (_ *session, err error) {
 		// go-plugin lifts gRPC's limits for its side.
 		GRPCDialOptions: []grpc.DialOption{grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(wire.MaxMessage),
 			grpc.MaxCallSendMsgSize(wire.MaxMessage))},
-		Logger:           hclog.NewNullLogger(), // what it has to say, our errors say
+		Logger:           hclog.NewNullLogger(), // our errors say the same
 		UnixSocketConfig: &goplugin.UnixSocketConfig{TempDir: sockets},
 		RunnerFunc: func(_ hclog.Logger, handshake *osexec.Cmd, dir string) (runner.Runner, error) {
 			s.socket = dir
-			env := slices.Concat(hostEnv(), handshake.Env, []string{envClientCert + "=" + certificate, wire.EnvWatch + "=stdin",
+			env := slices.Concat(hostEnv(), handshake.Env, []string{envClientCert + "=" + certificate,
+				wire.EnvWatch + "=stdin",
 				wire.EnvLogLevel + "=" + options.Logger.GetLevel().String()})
 			return &launcher{program: p, file: file, ctx: ctx, env: env, log: log, session: s}, nil
 		},
@@ -168,12 +170,12 @@ func (p *program) launch() (_ *session, err error) {
 	if info.Failing != "" {
 		return nil, fault(p.name, "start", FaultFailing, nil, nil, "it cannot work: %s", info.Failing)
 	}
-	// The one connection is made; the socket is not needed any more, and gone even if we get killed.
+	// The only connection exists; the socket is not needed any more, and would stay if the host were killed.
 	_ = os.RemoveAll(s.socket)
 	return s, nil
 }
 
-// startFault finds out why a start failed.
+// startFault finds the reason of a failed start.
 func (p *program) startFault(ctx context.Context, s *session, err error) error {
 	switch {
 	case p.host.ctx.Err() != nil:
@@ -181,7 +183,8 @@ func (p *program) startFault(ctx context.Context, s *session, err error) error {
 	case s.process == nil:
 		return fault(p.name, "start", FaultStart, nil, err, "it cannot be started: %v", err)
 	case ctx.Err() != nil:
-		return fault(p.name, "start", FaultStart, s.process, err, "it was not ready after %v", p.host.options.StartTimeout)
+		return fault(p.name, "start", FaultStart, s.process, err, "it was not ready after %v",
+			p.host.options.StartTimeout)
 	case s.process.exitedWithin(100*time.Millisecond) && s.process.diedByItself():
 		return fault(p.name, "start", FaultStart, s.process, err, "it ended before it was ready")
 	default:
@@ -199,10 +202,10 @@ func (p *process) diedByItself() bool {
 	return p.ended && !p.killed
 }
 
-// stopTime is how long a plugin may take to end when it is asked to.
+// stopTime is the time that a plugin has to end by itself after a request to do so.
 const stopTime = 2 * time.Second
 
-// end stops the process, by force after the grace period, and frees everything.
+// end stops the process, kills it after the grace period, and frees everything.
 func (s *session) end(grace time.Duration) {
 	s.stop.Do(func() {
 		if s.process != nil {
@@ -219,7 +222,7 @@ func (s *session) end(grace time.Duration) {
 	})
 }
 
-// discard ends a session that is of no use any more.
+// discard ends a session that cannot be used any more.
 func (p *program) discard(s *session) {
 	p.mu.Lock()
 	if p.current == s {
@@ -235,14 +238,14 @@ func (p *program) kill(s *session) {
 	p.discard(s)
 }
 
-// runs reports whether there is a process, or will be in a moment.
+// runs reports whether a process runs or is being started.
 func (p *program) runs() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.current != nil || p.starting != nil
 }
 
-// end ends the process, if there is one, and returns when it has ended. A later call starts another, unless the host's
+// end stops the process, if any, and returns when it has ended. A later call starts another, unless the host's
 // context has been cancelled.
 func (p *program) end() {
 	p.mu.Lock()
@@ -263,18 +266,19 @@ func (p *program) end() {
 // Invoke implements grpc.ClientConnInterface.
 func (p *program) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
 	if path.Base(method) == "Close" && !p.runs() {
-		return nil // no process, nothing to forget
+		return nil // without a process nothing is open
 	}
 	_, err := p.invoke(ctx, p.host.options.CallTimeout, method, args, reply, opts...)
 	return err
 }
 
-// invoke makes a call and returns the session that it went to, if any. Every call to a plugin passes through here: it
-// bounds the time, and finds out from the status code and the process what went wrong. When the process is gone the
-// error wraps wire.ErrDied, and the next call starts it again.
+// invoke makes a call and returns the session that it used, if any. Every call to a plugin passes through here. It
+// limits the time and finds the cause of a failure from the status code and the process. If the process has ended,
+// the error wraps wire.ErrDied and the next call starts the process again.
 func (p *program) invoke(ctx context.Context, timeout time.Duration, method string, args, reply any,
 	opts ...grpc.CallOption) (*session, error) {
-	if version, what := wire.Requires(args); version != "" && !slices.Contains(p.speaks, version) { // it would overlook it
+	// It would overlook it
+	if version, what := wire.Requires(args); version != "" && !slices.Contains(p.speaks, version) {
 		return nil, fault(p.name, path.Base(method), FaultVersion, nil, nil, "it speaks API %s, which knows %s",
 			strings.Join(p.speaks, ", "), what)
 	}
@@ -310,13 +314,14 @@ func (p *program) invoke(ctx context.Context, timeout time.Duration, method stri
 		if p.host.ctx.Err() != nil {
 			return s, errClosed
 		}
-		return s, fault(p.name, op, FaultInterrupted, nil, errInterrupted, "it was stopped during %s because of another call",
+		return s, fault(p.name, op, FaultInterrupted, nil, errInterrupted,
+			"it was stopped during %s because of another call",
 			op)
 	case expired:
 		p.kill(s)
 		return s, fault(p.name, op, FaultHung, s.process, err, "it did not answer %s within %v", op, timeout)
 	case s.process.exitedWithin(patience) || code == codes.Unavailable:
-		p.discard(s) // it may live without a connection, which is no better
+		p.discard(s) // a process without a connection is of no use either
 		if p.host.ctx.Err() != nil {
 			return s, errClosed
 		}
@@ -326,7 +331,7 @@ func (p *program) invoke(ctx context.Context, timeout time.Duration, method stri
 	}
 }
 
-// errInterrupted is why a call failed whose process another call had ended: it may be made again.
+// errInterrupted is the cause if another call ended the process. The call may be repeated.
 var errInterrupted = fmt.Errorf("%w (%w)", wire.ErrDied, exec.ErrKernelLost)
 
 // NewStream implements grpc.ClientConnInterface. The protocol has no streams.

@@ -17,8 +17,8 @@ import (
 	"github.com/origami-gemm/origami/sdk/wire"
 )
 
-// runPlugin is a plugin that misbehaves as the mode says: "what" or "what.Call". Whatever it is, its architecture has
-// the mode as its id. It leaves a line in the file of started() each time it runs.
+// runPlugin is a plugin that misbehaves according to its mode: "what" or "what.Call". The id of its architecture is
+// the mode. Each run adds a line to the file of started().
 func runPlugin(mode string) {
 	f, err := os.OpenFile(started(mode), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err == nil {
@@ -52,7 +52,7 @@ func runPlugin(mode string) {
 		wire.APIVersions = []string{"1.0.0"}
 	case "plain": // speaks without TLS
 		_ = os.Unsetenv("PLUGIN_CLIENT_CERT")
-	case "elsewhere": // wants the host to connect to somebody else
+	case "elsewhere": // gives the host another process's address
 		fmt.Println("1|1|tcp|127.0.0.1:9|grpc|")
 		time.Sleep(time.Minute)
 	case "environment":
@@ -64,7 +64,7 @@ func runPlugin(mode string) {
 		fmt.Fprintln(os.Stderr, strings.Repeat("long ", 1<<16))
 	case "drift":
 		p.drift = !first
-	case "orphan": // a descendant holds our streams open
+	case "orphan": // a descendant holds the streams open
 		if proc, err := os.StartProcess("/bin/sleep", []string{"sleep", "60"},
 			&os.ProcAttr{Files: []*os.File{os.Stdin, os.Stdout, os.Stderr}}); err == nil {
 			_ = proc.Release()
@@ -134,7 +134,7 @@ type faulty struct {
 	p provider
 }
 
-// bigCount is more than one call of Estimate takes.
+// bigCount is more configurations than one call of Estimate takes.
 const bigCount = 40_000
 
 func (f *faulty) Candidates(ctx context.Context, p gemm.Problem, s arch.Space) (*arch.Candidates, error) {

@@ -15,9 +15,9 @@ import (
 	"github.com/hashicorp/go-hclog"
 )
 
-// process is a child process with its standard streams. It is ours rather than go-plugin's for three reasons: go-plugin
-// hands the user's standard input to the plugin, parses the plugin's log lines in a way that lets a malformed one panic
-// the host, and cannot end a plugin that has stopped answering.
+// process is a child process with its standard streams. It replaces that of go-plugin for three reasons: go-plugin
+// gives the user's standard input to the plugin, a malformed log line of a plugin makes its parser panic in the host,
+// and it cannot end a plugin that does not answer any more.
 type process struct {
 	cmd    *exec.Cmd
 	stdout *os.File
@@ -31,11 +31,11 @@ type process struct {
 	state  string // how it ended, once exited is closed
 }
 
-// drainTime is how long the streams of an ended process are read on, when a descendant holds them open.
+// drainTime is the time for which the streams of an ended process are still read if a descendant holds them open.
 const drainTime = 500 * time.Millisecond
 
-// start starts a program, the file that is open if one is given, in its own process group, so that a Ctrl-C at the
-// terminal reaches only this process, which then decides.
+// start starts a program, or the open file if one is given, in a new process group. A Ctrl-C at the terminal thus
+// reaches only the host, which then ends the plugin.
 func start(path string, file *binary, args, env []string, stderr *tail) (*process, error) {
 	p := &process{cmd: exec.Command(path, args...), stderr: stderr, exited: make(chan struct{})}
 	if file != nil {
@@ -51,12 +51,12 @@ func start(path string, file *binary, args, env []string, stderr *tail) (*proces
 	}
 	pipe := func() (r, w *os.File, err error) {
 		if r, w, err = os.Pipe(); err == nil {
-			ours = append(ours, r, w) // until started, all are ours to close
+			ours = append(ours, r, w) // until the start, this process closes all of them
 		}
 		return r, w, err
 	}
-	// Nothing is written to the child's standard input. It closes when this process ends, however it ends, and that tells
-	// the child.
+	// Nothing is written to the child's standard input. It closes whenever and however this process ends, and the
+	// child then ends too.
 	stdinR, stdinW, err1 := pipe()
 	stdoutR, stdoutW, err2 := pipe()
 	stderrR, stderrW, err3 := pipe()
@@ -124,20 +124,20 @@ func (p *process) exitedWithin(d time.Duration) bool {
 	}
 }
 
-// tail forwards the log of a plugin to the host's logger and keeps the end of what was not a routine log line, for
-// error texts.
+// tail forwards the log of a plugin to the host's logger. For error texts it keeps the last lines that are not
+// routine log lines.
 type tail struct {
 	logger hclog.Logger
 
 	mu    sync.Mutex
 	lines []string
-	cause string // the line that began a Go crash report, which is longer than what lines keeps
+	cause string // the first line of a Go crash report; the report is longer than lines
 }
 
 const (
 	tailLines  = 20
-	tailLength = 512      // of a line kept
-	lineLength = 64 << 10 // of a line read
+	tailLength = 512      // bytes kept of a line
+	lineLength = 64 << 10 // bytes read of a line
 )
 
 func (t *tail) readFrom(r io.Reader) {
@@ -183,7 +183,7 @@ func (t *tail) add(line string) {
 	t.lines = t.lines[max(0, len(t.lines)-tailLines):]
 }
 
-// log repeats a log line of the plugin, less what our own logger adds.
+// log repeats a log line of the plugin without the fields that the host's logger adds.
 func (t *tail) log(level hclog.Level, message string, entry map[string]any) {
 	if level == hclog.NoLevel {
 		level = hclog.Info
@@ -202,7 +202,7 @@ func (t *tail) log(level hclog.Level, message string, entry map[string]any) {
 	t.logger.Log(level, message, args...)
 }
 
-// last returns the lines kept and the one that says most.
+// last returns the kept lines and the most informative one.
 func (t *tail) last() (lines []string, cause string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -213,7 +213,7 @@ func (t *tail) last() (lines []string, cause string) {
 	return lines, cause
 }
 
-// Write takes what a plugin prints after the handshake, which arrives through gRPC.
+// Write takes the output of a plugin after the handshake, which arrives through gRPC.
 func (t *tail) Write(text []byte) (int, error) {
 	for line := range strings.Lines(string(text)) {
 		t.add(line)

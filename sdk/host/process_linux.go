@@ -27,8 +27,8 @@ func startTied(cmd *exec.Cmd, exited <-chan struct{}) error {
 	return <-started
 }
 
-// reap waits for the end of a process, takes the lock, and ends what the process has left behind. Until the process has
-// been waited for, its id and that of its group cannot be others'.
+// reap waits until a process has ended, takes the lock, and kills the rest of its group. No other process can get its
+// id or that of its group before cmd.Wait.
 func reap(cmd *exec.Cmd, lock sync.Locker) error {
 	for errors.Is(unix.Waitid(unix.P_PID, cmd.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil), unix.EINTR) {
 	}

@@ -10,7 +10,7 @@ import (
 // startTied starts cmd. Here only the plugin itself watches whether this process lives (package serve).
 func startTied(cmd *exec.Cmd, _ <-chan struct{}) error { return cmd.Start() }
 
-// reap waits for the end of a process and takes the lock. Here a process has no group of its own.
+// reap waits until a process has ended and takes the lock. Here a process does not get a new group.
 func reap(cmd *exec.Cmd, lock sync.Locker) error {
 	err := cmd.Wait()
 	lock.Lock()

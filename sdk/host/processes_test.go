@@ -19,7 +19,7 @@ import (
 	"github.com/origami-gemm/origami/sdk/host"
 )
 
-// alive lists the processes of a plugin mode that belong to the test: that have its directory for temporary files.
+// alive lists the processes of a plugin mode that have the test's directory for temporary files.
 func alive(t testing.TB, mode string) []int {
 	t.Helper()
 	dirs, _ := filepath.Glob("/proc/[0-9]*")
@@ -64,7 +64,7 @@ func starts(t testing.TB, mode string) int {
 	return strings.Count(string(runs), "\n")
 }
 
-// asHost makes the test binary a program that uses the forger in a folder, and is to be ended at a moment of its life.
+// asHost makes the test binary a program that uses the forger in a folder. The test ends it at one of the moments.
 const asHost = "as-host"
 
 var moments = []string{"starting a plugin", "idle", "during a call", "closing"}
@@ -129,7 +129,7 @@ func startHost(t *testing.T, f folder, moment, tmp string) (*exec.Cmd, *bufio.Sc
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = cmd.Process.Kill() }) // of a test that failed; others have waited for it
+	t.Cleanup(func() { _ = cmd.Process.Kill() }) // if the test failed; otherwise it has ended
 	lines := bufio.NewScanner(out)
 	if moment != "" && (!lines.Scan() || lines.Text() != "ready") {
 		t.Fatalf("the host says %q", lines.Text())
@@ -153,7 +153,7 @@ func socketFolders(tmp string) []string {
 	return left
 }
 
-// noneLives makes sure that no process that a forger has started lives.
+// noneLives checks that no process of a forger lives.
 func (f folder) noneLives(t *testing.T) {
 	t.Helper()
 	for _, pid := range f.lines(startsFile) {
@@ -184,7 +184,8 @@ func TestEndOfTheHost(t *testing.T) {
 		}
 	}
 	if !t.Failed() {
-		verifyTable(t, "The end of the host", moments, rows, func(row, column int) string { return outcomes[row][column] })
+		verifyTable(t, "The end of the host", moments, rows,
+			func(row, column int) string { return outcomes[row][column] })
 	}
 }
 

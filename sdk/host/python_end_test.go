@@ -24,7 +24,7 @@ func runPythonHost(path, lock string) {
 	select {}
 }
 
-// Beside the kernel's net for children there is the plugin's own: its standard input ends.
+// The operating system ends the children of a host. In addition a plugin ends when its standard input ends.
 func TestPythonPluginEndsWithItsInput(t *testing.T) {
 	path := pythonPlugin(t, "toy", toySource(t))
 	cmd := osexec.Command(path)

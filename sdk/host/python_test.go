@@ -20,10 +20,10 @@ import (
 	"github.com/origami-gemm/origami/sdk/host"
 )
 
-// Plugins in Python (sdk/python) under the real host. The packages that they need are where `make python-test` puts
-// them, or where python3 finds them.
+// Plugins in Python (sdk/python) under the real host. Their packages are in the folder of `make python-test`, or
+// python3 finds them.
 
-// toyStages is what num_stages stands for in sdk/python/tests/toy.py.
+// The meaning of num_stages in sdk/python/tests/toy.py.
 const (
 	toyWell  = 2
 	toyWrong = iota + 9
@@ -45,7 +45,7 @@ func pythonPlugin(t testing.TB, name, source string) string {
 		t.Fatal(err)
 	}
 	python, err := osexec.LookPath("python3")
-	// As the plugins will run: a host hands on neither PYTHONPATH nor the like.
+	// The plugins set their paths themselves: a host does not pass on PYTHONPATH.
 	paths := []string{filepath.Join(root, "sdk/python"), filepath.Join(root, "bin/tools/python")}
 	lines := fmt.Sprintf("#!%s\nimport sys\nsys.path[:0] = %s\n", python,
 		strings.ReplaceAll(fmt.Sprintf("[%q, %q]", paths[0], paths[1]), `\\`, `\`))
@@ -115,13 +115,14 @@ func TestPythonExecutor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := devices[0]; len(devices) != 1 || d.Name != "Toy ™" || d.Arch != "toy1" || d.Attributes["clock"] != 1.5e9 ||
-		len(d.Attributes) != 2 ||
+	if d := devices[0]; len(devices) != 1 || d.Name != "Toy ™" || d.Arch != "toy1" ||
+		d.Attributes["clock"] != 1.5e9 || len(d.Attributes) != 2 ||
 		d.Kernels[0] != "toy" || d.Libraries[0] != "toylib" {
 		t.Errorf("%+v", devices)
 	}
 	e, err := x.Environment(ctx, 0)
-	if err != nil || e.Time.UnixNano() != 1_700_000_000_000_000_001 || e.Driver != "driver 1" || e.PowerWatts != 300.5 ||
+	if err != nil || e.Time.UnixNano() != 1_700_000_000_000_000_001 || e.Driver != "driver 1" ||
+		e.PowerWatts != 300.5 ||
 		e.TemperatureC != -3.5 ||
 		len(e.ThrottleReasons) != 1 {
 		t.Errorf("%+v, %v", e, err)
@@ -161,7 +162,7 @@ func TestPythonExecutor(t *testing.T) {
 	}
 }
 
-// The toy and the README's example keep to what is demanded of every executor.
+// The toy and the README's example pass the conformance suite for executors.
 func TestPythonConformance(t *testing.T) {
 	for name, source := range map[string]string{"toy": toySource(t), "sleepy": readmeExample(t)} {
 		conn, err := pythonHost(t, pythonPlugin(t, name, source), host.Options{}).Connection(name)
@@ -187,8 +188,8 @@ func TestPythonExceptions(t *testing.T) {
 		says   string
 	}{
 		{"an input error", 0, toyRefused, diag.Input,
-			"toy: 64x32x16,warps=4,stages=11,group=8,split=1 on 100x50x30 bf16 batch 2 trans-a trans-b does not build; take " +
-				"another"},
+			"toy: 64x32x16,warps=4,stages=11,group=8,split=1 on 100x50x30 bf16 batch 2 trans-a trans-b " +
+				"does not build; take another"},
 		{"of the device", 5, toyWell, diag.Input, "toy: there is no device 5; use 0"},
 		{"a long log", 0, toyLongLog, diag.Input, "ptxas says äöü ptxas says"},
 		{"a lost context", 0, toyLost, diag.Plugin, "an illegal address"},
@@ -208,7 +209,7 @@ func TestPythonExceptions(t *testing.T) {
 			if err == nil || diag.KindOf(err) != c.kind || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("%v (kind %v), want kind %v and %q", err, diag.KindOf(err), c.kind, c.says)
 			}
-			// Whatever it was, the next one is well: in the same process or a fresh one.
+			// After any failure the next call works, in the same process or a new one.
 			k, err = x.Compile(t.Context(), 0, p, toyConfig(toyWrong))
 			if err != nil {
 				t.Fatal(err)
@@ -220,7 +221,7 @@ func TestPythonExceptions(t *testing.T) {
 	}
 }
 
-// A kernel is closed when nobody uses it any more; compiling goes on meanwhile.
+// A kernel is closed after its last use. Compiling continues in the meantime.
 func TestPythonReleaseDuringMeasurement(t *testing.T) {
 	x := toy(t, host.Options{})
 	k, err := x.Compile(t.Context(), 0, gemm.New(64, 64, 64), toyConfig(toySlow))

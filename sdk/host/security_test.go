@@ -33,7 +33,7 @@ import (
 
 // docs/threat-model.md names these tests.
 
-// Only the host that started a plugin can call it: whoever has no certificate, or another one, gets no answer.
+// Only the host that started a plugin can call it. A client without its certificate gets no answer.
 func TestPluginAnswersItsHostOnly(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	client := goplugin.NewClient(&goplugin.ClientConfig{
@@ -73,7 +73,7 @@ func TestPluginAnswersItsHostOnly(t *testing.T) {
 		}
 		_ = conn.Close()
 	}
-	// The one that started it does.
+	// The host that started it gets one.
 	protocol, err := client.Client()
 	if err != nil {
 		t.Fatal(err)
@@ -88,7 +88,7 @@ func TestPluginAnswersItsHostOnly(t *testing.T) {
 	}
 }
 
-// A plugin that does not prove to be the one that was started is not talked to.
+// The host does not call a plugin that cannot prove to be the started process.
 func TestHostTrustsItsPluginOnly(t *testing.T) {
 	h := hostOf(t, host.Options{StartTimeout: 5 * time.Second}, "plain", "elsewhere", "good")
 	for mode, says := range map[string]string{"plain": "it does not start as a plugin",
@@ -100,7 +100,7 @@ func TestHostTrustsItsPluginOnly(t *testing.T) {
 	open(t, h, arch.OpenRequest{Arch: "good"})
 }
 
-// The folder of a socket is for its owner alone from the moment it exists.
+// Only the owner may enter the folder of a socket, from the moment it exists.
 func TestSocketsArePrivate(t *testing.T) {
 	h := hostOf(t, host.Options{}, "slow.1")
 	done := make(chan struct{})
@@ -132,7 +132,7 @@ func TestSocketsArePrivate(t *testing.T) {
 	}
 }
 
-// A plugin inherits what is listed, and nothing that is not.
+// A plugin inherits the listed variables and no others.
 func TestSecretsStayHere(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	for _, secret := range []string{"AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "SSH_AUTH_SOCK", "PYTHONPATH",
@@ -164,7 +164,7 @@ func TestSecretsStayHere(t *testing.T) {
 	}
 }
 
-// What everybody may write to is not trusted, and not run if it was; what everybody may replace is warned about.
+// A file that every user may write to is neither trusted nor run. A file that every user may replace causes a warning.
 func TestWhatOthersMayWrite(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	dir := t.TempDir()
@@ -178,7 +178,7 @@ func TestWhatOthersMayWrite(t *testing.T) {
 	}
 	chmod(path, 0o707)
 	if _, err := host.Trust(lock, path); diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(),
-		"everybody may write to it; `chmod o-w "+path+"`") {
+		"every user may write to it; check its content, then `chmod o-w "+path+"`") {
 		t.Errorf("Trust: got %v", err)
 	}
 	chmod(path, 0o700)
@@ -190,7 +190,7 @@ func TestWhatOthersMayWrite(t *testing.T) {
 		chmod(exposed, 0o777)
 		if p := info(t, newHost(t, host.Options{Plugins: []string{path}, LockFile: lock}),
 			"outside"); p.State != host.Skipped || !strings.Contains(p.Reason,
-			"everybody may write to it; `chmod o-w "+exposed+"`") {
+			"every user may write to it; check its content, then `chmod o-w "+exposed+"`") {
 			t.Errorf("%s: got %+v", exposed, p)
 		}
 		chmod(exposed, 0o700)
@@ -203,12 +203,12 @@ func TestWhatOthersMayWrite(t *testing.T) {
 	}
 	chmod(dir, 0o777)
 	if p := info(t, newHost(t, options), "outside"); p.State != host.OK || !strings.Contains(log.String(),
-		"everybody may put another file in the place of "+path) || !strings.Contains(log.String(), "chmod o-w "+dir) {
+		"every user may replace "+path) || !strings.Contains(log.String(), "chmod o-w "+dir) {
 		t.Errorf("got %+v, warned %q", p, log.String())
 	}
 }
 
-// A link leads to what was hashed, or to nothing. What is no file is not waited for.
+// A link that is trusted runs the hashed file or nothing. Something that is not a file does not block the host.
 func TestLinksAndPipes(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	dir, searched := t.TempDir(), t.TempDir()
@@ -240,7 +240,7 @@ func TestLinksAndPipes(t *testing.T) {
 		t.Fatal(err)
 	}
 	if p := info(t, newHost(t, host.Options{Plugins: []string{pipe}, LockFile: lock}), "pipe"); p.State != host.Error ||
-		!strings.Contains(p.Reason, "no regular file") {
+		!strings.Contains(p.Reason, "not a regular file") {
 		t.Errorf("got %+v", p)
 	}
 	if _, err := host.Trust(lock, pipe); diag.KindOf(err) != diag.Input {
@@ -248,8 +248,7 @@ func TestLinksAndPipes(t *testing.T) {
 	}
 }
 
-// Any program can be a plugin, a script for one. What it prints about itself is bounded, and the protocol that it
-// speaks is said where it is another.
+// A script can be a plugin too. The size of its description is limited, and a different protocol is reported.
 func TestScripts(t *testing.T) {
 	dir := t.TempDir()
 	lock := filepath.Join(dir, "lock")
@@ -270,8 +269,8 @@ func TestScripts(t *testing.T) {
 			t.Fatal(err)
 		}
 		trust(t, lock, path)
-		if p := info(t, newHost(t, host.Options{LockFile: lock}), name); p.State != test.state || !strings.Contains(p.Reason,
-			test.reason) {
+		if p := info(t, newHost(t, host.Options{LockFile: lock}), name); p.State != test.state ||
+			!strings.Contains(p.Reason, test.reason) {
 			t.Errorf("%s: got %+v, want %s because of %q", name, p, test.state, test.reason)
 		}
 	}
@@ -286,7 +285,8 @@ func TestLockFileIsBounded(t *testing.T) {
 	if err := os.WriteFile(path, nil, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if p := info(t, newHost(t, host.Options{Plugins: []string{path}, LockFile: lock}), "any"); p.State != host.Skipped ||
+	if p := info(t, newHost(t, host.Options{Plugins: []string{path}, LockFile: lock}),
+		"any"); p.State != host.Skipped ||
 		!strings.Contains(p.Reason, lock+": it is larger than 1 MiB") {
 		t.Errorf("got %+v", p)
 	}

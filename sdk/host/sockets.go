@@ -11,10 +11,10 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// sockets is the folder in which the plugins that a host is starting make their sockets, each in a folder of its own
-// that go-plugin makes there. There is one only while a plugin starts: once connections stand they need no sockets.
-// Only this user may enter it, and it is locked: the lock ends with the process, however that ends, and then the next
-// host that starts a plugin removes the folder.
+// sockets is the folder for the sockets of plugins that the host is starting. go-plugin makes a subfolder for each
+// plugin. The folder exists only while a plugin starts: an existing connection needs no socket. Only this user may
+// enter it. The host holds a lock on it, which is released however the process ends. The next host that starts a
+// plugin then removes the folder.
 type sockets struct {
 	mu    sync.Mutex
 	users int
@@ -22,14 +22,14 @@ type sockets struct {
 	lock  *flock.Flock
 }
 
-// Such a folder is called socketPrefix and digits, those in it and the sockets in these begin as go-plugin has it.
+// The name of the folder is socketPrefix and digits. go-plugin chooses the names of the subfolders.
 const (
 	socketPrefix       = "origami-run"
 	pluginFolderPrefix = "plugin-dir"
 )
 
-// socketParent returns the directory for such folders. The path of a socket may have 103 bytes on all systems, and
-// /origami-runN/plugin-dirN/pluginN, with N of up to 10 digits, takes 60 of them.
+// socketParent returns the directory for these folders. On all systems the path of a socket may have 103 bytes. The
+// part /origami-runN/plugin-dirN/pluginN, with N of up to 10 digits, takes 60 of them.
 func socketParent() string {
 	if dir := os.TempDir(); len(dir) <= 103-60 {
 		return dir
@@ -37,7 +37,7 @@ func socketParent() string {
 	return "/tmp"
 }
 
-// enter returns the folder, for a plugin that is about to be started. Who has entered leaves.
+// enter returns the folder for a plugin that is about to start. Each enter needs a leave.
 func (s *sockets) enter() (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,8 +67,8 @@ func (s *sockets) make() error {
 		if err != nil {
 			return err
 		}
-		// Where directories cannot be locked, no host sweeps. Where they can, another host may have taken this one
-		// for a dead one's before it was locked.
+		// Where directories cannot be locked, no host sweeps. Where they can, another host may have removed this one
+		// before it was locked.
 		lock := lockOf(dir)
 		if held, err := lock.TryLock(); held || err != nil {
 			if _, err := os.Lstat(dir); err == nil {
@@ -81,8 +81,8 @@ func (s *sockets) make() error {
 	return fmt.Errorf("the folders for sockets in %s are removed as soon as they are made", parent)
 }
 
-// sweepSockets removes the folders of hosts that are gone: those that can be locked. What belongs to other users stays,
-// as their folders cannot be opened, and so does what only has such a name: nothing is removed but what a host leaves.
+// sweepSockets removes the folders of hosts that have ended: those that it can lock. It cannot open the folders of
+// other users. A folder that only has such a name stays too, because sweepFolder removes only what a host leaves.
 func sweepSockets(parent string) {
 	entries, _ := os.ReadDir(parent)
 	for _, e := range entries {
@@ -99,8 +99,8 @@ func sweepSockets(parent string) {
 	}
 }
 
-// sweepFolder removes a folder in which there are at most folders with sockets, and empty files that were to be
-// sockets.
+// sweepFolder removes a folder that contains nothing but folders of sockets and of empty files that should have
+// become sockets.
 func sweepFolder(dir string) {
 	folders, _ := os.ReadDir(dir)
 	for _, f := range folders {
@@ -120,8 +120,7 @@ func sweepFolder(dir string) {
 	_ = os.Remove(dir)
 }
 
-// lockOf returns the lock of a directory. Nothing that somebody puts in its place, as a named pipe, makes opening it
-// wait.
+// lockOf returns the lock of a directory. Opening it never blocks, not even if a named pipe is in its place.
 func lockOf(dir string) *flock.Flock {
 	return flock.New(dir, flock.SetFlag(os.O_RDONLY|syscall.O_NONBLOCK))
 }

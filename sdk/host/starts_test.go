@@ -22,7 +22,7 @@ import (
 	"github.com/origami-gemm/origami/sdk/wire"
 )
 
-// startForgeries are what can go wrong before the first call, when a plugin starts or describes itself.
+// startForgeries are the faults before the first call, when a plugin starts or describes itself.
 var startForgeries = []forgery{
 	{name: "exits", says: "(exit status 3): cannot load libnone.so", do: func(folder) (any, error) {
 		write(2, "cannot load libnone.so\n")
@@ -31,11 +31,13 @@ var startForgeries = []forgery{
 	}},
 	{name: "exits without a word", do: func(folder) (any, error) { os.Exit(0); return nil, nil }},
 	{name: "panics", says: "(exit status 2): panic: boom", do: func(folder) (any, error) { panic("boom") }},
-	{name: "is killed", says: "(signal: killed)", do: func(folder) (any, error) { return nil, killSelf(syscall.SIGKILL) }},
+	{name: "is killed", says: "(signal: killed)", do: func(folder) (any, error) {
+		return nil,
+			killSelf(syscall.SIGKILL)
+	}},
 	{name: "hangs", hangs: true, says: startPatience.String(), do: func(folder) (any, error) { select {} }},
 	{name: "is stopped", hangs: true, says: startPatience.String(), do: func(folder) (any, error) {
-		return nil,
-			killSelf(syscall.SIGSTOP)
+		return nil, killSelf(syscall.SIGSTOP)
 	}},
 	{name: "closes its output and hangs", hangs: true, do: func(folder) (any, error) {
 		_ = syscall.Close(1)
@@ -44,8 +46,7 @@ var startForgeries = []forgery{
 	{name: "prints another program's words", do: printAnd("Hello, I am a friendly program.\nHow are you?\n")},
 	{name: "prints bytes that are no text", do: printAnd("\x00\xff\xfe\x1b[2J\x00\n")},
 	{name: "prints 1 MiB without an end of line", do: func(f folder) (any, error) {
-		return printAnd(strings.Repeat("x",
-			1<<20))(f)
+		return printAnd(strings.Repeat("x", 1<<20))(f)
 	}},
 	{name: "prints without end", hangs: true, do: func(folder) (any, error) {
 		for {
@@ -55,14 +56,14 @@ var startForgeries = []forgery{
 	{name: "prints errors without end", hangs: true, do: func(folder) (any, error) {
 		for {
 			write(2, "{\"@message\":\"so it goes\",\"@level\":\"error\"}\nand so on\n")
-			time.Sleep(10 * time.Microsecond) // the host's side of it needs the machine too
+			time.Sleep(10 * time.Microsecond) // so that the host can run too
 		}
 	}},
 	{name: "prints 1 MiB of errors, then works", do: func(folder) (any, error) {
 		write(2, strings.Repeat("x", 1<<20))
 		return nil, nil
 	}},
-	{name: "leaves it to a child in a session of its own", do: func(f folder) (any, error) {
+	{name: "leaves it to a child in a new session", do: func(f folder) (any, error) {
 		f.leaveChild(true)
 		os.Exit(0)
 		return nil, nil
@@ -75,18 +76,18 @@ var startForgeries = []forgery{
 		time.Sleep(startPatience / 2)
 		return nil, nil
 	}},
-	{name: "works after double the time allowed", hangs: true, says: startPatience.String(), do: func(folder) (any,
-		error) {
-		time.Sleep(2 * startPatience)
-		return nil, nil
-	}},
+	{name: "works after double the time allowed", hangs: true, says: startPatience.String(),
+		do: func(folder) (any, error) {
+			time.Sleep(2 * startPatience)
+			return nil, nil
+		}},
 	{name: "has another cookie", do: func(folder) (any, error) {
-		return nil, os.Setenv(wire.Handshake.MagicCookieKey,
-			"another")
+		return nil, os.Setenv(wire.Handshake.MagicCookieKey, "another")
 	}},
 	{name: "speaks another protocol version", do: func(folder) (any, error) {
 		if describes() {
-			fmt.Println(`{"info":{"name":"forger","apiVersions":["1.0.0"],"health":"HEALTH_OK"},"protocolVersions":[2]}`)
+			fmt.Println(`{"info":{"name":"forger","apiVersions":["1.0.0"],"health":"HEALTH_OK"},` +
+				`"protocolVersions":[2]}`)
 			os.Exit(0)
 		}
 		goplugin.Serve(&goplugin.ServeConfig{
@@ -103,12 +104,10 @@ var startForgeries = []forgery{
 			wire.APIVersions = []string{"9.0.0", "8.1.0"}
 			return nil, nil
 		}},
-	{name: "says that it cannot work", says: "there is no device", do: func(folder) (any,
-		error) {
+	{name: "says that it cannot work", says: "there is no device", do: func(folder) (any, error) {
 		return serveInstead(failing{fake.Provider{Name: forger}})
 	}},
-	{name: "has no name", says: "no name", do: func(folder) (any,
-		error) {
+	{name: "has no name", says: "no name", do: func(folder) (any, error) {
 		return serveInstead(nameless{fake.Provider{Name: forger}})
 	}},
 	{name: "describes itself in half a JSON text", do: describeAs(`{"info":{"name":"forger","apiVers`)},
@@ -121,14 +120,15 @@ var startForgeries = []forgery{
 	{name: "handshake: net/rpc", do: handshake("1|1|unix|FOLDER/none|netrpc|")},
 	{name: "handshake: an unknown network", do: handshake("1|1|pigeon|FOLDER/none|grpc|")},
 	{name: "handshake: a socket that is not there", do: handshake("1|1|unix|FOLDER/none|grpc|")},
-	{name: "handshake: a socket somewhere else", says: "outside of the folder", do: handshake("1|1|unix|/tmp/none|grpc|")},
+	{name: "handshake: a socket somewhere else", says: "outside of the folder",
+		do: handshake("1|1|unix|/tmp/none|grpc|")},
 	{name: "handshake: a certificate that is none", do: handshake("1|1|unix|FOLDER/none|grpc|" + strings.Repeat("AAAA",
 		30))},
 }
 
 func describes() bool { return len(os.Args) > 1 && os.Args[1] == "describe" }
 
-// printAnd prints to the standard output, and hangs with output that stays open unless it describes itself.
+// printAnd prints to the standard output. A description then ends; otherwise the forger hangs with its output open.
 func printAnd(text string) func(folder) (any, error) {
 	return func(folder) (any, error) {
 		write(1, text)
@@ -178,10 +178,10 @@ func serveInstead(p arch.Provider) (any, error) {
 	return nil, nil
 }
 
-// startPatience is how long the hosts wait for what does not start.
+// startPatience is the time limit of hosts whose plugin does not start.
 const startPatience = 3 * time.Second
 
-// TestFaultsAtTheStart does everything wrong at a start, and when the plugin is asked to describe itself.
+// TestFaultsAtTheStart makes every fault at a start and in a description.
 func TestFaultsAtTheStart(t *testing.T) {
 	leavesNothing(t)
 	phases := []string{"describe", "start"}
@@ -223,7 +223,7 @@ func startOutcome(t *testing.T, phase string, f forgery) string {
 	}
 	begin := time.Now()
 	plugin := b.host.Plugins()[0]
-	outcome, told := "answer", plugin.Reason
+	outcome, message := "answer", plugin.Reason
 	if plugin.State != host.OK {
 		outcome = string(plugin.State)
 		if plugin.Reason == "" || strings.Contains(plugin.Reason, "\n") {
@@ -238,7 +238,7 @@ func startOutcome(t *testing.T, phase string, f forgery) string {
 		var e *host.PluginError
 		switch {
 		case errors.As(err, &e) && diag.KindOf(err) == diag.Plugin:
-			outcome, told = string(e.Fault), err.Error()
+			outcome, message = string(e.Fault), err.Error()
 			if strings.Contains(err.Error(), "\n") || !strings.HasPrefix(err.Error(), "plugin "+plugin.Name+": ") {
 				t.Errorf("%q is not a line about the plugin", err)
 			}
@@ -250,8 +250,8 @@ func startOutcome(t *testing.T, phase string, f forgery) string {
 		}
 		t.Log(err)
 	}
-	if outcome != "answer" && !strings.Contains(told, f.says) {
-		t.Errorf("%q does not say %q", told, f.says)
+	if outcome != "answer" && !strings.Contains(message, f.says) {
+		t.Errorf("%q does not say %q", message, f.says)
 	}
 	if took := time.Since(begin); took > 25*time.Second {
 		t.Errorf("it took %v", took)

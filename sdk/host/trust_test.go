@@ -13,14 +13,14 @@ import (
 	"github.com/origami-gemm/origami/sdk/host"
 )
 
-// A trusted binary is found where it was trusted, with nothing else set.
+// A trusted binary is found at its path in the lock file, without any other option.
 func TestTrustedPluginsAreFound(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	dir, searched := t.TempDir(), t.TempDir()
 	lock := filepath.Join(dir, "lock")
 	path := install(t, dir, "outside")
 	t.Chdir(dir)
-	// A relative path stands for itself from anywhere.
+	// A relative path is stored as an absolute one.
 	if _, err := host.Trust(lock, "origami-plugin-outside"); err != nil {
 		t.Fatal(err)
 	}
@@ -47,19 +47,19 @@ func TestTrustedPluginsAreFound(t *testing.T) {
 	}
 	options.Plugins = nil
 
-	// Moved into the search path it stays trusted, and the old place is not missed.
+	// A binary that is moved into the search path stays trusted, and its old path is not reported.
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
 	if all := newHost(t, options).Plugins(); len(all) != 1 || all[0].Path != second || all[0].State != host.OK {
 		t.Errorf("moved: got %+v", all)
 	}
-	// Gone for good it is listed with what to do.
+	// A missing binary is listed with the fix.
 	if err := os.Remove(second); err != nil {
 		t.Fatal(err)
 	}
 	if p := info(t, newHost(t, options), "outside"); p.State != host.Skipped || p.Path != path ||
-		!strings.Contains(p.Reason, "it is gone; trust it where it is now, or no longer") {
+		!strings.Contains(p.Reason, "its file is missing; trust it at its new path, or distrust it") {
 		t.Errorf("gone: got %+v", p)
 	}
 
@@ -78,7 +78,7 @@ func TestTrustedPluginsAreFound(t *testing.T) {
 	}
 }
 
-// A changed binary at a trusted path is not run, and an entry without a path trusts as before but finds nothing.
+// A changed binary at a trusted path is not run. An entry without a path trusts a binary but does not find it.
 func TestTrustIsOfContent(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	dir := t.TempDir()
@@ -109,7 +109,8 @@ func TestTrustIsOfContent(t *testing.T) {
 	if all := newHost(t, host.Options{LockFile: lock}).Plugins(); len(all) != 0 {
 		t.Errorf("got %+v", all)
 	}
-	if p := info(t, newHost(t, host.Options{LockFile: lock, SearchPath: []string{dir}}), "outside"); p.State != host.OK {
+	if p := info(t, newHost(t, host.Options{LockFile: lock, SearchPath: []string{dir}}),
+		"outside"); p.State != host.OK {
 		t.Errorf("got %+v", p)
 	}
 
@@ -124,7 +125,7 @@ func TestTrustIsOfContent(t *testing.T) {
 	}
 }
 
-// Plugins that are trusted at the same moment are all trusted.
+// Plugins that are trusted concurrently are all trusted.
 func TestTrustTakesTurns(t *testing.T) {
 	dir := t.TempDir()
 	lock := filepath.Join(dir, "settings", "lock")

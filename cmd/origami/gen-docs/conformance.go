@@ -17,7 +17,7 @@ func conformancePage() string {
 		{"Plugins that model architectures", conformance.ArchitectureChecks()},
 		{"Plugins that run kernels", conformance.ExecutorChecks()},
 	} {
-		fmt.Fprintf(&b, "\n## %s\n\n| check | what is demanded |\n| --- | --- |\n", kind.title)
+		fmt.Fprintf(&b, "\n## %s\n\n| check | requirement |\n| --- | --- |\n", kind.title)
 		for _, c := range kind.checks {
 			fmt.Fprintf(&b, "| `%s` | %s |\n", c.Name, c.Doc)
 		}
@@ -25,7 +25,7 @@ func conformancePage() string {
 	return b.String()
 }
 
-const conformanceIntroduction = `# What a plugin is held to
+const conformanceIntroduction = `# Conformance checks of plugins
 
 origami relies on promises of its plugins: the same bits for the same request, an error for an impossible request, an
 answer in time. The checks below test these promises; each has a name. They go through gRPC with the client that origami
@@ -59,7 +59,7 @@ the race detector. They also leave out the one check that measures time, as ` + 
 **Golden rankings** show a change of predictions before a user sees it. ` + "`Options.Golden` (`--golden FILE`)" + `
 names a file with a JSON object per line: a problem, the five best configurations and their totals. They must be
 reproduced bit for bit. ` + "`Options.UpdateGolden` (`--update-golden`)" + ` writes the file. The check then fails, so
-that nobody leaves the option on.
+that the option is not left on.
 
 **Monotone.** A larger K must not have a shorter predicted time. A model that promises the same for M or N lists them in
 ` + "`arch.Description.Monotone`" + `, and is checked for it. A model that cannot promise it even for K declares

@@ -23,7 +23,7 @@ typedef struct {
   CUdeviceptr a, b, c;
 } origami_gemm;
 
-// origami_blas_run puts cuBLAS's own choice on the stream. It returns the library's status, 0 for success.
+// origami_blas_run puts the kernel that cuBLAS chooses on the stream. It returns the library's status, 0 for success.
 int origami_blas_run(origami_blas *b, const origami_gemm *g);
 
 // origami_blas_plan is a multiplication with the candidates that cuBLASLt proposes for it, in its order.

@@ -8,7 +8,7 @@ import (
 	"github.com/origami-gemm/origami/sdk/conformance"
 )
 
-// The executor is what an executor must be; without a GPU, as far as that can be told.
+// The executor passes the conformance suite. Without a GPU the checks that need one are skipped.
 func TestConformance(t *testing.T) {
 	conformance.Executor(t, Provider{}, conformance.Options{})
 }

@@ -1,6 +1,6 @@
 // Package gemmgen generates GEMM kernels as PTX text.
 //
-// A kernel family is a package of its own, such as gemmgen/mma, that implements Family. Package families lists them.
+// Each kernel family is a package, such as gemmgen/mma, that implements Family. Package families lists them.
 // This package has what families share: how a call and its matrices are described, how a configuration divides it
 // into CTAs, how a launch packs its parameters, and kernels that verify results.
 //

@@ -8,7 +8,7 @@ import (
 	"github.com/origami-gemm/origami/plugins/nvidia/ptx"
 )
 
-// Family is a kernel family that origami generates. Each family is a package of its own. Package families lists them.
+// Family is a kernel family that origami generates. Each family is a package. Package families lists them.
 type Family interface {
 	// Name is the family's name in gemm.Config.Kernel.
 	Name() string

@@ -7,8 +7,8 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 )
 
-// Device is one GPU: its SM and its resolved hardware numbers. Kernel families and models take every limit from here,
-// so that an override counts everywhere.
+// Device is one GPU: its SM, and its hardware parameters after all tiers are resolved. Kernel families and models get
+// limits from it, so that a parameter that the user overrides counts everywhere.
 type Device struct {
 	SM     *SM
 	Sheet  *hw.Sheet
@@ -16,9 +16,9 @@ type Device struct {
 
 	SMs   int
 	Clock unit.Hertz
-	// SharedMemory is what one CTA may use.
+	// SharedMemory is the limit of one CTA.
 	SharedMemory unit.Bytes
-	// RegisterFile is the number of registers of an SM. RegistersPerThread is the limit of one thread.
+	// RegisterFile has the registers of an SM. RegistersPerThread is the limit of one thread.
 	RegisterFile, RegistersPerThread int
 }
 
@@ -36,24 +36,24 @@ func NewDevice(sm *SM, sheet *hw.Sheet, params hw.Set) *Device {
 	}
 }
 
-// RegisterShare returns how many registers each of a number of resident threads can get.
+// RegisterShare is the number of registers that each of a number of resident threads can get.
 func (d *Device) RegisterShare(threads int) int {
 	share := d.RegisterFile / threads
 	return share - share%d.SM.RegisterGranule
 }
 
-// RegisterLimit returns how many registers each thread of a CTA can use at most.
+// RegisterLimit is the largest number of registers for each thread of a CTA.
 func (d *Device) RegisterLimit(threads int) int {
 	return min(d.RegistersPerThread, d.RegisterShare(threads))
 }
 
-// AllocatedRegisters returns how many registers are allocated to a thread that uses a number of them.
+// AllocatedRegisters is the number of registers that is allocated for a thread that uses this many.
 func (d *Device) AllocatedRegisters(used int) int {
 	granule := d.SM.RegisterGranule
 	return max((used+granule-1)/granule, 1) * granule
 }
 
-// Calibrated reports whether all numbers that need a microbenchmark come from one, or from the user.
+// Calibrated reports whether every parameter that a microbenchmark should supply comes from one, or from the user.
 func (d *Device) Calibrated() bool { return d.Params.Calibrated(Specs) }
 
 // BandwidthsMeasured reports whether the bandwidths of L2 and DRAM come from a microbenchmark of the device, or from
@@ -67,8 +67,8 @@ func (d *Device) BandwidthsMeasured() bool {
 	return true
 }
 
-// Description returns the part of a description that is the same for all models: identity, numbers, peak rates and
-// matrix instructions.
+// Description returns the part that does not depend on a model: identity, parameters, peak rates and matrix
+// instructions.
 func (d *Device) Description() arch.Description {
 	description := arch.Description{
 		Arch: d.Sheet.Arch, Vendor: d.Sheet.Vendor,

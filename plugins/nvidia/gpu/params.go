@@ -26,7 +26,7 @@ var Specs = []hw.Spec{
 	{Name: "hbm_latency_penalty", Unit: "cycles", AllowZero: true, Calibrates: true, Doc: "DRAM access latency"},
 }
 
-// Derive gives the tier-one numbers that follow from others.
+// Derive gives the tier-one parameters that follow from others.
 func Derive(name string, known hw.Set) (hw.Number, bool) {
 	switch name {
 	case "dram_perf_ratio":

@@ -6,14 +6,14 @@ import (
 	"github.com/origami-gemm/origami/core/hw"
 )
 
-// Scale gives a GPU that has no device file the numbers that its driver does not tell, from the default device of its
-// architecture (like). What the architecture fixes is taken over; what belongs to the memory keeps its size in bytes
-// and seconds, whatever the SM clock; no SM draws more from the L2, and no byte of L2 gives more, than on that
-// device. docs/model-nvidia-reference.md has the formulas.
+// Scale gives a GPU without a device file the parameters that its driver does not report, from the default device of
+// its architecture (like). Parameters that the architecture fixes are copied. Parameters of the memory stay the same
+// in bytes and seconds, whatever the SM clock. An SM gets no more from the L2, and a byte of L2 delivers no more,
+// than on that device. docs/model-nvidia-reference.md has the formulas.
 func Scale(name string, known, like hw.Set) (hw.Number, bool) {
 	was, ok := like.Lookup(name)
 	if !ok {
-		return hw.Number{}, false // an optional number that the architecture has not
+		return hw.Number{}, false // an optional parameter that the architecture lacks
 	}
 	n := hw.Number{Value: was.Value, Unit: was.Unit, Method: hw.Formula}
 	ratio := func(of string) float64 { return known.Get(of) / like.Get(of) }
@@ -39,7 +39,7 @@ func Scale(name string, known, like hw.Set) (hw.Number, bool) {
 		n.Value *= ratio("clock")
 		n.Source = "by clock: DRAM takes the same time"
 	default:
-		return hw.Number{}, false // the driver has to tell
+		return hw.Number{}, false // only the driver has it
 	}
 	return n, true
 }

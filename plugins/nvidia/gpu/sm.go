@@ -1,8 +1,7 @@
-// Package gpu describes NVIDIA GPUs to kernel families and models. An SM has the properties of an architecture, in one
-// file per architecture. A Device adds the hardware numbers of one GPU, from its device file or its driver.
+// Package gpu describes NVIDIA GPUs to kernel families and models. SM has the properties that an architecture fixes,
+// one file per architecture. Device has the hardware parameters of a device, from its file or its driver.
 //
-// No other package compares compute capabilities. Families and models read features from the SM and limits from the
-// Device.
+// No other package compares compute capabilities. Families and models ask SM and Device for properties instead.
 package gpu
 
 import (
@@ -19,8 +18,8 @@ const (
 )
 
 // The matrix instruction wgmma.m64nNk16, which reads its operands from shared memory (PTX ISA, "wgmma.mma_async"):
-// rows, warps that issue it together, and fp32 accumulators per thread of the largest shape, m64n256k16 over 128
-// threads.
+// its rows, the warps that issue it together, and the fp32 registers per thread of the largest form, m64n256k16 over
+// 128 threads.
 const (
 	WGMMAM            = 64
 	WGMMAWarps        = 4
@@ -30,31 +29,31 @@ const (
 // LineBytes is the size of a cache line (CUDA C++ Programming Guide, Device Memory Accesses).
 const LineBytes = 128
 
-// SM describes the streaming multiprocessor of an architecture. These properties are the same on all of its devices, so
-// device files do not have them.
+// SM is the streaming multiprocessor of an architecture: the properties that all of its devices share and that no
+// device file has.
 type SM struct {
 	// ID is the architecture in device files: "sm90".
 	ID string
-	// Target is what kernels are compiled for.
+	// Target is the target of kernels.
 	Target target.Target
-	// Threads and CTAs are how many can be resident at once. ThreadsPerCTA is the largest CTA.
+	// Threads and CTAs are the limits of resident threads and CTAs. ThreadsPerCTA is the limit of one CTA.
 	Threads, CTAs, ThreadsPerCTA int
-	// RegisterGranule is the granularity in which registers are allocated to a thread.
+	// RegisterGranule is the step in which the registers of a thread are allocated.
 	RegisterGranule int
-	// SharedReserved is the shared memory per CTA that the system takes in addition to the CTA's.
+	// SharedReserved is the shared memory that the system takes per CTA, in addition to that of the CTA.
 	SharedReserved unit.Bytes
 	// Schedulers is the number of warp instructions issued per cycle.
 	Schedulers int
 	// A cp.async copies CopyMin to CopyMax bytes per thread.
 	CopyMin, CopyMax int
-	// StMatrix says that warps can store matrix fragments to shared memory with one instruction.
+	// StMatrix: warps can store matrix fragments to shared memory with one instruction.
 	StMatrix bool
-	// WGMMA says that warpgroups have a matrix instruction, wgmma.
+	// WGMMA: warpgroups have the matrix instruction wgmma.
 	WGMMA bool
 	// MMAShare is the rate of mma.sync ÷ the rate of the fastest matrix instruction. MMAShareSource is its source.
 	MMAShare       float64
 	MMAShareSource string
 }
 
-// native is the source of the rate of mma.sync where it is the fastest matrix instruction.
+// native is the source of MMAShare where mma.sync is the fastest matrix instruction.
 const native = "mma.sync is the native instruction"

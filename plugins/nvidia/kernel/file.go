@@ -10,11 +10,10 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 )
 
-// file is a CSV file with a row per kernel. place and remedy are for errors: what the file is, and what to give
-// instead.
+// file is a CSV file with a row per kernel. place and remedy are for errors: the kind of file, and what to do.
 type file struct {
 	place, remedy string
-	// columns are required. Others may be there.
+	// columns are the required columns. There may be others.
 	columns []string
 }
 
@@ -26,7 +25,7 @@ type row struct {
 	cells  []string
 }
 
-// each calls use for every row. The row is valid until use returns.
+// each calls use for every row. A row is valid until use returns.
 func (k *file) each(data []byte, use func(*row) error) error {
 	r := row{file: k, csv: csv.NewReader(bytes.NewReader(data)), column: map[string]int{}}
 	r.csv.ReuseRecord = true
@@ -59,7 +58,7 @@ func (k *file) each(data []byte, use func(*row) error) error {
 // text returns the cell of a required column.
 func (r *row) text(name string) string { return r.cells[r.column[name]] }
 
-// fault says which cell is wrong.
+// fault is the error for a wrong cell.
 func (r *row) fault(name string) *diag.Error {
 	line, _ := r.csv.FieldPos(r.column[name])
 	return diag.Inputf("line %d: %s is %q", line, name, r.text(name)).At("%s", r.file.place)

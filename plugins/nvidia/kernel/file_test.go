@@ -12,7 +12,7 @@ import (
 // compiledColumns is the header of a file of compiled kernels.
 const compiledColumns = "bm,bn,bk,stages,warps,even_k,n_regs,n_spills,shared,status"
 
-// Whatever a file of compiled kernels holds, it is refused in one line, or every kernel in it is one that could be.
+// A file of compiled kernels is refused with a one-line error, or every kernel in it is possible.
 func FuzzCompiled(f *testing.F) {
 	f.Add([]byte(compiledColumns + "\n128,256,64,3,8,1,255,12,196608,ok\n64,64,64,2,4,0,,,,OutOfResources\n"))
 	f.Add(data.TritonH200.Compiled[:2000])
@@ -37,7 +37,7 @@ func FuzzCompiled(f *testing.F) {
 	})
 }
 
-// Whatever a characterization holds, it is refused, or has a positive time for every kernel.
+// A characterization is refused, or it has a positive time for every kernel.
 func FuzzTimings(f *testing.F) {
 	f.Add([]byte(strings.Join(timingsFile.columns, ",") + "\n128,256,64,3,8,0,1,24,60,28,71,28,71\n"))
 	f.Add(data.TritonH200.Timings[:2000])

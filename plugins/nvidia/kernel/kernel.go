@@ -1,6 +1,6 @@
-// Package kernel defines what models know about kernels: the configurations of a kernel family, the resources that a
-// kernel takes on an SM, and the structure of its K loop. Each family is a package below this one. Models use families
-// through the interface Family and never check a family's name.
+// Package kernel describes kernels to the models that predict their times: the configurations of a family, the
+// resources of a kernel, and its K loop. Each family is a package below this one. A model sees a family only through
+// Family, and does not depend on its name.
 package kernel
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 )
 
-// ElementBytes is the size of an operand element. All families here take fp16 and bf16, and nothing else.
+// ElementBytes is the size of fp16 and bf16, the types of all families and models here.
 const ElementBytes = 2
 
 // Family is a kernel family.
@@ -25,16 +25,15 @@ type Family interface {
 	Axes() []gemm.Axis
 	// Space has the values of the candidate list on every axis.
 	Space() arch.Space
-	// Check reports why a configuration cannot be a kernel of the family, or why the kernel does not fit the device.
-	// The detail gives the numbers. need comes from Resources or from a compiler. An empty reason means that the kernel
-	// can be used.
+	// Check returns the reason, with numbers, why a configuration is not a kernel of the family or does not fit the
+	// device. need comes from Resources or from a compiler. An empty reason means that the kernel can be used.
 	Check(d *gpu.Device, o Operands, c gemm.Config, need Resources) (reason arch.Reason, detail string)
-	// Resources predicts the resources of a kernel, for any valid configuration. A masked kernel checks bounds along K,
-	// because block_k does not divide K.
+	// Resources predicts the resources of a kernel on an SM, for any valid configuration. masked: block_k does not
+	// divide K.
 	Resources(d *gpu.Device, o Operands, c gemm.Config, masked bool) Resources
 	// Loop describes the K loop of a kernel, for any valid configuration.
 	Loop(d *gpu.Device, o Operands, c gemm.Config) Loop
-	// Overhead is what each K step costs beside loads and matrix instructions.
+	// Overhead is the cost of each K step besides loads and matrix instructions.
 	Overhead() Overhead
 }
 
@@ -47,48 +46,48 @@ type Operands struct {
 // OperandsOf returns the operands of a problem.
 func OperandsOf(p *gemm.Problem) Operands { return Operands{p.DType, p.AMajor, p.BMajor} }
 
-// Resources are what a kernel takes on an SM.
+// Resources are the resources of a kernel on an SM.
 type Resources struct {
-	// Registers is per thread, as the assembler reports them.
+	// Registers are the registers of a thread, as the assembler reports them.
 	Registers int
-	// SpillBytes is the local memory of a thread that holds what does not fit into registers; zero is no spill.
+	// SpillBytes is the local memory of a thread for spilled registers.
 	SpillBytes int
-	// SharedMemory is per CTA.
+	// SharedMemory is the shared memory of a CTA.
 	SharedMemory unit.Bytes
 }
 
 // Loop describes the K loop of a kernel.
 type Loop struct {
-	// WGMMA says that the matrix instruction is wgmma, with its operands in shared memory, and not mma.sync.
+	// WGMMA: the matrix instruction is wgmma, with operands in shared memory, instead of mma.sync.
 	WGMMA bool
 	// WarpsM, WarpsN and WarpsK are the warp grid, each at least 1. WarpsK warps share a part of the tile and divide
 	// its K steps.
 	WarpsM, WarpsN, WarpsK int
-	// Unbuffered says that an operand is loaded when it is needed, not ahead.
+	// Unbuffered: an operand is loaded when it is needed, not ahead.
 	Unbuffered bool
-	// RepeatM and RepeatN say that a tile which reaches beyond the matrix reads the last row of A, or the last column
-	// of B, again for each row or column outside. All SMs then read the same cache line.
+	// RepeatM and RepeatN: for each row or column outside the matrix, a tile reads the last row of A, or the last
+	// column of B, again. All SMs then read the same cache line.
 	RepeatM, RepeatN bool
 }
 
-// Overhead is what each K step of a family's kernels costs beside loads and matrix instructions.
+// Overhead is the cost of each K step of a family's kernels besides loads and matrix instructions.
 type Overhead struct {
-	// Slots are instructions of a warp, Latency the cycles of waits and barriers where the matrix instruction is
+	// Slots are the instructions of a warp. Latency are the cycles of waits and barriers if the matrix instruction is
 	// mma.sync.
 	Slots, Latency Quantity
 }
 
-// Quantity is an empirical number of a model: fitted to measurements, or chosen.
+// Quantity is an empirical number of a model: fitted to measurements, or assumed.
 type Quantity struct {
 	Name  string
 	Value float64
-	// Low and High bound the fit. Of a chosen quantity, they are the range in which the scores are flat.
+	// Low and High are the bounds of the fit. For an assumed quantity they are the range in which the scores are flat.
 	Low, High float64
-	// Folds is the range of the values that were fitted without some of the sizes. Nil is a quantity that was chosen.
+	// Folds is the range of the values that were fitted without some of the sizes. It is nil for an assumed quantity.
 	Folds *[2]float64
-	// Without is the value that takes what the quantity stands for out of the model.
+	// Without is the value that removes the effect of the quantity from the model.
 	Without float64
-	// DataSet is what it was fitted on.
+	// DataSet is the data set of the fit.
 	DataSet string
 	// Unit, Doc and Source are shown beside the value. Constant adds the ranges to the source.
 	Unit, Doc, Source string
@@ -130,7 +129,7 @@ func Declared[F interface {
 	return declared
 }
 
-// Find returns the family of that name. No name means the first family.
+// Find returns the family of this name. An empty name means the first family.
 func Find[F interface{ Name() string }](families []F, name string) (family F, ok bool) {
 	for i, f := range families {
 		if f.Name() == name || name == "" && i == 0 {

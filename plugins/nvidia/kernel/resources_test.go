@@ -18,7 +18,7 @@ import (
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel/triton"
 )
 
-// compiledKernel is what a compiler reported of a kernel.
+// compiledKernel is a compiler's report on a kernel.
 type compiledKernel struct {
 	family                              kernel.Family
 	target                              int
@@ -29,8 +29,8 @@ type compiledKernel struct {
 	outOfResources                      bool
 }
 
-// compiledKernels reads a file in the layout of a dataset's kernels.csv, with the target and the layout of A and B
-// where the file has columns of them.
+// compiledKernels reads a file with the columns of a data set's kernels.csv, and those of the target and of the
+// layout of A and B if it has them.
 func compiledKernels(t testing.TB, files fs.FS, name string, family kernel.Family, target int) []compiledKernel {
 	t.Helper()
 	file, err := files.Open(name)
@@ -82,8 +82,8 @@ func compiledKernels(t testing.TB, files fs.FS, name string, family kernel.Famil
 	return out
 }
 
-// h200Kernels are those of the H200's sweeps, as the driver reported them; tritonKernels those compiled for other
-// targets and layouts, mmaKernels those of gemmgen.
+// h200Kernels are the kernels of the H200's sweeps, as the driver reported them. tritonKernels were compiled for
+// other targets and layouts. mmaKernels are those of gemmgen.
 func h200Kernels(t testing.TB) []compiledKernel {
 	return compiledKernels(t, data.FS, "h200-triton/kernels.csv", triton.Family{}, 90)
 }
@@ -96,7 +96,7 @@ func mmaKernels(t testing.TB) []compiledKernel {
 	return compiledKernels(t, data.Compiled, "compiled/mma.csv", mma.Family{}, 0)
 }
 
-// devices are those that kernels were compiled for, by target.
+// devices are the devices that the kernels were compiled for, by target.
 func devices(t testing.TB) map[int]*gpu.Device {
 	return map[int]*gpu.Device{
 		80: gputest.Device(t, gpu.SM80, "sm80-a100-sxm4-80gb", nil),
@@ -106,7 +106,7 @@ func devices(t testing.TB) map[int]*gpu.Device {
 	}
 }
 
-// predicted is what the family says of a kernel.
+// predicted returns the family's prediction for a kernel.
 func (k *compiledKernel) predicted(devices map[int]*gpu.Device) kernel.Resources {
 	return k.family.Resources(devices[k.target], kernel.OperandsOf(&k.problem), k.config, k.masked)
 }
@@ -194,7 +194,7 @@ func scoreResources(t *testing.T, devices map[int]*gpu.Device, name string, kern
 		}
 	}
 	least := struct{ registers, spill, ctas float64 }{0.90, 0.97, 0.75}
-	if name == "triton beyond the sweeps" { // no constant was chosen with an eye on these
+	if name == "triton beyond the sweeps" { // no constant was chosen to fit these
 		least.registers, least.spill, least.ctas = 0.80, 0.93, 0.40
 	}
 	floor("registers within 16", near, compiled, least.registers)
@@ -204,7 +204,7 @@ func scoreResources(t *testing.T, devices map[int]*gpu.Device, name string, kern
 	floor("CTAs per SM exact", ctas, fits, least.ctas)
 }
 
-// resident is how many CTAs of a kernel an SM holds.
+// resident is the occupancy of a kernel.
 func resident(d *gpu.Device, warps, registers, shared int) int {
 	perSM, reserved := int(d.SharedMemory+d.SM.SharedReserved), int(d.SM.SharedReserved)
 	return min(
@@ -215,8 +215,8 @@ func resident(d *gpu.Device, warps, registers, shared int) int {
 	)
 }
 
-// SMs have the shared memory that is published for them (CUDA C++ Programming Guide, table "Technical Specifications
-// per Compute Capability").
+// SMs have the published size of shared memory (CUDA C++ Programming Guide, table "Technical Specifications per
+// Compute Capability").
 func TestSharedMemoryOfSMs(t *testing.T) {
 	devices := devices(t)
 	for target, want := range map[int]int{80: 164 << 10, 86: 100 << 10, 89: 100 << 10, 90: 228 << 10} {
@@ -232,7 +232,7 @@ func TestSharedMemoryOfSMs(t *testing.T) {
 	}
 }
 
-// The kernels that the driver of the H200 refused are those that need more shared memory than a CTA may use.
+// The driver of the H200 refused exactly the kernels that need more shared memory than a CTA may use.
 func TestOutOfResources(t *testing.T) {
 	devices := devices(t)
 	limit := devices[90].SharedMemory
@@ -250,7 +250,7 @@ func TestOutOfResources(t *testing.T) {
 	}
 }
 
-// What is compiled without a GPU is what runs on one.
+// A kernel that is compiled without a GPU is the same as on a GPU.
 func TestCompiledAgreesWithTheDevice(t *testing.T) {
 	type key struct {
 		config gemm.Config
@@ -296,7 +296,7 @@ func TestPublishedRegisters(t *testing.T) {
 	}
 }
 
-// A prediction is a pure function that allocates nothing and bears any numbers that a configuration can have.
+// A prediction is a pure function that allocates nothing and accepts all numbers that a configuration can have.
 func TestResourcesBearAnyConfiguration(t *testing.T) {
 	p, devices := gemm.New(100, 100, 100), devices(t)
 	devices[0] = gputest.Device(t, gpu.SM90, "sm90-h200", map[string]hw.OverrideValue{"register_file": {Value: 1}})
@@ -324,7 +324,7 @@ func TestResourcesBearAnyConfiguration(t *testing.T) {
 	}
 }
 
-// bears asks a family everything about a configuration.
+// bears calls every method of a family for a configuration.
 func bears(t *testing.T, f kernel.Family, d *gpu.Device, o kernel.Operands, c gemm.Config) {
 	t.Helper()
 	for _, masked := range []bool{false, true} {
@@ -341,7 +341,7 @@ func bears(t *testing.T, f kernel.Family, d *gpu.Device, o kernel.Operands, c ge
 	}
 }
 
-// A register limit that the user overrides counts in registers, spills and rejections.
+// An overridden register limit changes registers, spills and rejections.
 func TestRegisterOverrides(t *testing.T) {
 	p := gemm.New(4096, 4096, 4096)
 	o := kernel.OperandsOf(&p)

@@ -10,10 +10,10 @@ import (
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 )
 
-// Table is what a compiler reports of the kernels of one family on one architecture.
+// Table has a compiler's report on the kernels of one family for one architecture.
 type Table map[tableKey]Resources
 
-// tableKey is everything that the text of a kernel depends on.
+// tableKey has all properties that the code of a kernel depends on.
 type tableKey struct {
 	blockM, blockN, blockK, stages, warps int16
 	dtype                                 gemm.DType
@@ -27,8 +27,8 @@ func newTableKey(t gemm.DType, c *gemm.Config, masked bool) tableKey {
 	}
 }
 
-// SameKernels returns the element type under which the kernels of a type are compiled and timed: fp16 for bf16 too,
-// since the two differ in the type suffix of the matrix instruction alone. Any other type has kernels to itself.
+// SameKernels returns the element type under which the kernels of a type are compiled and timed. For bf16 it is fp16,
+// because they differ only in the type suffix of the matrix instruction. Any other type has separate kernels.
 func SameKernels(t gemm.DType) gemm.DType {
 	if t == gemm.BF16 {
 		return gemm.FP16
@@ -36,11 +36,11 @@ func SameKernels(t gemm.DType) gemm.DType {
 	return t
 }
 
-// fileType is the element type of every kernel in the files that are read here: they have no column for it.
+// fileType is the element type of every kernel in these files, which have no column for it.
 const fileType = gemm.FP16
 
-// Find returns what the compiler reports of a kernel. A kernel that masks K and is not listed needs what it needs
-// without masks, and the other way round.
+// Find returns the compiler's report on a kernel. If the kernel is only listed with masks of K, or only without, that
+// report is used.
 func (t Table) Find(d gemm.DType, c *gemm.Config, masked bool) (Resources, bool) {
 	if t == nil || c.Axes != (gemm.Axes{}) { // the file has no columns for axes: all are at their default
 		return Resources{}, false
@@ -54,11 +54,11 @@ func (t Table) Find(d gemm.DType, c *gemm.Config, masked bool) (Resources, bool)
 	return r, ok
 }
 
-// compiledPlace is what errors call a file of compiled kernels.
+// compiledPlace is the name of a file of compiled kernels in errors.
 const compiledPlace = "the file of compiled kernels"
 
-// ReadTable reads what a kernels.csv (docs/measuring.md) says of the kernels that were built. With a column target, only
-// the rows of the architecture count; with trans_a or trans_b, those of row-major operands.
+// ReadTable reads the built kernels of a kernels.csv (docs/measuring.md). If it has a column target, only the rows of
+// the architecture count. If it has trans_a or trans_b, only the rows of row-major operands count.
 func ReadTable(data []byte, sm *gpu.SM) (Table, error) {
 	only := map[string]string{"target": strconv.Itoa(sm.Target.CC), "trans_a": "0", "trans_b": "0"}
 	out := Table{}

@@ -8,8 +8,8 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 )
 
-// Timings is what a timing pass over the kernels of one family found on one device: each kernel by itself, for no
-// problem in particular.
+// Timings has the result of a timing pass over the kernels of one family on one device. The pass times each kernel
+// alone, independent of problems.
 type Timings map[timingKey]Timing
 
 type timingKey struct {
@@ -17,21 +17,21 @@ type timingKey struct {
 	transB bool
 }
 
-// Timing is one kernel of the pass, in seconds for the two lengths of K: ShortK and LongK.
+// Timing has the times of one kernel in seconds, for the two lengths of K: ShortK and LongK.
 type Timing struct {
-	// CTAs is how many fit on an SM.
+	// CTAs is the occupancy.
 	CTAs float64
-	// One is one CTA alone, Chip one on every SM, Full as many on every SM as fit.
+	// One: one CTA on the whole device. Chip: one CTA on every SM. Full: as many CTAs on every SM as fit.
 	One, Chip, Full [2]float64
 }
 
-// The lengths of K of the pass.
+// The lengths of K in the pass.
 const (
 	ShortK = 2048
 	LongK  = 6144
 )
 
-// Find returns what the pass found of a kernel. Masked loads were not timed: they count as the others.
+// Find returns the times of a kernel. Masked loads were not timed and count like the others.
 func (t Timings) Find(p *gemm.Problem, c *gemm.Config) (Timing, bool) {
 	if t == nil || p.TransA() || c.SplitK != 1 || c.Axes != (gemm.Axes{}) {
 		return Timing{}, false
@@ -40,7 +40,7 @@ func (t Timings) Find(p *gemm.Problem, c *gemm.Config) (Timing, bool) {
 	return one, ok
 }
 
-// timingsFile is what plugins/triton/tools/triton_characterize.py writes.
+// timingsFile is a file that plugins/triton/tools/triton_characterize.py writes.
 var timingsFile = file{
 	place: "the characterization", remedy: "give what triton_characterize.py writes",
 	columns: []string{
@@ -49,7 +49,7 @@ var timingsFile = file{
 	},
 }
 
-// timingsIntegers is how many of its columns are numbers of the kernel. The others are microseconds.
+// timingsIntegers is the number of integer columns. The other columns are microseconds.
 const timingsIntegers = 7
 
 // ReadTimings reads the times of a pass.

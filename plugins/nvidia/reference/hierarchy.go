@@ -12,7 +12,7 @@ type hierarchy struct{ r *Model }
 // Levels implements arch.MemoryHierarchy.
 func (h hierarchy) Levels() []arch.Level { return h.r.levels }
 
-// memory is the memory side of one K step, with every intermediate.
+// memory is the memory side of one K step, with all intermediate values.
 type memory struct {
 	groupTileM, groupTileN int // super group, before it is shrunk to fit the L2
 	tileM, tileN           int // super group, after it is shrunk

@@ -1,4 +1,4 @@
-// Command origami-plugin-nvidia serves the nvidia models to origami, as a binary of its own.
+// Command origami-plugin-nvidia serves the nvidia models to origami as a separate binary.
 package main
 
 import (

@@ -103,7 +103,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestLaunch: a program launches its own kernel and no other.
+// TestLaunch: a program launches the kernel that it was built for and no other.
 func TestLaunch(t *testing.T) {
 	p := gemm.New(512, 512, 512)
 	for _, f := range All() {

@@ -86,7 +86,7 @@ func Candidates(t testing.TB, a arch.Architecture, s arch.Space) *arch.Candidate
 	return list
 }
 
-// Param returns a hardware number of an opened device.
+// Param returns a hardware parameter of an opened device.
 func Param(t testing.TB, a arch.Architecture, name string) hw.Param {
 	t.Helper()
 	p, ok := hw.Set(a.Describe().Params).Lookup(name)

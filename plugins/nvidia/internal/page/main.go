@@ -26,7 +26,7 @@ func main() {
 	}
 }
 
-// page is where the page is, as go generate sees it.
+// page is the path of the page from the folder of go generate.
 const page = "../../../../docs/model-nvidia-refined.md"
 
 // Each part that is written here stands between two comments.
@@ -47,8 +47,8 @@ func run() error {
 	return os.WriteFile(page, []byte(filled), 0o644)
 }
 
-// open returns the model on a device of the first architecture with most kernel families. Quantities are the same on all
-// devices, and families have some of their own.
+// open returns the model on a device of the first architecture with most kernel families. Quantities are the same on
+// all devices, and families have some of their own.
 func open() (*refined.Model, error) {
 	p, err := nvidia.Provider()
 	if err != nil {
@@ -67,7 +67,7 @@ func open() (*refined.Model, error) {
 	return a.(*refined.Model), nil
 }
 
-// fill returns the page with its parts written anew.
+// fill returns the page with new generated parts.
 func fill(text string) (string, error) {
 	model, err := open()
 	if err != nil {
@@ -88,7 +88,7 @@ func fill(text string) (string, error) {
 	return text, nil
 }
 
-// equations writes terms as lines of code, each under what it is.
+// equations writes terms as lines of code, each under its explanation.
 func equations(list []terms.Term) string {
 	var b strings.Builder
 	b.WriteString("\n```text\n")

@@ -24,8 +24,8 @@ func (Family) Axes() []gemm.Axis { return nil }
 // Space implements kernel.Family: every kernel that gemmgen can generate.
 func (Family) Space() arch.Space { return generator.Family{}.Space() }
 
-// spec is what a kernel of the family is generated from. Whether that can be does not depend on the sizes of the
-// problem, so operands are taken to be aligned.
+// spec is the specification for the generator. Whether a kernel can be generated does not depend on the sizes of the
+// problem, so the operands are assumed to be aligned.
 func spec(o kernel.Operands, c gemm.Config) generator.Spec {
 	return generator.Spec{
 		DType: o.DType, Out: o.DType, AMajor: o.AMajor, BMajor: o.BMajor,
@@ -33,7 +33,7 @@ func spec(o kernel.Operands, c gemm.Config) generator.Spec {
 	}
 }
 
-// check asks the generator whether it can build the kernel and whether the kernel fits the device.
+// check asks the generator whether it can build the kernel and whether it fits the device.
 func check(d *gpu.Device, o kernel.Operands, c gemm.Config) (generator.Resources, arch.Reason, string) {
 	s := spec(o, c)
 	return s.Check(gemmgen.Limits{
@@ -50,10 +50,10 @@ func (Family) Check(d *gpu.Device, o kernel.Operands, c gemm.Config, need kernel
 	return kernel.CheckShared(d, need.SharedMemory)
 }
 
-// registersPerFragment is above one by addresses in shared memory.
+// registersPerFragment is above one because of addresses in shared memory.
 const registersPerFragment = 1.1
 
-// Resources implements kernel.Family. There is no spill term: gemmgen does not build what could spill.
+// Resources implements kernel.Family. It has no spill term: gemmgen does not build kernels that could spill.
 func (Family) Resources(d *gpu.Device, o kernel.Operands, c gemm.Config, _ bool) kernel.Resources {
 	k, _, _ := check(d, o, c)
 	r := kernel.Resources{SharedMemory: k.SharedMemory}
@@ -68,8 +68,8 @@ func (Family) Resources(d *gpu.Device, o kernel.Operands, c gemm.Config, _ bool)
 	return r
 }
 
-// Loop implements kernel.Family. A row of A, or a column of B, beyond the matrix repeats the last one: a single cache
-// line where the operand is contiguous along K, and elsewhere a copy from a line that is read anyway.
+// Loop implements kernel.Family. A row of A, or a column of B, outside the matrix repeats the last one. If the
+// operand is contiguous along K, that is a single cache line; otherwise it is a copy from a line that is read anyway.
 func (Family) Loop(d *gpu.Device, o kernel.Operands, c gemm.Config) kernel.Loop {
 	k, _, _ := check(d, o, c)
 	return kernel.Loop{

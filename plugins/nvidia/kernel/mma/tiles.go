@@ -9,8 +9,8 @@ import (
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
 )
 
-// TileSpace is the candidate list of a model that knows tiles only: it leaves the choice among a tile's launches to
-// SortLaunches.
+// TileSpace is the candidate list of a model that distinguishes only tiles. SortLaunches chooses among the launches
+// of a tile.
 func (f Family) TileSpace() arch.Space { return f.Space() }
 
 // CheckTile is Check.
@@ -26,8 +26,8 @@ func (f Family) RejectTiles(d *gpu.Device, o kernel.Operands, dst []arch.Estimat
 	}
 }
 
-// SortLaunches orders the configurations of each tile, which stand together, by how sensible their warps and stages
-// are, for a model that does not tell them apart.
+// SortLaunches orders the configurations of each tile, which are adjacent, by warps and stages, the best first, for a
+// model that does not distinguish them.
 func (Family) SortLaunches(d *gpu.Device, o kernel.Operands, configs []gemm.Config) {
 	for first := 0; first < len(configs); {
 		end := first + 1
@@ -51,15 +51,16 @@ func sameTile(a, b *gemm.Config) bool {
 
 func distance(a, b int) int { return max(a-b, b-a) }
 
-// smBalance is how many operations the tensor cores of an SM do, with mma.sync, in the time in which its shared
-// memory delivers a byte: 2048 FLOP/cycle (312 TFLOP/s ÷ 108 SMs ÷ 1.41 GHz; NVIDIA A100 data sheet 2188504) ÷ 128
-// B/cycle (32 banks of 4 B; CUDA C++ Programming Guide, Shared Memory).
+// smBalance is the number of operations of an SM's tensor cores with mma.sync per byte from its shared memory: 2048
+// FLOP/cycle (312 TFLOP/s ÷ 108 SMs ÷ 1.41 GHz; NVIDIA A100 data sheet 2188504) ÷ 128 B/cycle (32 banks of 4 B; CUDA
+// C++ Programming Guide, Shared Memory).
 const smBalance = 16
 
-// suitableWarps returns how many warps suit a tile. Eight, two for each of an SM's four schedulers, so that one's
-// reads of shared memory hide behind the other's matrix instructions – if they can: per k16 step a warp with a w_m ×
-// w_n part reads 32·(w_m + w_n) bytes and does 32·w_m·w_n operations, and below smBalance operations per byte reading
-// takes longer than computing. Then four, whose parts are larger.
+// suitableWarps returns the best number of warps for a tile. It is eight, two for each of the four schedulers of an
+// SM, so that one warp's reads of shared memory overlap the other's matrix instructions. That needs enough
+// operations: per k16 step a warp with a w_m × w_n part reads 32·(w_m + w_n) bytes and does 32·w_m·w_n operations.
+// Below smBalance operations per byte, reading takes longer than computing, and four warps, with larger parts, are
+// better.
 func suitableWarps(d *gpu.Device, o kernel.Operands, c gemm.Config) int {
 	c.NumWarps, c.NumStages = 8, enoughStages
 	r, _, _ := check(d, o, c)
@@ -73,8 +74,8 @@ func suitableWarps(d *gpu.Device, o kernel.Operands, c gemm.Config) int {
 	return 8
 }
 
-// stageRank ranks pipeline depths: the deepest up to enoughStages, then deeper ones, which hide nothing more and take
-// shared memory.
+// stageRank ranks pipeline depths: first the depths up to enoughStages, the deepest first, then deeper ones. Those
+// hide no more latency and take more shared memory.
 func stageRank(stages int) int {
 	if stages <= enoughStages {
 		return enoughStages - stages

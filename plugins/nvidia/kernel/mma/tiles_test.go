@@ -18,7 +18,7 @@ func TestFourStagesCoverTheLatency(t *testing.T) {
 			nvtest.Param(t, a, "num_sms").Value
 		const ahead = (mma.EnoughStages - 1) * block
 		if ahead < 2*need || need < 1<<10 {
-			t.Errorf("%s: %d bytes ahead, %.0f under way", a.Describe().ID(), ahead, need)
+			t.Errorf("%s: %d bytes ahead, %.0f in flight", a.Describe().ID(), ahead, need)
 		}
 	}
 }

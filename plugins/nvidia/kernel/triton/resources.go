@@ -11,33 +11,33 @@ import (
 )
 
 // The constants of the register model, the same for all targets and both matrix instructions.
-// docs/model-nvidia-resources.md has their bounds and says how they were found.
+// docs/model-nvidia-resources.md has their bounds and derivation.
 const (
-	// registersPerAccumulator is above one by what triton's epilogue holds beside an accumulator.
+	// registersPerAccumulator is above one because the epilogue holds more than the accumulator.
 	registersPerAccumulator = 1.12
-	// registersPerMask is for each copy that has a mask of its own, in a kernel that masks K. The copies of a thread
-	// from an operand that is contiguous along K share their columns, and so one mask; those from another are rows of
-	// K apart.
+	// registersPerMask are the registers for each copy with a separate mask, in a kernel that masks K. A thread's
+	// copies from an operand that is contiguous along K have the same columns and share one mask. Copies from another
+	// operand are in different rows of K.
 	registersPerMask = 0.8
-	// fragmentsHeld is the share of the fragments of two k16 steps, one in use and the next being loaded, that is
-	// held at once.
+	// fragmentsHeld is the share of the fragments of two k16 steps that is held at once. One step is in use while the
+	// next is loaded.
 	fragmentsHeld = 0.7
-	// registersSqueezed is the share of a need that the assembler's order of the work saves where that lets another
-	// CTA onto the SM.
+	// registersSqueezed is the share of the needed registers that the assembler saves by reordering, if one more CTA
+	// then fits on the SM.
 	registersSqueezed = 0.12
-	// registersRecomputed is how far above the limit a need can be before anything is spilled: the assembler
-	// computes addresses anew instead.
+	// registersRecomputed is how far the need may exceed the limit before registers are spilled: the assembler
+	// recomputes addresses instead.
 	registersRecomputed = 35
 )
 
-// usesWGMMA reports whether Triton multiplies with wgmma: where the SM has it, if the rows of the tile fill the
-// instruction and the warps are whole warpgroups. Anything else is mma.sync m16n8k16.
+// usesWGMMA reports whether Triton uses wgmma: the SM has it, the rows of the tile fill the instruction, and the
+// warps are whole warpgroups. Otherwise Triton uses mma.sync m16n8k16.
 func usesWGMMA(sm *gpu.SM, c *gemm.Config) bool {
 	return sm.WGMMA && c.BlockM%gpu.WGMMAM == 0 && c.NumWarps%gpu.WGMMAWarps == 0
 }
 
-// warpGrid is how Triton lays the warps over a tile: those of wgmma first fill its rows, 16 each; those of mma.sync
-// halve the dimension that has more instructions of 16×8 left, rows first.
+// warpGrid is Triton's layout of the warps over a tile. With wgmma the warps first fill its rows, 16 each. With
+// mma.sync they halve the dimension that has more instructions of 16×8 left, rows first.
 func warpGrid(c *gemm.Config, wgmma bool) (m, n int) {
 	m, n = 1, 1
 	for left, right := c.BlockM/gpu.MMAM, c.BlockN/gpu.MMAN; m*n < c.NumWarps; {
@@ -56,7 +56,7 @@ func (Family) Resources(d *gpu.Device, o kernel.Operands, c gemm.Config, masked 
 	wgmma := usesWGMMA(d.SM, &c)
 	buffers := max(c.NumStages-1, 1)
 	if wgmma {
-		// The instruction still reads a buffer when the copy into the next one begins.
+		// The instruction still reads a buffer when the copy into the next buffer begins.
 		buffers = max(c.NumStages, 1)
 	}
 	warpsM, warpsN := warpGrid(&c, wgmma)
@@ -87,17 +87,17 @@ func (Family) Resources(d *gpu.Device, o kernel.Operands, c gemm.Config, masked 
 	return r
 }
 
-// registerNeed is what a thread would like to hold in registers.
+// registerNeed has the registers that a thread needs without a limit.
 type registerNeed struct {
-	registers    float64 // all of it
+	registers    float64 // the total
 	accumulators int
 	wgmma        bool
-	// fragments are the operands of one k16 step, and steps how many of these a K step has. With wgmma operands stay in
-	// shared memory.
+	// fragments are the operands of one k16 step. steps is the number of k16 steps in a K step. With wgmma operands
+	// stay in shared memory.
 	fragments, steps int
 }
 
-// allocate is what the assembler makes of the need: registers, and the bytes that it spills.
+// allocate predicts the assembler's result for a need: registers, and spilled bytes.
 func (n *registerNeed) allocate(d *gpu.Device, threads int) (registers, spillBytes int) {
 	limit := d.RegisterLimit(threads)
 	registers = min(int(math.Round(n.registers)), limit)
@@ -113,8 +113,8 @@ func (n *registerNeed) allocate(d *gpu.Device, threads int) (registers, spillByt
 	}
 	words := int(math.Ceil(over))
 	if n.accumulators+kernel.RegistersFixed > limit {
-		// No order of the work keeps the sums in registers: beside them, wgmma keeps the accumulators of one
-		// instruction, and mma.sync spills the fragments of the whole K step, which are loaded before the first is
+		// The accumulators do not fit into the registers in any order. Besides them, wgmma keeps the accumulators of
+		// one instruction. mma.sync spills the fragments of the whole K step, which are loaded before the first is
 		// used.
 		if n.wgmma {
 			words += max(n.accumulators-gpu.WGMMAAccumulators, 0)
@@ -135,8 +135,8 @@ func operandBytes(c *gemm.Config) (a, b int) {
 	return c.BlockM * c.BlockK * kernel.ElementBytes, c.BlockK * c.BlockN * kernel.ElementBytes
 }
 
-// buffered is the shared memory of an operand: a buffer per K step in flight, but one if the threads' shares are too
-// small for asynchronous copies.
+// buffered is the shared memory of an operand: one buffer per K step in flight, or a single buffer if the threads'
+// shares are too small for asynchronous copies.
 func buffered(sm *gpu.SM, bytes, threads, buffers int) int {
 	if bytes < sm.CopyMin*threads {
 		return bytes
@@ -144,15 +144,15 @@ func buffered(sm *gpu.SM, bytes, threads, buffers int) int {
 	return bytes * buffers
 }
 
-// staging is the shared memory through which the epilogue turns the 16-bit output from the accumulators' layout into
-// rows, of which a thread writes up to 16 bytes. The whole tile goes through it at once, less a factor of two for
-// each bit of the row number that selects between registers of one thread in both layouts. If neither side can use a
-// matrix instruction, stmatrix or ldmatrix, two of those bits serve to widen loads and stores instead.
+// staging is the shared memory in which the epilogue converts the 16-bit output from the layout of the accumulators
+// to rows. A thread then writes up to 16 bytes of a row. Its size is the whole tile, halved for each bit of the row
+// number that selects between registers of one thread in both layouts. If neither side can use stmatrix or ldmatrix,
+// two of those bits widen loads and stores instead.
 func staging(sm *gpu.SM, c *gemm.Config, warpsM, warpsN int) int {
 	perThread := min(max(c.BlockM*c.BlockN/(32*c.NumWarps), 1), storeBytes/kernel.ElementBytes)
 	lanes := min(max(c.BlockN/perThread, 1), 32)
-	// The bits of the row number from first up select registers of the output. Of the accumulators, bit 3 does, and
-	// those above the rows that the warps cover.
+	// In the output, the bits of the row number from first up select registers. In the accumulators, bit 3 does, and
+	// so do the bits above the rows that the warps cover.
 	first, bits := log2(32/lanes)+log2(c.NumWarps), log2(c.BlockM)
 	repeats := max(bits-max(first, 4+log2(warpsM)), 0)
 	if first <= 3 && 3 < bits {

@@ -8,8 +8,8 @@ import (
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
 )
 
-// TileSpace is the candidate list of a model that knows tiles only, as tritonBLAS's NVIDIA port launches them: 8
-// warps and 2 stages.
+// TileSpace is the candidate list of a model that distinguishes only tiles. Warps and stages are those of
+// tritonBLAS's NVIDIA port: 8 and 2.
 func (f Family) TileSpace() arch.Space {
 	s := f.Space()
 	s.NumWarps, s.NumStages = []int{8}, []int{2}
@@ -19,8 +19,8 @@ func (f Family) TileSpace() arch.Space {
 // SortLaunches leaves the order to the candidate list.
 func (Family) SortLaunches(*gpu.Device, kernel.Operands, []gemm.Config) {}
 
-// CheckTile is Check as tritonBLAS's NVIDIA port has it: whatever the stages, one buffer of the operands of a K step
-// has to fit the shared memory of a CTA.
+// CheckTile is the check of tritonBLAS's NVIDIA port: whatever the stages, one buffer of the operands of a K step
+// must fit into the shared memory of a CTA.
 func (Family) CheckTile(d *gpu.Device, _ kernel.Operands, c *gemm.Config) (arch.Reason, string) {
 	a, b := operandBytes(c)
 	if compiles(d.SM, c) && unit.Bytes(a+b) <= d.SharedMemory {

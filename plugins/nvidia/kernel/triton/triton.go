@@ -1,6 +1,5 @@
-// Package triton is the family of kernels that Triton compiles from a GEMM as its tutorial "Matrix Multiplication"
-// has it: a CTA computes a block_m × block_n tile of the output, loads run num_stages − 1 blocks ahead, group_m
-// orders the launch.
+// Package triton is the kernel family of the GEMM in Triton's tutorial "Matrix Multiplication": a CTA computes a
+// block_m × block_n tile of the output, loads run num_stages − 1 blocks ahead, and group_m orders the launch.
 package triton
 
 import (
@@ -28,7 +27,7 @@ var (
 // Axes implements kernel.Family.
 func (Family) Axes() []gemm.Axis { return nil }
 
-// Space implements kernel.Family: what the sweep of the data set h200-triton covers.
+// Space implements kernel.Family. It is the space of the sweep of the data set h200-triton.
 func (f Family) Space() arch.Space {
 	return arch.Space{
 		Kernel: f.Name(), BlockM: blocksMN, BlockN: blocksMN, BlockK: blocksK,
@@ -36,8 +35,8 @@ func (f Family) Space() arch.Space {
 	}
 }
 
-// Check implements kernel.Family. Above two stages, num_stages times the operands of a K step have to fit the shared
-// memory of a CTA, though mma.sync gets by with a buffer less: so did the sweep choose its kernels.
+// Check implements kernel.Family. Above two stages, num_stages times the operands of a K step must fit into the
+// shared memory of a CTA. mma.sync would need one buffer less, but the sweep chose its kernels by this rule.
 func (Family) Check(d *gpu.Device, _ kernel.Operands, c gemm.Config, need kernel.Resources) (arch.Reason, string) {
 	if reason, detail := checkShape(d.SM, &c); reason != "" {
 		return reason, detail
@@ -56,10 +55,10 @@ func (Family) Check(d *gpu.Device, _ kernel.Operands, c gemm.Config, need kernel
 	return kernel.CheckShared(d, unit.Bytes(c.NumStages*(a+b)))
 }
 
-// leastBlock is the least extent of an operand of tl.dot in any dimension (Triton's documentation, tl.dot).
+// leastBlock is the smallest extent of an operand of tl.dot in any dimension (Triton's documentation, tl.dot).
 const leastBlock = 16
 
-// checkShape says why Triton cannot compile or launch a configuration.
+// checkShape returns the reason why Triton cannot compile or launch a configuration.
 func checkShape(sm *gpu.SM, c *gemm.Config) (arch.Reason, string) {
 	switch {
 	case compiles(sm, c):
@@ -80,7 +79,7 @@ func compiles(sm *gpu.SM, c *gemm.Config) bool {
 	return tile(c) && c.NumWarps&(c.NumWarps-1) == 0 && 32*c.NumWarps <= sm.ThreadsPerCTA && c.Axes == (gemm.Axes{})
 }
 
-// tile reports whether a tile is one for tl.arange, which takes powers of two, and tl.dot, which has a least extent.
+// tile reports whether a tile suits tl.arange, which takes powers of two, and tl.dot, which has a smallest extent.
 func tile(c *gemm.Config) bool {
 	return c.BlockM&(c.BlockM-1)|c.BlockN&(c.BlockN-1)|c.BlockK&(c.BlockK-1) == 0 &&
 		min(c.BlockM, c.BlockN, c.BlockK) >= leastBlock
@@ -91,7 +90,7 @@ func (Family) Loop(d *gpu.Device, _ kernel.Operands, c gemm.Config) kernel.Loop 
 	loop := kernel.Loop{WGMMA: usesWGMMA(d.SM, &c), WarpsK: 1}
 	loop.WarpsM, loop.WarpsN = warpGrid(&c, loop.WGMMA)
 	a, b := operandBytes(&c)
-	// Asynchronous copies have a least size.
+	// Asynchronous copies have a smallest size.
 	loop.Unbuffered = min(a, b) < d.SM.CopyMin*32*c.NumWarps
 	return loop
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
 )
 
-// What Triton cannot compile or launch is rejected under every model, whatever else it needs.
+// Every model rejects a configuration that Triton cannot compile or launch.
 func TestCheckShape(t *testing.T) {
 	d := gputest.Device(t, gpu.SM90, "sm90-h200", nil)
 	o := kernel.Operands{DType: gemm.FP16}

@@ -64,11 +64,15 @@ func (c *Config) SetNumbers(v [NumFields]int) {
 // configuration. They pass the axes that the configuration's family declares; a model that passes none refuses all
 // named axes. Without named axes it costs a few nanoseconds.
 func (c *Config) Validate(declared ...Axis) error {
-	if c.inRange() && c.Axes == (Axes{}) {
+	if c.Plain() {
 		return nil
 	}
 	return c.invalid(declared)
 }
+
+// Plain reports whether the numbers are in range and no axis is named: such a configuration is valid in every family. It
+// is small enough to be inlined where a model checks a list.
+func (c *Config) Plain() bool { return c.inRange() && c.Axes == (Axes{}) }
 
 // ValidateNumbers is Validate for a reader that does not know the family's axes: it passes any.
 func (c *Config) ValidateNumbers() error {

@@ -21,31 +21,20 @@ func (r *Model) Estimate(_ context.Context, dst []arch.Estimate, p gemm.Problem,
 	if err := fits(len(dst), len(cfgs)); err != nil {
 		return err
 	}
+	if err := r.reject(dst, &p, cfgs); err != nil {
+		return err
+	}
 	var (
-		operands = kernel.OperandsOf(&p)
-		f        Family
-		name     string // of f, as in configurations
-		area     areaPart
-		depth    [16]depthPart // direct-mapped by the power of two
-		mnk      = p.M * p.N * p.K
+		area  areaPart
+		depth [16]depthPart // direct-mapped by the power of two
+		mnk   = p.M * p.N * p.K
 	)
 	for i := range cfgs {
 		c := &cfgs[i]
-		if f == nil || c.Kernel != name {
-			var err error
-			if f, err = r.family(c); err != nil {
-				return err
-			}
-			name = c.Kernel
-		} else if err := c.Validate(f.Axes()...); err != nil {
-			return err
-		}
 		if c.SplitK != 1 {
-			dst[i] = arch.Estimate{Reject: arch.ReasonModelRule}
-			continue
+			dst[i].Reject = arch.ReasonModelRule
 		}
-		if reason, _ := f.CheckTile(r.device, operands, c); reason != "" {
-			dst[i] = arch.Estimate{Reject: reason}
+		if dst[i].Reject != "" {
 			continue
 		}
 		if area.blockM != c.BlockM || area.blockN != c.BlockN {
@@ -89,6 +78,28 @@ func (r *Model) Estimate(_ context.Context, dst []arch.Estimate, p gemm.Problem,
 			e.Bound = arch.BoundDRAM
 		}
 		dst[i] = e
+	}
+	return nil
+}
+
+// reject resets dst, and sets the reason of every configuration that its family rejects.
+func (r *Model) reject(dst []arch.Estimate, p *gemm.Problem, cfgs []gemm.Config) error {
+	clear(dst)
+	operands := kernel.OperandsOf(p)
+	for start, end := 0, 0; start < len(cfgs); start = end {
+		f, err := r.family(&cfgs[start])
+		if err != nil {
+			return err
+		}
+		axes := f.Axes()
+		for end = start; end < len(cfgs) && cfgs[end].Kernel == cfgs[start].Kernel; end++ {
+			if c := &cfgs[end]; !c.Plain() {
+				if err := c.Validate(axes...); err != nil {
+					return err
+				}
+			}
+		}
+		f.RejectTiles(r.device, operands, dst[start:end], cfgs[start:end])
 	}
 	return nil
 }

@@ -66,6 +66,9 @@ type Family interface {
 	SortLaunches(d *gpu.Device, o kernel.Operands, configs []gemm.Config)
 	// CheckTile returns the reason why a configuration is rejected, or an empty reason, and the reason in numbers.
 	CheckTile(d *gpu.Device, o kernel.Operands, c *gemm.Config) (reason arch.Reason, detail string)
+	// RejectTiles sets the reason of CheckTile in dst for every configuration that is rejected: one call for a list,
+	// because a call through the interface costs as much as the rest of an estimate.
+	RejectTiles(d *gpu.Device, o kernel.Operands, dst []arch.Estimate, configs []gemm.Config)
 }
 
 // New returns the model for a device. The first family is the default.

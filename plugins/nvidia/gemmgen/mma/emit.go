@@ -13,8 +13,11 @@ import (
 // Emit implements gemmgen.Program. Whether the kernel fits a device is for Check to say.
 func (s Spec) Emit(t target.Target) (*gemmgen.Kernel, error) {
 	s = s.key()
-	g, r, reason, detail := s.layout()
-	if reason != "" {
+	var (
+		g geometry
+		r Resources
+	)
+	if reason, detail := s.layout(&g, &r); reason != "" {
 		return nil, diag.Inputf("%s: %s", reason, detail).At("config %s", s.Config).
 			Do("choose a configuration that Check accepts")
 	}

@@ -7,11 +7,11 @@ import (
 
 // geometry is how a CTA's work is laid out over warps, registers and shared memory.
 type geometry struct {
-	threads                int
-	warpsM, warpsN, warpsK int
-	// warpM×warpN is the warp's output tile, tilesM×tilesN the 16×8 tiles in it. steps is the k16 steps of a block
-	// that the warp computes, buffers the sets of fragments that it holds.
-	warpM, warpN, tilesM, tilesN, steps, buffers int
+	threads int
+	warpGrid
+	// tilesM×tilesN are the 16×8 tiles in a warp's output tile. steps is the k16 steps of a block that the warp
+	// computes, buffers the sets of fragments that it holds.
+	tilesM, tilesN, steps, buffers int
 	// a and b are the operand tiles of one pipeline stage, which has stageBytes bytes.
 	a, b       tile
 	stageBytes int
@@ -21,32 +21,43 @@ type geometry struct {
 	sharedBytes                 int
 }
 
-// newGeometry chooses the warp grid. It prefers few K slices, since these need a reduction, then square warp tiles,
+// warpGrid is how warps share a tile. warpM×warpN is the output tile of one warp.
+type warpGrid struct {
+	warpsM, warpsN, warpsK int
+	warpM, warpN           int
+}
+
+// newWarpGrid chooses the warp grid. It prefers few K slices, since these need a reduction, then square warp tiles,
 // which read the fewest operand bytes from shared memory, then wide ones, whose rows of C are longer. It reports
 // false if the warps cannot share the tile.
-func newGeometry(s Spec) (geometry, bool) {
-	c := s.Config
-	best, found := geometry{}, false
-	for warpsK := 1; warpsK <= c.NumWarps && !found; warpsK *= 2 {
-		if c.BlockK/16%warpsK != 0 {
+func newWarpGrid(c *gemm.Config) (best warpGrid, found bool) {
+	// All numbers are powers of two, so that divisions are shifts: models ask for a thousand grids at a time.
+	warps := asm.Log2(c.NumWarps)
+	for k := 0; k <= warps && !found; k++ {
+		if c.BlockK/16&(1<<k-1) != 0 {
 			break
 		}
-		for warpsM := 1; warpsM*warpsK <= c.NumWarps; warpsM *= 2 {
-			warpsN := c.NumWarps / warpsK / warpsM
-			warpM, warpN := c.BlockM/warpsM, c.BlockN/warpsN
+		for m := 0; m+k <= warps; m++ {
+			n := warps - k - m
+			warpM, warpN := c.BlockM>>m, c.BlockN>>n
 			if warpM < 16 || warpN < 8 {
 				continue
 			}
 			sum, bestSum := warpM+warpN, best.warpM+best.warpN
 			if !found || sum < bestSum || sum == bestSum && warpN > best.warpN {
-				best, found = geometry{warpsM: warpsM, warpsN: warpsN, warpsK: warpsK, warpM: warpM, warpN: warpN}, true
+				best, found = warpGrid{1 << m, 1 << n, 1 << k, warpM, warpN}, true
 			}
 		}
 	}
-	if !found {
-		return geometry{}, false
+	return best, found
+}
+
+// lay fills the geometry. It reports false if the warps cannot share the tile.
+func (g *geometry) lay(s *Spec) (ok bool) {
+	c := &s.Config
+	if g.warpGrid, ok = newWarpGrid(c); !ok {
+		return false
 	}
-	g := best
 	g.threads = 32 * c.NumWarps
 	g.tilesM, g.tilesN = g.warpM/16, g.warpN/8
 	g.steps = c.BlockK / 16 / g.warpsK
@@ -66,7 +77,7 @@ func newGeometry(s Spec) (geometry, bool) {
 	}
 	g.stagingBytes = 16 * g.stagingStride * 4
 	g.sharedBytes = max(c.NumStages*g.stageBytes, g.warpsM*g.warpsN*g.stagingBytes, (g.warpsK-1)*c.BlockM*c.BlockN*4)
-	return g, true
+	return true
 }
 
 // tile is one operand's block in shared memory: rows of cols 16-bit elements, contiguous along cols as in global

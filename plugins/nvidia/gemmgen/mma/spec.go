@@ -67,14 +67,15 @@ const otherRegisters = 36
 // Resources returns what a kernel needs on any device. If the configuration does not belong to the family, the reason
 // says why and the detail puts it in numbers.
 func (s Spec) Resources() (r Resources, reason arch.Reason, detail string) {
-	_, r, reason, detail = s.layout()
+	var g geometry
+	reason, detail = s.layout(&g, &r)
 	return r, reason, detail
 }
 
 // Check returns what Resources returns, and also rejects kernels that exceed the limits of a device.
-func (s Spec) Check(limits gemmgen.Limits) (r Resources, reason arch.Reason, detail string) {
-	g, r, reason, detail := s.layout()
-	if reason != "" {
+func (s *Spec) Check(limits gemmgen.Limits) (r Resources, reason arch.Reason, detail string) {
+	var g geometry
+	if reason, detail = s.layout(&g, &r); reason != "" {
 		return r, reason, detail
 	}
 	available := limits.Registers(r.Threads)
@@ -90,28 +91,28 @@ func (s Spec) Check(limits gemmgen.Limits) (r Resources, reason arch.Reason, det
 	return r, "", ""
 }
 
-// layout lays out the work of a CTA and returns what it needs.
-func (s Spec) layout() (g geometry, r Resources, reason arch.Reason, detail string) {
-	c := s.Config
+// layout lays out the work of a CTA, and what it needs.
+func (s *Spec) layout(g *geometry, r *Resources) (reason arch.Reason, detail string) {
+	c := &s.Config
 	if reason, detail = s.belongs(); reason != "" {
-		return g, r, reason, detail
+		return reason, detail
 	}
-	g, ok := newGeometry(s)
-	if !ok {
-		return g, r, arch.ReasonWarps, fmt.Sprintf(
+	if !g.lay(s) {
+		return arch.ReasonWarps, fmt.Sprintf(
 			"%d warps cannot share a %dx%d tile: it has %d warp tiles of 16x8 and %d k16 steps to split",
 			c.NumWarps, c.BlockM, c.BlockN, c.BlockM/16*c.BlockN/8, c.BlockK/16)
 	}
-	return g, Resources{
+	*r = Resources{
 		Threads: g.threads, SharedMemory: unit.Bytes(g.sharedBytes),
 		Accumulators: 4 * g.tilesM * g.tilesN, Fragments: g.buffers * (4*g.tilesM + 2*g.tilesN),
 		WarpsM: g.warpsM, WarpsN: g.warpsN, WarpsK: g.warpsK,
-	}, "", ""
+	}
+	return "", ""
 }
 
 // belongs returns why the types or the configuration are outside the family, or no reason if they are inside.
-func (s Spec) belongs() (reason arch.Reason, detail string) {
-	c := s.Config
+func (s *Spec) belongs() (reason arch.Reason, detail string) {
+	c := &s.Config
 	switch {
 	case s.DType != gemm.FP16 && s.DType != gemm.BF16:
 		return arch.ReasonAtomShape, fmt.Sprintf("mma.sync.m16n8k16 takes fp16 or bf16, not %s", s.DType)

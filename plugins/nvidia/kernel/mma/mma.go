@@ -35,7 +35,8 @@ func spec(o kernel.Operands, c gemm.Config) generator.Spec {
 
 // check asks the generator whether it can build the kernel and whether it fits the device.
 func check(d *gpu.Device, o kernel.Operands, c gemm.Config) (generator.Resources, arch.Reason, string) {
-	return spec(o, c).Check(gemmgen.Limits{
+	s := spec(o, c)
+	return s.Check(gemmgen.Limits{
 		RegistersPerThread: d.RegistersPerThread, RegisterFile: d.RegisterFile, RegisterGranule: d.SM.RegisterGranule,
 		SharedMemory: d.SharedMemory,
 	})

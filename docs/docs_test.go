@@ -68,7 +68,7 @@ func TestLinksLeadToFiles(t *testing.T) {
 	}
 }
 
-// The index has each page once. Decisions and the command-line reference have an index of their own.
+// The index has each page once. Decisions and the command-line reference have separate indexes.
 func TestIndexListsEveryPage(t *testing.T) {
 	listed := map[string]int{}
 	for _, file := range links(t, "docs/README.md") {

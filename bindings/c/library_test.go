@@ -137,59 +137,68 @@ func TestSameAsCommandLine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const top = 3
 	for _, provider := range all {
 		for _, a := range provider.Manifest().Archs {
 			for _, d := range a.Devices {
 				for _, kernel := range a.Kernels {
 					id := a.ID + "@" + d.ID
 					t.Run(id+" "+kernel, func(t *testing.T) {
-						cli := func(args ...string) (answers []answer) {
-							args = append(args, "--in-process", "--arch", id, "--kernel", kernel,
-								"--problems", file, "--json")
-							c := exec.Command(filepath.Join(folder, "origami"), args...)
-							decoder := json.NewDecoder(bytes.NewReader(run(t, c)))
-							for decoder.More() {
-								var one answer
-								if err := decoder.Decode(&one); err != nil {
-									t.Fatal(err)
-								}
-								answers = append(answers, one)
-							}
-							return answers
-						}
-						var want []string
-						ranked := cli("rank", "--top", strconv.Itoa(top))
-						for i, pick := range cli("select") {
-							want = append(want, pick.line())
-							for _, one := range ranked[i*top : (i+1)*top] {
-								want = append(want, one.line())
-							}
-							regret := "0 0 0"
-							if pick.Loss != nil {
-								regret = fmt.Sprint(1, *pick.Loss, pick.Worth)
-							}
-							want = append(want, regret)
-						}
-						request := fmt.Sprintf(`{"arch":%q,"kernel":%q}`, id, kernel)
-						ask := exec.Command(filepath.Join(folder, "ask"), request, strconv.Itoa(top))
-						ask.Stdin = strings.NewReader(input.String())
-						got := strings.Split(strings.TrimSpace(string(run(t, ask))), "\n")
-						if len(got) != len(want) || len(want) != len(problems)*(top+2) {
-							t.Fatalf("%d lines, want %d", len(got), len(want))
-						}
-						for i := range want {
-							if line := decimals(t, got[i]); line != want[i] {
-								t.Errorf("problem %d: %s, the command line has %s", i/(top+2), line, want[i])
-							}
-						}
+						sameAnswers(t, folder, file, id, kernel, input.String(), len(problems))
 					})
 				}
 			}
 		}
 	}
+	pythonBinding(t, folder)
+}
 
-	// The Python binding on the same library, if there is a Python.
+// sameAnswers compares C and the command line for one device and kernel family.
+func sameAnswers(t *testing.T, folder, file, id, kernel, input string, problems int) {
+	t.Helper()
+	const top = 3
+	cli := func(args ...string) (answers []answer) {
+		args = append(args, "--in-process", "--arch", id, "--kernel", kernel, "--problems", file, "--json")
+		c := exec.Command(filepath.Join(folder, "origami"), args...)
+		decoder := json.NewDecoder(bytes.NewReader(run(t, c)))
+		for decoder.More() {
+			var one answer
+			if err := decoder.Decode(&one); err != nil {
+				t.Fatal(err)
+			}
+			answers = append(answers, one)
+		}
+		return answers
+	}
+	var want []string
+	ranked := cli("rank", "--top", strconv.Itoa(top))
+	for i, pick := range cli("select") {
+		want = append(want, pick.line())
+		for _, one := range ranked[i*top : (i+1)*top] {
+			want = append(want, one.line())
+		}
+		regret := "0 0 0"
+		if pick.Loss != nil {
+			regret = fmt.Sprint(1, *pick.Loss, pick.Worth)
+		}
+		want = append(want, regret)
+	}
+	request := fmt.Sprintf(`{"arch":%q,"kernel":%q}`, id, kernel)
+	ask := exec.Command(filepath.Join(folder, "ask"), request, strconv.Itoa(top))
+	ask.Stdin = strings.NewReader(input)
+	got := strings.Split(strings.TrimSpace(string(run(t, ask))), "\n")
+	if len(got) != len(want) || len(want) != problems*(top+2) {
+		t.Fatalf("%d lines, want %d", len(got), len(want))
+	}
+	for i := range want {
+		if line := decimals(t, got[i]); line != want[i] {
+			t.Errorf("problem %d: %s, the command line has %s", i/(top+2), line, want[i])
+		}
+	}
+}
+
+// pythonBinding tests the Python binding on the same library, if there is a Python.
+func pythonBinding(t *testing.T, folder string) {
+	t.Helper()
 	python, err := exec.LookPath("python3")
 	if err != nil || exec.Command(python, "-c", "import sys; sys.exit(sys.version_info < (3, 10))").Run() != nil {
 		t.Log("no Python 3.10: its binding is not tested")

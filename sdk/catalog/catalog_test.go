@@ -188,6 +188,15 @@ func TestAmbiguousDevices(t *testing.T) {
 	}
 }
 
+// scaleSpeed scales the parameter speed by the number of units.
+func scaleSpeed(name string, known, like hw.Set) (hw.Number, bool) {
+	if name != "speed" {
+		return hw.Number{}, false
+	}
+	return hw.Number{Value: like.Get("speed") * known.Get("units") / like.Get("units"), Unit: "1",
+		Source: "speed * units", Method: hw.Formula}, true
+}
+
 // A GPU of this machine is opened as the device with its product name, with the driver's values in the lowest tier,
 // or as a separate device.
 func TestLiveDevices(t *testing.T) {
@@ -239,13 +248,7 @@ func TestLiveDevices(t *testing.T) {
 		!strings.Contains(err.Error(), "Another GPU has no device file") {
 		t.Errorf("no Scale: %v", err)
 	}
-	def.Scale = func(name string, known, like hw.Set) (hw.Number, bool) {
-		if name != "speed" {
-			return hw.Number{}, false
-		}
-		return hw.Number{Value: like.Get("speed") * known.Get("units") / like.Get("units"), Unit: "1",
-			Source: "speed * units", Method: hw.Formula}, true
-	}
+	def.Scale = scaleSpeed
 	if err := open(live("Another GPU", map[string]float64{"units": 2})); err != nil {
 		t.Fatal(err)
 	}

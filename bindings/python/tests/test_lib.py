@@ -51,7 +51,7 @@ def said(pick):
     }
 
 
-def told(answer):
+def expected(answer):
     mapping = answer.get("mapping", {"xcds": 0, "chunk": 0})
     p = answer["predicted"]
     return {"config": answer["config"], "cycles": p["cycles"], "seconds": p["seconds"], "bound": p["bound"],
@@ -91,10 +91,10 @@ class SameAsCommandLine(unittest.TestCase):
             for p in self.problems:
                 with self.subTest(arch=arch, problem=p):
                     [want] = cli(*where, "select", *self.flags(p))
-                    self.assertEqual(said(model.select(**p)), told(want))
+                    self.assertEqual(said(model.select(**p)), expected(want))
                     self.assertEqual(
                         [said(pick) for pick in model.rank(**p, top=5)],
-                        [told(a) for a in cli(*where, "rank", "--top", 5, *self.flags(p))],
+                        [expected(a) for a in cli(*where, "rank", "--top", 5, *self.flags(p))],
                     )
                     regret = model.expected_regret(**p)
                     self.assertEqual(
@@ -113,7 +113,7 @@ class SameAsCommandLine(unittest.TestCase):
             file.flush()
             [want] = cli("--arch", "sm89", "--hw-params", file.name, "select", "-m", 512, "-n", 512, "-k", 512)
         self.assertEqual(
-            said(Model("sm89", overrides={"clock": {"value": 1, "unit": "GHz"}}).select(512, 512, 512)), told(want)
+            said(Model("sm89", overrides={"clock": {"value": 1, "unit": "GHz"}}).select(512, 512, 512)), expected(want)
         )
         for pick in Model("sm89", space={"block_m": [32], "num_stages": [2, 3]}).rank(512, 512, 512, top=50):
             self.assertEqual(pick.block_m, 32)
@@ -133,7 +133,7 @@ class SameAsCommandLine(unittest.TestCase):
             for given in (text, plain, packed):
                 model = Model("sm90", characterization=given)
                 self.assertEqual(model.description["rung"], want["rung"])
-                self.assertEqual(said(model.select(512, 512, 512)), told(want))
+                self.assertEqual(said(model.select(512, 512, 512)), expected(want))
         with self.assertRaises(Error):
             Model("sm90", compiled="colour\n")
 

@@ -245,7 +245,7 @@ class Picks(unittest.TestCase):
     def test_shortlist_of_unaligned_operands(self):
         fn = Kernel()
         with mock.patch.object(ot, "driver") as driver, warnings.catch_warnings():
-            warnings.simplefilter("error")  # whoever times is not warned
+            warnings.simplefilter("error")  # timing gives no warning
             driver.active.get_benchmarker.return_value = lambda call, quantiles: call() and len(fn.launches)
             kernel = ot.pick(model=self.model, shortlist="auto")(fn)
             self.launch(kernel, 4095, 4097, 4100)

@@ -140,7 +140,7 @@ os.kill(os.getpid(), signal.SIGKILL)
         pid = int(out.stdout)
         for _ in range(50):
             try:
-                if " Z " in pathlib.Path(f"/proc/{pid}/stat").read_text():  # dead, and nobody waits for it
+                if " Z " in pathlib.Path(f"/proc/{pid}/stat").read_text():  # a zombie
                     break
             except FileNotFoundError:
                 break

@@ -345,7 +345,7 @@ class Connection(unittest.TestCase):
         self.addCleanup(shell.__exit__, None, None, None)
         self.assertIn("|grpc", shell.stdout.readline())
         shell.kill()
-        # The output ends when nobody holds it any more, and the plugin keeps it as long as it lives.
+        # The output ends when no process holds it, and the plugin holds it while it lives.
         self.assertEqual(shell.stdout.read(), "")
 
 

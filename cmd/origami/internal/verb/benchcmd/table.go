@@ -122,7 +122,7 @@ func (w *writer) summaryLines(s *score.ComparisonSummary) []string {
 }
 
 // unfinished says how much of a sweep is missing. It is empty for a data set of times alone, which does not tell the
-// candidates that do not compile from those that nobody tried.
+// candidates that do not compile from those that were not tried.
 func (w *writer) unfinished(s *score.ComparisonSummary) string {
 	if s.Unfinished == 0 || w.data.Executor == "" {
 		return ""

@@ -109,6 +109,26 @@ func writeRecords(s *iostreams.Streams, f render.Format, c *Comparison) error {
 
 const absent = "–"
 
+// comparedRows are the rows of a table with a column per side.
+type comparedRows struct {
+	sides []Side
+	cells [][]string
+}
+
+// add adds a row. A side that failed has no value in it.
+func (r *comparedRows) add(name string, cell func(i int, side *Side, best *session.Entry) string) {
+	cells := []string{name}
+	for i := range r.sides {
+		side := &r.sides[i]
+		if side.Err != nil {
+			cells = append(cells, absent)
+			continue
+		}
+		cells = append(cells, cell(i, side, side.Best()))
+	}
+	r.cells = append(r.cells, cells)
+}
+
 func writeTable(s *iostreams.Streams, c *Comparison) {
 	model := c.Model
 	if model == "" {
@@ -119,19 +139,8 @@ func writeTable(s *iostreams.Streams, c *Comparison) {
 	for i := range c.Sides {
 		header = append(header, c.Sides[i].Target.ID())
 	}
-	var rows [][]string
-	row := func(name string, cell func(i int, side *Side, best *session.Entry) string) {
-		cells := []string{name}
-		for i := range c.Sides {
-			side := &c.Sides[i]
-			if side.Err != nil {
-				cells = append(cells, absent)
-				continue
-			}
-			cells = append(cells, cell(i, side, side.Best()))
-		}
-		rows = append(rows, cells)
-	}
+	rows := &comparedRows{sides: c.Sides}
+	row := rows.add
 	row("device", func(_ int, side *Side, _ *session.Entry) string { return side.Arch.DeviceName })
 	row("units", func(_ int, side *Side, _ *session.Entry) string {
 		return fmt.Sprintf("%d %ss at %s", side.Arch.Units, side.Arch.UnitName, side.Arch.Clock)
@@ -184,7 +193,7 @@ func writeTable(s *iostreams.Streams, c *Comparison) {
 			})
 		}
 	}
-	render.WriteTable(s, header, rows)
+	render.WriteTable(s, header, rows.cells)
 	for i := range c.Sides {
 		if side := &c.Sides[i]; side.Err != nil {
 			fmt.Fprintf(s.Out, "%s failed: %v\n", side.Target.ID(), side.Err)

@@ -82,7 +82,8 @@ func (x *executor) Library(_ context.Context, index int, p gemm.Problem, library
 		return nil, err
 	}
 	if libraries := []string{libraryDefault, libraryBest}; !slices.Contains(libraries, library) {
-		return nil, diag.Inputf("there is no library %q", library).At("CUDA").Do("use %s", strings.Join(libraries, " or "))
+		return nil, diag.Inputf("there is no library %q", library).At("CUDA").Do("use %s",
+			strings.Join(libraries, " or "))
 	}
 	program, err := d.library(p, library)
 	if err != nil {

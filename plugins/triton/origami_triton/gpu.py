@@ -109,8 +109,8 @@ class Gpu:
             return True
 
     def timed(self, run, warm: bool) -> Sample:
-        """Runs once and returns the time on the device. The flush of the L2 (or, for a warm L2, a run that fills it) and
-        a pause keep the device busy until everything is on the stream. A run that the device reached earlier is not
+        """Runs once and returns the time on the device. The flush of the L2 (or, for a warm L2, a run that fills it)
+        and a pause keep the device busy until everything is on the stream. A run that the device reached earlier is not
         counted, because the time between the events could then include a late launch."""
         pause = PAUSE
         while True:

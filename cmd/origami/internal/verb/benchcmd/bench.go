@@ -84,6 +84,17 @@ func Run(ctx context.Context, o *Options) error {
 	if problems == nil {
 		problems = listed(data.Problems())
 	}
+	err = o.compare(ctx, a, data, problems, bad)
+	if err != nil && ctx.Err() != nil && o.Executor != "" {
+		return stopped(ctx, err, data.Len(), data.Name)
+	}
+	return err
+}
+
+// compare scores the problems against the data set, and writes the outcome.
+func (o *Options) compare(
+	ctx context.Context, a arch.Architecture, data *dataset.Dataset, problems []session.Problem, bad []error,
+) error {
 	failures := o.Factory.Failures(bad)
 	w := newWriter(o.Factory.Streams, render.FormatOf(o.Factory), a.Describe(), data)
 	for _, p := range problems {

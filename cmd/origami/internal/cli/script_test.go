@@ -5,10 +5,12 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/signal"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -46,6 +48,20 @@ func TestMain(m *testing.M) {
 	}})
 }
 
+// interrupt sends this process an interrupt and waits until the command has heard it: on a busy machine the kernels of
+// the fake are faster than a signal.
+func interrupt() error {
+	heard := make(chan os.Signal, 1)
+	signal.Notify(heard, syscall.SIGINT)
+	defer signal.Stop(heard)
+	if err := syscall.Kill(os.Getpid(), syscall.SIGINT); err != nil {
+		return err
+	}
+	<-heard
+	time.Sleep(50 * time.Millisecond) // for the goroutine that cancels the command's context
+	return nil
+}
+
 // fakeHost adds a plugin that is not trusted, one that does not start, and an executor.
 type fakeHost struct{ session.InProcess }
 
@@ -79,7 +95,7 @@ func (h fakeHost) Executor(ctx context.Context, name string) (exec.Executor, err
 					Fix: "look for Xid in the kernel log"}
 			}
 		case "interrupt":
-			stops[n] = func() error { return syscall.Kill(os.Getpid(), syscall.SIGINT) }
+			stops[n] = interrupt
 		case "killed":
 			stops[n] = func() error { return syscall.Kill(os.Getpid(), syscall.SIGKILL) }
 		default:

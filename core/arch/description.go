@@ -45,10 +45,10 @@ type Description struct {
 	Atoms []Atom
 	// Params are the resolved hardware numbers.
 	Params []hw.Param
-	// Unused are the names of those that no prediction of the model depends on: no candidate list, no rejection, no time and
-	// no launch order. A model that leaves it empty says nothing about it.
+	// Unused are the names of the Params that no prediction depends on: no candidate list, rejection, time or launch
+	// order. It is empty if the model does not state it.
 	Unused []string
-	// Constants are the model's own empirical numbers, which no device file sets.
+	// Constants are the empirical numbers of the model, which no device file sets.
 	Constants []Constant
 	// Terms is the schema of the rows that Terms fills.
 	Terms []Term

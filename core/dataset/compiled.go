@@ -25,9 +25,9 @@ var compiledColumns = []string{
 // registerBytes is the size of a register. Spills are counted in registers.
 const registerBytes = 4
 
-// EachCompiled calls use for every kernel of a kernels.csv that was built, in the order of the file. It skips the rows that
-// have another value than only in one of its columns; the file need not have these columns. place is what errors call the
-// file. The kernel is valid until use returns.
+// EachCompiled calls use for every kernel of a kernels.csv that was built, in the order of the file. only filters by
+// column: rows with another value are skipped, and a column that the file lacks is ignored. place names the file in
+// errors. The kernel is valid until use returns.
 func EachCompiled(in io.Reader, place string, only map[string]string, use func(*Compiled) error) error {
 	return eachCompiled(in, place, compiledColumns, only, use)
 }

@@ -39,17 +39,17 @@ func (k Kind) String() string {
 	}
 }
 
-// Error is a failure told to a user. What is required; Where (a flag, a file:line:column, a plugin) and Fix (what to do)
-// are left out of the text when empty.
+// Error is a failure that a user reads. What is required. Where (a flag, a file:line:column, a plugin) and Fix (what to
+// do) are left out of the text if they are empty.
 //
-// The text holds for every front end, so it names no flag, command or function of one of them. A front end adds its hint
-// by Code, as the command line does.
+// Every front end shows the same text, so it names no flag, command or function. A front end adds a hint by Code, as
+// the command line does.
 type Error struct {
 	Kind  Kind
 	What  string
 	Where string
 	Fix   string
-	// Code names the failure for front ends. It is empty where no front end has anything to add.
+	// Code names the failure for front ends. It is empty if no front end has a hint for it.
 	Code Code
 	// Subject is the name that a hint for Code mentions: an architecture, the path of a plugin. It is not printed.
 	Subject string
@@ -128,8 +128,8 @@ func (e *Error) Also(format string, args ...any) *Error {
 	return &c
 }
 
-// Within says that an error happened inside a place: "place: where: what". An error that is at the place already, and an
-// empty place, change nothing.
+// Within puts a place before an error: "place: where: what". It changes nothing if the place is empty or the error has
+// it already.
 func Within(place string, err error) error {
 	var e *Error
 	switch {

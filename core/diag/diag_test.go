@@ -14,7 +14,8 @@ import (
 func TestErrorIsOneLine(t *testing.T) {
 	err := diag.Inputf("not a device file: %v", errors.New("yaml: unmarshal errors:\n  line 3: field clok not found")).
 		At("sm89.yaml").Do("see configs/README.md\n")
-	const want = "sm89.yaml: not a device file: yaml: unmarshal errors: line 3: field clok not found; see configs/README.md"
+	const want = "sm89.yaml: not a device file: yaml: unmarshal errors: line 3: field clok not found; " +
+		"see configs/README.md"
 	if got := err.Error(); got != want {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
@@ -27,14 +28,16 @@ func TestErrorIsOneLine(t *testing.T) {
 }
 
 func TestErrorCannotSteerTheTerminal(t *testing.T) {
-	if got := diag.Inputf("unknown kernel \x1b[2Jtiled\a").At("p\x9b").Error(); strings.ContainsAny(got, "\x1b\a") || !strings.Contains(got, "kernel \ufffd[2Jtiled\ufffd") {
+	got := diag.Inputf("unknown kernel \x1b[2Jtiled\a").At("p\x9b").Error()
+	if strings.ContainsAny(got, "\x1b\a") || !strings.Contains(got, "kernel \ufffd[2Jtiled\ufffd") {
 		t.Errorf("%q", got)
 	}
 }
 
 func TestErrorIsBounded(t *testing.T) {
 	err := diag.Inputf("unknown column %q", strings.Repeat("ä", 1<<20)).At("a.csv:1:1").Do("leave it out")
-	if got := err.Error(); len(got) > 5000 || !strings.HasPrefix(got, "a.csv:1:1: unknown column \"ää") || !strings.HasSuffix(got, "ä… (2093073 bytes more); leave it out") {
+	if got := err.Error(); len(got) > 5000 || !strings.HasPrefix(got, "a.csv:1:1: unknown column \"ää") ||
+		!strings.HasSuffix(got, "ä… (2093073 bytes more); leave it out") {
 		t.Errorf("%d bytes: %.40s … %s", len(got), got, got[max(0, len(got)-60):])
 	}
 }
@@ -61,7 +64,9 @@ func TestKindOf(t *testing.T) {
 	if got := diag.KindOf(diag.Inputf("x").At("y")); got != diag.Input {
 		t.Errorf("input error: %v", got)
 	}
-	for kind, name := range map[diag.Kind]string{diag.Internal: "internal", diag.Input: "input", diag.Plugin: "plugin", diag.Device: "device", 99: "internal"} {
+	for kind, name := range map[diag.Kind]string{
+		diag.Internal: "internal", diag.Input: "input", diag.Plugin: "plugin", diag.Device: "device", 99: "internal",
+	} {
 		if kind.String() != name {
 			t.Errorf("kind %d is %q, want %q", kind, kind, name)
 		}
@@ -92,7 +97,8 @@ func TestNearest(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	// Equals keep their order; a short word allows two edits.
-	if got := diag.Nearest("sm9", []string{"sm90", "sm89", "sm80", "gfx942"}, 4); !slices.Equal(got, []string{"sm90", "sm89", "sm80"}) {
+	got := diag.Nearest("sm9", []string{"sm90", "sm89", "sm80", "gfx942"}, 4)
+	if !slices.Equal(got, []string{"sm90", "sm89", "sm80"}) {
 		t.Errorf("%q", got)
 	}
 }
@@ -102,7 +108,10 @@ func TestNearestIsEditDistance(t *testing.T) {
 	for _, c := range []struct {
 		a, b string
 		d    int
-	}{{"kitten", "sitting", 3}, {"saturday", "sunday", 3}, {"flaw", "lawn", 2}, {"abcdef", "abcdef", 0}, {"intention", "execution", 5}} {
+	}{
+		{"kitten", "sitting", 3}, {"saturday", "sunday", 3}, {"flaw", "lawn", 2}, {"abcdef", "abcdef", 0},
+		{"intention", "execution", 5},
+	} {
 		limit := max(2, len(c.a)/2)
 		found := len(diag.Nearest(c.a, []string{c.b}, 1)) == 1
 		if found != (c.d <= limit) {

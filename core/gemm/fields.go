@@ -70,8 +70,8 @@ func (c *Config) Validate(declared ...Axis) error {
 	return c.invalid(declared)
 }
 
-// Plain reports whether the numbers are in range and no axis is named: such a configuration is valid in every family. It
-// is small enough to be inlined where a model checks a list.
+// Plain reports whether the numbers are in range and no axis is named. Such a configuration is valid in every family.
+// The compiler inlines it where a model checks a list.
 func (c *Config) Plain() bool { return c.inRange() && c.Axes == (Axes{}) }
 
 // ValidateNumbers is Validate for a reader that does not know the family's axes: it passes any.

@@ -13,18 +13,18 @@ import (
 // Size is a number of bytes.
 type Size int64
 
-// The limits. Each is far above what its files have, and what is read under it fits into memory.
+// The limits. Real files are far smaller, and files up to the limits fit into memory.
 const (
-	// Text is for what a person writes: settings, lock files, overrides, descriptions of datasets.
+	// Text bounds files that people write: settings, lock files, overrides, descriptions of data sets.
 	Text Size = 1 << 20
-	// Describe is for what a plugin prints about itself.
+	// Describe bounds what a plugin prints about itself.
 	Describe Size = 4 << 20
-	// Table is for CSV: lists of problems, times, kernels. A cell in quotes can be as long as the file. Two files of kernels
-	// go in one message to a plugin.
+	// Table bounds CSV files: problems, times, kernels. A quoted cell can be as long as the file. Two files of kernels go
+	// in one message to a plugin.
 	Table Size = 64 << 20
-	// Records is for a file with a measurement per line, whose lines are bounded; a folder may have many.
+	// Records bounds a file of measurements, one per line. The lines are bounded too. A folder may have many files.
 	Records Size = 1 << 30
-	// Program is for the binary of a plugin, which is hashed.
+	// Program bounds the binary of a plugin, which is hashed.
 	Program Size = 2 << 30
 )
 
@@ -87,7 +87,8 @@ func (e *ExceededError) Error() string { return e.diagnostic().Error() }
 func (e *ExceededError) Unwrap() error { return e.diagnostic() }
 
 func (e *ExceededError) diagnostic() *diag.Error {
-	return diag.Inputf("it is larger than %v, the most that is read of such a file", e.Limit).At("%s", e.Name).Do("%s", e.Fix)
+	return diag.Inputf("it is larger than %v, the most that is read of such a file", e.Limit).
+		At("%s", e.Name).Do("%s", e.Fix)
 }
 
 // ReadAll reads r whole.

@@ -18,7 +18,8 @@ func TestReader(t *testing.T) {
 	for size := range 13 {
 		text := []byte(strings.Repeat("x", size))
 		for name, wrap := range map[string]func(io.Reader) io.Reader{
-			"whole": func(r io.Reader) io.Reader { return r }, "bytes": iotest.OneByteReader, "end with data": iotest.DataErrReader,
+			"whole": func(r io.Reader) io.Reader { return r },
+			"bytes": iotest.OneByteReader, "end with data": iotest.DataErrReader,
 		} {
 			got, err := limit.ReadAll(wrap(bytes.NewReader(text)), "big.csv", most, "split it")
 			if size <= most {
@@ -48,13 +49,16 @@ func TestReader(t *testing.T) {
 	if _, err := limit.ReadAll(iotest.ErrReader(diag.Inputf("not a table")), "f", 1, ""); limit.Exceeded(err) != nil {
 		t.Errorf("got %v", limit.Exceeded(err))
 	}
-	if _, err := limit.ReadAll(iotest.ErrReader(io.ErrUnexpectedEOF), "f", 1, ""); !errors.Is(err, io.ErrUnexpectedEOF) || limit.Exceeded(err) != nil {
+	_, err := limit.ReadAll(iotest.ErrReader(io.ErrUnexpectedEOF), "f", 1, "")
+	if !errors.Is(err, io.ErrUnexpectedEOF) || limit.Exceeded(err) != nil {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestSize(t *testing.T) {
-	for size, want := range map[limit.Size]string{limit.Text: "1 MiB", limit.Records: "1 GiB", 3 << 10: "3 KiB", 1500: "1500 B", 0: "0 B", 1<<20 + 1: "1048577 B"} {
+	for size, want := range map[limit.Size]string{
+		limit.Text: "1 MiB", limit.Records: "1 GiB", 3 << 10: "3 KiB", 1500: "1500 B", 0: "0 B", 1<<20 + 1: "1048577 B",
+	} {
 		if size.String() != want {
 			t.Errorf("%d: got %s, want %s", int64(size), size, want)
 		}

@@ -1,5 +1,4 @@
-// Package builtins is the one list of the plugins that are part of the programs of this repository: the command line and
-// the C library.
+// Package builtins lists the plugins that are part of the command line and of the C library.
 package builtins
 
 import (

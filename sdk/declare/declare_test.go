@@ -207,7 +207,8 @@ func TestUnusedParameters(t *testing.T) {
 	}
 	m := full()
 	m.Kernels[0].Rules, m.Terms[5].Args[2] = nil, "active" // only the description shows them now
-	if got := open(t, arch.OpenRequest{}, m).Describe().Unused; !slices.Equal(got, []string{"memory", "cache", "peak_fp16"}) {
+	want := []string{"memory", "cache", "peak_fp16"}
+	if got := open(t, arch.OpenRequest{}, m).Describe().Unused; !slices.Equal(got, want) {
 		t.Errorf("%v are unused, want memory, cache and peak_fp16", got)
 	}
 }

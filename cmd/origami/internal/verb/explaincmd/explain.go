@@ -116,6 +116,9 @@ func Explain(ctx context.Context, a arch.Architecture, p gemm.Problem, kernel, c
 	if rejected := e.Estimate.Reject; rejected != "" && estimates[0].Reject != rejected {
 		estimates[0] = e.Estimate // the candidate list has the last word on what can be used
 	}
+	if e.Detail == "" && estimates[0].Reject != "" {
+		e.Detail = whyRejected(ctx, a, p, c)
+	}
 	e.Config, e.Candidate, e.Estimate, e.Terms = c, c, estimates[0], terms
 	if e.Mapping, err = a.Mapping(ctx, p, c); err != nil {
 		return nil, err
@@ -124,6 +127,31 @@ func Explain(ctx context.Context, a arch.Architecture, p gemm.Problem, kernel, c
 		e.Config.GroupM = e.Mapping.GroupM
 	}
 	return e, nil
+}
+
+// whyRejected returns why a configuration is not a candidate, in numbers: an estimate has the reason alone. It is empty if
+// the configuration is rejected for this problem only.
+func whyRejected(ctx context.Context, a arch.Architecture, p gemm.Problem, c gemm.Config) string {
+	c.GroupM = 0
+	space, numbers := arch.Space{Kernel: c.Kernel}, c.Numbers()
+	for i, values := range space.Numbers() {
+		if values != nil {
+			*values = []int{numbers[i]}
+		}
+	}
+	for name, value := range c.Axes.All() {
+		space.Axes = append(space.Axes, arch.AxisValues{Name: name, Values: []string{value}})
+	}
+	list, err := a.Candidates(ctx, p, space)
+	if err != nil {
+		return "" // the reason stands without it
+	}
+	for _, r := range list.Rejected {
+		if r.Config == c {
+			return r.Detail
+		}
+	}
+	return ""
 }
 
 // configOf reads a configuration. A part that the text leaves out comes from the first candidate with that tile, or

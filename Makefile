@@ -92,9 +92,11 @@ $(TOOLS)/cuda-link/libcuda.a:
 test: ## the README's test command
 	go test ./...
 
+# The packages that have golden numbers.
+GOLDEN = $(shell grep -rl --include='*_test.go' '^func Test.*Golden' cmd plugins | xargs -n1 dirname | sort -u | sed 's,^,./,')
 golden: ## the reference models against their golden numbers, without and with fused multiply-add available
-	GOAMD64=v1 go test -count=1 -run Golden ./plugins/... ./cmd/origami
-	if grep -qw avx2 /proc/cpuinfo; then GOAMD64=v3 go test -count=1 -run Golden ./plugins/... ./cmd/origami; else echo "no AVX2: the v3 comparison is left out"; fi
+	GOAMD64=v1 go test -count=1 -run Golden $(GOLDEN)
+	if grep -qw avx2 /proc/cpuinfo; then GOAMD64=v3 go test -count=1 -run Golden $(GOLDEN); else echo "no AVX2: the v3 comparison is left out"; fi
 
 golden-arm64: ## the models on arm64, where Go fuses multiply-adds at every chance, under qemu's user emulation
 	GOARCH=arm64 go test -exec qemu-aarch64-static -count=1 ./core/... ./sdk/declare ./plugins/nvidia ./plugins/nvidia/kernel/... \

@@ -129,8 +129,8 @@ func Explain(ctx context.Context, a arch.Architecture, p gemm.Problem, kernel, c
 	return e, nil
 }
 
-// whyRejected returns why a configuration is not a candidate, in numbers: an estimate has the reason alone. It is empty if
-// the configuration is rejected for this problem only.
+// whyRejected returns why a configuration is not a candidate, in numbers: an estimate has the reason alone. It is empty
+// if the configuration is rejected for this problem only.
 func whyRejected(ctx context.Context, a arch.Architecture, p gemm.Problem, c gemm.Config) string {
 	c.GroupM = 0
 	space, numbers := arch.Space{Kernel: c.Kernel}, c.Numbers()

@@ -60,7 +60,7 @@ func (l *candidateList) add(place string, names, values []string) error {
 		value := values[i]
 		switch at := fieldOf(name); {
 		case at >= 0 && given[at]:
-			return diag.Inputf("%s is given twice", gemm.Fields()[at].Name).At("%s", place).Do("leave one of them out")
+			return diag.Inputf("%s is given twice", configFields[at].Name).At("%s", place).Do("leave one of them out")
 		case at >= 0:
 			v, err := strconv.Atoi(value)
 			if err != nil || v < 1 || v > gemm.MaxConfigNumber {
@@ -74,7 +74,7 @@ func (l *candidateList) add(place string, names, values []string) error {
 			}
 		}
 	}
-	for i, x := range gemm.Fields() {
+	for i, x := range configFields {
 		if !given[i] && numbers[i] == 0 && !x.Optional {
 			return diag.Inputf("%s is missing", x.Name).At("%s", place).Do(candidateForm)
 		}
@@ -105,7 +105,7 @@ func (l *candidateList) setAxis(c *gemm.Config, place, name, value string) error
 // fieldOf returns the place in gemm.Fields of a name as files write it, −1 if it is none.
 func fieldOf(name string) int {
 	plain := strings.Replace(strings.ToLower(name), "_size", "", 1)
-	return slices.IndexFunc(gemm.Fields(), func(x gemm.Field) bool {
+	return slices.IndexFunc(configFields, func(x gemm.Field) bool {
 		return plain == x.Name || plain == x.Key && x.Key != "" || plain == x.Column && x.Column != ""
 	})
 }

@@ -90,6 +90,9 @@ func (f *SearchFlags) read(stdin io.Reader) ([]byte, error) {
 		Do("give a JSON or CSV file of configurations")
 }
 
+// configFields are the numbers that every configuration has.
+var configFields = gemm.Fields()
+
 // parseSpace reads the words of --space.
 func parseSpace(words []string, kernel string, axes []gemm.Axis) (arch.Space, error) {
 	space := arch.Space{Kernel: kernel}
@@ -103,11 +106,11 @@ func parseSpace(words []string, kernel string, axes []gemm.Axis) (arch.Space, er
 			return space, diag.Inputf("the axis %s has no values", name).At("%s", place).
 				Do("write AXIS=VALUE,VALUE, as in split_k=1,2,4,8")
 		}
-		i := slices.IndexFunc(gemm.Fields(), func(x gemm.Field) bool {
+		i := slices.IndexFunc(configFields, func(x gemm.Field) bool {
 			return x.Name == name || x.Key != "" && x.Key == name
 		})
 		if i >= 0 {
-			name = gemm.Fields()[i].Name
+			name = configFields[i].Name
 		}
 		if slices.Contains(seen, name) {
 			return space, diag.Inputf("the axis %s is given twice", name).At("%s",
@@ -140,7 +143,7 @@ func parseSpace(words []string, kernel string, axes []gemm.Axis) (arch.Space, er
 // unknownAxis names the axes that there are.
 func unknownAxis(name, place string, axes []gemm.Axis) error {
 	var names []string
-	for _, x := range gemm.Fields() {
+	for _, x := range configFields {
 		names = append(names, x.Name)
 	}
 	for i := range axes {

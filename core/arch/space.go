@@ -92,7 +92,7 @@ func tooLarge() error {
 	return diag.Inputf("the configuration space has more than %d configurations", maxSpace).Do("shorten an axis")
 }
 
-// enumerateAxes lists every combination of values on the named axes, of which there is at least one.
+// enumerateAxes lists every combination of values on the named axes. Without such axes the list has one empty entry.
 func (s *Space) enumerateAxes(defaults *Space, declared []gemm.Axis) ([]gemm.Axes, error) {
 	for _, axis := range s.Axes {
 		if _, err := gemm.FindAxis(declared, axis.Name); err != nil {

@@ -8,7 +8,8 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 )
 
-// One that cannot win keeps its first samples, one that is steady the least, one that is not up to the budget.
+// A configuration that cannot win keeps its first samples. A steady one is measured the least number of times, a noisy
+// one until the budget is spent.
 func TestEnough(t *testing.T) {
 	samples := func(times ...float64) []exec.Sample {
 		var out []exec.Sample

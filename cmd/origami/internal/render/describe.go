@@ -22,7 +22,7 @@ func Line(w io.Writer, label, format string, args ...any) {
 func Heading(a *session.Answer) string {
 	s := DeviceLines(a.Arch) + "\n" + ModelLine(a.Arch, a.Kernel)
 	if !Validated(a.Arch, a.Kernel) {
-		s += fmt.Sprintf("\n%-11s no: its error on this device is not known", "validated")
+		s += fmt.Sprintf("\n%-11s no: the model states no error for this device", "validated")
 	}
 	return s
 }

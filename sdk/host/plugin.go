@@ -131,9 +131,7 @@ func (p *program) launch() (_ *session, err error) {
 		StartTimeout:     options.StartTimeout + time.Second, // ctx decides
 		SyncStdout:       log,
 		SyncStderr:       log,
-		// go-plugin lifts gRPC's limits for its side.
-		GRPCDialOptions: []grpc.DialOption{grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(wire.MaxMessage),
-			grpc.MaxCallSendMsgSize(wire.MaxMessage))},
+		GRPCDialOptions:  wire.DialOptions(),    // go-plugin lifts gRPC's limits for its side
 		Logger:           hclog.NewNullLogger(), // our errors say the same
 		UnixSocketConfig: &goplugin.UnixSocketConfig{TempDir: sockets},
 		RunnerFunc: func(_ hclog.Logger, handshake *osexec.Cmd, dir string) (runner.Runner, error) {
@@ -292,7 +290,7 @@ func (p *program) invoke(ctx context.Context, timeout time.Duration, method stri
 	err = s.conn.Invoke(callCtx, method, args, reply, opts...)
 	expired := callCtx.Err() != nil
 	cancel()
-	if err == nil || wire.Answered(err) {
+	if err == nil || wire.Answered(err) || wire.IsOversize(err) {
 		return s, err
 	}
 	op, code := path.Base(method), status.Code(err)

@@ -136,6 +136,9 @@ func (c *Client) fault(ctx context.Context, op string, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
+	if IsOversize(err) {
+		return c.nonsense(op, err)
+	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}

@@ -77,8 +77,8 @@ func TestSpan(t *testing.T) {
 func TestDelimited(t *testing.T) {
 	rows := [][]string{{"a,b", "tab\there"}, {"say \"hi\"", "two\nlines"}}
 	for f, want := range map[Format]string{
-		CSV: "x,y\n\"a,b\",tab\there\n\"say \"\"hi\"\"\",\"two\nlines\"\n",
-		TSV: "x\ty\na,b\ttab here\nsay 'hi'\ttwo lines\n",
+		CSV: "x,y\n\"a,b\",tab\\there\n\"say \"\"hi\"\"\",two\\nlines\n",
+		TSV: "x\ty\na,b\ttab\\there\nsay 'hi'\ttwo\\nlines\n",
 	} {
 		var out bytes.Buffer
 		s := iostreams.Plain(strings.NewReader(""), &out, &out)

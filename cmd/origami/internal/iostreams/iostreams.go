@@ -105,13 +105,32 @@ type JSONError struct {
 	What  string `json:"what"`
 	Where string `json:"where,omitempty"`
 	Fix   string `json:"fix,omitempty"`
+	// Count is how many faults the error stands for, if they are counted.
+	Count int `json:"count,omitempty"`
 }
+
+// Counted is an error that stands for many.
+type Counted struct {
+	Count int
+	Err   error
+}
+
+// Error implements error.
+func (c *Counted) Error() string { return c.Err.Error() }
+
+// Unwrap returns the error with the text.
+func (c *Counted) Unwrap() error { return c.Err }
 
 // AsJSON converts an error.
 func AsJSON(err error) JSONError {
+	var counted *Counted
+	count := 0
+	if errors.As(err, &counted) {
+		count = counted.Count
+	}
 	var d *diag.Error
 	if errors.As(err, &d) {
-		return JSONError{d.Kind.String(), d.What, d.Where, d.Fix}
+		return JSONError{d.Kind.String(), d.What, d.Where, d.Fix, count}
 	}
 	return JSONError{Kind: diag.Internal.String(), What: err.Error()}
 }

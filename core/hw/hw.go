@@ -258,11 +258,11 @@ func (s Spec) normalise(n *Number) error {
 		return fmt.Errorf("value is zero")
 	case s.Max > 0 && value > s.Max:
 		return fmt.Errorf("value %v %s is above %v", n.Value, n.Unit, s.Max)
-	case value != 0 && (value < low || value > high):
-		return fmt.Errorf("value %v %s is not possible: the range is from %.4g to %.4g %s", n.Value, n.Unit, low, high,
-			s.Unit)
 	case s.Integer && (value != math.Trunc(value) || value > 1<<53):
 		return fmt.Errorf("value %v %s is not a whole number", n.Value, n.Unit)
+	case value != 0 && (value < low || value > high):
+		return fmt.Errorf("value %v %s is out of range: no hardware has less than %.4g or more than %.4g", n.Value,
+			n.Unit, low, high)
 	}
 	n.Value, n.Unit = value, s.Unit
 	return nil

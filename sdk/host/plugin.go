@@ -22,6 +22,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
+	"github.com/origami-gemm/origami/core/printable"
 	"github.com/origami-gemm/origami/sdk/wire"
 )
 
@@ -325,7 +326,7 @@ func (p *program) invoke(ctx context.Context, timeout time.Duration, method stri
 		}
 		return s, fault(p.name, op, FaultDied, s.process, wire.ErrDied, "it died during %s", op)
 	default:
-		return s, fault(p.name, op, FaultCall, nil, err, "%s failed: %s (%s)", op, status.Convert(err).Message(), code)
+		return s, fault(p.name, op, FaultCall, nil, err, "%s failed: %s (%s)", op, printable.Cut(status.Convert(err).Message(), 1<<10), code)
 	}
 }
 

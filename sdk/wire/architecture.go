@@ -81,7 +81,7 @@ func (a *Architecture) Candidates(ctx context.Context, p gemm.Problem, s arch.Sp
 	if err != nil {
 		return nil, err
 	}
-	c, err := fromCandidates(resp, a.desc)
+	c, err := fromCandidates(resp, s.Kernel, a.desc)
 	return c, a.client.nonsense("Candidates", err)
 }
 
@@ -104,7 +104,7 @@ func (a *Architecture) Estimate(ctx context.Context, dst []arch.Estimate, p gemm
 			return err
 		}
 		if err := fromEstimates(dst[:n], resp); err != nil {
-			return a.client.nonsense("Estimate", err)
+			return a.nonsense("Estimate", p, err)
 		}
 		dst, cfgs = dst[n:], cfgs[n:]
 	}
@@ -223,12 +223,26 @@ func (a *Architecture) rank(ctx context.Context, problems []gemm.Problem, space 
 	}
 	results := make([]selector.Result, len(problems))
 	for i, ranking := range resp.Rankings {
-		if results[i], err = fromRanking(ranking, r.Top, a.desc); err != nil {
-			return nil, a.client.nonsense("Rank", fmt.Errorf("%s: %w", problems[i], err))
+		if results[i], err = fromRanking(ranking, r.Top, r.Space.Kernel, a.desc); err != nil {
+			return nil, a.nonsense("Rank", problems[i], err)
+		}
+		var d *diag.Error
+		if errors.As(results[i].Err, &d) {
+			results[i].Err = a.client.reported(d)
 		}
 		resp.Rankings[i] = nil // not needed any more
 	}
 	return results, nil
+}
+
+// nonsense is the client's, about the predictions for a problem. A total that is none is the user's doing if the user
+// has changed the model's numbers.
+func (a *Architecture) nonsense(op string, p gemm.Problem, err error) error {
+	var total *totalError
+	if errors.As(err, &total) && len(a.desc.Overridden()) > 0 {
+		return a.desc.Implausible(total.total, p.String())
+	}
+	return a.client.nonsense(op, fmt.Errorf("%s: %w", p, err))
 }
 
 // RanksHere reports whether the plugin has turned out not to implement Rank.

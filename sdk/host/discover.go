@@ -174,7 +174,7 @@ func manifestsOf(plugins []*found) []arch.Manifest {
 // Plugins asks every plugin and lists them, usable or not, in order of precedence. A plugin that does not answer within
 // a second is listed as an error, unless the user named it. The error is that of ctx.
 func (h *Host) Plugins(ctx context.Context) ([]PluginInfo, error) {
-	if err := h.askAll(ctx); err != nil {
+	if err := h.askAll(ctx, ""); err != nil {
 		return nil, err
 	}
 	return h.Known(), nil
@@ -194,7 +194,7 @@ func (h *Host) Known() []PluginInfo {
 // order of precedence. An architecture is only in the first that provides it. The name of a manifest is that of the
 // plugin, whatever the plugin calls itself.
 func (h *Host) Manifests(ctx context.Context) ([]arch.Manifest, error) {
-	if err := h.askAll(ctx); err != nil {
+	if err := h.askAll(ctx, ""); err != nil {
 		return nil, err
 	}
 	return manifestsOf(h.known()), nil
@@ -219,23 +219,11 @@ func (h *Host) find(ctx context.Context, name string, look func([]arch.Manifest)
 	if m, err := look(manifestsOf(h.known())); err == nil {
 		return m, nil
 	}
-	if err := h.askAll(ctx); err != nil {
+	name, _, _ = strings.Cut(name, "@") // a plugin is usually called like its architecture
+	if err := h.askAll(ctx, name); err != nil {
 		return arch.Match{}, err
 	}
-	m, err := look(manifestsOf(h.known()))
-	if err == nil {
-		return m, nil
-	}
-	// A plugin is usually called as its architecture. Such a plugin is worth waiting for.
-	name, _, _ = strings.Cut(name, "@")
-	same := slices.DeleteFunc(h.listed(), func(q *inquiry) bool { return !strings.EqualFold(q.info.Name, name) })
-	if askErr := h.ask(ctx, same, 0); askErr != nil {
-		return arch.Match{}, askErr
-	}
-	if len(same) > 0 {
-		return look(manifestsOf(h.known()))
-	}
-	return m, err
+	return look(manifestsOf(h.known()))
 }
 
 // called asks the plugins of a name and returns the first usable one. One that the user named counts in any case.

@@ -54,7 +54,7 @@ func (h *Host) findExecutor(ctx context.Context, name string) (*found, error) {
 			return f, nil
 		}
 	}
-	if err := h.askAll(ctx); err != nil {
+	if err := h.askAll(ctx, ""); err != nil {
 		return nil, err
 	}
 	executors := h.executors()

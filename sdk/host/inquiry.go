@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -78,14 +79,18 @@ func (q *inquiry) end() *found {
 // noticeTime is how long the user waits for a plugin without being told.
 const noticeTime = time.Second
 
-// askAll asks all plugins at once. Those that the user did not name are waited for up to Options.DescribeTimeout only:
-// the answer may be another plugin's.
-func (h *Host) askAll(ctx context.Context) error {
+// askAll asks all plugins at once. Those whose path the user named, and those called name, are what the user means.
+// The others are waited for up to Options.DescribeTimeout only.
+func (h *Host) askAll(ctx context.Context, name string) error {
 	all := h.all()
+	var meant []*inquiry
 	for _, q := range all {
 		q.start(h)
+		if q.info.Named || name != "" && strings.EqualFold(q.info.Name, name) {
+			meant = append(meant, q)
+		}
 	}
-	if err := h.ask(ctx, h.first(), 0); err != nil {
+	if err := h.ask(ctx, meant, 0); err != nil {
 		return err
 	}
 	return h.ask(ctx, all, h.options.DescribeTimeout)

@@ -4,7 +4,6 @@ package plugincmd
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -110,6 +109,6 @@ func report(f *session.Factory, name, path, what string) error {
 	if path != "" {
 		name += " (" + path + ")"
 	}
-	_, err := fmt.Fprintf(f.Streams.Out, "plugin %s is %s %s\n", name, what, f.Settings.LockFile)
-	return err
+	f.Streams.Printf("plugin %s is %s %s\n", name, what, f.Settings.LockFile)
+	return nil
 }

@@ -125,7 +125,10 @@ func describe(name, device, salt string, params hw.Set) arch.Description {
 			},
 		}},
 		Monotone: []arch.Dim{arch.DimN, arch.DimK},
-		Families: []arch.Family{{Name: "two", Doc: "has named axes", Axes: []gemm.Axis{
+		Families: []arch.Family{{Name: "two", Doc: "has named axes", Types: []gemm.Types{
+			{In: gemm.FP16, Out: gemm.FP16}, {In: gemm.FP16, Out: gemm.FP32}, {In: gemm.BF16, Out: gemm.BF16},
+			{In: gemm.BF16, Out: gemm.FP32},
+		}, Axes: []gemm.Axis{
 			{
 				Name: "cluster", Doc: "CTAs per cluster", Type: gemm.Enumeration,
 				Values: []string{"1x1", "2x1", "4x1"}, Default: "1x1",
@@ -239,7 +242,7 @@ func (m *model) Mapping(_ context.Context, p gemm.Problem, c gemm.Config) (arch.
 }
 
 func (m *model) hash(p gemm.Problem, c *gemm.Config, salt uint64) uint64 {
-	h := mix(m.seed, salt, uint64(p.M), uint64(p.N), uint64(p.K), uint64(p.Batch),
+	h := mix(m.seed, salt, hashStorage(&p), uint64(p.M), uint64(p.N), uint64(p.K), uint64(p.Batch),
 		uint64(p.AMajor), uint64(p.BMajor), uint64(p.DType), uint64(len(c.Kernel)), uint64(c.Kernel[0]))
 	searched := *c
 	searched.GroupM = 0
@@ -250,6 +253,12 @@ func (m *model) hash(p gemm.Problem, c *gemm.Config, salt uint64) uint64 {
 		h = mix(h, uint64(b))
 	}
 	return h
+}
+
+// hashStorage makes the answers depend on the whole problem.
+func hashStorage(p *gemm.Problem) uint64 {
+	return mix(uint64(p.Out), uint64(p.LDA), uint64(p.LDB), uint64(p.LDC), uint64(p.AlignA), uint64(p.AlignB),
+		uint64(p.AlignC))
 }
 
 // positive turns a hash into a normal positive number between 1 and 2^16. It uses all bits of the fraction.

@@ -242,8 +242,9 @@ func (m *model) Mapping(_ context.Context, p gemm.Problem, c gemm.Config) (arch.
 }
 
 func (m *model) hash(p gemm.Problem, c *gemm.Config, salt uint64) uint64 {
-	h := mix(m.seed, salt, hashStorage(&p), uint64(p.M), uint64(p.N), uint64(p.K), uint64(p.Batch),
+	h := mix(m.seed, salt, uint64(p.M), uint64(p.N), uint64(p.K), uint64(p.Batch),
 		uint64(p.AMajor), uint64(p.BMajor), uint64(p.DType), uint64(len(c.Kernel)), uint64(c.Kernel[0]))
+	h = mixStorage(h, &p)
 	searched := *c
 	searched.GroupM = 0
 	for _, v := range searched.Numbers() {
@@ -255,9 +256,13 @@ func (m *model) hash(p gemm.Problem, c *gemm.Config, salt uint64) uint64 {
 	return h
 }
 
-// hashStorage makes the answers depend on the whole problem.
-func hashStorage(p *gemm.Problem) uint64 {
-	return mix(uint64(p.Out), uint64(p.LDA), uint64(p.LDB), uint64(p.LDC), uint64(p.AlignA), uint64(p.AlignB),
+// mixStorage makes the answers depend on the whole problem. Those for other problems stay what they were in the
+// revisions that sdk/compat keeps.
+func mixStorage(h uint64, p *gemm.Problem) uint64 {
+	if p.Plain() {
+		return h
+	}
+	return mix(h, uint64(p.Out), uint64(p.LDA), uint64(p.LDB), uint64(p.LDC), uint64(p.AlignA), uint64(p.AlignB),
 		uint64(p.AlignC))
 }
 

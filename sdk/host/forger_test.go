@@ -132,8 +132,12 @@ func runForger(f folder, name string) {
 		HandshakeConfig:  wire.Handshake,
 		VersionedPlugins: wire.Plugins(service),
 		GRPCServer: func(o []grpc.ServerOption) *grpc.Server {
-			return grpc.NewServer(append(o, grpc.MaxRecvMsgSize(wire.MaxRequest), grpc.UnaryInterceptor(f.intercept),
-				grpc.StreamInterceptor(f.flood), grpc.ForceServerCodecV2(codec{encoding.GetCodecV2("proto")}))...)
+			o = append(o, grpc.MaxRecvMsgSize(wire.MaxRequest), grpc.UnaryInterceptor(f.intercept),
+				grpc.StreamInterceptor(f.flood), grpc.ForceServerCodecV2(codec{encoding.GetCodecV2("proto")}))
+			if _, err := os.Stat(f.file(compressFile)); err == nil {
+				o = append(o, grpc.RPCCompressor(grpc.NewGZIPCompressor())) //nolint:staticcheck // whatever the host accepts
+			}
+			return grpc.NewServer(o...)
 		},
 	})
 	if f.armed(callForgeries, "afterwards").do != nil {

@@ -146,10 +146,21 @@ func TestStreamsAreBounded(t *testing.T) {
 	}
 }
 
+// A compressed message is refused: it could become anything.
+func TestCompressionIsRefused(t *testing.T) {
+	b := newBench(t, forger, host.Options{})
+	defer b.close(t)
+	if err := os.WriteFile(b.file(compressFile), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	wantFault(t, b.open(t.Context()), forger, host.FaultStart, "gzip")
+}
+
 const (
-	costlyFile  = "costly"  // the name of a costly answer
-	floodFile   = "flood"   // exists if the plugin floods the streams of go-plugin
-	floodedFile = "flooded" // the streams that were flooded
+	compressFile = "compress" // exists if the plugin compresses what it answers
+	costlyFile   = "costly"   // the name of a costly answer
+	floodFile    = "flood"    // exists if the plugin floods the streams of go-plugin
+	floodedFile  = "flooded"  // the streams that were flooded
 )
 
 // costlyAnswer is the answer that the test chose.

@@ -27,9 +27,9 @@ const (
 	// MaxAnswerMemory is how many bytes the host may allocate to decode an answer.
 	MaxAnswerMemory = 96 << 20
 	// MaxRequest is how many bytes a host may send. The largest request has two files of kernels.
-	MaxRequest = 2*int(limit.Table) + 8<<20
+	MaxRequest = 2*int(limit.Kernels) + 8<<20
 	// maxRequestMemory is how many bytes a plugin may allocate to decode a request.
-	maxRequestMemory = 2*int(limit.Table) + 64<<20
+	maxRequestMemory = 2*int(limit.Kernels) + 64<<20
 	// maxOutput bounds a message of go-plugin's own services. It sends the output of a plugin in parts of 1 KiB.
 	maxOutput = 64 << 10
 	// maxHeaders bounds the headers and trailers of an answer, in which errors travel.

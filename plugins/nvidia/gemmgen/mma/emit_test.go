@@ -281,8 +281,8 @@ func TestCheck(t *testing.T) {
 // banks.
 func TestSwizzle(t *testing.T) {
 	for _, cols := range []int{16, 32, 64, 128, 256} {
-		tl := tile{rows: 64, cols: cols}
-		shift, mask := tl.swizzle()
+		tl := tile{rows: 64, cols: cols, size: 2}
+		shift, mask, _ := tl.swizzle()
 		at := func(r, c int) int { return r*tl.rowBytes() + (c^(r>>shift&mask))*16 }
 		chunks, seen := tl.rowBytes()/16, map[int]bool{}
 		for r := range tl.rows {

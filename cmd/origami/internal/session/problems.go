@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,8 +18,12 @@ import (
 type ProblemFlags struct {
 	M, N, K, Batch Size
 	TransA, TransB bool
-	// DType and Kernel come from Settings: they have a place in the settings file too.
-	Problems string
+	// Out is the type of C. DType and Kernel come from Settings: they have a place in the settings file too.
+	Out           string
+	LDA, LDB, LDC Size
+	Align         Align
+	Problems      string
+	more          bool
 	// Search says which configurations to consider.
 	Search SearchFlags
 }
@@ -61,24 +66,62 @@ func (f *ProblemFlags) RegisterRecords(flags *pflag.FlagSet) {
 func (f *ProblemFlags) registerLayout(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.TransA, "trans-a", false, "A is M-contiguous (K-contiguous otherwise)")
 	flags.BoolVar(&f.TransB, "trans-b", false, "B is K-contiguous (N-contiguous otherwise)")
+	flags.Var(&f.LDA, "lda", "leading dimension of A: elements from row to row; dense otherwise")
+	flags.Var(&f.LDB, "ldb", "leading dimension of B")
+	flags.Var(&f.LDC, "ldc", "leading dimension of C")
+	flags.Var(&f.Align, "align", "bytes that divide the addresses of A, B and C (default 16), or of each: A,B,C")
 }
 
 func (f *ProblemFlags) registerFamily(flags *pflag.FlagSet) {
-	flags.String("dtype", "", "element `TYPE`: "+typeNames()+" (default fp16)")
+	flags.String("dtype", "", "element `TYPE` of A and B: "+gemm.TypeNames(gemm.DTypes())+" (default fp16)")
+	flags.StringVar(&f.Out, "out-dtype", "",
+		"element `TYPE` of C: "+gemm.TypeNames(gemm.OutputTypes())+"; what fits --dtype otherwise")
 	flags.String("kernel", "", "kernel `FAMILY`; the architecture's first otherwise")
 }
 
 func (f *ProblemFlags) registerProblems(flags *pflag.FlagSet) {
 	flags.StringVar(&f.Problems, "problems", "",
-		"answer for each row of a CSV `FILE` with the header m,n,k[,batch,trans_a,trans_b,dtype]; - is stdin")
+		"answer for each row of a CSV `FILE` with the header m,n,k[,batch,trans_a,trans_b,dtype,…]; - is stdin")
 }
 
-func typeNames() string {
-	var names []string
-	for _, t := range gemm.DTypes() {
-		names = append(names, t.String())
+// Align is a flag that takes the alignment of all three matrices, or of each.
+type Align struct {
+	bytes [3]int
+	text  string
+}
+
+// String implements pflag.Value.
+func (a *Align) String() string { return a.text }
+
+// Type implements pflag.Value: the name of the argument in help.
+func (a *Align) Type() string { return "BYTES" }
+
+// Set implements pflag.Value.
+func (a *Align) Set(text string) error {
+	cells := strings.Split(text, ",")
+	if len(cells) == 1 {
+		cells = []string{text, text, text}
 	}
-	return strings.Join(names, ", ")
+	if len(cells) != len(a.bytes) {
+		return errors.New("is neither one number nor three, as in 2,16,16 for A, B and C")
+	}
+	for i, cell := range cells {
+		var err error
+		if a.bytes[i], err = parseAlign(cell); err != nil {
+			return err
+		}
+	}
+	a.text = text
+	return nil
+}
+
+// parseAlign reads an alignment in bytes.
+func parseAlign(text string) (int, error) {
+	v, err := parseSize(text)
+	if err == nil && v&(v-1) != 0 {
+		err = errors.New("is no power of two")
+	}
+	return v, err
 }
 
 // Size is a flag that takes a whole number of at least 1.
@@ -135,11 +178,24 @@ type Problem struct {
 // Base returns a problem without sizes, with what the flags say about all problems.
 func (f *ProblemFlags) Base(dtype string) (gemm.Problem, error) {
 	var err error
-	base := gemm.Problem{Batch: f.Batch.value}
+	base := gemm.Problem{Batch: f.Batch.value, LDA: f.LDA.value, LDB: f.LDB.value, LDC: f.LDC.value}
 	base.SetTrans(f.TransA, f.TransB)
-	base.DType, err = gemm.ParseDType(dtype)
+	for i, bytes := range f.Align.bytes {
+		if bytes != 0 {
+			if err := base.SetAlign(gemm.Operand(i), bytes); err != nil {
+				return base, err
+			}
+		}
+	}
+	if base.DType, err = gemm.ParseDType(dtype); err == nil && f.Out != "" {
+		base.Out, err = gemm.ParseOutput(f.Out)
+	}
 	return base, err
 }
+
+// More reports whether some problem that Read returned has something that few problems have, for which files have more
+// columns.
+func (f *ProblemFlags) More() bool { return f.more }
 
 // Read returns the problems that the flags or the file ask for. bad are the rows of the file that could not be read,
 // each an error with file:line:column; the error is for the question as a whole.
@@ -150,6 +206,7 @@ func (f *ProblemFlags) Read(dtype string, stdin io.Reader) (good []Problem, bad 
 	}
 	if f.Problems == "" {
 		p, err := f.one(base)
+		f.more = !p.Plain()
 		return []Problem{{Problem: p}}, nil, err
 	}
 	for _, d := range f.sizes() {
@@ -173,7 +230,9 @@ func (f *ProblemFlags) Read(dtype string, stdin io.Reader) (good []Problem, bad 
 		defer file.Close()
 		r = file
 	}
-	return ReadCSV(name, r, base)
+	good, bad, err = ReadCSV(name, r, base)
+	f.more = slices.ContainsFunc(good, func(p Problem) bool { return !p.Plain() })
+	return good, bad, err
 }
 
 type named struct {
@@ -200,5 +259,5 @@ func (f *ProblemFlags) one(p gemm.Problem) (gemm.Problem, error) {
 			Do("give all three sizes, as in -m 4096 -n 4096 -k 4096")
 	}
 	p.M, p.N, p.K = f.M.value, f.N.value, f.K.value
-	return p, p.Validate()
+	return p.Canonical(), p.Validate()
 }

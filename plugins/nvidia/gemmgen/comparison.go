@@ -25,7 +25,7 @@ const (
 
 // EmitComparison generates the comparison for a C of one type, for devices that cover the target.
 func EmitComparison(out gemm.DType, t target.Target) (*Comparison, error) {
-	if out != gemm.FP16 && out != gemm.BF16 && out != gemm.FP32 && out != INT32 {
+	if out != gemm.FP16 && out != gemm.BF16 && out != gemm.FP32 && out != gemm.INT32 {
 		return nil, diag.Inputf("the comparison reads fp16, bf16, fp32 or int32, not %s", out).Do("choose one of them")
 	}
 	e := &comparisonEmitter{Builder: asm.New("compare_" + out.String()), out: out}
@@ -170,7 +170,7 @@ func (e *comparisonEmitter) load() (got, want ptx.Operand) {
 	switch e.out {
 	case gemm.FP32:
 		got, want = e.loadFloat(e.got, inside), e.loadFloat(e.want, inside)
-	case INT32:
+	case gemm.INT32:
 		got, want = e.loadInteger(e.got, inside), e.loadInteger(e.want, inside)
 	default:
 		got = e.B16()
@@ -212,7 +212,7 @@ func (e *comparisonEmitter) difference(got, want ptx.Operand) (diff, size ptx.Op
 	switch e.out {
 	case gemm.FP32:
 		e.SubF32(diff, got, want)
-	case INT32:
+	case gemm.INT32:
 		integer := e.B32()
 		e.SubS32(integer, got, want)
 		e.CvtF32S32(diff, integer)

@@ -20,8 +20,9 @@ type Reference struct {
 
 // EmitReference generates the reference for operands of one type and layout, for devices that cover the target.
 func EmitReference(d gemm.DType, aMajor, bMajor gemm.Major, t target.Target) (*Reference, error) {
-	if d < gemm.FP16 || d > E5M2 {
-		return nil, diag.Inputf("the reference reads operands, which are not of type %s", d).Do("choose another type")
+	if !d.Operand() {
+		return nil, diag.Inputf("the reference reads operands, and none has the type %s", d).
+			Do("use one of %s", gemm.TypeNames(gemm.DTypes()))
 	}
 	e := &referenceEmitter{Builder: asm.New(fmt.Sprintf("reference_%s_%c%c", d, aMajor, bMajor)), dtype: d}
 	e.Header("rows of A * B, summed in float64: %s, A %c-contiguous, B %c-contiguous", d, aMajor, bMajor)

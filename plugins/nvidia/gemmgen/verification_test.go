@@ -21,8 +21,8 @@ var sm90 = target.Target{CC: 90}
 func verifiers(t *testing.T, to target.Target) map[string]string {
 	t.Helper()
 	texts := map[string]string{}
-	for _, d := range []gemm.DType{gemm.FP16, gemm.BF16, gemm.FP8, E5M2, gemm.INT8, gemm.TF32, gemm.FP32} {
-		if (d == gemm.FP8 || d == E5M2) && to.CC < 89 {
+	for _, d := range []gemm.DType{gemm.FP16, gemm.BF16, gemm.FP8, gemm.FP8E5M2, gemm.INT8, gemm.TF32, gemm.FP32} {
+		if (d == gemm.FP8 || d == gemm.FP8E5M2) && to.CC < 89 {
 			continue
 		}
 		for _, majors := range []string{"kn", "kk", "mn", "mk"} {
@@ -33,7 +33,7 @@ func verifiers(t *testing.T, to target.Target) map[string]string {
 			texts[r.Name] = r.Text
 		}
 	}
-	for _, d := range []gemm.DType{gemm.FP16, gemm.BF16, gemm.FP32, INT32} {
+	for _, d := range []gemm.DType{gemm.FP16, gemm.BF16, gemm.FP32, gemm.INT32} {
 		c, err := EmitComparison(d, to)
 		if err != nil {
 			t.Fatal(err)
@@ -71,7 +71,7 @@ func TestVerifyText(t *testing.T) {
 			t.Errorf("%s computes before the last load", name)
 		}
 	}
-	if _, err := EmitReference(INT32, gemm.MajorK, gemm.MajorN, sm90); err == nil {
+	if _, err := EmitReference(gemm.INT32, gemm.MajorK, gemm.MajorN, sm90); err == nil {
 		t.Error("a reference for int32 operands")
 	}
 	if _, err := EmitComparison(gemm.INT8, sm90); err == nil {

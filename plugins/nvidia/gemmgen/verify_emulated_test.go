@@ -14,10 +14,10 @@ import (
 // ones.
 func TestVerifiersCompute(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
-	for i, d := range []gemm.DType{gemm.FP16, gemm.BF16, gemm.FP8, E5M2, gemm.INT8, gemm.TF32, gemm.FP32} {
+	for i, d := range []gemm.DType{gemm.FP16, gemm.BF16, gemm.FP8, gemm.FP8E5M2, gemm.INT8, gemm.TF32, gemm.FP32} {
 		out := gemm.FP32
 		if d == gemm.INT8 {
-			out = INT32
+			out = gemm.INT32
 		}
 		for j, transposed := range [][2]bool{{false, false}, {false, true}, {true, false}, {true, true}} {
 			p := problem(6, 5, 11, 2, transposed[0], transposed[1])

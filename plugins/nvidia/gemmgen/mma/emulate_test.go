@@ -170,7 +170,7 @@ func layoutsOf(d gemm.DType) []string {
 	return []string{"kn", "kk", "mn", "mk"}
 }
 
-var allTypes = []gemm.DType{gemm.FP16, gemm.BF16, gemm.FP8, gemmgen.E5M2, gemm.INT8, gemm.TF32, gemm.FP32}
+var allTypes = []gemm.DType{gemm.FP16, gemm.BF16, gemm.FP8, gemm.FP8E5M2, gemm.INT8, gemm.TF32, gemm.FP32}
 
 // TestEveryTypeComputes runs kernels of every type and layout on aligned and unaligned problems.
 func TestEveryTypeComputes(t *testing.T) {

@@ -39,7 +39,7 @@ var instructions = [...]instruction{
 		emit: func(b asm.Builder) func(d, a, b, c ptx.Operand) { return b.MmaSyncM16N8K16F32BF16 }},
 	gemm.FP8: {name: "mma.sync.m16n8k32", needs: sm89,
 		emit: func(b asm.Builder) func(d, a, b, c ptx.Operand) { return b.MmaSyncM16N8K32F32E4M3 }},
-	gemmgen.E5M2: {name: "mma.sync.m16n8k32", needs: sm89,
+	gemm.FP8E5M2: {name: "mma.sync.m16n8k32", needs: sm89,
 		emit: func(b asm.Builder) func(d, a, b, c ptx.Operand) { return b.MmaSyncM16N8K32F32E5M2 }},
 	gemm.INT8: {name: "mma.sync.m16n8k32", needs: sm80, integer: true,
 		emit: func(b asm.Builder) func(d, a, b, c ptx.Operand) { return b.MmaSyncM16N8K32S32S8 }},

@@ -52,7 +52,7 @@ func TestAssemble(t *testing.T) {
 			}
 		}
 	}
-	for _, d := range []gemm.DType{gemm.FP8, gemmgen.E5M2, gemm.INT8, gemm.TF32, gemm.FP32} {
+	for _, d := range []gemm.DType{gemm.FP8, gemm.FP8E5M2, gemm.INT8, gemm.TF32, gemm.FP32} {
 		assembleType(t, bin, d)
 	}
 	t.Run("peak", func(t *testing.T) {
@@ -74,7 +74,7 @@ func assembleType(t *testing.T, bin string, d gemm.DType) {
 		majors = majors[1:2]
 	}
 	if d == gemm.INT8 {
-		out = gemmgen.INT32
+		out = gemm.INT32
 	}
 	if instructionOf(d).needs != to {
 		to = sm(90)

@@ -14,8 +14,8 @@ import (
 // Spec is everything that the text of a kernel depends on. Sizes, leading dimensions, strides, alpha, beta, group_m and
 // the number of splits are parameters of the kernel (see gemmgen.Call), so one kernel serves all of them.
 type Spec struct {
-	// DType is the element type of A and B, Out that of C: FP16, BF16 or FP32, or INT32 if A and B are INT8. Sums are
-	// FP32, or INT32 of INT8.
+	// DType is the element type of A and B, Out that of C: INT32 if A and B are INT8, else FP16, BF16 or FP32. Sums are
+	// FP32, or INT32 for INT8.
 	DType, Out gemm.DType
 	// AMajor and BMajor say along which dimension A and B are contiguous. C is row-major.
 	AMajor, BMajor gemm.Major
@@ -53,7 +53,7 @@ func (s *Spec) step() int { return stepBytes / s.DType.Bytes() }
 // The types of C that the epilogue writes.
 var (
 	floatOutputs   = []gemm.DType{gemm.FP16, gemm.BF16, gemm.FP32}
-	integerOutputs = []gemm.DType{gemmgen.INT32}
+	integerOutputs = []gemm.DType{gemm.INT32}
 )
 
 // outputs returns the types of C for operands of a type of the family.
@@ -139,8 +139,8 @@ func (s *Spec) belongs() (reason arch.Reason, detail string) {
 	case instructionOf(s.DType) == nil:
 		return arch.ReasonAtomShape, fmt.Sprintf("the family has no instruction for operands of %s", s.DType)
 	case !slices.Contains(outputs(s.DType), s.Out):
-		return arch.ReasonAtomShape, fmt.Sprintf("of operands of %s the epilogue writes %s, not %s", s.DType,
-			names(outputs(s.DType)), s.Out)
+		return arch.ReasonAtomShape, fmt.Sprintf("for operands of %s the epilogue writes one of %s, not %s", s.DType,
+			gemm.TypeNames(outputs(s.DType)), s.Out)
 	case s.DType.Bytes() == 1 && (s.AMajor != gemm.MajorK || s.BMajor != gemm.MajorK):
 		return arch.ReasonAtomShape, fmt.Sprintf(
 			"A and B of %s must be contiguous along k: ldmatrix transposes only 16-bit elements", s.DType)
@@ -173,20 +173,4 @@ func (s Spec) name() string {
 		name += "_split"
 	}
 	return name
-}
-
-// names lists types as "fp16, bf16 or fp32".
-func names(types []gemm.DType) string {
-	list := ""
-	for i, t := range types {
-		switch i {
-		case 0:
-		case len(types) - 1:
-			list += " or "
-		default:
-			list += ", "
-		}
-		list += t.String()
-	}
-	return list
 }

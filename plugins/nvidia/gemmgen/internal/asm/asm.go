@@ -118,7 +118,7 @@ func (b Builder) ToDouble(d, x ptx.Operand, t gemm.DType) {
 		f := b.F32()
 		b.ToFloat(f, x, t)
 		b.CvtF64F32(d, f)
-	case gemm.FP8, E5M2:
+	case gemm.FP8, gemm.FP8E5M2:
 		pair, halves := b.B32(), b.Regs(2, b.B16)
 		if t == gemm.FP8 {
 			b.CvtF16x2E4M3x2(pair, x)
@@ -140,9 +140,6 @@ func (b Builder) ToDouble(d, x ptx.Operand, t gemm.DType) {
 		b.CvtF64F32(d, x)
 	}
 }
-
-// E5M2 TEMPORARY
-const E5M2 = gemm.INT8 + 1
 
 // ToFloat widens a 16-bit element h of type t. A bf16 is the upper half of a float.
 func (b Builder) ToFloat(d, h ptx.Operand, t gemm.DType) {

@@ -80,7 +80,7 @@ func TestVerifyText(t *testing.T) {
 }
 
 func verification(m, n, k, batch, rows, step int) Verification {
-	call := Packed(problem(m, n, k, batch, true, false))
+	call := NewCall(problem(m, n, k, batch, true, false))
 	call.A.Address, call.B.Address, call.C.Address = 1<<40, 1<<41, 1<<42
 	return Verification{
 		Call: call, Rows: rows, RowStep: step, Want: 1 << 43, Verdict: 1 << 44, Tolerance: 0.25, Scale: 2,

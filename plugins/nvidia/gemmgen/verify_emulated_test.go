@@ -22,7 +22,7 @@ func TestVerifiersCompute(t *testing.T) {
 		for j, transposed := range [][2]bool{{false, false}, {false, true}, {true, false}, {true, true}} {
 			p := problem(6, 5, 11, 2, transposed[0], transposed[1])
 			p.DType = d
-			call := Packed(p)
+			call := NewCall(p)
 			call.A.LD, call.B.LD = call.A.LD+1, call.B.LD+2
 			call.A.Stride, call.B.Stride = 12*call.A.LD, 12*call.B.LD
 			call.A.Address, call.B.Address, call.C.Address = 1<<32+uint64(d.Bytes()), 2<<32, 3<<32

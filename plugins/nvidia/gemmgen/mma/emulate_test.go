@@ -68,7 +68,7 @@ func (r trial) run(t *testing.T, random *rand.Rand, backwards bool) {
 	t.Helper()
 	p := problem(r.m, r.n, r.k, r.batch, r.majors[0] == 'm', r.majors[1] == 'k')
 	p.DType = r.in
-	call := gemmgen.Packed(p)
+	call := gemmgen.NewCall(p)
 	call.Alpha, call.Beta = r.alpha, r.beta
 	rowsA, rowsB := r.m, r.k
 	if p.TransA() {

@@ -31,13 +31,21 @@ func (d *Description) Supports(kernel string, p *gemm.Problem) error {
 
 // supported lists the types of each family.
 func (d *Description) supported() string {
-	var parts []string
+	var lists []string
+	families := map[string][]string{} // by list
 	for i := range d.Families {
 		if f := &d.Families[i]; len(f.Types) > 0 {
-			parts = append(parts, gemm.TypesText(f.Types)+" with "+f.Name)
+			text := gemm.TypesText(f.Types)
+			if families[text] == nil {
+				lists = append(lists, text)
+			}
+			families[text] = append(families[text], f.Name)
 		}
 	}
-	return strings.Join(parts, ", or ")
+	for i, text := range lists {
+		lists[i] += " with " + strings.Join(families[text], " or ")
+	}
+	return strings.Join(lists, ", or ")
 }
 
 func (d *Description) supportsAccess(p *gemm.Problem) error {
@@ -46,9 +54,9 @@ func (d *Description) supportsAccess(p *gemm.Problem) error {
 	dense.AlignA, dense.AlignB, dense.AlignC = 0, 0, 0
 	for o := gemm.A; o <= gemm.C; o++ {
 		if got, want := p.VectorBytes(o), dense.VectorBytes(o); got < want {
-			return diag.Inputf("the %s model of %s does not know the cost of accesses to %s of at most %d bytes: "+
-				"its address or its leading dimension in bytes is not divisible by %d", d.Model, d.Arch, o, got, want).
-				Do("pad the rows of %s, or leave the leading dimension and the alignment out", o)
+			return diag.Inputf("the rows of %s are aligned to %d bytes, and the %s model of %s has no cost for loads and "+
+				"stores of less than %d", o, got, d.Model, d.Arch, want).
+				Do("align the address and the leading dimension to %d bytes", want)
 		}
 	}
 	return nil

@@ -21,6 +21,7 @@ type line struct {
 	Arms            int          `json:"arms,omitempty"`
 	NullArm         bool         `json:"null_arm,omitempty"`
 	Status          Status       `json:"status"`
+	Fault           Fault        `json:"fault,omitempty"`
 	Detail          string       `json:"detail,omitempty"`
 	Arch            string       `json:"arch"`
 	Device          string       `json:"device"`
@@ -93,7 +94,7 @@ func AppendLine(dst []byte, c Conditions, m *Measurement) ([]byte, error) {
 func newLine(c Conditions, m *Measurement) line {
 	l := line{
 		Schema: Schema, Phase: m.Phase, Block: m.Block, Arms: m.Arms, NullArm: m.Null,
-		Status: m.Status, Detail: m.Detail,
+		Status: m.Status, Fault: m.Fault, Detail: m.Detail,
 		Arch: c.Arch, Device: c.Device, DeviceName: c.DeviceName, DriverName: c.DriverName, Kernel: c.Kernel,
 		Problem: m.Problem.Record(),
 		Library: m.Library, WarmL2: c.WarmL2, Input: c.Input, Median: float64(m.Median), RelativeMAD: m.RelativeMAD,

@@ -36,7 +36,7 @@ var types = [...]struct {
 	FP16: {"fp16", 16, []DType{FP16, FP32}, []string{"float16", "half", "f16"}},
 	BF16: {"bf16", 16, []DType{BF16, FP32}, []string{"bfloat16"}},
 	FP32: {"fp32", 32, []DType{FP32}, []string{"float32", "float", "f32"}},
-	TF32: {"tf32", 32, []DType{FP32}, []string{"tensorfloat32", "xf32"}},
+	TF32: {"tf32", 32, []DType{FP32}, []string{"tensorfloat32"}},
 	FP8: {"fp8", 8, []DType{FP16, BF16, FP32}, []string{"fp8_e4m3", "e4m3", "fp8e4m3", "f8e4m3", "e4m3fn",
 		"f8e4m3fn", "float8_e4m3", "float8_e4m3fn", "fp8e4nv"}},
 	INT8: {"int8", 8, []DType{INT32}, []string{"i8", "s8"}},

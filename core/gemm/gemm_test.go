@@ -126,8 +126,8 @@ func TestValidateLimit(t *testing.T) {
 
 func TestDTypes(t *testing.T) {
 	bits := map[gemm.DType][2]int{ // input, output
-		gemm.FP16: {16, 16}, gemm.BF16: {16, 16}, gemm.FP32: {32, 32}, gemm.TF32: {32, 32}, gemm.FP8: {8, 16}, gemm.INT8: {8, 32},
-		gemm.FP8E5M2: {8, 16},
+		gemm.FP16: {16, 16}, gemm.BF16: {16, 16}, gemm.FP32: {32, 32}, gemm.TF32: {32, 32}, gemm.FP8: {8, 16},
+		gemm.INT8: {8, 32}, gemm.FP8E5M2: {8, 16},
 	}
 	for _, d := range gemm.DTypes() {
 		back, err := gemm.ParseDType(d.String())

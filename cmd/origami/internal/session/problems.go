@@ -37,6 +37,7 @@ func (f *ProblemFlags) Register(flags *pflag.FlagSet, withFile bool) {
 	flags.VarP(&f.K, "k", "k", "columns of A, rows of B")
 	flags.Var(&f.Batch, "batch", "number of products of this size")
 	f.registerLayout(flags)
+	f.registerStorage(flags)
 	f.registerFamily(flags)
 	f.Search.Register(flags)
 	if withFile {
@@ -66,6 +67,9 @@ func (f *ProblemFlags) RegisterRecords(flags *pflag.FlagSet) {
 func (f *ProblemFlags) registerLayout(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.TransA, "trans-a", false, "A is M-contiguous (K-contiguous otherwise)")
 	flags.BoolVar(&f.TransB, "trans-b", false, "B is K-contiguous (N-contiguous otherwise)")
+}
+
+func (f *ProblemFlags) registerStorage(flags *pflag.FlagSet) {
 	flags.Var(&f.LDA, "lda", "leading dimension of A: elements from row to row; dense otherwise")
 	flags.Var(&f.LDB, "ldb", "leading dimension of B")
 	flags.Var(&f.LDC, "ldc", "leading dimension of C")
@@ -75,7 +79,7 @@ func (f *ProblemFlags) registerLayout(flags *pflag.FlagSet) {
 func (f *ProblemFlags) registerFamily(flags *pflag.FlagSet) {
 	flags.String("dtype", "", "element `TYPE` of A and B: "+gemm.TypeNames(gemm.DTypes())+" (default fp16)")
 	flags.StringVar(&f.Out, "out-dtype", "",
-		"element `TYPE` of C: "+gemm.TypeNames(gemm.OutputTypes())+"; what fits --dtype otherwise")
+		"element `TYPE` of C: "+gemm.TypeNames(gemm.OutputTypes())+"; what goes with --dtype otherwise")
 	flags.String("kernel", "", "kernel `FAMILY`; the architecture's first otherwise")
 }
 

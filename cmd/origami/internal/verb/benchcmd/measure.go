@@ -50,8 +50,10 @@ func (o *Options) measure(
 // Zero means that the executor does not know the memory.
 func (o *Options) fitting(problems []session.Problem, memory unit.Bytes) []session.Problem {
 	return slices.DeleteFunc(slices.Clone(problems), func(p session.Problem) bool {
-		need := unit.Bytes(p.DType.Bytes()*p.Batch) *
-			(unit.Bytes(p.M)*unit.Bytes(p.K) + unit.Bytes(p.K)*unit.Bytes(p.N) + unit.Bytes(p.M)*unit.Bytes(p.N))
+		var need unit.Bytes
+		for o := gemm.A; o <= gemm.C; o++ {
+			need += unit.Bytes(p.Batch) * unit.Bytes(p.Stride(o)) * unit.Bytes(p.Type(o).Bytes())
+		}
 		if memory == 0 || need <= memory {
 			return false
 		}
@@ -98,6 +100,9 @@ func (o *Options) fill(
 			progress.warn(fmt.Sprintf("%s of %s is left out: %s: %s", m.Label(), m.Problem, words(m.Status),
 				m.Detail))
 		}
+	}
+	sweep.Retry = func(err error, wait time.Duration, attempt, of int) {
+		progress.warn(session.Retrying(err, wait, attempt, of))
 	}
 	for _, p := range problems {
 		err := sweep.Run(ctx, p.Problem)

@@ -38,7 +38,7 @@ func (e *emitter) newCopier(t tile, p matrixParams, first, limit, begin ptx.Oper
 	c := &copier{e: e, t: t, bytes: t.align}
 	threads, perRow := e.g.threads, t.rowBytes()/c.bytes
 	c.across, c.rowStep, c.columnStep = max(1, perRow/threads), max(1, threads/perRow), threads*c.bytes
-	c.copies = max(1, t.rows*perRow/threads)
+	c.copies = t.copies(threads)
 
 	// The thread's first row, and its first byte in it.
 	var byte0 ptx.Operand
@@ -215,7 +215,7 @@ func (c *copier) copy(
 		e.MadWideU32(from, at, c.rowBytes, c.pointer[position])
 		source := ptx.Global(from, 0)
 		switch {
-		case c.bytes <= 2:
+		case c.bytes < AsyncBytes:
 			v, read := e.B16(), guard
 			e.MovB16(v, ptx.Int(0))
 			if size != nil {

@@ -111,6 +111,9 @@ type tile struct {
 func (t tile) rowBytes() int { return t.size * t.cols }
 func (t tile) bytes() int    { return t.rows * t.rowBytes() }
 
+// copies is how many copies a thread makes of the tile.
+func (t tile) copies(threads int) int { return max(1, t.bytes()/t.align/threads) }
+
 // byElement reports whether the fragments are read element by element.
 func (t tile) byElement() bool { return t.kRows && t.size == 4 }
 

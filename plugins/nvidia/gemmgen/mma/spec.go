@@ -76,7 +76,13 @@ type Resources struct {
 	// WarpsM, WarpsN and WarpsK are the warp grid. WarpsK warps share an output tile and split the steps along K of a
 	// block.
 	WarpsM, WarpsN, WarpsK int
+	// CopiesA and CopiesB are the copies of a thread from global to shared memory in each block along K. Each is as wide
+	// as the specification's AlignA or AlignB.
+	CopiesA, CopiesB int
 }
+
+// AsyncBytes is the least width of a copy that is asynchronous. Narrower ones are loads and stores of a thread.
+const AsyncBytes = 4
 
 // otherRegisters is an allowance for addresses, pointers, counters and predicates, in 32-bit registers per thread. With
 // it, ptxas 13.0 and 13.5 spill at most a few words in a handful of kernels with 20 or more copies per thread.
@@ -128,6 +134,7 @@ func (s *Spec) layout(g *geometry, r *Resources) (reason arch.Reason, detail str
 		Threads: g.threads, SharedMemory: unit.Bytes(g.sharedBytes),
 		Accumulators: 4 * g.tilesM * g.tilesN, Fragments: g.fragments,
 		WarpsM: g.warpsM, WarpsN: g.warpsN, WarpsK: g.warpsK,
+		CopiesA: g.a.copies(g.threads), CopiesB: g.b.copies(g.threads),
 	}
 	return "", ""
 }

@@ -27,7 +27,7 @@ func TestRandomConfigurations(t *testing.T) {
 		t.Run(dtype.String(), func(t *testing.T) {
 			random := rand.New(rand.NewPCG(7, uint64(dtype)))
 			built, errors := 0, map[gemm.DType]float64{}
-			for range 160 {
+			for range 100 {
 				p, c := randomProblem(random, dtype), randomConfig(random)
 				n, ok := checked(t, x, p, c)
 				if ok {
@@ -36,7 +36,7 @@ func TestRandomConfigurations(t *testing.T) {
 				}
 			}
 			t.Logf("%d right, the largest error of each output type over the tolerance: %v", built, errors)
-			if built < 40 {
+			if built < 25 {
 				t.Errorf("only %d configurations could be built", built)
 			}
 		})

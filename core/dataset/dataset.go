@@ -103,6 +103,7 @@ func New(name string, c Conditions) *Dataset {
 
 // Add enters a measurement. It returns an error if the same measurement is already there.
 func (d *Dataset) Add(m Measurement) error {
+	m.Problem = m.Problem.Canonical()
 	i := len(d.measurements)
 	if m.Phase == Final {
 		if !d.addFinal(&m, i) {

@@ -104,6 +104,7 @@ func New(name string, c Conditions) *Dataset {
 // Add enters a measurement. One that failed in the sweep is replaced by a later one of the same, in its place. It is an
 // error if the same measurement is already there otherwise.
 func (d *Dataset) Add(m Measurement) error {
+	m.Problem = m.Problem.Canonical()
 	if old, there := d.sweep[key{m.Problem, m.Config, m.Library}]; there && m.Phase == Sweep &&
 		d.measurements[old].Status.Retriable() {
 		d.measurements[old] = m

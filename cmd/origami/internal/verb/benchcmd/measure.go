@@ -50,8 +50,10 @@ func (o *Options) measure(
 // Zero means that the executor does not know the memory.
 func (o *Options) fitting(problems []session.Problem, memory unit.Bytes) []session.Problem {
 	return slices.DeleteFunc(slices.Clone(problems), func(p session.Problem) bool {
-		need := unit.Bytes(p.DType.Bytes()*p.Batch) *
-			(unit.Bytes(p.M)*unit.Bytes(p.K) + unit.Bytes(p.K)*unit.Bytes(p.N) + unit.Bytes(p.M)*unit.Bytes(p.N))
+		var need unit.Bytes
+		for o := gemm.A; o <= gemm.C; o++ {
+			need += unit.Bytes(p.Batch) * unit.Bytes(p.Stride(o)) * unit.Bytes(p.Type(o).Bytes())
+		}
 		if memory == 0 || need <= memory {
 			return false
 		}

@@ -60,7 +60,8 @@ func (l *line) conditions() Conditions {
 func (l *line) measurement() (Measurement, error) {
 	m := Measurement{
 		Phase: l.Phase, Block: l.Block, Arms: l.Arms, Null: l.NullArm, Status: l.Status, Fault: l.Fault,
-		Detail: l.Detail, Library: l.Library, ClockMin: unit.Hertz(l.ClockMin), ClockMax: unit.Hertz(l.ClockMax), Host: l.Host,
+		Detail: l.Detail, Library: l.Library, Host: l.Host,
+		ClockMin: unit.Hertz(l.ClockMin), ClockMax: unit.Hertz(l.ClockMax),
 	}
 	for _, read := range []func(*Measurement) error{
 		l.header, l.lengths, l.problem, l.config, l.samples, l.clock, l.numerics,
@@ -87,7 +88,7 @@ func (l *line) measurement() (Measurement, error) {
 // maxBlocks bounds the blocks of a problem, so that a line cannot exhaust the memory.
 const maxBlocks = 1 << 16
 
-// What is read of a line is bounded, at several times what is written, because all lines of a folder are held in memory.
+// What is read of a line is bounded, at several times what is written: all lines of a folder are held in memory.
 const (
 	maxText    = 4096 // bytes of a text
 	maxSamples = 10000

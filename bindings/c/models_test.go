@@ -49,7 +49,7 @@ func TestOpen(t *testing.T) {
 		`{"arch":"sm90"} {}`:            "data follows",
 		`{"arch":"sm90","arch":"sm80"}`: `the key "arch" is there twice`,
 		`{"Arch":"sm90"}`:               `the key "Arch"`,
-		`{"arch":"sm90","space":{"block_m":[64],"block_m":[32]}}`:                     `there twice`,
+		`{"arch":"sm90","space":{"block_m":[64],"block_m":[32]}}`:       `there twice`,
 		`{"arch":"sm90","overrides":{"clock":1,"clock":2}}`:             `there twice`,
 		`{"arch":"sm90","colour":"red"}`:                                "colour",
 		`{"arch":7}`:                                                    "not understood",

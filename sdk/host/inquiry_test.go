@@ -164,6 +164,7 @@ func TestPluginsThatAreMeantAreAwaited(t *testing.T) {
 				plugins = []string{path}
 			}
 			if strings.HasSuffix(name, "executor") {
+				a.add("hangs", time.Hour, true)
 				a.add("runs", takes, true)
 				awaited = "runs"
 			}

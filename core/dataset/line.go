@@ -3,6 +3,8 @@ package dataset
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"math"
 	"time"
 
@@ -28,7 +30,7 @@ type line struct {
 	DeviceName      string       `json:"device_name,omitempty"`
 	DriverName      string       `json:"driver_device_name,omitempty"`
 	Kernel          string       `json:"kernel"`
-	Problem         problem      `json:"problem"`
+	Problem         gemm.Record  `json:"problem"`
 	Config          *gemm.Config `json:"config,omitempty"`
 	Library         string       `json:"library,omitempty"`
 	WarmL2          bool         `json:"warm_l2"`
@@ -45,16 +47,6 @@ type line struct {
 	Executor        string       `json:"executor"`
 	ExecutorVersion string       `json:"executor_version"`
 	Host            string       `json:"host_software,omitempty"`
-}
-
-type problem struct {
-	M      int    `json:"m"`
-	N      int    `json:"n"`
-	K      int    `json:"k"`
-	Batch  int    `json:"batch"`
-	TransA bool   `json:"trans_a"`
-	TransB bool   `json:"trans_b"`
-	DType  string `json:"dtype"`
 }
 
 type resources struct {
@@ -89,25 +81,31 @@ type environment struct {
 // measurement that could not be read back.
 func AppendLine(dst []byte, c Conditions, m *Measurement) ([]byte, error) {
 	l := newLine(c, m)
-	if _, err := l.measurement(); err != nil {
-		return dst, err
-	}
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(&l); err != nil {
 		return dst, err
 	}
+	if b.Len() > maxLine {
+		return dst, fmt.Errorf("its line has %d bytes, and at most %d are read", b.Len(), maxLine)
+	}
+	got, again, err := ParseLine(bytes.TrimSuffix(b.Bytes(), []byte("\n")))
+	if err != nil {
+		return dst, err
+	}
+	if got != c || again.Library != m.Library {
+		return dst, errors.New("a name in it is no UTF-8")
+	}
 	return append(dst, b.Bytes()...), nil
 }
 
 func newLine(c Conditions, m *Measurement) line {
-	p := &m.Problem
 	l := line{
 		Schema: Schema, Phase: m.Phase, Block: m.Block, Arms: m.Arms, NullArm: m.Null,
 		Status: m.Status, Fault: m.Fault, Detail: m.Detail,
 		Arch: c.Arch, Device: c.Device, DeviceName: c.DeviceName, DriverName: c.DriverName, Kernel: c.Kernel,
-		Problem: problem{p.M, p.N, p.K, p.Batch, p.TransA(), p.TransB(), p.DType.String()},
+		Problem: m.Problem.Record(),
 		Library: m.Library, WarmL2: c.WarmL2, Input: c.Input, Median: float64(m.Median), RelativeMAD: m.RelativeMAD,
 		ClockMin: float64(m.ClockMin), ClockMax: float64(m.ClockMax), ClockMoved: m.ClockMoved(),
 		Executor: c.Executor, ExecutorVersion: c.ExecutorVersion, Host: m.Host,

@@ -118,6 +118,12 @@ func TestBadLines(t *testing.T) {
 		"contradict":          {`"clock_moved":true`, `"clock_moved":false`},
 		"contradicts the num": {`"wrong_elements":0`, `"wrong_elements":1`},
 		"problem.batch is a":  {`"batch":2`, `"batch":2.5`},
+		`"status" is there t`: {`"status":"ok"`, `"status":"failed","status":"ok"`},
+		`"STATUS" is written`: {`"status"`, `"STATUS"`},
+		`"problem.m" is ther`: {`"m":64`, `"m":64,"m":64`},
+		`"config.block_m" is`: {`"block_m":64`, `"block_m":32,"block_m":64`},
+		`fault "executor" is`: {`"status":"ok"`, `"status":"failed","fault":"executor"`},
+		`status ok has no fa`: {`"status":"ok"`, `"status":"ok","fault":"kernel"`},
 	} {
 		line := strings.Replace(good, change[0], change[1], 1)
 		if line == good {
@@ -209,7 +215,9 @@ func TestBrokenLines(t *testing.T) {
 		"here/measurements.jsonl:3: phase \"none\" is none of":               {lines[0] + lines[1] + badPhase, false},
 		"here/measurements.jsonl:7: 64x32x16,warps=4,stages=3,group=4,split": {all + lines[0], false},
 		`here/measurements.jsonl:7: the executor's version is "0.2.0" and w`: {all + text(t, other, full()), false},
-		"here/measurements.jsonl:1: the line is longer than":                 {strings.Repeat("x", maxLine+1), false},
+		`here/measurements.jsonl:2: the key "phase" is there twice`: {
+			lines[0] + strings.Replace(lines[1], `"phase"`, `"phase":"final","phase"`, 1) + lines[2], false},
+		"here/measurements.jsonl:1: the line is longer than": {strings.Repeat("x", maxLine+1), false},
 	} {
 		files := fstest.MapFS{DescriptionFile: {Data: []byte(description)}, Log: {Data: []byte(c.log)}}
 		if d, err := Read("here", files); d != nil || diag.KindOf(err) != diag.Input ||
@@ -242,6 +250,47 @@ func TestBrokenLines(t *testing.T) {
 	if d, truncated, err := Recover("here", fstest.MapFS{DescriptionFile: {Data: []byte(description)}}); err != nil ||
 		truncated != nil || d.Len() != 0 {
 		t.Errorf("an empty folder: %v", err)
+	}
+}
+
+// A later measurement takes the place of one that failed, and of no other.
+func TestMeasuredAgain(t *testing.T) {
+	description, _ := sweeps(t)
+	in := func(statuses ...Status) string {
+		all := ""
+		for _, status := range statuses {
+			m := full()
+			m.Phase, m.Block, m.Arms, m.Null = Sweep, 0, 0, false
+			if m.Status = status; status != OK {
+				m.Detail, m.Numerics = string(status), nil
+				m.SetSamples(nil)
+			}
+			all += text(t, toy, m)
+		}
+		return all
+	}
+	for _, c := range []struct {
+		log  string
+		want Status // "" is an error
+	}{
+		{in(Failed, OK), OK}, {in(Timeout, Failed, Timeout, OK), OK}, {in(Failed, Timeout), Timeout},
+		{in(OK, Failed), ""}, {in(OK, OK), ""}, {in(NotBuilt, OK), ""}, {in(Failed, OK, OK), ""},
+	} {
+		d, err := Read("here", fstest.MapFS{DescriptionFile: {Data: []byte(description)}, Log: {Data: []byte(c.log)}})
+		if c.want == "" {
+			if err == nil || !strings.Contains(err.Error(), "is recorded twice") {
+				t.Errorf("%s is read: %v", c.log, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, _ := d.Find(full().Problem, full().Config)
+		if p := full().Problem; m.Status != c.want || d.Len() != 1 || d.SweepLen(p) != 1 || len(d.Sweep(p)) != 1 ||
+			d.Sweep(p)[0].Status != c.want {
+			t.Errorf("%s counts as %s, %d measurements", c.log, m.Status, d.Len())
+		}
 	}
 }
 

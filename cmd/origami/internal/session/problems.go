@@ -1,14 +1,16 @@
 package session
 
 import (
+	"context"
 	"errors"
 	"io"
-	"os"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
 
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 )
@@ -17,8 +19,11 @@ import (
 type ProblemFlags struct {
 	M, N, K, Batch Size
 	TransA, TransB bool
-	// DType and Kernel come from Settings: they have a place in the settings file too.
-	Problems string
+	// Out is the type of C. DType and Kernel come from Settings: they have a place in the settings file too.
+	Out           string
+	LDA, LDB, LDC Size
+	Align         Align
+	Problems      string
 	// Search says which configurations to consider.
 	Search SearchFlags
 }
@@ -32,6 +37,7 @@ func (f *ProblemFlags) Register(flags *pflag.FlagSet, withFile bool) {
 	flags.VarP(&f.K, "k", "k", "columns of A, rows of B")
 	flags.Var(&f.Batch, "batch", "number of products of this size")
 	f.registerLayout(flags)
+	f.registerStorage(flags)
 	f.registerFamily(flags)
 	f.Search.Register(flags)
 	if withFile {
@@ -63,22 +69,63 @@ func (f *ProblemFlags) registerLayout(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.TransB, "trans-b", false, "B is K-contiguous (N-contiguous otherwise)")
 }
 
+func (f *ProblemFlags) registerStorage(flags *pflag.FlagSet) {
+	flags.Var(&f.LDA, "lda", "leading dimension of A: elements from row to row; dense otherwise")
+	flags.Var(&f.LDB, "ldb", "leading dimension of B")
+	flags.Var(&f.LDC, "ldc", "leading dimension of C")
+	flags.Var(&f.Align, "align", "bytes that divide the addresses of A, B and C (default 16), or of each: A,B,C")
+}
+
 func (f *ProblemFlags) registerFamily(flags *pflag.FlagSet) {
-	flags.String("dtype", "", "element `TYPE`: "+typeNames()+" (default fp16)")
+	flags.String("dtype", "", "element `TYPE` of A and B: "+gemm.TypeNames(gemm.DTypes())+" (default fp16)")
+	flags.StringVar(&f.Out, "out-dtype", "",
+		"element `TYPE` of C: "+gemm.TypeNames(gemm.OutputTypes())+"; what goes with --dtype otherwise")
 	flags.String("kernel", "", "kernel `FAMILY`; the architecture's first otherwise")
 }
 
 func (f *ProblemFlags) registerProblems(flags *pflag.FlagSet) {
 	flags.StringVar(&f.Problems, "problems", "",
-		"answer for each row of a CSV `FILE` with the header m,n,k[,batch,trans_a,trans_b,dtype]; - is stdin")
+		"answer for each row of a CSV `FILE` with the header m,n,k[,batch,trans_a,trans_b,dtype,…]; - is stdin")
 }
 
-func typeNames() string {
-	var names []string
-	for _, t := range gemm.DTypes() {
-		names = append(names, t.String())
+// Align is a flag that takes the alignment of all three matrices, or of each.
+type Align struct {
+	bytes [3]int
+	text  string
+}
+
+// String implements pflag.Value.
+func (a *Align) String() string { return a.text }
+
+// Type implements pflag.Value: the name of the argument in help.
+func (a *Align) Type() string { return "BYTES" }
+
+// Set implements pflag.Value.
+func (a *Align) Set(text string) error {
+	cells := strings.Split(text, ",")
+	if len(cells) == 1 {
+		cells = []string{text, text, text}
 	}
-	return strings.Join(names, ", ")
+	if len(cells) != len(a.bytes) {
+		return errors.New("is neither one number nor three, as in 2,16,16 for A, B and C")
+	}
+	for i, cell := range cells {
+		var err error
+		if a.bytes[i], err = parseAlign(cell); err != nil {
+			return err
+		}
+	}
+	a.text = text
+	return nil
+}
+
+// parseAlign reads an alignment in bytes.
+func parseAlign(text string) (int, error) {
+	v, err := parseSize(text)
+	if err == nil && v&(v-1) != 0 {
+		err = errors.New("is no power of two")
+	}
+	return v, err
 }
 
 // Size is a flag that takes a whole number of at least 1.
@@ -135,45 +182,146 @@ type Problem struct {
 // Base returns a problem without sizes, with what the flags say about all problems.
 func (f *ProblemFlags) Base(dtype string) (gemm.Problem, error) {
 	var err error
-	base := gemm.Problem{Batch: f.Batch.value}
+	base := gemm.Problem{Batch: f.Batch.value, LDA: f.LDA.value, LDB: f.LDB.value, LDC: f.LDC.value}
 	base.SetTrans(f.TransA, f.TransB)
-	base.DType, err = gemm.ParseDType(dtype)
+	for i, bytes := range f.Align.bytes {
+		if bytes != 0 {
+			if err := base.SetAlign(gemm.Operand(i), bytes); err != nil {
+				return base, err
+			}
+		}
+	}
+	if base.DType, err = gemm.ParseDType(dtype); err == nil && f.Out != "" {
+		base.Out, err = gemm.ParseOutput(f.Out)
+	}
 	return base, err
 }
 
-// Read returns the problems that the flags or the file ask for. bad are the rows of the file that could not be read,
-// each an error with file:line:column; the error is for the question as a whole.
-func (f *ProblemFlags) Read(dtype string, stdin io.Reader) (good []Problem, bad []error, err error) {
+// One returns the problem that the flags of a command without --problems describe.
+func (f *ProblemFlags) One(dtype string) (gemm.Problem, error) {
 	base, err := f.Base(dtype)
 	if err != nil {
-		return nil, nil, err
+		return base, err
 	}
+	return f.one(base)
+}
+
+// Problems are the problems that a command line asks about: that of its flags, or the rows of a file, which are read
+// as they are asked for.
+type Problems struct {
+	// Failures has the rows that cannot be read.
+	Failures *Failures
+
+	one    *Problem
+	file   *problemFile
+	closer io.Closer
+}
+
+// Read returns the problems that the flags or the file ask for. The caller closes them.
+func (f *ProblemFlags) Read(ctx context.Context, from *Factory) (*Problems, error) {
+	base, err := f.Base(from.Settings.DType)
+	if err != nil {
+		return nil, err
+	}
+	problems := &Problems{Failures: from.Failures(ctx)}
 	if f.Problems == "" {
 		p, err := f.one(base)
-		return []Problem{{Problem: p}}, nil, err
+		problems.one = &Problem{Problem: p}
+		return problems, err
 	}
 	for _, d := range f.sizes() {
 		if d.size.set {
-			return nil, nil, diag.Inputf("%s and --problems contradict each other", d.flag).Do("leave one of them out")
+			return nil, diag.Inputf("%s and --problems contradict each other", d.flag).Do("leave one of them out")
 		}
 	}
-	name, r := f.Problems, stdin
-	if name == "-" {
-		name = "stdin"
-	} else {
-		file, err := os.Open(name)
+	name, in := "stdin", iostreams.Reader(ctx, from.Streams.In)
+	if f.Problems != "-" {
+		name = f.Problems
+		file, err := iostreams.Open(ctx, name)
 		if err != nil {
-			var p *os.PathError
-			if errors.As(err, &p) {
-				err = p.Err
+			if ctx.Err() != nil {
+				return nil, err
 			}
-			return nil, nil, diag.Inputf("the file cannot be read: %v", err).At("--problems %s", name).
+			return nil, diag.Inputf("the file cannot be read: %v", withoutPath(err)).At("--problems %s", name).
 				Do("give a CSV file with the header m,n,k")
 		}
-		defer file.Close()
-		r = file
+		in, problems.closer = file, file
 	}
-	return ReadCSV(name, r, base)
+	problems.Failures.file = name
+	if problems.file, err = openCSV(name, in, base); err != nil {
+		problems.Close()
+		return nil, err
+	}
+	return problems, nil
+}
+
+// More reports whether some problem can have what few problems have, for which files have more columns.
+func (p *Problems) More() bool {
+	if p.file == nil {
+		return p.one != nil && !p.one.Plain()
+	}
+	return !p.file.base.Plain() ||
+		slices.ContainsFunc(p.file.header, func(name string) bool { return slices.Contains(gemm.MoreColumns, name) })
+}
+
+// Next returns the next problem, and io.EOF after the last. It reports rows that cannot be read, and goes on.
+func (p *Problems) Next() (Problem, error) {
+	if p.file == nil {
+		if p.one == nil {
+			return Problem{}, io.EOF
+		}
+		one := *p.one
+		p.one = nil
+		return one, nil
+	}
+	for {
+		problem, bad, err := p.file.next(p.Failures.unread >= mostUnread)
+		switch {
+		case err != nil:
+			return Problem{}, err
+		case bad == nil:
+			return problem, nil
+		}
+		p.Failures.addUnread(bad)
+	}
+}
+
+// mostListed bounds the problems of a command that holds what it finds out about each, as it must to summarise them.
+const mostListed = 1 << 14
+
+// List reads all problems. The failures have the rows that cannot be read.
+func (f *ProblemFlags) List(ctx context.Context, from *Factory) ([]Problem, *Failures, error) {
+	p, err := f.Read(ctx, from)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer p.Close()
+	list, err := p.list()
+	return list, p.Failures, err
+}
+
+func (p *Problems) list() ([]Problem, error) {
+	var list []Problem
+	for {
+		one, err := p.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return list, nil
+		case err != nil:
+			return nil, err
+		case len(list) == mostListed:
+			return nil, diag.Inputf("there are more than %d problems, the most that this command takes", mostListed).
+				At("%s", one.Where).Do(splitFiles)
+		}
+		list = append(list, one)
+	}
+}
+
+// Close closes the file. It was only read, so there is no error.
+func (p *Problems) Close() {
+	if p.closer != nil {
+		_ = p.closer.Close()
+	}
 }
 
 type named struct {
@@ -200,5 +348,5 @@ func (f *ProblemFlags) one(p gemm.Problem) (gemm.Problem, error) {
 			Do("give all three sizes, as in -m 4096 -n 4096 -k 4096")
 	}
 	p.M, p.N, p.K = f.M.value, f.N.value, f.K.value
-	return p, p.Validate()
+	return p.Canonical(), p.Validate()
 }

@@ -27,8 +27,8 @@ func TestSupports(t *testing.T) {
 		{"mma", "", func(p *gemm.Problem) { p.DType = gemm.FP8 }},
 		{"mma", "", func(p *gemm.Problem) { p.DType, p.Out = gemm.INT8, gemm.INT32 }},
 		{"other", "", func(p *gemm.Problem) { p.DType = gemm.TF32 }}, // declares no types
-		{"", "the refined model of sm90 has no triton kernels for fp8; " + fix, func(p *gemm.Problem) { p.DType = gemm.FP8 }},
-		{"mma", "has no mma kernels for fp8 with bf16 results; " + fix, func(p *gemm.Problem) {
+		{"", "the refined model of sm90 does not predict triton kernels for fp8; " + fix, func(p *gemm.Problem) { p.DType = gemm.FP8 }},
+		{"mma", "does not predict mma kernels for fp8 with bf16 results; " + fix, func(p *gemm.Problem) {
 			p.DType, p.Out = gemm.FP8, gemm.BF16
 		}},
 		// Padding that keeps rows aligned, or makes them so, costs nothing.

@@ -48,7 +48,7 @@ func (f *Factory) Searched(ctx context.Context, s *SearchFlags) (arch.Architectu
 	if err != nil {
 		return nil, err
 	}
-	return s.Restrict(a, f.Settings.Kernel, f.Streams.In)
+	return s.Restrict(ctx, a, f.Settings.Kernel, f.Streams.In)
 }
 
 // Open opens a target. It may be called from several goroutines.
@@ -101,7 +101,7 @@ func (f *Factory) Executor(ctx context.Context, name string) (exec.Executor, err
 
 // pluginVersion returns the version of the plugin of that name, empty for an unknown plugin.
 func (f *Factory) pluginVersion(name string) string {
-	for _, p := range f.host.Plugins() {
+	for _, p := range f.host.Known() {
 		if p.Name == name {
 			return p.Version
 		}

@@ -36,8 +36,8 @@ type writer struct {
 	delimited *render.Delimited
 }
 
-func newWriter(o *Options, f render.Format, d *arch.Description) *writer {
-	w := &writer{s: o.Factory.Streams, format: f, rejected: o.Rejected, more: o.Query.More()}
+func newWriter(o *Options, f render.Format, d *arch.Description, more bool) *writer {
+	w := &writer{s: o.Factory.Streams, format: f, rejected: o.Rejected, more: more}
 	if f == render.CSV || f == render.TSV {
 		header := slices.Concat(render.KeyColumns, render.LaunchColumns(render.AxesOf(d, o.Factory.Settings.Kernel)),
 			[]string{"rank", "status", "reason"})

@@ -75,8 +75,10 @@ func assembleType(t *testing.T, bin string, d gemm.DType) {
 	if d == gemm.INT8 {
 		out = gemm.INT32
 	}
-	if instructionOf(d).needs != to {
-		to = sm(90)
+	if d == gemm.FP8 {
+		to = sm(90) // fp8 as fp16
+	} else if d == gemm.FP8E5M2 {
+		to = sm(89)
 	}
 	for _, config := range []string{
 		"16x16x64,warps=4,stages=4", "32x64x32,warps=4,stages=3", "64x64x64,warps=4,stages=2,split=2",
@@ -85,7 +87,9 @@ func assembleType(t *testing.T, bin string, d gemm.DType) {
 	} {
 		for i, align := range []int{16, 16, 16, 16, 4, d.Bytes()} {
 			s := spec(t, config, majors[i%len(majors)], d, out, align, align, max(align, out.Bytes()))
-			r, reason, detail := s.Check(limits(gentest.SharedPerCTA[sm(90)]))
+			room := limits(gentest.SharedPerCTA[sm(90)])
+			room.Target = to
+			r, reason, detail := s.Check(room)
 			if reason == arch.ReasonSharedMemory {
 				continue
 			}

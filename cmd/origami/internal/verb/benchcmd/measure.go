@@ -88,7 +88,7 @@ func (o *Options) fill(
 	if kept.Torn != nil {
 		o.Factory.Streams.Warn(fmt.Sprintf("%s: %s; it is dropped and measured again", kept.Torn.Where, kept.Torn.Why))
 	}
-	sweep.Data, sweep.Keep = kept.Data, kept.Append
+	sweep.Data, sweep.Keep, sweep.RetryFailed = kept.Data, kept.Append, o.RetryFailed
 	progress := newProgress(o.Factory.Streams, sweep, problems)
 	defer progress.stop()
 	sweep.Begin = progress.begin

@@ -192,6 +192,9 @@ func TestEveryTypeComputes(t *testing.T) {
 				if j%2 == 1 {
 					r.alpha, r.beta = 2, -1
 				}
+				if (d == gemm.BF16 || d == gemm.FP8E5M2) && j%3 != 1 {
+					continue // differ from fp16 and fp8 in the name of the instruction alone
+				}
 				r.target = []int{89, 90}[j/2%2] // without and with fp8 as fp16
 				r.run(t, random, j%2 == 0)
 			}

@@ -135,10 +135,10 @@ func (e *emitter) copyBlock() {
 }
 
 // tight reports whether the addresses of a block's copies do not fit into registers beside sums and fragments. ptxas
-// 13.x spills from about this sum on.
+// 13.x spills from about this sum on, and, in kernels with fewer sums, from about that many copies.
 func (e *emitter) tight() bool {
-	g := e.g
-	return 4*g.tilesM*g.tilesN+g.fragments+e.copyA.copies+e.copyB.copies > 208
+	g, copies := e.g, e.copyA.copies+e.copyB.copies
+	return 4*g.tilesM*g.tilesN+g.fragments+copies > 208 || copies > 40 && g.a.size == 4
 }
 
 func (e *emitter) beginCopy() (more ptx.Operand) {

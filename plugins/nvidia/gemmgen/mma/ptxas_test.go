@@ -85,7 +85,11 @@ func assembleType(t *testing.T, bin string, d gemm.DType) {
 		"128x128x32,warps=4,stages=4", "128x128x64,warps=8,stages=3", "128x256x32,warps=8,stages=2",
 		"256x128x64,warps=8,stages=2", "64x16x32,warps=8,stages=6", "128x64x128,warps=4,stages=2",
 	} {
-		for i, align := range []int{16, 16, 16, 16, 4, d.Bytes()} {
+		for i := range len(majors) + 1 { // each layout, and one without alignment
+			align := 16
+			if i == len(majors) {
+				align = d.Bytes()
+			}
 			s := spec(t, config, majors[i%len(majors)], d, out, align, align, max(align, out.Bytes()))
 			room := limits(gentest.SharedPerCTA[sm(90)])
 			room.Target = to

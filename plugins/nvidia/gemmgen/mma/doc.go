@@ -10,8 +10,8 @@
 //	tf32            mma.sync.m16n8k8    fp32   fp16, bf16, fp32  fp32 in memory, rounded to nearest when read
 //	fp32            fma                 fp32   fp16, bf16, fp32
 //
-// A and B of 8 bits must be contiguous along K. A step along K is 32 bytes for every type: 16 elements of 16 bits, 32 of 8
-// bits, 8 of 32 bits.
+// A and B of 8 bits must be contiguous along K. A step along K is 32 bytes for every type: 16 elements of 16 bits, 32 of
+// 8 bits, 8 of 32 bits.
 //
 // # What a configuration means
 //
@@ -44,9 +44,9 @@
 // # Alignment
 //
 // If addresses, leading dimensions, strides and the contiguous extent are multiples of 16 bytes, copies are 16 bytes
-// wide and bypass L1. If they are multiples of 8 or 4 bytes, copies are that wide and go through L1. Otherwise 2 bytes or
-// 1 are loaded and stored at a time. Stores to C narrow in the same way. Every width computes the same sums
-// in the same order.
+// wide and bypass L1. If they are multiples of 8 or 4 bytes, copies are that wide and go through L1. Otherwise 2 bytes
+// or 1 are loaded and stored at a time. Stores to C narrow in the same way. Every width computes the same sums in the
+// same order.
 //
 // # Order of summation
 //

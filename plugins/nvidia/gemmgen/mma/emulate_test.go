@@ -35,7 +35,7 @@ func (s *stored) at(batch, row, col int) []byte {
 
 func (s *stored) set(batch, row, col int, v float64) {
 	if s.dtype == gemm.TF32 {
-		v *= 1 + 0x1p-20 // fp32 in memory, and what the kernel must round away
+		v *= 1 - 0x1p-20 // fp32 in memory, which the kernel must round and not truncate
 	}
 	element := emu.ElementOf(s.dtype.String())
 	if s.dtype == gemm.TF32 {

@@ -33,7 +33,7 @@ func (w *world) checkEnd(place, what string, p past, r result) {
 		w.tally.violate("%s: end: %s: %v", place, what, r)
 	}
 	for _, word := range alarming {
-		if strings.Contains(r.stderr, word) && !p.starved {
+		if strings.Contains(r.stderr, word) && !p.starved && !p.pluginStarved {
 			w.tally.violate("%s: alarming: %s prints %q", place, what, r.stderr)
 			return
 		}

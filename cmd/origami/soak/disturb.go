@@ -221,6 +221,7 @@ func withoutMemory(s *sweep, ctx context.Context, random *rand.Rand) {
 	if len(pids) == 0 {
 		return
 	}
+	s.command.starvesPlugin() // its last words say so
 	s.tally.count(s.tally.hurts, "no more memory")
 	s.limited(ctx, pids[random.IntN(len(pids))], unix.RLIMIT_AS, 1<<20, wait)
 }
@@ -236,7 +237,7 @@ func diskFull(s *sweep, ctx context.Context, random *rand.Rand) {
 			s.tally.violate("%s: the small file system takes all: %v", s.place, err)
 		}
 		wait()
-		s.must(os.Remove(filler))
+		_ = os.Remove(filler) // unless a second one at the same time has removed it
 		return
 	}
 	size := int64(0)

@@ -148,9 +148,11 @@ type command struct {
 
 // past is what happened to a command.
 type past struct {
-	// hurt: something was done to the command or its processes. starved: there was no memory. late: it did not end.
-	hurt, starved, late bool
-	signals             []syscall.Signal
+	// hurt: something was done to the command or its processes. late: it did not end.
+	hurt, late bool
+	// starved: it had no memory. pluginStarved: a plugin of it had none.
+	starved, pluginStarved bool
+	signals                []syscall.Signal
 }
 
 func (w *world) command(ctx context.Context, args ...string) *command {
@@ -192,8 +194,9 @@ func (c *command) signal(s syscall.Signal) {
 	_ = c.Process.Signal(s)
 }
 
-func (c *command) hurts()   { c.note(func(p *past) { p.hurt = true }) }
-func (c *command) starves() { c.note(func(p *past) { p.hurt, p.starved = true, true }) }
+func (c *command) hurts()         { c.note(func(p *past) { p.hurt = true }) }
+func (c *command) starvesPlugin() { c.note(func(p *past) { p.hurt, p.pluginStarved = true, true }) }
+func (c *command) starves()       { c.note(func(p *past) { p.hurt, p.starved = true, true }) }
 
 func (c *command) note(change func(*past)) {
 	c.mu.Lock()

@@ -36,6 +36,10 @@ var pretendedArchs = map[string]func(){
 			}
 		}})
 	},
+	"origami-plugin-loud": func() {
+		fmt.Fprintln(os.Stderr, `{"@level":"warn","@message":"\u001b[2J\u202ehello\nFORGED","key":"\u009b\nFORGED"}`)
+		serve.Main(moody{roofline(), func([]arch.Estimate, gemm.Problem) {}})
+	},
 	"origami-plugin-later": func() {
 		wire.APIVersions = []string{"9.0.0"}
 		serve.Main(roofline())

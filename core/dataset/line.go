@@ -21,6 +21,7 @@ type line struct {
 	Arms            int          `json:"arms,omitempty"`
 	NullArm         bool         `json:"null_arm,omitempty"`
 	Status          Status       `json:"status"`
+	Fault           Fault        `json:"fault,omitempty"`
 	Detail          string       `json:"detail,omitempty"`
 	Arch            string       `json:"arch"`
 	Device          string       `json:"device"`
@@ -104,7 +105,7 @@ func newLine(c Conditions, m *Measurement) line {
 	p := &m.Problem
 	l := line{
 		Schema: Schema, Phase: m.Phase, Block: m.Block, Arms: m.Arms, NullArm: m.Null,
-		Status: m.Status, Detail: m.Detail,
+		Status: m.Status, Fault: m.Fault, Detail: m.Detail,
 		Arch: c.Arch, Device: c.Device, DeviceName: c.DeviceName, DriverName: c.DriverName, Kernel: c.Kernel,
 		Problem: problem{p.M, p.N, p.K, p.Batch, p.TransA(), p.TransB(), p.DType.String()},
 		Library: m.Library, WarmL2: c.WarmL2, Input: c.Input, Median: float64(m.Median), RelativeMAD: m.RelativeMAD,

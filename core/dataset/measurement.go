@@ -19,6 +19,14 @@ const (
 	Timeout  Status = "timeout"        // it did not end in time
 )
 
+// Fault says whose fault it is that a measurement has the status Failed or Timeout.
+type Fault string
+
+// FaultKernel is the only fault that is recorded: the executor reported that the kernel does not run, or the kernel
+// ended the executor's process, or hung, each time that it ran alone. Older versions recorded no fault, and failures of
+// the executor too.
+const FaultKernel Fault = "kernel"
+
 // Phase says which pass a measurement belongs to.
 type Phase string
 
@@ -46,6 +54,8 @@ type Measurement struct {
 	Null        bool
 
 	Status Status
+	// Fault is empty for other statuses, and for files of older versions.
+	Fault Fault
 	// Detail says why there is no time, in one line.
 	Detail string
 	// Samples are the timed runs in order, and Runs is their number. The CSV layout has only Runs and Median.

@@ -64,8 +64,8 @@ func (l *line) conditions() Conditions {
 // measurement checks a line and converts it.
 func (l *line) measurement() (Measurement, error) {
 	m := Measurement{
-		Phase: l.Phase, Block: l.Block, Arms: l.Arms, Null: l.NullArm, Status: l.Status, Detail: l.Detail,
-		Library: l.Library, ClockMin: unit.Hertz(l.ClockMin), ClockMax: unit.Hertz(l.ClockMax), Host: l.Host,
+		Phase: l.Phase, Block: l.Block, Arms: l.Arms, Null: l.NullArm, Status: l.Status, Fault: l.Fault,
+		Detail: l.Detail, Library: l.Library, ClockMin: unit.Hertz(l.ClockMin), ClockMax: unit.Hertz(l.ClockMax), Host: l.Host,
 	}
 	for _, read := range []func(*Measurement) error{
 		l.header, l.problem, l.config, l.samples, l.clock, l.numerics,
@@ -124,6 +124,13 @@ func (l *line) header(*Measurement) error {
 	case Wrong, NotBuilt, Failed, Timeout:
 	default:
 		return fmt.Errorf("status %q is none of ok, wrong_numerics, not_built, failed, timeout", l.Status)
+	}
+	switch {
+	case l.Fault == "":
+	case l.Fault != FaultKernel:
+		return fmt.Errorf("fault %q is not %s", l.Fault, FaultKernel)
+	case l.Status != Failed && l.Status != Timeout:
+		return fmt.Errorf("status %s has no fault", l.Status)
 	}
 	return nil
 }

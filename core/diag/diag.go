@@ -8,7 +8,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode"
+
+	"github.com/origami-gemm/origami/core/printable"
 )
 
 // Kind says whose problem an error is. It decides the exit code of the command line (docs/exit-codes.md).
@@ -57,31 +58,49 @@ type Error struct {
 	Err error
 }
 
-// mostText is how many bytes of What reach the line: it may quote what somebody wrote.
+// mostText is how many bytes of each text of an error are shown: it may quote what somebody wrote.
 const mostText = 4 << 10
+
+// unexplained is the What of an error without one.
+const unexplained = "it failed, and no reason is given"
 
 // Error returns "where: what; fix" on one line.
 func (e *Error) Error() string {
+	bounded := e.Bounded()
 	var b strings.Builder
-	if e.Where != "" {
-		b.WriteString(e.Where)
+	if bounded.Where != "" {
+		b.WriteString(bounded.Where)
 		b.WriteString(": ")
 	}
-	if what := e.What; len(what) > mostText {
-		fmt.Fprintf(&b, "%s… (%d bytes more)", strings.ToValidUTF8(what[:mostText], ""), len(what)-mostText)
-	} else {
-		b.WriteString(what)
-	}
-	if e.Fix != "" {
+	b.WriteString(bounded.What)
+	if bounded.Fix != "" {
 		b.WriteString("; ")
-		b.WriteString(e.Fix)
+		b.WriteString(bounded.Fix)
 	}
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) { // a file or a plugin may have written it to do something to the terminal
-			return unicode.ReplacementChar
-		}
-		return r
-	}, strings.Join(strings.Fields(b.String()), " "))
+	// Many texts of other programs have several lines, so line ends become blanks here and not escapes.
+	return printable.Line(strings.Join(strings.FieldsFunc(b.String(), blank), " "))
+}
+
+func blank(r rune) bool { return r == ' ' || '\t' <= r && r <= '\r' }
+
+// Bounded returns a copy of the error as it is shown: no text is longer than the limit, and What is not empty. A front
+// end that does not show Error's line shows these texts.
+func (e *Error) Bounded() *Error {
+	c := *e
+	c.Where, c.What, c.Fix = printable.Cut(c.Where, mostText), printable.Cut(c.What, mostText),
+		printable.Cut(c.Fix, mostText)
+	if strings.TrimFunc(c.What, blank) == "" {
+		c.What = unexplained
+	}
+	return &c
+}
+
+// Line returns the text of any error as Error.Error does: on one line, printable and bounded.
+func Line(err error) string {
+	if e, ok := err.(*Error); ok { //nolint:errorlint // one that is wrapped says more than the one within
+		return e.Error()
+	}
+	return (&Error{What: err.Error()}).Error()
 }
 
 // Unwrap returns the cause.

@@ -29,7 +29,31 @@ func TestErrorIsOneLine(t *testing.T) {
 
 func TestErrorCannotSteerTheTerminal(t *testing.T) {
 	got := diag.Inputf("unknown kernel \x1b[2Jtiled\a").At("p\x9b").Error()
-	if strings.ContainsAny(got, "\x1b\a") || !strings.Contains(got, "kernel \ufffd[2Jtiled\ufffd") {
+	if want := `p\x9b: unknown kernel \x1b[2Jtiled\a`; got != want {
+		t.Errorf("%q", got)
+	}
+	if got := diag.Inputf("a\u202eb\u009bc\u2028d").Do("\u2066e").Error(); got != `a\u202eb\u009bc\u2028d; \u2066e` {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestErrorWithoutText(t *testing.T) {
+	for _, e := range []*diag.Error{{}, {What: " \n"}, {Where: "plugin x"}} {
+		if got := e.Error(); !strings.HasSuffix(got, "it failed, and no reason is given") {
+			t.Errorf("%+v: %q", e, got)
+		}
+	}
+	if got := diag.Line(errors.New("")); got != "it failed, and no reason is given" {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestLine(t *testing.T) {
+	inner := diag.Inputf("%s", strings.Repeat("x", 5000)).At("a.csv").Do("leave it out")
+	if got := diag.Line(inner); got != inner.Error() || !strings.HasSuffix(got, "; leave it out") {
+		t.Errorf("%s", got)
+	}
+	if got := diag.Line(fmt.Errorf("read\x1b: %w", io.EOF)); got != `read\x1b: EOF` {
 		t.Errorf("%q", got)
 	}
 }
@@ -39,6 +63,10 @@ func TestErrorIsBounded(t *testing.T) {
 	if got := err.Error(); len(got) > 5000 || !strings.HasPrefix(got, "a.csv:1:1: unknown column \"ää") ||
 		!strings.HasSuffix(got, "ä… (2093073 bytes more); leave it out") {
 		t.Errorf("%d bytes: %.40s … %s", len(got), got, got[max(0, len(got)-60):])
+	}
+	long := strings.Repeat("x", 1<<20)
+	if got := diag.Inputf("%s", long).At("%s", long).Do("%s", long).Error(); len(got) > 13000 {
+		t.Errorf("%d bytes", len(got))
 	}
 }
 

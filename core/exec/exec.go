@@ -29,11 +29,11 @@ type Manifest struct{ Name, Version string }
 //
 //   - Input: this configuration or problem cannot be built or run here, for example because of the compiler or because
 //     memory is too small. Others can.
-//   - Plugin: this kernel hung, or it cost the executor its device context or its process. The next call on a remote
-//     executor starts a new process. Every kernel compiled before is lost.
+//   - Plugin: the executor failed. The next call on a remote executor starts a new process if there is none, and every
+//     kernel compiled before is lost. Only ErrDied and ErrHung in the chain of the error make it possible that the
+//     kernel of the call is the cause. ErrKernelLost and ErrNonsense, like all other errors of this kind, for example
+//     of an executor that cannot be started, say nothing about the kernel.
 //   - Device: there is no device or driver, or it was lost. No further kernel can run.
-//
-// An error of kind Plugin that wraps ErrKernelLost was caused by another kernel than the one of the call.
 type Executor interface {
 	// Devices lists the devices, in the executor's numbering.
 	Devices(ctx context.Context) ([]Device, error)
@@ -50,6 +50,17 @@ type Executor interface {
 // ErrKernelLost means that a kernel was lost because of another one, with the device context or the process, or that
 // its compilation, check or measurement was interrupted. The kernel itself may be fine. Compile it again.
 var ErrKernelLost = errors.New("the kernel was lost with the executor's process")
+
+// Causes of errors of kind Plugin.
+var (
+	// ErrDied means that the executor's process ended during the call, or that it lost its device context. The kernel
+	// may have done that, or something outside.
+	ErrDied = errors.New("the executor's process ended during the call")
+	// ErrHung means that the call did not end in time, and that the process was ended for it.
+	ErrHung = errors.New("the call did not end in time")
+	// ErrNonsense means that the executor's answer cannot be right.
+	ErrNonsense = errors.New("the answer cannot be right")
+)
 
 // Kernel is a configuration compiled for a problem, or the routine of a library. Close releases it.
 type Kernel interface {

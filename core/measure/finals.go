@@ -3,7 +3,6 @@ package measure
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 
 	"github.com/origami-gemm/origami/core/dataset"
@@ -20,6 +19,8 @@ type arm struct {
 	samples []exec.Sample
 	// unchecked means that the result is still to be checked.
 	unchecked bool
+	// suspect is what speaks against the kernel. The pick shares it with the null arm.
+	suspect *suspect
 }
 
 // failed reports whether an arm has failed and gets no more turns.
@@ -82,28 +83,25 @@ func (s *Sweep) takeTurns(ctx context.Context, arms []arm) ([]dataset.Measuremen
 				continue
 			}
 			before := len(a.samples)
-			err := s.turn(ctx, a)
-			if end := s.afterTurn(ctx, arms, a, err); end != nil {
-				return nil, end
+			if err := s.takeTurn(ctx, arms, a); err != nil {
+				return nil, err
 			}
-			if err == nil && len(a.samples) > before {
+			if len(a.samples) > before {
 				used += a.samples[before].Time
-				s.crashes = 0
 			}
 		}
 	}
 	environment, err := s.environment(ctx)
-	for err != nil { // the samples are there, and a fresh process can read the sensors too
-		if s.crashes++; diag.KindOf(err) != diag.Plugin || s.crashes >= maxCrashes {
-			return nil, err
-		}
-		environment, err = s.environment(ctx)
+	if err != nil {
+		return nil, err
 	}
 	block := make([]dataset.Measurement, len(arms))
 	for i := range arms {
 		a := &arms[i]
 		if !a.failed() {
-			setSamples(&a.m, a.samples)
+			if err := setSamples(&a.m, a.samples); err != nil {
+				return nil, err
+			}
 		}
 		a.m.Environment = environment
 		block[i] = a.m
@@ -111,27 +109,40 @@ func (s *Sweep) takeTurns(ctx context.Context, arms []arm) ([]dataset.Measuremen
 	return block, nil
 }
 
-// afterTurn handles the error of an arm's turn: it blames the arm for the loss of the executor's process, and
-// returns the errors that end the block.
-func (s *Sweep) afterTurn(ctx context.Context, arms []arm, a *arm, err error) error {
-	switch {
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case err == nil:
-		return nil
-	case diag.KindOf(err) != diag.Plugin:
-		return err
+// takeTurn takes one sample of an arm, or fails the arm. It returns without a sample if others are to be tried first.
+func (s *Sweep) takeTurn(ctx context.Context, arms []arm, a *arm) error {
+	for {
+		err := s.control(ctx, a.suspect)
+		if err == nil {
+			s.attempts++
+			err = s.turn(ctx, a)
+		}
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err == nil:
+			a.suspect.times, a.suspect.weight = 0, 0
+			s.recorded(&a.m)
+			return nil
+		}
+		for i := range arms {
+			arms[i].close() // the kernels are lost with the process
+		}
+		v, end := s.judge(ctx, a.suspect, true, err)
+		switch {
+		case end != nil:
+			return end
+		case v == later:
+			return nil
+		case v == guilty:
+			for i := range arms {
+				if arms[i].suspect == a.suspect {
+					blame(&arms[i].m, a.suspect, err)
+				}
+			}
+			return nil
+		}
 	}
-	if !errors.Is(err, exec.ErrKernelLost) {
-		blame(&a.m, err)
-	}
-	for i := range arms {
-		arms[i].close() // the kernels are lost with the process
-	}
-	if s.crashes++; s.crashes >= maxCrashes {
-		return err
-	}
-	return nil
 }
 
 // turn takes one sample of an arm and compiles its kernel first if needed. A fault of the configuration is entered
@@ -162,8 +173,8 @@ func (s *Sweep) turn(ctx context.Context, a *arm) error {
 			return false
 		})
 	}
-	if diag.KindOf(err) == diag.Input && err != nil {
-		a.m.Status, a.m.Detail = dataset.Failed, detail(err)
+	if err != nil && diag.KindOf(err) == diag.Input {
+		a.m.Status, a.m.Fault, a.m.Detail = dataset.Failed, dataset.FaultKernel, detail(err)
 		return nil
 	}
 	return err
@@ -205,8 +216,9 @@ func (s *Sweep) arms(entries []dataset.Measurement) []arm {
 	for _, m := range append(slices.Clone(entries), null) {
 		m.Phase, m.Status, m.Host = dataset.Final, dataset.OK, s.Host
 		m.Block, m.Arms = s.Data.NextBlock(m.Problem), len(entries)+1
-		arms = append(arms, arm{m: m})
+		arms = append(arms, arm{m: m, suspect: &suspect{}})
 	}
+	arms[len(arms)-1].suspect = arms[0].suspect
 	return arms
 }
 

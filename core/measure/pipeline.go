@@ -33,12 +33,12 @@ type pipeline struct {
 	running sync.WaitGroup
 }
 
-func (s *Sweep) compileAhead(ctx context.Context, todo []dataset.Measurement) *pipeline {
+func (s *Sweep) compileAhead(ctx context.Context, queue []entry) *pipeline {
 	ctx, cancel := context.WithCancel(ctx)
 	l := &pipeline{cancel: cancel, results: make(chan chan built, s.Ahead), slots: make(chan struct{}, s.Ahead)}
 	l.running.Go(func() {
 		defer close(l.results)
-		for i := range todo {
+		for i := range queue {
 			select {
 			case l.slots <- struct{}{}:
 			case <-ctx.Done():
@@ -46,7 +46,7 @@ func (s *Sweep) compileAhead(ctx context.Context, todo []dataset.Measurement) *p
 			}
 			one := make(chan built, 1)
 			l.results <- one
-			l.running.Go(func() { one <- s.compile(ctx, &todo[i]) })
+			l.running.Go(func() { one <- s.compile(ctx, &queue[i].todo) })
 		}
 	})
 	return l

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"time"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
@@ -41,16 +42,19 @@ type Sweep struct {
 	// still to be measured. Done, if set, is called after each measurement.
 	Begin func(p gemm.Problem, all, todo int)
 	Done  func(dataset.Measurement)
+	// Pause waits before the executor is tried again, or until the context ends; nil means not to wait. Retry, if set,
+	// is called before each pause with the failure, the pause, and which of how many attempts is next.
+	Pause func(context.Context, time.Duration) error
+	Retry func(err error, pause time.Duration, attempt, of int)
 
-	// crashes counts the configurations in a row that ended the executor's process.
-	crashes int
+	health
 }
 
 // Run measures the candidates of one problem and then its finals.
 //
 // An error of kind Input means that the model has no candidates for this problem; other problems can be measured.
-// Any other error ends the sweep: kind Device or Plugin if the device or the executor was lost, the context's
-// error, or Keep's. Measurements made before the error have been kept.
+// Any other error ends the sweep: kind Device or Plugin if the device or the executor failed, the context's error, or
+// Keep's. Measurements made before the error have been kept, and what was being measured is not recorded.
 func (s *Sweep) Run(ctx context.Context, p gemm.Problem) error {
 	ranked, err := selector.RankOne(ctx, s.Arch, p, selector.Request{Space: s.Space})
 	if err != nil {
@@ -65,6 +69,9 @@ func (s *Sweep) Run(ctx context.Context, p gemm.Problem) error {
 	for _, c := range candidates {
 		if m, there := s.Data.Find(p, c); there {
 			best = faster(best, &m)
+			if s.good == nil && m.Status == dataset.OK {
+				s.good = &dataset.Measurement{Problem: p, Config: c}
+			}
 		} else {
 			todo = append(todo, dataset.Measurement{Problem: p, Config: c})
 		}
@@ -91,50 +98,54 @@ func faster(best unit.Seconds, m *dataset.Measurement) unit.Seconds {
 	return best
 }
 
+// entry is a configuration or a library to measure, and what speaks against it.
+type entry struct {
+	todo dataset.Measurement
+	suspect
+}
+
 // measureAll measures configurations and libraries in order while the next ones are being compiled. Each entry of todo
 // says what to measure and is still empty otherwise.
 //
-// A configuration is blamed for the loss of the executor's process only if nothing else was being compiled at the
-// time. Otherwise it is tried again by itself, and so are the ones after it that were being compiled. If the
-// executor knows that another kernel was at fault (exec.ErrKernelLost), the configuration is not blamed at all.
+// If the executor's process ends, the next ones are tried alone, as many as may have been compiled at the time. What
+// that says about them is judge's to decide.
 func (s *Sweep) measureAll(ctx context.Context, todo []dataset.Measurement, best unit.Seconds) error {
 	var ahead *pipeline
 	defer func() { ahead.stop() }()
-	alone := 0 // how many are still to be tried by themselves
-	for i := 0; i < len(todo); {
+	queue := make([]entry, len(todo))
+	for i := range todo {
+		queue[i].todo = todo[i]
+	}
+	alone := 0 // how many are still to be tried alone
+	for i := 0; i < len(queue); {
 		if ahead == nil && alone == 0 {
-			ahead = s.compileAhead(ctx, todo[i:])
+			ahead = s.compileAhead(ctx, queue[i:])
 		}
-		b := built{}
-		if ahead != nil {
-			b = ahead.next()
-		} else {
-			b = s.compile(ctx, &todo[i])
-		}
-		m, err := s.measure(ctx, todo[i], b, best)
-		if b.kernel != nil {
-			_ = b.kernel.Close() // if this fails, the next call fails too and says why
-		}
+		e := &queue[i]
+		m, err := s.attempt(ctx, e, ahead, best)
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case err == nil:
 			s.crashes = 0
-		case diag.KindOf(err) != diag.Plugin:
-			return err
-		case ahead != nil:
-			ahead.stop()
-			ahead, alone = nil, s.Ahead+1
-			continue
-		case errors.Is(err, exec.ErrKernelLost):
-			if s.crashes++; s.crashes >= maxCrashes {
-				return err
-			}
-			continue
 		default:
-			alone = 1
+			parallel := ahead != nil
+			if parallel {
+				ahead.stop()
+				ahead, alone = nil, s.Ahead+1
+			}
+			v, end := s.judge(ctx, &e.suspect, !parallel, err)
+			switch {
+			case end != nil:
+				return end
+			case v == again:
+				continue
+			case v == later:
+				queue = append(append(queue[:i:i], queue[i+1:]...), *e)
+				continue
+			}
+			blame(&m, &e.suspect, err)
 			s.crashes++
-			blame(&m, err)
 		}
 		if err := s.keep(m); err != nil {
 			return err
@@ -142,6 +153,7 @@ func (s *Sweep) measureAll(ctx context.Context, todo []dataset.Measurement, best
 		if s.Done != nil {
 			s.Done(m)
 		}
+		s.recorded(&m)
 		if s.crashes >= maxCrashes {
 			return err
 		}
@@ -150,6 +162,31 @@ func (s *Sweep) measureAll(ctx context.Context, todo []dataset.Measurement, best
 		i++
 	}
 	return nil
+}
+
+// attempt measures an entry. It takes its kernel from the pipeline, or compiles it if there is none.
+func (s *Sweep) attempt(ctx context.Context, e *entry, ahead *pipeline, best unit.Seconds) (
+	dataset.Measurement, error,
+) {
+	var b built
+	if ahead != nil {
+		b = ahead.next()
+	} else {
+		if err := s.control(ctx, &e.suspect); err != nil {
+			return e.todo, err
+		}
+		b = s.compile(ctx, &e.todo)
+	}
+	if b.kernel != nil {
+		defer func() { _ = b.kernel.Close() }() // if this fails, the next call fails too and says why
+	}
+	s.attempts++
+	m, err := s.measure(ctx, e.todo, b, best)
+	if err != nil || m.Status == dataset.NotBuilt || m.Status == dataset.Failed {
+		return m, err
+	}
+	m.Environment, err = s.environment(ctx)
+	return m, err
 }
 
 // keep stores measurements and adds them to the data.
@@ -177,6 +214,9 @@ func (s *Sweep) measure(ctx context.Context, todo dataset.Measurement, b built, 
 			return m, err
 		}
 		m.Status, m.Detail = status, detail(err)
+		if status == dataset.Failed {
+			m.Fault = dataset.FaultKernel
+		}
 		return m, nil
 	}
 	if b.err != nil {
@@ -196,22 +236,30 @@ func (s *Sweep) measure(ctx context.Context, todo dataset.Measurement, b built, 
 		if err != nil {
 			return end(dataset.Failed, err)
 		}
-		setSamples(&m, samples)
+		if err := setSamples(&m, samples); err != nil {
+			return m, err
+		}
 	}
-	m.Environment, err = s.environment(ctx)
-	return m, err
+	return m, nil
 }
 
-// environment reads the state of the device, nil if the executor cannot.
+// environment reads the state of the device, nil if the executor cannot. The samples are there, and a new process of
+// the executor can read the sensors too.
 func (s *Sweep) environment(ctx context.Context) (*exec.Environment, error) {
-	e, err := s.Executor.Environment(ctx, s.Device)
-	if err == nil {
-		return &e, nil
+	for {
+		e, err := s.Executor.Environment(ctx, s.Device)
+		switch {
+		case err == nil:
+			return &e, nil
+		case diag.KindOf(err) == diag.Input:
+			return nil, nil
+		case diag.KindOf(err) != diag.Plugin, errors.Is(err, exec.ErrNonsense):
+			return nil, &endError{err}
+		}
+		if end := s.retry(ctx, err); end != nil {
+			return nil, &endError{end}
+		}
 	}
-	if diag.KindOf(err) == diag.Input {
-		return nil, nil
-	}
-	return nil, err
 }
 
 func (s *Sweep) options(warmup int) exec.MeasureOptions {
@@ -229,33 +277,28 @@ func setCheck(m *dataset.Measurement, n exec.Numerics) {
 	}
 }
 
-// setSamples enters samples, or fails the measurement if they are not times.
-func setSamples(m *dataset.Measurement, samples []exec.Sample) {
+// setSamples enters samples. Samples that are no times are the executor's fault.
+func setSamples(m *dataset.Measurement, samples []exec.Sample) error {
 	for _, sample := range samples {
 		if t := float64(sample.Time); !(t > 0) || math.IsInf(t, 0) {
-			m.Status, m.Detail = dataset.Failed, fmt.Sprintf("the executor measured a time of %v s", t)
-			return
+			return nonsense("the executor measured a time of %v s", t)
 		}
 	}
 	if len(samples) == 0 {
-		m.Status, m.Detail = dataset.Failed, "the executor measured nothing"
-		return
+		return nonsense("the executor measured nothing")
 	}
 	m.SetSamples(samples)
+	return nil
 }
 
-// blame records that a configuration ended the executor's process, or hung.
-func blame(m *dataset.Measurement, err error) {
-	m.Status, m.Detail = dataset.Failed, detail(err)
-	var hung interface{ Timeout() bool }
-	if errors.As(err, &hung) && hung.Timeout() {
-		m.Status = dataset.Timeout
-	}
+func nonsense(format string, args ...any) error {
+	return &diag.Error{Kind: diag.Plugin, What: fmt.Sprintf(format, args...), Err: exec.ErrNonsense}
 }
 
 // detail returns the text of an error, shortened to maxDetail.
-func detail(err error) string {
-	text := err.Error()
+func detail(err error) string { return shorten(err.Error()) }
+
+func shorten(text string) string {
 	if len(text) > maxDetail {
 		text = text[:maxDetail] + " …"
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/exec"
 )
 
 // PluginError says how a plugin failed. It comes wrapped in a *diag.Error of kind diag.Plugin; errors.As finds it.
@@ -45,6 +46,20 @@ func (e *PluginError) Error() string { return e.what }
 
 // Unwrap returns the cause.
 func (e *PluginError) Unwrap() error { return e.Err }
+
+// Is tells package exec's callers what the fault is evidence of. Faults of a start are none about a kernel.
+func (e *PluginError) Is(target error) bool {
+	switch target {
+	case exec.ErrDied:
+		return e.Fault == FaultDied
+	case exec.ErrHung:
+		return e.Fault == FaultHung
+	case exec.ErrNonsense:
+		return e.Fault == FaultNonsense
+	default:
+		return false
+	}
+}
 
 // Timeout reports whether the plugin did not answer in time, in the manner of net.Error.
 func (e *PluginError) Timeout() bool { return e.Fault == FaultHung }

@@ -83,7 +83,7 @@ func (x *Executor) Library(ctx context.Context, device int, p gemm.Problem, libr
 func (x *Executor) compile(ctx context.Context, request *pb.CompileRequest) (exec.Kernel, error) {
 	resp, err := x.client.executor.Compile(ctx, request)
 	if err != nil {
-		return nil, x.client.fault(ctx, "Compile", err)
+		return nil, x.client.kernelFault(ctx, "Compile", err)
 	}
 	k := &kernel{client: x.client, handle: resp.GetKernel()}
 	if k.resources, err = fromResources(resp.GetResources()); err == nil && k.handle == 0 {
@@ -174,5 +174,18 @@ func (k *kernel) fault(ctx context.Context, op string, err error) error {
 			What: fmt.Sprintf("%s: the kernel was lost with the process that compiled it", op),
 			Fix:  "compile it again", Err: exec.ErrKernelLost}
 	}
-	return k.client.fault(ctx, op, err)
+	return k.client.kernelFault(ctx, op, err)
+}
+
+// kernelFault is fault for a call that compiles or runs a kernel. An executor that reports its device context as lost
+// is no better than one that has died.
+func (c *Client) kernelFault(ctx context.Context, op string, err error) error {
+	lost := LostDevice(err)
+	err = c.fault(ctx, op, err)
+	if d := (*diag.Error)(nil); lost && errors.As(err, &d) {
+		died := *d
+		died.Err = exec.ErrDied
+		return &died
+	}
+	return err
 }

@@ -4,7 +4,6 @@ package exectest
 
 import (
 	"context"
-	"errors"
 	"hash/fnv"
 	"math/rand/v2"
 	"slices"
@@ -105,11 +104,6 @@ func noDevice(device int) error {
 // Close implements exec.Executor.
 func (x *Executor) Close() error { return nil }
 
-// hung is the error of a hang. Like a net.Error, it has a Timeout method.
-type hung struct{ error }
-
-func (hung) Timeout() bool { return true }
-
 // crash ends the process.
 func (x *Executor) crash(hangs bool) error {
 	x.mu.Lock()
@@ -117,9 +111,15 @@ func (x *Executor) crash(hangs bool) error {
 	x.process++
 	x.crashes++
 	if hangs {
-		return failure("the executor hung", hung{errors.New("no answer")})
+		return failure("the executor hung", exec.ErrHung)
 	}
-	return failure("the executor died", nil)
+	return failure("the executor died", exec.ErrDied)
+}
+
+// Kill ends the process from outside and returns the error of the call in progress. Only Before may call it.
+func (x *Executor) Kill() error {
+	x.process++
+	return failure("the executor died", exec.ErrDied)
 }
 
 func failure(what string, cause error) error {

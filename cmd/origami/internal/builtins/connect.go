@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
@@ -57,7 +58,7 @@ func options(s config.Settings) host.Options {
 	return host.Options{
 		DescribeCache: cache, // empty if there is no such folder
 		Logger: hclog.New(&hclog.LoggerOptions{
-			Name: "origami", Level: hclog.LevelFromString(s.LogLevel), Output: os.Stderr,
+			Name: "origami", Level: hclog.LevelFromString(s.LogLevel), Output: iostreams.Log(os.Stderr),
 		}),
 		StartTimeout: s.Timeout, CallTimeout: s.Timeout, RunTimeout: s.Timeout,
 	}

@@ -127,12 +127,12 @@ func Root(f *session.Factory, sys System) *cobra.Command {
 		return cmd.Help()
 	}
 	root.DisableSuggestions = true // ours are in the error's one line
-	root.SetOut(f.Streams.Out)
-	root.SetErr(f.Streams.Err)
+	root.SetOut(f.Streams.Writer())
+	root.SetErr(f.Streams.ErrWriter())
 	root.SetIn(f.Streams.In)
 	root.SetFlagErrorFunc(flagError)
-	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { writeHelp(f.Streams.Out, cmd) })
-	root.SetUsageFunc(func(cmd *cobra.Command) error { writeUsage(f.Streams.Out, cmd); return nil })
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { writeHelp(f.Streams.Writer(), cmd) })
+	root.SetUsageFunc(func(cmd *cobra.Command) error { writeUsage(f.Streams.Writer(), cmd); return nil })
 	root.SetHelpCommand(helpCommand())
 	config.Register(root.PersistentFlags())
 

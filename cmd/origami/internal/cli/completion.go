@@ -9,6 +9,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/printable"
 )
 
 // complete teaches the shell the values of flags. Names of architectures, models, families and options come from the
@@ -17,7 +18,7 @@ func complete(root *cobra.Command, f *session.Factory) {
 	archs := fromArchs(f, archNames)
 	register(root, "arch", archs)
 	register(root, "device", fromArchs(f, deviceNames))
-	register(root, "model", fromArchs(f, func(e arch.ArchEntry) []string { return e.Models }))
+	register(root, "model", fromArchs(f, func(e arch.ArchEntry) []string { return plainWords(e.Models) }))
 	register(root, "option", fromManifests(f, optionWords))
 	register(root, "rung", fixed(config.Rungs()))
 	register(root, "format", fixed(config.Formats))
@@ -29,7 +30,7 @@ func complete(root *cobra.Command, f *session.Factory) {
 	for _, cmd := range root.Commands() {
 		if cmd.Flags().Lookup("dtype") != nil {
 			register(cmd, "dtype", fixed(dtypes))
-			register(cmd, "kernel", fromArchs(f, func(e arch.ArchEntry) []string { return e.Kernels }))
+			register(cmd, "kernel", fromArchs(f, func(e arch.ArchEntry) []string { return plainWords(e.Kernels) }))
 		}
 		for _, sub := range cmd.Commands() {
 			if cmd.Name() == "arch" && sub.Name() == "show" {
@@ -84,17 +85,32 @@ func fromArchs(f *session.Factory, pick func(arch.ArchEntry) []string) cobra.Com
 	})
 }
 
+// word is a completion with its description. A tab or a line end in either would mean something to the shell's script.
+func word(text, doc string) string {
+	if text = printable.Line(text); doc == "" {
+		return text
+	}
+	return cobra.CompletionWithDesc(text, printable.Line(doc))
+}
+
+func plainWords(texts []string) (words []string) {
+	for _, text := range texts {
+		words = append(words, word(text, ""))
+	}
+	return words
+}
+
 func archNames(e arch.ArchEntry) []string {
-	words := []string{cobra.CompletionWithDesc(e.ID, e.Vendor)}
+	words := []string{word(e.ID, e.Vendor)}
 	for _, d := range e.Devices {
-		words = append(words, cobra.CompletionWithDesc(e.ID+"@"+d.ID, d.Name))
+		words = append(words, word(e.ID+"@"+d.ID, d.Name))
 	}
 	return words
 }
 
 func deviceNames(e arch.ArchEntry) (words []string) {
 	for _, d := range e.Devices {
-		words = append(words, cobra.CompletionWithDesc(d.ID, d.Name))
+		words = append(words, word(d.ID, d.Name))
 	}
 	return words
 }
@@ -102,10 +118,10 @@ func deviceNames(e arch.ArchEntry) (words []string) {
 func optionWords(m arch.Manifest) (words []string) {
 	for _, o := range m.Options {
 		if len(o.Values) == 0 {
-			words = append(words, cobra.CompletionWithDesc(o.Key+"=", o.Doc))
+			words = append(words, word(o.Key+"=", o.Doc))
 		}
 		for _, v := range o.Values {
-			words = append(words, o.Key+"="+v)
+			words = append(words, word(o.Key+"="+v, ""))
 		}
 	}
 	return words

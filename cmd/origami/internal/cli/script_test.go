@@ -96,6 +96,15 @@ func (h fakeHost) Executor(ctx context.Context, name string) (exec.Executor, err
 			}
 		case "interrupt":
 			stops[n] = interrupt
+		case "unstartable": // from one call on, for a number of calls
+			from, calls, _ := strings.Cut(value, ":")
+			first, _ := strconv.Atoi(from)
+			count, _ := strconv.Atoi(calls)
+			for i := range count {
+				stops[first+i] = func() error {
+					return &diag.Error{Kind: diag.Plugin, Where: "plugin fake", What: "it cannot be started"}
+				}
+			}
 		case "killed":
 			stops[n] = func() error { return syscall.Kill(os.Getpid(), syscall.SIGKILL) }
 		default:

@@ -13,16 +13,14 @@ import (
 	"golang.org/x/term"
 
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/printable"
 )
 
 // Streams are the standard streams.
 type Streams struct {
 	In io.Reader
-	// Out is buffered: call Flush when what has been written should be seen.
-	Out *bufio.Writer
-	Err io.Writer
-	// Terminal says that Out is a terminal, ErrTerminal that Err is one, Colour that escape sequences are welcome in
-	// Out.
+	// Terminal says that the standard output is a terminal, ErrTerminal that the standard error is one, Colour that
+	// escape sequences are welcome in the output.
 	Terminal    bool
 	ErrTerminal bool
 	Colour      bool
@@ -30,11 +28,14 @@ type Streams struct {
 	JSONErrors bool
 	// Hint, if set, adds to an error what the user of this program can do about it.
 	Hint func(error) error
+
+	out *filter
+	err io.Writer
 }
 
 // System returns the streams of the process. Colour follows https://no-color.org.
 func System() *Streams {
-	s := &Streams{In: os.Stdin, Out: bufio.NewWriterSize(os.Stdout, 1<<16), Err: os.Stderr}
+	s := Plain(os.Stdin, os.Stdout, os.Stderr)
 	s.ErrTerminal = term.IsTerminal(int(os.Stderr.Fd())) && os.Getenv("TERM") != "dumb"
 	if fd := int(os.Stdout.Fd()); term.IsTerminal(fd) {
 		s.Terminal = true
@@ -45,19 +46,33 @@ func System() *Streams {
 
 // Plain returns streams over the given readers and writers, without a terminal.
 func Plain(in io.Reader, out, err io.Writer) *Streams {
-	return &Streams{In: in, Out: bufio.NewWriter(out), Err: err}
+	s := &Streams{In: in, err: err}
+	s.out = &filter{to: bufio.NewWriterSize(out, 1<<16), styled: func() bool { return s.Colour }}
+	return s
 }
 
-// Flush writes out what is buffered.
-func (s *Streams) Flush() error { return s.Out.Flush() }
+// Flush writes out what is buffered. Call it when what has been written should be seen.
+func (s *Streams) Flush() error { return s.out.flush() }
 
-// Bold returns text in bold where colour is welcome.
-func (s *Streams) Bold(text string) string {
-	if !s.Colour || text == "" {
-		return text
+// Printf writes to the standard output. The format is the program's own. The arguments may be foreign: each becomes
+// printable and stays on its line.
+func (s *Streams) Printf(format string, args ...any) {
+	for i, arg := range args {
+		args[i] = printed(arg)
 	}
-	return "\x1b[1m" + text + "\x1b[0m"
+	fmt.Fprintf(s.out, format, args...) // a failure comes back from Flush
 }
+
+// Writer returns the standard output for a library that writes whole texts, such as tables or JSON. Line ends and tabs
+// in them are kept, everything else becomes printable.
+func (s *Streams) Writer() io.Writer { return s.out }
+
+// ErrWriter is Writer for the standard error, which is not buffered.
+func (s *Streams) ErrWriter() io.Writer { return &filter{to: s.err, whole: true} }
+
+// Screen returns the standard error for a library that moves the cursor. What is foreign in its texts must go through
+// printable.Line before.
+func (s *Streams) Screen() io.Writer { return s.err }
 
 // Hinted returns the error as it is shown, with its hint.
 func (s *Streams) Hinted(err error) error {
@@ -71,21 +86,17 @@ func (s *Streams) Hinted(err error) error {
 func (s *Streams) Report(err error) {
 	err = s.Hinted(err)
 	if !s.JSONErrors {
-		// Whatever the error is, it stays on one line.
-		fmt.Fprintf(s.Err, "origami: %v\n", &diag.Error{What: err.Error()})
+		fmt.Fprintf(s.err, "origami: %s\n", diag.Line(err))
 		return
 	}
-	line, _ := json.Marshal(struct {
-		Error JSONError `json:"error"`
-	}{AsJSON(err)})
-	fmt.Fprintf(s.Err, "%s\n", line)
+	fmt.Fprintf(s.err, "%s\n", encoded(map[string]JSONError{"error": AsJSON(err)}))
 }
 
 // Warn writes a warning to stderr: something that does not stop the answer but may affect it.
-func (s *Streams) Warn(text string) { fmt.Fprintln(s.Err, s.Warning(text)) }
+func (s *Streams) Warn(text string) { fmt.Fprintln(s.err, s.Warning(text)) }
 
 // Note writes a note to stderr.
-func (s *Streams) Note(text string) { fmt.Fprintln(s.Err, s.remark("note", text)) }
+func (s *Streams) Note(text string) { fmt.Fprintln(s.err, s.remark("note", text)) }
 
 // Warning returns the line that Warn writes.
 func (s *Streams) Warning(text string) string { return s.remark("warning", text) }
@@ -93,10 +104,16 @@ func (s *Streams) Warning(text string) string { return s.remark("warning", text)
 // remark is a line of one kind, or a JSON object.
 func (s *Streams) remark(kind, text string) string {
 	if !s.JSONErrors {
-		return fmt.Sprintf("origami: %s: %v", kind, &diag.Error{What: text})
+		return "origami: " + kind + ": " + diag.Line(errors.New(text))
 	}
-	line, _ := json.Marshal(map[string]any{kind: map[string]string{"what": text}})
-	return string(line)
+	what := (&diag.Error{What: text}).Bounded().What
+	return encoded(map[string]map[string]string{kind: {"what": what}})
+}
+
+// encoded is a value of strings as a line of JSON.
+func encoded(v any) string {
+	line, _ := json.Marshal(v)
+	return string(printable.JSON(line))
 }
 
 // JSONError is how an error looks in JSON.
@@ -109,9 +126,8 @@ type JSONError struct {
 
 // AsJSON converts an error.
 func AsJSON(err error) JSONError {
-	var d *diag.Error
-	if errors.As(err, &d) {
-		return JSONError{d.Kind.String(), d.What, d.Where, d.Fix}
-	}
-	return JSONError{Kind: diag.Internal.String(), What: err.Error()}
+	d := &diag.Error{What: err.Error()}
+	_ = errors.As(err, &d)
+	d = d.Bounded()
+	return JSONError{d.Kind.String(), d.What, d.Where, d.Fix}
 }

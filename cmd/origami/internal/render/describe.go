@@ -2,11 +2,11 @@ package render
 
 import (
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/hw"
@@ -14,30 +14,39 @@ import (
 )
 
 // Line prints a line of a card: a label, then text.
-func Line(w io.Writer, label, format string, args ...any) {
-	fmt.Fprintf(w, "%-11s %s\n", label, fmt.Sprintf(format, args...))
+func Line(s *iostreams.Streams, label, format string, args ...any) {
+	s.Printf("%-11s ", label)
+	s.Printf(format, args...)
+	s.Printf("\n")
+}
+
+// Lines prints lines that are composed of foreign text.
+func Lines(s *iostreams.Streams, lines ...string) {
+	for _, line := range lines {
+		s.Printf("%s\n", line)
+	}
 }
 
 // Heading names the device and the model that an answer comes from.
-func Heading(a *session.Answer) string {
-	s := DeviceLines(a.Arch) + "\n" + ModelLine(a.Arch, a.Kernel)
+func Heading(a *session.Answer) []string {
+	lines := append(DeviceLines(a.Arch), ModelLine(a.Arch, a.Kernel))
 	if !Validated(a.Arch, a.Kernel) {
-		s += fmt.Sprintf("\n%-11s no: the model states no error for this device", "validated")
+		lines = append(lines, fmt.Sprintf("%-11s no: the model states no error for this device", "validated"))
 	}
-	return s
+	return lines
 }
 
 // DeviceLines describes a device in one line. For a GPU of this machine a second line says where its numbers come from.
-func DeviceLines(d *arch.Description) string {
+func DeviceLines(d *arch.Description) []string {
 	units := fmt.Sprintf("%d %ss", d.Units, d.UnitName)
 	if d.Partitions > 1 {
 		units += fmt.Sprintf(" on %d dies", d.Partitions)
 	}
-	s := fmt.Sprintf("%-11s %s (%s), %s at %s", "device", d.DeviceName, d.ID(), units, d.Clock)
+	lines := []string{fmt.Sprintf("%-11s %s (%s), %s at %s", "device", d.DeviceName, d.ID(), units, d.Clock)}
 	if live := LiveJSON(d); live != nil {
-		s += fmt.Sprintf("\n%-11s %s", "derived", liveSources(d, live))
+		lines = append(lines, fmt.Sprintf("%-11s %s", "derived", liveSources(d, live)))
 	}
-	return s
+	return lines
 }
 
 // liveSources says how many numbers of a GPU of this machine come from its driver, and where the others come from.

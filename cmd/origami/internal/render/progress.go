@@ -11,7 +11,7 @@ import (
 // Progress shows a bar for long work on the terminal of stderr, until stop, which leaves nothing of it.
 func Progress(s *iostreams.Streams, t *progress.Tracker) (bar progress.Writer, stop func()) {
 	bar = progress.NewWriter()
-	bar.SetOutputWriter(s.Err)
+	bar.SetOutputWriter(s.Screen())
 	bar.SetTrackerLength(20)
 	style := *bar.Style()
 	style.Visibility.Value, style.Visibility.Time, style.Visibility.ETA = false, false, true

@@ -2,6 +2,7 @@ package render
 
 import (
 	"bytes"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"strconv"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/unit"
 )
 
@@ -77,8 +79,8 @@ func TestSpan(t *testing.T) {
 func TestDelimited(t *testing.T) {
 	rows := [][]string{{"a,b", "tab\there"}, {"say \"hi\"", "two\nlines"}}
 	for f, want := range map[Format]string{
-		CSV: "x,y\n\"a,b\",tab\there\n\"say \"\"hi\"\"\",\"two\nlines\"\n",
-		TSV: "x\ty\na,b\ttab here\nsay 'hi'\ttwo lines\n",
+		CSV: "x,y\n\"a,b\",tab\\there\n\"say \"\"hi\"\"\",two\\nlines\n",
+		TSV: "x\ty\na,b\ttab\\there\nsay 'hi'\ttwo\\nlines\n",
 	} {
 		var out bytes.Buffer
 		s := iostreams.Plain(strings.NewReader(""), &out, &out)
@@ -114,6 +116,33 @@ func TestGrid(t *testing.T) {
 		}
 		if out.String() != tc.want {
 			t.Errorf("colour %v: got\n%q, want\n%q", tc.colour, out.String(), tc.want)
+		}
+	}
+}
+
+// A number that JSON cannot hold is an error that names it.
+func TestJSONLineNamesNumbers(t *testing.T) {
+	inf := math.Inf(1)
+	for want, v := range map[string]any{
+		"predicted.tflops": Object{Predicted: &Predicted{TFLOPS: inf}},
+		"predicted.interval_seconds[1]": struct {
+			Object
+			Rank int `json:"rank"`
+		}{Object: Object{Predicted: &Predicted{Interval: &[2]float64{0, math.NaN()}}}},
+		"summary.worst": map[string]any{"summary": Fields{{"best", 1.0}, {"none", Number(inf)}, {"worst", -inf}}},
+		"rows[2].x": struct {
+			Rows []map[string]float64 `json:"rows"`
+		}{[]map[string]float64{{"x": 1}, nil, {"x": inf}}},
+	} {
+		var out bytes.Buffer
+		s := iostreams.Plain(strings.NewReader(""), &out, &out)
+		err := JSONLine(s, v)
+		var d *diag.Error
+		if !errors.As(err, &d) || d.Where != want || d.Kind != diag.Plugin {
+			t.Errorf("%v, want %s", err, want)
+		}
+		if err := s.Flush(); err != nil || out.Len() > 0 {
+			t.Errorf("%v, %q", err, out.String())
 		}
 	}
 }

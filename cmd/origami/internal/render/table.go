@@ -1,9 +1,10 @@
 package render
 
 import (
+	"bytes"
 	"encoding/csv"
 	"encoding/json"
-	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -12,6 +13,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/core/printable"
 )
 
 // Format is how a command writes its answer.
@@ -39,22 +41,28 @@ func FormatOf(f *session.Factory) Format {
 
 // JSONLine writes v as one line of JSON.
 func JSONLine(s *iostreams.Streams, v any) error {
-	e := json.NewEncoder(s.Out)
+	var line bytes.Buffer
+	e := json.NewEncoder(&line)
 	e.SetEscapeHTML(false)
-	return e.Encode(v)
+	if err := e.Encode(v); err != nil {
+		return notFinite(v, err)
+	}
+	_, err := s.Writer().Write(printable.JSON(line.Bytes()))
+	return err
 }
 
 // Delimited writes a header and rows as CSV or TSV.
 type Delimited struct {
 	csv    *csv.Writer
 	header []string
+	row    []string
 	wrote  bool
 	tsv    bool
 }
 
 // NewDelimited starts a table. The header is written with the first row.
 func NewDelimited(s *iostreams.Streams, f Format, header []string) *Delimited {
-	w := csv.NewWriter(s.Out)
+	w := csv.NewWriter(s.Writer())
 	r := &Delimited{csv: w, header: header, tsv: f == TSV}
 	if r.tsv {
 		w.Comma = '\t'
@@ -66,21 +74,25 @@ func NewDelimited(s *iostreams.Streams, f Format, header []string) *Delimited {
 func (r *Delimited) Write(row []string) error {
 	if !r.wrote {
 		r.wrote = true
-		if err := r.csv.Write(r.header); err != nil {
+		if err := r.csv.Write(r.cells(r.header)); err != nil {
 			return err
 		}
 	}
-	if r.tsv {
-		// Cells of a TSV are never quoted, so that cut and awk can read them.
-		for i, cell := range row {
-			row[i] = unquoted.Replace(cell)
-		}
-	}
-	return r.csv.Write(row)
+	return r.csv.Write(r.cells(row))
 }
 
-// unquoted removes characters for which the CSV writer would quote a cell of a TSV.
-var unquoted = strings.NewReplacer("\t", " ", "\n", " ", "\r", " ", `"`, "'")
+// cells makes the cells of a row printable, so that a row is a line. Cells of a TSV are never quoted, so that cut and
+// awk can read them.
+func (r *Delimited) cells(row []string) []string {
+	r.row = r.row[:0]
+	for _, cell := range row {
+		if cell = printable.Line(cell); r.tsv {
+			cell = strings.ReplaceAll(cell, `"`, "'")
+		}
+		r.row = append(r.row, cell)
+	}
+	return r.row
+}
 
 // Close writes the rest.
 func (r *Delimited) Close() error {
@@ -103,8 +115,9 @@ func WriteRows(s *iostreams.Streams, f Format, header []string, rows [][]string)
 	return r.Close()
 }
 
-// WriteTable prints aligned columns. Columns whose cells are all numbers are aligned right.
-func WriteTable(s *iostreams.Streams, header []string, rows [][]string) {
+// WriteTable prints aligned columns. Columns whose cells are all numbers are aligned right. headings are the numbers of
+// the rows whose first cell is in bold, as the header is.
+func WriteTable(s *iostreams.Streams, header []string, rows [][]string, headings ...int) {
 	w := table.NewWriter()
 	style := table.StyleLight
 	style.Options = table.Options{SeparateColumns: true}
@@ -115,7 +128,7 @@ func WriteTable(s *iostreams.Streams, header []string, rows [][]string) {
 	head := make(table.Row, len(header))
 	columns := make([]table.ColumnConfig, len(header))
 	for i, h := range header {
-		head[i] = s.Bold(h)
+		head[i] = string(s.Bold(h))
 		columns[i] = table.ColumnConfig{Number: i + 1, Align: text.AlignLeft, AlignHeader: text.AlignLeft}
 		if numeric(rows, i) {
 			columns[i].Align, columns[i].AlignHeader = text.AlignRight, text.AlignRight
@@ -123,15 +136,18 @@ func WriteTable(s *iostreams.Streams, header []string, rows [][]string) {
 	}
 	w.SetColumnConfigs(columns)
 	w.AppendHeader(head)
-	for _, row := range rows {
+	for i, row := range rows {
 		cells := make(table.Row, len(row))
-		for i := range row {
-			cells[i] = row[i]
+		for j := range row {
+			cells[j] = printable.Line(row[j])
+		}
+		if slices.Contains(headings, i) {
+			cells[0] = string(s.Bold(row[0]))
 		}
 		w.AppendRow(cells)
 	}
 	for line := range strings.Lines(w.Render()) {
-		fmt.Fprintln(s.Out, strings.TrimRight(line, " \n"))
+		s.Printf("%s\n", iostreams.Styled(strings.TrimRight(line, " \n")))
 	}
 }
 
@@ -140,10 +156,11 @@ func WriteColumns(s *iostreams.Streams, rows [][]string) {
 	var widths []int
 	for _, row := range rows {
 		for i, cell := range row {
+			row[i] = printable.Line(cell)
 			if i == len(widths) {
 				widths = append(widths, 0)
 			}
-			widths[i] = max(widths[i], text.StringWidthWithoutEscSequences(cell))
+			widths[i] = max(widths[i], text.StringWidthWithoutEscSequences(row[i]))
 		}
 	}
 	for _, row := range rows {
@@ -151,7 +168,7 @@ func WriteColumns(s *iostreams.Streams, rows [][]string) {
 		for i, cell := range row {
 			line.WriteString(text.Pad(cell, widths[i]+2, ' '))
 		}
-		fmt.Fprintln(s.Out, strings.TrimRight(line.String(), " "))
+		s.Printf("%s\n", strings.TrimRight(line.String(), " "))
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
+	"github.com/origami-gemm/origami/core/printable"
 	"github.com/origami-gemm/origami/core/score"
 	"github.com/origami-gemm/origami/core/unit"
 )
@@ -41,7 +42,7 @@ func Scatter(folder, name, title string, all []score.Point) (Files, error) {
 		low, high = min(low, x, y), max(high, x, y)
 	}
 	p := plot.New()
-	p.Title.Text = title
+	p.Title.Text = printable.Line(title)
 	p.X.Label.Text, p.Y.Label.Text = "measured (ms)", "predicted (ms)"
 	p.X.Scale, p.Y.Scale = plot.LogScale{}, plot.LogScale{}
 	p.X.Tick.Marker, p.Y.Tick.Marker = plot.LogTicks{Prec: -1}, plot.LogTicks{Prec: -1}
@@ -69,7 +70,7 @@ func Scatter(folder, name, title string, all []score.Point) (Files, error) {
 // ThreeWays draws the rate of the pick, of the best candidate and of the vendor's libraries as bars per problem.
 func ThreeWays(folder, name, title string, libraries []string, rows []score.Comparison) (Files, error) {
 	p := plot.New()
-	p.Title.Text = title
+	p.Title.Text = printable.Line(title)
 	p.Y.Label.Text = "TFLOP/s"
 	width := vg.Points(5)
 	labels := make([]string, len(rows))
@@ -106,7 +107,7 @@ func ThreeWays(folder, name, title string, libraries []string, rows []score.Comp
 		}
 		bars.Color, bars.LineStyle.Width, bars.Offset = way.colour, 0, width*(vg.Length(i)-middle)
 		p.Add(bars)
-		p.Legend.Add(way.name, bars)
+		p.Legend.Add(printable.Line(way.name), bars)
 	}
 	p.Legend.Top, p.Legend.Left = true, true
 	p.NominalX(labels...)
@@ -124,7 +125,7 @@ type Series struct {
 // Sorted draws each series as a curve of its values in ascending order, over the share of them that is not larger.
 func Sorted(folder, name, title, x, y string, all []Series) (Files, error) {
 	p := plot.New()
-	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = title, x, y
+	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = printable.Line(title), x, y
 	p.Add(plotter.NewGrid())
 	colours := append([]color.Color{pickColour, bestColour}, libraryColours...)
 	for i, series := range all {
@@ -140,7 +141,7 @@ func Sorted(folder, name, title, x, y string, all []Series) (Files, error) {
 		}
 		line.Color, line.Width, line.StepStyle = colours[i%len(colours)], vg.Points(1.5), plotter.PreStep
 		p.Add(line)
-		p.Legend.Add(series.Name, line)
+		p.Legend.Add(printable.Line(series.Name), line)
 	}
 	p.X.Min, p.X.Max, p.Y.Max = 0, 1, 1
 	return save(p, folder, name, 16*vg.Centimeter, 11*vg.Centimeter)

@@ -13,6 +13,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/printable"
 )
 
 // Folder is where a report is written. Files of an earlier report are replaced.
@@ -54,22 +55,30 @@ func numbers(path string, format render.Format, write func(*iostreams.Streams, r
 	return s.Flush()
 }
 
-// Text writes a file of text.
-func (f Folder) Text(name, text string) error {
-	path := filepath.Join(string(f), name)
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		return Unwritable(path, err)
-	}
-	return nil
+// Page is a page in Markdown. What its methods are given may be foreign.
+type Page struct{ text strings.Builder }
+
+// Heading writes a heading: level 1 is the title of the page.
+func (p *Page) Heading(level int, text string) {
+	p.paragraph(strings.Repeat("#", level) + " " + printable.Markdown(text) + "\n")
 }
 
-// Table writes a table in Markdown.
-func Table(header []string, rows [][]string) string {
+// List writes lines as a list, with runs of blanks as one.
+func (p *Page) List(lines []string) {
+	var b strings.Builder
+	for _, line := range lines {
+		b.WriteString("- " + printable.Markdown(strings.Join(strings.Fields(line), " ")) + "\n")
+	}
+	p.paragraph(b.String())
+}
+
+// Table writes a table.
+func (p *Page) Table(header []string, rows [][]string) {
 	grid := table.NewWriter()
 	line := func(cells []string) table.Row {
 		row := make(table.Row, len(cells))
 		for i, c := range cells {
-			row[i] = c
+			row[i] = printable.Markdown(c)
 		}
 		return row
 	}
@@ -77,16 +86,28 @@ func Table(header []string, rows [][]string) string {
 	for _, row := range rows {
 		grid.AppendRow(line(row))
 	}
-	return grid.RenderMarkdown()
+	p.paragraph(grid.RenderMarkdown() + "\n")
 }
 
-// List writes lines as a list in Markdown, with runs of blanks as one.
-func List(lines []string) string {
-	var b strings.Builder
-	for _, line := range lines {
-		fmt.Fprintf(&b, "- %s\n", strings.Join(strings.Fields(line), " "))
+// Image shows a file of the same folder.
+func (p *Page) Image(what, file string) {
+	p.paragraph("![" + printable.Markdown(what) + "](" + file + ")\n")
+}
+
+func (p *Page) paragraph(text string) {
+	if p.text.Len() > 0 && text != "" {
+		p.text.WriteString("\n")
 	}
-	return b.String()
+	p.text.WriteString(text)
+}
+
+// Page writes a page into a file.
+func (f Folder) Page(name string, p *Page) error {
+	path := filepath.Join(string(f), name)
+	if err := os.WriteFile(path, []byte(p.text.String()), 0o644); err != nil {
+		return Unwritable(path, err)
+	}
+	return nil
 }
 
 // Unwritable is the error for a report that cannot be written.

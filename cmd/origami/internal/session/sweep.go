@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
@@ -69,7 +70,27 @@ func (f *Factory) Sweep(
 		Arch: a, Executor: x, Device: at, Libraries: device.Libraries, Space: arch.Space{Kernel: family},
 		WarmL2: warmL2, Input: conditions.Input,
 		Ahead: max(1, min(runtime.NumCPU(), maxAhead)), Host: software(), Data: data,
+		Pause: pause, Retry: func(err error, wait time.Duration, attempt, of int) {
+			f.Streams.Warn(Retrying(err, wait, attempt, of))
+		},
 	}, unit.Bytes(device.Attributes["memory_bytes"]), nil
+}
+
+// pause waits until the time is over or the context ends.
+func pause(ctx context.Context, wait time.Duration) error {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Retrying says that the executor failed and is tried again.
+func Retrying(err error, wait time.Duration, attempt, of int) string {
+	return fmt.Sprintf("%v; trying again in %v (%d of %d)", err, wait, attempt, of)
 }
 
 // familyToMeasure returns the first kernel family that the executor builds, the model predicts and --kernel allows.

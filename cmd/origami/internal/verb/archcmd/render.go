@@ -245,9 +245,9 @@ func writeText(s *iostreams.Streams, v *view) {
 
 // writeCard writes the lines above the tables.
 func writeCard(s *iostreams.Streams, v *view) {
-	line := func(label, format string, args ...any) { render.Line(s.Out, label, format, args...) }
-	fmt.Fprintln(s.Out, render.DeviceLines(v.Description))
-	fmt.Fprintln(s.Out, render.ModelLine(v.Description, strings.Join(v.Kernels, ", ")))
+	line := func(label, format string, args ...any) { render.Line(s, label, format, args...) }
+	render.Lines(s, append(render.DeviceLines(v.Description),
+		render.ModelLine(v.Description, strings.Join(v.Kernels, ", ")))...)
 	line("vendor", "%s, plugin %s", v.Vendor, v.Plugin)
 	if len(v.Aliases) > 0 {
 		line("aliases", "%s", strings.Join(v.Aliases, ", "))
@@ -272,7 +272,7 @@ func writeCard(s *iostreams.Streams, v *view) {
 type tables struct{ s *iostreams.Streams }
 
 func (t tables) write(title string, header []string, rows [][]string) {
-	fmt.Fprintf(t.s.Out, "\n%s\n", t.s.Bold(title))
+	t.s.Printf("\n%s\n", t.s.Bold(title))
 	render.WriteTable(t.s, header, rows)
 }
 
@@ -311,10 +311,10 @@ func (t tables) writeUncertainty(u *arch.Uncertainty) {
 	}
 	t.write(fmt.Sprintf("Measured ÷ predicted time of %s, %s intervals", u.Kernel, render.Level(u.Level)),
 		[]string{"bound", "predicted below", "from", "to"}, rows)
-	render.Line(t.s.Out, "sigma",
+	render.Line(t.s, "sigma",
 		"%.3f of log(measured ÷ predicted) among the candidates of a problem, %.3f to plan measurements with",
 		u.Sigma, u.PlanSigma)
-	render.Line(t.s.Out, "source", "%s", u.Source)
+	render.Line(t.s, "source", "%s", u.Source)
 }
 
 // fraction says how a level's bandwidth depends on the number of active units, as a formula over a.

@@ -99,6 +99,9 @@ func (o *Options) fill(
 				m.Detail))
 		}
 	}
+	sweep.Retry = func(err error, wait time.Duration, attempt, of int) {
+		progress.warn(session.Retrying(err, wait, attempt, of))
+	}
 	for _, p := range problems {
 		err := sweep.Run(ctx, p.Problem)
 		if err != nil && diag.KindOf(err) != diag.Input { // the answer reports each problem without a time

@@ -1,7 +1,6 @@
 package benchcmd
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -77,13 +76,9 @@ func (w *writer) close() error {
 		return w.delimited.Close()
 	default:
 		t := w.text()
-		for _, line := range t.above {
-			fmt.Fprintln(w.s.Out, line)
-		}
+		render.Lines(w.s, t.above...)
 		render.WriteTable(w.s, t.header, t.rows)
-		for _, line := range t.below {
-			fmt.Fprintln(w.s.Out, line)
-		}
+		render.Lines(w.s, t.below...)
 		return nil
 	}
 }

@@ -2,7 +2,6 @@ package benchcmd
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
@@ -37,7 +36,7 @@ func (w *writer) report(folder string) error {
 		return err
 	}
 	// Thousands of points are smaller as pixels.
-	return to.Text("bench.md", w.markdown(title, bars.SVG, scatter.PNG))
+	return to.Page("bench.md", w.page(title, bars.SVG, scatter.PNG))
 }
 
 // again writes all rows to another stream, in another format.
@@ -51,25 +50,28 @@ func (w *writer) again(s *iostreams.Streams, format render.Format) error {
 	return other.close()
 }
 
-func (w *writer) markdown(title, bars, scatter string) string {
+func (w *writer) page(title, bars, scatter string) *report.Page {
 	t := w.text()
-	var b strings.Builder
-	fmt.Fprintf(&b, "# %s\n\n%s\n%s\n\n%s", title, report.List(t.above), report.Table(t.header, t.rows),
-		report.List(t.below))
-	fmt.Fprintf(&b, "\n![rate of the pick, the best candidate and the libraries](%s)\n\n![predicted against measured "+
-		"times](%s)\n", bars, scatter)
-	w.listExcluded(&b)
-	return b.String()
+	var p report.Page
+	p.Heading(1, title)
+	p.List(t.above)
+	p.Table(t.header, t.rows)
+	p.List(t.below)
+	p.Image("rate of the pick, the best candidate and the libraries", bars)
+	p.Image("predicted against measured times", scatter)
+	if excluded := w.excluded(); len(excluded) > 0 {
+		p.Heading(2, "Left out")
+		p.List(excluded)
+	}
+	return &p
 }
 
-// listExcluded lists the measurements that have no valid time.
-func (w *writer) listExcluded(b *strings.Builder) {
-	heading := "\n## Left out\n\n"
+// excluded lists the measurements that have no valid time.
+func (w *writer) excluded() (lines []string) {
 	for i := range w.rows {
 		for _, e := range w.rows[i].Excluded {
-			fmt.Fprintf(b, "%s- %s, %s: %s: %s\n", heading, w.rows[i].Problem, e.Label(), words(e.Status),
-				strings.Join(strings.Fields(e.Detail), " "))
-			heading = ""
+			lines = append(lines, fmt.Sprintf("%s, %s: %s: %s", w.rows[i].Problem, e.Label(), words(e.Status), e.Detail))
 		}
 	}
+	return lines
 }

@@ -32,12 +32,10 @@ func (w *writer) text() text {
 	// Columns that would be empty throughout are left out.
 	finals, excluded := s.Finals > 0, s.Wrong+s.Failed > 0
 	out := text{
-		above: []string{
-			render.DeviceLines(w.arch),
+		above: append(render.DeviceLines(w.arch),
 			render.ModelLine(w.arch, w.data.Kernel),
 			fmt.Sprintf("%-11s %s: %s, %s L2, %s inputs, %s", "measured", w.data.Name, w.data.Software, l2,
-				w.data.Input, group),
-		},
+				w.data.Input, group)),
 		header: header(w.data.Libraries(), finals, excluded),
 		below:  w.summaryLines(&s),
 	}

@@ -134,7 +134,7 @@ func writeTable(s *iostreams.Streams, c *Comparison) {
 	if model == "" {
 		model = "each architecture's best, as they have none in common"
 	}
-	fmt.Fprintf(s.Out, "%-11s %s\n%-11s %s\n", "problem", c.Problem, "model", model)
+	s.Printf("%-11s %s\n%-11s %s\n", "problem", c.Problem, "model", model)
 	header := []string{""}
 	for i := range c.Sides {
 		header = append(header, c.Sides[i].Target.ID())
@@ -173,12 +173,14 @@ func writeTable(s *iostreams.Streams, c *Comparison) {
 	})
 	row("bound", func(_ int, _ *Side, best *session.Entry) string { return best.Estimate.Bound.String() })
 
+	var headings []int
 	for _, section := range sections {
 		names := termNames(c, section.kind)
 		if len(names) == 0 {
 			continue
 		}
-		row(s.Bold(section.title), func(int, *Side, *session.Entry) string { return "" })
+		headings = append(headings, len(rows.cells))
+		row(section.title, func(int, *Side, *session.Entry) string { return "" })
 		for _, name := range names {
 			row("  "+name, func(_ int, side *Side, best *session.Entry) string {
 				j := slices.IndexFunc(side.Arch.Terms, func(t arch.Term) bool { return t.CommonName() == name })
@@ -193,10 +195,10 @@ func writeTable(s *iostreams.Streams, c *Comparison) {
 			})
 		}
 	}
-	render.WriteTable(s, header, rows.cells)
+	render.WriteTable(s, header, rows.cells, headings...)
 	for i := range c.Sides {
 		if side := &c.Sides[i]; side.Err != nil {
-			fmt.Fprintf(s.Out, "%s failed: %v\n", side.Target.ID(), side.Err)
+			s.Printf("%s failed: %v\n", side.Target.ID(), side.Err)
 		}
 	}
 }

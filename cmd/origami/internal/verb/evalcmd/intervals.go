@@ -70,16 +70,15 @@ func (v *intervals) write(s *iostreams.Streams, f render.Format) error {
 	if f == render.Table {
 		number = func(v float64) string { return strconv.FormatFloat(v, 'f', 3, 64) }
 		header = []string{"bound", "predicted below", "low", "high"}
-		fmt.Fprintln(s.Out, render.DeviceLines(v.desc))
-		fmt.Fprintln(s.Out, render.ModelLine(v.desc, v.Uncertainty.Kernel))
-		render.Line(s.Out, "intervals", "%s, of measured ÷ predicted time\n", render.Level(v.Uncertainty.Level))
+		render.Lines(s, append(render.DeviceLines(v.desc), render.ModelLine(v.desc, v.Uncertainty.Kernel))...)
+		render.Line(s, "intervals", "%s, of measured ÷ predicted time\n", render.Level(v.Uncertainty.Level))
 	}
 	if err := render.WriteRows(s, f, header, rangeCells(&v.Uncertainty, number)); err != nil || f != render.Table {
 		return err
 	}
 	c := v.coverage
-	fmt.Fprintln(s.Out)
-	line := func(label, format string, args ...any) { render.Line(s.Out, label, format, args...) }
+	s.Printf("\n")
+	line := func(label, format string, args ...any) { render.Line(s, label, format, args...) }
 	line("sigma", "%.4f, the standard deviation of log(measured ÷ predicted) among the candidates of a problem; %.4f "+
 		"to plan measurements with",
 		v.Uncertainty.Spread, v.Uncertainty.Plan)

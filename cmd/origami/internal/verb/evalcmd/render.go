@@ -1,7 +1,6 @@
 package evalcmd
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 
@@ -43,16 +42,12 @@ func (o *outcome) write(s *iostreams.Streams, f render.Format) error {
 		return render.JSONLine(s, o.object())
 	case render.Table:
 		t := o.text()
-		for _, line := range t.above {
-			fmt.Fprintln(s.Out, line)
-		}
+		render.Lines(s, t.above...)
 		render.WriteTable(s, t.header, t.rows)
-		fmt.Fprintln(s.Out)
+		s.Printf("\n")
 		render.WriteTable(s, t.classHeader, t.classes)
-		fmt.Fprintln(s.Out)
-		for _, line := range t.below {
-			fmt.Fprintln(s.Out, line)
-		}
+		s.Printf("\n")
+		render.Lines(s, t.below...)
 		return nil
 	default:
 		rows := make([][]string, len(o.rows))

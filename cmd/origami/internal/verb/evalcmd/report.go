@@ -2,7 +2,6 @@ package evalcmd
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/core/score"
@@ -46,10 +45,13 @@ func (o *outcome) report(folder string) error {
 		return err
 	}
 	t := o.text()
-	var b strings.Builder
-	fmt.Fprintf(&b, "# %s\n\n%s\n%s\n\n%s\n\n%s", title, report.List(t.above), report.List(t.below),
-		report.Table(t.classHeader, t.classes), report.Table(t.header, t.rows))
-	fmt.Fprintf(&b, "\n\n![efficiency over the problems, worst first](%s)\n\n![predicted against measured times](%s)\n",
-		curves.SVG, scatter.PNG)
-	return to.Text("eval.md", b.String())
+	var p report.Page
+	p.Heading(1, title)
+	p.List(t.above)
+	p.List(t.below)
+	p.Table(t.classHeader, t.classes)
+	p.Table(t.header, t.rows)
+	p.Image("efficiency over the problems, worst first", curves.SVG)
+	p.Image("predicted against measured times", scatter.PNG)
+	return to.Page("eval.md", &p)
 }

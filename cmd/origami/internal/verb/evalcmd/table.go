@@ -26,8 +26,8 @@ const none = "–"
 
 func (o *outcome) text() text {
 	s := score.SummariseEvaluations(o.rows, o.uncertainty())
-	out := text{above: []string{render.DeviceLines(o.arch), render.ModelLine(o.arch, o.data.Kernel),
-		fmt.Sprintf("%-11s %s%s", "measured", o.data.Name, o.held())}}
+	out := text{above: append(render.DeviceLines(o.arch), render.ModelLine(o.arch, o.data.Kernel),
+		fmt.Sprintf("%-11s %s%s", "measured", o.data.Name, o.held()))}
 	out.header = []string{"problem", "class", "pick", "time", "best", "time", "of best", "top 4", "top 8", "top 16",
 		"tau", "pick's place", "best's place", "error"}
 	if o.uncertainty() != nil {

@@ -1,7 +1,6 @@
 package explaincmd
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -183,9 +182,9 @@ func writeRecords(s *iostreams.Streams, f render.Format, e *Explanation) error {
 
 func writeText(s *iostreams.Streams, e *Explanation) {
 	line := func(label, format string, args ...any) {
-		fmt.Fprintf(s.Out, "%-11s %s\n", label, fmt.Sprintf(format, args...))
+		render.Line(s, label, format, args...)
 	}
-	fmt.Fprintln(s.Out, render.Heading(e.Answer))
+	render.Lines(s, render.Heading(e.Answer)...)
 	line("problem", "%s", e.Problem)
 	line("config", "%s", s.Bold(e.Config.String()))
 	switch {
@@ -204,7 +203,7 @@ func writeText(s *iostreams.Streams, e *Explanation) {
 		line("rank", "none: the configuration is not in the candidate list")
 	}
 
-	section := func(title string) { fmt.Fprintf(s.Out, "\n%s\n", s.Bold(title)) }
+	section := func(title string) { s.Printf("\n%s\n", s.Bold(title)) }
 	section("Hardware parameters")
 	rows := [][]string{}
 	for i := range e.Arch.Params {
@@ -245,11 +244,11 @@ func writeText(s *iostreams.Streams, e *Explanation) {
 	}
 
 	section("Launch order")
-	fmt.Fprintf(s.Out, "  group_m %d", e.Mapping.GroupM)
+	s.Printf("  group_m %d", e.Mapping.GroupM)
 	if e.Mapping.XCDs > 0 {
-		fmt.Fprintf(s.Out, "; %s", render.LaunchOrder(e.Mapping))
+		s.Printf("; %s", render.LaunchOrder(e.Mapping))
 	}
-	fmt.Fprintln(s.Out)
+	s.Printf("\n")
 }
 
 // writeTerm prints a term in up to four lines: value, formula, formula with numbers, meaning and source.
@@ -261,17 +260,17 @@ func writeTerm(s *iostreams.Streams, t *term) {
 	if t.Share != nil {
 		value += "   " + render.Percent(float64(*t.Share)) + " of the total"
 	}
-	fmt.Fprintf(s.Out, "  %s = %s\n", s.Bold(t.name), value)
+	s.Printf("  %s = %s\n", s.Bold(t.name), value)
 	if t.Formula != "" {
-		fmt.Fprintf(s.Out, "      = %s\n", strings.TrimSpace(strings.TrimPrefix(t.Formula, "rule:")))
+		s.Printf("      = %s\n", strings.TrimSpace(strings.TrimPrefix(t.Formula, "rule:")))
 	}
 	if t.Substituted != "" && t.Substituted != t.Formula {
-		fmt.Fprintf(s.Out, "      = %s\n", t.Substituted)
+		s.Printf("      = %s\n", t.Substituted)
 	}
 	switch {
 	case t.Doc != "" && t.Source != "":
-		fmt.Fprintf(s.Out, "      %s [%s]\n", t.Doc, t.Source)
+		s.Printf("      %s [%s]\n", t.Doc, t.Source)
 	case t.Doc != "" || t.Source != "":
-		fmt.Fprintf(s.Out, "      %s%s\n", t.Doc, t.Source)
+		s.Printf("      %s%s\n", t.Doc, t.Source)
 	}
 }

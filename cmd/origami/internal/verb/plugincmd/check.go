@@ -184,15 +184,12 @@ func (w *reporter) add(r *conformance.Result) error {
 		}
 		return w.delimited.Write([]string{r.Name, result, fmt.Sprintf("%.3f", seconds), detail})
 	default:
-		if _, err := fmt.Fprintln(w.f.Streams.Out, strings.TrimRight(fmt.Sprintf("%-4s  %-18s %s", result, r.Name,
-			r.Skipped), " ")); err != nil {
-			return err
-		}
+		w.f.Streams.Printf("%s\n", strings.TrimRight(fmt.Sprintf("%-4s  %-18s %s", result, r.Name, r.Skipped), " "))
 		if r.Failed() {
-			_, _ = fmt.Fprintf(w.f.Streams.Out, "      demanded: %s\n", r.Doc)
+			w.f.Streams.Printf("      demanded: %s\n", r.Doc)
 		}
 		for _, finding := range r.Findings {
-			_, _ = fmt.Fprintf(w.f.Streams.Out, "      - %s\n", finding)
+			w.f.Streams.Printf("      - %s\n", finding)
 		}
 	}
 	return w.f.Streams.Flush()

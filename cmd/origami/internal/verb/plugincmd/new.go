@@ -135,9 +135,11 @@ func runNew(ctx context.Context, f *session.Factory, o *newOptions) error {
 	if c.Version != "" {
 		on = c.Version
 	}
-	_, err = fmt.Fprintf(f.Streams.Out, "plugin %s is in %s, on the origami %s; next:\n  %s\n", c.Name, c.Dir, on,
-		strings.Join(c.Next, "\n  "))
-	return err
+	f.Streams.Printf("plugin %s is in %s, on the origami %s; next:\n", c.Name, c.Dir, on)
+	for _, step := range c.Next {
+		f.Streams.Printf("  %s\n", step)
+	}
+	return nil
 }
 
 var (

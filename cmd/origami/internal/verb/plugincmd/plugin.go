@@ -3,8 +3,6 @@
 package plugincmd
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
@@ -92,6 +90,6 @@ func report(f *session.Factory, name, path, what string) error {
 	if path != "" {
 		name += " (" + path + ")"
 	}
-	_, err := fmt.Fprintf(f.Streams.Out, "plugin %s is %s %s\n", name, what, f.Settings.LockFile)
-	return err
+	f.Streams.Printf("plugin %s is %s %s\n", name, what, f.Settings.LockFile)
+	return nil
 }

@@ -1,7 +1,6 @@
 package rankcmd
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 
@@ -103,12 +102,12 @@ func (w *writer) csv(a *session.Answer) error {
 // table shows what a terminal has room for: the steps and the shares of the total. `explain` shows everything.
 func (w *writer) table(a *session.Answer) {
 	if w.tables > 0 {
-		fmt.Fprintln(w.s.Out)
+		w.s.Printf("\n")
 	}
 	w.tables++
-	fmt.Fprintln(w.s.Out, render.Heading(a))
-	fmt.Fprintf(w.s.Out, "%-11s %s\n", "problem", a.Problem)
-	fmt.Fprintf(w.s.Out, "%-11s %s\n", "candidates", render.CandidateCounts(a.Feasible, a.Rejected))
+	render.Lines(w.s, render.Heading(a)...)
+	render.Line(w.s, "problem", "%s", a.Problem)
+	render.Line(w.s, "candidates", "%s", render.CandidateCounts(a.Feasible, a.Rejected))
 	header := []string{"rank", "config", "time", "rate", "bound"}
 	if w.rejected {
 		header = append(header, "reason")
@@ -147,9 +146,8 @@ func (w *writer) table(a *session.Answer) {
 	}
 	render.WriteTable(w.s, header, rows)
 	if w.tables == 1 && len(shown) > 0 {
-		fmt.Fprintln(w.s.Out,
-			"terms in their unit, shares of the total in percent; `origami explain` shows all of them with "+
-				"their formulas")
+		w.s.Printf("terms in their unit, shares of the total in percent; `origami explain` shows all of them with " +
+			"their formulas\n")
 	}
 }
 

@@ -51,7 +51,7 @@ func (w *writer) write(a *session.Answer) error {
 			}, uncertaintyCells(&o)))
 	case w.many:
 		if w.rows == nil {
-			fmt.Fprintln(w.s.Out, render.Heading(a))
+			render.Lines(w.s, render.Heading(a)...)
 		}
 		w.rows = append(w.rows, []string{a.Problem.String(), best.Config.String(), a.Seconds(best).String(),
 			a.Rate(best).String(), peakShare(a, best), best.Estimate.Bound.String()})
@@ -99,8 +99,8 @@ func (w *writer) close() error {
 // card writes the answer for one problem for a reader.
 func (w *writer) card(a *session.Answer) {
 	best := &a.Entries[0]
-	line := func(label, format string, args ...any) { render.Line(w.s.Out, label, format, args...) }
-	fmt.Fprintln(w.s.Out, render.Heading(a))
+	line := func(label, format string, args ...any) { render.Line(w.s, label, format, args...) }
+	render.Lines(w.s, render.Heading(a)...)
 	line("problem", "%s", a.Problem)
 	line("pick", "%s", w.s.Bold(best.Config.String()))
 	if m := best.Mapping; m.XCDs > 0 {
@@ -144,7 +144,7 @@ func (w *writer) card(a *session.Answer) {
 		header, rows, verdict := measuredTable(a)
 		line("measured", "%s", verdict)
 		if len(rows) > 0 {
-			fmt.Fprintln(w.s.Out)
+			w.s.Printf("\n")
 			render.WriteTable(w.s, header, rows)
 		}
 	}

@@ -2,7 +2,6 @@
 package versioncmd
 
 import (
-	"fmt"
 	"runtime/debug"
 	"strings"
 
@@ -59,7 +58,7 @@ func Run(f *session.Factory, p Protocol) error {
 	if render.FormatOf(f) == render.JSON {
 		return render.JSONLine(f.Streams, o)
 	}
-	_, err := fmt.Fprintf(f.Streams.Out, "origami %s, %s, wire protocol %d, plugin API %s\n", o.Version, o.Go, o.Wire,
+	f.Streams.Printf("origami %s, %s, wire protocol %d, plugin API %s\n", o.Version, o.Go, o.Wire,
 		strings.Join(o.API, ", "))
-	return err
+	return nil
 }

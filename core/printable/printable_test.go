@@ -1,0 +1,98 @@
+package printable_test
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/origami-gemm/origami/core/printable"
+)
+
+func TestLine(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                            "",
+		"128x128x64, 96.1 %":          "128x128x64, 96.1 %",
+		"866 µs – NVIDIA GeForce™ 日本": "866 µs – NVIDIA GeForce™ 日本",
+		"\x1b[2J\a":                   `\x1b[2J\a`,
+		"a\tb\r\nc\x00":               `a\tb\r\nc\x00`,
+		"\x7f\u0080\u009b31m":         `\x7f\u0080\u009b31m`,
+		"abc\u202edef\u202c":          `abc\u202edef\u202c`,
+		"\u2066x\u2069\u200e\u200f":   `\u2066x\u2069\u200e\u200f`,
+		"\u2028\u2029\u0085":          `\u2028\u2029\u0085`,
+		"\u200b\ufeff\u00ad\u061c":    `\u200b\ufeff\u00ad\u061c`, // invisible
+		"\U000e0041":                  `\U000e0041`,               // a tag
+		"x\xff\xc3\x28\xe2\x80":       `x\xff\xc3(\xe2\x80`,
+		"\ufffd":                      "\ufffd", // is printable itself
+	} {
+		if got := printable.Line(text); got != want {
+			t.Errorf("%+q: %s, want %s", text, got, want)
+		}
+	}
+}
+
+func TestMarkdown(t *testing.T) {
+	for text, want := range map[string]string{
+		"<img src=x onerror=alert(1)>": "&lt;img src=x onerror=alert(1)&gt;",
+		"a | b\n| c":                   `a &#124; b\\n&#124; c`,
+		"[click](javascript:x) *b* `c": "\\[click\\](javascript:x) \\*b\\* \\`c",
+		"&lt;b&gt;":                    "&amp;lt;b&amp;gt;",
+		"sm90@h200, 96.1 %":            "sm90@h200, 96.1 %",
+	} {
+		if got := printable.Markdown(text); got != want {
+			t.Errorf("%q: %s, want %s", text, got, want)
+		}
+	}
+}
+
+func TestCut(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		most int
+		want string
+	}{
+		{"abc", 3, "abc"}, {"abcd", 3, "abc… (1 bytes more)"}, {"aä", 2, "a… (2 bytes more)"},
+		{"日本", 2, "… (6 bytes more)"}, {"\x80\x80\x80\x80\x80\x80", 5, "\x80… (5 bytes more)"}, {"abc", 0, "… (3 bytes more)"},
+	} {
+		if got := printable.Cut(c.text, c.most); got != c.want {
+			t.Errorf("%q at %d: %q, want %q", c.text, c.most, got, c.want)
+		}
+	}
+}
+
+// Whatever the text is, nothing of it is left that is not printable, and printable text is left alone. JSON still says
+// the same.
+func FuzzPrintable(f *testing.F) {
+	for _, s := range []string{"", "plain", "\x1b[2J", "\u202e\u009b\u2028", "\xff\xfe", "a\nb", "\U000e0041", "\\u202e",
+		"\ud7ff\ue000", "<&>"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		line := printable.Line(text)
+		for i, r := range line {
+			if !unicode.IsGraphic(r) || r == utf8.RuneError && !strings.HasPrefix(line[i:], "\ufffd") {
+				t.Fatalf("%q: %q", text, line)
+			}
+		}
+		if again := printable.Line(line); again != line {
+			t.Fatalf("%q became %q", line, again)
+		}
+		encoded, err := json.Marshal(map[string]string{text: text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		shown := printable.JSON(encoded)
+		if got := printable.Line(string(shown)); got != string(shown) {
+			t.Fatalf("%q: %q", text, shown)
+		}
+		var want, got any
+		if err := json.Unmarshal(encoded, &want); err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(shown, &got); err != nil || !reflect.DeepEqual(got, want) {
+			t.Fatalf("%q: %q, %v", text, shown, err)
+		}
+	})
+}

@@ -1,0 +1,54 @@
+// Package durable replaces files so that neither the end of the process nor a power cut leaves half a file or none.
+package durable
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"syscall"
+)
+
+// Replace writes a file with the given permissions and then gives it its name, over an older file of that name. The
+// older one stays whole until then, and if there is an error. The folder must exist.
+//
+// The new content reaches the disk before the name does: otherwise a power cut could leave the name with no content.
+func Replace(path string, perm fs.FileMode, write func(io.Writer) error) error {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+	if err != nil {
+		return err
+	}
+	err = write(f)
+	if err == nil {
+		err = f.Chmod(perm)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+		return err
+	}
+	return SyncFolder(filepath.Dir(path))
+}
+
+// SyncFolder makes the names in a folder survive a power cut: those of files that were created in it or renamed.
+func SyncFolder(folder string) error {
+	if runtime.GOOS == "windows" {
+		return nil // a folder cannot be synced there; the file system keeps a journal of names
+	}
+	f, err := os.Open(folder)
+	if err != nil {
+		return err
+	}
+	err = f.Sync()
+	if errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) {
+		err = nil // some file systems do not offer it
+	}
+	return errors.Join(err, f.Close())
+}

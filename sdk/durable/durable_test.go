@@ -1,0 +1,55 @@
+package durable_test
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/origami-gemm/origami/sdk/durable"
+)
+
+func content(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// A file is the old one or the new one, and nothing else is left in its folder.
+func TestReplace(t *testing.T) {
+	folder := t.TempDir()
+	path := filepath.Join(folder, "file.json")
+	write := func(text string, after error) func(io.Writer) error {
+		return func(w io.Writer) error {
+			if _, err := io.WriteString(w, text); err != nil {
+				return err
+			}
+			if _, err := os.Stat(path); err == nil && content(t, path) == text {
+				t.Error("the file has its name before it is written")
+			}
+			return after
+		}
+	}
+	for _, text := range []string{"one", "two"} {
+		if err := durable.Replace(path, 0o640, write(text, nil)); err != nil || content(t, path) != text {
+			t.Fatalf("%s: %v", text, err)
+		}
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o640 {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+	full := errors.New("the disk is full")
+	if err := durable.Replace(path, 0o640, write("half", full)); !errors.Is(err, full) || content(t, path) != "two" {
+		t.Errorf("%v, and the file holds %s", err, content(t, path))
+	}
+	if entries, err := os.ReadDir(folder); err != nil || len(entries) != 1 {
+		t.Errorf("%v are left, %v", entries, err)
+	}
+	if err := durable.Replace(filepath.Join(folder, "none", "file"), 0o600, write("x", nil)); err == nil {
+		t.Error("a file was written to a folder that does not exist")
+	}
+}

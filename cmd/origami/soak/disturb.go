@@ -30,7 +30,13 @@ func disturbances() []disturbance {
 			s.tally.count(s.tally.kills, "host "+signalName(sig))
 			s.command.wait()
 		}},
-		{"executor is killed", 10, func(s *sweep, _ context.Context, random *rand.Rand) { s.killExecutor(random) }},
+		{"executor is killed", 10, func(s *sweep, ctx context.Context, random *rand.Rand) { s.killExecutor(ctx, random) }},
+		{"executor is killed again and again", 2, func(s *sweep, ctx context.Context, random *rand.Rand) {
+			for range 2 + random.IntN(6) {
+				s.killExecutor(ctx, random)
+				pause(ctx, time.Duration(random.IntN(300))*time.Millisecond)
+			}
+		}},
 		{"model is killed", 3, func(s *sweep, _ context.Context, random *rand.Rand) {
 			s.killChild(s.command, s.origami, "model", random)
 		}},
@@ -79,20 +85,27 @@ func (s *sweep) choose() disturbance {
 
 func (s *sweep) executors() []int { return s.children(s.command.Process.Pid, s.plugin()) }
 
-// killExecutor kills the executor's process, if there is one.
-func (s *sweep) killExecutor(random *rand.Rand) {
-	s.killChild(s.command, s.plugin(), "executor", random)
+// killExecutor kills the executor's process. If there is none it waits a moment for one.
+func (s *sweep) killExecutor(ctx context.Context, random *rand.Rand) {
+	for range 20 {
+		if s.killChild(s.command, s.plugin(), "executor", random) {
+			return
+		}
+		pause(ctx, 25*time.Millisecond)
+	}
 }
 
-// killChild kills the process of a command that runs a program, if there is one.
-func (w *world) killChild(c *command, program, what string, random *rand.Rand) {
+// killChild kills the processes of a command that run a program, and reports whether there was one.
+func (w *world) killChild(c *command, program, what string, random *rand.Rand) (killed bool) {
 	for _, pid := range w.children(c.Process.Pid, program) {
 		sig := []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM}[random.IntN(2)]
 		c.hurts()
 		if syscall.Kill(pid, sig) == nil {
 			w.tally.count(w.tally.kills, what+" "+signalName(sig))
+			killed = true
 		}
 	}
+	return killed
 }
 
 // stopFor stops processes for a random time.
@@ -115,7 +128,7 @@ func (s *sweep) stopFor(ctx context.Context, pids []int, what string, most time.
 func (s *sweep) hindered(ctx context.Context, what string, random *rand.Rand) {
 	s.tally.count(s.tally.hurts, what)
 	s.command.hurts()
-	s.killExecutor(random)
+	s.killExecutor(ctx, random)
 	pause(ctx, time.Duration(100+random.IntN(500))*time.Millisecond)
 }
 

@@ -204,6 +204,6 @@ func (w *world) selectOften(ctx context.Context, place string, random *rand.Rand
 		if r.code == 0 && r.stdout != w.pick {
 			w.tally.violate("%s: select: it answers %q", place, r.stdout)
 		}
-		pause(ctx, time.Duration(random.IntN(400))*time.Millisecond)
+		pause(ctx, time.Duration(random.IntN(800))*time.Millisecond)
 	}
 }

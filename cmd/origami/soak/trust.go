@@ -97,7 +97,7 @@ func (w *world) trustAndDistrust(ctx context.Context, place string, plugin strin
 		if err != nil || r.code == 0 && now == trusted {
 			w.tally.violate("%s: lock file: after %v (%v) it is trusted: %v, %v", place, args, r, now, err)
 		}
-		pause(ctx, time.Duration(random.Int64N(int64(400*time.Millisecond))))
+		pause(ctx, time.Duration(random.Int64N(int64(800*time.Millisecond))))
 	}
 }
 

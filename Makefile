@@ -32,7 +32,7 @@ endif
 
 .DEFAULT_GOAL := build
 .PHONY: help build install lib wheel cuda cuda-ready cuda-test triton python-test python-ready test golden golden-arm64 lint proto
-.PHONY: generate intervals scores verify ptxas assemble fuzz soak bench tools clean
+.PHONY: generate intervals scores verify ptxas assemble fuzz soak hostile bench tools clean
 
 help: ## this list
 	@sed -n 's/^\([a-z][a-z0-9-]*\):[^#]*## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
@@ -157,6 +157,9 @@ SOAKTIME  := 1h
 SOAKFLAGS :=
 soak: ## sweeps, selections and trust commands, whose processes are killed at random, for SOAKTIME; SOAKFLAGS=-race (Linux)
 	go run -trimpath ./cmd/origami/soak -time $(SOAKTIME) $(SOAKFLAGS)
+
+hostile: ## every hostile input, and the memory and time that it costs; `go test` gives the quick ones (Linux)
+	go test -count=1 -timeout 30m -run TestHostileInput -v ./cmd/origami -hostile
 
 bench: ## all benchmarks, in the form that benchstat compares
 	go test -run '^$$' -bench . -benchmem -cpu 1 ./...

@@ -152,8 +152,8 @@ func (s *sweep) finish(ctx context.Context) error {
 		s.tally.violate("%s: %s", s.place, wrong)
 	}
 	s.tally.measured(len(s.before.lines))
-	c = s.world.command(ctx, selection(false)...)
-	if r := c.run(); r.code != 0 || r.stdout != s.pick {
+	c = s.world.command(ctx, s.selection(byPlugin)...)
+	if r := c.run(); r.code != 0 || r.stdout != s.picks[byPlugin] {
 		s.tally.violate("%s: select: afterwards it answers %q (%v)", s.place, r.stdout, r)
 	}
 	s.nothingIsLeft()
@@ -178,13 +178,13 @@ func (s *sweep) nothingIsLeft() {
 	}
 }
 
-// selectOften selects, by plugin or in one process, until the context ends. Some of the commands are killed. Whatever
+// selectOften selects, in one of the ways, until the context ends. Some of the commands are killed. Whatever
 // answers, answers right.
 func (w *world) selectOften(ctx context.Context, place string, random *rand.Rand) {
 	for ctx.Err() == nil {
-		inProcess := random.IntN(3) == 0
+		kind := random.IntN(selections)
 		moves := w.temporary.Load()
-		c := w.command(context.WithoutCancel(ctx), selection(inProcess)...)
+		c := w.command(context.WithoutCancel(ctx), w.selection(kind)...)
 		if err := c.start(); err != nil {
 			w.tally.violate("%s: %v", place, err)
 			return
@@ -197,11 +197,11 @@ func (w *world) selectOften(ctx context.Context, place string, random *rand.Rand
 			w.killChild(c, w.origami, "model", random)
 		}
 		r := c.result()
-		if !inProcess && (moves%2 == 1 || w.temporary.Load() != moves) {
+		if kind != inProcess && (moves%2 == 1 || w.temporary.Load() != moves) {
 			c.hurts()
 		}
 		w.checkEnd(place, "select", c.past, r)
-		if r.code == 0 && r.stdout != w.pick {
+		if r.code == 0 && r.stdout != w.picks[kind] {
 			w.tally.violate("%s: select: it answers %q", place, r.stdout)
 		}
 		pause(ctx, time.Duration(random.IntN(800))*time.Millisecond)

@@ -28,9 +28,9 @@ type world struct {
 	options
 	dir, origami string
 	tally        *tally
-	// undisturbed are the records of a sweep that nothing disturbed, and pick is a selection's output.
+	// undisturbed are the records of a sweep that nothing disturbed, and picks the outputs of the selections.
 	undisturbed records
-	pick        string
+	picks       [selections]string
 	// full is a small file system, empty if there is none.
 	full string
 	// trusting is held by whoever changes the executor's file or its entry in the lock file. variant is what is there.
@@ -70,8 +70,12 @@ func newWorld(ctx context.Context, o options) (_ *world, err error) {
 	if syscall.Mount("tmpfs", w.path("extra"), "tmpfs", 0, "size=256k") == nil {
 		w.full = w.path("extra")
 	}
-	problems := "m,n,k\n512,512,512\n256,256,1024\n"
-	if err := os.WriteFile(w.path("problems.csv"), []byte(problems), 0o600); err != nil {
+	problems, list := "m,n,k\n512,512,512\n256,256,1024\n", "m,n,k\n"
+	for i := range 200 {
+		list += fmt.Sprintf("%d,4096,512\n", 64*(1+i))
+	}
+	if err := errors.Join(os.WriteFile(w.path("problems.csv"), []byte(problems), 0o600),
+		os.WriteFile(w.path("list.csv"), []byte(list), 0o600)); err != nil {
 		return nil, err
 	}
 	return w, w.measureUndisturbed(ctx)
@@ -93,11 +97,13 @@ func (w *world) measureUndisturbed(ctx context.Context) error {
 	if failed := w.undisturbed.failed(); failed != 2 {
 		return fmt.Errorf("a sweep that nothing disturbed has %d failures, and 2 kernels kill their process", failed)
 	}
-	r := w.command(ctx, selection(false)...).run()
-	if r.code != 0 {
-		return fmt.Errorf("select: %w", r)
+	for i := range w.picks {
+		r := w.command(ctx, w.selection(i)...).run()
+		if r.code != 0 {
+			return fmt.Errorf("select: %w", r)
+		}
+		w.picks[i] = r.stdout
 	}
-	w.pick = r.stdout
 	return nil
 }
 
@@ -108,13 +114,23 @@ func bench(folder, problems string) []string {
 		"--space", "num_warps=4", "--space", "num_stages=2,3")
 }
 
-func selection(inProcess bool) []string {
-	args := []string{"--arch", "sm89", "--timeout", timeout.String(), "--format", "csv", "select",
-		"-m", "4096", "-n", "4096", "-k", "4096"}
-	if inProcess {
-		args = append([]string{"--in-process"}, args...)
+// The selections: of one problem by plugin and in process, and of a list by plugin.
+const (
+	byPlugin = iota
+	inProcess
+	ofList
+	selections
+)
+
+func (w *world) selection(kind int) []string {
+	args := []string{"--arch", "sm89", "--timeout", timeout.String(), "--format", "csv"}
+	if kind == inProcess {
+		args = append(args, "--in-process")
 	}
-	return args
+	if kind == ofList {
+		return append(args, "select", "--problems", w.path("list.csv"))
+	}
+	return append(args, "select", "-m", "4096", "-n", "4096", "-k", "4096")
 }
 
 func (w *world) path(parts ...string) string {

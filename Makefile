@@ -159,7 +159,7 @@ soak: ## sweeps, selections and trust commands, whose processes are killed at ra
 	go run -trimpath ./cmd/origami/soak -time $(SOAKTIME) $(SOAKFLAGS)
 
 hostile: ## every hostile input, and the memory and time that it costs; `go test` gives the quick ones (Linux)
-	go test -count=1 -timeout 30m -run TestHostileInput -v ./cmd/origami -hostile
+	go test -count=1 -timeout 30m -v ./cmd/origami/hostile -all
 
 bench: ## all benchmarks, in the form that benchstat compares
 	go test -run '^$$' -bench . -benchmem -cpu 1 ./...

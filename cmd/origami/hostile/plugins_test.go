@@ -1,6 +1,6 @@
 //go:build linux
 
-package main
+package hostile
 
 import (
 	"bytes"
@@ -22,6 +22,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/exec/exectest"
+	"github.com/origami-gemm/origami/sdk/example"
 	"github.com/origami-gemm/origami/sdk/serve"
 	"github.com/origami-gemm/origami/sdk/wire"
 )
@@ -29,17 +30,27 @@ import (
 // The hostile plugins serve the example's model and an executor that runs nothing. In one call they do what a file in
 // their home folder names.
 const (
-	hostileModel    = "origami-plugin-hostile"
-	hostileExecutor = "origami-plugin-hostile-executor"
-	lieFile         = "lie"
+	modelPlugin    = "origami-plugin-hostile"
+	executorPlugin = "origami-plugin-hostile-executor"
+	lieFile        = "lie"
 )
 
-func init() { // TestMain runs them under these names
-	pretendedArchs[hostileModel] = func() { serveLies(wire.ArchService(roofline()), func() { serve.Main(roofline()) }) }
-	pretendedArchs[hostileExecutor] = func() {
+// TestMain makes this binary a plugin, or the program that measures, if it is called by that name.
+func TestMain(m *testing.M) {
+	switch filepath.Base(os.Args[0]) {
+	case modelPlugin:
+		p, err := example.Provider()
+		if err != nil {
+			panic(err)
+		}
+		serveLies(wire.ArchService(p), func() { serve.Main(p) })
+	case executorPlugin:
 		serveLies(wire.ExecutorService(honest{}), func() { serve.MainExecutor(honest{}) })
+	case "measure":
+		runMeasured()
+	default:
+		os.Exit(m.Run())
 	}
-	pretendedArchs["measure"] = runMeasured
 }
 
 // lie is what a plugin does to its host.
@@ -111,7 +122,7 @@ func (honest) Open(context.Context) (exec.Executor, error) {
 // told returns the lie that this process is to tell.
 func told() lie {
 	name, _ := os.ReadFile(filepath.Join(os.Getenv("HOME"), lieFile))
-	for _, h := range slices.Concat(hostileAnswers, hostileStreams, hostileExecutors) {
+	for _, h := range slices.Concat(answers, streams, executors) {
 		if h.name == string(name) {
 			return *h.lie
 		}
@@ -200,28 +211,33 @@ func printed(first, again string, size int, last string) func() {
 	}
 }
 
-// trustHostilePlugins puts the command and the plugins into a folder.
-func trustHostilePlugins(t *testing.T, bin string) {
+// build puts the command and the plugins into a folder, and trusts the plugins.
+func build(t *testing.T, bin string) {
 	t.Helper()
-	origami := binary(t)
-	content, err := os.ReadFile(origami)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"origami", "measure", hostileModel, hostileExecutor} {
-		to := filepath.Join(bin, name)
-		if os.Link(origami, to) == nil {
-			continue
-		}
-		if err := os.WriteFile(to, content, 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, name := range []string{hostileModel, hostileExecutor} {
-		cmd := osexec.Command(filepath.Join(bin, "origami"), "plugin", "trust", filepath.Join(bin, name))
+	run := func(name string, args ...string) {
+		t.Helper()
+		cmd := osexec.Command(name, args...)
 		cmd.Env = append(os.Environ(), "ORIGAMI_LOCK_FILE="+filepath.Join(bin, "lock.json"))
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, bytes.TrimSpace(out))
 		}
+	}
+	origami := filepath.Join(bin, "origami")
+	run("go", "build", "-o", origami, "github.com/origami-gemm/origami/cmd/origami")
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(self)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"measure", modelPlugin, executorPlugin} {
+		if err := os.WriteFile(filepath.Join(bin, name), content, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{modelPlugin, executorPlugin} {
+		run(origami, "plugin", "trust", filepath.Join(bin, name))
 	}
 }

@@ -1,6 +1,6 @@
 //go:build linux
 
-package main
+package hostile
 
 import (
 	"os"
@@ -10,8 +10,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// hostileAnswers are answers of the plugin of an architecture.
-var hostileAnswers = []hostile{
+// answers are answers of the plugin of an architecture.
+var answers = []input{
 	answered("Rank", "empty rankings, 2 MiB", many(empty(1), 2*mib)),
 	answered("Rank", "empty rankings, 32 MiB", many(empty(1), 32*mib)),
 	slowly(answered("Rank", "empty rankings, 255 MiB", many(empty(1), 255*mib))),
@@ -40,8 +40,8 @@ var hostileAnswers = []hostile{
 
 var group = string(protowire.AppendTag(nil, 3, protowire.StartGroupType))
 
-// hostileStreams are what a plugin sends beside its answers.
-var hostileStreams = []hostile{
+// streams are what a plugin sends beside its answers.
+var streams = []input{
 	floods("broker: knocks", lie{method: "broker", answer: many("\x08\x01\x22\x02\x08\x01", 6)}),
 	floods("broker: connections", lie{method: "broker", answer: many("\x08\x01\x12\x04unix\x1a\x01/", 11)}),
 	floods("stdio: 240 MiB at once", lie{method: "stdio", answer: standardOutput(240 * mib)}),
@@ -68,40 +68,40 @@ func standardOutput(size int) func() message {
 const selectHostile = "--timeout 3s --arch example select" + sizes
 
 // answered is an answer of the model's plugin to one method.
-func answered(method, what string, answer func() message) hostile {
-	return hostile{name: method + ": " + what, args: selectHostile, codes: []int{1, 2, 3},
+func answered(method, what string, answer func() message) input {
+	return input{name: method + ": " + what, args: selectHostile, codes: []int{1, 2, 3},
 		lie: &lie{method: method, answer: answer}}
 }
 
-func packed(h hostile) hostile {
+func packed(h input) input {
 	h.lie.packed = true
 	return h
 }
 
-func asJSON(h hostile) hostile {
+func asJSON(h input) input {
 	h.args = "--json " + h.args
 	return h
 }
 
-func slowly(h hostile) hostile {
+func slowly(h input) input {
 	h.slow = true
 	return h
 }
 
-func floods(name string, l lie) hostile {
-	return hostile{name: name, args: selectHostile, codes: []int{2, 3}, lie: &l}
+func floods(name string, l lie) input {
+	return input{name: name, args: selectHostile, codes: []int{2, 3}, lie: &l}
 }
 
 // describing is a plugin that describes itself in this text.
-func describing(name, first, again string, size int, last string) hostile {
+func describing(name, first, again string, size int, last string) input {
 	return floods("describe: "+name, lie{method: "describe", before: func() {
 		repeated(first, again, size, last)(os.Stdout)
 		os.Exit(0)
 	}})
 }
 
-// hostileExecutors are answers of an executor. Those that can be recorded do not spoil the records.
-var hostileExecutors = []hostile{
+// executors are answers of an executor. Those that can be recorded do not spoil the records.
+var executors = []input{
 	executing("Devices", "empty devices, 32 MiB", many(empty(1), 32*mib)),
 	executing("Devices", "a name of 2 MiB", func() message {
 		return many("x", 2*mib, 1)().after("\x12\x04sm89\x22\x06triton").in(1)
@@ -118,14 +118,14 @@ var hostileExecutors = []hostile{
 }
 
 // executing is an answer of the executor to one method.
-func executing(method, what string, answer func() message) hostile {
-	return hostile{name: "executor's " + method + ": " + what, codes: []int{0, 1, 2, 3},
+func executing(method, what string, answer func() message) input {
+	return input{name: "executor's " + method + ": " + what, codes: []int{0, 1, 2, 3},
 		args: sm89 + "--timeout 3s bench --executor hostile-executor --records run --problems p.csv" +
 			" --space block_m=64 --space block_n=64 --space block_k=32,64 --space num_warps=4 --space num_stages=2",
 		files: files{"p.csv": text("m,n,k\n512,512,512\n")}, lie: &lie{method: method, answer: answer}}
 }
 
-func resumed(h hostile) hostile {
+func resumed(h input) input {
 	h.resumes = true
 	return h
 }

@@ -1,6 +1,6 @@
 //go:build linux
 
-package main
+package hostile
 
 import (
 	"fmt"
@@ -28,8 +28,8 @@ const (
 
 type files = map[string]func(io.Writer)
 
-// hostileTables are CSV files.
-var hostileTables = []hostile{
+// tables are CSV files.
+var tables = []input{
 	{name: "problems: a line of commas, 32 MiB", codes: []int{2}, args: sm89 + "--in-process select --problems p.csv",
 		files: files{"p.csv": repeated("m,n,k\n", ",", 32*mib, "\n")}},
 	{name: "problems: a header of commas, 32 MiB", codes: []int{2}, args: sm89 + "--in-process select --problems p.csv",
@@ -117,8 +117,8 @@ func manyTables(n int) files {
 	return f
 }
 
-// hostileTexts are JSON, YAML and lines of measurements.
-var hostileTexts = []hostile{
+// texts are JSON, YAML and lines of measurements.
+var texts = []input{
 	{name: "hw-params: nested 1,000,000 deep", codes: []int{2}, args: selectOne + " --hw-params h.json",
 		files: files{"h.json": repeated("", "[", mib-1, "")}},
 	{name: "hw-params: 1 MiB of keys", codes: []int{2}, args: selectOne + " --hw-params h.json",

@@ -1,6 +1,8 @@
 //go:build linux
 
-package main
+// Package hostile tests what input may cost. It gives the command, as a process of its own, the files and plugins that
+// somebody would make to cost a machine the most.
+package hostile
 
 import (
 	"compress/gzip"
@@ -20,7 +22,7 @@ import (
 	"time"
 )
 
-var allHostile = flag.Bool("hostile", false, "give all hostile inputs, also those that take long")
+var all = flag.Bool("all", false, "give all inputs, also those that take long")
 
 // The command may need mostMemory for any input under the limits of docs/threat-model.md, and so may each of its
 // plugins. It prints at most mostErrors and ends in time.
@@ -30,8 +32,8 @@ const (
 	mostTime   = time.Minute
 )
 
-// hostile is an input that somebody made to cost the machine memory or time.
-type hostile struct {
+// input is what somebody made to cost the machine memory or time.
+type input struct {
 	name string
 	// args are the words of the command. Files are made in its working directory before. Those with the suffix .gz are
 	// compressed. stdin is one of them, or a path.
@@ -46,7 +48,7 @@ type hostile struct {
 	codes []int
 	// resumes: the same command with an honest plugin succeeds afterwards.
 	resumes bool
-	// slow inputs are given with -hostile only.
+	// slow inputs are given with -all only.
 	slow bool
 }
 
@@ -60,20 +62,19 @@ type measured struct {
 
 // No input under the documented limits costs more than a bounded memory, time and number of messages. -v prints what
 // each of them costs.
-func TestHostileInput(t *testing.T) {
+func TestInputs(t *testing.T) {
 	if raceDetector {
 		t.Skip("the race detector needs memory itself")
 	}
 	bin := t.TempDir()
-	trustHostilePlugins(t, bin)
+	build(t, bin)
 	var table strings.Builder
 	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "input\tbytes\tpeak MB\tseconds\texit\tstderr")
-	for _, h := range slices.Concat(hostileTables, hostileTexts, hostileAnswers, hostileStreams,
-		hostileExecutors) {
+	for _, h := range slices.Concat(tables, texts, answers, streams, executors) {
 		t.Run(h.name, func(t *testing.T) {
-			if h.slow && !*allHostile {
-				t.Skip("-hostile gives it")
+			if h.slow && !*all {
+				t.Skip("-all gives it")
 			}
 			dir := shortTempDir(t)
 			size := h.makeFiles(t, dir)
@@ -110,7 +111,7 @@ func TestHostileInput(t *testing.T) {
 }
 
 // run runs a command in a folder and returns its needs and messages.
-func (h *hostile) run(t *testing.T, bin, dir string) (m measured, stderr string) {
+func (h *input) run(t *testing.T, bin, dir string) (m measured, stderr string) {
 	t.Helper()
 	report := filepath.Join(dir, "measured.json")
 	cmd := osexec.Command(filepath.Join(bin, "measure"), append([]string{report, filepath.Join(bin, "origami")},
@@ -158,7 +159,7 @@ func (h *hostile) run(t *testing.T, bin, dir string) (m measured, stderr string)
 }
 
 // makeFiles makes the files of an input and returns their size.
-func (h *hostile) makeFiles(t *testing.T, dir string) (size int64) {
+func (h *input) makeFiles(t *testing.T, dir string) (size int64) {
 	t.Helper()
 	for name, content := range h.files {
 		write(t, filepath.Join(dir, name), content)

@@ -219,7 +219,7 @@ func text(s string) func(io.Writer) { return func(w io.Writer) { _, _ = io.Write
 // shortTempDir returns a folder whose path leaves room for the names of sockets.
 func shortTempDir(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("/tmp", "hostile")
+	dir, err := os.MkdirTemp("/tmp", "hostile") //nolint:usetesting // t.TempDir is too long
 	if err != nil {
 		t.Fatal(err)
 	}

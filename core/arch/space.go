@@ -133,6 +133,9 @@ type Family struct {
 	Doc  string
 	// Axes are what its configurations have beyond the numbers of gemm.Fields, in the order in which they are enumerated.
 	Axes []gemm.Axis
+	// Types are the types of operands and results that the model predicts its kernels for. If there are none, the model
+	// answers for a problem or refuses it.
+	Types []gemm.Types
 }
 
 // Axes returns the axes that a kernel family declares.

@@ -101,8 +101,15 @@ func New(name string, c Conditions) *Dataset {
 	}
 }
 
-// Add enters a measurement. It returns an error if the same measurement is already there.
+// Add enters a measurement. One that failed in the sweep is replaced by a later one of the same, in its place. It is an
+// error if the same measurement is already there otherwise.
 func (d *Dataset) Add(m Measurement) error {
+	m.Problem = m.Problem.Canonical()
+	if old, there := d.sweep[key{m.Problem, m.Config, m.Library}]; there && m.Phase == Sweep &&
+		d.measurements[old].Status.Retriable() {
+		d.measurements[old] = m
+		return nil
+	}
 	i := len(d.measurements)
 	if m.Phase == Final {
 		if !d.addFinal(&m, i) {
@@ -188,6 +195,17 @@ func (d *Dataset) Sweep(p gemm.Problem) []Measurement {
 
 // SweepLen returns the number of the sweep's measurements of a problem, libraries included.
 func (d *Dataset) SweepLen(p gemm.Problem) int { return len(d.candidates[p]) + d.libraryCount[p] }
+
+// Count returns how many measurements are like that, those of the finals included.
+func (d *Dataset) Count(like func(*Measurement) bool) int {
+	n := 0
+	for i := range d.measurements {
+		if like(&d.measurements[i]) {
+			n++
+		}
+	}
+	return n
+}
 
 // Len returns the number of measurements.
 func (d *Dataset) Len() int { return len(d.measurements) }

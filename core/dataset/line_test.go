@@ -253,6 +253,47 @@ func TestBrokenLines(t *testing.T) {
 	}
 }
 
+// A later measurement takes the place of one that failed, and of no other.
+func TestMeasuredAgain(t *testing.T) {
+	description, _ := sweeps(t)
+	in := func(statuses ...Status) string {
+		all := ""
+		for _, status := range statuses {
+			m := full()
+			m.Phase, m.Block, m.Arms, m.Null = Sweep, 0, 0, false
+			if m.Status = status; status != OK {
+				m.Detail, m.Numerics = string(status), nil
+				m.SetSamples(nil)
+			}
+			all += text(t, toy, m)
+		}
+		return all
+	}
+	for _, c := range []struct {
+		log  string
+		want Status // "" is an error
+	}{
+		{in(Failed, OK), OK}, {in(Timeout, Failed, Timeout, OK), OK}, {in(Failed, Timeout), Timeout},
+		{in(OK, Failed), ""}, {in(OK, OK), ""}, {in(NotBuilt, OK), ""}, {in(Failed, OK, OK), ""},
+	} {
+		d, err := Read("here", fstest.MapFS{DescriptionFile: {Data: []byte(description)}, Log: {Data: []byte(c.log)}})
+		if c.want == "" {
+			if err == nil || !strings.Contains(err.Error(), "is recorded twice") {
+				t.Errorf("%s is read: %v", c.log, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, _ := d.Find(full().Problem, full().Config)
+		if p := full().Problem; m.Status != c.want || d.Len() != 1 || d.SweepLen(p) != 1 || len(d.Sweep(p)) != 1 ||
+			d.Sweep(p)[0].Status != c.want {
+			t.Errorf("%s counts as %s, %d measurements", c.log, m.Status, d.Len())
+		}
+	}
+}
+
 func FuzzLine(f *testing.F) {
 	_, lines := sweeps(f)
 	for _, line := range append(lines, "", "{}", "null", "[1]", `{"schema":1}`, `{"Schema":1,"schema":2}`) {

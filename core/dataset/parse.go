@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/origami-gemm/origami/core/exec"
-	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/strictjson"
 	"github.com/origami-gemm/origami/core/unit"
 )
@@ -132,14 +131,9 @@ func (l *line) header(*Measurement) error {
 }
 
 func (l *line) problem(m *Measurement) error {
-	p := &l.Problem
-	dtype, err := gemm.ParseDType(p.DType)
-	if err != nil {
-		return err
-	}
-	m.Problem = gemm.Problem{M: p.M, N: p.N, K: p.K, Batch: p.Batch, DType: dtype}
-	m.Problem.SetTrans(p.TransA, p.TransB)
-	return m.Problem.Validate()
+	p, err := l.Problem.Problem()
+	m.Problem = p
+	return err
 }
 
 func (l *line) config(m *Measurement) error {

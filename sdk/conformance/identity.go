@@ -269,7 +269,7 @@ func checkBadInput(ctx context.Context, s *subject) error {
 // model takes.
 func untakenType(d *arch.Description) gemm.DType {
 	for _, t := range gemm.DTypes() {
-		if !slices.ContainsFunc(d.Atoms, func(a arch.Atom) bool { return a.DType == t }) {
+		if d.Atom(t) == nil {
 			return t
 		}
 	}

@@ -24,7 +24,7 @@ import (
 
 // The conversions of these enums are plain number casts.
 func TestEnumsHaveTheNumbersOfCore(t *testing.T) {
-	for _, d := range gemm.DTypes() {
+	for _, d := range append(gemm.DTypes(), gemm.OutputTypes()...) {
 		checkName(t, pb.ElementType(d), "ELEMENT_TYPE_"+d.String())
 	}
 	for b := arch.BoundCompute; b <= arch.BoundLatency; b++ {
@@ -87,10 +87,17 @@ func TestDescriptionsSurvive(t *testing.T) {
 		Axes: []arch.AxisValues{{Name: "a", Values: []string{"8"}}}}
 	allSet(t, toSpace(s))
 	same(t, s, fromSpace(toSpace(s)), nil)
+	p := gemm.Problem{
+		M: 1, N: 2, K: 3, Batch: 4, AMajor: gemm.MajorM, BMajor: gemm.MajorK, DType: gemm.FP8E5M2, Out: gemm.BF16,
+		LDA: 5, LDB: 6, LDC: 7, AlignA: 1, AlignB: 2, AlignC: 4,
+	}
+	allSet(t, toProblem(p))
+	problem, err := fromProblem(toProblem(p))
+	same(t, p, problem, err)
 	// The core types have no more fields than these tests fill.
-	for _, v := range []any{*a.Describe(), m, r, s, gemm.Config{}, gemm.Problem{}, arch.Estimate{}, arch.Uncertainty{},
-		arch.ErrorRange{}, arch.Mapping{}, arch.Rejection{}, arch.Family{}, arch.AxisValues{}, gemm.Axis{}, selector.Result{},
-		selector.Entry{}} {
+	for _, v := range []any{*a.Describe(), m, r, s, gemm.Config{}, gemm.Problem{}, gemm.Types{},
+		arch.Estimate{}, arch.Uncertainty{}, arch.ErrorRange{}, arch.Mapping{}, arch.Rejection{}, arch.Family{}, arch.AxisValues{},
+		gemm.Axis{}, selector.Result{}, selector.Entry{}} {
 		if want, got := fieldsKnown[reflect.TypeOf(v).String()], reflect.TypeOf(v).NumField(); got != want {
 			t.Errorf("%T has %d fields, and the conversions were written for %d: carry the new ones, then adapt the number", v,
 				got, want)
@@ -100,9 +107,9 @@ func TestDescriptionsSurvive(t *testing.T) {
 
 var fieldsKnown = map[string]int{
 	"arch.Description": 28, "arch.Manifest": 4, "arch.OpenRequest": 9, "arch.Space": 8, "gemm.Config": 9,
-	"gemm.Problem":  7,
+	"gemm.Problem":  14,
 	"arch.Estimate": 3, "arch.Uncertainty": 6, "arch.ErrorRange": 4, "arch.Mapping": 3, "arch.Rejection": 4,
-	"arch.Family": 3, "arch.AxisValues": 2, "gemm.Axis": 6, "selector.Result": 4, "selector.Entry": 4,
+	"arch.Family": 4, "arch.AxisValues": 2, "gemm.Axis": 6, "selector.Result": 4, "selector.Entry": 4, "gemm.Types": 2,
 }
 
 // allSet checks that each field of a message, and of those inside it, has a value somewhere.
@@ -180,6 +187,11 @@ func TestRandomValuesSurvive(t *testing.T) {
 		p := gemm.Problem{M: number.Draw(t, "m"), N: number.Draw(t, "n"), K: number.Draw(t, "k"), Batch: number.Draw(t,
 			"batch")}
 		p.DType = rapid.SampledFrom(append(gemm.DTypes(), 0)).Draw(t, "dtype")
+		p.Out = rapid.SampledFrom(append(gemm.OutputTypes(), 0)).Draw(t, "out")
+		p.LDA, p.LDB, p.LDC = number.Draw(t, "lda"), number.Draw(t, "ldb"), number.Draw(t, "ldc")
+		for _, align := range []*uint8{&p.AlignA, &p.AlignB, &p.AlignC} {
+			*align = rapid.Uint8().Draw(t, "align")
+		}
 		p.AMajor = rapid.SampledFrom([]gemm.Major{0, gemm.MajorK, gemm.MajorM}).Draw(t, "a")
 		p.BMajor = rapid.SampledFrom([]gemm.Major{0, gemm.MajorK, gemm.MajorN}).Draw(t, "b")
 		problem, err := fromProblem(sent(t, toProblem(p)))

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -68,6 +69,16 @@ func toDescription(d *arch.Description) *pb.Description {
 		q.Families = append(q.Families, toFamily(f))
 	}
 	return q
+}
+
+// beforeAPI13 drops the rates and instructions of element types that a host of an earlier API refuses.
+func beforeAPI13(q *pb.Description) {
+	q.Peaks = slices.DeleteFunc(q.Peaks, func(p *pb.PeakRate) bool {
+		return p.ElementType > pb.ElementType_ELEMENT_TYPE_INT8
+	})
+	q.Atoms = slices.DeleteFunc(q.Atoms, func(a *pb.Atom) bool {
+		return a.ElementType > pb.ElementType_ELEMENT_TYPE_INT8
+	})
 }
 
 func fromDescription(q *pb.Description) (*arch.Description, error) {
@@ -192,6 +203,9 @@ func (c *check) uncertainty(u *pb.Uncertainty) arch.Uncertainty {
 
 func toFamily(f arch.Family) *pb.Family {
 	q := &pb.Family{Name: f.Name, Doc: f.Doc}
+	for _, t := range f.Types {
+		q.Types = append(q.Types, &pb.Types{Operands: pb.ElementType(t.In), Results: pb.ElementType(t.Out)})
+	}
 	for _, x := range f.Axes {
 		q.Axes = append(q.Axes, &pb.Axis{
 			Name: x.Name, Unit: x.Unit, Doc: x.Doc, Type: pb.AxisType(x.Type), Values: x.Values, DefaultValue: x.Default,
@@ -202,6 +216,13 @@ func toFamily(f arch.Family) *pb.Family {
 
 func (c *check) family(q *pb.Family) arch.Family {
 	f := arch.Family{Name: c.named("kernel family", q.GetName()), Doc: q.GetDoc()}
+	for _, t := range q.GetTypes() {
+		types := gemm.Types{In: c.elementType(t.GetOperands()), Out: c.elementType(t.GetResults())}
+		if !types.Valid() {
+			c.fail("the kernel family %s multiplies %s operands into %s results", f.Name, types.In, types.Out)
+		}
+		f.Types = append(f.Types, types)
+	}
 	for _, x := range q.GetAxes() {
 		if x.GetType() < pb.AxisType_AXIS_TYPE_ENUMERATION || x.GetType() > pb.AxisType_AXIS_TYPE_INTEGER {
 			c.fail("the axis %q has the unknown type %d", x.GetName(), x.GetType())

@@ -75,6 +75,7 @@ func messages(f testing.TB) []message {
 		f.Fatal(err)
 	}
 	p := gemm.New(1000, 2000, 3000)
+	p.Out, p.LDA, p.AlignC = gemm.FP32, 3008, 4
 	list, err := a.Candidates(ctx, p, arch.Space{})
 	if err != nil {
 		f.Fatal(err)

@@ -134,6 +134,9 @@ func (s *archServer) Open(ctx context.Context, req *pb.OpenRequest) (*pb.OpenRes
 		o.arch, o.plain = a, !slices.Contains(req.ApiVersions, API12)
 		o.response = &pb.OpenResponse{Handle: sum[:], Description: toDescription(a.Describe()),
 			Levels: toLevels(a.Hierarchy().Levels())}
+		if !slices.Contains(req.ApiVersions, API13) {
+			beforeAPI13(o.response.Description)
+		}
 	}
 	return o.response, nil
 }

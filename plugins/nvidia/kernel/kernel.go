@@ -23,6 +23,8 @@ type Family interface {
 	Name() string
 	// Axes are what the family's configurations have beyond the numbers that every configuration has; nil is none.
 	Axes() []gemm.Axis
+	// Types are those of operands and results that the family has kernels for.
+	Types() []gemm.Types
 	// Space has the values of the candidate list on every axis.
 	Space() arch.Space
 	// Check returns the reason, with numbers, why a configuration is not a kernel of the family or does not fit the
@@ -39,12 +41,13 @@ type Family interface {
 
 // Operands are the properties of a problem that a kernel is compiled for.
 type Operands struct {
-	DType          gemm.DType
+	// DType is the type of A and B, Out that of C.
+	DType, Out     gemm.DType
 	AMajor, BMajor gemm.Major
 }
 
 // OperandsOf returns the operands of a problem.
-func OperandsOf(p *gemm.Problem) Operands { return Operands{p.DType, p.AMajor, p.BMajor} }
+func OperandsOf(p *gemm.Problem) Operands { return Operands{p.DType, p.Output(), p.AMajor, p.BMajor} }
 
 // Resources are the resources of a kernel on an SM.
 type Resources struct {
@@ -116,15 +119,20 @@ func (q Quantity) Range(low, high float64) string {
 	return fmt.Sprintf("%.4g–%.4g%s", low*scale, high*scale, unit)
 }
 
-// Declared describes the families that have axes, as an arch.Description lists them.
+// Declared describes families as an arch.Description lists them. Of their types it has those that the model takes.
 func Declared[F interface {
 	Name() string
 	Axes() []gemm.Axis
-}](families []F) (declared []arch.Family) {
+	Types() []gemm.Types
+}](families []F, takes func(gemm.Types) bool) (declared []arch.Family) {
 	for _, f := range families {
-		if axes := f.Axes(); len(axes) > 0 {
-			declared = append(declared, arch.Family{Name: f.Name(), Axes: axes})
+		one := arch.Family{Name: f.Name(), Axes: f.Axes()}
+		for _, t := range f.Types() {
+			if takes(t) {
+				one.Types = append(one.Types, t)
+			}
 		}
+		declared = append(declared, one)
 	}
 	return declared
 }

@@ -325,7 +325,9 @@ func hostileCommands() map[string][]string {
 			"--records", "run" + evilPath},
 		"bench report":    {"bench", "--arch", id, "--records", "run" + evilPath, "--report", "report"},
 		"bench nothing":   {"bench", "--arch", id, "--records", "none" + evilPath},
-		"eval":            {"eval", "--arch", id},
+		"eval":            {"eval", "--arch", id, "--times", "run" + evilPath, "--report", "report"},
+		"eval nothing":    {"eval", "--arch", id, "--times", "none" + evilPath},
+		"eval intervals":  {"eval", "--arch", id, "--times", "run" + evilPath, "--intervals"},
 		"complete arch":   {"__complete", "select", "--arch", ""},
 		"complete device": {"__complete", "select", "--device", ""},
 		"complete model":  {"__complete", "select", "--model", ""},
@@ -340,8 +342,8 @@ func reports(t *testing.T) (files []string) {
 	t.Helper()
 	for _, kind := range []string{"md", "csv", "json", "svg"} {
 		found, err := filepath.Glob("report/*." + kind)
-		if err != nil || len(found) == 0 {
-			t.Fatal(kind, err)
+		if err != nil || len(found) < 2 {
+			t.Fatal(kind, found, err)
 		}
 		files = append(files, found...)
 	}

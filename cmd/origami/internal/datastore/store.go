@@ -43,14 +43,9 @@ func Open(folder string, want *dataset.Dataset) (_ *Store, err error) {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return nil, unwritable(folder, err)
 	}
-	s := &Store{lock: flock.New(filepath.Join(folder, lockFile))}
-	got, err := s.lock.TryLock()
-	if err != nil {
-		return nil, unwritable(folder, err)
-	}
-	if !got {
-		return nil, diag.Inputf("another process is writing measurements to it").At("%s", folder).
-			Do("wait for it, or name another folder with --records")
+	s := &Store{}
+	if s.lock, err = lock(folder); err != nil {
+		return nil, err
 	}
 	defer func() {
 		if err != nil {
@@ -89,6 +84,19 @@ func Open(folder string, want *dataset.Dataset) (_ *Store, err error) {
 	}
 	_ = durable.SyncFolder(filepath.Dir(filepath.Clean(folder)))
 	return s, nil
+}
+
+// lock locks a folder against other writers.
+func lock(folder string) (*flock.Flock, error) {
+	l := flock.New(filepath.Join(folder, lockFile))
+	switch got, err := l.TryLock(); {
+	case err != nil:
+		return nil, unwritable(folder, err)
+	case !got:
+		return nil, diag.Inputf("another process is writing measurements to it").At("%s", folder).
+			Do("wait for it, or name another folder with --records")
+	}
+	return l, nil
 }
 
 // begin writes the description of a dataset that does not exist yet.

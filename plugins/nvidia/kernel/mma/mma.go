@@ -21,6 +21,11 @@ func (Family) Name() string { return generator.Name }
 // Axes implements kernel.Family.
 func (Family) Axes() []gemm.Axis { return nil }
 
+// Types implements kernel.Family.
+func (Family) Types() []gemm.Types {
+	return []gemm.Types{{In: gemm.FP16, Out: gemm.FP16}, {In: gemm.BF16, Out: gemm.BF16}}
+}
+
 // Space implements kernel.Family: every kernel that gemmgen can generate.
 func (Family) Space() arch.Space { return generator.Family{}.Space() }
 
@@ -28,7 +33,7 @@ func (Family) Space() arch.Space { return generator.Family{}.Space() }
 // problem, so the operands are assumed to be aligned.
 func spec(o kernel.Operands, c gemm.Config) generator.Spec {
 	return generator.Spec{
-		DType: o.DType, Out: o.DType, AMajor: o.AMajor, BMajor: o.BMajor,
+		DType: o.DType, Out: o.Out, AMajor: o.AMajor, BMajor: o.BMajor,
 		AlignA: 16, AlignB: 16, AlignC: 16, Config: c,
 	}
 }

@@ -27,6 +27,11 @@ var (
 // Axes implements kernel.Family.
 func (Family) Axes() []gemm.Axis { return nil }
 
+// Types implements kernel.Family.
+func (Family) Types() []gemm.Types {
+	return []gemm.Types{{In: gemm.FP16, Out: gemm.FP16}, {In: gemm.BF16, Out: gemm.BF16}}
+}
+
 // Space implements kernel.Family. It is the space of the sweep of the data set h200-triton.
 func (f Family) Space() arch.Space {
 	return arch.Space{

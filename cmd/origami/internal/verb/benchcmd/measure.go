@@ -50,8 +50,10 @@ func (o *Options) measure(
 // Zero means that the executor does not know the memory.
 func (o *Options) fitting(problems []session.Problem, memory unit.Bytes) []session.Problem {
 	return slices.DeleteFunc(slices.Clone(problems), func(p session.Problem) bool {
-		need := unit.Bytes(p.DType.Bytes()*p.Batch) *
-			(unit.Bytes(p.M)*unit.Bytes(p.K) + unit.Bytes(p.K)*unit.Bytes(p.N) + unit.Bytes(p.M)*unit.Bytes(p.N))
+		var need unit.Bytes
+		for o := gemm.A; o <= gemm.C; o++ {
+			need += unit.Bytes(p.Batch) * unit.Bytes(p.Stride(o)) * unit.Bytes(p.Type(o).Bytes())
+		}
 		if memory == 0 || need <= memory {
 			return false
 		}
@@ -86,7 +88,7 @@ func (o *Options) fill(
 	if kept.Torn != nil {
 		o.Factory.Streams.Warn(fmt.Sprintf("%s: %s; it is dropped and measured again", kept.Torn.Where, kept.Torn.Why))
 	}
-	sweep.Data, sweep.Keep = kept.Data, kept.Append
+	sweep.Data, sweep.Keep, sweep.RetryFailed = kept.Data, kept.Append, o.RetryFailed
 	progress := newProgress(o.Factory.Streams, sweep, problems)
 	defer progress.stop()
 	sweep.Begin = progress.begin

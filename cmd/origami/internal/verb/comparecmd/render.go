@@ -8,11 +8,12 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/gemm"
 )
 
 // object is `compare --json`.
 type object struct {
-	Problem render.Problem   `json:"problem"`
+	Problem gemm.Record      `json:"problem"`
 	Model   string           `json:"model"`
 	Entries []any            `json:"entries"`
 	Ratio   []*render.Number `json:"ratio_to_first"`
@@ -43,7 +44,7 @@ func write(s *iostreams.Streams, f render.Format, c *Comparison) error {
 }
 
 func writeJSON(s *iostreams.Streams, c *Comparison) error {
-	o := object{Problem: render.ProblemJSON(c.Problem), Model: c.Model}
+	o := object{Problem: c.Problem.Record(), Model: c.Model}
 	for i := range c.Sides {
 		side := &c.Sides[i]
 		if side.Err != nil {

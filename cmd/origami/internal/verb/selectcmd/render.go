@@ -17,18 +17,19 @@ type writer struct {
 	s         *iostreams.Streams
 	format    render.Format
 	many      bool
+	more      bool // there are columns for what few problems have
 	delimited *render.Delimited
 	rows      [][]string // of the table of many problems
 }
 
-func newWriter(s *iostreams.Streams, f render.Format, many bool, axes []gemm.Axis) *writer {
-	w := &writer{s: s, format: f, many: many}
+func newWriter(s *iostreams.Streams, f render.Format, many, more bool, axes []gemm.Axis) *writer {
+	w := &writer{s: s, format: f, many: many, more: more}
 	if f == render.CSV || f == render.TSV {
 		header := slices.Concat(render.KeyColumns, render.LaunchColumns(axes),
 			[]string{"arch", "device", "model", "kernel", "rung", "cycles", "seconds", "tflops", "bound", "candidates",
 				"rejected",
 				"interval_low_seconds", "interval_high_seconds", "expected_loss", "worth_measuring", "measured_seconds",
-				"noise_floor", "measured"})
+				"noise_floor", "measured"}, render.MoreColumns(more))
 		w.delimited = render.NewDelimited(s, f, header)
 	}
 	return w
@@ -48,7 +49,7 @@ func (w *writer) write(a *session.Answer) error {
 				render.Exact(o.Predicted.Seconds),
 				render.Exact(o.Predicted.TFLOPS), o.Predicted.Bound, strconv.Itoa(o.Candidates),
 				strconv.Itoa(o.Rejected),
-			}, uncertaintyCells(&o)))
+			}, uncertaintyCells(&o), render.MoreCells(a.Problem, w.more)))
 	case w.many:
 		if w.rows == nil {
 			render.Lines(w.s, render.Heading(a)...)

@@ -18,7 +18,7 @@ const (
 	// Text bounds other files that people write: lock files, overrides, descriptions of data sets.
 	Text Size = 1 << 20
 	// Describe bounds what a plugin prints about itself.
-	Describe Size = 4 << 20
+	Describe Size = 1 << 20
 	// Table bounds CSV files: problems, times, kernels. Two files of kernels go in one message to a plugin.
 	Table Size = 64 << 20
 	// Row bounds a row of a CSV file.

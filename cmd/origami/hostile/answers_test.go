@@ -25,10 +25,10 @@ var answers = []input{
 	answered("Rank", "an unknown field of 100 MiB", many("\x00", 100*mib, 99)),
 	slowly(answered("Rank", "an unknown field of 250 MiB", many("\x00", 250*mib, 99))),
 	answered("Rank", "groups in groups, 32 MiB", many(group, 32*mib)),
-	answered("Rank", "a diagnostic of 26 MiB", many("x", 26*mib, 2, 9, 1)),
-	answered("Rank", "a diagnostic of 26 MiB of escapes", many("\x1b[2J", 26*mib, 2, 9, 1)),
-	asJSON(answered("Rank", "a diagnostic of 26 MiB, with --json", many("x", 26*mib, 2, 9, 1))),
-	answered("Rank", "a diagnostic without a text", many("x", 0, 9, 1)),
+	answered("Rank", "a diagnostic of 26 MiB", diagnostic("x", 26*mib)),
+	answered("Rank", "a diagnostic of 26 MiB of escapes", diagnostic("\x1b[2J", 26*mib)),
+	asJSON(answered("Rank", "a diagnostic of 26 MiB, with --json", diagnostic("x", 26*mib))),
+	answered("Rank", "a diagnostic without a text", diagnostic("x", 0)),
 	answered("Rank", "257 MiB", many(empty(1), 257*mib)),
 	answered("Info", "empty versions, 32 MiB", many(empty(3), 32*mib, 1)),
 	answered("Open", "empty terms, 32 MiB", many(empty(22), 32*mib, 2)),
@@ -36,6 +36,11 @@ var answers = []input{
 	answered("Open", "empty families, 32 MiB", many(empty(27), 32*mib, 2)),
 	answered("Open", "empty levels, 32 MiB", many(empty(3), 32*mib)),
 	answered("Open", "a name of 100 MiB", many("x", 100*mib, 4, 2)),
+}
+
+// diagnostic is an answer that a ranking failed, for a reason of so many bytes that is the plugin's fault.
+func diagnostic(what string, size int) func() message {
+	return func() message { return many(what, size, 2)().after("\x08\x03").in(9, 1) }
 }
 
 var group = string(protowire.AppendTag(nil, 3, protowire.StartGroupType))
@@ -54,9 +59,9 @@ var streams = []input{
 	slowly(floods("stderr: log lines of 60 kB", lie{method: "Rank", before: func() {
 		floodStderr(`{"@level":"debug","@message":"` + strings.Repeat("x", 60000) + "\"}\n")()
 	}})),
-	describing("4 MiB of empty architectures", `{"info":{"name":"hostile","version":"1"},"protocol_versions":[1],`+
-		`"manifest":{"archs":[{}`, ",{}", 4*mib-200, "]}}"),
-	describing("nested, 4 MiB", "", `{"manifest":`, 4*mib-200, ""),
+	describing("1 MiB of empty architectures", `{"info":{"name":"hostile","version":"1"},"protocol_versions":[1],`+
+		`"manifest":{"archs":[{}`, ",{}", mib-200, "]}}"),
+	describing("nested, 1 MiB", "", `{"manifest":`, mib-200, ""),
 	describing("without end", "", " ", 1<<40, ""),
 	floods("describe: hangs", lie{method: "describe", before: func() { time.Sleep(time.Hour) }}),
 }

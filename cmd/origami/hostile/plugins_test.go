@@ -138,7 +138,7 @@ func serveLies(s *wire.Service, describe func()) {
 		}
 		describe()
 	}
-	options := []grpc.ServerOption{grpc.MaxRecvMsgSize(512*mib), grpc.UnaryInterceptor(l.call),
+	options := []grpc.ServerOption{grpc.MaxRecvMsgSize(512 * mib), grpc.UnaryInterceptor(l.call),
 		grpc.StreamInterceptor(l.stream), grpc.ForceServerCodecV2(rawCodec{encoding.GetCodecV2("proto")})}
 	if l.packed {
 		options = append(options, grpc.RPCCompressor(grpc.NewGZIPCompressor())) //nolint:staticcheck // it asks nobody

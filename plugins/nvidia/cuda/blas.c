@@ -8,7 +8,7 @@
 
 // What the libraries' headers declare. Source: cuBLAS library documentation, chapters "Using the cuBLAS API" and "Using
 // the cuBLASLt API".
-enum { COMPUTE_32F = 68, GEMM_DEFAULT = -1, TYPE_32F = 0 };
+enum { COMPUTE_32I = 72, GEMM_DEFAULT = -1, TYPE_32F = 0, TYPE_32I = 10 };
 enum { DESC_TRANSA = 3, DESC_TRANSB = 4, LAYOUT_BATCH = 5, LAYOUT_STRIDE = 6, PREFERENCE_WORKSPACE = 1 };
 typedef struct {
   uint64_t algorithm[8];
@@ -123,15 +123,24 @@ void origami_blas_close(origami_blas *b) {
 }
 
 static const float one = 1, zero = 0;
+static const int32_t one_integer = 1, zero_integer = 0;
+
+// alpha and beta have the type of the sums.
+static const void *alpha(const origami_gemm *g) {
+  return g->compute == COMPUTE_32I ? (const void *)&one_integer : &one;
+}
+static const void *beta(const origami_gemm *g) {
+  return g->compute == COMPUTE_32I ? (const void *)&zero_integer : &zero;
+}
 
 int origami_blas_run(origami_blas *b, const origami_gemm *g) {
   if (g->batch == 1)
-    return b->gemm(b->handle, g->trans_a, g->trans_b, g->m, g->n, g->k, &one, (void *)g->a, g->in_type, g->lda,
-                   (void *)g->b, g->in_type, g->ldb, &zero, (void *)g->c, g->out_type, g->ldc, COMPUTE_32F,
+    return b->gemm(b->handle, g->trans_a, g->trans_b, g->m, g->n, g->k, alpha(g), (void *)g->a, g->in_type, g->lda,
+                   (void *)g->b, g->in_type, g->ldb, beta(g), (void *)g->c, g->out_type, g->ldc, g->compute,
                    GEMM_DEFAULT);
-  return b->gemm_batched(b->handle, g->trans_a, g->trans_b, g->m, g->n, g->k, &one, (void *)g->a, g->in_type, g->lda,
-                         g->stride_a, (void *)g->b, g->in_type, g->ldb, g->stride_b, &zero, (void *)g->c, g->out_type,
-                         g->ldc, g->stride_c, g->batch, COMPUTE_32F, GEMM_DEFAULT);
+  return b->gemm_batched(b->handle, g->trans_a, g->trans_b, g->m, g->n, g->k, alpha(g), (void *)g->a, g->in_type, g->lda,
+                         g->stride_a, (void *)g->b, g->in_type, g->ldb, g->stride_b, beta(g), (void *)g->c, g->out_type,
+                         g->ldc, g->stride_c, g->batch, g->compute, GEMM_DEFAULT);
 }
 
 struct origami_blas_plan {
@@ -155,7 +164,7 @@ int origami_blas_plan_new(origami_blas *b, const origami_gemm *g, origami_blas_p
   uint64_t workspace = b->bytes;
   void *preference = NULL;
   int found = 0;
-  int status = b->desc_create(&p->desc, COMPUTE_32F, TYPE_32F);
+  int status = b->desc_create(&p->desc, g->compute, g->compute == COMPUTE_32I ? TYPE_32I : TYPE_32F);
   if (!status) status = b->desc_set(p->desc, DESC_TRANSA, &trans_a, sizeof trans_a);
   if (!status) status = b->desc_set(p->desc, DESC_TRANSB, &trans_b, sizeof trans_b);
   if (!status)
@@ -178,7 +187,7 @@ int origami_blas_plan_new(origami_blas *b, const origami_gemm *g, origami_blas_p
 }
 
 int origami_blas_plan_run(origami_blas *b, origami_blas_plan *p, const origami_gemm *g, int i) {
-  return b->matmul(b->lt, p->desc, &one, (void *)g->a, p->a, (void *)g->b, p->b, &zero, (void *)g->c, p->c,
+  return b->matmul(b->lt, p->desc, alpha(g), (void *)g->a, p->a, (void *)g->b, p->b, beta(g), (void *)g->c, p->c,
                    (void *)g->c, p->c, p->candidates[i].algorithm, (void *)b->workspace, b->bytes, b->stream);
 }
 

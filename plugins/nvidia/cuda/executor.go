@@ -58,7 +58,7 @@ func (x *executor) Devices(context.Context) ([]exec.Device, error) {
 
 // Compile implements exec.Executor.
 func (x *executor) Compile(_ context.Context, index int, p gemm.Problem, c gemm.Config) (exec.Kernel, error) {
-	if err := supports(p); err != nil {
+	if err := p.Validate(); err != nil {
 		return nil, err
 	}
 	d, err := x.device(index)
@@ -74,7 +74,7 @@ func (x *executor) Compile(_ context.Context, index int, p gemm.Problem, c gemm.
 
 // Library implements exec.Executor.
 func (x *executor) Library(_ context.Context, index int, p gemm.Problem, library string) (exec.Kernel, error) {
-	if err := supports(p); err != nil {
+	if err := p.Validate(); err != nil {
 		return nil, err
 	}
 	d, err := x.device(index)
@@ -90,18 +90,6 @@ func (x *executor) Library(_ context.Context, index int, p gemm.Problem, library
 		return nil, fault(err, fmt.Sprintf("preparing %s", library))
 	}
 	return &kernel{device: d, problem: p, name: library, program: program}, nil
-}
-
-// supports returns an error for a problem that cannot be run here.
-func supports(p gemm.Problem) error {
-	if err := p.Validate(); err != nil {
-		return err
-	}
-	if !p.Plain() {
-		return diag.Inputf("%s has another output type, leading dimension or alignment than the default", p).At("CUDA").
-			Do("leave it out")
-	}
-	return nil
 }
 
 // program returns what runs for a configuration of a problem.

@@ -37,7 +37,7 @@ func TestAlignment(t *testing.T) {
 		{"stride of a batch", batch, func(c *Call) { c.A.Stride = 64*64 + 4 }, gemm.FP16, 8, 16, 16},
 		{"stride without a batch", square, func(c *Call) { c.A.Stride = 64*64 + 4 }, gemm.FP16, 16, 16, 16},
 	} {
-		call := Packed(c.problem)
+		call := NewCall(c.problem)
 		if c.change != nil {
 			c.change(&call)
 		}

@@ -8,7 +8,7 @@ import (
 )
 
 // copier moves the blocks of one operand from global to shared memory. A copy is as wide as the alignment allows:
-// cp.async of 16, 8 or 4 bytes, or plain loads and stores of single elements. Thread t makes copies t, t + threads, …
+// cp.async of 16, 8 or 4 bytes, or plain loads and stores of 2 bytes or 1. Thread t makes copies t, t + threads, …
 // of the tile counted along its rows. The edges of the matrix are multiples of a copy's width.
 //
 // Only the first block along K may be short, and is padded with zeros. Across K, copies beyond the edge repeat the
@@ -38,7 +38,7 @@ func (e *emitter) newCopier(t tile, p matrixParams, first, limit, begin ptx.Oper
 	c := &copier{e: e, t: t, bytes: t.align}
 	threads, perRow := e.g.threads, t.rowBytes()/c.bytes
 	c.across, c.rowStep, c.columnStep = max(1, perRow/threads), max(1, threads/perRow), threads*c.bytes
-	c.copies = max(1, t.rows*perRow/threads)
+	c.copies = t.copies(threads)
 
 	// The thread's first row, and its first byte in it.
 	var byte0 ptx.Operand
@@ -50,14 +50,15 @@ func (e *emitter) newCopier(t tile, p matrixParams, first, limit, begin ptx.Oper
 		c.row0 = e.Shr(e.tid, asm.Log2(perRow))
 		byte0 = e.Shl(e.And(e.tid, perRow-1), asm.Log2(c.bytes))
 	}
-	c.column = e.Shr(byte0, 1)
+	size := asm.Log2(t.size)
+	c.column = e.Shr(byte0, size)
 	if t.rows < c.rowStep {
 		c.active = e.Pred()
 		e.SetpLtS32(c.active, c.row0, ptx.Int(t.rows))
 	}
 
 	// The places in a stage.
-	shift, mask := t.swizzle()
+	shift, mask, left := t.swizzle()
 	for i := 0; i*c.rowStep < t.rows && i < 8; i++ {
 		residue := i * c.rowStep % 8
 		if c.offset[residue] != (ptx.Operand{}) {
@@ -65,17 +66,17 @@ func (e *emitter) newCopier(t tile, p matrixParams, first, limit, begin ptx.Oper
 		}
 		row := e.Add(c.row0, ptx.Int(residue))
 		swizzled := e.B32()
-		e.XorB32(swizzled, byte0, e.Shl(e.And(e.Shr(row, shift), mask), 4))
+		e.XorB32(swizzled, byte0, e.Shl(e.And(e.Shr(row, shift), mask), asm.Log2(chunkBytes)+left))
 		c.offset[residue] = e.Mad(row, t.rowBytes(), swizzled)
 	}
 
-	// The global addresses: base + 2·(batch·stride + row·ld + column).
+	// The global addresses: base + size·(batch·stride + row·ld + column).
 	ld64, index, start := e.Param64(p.ld), e.B64(), e.B64()
 	e.CvtaToGlobalU64(start, e.Param64(p.address))
 	e.MulLoS64(index, e.Wide(e.Special(ptx.CtaidZ)), e.Param64(p.stride))
 	c.rowBytes = e.B32()
 	e.CvtU32U64(c.rowBytes, ld64)
-	e.ShlB32(c.rowBytes, c.rowBytes, ptx.Int(1))
+	e.ShlB32(c.rowBytes, c.rowBytes, ptx.Int(size))
 	if t.kRows && begin != (ptx.Operand{}) {
 		e.MadLoS64(index, e.Wide(begin), ld64, index)
 	} else if begin != (ptx.Operand{}) {
@@ -86,14 +87,14 @@ func (e *emitter) newCopier(t tile, p matrixParams, first, limit, begin ptx.Oper
 		c.row0 = e.Add(c.row0, first)
 	}
 	for i := range c.across {
-		column := e.Add(c.column, ptx.Int(i*c.columnStep/2))
+		column := e.Add(c.column, ptx.Int(i*c.columnStep/t.size))
 		if t.kRows {
 			e.AddS32(column, column, first)
-			e.MinS32(column, column, e.Add(limit, ptx.Int(-c.bytes/2)))
+			e.MinS32(column, column, e.Add(limit, ptx.Int(-c.bytes/t.size)))
 		}
 		p := e.B64()
 		e.AddS64(p, index, e.Wide(column))
-		e.ShlB64(p, p, ptx.Int(1))
+		e.ShlB64(p, p, ptx.Int(size))
 		e.AddS64(p, p, start)
 		c.pointer = append(c.pointer, p)
 	}
@@ -114,7 +115,7 @@ func (c *copier) first(k ptx.Operand) {
 	} else {
 		var sizes []ptx.Operand // of the across positions; they are the same in all rows
 		for i := range c.across {
-			sizes = append(sizes, inside(e.Add(c.column, ptx.Int(i*c.columnStep/2))))
+			sizes = append(sizes, inside(e.Add(c.column, ptx.Int(i*c.columnStep/c.t.size))))
 		}
 		c.emit(c.row0, c.active, func(_ ptx.Operand, position int) ptx.Operand { return sizes[position] })
 	}
@@ -122,7 +123,7 @@ func (c *copier) first(k ptx.Operand) {
 		if c.t.kRows {
 			e.MadWideU32(p, c.rowBytes, k, p)
 		} else {
-			e.MadWideU32(p, k, ptx.Int(2), p)
+			e.MadWideU32(p, k, ptx.Int(c.t.size), p)
 		}
 	}
 }
@@ -146,7 +147,7 @@ func (c *copier) next(more ptx.Operand) {
 		if c.t.kRows {
 			e.MadWideU32(p, c.rowBytes, ptx.Int(e.s.Config.BlockK), p)
 		} else {
-			e.AddS64(p, p, ptx.Int(2*e.s.Config.BlockK))
+			e.AddS64(p, p, ptx.Int(c.t.size*e.s.Config.BlockK))
 		}
 	}
 }
@@ -198,7 +199,7 @@ func (c *copier) copy(
 		}
 	}
 	type element struct{ to, value ptx.Operand }
-	var loaded []element // single elements: all are loaded before the first is stored
+	var loaded []element // without cp.async, all are loaded before the first is stored
 	for i := range n {
 		row, position := i/c.across*c.rowStep, i%c.across
 		target := ptx.Shared(to[row%8], c.t.at+row/8*8*c.t.rowBytes()+position*c.columnStep)
@@ -214,7 +215,7 @@ func (c *copier) copy(
 		e.MadWideU32(from, at, c.rowBytes, c.pointer[position])
 		source := ptx.Global(from, 0)
 		switch {
-		case c.bytes == 2:
+		case c.bytes < AsyncBytes:
 			v, read := e.B16(), guard
 			e.MovB16(v, ptx.Int(0))
 			if size != nil {
@@ -225,7 +226,11 @@ func (c *copier) copy(
 				}
 			}
 			where(read)
-			e.LdGlobalB16(v, source)
+			if c.bytes == 1 {
+				e.LdGlobalB8(v, source)
+			} else {
+				e.LdGlobalB16(v, source)
+			}
 			loaded = append(loaded, element{target, v})
 		case c.bytes == 4 && size != nil:
 			where(guard)
@@ -249,6 +254,10 @@ func (c *copier) copy(
 	}
 	for _, l := range loaded {
 		where(guard)
-		e.StSharedB16(l.to, l.value)
+		if c.bytes == 1 {
+			e.StSharedB8(l.to, l.value)
+		} else {
+			e.StSharedB16(l.to, l.value)
+		}
 	}
 }

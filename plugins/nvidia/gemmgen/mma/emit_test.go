@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -281,8 +282,8 @@ func TestCheck(t *testing.T) {
 // banks.
 func TestSwizzle(t *testing.T) {
 	for _, cols := range []int{16, 32, 64, 128, 256} {
-		tl := tile{rows: 64, cols: cols}
-		shift, mask := tl.swizzle()
+		tl := tile{rows: 64, cols: cols, size: 2}
+		shift, mask, _ := tl.swizzle()
 		at := func(r, c int) int { return r*tl.rowBytes() + (c^(r>>shift&mask))*16 }
 		chunks, seen := tl.rowBytes()/16, map[int]bool{}
 		for r := range tl.rows {
@@ -314,20 +315,28 @@ func TestSwizzle(t *testing.T) {
 }
 
 func TestPeak(t *testing.T) {
-	k, err := EmitPeak(gemm.BF16, sm(90))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, loop, _ := strings.Cut(k.Text, "\n$loop:")
-	loop, _, _ = strings.Cut(loop, "bra.uni $loop;")
-	if got := strings.Count(loop, "mma.sync"); 2*16*8*16*PeakWarps*got != PeakFlopsPerTurn {
-		t.Errorf("%d matrix instructions per turn do not make %d operations", got, PeakFlopsPerTurn)
-	}
-	if found := regexp.MustCompile(`ld\.|st\.|bar`).FindString(loop); found != "" {
-		t.Errorf("the loop has %s", found)
-	}
-	if k.ParamBytes != 20 || k.Target != sm(80) {
-		t.Errorf("%d parameter bytes, %s", k.ParamBytes, k.Target)
+	for _, d := range []gemm.DType{gemm.FP16, gemm.BF16, gemm.TF32, gemm.FP8, gemm.FP8E5M2, gemm.INT8} {
+		k, err := EmitPeak(d, sm(90))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, loop, _ := strings.Cut(k.Text, "\n$loop:")
+		loop, _, _ = strings.Cut(loop, "bra.uni $loop;")
+		shape := regexp.MustCompile(`mma\.sync\.aligned\.m16n8k(\d+)\.`).FindAllStringSubmatch(loop, -1)
+		operations := 0
+		for _, m := range shape {
+			step, _ := strconv.Atoi(m[1])
+			operations += 2 * 16 * 8 * step * PeakWarps
+		}
+		if operations == 0 || operations != PeakOperations(d) {
+			t.Errorf("%s: %d operations per turn, want %d", d, operations, PeakOperations(d))
+		}
+		if found := regexp.MustCompile(`ld\.|st\.|bar`).FindString(loop); found != "" {
+			t.Errorf("%s: the loop has %s", d, found)
+		}
+		if k.ParamBytes != 20 || k.Target != instructionOf(d).needs {
+			t.Errorf("%s: %d parameter bytes, %s", d, k.ParamBytes, k.Target)
+		}
 	}
 	if _, err := EmitPeak(gemm.FP32, sm(90)); err == nil {
 		t.Error("fp32 has no such instruction")

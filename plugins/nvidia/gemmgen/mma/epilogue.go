@@ -17,10 +17,8 @@ func (e *emitter) epilogue() {
 		e.If(idle).Bra(e.exit)
 	}
 	w := e.newWriter()
-	alpha, beta, readC := e.F32(), e.F32(), e.Pred()
-	e.LdParamF32(alpha, e.p.alpha)
-	e.LdParamF32(beta, e.p.beta)
-	e.SetpNeuF32(readC, beta, ptx.Float(0))
+	alpha, beta, readC := e.sums.param(e.p.alpha), e.sums.param(e.p.beta), e.Pred()
+	e.sums.isNotZero(readC, beta)
 	withC := e.Label("with_c")
 	e.If(readC).BraUni(withC)
 	w.tile("", alpha, ptx.Operand{})
@@ -113,6 +111,9 @@ func (w *writer) point(row, column ptx.Operand) {
 	w.MulLoS64(w.rowStride, ldc, ptx.Int(size*min(w.rowStep, 16)))
 }
 
+// sumBytes is the size of a sum. Outputs of that size are the sums' type.
+const sumBytes = 4
+
 // unrolledStores is the most stores of an mma tile's rows that are unrolled. Narrower stores run in a loop.
 const unrolledStores = 8
 
@@ -124,8 +125,8 @@ func (w *writer) tile(tag string, alpha, beta ptx.Operand) {
 		w.BarWarpSync(ptx.Int(-1))
 		for n := range g.tilesN {
 			acc := w.acc[m*g.tilesN+n]
-			w.StSharedV2F32(ptx.Shared(w.scatter, 32*n), w.Vec(acc[:2]...))
-			w.StSharedV2F32(ptx.Shared(w.scatter, 32*n+8*g.stagingStride*4), w.Vec(acc[2:]...))
+			w.sums.storeShared(ptx.Shared(w.scatter, 32*n), acc[:2]...)
+			w.sums.storeShared(ptx.Shared(w.scatter, 32*n+8*g.stagingStride*4), acc[2:]...)
 		}
 		w.BarWarpSync(ptx.Int(-1))
 		w.MovB32(from, w.gather)
@@ -164,35 +165,21 @@ func (w *writer) pass(from, alpha, beta ptx.Operand) {
 // not read.
 func (w *writer) store(to, from ptx.Operand, offset int, alpha, beta, valid ptx.Operand) {
 	width := w.width
-	v := w.Regs(width, w.F32)
+	v := w.Regs(width, w.sums.register)
 	for i := 0; i < width; i += 4 {
-		at := ptx.Shared(from, offset+4*i)
-		switch width {
-		case 1:
-			w.LdSharedF32(v[0], at)
-		case 2:
-			w.LdSharedV2F32(w.Vec(v...), at)
-		default:
-			w.LdSharedV4F32(w.Vec(v[i:i+4]...), at)
-		}
+		w.sums.loadShared(v[i:min(i+4, width)], ptx.Shared(from, offset+4*i))
 	}
 	for _, x := range v {
-		w.MulF32(x, x, alpha)
+		w.sums.scale(x, alpha)
 	}
 	if beta != (ptx.Operand{}) {
 		for i, x := range w.read(to, valid) {
-			w.FmaF32(v[i], beta, x, v[i])
+			w.sums.addScaled(v[i], beta, x)
 		}
 	}
-	if w.s.Out == gemm.FP32 {
-		switch width {
-		case 1:
-			w.If(valid).StGlobalF32(to, v[0])
-		case 2:
-			w.If(valid).StGlobalV2F32(to, w.Vec(v...))
-		default:
-			w.If(valid).StGlobalV4F32(to, w.Vec(v...))
-		}
+	if w.s.Out.Bytes() == sumBytes {
+		w.If(valid)
+		w.sums.storeGlobal(to, v)
 		return
 	}
 	half, pair := w.CvtF16F32, w.CvtF16x2F32
@@ -219,22 +206,16 @@ func (w *writer) store(to, from ptx.Operand, offset int, alpha, beta, valid ptx.
 	}
 }
 
-// read reads neighbours of a row of C as floats, if they are valid.
+// read reads neighbours of a row of C in the type of the sums, if they are valid.
 func (w *writer) read(from, valid ptx.Operand) []ptx.Operand {
 	width := w.width
-	v := w.Regs(width, w.F32)
-	if w.s.Out == gemm.FP32 {
+	v := w.Regs(width, w.sums.register)
+	if w.s.Out.Bytes() == sumBytes {
 		for _, x := range v {
-			w.MovF32(x, ptx.Float(0))
+			w.sums.clear(x)
 		}
-		switch width {
-		case 1:
-			w.If(valid).LdGlobalF32(v[0], from)
-		case 2:
-			w.If(valid).LdGlobalV2F32(w.Vec(v...), from)
-		default:
-			w.If(valid).LdGlobalV4F32(w.Vec(v...), from)
-		}
+		w.If(valid)
+		w.sums.loadGlobal(v, from)
 		return v
 	}
 	if width == 1 {

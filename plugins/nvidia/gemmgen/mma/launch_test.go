@@ -21,7 +21,7 @@ func problem(m, n, k, batch int, transA, transB bool) gemm.Problem {
 func TestLaunch(t *testing.T) {
 	s := spec(t, "64x128x32,group=3,split=4", "mk", gemm.FP16, gemm.FP16, 16, 16, 16)
 	k := emit(t, s)
-	call := gemmgen.Packed(problem(200, 264, 1000, 5, true, true))
+	call := gemmgen.NewCall(problem(200, 264, 1000, 5, true, true))
 	call.A.Address, call.B.Address, call.C.Address = 1<<40, 1<<41, 1<<42
 	call.Partials, call.Counters = 1<<43, 1<<44
 	call.Alpha, call.Beta = 0.5, -2
@@ -71,7 +71,7 @@ func TestLaunchRefuses(t *testing.T) {
 	} {
 		s := spec(t, "64x64x32,split=2", "kn", gemm.FP16, gemm.FP16, 16, 16, 16)
 		k := emit(t, s)
-		call := gemmgen.Packed(problem(64, 64, 64, 1, false, false))
+		call := gemmgen.NewCall(problem(64, 64, 64, 1, false, false))
 		call.Partials, call.Counters = 256, 256
 		if _, err := s.Launch(k, call); err != nil {
 			t.Fatal(err)
@@ -84,7 +84,7 @@ func TestLaunchRefuses(t *testing.T) {
 	}
 	// A kernel for narrow rows computes wide ones too.
 	narrow := spec(t, "64x64x32", "kn", gemm.FP16, gemm.FP16, 2, 2, 2)
-	if _, err := narrow.Launch(emit(t, narrow), gemmgen.Packed(problem(64, 64, 64, 1, false, false))); err != nil {
+	if _, err := narrow.Launch(emit(t, narrow), gemmgen.NewCall(problem(64, 64, 64, 1, false, false))); err != nil {
 		t.Error(err)
 	}
 }

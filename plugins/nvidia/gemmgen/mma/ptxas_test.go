@@ -51,6 +51,9 @@ func TestAssemble(t *testing.T) {
 			}
 		}
 	}
+	for _, d := range []gemm.DType{gemm.FP8, gemm.FP8E5M2, gemm.INT8, gemm.TF32, gemm.FP32} {
+		assembleType(t, bin, d)
+	}
 	t.Run("peak", func(t *testing.T) {
 		k, err := EmitPeak(gemm.FP16, sm(80))
 		if err != nil {
@@ -61,4 +64,50 @@ func TestAssemble(t *testing.T) {
 			t.Errorf("%d registers, %d bytes of spills: %v", registers, spills, err)
 		}
 	})
+}
+
+// assembleType assembles kernels of an element type in the layouts that it has.
+func assembleType(t *testing.T, bin string, d gemm.DType) {
+	out, majors, to := gemm.FP32, []string{"kn", "kk", "mn", "mk"}, sm(80)
+	if d.Bytes() == 1 {
+		majors = majors[1:2]
+	}
+	if d == gemm.INT8 {
+		out = gemm.INT32
+	}
+	if instructionOf(d).needs != to {
+		to = sm(90)
+	}
+	for _, config := range []string{
+		"16x16x64,warps=4,stages=4", "32x64x32,warps=4,stages=3", "64x64x64,warps=4,stages=2,split=2",
+		"128x128x32,warps=4,stages=4", "128x128x64,warps=8,stages=3", "128x256x32,warps=8,stages=2",
+		"256x128x64,warps=8,stages=2", "64x16x32,warps=8,stages=6", "128x64x128,warps=4,stages=2",
+	} {
+		for i, align := range []int{16, 16, 16, 16, 4, d.Bytes()} {
+			s := spec(t, config, majors[i%len(majors)], d, out, align, align, max(align, out.Bytes()))
+			r, reason, detail := s.Check(limits(gentest.SharedPerCTA[sm(90)]))
+			if reason == arch.ReasonSharedMemory {
+				continue
+			}
+			if reason != "" {
+				t.Logf("%s: %s %s", s.name(), reason, detail)
+				continue
+			}
+			k, err := s.Emit(to)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Run(fmt.Sprintf("%s/%s", s.name(), to), func(t *testing.T) {
+				registers, spills, err := gentest.Assemble(t, bin, k.Text, to)
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Logf("%d registers, %d+%d", registers, r.Accumulators, r.Fragments)
+				if spills > 0 || registers < r.Accumulators || registers*k.Threads > 1<<16 {
+					t.Errorf("%d registers, %d bytes of stack and spills; %d accumulators", registers, spills,
+						r.Accumulators)
+				}
+			})
+		}
+	}
 }

@@ -22,12 +22,25 @@ func (Family) Name() string { return generator.Name }
 func (Family) Axes() []gemm.Axis { return nil }
 
 // Types implements kernel.Family.
-func (Family) Types() []gemm.Types {
-	return []gemm.Types{{In: gemm.FP16, Out: gemm.FP16}, {In: gemm.BF16, Out: gemm.BF16}}
+func (Family) Types() (types []gemm.Types) {
+	for _, in := range gemm.DTypes() {
+		for _, out := range in.Outputs() {
+			types = append(types, gemm.Types{In: in, Out: out})
+		}
+	}
+	return types
 }
 
+// splits are the values of split_k in the candidate list. The values above 1 are for when the model's cost of a split is
+// fitted to measurements: until then they would change picks by an amount that nothing vouches for.
+var splits = []int{1}
+
 // Space implements kernel.Family: every kernel that gemmgen can generate.
-func (Family) Space() arch.Space { return generator.Family{}.Space() }
+func (Family) Space() arch.Space {
+	s := generator.Family{}.Space()
+	s.SplitK = splits
+	return s
+}
 
 // spec is the specification for the generator. Whether a kernel can be generated does not depend on the sizes of the
 // problem, so the operands are assumed to be aligned.
@@ -42,6 +55,7 @@ func spec(o kernel.Operands, c gemm.Config) generator.Spec {
 func check(d *gpu.Device, o kernel.Operands, c gemm.Config) (generator.Resources, arch.Reason, string) {
 	s := spec(o, c)
 	return s.Check(gemmgen.Limits{
+		Target:             d.SM.Target,
 		RegistersPerThread: d.RegistersPerThread, RegisterFile: d.RegisterFile, RegisterGranule: d.SM.RegisterGranule,
 		SharedMemory: d.SharedMemory,
 	})
@@ -65,12 +79,24 @@ func (Family) Resources(d *gpu.Device, o kernel.Operands, c gemm.Config, _ bool)
 	if k.Threads == 0 {
 		return r // not a kernel of the family
 	}
-	copies := max(c.BlockM*c.BlockK*kernel.ElementBytes/k.Threads/d.SM.CopyMax, 1) +
-		max(c.BlockK*c.BlockN*kernel.ElementBytes/k.Threads/d.SM.CopyMax, 1)
 	need := kernel.RegistersFixed + float64(k.Accumulators) + float64(registersPerFragment*float64(k.Fragments)) +
-		float64(kernel.RegistersPerCopy*float64(copies))
+		float64(kernel.RegistersPerCopy*float64(k.CopiesA+k.CopiesB))
 	r.Registers = min(int(math.Round(need)), d.RegisterLimit(k.Threads))
 	return r
+}
+
+// Copies are the copies of a thread from global to shared memory in each K step: how many, and how many bytes each has.
+type Copies struct{ CountA, CountB, BytesA, BytesB int }
+
+// Copies returns the copies of the kernel of a configuration for a problem, zero if there is no such kernel. Addresses,
+// leading dimensions and the lengths of contiguous rows decide how wide a copy is.
+func (Family) Copies(p *gemm.Problem, c gemm.Config) Copies {
+	s := generator.SpecFor(gemmgen.NewCall(*p), p.Output(), c)
+	r, reason, _ := s.Resources()
+	if reason != "" {
+		return Copies{}
+	}
+	return Copies{r.CopiesA, r.CopiesB, s.AlignA, s.AlignB}
 }
 
 // Loop implements kernel.Family. A row of A, or a column of B, outside the matrix repeats the last one. If the

@@ -28,7 +28,12 @@ func disturbances() []disturbance {
 			sig := fatal[random.IntN(len(fatal))]
 			s.command.signal(sig)
 			s.tally.count(s.tally.kills, "host "+signalName(sig))
-			s.command.wait()
+			select {
+			case <-s.command.ended:
+			case <-time.After(promptly):
+				s.tally.violate("%s: hung: bench goes on %v after %s", s.place, promptly, signalName(sig))
+				s.command.wait()
+			}
 		}},
 		{"executor is killed", 10, func(s *sweep, ctx context.Context, random *rand.Rand) { s.killExecutor(ctx, random) }},
 		{"executor is killed again and again", 2, func(s *sweep, ctx context.Context, random *rand.Rand) {

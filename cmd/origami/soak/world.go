@@ -20,6 +20,9 @@ import (
 // timeout is the --timeout of all commands. A healthy plugin answers far earlier, also on a loaded machine.
 const timeout = 5 * time.Second
 
+// promptly is how long a command may take to end after a signal. It ends much earlier on a machine without load.
+const promptly = 5 * time.Second
+
 // patience is how long a command may take under all disturbances.
 const patience = 2 * time.Minute
 

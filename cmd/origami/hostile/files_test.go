@@ -175,6 +175,10 @@ var texts = []input{
 		files: files{"records/dataset.json": text(describedLines),
 			"records/m.jsonl.gz": honestLines(200, mib-2048)}},
 
+	{name: "measurements: 1,000 lines of the longest size", codes: []int{0, 2}, args: h200, slow: true,
+		files: files{"records/dataset.json": text(describedLines),
+			"records/m.jsonl.gz": honestLines(1000, mib-2048)}},
+
 	{name: "space: 1,000,000 configurations", codes: []int{0, 2}, slow: true, args: sm89 + "rank" + sizes + manyValues(),
 		files: files{}},
 	{name: "space: 1,000,000 configurations in process", codes: []int{0, 2}, slow: true,

@@ -71,20 +71,20 @@ var tables = []input{
 	{name: "candidates: rows that cannot be read, 63 MiB", codes: []int{2}, args: selectOne + " --candidates c.csv",
 		files: files{"c.csv": repeated("block_m,block_n,block_k\n", "x\n", 63*mib, "")}},
 
-	{name: "compiled: a line of commas, 60 MiB in gzip", codes: []int{2}, args: selectCompiled,
-		files: files{"k.csv.gz": repeated(compiledHeader, ",", 60*mib, "\n")}},
-	{name: "compiled: a header of commas, 60 MiB in gzip", codes: []int{2}, args: selectCompiled,
-		files: files{"k.csv.gz": repeated("bm", ",", 60*mib, "\n")}},
+	{name: "compiled: a line of commas, 15 MiB in gzip", codes: []int{2}, args: selectCompiled,
+		files: files{"k.csv.gz": repeated(compiledHeader, ",", 15*mib, "\n")}},
+	{name: "compiled: a header of commas, 15 MiB in gzip", codes: []int{2}, args: selectCompiled,
+		files: files{"k.csv.gz": repeated("bm", ",", 15*mib, "\n")}},
 	{name: "compiled: the same by plugin", codes: []int{2},
 		args:  "--arch sm90@h200 select" + sizes + " --compiled k.csv.gz",
-		files: files{"k.csv.gz": repeated("bm", ",", 60*mib, "\n")}},
+		files: files{"k.csv.gz": repeated("bm", ",", 15*mib, "\n")}},
 	{name: "compiled: a bomb of 1 GiB in gzip", codes: []int{2}, slow: true, args: selectCompiled,
 		files: files{"k.csv.gz": repeated(compiledHeader, "x", 1<<30, "")}},
-	{name: "compiled: other kernels only, 60 MiB", codes: []int{0, 2}, args: selectCompiled,
-		files: files{"k.csv.gz": repeated(compiledHeader, "64,64,64,3,4,8,1,99,0,4096,ok\n", 60*mib, "")}},
-	{name: "characterization: a header of commas, 60 MiB in gzip", codes: []int{2},
+	{name: "compiled: other kernels only, 15 MiB", codes: []int{0, 2}, args: selectCompiled,
+		files: files{"k.csv.gz": repeated(compiledHeader, "64,64,64,3,4,8,1,99,0,4096,ok\n", 15*mib, "")}},
+	{name: "characterization: a header of commas, 15 MiB in gzip", codes: []int{2},
 		args:  "--arch sm90@h200 --in-process select" + sizes + " --characterization t.csv.gz",
-		files: files{"t.csv.gz": repeated("m", ",", 60*mib, "\n")}},
+		files: files{"t.csv.gz": repeated("m", ",", 15*mib, "\n")}},
 
 	{name: "records: a line of commas, 60 MiB in gzip", codes: []int{2}, args: h200,
 		files: files{"records/dataset.json": text(describedTable),
@@ -179,11 +179,11 @@ var texts = []input{
 		files: files{"records/dataset.json": text(describedLines),
 			"records/m.jsonl.gz": honestLines(1000, mib-2048)}},
 
-	{name: "space: 1,000,000 configurations", codes: []int{0, 2}, slow: true, args: sm89 + "rank" + sizes + manyValues(),
+	{name: "space: 262,144 configurations", codes: []int{0, 2}, slow: true, args: sm89 + "rank" + sizes + manyValues(),
 		files: files{}},
-	{name: "space: 1,000,000 configurations in process", codes: []int{0, 2}, slow: true,
+	{name: "space: 262,144 configurations in process", codes: []int{0, 2}, slow: true,
 		args: sm89 + "--in-process rank" + sizes + manyValues(), files: files{}},
-	{name: "space: more than 1,000,000 configurations", codes: []int{2},
+	{name: "space: 1,048,576 configurations", codes: []int{2},
 		args: sm89 + "rank" + sizes + manyValues() + " --space num_warps=1,2,4,8", files: files{}},
 }
 
@@ -235,10 +235,10 @@ func honestLines(n, detail int) func(io.Writer) {
 	}
 }
 
-// manyValues are the words of a space with a million configurations.
+// manyValues are the words of a space with 262,144 configurations.
 func manyValues() string {
 	var values []string
-	for i := range 100 {
+	for i := range 64 {
 		values = append(values, fmt.Sprint(16*(i+1)))
 	}
 	list := strings.Join(values, ",")

@@ -87,7 +87,6 @@ func (r *reader) line(text []byte, where string, d *Dataset) (truncated string, 
 		return "", diag.Inputf("%s in %s", what, stated).At("%s", where).
 			Do("keep measurements under other conditions in another folder")
 	}
-	m.Bound() // the longest texts of a line would be most of the memory
 	if err := d.Add(m); err != nil {
 		return "", diag.Within(where, err)
 	}

@@ -32,7 +32,7 @@ endif
 
 .DEFAULT_GOAL := build
 .PHONY: help build install lib wheel cuda cuda-ready cuda-test triton python-test python-ready test golden golden-arm64 lint proto
-.PHONY: generate intervals scores verify ptxas assemble fuzz bench tools clean
+.PHONY: generate intervals scores verify ptxas assemble fuzz soak hostile bench tools clean
 
 help: ## this list
 	@sed -n 's/^\([a-z][a-z0-9-]*\):[^#]*## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
@@ -152,6 +152,14 @@ fuzz: ## every decoder fed with mutated input, FUZZTIME each; what fails is writ
 			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1s -parallel $(FUZZPARALLEL) $$package || exit; \
 		done; \
 	done
+
+SOAKTIME  := 1h
+SOAKFLAGS :=
+soak: ## sweeps, selections and trust commands, whose processes are killed at random, for SOAKTIME; SOAKFLAGS=-race (Linux)
+	go run -trimpath ./cmd/origami/soak -time $(SOAKTIME) $(SOAKFLAGS)
+
+hostile: ## every hostile input, and the memory and time that it costs; `go test` gives the quick ones (Linux)
+	go test -count=1 -timeout 30m -v ./cmd/origami/hostile -all
 
 bench: ## all benchmarks, in the form that benchstat compares
 	go test -run '^$$' -bench . -benchmem -cpu 1 ./...

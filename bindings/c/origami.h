@@ -6,8 +6,8 @@
  *
  * A forked child of a process that has loaded this library cannot use it, because a fork does not copy the threads of
  * the library's runtime. Every call there returns ORIGAMI_INTERNAL with a text that says so, and no answer. Load the
- * library after the fork, or start the process by exec. A child that was made by clone() or _Fork(), past the C library's
- * fork(), is not noticed, and a call there may hang.
+ * library after the fork, or start the process by exec. A child that was made by clone() or _Fork(), and not by fork(),
+ * is not noticed, and a call there may hang.
  */
 #ifndef ORIGAMI_H
 #define ORIGAMI_H

@@ -74,6 +74,7 @@ func start(path string, file *binary, args, env []string, stderr *tail) (*proces
 		return nil, err
 	}
 	closeAll(theirs)
+	living.add(p)
 
 	drained := make(chan struct{})
 	go func() {
@@ -91,6 +92,7 @@ func start(path string, file *binary, args, env []string, stderr *tail) (*proces
 		}
 		late := time.Now().Add(p.drain)
 		p.mu.Unlock()
+		living.remove(p)
 		_, _ = stdoutR.SetReadDeadline(late), stderrR.SetReadDeadline(late)
 		<-drained
 		closeAll([]*os.File{stderrR, stdinW})

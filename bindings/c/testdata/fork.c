@@ -52,7 +52,8 @@ static int child(void) {
 		return 16;
 	if (origami_describe(model, NULL, 0, &length, NULL, 0) != ORIGAMI_INTERNAL || length != 0)
 		return 17;
-	if (origami_list(NULL, 0, &length, NULL, 0) != ORIGAMI_INTERNAL || origami_close(model, NULL, 0) != ORIGAMI_INTERNAL)
+	if (origami_list(NULL, 0, &length, NULL, 0) != ORIGAMI_INTERNAL ||
+	    origami_close(model, NULL, 0) != ORIGAMI_INTERNAL)
 		return 18;
 	return 0;
 }

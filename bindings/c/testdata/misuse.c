@@ -1,5 +1,5 @@
-/* Calls liborigami with what no caller should pass: NULLs, sizes, numbers and requests. Every call must return the right
- * status, with a text if it fails, and write nothing outside of what it was given. Prints the number of cases. */
+/* Calls liborigami with what no caller should pass: NULLs, sizes, numbers and requests. Every call must return the
+ * right status, with a text if it fails, and write nothing outside of what it was given. Prints the number of cases. */
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -144,7 +144,7 @@ static void numbers(const origami_problem *good) {
 	}
 }
 
-/* Requests that cannot be answered, and overrides that lead to numbers that are not finite: never ORIGAMI_OK with one. */
+/* Requests that cannot be answered, and overrides that lead to infinite numbers: never ORIGAMI_OK with one. */
 static void requests(const origami_problem *good) {
 	const char *refused[] = {"", "null", "[]", "{\"arch\":7}", "{\"arch\":\"sm90\"}x", "{\"arch\":\"\x1b[2J\"}",
 	                         "{\"arch\":\"sm90\",\"space\":{\"block_m\":[-1]}}x", "{\"arch\":\"sm90\",\"rung\":\"x\"}"};

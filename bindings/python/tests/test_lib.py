@@ -289,7 +289,7 @@ class InAProcess(unittest.TestCase):
         self.assertEqual(wrong, [])
 
     def test_the_memory_is_emptied_by_another_thread(self):
-        model, wrong, end = Model("sm90"), [], time.monotonic() + 2
+        model, wrong, end = Model("sm90"), [], time.monotonic() + 1
         sizes = [{"m": 64 + i, "n": 64, "k": 64} for i in range(8)]
         want = model.select_many(sizes)
 

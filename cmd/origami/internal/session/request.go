@@ -83,7 +83,7 @@ func readTable(ctx context.Context, flag, file string, targets int) ([]byte, err
 		return nil, diag.Inputf("the file is about the kernels of one device, and %d are selected", targets).
 			At("%s %s", flag, file).Do("leave it out")
 	}
-	data, err := readFile(ctx, file, limit.Table, "leave rows out")
+	data, err := readFile(ctx, file, limit.Kernels, "leave rows out")
 	if err != nil && limit.Exceeded(err) == nil {
 		err = diag.Inputf("it cannot be read: %v", err).At("%s %s", flag, file).Do("check the file")
 	}

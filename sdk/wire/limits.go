@@ -17,7 +17,6 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/limit"
-	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
 )
 
 // The limits of messages, see docs/plugin-protocol.md. The largest honest answer lists arch.MaxSpace configurations,
@@ -27,10 +26,6 @@ const (
 	MaxAnswer = 32 << 20
 	// MaxAnswerMemory is how many bytes the host may allocate to decode an answer.
 	MaxAnswerMemory = 96 << 20
-	// maxExecutorAnswer and maxExecutorMemory are the same for a call to an executor. Its answers are small, and several
-	// calls run at the same time.
-	maxExecutorAnswer = 1 << 20
-	maxExecutorMemory = 16 << 20
 	// MaxRequest is how many bytes a host may send. The largest request has two files of kernels.
 	MaxRequest = 2*int(limit.Kernels) + 8<<20
 	// maxRequestMemory is how many bytes a plugin may allocate to decode a request.
@@ -71,15 +66,12 @@ func DialOptions() []grpc.DialOption {
 	}
 }
 
-// boundAnswer makes a call whose answer takes no more than MaxAnswer and MaxAnswerMemory, or what an executor may take.
+// boundAnswer makes a call whose answer takes no more than MaxAnswer and MaxAnswerMemory.
 func boundAnswer(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker,
 	opts ...grpc.CallOption) error {
-	most, bounded := MaxAnswer, &codec{CodecV2: protobuf, most: MaxAnswerMemory}
-	if path.Dir(method) == "/"+pb.ExecutorService_ServiceDesc.ServiceName {
-		most, bounded.most = maxExecutorAnswer, maxExecutorMemory
-	}
+	bounded := &codec{CodecV2: protobuf, most: MaxAnswerMemory}
 	err := invoke(ctx, method, req, reply, conn, append(opts[:len(opts):len(opts)],
-		grpc.MaxCallRecvMsgSize(most), grpc.ForceCodecV2(bounded))...)
+		grpc.MaxCallRecvMsgSize(MaxAnswer), grpc.ForceCodecV2(bounded))...)
 	if refused := bounded.refused.Load(); err != nil && refused != nil {
 		return refused
 	}

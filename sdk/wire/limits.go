@@ -23,14 +23,14 @@ import (
 // The limits of messages, see docs/plugin-protocol.md. The largest honest answer lists arch.MaxSpace configurations,
 // all of them rejected with a reason in words: about 20 MiB, which take 60 MiB when they are decoded.
 const (
-	// MaxAnswer is how many bytes a plugin may answer to one call.
+	// MaxAnswer is how many bytes a plugin may answer to a call about many configurations.
 	MaxAnswer = 32 << 20
-	// MaxAnswerMemory is how many bytes the host may allocate to decode an answer.
+	// MaxAnswerMemory is how many bytes the host may allocate to decode such an answer.
 	MaxAnswerMemory = 96 << 20
-	// maxExecutorAnswer and maxExecutorMemory are the same for a call to an executor. Its answers are small, and several
-	// calls run at the same time.
-	maxExecutorAnswer = 1 << 20
-	maxExecutorMemory = 16 << 20
+	// MaxShortAnswer and MaxShortAnswerMemory are the same for other calls. The longest of these answers is that of Open,
+	// with some 50 KiB. An executor compiles several kernels at a time.
+	MaxShortAnswer       = 2 << 20
+	MaxShortAnswerMemory = 16 << 20
 	// MaxRequest is how many bytes a host may send. The largest request has two files of kernels.
 	MaxRequest = 2*int(limit.Kernels) + 8<<20
 	// maxRequestMemory is how many bytes a plugin may allocate to decode a request.
@@ -71,12 +71,13 @@ func DialOptions() []grpc.DialOption {
 	}
 }
 
-// boundAnswer makes a call whose answer takes no more than MaxAnswer and MaxAnswerMemory, or what an executor may take.
+// boundAnswer makes a call whose answer takes no more than its limits.
 func boundAnswer(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker,
 	opts ...grpc.CallOption) error {
-	most, bounded := MaxAnswer, &codec{CodecV2: protobuf, most: MaxAnswerMemory}
-	if path.Dir(method) == "/"+pb.ExecutorService_ServiceDesc.ServiceName {
-		most, bounded.most = maxExecutorAnswer, maxExecutorMemory
+	bounded, most := &codec{CodecV2: protobuf, most: MaxShortAnswerMemory}, MaxShortAnswer
+	switch reply.(type) {
+	case *pb.CandidatesResponse, *pb.EstimateResponse, *pb.TermsResponse, *pb.RankResponse:
+		bounded.most, most = MaxAnswerMemory, MaxAnswer
 	}
 	err := invoke(ctx, method, req, reply, conn, append(opts[:len(opts):len(opts)],
 		grpc.MaxCallRecvMsgSize(most), grpc.ForceCodecV2(bounded))...)

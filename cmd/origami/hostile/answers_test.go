@@ -107,19 +107,19 @@ func describing(name, first, again string, size int, last string) input {
 
 // executors are answers of an executor. Those that can be recorded do not spoil the records.
 var executors = []input{
-	executing("Devices", "empty devices, 32 MiB", many(empty(1), 32*mib)),
-	executing("Devices", "a name of 2 MiB", func() message {
-		return many("x", 2*mib, 1)().after("\x12\x04sm89\x22\x06triton").in(1)
+	executing("Devices", "empty devices, 1 MiB", many(empty(1), mib-64)),
+	executing("Devices", "a name of 900 KiB", func() message {
+		return many("x", 900<<10, 1)().after("\x12\x04sm89\x22\x06triton").in(1)
 	}),
-	executing("Environment", "empty throttle reasons, 32 MiB", many(empty(8), 32*mib, 1)),
-	resumed(executing("Environment", "a throttle reason of 2 MiB", many("x", 2*mib, 8, 1))),
-	resumed(executing("Environment", "a driver of 2 MiB", many("x", 2*mib, 2, 1))),
+	executing("Environment", "empty throttle reasons, 1 MiB", many(empty(8), mib-64, 1)),
+	resumed(executing("Environment", "a throttle reason of 900 KiB", many("x", 900<<10, 8, 1))),
+	resumed(executing("Environment", "a driver of 900 KiB", many("x", 900<<10, 2, 1))),
 	executing("Environment", "a driver of 100 MiB", many("x", 100*mib, 2, 1)),
 	executing("Compile", "unknown fields of no bytes, 32 MiB", many(empty(15), 32*mib)),
-	resumed(executing("Check", "a reference of 2 MiB", func() message {
-		return many("x", 2*mib, 6)().after("\x11\x00\x00\x00\x00\x00\x00\xf0\x3f\x18\x01").in(1)
+	resumed(executing("Check", "a reference of 900 KiB", func() message {
+		return many("x", 900<<10, 6)().after("\x11\x00\x00\x00\x00\x00\x00\xf0\x3f\x18\x01").in(1)
 	})),
-	executing("Measure", "200 MiB of times", many("\x00\x00\x00\x00\x00\x00\xf0\x3f", 200*mib, 1)),
+	executing("Measure", "1 MiB of times", many("\x00\x00\x00\x00\x00\x00\xf0\x3f", mib-64, 1)),
 }
 
 // executing is an answer of the executor to one method.

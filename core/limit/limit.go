@@ -15,10 +15,12 @@ type Size int64
 const (
 	// Text bounds files that people write: settings, lock files, overrides, descriptions of data sets.
 	Text Size = 1 << 20
-	// Describe bounds what a plugin prints about itself.
-	Describe Size = 4 << 20
-	// Table bounds CSV files: problems, times, kernels. Two files of kernels go in one message to a plugin.
+	// Describe bounds what a plugin prints about itself. It is JSON, which takes 60 times as much memory.
+	Describe Size = 1 << 20
+	// Table bounds CSV files: problems, recorded times.
 	Table Size = 64 << 20
+	// Kernels bounds a file about the kernels of a family. Two of them go in one message to a plugin.
+	Kernels Size = 16 << 20
 	// Row bounds a row of a CSV file.
 	Row Size = 64 << 10
 	// Records bounds a file of measurements, one per line. The lines are bounded too. A folder may have many files.

@@ -148,7 +148,7 @@ func (c *executorConn) Invoke(ctx context.Context, method string, args, reply an
 	go func() {
 		err := call(context.WithoutCancel(ctx))
 		if err != nil && ctx.Err() != nil {
-			c.host.options.Logger.Named(c.name).Warn("a call failed after its caller had given up", "call",
+			c.host.options.Logger.Named(c.name).Debug("a call failed after its caller had given up", "call",
 				op, "error", err)
 		}
 		done <- err

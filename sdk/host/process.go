@@ -73,6 +73,7 @@ func start(path string, file *binary, args, env []string, stderr *tail) (*proces
 		return nil, err
 	}
 	closeAll(theirs)
+	living.add(p)
 
 	drained := make(chan struct{})
 	go func() {
@@ -89,6 +90,7 @@ func start(path string, file *binary, args, env []string, stderr *tail) (*proces
 			p.state = err.Error()
 		}
 		p.mu.Unlock()
+		living.remove(p)
 		late := time.Now().Add(drainTime)
 		_, _ = stdoutR.SetReadDeadline(late), stderrR.SetReadDeadline(late)
 		<-drained

@@ -5,7 +5,7 @@
 //
 //	A and B         instruction         sums   C                 notes
 //	fp16, bf16      mma.sync.m16n8k16   fp32   fp16, bf16, fp32
-//	fp8, fp8_e5m2   mma.sync.m16n8k32   fp32   fp16, bf16, fp32  from sm_89; as fp16 on sm_90 to sm_110
+//	fp8, fp8_e5m2   mma.sync.m16n8k32   fp32   fp16, bf16, fp32  from sm_89; as fp16 from sm_90 to sm_110
 //	int8            mma.sync.m16n8k32   int32  int32             alpha and beta are integers
 //	tf32            mma.sync.m16n8k8    fp32   fp16, bf16, fp32  fp32 in memory, rounded to nearest when read
 //	fp32            fma                 fp32   fp16, bf16, fp32

@@ -41,6 +41,13 @@ func (c Call) Alignment(out gemm.DType) (alignA, alignB, alignC int) {
 	return c.A.align(rowA, p.DType, p.Batch), c.B.align(rowB, p.DType, p.Batch), c.C.align(p.N, out, p.Batch)
 }
 
+// Vectors returns how many bytes (16, 8, 4, 2 or 1) divide the address and the distance of contiguous rows of A, B and C.
+// Rows may end inside of an access of that width, if there is a gap behind them.
+func (c Call) Vectors(out gemm.DType) (vectorA, vectorB, vectorC int) {
+	p := c.Problem
+	return c.A.align(0, p.DType, p.Batch), c.B.align(0, p.DType, p.Batch), c.C.align(0, out, p.Batch)
+}
+
 // align returns the largest of 16, 8, 4, 2 and 1 that divides the address and the length of every row.
 func (m Matrix) align(row int, d gemm.DType, batch int) int {
 	offsets := m.Address | uint64((row|m.LD)*d.Bytes()) | 16

@@ -95,6 +95,16 @@ func (s sums) clear(d ptx.Operand) {
 	s.MovF32(d, ptx.Float(0))
 }
 
+// move is d = a, if a predicate is true.
+func (s sums) move(d, a, predicate ptx.Operand) {
+	s.If(predicate)
+	if s.integer {
+		s.MovB32(d, a)
+		return
+	}
+	s.MovF32(d, a)
+}
+
 // add is d += a.
 func (s sums) add(d, a ptx.Operand) {
 	if s.integer {

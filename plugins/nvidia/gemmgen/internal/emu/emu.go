@@ -250,12 +250,18 @@ func (t *thread) arrive(n int) {
 			if c.size == 0 {
 				continue
 			}
-			from, err := t.global.at(c.from, c.n)
-			if err != nil {
-				t.err = err
+			if c.from%uint64(c.n) != 0 {
+				t.err = fmt.Errorf("a copy of %d bytes from %#x is not aligned", c.n, c.from)
 				return
 			}
-			copy(to, from[:c.size])
+			for i := range c.size {
+				from, err := t.global.at(c.from+uint64(i), 1)
+				if err != nil {
+					t.err = err
+					return
+				}
+				to[i] = from[0]
+			}
 		}
 		t.groups = t.groups[1:]
 	}

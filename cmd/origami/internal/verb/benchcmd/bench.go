@@ -142,7 +142,7 @@ func (o *Options) compare(
 	if s.Wrong+s.Failed > 0 {
 		o.Factory.Streams.Warn(leftOut(s.Wrong, s.Failed) + " left out; --report lists why")
 	}
-	if n := data.Count(datastore.Misblamed); n > 0 {
+	if n := data.Count(datastore.WronglyFailed); n > 0 {
 		o.Factory.Streams.Warn(fmt.Sprintf("%s the executor's fault, not a kernel's; --mend takes %s out",
 			render.Plural(n, "failure was", "failures were"), them(n)))
 	}

@@ -43,10 +43,9 @@
 //
 // # Alignment
 //
-// If addresses, leading dimensions and strides are multiples of 16 bytes, copies are 16 bytes
-// wide and bypass L1. If they are multiples of 8 or 4 bytes, copies are that wide and go through L1. Otherwise 2 bytes
-// or 1 are loaded and stored at a time. Stores to C narrow in the same way. Every width computes the same sums in the
-// same order.
+// If addresses, leading dimensions and strides are multiples of 16 bytes, copies are 16 bytes wide and bypass L1. If
+// they are multiples of 8 or 4 bytes, copies are that wide and go through L1. Otherwise 2 bytes or 1 are loaded and
+// stored at a time. Stores to C narrow in the same way. Every width computes the same sums in the same order.
 //
 // Rows may end inside of an aligned access where there is a gap behind them, as in a matrix of 1001 columns with a
 // leading dimension of 1008. Such rows are ragged: copies at their end read only what is inside, and stores there write
@@ -55,8 +54,9 @@
 // # Order of summation
 //
 // If block_k does not divide a CTA's part of K, the short block comes first, padded with zeros, and the others follow
-// in order. If rows along K are ragged, the short block comes last, since the blocks behind it would not be aligned. Rows and columns beyond the matrix repeat the last row or column inside, and their results are not
-// written. C is read only if beta is not zero.
+// in order. If rows along K are ragged, the short block comes last, since the blocks behind it would not be aligned.
+// Rows and columns beyond the matrix repeat the last row or column inside, and their results are not written. C is read
+// only if beta is not zero.
 //
 // # The peak
 //

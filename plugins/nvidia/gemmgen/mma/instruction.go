@@ -46,8 +46,8 @@ var (
 )
 
 // widened reports whether fp8 operands are converted to fp16 in registers, and multiplied as such. The matrix
-// instruction for fp8 came with sm_89, but sm_90 has fp8 only for wgmma and sm_100 to sm_110 only for tcgen05. There the
-// assembler replaces mma.sync by conversions, multiplications and separate additions (ptxas 13.0).
+// instruction for fp8 came with sm_89, but sm_90 has fp8 only for wgmma and sm_100 to sm_110 only for tcgen05. There
+// the assembler replaces mma.sync by conversions, multiplications and separate additions (ptxas 13.0).
 func (i *instruction) widened(t target.Target) bool {
 	return i.widen != nil && t.CC >= 90 && t.CC < 120
 }

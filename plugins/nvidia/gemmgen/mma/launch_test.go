@@ -85,7 +85,8 @@ func TestLaunchRefuses(t *testing.T) {
 	// A kernel for ragged rows computes those that end with an access, too, and the other way around it does not.
 	padded := problem(64, 64, 62, 1, false, false)
 	padded.LDA = 64
-	ragged := SpecFor(gemmgen.NewCall(padded), gemm.FP16, spec(t, "64x64x32", "kn", gemm.FP16, gemm.FP16, 16, 16, 16).Config)
+	config := spec(t, "64x64x32", "kn", gemm.FP16, gemm.FP16, 16, 16, 16).Config
+	ragged := SpecFor(gemmgen.NewCall(padded), gemm.FP16, config)
 	if !ragged.RaggedA || ragged.AlignA != 16 || ragged.RaggedB || ragged.RaggedC {
 		t.Errorf("specification %+v", ragged)
 	}
@@ -109,7 +110,8 @@ func TestLaunchRefuses(t *testing.T) {
 		t.Errorf("alpha %d, beta %d", int32(got["alpha"]), got["beta"])
 	}
 	call.Alpha = 0.5
-	if _, err := integer.Launch(emit(t, integer), call); err == nil || !strings.Contains(err.Error(), "give whole numbers") {
+	_, err = integer.Launch(emit(t, integer), call)
+	if err == nil || !strings.Contains(err.Error(), "give whole numbers") {
 		t.Errorf("half of an integer: %v", err)
 	}
 	// A kernel for narrow rows computes wide ones too.

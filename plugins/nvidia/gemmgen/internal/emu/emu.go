@@ -208,7 +208,8 @@ func (t *thread) get(o operand) uint64 {
 }
 
 func (t *thread) special(index int) int {
-	return [...]int{t.id, t.cta.id[0], t.cta.id[1], t.cta.id[2], t.launch.Grid[0], t.launch.Grid[1], t.id % warpSize}[index]
+	cta, grid := &t.cta.id, &t.launch.Grid
+	return [...]int{t.id, cta[0], cta[1], cta[2], grid[0], grid[1], t.id % warpSize}[index]
 }
 
 func (t *thread) set(o operand, v uint64) { t.regs[o.index] = v & o.mask }

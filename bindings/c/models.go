@@ -1,12 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"math"
 	"slices"
@@ -18,6 +16,7 @@ import (
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/measure"
 	"github.com/origami-gemm/origami/core/selector"
+	"github.com/origami-gemm/origami/core/strictjson"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/plugins/builtins"
 )
@@ -102,13 +101,9 @@ func (s *space) UnmarshalJSON(text []byte) error {
 func open(text []byte) (*model, error) {
 	const place = "open request"
 	var r request
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.DisallowUnknownFields()
-	err := decoder.Decode(&r)
-	if err == nil {
-		if _, extra := decoder.Token(); !errors.Is(extra, io.EOF) {
-			err = errors.New("data follows the first JSON object")
-		}
+	err := strictjson.Unmarshal(text, &r)
+	if errors.Is(err, strictjson.ErrTrailing) {
+		err = errors.New("data follows the first JSON object")
 	}
 	if err != nil {
 		return nil, diag.Inputf("not understood: %v", err).At(place).Do(`write a JSON object, as in {"arch":"sm90"}`)

@@ -245,12 +245,12 @@ var callForgeries = slices.Concat(
 		{name: "answers a diagnostic of an unknown kind", do: answerDetails(codes.Internal, &pb.Diagnostic{Kind: 99,
 			What: "?"})},
 		{name: "answers 33 MiB", do: func(folder) (any, error) { return repeated{"\x00", 33 << 20}, nil }},
-		{name: "answers 8 million empty items", other: true, do: func(folder) (any, error) {
-			return repeated{"\x0a\x00", 8 << 20}, nil
+		{name: "answers 1 million empty items", other: true, do: func(folder) (any, error) {
+			return repeated{"\x0a\x00", 1_000_000}, nil
 		}},
-		{name: "answers 5 MiB more than needed", forge: func(m protoreflect.Message) {
+		{name: "answers 1 MiB more than needed", forge: func(m protoreflect.Message) {
 			// One unknown field, number 10000, of that many bytes.
-			m.SetUnknown(append([]byte{0x82, 0xf1, 0x04, 0x80, 0x80, 0xc0, 0x02}, make([]byte, 5<<20)...))
+			m.SetUnknown(append([]byte{0x82, 0xf1, 0x04, 0x80, 0x80, 0x40}, make([]byte, 1<<20)...))
 		}},
 		{name: "answers an empty message", forge: func(m protoreflect.Message) { proto.Reset(m.Interface()) }},
 		{name: "every number NaN", forge: everyFloat(math.NaN())},

@@ -30,15 +30,16 @@ var costly = map[string]struct {
 	call   string
 	answer repeated
 }{
-	"rankings":          {"Rank", repeated{field(1, ""), wire.MaxAnswer / 2}},
-	"counts in ranking": {"Rank", repeated{field(1, strings.Repeat(field(8, ""), 1<<20)), 15}},
-	"a list in parts":   {"Estimate", repeated{field(3, "\x00"), 1 << 20}},
-	"unknown fields":    {"Rank", repeated{field(99, strings.Repeat("x", 1<<20)), 31}},
-	"axes":              {"Candidates", repeated{field(1, strings.Repeat(field(10, ""), 1<<20)), 15}},
-	"details":           {"Candidates", repeated{field(6, ""), wire.MaxAnswer / 2}},
-	"numbers":           {"Candidates", repeated{field(3, strings.Repeat("\x01", 1<<20)), 31}},
-	"levels":            {"Open", repeated{field(3, ""), wire.MaxAnswer / 2}},
-	"too many bytes":    {"Rank", repeated{field(1, ""), wire.MaxAnswer/2 + 1}},
+	"rankings":           {"Rank", repeated{field(1, ""), wire.MaxAnswer / 2}},
+	"counts in ranking":  {"Rank", repeated{field(1, strings.Repeat(field(8, ""), 1<<20)), 15}},
+	"a list in parts":    {"Estimate", repeated{field(3, "\x00"), 1 << 20}},
+	"unknown fields":     {"Rank", repeated{field(99, strings.Repeat("x", 1<<20)), 31}},
+	"axes":               {"Candidates", repeated{field(1, strings.Repeat(field(10, ""), 1<<20)), 15}},
+	"details":            {"Candidates", repeated{field(6, ""), wire.MaxAnswer / 2}},
+	"numbers":            {"Candidates", repeated{field(3, strings.Repeat("\x01", 1<<20)), 31}},
+	"levels":             {"Open", repeated{field(3, ""), wire.MaxShortAnswer / 2}},
+	"a long description": {"Open", repeated{field(1, ""), wire.MaxShortAnswer/2 + 1}},
+	"too many bytes":     {"Rank", repeated{field(1, ""), wire.MaxAnswer/2 + 1}},
 }
 
 // used returns how much memory this process allocates while do runs.

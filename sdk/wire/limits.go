@@ -17,15 +17,20 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/limit"
+	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
 )
 
 // The limits of messages, see docs/plugin-protocol.md. The largest honest answer lists arch.MaxSpace configurations,
 // all of them rejected with a reason in words: about 20 MiB, which take 60 MiB when they are decoded.
 const (
-	// MaxAnswer is how many bytes a plugin may answer to one call.
+	// MaxAnswer is how many bytes a plugin may answer to a call about many configurations.
 	MaxAnswer = 32 << 20
-	// MaxAnswerMemory is how many bytes the host may allocate to decode an answer.
+	// MaxAnswerMemory is how many bytes the host may allocate to decode such an answer.
 	MaxAnswerMemory = 96 << 20
+	// MaxShortAnswer and MaxShortAnswerMemory are the same for other calls. The longest of these answers is that of Open,
+	// with some 50 KiB. An executor compiles several kernels at a time.
+	MaxShortAnswer       = 2 << 20
+	MaxShortAnswerMemory = 16 << 20
 	// MaxRequest is how many bytes a host may send. The largest request has two files of kernels.
 	MaxRequest = 2*int(limit.Kernels) + 8<<20
 	// maxRequestMemory is how many bytes a plugin may allocate to decode a request.
@@ -66,12 +71,16 @@ func DialOptions() []grpc.DialOption {
 	}
 }
 
-// boundAnswer makes a call whose answer takes no more than MaxAnswer and MaxAnswerMemory.
+// boundAnswer makes a call whose answer takes no more than its limits.
 func boundAnswer(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker,
 	opts ...grpc.CallOption) error {
-	bounded := &codec{CodecV2: protobuf, most: MaxAnswerMemory}
+	bounded, most := &codec{CodecV2: protobuf, most: MaxShortAnswerMemory}, MaxShortAnswer
+	switch reply.(type) {
+	case *pb.CandidatesResponse, *pb.EstimateResponse, *pb.TermsResponse, *pb.RankResponse:
+		bounded.most, most = MaxAnswerMemory, MaxAnswer
+	}
 	err := invoke(ctx, method, req, reply, conn, append(opts[:len(opts):len(opts)],
-		grpc.MaxCallRecvMsgSize(MaxAnswer), grpc.ForceCodecV2(bounded))...)
+		grpc.MaxCallRecvMsgSize(most), grpc.ForceCodecV2(bounded))...)
 	if refused := bounded.refused.Load(); err != nil && refused != nil {
 		return refused
 	}

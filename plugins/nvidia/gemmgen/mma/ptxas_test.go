@@ -113,8 +113,11 @@ func assembleType(t *testing.T, bin string, d gemm.DType) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				t.Logf("%d registers, %d+%d", registers, r.Accumulators, r.Fragments)
-				if spills > 0 || registers < r.Accumulators || registers*k.Threads > 1<<16 {
+				allowed := 0
+				if s.RaggedA {
+					allowed = 16 // a few words, in the largest kernels, for what is left of K
+				}
+				if spills > allowed || registers < r.Accumulators || registers*k.Threads > 1<<16 {
 					t.Errorf("%d registers, %d bytes of stack and spills; %d accumulators", registers, spills,
 						r.Accumulators)
 				}

@@ -13,7 +13,9 @@ type Size int64
 
 // The limits. Real files are far smaller, and files up to the limits fit into memory.
 const (
-	// Text bounds files that people write: settings, lock files, overrides, descriptions of data sets.
+	// Settings bounds settings files. Reading YAML takes a time that grows with the square of the number of keys.
+	Settings Size = 64 << 10
+	// Text bounds other files that people write: lock files, overrides, descriptions of data sets.
 	Text Size = 1 << 20
 	// Describe bounds what a plugin prints about itself. It is JSON, which takes 60 times as much memory.
 	Describe Size = 1 << 20
@@ -33,8 +35,10 @@ const (
 const (
 	// Cells bounds the cells of a row.
 	Cells = 1 << 10
-	// Rows bounds the rows of a file whose rows are held in memory. A measured time takes about 1 KB there.
-	Rows = 1 << 20
+	// Rows bounds the rows of a file whose rows are held in memory.
+	Rows = 1 << 18
+	// Measurements bounds the measurements of a data set, whatever files they are in. Reading one takes 1 to 2 KB.
+	Measurements = 1 << 18
 )
 
 // String formats in the largest binary unit that leaves a whole number.

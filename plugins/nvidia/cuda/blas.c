@@ -9,7 +9,8 @@
 // What the libraries' headers declare. Source: cuBLAS library documentation, chapters "Using the cuBLAS API" and "Using
 // the cuBLASLt API".
 enum { COMPUTE_32I = 72, GEMM_DEFAULT = -1, TYPE_32F = 0, TYPE_32I = 10 };
-enum { DESC_TRANSA = 3, DESC_TRANSB = 4, LAYOUT_BATCH = 5, LAYOUT_STRIDE = 6, PREFERENCE_WORKSPACE = 1 };
+enum { DESC_TRANSA = 3, DESC_TRANSB = 4, LAYOUT_BATCH = 5, LAYOUT_STRIDE = 6 };
+enum { PREFERENCE_WORKSPACE = 1, PREFERENCE_ALIGNMENT = 5 };
 typedef struct {
   uint64_t algorithm[8];
   size_t workspace;
@@ -138,9 +139,9 @@ int origami_blas_run(origami_blas *b, const origami_gemm *g) {
     return b->gemm(b->handle, g->trans_a, g->trans_b, g->m, g->n, g->k, alpha(g), (void *)g->a, g->in_type, g->lda,
                    (void *)g->b, g->in_type, g->ldb, beta(g), (void *)g->c, g->out_type, g->ldc, g->compute,
                    GEMM_DEFAULT);
-  return b->gemm_batched(b->handle, g->trans_a, g->trans_b, g->m, g->n, g->k, alpha(g), (void *)g->a, g->in_type, g->lda,
-                         g->stride_a, (void *)g->b, g->in_type, g->ldb, g->stride_b, beta(g), (void *)g->c, g->out_type,
-                         g->ldc, g->stride_c, g->batch, g->compute, GEMM_DEFAULT);
+  return b->gemm_batched(b->handle, g->trans_a, g->trans_b, g->m, g->n, g->k, alpha(g), (void *)g->a, g->in_type,
+                         g->lda, g->stride_a, (void *)g->b, g->in_type, g->ldb, g->stride_b, beta(g), (void *)g->c,
+                         g->out_type, g->ldc, g->stride_c, g->batch, g->compute, GEMM_DEFAULT);
 }
 
 struct origami_blas_plan {
@@ -155,6 +156,19 @@ static int layout(origami_blas *b, void **to, int type, uint64_t rows, uint64_t 
   if (!status) status = b->layout_set(*to, LAYOUT_BATCH, &count, sizeof count);
   if (!status) status = b->layout_set(*to, LAYOUT_STRIDE, &stride, sizeof stride);
   return status;
+}
+
+// prefer_alignment tells the heuristic how aligned A, B, C and D are. It assumes 256 bytes otherwise, and proposes what
+// then does not run.
+static int prefer_alignment(origami_blas *b, void *preference, const origami_gemm *g) {
+  CUdeviceptr matrices[] = {g->a, g->b, g->c, g->c};
+  for (int i = 0; i < 4; i++) {
+    CUdeviceptr bits = matrices[i] | 256;
+    uint32_t bytes = bits & -bits;
+    int status = b->preference_set(preference, PREFERENCE_ALIGNMENT + i, &bytes, sizeof bytes);
+    if (status) return status;
+  }
+  return 0;
 }
 
 int origami_blas_plan_new(origami_blas *b, const origami_gemm *g, origami_blas_plan **to, int *candidates) {
@@ -174,6 +188,7 @@ int origami_blas_plan_new(origami_blas *b, const origami_gemm *g, origami_blas_p
   if (!status) status = layout(b, &p->c, g->out_type, g->m, g->n, g->ldc, g->batch, g->stride_c);
   if (!status) status = b->preference_create(&preference);
   if (!status) status = b->preference_set(preference, PREFERENCE_WORKSPACE, &workspace, sizeof workspace);
+  if (!status) status = prefer_alignment(b, preference, g);
   if (!status)
     status = b->propose(b->lt, p->desc, p->a, p->b, p->c, p->c, preference, CANDIDATES, p->candidates, &found);
   if (preference) b->preference_destroy(preference);

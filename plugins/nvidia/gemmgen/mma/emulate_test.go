@@ -35,7 +35,7 @@ func (s *stored) at(batch, row, col int) []byte {
 
 func (s *stored) set(batch, row, col int, v float64) {
 	if s.dtype == gemm.TF32 {
-		v *= 1 + 0x1p-20 // fp32 in memory, and what the kernel must round away
+		v *= 1 - 0x1p-20 // fp32 in memory, which the kernel must round and not truncate
 	}
 	element := emu.ElementOf(s.dtype.String())
 	if s.dtype == gemm.TF32 {
@@ -55,6 +55,8 @@ type trial struct {
 	// pad is added to every leading dimension, offset to every address, in elements.
 	pad, offset int
 	alpha, beta float32
+	// target is what the kernel is for.
+	target int
 }
 
 func (r trial) String() string {
@@ -99,7 +101,7 @@ func (r trial) run(t *testing.T, random *rand.Rand, backwards bool) {
 	if _, reason, detail := s.Check(limits(227 << 10)); reason != "" {
 		t.Fatalf("%s: %s: %s", r, reason, detail)
 	}
-	k, err := s.Emit(sm(90))
+	k, err := s.Emit(sm(r.target))
 	if err != nil {
 		t.Fatalf("%s: %v", r, err)
 	}
@@ -184,12 +186,18 @@ func TestEveryTypeComputes(t *testing.T) {
 				{config: "64x16x32,stages=4", m: 50, n: 34, k: 70, pad: 2},
 				{config: "32x32x64,stages=2,split=3", m: 36, n: 28, k: 200, pad: 4, batch: 2},
 				{config: "16x16x128,stages=2", m: 7, n: 9, k: 5, pad: 3, offset: 1},
+				{config: "32x64x32,stages=3,split=2", m: 45, n: 37, k: 77, pad: 3, batch: 2}, // ragged, all aligned to 16 bytes
+				{config: "64x32x32,stages=2", m: 45, n: 85, k: 13, pad: 3},
 				{config: "64x64x32,stages=2,warps=8", m: 1, n: 1, k: 1},
 			} {
 				r.majors, r.in, r.out, r.alpha, r.batch = majors, d, out, 1, max(r.batch, 1)
 				if j%2 == 1 {
 					r.alpha, r.beta = 2, -1
 				}
+				if (d == gemm.BF16 || d == gemm.FP8E5M2) && j%3 != 1 {
+					continue // differ from fp16 and fp8 in the name of the instruction alone
+				}
+				r.target = []int{89, 90}[j/2%2] // without and with fp8 as fp16
 				r.run(t, random, j%2 == 0)
 			}
 		}

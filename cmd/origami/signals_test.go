@@ -111,8 +111,11 @@ func TestSignals(t *testing.T) {
 		"report":          {args: "--in-process --arch sm90@h200 bench --report $DIR/report", when: written("report")},
 		"measuring": {args: "--arch sm89 bench --executor pretend --records $DIR/run",
 			when: written("run/measurements.jsonl"), want: "origami: interrupted; "},
-		"describe":     {args: "plugin ls", when: written("describing")},
-		"call":         {args: "--arch example compare --arch sm89 -m 1 -n 1 -k 1", when: written("estimating")},
+		"describe": {args: "plugin ls", when: written("describing")},
+		"call": { // the plugin is named, so that it is awaited however busy the machine is
+			args: "--plugin $DIR/plugins/origami-plugin-caught --arch example compare --arch sm89 -m 1 -n 1 -k 1",
+			when: written("estimating"),
+		},
 		"plugin check": {args: "plugin check $DIR/plugins/origami-plugin-caught", when: written("estimating")},
 	}
 	origami := binary(t)

@@ -27,8 +27,8 @@ func TestSupports(t *testing.T) {
 		{"mma", "", func(p *gemm.Problem) { p.DType = gemm.FP8 }},
 		{"mma", "", func(p *gemm.Problem) { p.DType, p.Out = gemm.INT8, gemm.INT32 }},
 		{"other", "", func(p *gemm.Problem) { p.DType = gemm.TF32 }}, // declares no types
-		{"", "the refined model of sm90 has no triton kernels for fp8; " + fix, func(p *gemm.Problem) { p.DType = gemm.FP8 }},
-		{"mma", "has no mma kernels for fp8 with bf16 results; " + fix, func(p *gemm.Problem) {
+		{"", "the refined model of sm90 does not predict triton kernels for fp8; " + fix, func(p *gemm.Problem) { p.DType = gemm.FP8 }},
+		{"mma", "does not predict mma kernels for fp8 with bf16 results; " + fix, func(p *gemm.Problem) {
 			p.DType, p.Out = gemm.FP8, gemm.BF16
 		}},
 		// Padding that keeps rows aligned, or makes them so, costs nothing.
@@ -51,6 +51,21 @@ func TestSupports(t *testing.T) {
 			(!strings.Contains(err.Error(), c.says) || diag.KindOf(err) != diag.Input) {
 			t.Errorf("%s with %q: %v, want %q", p, c.kernel, err, c.says)
 		}
+	}
+}
+
+// What was measured with one type of results says nothing about another.
+func TestUncertaintyIsOfDefaultResults(t *testing.T) {
+	d := arch.Description{Uncertainty: []arch.Uncertainty{{Kernel: "triton"}}}
+	p := gemm.New(64, 64, 64)
+	if d.UncertaintyFor("triton", &p) == nil || d.UncertaintyFor("mma", &p) != nil {
+		t.Error("the uncertainty is not that of its family")
+	}
+	if p.Out = gemm.FP16; d.UncertaintyFor("triton", &p) == nil {
+		t.Error("the default counts as another type")
+	}
+	if p.Out = gemm.FP32; d.UncertaintyFor("triton", &p) != nil {
+		t.Error("fp32 results have the uncertainty of fp16")
 	}
 }
 

@@ -35,8 +35,10 @@ const (
 const (
 	// Cells bounds the cells of a row.
 	Cells = 1 << 10
-	// Rows bounds the rows of a file whose rows are held in memory. A measured time takes about 1 KB there.
-	Rows = 1 << 20
+	// Rows bounds the rows of a file whose rows are held in memory.
+	Rows = 1 << 18
+	// Measurements bounds the measurements of a data set, whatever files they are in. Reading one takes 1 to 2 KB.
+	Measurements = 1 << 18
 )
 
 // String formats in the largest binary unit that leaves a whole number.

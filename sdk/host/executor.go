@@ -87,7 +87,7 @@ func (h *Host) awaitExecutor(ctx context.Context) (executors []*found, err error
 	all := h.listed()
 	answers := make(chan error, len(all))
 	for _, q := range all {
-		go func() { answers <- h.ask(waiting, []*inquiry{q}, 0) }()
+		go func() { answers <- h.ask(waiting, []*inquiry{q}, nil) }()
 	}
 	for range all {
 		if err := <-answers; err != nil {

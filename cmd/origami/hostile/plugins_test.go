@@ -150,9 +150,12 @@ func serveLies(s *wire.Service, describe func()) {
 
 // call answers a call. While a stream floods the host, its call does not end.
 func (l lie) call(ctx context.Context, req any, i *grpc.UnaryServerInfo, h grpc.UnaryHandler) (any, error) {
-	method := path.Base(i.FullMethod)
 	floods := l.method == "broker" || l.method == "stdio"
-	if l.method != method && !(floods && method == "Rank") {
+	method := l.method
+	if floods {
+		method = "Rank"
+	}
+	if path.Base(i.FullMethod) != method {
 		return h(ctx, req)
 	}
 	if l.before != nil {

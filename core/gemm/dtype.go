@@ -105,8 +105,8 @@ func (d DType) Bits() int {
 // Bytes returns the size of one element in memory.
 func (d DType) Bytes() int { return d.Bits() / 8 }
 
-// Integer reports whether the type is an integer type. Its rates are then in operations, not in floating-point
-// operations.
+// Integer reports whether the type is an integer type. The field writes rates of integers in TOPS, and all others in
+// TFLOP/s.
 func (d DType) Integer() bool { return d == INT8 || d == INT32 }
 
 // Operand reports whether A and B can have the type.

@@ -83,6 +83,9 @@ func TestValidateRefuses(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.says) || diag.KindOf(err) != diag.Input {
 			t.Errorf("Validate(%+v) = %v, want an input error saying %q", p, err, c.says)
 		}
+		if p.Canonical().Validate() == nil {
+			t.Errorf("%+v is valid in its canonical form", p)
+		}
 	}
 }
 

@@ -160,7 +160,7 @@ func (p Problem) VectorBytes(o Operand) int {
 }
 
 // Canonical returns the problem with the defaults as zeros. Equal problems are then equal values, as keys of a map must
-// be. Whatever reads a problem returns it in this form.
+// be. Whatever reads a problem returns it in this form. It makes no invalid problem valid.
 func (p Problem) Canonical() Problem {
 	if p.Out == p.DType.Output() {
 		p.Out = 0
@@ -169,7 +169,7 @@ func (p Problem) Canonical() Problem {
 		if _, dense := p.Rows(o); *p.ld(o) == dense {
 			*p.ld(o) = 0
 		}
-		if *p.align(o) >= MaxVector {
+		if *p.align(o) == MaxVector {
 			*p.align(o) = 0
 		}
 	}

@@ -11,7 +11,9 @@
 static origami_model model;
 static volatile int stop;
 
-static origami_problem problem(int64_t m) { return (origami_problem){m, 512, 512, 1, ORIGAMI_FP16, 0, 0, {0, 0}}; }
+static origami_problem problem(int64_t m) {
+	return (origami_problem){.m = m, .n = 512, .k = 512, .batch = 1, .dtype = ORIGAMI_FP16};
+}
 
 static int32_t ask(int64_t m, char *error, size_t size) {
 	origami_problem p = problem(m);

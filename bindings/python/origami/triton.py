@@ -59,9 +59,9 @@ _DTYPES = {
     "fp32": "tf32",
     "int8": "int8",
     "float8_e4m3fn": "fp8",
-    "float8_e5m2": "fp8",
+    "float8_e5m2": "fp8_e5m2",
     "fp8e4nv": "fp8",
-    "fp8e5": "fp8",
+    "fp8e5": "fp8_e5m2",
 }
 
 

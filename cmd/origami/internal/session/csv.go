@@ -25,8 +25,8 @@ const splitFiles = "split it into several files"
 const headerForm = "write a header line such as m,n,k,batch,trans_a,trans_b,dtype"
 
 // problemFile reads a problems file: a header with the columns m, n, k and optionally batch, trans_a, trans_b (0, 1,
-// false or true), dtype and gemm.MoreColumns, in any order, then a problem per row. An empty cell, and a column that is not there, mean
-// what base has. Lines that start with # are skipped.
+// false or true), dtype and gemm.MoreColumns, in any order, then a problem per row. An empty cell, and a column that is
+// not there, mean what base has. Lines that start with # are skipped.
 type problemFile struct {
 	name   string
 	base   gemm.Problem

@@ -33,6 +33,7 @@ COOKIE = ("ORIGAMI_PLUGIN", "6d9b3c5e1f8247a0b4e2c7d15a90f863")
 PROTOCOL_VERSION = 1
 API_VERSIONS = ["1.1.0"]  # the first that has executors
 API_NAMED_AXES = "1.2.0"  # the first in which configurations have named axes
+API_WHOLE_PROBLEMS = "1.3.0"  # the first in which problems have output types, leading dimensions and alignments
 MAX_MESSAGE = 256 << 20  # bytes
 ENV_WATCH, ENV_LOG_LEVEL = "ORIGAMI_PLUGIN_WATCH", "ORIGAMI_PLUGIN_LOG_LEVEL"
 
@@ -68,6 +69,8 @@ def describe(provider: Provider):
     d.info.api_versions.extend(API_VERSIONS)
     if getattr(provider, "named_axes", False):
         d.info.api_versions.append(API_NAMED_AXES)
+    if getattr(provider, "whole_problems", False):
+        d.info.api_versions.append(API_WHOLE_PROBLEMS)
     if hasattr(provider, "health"):
         try:
             provider.health()

@@ -264,7 +264,7 @@ func writeCard(s *iostreams.Streams, v *view) {
 		if i == 0 {
 			label = "peak"
 		}
-		line(label, "%-5s %s", p.DType, p.Rate)
+		line(label, "%-5s %s", p.DType, render.Rate(p.Rate, p.DType))
 	}
 }
 

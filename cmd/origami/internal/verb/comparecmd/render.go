@@ -84,7 +84,7 @@ func writeRecords(s *iostreams.Streams, f render.Format, c *Comparison) error {
 			{"model", o.Model, ""}, {"kernel", o.Kernel, ""}, {"rung", string(o.Rung), ""},
 			{"config", best.Config.String(), ""},
 			{"cycles", render.Exact(o.Predicted.Cycles), "cycles"}, {"seconds", render.Exact(o.Predicted.Seconds), "s"},
-			{"tflops", render.Exact(o.Predicted.TFLOPS), "TFLOP/s"}, {"bound", o.Predicted.Bound, ""},
+			{"tflops", render.Exact(o.Predicted.TFLOPS), render.TeraRate(c.Problem.DType)}, {"bound", o.Predicted.Bound, ""},
 		} {
 			if err := row("answer", cells[0], "", cells[1], cells[2], ""); err != nil {
 				return err
@@ -165,7 +165,9 @@ func writeTable(s *iostreams.Streams, c *Comparison) {
 		}
 		return absent
 	})
-	row("rate", func(_ int, side *Side, best *session.Entry) string { return side.Rate(best).String() })
+	row("rate", func(_ int, side *Side, best *session.Entry) string {
+		return render.Rate(side.Rate(best), c.Problem.DType)
+	})
 	row("of peak", func(_ int, side *Side, best *session.Entry) string {
 		if share, ok := side.PeakShare(best); ok {
 			return render.Percent(share)

@@ -201,7 +201,7 @@ func writeText(s *iostreams.Streams, e *Explanation) {
 	default:
 		line("predicted", "%s, %s cycles, %s, bound by %s", e.Seconds(&e.Entry),
 			render.Exact(float64(e.Estimate.Cycles)),
-			e.Rate(&e.Entry), e.Estimate.Bound)
+			render.Rate(e.Rate(&e.Entry), e.Problem.DType), e.Estimate.Bound)
 	}
 	if e.Rank > 0 {
 		line("rank", "%d of %d", e.Rank, e.Feasible)

@@ -128,7 +128,7 @@ func (w *writer) table(a *session.Answer) {
 		e := &a.Entries[i]
 		row := []string{rank(e), e.Config.String(), "", "", ""}
 		if e.Rank > 0 {
-			row[2], row[3], row[4] = a.Seconds(e).String(), a.Rate(e).String(), e.Estimate.Bound.String()
+			row[2], row[3], row[4] = a.Seconds(e).String(), render.Rate(a.Rate(e), a.Problem.DType), e.Estimate.Bound.String()
 		}
 		if w.rejected {
 			reason := string(e.Estimate.Reject)

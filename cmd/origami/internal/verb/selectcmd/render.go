@@ -55,7 +55,7 @@ func (w *writer) write(a *session.Answer) error {
 			render.Lines(w.s, render.Heading(a)...)
 		}
 		w.rows = append(w.rows, []string{a.Problem.String(), best.Config.String(), a.Seconds(best).String(),
-			a.Rate(best).String(), peakShare(a, best), best.Estimate.Bound.String()})
+			render.Rate(a.Rate(best), a.Problem.DType), peakShare(a, best), best.Estimate.Bound.String()})
 		return nil
 	default:
 		w.card(a)
@@ -108,13 +108,14 @@ func (w *writer) card(a *session.Answer) {
 		line("", "%s", render.LaunchOrder(m))
 	}
 	predicted := fmt.Sprintf("%s, %s cycles, %s", a.Seconds(best), render.SixDigits(float64(best.Estimate.Cycles)),
-		a.Rate(best))
+		render.Rate(a.Rate(best), a.Problem.DType))
 	if share := peakShare(a, best); share != "" {
 		whose := "the data sheet's"
 		if a.Arch.Device == arch.LiveID {
 			whose = "an estimated peak of"
 		}
-		predicted += fmt.Sprintf(", %s of %s %s", share, whose, a.Arch.PeakFor(a.Problem.DType))
+		predicted += fmt.Sprintf(", %s of %s %s", share, whose,
+			render.Rate(a.Arch.PeakFor(a.Problem.DType), a.Problem.DType))
 	}
 	line("predicted", "%s", predicted)
 	if low, high, ok := a.Interval(best); ok {

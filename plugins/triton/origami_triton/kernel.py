@@ -63,7 +63,7 @@ def add_parts(parts, c, m, n, stride_cm, SPLIT: tl.constexpr, ROWS: tl.constexpr
     columns = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
     inside = (rows[:, None] < m) & (columns[None, :] < n)
     at = parts + rows[:, None].to(tl.int64) * n + columns[None, :]
-    size = m.to(tl.int64) * n
+    size = tl.cast(m, tl.int64) * n
     total = tl.load(at, mask=inside, other=0)
     for _ in tl.static_range(1, SPLIT):
         at += size

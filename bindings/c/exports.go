@@ -107,7 +107,7 @@ func origami_go_rank(handle C.origami_model, problem *C.origami_problem, picks *
 		}
 		return m.rank(p, int(min(room, maxRank)), func(entries []selector.Entry) {
 			for i, out := 0, unsafe.Slice(picks, len(entries)); i < len(out); i++ {
-				out[i] = m.pick(&entries[i])
+				out[i] = m.pick(&p, &entries[i])
 			}
 			*count = C.size_t(len(entries))
 		})
@@ -257,14 +257,14 @@ func (m *model) selectInto(problem *C.origami_problem, pick *C.origami_pick) err
 	}
 	e, err := m.selectOne(p)
 	if err == nil {
-		*pick = m.pick(&e)
+		*pick = m.pick(&p, &e)
 	}
 	return err
 }
 
 // pick converts an entry.
-func (m *model) pick(e *selector.Entry) C.origami_pick {
-	low, high := m.interval(e)
+func (m *model) pick(p *gemm.Problem, e *selector.Entry) C.origami_pick {
+	low, high := m.interval(p, e)
 	pick := C.origami_pick{
 		block_m: C.int32_t(e.Config.BlockM), block_n: C.int32_t(e.Config.BlockN), block_k: C.int32_t(e.Config.BlockK),
 		group_m: C.int32_t(e.Config.GroupM), num_warps: C.int32_t(e.Config.NumWarps),

@@ -19,7 +19,7 @@ func (d *Description) Supports(kernel string, p *gemm.Problem) error {
 	for i := range d.Families {
 		f := &d.Families[i]
 		if f.Name == kernel && len(f.Types) > 0 && !slices.Contains(f.Types, t) {
-			return diag.Inputf("the %s model of %s has no %s kernels for %s", d.Model, d.Arch, kernel, t.Text()).
+			return diag.Inputf("the %s model of %s does not predict %s kernels for %s", d.Model, d.Arch, kernel, t.Text()).
 				Do("use %s", d.supported())
 		}
 	}

@@ -152,8 +152,8 @@ func (p *Problem) SetAlign(o Operand, bytes int) error {
 }
 
 // VectorBytes returns the width in bytes of the widest access that is aligned at the start of every contiguous row of a
-// matrix: the largest power of two, up to MaxVector, that divides its address and its leading dimension. The stride of a
-// batch is a multiple of the leading dimension. Rows may end inside of such an access, if there is a gap behind them.
+// matrix: the largest power of two, up to MaxVector, that divides its address and its leading dimension. The stride of
+// a batch is a multiple of the leading dimension. The last access of a row may reach beyond the row.
 func (p Problem) VectorBytes(o Operand) int {
 	offsets := uint(p.Align(o)) | uint(p.LD(o)*p.Type(o).Bytes()) | MaxVector
 	return int(offsets & -offsets)

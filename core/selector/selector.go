@@ -162,13 +162,8 @@ func (s *Selector) Rank(ctx context.Context, p gemm.Problem, top int, into *Resu
 			into.Rejected = count(into.Rejected, e.Reject)
 			continue
 		}
-		if !(e.Cycles > 0) || math.IsInf(float64(e.Cycles), 0) {
-			d := s.arch.Describe()
-			return &diag.Error{
-				Kind: diag.Plugin, Where: d.ID(), Fix: "report it to the model's author",
-				What: fmt.Sprintf("the %s model predicts %v cycles for %s of %s",
-					d.Model, float64(e.Cycles), list.Configs[i], p),
-			}
+		if !arch.IsTotal(e.Cycles) {
+			return s.arch.Describe().Implausible(e.Cycles, fmt.Sprintf("%s of %s", list.Configs[i], p))
 		}
 		s.ranked = append(s.ranked, scored{math.Float64bits(float64(e.Cycles)), i})
 	}

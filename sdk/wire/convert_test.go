@@ -156,12 +156,13 @@ func TestRandomValuesSurvive(t *testing.T) {
 		t.Fatal(err)
 	}
 	axes := a.Describe().Axes("two")
+	a.Describe().Kernels = []string{"", "triton", "two", "drei"}
 	number, size := rapid.Int(), rapid.IntRange(1, gemm.MaxConfigNumber)
 	config := rapid.Custom(func(t *rapid.T) gemm.Config {
 		c := gemm.Config{
 			BlockM: size.Draw(t, "bm"), BlockN: size.Draw(t, "bn"), BlockK: size.Draw(t, "bk"), GroupM: size.Draw(t, "group"),
 			NumWarps: size.Draw(t, "warps"), NumStages: size.Draw(t, "stages"), SplitK: size.Draw(t, "split"),
-			Kernel: rapid.SampledFrom([]string{"", "triton", "two", "drei"}).Draw(t, "kernel"),
+			Kernel: rapid.SampledFrom(a.Describe().Kernels).Draw(t, "kernel"),
 		}
 		if c.Kernel == "two" {
 			for i, values := range [][]string{axes[0].Values, {"4", "8", "16"}} {
@@ -174,7 +175,7 @@ func TestRandomValuesSurvive(t *testing.T) {
 	})
 	reason := rapid.SampledFrom([]arch.Reason{arch.ReasonWarps, arch.ReasonRegisters, "own"})
 	total := rapid.Custom(func(t *rapid.T) unit.Cycles {
-		return unit.Cycles(rapid.Float64Range(math.SmallestNonzeroFloat64, math.MaxFloat64).Draw(t, "cycles"))
+		return unit.Cycles(rapid.Float64Range(leastNumber, mostNumber).Draw(t, "cycles"))
 	})
 	bound := rapid.Map(rapid.IntRange(0, int(arch.BoundLatency)), func(b int) arch.Bound { return arch.Bound(b) })
 	estimate := rapid.Custom(func(t *rapid.T) arch.Estimate {
@@ -205,7 +206,7 @@ func TestRandomValuesSurvive(t *testing.T) {
 		if n := len(c.Rejected); n > 0 && c.Rejected[n-1].Position >= n+len(c.Configs) {
 			c.Rejected = nil
 		}
-		candidates, err := fromCandidates(sent(t, toCandidates(c)), a.Describe())
+		candidates, err := fromCandidates(sent(t, toCandidates(c)), "", a.Describe())
 		same(t, c, candidates, err)
 
 		est := rapid.SliceOfN(estimate, 0, 30).Draw(t, "estimates")
@@ -223,7 +224,7 @@ func TestRandomValuesSurvive(t *testing.T) {
 		r.Rejected = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) selector.ReasonCount {
 			return selector.ReasonCount{Reason: reason.Draw(t, "reason"), Count: rapid.IntRange(1, 1000).Draw(t, "count")}
 		}), 1, 3).Draw(t, "rejected")
-		ranking, err := fromRanking(sent(t, toRanking(&r)), 0, a.Describe())
+		ranking, err := fromRanking(sent(t, toRanking(&r)), 0, "", a.Describe())
 		same(t, r, ranking, err)
 
 		d := &diag.Error{

@@ -60,7 +60,7 @@ func (s *Service) Describe(ctx context.Context) *pb.Describe {
 	d.Info.Health = pb.Health_HEALTH_OK
 	if h, ok := s.provider.(HealthChecker); ok {
 		if err := h.Health(ctx); err != nil {
-			d.Info.Health, d.Info.HealthReason = pb.Health_HEALTH_FAILING, valid(err.Error())
+			d.Info.Health, d.Info.HealthReason = pb.Health_HEALTH_FAILING, cut(err.Error())
 		}
 	}
 	return d

@@ -105,9 +105,6 @@ const (
 // PluginName is the name under which go-plugin dispenses the one connection of an origami plugin.
 const PluginName = "origami"
 
-// MaxMessage is the largest message in bytes that either side accepts. The client splits what could grow beyond it.
-const MaxMessage = 256 << 20
-
 // Plugins returns the plugin set of each wire protocol version, for the client (service nil) or the server.
 func Plugins(service *Service) map[int]plugin.PluginSet {
 	return map[int]plugin.PluginSet{ProtocolVersion: {PluginName: &glue{service: service}}}

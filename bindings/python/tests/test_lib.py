@@ -198,7 +198,7 @@ class Errors(unittest.TestCase):
             (lambda: model.select(2.5, 1, 1), "m is 2.5"),
             (lambda: model.select("2", 1, 1), "m is '2'"),
             (lambda: model.select(1, 1, 1, dtype="fp64"), "unknown dtype"),
-            (lambda: model.select(1, 1, 1, dtype="int8"), "has no triton kernels for"),
+            (lambda: model.select(1, 1, 1, dtype="int8"), "does not predict triton kernels for"),
             (lambda: model.select(1, 1, 1, dtype="int32"), "there is no dtype 8"),
             (lambda: model.select(1, 1, 1, out_dtype="int32"), "no hardware multiplies fp16 operands into int32"),
             (lambda: model.select(1, 1, 1, out_dtype="fp64"), "unknown out_dtype 'fp64'"),

@@ -9,7 +9,7 @@
 // What the libraries' headers declare. Source: cuBLAS library documentation, chapters "Using the cuBLAS API" and "Using
 // the cuBLASLt API".
 enum { COMPUTE_32I = 72, GEMM_DEFAULT = -1, TYPE_32F = 0, TYPE_32I = 10 };
-enum { DESC_TRANSA = 3, DESC_TRANSB = 4, LAYOUT_BATCH = 5, LAYOUT_STRIDE = 6, PREFERENCE_WORKSPACE = 1 };
+enum { DESC_TRANSA = 3, DESC_TRANSB = 4, LAYOUT_BATCH = 5, LAYOUT_STRIDE = 6, PREFERENCE_WORKSPACE = 1, PREFERENCE_ALIGNMENT = 5 };
 typedef struct {
   uint64_t algorithm[8];
   size_t workspace;
@@ -157,6 +157,19 @@ static int layout(origami_blas *b, void **to, int type, uint64_t rows, uint64_t 
   return status;
 }
 
+// prefer_alignment tells the heuristic how aligned A, B, C and D are. It assumes 256 bytes otherwise, and proposes what
+// then does not run.
+static int prefer_alignment(origami_blas *b, void *preference, const origami_gemm *g) {
+  CUdeviceptr matrices[] = {g->a, g->b, g->c, g->c};
+  for (int i = 0; i < 4; i++) {
+    CUdeviceptr bits = matrices[i] | 256;
+    uint32_t bytes = bits & -bits;
+    int status = b->preference_set(preference, PREFERENCE_ALIGNMENT + i, &bytes, sizeof bytes);
+    if (status) return status;
+  }
+  return 0;
+}
+
 int origami_blas_plan_new(origami_blas *b, const origami_gemm *g, origami_blas_plan **to, int *candidates) {
   origami_blas_plan *p = calloc(1, sizeof *p);
   if (!p) return -1;
@@ -174,6 +187,7 @@ int origami_blas_plan_new(origami_blas *b, const origami_gemm *g, origami_blas_p
   if (!status) status = layout(b, &p->c, g->out_type, g->m, g->n, g->ldc, g->batch, g->stride_c);
   if (!status) status = b->preference_create(&preference);
   if (!status) status = b->preference_set(preference, PREFERENCE_WORKSPACE, &workspace, sizeof workspace);
+  if (!status) status = prefer_alignment(b, preference, g);
   if (!status)
     status = b->propose(b->lt, p->desc, p->a, p->b, p->c, p->c, preference, CANDIDATES, p->candidates, &found);
   if (preference) b->preference_destroy(preference);

@@ -53,14 +53,16 @@ func (d *device) check(o *operands, run func() error) (n exec.Numerics, err erro
 // Tensor cores truncate: they align 16 products at a time to the largest and add them to the sum, which loses up to
 // 2^−23 of it each time, always downwards. K/16 such steps on sums of the order of √K lose at most K·2^−27 of √K. The
 // tolerance allows twice that. A missing product is an error of 1/√K for a third of the elements, above the tolerance
-// for any K below 2^17. A step of tf32 has 8 products, so there are twice as many. FMA rounds each sum by up to 2^−25,
-// up or down, which adds up to less.
+// for any K below 2^17. A step of tf32 has 8 products, so there are twice as many. FMA rounds each sum by up to 2^−24
+// of it, up or down. That adds up to less, but where K is small, the sums on the way can be larger than their end.
 //
 // For fp8 the tensor cores of some architectures align 32 products to 13 bits below the largest. K/32 steps lose at
 // most K·2^−18. There, a missing step of 32 products is above the tolerance for any K below 2^14.
 func tolerance(t gemm.Types, k int) float64 {
 	rounding := map[gemm.DType]float64{gemm.FP16: 0x1p-11, gemm.BF16: 0x1p-8, gemm.FP32: 0x1p-23}[t.Out]
 	switch t.In {
+	case gemm.FP32:
+		return rounding + 0x1p-21 + float64(k)*0x1p-26
 	case gemm.INT8:
 		return 0
 	case gemm.FP8, gemm.FP8E5M2:

@@ -48,6 +48,23 @@ func TestAlignment(t *testing.T) {
 	}
 }
 
+// TestNewCall: a call has the leading dimensions, strides and alignments of its problem.
+func TestNewCall(t *testing.T) {
+	p := problem(64, 48, 32, 3, false, true)
+	p.LDA, p.LDC, p.AlignB = 40, 50, 4
+	c := NewCall(p)
+	if c.A.LD != 40 || c.A.Stride != 64*40 || c.B.LD != 32 || c.B.Stride != 48*32 || c.C.LD != 50 || c.C.Stride != 64*50 {
+		t.Errorf("%+v", c)
+	}
+	if a, b, out := c.Alignment(gemm.FP16); a != 16 || b != 4 || out != 4 {
+		t.Errorf("aligned to %d, %d and %d bytes", a, b, out)
+	}
+	p.DType, p.LDA, p.AlignB = gemm.INT8, 33, 0
+	if a, b, out := NewCall(p).Alignment(gemm.INT32); a != 1 || b != 16 || out != 8 {
+		t.Errorf("int8 is aligned to %d, %d and %d bytes", a, b, out)
+	}
+}
+
 func TestWorkspace(t *testing.T) {
 	p := problem(200, 264, 1000, 5, true, true)
 	partials, counters := Workspace(p, gemm.Config{BlockM: 64, BlockN: 128, SplitK: 4})

@@ -72,8 +72,8 @@ func productOf(random *rand.Rand, call Call, m emu.Memory) []float64 {
 			}
 			element, at := emu.ElementOf(p.DType.String()), (batch*x.Stride+row*x.LD+column)*p.DType.Bytes()
 			bits := emu.Narrow(element, values[i])
-			if p.DType == gemm.TF32 {
-				bits += 5 // below what tf32 has: the reference rounds it away
+			if p.DType == gemm.TF32 && values[i] != 0 {
+				bits -= 5 // fp32 in memory, which the reference must round and not truncate
 			}
 			for b := range p.DType.Bytes() {
 				bytes[at+b] = byte(bits >> (8 * b))

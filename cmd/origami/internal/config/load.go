@@ -211,7 +211,7 @@ func readText(file string) ([]byte, error) {
 		return nil, err
 	}
 	defer func() { _ = f.Close() }()
-	return limit.ReadAll(f, file, limit.Text, "give the settings file")
+	return limit.ReadAll(f, file, limit.Settings, "give the settings file")
 }
 
 // check decodes the settings and refuses values that no command could use. The error does not say where the value is.

@@ -28,9 +28,9 @@ var executorFault = regexp.MustCompile(`^plugin [^ :]+: (` + strings.Join([]stri
 	`(Compile|Check|Measure|Environment) failed: `,
 }, "|") + `)`)
 
-// Misblamed reports whether a configuration was failed for a fault of the executor. Today's failures say whose fault
+// WronglyFailed reports whether a configuration was failed for a fault of the executor. Today's failures say whose fault
 // they are.
-func Misblamed(m *dataset.Measurement) bool {
+func WronglyFailed(m *dataset.Measurement) bool {
 	return m.Status.Retriable() && m.Fault == "" && executorFault.MatchString(m.Detail)
 }
 
@@ -41,7 +41,7 @@ type Removed struct {
 	dataset.Measurement
 }
 
-// Mend takes the misblamed measurements out of the files of a folder, so that the next sweep measures them. All other
+// Mend takes the wrongly failed measurements out of the files of a folder, so that the next sweep measures them. All other
 // lines stay as they are, byte for byte. If it fails or is interrupted, each file is still whole: the old or the new.
 func Mend(folder string) (removed []Removed, err error) {
 	folder = filepath.Clean(folder)
@@ -79,7 +79,7 @@ func escape(folder string) string {
 	return regexp.MustCompile(`[*?\[\\]`).ReplaceAllString(folder, `\$0`)
 }
 
-// mendFile rewrites a file if it has misblamed lines.
+// mendFile rewrites a file if it has wrongly failed lines.
 func mendFile(file string) ([]Removed, error) {
 	taken, err := filter(file, io.Discard)
 	if err != nil || len(taken) == 0 {
@@ -100,7 +100,7 @@ func mendFile(file string) ([]Removed, error) {
 	})
 }
 
-// filter copies the lines of a file that are not misblamed and returns the others.
+// filter copies the lines of a file that are not wrongly failed and returns the others.
 func filter(file string, to io.Writer) ([]Removed, error) {
 	f, _, err := openfile.Regular(file)
 	if err != nil {
@@ -117,7 +117,7 @@ func filter(file string, to io.Writer) ([]Removed, error) {
 	in, out := bufio.NewReader(from), bufio.NewWriter(to)
 	for n := 1; ; n++ {
 		line, err := in.ReadBytes('\n')
-		if _, m, bad := dataset.ParseLine(bytes.TrimSuffix(line, []byte("\n"))); bad == nil && Misblamed(&m) {
+		if _, m, bad := dataset.ParseLine(bytes.TrimSuffix(line, []byte("\n"))); bad == nil && WronglyFailed(&m) {
 			taken = append(taken, Removed{fmt.Sprintf("%s:%d", file, n), m})
 		} else if _, err := out.Write(line); err != nil {
 			return nil, err

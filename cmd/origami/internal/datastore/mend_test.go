@@ -107,7 +107,7 @@ func TestMend(t *testing.T) {
 	if after, err := os.Stat(log); err != nil || !os.SameFile(before, after) {
 		t.Error("the log was written without need")
 	}
-	if s = open(t, folder); s.Data.Count(Misblamed) != 0 || s.Data.Len() != 2*(1+2*len(executors)+len(kernels)) {
+	if s = open(t, folder); s.Data.Count(WronglyFailed) != 0 || s.Data.Len() != 2*(1+2*len(executors)+len(kernels)) {
 		t.Errorf("%d measurements", s.Data.Len())
 	}
 }

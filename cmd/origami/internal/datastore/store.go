@@ -4,6 +4,7 @@
 package datastore
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -39,7 +40,7 @@ type Store struct {
 
 // Open opens the folder of a data set to continue it, or begins a data set. It is an error if the measurements in the
 // folder were made under other conditions, or if another process writes to it.
-func Open(folder string, want *dataset.Dataset) (_ *Store, err error) {
+func Open(ctx context.Context, folder string, want *dataset.Dataset) (_ *Store, err error) {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return nil, unwritable(folder, err)
 	}
@@ -56,7 +57,7 @@ func Open(folder string, want *dataset.Dataset) (_ *Store, err error) {
 	if err := begin(folder, want); err != nil {
 		return nil, err
 	}
-	s.Data, s.Torn, err = dataset.Recover(folder, os.DirFS(folder))
+	s.Data, s.Torn, err = dataset.Recover(folder, Files(ctx, folder))
 	if err != nil {
 		return nil, err
 	}

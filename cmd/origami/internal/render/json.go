@@ -128,7 +128,7 @@ type Mapping struct {
 func ObjectOf(a *session.Answer, e *session.Entry) Object {
 	o := Object{
 		Arch: a.Arch.Arch, Device: a.Arch.Device, Model: a.Arch.Model, Kernel: a.Kernel, Rung: a.Arch.Rung,
-		Validated: Validated(a.Arch, a.Kernel),
+		Validated: Validated(a),
 		Live:      LiveJSON(a.Arch),
 		Problem:   a.Problem.Record(), Config: e.Config, Candidates: a.Feasible, Rejected: a.RejectedTotal(),
 		Measured: measuredJSON(a),
@@ -144,7 +144,7 @@ func ObjectOf(a *session.Answer, e *session.Entry) Object {
 		}
 		if low, high, ok := a.Interval(e); ok {
 			o.Predicted.Interval, o.Predicted.IntervalLevel = &[2]float64{float64(low), float64(high)},
-				a.Arch.UncertaintyOf(a.Kernel).Level
+				a.Uncertainty().Level
 		}
 	}
 	if m := e.Mapping; m.XCDs > 0 {

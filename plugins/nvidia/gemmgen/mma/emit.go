@@ -38,7 +38,8 @@ func (s Spec) Emit(t target.Target) (*gemmgen.Kernel, error) {
 		}
 	}
 	b := asm.New(s.name())
-	e := &emitter{Builder: b, sums: sums{b, instructionOf(s.DType).integer}, s: s, g: g}
+	e := &emitter{Builder: b, sums: sums{b, instructionOf(s.DType).integer}, s: s, g: g,
+		widened: instructionOf(s.DType).widened(t)}
 	e.kernel()
 	k, err := e.Build(t)
 	if err != nil {
@@ -54,9 +55,11 @@ func (s Spec) Emit(t target.Target) (*gemmgen.Kernel, error) {
 type emitter struct {
 	asm.Builder
 	sums sums
-	s    Spec
-	g    geometry
-	p    params
+	// widened says that fp8 operands are multiplied as fp16.
+	widened bool
+	s       Spec
+	g       geometry
+	p       params
 
 	tid, lane, warp       ptx.Operand // thread in the CTA, in the warp; warp in the CTA
 	warpM, warpN, warpK   ptx.Operand // the warp's place in the warp grid

@@ -25,26 +25,44 @@ type instruction struct {
 	// round says that operands in memory are fp32 and are rounded when they are read.
 	round bool
 	// emit returns the matrix instruction. It is nil for fp32, whose products are summed by FMA.
-	emit func(b asm.Builder) func(d, a, b, c ptx.Operand)
+	emit matrixInstruction
+	// widen returns the instruction that converts two fp8 numbers to fp16. It is nil for other types.
+	widen func(b asm.Builder) func(d, a ptx.Operand)
+}
+
+// matrixInstruction returns a matrix instruction of a builder.
+type matrixInstruction func(b asm.Builder) func(d, a, b, c ptx.Operand)
+
+// The matrix instructions.
+var (
+	mmaFP16   = matrixInstruction(func(b asm.Builder) func(d, a, b, c ptx.Operand) { return b.MmaSyncM16N8K16F32F16 })
+	mmaBF16   = matrixInstruction(func(b asm.Builder) func(d, a, b, c ptx.Operand) { return b.MmaSyncM16N8K16F32BF16 })
+	mmaE4M3   = matrixInstruction(func(b asm.Builder) func(d, a, b, c ptx.Operand) { return b.MmaSyncM16N8K32F32E4M3 })
+	mmaE5M2   = matrixInstruction(func(b asm.Builder) func(d, a, b, c ptx.Operand) { return b.MmaSyncM16N8K32F32E5M2 })
+	mmaS8     = matrixInstruction(func(b asm.Builder) func(d, a, b, c ptx.Operand) { return b.MmaSyncM16N8K32S32S8 })
+	mmaTF32   = matrixInstruction(func(b asm.Builder) func(d, a, b, c ptx.Operand) { return b.MmaSyncM16N8K8F32TF32 })
+	widenE4M3 = func(b asm.Builder) func(d, a ptx.Operand) { return b.CvtF16x2E4M3x2 }
+	widenE5M2 = func(b asm.Builder) func(d, a ptx.Operand) { return b.CvtF16x2E5M2x2 }
+)
+
+// widened reports whether fp8 operands are converted to fp16 in registers, and multiplied as such. The matrix
+// instruction for fp8 came with sm_89, but sm_90 has fp8 only for wgmma and sm_100 to sm_110 only for tcgen05. There the
+// assembler replaces mma.sync by conversions, multiplications and separate additions (ptxas 13.0).
+func (i *instruction) widened(t target.Target) bool {
+	return i.widen != nil && t.CC >= 90 && t.CC < 120
 }
 
 var sm80, sm89 = target.Target{CC: 80}, target.Target{CC: 89}
 
 // instructions are those of the family, by element type.
 var instructions = [...]instruction{
-	gemm.FP16: {name: "mma.sync.m16n8k16", needs: sm80,
-		emit: func(b asm.Builder) func(d, a, b, c ptx.Operand) { return b.MmaSyncM16N8K16F32F16 }},
-	gemm.BF16: {name: "mma.sync.m16n8k16", needs: sm80,
-		emit: func(b asm.Builder) func(d, a, b, c ptx.Operand) { return b.MmaSyncM16N8K16F32BF16 }},
-	gemm.FP8: {name: "mma.sync.m16n8k32", needs: sm89,
-		emit: func(b asm.Builder) func(d, a, b, c ptx.Operand) { return b.MmaSyncM16N8K32F32E4M3 }},
-	gemm.FP8E5M2: {name: "mma.sync.m16n8k32", needs: sm89,
-		emit: func(b asm.Builder) func(d, a, b, c ptx.Operand) { return b.MmaSyncM16N8K32F32E5M2 }},
-	gemm.INT8: {name: "mma.sync.m16n8k32", needs: sm80, integer: true,
-		emit: func(b asm.Builder) func(d, a, b, c ptx.Operand) { return b.MmaSyncM16N8K32S32S8 }},
-	gemm.TF32: {name: "mma.sync.m16n8k8", needs: sm80, round: true,
-		emit: func(b asm.Builder) func(d, a, b, c ptx.Operand) { return b.MmaSyncM16N8K8F32TF32 }},
-	gemm.FP32: {name: "fma", needs: sm80},
+	gemm.FP16:    {name: "mma.sync.m16n8k16", needs: sm80, emit: mmaFP16},
+	gemm.BF16:    {name: "mma.sync.m16n8k16", needs: sm80, emit: mmaBF16},
+	gemm.FP8:     {name: "mma.sync.m16n8k32", needs: sm89, emit: mmaE4M3, widen: widenE4M3},
+	gemm.FP8E5M2: {name: "mma.sync.m16n8k32", needs: sm89, emit: mmaE5M2, widen: widenE5M2},
+	gemm.INT8:    {name: "mma.sync.m16n8k32", needs: sm80, emit: mmaS8, integer: true},
+	gemm.TF32:    {name: "mma.sync.m16n8k8", needs: sm80, emit: mmaTF32, round: true},
+	gemm.FP32:    {name: "fma", needs: sm80},
 }
 
 // instructionOf returns the instruction for an element type, or nil if the family does not have the type.

@@ -82,6 +82,21 @@ func TestLaunchRefuses(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}
+	// Scalars of integer sums are integers.
+	integer := spec(t, "64x64x32", "kk", gemm.INT8, gemm.INT32, 16, 16, 16)
+	call := gemmgen.NewCall(problem(64, 64, 64, 1, false, true))
+	call.Problem.DType, call.Alpha, call.Beta = gemm.INT8, -2, 3
+	l, err := integer.Launch(emit(t, integer), call)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := gentest.Params(emit(t, integer).Kernel, l.Params); int32(got["alpha"]) != -2 || got["beta"] != 3 {
+		t.Errorf("alpha %d, beta %d", int32(got["alpha"]), got["beta"])
+	}
+	call.Alpha = 0.5
+	if _, err := integer.Launch(emit(t, integer), call); err == nil || !strings.Contains(err.Error(), "give whole numbers") {
+		t.Errorf("half of an integer: %v", err)
+	}
 	// A kernel for narrow rows computes wide ones too.
 	narrow := spec(t, "64x64x32", "kn", gemm.FP16, gemm.FP16, 2, 2, 2)
 	if _, err := narrow.Launch(emit(t, narrow), gemmgen.NewCall(problem(64, 64, 64, 1, false, false))); err != nil {

@@ -135,10 +135,10 @@ func (e *emitter) copyBlock() {
 }
 
 // tight reports whether the addresses of a block's copies do not fit into registers beside sums and fragments. ptxas
-// 13.x spills from about this sum on.
+// 13.x spills from about this sum on, and, in kernels with fewer sums, from about that many copies.
 func (e *emitter) tight() bool {
-	g := e.g
-	return 4*g.tilesM*g.tilesN+g.fragments+e.copyA.copies+e.copyB.copies > 208
+	g, copies := e.g, e.copyA.copies+e.copyB.copies
+	return 4*g.tilesM*g.tilesN+g.fragments+copies > 208 || copies > 40 && g.a.size == 4
 }
 
 func (e *emitter) beginCopy() (more ptx.Operand) {
@@ -186,11 +186,12 @@ func (e *emitter) round(fragments ...[]ptx.Operand) {
 // multiply issues the matrix instructions of a step. It walks the tiles in a serpentine, so that consecutive
 // instructions share an operand. It calls before at the start of each column of tiles.
 func (e *emitter) multiply(a, b []ptx.Operand, before func(n int)) {
-	mma := instructionOf(e.s.DType).emit(e.Builder)
-	av := make([]ptx.Operand, e.g.tilesM)
-	for i := range av {
-		av[i] = e.Vec(a[4*i : 4*i+4]...)
+	if e.widened {
+		e.multiplyWidened(a, b, before)
+		return
 	}
+	mma := instructionOf(e.s.DType).emit(e.Builder)
+	av := e.vectors(a, 4)
 	for n := range e.g.tilesN {
 		before(n)
 		bv := e.Vec(b[2*n : 2*n+2]...)
@@ -203,4 +204,52 @@ func (e *emitter) multiply(a, b []ptx.Operand, before func(n int)) {
 			mma(acc, av[m], bv, acc)
 		}
 	}
+}
+
+// vectors groups registers by n.
+func (e *emitter) vectors(registers []ptx.Operand, n int) []ptx.Operand {
+	v := make([]ptx.Operand, len(registers)/n)
+	for i := range v {
+		v[i] = e.Vec(registers[n*i : n*i+n]...)
+	}
+	return v
+}
+
+// multiplyWidened is multiply for fp8 operands as fp16. Of each register, which has four indices along K, the lower two
+// make one step of the fp16 instruction and the upper two another. The indices are in another order than along K, but
+// in the same for A and B.
+func (e *emitter) multiplyWidened(a, b []ptx.Operand, before func(n int)) {
+	mma := mmaFP16(e.Builder)
+	var av [2][]ptx.Operand
+	for i, halves := range e.widen(a) {
+		av[i] = e.vectors(halves, 4)
+	}
+	for n := range e.g.tilesN {
+		before(n)
+		for i, halves := range e.widen(b[2*n : 2*n+2]) {
+			bv := e.Vec(halves...)
+			for m := range e.g.tilesM {
+				if (n+i)%2 == 1 {
+					m = e.g.tilesM - 1 - m
+				}
+				acc := e.accVec[m*e.g.tilesN+n]
+				mma(acc, av[i][m], bv, acc)
+			}
+		}
+	}
+}
+
+// widen converts registers of four fp8 numbers. It returns the lower two of each as fp16, and the upper two.
+func (e *emitter) widen(registers []ptx.Operand) (pairs [2][]ptx.Operand) {
+	convert := instructionOf(e.s.DType).widen(e.Builder)
+	for _, r := range registers {
+		halves := e.Regs(2, e.B16)
+		e.MovB32Unpack(e.Vec(halves...), r)
+		for i, h := range halves {
+			d := e.B32()
+			convert(d, h)
+			pairs[i] = append(pairs[i], d)
+		}
+	}
+	return pairs
 }

@@ -75,17 +75,25 @@ func assembleType(t *testing.T, bin string, d gemm.DType) {
 	if d == gemm.INT8 {
 		out = gemm.INT32
 	}
-	if instructionOf(d).needs != to {
-		to = sm(90)
+	if d == gemm.FP8 {
+		to = sm(90) // fp8 as fp16
+	} else if d == gemm.FP8E5M2 {
+		to = sm(89)
 	}
 	for _, config := range []string{
 		"16x16x64,warps=4,stages=4", "32x64x32,warps=4,stages=3", "64x64x64,warps=4,stages=2,split=2",
 		"128x128x32,warps=4,stages=4", "128x128x64,warps=8,stages=3", "128x256x32,warps=8,stages=2",
 		"256x128x64,warps=8,stages=2", "64x16x32,warps=8,stages=6", "128x64x128,warps=4,stages=2",
 	} {
-		for i, align := range []int{16, 16, 16, 16, 4, d.Bytes()} {
+		for i := range len(majors) + 1 { // each layout, and one without alignment
+			align := 16
+			if i == len(majors) {
+				align = d.Bytes()
+			}
 			s := spec(t, config, majors[i%len(majors)], d, out, align, align, max(align, out.Bytes()))
-			r, reason, detail := s.Check(limits(gentest.SharedPerCTA[sm(90)]))
+			room := limits(gentest.SharedPerCTA[sm(90)])
+			room.Target = to
+			r, reason, detail := s.Check(room)
 			if reason == arch.ReasonSharedMemory {
 				continue
 			}

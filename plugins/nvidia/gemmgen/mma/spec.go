@@ -71,7 +71,8 @@ type Resources struct {
 	// SharedMemory is the dynamic shared memory of one CTA: the pipeline's buffers, or the epilogue's if larger.
 	SharedMemory unit.Bytes
 	// Accumulators and Fragments are 32-bit registers per thread: the sums of the warp's tile, and the operands of the
-	// current step along K and, where there is more than one step, of the next.
+	// current step along K and, where there is more than one step, of the next. For targets that multiply fp8 as fp16,
+	// Check adds the converted ones.
 	Accumulators, Fragments int
 	// WarpsM, WarpsN and WarpsK are the warp grid. WarpsK warps share an output tile and split the steps along K of a
 	// block.
@@ -105,6 +106,9 @@ func (s *Spec) Check(limits gemmgen.Limits) (r Resources, reason arch.Reason, de
 	if i := instructionOf(s.DType); limits.Target != (target.Target{}) && !limits.Target.Covers(i.needs) {
 		return r, arch.ReasonAtomShape, fmt.Sprintf("%s for %s needs %s, the device has %s", i.name, s.DType, i.needs,
 			limits.Target)
+	}
+	if instructionOf(s.DType).widened(limits.Target) {
+		r.Fragments += 4*g.tilesM + 4 // half of those of A, and one column of tiles of B, as fp16
 	}
 	available := limits.Registers(r.Threads)
 	if need := r.Accumulators + r.Fragments + otherRegisters; need > available {

@@ -34,7 +34,7 @@ PROTOCOL_VERSION = 1
 API_VERSIONS = ["1.1.0"]  # the first that has executors
 API_NAMED_AXES = "1.2.0"  # the first in which configurations have named axes
 API_WHOLE_PROBLEMS = "1.3.0"  # the first in which problems have output types, leading dimensions and alignments
-MAX_MESSAGE = 256 << 20  # bytes
+MAX_REQUEST, MAX_ANSWER = 4 << 20, 32 << 20  # bytes; the requests to an executor are short
 ENV_WATCH, ENV_LOG_LEVEL = "ORIGAMI_PLUGIN_WATCH", "ORIGAMI_PLUGIN_LOG_LEVEL"
 
 CORE_PROTOCOL = 1  # go-plugin's own
@@ -93,7 +93,7 @@ def serve(provider: Provider) -> None:
     pool = concurrent.futures.ThreadPoolExecutor(THREADS, thread_name_prefix="call")
     service = ExecutorService(provider)
     server = grpc.server(
-        pool, options=[("grpc.max_receive_message_length", MAX_MESSAGE), ("grpc.max_send_message_length", MAX_MESSAGE)]
+        pool, options=[("grpc.max_receive_message_length", MAX_REQUEST), ("grpc.max_send_message_length", MAX_ANSWER)]
     )
     server.add_generic_rpc_handlers(
         [

@@ -92,7 +92,7 @@ func Run(ctx context.Context, o *Options) error {
 	if o.Executor != "" {
 		data, err = o.measure(ctx, a, problems)
 	} else {
-		data, err = o.recorded(a.Describe())
+		data, err = o.recorded(ctx, a.Describe())
 	}
 	if err != nil {
 		return err
@@ -133,7 +133,7 @@ func (o *Options) compare(
 		return err
 	}
 	if o.Report != "" {
-		if err := w.report(o.Report); err != nil {
+		if err := verb.UntilCancelled(ctx, func() error { return w.report(o.Report) }); err != nil {
 			return err
 		}
 		o.Factory.Streams.Note("the report is in " + o.Report)
@@ -142,7 +142,7 @@ func (o *Options) compare(
 	if s.Wrong+s.Failed > 0 {
 		o.Factory.Streams.Warn(leftOut(s.Wrong, s.Failed) + " left out; --report lists why")
 	}
-	if n := data.Count(datastore.Misblamed); n > 0 {
+	if n := data.Count(datastore.WronglyFailed); n > 0 {
 		o.Factory.Streams.Warn(fmt.Sprintf("%s the executor's fault, not a kernel's; --mend takes %s out",
 			render.Plural(n, "failure was", "failures were"), them(n)))
 	}
@@ -173,11 +173,11 @@ func listed(problems []gemm.Problem) []session.Problem {
 }
 
 // recorded reads the measurements of an architecture on a device.
-func (o *Options) recorded(d *arch.Description) (*dataset.Dataset, error) {
+func (o *Options) recorded(ctx context.Context, d *arch.Description) (*dataset.Dataset, error) {
 	var data *dataset.Dataset
 	var err error
 	if o.Records != "" {
-		data, err = datastore.Folder(d, o.Factory.Settings.Kernel, "--records", o.Records)
+		data, err = datastore.Folder(ctx, d, o.Factory.Settings.Kernel, "--records", o.Records)
 	} else {
 		data, err = datastore.Shipped(d, o.Factory.Settings.Kernel, "--records")
 	}

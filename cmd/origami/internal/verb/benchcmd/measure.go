@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -43,7 +42,7 @@ func (o *Options) measure(
 	if err := o.fill(ctx, sweep, folder, o.fitting(problems, memory)); err != nil {
 		return nil, err
 	}
-	return dataset.Read(folder, os.DirFS(folder))
+	return dataset.Read(folder, datastore.Files(ctx, folder))
 }
 
 // fitting leaves out the problems whose matrices alone are larger than the device's memory: no candidate could run.
@@ -76,7 +75,7 @@ func defaultFolder(c dataset.Conditions) string {
 func (o *Options) fill(
 	ctx context.Context, sweep *measure.Sweep, folder string, problems []session.Problem,
 ) (err error) {
-	kept, err := datastore.Open(folder, sweep.Data)
+	kept, err := datastore.Open(ctx, folder, sweep.Data)
 	if err != nil {
 		return err
 	}

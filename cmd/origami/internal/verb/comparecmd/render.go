@@ -152,7 +152,7 @@ func writeTable(s *iostreams.Streams, c *Comparison) {
 	row("kernel", func(_ int, side *Side, _ *session.Entry) string { return side.Kernel })
 	row("rung", func(_ int, side *Side, _ *session.Entry) string { return string(side.Arch.Rung) })
 	row("validated", func(_ int, side *Side, _ *session.Entry) string {
-		if render.Validated(side.Arch, side.Kernel) {
+		if render.Validated(side.Answer) {
 			return "yes"
 		}
 		return "no"

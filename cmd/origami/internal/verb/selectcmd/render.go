@@ -119,7 +119,7 @@ func (w *writer) card(a *session.Answer) {
 	}
 	line("predicted", "%s", predicted)
 	if low, high, ok := a.Interval(best); ok {
-		line("", "%s interval %s", render.Level(a.Arch.UncertaintyOf(a.Kernel).Level), render.Span(low, high))
+		line("", "%s interval %s", render.Level(a.Uncertainty().Level), render.Span(low, high))
 	}
 	line("bound", "%s", best.Estimate.Bound)
 	for i, why := range reasons(a, best) {

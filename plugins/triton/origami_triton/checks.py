@@ -42,9 +42,9 @@ def reference(o: Operands) -> torch.Tensor:
         want = torch.empty(p.m, p.n, dtype=dtype, device=o.device)
         step = max(1, CHUNK // p.k)
         for column in range(0, p.n, step):
-            b = o.b[:, column : column + step].double()
+            b = o.b[:, column : column + step].float().double()  # PyTorch converts 8-bit floats to fp32 first
             for row in range(0, p.m, step):
-                want[row : row + step, column : column + step] = o.a[row : row + step].double() @ b
+                want[row : row + step, column : column + step] = o.a[row : row + step].float().double() @ b
         o.want = want
     return o.want
 

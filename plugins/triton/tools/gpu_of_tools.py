@@ -29,10 +29,9 @@ class OnGpu:
         with self.on.guarded("operands", p):
             self.operands, self.exact = gpu.Operands(p, self.on.device), gpu.Operands(p, self.on.device)
             for matrix in (self.exact.a, self.exact.b):
-                matrix.copy_(torch.randint(-1, 2, matrix.shape, dtype=torch.int8, device=self.on.device))
+                matrix.copy_(torch.randint(-1, 2, matrix.shape, dtype=torch.float32, device=self.on.device))
             torch.backends.cuda.matmul.allow_tf32 = True  # exact for these
             self.want = (self.exact.a.float() @ self.exact.b.float()).to(self.exact.c.dtype)
-            torch.cuda.synchronize()
         self.problem = p
 
     def check(self, p, c):

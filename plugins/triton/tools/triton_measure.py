@@ -41,7 +41,7 @@ LOST = 75
 
 def read_problems(path):
     """The problems of a CSV file with columns of the command line's --problems."""
-    for row in csv.DictReader(path.open()):
+    for row in csv.DictReader(path.read_text().splitlines()):
         numbers = {name: int(row[name]) for name in ("m", "n", "k")}
         numbers |= {name: int(value) for name, value in row.items() if name.startswith(("ld", "align")) and value}
         yield Problem(
@@ -51,7 +51,7 @@ def read_problems(path):
 
 
 def read_configs(path):
-    for row in csv.DictReader(path.open()):
+    for row in csv.DictReader(path.read_text().splitlines()):
         yield Config(kernel.FAMILY, **{name: int(value) for name, value in row.items()})
 
 
@@ -109,6 +109,9 @@ class Log:
     def key(problem, config, library):
         return json.dumps([problem, config, library], sort_keys=True)
 
+    def close(self):
+        self.file.close()
+
     def has(self, problem, config=None, library=None):
         return self.key(record(problem), config and config_record(config), library) in self.known
 
@@ -149,6 +152,8 @@ class Sweep:
                 if self.left() < 0:
                     break
                 done += self.problem(log, p, [c for c in configs if not log.has(p, c) and keys_of(p, c) <= ready])
+        for log, _ in lists:
+            log.close()
         print(f"{folder.name}: {done} of {len(jobs)} measured, {compiled:.0f} s compiling, "
               f"{self.clock() - began - compiled:.0f} s measuring, {self.left():.0f} s left", flush=True)
         return done == len(jobs)

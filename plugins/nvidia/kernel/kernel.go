@@ -35,6 +35,13 @@ type Family interface {
 	Resources(d *gpu.Device, o Operands, c gemm.Config, masked bool) Resources
 	// Loop describes the K loop of a kernel, for any valid configuration.
 	Loop(d *gpu.Device, o Operands, c gemm.Config) Loop
+	// Width is the width in bytes of the widest access to a matrix that the kernels of the family make for a problem, at
+	// most gemm.MaxVector.
+	Width(p *gemm.Problem, o gemm.Operand) int
+	// Copies describes the loads of a K step, for any valid configuration.
+	Copies(d *gpu.Device, o Operands, c gemm.Config) Copies
+	// Reduction describes how the sums of the CTAs that share a tile are added up. It is zero without a split of K.
+	Reduction(p *gemm.Problem, c gemm.Config) Reduction
 	// Overhead is the cost of each K step besides loads and matrix instructions.
 	Overhead() Overhead
 }
@@ -44,10 +51,20 @@ type Operands struct {
 	// DType is the type of A and B, Out that of C.
 	DType, Out     gemm.DType
 	AMajor, BMajor gemm.Major
+	// WidthA and WidthB are Family.Width of A and B. 0 is the widest.
+	WidthA, WidthB int
 }
 
-// OperandsOf returns the operands of a problem.
-func OperandsOf(p *gemm.Problem) Operands { return Operands{p.DType, p.Output(), p.AMajor, p.BMajor} }
+// OperandsOf returns the operands of a problem, at the widest accesses. Models have no cost of narrower ones yet.
+func OperandsOf(p *gemm.Problem) Operands {
+	return Operands{DType: p.DType, Out: p.Output(), AMajor: p.AMajor, BMajor: p.BMajor}
+}
+
+// WithWidths returns the operands with the widths that a family's kernels have for a problem.
+func (o Operands) WithWidths(f Family, p *gemm.Problem) Operands {
+	o.WidthA, o.WidthB = f.Width(p, gemm.A), f.Width(p, gemm.B)
+	return o
+}
 
 // Resources are the resources of a kernel on an SM.
 type Resources struct {
@@ -71,6 +88,24 @@ type Loop struct {
 	// RepeatM and RepeatN: for each row or column outside the matrix, a tile reads the last row of A, or the last
 	// column of B, again. All SMs then read the same cache line.
 	RepeatM, RepeatN bool
+}
+
+// Copies are the loads of a thread from global memory in each K step.
+type Copies struct {
+	// CountA and CountB are their numbers, at least 1. BytesA and BytesB are the bytes of each.
+	CountA, CountB int
+	BytesA, BytesB int
+	// AsyncA and AsyncB: they are asynchronous copies to shared memory, ahead of their use. Otherwise the data pass
+	// through registers.
+	AsyncA, AsyncB bool
+}
+
+// Reduction is the cost of adding up the sums of the CTAs that share a tile.
+type Reduction struct {
+	// Workspace is what the CTAs write of their sums. It is read once.
+	Workspace unit.Bytes
+	// Launches are the launches after the multiplication.
+	Launches int
 }
 
 // Overhead is the cost of each K step of a family's kernels besides loads and matrix instructions.

@@ -14,9 +14,9 @@ from .driver import Driver, State
 
 _log = logging.getLogger(__name__)
 
-# The guard band before and after each matrix, in bytes. Each byte there, and between the rows of a matrix, is poison: as
-# a float of any type it is NaN. A kernel that reads outside its operands thus gives NaN, or a wrong sum of integers, and
-# a write outside the output is detected.
+# The guard band before and after each matrix, in bytes. Each byte there, and between the rows of a matrix, is poison:
+# as a float of any type it is NaN. A kernel that reads outside its operands thus gives NaN, or a wrong sum of integers,
+# and a write outside the output is detected.
 FENCE = 4096
 POISON = 0xFF
 # The largest alignment in bytes that a problem has.

@@ -52,7 +52,8 @@ class Device:
                     "out_of_bounds_bytes": 0, "reference": "exact"}
         if c.split_k > 1 and p.dtype == "tf32":
             numerics |= {"max_error": None, "wrong_elements": 7}
-        return lambda: c.block_n * 1e-6, {"registers": 64, "spill_bytes": 0, "shared_bytes": 0, "ctas_per_sm": 2}, numerics
+        resources = {"registers": 64, "spill_bytes": 0, "shared_bytes": 0, "ctas_per_sm": 2}
+        return lambda: c.block_n * 1e-6, resources, numerics
 
     def library(self, p):
         if p.dtype == "tf32":
@@ -102,8 +103,8 @@ class Measure(unittest.TestCase):
         )
         self.assertEqual(
             lines[4]["problem"],
-            {"m": 64, "n": 64, "k": 65, "batch": 1, "trans_a": True, "trans_b": True, "dtype": "tf32", "lda": 80, "ldc": 72,
-             "align_a": 4},
+            {"m": 64, "n": 64, "k": 65, "batch": 1, "trans_a": True, "trans_b": True, "dtype": "tf32", "lda": 80,
+             "ldc": 72, "align_a": 4},
         )
         self.assertEqual((lines[1]["median_seconds"], lines[1]["spread"], lines[1]["clock_min_hz"]), (64e-6, 0, 1.98e9))
         self.assertEqual(lines[6]["detail"], "CompilationError: no such kernel")
@@ -194,7 +195,7 @@ for p in test_triton.SIZES:
     run()
     def spoil(): x.exact.c[0, 0] += 1; x.exact.matrix_c.memory[0] = 0
     _, _, wrong = x.check(p, c)
-    print(numerics["wrong_elements"], numerics["out_of_bounds_bytes"], wrong["wrong_elements"], wrong["out_of_bounds_bytes"])
+    print(*(n[name] for n in (numerics, wrong) for name in ("wrong_elements", "out_of_bounds_bytes")))
 """
         here = str(pathlib.Path(__file__).parent)
         out = subprocess.run(

@@ -42,12 +42,17 @@ func (Family) Space() arch.Space {
 	return s
 }
 
-// spec is the specification for the generator. Whether a kernel can be generated does not depend on the sizes of the
-// problem, so the operands are assumed to be aligned.
+// spec is the specification for the generator.
 func spec(o kernel.Operands, c gemm.Config) generator.Spec {
+	width := func(w int) int {
+		if w == 0 {
+			return gemm.MaxVector
+		}
+		return w
+	}
 	return generator.Spec{
 		DType: o.DType, Out: o.Out, AMajor: o.AMajor, BMajor: o.BMajor,
-		AlignA: 16, AlignB: 16, AlignC: 16, Config: c,
+		AlignA: width(o.WidthA), AlignB: width(o.WidthB), AlignC: 16, Config: c,
 	}
 }
 
@@ -85,18 +90,29 @@ func (Family) Resources(d *gpu.Device, o kernel.Operands, c gemm.Config, _ bool)
 	return r
 }
 
-// Copies are the copies of a thread from global to shared memory in each K step: how many, and how many bytes each has.
-type Copies struct{ CountA, CountB, BytesA, BytesB int }
+// Width implements kernel.Family: that of the copies and stores of the kernel that the generator has for the problem.
+func (Family) Width(p *gemm.Problem, o gemm.Operand) int {
+	s := generator.SpecFor(gemmgen.NewCall(*p), p.Output(), gemm.Config{})
+	return [...]int{gemm.A: s.AlignA, gemm.B: s.AlignB, gemm.C: s.AlignC}[o]
+}
 
-// Copies returns the copies of the kernel of a configuration for a problem, zero if there is no such kernel. Addresses,
-// leading dimensions and the lengths of contiguous rows decide how wide a copy is.
-func (Family) Copies(p *gemm.Problem, c gemm.Config) Copies {
-	s := generator.SpecFor(gemmgen.NewCall(*p), p.Output(), c)
-	r, reason, _ := s.Resources()
+// Copies implements kernel.Family. It is zero if there is no such kernel.
+func (Family) Copies(d *gpu.Device, o kernel.Operands, c gemm.Config) kernel.Copies {
+	s := spec(o, c)
+	k, reason, _ := s.Resources()
 	if reason != "" {
-		return Copies{}
+		return kernel.Copies{}
 	}
-	return Copies{r.CopiesA, r.CopiesB, s.AlignA, s.AlignB}
+	return kernel.Copies{
+		CountA: k.CopiesA, CountB: k.CopiesB, BytesA: s.AlignA, BytesB: s.AlignB,
+		AsyncA: s.AlignA >= d.SM.CopyMin, AsyncB: s.AlignB >= d.SM.CopyMin,
+	}
+}
+
+// Reduction implements kernel.Family. The CTAs write whole tiles, and the one that arrives last adds them up.
+func (Family) Reduction(p *gemm.Problem, c gemm.Config) kernel.Reduction {
+	partials, _ := gemmgen.Workspace(*p, c)
+	return kernel.Reduction{Workspace: partials}
 }
 
 // Loop implements kernel.Family. A row of A, or a column of B, outside the matrix repeats the last one. If the

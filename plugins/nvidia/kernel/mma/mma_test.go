@@ -15,21 +15,26 @@ func TestCopies(t *testing.T) {
 	c := gemm.Config{BlockM: 128, BlockN: 64, BlockK: 64, NumWarps: 4, NumStages: 3, SplitK: 1, Kernel: "mma"}
 	dense := gemm.New(512, 512, 512)
 	with := func(change func(*gemm.Problem)) gemm.Problem { p := dense; change(&p); return p }
+	d := gputest.Device(t, gpu.SM90, "sm90-h200", nil)
 	for _, test := range []struct {
 		problem gemm.Problem
-		want    mma.Copies
+		want    kernel.Copies
 	}{
-		{dense, mma.Copies{CountA: 8, CountB: 4, BytesA: 16, BytesB: 16}},
-		{with(func(p *gemm.Problem) { p.K = 511 }), mma.Copies{CountA: 64, CountB: 4, BytesA: 2, BytesB: 16}},
-		{with(func(p *gemm.Problem) { p.LDB = 516 }), mma.Copies{CountA: 8, CountB: 8, BytesA: 16, BytesB: 8}},
-		{with(func(p *gemm.Problem) { p.K, p.LDA = 511, 512 }), mma.Copies{CountA: 8, CountB: 4, BytesA: 16, BytesB: 16}},
-		{with(func(p *gemm.Problem) { p.AlignA = 4 }), mma.Copies{CountA: 32, CountB: 4, BytesA: 4, BytesB: 16}},
-		{with(func(p *gemm.Problem) { p.DType = gemm.TF32 }), mma.Copies{CountA: 16, CountB: 8, BytesA: 16, BytesB: 16}},
+		{dense, kernel.Copies{CountA: 8, CountB: 4, BytesA: 16, BytesB: 16}},
+		{with(func(p *gemm.Problem) { p.K = 511 }), kernel.Copies{CountA: 64, CountB: 4, BytesA: 2, BytesB: 16}},
+		{with(func(p *gemm.Problem) { p.LDB = 516 }), kernel.Copies{CountA: 8, CountB: 8, BytesA: 16, BytesB: 8}},
+		{with(func(p *gemm.Problem) { p.K, p.LDA = 511, 512 }),
+			kernel.Copies{CountA: 8, CountB: 4, BytesA: 16, BytesB: 16}},
+		{with(func(p *gemm.Problem) { p.AlignA = 4 }), kernel.Copies{CountA: 32, CountB: 4, BytesA: 4, BytesB: 16}},
+		{with(func(p *gemm.Problem) { p.DType = gemm.TF32 }),
+			kernel.Copies{CountA: 16, CountB: 8, BytesA: 16, BytesB: 16}},
 		{with(func(p *gemm.Problem) { p.DType = gemm.INT8; p.SetTrans(false, true) }),
-			mma.Copies{CountA: 4, CountB: 2, BytesA: 16, BytesB: 16}},
-		{with(func(p *gemm.Problem) { p.DType = gemm.INT8 }), mma.Copies{}}, // no such kernel
+			kernel.Copies{CountA: 4, CountB: 2, BytesA: 16, BytesB: 16}},
+		{with(func(p *gemm.Problem) { p.DType = gemm.INT8 }), kernel.Copies{}}, // no such kernel
 	} {
-		if got := (mma.Family{}).Copies(&test.problem, c); got != test.want {
+		f := mma.Family{}
+		test.want.AsyncA, test.want.AsyncB = test.want.BytesA >= 4, test.want.BytesB >= 4
+		if got := f.Copies(d, kernel.OperandsOf(&test.problem).WithWidths(f, &test.problem), c); got != test.want {
 			t.Errorf("%s: %+v, want %+v", test.problem, got, test.want)
 		}
 	}

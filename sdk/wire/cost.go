@@ -138,6 +138,7 @@ func fieldOf(d protoreflect.FieldDescriptor) fieldShape {
 		numbers = fieldShape{kind: fixedField, element: 8}
 	case protoreflect.Int32Kind, protoreflect.Sint32Kind, protoreflect.Uint32Kind, protoreflect.EnumKind:
 		numbers.element = 4
+	case protoreflect.Int64Kind, protoreflect.Sint64Kind, protoreflect.Uint64Kind:
 	case protoreflect.BoolKind:
 		numbers.element = 1
 	}
@@ -164,8 +165,8 @@ func (w *walk) message(b []byte, s *shape, depth int) error {
 	if depth > mostDepth {
 		return fmt.Errorf("more than %d messages within each other", mostDepth)
 	}
-	var packed uint64 // the lists of numbers met so far, by the low bits of their field numbers
-	lists := 0        // what they take
+	start := w.left
+	var seen uint64 // the fields met so far that come once, by the low bits of their numbers
 	for len(b) > 0 {
 		num, wireType, tag := protowire.ConsumeTag(b)
 		if tag < 0 {
@@ -186,21 +187,16 @@ func (w *walk) message(b []byte, s *shape, depth int) error {
 		if int(num) < len(s.fields) {
 			f = s.fields[num]
 		}
-		if isText && (f.kind == varintsField || f.kind == fixedField) {
-			// Encoders write a list as one record, which takes exactly its elements. The decoder copies the list for
-			// every further record, so that many small ones take quadratic time.
+		if f.kind == varintsField || f.kind == fixedField || f.kind == messageField {
+			// Encoders write a list of numbers, or a message that is not in a list, as one record. The decoder adds each
+			// further one to the first and copies lists for it, so that many small records take quadratic time.
 			bit := uint64(1) << (num % 64)
-			if packed&bit != 0 {
-				if err := w.charge(lists); err != nil {
+			if seen&bit != 0 && isText {
+				if err := w.charge(growth * (start - w.left)); err != nil {
 					return err
 				}
 			}
-			packed |= bit
-			size := len(content)
-			if f.kind == varintsField {
-				size *= f.element
-			}
-			lists += size
+			seen |= bit
 		}
 		if err := w.field(f, isText, content, tag+n, depth); err != nil {
 			return err

@@ -206,14 +206,6 @@ func floodStderr(text string) func() {
 	}
 }
 
-// printed prints a description and ends.
-func printed(first, again string, size int, last string) func() {
-	return func() {
-		repeated(first, again, size, last)(os.Stdout)
-		os.Exit(0)
-	}
-}
-
 // build puts the command and the plugins into a folder, and trusts the plugins.
 func build(t *testing.T, bin string) {
 	t.Helper()

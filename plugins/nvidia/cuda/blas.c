@@ -9,7 +9,8 @@
 // What the libraries' headers declare. Source: cuBLAS library documentation, chapters "Using the cuBLAS API" and "Using
 // the cuBLASLt API".
 enum { COMPUTE_32I = 72, GEMM_DEFAULT = -1, TYPE_32F = 0, TYPE_32I = 10 };
-enum { DESC_TRANSA = 3, DESC_TRANSB = 4, LAYOUT_BATCH = 5, LAYOUT_STRIDE = 6, PREFERENCE_WORKSPACE = 1, PREFERENCE_ALIGNMENT = 5 };
+enum { DESC_TRANSA = 3, DESC_TRANSB = 4, LAYOUT_BATCH = 5, LAYOUT_STRIDE = 6 };
+enum { PREFERENCE_WORKSPACE = 1, PREFERENCE_ALIGNMENT = 5 };
 typedef struct {
   uint64_t algorithm[8];
   size_t workspace;
@@ -138,9 +139,9 @@ int origami_blas_run(origami_blas *b, const origami_gemm *g) {
     return b->gemm(b->handle, g->trans_a, g->trans_b, g->m, g->n, g->k, alpha(g), (void *)g->a, g->in_type, g->lda,
                    (void *)g->b, g->in_type, g->ldb, beta(g), (void *)g->c, g->out_type, g->ldc, g->compute,
                    GEMM_DEFAULT);
-  return b->gemm_batched(b->handle, g->trans_a, g->trans_b, g->m, g->n, g->k, alpha(g), (void *)g->a, g->in_type, g->lda,
-                         g->stride_a, (void *)g->b, g->in_type, g->ldb, g->stride_b, beta(g), (void *)g->c, g->out_type,
-                         g->ldc, g->stride_c, g->batch, g->compute, GEMM_DEFAULT);
+  return b->gemm_batched(b->handle, g->trans_a, g->trans_b, g->m, g->n, g->k, alpha(g), (void *)g->a, g->in_type,
+                         g->lda, g->stride_a, (void *)g->b, g->in_type, g->ldb, g->stride_b, beta(g), (void *)g->c,
+                         g->out_type, g->ldc, g->stride_c, g->batch, g->compute, GEMM_DEFAULT);
 }
 
 struct origami_blas_plan {

@@ -16,8 +16,8 @@ import (
 )
 
 // exactFlops is the most that the float64 reference computes: a fraction of a second on a data-centre GPU. Above it
-// cuBLAS is the reference, once a sample of its rows has passed against float64. Without cuBLAS, and for 8-bit operands,
-// for which it is restricted, only a sample of the kernel's rows is compared.
+// cuBLAS is the reference, once a sample of its rows has passed against float64. Without cuBLAS, and for 8-bit
+// operands, for which it is restricted, only a sample of the kernel's rows is compared.
 const exactFlops = 1 << 36
 
 // check compares the result of a program with the reference. The caller holds d.running and has the context.

@@ -8,8 +8,8 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 )
 
-// narrow rounds a finite number to the nearest of a float type, ties to even, and returns the bits. tf32 is rounded with
-// ties away from zero, as kernels do. fp16 numbers below the smallest normal one become zero: of a standard normal
+// narrow rounds a finite number to the nearest of a float type, ties to even, and returns the bits. tf32 is rounded
+// with ties away from zero, as kernels do. fp16 numbers below the smallest normal one become zero: of a standard normal
 // distribution they do not matter, and none overflows.
 func narrow(t gemm.DType, v float32) uint32 {
 	bits := math.Float32bits(v)

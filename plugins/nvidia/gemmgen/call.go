@@ -24,8 +24,8 @@ type Call struct {
 	Partials, Counters uint64
 }
 
-// NewCall returns A·B for matrices as a problem describes them. Their addresses are not known yet: they are numbers that
-// are only as aligned as the problem promises.
+// NewCall returns A·B for matrices as a problem describes them. Their addresses are not known yet: they are numbers
+// that are only as aligned as the problem promises.
 func NewCall(p gemm.Problem) Call {
 	matrix := func(o gemm.Operand) Matrix {
 		return Matrix{Address: uint64(p.Align(o) % gemm.MaxVector), LD: p.LD(o), Stride: p.Stride(o)}
@@ -39,6 +39,13 @@ func (c Call) Alignment(out gemm.DType) (alignA, alignB, alignC int) {
 	p := c.Problem
 	rowA, rowB := c.rows()
 	return c.A.align(rowA, p.DType, p.Batch), c.B.align(rowB, p.DType, p.Batch), c.C.align(p.N, out, p.Batch)
+}
+
+// Vectors returns how many bytes (16, 8, 4, 2 or 1) divide the address and the distance of contiguous rows of A, B and
+// C. Rows may end inside of an access of that width, if there is a gap behind them.
+func (c Call) Vectors(out gemm.DType) (vectorA, vectorB, vectorC int) {
+	p := c.Problem
+	return c.A.align(0, p.DType, p.Batch), c.B.align(0, p.DType, p.Batch), c.C.align(0, out, p.Batch)
 }
 
 // align returns the largest of 16, 8, 4, 2 and 1 that divides the address and the length of every row.

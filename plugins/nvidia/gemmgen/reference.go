@@ -11,7 +11,8 @@ import (
 )
 
 // Reference is a kernel that computes rows of A·B as exactly as fp32 can hold them: sums in float64, in the order of K,
-// rounded once. For int8 operands it writes int32 instead. One thread computes one element, whatever the layout and alignment of the matrices.
+// rounded once. For int8 operands it writes int32 instead. One thread computes one element, whatever the layout and
+// alignment of the matrices.
 type Reference struct {
 	*ptx.Kernel
 	dtype          gemm.DType

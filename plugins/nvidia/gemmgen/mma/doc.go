@@ -5,13 +5,13 @@
 //
 //	A and B         instruction         sums   C                 notes
 //	fp16, bf16      mma.sync.m16n8k16   fp32   fp16, bf16, fp32
-//	fp8, fp8_e5m2   mma.sync.m16n8k32   fp32   fp16, bf16, fp32  from sm_89; as fp16 on sm_90 to sm_110
+//	fp8, fp8_e5m2   mma.sync.m16n8k32   fp32   fp16, bf16, fp32  from sm_89; as fp16 from sm_90 to sm_110
 //	int8            mma.sync.m16n8k32   int32  int32             alpha and beta are integers
 //	tf32            mma.sync.m16n8k8    fp32   fp16, bf16, fp32  fp32 in memory, rounded to nearest when read
 //	fp32            fma                 fp32   fp16, bf16, fp32
 //
-// A and B of 8 bits must be contiguous along K. A step along K is 32 bytes for every type: 16 elements of 16 bits, 32 of
-// 8 bits, 8 of 32 bits.
+// A and B of 8 bits must be contiguous along K. A step along K is 32 bytes for every type: 16 elements of 16 bits, 32
+// of 8 bits, 8 of 32 bits.
 //
 // # What a configuration means
 //
@@ -43,16 +43,20 @@
 //
 // # Alignment
 //
-// If addresses, leading dimensions, strides and the contiguous extent are multiples of 16 bytes, copies are 16 bytes
-// wide and bypass L1. If they are multiples of 8 or 4 bytes, copies are that wide and go through L1. Otherwise 2 bytes
-// or 1 are loaded and stored at a time. Stores to C narrow in the same way. Every width computes the same sums in the
-// same order.
+// If addresses, leading dimensions and strides are multiples of 16 bytes, copies are 16 bytes wide and bypass L1. If
+// they are multiples of 8 or 4 bytes, copies are that wide and go through L1. Otherwise 2 bytes or 1 are loaded and
+// stored at a time. Stores to C narrow in the same way. Every width computes the same sums in the same order.
+//
+// Rows may end inside of an aligned access where there is a gap behind them, as in a matrix of 1001 columns with a
+// leading dimension of 1008. Such rows are ragged: copies at their end read only what is inside, and stores there write
+// single elements.
 //
 // # Order of summation
 //
 // If block_k does not divide a CTA's part of K, the short block comes first, padded with zeros, and the others follow
-// in order. Rows and columns beyond the matrix repeat the last row or column inside, and their results are not
-// written. C is read only if beta is not zero.
+// in order. If rows along K are ragged, the short block comes last, since the blocks behind it would not be aligned.
+// Rows and columns beyond the matrix repeat the last row or column inside, and their results are not written. C is read
+// only if beta is not zero.
 //
 // # The peak
 //

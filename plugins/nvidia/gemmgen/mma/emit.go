@@ -39,7 +39,8 @@ func (s Spec) Emit(t target.Target) (*gemmgen.Kernel, error) {
 	}
 	b := asm.New(s.name())
 	e := &emitter{Builder: b, sums: sums{b, instructionOf(s.DType).integer}, s: s, g: g,
-		widened: instructionOf(s.DType).widened(t)}
+		widened:   instructionOf(s.DType).widened(t),
+		shortLast: g.a.ragged && !g.a.kRows || g.b.ragged && !g.b.kRows}
 	e.kernel()
 	k, err := e.Build(t)
 	if err != nil {
@@ -57,9 +58,11 @@ type emitter struct {
 	sums sums
 	// widened says that fp8 operands are multiplied as fp16.
 	widened bool
-	s       Spec
-	g       geometry
-	p       params
+	// shortLast says that the last block along K is the short one, because rows along K are ragged.
+	shortLast bool
+	s         Spec
+	g         geometry
+	p         params
 
 	tid, lane, warp       ptx.Operand // thread in the CTA, in the warp; warp in the CTA
 	warpM, warpN, warpK   ptx.Operand // the warp's place in the warp grid
@@ -70,6 +73,7 @@ type emitter struct {
 	writeStage, readStage ptx.Operand // addresses of the stages that copies write and fragments come from
 	stagesEnd             ptx.Operand // address behind the last stage
 	toCopy                ptx.Operand // blocks along K that are not yet copied
+	left                  ptx.Operand // indices along K that are not yet copied, if the last block is the short one
 	exit                  ptx.Operand // label of the end of the kernel
 
 	copyA, copyB *copier

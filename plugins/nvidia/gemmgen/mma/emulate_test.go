@@ -186,6 +186,8 @@ func TestEveryTypeComputes(t *testing.T) {
 				{config: "64x16x32,stages=4", m: 50, n: 34, k: 70, pad: 2},
 				{config: "32x32x64,stages=2,split=3", m: 36, n: 28, k: 200, pad: 4, batch: 2},
 				{config: "16x16x128,stages=2", m: 7, n: 9, k: 5, pad: 3, offset: 1},
+				{config: "32x64x32,stages=3,split=2", m: 45, n: 37, k: 77, pad: 3, batch: 2}, // ragged, all aligned to 16 bytes
+				{config: "64x32x32,stages=2", m: 45, n: 85, k: 13, pad: 3},
 				{config: "64x64x32,stages=2,warps=8", m: 1, n: 1, k: 1},
 			} {
 				r.majors, r.in, r.out, r.alpha, r.batch = majors, d, out, 1, max(r.batch, 1)

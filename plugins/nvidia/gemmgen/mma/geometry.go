@@ -68,11 +68,11 @@ func (g *geometry) lay(s *Spec) (ok bool) {
 		g.fragments = fmaUnroll * (2*g.tilesM + 2*g.tilesN)
 	}
 	size := s.DType.Bytes()
-	g.a = tile{name: "a", rows: c.BlockM, cols: c.BlockK, size: size, align: s.AlignA}
+	g.a = tile{name: "a", rows: c.BlockM, cols: c.BlockK, size: size, align: s.AlignA, ragged: s.RaggedA}
 	if s.AMajor == gemm.MajorM {
 		g.a.rows, g.a.cols, g.a.kRows = c.BlockK, c.BlockM, true
 	}
-	g.b = tile{name: "b", rows: c.BlockN, cols: c.BlockK, size: size, align: s.AlignB, at: g.a.bytes()}
+	g.b = tile{name: "b", rows: c.BlockN, cols: c.BlockK, size: size, align: s.AlignB, ragged: s.RaggedB, at: g.a.bytes()}
 	if s.BMajor == gemm.MajorN {
 		g.b.rows, g.b.cols, g.b.kRows = c.BlockK, c.BlockN, true
 	}
@@ -104,6 +104,8 @@ type tile struct {
 	size int
 	// kRows says that rows run along K: A contiguous along M, B along N.
 	kRows bool
+	// ragged says that global rows may end inside of a copy.
+	ragged bool
 	// align is the alignment of global rows, at the offset of the tile in a stage, both in bytes.
 	align, at int
 }

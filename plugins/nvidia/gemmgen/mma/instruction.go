@@ -45,12 +45,8 @@ var (
 	widenE5M2 = func(b asm.Builder) func(d, a ptx.Operand) { return b.CvtF16x2E5M2x2 }
 )
 
-// widened reports whether fp8 operands are converted to fp16 in registers, and multiplied as such. The matrix
-// instruction for fp8 came with sm_89, but sm_90 has fp8 only for wgmma and sm_100 to sm_110 only for tcgen05. There the
-// assembler replaces mma.sync by conversions, multiplications and separate additions (ptxas 13.0).
-func (i *instruction) widened(t target.Target) bool {
-	return i.widen != nil && t.CC >= 90 && t.CC < 120
-}
+// widened reports whether fp8 operands are converted to fp16 in registers, and multiplied as such.
+func (i *instruction) widened(t target.Target) bool { return i.widen != nil && t.EmulatesFP8() }
 
 var sm80, sm89 = target.Target{CC: 80}, target.Target{CC: 89}
 
@@ -93,6 +89,16 @@ func (s sums) clear(d ptx.Operand) {
 		return
 	}
 	s.MovF32(d, ptx.Float(0))
+}
+
+// move is d = a, if a predicate is true.
+func (s sums) move(d, a, predicate ptx.Operand) {
+	s.If(predicate)
+	if s.integer {
+		s.MovB32(d, a)
+		return
+	}
+	s.MovF32(d, a)
 }
 
 // add is d += a.

@@ -15,12 +15,14 @@ func (s Spec) Launch(k *gemmgen.Kernel, call gemmgen.Call) (gemmgen.Launch, erro
 	}
 	where := func(err *diag.Error) (gemmgen.Launch, error) { return gemmgen.Launch{}, err.At("launch of %s", k.Name) }
 	need := SpecFor(call, s.Out, s.Config)
-	if need.AlignA < s.AlignA || need.AlignB < s.AlignB || need.AlignC < s.AlignC {
+	if !s.computes(call) {
+		alignA, alignB, alignC := call.Alignment(s.Out)
 		return where(diag.Inputf(
 			"rows of A, B and C are aligned to %d, %d and %d bytes, the kernel needs %d, %d and %d",
-			need.AlignA, need.AlignB, need.AlignC, s.AlignA, s.AlignB, s.AlignC).Do("emit a kernel for the call"))
+			alignA, alignB, alignC, s.AlignA, s.AlignB, s.AlignC).Do("emit a kernel for the call"))
 	}
 	need.AlignA, need.AlignB, need.AlignC = s.AlignA, s.AlignB, s.AlignC
+	need.RaggedA, need.RaggedB, need.RaggedC = s.RaggedA, s.RaggedB, s.RaggedC
 	if need.Key() != k.Key {
 		return where(diag.Inputf("the kernel is not for %s with config %s", p, s.Config).
 			Do("emit a kernel for the call"))

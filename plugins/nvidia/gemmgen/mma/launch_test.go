@@ -82,6 +82,22 @@ func TestLaunchRefuses(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}
+	// A kernel for ragged rows computes those that end with an access, too, and the other way around it does not.
+	padded := problem(64, 64, 62, 1, false, false)
+	padded.LDA = 64
+	config := spec(t, "64x64x32", "kn", gemm.FP16, gemm.FP16, 16, 16, 16).Config
+	ragged := SpecFor(gemmgen.NewCall(padded), gemm.FP16, config)
+	if !ragged.RaggedA || ragged.AlignA != 16 || ragged.RaggedB || ragged.RaggedC {
+		t.Errorf("specification %+v", ragged)
+	}
+	whole := ragged
+	whole.RaggedA = false
+	if _, err := ragged.Launch(emit(t, ragged), gemmgen.NewCall(problem(64, 64, 64, 1, false, false))); err != nil {
+		t.Error(err)
+	}
+	if _, err := whole.Launch(emit(t, whole), gemmgen.NewCall(padded)); err == nil {
+		t.Error("a kernel for whole rows computes ragged ones")
+	}
 	// Scalars of integer sums are integers.
 	integer := spec(t, "64x64x32", "kk", gemm.INT8, gemm.INT32, 16, 16, 16)
 	call := gemmgen.NewCall(problem(64, 64, 64, 1, false, true))
@@ -94,7 +110,8 @@ func TestLaunchRefuses(t *testing.T) {
 		t.Errorf("alpha %d, beta %d", int32(got["alpha"]), got["beta"])
 	}
 	call.Alpha = 0.5
-	if _, err := integer.Launch(emit(t, integer), call); err == nil || !strings.Contains(err.Error(), "give whole numbers") {
+	_, err = integer.Launch(emit(t, integer), call)
+	if err == nil || !strings.Contains(err.Error(), "give whole numbers") {
 		t.Errorf("half of an integer: %v", err)
 	}
 	// A kernel for narrow rows computes wide ones too.

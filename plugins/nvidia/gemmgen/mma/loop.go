@@ -51,8 +51,15 @@ func (e *emitter) fillPipeline() (blocks ptx.Operand) {
 	e.MovB32(e.writeStage, e.smem)
 	e.MovB32(e.readStage, e.smem)
 	e.AddS32(e.stagesEnd, e.smem, ptx.Int(s*e.g.stageBytes))
+	if e.shortLast {
+		e.left = e.k
+		firstK = e.k
+	}
 	e.copyA.first(firstK)
 	e.copyB.first(firstK)
+	if e.shortLast {
+		e.left = e.Add(e.k, ptx.Int(-blockK))
+	}
 	e.CpAsyncCommitGroup()
 	e.nextStage(e.writeStage)
 	for range s - 2 {
@@ -150,6 +157,9 @@ func (e *emitter) beginCopy() (more ptx.Operand) {
 func (e *emitter) endCopy() {
 	e.CpAsyncCommitGroup()
 	e.AddS32(e.toCopy, e.toCopy, ptx.Int(-1))
+	if e.shortLast {
+		e.AddS32(e.left, e.left, ptx.Int(-e.s.Config.BlockK))
+	}
 	e.nextStage(e.writeStage)
 }
 

@@ -22,10 +22,10 @@ func PeakOperations(d gemm.DType) int {
 }
 
 // EmitPeak generates a kernel that only issues the matrix instruction of a type on operands in registers. No kernel of
-// the family can exceed its rate. The parameter in is the address of PeakInputBytes per thread of one CTA: finite numbers,
-// random for a realistic power draw. out is the address of a sum per thread of the grid, so that nothing is
-// optimised away. turns is the length of the loop. Launch it with 32·PeakWarps threads per CTA and at least one CTA
-// per SM.
+// the family can exceed its rate. The parameter in is the address of PeakInputBytes per thread of one CTA: finite
+// numbers, random for a realistic power draw. out is the address of a sum per thread of the grid, so that nothing is
+// optimised away. turns is the length of the loop. Launch it with 32·PeakWarps threads per CTA and at least one CTA per
+// SM.
 func EmitPeak(d gemm.DType, t target.Target) (*ptx.Kernel, error) {
 	i := instructionOf(d)
 	if i == nil || i.emit == nil {

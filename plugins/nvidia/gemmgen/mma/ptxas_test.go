@@ -51,7 +51,7 @@ func TestAssemble(t *testing.T) {
 			}
 		}
 	}
-	for _, d := range []gemm.DType{gemm.FP8, gemm.FP8E5M2, gemm.INT8, gemm.TF32, gemm.FP32} {
+	for _, d := range []gemm.DType{gemm.FP16, gemm.FP8, gemm.FP8E5M2, gemm.INT8, gemm.TF32, gemm.FP32} {
 		assembleType(t, bin, d)
 	}
 	t.Run("peak", func(t *testing.T) {
@@ -72,25 +72,29 @@ func assembleType(t *testing.T, bin string, d gemm.DType) {
 	if d.Bytes() == 1 {
 		majors = majors[1:2]
 	}
-	if d == gemm.INT8 {
+	switch d {
+	case gemm.INT8:
 		out = gemm.INT32
-	}
-	if d == gemm.FP8 {
+	case gemm.FP8:
 		to = sm(90) // fp8 as fp16
-	} else if d == gemm.FP8E5M2 {
+	case gemm.FP8E5M2:
 		to = sm(89)
+	default:
 	}
 	for _, config := range []string{
 		"16x16x64,warps=4,stages=4", "32x64x32,warps=4,stages=3", "64x64x64,warps=4,stages=2,split=2",
 		"128x128x32,warps=4,stages=4", "128x128x64,warps=8,stages=3", "128x256x32,warps=8,stages=2",
 		"256x128x64,warps=8,stages=2", "64x16x32,warps=8,stages=6", "128x64x128,warps=4,stages=2",
 	} {
-		for i := range len(majors) + 1 { // each layout, and one without alignment
+		for i := range len(majors) + 2 { // each layout, one without alignment, and one with ragged rows
 			align := 16
 			if i == len(majors) {
 				align = d.Bytes()
 			}
 			s := spec(t, config, majors[i%len(majors)], d, out, align, align, max(align, out.Bytes()))
+			if i > len(majors) {
+				s.RaggedA, s.RaggedB, s.RaggedC = true, true, true
+			}
 			room := limits(gentest.SharedPerCTA[sm(90)])
 			room.Target = to
 			r, reason, detail := s.Check(room)
@@ -110,8 +114,11 @@ func assembleType(t *testing.T, bin string, d gemm.DType) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				t.Logf("%d registers, %d+%d", registers, r.Accumulators, r.Fragments)
-				if spills > 0 || registers < r.Accumulators || registers*k.Threads > 1<<16 {
+				allowed := 0
+				if s.RaggedA {
+					allowed = 16 // a few words, in the largest kernels, for what is left of K
+				}
+				if spills > allowed || registers < r.Accumulators || registers*k.Threads > 1<<16 {
 					t.Errorf("%d registers, %d bytes of stack and spills; %d accumulators", registers, spills,
 						r.Accumulators)
 				}

@@ -22,6 +22,9 @@ type Spec struct {
 	// AlignA, AlignB and AlignC are the bytes (16, 8, 4, 2 or 1) that divide the address and the length of every
 	// contiguous row or column of the matrix.
 	AlignA, AlignB, AlignC int
+	// RaggedA, RaggedB and RaggedC say that only the addresses and distances of these rows are multiples of the alignment,
+	// but not their lengths.
+	RaggedA, RaggedB, RaggedC bool
 	// Config is the configuration. GroupM does not change the text, and of SplitK only whether it is above one does.
 	Config gemm.Config
 }
@@ -33,7 +36,26 @@ func SpecFor(call gemmgen.Call, out gemm.DType, c gemm.Config) Spec {
 	p := call.Problem
 	s := Spec{DType: p.DType, Out: out, AMajor: p.AMajor, BMajor: p.BMajor, Config: c}
 	s.AlignA, s.AlignB, s.AlignC = call.Alignment(out)
+	vectorA, vectorB, vectorC := call.Vectors(out)
+	if vectorA > s.AlignA && vectorA >= AsyncBytes {
+		s.AlignA, s.RaggedA = vectorA, true
+	}
+	if vectorB > s.AlignB && vectorB >= AsyncBytes {
+		s.AlignB, s.RaggedB = vectorB, true
+	}
+	if vectorC > s.AlignC {
+		s.AlignC, s.RaggedC = vectorC, true
+	}
 	return s
+}
+
+// computes reports whether the matrices of a call are aligned as the specification says.
+func (s Spec) computes(call gemmgen.Call) bool {
+	alignA, alignB, alignC := call.Alignment(s.Out)
+	vectorA, vectorB, vectorC := call.Vectors(s.Out)
+	suits := func(align, vector, need int, ragged bool) bool { return align >= need || ragged && vector >= need }
+	return suits(alignA, vectorA, s.AlignA, s.RaggedA) && suits(alignB, vectorB, s.AlignB, s.RaggedB) &&
+		suits(alignC, vectorC, s.AlignC, s.RaggedC)
 }
 
 // Key implements gemmgen.Program.
@@ -180,6 +202,14 @@ func (s Spec) name() string {
 	c := s.Config
 	name := fmt.Sprintf("mma_%dx%dx%d_w%d_s%d_%s_%s_%c%c_a%db%dc%d", c.BlockM, c.BlockN, c.BlockK, c.NumWarps,
 		c.NumStages, s.DType, s.Out, s.AMajor, s.BMajor, s.AlignA, s.AlignB, s.AlignC)
+	for _, m := range []struct {
+		ragged bool
+		name   string
+	}{{s.RaggedA, "_ragged_a"}, {s.RaggedB, "_ragged_b"}, {s.RaggedC, "_ragged_c"}} {
+		if m.ragged {
+			name += m.name
+		}
+	}
 	if c.SplitK > 1 {
 		name += "_split"
 	}

@@ -31,8 +31,8 @@ func (Family) Types() (types []gemm.Types) {
 	return types
 }
 
-// splits are the values of split_k in the candidate list. The values above 1 are for when the model's cost of a split is
-// fitted to measurements: until then they would change picks by an amount that nothing vouches for.
+// splits are the values of split_k in the candidate list. Those above 1 are for when the model's cost of a split is
+// fitted to measurements: 1, 2, 4, 8, 16, 32.
 var splits = []int{1}
 
 // Space implements kernel.Family: every kernel that gemmgen can generate.

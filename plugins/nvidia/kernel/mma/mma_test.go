@@ -22,6 +22,7 @@ func TestCopies(t *testing.T) {
 		{dense, mma.Copies{CountA: 8, CountB: 4, BytesA: 16, BytesB: 16}},
 		{with(func(p *gemm.Problem) { p.K = 511 }), mma.Copies{CountA: 64, CountB: 4, BytesA: 2, BytesB: 16}},
 		{with(func(p *gemm.Problem) { p.LDB = 516 }), mma.Copies{CountA: 8, CountB: 8, BytesA: 16, BytesB: 8}},
+		{with(func(p *gemm.Problem) { p.K, p.LDA = 511, 512 }), mma.Copies{CountA: 8, CountB: 4, BytesA: 16, BytesB: 16}},
 		{with(func(p *gemm.Problem) { p.AlignA = 4 }), mma.Copies{CountA: 32, CountB: 4, BytesA: 4, BytesB: 16}},
 		{with(func(p *gemm.Problem) { p.DType = gemm.TF32 }), mma.Copies{CountA: 16, CountB: 8, BytesA: 16, BytesB: 16}},
 		{with(func(p *gemm.Problem) { p.DType = gemm.INT8; p.SetTrans(false, true) }),

@@ -54,6 +54,13 @@ func (w *writer) write(a *session.Answer) error {
 		if w.rows == nil {
 			render.Lines(w.s, render.Heading(a)...)
 		}
+		if len(w.rows) == mostRows {
+			if err := w.close(); err != nil {
+				return err
+			}
+			w.rows = w.rows[:0]
+			w.s.Printf("\n")
+		}
 		w.rows = append(w.rows, []string{a.Problem.String(), best.Config.String(), a.Seconds(best).String(),
 			render.Rate(a.Rate(best), a.Problem.DType), peakShare(a, best), best.Estimate.Bound.String()})
 		return nil
@@ -87,8 +94,12 @@ func uncertaintyCells(o *render.Object) []string {
 	return cells
 }
 
+// mostRows is how many rows a table has. A longer list is written as several, because a table is held until its widths
+// are known.
+const mostRows = 4096
+
 func (w *writer) close() error {
-	if w.rows != nil {
+	if len(w.rows) > 0 {
 		render.WriteTable(w.s, []string{"problem", "pick", "time", "rate", "of peak", "bound"}, w.rows)
 	}
 	if w.delimited != nil {

@@ -208,7 +208,8 @@ func (t *thread) get(o operand) uint64 {
 }
 
 func (t *thread) special(index int) int {
-	return [...]int{t.id, t.cta.id[0], t.cta.id[1], t.cta.id[2], t.launch.Grid[0], t.launch.Grid[1], t.id % warpSize}[index]
+	cta, grid := &t.cta.id, &t.launch.Grid
+	return [...]int{t.id, cta[0], cta[1], cta[2], grid[0], grid[1], t.id % warpSize}[index]
 }
 
 func (t *thread) set(o operand, v uint64) { t.regs[o.index] = v & o.mask }
@@ -250,12 +251,18 @@ func (t *thread) arrive(n int) {
 			if c.size == 0 {
 				continue
 			}
-			from, err := t.global.at(c.from, c.n)
-			if err != nil {
-				t.err = err
+			if c.from%uint64(c.n) != 0 {
+				t.err = fmt.Errorf("a copy of %d bytes from %#x is not aligned", c.n, c.from)
 				return
 			}
-			copy(to, from[:c.size])
+			for i := range c.size {
+				from, err := t.global.at(c.from+uint64(i), 1)
+				if err != nil {
+					t.err = err
+					return
+				}
+				to[i] = from[0]
+			}
 		}
 		t.groups = t.groups[1:]
 	}

@@ -180,10 +180,11 @@ func Narrow(element string, v float64) uint32 {
 	}
 	l := layouts[element]
 	// The bits of numbers that are not negative have the order of the numbers.
-	above := sort.Search(1<<(l.exponent+l.mantissa), func(b int) bool { return !(widen(element, uint32(b)) <= math.Abs(v)) })
+	size := math.Abs(v)
+	above := sort.Search(1<<(l.exponent+l.mantissa), func(b int) bool { return !(widen(element, uint32(b)) <= size) })
 	best := uint32(max(above-1, 0))
-	next := widen(element, best+1)
-	if low, high := math.Abs(v)-widen(element, best), next-math.Abs(v); high < low || high == low && best&1 == 1 {
+	low, high := size-widen(element, best), widen(element, best+1)-size
+	if high < low || high == low && best&1 == 1 {
 		best++
 	}
 	if math.Signbit(v) {

@@ -140,7 +140,7 @@ func TestSignals(t *testing.T) {
 // prepare makes the folder of a command: a named pipe, plugins, and the lock file that trusts them.
 func prepare(t *testing.T, origami string) (dir string) {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "signal") // short: sockets are in it
+	dir, err := os.MkdirTemp("", "signal") //nolint:usetesting // short: sockets are in it
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,7 +27,9 @@ func TestSupports(t *testing.T) {
 		{"mma", "", func(p *gemm.Problem) { p.DType = gemm.FP8 }},
 		{"mma", "", func(p *gemm.Problem) { p.DType, p.Out = gemm.INT8, gemm.INT32 }},
 		{"other", "", func(p *gemm.Problem) { p.DType = gemm.TF32 }}, // declares no types
-		{"", "the refined model of sm90 does not predict triton kernels for fp8; " + fix, func(p *gemm.Problem) { p.DType = gemm.FP8 }},
+		{"", "the refined model of sm90 does not predict triton kernels for fp8; " + fix, func(p *gemm.Problem) {
+			p.DType = gemm.FP8
+		}},
 		{"mma", "does not predict mma kernels for fp8 with bf16 results; " + fix, func(p *gemm.Problem) {
 			p.DType, p.Out = gemm.FP8, gemm.BF16
 		}},
@@ -35,8 +37,8 @@ func TestSupports(t *testing.T) {
 		{"", "", func(p *gemm.Problem) { p.LDA, p.LDB, p.LDC = 4160, 4104, 4608 }},
 		{"", "", func(p *gemm.Problem) { p.K, p.LDA, p.LDC = 1001, 1008, 4100-4 }},
 		{"", "", func(p *gemm.Problem) { p.K, p.LDA = 1001, 1003 }}, // as narrow as its dense rows are
-		{"", "rows of A are aligned to 8 bytes, and the refined model of sm90 has no cost for loads and stores of less than " +
-			"16; align the address and the leading dimension to 16 bytes", func(p *gemm.Problem) { p.LDA = 4100 }},
+		{"", "rows of A are aligned to 8 bytes, and the refined model of sm90 has no cost for loads and stores of less " +
+			"than 16; align the address and the leading dimension to 16 bytes", func(p *gemm.Problem) { p.LDA = 4100 }},
 		{"", "rows of B are aligned to 2 bytes", func(p *gemm.Problem) { p.LDB = 4097 }},
 		{"", "rows of C are aligned to 4 bytes", func(p *gemm.Problem) { p.AlignC = 4 }},
 		{"", "rows of C are aligned to 8 bytes", func(p *gemm.Problem) { p.Out, p.LDC = gemm.FP32, 4098 }},

@@ -9,8 +9,8 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 )
 
-// MinTotal and MaxTotal bound the total of a prediction. They lie far outside of what any kernel takes. A time or a rate
-// that is computed from a total between them is neither infinite nor zero.
+// MinTotal and MaxTotal bound the total of a prediction. They lie far outside of what any kernel takes. A time or a
+// rate that is computed from a total between them is neither infinite nor zero.
 const (
 	MinTotal unit.Cycles = 1e-100
 	MaxTotal unit.Cycles = 1e100

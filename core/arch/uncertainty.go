@@ -6,8 +6,8 @@ import (
 )
 
 // Uncertainty says how far a model's predicted times for one kernel family are from measured times. core/score finds it
-// from a data set, once per model and rung. It does not depend on the sizes of a problem, and holds for the default type
-// of results only.
+// from a data set, once per model and rung. It does not depend on the sizes of a problem, and holds for the default
+// type of results only.
 type Uncertainty struct {
 	Kernel string
 	// Level is the share of measured times that the ranges contain, on sizes that they were not found on.

@@ -178,7 +178,8 @@ func (s Set) Calibrated(specs []Spec) bool {
 }
 
 // Resolve gives every declared parameter its value from the highest tier that has it. It converts numbers to the spec's
-// unit and checks them against its bounds and against the range of the unit. An error names the parameter and its place.
+// unit and checks them against its bounds and against the range of the unit. An error names the parameter and its
+// place.
 //
 // derive, which may be nil, computes numbers of the derived tier that the sheet lacks, for example bandwidth per cycle
 // from bandwidth and clock. Resolve calls it in the order of specs, with the parameters resolved so far.

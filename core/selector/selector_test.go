@@ -156,8 +156,8 @@ func TestCountsAndMapping(t *testing.T) {
 	}
 }
 
-// An invalid prediction, or one whose time is infinite or zero, is the fault of the model, or of the user who has changed
-// its numbers.
+// An invalid prediction, or one whose time is infinite or zero, is the fault of the model, or of the user who has
+// changed its numbers.
 func TestNonsenseTotalsAreRefused(t *testing.T) {
 	for _, bad := range []float64{0, -1, math.Inf(1), math.SmallestNonzeroFloat64, math.MaxFloat64} {
 		a := &table{configs: []gemm.Config{tile(16, 16, 16)}, cycles: []float64{bad}}

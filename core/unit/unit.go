@@ -110,7 +110,8 @@ var ranges = map[string][2]float64{
 	"B/s": {1, 1e18}, "FLOP/s": {1, 1e21}, "s": {1e-12, 1e6}, "W": {1e-3, 1e9},
 }
 
-// Range returns the smallest and the largest number other than zero that hardware can have in a unit that Convert knows.
+// Range returns the smallest and the largest number other than zero that hardware can have in a unit that Convert
+// knows.
 func Range(name string) (low, high float64) {
 	s := scales[name]
 	r := ranges[s.base]

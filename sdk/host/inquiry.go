@@ -98,8 +98,8 @@ func (h *Host) askAll(ctx context.Context, name string) error {
 	return h.ask(ctx, all, limited.Done())
 }
 
-// ask asks plugins at once and waits until they have answered, or until over is closed. A plugin that is late by then is
-// an error until it is waited for without a limit. It goes on with its answer, which may still be cached.
+// ask asks plugins at once and waits until they have answered, or until over is closed. A plugin that is late by then
+// is an error until it is waited for without a limit. It goes on with its answer, which may still be cached.
 func (h *Host) ask(ctx context.Context, which []*inquiry, over <-chan struct{}) error {
 	for _, q := range which {
 		q.start(h)

@@ -329,7 +329,8 @@ func (p *program) invoke(ctx context.Context, timeout time.Duration, method stri
 		}
 		return s, fault(p.name, op, FaultDied, s.process, wire.ErrDied, "it died during %s", op)
 	default:
-		return s, fault(p.name, op, FaultCall, nil, err, "%s failed: %s (%s)", op, printable.Cut(status.Convert(err).Message(), 1<<10), code)
+		message := printable.Cut(status.Convert(err).Message(), 1<<10)
+		return s, fault(p.name, op, FaultCall, nil, err, "%s failed: %s (%s)", op, message, code)
 	}
 }
 

@@ -171,8 +171,8 @@ func toRanking(r *selector.Result) *pb.Ranking {
 	return q
 }
 
-// fromRanking converts the answer for one problem of a request for the best `top` entries of a kernel family; empty means
-// any that the model predicts.
+// fromRanking converts the answer for one problem of a request for the best `top` entries of a kernel family; empty
+// means any that the model predicts.
 func fromRanking(q *pb.Ranking, top int, kernel string, d *arch.Description) (selector.Result, error) {
 	r := selector.Result{Feasible: int(q.GetFeasible())}
 	configs, err := fromAnswered(q.GetConfigs(), kernel, d)

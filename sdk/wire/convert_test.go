@@ -96,8 +96,8 @@ func TestDescriptionsSurvive(t *testing.T) {
 	same(t, p, problem, err)
 	// The core types have no more fields than these tests fill.
 	for _, v := range []any{*a.Describe(), m, r, s, gemm.Config{}, gemm.Problem{}, gemm.Types{},
-		arch.Estimate{}, arch.Uncertainty{}, arch.ErrorRange{}, arch.Mapping{}, arch.Rejection{}, arch.Family{}, arch.AxisValues{},
-		gemm.Axis{}, selector.Result{}, selector.Entry{}} {
+		arch.Estimate{}, arch.Uncertainty{}, arch.ErrorRange{}, arch.Mapping{}, arch.Rejection{}, arch.Family{},
+		arch.AxisValues{}, gemm.Axis{}, selector.Result{}, selector.Entry{}} {
 		if want, got := fieldsKnown[reflect.TypeOf(v).String()], reflect.TypeOf(v).NumField(); got != want {
 			t.Errorf("%T has %d fields, and the conversions were written for %d: carry the new ones, then adapt the number", v,
 				got, want)

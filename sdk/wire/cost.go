@@ -138,6 +138,7 @@ func fieldOf(d protoreflect.FieldDescriptor) fieldShape {
 		numbers = fieldShape{kind: fixedField, element: 8}
 	case protoreflect.Int32Kind, protoreflect.Sint32Kind, protoreflect.Uint32Kind, protoreflect.EnumKind:
 		numbers.element = 4
+	case protoreflect.Int64Kind, protoreflect.Sint64Kind, protoreflect.Uint64Kind:
 	case protoreflect.BoolKind:
 		numbers.element = 1
 	}

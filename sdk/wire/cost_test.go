@@ -170,7 +170,7 @@ func FuzzCost(f *testing.F) {
 		f.Add(uint8(kind), uint16(0), data)
 		f.Add(uint8(kind), uint16(999), record(1, record(1)...))
 	}
-	f.Add(uint8(4), uint16(119), []byte(" \"100000000001000000000000000000000"))                // a list in parts
+	f.Add(uint8(4), uint16(119), []byte(" \"100000000001000000000000000000000"))                   // a list in parts
 	f.Add(uint8(3), uint16(43), []byte("10000000000\x12!2\x1a000000000000000000000000002\x01000")) // a message in parts
 	f.Fuzz(func(t *testing.T, kind uint8, more uint16, data []byte) {
 		data = repeated(data, 1+int(more)%1000)

@@ -29,7 +29,7 @@ var all = flag.Bool("all", false, "give all inputs, also those that take long")
 const (
 	mostMemory = 300e6
 	mostErrors = 256 << 10
-	mostTime   = time.Minute
+	mostTime   = 2 * time.Minute
 )
 
 // input is what somebody made to cost the machine memory or time.

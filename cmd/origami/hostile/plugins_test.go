@@ -150,9 +150,12 @@ func serveLies(s *wire.Service, describe func()) {
 
 // call answers a call. While a stream floods the host, its call does not end.
 func (l lie) call(ctx context.Context, req any, i *grpc.UnaryServerInfo, h grpc.UnaryHandler) (any, error) {
-	method := path.Base(i.FullMethod)
 	floods := l.method == "broker" || l.method == "stdio"
-	if l.method != method && !(floods && method == "Rank") {
+	method := l.method
+	if floods {
+		method = "Rank"
+	}
+	if path.Base(i.FullMethod) != method {
 		return h(ctx, req)
 	}
 	if l.before != nil {
@@ -200,14 +203,6 @@ func floodStderr(text string) func() {
 				return
 			}
 		}
-	}
-}
-
-// printed prints a description and ends.
-func printed(first, again string, size int, last string) func() {
-	return func() {
-		repeated(first, again, size, last)(os.Stdout)
-		os.Exit(0)
 	}
 }
 

@@ -12,6 +12,8 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"os"
+	"os/signal"
+	"slices"
 	"syscall"
 	"time"
 )
@@ -112,7 +114,9 @@ func (w *world) killSoon(c *command, what string, within time.Duration, random *
 	}
 }
 
-var fatal = []syscall.Signal{syscall.SIGKILL, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP}
+// fatal are the signals that end a process. Under nohup, SIGHUP ends none.
+var fatal = slices.DeleteFunc([]syscall.Signal{syscall.SIGKILL, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP},
+	func(s syscall.Signal) bool { return signal.Ignored(s) })
 
 func pause(ctx context.Context, d time.Duration) {
 	select {

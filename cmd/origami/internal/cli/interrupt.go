@@ -27,8 +27,8 @@ func codeOf(ctx context.Context) exitcode.Code {
 	return exitcode.OfSignal(i.signal)
 }
 
-// untilSignal returns a context that the first SIGINT, SIGTERM or SIGHUP cancels. The second one has its default effect:
-// it kills.
+// untilSignal returns a context that the first SIGINT, SIGTERM or SIGHUP cancels. The second one has its default
+// effect: it kills.
 func untilSignal() (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 1)
@@ -102,7 +102,7 @@ func (g *guard) watch() {
 	}
 	// Measurements are whole: each is written in one system call, and the next run drops a line that a full disk or the
 	// end of the process cut off.
-	os.Exit(int(codeOf(g.ctx)))
+	os.Exit(int(codeOf(g.ctx))) //nolint:forbidigo // main does not get there
 }
 
 func (g *guard) endsBefore(end time.Time) bool {

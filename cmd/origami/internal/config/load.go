@@ -128,8 +128,8 @@ func changed(flags *pflag.FlagSet, name string) *pflag.Flag {
 	return nil
 }
 
-// readFile reads the settings file into v: the one that --settings or ORIGAMI_SETTINGS names, else the one in the user's
-// configuration folder dir if there is one. Unknown keys are refused.
+// readFile reads the settings file into v: the one that --settings or ORIGAMI_SETTINGS names, else the one in the
+// user's configuration folder dir if there is one. Unknown keys are refused.
 func readFile(v *viper.Viper, flags *pflag.FlagSet, dir string, getenv func(string) string) (warnings []string,
 	err error) {
 	file, named := getenv("ORIGAMI_SETTINGS"), true

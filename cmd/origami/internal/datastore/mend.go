@@ -28,8 +28,8 @@ var executorFault = regexp.MustCompile(`^plugin [^ :]+: (` + strings.Join([]stri
 	`(Compile|Check|Measure|Environment) failed: `,
 }, "|") + `)`)
 
-// WronglyFailed reports whether a configuration was failed for a fault of the executor. Today's failures say whose fault
-// they are.
+// WronglyFailed reports whether a configuration was failed for a fault of the executor. Today's failures say whose
+// fault they are.
 func WronglyFailed(m *dataset.Measurement) bool {
 	return m.Status.Retriable() && m.Fault == "" && executorFault.MatchString(m.Detail)
 }
@@ -41,8 +41,9 @@ type Removed struct {
 	dataset.Measurement
 }
 
-// Mend takes the wrongly failed measurements out of the files of a folder, so that the next sweep measures them. All other
-// lines stay as they are, byte for byte. If it fails or is interrupted, each file is still whole: the old or the new.
+// Mend takes the wrongly failed measurements out of the files of a folder, so that the next sweep measures them. All
+// other lines stay as they are, byte for byte. If it fails or is interrupted, each file is still whole: the old or the
+// new.
 func Mend(folder string) (removed []Removed, err error) {
 	folder = filepath.Clean(folder)
 	if _, err := dataset.Describe(folder, os.DirFS(folder)); err != nil {

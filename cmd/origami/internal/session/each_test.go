@@ -40,7 +40,9 @@ func TestInterruptIsNoRowsError(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var stderr bytes.Buffer
 	const file = "m,n,k\n64,64,64\n64,64,128\n64,64,256\nx,1,1\n"
-	f := &Factory{Streams: iostreams.Plain(strings.NewReader(file), nil, &stderr), Settings: config.Settings{DType: "fp16"}}
+	f := &Factory{
+		Streams: iostreams.Plain(strings.NewReader(file), nil, &stderr), Settings: config.Settings{DType: "fp16"},
+	}
 	flags := ProblemFlags{Problems: "-", Batch: Size{value: 1}}
 	problems, err := flags.Read(t.Context(), f)
 	if err != nil {

@@ -72,13 +72,14 @@ func assembleType(t *testing.T, bin string, d gemm.DType) {
 	if d.Bytes() == 1 {
 		majors = majors[1:2]
 	}
-	if d == gemm.INT8 {
+	switch d {
+	case gemm.INT8:
 		out = gemm.INT32
-	}
-	if d == gemm.FP8 {
+	case gemm.FP8:
 		to = sm(90) // fp8 as fp16
-	} else if d == gemm.FP8E5M2 {
+	case gemm.FP8E5M2:
 		to = sm(89)
+	default:
 	}
 	for _, config := range []string{
 		"16x16x64,warps=4,stages=4", "32x64x32,warps=4,stages=3", "64x64x64,warps=4,stages=2,split=2",

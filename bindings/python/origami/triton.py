@@ -41,8 +41,7 @@ STRIDES = ("stride_am", "stride_ak", "stride_bk", "stride_bn")
 ATTEMPTS = 16
 
 # A size or stride (in elements) or an address (in bytes) must be divisible by this, so that Triton loads more than one
-# element at a time. It checks numbers for no other divisor. The family has the same rule
-# (plugins/nvidia/kernel/triton/copies.go); the models do not use it yet.
+# element at a time. It checks numbers for no other divisor (plugins/nvidia/kernel/triton/copies.go).
 ALIGNMENT = 16
 
 # The limits of a thread's 255 registers without spills, if an operand is loaded element by element: this many elements
@@ -53,8 +52,7 @@ UNALIGNED_SUMS = 64
 # The number of configurations that shortlist="auto" times for unaligned operands, where the model has no uncertainty.
 UNALIGNED_SHORTLIST = 8
 
-# The names of 32-bit floats in torch and triton. tl.dot multiplies them as tf32 by default. The library knows the other
-# names.
+# The names of 32-bit floats in torch and triton. tl.dot multiplies them as tf32 by default.
 _FP32 = ("float32", "fp32")
 
 

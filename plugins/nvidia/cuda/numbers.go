@@ -24,6 +24,7 @@ func narrow(t gemm.DType, v float32) uint32 {
 		return narrow8(v, 3, -6)
 	case gemm.FP8E5M2:
 		return narrow8(v, 2, -14)
+	default: // fp16
 	}
 	sign := bits >> 16 & 0x8000
 	if exponent := int(bits>>23&0xFF) - 127 + 15; exponent <= 0 {

@@ -18,6 +18,7 @@ func widened(d gemm.DType, bits uint32) float64 {
 		return float64(math.Float32frombits(bits))
 	case gemm.BF16:
 		return float64(math.Float32frombits(bits << 16))
+	default: // below
 	}
 	mantissa := map[gemm.DType]int{gemm.FP16: 10, gemm.FP8: 3, gemm.FP8E5M2: 2}[d]
 	sign, exponents := 1.0, d.Bits()-1-mantissa

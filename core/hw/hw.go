@@ -70,6 +70,8 @@ type Param struct {
 	Name string
 	Number
 	Tier Tier
+	// Nominal is the value without an override of this parameter. It differs from Value only if there is one.
+	Nominal float64
 
 	read *bool // Reads is told here that Lookup returned the parameter
 }
@@ -158,6 +160,15 @@ func (s Set) Get(name string) float64 {
 	return p.Value
 }
 
+// Nominal returns the value that a required parameter has without an override of it.
+func (s Set) Nominal(name string) float64 {
+	p, ok := s.Lookup(name)
+	if !ok {
+		panic("hw: parameter " + name + " was not declared as required")
+	}
+	return p.Nominal
+}
+
 // Int returns Get as an int, for parameters whose spec says Integer.
 func (s Set) Int(name string) int { return int(s.Get(name)) }
 
@@ -237,9 +248,34 @@ func Resolve(
 			return nil, diag.Inputf("%s of %s: %v", spec.Name, sheet.Arch, err).
 				At("%s", where).Do("give %s in %s", spec.Name, spec.Unit)
 		}
+		param.Nominal = param.Value
 		set = append(set, param)
 	}
 	return set, nil
+}
+
+// Rescaled returns the parameters of a device that differs by overrides from a device with the parameters like. An
+// override changes a fact, such as the number of SMs, and scale gives the parameters that follow from it: their values
+// on the device with these facts, from those on the known device. It is called in the order of the set, with the
+// parameters rescaled so far. Parameters with an override of their own keep it, and get a Nominal value.
+func (s Set) Rescaled(like Set, scale func(name string, known, like Set) (Number, bool)) Set {
+	out := slices.Clone(s)
+	for i := range out {
+		p := &out[i]
+		was, ok := like.Lookup(p.Name)
+		if !ok {
+			continue
+		}
+		p.Nominal = was.Value
+		n, ok := scale(p.Name, out, like)
+		if ok && n.Value != was.Value {
+			p.Nominal = n.Value
+		}
+		if p.Tier != Override && p.Nominal != p.Value {
+			p.Value, p.Source = p.Nominal, was.Source+"; with the overrides scaled "+n.Source
+		}
+	}
+	return out
 }
 
 // normalise converts a number to the spec's unit and checks its bounds.

@@ -1,13 +1,11 @@
 package main
 
-/*
-#define ORIGAMI_NO_PROTOTYPES // cgo writes prototypes without const
-#include "origami.h"
-*/
+// #include "origami.h"
 import "C"
 
 import (
 	"fmt"
+	"unicode/utf8"
 	"unsafe"
 
 	"github.com/origami-gemm/origami/core/arch"
@@ -26,11 +24,8 @@ var (
 
 var opened handles
 
-//export origami_api_version
-func origami_api_version() C.int32_t { return C.ORIGAMI_API_VERSION }
-
-//export origami_open
-func origami_open(request *C.char, handle *C.origami_model, text *C.char, size C.size_t) C.int32_t {
+//export origami_go_open
+func origami_go_open(request *C.char, handle *C.origami_model, text *C.char, size C.size_t) C.int32_t {
 	return guard(text, size, func() error {
 		if request == nil || handle == nil {
 			return isNull("request or model")
@@ -44,8 +39,8 @@ func origami_open(request *C.char, handle *C.origami_model, text *C.char, size C
 	})
 }
 
-//export origami_select
-func origami_select(handle C.origami_model, problem *C.origami_problem, pick *C.origami_pick,
+//export origami_go_select
+func origami_go_select(handle C.origami_model, problem *C.origami_problem, pick *C.origami_pick,
 	text *C.char, size C.size_t) C.int32_t {
 	return guard(text, size, func() error {
 		if problem == nil || pick == nil {
@@ -60,12 +55,15 @@ func origami_select(handle C.origami_model, problem *C.origami_problem, pick *C.
 	})
 }
 
-//export origami_select_many
-func origami_select_many(handle C.origami_model, problems *C.origami_problem, count C.size_t,
+//export origami_go_select_many
+func origami_go_select_many(handle C.origami_model, problems *C.origami_problem, count C.size_t,
 	picks *C.origami_pick, status *C.int32_t, text *C.char, size C.size_t) C.int32_t {
 	return guard(text, size, func() error {
 		if count == 0 {
 			return nil
+		}
+		if count > mostProblems {
+			return diag.Inputf("count is %d", uint64(count)).Do("ask about at most %d problems at once", mostProblems)
 		}
 		if problems == nil || picks == nil || status == nil {
 			return isNull("problems, picks or status")
@@ -87,8 +85,11 @@ func origami_select_many(handle C.origami_model, problems *C.origami_problem, co
 	})
 }
 
-//export origami_rank
-func origami_rank(handle C.origami_model, problem *C.origami_problem, picks *C.origami_pick, count *C.size_t,
+// mostProblems limits the problems of a call. That many are larger than any memory.
+const mostProblems = 1 << 32
+
+//export origami_go_rank
+func origami_go_rank(handle C.origami_model, problem *C.origami_problem, picks *C.origami_pick, count *C.size_t,
 	text *C.char, size C.size_t) C.int32_t {
 	return guard(text, size, func() error {
 		if problem == nil || count == nil || picks == nil && *count > 0 {
@@ -116,8 +117,8 @@ func origami_rank(handle C.origami_model, problem *C.origami_problem, picks *C.o
 // maxRank limits the number of entries. It is larger than any space.
 const maxRank = 1 << 30
 
-//export origami_expected_regret
-func origami_expected_regret(handle C.origami_model, problem *C.origami_problem, regret *C.origami_regret,
+//export origami_go_expected_regret
+func origami_go_expected_regret(handle C.origami_model, problem *C.origami_problem, regret *C.origami_regret,
 	text *C.char, size C.size_t) C.int32_t {
 	return guard(text, size, func() error {
 		if problem == nil || regret == nil {
@@ -140,8 +141,8 @@ func origami_expected_regret(handle C.origami_model, problem *C.origami_problem,
 	})
 }
 
-//export origami_describe
-func origami_describe(handle C.origami_model, into *C.char, room C.size_t, length *C.size_t,
+//export origami_go_describe
+func origami_go_describe(handle C.origami_model, into *C.char, room C.size_t, length *C.size_t,
 	text *C.char, size C.size_t) C.int32_t {
 	return guard(text, size, func() error {
 		m, err := opened.find(uint64(handle))
@@ -152,13 +153,13 @@ func origami_describe(handle C.origami_model, into *C.char, room C.size_t, lengt
 	})
 }
 
-//export origami_list
-func origami_list(into *C.char, room C.size_t, length *C.size_t, text *C.char, size C.size_t) C.int32_t {
+//export origami_go_list
+func origami_go_list(into *C.char, room C.size_t, length *C.size_t, text *C.char, size C.size_t) C.int32_t {
 	return guard(text, size, func() error { return write(into, room, length, list) })
 }
 
-//export origami_close
-func origami_close(handle C.origami_model, text *C.char, size C.size_t) C.int32_t {
+//export origami_go_close
+func origami_go_close(handle C.origami_model, text *C.char, size C.size_t) C.int32_t {
 	return guard(text, size, func() error { return opened.remove(uint64(handle)) })
 }
 
@@ -176,7 +177,7 @@ func guard(text *C.char, size C.size_t, f func() error) (status C.int32_t) {
 func fail(text *C.char, size C.size_t, err error) C.int32_t {
 	message := ""
 	if err != nil {
-		message = err.Error()
+		message = diag.Line(err)
 	}
 	copyText(text, size, message)
 	return code(err)
@@ -190,13 +191,19 @@ func code(err error) C.int32_t {
 	return C.int32_t(diag.KindOf(err)) + C.ORIGAMI_INTERNAL
 }
 
-// copyText copies as much of a text as fits into a C buffer, with a final 0.
+// copyText copies as much of a text as fits into a C buffer, with a final 0. It cuts between characters, and touches no
+// more of the buffer than it needs: size may be larger than the buffer.
 func copyText[T string | []byte](to *C.char, size C.size_t, text T) {
 	if to == nil || size == 0 {
 		return
 	}
-	buffer := unsafe.Slice((*byte)(unsafe.Pointer(to)), size)
-	buffer[copy(buffer[:size-1], text)] = 0
+	n := len(text)
+	if C.size_t(n) >= size {
+		for n = int(size - 1); n > 0 && !utf8.RuneStart(text[n]); n-- {
+		}
+	}
+	buffer := unsafe.Slice((*byte)(unsafe.Pointer(to)), n+1)
+	buffer[copy(buffer, text[:n])] = 0
 }
 
 // write answers with a text.

@@ -33,9 +33,11 @@ func build(t *testing.T) string {
 	library.Env = append(os.Environ(), "CGO_ENABLED=1")
 	run(t, library)
 	run(t, exec.Command("go", "build", "-trimpath", "-o", filepath.Join(folder, "origami"), "../../cmd/origami"))
-	run(t, exec.Command(compiler, "-std=c11", "-Wall", "-Wextra", "-Werror", "-D_POSIX_C_SOURCE=200809L", "-I.",
-		"-o", filepath.Join(folder, "ask"), "testdata/ask.c",
-		"-L"+folder, "-lorigami", "-lpthread", "-Wl,-rpath,"+folder))
+	for _, program := range []string{"ask", "misuse", "fork"} {
+		run(t, exec.Command(compiler, "-std=c11", "-Wall", "-Wextra", "-Werror", "-D_POSIX_C_SOURCE=200809L", "-I.",
+			"-o", filepath.Join(folder, program), "testdata/"+program+".c",
+			"-L"+folder, "-lorigami", "-lpthread", "-lm", "-Wl,-rpath,"+folder))
+	}
 	return folder
 }
 
@@ -108,9 +110,23 @@ func decimals(t *testing.T, line string) string {
 	return strings.Join(fields, " ")
 }
 
-// C and the command line give the same bits for every device.
-func TestSameAsCommandLine(t *testing.T) {
+// TestLibrary builds the library once and uses it from C and from Python.
+func TestLibrary(t *testing.T) {
 	folder := build(t)
+	t.Run("misuse", func(t *testing.T) {
+		cases, err := strconv.Atoi(strings.TrimSpace(string(run(t, exec.Command(filepath.Join(folder, "misuse"))))))
+		if err != nil || cases < 200 {
+			t.Errorf("%d cases, %v", cases, err)
+		}
+	})
+	t.Run("fork", func(t *testing.T) { run(t, exec.Command(filepath.Join(folder, "fork"))) })
+	sameAsCommandLine(t, folder)
+	pythonBinding(t, folder)
+}
+
+// sameAsCommandLine checks that C and the command line give the same bits for every device.
+func sameAsCommandLine(t *testing.T, folder string) {
+	t.Helper()
 	problems := []gemm.Problem{
 		gemm.New(4096, 4096, 4096), gemm.New(1, 1, 1), gemm.New(100, 3000, 777), gemm.New(65536, 16, 128),
 		gemm.New(8192, 8192, 8192), gemm.New(16, 14336, 4096),
@@ -149,7 +165,6 @@ func TestSameAsCommandLine(t *testing.T) {
 			}
 		}
 	}
-	pythonBinding(t, folder)
 }
 
 // sameAnswers compares C and the command line for one device and kernel family.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"sync"
 
@@ -198,7 +199,11 @@ func newModel(a arch.Architecture, r *request) (*model, error) {
 func (m *model) selectOne(p gemm.Problem) (selector.Entry, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.memo.Select(context.Background(), p)
+	e, err := m.memo.Select(context.Background(), p)
+	if err == nil {
+		err = m.finite(&e)
+	}
+	return e, err
 }
 
 // rank passes the best `top` configurations for a problem to use. use must not keep them.
@@ -208,8 +213,30 @@ func (m *model) rank(p gemm.Problem, top int, use func([]selector.Entry)) error 
 	if err := m.ranker.Rank(context.Background(), p, top, &m.ranked); err != nil {
 		return err
 	}
+	for i := range m.ranked.Entries {
+		if err := m.finite(&m.ranked.Entries[i]); err != nil {
+			return err
+		}
+	}
 	use(m.ranked.Entries)
 	return nil
+}
+
+// finite refuses a prediction that is no number. Callers compute with what they get, and look at the status only.
+func (m *model) finite(e *selector.Entry) error {
+	low, high := m.interval(e)
+	for _, v := range [...]float64{float64(e.Estimate.Cycles), float64(m.seconds(e)), float64(low), float64(high)} {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return m.nonsense(fmt.Sprintf("the prediction for %s is %v cycles in %v s", e.Config,
+				float64(e.Estimate.Cycles), float64(m.seconds(e))))
+		}
+	}
+	return nil
+}
+
+func (m *model) nonsense(what string) error {
+	return &diag.Error{Kind: diag.Plugin, Where: "model of " + m.description.ID(), What: what,
+		Fix: "see whether an override is out of range, otherwise report it"}
 }
 
 // seconds returns the predicted time of an entry.
@@ -239,6 +266,9 @@ func (m *model) expectedRegret(p gemm.Problem) (regret float64, worth int, known
 		regret = measure.ExpectedRegret(times, m.uncertainty.Sigma, 1)
 		worth = measure.WorthMeasuring(times, m.uncertainty.PlanSigma, measure.AssumedNoise)
 	})
+	if err == nil && (math.IsNaN(regret) || math.IsInf(regret, 0)) {
+		err = m.nonsense(fmt.Sprintf("the expected regret is %v", regret))
+	}
 	return regret, worth, m.uncertainty != nil, err
 }
 
@@ -280,7 +310,11 @@ func (m *model) describe() ([]byte, error) {
 	for _, o := range d.Options {
 		text.Options[o.Key] = o.Value
 	}
-	return json.Marshal(text)
+	out, err := json.Marshal(text)
+	if err != nil { // a number that is not finite
+		return nil, m.nonsense(err.Error())
+	}
+	return out, nil
 }
 
 // list answers origami_list.

@@ -5,7 +5,9 @@
  * the caller.
  *
  * A forked child of a process that has loaded this library cannot use it, because a fork does not copy the threads of
- * the library's runtime: every call there may hang. Load the library after the fork, or start the process by exec.
+ * the library's runtime. Every call there returns ORIGAMI_INTERNAL with a text that says so, and no answer. Load the
+ * library after the fork, or start the process by exec. A child that was made by clone() or _Fork(), past the C library's
+ * fork(), is not noticed, and a call there may hang.
  */
 #ifndef ORIGAMI_H
 #define ORIGAMI_H
@@ -24,9 +26,9 @@ extern "C" {
 /* What functions return. The exit codes of the command line are the same numbers. */
 enum {
 	ORIGAMI_OK = 0,
-	ORIGAMI_INTERNAL = 1, /* a failure that no input causes: a bug */
+	ORIGAMI_INTERNAL = 1, /* a failure that no input causes: a bug, or a call in a forked child */
 	ORIGAMI_INPUT = 2,    /* a request that cannot be answered as asked */
-	ORIGAMI_PLUGIN = 3,   /* a model answered nonsense */
+	ORIGAMI_PLUGIN = 3,   /* a model answered nonsense, such as a time that is not finite */
 	ORIGAMI_DEVICE = 4    /* not returned by this version */
 };
 
@@ -76,10 +78,9 @@ typedef struct {
 typedef uint64_t origami_model;
 
 /* Every function that can fail takes a buffer for an error text last. If error is not NULL and error_size not 0, the
- * buffer gets one line that says what was wrong, where and what to do. It is cut to error_size - 1 bytes and ends with 0.
- * It is empty on success. */
-#ifndef ORIGAMI_NO_PROTOTYPES
-
+ * buffer gets one line of printable UTF-8 that says what was wrong, where and what to do. It is cut to error_size - 1
+ * bytes, between characters, and ends with 0. It is empty on success. The library writes no more than the text, so
+ * error_size may be larger than the buffer if 16 KiB fit. With ORIGAMI_OK, every number of an answer is finite. */
 /* ORIGAMI_API_VERSION of the library. */
 int32_t origami_api_version(void);
 
@@ -131,8 +132,6 @@ int32_t origami_list(char *text, size_t size, size_t *length, char *error, size_
 
 /* Closes a model. Calls in progress end normally. */
 int32_t origami_close(origami_model model, char *error, size_t error_size);
-
-#endif
 
 #ifdef __cplusplus
 }

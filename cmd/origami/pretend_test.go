@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/exec/exectest"
@@ -10,7 +12,8 @@ import (
 )
 
 // pretender is an executor plugin that pretends to have an RTX 4090. Running one of its tiles loses the device
-// context. Compiling another ends the process.
+// context. Compiling another ends the process. A third one replaces the plugin's file and ends the process if the file
+// "replace" in the home folder names it.
 type pretender struct{}
 
 func (pretender) Manifest() exec.Manifest { return exec.Manifest{Name: "pretend", Version: "0.0.7"} }
@@ -26,8 +29,24 @@ func (pretender) Open(context.Context) (exec.Executor, error) {
 				return exectest.Crash
 			case [3]int{64, 32, 64}:
 				os.Exit(7)
+			case [3]int{64, 64, 64}:
+				replace()
 			}
 			return exectest.Fine
 		},
 	}, nil
+}
+
+// replace puts another file in the place of the plugin's, once, and ends the process.
+func replace() {
+	order := filepath.Join(os.Getenv("HOME"), "replace")
+	path, err := os.ReadFile(order)
+	if err != nil || os.Remove(order) != nil {
+		return
+	}
+	plugin := strings.TrimSpace(string(path))
+	if os.Rename(plugin, plugin+".good") != nil || os.WriteFile(plugin, []byte("another program"), 0o700) != nil {
+		os.Exit(8)
+	}
+	os.Exit(9)
 }

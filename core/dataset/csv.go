@@ -80,8 +80,7 @@ func (r *reader) rows(file string, columns []string, each func(*row) error) erro
 
 // eachRow calls each for every row of a CSV file. place is what errors call the file.
 func eachRow(in io.Reader, place string, columns []string, each func(*row) error) error {
-	c := csv.NewReader(in)
-	c.ReuseRecord = true
+	c := limit.CSV{Rows: limit.Rows}.Reader(in, place, splitFiles)
 	header, err := c.Read()
 	if err != nil {
 		return unreadable(place, err)

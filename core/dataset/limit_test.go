@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"bytes"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -11,9 +12,9 @@ import (
 
 // A small file that unpacks to a large one is refused, whatever of it is read.
 func TestBombs(t *testing.T) {
-	zeros := gz(strings.Repeat("0", int(limit.Table)+1))
+	empty := gz(strings.Repeat("\n", int(limit.Table)+1))
 	f := files()
-	f["times.csv.gz"].Data = append(gz(times), zeros...) // gzip members follow one another
+	f["times.csv.gz"].Data = append(gz(times), empty...) // gzip members follow one another
 	if d, err := Read("here", f); d != nil || diag.KindOf(err) != diag.Input ||
 		!strings.HasPrefix(err.Error(), "here/times.csv.gz: it is larger than 64 MiB") {
 		t.Errorf("got %v", err)
@@ -23,5 +24,41 @@ func TestBombs(t *testing.T) {
 	if _, err := Read("here", f); err == nil || !strings.HasPrefix(err.Error(),
 		"here/dataset.json: it is larger than 1 MiB") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A row costs an error, and no memory, however many cells it has and in whichever file it is.
+func TestRowsAreBounded(t *testing.T) {
+	commas := strings.Repeat(",", 4<<20)
+	for name, tc := range map[string]struct {
+		change func(f map[string]string)
+		want   string
+	}{
+		"row":     {func(f map[string]string) { f["times.csv.gz"] = times + commas }, "here/times.csv.gz:5: "},
+		"header":  {func(f map[string]string) { f["times.csv.gz"] = commas + "\n" }, "here/times.csv.gz:1: "},
+		"kernels": {func(f map[string]string) { f["kernels.csv"] += commas }, "here/kernels.csv:5: "},
+		"library": {func(f map[string]string) { f["cublas.csv"] += commas }, "here/cublas.csv:3: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, text := files(), map[string]string{"kernels.csv": kernels, "cublas.csv": library}
+			tc.change(text)
+			for file, content := range text {
+				f[file].Data = []byte(content)
+				if strings.HasSuffix(file, ".gz") {
+					f[file].Data = gz(content)
+				}
+			}
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			d, err := Read("here", f)
+			runtime.ReadMemStats(&after)
+			if d != nil || diag.KindOf(err) != diag.Input ||
+				!strings.HasPrefix(err.Error(), tc.want+"the row has more than 1024 cells, the most that is read of a row; ") {
+				t.Errorf("got %v", err)
+			}
+			if took := after.TotalAlloc - before.TotalAlloc; took > 16<<20 {
+				t.Errorf("it took %d MiB", took>>20)
+			}
+		})
 	}
 }

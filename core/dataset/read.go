@@ -150,8 +150,11 @@ func (r *reader) open(file string, most limit.Size) (io.Reader, io.Closer, error
 			return nil, nil, r.unreadable(file, err)
 		}
 	}
-	return limit.Reader(in, path.Join(r.name, file), most, "split it into several files"), f, nil
+	return limit.Reader(in, path.Join(r.name, file), most, splitFiles), f, nil
 }
+
+// splitFiles is the advice for a file that is too large.
+const splitFiles = "split it into several files"
 
 func (r *reader) unreadable(file string, err error) error {
 	return unreadable(path.Join(r.name, file), err)

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-
-	"github.com/origami-gemm/origami/core/diag"
 )
 
 // Size is a number of bytes.
@@ -19,13 +17,22 @@ const (
 	Text Size = 1 << 20
 	// Describe bounds what a plugin prints about itself.
 	Describe Size = 4 << 20
-	// Table bounds CSV files: problems, times, kernels. A quoted cell can be as long as the file. Two files of kernels go
-	// in one message to a plugin.
+	// Table bounds CSV files: problems, times, kernels. Two files of kernels go in one message to a plugin.
 	Table Size = 64 << 20
+	// Row bounds a row of a CSV file.
+	Row Size = 64 << 10
 	// Records bounds a file of measurements, one per line. The lines are bounded too. A folder may have many files.
 	Records Size = 1 << 30
 	// Program bounds the binary of a plugin, which is hashed.
 	Program Size = 2 << 30
+)
+
+// The limits of tables.
+const (
+	// Cells bounds the cells of a row.
+	Cells = 1 << 10
+	// Rows bounds the rows of a file whose rows are held in memory. A measured time takes about 1 KB there.
+	Rows = 1 << 20
 )
 
 // String formats in the largest binary unit that leaves a whole number.
@@ -71,24 +78,9 @@ func (l *reader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (l *reader) exceeded() error { return &ExceededError{Name: l.name, Limit: l.most, Fix: l.fix} }
-
-// ExceededError says that a file is larger than its limit. It unwraps to a *diag.Error of kind diag.Input.
-type ExceededError struct {
-	Name  string
-	Limit Size
-	Fix   string
-}
-
-// Error returns "name: what; fix" on one line.
-func (e *ExceededError) Error() string { return e.diagnostic().Error() }
-
-// Unwrap returns the error in the form that reaches users.
-func (e *ExceededError) Unwrap() error { return e.diagnostic() }
-
-func (e *ExceededError) diagnostic() *diag.Error {
-	return diag.Inputf("it is larger than %v, the most that is read of such a file", e.Limit).
-		At("%s", e.Name).Do("%s", e.Fix)
+func (l *reader) exceeded() error {
+	return &ExceededError{Name: l.name, Fix: l.fix,
+		What: fmt.Sprintf("it is larger than %v, the most that is read of such a file", l.most)}
 }
 
 // ReadAll reads r whole.

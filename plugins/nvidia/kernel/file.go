@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/limit"
 )
 
 // file is a CSV file with a row per kernel. place and remedy are for errors: the kind of file, and what to do.
@@ -27,10 +28,12 @@ type row struct {
 
 // each calls use for every row. A row is valid until use returns.
 func (k *file) each(data []byte, use func(*row) error) error {
-	r := row{file: k, csv: csv.NewReader(bytes.NewReader(data)), column: map[string]int{}}
-	r.csv.ReuseRecord = true
+	r := row{file: k, column: map[string]int{},
+		csv: limit.CSV{Rows: limit.Rows}.Reader(bytes.NewReader(data), k.place, "leave rows out")}
 	header, err := r.csv.Read()
-	if err != nil {
+	if large := limit.Exceeded(err); large != nil {
+		return large
+	} else if err != nil {
 		return diag.Inputf("no header: %v", err).At("%s", k.place).Do("%s", k.remedy)
 	}
 	for i, name := range header {
@@ -46,7 +49,9 @@ func (k *file) each(data []byte, use func(*row) error) error {
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
-		if err != nil {
+		if large := limit.Exceeded(err); large != nil {
+			return large
+		} else if err != nil {
 			return diag.Inputf("%v", err).At("%s", k.place).Do("%s", k.remedy)
 		}
 		if err := use(&r); err != nil {

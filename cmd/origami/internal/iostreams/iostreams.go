@@ -122,12 +122,30 @@ type JSONError struct {
 	What  string `json:"what"`
 	Where string `json:"where,omitempty"`
 	Fix   string `json:"fix,omitempty"`
+	// Count is how many faults the error stands for, if they are counted.
+	Count int `json:"count,omitempty"`
 }
+
+// Counted is an error that stands for many.
+type Counted struct {
+	Count int
+	Err   error
+}
+
+// Error implements error.
+func (c *Counted) Error() string { return c.Err.Error() }
+
+// Unwrap returns the error with the text.
+func (c *Counted) Unwrap() error { return c.Err }
 
 // AsJSON converts an error.
 func AsJSON(err error) JSONError {
 	d := &diag.Error{What: err.Error()}
 	_ = errors.As(err, &d)
 	d = d.Bounded()
-	return JSONError{d.Kind.String(), d.What, d.Where, d.Fix}
+	out := JSONError{Kind: d.Kind.String(), What: d.What, Where: d.Where, Fix: d.Fix}
+	if counted := (*Counted)(nil); errors.As(err, &counted) {
+		out.Count = counted.Count
+	}
+	return out
 }

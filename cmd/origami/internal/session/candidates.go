@@ -2,18 +2,17 @@ package session
 
 import (
 	"bytes"
-	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/limit"
 )
 
 const candidateForm = "each configuration needs block_m, block_n, block_k, num_warps and num_stages"
@@ -119,15 +118,11 @@ func (l *candidateList) readJSON(name string, data []byte) error {
 	}
 	for dec.More() {
 		place := fmt.Sprintf("%s: configuration %d", name, len(l.configs)+1)
-		var object map[string]any
-		if err := dec.Decode(&object); err != nil {
+		o := object{dec: dec, place: place}
+		if err := o.read(); err != nil {
 			return notJSON(name, err)
 		}
-		names, values, err := flatten(place, object)
-		if err != nil {
-			return err
-		}
-		if err := l.add(place, names, values); err != nil {
+		if err := l.add(place, o.names, o.values); err != nil {
 			return err
 		}
 	}
@@ -143,47 +138,80 @@ func (l *candidateList) readJSON(name string, data []byte) error {
 }
 
 func notJSON(name string, err error) error {
+	var ours *diag.Error
+	if errors.As(err, &ours) {
+		return err
+	}
 	return diag.Inputf("not JSON: %v", err).At("%s", name).Do("give an array of objects, or an object per line")
 }
 
-// flatten returns the names, sorted, and the values of an object and of the objects "kwargs" and "axes" in it. A null
-// is left out.
-func flatten(place string, object map[string]any) (names, values []string, err error) {
-	for _, name := range slices.Sorted(maps.Keys(object)) {
-		switch v := object[name].(type) {
+// object is a JSON object with its members and those of the objects "kwargs" and "axes" in it. It is read token by
+// token: a decoded tree can take twenty times the space of its text. A null is left out.
+type object struct {
+	dec           *json.Decoder
+	place         string
+	names, values []string
+}
+
+func (o *object) read() error {
+	switch start, err := o.dec.Token(); {
+	case err != nil:
+		return err
+	case start != json.Delim('{'):
+		return diag.Inputf("it is not an object").At("%s", o.place).Do(candidateForm)
+	}
+	return o.members(0)
+}
+
+// members reads up to the end of an object, which is in depth others.
+func (o *object) members(depth int) error {
+	for {
+		token, err := o.dec.Token()
+		if err != nil {
+			return err
+		}
+		name, ok := token.(string)
+		if !ok {
+			return nil // the closing brace: the decoder allows nothing else
+		}
+		if token, err = o.dec.Token(); err != nil {
+			return err
+		}
+		if len(o.names) == limit.Cells {
+			return diag.Inputf("it has more than %d members", limit.Cells).At("%s", o.place).Do("give numbers and names")
+		}
+		switch v := token.(type) {
 		case nil:
 		case json.Number:
-			names, values = append(names, name), append(values, v.String())
+			o.names, o.values = append(o.names, name), append(o.values, v.String())
 		case string:
-			names, values = append(names, name), append(values, v)
-		case map[string]any:
-			if name != "kwargs" && name != "axes" {
-				return nil, nil, diag.Inputf("%s is an object", name).At("%s", place).Do("give numbers and names")
+			o.names, o.values = append(o.names, name), append(o.values, v)
+		case json.Delim:
+			if v != '{' || depth > 1 || name != "kwargs" && name != "axes" {
+				return diag.Inputf("%s is neither a number nor a name", name).At("%s", o.place).
+					Do("give numbers and names")
 			}
-			inner, theirs, err := flatten(place, v)
-			if err != nil {
-				return nil, nil, err
+			if err := o.members(depth + 1); err != nil {
+				return err
 			}
-			names, values = append(names, inner...), append(values, theirs...)
 		default:
-			return nil, nil, diag.Inputf("%s is %v", name, v).At("%s", place).Do("give numbers and names")
+			return diag.Inputf("%s is %v", name, v).At("%s", o.place).Do("give numbers and names")
 		}
 	}
-	return names, values, nil
 }
 
 func (l *candidateList) readCSV(name string, data []byte) error {
-	in := csv.NewReader(bytes.NewReader(data))
-	in.Comment = '#'
-	in.FieldsPerRecord = -1
-	in.TrimLeadingSpace = true
+	form := limit.CSV{Comment: '#', TrimLeadingSpace: true, Rows: limit.Rows}
 	if line, _, _ := bytes.Cut(data, []byte("\n")); bytes.ContainsRune(line, '\t') {
-		in.Comma = '\t'
+		form.Comma, form.TrimLeadingSpace = '\t', false // a leading tab is an empty cell
 	}
-	header, err := in.Read()
+	in := form.Reader(bytes.NewReader(data), name, "leave rows out")
+	in.FieldsPerRecord = -1
+	first, err := in.Read()
 	if err != nil {
 		return rowError(name, err)
 	}
+	header := slices.Clone(first)
 	for i := range header {
 		header[i] = strings.TrimSpace(header[i])
 	}

@@ -2,11 +2,13 @@ package session
 
 import (
 	"bufio"
+	"context"
 	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/origami-gemm/origami/core/diag"
@@ -17,31 +19,37 @@ import (
 // The columns of a problems file. The first three are required; the others default to what the flags say.
 var columns = []string{"m", "n", "k", "batch", "trans_a", "trans_b", "dtype"}
 
+// splitFiles is the advice for a file that is too large.
+const splitFiles = "split it into several files"
+
 const headerForm = "write a header line such as m,n,k,batch,trans_a,trans_b,dtype"
 
-// ReadCSV reads a problems file: a header with the columns m, n, k and optionally batch, trans_a, trans_b (0, 1, false
-// or true) and dtype, in any order, then a problem per row. An empty cell, and a column that is not there, mean what
-// base has. Lines that start with # are skipped.
-//
-// A row that cannot be read is an error in bad with file:line:column, and the other rows are still returned; err is for
-// a file that has no usable header or no rows.
-func ReadCSV(name string, r io.Reader, base gemm.Problem) (good []Problem, bad []error, err error) {
-	buffered := bufio.NewReader(limit.Reader(r, name, limit.Table, "split it into several files"))
+// problemFile reads a problems file: a header with the columns m, n, k and optionally batch, trans_a, trans_b (0, 1,
+// false or true) and dtype, in any order, then a problem per row. An empty cell, and a column that is not there, mean
+// what base has. Lines that start with # are skipped.
+type problemFile struct {
+	name   string
+	base   gemm.Problem
+	header []string
+	csv    *csv.Reader
+	begun  bool // there was a row
+}
+
+// openCSV reads the header.
+func openCSV(name string, r io.Reader, base gemm.Problem) (*problemFile, error) {
+	buffered := bufio.NewReader(limit.Reader(r, name, limit.Table, splitFiles))
 	if mark, _ := buffered.Peek(3); string(mark) == "\ufeff" {
 		_, _ = buffered.Discard(3) // they are there: they were peeked at
 	}
-	in := csv.NewReader(buffered)
-	in.Comment = '#'
+	in := limit.CSV{Comment: '#', TrimLeadingSpace: true}.Reader(buffered, name, "")
 	in.FieldsPerRecord = -1
-	in.ReuseRecord = true
-	in.TrimLeadingSpace = true
 
 	first, err := in.Read()
 	if errors.Is(err, io.EOF) {
-		return nil, nil, diag.Inputf("the problems file is empty").At("%s", name).Do(headerForm)
+		return nil, diag.Inputf("the problems file is empty").At("%s", name).Do(headerForm)
 	}
 	if err != nil {
-		return nil, nil, rowError(name, err)
+		return nil, rowError(name, err)
 	}
 	header := slices.Clone(first)
 	for i := range header {
@@ -51,55 +59,64 @@ func ReadCSV(name string, r io.Reader, base gemm.Problem) (good []Problem, bad [
 		if !slices.Contains(columns, header[i]) {
 			e := diag.Inputf("unknown column %q", header[i]).At("%s", at)
 			if near := diag.Nearest(header[i], columns, 1); len(near) > 0 && len(header[i]) > 1 {
-				return nil, nil, e.Do("did you mean %s? %s", near[0], headerForm)
+				return nil, e.Do("did you mean %s? %s", near[0], headerForm)
 			}
-			return nil, nil, e.Do(headerForm)
+			return nil, e.Do(headerForm)
 		}
 		if slices.Index(header, header[i]) < i {
-			return nil, nil, diag.Inputf("column %s is there twice", header[i]).At("%s", at).Do("leave one of them out")
+			return nil, diag.Inputf("column %s is there twice", header[i]).At("%s", at).Do("leave one of them out")
 		}
 	}
 	for _, required := range columns[:3] {
 		if !slices.Contains(header, required) {
-			return nil, nil, diag.Inputf("column %s is missing", required).At("%s:1", name).Do(headerForm)
+			return nil, diag.Inputf("column %s is missing", required).At("%s:1", name).Do(headerForm)
 		}
 	}
-
-	for {
-		row, err := in.Read()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		var syntax *csv.ParseError
-		if err != nil && !errors.As(err, &syntax) {
-			return good, bad, rowError(name, err)
-		}
-		if err != nil {
-			bad = append(bad, rowError(name, err))
-			continue
-		}
-		p, err := parseRow(name, in, header, row, base)
-		if err != nil {
-			bad = append(bad, err)
-			continue
-		}
-		good = append(good, p)
-	}
-	if len(good) == 0 && len(bad) == 0 {
-		return nil, nil, diag.Inputf("the problems file has a header and no rows").At("%s", name).
-			Do("add a row such as 4096,4096,4096")
-	}
-	return good, bad, nil
+	return &problemFile{name: name, base: base, header: header, csv: in}, nil
 }
 
-func parseRow(name string, in *csv.Reader, header, row []string, base gemm.Problem) (Problem, error) {
+// errUnread is a row that cannot be read, without the reason.
+var errUnread = errors.New("the row cannot be read")
+
+// next returns the problem of the next row, or in bad why the row cannot be read, with file:line:column. Other rows can
+// follow. With brief, bad is errUnread. err is io.EOF after the last row, or why the file cannot be read on.
+func (f *problemFile) next(brief bool) (p Problem, bad, err error) {
+	row, err := f.csv.Read()
+	if errors.Is(err, io.EOF) && !f.begun {
+		return p, nil, diag.Inputf("the problems file has a header and no rows").At("%s", f.name).
+			Do("add a row such as 4096,4096,4096")
+	}
+	var syntax *csv.ParseError
+	switch {
+	case errors.Is(err, io.EOF):
+		return p, nil, io.EOF
+	case err != nil && !errors.As(err, &syntax):
+		return p, nil, rowError(f.name, err)
+	}
+	f.begun = true
+	switch {
+	case err == nil:
+		p, bad = f.parseRow(row, brief)
+	case brief:
+		bad = errUnread
+	default:
+		bad = rowError(f.name, err)
+	}
+	return p, bad, nil
+}
+
+func (f *problemFile) parseRow(row []string, brief bool) (Problem, error) {
+	name, in, header := f.name, f.csv, f.header
 	line, _ := in.FieldPos(0)
 	if len(row) != len(header) {
+		if brief {
+			return Problem{}, errUnread
+		}
 		last, column := in.FieldPos(min(len(row), len(header)+1) - 1)
 		return Problem{}, diag.Inputf("the row has %d cells, the header %d", len(row), len(header)).
 			At("%s:%d:%d", name, last, column).Do("give one cell per column")
 	}
-	p := base
+	p := f.base
 	transA, transB := p.TransA(), p.TransB()
 	for i, cell := range row {
 		cell = strings.TrimSpace(cell)
@@ -126,6 +143,9 @@ func parseRow(name string, in *csv.Reader, header, row []string, base gemm.Probl
 			}
 		}
 		if err != nil {
+			if brief {
+				return Problem{}, errUnread
+			}
 			line, column := in.FieldPos(i)
 			fix := "give a whole number of at least 1"
 			switch header[i] {
@@ -139,7 +159,7 @@ func parseRow(name string, in *csv.Reader, header, row []string, base gemm.Probl
 		}
 	}
 	p.SetTrans(transA, transB)
-	where := fmt.Sprintf("%s:%d", name, line)
+	where := name + ":" + strconv.Itoa(line)
 	if err := p.Validate(); err != nil {
 		var d *diag.Error
 		if errors.As(err, &d) {
@@ -164,6 +184,9 @@ func parseBool(cell string) (bool, error) {
 func rowError(name string, err error) error {
 	if large := limit.Exceeded(err); large != nil {
 		return large
+	}
+	if errors.Is(err, context.Canceled) {
+		return err
 	}
 	var syntax *csv.ParseError
 	if errors.As(err, &syntax) {

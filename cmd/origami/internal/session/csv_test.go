@@ -2,6 +2,7 @@ package session
 
 import (
 	"errors"
+	"io"
 	"regexp"
 	"strings"
 	"testing"
@@ -14,6 +15,27 @@ import (
 
 var base = gemm.New(0, 0, 0)
 
+// readCSV reads a whole problems file. bad are the rows that cannot be read.
+func readCSV(name string, r io.Reader, base gemm.Problem) (good []Problem, bad []error, err error) {
+	file, err := openCSV(name, r, base)
+	if err != nil {
+		return nil, nil, err
+	}
+	for {
+		p, why, err := file.next(false)
+		switch {
+		case errors.Is(err, io.EOF):
+			return good, bad, nil
+		case err != nil:
+			return good, bad, err
+		case why != nil:
+			bad = append(bad, why)
+		default:
+			good = append(good, p)
+		}
+	}
+}
+
 func TestReadCSV(t *testing.T) {
 	const file = "\ufeff# shapes of a layer\r\n" +
 		"k,m,n,trans_b,dtype,batch,trans_a\r\n" +
@@ -21,7 +43,7 @@ func TestReadCSV(t *testing.T) {
 		" 30 ,10,20,,,,\n" +
 		"\n" +
 		"300,100,200,false,fp8,7,true\n"
-	good, bad, err := ReadCSV("p.csv", strings.NewReader(file), base)
+	good, bad, err := readCSV("p.csv", strings.NewReader(file), base)
 	if err != nil || len(bad) > 0 {
 		t.Fatal(err, bad)
 	}
@@ -42,7 +64,7 @@ func TestReadCSV(t *testing.T) {
 func TestReadCSVDefaults(t *testing.T) {
 	flags := gemm.Problem{Batch: 3, DType: gemm.FP8}
 	flags.SetTrans(true, true)
-	good, bad, err := ReadCSV("p.csv", strings.NewReader("m,n,k,trans_a,batch\n1,2,3,0,\n"), flags)
+	good, bad, err := readCSV("p.csv", strings.NewReader("m,n,k,trans_a,batch\n1,2,3,0,\n"), flags)
 	if err != nil || len(bad) > 0 {
 		t.Fatal(err, bad)
 	}
@@ -67,7 +89,7 @@ x,2,3,fp16,0
 9000000000,9000000000,9000000000,fp16,0
 4,5,6,bf16,1
 `
-	good, bad, err := ReadCSV("p.csv", strings.NewReader(file), base)
+	good, bad, err := readCSV("p.csv", strings.NewReader(file), base)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +124,7 @@ func TestReadCSVBadFile(t *testing.T) {
 		"twice":          {"m,n,k,m\n1,2,3,4\n", "p.csv:1:7: column m is there twice"},
 		"broken header":  {"m,\"n,k\n", "p.csv:1:"},
 	} {
-		good, bad, err := ReadCSV("p.csv", strings.NewReader(tc.file), base)
+		good, bad, err := readCSV("p.csv", strings.NewReader(tc.file), base)
 		if err == nil || !strings.HasPrefix(err.Error(), tc.want) || diag.KindOf(err) != diag.Input {
 			t.Errorf("%s: got %v, %v, %v; want %s…", name, good, bad, err, tc.want)
 		}
@@ -121,7 +143,7 @@ func FuzzProblems(f *testing.F) {
 	}
 	at := regexp.MustCompile(`^p\.csv(:[0-9]+)*$`)
 	f.Fuzz(func(t *testing.T, data []byte) {
-		good, bad, err := ReadCSV("p.csv", strings.NewReader(string(data)), base)
+		good, bad, err := readCSV("p.csv", strings.NewReader(string(data)), base)
 		for _, p := range good {
 			if err := p.Validate(); err != nil {
 				t.Errorf("%+v: %v", p, err)

@@ -2,6 +2,8 @@ package session
 
 import (
 	"context"
+	"errors"
+	"io"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/exitcode"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
@@ -14,34 +16,66 @@ import (
 // ranking of each in memory.
 const chunk = 64
 
-// AskEach answers a list of problems in order and hands each answer to write. An error in one problem does not stop the
-// others: bad, the rows that could not be read, are reported first, other errors when they occur. The error that
-// AskEach returns then only carries the exit code. The only problem of a command line fails with its own error.
+// AskEach answers problems in order and hands each answer to write. An error in one problem does not stop the others:
+// it is reported when it occurs. The error that AskEach returns then only carries the exit code. The only problem of a
+// command line fails with its own error.
 func (f *Factory) AskEach(
-	ctx context.Context, a arch.Architecture, problems []Problem, bad []error, q Question, write func(*Answer) error,
+	ctx context.Context, a arch.Architecture, problems *Problems, q Question, write func(*Answer) error,
 ) error {
-	failures := f.Failures(bad)
-	for start := 0; start < len(problems); start += chunk {
-		part := problems[start:min(start+chunk, len(problems))]
-		answers, err := Ask(ctx, a, shapes(part), q)
-		if err != nil {
+	for {
+		part, end := problems.chunk()
+		if err := f.askAll(ctx, a, part, problems.Failures, q, write); err != nil {
 			return err
 		}
-		for i := range answers {
-			err := answers[i].Err
-			switch {
-			case err == nil:
-				if err := write(&answers[i]); err != nil {
-					return err
-				}
-			case part[i].Where == "":
-				return err
-			default:
-				failures.Add(part[i].Where, err)
-			}
+		switch {
+		case errors.Is(end, io.EOF):
+			return problems.Failures.Err()
+		case end != nil:
+			return end
 		}
 	}
-	return failures.Err()
+}
+
+// chunk returns the next problems, and with the last ones why there are no more: io.EOF, or an error of the file.
+func (p *Problems) chunk() ([]Problem, error) {
+	var part []Problem
+	for len(part) < chunk {
+		one, err := p.Next()
+		if err != nil {
+			return part, err
+		}
+		part = append(part, one)
+	}
+	return part, nil
+}
+
+// askAll answers a few problems.
+func (f *Factory) askAll(
+	ctx context.Context, a arch.Architecture, part []Problem, failures *Failures, q Question,
+	write func(*Answer) error,
+) error {
+	if len(part) == 0 {
+		return nil
+	}
+	answers, err := Ask(ctx, a, shapes(part), q)
+	if err != nil {
+		return err
+	}
+	for i := range answers {
+		switch err := answers[i].Err; {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err == nil:
+			if err := write(&answers[i]); err != nil {
+				return err
+			}
+		case part[i].Where == "":
+			return err
+		default:
+			failures.Add(part[i].Where, err)
+		}
+	}
+	return nil
 }
 
 func shapes(problems []Problem) []gemm.Problem {
@@ -55,21 +89,29 @@ func shapes(problems []Problem) []gemm.Problem {
 // Failures are the problems of a list that could not be answered. Each is reported when it occurs and does not stop the
 // others. In the end they decide the exit code.
 type Failures struct {
+	ctx     context.Context
 	streams *iostreams.Streams
 	first   error
+	// unread counts the rows of the problems file that could not be read.
+	unread int
+	file   string
 }
 
-// Failures returns a list that begins with the rows of a problems file that could not be read.
-func (f *Factory) Failures(bad []error) *Failures {
-	list := &Failures{streams: f.Streams}
-	for _, err := range bad {
-		list.Add("", err)
-	}
-	return list
+// mostUnread is how many rows that cannot be read are reported. Further ones are counted: a file that is not what it
+// should be can have millions, and the first ones say why.
+const mostUnread = 20
+
+// Failures returns an empty list.
+func (f *Factory) Failures(ctx context.Context) *Failures {
+	return &Failures{ctx: ctx, streams: f.Streams}
 }
 
-// Add reports an error in one problem. where is its row in the problems file.
+// Add reports an error in one problem. where is its row in the problems file. An error after an interrupt is not about
+// the problem, and is not reported.
 func (f *Failures) Add(where string, err error) {
+	if f.ctx.Err() != nil {
+		return
+	}
 	err = diag.Within(where, err)
 	f.streams.Report(err)
 	if f.first == nil {
@@ -77,8 +119,27 @@ func (f *Failures) Add(where string, err error) {
 	}
 }
 
-// Err returns nil if nothing failed, and otherwise an error that has been reported and carries the exit code.
+// addUnread reports a row that cannot be read, or only counts it.
+func (f *Failures) addUnread(err error) {
+	if f.unread++; f.unread > mostUnread {
+		return
+	}
+	f.Add("", err)
+	if f.unread == 1 && f.ctx.Err() == nil {
+		f.first = err // a file that is wrong decides the exit code
+	}
+}
+
+// Err returns nil if nothing failed, and otherwise an error that has been reported and carries the exit code. Call it
+// once, at the end.
 func (f *Failures) Err() error {
+	if err := f.ctx.Err(); err != nil {
+		return err
+	}
+	if more := f.unread - mostUnread; more > 0 {
+		f.streams.Report(&iostreams.Counted{Count: more, Err: diag.Inputf("%d more rows cannot be read", more).
+			At("%s", f.file).Do("correct the rows above first")})
+	}
 	if f.first == nil {
 		return nil
 	}

@@ -48,7 +48,7 @@ func (f *Factory) Searched(ctx context.Context, s *SearchFlags) (arch.Architectu
 	if err != nil {
 		return nil, err
 	}
-	return s.Restrict(a, f.Settings.Kernel, f.Streams.In)
+	return s.Restrict(ctx, a, f.Settings.Kernel, f.Streams.In)
 }
 
 // Open opens a target. It may be called from several goroutines.

@@ -1,14 +1,15 @@
 package session
 
 import (
+	"context"
 	"errors"
 	"io"
-	"os"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
 
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 )
@@ -141,39 +142,122 @@ func (f *ProblemFlags) Base(dtype string) (gemm.Problem, error) {
 	return base, err
 }
 
-// Read returns the problems that the flags or the file ask for. bad are the rows of the file that could not be read,
-// each an error with file:line:column; the error is for the question as a whole.
-func (f *ProblemFlags) Read(dtype string, stdin io.Reader) (good []Problem, bad []error, err error) {
+// One returns the problem that the flags of a command without --problems describe.
+func (f *ProblemFlags) One(dtype string) (gemm.Problem, error) {
 	base, err := f.Base(dtype)
 	if err != nil {
-		return nil, nil, err
+		return base, err
 	}
+	return f.one(base)
+}
+
+// Problems are the problems that a command line asks about: that of its flags, or the rows of a file, which are read
+// as they are asked for.
+type Problems struct {
+	// Failures has the rows that cannot be read.
+	Failures *Failures
+
+	one    *Problem
+	file   *problemFile
+	closer io.Closer
+}
+
+// Read returns the problems that the flags or the file ask for. The caller closes them.
+func (f *ProblemFlags) Read(ctx context.Context, from *Factory) (*Problems, error) {
+	base, err := f.Base(from.Settings.DType)
+	if err != nil {
+		return nil, err
+	}
+	problems := &Problems{Failures: from.Failures(ctx)}
 	if f.Problems == "" {
 		p, err := f.one(base)
-		return []Problem{{Problem: p}}, nil, err
+		problems.one = &Problem{Problem: p}
+		return problems, err
 	}
 	for _, d := range f.sizes() {
 		if d.size.set {
-			return nil, nil, diag.Inputf("%s and --problems contradict each other", d.flag).Do("leave one of them out")
+			return nil, diag.Inputf("%s and --problems contradict each other", d.flag).Do("leave one of them out")
 		}
 	}
-	name, r := f.Problems, stdin
-	if name == "-" {
-		name = "stdin"
-	} else {
-		file, err := os.Open(name)
+	name, in := "stdin", iostreams.Reader(ctx, from.Streams.In)
+	if f.Problems != "-" {
+		name = f.Problems
+		file, err := iostreams.Open(ctx, name)
 		if err != nil {
-			var p *os.PathError
-			if errors.As(err, &p) {
-				err = p.Err
+			if ctx.Err() != nil {
+				return nil, err
 			}
-			return nil, nil, diag.Inputf("the file cannot be read: %v", err).At("--problems %s", name).
+			return nil, diag.Inputf("the file cannot be read: %v", withoutPath(err)).At("--problems %s", name).
 				Do("give a CSV file with the header m,n,k")
 		}
-		defer file.Close()
-		r = file
+		in, problems.closer = file, file
 	}
-	return ReadCSV(name, r, base)
+	problems.Failures.file = name
+	if problems.file, err = openCSV(name, in, base); err != nil {
+		problems.Close()
+		return nil, err
+	}
+	return problems, nil
+}
+
+// Next returns the next problem, and io.EOF after the last. It reports rows that cannot be read, and goes on.
+func (p *Problems) Next() (Problem, error) {
+	if p.file == nil {
+		if p.one == nil {
+			return Problem{}, io.EOF
+		}
+		one := *p.one
+		p.one = nil
+		return one, nil
+	}
+	for {
+		problem, bad, err := p.file.next(p.Failures.unread >= mostUnread)
+		switch {
+		case err != nil:
+			return Problem{}, err
+		case bad == nil:
+			return problem, nil
+		}
+		p.Failures.addUnread(bad)
+	}
+}
+
+// mostListed bounds the problems of a command that holds what it finds out about each, as it must to summarise them.
+const mostListed = 1 << 14
+
+// List reads all problems. The failures have the rows that cannot be read.
+func (f *ProblemFlags) List(ctx context.Context, from *Factory) ([]Problem, *Failures, error) {
+	p, err := f.Read(ctx, from)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer p.Close()
+	list, err := p.list()
+	return list, p.Failures, err
+}
+
+func (p *Problems) list() ([]Problem, error) {
+	var list []Problem
+	for {
+		one, err := p.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return list, nil
+		case err != nil:
+			return nil, err
+		case len(list) == mostListed:
+			return nil, diag.Inputf("there are more than %d problems, the most that this command takes", mostListed).
+				At("%s", one.Where).Do(splitFiles)
+		}
+		list = append(list, one)
+	}
+}
+
+// Close closes the file. It was only read, so there is no error.
+func (p *Problems) Close() {
+	if p.closer != nil {
+		_ = p.closer.Close()
+	}
 }
 
 type named struct {

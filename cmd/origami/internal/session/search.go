@@ -2,9 +2,7 @@ package session
 
 import (
 	"context"
-	"errors"
 	"io"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -40,7 +39,9 @@ func (f *SearchFlags) Register(flags *pflag.FlagSet) {
 
 // Restrict returns an architecture whose candidates are those that the flags ask for: a itself if they ask for nothing.
 // The configurations belong to the given kernel family, or to the architecture's first if it is empty.
-func (f *SearchFlags) Restrict(a arch.Architecture, kernel string, stdin io.Reader) (arch.Architecture, error) {
+func (f *SearchFlags) Restrict(
+	ctx context.Context, a arch.Architecture, kernel string, stdin io.Reader,
+) (arch.Architecture, error) {
 	if len(f.Space) == 0 && f.Candidates == "" {
 		return a, nil
 	}
@@ -56,7 +57,7 @@ func (f *SearchFlags) Restrict(a arch.Architecture, kernel string, stdin io.Read
 		space, err := parseSpace(f.Space, kernel, d.Axes(kernel))
 		return &searched{Architecture: a, space: space}, err
 	}
-	text, err := f.read(stdin)
+	text, err := f.read(ctx, stdin)
 	if err != nil {
 		return nil, err
 	}
@@ -65,28 +66,23 @@ func (f *SearchFlags) Restrict(a arch.Architecture, kernel string, stdin io.Read
 }
 
 // read returns the file of candidates. Several architectures may ask for it.
-func (f *SearchFlags) read(stdin io.Reader) ([]byte, error) {
+func (f *SearchFlags) read(ctx context.Context, stdin io.Reader) ([]byte, error) {
 	f.once.Do(func() {
-		r := stdin
+		r := iostreams.Reader(ctx, stdin)
 		if f.Candidates != "-" {
-			var file *os.File
-			if file, f.err = os.Open(f.Candidates); f.err != nil {
+			var file io.ReadCloser
+			if file, f.err = iostreams.Open(ctx, f.Candidates); f.err != nil {
 				return
 			}
 			defer file.Close()
 			r = file
 		}
-		f.text, f.err = limit.ReadAll(r, f.Candidates, limit.Table, "split it into several files")
+		f.text, f.err = limit.ReadAll(r, f.Candidates, limit.Table, "leave configurations out")
 	})
-	if f.err == nil || limit.Exceeded(f.err) != nil {
+	if f.err == nil || limit.Exceeded(f.err) != nil || ctx.Err() != nil {
 		return f.text, f.err
 	}
-	var p *os.PathError
-	cause := f.err
-	if errors.As(cause, &p) {
-		cause = p.Err
-	}
-	return nil, diag.Inputf("the file cannot be read: %v", cause).At("--candidates %s", f.Candidates).
+	return nil, diag.Inputf("the file cannot be read: %v", withoutPath(f.err)).At("--candidates %s", f.Candidates).
 		Do("give a JSON or CSV file of configurations")
 }
 

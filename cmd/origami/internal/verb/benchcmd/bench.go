@@ -64,7 +64,7 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 
 // Run answers.
 func Run(ctx context.Context, o *Options) error {
-	problems, bad, err := o.problems()
+	problems, failures, err := o.problems(ctx)
 	if err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func Run(ctx context.Context, o *Options) error {
 	if problems == nil {
 		problems = listed(data.Problems())
 	}
-	err = o.compare(ctx, a, data, problems, bad)
+	err = o.compare(ctx, a, data, problems, failures)
 	if err != nil && ctx.Err() != nil && o.Executor != "" {
 		return stopped(ctx, err, data.Len(), data.Name)
 	}
@@ -93,9 +93,9 @@ func Run(ctx context.Context, o *Options) error {
 
 // compare scores the problems against the data set, and writes the outcome.
 func (o *Options) compare(
-	ctx context.Context, a arch.Architecture, data *dataset.Dataset, problems []session.Problem, bad []error,
+	ctx context.Context, a arch.Architecture, data *dataset.Dataset, problems []session.Problem,
+	failures *session.Failures,
 ) error {
-	failures := o.Factory.Failures(bad)
 	w := newWriter(o.Factory.Streams, render.FormatOf(o.Factory), a.Describe(), data)
 	for _, p := range problems {
 		if err := ctx.Err(); err != nil {
@@ -133,14 +133,14 @@ func (o *Options) compare(
 }
 
 // problems returns the rows of --problems, the built-in sizes, or nil for all that are recorded.
-func (o *Options) problems() (good []session.Problem, bad []error, err error) {
+func (o *Options) problems(ctx context.Context) ([]session.Problem, *session.Failures, error) {
 	switch {
 	case o.Query.Problems != "":
-		return o.Query.Read(o.Factory.Settings.DType, o.Factory.Streams.In)
+		return o.Query.List(ctx, o.Factory)
 	case o.Records != "" && o.Executor == "":
-		return nil, nil, nil
+		return nil, o.Factory.Failures(ctx), nil
 	default:
-		return listed(measure.TritonBLASProblems()), nil, nil
+		return listed(measure.TritonBLASProblems()), o.Factory.Failures(ctx), nil
 	}
 }
 

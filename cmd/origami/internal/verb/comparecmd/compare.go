@@ -78,7 +78,7 @@ func (c *Comparison) Ratio(i int) (float64, bool) {
 
 // Run answers. When sides fail, the exit code is 3 if a plugin is to blame and the first failure's otherwise.
 func Run(ctx context.Context, o *Options) error {
-	problems, _, err := o.Query.Read(o.Factory.Settings.DType, o.Factory.Streams.In)
+	problem, err := o.Query.One(o.Factory.Settings.DType)
 	if err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func Run(ctx context.Context, o *Options) error {
 		return diag.Inputf("compare needs at least two architectures, and one is given").At("--arch").
 			Do("add another, as in --arch %s --arch sm90@h200", targets[0].ID())
 	}
-	c, err := compare(ctx, o.Factory, &o.Query.Search, targets, problems[0].Problem)
+	c, err := compare(ctx, o.Factory, &o.Query.Search, targets, problem)
 	if err != nil {
 		return err
 	}
@@ -130,7 +130,7 @@ func ask(
 ) Side {
 	a, err := f.Open(ctx, t)
 	if err == nil {
-		a, err = s.Restrict(a, q.Kernel, f.Streams.In)
+		a, err = s.Restrict(ctx, a, q.Kernel, f.Streams.In)
 	}
 	if err != nil {
 		return Side{Target: t.Match, Err: err}

@@ -71,11 +71,10 @@ func Run(ctx context.Context, o *Options) error {
 	if err != nil {
 		return err
 	}
-	problems, bad, err := o.problems(data)
+	problems, failures, err := o.problems(ctx, data)
 	if err != nil {
 		return err
 	}
-	failures := o.Factory.Failures(bad)
 	shapes := make([]gemm.Problem, len(problems))
 	for i := range problems {
 		shapes[i] = problems[i].Problem
@@ -186,12 +185,13 @@ func (o *Options) records(d *arch.Description) (*score.Subset, error) {
 }
 
 // problems returns the rows of --problems, or all that are recorded whole.
-func (o *Options) problems(data *score.Subset) (good []session.Problem, bad []error, err error) {
+func (o *Options) problems(ctx context.Context, data *score.Subset) ([]session.Problem, *session.Failures, error) {
 	if o.Query.Problems != "" {
-		return o.Query.Read(o.Factory.Settings.DType, o.Factory.Streams.In)
+		return o.Query.List(ctx, o.Factory)
 	}
+	var list []session.Problem
 	for _, p := range data.Problems {
-		good = append(good, session.Problem{Problem: p})
+		list = append(list, session.Problem{Problem: p})
 	}
-	return good, nil, nil
+	return list, o.Factory.Failures(ctx), nil
 }

@@ -48,7 +48,7 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 
 // Run answers.
 func Run(ctx context.Context, o *Options) error {
-	problems, _, err := o.Query.Read(o.Factory.Settings.DType, o.Factory.Streams.In)
+	problem, err := o.Query.One(o.Factory.Settings.DType)
 	if err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func Run(ctx context.Context, o *Options) error {
 	if err != nil {
 		return err
 	}
-	e, err := Explain(ctx, a, problems[0].Problem, o.Factory.Settings.Kernel, o.Config)
+	e, err := Explain(ctx, a, problem, o.Factory.Settings.Kernel, o.Config)
 	if err != nil {
 		return err
 	}

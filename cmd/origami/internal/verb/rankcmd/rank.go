@@ -56,10 +56,11 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 
 // Run answers.
 func Run(ctx context.Context, o *Options) error {
-	problems, bad, err := o.Query.Read(o.Factory.Settings.DType, o.Factory.Streams.In)
+	problems, err := o.Query.Read(ctx, o.Factory)
 	if err != nil {
 		return err
 	}
+	defer problems.Close()
 	a, err := o.Factory.Searched(ctx, &o.Query.Search)
 	if err != nil {
 		return err
@@ -70,7 +71,7 @@ func Run(ctx context.Context, o *Options) error {
 	}
 	w := newWriter(o, render.FormatOf(o.Factory), a.Describe())
 	listOrder := o.Rejected || o.All && (w.format == render.CSV || w.format == render.TSV)
-	err = o.Factory.AskEach(ctx, a, problems, bad, question, func(ranking *session.Answer) error {
+	err = o.Factory.AskEach(ctx, a, problems, question, func(ranking *session.Answer) error {
 		if listOrder {
 			slices.SortFunc(ranking.Entries, func(a, b session.Entry) int { return a.Position - b.Position })
 		}

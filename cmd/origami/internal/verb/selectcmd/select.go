@@ -49,10 +49,11 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 
 // Run answers.
 func Run(ctx context.Context, o *Options) error {
-	problems, bad, err := o.Query.Read(o.Factory.Settings.DType, o.Factory.Streams.In)
+	problems, err := o.Query.Read(ctx, o.Factory)
 	if err != nil {
 		return err
 	}
+	defer problems.Close()
 	a, err := o.Factory.Searched(ctx, &o.Query.Search)
 	if err != nil {
 		return err
@@ -71,7 +72,7 @@ func Run(ctx context.Context, o *Options) error {
 	if w.format == render.Table && !many {
 		question.Top, question.Terms = 2, true // the card shows the terms and the runner-up
 	}
-	write, failures := w.write, o.Factory.Failures(nil)
+	write := w.write
 	if m != nil {
 		question.Top = max(question.Top, m.count)
 		write = func(one *session.Answer) error {
@@ -80,19 +81,16 @@ func Run(ctx context.Context, o *Options) error {
 			case err == nil:
 				return w.write(one)
 			case many && diag.KindOf(err) == diag.Input:
-				failures.Add("", err)
+				problems.Failures.Add("", err)
 				return nil
 			default:
 				return err
 			}
 		}
 	}
-	if err := o.Factory.AskEach(ctx, a, problems, bad, question, write); err != nil {
+	if err := o.Factory.AskEach(ctx, a, problems, question, write); err != nil {
 		w.close()
 		return err
 	}
-	if err := w.close(); err != nil {
-		return err
-	}
-	return failures.Err()
+	return w.close()
 }

@@ -33,10 +33,10 @@ func TestFlags(t *testing.T) {
 	if strings.Join(got.Factory.PluginOptions, " ") != "a=b c=d,e" {
 		t.Errorf("options %q", got.Factory.PluginOptions)
 	}
-	problems, bad, err := got.Query.Read(a.Settings.DType, nil)
+	problem, err := got.Query.One(a.Settings.DType)
 	want := gemm.Problem{M: 1, N: 2, K: 3, Batch: 4, AMajor: gemm.MajorM, BMajor: gemm.MajorN, DType: gemm.BF16}
-	if err != nil || len(bad) > 0 || len(problems) != 1 || problems[0].Problem != want {
-		t.Errorf("problems %+v, %v, %v", problems, bad, err)
+	if err != nil || problem != want {
+		t.Errorf("problem %+v, %v", problem, err)
 	}
 	if s := a.Settings; s.Kernel != "fancy" || s.Format != "json" || s.Arch[0] != "toy1" || s.Device != "big" {
 		t.Errorf("settings %+v", s)

@@ -1,0 +1,101 @@
+//go:build cgo
+
+/* The functions of origami.h. Each calls its namesake in Go, but not in a forked child: Go's runtime has no threads there,
+ * and already the way into it may hang. */
+#include <string.h>
+
+#include "_cgo_export.h"
+
+/* Whether this process is a fork of the one that loaded the library. */
+static volatile int forked;
+
+#ifndef _WIN32
+#include <pthread.h>
+
+static void in_child(void) { forked = 1; }
+
+__attribute__((constructor)) static void watch_forks(void) { pthread_atfork(NULL, NULL, in_child); }
+#endif
+
+static int32_t refuse(char *error, size_t size) {
+	static const char text[] = "liborigami was loaded before this process was forked, and cannot answer in it; load it "
+	                           "after the fork, or start the process by exec";
+	if (error != NULL && size > 0) {
+		size_t n = sizeof text <= size ? sizeof text - 1 : size - 1;
+		memcpy(error, text, n);
+		error[n] = 0;
+	}
+	return ORIGAMI_INTERNAL;
+}
+
+int32_t origami_api_version(void) { return ORIGAMI_API_VERSION; }
+
+int32_t origami_open(const char *request, origami_model *model, char *error, size_t size) {
+	if (forked) {
+		if (model != NULL)
+			*model = 0;
+		return refuse(error, size);
+	}
+	return origami_go_open((char *)request, model, error, size);
+}
+
+int32_t origami_select(origami_model model, const origami_problem *problem, origami_pick *pick, char *error,
+                       size_t size) {
+	if (forked) {
+		if (pick != NULL)
+			memset(pick, 0, sizeof *pick);
+		return refuse(error, size);
+	}
+	return origami_go_select(model, (origami_problem *)problem, pick, error, size);
+}
+
+int32_t origami_select_many(origami_model model, const origami_problem *problems, size_t count, origami_pick *picks,
+                            int32_t *status, char *error, size_t size) {
+	if (forked)
+		return refuse(error, size);
+	return origami_go_select_many(model, (origami_problem *)problems, count, picks, status, error, size);
+}
+
+int32_t origami_rank(origami_model model, const origami_problem *problem, origami_pick *picks, size_t *count,
+                     char *error, size_t size) {
+	if (forked) {
+		if (count != NULL)
+			*count = 0;
+		return refuse(error, size);
+	}
+	return origami_go_rank(model, (origami_problem *)problem, picks, count, error, size);
+}
+
+int32_t origami_expected_regret(origami_model model, const origami_problem *problem, origami_regret *regret,
+                                char *error, size_t size) {
+	if (forked) {
+		if (regret != NULL)
+			memset(regret, 0, sizeof *regret);
+		return refuse(error, size);
+	}
+	return origami_go_expected_regret(model, (origami_problem *)problem, regret, error, size);
+}
+
+int32_t origami_describe(origami_model model, char *text, size_t room, size_t *length, char *error, size_t size) {
+	if (forked) {
+		if (length != NULL)
+			*length = 0;
+		return refuse(error, size);
+	}
+	return origami_go_describe(model, text, room, length, error, size);
+}
+
+int32_t origami_list(char *text, size_t room, size_t *length, char *error, size_t size) {
+	if (forked) {
+		if (length != NULL)
+			*length = 0;
+		return refuse(error, size);
+	}
+	return origami_go_list(text, room, length, error, size);
+}
+
+int32_t origami_close(origami_model model, char *error, size_t size) {
+	if (forked)
+		return refuse(error, size);
+	return origami_go_close(model, error, size);
+}

@@ -1,0 +1,67 @@
+//go:build unix
+
+package openfile_test
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/origami-gemm/origami/sdk/openfile"
+)
+
+// Only regular files are opened, also through links, and nothing blocks.
+func TestRegular(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir) // the path of a socket must be short
+	if err := os.WriteFile("file", []byte("text"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo("pipe", 0o600); err != nil {
+		t.Fatal(err)
+	}
+	socket, err := net.Listen("unix", "socket")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = socket.Close() }()
+	for link, to := range map[string]string{"link": "file", "to-pipe": "pipe", "loop": "loop", "to-nothing": "nothing"} {
+		if err := os.Symlink(to, link); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for path, want := range map[string]error{
+		"file": nil, "link": nil, filepath.Join(dir, "file"): nil,
+		"pipe": openfile.ErrNotRegular, "to-pipe": openfile.ErrNotRegular, "/dev/null": openfile.ErrNotRegular,
+		".": openfile.ErrNotRegular, "nothing": fs.ErrNotExist, "to-nothing": fs.ErrNotExist,
+		"loop": syscall.ELOOP, "socket": syscall.ENXIO,
+	} {
+		done := make(chan error)
+		go func() {
+			f, info, err := openfile.Regular(path)
+			if err == nil {
+				var text []byte
+				if text, err = io.ReadAll(f); string(text) != "text" || info.Size() != 4 {
+					t.Errorf("%s: read %q, size %d", path, text, info.Size())
+				}
+				_ = f.Close()
+			}
+			done <- err
+		}()
+		select {
+		case err := <-done:
+			var at *fs.PathError
+			if !errors.Is(err, want) || err != nil && (!errors.As(err, &at) || at.Path != path) {
+				t.Errorf("%s: got %v, want %v", path, err, want)
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatalf("%s blocks", path)
+		}
+	}
+}

@@ -44,9 +44,9 @@ func TestMain(m *testing.M) {
 // runWithGPUs is run, with the built-in models in this process and the GPUs that the file $GPUS lists in JSON.
 func runWithGPUs() int {
 	sys := system()
-	sys.Connect = func(ctx context.Context, s config.Settings) (session.Host, error) {
+	sys.Connect = func(ctx context.Context, s config.Settings, warn func(string)) (session.Host, error) {
 		s.InProcess = true
-		models, err := builtins.Connect(ctx, s)
+		models, err := builtins.Connect(ctx, s, warn)
 		return hostWithGPUs{models}, err
 	}
 	return cli.Main(sys)

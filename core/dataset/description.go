@@ -7,6 +7,7 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/limit"
+	"github.com/origami-gemm/origami/core/strictjson"
 )
 
 // DescriptionFile is the file of a data set that says what was measured. Log is the file that measurements are appended
@@ -41,14 +42,47 @@ type description struct {
 	Library string `json:"library,omitempty"`
 }
 
-// AppendDescription appends the dataset.json of a data set in JSON Lines.
+// AppendDescription appends the dataset.json of a data set in JSON Lines. It returns an error for one that could not be
+// read back.
 func AppendDescription(dst []byte, d *Dataset) ([]byte, error) {
-	text, err := json.MarshalIndent(description{
+	want := description{
 		Arch: d.Arch, Device: d.Device, DeviceName: d.DeviceName, DriverName: d.DriverName, Kernel: d.Kernel,
 		WarmL2: d.WarmL2, Input: d.Input, Executor: d.Executor, ExecutorVersion: d.ExecutorVersion,
 		Software: d.Software, Source: d.Source,
-	}, "", "  ")
-	return append(append(dst, text...), '\n'), err
+	}
+	text, err := json.MarshalIndent(want, "", "  ")
+	if err != nil {
+		return dst, err
+	}
+	text = append(text, '\n')
+	got, err := parseDescription(text, DescriptionFile)
+	if err == nil && *got != want {
+		err = diag.Inputf("a text in it is no UTF-8").At("%s", DescriptionFile)
+	}
+	if err != nil {
+		return dst, err
+	}
+	return append(dst, text...), nil
+}
+
+// parseDescription reads the text of a dataset.json.
+func parseDescription(text []byte, place string) (*description, error) {
+	if len(text) > int(limit.Text) {
+		return nil, diag.Inputf("it is larger than %v, the most that is read of such a file", limit.Text).
+			At("%s", place).Do("%s", seeFormat)
+	}
+	var s description
+	if err := strictjson.Unmarshal(text, &s); err != nil {
+		return nil, diag.Inputf("not a dataset description: %v", err).At("%s", place).Do("%s", seeFormat)
+	}
+	for _, field := range []struct{ name, value string }{
+		{"arch", s.Arch}, {"device", s.Device}, {"kernel", s.Kernel}, {"input", s.Input}, {"source", s.Source},
+	} {
+		if field.value == "" {
+			return nil, diag.Inputf("%s is missing", field.name).At("%s", place).Do("%s", seeFormat)
+		}
+	}
+	return &s, nil
 }
 
 // describe reads dataset.json into the reader and returns an empty data set under its conditions.
@@ -59,22 +93,15 @@ func (r *reader) describe() (*Dataset, error) {
 	}
 	defer func() { _ = f.Close() }()
 	place := path.Join(r.name, DescriptionFile)
-	dec := json.NewDecoder(limit.Reader(f, place, limit.Text, seeFormat))
-	dec.DisallowUnknownFields()
-	s := &r.stated
-	if err := dec.Decode(s); err != nil {
-		if large := limit.Exceeded(err); large != nil {
-			return nil, large
-		}
-		return nil, diag.Inputf("not a dataset description: %v", err).At("%s", place).Do("%s", seeFormat)
+	text, err := limit.ReadAll(f, place, limit.Text, seeFormat)
+	if err != nil {
+		return nil, unreadable(place, err)
 	}
-	for _, field := range []struct{ name, value string }{
-		{"arch", s.Arch}, {"device", s.Device}, {"kernel", s.Kernel}, {"input", s.Input}, {"source", s.Source},
-	} {
-		if field.value == "" {
-			return nil, diag.Inputf("%s is missing", field.name).At("%s", place).Do("%s", seeFormat)
-		}
+	s, err := parseDescription(text, place)
+	if err != nil {
+		return nil, err
 	}
+	r.stated = *s
 	if s.DType != "" {
 		if r.base.DType, err = gemm.ParseDType(s.DType); err != nil {
 			return nil, diag.Inputf("%v", err).At("%s", place)

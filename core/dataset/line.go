@@ -3,6 +3,8 @@ package dataset
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"math"
 	"time"
 
@@ -89,14 +91,21 @@ type environment struct {
 // measurement that could not be read back.
 func AppendLine(dst []byte, c Conditions, m *Measurement) ([]byte, error) {
 	l := newLine(c, m)
-	if _, err := l.measurement(); err != nil {
-		return dst, err
-	}
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(&l); err != nil {
 		return dst, err
+	}
+	if b.Len() > maxLine {
+		return dst, fmt.Errorf("its line has %d bytes, and at most %d are read", b.Len(), maxLine)
+	}
+	got, again, err := ParseLine(bytes.TrimSuffix(b.Bytes(), []byte("\n")))
+	if err != nil {
+		return dst, err
+	}
+	if got != c || again.Library != m.Library {
+		return dst, errors.New("a name in it is no UTF-8")
 	}
 	return append(dst, b.Bytes()...), nil
 }

@@ -118,6 +118,12 @@ func TestBadLines(t *testing.T) {
 		"contradict":          {`"clock_moved":true`, `"clock_moved":false`},
 		"contradicts the num": {`"wrong_elements":0`, `"wrong_elements":1`},
 		"problem.batch is a":  {`"batch":2`, `"batch":2.5`},
+		`"status" is there t`: {`"status":"ok"`, `"status":"failed","status":"ok"`},
+		`"STATUS" is written`: {`"status"`, `"STATUS"`},
+		`"problem.m" is ther`: {`"m":64`, `"m":64,"m":64`},
+		`"config.block_m" is`: {`"block_m":64`, `"block_m":32,"block_m":64`},
+		`fault "executor" is`: {`"status":"ok"`, `"status":"failed","fault":"executor"`},
+		`status ok has no fa`: {`"status":"ok"`, `"status":"ok","fault":"kernel"`},
 	} {
 		line := strings.Replace(good, change[0], change[1], 1)
 		if line == good {
@@ -209,7 +215,9 @@ func TestBrokenLines(t *testing.T) {
 		"here/measurements.jsonl:3: phase \"none\" is none of":               {lines[0] + lines[1] + badPhase, false},
 		"here/measurements.jsonl:7: 64x32x16,warps=4,stages=3,group=4,split": {all + lines[0], false},
 		`here/measurements.jsonl:7: the executor's version is "0.2.0" and w`: {all + text(t, other, full()), false},
-		"here/measurements.jsonl:1: the line is longer than":                 {strings.Repeat("x", maxLine+1), false},
+		`here/measurements.jsonl:2: the key "phase" is there twice`: {
+			lines[0] + strings.Replace(lines[1], `"phase"`, `"phase":"final","phase"`, 1) + lines[2], false},
+		"here/measurements.jsonl:1: the line is longer than": {strings.Repeat("x", maxLine+1), false},
 	} {
 		files := fstest.MapFS{DescriptionFile: {Data: []byte(description)}, Log: {Data: []byte(c.log)}}
 		if d, err := Read("here", files); d != nil || diag.KindOf(err) != diag.Input ||

@@ -1,7 +1,6 @@
 package dataset
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,27 +10,24 @@ import (
 
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/strictjson"
 	"github.com/origami-gemm/origami/core/unit"
 )
 
 // errSyntax marks a line that is not a JSON object, such as the end of a file that was cut off while it was written.
 var errSyntax = errors.New("no JSON object")
 
-// ParseLine reads one line. Unknown keys, impossible values, and a median or MAD that does not follow from the
-// samples are errors.
+// ParseLine reads one line. Unknown keys, keys that are there twice or in another case, impossible values, and a median
+// or MAD that does not follow from the samples are errors.
 func ParseLine(text []byte) (Conditions, Measurement, error) {
 	var l line
-	dec := json.NewDecoder(bytes.NewReader(text))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&l); err != nil {
+	if err := strictjson.Unmarshal(text, &l); err != nil {
 		var syntax *json.SyntaxError
-		if errors.As(err, &syntax) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+		if errors.As(err, &syntax) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) ||
+			errors.Is(err, strictjson.ErrTrailing) {
 			return Conditions{}, Measurement{}, fmt.Errorf("%w (%w)", errSyntax, err)
 		}
 		return Conditions{}, Measurement{}, l.explain(text, err)
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return Conditions{}, Measurement{}, fmt.Errorf("%w (there is more behind it)", errSyntax)
 	}
 	m, err := l.measurement()
 	return l.conditions(), m, err

@@ -22,6 +22,8 @@ const (
 	CodeUntrustedPlugin Code = "untrusted_plugin"
 	// CodeMissingPlugin is a trusted plugin of the name Subject whose file is gone.
 	CodeMissingPlugin Code = "missing_plugin"
+	// CodeSlowPlugin is a plugin at the path Subject that has not described itself in time.
+	CodeSlowPlugin Code = "slow_plugin"
 	// CodePluginDied is a plugin whose process ended during a call.
 	CodePluginDied Code = "plugin_died"
 	// CodeNoExecutor is a request to run kernels where no plugin can.

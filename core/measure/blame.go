@@ -23,7 +23,7 @@ const (
 	// wrongBlame is the accepted probability that all these deaths had another cause.
 	wrongBlame = 1e-6
 	// priorDeaths of priorAttempts is the frequency of deaths by other causes that is assumed before any were seen.
-	priorDeaths, priorAttempts = 1.5, 50
+	priorDeaths, priorAttempts = 2.5, 50
 	minDeaths, maxDeaths       = 3, 10
 	// hangDeaths is how many deaths a hang counts for. It costs a whole time limit, and hardly anything outside causes
 	// one.
@@ -36,8 +36,8 @@ type health struct {
 	good *dataset.Measurement
 	// worked means that a kernel was measured since the process was last lost.
 	worked bool
-	// attempts counts the kernels that were tried, deaths those during which the process ended, except for kernels
-	// that were failed for it.
+	// attempts counts how often a kernel was compiled and run, deaths how often the process ended meanwhile, except for
+	// kernels that were failed for it.
 	attempts, deaths int
 	// retries counts the failures of the executor since the last measurement.
 	retries int
@@ -201,6 +201,5 @@ func blame(m *dataset.Measurement, e *suspect, err error) {
 	if errors.Is(err, exec.ErrHung) {
 		m.Status = dataset.Timeout
 	}
-	m.Detail = shorten(fmt.Sprintf("%d times in a row, each alone in a process that had run another kernel: %v", e.times,
-		err))
+	m.Detail = fmt.Sprintf("%d times in a row, each alone in a process that had run another kernel: %v", e.times, err)
 }

@@ -114,7 +114,9 @@ func (s *Sweep) takeTurn(ctx context.Context, arms []arm, a *arm) error {
 	for {
 		err := s.control(ctx, a.suspect)
 		if err == nil {
-			s.attempts++
+			if a.kernel == nil {
+				s.attempts++ // a turn of a kernel that is there is too short to count
+			}
 			err = s.turn(ctx, a)
 		}
 		switch {
@@ -174,7 +176,7 @@ func (s *Sweep) turn(ctx context.Context, a *arm) error {
 		})
 	}
 	if err != nil && diag.KindOf(err) == diag.Input {
-		a.m.Status, a.m.Fault, a.m.Detail = dataset.Failed, dataset.FaultKernel, detail(err)
+		a.m.Status, a.m.Fault, a.m.Detail = dataset.Failed, dataset.FaultKernel, err.Error()
 		return nil
 	}
 	return err

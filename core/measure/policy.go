@@ -38,12 +38,10 @@ const (
 	maxRounds   = 50
 	finalBudget = unit.Seconds(0.5)
 
-	// maxCrashes is how many configurations in a row may end the executor's process before the sweep gives up. One
-	// bad kernel does that, and its neighbours may have the same fault. Three in a row without a success are more
-	// likely the device's fault.
+	// maxCrashes is how many configurations in a row may be failed because they end the executor's process before the
+	// sweep gives up. One bad kernel does that, and its neighbours may have the same fault. Three in a row without a
+	// success are more likely the device's fault. Before any kernel has worked it is the number of deaths.
 	maxCrashes = 3
-	// maxDetail bounds the part of a compiler's log that is kept, in bytes.
-	maxDetail = 2000
 )
 
 // enough reports whether a candidate has enough samples. best is the best median so far, 0 if there is none.

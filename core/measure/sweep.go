@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strings"
 	"time"
 
 	"github.com/origami-gemm/origami/core/arch"
@@ -147,6 +146,7 @@ func (s *Sweep) measureAll(ctx context.Context, todo []dataset.Measurement, best
 			blame(&m, &e.suspect, err)
 			s.crashes++
 		}
+		m.Bound()
 		if err := s.keep(m); err != nil {
 			return err
 		}
@@ -191,6 +191,9 @@ func (s *Sweep) attempt(ctx context.Context, e *entry, ahead *pipeline, best uni
 
 // keep stores measurements and adds them to the data.
 func (s *Sweep) keep(measurements ...dataset.Measurement) error {
+	for i := range measurements {
+		measurements[i].Bound()
+	}
 	if err := s.Keep(measurements...); err != nil {
 		return err
 	}
@@ -213,7 +216,7 @@ func (s *Sweep) measure(ctx context.Context, todo dataset.Measurement, b built, 
 		if diag.KindOf(err) != diag.Input {
 			return m, err
 		}
-		m.Status, m.Detail = status, detail(err)
+		m.Status, m.Detail = status, err.Error()
 		if status == dataset.Failed {
 			m.Fault = dataset.FaultKernel
 		}
@@ -293,14 +296,4 @@ func setSamples(m *dataset.Measurement, samples []exec.Sample) error {
 
 func nonsense(format string, args ...any) error {
 	return &diag.Error{Kind: diag.Plugin, What: fmt.Sprintf(format, args...), Err: exec.ErrNonsense}
-}
-
-// detail returns the text of an error, shortened to maxDetail.
-func detail(err error) string { return shorten(err.Error()) }
-
-func shorten(text string) string {
-	if len(text) > maxDetail {
-		text = text[:maxDetail] + " …"
-	}
-	return strings.ToValidUTF8(text, "?")
 }

@@ -46,10 +46,83 @@ func Unmarshal(text []byte, v any) error {
 		return ErrTrailing
 	}
 	s := scanner{text: text}
-	return s.value(reflect.TypeOf(v), "")
+	return s.value(shapeOf(reflect.TypeOf(v)))
 }
 
-// scanner walks over a text that is known to be valid JSON, and over the type that it was read into.
+// shape is what is known of the keys of a type. A nil shape is that of a value whose keys are not known: an interface,
+// or a type that reads itself.
+type shape struct {
+	// keys are the indices of a struct's keys in fields; nil for other types.
+	keys   map[string]int
+	fields []*shape
+	// elem is the shape of the elements of a map, a slice or an array.
+	elem *shape
+}
+
+var (
+	shapes      sync.Map // from reflect.Type to *shape
+	unmarshaler = reflect.TypeFor[json.Unmarshaler]()
+)
+
+func shapeOf(t reflect.Type) *shape {
+	if have, ok := shapes.Load(t); ok {
+		return have.(*shape)
+	}
+	s := newShape(t, map[reflect.Type]*shape{})
+	shapes.Store(t, s)
+	return s
+}
+
+// newShape returns the shape of a type. begun has those of the types around it, which may recur in it.
+func newShape(t reflect.Type, begun map[reflect.Type]*shape) *shape {
+	for {
+		if t.Implements(unmarshaler) || reflect.PointerTo(t).Implements(unmarshaler) {
+			return nil
+		}
+		if t.Kind() != reflect.Pointer {
+			break
+		}
+		t = t.Elem()
+	}
+	if s, ok := begun[t]; ok {
+		return s
+	}
+	s := &shape{}
+	begun[t] = s
+	switch t.Kind() {
+	case reflect.Map, reflect.Slice, reflect.Array:
+		s.elem = newShape(t.Elem(), begun)
+	case reflect.Struct:
+		s.keys = map[string]int{}
+		for _, f := range reflect.VisibleFields(t) {
+			tag := f.Tag.Get("json")
+			name, _, _ := strings.Cut(tag, ",")
+			if tag == "-" || !f.IsExported() || f.Anonymous && name == "" {
+				continue // not read, or its fields are those of the struct around it
+			}
+			if name == "" {
+				name = f.Name
+			}
+			s.keys[name] = len(s.fields)
+			s.fields = append(s.fields, newShape(f.Type, begun))
+		}
+	default:
+		return nil
+	}
+	return s
+}
+
+// spelled returns the key that encoding/json took another one for.
+func (s *shape) spelled(key string) string {
+	for name := range s.keys {
+		if strings.EqualFold(name, key) {
+			return name
+		}
+	}
+	return key
+}
+
+// scanner walks over a text that is known to be valid JSON, and over the shape of what it was read into.
 type scanner struct {
 	text []byte
 	at   int
@@ -67,16 +140,20 @@ func (s *scanner) next() byte {
 	}
 }
 
-func (s *scanner) value(t reflect.Type, path string) error {
+func (s *scanner) value(of *shape) error {
 	switch s.next() {
 	case '{':
-		return s.object(t, path)
+		return s.object(of)
 	case '[':
-		return s.array(t, path)
+		return s.array(of)
 	case '"':
 		s.str()
 	default: // a number or a word
-		for s.at < len(s.text) && strings.IndexByte(" \t\r\n,]}", s.text[s.at]) < 0 {
+		for s.at < len(s.text) {
+			switch s.text[s.at] {
+			case ' ', '\t', '\r', '\n', ',', ']', '}':
+				return nil
+			}
 			s.at++
 		}
 	}
@@ -95,13 +172,10 @@ func (s *scanner) str() []byte {
 	return s.text[begin:s.at]
 }
 
-func (s *scanner) array(t reflect.Type, path string) error {
-	if t = plain(t); t != nil {
-		if t.Kind() == reflect.Slice || t.Kind() == reflect.Array {
-			t = t.Elem()
-		} else {
-			t = nil
-		}
+func (s *scanner) array(of *shape) error {
+	var elem *shape
+	if of != nil {
+		elem = of.elem
 	}
 	s.at++
 	for s.next() != ']' {
@@ -109,7 +183,7 @@ func (s *scanner) array(t reflect.Type, path string) error {
 			s.at++
 			continue
 		}
-		if err := s.value(t, path); err != nil {
+		if err := s.value(elem); err != nil {
 			return err
 		}
 	}
@@ -117,19 +191,8 @@ func (s *scanner) array(t reflect.Type, path string) error {
 	return nil
 }
 
-func (s *scanner) object(t reflect.Type, path string) error {
-	var fields map[string]reflect.Type
-	var elem reflect.Type
-	if t = plain(t); t != nil {
-		switch t.Kind() {
-		case reflect.Struct:
-			fields = fieldsOf(t)
-		case reflect.Map:
-			elem = t.Elem()
-		default: // an interface holds whatever there is
-		}
-	}
-	seen := make(map[string]struct{}, len(fields))
+func (s *scanner) object(of *shape) error {
+	var seen keys
 	s.at++
 	for s.next() != '}' {
 		if s.text[s.at] == ',' {
@@ -137,81 +200,79 @@ func (s *scanner) object(t reflect.Type, path string) error {
 			continue
 		}
 		key := unquote(s.str())
-		here := path + key
-		if _, twice := seen[key]; twice {
-			return &KeyError{Path: here}
+		if !seen.add(key) {
+			return &KeyError{Path: string(key)}
 		}
-		seen[key] = struct{}{}
-		inner := elem
-		if fields != nil {
-			var known bool
-			if inner, known = fields[key]; !known {
-				return &KeyError{Path: here, Want: path + spelled(fields, key)}
+		var inner *shape
+		switch {
+		case of == nil:
+		case of.keys == nil:
+			inner = of.elem
+		default:
+			i, known := of.keys[string(key)]
+			if !known {
+				return &KeyError{Path: string(key), Want: of.spelled(string(key))}
 			}
+			inner = of.fields[i]
 		}
 		s.next()
 		s.at++ // the colon
-		if err := s.value(inner, here+"."); err != nil {
-			return err
+		if err := s.value(inner); err != nil {
+			return within(string(key), err)
 		}
 	}
 	s.at++
 	return nil
 }
 
-func unquote(quoted []byte) string {
-	var key string
-	if bytes.IndexByte(quoted, '\\') < 0 && utf8.Valid(quoted) {
-		return string(quoted[1 : len(quoted)-1])
+// within adds the key around it to an error.
+func within(key string, err error) error {
+	var e *KeyError
+	if !errors.As(err, &e) {
+		return err
 	}
-	_ = json.Unmarshal(quoted, &key) // it is valid
-	return key
+	outer := KeyError{Path: key + "." + e.Path}
+	if e.Want != "" {
+		outer.Want = key + "." + e.Want
+	}
+	return &outer
 }
 
-// spelled returns the field that encoding/json took the key for.
-func spelled(fields map[string]reflect.Type, key string) string {
-	for name := range fields {
-		if strings.EqualFold(name, key) {
-			return name
-		}
+func unquote(quoted []byte) []byte {
+	key := quoted[1 : len(quoted)-1]
+	if bytes.IndexByte(key, '\\') < 0 && utf8.Valid(key) {
+		return key
 	}
-	return key
+	var text string
+	_ = json.Unmarshal(quoted, &text) // it is valid
+	return []byte(text)
 }
 
-var unmarshaler = reflect.TypeFor[json.Unmarshaler]()
-
-// plain returns the type behind pointers, nil for a type that reads itself.
-func plain(t reflect.Type) reflect.Type {
-	for t != nil {
-		if t.Implements(unmarshaler) || reflect.PointerTo(t).Implements(unmarshaler) {
-			return nil
-		}
-		if t.Kind() != reflect.Pointer {
-			break
-		}
-		t = t.Elem()
-	}
-	return t
+// keys are the keys of an object that were seen. A few are faster compared one by one.
+type keys struct {
+	few  [32][]byte
+	n    int
+	many map[string]struct{}
 }
 
-var known sync.Map // from reflect.Type to map[string]reflect.Type
-
-// fieldsOf returns the types of a struct's fields by their keys, those of embedded structs included.
-func fieldsOf(t reflect.Type) map[string]reflect.Type {
-	if have, ok := known.Load(t); ok {
-		return have.(map[string]reflect.Type)
-	}
-	fields := map[string]reflect.Type{}
-	for _, f := range reflect.VisibleFields(t) {
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		switch {
-		case f.Tag.Get("json") == "-", f.PkgPath != "" && !f.Anonymous, f.Anonymous && name == "":
-		case name == "":
-			fields[f.Name] = f.Type
-		default:
-			fields[name] = f.Type
+// add adds a key and reports whether it is new.
+func (k *keys) add(key []byte) bool {
+	for _, other := range k.few[:k.n] {
+		if bytes.Equal(other, key) {
+			return false
 		}
 	}
-	known.Store(t, fields)
-	return fields
+	if k.n < len(k.few) {
+		k.few[k.n] = key
+		k.n++
+		return true
+	}
+	if _, twice := k.many[string(key)]; twice {
+		return false
+	}
+	if k.many == nil {
+		k.many = map[string]struct{}{}
+	}
+	k.many[string(key)] = struct{}{}
+	return true
 }

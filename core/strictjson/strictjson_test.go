@@ -3,6 +3,7 @@ package strictjson_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -66,6 +67,16 @@ func TestUnmarshal(t *testing.T) {
 	} {
 		if err := strictjson.Unmarshal([]byte(text), new(outer)); err == nil || err.Error() != complaint {
 			t.Errorf("%s: %v, want %s", text, err, complaint)
+		}
+	}
+	long := `{"any":{`
+	for i := range 100 {
+		long += fmt.Sprintf(`"%d":0,`, i)
+	}
+	for key, twice := range map[string]bool{"7": true, "77": true, "100": false} {
+		text := long + `"` + key + `":0}}`
+		if err := strictjson.Unmarshal([]byte(text), new(outer)); (err != nil) != twice {
+			t.Errorf("%s after a hundred keys: %v", key, err)
 		}
 	}
 	if err := strictjson.Unmarshal([]byte(`{}{`), new(outer)); !errors.Is(err, strictjson.ErrTrailing) {

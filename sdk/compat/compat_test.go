@@ -93,7 +93,11 @@ func checkRefusals(t *testing.T, path, lock, release string) {
 	h := host.New(host.Options{Plugins: []string{path}, LockFile: lock})
 	defer func() { _ = h.Close() }()
 	speaks := releases[:slices.Index(releases, release)+1]
-	if p := h.Plugins()[0]; p.State != host.OK || !slices.Equal(p.APIVersions, speaks) {
+	plugins, err := h.Plugins(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := plugins[0]; p.State != host.OK || !slices.Equal(p.APIVersions, speaks) {
 		t.Fatalf("got %+v, want a usable plugin that speaks API %v", p, speaks)
 	}
 	for _, r := range []arch.OpenRequest{

@@ -30,7 +30,7 @@ func plugin(t testing.TB) arch.Architecture {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	if _, err := host.Trust(lock, path); err != nil {
+	if _, err := host.Trust(t.Context(), lock, path); err != nil {
 		t.Fatal(err)
 	}
 	h := host.New(host.Options{LockFile: lock})

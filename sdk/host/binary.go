@@ -2,45 +2,59 @@ package host
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
-	"errors"
-	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 
 	"github.com/origami-gemm/origami/core/limit"
+	"github.com/origami-gemm/origami/sdk/openfile"
 )
 
-// binary is the open, hashed file of a plugin. Where the system allows it, this very file is run, even if its path
-// has been replaced in the meantime (see execute).
+// binary is the open file of a plugin. It runs only after it was hashed. Where the system allows it, this very file is
+// run, even if its path has been replaced in the meantime (see execute).
 type binary struct {
 	*os.File
 	sum []byte
 }
 
-// openBinary opens and hashes a plugin's file.
+// openBinary opens a plugin's file, unless other users decide about it.
 func openBinary(path string) (*binary, error) {
-	info, err := os.Stat(path)
+	f, info, err := openfile.Regular(path)
 	if err != nil {
 		return nil, err
 	}
-	if !info.Mode().IsRegular() { // opening a pipe could wait for ever
-		return nil, fmt.Errorf("%s is not a regular file", path)
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	hash := sha256.New()
-	if _, err := io.Copy(hash, limit.Reader(f, path, limit.Program, "name a plugin's binary")); err != nil {
+	if err := checkOwner(path, info); err != nil {
 		_ = f.Close()
 		return nil, err
 	}
-	return &binary{f, hash.Sum(nil)}, nil
+	return &binary{File: f}, nil
+}
+
+// hash computes the sum. It ends with ctx: the file may be large, or on a slow disk.
+func (b *binary) hash(ctx context.Context) error {
+	hash := sha256.New()
+	file := limit.Reader(&untilDone{ctx, b.File}, b.Name(), limit.Program, "name a plugin's binary")
+	if _, err := io.Copy(hash, file); err != nil {
+		return err
+	}
+	b.sum = hash.Sum(nil)
+	return nil
+}
+
+// untilDone reads until the context is done.
+type untilDone struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (u *untilDone) Read(p []byte) (int, error) {
+	if err := u.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return u.r.Read(p)
 }
 
 // hasHash reports whether the file has this hash.
@@ -61,43 +75,4 @@ func (b *binary) execute(cmd *exec.Cmd) {
 	}
 	// The first extra file is descriptor 3 of the child, already when it executes the program.
 	cmd.ExtraFiles, cmd.Path = []*os.File{b.File}, "/proc/self/fd/3"
-}
-
-// writableByAll returns the file, or a folder above it, if every user may write to it, and "" otherwise. In a folder
-// with the sticky bit, such as /tmp, only the owner of a file may replace it.
-func writableByAll(path string) (file, folder string) {
-	if runtime.GOOS == "windows" { // permissions are not these bits there
-		return "", ""
-	}
-	target, err := filepath.EvalSymlinks(path)
-	if err != nil {
-		return "", ""
-	}
-	const othersWrite = 0o002
-	if info, err := os.Stat(target); err == nil && info.Mode().Perm()&othersWrite != 0 {
-		return target, ""
-	}
-	for child, dir := target, filepath.Dir(target); dir != child; child, dir = dir, filepath.Dir(dir) {
-		if info, err := os.Stat(dir); err == nil && info.Mode().Perm()&othersWrite != 0 &&
-			info.Mode()&fs.ModeSticky == 0 {
-			return "", dir
-		}
-	}
-	return "", ""
-}
-
-// guard refuses a file that every user may write to, and warns about a file that every user may replace.
-func (h *Host) guard(path string) error {
-	file, folder := writableByAll(path)
-	if file != "" {
-		return errors.New(writableFile(file))
-	}
-	if folder != "" {
-		h.options.Logger.Warn("every user may replace "+path, "fix", "chmod o-w "+folder)
-	}
-	return nil
-}
-
-func writableFile(file string) string {
-	return fmt.Sprintf("every user may write to it; check its content, then `chmod o-w %s`", file)
 }

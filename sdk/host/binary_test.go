@@ -28,6 +28,9 @@ func TestWhatWasHashedIsWhatRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := file.hash(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	defer func() { _ = file.Close() }()
 
 	other := filepath.Join(t.TempDir(), "other")

@@ -1,16 +1,50 @@
 package host
 
 import (
+	"context"
+	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/origami-gemm/origami/core/limit"
+	"github.com/origami-gemm/origami/sdk/durable"
+	"github.com/origami-gemm/origami/sdk/openfile"
 	"github.com/origami-gemm/origami/sdk/wire"
 )
+
+// describe runs a plugin with the argument "describe".
+func (h *Host) describe(name, path string, file *binary) ([]byte, error) {
+	p, err := start(path, file, []string{"describe"}, hostEnv(), &tail{logger: h.options.Logger.Named(name)})
+	if err != nil {
+		return nil, fmt.Errorf("it cannot be started: %w", err)
+	}
+	defer context.AfterFunc(h.ctx, p.kill)()
+	timeout := time.AfterFunc(h.options.StartTimeout, p.kill)
+	text, err := limit.ReadAll(p.stdout, "what describe prints", limit.Describe, "report it to the plugin's author")
+	p.exitedWithin(time.Second) // its output is closed, but the process may not have ended
+	inTime := timeout.Stop()
+	p.kill()
+	p.release()
+	if large := limit.Exceeded(err); large != nil {
+		return nil, large
+	}
+	if !inTime {
+		return nil, fmt.Errorf("describe did not end within %v", h.options.StartTimeout)
+	}
+	if !p.cmd.ProcessState.Success() {
+		_, last := p.stderr.last()
+		return nil, fmt.Errorf("describe failed (%s): %s", p.state, last)
+	}
+	return text, nil
+}
 
 // described is the description that a trusted plugin printed. Options.DescribeCache keeps it as JSON, one file per
 // plugin. Asking a plugin means hashing and starting it, in every command that looks for plugins. That takes 30 ms in
@@ -32,7 +66,7 @@ func (h *Host) recall(plugin, path, sha256 string) ([]byte, bool) {
 	if h.options.DescribeCache == "" || sha256 == "" {
 		return nil, false
 	}
-	f, err := os.Open(filepath.Join(h.options.DescribeCache, describedName(plugin, sha256)))
+	f, _, err := openfile.Regular(filepath.Join(h.options.DescribeCache, describedName(plugin, sha256)))
 	if err != nil {
 		return nil, false
 	}
@@ -43,7 +77,7 @@ func (h *Host) recall(plugin, path, sha256 string) ([]byte, bool) {
 		return nil, false
 	}
 	now, err := os.Stat(path)
-	if err != nil || !now.Mode().IsRegular() || path != d.Path || now.Size() != d.Size ||
+	if err != nil || !now.Mode().IsRegular() || checkOwner(path, now) != nil || path != d.Path || now.Size() != d.Size ||
 		!now.ModTime().Equal(d.Changed) {
 		return nil, false
 	}
@@ -62,7 +96,7 @@ func (h *Host) keep(plugin string, file *binary, text []byte, locked map[string]
 	if err == nil {
 		d := described{Path: file.Name(), Size: now.Size(), Changed: now.ModTime(), Text: text}
 		if text, err = json.Marshal(d); err == nil {
-			err = replaceFile(filepath.Join(dir, describedName(plugin, hex.EncodeToString(file.sum))), text)
+			err = writeDescribed(dir, describedName(plugin, hex.EncodeToString(file.sum)), text)
 		}
 	}
 	if err != nil {
@@ -79,4 +113,32 @@ func (h *Host) keep(plugin string, file *binary, text []byte, locked map[string]
 			_ = os.Remove(filepath.Join(dir, e.Name()))
 		}
 	}
+}
+
+func writeDescribed(dir, name string, text []byte) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	return durable.Replace(filepath.Join(dir, name), 0o600, func(w io.Writer) error {
+		_, err := w.Write(text)
+		return err
+	})
+}
+
+// Forget removes the cached descriptions of the plugin of that name from a cache (Options.DescribeCache).
+func Forget(cache, plugin string) error {
+	if cache == "" {
+		return nil
+	}
+	entries, err := os.ReadDir(cache)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, e := range entries {
+		sum, ours := strings.CutPrefix(strings.TrimSuffix(e.Name(), ".json"), plugin+"-")
+		if ours && e.Name() == describedName(plugin, sum) && len(sum) == hex.EncodedLen(sha256.Size) {
+			err = errors.Join(err, os.Remove(filepath.Join(cache, e.Name())))
+		}
+	}
+	return err
 }

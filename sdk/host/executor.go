@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -24,7 +25,7 @@ func (h *Host) Executor(ctx context.Context, name string) (exec.Executor, error)
 	if h.ctx.Err() != nil {
 		return nil, errClosed
 	}
-	f, err := h.findExecutor(name)
+	f, err := h.findExecutor(ctx, name)
 	if err != nil {
 		return nil, err
 	}
@@ -41,24 +42,48 @@ func (p *program) executor() *executorConn {
 	return &executorConn{program: p}
 }
 
-func (h *Host) findExecutor(name string) (*found, error) {
-	var names []string
-	for _, f := range h.plugins() {
+func (h *Host) findExecutor(ctx context.Context, name string) (*found, error) {
+	if name != "" {
+		f, err := h.called(ctx, name)
 		switch {
-		case f.info.State == OK && f.info.Executor && (name == "" || f.info.Name == name):
-			return f, nil
-		case f.info.State == OK && f.info.Executor:
-			names = append(names, f.info.Name)
-		case f.info.State != OK && f.info.Name == name:
+		case err != nil:
+			return nil, err
+		case f != nil && f.info.State != OK:
 			return nil, f.info.Err()
+		case f != nil && f.info.Executor:
+			return f, nil
 		}
 	}
-	if len(names) > 0 {
+	if err := h.askAll(ctx, ""); err != nil {
+		return nil, err
+	}
+	executors := h.executors()
+	if len(executors) == 0 && name == "" {
+		// One that was late is better than none.
+		if err := h.ask(ctx, h.listed(), 0); err != nil {
+			return nil, err
+		}
+		executors = h.executors()
+	}
+	switch {
+	case len(executors) > 0 && name == "":
+		return executors[0], nil
+	case len(executors) > 0:
+		names := make([]string, len(executors))
+		for i, f := range executors {
+			names[i] = f.info.Name
+		}
 		return nil, h.mentionUnusable(diag.Inputf("no plugin %q runs kernels", name).Do("use %s",
 			strings.Join(names, " or ")))
+	default:
+		return nil, h.mentionUnusable(&diag.Error{Kind: diag.Device, What: "no plugin that runs kernels is installed",
+			Fix: "install one and trust it", Code: diag.CodeNoExecutor})
 	}
-	return nil, h.mentionUnusable(&diag.Error{Kind: diag.Device, What: "no plugin that runs kernels is installed",
-		Fix: "install one and trust it", Code: diag.CodeNoExecutor})
+}
+
+// executors returns the known plugins that run kernels.
+func (h *Host) executors() []*found {
+	return slices.DeleteFunc(h.known(), func(f *found) bool { return f.info.State != OK || !f.info.Executor })
 }
 
 // executor is a plugin's executor with a connection that nothing else uses.

@@ -107,7 +107,7 @@ func executorsOf(t testing.TB, o host.Options, modes ...string) *host.Host {
 		if err := os.Symlink(self, path); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := host.Trust(o.LockFile, path); err != nil {
+		if _, err := host.Trust(t.Context(), o.LockFile, path); err != nil {
 			t.Fatal(err)
 		}
 		o.Plugins = append(o.Plugins, path)

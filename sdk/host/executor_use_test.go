@@ -19,7 +19,7 @@ import (
 func TestWhichExecutor(t *testing.T) {
 	h := executorsOf(t, host.Options{Builtins: []host.Builtin{builtin("good")}}, "exit", "fine.1",
 		"fine.2", "deviceless")
-	h.Plugins() // which asks each to describe itself
+	pluginsOf(t, h) // which asks each to describe itself
 	for name, want := range map[string]string{"": "x-fine.1", "x-fine.1": "x-fine.1", "x-fine.2": "x-fine.2"} {
 		before := starts(t, want)
 		x, err := h.Executor(t.Context(), name)
@@ -48,12 +48,12 @@ func TestWhichExecutor(t *testing.T) {
 			t.Errorf("%q: got %v, want %s", name, err, want.says)
 		}
 	}
-	for _, p := range h.Plugins() {
+	for _, p := range pluginsOf(t, h) {
 		if p.Executor != (p.Name != "good" && p.Name != "x-exit") || p.Executor && len(p.Archs) > 0 {
 			t.Errorf("got %+v", p)
 		}
 	}
-	if m := h.Manifests(); len(m) != 1 || m[0].Name != "good" {
+	if m, err := h.Manifests(t.Context()); err != nil || len(m) != 1 || m[0].Name != "good" {
 		t.Errorf("got manifests %+v", m)
 	}
 	// The first call that needs a device reports that there is none.

@@ -142,7 +142,7 @@ func (f folder) bench(t *testing.T, plugin string, o host.Options) *bench {
 		if err := os.Symlink(self, path); err != nil && !errors.Is(err, os.ErrExist) {
 			t.Fatal(err)
 		}
-		if _, err := host.Trust(o.LockFile, path); err != nil {
+		if _, err := host.Trust(t.Context(), o.LockFile, path); err != nil {
 			t.Fatal(err)
 		}
 		o.Plugins = []string{path}

@@ -5,12 +5,8 @@ package host
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"os"
 	"os/signal"
-	"slices"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -37,7 +33,7 @@ type Options struct {
 	Builtins []Builtin
 	// Plugins are plugin binaries that the user named. SearchPath are directories in which every executable file
 	// whose name starts with Prefix is a plugin. Of plugins with the same name or the same architecture the first
-	// wins, in the order Plugins, SearchPath, the binaries at their paths in LockFile, Builtins.
+	// wins, in the order Plugins, Builtins, SearchPath, the binaries at their paths in LockFile.
 	Plugins    []string
 	SearchPath []string
 	// LockFile holds the SHA-256 and the path of each trusted binary (see Trust). Other binaries are never run.
@@ -50,8 +46,14 @@ type Options struct {
 	DescribeCache string
 	// Logger receives the log lines of the plugins, under their names. nil drops them.
 	Logger hclog.Logger
+	// Warn, if set, receives what the user should know at once: a refused lock file, a plugin that is awaited or left
+	// out, a file that others may replace. Otherwise the log has it. Warn may be called from several goroutines.
+	Warn func(text string)
 	// StartTimeout limits a start, including the first answer; 0 means 10 s.
 	StartTimeout time.Duration
+	// DescribeTimeout limits the wait for a plugin to describe itself when another plugin may be the one that is
+	// needed; 0 means 1 s. A plugin that must be asked is waited for up to StartTimeout.
+	DescribeTimeout time.Duration
 	// CallTimeout limits each call. A plugin that exceeds it counts as hung and is killed; 0 means 30 s. RunTimeout
 	// is the same for a plugin that compiles and runs kernels.
 	CallTimeout, RunTimeout time.Duration
@@ -68,6 +70,7 @@ const (
 	OK      State = "ok"
 	Skipped State = "skipped" // left out on purpose; the reason says why
 	Error   State = "error"   // tried, and failed
+	Unasked State = "unasked" // not tried yet
 )
 
 // PluginInfo describes a plugin that was found.
@@ -91,9 +94,9 @@ type PluginInfo struct {
 	Code diag.Code
 }
 
-// Err returns why the plugin cannot be used, nil if it can.
+// Err returns why the plugin cannot be used, nil if it can as far as is known.
 func (p *PluginInfo) Err() *diag.Error {
-	if p.State == OK {
+	if p.State == OK || p.State == Unasked {
 		return nil
 	}
 	subject := p.Path
@@ -109,10 +112,16 @@ type Host struct {
 	ctx     context.Context // until Close
 	cancel  context.CancelFunc
 
-	discovery sync.Once
-	found     []*found
+	locking   sync.Once // of reading the lock file
+	searching sync.Once
 	closing   sync.Once
 	sockets   sockets
+
+	mu                      sync.Mutex
+	locked                  map[string]lockEntry
+	lockErr                 error
+	named, builtins, others []*inquiry // as far as listed
+	warned                  map[string]bool
 }
 
 // New returns a Host. It starts and reads nothing yet.
@@ -126,36 +135,33 @@ func New(o Options) *Host {
 	if o.StartTimeout == 0 {
 		o.StartTimeout = 10 * time.Second
 	}
+	if o.DescribeTimeout == 0 {
+		o.DescribeTimeout = time.Second
+	}
 	if o.CallTimeout == 0 {
 		o.CallTimeout = 30 * time.Second
 	}
 	if o.RunTimeout == 0 {
 		o.RunTimeout = 30 * time.Second
 	}
-	h := &Host{options: o}
+	h := &Host{options: o, warned: map[string]bool{}}
 	h.ctx, h.cancel = context.WithCancel(context.Background())
 	return h
 }
 
-// Plugins lists every plugin that was found, usable or not, in order of precedence.
-func (h *Host) Plugins() []PluginInfo {
-	infos := make([]PluginInfo, 0, len(h.plugins()))
-	for _, f := range h.plugins() {
-		infos = append(infos, f.info)
+// warn tells the user something, once.
+func (h *Host) warn(text string) {
+	h.mu.Lock()
+	again := h.warned[text]
+	h.warned[text] = true
+	h.mu.Unlock()
+	switch {
+	case again:
+	case h.options.Warn != nil:
+		h.options.Warn(text)
+	default:
+		h.options.Logger.Warn(text)
 	}
-	return infos
-}
-
-// Manifests returns the manifests of the usable plugins with architectures, in order of precedence. An architecture
-// is only in the first that provides it.
-func (h *Host) Manifests() []arch.Manifest {
-	var manifests []arch.Manifest
-	for _, f := range h.plugins() {
-		if f.info.State == OK && f.manifest.Name != "" {
-			manifests = append(manifests, f.manifest)
-		}
-	}
-	return manifests
 }
 
 // Open opens an architecture in the plugin that provides it and starts that plugin if necessary. r.Arch is any name
@@ -164,7 +170,7 @@ func (h *Host) Open(ctx context.Context, r arch.OpenRequest) (arch.Architecture,
 	if h.ctx.Err() != nil {
 		return nil, errClosed
 	}
-	f, r, err := h.resolve(r)
+	f, r, err := h.resolve(ctx, r)
 	if err != nil {
 		return nil, err
 	}
@@ -178,31 +184,33 @@ func (h *Host) Open(ctx context.Context, r arch.OpenRequest) (arch.Architecture,
 // Connection returns the connection to the plugin of this name, for a caller that speaks the protocol itself. Its
 // calls are treated like those of Open and Executor: each is limited in time, and after the plugin has died the next
 // call starts a new process. It is valid until the host is closed.
-func (h *Host) Connection(name string) (grpc.ClientConnInterface, error) {
-	for _, f := range h.plugins() {
-		switch {
-		case f.info.Name != name:
-		case f.info.State != OK:
-			return nil, f.info.Err()
-		case f.info.Executor:
-			return f.program.executor(), nil
-		default:
-			return f.program, nil
-		}
+func (h *Host) Connection(ctx context.Context, name string) (grpc.ClientConnInterface, error) {
+	f, err := h.called(ctx, name)
+	switch {
+	case err != nil:
+		return nil, err
+	case f == nil:
+		return nil, diag.Inputf("unknown plugin %q", name).Coded(diag.CodeUnknownPlugin, "")
+	case f.info.State != OK:
+		return nil, f.info.Err()
+	case f.info.Executor:
+		return f.program.executor(), nil
+	default:
+		return f.program, nil
 	}
-	return nil, diag.Inputf("unknown plugin %q", name).Coded(diag.CodeUnknownPlugin, "")
 }
 
 // Close stops all plugins and waits until their processes have ended. Calls in progress fail.
 func (h *Host) Close() error {
 	h.cancel()
 	h.closing.Do(func() {
-		h.discovery.Do(func() {}) // wait for a discovery in progress, start none
 		var wg sync.WaitGroup
-		for _, f := range h.found {
-			if f.program != nil {
-				wg.Go(f.program.end)
-			}
+		for _, q := range h.listed() {
+			wg.Go(func() {
+				if f := q.end(); f.program != nil {
+					f.program.end()
+				}
+			})
 		}
 		wg.Wait()
 	})
@@ -222,44 +230,4 @@ func (h *Host) CloseOnSignal(parent context.Context) (ctx context.Context, stop 
 		release()
 		_ = h.Close()
 	}
-}
-
-// resolve finds the plugin for a request and replaces aliases by ids.
-func (h *Host) resolve(r arch.OpenRequest) (*found, arch.OpenRequest, error) {
-	name := r.Arch
-	if r.Device != "" {
-		name += "@" + r.Device
-	}
-	manifests := h.Manifests()
-	m, err := arch.Find(manifests, name)
-	if err != nil {
-		return nil, r, h.mentionUnusable(err)
-	}
-	// A live device of an architecture that was named without a device has none.
-	if r.Live == nil || r.Device != "" || !strings.EqualFold(r.Arch, m.Arch.ID) {
-		r.Device = m.Device.ID
-	}
-	r.Arch = m.Arch.ID
-	for _, f := range h.plugins() {
-		// Its manifest may have another name than its file
-		if f.info.State == OK && slices.Contains(f.info.Archs, r.Arch) {
-			return f, r, nil
-		}
-	}
-	return nil, r, fmt.Errorf("architecture %s was found and lost", r.Arch) // each is one plugin's
-}
-
-// mentionUnusable adds the plugins that cannot be used to an error about an unknown name: one of them might have it.
-func (h *Host) mentionUnusable(err error) error {
-	var unusable []string
-	for _, f := range h.plugins() {
-		if f.info.State != OK {
-			unusable = append(unusable, f.info.Name)
-		}
-	}
-	var d *diag.Error
-	if len(unusable) == 0 || !errors.As(err, &d) {
-		return err
-	}
-	return d.Also("plugins that cannot be used: %s", strings.Join(unusable, ", ")).Coded(diag.CodeUnusablePlugins, "")
 }

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"testing"
+	"time"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -18,10 +19,23 @@ func builtin(mode string) host.Builtin {
 	return host.Builtin{Manifest: fake.Provider{Name: mode}.Manifest(), Args: []string{asPlugin, mode}}
 }
 
+// newHost waits for slow plugins: the machine may be busy.
 func newHost(t testing.TB, o host.Options) *host.Host {
+	if o.DescribeTimeout == 0 {
+		o.DescribeTimeout = time.Minute
+	}
 	h := host.New(o)
 	t.Cleanup(func() { _ = h.Close() })
 	return h
+}
+
+func pluginsOf(t testing.TB, h *host.Host) []host.PluginInfo {
+	t.Helper()
+	all, err := h.Plugins(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
 }
 
 func open(t testing.TB, h *host.Host, r arch.OpenRequest) arch.Architecture {

@@ -24,7 +24,7 @@ func TestNamedBinariesRunOnce(t *testing.T) {
 	if p := info(t, h, "twin"); p.State != host.Skipped {
 		t.Errorf("got %+v", p)
 	}
-	conn, err := h.Connection("outside")
+	conn, err := h.Connection(t.Context(), "outside")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func TestNamedBinariesRunOnce(t *testing.T) {
 		t.Errorf("got %+v, %v", who, err)
 	}
 	for name, kind := range map[string]diag.Kind{"twin": diag.Plugin, "nobody": diag.Input} {
-		if _, err := h.Connection(name); err == nil || diag.KindOf(err) != kind {
+		if _, err := h.Connection(t.Context(), name); err == nil || diag.KindOf(err) != kind {
 			t.Errorf("the connection to %s: %v", name, err)
 		}
 	}

@@ -102,6 +102,9 @@ func (p *program) launch() (_ *session, err error) {
 			return nil, fault(p.name, "start", FaultStart, nil, err, "it cannot be read: %v", err)
 		}
 		defer func() { _ = file.Close() }()
+		if err := file.hash(p.host.ctx); err != nil {
+			return nil, fault(p.name, "start", FaultStart, nil, err, "it cannot be read: %v", err)
+		}
 		if !file.hasHash(p.checksum) {
 			return nil, fault(p.name, "start", FaultUntrusted, nil, nil,
 				"%s has changed since it was found and checked", p.path)

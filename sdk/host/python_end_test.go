@@ -63,7 +63,7 @@ func TestPythonPluginEndsWithItsInput(t *testing.T) {
 func TestPythonPluginDiesWithTheHost(t *testing.T) {
 	path := pythonPlugin(t, "toy", toySource(t))
 	lock := filepath.Join(t.TempDir(), "lock")
-	if _, err := host.Trust(lock, path); err != nil {
+	if _, err := host.Trust(t.Context(), lock, path); err != nil {
 		t.Fatal(err)
 	}
 	cmd := osexec.Command(os.Args[0], asPythonHost, path, lock)

@@ -82,7 +82,7 @@ func toySource(t testing.TB) string {
 func pythonHost(t testing.TB, path string, o host.Options) *host.Host {
 	t.Helper()
 	o.Plugins, o.LockFile = []string{path}, filepath.Join(t.TempDir(), "plugins.lock")
-	if _, err := host.Trust(o.LockFile, path); err != nil {
+	if _, err := host.Trust(t.Context(), o.LockFile, path); err != nil {
 		t.Fatal(err)
 	}
 	h := host.New(o)
@@ -165,7 +165,7 @@ func TestPythonExecutor(t *testing.T) {
 // The toy and the README's example pass the conformance suite for executors.
 func TestPythonConformance(t *testing.T) {
 	for name, source := range map[string]string{"toy": toySource(t), "sleepy": readmeExample(t)} {
-		conn, err := pythonHost(t, pythonPlugin(t, name, source), host.Options{}).Connection(name)
+		conn, err := pythonHost(t, pythonPlugin(t, name, source), host.Options{}).Connection(t.Context(), name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -315,7 +315,7 @@ func TestPythonWithoutDevice(t *testing.T) {
 
 func TestPythonPluginThatCannotImport(t *testing.T) {
 	path := pythonPlugin(t, "broken", "import nothing_of_that_name\n")
-	for _, p := range pythonHost(t, path, host.Options{}).Plugins() {
+	for _, p := range pluginsOf(t, pythonHost(t, path, host.Options{})) {
 		if p.State != host.Error || !strings.Contains(p.Reason, "No module named 'nothing_of_that_name'") {
 			t.Errorf("%+v", p)
 		}

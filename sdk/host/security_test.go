@@ -148,7 +148,7 @@ func TestSecretsStayHere(t *testing.T) {
 	file := started("environment") + ".env"
 	for _, when := range []string{"describing", "serving"} {
 		if when == "describing" {
-			h.Plugins()
+			pluginsOf(t, h)
 		} else {
 			_ = os.Remove(file)
 			open(t, h, arch.OpenRequest{Arch: "environment"})
@@ -177,7 +177,7 @@ func TestWhatOthersMayWrite(t *testing.T) {
 		}
 	}
 	chmod(path, 0o707)
-	if _, err := host.Trust(lock, path); diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(),
+	if _, err := host.Trust(t.Context(), lock, path); diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(),
 		"every user may write to it; check its content, then `chmod o-w "+path+"`") {
 		t.Errorf("Trust: got %v", err)
 	}
@@ -243,7 +243,7 @@ func TestLinksAndPipes(t *testing.T) {
 		!strings.Contains(p.Reason, "not a regular file") {
 		t.Errorf("got %+v", p)
 	}
-	if _, err := host.Trust(lock, pipe); diag.KindOf(err) != diag.Input {
+	if _, err := host.Trust(t.Context(), lock, pipe); diag.KindOf(err) != diag.Input {
 		t.Errorf("got %v", err)
 	}
 }

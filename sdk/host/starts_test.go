@@ -222,7 +222,7 @@ func startOutcome(t *testing.T, phase string, f forgery) string {
 		t.Fatal(err)
 	}
 	begin := time.Now()
-	plugin := b.host.Plugins()[0]
+	plugin := pluginsOf(t, b.host)[0]
 	outcome, message := "answer", plugin.Reason
 	if plugin.State != host.OK {
 		outcome = string(plugin.State)

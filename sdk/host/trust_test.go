@@ -21,7 +21,7 @@ func TestTrustedPluginsAreFound(t *testing.T) {
 	path := install(t, dir, "outside")
 	t.Chdir(dir)
 	// A relative path is stored as an absolute one.
-	if _, err := host.Trust(lock, "origami-plugin-outside"); err != nil {
+	if _, err := host.Trust(t.Context(), lock, "origami-plugin-outside"); err != nil {
 		t.Fatal(err)
 	}
 	t.Chdir(searched)
@@ -34,14 +34,14 @@ func TestTrustedPluginsAreFound(t *testing.T) {
 	// The search path comes first; the same binary is not listed twice.
 	second := install(t, searched, "outside")
 	var got []string
-	for _, p := range newHost(t, options).Plugins() {
+	for _, p := range pluginsOf(t, newHost(t, options)) {
 		got = append(got, string(p.State)+" "+p.Path)
 	}
 	if want := []string{"ok " + second, "skipped " + path}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	options.Plugins = []string{path}
-	if all := newHost(t, options).Plugins(); len(all) != 2 || all[0].Path != path || !all[0].Named ||
+	if all := pluginsOf(t, newHost(t, options)); len(all) != 2 || all[0].Path != path || !all[0].Named ||
 		all[0].State != host.OK {
 		t.Errorf("got %+v", all)
 	}
@@ -51,7 +51,7 @@ func TestTrustedPluginsAreFound(t *testing.T) {
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	if all := newHost(t, options).Plugins(); len(all) != 1 || all[0].Path != second || all[0].State != host.OK {
+	if all := pluginsOf(t, newHost(t, options)); len(all) != 1 || all[0].Path != second || all[0].State != host.OK {
 		t.Errorf("moved: got %+v", all)
 	}
 	// A missing binary is listed with the fix.
@@ -63,17 +63,17 @@ func TestTrustedPluginsAreFound(t *testing.T) {
 		t.Errorf("gone: got %+v", p)
 	}
 
-	if name, err := host.Distrust(lock, "other"); diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(),
+	if name, err := host.Distrust(t.Context(), lock, "other"); diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(),
 		"the trusted plugins: outside") {
 		t.Errorf("got %q, %v", name, err)
 	}
-	if name, err := host.Distrust(lock, path); name != "outside" || err != nil {
+	if name, err := host.Distrust(t.Context(), lock, path); name != "outside" || err != nil {
 		t.Errorf("got %q, %v", name, err)
 	}
-	if all := newHost(t, options).Plugins(); len(all) != 0 {
+	if all := pluginsOf(t, newHost(t, options)); len(all) != 0 {
 		t.Errorf("distrusted: got %+v", all)
 	}
-	if _, err := host.Distrust(lock, "outside"); diag.KindOf(err) != diag.Input {
+	if _, err := host.Distrust(t.Context(), lock, "outside"); diag.KindOf(err) != diag.Input {
 		t.Errorf("got %v", err)
 	}
 }
@@ -106,7 +106,7 @@ func TestTrustIsOfContent(t *testing.T) {
 		t.Fatal(err)
 	}
 	install(t, dir, "outside")
-	if all := newHost(t, host.Options{LockFile: lock}).Plugins(); len(all) != 0 {
+	if all := pluginsOf(t, newHost(t, host.Options{LockFile: lock})); len(all) != 0 {
 		t.Errorf("got %+v", all)
 	}
 	if p := info(t, newHost(t, host.Options{LockFile: lock, SearchPath: []string{dir}}),
@@ -136,7 +136,7 @@ func TestTrustTakesTurns(t *testing.T) {
 			t.Fatal(err)
 		}
 		wg.Go(func() {
-			if _, err := host.Trust(lock, path); err != nil {
+			if _, err := host.Trust(t.Context(), lock, path); err != nil {
 				t.Error(err)
 			}
 		})

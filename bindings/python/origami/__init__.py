@@ -12,6 +12,6 @@ import pkgutil
 __path__ = pkgutil.extend_path(__path__, __name__)
 __version__ = "0.1.0"
 
-from .lib import Error, Model, Pick, Regret, architectures  # noqa: E402
+from .lib import ArgumentTypeError, Error, Model, Pick, Regret, architectures  # noqa: E402
 
-__all__ = ["Error", "Model", "Pick", "Regret", "architectures"]
+__all__ = ["ArgumentTypeError", "Error", "Model", "Pick", "Regret", "architectures"]

@@ -8,20 +8,25 @@
 The library is $ORIGAMI_LIB if that is set. Otherwise it is next to this file, as in the wheel, or in bin/ of the
 checkout around this file.
 
-A process made by fork() has no copy of the library's threads, so calls there could hang. A Model that was opened before
-the fork still gives the answers that it has given before, and raises Error for all others. Open it only in the child,
-or start children by "spawn" or "forkserver".
+A process made by fork() has no copy of the library's threads, so the library answers nothing there. A Model that was
+opened before the fork still gives the answers that it has given before, and raises Error for all others. Open it only
+in the child, or start children by "spawn" or "forkserver".
+
+Whatever is wrong with a request, the exception is an Error. Only a call that does not fit a function's signature raises
+Python's own TypeError.
 """
 
 from __future__ import annotations
 
 import ctypes
 import dataclasses
-import gzip
 import json
 import os
 import pathlib
 import threading
+
+from origami._arguments import as_json, content, flag, shown, whole
+from origami.errors import ArgumentTypeError, Error
 
 API_VERSION = 2
 
@@ -30,15 +35,6 @@ DTYPES = {"fp16": 1, "bf16": 2, "fp32": 3, "tf32": 4, "fp8": 5, "int8": 6}
 _ALIASES = {"float16": "fp16", "half": "fp16", "bfloat16": "bf16"}
 BOUNDS = ("unknown", "compute", "l2", "mall", "dram", "latency")
 KINDS = {1: "internal", 2: "input", 3: "plugin", 4: "device"}
-
-
-class Error(RuntimeError):
-    """A failure in one line: what was wrong, where, and what to do. kind is "input" for a wrong request, "device" for a
-    missing library or GPU, and "internal" or "plugin" for a failure that is not the caller's fault."""
-
-    def __init__(self, message, kind="input"):
-        super().__init__(message)
-        self.kind = kind
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -94,12 +90,17 @@ class Model:
                  space: dict | None = None, live: dict | None = None, compiled: os.PathLike | str | None = None,
                  characterization: os.PathLike | str | None = None, library: os.PathLike | str | None = None):
         request = {"arch": arch, "device": device, "model": model, "kernel": kernel, "rung": rung, "options": options,
-                   "overrides": overrides, "space": space, "live": live, "compiled": _content(compiled),
-                   "characterization": _content(characterization)}
+                   "overrides": overrides, "space": space, "live": live, "compiled": content(compiled),
+                   "characterization": content(characterization)}
+        request = {key: value for key, value in request.items() if value is not None}
+        for key, value in request.items():
+            wanted = dict if key in ("options", "overrides", "space", "live") else str
+            if not isinstance(value, wanted):
+                raise ArgumentTypeError(f"{key} is {shown(value)}; give a {wanted.__name__}")
         self._library = load(library)
         self._handle = ctypes.c_uint64()
         self._picks = {}
-        text = json.dumps({key: value for key, value in request.items() if value is not None}).encode()
+        text = as_json(request)
         self._library.call("origami_open", text, ctypes.byref(self._handle))
         self.description = json.loads(self._library.text("origami_describe", self._handle))
 
@@ -114,7 +115,10 @@ class Model:
         """The best configuration. trans_a: A is contiguous along M (K otherwise); trans_b: B is contiguous along K (N
         otherwise)."""
         key = (m, n, k, dtype, trans_a, trans_b, batch)
-        pick = self._picks.get(key)
+        try:
+            pick = self._picks.get(key)
+        except TypeError:
+            raise _unhashable(key) from None
         if pick is None:
             out = _Pick()
             self._library.call("origami_select", self._handle, ctypes.byref(_problem(*key)), ctypes.byref(out))
@@ -124,22 +128,36 @@ class Model:
     def select_many(self, problems: list[dict]) -> list[Pick]:
         """The best configuration for each of many problems, dicts of select()'s arguments, in one call. If one problem
         has no answer, the call raises an Error that names it, without answers for the others."""
-        keys = [_key(**p) for p in problems]
-        new = [key for key in dict.fromkeys(keys) if key not in self._picks]
-        answers = {key: self._picks[key] for key in keys if key in self._picks}
+        keys = _keys(problems)
+        # Another thread may empty the memory at any time, so each answer is looked up once.
+        answers = {key: self._picks.get(key) for key in keys}
+        new = [key for key, pick in answers.items() if pick is None]
         if new:
             picks, status = (_Pick * len(new))(), (ctypes.c_int32 * len(new))()
-            asked = (_Problem * len(new))(*(_problem(*key) for key in new))
-            self._library.call("origami_select_many", self._handle, asked, ctypes.c_size_t(len(new)), picks, status)
+            asked = (_Problem * len(new))(*_problems(new, keys))
+            try:
+                self._library.call("origami_select_many", self._handle, asked, ctypes.c_size_t(len(new)), picks, status)
+            except Error as e:
+                bad = next((i for i, one in enumerate(status) if one), None)
+                if bad is None:
+                    raise
+                # The library counts the problems that it was asked about.
+                why = str(e).removeprefix(f"problem {bad}: ")
+                raise Error(f"problem {keys.index(new[bad])}: {why}", e.kind) from None
             answers.update((key, self._remember(key, out)) for key, out in zip(new, picks))
         return [answers[key] for key in keys]
 
     def rank(self, m: int, n: int, k: int, *, dtype: str = "fp16", trans_a: bool = False, trans_b: bool = False,
              batch: int = 1, top: int = 8) -> list[Pick]:
         """The best `top` configurations, best first; there can be fewer."""
-        problem, picks, count = _problem(m, n, k, dtype, trans_a, trans_b, batch), (_Pick * top)(), ctypes.c_size_t(top)
-        self._library.call("origami_rank", self._handle, ctypes.byref(problem), picks, ctypes.byref(count))
-        return [p.value() for p in picks[:count.value]]
+        problem, top = _problem(m, n, k, dtype, trans_a, trans_b, batch), whole("top", top, 0, 0, (1 << 63) - 1)
+        room = min(top, 1 << 10)
+        while True:
+            picks, count = (_Pick * room)(), ctypes.c_size_t(room)
+            self._library.call("origami_rank", self._handle, ctypes.byref(problem), picks, ctypes.byref(count))
+            if count.value < room or room == top:
+                return [p.value() for p in picks[:count.value]]
+            room = min(top, room * 8)
 
     def expected_regret(self, m: int, n: int, k: int, *, dtype: str = "fp16", trans_a: bool = False,
                         trans_b: bool = False, batch: int = 1) -> Regret | None:
@@ -201,47 +219,84 @@ class _Pick(ctypes.Structure):
 
     def value(self):
         return Pick(self.block_m, self.block_n, self.block_k, self.group_m, self.num_warps, self.num_stages,
-                    self.split_k, self.xcds, self.chunk, BOUNDS[self.bound], self.cycles, self.seconds,
-                    (self.low, self.high) if self.high else None, self.axes.decode())
+                    self.split_k, self.xcds, self.chunk,
+                    BOUNDS[self.bound] if 0 <= self.bound < len(BOUNDS) else BOUNDS[0], self.cycles, self.seconds,
+                    (self.low, self.high) if self.high else None, self.axes.decode(errors="replace"))
 
 
 class _Regret(ctypes.Structure):
     _fields_ = [("expected", ctypes.c_double), ("worth_measuring", ctypes.c_int32), ("known", ctypes.c_int32)]
 
 
-def _content(file):
-    """The text of a file, given as a path or as the text."""
-    if not isinstance(file, os.PathLike):
-        return file
-    path = pathlib.Path(file)
-    with gzip.open(path, "rt") if path.suffix == ".gz" else open(path) as text:
-        return text.read()
-
-
 def _key(m, n, k, dtype="fp16", trans_a=False, trans_b=False, batch=1):
     return (m, n, k, dtype, trans_a, trans_b, batch)
 
 
+def _keys(problems):
+    """The problems of select_many as the arguments of _problem."""
+    try:
+        problems = list(problems)
+    except TypeError:
+        raise ArgumentTypeError(f"problems is {shown(problems)}; give a list of dicts") from None
+    keys = []
+    for i, problem in enumerate(problems):
+        try:
+            key = _key(**problem)
+        except TypeError as e:  # no dict, or other keys
+            why = str(e).replace("origami.lib.", "").removeprefix("_key() ")
+            raise ArgumentTypeError(
+                f"problem {i} is {shown(problem)}: {why}; give a dict of select's arguments") from None
+        try:
+            hash(key)
+        except TypeError:
+            raise ArgumentTypeError(f"problem {i}: {_unhashable(key)}") from None
+        keys.append(key)
+    return keys
+
+
+def _problems(new, keys):
+    """The structs of problems. An error names the place in the caller's list."""
+    for key in new:
+        try:
+            yield _problem(*key)
+        except Error as e:
+            raise type(e)(f"problem {keys.index(key)}: {e}") from None
+
+
+def _unhashable(key):
+    """The error for arguments of select that cannot be looked up."""
+    for name, value in zip(_ARGUMENTS, key):
+        try:
+            hash(value)
+        except TypeError as e:
+            return ArgumentTypeError(f"{name} is {shown(value)}: {e}; give a number, a string or a truth value")
+    return ArgumentTypeError("an argument of select cannot be looked up")
+
+
+_ARGUMENTS = ("m", "n", "k", "dtype", "trans_a", "trans_b", "batch")
+
+
 def _problem(m, n, k, dtype, trans_a, trans_b, batch):
+    if not isinstance(dtype, str):
+        raise ArgumentTypeError(f"dtype is {shown(dtype)}; use one of {', '.join(DTYPES)}")
     code = DTYPES.get(_ALIASES.get(dtype, dtype))
     if code is None:
-        raise Error(f"unknown dtype {dtype!r}; use one of {', '.join(DTYPES)}")
-    for name, size in zip(("m", "n", "k", "batch"), (m, n, k, batch)):
-        # ctypes would truncate a larger number and thus change the problem.
-        if not hasattr(size, "__index__") or not -1 << 63 <= int(size) < 1 << 63:
-            raise Error(f"{name} is {size!r}; give a whole number of at least 1")
-    return _Problem(m, n, k, batch, code, bool(trans_a), bool(trans_b))
+        raise Error(f"unknown dtype {shown(dtype)}; use one of {', '.join(DTYPES)}")
+    # ctypes would truncate a larger number and thus change the problem. The library refuses those below 1.
+    m, n, k, batch = (whole(name, size, 1, -1 << 63, (1 << 63) - 1)
+                      for name, size in (("m", m), ("n", n), ("k", k), ("batch", batch)))
+    return _Problem(m, n, k, batch, code, flag("trans_a", trans_a), flag("trans_b", trans_b))
 
 
 class _Library:
     """The C library, loaded."""
 
     def __init__(self, path):
-        self.process = os.getpid()
+        self.forked = False
         try:
             self._c = ctypes.CDLL(str(path))
             version = self._c.origami_api_version()
-        except (OSError, AttributeError) as e:
+        except (OSError, AttributeError, ValueError) as e:
             raise Error(f"{path}: not a liborigami that can be loaded ({e}); build it with `make lib`", "device") from e
         if version != API_VERSION:
             raise Error(f"{path}: the library has interface version {version}, this package knows {API_VERSION}; "
@@ -249,7 +304,7 @@ class _Library:
 
     def usable(self):
         """Whether this process loaded the library itself and is not a fork."""
-        return os.getpid() == self.process
+        return not self.forked
 
     def call(self, function, *arguments):
         if not self.usable():
@@ -275,9 +330,23 @@ _libraries = {}
 _loading = threading.Lock()
 
 
+def _in_child():
+    """After a fork, in the child: the libraries of the parent have no threads here."""
+    global _loading
+    _loading = threading.Lock()  # another thread may have held it
+    for library in _libraries.values():
+        library.forked = True
+
+
+os.register_at_fork(after_in_child=_in_child)
+
+
 def load(path=None):
     """The library at a path, or at one of the usual places. It is loaded once."""
-    path = pathlib.Path(path) if path else _find()
+    try:
+        path = pathlib.Path(path) if path else _find()
+    except TypeError:
+        raise ArgumentTypeError(f"library is {shown(path)}; give the path of liborigami.so") from None
     with _loading:
         if path not in _libraries:
             _libraries[path] = _Library(path)

@@ -25,7 +25,7 @@ from triton.runtime.driver import driver
 from triton.runtime.errors import OutOfResources, PTXASError
 from triton.runtime.jit import KernelInterface
 
-from origami import _cuda
+from origami import _arguments, _cuda
 from origami.lib import Error, Model
 
 # The meta-parameters of Triton's tutorial by the field of a Pick.
@@ -76,7 +76,7 @@ def configs(m, n, k, dtype="fp16", *, names=NAMES, model=None, top=4, **layout):
     are assumed to be dense."""
     model = model or model_of_gpu()
     problem = dict(m=m, n=n, k=k, dtype=_dtype(dtype), **layout)
-    ranking = _ranking(model, problem, top, _unaligned(model, problem))
+    ranking = _ranking(model, problem, _arguments.whole("top", top, 0, 0, _ALL), _unaligned(model, problem))
     return [triton.Config(_meta(p, names), num_warps=p.num_warps, num_stages=p.num_stages) for p in ranking]
 
 
@@ -125,15 +125,15 @@ class Picked(KernelInterface):
     def __init__(self, fn, sizes, a, b, dtype, trans, strides, names, shortlist, model):
         self.fn = fn
         self.arg_names = fn.arg_names
-        self.dtype = dtype
-        self.trans = trans
-        self.shortlist = shortlist
+        self.dtype, self.trans = dtype, trans
+        self.shortlist = _arguments.shortlist(shortlist)
         self.model = model
-        missing = [name for field, name in names.items() if field != "group_m" and name not in self.arg_names]
+        given = _arguments.names(names).items()
+        missing = [name for field, name in given if field != "group_m" and name not in self.arg_names]
         if missing:
             raise Error(f"{_name(fn)} has no meta-parameter {', '.join(missing)}; "
                         "say what it calls them with names={'block_m': …}")
-        self.names = {field: name for field, name in names.items() if name in self.arg_names}
+        self.names = {field: name for field, name in given if name in self.arg_names}
         self.meta_names = frozenset((*self.names.values(), "num_warps", "num_stages"))
         self.batched = sizes[3] is not None
         reads = [s for s in sizes if s is not None]

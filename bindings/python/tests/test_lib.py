@@ -10,9 +10,10 @@ import sys
 import threading
 import time
 import unittest
+import unittest.mock
 
 from origami import lib
-from origami.lib import Error, Model
+from origami.lib import ArgumentTypeError, Error, Model
 
 CHECKOUT = pathlib.Path(__file__).resolve().parents[3]
 CLI = pathlib.Path(os.environ.get("ORIGAMI") or CHECKOUT / "bin" / "origami")
@@ -181,6 +182,83 @@ class Errors(unittest.TestCase):
             self.assertIn(caught.exception.kind, ("input", "device"))
         self.assertEqual(model.rank(1, 1, 1, top=0), [])
 
+    def test_odd_arguments(self):
+        # Whatever is passed, the exception is an Error of one printable line. The wrong type is a TypeError as well.
+        class Odd:
+            def __index__(self):
+                raise ValueError("odd")
+
+            def __repr__(self):
+                raise ValueError("odd")
+
+        endless = {}
+        endless["again"] = endless
+        deep = []
+        for _ in range(100000):
+            deep = [deep]
+        model = Model("sm90")
+        one = {"m": 64, "n": 64, "k": 64}
+        values = (lambda: model.rank(1, 1, 1, top=-1), lambda: model.rank(1, 1, 1, top=1 << 70),
+                  lambda: Model("sm90", overrides={"clock": float("nan")}), lambda: Model("sm90", options=endless),
+                  lambda: Model("sm90", space={"block_m": deep}),
+                  lambda: Model("sm90", compiled=pathlib.Path("/nowhere")),
+                  lambda: Model("sm90", compiled=pathlib.Path("/")), lambda: Model("sm90\x1b[2J\u202e\n"),
+                  lambda: Model("sm90", characterization=pathlib.Path(__file__)), lambda: lib.load("a\0b"),
+                  lambda: model.select(1, 1, 1, dtype="\x1b[2J\u202e"), lambda: Model("sm90", kernel="\ud800"))
+        types = (lambda: Model(90), lambda: Model(b"sm90"), lambda: Model("sm90", 200),
+                 lambda: Model("sm90", options=[1]),
+                 lambda: Model("sm90", space="block_m"), lambda: Model("sm90", space={"block_m": {64}}),
+                 lambda: Model("sm90", overrides={("clock",): 1}), lambda: Model("sm90", compiled=7),
+                 lambda: Model("sm90", library=7), lambda: model.select(None, 1, 1), lambda: model.select([1], 1, 1),
+                 lambda: model.select(Odd(), 1, 1), lambda: model.select(1, 1, 1, dtype=None),
+                 lambda: model.select(1, 1, 1, dtype=["fp16"]), lambda: model.select(1, 1, 1, trans_a="no"),
+                 lambda: model.select(1, 1, 1, trans_b=[1]), lambda: model.select(1, 1, 1, batch=None),
+                 lambda: model.rank(1, 1, 1, top=None), lambda: model.rank(1, 1, 1, top=2.5),
+                 lambda: model.rank(1, 1, 1, trans_a=[True]), lambda: model.select_many(None),
+                 lambda: model.select_many([one, 7]), lambda: model.select_many([one, {"m": 1}]),
+                 lambda: model.select_many([one, one | {"tile": 1}]),
+                 lambda: model.select_many([one, one | {"m": [1]}]),
+                 lambda: model.select_many([one, {7: 1}]), lambda: model.expected_regret(1, 1, {}))
+        for wanted, calls in ((Error, values), (ArgumentTypeError, types)):
+            for call in calls:
+                with self.subTest(line=call.__code__.co_firstlineno, names=call.__code__.co_consts):
+                    with self.assertRaises(wanted) as caught:
+                        call()
+                    self.assertTrue(str(caught.exception).isprintable() and str(caught.exception), caught.exception)
+                    self.assertLess(len(str(caught.exception)), 5000)
+                    self.assertEqual(isinstance(caught.exception, TypeError), wanted is ArgumentTypeError)
+        for call in (lambda: model.select_many([one, one, one | {"k": 0}]),
+                     lambda: model.select_many([one, one, {"m": 1}]),
+                     lambda: model.select_many([one, one, one | {"dtype": "x"}])):
+            model.select(**one)  # known, so the library is asked about one problem only
+            with self.assertRaisesRegex(Error, "^problem 2"):
+                call()
+
+    def test_numbers_of_other_types(self):
+        class Whole:
+            def __index__(self):
+                return 512
+
+        model = Model("sm90")
+        self.assertEqual(model.select(Whole(), 512, 512), model.select(512, 512, 512))
+        self.assertEqual(model.rank(Whole(), 512, 512, top=True), model.rank(512, 512, 512, top=1))
+        self.assertEqual(model.select(512, 512, 513, trans_a=1), model.select(512, 512, 513, trans_a=True))
+        whole = model.rank(512, 512, 512, top=1 << 40)
+        self.assertEqual(whole[:8], model.rank(512, 512, 512))
+        self.assertEqual(whole, model.rank(512, 512, 512, top=len(whole)))
+        small = Model("sm90", space={"block_m": [64], "num_stages": [2, 3, 4]})
+        self.assertEqual(len(small.rank(512, 512, 512, top=5)), 5)
+
+    def test_endless_times(self):
+        # No answer has a number that is not finite: the clock is refused, or the prediction is.
+        for clock in (1e-308, 5e-324, 1e300):
+            with self.subTest(clock=clock):
+                try:
+                    pick = Model("sm89", overrides={"clock": clock}).select(512, 512, 512)
+                except Error:
+                    continue
+                self.assertTrue(0 <= pick.seconds < float("inf") and 0 < pick.cycles < float("inf"), pick)
+
     def test_closed(self):
         with Model("sm90") as model:
             known = model.select(64, 64, 64)
@@ -208,6 +286,39 @@ class InAProcess(unittest.TestCase):
             t.start()
         for t in threads:
             t.join()
+        self.assertEqual(wrong, [])
+
+    def test_the_memory_is_emptied_by_another_thread(self):
+        model, wrong, end = Model("sm90"), [], time.monotonic() + 2
+        sizes = [{"m": 64 + i, "n": 64, "k": 64} for i in range(8)]
+        want = model.select_many(sizes)
+
+        def many():
+            while time.monotonic() < end and not wrong:
+                try:
+                    if model.select_many(sizes) != want:
+                        wrong.append("other answers")
+                except Exception as e:
+                    wrong.append(repr(e))
+
+        def single(first):
+            m = first
+            while time.monotonic() < end and not wrong:
+                model.select(m, 32, 32)
+                m += 4
+
+        before = sys.getswitchinterval()
+        sys.setswitchinterval(1e-6)
+        try:
+            with unittest.mock.patch.object(lib, "_MEMORY", 4):
+                threads = [threading.Thread(target=many) for _ in range(3)]
+                threads += [threading.Thread(target=single, args=(1 + i,)) for i in range(3)]
+                for t in threads:
+                    t.start()
+                for t in threads:
+                    t.join()
+        finally:
+            sys.setswitchinterval(before)
         self.assertEqual(wrong, [])
 
     def child(self, text, **options):
@@ -244,6 +355,23 @@ assert model.select(66, 64, 64)
 """)
         self.assertEqual((out.returncode, out.stderr), (0, ""), out)
         self.assertEqual(out.stdout.strip(), "{'True internal False liborigami was loaded before this proces'}")
+
+    def test_fork_past_python(self):
+        # A fork that Python does not see is noticed by the C library: an Error and not a hang.
+        out = self.child("""
+import ctypes, os
+pid = ctypes.CDLL(None).fork()
+if pid == 0:
+    try:
+        model.select(65, 64, 64)
+    except Error as e:
+        print(e.kind, str(e)[:52], flush=True)
+    os._exit(0)
+assert os.waitpid(pid, 0)[1] == 0
+assert model.select(66, 64, 64)
+""")
+        self.assertEqual((out.returncode, out.stderr), (0, ""), out)
+        self.assertEqual(out.stdout.strip(), "internal liborigami was loaded before this process was forked")
 
     def test_spawn_and_late_loading(self):
         out = subprocess.run([sys.executable, "-c", """

@@ -103,6 +103,17 @@ class Picks(unittest.TestCase):
                                 expected(want),
                             )
 
+    def test_odd_arguments(self):
+        for odd in (-1, 0, 2.5, None, "all", [4]):
+            with self.subTest(shortlist=odd), self.assertRaisesRegex(Error, "shortlist is .*; give a whole number"):
+                ot.pick(model=self.model, shortlist=odd)(Kernel())
+        for odd in (None, ["BLOCK_SIZE_M"], {"block_m": 1}):
+            with self.subTest(names=odd), self.assertRaisesRegex(Error, "names is "):
+                ot.pick(model=self.model, names=odd)(Kernel())
+        for odd in (-1, 1.5, None):
+            with self.subTest(top=odd), self.assertRaisesRegex(Error, "top is "):
+                ot.configs(512, 512, 512, model=self.model, top=odd)
+
     def test_the_model_is_asked_once(self):
         kernel = ot.pick(model=self.model)(Kernel())
         with mock.patch.object(Model, "rank", autospec=True, side_effect=Model.rank) as rank:

@@ -100,7 +100,7 @@ func TestSurvivesKernels(t *testing.T) {
 	plugin := filepath.Join(t.TempDir(), host.Prefix+"faulty")
 	copyFile(t, plugin)
 	lock := filepath.Join(t.TempDir(), "plugins.lock")
-	if _, err := host.Trust(lock, plugin); err != nil {
+	if _, err := host.Trust(t.Context(), lock, plugin); err != nil {
 		t.Fatal(err)
 	}
 	h := host.New(host.Options{Plugins: []string{plugin}, LockFile: lock, RunTimeout: 20 * time.Second})

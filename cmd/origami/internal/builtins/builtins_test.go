@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 // Every architecture and device of every built-in plugin answers through its process as it does in this one.
 func TestPluginsAnswerAsInProcess(t *testing.T) {
 	ctx := context.Background()
-	processes, err := Connect(ctx, config.Settings{})
+	processes, err := Connect(ctx, config.Settings{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,13 +38,17 @@ func TestPluginsAnswerAsInProcess(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	inProcess, err := Connect(ctx, config.Settings{InProcess: true})
+	inProcess, err := Connect(ctx, config.Settings{InProcess: true}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	request := selector.Request{Problems: []gemm.Problem{gemm.New(1, 1, 1), gemm.New(100, 3000, 777),
 		gemm.New(8192, 8192, 8192), gemm.New(65536, 16, 128)}}
-	for _, m := range processes.Manifests() {
+	manifests, err := processes.Manifests(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range manifests {
 		for _, a := range m.Archs {
 			for _, d := range a.Devices {
 				r := arch.OpenRequest{Arch: a.ID, Device: d.ID}
@@ -79,7 +83,7 @@ func TestPluginsAnswerAsInProcess(t *testing.T) {
 // reported beside the mean.
 func BenchmarkWarmSelect(b *testing.B) {
 	ctx := context.Background()
-	h, err := Connect(ctx, config.Settings{})
+	h, err := Connect(ctx, config.Settings{}, nil)
 	if err != nil {
 		b.Fatal(err)
 	}

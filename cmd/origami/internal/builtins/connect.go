@@ -19,8 +19,8 @@ import (
 )
 
 // Connect reaches the plugins under the given settings: over processes, or with --in-process the built-in ones in this
-// one.
-func Connect(_ context.Context, s config.Settings) (session.Host, error) {
+// one. warn is told what the user should know at once.
+func Connect(_ context.Context, s config.Settings, warn func(string)) (session.Host, error) {
 	inProcess := make(session.InProcess, len(shipped.Plugins))
 	for i, b := range shipped.Plugins {
 		var err error
@@ -38,25 +38,30 @@ func Connect(_ context.Context, s config.Settings) (session.Host, error) {
 	for i, b := range shipped.Plugins {
 		builtins[i] = host.Builtin{Manifest: inProcess[i].Manifest(), Args: []string{"plugin", "serve", b.Name}}
 	}
-	o := options(s)
+	o := options(s, warn)
 	o.Builtins, o.Plugins, o.SearchPath, o.LockFile = builtins, s.Plugins, s.PluginPath, s.LockFile
 	return host.New(o), nil
 }
 
 // ConnectTo reaches the plugin binary at path and no other, trusted or not.
-func ConnectTo(s config.Settings, path string) *host.Host {
-	o := options(s)
+func ConnectTo(s config.Settings, path string, warn func(string)) *host.Host {
+	o := options(s, warn)
 	o.Plugins, o.TrustNamed = []string{path}, true
 	return host.New(o)
 }
 
-func options(s config.Settings) host.Options {
+// cacheDir is the folder for the descriptions of plugins, empty if there is none.
+func cacheDir() string {
 	cache, err := os.UserCacheDir()
-	if err == nil {
-		cache = filepath.Join(cache, "origami", "plugins")
+	if err != nil || !filepath.IsAbs(cache) {
+		return "" // a folder of the working directory is not the user's
 	}
+	return filepath.Join(cache, "origami", "plugins")
+}
+
+func options(s config.Settings, warn func(string)) host.Options {
 	return host.Options{
-		DescribeCache: cache, // empty if there is no such folder
+		DescribeCache: cacheDir(), Warn: warn,
 		Logger: hclog.New(&hclog.LoggerOptions{
 			Name: "origami", Level: hclog.LevelFromString(s.LogLevel), Output: iostreams.Log(os.Stderr),
 		}),
@@ -82,12 +87,34 @@ func Serve(name string) error {
 	return nil
 }
 
-// Trust enters a plugin binary in the lock file.
-func Trust(lockFile, path string) (name string, err error) { return host.Trust(lockFile, path) }
+// Trust enters a plugin binary in the lock file. Then it asks the plugin to describe itself, without the hurry of a
+// command that waits for many: from now on the description is cached. A plugin that cannot be used is trusted too, and
+// a warning says why it cannot be used.
+func Trust(ctx context.Context, s config.Settings, path string, warn func(string)) (name string, err error) {
+	name, err = host.Trust(ctx, s.LockFile, path)
+	if err != nil {
+		return name, err
+	}
+	o := options(s, warn)
+	o.Plugins, o.LockFile = []string{path}, s.LockFile
+	h := host.New(o)
+	defer func() { _ = h.Close() }()
+	plugins, err := h.Plugins(ctx)
+	if err != nil {
+		return name, err
+	}
+	if failure := plugins[0].Err(); failure != nil {
+		warn(failure.Error())
+	}
+	return name, nil
+}
 
-// Distrust takes a plugin out of the lock file.
-func Distrust(lockFile, plugin string) (name string, err error) {
-	return host.Distrust(lockFile, plugin)
+// Distrust takes a plugin out of the lock file, and its description out of the cache.
+func Distrust(ctx context.Context, s config.Settings, plugin string) (name string, err error) {
+	if name, err = host.Distrust(ctx, s.LockFile, plugin); err != nil {
+		return name, err
+	}
+	return name, host.Forget(cacheDir(), name)
 }
 
 func provider(b shipped.Plugin) (arch.Provider, error) {

@@ -32,7 +32,7 @@ type System struct {
 	Streams *iostreams.Streams
 	Getenv  func(string) string
 	// Connect reaches the plugins under the given settings.
-	Connect func(context.Context, config.Settings) (session.Host, error)
+	Connect func(ctx context.Context, s config.Settings, warn func(text string)) (session.Host, error)
 	Plugins plugincmd.Actions
 	// Protocol is the version that `origami version` prints.
 	Protocol versioncmd.Protocol

@@ -19,6 +19,7 @@ var hints = map[diag.Code]string{
 	diag.CodeUnusablePlugins:  "`origami plugin ls` says why",
 	diag.CodeUntrustedPlugin:  "`origami plugin trust {}` trusts it",
 	diag.CodeMissingPlugin:    "`origami plugin distrust {}` forgets it",
+	diag.CodeSlowPlugin:       "`origami plugin trust {}` waits longer, and keeps the answer",
 	diag.CodePluginDied:       "--log-level=debug shows the log",
 	diag.CodeNoExecutor:       "`make cuda` and `make triton` build them, `origami plugin trust PATH` trusts one",
 }

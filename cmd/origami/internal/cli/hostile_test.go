@@ -141,8 +141,15 @@ func (h hostileArch) Terms(ctx context.Context, dst []float64, p gemm.Problem, c
 // hostileHost has the hostile provider, plugins with evil paths and reasons, and an evil executor.
 type hostileHost struct{ session.InProcess }
 
-func (h hostileHost) Plugins() []host.PluginInfo {
-	return append(h.InProcess.Plugins(), poison([]host.PluginInfo{
+func (h hostileHost) Plugins(context.Context) ([]host.PluginInfo, error) { return h.Known(), nil }
+
+// LockError is about a path with evil in it.
+func (h hostileHost) LockError() error {
+	return diag.Inputf("not a lock file%s", evil).At("/opt/%s", evilPath)
+}
+
+func (h hostileHost) Known() []host.PluginInfo {
+	return append(h.InProcess.Known(), poison([]host.PluginInfo{
 		{Name: "fake", Version: "1", Path: "/opt/origami-plugin-fake" + evilPath, Executor: true, State: host.OK,
 			APIVersions: []string{"1.0.0"}, SHA256: "00"},
 		{Name: "stranger", Path: "/opt/" + evilPath, State: host.Skipped, Reason: "not in the lock file"},
@@ -190,13 +197,18 @@ func run(terminal bool, args ...string) (stdout, stderr string) {
 func runOn(streams *iostreams.Streams, args ...string) {
 	cli.Main(cli.System{
 		Args: args, Streams: streams, Getenv: func(string) string { return "" },
-		Connect: func(context.Context, config.Settings) (session.Host, error) {
+		Connect: func(context.Context, config.Settings, func(string)) (session.Host, error) {
 			return hostileHost{session.InProcess{hostile{}}}, nil
 		},
 		Plugins: plugincmd.Actions{
-			Trust:    func(_, path string) (string, error) { return "x" + evilPath, nil },
-			Distrust: func(_, name string) (string, error) { return "", errors.New("no" + evilPath + name) },
-			Connect:  func(config.Settings, string) *host.Host { return host.New(host.Options{}) },
+			Trust: func(_ context.Context, _ config.Settings, _ string, warn func(string)) (string, error) {
+				warn("it cannot be used" + evil)
+				return "x" + evilPath, nil
+			},
+			Distrust: func(_ context.Context, _ config.Settings, name string) (string, error) {
+				return "", errors.New("no" + evilPath + name)
+			},
+			Connect: func(config.Settings, string, func(string)) *host.Host { return host.New(host.Options{}) },
 		},
 		Protocol: versioncmd.Protocol{Wire: 7, API: []string{"1.0.0" + evil}},
 	})

@@ -35,12 +35,14 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"origami": func() {
 		os.Exit(cli.Main(cli.System{
 			Args: os.Args[1:], Streams: iostreams.System(), Getenv: os.Getenv,
-			Connect: func(context.Context, config.Settings) (session.Host, error) {
+			Connect: func(context.Context, config.Settings, func(string)) (session.Host, error) {
 				return fakeHost{fakearch.Providers()}, nil
 			},
 			Plugins: plugincmd.Actions{
-				Trust:    func(_, path string) (string, error) { return path, nil },
-				Distrust: func(_, name string) (string, error) { return name, nil },
+				Trust: func(_ context.Context, _ config.Settings, path string, _ func(string)) (string, error) {
+					return path, nil
+				},
+				Distrust: func(_ context.Context, _ config.Settings, name string) (string, error) { return name, nil },
 				Serve:    func(string) error { return nil },
 			},
 			Protocol: versioncmd.Protocol{Wire: 7, API: []string{"1.0.0", "2.0.0"}},
@@ -126,8 +128,10 @@ func (h fakeHost) Executor(ctx context.Context, name string) (exec.Executor, err
 	return x, nil
 }
 
-func (h fakeHost) Plugins() []host.PluginInfo {
-	return append(h.InProcess.Plugins(),
+func (h fakeHost) Plugins(context.Context) ([]host.PluginInfo, error) { return h.Known(), nil }
+
+func (h fakeHost) Known() []host.PluginInfo {
+	return append(h.InProcess.Known(),
 		host.PluginInfo{Name: "fake", Version: "0.3.0", Path: "/opt/origami-plugin-fake", Executor: true,
 			State: host.OK},
 		host.PluginInfo{Name: "stranger", Path: "/opt/origami-plugin-stranger", State: host.Skipped,

@@ -17,6 +17,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/limit"
+	"github.com/origami-gemm/origami/sdk/openfile"
 )
 
 // Load returns the settings in force. flags are those of the command that runs; getenv is os.Getenv.
@@ -28,14 +29,16 @@ func Load(flags *pflag.FlagSet, getenv func(string) string) (Settings, error) {
 	v.SetDefault("log_level", "warn")
 	v.SetDefault("timeout", "30s")
 	v.SetDefault("dtype", "fp16")
-	if dir := configDir(getenv); dir != "" {
+	dir, warnings := configDir(getenv)
+	if dir != "" {
 		v.SetDefault("lock_file", filepath.Join(dir, "plugins.lock"))
 	}
-	warnings, err := readFile(v, flags, getenv)
+	more, err := readFile(v, flags, dir, getenv)
 	if err != nil {
 		return Settings{}, err
 	}
-	more, err := readEnvironment(v, getenv)
+	warnings = append(warnings, more...)
+	more, err = readEnvironment(v, getenv)
 	if err != nil {
 		return Settings{}, err
 	}
@@ -125,15 +128,15 @@ func changed(flags *pflag.FlagSet, name string) *pflag.Flag {
 	return nil
 }
 
-// readFile reads the settings file into v: the one that --settings or ORIGAMI_SETTINGS names, else the user's if there
-// is one. Unknown keys are refused.
-func readFile(v *viper.Viper, flags *pflag.FlagSet, getenv func(string) string) (warnings []string, err error) {
+// readFile reads the settings file into v: the one that --settings or ORIGAMI_SETTINGS names, else the one in the user's
+// configuration folder dir if there is one. Unknown keys are refused.
+func readFile(v *viper.Viper, flags *pflag.FlagSet, dir string, getenv func(string) string) (warnings []string,
+	err error) {
 	file, named := getenv("ORIGAMI_SETTINGS"), true
 	if f := changed(flags, "settings"); f != nil {
 		file = f.Value.String()
 	}
 	if file == "" {
-		dir := configDir(getenv)
 		if dir == "" {
 			return nil, nil
 		}
@@ -200,7 +203,10 @@ func parse(v *viper.Viper, file string, data []byte) (warnings []string, err err
 }
 
 func readText(file string) ([]byte, error) {
-	f, err := os.Open(file)
+	if file == os.DevNull {
+		return nil, nil // a common way to say: no settings
+	}
+	f, _, err := openfile.Regular(file)
 	if err != nil {
 		return nil, err
 	}
@@ -244,15 +250,20 @@ func check(v *viper.Viper) (Settings, *diag.Error) {
 	return s, nil
 }
 
-// configDir is the user's configuration folder for origami, empty if there is none.
-func configDir(getenv func(string) string) string {
-	if dir := getenv("XDG_CONFIG_HOME"); filepath.IsAbs(dir) {
-		return filepath.Join(dir, "origami")
+// configDir is the user's configuration folder for origami, empty if there is none. A relative path is ignored: it
+// would make whoever wrote a folder that the user works in decide about settings, and about the plugins that run.
+func configDir(getenv func(string) string) (dir string, warnings []string) {
+	for _, place := range []struct{ name, below string }{{"XDG_CONFIG_HOME", ""}, {"HOME", ".config"}} {
+		switch path := getenv(place.name); {
+		case path == "":
+		case filepath.IsAbs(path):
+			return filepath.Join(path, place.below, "origami"), warnings
+		default:
+			warnings = append(warnings, fmt.Sprintf("%s is the relative path %q, so no settings and no trusted plugins "+
+				"are looked for there", place.name, path))
+		}
 	}
-	if home := getenv("HOME"); home != "" {
-		return filepath.Join(home, ".config", "origami")
-	}
-	return ""
+	return "", warnings
 }
 
 // cause drops the operation and the path, which the message has anyway.

@@ -6,6 +6,7 @@ package datastore
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -14,6 +15,8 @@ import (
 
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/limit"
+	"github.com/origami-gemm/origami/sdk/durable"
 )
 
 // lockFile is locked by the process that writes the folder. The system releases the lock when the process ends, so it
@@ -80,6 +83,11 @@ func Open(folder string, want *dataset.Dataset) (_ *Store, err error) {
 		return nil, unwritable(folder, err)
 	}
 	s.size = info.Size()
+	// The names of the new log and of the folder must survive a power cut too. The folder above may be unreadable.
+	if err := durable.SyncFolder(folder); err != nil {
+		return nil, unwritable(folder, err)
+	}
+	_ = durable.SyncFolder(filepath.Dir(filepath.Clean(folder)))
 	return s, nil
 }
 
@@ -93,11 +101,10 @@ func begin(folder string, want *dataset.Dataset) error {
 	if err != nil {
 		return err
 	}
-	// The file gets its name only after it is written, so a reader never finds half of it.
-	if err := os.WriteFile(file+".new", text, 0o644); err != nil {
-		return unwritable(folder, err)
-	}
-	if err := os.Rename(file+".new", file); err != nil {
+	if err := durable.Replace(file, 0o644, func(w io.Writer) error {
+		_, err := w.Write(text)
+		return err
+	}); err != nil {
 		return unwritable(folder, err)
 	}
 	return nil
@@ -114,6 +121,10 @@ func (s *Store) Append(measurements ...dataset.Measurement) error {
 				measurements[i].Problem, err),
 				Where: s.log.Name(), Err: err}
 		}
+	}
+	if s.size+int64(len(s.line)) > int64(limit.Records) {
+		return diag.Inputf("it would be larger than %v, the most that is read of such a file", limit.Records).
+			At("%s", s.log.Name()).Do("give it another name that ends in .jsonl, and go on")
 	}
 	if _, err := s.log.Write(s.line); err != nil {
 		_ = s.log.Truncate(s.size) // if that fails too, the reader drops the torn line

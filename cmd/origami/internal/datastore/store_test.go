@@ -13,6 +13,7 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	coreexec "github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/limit"
 )
 
 func toy() *dataset.Dataset {
@@ -84,6 +85,22 @@ func TestStore(t *testing.T) {
 	// A refused folder is unlocked.
 	if s = open(t, folder); s.Data.Len() != 3 {
 		t.Errorf("%d measurements", s.Data.Len())
+	}
+}
+
+// A log is not continued beyond the size that is read.
+func TestFullLog(t *testing.T) {
+	folder := t.TempDir()
+	s := open(t, folder)
+	if err := s.Append(measurement(1)); err != nil {
+		t.Fatal(err)
+	}
+	s.size = int64(limit.Records) - 10
+	if err := s.Append(measurement(2)); diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), "1 GiB") {
+		t.Errorf("%v", err)
+	}
+	if d, err := dataset.Read(folder, os.DirFS(folder)); err != nil || d.Len() != 1 {
+		t.Errorf("%v", err)
 	}
 }
 

@@ -21,16 +21,16 @@ import (
 type Factory struct {
 	Streams *iostreams.Streams
 	Getenv  func(string) string
-	// Connect reaches the plugins. It is called at most once, when a verb first needs a plugin.
-	Connect func(context.Context, config.Settings) (Host, error)
+	// Connect reaches the plugins. It is called at most once, when a verb first needs a plugin. warn is told what the
+	// user should know at once.
+	Connect func(ctx context.Context, s config.Settings, warn func(text string)) (Host, error)
 
 	// Settings and PluginOptions, the words of --option, are valid after Configure.
 	Settings      config.Settings
 	PluginOptions []string
 
-	host      Host // nil until Connect was called
-	manifests []arch.Manifest
-	gpus      []exec.Device // the GPUs of this machine; nil until an executor was asked
+	host Host          // nil until Connect was called
+	gpus []exec.Device // the GPUs of this machine; nil until an executor was asked
 }
 
 // ErrInterrupted marks an error that says what is left after an interrupt. Every other error after an interrupt is
@@ -59,27 +59,32 @@ func (f *Factory) connect(ctx context.Context) error {
 	if f.host != nil {
 		return nil
 	}
-	h, err := f.Connect(ctx, f.Settings)
+	h, err := f.Connect(ctx, f.Settings, f.Streams.Warn)
 	if err != nil {
 		return err
 	}
-	f.host, f.manifests = h, h.Manifests()
+	f.host = h
 	return nil
 }
 
-// Manifests returns the manifests of the plugins that work.
+// Manifests asks every plugin and returns the manifests of those that work.
 func (f *Factory) Manifests(ctx context.Context) ([]arch.Manifest, error) {
-	err := f.connect(ctx)
-	return f.manifests, err
+	if err := f.connect(ctx); err != nil {
+		return nil, err
+	}
+	return f.host.Manifests(ctx)
 }
 
-// Plugins lists every plugin that was found.
+// Plugins asks every plugin and lists them.
 func (f *Factory) Plugins(ctx context.Context) ([]host.PluginInfo, error) {
 	if err := f.connect(ctx); err != nil {
 		return nil, err
 	}
-	return f.host.Plugins(), nil
+	return f.host.Plugins(ctx)
 }
+
+// LockError returns why the lock file is refused, after plugins were looked for.
+func (f *Factory) LockError() error { return f.host.LockError() }
 
 // Close ends the plugins.
 func (f *Factory) Close() error {

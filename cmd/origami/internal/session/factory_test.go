@@ -52,7 +52,7 @@ func TestKernelFilesReachTheModel(t *testing.T) {
 	var got arch.OpenRequest
 	f := &session.Factory{
 		Streams: iostreams.Plain(strings.NewReader(""), nil, nil),
-		Connect: func(context.Context, config.Settings) (session.Host, error) {
+		Connect: func(context.Context, config.Settings, func(string)) (session.Host, error) {
 			return session.InProcess{recorder{got: &got}}, nil
 		},
 		Settings: config.Settings{Arch: []string{"toy1"}, Rung: "calibrated", CompiledFile: kernels,

@@ -12,10 +12,17 @@ import (
 // Host reaches plugins. *host.Host is one over processes, InProcess one over providers in this process. Both give
 // bit-equal answers.
 type Host interface {
-	// Plugins lists every plugin that was found, the skipped and the failed ones included.
-	Plugins() []host.PluginInfo
-	// Manifests returns what the working plugins provide, in order of precedence.
-	Manifests() []arch.Manifest
+	// Plugins asks every plugin and lists them, the skipped and the failed ones included.
+	Plugins(ctx context.Context) ([]host.PluginInfo, error)
+	// Known lists the plugins that were looked for so far. It asks none.
+	Known() []host.PluginInfo
+	// LockError returns why the lock file is refused, if a plugin was looked for in it.
+	LockError() error
+	// Manifests asks every plugin and returns what the working ones provide, in order of precedence.
+	Manifests(ctx context.Context) ([]arch.Manifest, error)
+	// Find and FindLive are arch.Find and arch.FindLive. They ask no more plugins than they need.
+	Find(ctx context.Context, name string) (arch.Match, error)
+	FindLive(ctx context.Context, archID string, live *arch.LiveDevice) (arch.Match, error)
 	// Open opens an architecture in the plugin that provides it. It may be called from several goroutines.
 	Open(ctx context.Context, r arch.OpenRequest) (arch.Architecture, error)
 	// Executor returns the executor of the plugin of that name, or of the first that runs kernels. Without one the
@@ -29,7 +36,13 @@ type Host interface {
 type InProcess []arch.Provider
 
 // Plugins implements Host.
-func (h InProcess) Plugins() []host.PluginInfo {
+func (h InProcess) Plugins(context.Context) ([]host.PluginInfo, error) { return h.Known(), nil }
+
+// LockError implements Host.
+func (h InProcess) LockError() error { return nil }
+
+// Known implements Host.
+func (h InProcess) Known() []host.PluginInfo {
 	infos := make([]host.PluginInfo, len(h))
 	for i, p := range h {
 		m := p.Manifest()
@@ -42,7 +55,9 @@ func (h InProcess) Plugins() []host.PluginInfo {
 }
 
 // Manifests implements Host.
-func (h InProcess) Manifests() []arch.Manifest {
+func (h InProcess) Manifests(context.Context) ([]arch.Manifest, error) { return h.manifests(), nil }
+
+func (h InProcess) manifests() []arch.Manifest {
 	manifests := make([]arch.Manifest, len(h))
 	for i, p := range h {
 		manifests[i] = p.Manifest()
@@ -50,9 +65,19 @@ func (h InProcess) Manifests() []arch.Manifest {
 	return manifests
 }
 
+// Find implements Host.
+func (h InProcess) Find(_ context.Context, name string) (arch.Match, error) {
+	return arch.Find(h.manifests(), name)
+}
+
+// FindLive implements Host.
+func (h InProcess) FindLive(_ context.Context, archID string, live *arch.LiveDevice) (arch.Match, error) {
+	return arch.FindLive(h.manifests(), archID, live)
+}
+
 // Open implements Host.
 func (h InProcess) Open(ctx context.Context, r arch.OpenRequest) (arch.Architecture, error) {
-	m, err := arch.Find(h.Manifests(), r.Arch)
+	m, err := arch.Find(h.manifests(), r.Arch)
 	if err != nil {
 		return nil, err
 	}

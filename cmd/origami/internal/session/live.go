@@ -48,7 +48,7 @@ func (f *Factory) findLive(ctx context.Context, name, archID, number string) (ar
 			Fix: "it has " + strings.Join(found, ", ")}
 	}
 	g := &gpus[chosen]
-	m, err := arch.FindLive(f.manifests, g.Arch, &arch.LiveDevice{Name: g.Name, Attributes: g.Attributes})
+	m, err := f.host.FindLive(ctx, g.Arch, &arch.LiveDevice{Name: g.Name, Attributes: g.Attributes})
 	if err != nil {
 		return arch.Match{}, diag.Within(place, err)
 	}

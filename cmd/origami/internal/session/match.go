@@ -43,7 +43,7 @@ func (f *Factory) match(ctx context.Context, archs []string, device string) ([]a
 		if archID, number, live := cutLive(name); live {
 			matches[i], err = f.findLive(ctx, name, archID, number)
 		} else {
-			matches[i], err = f.find(name)
+			matches[i], err = f.find(ctx, name)
 		}
 		if err != nil {
 			return nil, err
@@ -53,13 +53,13 @@ func (f *Factory) match(ctx context.Context, archs []string, device string) ([]a
 }
 
 // find looks up what an --arch means.
-func (f *Factory) find(name string) (arch.Match, error) {
-	m, err := arch.Find(f.manifests, name)
+func (f *Factory) find(ctx context.Context, name string) (arch.Match, error) {
+	m, err := f.host.Find(ctx, name)
 	var d *diag.Error
 	if !errors.As(err, &d) {
 		return m, err
 	}
-	if failed := failedPlugins(f.host.Plugins()); len(failed) > 0 {
+	if failed := failedPlugins(f.host.Known()); len(failed) > 0 {
 		d = d.Also("%s cannot be used", strings.Join(failed, ", ")).Coded(diag.CodeUnusablePlugins, "")
 	}
 	return m, d.At("--arch %s", name)
@@ -69,7 +69,7 @@ func (f *Factory) find(name string) (arch.Match, error) {
 func failedPlugins(plugins []host.PluginInfo) []string {
 	var names []string
 	for _, p := range plugins {
-		if p.State != host.OK {
+		if p.State == host.Skipped || p.State == host.Error {
 			names = append(names, "plugin "+p.Name)
 		}
 	}
@@ -78,9 +78,9 @@ func failedPlugins(plugins []host.PluginInfo) []string {
 
 // exampleArch is an architecture to show in a hint.
 func (f *Factory) exampleArch() string {
-	for _, m := range f.manifests {
-		for _, a := range m.Archs {
-			return a.ID
+	for _, p := range f.host.Known() {
+		for _, id := range p.Archs {
+			return id
 		}
 	}
 	return "sm89"

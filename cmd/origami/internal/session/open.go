@@ -101,7 +101,7 @@ func (f *Factory) Executor(ctx context.Context, name string) (exec.Executor, err
 
 // pluginVersion returns the version of the plugin of that name, empty for an unknown plugin.
 func (f *Factory) pluginVersion(name string) string {
-	for _, p := range f.host.Plugins() {
+	for _, p := range f.host.Known() {
 		if p.Name == name {
 			return p.Version
 		}

@@ -34,10 +34,10 @@ func (f *Factory) Targets(ctx context.Context, archs []string, device string) ([
 	if err := f.connect(ctx); err != nil {
 		return nil, err
 	}
-	if err := checkNamedPlugins(f.host.Plugins()); err != nil {
-		return nil, err
-	}
 	matches, err := f.match(ctx, archs, device)
+	if named := checkNamedPlugins(f.host.Known()); named != nil {
+		return nil, named
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +48,7 @@ func (f *Factory) Targets(ctx context.Context, archs []string, device string) ([
 	if err != nil {
 		return nil, err
 	}
-	overrides, err := f.overrides(matches)
+	overrides, err := f.overrides(ctx, matches)
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +91,7 @@ func readTable(flag, file string, targets int) ([]byte, error) {
 }
 
 // overrides reads --hw-params.
-func (f *Factory) overrides(matches []arch.Match) (hw.Overrides, error) {
+func (f *Factory) overrides(ctx context.Context, matches []arch.Match) (hw.Overrides, error) {
 	file := f.Settings.HWParams
 	if file == "" {
 		return hw.Overrides{}, nil
@@ -107,19 +107,21 @@ func (f *Factory) overrides(matches []arch.Match) (hw.Overrides, error) {
 	if err != nil {
 		return hw.Overrides{}, err
 	}
-	return f.checkOverrides(file, overrides, matches)
+	return f.checkOverrides(ctx, file, overrides, matches)
 }
 
 // checkOverrides resolves the architectures that an override file names, so that its numbers find their place under
 // any of a device's names. The bare form is for one architecture only.
-func (f *Factory) checkOverrides(file string, o hw.Overrides, matches []arch.Match) (hw.Overrides, error) {
+func (f *Factory) checkOverrides(
+	ctx context.Context, file string, o hw.Overrides, matches []arch.Match,
+) (hw.Overrides, error) {
 	if len(o.Bare) > 0 && len(matches) > 1 {
 		return hw.Overrides{}, diag.Inputf("the file names no architecture, and %d are selected", len(matches)).
 			At("%s", file).Do("put the numbers under their architecture, as in {%q:{…}}", matches[0].Arch.ID)
 	}
 	out := hw.Overrides{ByArch: map[string]map[string]hw.OverrideValue{}, Bare: o.Bare}
 	for key, values := range o.ByArch {
-		m, err := f.find(key)
+		m, err := f.find(ctx, key)
 		var d *diag.Error
 		if errors.As(err, &d) {
 			return hw.Overrides{}, d.At("%s", file)
@@ -167,8 +169,8 @@ func withoutPath(err error) error {
 // checkNamedPlugins fails if a plugin that the user named does not work: another plugin might answer in its place.
 func checkNamedPlugins(plugins []host.PluginInfo) error {
 	for _, p := range plugins {
-		if p.Named && p.State != host.OK {
-			return p.Err().At("plugin %s", p.Path)
+		if err := p.Err(); p.Named && err != nil {
+			return err.At("plugin %s", p.Path)
 		}
 	}
 	return nil

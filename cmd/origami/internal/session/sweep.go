@@ -40,6 +40,14 @@ func (f *Factory) Sweep(
 	if err != nil {
 		return nil, 0, err
 	}
+	device.Name = dataset.Text(device.Name, dataset.MaxName)
+	for _, library := range device.Libraries {
+		if library != dataset.Text(library, dataset.MaxName) {
+			return nil, 0, &diag.Error{Kind: diag.Plugin, Where: "executor " + executor, Err: exec.ErrNonsense,
+				What: fmt.Sprintf("the name of a library has %d bytes, or is no UTF-8", len(library)),
+				Fix:  "report it to the plugin's author"}
+		}
+	}
 	if d.DeviceName != device.Name {
 		f.Streams.Warn(fmt.Sprintf("the GPU is %s, and the model describes %s (%s)", device.Name, d.DeviceName, d.ID()))
 	}
@@ -50,7 +58,7 @@ func (f *Factory) Sweep(
 	conditions := dataset.Conditions{
 		Arch: d.Arch, Device: d.Device, DeviceName: d.DeviceName, DriverName: device.Name,
 		Kernel: family, WarmL2: warmL2,
-		Input: exec.InputNormal, Executor: executor, ExecutorVersion: f.pluginVersion(executor),
+		Input: exec.InputNormal, Executor: executor, ExecutorVersion: dataset.Text(f.pluginVersion(executor), dataset.MaxName),
 	}
 	data := dataset.New("", conditions)
 	data.Software = strings.TrimSpace(executor + " " + conditions.ExecutorVersion)
@@ -58,10 +66,10 @@ func (f *Factory) Sweep(
 	switch {
 	case err == nil:
 		if environment.Driver != "" {
-			data.Software += ", driver " + environment.Driver
+			data.Software += ", driver " + dataset.Text(environment.Driver, dataset.MaxName)
 		}
 		if environment.Runtime != "" {
-			data.Software += ", runtime " + environment.Runtime
+			data.Software += ", runtime " + dataset.Text(environment.Runtime, dataset.MaxName)
 		}
 	case diag.KindOf(err) != diag.Input:
 		return nil, 0, err

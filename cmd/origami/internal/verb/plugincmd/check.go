@@ -22,7 +22,7 @@ import (
 	"github.com/origami-gemm/origami/sdk/wire"
 )
 
-func newCheck(f *session.Factory, connect func(config.Settings, string) *host.Host) *cobra.Command {
+func newCheck(f *session.Factory, connect func(config.Settings, string, func(string)) *host.Host) *cobra.Command {
 	var o conformance.Options
 	cmd := &cobra.Command{
 		Use:   "check PATH",
@@ -40,7 +40,7 @@ func newCheck(f *session.Factory, connect func(config.Settings, string) *host.Ho
 				return diag.Inputf("there is no file to write").At("--update-golden").Do("name it with --golden FILE")
 			}
 			o.RequireDevice = f.Getenv("ORIGAMI_REQUIRE_GPU") == "1"
-			h := connect(f.Settings, args[0])
+			h := connect(f.Settings, args[0], f.Streams.Warn)
 			ctx, stop := h.CloseOnSignal(cmd.Context())
 			defer stop()
 			return check(ctx, f, h, args[0], o)
@@ -68,11 +68,11 @@ type checked struct {
 }
 
 func check(ctx context.Context, f *session.Factory, h *host.Host, path string, o conformance.Options) error {
-	info, err := find(h, path)
+	info, err := find(ctx, h, path)
 	if err != nil {
 		return err
 	}
-	conn, err := h.Connection(info.Name)
+	conn, err := h.Connection(ctx, info.Name)
 	if err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func check(ctx context.Context, f *session.Factory, h *host.Host, path string, o
 }
 
 // find returns the only plugin of a host.
-func find(h *host.Host, path string) (host.PluginInfo, error) {
+func find(ctx context.Context, h *host.Host, path string) (host.PluginInfo, error) {
 	stat, err := os.Stat(path)
 	switch {
 	case err != nil:
@@ -128,7 +128,11 @@ func find(h *host.Host, path string) (host.PluginInfo, error) {
 		return host.PluginInfo{}, diag.Inputf("it is not executable").At("%s", path).
 			Do("name the plugin's binary, or make it executable with chmod +x")
 	}
-	info := h.Plugins()[0]
+	plugins, err := h.Plugins(ctx)
+	if err != nil {
+		return host.PluginInfo{}, err
+	}
+	info := plugins[0]
 	if info.State == host.OK {
 		return info, nil
 	}

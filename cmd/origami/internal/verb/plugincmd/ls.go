@@ -2,6 +2,7 @@ package plugincmd
 
 import (
 	"context"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,7 +21,9 @@ func newList(f *session.Factory) *cobra.Command {
 		Use:   "ls",
 		Short: "List plugins, the skipped and failed ones included",
 		Long: "List every plugin that was found, built-in or not: its version and that of the API it speaks, what\n" +
-			"it provides, and its state, which is ok, skipped or error; the last two say why.",
+			"it provides, and its state, which is ok, skipped or error; the last two say why. A plugin has a\n" +
+			"second to describe itself. Files that are not in the lock file are not read. A lock file that\n" +
+			"cannot be used is listed first, as an error.",
 		Example: "  origami plugin ls\n  origami plugin ls --json",
 		Args:    verb.NoArguments,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return list(cmd.Context(), f) },
@@ -56,6 +59,24 @@ func list(ctx context.Context, f *session.Factory) error {
 		return err
 	}
 	var rows [][]string
+	write := func(l listed) error {
+		if render.FormatOf(f) != render.JSON {
+			rows = append(rows, l.row(render.FormatOf(f)))
+			return nil
+		}
+		for _, list := range []*[]string{&l.Archs, &l.Devices, &l.Models, &l.Kernels, &l.APIVersions} {
+			*list = append([]string{}, *list...) // [] rather than null
+		}
+		l.Protocols = append([]int{}, l.Protocols...)
+		return render.JSONLine(f.Streams, l)
+	}
+	if err := f.LockError(); err != nil {
+		// A refused lock file hides plugins, so it is listed like one.
+		if err := write(listed{Name: filepath.Base(f.Settings.LockFile), Source: "lock file", State: string(host.Error),
+			Path: f.Settings.LockFile, Reason: err.Error()}); err != nil {
+			return err
+		}
+	}
 	for _, p := range plugins {
 		l := listed{
 			Name: p.Name, Source: "external", Version: p.Version, State: string(p.State), Archs: p.Archs,
@@ -72,17 +93,9 @@ func list(ctx context.Context, f *session.Factory) error {
 		}); i >= 0 {
 			l.provide(manifests[i])
 		}
-		if render.FormatOf(f) == render.JSON {
-			for _, list := range []*[]string{&l.Archs, &l.Devices, &l.Models, &l.Kernels, &l.APIVersions} {
-				*list = append([]string{}, *list...) // [] rather than null
-			}
-			l.Protocols = append([]int{}, l.Protocols...)
-			if err := render.JSONLine(f.Streams, l); err != nil {
-				return err
-			}
-			continue
+		if err := write(l); err != nil {
+			return err
 		}
-		rows = append(rows, l.row(render.FormatOf(f)))
 	}
 	if render.FormatOf(f) == render.JSON {
 		return nil

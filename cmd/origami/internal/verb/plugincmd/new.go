@@ -177,7 +177,7 @@ func checkNewName(ctx context.Context, f *session.Factory, name string) error {
 		}
 	}
 	if m, err := arch.Find(builtin, name); err == nil {
-		return diag.Inputf("the built-in plugin %s has %s, which that would hide", m.Manifest.Name, m.ID()).At("NAME").
+		return diag.Inputf("the built-in plugin %s has %s, which comes first", m.Manifest.Name, m.ID()).At("NAME").
 			Do("use another name, or add a device file to it: configs/README.md says how")
 	}
 	return nil

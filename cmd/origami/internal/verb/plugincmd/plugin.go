@@ -3,12 +3,15 @@
 package plugincmd
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
+	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/sdk/host"
 )
 
@@ -16,11 +19,12 @@ import (
 type Actions struct {
 	// Serve serves the built-in plugin of this name and does not return while the host lives.
 	Serve func(name string) error
-	// Trust enters the binary at path, with its hash, in the lock file. Distrust removes a plugin, by name or path,
-	// from it. Both return the plugin's name.
-	Trust, Distrust func(lockFile, path string) (string, error)
+	// Trust enters the binary at path, with its hash, in the lock file, and asks it to describe itself. Distrust removes
+	// a plugin, by name or path, from the lock file. Both return the plugin's name.
+	Trust    func(ctx context.Context, s config.Settings, path string, warn func(string)) (string, error)
+	Distrust func(ctx context.Context, s config.Settings, plugin string) (string, error)
 	// Connect reaches only the plugin binary at path, trusted or not.
-	Connect func(s config.Settings, path string) *host.Host
+	Connect func(s config.Settings, path string, warn func(string)) *host.Host
 }
 
 // New returns the command with its subcommands.
@@ -42,11 +46,14 @@ func New(f *session.Factory, actions Actions) *cobra.Command {
 		Use:   "trust PATH",
 		Short: "Trust a plugin binary",
 		Long: "Enter a plugin binary in the lock file, with its hash, so that it is found where it is and may\n" +
-			"run. A binary that changes must be trusted again.",
+			"run. It then runs once, to describe itself. A binary that changes must be trusted again.",
 		Example: "  origami plugin trust ./origami-plugin-mine",
 		Args:    verb.OneArgument("PATH", "the plugin binary"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			name, err := actions.Trust(f.Settings.LockFile, args[0])
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := hasLockFile(f); err != nil {
+				return err
+			}
+			name, err := actions.Trust(cmd.Context(), f.Settings, args[0], f.Streams.Warn)
 			if err != nil {
 				return err
 			}
@@ -58,8 +65,11 @@ func New(f *session.Factory, actions Actions) *cobra.Command {
 		Long:    "Remove a plugin, by name or path, from the lock file. It does not run any more. Its binary stays.",
 		Example: "  origami plugin distrust mine",
 		Args:    verb.OneArgument("NAME", "the plugin's name"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			name, err := actions.Distrust(f.Settings.LockFile, args[0])
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := hasLockFile(f); err != nil {
+				return err
+			}
+			name, err := actions.Distrust(cmd.Context(), f.Settings, args[0])
 			if err != nil {
 				return err
 			}
@@ -76,6 +86,15 @@ func New(f *session.Factory, actions Actions) *cobra.Command {
 		RunE:              func(_ *cobra.Command, args []string) error { return actions.Serve(args[0]) },
 	})
 	return cmd
+}
+
+// hasLockFile fails if no lock file is set and the user has no configuration folder for one.
+func hasLockFile(f *session.Factory) error {
+	if f.Settings.LockFile == "" {
+		return diag.Inputf("there is no place for a lock file").
+			Do("set HOME to an absolute path, or ORIGAMI_LOCK_FILE to a file")
+	}
+	return nil
 }
 
 // report writes the change of the lock file.

@@ -58,7 +58,7 @@ func answers(t *testing.T, spread float64, x *exectest.Executor, format string, 
 	x.Device = exec.Device{Name: "Acme Small", Arch: "toy1", Kernels: []string{"plain"}}
 	o := &Options{Factory: &session.Factory{
 		Streams: iostreams.Plain(strings.NewReader(""), &out, &out),
-		Connect: func(context.Context, config.Settings) (session.Host, error) {
+		Connect: func(context.Context, config.Settings, func(string)) (session.Host, error) {
 			return machine{session.InProcess{doubter{spread: spread}}, x}, nil
 		},
 		Settings: config.Settings{Arch: []string{"toy1"}, DType: "fp16", Format: format},

@@ -58,7 +58,7 @@ func TestFormatFollowsTheStream(t *testing.T) {
 		streams.Terminal, streams.Colour = tc.terminal, tc.colour
 		o := &Options{Factory: &session.Factory{
 			Streams: streams,
-			Connect: func(context.Context, config.Settings) (session.Host, error) {
+			Connect: func(context.Context, config.Settings, func(string)) (session.Host, error) {
 				return session.InProcess(fakearch.Providers()), nil
 			},
 			Settings: config.Settings{Arch: []string{"toy1"}, DType: "fp16"},

@@ -1,0 +1,19 @@
+//go:build unix
+
+package host
+
+import (
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// foreignOwner returns the owner of a file if it is neither this user nor root.
+func foreignOwner(info fs.FileInfo) (owner int, foreign bool) {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0, false
+	}
+	owner = int(stat.Uid)
+	return owner, owner != 0 && owner != os.Geteuid()
+}

@@ -31,8 +31,8 @@ LIB_LINK    := -extldflags=-Wl,-soname,$(LIB_SONAME)
 endif
 
 .DEFAULT_GOAL := build
-.PHONY: help build install lib wheel cuda cuda-ready cuda-test triton python-test python-ready test golden golden-arm64 lint proto
-.PHONY: generate intervals scores verify ptxas assemble fuzz bench tools clean
+.PHONY: help build install lib wheel cuda cuda-ready cuda-test triton python-test python-ready test race golden golden-arm64 lint proto
+.PHONY: generate intervals scores verify ptxas assemble fuzz soak hostile bench tools clean
 
 help: ## this list
 	@sed -n 's/^\([a-z][a-z0-9-]*\):[^#]*## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
@@ -95,15 +95,22 @@ test: ## the README's test command
 # The packages that have golden numbers.
 GOLDEN = $(shell grep -rl --include='*_test.go' '^func Test.*Golden' cmd plugins | xargs -n1 dirname | sort -u | sed 's,^,./,')
 golden: ## the reference models against their golden numbers, without and with fused multiply-add available
-	GOAMD64=v1 go test -count=1 -run Golden $(GOLDEN)
-	if grep -qw avx2 /proc/cpuinfo; then GOAMD64=v3 go test -count=1 -run Golden $(GOLDEN); else echo "no AVX2: the v3 comparison is left out"; fi
+	GOAMD64=v1 go test -count=1 -vet=off -run Golden $(GOLDEN)
+	if grep -qw avx2 /proc/cpuinfo; then GOAMD64=v3 go test -count=1 -vet=off -run Golden $(GOLDEN); else echo "no AVX2: the v3 comparison is left out"; fi
 
-golden-arm64: ## the models on arm64, where Go fuses multiply-adds at every chance, under qemu's user emulation
-	GOARCH=arm64 go test -exec qemu-aarch64-static -count=1 ./core/... ./sdk/declare ./plugins/nvidia ./plugins/nvidia/kernel/... \
-		./plugins/nvidia/reference ./plugins/nvidia/refined ./plugins/amd-ref
+# Besides them, formulas and the code that is generated from them have to give the same bits.
+BITS := Golden|EstimateEqualsTerms|FormulasComputeTheirTerms|AnswersAreTheFormulas|Generated|ProgramIsEval|FourthPower
+golden-arm64: ## the same on arm64, where Go fuses multiply-adds at every chance, under qemu's user emulation
+	GOARCH=arm64 go test -exec qemu-aarch64-static -count=1 -vet=off -run '$(BITS)' $(filter-out ./cmd/%,$(GOLDEN)) \
+		./core/formula/... ./sdk/declare ./plugins/nvidia/refined
 
-lint: tools ## go vet, golangci-lint, module tidiness
-	go vet ./...
+# The packages whose code or tests start goroutines or share memory; those of the tag cuda are tested by cuda-test.
+RACE = $(shell grep -rlE --include='*.go' '\bgo func|^\s*go [a-z]|\bsync\.|\batomic\.|errgroup' bindings cmd core plugins sdk | \
+	xargs -n1 dirname | sort -u | grep -v -e plugins/nvidia/cuda -e testdata | sed 's,^,./,')
+race: ## their tests under the race detector, in random order
+	go test -race -shuffle=on -vet=off -timeout 10m $(RACE)
+
+lint: tools ## golangci-lint, go vet among it, and module tidiness
 	golangci-lint run
 	go mod tidy -diff
 
@@ -152,6 +159,14 @@ fuzz: ## every decoder fed with mutated input, FUZZTIME each; what fails is writ
 			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1s -parallel $(FUZZPARALLEL) $$package || exit; \
 		done; \
 	done
+
+SOAKTIME  := 1h
+SOAKFLAGS :=
+soak: ## sweeps, selections and trust commands, whose processes are killed at random, for SOAKTIME; SOAKFLAGS=-race (Linux)
+	go run -trimpath ./cmd/origami/soak -time $(SOAKTIME) $(SOAKFLAGS)
+
+hostile: ## every hostile input, and the memory and time that it costs; `go test` gives the quick ones (Linux)
+	go test -count=1 -timeout 30m -v ./cmd/origami/hostile -all
 
 bench: ## all benchmarks, in the form that benchstat compares
 	go test -run '^$$' -bench . -benchmem -cpu 1 ./...

@@ -16,7 +16,7 @@ import (
 
 // The numbers of origami.h are those of the Go packages. This compiles only if the last ones agree.
 var (
-	_ [0]struct{} = [uint8(gemm.INT8) - C.ORIGAMI_INT8]struct{}{}
+	_ [0]struct{} = [uint8(gemm.INT32) - C.ORIGAMI_INT32]struct{}{}
 	_ [0]struct{} = [uint8(arch.BoundLatency) - C.ORIGAMI_BOUND_LATENCY]struct{}{}
 	_ [0]struct{} = [C.ORIGAMI_INPUT - 1 - uint8(diag.Input)]struct{}{}
 	_ [0]struct{} = [C.ORIGAMI_DEVICE - 1 - uint8(diag.Device)]struct{}{}
@@ -107,7 +107,7 @@ func origami_go_rank(handle C.origami_model, problem *C.origami_problem, picks *
 		}
 		return m.rank(p, int(min(room, maxRank)), func(entries []selector.Entry) {
 			for i, out := 0, unsafe.Slice(picks, len(entries)); i < len(out); i++ {
-				out[i] = m.pick(&entries[i])
+				out[i] = m.pick(&p, &entries[i])
 			}
 			*count = C.size_t(len(entries))
 		})
@@ -227,17 +227,26 @@ func isNull(what string) error {
 
 // problemOf converts a problem. The selector checks the sizes.
 func problemOf(c *C.origami_problem) (gemm.Problem, error) {
-	if c.trans_a > 1 || c.trans_b > 1 || c.reserved != [2]C.uint8_t{} {
-		return gemm.Problem{}, diag.Inputf("trans_a or trans_b is neither 0 nor 1, or reserved is not 0").
+	if c.trans_a > 1 || c.trans_b > 1 || c.reserved != [2]C.uint8_t{} || c.reserved_last != 0 {
+		return gemm.Problem{}, diag.Inputf("trans_a or trans_b is neither 0 nor 1, or a reserved field is not 0").
 			Do("set all of origami_problem")
 	}
-	if c.dtype < C.ORIGAMI_FP16 || c.dtype > C.ORIGAMI_INT8 {
+	if c.dtype < C.ORIGAMI_FP16 || c.dtype >= C.ORIGAMI_INT32 {
 		return gemm.Problem{}, diag.Inputf("there is no dtype %d", int(c.dtype)).
-			Do("use one of ORIGAMI_FP16 to ORIGAMI_INT8")
+			Do("use one of ORIGAMI_FP16 to ORIGAMI_FP8_E5M2")
 	}
-	p := gemm.Problem{M: int(c.m), N: int(c.n), K: int(c.k), Batch: int(c.batch), DType: gemm.DType(c.dtype)}
+	if c.out_dtype < 0 || c.out_dtype > C.ORIGAMI_INT32 {
+		return gemm.Problem{}, diag.Inputf("there is no out_dtype %d", int(c.out_dtype)).
+			Do("use 0, or one of ORIGAMI_FP16 to ORIGAMI_INT32")
+	}
+	p := gemm.Problem{
+		M: int(c.m), N: int(c.n), K: int(c.k), Batch: int(c.batch),
+		DType: gemm.DType(c.dtype), Out: gemm.DType(c.out_dtype),
+		LDA: int(c.lda), LDB: int(c.ldb), LDC: int(c.ldc),
+		AlignA: uint8(c.align_a), AlignB: uint8(c.align_b), AlignC: uint8(c.align_c),
+	}
 	p.SetTrans(c.trans_a == 1, c.trans_b == 1)
-	return p, nil
+	return p.Canonical(), nil
 }
 
 // selectInto answers for one problem.
@@ -248,14 +257,14 @@ func (m *model) selectInto(problem *C.origami_problem, pick *C.origami_pick) err
 	}
 	e, err := m.selectOne(p)
 	if err == nil {
-		*pick = m.pick(&e)
+		*pick = m.pick(&p, &e)
 	}
 	return err
 }
 
 // pick converts an entry.
-func (m *model) pick(e *selector.Entry) C.origami_pick {
-	low, high := m.interval(e)
+func (m *model) pick(p *gemm.Problem, e *selector.Entry) C.origami_pick {
+	low, high := m.interval(p, e)
 	pick := C.origami_pick{
 		block_m: C.int32_t(e.Config.BlockM), block_n: C.int32_t(e.Config.BlockN), block_k: C.int32_t(e.Config.BlockK),
 		group_m: C.int32_t(e.Config.GroupM), num_warps: C.int32_t(e.Config.NumWarps),

@@ -41,7 +41,8 @@ func TestAnswersAreFinite(t *testing.T) {
 	}
 	e := selector.Entry{Estimate: arch.Estimate{Cycles: unit.Cycles(math.NaN())}}
 	m := &model{description: &arch.Description{Arch: "chip", Device: "one", Clock: 1e9}}
-	if err := m.finite(&e); diag.KindOf(err) != diag.Plugin {
+	p := gemm.New(256, 256, 256)
+	if err := m.finite(&p, &e); diag.KindOf(err) != diag.Plugin {
 		t.Error(err)
 	}
 }

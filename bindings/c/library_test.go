@@ -138,12 +138,17 @@ func sameAsCommandLine(t *testing.T, folder string) {
 			problems = append(problems, p)
 		}
 	}
+	padded := gemm.New(1000, 3000, 777)
+	padded.LDA, padded.LDB, padded.LDC, padded.Out = 784, 3008, 3000, gemm.FP16
+	padded.AlignA, padded.AlignB, padded.AlignC = 16, 16, 16
+	problems = append(problems, padded)
 	var csv, input strings.Builder
-	csv.WriteString("m,n,k,batch,trans_a,trans_b,dtype\n")
+	fmt.Fprintln(&csv, strings.Join(slices.Concat(gemm.Columns, gemm.MoreColumns), ","))
 	bit := map[bool]int{true: 1}
 	for _, p := range problems {
-		fmt.Fprintf(&csv, "%d,%d,%d,%d,%d,%d,%s\n", p.M, p.N, p.K, p.Batch, bit[p.TransA()], bit[p.TransB()], p.DType)
-		fmt.Fprintln(&input, p.M, p.N, p.K, p.Batch, bit[p.TransA()], bit[p.TransB()], int(p.DType))
+		fmt.Fprintln(&csv, strings.Join(append(p.Cells(), p.MoreCells()...), ","))
+		fmt.Fprintln(&input, p.M, p.N, p.K, p.Batch, bit[p.TransA()], bit[p.TransB()], int(p.DType), int(p.Out),
+			p.LDA, p.LDB, p.LDC, p.AlignA, p.AlignB, p.AlignC)
 	}
 	file := filepath.Join(folder, "problems.csv")
 	if err := os.WriteFile(file, []byte(csv.String()), 0o600); err != nil {

@@ -1,12 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"math"
 	"slices"
@@ -16,8 +14,8 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
-	"github.com/origami-gemm/origami/core/measure"
 	"github.com/origami-gemm/origami/core/selector"
+	"github.com/origami-gemm/origami/core/strictjson"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/plugins/builtins"
 )
@@ -102,13 +100,9 @@ func (s *space) UnmarshalJSON(text []byte) error {
 func open(text []byte) (*model, error) {
 	const place = "open request"
 	var r request
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.DisallowUnknownFields()
-	err := decoder.Decode(&r)
-	if err == nil {
-		if _, extra := decoder.Token(); !errors.Is(extra, io.EOF) {
-			err = errors.New("data follows the first JSON object")
-		}
+	err := strictjson.Unmarshal(text, &r)
+	if errors.Is(err, strictjson.ErrTrailing) {
+		err = errors.New("data follows the first JSON object")
 	}
 	if err != nil {
 		return nil, diag.Inputf("not understood: %v", err).At(place).Do(`write a JSON object, as in {"arch":"sm90"}`)
@@ -201,7 +195,7 @@ func (m *model) selectOne(p gemm.Problem) (selector.Entry, error) {
 	defer m.mu.Unlock()
 	e, err := m.memo.Select(context.Background(), p)
 	if err == nil {
-		err = m.finite(&e)
+		err = m.finite(&p, &e)
 	}
 	return e, err
 }
@@ -214,7 +208,7 @@ func (m *model) rank(p gemm.Problem, top int, use func([]selector.Entry)) error 
 		return err
 	}
 	for i := range m.ranked.Entries {
-		if err := m.finite(&m.ranked.Entries[i]); err != nil {
+		if err := m.finite(&p, &m.ranked.Entries[i]); err != nil {
 			return err
 		}
 	}
@@ -223,8 +217,8 @@ func (m *model) rank(p gemm.Problem, top int, use func([]selector.Entry)) error 
 }
 
 // finite refuses a prediction that is no number. Callers compute with what they get, and look at the status only.
-func (m *model) finite(e *selector.Entry) error {
-	low, high := m.interval(e)
+func (m *model) finite(p *gemm.Problem, e *selector.Entry) error {
+	low, high := m.interval(p, e)
 	for _, v := range [...]float64{float64(e.Estimate.Cycles), float64(m.seconds(e)), float64(low), float64(high)} {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return m.nonsense(fmt.Sprintf("the prediction for %s is %v cycles in %v s", e.Config,
@@ -242,34 +236,6 @@ func (m *model) nonsense(what string) error {
 // seconds returns the predicted time of an entry.
 func (m *model) seconds(e *selector.Entry) unit.Seconds {
 	return e.Estimate.Cycles.At(m.description.Clock)
-}
-
-// interval returns the ends of the interval of an entry's time, or zeros without an interval.
-func (m *model) interval(e *selector.Entry) (low, high unit.Seconds) {
-	if m.uncertainty != nil {
-		low, high, _ = m.uncertainty.Interval(e.Estimate.Bound, m.seconds(e))
-	}
-	return low, high
-}
-
-// expectedRegret returns the expected regret of a problem's pick, and how many leading candidates are worth
-// measuring. known is false if the model has no uncertainty.
-func (m *model) expectedRegret(p gemm.Problem) (regret float64, worth int, known bool, err error) {
-	err = m.rank(p, measure.RegretCandidates, func(entries []selector.Entry) {
-		if m.uncertainty == nil {
-			return
-		}
-		times := make([]unit.Seconds, len(entries))
-		for i := range entries {
-			times[i] = m.seconds(&entries[i])
-		}
-		regret = measure.ExpectedRegret(times, m.uncertainty.Sigma, 1)
-		worth = measure.WorthMeasuring(times, m.uncertainty.PlanSigma, measure.AssumedNoise)
-	})
-	if err == nil && (math.IsNaN(regret) || math.IsInf(regret, 0)) {
-		err = m.nonsense(fmt.Sprintf("the expected regret is %v", regret))
-	}
-	return regret, worth, m.uncertainty != nil, err
 }
 
 // describe answers origami_describe.

@@ -1,7 +1,7 @@
 //go:build cgo
 
-/* The functions of origami.h. Each calls its namesake in Go, but not in a forked child: Go's runtime has no threads there,
- * and already the way into it may hang. */
+/* The functions of origami.h. Each calls its namesake in Go, but not in a forked child: Go's runtime has no threads
+ * there, and a call may hang before any Go code runs. */
 #include <string.h>
 
 #include "_cgo_export.h"

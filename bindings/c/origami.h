@@ -6,8 +6,8 @@
  *
  * A forked child of a process that has loaded this library cannot use it, because a fork does not copy the threads of
  * the library's runtime. Every call there returns ORIGAMI_INTERNAL with a text that says so, and no answer. Load the
- * library after the fork, or start the process by exec. A child that was made by clone() or _Fork(), past the C library's
- * fork(), is not noticed, and a call there may hang.
+ * library after the fork, or start the process by exec. A child that was made by clone() or _Fork(), and not by fork(),
+ * is not noticed, and a call there may hang.
  */
 #ifndef ORIGAMI_H
 #define ORIGAMI_H
@@ -21,7 +21,7 @@ extern "C" {
 
 /* The version of this interface. A library keeps every function of its version and the layout of every struct. If
  * origami_api_version returns another number, the layout differs. */
-#define ORIGAMI_API_VERSION 2
+#define ORIGAMI_API_VERSION 3
 
 /* What functions return. The exit codes of the command line are the same numbers. */
 enum {
@@ -32,8 +32,17 @@ enum {
 	ORIGAMI_DEVICE = 4    /* not returned by this version */
 };
 
-/* Element types of A and B. */
-enum { ORIGAMI_FP16 = 1, ORIGAMI_BF16, ORIGAMI_FP32, ORIGAMI_TF32, ORIGAMI_FP8, ORIGAMI_INT8 };
+/* Element types. ORIGAMI_FP8 is e4m3; ORIGAMI_INT32 is for C only. */
+enum {
+	ORIGAMI_FP16 = 1,
+	ORIGAMI_BF16,
+	ORIGAMI_FP32,
+	ORIGAMI_TF32,
+	ORIGAMI_FP8,
+	ORIGAMI_INT8,
+	ORIGAMI_FP8_E5M2,
+	ORIGAMI_INT32
+};
 
 /* What limits a kernel. */
 enum {
@@ -46,12 +55,18 @@ enum {
 };
 
 /* C[m x n] = A[m x k] B[k x n], batch times. All sizes are at least 1. trans_a: A is contiguous along m, not k.
- * trans_b: B is contiguous along k, not n. */
+ * trans_b: B is contiguous along k, not n. C is contiguous along n. Set the whole struct to zeros first: all but the
+ * sizes, batch and dtype may be 0. */
 typedef struct {
 	int64_t m, n, k, batch;
-	int32_t dtype;
+	int32_t dtype;            /* of A and B */
 	uint8_t trans_a, trans_b; /* 0 or 1 */
 	uint8_t reserved[2];      /* 0 */
+	int64_t lda, ldb, ldc;    /* leading dimensions: elements from row to row; 0 for dense rows */
+	int32_t out_dtype;        /* of C; 0 for what goes with dtype: dtype itself, but FP32 with TF32, FP16 with both FP8,
+	                           * INT32 with INT8 */
+	uint8_t align_a, align_b, align_c; /* 1, 2, 4, 8 or 16: bytes that divide the addresses of A, B and C; 0 is 16 */
+	uint8_t reserved_last;             /* 0 */
 } origami_problem;
 
 /* A kernel configuration and what the model predicts for it. */

@@ -9,6 +9,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/plugincmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/versioncmd"
+	"github.com/origami-gemm/origami/sdk/host"
 	"github.com/origami-gemm/origami/sdk/wire"
 )
 
@@ -22,6 +23,7 @@ func system() cli.System {
 		Plugins: plugincmd.Actions{
 			Serve: builtins.Serve, Trust: builtins.Trust, Distrust: builtins.Distrust, Connect: builtins.ConnectTo,
 		},
-		Protocol: versioncmd.Protocol{Wire: wire.ProtocolVersion, API: wire.APIVersions},
+		KillPlugins: host.KillAll,
+		Protocol:    versioncmd.Protocol{Wire: wire.ProtocolVersion, API: wire.APIVersions},
 	}
 }

@@ -4,7 +4,10 @@ import (
 	"context"
 	"fmt"
 	"os"
+	osexec "os/exec"
+	"path/filepath"
 	"sync/atomic"
+	"time"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -40,6 +43,11 @@ var pretendedArchs = map[string]func(){
 		fmt.Fprintln(os.Stderr, `{"@level":"warn","@message":"\u001b[2J\u202ehello\nFORGED","key":"\u009b\nFORGED"}`)
 		serve.Main(moody{roofline(), func([]arch.Estimate, gemm.Problem) {}})
 	},
+	// These two say in a file of their temporary folder that they were asked, and never answer.
+	"origami-plugin-caught": func() {
+		serve.Main(moody{roofline(), func([]arch.Estimate, gemm.Problem) { hang("estimating") }})
+	},
+	"origami-plugin-undescribed": func() { hang("describing") },
 	"origami-plugin-later": func() {
 		wire.APIVersions = []string{"9.0.0"}
 		serve.Main(roofline())
@@ -50,6 +58,12 @@ var pretendedArchs = map[string]func(){
 		}
 		fmt.Println("hello?")
 	},
+}
+
+func hang(file string) {
+	_ = osexec.Command("sleep", "1000").Start() // which must end too
+	_ = os.WriteFile(filepath.Join(os.TempDir(), file), []byte("now"), 0o600)
+	time.Sleep(time.Hour)
 }
 
 func roofline() arch.Provider {

@@ -153,7 +153,7 @@ func BenchmarkColdStart(b *testing.B) {
 	}
 }
 
-// A signal ends a long answer and its plugin promptly, with one line and exit code 1.
+// A signal ends a long answer and its plugin promptly, with one line and exit code 143.
 func TestInterrupt(t *testing.T) {
 	origami := binary(t)
 	problems := "m,n,k\n" + strings.Repeat("4096,4096,4096\n", 20000)
@@ -180,7 +180,7 @@ func TestInterrupt(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait()
-	if code := cmd.ProcessState.ExitCode(); code != 1 || stderr.String() != "origami: interrupted\n" {
+	if code := cmd.ProcessState.ExitCode(); code != 143 || stderr.String() != "origami: interrupted\n" {
 		t.Errorf("exit code %d, %q", code, stderr.String())
 	}
 	if took := time.Since(start); took > 5*time.Second {

@@ -98,22 +98,29 @@ type Atom struct {
 	PerUnit int
 }
 
-// PeakFor returns the peak rate for a type, 0 if none is known.
+// PeakFor returns the peak rate for a type, or for that which costs the same. It is 0 if none is known.
 func (d *Description) PeakFor(t gemm.DType) unit.FlopsPerSecond {
 	for _, p := range d.Peak {
 		if p.DType == t {
 			return p.Rate
 		}
 	}
+	if like := t.CostsLike(); like != t {
+		return d.PeakFor(like)
+	}
 	return 0
 }
 
-// Atom returns the matrix instruction for a type, nil if the model does not take the type.
+// Atom returns the matrix instruction for a type, or for that which costs the same. It is nil if the model does not
+// take the type.
 func (d *Description) Atom(t gemm.DType) *Atom {
 	for i := range d.Atoms {
 		if d.Atoms[i].DType == t {
 			return &d.Atoms[i]
 		}
+	}
+	if like := t.CostsLike(); like != t {
+		return d.Atom(like)
 	}
 	return nil
 }

@@ -40,13 +40,14 @@ func (s *Space) Axis(name string) []string {
 	return nil
 }
 
-// maxSpace bounds the size of a space, so that a request cannot exhaust the memory.
-const maxSpace = 1 << 20
+// MaxSpace is how many configurations a space may have, so that a request cannot exhaust the memory. A list of as many
+// fits into one answer of a plugin.
+const MaxSpace = 1 << 18
 
 // Enumerate lists every configuration of the space, with the axes that it leaves empty taken from defaults: block_m
 // slowest, then block_n, block_k, num_warps, num_stages and split_k, then the axes that the family declares, the last
 // one fastest. A declared axis that neither space lists stays at its default. A number that no configuration can have,
-// a named axis that is not declared, a value that an axis does not take, or a space of more than a million
+// a named axis that is not declared, a value that an axis does not take, or a space of more than MaxSpace
 // configurations, is an error of kind diag.Input.
 func (s Space) Enumerate(defaults Space, declared ...gemm.Axis) ([]gemm.Config, error) {
 	named, err := s.enumerateAxes(&defaults, declared)
@@ -63,7 +64,7 @@ func (s Space) Enumerate(defaults Space, declared ...gemm.Axis) ([]gemm.Config, 
 		if numbers[i] = *values; len(numbers[i]) == 0 {
 			numbers[i] = *fallback[i]
 		}
-		if total *= len(numbers[i]); total > maxSpace {
+		if total *= len(numbers[i]); total > MaxSpace {
 			return nil, tooLarge()
 		}
 	}
@@ -89,7 +90,7 @@ func (s Space) Enumerate(defaults Space, declared ...gemm.Axis) ([]gemm.Config, 
 }
 
 func tooLarge() error {
-	return diag.Inputf("the configuration space has more than %d configurations", maxSpace).Do("shorten an axis")
+	return diag.Inputf("the configuration space has more than %d configurations", MaxSpace).Do("shorten an axis")
 }
 
 // enumerateAxes lists every combination of values on the named axes. Without such axes the list has one empty entry.
@@ -109,7 +110,7 @@ func (s *Space) enumerateAxes(defaults *Space, declared []gemm.Axis) ([]gemm.Axe
 		if len(values) == 0 {
 			continue
 		}
-		if len(named)*len(values) > maxSpace {
+		if len(named)*len(values) > MaxSpace {
 			return nil, tooLarge()
 		}
 		longer := make([]gemm.Axes, 0, len(named)*len(values))
@@ -133,6 +134,9 @@ type Family struct {
 	Doc  string
 	// Axes are what its configurations have beyond the numbers of gemm.Fields, in the order in which they are enumerated.
 	Axes []gemm.Axis
+	// Types are the types of operands and results that the model predicts its kernels for. If there are none, the model
+	// answers for a problem or refuses it.
+	Types []gemm.Types
 }
 
 // Axes returns the axes that a kernel family declares.

@@ -56,7 +56,7 @@ func TestEnumerateNamedAxes(t *testing.T) {
 			[]string{"1"}}}},
 		`the axis schedule has no value "pong"; use one of simple, ping`: {Axes: []AxisValues{{"schedule",
 			[]string{"pong"}}}},
-		"more than 1048576 configurations": {Axes: []AxisValues{{"cluster",
+		"more than 262144 configurations": {Axes: []AxisValues{{"cluster",
 			many}, {"other", many}}},
 	} {
 		if configs, err := s.Enumerate(defaults, declared...); diag.KindOf(err) != diag.Input || err == nil ||

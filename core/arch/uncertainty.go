@@ -1,9 +1,13 @@
 package arch
 
-import "github.com/origami-gemm/origami/core/unit"
+import (
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/unit"
+)
 
 // Uncertainty says how far a model's predicted times for one kernel family are from measured times. core/score finds it
-// from a data set, once per model and rung. It does not depend on the problem.
+// from a data set, once per model and rung. It does not depend on the sizes of a problem, and holds for the default
+// type of results only.
 type Uncertainty struct {
 	Kernel string
 	// Level is the share of measured times that the ranges contain, on sizes that they were not found on.
@@ -49,4 +53,13 @@ func (d *Description) UncertaintyOf(kernel string) *Uncertainty {
 		}
 	}
 	return nil
+}
+
+// UncertaintyFor is UncertaintyOf for a problem. It is nil for a type of results that the data sets behind it do not
+// have.
+func (d *Description) UncertaintyFor(kernel string, p *gemm.Problem) *Uncertainty {
+	if p.Output() != p.DType.Output() {
+		return nil
+	}
+	return d.UncertaintyOf(kernel)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/limit"
 )
 
 // Conditions are what all measurements of a data set have in common. Two measurements are comparable only if their
@@ -64,23 +65,47 @@ type Dataset struct {
 	Software, Source string
 
 	measurements []Measurement
-	sweep        map[key]int
-	// launches are the sweep's measurements of a configuration at any group, in the order of the files.
-	launches map[key][]int
-	finals   map[gemm.Problem][][]int // by block
-	// candidates are the sweep's measurements of a problem without the libraries, problems those that have any.
-	candidates   map[gemm.Problem][]int
-	problems     []gemm.Problem
-	libraryCount map[gemm.Problem]int
-	libraries    []string
-	compiled     map[compiledKey]exec.Resources
+	// A measurement names its problem, configuration and library many times over. The maps below have numbers for them.
+	problemIDs map[gemm.Problem]int32
+	configIDs  map[gemm.Config]int32
+	libraryIDs map[string]int32
+
+	sweep map[key]int32
+	// first is the sweep's first measurement of a configuration, at any group.
+	first  map[key]int32
+	finals map[finalKey]bool
+	blocks map[blockKey][]int32
+	// recorded says what there is of a problem, by number. problems are those that have candidates.
+	recorded  []recorded
+	problems  []gemm.Problem
+	libraries []string
+	compiled  map[compiledKey]exec.Resources
 }
 
-// key identifies a configuration or a library on a problem.
-type key struct {
-	problem gemm.Problem
-	config  gemm.Config
-	library string
+// recorded is what a data set has of one problem.
+type recorded struct {
+	// candidates are the sweep's measurements without the libraries.
+	candidates []int32
+	libraries  int
+	// blocks are the numbers of the blocks of final measurements, in the order of the files.
+	blocks []int
+}
+
+// key identifies a configuration or a library on a problem, by numbers. The configuration of a library is the zero one,
+// and the library of a configuration is number 0.
+type key struct{ problem, config, library int32 }
+
+// finalKey identifies a final measurement.
+type finalKey struct {
+	key
+	block int
+	null  bool
+}
+
+// blockKey identifies a block of final measurements.
+type blockKey struct {
+	problem int32
+	block   int
 }
 
 // compiledKey identifies a compiled kernel of the CSV layout. The launch-order group is part of it because some kernel
@@ -95,76 +120,115 @@ type compiledKey struct {
 func New(name string, c Conditions) *Dataset {
 	return &Dataset{
 		Name: name, Conditions: c,
-		sweep: map[key]int{}, launches: map[key][]int{}, finals: map[gemm.Problem][][]int{},
-		candidates: map[gemm.Problem][]int{}, libraryCount: map[gemm.Problem]int{},
+		problemIDs: map[gemm.Problem]int32{}, configIDs: map[gemm.Config]int32{}, libraryIDs: map[string]int32{"": 0},
+		sweep: map[key]int32{}, first: map[key]int32{}, finals: map[finalKey]bool{}, blocks: map[blockKey][]int32{},
 		compiled: map[compiledKey]exec.Resources{},
 	}
 }
 
-// Add enters a measurement. It returns an error if the same measurement is already there.
+// Add enters a measurement. One that failed in the sweep is replaced by a later one of the same, in its place. It is an
+// error if the same measurement is already there otherwise.
 func (d *Dataset) Add(m Measurement) error {
-	i := len(d.measurements)
-	if m.Phase == Final {
-		if !d.addFinal(&m, i) {
-			return twice(&m)
-		}
-	} else if !d.addSweep(&m, i) {
+	m.Problem = m.Problem.Canonical()
+	k := key{numberOf(d.problemIDs, m.Problem), numberOf(d.configIDs, m.Config), numberOf(d.libraryIDs, m.Library)}
+	if int(k.problem) == len(d.recorded) {
+		d.recorded = append(d.recorded, recorded{})
+	}
+	old, there := d.sweep[k]
+	switch {
+	case m.Phase == Sweep && there && d.measurements[old].Status.Retriable():
+		d.measurements[old] = m
+		return nil
+	case m.Phase == Sweep && there || m.Phase == Final && d.finals[finalKey{k, m.Block, m.Null}]:
 		return twice(&m)
+	case len(d.measurements) == limit.Measurements:
+		return diag.Inputf("there are more than %d measurements, the most of a data set", limit.Measurements).
+			Do("split it into several folders")
+	case m.Phase == Final:
+		d.addFinal(&m, k)
+	default:
+		d.addSweep(&m, k)
 	}
 	d.measurements = append(d.measurements, m)
-	if m.Library != "" && !slices.Contains(d.libraries, m.Library) {
+	if int(k.library) > len(d.libraries) {
 		d.libraries = append(d.libraries, m.Library)
 	}
 	return nil
+}
+
+// numberOf returns the number of a value, the next one if it is new.
+func numberOf[T comparable](numbers map[T]int32, v T) int32 {
+	n, there := numbers[v]
+	if !there {
+		n = int32(len(numbers))
+		numbers[v] = n
+	}
+	return n
 }
 
 func twice(m *Measurement) error {
 	return diag.Inputf("%s of %s is recorded twice", m.Label(), m.Problem).Do("remove one of them")
 }
 
-// addFinal enters the i-th measurement into its block and returns false if it is there.
-func (d *Dataset) addFinal(m *Measurement, i int) bool {
-	blocks := d.finals[m.Problem]
-	for len(blocks) < m.Block {
-		blocks = append(blocks, nil)
+// addFinal enters the next measurement into its block.
+func (d *Dataset) addFinal(m *Measurement, k key) {
+	d.finals[finalKey{k, m.Block, m.Null}] = true
+	at := blockKey{k.problem, m.Block}
+	if r := &d.recorded[k.problem]; d.blocks[at] == nil {
+		r.blocks = append(r.blocks, m.Block)
 	}
-	for _, other := range blocks[m.Block-1] {
-		if o := &d.measurements[other]; o.Config == m.Config && o.Library == m.Library && o.Null == m.Null {
-			return false
-		}
-	}
-	blocks[m.Block-1] = append(blocks[m.Block-1], i)
-	d.finals[m.Problem] = blocks
-	return true
+	d.blocks[at] = append(d.blocks[at], int32(len(d.measurements)))
 }
 
-// addSweep enters the i-th measurement into the sweep and returns false if it is there.
-func (d *Dataset) addSweep(m *Measurement, i int) bool {
-	k := key{m.Problem, m.Config, m.Library}
-	if _, there := d.sweep[k]; there {
-		return false
-	}
+// addSweep enters the next measurement into the sweep.
+func (d *Dataset) addSweep(m *Measurement, k key) {
+	i, r := int32(len(d.measurements)), &d.recorded[k.problem]
 	d.sweep[k] = i
 	if m.Library != "" {
-		d.libraryCount[m.Problem]++
-		return true
+		r.libraries++
+		return
 	}
-	k.config.GroupM = 0
-	d.launches[k] = append(d.launches[k], i)
-	if d.candidates[m.Problem] == nil {
+	c := m.Config
+	c.GroupM = 0
+	if k.config = numberOf(d.configIDs, c); !has(d.first, k) {
+		d.first[k] = i
+	}
+	if r.candidates == nil {
 		d.problems = append(d.problems, m.Problem)
 	}
-	d.candidates[m.Problem] = append(d.candidates[m.Problem], i)
-	return true
+	r.candidates = append(r.candidates, i)
+}
+
+func has[K comparable, V any](m map[K]V, k K) bool {
+	_, there := m[k]
+	return there
+}
+
+// recordedOf returns what there is of a problem.
+func (d *Dataset) recordedOf(p gemm.Problem) recorded {
+	if n, there := d.problemIDs[p]; there {
+		return d.recorded[n]
+	}
+	return recorded{}
+}
+
+// keyOf returns the key of a configuration or a library on a problem, and false if there are no measurements of one of
+// them.
+func (d *Dataset) keyOf(p gemm.Problem, c gemm.Config, library string) (k key, ok bool) {
+	var there [3]bool
+	k.problem, there[0] = d.problemIDs[p]
+	k.config, there[1] = d.configIDs[c]
+	k.library, there[2] = d.libraryIDs[library]
+	return k, there == [3]bool{true, true, true}
 }
 
 // commonGroup returns the launch-order group of more than half of the sweep's configurations, 0 if there is none.
 func (d *Dataset) commonGroup() int {
 	count := map[int]int{}
 	total := 0
-	for k := range d.sweep {
-		if k.library == "" {
-			count[k.config.GroupM]++
+	for _, r := range d.recorded {
+		for _, i := range r.candidates {
+			count[d.measurements[i].Config.GroupM]++
 			total++
 		}
 	}
@@ -178,7 +242,7 @@ func (d *Dataset) commonGroup() int {
 
 // Sweep lists the sweep's measurements of a problem in the order of the files, without the libraries.
 func (d *Dataset) Sweep(p gemm.Problem) []Measurement {
-	at := d.candidates[p]
+	at := d.recordedOf(p).candidates
 	found := make([]Measurement, len(at))
 	for i := range at {
 		found[i] = d.at(at[i])
@@ -187,7 +251,21 @@ func (d *Dataset) Sweep(p gemm.Problem) []Measurement {
 }
 
 // SweepLen returns the number of the sweep's measurements of a problem, libraries included.
-func (d *Dataset) SweepLen(p gemm.Problem) int { return len(d.candidates[p]) + d.libraryCount[p] }
+func (d *Dataset) SweepLen(p gemm.Problem) int {
+	r := d.recordedOf(p)
+	return len(r.candidates) + r.libraries
+}
+
+// Count returns how many measurements are like that, those of the finals included.
+func (d *Dataset) Count(like func(*Measurement) bool) int {
+	n := 0
+	for i := range d.measurements {
+		if like(&d.measurements[i]) {
+			n++
+		}
+	}
+	return n
+}
 
 // Len returns the number of measurements.
 func (d *Dataset) Len() int { return len(d.measurements) }
@@ -200,20 +278,21 @@ func (d *Dataset) Libraries() []string { return d.libraries }
 
 // Find returns the sweep's measurement of a configuration on a problem.
 func (d *Dataset) Find(p gemm.Problem, c gemm.Config) (Measurement, bool) {
-	return d.find(key{problem: p, config: c})
+	return d.find(p, c, "")
 }
 
 // FindLibrary returns the sweep's measurement of a vendor library on a problem.
 func (d *Dataset) FindLibrary(p gemm.Problem, library string) (Measurement, bool) {
-	return d.find(key{problem: p, library: library})
+	return d.find(p, gemm.Config{}, library)
 }
 
-func (d *Dataset) find(k key) (Measurement, bool) {
-	i, ok := d.sweep[k]
-	if !ok {
-		return Measurement{}, false
+func (d *Dataset) find(p gemm.Problem, c gemm.Config, library string) (Measurement, bool) {
+	if k, ok := d.keyOf(p, c, library); ok {
+		if i, ok := d.sweep[k]; ok {
+			return d.at(i), true
+		}
 	}
-	return d.at(i), true
+	return Measurement{}, false
 }
 
 // Candidate returns the sweep's measurement that counts for a candidate: at the launch-order group of the data set,
@@ -227,8 +306,10 @@ func (d *Dataset) Candidate(p gemm.Problem, c gemm.Config) (Measurement, bool) {
 		return m, true
 	}
 	c.GroupM = 0
-	if at := d.launches[key{problem: p, config: c}]; len(at) > 0 {
-		return d.at(at[0]), true
+	if k, ok := d.keyOf(p, c, ""); ok {
+		if i, ok := d.first[k]; ok {
+			return d.at(i), true
+		}
 	}
 	return Measurement{}, false
 }
@@ -238,25 +319,32 @@ func (d *Dataset) Candidate(p gemm.Problem, c gemm.Config) (Measurement, bool) {
 // missing.
 func (d *Dataset) Finals(p gemm.Problem) [][]Measurement {
 	var complete [][]Measurement
-	for _, at := range d.finals[p] {
-		if len(at) == 0 || len(at) != d.measurements[at[0]].Arms {
+	for _, block := range slices.Sorted(slices.Values(d.recordedOf(p).blocks)) {
+		at := d.blocks[blockKey{d.problemIDs[p], block}]
+		if len(at) != d.measurements[at[0]].Arms {
 			continue
 		}
-		block := make([]Measurement, len(at))
+		arms := make([]Measurement, len(at))
 		for i := range at {
-			block[i] = d.at(at[i])
+			arms[i] = d.at(at[i])
 		}
-		complete = append(complete, block)
+		complete = append(complete, arms)
 	}
 	return complete
 }
 
 // NextBlock returns the number of the next block of final measurements of a problem.
-func (d *Dataset) NextBlock(p gemm.Problem) int { return len(d.finals[p]) + 1 }
+func (d *Dataset) NextBlock(p gemm.Problem) int {
+	last := 0
+	for _, block := range d.recordedOf(p).blocks {
+		last = max(last, block)
+	}
+	return last + 1
+}
 
 // at returns the i-th measurement. In the CSV layout the compiler's report is kept per compiled kernel; a kernel
 // that is listed at the group of the data set only stands for its other groups too.
-func (d *Dataset) at(i int) Measurement {
+func (d *Dataset) at(i int32) Measurement {
 	m := d.measurements[i]
 	if len(d.compiled) == 0 || m.Library != "" {
 		return m

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/limit"
 )
 
@@ -60,5 +61,48 @@ func TestRowsAreBounded(t *testing.T) {
 				t.Errorf("it took %d MiB", took>>20)
 			}
 		})
+	}
+}
+
+// The number of a block is only a number: it costs nothing to be large.
+func TestBlocksAreBounded(t *testing.T) {
+	d := New("here", Conditions{})
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for i := range 100 {
+		m := Measurement{Problem: gemm.New(i+1, 64, 64), Phase: Final, Block: maxBlocks, Arms: 1, Status: OK}
+		if err := d.Add(m); err != nil {
+			t.Fatal(err)
+		}
+		if d.NextBlock(m.Problem) != maxBlocks+1 || len(d.Finals(m.Problem)) != 1 {
+			t.Fatalf("next block %d, finals %v", d.NextBlock(m.Problem), d.Finals(m.Problem))
+		}
+	}
+	runtime.ReadMemStats(&after)
+	if took := after.TotalAlloc - before.TotalAlloc; took > 16<<20 {
+		t.Errorf("it took %d MiB", took>>20)
+	}
+}
+
+// A data set that is full says so, and stays as it is.
+func TestMeasurementsAreBounded(t *testing.T) {
+	d := New("here", Conditions{})
+	add := func(i int) error {
+		return d.Add(Measurement{Problem: gemm.New(i+1, 64, 64), Phase: Sweep, Status: OK})
+	}
+	for i := range limit.Measurements {
+		if err := add(i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := add(limit.Measurements); diag.KindOf(err) != diag.Input ||
+		!strings.HasPrefix(err.Error(), "there are more than 262144 measurements, the most of a data set; ") {
+		t.Errorf("got %v", err)
+	}
+	if _, ok := d.Find(gemm.New(limit.Measurements, 64, 64), gemm.Config{}); !ok || d.Len() != limit.Measurements {
+		t.Errorf("%d measurements, the last there: %v", d.Len(), ok)
+	}
+	if _, ok := d.Find(gemm.New(limit.Measurements+1, 64, 64), gemm.Config{}); ok {
+		t.Error("the refused one is there")
 	}
 }

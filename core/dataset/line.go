@@ -30,7 +30,7 @@ type line struct {
 	DeviceName      string       `json:"device_name,omitempty"`
 	DriverName      string       `json:"driver_device_name,omitempty"`
 	Kernel          string       `json:"kernel"`
-	Problem         problem      `json:"problem"`
+	Problem         gemm.Record  `json:"problem"`
 	Config          *gemm.Config `json:"config,omitempty"`
 	Library         string       `json:"library,omitempty"`
 	WarmL2          bool         `json:"warm_l2"`
@@ -47,16 +47,6 @@ type line struct {
 	Executor        string       `json:"executor"`
 	ExecutorVersion string       `json:"executor_version"`
 	Host            string       `json:"host_software,omitempty"`
-}
-
-type problem struct {
-	M      int    `json:"m"`
-	N      int    `json:"n"`
-	K      int    `json:"k"`
-	Batch  int    `json:"batch"`
-	TransA bool   `json:"trans_a"`
-	TransB bool   `json:"trans_b"`
-	DType  string `json:"dtype"`
 }
 
 type resources struct {
@@ -111,12 +101,11 @@ func AppendLine(dst []byte, c Conditions, m *Measurement) ([]byte, error) {
 }
 
 func newLine(c Conditions, m *Measurement) line {
-	p := &m.Problem
 	l := line{
 		Schema: Schema, Phase: m.Phase, Block: m.Block, Arms: m.Arms, NullArm: m.Null,
 		Status: m.Status, Fault: m.Fault, Detail: m.Detail,
 		Arch: c.Arch, Device: c.Device, DeviceName: c.DeviceName, DriverName: c.DriverName, Kernel: c.Kernel,
-		Problem: problem{p.M, p.N, p.K, p.Batch, p.TransA(), p.TransB(), p.DType.String()},
+		Problem: m.Problem.Record(),
 		Library: m.Library, WarmL2: c.WarmL2, Input: c.Input, Median: float64(m.Median), RelativeMAD: m.RelativeMAD,
 		ClockMin: float64(m.ClockMin), ClockMax: float64(m.ClockMax), ClockMoved: m.ClockMoved(),
 		Executor: c.Executor, ExecutorVersion: c.ExecutorVersion, Host: m.Host,

@@ -99,31 +99,34 @@ func TestBadLines(t *testing.T) {
 	const timed = `"median_seconds":0.0000115,"spread":0.08695652173913042,` +
 		`"samples_seconds":[0.00001,0.000015,0.000011,0.000012],`
 	for want, change := range map[string][2]string{
-		"no JSON object":      {`{"schema"`, `{schema"`},
-		"there is more":       {`"a test"}`, `"a test"}{}`},
-		"schema is 2":         {`"schema":1`, `"schema":2`},
-		`unknown field`:       {`"phase"`, `"hue"`},
-		`phase "rest"`:        {`"final"`, `"rest"`},
-		"block 0":             {`"block":2`, `"block":0`},
-		"block 99999999":      {`"block":2`, `"block":99999999`},
-		`status "good"`:       {`"ok"`, `"good"`},
-		"arch is missing":     {`"sm90"`, `""`},
-		"unknown dtype":       {`"bf16"`, `"bf17"`},
-		"m is negative":       {`"m":64`, `"m":-64`},
-		"a number outside":    {`"block_m":64`, `"block_m":0`},
-		"either a config":     {`"warm_l2":false`, `"library":"cublas","warm_l2":false`},
-		"not a time":          {`[0.00001,`, `[-1,`},
-		"do not follow":       {`"median_seconds":0.0000115`, `"median_seconds":0.0000116`},
-		"no samples":          {timed, ``},
-		"contradict":          {`"clock_moved":true`, `"clock_moved":false`},
-		"contradicts the num": {`"wrong_elements":0`, `"wrong_elements":1`},
-		"problem.batch is a":  {`"batch":2`, `"batch":2.5`},
-		`"status" is there t`: {`"status":"ok"`, `"status":"failed","status":"ok"`},
-		`"STATUS" is written`: {`"status"`, `"STATUS"`},
-		`"problem.m" is ther`: {`"m":64`, `"m":64,"m":64`},
-		`"config.block_m" is`: {`"block_m":64`, `"block_m":32,"block_m":64`},
-		`fault "executor" is`: {`"status":"ok"`, `"status":"failed","fault":"executor"`},
-		`status ok has no fa`: {`"status":"ok"`, `"status":"ok","fault":"kernel"`},
+		"no JSON object":       {`{"schema"`, `{schema"`},
+		"there is more":        {`"a test"}`, `"a test"}{}`},
+		"schema is 2":          {`"schema":1`, `"schema":2`},
+		`unknown field`:        {`"phase"`, `"hue"`},
+		`phase "rest"`:         {`"final"`, `"rest"`},
+		"block 0":              {`"block":2`, `"block":0`},
+		"block 99999999":       {`"block":2`, `"block":99999999`},
+		`status "good"`:        {`"ok"`, `"good"`},
+		"arch is missing":      {`"sm90"`, `""`},
+		"unknown dtype":        {`"bf16"`, `"bf17"`},
+		"m is negative":        {`"m":64`, `"m":-64`},
+		"a number outside":     {`"block_m":64`, `"block_m":0`},
+		"either a config":      {`"warm_l2":false`, `"library":"cublas","warm_l2":false`},
+		"not a time":           {`[0.00001,`, `[-1,`},
+		"do not follow":        {`"median_seconds":0.0000115`, `"median_seconds":0.0000116`},
+		"no samples":           {timed, ``},
+		"contradict":           {`"clock_moved":true`, `"clock_moved":false`},
+		"contradicts the num":  {`"wrong_elements":0`, `"wrong_elements":1`},
+		"problem.batch is a":   {`"batch":2`, `"batch":2.5`},
+		"reference has 5000 ":  {`"a product"`, `"` + strings.Repeat("x", 5000) + `"`},
+		"throttle_reasons ha":  {`["power"]`, `["` + strings.Repeat(`x","`, 5000) + `"]`},
+		"samples_seconds has":  {`[0.00001,`, `[` + strings.Repeat("1,", 10000)},
+		`"status" is there t`:  {`"status":"ok"`, `"status":"failed","status":"ok"`},
+		`"STATUS" is written`:  {`"status"`, `"STATUS"`},
+		`"problem.m" is there`: {`"m":64`, `"m":64,"m":64`},
+		`"config.block_m" is`:  {`"block_m":64`, `"block_m":32,"block_m":64`},
+		`fault "executor" is`:  {`"status":"ok"`, `"status":"failed","fault":"executor"`},
+		`status ok has no fa`:  {`"status":"ok"`, `"status":"ok","fault":"kernel"`},
 	} {
 		line := strings.Replace(good, change[0], change[1], 1)
 		if line == good {
@@ -250,6 +253,47 @@ func TestBrokenLines(t *testing.T) {
 	if d, truncated, err := Recover("here", fstest.MapFS{DescriptionFile: {Data: []byte(description)}}); err != nil ||
 		truncated != nil || d.Len() != 0 {
 		t.Errorf("an empty folder: %v", err)
+	}
+}
+
+// A later measurement takes the place of one that failed, and of no other.
+func TestMeasuredAgain(t *testing.T) {
+	description, _ := sweeps(t)
+	in := func(statuses ...Status) string {
+		all := ""
+		for _, status := range statuses {
+			m := full()
+			m.Phase, m.Block, m.Arms, m.Null = Sweep, 0, 0, false
+			if m.Status = status; status != OK {
+				m.Detail, m.Numerics = string(status), nil
+				m.SetSamples(nil)
+			}
+			all += text(t, toy, m)
+		}
+		return all
+	}
+	for _, c := range []struct {
+		log  string
+		want Status // "" is an error
+	}{
+		{in(Failed, OK), OK}, {in(Timeout, Failed, Timeout, OK), OK}, {in(Failed, Timeout), Timeout},
+		{in(OK, Failed), ""}, {in(OK, OK), ""}, {in(NotBuilt, OK), ""}, {in(Failed, OK, OK), ""},
+	} {
+		d, err := Read("here", fstest.MapFS{DescriptionFile: {Data: []byte(description)}, Log: {Data: []byte(c.log)}})
+		if c.want == "" {
+			if err == nil || !strings.Contains(err.Error(), "is recorded twice") {
+				t.Errorf("%s is read: %v", c.log, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, _ := d.Find(full().Problem, full().Config)
+		if p := full().Problem; m.Status != c.want || d.Len() != 1 || d.SweepLen(p) != 1 || len(d.Sweep(p)) != 1 ||
+			d.Sweep(p)[0].Status != c.want {
+			t.Errorf("%s counts as %s, %d measurements", c.log, m.Status, d.Len())
+		}
 	}
 }
 

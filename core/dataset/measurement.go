@@ -19,6 +19,9 @@ const (
 	Timeout  Status = "timeout"        // it did not end in time
 )
 
+// Retriable reports whether measuring again could end otherwise: the kernel was built, and did not run to its end.
+func (s Status) Retriable() bool { return s == Failed || s == Timeout }
+
 // Fault says whose fault it is that a measurement has the status Failed or Timeout.
 type Fault string
 

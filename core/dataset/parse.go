@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/origami-gemm/origami/core/exec"
-	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/strictjson"
 	"github.com/origami-gemm/origami/core/unit"
 )
@@ -61,10 +60,11 @@ func (l *line) conditions() Conditions {
 func (l *line) measurement() (Measurement, error) {
 	m := Measurement{
 		Phase: l.Phase, Block: l.Block, Arms: l.Arms, Null: l.NullArm, Status: l.Status, Fault: l.Fault,
-		Detail: l.Detail, Library: l.Library, ClockMin: unit.Hertz(l.ClockMin), ClockMax: unit.Hertz(l.ClockMax), Host: l.Host,
+		Detail: l.Detail, Library: l.Library, Host: l.Host,
+		ClockMin: unit.Hertz(l.ClockMin), ClockMax: unit.Hertz(l.ClockMax),
 	}
 	for _, read := range []func(*Measurement) error{
-		l.header, l.problem, l.config, l.samples, l.clock, l.numerics,
+		l.header, l.lengths, l.problem, l.config, l.samples, l.clock, l.numerics,
 	} {
 		if err := read(&m); err != nil {
 			return Measurement{}, err
@@ -87,6 +87,41 @@ func (l *line) measurement() (Measurement, error) {
 
 // maxBlocks bounds the blocks of a problem, so that a line cannot exhaust the memory.
 const maxBlocks = 1 << 16
+
+// What is read of a line is bounded, at several times what is written: all lines of a folder are held in memory.
+const (
+	maxText    = 4096 // bytes of a text
+	maxSamples = 10000
+)
+
+// lengths checks the sizes of texts and lists.
+func (l *line) lengths(*Measurement) error {
+	texts := []struct{ name, text string }{
+		{"detail", l.Detail}, {"library", l.Library}, {"host_software", l.Host}, {"arch", l.Arch}, {"device", l.Device},
+		{"device_name", l.DeviceName}, {"driver_device_name", l.DriverName}, {"kernel", l.Kernel}, {"input", l.Input},
+		{"executor", l.Executor}, {"executor_version", l.ExecutorVersion},
+	}
+	if n := l.Numerics; n != nil {
+		texts = append(texts, struct{ name, text string }{"reference", n.Reference})
+	}
+	if e := l.Environment; e != nil {
+		texts = append(texts, []struct{ name, text string }{
+			{"driver", e.Driver}, {"runtime", e.Runtime}, {"throttle_reasons", strings.Join(e.ThrottleReasons, "")},
+		}...)
+		if len(e.ThrottleReasons) > maxText {
+			return fmt.Errorf("throttle_reasons has %d entries, and at most %d are read", len(e.ThrottleReasons), maxText)
+		}
+	}
+	for _, t := range texts {
+		if len(t.text) > maxText {
+			return fmt.Errorf("%s has %d bytes, and at most %d are read", t.name, len(t.text), maxText)
+		}
+	}
+	if len(l.Samples) > maxSamples {
+		return fmt.Errorf("samples_seconds has %d times, and at most %d are read", len(l.Samples), maxSamples)
+	}
+	return nil
+}
 
 // header checks version, conditions, phase and status.
 func (l *line) header(*Measurement) error {
@@ -132,14 +167,9 @@ func (l *line) header(*Measurement) error {
 }
 
 func (l *line) problem(m *Measurement) error {
-	p := &l.Problem
-	dtype, err := gemm.ParseDType(p.DType)
-	if err != nil {
-		return err
-	}
-	m.Problem = gemm.Problem{M: p.M, N: p.N, K: p.K, Batch: p.Batch, DType: dtype}
-	m.Problem.SetTrans(p.TransA, p.TransB)
-	return m.Problem.Validate()
+	p, err := l.Problem.Problem()
+	m.Problem = p
+	return err
 }
 
 func (l *line) config(m *Measurement) error {

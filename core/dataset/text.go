@@ -13,8 +13,8 @@ const (
 	MaxName = 256
 	// maxDetail bounds the part of an error or of a compiler's log that is kept.
 	maxDetail = 2000
-	// maxReasons bounds the number of throttle reasons.
-	maxReasons = 32
+	// maxReasons bounds the number of throttle reasons, maxReason each.
+	maxReasons, maxReason = 32, 100
 )
 
 // Text returns a text as it can be recorded: in UTF-8, and cut to a number of bytes, with an ellipsis at its end then.
@@ -43,7 +43,7 @@ func (m *Measurement) Bound() {
 		e.Driver, e.Runtime = Text(e.Driver, MaxName), Text(e.Runtime, MaxName)
 		e.ThrottleReasons = slices.Clone(e.ThrottleReasons[:min(len(e.ThrottleReasons), maxReasons)])
 		for i, reason := range e.ThrottleReasons {
-			e.ThrottleReasons[i] = Text(reason, MaxName)
+			e.ThrottleReasons[i] = Text(reason, maxReason)
 		}
 		m.Environment = &e
 	}

@@ -39,7 +39,7 @@ const (
 
 func putProblem(v []float64, p gemm.Problem) {
 	v[0], v[1], v[2], v[3] = float64(p.M), float64(p.N), float64(p.K), float64(p.Batch)
-	v[4], v[5] = float64(p.DType.Bits())/8, float64(p.DType.OutputBits())/8
+	v[4], v[5] = float64(p.DType.Bits())/8, float64(p.Output().Bits())/8
 	v[6], v[7] = truth(p.TransA()), truth(p.TransB())
 }
 

@@ -10,6 +10,15 @@ var plain = gemm.Config{
 	BlockM: 128, BlockN: 256, BlockK: 64, GroupM: 8, NumWarps: 8, NumStages: 3, SplitK: 1, Kernel: "triton",
 }
 
+func BenchmarkProblemValidate(b *testing.B) {
+	p := gemm.New(4096, 4096, 4096)
+	for b.Loop() {
+		if err := p.Validate(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 func BenchmarkValidate(b *testing.B) {
 	c := plain
 	for b.Loop() {

@@ -49,7 +49,26 @@ func TestValidateRefuses(t *testing.T) {
 		{"k is negative", func(p *gemm.Problem) { p.K = math.MinInt }},
 		{"batch is missing or zero", func(p *gemm.Problem) { p.Batch = 0 }},
 		{"dtype is missing", func(p *gemm.Problem) { p.DType = 0 }},
-		{"dtype is missing", func(p *gemm.Problem) { p.DType = gemm.INT8 + 1 }},
+		{"dtype is missing", func(p *gemm.Problem) { p.DType = gemm.INT32 + 1 }},
+		{"dtype int32 is a type of results only", func(p *gemm.Problem) { p.DType = gemm.INT32 }},
+		{"no hardware multiplies fp16 operands into bf16 results; use an output type of fp16, fp32",
+			func(p *gemm.Problem) { p.Out = gemm.BF16 }},
+		{"no hardware multiplies int8 operands into fp32 results", func(p *gemm.Problem) {
+			p.DType, p.Out = gemm.INT8, gemm.FP32
+		}},
+		{"no hardware multiplies fp8 operands into int32 results", func(p *gemm.Problem) {
+			p.DType, p.Out = gemm.FP8, gemm.INT32
+		}},
+		{"results", func(p *gemm.Problem) { p.Out = gemm.INT32 + 1 }},
+		{"lda is 63, and a row of A has 64 elements; give at least 64", func(p *gemm.Problem) { p.LDA = 63 }},
+		{"ldb is -1", func(p *gemm.Problem) { p.LDB = -1 }},
+		{"ldc is 32", func(p *gemm.Problem) { p.N, p.LDC = 33, 32 }},
+		{"B with ldb 4611686018427387904 overflows", func(p *gemm.Problem) { p.LDB = 1 << 62 }},
+		{"C with ldc 281474976710656 overflows", func(p *gemm.Problem) { p.LDC = 1 << 48 }}, // the rows padded take 2^12
+		{"align_a is 3", func(p *gemm.Problem) { p.AlignA = 3 }},
+		{"align_b is 32", func(p *gemm.Problem) { p.AlignB = 32 }},
+		{"align_c is 1, and an element of C has 2 bytes", func(p *gemm.Problem) { p.AlignC = 1 }},
+		{"align_c is 2, and an element of C has 4 bytes", func(p *gemm.Problem) { p.Out, p.AlignC = gemm.FP32, 2 }},
 		{"a_major is missing", func(p *gemm.Problem) { p.AMajor = 0 }},
 		{"a_major is missing", func(p *gemm.Problem) { p.AMajor = gemm.MajorN }},
 		{"b_major is missing", func(p *gemm.Problem) { p.BMajor = gemm.MajorM }},
@@ -63,6 +82,9 @@ func TestValidateRefuses(t *testing.T) {
 		err := p.Validate()
 		if err == nil || !strings.Contains(err.Error(), c.says) || diag.KindOf(err) != diag.Input {
 			t.Errorf("Validate(%+v) = %v, want an input error saying %q", p, err, c.says)
+		}
+		if p.Canonical().Validate() == nil {
+			t.Errorf("%+v is valid in its canonical form", p)
 		}
 	}
 }
@@ -107,8 +129,8 @@ func TestValidateLimit(t *testing.T) {
 
 func TestDTypes(t *testing.T) {
 	bits := map[gemm.DType][2]int{ // input, output
-		gemm.FP16: {16, 16}, gemm.BF16: {16, 16}, gemm.FP32: {32, 32}, gemm.TF32: {32, 32}, gemm.FP8: {8, 16}, gemm.INT8: {8,
-			32},
+		gemm.FP16: {16, 16}, gemm.BF16: {16, 16}, gemm.FP32: {32, 32}, gemm.TF32: {32, 32}, gemm.FP8: {8, 16},
+		gemm.INT8: {8, 32}, gemm.FP8E5M2: {8, 16},
 	}
 	for _, d := range gemm.DTypes() {
 		back, err := gemm.ParseDType(d.String())
@@ -116,15 +138,15 @@ func TestDTypes(t *testing.T) {
 			t.Errorf("ParseDType(%q) = %v, %v", d, back, err)
 		}
 		want, ok := bits[d]
-		if !ok || d.Bits() != want[0] || d.Bytes()*8 != want[0] || d.OutputBits() != want[1] {
-			t.Errorf("%s has %d bits in, %d out, want %v", d, d.Bits(), d.OutputBits(), want)
+		if !ok || d.Bits() != want[0] || d.Bytes()*8 != want[0] || d.Output().Bits() != want[1] {
+			t.Errorf("%s has %d bits in, %d out, want %v", d, d.Bits(), d.Output().Bits(), want)
 		}
 		delete(bits, d)
 	}
 	if len(bits) > 0 {
 		t.Errorf("DTypes lacks %v", bits)
 	}
-	for _, s := range []string{"", "FP16", "f16", "int4"} {
+	for _, s := range []string{"", "int4", "fp", "float8", "torch.half"} {
 		if d, err := gemm.ParseDType(s); err == nil || !strings.Contains(err.Error(), "fp16, bf16") {
 			t.Errorf("ParseDType(%q) = %v, %v", s, d, err)
 		}

@@ -1,76 +1,14 @@
-// Package gemm is the vocabulary of a matrix multiplication: the problem, the element type, and the kernel
+// Package gemm is the vocabulary of a matrix multiplication: the problem, the element types, and the kernel
 // configuration that computes it. Every other package speaks in these types.
 package gemm
 
 import (
 	"fmt"
 	"math/bits"
-	"strings"
+	"strconv"
 
 	"github.com/origami-gemm/origami/core/diag"
 )
-
-// DType is the element type of A and B. The accumulator and the output follow from it (see Output).
-type DType uint8
-
-// The element types. FP8 stands for either 8-bit format (e4m3, e5m2): they cost the same everywhere that origami knows.
-const (
-	FP16 DType = iota + 1
-	BF16
-	FP32
-	TF32
-	FP8
-	INT8
-)
-
-var dtypeNames = [...]string{FP16: "fp16", BF16: "bf16", FP32: "fp32", TF32: "tf32", FP8: "fp8", INT8: "int8"}
-
-// DTypes lists all element types.
-func DTypes() []DType { return []DType{FP16, BF16, FP32, TF32, FP8, INT8} }
-
-// String returns the name used on the command line and in every file.
-func (d DType) String() string {
-	if d >= FP16 && int(d) < len(dtypeNames) {
-		return dtypeNames[d]
-	}
-	return fmt.Sprintf("dtype(%d)", uint8(d))
-}
-
-// ParseDType is the inverse of String.
-func ParseDType(s string) (DType, error) {
-	for _, d := range DTypes() {
-		if s == d.String() {
-			return d, nil
-		}
-	}
-	return 0, diag.Inputf("unknown dtype %q", s).Do("use one of %s", strings.Join(dtypeNames[FP16:], ", "))
-}
-
-// Bits returns the size of one element of A or B in memory. TF32 is stored as 32 bits.
-func (d DType) Bits() int {
-	switch d {
-	case FP8, INT8:
-		return 8
-	case FP32, TF32:
-		return 32
-	default:
-		return 16
-	}
-}
-
-// Bytes returns the size of one element of A or B in memory.
-func (d DType) Bytes() int { return d.Bits() / 8 }
-
-// OutputBits returns the size of one element of C: the input type for 16-bit types, 32 bits for FP32 and TF32, FP16 for
-// FP8 and INT32 for INT8, which is what the vendor libraries write by default.
-func (d DType) OutputBits() int {
-	switch d {
-	case FP32, TF32, INT8:
-		return 32
-	default:
-		return 16
-	}
-}
 
 // Major names the dimension along which a matrix is contiguous in memory.
 type Major uint8
@@ -86,12 +24,38 @@ const (
 //
 // AMajor and BMajor store which dimension is contiguous, so that nothing depends on a library's letters. The command
 // line's --trans-a means AMajor M, --trans-b means BMajor K; row-major storage without transposes is AMajor K, BMajor
-// N.
+// N. C is contiguous along N.
+//
+// The zero of Out, of a leading dimension and of an alignment means the default. Canonical gives equal problems equal
+// values.
 type Problem struct {
 	M, N, K, Batch int
 	AMajor, BMajor Major
-	DType          DType
+	// DType is the element type of A and B. Out is that of C; its default is DType.Output().
+	DType, Out DType
+	// LDA, LDB and LDC are leading dimensions: the elements from the start of one contiguous row to the start of the
+	// next. By default the rows are dense.
+	LDA, LDB, LDC int
+	// AlignA, AlignB and AlignC are powers of two that divide the addresses of the first elements, in bytes. The default
+	// is MaxVector: more than that changes nothing.
+	AlignA, AlignB, AlignC uint8
 }
+
+// MaxVector is the width in bytes of the widest access of a thread to memory.
+const MaxVector = 16
+
+// Operand is one of the three matrices.
+type Operand uint8
+
+// The matrices of a problem.
+const (
+	A Operand = iota
+	B
+	C
+)
+
+// String returns the matrix's letter.
+func (o Operand) String() string { return string('A' + rune(o)) }
 
 // New returns an FP16 problem with row-major A and B and a batch of one.
 func New(m, n, k int) Problem {
@@ -115,14 +79,122 @@ func (p *Problem) SetTrans(a, b bool) {
 	}
 }
 
+// Output returns the element type of C.
+func (p Problem) Output() DType {
+	if p.Out == 0 {
+		return p.DType.Output()
+	}
+	return p.Out
+}
+
+// Types returns the type of A and B and that of C.
+func (p Problem) Types() Types { return Types{p.DType, p.Output()} }
+
+// Type returns the element type of a matrix.
+func (p Problem) Type(o Operand) DType {
+	if o == C {
+		return p.Output()
+	}
+	return p.DType
+}
+
+// Rows returns how many contiguous rows a matrix has, and how many elements each.
+func (p Problem) Rows(o Operand) (rows, elements int) {
+	switch {
+	case o == A && p.TransA():
+		return p.K, p.M
+	case o == A:
+		return p.M, p.K
+	case o == B && p.TransB():
+		return p.N, p.K
+	case o == B:
+		return p.K, p.N
+	default:
+		return p.M, p.N
+	}
+}
+
+// LD returns the leading dimension of a matrix in elements.
+func (p Problem) LD(o Operand) int {
+	if ld := *p.ld(o); ld != 0 {
+		return ld
+	}
+	_, elements := p.Rows(o)
+	return elements
+}
+
+func (p *Problem) ld(o Operand) *int { return [...]*int{&p.LDA, &p.LDB, &p.LDC}[o] }
+
+// Stride returns the elements from one matrix of the batch to the next: they follow each other without a gap beyond
+// that of a leading dimension.
+func (p Problem) Stride(o Operand) int {
+	rows, _ := p.Rows(o)
+	return rows * p.LD(o)
+}
+
+// Align returns the bytes that divide the address of a matrix, at most MaxVector.
+func (p Problem) Align(o Operand) int {
+	if align := *p.align(o); align != 0 {
+		return min(int(align), MaxVector)
+	}
+	return MaxVector
+}
+
+func (p *Problem) align(o Operand) *uint8 { return [...]*uint8{&p.AlignA, &p.AlignB, &p.AlignC}[o] }
+
+// SetAlign sets the alignment of a matrix in bytes. Any power of two is possible.
+func (p *Problem) SetAlign(o Operand, bytes int) error {
+	if bytes < 1 || bytes&(bytes-1) != 0 {
+		return diag.Inputf("an alignment of %d bytes is no power of two", bytes).Do("give 1, 2, 4, 8 or 16")
+	}
+	*p.align(o) = uint8(min(bytes, MaxVector))
+	return nil
+}
+
+// VectorBytes returns the width in bytes of the widest access that is aligned at the start of every contiguous row of a
+// matrix: the largest power of two, up to MaxVector, that divides its address and its leading dimension. The stride of
+// a batch is a multiple of the leading dimension. The last access of a row may reach beyond the row.
+func (p Problem) VectorBytes(o Operand) int {
+	offsets := uint(p.Align(o)) | uint(p.LD(o)*p.Type(o).Bytes()) | MaxVector
+	return int(offsets & -offsets)
+}
+
+// Canonical returns the problem with the defaults as zeros. Equal problems are then equal values, as keys of a map must
+// be. Whatever reads a problem returns it in this form. It makes no invalid problem valid.
+func (p Problem) Canonical() Problem {
+	if p.Out == p.DType.Output() {
+		p.Out = 0
+	}
+	for o := A; o <= C; o++ {
+		if _, dense := p.Rows(o); *p.ld(o) == dense {
+			*p.ld(o) = 0
+		}
+		if *p.align(o) == MaxVector {
+			*p.align(o) = 0
+		}
+	}
+	return p
+}
+
+// Plain reports whether the type of C, the leading dimensions and the alignments are the defaults.
+func (p Problem) Plain() bool {
+	p = p.Canonical()
+	return p.Out == 0 && p.LDA|p.LDB|p.LDC == 0 && p.AlignA|p.AlignB|p.AlignC == 0
+}
+
 // Flops returns 2·M·N·K·Batch as a float64.
 func (p Problem) Flops() float64 {
 	return 2 * float64(p.M) * float64(p.N) * float64(p.K) * float64(p.Batch)
 }
 
-// String formats as "2048x2048x2048 fp16", with " tn", " batch 4" and the like only where they are not the default.
+// String formats as "2048x2048x2048 fp16", with " out fp32", " batch 4", " trans-a", " lda 4096", " align 2" and the
+// like only where they are not the default.
 func (p Problem) String() string {
+	p = p.Canonical()
 	s := fmt.Sprintf("%dx%dx%d %s", p.M, p.N, p.K, p.DType)
+	if p.Out != 0 {
+		s += " out " + p.Out.String()
+	}
 	if p.Batch != 1 {
 		s += fmt.Sprintf(" batch %d", p.Batch)
 	}
@@ -132,12 +204,25 @@ func (p Problem) String() string {
 	if p.TransB() {
 		s += " trans-b"
 	}
+	for i, name := range [...]string{A: " lda ", B: " ldb ", C: " ldc "} {
+		if ld := *p.ld(Operand(i)); ld != 0 {
+			s += name + strconv.Itoa(ld)
+		}
+	}
+	switch a, b, c := p.Align(A), p.Align(B), p.Align(C); {
+	case a == b && b == c && a == MaxVector:
+	case a == b && b == c:
+		s += fmt.Sprintf(" align %d", a)
+	default:
+		s += fmt.Sprintf(" align %d,%d,%d", a, b, c)
+	}
 	return s
 }
 
 // Validate reports the first thing that makes the problem impossible to model: a dimension that is missing, zero or
-// negative, an unknown type or order, or sizes whose padded element counts overflow 64-bit integers. Models rely on it:
-// on a valid problem no product of padded dimensions, strides and element sizes wraps.
+// negative, an unknown type or order, types that no hardware combines, rows that overlap, or sizes whose padded element
+// counts overflow 64-bit integers. Models rely on it: on a valid problem no product of padded dimensions, strides and
+// element sizes wraps.
 func (p Problem) Validate() error {
 	for _, d := range []struct {
 		flag  string
@@ -150,8 +235,8 @@ func (p Problem) Validate() error {
 			return diag.Inputf("%s is negative (%d)", d.flag, d.value).Do("give a whole number of at least 1")
 		}
 	}
-	if p.DType < FP16 || p.DType > INT8 {
-		return diag.Inputf("dtype is missing").Do("use one of %s", strings.Join(dtypeNames[FP16:], ", "))
+	if err := p.validTypes(); err != nil {
+		return err
 	}
 	if p.AMajor != MajorK && p.AMajor != MajorM {
 		return diag.Inputf("a_major is missing").Do("A is contiguous along k or m")
@@ -162,24 +247,68 @@ func (p Problem) Validate() error {
 	// Models form M·N·K, the tile-padded form of it, and byte counts of padded operands times the batch. The largest of
 	// these is bounded by the volume padded to the largest block that a Config may have, times the batch, times the
 	// widest element (8 bytes).
-	product, ok := uint64(8), true
-	for _, v := range []int{pad(p.M, MaxConfigNumber), pad(p.N, MaxConfigNumber), pad(p.K, MaxConfigNumber), p.Batch} {
-		if v <= 0 { // padding itself wrapped
-			ok = false
-			break
-		}
-		hi, lo := bits.Mul64(product, uint64(v))
-		product, ok = lo, ok && hi == 0 && lo>>63 == 0
-		if !ok {
-			break
-		}
-	}
-	if !ok {
+	if !fits(pad(p.M), pad(p.N), pad(p.K), p.Batch) {
 		return diag.Inputf("m·n·k·batch of %dx%dx%d batch %d overflows 64-bit arithmetic once padded to whole tiles", p.M,
 			p.N, p.K, p.Batch).
 			Do("split the problem: padded m·n·k·batch must stay below 2^60")
 	}
+	if p.LDA|p.LDB|p.LDC == 0 && p.AlignA|p.AlignB|p.AlignC == 0 {
+		return nil
+	}
+	return p.validStorage()
+}
+
+func (p *Problem) validTypes() error {
+	if !p.DType.known() {
+		return diag.Inputf("dtype is missing").Do("use one of %s", TypeNames(operands))
+	}
+	if !p.DType.Operand() {
+		return diag.Inputf("dtype %s is a type of results only", p.DType).Do("use one of %s", TypeNames(operands))
+	}
+	if p.Out != 0 && !p.Types().Valid() {
+		return diag.Inputf("no hardware multiplies %s operands into %s results", p.DType, p.Out).
+			Do("use an output type of %s", TypeNames(types[p.DType].outputs))
+	}
 	return nil
 }
 
-func pad(v, block int) int { return (v + block - 1) / block * block }
+// validStorage checks leading dimensions and alignments.
+func (p *Problem) validStorage() error {
+	for o := A; o <= C; o++ {
+		rows, elements := p.Rows(o)
+		ld, align, bytes := *p.ld(o), *p.align(o), p.Type(o).Bytes()
+		letter := string('a' + rune(o))
+		switch {
+		case ld != 0 && ld < elements:
+			return diag.Inputf("ld%s is %d, and a row of %s has %d elements", letter, ld, o, elements).
+				Do("give at least %d, or leave it out for dense rows", elements)
+		case ld != 0 && !fits(pad(rows), ld, p.Batch, 1):
+			return diag.Inputf("%s with ld%s %d overflows 64-bit arithmetic", o, letter, ld).
+				Do("give a leading dimension near the %d elements of a row", elements)
+		case align&(align-1) != 0 || align > MaxVector:
+			return diag.Inputf("align_%s is %d", letter, align).Do("give 1, 2, 4, 8 or 16 bytes")
+		case align != 0 && int(align) < bytes:
+			return diag.Inputf("align_%s is %d, and an element of %s has %d bytes", letter, align, o, bytes).
+				Do("give at least the size of an element")
+		}
+	}
+	return nil
+}
+
+// fits reports whether 8 times the product of four positive numbers fits into a signed 64-bit integer.
+func fits(factors ...int) bool {
+	product := uint64(8)
+	for _, v := range factors {
+		if v <= 0 { // padding itself wrapped
+			return false
+		}
+		hi, lo := bits.Mul64(product, uint64(v))
+		if product = lo; hi != 0 || lo>>63 != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// pad rounds up to a multiple of the largest block.
+func pad(v int) int { return (v + MaxConfigNumber - 1) / MaxConfigNumber * MaxConfigNumber }

@@ -189,7 +189,8 @@ func (s Set) Calibrated(specs []Spec) bool {
 }
 
 // Resolve gives every declared parameter its value from the highest tier that has it. It converts numbers to the spec's
-// unit and checks them against its bounds. An error names the parameter and its place.
+// unit and checks them against its bounds and against the range of the unit. An error names the parameter and its
+// place.
 //
 // derive, which may be nil, computes numbers of the derived tier that the sheet lacks, for example bandwidth per cycle
 // from bandwidth and clock. Resolve calls it in the order of specs, with the parameters resolved so far.
@@ -284,6 +285,7 @@ func (s Spec) normalise(n *Number) error {
 	if err != nil {
 		return err
 	}
+	low, high := unit.Range(s.Unit)
 	switch {
 	case math.IsNaN(value) || math.IsInf(value, 0):
 		return fmt.Errorf("value %v is not finite", n.Value)
@@ -295,6 +297,9 @@ func (s Spec) normalise(n *Number) error {
 		return fmt.Errorf("value %v %s is above %v", n.Value, n.Unit, s.Max)
 	case s.Integer && (value != math.Trunc(value) || value > 1<<53):
 		return fmt.Errorf("value %v %s is not a whole number", n.Value, n.Unit)
+	case value != 0 && (value < low || value > high):
+		return fmt.Errorf("value %v %s is out of range: no hardware has less than %.4g or more than %.4g", n.Value,
+			n.Unit, low, high)
 	}
 	n.Value, n.Unit = value, s.Unit
 	return nil

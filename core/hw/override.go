@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/strictjson"
 )
 
 // OverrideValue is one number of an override file. An empty Unit means the unit of the parameter's Spec.
@@ -67,6 +68,10 @@ func ParseOverrides(file string, data []byte) (Overrides, error) {
 		}
 		return Overrides{}, diag.Inputf("not an override file: %v", err).At("%s", file).Do(form)
 	}
+	// Of two equal keys, encoding/json takes the last.
+	if err := strictjson.Unmarshal(data, &top); err != nil {
+		return Overrides{}, diag.Inputf("%v", err).At("%s", file).Do(form)
+	}
 	out := Overrides{ByArch: map[string]map[string]OverrideValue{}, Bare: map[string]OverrideValue{}}
 	for _, key := range sortedKeys(top) {
 		if v, ok := parseOverrideValue(top[key]); ok {
@@ -101,9 +106,7 @@ func parseOverrideValue(raw json.RawMessage) (OverrideValue, bool) {
 		Value *float64 `json:"value"`
 		Unit  string   `json:"unit"`
 	}
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.DisallowUnknownFields()
-	if dec.Decode(&full) != nil || full.Value == nil {
+	if strictjson.Unmarshal(raw, &full) != nil || full.Value == nil {
 		return OverrideValue{}, false
 	}
 	return OverrideValue{Value: *full.Value, Unit: full.Unit}, true

@@ -203,6 +203,14 @@ var resolveErrors = []struct {
 		"negative override", override("penalty", hw.OverrideValue{Value: -1}), "hardware override",
 		"value -1 cycles is negative",
 	},
+	{
+		"override of almost nothing", override("clock", hw.OverrideValue{Value: 1e-308}), "hardware override",
+		"is out of range: no hardware has less than 1000 or more than 1e+12; give clock in Hz",
+	},
+	{
+		"override that nothing has", override("penalty", hw.OverrideValue{Value: 1e300}), "hardware override",
+		"is out of range",
+	},
 	{"NaN override", override("clock", hw.OverrideValue{Value: math.NaN()}), "hardware override", "is not finite"},
 	{
 		"fractional override", override("num_sms", hw.OverrideValue{Value: 0.5}), "hardware override",

@@ -58,7 +58,8 @@ func FuzzCSV(f *testing.F) {
 	for _, seed := range []string{
 		"a,b\n1,2\n", "\"a\nb\",c\r\n#,,,\n\n \"x\",\"\"\"\"\n", "1\"2\n\"3\"4\n5\n", "\"a\",\"b\"\r\n\r\"\n",
 		"\u00a0\"a\n\",b\n",
-		",,,,,\n", "aaaaaaaaaaaaaaaaa\n", "\"\n\n\n\n\n\n\n", "\r#,\"\n,,,,,\n", "\t\t\"\n\"\t1\n", "1,2", "\"", "\" \"\r", "0\",\"\n\",,", "\xc3\"\n,\"\n\",,,,\"\n", "\xe2\x80\x83\"\n,,\"\n",
+		",,,,,\n", "aaaaaaaaaaaaaaaaa\n", "\"\n\n\n\n\n\n\n", "\r#,\"\n,,,,,\n", "\t\t\"\n\"\t1\n",
+		"1,2", "\"", "\" \"\r", "0\",\"\n\",,", "\xc3\"\n,\"\n\",,,,\"\n", "\xe2\x80\x83\"\n,,\"\n",
 	} {
 		f.Add([]byte(seed), true, true, true)
 		f.Add([]byte(seed), false, false, false)

@@ -13,12 +13,16 @@ type Size int64
 
 // The limits. Real files are far smaller, and files up to the limits fit into memory.
 const (
-	// Text bounds files that people write: settings, lock files, overrides, descriptions of data sets.
+	// Settings bounds settings files. Reading YAML takes a time that grows with the square of the number of keys.
+	Settings Size = 64 << 10
+	// Text bounds other files that people write: lock files, overrides, descriptions of data sets.
 	Text Size = 1 << 20
-	// Describe bounds what a plugin prints about itself.
-	Describe Size = 4 << 20
-	// Table bounds CSV files: problems, times, kernels. Two files of kernels go in one message to a plugin.
+	// Describe bounds what a plugin prints about itself. It is JSON, which takes 60 times as much memory.
+	Describe Size = 1 << 20
+	// Table bounds CSV files: problems, recorded times.
 	Table Size = 64 << 20
+	// Kernels bounds a file about the kernels of a family. Two of them go in one message to a plugin.
+	Kernels Size = 16 << 20
 	// Row bounds a row of a CSV file.
 	Row Size = 64 << 10
 	// Records bounds a file of measurements, one per line. The lines are bounded too. A folder may have many files.
@@ -31,8 +35,10 @@ const (
 const (
 	// Cells bounds the cells of a row.
 	Cells = 1 << 10
-	// Rows bounds the rows of a file whose rows are held in memory. A measured time takes about 1 KB there.
-	Rows = 1 << 20
+	// Rows bounds the rows of a file whose rows are held in memory.
+	Rows = 1 << 18
+	// Measurements bounds the measurements of a data set, whatever files they are in. Reading one takes 1 to 2 KB.
+	Measurements = 1 << 18
 )
 
 // String formats in the largest binary unit that leaves a whole number.

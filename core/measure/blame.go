@@ -60,7 +60,7 @@ type suspect struct {
 type verdict uint8
 
 const (
-	again  verdict = iota // it is tried again, alone
+	retry  verdict = iota // it is tried again, alone
 	later                 // no kernel has worked yet, so others are tried first
 	guilty                // it is failed
 )
@@ -69,30 +69,30 @@ const (
 // caused the failure. alone means that no other kernel was being compiled. An error ends the sweep.
 func (s *Sweep) judge(ctx context.Context, e *suspect, alone bool, err error) (verdict, error) {
 	if ctx.Err() != nil {
-		return again, ctx.Err()
+		return retry, ctx.Err()
 	}
 	worked := s.worked
 	s.worked = false
 	control, end := (*controlError)(nil), (*endError)(nil)
 	switch {
 	case errors.As(err, &end):
-		return again, end.error
+		return retry, end.error
 	case diag.KindOf(err) != diag.Plugin, errors.Is(err, exec.ErrNonsense):
-		return again, err
+		return retry, err
 	case errors.As(err, &control):
 		e.times, e.weight = 0, 0 // the process also ends without it
 		if died(err) {
 			s.deaths++
 		}
-		return again, s.retry(ctx, control.error)
+		return retry, s.await(ctx, control.error)
 	case errors.Is(err, exec.ErrKernelLost), !died(err):
-		return again, s.retry(ctx, err)
+		return retry, s.await(ctx, err)
 	}
 	s.deaths++
 	e.total++
 	switch {
 	case !alone, !worked && s.good != nil:
-		return again, nil
+		return retry, nil
 	case !worked:
 		if s.unproven++; s.unproven >= maxCrashes {
 			return later, err
@@ -105,7 +105,7 @@ func (s *Sweep) judge(ctx context.Context, e *suspect, alone bool, err error) (v
 		e.weight += hangDeaths - 1
 	}
 	if e.weight < s.deathsToBlame(e) {
-		return again, nil
+		return retry, nil
 	}
 	s.deaths -= e.total
 	return guilty, nil
@@ -121,8 +121,8 @@ func (s *Sweep) deathsToBlame(e *suspect) int {
 	return min(max(int(math.Ceil(math.Log(wrongBlame)/math.Log(p))), minDeaths), maxDeaths)
 }
 
-// retry waits before the executor is tried again. It returns err if that was tried often enough.
-func (s *Sweep) retry(ctx context.Context, err error) error {
+// await waits before the executor is tried again. It returns err if that was tried often enough.
+func (s *Sweep) await(ctx context.Context, err error) error {
 	s.worked = false
 	if s.retries >= len(pauses) {
 		return err

@@ -122,16 +122,16 @@ func TestWhoIsBlamed(t *testing.T) {
 		"reported":    {diag.Inputf("too many resources requested for launch"), dataset.Failed, false},
 	} {
 		for _, op := range []string{"Compile", "Check", "Measure", "Environment"} {
-			c := c
+			one := c
 			switch {
 			case name == "reported" && op == "Compile":
-				c.want = dataset.NotBuilt
+				one.want = dataset.NotBuilt
 			case name == "reported" && op == "Environment":
-				c.want = dataset.OK // it has no sensors
+				one.want = dataset.OK // it has no sensors
 			case op == "Environment":
-				c.want, c.retried = stops, c.retried || c.want != stops
+				one.want, one.retried = stops, c.retried || c.want != stops
 			}
-			t.Run(name+"/"+op, func(t *testing.T) { c.test(t, op) })
+			t.Run(name+"/"+op, func(t *testing.T) { one.test(t, op) })
 		}
 	}
 }

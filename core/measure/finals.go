@@ -229,7 +229,7 @@ func (s *Sweep) haveFinals(p gemm.Problem, arms []arm) bool {
 	return slices.ContainsFunc(s.Data.Finals(p), func(block []dataset.Measurement) bool {
 		return len(block) == len(arms) && !slices.ContainsFunc(arms, func(a arm) bool {
 			return !slices.ContainsFunc(block, func(m dataset.Measurement) bool {
-				return m.Config == a.m.Config && m.Library == a.m.Library && m.Null == a.m.Null
+				return m.Config == a.m.Config && m.Library == a.m.Library && m.Null == a.m.Null && !s.again(&m)
 			})
 		})
 	})

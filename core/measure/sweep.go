@@ -30,6 +30,8 @@ type Sweep struct {
 	Space     arch.Space
 	WarmL2    bool
 	Input     string
+	// RetryFailed measures again what has failed or did not end in time.
+	RetryFailed bool
 	// Ahead is how many kernels are compiled, and held, ahead of the one that is being measured; at least 1.
 	Ahead int
 	// Host is the software that measures, as measurements record it.
@@ -66,7 +68,7 @@ func (s *Sweep) Run(ctx context.Context, p gemm.Problem) error {
 	var todo []dataset.Measurement
 	best := unit.Seconds(0)
 	for _, c := range candidates {
-		if m, there := s.Data.Find(p, c); there {
+		if m, there := s.Data.Find(p, c); there && !s.again(&m) {
 			best = faster(best, &m)
 			if s.good == nil && m.Status == dataset.OK {
 				s.good = &dataset.Measurement{Problem: p, Config: c}
@@ -76,7 +78,7 @@ func (s *Sweep) Run(ctx context.Context, p gemm.Problem) error {
 		}
 	}
 	for _, name := range s.Libraries {
-		if _, there := s.Data.FindLibrary(p, name); !there {
+		if m, there := s.Data.FindLibrary(p, name); !there || s.again(&m) {
 			todo = append(todo, dataset.Measurement{Problem: p, Library: name})
 		}
 	}
@@ -88,6 +90,9 @@ func (s *Sweep) Run(ctx context.Context, p gemm.Problem) error {
 	}
 	return s.finals(ctx, p, candidates)
 }
+
+// again reports whether a measurement is to be repeated.
+func (s *Sweep) again(m *dataset.Measurement) bool { return s.RetryFailed && m.Status.Retriable() }
 
 // faster returns the smaller of the best time so far and a candidate's time. Libraries do not count.
 func faster(best unit.Seconds, m *dataset.Measurement) unit.Seconds {
@@ -137,7 +142,7 @@ func (s *Sweep) measureAll(ctx context.Context, todo []dataset.Measurement, best
 			switch {
 			case end != nil:
 				return end
-			case v == again:
+			case v == retry:
 				continue
 			case v == later:
 				queue = append(append(queue[:i:i], queue[i+1:]...), *e)
@@ -259,7 +264,7 @@ func (s *Sweep) environment(ctx context.Context) (*exec.Environment, error) {
 		case diag.KindOf(err) != diag.Plugin, errors.Is(err, exec.ErrNonsense):
 			return nil, &endError{err}
 		}
-		if end := s.retry(ctx, err); end != nil {
+		if end := s.await(ctx, err); end != nil {
 			return nil, &endError{end}
 		}
 	}

@@ -1,6 +1,6 @@
 // Package printable makes foreign text safe to show. Foreign is what the program did not write itself: names, texts and
-// errors of plugins, files, drivers and command lines. Shown as it is, it could steer a terminal, look like another line
-// or column, reverse the order of what is read, or be a part of a page's markup.
+// errors of plugins, files, drivers and command lines. Shown as it is, it could steer a terminal, look like another
+// line or column, reverse the order of what is read, or be a part of a page's markup.
 //
 // What unicode.IsGraphic does not count is replaced by its escape in Go's notation: \n, \x1b, \u202e. That covers
 // control characters (C0, DEL, C1), line and paragraph separators, bidirectional controls and other invisible

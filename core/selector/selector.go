@@ -109,13 +109,13 @@ type Selector struct {
 	space arch.Space
 	order arch.Order
 
-	lists  []candidateList // one per combination of element type and layout
+	lists  []candidateList // one per combination of types and layout
 	est    []arch.Estimate
 	ranked []scored
 }
 
 type candidateList struct {
-	dtype          gemm.DType
+	types          gemm.Types
 	aMajor, bMajor gemm.Major
 	*arch.Candidates
 	static []ReasonCount // counts of Candidates.Rejected
@@ -162,13 +162,8 @@ func (s *Selector) Rank(ctx context.Context, p gemm.Problem, top int, into *Resu
 			into.Rejected = count(into.Rejected, e.Reject)
 			continue
 		}
-		if !(e.Cycles > 0) || math.IsInf(float64(e.Cycles), 0) {
-			d := s.arch.Describe()
-			return &diag.Error{
-				Kind: diag.Plugin, Where: d.ID(), Fix: "report it to the model's author",
-				What: fmt.Sprintf("the %s model predicts %v cycles for %s of %s",
-					d.Model, float64(e.Cycles), list.Configs[i], p),
-			}
+		if !arch.IsTotal(e.Cycles) {
+			return s.arch.Describe().Implausible(e.Cycles, fmt.Sprintf("%s of %s", list.Configs[i], p))
 		}
 		s.ranked = append(s.ranked, scored{math.Float64bits(float64(e.Cycles)), i})
 	}
@@ -197,10 +192,11 @@ func (s *Selector) Rank(ctx context.Context, p gemm.Problem, top int, into *Resu
 	return nil
 }
 
-// candidates returns the candidate list for the problem's element type and layout. Each list is computed once.
+// candidates returns the candidate list for the problem's types and layout. Each list is computed once.
 func (s *Selector) candidates(ctx context.Context, p gemm.Problem) (*candidateList, error) {
+	types := p.Types()
 	for i := range s.lists {
-		if l := &s.lists[i]; l.dtype == p.DType && l.aMajor == p.AMajor && l.bMajor == p.BMajor {
+		if l := &s.lists[i]; l.types == types && l.aMajor == p.AMajor && l.bMajor == p.BMajor {
 			return l, nil
 		}
 	}
@@ -208,7 +204,7 @@ func (s *Selector) candidates(ctx context.Context, p gemm.Problem) (*candidateLi
 	if err != nil {
 		return nil, err
 	}
-	list := candidateList{dtype: p.DType, aMajor: p.AMajor, bMajor: p.BMajor, Candidates: c}
+	list := candidateList{types: types, aMajor: p.AMajor, bMajor: p.BMajor, Candidates: c}
 	for _, r := range c.Rejected {
 		list.static = count(list.static, r.Reason)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/unit"
 )
 
@@ -21,10 +22,11 @@ type table struct {
 	configs []gemm.Config
 	cycles  []float64 // NaN stands for a rejection by the model
 	static  []arch.Rejection
+	params  hw.Set
 }
 
 func (t *table) Describe() *arch.Description {
-	return &arch.Description{Arch: "table", Device: "test", Model: "written", Order: t.order}
+	return &arch.Description{Arch: "table", Device: "test", Model: "written", Order: t.order, Params: t.params}
 }
 func (t *table) Hierarchy() arch.MemoryHierarchy { return nil }
 func (t *table) Candidates(context.Context, gemm.Problem, arch.Space) (*arch.Candidates, error) {
@@ -154,14 +156,20 @@ func TestCountsAndMapping(t *testing.T) {
 	}
 }
 
-// An invalid prediction is the fault of the model, not of the user.
+// An invalid prediction, or one whose time is infinite or zero, is the fault of the model, or of the user who has
+// changed its numbers.
 func TestNonsenseTotalsAreRefused(t *testing.T) {
-	for _, bad := range []float64{0, -1, math.Inf(1)} {
+	for _, bad := range []float64{0, -1, math.Inf(1), math.SmallestNonzeroFloat64, math.MaxFloat64} {
 		a := &table{configs: []gemm.Config{tile(16, 16, 16)}, cycles: []float64{bad}}
 		var r Result
 		err := New(a, arch.Space{}).Select(context.Background(), gemm.New(1, 1, 1), &r)
 		if diag.KindOf(err) != diag.Plugin {
 			t.Errorf("%v cycles: %v", bad, err)
+		}
+		a.params = hw.Set{{Name: "clock", Tier: hw.Override}, {Name: "num_sms", Tier: hw.Derived}}
+		err = New(a, arch.Space{}).Select(context.Background(), gemm.New(1, 1, 1), &r)
+		if diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), "with other values of clock; ") {
+			t.Errorf("%v cycles with an override: %v", bad, err)
 		}
 	}
 }

@@ -46,6 +46,7 @@ func TestUnmarshal(t *testing.T) {
 	if !reflect.DeepEqual(v, want) {
 		t.Errorf("%+v, want %+v", v, want)
 	}
+	const typeError = "json: cannot unmarshal number into Go struct field outer.status of type string"
 	for text, complaint := range map[string]string{
 		`{"status":"a","status":"b"}`:               `the key "status" is there twice`,
 		`{"status":"a","stat\u0075s":"b"}`:          `the key "status" is there twice`,
@@ -60,7 +61,7 @@ func TestUnmarshal(t *testing.T) {
 		`{"raw":{"a":{"b":1,"b":2}}}`:               `the key "raw.a.b" is there twice`,
 		`{"other":1}`:                               `json: unknown field "other"`,
 		`{"Hidden":1}`:                              `json: unknown field "Hidden"`,
-		`{"status":1}`:                              `json: cannot unmarshal number into Go struct field outer.status of type string`,
+		`{"status":1}`:                              typeError,
 		`{} {}`:                                     `there is more behind it`,
 		`{}x`:                                       `there is more behind it`,
 		`{"status":`:                                `unexpected EOF`,

@@ -103,6 +103,21 @@ func Convert(value float64, from, to string) (float64, error) {
 	return value * f.factor / t.factor, nil
 }
 
+// ranges are the smallest and the largest number other than zero that hardware can have, in base units, with room for
+// hardware that nobody has built. Within them a model neither divides by nearly nothing nor exceeds float64.
+var ranges = map[string][2]float64{
+	"1": {1e-9, 1e12}, "cycles": {1e-3, 1e9}, "B/cycle": {1e-6, 1e9}, "B": {1, 1 << 60}, "Hz": {1e3, 1e12},
+	"B/s": {1, 1e18}, "FLOP/s": {1, 1e21}, "s": {1e-12, 1e6}, "W": {1e-3, 1e9},
+}
+
+// Range returns the smallest and the largest number other than zero that hardware can have in a unit that Convert
+// knows.
+func Range(name string) (low, high float64) {
+	s := scales[name]
+	r := ranges[s.base]
+	return r[0] / s.factor, r[1] / s.factor
+}
+
 // Names returns the unit names that Convert knows, sorted.
 func Names() []string {
 	names := make([]string, 0, len(scales))

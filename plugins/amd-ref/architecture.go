@@ -63,6 +63,9 @@ func newArchitecture(sheet *hw.Sheet, params hw.Set, o options, values []arch.Op
 	}
 	a.description.Unused = formula.Unused(params, append(formula.Of(a.description.Terms), "clock"))
 	for _, t := range gemm.DTypes() {
+		if t.CostsLike() != t {
+			continue
+		}
 		if peak := params.Get("peak_" + t.String()); peak > 0 {
 			rate := arch.PeakRate{DType: t, Rate: unit.FlopsPerSecond(peak)}
 			a.description.Peak = append(a.description.Peak, rate)
@@ -123,7 +126,10 @@ func (a *architecture) problem(p gemm.Problem) (problem, error) {
 	if err := p.Validate(); err != nil {
 		return problem{}, err
 	}
-	k := &a.kernels[p.DType]
+	if err := a.description.Supports(kernelFamily, &p); err != nil {
+		return problem{}, err
+	}
+	k := &a.kernels[p.DType.CostsLike()]
 	if !k.ok {
 		return problem{}, a.noInstruction(p.DType)
 	}
@@ -131,7 +137,7 @@ func (a *architecture) problem(p gemm.Problem) (problem, error) {
 		machine: &a.machine,
 		m:       uint64(p.M), n: uint64(p.N), k: uint64(p.K), batch: uint64(p.Batch),
 		transA: p.AMajor == gemm.MajorK, transB: p.BMajor == gemm.MajorN,
-		bits: uint64(p.DType.Bits()), outBytes: float64(p.DType.OutputBits() / 8),
+		bits: uint64(p.DType.Bits()), outBytes: float64(p.Output().Bits() / 8),
 		mi: k.mi, convert: k.convert, wgm: a.assumedWGM,
 	}
 	if p.Batch > 1 {

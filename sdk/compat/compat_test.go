@@ -28,7 +28,7 @@ import (
 )
 
 // releases are the API versions whose sources are kept in testdata, oldest first. A revision speaks all up to its own.
-var releases = []string{"1.0.0", wire.API11}
+var releases = []string{"1.0.0", wire.API11, wire.API12}
 
 // Each host drives each plugin, across every pair of revisions, and what arrives is what the plugin's own revision
 // computes in process. docs/plugin-protocol.md has the table that this proves.
@@ -119,34 +119,45 @@ func checkRefusals(t *testing.T, path, lock, release string) {
 	if err != nil {
 		t.Fatalf("after the refusals: %v", err)
 	}
-	// Named axes are refused in every call, and what has none is still answered.
-	p, c, named := gemm.New(64, 64, 64), tiled, withAxis(t, tiled)
-	for call, ask := range map[string]func(gemm.Config, []arch.AxisValues) error{
-		"Candidates": func(_ gemm.Config, axes []arch.AxisValues) error {
+	// Named axes and what problems have since API 1.3.0 are refused in every call. What has neither is still answered.
+	plain, padded := gemm.New(64, 64, 64), gemm.New(64, 64, 64)
+	padded.LDA = 128
+	axes := []arch.AxisValues{{Name: "cluster", Values: []string{"2x1"}}}
+	for name, call := range calls(t, a) {
+		err := call(plain, withAxis(t, tiled), axes)
+		if knows := slices.Contains(speaks, wire.API12); !knows && !refuses(err, speaks, namedAxes) {
+			t.Errorf("%s with a named axis of a plugin of API %s: %v", name, release, err)
+		}
+		if err := call(padded, tiled, nil); !refuses(err, speaks, storage) {
+			t.Errorf("%s with a leading dimension of a plugin of API %s: %v", name, release, err)
+		}
+		if err := call(plain, tiled, nil); err != nil {
+			t.Errorf("%s with neither: %v", name, err)
+		}
+	}
+}
+
+// calls are the calls of an architecture with a problem, and with a configuration or the axes of a space.
+func calls(t *testing.T, a arch.Architecture) map[string]func(gemm.Problem, gemm.Config, []arch.AxisValues) error {
+	return map[string]func(gemm.Problem, gemm.Config, []arch.AxisValues) error{
+		"Candidates": func(p gemm.Problem, _ gemm.Config, axes []arch.AxisValues) error {
 			_, err := a.Candidates(t.Context(), p, arch.Space{Axes: axes})
 			return err
 		},
-		"Rank": func(_ gemm.Config, axes []arch.AxisValues) error {
+		"Rank": func(p gemm.Problem, _ gemm.Config, axes []arch.AxisValues) error {
 			_, err := selector.Rank(t.Context(), a, selector.Request{Problems: []gemm.Problem{p}, Space: arch.Space{Axes: axes}})
 			return err
 		},
-		"Estimate": func(c gemm.Config, _ []arch.AxisValues) error {
+		"Estimate": func(p gemm.Problem, c gemm.Config, _ []arch.AxisValues) error {
 			return a.Estimate(t.Context(), make([]arch.Estimate, 1), p, []gemm.Config{c})
 		},
-		"Terms": func(c gemm.Config, _ []arch.AxisValues) error {
+		"Terms": func(p gemm.Problem, c gemm.Config, _ []arch.AxisValues) error {
 			return a.Terms(t.Context(), make([]float64, len(a.Describe().Terms)), p, []gemm.Config{c})
 		},
-		"Mapping": func(c gemm.Config, _ []arch.AxisValues) error {
+		"Mapping": func(p gemm.Problem, c gemm.Config, _ []arch.AxisValues) error {
 			_, err := a.Mapping(t.Context(), p, c)
 			return err
 		},
-	} {
-		if err := ask(named, []arch.AxisValues{{Name: "cluster", Values: []string{"2x1"}}}); !refusesAxes(err, speaks) {
-			t.Errorf("%s with a named axis of a plugin of API %s: %v", call, release, err)
-		}
-		if err := ask(c, nil); err != nil {
-			t.Errorf("%s without one: %v", call, err)
-		}
 	}
 }
 
@@ -163,12 +174,18 @@ func withAxis(t *testing.T, c gemm.Config) gemm.Config {
 	return c
 }
 
-// refusesAxes says whether the host has refused to send named axes to a plugin that speaks these API versions.
-func refusesAxes(err error, speaks []string) bool {
+// What older plugins do not know, as the host names it.
+const (
+	namedAxes = "no named axes of configurations"
+	storage   = "neither output types nor leading dimensions nor alignments of problems"
+)
+
+// refuses says whether the host has refused to send something to a plugin that speaks these API versions.
+func refuses(err error, speaks []string, what string) bool {
 	var fault *host.PluginError
 	return errors.As(err, &fault) && fault.Fault == host.FaultVersion &&
 		strings.Contains(err.Error(), "it speaks API "+strings.Join(speaks,
-			", ")+", which knows no named axes of configurations")
+			", ")+", which knows "+what)
 }
 
 // An executor of API 1.1.0, the first that has them, under the present host.
@@ -187,9 +204,14 @@ func TestOldExecutor(t *testing.T) {
 	same(t, "Devices", func(x exec.Executor) (any, error) { return x.Devices(t.Context()) }, local, remote)
 	same(t, "Environment", func(x exec.Executor) (any, error) { return x.Environment(t.Context(), 1) }, local, remote)
 	c := gemm.Config{BlockM: 128, BlockN: 64, BlockK: 32, NumWarps: 4, NumStages: 3, SplitK: 1, Kernel: "one"}
-	if _, err := remote.Compile(t.Context(), 0, gemm.New(64, 128, 256), withAxis(t, c)); !refusesAxes(err,
-		[]string{wire.API11}) {
+	if _, err := remote.Compile(t.Context(), 0, gemm.New(64, 128, 256), withAxis(t, c)); !refuses(err,
+		[]string{wire.API11}, namedAxes) {
 		t.Errorf("compiling a kernel with a named axis: %v", err)
+	}
+	wide := gemm.New(64, 128, 256)
+	wide.Out = gemm.FP32
+	if _, err := remote.Compile(t.Context(), 0, wide, c); !refuses(err, []string{wire.API11}, storage) {
+		t.Errorf("compiling a kernel with another output type: %v", err)
 	}
 	for size := range 8 {
 		same(t, "Compile, Check and Measure", func(x exec.Executor) (any, error) {

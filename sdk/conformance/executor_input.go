@@ -32,14 +32,14 @@ func badConfigs(good gemm.Config) []named[gemm.Config] {
 	}
 }
 
-// badProblems are impossible problems, named by what is wrong.
-func badProblems(good gemm.Problem) []named[gemm.Problem] {
+// badProblems are impossible problems, named by what is wrong, as far as the plugin's API has it.
+func (s *subject) badProblems(ctx context.Context, good gemm.Problem) []named[gemm.Problem] {
 	change := func(what string, change func(*gemm.Problem)) named[gemm.Problem] {
 		p := good
 		change(&p)
 		return named[gemm.Problem]{"a problem " + what, p}
 	}
-	return []named[gemm.Problem]{
+	bad := []named[gemm.Problem]{
 		change("with m = 0", func(p *gemm.Problem) { p.M = 0 }),
 		change("with n = -1", func(p *gemm.Problem) { p.N = -1 }),
 		change("with k = 0", func(p *gemm.Problem) { p.K = 0 }),
@@ -48,6 +48,15 @@ func badProblems(good gemm.Problem) []named[gemm.Problem] {
 		change("without an element type", func(p *gemm.Problem) { p.DType = 0 }),
 		change("without a storage order", func(p *gemm.Problem) { p.AMajor = 0 }),
 	}
+	if info, err := s.client.Info(ctx); err == nil && slices.Contains(info.APIVersions, wire.API13) {
+		bad = append(bad,
+			change("with rows of A that overlap", func(p *gemm.Problem) { p.LDA = 1 }),
+			change("with a leading dimension of C of 2^62", func(p *gemm.Problem) { p.LDC = 1 << 62 }),
+			change("with B aligned to 3 bytes", func(p *gemm.Problem) { p.AlignB = 3 }),
+			change("of results that no hardware has", func(p *gemm.Problem) { p.Out = gemm.TF32 }),
+		)
+	}
+	return bad
 }
 
 // named is a value with a description.
@@ -84,7 +93,7 @@ func checkBadConfig(ctx context.Context, s *subject) error {
 		}
 		try("a configuration with a named axis that no family has", small, odd)
 	}
-	for _, bad := range badProblems(small) {
+	for _, bad := range s.badProblems(ctx, small) {
 		try(bad.what, bad.value, good)
 	}
 	if k, err := b.Compile(ctx, b.device, small, good); err != nil {

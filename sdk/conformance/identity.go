@@ -236,7 +236,7 @@ func checkBadInput(ctx context.Context, s *subject) error {
 			_, err = c.Mapping(ctx, p, configs[0])
 			expectInput(found, c.target.String()+": Mapping of "+what, err)
 		}
-		for _, bad := range badProblems(c.problem) {
+		for _, bad := range s.badProblems(ctx, c.problem) {
 			ask(bad.what, bad.value, good)
 		}
 		untaken := c.problem
@@ -269,7 +269,7 @@ func checkBadInput(ctx context.Context, s *subject) error {
 // model takes.
 func untakenType(d *arch.Description) gemm.DType {
 	for _, t := range gemm.DTypes() {
-		if !slices.ContainsFunc(d.Atoms, func(a arch.Atom) bool { return a.DType == t }) {
+		if d.Atom(t) == nil {
 			return t
 		}
 	}

@@ -78,19 +78,18 @@ func connect(service *wire.Service, forge ...grpc.UnaryServerInterceptor) (conn 
 		_ = os.RemoveAll(dir)
 		return nil, nil, err
 	}
-	server := grpc.NewServer(grpc.MaxRecvMsgSize(wire.MaxMessage),
-		grpc.ChainUnaryInterceptor(append(forge, survive)...))
+	server := grpc.NewServer(append(wire.ServerOptions(), grpc.ChainUnaryInterceptor(append(forge, survive)...))...)
 	service.Register(server)
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = server.Serve(listener) })
-	conn, err = grpc.NewClient("unix:"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(wire.MaxMessage), grpc.MaxCallSendMsgSize(wire.MaxMessage)),
-		grpc.WithUnaryInterceptor(func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn,
+	conn, err = grpc.NewClient("unix:"+socket, append(wire.DialOptions(),
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithChainUnaryInterceptor(func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn,
 			invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 			ctx, cancel := context.WithTimeout(ctx, callTimeout)
 			defer cancel()
 			return invoke(ctx, method, req, reply, cc, opts...)
-		}))
+		}))...)
 	return conn, func() {
 		if conn != nil {
 			_ = conn.Close()

@@ -73,6 +73,9 @@ func (a *architecture) begin(p gemm.Problem) (*[]float64, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := a.desc.Supports("", &p); err != nil {
+		return nil, err
+	}
 	frame := a.frames.Get().(*[]float64)
 	a.PutProblem(*frame, p, atom)
 	a.perProblem.Run(*frame)

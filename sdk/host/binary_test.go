@@ -1,6 +1,8 @@
 package host
 
 import (
+	"context"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -48,5 +50,37 @@ func TestWhatWasHashedIsWhatRuns(t *testing.T) {
 	p.release()
 	if !strings.Contains(string(text), `"good"`) {
 		t.Errorf("it printed %q", text)
+	}
+}
+
+// untilAsked is a context that is done when it was asked that often.
+type untilAsked struct {
+	context.Context
+	left int
+}
+
+func (c *untilAsked) Err() error {
+	if c.left--; c.left < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// Hashing a large file ends with its context, and not with the file.
+func TestHashingEndsWithItsContext(t *testing.T) {
+	path := filepath.Join(t.TempDir(), Prefix+"large")
+	if err := errors.Join(os.WriteFile(path, nil, 0o700), os.Truncate(path, 1<<30)); err != nil {
+		t.Fatal(err)
+	}
+	file, err := openBinary(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	if err := file.hash(&untilAsked{t.Context(), 2}); !errors.Is(err, context.Canceled) || file.sum != nil {
+		t.Errorf("got %v, %x", err, file.sum)
+	}
+	if at, err := file.Seek(0, io.SeekCurrent); err != nil || at == 0 || at > 1<<20 {
+		t.Errorf("it has read %d bytes, %v", at, err)
 	}
 }

@@ -26,7 +26,7 @@ func (h *Host) describe(name, path string, file *binary) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("it cannot be started: %w", err)
 	}
-	defer context.AfterFunc(h.ctx, p.kill)()
+	defer context.AfterFunc(h.ctx, p.abandon)()
 	timeout := time.AfterFunc(h.options.StartTimeout, p.kill)
 	text, err := limit.ReadAll(p.stdout, "what describe prints", limit.Describe, "report it to the plugin's author")
 	p.exitedWithin(time.Second) // its output is closed, but the process may not have ended

@@ -172,7 +172,7 @@ func manifestsOf(plugins []*found) []arch.Manifest {
 }
 
 // Plugins asks every plugin and lists them, usable or not, in order of precedence. A plugin that does not answer within
-// a second is listed as an error, unless the user named it. The error is that of ctx.
+// Options.DescribeTimeout is listed as an error, unless the user named it. The error is that of ctx.
 func (h *Host) Plugins(ctx context.Context) ([]PluginInfo, error) {
 	if err := h.askAll(ctx, ""); err != nil {
 		return nil, err
@@ -213,7 +213,7 @@ func (h *Host) FindLive(ctx context.Context, archID string, live *arch.LiveDevic
 
 func (h *Host) find(ctx context.Context, name string, look func([]arch.Manifest) (arch.Match, error)) (arch.Match,
 	error) {
-	if err := h.ask(ctx, h.first(), 0); err != nil {
+	if err := h.ask(ctx, h.first(), nil); err != nil {
 		return arch.Match{}, err
 	}
 	if m, err := look(manifestsOf(h.known())); err == nil {
@@ -230,7 +230,7 @@ func (h *Host) find(ctx context.Context, name string, look func([]arch.Manifest)
 // Without either it is the first unusable one, or nil.
 func (h *Host) called(ctx context.Context, name string) (*found, error) {
 	same := slices.DeleteFunc(h.all(), func(q *inquiry) bool { return q.info.Name != name })
-	if err := h.ask(ctx, same, 0); err != nil {
+	if err := h.ask(ctx, same, nil); err != nil {
 		return nil, err
 	}
 	var unusable *found

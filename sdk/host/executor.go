@@ -59,11 +59,10 @@ func (h *Host) findExecutor(ctx context.Context, name string) (*found, error) {
 	}
 	executors := h.executors()
 	if len(executors) == 0 && name == "" {
-		// One that was late is better than none.
-		if err := h.ask(ctx, h.listed(), 0); err != nil {
+		var err error
+		if executors, err = h.awaitExecutor(ctx); err != nil {
 			return nil, err
 		}
-		executors = h.executors()
 	}
 	switch {
 	case len(executors) > 0 && name == "":
@@ -79,6 +78,26 @@ func (h *Host) findExecutor(ctx context.Context, name string) (*found, error) {
 		return nil, h.mentionUnusable(&diag.Error{Kind: diag.Device, What: "no plugin that runs kernels is installed",
 			Fix: "install one and trust it", Code: diag.CodeNoExecutor})
 	}
+}
+
+// awaitExecutor waits for the plugins that are late until one of them runs kernels.
+func (h *Host) awaitExecutor(ctx context.Context) (executors []*found, err error) {
+	waiting, enough := context.WithCancel(ctx)
+	defer enough()
+	all := h.listed()
+	answers := make(chan error, len(all))
+	for _, q := range all {
+		go func() { answers <- h.ask(waiting, []*inquiry{q}, nil) }()
+	}
+	for range all {
+		if err := <-answers; err != nil {
+			return nil, err
+		}
+		if executors = h.executors(); len(executors) > 0 {
+			break
+		}
+	}
+	return executors, nil
 }
 
 // executors returns the known plugins that run kernels.
@@ -148,7 +167,7 @@ func (c *executorConn) Invoke(ctx context.Context, method string, args, reply an
 	go func() {
 		err := call(context.WithoutCancel(ctx))
 		if err != nil && ctx.Err() != nil {
-			c.host.options.Logger.Named(c.name).Warn("a call failed after its caller had given up", "call",
+			c.host.options.Logger.Named(c.name).Debug("a call failed after its caller had given up", "call",
 				op, "error", err)
 		}
 		done <- err

@@ -53,6 +53,8 @@ type forgery struct {
 	do func(folder) (any, error)
 	// forge changes the answer.
 	forge func(protoreflect.Message)
+	// other: the answer is another one, which may be taken.
+	other bool
 }
 
 // folder holds the files through which the forger and its test communicate.
@@ -130,8 +132,12 @@ func runForger(f folder, name string) {
 		HandshakeConfig:  wire.Handshake,
 		VersionedPlugins: wire.Plugins(service),
 		GRPCServer: func(o []grpc.ServerOption) *grpc.Server {
-			return grpc.NewServer(append(o, grpc.MaxRecvMsgSize(wire.MaxMessage), grpc.UnaryInterceptor(f.intercept),
-				grpc.ForceServerCodecV2(codec{encoding.GetCodecV2("proto")}))...)
+			o = append(o, grpc.MaxRecvMsgSize(wire.MaxRequest), grpc.UnaryInterceptor(f.intercept),
+				grpc.StreamInterceptor(f.flood), grpc.ForceServerCodecV2(codec{encoding.GetCodecV2("proto")}))
+			if _, err := os.Stat(f.file(compressFile)); err == nil {
+				o = append(o, grpc.RPCCompressor(grpc.NewGZIPCompressor())) //nolint:staticcheck // whatever the host accepts
+			}
+			return grpc.NewServer(o...)
 		},
 	})
 	if f.armed(callForgeries, "afterwards").do != nil {
@@ -142,7 +148,7 @@ func runForger(f folder, name string) {
 
 func (f folder) intercept(ctx context.Context, req any, info *grpc.UnaryServerInfo,
 	handle grpc.UnaryHandler) (any, error) {
-	wrong := f.armed(callForgeries, path.Base(info.FullMethod))
+	wrong := f.armed(slices.Concat(callForgeries, []forgery{costlyAnswer}), path.Base(info.FullMethod))
 	if wrong.do != nil {
 		if resp, err := wrong.do(f); resp != nil || err != nil {
 			return resp, err
@@ -160,18 +166,24 @@ func (f folder) intercept(ctx context.Context, req any, info *grpc.UnaryServerIn
 	return forged, nil
 }
 
-// codec can send an answer larger than the limit of messages without using memory for it.
+// codec can send a message that is not that of the call, and a large one without using memory for it.
 type codec struct{ encoding.CodecV2 }
 
-type hugeAnswer struct{}
+// repeated is a message that consists of one record n times.
+type repeated struct {
+	record string
+	n      int
+}
 
 func (c codec) Marshal(v any) (mem.BufferSlice, error) {
-	if _, huge := v.(hugeAnswer); !huge {
+	r, ok := v.(repeated)
+	if !ok {
 		return c.CodecV2.Marshal(v)
 	}
 	var b mem.BufferSlice
-	for part := make(mem.SliceBuffer, 1<<20); len(b)<<20 <= wire.MaxMessage; {
-		b = append(b, part)
+	const together = 1 << 16
+	for part := mem.SliceBuffer(strings.Repeat(r.record, min(r.n, together))); r.n > 0; r.n -= together {
+		b = append(b, part[:min(r.n, together)*len(r.record)])
 	}
 	return b, nil
 }
@@ -232,10 +244,13 @@ var callForgeries = slices.Concat(
 			&pb.Diagnostic{Kind: pb.Diagnostic_KIND_PLUGIN, What: "the device is lost"})},
 		{name: "answers a diagnostic of an unknown kind", do: answerDetails(codes.Internal, &pb.Diagnostic{Kind: 99,
 			What: "?"})},
-		{name: "answers 257 MiB", do: func(folder) (any, error) { return hugeAnswer{}, nil }},
-		{name: "answers 5 MiB more than needed", forge: func(m protoreflect.Message) {
+		{name: "answers 33 MiB", do: func(folder) (any, error) { return repeated{"\x00", 33 << 20}, nil }},
+		{name: "answers 1 million empty items", other: true, do: func(folder) (any, error) {
+			return repeated{"\x0a\x00", 1_000_000}, nil
+		}},
+		{name: "answers 1 MiB more than needed", forge: func(m protoreflect.Message) {
 			// One unknown field, number 10000, of that many bytes.
-			m.SetUnknown(append([]byte{0x82, 0xf1, 0x04, 0x80, 0x80, 0xc0, 0x02}, make([]byte, 5<<20)...))
+			m.SetUnknown(append([]byte{0x82, 0xf1, 0x04, 0x80, 0x80, 0x40}, make([]byte, 1<<20)...))
 		}},
 		{name: "answers an empty message", forge: func(m protoreflect.Message) { proto.Reset(m.Interface()) }},
 		{name: "every number NaN", forge: everyFloat(math.NaN())},

@@ -90,28 +90,25 @@ func (h *Host) askAll(ctx context.Context, name string) error {
 			meant = append(meant, q)
 		}
 	}
-	if err := h.ask(ctx, meant, 0); err != nil {
+	limited, cancel := context.WithTimeout(ctx, h.options.DescribeTimeout) // from now on, for all
+	defer cancel()
+	if err := h.ask(ctx, meant, nil); err != nil {
 		return err
 	}
-	return h.ask(ctx, all, h.options.DescribeTimeout)
+	return h.ask(ctx, all, limited.Done())
 }
 
-// ask asks plugins at once and waits until they have answered; if there is a limit, no longer than that. A plugin that
-// is late is an error until it is waited for without a limit. It goes on with its answer, which may be cached.
-func (h *Host) ask(ctx context.Context, which []*inquiry, limit time.Duration) error {
+// ask asks plugins at once and waits until they have answered, or until over is closed. A plugin that is late by then
+// is an error until it is waited for without a limit. It goes on with its answer, which may still be cached.
+func (h *Host) ask(ctx context.Context, which []*inquiry, over <-chan struct{}) error {
 	for _, q := range which {
 		q.start(h)
 	}
-	var over <-chan struct{}
-	if limit > 0 {
-		limited, cancel := context.WithTimeout(ctx, limit)
-		defer cancel()
-		over = limited.Done()
-	} else {
+	if over == nil {
 		defer time.AfterFunc(noticeTime, func() { h.noticeWait(which) }).Stop()
 	}
 	for _, q := range which {
-		if limit > 0 && q.known().info.Code == diag.CodeSlowPlugin {
+		if over != nil && q.known().info.Code == diag.CodeSlowPlugin {
 			continue // it has had its time
 		}
 		select {
@@ -126,7 +123,10 @@ func (h *Host) ask(ctx context.Context, which []*inquiry, limit time.Duration) e
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-over:
-			h.leaveOut(q, limit)
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			h.leaveOut(q)
 		}
 	}
 	if h.ctx.Err() != nil {
@@ -136,9 +136,9 @@ func (h *Host) ask(ctx context.Context, which []*inquiry, limit time.Duration) e
 }
 
 // leaveOut makes a plugin that is late an error.
-func (h *Host) leaveOut(q *inquiry, limit time.Duration) {
+func (h *Host) leaveOut(q *inquiry) {
 	late := &found{info: q.info}
-	late.fail("describe did not end within %v", limit)
+	late.fail("describe did not end within %v", h.options.DescribeTimeout)
 	late.info.Code = diag.CodeSlowPlugin
 	q.learn(late)
 	h.warn(fmt.Sprintf("plugin %s is left out: %s", q.info.Name, late.info.Reason))

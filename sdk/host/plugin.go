@@ -22,6 +22,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
+	"github.com/origami-gemm/origami/core/printable"
 	"github.com/origami-gemm/origami/sdk/wire"
 )
 
@@ -134,9 +135,7 @@ func (p *program) launch() (_ *session, err error) {
 		StartTimeout:     options.StartTimeout + time.Second, // ctx decides
 		SyncStdout:       log,
 		SyncStderr:       log,
-		// go-plugin lifts gRPC's limits for its side.
-		GRPCDialOptions: []grpc.DialOption{grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(wire.MaxMessage),
-			grpc.MaxCallSendMsgSize(wire.MaxMessage))},
+		GRPCDialOptions:  wire.DialOptions(),    // go-plugin lifts gRPC's limits for its side
 		Logger:           hclog.NewNullLogger(), // our errors say the same
 		UnixSocketConfig: &goplugin.UnixSocketConfig{TempDir: sockets},
 		RunnerFunc: func(_ hclog.Logger, handshake *osexec.Cmd, dir string) (runner.Runner, error) {
@@ -295,7 +294,7 @@ func (p *program) invoke(ctx context.Context, timeout time.Duration, method stri
 	err = s.conn.Invoke(callCtx, method, args, reply, opts...)
 	expired := callCtx.Err() != nil
 	cancel()
-	if err == nil || wire.Answered(err) {
+	if err == nil || wire.Answered(err) || wire.IsOversize(err) {
 		return s, err
 	}
 	op, code := path.Base(method), status.Code(err)
@@ -330,7 +329,8 @@ func (p *program) invoke(ctx context.Context, timeout time.Duration, method stri
 		}
 		return s, fault(p.name, op, FaultDied, s.process, wire.ErrDied, "it died during %s", op)
 	default:
-		return s, fault(p.name, op, FaultCall, nil, err, "%s failed: %s (%s)", op, status.Convert(err).Message(), code)
+		message := printable.Cut(status.Convert(err).Message(), 1<<10)
+		return s, fault(p.name, op, FaultCall, nil, err, "%s failed: %s (%s)", op, message, code)
 	}
 }
 

@@ -27,7 +27,8 @@ type process struct {
 
 	mu     sync.Mutex
 	ended  bool
-	killed bool   // by us, before it ended
+	killed bool // by us, before it ended
+	drain  time.Duration
 	state  string // how it ended, once exited is closed
 }
 
@@ -37,7 +38,7 @@ const drainTime = 500 * time.Millisecond
 // start starts a program, or the open file if one is given, in a new process group. A Ctrl-C at the terminal thus
 // reaches only the host, which then ends the plugin.
 func start(path string, file *binary, args, env []string, stderr *tail) (*process, error) {
-	p := &process{cmd: exec.Command(path, args...), stderr: stderr, exited: make(chan struct{})}
+	p := &process{cmd: exec.Command(path, args...), stderr: stderr, exited: make(chan struct{}), drain: drainTime}
 	if file != nil {
 		file.execute(p.cmd)
 	}
@@ -73,6 +74,7 @@ func start(path string, file *binary, args, env []string, stderr *tail) (*proces
 		return nil, err
 	}
 	closeAll(theirs)
+	living.add(p)
 
 	drained := make(chan struct{})
 	go func() {
@@ -88,8 +90,9 @@ func start(path string, file *binary, args, env []string, stderr *tail) (*proces
 		} else if p.cmd.ProcessState == nil {
 			p.state = err.Error()
 		}
+		late := time.Now().Add(p.drain)
 		p.mu.Unlock()
-		late := time.Now().Add(drainTime)
+		living.remove(p)
 		_, _ = stdoutR.SetReadDeadline(late), stderrR.SetReadDeadline(late)
 		<-drained
 		closeAll([]*os.File{stderrR, stdinW})
@@ -106,6 +109,14 @@ func (p *process) kill() {
 		p.killed = true
 		killGroup(p.cmd)
 	}
+}
+
+// abandon is kill where nobody will read what the process has left to say.
+func (p *process) abandon() {
+	p.mu.Lock()
+	p.drain = 0
+	p.mu.Unlock()
+	p.kill()
 }
 
 // release waits for the process to end and frees the rest. All reads of stdout must have finished.

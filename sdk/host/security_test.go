@@ -260,7 +260,7 @@ func TestScripts(t *testing.T) {
 		"newer": {`echo '{"info":{"name":"newer","version":"9","api_versions":["9.0.0"],"health":"HEALTH_OK"},` +
 			`"protocol_versions":[2],"manifest":{"name":"newer"}}'`,
 			host.Skipped, "it speaks protocol [2], this origami speaks 1; rebuild it"},
-		"talks": {`exec cat /dev/zero`, host.Error, "what describe prints: it is larger than 4 MiB"},
+		"talks": {`exec cat /dev/zero`, host.Error, "what describe prints: it is larger than 1 MiB"},
 		"args": {`echo "called as $1 from $0" >&2; exit 7`, host.Error,
 			"describe failed (exit status 7): called as describe from " + filepath.Join(dir, host.Prefix+"args")},
 	} {

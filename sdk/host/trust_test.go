@@ -63,8 +63,8 @@ func TestTrustedPluginsAreFound(t *testing.T) {
 		t.Errorf("gone: got %+v", p)
 	}
 
-	if name, err := host.Distrust(t.Context(), lock, "other"); diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(),
-		"the trusted plugins: outside") {
+	if name, err := host.Distrust(t.Context(), lock, "other"); diag.KindOf(err) != diag.Input ||
+		!strings.Contains(err.Error(), "the trusted plugins: outside") {
 		t.Errorf("got %q, %v", name, err)
 	}
 	if name, err := host.Distrust(t.Context(), lock, path); name != "outside" || err != nil {

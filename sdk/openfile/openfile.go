@@ -1,5 +1,5 @@
-// Package openfile opens files that must be regular ones. Whatever is at the path, it does not block: a named pipe would
-// wait for a writer, and a device could act on being opened.
+// Package openfile opens files that must be regular ones. Whatever is at the path, it does not block: a named pipe
+// would wait for a writer, and a device could act on being opened.
 package openfile
 
 import (

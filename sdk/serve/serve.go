@@ -90,8 +90,7 @@ func serve(s *wire.Service) {
 		VersionedPlugins: wire.Plugins(s),
 		Logger:           logger,
 		GRPCServer: func(o []grpc.ServerOption) *grpc.Server {
-			// go-plugin raises gRPC's limit of 4 MiB only for the host.
-			return grpc.NewServer(append(o, grpc.MaxRecvMsgSize(wire.MaxMessage))...)
+			return grpc.NewServer(append(o, wire.ServerOptions()...)...)
 		},
 	})
 	if err := s.Close(); err != nil {

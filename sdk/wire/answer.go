@@ -2,7 +2,7 @@ package wire
 
 import (
 	"fmt"
-	"math"
+	"slices"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -25,12 +25,13 @@ func toCandidates(c *arch.Candidates) *pb.CandidatesResponse {
 	return q
 }
 
-func fromCandidates(q *pb.CandidatesResponse, d *arch.Description) (*arch.Candidates, error) {
-	configs, err := fromAnswered(q.GetConfigs(), d)
+// fromCandidates converts the answer for a space of a kernel family; empty means any that the model predicts.
+func fromCandidates(q *pb.CandidatesResponse, kernel string, d *arch.Description) (*arch.Candidates, error) {
+	configs, err := fromAnswered(q.GetConfigs(), kernel, d)
 	if err != nil {
 		return nil, err
 	}
-	rejected, err := fromAnswered(q.GetRejected(), d)
+	rejected, err := fromAnswered(q.GetRejected(), kernel, d)
 	if err != nil {
 		return nil, fmt.Errorf("rejected %w", err)
 	}
@@ -44,7 +45,10 @@ func fromCandidates(q *pb.CandidatesResponse, d *arch.Description) (*arch.Candid
 			return nil, err
 		}
 	}
-	c := &arch.Candidates{Configs: configs}
+	if n+len(configs) > arch.MaxSpace {
+		return nil, fmt.Errorf("%d configurations, where %d are the most", n+len(configs), arch.MaxSpace)
+	}
+	c := &arch.Candidates{Configs: configs, Rejected: slices.Grow([]arch.Rejection(nil), n)}
 	previous := -1
 	for i := range rejected {
 		r := arch.Rejection{Config: rejected[i], Position: int(q.Positions[i]), Detail: q.Details[i]}
@@ -108,7 +112,7 @@ func fromEstimates(dst []arch.Estimate, q *pb.EstimateResponse) error {
 	for i := range dst {
 		e := &dst[i]
 		if e.Reject == "" {
-			if err := checkTotal(float64(e.Cycles)); err != nil {
+			if err := checkTotal(e.Cycles); err != nil {
 				return fmt.Errorf("configuration %d: %w", i, err)
 			}
 		} else if e.Cycles != 0 {
@@ -118,9 +122,14 @@ func fromEstimates(dst []arch.Estimate, q *pb.EstimateResponse) error {
 	return nil
 }
 
-func checkTotal(cycles float64) error {
-	if !(cycles > 0) || math.IsInf(cycles, 0) {
-		return fmt.Errorf("a total of %v cycles", cycles)
+// totalError is a total that is no prediction.
+type totalError struct{ total unit.Cycles }
+
+func (e *totalError) Error() string { return fmt.Sprintf("a total of %v cycles", float64(e.total)) }
+
+func checkTotal(c unit.Cycles) error {
+	if !arch.IsTotal(c) {
+		return &totalError{c}
 	}
 	return nil
 }
@@ -162,10 +171,11 @@ func toRanking(r *selector.Result) *pb.Ranking {
 	return q
 }
 
-// fromRanking converts the answer for one problem of a request for the best `top` entries.
-func fromRanking(q *pb.Ranking, top int, d *arch.Description) (selector.Result, error) {
+// fromRanking converts the answer for one problem of a request for the best `top` entries of a kernel family; empty
+// means any that the model predicts.
+func fromRanking(q *pb.Ranking, top int, kernel string, d *arch.Description) (selector.Result, error) {
 	r := selector.Result{Feasible: int(q.GetFeasible())}
-	configs, err := fromAnswered(q.GetConfigs(), d)
+	configs, err := fromAnswered(q.GetConfigs(), kernel, d)
 	if err != nil {
 		return r, err
 	}
@@ -189,6 +199,7 @@ func fromRanking(q *pb.Ranking, top int, d *arch.Description) (selector.Result, 
 			return r, fmt.Errorf("a ranking of %d configurations, of %d feasible, where %d are expected", n, r.Feasible, want)
 		}
 	}
+	r.Entries = slices.Grow(r.Entries, n)
 	for i := range configs {
 		e := selector.Entry{Index: int(q.Index[i]), Config: configs[i]}
 		e.Mapping.GroupM = configs[i].GroupM
@@ -205,10 +216,10 @@ func fromRanking(q *pb.Ranking, top int, d *arch.Description) (selector.Result, 
 		if err := configs[i].ValidateNumbers(); err != nil {
 			return r, err
 		}
-		if err := checkTotal(q.Cycles[i]); err != nil {
+		e.Estimate.Cycles = unit.Cycles(q.Cycles[i])
+		if err := checkTotal(e.Estimate.Cycles); err != nil {
 			return r, fmt.Errorf("rank %d: %w", i+1, err)
 		}
-		e.Estimate.Cycles = unit.Cycles(q.Cycles[i])
 		if e.Estimate.Bound, err = fromBound(q.Bounds[i]); err != nil {
 			return r, err
 		}

@@ -29,7 +29,8 @@ type Architecture struct {
 	desc    *arch.Description
 	levels  []arch.Level
 
-	ranksHere atomic.Bool // the plugin has no Rank
+	ranksHere atomic.Bool  // the plugin has no Rank
+	largest   atomic.Int64 // the entries of the largest ranking so far
 
 	mu    sync.Mutex
 	lists []*configList // most recently used first
@@ -41,10 +42,11 @@ var (
 	_ selector.Ranker      = (*Architecture)(nil)
 )
 
-// Sizes of one call. Each is far below MaxMessage, and short enough that a cancelled context and a timeout per call
-// mean something.
+// Sizes of one call. The answers are far below MaxAnswer, and the calls short enough that a cancelled context and a
+// timeout per call mean something.
 const (
 	configsPerCall  = 1 << 15
+	valuesPerCall   = 1 << 20
 	problemsPerCall = 256
 	// listsKept is how many configuration lists the client remembers.
 	listsKept = 16
@@ -79,7 +81,7 @@ func (a *Architecture) Candidates(ctx context.Context, p gemm.Problem, s arch.Sp
 	if err != nil {
 		return nil, err
 	}
-	c, err := fromCandidates(resp, a.desc)
+	c, err := fromCandidates(resp, s.Kernel, a.desc)
 	return c, a.client.nonsense("Candidates", err)
 }
 
@@ -102,7 +104,7 @@ func (a *Architecture) Estimate(ctx context.Context, dst []arch.Estimate, p gemm
 			return err
 		}
 		if err := fromEstimates(dst[:n], resp); err != nil {
-			return a.client.nonsense("Estimate", err)
+			return a.nonsense("Estimate", p, err)
 		}
 		dst, cfgs = dst[n:], cfgs[n:]
 	}
@@ -118,8 +120,9 @@ func (a *Architecture) Terms(ctx context.Context, dst []float64, p gemm.Problem,
 			len(cfgs), terms)}
 	}
 	req := &pb.TermsRequest{Handle: a.opened.Handle, Problem: toProblem(p)}
+	most := min(configsPerCall, max(1, valuesPerCall/max(1, terms)))
 	for more := true; more; more = len(cfgs) > 0 {
-		n := min(len(cfgs), configsPerCall)
+		n := min(len(cfgs), most)
 		var resp *pb.TermsResponse
 		err := a.callWithList(ctx, "Terms", cfgs[:n], func(set *pb.ConfigSet) (err error) {
 			req.Configs = set
@@ -160,36 +163,86 @@ func (a *Architecture) Rank(ctx context.Context, r selector.Request) ([]selector
 	}
 	results := make([]selector.Result, 0, len(r.Problems))
 	space := toSpace(r.Space)
-	for problems := range slices.Chunk(r.Problems, problemsPerCall) {
-		req := &pb.RankRequest{Handle: a.opened.Handle, Problems: make([]*pb.Problem, len(problems)), Space: space,
-			Top: int64(max(r.Top, 0)), Map: int64(max(r.Map, 0))}
-		for i, p := range problems {
-			req.Problems[i] = toProblem(p)
-		}
-		var resp *pb.RankResponse
-		err := a.call(ctx, "Rank", func() (err error) {
-			resp, err = a.client.arch.Rank(ctx, req)
-			return err
-		})
+	most := problemsPerCall
+	for problems := r.Problems; len(problems) > 0; {
+		n := min(len(problems), most, a.problemsAtOnce(r.Top))
+		some, err := a.rank(ctx, problems[:n], space, r)
 		if status.Code(err) == codes.Unimplemented {
 			a.ranksHere.Store(true)
 			return a.Rank(ctx, r)
 		}
+		if isTooLarge(err) && n > 1 {
+			most = n / 2
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
-		if got := len(resp.GetRankings()); got != len(problems) {
-			return nil, a.client.nonsense("Rank", fmt.Errorf("%d rankings for %d problems", got, len(problems)))
-		}
-		for i, ranking := range resp.Rankings {
-			result, err := fromRanking(ranking, r.Top, a.desc)
-			if err != nil {
-				return nil, a.client.nonsense("Rank", fmt.Errorf("%s: %w", problems[i], err))
-			}
-			results = append(results, result)
-		}
+		results, problems = append(results, some...), problems[n:]
 	}
 	return results, nil
+}
+
+// problemsAtOnce returns how many rankings of the best `top` entries fit into an answer, by those seen so far.
+func (a *Architecture) problemsAtOnce(top int) int {
+	entries := max(1, int(a.largest.Load()))
+	if top > 0 {
+		entries = min(entries, top)
+	}
+	return max(1, entriesPerCall/entries)
+}
+
+// rank is one call of Rank.
+func (a *Architecture) rank(ctx context.Context, problems []gemm.Problem, space *pb.Space, r selector.Request) (
+	[]selector.Result, error) {
+	req := &pb.RankRequest{Handle: a.opened.Handle, Problems: make([]*pb.Problem, len(problems)), Space: space,
+		Top: int64(max(r.Top, 0)), Map: int64(max(r.Map, 0))}
+	for i, p := range problems {
+		req.Problems[i] = toProblem(p)
+	}
+	var resp *pb.RankResponse
+	err := a.call(ctx, "Rank", func() (err error) {
+		resp, err = a.client.arch.Rank(ctx, req)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if got := len(resp.GetRankings()); got != len(problems) {
+		return nil, a.client.nonsense("Rank", fmt.Errorf("%d rankings for %d problems", got, len(problems)))
+	}
+	entries := 0
+	for _, ranking := range resp.Rankings {
+		n := len(ranking.GetIndex())
+		entries += n
+		a.largest.Store(max(a.largest.Load(), int64(min(n, entriesPerCall))))
+	}
+	if entries > entriesPerCall {
+		return nil, a.client.nonsense("Rank", &OversizeError{fmt.Sprintf("%d entries, where %d are the most", entries,
+			entriesPerCall)})
+	}
+	results := make([]selector.Result, len(problems))
+	for i, ranking := range resp.Rankings {
+		if results[i], err = fromRanking(ranking, r.Top, r.Space.Kernel, a.desc); err != nil {
+			return nil, a.nonsense("Rank", problems[i], err)
+		}
+		var d *diag.Error
+		if errors.As(results[i].Err, &d) {
+			results[i].Err = a.client.reported(d)
+		}
+		resp.Rankings[i] = nil // not needed any more
+	}
+	return results, nil
+}
+
+// nonsense is the client's, about the predictions for a problem. A total that is none is the user's doing if the user
+// has changed the model's numbers.
+func (a *Architecture) nonsense(op string, p gemm.Problem, err error) error {
+	var total *totalError
+	if errors.As(err, &total) && len(a.desc.Overridden()) > 0 {
+		return a.desc.Implausible(total.total, p.String())
+	}
+	return a.client.nonsense(op, fmt.Errorf("%s: %w", p, err))
 }
 
 // RanksHere reports whether the plugin has turned out not to implement Rank.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc"
@@ -81,7 +82,10 @@ func (c *Client) Open(ctx context.Context, r arch.OpenRequest) (*Architecture, e
 	if err != nil {
 		return nil, err
 	}
-	if a.desc, err = fromDescription(resp.GetDescription()); err != nil {
+	if a.desc, err = fromDescription(resp.GetDescription()); err == nil {
+		err = describes(a.desc, r)
+	}
+	if err != nil {
 		return nil, c.nonsense("Open", err)
 	}
 	if a.levels, err = fromLevels(resp.GetLevels()); err != nil {
@@ -131,10 +135,13 @@ func (c *Client) fault(ctx context.Context, op string, err error) error {
 		return err // the host's connection has reported it
 	}
 	if diagnostic, _ := details(err); diagnostic != nil {
-		return fromDiagnostic(diagnostic)
+		return c.reported(fromDiagnostic(diagnostic))
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()
+	}
+	if IsOversize(err) {
+		return c.nonsense(op, err)
 	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
@@ -144,8 +151,17 @@ func (c *Client) fault(ctx context.Context, op string, err error) error {
 		return context.DeadlineExceeded // the plugin saw the caller's deadline a moment before us
 	}
 	return c.refused(op, &diag.Error{Kind: diag.Plugin, Where: "plugin " + c.name, What: fmt.Sprintf("%s failed: %s (%s)",
-		op, s.Message(), s.Code()), Err: err,
+		op, cut(s.Message()), s.Code()), Err: err,
 		Fix: "report it to the plugin's author"})
+}
+
+// reported returns the error of a diagnostic. One without a text becomes one about the plugin.
+func (c *Client) reported(d *diag.Error) *diag.Error {
+	if strings.TrimSpace(d.What) == "" {
+		d.Where, d.What = "plugin "+c.name, "it reports a failure and gives no reason"
+		d.Fix = "report it to the plugin's author"
+	}
+	return d
 }
 
 // nonsense turns a complaint about an answer into an error; nil stays nil.

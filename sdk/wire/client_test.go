@@ -35,8 +35,9 @@ func connect(t *testing.T) *pair { return connectTo(t, ArchService(fake.Provider
 
 func connectTo(t *testing.T, service *Service) *pair {
 	p := &pair{}
-	server := grpc.NewServer(grpc.UnaryInterceptor(func(ctx context.Context, req any, _ *grpc.UnaryServerInfo,
-		handle grpc.UnaryHandler) (any, error) {
+	server := grpc.NewServer(append(ServerOptions(), grpc.UnaryInterceptor(func(
+		ctx context.Context, req any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler,
+	) (any, error) {
 		p.mu.Lock()
 		p.requests = append(p.requests, proto.Clone(req.(proto.Message)))
 		p.mu.Unlock()
@@ -47,13 +48,16 @@ func connectTo(t *testing.T, service *Service) *pair {
 			return forged, nil
 		}
 		return resp, err
-	}))
+	}))...)
 	service.Register(server)
 	listener := bufconn.Listen(1 << 20)
 	var served sync.WaitGroup
 	served.Go(func() { _ = server.Serve(listener) })
-	conn, err := grpc.NewClient("passthrough:memory", grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }))
+	conn, err := grpc.NewClient("passthrough:memory", append(DialOptions(),
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
+			return listener.DialContext(ctx)
+		}))...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -148,9 +148,18 @@ func fromAxisColumns(cfgs []gemm.Config, axes []*pb.AxisColumn) error {
 	return nil
 }
 
-// fromAnswered is fromConfigs for an answer, which callers use without further checks: no size is negative, and the
-// description declares every named axis.
-func fromAnswered(q *pb.Configs, d *arch.Description) ([]gemm.Config, error) {
+// fromAnswered is fromConfigs for an answer about a kernel family, or about all of them if it is empty. Callers use the
+// answer without further checks: the kernels are those that were asked for, no size is negative, and the description
+// declares every named axis.
+func fromAnswered(q *pb.Configs, kernel string, d *arch.Description) ([]gemm.Config, error) {
+	for _, name := range q.GetKernels() {
+		if kernel != "" && name != kernel {
+			return nil, fmt.Errorf("configurations of the kernel family %q, where %q was asked for", name, kernel)
+		}
+		if !slices.Contains(d.Kernels, name) {
+			return nil, fmt.Errorf("configurations of the kernel family %q, which the description does not have", name)
+		}
+	}
 	cfgs, err := fromConfigs(q)
 	if err != nil {
 		return nil, err

@@ -54,7 +54,7 @@ func TestColumnsOfNamedAxes(t *testing.T) {
 	if len(q.Axes) != 2 {
 		t.Fatalf("%d columns of named axes, want cluster and vector", len(q.Axes))
 	}
-	back, err := fromAnswered(q, a.Describe())
+	back, err := fromAnswered(q, "", a.Describe())
 	if err != nil || !slices.Equal(back, list.Configs) {
 		t.Errorf("the configurations come back as others: %v", err)
 	}
@@ -68,7 +68,7 @@ func TestColumnsOfNamedAxes(t *testing.T) {
 	} {
 		bad := proto.CloneOf(q)
 		spoil(bad.Axes[slices.IndexFunc(bad.Axes, func(c *pb.AxisColumn) bool { return c.Name == "cluster" })])
-		if _, err := fromAnswered(bad, a.Describe()); err == nil || !strings.Contains(err.Error(), says) {
+		if _, err := fromAnswered(bad, "", a.Describe()); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%v, want %q", err, says)
 		}
 	}

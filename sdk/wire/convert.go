@@ -8,6 +8,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/printable"
 	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
 )
 
@@ -16,6 +17,17 @@ import (
 // system of protobuf leaves open (lengths, indices, enum values, finite numbers) and says what is wrong, without saying
 // who sent it: the caller knows that. Element types, bounds, tiers, keys and dimensions have the same numbers on both
 // sides; convert_test.go holds them to that.
+
+// mostText is how many bytes of a text about a failure cross the boundary, in either direction.
+const mostText = 4 << 10
+
+// cut bounds a text about a failure. A text that was cut before stays as it is.
+func cut(s string) string {
+	if s = valid(s); len(s) <= mostText {
+		return s
+	}
+	return printable.Cut(s, mostText-64) // leaves room for what Cut adds
+}
 
 // valid makes text that a user may have typed fit for a protobuf string, which must be UTF-8.
 func valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
@@ -42,9 +54,25 @@ func (c *check) fail(format string, args ...any) {
 	}
 }
 
+// mostNumber bounds the magnitude of every number, leastNumber that of an amount that is not zero. They lie far outside
+// of any quantity, and what the host computes from amounts between them, as a rate from cycles and a clock, is neither
+// infinite nor zero.
+const (
+	leastNumber = 1e-100
+	mostNumber  = 1e100
+)
+
 func (c *check) finite(name string, v float64) float64 {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
+	if !(math.Abs(v) <= mostNumber) {
 		c.fail("%s is %v", name, v)
+	}
+	return v
+}
+
+// atMost is amount for a quantity that is known never to be large.
+func (c *check) atMost(name string, v, most float64) float64 {
+	if c.amount(name, v) > most {
+		c.fail("%s is %v, above %v", name, v, most)
 	}
 	return v
 }
@@ -62,14 +90,14 @@ func (c *check) attributes(attributes map[string]float64) map[string]float64 {
 
 // positive admits no zero, amount does; both are finite.
 func (c *check) positive(name string, v float64) float64 {
-	if c.finite(name, v) <= 0 {
+	if c.finite(name, v) < leastNumber {
 		c.fail("%s is %v", name, v)
 	}
 	return v
 }
 
 func (c *check) amount(name string, v float64) float64 {
-	if c.finite(name, v) < 0 {
+	if c.finite(name, v) < leastNumber && v != 0 {
 		c.fail("%s is %v", name, v)
 	}
 	return v

@@ -24,7 +24,7 @@ import (
 
 // The conversions of these enums are plain number casts.
 func TestEnumsHaveTheNumbersOfCore(t *testing.T) {
-	for _, d := range gemm.DTypes() {
+	for _, d := range append(gemm.DTypes(), gemm.OutputTypes()...) {
 		checkName(t, pb.ElementType(d), "ELEMENT_TYPE_"+d.String())
 	}
 	for b := arch.BoundCompute; b <= arch.BoundLatency; b++ {
@@ -87,10 +87,17 @@ func TestDescriptionsSurvive(t *testing.T) {
 		Axes: []arch.AxisValues{{Name: "a", Values: []string{"8"}}}}
 	allSet(t, toSpace(s))
 	same(t, s, fromSpace(toSpace(s)), nil)
+	p := gemm.Problem{
+		M: 1, N: 2, K: 3, Batch: 4, AMajor: gemm.MajorM, BMajor: gemm.MajorK, DType: gemm.FP8E5M2, Out: gemm.BF16,
+		LDA: 5, LDB: 6, LDC: 7, AlignA: 1, AlignB: 2, AlignC: 4,
+	}
+	allSet(t, toProblem(p))
+	problem, err := fromProblem(toProblem(p))
+	same(t, p, problem, err)
 	// The core types have no more fields than these tests fill.
-	for _, v := range []any{*a.Describe(), m, r, s, gemm.Config{}, gemm.Problem{}, arch.Estimate{}, arch.Uncertainty{},
-		arch.ErrorRange{}, arch.Mapping{}, arch.Rejection{}, arch.Family{}, arch.AxisValues{}, gemm.Axis{}, selector.Result{},
-		selector.Entry{}} {
+	for _, v := range []any{*a.Describe(), m, r, s, gemm.Config{}, gemm.Problem{}, gemm.Types{},
+		arch.Estimate{}, arch.Uncertainty{}, arch.ErrorRange{}, arch.Mapping{}, arch.Rejection{}, arch.Family{},
+		arch.AxisValues{}, gemm.Axis{}, selector.Result{}, selector.Entry{}} {
 		if want, got := fieldsKnown[reflect.TypeOf(v).String()], reflect.TypeOf(v).NumField(); got != want {
 			t.Errorf("%T has %d fields, and the conversions were written for %d: carry the new ones, then adapt the number", v,
 				got, want)
@@ -100,9 +107,9 @@ func TestDescriptionsSurvive(t *testing.T) {
 
 var fieldsKnown = map[string]int{
 	"arch.Description": 28, "arch.Manifest": 4, "arch.OpenRequest": 9, "arch.Space": 8, "gemm.Config": 9,
-	"gemm.Problem":  7,
+	"gemm.Problem":  14,
 	"arch.Estimate": 3, "arch.Uncertainty": 6, "arch.ErrorRange": 4, "arch.Mapping": 3, "arch.Rejection": 4,
-	"arch.Family": 3, "arch.AxisValues": 2, "gemm.Axis": 6, "selector.Result": 4, "selector.Entry": 4,
+	"arch.Family": 4, "arch.AxisValues": 2, "gemm.Axis": 6, "selector.Result": 4, "selector.Entry": 4, "gemm.Types": 2,
 }
 
 // allSet checks that each field of a message, and of those inside it, has a value somewhere.
@@ -149,12 +156,13 @@ func TestRandomValuesSurvive(t *testing.T) {
 		t.Fatal(err)
 	}
 	axes := a.Describe().Axes("two")
+	a.Describe().Kernels = []string{"", "triton", "two", "drei"}
 	number, size := rapid.Int(), rapid.IntRange(1, gemm.MaxConfigNumber)
 	config := rapid.Custom(func(t *rapid.T) gemm.Config {
 		c := gemm.Config{
 			BlockM: size.Draw(t, "bm"), BlockN: size.Draw(t, "bn"), BlockK: size.Draw(t, "bk"), GroupM: size.Draw(t, "group"),
 			NumWarps: size.Draw(t, "warps"), NumStages: size.Draw(t, "stages"), SplitK: size.Draw(t, "split"),
-			Kernel: rapid.SampledFrom([]string{"", "triton", "two", "drei"}).Draw(t, "kernel"),
+			Kernel: rapid.SampledFrom(a.Describe().Kernels).Draw(t, "kernel"),
 		}
 		if c.Kernel == "two" {
 			for i, values := range [][]string{axes[0].Values, {"4", "8", "16"}} {
@@ -167,7 +175,7 @@ func TestRandomValuesSurvive(t *testing.T) {
 	})
 	reason := rapid.SampledFrom([]arch.Reason{arch.ReasonWarps, arch.ReasonRegisters, "own"})
 	total := rapid.Custom(func(t *rapid.T) unit.Cycles {
-		return unit.Cycles(rapid.Float64Range(math.SmallestNonzeroFloat64, math.MaxFloat64).Draw(t, "cycles"))
+		return unit.Cycles(rapid.Float64Range(leastNumber, mostNumber).Draw(t, "cycles"))
 	})
 	bound := rapid.Map(rapid.IntRange(0, int(arch.BoundLatency)), func(b int) arch.Bound { return arch.Bound(b) })
 	estimate := rapid.Custom(func(t *rapid.T) arch.Estimate {
@@ -180,6 +188,11 @@ func TestRandomValuesSurvive(t *testing.T) {
 		p := gemm.Problem{M: number.Draw(t, "m"), N: number.Draw(t, "n"), K: number.Draw(t, "k"), Batch: number.Draw(t,
 			"batch")}
 		p.DType = rapid.SampledFrom(append(gemm.DTypes(), 0)).Draw(t, "dtype")
+		p.Out = rapid.SampledFrom(append(gemm.OutputTypes(), 0)).Draw(t, "out")
+		p.LDA, p.LDB, p.LDC = number.Draw(t, "lda"), number.Draw(t, "ldb"), number.Draw(t, "ldc")
+		for _, align := range []*uint8{&p.AlignA, &p.AlignB, &p.AlignC} {
+			*align = rapid.Uint8().Draw(t, "align")
+		}
 		p.AMajor = rapid.SampledFrom([]gemm.Major{0, gemm.MajorK, gemm.MajorM}).Draw(t, "a")
 		p.BMajor = rapid.SampledFrom([]gemm.Major{0, gemm.MajorK, gemm.MajorN}).Draw(t, "b")
 		problem, err := fromProblem(sent(t, toProblem(p)))
@@ -193,7 +206,7 @@ func TestRandomValuesSurvive(t *testing.T) {
 		if n := len(c.Rejected); n > 0 && c.Rejected[n-1].Position >= n+len(c.Configs) {
 			c.Rejected = nil
 		}
-		candidates, err := fromCandidates(sent(t, toCandidates(c)), a.Describe())
+		candidates, err := fromCandidates(sent(t, toCandidates(c)), "", a.Describe())
 		same(t, c, candidates, err)
 
 		est := rapid.SliceOfN(estimate, 0, 30).Draw(t, "estimates")
@@ -211,7 +224,7 @@ func TestRandomValuesSurvive(t *testing.T) {
 		r.Rejected = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) selector.ReasonCount {
 			return selector.ReasonCount{Reason: reason.Draw(t, "reason"), Count: rapid.IntRange(1, 1000).Draw(t, "count")}
 		}), 1, 3).Draw(t, "rejected")
-		ranking, err := fromRanking(sent(t, toRanking(&r)), 0, a.Describe())
+		ranking, err := fromRanking(sent(t, toRanking(&r)), 0, "", a.Describe())
 		same(t, r, ranking, err)
 
 		d := &diag.Error{

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -70,6 +71,16 @@ func toDescription(d *arch.Description) *pb.Description {
 	return q
 }
 
+// beforeAPI13 drops the rates and instructions of element types that a host of an earlier API refuses.
+func beforeAPI13(q *pb.Description) {
+	q.Peaks = slices.DeleteFunc(q.Peaks, func(p *pb.PeakRate) bool {
+		return p.ElementType > pb.ElementType_ELEMENT_TYPE_INT8
+	})
+	q.Atoms = slices.DeleteFunc(q.Atoms, func(a *pb.Atom) bool {
+		return a.ElementType > pb.ElementType_ELEMENT_TYPE_INT8
+	})
+}
+
 func fromDescription(q *pb.Description) (*arch.Description, error) {
 	if q == nil {
 		return nil, errors.New("no description")
@@ -80,21 +91,18 @@ func fromDescription(q *pb.Description) (*arch.Description, error) {
 		Aliases: q.Aliases,
 		Model:   c.named("model", q.Model), Models: q.Models, Kernels: q.Kernels, Rung: c.rung(q.Rung),
 		UnitName: q.UnitName, Units: c.count("units", q.Units), Partitions: c.count("partitions", q.Partitions),
-		Clock: unit.Hertz(c.finite("clock", q.ClockHz)), ClockRung: c.rung(q.ClockRung),
-		SharedMemory: unit.Bytes(c.finite("shared memory", q.SharedMemoryBytes)),
+		Clock: unit.Hertz(c.positive("clock", q.ClockHz)), ClockRung: c.rung(q.ClockRung),
+		SharedMemory: unit.Bytes(c.amount("shared memory", q.SharedMemoryBytes)),
 		RegisterFile: c.count("register file", q.RegisterFile), RegistersPerThread: c.count("registers per thread",
 			q.RegistersPerThread),
 		Order: arch.Order{Window: c.finite("order window", q.GetOrder().GetWindow())},
-	}
-	if d.Clock <= 0 {
-		c.fail("a clock of %v Hz", q.ClockHz)
 	}
 	if len(d.Kernels) == 0 {
 		c.fail("a description without kernels")
 	}
 	for _, p := range q.Peaks {
 		d.Peak = append(d.Peak, arch.PeakRate{DType: c.elementType(p.GetElementType()),
-			Rate: unit.FlopsPerSecond(c.finite("peak rate", p.GetFlopsPerSecond()))})
+			Rate: unit.FlopsPerSecond(c.amount("peak rate", p.GetFlopsPerSecond()))})
 	}
 	for _, a := range q.Atoms {
 		d.Atoms = append(d.Atoms, arch.Atom{
@@ -169,15 +177,19 @@ func (c *check) term(t *pb.Term) arch.Term {
 	}
 }
 
+// mostSpread is a standard deviation by a factor of 22,000.
+const mostSpread = 10
+
 func (c *check) uncertainty(u *pb.Uncertainty) arch.Uncertainty {
 	out := arch.Uncertainty{
 		Kernel: c.named("uncertainty", u.GetKernel()), Level: c.positive("level of uncertainty", u.GetLevel()),
-		Sigma:     c.amount("spread", u.GetSpread()),
-		PlanSigma: c.amount("spread", u.GetPlanSpread()), Source: u.GetSource(),
+		Sigma:     c.atMost("spread", u.GetSpread(), mostSpread),
+		PlanSigma: c.atMost("spread", u.GetPlanSpread(), mostSpread), Source: u.GetSource(),
 	}
+	c.atMost("level of uncertainty", u.GetLevel(), 1)
 	for _, r := range u.GetRanges() {
 		if r.GetBound() < 0 || r.GetBound() > pb.Bound_BOUND_LATENCY {
-			c.fail("an error range has the unknout bound %d", r.GetBound())
+			c.fail("an error range has the unknown bound %d", r.GetBound())
 		}
 		if r.GetLow() > r.GetHigh() {
 			c.fail("an error range from %v to %v", r.GetLow(), r.GetHigh())
@@ -192,6 +204,9 @@ func (c *check) uncertainty(u *pb.Uncertainty) arch.Uncertainty {
 
 func toFamily(f arch.Family) *pb.Family {
 	q := &pb.Family{Name: f.Name, Doc: f.Doc}
+	for _, t := range f.Types {
+		q.Types = append(q.Types, &pb.Types{Operands: pb.ElementType(t.In), Results: pb.ElementType(t.Out)})
+	}
 	for _, x := range f.Axes {
 		q.Axes = append(q.Axes, &pb.Axis{
 			Name: x.Name, Unit: x.Unit, Doc: x.Doc, Type: pb.AxisType(x.Type), Values: x.Values, DefaultValue: x.Default,
@@ -202,6 +217,13 @@ func toFamily(f arch.Family) *pb.Family {
 
 func (c *check) family(q *pb.Family) arch.Family {
 	f := arch.Family{Name: c.named("kernel family", q.GetName()), Doc: q.GetDoc()}
+	for _, t := range q.GetTypes() {
+		types := gemm.Types{In: c.elementType(t.GetOperands()), Out: c.elementType(t.GetResults())}
+		if !types.Valid() {
+			c.fail("the kernel family %s multiplies %s operands into %s results", f.Name, types.In, types.Out)
+		}
+		f.Types = append(f.Types, types)
+	}
 	for _, x := range q.GetAxes() {
 		if x.GetType() < pb.AxisType_AXIS_TYPE_ENUMERATION || x.GetType() > pb.AxisType_AXIS_TYPE_INTEGER {
 			c.fail("the axis %q has the unknown type %d", x.GetName(), x.GetType())

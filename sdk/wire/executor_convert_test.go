@@ -52,8 +52,8 @@ var executorFieldsKnown = map[string]int{
 }
 
 func TestRandomMeasurementsSurvive(t *testing.T) {
-	positive := rapid.Float64Range(math.SmallestNonzeroFloat64, math.MaxFloat64)
-	amount := rapid.Float64Range(0, math.MaxFloat64)
+	positive := rapid.Float64Range(leastNumber, mostNumber)
+	amount := rapid.OneOf(rapid.Just(0.0), positive)
 	count := rapid.IntRange(0, math.MaxInt)
 	rapid.Check(t, func(t *rapid.T) {
 		m := exec.Manifest{Name: rapid.StringN(1, 9, -1).Draw(t, "name"), Version: rapid.String().Draw(t, "version")}

@@ -224,7 +224,7 @@ func TestMeasureInChunks(t *testing.T) {
 		runs []int64
 	}{
 		{1e-6, []int64{1, 16, 16, 16}}, {1e-3, []int64{1, 5, 5, 5, 5, 5, 5, 5, 5}}, {1, []int64{1, 1, 1, 1, 1}},
-		{math.SmallestNonzeroFloat64, []int64{1, 16, 16, 16}},
+		{leastNumber, []int64{1, 16, 16, 16}},
 	} {
 		p.forge = func(m proto.Message) {
 			if m, ok := m.(*pb.MeasureResponse); ok {

@@ -75,6 +75,7 @@ func messages(f testing.TB) []message {
 		f.Fatal(err)
 	}
 	p := gemm.New(1000, 2000, 3000)
+	p.Out, p.LDA, p.AlignC = gemm.FP32, 3008, 4
 	list, err := a.Candidates(ctx, p, arch.Space{})
 	if err != nil {
 		f.Fatal(err)
@@ -104,7 +105,7 @@ func messages(f testing.TB) []message {
 			Axes: []arch.AxisValues{{Name: "x",
 				Values: []string{"1"}}}}), func(q *pb.Space) (arch.Space, error) { return fromSpace(q), nil }, nil, toSpace),
 		of(toCandidates(few), func(q *pb.CandidatesResponse) (*arch.Candidates, error) {
-			return fromCandidates(q, a.Describe())
+			return fromCandidates(q, "", a.Describe())
 		}, func(c *arch.Candidates) error {
 			for _, config := range c.Configs {
 				if err := config.Validate(a.Describe().Axes(config.Kernel)...); err != nil {
@@ -131,7 +132,7 @@ func messages(f testing.TB) []message {
 			}
 			return nil
 		}, toEstimates),
-		of(toRanking(&result), func(q *pb.Ranking) (selector.Result, error) { return fromRanking(q, 2, a.Describe()) },
+		of(toRanking(&result), func(q *pb.Ranking) (selector.Result, error) { return fromRanking(q, 2, "", a.Describe()) },
 			func(r selector.Result) error {
 				for _, e := range r.Entries {
 					if err := errors.Join(positive(float64(e.Estimate.Cycles)),

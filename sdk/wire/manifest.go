@@ -17,7 +17,7 @@ func fromInfo(q *pb.Info) (Info, error) {
 	case pb.Health_HEALTH_OK:
 		// Nothing to add.
 	case pb.Health_HEALTH_FAILING:
-		info.Failing = q.GetHealthReason()
+		info.Failing = cut(q.GetHealthReason())
 		if info.Failing == "" {
 			info.Failing = "it gives no reason"
 		}

@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"slices"
+
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/hw"
 	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
@@ -42,6 +44,36 @@ func fromOpenRequest(q *pb.OpenRequest) (arch.OpenRequest, error) {
 		r.Live = &arch.LiveDevice{Name: c.named("live device", q.Live.Name), Attributes: c.attributes(q.Live.Attributes)}
 	}
 	return r, c.err
+}
+
+// describes checks that a description is that of what was asked for. A live device may be described as another one.
+func describes(d *arch.Description, r arch.OpenRequest) error {
+	var c check
+	same := func(what, asked, got string) {
+		if asked != "" && got != asked {
+			c.fail("it describes the %s %q, where %q was asked for", what, got, asked)
+		}
+	}
+	same("architecture", r.Arch, d.Arch)
+	if r.Live == nil {
+		same("device", r.Device, d.Device)
+	}
+	same("model", r.Model, d.Model)
+	if known := arch.Rungs(); r.Rung != "" && slices.Index(known, d.Rung) > slices.Index(known, r.Rung) {
+		c.fail("its predictions are %s, where no more than %s was asked for", d.Rung, r.Rung)
+	}
+	for _, o := range d.Options {
+		same("option "+o.Key, r.Options[o.Key], o.Value)
+	}
+	for _, p := range d.Params {
+		switch _, asked := r.Overrides[p.Name]; {
+		case asked && p.Tier != hw.Override:
+			c.fail("the parameter %s was overridden, and is described as not", p.Name)
+		case !asked && p.Tier == hw.Override:
+			c.fail("the parameter %s was not overridden, and is described as if it were", p.Name)
+		}
+	}
+	return c.err
 }
 
 // toAttributes carries the numbers of a live device.

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/origami-gemm/origami/core/gemm"
 	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
@@ -11,16 +12,32 @@ func toProblem(p gemm.Problem) *pb.Problem {
 	q := &pb.Problem{
 		M: int64(p.M), N: int64(p.N), K: int64(p.K), Batch: int64(p.Batch),
 		AMajor: toMajor(p.AMajor), BMajor: toMajor(p.BMajor),
+		OutputType: pb.ElementType(p.Out), // unspecified is the default, so an unknown type must not become that
+		Lda:        int64(p.LDA), Ldb: int64(p.LDB), Ldc: int64(p.LDC),
+		AlignA: uint32(p.AlignA), AlignB: uint32(p.AlignB), AlignC: uint32(p.AlignC),
 	}
-	if p.DType <= gemm.INT8 {
+	if p.DType <= lastType {
 		q.ElementType = pb.ElementType(p.DType)
 	}
 	return q
 }
 
+// lastType is the element type with the largest number.
+const lastType = gemm.INT32
+
+// inAPI12 reports whether a problem has nothing that came after API 1.2.0. An older plugin would overlook it.
+func inAPI12(q *pb.Problem) bool {
+	return q.GetElementType() <= pb.ElementType_ELEMENT_TYPE_INT8 && q.GetOutputType() == 0 &&
+		q.GetLda()|q.GetLdb()|q.GetLdc() == 0 && q.GetAlignA()|q.GetAlignB()|q.GetAlignC() == 0
+}
+
 // fromProblem keeps unspecified values as zero: what a problem must have is the model's to say.
 func fromProblem(q *pb.Problem) (gemm.Problem, error) {
-	p := gemm.Problem{M: int(q.GetM()), N: int(q.GetN()), K: int(q.GetK()), Batch: int(q.GetBatch())}
+	p := gemm.Problem{
+		M: int(q.GetM()), N: int(q.GetN()), K: int(q.GetK()), Batch: int(q.GetBatch()),
+		LDA: int(q.GetLda()), LDB: int(q.GetLdb()), LDC: int(q.GetLdc()),
+		AlignA: alignment(q.GetAlignA()), AlignB: alignment(q.GetAlignB()), AlignC: alignment(q.GetAlignC()),
+	}
 	var err error
 	if p.AMajor, err = fromMajor(q.GetAMajor()); err != nil {
 		return p, fmt.Errorf("a_major: %w", err)
@@ -28,9 +45,15 @@ func fromProblem(q *pb.Problem) (gemm.Problem, error) {
 	if p.BMajor, err = fromMajor(q.GetBMajor()); err != nil {
 		return p, fmt.Errorf("b_major: %w", err)
 	}
+	if p.Out, err = fromElementType(q.GetOutputType()); err != nil {
+		return p, fmt.Errorf("output type: %w", err)
+	}
 	p.DType, err = fromElementType(q.GetElementType())
 	return p, err
 }
+
+// alignment turns what is too large into something that no alignment is, instead of wrapping.
+func alignment(bytes uint32) uint8 { return uint8(min(bytes, math.MaxUint8)) }
 
 var majors = [...]gemm.Major{pb.Major_MAJOR_K: gemm.MajorK, pb.Major_MAJOR_M: gemm.MajorM,
 	pb.Major_MAJOR_N: gemm.MajorN}
@@ -52,7 +75,7 @@ func fromMajor(m pb.Major) (gemm.Major, error) {
 }
 
 func fromElementType(t pb.ElementType) (gemm.DType, error) {
-	if t < 0 || t > pb.ElementType(gemm.INT8) {
+	if t < 0 || t > pb.ElementType(lastType) {
 		return 0, fmt.Errorf("unknown element type %d", t)
 	}
 	return gemm.DType(t), nil

@@ -60,7 +60,7 @@ func (s *Service) Describe(ctx context.Context) *pb.Describe {
 	d.Info.Health = pb.Health_HEALTH_OK
 	if h, ok := s.provider.(HealthChecker); ok {
 		if err := h.Health(ctx); err != nil {
-			d.Info.Health, d.Info.HealthReason = pb.Health_HEALTH_FAILING, valid(err.Error())
+			d.Info.Health, d.Info.HealthReason = pb.Health_HEALTH_FAILING, cut(err.Error())
 		}
 	}
 	return d
@@ -134,6 +134,9 @@ func (s *archServer) Open(ctx context.Context, req *pb.OpenRequest) (*pb.OpenRes
 		o.arch, o.plain = a, !slices.Contains(req.ApiVersions, API12)
 		o.response = &pb.OpenResponse{Handle: sum[:], Description: toDescription(a.Describe()),
 			Levels: toLevels(a.Hierarchy().Levels())}
+		if !slices.Contains(req.ApiVersions, API13) {
+			beforeAPI13(o.response.Description)
+		}
 	}
 	return o.response, nil
 }

@@ -16,16 +16,16 @@ func toDiagnostic(err error) *pb.Diagnostic {
 		d = &diag.Error{What: err.Error()}
 	}
 	return &pb.Diagnostic{
-		Kind: pb.Diagnostic_Kind(d.Kind) + pb.Diagnostic_KIND_INTERNAL, What: valid(d.What), Where: valid(d.Where),
-		Fix:  valid(d.Fix),
-		Code: valid(string(d.Code)), Subject: valid(d.Subject),
+		Kind: pb.Diagnostic_Kind(d.Kind) + pb.Diagnostic_KIND_INTERNAL, What: cut(d.What), Where: cut(d.Where),
+		Fix: cut(d.Fix), Code: cut(string(d.Code)), Subject: cut(d.Subject),
 	}
 }
 
 // fromDiagnostic takes an unknown kind for an internal one: the text is what matters.
 func fromDiagnostic(q *pb.Diagnostic) *diag.Error {
 	d := &diag.Error{
-		What: q.GetWhat(), Where: q.GetWhere(), Fix: q.GetFix(), Code: diag.Code(q.GetCode()), Subject: q.GetSubject(),
+		What: cut(q.GetWhat()), Where: cut(q.GetWhere()), Fix: cut(q.GetFix()), Code: diag.Code(cut(q.GetCode())),
+		Subject: cut(q.GetSubject()),
 	}
 	if k := q.GetKind(); k > pb.Diagnostic_KIND_INTERNAL && k <= pb.Diagnostic_KIND_DEVICE {
 		d.Kind = diag.Kind(k - pb.Diagnostic_KIND_INTERNAL)
@@ -43,9 +43,9 @@ func toStatus(err error) error {
 	if s := status.FromContextError(err); s.Code() != codes.Unknown {
 		return s.Err()
 	}
-	s, detailErr := status.New(statusCodes[diag.KindOf(err)], valid(err.Error())).WithDetails(toDiagnostic(err))
+	s, detailErr := status.New(statusCodes[diag.KindOf(err)], cut(err.Error())).WithDetails(toDiagnostic(err))
 	if detailErr != nil {
-		return status.Error(codes.Internal, valid(err.Error()))
+		return status.Error(codes.Internal, cut(err.Error()))
 	}
 	return s.Err()
 }

@@ -38,17 +38,22 @@ const ProtocolVersion = 1
 //	1.0.0  the first: architectures
 //	1.1.0  executors; architectures of live devices
 //	1.2.0  named axes of configurations; unused parameters of a description
-var APIVersions = []string{"1.0.0", API11, API12}
+//	1.3.0  output types, leading dimensions and alignments of problems; e5m2; types of a kernel family
+var APIVersions = []string{"1.0.0", API11, API12, API13}
 
 // API versions after the first, see APIVersions.
 const (
 	API11 = "1.1.0"
 	API12 = "1.2.0"
+	API13 = "1.3.0"
 )
 
 // Requires returns the API version that a plugin must speak to understand a request, and what it is in the request that
 // an older plugin does not know and would overlook. For most requests that is no version in particular.
 func Requires(request any) (version, what string) {
+	if !problemsInAPI12(request) {
+		return API13, "neither output types nor leading dimensions nor alignments of problems, nor fp8_e5m2"
+	}
 	named := false
 	switch q := request.(type) {
 	case *pb.OpenRequest:
@@ -74,6 +79,21 @@ func Requires(request any) (version, what string) {
 	return "", ""
 }
 
+// problemsInAPI12 is inAPI12 for the problems of a request.
+func problemsInAPI12(request any) bool {
+	switch q := request.(type) {
+	case interface{ GetProblem() *pb.Problem }:
+		return inAPI12(q.GetProblem())
+	case *pb.RankRequest:
+		for _, p := range q.GetProblems() {
+			if !inAPI12(p) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // Environment variables that the host sets for the plugin, for what does not fit into the handshake.
 const (
 	// EnvWatch is "stdin" when the plugin's standard input is a pipe that the host holds open for as long as it lives.
@@ -84,9 +104,6 @@ const (
 
 // PluginName is the name under which go-plugin dispenses the one connection of an origami plugin.
 const PluginName = "origami"
-
-// MaxMessage is the largest message in bytes that either side accepts. The client splits what could grow beyond it.
-const MaxMessage = 256 << 20
 
 // Plugins returns the plugin set of each wire protocol version, for the client (service nil) or the server.
 func Plugins(service *Service) map[int]plugin.PluginSet {

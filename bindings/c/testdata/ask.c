@@ -53,11 +53,18 @@ int main(int argc, char **argv) {
 	must(origami_api_version() == ORIGAMI_API_VERSION, "version");
 	must(origami_open(argv[1], &model, ERROR) == ORIGAMI_OK && error[0] == 0 && model != 0, "open");
 
-	int64_t m, n, k, batch;
-	int a, b, dtype;
-	while (count < MANY && scanf("%" SCNd64 " %" SCNd64 " %" SCNd64 " %" SCNd64 " %d %d %d",
-	                             &m, &n, &k, &batch, &a, &b, &dtype) == 7)
-		problems[count++] = (origami_problem){m, n, k, batch, dtype, (uint8_t)a, (uint8_t)b, {0, 0}};
+	int64_t v[14];
+	size_t got = 0;
+	while (scanf("%" SCNd64, &v[got]) == 1) {
+		if (++got < sizeof v / sizeof *v)
+			continue;
+		must(count < MANY, "too many problems");
+		problems[count++] = (origami_problem){
+		    .m = v[0], .n = v[1], .k = v[2], .batch = v[3], .trans_a = (uint8_t)v[4], .trans_b = (uint8_t)v[5],
+		    .dtype = (int32_t)v[6], .out_dtype = (int32_t)v[7], .lda = v[8], .ldb = v[9], .ldc = v[10],
+		    .align_a = (uint8_t)v[11], .align_b = (uint8_t)v[12], .align_c = (uint8_t)v[13]};
+		got = 0;
+	}
 	must(count > 0, "no problems");
 
 	size_t top = (size_t)atoi(argv[2]);
@@ -112,8 +119,21 @@ int main(int argc, char **argv) {
 	bad.trans_a = 2;
 	must(origami_select(model, &bad, &pick, ERROR) == ORIGAMI_INPUT && pick.block_m == 0, "trans_a of 2");
 	bad = problems[0];
-	bad.dtype = 7;
+	bad.dtype = ORIGAMI_INT32;
 	must(origami_select(model, &bad, &pick, ERROR) == ORIGAMI_INPUT, "an unknown dtype");
+	bad = problems[0];
+	bad.out_dtype = ORIGAMI_INT32;
+	must(origami_select(model, &bad, &pick, ERROR) == ORIGAMI_INPUT && strstr(error, "int32 results"), "an out_dtype");
+	bad = problems[0];
+	bad.lda = 1;
+	must(origami_select(model, &bad, &pick, ERROR) == ORIGAMI_INPUT && strstr(error, "lda is 1, and"),
+	     "a leading dimension");
+	bad = problems[0];
+	bad.align_b = 3;
+	must(origami_select(model, &bad, &pick, ERROR) == ORIGAMI_INPUT && strstr(error, "align_b is 3"), "an alignment");
+	bad = problems[0];
+	bad.reserved_last = 1;
+	must(origami_select(model, &bad, &pick, ERROR) == ORIGAMI_INPUT, "a reserved field");
 	bad = problems[0];
 	bad.m = INT64_MIN;
 	must(origami_select(model, &bad, &pick, ERROR) == ORIGAMI_INPUT, "a negative size");

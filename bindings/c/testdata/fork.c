@@ -11,7 +11,9 @@
 static origami_model model;
 static volatile int stop;
 
-static origami_problem problem(int64_t m) { return (origami_problem){m, 512, 512, 1, ORIGAMI_FP16, 0, 0, {0, 0}}; }
+static origami_problem problem(int64_t m) {
+	return (origami_problem){.m = m, .n = 512, .k = 512, .batch = 1, .dtype = ORIGAMI_FP16};
+}
 
 static int32_t ask(int64_t m, char *error, size_t size) {
 	origami_problem p = problem(m);
@@ -52,7 +54,8 @@ static int child(void) {
 		return 16;
 	if (origami_describe(model, NULL, 0, &length, NULL, 0) != ORIGAMI_INTERNAL || length != 0)
 		return 17;
-	if (origami_list(NULL, 0, &length, NULL, 0) != ORIGAMI_INTERNAL || origami_close(model, NULL, 0) != ORIGAMI_INTERNAL)
+	if (origami_list(NULL, 0, &length, NULL, 0) != ORIGAMI_INTERNAL ||
+	    origami_close(model, NULL, 0) != ORIGAMI_INTERNAL)
 		return 18;
 	return 0;
 }

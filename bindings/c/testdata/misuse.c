@@ -1,5 +1,5 @@
-/* Calls liborigami with what no caller should pass: NULLs, sizes, numbers and requests. Every call must return the right
- * status, with a text if it fails, and write nothing outside of what it was given. Prints the number of cases. */
+/* Calls liborigami with what no caller should pass: NULLs, sizes, numbers and requests. Every call must return the
+ * right status, with a text if it fails, and write nothing outside of what it was given. Prints the number of cases. */
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -142,9 +142,28 @@ static void numbers(const origami_problem *good) {
 		p.dtype = types[i];
 		check("a dtype", origami_select(model, &p, &pick, fresh(), ROOM), ORIGAMI_INPUT, ROOM);
 	}
+	for (size_t i = 1; i < sizeof types / sizeof *types; i++) { /* 0 is the default */
+		origami_problem p = *good;
+		origami_pick pick;
+		p.out_dtype = types[i];
+		check("an out_dtype", origami_select(model, &p, &pick, fresh(), ROOM), ORIGAMI_INPUT, ROOM);
+	}
+	for (size_t i = 0; i < 3 * (sizeof values / sizeof *values - 1); i++) {
+		origami_problem p = *good;
+		origami_pick pick;
+		*(i % 3 == 0 ? &p.lda : i % 3 == 1 ? &p.ldb : &p.ldc) = values[1 + i / 3];
+		check("a leading dimension", origami_select(model, &p, &pick, fresh(), ROOM), ORIGAMI_INPUT, ROOM);
+	}
+	for (int i = 0; i < 256; i++) {
+		origami_problem p = *good;
+		origami_pick pick;
+		p.align_a = p.align_b = p.align_c = (uint8_t)i;
+		check("an alignment", origami_select(model, &p, &pick, fresh(), ROOM), i == 0 || i == 16 ? ORIGAMI_OK : ORIGAMI_INPUT,
+		      ROOM);
+	}
 }
 
-/* Requests that cannot be answered, and overrides that lead to numbers that are not finite: never ORIGAMI_OK with one. */
+/* Requests that cannot be answered, and overrides that lead to infinite numbers: never ORIGAMI_OK with one. */
 static void requests(const origami_problem *good) {
 	const char *refused[] = {"", "null", "[]", "{\"arch\":7}", "{\"arch\":\"sm90\"}x", "{\"arch\":\"\x1b[2J\"}",
 	                         "{\"arch\":\"sm90\",\"space\":{\"block_m\":[-1]}}x", "{\"arch\":\"sm90\",\"rung\":\"x\"}"};
@@ -175,7 +194,7 @@ static void requests(const origami_problem *good) {
 }
 
 int main(void) {
-	origami_problem good = {512, 512, 512, 1, ORIGAMI_FP16, 0, 0, {0, 0}}, bad = good;
+	origami_problem good = {.m = 512, .n = 512, .k = 512, .batch = 1, .dtype = ORIGAMI_FP16}, bad = good;
 	bad.k = 0;
 	if (origami_open("{\"arch\":\"sm90\"}", &model, buffer, ROOM) != ORIGAMI_OK) {
 		fprintf(stderr, "open: %s\n", buffer);

@@ -69,6 +69,17 @@ def flag(name, value):
     raise ArgumentTypeError(f"{name} is {shown(value)}; give True or False")
 
 
+def alignments(align):
+    """The alignments of A, B and C in bytes, of which more than 16 change nothing."""
+    parts = align if isinstance(align, tuple) else (align,) * 3
+    if len(parts) != 3:
+        raise Error(f"align is {shown(align)}; give the bytes for all, or for each of A, B and C")
+    sizes = tuple(whole("align", part, 1, 1, (1 << 63) - 1) for part in parts)
+    if any(size & (size - 1) for size in sizes):
+        raise Error(f"align is {shown(align)}; give powers of two, such as 2 or 16")
+    return tuple(min(size, 16) for size in sizes)
+
+
 def shortlist(value):
     """How many configurations to time: a number, or "auto"."""
     return value if isinstance(value, str) and value == "auto" else whole("shortlist", value, 1, 1, 1 << 30)

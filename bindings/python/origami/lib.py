@@ -25,14 +25,12 @@ import os
 import pathlib
 import threading
 
-from origami._arguments import as_json, content, flag, shown, whole
+from origami._arguments import alignments, as_json, content, flag, shown, whole
+from origami._dtypes import code
 from origami.errors import ArgumentTypeError, Error
 
-API_VERSION = 2
+API_VERSION = 3
 
-DTYPES = {"fp16": 1, "bf16": 2, "fp32": 3, "tf32": 4, "fp8": 5, "int8": 6}
-# PyTorch's names. Its float32 may be computed as tf32 or not, so it is not an alias.
-_ALIASES = {"float16": "fp16", "half": "fp16", "bfloat16": "bf16"}
 BOUNDS = ("unknown", "compute", "l2", "mall", "dram", "latency")
 KINDS = {1: "internal", 2: "input", 3: "plugin", 4: "device"}
 
@@ -111,10 +109,12 @@ class Model:
         )
 
     def select(self, m: int, n: int, k: int, *, dtype: str = "fp16", trans_a: bool = False, trans_b: bool = False,
-               batch: int = 1) -> Pick:
+               batch: int = 1, out_dtype: str | None = None, lda: int = 0, ldb: int = 0, ldc: int = 0,
+               align: int | tuple[int, int, int] = 16) -> Pick:
         """The best configuration. trans_a: A is contiguous along M (K otherwise); trans_b: B is contiguous along K (N
-        otherwise)."""
-        key = (m, n, k, dtype, trans_a, trans_b, batch)
+        otherwise). out_dtype is the type of C; None is what goes with dtype. lda, ldb and ldc are leading dimensions in
+        elements; 0 is dense rows. align is the bytes that divide the addresses of A, B and C, or of each."""
+        key = (m, n, k, dtype, trans_a, trans_b, batch, out_dtype, lda, ldb, ldc, align)
         try:
             pick = self._picks.get(key)
         except TypeError:
@@ -148,9 +148,11 @@ class Model:
         return [answers[key] for key in keys]
 
     def rank(self, m: int, n: int, k: int, *, dtype: str = "fp16", trans_a: bool = False, trans_b: bool = False,
-             batch: int = 1, top: int = 8) -> list[Pick]:
+             batch: int = 1, out_dtype: str | None = None, lda: int = 0, ldb: int = 0, ldc: int = 0,
+             align: int | tuple[int, int, int] = 16, top: int = 8) -> list[Pick]:
         """The best `top` configurations, best first; there can be fewer."""
-        problem, top = _problem(m, n, k, dtype, trans_a, trans_b, batch), whole("top", top, 0, 0, (1 << 63) - 1)
+        problem = _problem(m, n, k, dtype, trans_a, trans_b, batch, out_dtype, lda, ldb, ldc, align)
+        top = whole("top", top, 0, 0, (1 << 63) - 1)
         room = min(top, 1 << 10)
         while True:
             picks, count = (_Pick * room)(), ctypes.c_size_t(room)
@@ -160,9 +162,11 @@ class Model:
             room = min(top, room * 8)
 
     def expected_regret(self, m: int, n: int, k: int, *, dtype: str = "fp16", trans_a: bool = False,
-                        trans_b: bool = False, batch: int = 1) -> Regret | None:
+                        trans_b: bool = False, batch: int = 1, out_dtype: str | None = None, lda: int = 0,
+                        ldb: int = 0, ldc: int = 0, align: int | tuple[int, int, int] = 16) -> Regret | None:
         """The expected regret of the pick. None if the model has no uncertainty."""
-        problem, out = _problem(m, n, k, dtype, trans_a, trans_b, batch), _Regret()
+        problem = _problem(m, n, k, dtype, trans_a, trans_b, batch, out_dtype, lda, ldb, ldc, align)
+        out = _Regret()
         self._library.call("origami_expected_regret", self._handle, ctypes.byref(problem), ctypes.byref(out))
         return Regret(out.expected, out.worth_measuring) if out.known else None
 
@@ -208,6 +212,12 @@ class _Problem(ctypes.Structure):
         ("trans_a", ctypes.c_uint8),
         ("trans_b", ctypes.c_uint8),
         ("reserved", ctypes.c_uint8 * 2),
+        ("lda", ctypes.c_int64),
+        ("ldb", ctypes.c_int64),
+        ("ldc", ctypes.c_int64),
+        ("out_dtype", ctypes.c_int32),
+        ("align", ctypes.c_uint8 * 3),
+        ("reserved_last", ctypes.c_uint8),
     ]
 
 
@@ -228,8 +238,8 @@ class _Regret(ctypes.Structure):
     _fields_ = [("expected", ctypes.c_double), ("worth_measuring", ctypes.c_int32), ("known", ctypes.c_int32)]
 
 
-def _key(m, n, k, dtype="fp16", trans_a=False, trans_b=False, batch=1):
-    return (m, n, k, dtype, trans_a, trans_b, batch)
+def _key(m, n, k, dtype="fp16", trans_a=False, trans_b=False, batch=1, out_dtype=None, lda=0, ldb=0, ldc=0, align=16):
+    return (m, n, k, dtype, trans_a, trans_b, batch, out_dtype, lda, ldb, ldc, align)
 
 
 def _keys(problems):
@@ -273,19 +283,19 @@ def _unhashable(key):
     return ArgumentTypeError("an argument of select cannot be looked up")
 
 
-_ARGUMENTS = ("m", "n", "k", "dtype", "trans_a", "trans_b", "batch")
+_ARGUMENTS = ("m", "n", "k", "dtype", "trans_a", "trans_b", "batch", "out_dtype", "lda", "ldb", "ldc", "align")
 
 
-def _problem(m, n, k, dtype, trans_a, trans_b, batch):
-    if not isinstance(dtype, str):
-        raise ArgumentTypeError(f"dtype is {shown(dtype)}; use one of {', '.join(DTYPES)}")
-    code = DTYPES.get(_ALIASES.get(dtype, dtype))
-    if code is None:
-        raise Error(f"unknown dtype {shown(dtype)}; use one of {', '.join(DTYPES)}")
-    # ctypes would truncate a larger number and thus change the problem. The library refuses those below 1.
-    m, n, k, batch = (whole(name, size, 1, -1 << 63, (1 << 63) - 1)
-                      for name, size in (("m", m), ("n", n), ("k", k), ("batch", batch)))
-    return _Problem(m, n, k, batch, code, flag("trans_a", trans_a), flag("trans_b", trans_b))
+def _problem(m, n, k, dtype, trans_a, trans_b, batch, out_dtype, lda, ldb, ldc, align):
+    dtype = code("dtype", dtype)
+    out_dtype = 0 if out_dtype is None else code("out_dtype", out_dtype)
+    # ctypes would truncate a larger number and thus change the problem. The library refuses those that are too small.
+    m, n, k, batch, lda, ldb, ldc = (
+        whole(name, size, least, -1 << 63, (1 << 63) - 1)
+        for name, size, least in (("m", m, 1), ("n", n, 1), ("k", k, 1), ("batch", batch, 1), ("lda", lda, 0),
+                                  ("ldb", ldb, 0), ("ldc", ldc, 0)))
+    return _Problem(m, n, k, batch, dtype, flag("trans_a", trans_a), flag("trans_b", trans_b), (0, 0), lda, ldb, ldc,
+                    out_dtype, alignments(align))
 
 
 class _Library:

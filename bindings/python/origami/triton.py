@@ -12,8 +12,8 @@
 
 It is meant for kernels built like the one of Triton's matrix multiplication tutorial: a tile of C per program, one loop
 over K with tl.load and tl.dot, programs ordered in groups of GROUP_SIZE_M rows of tiles. Kernels that stay on their SM
-over many tiles, load by TMA or specialise their warps are other families, which the model does not know. docs/triton.md
-says more.
+over many tiles, load by TMA or specialise their warps are other families, which the model does not know. Programs may
+divide K, if a meta-parameter SPLIT_K says by how much. docs/triton.md says more.
 """
 
 import operator
@@ -31,6 +31,9 @@ from origami.lib import Error, Model
 # The meta-parameters of Triton's tutorial by the field of a Pick.
 NAMES = {"block_m": "BLOCK_SIZE_M", "block_n": "BLOCK_SIZE_N", "block_k": "BLOCK_SIZE_K", "group_m": "GROUP_SIZE_M"}
 
+# The meta-parameter of kernels whose programs share a tile and divide K. A kernel without it gets no split.
+SPLIT = "SPLIT_K"
+
 # The strides of Triton's tutorial: of A along M and K, of B along K and N.
 STRIDES = ("stride_am", "stride_ak", "stride_bk", "stride_bn")
 
@@ -38,7 +41,7 @@ STRIDES = ("stride_am", "stride_ak", "stride_bk", "stride_bn")
 ATTEMPTS = 16
 
 # A size or stride (in elements) or an address (in bytes) must be divisible by this, so that Triton loads more than one
-# element at a time. It checks numbers for no other divisor.
+# element at a time. It checks numbers for no other divisor (plugins/nvidia/kernel/triton/copies.go).
 ALIGNMENT = 16
 
 # The limits of a thread's 255 registers without spills, if an operand is loaded element by element: this many elements
@@ -49,20 +52,8 @@ UNALIGNED_SUMS = 64
 # The number of configurations that shortlist="auto" times for unaligned operands, where the model has no uncertainty.
 UNALIGNED_SHORTLIST = 8
 
-# The names of the element types in torch and triton. tl.dot multiplies 32-bit floats as tf32 by default.
-_DTYPES = {
-    "float16": "fp16",
-    "fp16": "fp16",
-    "bfloat16": "bf16",
-    "bf16": "bf16",
-    "float32": "tf32",
-    "fp32": "tf32",
-    "int8": "int8",
-    "float8_e4m3fn": "fp8",
-    "float8_e5m2": "fp8",
-    "fp8e4nv": "fp8",
-    "fp8e5": "fp8",
-}
+# The names of 32-bit floats in torch and triton. tl.dot multiplies them as tf32 by default.
+_FP32 = ("float32", "fp32")
 
 
 def config(m, n, k, dtype="fp16", *, names=NAMES, model=None, **layout):
@@ -76,7 +67,8 @@ def configs(m, n, k, dtype="fp16", *, names=NAMES, model=None, top=4, **layout):
     are assumed to be dense."""
     model = model or model_of_gpu()
     problem = dict(m=m, n=n, k=k, dtype=_dtype(dtype), **layout)
-    ranking = _ranking(model, problem, _arguments.whole("top", top, 0, 0, _ALL), _unaligned(model, problem))
+    top = _arguments.whole("top", top, 0, 0, _ALL)
+    ranking = _ranking(model, problem, top, _unaligned(model, problem), splits="split_k" in names)
     return [triton.Config(_meta(p, names), num_warps=p.num_warps, num_stages=p.num_stages) for p in ranking]
 
 
@@ -105,7 +97,8 @@ def pick(
     trans_a, trans_b whether A is contiguous along M, and B along K. If not given, they follow from the arguments named
                      in strides. If the kernel has no such arguments, they follow from the strides of the tensors a and
                      b, which must be M x K and K x N
-    names            the kernel's names of the meta-parameters, by the field of lib.Pick
+    names            the kernel's names of the meta-parameters, by the field of lib.Pick. A meta-parameter SPLIT_K, or
+                     that of the field split_k, is how many programs share a tile and divide K
     shortlist        how many configurations to time at the first launch of a problem, like triton.autotune with its
                      whole list. "auto" takes as many as are worth it by the model's uncertainty, and 8 for unaligned
                      operands, for which there is no uncertainty. The kernel then runs many times
@@ -129,11 +122,14 @@ class Picked(KernelInterface):
         self.shortlist = _arguments.shortlist(shortlist)
         self.model = model
         given = _arguments.names(names).items()
-        missing = [name for field, name in given if field != "group_m" and name not in self.arg_names]
+        optional = ("group_m", "split_k")
+        missing = [name for field, name in given if field not in optional and name not in self.arg_names]
         if missing:
             raise Error(f"{_name(fn)} has no meta-parameter {', '.join(missing)}; "
                         "say what it calls them with names={'block_m': …}")
         self.names = {field: name for field, name in given if name in self.arg_names}
+        if SPLIT in self.arg_names:
+            self.names.setdefault("split_k", SPLIT)
         self.meta_names = frozenset((*self.names.values(), "num_warps", "num_stages"))
         self.batched = sizes[3] is not None
         reads = [s for s in sizes if s is not None]
@@ -191,7 +187,7 @@ class Picked(KernelInterface):
         }
         # The launch order is chosen after the ranking and suits every configuration.
         fixed = {fields[name]: value for name, value in given.items() if fields[name] != "group_m"}
-        return _ranking(self.model or model_of_gpu(), problem, ATTEMPTS, unaligned, fixed)
+        return _ranking(self.model or model_of_gpu(), problem, ATTEMPTS, unaligned, fixed, "split_k" in self.names)
 
     def _first(self, key, tensors, args, kwargs):
         """The first launch of a problem."""
@@ -306,12 +302,16 @@ class _Driver(_cuda.Driver):
         )
 
 
-def _ranking(model, problem, top, unaligned=(), fixed=None):
+def _ranking(model, problem, top, unaligned=(), fixed=None, splits=False):
     """The best `top` Picks for a problem that have the fixed fields, for kernels that load the unaligned operands
-    element by element."""
+    element by element, and that split K or do not."""
     if not unaligned and not fixed:
-        return model.rank(**problem, top=top)
+        ranking = model.rank(**problem, top=top)
+        if splits or all(p.split_k == 1 for p in ranking):
+            return ranking
     ranking = model.rank(**problem, top=_ALL)
+    if not splits:
+        ranking = [p for p in ranking if p.split_k == 1]
     if fixed:
         # If no candidate agrees, the kernel's author still wants these values.
         ranking = [p for p in ranking if all(getattr(p, field) == value for field, value in fixed.items())] or ranking
@@ -391,7 +391,7 @@ def _meta(p, names):
 
 def _dtype(dtype):
     name = str(dtype).rpartition(".")[2]
-    return _DTYPES.get(name, name)
+    return "tf32" if name in _FP32 else name
 
 
 def _name(fn):

@@ -140,7 +140,37 @@ class SameAsCommandLine(unittest.TestCase):
 
     def test_names_of_element_types(self):
         model = Model("sm90")
-        self.assertEqual(model.select(512, 512, 512, dtype="bfloat16"), model.select(512, 512, 512, dtype="bf16"))
+        for name in ("bfloat16", "BF16", "torch.bfloat16"):
+            self.assertEqual(model.select(512, 512, 512, dtype=name), model.select(512, 512, 512, dtype="bf16"))
+        amd, sizes = Model("gfx942"), ("-m", 512, "-n", 512, "-k", 512)
+        for dtype in ("float8_e4m3fn", "e5m2", "s8", "Float32", "tf32"):
+            [want] = cli("--arch", "gfx942", "select", *sizes, "--dtype", dtype)
+            self.assertEqual(said(amd.select(512, 512, 512, dtype=dtype)), expected(want))
+        [want] = cli("--arch", "gfx942", "select", *sizes, "--dtype", "fp8", "--out-dtype", "fp32")
+        self.assertEqual(said(amd.select(512, 512, 512, dtype="e4m3", out_dtype="torch.float32")), expected(want))
+        self.assertNotEqual(said(amd.select(512, 512, 512, dtype="fp8")), expected(want))
+
+    def test_storage(self):
+        model = Model("sm90")
+        dense = model.select(512, 512, 500)
+        self.assertEqual(model.select(512, 512, 500, lda=504, ldb=512, ldc=520, align=256), dense)
+        self.assertEqual(model.rank(512, 512, 500, lda=504, align=(16, 16, 64), top=1), [dense])
+        self.assertEqual(model.expected_regret(512, 512, 500, ldc=600), model.expected_regret(512, 512, 500))
+        many = [{"m": 512, "n": 512, "k": 500, "lda": 600}, {"m": 512, "n": 512, "k": 500, "align": (8, 16, 16)}]
+        self.assertEqual(model.select_many(many), [dense, dense])
+        # Each of them reaches the library.
+        for storage, want in (
+            ({"lda": 502}, "rows of A are aligned to 4 bytes"),
+            ({"ldb": 513}, "rows of B are aligned to 2 bytes"),
+            ({"ldc": 511}, "ldc is 511, and a row of C has 512 elements"),
+            ({"align": 4}, "rows of A are aligned to 4 bytes"),
+            ({"align": (16, 8, 16)}, "rows of B are aligned to 8 bytes"),
+            ({"align": (16, 16, 2)}, "rows of C are aligned to 2 bytes"),
+            ({"align": 1}, "align_a is 1, and an element of A has 2 bytes"),
+        ):
+            for ask in (model.select, model.rank, model.expected_regret):
+                with self.assertRaisesRegex(Error, want):
+                    ask(512, 512, 500, **storage)
         self.assertIn("sm90@h100", repr(model))
 
     def test_description(self):
@@ -168,7 +198,15 @@ class Errors(unittest.TestCase):
             (lambda: model.select(2.5, 1, 1), "m is 2.5"),
             (lambda: model.select("2", 1, 1), "m is '2'"),
             (lambda: model.select(1, 1, 1, dtype="fp64"), "unknown dtype"),
-            (lambda: model.select(1, 1, 1, dtype="int8"), "takes fp16 and bf16"),
+            (lambda: model.select(1, 1, 1, dtype="int8"), "does not predict triton kernels for"),
+            (lambda: model.select(1, 1, 1, dtype="int32"), "there is no dtype 8"),
+            (lambda: model.select(1, 1, 1, out_dtype="int32"), "no hardware multiplies fp16 operands into int32"),
+            (lambda: model.select(1, 1, 1, out_dtype="fp64"), "unknown out_dtype 'fp64'"),
+            (lambda: model.select(1, 1, 1, align=3), "align is 3; give powers of two"),
+            (lambda: model.select(1, 1, 1, align=0), "align is 0"),
+            (lambda: model.select(1, 1, 1, align=(2, 2)), "align is (2, 2)"),
+            (lambda: model.select(1, 1, 1, lda=-1), "lda is -1"),
+            (lambda: model.select(1, 1, 1, lda=1 << 64), "lda is 18446744073709551616"),
             (
                 lambda: model.select_many([{"m": 1, "n": 1, "k": 1}, {"m": 1, "n": 1, "k": 0}]),
                 "problem 1: k is missing",
@@ -211,6 +249,8 @@ class Errors(unittest.TestCase):
                  lambda: Model("sm90", overrides={("clock",): 1}), lambda: Model("sm90", compiled=7),
                  lambda: Model("sm90", library=7), lambda: model.select(None, 1, 1), lambda: model.select([1], 1, 1),
                  lambda: model.select(Odd(), 1, 1), lambda: model.select(1, 1, 1, dtype=None),
+                 lambda: model.select(1, 1, 1, align=None), lambda: model.select(1, 1, 1, align=(16, 16, "2")),
+                 lambda: model.select(1, 1, 1, out_dtype=7), lambda: model.select(1, 1, 1, ldb=1.5),
                  lambda: model.select(1, 1, 1, dtype=["fp16"]), lambda: model.select(1, 1, 1, trans_a="no"),
                  lambda: model.select(1, 1, 1, trans_b=[1]), lambda: model.select(1, 1, 1, batch=None),
                  lambda: model.rank(1, 1, 1, top=None), lambda: model.rank(1, 1, 1, top=2.5),
@@ -289,7 +329,7 @@ class InAProcess(unittest.TestCase):
         self.assertEqual(wrong, [])
 
     def test_the_memory_is_emptied_by_another_thread(self):
-        model, wrong, end = Model("sm90"), [], time.monotonic() + 2
+        model, wrong, end = Model("sm90"), [], time.monotonic() + 1
         sizes = [{"m": 64 + i, "n": 64, "k": 64} for i in range(8)]
         want = model.select_many(sizes)
 

@@ -284,6 +284,40 @@ class Picks(unittest.TestCase):
             expected(self.model.select(304, 704, 500, dtype="bf16", trans_a=True), names),
         )
 
+    def test_split_k(self):
+        """A kernel with SPLIT_K gets the split of the pick. One without gets the best pick without a split."""
+        import dataclasses
+
+        real = self.model.rank(64, 64, 4096, top=3)
+        ranking = [dataclasses.replace(real[0], split_k=8), dataclasses.replace(real[1], split_k=1), real[2]]
+
+        def rank(model, *args, top=8, **kwargs):
+            return ranking[:top]
+
+        with mock.patch.object(Model, "rank", rank):
+            fn = Kernel([*TUTORIAL, "SPLIT_K"])
+            kernel = ot.pick(model=self.model)(fn)
+            tiles = lambda META: (1, META["SPLIT_K"])
+            self.launch(kernel, 64, 64, 4096, grid=tiles)
+            self.assertEqual(fn.meta(), expected(ranking[0]))
+            self.assertEqual((fn.meta("SPLIT_K"), fn.launches[-1]["grid"]), ({"SPLIT_K": 8}, (1, 8)))
+            self.assertEqual(kernel.best_config.kwargs["SPLIT_K"], 8)
+            self.launch(kernel, 64, 64, 4096, SPLIT_K=1)
+            self.assertEqual(fn.meta(), expected(ranking[1]))
+
+            named = Kernel([*TUTORIAL, "PARTS"])
+            self.launch(ot.pick(names={**ot.NAMES, "split_k": "PARTS"}, model=self.model)(named), 64, 64, 4096)
+            self.assertEqual(named.meta("PARTS"), {"PARTS": 8})
+
+            plain = Kernel()
+            self.launch(ot.pick(model=self.model)(plain), 64, 64, 4096)
+            self.assertEqual(plain.meta(), expected(ranking[1]))
+            self.assertNotIn("SPLIT_K", plain.launches[-1])
+
+            self.assertEqual(ot.config(64, 64, 4096, model=self.model).kwargs["BLOCK_SIZE_M"], ranking[1].block_m)
+            split = ot.config(64, 64, 4096, names={**ot.NAMES, "split_k": "SPLIT_K"}, model=self.model)
+            self.assertEqual(split.kwargs["SPLIT_K"], 8)
+
     def test_mistakes_in_the_decoration(self):
         with self.assertRaisesRegex(Error, "kernel has no argument 'L'"):
             ot.pick(k="L", model=self.model)(Kernel())
@@ -291,7 +325,7 @@ class Picks(unittest.TestCase):
             ot.pick(names={"block_m": "BM", "block_n": "BLOCK_SIZE_N", "block_k": "BLOCK_SIZE_K"}, model=self.model)(
                 Kernel()
             )
-        with self.assertRaisesRegex(Error, "takes fp16 and bf16"):
+        with self.assertRaisesRegex(Error, "does not predict triton kernels for"):
             self.launch(ot.pick(model=self.model)(Kernel()), 64, 64, 64, dtype="torch.int8")
 
     def test_heuristics_on_either_side(self):

@@ -98,12 +98,13 @@ class Detection(unittest.TestCase):
         self.assertGreater(model.select(4096, 4096, 4096).seconds, Model("rtx4090").select(4096, 4096, 4096).seconds)
 
     def test_an_architecture_that_nobody_models(self):
+        # The one before the oldest that a plugin models: Tesla V100 (Volta architecture whitepaper), sm70.
         cuda = Cuda(
-            b"NVIDIA B200",
-            {16: 148, 13: 1965000, 38: 126 << 20, 97: 232448, 82: 65536, 36: 3996000, 37: 8192, 75: 10, 76: 0},
+            b"Tesla V100-SXM2-16GB",
+            {16: 80, 13: 1530000, 38: 6 << 20, 97: 98304, 82: 65536, 36: 877000, 37: 4096, 75: 7, 76: 0},
         )
-        with self.assertRaisesRegex(Error, "NVIDIA B200 has the architecture sm100, which no plugin models"):
-            self.open(cuda, arch=100)
+        with self.assertRaisesRegex(Error, "Tesla V100-SXM2-16GB has the architecture sm70, which no plugin models"):
+            self.open(cuda, arch=70)
 
     def test_a_driver_that_fails(self):
         with self.assertRaisesRegex(Error, "cuDeviceGetAttribute failed with 1; name the device"):

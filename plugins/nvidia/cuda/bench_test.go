@@ -32,7 +32,7 @@ func BenchmarkCompile(b *testing.B) {
 		b.Fatal(err)
 	}
 	for _, c := range all {
-		if program, reason, _ := family.Program(gemmgen.Packed(p), p.DType, c, d.limits()); reason == "" {
+		if program, reason, _ := family.Program(gemmgen.NewCall(p), p.Output(), c, d.limits()); reason == "" {
 			programs = append(programs, program)
 		}
 	}
@@ -185,7 +185,8 @@ func peakRun(d *device, flops float64) (func() error, float64, error) {
 		return nil, 0, err
 	}
 	ctas := int(d.attributes["num_sms"])
-	turns := int(flops / float64(ctas) / mma.PeakFlopsPerTurn)
+	perTurn := float64(ctas * mma.PeakOperations(gemm.FP16))
+	turns := int(flops / perTurn)
 	out, err := allocate(unit.Bytes(4 * 32 * mma.PeakWarps * ctas))
 	if err != nil {
 		return nil, 0, err
@@ -194,7 +195,7 @@ func peakRun(d *device, flops float64) (func() error, float64, error) {
 	l := gemmgen.Launch{
 		GridX: ctas, GridY: 1, GridZ: 1, Threads: 32 * mma.PeakWarps, Params: gemmgen.Pack(k, values),
 	}
-	return func() error { return d.start(f, l) }, float64(turns) * float64(ctas) * mma.PeakFlopsPerTurn, nil
+	return func() error { return d.start(f, l) }, float64(turns) * perTurn, nil
 }
 
 // BenchmarkRecordedBest times the fastest configuration of each size of the shipped sweep again: the median of 21

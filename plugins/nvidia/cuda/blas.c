@@ -8,8 +8,9 @@
 
 // What the libraries' headers declare. Source: cuBLAS library documentation, chapters "Using the cuBLAS API" and "Using
 // the cuBLASLt API".
-enum { COMPUTE_32F = 68, GEMM_DEFAULT = -1, TYPE_32F = 0 };
-enum { DESC_TRANSA = 3, DESC_TRANSB = 4, LAYOUT_BATCH = 5, LAYOUT_STRIDE = 6, PREFERENCE_WORKSPACE = 1 };
+enum { COMPUTE_32I = 72, GEMM_DEFAULT = -1, TYPE_32F = 0, TYPE_32I = 10 };
+enum { DESC_TRANSA = 3, DESC_TRANSB = 4, LAYOUT_BATCH = 5, LAYOUT_STRIDE = 6 };
+enum { PREFERENCE_WORKSPACE = 1, PREFERENCE_ALIGNMENT = 5 };
 typedef struct {
   uint64_t algorithm[8];
   size_t workspace;
@@ -123,15 +124,24 @@ void origami_blas_close(origami_blas *b) {
 }
 
 static const float one = 1, zero = 0;
+static const int32_t one_integer = 1, zero_integer = 0;
+
+// alpha and beta have the type of the sums.
+static const void *alpha(const origami_gemm *g) {
+  return g->compute == COMPUTE_32I ? (const void *)&one_integer : &one;
+}
+static const void *beta(const origami_gemm *g) {
+  return g->compute == COMPUTE_32I ? (const void *)&zero_integer : &zero;
+}
 
 int origami_blas_run(origami_blas *b, const origami_gemm *g) {
   if (g->batch == 1)
-    return b->gemm(b->handle, g->trans_a, g->trans_b, g->m, g->n, g->k, &one, (void *)g->a, g->in_type, g->lda,
-                   (void *)g->b, g->in_type, g->ldb, &zero, (void *)g->c, g->out_type, g->ldc, COMPUTE_32F,
+    return b->gemm(b->handle, g->trans_a, g->trans_b, g->m, g->n, g->k, alpha(g), (void *)g->a, g->in_type, g->lda,
+                   (void *)g->b, g->in_type, g->ldb, beta(g), (void *)g->c, g->out_type, g->ldc, g->compute,
                    GEMM_DEFAULT);
-  return b->gemm_batched(b->handle, g->trans_a, g->trans_b, g->m, g->n, g->k, &one, (void *)g->a, g->in_type, g->lda,
-                         g->stride_a, (void *)g->b, g->in_type, g->ldb, g->stride_b, &zero, (void *)g->c, g->out_type,
-                         g->ldc, g->stride_c, g->batch, COMPUTE_32F, GEMM_DEFAULT);
+  return b->gemm_batched(b->handle, g->trans_a, g->trans_b, g->m, g->n, g->k, alpha(g), (void *)g->a, g->in_type,
+                         g->lda, g->stride_a, (void *)g->b, g->in_type, g->ldb, g->stride_b, beta(g), (void *)g->c,
+                         g->out_type, g->ldc, g->stride_c, g->batch, g->compute, GEMM_DEFAULT);
 }
 
 struct origami_blas_plan {
@@ -148,6 +158,19 @@ static int layout(origami_blas *b, void **to, int type, uint64_t rows, uint64_t 
   return status;
 }
 
+// prefer_alignment tells the heuristic how aligned A, B, C and D are. It assumes 256 bytes otherwise, and proposes what
+// then does not run.
+static int prefer_alignment(origami_blas *b, void *preference, const origami_gemm *g) {
+  CUdeviceptr matrices[] = {g->a, g->b, g->c, g->c};
+  for (int i = 0; i < 4; i++) {
+    CUdeviceptr bits = matrices[i] | 256;
+    uint32_t bytes = bits & -bits;
+    int status = b->preference_set(preference, PREFERENCE_ALIGNMENT + i, &bytes, sizeof bytes);
+    if (status) return status;
+  }
+  return 0;
+}
+
 int origami_blas_plan_new(origami_blas *b, const origami_gemm *g, origami_blas_plan **to, int *candidates) {
   origami_blas_plan *p = calloc(1, sizeof *p);
   if (!p) return -1;
@@ -155,7 +178,7 @@ int origami_blas_plan_new(origami_blas *b, const origami_gemm *g, origami_blas_p
   uint64_t workspace = b->bytes;
   void *preference = NULL;
   int found = 0;
-  int status = b->desc_create(&p->desc, COMPUTE_32F, TYPE_32F);
+  int status = b->desc_create(&p->desc, g->compute, g->compute == COMPUTE_32I ? TYPE_32I : TYPE_32F);
   if (!status) status = b->desc_set(p->desc, DESC_TRANSA, &trans_a, sizeof trans_a);
   if (!status) status = b->desc_set(p->desc, DESC_TRANSB, &trans_b, sizeof trans_b);
   if (!status)
@@ -165,6 +188,7 @@ int origami_blas_plan_new(origami_blas *b, const origami_gemm *g, origami_blas_p
   if (!status) status = layout(b, &p->c, g->out_type, g->m, g->n, g->ldc, g->batch, g->stride_c);
   if (!status) status = b->preference_create(&preference);
   if (!status) status = b->preference_set(preference, PREFERENCE_WORKSPACE, &workspace, sizeof workspace);
+  if (!status) status = prefer_alignment(b, preference, g);
   if (!status)
     status = b->propose(b->lt, p->desc, p->a, p->b, p->c, p->c, preference, CANDIDATES, p->candidates, &found);
   if (preference) b->preference_destroy(preference);
@@ -178,7 +202,7 @@ int origami_blas_plan_new(origami_blas *b, const origami_gemm *g, origami_blas_p
 }
 
 int origami_blas_plan_run(origami_blas *b, origami_blas_plan *p, const origami_gemm *g, int i) {
-  return b->matmul(b->lt, p->desc, &one, (void *)g->a, p->a, (void *)g->b, p->b, &zero, (void *)g->c, p->c,
+  return b->matmul(b->lt, p->desc, alpha(g), (void *)g->a, p->a, (void *)g->b, p->b, beta(g), (void *)g->c, p->c,
                    (void *)g->c, p->c, p->candidates[i].algorithm, (void *)b->workspace, b->bytes, b->stream);
 }
 

@@ -10,8 +10,6 @@ import (
 	"slices"
 	"unsafe"
 
-	"gorgonia.org/cu"
-
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -64,41 +62,70 @@ func (b *blas) close() {
 	}
 }
 
+// How cuBLAS adds products.
+const (
+	// blasUsual is with the type's fastest instructions. Sums are fp32, or int32 of int8.
+	blasUsual = iota
+	// blasExact is with fp32 products and sums, also of tf32 operands.
+	blasExact
+)
+
 // call describes the multiplication of operands to cuBLAS. cuBLAS is column-major: it reads a matrix stored by rows
 // as the transpose, so it computes Cᵀ = Bᵀ·Aᵀ.
-func (b *blas) call(o *operands, c cu.DevicePtr, out gemm.DType) C.origami_gemm {
+func (b *blas) call(o *operands, how int) C.origami_gemm {
 	p := o.problem
 	g := C.origami_gemm{
 		m: C.int64_t(p.N), n: C.int64_t(p.M), k: C.int64_t(p.K), batch: C.int(p.Batch),
-		in_type: dataType(p.DType), out_type: dataType(out),
-		a: C.CUdeviceptr(o.b.address(fence)), lda: C.int64_t(p.N), stride_a: C.int64_t(p.K * p.N),
-		b: C.CUdeviceptr(o.a.address(fence)), ldb: C.int64_t(p.K), stride_b: C.int64_t(p.M * p.K),
-		c: C.CUdeviceptr(c), ldc: C.int64_t(p.N), stride_c: C.int64_t(p.M * p.N),
+		in_type: dataType(p.DType), out_type: dataType(p.Output()), compute: computeFloat,
+		a: C.CUdeviceptr(o.first[gemm.B]), lda: C.int64_t(p.LD(gemm.B)), stride_a: C.int64_t(p.Stride(gemm.B)),
+		b: C.CUdeviceptr(o.first[gemm.A]), ldb: C.int64_t(p.LD(gemm.A)), stride_b: C.int64_t(p.Stride(gemm.A)),
+		c: C.CUdeviceptr(o.first[gemm.C]), ldc: C.int64_t(p.LD(gemm.C)), stride_c: C.int64_t(p.Stride(gemm.C)),
 	}
 	if p.TransB() {
-		g.trans_a, g.lda = 1, C.int64_t(p.K)
+		g.trans_a = 1
 	}
 	if p.TransA() {
-		g.trans_b, g.ldb = 1, C.int64_t(p.M)
+		g.trans_b = 1
+	}
+	switch {
+	case p.DType == gemm.INT8:
+		g.compute = computeInteger
+	case p.DType == gemm.TF32 && how == blasUsual:
+		g.compute = computeTF32
 	}
 	return g
 }
+
+// CUDA's numbers of compute types. Source: cublas_api.h, cublasComputeType_t.
+const (
+	computeFloat   = 68
+	computeInteger = 72
+	computeTF32    = 77
+)
 
 // dataType returns CUDA's number for a type. Source: library_types.h, cudaDataType_t.
 func dataType(t gemm.DType) C.int {
 	switch t {
 	case gemm.FP16:
 		return 2
+	case gemm.INT8:
+		return 3
+	case gemm.INT32:
+		return 10
 	case gemm.BF16:
 		return 14
+	case gemm.FP8:
+		return 28
+	case gemm.FP8E5M2:
+		return 29
 	default:
 		return 0
 	}
 }
 
-// gemm returns a function that enqueues the kernel that cuBLAS chooses. The output has the type out.
-func (b *blas) gemm(o *operands, c cu.DevicePtr, out gemm.DType) func() error {
-	g := b.call(o, c, out)
+// gemm returns a function that enqueues the kernel that cuBLAS chooses.
+func (b *blas) gemm(o *operands, how int) func() error {
+	g := b.call(o, how)
 	return func() error { return b.status(C.origami_blas_run(b.library, &g), o.problem) }
 }
 
@@ -133,11 +160,10 @@ func (l *libraryProgram) resources() exec.Resources { return exec.Resources{} }
 
 func (l *libraryProgram) bind(o *operands) (func() error, error) {
 	b := l.device.blas
-	c := cu.DevicePtr(o.c.address(fence))
-	if !l.best {
-		return b.gemm(o, c, o.problem.DType), nil
+	if !l.best && !onlyLt(o.problem) {
+		return b.gemm(o, blasUsual), nil
 	}
-	g := b.call(o, c, o.problem.DType)
+	g := b.call(o, blasUsual)
 	if l.bound != o {
 		if err := l.choose(o, &g); err != nil {
 			return nil, err
@@ -148,15 +174,22 @@ func (l *libraryProgram) bind(o *operands) (func() error, error) {
 	}, nil
 }
 
+// onlyLt reports whether cuBLASLt alone has the types of a problem. Its first proposal is then what cuBLAS chooses.
+func onlyLt(p gemm.Problem) bool { return p.DType == gemm.FP8 || p.DType == gemm.FP8E5M2 }
+
 // candidateRuns is how often each candidate is timed with a cold L2. The fastest by the median is chosen.
 const candidateRuns = 5
 
-// choose times the candidates and keeps the fastest.
+// choose keeps the fastest candidate, or, unless the best is wanted, the first.
 func (l *libraryProgram) choose(o *operands, g *C.origami_gemm) error {
 	l.close()
 	b, count := l.device.blas, C.int(0)
 	if err := b.status(C.origami_blas_plan_new(b.library, g, &l.plan, &count), o.problem); err != nil {
 		return err
+	}
+	if l.choice = 0; !l.best && count > 0 {
+		l.bound = o
+		return nil
 	}
 	fastest := unit.Seconds(0)
 	for i := range int(count) {

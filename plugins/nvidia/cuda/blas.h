@@ -15,11 +15,11 @@ int origami_blas_version(origami_blas *b);
 void origami_blas_close(origami_blas *b);
 
 // origami_gemm is one multiplication as the libraries see it: column-major C[m×n] = op(A)·op(B). Types are those of the
-// CUDA library_types; sums are in fp32, alpha is 1 and beta is 0.
+// CUDA library_types, compute is a cublasComputeType_t; alpha is 1 and beta is 0.
 typedef struct {
   int trans_a, trans_b;
   int64_t m, n, k, lda, ldb, ldc, stride_a, stride_b, stride_c;
-  int batch, in_type, out_type;
+  int batch, in_type, out_type, compute;
   CUdeviceptr a, b, c;
 } origami_gemm;
 

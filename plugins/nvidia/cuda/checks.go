@@ -16,8 +16,8 @@ import (
 )
 
 // exactFlops is the most that the float64 reference computes: a fraction of a second on a data-centre GPU. Above it
-// cuBLAS is the reference, once a sample of its rows has passed against float64. Without cuBLAS, only a sample of the
-// kernel's rows is compared.
+// cuBLAS is the reference, once a sample of its rows has passed against float64. Without cuBLAS, and for 8-bit
+// operands, for which it is restricted, only a sample of the kernel's rows is compared.
 const exactFlops = 1 << 36
 
 // check compares the result of a program with the reference. The caller holds d.running and has the context.
@@ -34,9 +34,9 @@ func (d *device) check(o *operands, run func() error) (n exec.Numerics, err erro
 	if err := d.stream.Synchronize(); err != nil {
 		return n, err
 	}
-	n.Tolerance = tolerance(o.problem.DType, o.problem.K)
+	n.Tolerance = tolerance(o.problem.Types(), o.problem.K)
 	v := o.verification(n.Tolerance)
-	verdict, err := d.compare(v, o.problem.DType)
+	verdict, err := d.compare(v, o.problem.Output())
 	if err != nil {
 		return n, err
 	}
@@ -47,22 +47,36 @@ func (d *device) check(o *operands, run func() error) (n exec.Numerics, err erro
 }
 
 // tolerance is the error that a correct result of standard normal operands may have, relative to |want| + √K. It is the
-// rounding of the output, 2^−11 for fp16 and 2^−8 for bf16, plus the loss of adding K products in fp32.
+// rounding of the output, 2^−11 for fp16 and 2^−8 for bf16, plus the loss of adding K products in fp32. Sums of int8
+// are exact.
 //
 // Tensor cores truncate: they align 16 products at a time to the largest and add them to the sum, which loses up to
 // 2^−23 of it each time, always downwards. K/16 such steps on sums of the order of √K lose at most K·2^−27 of √K. The
 // tolerance allows twice that. A missing product is an error of 1/√K for a third of the elements, above the tolerance
-// for any K below 2^17.
-func tolerance(out gemm.DType, k int) float64 {
-	rounding := map[gemm.DType]float64{gemm.FP16: 0x1p-11, gemm.BF16: 0x1p-8, gemm.FP32: 0x1p-24}[out]
-	return rounding + float64(k)*0x1p-26
+// for any K below 2^17. A step of tf32 has 8 products, so there are twice as many. FMA rounds each sum by up to 2^−24
+// of it, up or down. That adds up to less, but where K is small, the sums on the way can be larger than their end.
+//
+// For fp8 the tensor cores of some architectures align 32 products to 13 bits below the largest. K/32 steps lose at
+// most K·2^−18. There, a missing step of 32 products is above the tolerance for any K below 2^14.
+func tolerance(t gemm.Types, k int) float64 {
+	rounding := map[gemm.DType]float64{gemm.FP16: 0x1p-11, gemm.BF16: 0x1p-8, gemm.FP32: 0x1p-23}[t.Out]
+	switch t.In {
+	case gemm.FP32:
+		return rounding + 0x1p-21 + float64(k)*0x1p-26
+	case gemm.INT8:
+		return 0
+	case gemm.FP8, gemm.FP8E5M2:
+		return rounding + float64(k)*0x1p-18
+	case gemm.TF32:
+		return rounding + float64(k)*0x1p-25
+	default:
+		return rounding + float64(k)*0x1p-26
+	}
 }
 
 // verification describes the check of C to the kernels that perform it.
 func (o *operands) verification(tolerance float64) gemmgen.Verification {
-	call := gemmgen.Packed(o.problem)
-	call.A.Address, call.B.Address, call.C.Address = o.a.address(fence), o.b.address(fence), o.c.address(fence)
-	return gemmgen.Verification{Call: call, Rows: o.rows, RowStep: o.rowStep, Want: o.want.address(0),
+	return gemmgen.Verification{Call: o.call(), Rows: o.rows, RowStep: o.rowStep, Want: o.want.address(0),
 		Tolerance: float32(tolerance), Scale: float32(math.Sqrt(float64(o.problem.K)))}
 }
 
@@ -73,15 +87,16 @@ func (d *device) refer(o *operands) error {
 	}
 	p := o.problem
 	sample := sampleRows(p)
+	trusted := d.blas != nil && p.DType.Bits() >= 16
 	o.rows, o.rowStep = p.M, 1
-	if d.blas == nil {
-		o.rows, o.rowStep = sample, p.M/sample
+	if !trusted {
+		o.rows, o.rowStep = sample, rowStep(p.M, sample)
 	}
 	want, err := allocate(o.verification(0).WantBytes())
 	if err != nil {
 		return tooLarge(err, p)
 	}
-	if sample == p.M || d.blas == nil {
+	if sample == p.M || !trusted {
 		o.reference = "float64"
 		if sample < p.M {
 			o.reference = fmt.Sprintf("float64, %d of %d rows", sample, p.M)
@@ -107,24 +122,30 @@ func sampleRows(p gemm.Problem) int {
 	return min(p.M, max(1, int(exactFlops/perRow)))
 }
 
+// rowStep spreads a sample over m rows. The step is odd, so that the sample has all places in a tile.
+func rowStep(m, sample int) int {
+	step := m / sample
+	return max(1, step-(step+1)%2)
+}
+
 // trustBLAS lets cuBLAS compute the right values in fp32, and compares a sample of its rows with float64.
 func (d *device) trustBLAS(o *operands, want region, sample int) (string, error) {
-	if err := d.blas.gemm(o, want.at, gemm.FP32)(); err != nil {
+	dense := o.dense(want.at)
+	if err := d.blas.gemm(dense, blasExact)(); err != nil {
 		return "", err
 	}
-	sampled := *o
-	sampled.rows, sampled.rowStep = sample, o.problem.M/sample
+	sampled := *dense
+	sampled.rows, sampled.rowStep = sample, rowStep(o.problem.M, sample)
 	exact, err := allocate(sampled.verification(0).WantBytes())
 	if err != nil {
 		return "", tooLarge(err, o.problem)
 	}
 	defer exact.free()
 	sampled.want = exact
-	v := sampled.verification(tolerance(gemm.FP32, o.problem.K))
+	v := sampled.verification(tolerance(sampled.problem.Types(), o.problem.K))
 	if err := d.exact(v); err != nil {
 		return "", err
 	}
-	v.Call.C.Address = uint64(want.at)
 	verdict, err := d.compare(v, gemm.FP32)
 	if err != nil {
 		return "", err

@@ -3,7 +3,6 @@
 package cuda
 
 import (
-	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -12,56 +11,155 @@ import (
 	"gorgonia.org/cu"
 
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
-	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/mma"
 )
 
-// Random problems, layouts and configurations are right, and each is measured.
+// Random problems, layouts and configurations of every element type are right.
 func TestRandomConfigurations(t *testing.T) {
 	x, d := openGPU(t)
 	if !slices.Contains(d.describe().Kernels, mma.Name) {
 		t.Skip("the device has no such kernels")
 	}
-	random := rand.New(rand.NewPCG(7, 7))
+	for _, dtype := range gemm.DTypes() {
+		t.Run(dtype.String(), func(t *testing.T) {
+			random := rand.New(rand.NewPCG(7, uint64(dtype)))
+			built, errors := 0, map[gemm.DType]float64{}
+			for range 100 {
+				p, c := randomProblem(random, dtype), randomConfig(random)
+				n, ok := checked(t, x, p, c)
+				if ok {
+					built++
+					errors[p.Output()] = max(errors[p.Output()], n.MaxError/max(n.Tolerance, 1e-9))
+				}
+			}
+			t.Logf("%d right, the largest error of each output type over the tolerance: %v", built, errors)
+			if built < 25 {
+				t.Errorf("only %d configurations could be built", built)
+			}
+		})
+	}
+}
+
+// randomProblem returns a small problem, often with odd sizes, gaps between rows and addresses of little alignment.
+func randomProblem(random *rand.Rand, d gemm.DType) gemm.Problem {
+	p := gemm.New(1+random.IntN(400), 1+random.IntN(400), 1+random.IntN(600))
+	if random.IntN(3) == 0 {
+		p.M, p.N, p.K = 16*(1+random.IntN(32)), 16*(1+random.IntN(32)), 16*(1+random.IntN(32))
+	}
+	p.Batch, p.DType = 1+random.IntN(3), d
+	p.Out = d.Outputs()[random.IntN(len(d.Outputs()))]
+	p.SetTrans(random.IntN(2) == 0, random.IntN(2) == 0)
+	if d.Bits() == 8 {
+		p.SetTrans(false, true)
+	}
+	if random.IntN(3) == 0 {
+		p.LDA, p.LDB, p.LDC = p.LD(gemm.A)+random.IntN(9), p.LD(gemm.B)+random.IntN(17), p.LD(gemm.C)+random.IntN(5)
+	}
+	if random.IntN(3) == 0 {
+		for m := gemm.A; m <= gemm.C; m++ {
+			if err := p.SetAlign(m, max(p.Type(m).Bytes(), 1<<random.IntN(5))); err != nil {
+				panic(err)
+			}
+		}
+	}
+	return p.Canonical()
+}
+
+func randomConfig(random *rand.Rand) gemm.Config {
 	pick := func(list []int) int { return list[random.IntN(len(list))] }
-	space, checked := mma.Family{}.Space(), 0
-	for range 400 {
-		p := gemm.New(1+random.IntN(400), 1+random.IntN(400), 1+random.IntN(600))
-		if random.IntN(3) == 0 {
-			p.M, p.N, p.K = 8*(1+random.IntN(64)), 8*(1+random.IntN(64)), 8*(1+random.IntN(64))
-		}
-		p.Batch = 1 + random.IntN(3)
-		p.DType = []gemm.DType{gemm.FP16, gemm.BF16}[random.IntN(2)]
-		p.SetTrans(random.IntN(2) == 0, random.IntN(2) == 0)
-		c := gemm.Config{
-			BlockM: pick(space.BlockM), BlockN: pick(space.BlockN), BlockK: pick(space.BlockK),
-			NumWarps: pick(space.NumWarps), NumStages: pick(space.NumStages),
-			GroupM: 1 + random.IntN(8), SplitK: pick([]int{1, 1, 1, 2, 3, 5}), Kernel: mma.Name,
-		}
-		k, err := x.Compile(t.Context(), 0, p, c)
-		if diag.KindOf(err) == diag.Input && strings.Contains(err.Error(), "cannot be built") {
-			continue
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		n, err := k.Check(t.Context())
-		if err != nil {
-			t.Fatalf("%s on %s: %v", c, p, err)
-		}
-		if !n.OK() || n.Checked != int64(p.M)*int64(p.N)*int64(p.Batch) || n.MaxError == 0 {
-			t.Errorf("%s on %s: %+v", c, p, n)
-		}
-		checked++
+	space := mma.Family{}.Space()
+	return gemm.Config{
+		BlockM: pick(space.BlockM), BlockN: pick(space.BlockN), BlockK: pick(space.BlockK),
+		NumWarps: pick(space.NumWarps), NumStages: pick(space.NumStages),
+		GroupM: 1 + random.IntN(8), SplitK: pick([]int{1, 1, 1, 2, 3, 5}), Kernel: mma.Name,
+	}
+}
+
+// checked checks one kernel. It reports false if there is no such kernel.
+func checked(t *testing.T, x *executor, p gemm.Problem, c gemm.Config) (n exec.Numerics, ok bool) {
+	t.Helper()
+	k, err := x.Compile(t.Context(), 0, p, c)
+	if diag.KindOf(err) == diag.Input && strings.Contains(err.Error(), "cannot be built") {
+		return n, false
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
 		if err := k.Close(); err != nil {
 			t.Error(err)
 		}
+	}()
+	n, err = k.Check(t.Context())
+	if err != nil {
+		t.Fatalf("%s on %s: %v", c, p, err)
 	}
-	t.Logf("%d right", checked)
-	if checked < 100 {
-		t.Errorf("only %d configurations could be built", checked)
+	if !n.OK() || n.Checked != int64(p.M)*int64(p.N)*int64(p.Batch) {
+		t.Errorf("%s on %s: %+v", c, p, n)
+	}
+	return n, true
+}
+
+// Large problems of every type are right, with and without splits, also where only a sample of the rows is compared.
+func TestLargeProblems(t *testing.T) {
+	x, d := openGPU(t)
+	for _, dtype := range gemm.DTypes() {
+		p := gemm.New(4096, 4096, 4096)
+		p.DType = dtype
+		p.SetTrans(false, dtype.Bits() == 8)
+		for _, c := range []gemm.Config{
+			{BlockM: 128, BlockN: 128, BlockK: 32, NumWarps: 8, NumStages: 3, GroupM: 8, SplitK: 1, Kernel: mma.Name},
+			{BlockM: 128, BlockN: 64, BlockK: 64, NumWarps: 8, NumStages: 3, GroupM: 8, SplitK: 8, Kernel: mma.Name},
+		} {
+			k, err := x.Compile(t.Context(), 0, p, c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			n, err := k.Check(t.Context())
+			if err != nil || !n.OK() {
+				t.Errorf("%s on %s: %+v, %v", c, p, n, err)
+			}
+			t.Logf("%s on %s: error %.3g of %.3g, against %s", c, p, n.MaxError, n.Tolerance, d.operands.reference)
+			_ = k.Close()
+		}
+	}
+}
+
+// Operands of tf32 are fp32 in memory, and kernels round them to nearest.
+func TestTF32IsRounded(t *testing.T) {
+	x, d := openGPU(t)
+	for _, layout := range [][2]bool{{false, false}, {true, true}} {
+		p := gemm.New(200, 120, 64)
+		p.DType = gemm.TF32
+		p.SetTrans(layout[0], layout[1])
+		k, err := x.Compile(t.Context(), 0, p, config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = k.(*kernel).run(t.Context(), "checking", exec.InputNormal, func(o *operands, run func() error) error {
+			if err := d.fillPool(gemm.FP32); err != nil {
+				return err
+			}
+			if err := o.randomise(gemm.A, 0); err != nil {
+				return err
+			}
+			if err := o.randomise(gemm.B, 1000); err != nil {
+				return err
+			}
+			n, err := d.check(o, run)
+			if err == nil && (!n.OK() || o.reference != "float64") {
+				t.Errorf("%s: %+v against %s", p, n, o.reference)
+			}
+			d.operands.free()
+			d.operands = nil
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
@@ -147,44 +245,14 @@ type lastProductLess struct {
 }
 
 func (l *lastProductLess) bind(o *operands) (func() error, error) {
-	call := gemmgen.Packed(o.problem)
+	call := o.call()
 	call.Problem.K--
-	call.A.Address, call.B.Address, call.C.Address = o.a.address(fence), o.b.address(fence), o.c.address(fence)
 	g := l.program.(*generated)
-	less := mma.SpecFor(call, o.problem.DType, g.config)
+	less := mma.SpecFor(call, o.problem.Output(), g.config)
 	m, err := g.device.modules.get(less)
 	if err != nil {
 		return nil, err
 	}
 	at, err := less.Launch(m.kernel, call)
 	return func() error { return g.device.start(m.function, at) }, err
-}
-
-// narrow agrees with the definition: the nearest number of the type, the even one of two that are equally near.
-func TestNarrow(t *testing.T) {
-	widen := func(d gemm.DType, bits uint16) float64 {
-		if d == gemm.BF16 {
-			return float64(math.Float32frombits(uint32(bits) << 16))
-		}
-		return math.Ldexp(1+float64(bits&0x3FF)/1024, int(bits>>10&0x1F)-15) * (1 - 2*float64(bits>>15))
-	}
-	random := rand.New(rand.NewPCG(3, 3))
-	for range 100000 {
-		v := float32(random.NormFloat64())
-		for _, d := range []gemm.DType{gemm.FP16, gemm.BF16} {
-			bits := narrow(d, v)
-			if d == gemm.FP16 && math.Abs(float64(v)) < 0x1p-14 {
-				if bits&0x7FFF != 0 {
-					t.Fatalf("%g became %#x", v, bits)
-				}
-				continue
-			}
-			off := math.Abs(widen(d, bits) - float64(v))
-			for _, near := range []uint16{bits - 1, bits + 1} {
-				if other := math.Abs(widen(d, near) - float64(v)); other < off || other == off && bits&1 == 1 {
-					t.Fatalf("%s: %g became %g, %g is nearer", d, v, widen(d, bits), widen(d, near))
-				}
-			}
-		}
-	}
 }

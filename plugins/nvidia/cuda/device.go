@@ -150,6 +150,7 @@ const registersPerThread = 255
 // limits are what the device lets a kernel use.
 func (d *device) limits() gemmgen.Limits {
 	return gemmgen.Limits{
+		Target:             d.target,
 		RegistersPerThread: registersPerThread, RegisterFile: int(d.attributes["register_file"]),
 		SharedMemory: unit.Bytes(d.attributes["shared_memory_bytes"]),
 	}

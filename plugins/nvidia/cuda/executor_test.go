@@ -127,9 +127,19 @@ func TestLibraries(t *testing.T) {
 	if d.blas == nil {
 		t.Skip("there is no cuBLAS")
 	}
+	typed := func(d, out gemm.DType) gemm.Problem {
+		p := gemm.New(256, 128, 512)
+		p.DType, p.Out = d, out
+		p.SetTrans(false, true) // which cuBLAS has for every type
+		return p.Canonical()
+	}
+	padded := typed(gemm.FP16, gemm.FP16)
+	padded.LDA, padded.LDC, padded.AlignB = 520, 144, 8
 	for _, p := range []gemm.Problem{
 		gemm.New(512, 384, 256), gemm.New(100, 72, 4096),
 		{M: 128, N: 64, K: 256, Batch: 3, DType: gemm.BF16, AMajor: gemm.MajorM, BMajor: gemm.MajorK},
+		typed(gemm.FP16, gemm.FP32), typed(gemm.TF32, gemm.FP32), typed(gemm.FP32, gemm.FP32),
+		typed(gemm.INT8, gemm.INT32), typed(gemm.FP8, gemm.FP16), typed(gemm.FP8, gemm.FP32), padded,
 	} {
 		for _, name := range []string{libraryDefault, libraryBest} {
 			k, err := x.Library(t.Context(), 0, p, name)
@@ -142,7 +152,7 @@ func TestLibraries(t *testing.T) {
 			}
 			if err := k.Measure(t.Context(), exec.MeasureOptions{},
 				func(s exec.Sample) bool { return s.Time <= 0 }); err != nil {
-				t.Error(err)
+				t.Errorf("%s on %s: %v", name, p, err)
 			}
 			_ = k.Close()
 		}

@@ -35,8 +35,7 @@ func (d *device) generated(f gemmgen.Family, p gemm.Problem, c gemm.Config) (pro
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	// Operands are aligned to 256 bytes, so the sizes alone decide how wide copies are.
-	spec, reason, detail := f.Program(gemmgen.Packed(p), p.DType, c, d.limits())
+	spec, reason, detail := f.Program(gemmgen.NewCall(p), p.Output(), c, d.limits())
 	if reason != "" {
 		return nil, diag.Inputf("%s cannot be built: %s: %s", c, reason, detail)
 	}
@@ -50,8 +49,7 @@ func (d *device) generated(f gemmgen.Family, p gemm.Problem, c gemm.Config) (pro
 func (g *generated) resources() exec.Resources { return g.uses }
 
 func (g *generated) bind(o *operands) (func() error, error) {
-	call := gemmgen.Packed(o.problem)
-	call.A.Address, call.B.Address, call.C.Address = o.a.address(fence), o.b.address(fence), o.c.address(fence)
+	call := o.call()
 	partials, counters := gemmgen.Workspace(o.problem, g.config)
 	if counters > 0 {
 		if err := o.reserve(counters + partials); err != nil {

@@ -4,7 +4,6 @@ package cuda
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"unsafe"
 
@@ -14,11 +13,12 @@ import (
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
 )
 
-// fence is the size of the guard band before and after each matrix. Every byte of it is poison, which is not a number
-// as fp16, bf16 or fp32. A kernel that reads beyond its operands thus produces NaN, and a write beyond the output is
-// detected.
+// fence is the size of the guard band before and after each matrix. Every byte of it, and of the gaps between rows, is
+// poison, which is not a number in any float type. A kernel that reads beyond its operands thus produces NaN, or with
+// int8 a wrong sum, and a write beyond the output is detected.
 const (
 	fence  = unit.Bytes(4096)
 	poison = 0xFF
@@ -33,7 +33,10 @@ type operands struct {
 	device  *device
 	problem gemm.Problem
 	a, b, c region
-	// want is the right values of every rowStep-th row of C, rows of them, in fp32. reference says what computed them.
+	// first has the addresses of the first elements of A, B and C. They are as aligned as the problem says, not more.
+	first [3]uint64
+	// want is the right values of every rowStep-th row of C, rows of them, in fp32, or in int32 if C is. reference says
+	// what computed them.
 	want          region
 	rows, rowStep int
 	reference     string
@@ -47,9 +50,6 @@ func (d *device) prepare(p gemm.Problem, input string) (*operands, error) {
 	if input != "" && input != exec.InputNormal {
 		return nil, diag.Inputf("there is no input distribution %q", input).At("CUDA").Do("use %s", exec.InputNormal)
 	}
-	if p.DType != gemm.FP16 && p.DType != gemm.BF16 {
-		return nil, diag.Inputf("operands of type %s cannot be made", p.DType).At("CUDA").Do("use fp16 or bf16")
-	}
 	if d.operands != nil && d.operands.problem == p {
 		return d.operands, nil
 	}
@@ -59,31 +59,57 @@ func (d *device) prepare(p gemm.Problem, input string) (*operands, error) {
 		return nil, err
 	}
 	o := &operands{device: d, problem: p}
-	size := unit.Bytes(p.DType.Bytes())
-	matrices := []struct {
-		to    *region
-		count int64
-	}{{&o.a, int64(p.M) * int64(p.K)}, {&o.b, int64(p.K) * int64(p.N)}, {&o.c, int64(p.M) * int64(p.N)}}
-	offset := int64(0)
-	for i, m := range matrices {
-		bytes := size * unit.Bytes(m.count*int64(p.Batch))
+	from := int64(0)
+	for i, to := range []*region{&o.a, &o.b, &o.c} {
+		m := gemm.Operand(i)
 		var err error
-		if *m.to, err = allocate(fence + roundUp(bytes) + fence); err != nil {
+		if *to, err = allocate(fence + roundUp(o.bytes(m)+gemm.MaxVector) + fence); err != nil {
 			o.free()
 			return nil, tooLarge(err, p)
 		}
-		if err := cu.MemsetD8Async(m.to.at, poison, int64(m.to.bytes), d.stream); err != nil {
+		o.first[m] = to.address(o.start(m))
+		if err := cu.MemsetD8Async(to.at, poison, int64(to.bytes), d.stream); err != nil {
 			return nil, err
 		}
-		if i < 2 {
-			if err := o.randomise(m.to, bytes, size*unit.Bytes(offset)); err != nil {
-				return nil, err
-			}
-			offset = (offset + m.count) % poolElements
+		if m == gemm.C {
+			continue
 		}
+		if err := o.randomise(m, from); err != nil {
+			return nil, err
+		}
+		rows, elements := p.Rows(m)
+		from = (from + int64(rows)*int64(elements)) % poolElements
 	}
 	d.operands = o
 	return o, d.stream.Synchronize()
+}
+
+// start is the place of a matrix in its region, behind the fence and as aligned as the problem says.
+func (o *operands) start(m gemm.Operand) unit.Bytes {
+	return fence + unit.Bytes(o.problem.Align(m)%gemm.MaxVector)
+}
+
+// bytes is the size of a matrix, from its first element to its last. Gaps between rows are inside.
+func (o *operands) bytes(m gemm.Operand) unit.Bytes {
+	p := o.problem
+	rows, elements := p.Rows(m)
+	last := int64(p.Batch-1)*int64(p.Stride(m)) + int64(rows-1)*int64(p.LD(m))
+	return unit.Bytes(p.Type(m).Bytes()) * unit.Bytes(last+int64(elements))
+}
+
+// call describes the multiplication to generated kernels.
+func (o *operands) call() gemmgen.Call {
+	call := gemmgen.NewCall(o.problem)
+	call.A.Address, call.B.Address, call.C.Address = o.first[gemm.A], o.first[gemm.B], o.first[gemm.C]
+	return call
+}
+
+// dense returns the operands with a dense C at another address, of the type that the right values have.
+func (o *operands) dense(c cu.DevicePtr) *operands {
+	other := *o
+	other.problem.Out, other.problem.LDC, other.problem.AlignC = gemm.FP32, 0, 0
+	other.first[gemm.C] = uint64(c)
+	return &other
 }
 
 // tooLarge reports that a problem does not fit into memory, if that is the error.
@@ -97,36 +123,57 @@ func tooLarge(err error, p gemm.Problem) error {
 		Do("leave it out, or free the device's memory")
 }
 
-// fillPool generates the random numbers for a type.
+// fillPool generates the random numbers for a type: standard normal ones, for int8 the integers from -127 to 127.
 func (d *device) fillPool(t gemm.DType) error {
 	if d.poolType == t {
 		return nil
 	}
 	// A fixed seed gives the same numbers in every run, so that a wrong result is reproducible.
 	random := rand.New(rand.NewPCG(0x6f726967616d69, uint64(t)))
-	host := make([]uint16, poolElements)
-	for i := range host {
-		host[i] = narrow(t, float32(random.NormFloat64()))
-	}
-	if d.pool.bytes == 0 {
-		var err error
-		if d.pool, err = allocate(2 * poolElements); err != nil {
-			return err
+	size := t.Bytes()
+	host := make([]byte, 0, poolElements*size)
+	for range poolElements {
+		bits := uint32(random.IntN(255) - 127)
+		if t != gemm.INT8 {
+			bits = narrow(t, float32(random.NormFloat64()))
 		}
+		for i := range size {
+			host = append(host, byte(bits>>(8*i)))
+		}
+	}
+	d.pool.free()
+	d.poolType = 0
+	var err error
+	if d.pool, err = allocate(unit.Bytes(len(host))); err != nil {
+		return err
 	}
 	d.poolType = t
-	return cu.MemcpyHtoD(d.pool.at, unsafe.Pointer(&host[0]), 2*poolElements)
+	return cu.MemcpyHtoD(d.pool.at, unsafe.Pointer(&host[0]), int64(len(host)))
 }
 
-// randomise fills a matrix from the pool, beginning at an offset in the pool.
-func (o *operands) randomise(to *region, bytes, from unit.Bytes) error {
-	for done := unit.Bytes(0); done < bytes; {
-		n := min(bytes-done, o.device.pool.bytes-from)
-		target, source := cu.DevicePtr(to.address(fence+done)), cu.DevicePtr(o.device.pool.address(from))
-		if err := cu.MemcpyDtoDAsync(target, source, int64(n), o.device.stream); err != nil {
-			return err
+// randomise fills a matrix from the pool, beginning at an element of the pool. Gaps between rows stay as they are.
+func (o *operands) randomise(m gemm.Operand, element int64) error {
+	p := o.problem
+	size := unit.Bytes(p.DType.Bytes())
+	rows, elements := p.Rows(m)
+	runs, run, pitch := p.Batch*rows, size*unit.Bytes(elements), size*unit.Bytes(p.LD(m))
+	if p.LD(m) == elements {
+		runs, run = 1, size*unit.Bytes(int64(p.Batch)*int64(rows)*int64(elements))
+	}
+	from := size * unit.Bytes(element)
+	for i := range runs {
+		to := o.first[m] + uint64(unit.Bytes(i)*pitch)
+		for done := unit.Bytes(0); done < run; {
+			n := min(run-done, o.device.pool.bytes-from)
+			target, source := cu.DevicePtr(to+uint64(done)), cu.DevicePtr(o.device.pool.address(from))
+			if err := cu.MemcpyDtoDAsync(target, source, int64(n), o.device.stream); err != nil {
+				return err
+			}
+			done, from = done+n, from+n
+			if from == o.device.pool.bytes {
+				from = 0
+			}
 		}
-		done, from = done+n, 0
 	}
 	return nil
 }
@@ -155,35 +202,46 @@ func (o *operands) free() {
 // roundUp rounds up to 256 bytes, the alignment of memory from the driver.
 func roundUp(b unit.Bytes) unit.Bytes { return unit.Bytes((int64(b) + 255) / 256 * 256) }
 
-// narrow rounds a finite number to the nearest fp16 or bf16, ties to even, and returns the bits. Numbers below the
-// smallest normal number become zero: of a standard normal distribution they do not matter, and none overflows.
-func narrow(t gemm.DType, v float32) uint16 {
-	bits := math.Float32bits(v)
-	if t == gemm.BF16 {
-		return uint16((bits + 0x7FFF + bits>>16&1) >> 16)
-	}
-	sign := uint16(bits >> 16 & 0x8000)
-	if exponent := int(bits>>23&0xFF) - 127 + 15; exponent <= 0 {
-		return sign
-	}
-	magnitude := bits&0x7FFFFFFF - (127-15)<<23
-	return sign | uint16((magnitude+0xFFF+magnitude>>13&1)>>13)
-}
-
-// outside counts the bytes that a kernel overwrote in the fences of C. The caller holds d.running and has the context.
+// outside counts the bytes that a kernel overwrote around C: in its fences and between its rows. The caller holds
+// d.running and has the context.
 func (o *operands) outside() (int64, error) {
-	wrong, band := int64(0), make([]byte, int(fence))
 	p := o.problem
-	used := unit.Bytes(int64(p.DType.Bytes()) * int64(p.M) * int64(p.N) * int64(p.Batch))
-	for _, at := range []unit.Bytes{0, fence + used} {
-		if err := cu.MemcpyDtoH(unsafe.Pointer(&band[0]), cu.DevicePtr(o.c.address(at)), int64(len(band))); err != nil {
-			return 0, fmt.Errorf("reading the fence: %w", err)
+	start, end := o.start(gemm.C), o.start(gemm.C)+o.bytes(gemm.C)
+	wrong, err := o.overwritten(0, start)
+	if err != nil {
+		return 0, err
+	}
+	after, err := o.overwritten(end, end+fence)
+	if err != nil {
+		return 0, err
+	}
+	wrong += after
+	if p.LD(gemm.C) == p.N {
+		return wrong, nil
+	}
+	size := unit.Bytes(p.Output().Bytes())
+	row, pitch := size*unit.Bytes(p.N), size*unit.Bytes(p.LD(gemm.C))
+	for i := range p.Batch*p.M - 1 {
+		at := start + unit.Bytes(i)*pitch
+		n, err := o.overwritten(at+row, at+pitch)
+		if err != nil {
+			return 0, err
 		}
-		for _, b := range band {
-			if b != poison {
-				wrong++
-			}
-		}
+		wrong += n
 	}
 	return wrong, nil
+}
+
+// overwritten counts the bytes of a part of C's region that are not poison.
+func (o *operands) overwritten(from, to unit.Bytes) (n int64, err error) {
+	band := make([]byte, int(to-from))
+	if err := cu.MemcpyDtoH(unsafe.Pointer(&band[0]), cu.DevicePtr(o.c.address(from)), int64(len(band))); err != nil {
+		return 0, fmt.Errorf("reading what surrounds C: %w", err)
+	}
+	for _, b := range band {
+		if b != poison {
+			n++
+		}
+	}
+	return n, nil
 }

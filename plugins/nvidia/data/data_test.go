@@ -2,7 +2,10 @@ package data_test
 
 import (
 	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/origami-gemm/origami/core/dataset"
@@ -84,4 +87,46 @@ func TestH200MMA(t *testing.T) {
 		m.Environment.Driver == "" {
 		t.Errorf("%s at 8192³: %+v", c, m)
 	}
+}
+
+// The sweeps over types, layouts, alignments and splits have every configuration of their list on every problem of
+// their list, and all results were right.
+func TestSweeps(t *testing.T) {
+	folders, err := filepath.Glob("sweeps/*/h200-*")
+	if err != nil || len(folders) < 14 {
+		t.Fatalf("%d sweeps, %v", len(folders), err)
+	}
+	for _, folder := range folders {
+		d, err := dataset.Read(folder, os.DirFS(folder))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		set, list := filepath.Dir(folder), strings.TrimPrefix(filepath.Base(folder), "h200-")
+		problems, configs := rows(t, filepath.Join(set, list+".csv")), rows(t, filepath.Join(set, "configs.csv"))
+		if d.Kernel != "triton" || d.WarmL2 || len(d.Problems()) != problems {
+			t.Errorf("%s: %+v, %d problems, want %d", folder, d.Conditions, len(d.Problems()), problems)
+		}
+		for _, p := range d.Problems() {
+			right := 0
+			for _, m := range d.Sweep(p) {
+				if m.Library == "" && m.Status == dataset.OK && m.Numerics.OK() && m.Resources.Registers > 0 {
+					right++
+				}
+			}
+			if right != configs {
+				t.Errorf("%s: %s has %d right and timed configurations, want %d", folder, p, right, configs)
+			}
+		}
+	}
+}
+
+// rows counts the rows of a CSV file below its header.
+func rows(t *testing.T, path string) int {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Count(string(text), "\n") - 1
 }

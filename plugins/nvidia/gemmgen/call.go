@@ -24,24 +24,16 @@ type Call struct {
 	Partials, Counters uint64
 }
 
-// Packed returns the leading dimensions and strides of densely stored matrices, with no addresses.
-func Packed(p gemm.Problem) Call {
-	c := Call{
-		Problem: p, Alpha: 1,
-		A: Matrix{LD: p.K, Stride: p.M * p.K},
-		B: Matrix{LD: p.N, Stride: p.K * p.N},
-		C: Matrix{LD: p.N, Stride: p.M * p.N},
+// NewCall returns A·B for matrices as a problem describes them. Their addresses are not known yet: they are numbers
+// that are only as aligned as the problem promises.
+func NewCall(p gemm.Problem) Call {
+	matrix := func(o gemm.Operand) Matrix {
+		return Matrix{Address: uint64(p.Align(o) % gemm.MaxVector), LD: p.LD(o), Stride: p.Stride(o)}
 	}
-	if p.TransA() {
-		c.A.LD = p.M
-	}
-	if p.TransB() {
-		c.B.LD = p.K
-	}
-	return c
+	return Call{Problem: p, Alpha: 1, A: matrix(gemm.A), B: matrix(gemm.B), C: matrix(gemm.C)}
 }
 
-// Alignment returns how many bytes (16, 8, 4 or 2) divide the address and the length of every contiguous row of A, B
+// Alignment returns how many bytes (16, 8, 4, 2 or 1) divide the address and the length of every contiguous row of A, B
 // and C. The elements of C have the type out.
 func (c Call) Alignment(out gemm.DType) (alignA, alignB, alignC int) {
 	p := c.Problem
@@ -49,7 +41,14 @@ func (c Call) Alignment(out gemm.DType) (alignA, alignB, alignC int) {
 	return c.A.align(rowA, p.DType, p.Batch), c.B.align(rowB, p.DType, p.Batch), c.C.align(p.N, out, p.Batch)
 }
 
-// align returns the largest of 16, 8, 4 and 2 that divides the address and the length of every row.
+// Vectors returns how many bytes (16, 8, 4, 2 or 1) divide the address and the distance of contiguous rows of A, B and
+// C. Rows may end inside of an access of that width, if there is a gap behind them.
+func (c Call) Vectors(out gemm.DType) (vectorA, vectorB, vectorC int) {
+	p := c.Problem
+	return c.A.align(0, p.DType, p.Batch), c.B.align(0, p.DType, p.Batch), c.C.align(0, out, p.Batch)
+}
+
+// align returns the largest of 16, 8, 4, 2 and 1 that divides the address and the length of every row.
 func (m Matrix) align(row int, d gemm.DType, batch int) int {
 	offsets := m.Address | uint64((row|m.LD)*d.Bytes()) | 16
 	if batch > 1 {

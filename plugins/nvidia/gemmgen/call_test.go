@@ -37,14 +37,46 @@ func TestAlignment(t *testing.T) {
 		{"stride of a batch", batch, func(c *Call) { c.A.Stride = 64*64 + 4 }, gemm.FP16, 8, 16, 16},
 		{"stride without a batch", square, func(c *Call) { c.A.Stride = 64*64 + 4 }, gemm.FP16, 16, 16, 16},
 	} {
-		call := Packed(c.problem)
+		call := NewCall(c.problem)
 		if c.change != nil {
 			c.change(&call)
+		}
+		if vectorA, vectorB, vectorC := call.Vectors(c.out); vectorA < c.a || vectorB < c.b || vectorC < c.c {
+			t.Errorf("%s: vectors of %d, %d, %d", c.name, vectorA, vectorB, vectorC)
 		}
 		alignA, alignB, alignC := call.Alignment(c.out)
 		if alignA != c.a || alignB != c.b || alignC != c.c {
 			t.Errorf("%s: %d, %d, %d, want %d, %d, %d", c.name, alignA, alignB, alignC, c.a, c.b, c.c)
 		}
+	}
+}
+
+// TestNewCall: a call has the leading dimensions, strides and alignments of its problem.
+func TestNewCall(t *testing.T) {
+	p := problem(64, 48, 32, 3, false, true)
+	p.LDA, p.LDC, p.AlignB = 40, 50, 4
+	c := NewCall(p)
+	if c.A.LD != 40 || c.A.Stride != 64*40 || c.B.LD != 32 || c.B.Stride != 48*32 || c.C.LD != 50 || c.C.Stride != 64*50 {
+		t.Errorf("%+v", c)
+	}
+	if a, b, out := c.Alignment(gemm.FP16); a != 16 || b != 4 || out != 4 {
+		t.Errorf("aligned to %d, %d and %d bytes", a, b, out)
+	}
+	// Of padded rows, those that are aligned count for the width of accesses, those that are not end inside of one.
+	p.M, p.N, p.K, p.LDA, p.LDB, p.LDC, p.AlignB = 63, 47, 31, 40, 40, 56, 0
+	for m, want := range map[gemm.Operand]int{gemm.A: 16, gemm.B: 16, gemm.C: 16} {
+		a, b, out := NewCall(p).Vectors(gemm.FP16)
+		if got := map[gemm.Operand]int{gemm.A: a, gemm.B: b, gemm.C: out}[m]; got != want || got != p.VectorBytes(m) {
+			t.Errorf("%s has vectors of %d bytes, want %d; the problem says %d", m, got, want, p.VectorBytes(m))
+		}
+	}
+	if a, b, out := NewCall(p).Alignment(gemm.FP16); a != 2 || b != 2 || out != 2 {
+		t.Errorf("rows are aligned to %d, %d and %d bytes", a, b, out)
+	}
+	p = problem(64, 48, 32, 1, false, true)
+	p.DType, p.LDA, p.LDC = gemm.INT8, 33, 50
+	if a, b, out := NewCall(p).Alignment(gemm.INT32); a != 1 || b != 16 || out != 8 {
+		t.Errorf("int8 is aligned to %d, %d and %d bytes", a, b, out)
 	}
 }
 

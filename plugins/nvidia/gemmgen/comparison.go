@@ -25,8 +25,8 @@ const (
 
 // EmitComparison generates the comparison for a C of one type, for devices that cover the target.
 func EmitComparison(out gemm.DType, t target.Target) (*Comparison, error) {
-	if out != gemm.FP16 && out != gemm.BF16 && out != gemm.FP32 {
-		return nil, diag.Inputf("the comparison reads fp16, bf16 or fp32, not %s", out).Do("choose one of them")
+	if out != gemm.FP16 && out != gemm.BF16 && out != gemm.FP32 && out != gemm.INT32 {
+		return nil, diag.Inputf("the comparison reads fp16, bf16, fp32 or int32, not %s", out).Do("choose one of them")
 	}
 	e := &comparisonEmitter{Builder: asm.New("compare_" + out.String()), out: out}
 	e.Header("largest error, number and first index of wrong elements of C: %s", out)
@@ -166,19 +166,18 @@ func (e *comparisonEmitter) compareAll() {
 // which is no error.
 func (e *comparisonEmitter) load() (got, want ptx.Operand) {
 	inside, wrap := e.Pred(), e.Pred()
-	want = e.F32()
-	e.MovF32(want, ptx.Float(0))
 	e.SetpLtU32(inside, e.row, e.rows)
-	if e.out == gemm.FP32 {
-		got = e.F32()
-		e.MovF32(got, ptx.Float(0))
-		e.If(inside).LdGlobalF32(got, ptx.Global(e.got, 0))
-	} else {
+	switch e.out {
+	case gemm.FP32:
+		got, want = e.loadFloat(e.got, inside), e.loadFloat(e.want, inside)
+	case gemm.INT32:
+		got, want = e.loadInteger(e.got, inside), e.loadInteger(e.want, inside)
+	default:
 		got = e.B16()
 		e.MovB16(got, ptx.Int(0))
 		e.If(inside).LdGlobalB16(got, ptx.Global(e.got, 0))
+		want = e.loadFloat(e.want, inside)
 	}
-	e.If(inside).LdGlobalF32(want, ptx.Global(e.want, 0))
 	e.AddS32(e.row, e.row, e.rowStep)
 	e.AddS32(e.column, e.column, e.columnStep)
 	e.AddS64(e.got, e.got, e.gotStep)
@@ -190,16 +189,50 @@ func (e *comparisonEmitter) load() (got, want ptx.Operand) {
 	return got, want
 }
 
+// loadFloat reads a float, zero outside.
+func (e *comparisonEmitter) loadFloat(from, inside ptx.Operand) ptx.Operand {
+	d := e.F32()
+	e.MovF32(d, ptx.Float(0))
+	e.If(inside).LdGlobalF32(d, ptx.Global(from, 0))
+	return d
+}
+
+// loadInteger reads an int32, zero outside.
+func (e *comparisonEmitter) loadInteger(from, inside ptx.Operand) ptx.Operand {
+	d := e.B32()
+	e.MovB32(d, ptx.Int(0))
+	e.If(inside).LdGlobalB32(d, ptx.Global(from, 0))
+	return d
+}
+
+// difference returns got − want and want as floats. The difference of integers is exact before it is rounded, so that
+// it is zero only for equal ones.
+func (e *comparisonEmitter) difference(got, want ptx.Operand) (diff, size ptx.Operand) {
+	diff, size = e.F32(), e.F32()
+	switch e.out {
+	case gemm.FP32:
+		e.SubF32(diff, got, want)
+	case gemm.INT32:
+		integer := e.B32()
+		e.SubS32(integer, got, want)
+		e.CvtF32S32(diff, integer)
+		e.CvtF32S32(size, want)
+		return diff, size
+	default:
+		x := e.F32()
+		e.ToFloat(x, got, e.out)
+		e.SubF32(diff, x, want)
+	}
+	e.MovF32(size, want)
+	return diff, size
+}
+
 // compare adds one element to the thread's verdict.
 func (e *comparisonEmitter) compare(got, want ptx.Operand) {
-	x, diff, size, word, isWrong := got, e.F32(), e.F32(), e.B32(), e.Pred()
-	if e.out != gemm.FP32 {
-		x = e.F32()
-		e.ToFloat(x, got, e.out)
-	}
-	e.SubF32(diff, x, want)
+	word, isWrong := e.B32(), e.Pred()
+	diff, size := e.difference(got, want)
 	e.AbsF32(diff, diff)
-	e.AbsF32(size, want)
+	e.AbsF32(size, size)
 	e.AddF32(size, size, e.scale)
 	e.DivFullF32(diff, diff, size)
 	// The bits of floats that are not negative have the same order as the floats, with NaN above all.

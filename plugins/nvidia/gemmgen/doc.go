@@ -4,7 +4,7 @@
 // This package has what families share: how a call and its matrices are described, how a configuration divides it
 // into CTAs, how a launch packs its parameters, and kernels that verify results.
 //
-//	call := gemmgen.Packed(problem)                                   // addresses, leading dimensions, alpha and beta
+//	call := gemmgen.NewCall(problem)                                   // addresses, leading dimensions, alpha and beta
 //	program, reason, detail := family.Program(call, out, config, limits) // feasible? why not?
 //	kernel, err := program.Emit(target)                               // pure: the same bytes on any machine
 //	launch, err := program.Launch(kernel, call)                       // grid, shared memory, parameter buffer

@@ -11,7 +11,8 @@ import (
 )
 
 // Reference is a kernel that computes rows of A·B as exactly as fp32 can hold them: sums in float64, in the order of K,
-// rounded once. One thread computes one element, whatever the layout and alignment of the matrices.
+// rounded once. For int8 operands it writes int32 instead. One thread computes one element, whatever the layout and
+// alignment of the matrices.
 type Reference struct {
 	*ptx.Kernel
 	dtype          gemm.DType
@@ -20,8 +21,9 @@ type Reference struct {
 
 // EmitReference generates the reference for operands of one type and layout, for devices that cover the target.
 func EmitReference(d gemm.DType, aMajor, bMajor gemm.Major, t target.Target) (*Reference, error) {
-	if d != gemm.FP16 && d != gemm.BF16 {
-		return nil, diag.Inputf("the reference reads fp16 or bf16, not %s", d).Do("choose one of them")
+	if !d.Operand() {
+		return nil, diag.Inputf("the reference reads operands, and none has the type %s", d).
+			Do("use one of %s", gemm.TypeNames(gemm.DTypes()))
 	}
 	e := &referenceEmitter{Builder: asm.New(fmt.Sprintf("reference_%s_%c%c", d, aMajor, bMajor)), dtype: d}
 	e.Header("rows of A * B, summed in float64: %s, A %c-contiguous, B %c-contiguous", d, aMajor, bMajor)
@@ -96,8 +98,14 @@ func (e *referenceEmitter) kernel() {
 	e.ShlB64(at, at, ptx.Int(2))
 	e.CvtaToGlobalU64(to, e.Param64(pWant))
 	e.AddS64(to, to, at)
-	e.CvtF32F64(rounded, e.sum)
-	e.StGlobalF32(ptx.Global(to, 0), rounded)
+	if e.dtype == gemm.INT8 {
+		integer := e.B32()
+		e.CvtS32F64(integer, e.sum)
+		e.StGlobalB32(ptx.Global(to, 0), integer)
+	} else {
+		e.CvtF32F64(rounded, e.sum)
+		e.StGlobalF32(ptx.Global(to, 0), rounded)
+	}
 	e.AddS32(row, row, e.Special(ptx.NctaidY))
 	e.SetpLtU32(e.done, row, rows)
 	e.If(e.done).Bra(nextRow)
@@ -111,13 +119,13 @@ func (e *referenceEmitter) first(o storedOperand, index ptx.Operand) (address, s
 	address, step = e.B64(), e.B64()
 	e.MulLoS64(address, e.batch, e.Param64(o.stride))
 	if o.alongK {
-		e.MovB64(step, ptx.Int(2))
+		e.MovB64(step, ptx.Int(e.dtype.Bytes()))
 		e.MadLoS64(address, index, e.Param64(o.ld), address)
 	} else {
-		e.ShlB64(step, e.Param64(o.ld), ptx.Int(1))
+		e.ShlB64(step, e.Param64(o.ld), ptx.Int(asm.Log2(e.dtype.Bytes())))
 		e.AddS64(address, address, index)
 	}
-	e.ShlB64(address, address, ptx.Int(1))
+	e.ShlB64(address, address, ptx.Int(asm.Log2(e.dtype.Bytes())))
 	base := e.B64()
 	e.CvtaToGlobalU64(base, e.Param64(o.address))
 	e.AddS64(address, address, base)
@@ -132,12 +140,11 @@ func (e *referenceEmitter) sumProducts(unroll int, fromA, stepA, fromB, stepB pt
 	e.If(e.done).Bra(enough)
 	var loaded [][2]ptx.Operand
 	for range unroll {
-		pair := [2]ptx.Operand{e.B16(), e.B16()}
-		e.LdGlobalB16(pair[0], ptx.Global(fromA, 0))
-		e.LdGlobalB16(pair[1], ptx.Global(fromB, 0))
+		loaded = append(loaded, [2]ptx.Operand{
+			e.LoadElement(ptx.Global(fromA, 0), e.dtype), e.LoadElement(ptx.Global(fromB, 0), e.dtype),
+		})
 		e.AddS64(fromA, fromA, stepA)
 		e.AddS64(fromB, fromB, stepB)
-		loaded = append(loaded, pair)
 	}
 	for _, pair := range loaded {
 		e.ToDouble(e.x, pair[0], e.dtype)

@@ -21,7 +21,10 @@ var sm90 = target.Target{CC: 90}
 func verifiers(t *testing.T, to target.Target) map[string]string {
 	t.Helper()
 	texts := map[string]string{}
-	for _, d := range []gemm.DType{gemm.FP16, gemm.BF16} {
+	for _, d := range []gemm.DType{gemm.FP16, gemm.BF16, gemm.FP8, gemm.FP8E5M2, gemm.INT8, gemm.TF32, gemm.FP32} {
+		if (d == gemm.FP8 || d == gemm.FP8E5M2) && to.CC < 89 {
+			continue
+		}
 		for _, majors := range []string{"kn", "kk", "mn", "mk"} {
 			r, err := EmitReference(d, gemm.Major(majors[0]), gemm.Major(majors[1]), to)
 			if err != nil {
@@ -30,7 +33,7 @@ func verifiers(t *testing.T, to target.Target) map[string]string {
 			texts[r.Name] = r.Text
 		}
 	}
-	for _, d := range []gemm.DType{gemm.FP16, gemm.BF16, gemm.FP32} {
+	for _, d := range []gemm.DType{gemm.FP16, gemm.BF16, gemm.FP32, gemm.INT32} {
 		c, err := EmitComparison(d, to)
 		if err != nil {
 			t.Fatal(err)
@@ -44,17 +47,17 @@ func verifiers(t *testing.T, to target.Target) map[string]string {
 // computes, and takes three reductions per CTA to global memory.
 func TestVerifyText(t *testing.T) {
 	texts := verifiers(t, sm90)
-	if len(texts) != 11 {
+	if len(texts) != 32 {
 		t.Errorf("%d kernels", len(texts))
 	}
 	for name, text := range texts {
 		count := func(re string) int { return len(regexp.MustCompile(re).FindAllString(text, -1)) }
 		if strings.HasPrefix(name, "reference") {
-			if count(`fma\.rn\.f64`) != 9 || count(`cvt\.rn\.f32\.f64`) != 1 ||
+			if count(`fma\.rn\.f64`) != 9 || count(`cvt\.rn\.f32\.f64`)+count(`cvt\.rni\.s32\.f64`) != 1 ||
 				count(`(fma|add|mul)\.rn\.f32`) != 0 || count(`st\.global`) != 1 {
 				t.Errorf("%s does not sum in double precision:\n%s", name, text)
 			}
-			want := map[bool]int{true: 18, false: 0}[strings.Contains(name, "fp16")]
+			want := map[bool]int{true: 18, false: 0}[strings.Contains(name, "fp16") || strings.Contains(name, "fp8")]
 			if count(`cvt\.f64\.f16`) != want {
 				t.Errorf("%s widens %d fp16 elements, want %d", name, count(`cvt\.f64\.f16`), want)
 			}
@@ -64,12 +67,12 @@ func TestVerifyText(t *testing.T) {
 			t.Errorf("%s does not reduce once per CTA:\n%s", name, text)
 		}
 		_, loop, _ := strings.Cut(text, "\n$loop:")
-		if strings.LastIndex(loop, "ld.global") > strings.Index(loop, "sub.rn.f32") {
+		if strings.LastIndex(loop, "ld.global") > strings.Index(loop, "abs.f32") {
 			t.Errorf("%s computes before the last load", name)
 		}
 	}
-	if _, err := EmitReference(gemm.FP32, gemm.MajorK, gemm.MajorN, sm90); err == nil {
-		t.Error("a reference for fp32 operands")
+	if _, err := EmitReference(gemm.INT32, gemm.MajorK, gemm.MajorN, sm90); err == nil {
+		t.Error("a reference for int32 operands")
 	}
 	if _, err := EmitComparison(gemm.INT8, sm90); err == nil {
 		t.Error("a comparison of int8")
@@ -77,7 +80,7 @@ func TestVerifyText(t *testing.T) {
 }
 
 func verification(m, n, k, batch, rows, step int) Verification {
-	call := Packed(problem(m, n, k, batch, true, false))
+	call := NewCall(problem(m, n, k, batch, true, false))
 	call.A.Address, call.B.Address, call.C.Address = 1<<40, 1<<41, 1<<42
 	return Verification{
 		Call: call, Rows: rows, RowStep: step, Want: 1 << 43, Verdict: 1 << 44, Tolerance: 0.25, Scale: 2,

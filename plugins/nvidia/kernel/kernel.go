@@ -23,6 +23,8 @@ type Family interface {
 	Name() string
 	// Axes are what the family's configurations have beyond the numbers that every configuration has; nil is none.
 	Axes() []gemm.Axis
+	// Types are those of operands and results that the family has kernels for.
+	Types() []gemm.Types
 	// Space has the values of the candidate list on every axis.
 	Space() arch.Space
 	// Check returns the reason, with numbers, why a configuration is not a kernel of the family or does not fit the
@@ -33,18 +35,36 @@ type Family interface {
 	Resources(d *gpu.Device, o Operands, c gemm.Config, masked bool) Resources
 	// Loop describes the K loop of a kernel, for any valid configuration.
 	Loop(d *gpu.Device, o Operands, c gemm.Config) Loop
+	// Width is the width in bytes of the widest access to a matrix that the kernels of the family make for a problem, at
+	// most gemm.MaxVector.
+	Width(p *gemm.Problem, o gemm.Operand) int
+	// Copies describes the loads of a K step, for any valid configuration.
+	Copies(d *gpu.Device, o Operands, c gemm.Config) Copies
+	// Reduction describes how the sums of the CTAs that share a tile are added up. It is zero without a split of K.
+	Reduction(p *gemm.Problem, c gemm.Config) Reduction
 	// Overhead is the cost of each K step besides loads and matrix instructions.
 	Overhead() Overhead
 }
 
 // Operands are the properties of a problem that a kernel is compiled for.
 type Operands struct {
-	DType          gemm.DType
+	// DType is the type of A and B, Out that of C.
+	DType, Out     gemm.DType
 	AMajor, BMajor gemm.Major
+	// WidthA and WidthB are Family.Width of A and B. 0 is the widest.
+	WidthA, WidthB int
 }
 
-// OperandsOf returns the operands of a problem.
-func OperandsOf(p *gemm.Problem) Operands { return Operands{p.DType, p.AMajor, p.BMajor} }
+// OperandsOf returns the operands of a problem, at the widest accesses. Models have no cost of narrower ones yet.
+func OperandsOf(p *gemm.Problem) Operands {
+	return Operands{DType: p.DType, Out: p.Output(), AMajor: p.AMajor, BMajor: p.BMajor}
+}
+
+// WithWidths returns the operands with the widths that a family's kernels have for a problem.
+func (o Operands) WithWidths(f Family, p *gemm.Problem) Operands {
+	o.WidthA, o.WidthB = f.Width(p, gemm.A), f.Width(p, gemm.B)
+	return o
+}
 
 // Resources are the resources of a kernel on an SM.
 type Resources struct {
@@ -68,6 +88,24 @@ type Loop struct {
 	// RepeatM and RepeatN: for each row or column outside the matrix, a tile reads the last row of A, or the last
 	// column of B, again. All SMs then read the same cache line.
 	RepeatM, RepeatN bool
+}
+
+// Copies are the loads of a thread from global memory in each K step.
+type Copies struct {
+	// CountA and CountB are their numbers, at least 1. BytesA and BytesB are the bytes of each.
+	CountA, CountB int
+	BytesA, BytesB int
+	// AsyncA and AsyncB: they are asynchronous copies to shared memory, ahead of their use. Otherwise the data pass
+	// through registers.
+	AsyncA, AsyncB bool
+}
+
+// Reduction is the cost of adding up the sums of the CTAs that share a tile.
+type Reduction struct {
+	// Workspace is what the CTAs write of their sums. It is read once.
+	Workspace unit.Bytes
+	// Launches are the launches after the multiplication.
+	Launches int
 }
 
 // Overhead is the cost of each K step of a family's kernels besides loads and matrix instructions.
@@ -116,15 +154,20 @@ func (q Quantity) Range(low, high float64) string {
 	return fmt.Sprintf("%.4g–%.4g%s", low*scale, high*scale, unit)
 }
 
-// Declared describes the families that have axes, as an arch.Description lists them.
+// Declared describes families as an arch.Description lists them. Of their types it has those that the model takes.
 func Declared[F interface {
 	Name() string
 	Axes() []gemm.Axis
-}](families []F) (declared []arch.Family) {
+	Types() []gemm.Types
+}](families []F, takes func(gemm.Types) bool) (declared []arch.Family) {
 	for _, f := range families {
-		if axes := f.Axes(); len(axes) > 0 {
-			declared = append(declared, arch.Family{Name: f.Name(), Axes: axes})
+		one := arch.Family{Name: f.Name(), Axes: f.Axes()}
+		for _, t := range f.Types() {
+			if takes(t) {
+				one.Types = append(one.Types, t)
+			}
 		}
+		declared = append(declared, one)
 	}
 	return declared
 }

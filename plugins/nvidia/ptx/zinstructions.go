@@ -110,610 +110,712 @@ func (k *Builder) CvtU32U64(d, a Operand) { k.emit(16, d, a) }
 // Needs sm_10, PTX 1.0.
 func (k *Builder) CvtU32U16(d, a Operand) { k.emit(17, d, a) }
 
+// CvtS32S8 is "cvt.s32.s8": d = low byte of a, sign-extended.
+//
+// Operands: d: b32; a: b16.
+// Needs sm_10, PTX 1.0.
+func (k *Builder) CvtS32S8(d, a Operand) { k.emit(18, d, a) }
+
 // AddS64 is "add.s64": d = a + b.
 //
 // Operands: d: b64; a: b64; b: b64 or integer.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) AddS64(d, a, b Operand) { k.emit(18, d, a, b) }
+func (k *Builder) AddS64(d, a, b Operand) { k.emit(19, d, a, b) }
 
 // MulLoS64 is "mul.lo.s64": d = low 64 bits of a * b.
 //
 // Operands: d: b64; a: b64; b: b64 or integer.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) MulLoS64(d, a, b Operand) { k.emit(19, d, a, b) }
+func (k *Builder) MulLoS64(d, a, b Operand) { k.emit(20, d, a, b) }
 
 // MadLoS64 is "mad.lo.s64": d = low 64 bits of a * b, plus c.
 //
 // Operands: d: b64; a: b64; b: b64 or integer; c: b64 or integer.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) MadLoS64(d, a, b, c Operand) { k.emit(20, d, a, b, c) }
+func (k *Builder) MadLoS64(d, a, b, c Operand) { k.emit(21, d, a, b, c) }
 
 // DivU32 is "div.u32": d = a / b, unsigned.
 //
 // Operands: d: b32; a: b32; b: b32 or integer.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) DivU32(d, a, b Operand) { k.emit(21, d, a, b) }
+func (k *Builder) DivU32(d, a, b Operand) { k.emit(22, d, a, b) }
 
 // MinS32 is "min.s32": d = the smaller of a and b, signed.
 //
 // Operands: d: b32; a: b32; b: b32 or integer.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) MinS32(d, a, b Operand) { k.emit(22, d, a, b) }
+func (k *Builder) MinS32(d, a, b Operand) { k.emit(23, d, a, b) }
 
 // MaxS32 is "max.s32": d = the larger of a and b, signed.
 //
 // Operands: d: b32; a: b32; b: b32 or integer.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) MaxS32(d, a, b Operand) { k.emit(23, d, a, b) }
+func (k *Builder) MaxS32(d, a, b Operand) { k.emit(24, d, a, b) }
 
 // MinU32 is "min.u32": d = the smaller of a and b, unsigned.
 //
 // Operands: d: b32; a: b32; b: b32 or integer.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) MinU32(d, a, b Operand) { k.emit(24, d, a, b) }
+func (k *Builder) MinU32(d, a, b Operand) { k.emit(25, d, a, b) }
 
 // MaxU32 is "max.u32": d = the larger of a and b, unsigned.
 //
 // Operands: d: b32; a: b32; b: b32 or integer.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) MaxU32(d, a, b Operand) { k.emit(25, d, a, b) }
+func (k *Builder) MaxU32(d, a, b Operand) { k.emit(26, d, a, b) }
+
+// AbsS32 is "abs.s32": d = |a|.
+//
+// Operands: d: b32; a: b32.
+// Needs sm_10, PTX 1.0.
+func (k *Builder) AbsS32(d, a Operand) { k.emit(27, d, a) }
 
 // MinU64 is "min.u64": d = the smaller of a and b, unsigned.
 //
 // Operands: d: b64; a: b64; b: b64.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) MinU64(d, a, b Operand) { k.emit(26, d, a, b) }
+func (k *Builder) MinU64(d, a, b Operand) { k.emit(28, d, a, b) }
 
 // AndB32 is "and.b32": d = a & b.
 //
 // Operands: d: b32; a: b32; b: b32 or integer.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) AndB32(d, a, b Operand) { k.emit(27, d, a, b) }
+func (k *Builder) AndB32(d, a, b Operand) { k.emit(29, d, a, b) }
 
 // OrB32 is "or.b32": d = a | b.
 //
 // Operands: d: b32; a: b32; b: b32 or integer.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) OrB32(d, a, b Operand) { k.emit(28, d, a, b) }
+func (k *Builder) OrB32(d, a, b Operand) { k.emit(30, d, a, b) }
 
 // XorB32 is "xor.b32": d = a ^ b.
 //
 // Operands: d: b32; a: b32; b: b32 or integer.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) XorB32(d, a, b Operand) { k.emit(29, d, a, b) }
+func (k *Builder) XorB32(d, a, b Operand) { k.emit(31, d, a, b) }
 
 // ShlB32 is "shl.b32": d = a << b.
 //
 // Operands: d: b32; a: b32; b: b32 or integer.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) ShlB32(d, a, b Operand) { k.emit(30, d, a, b) }
+func (k *Builder) ShlB32(d, a, b Operand) { k.emit(32, d, a, b) }
 
 // ShrU32 is "shr.u32": d = a >> b, filled with zeros.
 //
 // Operands: d: b32; a: b32; b: b32 or integer.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) ShrU32(d, a, b Operand) { k.emit(31, d, a, b) }
+func (k *Builder) ShrU32(d, a, b Operand) { k.emit(33, d, a, b) }
 
 // ShlB64 is "shl.b64": d = a << b.
 //
 // Operands: d: b64; a: b64; b: b32 or integer.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) ShlB64(d, a, b Operand) { k.emit(32, d, a, b) }
+func (k *Builder) ShlB64(d, a, b Operand) { k.emit(34, d, a, b) }
 
 // SetpEqS32 is "setp.eq.s32": d = (a == b).
 //
 // Operands: d: pred; a: b32; b: b32 or integer.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) SetpEqS32(d, a, b Operand) { k.emit(33, d, a, b) }
+func (k *Builder) SetpEqS32(d, a, b Operand) { k.emit(35, d, a, b) }
 
 // SetpNeS32 is "setp.ne.s32": d = (a != b).
 //
 // Operands: d: pred; a: b32; b: b32 or integer.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) SetpNeS32(d, a, b Operand) { k.emit(34, d, a, b) }
+func (k *Builder) SetpNeS32(d, a, b Operand) { k.emit(36, d, a, b) }
 
 // SetpLtS32 is "setp.lt.s32": d = (a < b), signed.
 //
 // Operands: d: pred; a: b32; b: b32 or integer.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) SetpLtS32(d, a, b Operand) { k.emit(35, d, a, b) }
+func (k *Builder) SetpLtS32(d, a, b Operand) { k.emit(37, d, a, b) }
 
 // SetpGtS32 is "setp.gt.s32": d = (a > b), signed.
 //
 // Operands: d: pred; a: b32; b: b32 or integer.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) SetpGtS32(d, a, b Operand) { k.emit(36, d, a, b) }
+func (k *Builder) SetpGtS32(d, a, b Operand) { k.emit(38, d, a, b) }
 
 // SetpGeU32 is "setp.ge.u32": d = (a >= b), unsigned.
 //
 // Operands: d: pred; a: b32; b: b32 or integer.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) SetpGeU32(d, a, b Operand) { k.emit(37, d, a, b) }
+func (k *Builder) SetpGeU32(d, a, b Operand) { k.emit(39, d, a, b) }
 
 // SetpLtU32 is "setp.lt.u32": d = (a < b), unsigned.
 //
 // Operands: d: pred; a: b32; b: b32 or integer.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) SetpLtU32(d, a, b Operand) { k.emit(38, d, a, b) }
+func (k *Builder) SetpLtU32(d, a, b Operand) { k.emit(40, d, a, b) }
 
 // SetpGtuF32 is "setp.gtu.f32": d = (a > b), true for NaN.
 //
 // Operands: d: pred; a: f32; b: f32 or float.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) SetpGtuF32(d, a, b Operand) { k.emit(39, d, a, b) }
+func (k *Builder) SetpGtuF32(d, a, b Operand) { k.emit(41, d, a, b) }
 
 // SetpNeuF32 is "setp.neu.f32": d = (a != b), true for NaN.
 //
 // Operands: d: pred; a: f32; b: f32 or float.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) SetpNeuF32(d, a, b Operand) { k.emit(40, d, a, b) }
+func (k *Builder) SetpNeuF32(d, a, b Operand) { k.emit(42, d, a, b) }
 
 // AndPred is "and.pred": d = a && b.
 //
 // Operands: d: pred; a: pred; b: pred.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) AndPred(d, a, b Operand) { k.emit(41, d, a, b) }
+func (k *Builder) AndPred(d, a, b Operand) { k.emit(43, d, a, b) }
 
 // SelpB32 is "selp.b32": d = c ? a : b.
 //
 // Operands: d: b32; a: b32 or integer; b: b32 or integer; c: pred.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) SelpB32(d, a, b, c Operand) { k.emit(42, d, a, b, c) }
+func (k *Builder) SelpB32(d, a, b, c Operand) { k.emit(44, d, a, b, c) }
 
 // AddF32 is "add.rn.f32": d = a + b.
 //
 // Operands: d: f32; a: f32; b: f32 or float.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) AddF32(d, a, b Operand) { k.emit(43, d, a, b) }
+func (k *Builder) AddF32(d, a, b Operand) { k.emit(45, d, a, b) }
 
 // SubF32 is "sub.rn.f32": d = a - b.
 //
 // Operands: d: f32; a: f32; b: f32 or float.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) SubF32(d, a, b Operand) { k.emit(44, d, a, b) }
+func (k *Builder) SubF32(d, a, b Operand) { k.emit(46, d, a, b) }
 
 // MulF32 is "mul.rn.f32": d = a * b.
 //
 // Operands: d: f32; a: f32; b: f32 or float.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) MulF32(d, a, b Operand) { k.emit(45, d, a, b) }
+func (k *Builder) MulF32(d, a, b Operand) { k.emit(47, d, a, b) }
 
 // FmaF32 is "fma.rn.f32": d = a * b + c, rounded once.
 //
 // Operands: d: f32; a: f32; b: f32 or float; c: f32 or float.
 // Needs sm_20, PTX 2.0.
-func (k *Builder) FmaF32(d, a, b, c Operand) { k.emit(46, d, a, b, c) }
+func (k *Builder) FmaF32(d, a, b, c Operand) { k.emit(48, d, a, b, c) }
 
 // DivFullF32 is "div.full.f32": d = a / b, within 2 ulp.
 //
 // Operands: d: f32; a: f32; b: f32 or float.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) DivFullF32(d, a, b Operand) { k.emit(47, d, a, b) }
+func (k *Builder) DivFullF32(d, a, b Operand) { k.emit(49, d, a, b) }
 
 // AbsF32 is "abs.f32": d = |a|.
 //
 // Operands: d: f32; a: f32.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) AbsF32(d, a Operand) { k.emit(48, d, a) }
+func (k *Builder) AbsF32(d, a Operand) { k.emit(50, d, a) }
 
 // FmaF64 is "fma.rn.f64": d = a * b + c, rounded once.
 //
 // Operands: d: f64; a: f64; b: f64; c: f64.
 // Needs sm_13, PTX 1.4.
-func (k *Builder) FmaF64(d, a, b, c Operand) { k.emit(49, d, a, b, c) }
+func (k *Builder) FmaF64(d, a, b, c Operand) { k.emit(51, d, a, b, c) }
 
 // CvtF32F16 is "cvt.f32.f16": d = a.
 //
 // Operands: d: f32; a: b16.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) CvtF32F16(d, a Operand) { k.emit(50, d, a) }
+func (k *Builder) CvtF32F16(d, a Operand) { k.emit(52, d, a) }
 
 // CvtF16F32 is "cvt.rn.f16.f32": d = a, to nearest even.
 //
 // Operands: d: b16; a: f32.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) CvtF16F32(d, a Operand) { k.emit(51, d, a) }
+func (k *Builder) CvtF16F32(d, a Operand) { k.emit(53, d, a) }
 
 // CvtBF16F32 is "cvt.rn.bf16.f32": d = a, to nearest even.
 //
 // Operands: d: b16; a: f32.
 // Needs sm_80, PTX 7.0.
-func (k *Builder) CvtBF16F32(d, a Operand) { k.emit(52, d, a) }
+func (k *Builder) CvtBF16F32(d, a Operand) { k.emit(54, d, a) }
 
 // CvtF16x2F32 is "cvt.rn.f16x2.f32": d = hi:lo, to nearest even.
 //
 // Operands: d: b32; hi: f32; lo: f32.
 // Needs sm_80, PTX 7.0.
-func (k *Builder) CvtF16x2F32(d, hi, lo Operand) { k.emit(53, d, hi, lo) }
+func (k *Builder) CvtF16x2F32(d, hi, lo Operand) { k.emit(55, d, hi, lo) }
 
 // CvtBF16x2F32 is "cvt.rn.bf16x2.f32": d = hi:lo, to nearest even.
 //
 // Operands: d: b32; hi: f32; lo: f32.
 // Needs sm_80, PTX 7.0.
-func (k *Builder) CvtBF16x2F32(d, hi, lo Operand) { k.emit(54, d, hi, lo) }
+func (k *Builder) CvtBF16x2F32(d, hi, lo Operand) { k.emit(56, d, hi, lo) }
 
 // CvtF64F16 is "cvt.f64.f16": d = a.
 //
 // Operands: d: f64; a: b16.
 // Needs sm_13, PTX 1.4.
-func (k *Builder) CvtF64F16(d, a Operand) { k.emit(55, d, a) }
+func (k *Builder) CvtF64F16(d, a Operand) { k.emit(57, d, a) }
 
 // CvtF64F32 is "cvt.f64.f32": d = a.
 //
 // Operands: d: f64; a: f32.
 // Needs sm_13, PTX 1.4.
-func (k *Builder) CvtF64F32(d, a Operand) { k.emit(56, d, a) }
+func (k *Builder) CvtF64F32(d, a Operand) { k.emit(58, d, a) }
 
 // CvtF32F64 is "cvt.rn.f32.f64": d = a, to nearest even.
 //
 // Operands: d: f32; a: f64.
 // Needs sm_13, PTX 1.4.
-func (k *Builder) CvtF32F64(d, a Operand) { k.emit(57, d, a) }
+func (k *Builder) CvtF32F64(d, a Operand) { k.emit(59, d, a) }
+
+// CvtF16x2E4M3x2 is "cvt.rn.f16x2.e4m3x2": d = the two fp8 numbers of a, in e4m3.
+//
+// Operands: d: b32; a: b16.
+// Needs sm_89, PTX 8.1.
+func (k *Builder) CvtF16x2E4M3x2(d, a Operand) { k.emit(60, d, a) }
+
+// CvtF16x2E5M2x2 is "cvt.rn.f16x2.e5m2x2": d = the two fp8 numbers of a, in e5m2.
+//
+// Operands: d: b32; a: b16.
+// Needs sm_89, PTX 8.1.
+func (k *Builder) CvtF16x2E5M2x2(d, a Operand) { k.emit(61, d, a) }
+
+// CvtRnaTF32F32 is "cvt.rna.tf32.f32": d = a as tf32, to nearest, ties away from zero.
+//
+// Operands: d: b32; a: b32 or f32.
+// Needs sm_80, PTX 7.0.
+func (k *Builder) CvtRnaTF32F32(d, a Operand) { k.emit(62, d, a) }
+
+// CvtF32S32 is "cvt.rn.f32.s32": d = a, to nearest even.
+//
+// Operands: d: f32; a: b32.
+// Needs sm_10, PTX 1.0.
+func (k *Builder) CvtF32S32(d, a Operand) { k.emit(63, d, a) }
+
+// CvtF64S32 is "cvt.rn.f64.s32": d = a.
+//
+// Operands: d: f64; a: b32.
+// Needs sm_13, PTX 1.4.
+func (k *Builder) CvtF64S32(d, a Operand) { k.emit(64, d, a) }
+
+// CvtS32F64 is "cvt.rni.s32.f64": d = a, to the nearest integer.
+//
+// Operands: d: b32; a: f64.
+// Needs sm_13, PTX 1.4.
+func (k *Builder) CvtS32F64(d, a Operand) { k.emit(65, d, a) }
 
 // MovF32Bits is "mov.b32": d = the float whose bits are a.
 //
 // Operands: d: f32; a: b32.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) MovF32Bits(d, a Operand) { k.emit(58, d, a) }
+func (k *Builder) MovF32Bits(d, a Operand) { k.emit(66, d, a) }
 
 // MovB32Bits is "mov.b32": d = the bits of a.
 //
 // Operands: d: b32; a: f32.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) MovB32Bits(d, a Operand) { k.emit(59, d, a) }
+func (k *Builder) MovB32Bits(d, a Operand) { k.emit(67, d, a) }
 
 // LdParamU32 is "ld.param.u32": d = a 32-bit parameter.
 //
 // Operands: d: b32; addr: [param].
 // Needs sm_10, PTX 1.0.
-func (k *Builder) LdParamU32(d, addr Operand) { k.emit(60, d, addr) }
+func (k *Builder) LdParamU32(d, addr Operand) { k.emit(68, d, addr) }
 
 // LdParamU64 is "ld.param.u64": d = a 64-bit parameter.
 //
 // Operands: d: b64; addr: [param].
 // Needs sm_10, PTX 1.0.
-func (k *Builder) LdParamU64(d, addr Operand) { k.emit(61, d, addr) }
+func (k *Builder) LdParamU64(d, addr Operand) { k.emit(69, d, addr) }
 
 // LdParamF32 is "ld.param.f32": d = a single-precision parameter.
 //
 // Operands: d: f32; addr: [param].
 // Needs sm_10, PTX 1.0.
-func (k *Builder) LdParamF32(d, addr Operand) { k.emit(62, d, addr) }
+func (k *Builder) LdParamF32(d, addr Operand) { k.emit(70, d, addr) }
+
+// LdGlobalB8 is "ld.global.b8": d = the byte at addr, zero-extended.
+//
+// Operands: d: b16; addr: [global].
+// Needs sm_10, PTX 1.0.
+func (k *Builder) LdGlobalB8(d, addr Operand) { k.emit(71, d, addr) }
 
 // LdGlobalB16 is "ld.global.b16": d = 2 bytes at addr.
 //
 // Operands: d: b16; addr: [global].
 // Needs sm_10, PTX 1.0.
-func (k *Builder) LdGlobalB16(d, addr Operand) { k.emit(63, d, addr) }
+func (k *Builder) LdGlobalB16(d, addr Operand) { k.emit(72, d, addr) }
 
 // LdGlobalB32 is "ld.global.b32": d = 4 bytes at addr.
 //
 // Operands: d: b32; addr: [global].
 // Needs sm_10, PTX 1.0.
-func (k *Builder) LdGlobalB32(d, addr Operand) { k.emit(64, d, addr) }
+func (k *Builder) LdGlobalB32(d, addr Operand) { k.emit(73, d, addr) }
 
 // LdGlobalV2B32 is "ld.global.v2.b32": d = 8 bytes at addr.
 //
 // Operands: d: {2 × b32}; addr: [global].
 // Needs sm_10, PTX 1.0.
-func (k *Builder) LdGlobalV2B32(d, addr Operand) { k.emit(65, d, addr) }
+func (k *Builder) LdGlobalV2B32(d, addr Operand) { k.emit(74, d, addr) }
 
 // LdGlobalV4B32 is "ld.global.v4.b32": d = 16 bytes at addr.
 //
 // Operands: d: {4 × b32}; addr: [global].
 // Needs sm_10, PTX 1.0.
-func (k *Builder) LdGlobalV4B32(d, addr Operand) { k.emit(66, d, addr) }
+func (k *Builder) LdGlobalV4B32(d, addr Operand) { k.emit(75, d, addr) }
 
 // LdGlobalF32 is "ld.global.f32": d = a float at addr.
 //
 // Operands: d: f32; addr: [global].
 // Needs sm_10, PTX 1.0.
-func (k *Builder) LdGlobalF32(d, addr Operand) { k.emit(67, d, addr) }
+func (k *Builder) LdGlobalF32(d, addr Operand) { k.emit(76, d, addr) }
 
 // LdGlobalV2F32 is "ld.global.v2.f32": d = 2 floats at addr.
 //
 // Operands: d: {2 × f32}; addr: [global].
 // Needs sm_10, PTX 1.0.
-func (k *Builder) LdGlobalV2F32(d, addr Operand) { k.emit(68, d, addr) }
+func (k *Builder) LdGlobalV2F32(d, addr Operand) { k.emit(77, d, addr) }
 
 // LdGlobalV4F32 is "ld.global.v4.f32": d = 4 floats at addr.
 //
 // Operands: d: {4 × f32}; addr: [global].
 // Needs sm_10, PTX 1.0.
-func (k *Builder) LdGlobalV4F32(d, addr Operand) { k.emit(69, d, addr) }
+func (k *Builder) LdGlobalV4F32(d, addr Operand) { k.emit(78, d, addr) }
 
 // StGlobalB16 is "st.global.b16": 2 bytes at addr = a.
 //
 // Operands: addr: [global]; a: b16.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) StGlobalB16(addr, a Operand) { k.emit(70, addr, a) }
+func (k *Builder) StGlobalB16(addr, a Operand) { k.emit(79, addr, a) }
 
 // StGlobalB32 is "st.global.b32": 4 bytes at addr = a.
 //
 // Operands: addr: [global]; a: b32 or integer.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) StGlobalB32(addr, a Operand) { k.emit(71, addr, a) }
+func (k *Builder) StGlobalB32(addr, a Operand) { k.emit(80, addr, a) }
 
 // StGlobalV2B32 is "st.global.v2.b32": 8 bytes at addr = a.
 //
 // Operands: addr: [global]; a: {2 × b32}.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) StGlobalV2B32(addr, a Operand) { k.emit(72, addr, a) }
+func (k *Builder) StGlobalV2B32(addr, a Operand) { k.emit(81, addr, a) }
 
 // StGlobalV4B32 is "st.global.v4.b32": 16 bytes at addr = a.
 //
 // Operands: addr: [global]; a: {4 × b32}.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) StGlobalV4B32(addr, a Operand) { k.emit(73, addr, a) }
+func (k *Builder) StGlobalV4B32(addr, a Operand) { k.emit(82, addr, a) }
 
 // StGlobalF32 is "st.global.f32": float at addr = a.
 //
 // Operands: addr: [global]; a: f32.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) StGlobalF32(addr, a Operand) { k.emit(74, addr, a) }
+func (k *Builder) StGlobalF32(addr, a Operand) { k.emit(83, addr, a) }
 
 // StGlobalV2F32 is "st.global.v2.f32": 2 floats at addr = a.
 //
 // Operands: addr: [global]; a: {2 × f32}.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) StGlobalV2F32(addr, a Operand) { k.emit(75, addr, a) }
+func (k *Builder) StGlobalV2F32(addr, a Operand) { k.emit(84, addr, a) }
 
 // StGlobalV4F32 is "st.global.v4.f32": 4 floats at addr = a.
 //
 // Operands: addr: [global]; a: {4 × f32}.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) StGlobalV4F32(addr, a Operand) { k.emit(76, addr, a) }
+func (k *Builder) StGlobalV4F32(addr, a Operand) { k.emit(85, addr, a) }
 
 // AtomAddU32 is "atom.acq_rel.gpu.global.add.u32": d = 4 bytes at addr, which become d + a; orders memory for the whole device.
 //
 // Operands: d: b32; addr: [global]; a: b32 or integer.
 // Needs sm_70, PTX 6.0.
-func (k *Builder) AtomAddU32(d, addr, a Operand) { k.emit(77, d, addr, a) }
+func (k *Builder) AtomAddU32(d, addr, a Operand) { k.emit(86, d, addr, a) }
 
 // RedGlobalMaxU32 is "red.global.max.u32": 4 bytes at addr become the larger of them and a, unsigned.
 //
 // Operands: addr: [global]; a: b32.
 // Needs sm_20, PTX 1.2.
-func (k *Builder) RedGlobalMaxU32(addr, a Operand) { k.emit(78, addr, a) }
+func (k *Builder) RedGlobalMaxU32(addr, a Operand) { k.emit(87, addr, a) }
 
 // RedGlobalAddU64 is "red.global.add.u64": 8 bytes at addr become their sum with a.
 //
 // Operands: addr: [global]; a: b64.
 // Needs sm_20, PTX 1.2.
-func (k *Builder) RedGlobalAddU64(addr, a Operand) { k.emit(79, addr, a) }
+func (k *Builder) RedGlobalAddU64(addr, a Operand) { k.emit(88, addr, a) }
 
 // RedGlobalMinU64 is "red.global.min.u64": 8 bytes at addr become the smaller of them and a, unsigned.
 //
 // Operands: addr: [global]; a: b64.
 // Needs sm_32, PTX 3.1.
-func (k *Builder) RedGlobalMinU64(addr, a Operand) { k.emit(80, addr, a) }
+func (k *Builder) RedGlobalMinU64(addr, a Operand) { k.emit(89, addr, a) }
 
 // FenceAcqRelGpu is "fence.acq_rel.gpu": orders this thread's memory accesses before and after it for the whole device.
 //
 // Needs sm_70, PTX 6.0.
-func (k *Builder) FenceAcqRelGpu() { k.emit(81) }
+func (k *Builder) FenceAcqRelGpu() { k.emit(90) }
 
 // LdSharedB32 is "ld.shared.b32": d = 4 bytes at addr.
 //
 // Operands: d: b32; addr: [shared].
 // Needs sm_10, PTX 1.0.
-func (k *Builder) LdSharedB32(d, addr Operand) { k.emit(82, d, addr) }
+func (k *Builder) LdSharedB32(d, addr Operand) { k.emit(91, d, addr) }
 
 // LdSharedF32 is "ld.shared.f32": d = a float at addr.
 //
 // Operands: d: f32; addr: [shared].
 // Needs sm_10, PTX 1.0.
-func (k *Builder) LdSharedF32(d, addr Operand) { k.emit(83, d, addr) }
+func (k *Builder) LdSharedF32(d, addr Operand) { k.emit(92, d, addr) }
 
 // LdSharedV2F32 is "ld.shared.v2.f32": d = 2 floats at addr.
 //
 // Operands: d: {2 × f32}; addr: [shared].
 // Needs sm_10, PTX 1.0.
-func (k *Builder) LdSharedV2F32(d, addr Operand) { k.emit(84, d, addr) }
+func (k *Builder) LdSharedV2F32(d, addr Operand) { k.emit(93, d, addr) }
 
 // LdSharedV4F32 is "ld.shared.v4.f32": d = 4 floats at addr.
 //
 // Operands: d: {4 × f32}; addr: [shared].
 // Needs sm_10, PTX 1.0.
-func (k *Builder) LdSharedV4F32(d, addr Operand) { k.emit(85, d, addr) }
+func (k *Builder) LdSharedV4F32(d, addr Operand) { k.emit(94, d, addr) }
+
+// LdSharedV2B32 is "ld.shared.v2.b32": d = 8 bytes at addr.
+//
+// Operands: d: {2 × b32}; addr: [shared].
+// Needs sm_10, PTX 1.0.
+func (k *Builder) LdSharedV2B32(d, addr Operand) { k.emit(95, d, addr) }
+
+// LdSharedV4B32 is "ld.shared.v4.b32": d = 16 bytes at addr.
+//
+// Operands: d: {4 × b32}; addr: [shared].
+// Needs sm_10, PTX 1.0.
+func (k *Builder) LdSharedV4B32(d, addr Operand) { k.emit(96, d, addr) }
+
+// StSharedB8 is "st.shared.b8": byte at addr = low byte of a.
+//
+// Operands: addr: [shared]; a: b16.
+// Needs sm_10, PTX 1.0.
+func (k *Builder) StSharedB8(addr, a Operand) { k.emit(97, addr, a) }
 
 // StSharedB16 is "st.shared.b16": 2 bytes at addr = a.
 //
 // Operands: addr: [shared]; a: b16.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) StSharedB16(addr, a Operand) { k.emit(86, addr, a) }
+func (k *Builder) StSharedB16(addr, a Operand) { k.emit(98, addr, a) }
 
 // StSharedB32 is "st.shared.b32": 4 bytes at addr = a.
 //
 // Operands: addr: [shared]; a: b32.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) StSharedB32(addr, a Operand) { k.emit(87, addr, a) }
+func (k *Builder) StSharedB32(addr, a Operand) { k.emit(99, addr, a) }
+
+// StSharedV2B32 is "st.shared.v2.b32": 8 bytes at addr = a.
+//
+// Operands: addr: [shared]; a: {2 × b32}.
+// Needs sm_10, PTX 1.0.
+func (k *Builder) StSharedV2B32(addr, a Operand) { k.emit(100, addr, a) }
 
 // StSharedF32 is "st.shared.f32": float at addr = a.
 //
 // Operands: addr: [shared]; a: f32.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) StSharedF32(addr, a Operand) { k.emit(88, addr, a) }
+func (k *Builder) StSharedF32(addr, a Operand) { k.emit(101, addr, a) }
 
 // StSharedV2F32 is "st.shared.v2.f32": 2 floats at addr = a.
 //
 // Operands: addr: [shared]; a: {2 × f32}.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) StSharedV2F32(addr, a Operand) { k.emit(89, addr, a) }
+func (k *Builder) StSharedV2F32(addr, a Operand) { k.emit(102, addr, a) }
 
 // LdSharedB64 is "ld.shared.b64": d = 8 bytes at addr.
 //
 // Operands: d: b64; addr: [shared].
 // Needs sm_10, PTX 1.0.
-func (k *Builder) LdSharedB64(d, addr Operand) { k.emit(90, d, addr) }
+func (k *Builder) LdSharedB64(d, addr Operand) { k.emit(103, d, addr) }
 
 // StSharedB64 is "st.shared.b64": 8 bytes at addr = a.
 //
 // Operands: addr: [shared]; a: b64.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) StSharedB64(addr, a Operand) { k.emit(91, addr, a) }
+func (k *Builder) StSharedB64(addr, a Operand) { k.emit(104, addr, a) }
 
 // RedSharedMaxU32 is "red.shared.max.u32": 4 bytes at addr become the larger of them and a, unsigned.
 //
 // Operands: addr: [shared]; a: b32.
 // Needs sm_20, PTX 1.2.
-func (k *Builder) RedSharedMaxU32(addr, a Operand) { k.emit(92, addr, a) }
+func (k *Builder) RedSharedMaxU32(addr, a Operand) { k.emit(105, addr, a) }
 
 // RedSharedAddU32 is "red.shared.add.u32": 4 bytes at addr become their sum with a.
 //
 // Operands: addr: [shared]; a: b32.
 // Needs sm_20, PTX 1.2.
-func (k *Builder) RedSharedAddU32(addr, a Operand) { k.emit(93, addr, a) }
+func (k *Builder) RedSharedAddU32(addr, a Operand) { k.emit(106, addr, a) }
 
 // RedSharedMinU64 is "red.shared.min.u64": 8 bytes at addr become the smaller of them and a, unsigned.
 //
 // Operands: addr: [shared]; a: b64.
 // Needs sm_32, PTX 3.1.
-func (k *Builder) RedSharedMinU64(addr, a Operand) { k.emit(94, addr, a) }
+func (k *Builder) RedSharedMinU64(addr, a Operand) { k.emit(107, addr, a) }
 
 // CpAsyncCaSharedGlobal4 is "cp.async.ca.shared.global": copies 4 bytes.
 //
 // Operands: dst: [shared]; src: [global]; 4.
 // Needs sm_80, PTX 7.0.
-func (k *Builder) CpAsyncCaSharedGlobal4(dst, src Operand) { k.emit(95, dst, src) }
+func (k *Builder) CpAsyncCaSharedGlobal4(dst, src Operand) { k.emit(108, dst, src) }
 
 // CpAsyncCaSharedGlobal8 is "cp.async.ca.shared.global": copies 8 bytes.
 //
 // Operands: dst: [shared]; src: [global]; 8.
 // Needs sm_80, PTX 7.0.
-func (k *Builder) CpAsyncCaSharedGlobal8(dst, src Operand) { k.emit(96, dst, src) }
+func (k *Builder) CpAsyncCaSharedGlobal8(dst, src Operand) { k.emit(109, dst, src) }
 
 // CpAsyncCgSharedGlobalL2128B16 is "cp.async.cg.shared.global.L2::128B": copies 16 bytes past L1, with a hint to fetch 128 bytes into L2.
 //
 // Operands: dst: [shared]; src: [global]; 16.
 // Needs sm_80, PTX 7.4.
-func (k *Builder) CpAsyncCgSharedGlobalL2128B16(dst, src Operand) { k.emit(97, dst, src) }
+func (k *Builder) CpAsyncCgSharedGlobalL2128B16(dst, src Operand) { k.emit(110, dst, src) }
 
 // CpAsyncCaSharedGlobal4Size is "cp.async.ca.shared.global": copies 4 bytes, of which size are read.
 //
 // Operands: dst: [shared]; src: [global]; 4; size: b32 or integer.
 // Needs sm_80, PTX 7.0.
-func (k *Builder) CpAsyncCaSharedGlobal4Size(dst, src, size Operand) { k.emit(98, dst, src, size) }
+func (k *Builder) CpAsyncCaSharedGlobal4Size(dst, src, size Operand) { k.emit(111, dst, src, size) }
 
 // CpAsyncCaSharedGlobal8Size is "cp.async.ca.shared.global": copies 8 bytes, of which size are read.
 //
 // Operands: dst: [shared]; src: [global]; 8; size: b32 or integer.
 // Needs sm_80, PTX 7.0.
-func (k *Builder) CpAsyncCaSharedGlobal8Size(dst, src, size Operand) { k.emit(99, dst, src, size) }
+func (k *Builder) CpAsyncCaSharedGlobal8Size(dst, src, size Operand) { k.emit(112, dst, src, size) }
 
 // CpAsyncCgSharedGlobalL2128B16Size is "cp.async.cg.shared.global.L2::128B": copies 16 bytes past L1, of which size are read, with a hint to fetch 128 bytes into L2.
 //
 // Operands: dst: [shared]; src: [global]; 16; size: b32 or integer.
 // Needs sm_80, PTX 7.4.
 func (k *Builder) CpAsyncCgSharedGlobalL2128B16Size(dst, src, size Operand) {
-	k.emit(100, dst, src, size)
+	k.emit(113, dst, src, size)
 }
 
 // CpAsyncCommitGroup is "cp.async.commit_group": closes the group of the copies issued since the last one.
 //
 // Needs sm_80, PTX 7.0.
-func (k *Builder) CpAsyncCommitGroup() { k.emit(101) }
+func (k *Builder) CpAsyncCommitGroup() { k.emit(114) }
 
 // CpAsyncWaitGroup is "cp.async.wait_group": waits until at most the n youngest groups are pending.
 //
 // Operands: n: integer.
 // Needs sm_80, PTX 7.0.
-func (k *Builder) CpAsyncWaitGroup(n Operand) { k.emit(102, n) }
+func (k *Builder) CpAsyncWaitGroup(n Operand) { k.emit(115, n) }
 
 // CpAsyncWaitAll is "cp.async.wait_all": waits for all of this thread's copies.
 //
 // Needs sm_80, PTX 7.0.
-func (k *Builder) CpAsyncWaitAll() { k.emit(103) }
+func (k *Builder) CpAsyncWaitAll() { k.emit(116) }
 
 // LdmatrixX2 is "ldmatrix.sync.aligned.m8n8.x2.shared.b16": d = two 8×8 matrices of 16-bit elements, a row of 16 bytes per address of lanes 0-15.
 //
 // Operands: d: {2 × b32}; addr: [shared].
 // Needs sm_75, PTX 6.5.
-func (k *Builder) LdmatrixX2(d, addr Operand) { k.emit(104, d, addr) }
+func (k *Builder) LdmatrixX2(d, addr Operand) { k.emit(117, d, addr) }
 
 // LdmatrixX2Trans is "ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16": LdmatrixX2 with each matrix transposed.
 //
 // Operands: d: {2 × b32}; addr: [shared].
 // Needs sm_75, PTX 6.5.
-func (k *Builder) LdmatrixX2Trans(d, addr Operand) { k.emit(105, d, addr) }
+func (k *Builder) LdmatrixX2Trans(d, addr Operand) { k.emit(118, d, addr) }
 
 // LdmatrixX4 is "ldmatrix.sync.aligned.m8n8.x4.shared.b16": d = four 8×8 matrices of 16-bit elements, a row of 16 bytes per address of lanes 0-31.
 //
 // Operands: d: {4 × b32}; addr: [shared].
 // Needs sm_75, PTX 6.5.
-func (k *Builder) LdmatrixX4(d, addr Operand) { k.emit(106, d, addr) }
+func (k *Builder) LdmatrixX4(d, addr Operand) { k.emit(119, d, addr) }
 
 // LdmatrixX4Trans is "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16": LdmatrixX4 with each matrix transposed.
 //
 // Operands: d: {4 × b32}; addr: [shared].
 // Needs sm_75, PTX 6.5.
-func (k *Builder) LdmatrixX4Trans(d, addr Operand) { k.emit(107, d, addr) }
+func (k *Builder) LdmatrixX4Trans(d, addr Operand) { k.emit(120, d, addr) }
 
 // MmaSyncM16N8K16F32F16 is "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32": d = a · b + c over a warp: a 16×16 and b 16×8 in fp16, c and d 16×8 in fp32.
 //
 // Operands: d: {4 × f32}; a: {4 × b32}; b: {2 × b32}; c: {4 × f32}.
 // Needs sm_80, PTX 7.0.
-func (k *Builder) MmaSyncM16N8K16F32F16(d, a, b, c Operand) { k.emit(108, d, a, b, c) }
+func (k *Builder) MmaSyncM16N8K16F32F16(d, a, b, c Operand) { k.emit(121, d, a, b, c) }
 
 // MmaSyncM16N8K16F32BF16 is "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32": d = a · b + c over a warp: a 16×16 and b 16×8 in bf16, c and d 16×8 in fp32.
 //
 // Operands: d: {4 × f32}; a: {4 × b32}; b: {2 × b32}; c: {4 × f32}.
 // Needs sm_80, PTX 7.0.
-func (k *Builder) MmaSyncM16N8K16F32BF16(d, a, b, c Operand) { k.emit(109, d, a, b, c) }
+func (k *Builder) MmaSyncM16N8K16F32BF16(d, a, b, c Operand) { k.emit(122, d, a, b, c) }
+
+// MmaSyncM16N8K32F32E4M3 is "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32": d = a · b + c over a warp: a 16×32 and b 32×8 in fp8 e4m3, c and d 16×8 in fp32.
+//
+// Operands: d: {4 × f32}; a: {4 × b32}; b: {2 × b32}; c: {4 × f32}.
+// Needs sm_89, PTX 8.4.
+func (k *Builder) MmaSyncM16N8K32F32E4M3(d, a, b, c Operand) { k.emit(123, d, a, b, c) }
+
+// MmaSyncM16N8K32F32E5M2 is "mma.sync.aligned.m16n8k32.row.col.f32.e5m2.e5m2.f32": d = a · b + c over a warp: a 16×32 and b 32×8 in fp8 e5m2, c and d 16×8 in fp32.
+//
+// Operands: d: {4 × f32}; a: {4 × b32}; b: {2 × b32}; c: {4 × f32}.
+// Needs sm_89, PTX 8.4.
+func (k *Builder) MmaSyncM16N8K32F32E5M2(d, a, b, c Operand) { k.emit(124, d, a, b, c) }
+
+// MmaSyncM16N8K32S32S8 is "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32": d = a · b + c over a warp: a 16×32 and b 32×8 in int8, c and d 16×8 in int32.
+//
+// Operands: d: {4 × b32}; a: {4 × b32}; b: {2 × b32}; c: {4 × b32}.
+// Needs sm_80, PTX 7.0.
+func (k *Builder) MmaSyncM16N8K32S32S8(d, a, b, c Operand) { k.emit(125, d, a, b, c) }
+
+// MmaSyncM16N8K8F32TF32 is "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32": d = a · b + c over a warp: a 16×8 and b 8×8 in tf32, c and d 16×8 in fp32.
+//
+// Operands: d: {4 × f32}; a: {4 × b32}; b: {2 × b32}; c: {4 × f32}.
+// Needs sm_80, PTX 7.0.
+func (k *Builder) MmaSyncM16N8K8F32TF32(d, a, b, c Operand) { k.emit(126, d, a, b, c) }
 
 // BarSync is "bar.sync": waits for all threads of the CTA at barrier a.
 //
 // Operands: a: integer.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) BarSync(a Operand) { k.emit(110, a) }
+func (k *Builder) BarSync(a Operand) { k.emit(127, a) }
 
 // BarWarpSync is "bar.warp.sync": waits for the lanes of mask and orders their memory accesses.
 //
 // Operands: mask: b32 or integer.
 // Needs sm_30, PTX 6.0.
-func (k *Builder) BarWarpSync(mask Operand) { k.emit(111, mask) }
+func (k *Builder) BarWarpSync(mask Operand) { k.emit(128, mask) }
 
 // Bra is "bra": goes to target; lanes may part.
 //
 // Operands: target: label.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) Bra(target Operand) { k.emit(112, target) }
+func (k *Builder) Bra(target Operand) { k.emit(129, target) }
 
 // BraUni is "bra.uni": goes to target; all threads of the CTA agree.
 //
 // Operands: target: label.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) BraUni(target Operand) { k.emit(113, target) }
+func (k *Builder) BraUni(target Operand) { k.emit(130, target) }
 
 // Ret is "ret": ends the thread.
 //
 // Needs sm_10, PTX 1.0.
-func (k *Builder) Ret() { k.emit(114) }
+func (k *Builder) Ret() { k.emit(131) }
 
 // WgmmaFenceSyncAligned is "wgmma.fence.sync.aligned": orders the warpgroup's accesses to registers and shared memory before its next wgmma.mma_async.
 //
 // Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaFenceSyncAligned() { k.emit(115) }
+func (k *Builder) WgmmaFenceSyncAligned() { k.emit(132) }
 
 // WgmmaCommitGroupSyncAligned is "wgmma.commit_group.sync.aligned": closes the group of the multiplications issued since the last one.
 //
 // Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaCommitGroupSyncAligned() { k.emit(116) }
+func (k *Builder) WgmmaCommitGroupSyncAligned() { k.emit(133) }
 
 // WgmmaWaitGroupSyncAligned is "wgmma.wait_group.sync.aligned": waits until at most the n youngest groups are pending.
 //
 // Operands: n: integer.
 // Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaWaitGroupSyncAligned(n Operand) { k.emit(117, n) }
+func (k *Builder) WgmmaWaitGroupSyncAligned(n Operand) { k.emit(134, n) }
 
 // SetmaxnregIncSyncAlignedU32 is "setmaxnreg.inc.sync.aligned.u32": waits for registers, so that each thread of the warpgroup has n.
 //
 // Operands: n: integer.
 // Needs sm_90a or sm_100a or sm_100f or sm_110f or sm_120a or sm_120f, PTX 8.0.
-func (k *Builder) SetmaxnregIncSyncAlignedU32(n Operand) { k.emit(118, n) }
+func (k *Builder) SetmaxnregIncSyncAlignedU32(n Operand) { k.emit(135, n) }
 
 // SetmaxnregDecSyncAlignedU32 is "setmaxnreg.dec.sync.aligned.u32": gives up registers, so that each thread of the warpgroup has n.
 //
 // Operands: n: integer.
 // Needs sm_90a or sm_100a or sm_100f or sm_110f or sm_120a or sm_120f, PTX 8.0.
-func (k *Builder) SetmaxnregDecSyncAlignedU32(n Operand) { k.emit(119, n) }
+func (k *Builder) SetmaxnregDecSyncAlignedU32(n Operand) { k.emit(136, n) }

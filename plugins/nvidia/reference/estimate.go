@@ -15,7 +15,7 @@ import (
 // three tile dimensions are kept until one of these dimensions changes. Every order of configurations thus gives the
 // same bits, and the candidate order is the fastest.
 func (r *Model) Estimate(_ context.Context, dst []arch.Estimate, p gemm.Problem, cfgs []gemm.Config) error {
-	if err := r.supports(p); err != nil {
+	if err := r.supports(&p, ""); len(cfgs) == 0 && err != nil {
 		return err
 	}
 	if err := fits(len(dst), len(cfgs)); err != nil {
@@ -89,6 +89,9 @@ func (r *Model) reject(dst []arch.Estimate, p *gemm.Problem, cfgs []gemm.Config)
 	for start, end := 0, 0; start < len(cfgs); start = end {
 		f, err := r.family(&cfgs[start])
 		if err != nil {
+			return err
+		}
+		if err := r.supports(p, f.Name()); err != nil {
 			return err
 		}
 		axes := f.Axes()

@@ -36,7 +36,7 @@ func TestMMACandidatesAreWhatGemmgenBuilds(t *testing.T) {
 			limits := gemmgen.Limits{
 				RegistersPerThread: d.RegistersPerThread, RegisterFile: d.RegisterFile, SharedMemory: d.SharedMemory,
 			}
-			_, reason, detail := mma.Family{}.Program(gemmgen.Packed(gemm.New(64, 64, 64)), gemm.FP16, c, limits)
+			_, reason, detail := mma.Family{}.Program(gemmgen.NewCall(gemm.New(64, 64, 64)), gemm.FP16, c, limits)
 			return reason, detail
 		}
 		seen := map[gemm.Config]bool{}

@@ -10,7 +10,6 @@ import (
 	"slices"
 
 	"github.com/origami-gemm/origami/core/arch"
-	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/formula"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
@@ -59,6 +58,7 @@ var _ arch.Architecture = (*Model)(nil)
 type Family interface {
 	Name() string
 	Axes() []gemm.Axis
+	Types() []gemm.Types
 	// TileSpace returns the axes of the candidate list.
 	TileSpace() arch.Space
 	// SortLaunches orders the configurations of each tile, which are adjacent, with the most suitable warps and stages
@@ -96,7 +96,7 @@ func New(d *gpu.Device, families []Family) *Model {
 		},
 	}
 	r.description.Model, r.description.Kernels = Name, kernel.Names(families)
-	r.description.Families = kernel.Declared(families)
+	r.description.Families = kernel.Declared(families, takes)
 	r.description.Rung = arch.RungSpec
 	if d.Calibrated() {
 		r.description.Rung = arch.RungCalibrated
@@ -113,12 +113,14 @@ func (r *Model) Describe() *arch.Description { return &r.description }
 // Hierarchy implements arch.Architecture.
 func (r *Model) Hierarchy() arch.MemoryHierarchy { return hierarchy{r} }
 
-// supports returns an error for a problem that the model does not support.
-func (r *Model) supports(p gemm.Problem) error {
-	if p.DType != gemm.FP16 && p.DType != gemm.BF16 {
-		return diag.Inputf("the reference model of %s takes fp16 and bf16, not %s: "+
-			"its compute term is the latency of the 16-bit mma.sync m16n8k16",
-			r.description.Arch, p.DType).Do("use fp16 or bf16")
+// takes reports whether the model has the cost of these types. Its compute term is the latency of the 16-bit mma.sync
+// m16n8k16, and its epilogue writes 16-bit results.
+func takes(t gemm.Types) bool { return t.In.Bits() == 16 && t.Out == t.In }
+
+// supports returns an error for a problem that the model does not support with the kernels of a family.
+func (r *Model) supports(p *gemm.Problem, family string) error {
+	if err := r.description.Supports(family, p); err != nil {
+		return err
 	}
 	return p.Validate()
 }
@@ -136,7 +138,7 @@ func (r *Model) family(c *gemm.Config) (Family, error) {
 // Candidates implements arch.Architecture. The most suitable warps and stages of each tile are first, because the model
 // ignores them and a space may vary them.
 func (r *Model) Candidates(_ context.Context, p gemm.Problem, s arch.Space) (*arch.Candidates, error) {
-	if err := r.supports(p); err != nil {
+	if err := r.supports(&p, s.Kernel); err != nil {
 		return nil, err
 	}
 	f, ok := kernel.Find(r.families, s.Kernel)

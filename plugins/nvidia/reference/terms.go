@@ -97,14 +97,14 @@ func (r *Model) breakdown(p gemm.Problem, c gemm.Config) breakdown {
 
 // Terms implements arch.Architecture.
 func (r *Model) Terms(_ context.Context, dst []float64, p gemm.Problem, cfgs []gemm.Config) error {
-	if err := r.supports(p); err != nil {
-		return err
-	}
 	if err := fits(len(dst), len(cfgs)*len(columns)); err != nil {
 		return err
 	}
 	for i := range cfgs {
 		if _, err := r.family(&cfgs[i]); err != nil {
+			return err
+		}
+		if err := r.supports(&p, cfgs[i].Kernel); err != nil {
 			return err
 		}
 		b := r.breakdown(p, cfgs[i])

@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 
 	"github.com/origami-gemm/origami/core/arch"
-	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/formula"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
@@ -44,10 +43,10 @@ type family struct {
 	prepared [layouts]atomic.Pointer[preparedList]
 }
 
-// preparedList is a list of kernels for an element type.
+// preparedList is a list of kernels for some operands.
 type preparedList struct {
-	dtype   gemm.DType
-	kernels []preparedKernel
+	operands kernel.Operands
+	kernels  []preparedKernel
 }
 
 var _ arch.Architecture = (*Model)(nil)
@@ -58,7 +57,7 @@ const layouts = 4
 func newModel(g *gpu.Device, families []*family, values map[string]float64) *Model {
 	m := &Model{description: g.Description(), gpu: g, families: families}
 	m.description.Model, m.description.Kernels = Name, kernel.Names(families)
-	m.description.Families = kernel.Declared(families)
+	m.description.Families = kernel.Declared(families, takes)
 	m.description.Rung = rungOf(g, families)
 	m.description.Constants, m.description.Terms = constants(g, families, values), terms.Schema()
 	m.description.Unused = formula.Unused(g.Params,
@@ -104,13 +103,30 @@ func (m *Model) Describe() *arch.Description { return &m.description }
 // Hierarchy implements arch.Architecture.
 func (m *Model) Hierarchy() arch.MemoryHierarchy { return hierarchy{m} }
 
-// supports reports an error for what the model cannot take.
-func (m *Model) supports(p *gemm.Problem) error {
-	if p.DType != gemm.FP16 && p.DType != gemm.BF16 {
-		return diag.Inputf("the refined model of %s takes fp16 and bf16, not %s: "+
-			"its kernel families have no other operands", m.description.Arch, p.DType).Do("use fp16 or bf16")
+// takes reports whether the model has the cost of these types: it knows the rates of 16-bit operands only.
+func takes(t gemm.Types) bool { return t.In == gemm.FP16 || t.In == gemm.BF16 }
+
+// supports reports an error for what the model cannot take with the kernels of a family.
+func (m *Model) supports(p *gemm.Problem, family string) error {
+	if err := m.description.Supports(family, p); err != nil {
+		return err
 	}
 	return p.Validate()
+}
+
+// supportsAll is supports for the families of configurations.
+func (m *Model) supportsAll(p *gemm.Problem, cfgs []gemm.Config) error {
+	if len(cfgs) == 0 {
+		return m.supports(p, "")
+	}
+	for i := range cfgs {
+		if i == 0 || cfgs[i].Kernel != cfgs[i-1].Kernel {
+			if err := m.supports(p, cfgs[i].Kernel); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // family returns the family of a configuration, or why none of the model's can have it: it is of an unknown family,
@@ -126,7 +142,7 @@ func (m *Model) family(c *gemm.Config) (*family, error) {
 // Candidates implements arch.Architecture: every kernel of the family that fits an SM, block_m slowest, then block_n,
 // block_k, warps and stages.
 func (m *Model) Candidates(_ context.Context, p gemm.Problem, s arch.Space) (*arch.Candidates, error) {
-	if err := m.supports(&p); err != nil {
+	if err := m.supports(&p, s.Kernel); err != nil {
 		return nil, err
 	}
 	f, ok := kernel.Find(m.families, s.Kernel)
@@ -174,8 +190,9 @@ func (m *Model) kernels(p *gemm.Problem, cfgs []gemm.Config) []preparedKernel {
 	if p.BMajor != gemm.MajorK {
 		slot |= 2
 	}
-	dtype := kernel.SameKernels(p.DType)
-	if kept := f.prepared[slot].Load(); kept != nil && kept.dtype == dtype && sameConfigs(kept.kernels, cfgs) {
+	operands := kernel.OperandsOf(p)
+	operands.DType, operands.Out = kernel.SameKernels(operands.DType), kernel.SameKernels(operands.Out)
+	if kept := f.prepared[slot].Load(); kept != nil && kept.operands == operands && sameConfigs(kept.kernels, cfgs) {
 		return kept.kernels
 	}
 	var in [2]inputs
@@ -183,7 +200,7 @@ func (m *Model) kernels(p *gemm.Problem, cfgs []gemm.Config) []preparedKernel {
 	for i := range cfgs {
 		m.prepare(&list[i], &in, p, &cfgs[i])
 	}
-	f.prepared[slot].Store(&preparedList{dtype, list})
+	f.prepared[slot].Store(&preparedList{operands, list})
 	return list
 }
 
@@ -195,7 +212,7 @@ func sameConfigs(list []preparedKernel, cfgs []gemm.Config) bool {
 
 // Estimate implements arch.Architecture.
 func (m *Model) Estimate(_ context.Context, dst []arch.Estimate, p gemm.Problem, cfgs []gemm.Config) error {
-	if err := m.supports(&p); err != nil {
+	if err := m.supportsAll(&p, cfgs); err != nil {
 		return err
 	}
 	if err := fits(len(dst), len(cfgs)); err != nil {
@@ -238,7 +255,7 @@ func fits(have, want int) error {
 
 // Terms implements arch.Architecture.
 func (m *Model) Terms(_ context.Context, dst []float64, p gemm.Problem, cfgs []gemm.Config) error {
-	if err := m.supports(&p); err != nil {
+	if err := m.supportsAll(&p, cfgs); err != nil {
 		return err
 	}
 	if err := fits(len(dst), len(cfgs)*len(terms.Terms)); err != nil {
@@ -272,7 +289,7 @@ const groupGain = 0.02
 // Mapping implements arch.Architecture: the default group, or the group with the shortest time if it is faster by
 // groupGain.
 func (m *Model) Mapping(_ context.Context, p gemm.Problem, c gemm.Config) (arch.Mapping, error) {
-	if err := m.supports(&p); err != nil {
+	if err := m.supports(&p, c.Kernel); err != nil {
 		return arch.Mapping{}, err
 	}
 	if _, err := m.family(&c); err != nil {

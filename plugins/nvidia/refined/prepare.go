@@ -62,7 +62,7 @@ func (m *Model) prepare(k *preparedKernel, in *[2]inputs, p *gemm.Problem, c *ge
 
 func setInputs(in *kernelInputs, p *gemm.Problem, c *gemm.Config) {
 	*in = kernelInputs{
-		elementBytes: float64(p.DType.Bits()) / 8, outputBytes: float64(p.DType.OutputBits()) / 8,
+		elementBytes: float64(p.DType.Bits()) / 8, outputBytes: float64(p.Output().Bits()) / 8,
 		transA: truth(p.TransA()), transB: truth(p.TransB()),
 		blockM: float64(c.BlockM), blockN: float64(c.BlockN), blockK: float64(c.BlockK),
 		numWarps: float64(c.NumWarps), numStages: float64(c.NumStages), splitK: float64(c.SplitK),

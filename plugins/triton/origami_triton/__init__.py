@@ -14,6 +14,7 @@ class Provider:
     """Makes the executor."""
 
     manifest = Manifest("triton", VERSION)
+    whole_problems = True
 
     def open(self):
         driver = Driver()  # first: PyTorch takes seconds to import

@@ -33,7 +33,8 @@ class Compilers:
         self._closed = False
 
     def build(self, problem: Problem, config: Config) -> str:
-        """Puts the kernel into Triton's cache, or returns why it does not compile. A crash is an InputError."""
+        """Puts the kernels of a configuration into Triton's cache, or returns why they do not compile. A crash is an
+        InputError."""
         job = {
             "problem": dataclasses.asdict(problem),
             "config": dataclasses.asdict(config),
@@ -94,7 +95,10 @@ def serve() -> None:
     for line in sys.stdin:
         job, error = json.loads(line), ""
         try:
-            kernel.build(Problem(**job["problem"]), Config(**job["config"]), job["capability"])
+            problem, config = Problem(**job["problem"]), Config(**job["config"])
+            kernel.build(problem, config, job["capability"])
+            if config.split_k > 1:
+                kernel.build_sum(problem, config, job["capability"])
         except Exception as failure:
             error = f"{type(failure).__name__}: {failure}"
         print(json.dumps(error), file=answers, flush=True)

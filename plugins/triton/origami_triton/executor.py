@@ -28,12 +28,17 @@ from .driver import Driver
 
 LIBRARY = "torch.matmul"
 RUNTIME = f"Triton {triton.__version__}, PyTorch {torch.__version__} (CUDA {torch.version.cuda})"
-DTYPES = {"fp16": torch.float16, "bf16": torch.bfloat16}
 
+OF_8_BITS = ("fp8", "fp8_e5m2", "int8")
+OPERANDS = ("fp16", "bf16", "fp32", "tf32", *OF_8_BITS)
 # Offsets within A and B are computed in 32-bit integers.
 MOST_ELEMENTS = (1 << 31) - 1
-# tl.arange takes powers of two, tl.dot none below 16; a CTA has at most 1024 threads.
+# The parts into which K can be split: the largest number of a configuration.
+MOST_PARTS = 1 << 12
+# tl.arange takes powers of two, tl.dot none below 16, and along K none below 32 for 8-bit types; a CTA has at most 1024
+# threads.
 BLOCKS = {1 << i for i in range(4, 13)}
+LEAST_K8 = 32
 WARPS = {1 << i for i in range(6)}
 
 
@@ -65,9 +70,8 @@ class Executor:
             raise InputError(
                 f'there is no kernel family "{config.kernel}"', where="triton", fix=f"use {kernel.FAMILY} or {LIBRARY}"
             )
-        check_config(config)
-        on = self._gpu(device)
-        return Kernel(on, problem, config, on.built(problem, config))
+        check_config(config, problem)
+        return Kernel(self._gpu(device), problem, config)
 
     def environment(self, device: int) -> Environment:
         return self._gpu(device).state.environment(RUNTIME)
@@ -91,30 +95,35 @@ class Executor:
 
 def check_problem(p: Problem) -> None:
     """Raises InputError for a problem that the kernels cannot compute."""
-    if p.dtype not in DTYPES:
-        raise InputError(f"operands of type {p.dtype} cannot be multiplied", where="triton", fix="use fp16 or bf16")
+    if p.dtype not in OPERANDS:
+        raise InputError(
+            f"operands of type {p.dtype} cannot be multiplied", where="triton", fix=f"use {', '.join(OPERANDS)}"
+        )
     if p.batch != 1:
         raise InputError(
             f"the kernel multiplies one pair of matrices, not a batch of {p.batch}", where="triton", fix="use batch 1"
         )
-    if max(p.m * p.k, p.k * p.n) > MOST_ELEMENTS or max(p.m, p.n, p.k) > MOST_ELEMENTS:
+    if max(p.stride("a"), p.stride("b"), p.m, p.n, p.k) > MOST_ELEMENTS:
         raise InputError(f"an operand of {p} has more than 2^31 - 1 elements", where="triton", fix="split the problem")
 
 
-def check_config(c: Config) -> None:
+def check_config(c: Config, p: Problem) -> None:
     """Raises InputError for a configuration that could crash Triton's compiler."""
     fix = "take another configuration"
     for name in ("block_m", "block_n", "block_k"):
         if getattr(c, name) not in BLOCKS:
             raise InputError(f"{name} of {c} is no power of two from 16 to 4096", where="triton", fix=fix)
+    if p.dtype in OF_8_BITS and c.block_k < LEAST_K8:
+        what = f"block_k of {c} is below {LEAST_K8}, the smallest for operands of {p.dtype}"
+        raise InputError(what, where="triton", fix=fix)
     if c.num_warps not in WARPS:
         raise InputError(f"the number of warps of {c} is no power of two from 1 to 32", where="triton", fix=fix)
     if c.num_stages < 1 or c.group_m < 1:
         raise InputError(
             f"{c} needs at least one stage and a launch-order group of at least 1", where="triton", fix=fix
         )
-    if c.split_k != 1:
-        raise InputError(f"the kernel does not split K, as {c} wants", where="triton", fix="use split 1")
+    if not 1 <= c.split_k <= MOST_PARTS:
+        raise InputError(f"{c} splits K into {c.split_k} parts", where="triton", fix=f"use split 1 to {MOST_PARTS}")
 
 
 class _Gpu(gpu.Gpu):
@@ -139,7 +148,13 @@ class _Gpu(gpu.Gpu):
 
     def built(self, problem: Problem, config: Config) -> Built:
         """The code of a configuration, compiled and loaded if necessary."""
-        key = kernel.key(problem, config)
+        return self._kept(kernel.key(problem, config), kernel.build, problem, config)
+
+    def built_sum(self, problem: Problem, config: Config) -> Built:
+        """The code that adds up the parts of a configuration that splits K."""
+        return self._kept(kernel.key_of_sum(problem, config), kernel.build_sum, problem, config)
+
+    def _kept(self, key: str, build, problem: Problem, config: Config) -> Built:
         if key in self._built:
             return self._built[key]
         if key not in self._refused and (refusal := self.compilers.build(problem, config)):
@@ -150,7 +165,7 @@ class _Gpu(gpu.Gpu):
             )
         with self.quiet, self.guarded(f"loading {config}", problem):
             if key not in self._built:
-                self._built[key] = Built(self, kernel.build(problem, config, self.capability))
+                self._built[key] = Built(self, build(problem, config, self.capability))
             return self._built[key]
 
 
@@ -183,16 +198,13 @@ class _Program:
         raise NotImplementedError
 
     def check(self) -> Numerics:
-        with self._on.running(f"checking {self._config}", self._problem, DTYPES[self._problem.dtype]) as operands:
+        with self._on.running(f"checking {self._config}", self._problem) as operands:
             return checks.check(operands, self._bind(operands))
 
     def measure(self, options: MeasureOptions, runs: int) -> Sequence[Sample]:
         if options.input not in ("", "normal"):
             raise InputError(f'there is no input distribution "{options.input}"', where="triton", fix="use normal")
-        with (
-            self._on.running(f"measuring {self._config}", self._problem, DTYPES[self._problem.dtype]) as operands,
-            self._on.quiet,
-        ):
+        with self._on.running(f"measuring {self._config}", self._problem) as operands, self._on.quiet:
             run = self._bind(operands)
             for _ in range(options.warmup):
                 run()
@@ -205,20 +217,54 @@ class _Program:
 class Kernel(_Program):
     """A Triton kernel on a problem."""
 
-    def __init__(self, on: _Gpu, problem: Problem, config: Config, built: Built):
+    def __init__(self, on: _Gpu, problem: Problem, config: Config):
         super().__init__(on, problem, config)
-        self._built, self.resources = built, built.resources
+        self._built = on.built(problem, config)
+        self._sum = on.built_sum(problem, config) if config.split_k > 1 else None
+        self.resources = self._built.resources
 
     def _bind(self, operands):
-        p, c = self._problem, self._config
-        tiles = triton.cdiv(p.m, c.block_m) * triton.cdiv(p.n, c.block_n)
-        launch = self._built.compiled[tiles, 1, 1]
-        arguments = (operands.a, operands.b, operands.c, *kernel.integers(p).values(), *kernel.constants(p, c).values())
+        return launcher(self._problem, self._config, operands, self._built.compiled, self._sum and self._sum.compiled)
+
+
+def launcher(p: Problem, c: Config, operands: gpu.Operands, multiply, add_parts=None):
+    """A function that launches a compiled configuration on the operands."""
+    tiles = triton.cdiv(p.m, c.block_m) * triton.cdiv(p.n, c.block_n)
+    launch, out = multiply[tiles, c.split_k, 1], operands.c
+    if c.split_k > 1:
+        out = operands.parts(c.split_k, gpu.DTYPES[kernel.sums(p)])
+    arguments = (operands.a, operands.b, out, *kernel.integers(p, c).values(), *kernel.constants(p, c).values())
+    if c.split_k == 1:
         return lambda: launch(*arguments)
+    rows, columns = kernel.blocks_of_sum(p.n)
+    launch_sum = add_parts[triton.cdiv(p.m, rows), triton.cdiv(p.n, columns), 1]
+    of_sum = (out, operands.c, *kernel.integers_of_sum(p).values(), *kernel.constants_of_sum(p, c).values())
+
+    def run():
+        launch(*arguments)
+        launch_sum(*of_sum)
+
+    return run
 
 
 class Library(_Program):
-    """torch.matmul, for which cuBLAS chooses the kernel."""
+    """PyTorch's multiplication, for which cuBLAS chooses the kernel."""
 
     def _bind(self, operands):
-        return lambda: torch.matmul(operands.a, operands.b, out=operands.c)
+        return multiplication(self._problem, operands)
+
+
+def multiplication(p: Problem, o: gpu.Operands):
+    """A function that multiplies the operands by cuBLAS: torch.matmul, and its counterparts for 8-bit types."""
+    if p.dtype == "int8":
+        return lambda: torch._int_mm(o.a, o.b, out=o.c)
+    if p.dtype in ("fp8", "fp8_e5m2"):
+        one = torch.ones((), device=o.device)
+        # Sums as precise as those of tl.dot by default.
+        options = {"scale_a": one, "scale_b": one, "out_dtype": o.c.dtype, "use_fast_accum": True}
+        return lambda: torch._scaled_mm(o.a, o.b, out=o.c, **options)
+    # Read when the launch is made. Launches take turns.
+    torch.backends.cuda.matmul.allow_tf32 = p.dtype == "tf32"
+    if o.c.dtype != o.a.dtype:
+        return lambda: torch.mm(o.a, o.b, out_dtype=o.c.dtype, out=o.c)
+    return lambda: torch.matmul(o.a, o.b, out=o.c)

@@ -14,10 +14,13 @@ from .driver import Driver, State
 
 _log = logging.getLogger(__name__)
 
-# The guard band before and after each matrix, in bytes. Each byte is poison: as fp16 or bf16 it is NaN. A kernel that
-# reads outside its operands thus gives NaN, and a write outside the output is detected.
+# The guard band before and after each matrix, in bytes. Each byte there, and between the rows of a matrix, is poison:
+# as a float of any type it is NaN. A kernel that reads outside its operands thus gives NaN, or a wrong sum of integers,
+# and a write outside the output is detected.
 FENCE = 4096
 POISON = 0xFF
+# The largest alignment in bytes that a problem has.
+ALIGNED = 16
 # The same numbers in every run, so that a wrong result stays wrong.
 SEED = 0x6F726967
 FLUSH = 4  # times the L2: what is written between runs
@@ -26,29 +29,71 @@ FLUSH = 4  # times the L2: what is written between runs
 PAUSE = 100_000
 LONGEST_PAUSE = PAUSE << 6
 
+# The element types in PyTorch. The operands of tf32 are those 32-bit floats that tf32 has, because the tensor cores
+# leave out the other bits.
+DTYPES = {"fp16": torch.float16, "bf16": torch.bfloat16, "fp32": torch.float32, "tf32": torch.float32,
+          "fp8": torch.float8_e4m3fn, "fp8_e5m2": torch.float8_e5m2, "int8": torch.int8, "int32": torch.int32}
+TF32_MASK = ~((1 << 13) - 1)
+
+
+class Matrix:
+    """A matrix between fences, with the leading dimension and the alignment of the problem, poisoned."""
+
+    def __init__(self, p: Problem, name: str, device: torch.device):
+        dtype = DTYPES[p.output if name == "c" else p.dtype]
+        rows, elements = p.rows(name)
+        self.start = FENCE + p.align(name) % ALIGNED
+        size = ((rows - 1) * p.ld(name) + elements) * dtype.itemsize
+        self.memory = torch.full((self.start + size + FENCE,), POISON, dtype=torch.uint8, device=device)
+        self.end = self.start + size
+        self._gap = (p.ld(name) - elements) * dtype.itemsize
+        flat = self.memory[self.start : self.end].view(dtype)
+        self.rows = flat.as_strided((rows, elements), (p.ld(name), 1), flat.storage_offset())
+
+    def outside(self) -> torch.Tensor:
+        """How many bytes around the elements are no longer poison."""
+        written = (self.memory[: self.start] != POISON).sum() + (self.memory[self.end :] != POISON).sum()
+        rows, elements = self.rows.shape
+        if self._gap and rows > 1:
+            pitch = self.rows.stride(0) * self.rows.element_size()
+            first = self.start + elements * self.rows.element_size()
+            written += (self.memory.as_strided((rows - 1, self._gap), (pitch, 1), first) != POISON).sum()
+        return written
+
 
 class Operands:
-    """The matrices of a problem on the device, each between fences."""
+    """The matrices of a problem on the device."""
 
-    def __init__(self, p: Problem, dtype: torch.dtype, device: torch.device):
+    def __init__(self, p: Problem, device: torch.device):
         self.problem, self.device = p, device
         random = torch.Generator(device).manual_seed(SEED)
-        self.a = self._random(p.m, p.k, p.a_major == "m", dtype, random)
-        self.b = self._random(p.k, p.n, p.b_major == "k", dtype, random)
-        self.bytes_of_c, self.c = self._matrix(p.m, p.n, dtype)
-        self.want: torch.Tensor | None = None  # the expected C, in fp32 (module checks)
+        self.a = self._random(p, "a", p.a_major == "m", random)
+        self.b = self._random(p, "b", p.b_major == "k", random)
+        self.matrix_c = Matrix(p, "c", device)
+        self.c = self.matrix_c.rows
+        self.want: torch.Tensor | None = None  # the expected C (module checks)
+        self._parts: torch.Tensor | None = None
 
-    def _matrix(self, rows: int, columns: int, dtype: torch.dtype):
-        size = rows * columns * dtype.itemsize
-        memory = torch.full((FENCE + size + FENCE,), POISON, dtype=torch.uint8, device=self.device)
-        return memory, memory[FENCE : FENCE + size].view(dtype).view(rows, columns)
+    def _random(self, p: Problem, name: str, transposed: bool, random: torch.Generator) -> torch.Tensor:
+        rows = Matrix(p, name, self.device).rows
+        if p.dtype == "int8":
+            rows.random_(-127, 128, generator=random)
+        elif rows.dtype.itemsize > 1:
+            rows.normal_(generator=random)
+        else:  # PyTorch draws no 8-bit floats
+            rows.copy_(torch.randn(rows.shape, generator=random, device=self.device))
+        if p.dtype == "tf32":
+            bits = rows.view(torch.int32)
+            bits.bitwise_and_(TF32_MASK)
+        return rows.t() if transposed else rows
 
-    def _random(
-        self, rows: int, columns: int, transposed: bool, dtype: torch.dtype, random: torch.Generator
-    ) -> torch.Tensor:
-        _, matrix = self._matrix(*((columns, rows) if transposed else (rows, columns)), dtype)
-        matrix.normal_(generator=random)
-        return matrix.t() if transposed else matrix
+    def parts(self, split: int, dtype: torch.dtype) -> torch.Tensor:
+        """Room for the sums of the programs that split K."""
+        size = split * self.problem.m * self.problem.n
+        if self._parts is None or self._parts.numel() < size:
+            self._parts = None
+            self._parts = torch.empty(size, dtype=dtype, device=self.device)
+        return self._parts
 
 
 class Gpu:
@@ -70,13 +115,13 @@ class Gpu:
             self._begin, self._end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
 
     @contextlib.contextmanager
-    def running(self, doing: str, problem: Problem, dtype: torch.dtype):
+    def running(self, doing: str, problem: Problem):
         """Gives a caller that runs kernels the device and the operands of a problem."""
         with self._running, self.guarded(doing, problem):
             if self._operands is None or self._operands.problem != problem:
                 self._operands = None
                 torch.cuda.empty_cache()  # blocks of other sizes could prevent large allocations
-                self._operands = Operands(problem, dtype, self.device)
+                self._operands = Operands(problem, self.device)
             yield self._operands
 
     @contextlib.contextmanager

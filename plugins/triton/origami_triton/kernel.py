@@ -1,4 +1,4 @@
-"""The kernel of the family `triton`, and the properties of a problem and a configuration that determine its code. It
+"""The kernels of the family `triton`, and the properties of a problem and a configuration that determine their code. It
 needs no GPU."""
 
 import triton
@@ -8,10 +8,19 @@ from triton.compiler import ASTSource
 
 FAMILY = "triton"
 
+# The names of element types in Triton. tf32 is how 32-bit floats are multiplied.
+POINTERS = {"fp16": "fp16", "bf16": "bf16", "fp32": "fp32", "tf32": "fp32", "fp8": "fp8e4nv", "fp8_e5m2": "fp8e5",
+            "int8": "i8", "int32": "i32"}
+# Of a number, Triton knows at compile time whether it is a multiple of this. Pointers count in bytes.
+DIVISOR = 16
+# The elements of C that a program of add_parts sums up.
+ELEMENTS = 512
+
 
 @triton.jit
 def multiply(a, b, c, m, n, k, stride_am, stride_ak, stride_bk, stride_bn, stride_cm,
-             BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, GROUP: tl.constexpr, EVEN_K: tl.constexpr):
+             BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, GROUP: tl.constexpr, EVEN_K: tl.constexpr,
+             SPLIT: tl.constexpr = 1, PRECISION: tl.constexpr = "tf32"):
     # One tile of C per program, GROUP rows of tiles before the next column.
     tiles_m, tiles_n = tl.cdiv(m, BM), tl.cdiv(n, BN)
     pid = tl.program_id(0)
@@ -22,32 +31,54 @@ def multiply(a, b, c, m, n, k, stride_am, stride_ak, stride_bk, stride_bn, strid
     rows = (row * BM + tl.arange(0, BM)) % m
     columns = (column * BN + tl.arange(0, BN)) % n
     depth = tl.arange(0, BK)
+    if SPLIT > 1:
+        # SPLIT programs take turns along K. Each stores its sums in a matrix of its own, which add_parts adds up.
+        part = tl.program_id(1)
+        depth += part * BK
+        c += part.to(tl.int64) * m * n
     at_a = a + rows[:, None] * stride_am + depth[None, :] * stride_ak
     at_b = b + depth[:, None] * stride_bk + columns[None, :] * stride_bn
-    total = tl.zeros((BM, BN), dtype=tl.float32)
-    for step in range(0, tl.cdiv(k, BK)):
+    total = tl.zeros((BM, BN), dtype=tl.int32 if a.dtype.element_ty == tl.int8 else tl.float32)
+    for step in range(0, tl.cdiv(k, BK * SPLIT)):
         if EVEN_K:
             x = tl.load(at_a)
             y = tl.load(at_b)
         else:
-            left = k - step * BK
+            left = k - step * (BK * SPLIT)
             x = tl.load(at_a, mask=depth[None, :] < left, other=0.0)
             y = tl.load(at_b, mask=depth[:, None] < left, other=0.0)
-        total = tl.dot(x, y, total)
-        at_a += BK * stride_ak
-        at_b += BK * stride_bk
+        total = tl.dot(x, y, total, input_precision=PRECISION, out_dtype=total.dtype)
+        at_a += BK * SPLIT * stride_ak
+        at_b += BK * SPLIT * stride_bk
     rows = row * BM + tl.arange(0, BM)
     columns = column * BN + tl.arange(0, BN)
     inside = (rows[:, None] < m) & (columns[None, :] < n)
     tl.store(c + rows[:, None].to(tl.int64) * stride_cm + columns[None, :], total.to(c.dtype.element_ty), mask=inside)
 
 
-def integers(problem) -> dict[str, int]:
+@triton.jit
+def add_parts(parts, c, m, n, stride_cm, SPLIT: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    # The sum of SPLIT matrices m×n, always in the same order.
+    rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    columns = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
+    inside = (rows[:, None] < m) & (columns[None, :] < n)
+    at = parts + rows[:, None].to(tl.int64) * n + columns[None, :]
+    size = tl.cast(m, tl.int64) * n
+    total = tl.load(at, mask=inside, other=0)
+    for _ in tl.static_range(1, SPLIT):
+        at += size
+        total += tl.load(at, mask=inside, other=0)
+    tl.store(c + rows[:, None].to(tl.int64) * stride_cm + columns[None, :], total.to(c.dtype.element_ty), mask=inside)
+
+
+def integers(problem, config) -> dict[str, int]:
     """The integer arguments of a launch: sizes, and strides in elements."""
-    m, n, k = problem.m, problem.n, problem.k
-    am, ak = (k, 1) if problem.a_major == "k" else (1, m)
-    bk, bn = (n, 1) if problem.b_major == "n" else (1, k)
-    return {"m": m, "n": n, "k": k, "stride_am": am, "stride_ak": ak, "stride_bk": bk, "stride_bn": bn, "stride_cm": n}
+    lda, ldb = problem.ld("a"), problem.ld("b")
+    am, ak = (lda, 1) if problem.a_major == "k" else (1, lda)
+    bk, bn = (ldb, 1) if problem.b_major == "n" else (1, ldb)
+    cm = problem.ld("c") if config.split_k == 1 else problem.n
+    return {"m": problem.m, "n": problem.n, "k": problem.k, "stride_am": am, "stride_ak": ak, "stride_bk": bk,
+            "stride_bn": bn, "stride_cm": cm}
 
 
 def constants(problem, config) -> dict:
@@ -57,27 +88,62 @@ def constants(problem, config) -> dict:
         "BN": config.block_n,
         "BK": config.block_k,
         "GROUP": config.group_m,
-        "EVEN_K": problem.k % config.block_k == 0,
+        "EVEN_K": problem.k % (config.block_k * config.split_k) == 0,
+        "SPLIT": config.split_k,
+        "PRECISION": "ieee" if problem.dtype == "fp32" else "tf32",
     }
+
+
+def sums(problem) -> str:
+    """The type of the sums over K."""
+    return "int32" if problem.dtype == "int8" else "fp32"
 
 
 def specialised(problem, config) -> tuple[dict, dict, dict]:
     """Signature, constants and attributes of the compilation, specialised like a launch of Triton: an integer that is 1
-    is a constant, a multiple of 16 is known as such, and pointers are aligned. One kernel thus serves many sizes."""
-    fixed = constants(problem, config)
+    is a constant, a multiple of 16 is known as such, and so is an address. One kernel thus serves many sizes."""
+    aligned = {matrix: problem.align(matrix) >= DIVISOR for matrix in "abc"}
+    types = {"a": problem.dtype, "b": problem.dtype, "c": problem.output}
+    if config.split_k > 1:
+        types["c"], aligned["c"] = sums(problem), True
+    return _specialised(multiply, constants(problem, config), integers(problem, config), types, aligned)
+
+
+def _specialised(function, fixed, sizes, types, aligned):
     signature, values, attributes = {}, {}, {}
-    sizes = integers(problem)
-    for i, name in enumerate(multiply.arg_names):
+    for i, name in enumerate(function.arg_names):
         if name in fixed or sizes.get(name) == 1:
             signature[name], values[(i,)] = "constexpr", fixed.get(name, 1)
-        elif name in sizes:
-            signature[name] = "i32"
-            if sizes[name] % 16 == 0:
-                attributes[(i,)] = [["tt.divisibility", 16]]
-        else:
-            signature[name] = "*" + problem.dtype
-            attributes[(i,)] = [["tt.divisibility", 16]]
+            continue
+        signature[name] = "i32" if name in sizes else "*" + POINTERS[types[name]]
+        if sizes[name] % DIVISOR == 0 if name in sizes else aligned[name]:
+            attributes[(i,)] = [["tt.divisibility", DIVISOR]]
     return signature, values, attributes
+
+
+def blocks_of_sum(n: int) -> tuple[int, int]:
+    """The rows and columns that a program of add_parts takes of a C with n columns."""
+    columns = min(triton.next_power_of_2(n), ELEMENTS)
+    return ELEMENTS // columns, columns
+
+
+def constants_of_sum(problem, config) -> dict:
+    """The compile-time arguments of add_parts."""
+    rows, columns = blocks_of_sum(problem.n)
+    return {"SPLIT": config.split_k, "ROWS": rows, "COLUMNS": columns}
+
+
+def integers_of_sum(problem) -> dict[str, int]:
+    """The integer arguments of add_parts."""
+    return {"m": problem.m, "n": problem.n, "stride_cm": problem.ld("c")}
+
+
+def specialised_sum(problem, config) -> tuple[dict, dict, dict]:
+    """The same as specialised() for add_parts."""
+    return _specialised(
+        add_parts, constants_of_sum(problem, config), integers_of_sum(problem),
+        {"parts": sums(problem), "c": problem.output}, {"parts": True, "c": problem.align("c") >= DIVISOR},
+    )
 
 
 def key(problem, config) -> str:
@@ -85,11 +151,24 @@ def key(problem, config) -> str:
     return f"{specialised(problem, config)} {config.num_warps} {config.num_stages}"
 
 
+def key_of_sum(problem, config) -> str:
+    """The same as key() for the kernel that adds up the parts."""
+    return f"sum {specialised_sum(problem, config)}"
+
+
 def build(problem, config, capability: int):
     """Compiles for a compute capability (90 for sm_90), or takes the result from Triton's cache on disk."""
-    signature, values, attributes = specialised(problem, config)
-    source = ASTSource(multiply, signature, values, attributes)
     options = {"num_warps": config.num_warps, "num_stages": config.num_stages}
+    return _compile(multiply, specialised(problem, config), capability, options)
+
+
+def build_sum(problem, config, capability: int):
+    """Compiles the kernel that adds up the parts of a configuration that splits K."""
+    return _compile(add_parts, specialised_sum(problem, config), capability, {"num_warps": 4})
+
+
+def _compile(function, specialisation, capability, options):
     # Intermediate forms are not needed, for thousands of kernels.
     triton.knobs.compilation.store_binary_only = True
+    source = ASTSource(function, *specialisation)
     return triton.compile(source, target=GPUTarget("cuda", capability, 32), options=options)

@@ -10,8 +10,8 @@ import unittest
 from origami.plugin import Config, DeviceError, InputError, MeasureOptions, Problem
 
 
-def config(m=128, n=128, k=64, group=8, warps=8, stages=3):
-    return Config("triton", m, n, k, group, warps, stages, 1)
+def config(m=128, n=128, k=64, group=8, warps=8, stages=3, split=1):
+    return Config("triton", m, n, k, group, warps, stages, split)
 
 
 class OnGPU(unittest.TestCase):
@@ -58,8 +58,16 @@ class OnGPU(unittest.TestCase):
             Problem(512, 256, 320, b_major="k"),
             Problem(512, 256, 320, a_major="m", b_major="k", dtype="bf16"),
             Problem(130, 70, 4096, dtype="bf16"),
+            Problem(130, 70, 4096, dtype="bf16", out_dtype="fp32", lda=4098, ldb=80, ldc=72, align_a=2, align_c=4),
+            Problem(512, 256, 320, a_major="m", b_major="k", lda=520, ldb=321, align_a=8, align_b=4, align_c=2),
+            Problem(256, 512, 1024, dtype="fp32"),
+            Problem(256, 512, 1024, dtype="tf32"),
+            Problem(100, 50, 130, dtype="tf32", b_major="k", lda=133, align_b=4),
         ):
-            for c in (config(), config(16, 32, 128, warps=4, stages=2), Config("torch.matmul")):
+            for c in (
+                config(), config(16, 32, 128, warps=4, stages=2), config(32, 64, 32, warps=4, split=5),
+                Config("torch.matmul"),
+            ):
                 k = self.executor.compile(0, p, c)
                 n = k.check()
                 self.assertTrue(
@@ -67,6 +75,26 @@ class OnGPU(unittest.TestCase):
                     (p, c, n),
                 )
                 k.close()
+
+    def test_results_of_8_bit_operands_are_right(self):
+        for p in (
+            Problem(256, 512, 1024, dtype="fp8", b_major="k"),
+            Problem(256, 512, 1024, dtype="fp8"),
+            Problem(130, 70, 14000, dtype="fp8", b_major="k", out_dtype="bf16", ldc=71),
+            Problem(100, 50, 130, dtype="fp8_e5m2", a_major="m", lda=101, align_b=1),
+            Problem(256, 512, 1024, dtype="int8", b_major="k"),
+            Problem(100, 50, 130, dtype="int8", a_major="m", lda=101, ldc=55, align_b=1),
+        ):
+            for c in (config(), config(16, 32, 128, warps=4, stages=2), config(32, 64, 64, warps=4, split=5)):
+                n = self.executor.compile(0, p, c).check()
+                print(f"{p} {c}: error {n.max_error:.2g} of {n.tolerance:.2g}")
+                self.assertTrue(n.max_error <= n.tolerance and n.wrong == 0 and n.out_of_bounds == 0, (p, c, n))
+        for p in (
+            Problem(256, 512, 1024, dtype="fp8", b_major="k"),
+            Problem(256, 512, 1024, dtype="int8", b_major="k"),
+        ):
+            n = self.executor.compile(0, p, Config("torch.matmul")).check()
+            self.assertTrue(n.max_error <= n.tolerance and n.wrong == 0, (p, n))
 
     def test_resources(self):
         r = self.executor.compile(0, Problem(4096, 4096, 4096), config()).resources
@@ -114,7 +142,7 @@ class OnGPU(unittest.TestCase):
             self.assertEqual(len(samples), 30)
             self.assertTrue(all(s.seconds > 0 for s in samples))
             median = statistics.median(s.seconds for s in samples)
-            with self.executor._gpus[0].running("testing", p, torch.float16) as operands:
+            with self.executor._gpus[0].running("testing", p) as operands:
                 run = k._bind(operands)
                 run()
                 torch.cuda.synchronize()

@@ -69,6 +69,7 @@ func (x *executor) Compile(_ context.Context, device int, p gemm.Problem, c gemm
 		uint64(p.AMajor), uint64(p.BMajor), uint64(p.DType),
 		uint64(c.BlockM), uint64(c.BlockN), uint64(c.BlockK), uint64(c.GroupM),
 		uint64(c.NumWarps), uint64(c.NumStages), uint64(c.SplitK), uint64(len(c.Kernel)))
+	h = mixStorage(h, &p)
 	for _, b := range []byte(c.Axes.String()) {
 		h = mix(h, uint64(b))
 	}
@@ -79,9 +80,10 @@ func (x *executor) Library(_ context.Context, device int, p gemm.Problem, librar
 	if err := checkDevice(device); err != nil {
 		return nil, err
 	}
-	h := mix(uint64(device), uint64(p.M), uint64(p.N), uint64(p.K), uint64(p.Batch), uint64(p.AMajor), uint64(p.BMajor),
+	h := mix(uint64(device), uint64(p.M), uint64(p.N), uint64(p.K), uint64(p.Batch),
+		uint64(p.AMajor), uint64(p.BMajor),
 		uint64(p.DType), uint64(len(library)))
-	return &kernel{executor: x, hash: h, library: true}, nil
+	return &kernel{executor: x, hash: mixStorage(h, &p), library: true}, nil
 }
 
 type kernel struct {

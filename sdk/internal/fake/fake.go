@@ -125,7 +125,10 @@ func describe(name, device, salt string, params hw.Set) arch.Description {
 			},
 		}},
 		Monotone: []arch.Dim{arch.DimN, arch.DimK},
-		Families: []arch.Family{{Name: "two", Doc: "has named axes", Axes: []gemm.Axis{
+		Families: []arch.Family{{Name: "two", Doc: "has named axes", Types: []gemm.Types{
+			{In: gemm.FP16, Out: gemm.FP16}, {In: gemm.FP16, Out: gemm.FP32}, {In: gemm.BF16, Out: gemm.BF16},
+			{In: gemm.BF16, Out: gemm.FP32},
+		}, Axes: []gemm.Axis{
 			{
 				Name: "cluster", Doc: "CTAs per cluster", Type: gemm.Enumeration,
 				Values: []string{"1x1", "2x1", "4x1"}, Default: "1x1",
@@ -241,6 +244,7 @@ func (m *model) Mapping(_ context.Context, p gemm.Problem, c gemm.Config) (arch.
 func (m *model) hash(p gemm.Problem, c *gemm.Config, salt uint64) uint64 {
 	h := mix(m.seed, salt, uint64(p.M), uint64(p.N), uint64(p.K), uint64(p.Batch),
 		uint64(p.AMajor), uint64(p.BMajor), uint64(p.DType), uint64(len(c.Kernel)), uint64(c.Kernel[0]))
+	h = mixStorage(h, &p)
 	searched := *c
 	searched.GroupM = 0
 	for _, v := range searched.Numbers() {
@@ -250,6 +254,16 @@ func (m *model) hash(p gemm.Problem, c *gemm.Config, salt uint64) uint64 {
 		h = mix(h, uint64(b))
 	}
 	return h
+}
+
+// mixStorage makes the answers depend on the whole problem. Those for other problems stay what they were in the
+// revisions that sdk/compat keeps.
+func mixStorage(h uint64, p *gemm.Problem) uint64 {
+	if p.Plain() {
+		return h
+	}
+	return mix(h, uint64(p.Out), uint64(p.LDA), uint64(p.LDB), uint64(p.LDC), uint64(p.AlignA), uint64(p.AlignB),
+		uint64(p.AlignC))
 }
 
 // positive turns a hash into a normal positive number between 1 and 2^16. It uses all bits of the fraction.

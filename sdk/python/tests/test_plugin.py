@@ -47,8 +47,29 @@ class Conversions(unittest.TestCase):
             "2x3x4 bf16 batch 5 trans-a trans-b",
         )
 
+    def test_storage(self):
+        plain = _wire.from_problem(problem(k=96))
+        self.assertEqual((plain.output, plain.ld("a"), plain.ld("b"), plain.vector_bytes("a"), plain.vector_bytes("c")),
+                         ("bf16", 96, 3, 16, 2))
+        p = _wire.from_problem(
+            problem(output_type="ELEMENT_TYPE_FP32", lda=6, ldb=4, ldc=3, align_a=2, align_b=16, b_major="MAJOR_K"))
+        self.assertEqual(str(p), "2x3x4 bf16 out fp32 trans-b lda 6 align 2,16,16")
+        self.assertEqual([p.stride(matrix) for matrix in "abc"], [12, 12, 6])
+        self.assertEqual([p.vector_bytes(matrix) for matrix in "abc"], [2, 8, 4])
+        for dtype, output in (("INT8", "int32"), ("FP8_E5M2", "fp16"), ("TF32", "fp32")):
+            self.assertEqual(_wire.from_problem(problem(element_type="ELEMENT_TYPE_" + dtype)).output, output)
+
     def test_refused_problems(self):
         for change, says in (
+            ({"element_type": "ELEMENT_TYPE_INT32"}, "type of results only"),
+            ({"output_type": "ELEMENT_TYPE_FP16"}, "no hardware multiplies bf16 operands into fp16 results"),
+            ({"output_type": 99}, "unknown element type 99"),
+            ({"lda": 3}, "lda is 3, and a row of A has 4 elements"),
+            ({"ldc": -1}, "ldc is -1"),
+            ({"ldb": 1 << 62}, "B with ldb .* overflows"),
+            ({"align_a": 3}, "align_a is 3"),
+            ({"align_b": 32}, "align_b is 32"),
+            ({"align_c": 1}, "align_c is 1, and an element of C has 2 bytes"),
             ({"m": 0}, "m is missing or zero"),
             ({"k": -1}, r"k is negative \(-1\)"),
             ({"batch": 0}, "batch is missing"),
@@ -113,6 +134,10 @@ class Conversions(unittest.TestCase):
 
         self.assertEqual(list(_serve.describe(Plain()).info.api_versions), ["1.1.0"])
         self.assertEqual(list(_serve.describe(Knows()).info.api_versions), ["1.1.0", "1.2.0"])
+        Knows.whole_problems = True
+        self.assertEqual(list(_serve.describe(Knows()).info.api_versions), ["1.1.0", "1.2.0", "1.3.0"])
+        Plain.whole_problems = True
+        self.assertEqual(list(_serve.describe(Plain()).info.api_versions), ["1.1.0", "1.3.0"])
 
     def test_measure(self):
         request = _wire.message("MeasureRequest")

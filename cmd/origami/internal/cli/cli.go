@@ -34,6 +34,8 @@ type System struct {
 	// Connect reaches the plugins under the given settings.
 	Connect func(ctx context.Context, s config.Settings, warn func(text string)) (session.Host, error)
 	Plugins plugincmd.Actions
+	// KillPlugins kills the plugins of this process that still run. It is nil if there are none.
+	KillPlugins func()
 	// Protocol is the version that `origami version` prints.
 	Protocol versioncmd.Protocol
 }
@@ -42,14 +44,18 @@ type System struct {
 func Main(sys System) int {
 	// A reader that goes away (origami … | head) must end us quietly, not with a signal.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilSignal()
 	defer stop()
-	context.AfterFunc(ctx, stop) // the second interrupt kills
 
 	f := &session.Factory{Streams: sys.Streams, Getenv: sys.Getenv, Connect: sys.Connect}
 	f.Streams.JSONErrors = asksForJSON(sys.Args)
 	f.Streams.Hint = withHint
+	g := newGuard(ctx, sys.KillPlugins, f.Streams.Report)
+	defer close(g.done)
 	err := run(ctx, f, sys)
+	if ctx.Err() != nil {
+		_ = f.Streams.Flush() // first: plugins may not end in time. The second flush has the same error.
+	}
 	if closed := f.Close(); err == nil {
 		err = closed
 	}
@@ -59,8 +65,14 @@ func Main(sys System) int {
 	if errors.Is(err, syscall.EPIPE) {
 		return int(exitcode.OK)
 	}
-	if ctx.Err() != nil && err != nil && !errors.Is(err, session.ErrInterrupted) {
-		err = &diag.Error{What: session.ErrInterrupted.Error(), Err: ctx.Err()}
+	if ctx.Err() != nil && (err != nil || g.killed.Load()) {
+		if !errors.Is(err, session.ErrInterrupted) {
+			err = interruptedError(ctx)
+		}
+		if g.reported.CompareAndSwap(false, true) {
+			f.Streams.Report(err)
+		}
+		return int(codeOf(ctx))
 	}
 	if err != nil && !exitcode.IsReported(err) {
 		f.Streams.Report(err)

@@ -23,13 +23,11 @@ func complete(root *cobra.Command, f *session.Factory) {
 	register(root, "rung", fixed(config.Rungs()))
 	register(root, "format", fixed(config.Formats))
 	register(root, "log-level", fixed(config.LogLevels))
-	var dtypes []string
-	for _, t := range gemm.DTypes() {
-		dtypes = append(dtypes, t.String())
-	}
+	dtypes, outputs := typeNames(gemm.DTypes()), typeNames(gemm.OutputTypes())
 	for _, cmd := range root.Commands() {
 		if cmd.Flags().Lookup("dtype") != nil {
 			register(cmd, "dtype", fixed(dtypes))
+			register(cmd, "out-dtype", fixed(outputs))
 			register(cmd, "kernel", fromArchs(f, func(e arch.ArchEntry) []string { return plainWords(e.Kernels) }))
 		}
 		for _, sub := range cmd.Commands() {
@@ -38,6 +36,13 @@ func complete(root *cobra.Command, f *session.Factory) {
 			}
 		}
 	}
+}
+
+func typeNames(types []gemm.DType) (names []string) {
+	for _, t := range types {
+		names = append(names, t.String())
+	}
+	return names
 }
 
 func register(cmd *cobra.Command, flag string, f cobra.CompletionFunc) {

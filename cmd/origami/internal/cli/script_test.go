@@ -80,7 +80,7 @@ func (h fakeHost) Executor(ctx context.Context, name string) (exec.Executor, err
 		Kernels: []string{"other", "plain"}, Libraries: []string{"blas", "blas-best"}}}
 	fates, stops := map[string]exectest.Fate{}, map[int]func() error{}
 	names := map[string]exectest.Fate{"wrong": exectest.Wrong, "crash": exectest.Crash, "hang": exectest.Hang,
-		"refused": exectest.NotBuilt, "moves": exectest.ClockMoves}
+		"refused": exectest.NotBuilt, "oom": exectest.OutOfMemory, "moves": exectest.ClockMoves}
 	for _, word := range strings.Fields(os.Getenv("FAKE_EXECUTOR")) {
 		key, value, _ := strings.Cut(word, "=")
 		n, _ := strconv.Atoi(value)

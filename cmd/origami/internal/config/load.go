@@ -128,8 +128,8 @@ func changed(flags *pflag.FlagSet, name string) *pflag.Flag {
 	return nil
 }
 
-// readFile reads the settings file into v: the one that --settings or ORIGAMI_SETTINGS names, else the one in the user's
-// configuration folder dir if there is one. Unknown keys are refused.
+// readFile reads the settings file into v: the one that --settings or ORIGAMI_SETTINGS names, else the one in the
+// user's configuration folder dir if there is one. Unknown keys are refused.
 func readFile(v *viper.Viper, flags *pflag.FlagSet, dir string, getenv func(string) string) (warnings []string,
 	err error) {
 	file, named := getenv("ORIGAMI_SETTINGS"), true
@@ -211,7 +211,7 @@ func readText(file string) ([]byte, error) {
 		return nil, err
 	}
 	defer func() { _ = f.Close() }()
-	return limit.ReadAll(f, file, limit.Text, "give the settings file")
+	return limit.ReadAll(f, file, limit.Settings, "give the settings file")
 }
 
 // check decodes the settings and refuses values that no command could use. The error does not say where the value is.

@@ -1,8 +1,8 @@
 package datastore
 
 import (
+	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -16,8 +16,8 @@ import (
 
 // Folder reads the data set in a folder and checks that it is about the given architecture and kernel family. An empty
 // kernel means the data set's family. flag is the flag that named the folder.
-func Folder(d *arch.Description, kernel, flag, folder string) (*dataset.Dataset, error) {
-	data, err := dataset.Read(filepath.Clean(folder), os.DirFS(folder))
+func Folder(ctx context.Context, d *arch.Description, kernel, flag, folder string) (*dataset.Dataset, error) {
+	data, err := dataset.Read(filepath.Clean(folder), Files(ctx, folder))
 	if err != nil {
 		return nil, err
 	}
@@ -25,7 +25,9 @@ func Folder(d *arch.Description, kernel, flag, folder string) (*dataset.Dataset,
 }
 
 // File reads a single file of times. base gives the element type and layout of its problems if the file does not.
-func File(d *arch.Description, kernel, flag, file string, base gemm.Problem) (*dataset.Dataset, error) {
+func File(
+	ctx context.Context, d *arch.Description, kernel, flag, file string, base gemm.Problem,
+) (*dataset.Dataset, error) {
 	family, err := session.KernelFamily(d, kernel)
 	if err != nil {
 		return nil, err
@@ -33,7 +35,7 @@ func File(d *arch.Description, kernel, flag, file string, base gemm.Problem) (*d
 	folder, name := filepath.Split(filepath.Clean(file))
 	folder = filepath.Clean(folder)
 	stated := dataset.Conditions{Arch: d.Arch, Device: d.Device, Kernel: family, Input: "unknown"}
-	data, err := dataset.ReadTimes(folder, os.DirFS(folder), name, stated, base)
+	data, err := dataset.ReadTimes(folder, Files(ctx, folder), name, stated, base)
 	if err != nil {
 		return nil, err
 	}

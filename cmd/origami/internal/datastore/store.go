@@ -4,6 +4,7 @@
 package datastore
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -39,18 +40,13 @@ type Store struct {
 
 // Open opens the folder of a data set to continue it, or begins a data set. It is an error if the measurements in the
 // folder were made under other conditions, or if another process writes to it.
-func Open(folder string, want *dataset.Dataset) (_ *Store, err error) {
+func Open(ctx context.Context, folder string, want *dataset.Dataset) (_ *Store, err error) {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return nil, unwritable(folder, err)
 	}
-	s := &Store{lock: flock.New(filepath.Join(folder, lockFile))}
-	got, err := s.lock.TryLock()
-	if err != nil {
-		return nil, unwritable(folder, err)
-	}
-	if !got {
-		return nil, diag.Inputf("another process is writing measurements to it").At("%s", folder).
-			Do("wait for it, or name another folder with --records")
+	s := &Store{}
+	if s.lock, err = lock(folder); err != nil {
+		return nil, err
 	}
 	defer func() {
 		if err != nil {
@@ -61,7 +57,7 @@ func Open(folder string, want *dataset.Dataset) (_ *Store, err error) {
 	if err := begin(folder, want); err != nil {
 		return nil, err
 	}
-	s.Data, s.Torn, err = dataset.Recover(folder, os.DirFS(folder))
+	s.Data, s.Torn, err = dataset.Recover(folder, Files(ctx, folder))
 	if err != nil {
 		return nil, err
 	}
@@ -89,6 +85,19 @@ func Open(folder string, want *dataset.Dataset) (_ *Store, err error) {
 	}
 	_ = durable.SyncFolder(filepath.Dir(filepath.Clean(folder)))
 	return s, nil
+}
+
+// lock locks a folder against other writers.
+func lock(folder string) (*flock.Flock, error) {
+	l := flock.New(filepath.Join(folder, lockFile))
+	switch got, err := l.TryLock(); {
+	case err != nil:
+		return nil, unwritable(folder, err)
+	case !got:
+		return nil, diag.Inputf("another process is writing measurements to it").At("%s", folder).
+			Do("wait for it, or name another folder with --records")
+	}
+	return l, nil
 }
 
 // begin writes the description of a dataset that does not exist yet.

@@ -35,7 +35,7 @@ func measurement(m int) dataset.Measurement {
 
 func open(t *testing.T, folder string) *Store {
 	t.Helper()
-	s, err := Open(folder, toy())
+	s, err := Open(t.Context(), folder, toy())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func TestStore(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	// Two writers do not share a folder.
-	if _, err := Open(folder, toy()); diag.KindOf(err) != diag.Input ||
+	if _, err := Open(t.Context(), folder, toy()); diag.KindOf(err) != diag.Input ||
 		!strings.Contains(err.Error(), "another process is writing") {
 		t.Errorf("a second writer: %v", err)
 	}
@@ -78,7 +78,7 @@ func TestStore(t *testing.T) {
 	// Measurements under other conditions need another folder.
 	other := toy()
 	other.ExecutorVersion = "2"
-	if _, err := Open(folder, other); diag.KindOf(err) != diag.Input ||
+	if _, err := Open(t.Context(), folder, other); diag.KindOf(err) != diag.Input ||
 		!strings.Contains(err.Error(), `the executor's version is "2" and was "1"`) {
 		t.Errorf("another version: %v", err)
 	}

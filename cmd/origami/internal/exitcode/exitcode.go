@@ -5,7 +5,9 @@ package exitcode
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strings"
+	"syscall"
 
 	"github.com/origami-gemm/origami/core/diag"
 )
@@ -20,7 +22,23 @@ const (
 	Input  Code = 2
 	Plugin Code = 3
 	Device Code = 4
+	// The codes of commands that a signal ended are 128 and its number, as shells report them.
+	Hangup     Code = 128 + Code(syscall.SIGHUP)
+	Interrupt  Code = 128 + Code(syscall.SIGINT)
+	Terminated Code = 128 + Code(syscall.SIGTERM)
 )
+
+// OfSignal returns the code of a command that a signal ended.
+func OfSignal(s os.Signal) Code {
+	switch s {
+	case syscall.SIGHUP:
+		return Hangup
+	case syscall.SIGTERM:
+		return Terminated
+	default:
+		return Interrupt
+	}
+}
 
 // All lists the codes with their meaning, in numeric order.
 func All() []struct {
@@ -34,13 +52,16 @@ func All() []struct {
 		Meaning string
 	}{
 		{OK, "ok", "everything that was asked was answered; also when the reader of a pipe went away"},
-		{Other, "other", "a failure that no input causes: a bug, an unwritable output, an interrupt"},
+		{Other, "other", "a failure that no input causes: a bug, an unwritable output"},
 		{Input, "input",
 			"bad usage or input: a flag, a file, a shape, an architecture, an option; other problems of the " +
 				"file were answered"},
 		{Plugin, "plugin", "a plugin is missing, died, hung, speaks another version or answered nonsense; compare " +
 			"answered for the others"},
 		{Device, "device", "there is no GPU or driver, or it was lost; what was measured before is kept"},
+		{Hangup, "hangup", "SIGHUP ended it: its terminal was closed"},
+		{Interrupt, "interrupt", "SIGINT ended it: Ctrl-C"},
+		{Terminated, "terminated", "SIGTERM ended it"},
 	}
 }
 
@@ -49,7 +70,7 @@ func Help() string {
 	var b strings.Builder
 	b.WriteString("The exit code says whose problem a failure is. Treat a code that is not listed as a failure.\n\n")
 	for _, c := range All() {
-		fmt.Fprintf(&b, "  %d  %-7s %s\n", c.Code, c.Name, c.Meaning)
+		fmt.Fprintf(&b, "  %3d  %-10s %s\n", c.Code, c.Name, c.Meaning)
 	}
 	b.WriteString("\n" + HelpOnErrors + "\n")
 	return b.String()
@@ -58,7 +79,12 @@ func Help() string {
 // HelpOnErrors says how an error looks.
 const HelpOnErrors = `An error is one line on stderr that says what was wrong, where, and what to do:
 "origami: where: what; fix". With --json it is one JSON object, {"error":{"kind":…,"what":…,"where":…,"fix":…}}. Its
-kind is input, plugin, device, or internal for code 1. where and fix may be missing.`
+kind is input, plugin, device, or internal for every other code. where and fix may be missing. count, if it is there,
+is how many faults the error stands for.
+
+SIGINT, SIGTERM and SIGHUP end a command within 0.2 s, whatever it waits for, and with it its plugins. What it had
+answered and measured until then is kept, and stderr has the one line "origami: interrupted". A second signal kills it.
+Other signals have their usual effect.`
 
 // Reported is an error that was already written to stderr. It only carries the exit code.
 type Reported struct{ Err error }

@@ -171,6 +171,9 @@ func (t *Arch) space() arch.Space {
 
 // Candidates implements arch.Architecture.
 func (t *Arch) Candidates(_ context.Context, p gemm.Problem, s arch.Space) (*arch.Candidates, error) {
+	if err := t.Describe().Supports("", &p); err != nil {
+		return nil, err
+	}
 	if p.DType != gemm.FP16 {
 		return nil, diag.Inputf("the %s model of %s@%s does not take %s", t.model, t.arch, t.device,
 			p.DType).Do("use fp16")

@@ -8,11 +8,24 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 )
 
-// ProblemColumns name a problem in every CSV that origami writes, KeyColumns a problem and a tile.
-var (
-	ProblemColumns = []string{"m", "n", "k", "batch", "trans_a", "trans_b", "dtype"}
-	KeyColumns     = append(slices.Clone(ProblemColumns), fieldNames(gemm.TileFields())...)
-)
+// KeyColumns name a problem and a tile in every CSV that origami writes.
+var KeyColumns = append(slices.Clone(gemm.Columns), fieldNames(gemm.TileFields())...)
+
+// MoreColumns are the last columns of a CSV if one of its problems has a value there, otherwise none.
+func MoreColumns(more bool) []string {
+	if more {
+		return gemm.MoreColumns
+	}
+	return nil
+}
+
+// MoreCells fills MoreColumns.
+func MoreCells(p gemm.Problem, more bool) []string {
+	if more {
+		return p.MoreCells()
+	}
+	return nil
+}
 
 // AxesOf returns the axes that a kernel family declares, of the model's default family if the name is empty. A name
 // that the model does not know has none.
@@ -43,11 +56,7 @@ func fieldNames(fields []gemm.Field) []string {
 
 // KeyCells fills KeyColumns. Booleans are 0 and 1, which a problems file reads too.
 func KeyCells(p gemm.Problem, c gemm.Config) []string {
-	cells := []string{
-		strconv.Itoa(p.M), strconv.Itoa(p.N), strconv.Itoa(p.K), strconv.Itoa(p.Batch), bit(p.TransA()),
-		bit(p.TransB()),
-		p.DType.String(),
-	}
+	cells := p.Cells()
 	numbers := c.Numbers()
 	for _, v := range numbers[:len(gemm.TileFields())] {
 		cells = append(cells, strconv.Itoa(v))
@@ -70,11 +79,4 @@ func LaunchCells(c gemm.Config, axes []gemm.Axis) []string {
 		cells = append(cells, axes[i].Value(c.Axes))
 	}
 	return cells
-}
-
-func bit(b bool) string {
-	if b {
-		return "1"
-	}
-	return "0"
 }

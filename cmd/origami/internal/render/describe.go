@@ -30,8 +30,12 @@ func Lines(s *iostreams.Streams, lines ...string) {
 // Heading names the device and the model that an answer comes from.
 func Heading(a *session.Answer) []string {
 	lines := append(DeviceLines(a.Arch), ModelLine(a.Arch, a.Kernel))
-	if !Validated(a.Arch, a.Kernel) {
-		lines = append(lines, fmt.Sprintf("%-11s no: the model states no error for this device", "validated"))
+	if !Validated(a) {
+		of := "this device"
+		if a.Arch.UncertaintyOf(a.Kernel) != nil {
+			of = a.Problem.Output().String() + " results"
+		}
+		lines = append(lines, fmt.Sprintf("%-11s no: the model states no error for %s", "validated", of))
 	}
 	return lines
 }
@@ -78,9 +82,9 @@ func ModelLine(d *arch.Description, kernel string) string {
 	return s
 }
 
-// Validated reports whether the times of a model were compared with measured ones of the device and kernel family: then
-// the model states how uncertain they are.
-func Validated(d *arch.Description, kernel string) bool { return d.UncertaintyOf(kernel) != nil }
+// Validated reports whether the times of a model were compared with measured ones of the device, kernel family and type
+// of results: then the model states how uncertain they are.
+func Validated(a *session.Answer) bool { return a.Uncertainty() != nil }
 
 // Unused says that a model does not use a parameter. It is empty where the model does, or says nothing about it.
 func Unused(d *arch.Description, param string) string {

@@ -76,6 +76,7 @@ func findNotFinite(v reflect.Value) (path string, found bool) {
 			}
 			return path, true
 		}
+	default:
 	}
 	return "", false
 }

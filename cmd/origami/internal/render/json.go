@@ -21,7 +21,7 @@ type Object struct {
 	Rung       arch.Rung   `json:"rung"`
 	Validated  bool        `json:"validated"`
 	Live       *Live       `json:"live,omitempty"`
-	Problem    Problem     `json:"problem"`
+	Problem    gemm.Record `json:"problem"`
 	Config     gemm.Config `json:"config"`
 	Predicted  *Predicted  `json:"predicted,omitempty"`
 	Mapping    *Mapping    `json:"mapping,omitempty"`
@@ -104,17 +104,6 @@ func LiveJSON(d *arch.Description) *Live {
 	return live
 }
 
-// Problem is a problem in JSON.
-type Problem struct {
-	M      int    `json:"m"`
-	N      int    `json:"n"`
-	K      int    `json:"k"`
-	Batch  int    `json:"batch"`
-	TransA bool   `json:"trans_a"`
-	TransB bool   `json:"trans_b"`
-	DType  string `json:"dtype"`
-}
-
 // Predicted is a prediction in JSON.
 type Predicted struct {
 	Cycles    float64   `json:"cycles"`
@@ -139,9 +128,9 @@ type Mapping struct {
 func ObjectOf(a *session.Answer, e *session.Entry) Object {
 	o := Object{
 		Arch: a.Arch.Arch, Device: a.Arch.Device, Model: a.Arch.Model, Kernel: a.Kernel, Rung: a.Arch.Rung,
-		Validated: Validated(a.Arch, a.Kernel),
+		Validated: Validated(a),
 		Live:      LiveJSON(a.Arch),
-		Problem:   ProblemJSON(a.Problem), Config: e.Config, Candidates: a.Feasible, Rejected: a.RejectedTotal(),
+		Problem:   a.Problem.Record(), Config: e.Config, Candidates: a.Feasible, Rejected: a.RejectedTotal(),
 		Measured: measuredJSON(a),
 	}
 	if a.Regret != nil {
@@ -155,18 +144,13 @@ func ObjectOf(a *session.Answer, e *session.Entry) Object {
 		}
 		if low, high, ok := a.Interval(e); ok {
 			o.Predicted.Interval, o.Predicted.IntervalLevel = &[2]float64{float64(low), float64(high)},
-				a.Arch.UncertaintyOf(a.Kernel).Level
+				a.Uncertainty().Level
 		}
 	}
 	if m := e.Mapping; m.XCDs > 0 {
 		o.Mapping = &Mapping{m.GroupM, m.XCDs, m.Chunk}
 	}
 	return o
-}
-
-// ProblemJSON converts a problem.
-func ProblemJSON(p gemm.Problem) Problem {
-	return Problem{p.M, p.N, p.K, p.Batch, p.TransA(), p.TransB(), p.DType.String()}
 }
 
 // Fields is a JSON object that keeps the order of its keys.

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
 )
 
@@ -67,6 +68,19 @@ func Quantity(v float64, u string) string {
 	default:
 		return WithUnit(SixDigits(v), u)
 	}
+}
+
+// Rate writes an arithmetic rate for operands of a type: "165 TFLOP/s", and "330 TOPS" for integers.
+func Rate(r unit.FlopsPerSecond, t gemm.DType) string { return unit.SI(float64(r), rateUnit(t)) }
+
+// TeraRate is the unit of the JSON key tflops for operands of a type.
+func TeraRate(t gemm.DType) string { return "T" + rateUnit(t) }
+
+func rateUnit(t gemm.DType) string {
+	if t.Integer() {
+		return "OPS"
+	}
+	return "FLOP/s"
 }
 
 // Parameter writes a hardware number as Quantity does, and a size that is a whole number of MiB in MiB too.

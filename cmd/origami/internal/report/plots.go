@@ -72,6 +72,9 @@ func ThreeWays(folder, name, title string, libraries []string, rows []score.Comp
 	p := plot.New()
 	p.Title.Text = printable.Line(title)
 	p.Y.Label.Text = "TFLOP/s"
+	if !slices.ContainsFunc(rows, func(r score.Comparison) bool { return !r.Problem.DType.Integer() }) {
+		p.Y.Label.Text = "TOPS"
+	}
 	width := vg.Points(5)
 	labels := make([]string, len(rows))
 	for i := range rows {

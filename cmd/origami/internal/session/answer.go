@@ -87,9 +87,12 @@ type Entry struct {
 // Seconds returns the predicted time.
 func (a *Answer) Seconds(e *Entry) unit.Seconds { return e.Estimate.Cycles.At(a.Arch.Clock) }
 
+// Uncertainty returns how far the times of the answer are from measured ones, nil if the model does not say so.
+func (a *Answer) Uncertainty() *arch.Uncertainty { return a.Arch.UncertaintyFor(a.Kernel, &a.Problem) }
+
 // Interval returns the interval of an entry's predicted time, and false where the model has none.
 func (a *Answer) Interval(e *Entry) (low, high unit.Seconds, ok bool) {
-	u := a.Arch.UncertaintyOf(a.Kernel)
+	u := a.Uncertainty()
 	if u == nil || e.Estimate.Reject != "" {
 		return 0, 0, false
 	}
@@ -200,7 +203,7 @@ func (a *Answer) fill(ctx context.Context, m arch.Architecture, space arch.Space
 		a.Entries = append(a.Entries, Entry{Rank: i + 1, Position: e.Index, Config: e.Config, Estimate: e.Estimate,
 			Mapping: e.Mapping})
 	}
-	if u := a.Arch.UncertaintyOf(a.Kernel); u != nil && q.Regret {
+	if u := a.Uncertainty(); u != nil && q.Regret {
 		a.weigh(u, q.Top)
 	}
 	if !q.Terms && !q.Rejected {

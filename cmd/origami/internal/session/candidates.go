@@ -80,6 +80,10 @@ func (l *candidateList) add(place string, names, values []string) error {
 	}
 	c.SetNumbers(numbers)
 	if !l.seen[c] {
+		if len(l.configs) == limit.Rows {
+			return diag.Inputf("there are more than %d configurations, the most that are read", limit.Rows).
+				At("%s", place).Do("leave configurations out")
+		}
 		l.seen[c] = true
 		l.configs = append(l.configs, c)
 	}
@@ -205,7 +209,7 @@ func (l *candidateList) readCSV(name string, data []byte) error {
 	if line, _, _ := bytes.Cut(data, []byte("\n")); bytes.ContainsRune(line, '\t') {
 		form.Comma, form.TrimLeadingSpace = '\t', false // a leading tab is an empty cell
 	}
-	in := form.Reader(bytes.NewReader(data), name, "leave rows out")
+	in := form.Reader(bytes.NewReader(data), name, "leave configurations out")
 	in.FieldsPerRecord = -1
 	first, err := in.Read()
 	if err != nil {

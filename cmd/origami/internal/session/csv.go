@@ -17,7 +17,7 @@ import (
 )
 
 // The columns of a problems file. The first three are required; the others default to what the flags say.
-var columns = []string{"m", "n", "k", "batch", "trans_a", "trans_b", "dtype"}
+var columns = slices.Concat(gemm.Columns, gemm.MoreColumns)
 
 // splitFiles is the advice for a file that is too large.
 const splitFiles = "split it into several files"
@@ -25,8 +25,8 @@ const splitFiles = "split it into several files"
 const headerForm = "write a header line such as m,n,k,batch,trans_a,trans_b,dtype"
 
 // problemFile reads a problems file: a header with the columns m, n, k and optionally batch, trans_a, trans_b (0, 1,
-// false or true) and dtype, in any order, then a problem per row. An empty cell, and a column that is not there, mean
-// what base has. Lines that start with # are skipped.
+// false or true), dtype and gemm.MoreColumns, in any order, then a problem per row. An empty cell, and a column that is
+// not there, mean what base has. Lines that start with # are skipped.
 type problemFile struct {
 	name   string
 	base   gemm.Problem
@@ -117,48 +117,20 @@ func (f *problemFile) parseRow(row []string, brief bool) (Problem, error) {
 			At("%s:%d:%d", name, last, column).Do("give one cell per column")
 	}
 	p := f.base
-	transA, transB := p.TransA(), p.TransB()
 	for i, cell := range row {
 		cell = strings.TrimSpace(cell)
 		if cell == "" && !slices.Contains(columns[:3], header[i]) {
 			continue
 		}
-		var err error
-		switch header[i] {
-		case "m":
-			p.M, err = parseSize(cell)
-		case "n":
-			p.N, err = parseSize(cell)
-		case "k":
-			p.K, err = parseSize(cell)
-		case "batch":
-			p.Batch, err = parseSize(cell)
-		case "trans_a":
-			transA, err = parseBool(cell)
-		case "trans_b":
-			transB, err = parseBool(cell)
-		case "dtype":
-			if p.DType, err = gemm.ParseDType(cell); err != nil {
-				err = fmt.Errorf("is none of %s", typeNames())
-			}
-		}
-		if err != nil {
+		if fix, err := setCell(&p, header[i], cell); err != nil {
 			if brief {
 				return Problem{}, errUnread
 			}
 			line, column := in.FieldPos(i)
-			fix := "give a whole number of at least 1"
-			switch header[i] {
-			case "trans_a", "trans_b":
-				fix = "write 0, 1, false or true"
-			case "dtype":
-				fix = "use one of those"
-			}
 			return Problem{}, diag.Inputf("%s %q %v", header[i], cell, err).At("%s:%d:%d", name, line,
 				column).Do("%s", fix)
 		}
 	}
-	p.SetTrans(transA, transB)
 	where := name + ":" + strconv.Itoa(line)
 	if err := p.Validate(); err != nil {
 		var d *diag.Error
@@ -167,17 +139,7 @@ func (f *problemFile) parseRow(row []string, brief bool) (Problem, error) {
 		}
 		return Problem{}, err
 	}
-	return Problem{p, where}, nil
-}
-
-func parseBool(cell string) (bool, error) {
-	switch cell {
-	case "0", "false":
-		return false, nil
-	case "1", "true":
-		return true, nil
-	}
-	return false, errors.New("is neither true nor false")
+	return Problem{p.Canonical(), where}, nil
 }
 
 // rowError says where a row stopped being CSV.

@@ -137,6 +137,7 @@ func FuzzProblems(f *testing.F) {
 	for _, seed := range []string{
 		"m,n,k\n1,2,3\n", "m,n,k,batch,trans_a,trans_b,dtype\n1,2,3,4,true,0,bf16\n", "\ufeffm,n,k\r\n1,,3\r\n",
 		"m,n,k\n\"1\n2,3\n", "m,n\n1,2", "#\n", "m,n,k\n1,2,3,4\n1\n",
+		"m,n,k,out_dtype,lda,ldb,ldc,align_a,align_b,align_c\n8,8,8,fp32,9,8,64,2,16,512\n8,8,8,int8,7,x,-1,3,0,\n",
 		strings.Repeat("\xb9", 1<<16) + ",n,k\n", // compared with each name, letter by letter, it would take minutes
 	} {
 		f.Add([]byte(seed))

@@ -35,7 +35,9 @@ func (e *executor) Devices(context.Context) ([]exec.Device, error) { return e.ho
 func (e *executor) Close() error                                   { e.host.closed++; return nil }
 
 func targetsOf(t *testing.T, h session.Host, archs []string, device string) ([]session.Target, error) {
-	f := &session.Factory{Connect: func(context.Context, config.Settings, func(string)) (session.Host, error) { return h, nil }}
+	f := &session.Factory{
+		Connect: func(context.Context, config.Settings, func(string)) (session.Host, error) { return h, nil },
+	}
 	return f.Targets(t.Context(), archs, device)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,8 +19,11 @@ import (
 type ProblemFlags struct {
 	M, N, K, Batch Size
 	TransA, TransB bool
-	// DType and Kernel come from Settings: they have a place in the settings file too.
-	Problems string
+	// Out is the type of C. DType and Kernel come from Settings: they have a place in the settings file too.
+	Out           string
+	LDA, LDB, LDC Size
+	Align         Align
+	Problems      string
 	// Search says which configurations to consider.
 	Search SearchFlags
 }
@@ -33,6 +37,7 @@ func (f *ProblemFlags) Register(flags *pflag.FlagSet, withFile bool) {
 	flags.VarP(&f.K, "k", "k", "columns of A, rows of B")
 	flags.Var(&f.Batch, "batch", "number of products of this size")
 	f.registerLayout(flags)
+	f.registerStorage(flags)
 	f.registerFamily(flags)
 	f.Search.Register(flags)
 	if withFile {
@@ -64,22 +69,63 @@ func (f *ProblemFlags) registerLayout(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.TransB, "trans-b", false, "B is K-contiguous (N-contiguous otherwise)")
 }
 
+func (f *ProblemFlags) registerStorage(flags *pflag.FlagSet) {
+	flags.Var(&f.LDA, "lda", "leading dimension of A: elements from row to row; dense otherwise")
+	flags.Var(&f.LDB, "ldb", "leading dimension of B")
+	flags.Var(&f.LDC, "ldc", "leading dimension of C")
+	flags.Var(&f.Align, "align", "bytes that divide the addresses of A, B and C (default 16), or of each: A,B,C")
+}
+
 func (f *ProblemFlags) registerFamily(flags *pflag.FlagSet) {
-	flags.String("dtype", "", "element `TYPE`: "+typeNames()+" (default fp16)")
+	flags.String("dtype", "", "element `TYPE` of A and B: "+gemm.TypeNames(gemm.DTypes())+" (default fp16)")
+	flags.StringVar(&f.Out, "out-dtype", "",
+		"element `TYPE` of C: "+gemm.TypeNames(gemm.OutputTypes())+"; what goes with --dtype otherwise")
 	flags.String("kernel", "", "kernel `FAMILY`; the architecture's first otherwise")
 }
 
 func (f *ProblemFlags) registerProblems(flags *pflag.FlagSet) {
 	flags.StringVar(&f.Problems, "problems", "",
-		"answer for each row of a CSV `FILE` with the header m,n,k[,batch,trans_a,trans_b,dtype]; - is stdin")
+		"answer for each row of a CSV `FILE` with the header m,n,k[,batch,trans_a,trans_b,dtype,…]; - is stdin")
 }
 
-func typeNames() string {
-	var names []string
-	for _, t := range gemm.DTypes() {
-		names = append(names, t.String())
+// Align is a flag that takes the alignment of all three matrices, or of each.
+type Align struct {
+	bytes [3]int
+	text  string
+}
+
+// String implements pflag.Value.
+func (a *Align) String() string { return a.text }
+
+// Type implements pflag.Value: the name of the argument in help.
+func (a *Align) Type() string { return "BYTES" }
+
+// Set implements pflag.Value.
+func (a *Align) Set(text string) error {
+	cells := strings.Split(text, ",")
+	if len(cells) == 1 {
+		cells = []string{text, text, text}
 	}
-	return strings.Join(names, ", ")
+	if len(cells) != len(a.bytes) {
+		return errors.New("is neither one number nor three, as in 2,16,16 for A, B and C")
+	}
+	for i, cell := range cells {
+		var err error
+		if a.bytes[i], err = parseAlign(cell); err != nil {
+			return err
+		}
+	}
+	a.text = text
+	return nil
+}
+
+// parseAlign reads an alignment in bytes.
+func parseAlign(text string) (int, error) {
+	v, err := parseSize(text)
+	if err == nil && v&(v-1) != 0 {
+		err = errors.New("is no power of two")
+	}
+	return v, err
 }
 
 // Size is a flag that takes a whole number of at least 1.
@@ -136,9 +182,18 @@ type Problem struct {
 // Base returns a problem without sizes, with what the flags say about all problems.
 func (f *ProblemFlags) Base(dtype string) (gemm.Problem, error) {
 	var err error
-	base := gemm.Problem{Batch: f.Batch.value}
+	base := gemm.Problem{Batch: f.Batch.value, LDA: f.LDA.value, LDB: f.LDB.value, LDC: f.LDC.value}
 	base.SetTrans(f.TransA, f.TransB)
-	base.DType, err = gemm.ParseDType(dtype)
+	for i, bytes := range f.Align.bytes {
+		if bytes != 0 {
+			if err := base.SetAlign(gemm.Operand(i), bytes); err != nil {
+				return base, err
+			}
+		}
+	}
+	if base.DType, err = gemm.ParseDType(dtype); err == nil && f.Out != "" {
+		base.Out, err = gemm.ParseOutput(f.Out)
+	}
 	return base, err
 }
 
@@ -198,6 +253,15 @@ func (f *ProblemFlags) Read(ctx context.Context, from *Factory) (*Problems, erro
 		return nil, err
 	}
 	return problems, nil
+}
+
+// More reports whether some problem can have what few problems have, for which files have more columns.
+func (p *Problems) More() bool {
+	if p.file == nil {
+		return p.one != nil && !p.one.Plain()
+	}
+	return !p.file.base.Plain() ||
+		slices.ContainsFunc(p.file.header, func(name string) bool { return slices.Contains(gemm.MoreColumns, name) })
 }
 
 // Next returns the next problem, and io.EOF after the last. It reports rows that cannot be read, and goes on.
@@ -284,5 +348,5 @@ func (f *ProblemFlags) one(p gemm.Problem) (gemm.Problem, error) {
 			Do("give all three sizes, as in -m 4096 -n 4096 -k 4096")
 	}
 	p.M, p.N, p.K = f.M.value, f.N.value, f.K.value
-	return p, p.Validate()
+	return p.Canonical(), p.Validate()
 }

@@ -7,10 +7,10 @@ import (
 	"io"
 	"io/fs"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/hw"
@@ -44,7 +44,7 @@ func (f *Factory) Targets(ctx context.Context, archs []string, device string) ([
 	if err := checkOptions(options, matches); err != nil {
 		return nil, err
 	}
-	common, err := f.commonRequest(matches)
+	common, err := f.commonRequest(ctx, matches)
 	if err != nil {
 		return nil, err
 	}
@@ -65,17 +65,17 @@ func (f *Factory) Targets(ctx context.Context, archs []string, device string) ([
 
 // commonRequest fills in what the settings ask of every target. A setting that plugins should see is copied here and
 // nowhere else.
-func (f *Factory) commonRequest(matches []arch.Match) (r arch.OpenRequest, err error) {
+func (f *Factory) commonRequest(ctx context.Context, matches []arch.Match) (r arch.OpenRequest, err error) {
 	r = arch.OpenRequest{Model: f.Settings.Model, Rung: arch.Rung(f.Settings.Rung)}
-	if r.Compiled, err = readTable("--compiled", f.Settings.CompiledFile, len(matches)); err != nil {
+	if r.Compiled, err = readTable(ctx, "--compiled", f.Settings.CompiledFile, len(matches)); err != nil {
 		return r, err
 	}
-	r.Characterization, err = readTable("--characterization", f.Settings.CharacterizationFile, len(matches))
+	r.Characterization, err = readTable(ctx, "--characterization", f.Settings.CharacterizationFile, len(matches))
 	return r, err
 }
 
 // readTable reads a file about the kernels of one device; nil without a file.
-func readTable(flag, file string, targets int) ([]byte, error) {
+func readTable(ctx context.Context, flag, file string, targets int) ([]byte, error) {
 	if file == "" {
 		return nil, nil
 	}
@@ -83,7 +83,7 @@ func readTable(flag, file string, targets int) ([]byte, error) {
 		return nil, diag.Inputf("the file is about the kernels of one device, and %d are selected", targets).
 			At("%s %s", flag, file).Do("leave it out")
 	}
-	data, err := readFile(file, limit.Table, "leave rows out")
+	data, err := readFile(ctx, file, limit.Kernels, "leave rows out")
 	if err != nil && limit.Exceeded(err) == nil {
 		err = diag.Inputf("it cannot be read: %v", err).At("%s %s", flag, file).Do("check the file")
 	}
@@ -96,7 +96,7 @@ func (f *Factory) overrides(ctx context.Context, matches []arch.Match) (hw.Overr
 	if file == "" {
 		return hw.Overrides{}, nil
 	}
-	data, err := readFile(file, limit.Text, "give a file of hardware numbers")
+	data, err := readFile(ctx, file, limit.Text, "give a file of hardware numbers")
 	if limit.Exceeded(err) != nil {
 		return hw.Overrides{}, err
 	} else if err != nil {
@@ -141,8 +141,8 @@ func (f *Factory) checkOverrides(
 
 // readFile reads a whole file, through gzip if its name ends in .gz. The error does not repeat the name, unless the
 // file is too large.
-func readFile(name string, most limit.Size, fix string) ([]byte, error) {
-	file, err := os.Open(name)
+func readFile(ctx context.Context, name string, most limit.Size, fix string) ([]byte, error) {
+	file, err := iostreams.Open(ctx, name)
 	if err != nil {
 		return nil, withoutPath(err)
 	}

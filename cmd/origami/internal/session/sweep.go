@@ -58,7 +58,8 @@ func (f *Factory) Sweep(
 	conditions := dataset.Conditions{
 		Arch: d.Arch, Device: d.Device, DeviceName: d.DeviceName, DriverName: device.Name,
 		Kernel: family, WarmL2: warmL2,
-		Input: exec.InputNormal, Executor: executor, ExecutorVersion: dataset.Text(f.pluginVersion(executor), dataset.MaxName),
+		Input: exec.InputNormal, Executor: executor,
+		ExecutorVersion: dataset.Text(f.pluginVersion(executor), dataset.MaxName),
 	}
 	data := dataset.New("", conditions)
 	data.Software = strings.TrimSpace(executor + " " + conditions.ExecutorVersion)

@@ -23,7 +23,7 @@ func programs(t *testing.T, f gemmgen.Family, p gemm.Problem, step int) []gemmge
 	}
 	var found []gemmgen.Program
 	for i := 0; i < len(all); i += step {
-		p, reason, _ := f.Program(gemmgen.Packed(p), gemm.FP16, all[i], roomy)
+		p, reason, _ := f.Program(gemmgen.NewCall(p), gemm.FP16, all[i], roomy)
 		if reason == "" {
 			found = append(found, p)
 		}
@@ -112,11 +112,11 @@ func TestLaunch(t *testing.T) {
 			t.Fatalf("%s: %d programs", f.Name(), len(programs))
 		}
 		a, b := emit(t, programs[0], f.Target()), emit(t, programs[1], f.Target())
-		l, err := programs[0].Launch(a, gemmgen.Packed(p))
+		l, err := programs[0].Launch(a, gemmgen.NewCall(p))
 		if err != nil || l.Threads != a.Threads || l.SharedMemory != a.SharedMemory || len(l.Params) != a.ParamBytes {
 			t.Errorf("%s: %+v, %v", f.Name(), l, err)
 		}
-		if _, err := programs[0].Launch(b, gemmgen.Packed(p)); err == nil {
+		if _, err := programs[0].Launch(b, gemmgen.NewCall(p)); err == nil {
 			t.Errorf("%s: the kernel of another program is launched", f.Name())
 		}
 	}
@@ -153,7 +153,7 @@ func TestLimits(t *testing.T) {
 		} {
 			rejected := 0
 			for _, config := range all {
-				call := gemmgen.Packed(gemm.New(512, 512, 512))
+				call := gemmgen.NewCall(gemm.New(512, 512, 512))
 				if _, reason, _ := f.Program(call, gemm.FP16, config, roomy); reason != "" {
 					continue
 				}

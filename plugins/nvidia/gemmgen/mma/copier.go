@@ -8,11 +8,14 @@ import (
 )
 
 // copier moves the blocks of one operand from global to shared memory. A copy is as wide as the alignment allows:
-// cp.async of 16, 8 or 4 bytes, or plain loads and stores of single elements. Thread t makes copies t, t + threads, …
+// cp.async of 16, 8 or 4 bytes, or plain loads and stores of 2 bytes or 1. Thread t makes copies t, t + threads, …
 // of the tile counted along its rows. The edges of the matrix are multiples of a copy's width.
 //
 // Only the first block along K may be short, and is padded with zeros. Across K, copies beyond the edge repeat the
 // last row or column, whose products end in parts of C that are not written. So copies in the loop need no bounds.
+//
+// If rows are ragged, their ends are inside of a copy, which reads what is inside and fills up with zeros. Rows along K
+// must then begin with whole blocks, so the last block is the short one, and every block has bounds.
 type copier struct {
 	e *emitter
 	t tile
@@ -27,6 +30,8 @@ type copier struct {
 	column ptx.Operand
 	// offset is the place of copies in a stage, by row modulo 8: rows that differ by 8 have the same swizzle.
 	offset [8]ptx.Operand
+	// edge is how many bytes of the copies at each position are inside the matrix, for ragged rows across K.
+	edge []ptx.Operand
 	// active says whether the thread has a copy at all. It is invalid if all threads have.
 	active ptx.Operand
 }
@@ -38,7 +43,7 @@ func (e *emitter) newCopier(t tile, p matrixParams, first, limit, begin ptx.Oper
 	c := &copier{e: e, t: t, bytes: t.align}
 	threads, perRow := e.g.threads, t.rowBytes()/c.bytes
 	c.across, c.rowStep, c.columnStep = max(1, perRow/threads), max(1, threads/perRow), threads*c.bytes
-	c.copies = max(1, t.rows*perRow/threads)
+	c.copies = t.copies(threads)
 
 	// The thread's first row, and its first byte in it.
 	var byte0 ptx.Operand
@@ -50,14 +55,15 @@ func (e *emitter) newCopier(t tile, p matrixParams, first, limit, begin ptx.Oper
 		c.row0 = e.Shr(e.tid, asm.Log2(perRow))
 		byte0 = e.Shl(e.And(e.tid, perRow-1), asm.Log2(c.bytes))
 	}
-	c.column = e.Shr(byte0, 1)
+	size := asm.Log2(t.size)
+	c.column = e.Shr(byte0, size)
 	if t.rows < c.rowStep {
 		c.active = e.Pred()
 		e.SetpLtS32(c.active, c.row0, ptx.Int(t.rows))
 	}
 
 	// The places in a stage.
-	shift, mask := t.swizzle()
+	shift, mask, left := t.swizzle()
 	for i := 0; i*c.rowStep < t.rows && i < 8; i++ {
 		residue := i * c.rowStep % 8
 		if c.offset[residue] != (ptx.Operand{}) {
@@ -65,17 +71,17 @@ func (e *emitter) newCopier(t tile, p matrixParams, first, limit, begin ptx.Oper
 		}
 		row := e.Add(c.row0, ptx.Int(residue))
 		swizzled := e.B32()
-		e.XorB32(swizzled, byte0, e.Shl(e.And(e.Shr(row, shift), mask), 4))
+		e.XorB32(swizzled, byte0, e.Shl(e.And(e.Shr(row, shift), mask), asm.Log2(chunkBytes)+left))
 		c.offset[residue] = e.Mad(row, t.rowBytes(), swizzled)
 	}
 
-	// The global addresses: base + 2·(batch·stride + row·ld + column).
+	// The global addresses: base + size·(batch·stride + row·ld + column).
 	ld64, index, start := e.Param64(p.ld), e.B64(), e.B64()
 	e.CvtaToGlobalU64(start, e.Param64(p.address))
 	e.MulLoS64(index, e.Wide(e.Special(ptx.CtaidZ)), e.Param64(p.stride))
 	c.rowBytes = e.B32()
 	e.CvtU32U64(c.rowBytes, ld64)
-	e.ShlB32(c.rowBytes, c.rowBytes, ptx.Int(1))
+	e.ShlB32(c.rowBytes, c.rowBytes, ptx.Int(size))
 	if t.kRows && begin != (ptx.Operand{}) {
 		e.MadLoS64(index, e.Wide(begin), ld64, index)
 	} else if begin != (ptx.Operand{}) {
@@ -86,43 +92,87 @@ func (e *emitter) newCopier(t tile, p matrixParams, first, limit, begin ptx.Oper
 		c.row0 = e.Add(c.row0, first)
 	}
 	for i := range c.across {
-		column := e.Add(c.column, ptx.Int(i*c.columnStep/2))
+		column := e.Add(c.column, ptx.Int(i*c.columnStep/t.size))
 		if t.kRows {
 			e.AddS32(column, column, first)
-			e.MinS32(column, column, e.Add(limit, ptx.Int(-c.bytes/2)))
+			if t.ragged {
+				c.edge = append(c.edge, c.inside(column, limit))
+			} else {
+				e.MinS32(column, column, e.Add(limit, ptx.Int(-c.bytes/t.size)))
+			}
 		}
 		p := e.B64()
 		e.AddS64(p, index, e.Wide(column))
-		e.ShlB64(p, p, ptx.Int(1))
+		e.ShlB64(p, p, ptx.Int(size))
 		e.AddS64(p, p, start)
 		c.pointer = append(c.pointer, p)
 	}
 	return c
 }
 
-// first emits the copies of the first block, of which only k indices are inside the matrix, and moves on to the next.
-func (c *copier) first(k ptx.Operand) {
+// inside returns how many bytes of a copy at an index are below a limit.
+func (c *copier) inside(index, limit ptx.Operand) ptx.Operand {
 	e := c.e
-	inside := func(index ptx.Operand) ptx.Operand {
+	size := e.Sub(limit, index)
+	e.ShlB32(size, size, ptx.Int(asm.Log2(c.t.size)))
+	e.MaxS32(size, size, ptx.Int(0))
+	e.MinS32(size, size, ptx.Int(c.bytes))
+	return size
+}
+
+// whole is the bytes of a copy at a position, in a row that is inside the matrix.
+func (c *copier) whole(position int) ptx.Operand {
+	if c.edge != nil {
+		return c.edge[position]
+	}
+	return ptx.Int(c.bytes)
+}
+
+// below returns the sizes of the copies of a block of which only k indices along K are inside the matrix.
+func (c *copier) below(k ptx.Operand) copySize {
+	e := c.e
+	within := func(index ptx.Operand, position int) ptx.Operand {
+		if !c.t.kRows && c.t.ragged {
+			return c.inside(index, k)
+		}
 		p, size := e.Pred(), e.B32()
 		e.SetpLtS32(p, index, k)
-		e.SelpB32(size, ptx.Int(c.bytes), ptx.Int(0), p)
+		e.SelpB32(size, c.whole(position), ptx.Int(0), p)
 		return size
 	}
 	if c.t.kRows {
-		c.emit(c.row0, c.active, func(row ptx.Operand, _ int) ptx.Operand { return inside(row) })
-	} else {
-		var sizes []ptx.Operand // of the across positions; they are the same in all rows
-		for i := range c.across {
-			sizes = append(sizes, inside(e.Add(c.column, ptx.Int(i*c.columnStep/2))))
-		}
-		c.emit(c.row0, c.active, func(_ ptx.Operand, position int) ptx.Operand { return sizes[position] })
+		return within
 	}
+	var sizes []ptx.Operand // of the across positions; they are the same in all rows
+	for i := range c.across {
+		sizes = append(sizes, within(e.Add(c.column, ptx.Int(i*c.columnStep/c.t.size)), i))
+	}
+	return func(_ ptx.Operand, position int) ptx.Operand { return sizes[position] }
+}
+
+// first emits the copies of the first block, of which only k indices are inside the matrix, and moves on to the next.
+func (c *copier) first(k ptx.Operand) {
+	e := c.e
+	c.emit(c.row0, c.active, c.below(k))
+	if e.shortLast {
+		k = ptx.Operand{}
+	}
+	c.advance(k)
+}
+
+// advance moves on by k indices along K, or by a whole block if k is invalid.
+func (c *copier) advance(k ptx.Operand) {
+	e, block := c.e, c.e.s.Config.BlockK
 	for _, p := range c.pointer {
-		if c.t.kRows {
+		switch whole := k == (ptx.Operand{}); {
+		case whole && c.t.kRows:
+			e.MadWideU32(p, c.rowBytes, ptx.Int(block), p)
+		case whole:
+			e.AddS64(p, p, ptx.Int(c.t.size*block))
+		case c.t.kRows:
 			e.MadWideU32(p, c.rowBytes, k, p)
-		} else {
-			e.MadWideU32(p, k, ptx.Int(2), p)
+		default:
+			e.MadWideU32(p, k, ptx.Int(c.t.size), p)
 		}
 	}
 }
@@ -141,23 +191,26 @@ func (c *copier) next(more ptx.Operand) {
 	if e.tight() {
 		row0 = e.Add(row0, e.Shr(e.toCopy, 31))
 	}
-	c.emit(row0, guard, nil)
-	for _, p := range c.pointer {
-		if c.t.kRows {
-			e.MadWideU32(p, c.rowBytes, ptx.Int(e.s.Config.BlockK), p)
-		} else {
-			e.AddS64(p, p, ptx.Int(2*e.s.Config.BlockK))
-		}
+	var size copySize
+	switch {
+	case e.shortLast:
+		size = c.below(e.left)
+	case c.edge != nil:
+		size = func(_ ptx.Operand, position int) ptx.Operand { return c.edge[position] }
 	}
+	c.emit(row0, guard, size)
+	c.advance(ptx.Operand{})
 }
+
+// copySize returns how many bytes to read for the copy in a row, counted as row0 is, and a position. nil is all bytes.
+type copySize func(row ptx.Operand, position int) ptx.Operand
 
 // unrolledCopies is the most narrow copies that are unrolled. More run in a loop. Copies of 16 bytes are always
 // unrolled.
 const unrolledCopies = 8
 
-// emit emits the copies of a block from row0 on, if the guard is true or invalid. size returns how many bytes to read
-// for the copy in a row, counted as row0 is, and a position. Without size, all bytes are read.
-func (c *copier) emit(row0, guard ptx.Operand, size func(row ptx.Operand, position int) ptx.Operand) {
+// emit emits the copies of a block from row0 on, if the guard is true or invalid.
+func (c *copier) emit(row0, guard ptx.Operand, size copySize) {
 	e := c.e
 	var to [8]ptx.Operand
 	for residue, offset := range c.offset {
@@ -189,7 +242,7 @@ func (c *copier) emit(row0, guard ptx.Operand, size func(row ptx.Operand, positi
 
 // copy emits n copies from row0 on.
 func (c *copier) copy(
-	row0 ptx.Operand, to [8]ptx.Operand, n int, guard ptx.Operand, size func(row ptx.Operand, position int) ptx.Operand,
+	row0 ptx.Operand, to [8]ptx.Operand, n int, guard ptx.Operand, size copySize,
 ) {
 	e := c.e
 	where := func(p ptx.Operand) {
@@ -198,7 +251,7 @@ func (c *copier) copy(
 		}
 	}
 	type element struct{ to, value ptx.Operand }
-	var loaded []element // single elements: all are loaded before the first is stored
+	var loaded []element // without cp.async, all are loaded before the first is stored
 	for i := range n {
 		row, position := i/c.across*c.rowStep, i%c.across
 		target := ptx.Shared(to[row%8], c.t.at+row/8*8*c.t.rowBytes()+position*c.columnStep)
@@ -214,7 +267,7 @@ func (c *copier) copy(
 		e.MadWideU32(from, at, c.rowBytes, c.pointer[position])
 		source := ptx.Global(from, 0)
 		switch {
-		case c.bytes == 2:
+		case c.bytes < AsyncBytes:
 			v, read := e.B16(), guard
 			e.MovB16(v, ptx.Int(0))
 			if size != nil {
@@ -225,7 +278,11 @@ func (c *copier) copy(
 				}
 			}
 			where(read)
-			e.LdGlobalB16(v, source)
+			if c.bytes == 1 {
+				e.LdGlobalB8(v, source)
+			} else {
+				e.LdGlobalB16(v, source)
+			}
 			loaded = append(loaded, element{target, v})
 		case c.bytes == 4 && size != nil:
 			where(guard)
@@ -249,6 +306,10 @@ func (c *copier) copy(
 	}
 	for _, l := range loaded {
 		where(guard)
-		e.StSharedB16(l.to, l.value)
+		if c.bytes == 1 {
+			e.StSharedB8(l.to, l.value)
+		} else {
+			e.StSharedB16(l.to, l.value)
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/internal/asm"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
@@ -22,14 +23,24 @@ func (s Spec) Emit(t target.Target) (*gemmgen.Kernel, error) {
 			Do("choose a configuration that Check accepts")
 	}
 	for _, align := range []int{s.AlignA, s.AlignB, s.AlignC} {
-		if align != 2 && align != 4 && align != 8 && align != 16 {
-			return nil, diag.Inputf("alignment of %d bytes", align).Do("use 16, 8, 4 or 2")
+		if align != 1 && align != 2 && align != 4 && align != 8 && align != 16 {
+			return nil, diag.Inputf("alignment of %d bytes", align).Do("use 16, 8, 4, 2 or 1")
 		}
 	}
-	if s.AlignC < s.Out.Bytes() {
-		return nil, diag.Inputf("C of %s aligned to %d bytes", s.Out, s.AlignC).Do("align C to its elements")
+	for _, m := range []struct {
+		name  string
+		dtype gemm.DType
+		align int
+	}{{"A", s.DType, s.AlignA}, {"B", s.DType, s.AlignB}, {"C", s.Out, s.AlignC}} {
+		if m.align < m.dtype.Bytes() {
+			return nil, diag.Inputf("%s of %s aligned to %d bytes", m.name, m.dtype, m.align).
+				Do("align %s to its elements", m.name)
+		}
 	}
-	e := &emitter{Builder: asm.New(s.name()), s: s, g: g}
+	b := asm.New(s.name())
+	e := &emitter{Builder: b, sums: sums{b, instructionOf(s.DType).integer}, s: s, g: g,
+		widened:   instructionOf(s.DType).widened(t),
+		shortLast: g.a.ragged && !g.a.kRows || g.b.ragged && !g.b.kRows}
 	e.kernel()
 	k, err := e.Build(t)
 	if err != nil {
@@ -44,9 +55,14 @@ func (s Spec) Emit(t target.Target) (*gemmgen.Kernel, error) {
 // emitter builds one kernel. Its fields are the values that more than one part of the kernel needs.
 type emitter struct {
 	asm.Builder
-	s Spec
-	g geometry
-	p params
+	sums sums
+	// widened says that fp8 operands are multiplied as fp16.
+	widened bool
+	// shortLast says that the last block along K is the short one, because rows along K are ragged.
+	shortLast bool
+	s         Spec
+	g         geometry
+	p         params
 
 	tid, lane, warp       ptx.Operand // thread in the CTA, in the warp; warp in the CTA
 	warpM, warpN, warpK   ptx.Operand // the warp's place in the warp grid
@@ -57,12 +73,13 @@ type emitter struct {
 	writeStage, readStage ptx.Operand // addresses of the stages that copies write and fragments come from
 	stagesEnd             ptx.Operand // address behind the last stage
 	toCopy                ptx.Operand // blocks along K that are not yet copied
+	left                  ptx.Operand // indices along K that are not yet copied, if the last block is the short one
 	exit                  ptx.Operand // label of the end of the kernel
 
 	copyA, copyB *copier
-	fragA, fragB *fragments
+	fragA, fragB reader
 	loops        int             // labels of copy loops so far
-	acc          [][]ptx.Operand // the fp32 sums of tile [m*tilesN+n]
+	acc          [][]ptx.Operand // the sums of tile [m*tilesN+n]
 	accVec       []ptx.Operand
 }
 
@@ -120,7 +137,11 @@ func (e *emitter) params() params {
 	p.tilesM, p.tilesN = e.Param("tiles_m", ptx.U32), e.Param("tiles_n", ptx.U32)
 	p.groupM = e.Param("group_m", ptx.U32)
 	p.kPerSplit = e.Param("k_per_split", ptx.S32)
-	p.alpha, p.beta = e.Param("alpha", ptx.F32), e.Param("beta", ptx.F32)
+	scalar := ptx.F32
+	if e.sums.integer {
+		scalar = ptx.S32
+	}
+	p.alpha, p.beta = e.Param("alpha", scalar), e.Param("beta", scalar)
 	return p
 }
 
@@ -176,14 +197,13 @@ func (e *emitter) setup() {
 	e.MovU32(e.smem, e.DynamicShared("smem", 128))
 	e.copyA = e.newCopier(g.a, e.p.a, e.m0, e.m, begin)
 	e.copyB = e.newCopier(g.b, e.p.b, e.n0, e.n, begin)
-	e.fragA = e.newFragments(g.a, e.warpM, g.warpM, !g.a.kRows)
-	e.fragB = e.newFragments(g.b, e.warpN, g.warpN, g.b.kRows)
+	e.fragA, e.fragB = e.readers()
 	e.acc, e.accVec = make([][]ptx.Operand, g.tilesM*g.tilesN), make([]ptx.Operand, g.tilesM*g.tilesN)
 	for i := range e.acc {
-		e.acc[i] = e.Regs(4, e.F32)
+		e.acc[i] = e.Regs(4, e.sums.register)
 		e.accVec[i] = e.Vec(e.acc[i]...)
 		for _, r := range e.acc[i] {
-			e.MovF32(r, ptx.Float(0))
+			e.sums.clear(r)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -151,6 +152,14 @@ func TestText(t *testing.T) {
 		"2 bytes": {with(func(s *Spec) { s.AlignA, s.AlignB, s.AlignC = 2, 2, 2 }),
 			[]string{`ld\.global\.b16`, `st\.shared\.b16`, `st\.global\.b16`},
 			[]string{`cp\.async\.c[ag]`, `global\.v[24]`, `global\.b32`}},
+		"tf32": {with(func(s *Spec) { s.DType, s.Out, s.AMajor = gemm.TF32, gemm.FP32, gemm.MajorM }),
+			[]string{`m16n8k8\.row\.col\.f32\.tf32`, `cvt\.rna\.tf32`, `ld\.shared\.b32`}, []string{`ldmatrix`}},
+		"fp32": {with(func(s *Spec) { s.DType, s.Out = gemm.FP32, gemm.FP32 }),
+			[]string{`fma\.rn\.f32`, `ld\.shared\.v2\.f32`}, []string{`ldmatrix`, `mma\.sync`, `tf32`}},
+		"int8": {with(func(s *Spec) {
+			s.DType, s.Out, s.BMajor, s.AlignA = gemm.INT8, gemm.INT32, gemm.MajorK, 1
+		}), []string{`m16n8k32\.row\.col\.s32\.s8\.s8\.s32`, `ld\.global\.b8`, `\.param \.s32 alpha`, `mad\.lo\.s32`},
+			[]string{`\.f32`}},
 		"split": {with(func(s *Spec) { s.Config.SplitK = 4 }),
 			[]string{`atom\.acq_rel\.gpu`, `fence\.acq_rel\.gpu`, `ld\.global\.v4\.f32`}, nil},
 	} {
@@ -242,6 +251,14 @@ func TestCheck(t *testing.T) {
 		{"tile", with(func(s *Spec) { s.Config.BlockN = 48 }), 1 << 20, arch.ReasonAtomShape, "128x48x32"},
 		{"type", with(func(s *Spec) { s.DType = gemm.INT8 }), 1 << 20, arch.ReasonAtomShape, "int8"},
 		{"output", with(func(s *Spec) { s.Out = gemm.INT8 }), 1 << 20, arch.ReasonAtomShape, "int8"},
+		{"type without a family", with(func(s *Spec) { s.DType = gemm.INT32 }), 1 << 20, arch.ReasonAtomShape,
+			"no instruction for operands of int32"},
+		{"int8 into fp16", with(func(s *Spec) { s.DType, s.AMajor, s.BMajor = gemm.INT8, gemm.MajorK, gemm.MajorK }),
+			1 << 20, arch.ReasonAtomShape, "writes one of int32, not fp16"},
+		{"8-bit operands across k", with(func(s *Spec) { s.DType = gemm.FP8 }), 1 << 20, arch.ReasonAtomShape,
+			"A and B of fp8 must be contiguous along k"},
+		{"a block below a step", with(func(s *Spec) { s.DType, s.BMajor, s.Config.BlockK = gemm.FP8, gemm.MajorK, 16 }),
+			1 << 20, arch.ReasonAtomShape, "block_k 16 is below the 32 of mma.sync.m16n8k32"},
 		{"warps", with(func(s *Spec) { s.Config.NumWarps = 6 }), 1 << 20, arch.ReasonWarps, "6 warps"},
 		{"tile too small for the warps", with(func(s *Spec) {
 			s.Config.BlockM, s.Config.BlockN, s.Config.BlockK = 16, 16, 16
@@ -267,7 +284,22 @@ func TestCheck(t *testing.T) {
 	if r, reason, _ := small.Check(limits(99 << 10)); reason != "" || r.WarpsK != 2 {
 		t.Errorf("16x16x64: %+v %s", r, reason)
 	}
+	// fp8 came with sm_89, and takes more registers where it is multiplied as fp16.
+	for cc, want := range map[int]struct {
+		reason    arch.Reason
+		fragments int
+	}{80: {arch.ReasonAtomShape, 0}, 89: {"", 32}, 90: {"", 52}, 100: {"", 52}, 120: {"", 32}} {
+		s := with(func(s *Spec) { s.DType, s.BMajor = gemm.FP8, gemm.MajorK })
+		l := limits(99 << 10)
+		l.Target = sm(cc)
+		r, reason, detail := s.Check(l)
+		if reason != want.reason || reason == "" && r.Fragments != want.fragments ||
+			reason != "" && !strings.Contains(detail, "needs sm_89, the device has sm_80") {
+			t.Errorf("fp8 on sm_%d: %q, %q, %d fragments", cc, reason, detail, r.Fragments)
+		}
+	}
 	for _, bad := range []Spec{
+		with(func(s *Spec) { s.DType, s.AlignA = gemm.TF32, 2 }),
 		with(func(s *Spec) { s.AlignA = 3 }), with(func(s *Spec) { s.Out, s.AlignC = gemm.FP32, 2 }),
 	} {
 		if _, err := bad.Emit(sm(80)); err == nil {
@@ -281,8 +313,8 @@ func TestCheck(t *testing.T) {
 // banks.
 func TestSwizzle(t *testing.T) {
 	for _, cols := range []int{16, 32, 64, 128, 256} {
-		tl := tile{rows: 64, cols: cols}
-		shift, mask := tl.swizzle()
+		tl := tile{rows: 64, cols: cols, size: 2}
+		shift, mask, _ := tl.swizzle()
 		at := func(r, c int) int { return r*tl.rowBytes() + (c^(r>>shift&mask))*16 }
 		chunks, seen := tl.rowBytes()/16, map[int]bool{}
 		for r := range tl.rows {
@@ -314,20 +346,28 @@ func TestSwizzle(t *testing.T) {
 }
 
 func TestPeak(t *testing.T) {
-	k, err := EmitPeak(gemm.BF16, sm(90))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, loop, _ := strings.Cut(k.Text, "\n$loop:")
-	loop, _, _ = strings.Cut(loop, "bra.uni $loop;")
-	if got := strings.Count(loop, "mma.sync"); 2*16*8*16*PeakWarps*got != PeakFlopsPerTurn {
-		t.Errorf("%d matrix instructions per turn do not make %d operations", got, PeakFlopsPerTurn)
-	}
-	if found := regexp.MustCompile(`ld\.|st\.|bar`).FindString(loop); found != "" {
-		t.Errorf("the loop has %s", found)
-	}
-	if k.ParamBytes != 20 || k.Target != sm(80) {
-		t.Errorf("%d parameter bytes, %s", k.ParamBytes, k.Target)
+	for _, d := range []gemm.DType{gemm.FP16, gemm.BF16, gemm.TF32, gemm.FP8, gemm.FP8E5M2, gemm.INT8} {
+		k, err := EmitPeak(d, sm(90))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, loop, _ := strings.Cut(k.Text, "\n$loop:")
+		loop, _, _ = strings.Cut(loop, "bra.uni $loop;")
+		shape := regexp.MustCompile(`mma\.sync\.aligned\.m16n8k(\d+)\.`).FindAllStringSubmatch(loop, -1)
+		operations := 0
+		for _, m := range shape {
+			step, _ := strconv.Atoi(m[1])
+			operations += 2 * 16 * 8 * step * PeakWarps
+		}
+		if operations == 0 || operations != PeakOperations(d) {
+			t.Errorf("%s: %d operations per turn, want %d", d, operations, PeakOperations(d))
+		}
+		if found := regexp.MustCompile(`ld\.|st\.|bar`).FindString(loop); found != "" {
+			t.Errorf("%s: the loop has %s", d, found)
+		}
+		if k.ParamBytes != 20 || k.Target != instructionOf(d).needs {
+			t.Errorf("%s: %d parameter bytes, %s", d, k.ParamBytes, k.Target)
+		}
 	}
 	if _, err := EmitPeak(gemm.FP32, sm(90)); err == nil {
 		t.Error("fp32 has no such instruction")

@@ -17,10 +17,8 @@ func (e *emitter) epilogue() {
 		e.If(idle).Bra(e.exit)
 	}
 	w := e.newWriter()
-	alpha, beta, readC := e.F32(), e.F32(), e.Pred()
-	e.LdParamF32(alpha, e.p.alpha)
-	e.LdParamF32(beta, e.p.beta)
-	e.SetpNeuF32(readC, beta, ptx.Float(0))
+	alpha, beta, readC := e.sums.param(e.p.alpha), e.sums.param(e.p.beta), e.Pred()
+	e.sums.isNotZero(readC, beta)
 	withC := e.Label("with_c")
 	e.If(readC).BraUni(withC)
 	w.tile("", alpha, ptx.Operand{})
@@ -46,6 +44,10 @@ type writer struct {
 	// rowsLeft are the rows from the lane's to the last of C. inRow says for each store whether its columns are inside.
 	rowsLeft ptx.Operand
 	inRow    []ptx.Operand
+	// columnsLeft are the columns from the lane's first to the last of C, atEdge says for each store whether C ends
+	// inside of it. They are for ragged rows.
+	columnsLeft ptx.Operand
+	atEdge      []ptx.Operand
 }
 
 // newWriter emits the set-up.
@@ -87,15 +89,26 @@ func (e *emitter) newWriter() *writer {
 
 // bound finds which stores of a lane lie inside C, from its first row and column on. Inactive lanes store nothing.
 func (w *writer) bound(row, column, active ptx.Operand) {
-	var columnsLeft ptx.Operand
-	w.rowsLeft, columnsLeft = w.Sub(w.m, row), w.Sub(w.n, column)
-	w.inRow = make([]ptx.Operand, w.across)
-	for i := range w.inRow {
-		w.inRow[i] = w.Pred()
-		w.SetpGtS32(w.inRow[i], columnsLeft, ptx.Int(32*i*w.width))
+	w.rowsLeft, w.columnsLeft = w.Sub(w.m, row), w.Sub(w.n, column)
+	above := func(columns int) ptx.Operand {
+		p := w.Pred()
+		w.SetpGtS32(p, w.columnsLeft, ptx.Int(columns))
 		if active != (ptx.Operand{}) {
-			w.AndPred(w.inRow[i], w.inRow[i], active)
+			w.AndPred(p, p, active)
 		}
+		return p
+	}
+	for i := range w.across {
+		first, last := 32*i*w.width, 32*i*w.width+w.width-1
+		if !w.s.RaggedC {
+			w.inRow = append(w.inRow, above(first))
+			continue
+		}
+		w.inRow = append(w.inRow, above(last))
+		begun, ended := above(first), w.Pred()
+		w.SetpLtS32(ended, w.columnsLeft, ptx.Int(last+1))
+		w.AndPred(ended, ended, begun)
+		w.atEdge = append(w.atEdge, ended)
 	}
 }
 
@@ -113,6 +126,9 @@ func (w *writer) point(row, column ptx.Operand) {
 	w.MulLoS64(w.rowStride, ldc, ptx.Int(size*min(w.rowStep, 16)))
 }
 
+// sumBytes is the size of a sum. Outputs of that size are the sums' type.
+const sumBytes = 4
+
 // unrolledStores is the most stores of an mma tile's rows that are unrolled. Narrower stores run in a loop.
 const unrolledStores = 8
 
@@ -124,8 +140,8 @@ func (w *writer) tile(tag string, alpha, beta ptx.Operand) {
 		w.BarWarpSync(ptx.Int(-1))
 		for n := range g.tilesN {
 			acc := w.acc[m*g.tilesN+n]
-			w.StSharedV2F32(ptx.Shared(w.scatter, 32*n), w.Vec(acc[:2]...))
-			w.StSharedV2F32(ptx.Shared(w.scatter, 32*n+8*g.stagingStride*4), w.Vec(acc[2:]...))
+			w.sums.storeShared(ptx.Shared(w.scatter, 32*n), acc[:2]...)
+			w.sums.storeShared(ptx.Shared(w.scatter, 32*n+8*g.stagingStride*4), acc[2:]...)
 		}
 		w.BarWarpSync(ptx.Int(-1))
 		w.MovB32(from, w.gather)
@@ -152,47 +168,73 @@ func (w *writer) pass(from, alpha, beta ptx.Operand) {
 	for i := range w.across {
 		valid := w.Pred()
 		w.AndPred(valid, inside, w.inRow[i])
-		to := ptx.Global(w.pointer, 32*i*w.width*w.s.Out.Bytes())
-		w.store(to, from, 32*i*w.width*4, alpha, beta, valid)
+		w.store(place{i, valid, w.elementsAtEdge(i, inside)}, from, alpha, beta)
 	}
 	w.AddS64(w.pointer, w.pointer, w.rowStride)
 	w.AddS32(w.rowsLeft, w.rowsLeft, ptx.Int(-min(w.rowStep, 16)))
 	w.AddS32(from, from, ptx.Int(min(w.rowStep, 16)*w.g.stagingStride*4))
 }
 
-// store writes neighbours of a row of C, from the sums in shared memory, if they are valid. beta is invalid if C is
-// not read.
-func (w *writer) store(to, from ptx.Operand, offset int, alpha, beta, valid ptx.Operand) {
+// place is where a store of a row goes: which of the lane's, whether it is inside C as a whole, and, if C may end
+// inside of it, which of its elements to store by themselves.
+type place struct {
+	store    int
+	valid    ptx.Operand
+	elements []ptx.Operand
+}
+
+// elementsAtEdge says for each element of a store whether it is inside C, if C ends inside of the store.
+func (w *writer) elementsAtEdge(store int, inside ptx.Operand) (elements []ptx.Operand) {
+	if !w.s.RaggedC {
+		return nil
+	}
+	ended := w.Pred()
+	w.AndPred(ended, inside, w.atEdge[store])
+	for j := range w.width {
+		p := w.Pred()
+		w.SetpGtS32(p, w.columnsLeft, ptx.Int(32*store*w.width+j))
+		w.AndPred(p, p, ended)
+		elements = append(elements, p)
+	}
+	return elements
+}
+
+// at is the address of an element of a store in C.
+func (w *writer) at(store, element int) ptx.Operand {
+	return ptx.Global(w.pointer, (32*store*w.width+element)*w.s.Out.Bytes())
+}
+
+// store writes neighbours of a row of C, from the sums in shared memory. beta is invalid if C is not read.
+func (w *writer) store(p place, from, alpha, beta ptx.Operand) {
 	width := w.width
-	v := w.Regs(width, w.F32)
+	v := w.Regs(width, w.sums.register)
 	for i := 0; i < width; i += 4 {
-		at := ptx.Shared(from, offset+4*i)
-		switch width {
-		case 1:
-			w.LdSharedF32(v[0], at)
-		case 2:
-			w.LdSharedV2F32(w.Vec(v...), at)
-		default:
-			w.LdSharedV4F32(w.Vec(v[i:i+4]...), at)
-		}
+		w.sums.loadShared(v[i:min(i+4, width)], ptx.Shared(from, 32*p.store*width*4+4*i))
 	}
 	for _, x := range v {
-		w.MulF32(x, x, alpha)
+		w.sums.scale(x, alpha)
 	}
 	if beta != (ptx.Operand{}) {
-		for i, x := range w.read(to, valid) {
-			w.FmaF32(v[i], beta, x, v[i])
+		was := w.read(w.at(p.store, 0), width, p.valid)
+		for j, inside := range p.elements {
+			w.sums.move(was[j], w.read(w.at(p.store, j), 1, inside)[0], inside)
+		}
+		for i, x := range was {
+			w.sums.addScaled(v[i], beta, x)
 		}
 	}
-	if w.s.Out == gemm.FP32 {
-		switch width {
-		case 1:
-			w.If(valid).StGlobalF32(to, v[0])
-		case 2:
-			w.If(valid).StGlobalV2F32(to, w.Vec(v...))
-		default:
-			w.If(valid).StGlobalV4F32(to, w.Vec(v...))
-		}
+	w.write(w.at(p.store, 0), v, p.valid)
+	for j, inside := range p.elements {
+		w.write(w.at(p.store, j), v[j:j+1], inside)
+	}
+}
+
+// write writes neighbours of a row of C, if they are valid.
+func (w *writer) write(to ptx.Operand, v []ptx.Operand, valid ptx.Operand) {
+	width := len(v)
+	if w.s.Out.Bytes() == sumBytes {
+		w.If(valid)
+		w.sums.storeGlobal(to, v)
 		return
 	}
 	half, pair := w.CvtF16F32, w.CvtF16x2F32
@@ -219,22 +261,15 @@ func (w *writer) store(to, from ptx.Operand, offset int, alpha, beta, valid ptx.
 	}
 }
 
-// read reads neighbours of a row of C as floats, if they are valid.
-func (w *writer) read(from, valid ptx.Operand) []ptx.Operand {
-	width := w.width
-	v := w.Regs(width, w.F32)
-	if w.s.Out == gemm.FP32 {
+// read reads neighbours of a row of C in the type of the sums, if they are valid.
+func (w *writer) read(from ptx.Operand, width int, valid ptx.Operand) []ptx.Operand {
+	v := w.Regs(width, w.sums.register)
+	if w.s.Out.Bytes() == sumBytes {
 		for _, x := range v {
-			w.MovF32(x, ptx.Float(0))
+			w.sums.clear(x)
 		}
-		switch width {
-		case 1:
-			w.If(valid).LdGlobalF32(v[0], from)
-		case 2:
-			w.If(valid).LdGlobalV2F32(w.Vec(v...), from)
-		default:
-			w.If(valid).LdGlobalV4F32(w.Vec(v...), from)
-		}
+		w.If(valid)
+		w.sums.loadGlobal(v, from)
 		return v
 	}
 	if width == 1 {

@@ -21,7 +21,7 @@ func problem(m, n, k, batch int, transA, transB bool) gemm.Problem {
 func TestLaunch(t *testing.T) {
 	s := spec(t, "64x128x32,group=3,split=4", "mk", gemm.FP16, gemm.FP16, 16, 16, 16)
 	k := emit(t, s)
-	call := gemmgen.Packed(problem(200, 264, 1000, 5, true, true))
+	call := gemmgen.NewCall(problem(200, 264, 1000, 5, true, true))
 	call.A.Address, call.B.Address, call.C.Address = 1<<40, 1<<41, 1<<42
 	call.Partials, call.Counters = 1<<43, 1<<44
 	call.Alpha, call.Beta = 0.5, -2
@@ -71,7 +71,7 @@ func TestLaunchRefuses(t *testing.T) {
 	} {
 		s := spec(t, "64x64x32,split=2", "kn", gemm.FP16, gemm.FP16, 16, 16, 16)
 		k := emit(t, s)
-		call := gemmgen.Packed(problem(64, 64, 64, 1, false, false))
+		call := gemmgen.NewCall(problem(64, 64, 64, 1, false, false))
 		call.Partials, call.Counters = 256, 256
 		if _, err := s.Launch(k, call); err != nil {
 			t.Fatal(err)
@@ -82,9 +82,41 @@ func TestLaunchRefuses(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}
+	// A kernel for ragged rows computes those that end with an access, too, and the other way around it does not.
+	padded := problem(64, 64, 62, 1, false, false)
+	padded.LDA = 64
+	config := spec(t, "64x64x32", "kn", gemm.FP16, gemm.FP16, 16, 16, 16).Config
+	ragged := SpecFor(gemmgen.NewCall(padded), gemm.FP16, config)
+	if !ragged.RaggedA || ragged.AlignA != 16 || ragged.RaggedB || ragged.RaggedC {
+		t.Errorf("specification %+v", ragged)
+	}
+	whole := ragged
+	whole.RaggedA = false
+	if _, err := ragged.Launch(emit(t, ragged), gemmgen.NewCall(problem(64, 64, 64, 1, false, false))); err != nil {
+		t.Error(err)
+	}
+	if _, err := whole.Launch(emit(t, whole), gemmgen.NewCall(padded)); err == nil {
+		t.Error("a kernel for whole rows computes ragged ones")
+	}
+	// Scalars of integer sums are integers.
+	integer := spec(t, "64x64x32", "kk", gemm.INT8, gemm.INT32, 16, 16, 16)
+	call := gemmgen.NewCall(problem(64, 64, 64, 1, false, true))
+	call.Problem.DType, call.Alpha, call.Beta = gemm.INT8, -2, 3
+	l, err := integer.Launch(emit(t, integer), call)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := gentest.Params(emit(t, integer).Kernel, l.Params); int32(got["alpha"]) != -2 || got["beta"] != 3 {
+		t.Errorf("alpha %d, beta %d", int32(got["alpha"]), got["beta"])
+	}
+	call.Alpha = 0.5
+	_, err = integer.Launch(emit(t, integer), call)
+	if err == nil || !strings.Contains(err.Error(), "give whole numbers") {
+		t.Errorf("half of an integer: %v", err)
+	}
 	// A kernel for narrow rows computes wide ones too.
 	narrow := spec(t, "64x64x32", "kn", gemm.FP16, gemm.FP16, 2, 2, 2)
-	if _, err := narrow.Launch(emit(t, narrow), gemmgen.Packed(problem(64, 64, 64, 1, false, false))); err != nil {
+	if _, err := narrow.Launch(emit(t, narrow), gemmgen.NewCall(problem(64, 64, 64, 1, false, false))); err != nil {
 		t.Error(err)
 	}
 }

@@ -1,7 +1,6 @@
 package mma
 
 import (
-	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/internal/asm"
 	"github.com/origami-gemm/origami/plugins/nvidia/ptx"
 )
@@ -10,7 +9,7 @@ import (
 // Each turn computes one block and issues the copies of the block S−1 ahead into the stage that the previous turn
 // left free. One barrier per turn both publishes the next block and frees the stage behind it.
 //
-// Within a turn the fragments of the next k16 step, which at the last step are those of the next block, are loaded
+// Within a turn the fragments of the next step, which at the last step are those of the next block, are loaded
 // while the tensor cores work on the current ones. A warp that has a single step per block has nothing to load ahead.
 func (e *emitter) mainLoop() {
 	e.Comment("pipeline prologue")
@@ -22,9 +21,12 @@ func (e *emitter) mainLoop() {
 	}
 	blocks := e.fillPipeline()
 	loop, again := e.Label("loop"), e.Pred()
-	if e.g.steps == 1 {
+	switch {
+	case e.fragA == nil:
+		e.turnOfFMA(loop)
+	case e.g.steps == 1:
 		e.turnOfOneStep(loop)
-	} else {
+	default:
 		e.turn(loop)
 	}
 	e.AddS32(blocks, blocks, ptx.Int(-1))
@@ -49,8 +51,15 @@ func (e *emitter) fillPipeline() (blocks ptx.Operand) {
 	e.MovB32(e.writeStage, e.smem)
 	e.MovB32(e.readStage, e.smem)
 	e.AddS32(e.stagesEnd, e.smem, ptx.Int(s*e.g.stageBytes))
+	if e.shortLast {
+		e.left = e.k
+		firstK = e.k
+	}
 	e.copyA.first(firstK)
 	e.copyB.first(firstK)
+	if e.shortLast {
+		e.left = e.Add(e.k, ptx.Int(-blockK))
+	}
 	e.CpAsyncCommitGroup()
 	e.nextStage(e.writeStage)
 	for range s - 2 {
@@ -65,7 +74,7 @@ func (e *emitter) ready() {
 	e.BarSync(ptx.Int(0))
 }
 
-// turnOfOneStep is a turn of the loop for warps that compute one k16 step per block.
+// turnOfOneStep is a turn of the loop for warps that compute one step per block.
 func (e *emitter) turnOfOneStep(loop ptx.Operand) {
 	a, b := e.fragmentRegisters()
 	e.Place(loop)
@@ -73,10 +82,11 @@ func (e *emitter) turnOfOneStep(loop ptx.Operand) {
 	e.copyBlock()
 	e.load(0, a, b)
 	e.nextStage(e.readStage)
+	e.round(a, b)
 	e.multiply(a, b, func(int) {})
 }
 
-// turn is a turn of the loop for warps that compute several k16 steps per block. It loads the first fragments before
+// turn is a turn of the loop for warps that compute several steps per block. It loads the first fragments before
 // the loop.
 func (e *emitter) turn(loop ptx.Operand) {
 	g := e.g
@@ -86,6 +96,7 @@ func (e *emitter) turn(loop ptx.Operand) {
 	}
 	e.ready()
 	e.load(0, a[0], b[0])
+	e.round(a[0], b[0])
 	// The copies are issued together, among the matrix instructions of the first step. On an H200 that was faster
 	// than issuing them at the start or the end of the step, or spreading them over the steps.
 	stepB, column, more := 0, 0, ptx.Operand{}
@@ -113,10 +124,11 @@ func (e *emitter) turn(loop ptx.Operand) {
 				e.endCopy()
 			}
 		})
+		e.round(a[next%2], b[next%2])
 	}
 }
 
-// fragmentRegisters returns registers for the fragments of a k16 step.
+// fragmentRegisters returns registers for the fragments of a step.
 func (e *emitter) fragmentRegisters() (a, b []ptx.Operand) {
 	return e.Regs(4*e.g.tilesM, e.B32), e.Regs(2*e.g.tilesN, e.B32)
 }
@@ -130,10 +142,10 @@ func (e *emitter) copyBlock() {
 }
 
 // tight reports whether the addresses of a block's copies do not fit into registers beside sums and fragments. ptxas
-// 13.x spills from about this sum on.
+// 13.x spills from about this sum on, and, in kernels with fewer sums, from about that many copies.
 func (e *emitter) tight() bool {
-	g := e.g
-	return 4*g.tilesM*g.tilesN+g.buffers*(4*g.tilesM+2*g.tilesN)+e.copyA.copies+e.copyB.copies > 208
+	g, copies := e.g, e.copyA.copies+e.copyB.copies
+	return 4*g.tilesM*g.tilesN+g.fragments+copies > 208 || copies > 40 && g.a.size == 4
 }
 
 func (e *emitter) beginCopy() (more ptx.Operand) {
@@ -145,6 +157,9 @@ func (e *emitter) beginCopy() (more ptx.Operand) {
 func (e *emitter) endCopy() {
 	e.CpAsyncCommitGroup()
 	e.AddS32(e.toCopy, e.toCopy, ptx.Int(-1))
+	if e.shortLast {
+		e.AddS32(e.left, e.left, ptx.Int(-e.s.Config.BlockK))
+	}
 	e.nextStage(e.writeStage)
 }
 
@@ -156,7 +171,7 @@ func (e *emitter) nextStage(stage ptx.Operand) {
 	e.SelpB32(stage, e.smem, stage, wrap)
 }
 
-// load reads the fragments of a k16 step.
+// load reads the fragments of a step.
 func (e *emitter) load(step int, a, b []ptx.Operand) {
 	for i := range e.g.tilesM {
 		e.fragA.load(step, i, a[4*i:4*i+4])
@@ -166,17 +181,27 @@ func (e *emitter) load(step int, a, b []ptx.Operand) {
 	}
 }
 
-// multiply issues the matrix instructions of a k16 step. It walks the tiles in a serpentine, so that consecutive
+// round makes fragments of fp32 numbers tf32. The matrix instruction leaves it open what the lower bits of fp32 do.
+func (e *emitter) round(fragments ...[]ptx.Operand) {
+	if !instructionOf(e.s.DType).round {
+		return
+	}
+	for _, registers := range fragments {
+		for _, r := range registers {
+			e.CvtRnaTF32F32(r, r)
+		}
+	}
+}
+
+// multiply issues the matrix instructions of a step. It walks the tiles in a serpentine, so that consecutive
 // instructions share an operand. It calls before at the start of each column of tiles.
 func (e *emitter) multiply(a, b []ptx.Operand, before func(n int)) {
-	mma := e.MmaSyncM16N8K16F32F16
-	if e.s.DType == gemm.BF16 {
-		mma = e.MmaSyncM16N8K16F32BF16
+	if e.widened {
+		e.multiplyWidened(a, b, before)
+		return
 	}
-	av := make([]ptx.Operand, e.g.tilesM)
-	for i := range av {
-		av[i] = e.Vec(a[4*i : 4*i+4]...)
-	}
+	mma := instructionOf(e.s.DType).emit(e.Builder)
+	av := e.vectors(a, 4)
 	for n := range e.g.tilesN {
 		before(n)
 		bv := e.Vec(b[2*n : 2*n+2]...)
@@ -189,4 +214,52 @@ func (e *emitter) multiply(a, b []ptx.Operand, before func(n int)) {
 			mma(acc, av[m], bv, acc)
 		}
 	}
+}
+
+// vectors groups registers by n.
+func (e *emitter) vectors(registers []ptx.Operand, n int) []ptx.Operand {
+	v := make([]ptx.Operand, len(registers)/n)
+	for i := range v {
+		v[i] = e.Vec(registers[n*i : n*i+n]...)
+	}
+	return v
+}
+
+// multiplyWidened is multiply for fp8 operands as fp16. Of each register, which has four indices along K, the lower two
+// make one step of the fp16 instruction and the upper two another. The indices are in another order than along K, but
+// in the same for A and B.
+func (e *emitter) multiplyWidened(a, b []ptx.Operand, before func(n int)) {
+	mma := mmaFP16(e.Builder)
+	var av [2][]ptx.Operand
+	for i, halves := range e.widen(a) {
+		av[i] = e.vectors(halves, 4)
+	}
+	for n := range e.g.tilesN {
+		before(n)
+		for i, halves := range e.widen(b[2*n : 2*n+2]) {
+			bv := e.Vec(halves...)
+			for m := range e.g.tilesM {
+				if (n+i)%2 == 1 {
+					m = e.g.tilesM - 1 - m
+				}
+				acc := e.accVec[m*e.g.tilesN+n]
+				mma(acc, av[i][m], bv, acc)
+			}
+		}
+	}
+}
+
+// widen converts registers of four fp8 numbers. It returns the lower two of each as fp16, and the upper two.
+func (e *emitter) widen(registers []ptx.Operand) (pairs [2][]ptx.Operand) {
+	convert := instructionOf(e.s.DType).widen(e.Builder)
+	for _, r := range registers {
+		halves := e.Regs(2, e.B16)
+		e.MovB32Unpack(e.Vec(halves...), r)
+		for i, h := range halves {
+			d := e.B32()
+			convert(d, h)
+			pairs[i] = append(pairs[i], d)
+		}
+	}
+	return pairs
 }

@@ -51,6 +51,9 @@ func TestAssemble(t *testing.T) {
 			}
 		}
 	}
+	for _, d := range []gemm.DType{gemm.FP16, gemm.FP8, gemm.FP8E5M2, gemm.INT8, gemm.TF32, gemm.FP32} {
+		assembleType(t, bin, d)
+	}
 	t.Run("peak", func(t *testing.T) {
 		k, err := EmitPeak(gemm.FP16, sm(80))
 		if err != nil {
@@ -61,4 +64,65 @@ func TestAssemble(t *testing.T) {
 			t.Errorf("%d registers, %d bytes of spills: %v", registers, spills, err)
 		}
 	})
+}
+
+// assembleType assembles kernels of an element type in the layouts that it has.
+func assembleType(t *testing.T, bin string, d gemm.DType) {
+	out, majors, to := gemm.FP32, []string{"kn", "kk", "mn", "mk"}, sm(80)
+	if d.Bytes() == 1 {
+		majors = majors[1:2]
+	}
+	switch d {
+	case gemm.INT8:
+		out = gemm.INT32
+	case gemm.FP8:
+		to = sm(90) // fp8 as fp16
+	case gemm.FP8E5M2:
+		to = sm(89)
+	default:
+	}
+	for _, config := range []string{
+		"16x16x64,warps=4,stages=4", "32x64x32,warps=4,stages=3", "64x64x64,warps=4,stages=2,split=2",
+		"128x128x32,warps=4,stages=4", "128x128x64,warps=8,stages=3", "128x256x32,warps=8,stages=2",
+		"256x128x64,warps=8,stages=2", "64x16x32,warps=8,stages=6", "128x64x128,warps=4,stages=2",
+	} {
+		for i := range len(majors) + 2 { // each layout, one without alignment, and one with ragged rows
+			align := 16
+			if i == len(majors) {
+				align = d.Bytes()
+			}
+			s := spec(t, config, majors[i%len(majors)], d, out, align, align, max(align, out.Bytes()))
+			if i > len(majors) {
+				s.RaggedA, s.RaggedB, s.RaggedC = true, true, true
+			}
+			room := limits(gentest.SharedPerCTA[sm(90)])
+			room.Target = to
+			r, reason, detail := s.Check(room)
+			if reason == arch.ReasonSharedMemory {
+				continue
+			}
+			if reason != "" {
+				t.Logf("%s: %s %s", s.name(), reason, detail)
+				continue
+			}
+			k, err := s.Emit(to)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Run(fmt.Sprintf("%s/%s", s.name(), to), func(t *testing.T) {
+				registers, spills, err := gentest.Assemble(t, bin, k.Text, to)
+				if err != nil {
+					t.Fatal(err)
+				}
+				allowed := 0
+				if s.RaggedA {
+					allowed = 16 // a few words, in the largest kernels, for what is left of K
+				}
+				if spills > allowed || registers < r.Accumulators || registers*k.Threads > 1<<16 {
+					t.Errorf("%d registers, %d bytes of stack and spills; %d accumulators", registers, spills,
+						r.Accumulators)
+				}
+			})
+		}
+	}
 }

@@ -16,16 +16,16 @@ func (e *emitter) reduceWarps() {
 	registers := 4 * len(e.acc)
 	to := e.Mad(e.warpK, registers*slice*4, at)
 	for i := range registers {
-		e.StSharedF32(ptx.Shared(to, (i-registers)*slice*4), e.acc[i/4][i%4])
+		e.sums.storeShared(ptx.Shared(to, (i-registers)*slice*4), e.acc[i/4][i%4])
 	}
 	e.Place(receive)
 	e.BarSync(ptx.Int(0))
 	e.IfNot(isFirst).Bra(received)
-	x := e.F32()
+	x := []ptx.Operand{e.sums.register()}
 	for s := range g.warpsK - 1 {
 		for i := range registers {
-			e.LdSharedF32(x, ptx.Shared(at, (s*registers+i)*slice*4))
-			e.AddF32(e.acc[i/4][i%4], e.acc[i/4][i%4], x)
+			e.sums.loadShared(x, ptx.Shared(at, (s*registers+i)*slice*4))
+			e.sums.add(e.acc[i/4][i%4], x[0])
 		}
 	}
 	e.Place(received)
@@ -58,11 +58,11 @@ func (e *emitter) reduceSplits() {
 	if g.warpsK > 1 {
 		e.SetpEqS32(isFirst, e.warpK, ptx.Int(0))
 	}
-	for i, v := range e.accVec {
+	for i, acc := range e.acc {
 		if g.warpsK > 1 {
 			e.If(isFirst)
 		}
-		e.StGlobalV4F32(ptx.Global(split, i*slice*16), v)
+		e.sums.storeGlobal(ptx.Global(split, i*slice*16), acc)
 	}
 	e.FenceAcqRelGpu()
 	e.BarSync(ptx.Int(0))
@@ -70,18 +70,17 @@ func (e *emitter) reduceSplits() {
 
 	for _, acc := range e.acc {
 		for _, r := range acc {
-			e.MovF32(r, ptx.Float(0))
+			e.sums.clear(r)
 		}
 	}
 	again := e.Label("add_split")
 	next := e.Pred()
-	v := e.Regs(4, e.F32)
-	vector := e.Vec(v...)
+	v := e.Regs(4, e.sums.register)
 	e.Place(again)
 	for i, acc := range e.acc {
-		e.LdGlobalV4F32(vector, ptx.Global(first, i*slice*16))
+		e.sums.loadGlobal(v, ptx.Global(first, i*slice*16))
 		for j, r := range acc {
-			e.AddF32(r, r, v[j])
+			e.sums.add(r, v[j])
 		}
 	}
 	e.AddS64(first, first, ptx.Int(block))

@@ -65,6 +65,11 @@ func (t Target) Covers(least Target) bool {
 	}
 }
 
+// EmulatesFP8 reports whether mma.sync takes fp8 operands on the target, which it does from sm_89 on, but the hardware
+// has them only for other matrix instructions: wgmma on sm_90, tcgen05 on sm_100 to sm_110. The assembler then replaces
+// each mma.sync by conversions, multiplications of fp16 and separate additions (seen with ptxas 13.0).
+func (t Target) EmulatesFP8() bool { return t.CC >= 90 && t.CC < 120 }
+
 // PTX returns the first version of the PTX ISA, times ten, that knows the target. Source: PTX ISA, section ".target",
 // table "PTX Release History".
 func (t Target) PTX() int {

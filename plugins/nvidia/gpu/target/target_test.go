@@ -59,3 +59,17 @@ func TestCovers(t *testing.T) {
 		}
 	}
 }
+
+func TestEmulatesFP8(t *testing.T) {
+	for name, want := range map[string]bool{
+		"sm_80": false, "sm_89": false, "sm_90": true, "sm_90a": true, "sm_100": true, "sm_110": true, "sm_120": false,
+	} {
+		target, err := Parse(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if target.EmulatesFP8() != want {
+			t.Errorf("%s: %t", name, !want)
+		}
+	}
+}

@@ -21,15 +21,38 @@ func (Family) Name() string { return generator.Name }
 // Axes implements kernel.Family.
 func (Family) Axes() []gemm.Axis { return nil }
 
-// Space implements kernel.Family: every kernel that gemmgen can generate.
-func (Family) Space() arch.Space { return generator.Family{}.Space() }
+// Types implements kernel.Family.
+func (Family) Types() (types []gemm.Types) {
+	for _, in := range gemm.DTypes() {
+		for _, out := range in.Outputs() {
+			types = append(types, gemm.Types{In: in, Out: out})
+		}
+	}
+	return types
+}
 
-// spec is the specification for the generator. Whether a kernel can be generated does not depend on the sizes of the
-// problem, so the operands are assumed to be aligned.
+// splits are the values of split_k in the candidate list. Those above 1 are for when the model's cost of a split is
+// fitted to measurements: 1, 2, 4, 8, 16, 32.
+var splits = []int{1}
+
+// Space implements kernel.Family: every kernel that gemmgen can generate.
+func (Family) Space() arch.Space {
+	s := generator.Family{}.Space()
+	s.SplitK = splits
+	return s
+}
+
+// spec is the specification for the generator.
 func spec(o kernel.Operands, c gemm.Config) generator.Spec {
+	width := func(w int) int {
+		if w == 0 {
+			return gemm.MaxVector
+		}
+		return w
+	}
 	return generator.Spec{
-		DType: o.DType, Out: o.DType, AMajor: o.AMajor, BMajor: o.BMajor,
-		AlignA: 16, AlignB: 16, AlignC: 16, Config: c,
+		DType: o.DType, Out: o.Out, AMajor: o.AMajor, BMajor: o.BMajor,
+		AlignA: width(o.WidthA), AlignB: width(o.WidthB), AlignC: 16, Config: c,
 	}
 }
 
@@ -37,6 +60,7 @@ func spec(o kernel.Operands, c gemm.Config) generator.Spec {
 func check(d *gpu.Device, o kernel.Operands, c gemm.Config) (generator.Resources, arch.Reason, string) {
 	s := spec(o, c)
 	return s.Check(gemmgen.Limits{
+		Target:             d.SM.Target,
 		RegistersPerThread: d.RegistersPerThread, RegisterFile: d.RegisterFile, RegisterGranule: d.SM.RegisterGranule,
 		SharedMemory: d.SharedMemory,
 	})
@@ -60,12 +84,35 @@ func (Family) Resources(d *gpu.Device, o kernel.Operands, c gemm.Config, _ bool)
 	if k.Threads == 0 {
 		return r // not a kernel of the family
 	}
-	copies := max(c.BlockM*c.BlockK*kernel.ElementBytes/k.Threads/d.SM.CopyMax, 1) +
-		max(c.BlockK*c.BlockN*kernel.ElementBytes/k.Threads/d.SM.CopyMax, 1)
 	need := kernel.RegistersFixed + float64(k.Accumulators) + float64(registersPerFragment*float64(k.Fragments)) +
-		float64(kernel.RegistersPerCopy*float64(copies))
+		float64(kernel.RegistersPerCopy*float64(k.CopiesA+k.CopiesB))
 	r.Registers = min(int(math.Round(need)), d.RegisterLimit(k.Threads))
 	return r
+}
+
+// Width implements kernel.Family: that of the copies and stores of the kernel that the generator has for the problem.
+func (Family) Width(p *gemm.Problem, o gemm.Operand) int {
+	s := generator.SpecFor(gemmgen.NewCall(*p), p.Output(), gemm.Config{})
+	return [...]int{gemm.A: s.AlignA, gemm.B: s.AlignB, gemm.C: s.AlignC}[o]
+}
+
+// Copies implements kernel.Family. It is zero if there is no such kernel.
+func (Family) Copies(d *gpu.Device, o kernel.Operands, c gemm.Config) kernel.Copies {
+	s := spec(o, c)
+	k, reason, _ := s.Resources()
+	if reason != "" {
+		return kernel.Copies{}
+	}
+	return kernel.Copies{
+		CountA: k.CopiesA, CountB: k.CopiesB, BytesA: s.AlignA, BytesB: s.AlignB,
+		AsyncA: s.AlignA >= d.SM.CopyMin, AsyncB: s.AlignB >= d.SM.CopyMin,
+	}
+}
+
+// Reduction implements kernel.Family. The CTAs write whole tiles, and the one that arrives last adds them up.
+func (Family) Reduction(p *gemm.Problem, c gemm.Config) kernel.Reduction {
+	partials, _ := gemmgen.Workspace(*p, c)
+	return kernel.Reduction{Workspace: partials}
 }
 
 // Loop implements kernel.Family. A row of A, or a column of B, outside the matrix repeats the last one. If the

@@ -31,9 +31,9 @@ const (
 )
 
 // usesWGMMA reports whether Triton uses wgmma: the SM has it, the rows of the tile fill the instruction, and the
-// warps are whole warpgroups. Otherwise Triton uses mma.sync m16n8k16.
-func usesWGMMA(sm *gpu.SM, c *gemm.Config) bool {
-	return sm.WGMMA && c.BlockM%gpu.WGMMAM == 0 && c.NumWarps%gpu.WGMMAWarps == 0
+// warps are whole warpgroups. Otherwise Triton uses mma.sync, and FMA for fp32.
+func usesWGMMA(sm *gpu.SM, t gemm.DType, c *gemm.Config) bool {
+	return sm.WGMMA && t != gemm.FP32 && c.BlockM%gpu.WGMMAM == 0 && c.NumWarps%gpu.WGMMAWarps == 0
 }
 
 // warpGrid is Triton's layout of the warps over a tile. With wgmma the warps first fill its rows, 16 each. With
@@ -50,10 +50,10 @@ func warpGrid(c *gemm.Config, wgmma bool) (m, n int) {
 	return m, n
 }
 
-// Resources implements kernel.Family for fp16 and bf16.
+// Resources implements kernel.Family. Its constants were chosen for 16-bit operands.
 func (Family) Resources(d *gpu.Device, o kernel.Operands, c gemm.Config, masked bool) kernel.Resources {
 	threads := 32 * c.NumWarps
-	wgmma := usesWGMMA(d.SM, &c)
+	wgmma := usesWGMMA(d.SM, o.DType, &c)
 	buffers := max(c.NumStages-1, 1)
 	if wgmma {
 		// The instruction still reads a buffer when the copy into the next buffer begins.
@@ -62,12 +62,13 @@ func (Family) Resources(d *gpu.Device, o kernel.Operands, c gemm.Config, masked 
 	warpsM, warpsN := warpGrid(&c, wgmma)
 
 	var r kernel.Resources
-	a, b := operandBytes(&c)
-	pipeline := buffered(d.SM, a, threads, buffers) + buffered(d.SM, b, threads, buffers)
-	r.SharedMemory = unit.Bytes(max(pipeline, staging(d.SM, &c, warpsM, warpsN)))
+	a, b := operandBytes(o.DType, &c)
+	copies := copiesOf(d.SM, &o, &c, wgmma)
+	pipeline := buffered(a, copies.AsyncA, buffers) + buffered(b, copies.AsyncB, buffers)
+	r.SharedMemory = unit.Bytes(max(pipeline, staging(d.SM, o.Out, &c, warpsM, warpsN)))
 
 	n := registerNeed{accumulators: c.BlockM * c.BlockN / threads, wgmma: wgmma}
-	copiesA, copiesB := max(a/threads/d.SM.CopyMax, 1), max(b/threads/d.SM.CopyMax, 1)
+	copiesA, copiesB := copies.CountA, copies.CountB
 	n.registers = kernel.RegistersFixed + float64(registersPerAccumulator*float64(n.accumulators)) +
 		float64(kernel.RegistersPerCopy*float64(copiesA+copiesB))
 	if masked {
@@ -80,7 +81,7 @@ func (Family) Resources(d *gpu.Device, o kernel.Operands, c gemm.Config, masked 
 	}
 	if !wgmma {
 		n.fragments = 4*max(c.BlockM/gpu.MMAM/warpsM, 1) + 2*max(c.BlockN/gpu.MMAN/warpsN, 1)
-		n.steps = max(c.BlockK/gpu.MMAK, 1)
+		n.steps = max(c.BlockK*o.DType.Bytes()/stepBytes, 1)
 		n.registers += float64(fragmentsHeld * float64(n.fragments*min(n.steps, 2)))
 	}
 	r.Registers, r.SpillBytes = n.allocate(d, threads)
@@ -126,30 +127,35 @@ func (n *registerNeed) allocate(d *gpu.Device, threads int) (registers, spillByt
 }
 
 const (
-	wordBytes  = 4  // a register
-	storeBytes = 16 // the widest store of a thread (PTX ISA, "st")
+	wordBytes   = 4  // a register
+	storeBytes  = 16 // the widest store of a thread (PTX ISA, "st")
+	matrixBytes = 2  // an element of stmatrix and ldmatrix
+	mmaColumns  = 2  // the accumulators of a thread that are side by side (PTX ISA, fragments of mma.m16n8k16)
+	stepBytes   = 32 // of a row of A in a matrix instruction: m16n8k16 of 16-bit types, m16n8k32 of 8-bit types
 )
 
 // operandBytes are A's and B's bytes of a K step.
-func operandBytes(c *gemm.Config) (a, b int) {
-	return c.BlockM * c.BlockK * kernel.ElementBytes, c.BlockK * c.BlockN * kernel.ElementBytes
+func operandBytes(t gemm.DType, c *gemm.Config) (a, b int) {
+	size := t.Bytes()
+	return c.BlockM * c.BlockK * size, c.BlockK * c.BlockN * size
 }
 
-// buffered is the shared memory of an operand: one buffer per K step in flight, or a single buffer if the threads'
-// shares are too small for asynchronous copies.
-func buffered(sm *gpu.SM, bytes, threads, buffers int) int {
-	if bytes < sm.CopyMin*threads {
+// buffered is the shared memory of an operand: one buffer per K step in flight, or a single buffer without asynchronous
+// copies.
+func buffered(bytes int, async bool, buffers int) int {
+	if !async {
 		return bytes
 	}
 	return bytes * buffers
 }
 
-// staging is the shared memory in which the epilogue converts the 16-bit output from the layout of the accumulators
-// to rows. A thread then writes up to 16 bytes of a row. Its size is the whole tile, halved for each bit of the row
-// number that selects between registers of one thread in both layouts. If neither side can use stmatrix or ldmatrix,
-// two of those bits widen loads and stores instead.
-func staging(sm *gpu.SM, c *gemm.Config, warpsM, warpsN int) int {
-	perThread := min(max(c.BlockM*c.BlockN/(32*c.NumWarps), 1), storeBytes/kernel.ElementBytes)
+// staging is the shared memory in which the epilogue converts the output from the layout of the accumulators to rows. A
+// thread then writes up to 16 bytes of a row. Its size is the whole tile, halved for each bit of the row number that
+// selects between registers of one thread in both layouts. If neither side can use stmatrix or ldmatrix, which move
+// 16-bit elements, some of those bits widen loads and stores instead: from two columns of the accumulators to 16 bytes.
+func staging(sm *gpu.SM, out gemm.DType, c *gemm.Config, warpsM, warpsN int) int {
+	size := out.Bytes()
+	perThread := min(max(c.BlockM*c.BlockN/(32*c.NumWarps), 1), storeBytes/size)
 	lanes := min(max(c.BlockN/perThread, 1), 32)
 	// In the output, the bits of the row number from first up select registers. In the accumulators, bit 3 does, and
 	// so do the bits above the rows that the warps cover.
@@ -159,10 +165,10 @@ func staging(sm *gpu.SM, c *gemm.Config, warpsM, warpsN int) int {
 		repeats++
 	}
 	matrix := sm.StMatrix || warpsN == 1 && c.BlockN >= 32 || c.BlockN >= 256 && warpsN <= 4
-	if !matrix {
-		repeats = max(repeats-2, 0)
+	if !matrix || size != matrixBytes {
+		repeats = max(repeats-log2(storeBytes/size/mmaColumns), 0)
 	}
-	return c.BlockM * c.BlockN * kernel.ElementBytes >> repeats
+	return c.BlockM * c.BlockN * size >> repeats
 }
 
 // log2 is the exponent of the largest power of two up to v, which is at least one.

@@ -21,12 +21,12 @@ func (Family) SortLaunches(*gpu.Device, kernel.Operands, []gemm.Config) {}
 
 // CheckTile is the check of tritonBLAS's NVIDIA port: whatever the stages, one buffer of the operands of a K step
 // must fit into the shared memory of a CTA.
-func (Family) CheckTile(d *gpu.Device, _ kernel.Operands, c *gemm.Config) (arch.Reason, string) {
-	a, b := operandBytes(c)
-	if compiles(d.SM, c) && unit.Bytes(a+b) <= d.SharedMemory {
+func (Family) CheckTile(d *gpu.Device, o kernel.Operands, c *gemm.Config) (arch.Reason, string) {
+	a, b := operandBytes(o.DType, c)
+	if compiles(d.SM, o.DType, c) && unit.Bytes(a+b) <= d.SharedMemory {
 		return "", ""
 	}
-	if reason, detail := checkShape(d.SM, c); reason != "" {
+	if reason, detail := checkShape(d.SM, o.DType, c); reason != "" {
 		return reason, detail
 	}
 	return kernel.CheckShared(d, unit.Bytes(a+b))
@@ -37,7 +37,7 @@ func (f Family) RejectTiles(d *gpu.Device, o kernel.Operands, dst []arch.Estimat
 	sm, shared := d.SM, int(d.SharedMemory)
 	for i := range configs {
 		c := &configs[i]
-		if a, b := operandBytes(c); a+b > shared || !compiles(sm, c) {
+		if a, b := operandBytes(o.DType, c); a+b > shared || !compiles(sm, o.DType, c) {
 			dst[i].Reject, _ = f.CheckTile(d, o, c)
 		}
 	}

@@ -1,5 +1,6 @@
 // Package triton is the kernel family of the GEMM in Triton's tutorial "Matrix Multiplication": a CTA computes a
-// block_m × block_n tile of the output, loads run num_stages − 1 blocks ahead, and group_m orders the launch.
+// block_m × block_n tile of the output, loads run num_stages − 1 blocks ahead, and group_m orders the launch. With
+// split_k, that many CTAs share a tile: they take turns along K, and a second kernel adds up their sums.
 package triton
 
 import (
@@ -9,6 +10,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
+	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
 )
 
@@ -27,22 +29,33 @@ var (
 // Axes implements kernel.Family.
 func (Family) Axes() []gemm.Axis { return nil }
 
+// Types implements kernel.Family.
+func (Family) Types() (types []gemm.Types) {
+	for _, in := range gemm.DTypes() {
+		for _, out := range in.Outputs() {
+			types = append(types, gemm.Types{In: in, Out: out})
+		}
+	}
+	return types
+}
+
+// splits are the values of split_k in the candidate list. The values above 1 (2, 4, 8, 16 and 32) are for when the
+// model has the cost of a split.
+var splits = []int{1}
+
 // Space implements kernel.Family. It is the space of the sweep of the data set h200-triton.
 func (f Family) Space() arch.Space {
 	return arch.Space{
 		Kernel: f.Name(), BlockM: blocksMN, BlockN: blocksMN, BlockK: blocksK,
-		NumWarps: []int{4, 8}, NumStages: []int{2, 3, 4, 5}, SplitK: []int{1},
+		NumWarps: []int{4, 8}, NumStages: []int{2, 3, 4, 5}, SplitK: splits,
 	}
 }
 
 // Check implements kernel.Family. Above two stages, num_stages times the operands of a K step must fit into the
 // shared memory of a CTA. mma.sync would need one buffer less, but the sweep chose its kernels by this rule.
-func (Family) Check(d *gpu.Device, _ kernel.Operands, c gemm.Config, need kernel.Resources) (arch.Reason, string) {
-	if reason, detail := checkShape(d.SM, &c); reason != "" {
+func (Family) Check(d *gpu.Device, o kernel.Operands, c gemm.Config, need kernel.Resources) (arch.Reason, string) {
+	if reason, detail := checkShape(d.SM, o.DType, &c); reason != "" {
 		return reason, detail
-	}
-	if c.SplitK != 1 {
-		return arch.ReasonModelRule, "the kernels of triton do not split K"
 	}
 	if threads := 32 * c.NumWarps; d.RegisterLimit(threads) < d.SM.RegisterGranule {
 		return arch.ReasonRegisters, fmt.Sprintf("%d registers of an SM are not %d for each of %d threads",
@@ -51,23 +64,33 @@ func (Family) Check(d *gpu.Device, _ kernel.Operands, c gemm.Config, need kernel
 	if reason, detail := kernel.CheckShared(d, need.SharedMemory); reason != "" || c.NumStages <= 2 {
 		return reason, detail
 	}
-	a, b := operandBytes(&c)
+	a, b := operandBytes(o.DType, &c)
 	return kernel.CheckShared(d, unit.Bytes(c.NumStages*(a+b)))
 }
 
-// leastBlock is the smallest extent of an operand of tl.dot in any dimension (Triton's documentation, tl.dot).
-const leastBlock = 16
+// leastBlock is the smallest extent of an operand of tl.dot in any dimension, and leastK8 that along K for 8-bit types
+// (Triton's documentation, tl.dot).
+const (
+	leastBlock = 16
+	leastK8    = 32
+)
+
+// leastFP8 is the first target for which Triton 3.6 compiles kernels of 8-bit floats: below, it refuses e4m3, and ptxas
+// what it writes for e5m2.
+var leastFP8 = target.Target{CC: 89}
 
 // checkShape returns the reason why Triton cannot compile or launch a configuration.
-func checkShape(sm *gpu.SM, c *gemm.Config) (arch.Reason, string) {
+func checkShape(sm *gpu.SM, t gemm.DType, c *gemm.Config) (arch.Reason, string) {
 	switch {
-	case compiles(sm, c):
+	case compiles(sm, t, c):
 		return "", ""
-	case !tile(c):
-		return arch.ReasonAtomShape, fmt.Sprintf("tile %dx%dx%d: tl.arange and tl.dot take powers of two from %d",
-			c.BlockM, c.BlockN, c.BlockK, leastBlock)
+	case !tile(t, c):
+		return arch.ReasonAtomShape, fmt.Sprintf("tile %dx%dx%d: tl.arange and tl.dot take powers of two from %d, and "+
+			"from %d along K for 8-bit types", c.BlockM, c.BlockN, c.BlockK, leastBlock, leastK8)
 	case c.Axes != (gemm.Axes{}):
 		return arch.ReasonModelRule, fmt.Sprintf("the family has no axes, but the configuration sets %s", c.Axes)
+	case !takes(sm, t):
+		return arch.ReasonModelRule, fmt.Sprintf("Triton takes %s from %s on", t, leastFP8)
 	default:
 		return arch.ReasonWarps,
 			fmt.Sprintf("%d warps: Triton launches a power of two, up to %d", c.NumWarps, sm.ThreadsPerCTA/32)
@@ -75,23 +98,28 @@ func checkShape(sm *gpu.SM, c *gemm.Config) (arch.Reason, string) {
 }
 
 // compiles reports whether Triton compiles and launches a configuration.
-func compiles(sm *gpu.SM, c *gemm.Config) bool {
-	return tile(c) && c.NumWarps&(c.NumWarps-1) == 0 && 32*c.NumWarps <= sm.ThreadsPerCTA && c.Axes == (gemm.Axes{})
+func compiles(sm *gpu.SM, t gemm.DType, c *gemm.Config) bool {
+	return tile(t, c) && c.NumWarps&(c.NumWarps-1) == 0 && 32*c.NumWarps <= sm.ThreadsPerCTA &&
+		c.Axes == (gemm.Axes{}) && takes(sm, t)
+}
+
+// takes reports whether Triton multiplies operands of a type on an architecture.
+func takes(sm *gpu.SM, t gemm.DType) bool {
+	return t.CostsLike() != gemm.FP8 || sm.Target.Covers(leastFP8)
 }
 
 // tile reports whether a tile suits tl.arange, which takes powers of two, and tl.dot, which has a smallest extent.
-func tile(c *gemm.Config) bool {
+func tile(t gemm.DType, c *gemm.Config) bool {
 	return c.BlockM&(c.BlockM-1)|c.BlockN&(c.BlockN-1)|c.BlockK&(c.BlockK-1) == 0 &&
-		min(c.BlockM, c.BlockN, c.BlockK) >= leastBlock
+		min(c.BlockM, c.BlockN, c.BlockK) >= leastBlock && (c.BlockK >= leastK8 || t.Bytes() > 1)
 }
 
 // Loop implements kernel.Family.
-func (Family) Loop(d *gpu.Device, _ kernel.Operands, c gemm.Config) kernel.Loop {
-	loop := kernel.Loop{WGMMA: usesWGMMA(d.SM, &c), WarpsK: 1}
+func (Family) Loop(d *gpu.Device, o kernel.Operands, c gemm.Config) kernel.Loop {
+	loop := kernel.Loop{WGMMA: usesWGMMA(d.SM, o.DType, &c), WarpsK: 1}
 	loop.WarpsM, loop.WarpsN = warpGrid(&c, loop.WGMMA)
-	a, b := operandBytes(&c)
-	// Asynchronous copies have a smallest size.
-	loop.Unbuffered = min(a, b) < d.SM.CopyMin*32*c.NumWarps
+	k := copiesOf(d.SM, &o, &c, loop.WGMMA)
+	loop.Unbuffered = !k.AsyncA || !k.AsyncB
 	return loop
 }
 

@@ -26,8 +26,9 @@ from __future__ import annotations
 
 from ._types import (
     Config, Device, DeviceError, DiagnosticError, Environment, Executor, InputError, Kernel, Manifest,
-    MeasureOptions, Numerics, PluginError, Problem, Provider, Resources, Sample,
+    MeasureOptions, Numerics, PluginError, Provider, Resources, Sample,
 )
+from ._problem import Problem
 
 __all__ = [
     "Config", "Device", "DeviceError", "DiagnosticError", "Environment", "Executor", "InputError", "Kernel", "Manifest",

@@ -33,7 +33,8 @@ COOKIE = ("ORIGAMI_PLUGIN", "6d9b3c5e1f8247a0b4e2c7d15a90f863")
 PROTOCOL_VERSION = 1
 API_VERSIONS = ["1.1.0"]  # the first that has executors
 API_NAMED_AXES = "1.2.0"  # the first in which configurations have named axes
-MAX_MESSAGE = 256 << 20  # bytes
+API_WHOLE_PROBLEMS = "1.3.0"  # the first in which problems have output types, leading dimensions and alignments
+MAX_REQUEST, MAX_ANSWER = 4 << 20, 32 << 20  # bytes; the requests to an executor are short
 ENV_WATCH, ENV_LOG_LEVEL = "ORIGAMI_PLUGIN_WATCH", "ORIGAMI_PLUGIN_LOG_LEVEL"
 
 CORE_PROTOCOL = 1  # go-plugin's own
@@ -68,6 +69,8 @@ def describe(provider: Provider):
     d.info.api_versions.extend(API_VERSIONS)
     if getattr(provider, "named_axes", False):
         d.info.api_versions.append(API_NAMED_AXES)
+    if getattr(provider, "whole_problems", False):
+        d.info.api_versions.append(API_WHOLE_PROBLEMS)
     if hasattr(provider, "health"):
         try:
             provider.health()
@@ -90,7 +93,7 @@ def serve(provider: Provider) -> None:
     pool = concurrent.futures.ThreadPoolExecutor(THREADS, thread_name_prefix="call")
     service = ExecutorService(provider)
     server = grpc.server(
-        pool, options=[("grpc.max_receive_message_length", MAX_MESSAGE), ("grpc.max_send_message_length", MAX_MESSAGE)]
+        pool, options=[("grpc.max_receive_message_length", MAX_REQUEST), ("grpc.max_send_message_length", MAX_ANSWER)]
     )
     server.add_generic_rpc_handlers(
         [

@@ -63,25 +63,6 @@ class Device:
 
 
 @dataclasses.dataclass(frozen=True)
-class Problem:
-    """One GEMM, or a batch of them at a fixed stride: C[m×n] = A[m×k] · B[k×n]."""
-
-    m: int
-    n: int
-    k: int
-    batch: int = 1
-    a_major: str = "k"  # the dimension along which A is contiguous: "k" or "m"
-    b_major: str = "n"  # "n" or "k"
-    dtype: str = "fp16"  # fp16, bf16, fp32, tf32, fp8 or int8
-
-    def __str__(self) -> str:
-        text = f"{self.m}x{self.n}x{self.k} {self.dtype}"
-        if self.batch != 1:
-            text += f" batch {self.batch}"
-        return text + " trans-a" * (self.a_major == "m") + " trans-b" * (self.b_major == "k")
-
-
-@dataclasses.dataclass(frozen=True)
 class Config:
     """A kernel configuration. For a library of Device.libraries only its kernel is set.
 
@@ -205,8 +186,9 @@ class Executor(Protocol):
 
 class Provider(Protocol):
     """Makes an executor. It may also have a method health(), which says in a DiagnosticError why it cannot work at
-    all, and an attribute named_axes. If that is True, the executor heeds Config.axes and refuses unknown ones with an
-    InputError. Otherwise origami refuses to send it configurations that have any."""
+    all, and two attributes: named_axes and whole_problems. If named_axes is True, the executor heeds Config.axes. If
+    whole_problems is True, it heeds the out_dtype, leading dimensions and alignments of a Problem, and fp8_e5m2. It
+    refuses what it cannot do with an InputError. Otherwise origami refuses to send it any of that."""
 
     @property
     def manifest(self) -> Manifest:

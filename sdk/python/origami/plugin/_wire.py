@@ -18,10 +18,10 @@ from ._types import (
     Manifest,
     MeasureOptions,
     Numerics,
-    Problem,
     Resources,
     Sample,
 )
+from ._problem import BYTES, MAX_VECTOR, OUTPUTS, Problem
 
 PACKAGE = "origami.plugin.v1"
 
@@ -85,18 +85,27 @@ def from_problem(q) -> Problem:
         (MAJORS, q.a_major, "major"),
         (MAJORS, q.b_major, "major"),
         (DTYPES, q.element_type, "element type"),
+        (DTYPES, q.output_type, "element type"),
     ):
         if value not in table:
             raise malformed(f"unknown {what} {value}")
         names.append(table[value])
-    p = Problem(q.m, q.n, q.k, q.batch, *names)
+    if names[-1] == "unspecified":
+        names[-1] = ""
+    aligned = (align or MAX_VECTOR for align in (q.align_a, q.align_b, q.align_c))
+    p = Problem(q.m, q.n, q.k, q.batch, *names, q.lda, q.ldb, q.ldc, *aligned)
     for name, value in (("m", p.m), ("n", p.n), ("k", p.k), ("batch", p.batch)):
         if value == 0:
             raise InputError(f"{name} is missing or zero", fix="give a whole number of at least 1")
         if value < 0:
             raise InputError(f"{name} is negative ({value})", fix="give a whole number of at least 1")
     if p.dtype == "unspecified":
-        raise InputError("dtype is missing", fix="use one of " + ", ".join(list(DTYPES.values())[1:]))
+        raise InputError("dtype is missing", fix="use one of " + ", ".join(OUTPUTS))
+    if p.dtype not in OUTPUTS:
+        raise InputError(f"dtype {p.dtype} is a type of results only", fix="use one of " + ", ".join(OUTPUTS))
+    if p.output not in OUTPUTS[p.dtype]:
+        raise InputError(f"no hardware multiplies {p.dtype} operands into {p.output} results",
+                         fix="use an output type of " + ", ".join(OUTPUTS[p.dtype]))
     if p.a_major not in ("k", "m"):
         raise InputError("a_major is missing", fix="A is contiguous along k or m")
     if p.b_major not in ("k", "n"):
@@ -105,7 +114,26 @@ def from_problem(q) -> Problem:
     if 8 * m * n * k * p.batch >= 1 << 63:
         raise InputError(f"m·n·k·batch of {p} overflows 64-bit arithmetic once padded to whole tiles",
                          fix="split the problem: padded m·n·k·batch must stay below 2^60")
+    for matrix in "abc":
+        _check_storage(p, matrix)
     return p
+
+
+def _check_storage(p: Problem, matrix: str) -> None:
+    """Refuses rows that overlap and addresses that no element can have."""
+    rows, elements = p.rows(matrix)
+    ld, align, size = p.ld(matrix), p.align(matrix), BYTES[p.output if matrix == "c" else p.dtype]
+    if ld < elements:
+        raise InputError(f"ld{matrix} is {ld}, and a row of {matrix.upper()} has {elements} elements",
+                         fix=f"give at least {elements}, or leave it out for dense rows")
+    if 8 * -(-rows // MAX_CONFIG_NUMBER) * MAX_CONFIG_NUMBER * ld * p.batch >= 1 << 63:
+        raise InputError(f"{matrix.upper()} with ld{matrix} {ld} overflows 64-bit arithmetic",
+                         fix=f"give a leading dimension near the {elements} elements of a row")
+    if align & (align - 1) or align > MAX_VECTOR:
+        raise InputError(f"align_{matrix} is {align}", fix="give 1, 2, 4, 8 or 16 bytes")
+    if align < size:
+        raise InputError(f"align_{matrix} is {align}, and an element of {matrix.upper()} has {size} bytes",
+                         fix="give at least the size of an element")
 
 
 _COLUMNS = ("block_m", "block_n", "block_k", "group_m", "num_warps", "num_stages", "split_k")

@@ -31,6 +31,7 @@ type (
 		Models             []string     `json:"models"`
 		Kernels            []string     `json:"kernels"`
 		Axes               []axis       `json:"axes,omitempty"`
+		Types              []types      `json:"types,omitempty"`
 		Rung               arch.Rung    `json:"rung"`
 		Live               *render.Live `json:"live,omitempty"`
 		UnitName           string       `json:"unit_name"`
@@ -60,6 +61,11 @@ type (
 		Default string   `json:"default"`
 		Unit    string   `json:"unit,omitempty"`
 		Doc     string   `json:"doc"`
+	}
+	types struct {
+		Kernel   string `json:"kernel"`
+		Operands string `json:"operands"`
+		Results  string `json:"results"`
 	}
 	peak struct {
 		DType string  `json:"dtype"`
@@ -139,6 +145,9 @@ func (v *view) object() object {
 		Options: []option{}, Terms: []termSchema{},
 	}
 	for _, f := range v.Families {
+		for _, t := range f.Types {
+			o.Types = append(o.Types, types{f.Name, t.In.String(), t.Out.String()})
+		}
 		for _, x := range f.Axes {
 			o.Axes = append(o.Axes, axis{f.Name, x.Name, x.Type.String(), append([]string{}, x.Values...),
 				x.Default, x.Unit,
@@ -253,6 +262,11 @@ func writeCard(s *iostreams.Streams, v *view) {
 		line("aliases", "%s", strings.Join(v.Aliases, ", "))
 	}
 	line("models", "%s", strings.Join(v.Models, ", "))
+	for i := range v.Families {
+		if f := &v.Families[i]; len(f.Types) > 0 {
+			line("types", "%s: %s", f.Name, gemm.TypesText(f.Types))
+		}
+	}
 	limits := fmt.Sprintf("%s B of shared memory per CTA", render.SixDigits(float64(v.SharedMemory)))
 	if v.RegisterFile > 0 {
 		limits += fmt.Sprintf(", %d registers per %s, at most %d per thread", v.RegisterFile, v.UnitName,
@@ -264,7 +278,7 @@ func writeCard(s *iostreams.Streams, v *view) {
 		if i == 0 {
 			label = "peak"
 		}
-		line(label, "%-5s %s", p.DType, p.Rate)
+		line(label, "%-5s %s", p.DType, render.Rate(p.Rate, p.DType))
 	}
 }
 

@@ -5,6 +5,7 @@ package benchcmd
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -28,6 +29,8 @@ type Options struct {
 	Records  string
 	WarmL2   bool
 	Report   string
+	// RetryFailed measures again what has failed. Mend takes out what was failed for faults of the executor.
+	RetryFailed, Mend bool
 }
 
 // New returns the command. run is Run, or what a test wants to see called.
@@ -41,9 +44,12 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 			"the pick among the measured candidates. The times come from a data set, so no GPU is needed: the\n" +
 			"shipped one of the architecture and device, or the folder of --records. With --executor, a GPU is\n" +
 			"measured first. Every candidate is compiled, its results are checked, and its times are written to\n" +
-			"the folder at once. If such a run ends early, the same command continues it. Without --problems it\n" +
-			"uses the 23 sizes that tritonBLAS's NVIDIA port was evaluated on. With --records and without\n" +
-			"--executor it uses all problems of the folder. docs/measuring.md says how a measurement is made.",
+			"the folder at once. If such a run ends early, the same command continues it, also if the executor\n" +
+			"failed, which is not recorded against a configuration. --retry-failed measures again what has\n" +
+			"failed. Folders of older versions may have failures that were the executor's: --mend takes them\n" +
+			"out, and the next run measures them. Without --problems it uses the 23 sizes that tritonBLAS's\n" +
+			"NVIDIA port was evaluated on. With --records and without --executor it uses all problems of the\n" +
+			"folder. docs/measuring.md says how a measurement is made.",
 		Example: `  origami bench --arch sm90@h200
   origami bench --arch sm90@h200 --problems shapes.csv --json
   origami bench --arch sm90@h200 --report ./report
@@ -57,6 +63,10 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 	cmd.Flags().StringVar(&o.Records, "records", "",
 		"`FOLDER` of a data set, the shipped one otherwise; with --executor, where to write and continue it")
 	cmd.Flags().BoolVar(&o.WarmL2, "warm-l2", false, "measure without flushing the L2 before each run")
+	cmd.Flags().BoolVar(&o.RetryFailed, "retry-failed", false,
+		"with --executor, measure again what has failed or did not end in time")
+	cmd.Flags().BoolVar(&o.Mend, "mend", false,
+		"first take failures out of the --records folder that were the executor's, not a kernel's")
 	cmd.Flags().StringVar(&o.Report, "report", "",
 		"also write the outcome as Markdown, CSV, JSON and plots into `FOLDER`")
 	return cmd
@@ -64,6 +74,9 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 
 // Run answers.
 func Run(ctx context.Context, o *Options) error {
+	if o.RetryFailed && o.Executor == "" {
+		return diag.Inputf("nothing is to be measured").At("--retry-failed").Do("add --executor")
+	}
 	problems, failures, err := o.problems(ctx)
 	if err != nil {
 		return err
@@ -72,11 +85,14 @@ func Run(ctx context.Context, o *Options) error {
 	if err != nil {
 		return err
 	}
+	if err := o.mend(); err != nil {
+		return err
+	}
 	var data *dataset.Dataset
 	if o.Executor != "" {
 		data, err = o.measure(ctx, a, problems)
 	} else {
-		data, err = o.recorded(a.Describe())
+		data, err = o.recorded(ctx, a.Describe())
 	}
 	if err != nil {
 		return err
@@ -117,7 +133,7 @@ func (o *Options) compare(
 		return err
 	}
 	if o.Report != "" {
-		if err := w.report(o.Report); err != nil {
+		if err := verb.UntilCancelled(ctx, func() error { return w.report(o.Report) }); err != nil {
 			return err
 		}
 		o.Factory.Streams.Note("the report is in " + o.Report)
@@ -125,6 +141,10 @@ func (o *Options) compare(
 	s := score.SummariseComparisons(w.rows)
 	if s.Wrong+s.Failed > 0 {
 		o.Factory.Streams.Warn(leftOut(s.Wrong, s.Failed) + " left out; --report lists why")
+	}
+	if n := data.Count(datastore.WronglyFailed); n > 0 {
+		o.Factory.Streams.Warn(fmt.Sprintf("%s the executor's fault, not a kernel's; --mend takes %s out",
+			render.Plural(n, "failure was", "failures were"), them(n)))
 	}
 	if missing := w.unfinished(&s); missing != "" {
 		o.Factory.Streams.Warn("the sweep is unfinished: " + missing)
@@ -153,11 +173,11 @@ func listed(problems []gemm.Problem) []session.Problem {
 }
 
 // recorded reads the measurements of an architecture on a device.
-func (o *Options) recorded(d *arch.Description) (*dataset.Dataset, error) {
+func (o *Options) recorded(ctx context.Context, d *arch.Description) (*dataset.Dataset, error) {
 	var data *dataset.Dataset
 	var err error
 	if o.Records != "" {
-		data, err = datastore.Folder(d, o.Factory.Settings.Kernel, "--records", o.Records)
+		data, err = datastore.Folder(ctx, d, o.Factory.Settings.Kernel, "--records", o.Records)
 	} else {
 		data, err = datastore.Shipped(d, o.Factory.Settings.Kernel, "--records")
 	}

@@ -11,25 +11,25 @@ import (
 
 // object is a line of `bench --json`.
 type object struct {
-	Arch     string         `json:"arch"`
-	Device   string         `json:"device"`
-	Model    string         `json:"model"`
-	Kernel   string         `json:"kernel"`
-	Problem  render.Problem `json:"problem"`
-	Pick     gemm.Config    `json:"pick"`
-	Best     gemm.Config    `json:"best"`
-	Library  string         `json:"library,omitempty"`
-	Times    times          `json:"milliseconds"`
-	TFLOPS   times          `json:"tflops"`
-	Eff      float64        `json:"efficiency"`
-	Versus   *float64       `json:"versus_library,omitempty"`
-	Tau      render.Number  `json:"tau"`
-	PickRank int            `json:"pick_rank"`
-	Passed   int            `json:"passed_over"`
-	Measured int            `json:"measured"`
-	Total    int            `json:"candidates"`
-	Regs     int            `json:"registers"`
-	Spill    float64        `json:"spill_bytes"`
+	Arch     string        `json:"arch"`
+	Device   string        `json:"device"`
+	Model    string        `json:"model"`
+	Kernel   string        `json:"kernel"`
+	Problem  gemm.Record   `json:"problem"`
+	Pick     gemm.Config   `json:"pick"`
+	Best     gemm.Config   `json:"best"`
+	Library  string        `json:"library,omitempty"`
+	Times    times         `json:"milliseconds"`
+	TFLOPS   times         `json:"tflops"`
+	Eff      float64       `json:"efficiency"`
+	Versus   *float64      `json:"versus_library,omitempty"`
+	Tau      render.Number `json:"tau"`
+	PickRank int           `json:"pick_rank"`
+	Passed   int           `json:"passed_over"`
+	Measured int           `json:"measured"`
+	Total    int           `json:"candidates"`
+	Regs     int           `json:"registers"`
+	Spill    float64       `json:"spill_bytes"`
 
 	Phase      dataset.Phase `json:"phase"`
 	Noise      render.Number `json:"noise_floor"`
@@ -69,7 +69,7 @@ type times struct {
 func (w *writer) object(r *score.Comparison) object {
 	o := object{
 		Arch: w.arch.Arch, Device: w.arch.Device, Model: w.arch.Model, Kernel: w.data.Kernel,
-		Problem: render.ProblemJSON(r.Problem), Pick: r.Pick.Config,
+		Problem: r.Problem.Record(), Pick: r.Pick.Config,
 		Best: r.Best.Config,
 		Eff:  r.Efficiency(), Tau: render.Number(r.Tau), PickRank: r.PickRank, Passed: r.PassedOver,
 		Measured: r.Measured,

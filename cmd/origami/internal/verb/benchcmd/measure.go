@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -43,15 +42,17 @@ func (o *Options) measure(
 	if err := o.fill(ctx, sweep, folder, o.fitting(problems, memory)); err != nil {
 		return nil, err
 	}
-	return dataset.Read(folder, os.DirFS(folder))
+	return dataset.Read(folder, datastore.Files(ctx, folder))
 }
 
 // fitting leaves out the problems whose matrices alone are larger than the device's memory: no candidate could run.
 // Zero means that the executor does not know the memory.
 func (o *Options) fitting(problems []session.Problem, memory unit.Bytes) []session.Problem {
 	return slices.DeleteFunc(slices.Clone(problems), func(p session.Problem) bool {
-		need := unit.Bytes(p.DType.Bytes()*p.Batch) *
-			(unit.Bytes(p.M)*unit.Bytes(p.K) + unit.Bytes(p.K)*unit.Bytes(p.N) + unit.Bytes(p.M)*unit.Bytes(p.N))
+		var need unit.Bytes
+		for o := gemm.A; o <= gemm.C; o++ {
+			need += unit.Bytes(p.Batch) * unit.Bytes(p.Stride(o)) * unit.Bytes(p.Type(o).Bytes())
+		}
 		if memory == 0 || need <= memory {
 			return false
 		}
@@ -74,7 +75,7 @@ func defaultFolder(c dataset.Conditions) string {
 func (o *Options) fill(
 	ctx context.Context, sweep *measure.Sweep, folder string, problems []session.Problem,
 ) (err error) {
-	kept, err := datastore.Open(folder, sweep.Data)
+	kept, err := datastore.Open(ctx, folder, sweep.Data)
 	if err != nil {
 		return err
 	}
@@ -86,7 +87,7 @@ func (o *Options) fill(
 	if kept.Torn != nil {
 		o.Factory.Streams.Warn(fmt.Sprintf("%s: %s; it is dropped and measured again", kept.Torn.Where, kept.Torn.Why))
 	}
-	sweep.Data, sweep.Keep = kept.Data, kept.Append
+	sweep.Data, sweep.Keep, sweep.RetryFailed = kept.Data, kept.Append, o.RetryFailed
 	progress := newProgress(o.Factory.Streams, sweep, problems)
 	defer progress.stop()
 	sweep.Begin = progress.begin

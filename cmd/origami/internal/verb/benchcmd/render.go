@@ -22,12 +22,13 @@ type writer struct {
 	arch      *arch.Description
 	data      *dataset.Dataset
 	delimited *render.Delimited
+	more      bool // there are columns for what few problems have
 	rows      []score.Comparison
 }
 
 // columns are those of CSV and TSV. Those of the first library are there whether it was measured or not; others have
 // columns under their names.
-func columns(data *dataset.Dataset, axes []gemm.Axis) []string {
+func columns(data *dataset.Dataset, axes []gemm.Axis, more bool) []string {
 	names := slices.Concat(render.KeyColumns, render.LaunchColumns(axes), []string{
 		"predicted_ms", "pick_ms", "best_ms", "library_ms", "efficiency", "versus_library", "tau", "pick_rank",
 		"passed_over", "measured", "candidates",
@@ -42,13 +43,14 @@ func columns(data *dataset.Dataset, axes []gemm.Axis) []string {
 			names = append(names, name+"_ms", name+"_tflops", "versus_"+name)
 		}
 	}
-	return names
+	return append(names, render.MoreColumns(more)...)
 }
 
 func newWriter(s *iostreams.Streams, f render.Format, d *arch.Description, data *dataset.Dataset) *writer {
 	w := &writer{s: s, format: f, arch: d, data: data}
+	w.more = slices.ContainsFunc(data.Problems(), func(p gemm.Problem) bool { return !p.Plain() })
 	if f == render.CSV || f == render.TSV {
-		w.delimited = render.NewDelimited(s, f, columns(data, w.axes()))
+		w.delimited = render.NewDelimited(s, f, columns(data, w.axes(), w.more))
 	}
 	return w
 }
@@ -117,5 +119,5 @@ func (w *writer) cells(r *score.Comparison) []string {
 			out = append(out, milliseconds(t), rate(t), number(r.VersusLibrary(i), t > 0))
 		}
 	}
-	return out
+	return append(out, render.MoreCells(r.Problem, w.more)...)
 }

@@ -3,6 +3,7 @@ package benchcmd
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -36,7 +37,7 @@ func (w *writer) text() text {
 			render.ModelLine(w.arch, w.data.Kernel),
 			fmt.Sprintf("%-11s %s: %s, %s L2, %s inputs, %s", "measured", w.data.Name, w.data.Software, l2,
 				w.data.Input, group)),
-		header: header(w.data.Libraries(), finals, excluded),
+		header: header(w.data.Libraries(), w.integers(), finals, excluded),
 		below:  w.summaryLines(&s),
 	}
 	uniform := w.uniform()
@@ -47,10 +48,14 @@ func (w *writer) text() text {
 }
 
 // header names the columns that tableCells fills.
-func header(libraries []string, finals, excluded bool) []string {
-	names := []string{"problem", "pick TF/s", "best TF/s"}
+func header(libraries []string, integers, finals, excluded bool) []string {
+	rate := " TF/s"
+	if integers {
+		rate = " TOPS"
+	}
+	names := []string{"problem", "pick" + rate, "best" + rate}
 	for _, name := range libraries {
-		names = append(names, name+" TF/s")
+		names = append(names, name+rate)
 	}
 	names = append(names, "of best")
 	for _, name := range libraries {
@@ -139,6 +144,11 @@ func leftOut(wrong, failed int) string {
 		parts = append(parts, render.Plural(failed, "failure", "failures"))
 	}
 	return strings.Join(parts, ", ")
+}
+
+// integers reports whether all operands are integers.
+func (w *writer) integers() bool {
+	return !slices.ContainsFunc(w.rows, func(r score.Comparison) bool { return !r.Problem.DType.Integer() })
 }
 
 // uniform reports whether the problems differ in nothing but m, n and k.

@@ -8,11 +8,12 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/gemm"
 )
 
 // object is `compare --json`.
 type object struct {
-	Problem render.Problem   `json:"problem"`
+	Problem gemm.Record      `json:"problem"`
 	Model   string           `json:"model"`
 	Entries []any            `json:"entries"`
 	Ratio   []*render.Number `json:"ratio_to_first"`
@@ -43,7 +44,7 @@ func write(s *iostreams.Streams, f render.Format, c *Comparison) error {
 }
 
 func writeJSON(s *iostreams.Streams, c *Comparison) error {
-	o := object{Problem: render.ProblemJSON(c.Problem), Model: c.Model}
+	o := object{Problem: c.Problem.Record(), Model: c.Model}
 	for i := range c.Sides {
 		side := &c.Sides[i]
 		if side.Err != nil {
@@ -83,7 +84,7 @@ func writeRecords(s *iostreams.Streams, f render.Format, c *Comparison) error {
 			{"model", o.Model, ""}, {"kernel", o.Kernel, ""}, {"rung", string(o.Rung), ""},
 			{"config", best.Config.String(), ""},
 			{"cycles", render.Exact(o.Predicted.Cycles), "cycles"}, {"seconds", render.Exact(o.Predicted.Seconds), "s"},
-			{"tflops", render.Exact(o.Predicted.TFLOPS), "TFLOP/s"}, {"bound", o.Predicted.Bound, ""},
+			{"tflops", render.Exact(o.Predicted.TFLOPS), render.TeraRate(c.Problem.DType)}, {"bound", o.Predicted.Bound, ""},
 		} {
 			if err := row("answer", cells[0], "", cells[1], cells[2], ""); err != nil {
 				return err
@@ -151,7 +152,7 @@ func writeTable(s *iostreams.Streams, c *Comparison) {
 	row("kernel", func(_ int, side *Side, _ *session.Entry) string { return side.Kernel })
 	row("rung", func(_ int, side *Side, _ *session.Entry) string { return string(side.Arch.Rung) })
 	row("validated", func(_ int, side *Side, _ *session.Entry) string {
-		if render.Validated(side.Arch, side.Kernel) {
+		if render.Validated(side.Answer) {
 			return "yes"
 		}
 		return "no"
@@ -164,7 +165,9 @@ func writeTable(s *iostreams.Streams, c *Comparison) {
 		}
 		return absent
 	})
-	row("rate", func(_ int, side *Side, best *session.Entry) string { return side.Rate(best).String() })
+	row("rate", func(_ int, side *Side, best *session.Entry) string {
+		return render.Rate(side.Rate(best), c.Problem.DType)
+	})
 	row("of peak", func(_ int, side *Side, best *session.Entry) string {
 		if share, ok := side.PeakShare(best); ok {
 			return render.Percent(share)

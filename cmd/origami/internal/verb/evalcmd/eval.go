@@ -67,7 +67,7 @@ func Run(ctx context.Context, o *Options) error {
 	if err != nil {
 		return err
 	}
-	data, err := o.records(a.Describe())
+	data, err := o.records(ctx, a.Describe())
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,11 @@ func Run(ctx context.Context, o *Options) error {
 		out.rows = append(out.rows, rows[i])
 	}
 	if o.Intervals {
-		found, err := untilCancelled(ctx, out.intervals)
+		var found *intervals
+		err := verb.UntilCancelled(ctx, func() (err error) {
+			found, err = out.intervals()
+			return err
+		})
 		if err != nil {
 			return err
 		}
@@ -115,33 +119,12 @@ func Run(ctx context.Context, o *Options) error {
 		return err
 	}
 	if o.Report != "" {
-		if err := out.report(o.Report); err != nil {
+		if err := verb.UntilCancelled(ctx, func() error { return out.report(o.Report) }); err != nil {
 			return err
 		}
 		o.Factory.Streams.Note("the report is in " + o.Report)
 	}
 	return failures.Err()
-}
-
-// untilCancelled returns what compute does, or the context's error as soon as it is cancelled: the arithmetic takes
-// many seconds and does not look at the context. After a cancellation the process ends, and compute with it.
-func untilCancelled[T any](ctx context.Context, compute func() (T, error)) (T, error) {
-	type result struct {
-		value T
-		err   error
-	}
-	done := make(chan result, 1)
-	go func() {
-		value, err := compute()
-		done <- result{value, err}
-	}()
-	select {
-	case r := <-done:
-		return r.value, r.err
-	case <-ctx.Done():
-		var none T
-		return none, ctx.Err()
-	}
 }
 
 func shapesOf(problems []gemm.Problem) string {
@@ -153,7 +136,7 @@ func shapesOf(problems []gemm.Problem) string {
 }
 
 // records reads the measurements to score against.
-func (o *Options) records(d *arch.Description) (*score.Subset, error) {
+func (o *Options) records(ctx context.Context, d *arch.Description) (*score.Subset, error) {
 	kernel := o.Factory.Settings.Kernel
 	base, err := o.Query.Base(o.Factory.Settings.DType)
 	if err != nil {
@@ -165,9 +148,9 @@ func (o *Options) records(d *arch.Description) (*score.Subset, error) {
 	case o.Times == "":
 		data, err = datastore.Shipped(d, kernel, "--times")
 	case missing == nil && info.IsDir():
-		data, err = datastore.Folder(d, kernel, "--times", o.Times)
+		data, err = datastore.Folder(ctx, d, kernel, "--times", o.Times)
 	default:
-		data, err = datastore.File(d, kernel, "--times", o.Times, base)
+		data, err = datastore.File(ctx, d, kernel, "--times", o.Times, base)
 	}
 	if err != nil {
 		return nil, err

@@ -14,25 +14,25 @@ import (
 
 // object is what `eval --json` writes; docs/json.md describes it.
 type object struct {
-	Arch     string           `json:"arch"`
-	Device   string           `json:"device"`
-	Model    string           `json:"model"`
-	Kernel   string           `json:"kernel"`
-	Rung     arch.Rung        `json:"rung"`
-	Records  string           `json:"records"`
-	GroupM   int              `json:"group_m"`
-	SplitK   int              `json:"split_k"`
-	Problems []problem        `json:"problems"`
-	Partial  []render.Problem `json:"partial,omitempty"`
-	Summary  render.Fields    `json:"summary"`
-	Classes  render.Fields    `json:"classes"`
-	Group    *render.Fields   `json:"group,omitempty"`
-	Split    *render.Fields   `json:"split,omitempty"`
+	Arch     string         `json:"arch"`
+	Device   string         `json:"device"`
+	Model    string         `json:"model"`
+	Kernel   string         `json:"kernel"`
+	Rung     arch.Rung      `json:"rung"`
+	Records  string         `json:"records"`
+	GroupM   int            `json:"group_m"`
+	SplitK   int            `json:"split_k"`
+	Problems []problem      `json:"problems"`
+	Partial  []gemm.Record  `json:"partial,omitempty"`
+	Summary  render.Fields  `json:"summary"`
+	Classes  render.Fields  `json:"classes"`
+	Group    *render.Fields `json:"group,omitempty"`
+	Split    *render.Fields `json:"split,omitempty"`
 }
 
 // problem is one problem in JSON.
 type problem struct {
-	render.Problem
+	gemm.Record
 	Class string `json:"class"`
 
 	Pick        gemm.Config   `json:"pick"`
@@ -82,7 +82,7 @@ func (o *outcome) object() object {
 	for i := range o.rows {
 		r := &o.rows[i]
 		scored := problem{
-			Problem: render.ProblemJSON(r.Problem), Class: r.Class.String(),
+			Record: r.Problem.Record(), Class: r.Class.String(),
 			Pick: r.Pick.Config, PickMS: render.Number(milliseconds(r.Pick.Time)),
 			PredictedMS: milliseconds(r.Predicted),
 			Best:        r.Best.Config, BestMS: milliseconds(r.Best.Time), Eff: r.Efficiency(), Top4: r.Top[0],
@@ -102,7 +102,7 @@ func (o *outcome) object() object {
 		out.Problems = append(out.Problems, scored)
 	}
 	for _, p := range o.data.Partial {
-		out.Partial = append(out.Partial, render.ProblemJSON(p))
+		out.Partial = append(out.Partial, p.Record())
 	}
 	classes, summaries := score.SummariseByClass(o.rows, o.uncertainty())
 	for i, c := range classes {

@@ -54,18 +54,23 @@ func (o *outcome) write(s *iostreams.Streams, f render.Format) error {
 		for i := range o.rows {
 			rows[i] = o.cells(&o.rows[i])
 		}
-		return render.WriteRows(s, f, columns(o.axes()), rows)
+		return render.WriteRows(s, f, columns(o.axes(), o.more()), rows)
 	}
 }
 
 // columns are those of CSV and TSV.
-func columns(axes []gemm.Axis) []string {
+func columns(axes []gemm.Axis, more bool) []string {
 	return slices.Concat(render.KeyColumns, render.LaunchColumns(axes), []string{
 		"class", "predicted_ms", "pick_ms", "best", "best_ms", "efficiency", "efficiency_top4", "efficiency_top8",
 		"efficiency_top16", "tau",
 		"pick_rank_measured", "best_rank_predicted", "error_median", "interval_held", "interval_coverage", "recorded",
 		"refused",
-	})
+	}, render.MoreColumns(more))
+}
+
+// more says whether the answer has a column for what few problems have.
+func (o *outcome) more() bool {
+	return slices.ContainsFunc(o.rows, func(r score.Evaluation) bool { return !r.Problem.Plain() })
 }
 
 // axes are those of the configurations.
@@ -92,5 +97,5 @@ func (o *outcome) cells(r *score.Evaluation) []string {
 		rank(r.BestRank), number(r.Error),
 		o.heldWord(r, "1", "0"), number(coverage(r, o.uncertainty())), strconv.Itoa(r.Measured),
 		strconv.Itoa(r.Rejected),
-	})
+	}, render.MoreCells(r.Problem, o.more()))
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/formula"
+	"github.com/origami-gemm/origami/core/gemm"
 )
 
 // sections are the groups in which a terminal shows the terms: the way to the result as the model computes it, then the
@@ -148,10 +149,15 @@ func writeRecords(s *iostreams.Streams, f render.Format, e *Explanation) error {
 	}
 	for i, cell := range render.KeyCells(e.Problem, e.Config) {
 		kind := "problem"
-		if i >= len(render.ProblemColumns) {
+		if i >= len(gemm.Columns) {
 			kind = "config"
 		}
 		keep(row(kind, render.KeyColumns[i], cell, "", "", "", "", "", "", ""))
+	}
+	for i, cell := range e.Problem.MoreCells() {
+		if cell != "" {
+			keep(row("problem", gemm.MoreColumns[i], cell, "", "", "", "", "", "", ""))
+		}
 	}
 	axes := e.Arch.Axes(e.Kernel)
 	columns := render.LaunchColumns(axes)
@@ -195,7 +201,7 @@ func writeText(s *iostreams.Streams, e *Explanation) {
 	default:
 		line("predicted", "%s, %s cycles, %s, bound by %s", e.Seconds(&e.Entry),
 			render.Exact(float64(e.Estimate.Cycles)),
-			e.Rate(&e.Entry), e.Estimate.Bound)
+			render.Rate(e.Rate(&e.Entry), e.Problem.DType), e.Estimate.Bound)
 	}
 	if e.Rank > 0 {
 		line("rank", "%d of %d", e.Rank, e.Feasible)

@@ -35,8 +35,8 @@ func New(f *session.Factory, actions Actions) *cobra.Command {
 		Long: "Plugins provide the architectures, and the executors that run kernels. They are processes that\n" +
 			"answer over gRPC. This binary starts itself to serve the built-in plugins. Other plugins are\n" +
 			"binaries named origami-plugin-…. They run only after `origami plugin trust` has entered them in\n" +
-			"the lock file, which also says where they are. --plugin and the folders of plugin_path take\n" +
-			"precedence.",
+			"the lock file, which also says where they are. The folders of plugin_path come before it. Only a\n" +
+			"plugin that --plugin or the setting plugins names replaces what a built-in plugin provides.",
 		Example: "  origami plugin ls\n  origami plugin check ./origami-plugin-mine\n  origami plugin trust " +
 			"./origami-plugin-mine",
 		Args: verb.OnlySubcommands,

@@ -69,7 +69,7 @@ func Run(ctx context.Context, o *Options) error {
 	if o.All {
 		question.Top = 0
 	}
-	w := newWriter(o, render.FormatOf(o.Factory), a.Describe())
+	w := newWriter(o, render.FormatOf(o.Factory), a.Describe(), problems.More())
 	listOrder := o.Rejected || o.All && (w.format == render.CSV || w.format == render.TSV)
 	err = o.Factory.AskEach(ctx, a, problems, question, func(ranking *session.Answer) error {
 		if listOrder {

@@ -32,17 +32,19 @@ type writer struct {
 	format    render.Format
 	rejected  bool
 	tables    int
+	more      bool // there are columns for what few problems have
 	delimited *render.Delimited
 }
 
-func newWriter(o *Options, f render.Format, d *arch.Description) *writer {
-	w := &writer{s: o.Factory.Streams, format: f, rejected: o.Rejected}
+func newWriter(o *Options, f render.Format, d *arch.Description, more bool) *writer {
+	w := &writer{s: o.Factory.Streams, format: f, rejected: o.Rejected, more: more}
 	if f == render.CSV || f == render.TSV {
 		header := slices.Concat(render.KeyColumns, render.LaunchColumns(render.AxesOf(d, o.Factory.Settings.Kernel)),
 			[]string{"rank", "status", "reason"})
 		for _, t := range d.Terms {
 			header = append(header, t.Name)
 		}
+		header = append(header, render.MoreColumns(w.more)...)
 		w.delimited = render.NewDelimited(w.s, f, header)
 	}
 	return w
@@ -92,7 +94,7 @@ func (w *writer) csv(a *session.Answer) error {
 		for j, v := range e.Terms {
 			row = append(row, cell(a.Arch.Terms[j], v, render.Exact))
 		}
-		if err := w.delimited.Write(row); err != nil {
+		if err := w.delimited.Write(append(row, render.MoreCells(a.Problem, w.more)...)); err != nil {
 			return err
 		}
 	}
@@ -126,7 +128,7 @@ func (w *writer) table(a *session.Answer) {
 		e := &a.Entries[i]
 		row := []string{rank(e), e.Config.String(), "", "", ""}
 		if e.Rank > 0 {
-			row[2], row[3], row[4] = a.Seconds(e).String(), a.Rate(e).String(), e.Estimate.Bound.String()
+			row[2], row[3], row[4] = a.Seconds(e).String(), render.Rate(a.Rate(e), a.Problem.DType), e.Estimate.Bound.String()
 		}
 		if w.rejected {
 			reason := string(e.Estimate.Reject)

@@ -64,6 +64,11 @@ func (m *measurer) close() { _ = m.sweep.Executor.Close() }
 func (m *measurer) measure(ctx context.Context, a *session.Answer) error {
 	n := m.count
 	if n == 0 {
+		if a.Regret == nil {
+			return diag.Inputf("the %s model does not say how far its times for %s results are from measured ones",
+				a.Arch.Model, a.Problem.Output()).
+				At("--measure auto").Do("say how many candidates to measure, as in --measure 8")
+		}
 		if n = a.Regret.WorthMeasuring; n < 2 {
 			n = 0 // the pick stays whatever its time is
 		}

@@ -17,18 +17,19 @@ type writer struct {
 	s         *iostreams.Streams
 	format    render.Format
 	many      bool
+	more      bool // there are columns for what few problems have
 	delimited *render.Delimited
 	rows      [][]string // of the table of many problems
 }
 
-func newWriter(s *iostreams.Streams, f render.Format, many bool, axes []gemm.Axis) *writer {
-	w := &writer{s: s, format: f, many: many}
+func newWriter(s *iostreams.Streams, f render.Format, many, more bool, axes []gemm.Axis) *writer {
+	w := &writer{s: s, format: f, many: many, more: more}
 	if f == render.CSV || f == render.TSV {
 		header := slices.Concat(render.KeyColumns, render.LaunchColumns(axes),
 			[]string{"arch", "device", "model", "kernel", "rung", "cycles", "seconds", "tflops", "bound", "candidates",
 				"rejected",
 				"interval_low_seconds", "interval_high_seconds", "expected_loss", "worth_measuring", "measured_seconds",
-				"noise_floor", "measured"})
+				"noise_floor", "measured"}, render.MoreColumns(more))
 		w.delimited = render.NewDelimited(s, f, header)
 	}
 	return w
@@ -48,13 +49,20 @@ func (w *writer) write(a *session.Answer) error {
 				render.Exact(o.Predicted.Seconds),
 				render.Exact(o.Predicted.TFLOPS), o.Predicted.Bound, strconv.Itoa(o.Candidates),
 				strconv.Itoa(o.Rejected),
-			}, uncertaintyCells(&o)))
+			}, uncertaintyCells(&o), render.MoreCells(a.Problem, w.more)))
 	case w.many:
 		if w.rows == nil {
 			render.Lines(w.s, render.Heading(a)...)
 		}
+		if len(w.rows) == mostRows {
+			if err := w.close(); err != nil {
+				return err
+			}
+			w.rows = w.rows[:0]
+			w.s.Printf("\n")
+		}
 		w.rows = append(w.rows, []string{a.Problem.String(), best.Config.String(), a.Seconds(best).String(),
-			a.Rate(best).String(), peakShare(a, best), best.Estimate.Bound.String()})
+			render.Rate(a.Rate(best), a.Problem.DType), peakShare(a, best), best.Estimate.Bound.String()})
 		return nil
 	default:
 		w.card(a)
@@ -86,8 +94,12 @@ func uncertaintyCells(o *render.Object) []string {
 	return cells
 }
 
+// mostRows is how many rows a table has. A longer list is written as several, because a table is held until its widths
+// are known.
+const mostRows = 4096
+
 func (w *writer) close() error {
-	if w.rows != nil {
+	if len(w.rows) > 0 {
 		render.WriteTable(w.s, []string{"problem", "pick", "time", "rate", "of peak", "bound"}, w.rows)
 	}
 	if w.delimited != nil {
@@ -107,17 +119,18 @@ func (w *writer) card(a *session.Answer) {
 		line("", "%s", render.LaunchOrder(m))
 	}
 	predicted := fmt.Sprintf("%s, %s cycles, %s", a.Seconds(best), render.SixDigits(float64(best.Estimate.Cycles)),
-		a.Rate(best))
+		render.Rate(a.Rate(best), a.Problem.DType))
 	if share := peakShare(a, best); share != "" {
 		whose := "the data sheet's"
 		if a.Arch.Device == arch.LiveID {
 			whose = "an estimated peak of"
 		}
-		predicted += fmt.Sprintf(", %s of %s %s", share, whose, a.Arch.PeakFor(a.Problem.DType))
+		predicted += fmt.Sprintf(", %s of %s %s", share, whose,
+			render.Rate(a.Arch.PeakFor(a.Problem.DType), a.Problem.DType))
 	}
 	line("predicted", "%s", predicted)
 	if low, high, ok := a.Interval(best); ok {
-		line("", "%s interval %s", render.Level(a.Arch.UncertaintyOf(a.Kernel).Level), render.Span(low, high))
+		line("", "%s interval %s", render.Level(a.Uncertainty().Level), render.Span(low, high))
 	}
 	line("bound", "%s", best.Estimate.Bound)
 	for i, why := range reasons(a, best) {

@@ -68,7 +68,8 @@ func Run(ctx context.Context, o *Options) error {
 		defer m.close()
 		question.Kernel = m.sweep.Space.Kernel
 	}
-	w := newWriter(o.Factory.Streams, render.FormatOf(o.Factory), many, render.AxesOf(a.Describe(), question.Kernel))
+	w := newWriter(o.Factory.Streams, render.FormatOf(o.Factory), many, problems.More(),
+		render.AxesOf(a.Describe(), question.Kernel))
 	if w.format == render.Table && !many {
 		question.Top, question.Terms = 2, true // the card shows the terms and the runner-up
 	}

@@ -91,15 +91,54 @@ func (b Builder) Unsigned(a ptx.Operand) ptx.Operand {
 	return d
 }
 
-// ToDouble widens a 16-bit element h of type t.
-func (b Builder) ToDouble(d, h ptx.Operand, t gemm.DType) {
-	if t == gemm.FP16 {
-		b.CvtF64F16(d, h)
-		return
+// LoadElement reads an element of type t for ToDouble.
+func (b Builder) LoadElement(from ptx.Operand, t gemm.DType) ptx.Operand {
+	switch t.Bytes() {
+	case 1:
+		h := b.B16()
+		b.LdGlobalB8(h, from)
+		return h
+	case 2:
+		h := b.B16()
+		b.LdGlobalB16(h, from)
+		return h
+	default:
+		f := b.F32()
+		b.LdGlobalF32(f, from)
+		return f
 	}
-	f := b.F32()
-	b.ToFloat(f, h, t)
-	b.CvtF64F32(d, f)
+}
+
+// ToDouble widens an element of type t that LoadElement has read. An element of type tf32 is rounded first.
+func (b Builder) ToDouble(d, x ptx.Operand, t gemm.DType) {
+	switch t {
+	case gemm.FP16:
+		b.CvtF64F16(d, x)
+	case gemm.BF16:
+		f := b.F32()
+		b.ToFloat(f, x, t)
+		b.CvtF64F32(d, f)
+	case gemm.FP8, gemm.FP8E5M2:
+		pair, halves := b.B32(), b.Regs(2, b.B16)
+		if t == gemm.FP8 {
+			b.CvtF16x2E4M3x2(pair, x)
+		} else {
+			b.CvtF16x2E5M2x2(pair, x)
+		}
+		b.MovB32Unpack(b.Vec(halves...), pair)
+		b.CvtF64F16(d, halves[0])
+	case gemm.INT8:
+		i := b.B32()
+		b.CvtS32S8(i, x)
+		b.CvtF64S32(d, i)
+	case gemm.TF32:
+		word, f := b.B32(), b.F32()
+		b.CvtRnaTF32F32(word, x)
+		b.MovF32Bits(f, word)
+		b.CvtF64F32(d, f)
+	default:
+		b.CvtF64F32(d, x)
+	}
 }
 
 // ToFloat widens a 16-bit element h of type t. A bf16 is the upper half of a float.

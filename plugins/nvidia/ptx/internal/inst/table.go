@@ -36,6 +36,8 @@ var (
 	sm75    = since(75, 65)
 	sm80    = since(80, 70)
 	sm80v74 = since(80, 74)
+	sm89v81 = since(89, 81)
+	sm89v84 = since(89, 84)
 	// The next architecture dropped wgmma.
 	sm90a = Needs{PTX: 80, Targets: []target.Target{arch(90)}}
 	// setmaxnreg came with warpgroups and stayed.
@@ -86,6 +88,7 @@ var Table = []Instruction{
 	row("CvtU64U32", "cvt.u64.u32", sm10, "d = a, zero-extended", dst(B64), src("a", B32)),
 	row("CvtU32U64", "cvt.u32.u64", sm10, "d = low half of a", dst(B32), src("a", B64)),
 	row("CvtU32U16", "cvt.u32.u16", sm10, "d = a, zero-extended", dst(B32), src("a", B16)),
+	row("CvtS32S8", "cvt.s32.s8", sm10, "d = low byte of a, sign-extended", dst(B32), src("a", B16)),
 	row("AddS64", "add.s64", sm10, "d = a + b", binary(B64, B64, i64)...),
 	row("MulLoS64", "mul.lo.s64", sm10, "d = low 64 bits of a * b", binary(B64, B64, i64)...),
 	row("MadLoS64", "mad.lo.s64", sm10, "d = low 64 bits of a * b, plus c", ternary(B64, B64, i64, i64)...),
@@ -94,6 +97,7 @@ var Table = []Instruction{
 	row("MaxS32", "max.s32", sm10, "d = the larger of a and b, signed", binary(B32, B32, i32)...),
 	row("MinU32", "min.u32", sm10, "d = the smaller of a and b, unsigned", binary(B32, B32, i32)...),
 	row("MaxU32", "max.u32", sm10, "d = the larger of a and b, unsigned", binary(B32, B32, i32)...),
+	row("AbsS32", "abs.s32", sm10, "d = |a|", dst(B32), src("a", B32)),
 	row("MinU64", "min.u64", sm10, "d = the smaller of a and b, unsigned", binary(B64, B64, B64)...),
 
 	// Bits.
@@ -134,6 +138,15 @@ var Table = []Instruction{
 	row("CvtF64F16", "cvt.f64.f16", sm13, "d = a", dst(F64), src("a", B16)),
 	row("CvtF64F32", "cvt.f64.f32", sm13, "d = a", dst(F64), src("a", F32)),
 	row("CvtF32F64", "cvt.rn.f32.f64", sm13, "d = a, to nearest even", dst(F32), src("a", F64)),
+	row("CvtF16x2E4M3x2", "cvt.rn.f16x2.e4m3x2", sm89v81,
+		"d = the two fp8 numbers of a, in e4m3", dst(B32), src("a", B16)),
+	row("CvtF16x2E5M2x2", "cvt.rn.f16x2.e5m2x2", sm89v81,
+		"d = the two fp8 numbers of a, in e5m2", dst(B32), src("a", B16)),
+	row("CvtRnaTF32F32", "cvt.rna.tf32.f32", sm80,
+		"d = a as tf32, to nearest, ties away from zero", dst(B32), src("a", F32|B32)),
+	row("CvtF32S32", "cvt.rn.f32.s32", sm10, "d = a, to nearest even", dst(F32), src("a", B32)),
+	row("CvtF64S32", "cvt.rn.f64.s32", sm13, "d = a", dst(F64), src("a", B32)),
+	row("CvtS32F64", "cvt.rni.s32.f64", sm13, "d = a, to the nearest integer", dst(B32), src("a", F64)),
 	row("MovF32Bits", "mov.b32", sm10, "d = the float whose bits are a", dst(F32), src("a", B32)),
 	row("MovB32Bits", "mov.b32", sm10, "d = the bits of a", dst(B32), src("a", F32)),
 
@@ -143,6 +156,7 @@ var Table = []Instruction{
 	row("LdParamF32", "ld.param.f32", sm10, "d = a single-precision parameter", dst(F32), src("addr", Param)),
 
 	// Global memory.
+	row("LdGlobalB8", "ld.global.b8", sm10, "d = the byte at addr, zero-extended", load(B16, 0, Global)...),
 	row("LdGlobalB16", "ld.global.b16", sm10, "d = 2 bytes at addr", load(B16, 0, Global)...),
 	row("LdGlobalB32", "ld.global.b32", sm10, "d = 4 bytes at addr", load(B32, 0, Global)...),
 	row("LdGlobalV2B32", "ld.global.v2.b32", sm10, "d = 8 bytes at addr", load(B32, 2, Global)...),
@@ -174,8 +188,12 @@ var Table = []Instruction{
 	row("LdSharedF32", "ld.shared.f32", sm10, "d = a float at addr", load(F32, 0, Shared)...),
 	row("LdSharedV2F32", "ld.shared.v2.f32", sm10, "d = 2 floats at addr", load(F32, 2, Shared)...),
 	row("LdSharedV4F32", "ld.shared.v4.f32", sm10, "d = 4 floats at addr", load(F32, 4, Shared)...),
+	row("LdSharedV2B32", "ld.shared.v2.b32", sm10, "d = 8 bytes at addr", load(B32, 2, Shared)...),
+	row("LdSharedV4B32", "ld.shared.v4.b32", sm10, "d = 16 bytes at addr", load(B32, 4, Shared)...),
+	row("StSharedB8", "st.shared.b8", sm10, "byte at addr = low byte of a", store(Shared, B16, 0)...),
 	row("StSharedB16", "st.shared.b16", sm10, "2 bytes at addr = a", store(Shared, B16, 0)...),
 	row("StSharedB32", "st.shared.b32", sm10, "4 bytes at addr = a", store(Shared, B32, 0)...),
+	row("StSharedV2B32", "st.shared.v2.b32", sm10, "8 bytes at addr = a", store(Shared, B32, 2)...),
 	row("StSharedF32", "st.shared.f32", sm10, "float at addr = a", store(Shared, F32, 0)...),
 	row("StSharedV2F32", "st.shared.v2.f32", sm10, "2 floats at addr = a", store(Shared, F32, 2)...),
 	row("LdSharedB64", "ld.shared.b64", sm10, "d = 8 bytes at addr", load(B64, 0, Shared)...),
@@ -218,9 +236,17 @@ var Table = []Instruction{
 	row("LdmatrixX4Trans", "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16", sm75,
 		"LdmatrixX4 with each matrix transposed", load(B32, 4, Shared)...),
 	row("MmaSyncM16N8K16F32F16", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", sm80,
-		"d = a · b + c over a warp: a 16×16 and b 16×8 in fp16, c and d 16×8 in fp32", mma()...),
+		"d = a · b + c over a warp: a 16×16 and b 16×8 in fp16, c and d 16×8 in fp32", mma(F32)...),
 	row("MmaSyncM16N8K16F32BF16", "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", sm80,
-		"d = a · b + c over a warp: a 16×16 and b 16×8 in bf16, c and d 16×8 in fp32", mma()...),
+		"d = a · b + c over a warp: a 16×16 and b 16×8 in bf16, c and d 16×8 in fp32", mma(F32)...),
+	row("MmaSyncM16N8K32F32E4M3", "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32", sm89v84,
+		"d = a · b + c over a warp: a 16×32 and b 32×8 in fp8 e4m3, c and d 16×8 in fp32", mma(F32)...),
+	row("MmaSyncM16N8K32F32E5M2", "mma.sync.aligned.m16n8k32.row.col.f32.e5m2.e5m2.f32", sm89v84,
+		"d = a · b + c over a warp: a 16×32 and b 32×8 in fp8 e5m2, c and d 16×8 in fp32", mma(F32)...),
+	row("MmaSyncM16N8K32S32S8", "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32", sm80,
+		"d = a · b + c over a warp: a 16×32 and b 32×8 in int8, c and d 16×8 in int32", mma(B32)...),
+	row("MmaSyncM16N8K8F32TF32", "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", sm80,
+		"d = a · b + c over a warp: a 16×8 and b 8×8 in tf32, c and d 16×8 in fp32", mma(F32)...),
 
 	// Control.
 	row("BarSync", "bar.sync", sm10, "waits for all threads of the CTA at barrier a", src("a", Int)).flow(Barrier),
@@ -248,6 +274,7 @@ func copyAsync(bytes string) []Operand {
 	return ops(src("dst", Shared), src("src", Global), Operand{Literal: bytes})
 }
 
-func mma() []Operand {
-	return ops(dstVec(F32, 4), vec("a", B32, 4), vec("b", B32, 2), vec("c", F32, 4))
+// mma is the operands of a matrix instruction with four sums per lane.
+func mma(sums Form) []Operand {
+	return ops(dstVec(sums, 4), vec("a", B32, 4), vec("b", B32, 2), vec("c", sums, 4))
 }

@@ -1419,7 +1419,9 @@ type Family struct {
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Doc   string                 `protobuf:"bytes,2,opt,name=doc,proto3" json:"doc,omitempty"`
 	// In the order in which spaces enumerate them.
-	Axes          []*Axis `protobuf:"bytes,3,rep,name=axes,proto3" json:"axes,omitempty"`
+	Axes []*Axis `protobuf:"bytes,3,rep,name=axes,proto3" json:"axes,omitempty"`
+	// The types that its kernels have. Empty means that the model says so problem by problem. Since API 1.3.0.
+	Types         []*Types `protobuf:"bytes,4,rep,name=types,proto3" json:"types,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1475,6 +1477,66 @@ func (x *Family) GetAxes() []*Axis {
 	return nil
 }
 
+func (x *Family) GetTypes() []*Types {
+	if x != nil {
+		return x.Types
+	}
+	return nil
+}
+
+// Types are the type of A and B and the type of C.
+type Types struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Operands      ElementType            `protobuf:"varint,1,opt,name=operands,proto3,enum=origami.plugin.v1.ElementType" json:"operands,omitempty"`
+	Results       ElementType            `protobuf:"varint,2,opt,name=results,proto3,enum=origami.plugin.v1.ElementType" json:"results,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Types) Reset() {
+	*x = Types{}
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Types) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Types) ProtoMessage() {}
+
+func (x *Types) ProtoReflect() protoreflect.Message {
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Types.ProtoReflect.Descriptor instead.
+func (*Types) Descriptor() ([]byte, []int) {
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *Types) GetOperands() ElementType {
+	if x != nil {
+		return x.Operands
+	}
+	return ElementType_ELEMENT_TYPE_UNSPECIFIED
+}
+
+func (x *Types) GetResults() ElementType {
+	if x != nil {
+		return x.Results
+	}
+	return ElementType_ELEMENT_TYPE_UNSPECIFIED
+}
+
 // Uncertainty says how far predicted times of one kernel family are from measured ones.
 type Uncertainty struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
@@ -1494,7 +1556,7 @@ type Uncertainty struct {
 
 func (x *Uncertainty) Reset() {
 	*x = Uncertainty{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[15]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1506,7 +1568,7 @@ func (x *Uncertainty) String() string {
 func (*Uncertainty) ProtoMessage() {}
 
 func (x *Uncertainty) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[15]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1519,7 +1581,7 @@ func (x *Uncertainty) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Uncertainty.ProtoReflect.Descriptor instead.
 func (*Uncertainty) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{15}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Uncertainty) GetKernel() string {
@@ -1579,7 +1641,7 @@ type ErrorRange struct {
 
 func (x *ErrorRange) Reset() {
 	*x = ErrorRange{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[16]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1591,7 +1653,7 @@ func (x *ErrorRange) String() string {
 func (*ErrorRange) ProtoMessage() {}
 
 func (x *ErrorRange) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[16]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1604,7 +1666,7 @@ func (x *ErrorRange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ErrorRange.ProtoReflect.Descriptor instead.
 func (*ErrorRange) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{16}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ErrorRange) GetBound() Bound {
@@ -1645,7 +1707,7 @@ type PeakRate struct {
 
 func (x *PeakRate) Reset() {
 	*x = PeakRate{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[17]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1657,7 +1719,7 @@ func (x *PeakRate) String() string {
 func (*PeakRate) ProtoMessage() {}
 
 func (x *PeakRate) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[17]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1670,7 +1732,7 @@ func (x *PeakRate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeakRate.ProtoReflect.Descriptor instead.
 func (*PeakRate) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{17}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *PeakRate) GetElementType() ElementType {
@@ -1702,7 +1764,7 @@ type Atom struct {
 
 func (x *Atom) Reset() {
 	*x = Atom{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[18]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1714,7 +1776,7 @@ func (x *Atom) String() string {
 func (*Atom) ProtoMessage() {}
 
 func (x *Atom) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[18]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1727,7 +1789,7 @@ func (x *Atom) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Atom.ProtoReflect.Descriptor instead.
 func (*Atom) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{18}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Atom) GetElementType() ElementType {
@@ -1788,7 +1850,7 @@ type Param struct {
 
 func (x *Param) Reset() {
 	*x = Param{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[19]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1800,7 +1862,7 @@ func (x *Param) String() string {
 func (*Param) ProtoMessage() {}
 
 func (x *Param) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[19]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1813,7 +1875,7 @@ func (x *Param) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Param.ProtoReflect.Descriptor instead.
 func (*Param) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{19}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Param) GetName() string {
@@ -1879,7 +1941,7 @@ type Constant struct {
 
 func (x *Constant) Reset() {
 	*x = Constant{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[20]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1891,7 +1953,7 @@ func (x *Constant) String() string {
 func (*Constant) ProtoMessage() {}
 
 func (x *Constant) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[20]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1904,7 +1966,7 @@ func (x *Constant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Constant.ProtoReflect.Descriptor instead.
 func (*Constant) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{20}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Constant) GetName() string {
@@ -1959,7 +2021,7 @@ type Term struct {
 
 func (x *Term) Reset() {
 	*x = Term{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[21]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1971,7 +2033,7 @@ func (x *Term) String() string {
 func (*Term) ProtoMessage() {}
 
 func (x *Term) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[21]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1984,7 +2046,7 @@ func (x *Term) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Term.ProtoReflect.Descriptor instead.
 func (*Term) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{21}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Term) GetName() string {
@@ -2047,7 +2109,7 @@ type Order struct {
 
 func (x *Order) Reset() {
 	*x = Order{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[22]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2059,7 +2121,7 @@ func (x *Order) String() string {
 func (*Order) ProtoMessage() {}
 
 func (x *Order) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[22]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2072,7 +2134,7 @@ func (x *Order) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Order.ProtoReflect.Descriptor instead.
 func (*Order) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{22}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Order) GetWindow() float64 {
@@ -2099,7 +2161,7 @@ type OptionValue struct {
 
 func (x *OptionValue) Reset() {
 	*x = OptionValue{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[23]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2111,7 +2173,7 @@ func (x *OptionValue) String() string {
 func (*OptionValue) ProtoMessage() {}
 
 func (x *OptionValue) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[23]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2124,7 +2186,7 @@ func (x *OptionValue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OptionValue.ProtoReflect.Descriptor instead.
 func (*OptionValue) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{23}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *OptionValue) GetKey() string {
@@ -2156,7 +2218,7 @@ type Level struct {
 
 func (x *Level) Reset() {
 	*x = Level{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[24]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2168,7 +2230,7 @@ func (x *Level) String() string {
 func (*Level) ProtoMessage() {}
 
 func (x *Level) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[24]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2181,7 +2243,7 @@ func (x *Level) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Level.ProtoReflect.Descriptor instead.
 func (*Level) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{24}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Level) GetName() string {
@@ -2242,7 +2304,7 @@ type Bandwidth struct {
 
 func (x *Bandwidth) Reset() {
 	*x = Bandwidth{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[25]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2254,7 +2316,7 @@ func (x *Bandwidth) String() string {
 func (*Bandwidth) ProtoMessage() {}
 
 func (x *Bandwidth) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[25]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2267,7 +2329,7 @@ func (x *Bandwidth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bandwidth.ProtoReflect.Descriptor instead.
 func (*Bandwidth) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{25}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Bandwidth) GetPeakBytesPerCycle() float64 {
@@ -2330,7 +2392,7 @@ type Space struct {
 
 func (x *Space) Reset() {
 	*x = Space{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[26]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2342,7 +2404,7 @@ func (x *Space) String() string {
 func (*Space) ProtoMessage() {}
 
 func (x *Space) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[26]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2355,7 +2417,7 @@ func (x *Space) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Space.ProtoReflect.Descriptor instead.
 func (*Space) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{26}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Space) GetKernel() string {
@@ -2425,7 +2487,7 @@ type AxisValues struct {
 
 func (x *AxisValues) Reset() {
 	*x = AxisValues{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[27]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2437,7 +2499,7 @@ func (x *AxisValues) String() string {
 func (*AxisValues) ProtoMessage() {}
 
 func (x *AxisValues) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[27]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2450,7 +2512,7 @@ func (x *AxisValues) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AxisValues.ProtoReflect.Descriptor instead.
 func (*AxisValues) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{27}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *AxisValues) GetName() string {
@@ -2478,7 +2540,7 @@ type CandidatesRequest struct {
 
 func (x *CandidatesRequest) Reset() {
 	*x = CandidatesRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[28]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2490,7 +2552,7 @@ func (x *CandidatesRequest) String() string {
 func (*CandidatesRequest) ProtoMessage() {}
 
 func (x *CandidatesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[28]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2503,7 +2565,7 @@ func (x *CandidatesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CandidatesRequest.ProtoReflect.Descriptor instead.
 func (*CandidatesRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{28}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *CandidatesRequest) GetHandle() []byte {
@@ -2543,7 +2605,7 @@ type CandidatesResponse struct {
 
 func (x *CandidatesResponse) Reset() {
 	*x = CandidatesResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[29]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2555,7 +2617,7 @@ func (x *CandidatesResponse) String() string {
 func (*CandidatesResponse) ProtoMessage() {}
 
 func (x *CandidatesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[29]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2568,7 +2630,7 @@ func (x *CandidatesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CandidatesResponse.ProtoReflect.Descriptor instead.
 func (*CandidatesResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{29}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *CandidatesResponse) GetConfigs() *Configs {
@@ -2624,7 +2686,7 @@ type EstimateRequest struct {
 
 func (x *EstimateRequest) Reset() {
 	*x = EstimateRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[30]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2636,7 +2698,7 @@ func (x *EstimateRequest) String() string {
 func (*EstimateRequest) ProtoMessage() {}
 
 func (x *EstimateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[30]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2649,7 +2711,7 @@ func (x *EstimateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EstimateRequest.ProtoReflect.Descriptor instead.
 func (*EstimateRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{30}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *EstimateRequest) GetHandle() []byte {
@@ -2689,7 +2751,7 @@ type EstimateResponse struct {
 
 func (x *EstimateResponse) Reset() {
 	*x = EstimateResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[31]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2701,7 +2763,7 @@ func (x *EstimateResponse) String() string {
 func (*EstimateResponse) ProtoMessage() {}
 
 func (x *EstimateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[31]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2714,7 +2776,7 @@ func (x *EstimateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EstimateResponse.ProtoReflect.Descriptor instead.
 func (*EstimateResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{31}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *EstimateResponse) GetCycles() []float64 {
@@ -2763,7 +2825,7 @@ type TermsRequest struct {
 
 func (x *TermsRequest) Reset() {
 	*x = TermsRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[32]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2775,7 +2837,7 @@ func (x *TermsRequest) String() string {
 func (*TermsRequest) ProtoMessage() {}
 
 func (x *TermsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[32]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2788,7 +2850,7 @@ func (x *TermsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TermsRequest.ProtoReflect.Descriptor instead.
 func (*TermsRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{32}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *TermsRequest) GetHandle() []byte {
@@ -2822,7 +2884,7 @@ type TermsResponse struct {
 
 func (x *TermsResponse) Reset() {
 	*x = TermsResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[33]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2834,7 +2896,7 @@ func (x *TermsResponse) String() string {
 func (*TermsResponse) ProtoMessage() {}
 
 func (x *TermsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[33]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2847,7 +2909,7 @@ func (x *TermsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TermsResponse.ProtoReflect.Descriptor instead.
 func (*TermsResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{33}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *TermsResponse) GetValues() []float64 {
@@ -2869,7 +2931,7 @@ type MappingRequest struct {
 
 func (x *MappingRequest) Reset() {
 	*x = MappingRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[34]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2881,7 +2943,7 @@ func (x *MappingRequest) String() string {
 func (*MappingRequest) ProtoMessage() {}
 
 func (x *MappingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[34]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2894,7 +2956,7 @@ func (x *MappingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MappingRequest.ProtoReflect.Descriptor instead.
 func (*MappingRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{34}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *MappingRequest) GetHandle() []byte {
@@ -2929,7 +2991,7 @@ type MappingResponse struct {
 
 func (x *MappingResponse) Reset() {
 	*x = MappingResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[35]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2941,7 +3003,7 @@ func (x *MappingResponse) String() string {
 func (*MappingResponse) ProtoMessage() {}
 
 func (x *MappingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[35]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2954,7 +3016,7 @@ func (x *MappingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MappingResponse.ProtoReflect.Descriptor instead.
 func (*MappingResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{35}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *MappingResponse) GetGroupM() int64 {
@@ -2992,7 +3054,7 @@ type MemoryIterationRequest struct {
 
 func (x *MemoryIterationRequest) Reset() {
 	*x = MemoryIterationRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[36]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3004,7 +3066,7 @@ func (x *MemoryIterationRequest) String() string {
 func (*MemoryIterationRequest) ProtoMessage() {}
 
 func (x *MemoryIterationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[36]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3017,7 +3079,7 @@ func (x *MemoryIterationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemoryIterationRequest.ProtoReflect.Descriptor instead.
 func (*MemoryIterationRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{36}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *MemoryIterationRequest) GetHandle() []byte {
@@ -3062,7 +3124,7 @@ type MemoryIterationResponse struct {
 
 func (x *MemoryIterationResponse) Reset() {
 	*x = MemoryIterationResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[37]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3074,7 +3136,7 @@ func (x *MemoryIterationResponse) String() string {
 func (*MemoryIterationResponse) ProtoMessage() {}
 
 func (x *MemoryIterationResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[37]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3087,7 +3149,7 @@ func (x *MemoryIterationResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemoryIterationResponse.ProtoReflect.Descriptor instead.
 func (*MemoryIterationResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{37}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *MemoryIterationResponse) GetLatencyCycles() float64 {
@@ -3133,7 +3195,7 @@ type RankRequest struct {
 
 func (x *RankRequest) Reset() {
 	*x = RankRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[38]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3145,7 +3207,7 @@ func (x *RankRequest) String() string {
 func (*RankRequest) ProtoMessage() {}
 
 func (x *RankRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[38]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3158,7 +3220,7 @@ func (x *RankRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RankRequest.ProtoReflect.Descriptor instead.
 func (*RankRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{38}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *RankRequest) GetHandle() []byte {
@@ -3206,7 +3268,7 @@ type RankResponse struct {
 
 func (x *RankResponse) Reset() {
 	*x = RankResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[39]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3218,7 +3280,7 @@ func (x *RankResponse) String() string {
 func (*RankResponse) ProtoMessage() {}
 
 func (x *RankResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[39]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3231,7 +3293,7 @@ func (x *RankResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RankResponse.ProtoReflect.Descriptor instead.
 func (*RankResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{39}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *RankResponse) GetRankings() []*Ranking {
@@ -3264,7 +3326,7 @@ type Ranking struct {
 
 func (x *Ranking) Reset() {
 	*x = Ranking{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[40]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3276,7 +3338,7 @@ func (x *Ranking) String() string {
 func (*Ranking) ProtoMessage() {}
 
 func (x *Ranking) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[40]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3289,7 +3351,7 @@ func (x *Ranking) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ranking.ProtoReflect.Descriptor instead.
 func (*Ranking) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{40}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Ranking) GetIndex() []int64 {
@@ -3365,7 +3427,7 @@ type ReasonCount struct {
 
 func (x *ReasonCount) Reset() {
 	*x = ReasonCount{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[41]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3377,7 +3439,7 @@ func (x *ReasonCount) String() string {
 func (*ReasonCount) ProtoMessage() {}
 
 func (x *ReasonCount) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[41]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3390,7 +3452,7 @@ func (x *ReasonCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReasonCount.ProtoReflect.Descriptor instead.
 func (*ReasonCount) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{41}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ReasonCount) GetReason() string {
@@ -3512,11 +3574,15 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\vuncertainty\x18\x19 \x03(\v2\x1e.origami.plugin.v1.UncertaintyR\vuncertainty\x122\n" +
 	"\bmonotone\x18\x1a \x03(\x0e2\x16.origami.plugin.v1.DimR\bmonotone\x125\n" +
 	"\bfamilies\x18\x1b \x03(\v2\x19.origami.plugin.v1.FamilyR\bfamilies\x12\x16\n" +
-	"\x06unused\x18\x1c \x03(\tR\x06unused\"[\n" +
+	"\x06unused\x18\x1c \x03(\tR\x06unused\"\x8b\x01\n" +
 	"\x06Family\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
 	"\x03doc\x18\x02 \x01(\tR\x03doc\x12+\n" +
-	"\x04axes\x18\x03 \x03(\v2\x17.origami.plugin.v1.AxisR\x04axes\"\xc3\x01\n" +
+	"\x04axes\x18\x03 \x03(\v2\x17.origami.plugin.v1.AxisR\x04axes\x12.\n" +
+	"\x05types\x18\x04 \x03(\v2\x18.origami.plugin.v1.TypesR\x05types\"}\n" +
+	"\x05Types\x12:\n" +
+	"\boperands\x18\x01 \x01(\x0e2\x1e.origami.plugin.v1.ElementTypeR\boperands\x128\n" +
+	"\aresults\x18\x02 \x01(\x0e2\x1e.origami.plugin.v1.ElementTypeR\aresults\"\xc3\x01\n" +
 	"\vUncertainty\x12\x16\n" +
 	"\x06kernel\x18\x01 \x01(\tR\x06kernel\x12\x14\n" +
 	"\x05level\x18\x02 \x01(\x01R\x05level\x125\n" +
@@ -3727,7 +3793,7 @@ func file_origami_plugin_v1_arch_proto_rawDescGZIP() []byte {
 }
 
 var file_origami_plugin_v1_arch_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_origami_plugin_v1_arch_proto_msgTypes = make([]protoimpl.MessageInfo, 45)
+var file_origami_plugin_v1_arch_proto_msgTypes = make([]protoimpl.MessageInfo, 46)
 var file_origami_plugin_v1_arch_proto_goTypes = []any{
 	(Dim)(0),                        // 0: origami.plugin.v1.Dim
 	(Rung)(0),                       // 1: origami.plugin.v1.Rung
@@ -3750,125 +3816,129 @@ var file_origami_plugin_v1_arch_proto_goTypes = []any{
 	(*CloseResponse)(nil),           // 18: origami.plugin.v1.CloseResponse
 	(*Description)(nil),             // 19: origami.plugin.v1.Description
 	(*Family)(nil),                  // 20: origami.plugin.v1.Family
-	(*Uncertainty)(nil),             // 21: origami.plugin.v1.Uncertainty
-	(*ErrorRange)(nil),              // 22: origami.plugin.v1.ErrorRange
-	(*PeakRate)(nil),                // 23: origami.plugin.v1.PeakRate
-	(*Atom)(nil),                    // 24: origami.plugin.v1.Atom
-	(*Param)(nil),                   // 25: origami.plugin.v1.Param
-	(*Constant)(nil),                // 26: origami.plugin.v1.Constant
-	(*Term)(nil),                    // 27: origami.plugin.v1.Term
-	(*Order)(nil),                   // 28: origami.plugin.v1.Order
-	(*OptionValue)(nil),             // 29: origami.plugin.v1.OptionValue
-	(*Level)(nil),                   // 30: origami.plugin.v1.Level
-	(*Bandwidth)(nil),               // 31: origami.plugin.v1.Bandwidth
-	(*Space)(nil),                   // 32: origami.plugin.v1.Space
-	(*AxisValues)(nil),              // 33: origami.plugin.v1.AxisValues
-	(*CandidatesRequest)(nil),       // 34: origami.plugin.v1.CandidatesRequest
-	(*CandidatesResponse)(nil),      // 35: origami.plugin.v1.CandidatesResponse
-	(*EstimateRequest)(nil),         // 36: origami.plugin.v1.EstimateRequest
-	(*EstimateResponse)(nil),        // 37: origami.plugin.v1.EstimateResponse
-	(*TermsRequest)(nil),            // 38: origami.plugin.v1.TermsRequest
-	(*TermsResponse)(nil),           // 39: origami.plugin.v1.TermsResponse
-	(*MappingRequest)(nil),          // 40: origami.plugin.v1.MappingRequest
-	(*MappingResponse)(nil),         // 41: origami.plugin.v1.MappingResponse
-	(*MemoryIterationRequest)(nil),  // 42: origami.plugin.v1.MemoryIterationRequest
-	(*MemoryIterationResponse)(nil), // 43: origami.plugin.v1.MemoryIterationResponse
-	(*RankRequest)(nil),             // 44: origami.plugin.v1.RankRequest
-	(*RankResponse)(nil),            // 45: origami.plugin.v1.RankResponse
-	(*Ranking)(nil),                 // 46: origami.plugin.v1.Ranking
-	(*ReasonCount)(nil),             // 47: origami.plugin.v1.ReasonCount
-	nil,                             // 48: origami.plugin.v1.OpenRequest.OverridesEntry
-	nil,                             // 49: origami.plugin.v1.OpenRequest.OptionsEntry
-	nil,                             // 50: origami.plugin.v1.LiveDevice.AttributesEntry
-	(*Info)(nil),                    // 51: origami.plugin.v1.Info
-	(*ExecutorManifest)(nil),        // 52: origami.plugin.v1.ExecutorManifest
-	(*Axis)(nil),                    // 53: origami.plugin.v1.Axis
-	(ElementType)(0),                // 54: origami.plugin.v1.ElementType
-	(*Problem)(nil),                 // 55: origami.plugin.v1.Problem
-	(*Configs)(nil),                 // 56: origami.plugin.v1.Configs
-	(*ConfigSet)(nil),               // 57: origami.plugin.v1.ConfigSet
-	(*Diagnostic)(nil),              // 58: origami.plugin.v1.Diagnostic
+	(*Types)(nil),                   // 21: origami.plugin.v1.Types
+	(*Uncertainty)(nil),             // 22: origami.plugin.v1.Uncertainty
+	(*ErrorRange)(nil),              // 23: origami.plugin.v1.ErrorRange
+	(*PeakRate)(nil),                // 24: origami.plugin.v1.PeakRate
+	(*Atom)(nil),                    // 25: origami.plugin.v1.Atom
+	(*Param)(nil),                   // 26: origami.plugin.v1.Param
+	(*Constant)(nil),                // 27: origami.plugin.v1.Constant
+	(*Term)(nil),                    // 28: origami.plugin.v1.Term
+	(*Order)(nil),                   // 29: origami.plugin.v1.Order
+	(*OptionValue)(nil),             // 30: origami.plugin.v1.OptionValue
+	(*Level)(nil),                   // 31: origami.plugin.v1.Level
+	(*Bandwidth)(nil),               // 32: origami.plugin.v1.Bandwidth
+	(*Space)(nil),                   // 33: origami.plugin.v1.Space
+	(*AxisValues)(nil),              // 34: origami.plugin.v1.AxisValues
+	(*CandidatesRequest)(nil),       // 35: origami.plugin.v1.CandidatesRequest
+	(*CandidatesResponse)(nil),      // 36: origami.plugin.v1.CandidatesResponse
+	(*EstimateRequest)(nil),         // 37: origami.plugin.v1.EstimateRequest
+	(*EstimateResponse)(nil),        // 38: origami.plugin.v1.EstimateResponse
+	(*TermsRequest)(nil),            // 39: origami.plugin.v1.TermsRequest
+	(*TermsResponse)(nil),           // 40: origami.plugin.v1.TermsResponse
+	(*MappingRequest)(nil),          // 41: origami.plugin.v1.MappingRequest
+	(*MappingResponse)(nil),         // 42: origami.plugin.v1.MappingResponse
+	(*MemoryIterationRequest)(nil),  // 43: origami.plugin.v1.MemoryIterationRequest
+	(*MemoryIterationResponse)(nil), // 44: origami.plugin.v1.MemoryIterationResponse
+	(*RankRequest)(nil),             // 45: origami.plugin.v1.RankRequest
+	(*RankResponse)(nil),            // 46: origami.plugin.v1.RankResponse
+	(*Ranking)(nil),                 // 47: origami.plugin.v1.Ranking
+	(*ReasonCount)(nil),             // 48: origami.plugin.v1.ReasonCount
+	nil,                             // 49: origami.plugin.v1.OpenRequest.OverridesEntry
+	nil,                             // 50: origami.plugin.v1.OpenRequest.OptionsEntry
+	nil,                             // 51: origami.plugin.v1.LiveDevice.AttributesEntry
+	(*Info)(nil),                    // 52: origami.plugin.v1.Info
+	(*ExecutorManifest)(nil),        // 53: origami.plugin.v1.ExecutorManifest
+	(*Axis)(nil),                    // 54: origami.plugin.v1.Axis
+	(ElementType)(0),                // 55: origami.plugin.v1.ElementType
+	(*Problem)(nil),                 // 56: origami.plugin.v1.Problem
+	(*Configs)(nil),                 // 57: origami.plugin.v1.Configs
+	(*ConfigSet)(nil),               // 58: origami.plugin.v1.ConfigSet
+	(*Diagnostic)(nil),              // 59: origami.plugin.v1.Diagnostic
 }
 var file_origami_plugin_v1_arch_proto_depIdxs = []int32{
 	9,  // 0: origami.plugin.v1.ManifestResponse.manifest:type_name -> origami.plugin.v1.Manifest
-	51, // 1: origami.plugin.v1.Describe.info:type_name -> origami.plugin.v1.Info
+	52, // 1: origami.plugin.v1.Describe.info:type_name -> origami.plugin.v1.Info
 	9,  // 2: origami.plugin.v1.Describe.manifest:type_name -> origami.plugin.v1.Manifest
-	52, // 3: origami.plugin.v1.Describe.executor:type_name -> origami.plugin.v1.ExecutorManifest
+	53, // 3: origami.plugin.v1.Describe.executor:type_name -> origami.plugin.v1.ExecutorManifest
 	10, // 4: origami.plugin.v1.Manifest.archs:type_name -> origami.plugin.v1.ArchEntry
 	12, // 5: origami.plugin.v1.Manifest.options:type_name -> origami.plugin.v1.Option
 	11, // 6: origami.plugin.v1.ArchEntry.devices:type_name -> origami.plugin.v1.DeviceEntry
-	48, // 7: origami.plugin.v1.OpenRequest.overrides:type_name -> origami.plugin.v1.OpenRequest.OverridesEntry
-	49, // 8: origami.plugin.v1.OpenRequest.options:type_name -> origami.plugin.v1.OpenRequest.OptionsEntry
+	49, // 7: origami.plugin.v1.OpenRequest.overrides:type_name -> origami.plugin.v1.OpenRequest.OverridesEntry
+	50, // 8: origami.plugin.v1.OpenRequest.options:type_name -> origami.plugin.v1.OpenRequest.OptionsEntry
 	14, // 9: origami.plugin.v1.OpenRequest.live:type_name -> origami.plugin.v1.LiveDevice
 	1,  // 10: origami.plugin.v1.OpenRequest.rung:type_name -> origami.plugin.v1.Rung
-	50, // 11: origami.plugin.v1.LiveDevice.attributes:type_name -> origami.plugin.v1.LiveDevice.AttributesEntry
+	51, // 11: origami.plugin.v1.LiveDevice.attributes:type_name -> origami.plugin.v1.LiveDevice.AttributesEntry
 	19, // 12: origami.plugin.v1.OpenResponse.description:type_name -> origami.plugin.v1.Description
-	30, // 13: origami.plugin.v1.OpenResponse.levels:type_name -> origami.plugin.v1.Level
+	31, // 13: origami.plugin.v1.OpenResponse.levels:type_name -> origami.plugin.v1.Level
 	1,  // 14: origami.plugin.v1.Description.rung:type_name -> origami.plugin.v1.Rung
 	1,  // 15: origami.plugin.v1.Description.clock_rung:type_name -> origami.plugin.v1.Rung
-	23, // 16: origami.plugin.v1.Description.peaks:type_name -> origami.plugin.v1.PeakRate
-	24, // 17: origami.plugin.v1.Description.atoms:type_name -> origami.plugin.v1.Atom
-	25, // 18: origami.plugin.v1.Description.params:type_name -> origami.plugin.v1.Param
-	26, // 19: origami.plugin.v1.Description.constants:type_name -> origami.plugin.v1.Constant
-	27, // 20: origami.plugin.v1.Description.terms:type_name -> origami.plugin.v1.Term
-	28, // 21: origami.plugin.v1.Description.order:type_name -> origami.plugin.v1.Order
-	29, // 22: origami.plugin.v1.Description.options:type_name -> origami.plugin.v1.OptionValue
-	21, // 23: origami.plugin.v1.Description.uncertainty:type_name -> origami.plugin.v1.Uncertainty
+	24, // 16: origami.plugin.v1.Description.peaks:type_name -> origami.plugin.v1.PeakRate
+	25, // 17: origami.plugin.v1.Description.atoms:type_name -> origami.plugin.v1.Atom
+	26, // 18: origami.plugin.v1.Description.params:type_name -> origami.plugin.v1.Param
+	27, // 19: origami.plugin.v1.Description.constants:type_name -> origami.plugin.v1.Constant
+	28, // 20: origami.plugin.v1.Description.terms:type_name -> origami.plugin.v1.Term
+	29, // 21: origami.plugin.v1.Description.order:type_name -> origami.plugin.v1.Order
+	30, // 22: origami.plugin.v1.Description.options:type_name -> origami.plugin.v1.OptionValue
+	22, // 23: origami.plugin.v1.Description.uncertainty:type_name -> origami.plugin.v1.Uncertainty
 	0,  // 24: origami.plugin.v1.Description.monotone:type_name -> origami.plugin.v1.Dim
 	20, // 25: origami.plugin.v1.Description.families:type_name -> origami.plugin.v1.Family
-	53, // 26: origami.plugin.v1.Family.axes:type_name -> origami.plugin.v1.Axis
-	22, // 27: origami.plugin.v1.Uncertainty.ranges:type_name -> origami.plugin.v1.ErrorRange
-	5,  // 28: origami.plugin.v1.ErrorRange.bound:type_name -> origami.plugin.v1.Bound
-	54, // 29: origami.plugin.v1.PeakRate.element_type:type_name -> origami.plugin.v1.ElementType
-	54, // 30: origami.plugin.v1.Atom.element_type:type_name -> origami.plugin.v1.ElementType
-	2,  // 31: origami.plugin.v1.Param.tier:type_name -> origami.plugin.v1.Tier
-	3,  // 32: origami.plugin.v1.Term.kind:type_name -> origami.plugin.v1.TermKind
-	4,  // 33: origami.plugin.v1.Order.keys:type_name -> origami.plugin.v1.Key
-	31, // 34: origami.plugin.v1.Level.bandwidth:type_name -> origami.plugin.v1.Bandwidth
-	5,  // 35: origami.plugin.v1.Level.bound:type_name -> origami.plugin.v1.Bound
-	33, // 36: origami.plugin.v1.Space.axes:type_name -> origami.plugin.v1.AxisValues
-	55, // 37: origami.plugin.v1.CandidatesRequest.problem:type_name -> origami.plugin.v1.Problem
-	32, // 38: origami.plugin.v1.CandidatesRequest.space:type_name -> origami.plugin.v1.Space
-	56, // 39: origami.plugin.v1.CandidatesResponse.configs:type_name -> origami.plugin.v1.Configs
-	56, // 40: origami.plugin.v1.CandidatesResponse.rejected:type_name -> origami.plugin.v1.Configs
-	55, // 41: origami.plugin.v1.EstimateRequest.problem:type_name -> origami.plugin.v1.Problem
-	57, // 42: origami.plugin.v1.EstimateRequest.configs:type_name -> origami.plugin.v1.ConfigSet
-	55, // 43: origami.plugin.v1.TermsRequest.problem:type_name -> origami.plugin.v1.Problem
-	57, // 44: origami.plugin.v1.TermsRequest.configs:type_name -> origami.plugin.v1.ConfigSet
-	55, // 45: origami.plugin.v1.MappingRequest.problem:type_name -> origami.plugin.v1.Problem
-	56, // 46: origami.plugin.v1.MappingRequest.config:type_name -> origami.plugin.v1.Configs
-	55, // 47: origami.plugin.v1.MemoryIterationRequest.problem:type_name -> origami.plugin.v1.Problem
-	56, // 48: origami.plugin.v1.MemoryIterationRequest.config:type_name -> origami.plugin.v1.Configs
-	55, // 49: origami.plugin.v1.RankRequest.problems:type_name -> origami.plugin.v1.Problem
-	32, // 50: origami.plugin.v1.RankRequest.space:type_name -> origami.plugin.v1.Space
-	46, // 51: origami.plugin.v1.RankResponse.rankings:type_name -> origami.plugin.v1.Ranking
-	56, // 52: origami.plugin.v1.Ranking.configs:type_name -> origami.plugin.v1.Configs
-	47, // 53: origami.plugin.v1.Ranking.rejected:type_name -> origami.plugin.v1.ReasonCount
-	58, // 54: origami.plugin.v1.Ranking.error:type_name -> origami.plugin.v1.Diagnostic
-	15, // 55: origami.plugin.v1.OpenRequest.OverridesEntry.value:type_name -> origami.plugin.v1.Override
-	6,  // 56: origami.plugin.v1.ArchService.Manifest:input_type -> origami.plugin.v1.ManifestRequest
-	13, // 57: origami.plugin.v1.ArchService.Open:input_type -> origami.plugin.v1.OpenRequest
-	17, // 58: origami.plugin.v1.ArchService.Close:input_type -> origami.plugin.v1.CloseRequest
-	34, // 59: origami.plugin.v1.ArchService.Candidates:input_type -> origami.plugin.v1.CandidatesRequest
-	36, // 60: origami.plugin.v1.ArchService.Estimate:input_type -> origami.plugin.v1.EstimateRequest
-	38, // 61: origami.plugin.v1.ArchService.Terms:input_type -> origami.plugin.v1.TermsRequest
-	40, // 62: origami.plugin.v1.ArchService.Mapping:input_type -> origami.plugin.v1.MappingRequest
-	42, // 63: origami.plugin.v1.ArchService.MemoryIteration:input_type -> origami.plugin.v1.MemoryIterationRequest
-	44, // 64: origami.plugin.v1.ArchService.Rank:input_type -> origami.plugin.v1.RankRequest
-	7,  // 65: origami.plugin.v1.ArchService.Manifest:output_type -> origami.plugin.v1.ManifestResponse
-	16, // 66: origami.plugin.v1.ArchService.Open:output_type -> origami.plugin.v1.OpenResponse
-	18, // 67: origami.plugin.v1.ArchService.Close:output_type -> origami.plugin.v1.CloseResponse
-	35, // 68: origami.plugin.v1.ArchService.Candidates:output_type -> origami.plugin.v1.CandidatesResponse
-	37, // 69: origami.plugin.v1.ArchService.Estimate:output_type -> origami.plugin.v1.EstimateResponse
-	39, // 70: origami.plugin.v1.ArchService.Terms:output_type -> origami.plugin.v1.TermsResponse
-	41, // 71: origami.plugin.v1.ArchService.Mapping:output_type -> origami.plugin.v1.MappingResponse
-	43, // 72: origami.plugin.v1.ArchService.MemoryIteration:output_type -> origami.plugin.v1.MemoryIterationResponse
-	45, // 73: origami.plugin.v1.ArchService.Rank:output_type -> origami.plugin.v1.RankResponse
-	65, // [65:74] is the sub-list for method output_type
-	56, // [56:65] is the sub-list for method input_type
-	56, // [56:56] is the sub-list for extension type_name
-	56, // [56:56] is the sub-list for extension extendee
-	0,  // [0:56] is the sub-list for field type_name
+	54, // 26: origami.plugin.v1.Family.axes:type_name -> origami.plugin.v1.Axis
+	21, // 27: origami.plugin.v1.Family.types:type_name -> origami.plugin.v1.Types
+	55, // 28: origami.plugin.v1.Types.operands:type_name -> origami.plugin.v1.ElementType
+	55, // 29: origami.plugin.v1.Types.results:type_name -> origami.plugin.v1.ElementType
+	23, // 30: origami.plugin.v1.Uncertainty.ranges:type_name -> origami.plugin.v1.ErrorRange
+	5,  // 31: origami.plugin.v1.ErrorRange.bound:type_name -> origami.plugin.v1.Bound
+	55, // 32: origami.plugin.v1.PeakRate.element_type:type_name -> origami.plugin.v1.ElementType
+	55, // 33: origami.plugin.v1.Atom.element_type:type_name -> origami.plugin.v1.ElementType
+	2,  // 34: origami.plugin.v1.Param.tier:type_name -> origami.plugin.v1.Tier
+	3,  // 35: origami.plugin.v1.Term.kind:type_name -> origami.plugin.v1.TermKind
+	4,  // 36: origami.plugin.v1.Order.keys:type_name -> origami.plugin.v1.Key
+	32, // 37: origami.plugin.v1.Level.bandwidth:type_name -> origami.plugin.v1.Bandwidth
+	5,  // 38: origami.plugin.v1.Level.bound:type_name -> origami.plugin.v1.Bound
+	34, // 39: origami.plugin.v1.Space.axes:type_name -> origami.plugin.v1.AxisValues
+	56, // 40: origami.plugin.v1.CandidatesRequest.problem:type_name -> origami.plugin.v1.Problem
+	33, // 41: origami.plugin.v1.CandidatesRequest.space:type_name -> origami.plugin.v1.Space
+	57, // 42: origami.plugin.v1.CandidatesResponse.configs:type_name -> origami.plugin.v1.Configs
+	57, // 43: origami.plugin.v1.CandidatesResponse.rejected:type_name -> origami.plugin.v1.Configs
+	56, // 44: origami.plugin.v1.EstimateRequest.problem:type_name -> origami.plugin.v1.Problem
+	58, // 45: origami.plugin.v1.EstimateRequest.configs:type_name -> origami.plugin.v1.ConfigSet
+	56, // 46: origami.plugin.v1.TermsRequest.problem:type_name -> origami.plugin.v1.Problem
+	58, // 47: origami.plugin.v1.TermsRequest.configs:type_name -> origami.plugin.v1.ConfigSet
+	56, // 48: origami.plugin.v1.MappingRequest.problem:type_name -> origami.plugin.v1.Problem
+	57, // 49: origami.plugin.v1.MappingRequest.config:type_name -> origami.plugin.v1.Configs
+	56, // 50: origami.plugin.v1.MemoryIterationRequest.problem:type_name -> origami.plugin.v1.Problem
+	57, // 51: origami.plugin.v1.MemoryIterationRequest.config:type_name -> origami.plugin.v1.Configs
+	56, // 52: origami.plugin.v1.RankRequest.problems:type_name -> origami.plugin.v1.Problem
+	33, // 53: origami.plugin.v1.RankRequest.space:type_name -> origami.plugin.v1.Space
+	47, // 54: origami.plugin.v1.RankResponse.rankings:type_name -> origami.plugin.v1.Ranking
+	57, // 55: origami.plugin.v1.Ranking.configs:type_name -> origami.plugin.v1.Configs
+	48, // 56: origami.plugin.v1.Ranking.rejected:type_name -> origami.plugin.v1.ReasonCount
+	59, // 57: origami.plugin.v1.Ranking.error:type_name -> origami.plugin.v1.Diagnostic
+	15, // 58: origami.plugin.v1.OpenRequest.OverridesEntry.value:type_name -> origami.plugin.v1.Override
+	6,  // 59: origami.plugin.v1.ArchService.Manifest:input_type -> origami.plugin.v1.ManifestRequest
+	13, // 60: origami.plugin.v1.ArchService.Open:input_type -> origami.plugin.v1.OpenRequest
+	17, // 61: origami.plugin.v1.ArchService.Close:input_type -> origami.plugin.v1.CloseRequest
+	35, // 62: origami.plugin.v1.ArchService.Candidates:input_type -> origami.plugin.v1.CandidatesRequest
+	37, // 63: origami.plugin.v1.ArchService.Estimate:input_type -> origami.plugin.v1.EstimateRequest
+	39, // 64: origami.plugin.v1.ArchService.Terms:input_type -> origami.plugin.v1.TermsRequest
+	41, // 65: origami.plugin.v1.ArchService.Mapping:input_type -> origami.plugin.v1.MappingRequest
+	43, // 66: origami.plugin.v1.ArchService.MemoryIteration:input_type -> origami.plugin.v1.MemoryIterationRequest
+	45, // 67: origami.plugin.v1.ArchService.Rank:input_type -> origami.plugin.v1.RankRequest
+	7,  // 68: origami.plugin.v1.ArchService.Manifest:output_type -> origami.plugin.v1.ManifestResponse
+	16, // 69: origami.plugin.v1.ArchService.Open:output_type -> origami.plugin.v1.OpenResponse
+	18, // 70: origami.plugin.v1.ArchService.Close:output_type -> origami.plugin.v1.CloseResponse
+	36, // 71: origami.plugin.v1.ArchService.Candidates:output_type -> origami.plugin.v1.CandidatesResponse
+	38, // 72: origami.plugin.v1.ArchService.Estimate:output_type -> origami.plugin.v1.EstimateResponse
+	40, // 73: origami.plugin.v1.ArchService.Terms:output_type -> origami.plugin.v1.TermsResponse
+	42, // 74: origami.plugin.v1.ArchService.Mapping:output_type -> origami.plugin.v1.MappingResponse
+	44, // 75: origami.plugin.v1.ArchService.MemoryIteration:output_type -> origami.plugin.v1.MemoryIterationResponse
+	46, // 76: origami.plugin.v1.ArchService.Rank:output_type -> origami.plugin.v1.RankResponse
+	68, // [68:77] is the sub-list for method output_type
+	59, // [59:68] is the sub-list for method input_type
+	59, // [59:59] is the sub-list for extension type_name
+	59, // [59:59] is the sub-list for extension extendee
+	0,  // [0:59] is the sub-list for field type_name
 }
 
 func init() { file_origami_plugin_v1_arch_proto_init() }
@@ -3886,7 +3956,7 @@ func file_origami_plugin_v1_arch_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_origami_plugin_v1_arch_proto_rawDesc), len(file_origami_plugin_v1_arch_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   45,
+			NumMessages:   46,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -74,7 +74,7 @@ func (Major) EnumDescriptor() ([]byte, []int) {
 	return file_origami_plugin_v1_gemm_proto_rawDescGZIP(), []int{0}
 }
 
-// ElementType is the type of the elements of A and B.
+// ElementType is the type of the elements of a matrix. FP8 is e4m3; INT32 is for C only.
 type ElementType int32
 
 const (
@@ -85,6 +85,9 @@ const (
 	ElementType_ELEMENT_TYPE_TF32        ElementType = 4
 	ElementType_ELEMENT_TYPE_FP8         ElementType = 5
 	ElementType_ELEMENT_TYPE_INT8        ElementType = 6
+	// Since API 1.3.0.
+	ElementType_ELEMENT_TYPE_FP8_E5M2 ElementType = 7
+	ElementType_ELEMENT_TYPE_INT32    ElementType = 8
 )
 
 // Enum value maps for ElementType.
@@ -97,6 +100,8 @@ var (
 		4: "ELEMENT_TYPE_TF32",
 		5: "ELEMENT_TYPE_FP8",
 		6: "ELEMENT_TYPE_INT8",
+		7: "ELEMENT_TYPE_FP8_E5M2",
+		8: "ELEMENT_TYPE_INT32",
 	}
 	ElementType_value = map[string]int32{
 		"ELEMENT_TYPE_UNSPECIFIED": 0,
@@ -106,6 +111,8 @@ var (
 		"ELEMENT_TYPE_TF32":        4,
 		"ELEMENT_TYPE_FP8":         5,
 		"ELEMENT_TYPE_INT8":        6,
+		"ELEMENT_TYPE_FP8_E5M2":    7,
+		"ELEMENT_TYPE_INT32":       8,
 	}
 )
 
@@ -189,14 +196,25 @@ func (AxisType) EnumDescriptor() ([]byte, []int) {
 // Problem is one GEMM, or batch of them at a fixed stride: C[m×n] = A[m×k] · B[k×n]. a_major and b_major name the
 // contiguous dimension. Values that make no sense are carried as they are: the model says what is wrong with them.
 type Problem struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	M             int64                  `protobuf:"varint,1,opt,name=m,proto3" json:"m,omitempty"`
-	N             int64                  `protobuf:"varint,2,opt,name=n,proto3" json:"n,omitempty"`
-	K             int64                  `protobuf:"varint,3,opt,name=k,proto3" json:"k,omitempty"`
-	Batch         int64                  `protobuf:"varint,4,opt,name=batch,proto3" json:"batch,omitempty"`
-	AMajor        Major                  `protobuf:"varint,5,opt,name=a_major,json=aMajor,proto3,enum=origami.plugin.v1.Major" json:"a_major,omitempty"`
-	BMajor        Major                  `protobuf:"varint,6,opt,name=b_major,json=bMajor,proto3,enum=origami.plugin.v1.Major" json:"b_major,omitempty"`
-	ElementType   ElementType            `protobuf:"varint,7,opt,name=element_type,json=elementType,proto3,enum=origami.plugin.v1.ElementType" json:"element_type,omitempty"`
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	M           int64                  `protobuf:"varint,1,opt,name=m,proto3" json:"m,omitempty"`
+	N           int64                  `protobuf:"varint,2,opt,name=n,proto3" json:"n,omitempty"`
+	K           int64                  `protobuf:"varint,3,opt,name=k,proto3" json:"k,omitempty"`
+	Batch       int64                  `protobuf:"varint,4,opt,name=batch,proto3" json:"batch,omitempty"`
+	AMajor      Major                  `protobuf:"varint,5,opt,name=a_major,json=aMajor,proto3,enum=origami.plugin.v1.Major" json:"a_major,omitempty"`
+	BMajor      Major                  `protobuf:"varint,6,opt,name=b_major,json=bMajor,proto3,enum=origami.plugin.v1.Major" json:"b_major,omitempty"`
+	ElementType ElementType            `protobuf:"varint,7,opt,name=element_type,json=elementType,proto3,enum=origami.plugin.v1.ElementType" json:"element_type,omitempty"`
+	// The type of C. Unspecified is the default for element_type: the type itself for 16 and 32 bits (fp32 for tf32), fp16
+	// for 8-bit floats, int32 for int8. Since API 1.3.0, like all that follows.
+	OutputType ElementType `protobuf:"varint,8,opt,name=output_type,json=outputType,proto3,enum=origami.plugin.v1.ElementType" json:"output_type,omitempty"`
+	// Leading dimensions in elements; 0 is dense rows. C is contiguous along n.
+	Lda int64 `protobuf:"varint,9,opt,name=lda,proto3" json:"lda,omitempty"`
+	Ldb int64 `protobuf:"varint,10,opt,name=ldb,proto3" json:"ldb,omitempty"`
+	Ldc int64 `protobuf:"varint,11,opt,name=ldc,proto3" json:"ldc,omitempty"`
+	// Powers of two that divide the addresses in bytes; 0 is 16 or more.
+	AlignA        uint32 `protobuf:"varint,12,opt,name=align_a,json=alignA,proto3" json:"align_a,omitempty"`
+	AlignB        uint32 `protobuf:"varint,13,opt,name=align_b,json=alignB,proto3" json:"align_b,omitempty"`
+	AlignC        uint32 `protobuf:"varint,14,opt,name=align_c,json=alignC,proto3" json:"align_c,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -278,6 +296,55 @@ func (x *Problem) GetElementType() ElementType {
 		return x.ElementType
 	}
 	return ElementType_ELEMENT_TYPE_UNSPECIFIED
+}
+
+func (x *Problem) GetOutputType() ElementType {
+	if x != nil {
+		return x.OutputType
+	}
+	return ElementType_ELEMENT_TYPE_UNSPECIFIED
+}
+
+func (x *Problem) GetLda() int64 {
+	if x != nil {
+		return x.Lda
+	}
+	return 0
+}
+
+func (x *Problem) GetLdb() int64 {
+	if x != nil {
+		return x.Ldb
+	}
+	return 0
+}
+
+func (x *Problem) GetLdc() int64 {
+	if x != nil {
+		return x.Ldc
+	}
+	return 0
+}
+
+func (x *Problem) GetAlignA() uint32 {
+	if x != nil {
+		return x.AlignA
+	}
+	return 0
+}
+
+func (x *Problem) GetAlignB() uint32 {
+	if x != nil {
+		return x.AlignB
+	}
+	return 0
+}
+
+func (x *Problem) GetAlignC() uint32 {
+	if x != nil {
+		return x.AlignC
+	}
+	return 0
 }
 
 // Configs is a list of kernel configurations, one column per number. All columns are equally long.
@@ -611,7 +678,7 @@ var File_origami_plugin_v1_gemm_proto protoreflect.FileDescriptor
 
 const file_origami_plugin_v1_gemm_proto_rawDesc = "" +
 	"\n" +
-	"\x1corigami/plugin/v1/gemm.proto\x12\x11origami.plugin.v1\"\xf2\x01\n" +
+	"\x1corigami/plugin/v1/gemm.proto\x12\x11origami.plugin.v1\"\xb4\x03\n" +
 	"\aProblem\x12\f\n" +
 	"\x01m\x18\x01 \x01(\x03R\x01m\x12\f\n" +
 	"\x01n\x18\x02 \x01(\x03R\x01n\x12\f\n" +
@@ -619,7 +686,16 @@ const file_origami_plugin_v1_gemm_proto_rawDesc = "" +
 	"\x05batch\x18\x04 \x01(\x03R\x05batch\x121\n" +
 	"\aa_major\x18\x05 \x01(\x0e2\x18.origami.plugin.v1.MajorR\x06aMajor\x121\n" +
 	"\ab_major\x18\x06 \x01(\x0e2\x18.origami.plugin.v1.MajorR\x06bMajor\x12A\n" +
-	"\felement_type\x18\a \x01(\x0e2\x1e.origami.plugin.v1.ElementTypeR\velementType\"\xa7\x02\n" +
+	"\felement_type\x18\a \x01(\x0e2\x1e.origami.plugin.v1.ElementTypeR\velementType\x12?\n" +
+	"\voutput_type\x18\b \x01(\x0e2\x1e.origami.plugin.v1.ElementTypeR\n" +
+	"outputType\x12\x10\n" +
+	"\x03lda\x18\t \x01(\x03R\x03lda\x12\x10\n" +
+	"\x03ldb\x18\n" +
+	" \x01(\x03R\x03ldb\x12\x10\n" +
+	"\x03ldc\x18\v \x01(\x03R\x03ldc\x12\x17\n" +
+	"\aalign_a\x18\f \x01(\rR\x06alignA\x12\x17\n" +
+	"\aalign_b\x18\r \x01(\rR\x06alignB\x12\x17\n" +
+	"\aalign_c\x18\x0e \x01(\rR\x06alignC\"\xa7\x02\n" +
 	"\aConfigs\x12\x17\n" +
 	"\ablock_m\x18\x01 \x03(\x03R\x06blockM\x12\x17\n" +
 	"\ablock_n\x18\x02 \x03(\x03R\x06blockN\x12\x17\n" +
@@ -652,7 +728,7 @@ const file_origami_plugin_v1_gemm_proto_rawDesc = "" +
 	"\x11MAJOR_UNSPECIFIED\x10\x00\x12\v\n" +
 	"\aMAJOR_K\x10\x01\x12\v\n" +
 	"\aMAJOR_M\x10\x02\x12\v\n" +
-	"\aMAJOR_N\x10\x03*\xb4\x01\n" +
+	"\aMAJOR_N\x10\x03*\xe7\x01\n" +
 	"\vElementType\x12\x1c\n" +
 	"\x18ELEMENT_TYPE_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11ELEMENT_TYPE_FP16\x10\x01\x12\x15\n" +
@@ -660,7 +736,9 @@ const file_origami_plugin_v1_gemm_proto_rawDesc = "" +
 	"\x11ELEMENT_TYPE_FP32\x10\x03\x12\x15\n" +
 	"\x11ELEMENT_TYPE_TF32\x10\x04\x12\x14\n" +
 	"\x10ELEMENT_TYPE_FP8\x10\x05\x12\x15\n" +
-	"\x11ELEMENT_TYPE_INT8\x10\x06*W\n" +
+	"\x11ELEMENT_TYPE_INT8\x10\x06\x12\x19\n" +
+	"\x15ELEMENT_TYPE_FP8_E5M2\x10\a\x12\x16\n" +
+	"\x12ELEMENT_TYPE_INT32\x10\b*W\n" +
 	"\bAxisType\x12\x19\n" +
 	"\x15AXIS_TYPE_UNSPECIFIED\x10\x00\x12\x19\n" +
 	"\x15AXIS_TYPE_ENUMERATION\x10\x01\x12\x15\n" +
@@ -694,14 +772,15 @@ var file_origami_plugin_v1_gemm_proto_depIdxs = []int32{
 	0, // 0: origami.plugin.v1.Problem.a_major:type_name -> origami.plugin.v1.Major
 	0, // 1: origami.plugin.v1.Problem.b_major:type_name -> origami.plugin.v1.Major
 	1, // 2: origami.plugin.v1.Problem.element_type:type_name -> origami.plugin.v1.ElementType
-	5, // 3: origami.plugin.v1.Configs.axes:type_name -> origami.plugin.v1.AxisColumn
-	2, // 4: origami.plugin.v1.Axis.type:type_name -> origami.plugin.v1.AxisType
-	4, // 5: origami.plugin.v1.ConfigSet.configs:type_name -> origami.plugin.v1.Configs
-	6, // [6:6] is the sub-list for method output_type
-	6, // [6:6] is the sub-list for method input_type
-	6, // [6:6] is the sub-list for extension type_name
-	6, // [6:6] is the sub-list for extension extendee
-	0, // [0:6] is the sub-list for field type_name
+	1, // 3: origami.plugin.v1.Problem.output_type:type_name -> origami.plugin.v1.ElementType
+	5, // 4: origami.plugin.v1.Configs.axes:type_name -> origami.plugin.v1.AxisColumn
+	2, // 5: origami.plugin.v1.Axis.type:type_name -> origami.plugin.v1.AxisType
+	4, // 6: origami.plugin.v1.ConfigSet.configs:type_name -> origami.plugin.v1.Configs
+	7, // [7:7] is the sub-list for method output_type
+	7, // [7:7] is the sub-list for method input_type
+	7, // [7:7] is the sub-list for extension type_name
+	7, // [7:7] is the sub-list for extension extendee
+	0, // [0:7] is the sub-list for field type_name
 }
 
 func init() { file_origami_plugin_v1_gemm_proto_init() }

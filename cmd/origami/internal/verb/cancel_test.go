@@ -1,4 +1,4 @@
-package evalcmd
+package verb
 
 import (
 	"context"
@@ -8,20 +8,21 @@ import (
 
 // An interrupt ends arithmetic that does not look at its context.
 func TestUntilCancelled(t *testing.T) {
-	if v, err := untilCancelled(t.Context(), func() (int, error) { return 7, nil }); v != 7 || err != nil {
+	v := 0
+	if err := UntilCancelled(t.Context(), func() error { v = 7; return nil }); v != 7 || err != nil {
 		t.Errorf("got %d, %v", v, err)
 	}
 	failure := errors.New("no")
-	if _, err := untilCancelled(t.Context(), func() (int, error) { return 0, failure }); !errors.Is(err, failure) {
+	if err := UntilCancelled(t.Context(), func() error { return failure }); !errors.Is(err, failure) {
 		t.Errorf("got %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	forever := make(chan struct{})
 	defer close(forever)
-	_, err := untilCancelled(ctx, func() (int, error) {
+	err := UntilCancelled(ctx, func() error {
 		cancel()
 		<-forever
-		return 1, nil
+		return nil
 	})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)

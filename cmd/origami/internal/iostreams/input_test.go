@@ -1,0 +1,70 @@
+package iostreams
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/iotest"
+)
+
+func TestReader(t *testing.T) {
+	text := strings.Repeat("0123456789\n", 20_000)
+	for name, in := range map[string]io.Reader{
+		"whole": strings.NewReader(text), "bytes": iotest.OneByteReader(strings.NewReader(text[:999])),
+		"data with end": iotest.DataErrReader(strings.NewReader(text)),
+	} {
+		want := text
+		if name == "bytes" {
+			want = text[:999]
+		}
+		if err := iotest.TestReader(Reader(t.Context(), in), []byte(want)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	broken := errors.New("broken")
+	got, err := io.ReadAll(Reader(t.Context(), io.MultiReader(strings.NewReader("a"), iotest.ErrReader(broken))))
+	if string(got) != "a" || !errors.Is(err, broken) {
+		t.Errorf("got %q, %v", got, err)
+	}
+}
+
+// A read that nothing ends is left alone when the context is cancelled, also in the middle of a file.
+func TestReaderIsInterrupted(t *testing.T) {
+	r, w := io.Pipe()
+	defer w.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	in := Reader(ctx, r)
+	go func() {
+		_, _ = io.WriteString(w, "m,n,k\n")
+		cancel()
+	}()
+	got, err := io.ReadAll(in)
+	if !strings.HasPrefix("m,n,k\n", string(got)) || !errors.Is(err, context.Canceled) {
+		t.Errorf("got %q, %v", got, err)
+	}
+	if n, err := in.Read(make([]byte, 9)); n != 0 || !errors.Is(err, context.Canceled) {
+		t.Errorf("afterwards %d bytes, %v", n, err)
+	}
+}
+
+func TestOpen(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "f")
+	if _, err := Open(t.Context(), name); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("no file: %v", err)
+	}
+	if err := os.WriteFile(name, []byte("text"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := Open(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := io.ReadAll(f)
+	if string(got) != "text" || err != nil || f.Close() != nil {
+		t.Errorf("got %q, %v", got, err)
+	}
+}

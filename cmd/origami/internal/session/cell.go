@@ -1,0 +1,76 @@
+package session
+
+import (
+	"errors"
+
+	"github.com/origami-gemm/origami/core/gemm"
+)
+
+// setCell sets what a column of a problems file says. The error completes a sentence that begins with the cell. fix is
+// what to do about it.
+func setCell(p *gemm.Problem, column, cell string) (fix string, err error) {
+	var size *int
+	switch column {
+	case "m":
+		size = &p.M
+	case "n":
+		size = &p.N
+	case "k":
+		size = &p.K
+	case "batch":
+		size = &p.Batch
+	case "lda":
+		size = &p.LDA
+	case "ldb":
+		size = &p.LDB
+	case "ldc":
+		size = &p.LDC
+	case "align_a", "align_b", "align_c":
+		bytes, err := parseAlign(cell)
+		if err == nil {
+			err = p.SetAlign(gemm.Operand(column[len(column)-1]-'a'), bytes)
+		}
+		return "give 1, 2, 4, 8 or 16", err
+	default:
+		return setWord(p, column, cell)
+	}
+	*size, err = parseSize(cell)
+	return "give a whole number of at least 1", err
+}
+
+// setWord is setCell for the columns that have no numbers.
+func setWord(p *gemm.Problem, column, cell string) (fix string, err error) {
+	switch column {
+	case "trans_a":
+		trans, err := parseBool(cell)
+		p.SetTrans(trans, p.TransB())
+		return "write 0, 1, false or true", err
+	case "trans_b":
+		trans, err := parseBool(cell)
+		p.SetTrans(p.TransA(), trans)
+		return "write 0, 1, false or true", err
+	case "dtype":
+		p.DType, err = parseType(cell, gemm.DTypes())
+	case "out_dtype":
+		p.Out, err = parseType(cell, gemm.OutputTypes())
+	}
+	return "use one of those", err
+}
+
+func parseType(cell string, list []gemm.DType) (gemm.DType, error) {
+	t, err := gemm.ParseDType(cell)
+	if err != nil {
+		err = errors.New("is none of " + gemm.TypeNames(list))
+	}
+	return t, err
+}
+
+func parseBool(cell string) (bool, error) {
+	switch cell {
+	case "0", "false":
+		return false, nil
+	case "1", "true":
+		return true, nil
+	}
+	return false, errors.New("is neither true nor false")
+}

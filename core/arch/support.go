@@ -1,0 +1,63 @@
+package arch
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/gemm"
+)
+
+// Supports returns an error if the model does not predict kernels of a family for the types of a problem, or if the
+// problem needs narrower accesses to memory than the same problem with dense rows at aligned addresses: a model that
+// calls it has no cost for that. The empty name means the default family. A family that declares no types passes.
+func (d *Description) Supports(kernel string, p *gemm.Problem) error {
+	if kernel == "" && len(d.Kernels) > 0 {
+		kernel = d.Kernels[0]
+	}
+	t := p.Types()
+	for i := range d.Families {
+		f := &d.Families[i]
+		if f.Name == kernel && len(f.Types) > 0 && !slices.Contains(f.Types, t) {
+			return diag.Inputf("the %s model of %s does not predict %s kernels for %s", d.Model, d.Arch, kernel, t.Text()).
+				Do("use %s", d.supported())
+		}
+	}
+	if p.LDA|p.LDB|p.LDC == 0 && p.AlignA|p.AlignB|p.AlignC == 0 {
+		return nil
+	}
+	return d.supportsAccess(p)
+}
+
+// supported lists the types of each family.
+func (d *Description) supported() string {
+	var lists []string
+	families := map[string][]string{} // by list
+	for i := range d.Families {
+		if f := &d.Families[i]; len(f.Types) > 0 {
+			text := gemm.TypesText(f.Types)
+			if families[text] == nil {
+				lists = append(lists, text)
+			}
+			families[text] = append(families[text], f.Name)
+		}
+	}
+	for i, text := range lists {
+		lists[i] += " with " + strings.Join(families[text], " or ")
+	}
+	return strings.Join(lists, ", or ")
+}
+
+func (d *Description) supportsAccess(p *gemm.Problem) error {
+	dense := *p
+	dense.LDA, dense.LDB, dense.LDC = 0, 0, 0
+	dense.AlignA, dense.AlignB, dense.AlignC = 0, 0, 0
+	for o := gemm.A; o <= gemm.C; o++ {
+		if got, want := p.VectorBytes(o), dense.VectorBytes(o); got < want {
+			return diag.Inputf("the rows of %s are aligned to %d bytes, and the %s model of %s has no cost for loads and "+
+				"stores of less than %d", o, got, d.Model, d.Arch, want).
+				Do("align the address and the leading dimension to %d bytes", want)
+		}
+	}
+	return nil
+}

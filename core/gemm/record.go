@@ -1,0 +1,93 @@
+package gemm
+
+import "strconv"
+
+// Record is a problem in JSON and in the CSV that origami writes. What was added later is left out at its default, so
+// that the text of other problems stays what it was.
+type Record struct {
+	M      int    `json:"m"`
+	N      int    `json:"n"`
+	K      int    `json:"k"`
+	Batch  int    `json:"batch"`
+	TransA bool   `json:"trans_a"`
+	TransB bool   `json:"trans_b"`
+	DType  string `json:"dtype"`
+	Out    string `json:"out_dtype,omitempty"`
+	LDA    int    `json:"lda,omitempty"`
+	LDB    int    `json:"ldb,omitempty"`
+	LDC    int    `json:"ldc,omitempty"`
+	AlignA int    `json:"align_a,omitempty"`
+	AlignB int    `json:"align_b,omitempty"`
+	AlignC int    `json:"align_c,omitempty"`
+}
+
+// Record returns the problem as JSON has it.
+func (p Problem) Record() Record {
+	p = p.Canonical()
+	r := Record{
+		M: p.M, N: p.N, K: p.K, Batch: p.Batch, TransA: p.TransA(), TransB: p.TransB(), DType: p.DType.String(),
+		LDA: p.LDA, LDB: p.LDB, LDC: p.LDC,
+		AlignA: int(p.AlignA), AlignB: int(p.AlignB), AlignC: int(p.AlignC),
+	}
+	if p.Out != 0 {
+		r.Out = p.Out.String()
+	}
+	return r
+}
+
+// Problem returns the problem of a record, validated and canonical.
+func (r *Record) Problem() (Problem, error) {
+	p := Problem{M: r.M, N: r.N, K: r.K, Batch: r.Batch, LDA: r.LDA, LDB: r.LDB, LDC: r.LDC}
+	p.SetTrans(r.TransA, r.TransB)
+	var err error
+	if p.DType, err = ParseDType(r.DType); err != nil {
+		return p, err
+	}
+	if r.Out != "" {
+		if p.Out, err = ParseOutput(r.Out); err != nil {
+			return p, err
+		}
+	}
+	for i, bytes := range [...]int{A: r.AlignA, B: r.AlignB, C: r.AlignC} {
+		if bytes != 0 {
+			if err := p.SetAlign(Operand(i), bytes); err != nil {
+				return p, err
+			}
+		}
+	}
+	return p.Canonical(), p.Validate()
+}
+
+// Columns of a problem in CSV. A file has the first ones always. It has the others only where a problem needs them.
+var (
+	Columns     = []string{"m", "n", "k", "batch", "trans_a", "trans_b", "dtype"}
+	MoreColumns = []string{"out_dtype", "lda", "ldb", "ldc", "align_a", "align_b", "align_c"}
+)
+
+// Cells returns the cells of Columns. Booleans are 0 and 1.
+func (p Problem) Cells() []string {
+	bit := func(b bool) string {
+		if b {
+			return "1"
+		}
+		return "0"
+	}
+	return []string{
+		strconv.Itoa(p.M), strconv.Itoa(p.N), strconv.Itoa(p.K), strconv.Itoa(p.Batch), bit(p.TransA()),
+		bit(p.TransB()), p.DType.String(),
+	}
+}
+
+// MoreCells returns the cells of MoreColumns, empty at the default.
+func (p Problem) MoreCells() []string {
+	r := p.Record()
+	cells := []string{r.Out}
+	for _, v := range []int{r.LDA, r.LDB, r.LDC, r.AlignA, r.AlignB, r.AlignC} {
+		cell := ""
+		if v != 0 {
+			cell = strconv.Itoa(v)
+		}
+		cells = append(cells, cell)
+	}
+	return cells
+}

@@ -1,0 +1,199 @@
+package wire
+
+import (
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/protoadapt"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/exec"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/core/selector"
+	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
+)
+
+// Numbers from which a time, a rate or a range would become infinite or zero are refused where they arrive.
+func TestExtremeNumbersAreRefused(t *testing.T) {
+	var response proto.Message
+	p := connect(t)
+	a := p.open(t)
+	for name, set := range map[string]func(*pb.OpenResponse, float64){
+		"clock":        func(m *pb.OpenResponse, v float64) { m.Description.ClockHz = v },
+		"peak":         func(m *pb.OpenResponse, v float64) { m.Description.Peaks[0].FlopsPerSecond = v },
+		"spread":       func(m *pb.OpenResponse, v float64) { m.Description.Uncertainty[0].Spread = v },
+		"plan spread":  func(m *pb.OpenResponse, v float64) { m.Description.Uncertainty[0].PlanSpread = v },
+		"level":        func(m *pb.OpenResponse, v float64) { m.Description.Uncertainty[0].Level = v },
+		"range":        func(m *pb.OpenResponse, v float64) { m.Description.Uncertainty[0].Ranges[1].Low = v },
+		"Rank":         nil,
+		"Estimate":     nil,
+		"one Estimate": nil,
+	} {
+		for _, v := range []float64{5e-324, 1e-200, 1e200, 1e300, math.MaxFloat64} {
+			p.forge = func(m proto.Message) {
+				response = m
+				switch m := m.(type) {
+				case *pb.OpenResponse:
+					if set != nil {
+						set(m, v)
+					}
+				case *pb.RankResponse:
+					m.Rankings[0].Cycles[0] = v
+				case *pb.EstimateResponse:
+					m.Cycles[0], m.Rejected, m.Reasons = v, nil, nil
+				}
+			}
+			var err error
+			switch name {
+			case "Rank":
+				_, err = a.Rank(t.Context(), selector.Request{Problems: []gemm.Problem{problem}, Top: 3})
+			case "Estimate", "one Estimate":
+				configs := []gemm.Config{{BlockM: 64, BlockN: 64, BlockK: 64, NumWarps: 4, NumStages: 2, SplitK: 1, Kernel: "one"}}
+				err = a.Estimate(t.Context(), make([]arch.Estimate, 1), problem, configs)
+			default:
+				_, err = p.client.Open(t.Context(), arch.OpenRequest{Arch: "fake"})
+			}
+			if diag.KindOf(err) != diag.Plugin || err == nil || !strings.HasPrefix(err.Error(), "plugin forger: ") ||
+				!strings.Contains(err.Error(), "answered nonsense: ") {
+				t.Errorf("%s %v: got %v of %v", name, v, err, response)
+			}
+		}
+	}
+}
+
+// A prediction that is none is the user's doing if the user has changed the model's numbers.
+func TestExtremeOverridesAreTheUsers(t *testing.T) {
+	p := connect(t)
+	p.forge = func(m proto.Message) {
+		if m, ok := m.(*pb.RankResponse); ok {
+			m.Rankings[0].Cycles[0] = math.Inf(1)
+		}
+	}
+	a, err := p.client.Open(t.Context(), arch.OpenRequest{Arch: "fake",
+		Overrides: map[string]hw.OverrideValue{"noise": {Value: 0.25}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = a.Rank(t.Context(), selector.Request{Problems: []gemm.Problem{problem}, Top: 3})
+	if diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), "with other values of noise") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A description of something else than what was asked for is refused.
+func TestDescriptionsOfSomethingElse(t *testing.T) {
+	p := connect(t)
+	request := arch.OpenRequest{Arch: "fake", Device: "large", Model: "hashed", Rung: arch.RungCompiled,
+		Options:   map[string]string{"salt": "2"},
+		Overrides: map[string]hw.OverrideValue{"noise": {Value: 0.25}}}
+	if _, err := p.client.Open(t.Context(), request); err != nil {
+		t.Fatal(err)
+	}
+	for says, forge := range map[string]func(*pb.Description){
+		`the architecture "sm90"`:                       func(d *pb.Description) { d.Arch = "sm90" },
+		`the device "small", where "large"`:             func(d *pb.Description) { d.Device = "small" },
+		`the model "other"`:                             func(d *pb.Description) { d.Model = "other" },
+		"no more than compiled":                         func(d *pb.Description) { d.Rung = pb.Rung_RUNG_CHARACTERIZED },
+		`the option salt "1", where "2" was asked for`:  func(d *pb.Description) { d.Options[0].Value = "1" },
+		"noise was overridden, and is described as not": func(d *pb.Description) { d.Params[0].Tier = pb.Tier_TIER_DERIVED },
+		"bandwidth was not overridden":                  func(d *pb.Description) { d.Params[1].Tier = pb.Tier_TIER_OVERRIDE },
+	} {
+		p.forge = func(m proto.Message) {
+			if m, ok := m.(*pb.OpenResponse); ok {
+				forge(m.Description)
+			}
+		}
+		if _, err := p.client.Open(t.Context(), request); diag.KindOf(err) != diag.Plugin ||
+			!strings.HasPrefix(err.Error(), "plugin forger: Open answered nonsense: ") || !strings.Contains(err.Error(), says) {
+			t.Errorf("got %v, want %q", err, says)
+		}
+	}
+	// Kernels of a family that was not asked for.
+	p.forge = nil
+	a := p.open(t)
+	p.forge = func(m proto.Message) {
+		switch m := m.(type) {
+		case *pb.RankResponse:
+			m.Rankings[0].Configs.Kernels[0] = "two"
+		case *pb.CandidatesResponse:
+			m.Configs.Kernels[0] = "three"
+		}
+	}
+	_, err := a.Rank(t.Context(), selector.Request{Problems: []gemm.Problem{problem}, Top: 1,
+		Space: arch.Space{Kernel: "one", BlockM: []int{16, 32, 64}}})
+	if err == nil || !strings.Contains(err.Error(), `the kernel family "two", where "one" was asked for`) {
+		t.Errorf("Rank: got %v", err)
+	}
+	if _, err = a.Candidates(t.Context(), problem, arch.Space{}); err == nil ||
+		!strings.Contains(err.Error(), `the kernel family "three", which the description does not have`) {
+		t.Errorf("Candidates: got %v", err)
+	}
+}
+
+// The texts of a plugin about a failure are cut where they arrive, in every form of the error, and an error without a
+// text names the plugin.
+func TestDiagnosticsAreBounded(t *testing.T) {
+	long := strings.Repeat("long ", 1<<20)
+	for _, q := range []*pb.Diagnostic{
+		{Kind: pb.Diagnostic_KIND_INPUT, What: long, Where: long, Fix: long, Code: long, Subject: long},
+		{Kind: pb.Diagnostic_KIND_INPUT}, {Kind: pb.Diagnostic_KIND_PLUGIN, What: " \n"},
+	} {
+		failed, err := status.New(codes.Internal, "").WithDetails(protoadapt.MessageV1Of(q))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := connect(t)
+		a := p.open(t)
+		p.forge = func(m proto.Message) {
+			if m, ok := m.(*pb.RankResponse); ok {
+				m.Rankings[0] = &pb.Ranking{Error: q}
+			}
+		}
+		results, err := a.Rank(t.Context(), selector.Request{Problems: []gemm.Problem{problem}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for call, err := range map[string]error{
+			"a call": p.client.fault(t.Context(), "Rank", failed.Err()), "one problem": results[0].Err,
+		} {
+			text, jsonErr := json.Marshal(err)
+			if jsonErr != nil || len(text) > 6*mostText || len(err.Error()) > 6*mostText {
+				t.Errorf("%s: %d bytes, %d as JSON, %v", call, len(err.Error()), len(text), jsonErr)
+			}
+			if strings.TrimSpace(q.What) == "" &&
+				err.Error() != "plugin forger: it reports a failure and gives no reason; report it to the plugin's author" {
+				t.Errorf("%s: got %q", call, err)
+			}
+		}
+	}
+	if twice := cut(cut(long)); twice != cut(long) || !strings.Contains(twice, "bytes more)") {
+		t.Errorf("cut twice: …%s", twice[len(twice)-60:])
+	}
+	q := toDiagnostic(&diag.Error{Kind: diag.Input, What: long, Fix: long})
+	if proto.Size(q) > 3*mostText {
+		t.Errorf("a plugin sends %d bytes", proto.Size(q))
+	}
+}
+
+// A sample whose rate would be infinite is refused.
+func TestExtremeSamplesAreRefused(t *testing.T) {
+	for _, q := range []*pb.MeasureResponse{
+		{TimesSeconds: []float64{5e-324}, ClocksHz: []float64{1e9}},
+		{TimesSeconds: []float64{1e300}, ClocksHz: []float64{1e9}},
+		{TimesSeconds: []float64{1e-5}, ClocksHz: []float64{5e-324}},
+		{TimesSeconds: []float64{1e-5}, ClocksHz: []float64{math.MaxFloat64}},
+	} {
+		var samples []exec.Sample
+		var err error
+		if samples, err = fromSamples(q, 1); err == nil {
+			t.Errorf("%v passes as %v", q, samples)
+		}
+	}
+}

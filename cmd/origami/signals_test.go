@@ -124,14 +124,22 @@ func TestSignals(t *testing.T) {
 		c, signal := cases[name], signals[i%len(signals)]
 		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
 			t.Parallel()
-			// A command that has not come to its signal handlers is killed by the signal: once more, and later.
-			for delay := time.Second / 2; ; delay *= 2 {
+			// A command that has not come to its signal handlers is killed by the signal, and one that has ended does not
+			// get it: once more, later or earlier.
+			early, late := time.Duration(0), 10*time.Second
+			for delay := time.Second / 2; ; delay = min(2*delay, (early+late)/2) {
 				r := start(t, origami, &c)
-				if !r.interrupt(t, &c, signal, delay) && delay < 10*time.Second {
-					continue
+				r.interrupt(t, &c, signal, delay)
+				status := r.cmd.ProcessState.Sys().(syscall.WaitStatus)
+				switch tired := late-early < 10*time.Millisecond; {
+				case status.Signal() == signal && !tired:
+					early = delay
+				case status.ExitStatus() == 0 && c.when == nil && !tired:
+					late = delay
+				default:
+					r.check(t, &c, signal)
+					return
 				}
-				r.check(t, &c, signal)
-				return
 			}
 		})
 	}
@@ -196,8 +204,8 @@ func start(t *testing.T, origami string, c *interrupted) *running {
 	return r
 }
 
-// interrupt sends the signal and waits for the end. It returns false if the signal came too early.
-func (r *running) interrupt(t *testing.T, c *interrupted, signal syscall.Signal, delay time.Duration) bool {
+// interrupt sends the signal and waits for the end.
+func (r *running) interrupt(t *testing.T, c *interrupted, signal syscall.Signal, delay time.Duration) {
 	t.Helper()
 	deadline := time.Now().Add(time.Minute)
 	for c.when != nil {
@@ -219,7 +227,7 @@ func (r *running) interrupt(t *testing.T, c *interrupted, signal syscall.Signal,
 		go func() { _, _ = r.stdout.WriteTo(&bytes.Buffer{}) }()
 	}
 	begin := time.Now()
-	if err := r.cmd.Process.Signal(signal); err != nil {
+	if err := r.cmd.Process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		t.Fatal(err)
 	}
 	// A command that does not end by itself is killed after a time in which the slowest machine ends one that does.
@@ -227,7 +235,6 @@ func (r *running) interrupt(t *testing.T, c *interrupted, signal syscall.Signal,
 	defer kill.Stop()
 	_ = r.cmd.Wait()
 	t.Logf("it took %v to end", time.Since(begin).Round(time.Millisecond))
-	return r.cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() != signal
 }
 
 // check checks how the command ended, and that nothing is left.

@@ -70,10 +70,9 @@ type Param struct {
 	Name string
 	Number
 	Tier Tier
-	// Nominal is the value without an override of this parameter. It differs from Value only if there is one.
-	Nominal float64
 
-	read *bool // Reads is told here that Lookup returned the parameter
+	nominal float64 // Set.Nominal, if it is not Value
+	read    *bool // Reads is told here that Lookup returned the parameter
 }
 
 // Spec declares a parameter that a model needs: its name, the unit that the model computes in, and its valid values.
@@ -166,7 +165,10 @@ func (s Set) Nominal(name string) float64 {
 	if !ok {
 		panic("hw: parameter " + name + " was not declared as required")
 	}
-	return p.Nominal
+	if p.nominal != 0 {
+		return p.nominal
+	}
+	return p.Value
 }
 
 // Int returns Get as an int, for parameters whose spec says Integer.
@@ -249,7 +251,6 @@ func Resolve(
 			return nil, diag.Inputf("%s of %s: %v", spec.Name, sheet.Arch, err).
 				At("%s", where).Do("give %s in %s", spec.Name, spec.Unit)
 		}
-		param.Nominal = param.Value
 		set = append(set, param)
 	}
 	return set, nil
@@ -258,7 +259,7 @@ func Resolve(
 // Rescaled returns the parameters of a device that differs by overrides from a device with the parameters like. An
 // override changes a fact, such as the number of SMs, and scale gives the parameters that follow from it: their values
 // on the device with these facts, from those on the known device. It is called in the order of the set, with the
-// parameters rescaled so far. Parameters with an override of their own keep it, and get a Nominal value.
+// parameters rescaled so far. Parameters with an override keep it.
 func (s Set) Rescaled(like Set, scale func(name string, known, like Set) (Number, bool)) Set {
 	out := slices.Clone(s)
 	for i := range out {
@@ -267,13 +268,17 @@ func (s Set) Rescaled(like Set, scale func(name string, known, like Set) (Number
 		if !ok {
 			continue
 		}
-		p.Nominal = was.Value
+		nominal := was.Value
 		n, ok := scale(p.Name, out, like)
 		if ok && n.Value != was.Value {
-			p.Nominal = n.Value
+			nominal = n.Value
 		}
-		if p.Tier != Override && p.Nominal != p.Value {
-			p.Value, p.Source = p.Nominal, was.Source+"; with the overrides scaled "+n.Source
+		switch {
+		case nominal == p.Value:
+		case p.Tier == Override:
+			p.nominal = nominal
+		default:
+			p.Value, p.Source = nominal, was.Source+"; with the overrides scaled "+n.Source
 		}
 	}
 	return out

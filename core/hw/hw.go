@@ -71,7 +71,8 @@ type Param struct {
 	Number
 	Tier Tier
 
-	read *bool // Reads is told here that Lookup returned the parameter
+	nominal float64 // Set.Nominal, if it is not Value
+	read    *bool // Reads is told here that Lookup returned the parameter
 }
 
 // Spec declares a parameter that a model needs: its name, the unit that the model computes in, and its valid values.
@@ -154,6 +155,18 @@ func (s Set) Get(name string) float64 {
 	p, ok := s.Lookup(name)
 	if !ok {
 		panic("hw: parameter " + name + " was not declared as required")
+	}
+	return p.Value
+}
+
+// Nominal returns the value that a required parameter has without an override of it.
+func (s Set) Nominal(name string) float64 {
+	p, ok := s.Lookup(name)
+	if !ok {
+		panic("hw: parameter " + name + " was not declared as required")
+	}
+	if p.nominal != 0 {
+		return p.nominal
 	}
 	return p.Value
 }
@@ -241,6 +254,34 @@ func Resolve(
 		set = append(set, param)
 	}
 	return set, nil
+}
+
+// Rescaled returns the parameters of a device that differs by overrides from a device with the parameters like. An
+// override changes a fact, such as the number of SMs, and scale gives the parameters that follow from it: their values
+// on the device with these facts, from those on the known device. It is called in the order of the set, with the
+// parameters rescaled so far. Parameters with an override keep it.
+func (s Set) Rescaled(like Set, scale func(name string, known, like Set) (Number, bool)) Set {
+	out := slices.Clone(s)
+	for i := range out {
+		p := &out[i]
+		was, ok := like.Lookup(p.Name)
+		if !ok {
+			continue
+		}
+		nominal := was.Value
+		n, ok := scale(p.Name, out, like)
+		if ok && n.Value != was.Value {
+			nominal = n.Value
+		}
+		switch {
+		case nominal == p.Value:
+		case p.Tier == Override:
+			p.nominal = nominal
+		default:
+			p.Value, p.Source = nominal, was.Source+"; with the overrides scaled "+n.Source
+		}
+	}
+	return out
 }
 
 // normalise converts a number to the spec's unit and checks its bounds.

@@ -196,6 +196,19 @@ func (s sources) record(derive func(string, hw.Set) (hw.Number, bool)) func(stri
 	}
 }
 
+// recordScale does the same for the rule by which a parameter follows the overrides of others.
+func (s sources) recordScale(
+	scale func(string, hw.Set, hw.Set) (hw.Number, bool),
+) func(string, hw.Set, hw.Set) (hw.Number, bool) {
+	return func(name string, known, like hw.Set) (n hw.Number, ok bool) {
+		reads := known.Reads(func(known hw.Set) { n, ok = scale(name, known, like) })
+		if ok {
+			s[name] = append(s[name], reads...)
+		}
+		return n, ok
+	}
+}
+
 // unused returns the unused parameters of a model from which no used parameter is derived.
 func (s sources) unused(params hw.Set, byModel []string) []string {
 	used := map[string]bool{}
@@ -242,7 +255,16 @@ func (c *Catalog) known(m arch.Match, r arch.OpenRequest, derived sources) (*hw.
 		sheet = sheet.WithLive(c.def.Specs, m.Live.Attributes)
 	}
 	params, err := hw.Resolve(c.def.Specs, sheet, derived.record(c.def.Derive), r.Overrides)
-	return sheet, params, err
+	if err != nil || c.def.Scale == nil {
+		return sheet, params, err
+	}
+	like := params
+	if len(r.Overrides) > 0 {
+		if like, err = hw.Resolve(c.def.Specs, sheet, c.def.Derive, nil); err != nil {
+			return nil, nil, err
+		}
+	}
+	return sheet, params.Rescaled(like, derived.recordScale(c.def.Scale)), nil
 }
 
 // unknown makes the parameters of a GPU without a file. They come from its driver, or are scaled from the default

@@ -29,12 +29,15 @@ func (w *world) processes() []int {
 	return found
 }
 
-// children lists the plugin processes of a host that run the given program.
+// children lists the plugin processes of a host that run the given program. A process that still has the command line
+// of the host is none yet. It shares the host's memory, and Go's os package makes one without blocking signals (to try
+// pidfd_open): a signal to that process runs the host's handler and ends the host.
 func (w *world) children(host int, program string) []int {
 	var found []int
+	own := name(host)
 	for _, pid := range w.processes() {
 		path, _ := os.Readlink(filepath.Join("/proc", strconv.Itoa(pid), "exe"))
-		if strings.TrimSuffix(path, " (deleted)") == program && parent(pid) == host {
+		if strings.TrimSuffix(path, " (deleted)") == program && parent(pid) == host && name(pid) != own {
 			found = append(found, pid)
 		}
 	}
@@ -56,7 +59,7 @@ func parent(pid int) int {
 	return id
 }
 
-// name says what a process runs, for the report.
+// name is the command line of a process.
 func name(pid int) string {
 	text, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cmdline"))
 	return strings.ReplaceAll(strings.TrimRight(string(text), "\x00"), "\x00", " ")

@@ -45,8 +45,9 @@ func (w *world) round(ctx context.Context, n int, random *rand.Rand) error {
 	if err == nil && ctx.Err() == nil {
 		err = s.finish(ctx)
 	}
-	if w.tally.violations() > violations {
-		_ = os.WriteFile(w.path(fmt.Sprintf("round%d.log", n)), []byte(strings.Join(s.log, "\n")), 0o600)
+	if wrong := w.tally.since(violations); len(wrong) > 0 {
+		log := strings.Join(append(s.log, wrong...), "\n") + "\n"
+		_ = os.WriteFile(w.path(fmt.Sprintf("round%d.log", n)), []byte(log), 0o600)
 		if w.full != "" && strings.HasPrefix(s.folder, w.full) {
 			_ = os.CopyFS(w.path(fmt.Sprintf("round%d", n)), os.DirFS(s.folder))
 			_ = os.RemoveAll(s.folder)

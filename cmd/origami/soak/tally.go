@@ -51,6 +51,13 @@ func (t *tally) violate(format string, args ...any) {
 	fmt.Println("VIOLATION", what)
 }
 
+// since returns the violations after the first ones.
+func (t *tally) since(first int) []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Clone(t.wrong[first:])
+}
+
 func (t *tally) violations() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -11,10 +11,10 @@ import (
 // for multiples and one for all other numbers. The value 1 is a constant, and no multiple.
 const divisor = 16
 
-// Width implements kernel.Family: the widest access, or one element. Triton widens accesses to a matrix if 16 divides its
-// address, its leading dimension and the length of its rows. The kernel masks loads by that length if it is K, and wraps
-// around it otherwise; stores are masked. Triton checks for no smaller divisor, so a leading dimension of 1000 costs as
-// much as one of 1001.
+// Width implements kernel.Family: the widest access, or one element. Triton widens accesses to a matrix if 16 divides
+// its address, its leading dimension and the length of its rows. The kernel masks loads by that length if it is K, and
+// wraps around it otherwise; stores are masked. Triton checks for no smaller divisor, so a leading dimension of 1000
+// costs as much as one of 1001.
 func (Family) Width(p *gemm.Problem, o gemm.Operand) int {
 	_, row := p.Rows(o)
 	if row%divisor != 0 || p.LD(o)%divisor != 0 || p.Align(o) < divisor {
@@ -58,7 +58,7 @@ func copies(sm *gpu.SM, t gemm.DType, share, width int, alongK, wgmma bool) (cou
 		bytes = min(bytes, transposedElements*size)
 	}
 	bytes = min(bytes, max(share, size))
-	return max(share/bytes, 1), bytes, bytes >= sm.CopyMin && !(transposed && size < matrixBytes)
+	return max(share/bytes, 1), bytes, bytes >= sm.CopyMin && (!transposed || size >= matrixBytes)
 }
 
 // Reduction implements kernel.Family. Each CTA that shares a tile writes its sums to a matrix of its own, and a second

@@ -157,7 +157,6 @@ class Kernel(unittest.TestCase):
                 compilers.close()
             self.assertTrue(all(process.poll() is not None for process in compilers._all))
 
-
     def test_compilers_do_not_outlive_the_plugin(self):
         code = """
 import os, signal
@@ -194,7 +193,6 @@ class Checks(unittest.TestCase):
 
     def operands(self, p):
         import torch
-
         from origami_triton import gpu
 
         return gpu.Operands(p, torch.device("cpu"))
@@ -221,8 +219,8 @@ class Checks(unittest.TestCase):
                 (p, n),
             )
 
-    def test_one_wrong_bit(self):
-        """The largest error is found in every type: one product that is missing."""
+    def test_a_missing_product(self):
+        """In every type, the check finds that one product of each sum is missing."""
         for p in SIZES:
 
             def leave_out(o):

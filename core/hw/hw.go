@@ -72,7 +72,7 @@ type Param struct {
 	Tier Tier
 
 	nominal float64 // Set.Nominal, if it is not Value
-	read    *bool // Reads is told here that Lookup returned the parameter
+	read    *bool   // Reads is told here that Lookup returned the parameter
 }
 
 // Spec declares a parameter that a model needs: its name, the unit that the model computes in, and its valid values.

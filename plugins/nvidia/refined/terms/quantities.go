@@ -59,7 +59,8 @@ var Constants = []Constant{
 	fixed("mma_k", gpu.MMAK, one, "depth of the matrix instructions", mmaISA+" and wgmma m64nNk16"),
 	fixed("wgmma_m", gpu.WGMMAM, one, "rows of one wgmma", "PTX ISA, wgmma.mma_async"),
 	ofDevice("tensor_rate", "FLOP/cycle", "of one SM: the power of two next to peak_fp16 / (num_sms * clock), "+
-		"since data sheets and drivers give different clocks; an override of peak_fp16 changes it in proportion", "device file", tensorRate),
+		"since data sheets and drivers give different clocks; an override of peak_fp16 changes it in proportion",
+		"device file", tensorRate),
 	{
 		Constant: arch.Constant{Name: "mma_sync_share", Unit: one, Doc: "rate of mma.sync ÷ tensor_rate"},
 		Of:       func(g *gpu.Device) float64 { return g.SM.MMAShare },

@@ -104,10 +104,10 @@ golden-arm64: ## the same on arm64, where Go fuses multiply-adds at every chance
 	GOARCH=arm64 go test -exec qemu-aarch64-static -count=1 -vet=off -run '$(BITS)' $(filter-out ./cmd/%,$(GOLDEN)) \
 		./core/formula/... ./sdk/declare ./plugins/nvidia/refined
 
-# The packages whose code or tests start goroutines or share memory; those of the tag cuda are tested by cuda-test,
-# and hostile measures memory.
+# The packages whose code or tests start goroutines or share memory. Those of the tag cuda are tested by cuda-test. The
+# scripts of cmd/origami take minutes under the race detector, and hostile measures memory.
 RACE = $(shell grep -rlE --include='*.go' '\bgo func|^\s*go [a-z]|\bsync\.|\batomic\.|errgroup' bindings cmd core plugins sdk | \
-	xargs -n1 dirname | sort -u | grep -v -e plugins/nvidia/cuda -e testdata -e cmd/origami/hostile | sed 's,^,./,')
+	xargs -n1 dirname | sort -u | grep -v -e plugins/nvidia/cuda -e testdata -e 'cmd/origami$$' -e cmd/origami/hostile | sed 's,^,./,')
 race: ## their tests under the race detector, in random order
 	go test -race -shuffle=on -vet=off -timeout 10m $(RACE)
 

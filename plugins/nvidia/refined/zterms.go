@@ -47,10 +47,12 @@ type device struct {
 	dramLatency       float64 // dram_latency
 	part8             float64 // l2_perf_ratio * l2_coalescing
 	part9             float64 // dram_perf_ratio * dram_efficiency
-	part10            float64 // prologue_cycles + dram_latency
+	part10            float64 // 2 * l2_bytes * l2_usable_share
+	part11            float64 // l2_perf_ratio * spill_l2_share
+	part12            float64 // prologue_cycles + dram_latency
 	launch            float64 // launch
-	part11            float64 // energy_per_flop / (tdp * dynamic_share) * clock
-	part12            float64 // power_window * clock
+	part13            float64 // energy_per_flop / (tdp * dynamic_share) * clock
+	part14            float64 // power_window * clock
 }
 
 func (d *device) compute(value func(name string) float64) {
@@ -97,14 +99,19 @@ func (d *device) compute(value func(name string) float64) {
 	d.part4 = float64(value("timed_launch_seconds") * clock)
 	d.part5 = float64(value("timed_least_seconds") * clock)
 	d.part6 = float64(value("touch_seconds") * clock)
-	d.part7 = float64(value("l2_bytes") * value("l2_usable_share"))
+	l2Bytes := value("l2_bytes")
+	l2UsableShare := value("l2_usable_share")
+	d.part7 = float64(l2Bytes * l2UsableShare)
 	d.dramLatency = dramLatency
-	d.part8 = float64(value("l2_perf_ratio") * value("l2_coalescing"))
+	l2PerfRatio := value("l2_perf_ratio")
+	d.part8 = float64(l2PerfRatio * value("l2_coalescing"))
 	d.part9 = float64(value("dram_perf_ratio") * value("dram_efficiency"))
-	d.part10 = value("prologue_cycles") + dramLatency
+	d.part10 = float64(2 * l2Bytes * l2UsableShare)
+	d.part11 = float64(l2PerfRatio * value("spill_l2_share"))
+	d.part12 = value("prologue_cycles") + dramLatency
 	d.launch = launch
-	d.part11 = float64(value("energy_per_flop") / (tdp * value("dynamic_share")) * clock)
-	d.part12 = float64(value("power_window") * clock)
+	d.part13 = float64(value("energy_per_flop") / (tdp * value("dynamic_share")) * clock)
+	d.part14 = float64(value("power_window") * clock)
 }
 
 // sizes holds what depends on the sizes of the problem alone.
@@ -348,20 +355,23 @@ type variantInputs struct {
 
 // variantTerms holds what depends on the kernel and on whether its loads are masked along K.
 type variantTerms struct {
-	ctasPerSm float64 // ctas_per_sm
-	spillStep float64 // spill_step
-	onChip    float64 // on_chip
-	part1     float64 // num_sms * ctas_per_sm
-	part2     float64 // pow(ctas_per_sm, 4)
-	part3     float64 // min(1, (ctas_per_sm - 1) / max(timed_ctas - 1, 1))
-	part4     float64 // when(0 < timed, 0, epilogue_cycles + ctas_per_sm * block_m * block_n * max(when(0 < reduce_launches, accumulator_bytes, output_bytes) / epilogue_bandwidth, output_bytes / store_bytes / 32 / store_rate) + when(1 < split_k, when(0 < reduce_launches, 0, dram_latency + ctas_per_sm * block_m * block_n * accumulator_bytes * (1 + split_k) / epilogue_bandwidth), 0))
+	ctasPerSm    float64 // ctas_per_sm
+	spillTraffic float64 // spill_traffic
+	spillStep    float64 // spill_step
+	onChip       float64 // on_chip
+	part1        float64 // num_sms * ctas_per_sm
+	part2        float64 // pow(ctas_per_sm, 4)
+	part3        float64 // min(1, (ctas_per_sm - 1) / max(timed_ctas - 1, 1))
+	part4        float64 // when(0 < timed, 0, epilogue_cycles + ctas_per_sm * block_m * block_n * max(when(0 < reduce_launches, accumulator_bytes, output_bytes) / epilogue_bandwidth, output_bytes / store_bytes / 32 / store_rate) + when(1 < split_k, when(0 < reduce_launches, 0, dram_latency + ctas_per_sm * block_m * block_n * accumulator_bytes * (1 + split_k) / epilogue_bandwidth), 0))
 }
 
 func (v *variantTerms) compute(in *inputs, d *device, k *kernelTerms) {
 	ctasPerSm := max(1, min(min(min(math.Floor(d.registerFile/(math.Ceil(max(in.registers, 1)/d.registerGranule)*d.registerGranule*k.threads)), math.Floor(d.part1/(in.sharedBytes+d.sharedReserved))), k.part1), d.ctasLimit))
-	spillStep := 2 * in.spillBytes * k.threads / d.spillBandwidth
+	spillTraffic := float64(2 * in.spillBytes * k.threads)
+	spillStep := spillTraffic / d.spillBandwidth
 	onChip := k.part2 + fourth(spillStep)
 	v.ctasPerSm = ctasPerSm
+	v.spillTraffic = spillTraffic
 	v.spillStep = spillStep
 	v.onChip = onChip
 	v.part1 = float64(d.numSms * ctasPerSm)
@@ -441,60 +451,72 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms) {
 	if k.part7 > 0 {
 		repeated = float64(k.repeatM*(k.blockM-s.m/gridM)) + float64(k.repeatN*(k.blockN-s.n/gridN))
 	}
-	var fullActive, fullL2Step, fullDramStep, fullRepeatStep, fullBusy, fullAlone, fullStep, fullFill, fullLoop, fullEpilogue float64
+	var fullActive, fullL2Step, fullDramStep, fullRepeatStep, fullSpillMiss, fullSpillL2Step, fullSpillDramStep, fullBusy, fullAlone, fullStep, fullFill, fullLoop, fullEpilogue float64
 	if fullWaves > 0 {
 		fullActive = min(d.numSms, ctas)
 		fullL2Step = k.tileBytes / min(d.l2PortBandwidth, d.part8/fullActive)
 		fullDramStep = fullActive * k.tileBytes * dramShare / d.part9
 		fullRepeatStep = fullActive * repeated * k.blockK * k.elementBytes / d.hotLineBandwidth
-		fullBusy = float64(v.part2 * (v.onChip + fourth(fullL2Step) + fourth(fullDramStep) + fourth(fullRepeatStep)))
+		if v.spillTraffic > 0 {
+			fullSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(fullActive*v.ctasPerSm*v.spillTraffic/d.part10, 2))
+		}
+		x5 := float64(fullActive * v.spillTraffic)
+		fullSpillL2Step = x5 / d.part11
+		fullSpillDramStep = x5 * fullSpillMiss / d.part9
+		fullBusy = float64(v.part2 * (v.onChip + fourth(fullL2Step) + fourth(fullDramStep) + fourth(fullRepeatStep) + fourth(fullSpillL2Step) + fourth(fullSpillDramStep)))
 		fullAlone = max(k.chainStep, (d.dramLatency+fullL2Step)/k.stepsAhead) + v.spillStep
 		fullStep = math.Sqrt(math.Sqrt(fullBusy + fourth(fullAlone)))
 		if k.timed > 0 {
 			fullFill = k.timedFixed
 		} else {
-			fullFill = d.part10 + float64(v.ctasPerSm*fullL2Step)
+			fullFill = d.part12 + float64(v.ctasPerSm*fullL2Step)
 		}
 		if k.timed > 0 {
 			if v.ctasPerSm > 1 {
-				x5 := fullChipLoop - chipLoop
-				fullLoop = chipLoop + float64(x5*v.part3)
+				x6 := fullChipLoop - chipLoop
+				fullLoop = chipLoop + float64(x6*v.part3)
 			} else {
-				x6 := chipLoop - oneLoop
-				fullLoop = oneLoop + float64(x6*(fullActive/d.numSms))
+				x7 := chipLoop - oneLoop
+				fullLoop = oneLoop + float64(x7*(fullActive/d.numSms))
 			}
 		} else {
 			fullLoop = float64(steps * fullStep)
 		}
 		fullEpilogue = v.part4
 	}
-	var tailActive, tailL2Step, tailDramStep, tailRepeatStep, tailBusy, tailAlone, tailStep, tailFill, tailLoop, tailEpilogue float64
+	var tailActive, tailL2Step, tailDramStep, tailRepeatStep, tailSpillMiss, tailSpillL2Step, tailSpillDramStep, tailBusy, tailAlone, tailStep, tailFill, tailLoop, tailEpilogue float64
 	if tailCtas > 0 {
-		var x7 float64
+		var x8 float64
 		if fullWaves > 0 {
-			x7 = max(ctas-float64(fullWaves*d.numSms*v.ctasPerSm), 1) / tailCtas
+			x8 = max(ctas-float64(fullWaves*d.numSms*v.ctasPerSm), 1) / tailCtas
 		} else {
-			x7 = ctas
+			x8 = ctas
 		}
-		tailActive = min(d.numSms, x7)
+		tailActive = min(d.numSms, x8)
 		tailL2Step = k.tileBytes / min(d.l2PortBandwidth, d.part8/tailActive)
 		tailDramStep = tailActive * k.tileBytes * dramShare / d.part9
 		tailRepeatStep = tailActive * repeated * k.blockK * k.elementBytes / d.hotLineBandwidth
-		tailBusy = float64(fourth(tailCtas) * (v.onChip + fourth(tailL2Step) + fourth(tailDramStep) + fourth(tailRepeatStep)))
+		if v.spillTraffic > 0 {
+			tailSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(tailActive*tailCtas*v.spillTraffic/d.part10, 2))
+		}
+		x9 := float64(tailActive * v.spillTraffic)
+		tailSpillL2Step = x9 / d.part11
+		tailSpillDramStep = x9 * tailSpillMiss / d.part9
+		tailBusy = float64(fourth(tailCtas) * (v.onChip + fourth(tailL2Step) + fourth(tailDramStep) + fourth(tailRepeatStep) + fourth(tailSpillL2Step) + fourth(tailSpillDramStep)))
 		tailAlone = max(k.chainStep, (d.dramLatency+tailL2Step)/k.stepsAhead) + v.spillStep
 		tailStep = math.Sqrt(math.Sqrt(tailBusy + fourth(tailAlone)))
 		if k.timed > 0 {
 			tailFill = k.timedFixed
 		} else {
-			tailFill = d.part10 + float64(tailCtas*tailL2Step)
+			tailFill = d.part12 + float64(tailCtas*tailL2Step)
 		}
 		if k.timed > 0 {
 			if tailCtas > 1 {
-				x8 := fullChipLoop - chipLoop
-				tailLoop = chipLoop + float64(x8*min(1, (tailCtas-1)/k.part8))
+				x10 := fullChipLoop - chipLoop
+				tailLoop = chipLoop + float64(x10*min(1, (tailCtas-1)/k.part8))
 			} else {
-				x9 := chipLoop - oneLoop
-				tailLoop = oneLoop + float64(x9*(tailActive/d.numSms))
+				x11 := chipLoop - oneLoop
+				tailLoop = oneLoop + float64(x11*(tailActive/d.numSms))
 			}
 		} else {
 			tailLoop = float64(steps * tailStep)
@@ -502,16 +524,16 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms) {
 		if k.timed > 0 {
 			tailEpilogue = 0
 		} else {
-			x10 := float64(tailCtas * k.blockM * k.blockN)
-			var x11 float64
+			x12 := float64(tailCtas * k.blockM * k.blockN)
+			var x13 float64
 			if k.splitK > 1 {
 				if k.reduceLaunches > 0 {
-					x11 = 0
+					x13 = 0
 				} else {
-					x11 = d.dramLatency + x10*d.accumulatorBytes*k.part10/d.epilogueBandwidth
+					x13 = d.dramLatency + x12*d.accumulatorBytes*k.part10/d.epilogueBandwidth
 				}
 			}
-			tailEpilogue = d.epilogueCycles + float64(x10*k.part9) + x11
+			tailEpilogue = d.epilogueCycles + float64(x12*k.part9) + x13
 		}
 	}
 	fill := float64(fullWaves*fullFill) + tailFill
@@ -520,7 +542,7 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms) {
 	allWaves := fill + loop + epilogue
 	var power float64
 	if k.part11 > 0 {
-		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK/k.rate*d.part11)-d.part12, 0)
+		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK/k.rate*d.part13)-d.part14, 0)
 	}
 	dramFloor := (dramBytes + float64(s.part2*k.outputBytes)) / d.part9
 	var reduction float64
@@ -601,47 +623,59 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	if k.part7 > 0 {
 		repeated = float64(k.repeatM*(k.blockM-s.m/gridM)) + float64(k.repeatN*(k.blockN-s.n/gridN))
 	}
-	var fullActive, fullThroughput, fullStep, fullFill, fullEpilogue float64
+	var fullActive, fullSpillMiss, fullSpillL2Step, fullSpillDramStep, fullThroughput, fullStep, fullFill, fullEpilogue float64
 	if t.fullWaves > 0 {
 		fullActive = min(d.numSms, ctas)
+		if v.spillTraffic > 0 {
+			fullSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(fullActive*v.ctasPerSm*v.spillTraffic/d.part10, 2))
+		}
+		x9 := float64(fullActive * v.spillTraffic)
+		fullSpillL2Step = x9 / d.part11
+		fullSpillDramStep = x9 * fullSpillMiss / d.part9
 		fullThroughput = math.Sqrt(math.Sqrt(t.fullBusy))
 		fullStep = math.Sqrt(math.Sqrt(t.fullBusy + fourth(t.fullAlone)))
 		if k.timed > 0 {
 			fullFill = k.timedFixed
 		} else {
-			fullFill = d.part10 + float64(v.ctasPerSm*t.fullL2Step)
+			fullFill = d.part12 + float64(v.ctasPerSm*t.fullL2Step)
 		}
 		fullEpilogue = v.part4
 	}
-	var tailActive, tailThroughput, tailStep, tailFill, tailEpilogue float64
+	var tailActive, tailSpillMiss, tailSpillL2Step, tailSpillDramStep, tailThroughput, tailStep, tailFill, tailEpilogue float64
 	if tailCtas > 0 {
-		var x9 float64
+		var x10 float64
 		if t.fullWaves > 0 {
-			x9 = max(ctas-float64(t.fullWaves*d.numSms*v.ctasPerSm), 1) / tailCtas
+			x10 = max(ctas-float64(t.fullWaves*d.numSms*v.ctasPerSm), 1) / tailCtas
 		} else {
-			x9 = ctas
+			x10 = ctas
 		}
-		tailActive = min(d.numSms, x9)
+		tailActive = min(d.numSms, x10)
+		if v.spillTraffic > 0 {
+			tailSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(tailActive*tailCtas*v.spillTraffic/d.part10, 2))
+		}
+		x11 := float64(tailActive * v.spillTraffic)
+		tailSpillL2Step = x11 / d.part11
+		tailSpillDramStep = x11 * tailSpillMiss / d.part9
 		tailThroughput = math.Sqrt(math.Sqrt(t.tailBusy))
 		tailStep = math.Sqrt(math.Sqrt(t.tailBusy + fourth(t.tailAlone)))
 		if k.timed > 0 {
 			tailFill = k.timedFixed
 		} else {
-			tailFill = d.part10 + float64(tailCtas*t.tailL2Step)
+			tailFill = d.part12 + float64(tailCtas*t.tailL2Step)
 		}
 		if k.timed > 0 {
 			tailEpilogue = 0
 		} else {
-			x10 := float64(tailCtas * k.blockM * k.blockN)
-			var x11 float64
+			x12 := float64(tailCtas * k.blockM * k.blockN)
+			var x13 float64
 			if k.splitK > 1 {
 				if k.reduceLaunches > 0 {
-					x11 = 0
+					x13 = 0
 				} else {
-					x11 = d.dramLatency + x10*d.accumulatorBytes*k.part10/d.epilogueBandwidth
+					x13 = d.dramLatency + x12*d.accumulatorBytes*k.part10/d.epilogueBandwidth
 				}
 			}
-			tailEpilogue = d.epilogueCycles + float64(x10*k.part9) + x11
+			tailEpilogue = d.epilogueCycles + float64(x12*k.part9) + x13
 		}
 	}
 	fill := float64(t.fullWaves*fullFill) + tailFill
@@ -681,76 +715,83 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	dst[25] = lines
 	dst[26] = k.lineStep
 	dst[27] = copyStep
-	dst[28] = v.spillStep
-	dst[29] = v.onChip
-	dst[30] = k.chainStep
-	dst[31] = gridM
-	dst[32] = gridN
-	dst[33] = ctas
-	dst[34] = steps
-	dst[35] = group
-	dst[36] = ctasOfSm
-	dst[37] = t.fullWaves
-	dst[38] = tailCtas
-	dst[39] = k.timed
-	dst[40] = in.timedCtas
-	dst[41] = in.one2048
-	dst[42] = in.one6144
-	dst[43] = in.chip2048
-	dst[44] = in.chip6144
-	dst[45] = in.fullChip2048
-	dst[46] = in.fullChip6144
-	dst[47] = k.timedFixed
-	dst[48] = k.onePace
-	dst[49] = k.oneLongPace
-	dst[50] = oneLoop
-	dst[51] = k.chipPace
-	dst[52] = k.chipLongPace
-	dst[53] = chipLoop
-	dst[54] = k.fullChipPace
-	dst[55] = k.fullChipLongPace
-	dst[56] = fullChipLoop
-	dst[57] = sweeps
-	dst[58] = rowGroups
-	dst[59] = missA
-	dst[60] = missB
-	dst[61] = dramBytes
-	dst[62] = dramShare
-	dst[63] = l2Hit
-	dst[64] = repeated
-	dst[65] = d.dramLatency
-	dst[66] = fullActive
-	dst[67] = t.fullL2Step
-	dst[68] = t.fullDramStep
-	dst[69] = t.fullRepeatStep
-	dst[70] = t.fullBusy
-	dst[71] = fullThroughput
-	dst[72] = t.fullAlone
-	dst[73] = fullStep
-	dst[74] = fullFill
-	dst[75] = t.fullLoop
-	dst[76] = fullEpilogue
-	dst[77] = tailActive
-	dst[78] = t.tailL2Step
-	dst[79] = t.tailDramStep
-	dst[80] = t.tailRepeatStep
-	dst[81] = t.tailBusy
-	dst[82] = tailThroughput
-	dst[83] = t.tailAlone
-	dst[84] = tailStep
-	dst[85] = tailFill
-	dst[86] = t.tailLoop
-	dst[87] = tailEpilogue
-	dst[88] = d.launch
-	dst[89] = fill
-	dst[90] = t.loop
-	dst[91] = epilogue
-	dst[92] = t.allWaves
-	dst[93] = t.power
-	dst[94] = t.dramFloor
-	dst[95] = reduction
-	dst[96] = limits
-	dst[97] = t.total
+	dst[28] = v.spillTraffic
+	dst[29] = v.spillStep
+	dst[30] = v.onChip
+	dst[31] = k.chainStep
+	dst[32] = gridM
+	dst[33] = gridN
+	dst[34] = ctas
+	dst[35] = steps
+	dst[36] = group
+	dst[37] = ctasOfSm
+	dst[38] = t.fullWaves
+	dst[39] = tailCtas
+	dst[40] = k.timed
+	dst[41] = in.timedCtas
+	dst[42] = in.one2048
+	dst[43] = in.one6144
+	dst[44] = in.chip2048
+	dst[45] = in.chip6144
+	dst[46] = in.fullChip2048
+	dst[47] = in.fullChip6144
+	dst[48] = k.timedFixed
+	dst[49] = k.onePace
+	dst[50] = k.oneLongPace
+	dst[51] = oneLoop
+	dst[52] = k.chipPace
+	dst[53] = k.chipLongPace
+	dst[54] = chipLoop
+	dst[55] = k.fullChipPace
+	dst[56] = k.fullChipLongPace
+	dst[57] = fullChipLoop
+	dst[58] = sweeps
+	dst[59] = rowGroups
+	dst[60] = missA
+	dst[61] = missB
+	dst[62] = dramBytes
+	dst[63] = dramShare
+	dst[64] = l2Hit
+	dst[65] = repeated
+	dst[66] = d.dramLatency
+	dst[67] = fullActive
+	dst[68] = t.fullL2Step
+	dst[69] = t.fullDramStep
+	dst[70] = t.fullRepeatStep
+	dst[71] = fullSpillMiss
+	dst[72] = fullSpillL2Step
+	dst[73] = fullSpillDramStep
+	dst[74] = t.fullBusy
+	dst[75] = fullThroughput
+	dst[76] = t.fullAlone
+	dst[77] = fullStep
+	dst[78] = fullFill
+	dst[79] = t.fullLoop
+	dst[80] = fullEpilogue
+	dst[81] = tailActive
+	dst[82] = t.tailL2Step
+	dst[83] = t.tailDramStep
+	dst[84] = t.tailRepeatStep
+	dst[85] = tailSpillMiss
+	dst[86] = tailSpillL2Step
+	dst[87] = tailSpillDramStep
+	dst[88] = t.tailBusy
+	dst[89] = tailThroughput
+	dst[90] = t.tailAlone
+	dst[91] = tailStep
+	dst[92] = tailFill
+	dst[93] = t.tailLoop
+	dst[94] = tailEpilogue
+	dst[95] = d.launch
+	dst[96] = fill
+	dst[97] = t.loop
+	dst[98] = epilogue
+	dst[99] = t.allWaves
+	dst[100] = t.power
+	dst[101] = t.dramFloor
+	dst[102] = reduction
+	dst[103] = limits
+	dst[104] = t.total
 }
 
 // fourth returns the fourth power, with the bits of math.Pow(x, 4).

@@ -223,8 +223,12 @@ var stepTerms = []Term{
 	{Name: "line_step", Unit: cycles, Doc: "copies: cache lines through the load path", Formula: "lines / line_rate"},
 	{Name: "copy_step", Unit: cycles, Doc: "copies: instructions", Formula: "copies / copy_rate"},
 	{
-		Name: "spill_step", Unit: cycles, Doc: "local memory, written and read",
-		Formula: "2 * spill_bytes * threads / spill_bandwidth",
+		Name: "spill_traffic", Unit: bytes, Doc: "local memory, written and read in a K step",
+		Formula: "2 * spill_bytes * threads",
+	},
+	{
+		Name: "spill_step", Unit: cycles, Doc: "local memory through the load path of the SM",
+		Formula: "spill_traffic / spill_bandwidth",
 	},
 	{
 		Name: "on_chip", Unit: cycles4, Doc: "the resources of the SM together, as a sum of fourth powers",

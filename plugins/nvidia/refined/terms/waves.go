@@ -92,9 +92,24 @@ var waveTerms = []Term{
 		Formula: "wave_active * repeated * block_k * element_bytes / hot_line_bandwidth",
 	},
 	{
+		Name: "wave_spill_miss", Unit: one,
+		Doc: "share of the local memory of all SMs that the L2 does not keep: what exceeds it, with a smooth transition",
+		Formula: `when(spill_traffic > 0,
+			1 - 1 / sqrt(1 + pow(wave_active * wave_ctas * spill_traffic / (2 * l2_bytes * l2_usable_share), 2)), 0)`,
+	},
+	{
+		Name: "wave_spill_l2_step", Unit: cycles, Doc: "one CTA's local memory through the L2",
+		Formula: "wave_active * spill_traffic / (l2_perf_ratio * spill_l2_share)",
+	},
+	{
+		Name: "wave_spill_dram_step", Unit: cycles, Doc: "one CTA's local memory through DRAM",
+		Formula: "wave_active * spill_traffic * wave_spill_miss / (dram_perf_ratio * dram_efficiency)",
+	},
+	{
 		Name: "wave_busy", Unit: cycles4, Doc: "a K step of all CTAs of the SM, as a sum of fourth powers",
 		Formula: `pow(wave_ctas, 4)
-			* (on_chip + pow(wave_l2_step, 4) + pow(wave_dram_step, 4) + pow(wave_repeat_step, 4))`,
+			* (on_chip + pow(wave_l2_step, 4) + pow(wave_dram_step, 4) + pow(wave_repeat_step, 4)
+				+ pow(wave_spill_l2_step, 4) + pow(wave_spill_dram_step, 4))`,
 	},
 	{
 		Name: "wave_throughput", Unit: cycles, Formula: "sqrt(sqrt(wave_busy))",

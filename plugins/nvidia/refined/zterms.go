@@ -441,8 +441,9 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms) {
 		chipLoop = max(oneLoop, float64(x2*k.chipPace)+float64(x3*k.chipLongPace)+float64(x4*k.part5))
 		fullChipLoop = max(chipLoop, float64(x2*k.fullChipPace)+float64(x3*k.fullChipLongPace)+float64(x4*k.part6))
 	}
-	sweeps := max(1, gridN*group/min(ctas, v.part1))
-	rowGroups := math.Ceil(gridM / group)
+	x5 := gridN * group / min(ctas, v.part1)
+	sweeps := max(1, x5)
+	rowGroups := max(1, math.Ceil(gridM/group)*min(1, x5))
 	missA := 1 - min(1, d.part7/(group*k.blockM*s.k*k.elementBytes))
 	missB := 1 - min(1, d.part7/((float64(gridM*k.blockM)+float64(gridN*k.blockN))*s.k*k.elementBytes))
 	dramBytes := float64(s.part1 * k.elementBytes * (float64(s.m*(1+float64((sweeps-1)*missA))) + float64(s.n*(1+float64((rowGroups-1)*missB)))))
@@ -460,9 +461,9 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms) {
 		if v.spillTraffic > 0 {
 			fullSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(fullActive*v.ctasPerSm*v.spillTraffic/d.part10, 2))
 		}
-		x5 := float64(fullActive * v.spillTraffic)
-		fullSpillL2Step = x5 / d.part11
-		fullSpillDramStep = x5 * fullSpillMiss / d.part9
+		x6 := float64(fullActive * v.spillTraffic)
+		fullSpillL2Step = x6 / d.part11
+		fullSpillDramStep = x6 * fullSpillMiss / d.part9
 		fullBusy = float64(v.part2 * (v.onChip + fourth(fullL2Step) + fourth(fullDramStep) + fourth(fullRepeatStep) + fourth(fullSpillL2Step) + fourth(fullSpillDramStep)))
 		fullAlone = max(k.chainStep, (d.dramLatency+fullL2Step)/k.stepsAhead) + v.spillStep
 		fullStep = math.Sqrt(math.Sqrt(fullBusy + fourth(fullAlone)))
@@ -473,11 +474,11 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms) {
 		}
 		if k.timed > 0 {
 			if v.ctasPerSm > 1 {
-				x6 := fullChipLoop - chipLoop
-				fullLoop = chipLoop + float64(x6*v.part3)
+				x7 := fullChipLoop - chipLoop
+				fullLoop = chipLoop + float64(x7*v.part3)
 			} else {
-				x7 := chipLoop - oneLoop
-				fullLoop = oneLoop + float64(x7*(fullActive/d.numSms))
+				x8 := chipLoop - oneLoop
+				fullLoop = oneLoop + float64(x8*(fullActive/d.numSms))
 			}
 		} else {
 			fullLoop = float64(steps * fullStep)
@@ -486,22 +487,22 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms) {
 	}
 	var tailActive, tailL2Step, tailDramStep, tailRepeatStep, tailSpillMiss, tailSpillL2Step, tailSpillDramStep, tailBusy, tailAlone, tailStep, tailFill, tailLoop, tailEpilogue float64
 	if tailCtas > 0 {
-		var x8 float64
+		var x9 float64
 		if fullWaves > 0 {
-			x8 = max(ctas-float64(fullWaves*d.numSms*v.ctasPerSm), 1) / tailCtas
+			x9 = max(ctas-float64(fullWaves*d.numSms*v.ctasPerSm), 1) / tailCtas
 		} else {
-			x8 = ctas
+			x9 = ctas
 		}
-		tailActive = min(d.numSms, x8)
+		tailActive = min(d.numSms, x9)
 		tailL2Step = k.tileBytes / min(d.l2PortBandwidth, d.part8/tailActive)
 		tailDramStep = tailActive * k.tileBytes * dramShare / d.part9
 		tailRepeatStep = tailActive * repeated * k.blockK * k.elementBytes / d.hotLineBandwidth
 		if v.spillTraffic > 0 {
 			tailSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(tailActive*tailCtas*v.spillTraffic/d.part10, 2))
 		}
-		x9 := float64(tailActive * v.spillTraffic)
-		tailSpillL2Step = x9 / d.part11
-		tailSpillDramStep = x9 * tailSpillMiss / d.part9
+		x10 := float64(tailActive * v.spillTraffic)
+		tailSpillL2Step = x10 / d.part11
+		tailSpillDramStep = x10 * tailSpillMiss / d.part9
 		tailBusy = float64(fourth(tailCtas) * (v.onChip + fourth(tailL2Step) + fourth(tailDramStep) + fourth(tailRepeatStep) + fourth(tailSpillL2Step) + fourth(tailSpillDramStep)))
 		tailAlone = max(k.chainStep, (d.dramLatency+tailL2Step)/k.stepsAhead) + v.spillStep
 		tailStep = math.Sqrt(math.Sqrt(tailBusy + fourth(tailAlone)))
@@ -512,11 +513,11 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms) {
 		}
 		if k.timed > 0 {
 			if tailCtas > 1 {
-				x10 := fullChipLoop - chipLoop
-				tailLoop = chipLoop + float64(x10*min(1, (tailCtas-1)/k.part8))
+				x11 := fullChipLoop - chipLoop
+				tailLoop = chipLoop + float64(x11*min(1, (tailCtas-1)/k.part8))
 			} else {
-				x11 := chipLoop - oneLoop
-				tailLoop = oneLoop + float64(x11*(tailActive/d.numSms))
+				x12 := chipLoop - oneLoop
+				tailLoop = oneLoop + float64(x12*(tailActive/d.numSms))
 			}
 		} else {
 			tailLoop = float64(steps * tailStep)
@@ -524,16 +525,16 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms) {
 		if k.timed > 0 {
 			tailEpilogue = 0
 		} else {
-			x12 := float64(tailCtas * k.blockM * k.blockN)
-			var x13 float64
+			x13 := float64(tailCtas * k.blockM * k.blockN)
+			var x14 float64
 			if k.splitK > 1 {
 				if k.reduceLaunches > 0 {
-					x13 = 0
+					x14 = 0
 				} else {
-					x13 = d.dramLatency + x12*d.accumulatorBytes*k.part10/d.epilogueBandwidth
+					x14 = d.dramLatency + x13*d.accumulatorBytes*k.part10/d.epilogueBandwidth
 				}
 			}
-			tailEpilogue = d.epilogueCycles + float64(x12*k.part9) + x13
+			tailEpilogue = d.epilogueCycles + float64(x13*k.part9) + x14
 		}
 	}
 	fill := float64(fullWaves*fullFill) + tailFill
@@ -612,8 +613,9 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		chipLoop = max(oneLoop, float64(x6*k.chipPace)+float64(x7*k.chipLongPace)+float64(x8*k.part5))
 		fullChipLoop = max(chipLoop, float64(x6*k.fullChipPace)+float64(x7*k.fullChipLongPace)+float64(x8*k.part6))
 	}
-	sweeps := max(1, gridN*group/min(ctas, v.part1))
-	rowGroups := math.Ceil(gridM / group)
+	x9 := gridN * group / min(ctas, v.part1)
+	sweeps := max(1, x9)
+	rowGroups := max(1, math.Ceil(gridM/group)*min(1, x9))
 	missA := 1 - min(1, d.part7/(group*k.blockM*s.k*k.elementBytes))
 	missB := 1 - min(1, d.part7/((float64(gridM*k.blockM)+float64(gridN*k.blockN))*s.k*k.elementBytes))
 	dramBytes := float64(s.part1 * k.elementBytes * (float64(s.m*(1+float64((sweeps-1)*missA))) + float64(s.n*(1+float64((rowGroups-1)*missB)))))
@@ -629,9 +631,9 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		if v.spillTraffic > 0 {
 			fullSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(fullActive*v.ctasPerSm*v.spillTraffic/d.part10, 2))
 		}
-		x9 := float64(fullActive * v.spillTraffic)
-		fullSpillL2Step = x9 / d.part11
-		fullSpillDramStep = x9 * fullSpillMiss / d.part9
+		x10 := float64(fullActive * v.spillTraffic)
+		fullSpillL2Step = x10 / d.part11
+		fullSpillDramStep = x10 * fullSpillMiss / d.part9
 		fullThroughput = math.Sqrt(math.Sqrt(t.fullBusy))
 		fullStep = math.Sqrt(math.Sqrt(t.fullBusy + fourth(t.fullAlone)))
 		if k.timed > 0 {
@@ -643,19 +645,19 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	}
 	var tailActive, tailSpillMiss, tailSpillL2Step, tailSpillDramStep, tailThroughput, tailStep, tailFill, tailEpilogue float64
 	if tailCtas > 0 {
-		var x10 float64
+		var x11 float64
 		if t.fullWaves > 0 {
-			x10 = max(ctas-float64(t.fullWaves*d.numSms*v.ctasPerSm), 1) / tailCtas
+			x11 = max(ctas-float64(t.fullWaves*d.numSms*v.ctasPerSm), 1) / tailCtas
 		} else {
-			x10 = ctas
+			x11 = ctas
 		}
-		tailActive = min(d.numSms, x10)
+		tailActive = min(d.numSms, x11)
 		if v.spillTraffic > 0 {
 			tailSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(tailActive*tailCtas*v.spillTraffic/d.part10, 2))
 		}
-		x11 := float64(tailActive * v.spillTraffic)
-		tailSpillL2Step = x11 / d.part11
-		tailSpillDramStep = x11 * tailSpillMiss / d.part9
+		x12 := float64(tailActive * v.spillTraffic)
+		tailSpillL2Step = x12 / d.part11
+		tailSpillDramStep = x12 * tailSpillMiss / d.part9
 		tailThroughput = math.Sqrt(math.Sqrt(t.tailBusy))
 		tailStep = math.Sqrt(math.Sqrt(t.tailBusy + fourth(t.tailAlone)))
 		if k.timed > 0 {
@@ -666,16 +668,16 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		if k.timed > 0 {
 			tailEpilogue = 0
 		} else {
-			x12 := float64(tailCtas * k.blockM * k.blockN)
-			var x13 float64
+			x13 := float64(tailCtas * k.blockM * k.blockN)
+			var x14 float64
 			if k.splitK > 1 {
 				if k.reduceLaunches > 0 {
-					x13 = 0
+					x14 = 0
 				} else {
-					x13 = d.dramLatency + x12*d.accumulatorBytes*k.part10/d.epilogueBandwidth
+					x14 = d.dramLatency + x13*d.accumulatorBytes*k.part10/d.epilogueBandwidth
 				}
 			}
-			tailEpilogue = d.epilogueCycles + float64(x12*k.part9) + x13
+			tailEpilogue = d.epilogueCycles + float64(x13*k.part9) + x14
 		}
 	}
 	fill := float64(t.fullWaves*fullFill) + tailFill

@@ -13,7 +13,11 @@ var trafficTerms = []Term{
 		Name: "sweeps", Unit: one, Doc: "rounds that a group of rows takes to sweep over all columns",
 		Formula: "max(1, grid_n * group / min(ctas, num_sms * ctas_per_sm))",
 	},
-	{Name: "row_groups", Unit: one, Formula: "ceil(grid_m / group)", Doc: "times that all columns are swept over"},
+	{
+		Name: "row_groups", Unit: one,
+		Doc:     "times that all columns are swept over; groups that run at the same time share a sweep",
+		Formula: "max(1, ceil(grid_m / group) * min(1, grid_n * group / min(ctas, num_sms * ctas_per_sm)))",
+	},
 	{
 		Name: "miss_a", Unit: one, Doc: "share of a group's rows of A that the L2 does not keep",
 		Formula: "1 - min(1, l2_bytes * l2_usable_share / (group * block_m * k * element_bytes))",

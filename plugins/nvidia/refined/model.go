@@ -253,7 +253,7 @@ func (m *Model) Estimate(_ context.Context, dst []arch.Estimate, p gemm.Problem,
 			continue
 		}
 		m.device.time(&t, &s, k)
-		dst[i] = arch.Estimate{Cycles: unit.Cycles(t.total), Bound: t.bound(&k.kernelTerms)}
+		dst[i] = arch.Estimate{Cycles: unit.Cycles(t.total), Bound: t.bound(&k.kernelTerms, &k.variants[s.masked(k)])}
 	}
 	return nil
 }

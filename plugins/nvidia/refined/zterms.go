@@ -205,9 +205,6 @@ type kernelTerms struct {
 	part13           float64 // reduce_launches * relaunch_seconds * clock
 	part12           float64 // split_k * accumulator_bytes + output_bytes
 	tensorStep       float64 // tensor_step
-	sharedStep       float64 // shared_step
-	issueStep        float64 // issue_step
-	lineStep         float64 // line_step
 }
 
 func (k *kernelTerms) compute(in *inputs, d *device) {
@@ -310,9 +307,6 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	k.reduceLaunches = in.reduceLaunches
 	k.tensorStep = tensorStep
 	k.tileBytes = tileBytes
-	k.sharedStep = sharedStep
-	k.issueStep = issueStep
-	k.lineStep = lineStep
 	k.part2 = fourth(tensorStep) + fourth(sharedStep) + fourth(issueStep) + fourth(lineStep) + fourth(copyStep)
 	k.chainStep = chainStep
 	k.timed = in.timed
@@ -397,24 +391,22 @@ func (v *variantTerms) compute(in *inputs, d *device, k *kernelTerms) {
 
 // timing holds what depends on the kernel and the problem.
 type timing struct {
-	fullWaves      float64 // full_waves
-	fullL2Step     float64 // full_l2_step
-	fullDramStep   float64 // full_dram_step
-	fullRepeatStep float64 // full_repeat_step
-	fullBusy       float64 // full_busy
-	fullAlone      float64 // full_alone
-	fullLoop       float64 // full_loop
-	tailL2Step     float64 // tail_l2_step
-	tailDramStep   float64 // tail_dram_step
-	tailRepeatStep float64 // tail_repeat_step
-	tailBusy       float64 // tail_busy
-	tailAlone      float64 // tail_alone
-	tailLoop       float64 // tail_loop
-	loop           float64 // loop
-	allWaves       float64 // all_waves
-	power          float64 // power
-	dramFloor      float64 // dram_floor
-	total          float64 // total
+	steps             float64 // steps
+	ctasOfSm          float64 // ctas_of_sm
+	fullWaves         float64 // full_waves
+	tailCtas          float64 // tail_ctas
+	fullL2Step        float64 // full_l2_step
+	fullRepeatStep    float64 // full_repeat_step
+	fullSpillL2Step   float64 // full_spill_l2_step
+	fullSpillDramStep float64 // full_spill_dram_step
+	tailL2Step        float64 // tail_l2_step
+	tailRepeatStep    float64 // tail_repeat_step
+	tailSpillL2Step   float64 // tail_spill_l2_step
+	tailSpillDramStep float64 // tail_spill_dram_step
+	allWaves          float64 // all_waves
+	power             float64 // power
+	dramFloor         float64 // dram_floor
+	total             float64 // total
 }
 
 func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms) {
@@ -553,20 +545,18 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms) {
 		}
 	}
 	total := d.launch + math.Sqrt(math.Sqrt(fourth(allWaves)+fourth(power)+fourth(dramFloor))) + reduction
+	t.steps = steps
+	t.ctasOfSm = ctasOfSm
 	t.fullWaves = fullWaves
+	t.tailCtas = tailCtas
 	t.fullL2Step = fullL2Step
-	t.fullDramStep = fullDramStep
 	t.fullRepeatStep = fullRepeatStep
-	t.fullBusy = fullBusy
-	t.fullAlone = fullAlone
-	t.fullLoop = fullLoop
+	t.fullSpillL2Step = fullSpillL2Step
+	t.fullSpillDramStep = fullSpillDramStep
 	t.tailL2Step = tailL2Step
-	t.tailDramStep = tailDramStep
 	t.tailRepeatStep = tailRepeatStep
-	t.tailBusy = tailBusy
-	t.tailAlone = tailAlone
-	t.tailLoop = tailLoop
-	t.loop = loop
+	t.tailSpillL2Step = tailSpillL2Step
+	t.tailSpillDramStep = tailSpillDramStep
 	t.allWaves = allWaves
 	t.power = power
 	t.dramFloor = dramFloor
@@ -576,111 +566,144 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms) {
 // columns writes all terms to dst.
 func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *variantTerms, t *timing) {
 	var x1 float64
+	if in.wgmma > 0 {
+		x2 := k.blockN / in.warpsN
+		x1 = float64(k.blockM / d.wgmmaM * in.warpsN * (k.blockK / in.instructionK) * (d.wgmmaM + x2) * in.instructionK * k.elementBytes)
+	} else {
+		x3 := k.blockN / in.warpsN
+		x1 = float64(in.numWarps * (max(k.blockM/in.warpsM, d.mmaM) + max(x3, d.mmaN)) * (k.blockK / in.warpsK) * k.elementBytes)
+	}
+	sharedStep := (x1 + k.tileBytes) / d.sharedBandwidth
+	issueStep := in.familySlots * in.numWarps / d.schedulers
+	var x4 float64
 	if in.transA > 0 {
-		x1 = float64(k.blockK * math.Ceil(k.blockM*k.elementBytes/d.lineBytes))
+		x4 = float64(k.blockK * math.Ceil(k.blockM*k.elementBytes/d.lineBytes))
 	} else {
-		x2 := math.Ceil(k.blockK * k.elementBytes / d.lineBytes)
-		x1 = float64(k.blockM * x2)
+		x5 := math.Ceil(k.blockK * k.elementBytes / d.lineBytes)
+		x4 = float64(k.blockM * x5)
 	}
-	var x3 float64
+	var x6 float64
 	if in.transB > 0 {
-		x4 := math.Ceil(k.blockK * k.elementBytes / d.lineBytes)
-		x3 = float64(k.blockN * x4)
+		x7 := math.Ceil(k.blockK * k.elementBytes / d.lineBytes)
+		x6 = float64(k.blockN * x7)
 	} else {
-		x3 = float64(k.blockK * math.Ceil(k.blockN*k.elementBytes/d.lineBytes))
+		x6 = float64(k.blockK * math.Ceil(k.blockN*k.elementBytes/d.lineBytes))
 	}
-	lines := x1 + x3
+	lines := x4 + x6
+	lineStep := lines / d.lineRate
 	copyStep := in.copies / d.copyRate
 	gridM := math.Ceil(s.m / k.blockM)
 	gridN := math.Ceil(s.n / k.blockN)
 	ctas := float64(gridM * gridN * s.batch * k.splitK)
-	steps := math.Ceil(math.Ceil(s.k/k.blockK) / k.splitK)
-	var x5 float64
+	var x8 float64
 	if k.groupM > 0 {
-		x5 = k.groupM
+		x8 = k.groupM
 	} else {
-		x5 = d.defaultGroup
+		x8 = d.defaultGroup
 	}
-	group := min(x5, gridM)
-	ctasOfSm := math.Ceil(ctas / d.numSms)
-	tailCtas := ctasOfSm - float64(t.fullWaves*v.ctasPerSm)
+	group := min(x8, gridM)
+	waves := ctas / v.part1
+	active := ctas / t.ctasOfSm
 	var oneLoop, chipLoop, fullChipLoop float64
 	if k.timed > 0 {
-		x6 := min(steps, k.part3)
-		x7 := steps - x6
-		x8 := float64(max(0, steps-k.stepsAhead) * d.firstTouchShare)
-		oneLoop = float64(x6*k.onePace) + float64(x7*k.oneLongPace) + float64(x8*k.part4)
-		chipLoop = max(oneLoop, float64(x6*k.chipPace)+float64(x7*k.chipLongPace)+float64(x8*k.part5))
-		fullChipLoop = max(chipLoop, float64(x6*k.fullChipPace)+float64(x7*k.fullChipLongPace)+float64(x8*k.part6))
+		x9 := min(t.steps, k.part3)
+		x10 := t.steps - x9
+		x11 := float64(max(0, t.steps-k.stepsAhead) * d.firstTouchShare)
+		oneLoop = float64(x9*k.onePace) + float64(x10*k.oneLongPace) + float64(x11*k.part4)
+		chipLoop = max(oneLoop, float64(x9*k.chipPace)+float64(x10*k.chipLongPace)+float64(x11*k.part5))
+		fullChipLoop = max(chipLoop, float64(x9*k.fullChipPace)+float64(x10*k.fullChipLongPace)+float64(x11*k.part6))
 	}
-	x9 := gridN * group / min(ctas, v.part1)
-	sweeps := max(1, x9)
-	rowGroups := max(1, math.Ceil(gridM/group)*min(1, x9))
+	x12 := gridN * group / min(ctas, v.part1)
+	sweeps := max(1, x12)
+	rowGroups := max(1, math.Ceil(gridM/group)*min(1, x12))
 	missA := 1 - min(1, d.part7/(group*k.blockM*s.k*k.elementBytes))
 	missB := 1 - min(1, d.part7/((float64(gridM*k.blockM)+float64(gridN*k.blockN))*s.k*k.elementBytes))
 	dramBytes := float64(s.part1 * k.elementBytes * (float64(s.m*(1+float64((sweeps-1)*missA))) + float64(s.n*(1+float64((rowGroups-1)*missB)))))
-	dramShare := min(1, dramBytes/(ctas*steps*k.tileBytes))
+	dramShare := min(1, dramBytes/(ctas*t.steps*k.tileBytes))
 	l2Hit := 1 - dramShare
 	var repeated float64
 	if k.part7 > 0 {
 		repeated = float64(k.repeatM*(k.blockM-s.m/gridM)) + float64(k.repeatN*(k.blockN-s.n/gridN))
 	}
-	var fullActive, fullSpillMiss, fullSpillL2Step, fullSpillDramStep, fullThroughput, fullStep, fullFill, fullEpilogue float64
+	var fullActive, fullDramStep, fullSpillMiss, fullBusy, fullThroughput, fullAlone, fullStep, fullFill, fullLoop, fullEpilogue float64
 	if t.fullWaves > 0 {
 		fullActive = min(d.numSms, ctas)
+		fullDramStep = fullActive * k.tileBytes * dramShare / d.part9
 		if v.spillTraffic > 0 {
 			fullSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(fullActive*v.ctasPerSm*v.spillTraffic/d.part10, 2))
 		}
-		x10 := float64(fullActive * v.spillTraffic)
-		fullSpillL2Step = x10 / d.part11
-		fullSpillDramStep = x10 * fullSpillMiss / d.part9
-		fullThroughput = math.Sqrt(math.Sqrt(t.fullBusy))
-		fullStep = math.Sqrt(math.Sqrt(t.fullBusy + fourth(t.fullAlone)))
+		fullBusy = float64(v.part2 * (v.onChip + fourth(t.fullL2Step) + fourth(fullDramStep) + fourth(t.fullRepeatStep) + fourth(t.fullSpillL2Step) + fourth(t.fullSpillDramStep)))
+		fullThroughput = math.Sqrt(math.Sqrt(fullBusy))
+		fullAlone = max(k.chainStep, (d.dramLatency+t.fullL2Step)/k.stepsAhead) + v.spillStep
+		fullStep = math.Sqrt(math.Sqrt(fullBusy + fourth(fullAlone)))
 		if k.timed > 0 {
 			fullFill = k.timedFixed
 		} else {
 			fullFill = d.part12 + float64(v.ctasPerSm*t.fullL2Step)
 		}
+		if k.timed > 0 {
+			if v.ctasPerSm > 1 {
+				x13 := fullChipLoop - chipLoop
+				fullLoop = chipLoop + float64(x13*v.part3)
+			} else {
+				x14 := chipLoop - oneLoop
+				fullLoop = oneLoop + float64(x14*(fullActive/d.numSms))
+			}
+		} else {
+			fullLoop = float64(t.steps * fullStep)
+		}
 		fullEpilogue = v.part4
 	}
-	var tailActive, tailSpillMiss, tailSpillL2Step, tailSpillDramStep, tailThroughput, tailStep, tailFill, tailEpilogue float64
-	if tailCtas > 0 {
-		var x11 float64
+	var tailActive, tailDramStep, tailSpillMiss, tailBusy, tailThroughput, tailAlone, tailStep, tailFill, tailLoop, tailEpilogue float64
+	if t.tailCtas > 0 {
+		var x15 float64
 		if t.fullWaves > 0 {
-			x11 = max(ctas-float64(t.fullWaves*d.numSms*v.ctasPerSm), 1) / tailCtas
+			x15 = max(ctas-float64(t.fullWaves*d.numSms*v.ctasPerSm), 1) / t.tailCtas
 		} else {
-			x11 = ctas
+			x15 = ctas
 		}
-		tailActive = min(d.numSms, x11)
+		tailActive = min(d.numSms, x15)
+		tailDramStep = tailActive * k.tileBytes * dramShare / d.part9
 		if v.spillTraffic > 0 {
-			tailSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(tailActive*tailCtas*v.spillTraffic/d.part10, 2))
+			tailSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(tailActive*t.tailCtas*v.spillTraffic/d.part10, 2))
 		}
-		x12 := float64(tailActive * v.spillTraffic)
-		tailSpillL2Step = x12 / d.part11
-		tailSpillDramStep = x12 * tailSpillMiss / d.part9
-		tailThroughput = math.Sqrt(math.Sqrt(t.tailBusy))
-		tailStep = math.Sqrt(math.Sqrt(t.tailBusy + fourth(t.tailAlone)))
+		tailBusy = float64(fourth(t.tailCtas) * (v.onChip + fourth(t.tailL2Step) + fourth(tailDramStep) + fourth(t.tailRepeatStep) + fourth(t.tailSpillL2Step) + fourth(t.tailSpillDramStep)))
+		tailThroughput = math.Sqrt(math.Sqrt(tailBusy))
+		tailAlone = max(k.chainStep, (d.dramLatency+t.tailL2Step)/k.stepsAhead) + v.spillStep
+		tailStep = math.Sqrt(math.Sqrt(tailBusy + fourth(tailAlone)))
 		if k.timed > 0 {
 			tailFill = k.timedFixed
 		} else {
-			tailFill = d.part12 + float64(tailCtas*t.tailL2Step)
+			tailFill = d.part12 + float64(t.tailCtas*t.tailL2Step)
+		}
+		if k.timed > 0 {
+			if t.tailCtas > 1 {
+				x16 := fullChipLoop - chipLoop
+				tailLoop = chipLoop + float64(x16*min(1, (t.tailCtas-1)/k.part8))
+			} else {
+				x17 := chipLoop - oneLoop
+				tailLoop = oneLoop + float64(x17*(tailActive/d.numSms))
+			}
+		} else {
+			tailLoop = float64(t.steps * tailStep)
 		}
 		if k.timed > 0 {
 			tailEpilogue = 0
 		} else {
-			x13 := float64(tailCtas * k.blockM * k.blockN)
-			var x14 float64
+			x18 := float64(t.tailCtas * k.blockM * k.blockN)
+			var x19 float64
 			if k.splitK > 1 {
 				if k.reduceLaunches > 0 {
-					x14 = 0
+					x19 = 0
 				} else {
-					x14 = d.dramLatency + x13*d.accumulatorBytes*k.part10/d.epilogueBandwidth
+					x19 = d.dramLatency + x18*d.accumulatorBytes*k.part10/d.epilogueBandwidth
 				}
 			}
-			tailEpilogue = d.epilogueCycles + float64(x13*k.part9) + x14
+			tailEpilogue = d.epilogueCycles + float64(x18*k.part9) + x19
 		}
 	}
 	fill := float64(t.fullWaves*fullFill) + tailFill
+	loop := float64(t.fullWaves*fullLoop) + tailLoop
 	epilogue := float64(t.fullWaves*fullEpilogue) + tailEpilogue
 	var reduction float64
 	if k.splitK > 1 {
@@ -688,6 +711,7 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 			reduction = k.part13 + s.part2*k.part12/d.reduceBandwidth
 		}
 	}
+	dramTotal := dramBytes + float64(s.part2*k.outputBytes) + float64(t.steps*d.part9*(float64(t.fullWaves*v.ctasPerSm*t.fullSpillDramStep)+float64(t.tailCtas*t.tailSpillDramStep)))
 	limits := math.Sqrt(math.Sqrt(fourth(t.allWaves)+fourth(t.power)+fourth(t.dramFloor))) - t.allWaves
 	dst[0] = k.threads
 	dst[1] = in.registers
@@ -712,10 +736,10 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	dst[20] = in.familyLatency
 	dst[21] = k.tensorStep
 	dst[22] = k.tileBytes
-	dst[23] = k.sharedStep
-	dst[24] = k.issueStep
+	dst[23] = sharedStep
+	dst[24] = issueStep
 	dst[25] = lines
-	dst[26] = k.lineStep
+	dst[26] = lineStep
 	dst[27] = copyStep
 	dst[28] = v.spillTraffic
 	dst[29] = v.spillStep
@@ -724,76 +748,79 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	dst[32] = gridM
 	dst[33] = gridN
 	dst[34] = ctas
-	dst[35] = steps
+	dst[35] = t.steps
 	dst[36] = group
-	dst[37] = ctasOfSm
-	dst[38] = t.fullWaves
-	dst[39] = tailCtas
-	dst[40] = k.timed
-	dst[41] = in.timedCtas
-	dst[42] = in.one2048
-	dst[43] = in.one6144
-	dst[44] = in.chip2048
-	dst[45] = in.chip6144
-	dst[46] = in.fullChip2048
-	dst[47] = in.fullChip6144
-	dst[48] = k.timedFixed
-	dst[49] = k.onePace
-	dst[50] = k.oneLongPace
-	dst[51] = oneLoop
-	dst[52] = k.chipPace
-	dst[53] = k.chipLongPace
-	dst[54] = chipLoop
-	dst[55] = k.fullChipPace
-	dst[56] = k.fullChipLongPace
-	dst[57] = fullChipLoop
-	dst[58] = sweeps
-	dst[59] = rowGroups
-	dst[60] = missA
-	dst[61] = missB
-	dst[62] = dramBytes
-	dst[63] = dramShare
-	dst[64] = l2Hit
-	dst[65] = repeated
-	dst[66] = d.dramLatency
-	dst[67] = fullActive
-	dst[68] = t.fullL2Step
-	dst[69] = t.fullDramStep
-	dst[70] = t.fullRepeatStep
-	dst[71] = fullSpillMiss
-	dst[72] = fullSpillL2Step
-	dst[73] = fullSpillDramStep
-	dst[74] = t.fullBusy
-	dst[75] = fullThroughput
-	dst[76] = t.fullAlone
-	dst[77] = fullStep
-	dst[78] = fullFill
-	dst[79] = t.fullLoop
-	dst[80] = fullEpilogue
-	dst[81] = tailActive
-	dst[82] = t.tailL2Step
-	dst[83] = t.tailDramStep
-	dst[84] = t.tailRepeatStep
-	dst[85] = tailSpillMiss
-	dst[86] = tailSpillL2Step
-	dst[87] = tailSpillDramStep
-	dst[88] = t.tailBusy
-	dst[89] = tailThroughput
-	dst[90] = t.tailAlone
-	dst[91] = tailStep
-	dst[92] = tailFill
-	dst[93] = t.tailLoop
-	dst[94] = tailEpilogue
-	dst[95] = d.launch
-	dst[96] = fill
-	dst[97] = t.loop
-	dst[98] = epilogue
-	dst[99] = t.allWaves
-	dst[100] = t.power
-	dst[101] = t.dramFloor
-	dst[102] = reduction
-	dst[103] = limits
-	dst[104] = t.total
+	dst[37] = waves
+	dst[38] = t.ctasOfSm
+	dst[39] = active
+	dst[40] = t.fullWaves
+	dst[41] = t.tailCtas
+	dst[42] = k.timed
+	dst[43] = in.timedCtas
+	dst[44] = in.one2048
+	dst[45] = in.one6144
+	dst[46] = in.chip2048
+	dst[47] = in.chip6144
+	dst[48] = in.fullChip2048
+	dst[49] = in.fullChip6144
+	dst[50] = k.timedFixed
+	dst[51] = k.onePace
+	dst[52] = k.oneLongPace
+	dst[53] = oneLoop
+	dst[54] = k.chipPace
+	dst[55] = k.chipLongPace
+	dst[56] = chipLoop
+	dst[57] = k.fullChipPace
+	dst[58] = k.fullChipLongPace
+	dst[59] = fullChipLoop
+	dst[60] = sweeps
+	dst[61] = rowGroups
+	dst[62] = missA
+	dst[63] = missB
+	dst[64] = dramBytes
+	dst[65] = dramShare
+	dst[66] = l2Hit
+	dst[67] = repeated
+	dst[68] = d.dramLatency
+	dst[69] = fullActive
+	dst[70] = t.fullL2Step
+	dst[71] = fullDramStep
+	dst[72] = t.fullRepeatStep
+	dst[73] = fullSpillMiss
+	dst[74] = t.fullSpillL2Step
+	dst[75] = t.fullSpillDramStep
+	dst[76] = fullBusy
+	dst[77] = fullThroughput
+	dst[78] = fullAlone
+	dst[79] = fullStep
+	dst[80] = fullFill
+	dst[81] = fullLoop
+	dst[82] = fullEpilogue
+	dst[83] = tailActive
+	dst[84] = t.tailL2Step
+	dst[85] = tailDramStep
+	dst[86] = t.tailRepeatStep
+	dst[87] = tailSpillMiss
+	dst[88] = t.tailSpillL2Step
+	dst[89] = t.tailSpillDramStep
+	dst[90] = tailBusy
+	dst[91] = tailThroughput
+	dst[92] = tailAlone
+	dst[93] = tailStep
+	dst[94] = tailFill
+	dst[95] = tailLoop
+	dst[96] = tailEpilogue
+	dst[97] = d.launch
+	dst[98] = fill
+	dst[99] = loop
+	dst[100] = epilogue
+	dst[101] = t.allWaves
+	dst[102] = t.power
+	dst[103] = t.dramFloor
+	dst[104] = reduction
+	dst[105] = dramTotal
+	dst[106] = limits
+	dst[107] = t.total
 }
 
 // fourth returns the fourth power, with the bits of math.Pow(x, 4).

@@ -124,7 +124,7 @@ var kernelTerms = []Term{
 	},
 	{Name: "shared_bytes", Unit: bytes, Input: OfVariant, From: fromCompiler, Doc: "shared memory per CTA"},
 	{
-		Name: "ctas_per_sm", Unit: one, Doc: "CTAs that fit on an SM",
+		Name: "ctas_per_sm", Unit: one, Common: arch.CommonCTAsPerUnit, Doc: "CTAs that fit on an SM",
 		Formula: `max(1, min(
 			floor(register_file / (ceil(max(registers, 1) / register_granule) * register_granule * threads)),
 			floor((shared_memory_bytes + shared_reserved) / (shared_bytes + shared_reserved)),
@@ -269,8 +269,13 @@ var gridTerms = []Term{
 		Formula: "min(when(group_m > 0, group_m, default_group), grid_m)",
 	},
 	{
-		Name: "ctas_of_sm", Unit: one, Common: arch.CommonWaves, Doc: "CTAs of the busiest SM",
-		Formula: "cdiv(ctas, num_sms)",
+		Name: "waves", Unit: one, Common: arch.CommonWaves, Doc: "CTAs of the launch ÷ CTAs that fit on the device",
+		Formula: "ctas / (num_sms * ctas_per_sm)",
+	},
+	{Name: "ctas_of_sm", Unit: one, Doc: "CTAs of the busiest SM", Formula: "cdiv(ctas, num_sms)"},
+	{
+		Name: "active", Unit: one, Common: arch.CommonActiveUnits, Doc: "SMs at work, on average over the launch",
+		Formula: "ctas / ctas_of_sm",
 	},
 	{
 		Name: "full_waves", Unit: one, Doc: "waves in which the SM is full",

@@ -60,7 +60,7 @@ func wave(name, ctas, active string) []Term {
 	}
 	rename := strings.NewReplacer("wave_ctas", ctas, "wave_", name+"_")
 	out := []Term{{
-		Name: "wave_active", Unit: one, Common: arch.CommonActiveUnits, Formula: active, Doc: "SMs at work",
+		Name: "wave_active", Unit: one, Formula: active, Doc: "SMs at work",
 	}}
 	out = append(out, waveTerms...)
 	for i := range out {
@@ -184,6 +184,12 @@ var totalTerms = []Term{
 		Doc: "launches that add up the sums of a split K",
 		Formula: `when(reduce_launches > 0, reduce_launches * relaunch_seconds * clock
 			+ batch * m * n * (split_k * accumulator_bytes + output_bytes) / reduce_bandwidth, 0)`,
+	},
+	{
+		Name: "dram_total", Unit: bytes, Common: arch.CommonDRAMTotal,
+		Doc: "through DRAM: operands, output, local memory",
+		Formula: `dram_bytes + batch * m * n * output_bytes + steps * (dram_perf_ratio * dram_efficiency)
+			* (full_waves * ctas_per_sm * full_spill_dram_step + tail_ctas * tail_spill_dram_step)`,
 	},
 	{
 		Name: "limits", Unit: cycles, Kind: arch.KindShare, Doc: "what the power limit and DRAM's bandwidth add",

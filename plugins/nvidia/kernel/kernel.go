@@ -107,6 +107,9 @@ type Copies struct {
 	// AsyncA and AsyncB: they are asynchronous copies to shared memory, ahead of their use. Otherwise the data pass
 	// through registers.
 	AsyncA, AsyncB bool
+	// TransposedA and TransposedB: the elements of a line of the matrix go to different rows in shared memory. The
+	// writes of a warp then conflict.
+	TransposedA, TransposedB bool
 }
 
 // Reduction is the cost of adding up the sums of the CTAs that share a tile.

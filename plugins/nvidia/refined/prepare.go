@@ -83,7 +83,17 @@ func (m *Model) setLoop(in *kernelInputs, loop kernel.Loop) {
 
 // setCopies counts the instructions of the CTA's warps.
 func setCopies(in *kernelInputs, copies kernel.Copies, c *gemm.Config) {
-	in.copies = float64((copies.CountA + copies.CountB) * c.NumWarps)
+	in.syncCopies, in.transposedCopies = 0, 0
+	add := func(count int, async, transposed bool) {
+		if !async {
+			in.syncCopies += float64(count * c.NumWarps)
+		}
+		if transposed {
+			in.transposedCopies += float64(count * c.NumWarps)
+		}
+	}
+	add(copies.CountA, copies.AsyncA, copies.TransposedA)
+	add(copies.CountB, copies.AsyncB, copies.TransposedB)
 }
 
 func setTiming(in *kernelInputs, t *kernel.Timing) {

@@ -33,6 +33,7 @@ type device struct {
 	spillBandwidth    float64 // spill_bandwidth
 	hotLineBandwidth  float64 // hot_line_bandwidth
 	copyRate          float64 // copy_rate
+	transposedRate    float64 // transposed_rate
 	storeRate         float64 // store_rate
 	relaunchSeconds   float64 // relaunch_seconds
 	reduceBandwidth   float64 // reduce_bandwidth
@@ -89,6 +90,7 @@ func (d *device) compute(value func(name string) float64) {
 	d.spillBandwidth = value("spill_bandwidth")
 	d.hotLineBandwidth = value("hot_line_bandwidth")
 	d.copyRate = value("copy_rate")
+	d.transposedRate = value("transposed_rate")
 	d.storeRate = value("store_rate")
 	d.relaunchSeconds = value("relaunch_seconds")
 	d.reduceBandwidth = value("reduce_bandwidth")
@@ -131,39 +133,40 @@ func (s *sizes) compute() {
 
 // kernelInputs is set by hand.
 type kernelInputs struct {
-	elementBytes   float64 // element_bytes
-	outputBytes    float64 // output_bytes
-	transA         float64 // trans_a
-	transB         float64 // trans_b
-	blockM         float64 // block_m
-	blockN         float64 // block_n
-	blockK         float64 // block_k
-	numWarps       float64 // num_warps
-	numStages      float64 // num_stages
-	splitK         float64 // split_k
-	wgmma          float64 // wgmma
-	fma            float64 // fma
-	rate           float64 // rate
-	instructionK   float64 // instruction_k
-	warpsM         float64 // warps_m
-	warpsN         float64 // warps_n
-	warpsK         float64 // warps_k
-	unbuffered     float64 // unbuffered
-	repeatM        float64 // repeat_m
-	repeatN        float64 // repeat_n
-	copies         float64 // copies
-	storeBytes     float64 // store_bytes
-	reduceLaunches float64 // reduce_launches
-	familySlots    float64 // family_slots
-	familyLatency  float64 // family_latency
-	timed          float64 // timed
-	timedCtas      float64 // timed_ctas
-	one2048        float64 // one_2048
-	one6144        float64 // one_6144
-	chip2048       float64 // chip_2048
-	chip6144       float64 // chip_6144
-	fullChip2048   float64 // full_chip_2048
-	fullChip6144   float64 // full_chip_6144
+	elementBytes     float64 // element_bytes
+	outputBytes      float64 // output_bytes
+	transA           float64 // trans_a
+	transB           float64 // trans_b
+	blockM           float64 // block_m
+	blockN           float64 // block_n
+	blockK           float64 // block_k
+	numWarps         float64 // num_warps
+	numStages        float64 // num_stages
+	splitK           float64 // split_k
+	wgmma            float64 // wgmma
+	fma              float64 // fma
+	rate             float64 // rate
+	instructionK     float64 // instruction_k
+	warpsM           float64 // warps_m
+	warpsN           float64 // warps_n
+	warpsK           float64 // warps_k
+	unbuffered       float64 // unbuffered
+	repeatM          float64 // repeat_m
+	repeatN          float64 // repeat_n
+	syncCopies       float64 // sync_copies
+	transposedCopies float64 // transposed_copies
+	storeBytes       float64 // store_bytes
+	reduceLaunches   float64 // reduce_launches
+	familySlots      float64 // family_slots
+	familyLatency    float64 // family_latency
+	timed            float64 // timed
+	timedCtas        float64 // timed_ctas
+	one2048          float64 // one_2048
+	one6144          float64 // one_6144
+	chip2048         float64 // chip_2048
+	chip6144         float64 // chip_6144
+	fullChip2048     float64 // full_chip_2048
+	fullChip6144     float64 // full_chip_6144
 }
 
 // kernelTerms holds what depends on the kernel, and not on the sizes of the problem.
@@ -263,7 +266,7 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	}
 	lines := x19 + x21
 	lineStep := lines / d.lineRate
-	copyStep := in.copies / d.copyRate
+	copyStep := in.syncCopies/d.copyRate + in.transposedCopies/d.transposedRate
 	var x23 float64
 	if in.wgmma+in.fma > 0 {
 		x23 = tensorStep
@@ -273,7 +276,7 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	}
 	var x25 float64
 	if in.unbuffered > 0 {
-		x25 = d.loadLatency
+		x25 = d.loadLatency + copyStep
 	}
 	chainStep := x23 + issueStep + x25
 	var timedFixed, onePace, oneLongPace, chipPace, chipLongPace, fullChipPace, fullChipLongPace float64
@@ -591,7 +594,7 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	}
 	lines := x4 + x6
 	lineStep := lines / d.lineRate
-	copyStep := in.copies / d.copyRate
+	copyStep := in.syncCopies/d.copyRate + in.transposedCopies/d.transposedRate
 	gridM := math.Ceil(s.m / k.blockM)
 	gridN := math.Ceil(s.n / k.blockN)
 	ctas := float64(gridM * gridN * s.batch * k.splitK)
@@ -729,98 +732,99 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	dst[13] = in.unbuffered
 	dst[14] = k.repeatM
 	dst[15] = k.repeatN
-	dst[16] = in.copies
-	dst[17] = in.storeBytes
-	dst[18] = k.reduceLaunches
-	dst[19] = in.familySlots
-	dst[20] = in.familyLatency
-	dst[21] = k.tensorStep
-	dst[22] = k.tileBytes
-	dst[23] = sharedStep
-	dst[24] = issueStep
-	dst[25] = lines
-	dst[26] = lineStep
-	dst[27] = copyStep
-	dst[28] = v.spillTraffic
-	dst[29] = v.spillStep
-	dst[30] = v.onChip
-	dst[31] = k.chainStep
-	dst[32] = gridM
-	dst[33] = gridN
-	dst[34] = ctas
-	dst[35] = t.steps
-	dst[36] = group
-	dst[37] = waves
-	dst[38] = t.ctasOfSm
-	dst[39] = active
-	dst[40] = t.fullWaves
-	dst[41] = t.tailCtas
-	dst[42] = k.timed
-	dst[43] = in.timedCtas
-	dst[44] = in.one2048
-	dst[45] = in.one6144
-	dst[46] = in.chip2048
-	dst[47] = in.chip6144
-	dst[48] = in.fullChip2048
-	dst[49] = in.fullChip6144
-	dst[50] = k.timedFixed
-	dst[51] = k.onePace
-	dst[52] = k.oneLongPace
-	dst[53] = oneLoop
-	dst[54] = k.chipPace
-	dst[55] = k.chipLongPace
-	dst[56] = chipLoop
-	dst[57] = k.fullChipPace
-	dst[58] = k.fullChipLongPace
-	dst[59] = fullChipLoop
-	dst[60] = sweeps
-	dst[61] = rowGroups
-	dst[62] = missA
-	dst[63] = missB
-	dst[64] = dramBytes
-	dst[65] = dramShare
-	dst[66] = l2Hit
-	dst[67] = repeated
-	dst[68] = d.dramLatency
-	dst[69] = fullActive
-	dst[70] = t.fullL2Step
-	dst[71] = fullDramStep
-	dst[72] = t.fullRepeatStep
-	dst[73] = fullSpillMiss
-	dst[74] = t.fullSpillL2Step
-	dst[75] = t.fullSpillDramStep
-	dst[76] = fullBusy
-	dst[77] = fullThroughput
-	dst[78] = fullAlone
-	dst[79] = fullStep
-	dst[80] = fullFill
-	dst[81] = fullLoop
-	dst[82] = fullEpilogue
-	dst[83] = tailActive
-	dst[84] = t.tailL2Step
-	dst[85] = tailDramStep
-	dst[86] = t.tailRepeatStep
-	dst[87] = tailSpillMiss
-	dst[88] = t.tailSpillL2Step
-	dst[89] = t.tailSpillDramStep
-	dst[90] = tailBusy
-	dst[91] = tailThroughput
-	dst[92] = tailAlone
-	dst[93] = tailStep
-	dst[94] = tailFill
-	dst[95] = tailLoop
-	dst[96] = tailEpilogue
-	dst[97] = d.launch
-	dst[98] = fill
-	dst[99] = loop
-	dst[100] = epilogue
-	dst[101] = t.allWaves
-	dst[102] = t.power
-	dst[103] = t.dramFloor
-	dst[104] = reduction
-	dst[105] = dramTotal
-	dst[106] = limits
-	dst[107] = t.total
+	dst[16] = in.syncCopies
+	dst[17] = in.transposedCopies
+	dst[18] = in.storeBytes
+	dst[19] = k.reduceLaunches
+	dst[20] = in.familySlots
+	dst[21] = in.familyLatency
+	dst[22] = k.tensorStep
+	dst[23] = k.tileBytes
+	dst[24] = sharedStep
+	dst[25] = issueStep
+	dst[26] = lines
+	dst[27] = lineStep
+	dst[28] = copyStep
+	dst[29] = v.spillTraffic
+	dst[30] = v.spillStep
+	dst[31] = v.onChip
+	dst[32] = k.chainStep
+	dst[33] = gridM
+	dst[34] = gridN
+	dst[35] = ctas
+	dst[36] = t.steps
+	dst[37] = group
+	dst[38] = waves
+	dst[39] = t.ctasOfSm
+	dst[40] = active
+	dst[41] = t.fullWaves
+	dst[42] = t.tailCtas
+	dst[43] = k.timed
+	dst[44] = in.timedCtas
+	dst[45] = in.one2048
+	dst[46] = in.one6144
+	dst[47] = in.chip2048
+	dst[48] = in.chip6144
+	dst[49] = in.fullChip2048
+	dst[50] = in.fullChip6144
+	dst[51] = k.timedFixed
+	dst[52] = k.onePace
+	dst[53] = k.oneLongPace
+	dst[54] = oneLoop
+	dst[55] = k.chipPace
+	dst[56] = k.chipLongPace
+	dst[57] = chipLoop
+	dst[58] = k.fullChipPace
+	dst[59] = k.fullChipLongPace
+	dst[60] = fullChipLoop
+	dst[61] = sweeps
+	dst[62] = rowGroups
+	dst[63] = missA
+	dst[64] = missB
+	dst[65] = dramBytes
+	dst[66] = dramShare
+	dst[67] = l2Hit
+	dst[68] = repeated
+	dst[69] = d.dramLatency
+	dst[70] = fullActive
+	dst[71] = t.fullL2Step
+	dst[72] = fullDramStep
+	dst[73] = t.fullRepeatStep
+	dst[74] = fullSpillMiss
+	dst[75] = t.fullSpillL2Step
+	dst[76] = t.fullSpillDramStep
+	dst[77] = fullBusy
+	dst[78] = fullThroughput
+	dst[79] = fullAlone
+	dst[80] = fullStep
+	dst[81] = fullFill
+	dst[82] = fullLoop
+	dst[83] = fullEpilogue
+	dst[84] = tailActive
+	dst[85] = t.tailL2Step
+	dst[86] = tailDramStep
+	dst[87] = t.tailRepeatStep
+	dst[88] = tailSpillMiss
+	dst[89] = t.tailSpillL2Step
+	dst[90] = t.tailSpillDramStep
+	dst[91] = tailBusy
+	dst[92] = tailThroughput
+	dst[93] = tailAlone
+	dst[94] = tailStep
+	dst[95] = tailFill
+	dst[96] = tailLoop
+	dst[97] = tailEpilogue
+	dst[98] = d.launch
+	dst[99] = fill
+	dst[100] = loop
+	dst[101] = epilogue
+	dst[102] = t.allWaves
+	dst[103] = t.power
+	dst[104] = t.dramFloor
+	dst[105] = reduction
+	dst[106] = dramTotal
+	dst[107] = limits
+	dst[108] = t.total
 }
 
 // fourth returns the fourth power, with the bits of math.Pow(x, 4).

@@ -166,8 +166,12 @@ var kernelTerms = []Term{
 		Doc: "1 if columns of a tile beyond the matrix load its last column of B again",
 	},
 	{
-		Name: "copies", Unit: one, Input: OfKernel, From: fromFamily,
-		Doc: "copy instructions of all warps in a K step, of up to 16 bytes per thread",
+		Name: "sync_copies", Unit: one, Input: OfKernel, From: fromFamily,
+		Doc: "loads of all warps in a K step that pass through registers",
+	},
+	{
+		Name: "transposed_copies", Unit: one, Input: OfKernel, From: fromFamily,
+		Doc: "copies of all warps in a K step that transpose an operand element by element",
 	},
 	{
 		Name: "store_bytes", Unit: bytes, Input: OfKernel, From: fromFamily, Doc: "of the output that a thread stores at a time",
@@ -221,7 +225,8 @@ var stepTerms = []Term{
 				block_k * ceil(block_n * element_bytes / line_bytes))`,
 	},
 	{Name: "line_step", Unit: cycles, Doc: "copies: cache lines through the load path", Formula: "lines / line_rate"},
-	{Name: "copy_step", Unit: cycles, Doc: "copies: instructions", Formula: "copies / copy_rate"},
+	{Name: "copy_step", Unit: cycles, Doc: "copies of narrow accesses: instructions",
+		Formula: "sync_copies / copy_rate + transposed_copies / transposed_rate"},
 	{
 		Name: "spill_traffic", Unit: bytes, Doc: "local memory, written and read in a K step",
 		Formula: "2 * spill_bytes * threads",
@@ -239,7 +244,7 @@ var stepTerms = []Term{
 		Name: "chain_step", Unit: cycles, Doc: "dependent instructions of one CTA",
 		Formula: `when(wgmma + fma > 0, tensor_step,
 			max(block_k / instruction_k / warps_k * (mma_latency + ldmatrix_latency), tensor_step) + family_latency)
-			+ issue_step + when(unbuffered > 0, load_latency, 0)`,
+			+ issue_step + when(unbuffered > 0, load_latency + copy_step, 0)`,
 	},
 }
 

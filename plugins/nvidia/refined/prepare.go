@@ -74,6 +74,8 @@ func setInputs(in *kernelInputs, p *gemm.Problem, c *gemm.Config) {
 
 func (m *Model) setLoop(in *kernelInputs, loop kernel.Loop) {
 	in.wgmma, in.unbuffered = truth(loop.WGMMA), truth(loop.Unbuffered)
+	in.serial, in.interleaved = truth(loop.Serial), truth(loop.Interleaved)
+	in.wgmmaN = float64(loop.Columns)
 	in.fma = truth(loop.Multiplies == gemm.FP32)
 	in.rate = m.rates[loop.Multiplies]
 	in.instructionK = gpu.StepBytes / float64(loop.Multiplies.Bytes())

@@ -206,6 +206,10 @@ var fittedMMA = []kernel.Quantity{
 
 var fittedSweeps = []kernel.Quantity{
 	{
+		Name: "interleaved_share", Value: 0.45, Unit: one, Low: 0.05, High: 1, Without: 0,
+		Doc: "share of the time of copies that the matrix instructions wait for, if addresses are computed between them",
+	},
+	{
 		Name: "copy_rate", Value: 0.125, Unit: one, Low: 0.02, High: 1, Without: unlimited,
 		Doc: "loads through registers, each with its store to shared memory, that an SM does per cycle",
 	},

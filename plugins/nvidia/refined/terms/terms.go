@@ -139,6 +139,15 @@ var kernelTerms = []Term{
 		Doc: "1 for FMA instructions instead of matrix instructions",
 	},
 	{
+		Name: "serial", Unit: one, Input: OfKernel, From: fromFamily,
+		Doc: "1 if each matrix instruction waits for the one before, and the copies for the last",
+	},
+	{
+		Name: "interleaved", Unit: one, Input: OfKernel, From: fromFamily,
+		Doc: "1 if addresses are computed between the copies",
+	},
+	{Name: "wgmma_n", Unit: one, Input: OfKernel, From: fromFamily, Doc: "columns of a wgmma"},
+	{
 		Name: "rate", Unit: one, Input: OfKernel, From: "from the peak rates of the device",
 		Doc: "rate of the type that is multiplied ÷ rate of fp16",
 	},
@@ -196,7 +205,7 @@ var stepTerms = []Term{
 		Name: "tensor_step", Unit: cycles, Kind: arch.KindStep, Common: arch.CommonComputeStep, Doc: "tensor cores",
 		Formula: `when(wgmma > 0,
 			` + instructions + `
-				* max(2 * wgmma_m * (block_n / warps_n) * instruction_k / (tensor_rate * rate), wgmma_cycles),
+				* max(2 * wgmma_m * wgmma_n * instruction_k / (tensor_rate * rate), wgmma_cycles),
 			num_warps * ` + warpM + ` * ` + warpN + ` * (block_k / warps_k)
 				* 2 / (tensor_rate * rate * when(fma > 0, 1, mma_sync_share)))`,
 	},
@@ -207,7 +216,7 @@ var stepTerms = []Term{
 	{
 		Name: "shared_step", Unit: cycles, Doc: "shared memory: copies in, operands out",
 		Formula: `(when(wgmma > 0,
-			` + instructions + ` * (wgmma_m + block_n / warps_n) * instruction_k * element_bytes,
+			` + instructions + ` * (wgmma_m + wgmma_n) * instruction_k * element_bytes,
 			num_warps * (` + warpM + ` + ` + warpN + `) * (block_k / warps_k) * element_bytes)
 			+ tile_bytes) / shared_bandwidth`,
 	},
@@ -242,7 +251,7 @@ var stepTerms = []Term{
 	},
 	{
 		Name: "chain_step", Unit: cycles, Doc: "dependent instructions of one CTA",
-		Formula: `when(wgmma + fma > 0, tensor_step,
+		Formula: `when(wgmma + fma > 0, tensor_step + (serial + interleaved * interleaved_share) * line_step,
 			max(block_k / instruction_k / warps_k * (mma_latency + ldmatrix_latency), tensor_step) + family_latency)
 			+ issue_step + when(unbuffered > 0, load_latency + copy_step, 0)`,
 	},
@@ -251,7 +260,7 @@ var stepTerms = []Term{
 const (
 	// instructions is how many wgmma a K step takes: warpgroups divide the rows first, and those that share rows divide
 	// the columns.
-	instructions = "block_m / wgmma_m * warps_n * (block_k / instruction_k)"
+	instructions = "block_m / wgmma_m * (block_n / wgmma_n) * (block_k / instruction_k)"
 	// warpM and warpN are the part of the tile that a warp computes with mma.sync.
 	warpM = "max(block_m / warps_m, mma_m)"
 	warpN = "max(block_n / warps_n, mma_n)"

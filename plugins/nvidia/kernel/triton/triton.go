@@ -151,15 +151,12 @@ const (
 
 // serial reports whether ptxas makes each wgmma of a kernel wait for the one before.
 func serial(o kernel.Operands, c *gemm.Config) bool {
-	if c.BlockM*c.BlockN >= 32*c.NumWarps*serialAccumulators {
+	if o.DType == gemm.INT8 || c.BlockM*c.BlockN >= 32*c.NumWarps*serialAccumulators {
 		return true
 	}
 	columns := serialColumns
-	switch o.DType {
-	case gemm.TF32:
+	if o.DType == gemm.TF32 {
 		columns = serialColumnsTF32
-	case gemm.INT8:
-		return false
 	}
 	return o.BMajor == gemm.MajorK && c.NumWarps == serialWarps && c.BlockN == columns
 }

@@ -11,7 +11,11 @@ import (
 
 // TileSpace is the candidate list of a model that distinguishes only tiles. SortLaunches chooses among the launches
 // of a tile.
-func (f Family) TileSpace() arch.Space { return f.Space() }
+func (f Family) TileSpace() arch.Space {
+	s := f.Space()
+	s.SplitK = []int{1}
+	return s
+}
 
 // CheckTile is Check.
 func (Family) CheckTile(d *gpu.Device, o kernel.Operands, c *gemm.Config) (arch.Reason, string) {

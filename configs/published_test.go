@@ -65,8 +65,8 @@ func (p published) curveMedian(t *testing.T, benchmark, device string, lo, hi fl
 	return (ys[len(ys)/2] + ys[(len(ys)-1)/2]) / 2
 }
 
-// perSM returns the bandwidth in GB/s of one fully occupied SM, from the triad curve at 12.5 % occupancy of all SMs, each
-// of which holds 2048 threads. The row is found by its threads: the curve of the H100 PCIe calls these 25 %.
+// perSM returns the bandwidth in GB/s of one fully occupied SM, from the triad curve at 12.5 % occupancy of all SMs,
+// each of which holds 2048 threads. The row is found by its threads: the curve of the H100 PCIe calls these 25 %.
 func (p published) perSM(t *testing.T, device string, sms float64) float64 {
 	t.Helper()
 	for _, r := range p.rrze {

@@ -2,11 +2,11 @@ package formula
 
 import "github.com/origami-gemm/origami/core/arch"
 
-// Entering reports which terms of a row enter the total of its kernel. A term does not if only the branch of a condition
-// that is not taken names it, or if what it is part of is zero: the steps of a kernel that was timed by itself, a last
-// wave that does not exist. A term that no total depends on is for the reader; it counts like the terms that it is
-// computed from, and always if models have it in common. values is what Values returns. The result is nil if the total
-// is prose, which says nothing.
+// Entering reports which terms of a row enter the total of its kernel. A term does not if only the branch of a
+// condition that is not taken names it, or if what it is part of is zero: the steps of a kernel that was timed by
+// itself, a last wave that does not exist. A term that no total depends on is for the reader. It counts like the terms
+// that it is computed from, and always if models have it in common. values is what Values returns. The result is nil if
+// the total is prose, which says nothing.
 func Entering(d *arch.Description, values map[string]float64) []bool {
 	t := tracer{
 		terms: make(map[string]int, len(d.Terms)), parsed: make([]*Expr, len(d.Terms)), values: over(values),

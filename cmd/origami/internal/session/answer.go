@@ -192,7 +192,8 @@ func Ask(ctx context.Context, a arch.Architecture, problems []gemm.Problem, q Qu
 	for i := range results {
 		r := &results[i]
 		answers[i] = Answer{
-			Arch: d, Kernel: kernel, Problem: problems[i], DRAMPeak: dramPeak(a), Feasible: r.Feasible, Rejected: r.Rejected, Err: r.Err,
+			Arch: d, Kernel: kernel, Problem: problems[i], DRAMPeak: dramPeak(a),
+			Feasible: r.Feasible, Rejected: r.Rejected, Err: r.Err,
 		}
 		if err := answers[i].fill(ctx, a, space, q, r); err != nil {
 			answers[i].Err, answers[i].Entries = err, nil

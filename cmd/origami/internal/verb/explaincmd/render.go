@@ -183,7 +183,7 @@ func writeRecords(s *iostreams.Streams, f render.Format, e *Explanation) error {
 			share = render.Exact(float64(*t.Share))
 		}
 		if t.Used != nil {
-			t.Kind = "unused"
+			t.Doc = "does not enter the total; " + t.Doc
 		}
 		keep(row(t.Kind, t.name, t.text, t.Unit, share, "", t.Formula, t.Substituted, t.Doc, t.Source))
 	}

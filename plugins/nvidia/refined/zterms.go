@@ -217,9 +217,9 @@ type kernelTerms struct {
 	fullChipPace     float64 // full_chip_pace
 	fullChipLongPace float64 // full_chip_long_pace
 	part8            float64 // repeat_m + repeat_n
-	part9            float64 // max(timed_ctas - 1, 1)
-	part10           float64 // max(when(0 < reduce_launches, accumulator_bytes, output_bytes) / epilogue_bandwidth, output_bytes / store_bytes / 32 / store_rate)
-	part11           float64 // 1 + split_k
+	part9            float64 // max(when(0 < reduce_launches, accumulator_bytes, output_bytes) / epilogue_bandwidth, output_bytes / store_bytes / 32 / store_rate)
+	part10           float64 // 1 + split_k
+	part11           float64 // max(timed_ctas - 1, 1)
 	part12           float64 // tdp * (1 - fma)
 	part14           float64 // reduce_launches * relaunch_seconds * clock
 	part13           float64 // split_k * accumulator_bytes + output_bytes
@@ -356,15 +356,15 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	k.fullChipLongPace = fullChipLongPace
 	x34 := in.repeatM + in.repeatN
 	k.part8 = x34
-	k.part9 = max(in.timedCtas-1, 1)
 	var x35 float64
 	if in.reduceLaunches > 0 {
 		x35 = d.accumulatorBytes
 	} else {
 		x35 = in.outputBytes
 	}
-	k.part10 = max(x35/d.epilogueBandwidth, in.outputBytes/in.storeBytes/32/d.storeRate)
-	k.part11 = 1 + in.splitK
+	k.part9 = max(x35/d.epilogueBandwidth, in.outputBytes/in.storeBytes/32/d.storeRate)
+	k.part10 = 1 + in.splitK
+	k.part11 = max(in.timedCtas-1, 1)
 	x36 := float64(d.tdp * (1 - in.fma))
 	k.part12 = x36
 	k.part14 = float64(in.reduceLaunches * d.relaunchSeconds * d.clock)
@@ -388,8 +388,8 @@ type variantTerms struct {
 	hidden       float64 // hidden
 	part2        float64 // pow(ctas_per_sm, 4)
 	part3        float64 // chain_step + spill_step
-	part4        float64 // min(1, (ctas_per_sm - 1) / max(timed_ctas - 1, 1))
-	part5        float64 // when(0 < timed, 0, ctas_per_sm * block_m * block_n * max(when(0 < reduce_launches, accumulator_bytes, output_bytes) / epilogue_bandwidth, output_bytes / store_bytes / 32 / store_rate) + when(1 < split_k, when(0 < reduce_launches, 0, dram_latency + ctas_per_sm * block_m * block_n * accumulator_bytes * (1 + split_k) / epilogue_bandwidth), 0))
+	part4        float64 // ctas_per_sm * block_m * block_n * max(when(0 < reduce_launches, accumulator_bytes, output_bytes) / epilogue_bandwidth, output_bytes / store_bytes / 32 / store_rate) + when(1 < split_k, when(0 < reduce_launches, 0, dram_latency + ctas_per_sm * block_m * block_n * accumulator_bytes * (1 + split_k) / epilogue_bandwidth), 0)
+	part5        float64 // min(1, (ctas_per_sm - 1) / max(timed_ctas - 1, 1))
 	part6        float64 // 1 - hidden
 }
 
@@ -398,12 +398,7 @@ func (v *variantTerms) compute(in *inputs, d *device, k *kernelTerms) {
 	spillTraffic := float64(2 * in.spillBytes * k.threads)
 	spillStep := spillTraffic / d.spillBandwidth
 	onChip := k.part2 + fourth(spillStep)
-	var hidden float64
-	if k.timed > 0 {
-		hidden = 0
-	} else {
-		hidden = float64(d.fillOverlap * (1 - 1/ctasPerSm))
-	}
+	hidden := float64(d.fillOverlap * (1 - 1/ctasPerSm))
 	v.ctasPerSm = ctasPerSm
 	v.spillTraffic = spillTraffic
 	v.spillStep = spillStep
@@ -412,23 +407,17 @@ func (v *variantTerms) compute(in *inputs, d *device, k *kernelTerms) {
 	v.hidden = hidden
 	v.part2 = fourth(ctasPerSm)
 	v.part3 = k.chainStep + spillStep
-	v.part4 = min(1, (ctasPerSm-1)/k.part9)
-	var x1 float64
-	if k.timed > 0 {
-		x1 = 0
-	} else {
-		x2 := float64(ctasPerSm * k.blockM * k.blockN)
-		var x3 float64
-		if k.splitK > 1 {
-			if k.reduceLaunches > 0 {
-				x3 = 0
-			} else {
-				x3 = d.dramLatency + x2*d.accumulatorBytes*k.part11/d.epilogueBandwidth
-			}
+	x1 := float64(ctasPerSm * k.blockM * k.blockN)
+	var x2 float64
+	if k.splitK > 1 {
+		if k.reduceLaunches > 0 {
+			x2 = 0
+		} else {
+			x2 = d.dramLatency + x1*d.accumulatorBytes*k.part10/d.epilogueBandwidth
 		}
-		x1 = float64(x2*k.part10) + x3
 	}
-	v.part5 = x1
+	v.part4 = float64(x1*k.part9) + x2
+	v.part5 = min(1, (ctasPerSm-1)/k.part11)
 	v.part6 = 1 - hidden
 }
 
@@ -513,7 +502,7 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms) {
 	x11 := float64(active * v.spillTraffic)
 	spillL2Step := x11 / d.part9
 	busy := v.onChip + fourth(lineStep) + fourth(l2Step) + fourth(dramStep) + fourth(repeatStep) + fourth(spillL2Step)
-	var fullSpillMiss, fullSpillDramStep, fullBusy, fullThroughput, fullLatency, fullAlone, fullStep, fullFirstStep, fullFill, fullPaced, fullLoop, fullEpilogue float64
+	var fullSpillMiss, fullSpillDramStep, fullBusy, fullThroughput, fullLatency, fullAlone, fullStep, fullFirstStep, fullFill, fullLoop, fullEpilogue float64
 	if fullWaves > 0 {
 		if v.spillTraffic > 0 {
 			fullSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(active*v.ctasPerSm*v.spillTraffic/d.part10, 2))
@@ -528,28 +517,25 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms) {
 		x14 := fourth(fullAlone)
 		fullStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(fullBusy*fullBusy) + float64(x14*x14))))
 		fullFirstStep = max(fullThroughput, v.part3)
-		if k.timed > 0 {
-			fullFill = k.timedFixed
-		} else {
-			fullFill = d.prologueCycles + fullLatency + float64(v.ctasPerSm*l2Step)
-		}
+		fullFill = d.prologueCycles + fullLatency + float64(v.ctasPerSm*l2Step)
+		x15 := min(steps, k.stepsAhead)
+		x16 := max(steps-k.stepsAhead, 0)
+		fullLoop = float64(x15*fullFirstStep) + float64(x16*fullStep)
+		fullEpilogue = v.part4
+	}
+	var fullPaced, fullTimed float64
+	if k.timed*fullWaves > 0 {
 		if v.ctasPerSm > 1 {
-			x15 := fullChipLoop - chipLoop
-			fullPaced = chipLoop + float64(x15*v.part4)
+			x17 := fullChipLoop - chipLoop
+			fullPaced = chipLoop + float64(x17*v.part5)
 		} else {
 			fullPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
-		if k.timed > 0 {
-			x16 := max(steps-k.stepsAhead, 0)
-			fullLoop = max(x16*x13, math.Sqrt(math.Sqrt(fourth(fullPaced)+fourth(steps*v.ctasPerSm*dramStep))))
-		} else {
-			x17 := min(steps, k.stepsAhead)
-			x18 := max(steps-k.stepsAhead, 0)
-			fullLoop = float64(x17*fullFirstStep) + float64(x18*fullStep)
-		}
-		fullEpilogue = v.part5
+		x18 := max(steps-k.stepsAhead, 0)
+		x19 := fullLatency / k.stepsAhead
+		fullTimed = k.timedFixed + max(x18*x19, math.Sqrt(math.Sqrt(fourth(fullPaced)+fourth(steps*v.ctasPerSm*dramStep))))
 	}
-	var tailSpillMiss, tailSpillDramStep, tailBusy, tailThroughput, tailLatency, tailAlone, tailStep, tailFirstStep, tailFill, tailPaced, tailLoop, tailEpilogue float64
+	var tailSpillMiss, tailSpillDramStep, tailBusy, tailThroughput, tailLatency, tailAlone, tailStep, tailFirstStep, tailFill, tailLoop, tailEpilogue float64
 	if tailCtas > 0 {
 		if v.spillTraffic > 0 {
 			tailSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(active*tailCtas*v.spillTraffic/d.part10, 2))
@@ -557,51 +543,50 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms) {
 		tailSpillDramStep = x11 * tailSpillMiss / d.part8
 		tailBusy = float64(fourth(tailCtas) * (busy + fourth(tailSpillDramStep)))
 		tailThroughput = math.Sqrt(math.Sqrt(tailBusy))
-		x19 := float64(idleLatency * idleLatency)
-		tailLatency = (idleLatency + math.Sqrt(x19+float64(d.part11*(tailCtas*dramStep*k.stepsAhead)))) / 2
-		x20 := tailLatency / k.stepsAhead
-		tailAlone = max(k.chainStep, x20) + v.spillStep
-		x21 := fourth(tailAlone)
-		tailStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(tailBusy*tailBusy) + float64(x21*x21))))
+		x20 := float64(idleLatency * idleLatency)
+		tailLatency = (idleLatency + math.Sqrt(x20+float64(d.part11*(tailCtas*dramStep*k.stepsAhead)))) / 2
+		x21 := tailLatency / k.stepsAhead
+		tailAlone = max(k.chainStep, x21) + v.spillStep
+		x22 := fourth(tailAlone)
+		tailStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(tailBusy*tailBusy) + float64(x22*x22))))
 		tailFirstStep = max(tailThroughput, v.part3)
-		if k.timed > 0 {
-			tailFill = k.timedFixed
-		} else {
-			tailFill = d.prologueCycles + tailLatency + float64(tailCtas*l2Step)
+		tailFill = d.prologueCycles + tailLatency + float64(tailCtas*l2Step)
+		x23 := min(steps, k.stepsAhead)
+		x24 := max(steps-k.stepsAhead, 0)
+		tailLoop = float64(x23*tailFirstStep) + float64(x24*tailStep)
+		x25 := float64(tailCtas * k.blockM * k.blockN)
+		var x26 float64
+		if k.splitK > 1 {
+			if k.reduceLaunches > 0 {
+				x26 = 0
+			} else {
+				x26 = d.dramLatency + x25*d.accumulatorBytes*k.part10/d.epilogueBandwidth
+			}
 		}
+		tailEpilogue = float64(x25*k.part9) + x26
+	}
+	var tailPaced, tailTimed float64
+	if k.timed*tailCtas > 0 {
 		if tailCtas > 1 {
-			x22 := fullChipLoop - chipLoop
-			tailPaced = chipLoop + float64(x22*min(1, (tailCtas-1)/k.part9))
+			x27 := fullChipLoop - chipLoop
+			tailPaced = chipLoop + float64(x27*min(1, (tailCtas-1)/k.part11))
 		} else {
 			tailPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
-		if k.timed > 0 {
-			x23 := max(steps-k.stepsAhead, 0)
-			tailLoop = max(x23*x20, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(steps*tailCtas*dramStep))))
-		} else {
-			x24 := min(steps, k.stepsAhead)
-			x25 := max(steps-k.stepsAhead, 0)
-			tailLoop = float64(x24*tailFirstStep) + float64(x25*tailStep)
-		}
-		if k.timed > 0 {
-			tailEpilogue = 0
-		} else {
-			x26 := float64(tailCtas * k.blockM * k.blockN)
-			var x27 float64
-			if k.splitK > 1 {
-				if k.reduceLaunches > 0 {
-					x27 = 0
-				} else {
-					x27 = d.dramLatency + x26*d.accumulatorBytes*k.part11/d.epilogueBandwidth
-				}
-			}
-			tailEpilogue = float64(x26*k.part10) + x27
-		}
+		x28 := max(steps-k.stepsAhead, 0)
+		x29 := tailLatency / k.stepsAhead
+		tailTimed = k.timedFixed + max(x28*x29, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(steps*tailCtas*dramStep))))
 	}
 	fill := float64(v.hidden*max(fullFill, tailFill)) + float64(v.part6*(float64(fullWaves*fullFill)+tailFill))
 	loop := float64(fullWaves*fullLoop) + tailLoop
 	epilogue := float64(fullWaves*fullEpilogue) + tailEpilogue
-	allWaves := fill + loop + epilogue
+	var allWaves float64
+	if k.timed > 0 {
+		x30 := fill + loop + epilogue
+		allWaves = math.Sqrt(x30 * (float64(fullWaves*fullTimed) + tailTimed))
+	} else {
+		allWaves = fill + loop + epilogue
+	}
 	var power float64
 	if k.part12 > 0 {
 		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK/k.rate*d.part12)-d.part13, 0)
@@ -613,13 +598,13 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms) {
 			reduction = k.part14 + s.part2*k.part13/d.reduceBandwidth
 		}
 	}
-	var x28 float64
+	var x31 float64
 	if power > 0 {
-		x28 = math.Sqrt(math.Sqrt(fourth(allWaves) + fourth(power)))
+		x31 = math.Sqrt(math.Sqrt(fourth(allWaves) + fourth(power)))
 	} else {
-		x28 = allWaves
+		x31 = allWaves
 	}
-	total := d.launch + max(x28, dramFloor) + reduction
+	total := d.launch + max(x31, dramFloor) + reduction
 	t.steps = steps
 	t.ctasOfSm = ctasOfSm
 	t.fullWaves = fullWaves
@@ -711,7 +696,7 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	dramQueue := float64(d.hbmLatencyPenalty * d.dramQueueLoad)
 	dramStep := active * k.tileBytes * dramShare / d.part8
 	busy := v.onChip + fourth(lineStep) + fourth(t.l2Step) + fourth(dramStep) + fourth(t.repeatStep) + fourth(t.spillL2Step)
-	var fullSpillMiss, fullBusy, fullThroughput, fullLatency, fullAlone, fullStep, fullFirstStep, fullFill, fullPaced, fullLoop, fullEpilogue float64
+	var fullSpillMiss, fullBusy, fullThroughput, fullLatency, fullAlone, fullStep, fullFirstStep, fullFill, fullLoop, fullEpilogue float64
 	if t.fullWaves > 0 {
 		if v.spillTraffic > 0 {
 			fullSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(active*v.ctasPerSm*v.spillTraffic/d.part10, 2))
@@ -725,78 +710,72 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		x15 := fourth(fullAlone)
 		fullStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(fullBusy*fullBusy) + float64(x15*x15))))
 		fullFirstStep = max(fullThroughput, v.part3)
-		if k.timed > 0 {
-			fullFill = k.timedFixed
-		} else {
-			fullFill = d.prologueCycles + fullLatency + float64(v.ctasPerSm*t.l2Step)
-		}
+		fullFill = d.prologueCycles + fullLatency + float64(v.ctasPerSm*t.l2Step)
+		x16 := min(t.steps, k.stepsAhead)
+		x17 := max(t.steps-k.stepsAhead, 0)
+		fullLoop = float64(x16*fullFirstStep) + float64(x17*fullStep)
+		fullEpilogue = v.part4
+	}
+	var fullPaced, fullTimed float64
+	if k.timed*t.fullWaves > 0 {
 		if v.ctasPerSm > 1 {
-			x16 := fullChipLoop - chipLoop
-			fullPaced = chipLoop + float64(x16*v.part4)
+			x18 := fullChipLoop - chipLoop
+			fullPaced = chipLoop + float64(x18*v.part5)
 		} else {
 			fullPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
-		if k.timed > 0 {
-			x17 := max(t.steps-k.stepsAhead, 0)
-			fullLoop = max(x17*x14, math.Sqrt(math.Sqrt(fourth(fullPaced)+fourth(t.steps*v.ctasPerSm*dramStep))))
-		} else {
-			x18 := min(t.steps, k.stepsAhead)
-			x19 := max(t.steps-k.stepsAhead, 0)
-			fullLoop = float64(x18*fullFirstStep) + float64(x19*fullStep)
-		}
-		fullEpilogue = v.part5
+		x19 := max(t.steps-k.stepsAhead, 0)
+		x20 := fullLatency / k.stepsAhead
+		fullTimed = k.timedFixed + max(x19*x20, math.Sqrt(math.Sqrt(fourth(fullPaced)+fourth(t.steps*v.ctasPerSm*dramStep))))
 	}
-	var tailSpillMiss, tailBusy, tailThroughput, tailLatency, tailAlone, tailStep, tailFirstStep, tailFill, tailPaced, tailLoop, tailEpilogue float64
+	var tailSpillMiss, tailBusy, tailThroughput, tailLatency, tailAlone, tailStep, tailFirstStep, tailFill, tailLoop, tailEpilogue float64
 	if t.tailCtas > 0 {
 		if v.spillTraffic > 0 {
 			tailSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(active*t.tailCtas*v.spillTraffic/d.part10, 2))
 		}
 		tailBusy = float64(fourth(t.tailCtas) * (busy + fourth(t.tailSpillDramStep)))
 		tailThroughput = math.Sqrt(math.Sqrt(tailBusy))
-		x20 := float64(idleLatency * idleLatency)
-		tailLatency = (idleLatency + math.Sqrt(x20+float64(d.part11*(t.tailCtas*dramStep*k.stepsAhead)))) / 2
-		x21 := tailLatency / k.stepsAhead
-		tailAlone = max(k.chainStep, x21) + v.spillStep
-		x22 := fourth(tailAlone)
-		tailStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(tailBusy*tailBusy) + float64(x22*x22))))
+		x21 := float64(idleLatency * idleLatency)
+		tailLatency = (idleLatency + math.Sqrt(x21+float64(d.part11*(t.tailCtas*dramStep*k.stepsAhead)))) / 2
+		x22 := tailLatency / k.stepsAhead
+		tailAlone = max(k.chainStep, x22) + v.spillStep
+		x23 := fourth(tailAlone)
+		tailStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(tailBusy*tailBusy) + float64(x23*x23))))
 		tailFirstStep = max(tailThroughput, v.part3)
-		if k.timed > 0 {
-			tailFill = k.timedFixed
-		} else {
-			tailFill = d.prologueCycles + tailLatency + float64(t.tailCtas*t.l2Step)
+		tailFill = d.prologueCycles + tailLatency + float64(t.tailCtas*t.l2Step)
+		x24 := min(t.steps, k.stepsAhead)
+		x25 := max(t.steps-k.stepsAhead, 0)
+		tailLoop = float64(x24*tailFirstStep) + float64(x25*tailStep)
+		x26 := float64(t.tailCtas * k.blockM * k.blockN)
+		var x27 float64
+		if k.splitK > 1 {
+			if k.reduceLaunches > 0 {
+				x27 = 0
+			} else {
+				x27 = d.dramLatency + x26*d.accumulatorBytes*k.part10/d.epilogueBandwidth
+			}
 		}
+		tailEpilogue = float64(x26*k.part9) + x27
+	}
+	var tailPaced, tailTimed float64
+	if k.timed*t.tailCtas > 0 {
 		if t.tailCtas > 1 {
-			x23 := fullChipLoop - chipLoop
-			tailPaced = chipLoop + float64(x23*min(1, (t.tailCtas-1)/k.part9))
+			x28 := fullChipLoop - chipLoop
+			tailPaced = chipLoop + float64(x28*min(1, (t.tailCtas-1)/k.part11))
 		} else {
 			tailPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
-		if k.timed > 0 {
-			x24 := max(t.steps-k.stepsAhead, 0)
-			tailLoop = max(x24*x21, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(t.steps*t.tailCtas*dramStep))))
-		} else {
-			x25 := min(t.steps, k.stepsAhead)
-			x26 := max(t.steps-k.stepsAhead, 0)
-			tailLoop = float64(x25*tailFirstStep) + float64(x26*tailStep)
-		}
-		if k.timed > 0 {
-			tailEpilogue = 0
-		} else {
-			x27 := float64(t.tailCtas * k.blockM * k.blockN)
-			var x28 float64
-			if k.splitK > 1 {
-				if k.reduceLaunches > 0 {
-					x28 = 0
-				} else {
-					x28 = d.dramLatency + x27*d.accumulatorBytes*k.part11/d.epilogueBandwidth
-				}
-			}
-			tailEpilogue = float64(x27*k.part10) + x28
-		}
+		x29 := max(t.steps-k.stepsAhead, 0)
+		x30 := tailLatency / k.stepsAhead
+		tailTimed = k.timedFixed + max(x29*x30, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(t.steps*t.tailCtas*dramStep))))
 	}
 	fill := float64(v.hidden*max(fullFill, tailFill)) + float64(v.part6*(float64(t.fullWaves*fullFill)+tailFill))
 	loop := float64(t.fullWaves*fullLoop) + tailLoop
 	epilogue := float64(t.fullWaves*fullEpilogue) + tailEpilogue
+	var pass float64
+	if k.timed > 0 {
+		pass = t.allWaves - (fill + loop + epilogue)
+	}
 	var reduction float64
 	if k.splitK > 1 {
 		if k.reduceLaunches > 0 {
@@ -804,13 +783,13 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		}
 	}
 	dramTotal := dramBytes + float64(s.part2*k.outputBytes) + float64(t.steps*d.part8*(float64(t.fullWaves*v.ctasPerSm*t.fullSpillDramStep)+float64(t.tailCtas*t.tailSpillDramStep)))
-	var x29 float64
+	var x31 float64
 	if t.power > 0 {
-		x29 = math.Sqrt(math.Sqrt(fourth(t.allWaves) + fourth(t.power)))
+		x31 = math.Sqrt(math.Sqrt(fourth(t.allWaves) + fourth(t.power)))
 	} else {
-		x29 = t.allWaves
+		x31 = t.allWaves
 	}
-	limits := max(x29, t.dramFloor) - t.allWaves
+	limits := max(x31, t.dramFloor) - t.allWaves
 	dst[0] = k.threads
 	dst[1] = in.registers
 	dst[2] = in.spillBytes
@@ -906,32 +885,35 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	dst[92] = fullStep
 	dst[93] = fullFirstStep
 	dst[94] = fullFill
-	dst[95] = fullPaced
-	dst[96] = fullLoop
-	dst[97] = fullEpilogue
-	dst[98] = tailSpillMiss
-	dst[99] = t.tailSpillDramStep
-	dst[100] = tailBusy
-	dst[101] = tailThroughput
-	dst[102] = tailLatency
-	dst[103] = tailAlone
-	dst[104] = tailStep
-	dst[105] = tailFirstStep
-	dst[106] = tailFill
-	dst[107] = tailPaced
+	dst[95] = fullLoop
+	dst[96] = fullEpilogue
+	dst[97] = fullPaced
+	dst[98] = fullTimed
+	dst[99] = tailSpillMiss
+	dst[100] = t.tailSpillDramStep
+	dst[101] = tailBusy
+	dst[102] = tailThroughput
+	dst[103] = tailLatency
+	dst[104] = tailAlone
+	dst[105] = tailStep
+	dst[106] = tailFirstStep
+	dst[107] = tailFill
 	dst[108] = tailLoop
 	dst[109] = tailEpilogue
-	dst[110] = d.launch
-	dst[111] = fill
-	dst[112] = loop
-	dst[113] = epilogue
-	dst[114] = t.allWaves
-	dst[115] = t.power
-	dst[116] = t.dramFloor
-	dst[117] = reduction
-	dst[118] = dramTotal
-	dst[119] = limits
-	dst[120] = t.total
+	dst[110] = tailPaced
+	dst[111] = tailTimed
+	dst[112] = d.launch
+	dst[113] = fill
+	dst[114] = loop
+	dst[115] = epilogue
+	dst[116] = t.allWaves
+	dst[117] = pass
+	dst[118] = t.power
+	dst[119] = t.dramFloor
+	dst[120] = reduction
+	dst[121] = dramTotal
+	dst[122] = limits
+	dst[123] = t.total
 }
 
 // fourth returns the fourth power, with the bits of math.Pow(x, 4).

@@ -49,7 +49,7 @@ var trafficTerms = []Term{
 	},
 	{
 		Name: "hidden", Unit: one, Doc: "share of the start of a wave behind the first that other CTAs of the SM hide",
-		Formula: "when(timed > 0, 0, fill_overlap * (1 - 1 / ctas_per_sm))",
+		Formula: "fill_overlap * (1 - 1 / ctas_per_sm)",
 	},
 	{
 		Name: "dram_latency", Unit: cycles, Formula: "hbm_latency_penalty * dram_latency_load",
@@ -93,15 +93,19 @@ var deviceTerms = []Term{
 // wave is one wave of CTAs. The full ones are alike, and the tail has what is left. The terms of a wave that does not
 // exist are 0. One table serves both: in it, wave_ stands for the name, and wave_ctas for the CTAs per SM.
 func wave(name, ctas string) []Term {
-	exists := name + "_waves > 0"
+	count := name + "_waves"
 	if name == "tail" {
-		exists = ctas + " > 0"
+		count = ctas
 	}
 	rename := strings.NewReplacer("wave_ctas", ctas, "wave_", name+"_")
 	out := slices.Clone(waveTerms)
 	for i := range out {
 		t := &out[i]
-		t.Name, t.Formula, t.When = rename.Replace(t.Name), rename.Replace(t.Formula), exists
+		when := count + " > 0"
+		if t.When != "" { // timed > 0, and the wave exists
+			when = "timed * " + when
+		}
+		t.Name, t.Formula, t.When = rename.Replace(t.Name), rename.Replace(t.Formula), when
 		if name != "full" {
 			t.Common = "" // comparisons show one of each
 		}
@@ -153,7 +157,19 @@ var waveTerms = []Term{
 	},
 	{
 		Name: "wave_fill", Unit: cycles, Doc: "start of the CTAs and their first loads",
-		Formula: "when(timed > 0, timed_fixed, prologue_cycles + wave_latency + wave_ctas * l2_step)",
+		Formula: "prologue_cycles + wave_latency + wave_ctas * l2_step",
+	},
+	{
+		Name: "wave_loop", Unit: cycles, Doc: "K loop",
+		Formula: "min(steps, steps_ahead) * wave_first_step + max(steps - steps_ahead, 0) * wave_step",
+	},
+	{
+		Name: "wave_epilogue", Unit: cycles, Doc: "output; of a split K, the last CTA reads the fp32 sums of all",
+		Formula: `wave_ctas * block_m * block_n
+				* max(when(reduce_launches > 0, accumulator_bytes, output_bytes) / epilogue_bandwidth,
+					output_bytes / store_bytes / 32 / store_rate)
+			+ when(split_k > 1, when(reduce_launches > 0, 0, dram_latency
+				+ wave_ctas * block_m * block_n * accumulator_bytes * (1 + split_k) / epilogue_bandwidth), 0)`,
 	},
 	{
 		Name: "wave_paced", Unit: cycles, When: "timed > 0", Doc: "K loop at the paces of the timing pass, with a warm L2",
@@ -162,20 +178,10 @@ var waveTerms = []Term{
 			one_loop + (chip_loop - one_loop) * (active / num_sms))`,
 	},
 	{
-		Name: "wave_loop", Unit: cycles, Doc: "K loop",
-		Formula: `when(timed > 0,
-			max(max(steps - steps_ahead, 0) * (wave_latency / steps_ahead),
-				sqrt(sqrt(pow(wave_paced, 4) + pow(steps * wave_ctas * dram_step, 4)))),
-			min(steps, steps_ahead) * wave_first_step + max(steps - steps_ahead, 0) * wave_step)`,
-	},
-	{
-		Name: "wave_epilogue", Unit: cycles, Doc: "output; of a split K, the last CTA reads the fp32 sums of all",
-		Formula: `when(timed > 0, 0,
-			wave_ctas * block_m * block_n
-				* max(when(reduce_launches > 0, accumulator_bytes, output_bytes) / epilogue_bandwidth,
-					output_bytes / store_bytes / 32 / store_rate)
-			+ when(split_k > 1, when(reduce_launches > 0, 0, dram_latency
-				+ wave_ctas * block_m * block_n * accumulator_bytes * (1 + split_k) / epilogue_bandwidth), 0))`,
+		Name: "wave_timed", Unit: cycles, When: "timed > 0",
+		Doc: "the wave after the timing pass; a cold L2 adds the latency of copies and the time of DRAM",
+		Formula: `timed_fixed + max(max(steps - steps_ahead, 0) * (wave_latency / steps_ahead),
+			sqrt(sqrt(pow(wave_paced, 4) + pow(steps * wave_ctas * dram_step, 4))))`,
 	},
 }
 
@@ -198,7 +204,17 @@ var totalTerms = []Term{
 		Name: "epilogue", Unit: cycles, Kind: arch.KindShare, Doc: "output, and the sums of a split K",
 		Formula: "full_waves * full_epilogue + tail_epilogue",
 	},
-	{Name: "all_waves", Unit: cycles, Formula: "fill + loop + epilogue", Doc: "all waves"},
+	{
+		Name: "all_waves", Unit: cycles,
+		Doc: "all waves; of a kernel that was timed by itself the geometric mean with what its timing pass predicts, " +
+			"since the errors of the two are independent",
+		Formula: `when(timed > 0, sqrt((fill + loop + epilogue) * (full_waves * full_timed + tail_timed)),
+			fill + loop + epilogue)`,
+	},
+	{
+		Name: "pass", Unit: cycles, Kind: arch.KindShare, When: "timed > 0", Doc: "what the timing pass changes",
+		Formula: "all_waves - (fill + loop + epilogue)",
+	},
 	{
 		Name: "power", Unit: cycles, When: "tdp * (1 - fma) > 0", Doc: "least time within the power limit; 0 if tdp is unknown",
 		Formula: `max(2 * ctas * block_m * block_n * steps * block_k / rate * (energy_per_flop / (tdp * dynamic_share) * clock)

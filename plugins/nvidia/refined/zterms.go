@@ -48,12 +48,13 @@ type device struct {
 	dramLatency       float64 // dram_latency
 	part7             float64 // l2_perf_ratio * l2_coalescing
 	part8             float64 // dram_perf_ratio * dram_efficiency
-	part9             float64 // l2_perf_ratio * spill_l2_share
+	part9             float64 // l2_perf_ratio * spill_share
 	part10            float64 // 2 * l2_bytes * l2_usable_share
-	part11            float64 // 4 * dram_queue
+	part11            float64 // dram_perf_ratio * spill_share
+	part12            float64 // 4 * dram_queue
 	launch            float64 // launch
-	part12            float64 // energy_per_flop / (tdp * dynamic_share) * clock
-	part13            float64 // power_window * clock
+	part13            float64 // energy_per_flop / (tdp * dynamic_share) * clock
+	part14            float64 // power_window * clock
 	hbmLatencyPenalty float64 // hbm_latency_penalty
 	dramQueueLoad     float64 // dram_queue_load
 }
@@ -114,13 +115,16 @@ func (d *device) compute(value func(name string) float64) {
 	d.dramLatency = dramLatency
 	l2PerfRatio := value("l2_perf_ratio")
 	d.part7 = float64(l2PerfRatio * value("l2_coalescing"))
-	d.part8 = float64(value("dram_perf_ratio") * value("dram_efficiency"))
-	d.part9 = float64(l2PerfRatio * value("spill_l2_share"))
+	dramPerfRatio := value("dram_perf_ratio")
+	d.part8 = float64(dramPerfRatio * value("dram_efficiency"))
+	spillShare := value("spill_share")
+	d.part9 = float64(l2PerfRatio * spillShare)
 	d.part10 = float64(2 * l2Bytes * l2UsableShare)
-	d.part11 = float64(4 * dramQueue)
+	d.part11 = float64(dramPerfRatio * spillShare)
+	d.part12 = float64(4 * dramQueue)
 	d.launch = launch
-	d.part12 = float64(value("energy_per_flop") / (tdp * value("dynamic_share")) * clock)
-	d.part13 = float64(value("power_window") * clock)
+	d.part13 = float64(value("energy_per_flop") / (tdp * value("dynamic_share")) * clock)
+	d.part14 = float64(value("power_window") * clock)
 }
 
 // sizes holds what depends on the sizes of the problem alone.
@@ -507,11 +511,11 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms) {
 		if v.spillTraffic > 0 {
 			fullSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(active*v.ctasPerSm*v.spillTraffic/d.part10, 2))
 		}
-		fullSpillDramStep = x11 * fullSpillMiss / d.part8
+		fullSpillDramStep = x11 * fullSpillMiss / d.part11
 		fullBusy = float64(v.part2 * (busy + fourth(fullSpillDramStep)))
 		fullThroughput = math.Sqrt(math.Sqrt(fullBusy))
 		x12 := float64(idleLatency * idleLatency)
-		fullLatency = (idleLatency + math.Sqrt(x12+float64(d.part11*(v.ctasPerSm*dramStep*k.stepsAhead)))) / 2
+		fullLatency = (idleLatency + math.Sqrt(x12+float64(d.part12*(v.ctasPerSm*dramStep*k.stepsAhead)))) / 2
 		x13 := fullLatency / k.stepsAhead
 		fullAlone = max(k.chainStep, x13) + v.spillStep
 		x14 := fourth(fullAlone)
@@ -540,11 +544,11 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms) {
 		if v.spillTraffic > 0 {
 			tailSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(active*tailCtas*v.spillTraffic/d.part10, 2))
 		}
-		tailSpillDramStep = x11 * tailSpillMiss / d.part8
+		tailSpillDramStep = x11 * tailSpillMiss / d.part11
 		tailBusy = float64(fourth(tailCtas) * (busy + fourth(tailSpillDramStep)))
 		tailThroughput = math.Sqrt(math.Sqrt(tailBusy))
 		x20 := float64(idleLatency * idleLatency)
-		tailLatency = (idleLatency + math.Sqrt(x20+float64(d.part11*(tailCtas*dramStep*k.stepsAhead)))) / 2
+		tailLatency = (idleLatency + math.Sqrt(x20+float64(d.part12*(tailCtas*dramStep*k.stepsAhead)))) / 2
 		x21 := tailLatency / k.stepsAhead
 		tailAlone = max(k.chainStep, x21) + v.spillStep
 		x22 := fourth(tailAlone)
@@ -589,7 +593,7 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms) {
 	}
 	var power float64
 	if k.part12 > 0 {
-		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK/k.rate*d.part12)-d.part13, 0)
+		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK/k.rate*d.part13)-d.part14, 0)
 	}
 	dramFloor := (dramBytes + float64(s.part2*k.outputBytes)) / d.part8
 	var reduction float64
@@ -704,7 +708,7 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		fullBusy = float64(v.part2 * (busy + fourth(t.fullSpillDramStep)))
 		fullThroughput = math.Sqrt(math.Sqrt(fullBusy))
 		x13 := float64(idleLatency * idleLatency)
-		fullLatency = (idleLatency + math.Sqrt(x13+float64(d.part11*(v.ctasPerSm*dramStep*k.stepsAhead)))) / 2
+		fullLatency = (idleLatency + math.Sqrt(x13+float64(d.part12*(v.ctasPerSm*dramStep*k.stepsAhead)))) / 2
 		x14 := fullLatency / k.stepsAhead
 		fullAlone = max(k.chainStep, x14) + v.spillStep
 		x15 := fourth(fullAlone)
@@ -736,7 +740,7 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		tailBusy = float64(fourth(t.tailCtas) * (busy + fourth(t.tailSpillDramStep)))
 		tailThroughput = math.Sqrt(math.Sqrt(tailBusy))
 		x21 := float64(idleLatency * idleLatency)
-		tailLatency = (idleLatency + math.Sqrt(x21+float64(d.part11*(t.tailCtas*dramStep*k.stepsAhead)))) / 2
+		tailLatency = (idleLatency + math.Sqrt(x21+float64(d.part12*(t.tailCtas*dramStep*k.stepsAhead)))) / 2
 		x22 := tailLatency / k.stepsAhead
 		tailAlone = max(k.chainStep, x22) + v.spillStep
 		x23 := fourth(tailAlone)
@@ -782,7 +786,7 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 			reduction = k.part14 + s.part2*k.part13/d.reduceBandwidth
 		}
 	}
-	dramTotal := dramBytes + float64(s.part2*k.outputBytes) + float64(t.steps*d.part8*(float64(t.fullWaves*v.ctasPerSm*t.fullSpillDramStep)+float64(t.tailCtas*t.tailSpillDramStep)))
+	dramTotal := dramBytes + float64(s.part2*k.outputBytes) + float64(t.steps*d.part11*(float64(t.fullWaves*v.ctasPerSm*t.fullSpillDramStep)+float64(t.tailCtas*t.tailSpillDramStep)))
 	var x31 float64
 	if t.power > 0 {
 		x31 = math.Sqrt(math.Sqrt(fourth(t.allWaves) + fourth(t.power)))

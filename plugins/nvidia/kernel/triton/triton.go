@@ -182,7 +182,7 @@ func (Family) Overhead() kernel.Overhead {
 			Source:  fit,
 		},
 		Latency: kernel.Quantity{
-			Name: "step_latency", Value: 132.3, Unit: "cycles", Low: 20, High: 600, Folds: &[2]float64{122, 162},
+			Name: "step_latency", Value: 132.4, Unit: "cycles", Low: 20, High: 600, Folds: &[2]float64{122, 162},
 			Doc:     "wait and barriers of a K step with mma.sync",
 			DataSet: dataSet, Source: fit,
 		},

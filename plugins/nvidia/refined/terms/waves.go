@@ -81,7 +81,7 @@ var deviceTerms = []Term{
 	},
 	{
 		Name: "spill_l2_step", Unit: cycles, Doc: "one CTA's local memory through the L2",
-		Formula: "active * spill_traffic / (l2_perf_ratio * spill_l2_share)",
+		Formula: "active * spill_traffic / (l2_perf_ratio * spill_share)",
 	},
 	{
 		Name: "busy", Unit: cycles4, Doc: "a K step of one CTA at all resources, as a sum of fourth powers",
@@ -124,7 +124,7 @@ var waveTerms = []Term{
 	},
 	{
 		Name: "wave_spill_dram_step", Unit: cycles, Doc: "one CTA's local memory through DRAM",
-		Formula: "active * spill_traffic * wave_spill_miss / (dram_perf_ratio * dram_efficiency)",
+		Formula: "active * spill_traffic * wave_spill_miss / (dram_perf_ratio * spill_share)",
 	},
 	{
 		Name: "wave_busy", Unit: cycles4, Doc: "a K step of all CTAs of the SM, as a sum of fourth powers",
@@ -233,7 +233,7 @@ var totalTerms = []Term{
 	{
 		Name: "dram_total", Unit: bytes, Common: arch.CommonDRAMTotal,
 		Doc: "through DRAM: operands, output, local memory",
-		Formula: `dram_bytes + batch * m * n * output_bytes + steps * (dram_perf_ratio * dram_efficiency)
+		Formula: `dram_bytes + batch * m * n * output_bytes + steps * (dram_perf_ratio * spill_share)
 			* (full_waves * ctas_per_sm * full_spill_dram_step + tail_ctas * tail_spill_dram_step)`,
 	},
 	{

@@ -17,6 +17,7 @@ type writer struct {
 	s         *iostreams.Streams
 	format    render.Format
 	many      bool
+	regret    bool // the expected regret was asked for
 	more      bool // there are columns for what few problems have
 	delimited *render.Delimited
 	rows      [][]string // of the table of many problems
@@ -146,12 +147,15 @@ func (w *writer) card(a *session.Answer) {
 			float64(best.Estimate.Cycles)))
 	}
 	line("candidates", "%s", render.CandidateCounts(a.Feasible, a.Rejected))
-	if r := a.Regret; r != nil {
+	switch r := a.Regret; {
+	case r != nil:
 		advice := "measuring other candidates does not pay"
 		if r.WorthMeasuring > 1 {
 			advice = fmt.Sprintf("measure the first %d", r.WorthMeasuring)
 		}
 		line("unmeasured", "expected regret %s, %s", percent(r.Expected), advice)
+	case w.regret:
+		line("unmeasured", "expected regret unknown: the model states no error")
 	}
 	if a.Measured != nil {
 		header, rows, verdict := measuredTable(a)

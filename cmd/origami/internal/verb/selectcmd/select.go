@@ -14,8 +14,8 @@ import (
 
 // Options are what the command line says.
 type Options struct {
-	Factory  *session.Factory
-	Query    session.ProblemFlags
+	Factory *session.Factory
+	Query   session.ProblemFlags
 	// Regret asks for the expected regret and the number of candidates that are worth measuring.
 	Regret   bool
 	Measure  string

@@ -12,9 +12,9 @@ type device struct {
 	tdp               float64 // tdp
 	mmaM              float64 // mma_m
 	mmaN              float64 // mma_n
-	mmaK              float64 // mma_k
 	wgmmaM            float64 // wgmma_m
 	tensorRate        float64 // tensor_rate
+	mmaSyncShare      float64 // mma_sync_share
 	sharedBandwidth   float64 // shared_bandwidth
 	schedulers        float64 // schedulers
 	sharedReserved    float64 // shared_reserved
@@ -32,22 +32,29 @@ type device struct {
 	epilogueBandwidth float64 // epilogue_bandwidth
 	spillBandwidth    float64 // spill_bandwidth
 	hotLineBandwidth  float64 // hot_line_bandwidth
+	interleavedShare  float64 // interleaved_share
+	copyRate          float64 // copy_rate
+	transposedRate    float64 // transposed_rate
+	storeRate         float64 // store_rate
+	relaunchSeconds   float64 // relaunch_seconds
+	reduceBandwidth   float64 // reduce_bandwidth
 	firstTouchShare   float64 // first_touch_share
 	part1             float64 // shared_memory_bytes + shared_reserved
 	part2             float64 // 2 * wgmma_m
-	part3             float64 // tensor_rate * mma_sync_share
-	part4             float64 // mma_latency + ldmatrix_latency
-	part5             float64 // timed_launch_seconds * clock
-	part6             float64 // timed_least_seconds * clock
-	part7             float64 // touch_seconds * clock
-	part8             float64 // l2_bytes * l2_usable_share
+	part3             float64 // mma_latency + ldmatrix_latency
+	part4             float64 // timed_launch_seconds * clock
+	part5             float64 // timed_least_seconds * clock
+	part6             float64 // touch_seconds * clock
+	part7             float64 // l2_bytes * l2_usable_share
 	dramLatency       float64 // dram_latency
-	part9             float64 // l2_perf_ratio * l2_coalescing
-	part10            float64 // dram_perf_ratio * dram_efficiency
-	part11            float64 // prologue_cycles + dram_latency
+	part8             float64 // l2_perf_ratio * l2_coalescing
+	part9             float64 // dram_perf_ratio * dram_efficiency
+	part10            float64 // 2 * l2_bytes * l2_usable_share
+	part11            float64 // l2_perf_ratio * spill_l2_share
+	part12            float64 // prologue_cycles + dram_latency
 	launch            float64 // launch
-	part12            float64 // energy_per_flop / (tdp * dynamic_share) * clock
-	part13            float64 // power_window * clock
+	part13            float64 // energy_per_flop / (tdp * dynamic_share) * clock
+	part14            float64 // power_window * clock
 }
 
 func (d *device) compute(value func(name string) float64) {
@@ -61,11 +68,10 @@ func (d *device) compute(value func(name string) float64) {
 	d.tdp = tdp
 	d.mmaM = value("mma_m")
 	d.mmaN = value("mma_n")
-	d.mmaK = value("mma_k")
 	wgmmaM := value("wgmma_m")
 	d.wgmmaM = wgmmaM
-	tensorRate := value("tensor_rate")
-	d.tensorRate = tensorRate
+	d.tensorRate = value("tensor_rate")
+	d.mmaSyncShare = value("mma_sync_share")
 	d.sharedBandwidth = value("shared_bandwidth")
 	d.schedulers = value("schedulers")
 	sharedReserved := value("shared_reserved")
@@ -84,22 +90,32 @@ func (d *device) compute(value func(name string) float64) {
 	d.epilogueBandwidth = value("epilogue_bandwidth")
 	d.spillBandwidth = value("spill_bandwidth")
 	d.hotLineBandwidth = value("hot_line_bandwidth")
+	d.interleavedShare = value("interleaved_share")
+	d.copyRate = value("copy_rate")
+	d.transposedRate = value("transposed_rate")
+	d.storeRate = value("store_rate")
+	d.relaunchSeconds = value("relaunch_seconds")
+	d.reduceBandwidth = value("reduce_bandwidth")
 	d.firstTouchShare = value("first_touch_share")
 	d.part1 = value("shared_memory_bytes") + sharedReserved
 	d.part2 = float64(2 * wgmmaM)
-	d.part3 = float64(tensorRate * value("mma_sync_share"))
-	d.part4 = value("mma_latency") + value("ldmatrix_latency")
-	d.part5 = float64(value("timed_launch_seconds") * clock)
-	d.part6 = float64(value("timed_least_seconds") * clock)
-	d.part7 = float64(value("touch_seconds") * clock)
-	d.part8 = float64(value("l2_bytes") * value("l2_usable_share"))
+	d.part3 = value("mma_latency") + value("ldmatrix_latency")
+	d.part4 = float64(value("timed_launch_seconds") * clock)
+	d.part5 = float64(value("timed_least_seconds") * clock)
+	d.part6 = float64(value("touch_seconds") * clock)
+	l2Bytes := value("l2_bytes")
+	l2UsableShare := value("l2_usable_share")
+	d.part7 = float64(l2Bytes * l2UsableShare)
 	d.dramLatency = dramLatency
-	d.part9 = float64(value("l2_perf_ratio") * value("l2_coalescing"))
-	d.part10 = float64(value("dram_perf_ratio") * value("dram_efficiency"))
-	d.part11 = value("prologue_cycles") + dramLatency
+	l2PerfRatio := value("l2_perf_ratio")
+	d.part8 = float64(l2PerfRatio * value("l2_coalescing"))
+	d.part9 = float64(value("dram_perf_ratio") * value("dram_efficiency"))
+	d.part10 = float64(2 * l2Bytes * l2UsableShare)
+	d.part11 = float64(l2PerfRatio * value("spill_l2_share"))
+	d.part12 = value("prologue_cycles") + dramLatency
 	d.launch = launch
-	d.part12 = float64(value("energy_per_flop") / (tdp * value("dynamic_share")) * clock)
-	d.part13 = float64(value("power_window") * clock)
+	d.part13 = float64(value("energy_per_flop") / (tdp * value("dynamic_share")) * clock)
+	d.part14 = float64(value("power_window") * clock)
 }
 
 // sizes holds what depends on the sizes of the problem alone.
@@ -119,33 +135,43 @@ func (s *sizes) compute() {
 
 // kernelInputs is set by hand.
 type kernelInputs struct {
-	elementBytes  float64 // element_bytes
-	outputBytes   float64 // output_bytes
-	transA        float64 // trans_a
-	transB        float64 // trans_b
-	blockM        float64 // block_m
-	blockN        float64 // block_n
-	blockK        float64 // block_k
-	numWarps      float64 // num_warps
-	numStages     float64 // num_stages
-	splitK        float64 // split_k
-	wgmma         float64 // wgmma
-	warpsM        float64 // warps_m
-	warpsN        float64 // warps_n
-	warpsK        float64 // warps_k
-	unbuffered    float64 // unbuffered
-	repeatM       float64 // repeat_m
-	repeatN       float64 // repeat_n
-	familySlots   float64 // family_slots
-	familyLatency float64 // family_latency
-	timed         float64 // timed
-	timedCtas     float64 // timed_ctas
-	one2048       float64 // one_2048
-	one6144       float64 // one_6144
-	chip2048      float64 // chip_2048
-	chip6144      float64 // chip_6144
-	fullChip2048  float64 // full_chip_2048
-	fullChip6144  float64 // full_chip_6144
+	elementBytes     float64 // element_bytes
+	outputBytes      float64 // output_bytes
+	transA           float64 // trans_a
+	transB           float64 // trans_b
+	blockM           float64 // block_m
+	blockN           float64 // block_n
+	blockK           float64 // block_k
+	numWarps         float64 // num_warps
+	numStages        float64 // num_stages
+	splitK           float64 // split_k
+	wgmma            float64 // wgmma
+	fma              float64 // fma
+	serial           float64 // serial
+	interleaved      float64 // interleaved
+	wgmmaN           float64 // wgmma_n
+	rate             float64 // rate
+	instructionK     float64 // instruction_k
+	warpsM           float64 // warps_m
+	warpsN           float64 // warps_n
+	warpsK           float64 // warps_k
+	unbuffered       float64 // unbuffered
+	repeatM          float64 // repeat_m
+	repeatN          float64 // repeat_n
+	syncCopies       float64 // sync_copies
+	transposedCopies float64 // transposed_copies
+	storeBytes       float64 // store_bytes
+	reduceLaunches   float64 // reduce_launches
+	familySlots      float64 // family_slots
+	familyLatency    float64 // family_latency
+	timed            float64 // timed
+	timedCtas        float64 // timed_ctas
+	one2048          float64 // one_2048
+	one6144          float64 // one_6144
+	chip2048         float64 // chip_2048
+	chip6144         float64 // chip_6144
+	fullChip2048     float64 // full_chip_2048
+	fullChip6144     float64 // full_chip_6144
 }
 
 // kernelTerms holds what depends on the kernel, and not on the sizes of the problem.
@@ -159,11 +185,13 @@ type kernelTerms struct {
 	splitK           float64 // split_k
 	threads          float64 // threads
 	part1            float64 // floor(threads_per_sm / threads)
+	rate             float64 // rate
 	stepsAhead       float64 // steps_ahead
 	repeatM          float64 // repeat_m
 	repeatN          float64 // repeat_n
+	reduceLaunches   float64 // reduce_launches
 	tileBytes        float64 // tile_bytes
-	part2            float64 // pow(tensor_step, 4) + pow(shared_step, 4) + pow(issue_step, 4) + pow(line_step, 4)
+	part2            float64 // pow(tensor_step, 4) + pow(shared_step, 4) + pow(issue_step, 4) + pow(line_step, 4) + pow(copy_step, 4)
 	chainStep        float64 // chain_step
 	timed            float64 // timed
 	timedFixed       float64 // timed_fixed
@@ -179,11 +207,12 @@ type kernelTerms struct {
 	part6            float64 // max(0, touch_seconds * clock / steps_ahead - full_chip_long_pace)
 	part7            float64 // repeat_m + repeat_n
 	part8            float64 // max(timed_ctas - 1, 1)
-	part9            float64 // 1 + split_k
+	part9            float64 // max(when(0 < reduce_launches, accumulator_bytes, output_bytes) / epilogue_bandwidth, output_bytes / store_bytes / 32 / store_rate)
+	part10           float64 // 1 + split_k
+	part11           float64 // tdp * (1 - fma)
+	part13           float64 // reduce_launches * relaunch_seconds * clock
+	part12           float64 // split_k * accumulator_bytes + output_bytes
 	tensorStep       float64 // tensor_step
-	sharedStep       float64 // shared_step
-	issueStep        float64 // issue_step
-	lineStep         float64 // line_step
 }
 
 func (k *kernelTerms) compute(in *inputs, d *device) {
@@ -191,76 +220,81 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	stepsAhead := max(in.numStages-1, 1)
 	var tensorStep float64
 	if in.wgmma > 0 {
-		x2 := in.blockK / d.mmaK
-		x1 := float64(in.blockM / d.wgmmaM * in.warpsN * x2)
-		x3 := in.blockN / in.warpsN
-		tensorStep = float64(x1 * max(d.part2*x3*d.mmaK/d.tensorRate, d.wgmmaCycles))
+		x2 := in.blockK / in.instructionK
+		x1 := float64(in.blockM / d.wgmmaM * (in.blockN / in.wgmmaN) * x2)
+		x3 := float64(d.tensorRate * in.rate)
+		tensorStep = float64(x1 * max(d.part2*in.wgmmaN*in.instructionK/x3, d.wgmmaCycles))
 	} else {
 		x4 := max(in.blockM/in.warpsM, d.mmaM)
-		x6 := in.blockN / in.warpsN
-		x5 := max(x6, d.mmaN)
-		x7 := in.blockK / in.warpsK
-		tensorStep = float64(in.numWarps*x4*x5*x7) * 2 / d.part3
+		x5 := max(in.blockN/in.warpsN, d.mmaN)
+		x6 := in.blockK / in.warpsK
+		x7 := float64(d.tensorRate * in.rate)
+		var x8 float64
+		if in.fma > 0 {
+			x8 = 1
+		} else {
+			x8 = d.mmaSyncShare
+		}
+		tensorStep = float64(in.numWarps*x4*x5*x6) * 2 / (x7 * x8)
 	}
 	tileBytes := float64((in.blockM + in.blockN) * in.blockK * in.elementBytes)
-	var x8 float64
+	var x9 float64
 	if in.wgmma > 0 {
-		x10 := in.blockK / d.mmaK
-		x9 := float64(in.blockM / d.wgmmaM * in.warpsN * x10)
-		x11 := in.blockN / in.warpsN
-		x8 = float64(x9 * (d.wgmmaM + x11) * d.mmaK * in.elementBytes)
+		x11 := in.blockK / in.instructionK
+		x10 := float64(in.blockM / d.wgmmaM * (in.blockN / in.wgmmaN) * x11)
+		x9 = float64(x10 * (d.wgmmaM + in.wgmmaN) * in.instructionK * in.elementBytes)
 	} else {
 		x12 := max(in.blockM/in.warpsM, d.mmaM)
-		x14 := in.blockN / in.warpsN
-		x13 := max(x14, d.mmaN)
-		x15 := in.blockK / in.warpsK
-		x8 = float64(in.numWarps * (x12 + x13) * x15 * in.elementBytes)
+		x13 := max(in.blockN/in.warpsN, d.mmaN)
+		x14 := in.blockK / in.warpsK
+		x9 = float64(in.numWarps * (x12 + x13) * x14 * in.elementBytes)
 	}
-	sharedStep := (x8 + tileBytes) / d.sharedBandwidth
+	sharedStep := (x9 + tileBytes) / d.sharedBandwidth
 	issueStep := in.familySlots * in.numWarps / d.schedulers
-	var x16 float64
+	var x15 float64
 	if in.transA > 0 {
-		x16 = float64(in.blockK * math.Ceil(in.blockM*in.elementBytes/d.lineBytes))
+		x15 = float64(in.blockK * math.Ceil(in.blockM*in.elementBytes/d.lineBytes))
 	} else {
-		x17 := math.Ceil(in.blockK * in.elementBytes / d.lineBytes)
-		x16 = float64(in.blockM * x17)
+		x16 := math.Ceil(in.blockK * in.elementBytes / d.lineBytes)
+		x15 = float64(in.blockM * x16)
 	}
-	var x18 float64
+	var x17 float64
 	if in.transB > 0 {
-		x19 := math.Ceil(in.blockK * in.elementBytes / d.lineBytes)
-		x18 = float64(in.blockN * x19)
+		x18 := math.Ceil(in.blockK * in.elementBytes / d.lineBytes)
+		x17 = float64(in.blockN * x18)
 	} else {
-		x18 = float64(in.blockK * math.Ceil(in.blockN*in.elementBytes/d.lineBytes))
+		x17 = float64(in.blockK * math.Ceil(in.blockN*in.elementBytes/d.lineBytes))
 	}
-	lines := x16 + x18
+	lines := x15 + x17
 	lineStep := lines / d.lineRate
-	var x20 float64
-	if in.wgmma > 0 {
-		x20 = tensorStep
+	copyStep := in.syncCopies/d.copyRate + in.transposedCopies/d.transposedRate
+	var x19 float64
+	if in.wgmma+in.fma > 0 {
+		x19 = tensorStep + float64((in.serial+float64(in.interleaved*d.interleavedShare))*lineStep)
 	} else {
-		x21 := in.blockK / d.mmaK
-		x20 = max(x21/in.warpsK*d.part4, tensorStep) + in.familyLatency
+		x20 := in.blockK / in.instructionK
+		x19 = max(x20/in.warpsK*d.part3, tensorStep) + in.familyLatency
 	}
-	var x22 float64
+	var x21 float64
 	if in.unbuffered > 0 {
-		x22 = d.loadLatency
+		x21 = d.loadLatency + copyStep
 	}
-	chainStep := x20 + issueStep + x22
+	chainStep := x19 + issueStep + x21
 	var timedFixed, onePace, oneLongPace, chipPace, chipLongPace, fullChipPace, fullChipLongPace float64
 	if in.timed > 0 {
-		x23 := float64(in.one2048*d.clock) - d.part5
-		x24 := float64(in.one6144*d.clock) - d.part5 - x23
-		timedFixed = max(x23-float64(x24/4096*2048), d.part6)
-		x25 := 2048 / in.blockK
-		onePace = max(0, x23-timedFixed) / x25
-		x26 := 4096 / in.blockK
-		oneLongPace = max(0, x24) / x26
-		x27 := float64(in.chip2048*d.clock) - d.part5
-		chipPace = max(0, x27-timedFixed) / x25
-		chipLongPace = max(0, float64(in.chip6144*d.clock)-d.part5-x27) / x26
-		x28 := float64(in.fullChip2048*d.clock) - d.part5
-		fullChipPace = max(0, x28-timedFixed) / x25
-		fullChipLongPace = max(0, float64(in.fullChip6144*d.clock)-d.part5-x28) / x26
+		x22 := float64(in.one2048*d.clock) - d.part4
+		x23 := float64(in.one6144*d.clock) - d.part4 - x22
+		timedFixed = max(x22-float64(x23/4096*2048), d.part5)
+		x24 := 2048 / in.blockK
+		onePace = max(0, x22-timedFixed) / x24
+		x25 := 4096 / in.blockK
+		oneLongPace = max(0, x23) / x25
+		x26 := float64(in.chip2048*d.clock) - d.part4
+		chipPace = max(0, x26-timedFixed) / x24
+		chipLongPace = max(0, float64(in.chip6144*d.clock)-d.part4-x26) / x25
+		x27 := float64(in.fullChip2048*d.clock) - d.part4
+		fullChipPace = max(0, x27-timedFixed) / x24
+		fullChipLongPace = max(0, float64(in.fullChip6144*d.clock)-d.part4-x27) / x25
 	}
 	k.elementBytes = in.elementBytes
 	k.outputBytes = in.outputBytes
@@ -270,34 +304,44 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	k.splitK = in.splitK
 	k.threads = threads
 	k.part1 = math.Floor(d.threadsPerSm / threads)
+	k.rate = in.rate
 	k.stepsAhead = stepsAhead
 	k.repeatM = in.repeatM
 	k.repeatN = in.repeatN
+	k.reduceLaunches = in.reduceLaunches
 	k.tensorStep = tensorStep
 	k.tileBytes = tileBytes
-	k.sharedStep = sharedStep
-	k.issueStep = issueStep
-	k.lineStep = lineStep
-	k.part2 = fourth(tensorStep) + fourth(sharedStep) + fourth(issueStep) + fourth(lineStep)
+	k.part2 = fourth(tensorStep) + fourth(sharedStep) + fourth(issueStep) + fourth(lineStep) + fourth(copyStep)
 	k.chainStep = chainStep
 	k.timed = in.timed
 	k.timedFixed = timedFixed
-	x29 := 2048 / in.blockK
-	k.part3 = x29
+	x28 := 2048 / in.blockK
+	k.part3 = x28
 	k.onePace = onePace
 	k.oneLongPace = oneLongPace
-	x30 := d.part7 / stepsAhead
-	k.part4 = max(0, x30-oneLongPace)
+	x29 := d.part6 / stepsAhead
+	k.part4 = max(0, x29-oneLongPace)
 	k.chipPace = chipPace
 	k.chipLongPace = chipLongPace
-	k.part5 = max(0, x30-chipLongPace)
+	k.part5 = max(0, x29-chipLongPace)
 	k.fullChipPace = fullChipPace
 	k.fullChipLongPace = fullChipLongPace
-	k.part6 = max(0, x30-fullChipLongPace)
-	x31 := in.repeatM + in.repeatN
-	k.part7 = x31
+	k.part6 = max(0, x29-fullChipLongPace)
+	x30 := in.repeatM + in.repeatN
+	k.part7 = x30
 	k.part8 = max(in.timedCtas-1, 1)
-	k.part9 = 1 + in.splitK
+	var x31 float64
+	if in.reduceLaunches > 0 {
+		x31 = d.accumulatorBytes
+	} else {
+		x31 = in.outputBytes
+	}
+	k.part9 = max(x31/d.epilogueBandwidth, in.outputBytes/in.storeBytes/32/d.storeRate)
+	k.part10 = 1 + in.splitK
+	x32 := float64(d.tdp * (1 - in.fma))
+	k.part11 = x32
+	k.part13 = float64(in.reduceLaunches * d.relaunchSeconds * d.clock)
+	k.part12 = float64(in.splitK*d.accumulatorBytes) + in.outputBytes
 }
 
 // variantInputs is set by hand.
@@ -309,20 +353,23 @@ type variantInputs struct {
 
 // variantTerms holds what depends on the kernel and on whether its loads are masked along K.
 type variantTerms struct {
-	ctasPerSm float64 // ctas_per_sm
-	spillStep float64 // spill_step
-	onChip    float64 // on_chip
-	part1     float64 // num_sms * ctas_per_sm
-	part2     float64 // pow(ctas_per_sm, 4)
-	part3     float64 // min(1, (ctas_per_sm - 1) / max(timed_ctas - 1, 1))
-	part4     float64 // when(0 < timed, 0, epilogue_cycles + ctas_per_sm * block_m * block_n * output_bytes / epilogue_bandwidth + when(1 < split_k, dram_latency + ctas_per_sm * block_m * block_n * accumulator_bytes * (1 + split_k) / epilogue_bandwidth, 0))
+	ctasPerSm    float64 // ctas_per_sm
+	spillTraffic float64 // spill_traffic
+	spillStep    float64 // spill_step
+	onChip       float64 // on_chip
+	part1        float64 // num_sms * ctas_per_sm
+	part2        float64 // pow(ctas_per_sm, 4)
+	part3        float64 // min(1, (ctas_per_sm - 1) / max(timed_ctas - 1, 1))
+	part4        float64 // when(0 < timed, 0, epilogue_cycles + ctas_per_sm * block_m * block_n * max(when(0 < reduce_launches, accumulator_bytes, output_bytes) / epilogue_bandwidth, output_bytes / store_bytes / 32 / store_rate) + when(1 < split_k, when(0 < reduce_launches, 0, dram_latency + ctas_per_sm * block_m * block_n * accumulator_bytes * (1 + split_k) / epilogue_bandwidth), 0))
 }
 
 func (v *variantTerms) compute(in *inputs, d *device, k *kernelTerms) {
 	ctasPerSm := max(1, min(min(min(math.Floor(d.registerFile/(math.Ceil(max(in.registers, 1)/d.registerGranule)*d.registerGranule*k.threads)), math.Floor(d.part1/(in.sharedBytes+d.sharedReserved))), k.part1), d.ctasLimit))
-	spillStep := 2 * in.spillBytes * k.threads / d.spillBandwidth
+	spillTraffic := float64(2 * in.spillBytes * k.threads)
+	spillStep := spillTraffic / d.spillBandwidth
 	onChip := k.part2 + fourth(spillStep)
 	v.ctasPerSm = ctasPerSm
+	v.spillTraffic = spillTraffic
 	v.spillStep = spillStep
 	v.onChip = onChip
 	v.part1 = float64(d.numSms * ctasPerSm)
@@ -335,33 +382,35 @@ func (v *variantTerms) compute(in *inputs, d *device, k *kernelTerms) {
 		x2 := float64(ctasPerSm * k.blockM * k.blockN)
 		var x3 float64
 		if k.splitK > 1 {
-			x3 = d.dramLatency + x2*d.accumulatorBytes*k.part9/d.epilogueBandwidth
+			if k.reduceLaunches > 0 {
+				x3 = 0
+			} else {
+				x3 = d.dramLatency + x2*d.accumulatorBytes*k.part10/d.epilogueBandwidth
+			}
 		}
-		x1 = d.epilogueCycles + x2*k.outputBytes/d.epilogueBandwidth + x3
+		x1 = d.epilogueCycles + float64(x2*k.part9) + x3
 	}
 	v.part4 = x1
 }
 
 // timing holds what depends on the kernel and the problem.
 type timing struct {
-	fullWaves      float64 // full_waves
-	fullL2Step     float64 // full_l2_step
-	fullDramStep   float64 // full_dram_step
-	fullRepeatStep float64 // full_repeat_step
-	fullBusy       float64 // full_busy
-	fullAlone      float64 // full_alone
-	fullLoop       float64 // full_loop
-	tailL2Step     float64 // tail_l2_step
-	tailDramStep   float64 // tail_dram_step
-	tailRepeatStep float64 // tail_repeat_step
-	tailBusy       float64 // tail_busy
-	tailAlone      float64 // tail_alone
-	tailLoop       float64 // tail_loop
-	loop           float64 // loop
-	allWaves       float64 // all_waves
-	power          float64 // power
-	dramFloor      float64 // dram_floor
-	total          float64 // total
+	steps             float64 // steps
+	ctasOfSm          float64 // ctas_of_sm
+	fullWaves         float64 // full_waves
+	tailCtas          float64 // tail_ctas
+	fullL2Step        float64 // full_l2_step
+	fullRepeatStep    float64 // full_repeat_step
+	fullSpillL2Step   float64 // full_spill_l2_step
+	fullSpillDramStep float64 // full_spill_dram_step
+	tailL2Step        float64 // tail_l2_step
+	tailRepeatStep    float64 // tail_repeat_step
+	tailSpillL2Step   float64 // tail_spill_l2_step
+	tailSpillDramStep float64 // tail_spill_dram_step
+	allWaves          float64 // all_waves
+	power             float64 // power
+	dramFloor         float64 // dram_floor
+	total             float64 // total
 }
 
 func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms) {
@@ -388,70 +437,83 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms) {
 		chipLoop = max(oneLoop, float64(x2*k.chipPace)+float64(x3*k.chipLongPace)+float64(x4*k.part5))
 		fullChipLoop = max(chipLoop, float64(x2*k.fullChipPace)+float64(x3*k.fullChipLongPace)+float64(x4*k.part6))
 	}
-	sweeps := max(1, gridN*group/min(ctas, v.part1))
-	rowGroups := math.Ceil(gridM / group)
-	missA := 1 - min(1, d.part8/(group*k.blockM*s.k*k.elementBytes))
-	missB := 1 - min(1, d.part8/((float64(gridM*k.blockM)+float64(gridN*k.blockN))*s.k*k.elementBytes))
+	x5 := gridN * group / min(ctas, v.part1)
+	sweeps := max(1, x5)
+	rowGroups := max(1, math.Ceil(gridM/group)*min(1, x5))
+	missA := 1 - min(1, d.part7/(group*k.blockM*s.k*k.elementBytes))
+	missB := 1 - min(1, d.part7/((float64(gridM*k.blockM)+float64(gridN*k.blockN))*s.k*k.elementBytes))
 	dramBytes := float64(s.part1 * k.elementBytes * (float64(s.m*(1+float64((sweeps-1)*missA))) + float64(s.n*(1+float64((rowGroups-1)*missB)))))
 	dramShare := min(1, dramBytes/(ctas*steps*k.tileBytes))
 	var repeated float64
 	if k.part7 > 0 {
 		repeated = float64(k.repeatM*(k.blockM-s.m/gridM)) + float64(k.repeatN*(k.blockN-s.n/gridN))
 	}
-	var fullActive, fullL2Step, fullDramStep, fullRepeatStep, fullBusy, fullAlone, fullStep, fullFill, fullLoop, fullEpilogue float64
+	var fullActive, fullL2Step, fullDramStep, fullRepeatStep, fullSpillMiss, fullSpillL2Step, fullSpillDramStep, fullBusy, fullAlone, fullStep, fullFill, fullLoop, fullEpilogue float64
 	if fullWaves > 0 {
 		fullActive = min(d.numSms, ctas)
-		fullL2Step = k.tileBytes / min(d.l2PortBandwidth, d.part9/fullActive)
-		fullDramStep = fullActive * k.tileBytes * dramShare / d.part10
+		fullL2Step = k.tileBytes / min(d.l2PortBandwidth, d.part8/fullActive)
+		fullDramStep = fullActive * k.tileBytes * dramShare / d.part9
 		fullRepeatStep = fullActive * repeated * k.blockK * k.elementBytes / d.hotLineBandwidth
-		fullBusy = float64(v.part2 * (v.onChip + fourth(fullL2Step) + fourth(fullDramStep) + fourth(fullRepeatStep)))
+		if v.spillTraffic > 0 {
+			fullSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(fullActive*v.ctasPerSm*v.spillTraffic/d.part10, 2))
+		}
+		x6 := float64(fullActive * v.spillTraffic)
+		fullSpillL2Step = x6 / d.part11
+		fullSpillDramStep = x6 * fullSpillMiss / d.part9
+		fullBusy = float64(v.part2 * (v.onChip + fourth(fullL2Step) + fourth(fullDramStep) + fourth(fullRepeatStep) + fourth(fullSpillL2Step) + fourth(fullSpillDramStep)))
 		fullAlone = max(k.chainStep, (d.dramLatency+fullL2Step)/k.stepsAhead) + v.spillStep
 		fullStep = math.Sqrt(math.Sqrt(fullBusy + fourth(fullAlone)))
 		if k.timed > 0 {
 			fullFill = k.timedFixed
 		} else {
-			fullFill = d.part11 + float64(v.ctasPerSm*fullL2Step)
+			fullFill = d.part12 + float64(v.ctasPerSm*fullL2Step)
 		}
 		if k.timed > 0 {
 			if v.ctasPerSm > 1 {
-				x5 := fullChipLoop - chipLoop
-				fullLoop = chipLoop + float64(x5*v.part3)
+				x7 := fullChipLoop - chipLoop
+				fullLoop = chipLoop + float64(x7*v.part3)
 			} else {
-				x6 := chipLoop - oneLoop
-				fullLoop = oneLoop + float64(x6*(fullActive/d.numSms))
+				x8 := chipLoop - oneLoop
+				fullLoop = oneLoop + float64(x8*(fullActive/d.numSms))
 			}
 		} else {
 			fullLoop = float64(steps * fullStep)
 		}
 		fullEpilogue = v.part4
 	}
-	var tailActive, tailL2Step, tailDramStep, tailRepeatStep, tailBusy, tailAlone, tailStep, tailFill, tailLoop, tailEpilogue float64
+	var tailActive, tailL2Step, tailDramStep, tailRepeatStep, tailSpillMiss, tailSpillL2Step, tailSpillDramStep, tailBusy, tailAlone, tailStep, tailFill, tailLoop, tailEpilogue float64
 	if tailCtas > 0 {
-		var x7 float64
+		var x9 float64
 		if fullWaves > 0 {
-			x7 = max(ctas-float64(fullWaves*d.numSms*v.ctasPerSm), 1) / tailCtas
+			x9 = max(ctas-float64(fullWaves*d.numSms*v.ctasPerSm), 1) / tailCtas
 		} else {
-			x7 = ctas
+			x9 = ctas
 		}
-		tailActive = min(d.numSms, x7)
-		tailL2Step = k.tileBytes / min(d.l2PortBandwidth, d.part9/tailActive)
-		tailDramStep = tailActive * k.tileBytes * dramShare / d.part10
+		tailActive = min(d.numSms, x9)
+		tailL2Step = k.tileBytes / min(d.l2PortBandwidth, d.part8/tailActive)
+		tailDramStep = tailActive * k.tileBytes * dramShare / d.part9
 		tailRepeatStep = tailActive * repeated * k.blockK * k.elementBytes / d.hotLineBandwidth
-		tailBusy = float64(fourth(tailCtas) * (v.onChip + fourth(tailL2Step) + fourth(tailDramStep) + fourth(tailRepeatStep)))
+		if v.spillTraffic > 0 {
+			tailSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(tailActive*tailCtas*v.spillTraffic/d.part10, 2))
+		}
+		x10 := float64(tailActive * v.spillTraffic)
+		tailSpillL2Step = x10 / d.part11
+		tailSpillDramStep = x10 * tailSpillMiss / d.part9
+		tailBusy = float64(fourth(tailCtas) * (v.onChip + fourth(tailL2Step) + fourth(tailDramStep) + fourth(tailRepeatStep) + fourth(tailSpillL2Step) + fourth(tailSpillDramStep)))
 		tailAlone = max(k.chainStep, (d.dramLatency+tailL2Step)/k.stepsAhead) + v.spillStep
 		tailStep = math.Sqrt(math.Sqrt(tailBusy + fourth(tailAlone)))
 		if k.timed > 0 {
 			tailFill = k.timedFixed
 		} else {
-			tailFill = d.part11 + float64(tailCtas*tailL2Step)
+			tailFill = d.part12 + float64(tailCtas*tailL2Step)
 		}
 		if k.timed > 0 {
 			if tailCtas > 1 {
-				x8 := fullChipLoop - chipLoop
-				tailLoop = chipLoop + float64(x8*min(1, (tailCtas-1)/k.part8))
+				x11 := fullChipLoop - chipLoop
+				tailLoop = chipLoop + float64(x11*min(1, (tailCtas-1)/k.part8))
 			} else {
-				x9 := chipLoop - oneLoop
-				tailLoop = oneLoop + float64(x9*(tailActive/d.numSms))
+				x12 := chipLoop - oneLoop
+				tailLoop = oneLoop + float64(x12*(tailActive/d.numSms))
 			}
 		} else {
 			tailLoop = float64(steps * tailStep)
@@ -459,12 +521,16 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms) {
 		if k.timed > 0 {
 			tailEpilogue = 0
 		} else {
-			x10 := float64(tailCtas * k.blockM * k.blockN)
-			var x11 float64
+			x13 := float64(tailCtas * k.blockM * k.blockN)
+			var x14 float64
 			if k.splitK > 1 {
-				x11 = d.dramLatency + x10*d.accumulatorBytes*k.part9/d.epilogueBandwidth
+				if k.reduceLaunches > 0 {
+					x14 = 0
+				} else {
+					x14 = d.dramLatency + x13*d.accumulatorBytes*k.part10/d.epilogueBandwidth
+				}
 			}
-			tailEpilogue = d.epilogueCycles + x10*k.outputBytes/d.epilogueBandwidth + x11
+			tailEpilogue = d.epilogueCycles + float64(x13*k.part9) + x14
 		}
 	}
 	fill := float64(fullWaves*fullFill) + tailFill
@@ -472,25 +538,29 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms) {
 	epilogue := float64(fullWaves*fullEpilogue) + tailEpilogue
 	allWaves := fill + loop + epilogue
 	var power float64
-	if d.tdp > 0 {
-		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK*d.part12)-d.part13, 0)
+	if k.part11 > 0 {
+		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK/k.rate*d.part13)-d.part14, 0)
 	}
-	dramFloor := (dramBytes + float64(s.part2*k.outputBytes)) / d.part10
-	total := d.launch + math.Sqrt(math.Sqrt(fourth(allWaves)+fourth(power)+fourth(dramFloor)))
+	dramFloor := (dramBytes + float64(s.part2*k.outputBytes)) / d.part9
+	var reduction float64
+	if k.splitK > 1 {
+		if k.reduceLaunches > 0 {
+			reduction = k.part13 + s.part2*k.part12/d.reduceBandwidth
+		}
+	}
+	total := d.launch + math.Sqrt(math.Sqrt(fourth(allWaves)+fourth(power)+fourth(dramFloor))) + reduction
+	t.steps = steps
+	t.ctasOfSm = ctasOfSm
 	t.fullWaves = fullWaves
+	t.tailCtas = tailCtas
 	t.fullL2Step = fullL2Step
-	t.fullDramStep = fullDramStep
 	t.fullRepeatStep = fullRepeatStep
-	t.fullBusy = fullBusy
-	t.fullAlone = fullAlone
-	t.fullLoop = fullLoop
+	t.fullSpillL2Step = fullSpillL2Step
+	t.fullSpillDramStep = fullSpillDramStep
 	t.tailL2Step = tailL2Step
-	t.tailDramStep = tailDramStep
 	t.tailRepeatStep = tailRepeatStep
-	t.tailBusy = tailBusy
-	t.tailAlone = tailAlone
-	t.tailLoop = tailLoop
-	t.loop = loop
+	t.tailSpillL2Step = tailSpillL2Step
+	t.tailSpillDramStep = tailSpillDramStep
 	t.allWaves = allWaves
 	t.power = power
 	t.dramFloor = dramFloor
@@ -500,94 +570,150 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms) {
 // columns writes all terms to dst.
 func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *variantTerms, t *timing) {
 	var x1 float64
+	if in.wgmma > 0 {
+		x1 = float64(k.blockM / d.wgmmaM * (k.blockN / in.wgmmaN) * (k.blockK / in.instructionK) * (d.wgmmaM + in.wgmmaN) * in.instructionK * k.elementBytes)
+	} else {
+		x1 = float64(in.numWarps * (max(k.blockM/in.warpsM, d.mmaM) + max(k.blockN/in.warpsN, d.mmaN)) * (k.blockK / in.warpsK) * k.elementBytes)
+	}
+	sharedStep := (x1 + k.tileBytes) / d.sharedBandwidth
+	issueStep := in.familySlots * in.numWarps / d.schedulers
+	var x2 float64
 	if in.transA > 0 {
-		x1 = float64(k.blockK * math.Ceil(k.blockM*k.elementBytes/d.lineBytes))
+		x2 = float64(k.blockK * math.Ceil(k.blockM*k.elementBytes/d.lineBytes))
 	} else {
-		x2 := math.Ceil(k.blockK * k.elementBytes / d.lineBytes)
-		x1 = float64(k.blockM * x2)
+		x3 := math.Ceil(k.blockK * k.elementBytes / d.lineBytes)
+		x2 = float64(k.blockM * x3)
 	}
-	var x3 float64
+	var x4 float64
 	if in.transB > 0 {
-		x4 := math.Ceil(k.blockK * k.elementBytes / d.lineBytes)
-		x3 = float64(k.blockN * x4)
+		x5 := math.Ceil(k.blockK * k.elementBytes / d.lineBytes)
+		x4 = float64(k.blockN * x5)
 	} else {
-		x3 = float64(k.blockK * math.Ceil(k.blockN*k.elementBytes/d.lineBytes))
+		x4 = float64(k.blockK * math.Ceil(k.blockN*k.elementBytes/d.lineBytes))
 	}
-	lines := x1 + x3
+	lines := x2 + x4
+	lineStep := lines / d.lineRate
+	copyStep := in.syncCopies/d.copyRate + in.transposedCopies/d.transposedRate
 	gridM := math.Ceil(s.m / k.blockM)
 	gridN := math.Ceil(s.n / k.blockN)
 	ctas := float64(gridM * gridN * s.batch * k.splitK)
-	steps := math.Ceil(math.Ceil(s.k/k.blockK) / k.splitK)
-	var x5 float64
+	var x6 float64
 	if k.groupM > 0 {
-		x5 = k.groupM
+		x6 = k.groupM
 	} else {
-		x5 = d.defaultGroup
+		x6 = d.defaultGroup
 	}
-	group := min(x5, gridM)
-	ctasOfSm := math.Ceil(ctas / d.numSms)
-	tailCtas := ctasOfSm - float64(t.fullWaves*v.ctasPerSm)
+	group := min(x6, gridM)
+	waves := ctas / v.part1
+	active := ctas / t.ctasOfSm
 	var oneLoop, chipLoop, fullChipLoop float64
 	if k.timed > 0 {
-		x6 := min(steps, k.part3)
-		x7 := steps - x6
-		x8 := float64(max(0, steps-k.stepsAhead) * d.firstTouchShare)
-		oneLoop = float64(x6*k.onePace) + float64(x7*k.oneLongPace) + float64(x8*k.part4)
-		chipLoop = max(oneLoop, float64(x6*k.chipPace)+float64(x7*k.chipLongPace)+float64(x8*k.part5))
-		fullChipLoop = max(chipLoop, float64(x6*k.fullChipPace)+float64(x7*k.fullChipLongPace)+float64(x8*k.part6))
+		x7 := min(t.steps, k.part3)
+		x8 := t.steps - x7
+		x9 := float64(max(0, t.steps-k.stepsAhead) * d.firstTouchShare)
+		oneLoop = float64(x7*k.onePace) + float64(x8*k.oneLongPace) + float64(x9*k.part4)
+		chipLoop = max(oneLoop, float64(x7*k.chipPace)+float64(x8*k.chipLongPace)+float64(x9*k.part5))
+		fullChipLoop = max(chipLoop, float64(x7*k.fullChipPace)+float64(x8*k.fullChipLongPace)+float64(x9*k.part6))
 	}
-	sweeps := max(1, gridN*group/min(ctas, v.part1))
-	rowGroups := math.Ceil(gridM / group)
-	missA := 1 - min(1, d.part8/(group*k.blockM*s.k*k.elementBytes))
-	missB := 1 - min(1, d.part8/((float64(gridM*k.blockM)+float64(gridN*k.blockN))*s.k*k.elementBytes))
+	x10 := gridN * group / min(ctas, v.part1)
+	sweeps := max(1, x10)
+	rowGroups := max(1, math.Ceil(gridM/group)*min(1, x10))
+	missA := 1 - min(1, d.part7/(group*k.blockM*s.k*k.elementBytes))
+	missB := 1 - min(1, d.part7/((float64(gridM*k.blockM)+float64(gridN*k.blockN))*s.k*k.elementBytes))
 	dramBytes := float64(s.part1 * k.elementBytes * (float64(s.m*(1+float64((sweeps-1)*missA))) + float64(s.n*(1+float64((rowGroups-1)*missB)))))
-	dramShare := min(1, dramBytes/(ctas*steps*k.tileBytes))
+	dramShare := min(1, dramBytes/(ctas*t.steps*k.tileBytes))
 	l2Hit := 1 - dramShare
 	var repeated float64
 	if k.part7 > 0 {
 		repeated = float64(k.repeatM*(k.blockM-s.m/gridM)) + float64(k.repeatN*(k.blockN-s.n/gridN))
 	}
-	var fullActive, fullThroughput, fullStep, fullFill, fullEpilogue float64
+	var fullActive, fullDramStep, fullSpillMiss, fullBusy, fullThroughput, fullAlone, fullStep, fullFill, fullLoop, fullEpilogue float64
 	if t.fullWaves > 0 {
 		fullActive = min(d.numSms, ctas)
-		fullThroughput = math.Sqrt(math.Sqrt(t.fullBusy))
-		fullStep = math.Sqrt(math.Sqrt(t.fullBusy + fourth(t.fullAlone)))
+		fullDramStep = fullActive * k.tileBytes * dramShare / d.part9
+		if v.spillTraffic > 0 {
+			fullSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(fullActive*v.ctasPerSm*v.spillTraffic/d.part10, 2))
+		}
+		fullBusy = float64(v.part2 * (v.onChip + fourth(t.fullL2Step) + fourth(fullDramStep) + fourth(t.fullRepeatStep) + fourth(t.fullSpillL2Step) + fourth(t.fullSpillDramStep)))
+		fullThroughput = math.Sqrt(math.Sqrt(fullBusy))
+		fullAlone = max(k.chainStep, (d.dramLatency+t.fullL2Step)/k.stepsAhead) + v.spillStep
+		fullStep = math.Sqrt(math.Sqrt(fullBusy + fourth(fullAlone)))
 		if k.timed > 0 {
 			fullFill = k.timedFixed
 		} else {
-			fullFill = d.part11 + float64(v.ctasPerSm*t.fullL2Step)
+			fullFill = d.part12 + float64(v.ctasPerSm*t.fullL2Step)
+		}
+		if k.timed > 0 {
+			if v.ctasPerSm > 1 {
+				x11 := fullChipLoop - chipLoop
+				fullLoop = chipLoop + float64(x11*v.part3)
+			} else {
+				x12 := chipLoop - oneLoop
+				fullLoop = oneLoop + float64(x12*(fullActive/d.numSms))
+			}
+		} else {
+			fullLoop = float64(t.steps * fullStep)
 		}
 		fullEpilogue = v.part4
 	}
-	var tailActive, tailThroughput, tailStep, tailFill, tailEpilogue float64
-	if tailCtas > 0 {
-		var x9 float64
+	var tailActive, tailDramStep, tailSpillMiss, tailBusy, tailThroughput, tailAlone, tailStep, tailFill, tailLoop, tailEpilogue float64
+	if t.tailCtas > 0 {
+		var x13 float64
 		if t.fullWaves > 0 {
-			x9 = max(ctas-float64(t.fullWaves*d.numSms*v.ctasPerSm), 1) / tailCtas
+			x13 = max(ctas-float64(t.fullWaves*d.numSms*v.ctasPerSm), 1) / t.tailCtas
 		} else {
-			x9 = ctas
+			x13 = ctas
 		}
-		tailActive = min(d.numSms, x9)
-		tailThroughput = math.Sqrt(math.Sqrt(t.tailBusy))
-		tailStep = math.Sqrt(math.Sqrt(t.tailBusy + fourth(t.tailAlone)))
+		tailActive = min(d.numSms, x13)
+		tailDramStep = tailActive * k.tileBytes * dramShare / d.part9
+		if v.spillTraffic > 0 {
+			tailSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(tailActive*t.tailCtas*v.spillTraffic/d.part10, 2))
+		}
+		tailBusy = float64(fourth(t.tailCtas) * (v.onChip + fourth(t.tailL2Step) + fourth(tailDramStep) + fourth(t.tailRepeatStep) + fourth(t.tailSpillL2Step) + fourth(t.tailSpillDramStep)))
+		tailThroughput = math.Sqrt(math.Sqrt(tailBusy))
+		tailAlone = max(k.chainStep, (d.dramLatency+t.tailL2Step)/k.stepsAhead) + v.spillStep
+		tailStep = math.Sqrt(math.Sqrt(tailBusy + fourth(tailAlone)))
 		if k.timed > 0 {
 			tailFill = k.timedFixed
 		} else {
-			tailFill = d.part11 + float64(tailCtas*t.tailL2Step)
+			tailFill = d.part12 + float64(t.tailCtas*t.tailL2Step)
+		}
+		if k.timed > 0 {
+			if t.tailCtas > 1 {
+				x14 := fullChipLoop - chipLoop
+				tailLoop = chipLoop + float64(x14*min(1, (t.tailCtas-1)/k.part8))
+			} else {
+				x15 := chipLoop - oneLoop
+				tailLoop = oneLoop + float64(x15*(tailActive/d.numSms))
+			}
+		} else {
+			tailLoop = float64(t.steps * tailStep)
 		}
 		if k.timed > 0 {
 			tailEpilogue = 0
 		} else {
-			x10 := float64(tailCtas * k.blockM * k.blockN)
-			var x11 float64
+			x16 := float64(t.tailCtas * k.blockM * k.blockN)
+			var x17 float64
 			if k.splitK > 1 {
-				x11 = d.dramLatency + x10*d.accumulatorBytes*k.part9/d.epilogueBandwidth
+				if k.reduceLaunches > 0 {
+					x17 = 0
+				} else {
+					x17 = d.dramLatency + x16*d.accumulatorBytes*k.part10/d.epilogueBandwidth
+				}
 			}
-			tailEpilogue = d.epilogueCycles + x10*k.outputBytes/d.epilogueBandwidth + x11
+			tailEpilogue = d.epilogueCycles + float64(x16*k.part9) + x17
 		}
 	}
 	fill := float64(t.fullWaves*fullFill) + tailFill
+	loop := float64(t.fullWaves*fullLoop) + tailLoop
 	epilogue := float64(t.fullWaves*fullEpilogue) + tailEpilogue
+	var reduction float64
+	if k.splitK > 1 {
+		if k.reduceLaunches > 0 {
+			reduction = k.part13 + s.part2*k.part12/d.reduceBandwidth
+		}
+	}
+	dramTotal := dramBytes + float64(s.part2*k.outputBytes) + float64(t.steps*d.part9*(float64(t.fullWaves*v.ctasPerSm*t.fullSpillDramStep)+float64(t.tailCtas*t.tailSpillDramStep)))
 	limits := math.Sqrt(math.Sqrt(fourth(t.allWaves)+fourth(t.power)+fourth(t.dramFloor))) - t.allWaves
 	dst[0] = k.threads
 	dst[1] = in.registers
@@ -595,90 +721,112 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	dst[3] = in.sharedBytes
 	dst[4] = v.ctasPerSm
 	dst[5] = in.wgmma
-	dst[6] = in.warpsM
-	dst[7] = in.warpsN
-	dst[8] = in.warpsK
-	dst[9] = k.stepsAhead
-	dst[10] = in.unbuffered
-	dst[11] = k.repeatM
-	dst[12] = k.repeatN
-	dst[13] = in.familySlots
-	dst[14] = in.familyLatency
-	dst[15] = k.tensorStep
-	dst[16] = k.tileBytes
-	dst[17] = k.sharedStep
-	dst[18] = k.issueStep
-	dst[19] = lines
-	dst[20] = k.lineStep
-	dst[21] = v.spillStep
-	dst[22] = v.onChip
-	dst[23] = k.chainStep
-	dst[24] = gridM
-	dst[25] = gridN
-	dst[26] = ctas
-	dst[27] = steps
-	dst[28] = group
-	dst[29] = ctasOfSm
-	dst[30] = t.fullWaves
-	dst[31] = tailCtas
-	dst[32] = k.timed
-	dst[33] = in.timedCtas
-	dst[34] = in.one2048
-	dst[35] = in.one6144
-	dst[36] = in.chip2048
-	dst[37] = in.chip6144
-	dst[38] = in.fullChip2048
-	dst[39] = in.fullChip6144
-	dst[40] = k.timedFixed
-	dst[41] = k.onePace
-	dst[42] = k.oneLongPace
-	dst[43] = oneLoop
-	dst[44] = k.chipPace
-	dst[45] = k.chipLongPace
-	dst[46] = chipLoop
-	dst[47] = k.fullChipPace
-	dst[48] = k.fullChipLongPace
-	dst[49] = fullChipLoop
-	dst[50] = sweeps
-	dst[51] = rowGroups
-	dst[52] = missA
-	dst[53] = missB
-	dst[54] = dramBytes
-	dst[55] = dramShare
-	dst[56] = l2Hit
-	dst[57] = repeated
-	dst[58] = d.dramLatency
-	dst[59] = fullActive
-	dst[60] = t.fullL2Step
-	dst[61] = t.fullDramStep
-	dst[62] = t.fullRepeatStep
-	dst[63] = t.fullBusy
-	dst[64] = fullThroughput
-	dst[65] = t.fullAlone
-	dst[66] = fullStep
-	dst[67] = fullFill
-	dst[68] = t.fullLoop
-	dst[69] = fullEpilogue
-	dst[70] = tailActive
-	dst[71] = t.tailL2Step
-	dst[72] = t.tailDramStep
-	dst[73] = t.tailRepeatStep
-	dst[74] = t.tailBusy
-	dst[75] = tailThroughput
-	dst[76] = t.tailAlone
-	dst[77] = tailStep
-	dst[78] = tailFill
-	dst[79] = t.tailLoop
-	dst[80] = tailEpilogue
-	dst[81] = d.launch
-	dst[82] = fill
-	dst[83] = t.loop
-	dst[84] = epilogue
-	dst[85] = t.allWaves
-	dst[86] = t.power
-	dst[87] = t.dramFloor
-	dst[88] = limits
-	dst[89] = t.total
+	dst[6] = in.fma
+	dst[7] = in.serial
+	dst[8] = in.interleaved
+	dst[9] = in.wgmmaN
+	dst[10] = k.rate
+	dst[11] = in.instructionK
+	dst[12] = in.warpsM
+	dst[13] = in.warpsN
+	dst[14] = in.warpsK
+	dst[15] = k.stepsAhead
+	dst[16] = in.unbuffered
+	dst[17] = k.repeatM
+	dst[18] = k.repeatN
+	dst[19] = in.syncCopies
+	dst[20] = in.transposedCopies
+	dst[21] = in.storeBytes
+	dst[22] = k.reduceLaunches
+	dst[23] = in.familySlots
+	dst[24] = in.familyLatency
+	dst[25] = k.tensorStep
+	dst[26] = k.tileBytes
+	dst[27] = sharedStep
+	dst[28] = issueStep
+	dst[29] = lines
+	dst[30] = lineStep
+	dst[31] = copyStep
+	dst[32] = v.spillTraffic
+	dst[33] = v.spillStep
+	dst[34] = v.onChip
+	dst[35] = k.chainStep
+	dst[36] = gridM
+	dst[37] = gridN
+	dst[38] = ctas
+	dst[39] = t.steps
+	dst[40] = group
+	dst[41] = waves
+	dst[42] = t.ctasOfSm
+	dst[43] = active
+	dst[44] = t.fullWaves
+	dst[45] = t.tailCtas
+	dst[46] = k.timed
+	dst[47] = in.timedCtas
+	dst[48] = in.one2048
+	dst[49] = in.one6144
+	dst[50] = in.chip2048
+	dst[51] = in.chip6144
+	dst[52] = in.fullChip2048
+	dst[53] = in.fullChip6144
+	dst[54] = k.timedFixed
+	dst[55] = k.onePace
+	dst[56] = k.oneLongPace
+	dst[57] = oneLoop
+	dst[58] = k.chipPace
+	dst[59] = k.chipLongPace
+	dst[60] = chipLoop
+	dst[61] = k.fullChipPace
+	dst[62] = k.fullChipLongPace
+	dst[63] = fullChipLoop
+	dst[64] = sweeps
+	dst[65] = rowGroups
+	dst[66] = missA
+	dst[67] = missB
+	dst[68] = dramBytes
+	dst[69] = dramShare
+	dst[70] = l2Hit
+	dst[71] = repeated
+	dst[72] = d.dramLatency
+	dst[73] = fullActive
+	dst[74] = t.fullL2Step
+	dst[75] = fullDramStep
+	dst[76] = t.fullRepeatStep
+	dst[77] = fullSpillMiss
+	dst[78] = t.fullSpillL2Step
+	dst[79] = t.fullSpillDramStep
+	dst[80] = fullBusy
+	dst[81] = fullThroughput
+	dst[82] = fullAlone
+	dst[83] = fullStep
+	dst[84] = fullFill
+	dst[85] = fullLoop
+	dst[86] = fullEpilogue
+	dst[87] = tailActive
+	dst[88] = t.tailL2Step
+	dst[89] = tailDramStep
+	dst[90] = t.tailRepeatStep
+	dst[91] = tailSpillMiss
+	dst[92] = t.tailSpillL2Step
+	dst[93] = t.tailSpillDramStep
+	dst[94] = tailBusy
+	dst[95] = tailThroughput
+	dst[96] = tailAlone
+	dst[97] = tailStep
+	dst[98] = tailFill
+	dst[99] = tailLoop
+	dst[100] = tailEpilogue
+	dst[101] = d.launch
+	dst[102] = fill
+	dst[103] = loop
+	dst[104] = epilogue
+	dst[105] = t.allWaves
+	dst[106] = t.power
+	dst[107] = t.dramFloor
+	dst[108] = reduction
+	dst[109] = dramTotal
+	dst[110] = limits
+	dst[111] = t.total
 }
 
 // fourth returns the fourth power, with the bits of math.Pow(x, 4).

@@ -31,25 +31,25 @@ func withDataSet(list []arch.Fitted, name string) []arch.Fitted {
 	return append(list, arch.Fitted{DataSet: name, Problems: problemsOf(name)})
 }
 
-// problemsOf returns the problems of a data set that is listed beside the data sets.
-func problemsOf(name string) []gemm.Problem {
+// problemsOf returns the problems of a data set, or of all in a folder that are not kept for a test.
+func problemsOf(name string) (problems []gemm.Problem) {
 	for text := range bytes.Lines(data.Problems) {
-		if !bytes.HasPrefix(text, fmt.Appendf(nil, `{"data_set":%q,`, name)) {
+		set, _, _ := strings.Cut(strings.TrimPrefix(string(text), `{"data_set":"`), `"`)
+		inside := strings.HasPrefix(set, name+"/") && !strings.HasSuffix(set, "-test")
+		if set != name && !inside {
 			continue
 		}
 		var line struct{ Problems []gemm.Record }
 		if err := json.Unmarshal(text, &line); err != nil {
 			panic(fmt.Sprintf("problems.jsonl: %v", err)) // a test reads it
 		}
-		problems := make([]gemm.Problem, len(line.Problems))
 		for i := range line.Problems {
 			p, err := line.Problems[i].Problem()
 			if err != nil {
 				panic(fmt.Sprintf("problems.jsonl: %v", err))
 			}
-			problems[i] = p
+			problems = append(problems, p)
 		}
-		return problems
 	}
-	return nil // a test misses them
+	return problems
 }

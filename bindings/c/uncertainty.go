@@ -27,7 +27,7 @@ func (m *model) interval(p *gemm.Problem, e *selector.Entry) (low, high unit.Sec
 func (m *model) expectedRegret(p gemm.Problem) (regret float64, worth int, known bool, err error) {
 	err = m.rank(p, measure.RegretCandidates, func(entries []selector.Entry) {
 		u := m.scope(&p, &entries[0]).Uncertainty
-		if known = u != nil; !known {
+		if known = u != nil && u.Sigma > 0; !known {
 			return
 		}
 		times := make([]unit.Seconds, len(entries))

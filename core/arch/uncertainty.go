@@ -11,7 +11,7 @@ type Uncertainty struct {
 	// Ranges are tried in order, and the first that matches applies. The last one matches everything.
 	Ranges []ErrorRange
 	// Sigma is the standard deviation of log(measured ÷ predicted) among the leading candidates of one problem. It leaves
-	// out the error that all of them share, which does not change the choice.
+	// out the error that all of them share, which does not change the choice. 0 means that it is unknown.
 	Sigma float64
 	// PlanSigma replaces Sigma when deciding how many candidates to measure. It is larger: the leading candidates are
 	// alike and so are their errors, so measuring one more gains less than if the errors were independent.

@@ -78,3 +78,25 @@ func TestWidening(t *testing.T) {
 		t.Errorf("a single class widens by %v", w)
 	}
 }
+
+// With few measured picks, nothing is known of what they lose.
+func TestSigmaNeedsPicks(t *testing.T) {
+	var rows []Evaluation
+	for i := range 20 {
+		row := Evaluation{Leading: []unit.Seconds{1, 1.01, 1.02}, LeadingMeasured: []unit.Seconds{0, 1, 1.1}}
+		for range 30 {
+			row.Points = append(row.Points, Point{Predicted: 1, Measured: 1 + unit.Seconds(i)/100})
+		}
+		row.Best.Time = 1
+		rows = append(rows, row)
+	}
+	if u, ok := Calibrate("", rows); !ok || u.Sigma != 0 || u.PlanSigma != 0 {
+		t.Errorf("%v, %+v", ok, u)
+	}
+	for i := range rows {
+		rows[i].Pick.Time, rows[i].LeadingMeasured[0] = 1.05, 1.05
+	}
+	if u, ok := Calibrate("", rows); !ok || u.Sigma <= 0 || u.PlanSigma < u.Sigma {
+		t.Errorf("%v, %+v", ok, u)
+	}
+}

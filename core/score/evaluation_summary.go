@@ -82,7 +82,7 @@ func (s *EvaluationSummary) addUncertainty(evaluations []Evaluation, scope Scope
 			}
 		}
 		u := scope.at(&e.Problem, &e.Pick.Config).Uncertainty
-		if u == nil {
+		if u == nil || u.Sigma == 0 {
 			continue
 		}
 		worth := measure.WorthMeasuring(e.Leading, u.PlanSigma, measure.AssumedNoise)

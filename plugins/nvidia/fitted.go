@@ -23,9 +23,11 @@ func fittedTo(quantities []kernel.Quantity) (fitted []arch.Fitted) {
 	return fitted
 }
 
-// withDataSet adds a data set to a list that lacks it.
+// withDataSet adds a data set to a list that lacks it, and a folder that it may lie in.
 func withDataSet(list []arch.Fitted, name string) []arch.Fitted {
-	if name == "" || slices.ContainsFunc(list, func(f arch.Fitted) bool { return f.DataSet == name }) {
+	if name == "" || slices.ContainsFunc(list, func(f arch.Fitted) bool {
+		return f.DataSet == name || strings.HasPrefix(name, f.DataSet+"/")
+	}) {
 		return list
 	}
 	return append(list, arch.Fitted{DataSet: name, Problems: problemsOf(name)})

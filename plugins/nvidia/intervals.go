@@ -96,7 +96,7 @@ func uncertaintyOf(d *arch.Description) []arch.Uncertainty {
 		u := arch.Uncertainty{
 			Kernel: one.Uncertainty.Kernel, Level: one.Uncertainty.Level,
 			Sigma: one.Uncertainty.Spread, PlanSigma: one.Uncertainty.PlanSpread,
-			Source: one.Uncertainty.Source, Widening: one.Uncertainty.Widening,
+			Source: strings.ReplaceAll(one.Uncertainty.Source, folder, ""), Widening: one.Uncertainty.Widening,
 		}
 		var err error
 		if u.Checked, err = one.Uncertainty.Checked.core(); err != nil {

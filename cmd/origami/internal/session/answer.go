@@ -233,7 +233,7 @@ func (a *Answer) fill(ctx context.Context, m arch.Architecture, space arch.Space
 // worth measuring.
 func (a *Answer) weigh(top int) {
 	u := a.Scope(&a.Entries[0]).Uncertainty
-	if u == nil {
+	if u == nil || u.Sigma == 0 {
 		if top > 0 && top < len(a.Entries) {
 			a.Entries = a.Entries[:top]
 		}

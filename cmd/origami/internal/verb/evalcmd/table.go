@@ -98,11 +98,13 @@ func (o *outcome) text() text {
 		constant int
 	}{{"group", o.group, o.data.Group}, {"split", o.split, o.data.Split}} {
 		if v := c.choice.Chosen; v.Count > 0 {
-			line(c.name, "the model's is geomean %s, worst %s of the best over %s; a constant %d geomean %s, worst %s",
-				render.Percent(v.Geomean), render.Percent(v.Worst),
-				render.Plural(v.Count, "configuration", "configurations"), c.constant,
-				render.Percent(c.choice.Constant.Geomean),
-				render.Percent(c.choice.Constant.Worst))
+			constant := ""
+			if c.constant > 0 {
+				constant = fmt.Sprintf("; a constant %d geomean %s, worst %s", c.constant,
+					render.Percent(c.choice.Constant.Geomean), render.Percent(c.choice.Constant.Worst))
+			}
+			line(c.name, "the model's is geomean %s, worst %s of the best over %s%s", render.Percent(v.Geomean),
+				render.Percent(v.Worst), render.Plural(v.Count, "configuration", "configurations"), constant)
 		}
 	}
 	return out

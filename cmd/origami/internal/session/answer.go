@@ -90,16 +90,34 @@ type Entry struct {
 // Seconds returns the predicted time.
 func (a *Answer) Seconds(e *Entry) unit.Seconds { return e.Estimate.Cycles.At(a.Arch.Clock) }
 
-// Uncertainty returns how far the times of the answer are from measured ones, nil if the model does not say so.
-func (a *Answer) Uncertainty() *arch.Uncertainty { return a.Arch.UncertaintyFor(a.Kernel, &a.Problem) }
+// Scope says what the model knows of the error of an entry's predicted time.
+func (a *Answer) Scope(e *Entry) arch.Scope {
+	return a.Arch.Scope(a.Kernel, &a.Problem, e.Config.SplitK)
+}
+
+// Outside lists how an entry lies outside of what the model was checked on. It is empty inside.
+func (a *Answer) Outside(e *Entry) []string {
+	return a.Arch.Outside(a.Kernel, &a.Problem, e.Config.SplitK)
+}
 
 // Interval returns the interval of an entry's predicted time, and false where the model has none.
 func (a *Answer) Interval(e *Entry) (low, high unit.Seconds, ok bool) {
-	u := a.Uncertainty()
-	if u == nil || e.Estimate.Reject != "" {
+	if e.Estimate.Reject != "" {
 		return 0, 0, false
 	}
-	return u.Interval(e.Estimate.Bound, a.Seconds(e))
+	return a.Scope(e).Interval(e.Estimate.Bound, a.Seconds(e))
+}
+
+// Widened returns how many times as wide an entry's interval is as inside of what the model was checked on, and false
+// if the entry lies inside or has no interval.
+func (a *Answer) Widened(e *Entry) (float64, bool) {
+	scope := a.Scope(e)
+	low, high, ok := a.Interval(e)
+	if !ok || !scope.Wide {
+		return 0, false
+	}
+	insideLow, insideHigh, ok := scope.Uncertainty.Interval(e.Estimate.Bound, a.Seconds(e))
+	return float64((high - low) / (insideHigh - insideLow)), ok && insideHigh > insideLow
 }
 
 // Rate returns the predicted arithmetic rate, 2·m·n·k·batch over the predicted time.
@@ -175,8 +193,7 @@ func Ask(ctx context.Context, a arch.Architecture, problems []gemm.Problem, q Qu
 	}
 	space := arch.Space{Kernel: kernel}
 	request := selector.Request{Problems: problems, Space: space, Top: q.Top}
-	uncertainty := d.UncertaintyOf(kernel)
-	if uncertainty != nil && q.Regret && q.Top > 0 {
+	if q.Regret && q.Top > 0 && d.HasUncertainty(kernel) {
 		request.Top = max(q.Top, measure.RegretCandidates)
 	}
 	results, err := selector.Rank(ctx, a, request)
@@ -215,8 +232,8 @@ func (a *Answer) fill(ctx context.Context, m arch.Architecture, space arch.Space
 		a.Entries = append(a.Entries, Entry{Rank: i + 1, Position: e.Index, Config: e.Config, Estimate: e.Estimate,
 			Mapping: e.Mapping})
 	}
-	if u := a.Uncertainty(); u != nil && q.Regret {
-		a.weigh(u, q.Top)
+	if q.Regret && len(a.Entries) > 0 {
+		a.weigh(q.Top)
 	}
 	if !q.Terms && !q.Rejected {
 		return nil
@@ -224,8 +241,16 @@ func (a *Answer) fill(ctx context.Context, m arch.Architecture, space arch.Space
 	return a.complete(ctx, m, space, q)
 }
 
-// weigh fills in Regret, and drops the entries that were not asked for and are not worth measuring.
-func (a *Answer) weigh(u *arch.Uncertainty, top int) {
+// weigh fills in Regret if the model states its uncertainty, and drops the entries that were not asked for and are not
+// worth measuring.
+func (a *Answer) weigh(top int) {
+	u := a.Scope(&a.Entries[0]).Uncertainty
+	if u == nil || u.Sigma == 0 {
+		if top > 0 && top < len(a.Entries) {
+			a.Entries = a.Entries[:top]
+		}
+		return
+	}
 	times := make([]unit.Seconds, len(a.Entries))
 	for i := range a.Entries {
 		times[i] = a.Seconds(&a.Entries[i])

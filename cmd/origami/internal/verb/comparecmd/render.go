@@ -3,6 +3,7 @@ package comparecmd
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
@@ -85,6 +86,7 @@ func writeRecords(s *iostreams.Streams, f render.Format, c *Comparison) error {
 			{"config", best.Config.String(), ""},
 			{"cycles", render.Exact(o.Predicted.Cycles), "cycles"}, {"seconds", render.Exact(o.Predicted.Seconds), "s"},
 			{"tflops", render.Exact(o.Predicted.TFLOPS), render.TeraRate(c.Problem.DType)}, {"bound", o.Predicted.Bound, ""},
+			{"outside", strings.Join(o.Outside, "; "), ""},
 		} {
 			if err := row("answer", cells[0], "", cells[1], cells[2], ""); err != nil {
 				return err
@@ -151,11 +153,8 @@ func writeTable(s *iostreams.Streams, c *Comparison) {
 	}
 	row("kernel", func(_ int, side *Side, _ *session.Entry) string { return side.Kernel })
 	row("rung", func(_ int, side *Side, _ *session.Entry) string { return string(side.Arch.Rung) })
-	row("validated", func(_ int, side *Side, _ *session.Entry) string {
-		if render.Validated(side.Answer) {
-			return "yes"
-		}
-		return "no"
+	row("validated", func(_ int, side *Side, best *session.Entry) string {
+		return render.ValidatedCell(side.Answer, best)
 	})
 	row("pick", func(_ int, _ *Side, best *session.Entry) string { return best.Config.String() })
 	row("time", func(_ int, side *Side, best *session.Entry) string { return side.Seconds(best).String() })

@@ -42,6 +42,7 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 			"set of the architecture, device and kernel family. If the sweep holds the launch-order group or\n" +
 			"the split of K constant, so does the score; measurements that vary them are scored separately.\n" +
 			"Of a data set with one configuration per problem it prints predicted ÷ measured times.\n" +
+			"A sweep of few configurations is scored with --candidates: the model then picks among these.\n" +
 			"docs/evaluating.md defines every number.",
 		Example: `  origami eval --arch sm90 --device h200 --kernel triton
   origami eval --arch sm90@h200 --rung calibrated --json
@@ -64,7 +65,7 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 
 // Run answers.
 func Run(ctx context.Context, o *Options) error {
-	a, err := o.Factory.Architecture(ctx)
+	a, err := o.Factory.Searched(ctx, &o.Query.Search)
 	if err != nil {
 		return err
 	}

@@ -171,6 +171,9 @@ func writeRecords(s *iostreams.Streams, f render.Format, e *Explanation) error {
 	if e.Estimate.Reject != "" {
 		keep(row("rejected", string(e.Estimate.Reject), "", "", "", "", "", "", e.Detail, ""))
 	}
+	for _, outside := range e.Outside(&e.Entry) {
+		keep(row("outside", outside, "", "", "", "", "", "", "", ""))
+	}
 	for _, p := range parameters(e.Arch) {
 		keep(row("parameter", p.Name, render.Exact(float64(p.Value)), p.Unit, "", p.Tier, "", "", p.unused, p.Source))
 	}
@@ -197,7 +200,7 @@ func writeText(s *iostreams.Streams, e *Explanation) {
 	line := func(label, format string, args ...any) {
 		render.Line(s, label, format, args...)
 	}
-	render.Lines(s, render.Heading(e.Answer)...)
+	render.Lines(s, render.Heading(e.Answer, &e.Entry)...)
 	line("problem", "%s", e.Problem)
 	line("config", "%s", s.Bold(e.Config.String()))
 	switch {

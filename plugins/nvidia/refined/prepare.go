@@ -73,7 +73,8 @@ func setInputs(in *kernelInputs, p *gemm.Problem, c *gemm.Config) {
 }
 
 func (m *Model) setLoop(in *kernelInputs, loop kernel.Loop) {
-	in.wgmma, in.unbuffered = truth(loop.WGMMA), truth(loop.Unbuffered)
+	in.wgmma, in.loadWaits = truth(loop.WGMMA), float64(loop.LoadWaits)
+	in.conversions = float64(loop.Conversions)
 	in.serial, in.interleaved = truth(loop.Serial), truth(loop.Interleaved)
 	in.wgmmaN = float64(loop.Columns)
 	in.fma = truth(loop.Multiplies == gemm.FP32)
@@ -87,6 +88,7 @@ func (m *Model) setLoop(in *kernelInputs, loop kernel.Loop) {
 // setCopies counts the instructions of the CTA's warps.
 func setCopies(in *kernelInputs, copies kernel.Copies, c *gemm.Config) {
 	in.syncCopies, in.transposedCopies = 0, 0
+	in.asyncA, in.asyncB = truth(copies.AsyncA), truth(copies.AsyncB)
 	add := func(count int, async, transposed bool) {
 		if !async {
 			in.syncCopies += float64(count * c.NumWarps)
@@ -131,8 +133,19 @@ func (f *family) outgrows(g *gpu.Device, o kernel.Operands, c *gemm.Config) bool
 
 func newSizes(p *gemm.Problem) sizes {
 	s := sizes{m: float64(p.M), n: float64(p.N), k: float64(p.K), batch: float64(p.Batch)}
+	s.alignA, s.alignB = rowAlignment(p, gemm.A), rowAlignment(p, gemm.B)
 	s.compute()
 	return s
+}
+
+// rowAlignment is the power of two in bytes, at most a cache line, that divides the places where the contiguous rows of
+// a matrix begin. Addresses of which the problem states the widest alignment are taken to be those of whole lines.
+func rowAlignment(p *gemm.Problem, o gemm.Operand) float64 {
+	offsets := uint(p.LD(o)*p.Type(o).Bytes()) | gpu.LineBytes
+	if p.Align(o) < gemm.MaxVector {
+		offsets |= uint(p.Align(o))
+	}
+	return float64(offsets & -offsets)
 }
 
 // masked is 1 if the K steps of the CTAs that share a tile do not divide K, else 0.

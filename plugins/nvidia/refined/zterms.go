@@ -32,6 +32,13 @@ type device struct {
 	prologueCycles    float64 // prologue_cycles
 	epilogueBandwidth float64 // epilogue_bandwidth
 	spillBandwidth    float64 // spill_bandwidth
+	fmaShare          float64 // fma_share
+	fmaLoadRate       float64 // fma_load_rate
+	convertRate       float64 // convert_rate
+	fmaLatency        float64 // fma_latency
+	splitCost         float64 // split_cost
+	arrivalLatency    float64 // arrival_latency
+	addLatency        float64 // add_latency
 	hotLineBandwidth  float64 // hot_line_bandwidth
 	interleavedShare  float64 // interleaved_share
 	copyRate          float64 // copy_rate
@@ -41,20 +48,24 @@ type device struct {
 	reduceBandwidth   float64 // reduce_bandwidth
 	part1             float64 // shared_memory_bytes + shared_reserved
 	part2             float64 // 2 * wgmma_m
-	part3             float64 // mma_latency + ldmatrix_latency
-	part4             float64 // timed_launch_seconds * clock
-	part5             float64 // timed_least_seconds * clock
-	part6             float64 // l2_bytes * l2_usable_share
+	part3             float64 // 32 * accumulator_bytes
+	part4             float64 // mma_latency + ldmatrix_latency
+	part5             float64 // timed_launch_seconds * clock
+	part6             float64 // timed_least_seconds * clock
+	part7             float64 // l2_bytes * l2_usable_share
 	dramLatency       float64 // dram_latency
-	part7             float64 // l2_perf_ratio * l2_coalescing
-	part8             float64 // dram_perf_ratio * dram_efficiency
-	part9             float64 // l2_perf_ratio * spill_share
-	part10            float64 // 2 * l2_bytes * l2_usable_share
-	part11            float64 // dram_perf_ratio * spill_share
-	part12            float64 // 4 * dram_queue
+	part8             float64 // l2_perf_ratio * l2_coalescing
+	part9             float64 // dram_perf_ratio * dram_efficiency
+	part10            float64 // l2_perf_ratio * spill_share
+	part11            float64 // 2 * l2_bytes * l2_usable_share
+	part12            float64 // dram_perf_ratio * spill_share
+	part13            float64 // 4 * dram_queue
+	part14            float64 // accumulator_bytes / epilogue_bandwidth
+	part15            float64 // 2 * accumulator_bytes / epilogue_bandwidth
 	launch            float64 // launch
-	part13            float64 // energy_per_flop / (tdp * dynamic_share) * clock
-	part14            float64 // power_window * clock
+	part16            float64 // energy_per_flop / (tdp * dynamic_share) * clock
+	part17            float64 // power_window * clock
+	part18            float64 // line_rate * line_bytes
 	hbmLatencyPenalty float64 // hbm_latency_penalty
 	dramQueueLoad     float64 // dram_queue_load
 }
@@ -84,19 +95,30 @@ func (d *device) compute(value func(name string) float64) {
 	d.threadsPerSm = value("threads_per_sm")
 	d.ctasLimit = value("ctas_limit")
 	d.registerGranule = value("register_granule")
-	d.lineBytes = value("line_bytes")
-	d.accumulatorBytes = value("accumulator_bytes")
+	lineBytes := value("line_bytes")
+	d.lineBytes = lineBytes
+	accumulatorBytes := value("accumulator_bytes")
+	d.accumulatorBytes = accumulatorBytes
 	d.defaultGroup = value("default_group")
 	d.wgmmaCycles = value("wgmma_cycles")
-	d.lineRate = value("line_rate")
+	lineRate := value("line_rate")
+	d.lineRate = lineRate
 	d.dramQueueLoad = dramQueueLoad
 	d.lineLatency = value("line_latency")
 	d.sharedBandwidth = value("shared_bandwidth")
 	d.fillOverlap = value("fill_overlap")
 	d.loadLatency = value("load_latency")
 	d.prologueCycles = value("prologue_cycles")
-	d.epilogueBandwidth = value("epilogue_bandwidth")
+	epilogueBandwidth := value("epilogue_bandwidth")
+	d.epilogueBandwidth = epilogueBandwidth
 	d.spillBandwidth = value("spill_bandwidth")
+	d.fmaShare = value("fma_share")
+	d.fmaLoadRate = value("fma_load_rate")
+	d.convertRate = value("convert_rate")
+	d.fmaLatency = value("fma_latency")
+	d.splitCost = value("split_cost")
+	d.arrivalLatency = value("arrival_latency")
+	d.addLatency = value("add_latency")
 	d.hotLineBandwidth = value("hot_line_bandwidth")
 	d.interleavedShare = value("interleaved_share")
 	d.copyRate = value("copy_rate")
@@ -106,40 +128,53 @@ func (d *device) compute(value func(name string) float64) {
 	d.reduceBandwidth = value("reduce_bandwidth")
 	d.part1 = value("shared_memory_bytes") + sharedReserved
 	d.part2 = float64(2 * wgmmaM)
-	d.part3 = value("mma_latency") + value("ldmatrix_latency")
-	d.part4 = float64(value("timed_launch_seconds") * clock)
-	d.part5 = float64(value("timed_least_seconds") * clock)
+	d.part3 = float64(32 * accumulatorBytes)
+	d.part4 = value("mma_latency") + value("ldmatrix_latency")
+	d.part5 = float64(value("timed_launch_seconds") * clock)
+	d.part6 = float64(value("timed_least_seconds") * clock)
 	l2Bytes := value("l2_bytes")
 	l2UsableShare := value("l2_usable_share")
-	d.part6 = float64(l2Bytes * l2UsableShare)
+	d.part7 = float64(l2Bytes * l2UsableShare)
 	d.dramLatency = dramLatency
 	l2PerfRatio := value("l2_perf_ratio")
-	d.part7 = float64(l2PerfRatio * value("l2_coalescing"))
+	d.part8 = float64(l2PerfRatio * value("l2_coalescing"))
 	dramPerfRatio := value("dram_perf_ratio")
-	d.part8 = float64(dramPerfRatio * value("dram_efficiency"))
+	d.part9 = float64(dramPerfRatio * value("dram_efficiency"))
 	spillShare := value("spill_share")
-	d.part9 = float64(l2PerfRatio * spillShare)
-	d.part10 = float64(2 * l2Bytes * l2UsableShare)
-	d.part11 = float64(dramPerfRatio * spillShare)
-	d.part12 = float64(4 * dramQueue)
+	d.part10 = float64(l2PerfRatio * spillShare)
+	d.part11 = float64(2 * l2Bytes * l2UsableShare)
+	d.part12 = float64(dramPerfRatio * spillShare)
+	d.part13 = float64(4 * dramQueue)
+	d.part14 = accumulatorBytes / epilogueBandwidth
+	d.part15 = 2 * accumulatorBytes / epilogueBandwidth
 	d.launch = launch
-	d.part13 = float64(value("energy_per_flop") / (tdp * value("dynamic_share")) * clock)
-	d.part14 = float64(value("power_window") * clock)
+	d.part16 = float64(value("energy_per_flop") / (tdp * value("dynamic_share")) * clock)
+	d.part17 = float64(value("power_window") * clock)
+	d.part18 = float64(lineRate * lineBytes)
 }
 
 // sizes holds what depends on the sizes of the problem alone.
 type sizes struct {
-	m     float64 // m, set by hand
-	n     float64 // n, set by hand
-	k     float64 // k, set by hand
-	batch float64 // batch, set by hand
-	part1 float64 // batch * k
-	part2 float64 // batch * m * n
+	m      float64 // m, set by hand
+	n      float64 // n, set by hand
+	k      float64 // k, set by hand
+	batch  float64 // batch, set by hand
+	alignA float64 // align_a, set by hand
+	alignB float64 // align_b, set by hand
+	part1  float64 // max(0, 32 - align_a)
+	part2  float64 // max(0, 32 - align_b)
+	part3  float64 // min(align_a, align_b)
+	part4  float64 // batch * k
+	part5  float64 // batch * m * n
 }
 
 func (s *sizes) compute() {
-	s.part1 = float64(s.batch * s.k)
-	s.part2 = float64(s.batch * s.m * s.n)
+	s.part1 = max(0, 32-s.alignA)
+	s.part2 = max(0, 32-s.alignB)
+	x1 := min(s.alignA, s.alignB)
+	s.part3 = x1
+	s.part4 = float64(s.batch * s.k)
+	s.part5 = float64(s.batch * s.m * s.n)
 }
 
 // kernelInputs is set by hand.
@@ -164,12 +199,15 @@ type kernelInputs struct {
 	warpsM           float64 // warps_m
 	warpsN           float64 // warps_n
 	warpsK           float64 // warps_k
-	unbuffered       float64 // unbuffered
+	loadWaits        float64 // load_waits
+	conversions      float64 // conversions
 	lateCopies       float64 // late_copies
 	repeatM          float64 // repeat_m
 	repeatN          float64 // repeat_n
 	wraps            float64 // wraps
 	syncCopies       float64 // sync_copies
+	asyncA           float64 // async_a
+	asyncB           float64 // async_b
 	transposedCopies float64 // transposed_copies
 	storeBytes       float64 // store_bytes
 	reduceLaunches   float64 // reduce_launches
@@ -191,6 +229,7 @@ type kernelTerms struct {
 	elementBytes     float64 // element_bytes
 	outputBytes      float64 // output_bytes
 	transA           float64 // trans_a
+	transB           float64 // trans_b
 	blockM           float64 // block_m
 	blockN           float64 // block_n
 	blockK           float64 // block_k
@@ -202,31 +241,40 @@ type kernelTerms struct {
 	repeatM          float64 // repeat_m
 	repeatN          float64 // repeat_n
 	wraps            float64 // wraps
+	asyncA           float64 // async_a
+	asyncB           float64 // async_b
 	reduceLaunches   float64 // reduce_launches
 	tileBytes        float64 // tile_bytes
-	part4            float64 // ceil(block_m * element_bytes / line_bytes)
-	part5            float64 // ceil(block_n * element_bytes / line_bytes)
+	part8            float64 // ceil(block_m * element_bytes / line_bytes)
+	part3            float64 // block_k * ceil(block_m * element_bytes / line_bytes)
+	part4            float64 // block_m * ceil(block_k * element_bytes / line_bytes)
+	part5            float64 // block_n * ceil(block_k * element_bytes / line_bytes)
+	part9            float64 // ceil(block_n * element_bytes / line_bytes)
+	part6            float64 // block_k * ceil(block_n * element_bytes / line_bytes)
 	tileLines        float64 // tile_lines
-	part2            float64 // pow(tensor_step, 4) + pow(shared_step, 4) + pow(issue_step, 4) + pow(copy_step, 4)
+	part2            float64 // pow(tensor_step + convert_step + fma * issue_step, 4) + pow(shared_step, 4) + pow(issue_step, 4) + pow(copy_step, 4)
 	chainStep        float64 // chain_step
-	part3            float64 // 1 - trans_b
-	part6            float64 // when(0 < late_copies, instruction_step, 0)
+	part7            float64 // 1 - trans_b
+	part10           float64 // when(0 < late_copies, instruction_step, 0)
 	timed            float64 // timed
 	timedFixed       float64 // timed_fixed
-	part7            float64 // 2048 / block_k
+	part11           float64 // 2048 / block_k
 	onePace          float64 // one_pace
 	oneLongPace      float64 // one_long_pace
 	chipPace         float64 // chip_pace
 	chipLongPace     float64 // chip_long_pace
 	fullChipPace     float64 // full_chip_pace
 	fullChipLongPace float64 // full_chip_long_pace
-	part8            float64 // repeat_m + repeat_n
-	part9            float64 // max(when(0 < reduce_launches, accumulator_bytes, output_bytes) / epilogue_bandwidth, output_bytes / store_bytes / 32 / store_rate)
-	part10           float64 // 1 + split_k
-	part11           float64 // max(timed_ctas - 1, 1)
-	part12           float64 // tdp * (1 - fma)
-	part14           float64 // reduce_launches * relaunch_seconds * clock
-	part13           float64 // split_k * accumulator_bytes + output_bytes
+	part12           float64 // when(0 < trans_a, block_k * element_bytes, ceil(block_k * element_bytes / line_bytes) * line_bytes)
+	part13           float64 // when(0 < trans_b, ceil(block_k * element_bytes / line_bytes) * line_bytes, block_k * element_bytes)
+	part14           float64 // repeat_m + repeat_n
+	part16           float64 // when(1 < split_k, when(0 < reduce_launches, 0, arrival_latency), 0)
+	part15           float64 // when(1 < split_k, when(0 < reduce_launches, max(accumulator_bytes / epilogue_bandwidth, output_bytes / store_bytes / 32 / store_rate), 2 * accumulator_bytes / epilogue_bandwidth + max(output_bytes / epilogue_bandwidth, output_bytes / store_bytes / 32 / store_rate) / split_k), max(output_bytes / epilogue_bandwidth, output_bytes / store_bytes / 32 / store_rate))
+	part17           float64 // max(timed_ctas - 1, 1)
+	part18           float64 // tdp * (1 - fma)
+	part20           float64 // reduce_launches * relaunch_seconds * clock
+	part19           float64 // split_k * accumulator_bytes + output_bytes
+	part21           float64 // split_k * (add_latency + block_m * block_n * accumulator_bytes / (line_rate * line_bytes))
 	tensorStep       float64 // tensor_step
 }
 
@@ -246,81 +294,104 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 		x7 := float64(d.tensorRate * in.rate)
 		var x8 float64
 		if in.fma > 0 {
-			x8 = 1
+			x8 = d.fmaShare
 		} else {
 			x8 = d.mmaSyncShare
 		}
 		tensorStep = float64(in.numWarps*x4*x5*x6) * 2 / (x7 * x8)
 	}
 	tileBytes := float64((in.blockM + in.blockN) * in.blockK * in.elementBytes)
-	var x9 float64
+	var fmaLoads float64
+	if in.fma > 0 {
+		x9 := max(in.blockM/in.warpsM, d.mmaM)
+		x10 := max(in.blockN/in.warpsN, d.mmaN)
+		x11 := in.blockK / in.warpsK
+		fmaLoads = float64(in.numWarps * ((1+in.transA)*x9/d.mmaM + x10/d.mmaN) * x11)
+	}
+	var sharedStep float64
 	if in.wgmma > 0 {
-		x11 := in.blockK / in.instructionK
-		x10 := float64(in.blockM / d.wgmmaM * (in.blockN / in.wgmmaN) * x11)
-		x9 = float64(x10 * (d.wgmmaM + in.wgmmaN) * in.instructionK * in.elementBytes)
+		x13 := in.blockK / in.instructionK
+		x12 := float64(in.blockM / d.wgmmaM * (in.blockN / in.wgmmaN) * x13)
+		sharedStep = x12 * (d.wgmmaM + in.wgmmaN) * in.instructionK * in.elementBytes / d.sharedBandwidth
 	} else {
-		x12 := max(in.blockM/in.warpsM, d.mmaM)
-		x13 := max(in.blockN/in.warpsN, d.mmaN)
-		x14 := in.blockK / in.warpsK
-		x9 = float64(in.numWarps * (x12 + x13) * x14 * in.elementBytes)
+		if in.fma > 0 {
+			sharedStep = fmaLoads / d.fmaLoadRate
+		} else {
+			x15 := max(in.blockM/in.warpsM, d.mmaM)
+			x16 := max(in.blockN/in.warpsN, d.mmaN)
+			x14 := x15 + x16
+			x17 := in.blockK / in.warpsK
+			sharedStep = in.numWarps * x14 * x17 * in.elementBytes / d.sharedBandwidth
+		}
 	}
-	sharedStep := x9 / d.sharedBandwidth
-	issueStep := in.familySlots * in.numWarps / d.schedulers
-	var x15 float64
+	issueStep := (float64(in.familySlots*in.numWarps) + fmaLoads) / d.schedulers
+	var convertStep float64
+	if in.conversions > 0 {
+		x19 := max(in.blockM/in.warpsM, d.mmaM)
+		x20 := max(in.blockN/in.warpsN, d.mmaN)
+		x18 := x19 + x20
+		x21 := in.blockK / in.warpsK
+		convertStep = in.conversions * in.numWarps * x18 * x21 * in.elementBytes / d.part3 / d.convertRate
+	}
+	var x22 float64
 	if in.transA > 0 {
-		x16 := math.Ceil(in.blockM * in.elementBytes / d.lineBytes)
-		x15 = float64(in.blockK * x16)
+		x23 := math.Ceil(in.blockM * in.elementBytes / d.lineBytes)
+		x22 = float64(in.blockK * x23)
 	} else {
-		x17 := math.Ceil(in.blockK * in.elementBytes / d.lineBytes)
-		x15 = float64(in.blockM * x17)
+		x25 := float64(in.blockK * in.elementBytes)
+		x24 := math.Ceil(x25 / d.lineBytes)
+		x22 = float64(in.blockM * x24)
 	}
-	var x18 float64
+	var x26 float64
 	if in.transB > 0 {
-		x19 := math.Ceil(in.blockK * in.elementBytes / d.lineBytes)
-		x18 = float64(in.blockN * x19)
+		x28 := float64(in.blockK * in.elementBytes)
+		x27 := math.Ceil(x28 / d.lineBytes)
+		x26 = float64(in.blockN * x27)
 	} else {
-		x20 := math.Ceil(in.blockN * in.elementBytes / d.lineBytes)
-		x18 = float64(in.blockK * x20)
+		x29 := math.Ceil(in.blockN * in.elementBytes / d.lineBytes)
+		x26 = float64(in.blockK * x29)
 	}
-	tileLines := x15 + x18
+	tileLines := x22 + x26
 	copyStep := in.syncCopies/d.copyRate + in.transposedCopies/d.transposedRate
 	var instructionStep float64
 	if in.wgmma+in.fma > 0 {
-		instructionStep = tensorStep
+		x30 := in.blockK / in.warpsK
+		instructionStep = tensorStep + float64(in.fma*(x30*d.fmaLatency))
 	} else {
-		x21 := in.blockK / in.instructionK
-		instructionStep = max(x21/in.warpsK*d.part3, tensorStep)
+		x31 := in.blockK / in.instructionK
+		instructionStep = max(x31/in.warpsK*d.part4, tensorStep)
 	}
-	var x22 float64
+	var x32 float64
 	if in.wgmma+in.fma > 0 {
-		x22 = float64((in.serial + float64(in.interleaved*d.interleavedShare)) * (tileLines * d.lineLatency))
+		x32 = float64((in.serial + float64(in.interleaved*d.interleavedShare)) * (tileLines * d.lineLatency))
 	} else {
-		x22 = in.familyLatency
+		x32 = in.familyLatency
 	}
-	var x23 float64
-	if in.unbuffered > 0 {
-		x23 = d.loadLatency + copyStep
+	var x33 float64
+	if in.loadWaits > 0 {
+		x33 = float64(in.loadWaits*d.loadLatency) + copyStep
 	}
-	chainStep := instructionStep + x22 + issueStep + x23
+	chainStep := instructionStep + x32 + issueStep + convertStep + x33
 	var timedFixed, onePace, oneLongPace, chipPace, chipLongPace, fullChipPace, fullChipLongPace float64
 	if in.timed > 0 {
-		x24 := float64(in.one2048*d.clock) - d.part4
-		x25 := float64(in.one6144*d.clock) - d.part4 - x24
-		timedFixed = max(x24-float64(x25/4096*2048), d.part5)
-		x26 := 2048 / in.blockK
-		onePace = max(0, x24-timedFixed) / x26
-		x27 := 4096 / in.blockK
-		oneLongPace = max(0, x25) / x27
-		x28 := float64(in.chip2048*d.clock) - d.part4
-		chipPace = max(0, x28-timedFixed) / x26
-		chipLongPace = max(0, float64(in.chip6144*d.clock)-d.part4-x28) / x27
-		x29 := float64(in.fullChip2048*d.clock) - d.part4
-		fullChipPace = max(0, x29-timedFixed) / x26
-		fullChipLongPace = max(0, float64(in.fullChip6144*d.clock)-d.part4-x29) / x27
+		x34 := float64(in.one2048*d.clock) - d.part5
+		x35 := float64(in.one6144*d.clock) - d.part5 - x34
+		timedFixed = max(x34-float64(x35/4096*2048), d.part6)
+		x36 := 2048 / in.blockK
+		onePace = max(0, x34-timedFixed) / x36
+		x37 := 4096 / in.blockK
+		oneLongPace = max(0, x35) / x37
+		x38 := float64(in.chip2048*d.clock) - d.part5
+		chipPace = max(0, x38-timedFixed) / x36
+		chipLongPace = max(0, float64(in.chip6144*d.clock)-d.part5-x38) / x37
+		x39 := float64(in.fullChip2048*d.clock) - d.part5
+		fullChipPace = max(0, x39-timedFixed) / x36
+		fullChipLongPace = max(0, float64(in.fullChip6144*d.clock)-d.part5-x39) / x37
 	}
 	k.elementBytes = in.elementBytes
 	k.outputBytes = in.outputBytes
 	k.transA = in.transA
+	k.transB = in.transB
 	k.blockM = in.blockM
 	k.blockN = in.blockN
 	k.blockK = in.blockK
@@ -332,47 +403,90 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	k.repeatM = in.repeatM
 	k.repeatN = in.repeatN
 	k.wraps = in.wraps
+	k.asyncA = in.asyncA
+	k.asyncB = in.asyncB
 	k.reduceLaunches = in.reduceLaunches
 	k.tensorStep = tensorStep
 	k.tileBytes = tileBytes
-	x30 := math.Ceil(in.blockM * in.elementBytes / d.lineBytes)
-	k.part4 = x30
-	x31 := math.Ceil(in.blockN * in.elementBytes / d.lineBytes)
-	k.part5 = x31
+	x40 := math.Ceil(in.blockM * in.elementBytes / d.lineBytes)
+	k.part8 = x40
+	x41 := float64(in.blockK * x40)
+	k.part3 = x41
+	x44 := float64(in.blockK * in.elementBytes)
+	x43 := math.Ceil(x44 / d.lineBytes)
+	x42 := float64(in.blockM * x43)
+	k.part4 = x42
+	x45 := float64(in.blockN * x43)
+	k.part5 = x45
+	x46 := math.Ceil(in.blockN * in.elementBytes / d.lineBytes)
+	k.part9 = x46
+	x47 := float64(in.blockK * x46)
+	k.part6 = x47
 	k.tileLines = tileLines
-	k.part2 = fourth(tensorStep) + fourth(sharedStep) + fourth(issueStep) + fourth(copyStep)
+	k.part2 = fourth(tensorStep+convertStep+float64(in.fma*issueStep)) + fourth(sharedStep) + fourth(issueStep) + fourth(copyStep)
 	k.chainStep = chainStep
-	k.part3 = 1 - in.transB
-	var x32 float64
+	k.part7 = 1 - in.transB
+	var x48 float64
 	if in.lateCopies > 0 {
-		x32 = instructionStep
+		x48 = instructionStep
 	}
-	k.part6 = x32
+	k.part10 = x48
 	k.timed = in.timed
 	k.timedFixed = timedFixed
-	x33 := 2048 / in.blockK
-	k.part7 = x33
+	x49 := 2048 / in.blockK
+	k.part11 = x49
 	k.onePace = onePace
 	k.oneLongPace = oneLongPace
 	k.chipPace = chipPace
 	k.chipLongPace = chipLongPace
 	k.fullChipPace = fullChipPace
 	k.fullChipLongPace = fullChipLongPace
-	x34 := in.repeatM + in.repeatN
-	k.part8 = x34
-	var x35 float64
-	if in.reduceLaunches > 0 {
-		x35 = d.accumulatorBytes
+	var x50 float64
+	if in.transA > 0 {
+		x50 = x44
 	} else {
-		x35 = in.outputBytes
+		x50 = float64(x43 * d.lineBytes)
 	}
-	k.part9 = max(x35/d.epilogueBandwidth, in.outputBytes/in.storeBytes/32/d.storeRate)
-	k.part10 = 1 + in.splitK
-	k.part11 = max(in.timedCtas-1, 1)
-	x36 := float64(d.tdp * (1 - in.fma))
-	k.part12 = x36
-	k.part14 = float64(in.reduceLaunches * d.relaunchSeconds * d.clock)
-	k.part13 = float64(in.splitK*d.accumulatorBytes) + in.outputBytes
+	k.part12 = x50
+	var x51 float64
+	if in.transB > 0 {
+		x51 = float64(x43 * d.lineBytes)
+	} else {
+		x51 = x44
+	}
+	k.part13 = x51
+	x52 := in.repeatM + in.repeatN
+	k.part14 = x52
+	var x53 float64
+	if in.splitK > 1 {
+		if in.reduceLaunches > 0 {
+			x53 = 0
+		} else {
+			x53 = d.arrivalLatency
+		}
+	}
+	k.part16 = x53
+	var x54 float64
+	if in.splitK > 1 {
+		if in.reduceLaunches > 0 {
+			x55 := in.outputBytes / in.storeBytes / 32 / d.storeRate
+			x54 = max(d.part14, x55)
+		} else {
+			x57 := in.outputBytes / in.storeBytes / 32 / d.storeRate
+			x56 := max(in.outputBytes/d.epilogueBandwidth, x57)
+			x54 = d.part15 + x56/in.splitK
+		}
+	} else {
+		x58 := in.outputBytes / in.storeBytes / 32 / d.storeRate
+		x54 = max(in.outputBytes/d.epilogueBandwidth, x58)
+	}
+	k.part15 = x54
+	k.part17 = max(in.timedCtas-1, 1)
+	x59 := float64(d.tdp * (1 - in.fma))
+	k.part18 = x59
+	k.part20 = float64(in.reduceLaunches * d.relaunchSeconds * d.clock)
+	k.part19 = float64(in.splitK*d.accumulatorBytes) + in.outputBytes
+	k.part21 = float64(in.splitK * (d.addLatency + in.blockM*in.blockN*d.accumulatorBytes/d.part18))
 }
 
 // variantInputs is set by hand.
@@ -392,7 +506,7 @@ type variantTerms struct {
 	hidden       float64 // hidden
 	part2        float64 // pow(ctas_per_sm, 4)
 	part3        float64 // chain_step + spill_step
-	part4        float64 // ctas_per_sm * block_m * block_n * max(when(0 < reduce_launches, accumulator_bytes, output_bytes) / epilogue_bandwidth, output_bytes / store_bytes / 32 / store_rate) + when(1 < split_k, when(0 < reduce_launches, 0, dram_latency + ctas_per_sm * block_m * block_n * accumulator_bytes * (1 + split_k) / epilogue_bandwidth), 0)
+	part4        float64 // when(1 < split_k, when(0 < reduce_launches, 0, arrival_latency), 0) + ctas_per_sm * block_m * block_n * when(1 < split_k, when(0 < reduce_launches, max(accumulator_bytes / epilogue_bandwidth, output_bytes / store_bytes / 32 / store_rate), 2 * accumulator_bytes / epilogue_bandwidth + max(output_bytes / epilogue_bandwidth, output_bytes / store_bytes / 32 / store_rate) / split_k), max(output_bytes / epilogue_bandwidth, output_bytes / store_bytes / 32 / store_rate))
 	part5        float64 // min(1, (ctas_per_sm - 1) / max(timed_ctas - 1, 1))
 	part6        float64 // 1 - hidden
 }
@@ -411,17 +525,8 @@ func (v *variantTerms) compute(in *inputs, d *device, k *kernelTerms) {
 	v.hidden = hidden
 	v.part2 = fourth(ctasPerSm)
 	v.part3 = k.chainStep + spillStep
-	x1 := float64(ctasPerSm * k.blockM * k.blockN)
-	var x2 float64
-	if k.splitK > 1 {
-		if k.reduceLaunches > 0 {
-			x2 = 0
-		} else {
-			x2 = d.dramLatency + x1*d.accumulatorBytes*k.part10/d.epilogueBandwidth
-		}
-	}
-	v.part4 = float64(x1*k.part9) + x2
-	v.part5 = min(1, (ctasPerSm-1)/k.part11)
+	v.part4 = k.part16 + float64(ctasPerSm*k.blockM*k.blockN*k.part15)
+	v.part5 = min(1, (ctasPerSm-1)/k.part17)
 	v.part6 = 1 - hidden
 }
 
@@ -447,166 +552,176 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms) {
 	gridN := math.Ceil(s.n / k.blockN)
 	ctas := float64(gridM * gridN * s.batch * k.splitK)
 	steps := math.Ceil(math.Ceil(s.k/k.blockK) / k.splitK)
-	var x1 float64
-	if k.wraps*max(k.transA*(k.blockM-s.m), k.part3*(k.blockN-s.n)) > 0 {
-		x1 = float64(k.blockK * (float64(k.transA*max(0, k.blockM/s.m-k.part4)) + float64(k.part3*max(0, k.blockN/s.n-k.part5))))
+	var crossings float64
+	if s.part3 < d.lineBytes {
+		var x1 float64
+		if k.transA > 0 {
+			x1 = float64(k.part3 * s.part1 / 32 * d.splitCost)
+		} else {
+			x1 = float64(k.part4 * s.part1 / 32 * d.splitCost)
+		}
+		var x2 float64
+		if k.transB > 0 {
+			x2 = float64(k.part5 * s.part2 / 32 * d.splitCost)
+		} else {
+			x2 = float64(k.part6 * s.part2 / 32 * d.splitCost)
+		}
+		crossings = float64(k.asyncA*x1) + float64(k.asyncB*x2)
 	}
-	lines := k.tileLines + x1
+	x3 := k.tileLines + crossings
+	var x4 float64
+	if k.wraps*max(k.transA*(k.blockM-s.m), k.part7*(k.blockN-s.n)) > 0 {
+		x4 = float64(k.blockK * (float64(k.transA*max(0, k.blockM/s.m-k.part8)) + float64(k.part7*max(0, k.blockN/s.n-k.part9))))
+	}
+	lines := x3 + x4
 	lineStep := lines / d.lineRate
-	copyLatency := float64(lines*d.lineLatency) + k.part6
-	var x2 float64
+	copyLatency := float64(lines*d.lineLatency) + k.part10
+	var x5 float64
 	if k.groupM > 0 {
-		x2 = k.groupM
+		x5 = k.groupM
 	} else {
-		x2 = d.defaultGroup
+		x5 = d.defaultGroup
 	}
-	group := min(x2, gridM)
+	group := min(x5, gridM)
 	ctasOfSm := math.Ceil(ctas / d.numSms)
 	active := ctas / ctasOfSm
 	fullWaves := math.Floor(ctasOfSm / v.ctasPerSm)
 	tailCtas := ctasOfSm - float64(fullWaves*v.ctasPerSm)
 	var oneLoop, chipLoop, fullChipLoop float64
 	if k.timed > 0 {
-		x3 := min(steps, k.part7)
-		x4 := steps - x3
-		oneLoop = float64(x3*k.onePace) + float64(x4*k.oneLongPace)
-		chipLoop = max(oneLoop, float64(x3*k.chipPace)+float64(x4*k.chipLongPace))
-		fullChipLoop = max(chipLoop, float64(x3*k.fullChipPace)+float64(x4*k.fullChipLongPace))
+		x6 := min(steps, k.part11)
+		x7 := steps - x6
+		oneLoop = float64(x6*k.onePace) + float64(x7*k.oneLongPace)
+		chipLoop = max(oneLoop, float64(x6*k.chipPace)+float64(x7*k.chipLongPace))
+		fullChipLoop = max(chipLoop, float64(x6*k.fullChipPace)+float64(x7*k.fullChipLongPace))
 	}
-	x5 := gridN * group / min(ctas, v.part1)
-	sweeps := max(1, x5)
-	rowGroups := max(1, math.Ceil(gridM/group)*min(1, x5))
-	missA := 1 - min(1, d.part6/(group*k.blockM*s.k*k.elementBytes))
-	missB := 1 - min(1, d.part6/((float64(gridM*k.blockM)+float64(gridN*k.blockN))*s.k*k.elementBytes))
-	dramBytes := float64(s.part1 * k.elementBytes * (float64(s.m*(1+float64((sweeps-1)*missA))) + float64(s.n*(1+float64((rowGroups-1)*missB)))))
+	x8 := gridN * group / min(ctas, v.part1)
+	sweeps := max(1, x8)
+	rowGroups := max(1, math.Ceil(gridM/group)*min(1, x8))
+	missA := 1 - min(1, d.part7/(group*k.blockM*s.k*k.elementBytes))
+	missB := 1 - min(1, d.part7/((float64(gridM*k.blockM)+float64(gridN*k.blockN))*s.k*k.elementBytes))
+	dramBytes := float64(s.part4 * k.elementBytes * (float64(s.m*(1+float64((sweeps-1)*missA))) + float64(s.n*(1+float64((rowGroups-1)*missB)))))
 	dramShare := min(1, dramBytes/(ctas*steps*k.tileBytes))
 	var repeated float64
-	if k.part8 > 0 {
-		var x6 float64
+	if k.part14 > 0 {
+		var x9 float64
 		if k.wraps > 0 {
-			x6 = s.m
+			x9 = s.m
 		} else {
-			x6 = 1
+			x9 = 1
 		}
-		var x7 float64
+		var x10 float64
 		if k.wraps > 0 {
-			x7 = s.n
+			x10 = s.n
 		} else {
-			x7 = 1
+			x10 = 1
 		}
-		repeated = k.repeatM*(k.blockM-s.m/gridM)/x6 + k.repeatN*(k.blockN-s.n/gridN)/x7
+		repeated = float64(k.repeatM*(k.blockM-s.m/gridM)/x9*k.part12) + float64(k.repeatN*(k.blockN-s.n/gridN)/x10*k.part13)
 	}
 	idleLatency := d.dramLatency + copyLatency
-	x8 := float64(active * k.tileBytes)
-	l2Step := x8 / d.part7
-	dramStep := x8 * dramShare / d.part8
-	repeatStep := active * repeated * k.blockK * k.elementBytes / d.hotLineBandwidth
-	x9 := float64(active * v.spillTraffic)
-	spillL2Step := x9 / d.part9
+	x11 := float64(active * k.tileBytes)
+	l2Step := x11 * (x3 / k.tileLines) / d.part8
+	dramStep := x11 * dramShare / d.part9
+	repeatStep := active * repeated / d.hotLineBandwidth
+	x12 := float64(active * v.spillTraffic)
+	spillL2Step := x12 / d.part10
 	busy := v.onChip + fourth(lineStep) + fourth(l2Step) + fourth(dramStep) + fourth(repeatStep) + fourth(spillL2Step)
 	var fullSpillMiss, fullSpillDramStep, fullBusy, fullThroughput, fullLatency, fullAlone, fullStep, fullFirstStep, fullFill, fullLoop, fullEpilogue float64
 	if fullWaves > 0 {
 		if v.spillTraffic > 0 {
-			fullSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(active*v.ctasPerSm*v.spillTraffic/d.part10, 2))
+			fullSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(active*v.ctasPerSm*v.spillTraffic/d.part11, 2))
 		}
-		fullSpillDramStep = x9 * fullSpillMiss / d.part11
+		fullSpillDramStep = x12 * fullSpillMiss / d.part12
 		fullBusy = float64(v.part2 * (busy + fourth(fullSpillDramStep)))
 		fullThroughput = math.Sqrt(math.Sqrt(fullBusy))
-		x10 := float64(idleLatency * idleLatency)
-		fullLatency = (idleLatency + math.Sqrt(x10+float64(d.part12*(v.ctasPerSm*dramStep*k.stepsAhead)))) / 2
-		x11 := fullLatency / k.stepsAhead
-		fullAlone = max(k.chainStep, x11) + v.spillStep
-		x12 := fourth(fullAlone)
-		fullStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(fullBusy*fullBusy) + float64(x12*x12))))
+		x13 := float64(idleLatency * idleLatency)
+		fullLatency = (idleLatency + math.Sqrt(x13+float64(d.part13*(v.ctasPerSm*dramStep*k.stepsAhead)))) / 2
+		x14 := fullLatency / k.stepsAhead
+		fullAlone = max(k.chainStep, x14) + v.spillStep
+		x15 := fourth(fullAlone)
+		fullStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(fullBusy*fullBusy) + float64(x15*x15))))
 		fullFirstStep = max(fullThroughput, v.part3)
 		fullFill = d.prologueCycles + fullLatency + float64(v.ctasPerSm*l2Step)
-		x13 := min(steps, k.stepsAhead)
-		x14 := max(steps-k.stepsAhead, 0)
-		fullLoop = float64(x13*fullFirstStep) + float64(x14*fullStep)
+		x16 := min(steps, k.stepsAhead)
+		x17 := max(steps-k.stepsAhead, 0)
+		fullLoop = float64(x16*fullFirstStep) + float64(x17*fullStep)
 		fullEpilogue = v.part4
 	}
 	var fullPaced, fullTimed float64
 	if k.timed*fullWaves > 0 {
 		if v.ctasPerSm > 1 {
-			x15 := fullChipLoop - chipLoop
-			fullPaced = chipLoop + float64(x15*v.part5)
+			x18 := fullChipLoop - chipLoop
+			fullPaced = chipLoop + float64(x18*v.part5)
 		} else {
 			fullPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
-		x16 := max(steps-k.stepsAhead, 0)
-		x17 := fullLatency / k.stepsAhead
-		fullTimed = k.timedFixed + max(x16*x17, math.Sqrt(math.Sqrt(fourth(fullPaced)+fourth(steps*v.ctasPerSm*dramStep))))
+		x19 := max(steps-k.stepsAhead, 0)
+		x20 := fullLatency / k.stepsAhead
+		fullTimed = k.timedFixed + max(x19*x20, math.Sqrt(math.Sqrt(fourth(fullPaced)+fourth(steps*v.ctasPerSm*dramStep))))
 	}
 	var tailSpillMiss, tailSpillDramStep, tailBusy, tailThroughput, tailLatency, tailAlone, tailStep, tailFirstStep, tailFill, tailLoop, tailEpilogue float64
 	if tailCtas > 0 {
 		if v.spillTraffic > 0 {
-			tailSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(active*tailCtas*v.spillTraffic/d.part10, 2))
+			tailSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(active*tailCtas*v.spillTraffic/d.part11, 2))
 		}
-		tailSpillDramStep = x9 * tailSpillMiss / d.part11
+		tailSpillDramStep = x12 * tailSpillMiss / d.part12
 		tailBusy = float64(fourth(tailCtas) * (busy + fourth(tailSpillDramStep)))
 		tailThroughput = math.Sqrt(math.Sqrt(tailBusy))
-		x18 := float64(idleLatency * idleLatency)
-		tailLatency = (idleLatency + math.Sqrt(x18+float64(d.part12*(tailCtas*dramStep*k.stepsAhead)))) / 2
-		x19 := tailLatency / k.stepsAhead
-		tailAlone = max(k.chainStep, x19) + v.spillStep
-		x20 := fourth(tailAlone)
-		tailStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(tailBusy*tailBusy) + float64(x20*x20))))
+		x21 := float64(idleLatency * idleLatency)
+		tailLatency = (idleLatency + math.Sqrt(x21+float64(d.part13*(tailCtas*dramStep*k.stepsAhead)))) / 2
+		x22 := tailLatency / k.stepsAhead
+		tailAlone = max(k.chainStep, x22) + v.spillStep
+		x23 := fourth(tailAlone)
+		tailStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(tailBusy*tailBusy) + float64(x23*x23))))
 		tailFirstStep = max(tailThroughput, v.part3)
 		tailFill = d.prologueCycles + tailLatency + float64(tailCtas*l2Step)
-		x21 := min(steps, k.stepsAhead)
-		x22 := max(steps-k.stepsAhead, 0)
-		tailLoop = float64(x21*tailFirstStep) + float64(x22*tailStep)
-		x23 := float64(tailCtas * k.blockM * k.blockN)
-		var x24 float64
-		if k.splitK > 1 {
-			if k.reduceLaunches > 0 {
-				x24 = 0
-			} else {
-				x24 = d.dramLatency + x23*d.accumulatorBytes*k.part10/d.epilogueBandwidth
-			}
-		}
-		tailEpilogue = float64(x23*k.part9) + x24
+		x24 := min(steps, k.stepsAhead)
+		x25 := max(steps-k.stepsAhead, 0)
+		tailLoop = float64(x24*tailFirstStep) + float64(x25*tailStep)
+		tailEpilogue = k.part16 + float64(tailCtas*k.blockM*k.blockN*k.part15)
 	}
 	var tailPaced, tailTimed float64
 	if k.timed*tailCtas > 0 {
 		if tailCtas > 1 {
-			x25 := fullChipLoop - chipLoop
-			tailPaced = chipLoop + float64(x25*min(1, (tailCtas-1)/k.part11))
+			x26 := fullChipLoop - chipLoop
+			tailPaced = chipLoop + float64(x26*min(1, (tailCtas-1)/k.part17))
 		} else {
 			tailPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
-		x26 := max(steps-k.stepsAhead, 0)
-		x27 := tailLatency / k.stepsAhead
-		tailTimed = k.timedFixed + max(x26*x27, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(steps*tailCtas*dramStep))))
+		x27 := max(steps-k.stepsAhead, 0)
+		x28 := tailLatency / k.stepsAhead
+		tailTimed = k.timedFixed + max(x27*x28, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(steps*tailCtas*dramStep))))
 	}
 	fill := float64(v.hidden*max(fullFill, tailFill)) + float64(v.part6*(float64(fullWaves*fullFill)+tailFill))
 	loop := float64(fullWaves*fullLoop) + tailLoop
 	epilogue := float64(fullWaves*fullEpilogue) + tailEpilogue
 	var allWaves float64
 	if k.timed > 0 {
-		x28 := fill + loop + epilogue
-		allWaves = math.Sqrt(x28 * (float64(fullWaves*fullTimed) + tailTimed))
+		x29 := fill + loop + epilogue
+		allWaves = math.Sqrt(x29 * (float64(fullWaves*fullTimed) + tailTimed))
 	} else {
 		allWaves = fill + loop + epilogue
 	}
 	var power float64
-	if k.part12 > 0 {
-		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK/k.rate*d.part13)-d.part14, 0)
+	if k.part18 > 0 {
+		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK/k.rate*d.part16)-d.part17, 0)
 	}
-	dramFloor := (dramBytes + float64(s.part2*k.outputBytes)) / d.part8
+	dramFloor := (dramBytes + float64(s.part5*k.outputBytes)) / d.part9
 	var reduction float64
 	if k.splitK > 1 {
 		if k.reduceLaunches > 0 {
-			reduction = k.part14 + s.part2*k.part13/d.reduceBandwidth
+			reduction = k.part20 + s.part5*k.part19/d.reduceBandwidth
+		} else {
+			reduction = k.part21
 		}
 	}
-	var x29 float64
+	var x30 float64
 	if power > 0 {
-		x29 = math.Sqrt(math.Sqrt(fourth(allWaves) + fourth(power)))
+		x30 = math.Sqrt(math.Sqrt(fourth(allWaves) + fourth(power)))
 	} else {
-		x29 = allWaves
+		x30 = allWaves
 	}
-	total := d.launch + max(x29, dramFloor) + reduction
+	total := d.launch + max(x30, dramFloor) + reduction
 	t.steps = steps
 	t.ctasOfSm = ctasOfSm
 	t.fullWaves = fullWaves
@@ -624,150 +739,180 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms) {
 
 // columns writes all terms to dst.
 func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *variantTerms, t *timing) {
-	var x1 float64
-	if in.wgmma > 0 {
-		x2 := k.blockK / in.instructionK
-		x1 = float64(k.blockM / d.wgmmaM * (k.blockN / in.wgmmaN) * x2 * (d.wgmmaM + in.wgmmaN) * in.instructionK * k.elementBytes)
-	} else {
-		x1 = float64(in.numWarps * (max(k.blockM/in.warpsM, d.mmaM) + max(k.blockN/in.warpsN, d.mmaN)) * (k.blockK / in.warpsK) * k.elementBytes)
+	var fmaLoads float64
+	if in.fma > 0 {
+		x1 := max(k.blockM/in.warpsM, d.mmaM)
+		x2 := max(k.blockN/in.warpsN, d.mmaN)
+		x3 := k.blockK / in.warpsK
+		fmaLoads = float64(in.numWarps * ((1+k.transA)*x1/d.mmaM + x2/d.mmaN) * x3)
 	}
-	sharedStep := x1 / d.sharedBandwidth
-	issueStep := in.familySlots * in.numWarps / d.schedulers
+	var sharedStep float64
+	if in.wgmma > 0 {
+		x4 := k.blockK / in.instructionK
+		sharedStep = k.blockM / d.wgmmaM * (k.blockN / in.wgmmaN) * x4 * (d.wgmmaM + in.wgmmaN) * in.instructionK * k.elementBytes / d.sharedBandwidth
+	} else {
+		if in.fma > 0 {
+			sharedStep = fmaLoads / d.fmaLoadRate
+		} else {
+			x6 := max(k.blockM/in.warpsM, d.mmaM)
+			x7 := max(k.blockN/in.warpsN, d.mmaN)
+			x5 := x6 + x7
+			x8 := k.blockK / in.warpsK
+			sharedStep = in.numWarps * x5 * x8 * k.elementBytes / d.sharedBandwidth
+		}
+	}
+	issueStep := (float64(in.familySlots*in.numWarps) + fmaLoads) / d.schedulers
+	var convertStep float64
+	if in.conversions > 0 {
+		x10 := max(k.blockM/in.warpsM, d.mmaM)
+		x11 := max(k.blockN/in.warpsN, d.mmaN)
+		x9 := x10 + x11
+		x12 := k.blockK / in.warpsK
+		convertStep = in.conversions * in.numWarps * x9 * x12 * k.elementBytes / d.part3 / d.convertRate
+	}
 	copyStep := in.syncCopies/d.copyRate + in.transposedCopies/d.transposedRate
 	var instructionStep float64
 	if in.wgmma+in.fma > 0 {
-		instructionStep = k.tensorStep
+		x13 := k.blockK / in.warpsK
+		instructionStep = k.tensorStep + float64(in.fma*(x13*d.fmaLatency))
 	} else {
-		x3 := k.blockK / in.instructionK
-		instructionStep = max(x3/in.warpsK*d.part3, k.tensorStep)
+		x14 := k.blockK / in.instructionK
+		instructionStep = max(x14/in.warpsK*d.part4, k.tensorStep)
 	}
 	gridM := math.Ceil(s.m / k.blockM)
 	gridN := math.Ceil(s.n / k.blockN)
 	ctas := float64(gridM * gridN * s.batch * k.splitK)
-	var x4 float64
-	if k.wraps*max(k.transA*(k.blockM-s.m), k.part3*(k.blockN-s.n)) > 0 {
-		x4 = float64(k.blockK * (float64(k.transA*max(0, k.blockM/s.m-k.part4)) + float64(k.part3*max(0, k.blockN/s.n-k.part5))))
+	var crossings float64
+	if s.part3 < d.lineBytes {
+		var x15 float64
+		if k.transA > 0 {
+			x15 = float64(k.part3 * s.part1 / 32 * d.splitCost)
+		} else {
+			x15 = float64(k.part4 * s.part1 / 32 * d.splitCost)
+		}
+		var x16 float64
+		if k.transB > 0 {
+			x16 = float64(k.part5 * s.part2 / 32 * d.splitCost)
+		} else {
+			x16 = float64(k.part6 * s.part2 / 32 * d.splitCost)
+		}
+		crossings = float64(k.asyncA*x15) + float64(k.asyncB*x16)
 	}
-	lines := k.tileLines + x4
+	var x17 float64
+	if k.wraps*max(k.transA*(k.blockM-s.m), k.part7*(k.blockN-s.n)) > 0 {
+		x17 = float64(k.blockK * (float64(k.transA*max(0, k.blockM/s.m-k.part8)) + float64(k.part7*max(0, k.blockN/s.n-k.part9))))
+	}
+	lines := k.tileLines + crossings + x17
 	lineStep := lines / d.lineRate
-	copyLatency := float64(lines*d.lineLatency) + k.part6
-	var x5 float64
+	copyLatency := float64(lines*d.lineLatency) + k.part10
+	var x18 float64
 	if k.groupM > 0 {
-		x5 = k.groupM
+		x18 = k.groupM
 	} else {
-		x5 = d.defaultGroup
+		x18 = d.defaultGroup
 	}
-	group := min(x5, gridM)
+	group := min(x18, gridM)
 	waves := ctas / v.part1
 	active := ctas / t.ctasOfSm
 	var oneLoop, chipLoop, fullChipLoop float64
 	if k.timed > 0 {
-		x6 := min(t.steps, k.part7)
-		x7 := t.steps - x6
-		oneLoop = float64(x6*k.onePace) + float64(x7*k.oneLongPace)
-		chipLoop = max(oneLoop, float64(x6*k.chipPace)+float64(x7*k.chipLongPace))
-		fullChipLoop = max(chipLoop, float64(x6*k.fullChipPace)+float64(x7*k.fullChipLongPace))
+		x19 := min(t.steps, k.part11)
+		x20 := t.steps - x19
+		oneLoop = float64(x19*k.onePace) + float64(x20*k.oneLongPace)
+		chipLoop = max(oneLoop, float64(x19*k.chipPace)+float64(x20*k.chipLongPace))
+		fullChipLoop = max(chipLoop, float64(x19*k.fullChipPace)+float64(x20*k.fullChipLongPace))
 	}
-	x8 := gridN * group / min(ctas, v.part1)
-	sweeps := max(1, x8)
-	rowGroups := max(1, math.Ceil(gridM/group)*min(1, x8))
-	missA := 1 - min(1, d.part6/(group*k.blockM*s.k*k.elementBytes))
-	missB := 1 - min(1, d.part6/((float64(gridM*k.blockM)+float64(gridN*k.blockN))*s.k*k.elementBytes))
-	dramBytes := float64(s.part1 * k.elementBytes * (float64(s.m*(1+float64((sweeps-1)*missA))) + float64(s.n*(1+float64((rowGroups-1)*missB)))))
+	x21 := gridN * group / min(ctas, v.part1)
+	sweeps := max(1, x21)
+	rowGroups := max(1, math.Ceil(gridM/group)*min(1, x21))
+	missA := 1 - min(1, d.part7/(group*k.blockM*s.k*k.elementBytes))
+	missB := 1 - min(1, d.part7/((float64(gridM*k.blockM)+float64(gridN*k.blockN))*s.k*k.elementBytes))
+	dramBytes := float64(s.part4 * k.elementBytes * (float64(s.m*(1+float64((sweeps-1)*missA))) + float64(s.n*(1+float64((rowGroups-1)*missB)))))
 	dramShare := min(1, dramBytes/(ctas*t.steps*k.tileBytes))
 	l2Hit := 1 - dramShare
 	var repeated float64
-	if k.part8 > 0 {
-		var x9 float64
+	if k.part14 > 0 {
+		var x22 float64
 		if k.wraps > 0 {
-			x9 = s.m
+			x22 = s.m
 		} else {
-			x9 = 1
+			x22 = 1
 		}
-		var x10 float64
+		var x23 float64
 		if k.wraps > 0 {
-			x10 = s.n
+			x23 = s.n
 		} else {
-			x10 = 1
+			x23 = 1
 		}
-		repeated = k.repeatM*(k.blockM-s.m/gridM)/x9 + k.repeatN*(k.blockN-s.n/gridN)/x10
+		repeated = float64(k.repeatM*(k.blockM-s.m/gridM)/x22*k.part12) + float64(k.repeatN*(k.blockN-s.n/gridN)/x23*k.part13)
 	}
 	idleLatency := d.dramLatency + copyLatency
 	dramQueue := float64(d.hbmLatencyPenalty * d.dramQueueLoad)
-	dramStep := active * k.tileBytes * dramShare / d.part8
+	dramStep := active * k.tileBytes * dramShare / d.part9
 	busy := v.onChip + fourth(lineStep) + fourth(t.l2Step) + fourth(dramStep) + fourth(t.repeatStep) + fourth(t.spillL2Step)
 	var fullSpillMiss, fullBusy, fullThroughput, fullLatency, fullAlone, fullStep, fullFirstStep, fullFill, fullLoop, fullEpilogue float64
 	if t.fullWaves > 0 {
 		if v.spillTraffic > 0 {
-			fullSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(active*v.ctasPerSm*v.spillTraffic/d.part10, 2))
+			fullSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(active*v.ctasPerSm*v.spillTraffic/d.part11, 2))
 		}
 		fullBusy = float64(v.part2 * (busy + fourth(t.fullSpillDramStep)))
 		fullThroughput = math.Sqrt(math.Sqrt(fullBusy))
-		x11 := float64(idleLatency * idleLatency)
-		fullLatency = (idleLatency + math.Sqrt(x11+float64(d.part12*(v.ctasPerSm*dramStep*k.stepsAhead)))) / 2
-		x12 := fullLatency / k.stepsAhead
-		fullAlone = max(k.chainStep, x12) + v.spillStep
-		x13 := fourth(fullAlone)
-		fullStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(fullBusy*fullBusy) + float64(x13*x13))))
+		x24 := float64(idleLatency * idleLatency)
+		fullLatency = (idleLatency + math.Sqrt(x24+float64(d.part13*(v.ctasPerSm*dramStep*k.stepsAhead)))) / 2
+		x25 := fullLatency / k.stepsAhead
+		fullAlone = max(k.chainStep, x25) + v.spillStep
+		x26 := fourth(fullAlone)
+		fullStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(fullBusy*fullBusy) + float64(x26*x26))))
 		fullFirstStep = max(fullThroughput, v.part3)
 		fullFill = d.prologueCycles + fullLatency + float64(v.ctasPerSm*t.l2Step)
-		x14 := min(t.steps, k.stepsAhead)
-		x15 := max(t.steps-k.stepsAhead, 0)
-		fullLoop = float64(x14*fullFirstStep) + float64(x15*fullStep)
+		x27 := min(t.steps, k.stepsAhead)
+		x28 := max(t.steps-k.stepsAhead, 0)
+		fullLoop = float64(x27*fullFirstStep) + float64(x28*fullStep)
 		fullEpilogue = v.part4
 	}
 	var fullPaced, fullTimed float64
 	if k.timed*t.fullWaves > 0 {
 		if v.ctasPerSm > 1 {
-			x16 := fullChipLoop - chipLoop
-			fullPaced = chipLoop + float64(x16*v.part5)
+			x29 := fullChipLoop - chipLoop
+			fullPaced = chipLoop + float64(x29*v.part5)
 		} else {
 			fullPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
-		x17 := max(t.steps-k.stepsAhead, 0)
-		x18 := fullLatency / k.stepsAhead
-		fullTimed = k.timedFixed + max(x17*x18, math.Sqrt(math.Sqrt(fourth(fullPaced)+fourth(t.steps*v.ctasPerSm*dramStep))))
+		x30 := max(t.steps-k.stepsAhead, 0)
+		x31 := fullLatency / k.stepsAhead
+		fullTimed = k.timedFixed + max(x30*x31, math.Sqrt(math.Sqrt(fourth(fullPaced)+fourth(t.steps*v.ctasPerSm*dramStep))))
 	}
 	var tailSpillMiss, tailBusy, tailThroughput, tailLatency, tailAlone, tailStep, tailFirstStep, tailFill, tailLoop, tailEpilogue float64
 	if t.tailCtas > 0 {
 		if v.spillTraffic > 0 {
-			tailSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(active*t.tailCtas*v.spillTraffic/d.part10, 2))
+			tailSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(active*t.tailCtas*v.spillTraffic/d.part11, 2))
 		}
 		tailBusy = float64(fourth(t.tailCtas) * (busy + fourth(t.tailSpillDramStep)))
 		tailThroughput = math.Sqrt(math.Sqrt(tailBusy))
-		x19 := float64(idleLatency * idleLatency)
-		tailLatency = (idleLatency + math.Sqrt(x19+float64(d.part12*(t.tailCtas*dramStep*k.stepsAhead)))) / 2
-		x20 := tailLatency / k.stepsAhead
-		tailAlone = max(k.chainStep, x20) + v.spillStep
-		x21 := fourth(tailAlone)
-		tailStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(tailBusy*tailBusy) + float64(x21*x21))))
+		x32 := float64(idleLatency * idleLatency)
+		tailLatency = (idleLatency + math.Sqrt(x32+float64(d.part13*(t.tailCtas*dramStep*k.stepsAhead)))) / 2
+		x33 := tailLatency / k.stepsAhead
+		tailAlone = max(k.chainStep, x33) + v.spillStep
+		x34 := fourth(tailAlone)
+		tailStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(tailBusy*tailBusy) + float64(x34*x34))))
 		tailFirstStep = max(tailThroughput, v.part3)
 		tailFill = d.prologueCycles + tailLatency + float64(t.tailCtas*t.l2Step)
-		x22 := min(t.steps, k.stepsAhead)
-		x23 := max(t.steps-k.stepsAhead, 0)
-		tailLoop = float64(x22*tailFirstStep) + float64(x23*tailStep)
-		x24 := float64(t.tailCtas * k.blockM * k.blockN)
-		var x25 float64
-		if k.splitK > 1 {
-			if k.reduceLaunches > 0 {
-				x25 = 0
-			} else {
-				x25 = d.dramLatency + x24*d.accumulatorBytes*k.part10/d.epilogueBandwidth
-			}
-		}
-		tailEpilogue = float64(x24*k.part9) + x25
+		x35 := min(t.steps, k.stepsAhead)
+		x36 := max(t.steps-k.stepsAhead, 0)
+		tailLoop = float64(x35*tailFirstStep) + float64(x36*tailStep)
+		tailEpilogue = k.part16 + float64(t.tailCtas*k.blockM*k.blockN*k.part15)
 	}
 	var tailPaced, tailTimed float64
 	if k.timed*t.tailCtas > 0 {
 		if t.tailCtas > 1 {
-			x26 := fullChipLoop - chipLoop
-			tailPaced = chipLoop + float64(x26*min(1, (t.tailCtas-1)/k.part11))
+			x37 := fullChipLoop - chipLoop
+			tailPaced = chipLoop + float64(x37*min(1, (t.tailCtas-1)/k.part17))
 		} else {
 			tailPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
-		x27 := max(t.steps-k.stepsAhead, 0)
-		x28 := tailLatency / k.stepsAhead
-		tailTimed = k.timedFixed + max(x27*x28, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(t.steps*t.tailCtas*dramStep))))
+		x38 := max(t.steps-k.stepsAhead, 0)
+		x39 := tailLatency / k.stepsAhead
+		tailTimed = k.timedFixed + max(x38*x39, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(t.steps*t.tailCtas*dramStep))))
 	}
 	fill := float64(v.hidden*max(fullFill, tailFill)) + float64(v.part6*(float64(t.fullWaves*fullFill)+tailFill))
 	loop := float64(t.fullWaves*fullLoop) + tailLoop
@@ -779,17 +924,19 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	var reduction float64
 	if k.splitK > 1 {
 		if k.reduceLaunches > 0 {
-			reduction = k.part14 + s.part2*k.part13/d.reduceBandwidth
+			reduction = k.part20 + s.part5*k.part19/d.reduceBandwidth
+		} else {
+			reduction = k.part21
 		}
 	}
-	dramTotal := dramBytes + float64(s.part2*k.outputBytes) + float64(t.steps*d.part11*(float64(t.fullWaves*v.ctasPerSm*t.fullSpillDramStep)+float64(t.tailCtas*t.tailSpillDramStep)))
-	var x29 float64
+	dramTotal := dramBytes + float64(s.part5*k.outputBytes) + float64(t.steps*d.part12*(float64(t.fullWaves*v.ctasPerSm*t.fullSpillDramStep)+float64(t.tailCtas*t.tailSpillDramStep)))
+	var x40 float64
 	if t.power > 0 {
-		x29 = math.Sqrt(math.Sqrt(fourth(t.allWaves) + fourth(t.power)))
+		x40 = math.Sqrt(math.Sqrt(fourth(t.allWaves) + fourth(t.power)))
 	} else {
-		x29 = t.allWaves
+		x40 = t.allWaves
 	}
-	limits := max(x29, t.dramFloor) - t.allWaves
+	limits := max(x40, t.dramFloor) - t.allWaves
 	dst[0] = k.threads
 	dst[1] = in.registers
 	dst[2] = in.spillBytes
@@ -806,114 +953,122 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	dst[13] = in.warpsN
 	dst[14] = in.warpsK
 	dst[15] = k.stepsAhead
-	dst[16] = in.unbuffered
-	dst[17] = in.lateCopies
-	dst[18] = k.repeatM
-	dst[19] = k.repeatN
-	dst[20] = k.wraps
-	dst[21] = in.syncCopies
-	dst[22] = in.transposedCopies
-	dst[23] = in.storeBytes
-	dst[24] = k.reduceLaunches
-	dst[25] = in.familySlots
-	dst[26] = in.familyLatency
-	dst[27] = k.tensorStep
-	dst[28] = k.tileBytes
-	dst[29] = sharedStep
-	dst[30] = issueStep
-	dst[31] = k.tileLines
-	dst[32] = copyStep
-	dst[33] = v.spillTraffic
-	dst[34] = v.spillStep
-	dst[35] = v.onChip
-	dst[36] = instructionStep
-	dst[37] = k.chainStep
-	dst[38] = gridM
-	dst[39] = gridN
-	dst[40] = ctas
-	dst[41] = t.steps
-	dst[42] = lines
-	dst[43] = lineStep
-	dst[44] = copyLatency
-	dst[45] = group
-	dst[46] = waves
-	dst[47] = t.ctasOfSm
-	dst[48] = active
-	dst[49] = t.fullWaves
-	dst[50] = t.tailCtas
-	dst[51] = k.timed
-	dst[52] = in.timedCtas
-	dst[53] = in.one2048
-	dst[54] = in.one6144
-	dst[55] = in.chip2048
-	dst[56] = in.chip6144
-	dst[57] = in.fullChip2048
-	dst[58] = in.fullChip6144
-	dst[59] = k.timedFixed
-	dst[60] = k.onePace
-	dst[61] = k.oneLongPace
-	dst[62] = oneLoop
-	dst[63] = k.chipPace
-	dst[64] = k.chipLongPace
-	dst[65] = chipLoop
-	dst[66] = k.fullChipPace
-	dst[67] = k.fullChipLongPace
-	dst[68] = fullChipLoop
-	dst[69] = sweeps
-	dst[70] = rowGroups
-	dst[71] = missA
-	dst[72] = missB
-	dst[73] = dramBytes
-	dst[74] = dramShare
-	dst[75] = l2Hit
-	dst[76] = repeated
-	dst[77] = v.hidden
-	dst[78] = d.dramLatency
-	dst[79] = idleLatency
-	dst[80] = dramQueue
-	dst[81] = t.l2Step
-	dst[82] = dramStep
-	dst[83] = t.repeatStep
-	dst[84] = t.spillL2Step
-	dst[85] = busy
-	dst[86] = fullSpillMiss
-	dst[87] = t.fullSpillDramStep
-	dst[88] = fullBusy
-	dst[89] = fullThroughput
-	dst[90] = fullLatency
-	dst[91] = fullAlone
-	dst[92] = fullStep
-	dst[93] = fullFirstStep
-	dst[94] = fullFill
-	dst[95] = fullLoop
-	dst[96] = fullEpilogue
-	dst[97] = fullPaced
-	dst[98] = fullTimed
-	dst[99] = tailSpillMiss
-	dst[100] = t.tailSpillDramStep
-	dst[101] = tailBusy
-	dst[102] = tailThroughput
-	dst[103] = tailLatency
-	dst[104] = tailAlone
-	dst[105] = tailStep
-	dst[106] = tailFirstStep
-	dst[107] = tailFill
-	dst[108] = tailLoop
-	dst[109] = tailEpilogue
-	dst[110] = tailPaced
-	dst[111] = tailTimed
-	dst[112] = d.launch
-	dst[113] = fill
-	dst[114] = loop
-	dst[115] = epilogue
-	dst[116] = t.allWaves
-	dst[117] = pass
-	dst[118] = t.power
-	dst[119] = t.dramFloor
-	dst[120] = reduction
-	dst[121] = dramTotal
-	dst[122] = limits
-	dst[123] = t.total
+	dst[16] = in.loadWaits
+	dst[17] = in.conversions
+	dst[18] = in.lateCopies
+	dst[19] = k.repeatM
+	dst[20] = k.repeatN
+	dst[21] = k.wraps
+	dst[22] = in.syncCopies
+	dst[23] = k.asyncA
+	dst[24] = k.asyncB
+	dst[25] = in.transposedCopies
+	dst[26] = in.storeBytes
+	dst[27] = k.reduceLaunches
+	dst[28] = in.familySlots
+	dst[29] = in.familyLatency
+	dst[30] = k.tensorStep
+	dst[31] = k.tileBytes
+	dst[32] = fmaLoads
+	dst[33] = sharedStep
+	dst[34] = issueStep
+	dst[35] = convertStep
+	dst[36] = k.tileLines
+	dst[37] = copyStep
+	dst[38] = v.spillTraffic
+	dst[39] = v.spillStep
+	dst[40] = v.onChip
+	dst[41] = instructionStep
+	dst[42] = k.chainStep
+	dst[43] = gridM
+	dst[44] = gridN
+	dst[45] = ctas
+	dst[46] = t.steps
+	dst[47] = s.alignA
+	dst[48] = s.alignB
+	dst[49] = crossings
+	dst[50] = lines
+	dst[51] = lineStep
+	dst[52] = copyLatency
+	dst[53] = group
+	dst[54] = waves
+	dst[55] = t.ctasOfSm
+	dst[56] = active
+	dst[57] = t.fullWaves
+	dst[58] = t.tailCtas
+	dst[59] = k.timed
+	dst[60] = in.timedCtas
+	dst[61] = in.one2048
+	dst[62] = in.one6144
+	dst[63] = in.chip2048
+	dst[64] = in.chip6144
+	dst[65] = in.fullChip2048
+	dst[66] = in.fullChip6144
+	dst[67] = k.timedFixed
+	dst[68] = k.onePace
+	dst[69] = k.oneLongPace
+	dst[70] = oneLoop
+	dst[71] = k.chipPace
+	dst[72] = k.chipLongPace
+	dst[73] = chipLoop
+	dst[74] = k.fullChipPace
+	dst[75] = k.fullChipLongPace
+	dst[76] = fullChipLoop
+	dst[77] = sweeps
+	dst[78] = rowGroups
+	dst[79] = missA
+	dst[80] = missB
+	dst[81] = dramBytes
+	dst[82] = dramShare
+	dst[83] = l2Hit
+	dst[84] = repeated
+	dst[85] = v.hidden
+	dst[86] = d.dramLatency
+	dst[87] = idleLatency
+	dst[88] = dramQueue
+	dst[89] = t.l2Step
+	dst[90] = dramStep
+	dst[91] = t.repeatStep
+	dst[92] = t.spillL2Step
+	dst[93] = busy
+	dst[94] = fullSpillMiss
+	dst[95] = t.fullSpillDramStep
+	dst[96] = fullBusy
+	dst[97] = fullThroughput
+	dst[98] = fullLatency
+	dst[99] = fullAlone
+	dst[100] = fullStep
+	dst[101] = fullFirstStep
+	dst[102] = fullFill
+	dst[103] = fullLoop
+	dst[104] = fullEpilogue
+	dst[105] = fullPaced
+	dst[106] = fullTimed
+	dst[107] = tailSpillMiss
+	dst[108] = t.tailSpillDramStep
+	dst[109] = tailBusy
+	dst[110] = tailThroughput
+	dst[111] = tailLatency
+	dst[112] = tailAlone
+	dst[113] = tailStep
+	dst[114] = tailFirstStep
+	dst[115] = tailFill
+	dst[116] = tailLoop
+	dst[117] = tailEpilogue
+	dst[118] = tailPaced
+	dst[119] = tailTimed
+	dst[120] = d.launch
+	dst[121] = fill
+	dst[122] = loop
+	dst[123] = epilogue
+	dst[124] = t.allWaves
+	dst[125] = pass
+	dst[126] = t.power
+	dst[127] = t.dramFloor
+	dst[128] = reduction
+	dst[129] = dramTotal
+	dst[130] = limits
+	dst[131] = t.total
 }
 
 // fourth returns the fourth power, with the bits of math.Pow(x, 4).

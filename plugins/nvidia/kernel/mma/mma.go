@@ -84,7 +84,7 @@ func (Family) Resources(d *gpu.Device, o kernel.Operands, c gemm.Config, _ bool)
 		return r // not a kernel of the family
 	}
 	need := kernel.RegistersFixed + float64(k.Accumulators) + float64(registersPerFragment*float64(k.Fragments)) +
-		float64(kernel.RegistersPerCopy*float64(k.CopiesA+k.CopiesB))
+		float64(kernel.RegistersPerCopy*float64(k.TurnA+k.TurnB))
 	r.Registers = min(int(math.Round(need)), d.RegisterLimit(k.Threads))
 	return r
 }
@@ -118,10 +118,18 @@ func (Family) Reduction(p *gemm.Problem, c gemm.Config) kernel.Reduction {
 // operand is contiguous along K, that is a single cache line; otherwise it is a copy from a line that is read anyway.
 func (Family) Loop(d *gpu.Device, o kernel.Operands, c gemm.Config) kernel.Loop {
 	k, _, _ := check(d, o, c)
+	s := spec(o, c)
+	waits := 0
+	if k.TurnA > 0 && s.AlignA < d.SM.CopyMin {
+		waits += k.CopiesA / k.TurnA
+	}
+	if k.TurnB > 0 && s.AlignB < d.SM.CopyMin {
+		waits += k.CopiesB / k.TurnB
+	}
 	return kernel.Loop{
-		Multiplies: d.SM.Multiplies(o.DType),
+		Multiplies: d.SM.Multiplies(o.DType), Conversions: s.Conversions(d.SM.Target), LoadWaits: waits,
 		WarpsM:     max(k.WarpsM, 1), WarpsN: max(k.WarpsN, 1), WarpsK: max(k.WarpsK, 1),
-		RepeatM: o.AMajor == gemm.MajorK, RepeatN: o.BMajor == gemm.MajorK,
+		RepeatM: true, RepeatN: true,
 	}
 }
 

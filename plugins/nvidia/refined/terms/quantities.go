@@ -206,6 +206,34 @@ var fitted = []kernel.Quantity{
 
 var fittedMMA = []kernel.Quantity{
 	{
+		Name: "fma_share", Value: 0.8, Unit: one, Low: 0.3, High: 1.2, Without: 1,
+		Doc: "rate of FMA ÷ its peak",
+	},
+	{
+		Name: "fma_load_rate", Value: 0.5, Unit: one, Low: 0.1, High: 4, Without: unlimited,
+		Doc: "loads of warps from shared memory that an SM does per cycle with FMA",
+	},
+	{
+		Name: "convert_rate", Value: 2, Unit: one, Low: 0.1, High: 8, Without: unlimited,
+		Doc: "conversions of operands that an SM does per cycle",
+	},
+	{
+		Name: "fma_latency", Value: 10, Unit: cycles, Low: 1, High: 100, Without: 0,
+		Doc: "what a warp waits per index along K for the operands of FMA",
+	},
+	{
+		Name: "split_cost", Value: 1, Unit: one, Low: 0.05, High: 5, Without: 0,
+		Doc: "x",
+	},
+	{
+		Name: "arrival_latency", Value: 1500, Unit: cycles, Low: 50, High: 10000, Without: 0,
+		Doc: "of a CTA that hands its sums over to the one of its tile that arrives last",
+	},
+	{
+		Name: "add_latency", Value: 600, Unit: cycles, Low: 50, High: 5000, Without: 0,
+		Doc: "of the last CTA of a tile per part of K whose sums it adds",
+	},
+	{
 		Name: "hot_line_bandwidth", Value: 620, Unit: perCycle, Low: 64, High: 5120, Folds: folds(591, 650),
 		Without: unlimited, Doc: "what all SMs together get of the lines of one row: " +
 			"a kernel that repeats rows reads it again for every row of a tile beyond the matrix",

@@ -38,6 +38,8 @@ const (
 	OfKernel
 	// OfVariant is the same, and depends on whether loads are masked along K.
 	OfVariant
+	// OfProblem is set from the sizes and the storage of the matrices.
+	OfProblem
 )
 
 // Source is the page that documents the terms.
@@ -109,6 +111,7 @@ func table(parts ...[]Term) []Term {
 const (
 	fromFamily   = "from the kernel family"
 	fromCompiler = "as the compiler reports it, or predicted by the kernel family"
+	fromStorage  = "from the leading dimension and the address"
 	fromPass     = "from the characterization, 0 without"
 )
 
@@ -161,8 +164,12 @@ var kernelTerms = []Term{
 	},
 	{Name: "steps_ahead", Unit: one, Formula: "max(num_stages - 1, 1)", Doc: "K steps that loads run ahead"},
 	{
-		Name: "unbuffered", Unit: one, Input: OfKernel, From: fromFamily,
-		Doc: "1 if an operand is loaded when it is needed: a thread's part of it is too small for an asynchronous copy",
+		Name: "load_waits", Unit: one, Input: OfKernel, From: fromFamily,
+		Doc: "times that a K step waits for loads that pass through registers, instead of for asynchronous copies",
+	},
+	{
+		Name: "conversions", Unit: one, Input: OfKernel, From: fromFamily,
+		Doc: "instructions that convert a register of operands before it is multiplied",
 	},
 	{
 		Name: "late_copies", Unit: one, Input: OfKernel, From: fromFamily,
@@ -184,6 +191,8 @@ var kernelTerms = []Term{
 		Name: "sync_copies", Unit: one, Input: OfKernel, From: fromFamily,
 		Doc: "loads of all warps in a K step that pass through registers",
 	},
+	{Name: "async_a", Unit: one, Input: OfKernel, From: fromFamily, Doc: "1 if A is copied asynchronously"},
+	{Name: "async_b", Unit: one, Input: OfKernel, From: fromFamily, Doc: "1 if B is copied asynchronously"},
 	{
 		Name: "transposed_copies", Unit: one, Input: OfKernel, From: fromFamily,
 		Doc: "copies of all warps in a K step that transpose an operand element by element",
@@ -213,22 +222,32 @@ var stepTerms = []Term{
 			` + instructions + `
 				* max(2 * wgmma_m * wgmma_n * instruction_k / (tensor_rate * rate), wgmma_cycles),
 			num_warps * ` + warpM + ` * ` + warpN + ` * (block_k / warps_k)
-				* 2 / (tensor_rate * rate * when(fma > 0, 1, mma_sync_share)))`,
+				* 2 / (tensor_rate * rate * when(fma > 0, fma_share, mma_sync_share)))`,
 	},
 	{
 		Name: "tile_bytes", Unit: bytes, Common: arch.CommonLoadPerUnit, Doc: "operands of a K step",
 		Formula: "(block_m + block_n) * block_k * element_bytes",
 	},
 	{
-		Name: "shared_step", Unit: cycles, Doc: "shared memory: operands out",
-		Formula: `when(wgmma > 0,
-			` + instructions + ` * (wgmma_m + wgmma_n) * instruction_k * element_bytes,
-			num_warps * (` + warpM + ` + ` + warpN + `) * (block_k / warps_k) * element_bytes)
-			/ shared_bandwidth`,
+		Name: "fma_loads", Unit: one, Doc: "loads of all warps from shared memory in a K step with FMA",
+		When: "fma > 0",
+		Formula: `num_warps * ((1 + trans_a) * ` + warpM + ` / mma_m + ` + warpN + ` / mma_n) * (block_k / warps_k)`,
 	},
 	{
-		Name: "issue_step", Unit: cycles, Doc: "issue slots of the loop besides loads and matrix instructions",
-		Formula: "family_slots * num_warps / schedulers",
+		Name: "shared_step", Unit: cycles, Doc: "shared memory: operands out",
+		Formula: `when(wgmma > 0,
+			` + instructions + ` * (wgmma_m + wgmma_n) * instruction_k * element_bytes / shared_bandwidth,
+			when(fma > 0, fma_loads / fma_load_rate,
+				num_warps * (` + warpM + ` + ` + warpN + `) * (block_k / warps_k) * element_bytes / shared_bandwidth))`,
+	},
+	{
+		Name: "issue_step", Unit: cycles, Doc: "issue slots of the loop besides copies, products and matrix operands",
+		Formula: "(family_slots * num_warps + fma_loads) / schedulers",
+	},
+	{
+		Name: "convert_step", Unit: cycles, When: "conversions > 0", Doc: "conversions of operands in registers",
+		Formula: `conversions * num_warps * (` + warpM + ` + ` + warpN + `) * (block_k / warps_k) * element_bytes
+			/ (32 * accumulator_bytes) / convert_rate`,
 	},
 	{
 		Name: "tile_lines", Unit: one, Doc: "cache lines that the operands touch",
@@ -253,19 +272,19 @@ var stepTerms = []Term{
 	},
 	{
 		Name: "on_chip", Unit: cycles4, Doc: "resources of the SM besides its cache lines, as a sum of fourth powers",
-		Formula: `pow(tensor_step, 4) + pow(shared_step, 4) + pow(issue_step, 4) + pow(copy_step, 4)
+		Formula: `pow(tensor_step + convert_step + fma * issue_step, 4) + pow(shared_step, 4) + pow(issue_step, 4) + pow(copy_step, 4)
 			+ pow(spill_step, 4)`,
 	},
 	{
 		Name: "instruction_step", Unit: cycles, Doc: "matrix instructions of one CTA",
-		Formula: `when(wgmma + fma > 0, tensor_step,
+		Formula: `when(wgmma + fma > 0, tensor_step + fma * (block_k / warps_k * fma_latency),
 			max(block_k / instruction_k / warps_k * (mma_latency + ldmatrix_latency), tensor_step))`,
 	},
 	{
 		Name: "chain_step", Unit: cycles, Doc: "dependent instructions of one CTA",
 		Formula: `instruction_step + when(wgmma + fma > 0,
 				(serial + interleaved * interleaved_share) * (tile_lines * line_latency), family_latency)
-			+ issue_step + when(unbuffered > 0, load_latency + copy_step, 0)`,
+			+ issue_step + convert_step + when(load_waits > 0, load_waits * load_latency + copy_step, 0)`,
 	},
 }
 
@@ -291,9 +310,20 @@ var gridTerms = []Term{
 	{Name: "ctas", Unit: one, Formula: "grid_m * grid_n * batch * split_k", Doc: "CTAs of the launch"},
 	{Name: "steps", Unit: one, Formula: "ceil(cdiv(k, block_k) / split_k)", Doc: "K steps of a CTA"},
 	{
+		Name: "align_a", Unit: bytes, Input: OfProblem, From: fromStorage,
+		Doc: "power of two, at most a cache line, that divides the distances of the rows of A, or columns if it is stored so",
+	},
+	{Name: "align_b", Unit: bytes, Input: OfProblem, From: fromStorage, Doc: "the same for B"},
+	{
+		Name: "crossings", Unit: one, When: "min(align_a, align_b) < line_bytes",
+		Doc: "cache lines that rows of the operands touch more, on average, since they do not begin where a line does",
+		Formula: `async_a * when(trans_a > 0, ` + crossings("block_k", "block_m", "align_a") + `, ` + crossings("block_m", "block_k", "align_a") + `)
+			+ async_b * when(trans_b > 0, ` + crossings("block_n", "block_k", "align_b") + `, ` + crossings("block_k", "block_n", "align_b") + `)`,
+	},
+	{
 		Name: "lines", Unit: one,
 		Doc: "cache lines that copies touch: rows that wrap within a line touch it once for each time",
-		Formula: `tile_lines + when(wraps * max(trans_a * (block_m - m), (1 - trans_b) * (block_n - n)) > 0,
+		Formula: `tile_lines + crossings + when(wraps * max(trans_a * (block_m - m), (1 - trans_b) * (block_n - n)) > 0,
 			block_k * (trans_a * ` + wrapped("m") + ` + (1 - trans_b) * ` + wrapped("n") + `), 0)`,
 	},
 	{Name: "line_step", Unit: cycles, Doc: "copies: cache lines through the load path", Formula: "lines / line_rate"},
@@ -328,6 +358,11 @@ var gridTerms = []Term{
 // within a line.
 func wrapped(of string) string {
 	return "max(0, block_" + of + " / " + of + " - ceil(block_" + of + " * element_bytes / line_bytes))"
+}
+
+// crossings is how many cache lines more the rows of a tile touch, of which each has so many elements.
+func crossings(rows, elements, align string) string {
+	return rows + " * ceil(" + elements + " * element_bytes / line_bytes) * max(0, 32 - " + align + ") / 32 * split_cost"
 }
 
 // The K loop of a kernel that was timed by itself: up to a K of 2048, in which the pipeline fills and operands are

@@ -26,13 +26,15 @@ from origami_triton.driver import Driver
 # bm, bn, bk, warps, stages
 TILES = ((16, 32, 256, 4, 3), (16, 64, 128, 4, 4), (16, 128, 128, 4, 3), (32, 32, 128, 4, 4), (32, 64, 128, 4, 4),
          (64, 64, 64, 4, 4), (64, 64, 128, 4, 4), (64, 128, 64, 4, 4), (64, 128, 128, 4, 4), (128, 64, 64, 4, 4),
-         (128, 128, 64, 4, 3), (128, 128, 64, 8, 3), (128, 256, 64, 8, 3), (256, 128, 64, 8, 3))
+         (64, 256, 64, 8, 4), (128, 128, 64, 4, 3), (128, 128, 64, 8, 3), (128, 128, 64, 8, 4), (128, 256, 64, 8, 3),
+         (128, 256, 64, 8, 4), (256, 128, 64, 8, 3))
 SPLITS = (1, 2, 3, 4, 6, 8, 12, 16, 32)
 GROUP = 8
 SMS = 132
 # The programs that share tiles, and the CTAs per SM that a kernel must have for them.
 PROGRAMS = ((66, 1), (132, 1), (264, 2), (528, 4))
-MOST_TILES = 8 * SMS  # with more, K is not split
+MOST_TILES = 16 * SMS  # a tile that gives more is left out
+MOST_SPLIT = 8 * SMS  # with more tiles, K is not split
 RUNS, FEW, TURNS = 7, 2, 41
 HOPELESS = 1.5
 FINALISTS = 3
@@ -50,7 +52,7 @@ def configs(p):
     for bm, bn, bk, warps, stages in TILES:
         for split in SPLITS:
             c = Config(kernel.FAMILY, bm, bn, bk, GROUP, warps, stages, split)
-            if split == 1 or streamk.tiles_of(p, c) <= MOST_TILES and split * bk <= p.k:
+            if streamk.tiles_of(p, c) <= (MOST_TILES if split == 1 else MOST_SPLIT) and split * bk <= p.k + bk - 1:
                 yield c
 
 

@@ -138,11 +138,11 @@ def tiles_of(p, c):
 
 
 def shared_tiles(p, c, programs, two):
-    """The number of shared tiles: all, or, of the two-tile hybrid, what is left of whole waves and one wave more. None
-    if the launch would be one of whole tiles, or the same as with all, or has too few steps."""
+    """The number of shared tiles: those beyond whole waves of `programs` tiles, which is all if they fill no wave. With
+    `two`, the two-tile hybrid, those of one wave more. None if there are none, or too few steps to share."""
     tiles = tiles_of(p, c)
-    shared = tiles % programs + programs if two else tiles
-    if tiles % programs == 0 or shared * triton.cdiv(p.k, c.block_k) < 2 * programs or two and shared >= tiles:
+    shared = tiles % programs + two * programs
+    if tiles % programs == 0 or shared > tiles or shared * triton.cdiv(p.k, c.block_k) < 2 * programs:
         return None
     return shared
 
@@ -165,6 +165,8 @@ def build(p, c, flags, capability):
     # 0 is no multiple that Triton would know: whether the numbers are multiples of 16 differs from launch to launch.
     spread = {"shared": 7, "programs": 7}
     options = {"num_warps": c.num_warps, "num_stages": c.num_stages}
+    if c.num_warps == 8 and c.block_m * c.block_n <= 128 * 128:
+        options["maxnreg"] = 128  # so that two CTAs fit on an SM, as those of `multiply` do
     first = kernel._compile(
         stream, kernel._specialised(stream, constants(p, c, flags), sizes | spread, types, aligned), capability, options)
     if flags:

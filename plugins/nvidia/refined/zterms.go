@@ -35,6 +35,7 @@ type device struct {
 	hotLineBandwidth  float64 // hot_line_bandwidth
 	interleavedShare  float64 // interleaved_share
 	copyRate          float64 // copy_rate
+	crossCopyRate     float64 // cross_copy_rate
 	transposedRate    float64 // transposed_rate
 	storeRate         float64 // store_rate
 	relaunchSeconds   float64 // relaunch_seconds
@@ -100,6 +101,7 @@ func (d *device) compute(value func(name string) float64) {
 	d.hotLineBandwidth = value("hot_line_bandwidth")
 	d.interleavedShare = value("interleaved_share")
 	d.copyRate = value("copy_rate")
+	d.crossCopyRate = value("cross_copy_rate")
 	d.transposedRate = value("transposed_rate")
 	d.storeRate = value("store_rate")
 	d.relaunchSeconds = value("relaunch_seconds")
@@ -170,6 +172,7 @@ type kernelInputs struct {
 	repeatN          float64 // repeat_n
 	wraps            float64 // wraps
 	syncCopies       float64 // sync_copies
+	crossCopies      float64 // cross_copies
 	transposedCopies float64 // transposed_copies
 	storeBytes       float64 // store_bytes
 	reduceLaunches   float64 // reduce_launches
@@ -283,7 +286,7 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 		x18 = float64(in.blockK * x20)
 	}
 	tileLines := x15 + x18
-	copyStep := in.syncCopies/d.copyRate + in.transposedCopies/d.transposedRate
+	copyStep := in.syncCopies/d.copyRate + in.crossCopies/d.crossCopyRate + in.transposedCopies/d.transposedRate
 	var instructionStep float64
 	if in.wgmma+in.fma > 0 {
 		instructionStep = tensorStep
@@ -633,7 +636,7 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	}
 	sharedStep := x1 / d.sharedBandwidth
 	issueStep := in.familySlots * in.numWarps / d.schedulers
-	copyStep := in.syncCopies/d.copyRate + in.transposedCopies/d.transposedRate
+	copyStep := in.syncCopies/d.copyRate + in.crossCopies/d.crossCopyRate + in.transposedCopies/d.transposedRate
 	var instructionStep float64
 	if in.wgmma+in.fma > 0 {
 		instructionStep = k.tensorStep
@@ -812,108 +815,109 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	dst[19] = k.repeatN
 	dst[20] = k.wraps
 	dst[21] = in.syncCopies
-	dst[22] = in.transposedCopies
-	dst[23] = in.storeBytes
-	dst[24] = k.reduceLaunches
-	dst[25] = in.familySlots
-	dst[26] = in.familyLatency
-	dst[27] = k.tensorStep
-	dst[28] = k.tileBytes
-	dst[29] = sharedStep
-	dst[30] = issueStep
-	dst[31] = k.tileLines
-	dst[32] = copyStep
-	dst[33] = v.spillTraffic
-	dst[34] = v.spillStep
-	dst[35] = v.onChip
-	dst[36] = instructionStep
-	dst[37] = k.chainStep
-	dst[38] = gridM
-	dst[39] = gridN
-	dst[40] = ctas
-	dst[41] = t.steps
-	dst[42] = lines
-	dst[43] = lineStep
-	dst[44] = copyLatency
-	dst[45] = group
-	dst[46] = waves
-	dst[47] = t.ctasOfSm
-	dst[48] = active
-	dst[49] = t.fullWaves
-	dst[50] = t.tailCtas
-	dst[51] = k.timed
-	dst[52] = in.timedCtas
-	dst[53] = in.one2048
-	dst[54] = in.one6144
-	dst[55] = in.chip2048
-	dst[56] = in.chip6144
-	dst[57] = in.fullChip2048
-	dst[58] = in.fullChip6144
-	dst[59] = k.timedFixed
-	dst[60] = k.onePace
-	dst[61] = k.oneLongPace
-	dst[62] = oneLoop
-	dst[63] = k.chipPace
-	dst[64] = k.chipLongPace
-	dst[65] = chipLoop
-	dst[66] = k.fullChipPace
-	dst[67] = k.fullChipLongPace
-	dst[68] = fullChipLoop
-	dst[69] = sweeps
-	dst[70] = rowGroups
-	dst[71] = missA
-	dst[72] = missB
-	dst[73] = dramBytes
-	dst[74] = dramShare
-	dst[75] = l2Hit
-	dst[76] = repeated
-	dst[77] = v.hidden
-	dst[78] = d.dramLatency
-	dst[79] = idleLatency
-	dst[80] = dramQueue
-	dst[81] = t.l2Step
-	dst[82] = dramStep
-	dst[83] = t.repeatStep
-	dst[84] = t.spillL2Step
-	dst[85] = busy
-	dst[86] = fullSpillMiss
-	dst[87] = t.fullSpillDramStep
-	dst[88] = fullBusy
-	dst[89] = fullThroughput
-	dst[90] = fullLatency
-	dst[91] = fullAlone
-	dst[92] = fullStep
-	dst[93] = fullFirstStep
-	dst[94] = fullFill
-	dst[95] = fullLoop
-	dst[96] = fullEpilogue
-	dst[97] = fullPaced
-	dst[98] = fullTimed
-	dst[99] = tailSpillMiss
-	dst[100] = t.tailSpillDramStep
-	dst[101] = tailBusy
-	dst[102] = tailThroughput
-	dst[103] = tailLatency
-	dst[104] = tailAlone
-	dst[105] = tailStep
-	dst[106] = tailFirstStep
-	dst[107] = tailFill
-	dst[108] = tailLoop
-	dst[109] = tailEpilogue
-	dst[110] = tailPaced
-	dst[111] = tailTimed
-	dst[112] = d.launch
-	dst[113] = fill
-	dst[114] = loop
-	dst[115] = epilogue
-	dst[116] = t.allWaves
-	dst[117] = pass
-	dst[118] = t.power
-	dst[119] = t.dramFloor
-	dst[120] = reduction
-	dst[121] = dramTotal
-	dst[122] = limits
-	dst[123] = t.total
+	dst[22] = in.crossCopies
+	dst[23] = in.transposedCopies
+	dst[24] = in.storeBytes
+	dst[25] = k.reduceLaunches
+	dst[26] = in.familySlots
+	dst[27] = in.familyLatency
+	dst[28] = k.tensorStep
+	dst[29] = k.tileBytes
+	dst[30] = sharedStep
+	dst[31] = issueStep
+	dst[32] = k.tileLines
+	dst[33] = copyStep
+	dst[34] = v.spillTraffic
+	dst[35] = v.spillStep
+	dst[36] = v.onChip
+	dst[37] = instructionStep
+	dst[38] = k.chainStep
+	dst[39] = gridM
+	dst[40] = gridN
+	dst[41] = ctas
+	dst[42] = t.steps
+	dst[43] = lines
+	dst[44] = lineStep
+	dst[45] = copyLatency
+	dst[46] = group
+	dst[47] = waves
+	dst[48] = t.ctasOfSm
+	dst[49] = active
+	dst[50] = t.fullWaves
+	dst[51] = t.tailCtas
+	dst[52] = k.timed
+	dst[53] = in.timedCtas
+	dst[54] = in.one2048
+	dst[55] = in.one6144
+	dst[56] = in.chip2048
+	dst[57] = in.chip6144
+	dst[58] = in.fullChip2048
+	dst[59] = in.fullChip6144
+	dst[60] = k.timedFixed
+	dst[61] = k.onePace
+	dst[62] = k.oneLongPace
+	dst[63] = oneLoop
+	dst[64] = k.chipPace
+	dst[65] = k.chipLongPace
+	dst[66] = chipLoop
+	dst[67] = k.fullChipPace
+	dst[68] = k.fullChipLongPace
+	dst[69] = fullChipLoop
+	dst[70] = sweeps
+	dst[71] = rowGroups
+	dst[72] = missA
+	dst[73] = missB
+	dst[74] = dramBytes
+	dst[75] = dramShare
+	dst[76] = l2Hit
+	dst[77] = repeated
+	dst[78] = v.hidden
+	dst[79] = d.dramLatency
+	dst[80] = idleLatency
+	dst[81] = dramQueue
+	dst[82] = t.l2Step
+	dst[83] = dramStep
+	dst[84] = t.repeatStep
+	dst[85] = t.spillL2Step
+	dst[86] = busy
+	dst[87] = fullSpillMiss
+	dst[88] = t.fullSpillDramStep
+	dst[89] = fullBusy
+	dst[90] = fullThroughput
+	dst[91] = fullLatency
+	dst[92] = fullAlone
+	dst[93] = fullStep
+	dst[94] = fullFirstStep
+	dst[95] = fullFill
+	dst[96] = fullLoop
+	dst[97] = fullEpilogue
+	dst[98] = fullPaced
+	dst[99] = fullTimed
+	dst[100] = tailSpillMiss
+	dst[101] = t.tailSpillDramStep
+	dst[102] = tailBusy
+	dst[103] = tailThroughput
+	dst[104] = tailLatency
+	dst[105] = tailAlone
+	dst[106] = tailStep
+	dst[107] = tailFirstStep
+	dst[108] = tailFill
+	dst[109] = tailLoop
+	dst[110] = tailEpilogue
+	dst[111] = tailPaced
+	dst[112] = tailTimed
+	dst[113] = d.launch
+	dst[114] = fill
+	dst[115] = loop
+	dst[116] = epilogue
+	dst[117] = t.allWaves
+	dst[118] = pass
+	dst[119] = t.power
+	dst[120] = t.dramFloor
+	dst[121] = reduction
+	dst[122] = dramTotal
+	dst[123] = limits
+	dst[124] = t.total
 }
 
 // fourth returns the fourth power, with the bits of math.Pow(x, 4).

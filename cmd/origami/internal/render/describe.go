@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
@@ -173,21 +172,4 @@ func TermKind(k arch.TermKind) string {
 	default:
 		return "intermediate"
 	}
-}
-
-// WrapList breaks words, joined by commas, into lines of at most width columns.
-func WrapList(lead string, words []string, width int) []string {
-	lines := []string{lead}
-	for i, w := range words {
-		if i < len(words)-1 {
-			w += ","
-		}
-		last := &lines[len(lines)-1]
-		if i > 0 && utf8.RuneCountInString(*last)+1+utf8.RuneCountInString(w) > width {
-			lines = append(lines, w)
-			continue
-		}
-		*last += " " + w
-	}
-	return lines
 }

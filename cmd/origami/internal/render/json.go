@@ -113,6 +113,7 @@ type Predicted struct {
 	Seconds   float64   `json:"seconds"`
 	TFLOPS    float64   `json:"tflops"`
 	Bound     string    `json:"bound"`
+	Why       string    `json:"why,omitempty"`
 	ClockHz   float64   `json:"clock_hz"`
 	ClockRung arch.Rung `json:"clock_rung"`
 	// Interval is where the measured time lies with the probability IntervalLevel.
@@ -146,6 +147,9 @@ func ObjectOf(a *session.Answer, e *session.Entry) Object {
 			Cycles: float64(e.Estimate.Cycles), Seconds: float64(a.Seconds(e)), TFLOPS: float64(a.Rate(e)) / 1e12,
 			Bound:   e.Estimate.Bound.String(),
 			ClockHz: float64(a.Arch.Clock), ClockRung: a.Arch.ClockRung,
+		}
+		if e.Terms != nil {
+			o.Predicted.Why = Why(a, e)
 		}
 		if low, high, ok := a.Interval(e); ok {
 			o.Predicted.Interval, o.Predicted.IntervalLevel = &[2]float64{float64(low), float64(high)},
@@ -206,12 +210,14 @@ func (n Number) MarshalJSON() ([]byte, error) {
 }
 
 // TermJSON is one term in JSON. Value is null for a number that does not exist, as the total of a rejected candidate.
-// Common is the name of the quantity in every model, where it differs from this one's.
+// Common is the name of the quantity in every model, where it differs from this one's. Used is false for a term that
+// does not enter the total of this kernel, and otherwise absent.
 type TermJSON struct {
 	Value  *Number `json:"value"`
 	Unit   string  `json:"unit"`
 	Share  *Number `json:"share,omitempty"`
 	Common string  `json:"common,omitempty"`
+	Used   *bool   `json:"used,omitempty"`
 }
 
 // TermsJSON returns the terms of an entry by name, in the order of the schema.

@@ -8,6 +8,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/formula"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/measure"
 	"github.com/origami-gemm/origami/core/selector"
@@ -19,6 +20,8 @@ type Answer struct {
 	Arch    *arch.Description
 	Kernel  string
 	Problem gemm.Problem
+	// DRAMPeak is the bandwidth of the device's DRAM in bytes per second, 0 if it is unknown.
+	DRAMPeak float64
 	// Entries are the ranked candidates, best first.
 	Entries []Entry
 	// Feasible counts the usable candidates, Rejected the others by reason.
@@ -153,6 +156,14 @@ func (a *Answer) Total(e *Entry) (float64, bool) {
 	return 0, false
 }
 
+// Entering reports which terms of an entry enter its total, nil if the model does not say so.
+func (a *Answer) Entering(e *Entry) []bool {
+	if e.Terms == nil {
+		return nil
+	}
+	return formula.Entering(a.Arch, formula.Values(a.Arch, a.Problem, e.Candidate, e.Terms))
+}
+
 // IsRejectedTotal reports whether a term's value stands for "the model rejects this".
 func IsRejectedTotal(t arch.Term, v float64) bool {
 	return t.Kind == arch.KindTotal && v == arch.RejectedTotal
@@ -198,7 +209,8 @@ func Ask(ctx context.Context, a arch.Architecture, problems []gemm.Problem, q Qu
 	for i := range results {
 		r := &results[i]
 		answers[i] = Answer{
-			Arch: d, Kernel: kernel, Problem: problems[i], Feasible: r.Feasible, Rejected: r.Rejected, Err: r.Err,
+			Arch: d, Kernel: kernel, Problem: problems[i], DRAMPeak: dramPeak(a),
+			Feasible: r.Feasible, Rejected: r.Rejected, Err: r.Err,
 		}
 		if err := answers[i].fill(ctx, a, space, q, r); err != nil {
 			answers[i].Err, answers[i].Entries = err, nil

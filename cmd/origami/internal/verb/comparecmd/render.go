@@ -174,7 +174,22 @@ func writeTable(s *iostreams.Streams, c *Comparison) {
 		return absent
 	})
 	row("bound", func(_ int, _ *Side, best *session.Entry) string { return best.Estimate.Bound.String() })
+	row("of DRAM's peak", func(_ int, side *Side, best *session.Entry) string {
+		if share := side.Roofline(best).DRAMShare; share > 0 {
+			return render.Percent(share)
+		}
+		return absent
+	})
+	row("occupancy", func(_ int, side *Side, best *session.Entry) string {
+		return render.Waves(side.Answer, side.Roofline(best))
+	})
 
+	entering := make([][]bool, len(c.Sides))
+	for i := range c.Sides {
+		if side := &c.Sides[i]; side.Err == nil {
+			entering[i] = side.Entering(side.Best())
+		}
+	}
 	var headings []int
 	for _, section := range sections {
 		names := termNames(c, section.kind)
@@ -184,9 +199,9 @@ func writeTable(s *iostreams.Streams, c *Comparison) {
 		headings = append(headings, len(rows.cells))
 		row(section.title, func(int, *Side, *session.Entry) string { return "" })
 		for _, name := range names {
-			row("  "+name, func(_ int, side *Side, best *session.Entry) string {
+			row("  "+name, func(i int, side *Side, best *session.Entry) string {
 				j := slices.IndexFunc(side.Arch.Terms, func(t arch.Term) bool { return t.CommonName() == name })
-				if j < 0 {
+				if j < 0 || entering[i] != nil && !entering[i][j] {
 					return absent
 				}
 				cell := render.Quantity(best.Terms[j], side.Arch.Terms[j].Unit)

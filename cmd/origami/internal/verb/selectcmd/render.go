@@ -9,7 +9,6 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 )
 
@@ -129,17 +128,7 @@ func (w *writer) card(a *session.Answer) {
 	if m := best.Mapping; m.XCDs > 0 {
 		line("", "%s", render.LaunchOrder(m))
 	}
-	predicted := fmt.Sprintf("%s, %s cycles, %s", a.Seconds(best), render.SixDigits(float64(best.Estimate.Cycles)),
-		render.Rate(a.Rate(best), a.Problem.DType))
-	if share := peakShare(a, best); share != "" {
-		whose := "the data sheet's"
-		if a.Arch.Device == arch.LiveID {
-			whose = "an estimated peak of"
-		}
-		predicted += fmt.Sprintf(", %s of %s %s", share, whose,
-			render.Rate(a.Arch.PeakFor(a.Problem.DType), a.Problem.DType))
-	}
-	line("predicted", "%s", predicted)
+	line("predicted", "%s, %s cycles", a.Seconds(best), render.SixDigits(float64(best.Estimate.Cycles)))
 	if low, high, ok := a.Interval(best); ok {
 		wider := ""
 		if widened, ok := a.Widened(best); ok {
@@ -147,14 +136,7 @@ func (w *writer) card(a *session.Answer) {
 		}
 		line("", "%s interval %s%s", render.Level(a.Scope(best).Uncertainty.Level), render.Span(low, high), wider)
 	}
-	line("bound", "%s", best.Estimate.Bound)
-	for i, why := range reasons(a, best) {
-		label := "why"
-		if i > 0 {
-			label = ""
-		}
-		line(label, "%s", why)
-	}
+	line("why", "%s", render.Why(a, best))
 	if len(a.Entries) > 1 && a.Measured == nil {
 		second := &a.Entries[1]
 		line("runner-up", "%s, %s", second.Config, slower(float64(second.Estimate.Cycles),

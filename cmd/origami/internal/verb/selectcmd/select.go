@@ -75,8 +75,8 @@ func Run(ctx context.Context, o *Options) error {
 	w := newWriter(o.Factory.Streams, render.FormatOf(o.Factory), many, problems.More(),
 		render.AxesOf(a.Describe(), question.Kernel))
 	w.regret = question.Regret
-	if w.format == render.Table && !many {
-		question.Top, question.Terms = 2, true // the card shows the terms and the runner-up
+	if !many {
+		question.Top, question.Terms = 2, true // for the runner-up, and the waves and DRAM traffic of the pick
 	}
 	write := w.write
 	if m != nil {

@@ -449,145 +449,143 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms) {
 	steps := math.Ceil(math.Ceil(s.k/k.blockK) / k.splitK)
 	var x1 float64
 	if k.wraps*max(k.transA*(k.blockM-s.m), k.part3*(k.blockN-s.n)) > 0 {
-		x2 := min(s.m, k.blockM)
-		x3 := min(s.n, k.blockN)
-		x1 = float64(k.blockK * (float64(k.transA*max(0, float64(math.Ceil(x2*k.elementBytes/d.lineBytes)*(k.blockM/x2))-k.part4)) + float64(k.part3*max(0, float64(math.Ceil(x3*k.elementBytes/d.lineBytes)*(k.blockN/x3))-k.part5))))
+		x1 = float64(k.blockK * (float64(k.transA*max(0, k.blockM/s.m-k.part4)) + float64(k.part3*max(0, k.blockN/s.n-k.part5))))
 	}
 	lines := k.tileLines + x1
 	lineStep := lines / d.lineRate
 	copyLatency := float64(lines*d.lineLatency) + k.part6
-	var x4 float64
+	var x2 float64
 	if k.groupM > 0 {
-		x4 = k.groupM
+		x2 = k.groupM
 	} else {
-		x4 = d.defaultGroup
+		x2 = d.defaultGroup
 	}
-	group := min(x4, gridM)
+	group := min(x2, gridM)
 	ctasOfSm := math.Ceil(ctas / d.numSms)
 	active := ctas / ctasOfSm
 	fullWaves := math.Floor(ctasOfSm / v.ctasPerSm)
 	tailCtas := ctasOfSm - float64(fullWaves*v.ctasPerSm)
 	var oneLoop, chipLoop, fullChipLoop float64
 	if k.timed > 0 {
-		x5 := min(steps, k.part7)
-		x6 := steps - x5
-		oneLoop = float64(x5*k.onePace) + float64(x6*k.oneLongPace)
-		chipLoop = max(oneLoop, float64(x5*k.chipPace)+float64(x6*k.chipLongPace))
-		fullChipLoop = max(chipLoop, float64(x5*k.fullChipPace)+float64(x6*k.fullChipLongPace))
+		x3 := min(steps, k.part7)
+		x4 := steps - x3
+		oneLoop = float64(x3*k.onePace) + float64(x4*k.oneLongPace)
+		chipLoop = max(oneLoop, float64(x3*k.chipPace)+float64(x4*k.chipLongPace))
+		fullChipLoop = max(chipLoop, float64(x3*k.fullChipPace)+float64(x4*k.fullChipLongPace))
 	}
-	x7 := gridN * group / min(ctas, v.part1)
-	sweeps := max(1, x7)
-	rowGroups := max(1, math.Ceil(gridM/group)*min(1, x7))
+	x5 := gridN * group / min(ctas, v.part1)
+	sweeps := max(1, x5)
+	rowGroups := max(1, math.Ceil(gridM/group)*min(1, x5))
 	missA := 1 - min(1, d.part6/(group*k.blockM*s.k*k.elementBytes))
 	missB := 1 - min(1, d.part6/((float64(gridM*k.blockM)+float64(gridN*k.blockN))*s.k*k.elementBytes))
 	dramBytes := float64(s.part1 * k.elementBytes * (float64(s.m*(1+float64((sweeps-1)*missA))) + float64(s.n*(1+float64((rowGroups-1)*missB)))))
 	dramShare := min(1, dramBytes/(ctas*steps*k.tileBytes))
 	var repeated float64
 	if k.part8 > 0 {
-		var x8 float64
+		var x6 float64
 		if k.wraps > 0 {
-			x8 = s.m
+			x6 = s.m
 		} else {
-			x8 = 1
+			x6 = 1
 		}
-		var x9 float64
+		var x7 float64
 		if k.wraps > 0 {
-			x9 = s.n
+			x7 = s.n
 		} else {
-			x9 = 1
+			x7 = 1
 		}
-		repeated = k.repeatM*(k.blockM-s.m/gridM)/x8 + k.repeatN*(k.blockN-s.n/gridN)/x9
+		repeated = k.repeatM*(k.blockM-s.m/gridM)/x6 + k.repeatN*(k.blockN-s.n/gridN)/x7
 	}
 	idleLatency := d.dramLatency + copyLatency
-	x10 := float64(active * k.tileBytes)
-	l2Step := x10 / d.part7
-	dramStep := x10 * dramShare / d.part8
+	x8 := float64(active * k.tileBytes)
+	l2Step := x8 / d.part7
+	dramStep := x8 * dramShare / d.part8
 	repeatStep := active * repeated * k.blockK * k.elementBytes / d.hotLineBandwidth
-	x11 := float64(active * v.spillTraffic)
-	spillL2Step := x11 / d.part9
+	x9 := float64(active * v.spillTraffic)
+	spillL2Step := x9 / d.part9
 	busy := v.onChip + fourth(lineStep) + fourth(l2Step) + fourth(dramStep) + fourth(repeatStep) + fourth(spillL2Step)
 	var fullSpillMiss, fullSpillDramStep, fullBusy, fullThroughput, fullLatency, fullAlone, fullStep, fullFirstStep, fullFill, fullLoop, fullEpilogue float64
 	if fullWaves > 0 {
 		if v.spillTraffic > 0 {
 			fullSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(active*v.ctasPerSm*v.spillTraffic/d.part10, 2))
 		}
-		fullSpillDramStep = x11 * fullSpillMiss / d.part11
+		fullSpillDramStep = x9 * fullSpillMiss / d.part11
 		fullBusy = float64(v.part2 * (busy + fourth(fullSpillDramStep)))
 		fullThroughput = math.Sqrt(math.Sqrt(fullBusy))
-		x12 := float64(idleLatency * idleLatency)
-		fullLatency = (idleLatency + math.Sqrt(x12+float64(d.part12*(v.ctasPerSm*dramStep*k.stepsAhead)))) / 2
-		x13 := fullLatency / k.stepsAhead
-		fullAlone = max(k.chainStep, x13) + v.spillStep
-		x14 := fourth(fullAlone)
-		fullStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(fullBusy*fullBusy) + float64(x14*x14))))
+		x10 := float64(idleLatency * idleLatency)
+		fullLatency = (idleLatency + math.Sqrt(x10+float64(d.part12*(v.ctasPerSm*dramStep*k.stepsAhead)))) / 2
+		x11 := fullLatency / k.stepsAhead
+		fullAlone = max(k.chainStep, x11) + v.spillStep
+		x12 := fourth(fullAlone)
+		fullStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(fullBusy*fullBusy) + float64(x12*x12))))
 		fullFirstStep = max(fullThroughput, v.part3)
 		fullFill = d.prologueCycles + fullLatency + float64(v.ctasPerSm*l2Step)
-		x15 := min(steps, k.stepsAhead)
-		x16 := max(steps-k.stepsAhead, 0)
-		fullLoop = float64(x15*fullFirstStep) + float64(x16*fullStep)
+		x13 := min(steps, k.stepsAhead)
+		x14 := max(steps-k.stepsAhead, 0)
+		fullLoop = float64(x13*fullFirstStep) + float64(x14*fullStep)
 		fullEpilogue = v.part4
 	}
 	var fullPaced, fullTimed float64
 	if k.timed*fullWaves > 0 {
 		if v.ctasPerSm > 1 {
-			x17 := fullChipLoop - chipLoop
-			fullPaced = chipLoop + float64(x17*v.part5)
+			x15 := fullChipLoop - chipLoop
+			fullPaced = chipLoop + float64(x15*v.part5)
 		} else {
 			fullPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
-		x18 := max(steps-k.stepsAhead, 0)
-		x19 := fullLatency / k.stepsAhead
-		fullTimed = k.timedFixed + max(x18*x19, math.Sqrt(math.Sqrt(fourth(fullPaced)+fourth(steps*v.ctasPerSm*dramStep))))
+		x16 := max(steps-k.stepsAhead, 0)
+		x17 := fullLatency / k.stepsAhead
+		fullTimed = k.timedFixed + max(x16*x17, math.Sqrt(math.Sqrt(fourth(fullPaced)+fourth(steps*v.ctasPerSm*dramStep))))
 	}
 	var tailSpillMiss, tailSpillDramStep, tailBusy, tailThroughput, tailLatency, tailAlone, tailStep, tailFirstStep, tailFill, tailLoop, tailEpilogue float64
 	if tailCtas > 0 {
 		if v.spillTraffic > 0 {
 			tailSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(active*tailCtas*v.spillTraffic/d.part10, 2))
 		}
-		tailSpillDramStep = x11 * tailSpillMiss / d.part11
+		tailSpillDramStep = x9 * tailSpillMiss / d.part11
 		tailBusy = float64(fourth(tailCtas) * (busy + fourth(tailSpillDramStep)))
 		tailThroughput = math.Sqrt(math.Sqrt(tailBusy))
-		x20 := float64(idleLatency * idleLatency)
-		tailLatency = (idleLatency + math.Sqrt(x20+float64(d.part12*(tailCtas*dramStep*k.stepsAhead)))) / 2
-		x21 := tailLatency / k.stepsAhead
-		tailAlone = max(k.chainStep, x21) + v.spillStep
-		x22 := fourth(tailAlone)
-		tailStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(tailBusy*tailBusy) + float64(x22*x22))))
+		x18 := float64(idleLatency * idleLatency)
+		tailLatency = (idleLatency + math.Sqrt(x18+float64(d.part12*(tailCtas*dramStep*k.stepsAhead)))) / 2
+		x19 := tailLatency / k.stepsAhead
+		tailAlone = max(k.chainStep, x19) + v.spillStep
+		x20 := fourth(tailAlone)
+		tailStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(tailBusy*tailBusy) + float64(x20*x20))))
 		tailFirstStep = max(tailThroughput, v.part3)
 		tailFill = d.prologueCycles + tailLatency + float64(tailCtas*l2Step)
-		x23 := min(steps, k.stepsAhead)
-		x24 := max(steps-k.stepsAhead, 0)
-		tailLoop = float64(x23*tailFirstStep) + float64(x24*tailStep)
-		x25 := float64(tailCtas * k.blockM * k.blockN)
-		var x26 float64
+		x21 := min(steps, k.stepsAhead)
+		x22 := max(steps-k.stepsAhead, 0)
+		tailLoop = float64(x21*tailFirstStep) + float64(x22*tailStep)
+		x23 := float64(tailCtas * k.blockM * k.blockN)
+		var x24 float64
 		if k.splitK > 1 {
 			if k.reduceLaunches > 0 {
-				x26 = 0
+				x24 = 0
 			} else {
-				x26 = d.dramLatency + x25*d.accumulatorBytes*k.part10/d.epilogueBandwidth
+				x24 = d.dramLatency + x23*d.accumulatorBytes*k.part10/d.epilogueBandwidth
 			}
 		}
-		tailEpilogue = float64(x25*k.part9) + x26
+		tailEpilogue = float64(x23*k.part9) + x24
 	}
 	var tailPaced, tailTimed float64
 	if k.timed*tailCtas > 0 {
 		if tailCtas > 1 {
-			x27 := fullChipLoop - chipLoop
-			tailPaced = chipLoop + float64(x27*min(1, (tailCtas-1)/k.part11))
+			x25 := fullChipLoop - chipLoop
+			tailPaced = chipLoop + float64(x25*min(1, (tailCtas-1)/k.part11))
 		} else {
 			tailPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
-		x28 := max(steps-k.stepsAhead, 0)
-		x29 := tailLatency / k.stepsAhead
-		tailTimed = k.timedFixed + max(x28*x29, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(steps*tailCtas*dramStep))))
+		x26 := max(steps-k.stepsAhead, 0)
+		x27 := tailLatency / k.stepsAhead
+		tailTimed = k.timedFixed + max(x26*x27, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(steps*tailCtas*dramStep))))
 	}
 	fill := float64(v.hidden*max(fullFill, tailFill)) + float64(v.part6*(float64(fullWaves*fullFill)+tailFill))
 	loop := float64(fullWaves*fullLoop) + tailLoop
 	epilogue := float64(fullWaves*fullEpilogue) + tailEpilogue
 	var allWaves float64
 	if k.timed > 0 {
-		x30 := fill + loop + epilogue
-		allWaves = math.Sqrt(x30 * (float64(fullWaves*fullTimed) + tailTimed))
+		x28 := fill + loop + epilogue
+		allWaves = math.Sqrt(x28 * (float64(fullWaves*fullTimed) + tailTimed))
 	} else {
 		allWaves = fill + loop + epilogue
 	}
@@ -602,13 +600,13 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms) {
 			reduction = k.part14 + s.part2*k.part13/d.reduceBandwidth
 		}
 	}
-	var x31 float64
+	var x29 float64
 	if power > 0 {
-		x31 = math.Sqrt(math.Sqrt(fourth(allWaves) + fourth(power)))
+		x29 = math.Sqrt(math.Sqrt(fourth(allWaves) + fourth(power)))
 	} else {
-		x31 = allWaves
+		x29 = allWaves
 	}
-	total := d.launch + max(x31, dramFloor) + reduction
+	total := d.launch + max(x29, dramFloor) + reduction
 	t.steps = steps
 	t.ctasOfSm = ctasOfSm
 	t.fullWaves = fullWaves
@@ -648,33 +646,31 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	ctas := float64(gridM * gridN * s.batch * k.splitK)
 	var x4 float64
 	if k.wraps*max(k.transA*(k.blockM-s.m), k.part3*(k.blockN-s.n)) > 0 {
-		x5 := min(s.m, k.blockM)
-		x6 := min(s.n, k.blockN)
-		x4 = float64(k.blockK * (float64(k.transA*max(0, float64(math.Ceil(x5*k.elementBytes/d.lineBytes)*(k.blockM/x5))-k.part4)) + float64(k.part3*max(0, float64(math.Ceil(x6*k.elementBytes/d.lineBytes)*(k.blockN/x6))-k.part5))))
+		x4 = float64(k.blockK * (float64(k.transA*max(0, k.blockM/s.m-k.part4)) + float64(k.part3*max(0, k.blockN/s.n-k.part5))))
 	}
 	lines := k.tileLines + x4
 	lineStep := lines / d.lineRate
 	copyLatency := float64(lines*d.lineLatency) + k.part6
-	var x7 float64
+	var x5 float64
 	if k.groupM > 0 {
-		x7 = k.groupM
+		x5 = k.groupM
 	} else {
-		x7 = d.defaultGroup
+		x5 = d.defaultGroup
 	}
-	group := min(x7, gridM)
+	group := min(x5, gridM)
 	waves := ctas / v.part1
 	active := ctas / t.ctasOfSm
 	var oneLoop, chipLoop, fullChipLoop float64
 	if k.timed > 0 {
-		x8 := min(t.steps, k.part7)
-		x9 := t.steps - x8
-		oneLoop = float64(x8*k.onePace) + float64(x9*k.oneLongPace)
-		chipLoop = max(oneLoop, float64(x8*k.chipPace)+float64(x9*k.chipLongPace))
-		fullChipLoop = max(chipLoop, float64(x8*k.fullChipPace)+float64(x9*k.fullChipLongPace))
+		x6 := min(t.steps, k.part7)
+		x7 := t.steps - x6
+		oneLoop = float64(x6*k.onePace) + float64(x7*k.oneLongPace)
+		chipLoop = max(oneLoop, float64(x6*k.chipPace)+float64(x7*k.chipLongPace))
+		fullChipLoop = max(chipLoop, float64(x6*k.fullChipPace)+float64(x7*k.fullChipLongPace))
 	}
-	x10 := gridN * group / min(ctas, v.part1)
-	sweeps := max(1, x10)
-	rowGroups := max(1, math.Ceil(gridM/group)*min(1, x10))
+	x8 := gridN * group / min(ctas, v.part1)
+	sweeps := max(1, x8)
+	rowGroups := max(1, math.Ceil(gridM/group)*min(1, x8))
 	missA := 1 - min(1, d.part6/(group*k.blockM*s.k*k.elementBytes))
 	missB := 1 - min(1, d.part6/((float64(gridM*k.blockM)+float64(gridN*k.blockN))*s.k*k.elementBytes))
 	dramBytes := float64(s.part1 * k.elementBytes * (float64(s.m*(1+float64((sweeps-1)*missA))) + float64(s.n*(1+float64((rowGroups-1)*missB)))))
@@ -682,19 +678,19 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	l2Hit := 1 - dramShare
 	var repeated float64
 	if k.part8 > 0 {
-		var x11 float64
+		var x9 float64
 		if k.wraps > 0 {
-			x11 = s.m
+			x9 = s.m
 		} else {
-			x11 = 1
+			x9 = 1
 		}
-		var x12 float64
+		var x10 float64
 		if k.wraps > 0 {
-			x12 = s.n
+			x10 = s.n
 		} else {
-			x12 = 1
+			x10 = 1
 		}
-		repeated = k.repeatM*(k.blockM-s.m/gridM)/x11 + k.repeatN*(k.blockN-s.n/gridN)/x12
+		repeated = k.repeatM*(k.blockM-s.m/gridM)/x9 + k.repeatN*(k.blockN-s.n/gridN)/x10
 	}
 	idleLatency := d.dramLatency + copyLatency
 	dramQueue := float64(d.hbmLatencyPenalty * d.dramQueueLoad)
@@ -707,30 +703,30 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		}
 		fullBusy = float64(v.part2 * (busy + fourth(t.fullSpillDramStep)))
 		fullThroughput = math.Sqrt(math.Sqrt(fullBusy))
-		x13 := float64(idleLatency * idleLatency)
-		fullLatency = (idleLatency + math.Sqrt(x13+float64(d.part12*(v.ctasPerSm*dramStep*k.stepsAhead)))) / 2
-		x14 := fullLatency / k.stepsAhead
-		fullAlone = max(k.chainStep, x14) + v.spillStep
-		x15 := fourth(fullAlone)
-		fullStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(fullBusy*fullBusy) + float64(x15*x15))))
+		x11 := float64(idleLatency * idleLatency)
+		fullLatency = (idleLatency + math.Sqrt(x11+float64(d.part12*(v.ctasPerSm*dramStep*k.stepsAhead)))) / 2
+		x12 := fullLatency / k.stepsAhead
+		fullAlone = max(k.chainStep, x12) + v.spillStep
+		x13 := fourth(fullAlone)
+		fullStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(fullBusy*fullBusy) + float64(x13*x13))))
 		fullFirstStep = max(fullThroughput, v.part3)
 		fullFill = d.prologueCycles + fullLatency + float64(v.ctasPerSm*t.l2Step)
-		x16 := min(t.steps, k.stepsAhead)
-		x17 := max(t.steps-k.stepsAhead, 0)
-		fullLoop = float64(x16*fullFirstStep) + float64(x17*fullStep)
+		x14 := min(t.steps, k.stepsAhead)
+		x15 := max(t.steps-k.stepsAhead, 0)
+		fullLoop = float64(x14*fullFirstStep) + float64(x15*fullStep)
 		fullEpilogue = v.part4
 	}
 	var fullPaced, fullTimed float64
 	if k.timed*t.fullWaves > 0 {
 		if v.ctasPerSm > 1 {
-			x18 := fullChipLoop - chipLoop
-			fullPaced = chipLoop + float64(x18*v.part5)
+			x16 := fullChipLoop - chipLoop
+			fullPaced = chipLoop + float64(x16*v.part5)
 		} else {
 			fullPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
-		x19 := max(t.steps-k.stepsAhead, 0)
-		x20 := fullLatency / k.stepsAhead
-		fullTimed = k.timedFixed + max(x19*x20, math.Sqrt(math.Sqrt(fourth(fullPaced)+fourth(t.steps*v.ctasPerSm*dramStep))))
+		x17 := max(t.steps-k.stepsAhead, 0)
+		x18 := fullLatency / k.stepsAhead
+		fullTimed = k.timedFixed + max(x17*x18, math.Sqrt(math.Sqrt(fourth(fullPaced)+fourth(t.steps*v.ctasPerSm*dramStep))))
 	}
 	var tailSpillMiss, tailBusy, tailThroughput, tailLatency, tailAlone, tailStep, tailFirstStep, tailFill, tailLoop, tailEpilogue float64
 	if t.tailCtas > 0 {
@@ -739,39 +735,39 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		}
 		tailBusy = float64(fourth(t.tailCtas) * (busy + fourth(t.tailSpillDramStep)))
 		tailThroughput = math.Sqrt(math.Sqrt(tailBusy))
-		x21 := float64(idleLatency * idleLatency)
-		tailLatency = (idleLatency + math.Sqrt(x21+float64(d.part12*(t.tailCtas*dramStep*k.stepsAhead)))) / 2
-		x22 := tailLatency / k.stepsAhead
-		tailAlone = max(k.chainStep, x22) + v.spillStep
-		x23 := fourth(tailAlone)
-		tailStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(tailBusy*tailBusy) + float64(x23*x23))))
+		x19 := float64(idleLatency * idleLatency)
+		tailLatency = (idleLatency + math.Sqrt(x19+float64(d.part12*(t.tailCtas*dramStep*k.stepsAhead)))) / 2
+		x20 := tailLatency / k.stepsAhead
+		tailAlone = max(k.chainStep, x20) + v.spillStep
+		x21 := fourth(tailAlone)
+		tailStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(tailBusy*tailBusy) + float64(x21*x21))))
 		tailFirstStep = max(tailThroughput, v.part3)
 		tailFill = d.prologueCycles + tailLatency + float64(t.tailCtas*t.l2Step)
-		x24 := min(t.steps, k.stepsAhead)
-		x25 := max(t.steps-k.stepsAhead, 0)
-		tailLoop = float64(x24*tailFirstStep) + float64(x25*tailStep)
-		x26 := float64(t.tailCtas * k.blockM * k.blockN)
-		var x27 float64
+		x22 := min(t.steps, k.stepsAhead)
+		x23 := max(t.steps-k.stepsAhead, 0)
+		tailLoop = float64(x22*tailFirstStep) + float64(x23*tailStep)
+		x24 := float64(t.tailCtas * k.blockM * k.blockN)
+		var x25 float64
 		if k.splitK > 1 {
 			if k.reduceLaunches > 0 {
-				x27 = 0
+				x25 = 0
 			} else {
-				x27 = d.dramLatency + x26*d.accumulatorBytes*k.part10/d.epilogueBandwidth
+				x25 = d.dramLatency + x24*d.accumulatorBytes*k.part10/d.epilogueBandwidth
 			}
 		}
-		tailEpilogue = float64(x26*k.part9) + x27
+		tailEpilogue = float64(x24*k.part9) + x25
 	}
 	var tailPaced, tailTimed float64
 	if k.timed*t.tailCtas > 0 {
 		if t.tailCtas > 1 {
-			x28 := fullChipLoop - chipLoop
-			tailPaced = chipLoop + float64(x28*min(1, (t.tailCtas-1)/k.part11))
+			x26 := fullChipLoop - chipLoop
+			tailPaced = chipLoop + float64(x26*min(1, (t.tailCtas-1)/k.part11))
 		} else {
 			tailPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
-		x29 := max(t.steps-k.stepsAhead, 0)
-		x30 := tailLatency / k.stepsAhead
-		tailTimed = k.timedFixed + max(x29*x30, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(t.steps*t.tailCtas*dramStep))))
+		x27 := max(t.steps-k.stepsAhead, 0)
+		x28 := tailLatency / k.stepsAhead
+		tailTimed = k.timedFixed + max(x27*x28, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(t.steps*t.tailCtas*dramStep))))
 	}
 	fill := float64(v.hidden*max(fullFill, tailFill)) + float64(v.part6*(float64(t.fullWaves*fullFill)+tailFill))
 	loop := float64(t.fullWaves*fullLoop) + tailLoop
@@ -787,13 +783,13 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		}
 	}
 	dramTotal := dramBytes + float64(s.part2*k.outputBytes) + float64(t.steps*d.part11*(float64(t.fullWaves*v.ctasPerSm*t.fullSpillDramStep)+float64(t.tailCtas*t.tailSpillDramStep)))
-	var x31 float64
+	var x29 float64
 	if t.power > 0 {
-		x31 = math.Sqrt(math.Sqrt(fourth(t.allWaves) + fourth(t.power)))
+		x29 = math.Sqrt(math.Sqrt(fourth(t.allWaves) + fourth(t.power)))
 	} else {
-		x31 = t.allWaves
+		x29 = t.allWaves
 	}
-	limits := max(x31, t.dramFloor) - t.allWaves
+	limits := max(x29, t.dramFloor) - t.allWaves
 	dst[0] = k.threads
 	dst[1] = in.registers
 	dst[2] = in.spillBytes

@@ -51,20 +51,26 @@ type Operands struct {
 	// DType is the type of A and B, Out that of C.
 	DType, Out     gemm.DType
 	AMajor, BMajor gemm.Major
-	// WidthA and WidthB are Family.Width of A and B. 0 is the widest.
-	WidthA, WidthB int
+	// WidthA, WidthB and WidthC are Family.Width of the matrices. 0 is the widest.
+	WidthA, WidthB, WidthC int
 }
 
-// OperandsOf returns the operands of a problem, at the widest accesses. Models have no cost of narrower ones yet.
+// OperandsOf returns the operands of a problem, at the widest accesses.
 func OperandsOf(p *gemm.Problem) Operands {
 	return Operands{DType: p.DType, Out: p.Output(), AMajor: p.AMajor, BMajor: p.BMajor}
 }
 
 // WithWidths returns the operands with the widths that a family's kernels have for a problem.
 func (o Operands) WithWidths(f Family, p *gemm.Problem) Operands {
-	o.WidthA, o.WidthB = f.Width(p, gemm.A), f.Width(p, gemm.B)
+	o.WidthA, o.WidthB, o.WidthC = f.Width(p, gemm.A), f.Width(p, gemm.B), f.Width(p, gemm.C)
 	return o
 }
+
+// Narrow reports whether a kernel for the operands loads less at a time than it could.
+func (o Operands) Narrow() bool { return IsNarrow(o.WidthA) || IsNarrow(o.WidthB) }
+
+// IsNarrow reports whether a width is less than the widest.
+func IsNarrow(width int) bool { return width != 0 && width < gemm.MaxVector }
 
 // Resources are the resources of a kernel on an SM.
 type Resources struct {
@@ -80,14 +86,26 @@ type Resources struct {
 type Loop struct {
 	// WGMMA: the matrix instruction is wgmma, with operands in shared memory, instead of mma.sync.
 	WGMMA bool
+	// Columns are those of a wgmma.
+	Columns int
+	// Multiplies is the type of the operands of the instruction that multiplies. It is not that of the matrices if they
+	// are converted in registers. FP32 stands for FMA instructions.
+	Multiplies gemm.DType
 	// WarpsM, WarpsN and WarpsK are the warp grid, each at least 1. WarpsK warps share a part of the tile and divide
 	// its K steps.
 	WarpsM, WarpsN, WarpsK int
+	// Serial: each matrix instruction waits for the one before, and the copies wait for the last. Interleaved: the
+	// addresses of copies are computed between the copies, and part of them waits.
+	Serial, Interleaved bool
 	// Unbuffered: an operand is loaded when it is needed, not ahead.
 	Unbuffered bool
-	// RepeatM and RepeatN: for each row or column outside the matrix, a tile reads the last row of A, or the last
-	// column of B, again. All SMs then read the same cache line.
+	// LateCopies: a K step issues its copies behind its matrix instructions, into the buffer that these read.
+	LateCopies bool
+	// RepeatM and RepeatN: for each row or column outside the matrix, a tile reads a row of A, or a column of B, again.
+	// They are contiguous along K, so that all SMs read the same cache lines.
 	RepeatM, RepeatN bool
+	// Wraps: rows and columns outside the matrix start again at its first. Otherwise they repeat its last.
+	Wraps bool
 }
 
 // Copies are the loads of a thread from global memory in each K step.
@@ -98,6 +116,9 @@ type Copies struct {
 	// AsyncA and AsyncB: they are asynchronous copies to shared memory, ahead of their use. Otherwise the data pass
 	// through registers.
 	AsyncA, AsyncB bool
+	// TransposedA and TransposedB: the elements of a line of the matrix go to different rows in shared memory. The
+	// writes of a warp then conflict.
+	TransposedA, TransposedB bool
 }
 
 // Reduction is the cost of adding up the sums of the CTAs that share a tile.

@@ -29,6 +29,7 @@ type Model struct {
 	levels      []arch.Level
 	gpu         *gpu.Device
 	device      device
+	rates       map[gemm.DType]float64 // ratesOf
 	families    []*family
 }
 
@@ -38,9 +39,9 @@ type family struct {
 	slots, latency float64        // kernel.Overhead
 	compiled       kernel.Table   // by the compiler's report; nil below that rung
 	timed          kernel.Timings // of kernels by themselves; nil below the rung characterized
-	// prepared holds, per layout, what does not depend on the sizes of the problem, for the list of configurations that
+	// prepared holds, per layout and per kind of access, what does not depend on the sizes of the problem, for the list of configurations that
 	// was estimated last.
-	prepared [layouts]atomic.Pointer[preparedList]
+	prepared [1 << 5]atomic.Pointer[preparedList]
 }
 
 // preparedList is a list of kernels for some operands.
@@ -51,13 +52,11 @@ type preparedList struct {
 
 var _ arch.Architecture = (*Model)(nil)
 
-// layouts is the number of combinations of A's and B's majors.
-const layouts = 4
-
 func newModel(g *gpu.Device, families []*family, values map[string]float64) *Model {
 	m := &Model{description: g.Description(), gpu: g, families: families}
 	m.description.Model, m.description.Kernels = Name, kernel.Names(families)
-	m.description.Families = kernel.Declared(families, takes)
+	m.rates = ratesOf(g)
+	m.description.Families = kernel.Declared(families, m.takes)
 	m.description.Rung = rungOf(g, families)
 	m.description.Constants, m.description.Terms = constants(g, families, values), terms.Schema()
 	m.description.Unused = formula.Unused(g.Params,
@@ -70,7 +69,7 @@ func newModel(g *gpu.Device, families []*family, values map[string]float64) *Mod
 		o := f.Overhead()
 		f.slots, f.latency = value(o.Slots.Name), value(o.Latency.Name)
 	}
-	l2 := min(value("l2_perf_ratio")*value("l2_coalescing"), value("l2_port_bandwidth")*value("num_sms"))
+	l2 := min(value("l2_perf_ratio")*value("l2_coalescing"), value("line_rate")*value("line_bytes")*value("num_sms"))
 	m.levels = []arch.Level{
 		{
 			Name: "L2", Capacity: unit.Bytes(value("l2_bytes")), Partitions: 1, Bound: arch.BoundL2,
@@ -103,12 +102,23 @@ func (m *Model) Describe() *arch.Description { return &m.description }
 // Hierarchy implements arch.Architecture.
 func (m *Model) Hierarchy() arch.MemoryHierarchy { return hierarchy{m} }
 
-// takes reports whether the model has the cost of these types: it knows the rates of 16-bit operands only.
-func takes(t gemm.Types) bool { return t.In == gemm.FP16 || t.In == gemm.BF16 }
+// takes reports whether the device has a rate for a type of operands.
+func (m *Model) takes(t gemm.Types) bool { return m.rates[t.In] > 0 }
+
+// ratesOf returns the rates of types ÷ that of fp16, 0 for those that the device does not multiply.
+func ratesOf(g *gpu.Device) map[gemm.DType]float64 {
+	rates := map[gemm.DType]float64{}
+	for _, t := range gemm.DTypes() {
+		if p, ok := g.Params.Lookup("peak_" + t.CostsLike().String()); ok {
+			rates[t] = p.Value / g.Params.Get("peak_fp16")
+		}
+	}
+	return rates
+}
 
 // supports reports an error for what the model cannot take with the kernels of a family.
 func (m *Model) supports(p *gemm.Problem, family string) error {
-	if err := m.description.Supports(family, p); err != nil {
+	if err := m.description.SupportsTypes(family, p); err != nil {
 		return err
 	}
 	return p.Validate()
@@ -173,7 +183,7 @@ func (m *Model) Candidates(_ context.Context, p gemm.Problem, s arch.Space) (*ar
 const fewConfigs = 64
 
 // kernels returns what does not depend on the sizes of the problem for each configuration. It is kept from one call
-// to the next, per family, layout and element type, so that a list that is estimated for problem after problem is
+// to the next, per family, layout, width of accesses and element type, so that a list that is estimated for problem after problem is
 // prepared once.
 func (m *Model) kernels(p *gemm.Problem, cfgs []gemm.Config) []preparedKernel {
 	if len(cfgs) <= fewConfigs {
@@ -183,14 +193,16 @@ func (m *Model) kernels(p *gemm.Problem, cfgs []gemm.Config) []preparedKernel {
 	if !ok {
 		return nil
 	}
+	operands := kernel.OperandsOf(p).WithWidths(f, p)
 	slot := 0
-	if p.AMajor != gemm.MajorK {
-		slot |= 1
+	for bit, set := range [...]bool{
+		p.AMajor != gemm.MajorK, p.BMajor != gemm.MajorK,
+		kernel.IsNarrow(operands.WidthA), kernel.IsNarrow(operands.WidthB), kernel.IsNarrow(operands.WidthC),
+	} {
+		if set {
+			slot |= 1 << bit
+		}
 	}
-	if p.BMajor != gemm.MajorK {
-		slot |= 2
-	}
-	operands := kernel.OperandsOf(p)
 	operands.DType, operands.Out = kernel.SameKernels(operands.DType), kernel.SameKernels(operands.Out)
 	if kept := f.prepared[slot].Load(); kept != nil && kept.operands == operands && sameConfigs(kept.kernels, cfgs) {
 		return kept.kernels
@@ -240,7 +252,7 @@ func (m *Model) Estimate(_ context.Context, dst []arch.Estimate, p gemm.Problem,
 			continue
 		}
 		m.device.time(&t, &s, k)
-		dst[i] = arch.Estimate{Cycles: unit.Cycles(t.total), Bound: t.bound(&k.kernelTerms)}
+		dst[i] = arch.Estimate{Cycles: unit.Cycles(t.total), Bound: t.bound(&k.kernelTerms, &k.variants[s.masked(k)])}
 	}
 	return nil
 }

@@ -12,10 +12,9 @@ type device struct {
 	tdp               float64 // tdp
 	mmaM              float64 // mma_m
 	mmaN              float64 // mma_n
-	mmaK              float64 // mma_k
 	wgmmaM            float64 // wgmma_m
 	tensorRate        float64 // tensor_rate
-	sharedBandwidth   float64 // shared_bandwidth
+	mmaSyncShare      float64 // mma_sync_share
 	schedulers        float64 // schedulers
 	sharedReserved    float64 // shared_reserved
 	threadsPerSm      float64 // threads_per_sm
@@ -26,47 +25,60 @@ type device struct {
 	defaultGroup      float64 // default_group
 	wgmmaCycles       float64 // wgmma_cycles
 	lineRate          float64 // line_rate
-	l2PortBandwidth   float64 // l2_port_bandwidth
+	lineLatency       float64 // line_latency
+	sharedBandwidth   float64 // shared_bandwidth
+	fillOverlap       float64 // fill_overlap
 	loadLatency       float64 // load_latency
-	epilogueCycles    float64 // epilogue_cycles
+	prologueCycles    float64 // prologue_cycles
 	epilogueBandwidth float64 // epilogue_bandwidth
 	spillBandwidth    float64 // spill_bandwidth
 	hotLineBandwidth  float64 // hot_line_bandwidth
-	firstTouchShare   float64 // first_touch_share
+	interleavedShare  float64 // interleaved_share
+	copyRate          float64 // copy_rate
+	crossCopyRate     float64 // cross_copy_rate
+	transposedRate    float64 // transposed_rate
+	storeRate         float64 // store_rate
+	relaunchSeconds   float64 // relaunch_seconds
+	reduceBandwidth   float64 // reduce_bandwidth
 	part1             float64 // shared_memory_bytes + shared_reserved
 	part2             float64 // 2 * wgmma_m
-	part3             float64 // tensor_rate * mma_sync_share
-	part4             float64 // mma_latency + ldmatrix_latency
-	part5             float64 // timed_launch_seconds * clock
-	part6             float64 // timed_least_seconds * clock
-	part7             float64 // touch_seconds * clock
-	part8             float64 // l2_bytes * l2_usable_share
+	part3             float64 // mma_latency + ldmatrix_latency
+	part4             float64 // timed_launch_seconds * clock
+	part5             float64 // timed_least_seconds * clock
+	part6             float64 // l2_bytes * l2_usable_share
 	dramLatency       float64 // dram_latency
-	part9             float64 // l2_perf_ratio * l2_coalescing
-	part10            float64 // dram_perf_ratio * dram_efficiency
-	part11            float64 // prologue_cycles + dram_latency
+	part7             float64 // l2_perf_ratio * l2_coalescing
+	part8             float64 // dram_perf_ratio * dram_efficiency
+	part9             float64 // l2_perf_ratio * spill_share
+	part10            float64 // 2 * l2_bytes * l2_usable_share
+	part11            float64 // dram_perf_ratio * spill_share
+	part12            float64 // 4 * dram_queue
 	launch            float64 // launch
-	part12            float64 // energy_per_flop / (tdp * dynamic_share) * clock
-	part13            float64 // power_window * clock
+	part13            float64 // energy_per_flop / (tdp * dynamic_share) * clock
+	part14            float64 // power_window * clock
+	hbmLatencyPenalty float64 // hbm_latency_penalty
+	dramQueueLoad     float64 // dram_queue_load
 }
 
 func (d *device) compute(value func(name string) float64) {
-	dramLatency := float64(value("hbm_latency_penalty") * value("dram_latency_load"))
+	hbmLatencyPenalty := value("hbm_latency_penalty")
+	dramLatency := float64(hbmLatencyPenalty * value("dram_latency_load"))
+	dramQueueLoad := value("dram_queue_load")
+	dramQueue := float64(hbmLatencyPenalty * dramQueueLoad)
 	clock := value("clock")
 	launch := float64(value("launch_seconds") * clock)
 	d.numSms = value("num_sms")
 	d.clock = clock
 	d.registerFile = value("register_file")
+	d.hbmLatencyPenalty = hbmLatencyPenalty
 	tdp := value("tdp")
 	d.tdp = tdp
 	d.mmaM = value("mma_m")
 	d.mmaN = value("mma_n")
-	d.mmaK = value("mma_k")
 	wgmmaM := value("wgmma_m")
 	d.wgmmaM = wgmmaM
-	tensorRate := value("tensor_rate")
-	d.tensorRate = tensorRate
-	d.sharedBandwidth = value("shared_bandwidth")
+	d.tensorRate = value("tensor_rate")
+	d.mmaSyncShare = value("mma_sync_share")
 	d.schedulers = value("schedulers")
 	sharedReserved := value("shared_reserved")
 	d.sharedReserved = sharedReserved
@@ -78,28 +90,43 @@ func (d *device) compute(value func(name string) float64) {
 	d.defaultGroup = value("default_group")
 	d.wgmmaCycles = value("wgmma_cycles")
 	d.lineRate = value("line_rate")
-	d.l2PortBandwidth = value("l2_port_bandwidth")
+	d.dramQueueLoad = dramQueueLoad
+	d.lineLatency = value("line_latency")
+	d.sharedBandwidth = value("shared_bandwidth")
+	d.fillOverlap = value("fill_overlap")
 	d.loadLatency = value("load_latency")
-	d.epilogueCycles = value("epilogue_cycles")
+	d.prologueCycles = value("prologue_cycles")
 	d.epilogueBandwidth = value("epilogue_bandwidth")
 	d.spillBandwidth = value("spill_bandwidth")
 	d.hotLineBandwidth = value("hot_line_bandwidth")
-	d.firstTouchShare = value("first_touch_share")
+	d.interleavedShare = value("interleaved_share")
+	d.copyRate = value("copy_rate")
+	d.crossCopyRate = value("cross_copy_rate")
+	d.transposedRate = value("transposed_rate")
+	d.storeRate = value("store_rate")
+	d.relaunchSeconds = value("relaunch_seconds")
+	d.reduceBandwidth = value("reduce_bandwidth")
 	d.part1 = value("shared_memory_bytes") + sharedReserved
 	d.part2 = float64(2 * wgmmaM)
-	d.part3 = float64(tensorRate * value("mma_sync_share"))
-	d.part4 = value("mma_latency") + value("ldmatrix_latency")
-	d.part5 = float64(value("timed_launch_seconds") * clock)
-	d.part6 = float64(value("timed_least_seconds") * clock)
-	d.part7 = float64(value("touch_seconds") * clock)
-	d.part8 = float64(value("l2_bytes") * value("l2_usable_share"))
+	d.part3 = value("mma_latency") + value("ldmatrix_latency")
+	d.part4 = float64(value("timed_launch_seconds") * clock)
+	d.part5 = float64(value("timed_least_seconds") * clock)
+	l2Bytes := value("l2_bytes")
+	l2UsableShare := value("l2_usable_share")
+	d.part6 = float64(l2Bytes * l2UsableShare)
 	d.dramLatency = dramLatency
-	d.part9 = float64(value("l2_perf_ratio") * value("l2_coalescing"))
-	d.part10 = float64(value("dram_perf_ratio") * value("dram_efficiency"))
-	d.part11 = value("prologue_cycles") + dramLatency
+	l2PerfRatio := value("l2_perf_ratio")
+	d.part7 = float64(l2PerfRatio * value("l2_coalescing"))
+	dramPerfRatio := value("dram_perf_ratio")
+	d.part8 = float64(dramPerfRatio * value("dram_efficiency"))
+	spillShare := value("spill_share")
+	d.part9 = float64(l2PerfRatio * spillShare)
+	d.part10 = float64(2 * l2Bytes * l2UsableShare)
+	d.part11 = float64(dramPerfRatio * spillShare)
+	d.part12 = float64(4 * dramQueue)
 	d.launch = launch
-	d.part12 = float64(value("energy_per_flop") / (tdp * value("dynamic_share")) * clock)
-	d.part13 = float64(value("power_window") * clock)
+	d.part13 = float64(value("energy_per_flop") / (tdp * value("dynamic_share")) * clock)
+	d.part14 = float64(value("power_window") * clock)
 }
 
 // sizes holds what depends on the sizes of the problem alone.
@@ -119,33 +146,46 @@ func (s *sizes) compute() {
 
 // kernelInputs is set by hand.
 type kernelInputs struct {
-	elementBytes  float64 // element_bytes
-	outputBytes   float64 // output_bytes
-	transA        float64 // trans_a
-	transB        float64 // trans_b
-	blockM        float64 // block_m
-	blockN        float64 // block_n
-	blockK        float64 // block_k
-	numWarps      float64 // num_warps
-	numStages     float64 // num_stages
-	splitK        float64 // split_k
-	wgmma         float64 // wgmma
-	warpsM        float64 // warps_m
-	warpsN        float64 // warps_n
-	warpsK        float64 // warps_k
-	unbuffered    float64 // unbuffered
-	repeatM       float64 // repeat_m
-	repeatN       float64 // repeat_n
-	familySlots   float64 // family_slots
-	familyLatency float64 // family_latency
-	timed         float64 // timed
-	timedCtas     float64 // timed_ctas
-	one2048       float64 // one_2048
-	one6144       float64 // one_6144
-	chip2048      float64 // chip_2048
-	chip6144      float64 // chip_6144
-	fullChip2048  float64 // full_chip_2048
-	fullChip6144  float64 // full_chip_6144
+	elementBytes     float64 // element_bytes
+	outputBytes      float64 // output_bytes
+	transA           float64 // trans_a
+	transB           float64 // trans_b
+	blockM           float64 // block_m
+	blockN           float64 // block_n
+	blockK           float64 // block_k
+	numWarps         float64 // num_warps
+	numStages        float64 // num_stages
+	splitK           float64 // split_k
+	wgmma            float64 // wgmma
+	fma              float64 // fma
+	serial           float64 // serial
+	interleaved      float64 // interleaved
+	wgmmaN           float64 // wgmma_n
+	rate             float64 // rate
+	instructionK     float64 // instruction_k
+	warpsM           float64 // warps_m
+	warpsN           float64 // warps_n
+	warpsK           float64 // warps_k
+	unbuffered       float64 // unbuffered
+	lateCopies       float64 // late_copies
+	repeatM          float64 // repeat_m
+	repeatN          float64 // repeat_n
+	wraps            float64 // wraps
+	syncCopies       float64 // sync_copies
+	crossCopies      float64 // cross_copies
+	transposedCopies float64 // transposed_copies
+	storeBytes       float64 // store_bytes
+	reduceLaunches   float64 // reduce_launches
+	familySlots      float64 // family_slots
+	familyLatency    float64 // family_latency
+	timed            float64 // timed
+	timedCtas        float64 // timed_ctas
+	one2048          float64 // one_2048
+	one6144          float64 // one_6144
+	chip2048         float64 // chip_2048
+	chip6144         float64 // chip_6144
+	fullChip2048     float64 // full_chip_2048
+	fullChip6144     float64 // full_chip_6144
 }
 
 // kernelTerms holds what depends on the kernel, and not on the sizes of the problem.
@@ -153,37 +193,44 @@ type kernelTerms struct {
 	groupM           float64 // group_m, set by hand
 	elementBytes     float64 // element_bytes
 	outputBytes      float64 // output_bytes
+	transA           float64 // trans_a
 	blockM           float64 // block_m
 	blockN           float64 // block_n
 	blockK           float64 // block_k
 	splitK           float64 // split_k
 	threads          float64 // threads
 	part1            float64 // floor(threads_per_sm / threads)
+	rate             float64 // rate
 	stepsAhead       float64 // steps_ahead
 	repeatM          float64 // repeat_m
 	repeatN          float64 // repeat_n
+	wraps            float64 // wraps
+	reduceLaunches   float64 // reduce_launches
 	tileBytes        float64 // tile_bytes
-	part2            float64 // pow(tensor_step, 4) + pow(shared_step, 4) + pow(issue_step, 4) + pow(line_step, 4)
+	part4            float64 // ceil(block_m * element_bytes / line_bytes)
+	part5            float64 // ceil(block_n * element_bytes / line_bytes)
+	tileLines        float64 // tile_lines
+	part2            float64 // pow(tensor_step, 4) + pow(shared_step, 4) + pow(issue_step, 4) + pow(copy_step, 4)
 	chainStep        float64 // chain_step
+	part3            float64 // 1 - trans_b
+	part6            float64 // when(0 < late_copies, instruction_step, 0)
 	timed            float64 // timed
 	timedFixed       float64 // timed_fixed
-	part3            float64 // 2048 / block_k
+	part7            float64 // 2048 / block_k
 	onePace          float64 // one_pace
 	oneLongPace      float64 // one_long_pace
-	part4            float64 // max(0, touch_seconds * clock / steps_ahead - one_long_pace)
 	chipPace         float64 // chip_pace
 	chipLongPace     float64 // chip_long_pace
-	part5            float64 // max(0, touch_seconds * clock / steps_ahead - chip_long_pace)
 	fullChipPace     float64 // full_chip_pace
 	fullChipLongPace float64 // full_chip_long_pace
-	part6            float64 // max(0, touch_seconds * clock / steps_ahead - full_chip_long_pace)
-	part7            float64 // repeat_m + repeat_n
-	part8            float64 // max(timed_ctas - 1, 1)
-	part9            float64 // 1 + split_k
+	part8            float64 // repeat_m + repeat_n
+	part9            float64 // max(when(0 < reduce_launches, accumulator_bytes, output_bytes) / epilogue_bandwidth, output_bytes / store_bytes / 32 / store_rate)
+	part10           float64 // 1 + split_k
+	part11           float64 // max(timed_ctas - 1, 1)
+	part12           float64 // tdp * (1 - fma)
+	part14           float64 // reduce_launches * relaunch_seconds * clock
+	part13           float64 // split_k * accumulator_bytes + output_bytes
 	tensorStep       float64 // tensor_step
-	sharedStep       float64 // shared_step
-	issueStep        float64 // issue_step
-	lineStep         float64 // line_step
 }
 
 func (k *kernelTerms) compute(in *inputs, d *device) {
@@ -191,113 +238,144 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	stepsAhead := max(in.numStages-1, 1)
 	var tensorStep float64
 	if in.wgmma > 0 {
-		x2 := in.blockK / d.mmaK
-		x1 := float64(in.blockM / d.wgmmaM * in.warpsN * x2)
-		x3 := in.blockN / in.warpsN
-		tensorStep = float64(x1 * max(d.part2*x3*d.mmaK/d.tensorRate, d.wgmmaCycles))
+		x2 := in.blockK / in.instructionK
+		x1 := float64(in.blockM / d.wgmmaM * (in.blockN / in.wgmmaN) * x2)
+		x3 := float64(d.tensorRate * in.rate)
+		tensorStep = float64(x1 * max(d.part2*in.wgmmaN*in.instructionK/x3, d.wgmmaCycles))
 	} else {
 		x4 := max(in.blockM/in.warpsM, d.mmaM)
-		x6 := in.blockN / in.warpsN
-		x5 := max(x6, d.mmaN)
-		x7 := in.blockK / in.warpsK
-		tensorStep = float64(in.numWarps*x4*x5*x7) * 2 / d.part3
+		x5 := max(in.blockN/in.warpsN, d.mmaN)
+		x6 := in.blockK / in.warpsK
+		x7 := float64(d.tensorRate * in.rate)
+		var x8 float64
+		if in.fma > 0 {
+			x8 = 1
+		} else {
+			x8 = d.mmaSyncShare
+		}
+		tensorStep = float64(in.numWarps*x4*x5*x6) * 2 / (x7 * x8)
 	}
 	tileBytes := float64((in.blockM + in.blockN) * in.blockK * in.elementBytes)
-	var x8 float64
+	var x9 float64
 	if in.wgmma > 0 {
-		x10 := in.blockK / d.mmaK
-		x9 := float64(in.blockM / d.wgmmaM * in.warpsN * x10)
-		x11 := in.blockN / in.warpsN
-		x8 = float64(x9 * (d.wgmmaM + x11) * d.mmaK * in.elementBytes)
+		x11 := in.blockK / in.instructionK
+		x10 := float64(in.blockM / d.wgmmaM * (in.blockN / in.wgmmaN) * x11)
+		x9 = float64(x10 * (d.wgmmaM + in.wgmmaN) * in.instructionK * in.elementBytes)
 	} else {
 		x12 := max(in.blockM/in.warpsM, d.mmaM)
-		x14 := in.blockN / in.warpsN
-		x13 := max(x14, d.mmaN)
-		x15 := in.blockK / in.warpsK
-		x8 = float64(in.numWarps * (x12 + x13) * x15 * in.elementBytes)
+		x13 := max(in.blockN/in.warpsN, d.mmaN)
+		x14 := in.blockK / in.warpsK
+		x9 = float64(in.numWarps * (x12 + x13) * x14 * in.elementBytes)
 	}
-	sharedStep := (x8 + tileBytes) / d.sharedBandwidth
+	sharedStep := x9 / d.sharedBandwidth
 	issueStep := in.familySlots * in.numWarps / d.schedulers
-	var x16 float64
+	var x15 float64
 	if in.transA > 0 {
-		x16 = float64(in.blockK * math.Ceil(in.blockM*in.elementBytes/d.lineBytes))
+		x16 := math.Ceil(in.blockM * in.elementBytes / d.lineBytes)
+		x15 = float64(in.blockK * x16)
 	} else {
 		x17 := math.Ceil(in.blockK * in.elementBytes / d.lineBytes)
-		x16 = float64(in.blockM * x17)
+		x15 = float64(in.blockM * x17)
 	}
 	var x18 float64
 	if in.transB > 0 {
 		x19 := math.Ceil(in.blockK * in.elementBytes / d.lineBytes)
 		x18 = float64(in.blockN * x19)
 	} else {
-		x18 = float64(in.blockK * math.Ceil(in.blockN*in.elementBytes/d.lineBytes))
+		x20 := math.Ceil(in.blockN * in.elementBytes / d.lineBytes)
+		x18 = float64(in.blockK * x20)
 	}
-	lines := x16 + x18
-	lineStep := lines / d.lineRate
-	var x20 float64
-	if in.wgmma > 0 {
-		x20 = tensorStep
+	tileLines := x15 + x18
+	copyStep := in.syncCopies/d.copyRate + in.crossCopies/d.crossCopyRate + in.transposedCopies/d.transposedRate
+	var instructionStep float64
+	if in.wgmma+in.fma > 0 {
+		instructionStep = tensorStep
 	} else {
-		x21 := in.blockK / d.mmaK
-		x20 = max(x21/in.warpsK*d.part4, tensorStep) + in.familyLatency
+		x21 := in.blockK / in.instructionK
+		instructionStep = max(x21/in.warpsK*d.part3, tensorStep)
 	}
 	var x22 float64
-	if in.unbuffered > 0 {
-		x22 = d.loadLatency
+	if in.wgmma+in.fma > 0 {
+		x22 = float64((in.serial + float64(in.interleaved*d.interleavedShare)) * (tileLines * d.lineLatency))
+	} else {
+		x22 = in.familyLatency
 	}
-	chainStep := x20 + issueStep + x22
+	var x23 float64
+	if in.unbuffered > 0 {
+		x23 = d.loadLatency + copyStep
+	}
+	chainStep := instructionStep + x22 + issueStep + x23
 	var timedFixed, onePace, oneLongPace, chipPace, chipLongPace, fullChipPace, fullChipLongPace float64
 	if in.timed > 0 {
-		x23 := float64(in.one2048*d.clock) - d.part5
-		x24 := float64(in.one6144*d.clock) - d.part5 - x23
-		timedFixed = max(x23-float64(x24/4096*2048), d.part6)
-		x25 := 2048 / in.blockK
-		onePace = max(0, x23-timedFixed) / x25
-		x26 := 4096 / in.blockK
-		oneLongPace = max(0, x24) / x26
-		x27 := float64(in.chip2048*d.clock) - d.part5
-		chipPace = max(0, x27-timedFixed) / x25
-		chipLongPace = max(0, float64(in.chip6144*d.clock)-d.part5-x27) / x26
-		x28 := float64(in.fullChip2048*d.clock) - d.part5
-		fullChipPace = max(0, x28-timedFixed) / x25
-		fullChipLongPace = max(0, float64(in.fullChip6144*d.clock)-d.part5-x28) / x26
+		x24 := float64(in.one2048*d.clock) - d.part4
+		x25 := float64(in.one6144*d.clock) - d.part4 - x24
+		timedFixed = max(x24-float64(x25/4096*2048), d.part5)
+		x26 := 2048 / in.blockK
+		onePace = max(0, x24-timedFixed) / x26
+		x27 := 4096 / in.blockK
+		oneLongPace = max(0, x25) / x27
+		x28 := float64(in.chip2048*d.clock) - d.part4
+		chipPace = max(0, x28-timedFixed) / x26
+		chipLongPace = max(0, float64(in.chip6144*d.clock)-d.part4-x28) / x27
+		x29 := float64(in.fullChip2048*d.clock) - d.part4
+		fullChipPace = max(0, x29-timedFixed) / x26
+		fullChipLongPace = max(0, float64(in.fullChip6144*d.clock)-d.part4-x29) / x27
 	}
 	k.elementBytes = in.elementBytes
 	k.outputBytes = in.outputBytes
+	k.transA = in.transA
 	k.blockM = in.blockM
 	k.blockN = in.blockN
 	k.blockK = in.blockK
 	k.splitK = in.splitK
 	k.threads = threads
 	k.part1 = math.Floor(d.threadsPerSm / threads)
+	k.rate = in.rate
 	k.stepsAhead = stepsAhead
 	k.repeatM = in.repeatM
 	k.repeatN = in.repeatN
+	k.wraps = in.wraps
+	k.reduceLaunches = in.reduceLaunches
 	k.tensorStep = tensorStep
 	k.tileBytes = tileBytes
-	k.sharedStep = sharedStep
-	k.issueStep = issueStep
-	k.lineStep = lineStep
-	k.part2 = fourth(tensorStep) + fourth(sharedStep) + fourth(issueStep) + fourth(lineStep)
+	x30 := math.Ceil(in.blockM * in.elementBytes / d.lineBytes)
+	k.part4 = x30
+	x31 := math.Ceil(in.blockN * in.elementBytes / d.lineBytes)
+	k.part5 = x31
+	k.tileLines = tileLines
+	k.part2 = fourth(tensorStep) + fourth(sharedStep) + fourth(issueStep) + fourth(copyStep)
 	k.chainStep = chainStep
+	k.part3 = 1 - in.transB
+	var x32 float64
+	if in.lateCopies > 0 {
+		x32 = instructionStep
+	}
+	k.part6 = x32
 	k.timed = in.timed
 	k.timedFixed = timedFixed
-	x29 := 2048 / in.blockK
-	k.part3 = x29
+	x33 := 2048 / in.blockK
+	k.part7 = x33
 	k.onePace = onePace
 	k.oneLongPace = oneLongPace
-	x30 := d.part7 / stepsAhead
-	k.part4 = max(0, x30-oneLongPace)
 	k.chipPace = chipPace
 	k.chipLongPace = chipLongPace
-	k.part5 = max(0, x30-chipLongPace)
 	k.fullChipPace = fullChipPace
 	k.fullChipLongPace = fullChipLongPace
-	k.part6 = max(0, x30-fullChipLongPace)
-	x31 := in.repeatM + in.repeatN
-	k.part7 = x31
-	k.part8 = max(in.timedCtas-1, 1)
-	k.part9 = 1 + in.splitK
+	x34 := in.repeatM + in.repeatN
+	k.part8 = x34
+	var x35 float64
+	if in.reduceLaunches > 0 {
+		x35 = d.accumulatorBytes
+	} else {
+		x35 = in.outputBytes
+	}
+	k.part9 = max(x35/d.epilogueBandwidth, in.outputBytes/in.storeBytes/32/d.storeRate)
+	k.part10 = 1 + in.splitK
+	k.part11 = max(in.timedCtas-1, 1)
+	x36 := float64(d.tdp * (1 - in.fma))
+	k.part12 = x36
+	k.part14 = float64(in.reduceLaunches * d.relaunchSeconds * d.clock)
+	k.part13 = float64(in.splitK*d.accumulatorBytes) + in.outputBytes
 }
 
 // variantInputs is set by hand.
@@ -309,59 +387,62 @@ type variantInputs struct {
 
 // variantTerms holds what depends on the kernel and on whether its loads are masked along K.
 type variantTerms struct {
-	ctasPerSm float64 // ctas_per_sm
-	spillStep float64 // spill_step
-	onChip    float64 // on_chip
-	part1     float64 // num_sms * ctas_per_sm
-	part2     float64 // pow(ctas_per_sm, 4)
-	part3     float64 // min(1, (ctas_per_sm - 1) / max(timed_ctas - 1, 1))
-	part4     float64 // when(0 < timed, 0, epilogue_cycles + ctas_per_sm * block_m * block_n * output_bytes / epilogue_bandwidth + when(1 < split_k, dram_latency + ctas_per_sm * block_m * block_n * accumulator_bytes * (1 + split_k) / epilogue_bandwidth, 0))
+	ctasPerSm    float64 // ctas_per_sm
+	spillTraffic float64 // spill_traffic
+	spillStep    float64 // spill_step
+	onChip       float64 // on_chip
+	part1        float64 // num_sms * ctas_per_sm
+	hidden       float64 // hidden
+	part2        float64 // pow(ctas_per_sm, 4)
+	part3        float64 // chain_step + spill_step
+	part4        float64 // ctas_per_sm * block_m * block_n * max(when(0 < reduce_launches, accumulator_bytes, output_bytes) / epilogue_bandwidth, output_bytes / store_bytes / 32 / store_rate) + when(1 < split_k, when(0 < reduce_launches, 0, dram_latency + ctas_per_sm * block_m * block_n * accumulator_bytes * (1 + split_k) / epilogue_bandwidth), 0)
+	part5        float64 // min(1, (ctas_per_sm - 1) / max(timed_ctas - 1, 1))
+	part6        float64 // 1 - hidden
 }
 
 func (v *variantTerms) compute(in *inputs, d *device, k *kernelTerms) {
 	ctasPerSm := max(1, min(min(min(math.Floor(d.registerFile/(math.Ceil(max(in.registers, 1)/d.registerGranule)*d.registerGranule*k.threads)), math.Floor(d.part1/(in.sharedBytes+d.sharedReserved))), k.part1), d.ctasLimit))
-	spillStep := 2 * in.spillBytes * k.threads / d.spillBandwidth
+	spillTraffic := float64(2 * in.spillBytes * k.threads)
+	spillStep := spillTraffic / d.spillBandwidth
 	onChip := k.part2 + fourth(spillStep)
+	hidden := float64(d.fillOverlap * (1 - 1/ctasPerSm))
 	v.ctasPerSm = ctasPerSm
+	v.spillTraffic = spillTraffic
 	v.spillStep = spillStep
 	v.onChip = onChip
 	v.part1 = float64(d.numSms * ctasPerSm)
+	v.hidden = hidden
 	v.part2 = fourth(ctasPerSm)
-	v.part3 = min(1, (ctasPerSm-1)/k.part8)
-	var x1 float64
-	if k.timed > 0 {
-		x1 = 0
-	} else {
-		x2 := float64(ctasPerSm * k.blockM * k.blockN)
-		var x3 float64
-		if k.splitK > 1 {
-			x3 = d.dramLatency + x2*d.accumulatorBytes*k.part9/d.epilogueBandwidth
+	v.part3 = k.chainStep + spillStep
+	x1 := float64(ctasPerSm * k.blockM * k.blockN)
+	var x2 float64
+	if k.splitK > 1 {
+		if k.reduceLaunches > 0 {
+			x2 = 0
+		} else {
+			x2 = d.dramLatency + x1*d.accumulatorBytes*k.part10/d.epilogueBandwidth
 		}
-		x1 = d.epilogueCycles + x2*k.outputBytes/d.epilogueBandwidth + x3
 	}
-	v.part4 = x1
+	v.part4 = float64(x1*k.part9) + x2
+	v.part5 = min(1, (ctasPerSm-1)/k.part11)
+	v.part6 = 1 - hidden
 }
 
 // timing holds what depends on the kernel and the problem.
 type timing struct {
-	fullWaves      float64 // full_waves
-	fullL2Step     float64 // full_l2_step
-	fullDramStep   float64 // full_dram_step
-	fullRepeatStep float64 // full_repeat_step
-	fullBusy       float64 // full_busy
-	fullAlone      float64 // full_alone
-	fullLoop       float64 // full_loop
-	tailL2Step     float64 // tail_l2_step
-	tailDramStep   float64 // tail_dram_step
-	tailRepeatStep float64 // tail_repeat_step
-	tailBusy       float64 // tail_busy
-	tailAlone      float64 // tail_alone
-	tailLoop       float64 // tail_loop
-	loop           float64 // loop
-	allWaves       float64 // all_waves
-	power          float64 // power
-	dramFloor      float64 // dram_floor
-	total          float64 // total
+	steps             float64 // steps
+	ctasOfSm          float64 // ctas_of_sm
+	fullWaves         float64 // full_waves
+	tailCtas          float64 // tail_ctas
+	l2Step            float64 // l2_step
+	repeatStep        float64 // repeat_step
+	spillL2Step       float64 // spill_l2_step
+	fullSpillDramStep float64 // full_spill_dram_step
+	tailSpillDramStep float64 // tail_spill_dram_step
+	allWaves          float64 // all_waves
+	power             float64 // power
+	dramFloor         float64 // dram_floor
+	total             float64 // total
 }
 
 func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms) {
@@ -370,127 +451,174 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms) {
 	ctas := float64(gridM * gridN * s.batch * k.splitK)
 	steps := math.Ceil(math.Ceil(s.k/k.blockK) / k.splitK)
 	var x1 float64
-	if k.groupM > 0 {
-		x1 = k.groupM
-	} else {
-		x1 = d.defaultGroup
+	if k.wraps*max(k.transA*(k.blockM-s.m), k.part3*(k.blockN-s.n)) > 0 {
+		x1 = float64(k.blockK * (float64(k.transA*max(0, k.blockM/s.m-k.part4)) + float64(k.part3*max(0, k.blockN/s.n-k.part5))))
 	}
-	group := min(x1, gridM)
+	lines := k.tileLines + x1
+	lineStep := lines / d.lineRate
+	copyLatency := float64(lines*d.lineLatency) + k.part6
+	var x2 float64
+	if k.groupM > 0 {
+		x2 = k.groupM
+	} else {
+		x2 = d.defaultGroup
+	}
+	group := min(x2, gridM)
 	ctasOfSm := math.Ceil(ctas / d.numSms)
+	active := ctas / ctasOfSm
 	fullWaves := math.Floor(ctasOfSm / v.ctasPerSm)
 	tailCtas := ctasOfSm - float64(fullWaves*v.ctasPerSm)
 	var oneLoop, chipLoop, fullChipLoop float64
 	if k.timed > 0 {
-		x2 := min(steps, k.part3)
-		x3 := steps - x2
-		x4 := float64(max(0, steps-k.stepsAhead) * d.firstTouchShare)
-		oneLoop = float64(x2*k.onePace) + float64(x3*k.oneLongPace) + float64(x4*k.part4)
-		chipLoop = max(oneLoop, float64(x2*k.chipPace)+float64(x3*k.chipLongPace)+float64(x4*k.part5))
-		fullChipLoop = max(chipLoop, float64(x2*k.fullChipPace)+float64(x3*k.fullChipLongPace)+float64(x4*k.part6))
+		x3 := min(steps, k.part7)
+		x4 := steps - x3
+		oneLoop = float64(x3*k.onePace) + float64(x4*k.oneLongPace)
+		chipLoop = max(oneLoop, float64(x3*k.chipPace)+float64(x4*k.chipLongPace))
+		fullChipLoop = max(chipLoop, float64(x3*k.fullChipPace)+float64(x4*k.fullChipLongPace))
 	}
-	sweeps := max(1, gridN*group/min(ctas, v.part1))
-	rowGroups := math.Ceil(gridM / group)
-	missA := 1 - min(1, d.part8/(group*k.blockM*s.k*k.elementBytes))
-	missB := 1 - min(1, d.part8/((float64(gridM*k.blockM)+float64(gridN*k.blockN))*s.k*k.elementBytes))
+	x5 := gridN * group / min(ctas, v.part1)
+	sweeps := max(1, x5)
+	rowGroups := max(1, math.Ceil(gridM/group)*min(1, x5))
+	missA := 1 - min(1, d.part6/(group*k.blockM*s.k*k.elementBytes))
+	missB := 1 - min(1, d.part6/((float64(gridM*k.blockM)+float64(gridN*k.blockN))*s.k*k.elementBytes))
 	dramBytes := float64(s.part1 * k.elementBytes * (float64(s.m*(1+float64((sweeps-1)*missA))) + float64(s.n*(1+float64((rowGroups-1)*missB)))))
 	dramShare := min(1, dramBytes/(ctas*steps*k.tileBytes))
 	var repeated float64
-	if k.part7 > 0 {
-		repeated = float64(k.repeatM*(k.blockM-s.m/gridM)) + float64(k.repeatN*(k.blockN-s.n/gridN))
+	if k.part8 > 0 {
+		var x6 float64
+		if k.wraps > 0 {
+			x6 = s.m
+		} else {
+			x6 = 1
+		}
+		var x7 float64
+		if k.wraps > 0 {
+			x7 = s.n
+		} else {
+			x7 = 1
+		}
+		repeated = k.repeatM*(k.blockM-s.m/gridM)/x6 + k.repeatN*(k.blockN-s.n/gridN)/x7
 	}
-	var fullActive, fullL2Step, fullDramStep, fullRepeatStep, fullBusy, fullAlone, fullStep, fullFill, fullLoop, fullEpilogue float64
+	idleLatency := d.dramLatency + copyLatency
+	x8 := float64(active * k.tileBytes)
+	l2Step := x8 / d.part7
+	dramStep := x8 * dramShare / d.part8
+	repeatStep := active * repeated * k.blockK * k.elementBytes / d.hotLineBandwidth
+	x9 := float64(active * v.spillTraffic)
+	spillL2Step := x9 / d.part9
+	busy := v.onChip + fourth(lineStep) + fourth(l2Step) + fourth(dramStep) + fourth(repeatStep) + fourth(spillL2Step)
+	var fullSpillMiss, fullSpillDramStep, fullBusy, fullThroughput, fullLatency, fullAlone, fullStep, fullFirstStep, fullFill, fullLoop, fullEpilogue float64
 	if fullWaves > 0 {
-		fullActive = min(d.numSms, ctas)
-		fullL2Step = k.tileBytes / min(d.l2PortBandwidth, d.part9/fullActive)
-		fullDramStep = fullActive * k.tileBytes * dramShare / d.part10
-		fullRepeatStep = fullActive * repeated * k.blockK * k.elementBytes / d.hotLineBandwidth
-		fullBusy = float64(v.part2 * (v.onChip + fourth(fullL2Step) + fourth(fullDramStep) + fourth(fullRepeatStep)))
-		fullAlone = max(k.chainStep, (d.dramLatency+fullL2Step)/k.stepsAhead) + v.spillStep
-		fullStep = math.Sqrt(math.Sqrt(fullBusy + fourth(fullAlone)))
-		if k.timed > 0 {
-			fullFill = k.timedFixed
-		} else {
-			fullFill = d.part11 + float64(v.ctasPerSm*fullL2Step)
+		if v.spillTraffic > 0 {
+			fullSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(active*v.ctasPerSm*v.spillTraffic/d.part10, 2))
 		}
-		if k.timed > 0 {
-			if v.ctasPerSm > 1 {
-				x5 := fullChipLoop - chipLoop
-				fullLoop = chipLoop + float64(x5*v.part3)
-			} else {
-				x6 := chipLoop - oneLoop
-				fullLoop = oneLoop + float64(x6*(fullActive/d.numSms))
-			}
-		} else {
-			fullLoop = float64(steps * fullStep)
-		}
+		fullSpillDramStep = x9 * fullSpillMiss / d.part11
+		fullBusy = float64(v.part2 * (busy + fourth(fullSpillDramStep)))
+		fullThroughput = math.Sqrt(math.Sqrt(fullBusy))
+		x10 := float64(idleLatency * idleLatency)
+		fullLatency = (idleLatency + math.Sqrt(x10+float64(d.part12*(v.ctasPerSm*dramStep*k.stepsAhead)))) / 2
+		x11 := fullLatency / k.stepsAhead
+		fullAlone = max(k.chainStep, x11) + v.spillStep
+		x12 := fourth(fullAlone)
+		fullStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(fullBusy*fullBusy) + float64(x12*x12))))
+		fullFirstStep = max(fullThroughput, v.part3)
+		fullFill = d.prologueCycles + fullLatency + float64(v.ctasPerSm*l2Step)
+		x13 := min(steps, k.stepsAhead)
+		x14 := max(steps-k.stepsAhead, 0)
+		fullLoop = float64(x13*fullFirstStep) + float64(x14*fullStep)
 		fullEpilogue = v.part4
 	}
-	var tailActive, tailL2Step, tailDramStep, tailRepeatStep, tailBusy, tailAlone, tailStep, tailFill, tailLoop, tailEpilogue float64
-	if tailCtas > 0 {
-		var x7 float64
-		if fullWaves > 0 {
-			x7 = max(ctas-float64(fullWaves*d.numSms*v.ctasPerSm), 1) / tailCtas
+	var fullPaced, fullTimed float64
+	if k.timed*fullWaves > 0 {
+		if v.ctasPerSm > 1 {
+			x15 := fullChipLoop - chipLoop
+			fullPaced = chipLoop + float64(x15*v.part5)
 		} else {
-			x7 = ctas
+			fullPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
-		tailActive = min(d.numSms, x7)
-		tailL2Step = k.tileBytes / min(d.l2PortBandwidth, d.part9/tailActive)
-		tailDramStep = tailActive * k.tileBytes * dramShare / d.part10
-		tailRepeatStep = tailActive * repeated * k.blockK * k.elementBytes / d.hotLineBandwidth
-		tailBusy = float64(fourth(tailCtas) * (v.onChip + fourth(tailL2Step) + fourth(tailDramStep) + fourth(tailRepeatStep)))
-		tailAlone = max(k.chainStep, (d.dramLatency+tailL2Step)/k.stepsAhead) + v.spillStep
-		tailStep = math.Sqrt(math.Sqrt(tailBusy + fourth(tailAlone)))
-		if k.timed > 0 {
-			tailFill = k.timedFixed
-		} else {
-			tailFill = d.part11 + float64(tailCtas*tailL2Step)
-		}
-		if k.timed > 0 {
-			if tailCtas > 1 {
-				x8 := fullChipLoop - chipLoop
-				tailLoop = chipLoop + float64(x8*min(1, (tailCtas-1)/k.part8))
-			} else {
-				x9 := chipLoop - oneLoop
-				tailLoop = oneLoop + float64(x9*(tailActive/d.numSms))
-			}
-		} else {
-			tailLoop = float64(steps * tailStep)
-		}
-		if k.timed > 0 {
-			tailEpilogue = 0
-		} else {
-			x10 := float64(tailCtas * k.blockM * k.blockN)
-			var x11 float64
-			if k.splitK > 1 {
-				x11 = d.dramLatency + x10*d.accumulatorBytes*k.part9/d.epilogueBandwidth
-			}
-			tailEpilogue = d.epilogueCycles + x10*k.outputBytes/d.epilogueBandwidth + x11
-		}
+		x16 := max(steps-k.stepsAhead, 0)
+		x17 := fullLatency / k.stepsAhead
+		fullTimed = k.timedFixed + max(x16*x17, math.Sqrt(math.Sqrt(fourth(fullPaced)+fourth(steps*v.ctasPerSm*dramStep))))
 	}
-	fill := float64(fullWaves*fullFill) + tailFill
+	var tailSpillMiss, tailSpillDramStep, tailBusy, tailThroughput, tailLatency, tailAlone, tailStep, tailFirstStep, tailFill, tailLoop, tailEpilogue float64
+	if tailCtas > 0 {
+		if v.spillTraffic > 0 {
+			tailSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(active*tailCtas*v.spillTraffic/d.part10, 2))
+		}
+		tailSpillDramStep = x9 * tailSpillMiss / d.part11
+		tailBusy = float64(fourth(tailCtas) * (busy + fourth(tailSpillDramStep)))
+		tailThroughput = math.Sqrt(math.Sqrt(tailBusy))
+		x18 := float64(idleLatency * idleLatency)
+		tailLatency = (idleLatency + math.Sqrt(x18+float64(d.part12*(tailCtas*dramStep*k.stepsAhead)))) / 2
+		x19 := tailLatency / k.stepsAhead
+		tailAlone = max(k.chainStep, x19) + v.spillStep
+		x20 := fourth(tailAlone)
+		tailStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(tailBusy*tailBusy) + float64(x20*x20))))
+		tailFirstStep = max(tailThroughput, v.part3)
+		tailFill = d.prologueCycles + tailLatency + float64(tailCtas*l2Step)
+		x21 := min(steps, k.stepsAhead)
+		x22 := max(steps-k.stepsAhead, 0)
+		tailLoop = float64(x21*tailFirstStep) + float64(x22*tailStep)
+		x23 := float64(tailCtas * k.blockM * k.blockN)
+		var x24 float64
+		if k.splitK > 1 {
+			if k.reduceLaunches > 0 {
+				x24 = 0
+			} else {
+				x24 = d.dramLatency + x23*d.accumulatorBytes*k.part10/d.epilogueBandwidth
+			}
+		}
+		tailEpilogue = float64(x23*k.part9) + x24
+	}
+	var tailPaced, tailTimed float64
+	if k.timed*tailCtas > 0 {
+		if tailCtas > 1 {
+			x25 := fullChipLoop - chipLoop
+			tailPaced = chipLoop + float64(x25*min(1, (tailCtas-1)/k.part11))
+		} else {
+			tailPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
+		}
+		x26 := max(steps-k.stepsAhead, 0)
+		x27 := tailLatency / k.stepsAhead
+		tailTimed = k.timedFixed + max(x26*x27, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(steps*tailCtas*dramStep))))
+	}
+	fill := float64(v.hidden*max(fullFill, tailFill)) + float64(v.part6*(float64(fullWaves*fullFill)+tailFill))
 	loop := float64(fullWaves*fullLoop) + tailLoop
 	epilogue := float64(fullWaves*fullEpilogue) + tailEpilogue
-	allWaves := fill + loop + epilogue
-	var power float64
-	if d.tdp > 0 {
-		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK*d.part12)-d.part13, 0)
+	var allWaves float64
+	if k.timed > 0 {
+		x28 := fill + loop + epilogue
+		allWaves = math.Sqrt(x28 * (float64(fullWaves*fullTimed) + tailTimed))
+	} else {
+		allWaves = fill + loop + epilogue
 	}
-	dramFloor := (dramBytes + float64(s.part2*k.outputBytes)) / d.part10
-	total := d.launch + math.Sqrt(math.Sqrt(fourth(allWaves)+fourth(power)+fourth(dramFloor)))
+	var power float64
+	if k.part12 > 0 {
+		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK/k.rate*d.part13)-d.part14, 0)
+	}
+	dramFloor := (dramBytes + float64(s.part2*k.outputBytes)) / d.part8
+	var reduction float64
+	if k.splitK > 1 {
+		if k.reduceLaunches > 0 {
+			reduction = k.part14 + s.part2*k.part13/d.reduceBandwidth
+		}
+	}
+	var x29 float64
+	if power > 0 {
+		x29 = math.Sqrt(math.Sqrt(fourth(allWaves) + fourth(power)))
+	} else {
+		x29 = allWaves
+	}
+	total := d.launch + max(x29, dramFloor) + reduction
+	t.steps = steps
+	t.ctasOfSm = ctasOfSm
 	t.fullWaves = fullWaves
-	t.fullL2Step = fullL2Step
-	t.fullDramStep = fullDramStep
-	t.fullRepeatStep = fullRepeatStep
-	t.fullBusy = fullBusy
-	t.fullAlone = fullAlone
-	t.fullLoop = fullLoop
-	t.tailL2Step = tailL2Step
-	t.tailDramStep = tailDramStep
-	t.tailRepeatStep = tailRepeatStep
-	t.tailBusy = tailBusy
-	t.tailAlone = tailAlone
-	t.tailLoop = tailLoop
-	t.loop = loop
+	t.tailCtas = tailCtas
+	t.l2Step = l2Step
+	t.repeatStep = repeatStep
+	t.spillL2Step = spillL2Step
+	t.fullSpillDramStep = fullSpillDramStep
+	t.tailSpillDramStep = tailSpillDramStep
 	t.allWaves = allWaves
 	t.power = power
 	t.dramFloor = dramFloor
@@ -500,24 +628,32 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms) {
 // columns writes all terms to dst.
 func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *variantTerms, t *timing) {
 	var x1 float64
-	if in.transA > 0 {
-		x1 = float64(k.blockK * math.Ceil(k.blockM*k.elementBytes/d.lineBytes))
+	if in.wgmma > 0 {
+		x2 := k.blockK / in.instructionK
+		x1 = float64(k.blockM / d.wgmmaM * (k.blockN / in.wgmmaN) * x2 * (d.wgmmaM + in.wgmmaN) * in.instructionK * k.elementBytes)
 	} else {
-		x2 := math.Ceil(k.blockK * k.elementBytes / d.lineBytes)
-		x1 = float64(k.blockM * x2)
+		x1 = float64(in.numWarps * (max(k.blockM/in.warpsM, d.mmaM) + max(k.blockN/in.warpsN, d.mmaN)) * (k.blockK / in.warpsK) * k.elementBytes)
 	}
-	var x3 float64
-	if in.transB > 0 {
-		x4 := math.Ceil(k.blockK * k.elementBytes / d.lineBytes)
-		x3 = float64(k.blockN * x4)
+	sharedStep := x1 / d.sharedBandwidth
+	issueStep := in.familySlots * in.numWarps / d.schedulers
+	copyStep := in.syncCopies/d.copyRate + in.crossCopies/d.crossCopyRate + in.transposedCopies/d.transposedRate
+	var instructionStep float64
+	if in.wgmma+in.fma > 0 {
+		instructionStep = k.tensorStep
 	} else {
-		x3 = float64(k.blockK * math.Ceil(k.blockN*k.elementBytes/d.lineBytes))
+		x3 := k.blockK / in.instructionK
+		instructionStep = max(x3/in.warpsK*d.part3, k.tensorStep)
 	}
-	lines := x1 + x3
 	gridM := math.Ceil(s.m / k.blockM)
 	gridN := math.Ceil(s.n / k.blockN)
 	ctas := float64(gridM * gridN * s.batch * k.splitK)
-	steps := math.Ceil(math.Ceil(s.k/k.blockK) / k.splitK)
+	var x4 float64
+	if k.wraps*max(k.transA*(k.blockM-s.m), k.part3*(k.blockN-s.n)) > 0 {
+		x4 = float64(k.blockK * (float64(k.transA*max(0, k.blockM/s.m-k.part4)) + float64(k.part3*max(0, k.blockN/s.n-k.part5))))
+	}
+	lines := k.tileLines + x4
+	lineStep := lines / d.lineRate
+	copyLatency := float64(lines*d.lineLatency) + k.part6
 	var x5 float64
 	if k.groupM > 0 {
 		x5 = k.groupM
@@ -525,160 +661,263 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		x5 = d.defaultGroup
 	}
 	group := min(x5, gridM)
-	ctasOfSm := math.Ceil(ctas / d.numSms)
-	tailCtas := ctasOfSm - float64(t.fullWaves*v.ctasPerSm)
+	waves := ctas / v.part1
+	active := ctas / t.ctasOfSm
 	var oneLoop, chipLoop, fullChipLoop float64
 	if k.timed > 0 {
-		x6 := min(steps, k.part3)
-		x7 := steps - x6
-		x8 := float64(max(0, steps-k.stepsAhead) * d.firstTouchShare)
-		oneLoop = float64(x6*k.onePace) + float64(x7*k.oneLongPace) + float64(x8*k.part4)
-		chipLoop = max(oneLoop, float64(x6*k.chipPace)+float64(x7*k.chipLongPace)+float64(x8*k.part5))
-		fullChipLoop = max(chipLoop, float64(x6*k.fullChipPace)+float64(x7*k.fullChipLongPace)+float64(x8*k.part6))
+		x6 := min(t.steps, k.part7)
+		x7 := t.steps - x6
+		oneLoop = float64(x6*k.onePace) + float64(x7*k.oneLongPace)
+		chipLoop = max(oneLoop, float64(x6*k.chipPace)+float64(x7*k.chipLongPace))
+		fullChipLoop = max(chipLoop, float64(x6*k.fullChipPace)+float64(x7*k.fullChipLongPace))
 	}
-	sweeps := max(1, gridN*group/min(ctas, v.part1))
-	rowGroups := math.Ceil(gridM / group)
-	missA := 1 - min(1, d.part8/(group*k.blockM*s.k*k.elementBytes))
-	missB := 1 - min(1, d.part8/((float64(gridM*k.blockM)+float64(gridN*k.blockN))*s.k*k.elementBytes))
+	x8 := gridN * group / min(ctas, v.part1)
+	sweeps := max(1, x8)
+	rowGroups := max(1, math.Ceil(gridM/group)*min(1, x8))
+	missA := 1 - min(1, d.part6/(group*k.blockM*s.k*k.elementBytes))
+	missB := 1 - min(1, d.part6/((float64(gridM*k.blockM)+float64(gridN*k.blockN))*s.k*k.elementBytes))
 	dramBytes := float64(s.part1 * k.elementBytes * (float64(s.m*(1+float64((sweeps-1)*missA))) + float64(s.n*(1+float64((rowGroups-1)*missB)))))
-	dramShare := min(1, dramBytes/(ctas*steps*k.tileBytes))
+	dramShare := min(1, dramBytes/(ctas*t.steps*k.tileBytes))
 	l2Hit := 1 - dramShare
 	var repeated float64
-	if k.part7 > 0 {
-		repeated = float64(k.repeatM*(k.blockM-s.m/gridM)) + float64(k.repeatN*(k.blockN-s.n/gridN))
-	}
-	var fullActive, fullThroughput, fullStep, fullFill, fullEpilogue float64
-	if t.fullWaves > 0 {
-		fullActive = min(d.numSms, ctas)
-		fullThroughput = math.Sqrt(math.Sqrt(t.fullBusy))
-		fullStep = math.Sqrt(math.Sqrt(t.fullBusy + fourth(t.fullAlone)))
-		if k.timed > 0 {
-			fullFill = k.timedFixed
+	if k.part8 > 0 {
+		var x9 float64
+		if k.wraps > 0 {
+			x9 = s.m
 		} else {
-			fullFill = d.part11 + float64(v.ctasPerSm*t.fullL2Step)
+			x9 = 1
 		}
+		var x10 float64
+		if k.wraps > 0 {
+			x10 = s.n
+		} else {
+			x10 = 1
+		}
+		repeated = k.repeatM*(k.blockM-s.m/gridM)/x9 + k.repeatN*(k.blockN-s.n/gridN)/x10
+	}
+	idleLatency := d.dramLatency + copyLatency
+	dramQueue := float64(d.hbmLatencyPenalty * d.dramQueueLoad)
+	dramStep := active * k.tileBytes * dramShare / d.part8
+	busy := v.onChip + fourth(lineStep) + fourth(t.l2Step) + fourth(dramStep) + fourth(t.repeatStep) + fourth(t.spillL2Step)
+	var fullSpillMiss, fullBusy, fullThroughput, fullLatency, fullAlone, fullStep, fullFirstStep, fullFill, fullLoop, fullEpilogue float64
+	if t.fullWaves > 0 {
+		if v.spillTraffic > 0 {
+			fullSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(active*v.ctasPerSm*v.spillTraffic/d.part10, 2))
+		}
+		fullBusy = float64(v.part2 * (busy + fourth(t.fullSpillDramStep)))
+		fullThroughput = math.Sqrt(math.Sqrt(fullBusy))
+		x11 := float64(idleLatency * idleLatency)
+		fullLatency = (idleLatency + math.Sqrt(x11+float64(d.part12*(v.ctasPerSm*dramStep*k.stepsAhead)))) / 2
+		x12 := fullLatency / k.stepsAhead
+		fullAlone = max(k.chainStep, x12) + v.spillStep
+		x13 := fourth(fullAlone)
+		fullStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(fullBusy*fullBusy) + float64(x13*x13))))
+		fullFirstStep = max(fullThroughput, v.part3)
+		fullFill = d.prologueCycles + fullLatency + float64(v.ctasPerSm*t.l2Step)
+		x14 := min(t.steps, k.stepsAhead)
+		x15 := max(t.steps-k.stepsAhead, 0)
+		fullLoop = float64(x14*fullFirstStep) + float64(x15*fullStep)
 		fullEpilogue = v.part4
 	}
-	var tailActive, tailThroughput, tailStep, tailFill, tailEpilogue float64
-	if tailCtas > 0 {
-		var x9 float64
-		if t.fullWaves > 0 {
-			x9 = max(ctas-float64(t.fullWaves*d.numSms*v.ctasPerSm), 1) / tailCtas
+	var fullPaced, fullTimed float64
+	if k.timed*t.fullWaves > 0 {
+		if v.ctasPerSm > 1 {
+			x16 := fullChipLoop - chipLoop
+			fullPaced = chipLoop + float64(x16*v.part5)
 		} else {
-			x9 = ctas
+			fullPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
-		tailActive = min(d.numSms, x9)
-		tailThroughput = math.Sqrt(math.Sqrt(t.tailBusy))
-		tailStep = math.Sqrt(math.Sqrt(t.tailBusy + fourth(t.tailAlone)))
-		if k.timed > 0 {
-			tailFill = k.timedFixed
-		} else {
-			tailFill = d.part11 + float64(tailCtas*t.tailL2Step)
+		x17 := max(t.steps-k.stepsAhead, 0)
+		x18 := fullLatency / k.stepsAhead
+		fullTimed = k.timedFixed + max(x17*x18, math.Sqrt(math.Sqrt(fourth(fullPaced)+fourth(t.steps*v.ctasPerSm*dramStep))))
+	}
+	var tailSpillMiss, tailBusy, tailThroughput, tailLatency, tailAlone, tailStep, tailFirstStep, tailFill, tailLoop, tailEpilogue float64
+	if t.tailCtas > 0 {
+		if v.spillTraffic > 0 {
+			tailSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(active*t.tailCtas*v.spillTraffic/d.part10, 2))
 		}
-		if k.timed > 0 {
-			tailEpilogue = 0
-		} else {
-			x10 := float64(tailCtas * k.blockM * k.blockN)
-			var x11 float64
-			if k.splitK > 1 {
-				x11 = d.dramLatency + x10*d.accumulatorBytes*k.part9/d.epilogueBandwidth
+		tailBusy = float64(fourth(t.tailCtas) * (busy + fourth(t.tailSpillDramStep)))
+		tailThroughput = math.Sqrt(math.Sqrt(tailBusy))
+		x19 := float64(idleLatency * idleLatency)
+		tailLatency = (idleLatency + math.Sqrt(x19+float64(d.part12*(t.tailCtas*dramStep*k.stepsAhead)))) / 2
+		x20 := tailLatency / k.stepsAhead
+		tailAlone = max(k.chainStep, x20) + v.spillStep
+		x21 := fourth(tailAlone)
+		tailStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(tailBusy*tailBusy) + float64(x21*x21))))
+		tailFirstStep = max(tailThroughput, v.part3)
+		tailFill = d.prologueCycles + tailLatency + float64(t.tailCtas*t.l2Step)
+		x22 := min(t.steps, k.stepsAhead)
+		x23 := max(t.steps-k.stepsAhead, 0)
+		tailLoop = float64(x22*tailFirstStep) + float64(x23*tailStep)
+		x24 := float64(t.tailCtas * k.blockM * k.blockN)
+		var x25 float64
+		if k.splitK > 1 {
+			if k.reduceLaunches > 0 {
+				x25 = 0
+			} else {
+				x25 = d.dramLatency + x24*d.accumulatorBytes*k.part10/d.epilogueBandwidth
 			}
-			tailEpilogue = d.epilogueCycles + x10*k.outputBytes/d.epilogueBandwidth + x11
+		}
+		tailEpilogue = float64(x24*k.part9) + x25
+	}
+	var tailPaced, tailTimed float64
+	if k.timed*t.tailCtas > 0 {
+		if t.tailCtas > 1 {
+			x26 := fullChipLoop - chipLoop
+			tailPaced = chipLoop + float64(x26*min(1, (t.tailCtas-1)/k.part11))
+		} else {
+			tailPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
+		}
+		x27 := max(t.steps-k.stepsAhead, 0)
+		x28 := tailLatency / k.stepsAhead
+		tailTimed = k.timedFixed + max(x27*x28, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(t.steps*t.tailCtas*dramStep))))
+	}
+	fill := float64(v.hidden*max(fullFill, tailFill)) + float64(v.part6*(float64(t.fullWaves*fullFill)+tailFill))
+	loop := float64(t.fullWaves*fullLoop) + tailLoop
+	epilogue := float64(t.fullWaves*fullEpilogue) + tailEpilogue
+	var pass float64
+	if k.timed > 0 {
+		pass = t.allWaves - (fill + loop + epilogue)
+	}
+	var reduction float64
+	if k.splitK > 1 {
+		if k.reduceLaunches > 0 {
+			reduction = k.part14 + s.part2*k.part13/d.reduceBandwidth
 		}
 	}
-	fill := float64(t.fullWaves*fullFill) + tailFill
-	epilogue := float64(t.fullWaves*fullEpilogue) + tailEpilogue
-	limits := math.Sqrt(math.Sqrt(fourth(t.allWaves)+fourth(t.power)+fourth(t.dramFloor))) - t.allWaves
+	dramTotal := dramBytes + float64(s.part2*k.outputBytes) + float64(t.steps*d.part11*(float64(t.fullWaves*v.ctasPerSm*t.fullSpillDramStep)+float64(t.tailCtas*t.tailSpillDramStep)))
+	var x29 float64
+	if t.power > 0 {
+		x29 = math.Sqrt(math.Sqrt(fourth(t.allWaves) + fourth(t.power)))
+	} else {
+		x29 = t.allWaves
+	}
+	limits := max(x29, t.dramFloor) - t.allWaves
 	dst[0] = k.threads
 	dst[1] = in.registers
 	dst[2] = in.spillBytes
 	dst[3] = in.sharedBytes
 	dst[4] = v.ctasPerSm
 	dst[5] = in.wgmma
-	dst[6] = in.warpsM
-	dst[7] = in.warpsN
-	dst[8] = in.warpsK
-	dst[9] = k.stepsAhead
-	dst[10] = in.unbuffered
-	dst[11] = k.repeatM
-	dst[12] = k.repeatN
-	dst[13] = in.familySlots
-	dst[14] = in.familyLatency
-	dst[15] = k.tensorStep
-	dst[16] = k.tileBytes
-	dst[17] = k.sharedStep
-	dst[18] = k.issueStep
-	dst[19] = lines
-	dst[20] = k.lineStep
-	dst[21] = v.spillStep
-	dst[22] = v.onChip
-	dst[23] = k.chainStep
-	dst[24] = gridM
-	dst[25] = gridN
-	dst[26] = ctas
-	dst[27] = steps
-	dst[28] = group
-	dst[29] = ctasOfSm
-	dst[30] = t.fullWaves
-	dst[31] = tailCtas
-	dst[32] = k.timed
-	dst[33] = in.timedCtas
-	dst[34] = in.one2048
-	dst[35] = in.one6144
-	dst[36] = in.chip2048
-	dst[37] = in.chip6144
-	dst[38] = in.fullChip2048
-	dst[39] = in.fullChip6144
-	dst[40] = k.timedFixed
-	dst[41] = k.onePace
-	dst[42] = k.oneLongPace
-	dst[43] = oneLoop
-	dst[44] = k.chipPace
-	dst[45] = k.chipLongPace
-	dst[46] = chipLoop
-	dst[47] = k.fullChipPace
-	dst[48] = k.fullChipLongPace
-	dst[49] = fullChipLoop
-	dst[50] = sweeps
-	dst[51] = rowGroups
-	dst[52] = missA
-	dst[53] = missB
-	dst[54] = dramBytes
-	dst[55] = dramShare
-	dst[56] = l2Hit
-	dst[57] = repeated
-	dst[58] = d.dramLatency
-	dst[59] = fullActive
-	dst[60] = t.fullL2Step
-	dst[61] = t.fullDramStep
-	dst[62] = t.fullRepeatStep
-	dst[63] = t.fullBusy
-	dst[64] = fullThroughput
-	dst[65] = t.fullAlone
-	dst[66] = fullStep
-	dst[67] = fullFill
-	dst[68] = t.fullLoop
-	dst[69] = fullEpilogue
-	dst[70] = tailActive
-	dst[71] = t.tailL2Step
-	dst[72] = t.tailDramStep
-	dst[73] = t.tailRepeatStep
-	dst[74] = t.tailBusy
-	dst[75] = tailThroughput
-	dst[76] = t.tailAlone
-	dst[77] = tailStep
-	dst[78] = tailFill
-	dst[79] = t.tailLoop
-	dst[80] = tailEpilogue
-	dst[81] = d.launch
-	dst[82] = fill
-	dst[83] = t.loop
-	dst[84] = epilogue
-	dst[85] = t.allWaves
-	dst[86] = t.power
-	dst[87] = t.dramFloor
-	dst[88] = limits
-	dst[89] = t.total
+	dst[6] = in.fma
+	dst[7] = in.serial
+	dst[8] = in.interleaved
+	dst[9] = in.wgmmaN
+	dst[10] = k.rate
+	dst[11] = in.instructionK
+	dst[12] = in.warpsM
+	dst[13] = in.warpsN
+	dst[14] = in.warpsK
+	dst[15] = k.stepsAhead
+	dst[16] = in.unbuffered
+	dst[17] = in.lateCopies
+	dst[18] = k.repeatM
+	dst[19] = k.repeatN
+	dst[20] = k.wraps
+	dst[21] = in.syncCopies
+	dst[22] = in.crossCopies
+	dst[23] = in.transposedCopies
+	dst[24] = in.storeBytes
+	dst[25] = k.reduceLaunches
+	dst[26] = in.familySlots
+	dst[27] = in.familyLatency
+	dst[28] = k.tensorStep
+	dst[29] = k.tileBytes
+	dst[30] = sharedStep
+	dst[31] = issueStep
+	dst[32] = k.tileLines
+	dst[33] = copyStep
+	dst[34] = v.spillTraffic
+	dst[35] = v.spillStep
+	dst[36] = v.onChip
+	dst[37] = instructionStep
+	dst[38] = k.chainStep
+	dst[39] = gridM
+	dst[40] = gridN
+	dst[41] = ctas
+	dst[42] = t.steps
+	dst[43] = lines
+	dst[44] = lineStep
+	dst[45] = copyLatency
+	dst[46] = group
+	dst[47] = waves
+	dst[48] = t.ctasOfSm
+	dst[49] = active
+	dst[50] = t.fullWaves
+	dst[51] = t.tailCtas
+	dst[52] = k.timed
+	dst[53] = in.timedCtas
+	dst[54] = in.one2048
+	dst[55] = in.one6144
+	dst[56] = in.chip2048
+	dst[57] = in.chip6144
+	dst[58] = in.fullChip2048
+	dst[59] = in.fullChip6144
+	dst[60] = k.timedFixed
+	dst[61] = k.onePace
+	dst[62] = k.oneLongPace
+	dst[63] = oneLoop
+	dst[64] = k.chipPace
+	dst[65] = k.chipLongPace
+	dst[66] = chipLoop
+	dst[67] = k.fullChipPace
+	dst[68] = k.fullChipLongPace
+	dst[69] = fullChipLoop
+	dst[70] = sweeps
+	dst[71] = rowGroups
+	dst[72] = missA
+	dst[73] = missB
+	dst[74] = dramBytes
+	dst[75] = dramShare
+	dst[76] = l2Hit
+	dst[77] = repeated
+	dst[78] = v.hidden
+	dst[79] = d.dramLatency
+	dst[80] = idleLatency
+	dst[81] = dramQueue
+	dst[82] = t.l2Step
+	dst[83] = dramStep
+	dst[84] = t.repeatStep
+	dst[85] = t.spillL2Step
+	dst[86] = busy
+	dst[87] = fullSpillMiss
+	dst[88] = t.fullSpillDramStep
+	dst[89] = fullBusy
+	dst[90] = fullThroughput
+	dst[91] = fullLatency
+	dst[92] = fullAlone
+	dst[93] = fullStep
+	dst[94] = fullFirstStep
+	dst[95] = fullFill
+	dst[96] = fullLoop
+	dst[97] = fullEpilogue
+	dst[98] = fullPaced
+	dst[99] = fullTimed
+	dst[100] = tailSpillMiss
+	dst[101] = t.tailSpillDramStep
+	dst[102] = tailBusy
+	dst[103] = tailThroughput
+	dst[104] = tailLatency
+	dst[105] = tailAlone
+	dst[106] = tailStep
+	dst[107] = tailFirstStep
+	dst[108] = tailFill
+	dst[109] = tailLoop
+	dst[110] = tailEpilogue
+	dst[111] = tailPaced
+	dst[112] = tailTimed
+	dst[113] = d.launch
+	dst[114] = fill
+	dst[115] = loop
+	dst[116] = epilogue
+	dst[117] = t.allWaves
+	dst[118] = pass
+	dst[119] = t.power
+	dst[120] = t.dramFloor
+	dst[121] = reduction
+	dst[122] = dramTotal
+	dst[123] = limits
+	dst[124] = t.total
 }
 
 // fourth returns the fourth power, with the bits of math.Pow(x, 4).

@@ -39,9 +39,8 @@ func (Family) Types() (types []gemm.Types) {
 	return types
 }
 
-// splits are the values of split_k in the candidate list. The values above 1 (2, 4, 8, 16 and 32) are for when the
-// model has the cost of a split.
-var splits = []int{1}
+// splits are the values of split_k in the candidate list.
+var splits = []int{1, 2, 4, 8, 16, 32}
 
 // Space implements kernel.Family. It is the space of the sweep of the data set h200-triton.
 func (f Family) Space() arch.Space {
@@ -116,32 +115,74 @@ func tile(t gemm.DType, c *gemm.Config) bool {
 
 // Loop implements kernel.Family.
 func (Family) Loop(d *gpu.Device, o kernel.Operands, c gemm.Config) kernel.Loop {
-	loop := kernel.Loop{WGMMA: usesWGMMA(d.SM, o.DType, &c), WarpsK: 1}
+	loop := kernel.Loop{WGMMA: usesWGMMA(d.SM, o.DType, &c), WarpsK: 1, Multiplies: o.DType}
+	if !loop.WGMMA {
+		loop.Multiplies = d.SM.Multiplies(o.DType)
+	}
 	loop.WarpsM, loop.WarpsN = warpGrid(&c, loop.WGMMA)
 	k := copiesOf(d.SM, &o, &c, loop.WGMMA)
 	loop.Unbuffered = !k.AsyncA || !k.AsyncB
+	// Rows and columns are taken modulo M and N. With mma.sync there is one buffer less than stages.
+	loop.RepeatM, loop.RepeatN, loop.Wraps = o.AMajor == gemm.MajorK, o.BMajor == gemm.MajorK, true
+	loop.LateCopies = !loop.WGMMA
+	if loop.WGMMA {
+		loop.Columns = min(c.BlockN/loop.WarpsN, columnsOf(o.DType))
+		loop.Serial = serial(o, &c)
+		loop.Interleaved = !loop.Serial && o.DType.Bytes() == matrixBytes &&
+			o.AMajor == gemm.MajorK && o.BMajor == gemm.MajorK
+	}
 	return loop
+}
+
+// columnsOf are the most columns of a wgmma. Triton does not use the widest one of 8-bit integers.
+func columnsOf(t gemm.DType) int {
+	if t == gemm.INT8 {
+		return 128
+	}
+	return 256
+}
+
+// The kernels whose wgmma instructions ptxas 12.8 serialises have at least serialAccumulators registers of
+// accumulators per thread, or serialWarps and a tile as wide as serialRow bytes... of a B that is contiguous along K
+// (testdata/loops.csv).
+const (
+	serialAccumulators = 256
+	serialWarps        = 8
+	serialColumns      = 256
+	serialColumnsTF32  = 128
+)
+
+// serial reports whether ptxas makes each wgmma of a kernel wait for the one before.
+func serial(o kernel.Operands, c *gemm.Config) bool {
+	if o.DType == gemm.INT8 || c.BlockM*c.BlockN >= 32*c.NumWarps*serialAccumulators {
+		return true
+	}
+	columns := serialColumns
+	if o.DType == gemm.TF32 {
+		columns = serialColumnsTF32
+	}
+	return o.BMajor == gemm.MajorK && c.NumWarps == serialWarps && c.BlockN == columns
 }
 
 // Overhead implements kernel.Family.
 func (Family) Overhead() kernel.Overhead {
 	const dataSet = "h200-triton"
-	const fit = "fitted on " + dataSet + " (34,240 times of 856 kernels on 40 sizes), 2026-11-21"
+	const fit = "fitted on " + dataSet + " (34,240 times of 856 kernels on 40 sizes), 2026-11-22"
 	return kernel.Overhead{
 		Slots: kernel.Quantity{
 			Name:  "loop_slots",
-			Value: 103.9,
+			Value: 108.6,
 			Unit:  "1",
 			Low:   10,
 			High:  300,
-			Folds: &[2]float64{103.7, 104.8},
+			Folds: &[2]float64{108, 109},
 			Doc: "instructions of a warp per K step beside loads and matrix instructions: " +
 				"pointers, masks, barriers",
 			DataSet: dataSet,
 			Source:  fit,
 		},
 		Latency: kernel.Quantity{
-			Name: "step_latency", Value: 180.4, Unit: "cycles", Low: 20, High: 600, Folds: &[2]float64{148, 198},
+			Name: "step_latency", Value: 132.4, Unit: "cycles", Low: 20, High: 600, Folds: &[2]float64{122, 162},
 			Doc:     "wait and barriers of a K step with mma.sync",
 			DataSet: dataSet, Source: fit,
 		},

@@ -84,17 +84,15 @@ type Part struct {
 var Parts = []Part{
 	{"the kernel", kernelTerms}, {"the K step", stepTerms}, {"the grid", gridTerms},
 	{"the timing pass", timedTerms}, {"the DRAM traffic", trafficTerms},
-	{"a wave", slices.Concat([]Term{
-		{Name: "full_active", Unit: one, Formula: fullActive, Doc: "SMs at work; wave_ctas is ctas_per_sm"},
-		{Name: "tail_active", Unit: one, Formula: tailActive, Doc: "SMs at work; wave_ctas is tail_ctas"},
-	}, waveTerms)},
+	{"the device", deviceTerms},
+	{"a wave", waveTerms},
 	{"the total", totalTerms},
 }
 
 // Terms is the model, in the order in which it computes. Operations are done in the order in which they are written:
 // the results are the same bits everywhere.
-var Terms = table(kernelTerms, stepTerms, gridTerms, timedTerms, trafficTerms,
-	wave("full", "ctas_per_sm", fullActive), wave("tail", "tail_ctas", tailActive), totalTerms)
+var Terms = table(kernelTerms, stepTerms, gridTerms, timedTerms, trafficTerms, deviceTerms,
+	wave("full", "ctas_per_sm"), wave("tail", "tail_ctas"), totalTerms)
 
 // table puts parts together, with each formula on one line.
 func table(parts ...[]Term) []Term {
@@ -124,7 +122,7 @@ var kernelTerms = []Term{
 	},
 	{Name: "shared_bytes", Unit: bytes, Input: OfVariant, From: fromCompiler, Doc: "shared memory per CTA"},
 	{
-		Name: "ctas_per_sm", Unit: one, Doc: "CTAs that fit on an SM",
+		Name: "ctas_per_sm", Unit: one, Common: arch.CommonCTAsPerUnit, Doc: "CTAs that fit on an SM",
 		Formula: `max(1, min(
 			floor(register_file / (ceil(max(registers, 1) / register_granule) * register_granule * threads)),
 			floor((shared_memory_bytes + shared_reserved) / (shared_bytes + shared_reserved)),
@@ -133,6 +131,27 @@ var kernelTerms = []Term{
 	{
 		Name: "wgmma", Unit: one, Input: OfKernel, From: fromFamily,
 		Doc: "matrix instruction: 1 for wgmma, 0 for mma.sync",
+	},
+	{
+		Name: "fma", Unit: one, Input: OfKernel, From: fromFamily,
+		Doc: "1 for FMA instructions instead of matrix instructions",
+	},
+	{
+		Name: "serial", Unit: one, Input: OfKernel, From: fromFamily,
+		Doc: "1 if each matrix instruction waits for the one before, and the copies for the last",
+	},
+	{
+		Name: "interleaved", Unit: one, Input: OfKernel, From: fromFamily,
+		Doc: "1 if addresses are computed between the copies",
+	},
+	{Name: "wgmma_n", Unit: one, Input: OfKernel, From: fromFamily, Doc: "columns of a wgmma"},
+	{
+		Name: "rate", Unit: one, Input: OfKernel, From: "from the peak rates of the device",
+		Doc: "rate of the type that is multiplied ÷ rate of fp16",
+	},
+	{
+		Name: "instruction_k", Unit: one, Input: OfKernel, From: "32 bytes of the type that is multiplied",
+		Doc: "depth of a matrix instruction",
 	},
 	{Name: "warps_m", Unit: one, Input: OfKernel, From: fromFamily, Doc: "warps along the rows of a tile"},
 	{Name: "warps_n", Unit: one, Input: OfKernel, From: fromFamily, Doc: "warps along the columns of a tile"},
@@ -146,12 +165,39 @@ var kernelTerms = []Term{
 		Doc: "1 if an operand is loaded when it is needed: a thread's part of it is too small for an asynchronous copy",
 	},
 	{
+		Name: "late_copies", Unit: one, Input: OfKernel, From: fromFamily,
+		Doc: "1 if a K step issues its copies behind its matrix instructions: they fill the buffer that these read",
+	},
+	{
 		Name: "repeat_m", Unit: one, Input: OfKernel, From: fromFamily,
-		Doc: "1 if rows of a tile beyond the matrix load its last row of A again",
+		Doc: "1 if rows of a tile beyond the matrix load rows of A again, which are contiguous along K",
 	},
 	{
 		Name: "repeat_n", Unit: one, Input: OfKernel, From: fromFamily,
-		Doc: "1 if columns of a tile beyond the matrix load its last column of B again",
+		Doc: "1 if columns of a tile beyond the matrix load columns of B again, which are contiguous along K",
+	},
+	{
+		Name: "wraps", Unit: one, Input: OfKernel, From: fromFamily,
+		Doc: "1 if rows and columns beyond the matrix start again at its first; otherwise they repeat its last",
+	},
+	{
+		Name: "sync_copies", Unit: one, Input: OfKernel, From: fromFamily,
+		Doc: "loads of all warps in a K step that pass through registers, of operands that are contiguous along K",
+	},
+	{
+		Name: "cross_copies", Unit: one, Input: OfKernel, From: fromFamily,
+		Doc: "the same, of operands that are contiguous along M or N",
+	},
+	{
+		Name: "transposed_copies", Unit: one, Input: OfKernel, From: fromFamily,
+		Doc: "copies of all warps in a K step that transpose an operand element by element",
+	},
+	{
+		Name: "store_bytes", Unit: bytes, Input: OfKernel, From: fromFamily, Doc: "of the output that a thread stores at a time",
+	},
+	{
+		Name: "reduce_launches", Unit: one, Input: OfKernel, From: fromFamily,
+		Doc: "launches that add up the sums of a split K; 0 if the last CTA of a tile does",
 	},
 	{
 		Name: "family_slots", Unit: one, Input: OfKernel, From: fromFamily,
@@ -169,27 +215,27 @@ var stepTerms = []Term{
 		Name: "tensor_step", Unit: cycles, Kind: arch.KindStep, Common: arch.CommonComputeStep, Doc: "tensor cores",
 		Formula: `when(wgmma > 0,
 			` + instructions + `
-				* max(2 * wgmma_m * (block_n / warps_n) * mma_k / tensor_rate, wgmma_cycles),
+				* max(2 * wgmma_m * wgmma_n * instruction_k / (tensor_rate * rate), wgmma_cycles),
 			num_warps * ` + warpM + ` * ` + warpN + ` * (block_k / warps_k)
-				* 2 / (tensor_rate * mma_sync_share))`,
+				* 2 / (tensor_rate * rate * when(fma > 0, 1, mma_sync_share)))`,
 	},
 	{
 		Name: "tile_bytes", Unit: bytes, Common: arch.CommonLoadPerUnit, Doc: "operands of a K step",
 		Formula: "(block_m + block_n) * block_k * element_bytes",
 	},
 	{
-		Name: "shared_step", Unit: cycles, Doc: "shared memory: copies in, operands out",
-		Formula: `(when(wgmma > 0,
-			` + instructions + ` * (wgmma_m + block_n / warps_n) * mma_k * element_bytes,
+		Name: "shared_step", Unit: cycles, Doc: "shared memory: operands out",
+		Formula: `when(wgmma > 0,
+			` + instructions + ` * (wgmma_m + wgmma_n) * instruction_k * element_bytes,
 			num_warps * (` + warpM + ` + ` + warpN + `) * (block_k / warps_k) * element_bytes)
-			+ tile_bytes) / shared_bandwidth`,
+			/ shared_bandwidth`,
 	},
 	{
 		Name: "issue_step", Unit: cycles, Doc: "issue slots of the loop besides loads and matrix instructions",
 		Formula: "family_slots * num_warps / schedulers",
 	},
 	{
-		Name: "lines", Unit: one, Doc: "cache lines that the operands touch",
+		Name: "tile_lines", Unit: one, Doc: "cache lines that the operands touch",
 		Formula: `when(trans_a > 0,
 				block_k * ceil(block_m * element_bytes / line_bytes),
 				block_m * ceil(block_k * element_bytes / line_bytes))
@@ -197,28 +243,40 @@ var stepTerms = []Term{
 				block_n * ceil(block_k * element_bytes / line_bytes),
 				block_k * ceil(block_n * element_bytes / line_bytes))`,
 	},
-	{Name: "line_step", Unit: cycles, Doc: "copies: cache lines through the load path", Formula: "lines / line_rate"},
 	{
-		Name: "spill_step", Unit: cycles, Doc: "local memory, written and read",
-		Formula: "2 * spill_bytes * threads / spill_bandwidth",
+		Name: "copy_step", Unit: cycles, Doc: "copies of narrow accesses: instructions",
+		Formula: "sync_copies / copy_rate + cross_copies / cross_copy_rate + transposed_copies / transposed_rate",
 	},
 	{
-		Name: "on_chip", Unit: cycles4, Doc: "the resources of the SM together, as a sum of fourth powers",
-		Formula: `pow(tensor_step, 4) + pow(shared_step, 4) + pow(issue_step, 4) + pow(line_step, 4)
+		Name: "spill_traffic", Unit: bytes, Doc: "local memory, written and read in a K step",
+		Formula: "2 * spill_bytes * threads",
+	},
+	{
+		Name: "spill_step", Unit: cycles, Doc: "local memory through the load path of the SM",
+		Formula: "spill_traffic / spill_bandwidth",
+	},
+	{
+		Name: "on_chip", Unit: cycles4, Doc: "resources of the SM besides its cache lines, as a sum of fourth powers",
+		Formula: `pow(tensor_step, 4) + pow(shared_step, 4) + pow(issue_step, 4) + pow(copy_step, 4)
 			+ pow(spill_step, 4)`,
 	},
 	{
+		Name: "instruction_step", Unit: cycles, Doc: "matrix instructions of one CTA",
+		Formula: `when(wgmma + fma > 0, tensor_step,
+			max(block_k / instruction_k / warps_k * (mma_latency + ldmatrix_latency), tensor_step))`,
+	},
+	{
 		Name: "chain_step", Unit: cycles, Doc: "dependent instructions of one CTA",
-		Formula: `when(wgmma > 0, tensor_step,
-			max(block_k / mma_k / warps_k * (mma_latency + ldmatrix_latency), tensor_step) + family_latency)
-			+ issue_step + when(unbuffered > 0, load_latency, 0)`,
+		Formula: `instruction_step + when(wgmma + fma > 0,
+				(serial + interleaved * interleaved_share) * (tile_lines * line_latency), family_latency)
+			+ issue_step + when(unbuffered > 0, load_latency + copy_step, 0)`,
 	},
 }
 
 const (
 	// instructions is how many wgmma a K step takes: warpgroups divide the rows first, and those that share rows divide
 	// the columns.
-	instructions = "block_m / wgmma_m * warps_n * (block_k / mma_k)"
+	instructions = "block_m / wgmma_m * (block_n / wgmma_n) * (block_k / instruction_k)"
 	// warpM and warpN are the part of the tile that a warp computes with mma.sync.
 	warpM = "max(block_m / warps_m, mma_m)"
 	warpN = "max(block_n / warps_n, mma_n)"
@@ -237,12 +295,28 @@ var gridTerms = []Term{
 	{Name: "ctas", Unit: one, Formula: "grid_m * grid_n * batch * split_k", Doc: "CTAs of the launch"},
 	{Name: "steps", Unit: one, Formula: "ceil(cdiv(k, block_k) / split_k)", Doc: "K steps of a CTA"},
 	{
+		Name: "lines", Unit: one,
+		Doc: "cache lines that copies touch: rows that wrap within a line touch it once for each time",
+		Formula: `tile_lines + when(wraps * max(trans_a * (block_m - m), (1 - trans_b) * (block_n - n)) > 0,
+			block_k * (trans_a * ` + wrapped("m") + ` + (1 - trans_b) * ` + wrapped("n") + `), 0)`,
+	},
+	{Name: "line_step", Unit: cycles, Doc: "copies: cache lines through the load path", Formula: "lines / line_rate"},
+	{
+		Name: "copy_latency", Unit: cycles, Doc: "from the start of a K step to its last copy",
+		Formula: "lines * line_latency + when(late_copies > 0, instruction_step, 0)",
+	},
+	{
 		Name: "group", Unit: one, Doc: "rows of tiles that are walked together",
 		Formula: "min(when(group_m > 0, group_m, default_group), grid_m)",
 	},
 	{
-		Name: "ctas_of_sm", Unit: one, Common: arch.CommonWaves, Doc: "CTAs of the busiest SM",
-		Formula: "cdiv(ctas, num_sms)",
+		Name: "waves", Unit: one, Common: arch.CommonWaves, Doc: "CTAs of the launch ÷ CTAs that fit on the device",
+		Formula: "ctas / (num_sms * ctas_per_sm)",
+	},
+	{Name: "ctas_of_sm", Unit: one, Doc: "CTAs of the busiest SM", Formula: "cdiv(ctas, num_sms)"},
+	{
+		Name: "active", Unit: one, Common: arch.CommonActiveUnits, Doc: "SMs at work, on average over the launch",
+		Formula: "ctas / ctas_of_sm",
 	},
 	{
 		Name: "full_waves", Unit: one, Doc: "waves in which the SM is full",
@@ -252,6 +326,12 @@ var gridTerms = []Term{
 		Name: "tail_ctas", Unit: one, Doc: "CTAs of the busiest SM in the last, partial wave",
 		Formula: "ctas_of_sm - full_waves * ctas_per_sm",
 	},
+}
+
+// wrapped is how often more a row of a tile touches its lines if the matrix has so few elements that it starts again
+// within a line.
+func wrapped(of string) string {
+	return "max(0, block_" + of + " / " + of + " - ceil(block_" + of + " * element_bytes / line_bytes))"
 }
 
 // The K loop of a kernel that was timed by itself: up to a K of 2048, in which the pipeline fills and operands are
@@ -291,9 +371,7 @@ func passCycles(name, k string) string {
 func pace(name, of, below string) []Term {
 	short, long := name+"_pace", name+"_long_pace"
 	first, last := passCycles(name, "2048"), passCycles(name, "6144")
-	loop := `min(steps, 2048 / block_k) * ` + short + ` + (steps - min(steps, 2048 / block_k)) * ` + long + `
-		+ max(0, steps - steps_ahead) * first_touch_share
-			* max(0, touch_seconds * clock / steps_ahead - ` + long + `)`
+	loop := `min(steps, 2048 / block_k) * ` + short + ` + (steps - min(steps, 2048 / block_k)) * ` + long + ``
 	if below != "" {
 		loop = "max(" + below + ",\n\t\t" + loop + ")"
 	}

@@ -10,6 +10,7 @@ medians with a cold L2, all launches included. No size is begun after SECONDS.
 
 import concurrent.futures
 import csv
+import math
 import multiprocessing
 import os
 import pathlib
@@ -33,7 +34,7 @@ GROUP = 8
 SMS = 132
 # The programs that share tiles, and the CTAs per SM that a kernel must have for them.
 PROGRAMS = ((66, 1), (132, 1), (264, 2), (528, 4))
-MOST_TILES = 16 * SMS  # a tile that gives more is left out
+SMALL, MOST_TILES = 128 * 128, 16 * SMS  # a tile below this that gives more CTAs is left out
 MOST_SPLIT = 8 * SMS  # with more tiles, K is not split
 RUNS, FEW, TURNS = 7, 2, 41
 HOPELESS = 1.5
@@ -52,7 +53,8 @@ def configs(p):
     for bm, bn, bk, warps, stages in TILES:
         for split in SPLITS:
             c = Config(kernel.FAMILY, bm, bn, bk, GROUP, warps, stages, split)
-            if streamk.tiles_of(p, c) <= (MOST_TILES if split == 1 else MOST_SPLIT) and split * bk <= p.k + bk - 1:
+            most = MOST_SPLIT if split > 1 else MOST_TILES if bm * bn < SMALL else math.inf
+            if streamk.tiles_of(p, c) <= most and split * bk <= p.k + bk - 1:
                 yield c
 
 

@@ -1,6 +1,6 @@
 """A stream-K GEMM in Triton (Osama et al., Stream-K, PPoPP 2023).
 
-A launch has `programs` programs that share the K steps of the first `shared` tiles evenly, and one program for each tile
+A launch has `programs` programs that share the K steps of the first `shared` tiles evenly, and one for each tile
 after them. A program takes its steps from the last to the first. So it first computes the beginning of a tile that a
 later program ends, stores those sums, and goes on. Only its last tile can need the sums of other programs, which are
 all earlier ones. The device starts programs in order, so every wait ends, whatever fits on the device at a time.
@@ -162,19 +162,18 @@ def build(p, c, flags, capability):
     types = {"a": "fp16", "b": "fp16", "c": "fp16", "parts": "fp32", "flags": "int32"}
     aligned = {name: True for name in types}
     sizes = kernel.integers(p, c)
-    # 0 is no multiple that Triton would know: whether the numbers are multiples of 16 differs from launch to launch.
+    # Their value differs from launch to launch, so that Triton must not know what divides it. 7 stands for them all.
     spread = {"shared": 7, "programs": 7}
     options = {"num_warps": c.num_warps, "num_stages": c.num_stages}
     if c.num_warps == 8 and c.block_m * c.block_n <= 128 * 128:
         options["maxnreg"] = 128  # so that two CTAs fit on an SM, as those of `multiply` do
-    first = kernel._compile(
-        stream, kernel._specialised(stream, constants(p, c, flags), sizes | spread, types, aligned), capability, options)
+    special = kernel._specialised(stream, constants(p, c, flags), sizes | spread, types, aligned)
+    first = kernel._compile(stream, special, capability, options)
     if flags:
         return first, None
     some = {name: sizes[name] for name in ("m", "n", "k", "stride_cm")} | spread
-    return first, kernel._compile(
-        add_shared, kernel._specialised(add_shared, constants_of_sum(c), some, types, aligned), capability,
-        {"num_warps": SUM_WARPS})
+    special = kernel._specialised(add_shared, constants_of_sum(c), some, types, aligned)
+    return first, kernel._compile(add_shared, special, capability, {"num_warps": SUM_WARPS})
 
 
 def launcher(p, c, a, b, out, parts, flags, programs, shared, first, second):

@@ -10,8 +10,20 @@ import (
 
 // Supports returns an error if the model does not predict kernels of a family for the types of a problem, or if the
 // problem needs narrower accesses to memory than the same problem with dense rows at aligned addresses: a model that
-// calls it has no cost for that. The empty name means the default family. A family that declares no types passes.
+// calls it has no cost for that.
 func (d *Description) Supports(kernel string, p *gemm.Problem) error {
+	if err := d.SupportsTypes(kernel, p); err != nil {
+		return err
+	}
+	if p.LDA|p.LDB|p.LDC == 0 && p.AlignA|p.AlignB|p.AlignC == 0 {
+		return nil
+	}
+	return d.supportsAccess(p)
+}
+
+// SupportsTypes returns an error if the model does not predict kernels of a family for the types of a problem. The
+// empty name means the default family. A family that declares no types passes.
+func (d *Description) SupportsTypes(kernel string, p *gemm.Problem) error {
 	if kernel == "" && len(d.Kernels) > 0 {
 		kernel = d.Kernels[0]
 	}
@@ -23,10 +35,7 @@ func (d *Description) Supports(kernel string, p *gemm.Problem) error {
 				Do("use %s", d.supported())
 		}
 	}
-	if p.LDA|p.LDB|p.LDC == 0 && p.AlignA|p.AlignB|p.AlignC == 0 {
-		return nil
-	}
-	return d.supportsAccess(p)
+	return nil
 }
 
 // supported lists the types of each family.

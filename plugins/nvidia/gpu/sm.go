@@ -5,6 +5,7 @@
 package gpu
 
 import (
+	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
 )
@@ -25,6 +26,10 @@ const (
 	WGMMAWarps        = 4
 	WGMMAAccumulators = 128
 )
+
+// StepBytes is the extent along K of a matrix instruction in bytes of an operand: 16 elements of 16 bits, 32 of 8 bits,
+// 8 of 32 bits (PTX ISA, "Matrix Fragments" of mma.sync, and "wgmma.mma_async").
+const StepBytes = 32
 
 // LineBytes is the size of a cache line (CUDA C++ Programming Guide, Device Memory Accesses).
 const LineBytes = 128
@@ -53,6 +58,15 @@ type SM struct {
 	// MMAShare is the rate of mma.sync ÷ the rate of the fastest matrix instruction. MMAShareSource is its source.
 	MMAShare       float64
 	MMAShareSource string
+}
+
+// Multiplies returns the type of the operands that mma.sync multiplies for a type of matrices: fp16 where 8-bit floats
+// are converted in registers.
+func (s *SM) Multiplies(t gemm.DType) gemm.DType {
+	if t.CostsLike() == gemm.FP8 && s.Target.EmulatesFP8() {
+		return gemm.FP16
+	}
+	return t
 }
 
 // native is the source of MMAShare where mma.sync is the fastest matrix instruction.

@@ -55,7 +55,7 @@ type Operands struct {
 	WidthA, WidthB int
 }
 
-// OperandsOf returns the operands of a problem, at the widest accesses. Models have no cost of narrower ones yet.
+// OperandsOf returns the operands of a problem, at the widest accesses.
 func OperandsOf(p *gemm.Problem) Operands {
 	return Operands{DType: p.DType, Out: p.Output(), AMajor: p.AMajor, BMajor: p.BMajor}
 }
@@ -64,6 +64,12 @@ func OperandsOf(p *gemm.Problem) Operands {
 func (o Operands) WithWidths(f Family, p *gemm.Problem) Operands {
 	o.WidthA, o.WidthB = f.Width(p, gemm.A), f.Width(p, gemm.B)
 	return o
+}
+
+// Narrow reports whether a kernel for the operands makes narrower accesses than it could.
+func (o Operands) Narrow() bool {
+	narrow := func(width int) bool { return width != 0 && width < gemm.MaxVector }
+	return narrow(o.WidthA) || narrow(o.WidthB)
 }
 
 // Resources are the resources of a kernel on an SM.
@@ -80,6 +86,9 @@ type Resources struct {
 type Loop struct {
 	// WGMMA: the matrix instruction is wgmma, with operands in shared memory, instead of mma.sync.
 	WGMMA bool
+	// Multiplies is the type of the operands of the instruction that multiplies. It is not that of the matrices if they
+	// are converted in registers. FP32 stands for FMA instructions.
+	Multiplies gemm.DType
 	// WarpsM, WarpsN and WarpsK are the warp grid, each at least 1. WarpsK warps share a part of the tile and divide
 	// its K steps.
 	WarpsM, WarpsN, WarpsK int

@@ -32,11 +32,11 @@ const (
 )
 
 // Find returns the times of a kernel. Masked loads were not timed and count like the others.
-func (t Timings) Find(p *gemm.Problem, c *gemm.Config) (Timing, bool) {
-	if t == nil || p.TransA() || c.SplitK != 1 || c.Axes != (gemm.Axes{}) {
+func (t Timings) Find(o Operands, c *gemm.Config) (Timing, bool) {
+	if t == nil || o.AMajor != gemm.MajorK || o.Narrow() || c.SplitK != 1 || c.Axes != (gemm.Axes{}) {
 		return Timing{}, false
 	}
-	one, ok := t[timingKey{newTableKey(p.DType, c, false), p.TransB()}]
+	one, ok := t[timingKey{newTableKey(o.DType, c, false), o.BMajor == gemm.MajorK}]
 	return one, ok
 }
 

@@ -29,6 +29,7 @@ type Model struct {
 	levels      []arch.Level
 	gpu         *gpu.Device
 	device      device
+	rates       map[gemm.DType]float64 // ratesOf
 	families    []*family
 }
 
@@ -57,7 +58,8 @@ const layouts = 4
 func newModel(g *gpu.Device, families []*family, values map[string]float64) *Model {
 	m := &Model{description: g.Description(), gpu: g, families: families}
 	m.description.Model, m.description.Kernels = Name, kernel.Names(families)
-	m.description.Families = kernel.Declared(families, takes)
+	m.rates = ratesOf(g)
+	m.description.Families = kernel.Declared(families, m.takes)
 	m.description.Rung = rungOf(g, families)
 	m.description.Constants, m.description.Terms = constants(g, families, values), terms.Schema()
 	m.description.Unused = formula.Unused(g.Params,
@@ -103,12 +105,23 @@ func (m *Model) Describe() *arch.Description { return &m.description }
 // Hierarchy implements arch.Architecture.
 func (m *Model) Hierarchy() arch.MemoryHierarchy { return hierarchy{m} }
 
-// takes reports whether the model has the cost of these types: it knows the rates of 16-bit operands only.
-func takes(t gemm.Types) bool { return t.In == gemm.FP16 || t.In == gemm.BF16 }
+// takes reports whether the device has a rate for a type of operands.
+func (m *Model) takes(t gemm.Types) bool { return m.rates[t.In] > 0 }
+
+// ratesOf returns the rates of types ÷ that of fp16, 0 for those that the device does not multiply.
+func ratesOf(g *gpu.Device) map[gemm.DType]float64 {
+	rates := map[gemm.DType]float64{}
+	for _, t := range gemm.DTypes() {
+		if p, ok := g.Params.Lookup("peak_" + t.CostsLike().String()); ok {
+			rates[t] = p.Value / g.Params.Get("peak_fp16")
+		}
+	}
+	return rates
+}
 
 // supports reports an error for what the model cannot take with the kernels of a family.
 func (m *Model) supports(p *gemm.Problem, family string) error {
-	if err := m.description.Supports(family, p); err != nil {
+	if err := m.description.SupportsTypes(family, p); err != nil {
 		return err
 	}
 	return p.Validate()
@@ -190,7 +203,7 @@ func (m *Model) kernels(p *gemm.Problem, cfgs []gemm.Config) []preparedKernel {
 	if p.BMajor != gemm.MajorK {
 		slot |= 2
 	}
-	operands := kernel.OperandsOf(p)
+	operands := kernel.OperandsOf(p).WithWidths(f, p)
 	operands.DType, operands.Out = kernel.SameKernels(operands.DType), kernel.SameKernels(operands.Out)
 	if kept := f.prepared[slot].Load(); kept != nil && kept.operands == operands && sameConfigs(kept.kernels, cfgs) {
 		return kept.kernels

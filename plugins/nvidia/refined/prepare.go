@@ -34,11 +34,14 @@ func (m *Model) prepare(k *preparedKernel, in *[2]inputs, p *gemm.Problem, c *ge
 		k.reject = arch.ReasonModelRule
 		return ""
 	}
-	operands := kernel.OperandsOf(p)
+	operands := kernel.OperandsOf(p).WithWidths(f, p)
 	setInputs(&in[0].kernelInputs, p, c)
-	setLoop(&in[0].kernelInputs, f.Loop(m.gpu, operands, *c))
+	m.setLoop(&in[0].kernelInputs, f.Loop(m.gpu, operands, *c))
+	setCopies(&in[0].kernelInputs, f.Copies(m.gpu, operands, *c), c)
+	in[0].storeBytes = float64(f.Width(p, gemm.C))
+	in[0].reduceLaunches = float64(f.Reduction(p, *c).Launches)
 	in[0].familySlots, in[0].familyLatency = f.slots, f.latency
-	if t, ok := f.timed.Find(p, c); ok && !f.outgrows(m.gpu, operands, c) {
+	if t, ok := f.timed.Find(operands, c); ok && !f.outgrows(m.gpu, operands, c) {
 		setTiming(&in[0].kernelInputs, &t)
 	}
 	in[1].kernelInputs = in[0].kernelInputs
@@ -69,10 +72,18 @@ func setInputs(in *kernelInputs, p *gemm.Problem, c *gemm.Config) {
 	}
 }
 
-func setLoop(in *kernelInputs, loop kernel.Loop) {
+func (m *Model) setLoop(in *kernelInputs, loop kernel.Loop) {
 	in.wgmma, in.unbuffered = truth(loop.WGMMA), truth(loop.Unbuffered)
+	in.fma = truth(loop.Multiplies == gemm.FP32)
+	in.rate = m.rates[loop.Multiplies]
+	in.instructionK = gpu.StepBytes / float64(loop.Multiplies.Bytes())
 	in.warpsM, in.warpsN, in.warpsK = float64(loop.WarpsM), float64(loop.WarpsN), float64(loop.WarpsK)
 	in.repeatM, in.repeatN = truth(loop.RepeatM), truth(loop.RepeatN)
+}
+
+// setCopies counts the instructions of the CTA's warps.
+func setCopies(in *kernelInputs, copies kernel.Copies, c *gemm.Config) {
+	in.copies = float64((copies.CountA + copies.CountB) * c.NumWarps)
 }
 
 func setTiming(in *kernelInputs, t *kernel.Timing) {
@@ -92,7 +103,7 @@ func truth(b bool) float64 {
 // resources is what a kernel needs, as the compiler reports it where that is known, and predicted elsewhere. A report
 // of more registers than the device gives a thread, as after an override, is of another device.
 func (f *family) resources(g *gpu.Device, o kernel.Operands, c *gemm.Config, masked bool) kernel.Resources {
-	if r, ok := f.compiled.Find(o.DType, c, masked); ok && r.Registers <= g.RegisterLimit(32*c.NumWarps) {
+	if r, ok := f.compiled.Find(o, c, masked); ok && r.Registers <= g.RegisterLimit(32*c.NumWarps) {
 		return r
 	}
 	return f.Resources(g, o, *c, masked)
@@ -101,7 +112,7 @@ func (f *family) resources(g *gpu.Device, o kernel.Operands, c *gemm.Config, mas
 // outgrows reports whether a kernel was compiled for more registers than the device gives a thread. Then its times
 // are of another device too.
 func (f *family) outgrows(g *gpu.Device, o kernel.Operands, c *gemm.Config) bool {
-	r, ok := f.compiled.Find(o.DType, c, false)
+	r, ok := f.compiled.Find(o, c, false)
 	return ok && r.Registers > g.RegisterLimit(32*c.NumWarps)
 }
 
@@ -111,9 +122,9 @@ func newSizes(p *gemm.Problem) sizes {
 	return s
 }
 
-// masked is 1 if block_k does not divide K, else 0.
+// masked is 1 if the K steps of the CTAs that share a tile do not divide K, else 0.
 func (s *sizes) masked(k *preparedKernel) int {
-	if steps := s.k / k.blockK; steps != math.Trunc(steps) {
+	if steps := s.k / float64(k.config.BlockK*k.config.SplitK); steps != math.Trunc(steps) {
 		return 1
 	}
 	return 0

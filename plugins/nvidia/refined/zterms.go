@@ -12,9 +12,9 @@ type device struct {
 	tdp               float64 // tdp
 	mmaM              float64 // mma_m
 	mmaN              float64 // mma_n
-	mmaK              float64 // mma_k
 	wgmmaM            float64 // wgmma_m
 	tensorRate        float64 // tensor_rate
+	mmaSyncShare      float64 // mma_sync_share
 	sharedBandwidth   float64 // shared_bandwidth
 	schedulers        float64 // schedulers
 	sharedReserved    float64 // shared_reserved
@@ -32,22 +32,25 @@ type device struct {
 	epilogueBandwidth float64 // epilogue_bandwidth
 	spillBandwidth    float64 // spill_bandwidth
 	hotLineBandwidth  float64 // hot_line_bandwidth
+	copyRate          float64 // copy_rate
+	storeRate         float64 // store_rate
+	relaunchSeconds   float64 // relaunch_seconds
+	reduceBandwidth   float64 // reduce_bandwidth
 	firstTouchShare   float64 // first_touch_share
 	part1             float64 // shared_memory_bytes + shared_reserved
 	part2             float64 // 2 * wgmma_m
-	part3             float64 // tensor_rate * mma_sync_share
-	part4             float64 // mma_latency + ldmatrix_latency
-	part5             float64 // timed_launch_seconds * clock
-	part6             float64 // timed_least_seconds * clock
-	part7             float64 // touch_seconds * clock
-	part8             float64 // l2_bytes * l2_usable_share
+	part3             float64 // mma_latency + ldmatrix_latency
+	part4             float64 // timed_launch_seconds * clock
+	part5             float64 // timed_least_seconds * clock
+	part6             float64 // touch_seconds * clock
+	part7             float64 // l2_bytes * l2_usable_share
 	dramLatency       float64 // dram_latency
-	part9             float64 // l2_perf_ratio * l2_coalescing
-	part10            float64 // dram_perf_ratio * dram_efficiency
-	part11            float64 // prologue_cycles + dram_latency
+	part8             float64 // l2_perf_ratio * l2_coalescing
+	part9             float64 // dram_perf_ratio * dram_efficiency
+	part10            float64 // prologue_cycles + dram_latency
 	launch            float64 // launch
-	part12            float64 // energy_per_flop / (tdp * dynamic_share) * clock
-	part13            float64 // power_window * clock
+	part11            float64 // energy_per_flop / (tdp * dynamic_share) * clock
+	part12            float64 // power_window * clock
 }
 
 func (d *device) compute(value func(name string) float64) {
@@ -61,11 +64,10 @@ func (d *device) compute(value func(name string) float64) {
 	d.tdp = tdp
 	d.mmaM = value("mma_m")
 	d.mmaN = value("mma_n")
-	d.mmaK = value("mma_k")
 	wgmmaM := value("wgmma_m")
 	d.wgmmaM = wgmmaM
-	tensorRate := value("tensor_rate")
-	d.tensorRate = tensorRate
+	d.tensorRate = value("tensor_rate")
+	d.mmaSyncShare = value("mma_sync_share")
 	d.sharedBandwidth = value("shared_bandwidth")
 	d.schedulers = value("schedulers")
 	sharedReserved := value("shared_reserved")
@@ -84,22 +86,25 @@ func (d *device) compute(value func(name string) float64) {
 	d.epilogueBandwidth = value("epilogue_bandwidth")
 	d.spillBandwidth = value("spill_bandwidth")
 	d.hotLineBandwidth = value("hot_line_bandwidth")
+	d.copyRate = value("copy_rate")
+	d.storeRate = value("store_rate")
+	d.relaunchSeconds = value("relaunch_seconds")
+	d.reduceBandwidth = value("reduce_bandwidth")
 	d.firstTouchShare = value("first_touch_share")
 	d.part1 = value("shared_memory_bytes") + sharedReserved
 	d.part2 = float64(2 * wgmmaM)
-	d.part3 = float64(tensorRate * value("mma_sync_share"))
-	d.part4 = value("mma_latency") + value("ldmatrix_latency")
-	d.part5 = float64(value("timed_launch_seconds") * clock)
-	d.part6 = float64(value("timed_least_seconds") * clock)
-	d.part7 = float64(value("touch_seconds") * clock)
-	d.part8 = float64(value("l2_bytes") * value("l2_usable_share"))
+	d.part3 = value("mma_latency") + value("ldmatrix_latency")
+	d.part4 = float64(value("timed_launch_seconds") * clock)
+	d.part5 = float64(value("timed_least_seconds") * clock)
+	d.part6 = float64(value("touch_seconds") * clock)
+	d.part7 = float64(value("l2_bytes") * value("l2_usable_share"))
 	d.dramLatency = dramLatency
-	d.part9 = float64(value("l2_perf_ratio") * value("l2_coalescing"))
-	d.part10 = float64(value("dram_perf_ratio") * value("dram_efficiency"))
-	d.part11 = value("prologue_cycles") + dramLatency
+	d.part8 = float64(value("l2_perf_ratio") * value("l2_coalescing"))
+	d.part9 = float64(value("dram_perf_ratio") * value("dram_efficiency"))
+	d.part10 = value("prologue_cycles") + dramLatency
 	d.launch = launch
-	d.part12 = float64(value("energy_per_flop") / (tdp * value("dynamic_share")) * clock)
-	d.part13 = float64(value("power_window") * clock)
+	d.part11 = float64(value("energy_per_flop") / (tdp * value("dynamic_share")) * clock)
+	d.part12 = float64(value("power_window") * clock)
 }
 
 // sizes holds what depends on the sizes of the problem alone.
@@ -119,33 +124,39 @@ func (s *sizes) compute() {
 
 // kernelInputs is set by hand.
 type kernelInputs struct {
-	elementBytes  float64 // element_bytes
-	outputBytes   float64 // output_bytes
-	transA        float64 // trans_a
-	transB        float64 // trans_b
-	blockM        float64 // block_m
-	blockN        float64 // block_n
-	blockK        float64 // block_k
-	numWarps      float64 // num_warps
-	numStages     float64 // num_stages
-	splitK        float64 // split_k
-	wgmma         float64 // wgmma
-	warpsM        float64 // warps_m
-	warpsN        float64 // warps_n
-	warpsK        float64 // warps_k
-	unbuffered    float64 // unbuffered
-	repeatM       float64 // repeat_m
-	repeatN       float64 // repeat_n
-	familySlots   float64 // family_slots
-	familyLatency float64 // family_latency
-	timed         float64 // timed
-	timedCtas     float64 // timed_ctas
-	one2048       float64 // one_2048
-	one6144       float64 // one_6144
-	chip2048      float64 // chip_2048
-	chip6144      float64 // chip_6144
-	fullChip2048  float64 // full_chip_2048
-	fullChip6144  float64 // full_chip_6144
+	elementBytes   float64 // element_bytes
+	outputBytes    float64 // output_bytes
+	transA         float64 // trans_a
+	transB         float64 // trans_b
+	blockM         float64 // block_m
+	blockN         float64 // block_n
+	blockK         float64 // block_k
+	numWarps       float64 // num_warps
+	numStages      float64 // num_stages
+	splitK         float64 // split_k
+	wgmma          float64 // wgmma
+	fma            float64 // fma
+	rate           float64 // rate
+	instructionK   float64 // instruction_k
+	warpsM         float64 // warps_m
+	warpsN         float64 // warps_n
+	warpsK         float64 // warps_k
+	unbuffered     float64 // unbuffered
+	repeatM        float64 // repeat_m
+	repeatN        float64 // repeat_n
+	copies         float64 // copies
+	storeBytes     float64 // store_bytes
+	reduceLaunches float64 // reduce_launches
+	familySlots    float64 // family_slots
+	familyLatency  float64 // family_latency
+	timed          float64 // timed
+	timedCtas      float64 // timed_ctas
+	one2048        float64 // one_2048
+	one6144        float64 // one_6144
+	chip2048       float64 // chip_2048
+	chip6144       float64 // chip_6144
+	fullChip2048   float64 // full_chip_2048
+	fullChip6144   float64 // full_chip_6144
 }
 
 // kernelTerms holds what depends on the kernel, and not on the sizes of the problem.
@@ -159,11 +170,13 @@ type kernelTerms struct {
 	splitK           float64 // split_k
 	threads          float64 // threads
 	part1            float64 // floor(threads_per_sm / threads)
+	rate             float64 // rate
 	stepsAhead       float64 // steps_ahead
 	repeatM          float64 // repeat_m
 	repeatN          float64 // repeat_n
+	reduceLaunches   float64 // reduce_launches
 	tileBytes        float64 // tile_bytes
-	part2            float64 // pow(tensor_step, 4) + pow(shared_step, 4) + pow(issue_step, 4) + pow(line_step, 4)
+	part2            float64 // pow(tensor_step, 4) + pow(shared_step, 4) + pow(issue_step, 4) + pow(line_step, 4) + pow(copy_step, 4)
 	chainStep        float64 // chain_step
 	timed            float64 // timed
 	timedFixed       float64 // timed_fixed
@@ -179,7 +192,11 @@ type kernelTerms struct {
 	part6            float64 // max(0, touch_seconds * clock / steps_ahead - full_chip_long_pace)
 	part7            float64 // repeat_m + repeat_n
 	part8            float64 // max(timed_ctas - 1, 1)
-	part9            float64 // 1 + split_k
+	part9            float64 // max(when(0 < reduce_launches, accumulator_bytes, output_bytes) / epilogue_bandwidth, output_bytes / store_bytes / 32 / store_rate)
+	part10           float64 // 1 + split_k
+	part11           float64 // tdp * (1 - fma)
+	part13           float64 // reduce_launches * relaunch_seconds * clock
+	part12           float64 // split_k * accumulator_bytes + output_bytes
 	tensorStep       float64 // tensor_step
 	sharedStep       float64 // shared_step
 	issueStep        float64 // issue_step
@@ -191,76 +208,85 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	stepsAhead := max(in.numStages-1, 1)
 	var tensorStep float64
 	if in.wgmma > 0 {
-		x2 := in.blockK / d.mmaK
+		x2 := in.blockK / in.instructionK
 		x1 := float64(in.blockM / d.wgmmaM * in.warpsN * x2)
 		x3 := in.blockN / in.warpsN
-		tensorStep = float64(x1 * max(d.part2*x3*d.mmaK/d.tensorRate, d.wgmmaCycles))
+		x4 := float64(d.tensorRate * in.rate)
+		tensorStep = float64(x1 * max(d.part2*x3*in.instructionK/x4, d.wgmmaCycles))
 	} else {
-		x4 := max(in.blockM/in.warpsM, d.mmaM)
-		x6 := in.blockN / in.warpsN
-		x5 := max(x6, d.mmaN)
-		x7 := in.blockK / in.warpsK
-		tensorStep = float64(in.numWarps*x4*x5*x7) * 2 / d.part3
+		x5 := max(in.blockM/in.warpsM, d.mmaM)
+		x7 := in.blockN / in.warpsN
+		x6 := max(x7, d.mmaN)
+		x8 := in.blockK / in.warpsK
+		x9 := float64(d.tensorRate * in.rate)
+		var x10 float64
+		if in.fma > 0 {
+			x10 = 1
+		} else {
+			x10 = d.mmaSyncShare
+		}
+		tensorStep = float64(in.numWarps*x5*x6*x8) * 2 / (x9 * x10)
 	}
 	tileBytes := float64((in.blockM + in.blockN) * in.blockK * in.elementBytes)
-	var x8 float64
+	var x11 float64
 	if in.wgmma > 0 {
-		x10 := in.blockK / d.mmaK
-		x9 := float64(in.blockM / d.wgmmaM * in.warpsN * x10)
-		x11 := in.blockN / in.warpsN
-		x8 = float64(x9 * (d.wgmmaM + x11) * d.mmaK * in.elementBytes)
-	} else {
-		x12 := max(in.blockM/in.warpsM, d.mmaM)
+		x13 := in.blockK / in.instructionK
+		x12 := float64(in.blockM / d.wgmmaM * in.warpsN * x13)
 		x14 := in.blockN / in.warpsN
-		x13 := max(x14, d.mmaN)
-		x15 := in.blockK / in.warpsK
-		x8 = float64(in.numWarps * (x12 + x13) * x15 * in.elementBytes)
+		x11 = float64(x12 * (d.wgmmaM + x14) * in.instructionK * in.elementBytes)
+	} else {
+		x15 := max(in.blockM/in.warpsM, d.mmaM)
+		x17 := in.blockN / in.warpsN
+		x16 := max(x17, d.mmaN)
+		x18 := in.blockK / in.warpsK
+		x11 = float64(in.numWarps * (x15 + x16) * x18 * in.elementBytes)
 	}
-	sharedStep := (x8 + tileBytes) / d.sharedBandwidth
+	sharedStep := (x11 + tileBytes) / d.sharedBandwidth
 	issueStep := in.familySlots * in.numWarps / d.schedulers
-	var x16 float64
+	var x19 float64
 	if in.transA > 0 {
-		x16 = float64(in.blockK * math.Ceil(in.blockM*in.elementBytes/d.lineBytes))
+		x19 = float64(in.blockK * math.Ceil(in.blockM*in.elementBytes/d.lineBytes))
 	} else {
-		x17 := math.Ceil(in.blockK * in.elementBytes / d.lineBytes)
-		x16 = float64(in.blockM * x17)
+		x20 := math.Ceil(in.blockK * in.elementBytes / d.lineBytes)
+		x19 = float64(in.blockM * x20)
 	}
-	var x18 float64
+	var x21 float64
 	if in.transB > 0 {
-		x19 := math.Ceil(in.blockK * in.elementBytes / d.lineBytes)
-		x18 = float64(in.blockN * x19)
+		x22 := math.Ceil(in.blockK * in.elementBytes / d.lineBytes)
+		x21 = float64(in.blockN * x22)
 	} else {
-		x18 = float64(in.blockK * math.Ceil(in.blockN*in.elementBytes/d.lineBytes))
+		x21 = float64(in.blockK * math.Ceil(in.blockN*in.elementBytes/d.lineBytes))
 	}
-	lines := x16 + x18
+	lines := x19 + x21
 	lineStep := lines / d.lineRate
-	var x20 float64
-	if in.wgmma > 0 {
-		x20 = tensorStep
+	copyStep := in.copies / d.copyRate
+	var x23 float64
+	if in.wgmma+in.fma > 0 {
+		x23 = tensorStep
 	} else {
-		x21 := in.blockK / d.mmaK
-		x20 = max(x21/in.warpsK*d.part4, tensorStep) + in.familyLatency
+		x24 := in.blockK / in.instructionK
+		x23 = max(x24/in.warpsK*d.part3, tensorStep) + in.familyLatency
 	}
-	var x22 float64
+	var x25 float64
 	if in.unbuffered > 0 {
-		x22 = d.loadLatency
+		x25 = d.loadLatency
 	}
-	chainStep := x20 + issueStep + x22
+	chainStep := x23 + issueStep + x25
 	var timedFixed, onePace, oneLongPace, chipPace, chipLongPace, fullChipPace, fullChipLongPace float64
 	if in.timed > 0 {
-		x23 := float64(in.one2048*d.clock) - d.part5
-		x24 := float64(in.one6144*d.clock) - d.part5 - x23
-		timedFixed = max(x23-float64(x24/4096*2048), d.part6)
-		x25 := 2048 / in.blockK
-		onePace = max(0, x23-timedFixed) / x25
-		x26 := 4096 / in.blockK
-		oneLongPace = max(0, x24) / x26
-		x27 := float64(in.chip2048*d.clock) - d.part5
-		chipPace = max(0, x27-timedFixed) / x25
-		chipLongPace = max(0, float64(in.chip6144*d.clock)-d.part5-x27) / x26
-		x28 := float64(in.fullChip2048*d.clock) - d.part5
-		fullChipPace = max(0, x28-timedFixed) / x25
-		fullChipLongPace = max(0, float64(in.fullChip6144*d.clock)-d.part5-x28) / x26
+		x26 := float64(in.one2048*d.clock) - d.part4
+		x27 := float64(in.one6144*d.clock) - d.part4 - x26
+		timedFixed = max(x26-float64(x27/4096*2048), d.part5)
+		x28 := 2048 / in.blockK
+		onePace = max(0, x26-timedFixed) / x28
+		x29 := 4096 / in.blockK
+		oneLongPace = max(0, x27) / x29
+		x30 := float64(in.chip2048*d.clock) - d.part4
+		chipPace = max(0, x30-timedFixed) / x28
+		chipLongPace = max(0, float64(in.chip6144*d.clock)-d.part4-x30) / x29
+		x31 := float64(in.fullChip2048*d.clock) - d.part4
+		fullChipPace = max(0, x31-timedFixed) / x28
+		fullChipLongPace = max(0, float64(in.fullChip6144*d.clock)-d.part4-x31) / x29
 	}
 	k.elementBytes = in.elementBytes
 	k.outputBytes = in.outputBytes
@@ -270,34 +296,47 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	k.splitK = in.splitK
 	k.threads = threads
 	k.part1 = math.Floor(d.threadsPerSm / threads)
+	k.rate = in.rate
 	k.stepsAhead = stepsAhead
 	k.repeatM = in.repeatM
 	k.repeatN = in.repeatN
+	k.reduceLaunches = in.reduceLaunches
 	k.tensorStep = tensorStep
 	k.tileBytes = tileBytes
 	k.sharedStep = sharedStep
 	k.issueStep = issueStep
 	k.lineStep = lineStep
-	k.part2 = fourth(tensorStep) + fourth(sharedStep) + fourth(issueStep) + fourth(lineStep)
+	k.part2 = fourth(tensorStep) + fourth(sharedStep) + fourth(issueStep) + fourth(lineStep) + fourth(copyStep)
 	k.chainStep = chainStep
 	k.timed = in.timed
 	k.timedFixed = timedFixed
-	x29 := 2048 / in.blockK
-	k.part3 = x29
+	x32 := 2048 / in.blockK
+	k.part3 = x32
 	k.onePace = onePace
 	k.oneLongPace = oneLongPace
-	x30 := d.part7 / stepsAhead
-	k.part4 = max(0, x30-oneLongPace)
+	x33 := d.part6 / stepsAhead
+	k.part4 = max(0, x33-oneLongPace)
 	k.chipPace = chipPace
 	k.chipLongPace = chipLongPace
-	k.part5 = max(0, x30-chipLongPace)
+	k.part5 = max(0, x33-chipLongPace)
 	k.fullChipPace = fullChipPace
 	k.fullChipLongPace = fullChipLongPace
-	k.part6 = max(0, x30-fullChipLongPace)
-	x31 := in.repeatM + in.repeatN
-	k.part7 = x31
+	k.part6 = max(0, x33-fullChipLongPace)
+	x34 := in.repeatM + in.repeatN
+	k.part7 = x34
 	k.part8 = max(in.timedCtas-1, 1)
-	k.part9 = 1 + in.splitK
+	var x35 float64
+	if in.reduceLaunches > 0 {
+		x35 = d.accumulatorBytes
+	} else {
+		x35 = in.outputBytes
+	}
+	k.part9 = max(x35/d.epilogueBandwidth, in.outputBytes/in.storeBytes/32/d.storeRate)
+	k.part10 = 1 + in.splitK
+	x36 := float64(d.tdp * (1 - in.fma))
+	k.part11 = x36
+	k.part13 = float64(in.reduceLaunches * d.relaunchSeconds * d.clock)
+	k.part12 = float64(in.splitK*d.accumulatorBytes) + in.outputBytes
 }
 
 // variantInputs is set by hand.
@@ -315,7 +354,7 @@ type variantTerms struct {
 	part1     float64 // num_sms * ctas_per_sm
 	part2     float64 // pow(ctas_per_sm, 4)
 	part3     float64 // min(1, (ctas_per_sm - 1) / max(timed_ctas - 1, 1))
-	part4     float64 // when(0 < timed, 0, epilogue_cycles + ctas_per_sm * block_m * block_n * output_bytes / epilogue_bandwidth + when(1 < split_k, dram_latency + ctas_per_sm * block_m * block_n * accumulator_bytes * (1 + split_k) / epilogue_bandwidth, 0))
+	part4     float64 // when(0 < timed, 0, epilogue_cycles + ctas_per_sm * block_m * block_n * max(when(0 < reduce_launches, accumulator_bytes, output_bytes) / epilogue_bandwidth, output_bytes / store_bytes / 32 / store_rate) + when(1 < split_k, when(0 < reduce_launches, 0, dram_latency + ctas_per_sm * block_m * block_n * accumulator_bytes * (1 + split_k) / epilogue_bandwidth), 0))
 }
 
 func (v *variantTerms) compute(in *inputs, d *device, k *kernelTerms) {
@@ -335,9 +374,13 @@ func (v *variantTerms) compute(in *inputs, d *device, k *kernelTerms) {
 		x2 := float64(ctasPerSm * k.blockM * k.blockN)
 		var x3 float64
 		if k.splitK > 1 {
-			x3 = d.dramLatency + x2*d.accumulatorBytes*k.part9/d.epilogueBandwidth
+			if k.reduceLaunches > 0 {
+				x3 = 0
+			} else {
+				x3 = d.dramLatency + x2*d.accumulatorBytes*k.part10/d.epilogueBandwidth
+			}
 		}
-		x1 = d.epilogueCycles + x2*k.outputBytes/d.epilogueBandwidth + x3
+		x1 = d.epilogueCycles + float64(x2*k.part9) + x3
 	}
 	v.part4 = x1
 }
@@ -390,8 +433,8 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms) {
 	}
 	sweeps := max(1, gridN*group/min(ctas, v.part1))
 	rowGroups := math.Ceil(gridM / group)
-	missA := 1 - min(1, d.part8/(group*k.blockM*s.k*k.elementBytes))
-	missB := 1 - min(1, d.part8/((float64(gridM*k.blockM)+float64(gridN*k.blockN))*s.k*k.elementBytes))
+	missA := 1 - min(1, d.part7/(group*k.blockM*s.k*k.elementBytes))
+	missB := 1 - min(1, d.part7/((float64(gridM*k.blockM)+float64(gridN*k.blockN))*s.k*k.elementBytes))
 	dramBytes := float64(s.part1 * k.elementBytes * (float64(s.m*(1+float64((sweeps-1)*missA))) + float64(s.n*(1+float64((rowGroups-1)*missB)))))
 	dramShare := min(1, dramBytes/(ctas*steps*k.tileBytes))
 	var repeated float64
@@ -401,8 +444,8 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms) {
 	var fullActive, fullL2Step, fullDramStep, fullRepeatStep, fullBusy, fullAlone, fullStep, fullFill, fullLoop, fullEpilogue float64
 	if fullWaves > 0 {
 		fullActive = min(d.numSms, ctas)
-		fullL2Step = k.tileBytes / min(d.l2PortBandwidth, d.part9/fullActive)
-		fullDramStep = fullActive * k.tileBytes * dramShare / d.part10
+		fullL2Step = k.tileBytes / min(d.l2PortBandwidth, d.part8/fullActive)
+		fullDramStep = fullActive * k.tileBytes * dramShare / d.part9
 		fullRepeatStep = fullActive * repeated * k.blockK * k.elementBytes / d.hotLineBandwidth
 		fullBusy = float64(v.part2 * (v.onChip + fourth(fullL2Step) + fourth(fullDramStep) + fourth(fullRepeatStep)))
 		fullAlone = max(k.chainStep, (d.dramLatency+fullL2Step)/k.stepsAhead) + v.spillStep
@@ -410,7 +453,7 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms) {
 		if k.timed > 0 {
 			fullFill = k.timedFixed
 		} else {
-			fullFill = d.part11 + float64(v.ctasPerSm*fullL2Step)
+			fullFill = d.part10 + float64(v.ctasPerSm*fullL2Step)
 		}
 		if k.timed > 0 {
 			if v.ctasPerSm > 1 {
@@ -434,8 +477,8 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms) {
 			x7 = ctas
 		}
 		tailActive = min(d.numSms, x7)
-		tailL2Step = k.tileBytes / min(d.l2PortBandwidth, d.part9/tailActive)
-		tailDramStep = tailActive * k.tileBytes * dramShare / d.part10
+		tailL2Step = k.tileBytes / min(d.l2PortBandwidth, d.part8/tailActive)
+		tailDramStep = tailActive * k.tileBytes * dramShare / d.part9
 		tailRepeatStep = tailActive * repeated * k.blockK * k.elementBytes / d.hotLineBandwidth
 		tailBusy = float64(fourth(tailCtas) * (v.onChip + fourth(tailL2Step) + fourth(tailDramStep) + fourth(tailRepeatStep)))
 		tailAlone = max(k.chainStep, (d.dramLatency+tailL2Step)/k.stepsAhead) + v.spillStep
@@ -443,7 +486,7 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms) {
 		if k.timed > 0 {
 			tailFill = k.timedFixed
 		} else {
-			tailFill = d.part11 + float64(tailCtas*tailL2Step)
+			tailFill = d.part10 + float64(tailCtas*tailL2Step)
 		}
 		if k.timed > 0 {
 			if tailCtas > 1 {
@@ -462,9 +505,13 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms) {
 			x10 := float64(tailCtas * k.blockM * k.blockN)
 			var x11 float64
 			if k.splitK > 1 {
-				x11 = d.dramLatency + x10*d.accumulatorBytes*k.part9/d.epilogueBandwidth
+				if k.reduceLaunches > 0 {
+					x11 = 0
+				} else {
+					x11 = d.dramLatency + x10*d.accumulatorBytes*k.part10/d.epilogueBandwidth
+				}
 			}
-			tailEpilogue = d.epilogueCycles + x10*k.outputBytes/d.epilogueBandwidth + x11
+			tailEpilogue = d.epilogueCycles + float64(x10*k.part9) + x11
 		}
 	}
 	fill := float64(fullWaves*fullFill) + tailFill
@@ -472,11 +519,17 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms) {
 	epilogue := float64(fullWaves*fullEpilogue) + tailEpilogue
 	allWaves := fill + loop + epilogue
 	var power float64
-	if d.tdp > 0 {
-		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK*d.part12)-d.part13, 0)
+	if k.part11 > 0 {
+		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK/k.rate*d.part11)-d.part12, 0)
 	}
-	dramFloor := (dramBytes + float64(s.part2*k.outputBytes)) / d.part10
-	total := d.launch + math.Sqrt(math.Sqrt(fourth(allWaves)+fourth(power)+fourth(dramFloor)))
+	dramFloor := (dramBytes + float64(s.part2*k.outputBytes)) / d.part9
+	var reduction float64
+	if k.splitK > 1 {
+		if k.reduceLaunches > 0 {
+			reduction = k.part13 + s.part2*k.part12/d.reduceBandwidth
+		}
+	}
+	total := d.launch + math.Sqrt(math.Sqrt(fourth(allWaves)+fourth(power)+fourth(dramFloor))) + reduction
 	t.fullWaves = fullWaves
 	t.fullL2Step = fullL2Step
 	t.fullDramStep = fullDramStep
@@ -514,6 +567,7 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		x3 = float64(k.blockK * math.Ceil(k.blockN*k.elementBytes/d.lineBytes))
 	}
 	lines := x1 + x3
+	copyStep := in.copies / d.copyRate
 	gridM := math.Ceil(s.m / k.blockM)
 	gridN := math.Ceil(s.n / k.blockN)
 	ctas := float64(gridM * gridN * s.batch * k.splitK)
@@ -538,8 +592,8 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	}
 	sweeps := max(1, gridN*group/min(ctas, v.part1))
 	rowGroups := math.Ceil(gridM / group)
-	missA := 1 - min(1, d.part8/(group*k.blockM*s.k*k.elementBytes))
-	missB := 1 - min(1, d.part8/((float64(gridM*k.blockM)+float64(gridN*k.blockN))*s.k*k.elementBytes))
+	missA := 1 - min(1, d.part7/(group*k.blockM*s.k*k.elementBytes))
+	missB := 1 - min(1, d.part7/((float64(gridM*k.blockM)+float64(gridN*k.blockN))*s.k*k.elementBytes))
 	dramBytes := float64(s.part1 * k.elementBytes * (float64(s.m*(1+float64((sweeps-1)*missA))) + float64(s.n*(1+float64((rowGroups-1)*missB)))))
 	dramShare := min(1, dramBytes/(ctas*steps*k.tileBytes))
 	l2Hit := 1 - dramShare
@@ -555,7 +609,7 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		if k.timed > 0 {
 			fullFill = k.timedFixed
 		} else {
-			fullFill = d.part11 + float64(v.ctasPerSm*t.fullL2Step)
+			fullFill = d.part10 + float64(v.ctasPerSm*t.fullL2Step)
 		}
 		fullEpilogue = v.part4
 	}
@@ -573,7 +627,7 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		if k.timed > 0 {
 			tailFill = k.timedFixed
 		} else {
-			tailFill = d.part11 + float64(tailCtas*t.tailL2Step)
+			tailFill = d.part10 + float64(tailCtas*t.tailL2Step)
 		}
 		if k.timed > 0 {
 			tailEpilogue = 0
@@ -581,13 +635,23 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 			x10 := float64(tailCtas * k.blockM * k.blockN)
 			var x11 float64
 			if k.splitK > 1 {
-				x11 = d.dramLatency + x10*d.accumulatorBytes*k.part9/d.epilogueBandwidth
+				if k.reduceLaunches > 0 {
+					x11 = 0
+				} else {
+					x11 = d.dramLatency + x10*d.accumulatorBytes*k.part10/d.epilogueBandwidth
+				}
 			}
-			tailEpilogue = d.epilogueCycles + x10*k.outputBytes/d.epilogueBandwidth + x11
+			tailEpilogue = d.epilogueCycles + float64(x10*k.part9) + x11
 		}
 	}
 	fill := float64(t.fullWaves*fullFill) + tailFill
 	epilogue := float64(t.fullWaves*fullEpilogue) + tailEpilogue
+	var reduction float64
+	if k.splitK > 1 {
+		if k.reduceLaunches > 0 {
+			reduction = k.part13 + s.part2*k.part12/d.reduceBandwidth
+		}
+	}
 	limits := math.Sqrt(math.Sqrt(fourth(t.allWaves)+fourth(t.power)+fourth(t.dramFloor))) - t.allWaves
 	dst[0] = k.threads
 	dst[1] = in.registers
@@ -595,90 +659,98 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	dst[3] = in.sharedBytes
 	dst[4] = v.ctasPerSm
 	dst[5] = in.wgmma
-	dst[6] = in.warpsM
-	dst[7] = in.warpsN
-	dst[8] = in.warpsK
-	dst[9] = k.stepsAhead
-	dst[10] = in.unbuffered
-	dst[11] = k.repeatM
-	dst[12] = k.repeatN
-	dst[13] = in.familySlots
-	dst[14] = in.familyLatency
-	dst[15] = k.tensorStep
-	dst[16] = k.tileBytes
-	dst[17] = k.sharedStep
-	dst[18] = k.issueStep
-	dst[19] = lines
-	dst[20] = k.lineStep
-	dst[21] = v.spillStep
-	dst[22] = v.onChip
-	dst[23] = k.chainStep
-	dst[24] = gridM
-	dst[25] = gridN
-	dst[26] = ctas
-	dst[27] = steps
-	dst[28] = group
-	dst[29] = ctasOfSm
-	dst[30] = t.fullWaves
-	dst[31] = tailCtas
-	dst[32] = k.timed
-	dst[33] = in.timedCtas
-	dst[34] = in.one2048
-	dst[35] = in.one6144
-	dst[36] = in.chip2048
-	dst[37] = in.chip6144
-	dst[38] = in.fullChip2048
-	dst[39] = in.fullChip6144
-	dst[40] = k.timedFixed
-	dst[41] = k.onePace
-	dst[42] = k.oneLongPace
-	dst[43] = oneLoop
-	dst[44] = k.chipPace
-	dst[45] = k.chipLongPace
-	dst[46] = chipLoop
-	dst[47] = k.fullChipPace
-	dst[48] = k.fullChipLongPace
-	dst[49] = fullChipLoop
-	dst[50] = sweeps
-	dst[51] = rowGroups
-	dst[52] = missA
-	dst[53] = missB
-	dst[54] = dramBytes
-	dst[55] = dramShare
-	dst[56] = l2Hit
-	dst[57] = repeated
-	dst[58] = d.dramLatency
-	dst[59] = fullActive
-	dst[60] = t.fullL2Step
-	dst[61] = t.fullDramStep
-	dst[62] = t.fullRepeatStep
-	dst[63] = t.fullBusy
-	dst[64] = fullThroughput
-	dst[65] = t.fullAlone
-	dst[66] = fullStep
-	dst[67] = fullFill
-	dst[68] = t.fullLoop
-	dst[69] = fullEpilogue
-	dst[70] = tailActive
-	dst[71] = t.tailL2Step
-	dst[72] = t.tailDramStep
-	dst[73] = t.tailRepeatStep
-	dst[74] = t.tailBusy
-	dst[75] = tailThroughput
-	dst[76] = t.tailAlone
-	dst[77] = tailStep
-	dst[78] = tailFill
-	dst[79] = t.tailLoop
-	dst[80] = tailEpilogue
-	dst[81] = d.launch
-	dst[82] = fill
-	dst[83] = t.loop
-	dst[84] = epilogue
-	dst[85] = t.allWaves
-	dst[86] = t.power
-	dst[87] = t.dramFloor
-	dst[88] = limits
-	dst[89] = t.total
+	dst[6] = in.fma
+	dst[7] = k.rate
+	dst[8] = in.instructionK
+	dst[9] = in.warpsM
+	dst[10] = in.warpsN
+	dst[11] = in.warpsK
+	dst[12] = k.stepsAhead
+	dst[13] = in.unbuffered
+	dst[14] = k.repeatM
+	dst[15] = k.repeatN
+	dst[16] = in.copies
+	dst[17] = in.storeBytes
+	dst[18] = k.reduceLaunches
+	dst[19] = in.familySlots
+	dst[20] = in.familyLatency
+	dst[21] = k.tensorStep
+	dst[22] = k.tileBytes
+	dst[23] = k.sharedStep
+	dst[24] = k.issueStep
+	dst[25] = lines
+	dst[26] = k.lineStep
+	dst[27] = copyStep
+	dst[28] = v.spillStep
+	dst[29] = v.onChip
+	dst[30] = k.chainStep
+	dst[31] = gridM
+	dst[32] = gridN
+	dst[33] = ctas
+	dst[34] = steps
+	dst[35] = group
+	dst[36] = ctasOfSm
+	dst[37] = t.fullWaves
+	dst[38] = tailCtas
+	dst[39] = k.timed
+	dst[40] = in.timedCtas
+	dst[41] = in.one2048
+	dst[42] = in.one6144
+	dst[43] = in.chip2048
+	dst[44] = in.chip6144
+	dst[45] = in.fullChip2048
+	dst[46] = in.fullChip6144
+	dst[47] = k.timedFixed
+	dst[48] = k.onePace
+	dst[49] = k.oneLongPace
+	dst[50] = oneLoop
+	dst[51] = k.chipPace
+	dst[52] = k.chipLongPace
+	dst[53] = chipLoop
+	dst[54] = k.fullChipPace
+	dst[55] = k.fullChipLongPace
+	dst[56] = fullChipLoop
+	dst[57] = sweeps
+	dst[58] = rowGroups
+	dst[59] = missA
+	dst[60] = missB
+	dst[61] = dramBytes
+	dst[62] = dramShare
+	dst[63] = l2Hit
+	dst[64] = repeated
+	dst[65] = d.dramLatency
+	dst[66] = fullActive
+	dst[67] = t.fullL2Step
+	dst[68] = t.fullDramStep
+	dst[69] = t.fullRepeatStep
+	dst[70] = t.fullBusy
+	dst[71] = fullThroughput
+	dst[72] = t.fullAlone
+	dst[73] = fullStep
+	dst[74] = fullFill
+	dst[75] = t.fullLoop
+	dst[76] = fullEpilogue
+	dst[77] = tailActive
+	dst[78] = t.tailL2Step
+	dst[79] = t.tailDramStep
+	dst[80] = t.tailRepeatStep
+	dst[81] = t.tailBusy
+	dst[82] = tailThroughput
+	dst[83] = t.tailAlone
+	dst[84] = tailStep
+	dst[85] = tailFill
+	dst[86] = t.tailLoop
+	dst[87] = tailEpilogue
+	dst[88] = d.launch
+	dst[89] = fill
+	dst[90] = t.loop
+	dst[91] = epilogue
+	dst[92] = t.allWaves
+	dst[93] = t.power
+	dst[94] = t.dramFloor
+	dst[95] = reduction
+	dst[96] = limits
+	dst[97] = t.total
 }
 
 // fourth returns the fourth power, with the bits of math.Pow(x, 4).

@@ -120,6 +120,7 @@ func (Family) Reduction(p *gemm.Problem, c gemm.Config) kernel.Reduction {
 func (Family) Loop(d *gpu.Device, o kernel.Operands, c gemm.Config) kernel.Loop {
 	k, _, _ := check(d, o, c)
 	return kernel.Loop{
+		Multiplies: d.SM.Multiplies(o.DType),
 		WarpsM: max(k.WarpsM, 1), WarpsN: max(k.WarpsN, 1), WarpsK: max(k.WarpsK, 1),
 		RepeatM: o.AMajor == gemm.MajorK, RepeatN: o.BMajor == gemm.MajorK,
 	}

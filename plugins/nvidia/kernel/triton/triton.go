@@ -39,9 +39,8 @@ func (Family) Types() (types []gemm.Types) {
 	return types
 }
 
-// splits are the values of split_k in the candidate list. The values above 1 (2, 4, 8, 16 and 32) are for when the
-// model has the cost of a split.
-var splits = []int{1}
+// splits are the values of split_k in the candidate list.
+var splits = []int{1, 2, 4, 8, 16, 32}
 
 // Space implements kernel.Family. It is the space of the sweep of the data set h200-triton.
 func (f Family) Space() arch.Space {
@@ -116,7 +115,10 @@ func tile(t gemm.DType, c *gemm.Config) bool {
 
 // Loop implements kernel.Family.
 func (Family) Loop(d *gpu.Device, o kernel.Operands, c gemm.Config) kernel.Loop {
-	loop := kernel.Loop{WGMMA: usesWGMMA(d.SM, o.DType, &c), WarpsK: 1}
+	loop := kernel.Loop{WGMMA: usesWGMMA(d.SM, o.DType, &c), WarpsK: 1, Multiplies: o.DType}
+	if !loop.WGMMA {
+		loop.Multiplies = d.SM.Multiplies(o.DType)
+	}
 	loop.WarpsM, loop.WarpsN = warpGrid(&c, loop.WGMMA)
 	k := copiesOf(d.SM, &o, &c, loop.WGMMA)
 	loop.Unbuffered = !k.AsyncA || !k.AsyncB

@@ -56,7 +56,6 @@ const (
 var Constants = []Constant{
 	fixed("mma_m", gpu.MMAM, one, "rows of one mma.sync", mmaISA),
 	fixed("mma_n", gpu.MMAN, one, "columns of one mma.sync", mmaISA),
-	fixed("mma_k", gpu.MMAK, one, "depth of the matrix instructions", mmaISA+" and wgmma m64nNk16"),
 	fixed("wgmma_m", gpu.WGMMAM, one, "rows of one wgmma", "PTX ISA, wgmma.mma_async"),
 	ofDevice("tensor_rate", "FLOP/cycle", "of one SM: the power of two next to peak_fp16 / (num_sms * clock), "+
 		"since data sheets and drivers give different clocks; an override of peak_fp16 changes it in proportion",
@@ -80,7 +79,7 @@ var Constants = []Constant{
 		"Nsight Compute occupancy calculator: 256 registers per warp",
 		func(g *gpu.Device) float64 { return float64(g.SM.RegisterGranule) }),
 	fixed("line_bytes", gpu.LineBytes, bytes, "cache line", cudaGuide+"Device Memory Accesses"),
-	fixed("accumulator_bytes", 4, bytes, "partial sum of a split K",
+	fixed("accumulator_bytes", 4, bytes, "a sum",
 		"PTX ISA, mma.sync and wgmma with .f32 accumulators"),
 	fixed("l2_usable_share", 0.7, one, "share of l2_bytes within which the L2 is uniformly fast",
 		"RRZE-HPC/gpu-benches@1038c5d, gpu-l2-cache, h200: 44 of 62.9 MB"),
@@ -115,6 +114,7 @@ var Quantities = slices.Concat(
 	from("h200-triton", "fitted on h200-triton (34,240 times of 856 kernels on 40 sizes), 2026-11-21", fitted),
 	from("h200-mma", "fitted on h200-mma (18,883 times of 821 kernels on 23 sizes) "+
 		"with the other quantities as they are, 2026-11-21", fittedMMA),
+	from("sweeps", "fitted on sweeps, 2026-11-22", fittedSweeps),
 	from("", "chosen on h200-triton, 2026-11-21, in round numbers; scores are flat within", chosen),
 )
 
@@ -197,6 +197,25 @@ var fittedMMA = []kernel.Quantity{
 		Name: "hot_line_bandwidth", Value: 640.4, Unit: perCycle, Low: 64, High: 5120, Folds: folds(602, 759),
 		Without: unlimited, Doc: "what all SMs together get of the lines of one row: " +
 			"a kernel that repeats rows reads it again for every row of a tile beyond the matrix",
+	},
+}
+
+var fittedSweeps = []kernel.Quantity{
+	{
+		Name: "copy_rate", Value: 0.25, Unit: one, Low: 0.05, High: 1, Without: unlimited,
+		Doc: "copy instructions of warps that an SM issues per cycle",
+	},
+	{
+		Name: "store_rate", Value: 0.1, Unit: one, Low: 0.01, High: 1, Without: unlimited,
+		Doc: "store instructions of warps that an SM issues per cycle",
+	},
+	{
+		Name: "relaunch_seconds", Value: 2e-6, Unit: "s", Low: 0.5e-6, High: 5e-6,
+		Doc: "from the end of a kernel to that of one that waits for it and does nothing",
+	},
+	{
+		Name: "reduce_bandwidth", Value: 2000, Unit: perCycle, Low: 200, High: 8000, Without: unlimited,
+		Doc: "sums and output of the kernel that adds up the parts of a split K",
 	},
 }
 

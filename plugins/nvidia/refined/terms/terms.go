@@ -134,6 +134,18 @@ var kernelTerms = []Term{
 		Name: "wgmma", Unit: one, Input: OfKernel, From: fromFamily,
 		Doc: "matrix instruction: 1 for wgmma, 0 for mma.sync",
 	},
+	{
+		Name: "fma", Unit: one, Input: OfKernel, From: fromFamily,
+		Doc: "1 for FMA instructions instead of matrix instructions",
+	},
+	{
+		Name: "rate", Unit: one, Input: OfKernel, From: "from the peak rates of the device",
+		Doc: "rate of the type that is multiplied ÷ rate of fp16",
+	},
+	{
+		Name: "instruction_k", Unit: one, Input: OfKernel, From: "32 bytes of the type that is multiplied",
+		Doc: "depth of a matrix instruction",
+	},
 	{Name: "warps_m", Unit: one, Input: OfKernel, From: fromFamily, Doc: "warps along the rows of a tile"},
 	{Name: "warps_n", Unit: one, Input: OfKernel, From: fromFamily, Doc: "warps along the columns of a tile"},
 	{
@@ -154,6 +166,17 @@ var kernelTerms = []Term{
 		Doc: "1 if columns of a tile beyond the matrix load its last column of B again",
 	},
 	{
+		Name: "copies", Unit: one, Input: OfKernel, From: fromFamily,
+		Doc: "copy instructions of all warps in a K step, of up to 16 bytes per thread",
+	},
+	{
+		Name: "store_bytes", Unit: bytes, Input: OfKernel, From: fromFamily, Doc: "of the output that a thread stores at a time",
+	},
+	{
+		Name: "reduce_launches", Unit: one, Input: OfKernel, From: fromFamily,
+		Doc: "launches that add up the sums of a split K; 0 if the last CTA of a tile does",
+	},
+	{
 		Name: "family_slots", Unit: one, Input: OfKernel, From: fromFamily,
 		Doc: "instructions of a warp per K step besides loads and matrix instructions",
 	},
@@ -169,9 +192,9 @@ var stepTerms = []Term{
 		Name: "tensor_step", Unit: cycles, Kind: arch.KindStep, Common: arch.CommonComputeStep, Doc: "tensor cores",
 		Formula: `when(wgmma > 0,
 			` + instructions + `
-				* max(2 * wgmma_m * (block_n / warps_n) * mma_k / tensor_rate, wgmma_cycles),
+				* max(2 * wgmma_m * (block_n / warps_n) * instruction_k / (tensor_rate * rate), wgmma_cycles),
 			num_warps * ` + warpM + ` * ` + warpN + ` * (block_k / warps_k)
-				* 2 / (tensor_rate * mma_sync_share))`,
+				* 2 / (tensor_rate * rate * when(fma > 0, 1, mma_sync_share)))`,
 	},
 	{
 		Name: "tile_bytes", Unit: bytes, Common: arch.CommonLoadPerUnit, Doc: "operands of a K step",
@@ -180,7 +203,7 @@ var stepTerms = []Term{
 	{
 		Name: "shared_step", Unit: cycles, Doc: "shared memory: copies in, operands out",
 		Formula: `(when(wgmma > 0,
-			` + instructions + ` * (wgmma_m + block_n / warps_n) * mma_k * element_bytes,
+			` + instructions + ` * (wgmma_m + block_n / warps_n) * instruction_k * element_bytes,
 			num_warps * (` + warpM + ` + ` + warpN + `) * (block_k / warps_k) * element_bytes)
 			+ tile_bytes) / shared_bandwidth`,
 	},
@@ -198,6 +221,7 @@ var stepTerms = []Term{
 				block_k * ceil(block_n * element_bytes / line_bytes))`,
 	},
 	{Name: "line_step", Unit: cycles, Doc: "copies: cache lines through the load path", Formula: "lines / line_rate"},
+	{Name: "copy_step", Unit: cycles, Doc: "copies: instructions", Formula: "copies / copy_rate"},
 	{
 		Name: "spill_step", Unit: cycles, Doc: "local memory, written and read",
 		Formula: "2 * spill_bytes * threads / spill_bandwidth",
@@ -205,12 +229,12 @@ var stepTerms = []Term{
 	{
 		Name: "on_chip", Unit: cycles4, Doc: "the resources of the SM together, as a sum of fourth powers",
 		Formula: `pow(tensor_step, 4) + pow(shared_step, 4) + pow(issue_step, 4) + pow(line_step, 4)
-			+ pow(spill_step, 4)`,
+			+ pow(copy_step, 4) + pow(spill_step, 4)`,
 	},
 	{
 		Name: "chain_step", Unit: cycles, Doc: "dependent instructions of one CTA",
-		Formula: `when(wgmma > 0, tensor_step,
-			max(block_k / mma_k / warps_k * (mma_latency + ldmatrix_latency), tensor_step) + family_latency)
+		Formula: `when(wgmma + fma > 0, tensor_step,
+			max(block_k / instruction_k / warps_k * (mma_latency + ldmatrix_latency), tensor_step) + family_latency)
 			+ issue_step + when(unbuffered > 0, load_latency, 0)`,
 	},
 }
@@ -218,7 +242,7 @@ var stepTerms = []Term{
 const (
 	// instructions is how many wgmma a K step takes: warpgroups divide the rows first, and those that share rows divide
 	// the columns.
-	instructions = "block_m / wgmma_m * warps_n * (block_k / mma_k)"
+	instructions = "block_m / wgmma_m * warps_n * (block_k / instruction_k)"
 	// warpM and warpN are the part of the tile that a warp computes with mma.sync.
 	warpM = "max(block_m / warps_m, mma_m)"
 	warpN = "max(block_n / warps_n, mma_n)"

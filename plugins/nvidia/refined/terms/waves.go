@@ -124,9 +124,11 @@ var waveTerms = []Term{
 	{
 		Name: "wave_epilogue", Unit: cycles, Doc: "output; of a split K, the last CTA reads the fp32 sums of all",
 		Formula: `when(timed > 0, 0,
-			epilogue_cycles + wave_ctas * block_m * block_n * output_bytes / epilogue_bandwidth
-			+ when(split_k > 1, dram_latency
-				+ wave_ctas * block_m * block_n * accumulator_bytes * (1 + split_k) / epilogue_bandwidth, 0))`,
+			epilogue_cycles + wave_ctas * block_m * block_n
+				* max(when(reduce_launches > 0, accumulator_bytes, output_bytes) / epilogue_bandwidth,
+					output_bytes / store_bytes / 32 / store_rate)
+			+ when(split_k > 1, when(reduce_launches > 0, 0, dram_latency
+				+ wave_ctas * block_m * block_n * accumulator_bytes * (1 + split_k) / epilogue_bandwidth), 0))`,
 	},
 }
 
@@ -150,8 +152,8 @@ var totalTerms = []Term{
 	},
 	{Name: "all_waves", Unit: cycles, Formula: "fill + loop + epilogue", Doc: "all waves"},
 	{
-		Name: "power", Unit: cycles, When: "tdp > 0", Doc: "least time within the power limit; 0 if tdp is unknown",
-		Formula: `max(2 * ctas * block_m * block_n * steps * block_k * (energy_per_flop / (tdp * dynamic_share) * clock)
+		Name: "power", Unit: cycles, When: "tdp * (1 - fma) > 0", Doc: "least time within the power limit; 0 if tdp is unknown",
+		Formula: `max(2 * ctas * block_m * block_n * steps * block_k / rate * (energy_per_flop / (tdp * dynamic_share) * clock)
 			- power_window * clock, 0)`,
 	},
 	{
@@ -159,12 +161,18 @@ var totalTerms = []Term{
 		Formula: "(dram_bytes + batch * m * n * output_bytes) / (dram_perf_ratio * dram_efficiency)",
 	},
 	{
+		Name: "reduction", Unit: cycles, Kind: arch.KindShare, When: "split_k > 1",
+		Doc: "launches that add up the sums of a split K",
+		Formula: `when(reduce_launches > 0, reduce_launches * relaunch_seconds * clock
+			+ batch * m * n * (split_k * accumulator_bytes + output_bytes) / reduce_bandwidth, 0)`,
+	},
+	{
 		Name: "limits", Unit: cycles, Kind: arch.KindShare, Doc: "what the power limit and DRAM's bandwidth add",
 		Formula: limited + " - all_waves",
 	},
 	{
 		Name: "total", Unit: cycles, Kind: arch.KindTotal, Common: arch.CommonTotal, Doc: "predicted total",
-		Formula: "launch + " + limited,
+		Formula: "launch + " + limited + " + reduction",
 	},
 }
 

@@ -55,10 +55,10 @@ func (d *Description) UncertaintyOf(kernel string) *Uncertainty {
 	return nil
 }
 
-// UncertaintyFor is UncertaintyOf for a problem. It is nil for a type of results that the data sets behind it do not
-// have.
+// UncertaintyFor is UncertaintyOf for a problem. It is nil for what the data sets behind it do not have: groups, and
+// other types of results than the default.
 func (d *Description) UncertaintyFor(kernel string, p *gemm.Problem) *Uncertainty {
-	if p.Output() != p.DType.Output() {
+	if p.Output() != p.DType.Output() || p.Groups != (gemm.Groups{}) {
 		return nil
 	}
 	return d.UncertaintyOf(kernel)

@@ -68,6 +68,9 @@ func (g Groups) String() string {
 	return g.text.Value()
 }
 
+// Equal is ==.
+func (g Groups) Equal(h Groups) bool { return g == h }
+
 // All iterates over the rows of each group.
 func (g Groups) All() iter.Seq[int] {
 	return func(yield func(int) bool) {

@@ -203,7 +203,7 @@ func (c *check) uncertainty(u *pb.Uncertainty) arch.Uncertainty {
 }
 
 func toFamily(f arch.Family) *pb.Family {
-	q := &pb.Family{Name: f.Name, Doc: f.Doc}
+	q := &pb.Family{Name: f.Name, Doc: f.Doc, Groups: f.Groups}
 	for _, t := range f.Types {
 		q.Types = append(q.Types, &pb.Types{Operands: pb.ElementType(t.In), Results: pb.ElementType(t.Out)})
 	}
@@ -216,7 +216,7 @@ func toFamily(f arch.Family) *pb.Family {
 }
 
 func (c *check) family(q *pb.Family) arch.Family {
-	f := arch.Family{Name: c.named("kernel family", q.GetName()), Doc: q.GetDoc()}
+	f := arch.Family{Name: c.named("kernel family", q.GetName()), Doc: q.GetDoc(), Groups: q.GetGroups()}
 	for _, t := range q.GetTypes() {
 		types := gemm.Types{In: c.elementType(t.GetOperands()), Out: c.elementType(t.GetResults())}
 		if !types.Valid() {

@@ -109,12 +109,13 @@ func (d *device) compute(value func(name string) float64) {
 
 // sizes holds what depends on the sizes of the problem alone.
 type sizes struct {
-	m     float64 // m, set by hand
-	n     float64 // n, set by hand
-	k     float64 // k, set by hand
-	batch float64 // batch, set by hand
-	part1 float64 // batch * k
-	part2 float64 // batch * m * n
+	m          float64 // m, set by hand
+	n          float64 // n, set by hand
+	k          float64 // k, set by hand
+	batch      float64 // batch, set by hand
+	groupTiles float64 // group_tiles, set by hand
+	part1      float64 // batch * k
+	part2      float64 // batch * m * n
 }
 
 func (s *sizes) compute() {
@@ -408,28 +409,39 @@ type timing struct {
 }
 
 func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms) {
-	gridM := math.Ceil(s.m / k.blockM)
-	gridN := math.Ceil(s.n / k.blockN)
-	ctas := float64(gridM * gridN * s.batch * k.splitK)
-	steps := math.Ceil(math.Ceil(s.k/k.blockK) / k.splitK)
-	var x1 float64
-	if k.groupM > 0 {
-		x1 = k.groupM
+	var gridM float64
+	if s.groupTiles > 0 {
+		gridM = s.groupTiles / s.batch
 	} else {
-		x1 = d.defaultGroup
+		gridM = math.Ceil(s.m / k.blockM)
 	}
-	group := min(x1, gridM)
+	gridN := math.Ceil(s.n / k.blockN)
+	var x1 float64
+	if s.groupTiles > 0 {
+		x1 = s.groupTiles
+	} else {
+		x1 = float64(gridM * s.batch)
+	}
+	ctas := float64(x1 * gridN * k.splitK)
+	steps := math.Ceil(math.Ceil(s.k/k.blockK) / k.splitK)
+	var x2 float64
+	if k.groupM > 0 {
+		x2 = k.groupM
+	} else {
+		x2 = d.defaultGroup
+	}
+	group := min(x2, gridM)
 	ctasOfSm := math.Ceil(ctas / d.numSms)
 	fullWaves := math.Floor(ctasOfSm / v.ctasPerSm)
 	tailCtas := ctasOfSm - float64(fullWaves*v.ctasPerSm)
 	var oneLoop, chipLoop, fullChipLoop float64
 	if k.timed > 0 {
-		x2 := min(steps, k.part3)
-		x3 := steps - x2
-		x4 := float64(max(0, steps-k.stepsAhead) * d.firstTouchShare)
-		oneLoop = float64(x2*k.onePace) + float64(x3*k.oneLongPace) + float64(x4*k.part4)
-		chipLoop = max(oneLoop, float64(x2*k.chipPace)+float64(x3*k.chipLongPace)+float64(x4*k.part5))
-		fullChipLoop = max(chipLoop, float64(x2*k.fullChipPace)+float64(x3*k.fullChipLongPace)+float64(x4*k.part6))
+		x3 := min(steps, k.part3)
+		x4 := steps - x3
+		x5 := float64(max(0, steps-k.stepsAhead) * d.firstTouchShare)
+		oneLoop = float64(x3*k.onePace) + float64(x4*k.oneLongPace) + float64(x5*k.part4)
+		chipLoop = max(oneLoop, float64(x3*k.chipPace)+float64(x4*k.chipLongPace)+float64(x5*k.part5))
+		fullChipLoop = max(chipLoop, float64(x3*k.fullChipPace)+float64(x4*k.fullChipLongPace)+float64(x5*k.part6))
 	}
 	sweeps := max(1, gridN*group/min(ctas, v.part1))
 	rowGroups := math.Ceil(gridM / group)
@@ -457,11 +469,11 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms) {
 		}
 		if k.timed > 0 {
 			if v.ctasPerSm > 1 {
-				x5 := fullChipLoop - chipLoop
-				fullLoop = chipLoop + float64(x5*v.part3)
+				x6 := fullChipLoop - chipLoop
+				fullLoop = chipLoop + float64(x6*v.part3)
 			} else {
-				x6 := chipLoop - oneLoop
-				fullLoop = oneLoop + float64(x6*(fullActive/d.numSms))
+				x7 := chipLoop - oneLoop
+				fullLoop = oneLoop + float64(x7*(fullActive/d.numSms))
 			}
 		} else {
 			fullLoop = float64(steps * fullStep)
@@ -470,13 +482,13 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms) {
 	}
 	var tailActive, tailL2Step, tailDramStep, tailRepeatStep, tailBusy, tailAlone, tailStep, tailFill, tailLoop, tailEpilogue float64
 	if tailCtas > 0 {
-		var x7 float64
+		var x8 float64
 		if fullWaves > 0 {
-			x7 = max(ctas-float64(fullWaves*d.numSms*v.ctasPerSm), 1) / tailCtas
+			x8 = max(ctas-float64(fullWaves*d.numSms*v.ctasPerSm), 1) / tailCtas
 		} else {
-			x7 = ctas
+			x8 = ctas
 		}
-		tailActive = min(d.numSms, x7)
+		tailActive = min(d.numSms, x8)
 		tailL2Step = k.tileBytes / min(d.l2PortBandwidth, d.part8/tailActive)
 		tailDramStep = tailActive * k.tileBytes * dramShare / d.part9
 		tailRepeatStep = tailActive * repeated * k.blockK * k.elementBytes / d.hotLineBandwidth
@@ -490,11 +502,11 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms) {
 		}
 		if k.timed > 0 {
 			if tailCtas > 1 {
-				x8 := fullChipLoop - chipLoop
-				tailLoop = chipLoop + float64(x8*min(1, (tailCtas-1)/k.part8))
+				x9 := fullChipLoop - chipLoop
+				tailLoop = chipLoop + float64(x9*min(1, (tailCtas-1)/k.part8))
 			} else {
-				x9 := chipLoop - oneLoop
-				tailLoop = oneLoop + float64(x9*(tailActive/d.numSms))
+				x10 := chipLoop - oneLoop
+				tailLoop = oneLoop + float64(x10*(tailActive/d.numSms))
 			}
 		} else {
 			tailLoop = float64(steps * tailStep)
@@ -502,16 +514,16 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms) {
 		if k.timed > 0 {
 			tailEpilogue = 0
 		} else {
-			x10 := float64(tailCtas * k.blockM * k.blockN)
-			var x11 float64
+			x11 := float64(tailCtas * k.blockM * k.blockN)
+			var x12 float64
 			if k.splitK > 1 {
 				if k.reduceLaunches > 0 {
-					x11 = 0
+					x12 = 0
 				} else {
-					x11 = d.dramLatency + x10*d.accumulatorBytes*k.part10/d.epilogueBandwidth
+					x12 = d.dramLatency + x11*d.accumulatorBytes*k.part10/d.epilogueBandwidth
 				}
 			}
-			tailEpilogue = d.epilogueCycles + float64(x10*k.part9) + x11
+			tailEpilogue = d.epilogueCycles + float64(x11*k.part9) + x12
 		}
 	}
 	fill := float64(fullWaves*fullFill) + tailFill
@@ -568,27 +580,38 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	}
 	lines := x1 + x3
 	copyStep := in.copies / d.copyRate
-	gridM := math.Ceil(s.m / k.blockM)
-	gridN := math.Ceil(s.n / k.blockN)
-	ctas := float64(gridM * gridN * s.batch * k.splitK)
-	steps := math.Ceil(math.Ceil(s.k/k.blockK) / k.splitK)
-	var x5 float64
-	if k.groupM > 0 {
-		x5 = k.groupM
+	var gridM float64
+	if s.groupTiles > 0 {
+		gridM = s.groupTiles / s.batch
 	} else {
-		x5 = d.defaultGroup
+		gridM = math.Ceil(s.m / k.blockM)
 	}
-	group := min(x5, gridM)
+	gridN := math.Ceil(s.n / k.blockN)
+	var x5 float64
+	if s.groupTiles > 0 {
+		x5 = s.groupTiles
+	} else {
+		x5 = float64(gridM * s.batch)
+	}
+	ctas := float64(x5 * gridN * k.splitK)
+	steps := math.Ceil(math.Ceil(s.k/k.blockK) / k.splitK)
+	var x6 float64
+	if k.groupM > 0 {
+		x6 = k.groupM
+	} else {
+		x6 = d.defaultGroup
+	}
+	group := min(x6, gridM)
 	ctasOfSm := math.Ceil(ctas / d.numSms)
 	tailCtas := ctasOfSm - float64(t.fullWaves*v.ctasPerSm)
 	var oneLoop, chipLoop, fullChipLoop float64
 	if k.timed > 0 {
-		x6 := min(steps, k.part3)
-		x7 := steps - x6
-		x8 := float64(max(0, steps-k.stepsAhead) * d.firstTouchShare)
-		oneLoop = float64(x6*k.onePace) + float64(x7*k.oneLongPace) + float64(x8*k.part4)
-		chipLoop = max(oneLoop, float64(x6*k.chipPace)+float64(x7*k.chipLongPace)+float64(x8*k.part5))
-		fullChipLoop = max(chipLoop, float64(x6*k.fullChipPace)+float64(x7*k.fullChipLongPace)+float64(x8*k.part6))
+		x7 := min(steps, k.part3)
+		x8 := steps - x7
+		x9 := float64(max(0, steps-k.stepsAhead) * d.firstTouchShare)
+		oneLoop = float64(x7*k.onePace) + float64(x8*k.oneLongPace) + float64(x9*k.part4)
+		chipLoop = max(oneLoop, float64(x7*k.chipPace)+float64(x8*k.chipLongPace)+float64(x9*k.part5))
+		fullChipLoop = max(chipLoop, float64(x7*k.fullChipPace)+float64(x8*k.fullChipLongPace)+float64(x9*k.part6))
 	}
 	sweeps := max(1, gridN*group/min(ctas, v.part1))
 	rowGroups := math.Ceil(gridM / group)
@@ -615,13 +638,13 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	}
 	var tailActive, tailThroughput, tailStep, tailFill, tailEpilogue float64
 	if tailCtas > 0 {
-		var x9 float64
+		var x10 float64
 		if t.fullWaves > 0 {
-			x9 = max(ctas-float64(t.fullWaves*d.numSms*v.ctasPerSm), 1) / tailCtas
+			x10 = max(ctas-float64(t.fullWaves*d.numSms*v.ctasPerSm), 1) / tailCtas
 		} else {
-			x9 = ctas
+			x10 = ctas
 		}
-		tailActive = min(d.numSms, x9)
+		tailActive = min(d.numSms, x10)
 		tailThroughput = math.Sqrt(math.Sqrt(t.tailBusy))
 		tailStep = math.Sqrt(math.Sqrt(t.tailBusy + fourth(t.tailAlone)))
 		if k.timed > 0 {
@@ -632,16 +655,16 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		if k.timed > 0 {
 			tailEpilogue = 0
 		} else {
-			x10 := float64(tailCtas * k.blockM * k.blockN)
-			var x11 float64
+			x11 := float64(tailCtas * k.blockM * k.blockN)
+			var x12 float64
 			if k.splitK > 1 {
 				if k.reduceLaunches > 0 {
-					x11 = 0
+					x12 = 0
 				} else {
-					x11 = d.dramLatency + x10*d.accumulatorBytes*k.part10/d.epilogueBandwidth
+					x12 = d.dramLatency + x11*d.accumulatorBytes*k.part10/d.epilogueBandwidth
 				}
 			}
-			tailEpilogue = d.epilogueCycles + float64(x10*k.part9) + x11
+			tailEpilogue = d.epilogueCycles + float64(x11*k.part9) + x12
 		}
 	}
 	fill := float64(t.fullWaves*fullFill) + tailFill
@@ -684,73 +707,74 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	dst[28] = v.spillStep
 	dst[29] = v.onChip
 	dst[30] = k.chainStep
-	dst[31] = gridM
-	dst[32] = gridN
-	dst[33] = ctas
-	dst[34] = steps
-	dst[35] = group
-	dst[36] = ctasOfSm
-	dst[37] = t.fullWaves
-	dst[38] = tailCtas
-	dst[39] = k.timed
-	dst[40] = in.timedCtas
-	dst[41] = in.one2048
-	dst[42] = in.one6144
-	dst[43] = in.chip2048
-	dst[44] = in.chip6144
-	dst[45] = in.fullChip2048
-	dst[46] = in.fullChip6144
-	dst[47] = k.timedFixed
-	dst[48] = k.onePace
-	dst[49] = k.oneLongPace
-	dst[50] = oneLoop
-	dst[51] = k.chipPace
-	dst[52] = k.chipLongPace
-	dst[53] = chipLoop
-	dst[54] = k.fullChipPace
-	dst[55] = k.fullChipLongPace
-	dst[56] = fullChipLoop
-	dst[57] = sweeps
-	dst[58] = rowGroups
-	dst[59] = missA
-	dst[60] = missB
-	dst[61] = dramBytes
-	dst[62] = dramShare
-	dst[63] = l2Hit
-	dst[64] = repeated
-	dst[65] = d.dramLatency
-	dst[66] = fullActive
-	dst[67] = t.fullL2Step
-	dst[68] = t.fullDramStep
-	dst[69] = t.fullRepeatStep
-	dst[70] = t.fullBusy
-	dst[71] = fullThroughput
-	dst[72] = t.fullAlone
-	dst[73] = fullStep
-	dst[74] = fullFill
-	dst[75] = t.fullLoop
-	dst[76] = fullEpilogue
-	dst[77] = tailActive
-	dst[78] = t.tailL2Step
-	dst[79] = t.tailDramStep
-	dst[80] = t.tailRepeatStep
-	dst[81] = t.tailBusy
-	dst[82] = tailThroughput
-	dst[83] = t.tailAlone
-	dst[84] = tailStep
-	dst[85] = tailFill
-	dst[86] = t.tailLoop
-	dst[87] = tailEpilogue
-	dst[88] = d.launch
-	dst[89] = fill
-	dst[90] = t.loop
-	dst[91] = epilogue
-	dst[92] = t.allWaves
-	dst[93] = t.power
-	dst[94] = t.dramFloor
-	dst[95] = reduction
-	dst[96] = limits
-	dst[97] = t.total
+	dst[31] = s.groupTiles
+	dst[32] = gridM
+	dst[33] = gridN
+	dst[34] = ctas
+	dst[35] = steps
+	dst[36] = group
+	dst[37] = ctasOfSm
+	dst[38] = t.fullWaves
+	dst[39] = tailCtas
+	dst[40] = k.timed
+	dst[41] = in.timedCtas
+	dst[42] = in.one2048
+	dst[43] = in.one6144
+	dst[44] = in.chip2048
+	dst[45] = in.chip6144
+	dst[46] = in.fullChip2048
+	dst[47] = in.fullChip6144
+	dst[48] = k.timedFixed
+	dst[49] = k.onePace
+	dst[50] = k.oneLongPace
+	dst[51] = oneLoop
+	dst[52] = k.chipPace
+	dst[53] = k.chipLongPace
+	dst[54] = chipLoop
+	dst[55] = k.fullChipPace
+	dst[56] = k.fullChipLongPace
+	dst[57] = fullChipLoop
+	dst[58] = sweeps
+	dst[59] = rowGroups
+	dst[60] = missA
+	dst[61] = missB
+	dst[62] = dramBytes
+	dst[63] = dramShare
+	dst[64] = l2Hit
+	dst[65] = repeated
+	dst[66] = d.dramLatency
+	dst[67] = fullActive
+	dst[68] = t.fullL2Step
+	dst[69] = t.fullDramStep
+	dst[70] = t.fullRepeatStep
+	dst[71] = t.fullBusy
+	dst[72] = fullThroughput
+	dst[73] = t.fullAlone
+	dst[74] = fullStep
+	dst[75] = fullFill
+	dst[76] = t.fullLoop
+	dst[77] = fullEpilogue
+	dst[78] = tailActive
+	dst[79] = t.tailL2Step
+	dst[80] = t.tailDramStep
+	dst[81] = t.tailRepeatStep
+	dst[82] = t.tailBusy
+	dst[83] = tailThroughput
+	dst[84] = t.tailAlone
+	dst[85] = tailStep
+	dst[86] = tailFill
+	dst[87] = t.tailLoop
+	dst[88] = tailEpilogue
+	dst[89] = d.launch
+	dst[90] = fill
+	dst[91] = t.loop
+	dst[92] = epilogue
+	dst[93] = t.allWaves
+	dst[94] = t.power
+	dst[95] = t.dramFloor
+	dst[96] = reduction
+	dst[97] = limits
+	dst[98] = t.total
 }
 
 // fourth returns the fourth power, with the bits of math.Pow(x, 4).

@@ -262,8 +262,12 @@ func mixStorage(h uint64, p *gemm.Problem) uint64 {
 	if p.Plain() {
 		return h
 	}
-	return mix(h, uint64(p.Out), uint64(p.LDA), uint64(p.LDB), uint64(p.LDC), uint64(p.AlignA), uint64(p.AlignB),
+	h = mix(h, uint64(p.Out), uint64(p.LDA), uint64(p.LDB), uint64(p.LDC), uint64(p.AlignA), uint64(p.AlignB),
 		uint64(p.AlignC))
+	for rows := range p.Groups.All() {
+		h = mix(h, uint64(rows))
+	}
+	return h
 }
 
 // positive turns a hash into a normal positive number between 1 and 2^16. It uses all bits of the fraction.

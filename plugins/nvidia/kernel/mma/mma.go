@@ -35,6 +35,9 @@ func (Family) Types() (types []gemm.Types) {
 // fitted to measurements: 1, 2, 4, 8, 16, 32.
 var splits = []int{1}
 
+// Groups implements kernel.Family.
+func (Family) Groups() bool { return false }
+
 // Space implements kernel.Family: every kernel that gemmgen can generate.
 func (Family) Space() arch.Space {
 	s := generator.Family{}.Space()

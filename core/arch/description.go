@@ -188,7 +188,9 @@ const (
 	CommonTilesM       = "tiles_m"       // output tiles along M
 	CommonTilesN       = "tiles_n"       // output tiles along N
 	CommonActiveUnits  = "active_units"  // SMs or CUs at work
-	CommonWaves        = "waves"         // rounds of tiles over the device
+	CommonWaves        = "waves"         // CTAs (workgroups) of the launch ÷ CTAs that run at once
+	CommonCTAsPerUnit  = "ctas_per_unit" // CTAs (workgroups) that one SM or CU runs at once
+	CommonDRAMTotal    = "dram_total"    // bytes that the kernel moves through DRAM
 	CommonL2Hit        = "l2_hit_rate"   // share of the loads that the L2 serves
 	CommonMALLHit      = "mall_hit_rate" // share of what misses the L2 that the MALL serves
 	CommonLoadPerUnit  = "load_per_unit" // bytes that one SM or CU loads per K step

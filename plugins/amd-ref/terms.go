@@ -45,7 +45,6 @@ func flag(b bool) float64 {
 // commonNames maps terms to the names that all models share.
 var commonNames = map[string]string{
 	"active_cus":          arch.CommonActiveUnits,
-	"timesteps":           arch.CommonWaves,
 	"h_mem1":              arch.CommonL2Hit,
 	"mall_hit":            arch.CommonMALLHit,
 	"load_bytes_per_cu":   arch.CommonLoadPerUnit,

@@ -56,8 +56,8 @@ var roofline = declare.Model{
 			Formula: "cdiv(m, block_m)*cdiv(n, block_n)*batch",
 		},
 		{
-			Name: "waves", Unit: "1", Common: arch.CommonWaves, Doc: "rounds over the device",
-			Formula: "cdiv(tiles, units)",
+			Name: "waves", Unit: "1", Common: arch.CommonWaves, Doc: "tiles ÷ tiles that run at once",
+			Formula: "tiles/units",
 		},
 		{
 			Name: "active_units", Unit: "1", Common: arch.CommonActiveUnits, Doc: "busy units",
@@ -81,7 +81,7 @@ var roofline = declare.Model{
 		},
 		{
 			Name: "total", Unit: "cycles", Common: arch.CommonTotal, Doc: "predicted time",
-			Formula: "waves*cdiv(k, block_k)*max(compute, memory)", Kind: arch.KindTotal,
+			Formula: "ceil(waves)*cdiv(k, block_k)*max(compute, memory)", Kind: arch.KindTotal,
 		},
 	},
 	// Of candidates with equal times, the one with the highest arithmetic intensity is first.

@@ -53,8 +53,8 @@ type Operands struct {
 	// DType is the type of A and B, Out that of C.
 	DType, Out     gemm.DType
 	AMajor, BMajor gemm.Major
-	// WidthA and WidthB are Family.Width of A and B. 0 is the widest.
-	WidthA, WidthB int
+	// WidthA, WidthB and WidthC are Family.Width of the matrices. 0 is the widest.
+	WidthA, WidthB, WidthC int
 }
 
 // OperandsOf returns the operands of a problem, at the widest accesses.
@@ -64,15 +64,15 @@ func OperandsOf(p *gemm.Problem) Operands {
 
 // WithWidths returns the operands with the widths that a family's kernels have for a problem.
 func (o Operands) WithWidths(f Family, p *gemm.Problem) Operands {
-	o.WidthA, o.WidthB = f.Width(p, gemm.A), f.Width(p, gemm.B)
+	o.WidthA, o.WidthB, o.WidthC = f.Width(p, gemm.A), f.Width(p, gemm.B), f.Width(p, gemm.C)
 	return o
 }
 
-// Narrow reports whether a kernel for the operands makes narrower accesses than it could.
-func (o Operands) Narrow() bool {
-	narrow := func(width int) bool { return width != 0 && width < gemm.MaxVector }
-	return narrow(o.WidthA) || narrow(o.WidthB)
-}
+// Narrow reports whether a kernel for the operands loads less at a time than it could.
+func (o Operands) Narrow() bool { return IsNarrow(o.WidthA) || IsNarrow(o.WidthB) }
+
+// IsNarrow reports whether a width is less than the widest.
+func IsNarrow(width int) bool { return width != 0 && width < gemm.MaxVector }
 
 // Resources are the resources of a kernel on an SM.
 type Resources struct {

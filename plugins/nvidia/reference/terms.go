@@ -20,7 +20,6 @@ var commonNames = map[string]string{
 	"grid_m":           arch.CommonTilesM,
 	"grid_n":           arch.CommonTilesN,
 	"active_sms":       arch.CommonActiveUnits,
-	"num_waves":        arch.CommonWaves,
 	"l2_hit":           arch.CommonL2Hit,
 	"per_sm_load":      arch.CommonLoadPerUnit,
 	"total_load":       arch.CommonL2Traffic,

@@ -2,24 +2,26 @@ package refined
 
 import "github.com/origami-gemm/origami/core/arch"
 
-// bound is what limits most of the time.
-func (t *timing) bound(k *kernelTerms) arch.Bound {
-	busy, alone, l2, dram, repeat := t.fullBusy, t.fullAlone, t.fullL2Step, t.fullDramStep, t.fullRepeatStep
-	if t.fullWaves == 0 || float64(t.fullWaves*t.fullLoop) < t.tailLoop {
-		busy, alone, l2, dram, repeat = t.tailBusy, t.tailAlone, t.tailL2Step, t.tailDramStep, t.tailRepeatStep
+// busyEnough is the share of the total from which on a resource limits a kernel. A kernel that keeps none of them busy
+// for so long waits: for instructions, loads, the start of CTAs or the launch.
+const busyEnough = 0.5
+
+// bound is the resource that is busy for most of the time, of the tensor cores, the L2 and DRAM.
+func (t *timing) bound(k *kernelTerms, v *variantTerms) arch.Bound {
+	full, tail := float64(t.fullWaves*v.ctasPerSm*t.steps), float64(t.tailCtas*t.steps)
+	compute := float64(t.ctasOfSm * t.steps * k.tensorStep)
+	if t.power > t.allWaves {
+		compute = max(compute, t.power)
 	}
-	l2 = max(l2, repeat)
-	chip := max(k.tensorStep, k.sharedStep, k.issueStep, k.lineStep)
-	switch {
-	case t.power > t.allWaves && t.power > t.dramFloor:
-		return arch.BoundCompute
-	case t.dramFloor > t.allWaves:
-		return arch.BoundDRAM
-	case t.loop < t.total/2 || fourth(alone) > busy:
+	l2 := float64(full*(max(t.fullL2Step, t.fullRepeatStep)+t.fullSpillL2Step)) +
+		float64(tail*(max(t.tailL2Step, t.tailRepeatStep)+t.tailSpillL2Step))
+	dram := t.dramFloor + float64(full*t.fullSpillDramStep) + float64(tail*t.tailSpillDramStep)
+	switch most := max(compute, l2, dram); {
+	case most < busyEnough*t.total:
 		return arch.BoundLatency
-	case dram > max(l2, chip):
+	case most == dram:
 		return arch.BoundDRAM
-	case l2 > chip:
+	case most == l2:
 		return arch.BoundL2
 	default:
 		return arch.BoundCompute

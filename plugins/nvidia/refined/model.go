@@ -39,9 +39,9 @@ type family struct {
 	slots, latency float64        // kernel.Overhead
 	compiled       kernel.Table   // by the compiler's report; nil below that rung
 	timed          kernel.Timings // of kernels by themselves; nil below the rung characterized
-	// prepared holds, per layout, what does not depend on the sizes of the problem, for the list of configurations that
+	// prepared holds, per layout and per kind of access, what does not depend on the sizes of the problem, for the list of configurations that
 	// was estimated last.
-	prepared [layouts]atomic.Pointer[preparedList]
+	prepared [1 << 5]atomic.Pointer[preparedList]
 }
 
 // preparedList is a list of kernels for some operands.
@@ -51,9 +51,6 @@ type preparedList struct {
 }
 
 var _ arch.Architecture = (*Model)(nil)
-
-// layouts is the number of combinations of A's and B's majors.
-const layouts = 4
 
 func newModel(g *gpu.Device, families []*family, values map[string]float64) *Model {
 	m := &Model{description: g.Description(), gpu: g, families: families}
@@ -189,7 +186,7 @@ func (m *Model) Candidates(_ context.Context, p gemm.Problem, s arch.Space) (*ar
 const fewConfigs = 64
 
 // kernels returns what does not depend on the sizes of the problem for each configuration. It is kept from one call
-// to the next, per family, layout and element type, so that a list that is estimated for problem after problem is
+// to the next, per family, layout, width of accesses and element type, so that a list that is estimated for problem after problem is
 // prepared once.
 func (m *Model) kernels(p *gemm.Problem, cfgs []gemm.Config) []preparedKernel {
 	if len(cfgs) <= fewConfigs {
@@ -199,14 +196,16 @@ func (m *Model) kernels(p *gemm.Problem, cfgs []gemm.Config) []preparedKernel {
 	if !ok {
 		return nil
 	}
-	slot := 0
-	if p.AMajor != gemm.MajorK {
-		slot |= 1
-	}
-	if p.BMajor != gemm.MajorK {
-		slot |= 2
-	}
 	operands := kernel.OperandsOf(p).WithWidths(f, p)
+	slot := 0
+	for bit, set := range [...]bool{
+		p.AMajor != gemm.MajorK, p.BMajor != gemm.MajorK,
+		kernel.IsNarrow(operands.WidthA), kernel.IsNarrow(operands.WidthB), kernel.IsNarrow(operands.WidthC),
+	} {
+		if set {
+			slot |= 1 << bit
+		}
+	}
 	operands.DType, operands.Out = kernel.SameKernels(operands.DType), kernel.SameKernels(operands.Out)
 	if kept := f.prepared[slot].Load(); kept != nil && kept.operands == operands && sameConfigs(kept.kernels, cfgs) {
 		return kept.kernels
@@ -256,7 +255,7 @@ func (m *Model) Estimate(_ context.Context, dst []arch.Estimate, p gemm.Problem,
 			continue
 		}
 		m.device.time(&t, &s, k)
-		dst[i] = arch.Estimate{Cycles: unit.Cycles(t.total), Bound: t.bound(&k.kernelTerms)}
+		dst[i] = arch.Estimate{Cycles: unit.Cycles(t.total), Bound: t.bound(&k.kernelTerms, &k.variants[s.masked(k)])}
 	}
 	return nil
 }

@@ -38,7 +38,7 @@ func (m *Model) prepare(k *preparedKernel, in *[2]inputs, p *gemm.Problem, c *ge
 	setInputs(&in[0].kernelInputs, p, c)
 	m.setLoop(&in[0].kernelInputs, f.Loop(m.gpu, operands, *c))
 	setCopies(&in[0].kernelInputs, f.Copies(m.gpu, operands, *c), c)
-	in[0].storeBytes = float64(f.Width(p, gemm.C))
+	in[0].storeBytes = float64(operands.WidthC)
 	in[0].reduceLaunches = float64(f.Reduction(p, *c).Launches)
 	in[0].familySlots, in[0].familyLatency = f.slots, f.latency
 	if t, ok := f.timed.Find(operands, c); ok && !f.outgrows(m.gpu, operands, c) {

@@ -47,10 +47,12 @@ type device struct {
 	dramLatency       float64 // dram_latency
 	part8             float64 // l2_perf_ratio * l2_coalescing
 	part9             float64 // dram_perf_ratio * dram_efficiency
-	part10            float64 // prologue_cycles + dram_latency
+	part10            float64 // 2 * l2_bytes * l2_usable_share
+	part11            float64 // l2_perf_ratio * spill_l2_share
+	part12            float64 // prologue_cycles + dram_latency
 	launch            float64 // launch
-	part11            float64 // energy_per_flop / (tdp * dynamic_share) * clock
-	part12            float64 // power_window * clock
+	part13            float64 // energy_per_flop / (tdp * dynamic_share) * clock
+	part14            float64 // power_window * clock
 }
 
 func (d *device) compute(value func(name string) float64) {
@@ -97,14 +99,19 @@ func (d *device) compute(value func(name string) float64) {
 	d.part4 = float64(value("timed_launch_seconds") * clock)
 	d.part5 = float64(value("timed_least_seconds") * clock)
 	d.part6 = float64(value("touch_seconds") * clock)
-	d.part7 = float64(value("l2_bytes") * value("l2_usable_share"))
+	l2Bytes := value("l2_bytes")
+	l2UsableShare := value("l2_usable_share")
+	d.part7 = float64(l2Bytes * l2UsableShare)
 	d.dramLatency = dramLatency
-	d.part8 = float64(value("l2_perf_ratio") * value("l2_coalescing"))
+	l2PerfRatio := value("l2_perf_ratio")
+	d.part8 = float64(l2PerfRatio * value("l2_coalescing"))
 	d.part9 = float64(value("dram_perf_ratio") * value("dram_efficiency"))
-	d.part10 = value("prologue_cycles") + dramLatency
+	d.part10 = float64(2 * l2Bytes * l2UsableShare)
+	d.part11 = float64(l2PerfRatio * value("spill_l2_share"))
+	d.part12 = value("prologue_cycles") + dramLatency
 	d.launch = launch
-	d.part11 = float64(value("energy_per_flop") / (tdp * value("dynamic_share")) * clock)
-	d.part12 = float64(value("power_window") * clock)
+	d.part13 = float64(value("energy_per_flop") / (tdp * value("dynamic_share")) * clock)
+	d.part14 = float64(value("power_window") * clock)
 }
 
 // sizes holds what depends on the sizes of the problem alone.
@@ -199,9 +206,6 @@ type kernelTerms struct {
 	part13           float64 // reduce_launches * relaunch_seconds * clock
 	part12           float64 // split_k * accumulator_bytes + output_bytes
 	tensorStep       float64 // tensor_step
-	sharedStep       float64 // shared_step
-	issueStep        float64 // issue_step
-	lineStep         float64 // line_step
 }
 
 func (k *kernelTerms) compute(in *inputs, d *device) {
@@ -304,9 +308,6 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	k.reduceLaunches = in.reduceLaunches
 	k.tensorStep = tensorStep
 	k.tileBytes = tileBytes
-	k.sharedStep = sharedStep
-	k.issueStep = issueStep
-	k.lineStep = lineStep
 	k.part2 = fourth(tensorStep) + fourth(sharedStep) + fourth(issueStep) + fourth(lineStep) + fourth(copyStep)
 	k.chainStep = chainStep
 	k.timed = in.timed
@@ -349,20 +350,23 @@ type variantInputs struct {
 
 // variantTerms holds what depends on the kernel and on whether its loads are masked along K.
 type variantTerms struct {
-	ctasPerSm float64 // ctas_per_sm
-	spillStep float64 // spill_step
-	onChip    float64 // on_chip
-	part1     float64 // num_sms * ctas_per_sm
-	part2     float64 // pow(ctas_per_sm, 4)
-	part3     float64 // min(1, (ctas_per_sm - 1) / max(timed_ctas - 1, 1))
-	part4     float64 // when(0 < timed, 0, epilogue_cycles + ctas_per_sm * block_m * block_n * max(when(0 < reduce_launches, accumulator_bytes, output_bytes) / epilogue_bandwidth, output_bytes / store_bytes / 32 / store_rate) + when(1 < split_k, when(0 < reduce_launches, 0, dram_latency + ctas_per_sm * block_m * block_n * accumulator_bytes * (1 + split_k) / epilogue_bandwidth), 0))
+	ctasPerSm    float64 // ctas_per_sm
+	spillTraffic float64 // spill_traffic
+	spillStep    float64 // spill_step
+	onChip       float64 // on_chip
+	part1        float64 // num_sms * ctas_per_sm
+	part2        float64 // pow(ctas_per_sm, 4)
+	part3        float64 // min(1, (ctas_per_sm - 1) / max(timed_ctas - 1, 1))
+	part4        float64 // when(0 < timed, 0, epilogue_cycles + ctas_per_sm * block_m * block_n * max(when(0 < reduce_launches, accumulator_bytes, output_bytes) / epilogue_bandwidth, output_bytes / store_bytes / 32 / store_rate) + when(1 < split_k, when(0 < reduce_launches, 0, dram_latency + ctas_per_sm * block_m * block_n * accumulator_bytes * (1 + split_k) / epilogue_bandwidth), 0))
 }
 
 func (v *variantTerms) compute(in *inputs, d *device, k *kernelTerms) {
 	ctasPerSm := max(1, min(min(min(math.Floor(d.registerFile/(math.Ceil(max(in.registers, 1)/d.registerGranule)*d.registerGranule*k.threads)), math.Floor(d.part1/(in.sharedBytes+d.sharedReserved))), k.part1), d.ctasLimit))
-	spillStep := 2 * in.spillBytes * k.threads / d.spillBandwidth
+	spillTraffic := float64(2 * in.spillBytes * k.threads)
+	spillStep := spillTraffic / d.spillBandwidth
 	onChip := k.part2 + fourth(spillStep)
 	v.ctasPerSm = ctasPerSm
+	v.spillTraffic = spillTraffic
 	v.spillStep = spillStep
 	v.onChip = onChip
 	v.part1 = float64(d.numSms * ctasPerSm)
@@ -388,24 +392,22 @@ func (v *variantTerms) compute(in *inputs, d *device, k *kernelTerms) {
 
 // timing holds what depends on the kernel and the problem.
 type timing struct {
-	fullWaves      float64 // full_waves
-	fullL2Step     float64 // full_l2_step
-	fullDramStep   float64 // full_dram_step
-	fullRepeatStep float64 // full_repeat_step
-	fullBusy       float64 // full_busy
-	fullAlone      float64 // full_alone
-	fullLoop       float64 // full_loop
-	tailL2Step     float64 // tail_l2_step
-	tailDramStep   float64 // tail_dram_step
-	tailRepeatStep float64 // tail_repeat_step
-	tailBusy       float64 // tail_busy
-	tailAlone      float64 // tail_alone
-	tailLoop       float64 // tail_loop
-	loop           float64 // loop
-	allWaves       float64 // all_waves
-	power          float64 // power
-	dramFloor      float64 // dram_floor
-	total          float64 // total
+	steps             float64 // steps
+	ctasOfSm          float64 // ctas_of_sm
+	fullWaves         float64 // full_waves
+	tailCtas          float64 // tail_ctas
+	fullL2Step        float64 // full_l2_step
+	fullRepeatStep    float64 // full_repeat_step
+	fullSpillL2Step   float64 // full_spill_l2_step
+	fullSpillDramStep float64 // full_spill_dram_step
+	tailL2Step        float64 // tail_l2_step
+	tailRepeatStep    float64 // tail_repeat_step
+	tailSpillL2Step   float64 // tail_spill_l2_step
+	tailSpillDramStep float64 // tail_spill_dram_step
+	allWaves          float64 // all_waves
+	power             float64 // power
+	dramFloor         float64 // dram_floor
+	total             float64 // total
 }
 
 func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms) {
@@ -443,8 +445,9 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms) {
 		chipLoop = max(oneLoop, float64(x3*k.chipPace)+float64(x4*k.chipLongPace)+float64(x5*k.part5))
 		fullChipLoop = max(chipLoop, float64(x3*k.fullChipPace)+float64(x4*k.fullChipLongPace)+float64(x5*k.part6))
 	}
-	sweeps := max(1, gridN*group/min(ctas, v.part1))
-	rowGroups := math.Ceil(gridM / group)
+	x6 := gridN * group / min(ctas, v.part1)
+	sweeps := max(1, x6)
+	rowGroups := max(1, math.Ceil(gridM/group)*min(1, x6))
 	missA := 1 - min(1, d.part7/(group*k.blockM*s.k*k.elementBytes))
 	missB := 1 - min(1, d.part7/((float64(gridM*k.blockM)+float64(gridN*k.blockN))*s.k*k.elementBytes))
 	dramBytes := float64(s.part1 * k.elementBytes * (float64(s.m*(1+float64((sweeps-1)*missA))) + float64(s.n*(1+float64((rowGroups-1)*missB)))))
@@ -453,60 +456,72 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms) {
 	if k.part7 > 0 {
 		repeated = float64(k.repeatM*(k.blockM-s.m/gridM)) + float64(k.repeatN*(k.blockN-s.n/gridN))
 	}
-	var fullActive, fullL2Step, fullDramStep, fullRepeatStep, fullBusy, fullAlone, fullStep, fullFill, fullLoop, fullEpilogue float64
+	var fullActive, fullL2Step, fullDramStep, fullRepeatStep, fullSpillMiss, fullSpillL2Step, fullSpillDramStep, fullBusy, fullAlone, fullStep, fullFill, fullLoop, fullEpilogue float64
 	if fullWaves > 0 {
 		fullActive = min(d.numSms, ctas)
 		fullL2Step = k.tileBytes / min(d.l2PortBandwidth, d.part8/fullActive)
 		fullDramStep = fullActive * k.tileBytes * dramShare / d.part9
 		fullRepeatStep = fullActive * repeated * k.blockK * k.elementBytes / d.hotLineBandwidth
-		fullBusy = float64(v.part2 * (v.onChip + fourth(fullL2Step) + fourth(fullDramStep) + fourth(fullRepeatStep)))
+		if v.spillTraffic > 0 {
+			fullSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(fullActive*v.ctasPerSm*v.spillTraffic/d.part10, 2))
+		}
+		x7 := float64(fullActive * v.spillTraffic)
+		fullSpillL2Step = x7 / d.part11
+		fullSpillDramStep = x7 * fullSpillMiss / d.part9
+		fullBusy = float64(v.part2 * (v.onChip + fourth(fullL2Step) + fourth(fullDramStep) + fourth(fullRepeatStep) + fourth(fullSpillL2Step) + fourth(fullSpillDramStep)))
 		fullAlone = max(k.chainStep, (d.dramLatency+fullL2Step)/k.stepsAhead) + v.spillStep
 		fullStep = math.Sqrt(math.Sqrt(fullBusy + fourth(fullAlone)))
 		if k.timed > 0 {
 			fullFill = k.timedFixed
 		} else {
-			fullFill = d.part10 + float64(v.ctasPerSm*fullL2Step)
+			fullFill = d.part12 + float64(v.ctasPerSm*fullL2Step)
 		}
 		if k.timed > 0 {
 			if v.ctasPerSm > 1 {
-				x6 := fullChipLoop - chipLoop
-				fullLoop = chipLoop + float64(x6*v.part3)
+				x8 := fullChipLoop - chipLoop
+				fullLoop = chipLoop + float64(x8*v.part3)
 			} else {
-				x7 := chipLoop - oneLoop
-				fullLoop = oneLoop + float64(x7*(fullActive/d.numSms))
+				x9 := chipLoop - oneLoop
+				fullLoop = oneLoop + float64(x9*(fullActive/d.numSms))
 			}
 		} else {
 			fullLoop = float64(steps * fullStep)
 		}
 		fullEpilogue = v.part4
 	}
-	var tailActive, tailL2Step, tailDramStep, tailRepeatStep, tailBusy, tailAlone, tailStep, tailFill, tailLoop, tailEpilogue float64
+	var tailActive, tailL2Step, tailDramStep, tailRepeatStep, tailSpillMiss, tailSpillL2Step, tailSpillDramStep, tailBusy, tailAlone, tailStep, tailFill, tailLoop, tailEpilogue float64
 	if tailCtas > 0 {
-		var x8 float64
+		var x10 float64
 		if fullWaves > 0 {
-			x8 = max(ctas-float64(fullWaves*d.numSms*v.ctasPerSm), 1) / tailCtas
+			x10 = max(ctas-float64(fullWaves*d.numSms*v.ctasPerSm), 1) / tailCtas
 		} else {
-			x8 = ctas
+			x10 = ctas
 		}
-		tailActive = min(d.numSms, x8)
+		tailActive = min(d.numSms, x10)
 		tailL2Step = k.tileBytes / min(d.l2PortBandwidth, d.part8/tailActive)
 		tailDramStep = tailActive * k.tileBytes * dramShare / d.part9
 		tailRepeatStep = tailActive * repeated * k.blockK * k.elementBytes / d.hotLineBandwidth
-		tailBusy = float64(fourth(tailCtas) * (v.onChip + fourth(tailL2Step) + fourth(tailDramStep) + fourth(tailRepeatStep)))
+		if v.spillTraffic > 0 {
+			tailSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(tailActive*tailCtas*v.spillTraffic/d.part10, 2))
+		}
+		x11 := float64(tailActive * v.spillTraffic)
+		tailSpillL2Step = x11 / d.part11
+		tailSpillDramStep = x11 * tailSpillMiss / d.part9
+		tailBusy = float64(fourth(tailCtas) * (v.onChip + fourth(tailL2Step) + fourth(tailDramStep) + fourth(tailRepeatStep) + fourth(tailSpillL2Step) + fourth(tailSpillDramStep)))
 		tailAlone = max(k.chainStep, (d.dramLatency+tailL2Step)/k.stepsAhead) + v.spillStep
 		tailStep = math.Sqrt(math.Sqrt(tailBusy + fourth(tailAlone)))
 		if k.timed > 0 {
 			tailFill = k.timedFixed
 		} else {
-			tailFill = d.part10 + float64(tailCtas*tailL2Step)
+			tailFill = d.part12 + float64(tailCtas*tailL2Step)
 		}
 		if k.timed > 0 {
 			if tailCtas > 1 {
-				x9 := fullChipLoop - chipLoop
-				tailLoop = chipLoop + float64(x9*min(1, (tailCtas-1)/k.part8))
+				x12 := fullChipLoop - chipLoop
+				tailLoop = chipLoop + float64(x12*min(1, (tailCtas-1)/k.part8))
 			} else {
-				x10 := chipLoop - oneLoop
-				tailLoop = oneLoop + float64(x10*(tailActive/d.numSms))
+				x13 := chipLoop - oneLoop
+				tailLoop = oneLoop + float64(x13*(tailActive/d.numSms))
 			}
 		} else {
 			tailLoop = float64(steps * tailStep)
@@ -514,16 +529,16 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms) {
 		if k.timed > 0 {
 			tailEpilogue = 0
 		} else {
-			x11 := float64(tailCtas * k.blockM * k.blockN)
-			var x12 float64
+			x14 := float64(tailCtas * k.blockM * k.blockN)
+			var x15 float64
 			if k.splitK > 1 {
 				if k.reduceLaunches > 0 {
-					x12 = 0
+					x15 = 0
 				} else {
-					x12 = d.dramLatency + x11*d.accumulatorBytes*k.part10/d.epilogueBandwidth
+					x15 = d.dramLatency + x14*d.accumulatorBytes*k.part10/d.epilogueBandwidth
 				}
 			}
-			tailEpilogue = d.epilogueCycles + float64(x11*k.part9) + x12
+			tailEpilogue = d.epilogueCycles + float64(x14*k.part9) + x15
 		}
 	}
 	fill := float64(fullWaves*fullFill) + tailFill
@@ -532,7 +547,7 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms) {
 	allWaves := fill + loop + epilogue
 	var power float64
 	if k.part11 > 0 {
-		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK/k.rate*d.part11)-d.part12, 0)
+		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK/k.rate*d.part13)-d.part14, 0)
 	}
 	dramFloor := (dramBytes + float64(s.part2*k.outputBytes)) / d.part9
 	var reduction float64
@@ -542,20 +557,18 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms) {
 		}
 	}
 	total := d.launch + math.Sqrt(math.Sqrt(fourth(allWaves)+fourth(power)+fourth(dramFloor))) + reduction
+	t.steps = steps
+	t.ctasOfSm = ctasOfSm
 	t.fullWaves = fullWaves
+	t.tailCtas = tailCtas
 	t.fullL2Step = fullL2Step
-	t.fullDramStep = fullDramStep
 	t.fullRepeatStep = fullRepeatStep
-	t.fullBusy = fullBusy
-	t.fullAlone = fullAlone
-	t.fullLoop = fullLoop
+	t.fullSpillL2Step = fullSpillL2Step
+	t.fullSpillDramStep = fullSpillDramStep
 	t.tailL2Step = tailL2Step
-	t.tailDramStep = tailDramStep
 	t.tailRepeatStep = tailRepeatStep
-	t.tailBusy = tailBusy
-	t.tailAlone = tailAlone
-	t.tailLoop = tailLoop
-	t.loop = loop
+	t.tailSpillL2Step = tailSpillL2Step
+	t.tailSpillDramStep = tailSpillDramStep
 	t.allWaves = allWaves
 	t.power = power
 	t.dramFloor = dramFloor
@@ -565,20 +578,31 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms) {
 // columns writes all terms to dst.
 func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *variantTerms, t *timing) {
 	var x1 float64
+	if in.wgmma > 0 {
+		x2 := k.blockN / in.warpsN
+		x1 = float64(k.blockM / d.wgmmaM * in.warpsN * (k.blockK / in.instructionK) * (d.wgmmaM + x2) * in.instructionK * k.elementBytes)
+	} else {
+		x3 := k.blockN / in.warpsN
+		x1 = float64(in.numWarps * (max(k.blockM/in.warpsM, d.mmaM) + max(x3, d.mmaN)) * (k.blockK / in.warpsK) * k.elementBytes)
+	}
+	sharedStep := (x1 + k.tileBytes) / d.sharedBandwidth
+	issueStep := in.familySlots * in.numWarps / d.schedulers
+	var x4 float64
 	if in.transA > 0 {
-		x1 = float64(k.blockK * math.Ceil(k.blockM*k.elementBytes/d.lineBytes))
+		x4 = float64(k.blockK * math.Ceil(k.blockM*k.elementBytes/d.lineBytes))
 	} else {
-		x2 := math.Ceil(k.blockK * k.elementBytes / d.lineBytes)
-		x1 = float64(k.blockM * x2)
+		x5 := math.Ceil(k.blockK * k.elementBytes / d.lineBytes)
+		x4 = float64(k.blockM * x5)
 	}
-	var x3 float64
+	var x6 float64
 	if in.transB > 0 {
-		x4 := math.Ceil(k.blockK * k.elementBytes / d.lineBytes)
-		x3 = float64(k.blockN * x4)
+		x7 := math.Ceil(k.blockK * k.elementBytes / d.lineBytes)
+		x6 = float64(k.blockN * x7)
 	} else {
-		x3 = float64(k.blockK * math.Ceil(k.blockN*k.elementBytes/d.lineBytes))
+		x6 = float64(k.blockK * math.Ceil(k.blockN*k.elementBytes/d.lineBytes))
 	}
-	lines := x1 + x3
+	lines := x4 + x6
+	lineStep := lines / d.lineRate
 	copyStep := in.copies / d.copyRate
 	var gridM float64
 	if s.groupTiles > 0 {
@@ -587,87 +611,122 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		gridM = math.Ceil(s.m / k.blockM)
 	}
 	gridN := math.Ceil(s.n / k.blockN)
-	var x5 float64
+	var x8 float64
 	if s.groupTiles > 0 {
-		x5 = s.groupTiles
+		x8 = s.groupTiles
 	} else {
-		x5 = float64(gridM * s.batch)
+		x8 = float64(gridM * s.batch)
 	}
-	ctas := float64(x5 * gridN * k.splitK)
-	steps := math.Ceil(math.Ceil(s.k/k.blockK) / k.splitK)
-	var x6 float64
+	ctas := float64(x8 * gridN * k.splitK)
+	var x9 float64
 	if k.groupM > 0 {
-		x6 = k.groupM
+		x9 = k.groupM
 	} else {
-		x6 = d.defaultGroup
+		x9 = d.defaultGroup
 	}
-	group := min(x6, gridM)
-	ctasOfSm := math.Ceil(ctas / d.numSms)
-	tailCtas := ctasOfSm - float64(t.fullWaves*v.ctasPerSm)
+	group := min(x9, gridM)
+	waves := ctas / v.part1
+	active := ctas / t.ctasOfSm
 	var oneLoop, chipLoop, fullChipLoop float64
 	if k.timed > 0 {
-		x7 := min(steps, k.part3)
-		x8 := steps - x7
-		x9 := float64(max(0, steps-k.stepsAhead) * d.firstTouchShare)
-		oneLoop = float64(x7*k.onePace) + float64(x8*k.oneLongPace) + float64(x9*k.part4)
-		chipLoop = max(oneLoop, float64(x7*k.chipPace)+float64(x8*k.chipLongPace)+float64(x9*k.part5))
-		fullChipLoop = max(chipLoop, float64(x7*k.fullChipPace)+float64(x8*k.fullChipLongPace)+float64(x9*k.part6))
+		x10 := min(t.steps, k.part3)
+		x11 := t.steps - x10
+		x12 := float64(max(0, t.steps-k.stepsAhead) * d.firstTouchShare)
+		oneLoop = float64(x10*k.onePace) + float64(x11*k.oneLongPace) + float64(x12*k.part4)
+		chipLoop = max(oneLoop, float64(x10*k.chipPace)+float64(x11*k.chipLongPace)+float64(x12*k.part5))
+		fullChipLoop = max(chipLoop, float64(x10*k.fullChipPace)+float64(x11*k.fullChipLongPace)+float64(x12*k.part6))
 	}
-	sweeps := max(1, gridN*group/min(ctas, v.part1))
-	rowGroups := math.Ceil(gridM / group)
+	x13 := gridN * group / min(ctas, v.part1)
+	sweeps := max(1, x13)
+	rowGroups := max(1, math.Ceil(gridM/group)*min(1, x13))
 	missA := 1 - min(1, d.part7/(group*k.blockM*s.k*k.elementBytes))
 	missB := 1 - min(1, d.part7/((float64(gridM*k.blockM)+float64(gridN*k.blockN))*s.k*k.elementBytes))
 	dramBytes := float64(s.part1 * k.elementBytes * (float64(s.m*(1+float64((sweeps-1)*missA))) + float64(s.n*(1+float64((rowGroups-1)*missB)))))
-	dramShare := min(1, dramBytes/(ctas*steps*k.tileBytes))
+	dramShare := min(1, dramBytes/(ctas*t.steps*k.tileBytes))
 	l2Hit := 1 - dramShare
 	var repeated float64
 	if k.part7 > 0 {
 		repeated = float64(k.repeatM*(k.blockM-s.m/gridM)) + float64(k.repeatN*(k.blockN-s.n/gridN))
 	}
-	var fullActive, fullThroughput, fullStep, fullFill, fullEpilogue float64
+	var fullActive, fullDramStep, fullSpillMiss, fullBusy, fullThroughput, fullAlone, fullStep, fullFill, fullLoop, fullEpilogue float64
 	if t.fullWaves > 0 {
 		fullActive = min(d.numSms, ctas)
-		fullThroughput = math.Sqrt(math.Sqrt(t.fullBusy))
-		fullStep = math.Sqrt(math.Sqrt(t.fullBusy + fourth(t.fullAlone)))
+		fullDramStep = fullActive * k.tileBytes * dramShare / d.part9
+		if v.spillTraffic > 0 {
+			fullSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(fullActive*v.ctasPerSm*v.spillTraffic/d.part10, 2))
+		}
+		fullBusy = float64(v.part2 * (v.onChip + fourth(t.fullL2Step) + fourth(fullDramStep) + fourth(t.fullRepeatStep) + fourth(t.fullSpillL2Step) + fourth(t.fullSpillDramStep)))
+		fullThroughput = math.Sqrt(math.Sqrt(fullBusy))
+		fullAlone = max(k.chainStep, (d.dramLatency+t.fullL2Step)/k.stepsAhead) + v.spillStep
+		fullStep = math.Sqrt(math.Sqrt(fullBusy + fourth(fullAlone)))
 		if k.timed > 0 {
 			fullFill = k.timedFixed
 		} else {
-			fullFill = d.part10 + float64(v.ctasPerSm*t.fullL2Step)
+			fullFill = d.part12 + float64(v.ctasPerSm*t.fullL2Step)
+		}
+		if k.timed > 0 {
+			if v.ctasPerSm > 1 {
+				x14 := fullChipLoop - chipLoop
+				fullLoop = chipLoop + float64(x14*v.part3)
+			} else {
+				x15 := chipLoop - oneLoop
+				fullLoop = oneLoop + float64(x15*(fullActive/d.numSms))
+			}
+		} else {
+			fullLoop = float64(t.steps * fullStep)
 		}
 		fullEpilogue = v.part4
 	}
-	var tailActive, tailThroughput, tailStep, tailFill, tailEpilogue float64
-	if tailCtas > 0 {
-		var x10 float64
+	var tailActive, tailDramStep, tailSpillMiss, tailBusy, tailThroughput, tailAlone, tailStep, tailFill, tailLoop, tailEpilogue float64
+	if t.tailCtas > 0 {
+		var x16 float64
 		if t.fullWaves > 0 {
-			x10 = max(ctas-float64(t.fullWaves*d.numSms*v.ctasPerSm), 1) / tailCtas
+			x16 = max(ctas-float64(t.fullWaves*d.numSms*v.ctasPerSm), 1) / t.tailCtas
 		} else {
-			x10 = ctas
+			x16 = ctas
 		}
-		tailActive = min(d.numSms, x10)
-		tailThroughput = math.Sqrt(math.Sqrt(t.tailBusy))
-		tailStep = math.Sqrt(math.Sqrt(t.tailBusy + fourth(t.tailAlone)))
+		tailActive = min(d.numSms, x16)
+		tailDramStep = tailActive * k.tileBytes * dramShare / d.part9
+		if v.spillTraffic > 0 {
+			tailSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(tailActive*t.tailCtas*v.spillTraffic/d.part10, 2))
+		}
+		tailBusy = float64(fourth(t.tailCtas) * (v.onChip + fourth(t.tailL2Step) + fourth(tailDramStep) + fourth(t.tailRepeatStep) + fourth(t.tailSpillL2Step) + fourth(t.tailSpillDramStep)))
+		tailThroughput = math.Sqrt(math.Sqrt(tailBusy))
+		tailAlone = max(k.chainStep, (d.dramLatency+t.tailL2Step)/k.stepsAhead) + v.spillStep
+		tailStep = math.Sqrt(math.Sqrt(tailBusy + fourth(tailAlone)))
 		if k.timed > 0 {
 			tailFill = k.timedFixed
 		} else {
-			tailFill = d.part10 + float64(tailCtas*t.tailL2Step)
+			tailFill = d.part12 + float64(t.tailCtas*t.tailL2Step)
+		}
+		if k.timed > 0 {
+			if t.tailCtas > 1 {
+				x17 := fullChipLoop - chipLoop
+				tailLoop = chipLoop + float64(x17*min(1, (t.tailCtas-1)/k.part8))
+			} else {
+				x18 := chipLoop - oneLoop
+				tailLoop = oneLoop + float64(x18*(tailActive/d.numSms))
+			}
+		} else {
+			tailLoop = float64(t.steps * tailStep)
 		}
 		if k.timed > 0 {
 			tailEpilogue = 0
 		} else {
-			x11 := float64(tailCtas * k.blockM * k.blockN)
-			var x12 float64
+			x19 := float64(t.tailCtas * k.blockM * k.blockN)
+			var x20 float64
 			if k.splitK > 1 {
 				if k.reduceLaunches > 0 {
-					x12 = 0
+					x20 = 0
 				} else {
-					x12 = d.dramLatency + x11*d.accumulatorBytes*k.part10/d.epilogueBandwidth
+					x20 = d.dramLatency + x19*d.accumulatorBytes*k.part10/d.epilogueBandwidth
 				}
 			}
-			tailEpilogue = d.epilogueCycles + float64(x11*k.part9) + x12
+			tailEpilogue = d.epilogueCycles + float64(x19*k.part9) + x20
 		}
 	}
 	fill := float64(t.fullWaves*fullFill) + tailFill
+	loop := float64(t.fullWaves*fullLoop) + tailLoop
 	epilogue := float64(t.fullWaves*fullEpilogue) + tailEpilogue
 	var reduction float64
 	if k.splitK > 1 {
@@ -675,6 +734,7 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 			reduction = k.part13 + s.part2*k.part12/d.reduceBandwidth
 		}
 	}
+	dramTotal := dramBytes + float64(s.part2*k.outputBytes) + float64(t.steps*d.part9*(float64(t.fullWaves*v.ctasPerSm*t.fullSpillDramStep)+float64(t.tailCtas*t.tailSpillDramStep)))
 	limits := math.Sqrt(math.Sqrt(fourth(t.allWaves)+fourth(t.power)+fourth(t.dramFloor))) - t.allWaves
 	dst[0] = k.threads
 	dst[1] = in.registers
@@ -699,82 +759,92 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	dst[20] = in.familyLatency
 	dst[21] = k.tensorStep
 	dst[22] = k.tileBytes
-	dst[23] = k.sharedStep
-	dst[24] = k.issueStep
+	dst[23] = sharedStep
+	dst[24] = issueStep
 	dst[25] = lines
-	dst[26] = k.lineStep
+	dst[26] = lineStep
 	dst[27] = copyStep
-	dst[28] = v.spillStep
-	dst[29] = v.onChip
-	dst[30] = k.chainStep
-	dst[31] = s.groupTiles
-	dst[32] = gridM
-	dst[33] = gridN
-	dst[34] = ctas
-	dst[35] = steps
-	dst[36] = group
-	dst[37] = ctasOfSm
-	dst[38] = t.fullWaves
-	dst[39] = tailCtas
-	dst[40] = k.timed
-	dst[41] = in.timedCtas
-	dst[42] = in.one2048
-	dst[43] = in.one6144
-	dst[44] = in.chip2048
-	dst[45] = in.chip6144
-	dst[46] = in.fullChip2048
-	dst[47] = in.fullChip6144
-	dst[48] = k.timedFixed
-	dst[49] = k.onePace
-	dst[50] = k.oneLongPace
-	dst[51] = oneLoop
-	dst[52] = k.chipPace
-	dst[53] = k.chipLongPace
-	dst[54] = chipLoop
-	dst[55] = k.fullChipPace
-	dst[56] = k.fullChipLongPace
-	dst[57] = fullChipLoop
-	dst[58] = sweeps
-	dst[59] = rowGroups
-	dst[60] = missA
-	dst[61] = missB
-	dst[62] = dramBytes
-	dst[63] = dramShare
-	dst[64] = l2Hit
-	dst[65] = repeated
-	dst[66] = d.dramLatency
-	dst[67] = fullActive
-	dst[68] = t.fullL2Step
-	dst[69] = t.fullDramStep
-	dst[70] = t.fullRepeatStep
-	dst[71] = t.fullBusy
-	dst[72] = fullThroughput
-	dst[73] = t.fullAlone
-	dst[74] = fullStep
-	dst[75] = fullFill
-	dst[76] = t.fullLoop
-	dst[77] = fullEpilogue
-	dst[78] = tailActive
-	dst[79] = t.tailL2Step
-	dst[80] = t.tailDramStep
-	dst[81] = t.tailRepeatStep
-	dst[82] = t.tailBusy
-	dst[83] = tailThroughput
-	dst[84] = t.tailAlone
-	dst[85] = tailStep
-	dst[86] = tailFill
-	dst[87] = t.tailLoop
-	dst[88] = tailEpilogue
-	dst[89] = d.launch
-	dst[90] = fill
-	dst[91] = t.loop
-	dst[92] = epilogue
-	dst[93] = t.allWaves
-	dst[94] = t.power
-	dst[95] = t.dramFloor
-	dst[96] = reduction
-	dst[97] = limits
-	dst[98] = t.total
+	dst[28] = v.spillTraffic
+	dst[29] = v.spillStep
+	dst[30] = v.onChip
+	dst[31] = k.chainStep
+	dst[32] = s.groupTiles
+	dst[33] = gridM
+	dst[34] = gridN
+	dst[35] = ctas
+	dst[36] = t.steps
+	dst[37] = group
+	dst[38] = waves
+	dst[39] = t.ctasOfSm
+	dst[40] = active
+	dst[41] = t.fullWaves
+	dst[42] = t.tailCtas
+	dst[43] = k.timed
+	dst[44] = in.timedCtas
+	dst[45] = in.one2048
+	dst[46] = in.one6144
+	dst[47] = in.chip2048
+	dst[48] = in.chip6144
+	dst[49] = in.fullChip2048
+	dst[50] = in.fullChip6144
+	dst[51] = k.timedFixed
+	dst[52] = k.onePace
+	dst[53] = k.oneLongPace
+	dst[54] = oneLoop
+	dst[55] = k.chipPace
+	dst[56] = k.chipLongPace
+	dst[57] = chipLoop
+	dst[58] = k.fullChipPace
+	dst[59] = k.fullChipLongPace
+	dst[60] = fullChipLoop
+	dst[61] = sweeps
+	dst[62] = rowGroups
+	dst[63] = missA
+	dst[64] = missB
+	dst[65] = dramBytes
+	dst[66] = dramShare
+	dst[67] = l2Hit
+	dst[68] = repeated
+	dst[69] = d.dramLatency
+	dst[70] = fullActive
+	dst[71] = t.fullL2Step
+	dst[72] = fullDramStep
+	dst[73] = t.fullRepeatStep
+	dst[74] = fullSpillMiss
+	dst[75] = t.fullSpillL2Step
+	dst[76] = t.fullSpillDramStep
+	dst[77] = fullBusy
+	dst[78] = fullThroughput
+	dst[79] = fullAlone
+	dst[80] = fullStep
+	dst[81] = fullFill
+	dst[82] = fullLoop
+	dst[83] = fullEpilogue
+	dst[84] = tailActive
+	dst[85] = t.tailL2Step
+	dst[86] = tailDramStep
+	dst[87] = t.tailRepeatStep
+	dst[88] = tailSpillMiss
+	dst[89] = t.tailSpillL2Step
+	dst[90] = t.tailSpillDramStep
+	dst[91] = tailBusy
+	dst[92] = tailThroughput
+	dst[93] = tailAlone
+	dst[94] = tailStep
+	dst[95] = tailFill
+	dst[96] = tailLoop
+	dst[97] = tailEpilogue
+	dst[98] = d.launch
+	dst[99] = fill
+	dst[100] = loop
+	dst[101] = epilogue
+	dst[102] = t.allWaves
+	dst[103] = t.power
+	dst[104] = t.dramFloor
+	dst[105] = reduction
+	dst[106] = dramTotal
+	dst[107] = limits
+	dst[108] = t.total
 }
 
 // fourth returns the fourth power, with the bits of math.Pow(x, 4).

@@ -12,7 +12,7 @@ import (
 // tritonBLAS's NVIDIA port: 8 and 2.
 func (f Family) TileSpace() arch.Space {
 	s := f.Space()
-	s.NumWarps, s.NumStages = []int{8}, []int{2}
+	s.NumWarps, s.NumStages, s.SplitK = []int{8}, []int{2}, []int{1}
 	return s
 }
 

@@ -178,8 +178,12 @@ var fitted = []kernel.Quantity{
 		Doc: "from shared memory to the operands of mma.sync",
 	},
 	{
-		Name: "spill_bandwidth", Value: 33.46, Unit: perCycle, Low: 5, High: 128, Folds: folds(33.2, 33.8),
+		Name: "spill_bandwidth", Value: 37.48, Unit: perCycle, Low: 5, High: 128, Folds: folds(37.3, 37.8),
 		Without: unlimited, Doc: "of one SM to local memory",
+	},
+	{
+		Name: "spill_l2_share", Value: 0.772, Unit: one, Low: 0.2, High: 2, Folds: folds(0.754, 0.8), Without: unlimited,
+		Doc: "share of l2_perf_ratio, which is measured with loads, that local memory reaches: half of it is stores",
 	},
 	{
 		Name: "energy_per_flop", Value: 0.8e-12, Unit: "J", Low: 0.2e-12, High: 0.8e-12,

@@ -126,7 +126,7 @@ var kernelTerms = []Term{
 	},
 	{Name: "shared_bytes", Unit: bytes, Input: OfVariant, From: fromCompiler, Doc: "shared memory per CTA"},
 	{
-		Name: "ctas_per_sm", Unit: one, Doc: "CTAs that fit on an SM",
+		Name: "ctas_per_sm", Unit: one, Common: arch.CommonCTAsPerUnit, Doc: "CTAs that fit on an SM",
 		Formula: `max(1, min(
 			floor(register_file / (ceil(max(registers, 1) / register_granule) * register_granule * threads)),
 			floor((shared_memory_bytes + shared_reserved) / (shared_bytes + shared_reserved)),
@@ -225,8 +225,12 @@ var stepTerms = []Term{
 	{Name: "line_step", Unit: cycles, Doc: "copies: cache lines through the load path", Formula: "lines / line_rate"},
 	{Name: "copy_step", Unit: cycles, Doc: "copies: instructions", Formula: "copies / copy_rate"},
 	{
-		Name: "spill_step", Unit: cycles, Doc: "local memory, written and read",
-		Formula: "2 * spill_bytes * threads / spill_bandwidth",
+		Name: "spill_traffic", Unit: bytes, Doc: "local memory, written and read in a K step",
+		Formula: "2 * spill_bytes * threads",
+	},
+	{
+		Name: "spill_step", Unit: cycles, Doc: "local memory through the load path of the SM",
+		Formula: "spill_traffic / spill_bandwidth",
 	},
 	{
 		Name: "on_chip", Unit: cycles4, Doc: "the resources of the SM together, as a sum of fourth powers",
@@ -274,8 +278,13 @@ var gridTerms = []Term{
 		Formula: "min(when(group_m > 0, group_m, default_group), grid_m)",
 	},
 	{
-		Name: "ctas_of_sm", Unit: one, Common: arch.CommonWaves, Doc: "CTAs of the busiest SM",
-		Formula: "cdiv(ctas, num_sms)",
+		Name: "waves", Unit: one, Common: arch.CommonWaves, Doc: "CTAs of the launch ÷ CTAs that fit on the device",
+		Formula: "ctas / (num_sms * ctas_per_sm)",
+	},
+	{Name: "ctas_of_sm", Unit: one, Doc: "CTAs of the busiest SM", Formula: "cdiv(ctas, num_sms)"},
+	{
+		Name: "active", Unit: one, Common: arch.CommonActiveUnits, Doc: "SMs at work, on average over the launch",
+		Formula: "ctas / ctas_of_sm",
 	},
 	{
 		Name: "full_waves", Unit: one, Doc: "waves in which the SM is full",

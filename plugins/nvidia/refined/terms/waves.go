@@ -13,7 +13,11 @@ var trafficTerms = []Term{
 		Name: "sweeps", Unit: one, Doc: "rounds that a group of rows takes to sweep over all columns",
 		Formula: "max(1, grid_n * group / min(ctas, num_sms * ctas_per_sm))",
 	},
-	{Name: "row_groups", Unit: one, Formula: "ceil(grid_m / group)", Doc: "times that all columns are swept over"},
+	{
+		Name: "row_groups", Unit: one,
+		Doc:     "times that all columns are swept over; groups that run at the same time share a sweep",
+		Formula: "max(1, ceil(grid_m / group) * min(1, grid_n * group / min(ctas, num_sms * ctas_per_sm)))",
+	},
 	{
 		Name: "miss_a", Unit: one, Doc: "share of a group's rows of A that the L2 does not keep",
 		Formula: "1 - min(1, l2_bytes * l2_usable_share / (group * block_m * k * element_bytes))",
@@ -56,7 +60,7 @@ func wave(name, ctas, active string) []Term {
 	}
 	rename := strings.NewReplacer("wave_ctas", ctas, "wave_", name+"_")
 	out := []Term{{
-		Name: "wave_active", Unit: one, Common: arch.CommonActiveUnits, Formula: active, Doc: "SMs at work",
+		Name: "wave_active", Unit: one, Formula: active, Doc: "SMs at work",
 	}}
 	out = append(out, waveTerms...)
 	for i := range out {
@@ -92,9 +96,24 @@ var waveTerms = []Term{
 		Formula: "wave_active * repeated * block_k * element_bytes / hot_line_bandwidth",
 	},
 	{
+		Name: "wave_spill_miss", Unit: one,
+		Doc: "share of the local memory of all SMs that the L2 does not keep: what exceeds it, with a smooth transition",
+		Formula: `when(spill_traffic > 0,
+			1 - 1 / sqrt(1 + pow(wave_active * wave_ctas * spill_traffic / (2 * l2_bytes * l2_usable_share), 2)), 0)`,
+	},
+	{
+		Name: "wave_spill_l2_step", Unit: cycles, Doc: "one CTA's local memory through the L2",
+		Formula: "wave_active * spill_traffic / (l2_perf_ratio * spill_l2_share)",
+	},
+	{
+		Name: "wave_spill_dram_step", Unit: cycles, Doc: "one CTA's local memory through DRAM",
+		Formula: "wave_active * spill_traffic * wave_spill_miss / (dram_perf_ratio * dram_efficiency)",
+	},
+	{
 		Name: "wave_busy", Unit: cycles4, Doc: "a K step of all CTAs of the SM, as a sum of fourth powers",
 		Formula: `pow(wave_ctas, 4)
-			* (on_chip + pow(wave_l2_step, 4) + pow(wave_dram_step, 4) + pow(wave_repeat_step, 4))`,
+			* (on_chip + pow(wave_l2_step, 4) + pow(wave_dram_step, 4) + pow(wave_repeat_step, 4)
+				+ pow(wave_spill_l2_step, 4) + pow(wave_spill_dram_step, 4))`,
 	},
 	{
 		Name: "wave_throughput", Unit: cycles, Formula: "sqrt(sqrt(wave_busy))",
@@ -165,6 +184,12 @@ var totalTerms = []Term{
 		Doc: "launches that add up the sums of a split K",
 		Formula: `when(reduce_launches > 0, reduce_launches * relaunch_seconds * clock
 			+ batch * m * n * (split_k * accumulator_bytes + output_bytes) / reduce_bandwidth, 0)`,
+	},
+	{
+		Name: "dram_total", Unit: bytes, Common: arch.CommonDRAMTotal,
+		Doc: "through DRAM: operands, output, local memory",
+		Formula: `dram_bytes + batch * m * n * output_bytes + steps * (dram_perf_ratio * dram_efficiency)
+			* (full_waves * ctas_per_sm * full_spill_dram_step + tail_ctas * tail_spill_dram_step)`,
 	},
 	{
 		Name: "limits", Unit: cycles, Kind: arch.KindShare, Doc: "what the power limit and DRAM's bandwidth add",

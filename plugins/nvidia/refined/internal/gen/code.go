@@ -38,10 +38,10 @@ var stages = []struct {
 
 // kept are the terms that the model's own code reads.
 var kept = []string{
-	"total", "all_waves", "power", "dram_floor", "loop", "full_waves",
-	"tensor_step", "shared_step", "issue_step", "line_step",
-	"full_loop", "full_alone", "full_busy", "full_l2_step", "full_dram_step", "full_repeat_step",
-	"tail_loop", "tail_alone", "tail_busy", "tail_l2_step", "tail_dram_step", "tail_repeat_step",
+	"total", "all_waves", "power", "dram_floor", "full_waves", "tail_ctas", "ctas_of_sm", "ctas_per_sm", "steps",
+	"tensor_step",
+	"full_l2_step", "full_repeat_step", "full_spill_l2_step", "full_spill_dram_step",
+	"tail_l2_step", "tail_repeat_step", "tail_spill_l2_step", "tail_spill_dram_step",
 }
 
 // inputs are the names that are neither terms nor numbers of the device. Code is where stages find them.

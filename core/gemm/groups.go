@@ -122,6 +122,14 @@ func (g Groups) Tiles(blockM int) (sum int) {
 	return sum
 }
 
+// Matrices returns how many matrices of an operand there are, Stride elements apart.
+func (p Problem) Matrices(o Operand) int {
+	if o == B && p.Groups != (Groups{}) {
+		return p.Groups.Len()
+	}
+	return p.Batch
+}
+
 // SetGroups sets the groups, and M to their rows.
 func (p *Problem) SetGroups(g Groups) { p.Groups, p.M = g, g.Rows() }
 

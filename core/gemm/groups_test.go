@@ -35,6 +35,9 @@ func TestGroupsOfAProblem(t *testing.T) {
 	if got := p.Groups.Tiles(64); got != 2+1+0+8 {
 		t.Errorf("%d rows of tiles", got)
 	}
+	if a, b := p.Matrices(gemm.A), p.Matrices(gemm.B); a != 1 || b != 4 {
+		t.Errorf("%d A and %d B", a, b)
+	}
 	if p.Plain() || p.Flops() != 2*665*256*512 {
 		t.Errorf("plain: %v, %v FLOP", p.Plain(), p.Flops())
 	}

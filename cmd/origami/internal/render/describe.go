@@ -9,6 +9,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/selector"
 )
@@ -34,6 +35,9 @@ func Heading(a *session.Answer) []string {
 		of := "this device"
 		if a.Arch.UncertaintyOf(a.Kernel) != nil {
 			of = a.Problem.Output().String() + " results"
+		}
+		if a.Problem.Groups != (gemm.Groups{}) {
+			of = "problems in groups"
 		}
 		lines = append(lines, fmt.Sprintf("%-11s no: the model states no error for %s", "validated", of))
 	}

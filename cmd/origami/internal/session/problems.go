@@ -139,10 +139,14 @@ func (g *Groups) Set(text string) (err error) {
 // parseGroups reads the rows of each group. The error completes a sentence that begins with the text.
 func parseGroups(text string) (gemm.Groups, error) {
 	g, err := gemm.ParseGroups(text)
-	if err == nil && g.Rows() == 0 {
-		err = errors.New("has no rows")
+	var d *diag.Error
+	if errors.As(err, &d) {
+		return g, errors.New("is no list of rows: " + d.What)
 	}
-	return g, err
+	if g.Rows() == 0 {
+		return g, errors.New("has no rows")
+	}
+	return g, nil
 }
 
 // parseAlign reads an alignment in bytes.

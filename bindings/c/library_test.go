@@ -175,7 +175,8 @@ func sameAsCommandLine(t *testing.T, folder string) {
 	}
 }
 
-// writeProblems writes problems for the command line to a file, and returns its name, and what the program ask reads of them.
+// writeProblems writes problems for the command line to a file. It returns its name, and the problems for the program
+// ask.
 func writeProblems(t *testing.T, file string, problems []gemm.Problem) (name, input string) {
 	t.Helper()
 	var text, lines strings.Builder
@@ -186,7 +187,8 @@ func writeProblems(t *testing.T, file string, problems []gemm.Problem) (name, in
 		fmt.Fprintln(&lines, p.M, p.N, p.K, p.Batch, bit[p.TransA()], bit[p.TransB()], int(p.DType), int(p.Out),
 			p.LDA, p.LDB, p.LDC, p.AlignA, p.AlignB, p.AlignC, p.Groups.Len(), strings.Trim(fmt.Sprint(p.Groups.List()), "[]"))
 	}
-	if err := errors.Join(csv.NewWriter(&text).WriteAll(rows), os.WriteFile(file, []byte(text.String()), 0o600)); err != nil {
+	err := csv.NewWriter(&text).WriteAll(rows)
+	if err := errors.Join(err, os.WriteFile(file, []byte(text.String()), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	return file, lines.String()

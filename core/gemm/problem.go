@@ -234,8 +234,8 @@ func (p Problem) String() string {
 
 // Validate reports the first thing that makes the problem impossible to model: a dimension that is missing, zero or
 // negative, an unknown type or order, types that no hardware combines, groups that do not make up M, rows that overlap,
-// or sizes whose padded element counts overflow 64-bit integers. Models rely on it: on a valid problem no product of padded dimensions, strides and
-// element sizes wraps.
+// or sizes whose padded element counts overflow 64-bit integers. Models rely on it: on a valid problem no product of
+// padded dimensions, strides and element sizes wraps.
 func (p Problem) Validate() error {
 	for _, d := range []struct {
 		flag  string

@@ -56,8 +56,8 @@ func TestFloorsOfGroups(t *testing.T) {
 	}
 }
 
-// pickOfMeasured returns how fast the best predicted of the measured configurations is, relative to the fastest, and how
-// far all predicted times are off.
+// pickOfMeasured returns how fast the best predicted of the measured configurations is, relative to the fastest, and
+// how far all predicted times are off.
 func pickOfMeasured(t *testing.T, a arch.Architecture, p gemm.Problem, measured []dataset.Measurement) (
 	pick float64, off []float64,
 ) {

@@ -11,6 +11,7 @@ import unittest
 import unittest.mock
 
 from origami.plugin import Config, DeviceError, InputError, Problem
+from test_groups import GROUPED
 
 HAS_TRITON = importlib.util.find_spec("triton") is not None
 HAS_TORCH = HAS_TRITON and importlib.util.find_spec("torch") is not None
@@ -27,12 +28,6 @@ SIZES = (
     Problem(48, 40, 72, dtype="fp8", b_major="k"),
     Problem(33, 50, 31, dtype="fp8_e5m2", out_dtype="bf16", align_a=1),
     Problem(33, 50, 31, dtype="int8", ldc=53),
-)
-GROUPED = (
-    Problem(97, 50, 64, groups=(33, 0, 64)),
-    Problem(97, 50, 63, groups=(0, 0, 1, 31, 32, 33, 0), b_major="k", lda=72, ldb=70, ldc=56),
-    Problem(80, 40, 96, groups=(16,) * 5, out_dtype="fp32"),
-    Problem(40, 24, 64, groups=(40, 0), dtype="int8"),
 )
 
 
@@ -136,18 +131,6 @@ class Kernel(unittest.TestCase):
         for n, want in ((1, (512, 1)), (7, (64, 8)), (512, (1, 512)), (4096, (1, 512))):
             self.assertEqual(self.kernel.blocks_of_sum(n), want)
 
-    def test_groups(self):
-        """One kernel serves as many groups as its table has room for. The programs are those of the tiles."""
-        config = Config("triton", 32, 16, 64, 8, 4, 3, 1)
-        p = Problem(97, 50, 64, groups=(33, 0, 64))
-        self.assertEqual(self.kernel.table(p, config), [0, 2, 2, 4, 4, 0, 33, 33, 97, 97])
-        self.assertEqual(self.kernel.tiles(p, config), 4 * 4)
-        self.assertEqual(self.kernel.tiles(Problem(97, 50, 64), config), 4 * 4)
-        key = self.kernel.key(p, config)
-        self.assertEqual(key, self.kernel.key(Problem(129, 50, 64, groups=(0, 40, 80, 9)), config))
-        for other in (Problem(97, 50, 64), Problem(97, 50, 64, groups=(20, 20, 20, 20, 17))):
-            self.assertNotEqual(key, self.kernel.key(other, config))
-
     def test_compilers(self):
         from origami_triton.compilers import Compilers
 
@@ -163,9 +146,6 @@ class Kernel(unittest.TestCase):
                     self.assertEqual(compilers.build(Problem(64, 64, 63, dtype=dtype, align_a=4), split), "", dtype)
                 for p in (Problem(1, 64, 64), Problem(64, 1, 64), Problem(64, 64, 1), Problem(1, 1, 1)):
                     self.assertEqual(compilers.build(p, split), "", p)  # sizes and strides of 1 are constants
-                for p in GROUPED[:2]:
-                    self.assertEqual(compilers.build(p, good), "", p)
-                self.assertTrue(list(pathlib.Path(folder).rglob("multiply_groups.cubin")))
                 self.assertTrue(list(pathlib.Path(folder).rglob("add_parts.cubin")))
                 self.assertIn(
                     "power of 2", compilers.build(Problem(64, 64, 64), Config("triton", 48, 16, 16, 8, 4, 2, 1))
@@ -249,32 +229,6 @@ class Checks(unittest.TestCase):
                 o.c.copy_(o.a[:, 1:].double() @ o.b[1:].double())
 
             self.assertGreater(self.check(p, leave_out).wrong, p.m * p.n / 5, p)
-
-    def test_the_b_of_another_group(self):
-        """The check finds rows that were multiplied by the B of a neighbour."""
-        for p in GROUPED[:3]:
-
-            def other(o):
-                products = list(o.products())
-                o.c[products[0][0]] = (o.a[products[0][0]].double() @ products[1][1].double()).to(o.c.dtype)
-
-            self.assertGreater(self.check(p, other).wrong, p.n / 2, p)
-
-    def test_groups_have_operands(self):
-        for p in GROUPED:
-            o = self.operands(p)
-            self.assertEqual(tuple(o.b.shape), (len(p.groups), p.k, p.n))
-            self.assertEqual([(rows.start, rows.stop) for rows, _ in o.products()],
-                             [(sum(p.groups[:i]), sum(p.groups[: i + 1])) for i, g in enumerate(p.groups) if g])
-            self.assertEqual(o.b.stride(0), p.stride("b"))
-
-    def test_the_library_multiplies_groups(self):
-        from origami_triton import checks, executor
-
-        for p in GROUPED[1:2]:
-            o = self.operands(p)
-            n = checks.check(o, executor.multiplication(p, o))
-            self.assertEqual((n.wrong, n.out_of_bounds), (0, 0))
 
     def test_a_write_between_rows(self):
         for p in (Problem(48, 40, 72, ldc=41), Problem(48, 40, 72, dtype="int8", ldc=48, align_c=4)):

@@ -201,9 +201,10 @@ func TestNVIDIAFilesAreCompleteAndPlausible(t *testing.T) {
 				t.Errorf("%s: %s atom %+v, want mma.sync m16n8k16 at mma_latency", s.File, dtype, a)
 			}
 		}
-		// The peak is at most the rate of the tensor cores at the boost clock: a power of two per SM and cycle.
+		// The peak is at most the rate of the tensor cores at the boost clock: a power of two per SM and cycle. Data
+		// sheets of Hopper give the rate at a lower clock, 0.87 of the boost clock for the H100 NVL.
 		perCycle := base(t, s, "peak_fp16") / clock / base(t, s, "num_sms")
-		if rate := math.Exp2(math.Ceil(math.Log2(perCycle * 0.999))); perCycle < 0.9*rate || perCycle > 1.001*rate {
+		if rate := math.Exp2(math.Ceil(math.Log2(perCycle * 0.999))); perCycle < 0.85*rate || perCycle > 1.001*rate {
 			t.Errorf("%s: peak_fp16 is %.1f FLOP per cycle and SM, want at most a power of two", s.File, perCycle)
 		}
 	}

@@ -65,14 +65,13 @@ func (p published) curveMedian(t *testing.T, benchmark, device string, lo, hi fl
 	return (ys[len(ys)/2] + ys[(len(ys)-1)/2]) / 2
 }
 
-// perSM returns the bandwidth in GB/s of one fully occupied SM, from the triad curve at 12.5 % occupancy of all SMs.
+// perSM returns the bandwidth in GB/s of one fully occupied SM, from the triad curve at 12.5 % occupancy of all SMs,
+// each of which holds 2048 threads. The row is found by its threads: the curve of the H100 PCIe calls these 25 %.
 func (p published) perSM(t *testing.T, device string, sms float64) float64 {
 	t.Helper()
 	for _, r := range p.rrze {
-		if r["benchmark"] == "gpu-stream" && r["device"] == device && r["y_name"] == "triad_GBs" && r["aux"] == "12.5" {
-			if threads := number(t, r["x"]); threads != sms*2048/8 {
-				t.Fatalf("12.5 %% occupancy of %s is %g threads", device, threads)
-			}
+		if r["benchmark"] == "gpu-stream" && r["device"] == device && r["y_name"] == "triad_GBs" &&
+			number(t, r["x"]) == sms*2048/8 {
 			return number(t, r["y"]) / 0.125 / sms
 		}
 	}
@@ -112,64 +111,153 @@ func (p published) mt4gValue(t *testing.T, device, level, metric string) (value,
 	return 0, 0
 }
 
-// Every number that an NVIDIA file takes from gpu-benches or MT4G follows from the rows in testdata/published, by the
-// formula in its source.
-func TestComputedNumbersFollowFromThePublishedRows(t *testing.T) {
-	const gb = 1e9
-	p := readPublished(t)
-	inf := math.Inf(1)
+// computed is a number of a device file as its source computes it.
+type computed struct {
+	sheet *hw.Sheet
+	name  string
+	value float64
+}
 
-	a100, h200, h100 := sheet(t, "sm80", "a100"), sheet(t, "sm90", "h200"), sheet(t, "sm90", "h100")
-	a100L2, h200L2 := base(t, a100, "l2_bytes"), base(t, h200, "l2_bytes")
-	a100Clock, h200Clock := p.rrzeClock(t, "gpu-latency", "a100_80"), p.rrzeClock(t, "gpu-roofline", "h200")
-	a100DRAM := p.curveMedian(t, "gpu-l2-cache", "a100_80", 4*a100L2, inf)
-	h200DRAM := p.curveMedian(t, "gpu-l2-cache", "h200", 4*h200L2, inf)
-	h200L2Ratio := p.curveMedian(t, "gpu-l2-cache", "h200", 0.1*h200L2, 0.6*h200L2) * gb / h200Clock
-	gh200PerSM := p.perSM(t, "gh200", 132)
-	gh200Latency := p.curveMedian(t, "gpu-latency", "gh200", 4*60<<20, inf)
-	h100DRAM, h100Clock := p.mt4gValue(t, "NVIDIA H100 80GB HBM3", "main", "readBandwidth")
-	h100DRAM *= 1 << 30 / gb
+const gb = 1e9
 
-	computed := []struct {
-		sheet *hw.Sheet
-		name  string
-		value float64
-	}{
-		{a100, "l2_perf_ratio", p.curveMedian(t, "gpu-l2-cache", "a100_80", 0.1*a100L2, 0.6*a100L2) * gb / a100Clock},
-		{a100, "dram_perf_ratio", a100DRAM * gb / a100Clock},
-		{a100, "dram_bw_coeff", p.perSM(t, "a100_80", 108) / a100DRAM},
-		{a100, "hbm_latency_penalty", p.curveMedian(t, "gpu-latency", "a100_80", 4*a100L2, inf)},
-		{h200, "l2_perf_ratio", h200L2Ratio},
-		{h200, "dram_perf_ratio", h200DRAM * gb / h200Clock},
-		{h200, "dram_bw_coeff", gh200PerSM / h200DRAM},
-		{h200, "hbm_latency_penalty", gh200Latency},
-		{h100, "l2_perf_ratio", h200L2Ratio * 50 / 60},
-		{h100, "dram_perf_ratio", h100DRAM * gb / h100Clock},
-		{h100, "dram_bw_coeff", gh200PerSM / h100DRAM},
-		{h100, "hbm_latency_penalty", gh200Latency},
+// dramShare is the share of the data sheet's bandwidth that gpu-l2-cache reaches beyond the L2.
+func (p published) dramShare(t *testing.T, device string, l2, sheet float64) float64 {
+	t.Helper()
+	return p.curveMedian(t, "gpu-l2-cache", device, 4*l2, math.Inf(1)) * gb / sheet
+}
+
+// a100Numbers are those of the A100 with 80 GB, from its own curves, and of the parts with 40 GB, from its curves.
+func a100Numbers(t *testing.T, p published) []computed {
+	a100 := sheet(t, "sm80", "a100")
+	l2, clock := base(t, a100, "l2_bytes"), p.rrzeClock(t, "gpu-latency", "a100_80")
+	l2Ratio := p.curveMedian(t, "gpu-l2-cache", "a100_80", 0.1*l2, 0.6*l2) * gb / clock
+	share := p.dramShare(t, "a100_80", l2, base(t, a100, "dram_bandwidth"))
+	latency := p.curveMedian(t, "gpu-latency", "a100_80", 4*l2, math.Inf(1))
+	var all []computed
+	for curve, devices := range map[string][]string{"a100_80": {"a100"}, "a100_40": {"a100-sxm-40gb", "a100-pcie-40gb"}} {
+		for _, device := range devices {
+			s := sheet(t, "sm80", device)
+			dram := share * base(t, s, "dram_bandwidth")
+			all = append(all, computed{s, "l2_perf_ratio", l2Ratio}, computed{s, "dram_perf_ratio", dram / clock},
+				computed{s, "dram_bw_coeff", p.perSM(t, curve, 108) * gb / dram}, computed{s, "hbm_latency_penalty", latency})
+		}
 	}
-	recomputed := map[*hw.Sheet]map[string]bool{}
+	return all
+}
+
+// hopperNumbers are those of GH100. The H200's L2 stands for that of other parts, per SM or per byte.
+func hopperNumbers(t *testing.T, p published) []computed {
+	h200, h100 := sheet(t, "sm90", "h200"), sheet(t, "sm90", "h100")
+	pcie, nvl, h20 := sheet(t, "sm90", "h100-pcie"), sheet(t, "sm90", "h100-nvl"), sheet(t, "sm90", "h20")
+	l2, pcieL2 := base(t, h200, "l2_bytes"), base(t, pcie, "l2_bytes")
+	clock, pcieClock := p.rrzeClock(t, "gpu-roofline", "h200"), base(t, pcie, "clock")
+	l2Ratio := p.curveMedian(t, "gpu-l2-cache", "h200", 0.1*l2, 0.6*l2) * gb / clock
+	pcieRatio := p.curveMedian(t, "gpu-l2-cache", "h100_pcie", 0.1*pcieL2, 0.6*pcieL2) * gb / pcieClock
+
+	share := p.dramShare(t, "h200", l2, base(t, h200, "dram_bandwidth"))
+	h100DRAM, h100Clock := p.mt4gValue(t, "NVIDIA H100 80GB HBM3", "main", "readBandwidth")
+	nvlDRAM, nvlClock := p.mt4gValue(t, "NVIDIA H100 NVL", "main", "readBandwidth")
+	h100DRAM, nvlDRAM = h100DRAM*(1<<30), nvlDRAM*(1<<30)
+	pcieDRAM := p.curveMedian(t, "gpu-l2-cache", "h100_pcie", 4*pcieL2, math.Inf(1)) * gb
+	h200DRAM, h20DRAM := share*base(t, h200, "dram_bandwidth"), share*base(t, h20, "dram_bandwidth")
+
+	perSM, pciePerSM := p.perSM(t, "gh200", 132)*gb, p.perSM(t, "h100_pcie", 114)*gb
+	gh200Clock := p.rrzeClock(t, "gpu-latency", "gh200")
+	seconds := p.curveMedian(t, "gpu-latency", "gh200", 4*60<<20, math.Inf(1)) / gh200Clock
+	var all []computed
+	for _, d := range []struct {
+		sheet                 *hw.Sheet
+		l2Ratio, dram, at, sm float64
+	}{
+		{h200, l2Ratio, h200DRAM, clock, perSM},
+		{h100, l2Ratio * 50 / 60, h100DRAM, h100Clock, perSM},
+		{nvl, l2Ratio, nvlDRAM, nvlClock, perSM},
+		{pcie, pcieRatio, pcieDRAM, pcieClock, pciePerSM},
+		{h20, l2Ratio * 78 / 132, h20DRAM, base(t, h20, "clock"), perSM},
+	} {
+		all = append(all, computed{d.sheet, "l2_perf_ratio", d.l2Ratio}, computed{d.sheet, "dram_perf_ratio", d.dram / d.at},
+			computed{d.sheet, "dram_bw_coeff", d.sm / d.dram},
+			computed{d.sheet, "hbm_latency_penalty", seconds * base(t, d.sheet, "clock")})
+	}
+	return all
+}
+
+// professionalNumbers are those of the professional cards with GDDR6, from the L40 and the A40, and where these have
+// no curve from the GeForce card of the architecture.
+func professionalNumbers(t *testing.T, p published) []computed {
+	const l40L2, a40L2 = 96 << 20, 6 << 20
+	share := p.dramShare(t, "l40", l40L2, 864*gb)
+	l40Clock, a40Clock := p.rrzeClock(t, "gpu-latency", "l40"), p.rrzeClock(t, "gpu-latency", "a40")
+	l40Ratio := p.curveMedian(t, "gpu-l2-cache", "l40", 0.1*l40L2, 0.6*l40L2) * gb / l40Clock
+	l40Seconds := p.curveMedian(t, "gpu-latency", "l40", 4*l40L2, math.Inf(1)) / l40Clock
+	a40Seconds := p.curveMedian(t, "gpu-latency", "a40", 4*a40L2, math.Inf(1)) / a40Clock
+	ampere, ada := sheet(t, "sm86", "rtx3090"), sheet(t, "sm89", "rtx4090")
+	ampereRatio := base(t, ampere, "l2_perf_ratio")
+	var all []computed
+	for _, d := range []struct {
+		geforce          *hw.Sheet
+		device           string
+		l2Ratio, seconds float64
+	}{
+		{ampere, "a10", ampereRatio * 72 / 82, a40Seconds},
+		{ampere, "a6000", ampereRatio, a40Seconds},
+		{ada, "l40s", l40Ratio, l40Seconds},
+		{ada, "l4", l40Ratio * 58 / 142, l40Seconds},
+	} {
+		s := sheet(t, d.geforce.Arch, d.device)
+		dram := share * base(t, s, "dram_bandwidth")
+		all = append(all, computed{s, "l2_perf_ratio", d.l2Ratio}, computed{s, "dram_perf_ratio", dram / base(t, s, "clock")},
+			computed{s, "dram_bw_coeff", oneSM(t, d.geforce) / dram},
+			computed{s, "hbm_latency_penalty", d.seconds * base(t, s, "clock")})
+	}
+	return all
+}
+
+// oneSM is the bandwidth of one active SM in a device file, in B/s.
+func oneSM(t *testing.T, s *hw.Sheet) float64 {
+	return base(t, s, "dram_bw_coeff") * base(t, s, "dram_perf_ratio") * base(t, s, "clock")
+}
+
+// rtx5090Numbers are scaled from the RTX 4090.
+func rtx5090Numbers(t *testing.T) []computed {
+	from, s := sheet(t, "sm89", "rtx4090"), sheet(t, "sm120", "rtx5090")
+	ratio := func(name string) float64 { return base(t, s, name) / base(t, from, name) }
+	dram := base(t, from, "dram_perf_ratio") * base(t, from, "clock") * ratio("dram_bandwidth")
+	return []computed{
+		{s, "l2_perf_ratio", base(t, from, "l2_perf_ratio") * min(ratio("num_sms"), ratio("l2_bytes"))},
+		{s, "dram_perf_ratio", dram / base(t, s, "clock")},
+		{s, "dram_bw_coeff", oneSM(t, from) / dram},
+		{s, "hbm_latency_penalty", base(t, from, "hbm_latency_penalty") * ratio("clock")},
+	}
+}
+
+// Every number that an NVIDIA file takes from gpu-benches or MT4G follows from the rows in testdata/published, by the
+// formula in its source, and so do numbers that one file takes from another.
+func TestComputedNumbersFollowFromThePublishedRows(t *testing.T) {
+	p := readPublished(t)
+	recomputed := map[string]map[string]bool{} // names by file
 	precision := map[string]float64{
 		"l2_perf_ratio": 10, "dram_perf_ratio": 10, "dram_bw_coeff": 10000, "hbm_latency_penalty": 10,
 	}
-	for _, c := range computed {
+	for _, c := range slices.Concat(a100Numbers(t, p), hopperNumbers(t, p), professionalNumbers(t, p), rtx5090Numbers(t)) {
 		want := math.Round(c.value*precision[c.name]) / precision[c.name]
 		if got := base(t, c.sheet, c.name); got != want {
 			t.Errorf("%s: %s is %v, the published rows give %v (%v)", c.sheet.File, c.name, got, want, c.value)
 		}
-		if recomputed[c.sheet] == nil {
-			recomputed[c.sheet] = map[string]bool{}
+		if recomputed[c.sheet.File] == nil {
+			recomputed[c.sheet.File] = map[string]bool{}
 		}
-		recomputed[c.sheet][c.name] = true
+		recomputed[c.sheet.File][c.name] = true
 	}
 
-	// The table above is complete.
-	for _, s := range []*hw.Sheet{a100, h200, h100} {
+	// The lists above are complete.
+	for _, s := range sheets(t) {
+		names, listed := recomputed[s.File]
 		for _, tier := range []map[string]hw.Number{s.Derived, s.Calibrated} {
 			for name, n := range tier {
 				measured := n.Method == hw.Microbenchmark || n.Method == hw.Assumed
 				published := strings.Contains(n.Source, "gpu-benches@") || strings.Contains(n.Source, "mt4g@")
-				if measured && published && !recomputed[s][name] {
+				if _, has := precision[name]; has && listed && measured && published && !names[name] {
 					t.Errorf("%s: %s comes from published rows and is not recomputed here", s.File, name)
 				}
 			}
@@ -187,6 +275,14 @@ func TestCrossChecksInTheSources(t *testing.T) {
 	}
 	pcie := p.curveMedian(t, "gpu-l2-cache", "h100_pcie", 0.1*(50<<20), 0.6*(50<<20))
 	near("L2 of the H100 PCIe at 1755 MHz, B/cycle", pcie/1.755, 3978, 0.5)
+	nvl, nvlClock := p.mt4gValue(t, "NVIDIA H100 NVL", "l2", "readBandwidth")
+	near("MT4G's L2 of the H100 NVL, B/cycle", nvl*(1<<30)/nvlClock, 2591, 0.5)
+	nvlLatency, _ := p.mt4gValue(t, "NVIDIA H100 NVL", "main", "latency")
+	near("MT4G's latency of the H100 NVL", nvlLatency, 803, 0.5)
+	nvlDRAM, _ := p.mt4gValue(t, "NVIDIA H100 NVL", "main", "readBandwidth")
+	near("MT4G's DRAM of the H100 NVL over the data sheet's", nvlDRAM*(1<<30)/3.9e12, 0.79, 0.005)
+	nvlSize, _ := p.mt4gValue(t, "NVIDIA H100 NVL", "l2", "size")
+	near("L2 of the H100 NVL", nvlSize, base(t, sheet(t, "sm90", "h100-nvl"), "l2_bytes"), 0)
 	l2, clock := p.mt4gValue(t, "NVIDIA H100 80GB HBM3", "l2", "readBandwidth")
 	near("MT4G's L2 of the H100, B/cycle", l2*(1<<30)/clock, 2456, 0.5)
 	latency, _ := p.mt4gValue(t, "NVIDIA H100 80GB HBM3", "main", "latency")

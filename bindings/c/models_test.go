@@ -55,7 +55,7 @@ func TestOpen(t *testing.T) {
 		`{"arch":7}`:                                                    "not understood",
 		`{}`:                                                            "the architecture is missing",
 		`{"arch":"sm91"}`:                                               "did you mean sm90",
-		`{"arch":"sm90","device":"h20"}`:                                "its devices: h100, h200",
+		`{"arch":"sm90","device":"h900"}`:                               "did you mean h100, h200",
 		`{"arch":"sm90","model":"oracle"}`:                              "use one of refined, reference",
 		`{"arch":"sm90","kernel":"cutlass"}`:                            "use one of triton, mma",
 		`{"arch":"sm90","rung":"oracular"}`:                             "and not on oracular",
@@ -67,7 +67,7 @@ func TestOpen(t *testing.T) {
 		`{"arch":"sm90","overrides":[1]}`:                               "not an override file",
 		`{"arch":"sm90","overrides":{"sm90":{"clock":1}}}`:              "stand under an architecture",
 		`{"arch":"sm90","device":"h200","live":{"name":"NVIDIA H200"}}`: "leave one of them out",
-		`{"arch":"sm120","live":{"name":"NVIDIA Future"}}`:              "which no plugin models",
+		`{"arch":"sm121","live":{"name":"NVIDIA Future"}}`:              "which no plugin models",
 	} {
 		m, err := open([]byte(request))
 		if m != nil || diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), want) {

@@ -167,8 +167,8 @@ func TestLiveGPURefusals(t *testing.T) {
 		"no value for clock":          {Arch: "sm89", Live: without("clock")},
 		"no value for l2_bytes":       {Arch: "sm89", Live: without("l2_bytes")},
 		"no value for dram_bandwidth": {Arch: "sm89", Live: without("dram_bandwidth")},
-		"NVIDIA GeForce RTX 4070 has the architecture sm120, which no plugin models; the architectures are " +
-			strings.Join(archIDs(t), ", "): {Arch: "sm120", Live: rtx4070()},
+		"NVIDIA GeForce RTX 4070 has the architecture sm121, which no plugin models; the architectures are " +
+			strings.Join(archIDs(t), ", "): {Arch: "sm121", Live: rtx4070()},
 	} {
 		if _, err := p.Open(
 			context.Background(),
@@ -186,12 +186,13 @@ func TestLiveGPURefusals(t *testing.T) {
 	}
 }
 
-// The derived parameters of an H100 PCIe are near the measured ones, and its peak is near that of the data sheet.
+// The derived parameters of an H100 PCIe, opened as if it had no device file, are near the measured ones, and its peak
+// is near that of the data sheet.
 func TestDerivedAgainstMeasured(t *testing.T) {
 	const clock, l2 = 1.755e9, 50 << 20
 	a := nvtest.Open(
 		t,
-		arch.OpenRequest{Arch: "sm90", Live: &arch.LiveDevice{Name: "NVIDIA H100 PCIe", Attributes: map[string]float64{
+		arch.OpenRequest{Arch: "sm90", Live: &arch.LiveDevice{Name: "stranger", Attributes: map[string]float64{
 			"num_sms": 114, "clock": clock, "l2_bytes": l2, "dram_bandwidth": 2 * 1593e6 * 5120 / 8}}},
 	)
 	// gpu-l2-cache of RRZE-HPC/gpu-benches, with the statistics of configs/README.md.

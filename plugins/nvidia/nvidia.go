@@ -38,6 +38,7 @@ var architectures = []architecture{
 	{gpu.SM89, twoFamilies},
 	{gpu.SM90, twoFamilies},
 	{gpu.SM100, []model{refinedOver(mma.Family{})}},
+	{gpu.SM120, twoFamilies},
 }
 
 var twoFamilies = []model{

@@ -85,34 +85,38 @@ var whatIfProblems = []gemm.Problem{
 	gemm.New(4096, 4096, 128), gemm.New(3072, 1024, 4096),
 }
 
-// Half of what limits a kernel halves its rate, and the power limit and the peak of the matrix units count.
+// Half of what limits a kernel halves its rate, where the board has power to spare. The peak of the matrix units
+// counts.
 func TestWhatIfsAreProportional(t *testing.T) {
 	large, decode := gemm.New(8192, 8192, 8192), gemm.New(16, 28672, 8192)
 	for _, d := range refinedDevices(t) {
 		if d.Device == "h200" {
 			d.Rung = arch.RungCompiled // the timing pass of a device is about that device
 		}
-		base := d.open(t, nil)
+		power := 10 * hw.Set(d.open(t, nil).Describe().Params).Get("tdp") // the L4's 72 W limit it more than its SMs
+		base := d.open(t, map[string]float64{"tdp": power})
 		for _, c := range []struct {
 			name    string
 			problem gemm.Problem
 			least   float64 // slowdown at half of the parameter
 		}{{"num_sms", large, 1.9}, {"clock", large, 1.85}, {"peak_fp16", large, 1.4}, {"dram_bandwidth", decode, 1.7}} {
 			was := hw.Set(base.Describe().Params).Get(c.name)
-			half := d.open(t, map[string]float64{c.name: math.Floor(was / 2)})
+			half := d.open(t, map[string]float64{c.name: math.Floor(was / 2), "tdp": power})
 			slower := d.best(t, half, c.problem) / d.best(t, base, c.problem)
 			if slower < c.least || slower > 2.1 {
 				t.Errorf("%s: with half of %s, %s takes %.3f times as long", d, c.name, c.problem, slower)
 			}
 			rate := c.problem.Flops() / d.best(t, half, c.problem)
-			if peak := hw.Set(half.Describe().Params).Get("peak_fp16"); rate > peak*1.0001 {
+			// 2 % above, because the data sheet of the H100 NVL gives its peak at 0.87 of its boost clock.
+			if peak := hw.Set(half.Describe().Params).Get("peak_fp16"); rate > peak*1.02 {
 				t.Errorf("%s: with half of %s, %s reaches %.3f of the peak", d, c.name, c.problem, rate/peak)
 			}
 		}
 	}
 }
 
-// A better part is never slower. (More SMs may be: a wave that is fuller shares the L2 among more of them.)
+// A better part is never slower. (More SMs may be: a wave that is fuller shares the L2 among more of them. So may more
+// registers, by a little: they let more CTAs onto an SM.)
 func TestMoreIsNeverSlower(t *testing.T) {
 	for _, d := range refinedDevices(t) {
 		base := d.open(t, nil)
@@ -122,11 +126,15 @@ func TestMoreIsNeverSlower(t *testing.T) {
 			if !ok {
 				continue
 			}
+			slack := 1e-9
+			if name == "register_file" {
+				slack = 0.005
+			}
 			for _, factor := range []float64{0.75, 1.1, 2} {
 				a := d.open(t, map[string]float64{name: math.Round(was.Value * factor)})
 				for _, p := range whatIfProblems {
 					x, y := d.best(t, base, p), d.best(t, a, p)
-					if factor > 1 && y > x*(1+1e-9) || factor < 1 && y < x*(1-1e-9) {
+					if factor > 1 && y > x*(1+slack) || factor < 1 && y < x*(1-slack) {
 						t.Errorf("%s: with %g times its %s, %s takes %.4g µs instead of %.4g", d, factor, name, p, y*1e6, x*1e6)
 					}
 				}

@@ -88,12 +88,17 @@ type Resources struct {
 type Loop struct {
 	// WGMMA: the matrix instruction is wgmma, with operands in shared memory, instead of mma.sync.
 	WGMMA bool
+	// Columns are those of a wgmma.
+	Columns int
 	// Multiplies is the type of the operands of the instruction that multiplies. It is not that of the matrices if they
 	// are converted in registers. FP32 stands for FMA instructions.
 	Multiplies gemm.DType
 	// WarpsM, WarpsN and WarpsK are the warp grid, each at least 1. WarpsK warps share a part of the tile and divide
 	// its K steps.
 	WarpsM, WarpsN, WarpsK int
+	// Serial: each matrix instruction waits for the one before, and the copies wait for the last. Interleaved: the
+	// addresses of copies are computed between the copies, and part of them waits.
+	Serial, Interleaved bool
 	// Unbuffered: an operand is loaded when it is needed, not ahead.
 	Unbuffered bool
 	// RepeatM and RepeatN: for each row or column outside the matrix, a tile reads the last row of A, or the last
@@ -109,6 +114,9 @@ type Copies struct {
 	// AsyncA and AsyncB: they are asynchronous copies to shared memory, ahead of their use. Otherwise the data pass
 	// through registers.
 	AsyncA, AsyncB bool
+	// TransposedA and TransposedB: the elements of a line of the matrix go to different rows in shared memory. The
+	// writes of a warp then conflict.
+	TransposedA, TransposedB bool
 }
 
 // Reduction is the cost of adding up the sums of the CTAs that share a tile.

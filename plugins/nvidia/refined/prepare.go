@@ -74,6 +74,8 @@ func setInputs(in *kernelInputs, p *gemm.Problem, c *gemm.Config) {
 
 func (m *Model) setLoop(in *kernelInputs, loop kernel.Loop) {
 	in.wgmma, in.unbuffered = truth(loop.WGMMA), truth(loop.Unbuffered)
+	in.serial, in.interleaved = truth(loop.Serial), truth(loop.Interleaved)
+	in.wgmmaN = float64(loop.Columns)
 	in.fma = truth(loop.Multiplies == gemm.FP32)
 	in.rate = m.rates[loop.Multiplies]
 	in.instructionK = gpu.StepBytes / float64(loop.Multiplies.Bytes())
@@ -83,7 +85,17 @@ func (m *Model) setLoop(in *kernelInputs, loop kernel.Loop) {
 
 // setCopies counts the instructions of the CTA's warps.
 func setCopies(in *kernelInputs, copies kernel.Copies, c *gemm.Config) {
-	in.copies = float64((copies.CountA + copies.CountB) * c.NumWarps)
+	in.syncCopies, in.transposedCopies = 0, 0
+	add := func(count int, async, transposed bool) {
+		if !async {
+			in.syncCopies += float64(count * c.NumWarps)
+		}
+		if transposed {
+			in.transposedCopies += float64(count * c.NumWarps)
+		}
+	}
+	add(copies.CountA, copies.AsyncA, copies.TransposedA)
+	add(copies.CountB, copies.AsyncB, copies.TransposedB)
 }
 
 func setTiming(in *kernelInputs, t *kernel.Timing) {

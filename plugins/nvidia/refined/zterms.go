@@ -32,7 +32,9 @@ type device struct {
 	epilogueBandwidth float64 // epilogue_bandwidth
 	spillBandwidth    float64 // spill_bandwidth
 	hotLineBandwidth  float64 // hot_line_bandwidth
+	interleavedShare  float64 // interleaved_share
 	copyRate          float64 // copy_rate
+	transposedRate    float64 // transposed_rate
 	storeRate         float64 // store_rate
 	relaunchSeconds   float64 // relaunch_seconds
 	reduceBandwidth   float64 // reduce_bandwidth
@@ -88,7 +90,9 @@ func (d *device) compute(value func(name string) float64) {
 	d.epilogueBandwidth = value("epilogue_bandwidth")
 	d.spillBandwidth = value("spill_bandwidth")
 	d.hotLineBandwidth = value("hot_line_bandwidth")
+	d.interleavedShare = value("interleaved_share")
 	d.copyRate = value("copy_rate")
+	d.transposedRate = value("transposed_rate")
 	d.storeRate = value("store_rate")
 	d.relaunchSeconds = value("relaunch_seconds")
 	d.reduceBandwidth = value("reduce_bandwidth")
@@ -132,39 +136,43 @@ func (s *sizes) compute() {
 
 // kernelInputs is set by hand.
 type kernelInputs struct {
-	elementBytes   float64 // element_bytes
-	outputBytes    float64 // output_bytes
-	transA         float64 // trans_a
-	transB         float64 // trans_b
-	blockM         float64 // block_m
-	blockN         float64 // block_n
-	blockK         float64 // block_k
-	numWarps       float64 // num_warps
-	numStages      float64 // num_stages
-	splitK         float64 // split_k
-	wgmma          float64 // wgmma
-	fma            float64 // fma
-	rate           float64 // rate
-	instructionK   float64 // instruction_k
-	warpsM         float64 // warps_m
-	warpsN         float64 // warps_n
-	warpsK         float64 // warps_k
-	unbuffered     float64 // unbuffered
-	repeatM        float64 // repeat_m
-	repeatN        float64 // repeat_n
-	copies         float64 // copies
-	storeBytes     float64 // store_bytes
-	reduceLaunches float64 // reduce_launches
-	familySlots    float64 // family_slots
-	familyLatency  float64 // family_latency
-	timed          float64 // timed
-	timedCtas      float64 // timed_ctas
-	one2048        float64 // one_2048
-	one6144        float64 // one_6144
-	chip2048       float64 // chip_2048
-	chip6144       float64 // chip_6144
-	fullChip2048   float64 // full_chip_2048
-	fullChip6144   float64 // full_chip_6144
+	elementBytes     float64 // element_bytes
+	outputBytes      float64 // output_bytes
+	transA           float64 // trans_a
+	transB           float64 // trans_b
+	blockM           float64 // block_m
+	blockN           float64 // block_n
+	blockK           float64 // block_k
+	numWarps         float64 // num_warps
+	numStages        float64 // num_stages
+	splitK           float64 // split_k
+	wgmma            float64 // wgmma
+	fma              float64 // fma
+	serial           float64 // serial
+	interleaved      float64 // interleaved
+	wgmmaN           float64 // wgmma_n
+	rate             float64 // rate
+	instructionK     float64 // instruction_k
+	warpsM           float64 // warps_m
+	warpsN           float64 // warps_n
+	warpsK           float64 // warps_k
+	unbuffered       float64 // unbuffered
+	repeatM          float64 // repeat_m
+	repeatN          float64 // repeat_n
+	syncCopies       float64 // sync_copies
+	transposedCopies float64 // transposed_copies
+	storeBytes       float64 // store_bytes
+	reduceLaunches   float64 // reduce_launches
+	familySlots      float64 // family_slots
+	familyLatency    float64 // family_latency
+	timed            float64 // timed
+	timedCtas        float64 // timed_ctas
+	one2048          float64 // one_2048
+	one6144          float64 // one_6144
+	chip2048         float64 // chip_2048
+	chip6144         float64 // chip_6144
+	fullChip2048     float64 // full_chip_2048
+	fullChip6144     float64 // full_chip_6144
 }
 
 // kernelTerms holds what depends on the kernel, and not on the sizes of the problem.
@@ -214,84 +222,80 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	var tensorStep float64
 	if in.wgmma > 0 {
 		x2 := in.blockK / in.instructionK
-		x1 := float64(in.blockM / d.wgmmaM * in.warpsN * x2)
-		x3 := in.blockN / in.warpsN
-		x4 := float64(d.tensorRate * in.rate)
-		tensorStep = float64(x1 * max(d.part2*x3*in.instructionK/x4, d.wgmmaCycles))
+		x1 := float64(in.blockM / d.wgmmaM * (in.blockN / in.wgmmaN) * x2)
+		x3 := float64(d.tensorRate * in.rate)
+		tensorStep = float64(x1 * max(d.part2*in.wgmmaN*in.instructionK/x3, d.wgmmaCycles))
 	} else {
-		x5 := max(in.blockM/in.warpsM, d.mmaM)
-		x7 := in.blockN / in.warpsN
-		x6 := max(x7, d.mmaN)
-		x8 := in.blockK / in.warpsK
-		x9 := float64(d.tensorRate * in.rate)
-		var x10 float64
+		x4 := max(in.blockM/in.warpsM, d.mmaM)
+		x5 := max(in.blockN/in.warpsN, d.mmaN)
+		x6 := in.blockK / in.warpsK
+		x7 := float64(d.tensorRate * in.rate)
+		var x8 float64
 		if in.fma > 0 {
-			x10 = 1
+			x8 = 1
 		} else {
-			x10 = d.mmaSyncShare
+			x8 = d.mmaSyncShare
 		}
-		tensorStep = float64(in.numWarps*x5*x6*x8) * 2 / (x9 * x10)
+		tensorStep = float64(in.numWarps*x4*x5*x6) * 2 / (x7 * x8)
 	}
 	tileBytes := float64((in.blockM + in.blockN) * in.blockK * in.elementBytes)
-	var x11 float64
+	var x9 float64
 	if in.wgmma > 0 {
-		x13 := in.blockK / in.instructionK
-		x12 := float64(in.blockM / d.wgmmaM * in.warpsN * x13)
-		x14 := in.blockN / in.warpsN
-		x11 = float64(x12 * (d.wgmmaM + x14) * in.instructionK * in.elementBytes)
+		x11 := in.blockK / in.instructionK
+		x10 := float64(in.blockM / d.wgmmaM * (in.blockN / in.wgmmaN) * x11)
+		x9 = float64(x10 * (d.wgmmaM + in.wgmmaN) * in.instructionK * in.elementBytes)
 	} else {
-		x15 := max(in.blockM/in.warpsM, d.mmaM)
-		x17 := in.blockN / in.warpsN
-		x16 := max(x17, d.mmaN)
-		x18 := in.blockK / in.warpsK
-		x11 = float64(in.numWarps * (x15 + x16) * x18 * in.elementBytes)
+		x12 := max(in.blockM/in.warpsM, d.mmaM)
+		x13 := max(in.blockN/in.warpsN, d.mmaN)
+		x14 := in.blockK / in.warpsK
+		x9 = float64(in.numWarps * (x12 + x13) * x14 * in.elementBytes)
 	}
-	sharedStep := (x11 + tileBytes) / d.sharedBandwidth
+	sharedStep := (x9 + tileBytes) / d.sharedBandwidth
 	issueStep := in.familySlots * in.numWarps / d.schedulers
-	var x19 float64
+	var x15 float64
 	if in.transA > 0 {
-		x19 = float64(in.blockK * math.Ceil(in.blockM*in.elementBytes/d.lineBytes))
+		x15 = float64(in.blockK * math.Ceil(in.blockM*in.elementBytes/d.lineBytes))
 	} else {
-		x20 := math.Ceil(in.blockK * in.elementBytes / d.lineBytes)
-		x19 = float64(in.blockM * x20)
+		x16 := math.Ceil(in.blockK * in.elementBytes / d.lineBytes)
+		x15 = float64(in.blockM * x16)
+	}
+	var x17 float64
+	if in.transB > 0 {
+		x18 := math.Ceil(in.blockK * in.elementBytes / d.lineBytes)
+		x17 = float64(in.blockN * x18)
+	} else {
+		x17 = float64(in.blockK * math.Ceil(in.blockN*in.elementBytes/d.lineBytes))
+	}
+	lines := x15 + x17
+	lineStep := lines / d.lineRate
+	copyStep := in.syncCopies/d.copyRate + in.transposedCopies/d.transposedRate
+	var x19 float64
+	if in.wgmma+in.fma > 0 {
+		x19 = tensorStep + float64((in.serial+float64(in.interleaved*d.interleavedShare))*lineStep)
+	} else {
+		x20 := in.blockK / in.instructionK
+		x19 = max(x20/in.warpsK*d.part3, tensorStep) + in.familyLatency
 	}
 	var x21 float64
-	if in.transB > 0 {
-		x22 := math.Ceil(in.blockK * in.elementBytes / d.lineBytes)
-		x21 = float64(in.blockN * x22)
-	} else {
-		x21 = float64(in.blockK * math.Ceil(in.blockN*in.elementBytes/d.lineBytes))
-	}
-	lines := x19 + x21
-	lineStep := lines / d.lineRate
-	copyStep := in.copies / d.copyRate
-	var x23 float64
-	if in.wgmma+in.fma > 0 {
-		x23 = tensorStep
-	} else {
-		x24 := in.blockK / in.instructionK
-		x23 = max(x24/in.warpsK*d.part3, tensorStep) + in.familyLatency
-	}
-	var x25 float64
 	if in.unbuffered > 0 {
-		x25 = d.loadLatency
+		x21 = d.loadLatency + copyStep
 	}
-	chainStep := x23 + issueStep + x25
+	chainStep := x19 + issueStep + x21
 	var timedFixed, onePace, oneLongPace, chipPace, chipLongPace, fullChipPace, fullChipLongPace float64
 	if in.timed > 0 {
-		x26 := float64(in.one2048*d.clock) - d.part4
-		x27 := float64(in.one6144*d.clock) - d.part4 - x26
-		timedFixed = max(x26-float64(x27/4096*2048), d.part5)
-		x28 := 2048 / in.blockK
-		onePace = max(0, x26-timedFixed) / x28
-		x29 := 4096 / in.blockK
-		oneLongPace = max(0, x27) / x29
-		x30 := float64(in.chip2048*d.clock) - d.part4
-		chipPace = max(0, x30-timedFixed) / x28
-		chipLongPace = max(0, float64(in.chip6144*d.clock)-d.part4-x30) / x29
-		x31 := float64(in.fullChip2048*d.clock) - d.part4
-		fullChipPace = max(0, x31-timedFixed) / x28
-		fullChipLongPace = max(0, float64(in.fullChip6144*d.clock)-d.part4-x31) / x29
+		x22 := float64(in.one2048*d.clock) - d.part4
+		x23 := float64(in.one6144*d.clock) - d.part4 - x22
+		timedFixed = max(x22-float64(x23/4096*2048), d.part5)
+		x24 := 2048 / in.blockK
+		onePace = max(0, x22-timedFixed) / x24
+		x25 := 4096 / in.blockK
+		oneLongPace = max(0, x23) / x25
+		x26 := float64(in.chip2048*d.clock) - d.part4
+		chipPace = max(0, x26-timedFixed) / x24
+		chipLongPace = max(0, float64(in.chip6144*d.clock)-d.part4-x26) / x25
+		x27 := float64(in.fullChip2048*d.clock) - d.part4
+		fullChipPace = max(0, x27-timedFixed) / x24
+		fullChipLongPace = max(0, float64(in.fullChip6144*d.clock)-d.part4-x27) / x25
 	}
 	k.elementBytes = in.elementBytes
 	k.outputBytes = in.outputBytes
@@ -312,31 +316,31 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	k.chainStep = chainStep
 	k.timed = in.timed
 	k.timedFixed = timedFixed
-	x32 := 2048 / in.blockK
-	k.part3 = x32
+	x28 := 2048 / in.blockK
+	k.part3 = x28
 	k.onePace = onePace
 	k.oneLongPace = oneLongPace
-	x33 := d.part6 / stepsAhead
-	k.part4 = max(0, x33-oneLongPace)
+	x29 := d.part6 / stepsAhead
+	k.part4 = max(0, x29-oneLongPace)
 	k.chipPace = chipPace
 	k.chipLongPace = chipLongPace
-	k.part5 = max(0, x33-chipLongPace)
+	k.part5 = max(0, x29-chipLongPace)
 	k.fullChipPace = fullChipPace
 	k.fullChipLongPace = fullChipLongPace
-	k.part6 = max(0, x33-fullChipLongPace)
-	x34 := in.repeatM + in.repeatN
-	k.part7 = x34
+	k.part6 = max(0, x29-fullChipLongPace)
+	x30 := in.repeatM + in.repeatN
+	k.part7 = x30
 	k.part8 = max(in.timedCtas-1, 1)
-	var x35 float64
+	var x31 float64
 	if in.reduceLaunches > 0 {
-		x35 = d.accumulatorBytes
+		x31 = d.accumulatorBytes
 	} else {
-		x35 = in.outputBytes
+		x31 = in.outputBytes
 	}
-	k.part9 = max(x35/d.epilogueBandwidth, in.outputBytes/in.storeBytes/32/d.storeRate)
+	k.part9 = max(x31/d.epilogueBandwidth, in.outputBytes/in.storeBytes/32/d.storeRate)
 	k.part10 = 1 + in.splitK
-	x36 := float64(d.tdp * (1 - in.fma))
-	k.part11 = x36
+	x32 := float64(d.tdp * (1 - in.fma))
+	k.part11 = x32
 	k.part13 = float64(in.reduceLaunches * d.relaunchSeconds * d.clock)
 	k.part12 = float64(in.splitK*d.accumulatorBytes) + in.outputBytes
 }
@@ -579,31 +583,29 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms) {
 func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *variantTerms, t *timing) {
 	var x1 float64
 	if in.wgmma > 0 {
-		x2 := k.blockN / in.warpsN
-		x1 = float64(k.blockM / d.wgmmaM * in.warpsN * (k.blockK / in.instructionK) * (d.wgmmaM + x2) * in.instructionK * k.elementBytes)
+		x1 = float64(k.blockM / d.wgmmaM * (k.blockN / in.wgmmaN) * (k.blockK / in.instructionK) * (d.wgmmaM + in.wgmmaN) * in.instructionK * k.elementBytes)
 	} else {
-		x3 := k.blockN / in.warpsN
-		x1 = float64(in.numWarps * (max(k.blockM/in.warpsM, d.mmaM) + max(x3, d.mmaN)) * (k.blockK / in.warpsK) * k.elementBytes)
+		x1 = float64(in.numWarps * (max(k.blockM/in.warpsM, d.mmaM) + max(k.blockN/in.warpsN, d.mmaN)) * (k.blockK / in.warpsK) * k.elementBytes)
 	}
 	sharedStep := (x1 + k.tileBytes) / d.sharedBandwidth
 	issueStep := in.familySlots * in.numWarps / d.schedulers
-	var x4 float64
+	var x2 float64
 	if in.transA > 0 {
-		x4 = float64(k.blockK * math.Ceil(k.blockM*k.elementBytes/d.lineBytes))
+		x2 = float64(k.blockK * math.Ceil(k.blockM*k.elementBytes/d.lineBytes))
 	} else {
-		x5 := math.Ceil(k.blockK * k.elementBytes / d.lineBytes)
-		x4 = float64(k.blockM * x5)
+		x3 := math.Ceil(k.blockK * k.elementBytes / d.lineBytes)
+		x2 = float64(k.blockM * x3)
 	}
-	var x6 float64
+	var x4 float64
 	if in.transB > 0 {
-		x7 := math.Ceil(k.blockK * k.elementBytes / d.lineBytes)
-		x6 = float64(k.blockN * x7)
+		x5 := math.Ceil(k.blockK * k.elementBytes / d.lineBytes)
+		x4 = float64(k.blockN * x5)
 	} else {
-		x6 = float64(k.blockK * math.Ceil(k.blockN*k.elementBytes/d.lineBytes))
+		x4 = float64(k.blockK * math.Ceil(k.blockN*k.elementBytes/d.lineBytes))
 	}
-	lines := x4 + x6
+	lines := x2 + x4
 	lineStep := lines / d.lineRate
-	copyStep := in.copies / d.copyRate
+	copyStep := in.syncCopies/d.copyRate + in.transposedCopies/d.transposedRate
 	var gridM float64
 	if s.groupTiles > 0 {
 		gridM = s.groupTiles / s.batch
@@ -611,34 +613,34 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		gridM = math.Ceil(s.m / k.blockM)
 	}
 	gridN := math.Ceil(s.n / k.blockN)
-	var x8 float64
+	var x6 float64
 	if s.groupTiles > 0 {
-		x8 = s.groupTiles
+		x6 = s.groupTiles
 	} else {
-		x8 = float64(gridM * s.batch)
+		x6 = float64(gridM * s.batch)
 	}
-	ctas := float64(x8 * gridN * k.splitK)
-	var x9 float64
+	ctas := float64(x6 * gridN * k.splitK)
+	var x7 float64
 	if k.groupM > 0 {
-		x9 = k.groupM
+		x7 = k.groupM
 	} else {
-		x9 = d.defaultGroup
+		x7 = d.defaultGroup
 	}
-	group := min(x9, gridM)
+	group := min(x7, gridM)
 	waves := ctas / v.part1
 	active := ctas / t.ctasOfSm
 	var oneLoop, chipLoop, fullChipLoop float64
 	if k.timed > 0 {
-		x10 := min(t.steps, k.part3)
-		x11 := t.steps - x10
-		x12 := float64(max(0, t.steps-k.stepsAhead) * d.firstTouchShare)
-		oneLoop = float64(x10*k.onePace) + float64(x11*k.oneLongPace) + float64(x12*k.part4)
-		chipLoop = max(oneLoop, float64(x10*k.chipPace)+float64(x11*k.chipLongPace)+float64(x12*k.part5))
-		fullChipLoop = max(chipLoop, float64(x10*k.fullChipPace)+float64(x11*k.fullChipLongPace)+float64(x12*k.part6))
+		x8 := min(t.steps, k.part3)
+		x9 := t.steps - x8
+		x10 := float64(max(0, t.steps-k.stepsAhead) * d.firstTouchShare)
+		oneLoop = float64(x8*k.onePace) + float64(x9*k.oneLongPace) + float64(x10*k.part4)
+		chipLoop = max(oneLoop, float64(x8*k.chipPace)+float64(x9*k.chipLongPace)+float64(x10*k.part5))
+		fullChipLoop = max(chipLoop, float64(x8*k.fullChipPace)+float64(x9*k.fullChipLongPace)+float64(x10*k.part6))
 	}
-	x13 := gridN * group / min(ctas, v.part1)
-	sweeps := max(1, x13)
-	rowGroups := max(1, math.Ceil(gridM/group)*min(1, x13))
+	x11 := gridN * group / min(ctas, v.part1)
+	sweeps := max(1, x11)
+	rowGroups := max(1, math.Ceil(gridM/group)*min(1, x11))
 	missA := 1 - min(1, d.part7/(group*k.blockM*s.k*k.elementBytes))
 	missB := 1 - min(1, d.part7/((float64(gridM*k.blockM)+float64(gridN*k.blockN))*s.k*k.elementBytes))
 	dramBytes := float64(s.part1 * k.elementBytes * (float64(s.m*(1+float64((sweeps-1)*missA))) + float64(s.n*(1+float64((rowGroups-1)*missB)))))
@@ -666,11 +668,11 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		}
 		if k.timed > 0 {
 			if v.ctasPerSm > 1 {
-				x14 := fullChipLoop - chipLoop
-				fullLoop = chipLoop + float64(x14*v.part3)
+				x12 := fullChipLoop - chipLoop
+				fullLoop = chipLoop + float64(x12*v.part3)
 			} else {
-				x15 := chipLoop - oneLoop
-				fullLoop = oneLoop + float64(x15*(fullActive/d.numSms))
+				x13 := chipLoop - oneLoop
+				fullLoop = oneLoop + float64(x13*(fullActive/d.numSms))
 			}
 		} else {
 			fullLoop = float64(t.steps * fullStep)
@@ -679,13 +681,13 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	}
 	var tailActive, tailDramStep, tailSpillMiss, tailBusy, tailThroughput, tailAlone, tailStep, tailFill, tailLoop, tailEpilogue float64
 	if t.tailCtas > 0 {
-		var x16 float64
+		var x14 float64
 		if t.fullWaves > 0 {
-			x16 = max(ctas-float64(t.fullWaves*d.numSms*v.ctasPerSm), 1) / t.tailCtas
+			x14 = max(ctas-float64(t.fullWaves*d.numSms*v.ctasPerSm), 1) / t.tailCtas
 		} else {
-			x16 = ctas
+			x14 = ctas
 		}
-		tailActive = min(d.numSms, x16)
+		tailActive = min(d.numSms, x14)
 		tailDramStep = tailActive * k.tileBytes * dramShare / d.part9
 		if v.spillTraffic > 0 {
 			tailSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(tailActive*t.tailCtas*v.spillTraffic/d.part10, 2))
@@ -701,11 +703,11 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		}
 		if k.timed > 0 {
 			if t.tailCtas > 1 {
-				x17 := fullChipLoop - chipLoop
-				tailLoop = chipLoop + float64(x17*min(1, (t.tailCtas-1)/k.part8))
+				x15 := fullChipLoop - chipLoop
+				tailLoop = chipLoop + float64(x15*min(1, (t.tailCtas-1)/k.part8))
 			} else {
-				x18 := chipLoop - oneLoop
-				tailLoop = oneLoop + float64(x18*(tailActive/d.numSms))
+				x16 := chipLoop - oneLoop
+				tailLoop = oneLoop + float64(x16*(tailActive/d.numSms))
 			}
 		} else {
 			tailLoop = float64(t.steps * tailStep)
@@ -713,16 +715,16 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		if k.timed > 0 {
 			tailEpilogue = 0
 		} else {
-			x19 := float64(t.tailCtas * k.blockM * k.blockN)
-			var x20 float64
+			x17 := float64(t.tailCtas * k.blockM * k.blockN)
+			var x18 float64
 			if k.splitK > 1 {
 				if k.reduceLaunches > 0 {
-					x20 = 0
+					x18 = 0
 				} else {
-					x20 = d.dramLatency + x19*d.accumulatorBytes*k.part10/d.epilogueBandwidth
+					x18 = d.dramLatency + x17*d.accumulatorBytes*k.part10/d.epilogueBandwidth
 				}
 			}
-			tailEpilogue = d.epilogueCycles + float64(x19*k.part9) + x20
+			tailEpilogue = d.epilogueCycles + float64(x17*k.part9) + x18
 		}
 	}
 	fill := float64(t.fullWaves*fullFill) + tailFill
@@ -743,108 +745,112 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	dst[4] = v.ctasPerSm
 	dst[5] = in.wgmma
 	dst[6] = in.fma
-	dst[7] = k.rate
-	dst[8] = in.instructionK
-	dst[9] = in.warpsM
-	dst[10] = in.warpsN
-	dst[11] = in.warpsK
-	dst[12] = k.stepsAhead
-	dst[13] = in.unbuffered
-	dst[14] = k.repeatM
-	dst[15] = k.repeatN
-	dst[16] = in.copies
-	dst[17] = in.storeBytes
-	dst[18] = k.reduceLaunches
-	dst[19] = in.familySlots
-	dst[20] = in.familyLatency
-	dst[21] = k.tensorStep
-	dst[22] = k.tileBytes
-	dst[23] = sharedStep
-	dst[24] = issueStep
-	dst[25] = lines
-	dst[26] = lineStep
-	dst[27] = copyStep
-	dst[28] = v.spillTraffic
-	dst[29] = v.spillStep
-	dst[30] = v.onChip
-	dst[31] = k.chainStep
-	dst[32] = s.groupTiles
-	dst[33] = gridM
-	dst[34] = gridN
-	dst[35] = ctas
-	dst[36] = t.steps
-	dst[37] = group
-	dst[38] = waves
-	dst[39] = t.ctasOfSm
-	dst[40] = active
-	dst[41] = t.fullWaves
-	dst[42] = t.tailCtas
-	dst[43] = k.timed
-	dst[44] = in.timedCtas
-	dst[45] = in.one2048
-	dst[46] = in.one6144
-	dst[47] = in.chip2048
-	dst[48] = in.chip6144
-	dst[49] = in.fullChip2048
-	dst[50] = in.fullChip6144
-	dst[51] = k.timedFixed
-	dst[52] = k.onePace
-	dst[53] = k.oneLongPace
-	dst[54] = oneLoop
-	dst[55] = k.chipPace
-	dst[56] = k.chipLongPace
-	dst[57] = chipLoop
-	dst[58] = k.fullChipPace
-	dst[59] = k.fullChipLongPace
-	dst[60] = fullChipLoop
-	dst[61] = sweeps
-	dst[62] = rowGroups
-	dst[63] = missA
-	dst[64] = missB
-	dst[65] = dramBytes
-	dst[66] = dramShare
-	dst[67] = l2Hit
-	dst[68] = repeated
-	dst[69] = d.dramLatency
-	dst[70] = fullActive
-	dst[71] = t.fullL2Step
-	dst[72] = fullDramStep
-	dst[73] = t.fullRepeatStep
-	dst[74] = fullSpillMiss
-	dst[75] = t.fullSpillL2Step
-	dst[76] = t.fullSpillDramStep
-	dst[77] = fullBusy
-	dst[78] = fullThroughput
-	dst[79] = fullAlone
-	dst[80] = fullStep
-	dst[81] = fullFill
-	dst[82] = fullLoop
-	dst[83] = fullEpilogue
-	dst[84] = tailActive
-	dst[85] = t.tailL2Step
-	dst[86] = tailDramStep
-	dst[87] = t.tailRepeatStep
-	dst[88] = tailSpillMiss
-	dst[89] = t.tailSpillL2Step
-	dst[90] = t.tailSpillDramStep
-	dst[91] = tailBusy
-	dst[92] = tailThroughput
-	dst[93] = tailAlone
-	dst[94] = tailStep
-	dst[95] = tailFill
-	dst[96] = tailLoop
-	dst[97] = tailEpilogue
-	dst[98] = d.launch
-	dst[99] = fill
-	dst[100] = loop
-	dst[101] = epilogue
-	dst[102] = t.allWaves
-	dst[103] = t.power
-	dst[104] = t.dramFloor
-	dst[105] = reduction
-	dst[106] = dramTotal
-	dst[107] = limits
-	dst[108] = t.total
+	dst[7] = in.serial
+	dst[8] = in.interleaved
+	dst[9] = in.wgmmaN
+	dst[10] = k.rate
+	dst[11] = in.instructionK
+	dst[12] = in.warpsM
+	dst[13] = in.warpsN
+	dst[14] = in.warpsK
+	dst[15] = k.stepsAhead
+	dst[16] = in.unbuffered
+	dst[17] = k.repeatM
+	dst[18] = k.repeatN
+	dst[19] = in.syncCopies
+	dst[20] = in.transposedCopies
+	dst[21] = in.storeBytes
+	dst[22] = k.reduceLaunches
+	dst[23] = in.familySlots
+	dst[24] = in.familyLatency
+	dst[25] = k.tensorStep
+	dst[26] = k.tileBytes
+	dst[27] = sharedStep
+	dst[28] = issueStep
+	dst[29] = lines
+	dst[30] = lineStep
+	dst[31] = copyStep
+	dst[32] = v.spillTraffic
+	dst[33] = v.spillStep
+	dst[34] = v.onChip
+	dst[35] = k.chainStep
+	dst[36] = s.groupTiles
+	dst[37] = gridM
+	dst[38] = gridN
+	dst[39] = ctas
+	dst[40] = t.steps
+	dst[41] = group
+	dst[42] = waves
+	dst[43] = t.ctasOfSm
+	dst[44] = active
+	dst[45] = t.fullWaves
+	dst[46] = t.tailCtas
+	dst[47] = k.timed
+	dst[48] = in.timedCtas
+	dst[49] = in.one2048
+	dst[50] = in.one6144
+	dst[51] = in.chip2048
+	dst[52] = in.chip6144
+	dst[53] = in.fullChip2048
+	dst[54] = in.fullChip6144
+	dst[55] = k.timedFixed
+	dst[56] = k.onePace
+	dst[57] = k.oneLongPace
+	dst[58] = oneLoop
+	dst[59] = k.chipPace
+	dst[60] = k.chipLongPace
+	dst[61] = chipLoop
+	dst[62] = k.fullChipPace
+	dst[63] = k.fullChipLongPace
+	dst[64] = fullChipLoop
+	dst[65] = sweeps
+	dst[66] = rowGroups
+	dst[67] = missA
+	dst[68] = missB
+	dst[69] = dramBytes
+	dst[70] = dramShare
+	dst[71] = l2Hit
+	dst[72] = repeated
+	dst[73] = d.dramLatency
+	dst[74] = fullActive
+	dst[75] = t.fullL2Step
+	dst[76] = fullDramStep
+	dst[77] = t.fullRepeatStep
+	dst[78] = fullSpillMiss
+	dst[79] = t.fullSpillL2Step
+	dst[80] = t.fullSpillDramStep
+	dst[81] = fullBusy
+	dst[82] = fullThroughput
+	dst[83] = fullAlone
+	dst[84] = fullStep
+	dst[85] = fullFill
+	dst[86] = fullLoop
+	dst[87] = fullEpilogue
+	dst[88] = tailActive
+	dst[89] = t.tailL2Step
+	dst[90] = tailDramStep
+	dst[91] = t.tailRepeatStep
+	dst[92] = tailSpillMiss
+	dst[93] = t.tailSpillL2Step
+	dst[94] = t.tailSpillDramStep
+	dst[95] = tailBusy
+	dst[96] = tailThroughput
+	dst[97] = tailAlone
+	dst[98] = tailStep
+	dst[99] = tailFill
+	dst[100] = tailLoop
+	dst[101] = tailEpilogue
+	dst[102] = d.launch
+	dst[103] = fill
+	dst[104] = loop
+	dst[105] = epilogue
+	dst[106] = t.allWaves
+	dst[107] = t.power
+	dst[108] = t.dramFloor
+	dst[109] = reduction
+	dst[110] = dramTotal
+	dst[111] = limits
+	dst[112] = t.total
 }
 
 // fourth returns the fourth power, with the bits of math.Pow(x, 4).

@@ -31,9 +31,8 @@ func (Family) Types() (types []gemm.Types) {
 	return types
 }
 
-// splits are the values of split_k in the candidate list. Those above 1 are for when the model's cost of a split is
-// fitted to measurements: 1, 2, 4, 8, 16, 32.
-var splits = []int{1}
+// splits are the values of split_k in the candidate list.
+var splits = []int{1, 2, 4, 8, 16, 32}
 
 // Groups implements kernel.Family.
 func (Family) Groups() bool { return false }
@@ -124,7 +123,7 @@ func (Family) Loop(d *gpu.Device, o kernel.Operands, c gemm.Config) kernel.Loop 
 	k, _, _ := check(d, o, c)
 	return kernel.Loop{
 		Multiplies: d.SM.Multiplies(o.DType),
-		WarpsM: max(k.WarpsM, 1), WarpsN: max(k.WarpsN, 1), WarpsK: max(k.WarpsK, 1),
+		WarpsM:     max(k.WarpsM, 1), WarpsN: max(k.WarpsN, 1), WarpsK: max(k.WarpsK, 1),
 		RepeatM: o.AMajor == gemm.MajorK, RepeatN: o.BMajor == gemm.MajorK,
 	}
 }

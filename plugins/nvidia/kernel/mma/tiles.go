@@ -11,7 +11,11 @@ import (
 
 // TileSpace is the candidate list of a model that distinguishes only tiles. SortLaunches chooses among the launches
 // of a tile.
-func (f Family) TileSpace() arch.Space { return f.Space() }
+func (f Family) TileSpace() arch.Space {
+	s := f.Space()
+	s.SplitK = []int{1}
+	return s
+}
 
 // CheckTile is Check.
 func (Family) CheckTile(d *gpu.Device, o kernel.Operands, c *gemm.Config) (arch.Reason, string) {
@@ -85,6 +89,7 @@ func stageRank(stages int) int {
 
 // enoughStages is the depth beyond which a pipeline hides nothing more. With it three blocks are on their way while
 // one is computed. By Little's law an SM needs as many bytes in flight as DRAM delivers to it in the time of one
-// access, hbm_latency_penalty · dram_perf_ratio ÷ num_sms: 2 to 10 KiB on the devices of models that know tiles only.
-// Three blocks of 64×64×32 and above are at least twice that.
+// access, hbm_latency_penalty · dram_perf_ratio ÷ num_sms: 2 to 14 KiB on the devices of models that know tiles only.
+// Three blocks of 64×64×32 and above are at least 1.7 times that, and twice on all devices but the H20, whose 78 SMs
+// share 4 TB/s.
 const enoughStages = 4

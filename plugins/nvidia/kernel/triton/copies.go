@@ -34,6 +34,8 @@ func copiesOf(sm *gpu.SM, o *kernel.Operands, c *gemm.Config, wgmma bool) (k ker
 	threads := 32 * c.NumWarps
 	k.CountA, k.BytesA, k.AsyncA = copies(sm, o.DType, a/threads, o.WidthA, o.AMajor == gemm.MajorK, wgmma)
 	k.CountB, k.BytesB, k.AsyncB = copies(sm, o.DType, b/threads, o.WidthB, o.BMajor == gemm.MajorK, wgmma)
+	transposed := wgmma && o.DType.Bytes() > matrixBytes
+	k.TransposedA, k.TransposedB = transposed && o.AMajor != gemm.MajorK, transposed && o.BMajor != gemm.MajorK
 	return k
 }
 

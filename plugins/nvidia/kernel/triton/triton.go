@@ -125,7 +125,43 @@ func (Family) Loop(d *gpu.Device, o kernel.Operands, c gemm.Config) kernel.Loop 
 	loop.WarpsM, loop.WarpsN = warpGrid(&c, loop.WGMMA)
 	k := copiesOf(d.SM, &o, &c, loop.WGMMA)
 	loop.Unbuffered = !k.AsyncA || !k.AsyncB
+	if loop.WGMMA {
+		loop.Columns = min(c.BlockN/loop.WarpsN, columnsOf(o.DType))
+		loop.Serial = serial(o, &c)
+		loop.Interleaved = !loop.Serial && o.DType.Bytes() == matrixBytes &&
+			o.AMajor == gemm.MajorK && o.BMajor == gemm.MajorK
+	}
 	return loop
+}
+
+// columnsOf are the most columns of a wgmma. Triton does not use the widest one of 8-bit integers.
+func columnsOf(t gemm.DType) int {
+	if t == gemm.INT8 {
+		return 128
+	}
+	return 256
+}
+
+// The kernels whose wgmma instructions ptxas 12.8 serialises have at least serialAccumulators registers of
+// accumulators per thread, or serialWarps and a tile as wide as serialRow bytes... of a B that is contiguous along K
+// (testdata/loops.csv).
+const (
+	serialAccumulators = 256
+	serialWarps        = 8
+	serialColumns      = 256
+	serialColumnsTF32  = 128
+)
+
+// serial reports whether ptxas makes each wgmma of a kernel wait for the one before.
+func serial(o kernel.Operands, c *gemm.Config) bool {
+	if o.DType == gemm.INT8 || c.BlockM*c.BlockN >= 32*c.NumWarps*serialAccumulators {
+		return true
+	}
+	columns := serialColumns
+	if o.DType == gemm.TF32 {
+		columns = serialColumnsTF32
+	}
+	return o.BMajor == gemm.MajorK && c.NumWarps == serialWarps && c.BlockN == columns
 }
 
 // Overhead implements kernel.Family.

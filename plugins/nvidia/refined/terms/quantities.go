@@ -206,8 +206,16 @@ var fittedMMA = []kernel.Quantity{
 
 var fittedSweeps = []kernel.Quantity{
 	{
-		Name: "copy_rate", Value: 0.25, Unit: one, Low: 0.05, High: 1, Without: unlimited,
-		Doc: "copy instructions of warps that an SM issues per cycle",
+		Name: "interleaved_share", Value: 0.45, Unit: one, Low: 0.05, High: 1, Without: 0,
+		Doc: "share of the time of copies that the matrix instructions wait for, if addresses are computed between them",
+	},
+	{
+		Name: "copy_rate", Value: 0.125, Unit: one, Low: 0.02, High: 1, Without: unlimited,
+		Doc: "loads through registers, each with its store to shared memory, that an SM does per cycle",
+	},
+	{
+		Name: "transposed_rate", Value: 0.045, Unit: one, Low: 0.02, High: 1, Without: unlimited,
+		Doc: "copies that transpose, element by element, that an SM does per cycle: the writes of a warp conflict",
 	},
 	{
 		Name: "store_rate", Value: 0.1, Unit: one, Low: 0.01, High: 1, Without: unlimited,

@@ -141,6 +141,15 @@ var kernelTerms = []Term{
 		Doc: "1 for FMA instructions instead of matrix instructions",
 	},
 	{
+		Name: "serial", Unit: one, Input: OfKernel, From: fromFamily,
+		Doc: "1 if each matrix instruction waits for the one before, and the copies for the last",
+	},
+	{
+		Name: "interleaved", Unit: one, Input: OfKernel, From: fromFamily,
+		Doc: "1 if addresses are computed between the copies",
+	},
+	{Name: "wgmma_n", Unit: one, Input: OfKernel, From: fromFamily, Doc: "columns of a wgmma"},
+	{
 		Name: "rate", Unit: one, Input: OfKernel, From: "from the peak rates of the device",
 		Doc: "rate of the type that is multiplied ÷ rate of fp16",
 	},
@@ -168,8 +177,12 @@ var kernelTerms = []Term{
 		Doc: "1 if columns of a tile beyond the matrix load its last column of B again",
 	},
 	{
-		Name: "copies", Unit: one, Input: OfKernel, From: fromFamily,
-		Doc: "copy instructions of all warps in a K step, of up to 16 bytes per thread",
+		Name: "sync_copies", Unit: one, Input: OfKernel, From: fromFamily,
+		Doc: "loads of all warps in a K step that pass through registers",
+	},
+	{
+		Name: "transposed_copies", Unit: one, Input: OfKernel, From: fromFamily,
+		Doc: "copies of all warps in a K step that transpose an operand element by element",
 	},
 	{
 		Name: "store_bytes", Unit: bytes, Input: OfKernel, From: fromFamily, Doc: "of the output that a thread stores at a time",
@@ -194,7 +207,7 @@ var stepTerms = []Term{
 		Name: "tensor_step", Unit: cycles, Kind: arch.KindStep, Common: arch.CommonComputeStep, Doc: "tensor cores",
 		Formula: `when(wgmma > 0,
 			` + instructions + `
-				* max(2 * wgmma_m * (block_n / warps_n) * instruction_k / (tensor_rate * rate), wgmma_cycles),
+				* max(2 * wgmma_m * wgmma_n * instruction_k / (tensor_rate * rate), wgmma_cycles),
 			num_warps * ` + warpM + ` * ` + warpN + ` * (block_k / warps_k)
 				* 2 / (tensor_rate * rate * when(fma > 0, 1, mma_sync_share)))`,
 	},
@@ -205,7 +218,7 @@ var stepTerms = []Term{
 	{
 		Name: "shared_step", Unit: cycles, Doc: "shared memory: copies in, operands out",
 		Formula: `(when(wgmma > 0,
-			` + instructions + ` * (wgmma_m + block_n / warps_n) * instruction_k * element_bytes,
+			` + instructions + ` * (wgmma_m + wgmma_n) * instruction_k * element_bytes,
 			num_warps * (` + warpM + ` + ` + warpN + `) * (block_k / warps_k) * element_bytes)
 			+ tile_bytes) / shared_bandwidth`,
 	},
@@ -223,7 +236,8 @@ var stepTerms = []Term{
 				block_k * ceil(block_n * element_bytes / line_bytes))`,
 	},
 	{Name: "line_step", Unit: cycles, Doc: "copies: cache lines through the load path", Formula: "lines / line_rate"},
-	{Name: "copy_step", Unit: cycles, Doc: "copies: instructions", Formula: "copies / copy_rate"},
+	{Name: "copy_step", Unit: cycles, Doc: "copies of narrow accesses: instructions",
+		Formula: "sync_copies / copy_rate + transposed_copies / transposed_rate"},
 	{
 		Name: "spill_traffic", Unit: bytes, Doc: "local memory, written and read in a K step",
 		Formula: "2 * spill_bytes * threads",
@@ -239,16 +253,16 @@ var stepTerms = []Term{
 	},
 	{
 		Name: "chain_step", Unit: cycles, Doc: "dependent instructions of one CTA",
-		Formula: `when(wgmma + fma > 0, tensor_step,
+		Formula: `when(wgmma + fma > 0, tensor_step + (serial + interleaved * interleaved_share) * line_step,
 			max(block_k / instruction_k / warps_k * (mma_latency + ldmatrix_latency), tensor_step) + family_latency)
-			+ issue_step + when(unbuffered > 0, load_latency, 0)`,
+			+ issue_step + when(unbuffered > 0, load_latency + copy_step, 0)`,
 	},
 }
 
 const (
 	// instructions is how many wgmma a K step takes: warpgroups divide the rows first, and those that share rows divide
 	// the columns.
-	instructions = "block_m / wgmma_m * warps_n * (block_k / instruction_k)"
+	instructions = "block_m / wgmma_m * (block_n / wgmma_n) * (block_k / instruction_k)"
 	// warpM and warpN are the part of the tile that a warp computes with mma.sync.
 	warpM = "max(block_m / warps_m, mma_m)"
 	warpN = "max(block_n / warps_n, mma_n)"

@@ -1,0 +1,24 @@
+package gpu
+
+import "github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
+
+// SM120 is the SM of compute capability 12.0: GeForce RTX 50, RTX PRO Blackwell. It has neither wgmma nor tcgen05.
+//
+// Sources: CUDA C++ Programming Guide, table "Technical Specifications per Compute Capability" (residency) and Compute
+// Capability 12.0 (schedulers, shared memory of the system); NVIDIA/cccl, cuda/__device/arch_traits.h (the same
+// limits); Nsight Compute's occupancy calculator (256 registers per warp); PTX ISA, "cp.async", "stmatrix".
+var SM120 = &SM{
+	ID:              "sm120",
+	Target:          target.Target{CC: 120},
+	Threads:         1536,
+	CTAs:            24,
+	ThreadsPerCTA:   1024,
+	RegisterGranule: 8,
+	SharedReserved:  1024,
+	Schedulers:      4,
+	CopyMin:         4,
+	CopyMax:         16,
+	StMatrix:        true,
+	MMAShare:        1,
+	MMAShareSource:  native,
+}

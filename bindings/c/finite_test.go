@@ -17,8 +17,11 @@ func TestAnswersAreFinite(t *testing.T) {
 	for name, spoil := range map[string]func(*model){
 		"no clock": func(m *model) { m.description.Clock = 0 },
 		"an interval": func(m *model) {
-			m.uncertainty = &arch.Uncertainty{Level: 0.9, Sigma: 0.1, PlanSigma: 0.1,
+			p := gemm.New(256, 256, 256)
+			u := arch.Uncertainty{Kernel: m.kernel, Level: 0.9, Sigma: 0.1, PlanSigma: 0.1,
 				Ranges: []arch.ErrorRange{{Low: 0.9, High: math.Inf(1)}}}
+			u.Checked.Add(&p, 1)
+			m.description.Uncertainty = []arch.Uncertainty{u}
 		},
 	} {
 		a := clustered(t)

@@ -213,7 +213,7 @@ func sameAnswers(t *testing.T, folder, file, id, kernel, input string, problems 
 	}
 	var want []string
 	ranked := cli("rank", "--top", strconv.Itoa(top))
-	for i, pick := range cli("select") {
+	for i, pick := range cli("select", "--regret") {
 		want = append(want, pick.line())
 		for _, one := range ranked[i*top : (i+1)*top] {
 			want = append(want, one.line())

@@ -38,7 +38,6 @@ var providers = sync.OnceValues(func() ([]arch.Provider, error) {
 type model struct {
 	description *arch.Description
 	kernel      string
-	uncertainty *arch.Uncertainty // nil where there is none
 
 	mu     sync.Mutex
 	memo   *selector.Memo
@@ -184,7 +183,7 @@ func newModel(a arch.Architecture, r *request) (*model, error) {
 		}
 	}
 	return &model{
-		description: d, kernel: kernel, uncertainty: d.UncertaintyOf(kernel),
+		description: d, kernel: kernel,
 		memo: selector.NewMemo(selector.New(a, space)), ranker: selector.New(a, space),
 	}, nil
 }
@@ -267,8 +266,10 @@ func (m *model) describe() ([]byte, error) {
 		d.Arch, d.Device, d.DeviceName, d.Model, m.kernel, d.Kernels, d.Rung, d.Units,
 		float64(d.Clock), d.ClockRung, 0, nil, map[string]string{},
 	}
-	if m.uncertainty != nil {
-		text.Level = m.uncertainty.Level
+	for i := range d.Uncertainty {
+		if u := &d.Uncertainty[i]; u.Kernel == m.kernel && text.Level == 0 {
+			text.Level = u.Level
+		}
 	}
 	for _, p := range d.Params {
 		text.Params = append(text.Params, param{p.Name, p.Value, p.Unit, p.Tier.String(), p.Method, p.Source})

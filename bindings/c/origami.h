@@ -83,7 +83,8 @@ typedef struct {
 	int32_t xcds, chunk;    /* launch order over the dies of a GPU, 0 if it has one die */
 	int32_t bound;          /* ORIGAMI_BOUND_... */
 	double cycles, seconds; /* predicted */
-	double low, high;       /* interval of the time in seconds, 0 if the model has none; origami_describe: level */
+	double low, high;       /* interval of the time in seconds; origami_describe: level. 0 if the model has
+	                         * none, or was not checked on the likes of this. Wider for other sizes */
 	char axes[128];         /* values on the kernel family's named axes, "name=value,name=value"; often empty */
 } origami_pick;
 
@@ -92,7 +93,8 @@ typedef struct {
 	double expected;         /* expected regret: how much slower the pick is than the fastest other candidate, as a
 	                          * fraction of that candidate's time */
 	int32_t worth_measuring; /* how many leading candidates are worth timing before taking the fastest */
-	int32_t known;           /* 0 if the model has no uncertainty for the kernel family; the other fields are then 0 */
+	int32_t known;           /* 0 if the model was not checked on the likes of the problem; the other fields
+	                          * are then 0 */
 } origami_regret;
 
 /* An open model; 0 is none. A handle is never reused, so using a closed one is only an error. */

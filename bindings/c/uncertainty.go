@@ -11,28 +11,23 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 )
 
-// uncertaintyFor is arch.Description.UncertaintyFor.
-func (m *model) uncertaintyFor(p *gemm.Problem) *arch.Uncertainty {
-	if p.Output() != p.DType.Output() {
-		return nil
-	}
-	return m.uncertainty
+// scope is arch.Description.Scope.
+func (m *model) scope(p *gemm.Problem, e *selector.Entry) arch.Scope {
+	return m.description.Scope(m.kernel, p, e.Config.SplitK)
 }
 
 // interval returns the ends of the interval of an entry's time, or zeros without an interval.
 func (m *model) interval(p *gemm.Problem, e *selector.Entry) (low, high unit.Seconds) {
-	if u := m.uncertaintyFor(p); u != nil {
-		low, high, _ = u.Interval(e.Estimate.Bound, m.seconds(e))
-	}
+	low, high, _ = m.scope(p, e).Interval(e.Estimate.Bound, m.seconds(e))
 	return low, high
 }
 
 // expectedRegret returns the expected regret of a problem's pick, and how many leading candidates are worth
 // measuring. known is false if the model has no uncertainty.
 func (m *model) expectedRegret(p gemm.Problem) (regret float64, worth int, known bool, err error) {
-	u := m.uncertaintyFor(&p)
 	err = m.rank(p, measure.RegretCandidates, func(entries []selector.Entry) {
-		if u == nil {
+		u := m.scope(&p, &entries[0]).Uncertainty
+		if known = u != nil && u.Sigma > 0; !known {
 			return
 		}
 		times := make([]unit.Seconds, len(entries))
@@ -45,5 +40,5 @@ func (m *model) expectedRegret(p gemm.Problem) (regret float64, worth int, known
 	if err == nil && (math.IsNaN(regret) || math.IsInf(regret, 0)) {
 		err = m.nonsense(fmt.Sprintf("the expected regret is %v", regret))
 	}
-	return regret, worth, u != nil, err
+	return regret, worth, known, err
 }

@@ -55,11 +55,26 @@ type Description struct {
 	Order Order
 	// Options are the model's options with the values in force.
 	Options []OptionValue
-	// Uncertainty says, for a kernel family, how far predicted times are from measured ones. A family may lack it.
+	// Uncertainty says, for a kernel family and a kind of problem, how far predicted times are from measured ones. A
+	// family may lack it, or have several.
 	Uncertainty []Uncertainty
+	// Fitted are the data sets that numbers of the model were fitted to. Scores on their problems are in-sample.
+	Fitted []Fitted
 	// Monotone are the dimensions along which a larger problem, by whole blocks, is never predicted to take less time.
 	// Every model must keep that for K, declared or not, unless it declares DimNone.
 	Monotone []Dim
+}
+
+// Fitted is a data set that numbers of a model were fitted to.
+type Fitted struct {
+	DataSet  string
+	Problems []gemm.Problem
+}
+
+// InSample reports whether numbers of the model were fitted to measurements of a problem.
+func (d *Description) InSample(p gemm.Problem) bool {
+	p = p.Canonical()
+	return slices.ContainsFunc(d.Fitted, func(f Fitted) bool { return slices.Contains(f.Problems, p) })
 }
 
 // Dim is a dimension of a problem.

@@ -77,25 +77,6 @@ func TestGroupsAreDeclared(t *testing.T) {
 	if err := d.Supports("triton", &p); err != nil {
 		t.Errorf("with the family that has groups: %v", err)
 	}
-	d.Uncertainty = []arch.Uncertainty{{Kernel: "triton"}}
-	if d.UncertaintyFor("triton", &p) != nil {
-		t.Error("groups have the uncertainty of other problems")
-	}
-}
-
-// What was measured with one type of results says nothing about another.
-func TestUncertaintyIsOfDefaultResults(t *testing.T) {
-	d := arch.Description{Uncertainty: []arch.Uncertainty{{Kernel: "triton"}}}
-	p := gemm.New(64, 64, 64)
-	if d.UncertaintyFor("triton", &p) == nil || d.UncertaintyFor("mma", &p) != nil {
-		t.Error("the uncertainty is not that of its family")
-	}
-	if p.Out = gemm.FP16; d.UncertaintyFor("triton", &p) == nil {
-		t.Error("the default counts as another type")
-	}
-	if p.Out = gemm.FP32; d.UncertaintyFor("triton", &p) != nil {
-		t.Error("fp32 results have the uncertainty of fp16")
-	}
 }
 
 // Both formats of fp8 have one rate and one instruction.

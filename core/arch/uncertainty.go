@@ -1,13 +1,9 @@
 package arch
 
-import (
-	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/core/unit"
-)
+import "github.com/origami-gemm/origami/core/unit"
 
 // Uncertainty says how far a model's predicted times for one kernel family are from measured times. core/score finds it
-// from a data set, once per model and rung. It does not depend on the sizes of a problem, and holds for the default
-// type of results only.
+// from a data set, once per model and rung. It holds for problems like those of the data set: Description.Scope.
 type Uncertainty struct {
 	Kernel string
 	// Level is the share of measured times that the ranges contain, on sizes that they were not found on.
@@ -15,13 +11,19 @@ type Uncertainty struct {
 	// Ranges are tried in order, and the first that matches applies. The last one matches everything.
 	Ranges []ErrorRange
 	// Sigma is the standard deviation of log(measured ÷ predicted) among the leading candidates of one problem. It leaves
-	// out the error that all of them share, which does not change the choice.
+	// out the error that all of them share, which does not change the choice. 0 means that it is unknown.
 	Sigma float64
 	// PlanSigma replaces Sigma when deciding how many candidates to measure. It is larger: the leading candidates are
 	// alike and so are their errors, so measuring one more gains less than if the errors were independent.
 	PlanSigma float64
-	// Source names the data set that the numbers were found on.
+	// Source says how the numbers were found.
 	Source string
+	// Checked is what they were found on.
+	Checked Checked
+	// Widening is the factor, at least 1, by which the widest range grows at both ends for sizes outside of Checked. With
+	// it, the share Level of the times of every class of shape lies in the range that the other classes give. 0 means that
+	// it is unknown, and such sizes have no interval.
+	Widening float64
 }
 
 // ErrorRange is the range of measured ÷ predicted time for one kind of prediction.
@@ -34,32 +36,41 @@ type ErrorRange struct {
 	Low, High float64
 }
 
+// Of returns the interval of a predicted time.
+func (r ErrorRange) Of(predicted unit.Seconds) (low, high unit.Seconds) {
+	return predicted * unit.Seconds(r.Low), predicted * unit.Seconds(r.High)
+}
+
 // Interval returns the interval of a predicted time, and false if no range matches.
 func (u *Uncertainty) Interval(b Bound, predicted unit.Seconds) (low, high unit.Seconds, ok bool) {
 	for i := range u.Ranges {
 		r := &u.Ranges[i]
 		if (r.Bound == BoundUnknown || r.Bound == b) && (r.Below == 0 || predicted < r.Below) {
-			return predicted * unit.Seconds(r.Low), predicted * unit.Seconds(r.High), true
+			low, high = r.Of(predicted)
+			return low, high, true
 		}
 	}
 	return 0, 0, false
 }
 
-// UncertaintyOf returns the uncertainty of the model's times for a kernel family, nil if it is unknown.
-func (d *Description) UncertaintyOf(kernel string) *Uncertainty {
-	for i := range d.Uncertainty {
-		if d.Uncertainty[i].Kernel == kernel {
-			return &d.Uncertainty[i]
-		}
+// WideInterval returns the interval of a predicted time for sizes outside of those that were checked: that of the
+// widest range, times Widening. It returns false if that is unknown.
+func (u *Uncertainty) WideInterval(predicted unit.Seconds) (low, high unit.Seconds, ok bool) {
+	if len(u.Ranges) == 0 || u.Widening < 1 {
+		return 0, 0, false
 	}
-	return nil
+	low, high = u.WidestRange().Of(predicted)
+	return low / unit.Seconds(u.Widening), high * unit.Seconds(u.Widening), true
 }
 
-// UncertaintyFor is UncertaintyOf for a problem. It is nil for what the data sets behind it do not have: groups, and
-// other types of results than the default.
-func (d *Description) UncertaintyFor(kernel string, p *gemm.Problem) *Uncertainty {
-	if p.Output() != p.DType.Output() || p.Groups != (gemm.Groups{}) {
-		return nil
+// WidestRange returns the range from the lowest to the highest end of all ranges.
+func (u *Uncertainty) WidestRange() ErrorRange {
+	var widest ErrorRange
+	for i, r := range u.Ranges {
+		if i == 0 {
+			widest.Low, widest.High = r.Low, r.High
+		}
+		widest.Low, widest.High = min(widest.Low, r.Low), max(widest.High, r.High)
 	}
-	return d.UncertaintyOf(kernel)
+	return widest
 }

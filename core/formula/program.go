@@ -323,13 +323,19 @@ func (p *Program) compile(e *Expr) (int32, error) {
 
 // Eval computes one formula over named values. To compute many, compile them into a Program.
 func Eval(f string, values map[string]float64) (float64, error) {
-	p := &Program{slots: map[string]int32{}, constants: map[uint64]int32{}, results: map[step]int32{}}
-	for name, v := range values {
-		p.slots[name] = p.constant(v)
-	}
+	p := over(values)
 	slot, err := p.Compile(f)
 	if err != nil {
 		return 0, err
 	}
 	return p.frame[slot], nil // of constants alone, so it has been computed
+}
+
+// over returns a program that knows named values.
+func over(values map[string]float64) *Program {
+	p := &Program{slots: map[string]int32{}, constants: map[uint64]int32{}, results: map[step]int32{}}
+	for name, v := range values {
+		p.slots[name] = p.constant(v)
+	}
+	return p
 }

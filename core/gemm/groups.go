@@ -143,6 +143,14 @@ func (p Problem) Products() (count int, rows float64) {
 	return count, float64(p.M) / float64(count)
 }
 
+// TilesM returns the rows of tiles of all matrices C of a batch, or of all groups.
+func (p Problem) TilesM(blockM int) int {
+	if p.Groups == (Groups{}) {
+		return p.Batch * ((p.M + blockM - 1) / blockM)
+	}
+	return p.Groups.Tiles(blockM)
+}
+
 // validGroups checks groups.
 func (p *Problem) validGroups() error {
 	if rows := p.Groups.Rows(); rows != p.M {

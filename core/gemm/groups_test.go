@@ -32,8 +32,10 @@ func TestGroupsOfAProblem(t *testing.T) {
 	if count, rows := p.Products(); count != 3 || rows != 665.0/3 {
 		t.Errorf("%d products of %v rows", count, rows)
 	}
-	if got := p.Groups.Tiles(64); got != 2+1+0+8 {
-		t.Errorf("%d rows of tiles", got)
+	batch := gemm.New(65, 8, 8)
+	batch.Batch = 3
+	if got, of := p.TilesM(64), batch.TilesM(64); got != 2+1+0+8 || of != 3*2 {
+		t.Errorf("%d rows of tiles, and %d of a batch", got, of)
 	}
 	if a, b := p.Matrices(gemm.A), p.Matrices(gemm.B); a != 1 || b != 4 {
 		t.Errorf("%d A and %d B", a, b)

@@ -163,6 +163,20 @@ func (p Problem) VectorBytes(o Operand) int {
 	return int(offsets & -offsets)
 }
 
+// Divisor returns the largest power of two, up to MaxVector, that divides the addresses of all matrices in bytes, and
+// their leading dimensions and the lengths of their contiguous rows in elements. Kernels have their fastest loads and
+// stores if it is MaxVector, whatever the types are.
+func (p *Problem) Divisor() int {
+	all := MaxVector | p.N | p.LDA | p.LDB | p.LDC | int(p.AlignA|p.AlignB|p.AlignC) // the defaults are zeros
+	if p.TransA() {
+		all |= p.M
+	}
+	if !p.TransA() || p.TransB() {
+		all |= p.K
+	}
+	return all & -all
+}
+
 // Canonical returns the problem with the defaults as zeros. Equal problems are then equal values, as keys of a map must
 // be. Whatever reads a problem returns it in this form. It makes no invalid problem valid.
 func (p Problem) Canonical() Problem {

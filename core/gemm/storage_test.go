@@ -196,3 +196,39 @@ func TestRecords(t *testing.T) {
 		}
 	}
 }
+
+// The divisor is that of every access to every matrix, and does not depend on what is said by default.
+func TestDivisor(t *testing.T) {
+	for _, tc := range []struct {
+		change func(*gemm.Problem)
+		want   int
+	}{
+		{func(*gemm.Problem) {}, 16},
+		{func(p *gemm.Problem) { p.M = 1001 }, 16},
+		{func(p *gemm.Problem) { p.M = 1001; p.SetTrans(true, false) }, 1},
+		{func(p *gemm.Problem) { p.N = 1004 }, 4},
+		{func(p *gemm.Problem) { p.K = 1000 }, 8},
+		{func(p *gemm.Problem) { p.K = 1000; p.SetTrans(true, false) }, 16},
+		{func(p *gemm.Problem) { p.K = 1000; p.SetTrans(true, true) }, 8},
+		{func(p *gemm.Problem) { p.K, p.LDA, p.LDB = 1000, 1024, 1024 }, 8},
+		{func(p *gemm.Problem) { p.LDB = 1026 }, 2},
+		{func(p *gemm.Problem) { p.AlignC = 2 }, 2},
+		{func(p *gemm.Problem) { p.LDA, p.AlignA = 1024, 16 }, 16},
+	} {
+		p := gemm.New(1024, 1024, 1024)
+		tc.change(&p)
+		if got := p.Divisor(); got != tc.want {
+			t.Errorf("%s: %d, want %d", p, got, tc.want)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		p := gemm.New(rapid.IntRange(1, 4096).Draw(t, "m"), rapid.IntRange(1, 4096).Draw(t, "n"),
+			rapid.IntRange(1, 4096).Draw(t, "k"))
+		p.SetTrans(rapid.Bool().Draw(t, "a"), rapid.Bool().Draw(t, "b"))
+		for o := gemm.A; o <= gemm.C; o++ {
+			if _, elements := p.Rows(o); elements%p.Divisor() != 0 {
+				t.Fatalf("%d does not divide the rows of %s of %s", p.Divisor(), o, p)
+			}
+		}
+	})
+}

@@ -32,12 +32,19 @@ const (
 )
 
 // Calibrate finds the uncertainty of a model's times for a kernel family from evaluations, and returns false if
-// there are fewer than MinSizes. The caller sets Source.
+// there are fewer than MinSizes. With fewer picks that have a measured time, the sigmas stay 0. The caller sets Source.
 func Calibrate(kernel string, evaluations []Evaluation) (arch.Uncertainty, bool) {
-	u := arch.Uncertainty{
-		Kernel: kernel, Level: Level, Ranges: ErrorRanges(evaluations), Sigma: Sigma(evaluations),
+	u := arch.Uncertainty{Kernel: kernel, Level: Level, Ranges: ErrorRanges(evaluations)}
+	picks := 0
+	for i := range evaluations {
+		if evaluations[i].Pick.Time > 0 {
+			picks++
+		}
 	}
-	u.PlanSigma = PlanSigma(evaluations, u.Sigma)
+	if picks >= MinSizes {
+		u.Sigma = Sigma(evaluations)
+		u.PlanSigma = PlanSigma(evaluations, u.Sigma)
+	}
 	return u, u.Ranges != nil
 }
 

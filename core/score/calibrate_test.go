@@ -64,7 +64,7 @@ func TestCoverageOnNewSizes(t *testing.T) {
 			rows := w.sizes(random, 40)
 			u := arch.Uncertainty{Ranges: ErrorRanges(rows)}
 			for _, row := range w.sizes(random, 60) {
-				h, n := row.PointsCovered(&u)
+				h, n := row.PointsCovered(Everywhere(&u))
 				held, of = held+h, of+n
 			}
 			if set%10 == 0 {
@@ -170,7 +170,7 @@ func TestPlanSigma(t *testing.T) {
 		if more := u.PlanSigma > 1.2*u.Sigma; more != tc.more {
 			t.Errorf("%s: sigma %v, to plan with %v", tc.name, u.Sigma, u.PlanSigma)
 		}
-		s := SummariseEvaluations(made(1000), &u)
+		s := SummariseEvaluations(made(1000), Everywhere(&u))
 		if left := 1/s.AutoEfficiency.Geomean - 1; left > 1.4*measure.AssumedNoise || s.CandidatesMeasured < 2 ||
 			s.CandidatesMeasured > 50 {
 			t.Errorf("%s: the regret after measuring %.1f candidates of other sizes is %v", tc.name,

@@ -35,7 +35,7 @@ func LeaveOneOut(evaluations []Evaluation) Coverage {
 			measured++
 			c.RegretLeft += 1/efficiency - 1
 		}
-		covered, of := e.PointsCovered(&u)
+		covered, of := e.PointsCovered(Everywhere(&u))
 		share := float64(covered) / float64(max(of, 1))
 		for _, p := range e.Points {
 			if low, high, ok := u.Interval(p.Bound, p.Predicted); ok {
@@ -44,7 +44,7 @@ func LeaveOneOut(evaluations []Evaluation) Coverage {
 		}
 		c.Points += share / float64(len(evaluations))
 		c.Worst = min(c.Worst, share)
-		if covered, ok := e.PickCovered(&u); ok {
+		if covered, ok := e.PickCovered(Everywhere(&u)); ok {
 			picks++
 			if covered {
 				c.Picks++

@@ -38,6 +38,21 @@ type Evaluation struct {
 	Error float64
 }
 
+// ScopeOf says which intervals hold for the kernels of a problem with a split of K. The nil ScopeOf has none.
+type ScopeOf func(p *gemm.Problem, split int) arch.Scope
+
+func (s ScopeOf) at(p *gemm.Problem, c *gemm.Config) arch.Scope {
+	if s == nil {
+		return arch.Scope{}
+	}
+	return s(p, c.SplitK)
+}
+
+// Everywhere applies an uncertainty to every problem.
+func Everywhere(u *arch.Uncertainty) ScopeOf {
+	return func(*gemm.Problem, int) arch.Scope { return arch.Scope{Uncertainty: u} }
+}
+
 // EfficiencyOfFirst returns the efficiency of the fastest of the model's first n candidates, 0 if none has a time.
 func (e *Evaluation) EfficiencyOfFirst(n int) float64 {
 	fastest := unit.Seconds(0)
@@ -49,24 +64,23 @@ func (e *Evaluation) EfficiencyOfFirst(n int) float64 {
 	return ratio(e.Best.Time, fastest)
 }
 
+// PickInterval returns the interval of the pick's predicted time, and false if there is none.
+func (e *Evaluation) PickInterval(scope ScopeOf) (low, high unit.Seconds, ok bool) {
+	return scope.at(&e.Problem, &e.Pick.Config).Interval(e.Bound, e.Predicted)
+}
+
 // PickCovered reports whether the interval of the pick's predicted time contains its measured time. ok is false if
 // there is no interval or no measured time.
-func (e *Evaluation) PickCovered(u *arch.Uncertainty) (covered, ok bool) {
-	if u == nil || e.Pick.Time == 0 {
-		return false, false
-	}
-	low, high, ok := u.Interval(e.Bound, e.Predicted)
-	return low <= e.Pick.Time && e.Pick.Time <= high, ok
+func (e *Evaluation) PickCovered(scope ScopeOf) (covered, ok bool) {
+	low, high, ok := e.PickInterval(scope)
+	return low <= e.Pick.Time && e.Pick.Time <= high, ok && e.Pick.Time > 0
 }
 
 // PointsCovered counts the points whose interval contains the measured time, and the points that have an interval.
-func (e *Evaluation) PointsCovered(u *arch.Uncertainty) (covered, of int) {
-	if u == nil {
-		return 0, 0
-	}
+func (e *Evaluation) PointsCovered(scope ScopeOf) (covered, of int) {
 	for i := range e.Points {
 		p := &e.Points[i]
-		low, high, ok := u.Interval(p.Bound, p.Predicted)
+		low, high, ok := scope.at(&e.Problem, &p.Config).Interval(p.Bound, p.Predicted)
 		if !ok {
 			continue
 		}

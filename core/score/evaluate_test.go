@@ -153,7 +153,7 @@ func TestUnmeasuredPick(t *testing.T) {
 		row.Top != [...]float64{0, 0.25, 0.25} {
 		t.Errorf("%+v", row)
 	}
-	if _, ok := row.PickCovered(&arch.Uncertainty{Ranges: []arch.ErrorRange{{Low: 0.1, High: 10}}}); ok {
+	if _, ok := row.PickCovered(Everywhere(&arch.Uncertainty{Ranges: []arch.ErrorRange{{Low: 0.1, High: 10}}})); ok {
 		t.Error("an interval held nothing")
 	}
 	if s := SummariseEvaluations([]Evaluation{row}, nil); s.Unmeasured != 1 || s.Efficiency.Geomean != 0 ||
@@ -167,8 +167,8 @@ func TestCoveredIntervals(t *testing.T) {
 	m := &model{cycles: func(c gemm.Config) float64 { return 20 },
 		candidates: []gemm.Config{config(32, 0, 1), config(48, 0, 1)}}
 	row := evaluate1(t, m, SubsetOf(d), p)
-	u := &arch.Uncertainty{Ranges: []arch.ErrorRange{{Bound: arch.BoundDRAM, Low: 1, High: 1},
-		{Bound: arch.BoundL2, Below: 1, Low: 0.49, High: 1.4}}}
+	u := Everywhere(&arch.Uncertainty{Ranges: []arch.ErrorRange{{Bound: arch.BoundDRAM, Low: 1, High: 1},
+		{Bound: arch.BoundL2, Below: 1, Low: 0.49, High: 1.4}}})
 	s := SummariseEvaluations([]Evaluation{row}, u)
 	// 20 and 10 of 40, 20, 10, 30 are within 10 to 28.
 	if covered, ok := row.PickCovered(u); !covered || !ok || s.Coverage != 0.5 || s.PickCoverage != 1 {

@@ -3,7 +3,6 @@ package score
 import (
 	"math"
 
-	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/measure"
 	"github.com/origami-gemm/origami/core/stats"
 )
@@ -30,9 +29,9 @@ type EvaluationSummary struct {
 	ExpectedRegret, Regret float64
 }
 
-// SummariseEvaluations sums up evaluations. u holds the intervals of their predictions and may be nil. Numbers that are
-// undefined are NaN: the taus if no problem has one, all of them without evaluations.
-func SummariseEvaluations(evaluations []Evaluation, u *arch.Uncertainty) EvaluationSummary {
+// SummariseEvaluations sums up evaluations. scope gives the intervals of their predictions. Numbers that are undefined
+// are NaN: the taus if no problem has one, all of them without evaluations.
+func SummariseEvaluations(evaluations []Evaluation, scope ScopeOf) EvaluationSummary {
 	s := EvaluationSummary{Problems: len(evaluations), TauMean: math.NaN(), TauWorst: math.NaN()}
 	var efficiency, taus, relative []float64
 	var top [len(TopCounts)][]float64
@@ -64,30 +63,31 @@ func SummariseEvaluations(evaluations []Evaluation, u *arch.Uncertainty) Evaluat
 		}
 	}
 	s.Error = stats.Median(relative)
-	s.addUncertainty(evaluations, u)
+	s.addUncertainty(evaluations, scope)
 	return s
 }
 
 // addUncertainty enters what the intervals and the sigma of the predictions come to.
-func (s *EvaluationSummary) addUncertainty(evaluations []Evaluation, u *arch.Uncertainty) {
+func (s *EvaluationSummary) addUncertainty(evaluations []Evaluation, scope ScopeOf) {
 	covered, of, picksCovered, picks, regrets := 0, 0, 0, 0, 0
 	var auto []float64
 	for i := range evaluations {
 		e := &evaluations[i]
-		c, n := e.PointsCovered(u)
+		c, n := e.PointsCovered(scope)
 		covered, of = covered+c, of+n
-		if c, ok := e.PickCovered(u); ok {
+		if c, ok := e.PickCovered(scope); ok {
 			picks++
 			if c {
 				picksCovered++
 			}
 		}
-		if u == nil {
+		u := scope.at(&e.Problem, &e.Pick.Config).Uncertainty
+		if u == nil || u.Sigma == 0 {
 			continue
 		}
 		worth := measure.WorthMeasuring(e.Leading, u.PlanSigma, measure.AssumedNoise)
 		auto = append(auto, e.EfficiencyOfFirst(worth))
-		s.CandidatesMeasured += float64(worth) / float64(len(evaluations))
+		s.CandidatesMeasured += float64(worth)
 		if regret, ok := e.Regret(); ok {
 			regrets++
 			s.Regret += regret
@@ -95,6 +95,7 @@ func (s *EvaluationSummary) addUncertainty(evaluations []Evaluation, u *arch.Unc
 		}
 	}
 	s.AutoEfficiency = stats.QuantilesOf(auto)
+	s.CandidatesMeasured /= float64(max(len(auto), 1))
 	if regrets > 0 {
 		s.ExpectedRegret, s.Regret = s.ExpectedRegret/float64(regrets), s.Regret/float64(regrets)
 	}
@@ -103,7 +104,7 @@ func (s *EvaluationSummary) addUncertainty(evaluations []Evaluation, u *arch.Unc
 }
 
 // SummariseByClass sums up the evaluations of each class that has any, in the order of Classes.
-func SummariseByClass(evaluations []Evaluation, u *arch.Uncertainty) (classes []Class, summaries []EvaluationSummary) {
+func SummariseByClass(evaluations []Evaluation, scope ScopeOf) (classes []Class, summaries []EvaluationSummary) {
 	for _, class := range Classes() {
 		var members []Evaluation
 		for i := range evaluations {
@@ -112,7 +113,7 @@ func SummariseByClass(evaluations []Evaluation, u *arch.Uncertainty) (classes []
 			}
 		}
 		if len(members) > 0 {
-			classes, summaries = append(classes, class), append(summaries, SummariseEvaluations(members, u))
+			classes, summaries = append(classes, class), append(summaries, SummariseEvaluations(members, scope))
 		}
 	}
 	return classes, summaries

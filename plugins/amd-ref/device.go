@@ -45,6 +45,7 @@ var specs = []hw.Spec{
 	},
 	{Name: "bw_c1", Unit: "1", AllowZero: true, Calibrates: true, Doc: "linear coefficient of that fraction"},
 	{Name: "bw_c2", Unit: "1", AllowZero: true, Calibrates: true, Doc: "constant coefficient of that fraction"},
+	{Name: "dram_bandwidth", Unit: "B/s", Doc: "bandwidth of HBM in the data sheet"},
 	{Name: "peak_fp16", Unit: "FLOP/s", AllowZero: true, Doc: "dense matrix peak, fp16"},
 	{Name: "peak_bf16", Unit: "FLOP/s", AllowZero: true, Doc: "dense matrix peak, bf16"},
 	{Name: "peak_fp32", Unit: "FLOP/s", AllowZero: true, Doc: "dense matrix peak, fp32"},

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"math"
 	"os"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -178,7 +179,7 @@ func acrossFolds(rows []score.Evaluation) float64 {
 		}
 		u := arch.Uncertainty{Ranges: score.ErrorRanges(known)}
 		for i := range others {
-			h, n := others[i].PointsCovered(&u)
+			h, n := others[i].PointsCovered(score.Everywhere(&u))
 			held, of = held+h, of+n
 		}
 	}
@@ -257,14 +258,17 @@ func TestShippedIntervals(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		shipped := a.Describe().UncertaintyOf(r.Kernel)
+		problem := r.Problems[0]
+		shipped := a.Describe().Scope(r.Kernel, &problem, 1).Uncertainty
 		if f.model == "reference" {
 			if shipped != nil {
 				t.Errorf("the reference says how far it is off: %+v", shipped)
 			}
 			continue
 		}
-		found, ok := score.Calibrate(r.Kernel, scored(t, r, arch.OpenRequest{Model: f.model, Rung: f.rung}))
+		rows := scored(t, r, arch.OpenRequest{Model: f.model, Rung: f.rung})
+		found, ok := score.Calibrate(r.Kernel, rows)
+		found.Checked, found.Widening = score.CheckedOn(r.Name, rows), score.Widening(rows)
 		if !ok || shipped == nil || len(shipped.Ranges) != len(found.Ranges) || shipped.Level != found.Level {
 			t.Errorf(
 				"%s on %s ships %+v, and the records show %+v; run `make intervals`",
@@ -287,6 +291,11 @@ func TestShippedIntervals(t *testing.T) {
 				)
 			}
 		}
+		if !reflect.DeepEqual(shipped.Checked, found.Checked) {
+			t.Errorf("%s on %s ships %+v, and the records show %+v; run `make intervals`", f.model, f.rung, shipped.Checked,
+				found.Checked)
+		}
+		near("widening", shipped.Widening, found.Widening)
 		near("spread", shipped.Sigma, found.Sigma)
 		near("spread to plan with", shipped.PlanSigma, found.PlanSigma)
 		for i, s := range shipped.Ranges {

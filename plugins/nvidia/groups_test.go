@@ -25,10 +25,10 @@ func TestFloorsOfGroups(t *testing.T) {
 		rung                  arch.Rung
 		geomean, worst, error float64
 	}{
-		{"h200-fit", arch.RungCompiled, 0.94, 0.85, 0.14},
-		{"h200-fit", arch.RungCharacterized, 0.92, 0.72, 0.12},
-		{"h200-test", arch.RungCompiled, 0.93, 0.81, 0.10},
-		{"h200-test", arch.RungCharacterized, 0.88, 0.73, 0.10},
+		{"h200-fit", arch.RungCompiled, 0.98, 0.92, 0.12},
+		{"h200-fit", arch.RungCharacterized, 0.96, 0.86, 0.12},
+		{"h200-test", arch.RungCompiled, 0.97, 0.91, 0.10},
+		{"h200-test", arch.RungCharacterized, 0.935, 0.82, 0.09},
 	} {
 		t.Run(f.folder+" "+string(f.rung), func(t *testing.T) {
 			a, err := provider.Open(t.Context(), arch.OpenRequest{Arch: "sm90", Device: "h200", Rung: f.rung})

@@ -58,10 +58,15 @@ func refinedOver(families ...kernel.Family) model {
 		refined.Name,
 		kernel.Names(families),
 		func(d *gpu.Device, s catalog.Selection) (arch.Architecture, error) {
-			return refined.New(d, families, refined.Known{
+			m, err := refined.New(d, families, refined.Known{
 				Rung: s.Rung, Given: refined.KernelFiles{Compiled: s.Compiled, Timings: s.Characterization},
 				Shipped: func(family string) refined.KernelFiles { return shippedKernels(d, family) },
 			})
+			if err != nil {
+				return nil, err
+			}
+			m.Describe().Fitted = fittedTo(m.Quantities())
+			return m, nil
 		},
 	}
 }
@@ -110,6 +115,9 @@ func open(s catalog.Selection) (arch.Architecture, error) {
 	// The description is not shared yet.
 	d := opened.Describe()
 	d.Models, d.Uncertainty = a.modelNames(), uncertaintyOf(d)
+	for i := range d.Uncertainty {
+		d.Fitted = withDataSet(d.Fitted, d.Uncertainty[i].Checked.DataSet)
+	}
 	return opened, nil
 }
 

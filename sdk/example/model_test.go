@@ -38,7 +38,7 @@ func TestRoofline(t *testing.T) {
 		{
 			gemm.New(1, 1, 65),
 			gemm.Config{BlockM: 128, BlockN: 128, BlockK: 64, NumWarps: 1, NumStages: 1, SplitK: 1},
-			map[string]float64{"waves": 1, "compute": 2048, "memory": 128, "total": 2 * 2048},
+			map[string]float64{"waves": 1.0 / 16, "compute": 2048, "memory": 128, "total": 2 * 2048},
 		},
 	} {
 		terms := a.Describe().Terms

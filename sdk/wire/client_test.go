@@ -136,6 +136,13 @@ func TestForgedAnswersAreRefused(t *testing.T) {
 	open("error range from 2 to 1", func(m *pb.OpenResponse) {
 		m.Description.Uncertainty[0].Ranges[0].Low, m.Description.Uncertainty[0].Ranges[0].High = 2, 1
 	})
+	open("a widening of 0.5", func(m *pb.OpenResponse) { m.Description.Uncertainty[0].Widening = 0.5 })
+	open("a range of k", func(m *pb.OpenResponse) { m.Description.Uncertainty[0].Checked.K.High = 1 })
+	open("unspecified element type", func(m *pb.OpenResponse) {
+		m.Description.Uncertainty[0].Checked.Layouts[0].Types.Results = 0
+	})
+	open("major", func(m *pb.OpenResponse) { m.Description.Uncertainty[0].Checked.Layouts[0].AMajor = 77 })
+	open("fitted", func(m *pb.OpenResponse) { m.Description.Fitted[0].DataSet = "" })
 	open("bound", func(m *pb.OpenResponse) { m.Description.Uncertainty[0].Ranges[0].Bound = 77 })
 	open("rung", func(m *pb.OpenResponse) { m.Description.Rung = 77 })
 	open("clock rung", func(m *pb.OpenResponse) { m.Description.ClockRung = -1 })

@@ -96,7 +96,8 @@ func TestDescriptionsSurvive(t *testing.T) {
 	same(t, p, problem, err)
 	// The core types have no more fields than these tests fill.
 	for _, v := range []any{*a.Describe(), m, r, s, gemm.Config{}, gemm.Problem{}, gemm.Types{},
-		arch.Estimate{}, arch.Uncertainty{}, arch.ErrorRange{}, arch.Mapping{}, arch.Rejection{}, arch.Family{},
+		arch.Estimate{}, arch.Uncertainty{}, arch.Checked{}, arch.Layout{}, arch.Range{}, arch.Fitted{}, arch.ErrorRange{},
+		arch.Mapping{}, arch.Rejection{}, arch.Family{},
 		arch.AxisValues{}, gemm.Axis{}, selector.Result{}, selector.Entry{}} {
 		if want, got := fieldsKnown[reflect.TypeOf(v).String()], reflect.TypeOf(v).NumField(); got != want {
 			t.Errorf("%T has %d fields, and the conversions were written for %d: carry the new ones, then adapt the number", v,
@@ -106,10 +107,11 @@ func TestDescriptionsSurvive(t *testing.T) {
 }
 
 var fieldsKnown = map[string]int{
-	"arch.Description": 28, "arch.Manifest": 4, "arch.OpenRequest": 9, "arch.Space": 8, "gemm.Config": 9,
+	"arch.Description": 29, "arch.Manifest": 4, "arch.OpenRequest": 9, "arch.Space": 8, "gemm.Config": 9,
 	"gemm.Problem":  15,
-	"arch.Estimate": 3, "arch.Uncertainty": 6, "arch.ErrorRange": 4, "arch.Mapping": 3, "arch.Rejection": 4,
+	"arch.Estimate": 3, "arch.Uncertainty": 8, "arch.ErrorRange": 4, "arch.Mapping": 3, "arch.Rejection": 4,
 	"arch.Family": 5, "arch.AxisValues": 2, "gemm.Axis": 6, "selector.Result": 4, "selector.Entry": 4, "gemm.Types": 2,
+	"arch.Checked": 10, "arch.Layout": 3, "arch.Range": 2, "arch.Fitted": 2,
 }
 
 // allSet checks that each field of a message, and of those inside it, has a value somewhere.

@@ -55,12 +55,14 @@ func toDescription(d *arch.Description) *pb.Description {
 		q.Options = append(q.Options, &pb.OptionValue{Key: o.Key, Value: o.Value})
 	}
 	for _, u := range d.Uncertainty {
-		own := &pb.Uncertainty{Kernel: u.Kernel, Level: u.Level, Spread: u.Sigma, PlanSpread: u.PlanSigma, Source: u.Source}
-		for _, r := range u.Ranges {
-			own.Ranges = append(own.Ranges, &pb.ErrorRange{Bound: pb.Bound(r.Bound), BelowSeconds: float64(r.Below), Low: r.Low,
-				High: r.High})
+		q.Uncertainty = append(q.Uncertainty, toUncertainty(&u))
+	}
+	for _, f := range d.Fitted {
+		own := &pb.Fitted{DataSet: f.DataSet}
+		for _, p := range f.Problems {
+			own.Problems = append(own.Problems, toProblem(p))
 		}
-		q.Uncertainty = append(q.Uncertainty, own)
+		q.Fitted = append(q.Fitted, own)
 	}
 	for _, dim := range d.Monotone {
 		q.Monotone = append(q.Monotone, pb.Dim(dim))
@@ -142,6 +144,9 @@ func fromDescription(q *pb.Description) (*arch.Description, error) {
 	for _, u := range q.Uncertainty {
 		d.Uncertainty = append(d.Uncertainty, c.uncertainty(u))
 	}
+	for _, f := range q.Fitted {
+		d.Fitted = append(d.Fitted, c.fitted(f))
+	}
 	for _, dim := range q.Monotone {
 		if dim < pb.Dim_DIM_M || dim > pb.Dim_DIM_NONE {
 			c.fail("unknown dimension %d", dim)
@@ -175,31 +180,6 @@ func (c *check) term(t *pb.Term) arch.Term {
 		Name: c.named("term", t.GetName()), Unit: t.GetUnit(), Formula: t.GetFormula(), Doc: t.GetDoc(),
 		Source: t.GetSource(), Kind: arch.TermKind(t.GetKind() - pb.TermKind_TERM_KIND_INTERMEDIATE), Common: t.GetCommon(),
 	}
-}
-
-// mostSpread is a standard deviation by a factor of 22,000.
-const mostSpread = 10
-
-func (c *check) uncertainty(u *pb.Uncertainty) arch.Uncertainty {
-	out := arch.Uncertainty{
-		Kernel: c.named("uncertainty", u.GetKernel()), Level: c.positive("level of uncertainty", u.GetLevel()),
-		Sigma:     c.atMost("spread", u.GetSpread(), mostSpread),
-		PlanSigma: c.atMost("spread", u.GetPlanSpread(), mostSpread), Source: u.GetSource(),
-	}
-	c.atMost("level of uncertainty", u.GetLevel(), 1)
-	for _, r := range u.GetRanges() {
-		if r.GetBound() < 0 || r.GetBound() > pb.Bound_BOUND_LATENCY {
-			c.fail("an error range has the unknown bound %d", r.GetBound())
-		}
-		if r.GetLow() > r.GetHigh() {
-			c.fail("an error range from %v to %v", r.GetLow(), r.GetHigh())
-		}
-		out.Ranges = append(out.Ranges, arch.ErrorRange{
-			Bound: arch.Bound(r.GetBound()), Below: unit.Seconds(c.amount("time of an error range", r.GetBelowSeconds())),
-			Low: c.positive("error range", r.GetLow()), High: c.positive("error range", r.GetHigh()),
-		})
-	}
-	return out
 }
 
 func toFamily(f arch.Family) *pb.Family {

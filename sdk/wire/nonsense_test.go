@@ -31,6 +31,8 @@ func TestExtremeNumbersAreRefused(t *testing.T) {
 		"spread":       func(m *pb.OpenResponse, v float64) { m.Description.Uncertainty[0].Spread = v },
 		"plan spread":  func(m *pb.OpenResponse, v float64) { m.Description.Uncertainty[0].PlanSpread = v },
 		"level":        func(m *pb.OpenResponse, v float64) { m.Description.Uncertainty[0].Level = v },
+		"widening":     func(m *pb.OpenResponse, v float64) { m.Description.Uncertainty[0].Widening = v },
+		"checked m":    func(m *pb.OpenResponse, v float64) { m.Description.Uncertainty[0].Checked.M.Low = v },
 		"range":        func(m *pb.OpenResponse, v float64) { m.Description.Uncertainty[0].Ranges[1].Low = v },
 		"Rank":         nil,
 		"Estimate":     nil,

@@ -52,7 +52,8 @@ class Pick:
     bound: str  # what limits it: one of BOUNDS
     cycles: float
     seconds: float
-    # The interval of the measured time, at the level Model.description["interval_level"].
+    # The interval of the measured time, at the level Model.description["interval_level"]. None if the model was not
+    # checked on such problems. Wider for other sizes.
     interval_seconds: tuple | None
     axes: str  # values on the kernel family's named axes, "name=value,name=value"; often empty
 

@@ -97,6 +97,7 @@ class SameAsCommandLine(unittest.TestCase):
                         [said(pick) for pick in model.rank(**p, top=5)],
                         [expected(a) for a in cli(*where, "rank", "--top", 5, *self.flags(p))],
                     )
+                    [want] = cli(*where, "select", "--regret", *self.flags(p))
                     regret = model.expected_regret(**p)
                     self.assertEqual(
                         regret and (regret.expected, regret.worth_measuring),

@@ -12,7 +12,8 @@ import (
 	"github.com/origami-gemm/origami/core/stats"
 )
 
-var update = flag.Bool("update", false, "write the table of docs/experiments/triton-on-h200/agreement.csv")
+var update = flag.Bool("update", false,
+	"write the table of docs/experiments/triton-on-h200/agreement.csv, and problems.jsonl")
 
 // The same kernels on two machines of one kind, timed by two programs: the table in docs says how far they agree.
 func TestTritonExecutorAgreesWithTheSweep(t *testing.T) {

@@ -21,6 +21,12 @@ var Compiled embed.FS
 //go:embed intervals.jsonl
 var Intervals []byte
 
+// Problems lists the problems of the data sets beside this file, those that are not embedded included: a line of JSON
+// per data set. `go test ./plugins/nvidia/data -run Problems -update` writes it anew.
+//
+//go:embed problems.jsonl
+var Problems []byte
+
 // Kernels is what is known of the kernels of a family on a device by themselves, for no problem in particular.
 type Kernels struct {
 	Family, Arch, Device string

@@ -101,9 +101,13 @@ type Loop struct {
 	Serial, Interleaved bool
 	// Unbuffered: an operand is loaded when it is needed, not ahead.
 	Unbuffered bool
-	// RepeatM and RepeatN: for each row or column outside the matrix, a tile reads the last row of A, or the last
-	// column of B, again. All SMs then read the same cache line.
+	// LateCopies: a K step issues its copies behind its matrix instructions, into the buffer that these read.
+	LateCopies bool
+	// RepeatM and RepeatN: for each row or column outside the matrix, a tile reads a row of A, or a column of B, again.
+	// They are contiguous along K, so that all SMs read the same cache lines.
 	RepeatM, RepeatN bool
+	// Wraps: rows and columns outside the matrix start again at its first. Otherwise they repeat its last.
+	Wraps bool
 }
 
 // Copies are the loads of a thread from global memory in each K step.

@@ -13,8 +13,7 @@ func (t *timing) bound(k *kernelTerms, v *variantTerms) arch.Bound {
 	if t.power > t.allWaves {
 		compute = max(compute, t.power)
 	}
-	l2 := float64(full*(max(t.fullL2Step, t.fullRepeatStep)+t.fullSpillL2Step)) +
-		float64(tail*(max(t.tailL2Step, t.tailRepeatStep)+t.tailSpillL2Step))
+	l2 := float64((full + tail) * (max(t.l2Step, t.repeatStep) + t.spillL2Step))
 	dram := t.dramFloor + float64(full*t.fullSpillDramStep) + float64(tail*t.tailSpillDramStep)
 	switch most := max(compute, l2, dram); {
 	case most < busyEnough*t.total:

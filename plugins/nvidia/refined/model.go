@@ -72,7 +72,7 @@ func newModel(g *gpu.Device, families []*family, values map[string]float64) *Mod
 		o := f.Overhead()
 		f.slots, f.latency = value(o.Slots.Name), value(o.Latency.Name)
 	}
-	l2 := min(value("l2_perf_ratio")*value("l2_coalescing"), value("l2_port_bandwidth")*value("num_sms"))
+	l2 := min(value("l2_perf_ratio")*value("l2_coalescing"), value("line_rate")*value("line_bytes")*value("num_sms"))
 	m.levels = []arch.Level{
 		{
 			Name: "L2", Capacity: unit.Bytes(value("l2_bytes")), Partitions: 1, Bound: arch.BoundL2,

@@ -80,6 +80,7 @@ func (m *Model) setLoop(in *kernelInputs, loop kernel.Loop) {
 	in.rate = m.rates[loop.Multiplies]
 	in.instructionK = gpu.StepBytes / float64(loop.Multiplies.Bytes())
 	in.warpsM, in.warpsN, in.warpsK = float64(loop.WarpsM), float64(loop.WarpsN), float64(loop.WarpsK)
+	in.lateCopies, in.wraps = truth(loop.LateCopies), truth(loop.Wraps)
 	in.repeatM, in.repeatN = truth(loop.RepeatM), truth(loop.RepeatN)
 }
 

@@ -15,7 +15,6 @@ type device struct {
 	wgmmaM            float64 // wgmma_m
 	tensorRate        float64 // tensor_rate
 	mmaSyncShare      float64 // mma_sync_share
-	sharedBandwidth   float64 // shared_bandwidth
 	schedulers        float64 // schedulers
 	sharedReserved    float64 // shared_reserved
 	threadsPerSm      float64 // threads_per_sm
@@ -26,9 +25,11 @@ type device struct {
 	defaultGroup      float64 // default_group
 	wgmmaCycles       float64 // wgmma_cycles
 	lineRate          float64 // line_rate
-	l2PortBandwidth   float64 // l2_port_bandwidth
+	lineLatency       float64 // line_latency
+	sharedBandwidth   float64 // shared_bandwidth
+	fillOverlap       float64 // fill_overlap
 	loadLatency       float64 // load_latency
-	epilogueCycles    float64 // epilogue_cycles
+	prologueCycles    float64 // prologue_cycles
 	epilogueBandwidth float64 // epilogue_bandwidth
 	spillBandwidth    float64 // spill_bandwidth
 	hotLineBandwidth  float64 // hot_line_bandwidth
@@ -38,32 +39,37 @@ type device struct {
 	storeRate         float64 // store_rate
 	relaunchSeconds   float64 // relaunch_seconds
 	reduceBandwidth   float64 // reduce_bandwidth
-	firstTouchShare   float64 // first_touch_share
 	part1             float64 // shared_memory_bytes + shared_reserved
 	part2             float64 // 2 * wgmma_m
 	part3             float64 // mma_latency + ldmatrix_latency
 	part4             float64 // timed_launch_seconds * clock
 	part5             float64 // timed_least_seconds * clock
-	part6             float64 // touch_seconds * clock
-	part7             float64 // l2_bytes * l2_usable_share
+	part6             float64 // l2_bytes * l2_usable_share
 	dramLatency       float64 // dram_latency
-	part8             float64 // l2_perf_ratio * l2_coalescing
-	part9             float64 // dram_perf_ratio * dram_efficiency
+	part7             float64 // l2_perf_ratio * l2_coalescing
+	part8             float64 // dram_perf_ratio * dram_efficiency
+	part9             float64 // l2_perf_ratio * spill_share
 	part10            float64 // 2 * l2_bytes * l2_usable_share
-	part11            float64 // l2_perf_ratio * spill_l2_share
-	part12            float64 // prologue_cycles + dram_latency
+	part11            float64 // dram_perf_ratio * spill_share
+	part12            float64 // 4 * dram_queue
 	launch            float64 // launch
 	part13            float64 // energy_per_flop / (tdp * dynamic_share) * clock
 	part14            float64 // power_window * clock
+	hbmLatencyPenalty float64 // hbm_latency_penalty
+	dramQueueLoad     float64 // dram_queue_load
 }
 
 func (d *device) compute(value func(name string) float64) {
-	dramLatency := float64(value("hbm_latency_penalty") * value("dram_latency_load"))
+	hbmLatencyPenalty := value("hbm_latency_penalty")
+	dramLatency := float64(hbmLatencyPenalty * value("dram_latency_load"))
+	dramQueueLoad := value("dram_queue_load")
+	dramQueue := float64(hbmLatencyPenalty * dramQueueLoad)
 	clock := value("clock")
 	launch := float64(value("launch_seconds") * clock)
 	d.numSms = value("num_sms")
 	d.clock = clock
 	d.registerFile = value("register_file")
+	d.hbmLatencyPenalty = hbmLatencyPenalty
 	tdp := value("tdp")
 	d.tdp = tdp
 	d.mmaM = value("mma_m")
@@ -72,7 +78,6 @@ func (d *device) compute(value func(name string) float64) {
 	d.wgmmaM = wgmmaM
 	d.tensorRate = value("tensor_rate")
 	d.mmaSyncShare = value("mma_sync_share")
-	d.sharedBandwidth = value("shared_bandwidth")
 	d.schedulers = value("schedulers")
 	sharedReserved := value("shared_reserved")
 	d.sharedReserved = sharedReserved
@@ -84,9 +89,12 @@ func (d *device) compute(value func(name string) float64) {
 	d.defaultGroup = value("default_group")
 	d.wgmmaCycles = value("wgmma_cycles")
 	d.lineRate = value("line_rate")
-	d.l2PortBandwidth = value("l2_port_bandwidth")
+	d.dramQueueLoad = dramQueueLoad
+	d.lineLatency = value("line_latency")
+	d.sharedBandwidth = value("shared_bandwidth")
+	d.fillOverlap = value("fill_overlap")
 	d.loadLatency = value("load_latency")
-	d.epilogueCycles = value("epilogue_cycles")
+	d.prologueCycles = value("prologue_cycles")
 	d.epilogueBandwidth = value("epilogue_bandwidth")
 	d.spillBandwidth = value("spill_bandwidth")
 	d.hotLineBandwidth = value("hot_line_bandwidth")
@@ -96,23 +104,24 @@ func (d *device) compute(value func(name string) float64) {
 	d.storeRate = value("store_rate")
 	d.relaunchSeconds = value("relaunch_seconds")
 	d.reduceBandwidth = value("reduce_bandwidth")
-	d.firstTouchShare = value("first_touch_share")
 	d.part1 = value("shared_memory_bytes") + sharedReserved
 	d.part2 = float64(2 * wgmmaM)
 	d.part3 = value("mma_latency") + value("ldmatrix_latency")
 	d.part4 = float64(value("timed_launch_seconds") * clock)
 	d.part5 = float64(value("timed_least_seconds") * clock)
-	d.part6 = float64(value("touch_seconds") * clock)
 	l2Bytes := value("l2_bytes")
 	l2UsableShare := value("l2_usable_share")
-	d.part7 = float64(l2Bytes * l2UsableShare)
+	d.part6 = float64(l2Bytes * l2UsableShare)
 	d.dramLatency = dramLatency
 	l2PerfRatio := value("l2_perf_ratio")
-	d.part8 = float64(l2PerfRatio * value("l2_coalescing"))
-	d.part9 = float64(value("dram_perf_ratio") * value("dram_efficiency"))
+	d.part7 = float64(l2PerfRatio * value("l2_coalescing"))
+	dramPerfRatio := value("dram_perf_ratio")
+	d.part8 = float64(dramPerfRatio * value("dram_efficiency"))
+	spillShare := value("spill_share")
+	d.part9 = float64(l2PerfRatio * spillShare)
 	d.part10 = float64(2 * l2Bytes * l2UsableShare)
-	d.part11 = float64(l2PerfRatio * value("spill_l2_share"))
-	d.part12 = value("prologue_cycles") + dramLatency
+	d.part11 = float64(dramPerfRatio * spillShare)
+	d.part12 = float64(4 * dramQueue)
 	d.launch = launch
 	d.part13 = float64(value("energy_per_flop") / (tdp * value("dynamic_share")) * clock)
 	d.part14 = float64(value("power_window") * clock)
@@ -157,8 +166,10 @@ type kernelInputs struct {
 	warpsN           float64 // warps_n
 	warpsK           float64 // warps_k
 	unbuffered       float64 // unbuffered
+	lateCopies       float64 // late_copies
 	repeatM          float64 // repeat_m
 	repeatN          float64 // repeat_n
+	wraps            float64 // wraps
 	syncCopies       float64 // sync_copies
 	transposedCopies float64 // transposed_copies
 	storeBytes       float64 // store_bytes
@@ -180,6 +191,7 @@ type kernelTerms struct {
 	groupM           float64 // group_m, set by hand
 	elementBytes     float64 // element_bytes
 	outputBytes      float64 // output_bytes
+	transA           float64 // trans_a
 	blockM           float64 // block_m
 	blockN           float64 // block_n
 	blockK           float64 // block_k
@@ -190,29 +202,32 @@ type kernelTerms struct {
 	stepsAhead       float64 // steps_ahead
 	repeatM          float64 // repeat_m
 	repeatN          float64 // repeat_n
+	wraps            float64 // wraps
 	reduceLaunches   float64 // reduce_launches
 	tileBytes        float64 // tile_bytes
-	part2            float64 // pow(tensor_step, 4) + pow(shared_step, 4) + pow(issue_step, 4) + pow(line_step, 4) + pow(copy_step, 4)
+	part4            float64 // ceil(block_m * element_bytes / line_bytes)
+	part5            float64 // ceil(block_n * element_bytes / line_bytes)
+	tileLines        float64 // tile_lines
+	part2            float64 // pow(tensor_step, 4) + pow(shared_step, 4) + pow(issue_step, 4) + pow(copy_step, 4)
 	chainStep        float64 // chain_step
+	part3            float64 // 1 - trans_b
+	part6            float64 // when(0 < late_copies, instruction_step, 0)
 	timed            float64 // timed
 	timedFixed       float64 // timed_fixed
-	part3            float64 // 2048 / block_k
+	part7            float64 // 2048 / block_k
 	onePace          float64 // one_pace
 	oneLongPace      float64 // one_long_pace
-	part4            float64 // max(0, touch_seconds * clock / steps_ahead - one_long_pace)
 	chipPace         float64 // chip_pace
 	chipLongPace     float64 // chip_long_pace
-	part5            float64 // max(0, touch_seconds * clock / steps_ahead - chip_long_pace)
 	fullChipPace     float64 // full_chip_pace
 	fullChipLongPace float64 // full_chip_long_pace
-	part6            float64 // max(0, touch_seconds * clock / steps_ahead - full_chip_long_pace)
-	part7            float64 // repeat_m + repeat_n
-	part8            float64 // max(timed_ctas - 1, 1)
+	part8            float64 // repeat_m + repeat_n
 	part9            float64 // max(when(0 < reduce_launches, accumulator_bytes, output_bytes) / epilogue_bandwidth, output_bytes / store_bytes / 32 / store_rate)
 	part10           float64 // 1 + split_k
-	part11           float64 // tdp * (1 - fma)
-	part13           float64 // reduce_launches * relaunch_seconds * clock
-	part12           float64 // split_k * accumulator_bytes + output_bytes
+	part11           float64 // max(timed_ctas - 1, 1)
+	part12           float64 // tdp * (1 - fma)
+	part14           float64 // reduce_launches * relaunch_seconds * clock
+	part13           float64 // split_k * accumulator_bytes + output_bytes
 	tensorStep       float64 // tensor_step
 }
 
@@ -250,55 +265,63 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 		x14 := in.blockK / in.warpsK
 		x9 = float64(in.numWarps * (x12 + x13) * x14 * in.elementBytes)
 	}
-	sharedStep := (x9 + tileBytes) / d.sharedBandwidth
+	sharedStep := x9 / d.sharedBandwidth
 	issueStep := in.familySlots * in.numWarps / d.schedulers
 	var x15 float64
 	if in.transA > 0 {
-		x15 = float64(in.blockK * math.Ceil(in.blockM*in.elementBytes/d.lineBytes))
+		x16 := math.Ceil(in.blockM * in.elementBytes / d.lineBytes)
+		x15 = float64(in.blockK * x16)
 	} else {
-		x16 := math.Ceil(in.blockK * in.elementBytes / d.lineBytes)
-		x15 = float64(in.blockM * x16)
+		x17 := math.Ceil(in.blockK * in.elementBytes / d.lineBytes)
+		x15 = float64(in.blockM * x17)
 	}
-	var x17 float64
+	var x18 float64
 	if in.transB > 0 {
-		x18 := math.Ceil(in.blockK * in.elementBytes / d.lineBytes)
-		x17 = float64(in.blockN * x18)
+		x19 := math.Ceil(in.blockK * in.elementBytes / d.lineBytes)
+		x18 = float64(in.blockN * x19)
 	} else {
-		x17 = float64(in.blockK * math.Ceil(in.blockN*in.elementBytes/d.lineBytes))
+		x20 := math.Ceil(in.blockN * in.elementBytes / d.lineBytes)
+		x18 = float64(in.blockK * x20)
 	}
-	lines := x15 + x17
-	lineStep := lines / d.lineRate
+	tileLines := x15 + x18
 	copyStep := in.syncCopies/d.copyRate + in.transposedCopies/d.transposedRate
-	var x19 float64
+	var instructionStep float64
 	if in.wgmma+in.fma > 0 {
-		x19 = tensorStep + float64((in.serial+float64(in.interleaved*d.interleavedShare))*lineStep)
+		instructionStep = tensorStep
 	} else {
-		x20 := in.blockK / in.instructionK
-		x19 = max(x20/in.warpsK*d.part3, tensorStep) + in.familyLatency
+		x21 := in.blockK / in.instructionK
+		instructionStep = max(x21/in.warpsK*d.part3, tensorStep)
 	}
-	var x21 float64
+	var x22 float64
+	if in.wgmma+in.fma > 0 {
+		x22 = float64((in.serial + float64(in.interleaved*d.interleavedShare)) * (tileLines * d.lineLatency))
+	} else {
+		x22 = in.familyLatency
+	}
+	var x23 float64
 	if in.unbuffered > 0 {
-		x21 = d.loadLatency + copyStep
+		x23 = d.loadLatency + copyStep
 	}
-	chainStep := x19 + issueStep + x21
+	chainStep := instructionStep + x22 + issueStep + x23
 	var timedFixed, onePace, oneLongPace, chipPace, chipLongPace, fullChipPace, fullChipLongPace float64
 	if in.timed > 0 {
-		x22 := float64(in.one2048*d.clock) - d.part4
-		x23 := float64(in.one6144*d.clock) - d.part4 - x22
-		timedFixed = max(x22-float64(x23/4096*2048), d.part5)
-		x24 := 2048 / in.blockK
-		onePace = max(0, x22-timedFixed) / x24
-		x25 := 4096 / in.blockK
-		oneLongPace = max(0, x23) / x25
-		x26 := float64(in.chip2048*d.clock) - d.part4
-		chipPace = max(0, x26-timedFixed) / x24
-		chipLongPace = max(0, float64(in.chip6144*d.clock)-d.part4-x26) / x25
-		x27 := float64(in.fullChip2048*d.clock) - d.part4
-		fullChipPace = max(0, x27-timedFixed) / x24
-		fullChipLongPace = max(0, float64(in.fullChip6144*d.clock)-d.part4-x27) / x25
+		x24 := float64(in.one2048*d.clock) - d.part4
+		x25 := float64(in.one6144*d.clock) - d.part4 - x24
+		timedFixed = max(x24-float64(x25/4096*2048), d.part5)
+		x26 := 2048 / in.blockK
+		onePace = max(0, x24-timedFixed) / x26
+		x27 := 4096 / in.blockK
+		oneLongPace = max(0, x25) / x27
+		x28 := float64(in.chip2048*d.clock) - d.part4
+		chipPace = max(0, x28-timedFixed) / x26
+		chipLongPace = max(0, float64(in.chip6144*d.clock)-d.part4-x28) / x27
+		x29 := float64(in.fullChip2048*d.clock) - d.part4
+		fullChipPace = max(0, x29-timedFixed) / x26
+		fullChipLongPace = max(0, float64(in.fullChip6144*d.clock)-d.part4-x29) / x27
 	}
 	k.elementBytes = in.elementBytes
 	k.outputBytes = in.outputBytes
+	k.transA = in.transA
 	k.blockM = in.blockM
 	k.blockN = in.blockN
 	k.blockK = in.blockK
@@ -309,40 +332,48 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	k.stepsAhead = stepsAhead
 	k.repeatM = in.repeatM
 	k.repeatN = in.repeatN
+	k.wraps = in.wraps
 	k.reduceLaunches = in.reduceLaunches
 	k.tensorStep = tensorStep
 	k.tileBytes = tileBytes
-	k.part2 = fourth(tensorStep) + fourth(sharedStep) + fourth(issueStep) + fourth(lineStep) + fourth(copyStep)
+	x30 := math.Ceil(in.blockM * in.elementBytes / d.lineBytes)
+	k.part4 = x30
+	x31 := math.Ceil(in.blockN * in.elementBytes / d.lineBytes)
+	k.part5 = x31
+	k.tileLines = tileLines
+	k.part2 = fourth(tensorStep) + fourth(sharedStep) + fourth(issueStep) + fourth(copyStep)
 	k.chainStep = chainStep
+	k.part3 = 1 - in.transB
+	var x32 float64
+	if in.lateCopies > 0 {
+		x32 = instructionStep
+	}
+	k.part6 = x32
 	k.timed = in.timed
 	k.timedFixed = timedFixed
-	x28 := 2048 / in.blockK
-	k.part3 = x28
+	x33 := 2048 / in.blockK
+	k.part7 = x33
 	k.onePace = onePace
 	k.oneLongPace = oneLongPace
-	x29 := d.part6 / stepsAhead
-	k.part4 = max(0, x29-oneLongPace)
 	k.chipPace = chipPace
 	k.chipLongPace = chipLongPace
-	k.part5 = max(0, x29-chipLongPace)
 	k.fullChipPace = fullChipPace
 	k.fullChipLongPace = fullChipLongPace
-	k.part6 = max(0, x29-fullChipLongPace)
-	x30 := in.repeatM + in.repeatN
-	k.part7 = x30
-	k.part8 = max(in.timedCtas-1, 1)
-	var x31 float64
+	x34 := in.repeatM + in.repeatN
+	k.part8 = x34
+	var x35 float64
 	if in.reduceLaunches > 0 {
-		x31 = d.accumulatorBytes
+		x35 = d.accumulatorBytes
 	} else {
-		x31 = in.outputBytes
+		x35 = in.outputBytes
 	}
-	k.part9 = max(x31/d.epilogueBandwidth, in.outputBytes/in.storeBytes/32/d.storeRate)
+	k.part9 = max(x35/d.epilogueBandwidth, in.outputBytes/in.storeBytes/32/d.storeRate)
 	k.part10 = 1 + in.splitK
-	x32 := float64(d.tdp * (1 - in.fma))
-	k.part11 = x32
-	k.part13 = float64(in.reduceLaunches * d.relaunchSeconds * d.clock)
-	k.part12 = float64(in.splitK*d.accumulatorBytes) + in.outputBytes
+	k.part11 = max(in.timedCtas-1, 1)
+	x36 := float64(d.tdp * (1 - in.fma))
+	k.part12 = x36
+	k.part14 = float64(in.reduceLaunches * d.relaunchSeconds * d.clock)
+	k.part13 = float64(in.splitK*d.accumulatorBytes) + in.outputBytes
 }
 
 // variantInputs is set by hand.
@@ -359,9 +390,12 @@ type variantTerms struct {
 	spillStep    float64 // spill_step
 	onChip       float64 // on_chip
 	part1        float64 // num_sms * ctas_per_sm
+	hidden       float64 // hidden
 	part2        float64 // pow(ctas_per_sm, 4)
-	part3        float64 // min(1, (ctas_per_sm - 1) / max(timed_ctas - 1, 1))
-	part4        float64 // when(0 < timed, 0, epilogue_cycles + ctas_per_sm * block_m * block_n * max(when(0 < reduce_launches, accumulator_bytes, output_bytes) / epilogue_bandwidth, output_bytes / store_bytes / 32 / store_rate) + when(1 < split_k, when(0 < reduce_launches, 0, dram_latency + ctas_per_sm * block_m * block_n * accumulator_bytes * (1 + split_k) / epilogue_bandwidth), 0))
+	part3        float64 // chain_step + spill_step
+	part4        float64 // ctas_per_sm * block_m * block_n * max(when(0 < reduce_launches, accumulator_bytes, output_bytes) / epilogue_bandwidth, output_bytes / store_bytes / 32 / store_rate) + when(1 < split_k, when(0 < reduce_launches, 0, dram_latency + ctas_per_sm * block_m * block_n * accumulator_bytes * (1 + split_k) / epilogue_bandwidth), 0)
+	part5        float64 // min(1, (ctas_per_sm - 1) / max(timed_ctas - 1, 1))
+	part6        float64 // 1 - hidden
 }
 
 func (v *variantTerms) compute(in *inputs, d *device, k *kernelTerms) {
@@ -369,29 +403,27 @@ func (v *variantTerms) compute(in *inputs, d *device, k *kernelTerms) {
 	spillTraffic := float64(2 * in.spillBytes * k.threads)
 	spillStep := spillTraffic / d.spillBandwidth
 	onChip := k.part2 + fourth(spillStep)
+	hidden := float64(d.fillOverlap * (1 - 1/ctasPerSm))
 	v.ctasPerSm = ctasPerSm
 	v.spillTraffic = spillTraffic
 	v.spillStep = spillStep
 	v.onChip = onChip
 	v.part1 = float64(d.numSms * ctasPerSm)
+	v.hidden = hidden
 	v.part2 = fourth(ctasPerSm)
-	v.part3 = min(1, (ctasPerSm-1)/k.part8)
-	var x1 float64
-	if k.timed > 0 {
-		x1 = 0
-	} else {
-		x2 := float64(ctasPerSm * k.blockM * k.blockN)
-		var x3 float64
-		if k.splitK > 1 {
-			if k.reduceLaunches > 0 {
-				x3 = 0
-			} else {
-				x3 = d.dramLatency + x2*d.accumulatorBytes*k.part10/d.epilogueBandwidth
-			}
+	v.part3 = k.chainStep + spillStep
+	x1 := float64(ctasPerSm * k.blockM * k.blockN)
+	var x2 float64
+	if k.splitK > 1 {
+		if k.reduceLaunches > 0 {
+			x2 = 0
+		} else {
+			x2 = d.dramLatency + x1*d.accumulatorBytes*k.part10/d.epilogueBandwidth
 		}
-		x1 = d.epilogueCycles + float64(x2*k.part9) + x3
 	}
-	v.part4 = x1
+	v.part4 = float64(x1*k.part9) + x2
+	v.part5 = min(1, (ctasPerSm-1)/k.part11)
+	v.part6 = 1 - hidden
 }
 
 // timing holds what depends on the kernel and the problem.
@@ -400,13 +432,10 @@ type timing struct {
 	ctasOfSm          float64 // ctas_of_sm
 	fullWaves         float64 // full_waves
 	tailCtas          float64 // tail_ctas
-	fullL2Step        float64 // full_l2_step
-	fullRepeatStep    float64 // full_repeat_step
-	fullSpillL2Step   float64 // full_spill_l2_step
+	l2Step            float64 // l2_step
+	repeatStep        float64 // repeat_step
+	spillL2Step       float64 // spill_l2_step
 	fullSpillDramStep float64 // full_spill_dram_step
-	tailL2Step        float64 // tail_l2_step
-	tailRepeatStep    float64 // tail_repeat_step
-	tailSpillL2Step   float64 // tail_spill_l2_step
 	tailSpillDramStep float64 // tail_spill_dram_step
 	allWaves          float64 // all_waves
 	power             float64 // power
@@ -431,147 +460,173 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms) {
 	ctas := float64(x1 * gridN * k.splitK)
 	steps := math.Ceil(math.Ceil(s.k/k.blockK) / k.splitK)
 	var x2 float64
-	if k.groupM > 0 {
-		x2 = k.groupM
-	} else {
-		x2 = d.defaultGroup
+	if k.wraps*max(k.transA*(k.blockM-s.m), k.part3*(k.blockN-s.n)) > 0 {
+		x2 = float64(k.blockK * (float64(k.transA*max(0, k.blockM/s.m-k.part4)) + float64(k.part3*max(0, k.blockN/s.n-k.part5))))
 	}
-	group := min(x2, gridM)
+	lines := k.tileLines + x2
+	lineStep := lines / d.lineRate
+	copyLatency := float64(lines*d.lineLatency) + k.part6
+	var x3 float64
+	if k.groupM > 0 {
+		x3 = k.groupM
+	} else {
+		x3 = d.defaultGroup
+	}
+	group := min(x3, gridM)
 	ctasOfSm := math.Ceil(ctas / d.numSms)
+	active := ctas / ctasOfSm
 	fullWaves := math.Floor(ctasOfSm / v.ctasPerSm)
 	tailCtas := ctasOfSm - float64(fullWaves*v.ctasPerSm)
 	var oneLoop, chipLoop, fullChipLoop float64
 	if k.timed > 0 {
-		x3 := min(steps, k.part3)
-		x4 := steps - x3
-		x5 := float64(max(0, steps-k.stepsAhead) * d.firstTouchShare)
-		oneLoop = float64(x3*k.onePace) + float64(x4*k.oneLongPace) + float64(x5*k.part4)
-		chipLoop = max(oneLoop, float64(x3*k.chipPace)+float64(x4*k.chipLongPace)+float64(x5*k.part5))
-		fullChipLoop = max(chipLoop, float64(x3*k.fullChipPace)+float64(x4*k.fullChipLongPace)+float64(x5*k.part6))
+		x4 := min(steps, k.part7)
+		x5 := steps - x4
+		oneLoop = float64(x4*k.onePace) + float64(x5*k.oneLongPace)
+		chipLoop = max(oneLoop, float64(x4*k.chipPace)+float64(x5*k.chipLongPace))
+		fullChipLoop = max(chipLoop, float64(x4*k.fullChipPace)+float64(x5*k.fullChipLongPace))
 	}
 	x6 := gridN * group / min(ctas, v.part1)
 	sweeps := max(1, x6)
 	rowGroups := max(1, math.Ceil(gridM/group)*min(1, x6))
-	missA := 1 - min(1, d.part7/(group*k.blockM*s.k*k.elementBytes))
-	missB := 1 - min(1, d.part7/((float64(gridM*k.blockM)+float64(gridN*k.blockN))*s.k*k.elementBytes))
+	missA := 1 - min(1, d.part6/(group*k.blockM*s.k*k.elementBytes))
+	missB := 1 - min(1, d.part6/((float64(gridM*k.blockM)+float64(gridN*k.blockN))*s.k*k.elementBytes))
 	dramBytes := float64(s.part1 * k.elementBytes * (float64(s.m*(1+float64((sweeps-1)*missA))) + float64(s.n*(1+float64((rowGroups-1)*missB)))))
 	dramShare := min(1, dramBytes/(ctas*steps*k.tileBytes))
 	var repeated float64
-	if k.part7 > 0 {
-		repeated = float64(k.repeatM*(k.blockM-s.m/gridM)) + float64(k.repeatN*(k.blockN-s.n/gridN))
+	if k.part8 > 0 {
+		var x7 float64
+		if k.wraps > 0 {
+			x7 = s.m
+		} else {
+			x7 = 1
+		}
+		var x8 float64
+		if k.wraps > 0 {
+			x8 = s.n
+		} else {
+			x8 = 1
+		}
+		repeated = k.repeatM*(k.blockM-s.m/gridM)/x7 + k.repeatN*(k.blockN-s.n/gridN)/x8
 	}
-	var fullActive, fullL2Step, fullDramStep, fullRepeatStep, fullSpillMiss, fullSpillL2Step, fullSpillDramStep, fullBusy, fullAlone, fullStep, fullFill, fullLoop, fullEpilogue float64
+	idleLatency := d.dramLatency + copyLatency
+	x9 := float64(active * k.tileBytes)
+	l2Step := x9 / d.part7
+	dramStep := x9 * dramShare / d.part8
+	repeatStep := active * repeated * k.blockK * k.elementBytes / d.hotLineBandwidth
+	x10 := float64(active * v.spillTraffic)
+	spillL2Step := x10 / d.part9
+	busy := v.onChip + fourth(lineStep) + fourth(l2Step) + fourth(dramStep) + fourth(repeatStep) + fourth(spillL2Step)
+	var fullSpillMiss, fullSpillDramStep, fullBusy, fullThroughput, fullLatency, fullAlone, fullStep, fullFirstStep, fullFill, fullLoop, fullEpilogue float64
 	if fullWaves > 0 {
-		fullActive = min(d.numSms, ctas)
-		fullL2Step = k.tileBytes / min(d.l2PortBandwidth, d.part8/fullActive)
-		fullDramStep = fullActive * k.tileBytes * dramShare / d.part9
-		fullRepeatStep = fullActive * repeated * k.blockK * k.elementBytes / d.hotLineBandwidth
 		if v.spillTraffic > 0 {
-			fullSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(fullActive*v.ctasPerSm*v.spillTraffic/d.part10, 2))
+			fullSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(active*v.ctasPerSm*v.spillTraffic/d.part10, 2))
 		}
-		x7 := float64(fullActive * v.spillTraffic)
-		fullSpillL2Step = x7 / d.part11
-		fullSpillDramStep = x7 * fullSpillMiss / d.part9
-		fullBusy = float64(v.part2 * (v.onChip + fourth(fullL2Step) + fourth(fullDramStep) + fourth(fullRepeatStep) + fourth(fullSpillL2Step) + fourth(fullSpillDramStep)))
-		fullAlone = max(k.chainStep, (d.dramLatency+fullL2Step)/k.stepsAhead) + v.spillStep
-		fullStep = math.Sqrt(math.Sqrt(fullBusy + fourth(fullAlone)))
-		if k.timed > 0 {
-			fullFill = k.timedFixed
-		} else {
-			fullFill = d.part12 + float64(v.ctasPerSm*fullL2Step)
-		}
-		if k.timed > 0 {
-			if v.ctasPerSm > 1 {
-				x8 := fullChipLoop - chipLoop
-				fullLoop = chipLoop + float64(x8*v.part3)
-			} else {
-				x9 := chipLoop - oneLoop
-				fullLoop = oneLoop + float64(x9*(fullActive/d.numSms))
-			}
-		} else {
-			fullLoop = float64(steps * fullStep)
-		}
+		fullSpillDramStep = x10 * fullSpillMiss / d.part11
+		fullBusy = float64(v.part2 * (busy + fourth(fullSpillDramStep)))
+		fullThroughput = math.Sqrt(math.Sqrt(fullBusy))
+		x11 := float64(idleLatency * idleLatency)
+		fullLatency = (idleLatency + math.Sqrt(x11+float64(d.part12*(v.ctasPerSm*dramStep*k.stepsAhead)))) / 2
+		x12 := fullLatency / k.stepsAhead
+		fullAlone = max(k.chainStep, x12) + v.spillStep
+		x13 := fourth(fullAlone)
+		fullStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(fullBusy*fullBusy) + float64(x13*x13))))
+		fullFirstStep = max(fullThroughput, v.part3)
+		fullFill = d.prologueCycles + fullLatency + float64(v.ctasPerSm*l2Step)
+		x14 := min(steps, k.stepsAhead)
+		x15 := max(steps-k.stepsAhead, 0)
+		fullLoop = float64(x14*fullFirstStep) + float64(x15*fullStep)
 		fullEpilogue = v.part4
 	}
-	var tailActive, tailL2Step, tailDramStep, tailRepeatStep, tailSpillMiss, tailSpillL2Step, tailSpillDramStep, tailBusy, tailAlone, tailStep, tailFill, tailLoop, tailEpilogue float64
-	if tailCtas > 0 {
-		var x10 float64
-		if fullWaves > 0 {
-			x10 = max(ctas-float64(fullWaves*d.numSms*v.ctasPerSm), 1) / tailCtas
+	var fullPaced, fullTimed float64
+	if k.timed*fullWaves > 0 {
+		if v.ctasPerSm > 1 {
+			x16 := fullChipLoop - chipLoop
+			fullPaced = chipLoop + float64(x16*v.part5)
 		} else {
-			x10 = ctas
+			fullPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
-		tailActive = min(d.numSms, x10)
-		tailL2Step = k.tileBytes / min(d.l2PortBandwidth, d.part8/tailActive)
-		tailDramStep = tailActive * k.tileBytes * dramShare / d.part9
-		tailRepeatStep = tailActive * repeated * k.blockK * k.elementBytes / d.hotLineBandwidth
-		if v.spillTraffic > 0 {
-			tailSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(tailActive*tailCtas*v.spillTraffic/d.part10, 2))
-		}
-		x11 := float64(tailActive * v.spillTraffic)
-		tailSpillL2Step = x11 / d.part11
-		tailSpillDramStep = x11 * tailSpillMiss / d.part9
-		tailBusy = float64(fourth(tailCtas) * (v.onChip + fourth(tailL2Step) + fourth(tailDramStep) + fourth(tailRepeatStep) + fourth(tailSpillL2Step) + fourth(tailSpillDramStep)))
-		tailAlone = max(k.chainStep, (d.dramLatency+tailL2Step)/k.stepsAhead) + v.spillStep
-		tailStep = math.Sqrt(math.Sqrt(tailBusy + fourth(tailAlone)))
-		if k.timed > 0 {
-			tailFill = k.timedFixed
-		} else {
-			tailFill = d.part12 + float64(tailCtas*tailL2Step)
-		}
-		if k.timed > 0 {
-			if tailCtas > 1 {
-				x12 := fullChipLoop - chipLoop
-				tailLoop = chipLoop + float64(x12*min(1, (tailCtas-1)/k.part8))
-			} else {
-				x13 := chipLoop - oneLoop
-				tailLoop = oneLoop + float64(x13*(tailActive/d.numSms))
-			}
-		} else {
-			tailLoop = float64(steps * tailStep)
-		}
-		if k.timed > 0 {
-			tailEpilogue = 0
-		} else {
-			x14 := float64(tailCtas * k.blockM * k.blockN)
-			var x15 float64
-			if k.splitK > 1 {
-				if k.reduceLaunches > 0 {
-					x15 = 0
-				} else {
-					x15 = d.dramLatency + x14*d.accumulatorBytes*k.part10/d.epilogueBandwidth
-				}
-			}
-			tailEpilogue = d.epilogueCycles + float64(x14*k.part9) + x15
-		}
+		x17 := max(steps-k.stepsAhead, 0)
+		x18 := fullLatency / k.stepsAhead
+		fullTimed = k.timedFixed + max(x17*x18, math.Sqrt(math.Sqrt(fourth(fullPaced)+fourth(steps*v.ctasPerSm*dramStep))))
 	}
-	fill := float64(fullWaves*fullFill) + tailFill
+	var tailSpillMiss, tailSpillDramStep, tailBusy, tailThroughput, tailLatency, tailAlone, tailStep, tailFirstStep, tailFill, tailLoop, tailEpilogue float64
+	if tailCtas > 0 {
+		if v.spillTraffic > 0 {
+			tailSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(active*tailCtas*v.spillTraffic/d.part10, 2))
+		}
+		tailSpillDramStep = x10 * tailSpillMiss / d.part11
+		tailBusy = float64(fourth(tailCtas) * (busy + fourth(tailSpillDramStep)))
+		tailThroughput = math.Sqrt(math.Sqrt(tailBusy))
+		x19 := float64(idleLatency * idleLatency)
+		tailLatency = (idleLatency + math.Sqrt(x19+float64(d.part12*(tailCtas*dramStep*k.stepsAhead)))) / 2
+		x20 := tailLatency / k.stepsAhead
+		tailAlone = max(k.chainStep, x20) + v.spillStep
+		x21 := fourth(tailAlone)
+		tailStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(tailBusy*tailBusy) + float64(x21*x21))))
+		tailFirstStep = max(tailThroughput, v.part3)
+		tailFill = d.prologueCycles + tailLatency + float64(tailCtas*l2Step)
+		x22 := min(steps, k.stepsAhead)
+		x23 := max(steps-k.stepsAhead, 0)
+		tailLoop = float64(x22*tailFirstStep) + float64(x23*tailStep)
+		x24 := float64(tailCtas * k.blockM * k.blockN)
+		var x25 float64
+		if k.splitK > 1 {
+			if k.reduceLaunches > 0 {
+				x25 = 0
+			} else {
+				x25 = d.dramLatency + x24*d.accumulatorBytes*k.part10/d.epilogueBandwidth
+			}
+		}
+		tailEpilogue = float64(x24*k.part9) + x25
+	}
+	var tailPaced, tailTimed float64
+	if k.timed*tailCtas > 0 {
+		if tailCtas > 1 {
+			x26 := fullChipLoop - chipLoop
+			tailPaced = chipLoop + float64(x26*min(1, (tailCtas-1)/k.part11))
+		} else {
+			tailPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
+		}
+		x27 := max(steps-k.stepsAhead, 0)
+		x28 := tailLatency / k.stepsAhead
+		tailTimed = k.timedFixed + max(x27*x28, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(steps*tailCtas*dramStep))))
+	}
+	fill := float64(v.hidden*max(fullFill, tailFill)) + float64(v.part6*(float64(fullWaves*fullFill)+tailFill))
 	loop := float64(fullWaves*fullLoop) + tailLoop
 	epilogue := float64(fullWaves*fullEpilogue) + tailEpilogue
-	allWaves := fill + loop + epilogue
+	var allWaves float64
+	if k.timed > 0 {
+		x29 := fill + loop + epilogue
+		allWaves = math.Sqrt(x29 * (float64(fullWaves*fullTimed) + tailTimed))
+	} else {
+		allWaves = fill + loop + epilogue
+	}
 	var power float64
-	if k.part11 > 0 {
+	if k.part12 > 0 {
 		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK/k.rate*d.part13)-d.part14, 0)
 	}
-	dramFloor := (dramBytes + float64(s.part2*k.outputBytes)) / d.part9
+	dramFloor := (dramBytes + float64(s.part2*k.outputBytes)) / d.part8
 	var reduction float64
 	if k.splitK > 1 {
 		if k.reduceLaunches > 0 {
-			reduction = k.part13 + s.part2*k.part12/d.reduceBandwidth
+			reduction = k.part14 + s.part2*k.part13/d.reduceBandwidth
 		}
 	}
-	total := d.launch + math.Sqrt(math.Sqrt(fourth(allWaves)+fourth(power)+fourth(dramFloor))) + reduction
+	var x30 float64
+	if power > 0 {
+		x30 = math.Sqrt(math.Sqrt(fourth(allWaves) + fourth(power)))
+	} else {
+		x30 = allWaves
+	}
+	total := d.launch + max(x30, dramFloor) + reduction
 	t.steps = steps
 	t.ctasOfSm = ctasOfSm
 	t.fullWaves = fullWaves
 	t.tailCtas = tailCtas
-	t.fullL2Step = fullL2Step
-	t.fullRepeatStep = fullRepeatStep
-	t.fullSpillL2Step = fullSpillL2Step
+	t.l2Step = l2Step
+	t.repeatStep = repeatStep
+	t.spillL2Step = spillL2Step
 	t.fullSpillDramStep = fullSpillDramStep
-	t.tailL2Step = tailL2Step
-	t.tailRepeatStep = tailRepeatStep
-	t.tailSpillL2Step = tailSpillL2Step
 	t.tailSpillDramStep = tailSpillDramStep
 	t.allWaves = allWaves
 	t.power = power
@@ -583,29 +638,21 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms) {
 func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *variantTerms, t *timing) {
 	var x1 float64
 	if in.wgmma > 0 {
-		x1 = float64(k.blockM / d.wgmmaM * (k.blockN / in.wgmmaN) * (k.blockK / in.instructionK) * (d.wgmmaM + in.wgmmaN) * in.instructionK * k.elementBytes)
+		x2 := k.blockK / in.instructionK
+		x1 = float64(k.blockM / d.wgmmaM * (k.blockN / in.wgmmaN) * x2 * (d.wgmmaM + in.wgmmaN) * in.instructionK * k.elementBytes)
 	} else {
 		x1 = float64(in.numWarps * (max(k.blockM/in.warpsM, d.mmaM) + max(k.blockN/in.warpsN, d.mmaN)) * (k.blockK / in.warpsK) * k.elementBytes)
 	}
-	sharedStep := (x1 + k.tileBytes) / d.sharedBandwidth
+	sharedStep := x1 / d.sharedBandwidth
 	issueStep := in.familySlots * in.numWarps / d.schedulers
-	var x2 float64
-	if in.transA > 0 {
-		x2 = float64(k.blockK * math.Ceil(k.blockM*k.elementBytes/d.lineBytes))
-	} else {
-		x3 := math.Ceil(k.blockK * k.elementBytes / d.lineBytes)
-		x2 = float64(k.blockM * x3)
-	}
-	var x4 float64
-	if in.transB > 0 {
-		x5 := math.Ceil(k.blockK * k.elementBytes / d.lineBytes)
-		x4 = float64(k.blockN * x5)
-	} else {
-		x4 = float64(k.blockK * math.Ceil(k.blockN*k.elementBytes/d.lineBytes))
-	}
-	lines := x2 + x4
-	lineStep := lines / d.lineRate
 	copyStep := in.syncCopies/d.copyRate + in.transposedCopies/d.transposedRate
+	var instructionStep float64
+	if in.wgmma+in.fma > 0 {
+		instructionStep = k.tensorStep
+	} else {
+		x3 := k.blockK / in.instructionK
+		instructionStep = max(x3/in.warpsK*d.part3, k.tensorStep)
+	}
 	var gridM float64
 	if s.groupTiles > 0 {
 		gridM = s.groupTiles / s.batch
@@ -613,131 +660,159 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		gridM = math.Ceil(s.m / k.blockM)
 	}
 	gridN := math.Ceil(s.n / k.blockN)
-	var x6 float64
+	var x4 float64
 	if s.groupTiles > 0 {
-		x6 = s.groupTiles
+		x4 = s.groupTiles
 	} else {
-		x6 = float64(gridM * s.batch)
+		x4 = float64(gridM * s.batch)
 	}
-	ctas := float64(x6 * gridN * k.splitK)
-	var x7 float64
+	ctas := float64(x4 * gridN * k.splitK)
+	var x5 float64
+	if k.wraps*max(k.transA*(k.blockM-s.m), k.part3*(k.blockN-s.n)) > 0 {
+		x5 = float64(k.blockK * (float64(k.transA*max(0, k.blockM/s.m-k.part4)) + float64(k.part3*max(0, k.blockN/s.n-k.part5))))
+	}
+	lines := k.tileLines + x5
+	lineStep := lines / d.lineRate
+	copyLatency := float64(lines*d.lineLatency) + k.part6
+	var x6 float64
 	if k.groupM > 0 {
-		x7 = k.groupM
+		x6 = k.groupM
 	} else {
-		x7 = d.defaultGroup
+		x6 = d.defaultGroup
 	}
-	group := min(x7, gridM)
+	group := min(x6, gridM)
 	waves := ctas / v.part1
 	active := ctas / t.ctasOfSm
 	var oneLoop, chipLoop, fullChipLoop float64
 	if k.timed > 0 {
-		x8 := min(t.steps, k.part3)
-		x9 := t.steps - x8
-		x10 := float64(max(0, t.steps-k.stepsAhead) * d.firstTouchShare)
-		oneLoop = float64(x8*k.onePace) + float64(x9*k.oneLongPace) + float64(x10*k.part4)
-		chipLoop = max(oneLoop, float64(x8*k.chipPace)+float64(x9*k.chipLongPace)+float64(x10*k.part5))
-		fullChipLoop = max(chipLoop, float64(x8*k.fullChipPace)+float64(x9*k.fullChipLongPace)+float64(x10*k.part6))
+		x7 := min(t.steps, k.part7)
+		x8 := t.steps - x7
+		oneLoop = float64(x7*k.onePace) + float64(x8*k.oneLongPace)
+		chipLoop = max(oneLoop, float64(x7*k.chipPace)+float64(x8*k.chipLongPace))
+		fullChipLoop = max(chipLoop, float64(x7*k.fullChipPace)+float64(x8*k.fullChipLongPace))
 	}
-	x11 := gridN * group / min(ctas, v.part1)
-	sweeps := max(1, x11)
-	rowGroups := max(1, math.Ceil(gridM/group)*min(1, x11))
-	missA := 1 - min(1, d.part7/(group*k.blockM*s.k*k.elementBytes))
-	missB := 1 - min(1, d.part7/((float64(gridM*k.blockM)+float64(gridN*k.blockN))*s.k*k.elementBytes))
+	x9 := gridN * group / min(ctas, v.part1)
+	sweeps := max(1, x9)
+	rowGroups := max(1, math.Ceil(gridM/group)*min(1, x9))
+	missA := 1 - min(1, d.part6/(group*k.blockM*s.k*k.elementBytes))
+	missB := 1 - min(1, d.part6/((float64(gridM*k.blockM)+float64(gridN*k.blockN))*s.k*k.elementBytes))
 	dramBytes := float64(s.part1 * k.elementBytes * (float64(s.m*(1+float64((sweeps-1)*missA))) + float64(s.n*(1+float64((rowGroups-1)*missB)))))
 	dramShare := min(1, dramBytes/(ctas*t.steps*k.tileBytes))
 	l2Hit := 1 - dramShare
 	var repeated float64
-	if k.part7 > 0 {
-		repeated = float64(k.repeatM*(k.blockM-s.m/gridM)) + float64(k.repeatN*(k.blockN-s.n/gridN))
+	if k.part8 > 0 {
+		var x10 float64
+		if k.wraps > 0 {
+			x10 = s.m
+		} else {
+			x10 = 1
+		}
+		var x11 float64
+		if k.wraps > 0 {
+			x11 = s.n
+		} else {
+			x11 = 1
+		}
+		repeated = k.repeatM*(k.blockM-s.m/gridM)/x10 + k.repeatN*(k.blockN-s.n/gridN)/x11
 	}
-	var fullActive, fullDramStep, fullSpillMiss, fullBusy, fullThroughput, fullAlone, fullStep, fullFill, fullLoop, fullEpilogue float64
+	idleLatency := d.dramLatency + copyLatency
+	dramQueue := float64(d.hbmLatencyPenalty * d.dramQueueLoad)
+	dramStep := active * k.tileBytes * dramShare / d.part8
+	busy := v.onChip + fourth(lineStep) + fourth(t.l2Step) + fourth(dramStep) + fourth(t.repeatStep) + fourth(t.spillL2Step)
+	var fullSpillMiss, fullBusy, fullThroughput, fullLatency, fullAlone, fullStep, fullFirstStep, fullFill, fullLoop, fullEpilogue float64
 	if t.fullWaves > 0 {
-		fullActive = min(d.numSms, ctas)
-		fullDramStep = fullActive * k.tileBytes * dramShare / d.part9
 		if v.spillTraffic > 0 {
-			fullSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(fullActive*v.ctasPerSm*v.spillTraffic/d.part10, 2))
+			fullSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(active*v.ctasPerSm*v.spillTraffic/d.part10, 2))
 		}
-		fullBusy = float64(v.part2 * (v.onChip + fourth(t.fullL2Step) + fourth(fullDramStep) + fourth(t.fullRepeatStep) + fourth(t.fullSpillL2Step) + fourth(t.fullSpillDramStep)))
+		fullBusy = float64(v.part2 * (busy + fourth(t.fullSpillDramStep)))
 		fullThroughput = math.Sqrt(math.Sqrt(fullBusy))
-		fullAlone = max(k.chainStep, (d.dramLatency+t.fullL2Step)/k.stepsAhead) + v.spillStep
-		fullStep = math.Sqrt(math.Sqrt(fullBusy + fourth(fullAlone)))
-		if k.timed > 0 {
-			fullFill = k.timedFixed
-		} else {
-			fullFill = d.part12 + float64(v.ctasPerSm*t.fullL2Step)
-		}
-		if k.timed > 0 {
-			if v.ctasPerSm > 1 {
-				x12 := fullChipLoop - chipLoop
-				fullLoop = chipLoop + float64(x12*v.part3)
-			} else {
-				x13 := chipLoop - oneLoop
-				fullLoop = oneLoop + float64(x13*(fullActive/d.numSms))
-			}
-		} else {
-			fullLoop = float64(t.steps * fullStep)
-		}
+		x12 := float64(idleLatency * idleLatency)
+		fullLatency = (idleLatency + math.Sqrt(x12+float64(d.part12*(v.ctasPerSm*dramStep*k.stepsAhead)))) / 2
+		x13 := fullLatency / k.stepsAhead
+		fullAlone = max(k.chainStep, x13) + v.spillStep
+		x14 := fourth(fullAlone)
+		fullStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(fullBusy*fullBusy) + float64(x14*x14))))
+		fullFirstStep = max(fullThroughput, v.part3)
+		fullFill = d.prologueCycles + fullLatency + float64(v.ctasPerSm*t.l2Step)
+		x15 := min(t.steps, k.stepsAhead)
+		x16 := max(t.steps-k.stepsAhead, 0)
+		fullLoop = float64(x15*fullFirstStep) + float64(x16*fullStep)
 		fullEpilogue = v.part4
 	}
-	var tailActive, tailDramStep, tailSpillMiss, tailBusy, tailThroughput, tailAlone, tailStep, tailFill, tailLoop, tailEpilogue float64
-	if t.tailCtas > 0 {
-		var x14 float64
-		if t.fullWaves > 0 {
-			x14 = max(ctas-float64(t.fullWaves*d.numSms*v.ctasPerSm), 1) / t.tailCtas
+	var fullPaced, fullTimed float64
+	if k.timed*t.fullWaves > 0 {
+		if v.ctasPerSm > 1 {
+			x17 := fullChipLoop - chipLoop
+			fullPaced = chipLoop + float64(x17*v.part5)
 		} else {
-			x14 = ctas
+			fullPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
-		tailActive = min(d.numSms, x14)
-		tailDramStep = tailActive * k.tileBytes * dramShare / d.part9
-		if v.spillTraffic > 0 {
-			tailSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(tailActive*t.tailCtas*v.spillTraffic/d.part10, 2))
-		}
-		tailBusy = float64(fourth(t.tailCtas) * (v.onChip + fourth(t.tailL2Step) + fourth(tailDramStep) + fourth(t.tailRepeatStep) + fourth(t.tailSpillL2Step) + fourth(t.tailSpillDramStep)))
-		tailThroughput = math.Sqrt(math.Sqrt(tailBusy))
-		tailAlone = max(k.chainStep, (d.dramLatency+t.tailL2Step)/k.stepsAhead) + v.spillStep
-		tailStep = math.Sqrt(math.Sqrt(tailBusy + fourth(tailAlone)))
-		if k.timed > 0 {
-			tailFill = k.timedFixed
-		} else {
-			tailFill = d.part12 + float64(t.tailCtas*t.tailL2Step)
-		}
-		if k.timed > 0 {
-			if t.tailCtas > 1 {
-				x15 := fullChipLoop - chipLoop
-				tailLoop = chipLoop + float64(x15*min(1, (t.tailCtas-1)/k.part8))
-			} else {
-				x16 := chipLoop - oneLoop
-				tailLoop = oneLoop + float64(x16*(tailActive/d.numSms))
-			}
-		} else {
-			tailLoop = float64(t.steps * tailStep)
-		}
-		if k.timed > 0 {
-			tailEpilogue = 0
-		} else {
-			x17 := float64(t.tailCtas * k.blockM * k.blockN)
-			var x18 float64
-			if k.splitK > 1 {
-				if k.reduceLaunches > 0 {
-					x18 = 0
-				} else {
-					x18 = d.dramLatency + x17*d.accumulatorBytes*k.part10/d.epilogueBandwidth
-				}
-			}
-			tailEpilogue = d.epilogueCycles + float64(x17*k.part9) + x18
-		}
+		x18 := max(t.steps-k.stepsAhead, 0)
+		x19 := fullLatency / k.stepsAhead
+		fullTimed = k.timedFixed + max(x18*x19, math.Sqrt(math.Sqrt(fourth(fullPaced)+fourth(t.steps*v.ctasPerSm*dramStep))))
 	}
-	fill := float64(t.fullWaves*fullFill) + tailFill
+	var tailSpillMiss, tailBusy, tailThroughput, tailLatency, tailAlone, tailStep, tailFirstStep, tailFill, tailLoop, tailEpilogue float64
+	if t.tailCtas > 0 {
+		if v.spillTraffic > 0 {
+			tailSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(active*t.tailCtas*v.spillTraffic/d.part10, 2))
+		}
+		tailBusy = float64(fourth(t.tailCtas) * (busy + fourth(t.tailSpillDramStep)))
+		tailThroughput = math.Sqrt(math.Sqrt(tailBusy))
+		x20 := float64(idleLatency * idleLatency)
+		tailLatency = (idleLatency + math.Sqrt(x20+float64(d.part12*(t.tailCtas*dramStep*k.stepsAhead)))) / 2
+		x21 := tailLatency / k.stepsAhead
+		tailAlone = max(k.chainStep, x21) + v.spillStep
+		x22 := fourth(tailAlone)
+		tailStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(tailBusy*tailBusy) + float64(x22*x22))))
+		tailFirstStep = max(tailThroughput, v.part3)
+		tailFill = d.prologueCycles + tailLatency + float64(t.tailCtas*t.l2Step)
+		x23 := min(t.steps, k.stepsAhead)
+		x24 := max(t.steps-k.stepsAhead, 0)
+		tailLoop = float64(x23*tailFirstStep) + float64(x24*tailStep)
+		x25 := float64(t.tailCtas * k.blockM * k.blockN)
+		var x26 float64
+		if k.splitK > 1 {
+			if k.reduceLaunches > 0 {
+				x26 = 0
+			} else {
+				x26 = d.dramLatency + x25*d.accumulatorBytes*k.part10/d.epilogueBandwidth
+			}
+		}
+		tailEpilogue = float64(x25*k.part9) + x26
+	}
+	var tailPaced, tailTimed float64
+	if k.timed*t.tailCtas > 0 {
+		if t.tailCtas > 1 {
+			x27 := fullChipLoop - chipLoop
+			tailPaced = chipLoop + float64(x27*min(1, (t.tailCtas-1)/k.part11))
+		} else {
+			tailPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
+		}
+		x28 := max(t.steps-k.stepsAhead, 0)
+		x29 := tailLatency / k.stepsAhead
+		tailTimed = k.timedFixed + max(x28*x29, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(t.steps*t.tailCtas*dramStep))))
+	}
+	fill := float64(v.hidden*max(fullFill, tailFill)) + float64(v.part6*(float64(t.fullWaves*fullFill)+tailFill))
 	loop := float64(t.fullWaves*fullLoop) + tailLoop
 	epilogue := float64(t.fullWaves*fullEpilogue) + tailEpilogue
+	var pass float64
+	if k.timed > 0 {
+		pass = t.allWaves - (fill + loop + epilogue)
+	}
 	var reduction float64
 	if k.splitK > 1 {
 		if k.reduceLaunches > 0 {
-			reduction = k.part13 + s.part2*k.part12/d.reduceBandwidth
+			reduction = k.part14 + s.part2*k.part13/d.reduceBandwidth
 		}
 	}
-	dramTotal := dramBytes + float64(s.part2*k.outputBytes) + float64(t.steps*d.part9*(float64(t.fullWaves*v.ctasPerSm*t.fullSpillDramStep)+float64(t.tailCtas*t.tailSpillDramStep)))
-	limits := math.Sqrt(math.Sqrt(fourth(t.allWaves)+fourth(t.power)+fourth(t.dramFloor))) - t.allWaves
+	dramTotal := dramBytes + float64(s.part2*k.outputBytes) + float64(t.steps*d.part11*(float64(t.fullWaves*v.ctasPerSm*t.fullSpillDramStep)+float64(t.tailCtas*t.tailSpillDramStep)))
+	var x30 float64
+	if t.power > 0 {
+		x30 = math.Sqrt(math.Sqrt(fourth(t.allWaves) + fourth(t.power)))
+	} else {
+		x30 = t.allWaves
+	}
+	limits := max(x30, t.dramFloor) - t.allWaves
 	dst[0] = k.threads
 	dst[1] = in.registers
 	dst[2] = in.spillBytes
@@ -755,102 +830,114 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	dst[14] = in.warpsK
 	dst[15] = k.stepsAhead
 	dst[16] = in.unbuffered
-	dst[17] = k.repeatM
-	dst[18] = k.repeatN
-	dst[19] = in.syncCopies
-	dst[20] = in.transposedCopies
-	dst[21] = in.storeBytes
-	dst[22] = k.reduceLaunches
-	dst[23] = in.familySlots
-	dst[24] = in.familyLatency
-	dst[25] = k.tensorStep
-	dst[26] = k.tileBytes
-	dst[27] = sharedStep
-	dst[28] = issueStep
-	dst[29] = lines
-	dst[30] = lineStep
-	dst[31] = copyStep
-	dst[32] = v.spillTraffic
-	dst[33] = v.spillStep
-	dst[34] = v.onChip
-	dst[35] = k.chainStep
-	dst[36] = s.groupTiles
-	dst[37] = gridM
-	dst[38] = gridN
-	dst[39] = ctas
-	dst[40] = t.steps
-	dst[41] = group
-	dst[42] = waves
-	dst[43] = t.ctasOfSm
-	dst[44] = active
-	dst[45] = t.fullWaves
-	dst[46] = t.tailCtas
-	dst[47] = k.timed
-	dst[48] = in.timedCtas
-	dst[49] = in.one2048
-	dst[50] = in.one6144
-	dst[51] = in.chip2048
-	dst[52] = in.chip6144
-	dst[53] = in.fullChip2048
-	dst[54] = in.fullChip6144
-	dst[55] = k.timedFixed
-	dst[56] = k.onePace
-	dst[57] = k.oneLongPace
-	dst[58] = oneLoop
-	dst[59] = k.chipPace
-	dst[60] = k.chipLongPace
-	dst[61] = chipLoop
-	dst[62] = k.fullChipPace
-	dst[63] = k.fullChipLongPace
-	dst[64] = fullChipLoop
-	dst[65] = sweeps
-	dst[66] = rowGroups
-	dst[67] = missA
-	dst[68] = missB
-	dst[69] = dramBytes
-	dst[70] = dramShare
-	dst[71] = l2Hit
-	dst[72] = repeated
-	dst[73] = d.dramLatency
-	dst[74] = fullActive
-	dst[75] = t.fullL2Step
-	dst[76] = fullDramStep
-	dst[77] = t.fullRepeatStep
-	dst[78] = fullSpillMiss
-	dst[79] = t.fullSpillL2Step
-	dst[80] = t.fullSpillDramStep
-	dst[81] = fullBusy
-	dst[82] = fullThroughput
-	dst[83] = fullAlone
-	dst[84] = fullStep
-	dst[85] = fullFill
-	dst[86] = fullLoop
-	dst[87] = fullEpilogue
-	dst[88] = tailActive
-	dst[89] = t.tailL2Step
-	dst[90] = tailDramStep
-	dst[91] = t.tailRepeatStep
-	dst[92] = tailSpillMiss
-	dst[93] = t.tailSpillL2Step
-	dst[94] = t.tailSpillDramStep
-	dst[95] = tailBusy
-	dst[96] = tailThroughput
-	dst[97] = tailAlone
-	dst[98] = tailStep
-	dst[99] = tailFill
-	dst[100] = tailLoop
-	dst[101] = tailEpilogue
-	dst[102] = d.launch
-	dst[103] = fill
-	dst[104] = loop
-	dst[105] = epilogue
-	dst[106] = t.allWaves
-	dst[107] = t.power
-	dst[108] = t.dramFloor
-	dst[109] = reduction
-	dst[110] = dramTotal
-	dst[111] = limits
-	dst[112] = t.total
+	dst[17] = in.lateCopies
+	dst[18] = k.repeatM
+	dst[19] = k.repeatN
+	dst[20] = k.wraps
+	dst[21] = in.syncCopies
+	dst[22] = in.transposedCopies
+	dst[23] = in.storeBytes
+	dst[24] = k.reduceLaunches
+	dst[25] = in.familySlots
+	dst[26] = in.familyLatency
+	dst[27] = k.tensorStep
+	dst[28] = k.tileBytes
+	dst[29] = sharedStep
+	dst[30] = issueStep
+	dst[31] = k.tileLines
+	dst[32] = copyStep
+	dst[33] = v.spillTraffic
+	dst[34] = v.spillStep
+	dst[35] = v.onChip
+	dst[36] = instructionStep
+	dst[37] = k.chainStep
+	dst[38] = s.groupTiles
+	dst[39] = gridM
+	dst[40] = gridN
+	dst[41] = ctas
+	dst[42] = t.steps
+	dst[43] = lines
+	dst[44] = lineStep
+	dst[45] = copyLatency
+	dst[46] = group
+	dst[47] = waves
+	dst[48] = t.ctasOfSm
+	dst[49] = active
+	dst[50] = t.fullWaves
+	dst[51] = t.tailCtas
+	dst[52] = k.timed
+	dst[53] = in.timedCtas
+	dst[54] = in.one2048
+	dst[55] = in.one6144
+	dst[56] = in.chip2048
+	dst[57] = in.chip6144
+	dst[58] = in.fullChip2048
+	dst[59] = in.fullChip6144
+	dst[60] = k.timedFixed
+	dst[61] = k.onePace
+	dst[62] = k.oneLongPace
+	dst[63] = oneLoop
+	dst[64] = k.chipPace
+	dst[65] = k.chipLongPace
+	dst[66] = chipLoop
+	dst[67] = k.fullChipPace
+	dst[68] = k.fullChipLongPace
+	dst[69] = fullChipLoop
+	dst[70] = sweeps
+	dst[71] = rowGroups
+	dst[72] = missA
+	dst[73] = missB
+	dst[74] = dramBytes
+	dst[75] = dramShare
+	dst[76] = l2Hit
+	dst[77] = repeated
+	dst[78] = v.hidden
+	dst[79] = d.dramLatency
+	dst[80] = idleLatency
+	dst[81] = dramQueue
+	dst[82] = t.l2Step
+	dst[83] = dramStep
+	dst[84] = t.repeatStep
+	dst[85] = t.spillL2Step
+	dst[86] = busy
+	dst[87] = fullSpillMiss
+	dst[88] = t.fullSpillDramStep
+	dst[89] = fullBusy
+	dst[90] = fullThroughput
+	dst[91] = fullLatency
+	dst[92] = fullAlone
+	dst[93] = fullStep
+	dst[94] = fullFirstStep
+	dst[95] = fullFill
+	dst[96] = fullLoop
+	dst[97] = fullEpilogue
+	dst[98] = fullPaced
+	dst[99] = fullTimed
+	dst[100] = tailSpillMiss
+	dst[101] = t.tailSpillDramStep
+	dst[102] = tailBusy
+	dst[103] = tailThroughput
+	dst[104] = tailLatency
+	dst[105] = tailAlone
+	dst[106] = tailStep
+	dst[107] = tailFirstStep
+	dst[108] = tailFill
+	dst[109] = tailLoop
+	dst[110] = tailEpilogue
+	dst[111] = tailPaced
+	dst[112] = tailTimed
+	dst[113] = d.launch
+	dst[114] = fill
+	dst[115] = loop
+	dst[116] = epilogue
+	dst[117] = t.allWaves
+	dst[118] = pass
+	dst[119] = t.power
+	dst[120] = t.dramFloor
+	dst[121] = reduction
+	dst[122] = dramTotal
+	dst[123] = limits
+	dst[124] = t.total
 }
 
 // fourth returns the fourth power, with the bits of math.Pow(x, 4).

@@ -101,6 +101,9 @@ func (p Provider) Open(_ context.Context, r arch.OpenRequest) (arch.Architecture
 }
 
 // describe returns a description with every field set.
+// groups are those of a problem that the model was fitted to.
+var groups, _ = gemm.NewGroups(40, 0, 24)
+
 func describe(name, device, salt string, params hw.Set) arch.Description {
 	d := arch.Description{
 		Arch: name, Vendor: "none", Device: device, DeviceName: "Fake " + device, Aliases: []string{"alias"},
@@ -119,13 +122,26 @@ func describe(name, device, salt string, params hw.Set) arch.Description {
 		Options:   []arch.OptionValue{{Key: "salt", Value: salt}},
 		Uncertainty: []arch.Uncertainty{{
 			Kernel: "one", Level: 0.9, Sigma: 0.05, PlanSigma: 0.07, Source: "nothing",
+			Widening: 1.5, Checked: arch.Checked{
+				DataSet: "some", Sizes: 3,
+				Layouts: []arch.Layout{{
+					Types: gemm.Types{In: gemm.FP16, Out: gemm.FP16}, AMajor: gemm.MajorK, BMajor: gemm.MajorN,
+				}},
+				Divisor: arch.Range{Low: 8, High: 16}, Split: arch.Range{Low: 1, High: 2}, M: arch.Range{Low: 64, High: 4096},
+				N: arch.Range{Low: 32, High: 2048}, K: arch.Range{Low: 16, High: 1024}, Batch: arch.Range{Low: 1, High: 4},
+				Flops: arch.Range{Low: 1e6, High: 1e12},
+			},
 			Ranges: []arch.ErrorRange{
 				{Bound: arch.BoundDRAM, Below: 20e-6, Low: 0.8, High: 1.5},
 				{Low: 0.9, High: 1.25},
 			},
 		}},
+		Fitted: []arch.Fitted{{DataSet: "some", Problems: []gemm.Problem{{
+			M: 64, N: 32, K: 16, Batch: 1, AMajor: gemm.MajorK, BMajor: gemm.MajorN, DType: gemm.FP16, Out: gemm.FP32,
+			LDA: 24, LDB: 40, LDC: 48, AlignA: 2, AlignB: 4, AlignC: 8, Groups: groups,
+		}}}},
 		Monotone: []arch.Dim{arch.DimN, arch.DimK},
-		Families: []arch.Family{{Name: "two", Doc: "has named axes", Types: []gemm.Types{
+		Families: []arch.Family{{Name: "two", Doc: "has named axes", Groups: true, Types: []gemm.Types{
 			{In: gemm.FP16, Out: gemm.FP16}, {In: gemm.FP16, Out: gemm.FP32}, {In: gemm.BF16, Out: gemm.BF16},
 			{In: gemm.BF16, Out: gemm.FP32},
 		}, Axes: []gemm.Axis{

@@ -93,6 +93,10 @@ func (h hostileArch) Describe() *arch.Description {
 	d := poison(h.Architecture.Describe())
 	d.Uncertainty = []arch.Uncertainty{{Kernel: d.Kernels[0], Level: 0.9, Sigma: 0.1, PlanSigma: 0.1, Source: evil,
 		Ranges: []arch.ErrorRange{{Low: 0.8, High: 1.2}}}}
+	p := gemm.New(64, 64, 64)
+	d.Uncertainty[0].Checked.Add(&p, 1)
+	d.Uncertainty[0].Checked.DataSet = evil
+	d.Fitted = []arch.Fitted{{DataSet: evil}}
 	d.Unused = []string{d.Params[0].Name}
 	return d
 }

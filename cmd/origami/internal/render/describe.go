@@ -4,12 +4,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/arch"
-	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/selector"
 )
@@ -28,20 +26,45 @@ func Lines(s *iostreams.Streams, lines ...string) {
 	}
 }
 
-// Heading names the device and the model that an answer comes from.
-func Heading(a *session.Answer) []string {
-	lines := append(DeviceLines(a.Arch), ModelLine(a.Arch, a.Kernel))
-	if !Validated(a) {
-		of := "this device"
-		if a.Arch.UncertaintyOf(a.Kernel) != nil {
-			of = a.Problem.Output().String() + " results"
-		}
-		if a.Problem.Groups != (gemm.Groups{}) {
-			of = "problems in groups"
-		}
-		lines = append(lines, fmt.Sprintf("%-11s no: the model states no error for %s", "validated", of))
+// Heading names the device and the model that an answer comes from, and says whether the model was checked on the
+// likes of an entry.
+func Heading(a *session.Answer, e *session.Entry) []string {
+	return append(DeviceLines(a.Arch), ModelLine(a.Arch, a.Kernel),
+		fmt.Sprintf("%-11s %s", "validated", Validated(a, e)))
+}
+
+// Validated says whether the model was checked on the likes of an entry: "yes", "in part" (the sizes are others) or
+// "no", and why.
+func Validated(a *session.Answer, e *session.Entry) string {
+	answer, outside := validated(a, e)
+	switch scope := a.Scope(e); {
+	case !a.Arch.HasUncertainty(a.Kernel):
+		return answer + ": " + outside
+	case outside != "":
+		return answer + ", outside of what was checked: " + outside
+	default:
+		c := &scope.Uncertainty.Checked
+		return fmt.Sprintf("%s, on %s of %s", answer, Plural(c.Sizes, "size", "sizes"), c.DataSet)
 	}
-	return lines
+}
+
+// ValidatedCell is Validated in few words.
+func ValidatedCell(a *session.Answer, e *session.Entry) string {
+	answer, outside := validated(a, e)
+	if outside != "" {
+		answer += ": " + outside
+	}
+	return answer
+}
+
+func validated(a *session.Answer, e *session.Entry) (answer, outside string) {
+	answer = "yes"
+	if scope := a.Scope(e); scope.Uncertainty == nil {
+		answer = "no"
+	} else if scope.Wide {
+		answer = "in part"
+	}
+	return answer, strings.Join(a.Outside(e), "; ")
 }
 
 // DeviceLines describes a device in one line. For a GPU of this machine a second line says where its numbers come from.
@@ -85,10 +108,6 @@ func ModelLine(d *arch.Description, kernel string) string {
 	}
 	return s
 }
-
-// Validated reports whether the times of a model were compared with measured ones of the device, kernel family and type
-// of results: then the model states how uncertain they are.
-func Validated(a *session.Answer) bool { return a.Uncertainty() != nil }
 
 // Unused says that a model does not use a parameter. It is empty where the model does, or says nothing about it.
 func Unused(d *arch.Description, param string) string {
@@ -153,21 +172,4 @@ func TermKind(k arch.TermKind) string {
 	default:
 		return "intermediate"
 	}
-}
-
-// WrapList breaks words, joined by commas, into lines of at most width columns.
-func WrapList(lead string, words []string, width int) []string {
-	lines := []string{lead}
-	for i, w := range words {
-		if i < len(words)-1 {
-			w += ","
-		}
-		last := &lines[len(lines)-1]
-		if i > 0 && utf8.RuneCountInString(*last)+1+utf8.RuneCountInString(w) > width {
-			lines = append(lines, w)
-			continue
-		}
-		*last += " " + w
-	}
-	return lines
 }

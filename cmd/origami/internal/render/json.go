@@ -14,12 +14,15 @@ import (
 // Object is one configuration of one problem in JSON; docs/json.md describes it. Keys are never renamed or removed,
 // only added.
 type Object struct {
-	Arch       string      `json:"arch"`
-	Device     string      `json:"device"`
-	Model      string      `json:"model"`
-	Kernel     string      `json:"kernel"`
-	Rung       arch.Rung   `json:"rung"`
+	Arch   string    `json:"arch"`
+	Device string    `json:"device"`
+	Model  string    `json:"model"`
+	Kernel string    `json:"kernel"`
+	Rung   arch.Rung `json:"rung"`
+	// Validated says that the model has an error for the likes of this. Outside lists how it lies outside of what that was
+	// found on.
 	Validated  bool        `json:"validated"`
+	Outside    []string    `json:"outside"`
 	Live       *Live       `json:"live,omitempty"`
 	Problem    gemm.Record `json:"problem"`
 	Config     gemm.Config `json:"config"`
@@ -110,11 +113,14 @@ type Predicted struct {
 	Seconds   float64   `json:"seconds"`
 	TFLOPS    float64   `json:"tflops"`
 	Bound     string    `json:"bound"`
+	Why       string    `json:"why,omitempty"`
 	ClockHz   float64   `json:"clock_hz"`
 	ClockRung arch.Rung `json:"clock_rung"`
 	// Interval is where the measured time lies with the probability IntervalLevel.
 	Interval      *[2]float64 `json:"interval_seconds,omitempty"`
 	IntervalLevel float64     `json:"interval_level,omitempty"`
+	// IntervalWidened is that of session.Answer.Widened.
+	IntervalWidened float64 `json:"interval_widened,omitempty"`
 }
 
 // Mapping is a launch order over several dies in JSON.
@@ -128,9 +134,9 @@ type Mapping struct {
 func ObjectOf(a *session.Answer, e *session.Entry) Object {
 	o := Object{
 		Arch: a.Arch.Arch, Device: a.Arch.Device, Model: a.Arch.Model, Kernel: a.Kernel, Rung: a.Arch.Rung,
-		Validated: Validated(a),
-		Live:      LiveJSON(a.Arch),
-		Problem:   a.Problem.Record(), Config: e.Config, Candidates: a.Feasible, Rejected: a.RejectedTotal(),
+		Validated: a.Scope(e).Uncertainty != nil, Outside: append([]string{}, a.Outside(e)...),
+		Live:    LiveJSON(a.Arch),
+		Problem: a.Problem.Record(), Config: e.Config, Candidates: a.Feasible, Rejected: a.RejectedTotal(),
 		Measured: measuredJSON(a),
 	}
 	if a.Regret != nil {
@@ -142,9 +148,15 @@ func ObjectOf(a *session.Answer, e *session.Entry) Object {
 			Bound:   e.Estimate.Bound.String(),
 			ClockHz: float64(a.Arch.Clock), ClockRung: a.Arch.ClockRung,
 		}
+		if e.Terms != nil {
+			o.Predicted.Why = Why(a, e)
+		}
 		if low, high, ok := a.Interval(e); ok {
 			o.Predicted.Interval, o.Predicted.IntervalLevel = &[2]float64{float64(low), float64(high)},
-				a.Uncertainty().Level
+				a.Scope(e).Uncertainty.Level
+			if widened, ok := a.Widened(e); ok {
+				o.Predicted.IntervalWidened = widened
+			}
 		}
 	}
 	if m := e.Mapping; m.XCDs > 0 {
@@ -198,12 +210,14 @@ func (n Number) MarshalJSON() ([]byte, error) {
 }
 
 // TermJSON is one term in JSON. Value is null for a number that does not exist, as the total of a rejected candidate.
-// Common is the name of the quantity in every model, where it differs from this one's.
+// Common is the name of the quantity in every model, where it differs from this one's. Used is false for a term that
+// does not enter the total of this kernel, and otherwise absent.
 type TermJSON struct {
 	Value  *Number `json:"value"`
 	Unit   string  `json:"unit"`
 	Share  *Number `json:"share,omitempty"`
 	Common string  `json:"common,omitempty"`
+	Used   *bool   `json:"used,omitempty"`
 }
 
 // TermsJSON returns the terms of an entry by name, in the order of the schema.
@@ -231,12 +245,51 @@ func TermJSONOf(a *session.Answer, e *session.Entry, i int) TermJSON {
 
 // Uncertainty is how far a model's times are from measured ones, in JSON.
 type Uncertainty struct {
-	Kernel string       `json:"kernel"`
-	Level  float64      `json:"level"`
-	Spread float64      `json:"spread"`
-	Plan   float64      `json:"plan_spread"`
-	Source string       `json:"source"`
-	Ranges []ErrorRange `json:"ranges"`
+	Kernel string  `json:"kernel"`
+	Level  float64 `json:"level"`
+	Spread float64 `json:"spread"`
+	Plan   float64 `json:"plan_spread"`
+	Source string  `json:"source"`
+	// Widening is null if it is unknown, Checked if the model does not say.
+	Widening *float64     `json:"widening"`
+	Checked  *Checked     `json:"checked"`
+	Ranges   []ErrorRange `json:"ranges"`
+}
+
+// Checked is what a model was checked on, in JSON. Ranges have their ends.
+type Checked struct {
+	DataSet string     `json:"data_set"`
+	Sizes   int        `json:"sizes"`
+	Layouts []Layout   `json:"layouts"`
+	Divisor [2]float64 `json:"divisor"`
+	Split   [2]float64 `json:"split_k"`
+	M       [2]float64 `json:"m"`
+	N       [2]float64 `json:"n"`
+	K       [2]float64 `json:"k"`
+	Batch   [2]float64 `json:"batch"`
+	Flops   [2]float64 `json:"flops"`
+}
+
+// Layout is how matrices are stored, in JSON.
+type Layout struct {
+	DType  string `json:"dtype"`
+	Out    string `json:"out_dtype"`
+	TransA bool   `json:"trans_a"`
+	TransB bool   `json:"trans_b"`
+}
+
+func checkedJSON(c *arch.Checked) *Checked {
+	if len(c.Layouts) == 0 {
+		return nil
+	}
+	ends := func(r arch.Range) [2]float64 { return [2]float64{r.Low, r.High} }
+	out := &Checked{DataSet: c.DataSet, Sizes: c.Sizes, Divisor: ends(c.Divisor), Split: ends(c.Split),
+		M: ends(c.M), N: ends(c.N), K: ends(c.K), Batch: ends(c.Batch), Flops: ends(c.Flops)}
+	for _, l := range c.Layouts {
+		out.Layouts = append(out.Layouts, Layout{DType: l.Types.In.String(), Out: l.Types.Out.String(),
+			TransA: l.AMajor == gemm.MajorM, TransB: l.BMajor == gemm.MajorK})
+	}
+	return out
 }
 
 // ErrorRange is one of its ranges; Bound is null where every bound fits, Below where every time does.
@@ -250,7 +303,10 @@ type ErrorRange struct {
 // UncertaintyJSON converts an uncertainty.
 func UncertaintyJSON(u *arch.Uncertainty) Uncertainty {
 	out := Uncertainty{Kernel: u.Kernel, Level: u.Level, Spread: u.Sigma, Plan: u.PlanSigma, Source: u.Source,
-		Ranges: []ErrorRange{}}
+		Checked: checkedJSON(&u.Checked), Ranges: []ErrorRange{}}
+	if u.Widening > 0 {
+		out.Widening = &u.Widening
+	}
 	for _, r := range u.Ranges {
 		converted := ErrorRange{Low: r.Low, High: r.High}
 		if r.Bound != arch.BoundUnknown {

@@ -8,6 +8,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/formula"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/measure"
 	"github.com/origami-gemm/origami/core/selector"
@@ -19,6 +20,8 @@ type Answer struct {
 	Arch    *arch.Description
 	Kernel  string
 	Problem gemm.Problem
+	// DRAMPeak is the bandwidth of the device's DRAM in bytes per second, 0 if it is unknown.
+	DRAMPeak float64
 	// Entries are the ranked candidates, best first.
 	Entries []Entry
 	// Feasible counts the usable candidates, Rejected the others by reason.
@@ -87,16 +90,34 @@ type Entry struct {
 // Seconds returns the predicted time.
 func (a *Answer) Seconds(e *Entry) unit.Seconds { return e.Estimate.Cycles.At(a.Arch.Clock) }
 
-// Uncertainty returns how far the times of the answer are from measured ones, nil if the model does not say so.
-func (a *Answer) Uncertainty() *arch.Uncertainty { return a.Arch.UncertaintyFor(a.Kernel, &a.Problem) }
+// Scope says what the model knows of the error of an entry's predicted time.
+func (a *Answer) Scope(e *Entry) arch.Scope {
+	return a.Arch.Scope(a.Kernel, &a.Problem, e.Config.SplitK)
+}
+
+// Outside lists how an entry lies outside of what the model was checked on. It is empty inside.
+func (a *Answer) Outside(e *Entry) []string {
+	return a.Arch.Outside(a.Kernel, &a.Problem, e.Config.SplitK)
+}
 
 // Interval returns the interval of an entry's predicted time, and false where the model has none.
 func (a *Answer) Interval(e *Entry) (low, high unit.Seconds, ok bool) {
-	u := a.Uncertainty()
-	if u == nil || e.Estimate.Reject != "" {
+	if e.Estimate.Reject != "" {
 		return 0, 0, false
 	}
-	return u.Interval(e.Estimate.Bound, a.Seconds(e))
+	return a.Scope(e).Interval(e.Estimate.Bound, a.Seconds(e))
+}
+
+// Widened returns how many times as wide an entry's interval is as inside of what the model was checked on, and false
+// if the entry lies inside or has no interval.
+func (a *Answer) Widened(e *Entry) (float64, bool) {
+	scope := a.Scope(e)
+	low, high, ok := a.Interval(e)
+	if !ok || !scope.Wide {
+		return 0, false
+	}
+	insideLow, insideHigh, ok := scope.Uncertainty.Interval(e.Estimate.Bound, a.Seconds(e))
+	return float64((high - low) / (insideHigh - insideLow)), ok && insideHigh > insideLow
 }
 
 // Rate returns the predicted arithmetic rate, 2·m·n·k·batch over the predicted time.
@@ -135,6 +156,14 @@ func (a *Answer) Total(e *Entry) (float64, bool) {
 	return 0, false
 }
 
+// Entering reports which terms of an entry enter its total, nil if the model does not say so.
+func (a *Answer) Entering(e *Entry) []bool {
+	if e.Terms == nil {
+		return nil
+	}
+	return formula.Entering(a.Arch, formula.Values(a.Arch, a.Problem, e.Candidate, e.Terms))
+}
+
 // IsRejectedTotal reports whether a term's value stands for "the model rejects this".
 func IsRejectedTotal(t arch.Term, v float64) bool {
 	return t.Kind == arch.KindTotal && v == arch.RejectedTotal
@@ -164,8 +193,7 @@ func Ask(ctx context.Context, a arch.Architecture, problems []gemm.Problem, q Qu
 	}
 	space := arch.Space{Kernel: kernel}
 	request := selector.Request{Problems: problems, Space: space, Top: q.Top}
-	uncertainty := d.UncertaintyOf(kernel)
-	if uncertainty != nil && q.Regret && q.Top > 0 {
+	if q.Regret && q.Top > 0 && d.HasUncertainty(kernel) {
 		request.Top = max(q.Top, measure.RegretCandidates)
 	}
 	results, err := selector.Rank(ctx, a, request)
@@ -181,7 +209,8 @@ func Ask(ctx context.Context, a arch.Architecture, problems []gemm.Problem, q Qu
 	for i := range results {
 		r := &results[i]
 		answers[i] = Answer{
-			Arch: d, Kernel: kernel, Problem: problems[i], Feasible: r.Feasible, Rejected: r.Rejected, Err: r.Err,
+			Arch: d, Kernel: kernel, Problem: problems[i], DRAMPeak: dramPeak(a),
+			Feasible: r.Feasible, Rejected: r.Rejected, Err: r.Err,
 		}
 		if err := answers[i].fill(ctx, a, space, q, r); err != nil {
 			answers[i].Err, answers[i].Entries = err, nil
@@ -203,8 +232,8 @@ func (a *Answer) fill(ctx context.Context, m arch.Architecture, space arch.Space
 		a.Entries = append(a.Entries, Entry{Rank: i + 1, Position: e.Index, Config: e.Config, Estimate: e.Estimate,
 			Mapping: e.Mapping})
 	}
-	if u := a.Uncertainty(); u != nil && q.Regret {
-		a.weigh(u, q.Top)
+	if q.Regret && len(a.Entries) > 0 {
+		a.weigh(q.Top)
 	}
 	if !q.Terms && !q.Rejected {
 		return nil
@@ -212,8 +241,16 @@ func (a *Answer) fill(ctx context.Context, m arch.Architecture, space arch.Space
 	return a.complete(ctx, m, space, q)
 }
 
-// weigh fills in Regret, and drops the entries that were not asked for and are not worth measuring.
-func (a *Answer) weigh(u *arch.Uncertainty, top int) {
+// weigh fills in Regret if the model states its uncertainty, and drops the entries that were not asked for and are not
+// worth measuring.
+func (a *Answer) weigh(top int) {
+	u := a.Scope(&a.Entries[0]).Uncertainty
+	if u == nil || u.Sigma == 0 {
+		if top > 0 && top < len(a.Entries) {
+			a.Entries = a.Entries[:top]
+		}
+		return
+	}
 	times := make([]unit.Seconds, len(a.Entries))
 	for i := range a.Entries {
 		times[i] = a.Seconds(&a.Entries[i])

@@ -65,7 +65,6 @@ var Constants = []Constant{
 		Of:       func(g *gpu.Device) float64 { return g.SM.MMAShare },
 		SourceOf: func(g *gpu.Device) string { return g.SM.MMAShareSource },
 	},
-	fixed("shared_bandwidth", 128, perCycle, "of one SM's shared memory", cudaGuide+"Shared Memory: 32 banks of 4 B"),
 	ofDevice("schedulers", one, "warp instructions that an SM issues per cycle", capability+"Architecture",
 		func(g *gpu.Device) float64 { return float64(g.SM.Schedulers) }),
 	ofDevice("shared_reserved", bytes,
@@ -111,9 +110,9 @@ var unlimited = math.Inf(1)
 // Quantities are the model's empirical numbers, besides those of the kernel families (kernel.Overhead).
 // docs/model-nvidia-refined.md says how they were found.
 var Quantities = slices.Concat(
-	from("h200-triton", "fitted on h200-triton (34,240 times of 856 kernels on 40 sizes), 2026-11-21", fitted),
+	from("h200-triton", "fitted on h200-triton (34,240 times of 856 kernels on 40 sizes), 2026-11-22", fitted),
 	from("h200-mma", "fitted on h200-mma (18,883 times of 821 kernels on 23 sizes) "+
-		"with the other quantities as they are, 2026-11-21", fittedMMA),
+		"with the other quantities as they are, 2026-11-22", fittedMMA),
 	from("sweeps", "fitted on sweeps, 2026-11-22", fittedSweeps),
 	from("", "chosen on h200-triton, 2026-11-21, in round numbers; scores are flat within", chosen),
 )
@@ -128,77 +127,86 @@ func from(dataSet, source string, list []kernel.Quantity) []kernel.Quantity {
 
 var fitted = []kernel.Quantity{
 	{
-		Name: "launch_seconds", Value: 3.435e-6, Unit: "s", Low: 2e-6, High: 6e-6, Folds: folds(3.37e-6, 3.53e-6),
+		Name: "launch_seconds", Value: 3.708e-06, Unit: "s", Low: 2e-6, High: 6e-6, Folds: folds(3.62e-6, 3.83e-6),
 		Doc: "launch of the kernel and the events around it",
 	},
 	{
-		Name: "wgmma_cycles", Value: 18.42, Unit: cycles, Low: 1, High: 64, Folds: folds(16.6, 19.7),
+		Name: "wgmma_cycles", Value: 22.73, Unit: cycles, Low: 1, High: 64, Folds: folds(21.5, 23.4),
 		Doc: "least time of one wgmma m64nNk16 on an SM",
 	},
 	{
-		Name: "line_rate", Value: 0.6039, Unit: one, Low: 0.3, High: 3, Folds: folds(0.592, 0.611), Without: unlimited,
+		Name: "line_rate", Value: 0.6067, Unit: one, Low: 0.3, High: 3, Folds: folds(0.595, 0.614), Without: unlimited,
 		Doc: "128-byte lines per cycle that the copies of one SM touch",
 	},
 	{
-		Name: "l2_port_bandwidth", Value: 54.24, Unit: perCycle, Low: 40, High: 64, Folds: folds(53.7, 54.9),
-		Without: unlimited, Doc: "what one SM gets from the L2",
-	},
-	{
-		Name: "l2_coalescing", Value: 1.448, Unit: one, Low: 1, High: 2, Folds: folds(1.43, 1.46), Without: unlimited,
+		Name: "l2_coalescing", Value: 1.298, Unit: one, Low: 1, High: 2, Folds: folds(1.28, 1.32), Without: unlimited,
 		Doc: "bytes that reach SMs per byte that the L2 delivers: " +
 			"presumably SMs that ask for the same line at the same time are served at once",
 	},
 	{
-		Name: "dram_efficiency", Value: 0.937, Unit: one, Low: 0.7, High: 1.1, Folds: folds(0.898, 0.963),
+		Name: "dram_efficiency", Value: 0.9702, Unit: one, Low: 0.7, High: 1.1, Folds: folds(0.942, 0.992),
 		Without: unlimited, Doc: "share of dram_perf_ratio that operands reach",
 	},
 	{
-		Name: "dram_latency_load", Value: 1.923, Unit: one, Low: 1, High: 3, Folds: folds(1.89, 1.94),
-		Doc: "latency of DRAM under load ÷ hbm_latency_penalty",
+		Name: "dram_latency_load", Value: 1.442, Unit: one, Low: 0.7, High: 3, Folds: folds(1.41, 1.45),
+		Doc: "latency of a copy ÷ hbm_latency_penalty",
 	},
 	{
-		Name: "load_latency", Value: 765.1, Unit: cycles, Low: 200, High: 1000, Folds: folds(758, 784),
+		Name: "dram_queue_load", Value: 2.41, Unit: one, Low: 0.1, High: 8, Folds: folds(2.23, 2.5), Without: 0,
+		Doc: "what a DRAM that is always busy adds to the latency ÷ hbm_latency_penalty",
+	},
+	{
+		Name: "line_latency", Value: 2.503, Unit: cycles, Low: 0.1, High: 5, Folds: folds(2.49, 2.55), Without: 0,
+		Doc: "by how much each cache line of a K step delays the last copy of one CTA",
+	},
+	{
+		Name: "shared_bandwidth", Value: 85.78, Unit: perCycle, Low: 40, High: 128, Folds: folds(84.9, 86.5),
+		Without: unlimited, Doc: "what matrix instructions read of one SM's shared memory, which has 32 banks of 4 B",
+	},
+	{
+		Name: "fill_overlap", Value: 0.6561, Unit: one, Low: 0.01, High: 1, Folds: folds(0.595, 0.798), Without: 0,
+		Doc: "share of the start of a wave that other CTAs of the SM hide if there are many",
+	},
+	{
+		Name: "load_latency", Value: 772.3, Unit: cycles, Low: 200, High: 1000, Folds: folds(752, 778),
 		Doc: "what a K step waits for an operand that is loaded when needed: L2, registers, shared memory",
 	},
 	{
-		Name: "prologue_cycles", Value: 562, Unit: cycles, Low: 100, High: 3000, Folds: folds(393, 596),
+		Name: "prologue_cycles", Value: 291.6, Unit: cycles, Low: 50, High: 3000, Folds: folds(83.7, 392),
 		Doc: "start of a CTA up to its first load",
 	},
 	{
-		Name: "epilogue_cycles", Value: 20, Unit: cycles, Low: 20, High: 3000, Folds: folds(20, 198),
-		Doc: "end of a CTA besides its output",
-	},
-	{
-		Name: "epilogue_bandwidth", Value: 58.4, Unit: perCycle, Low: 10, High: 128, Folds: folds(51, 128),
+		Name: "epilogue_bandwidth", Value: 23.65, Unit: perCycle, Low: 10, High: 50, Folds: folds(22.4, 28.2),
 		Without: unlimited, Doc: "output of one SM",
 	},
 	{
 		// Without it, the latency of the instruction itself is taken out as well.
-		Name: "ldmatrix_latency", Value: 35.7, Unit: cycles, Low: 5, High: 60, Folds: folds(32.2, 38.7), Without: -24.1,
+		Name: "ldmatrix_latency", Value: 11.87, Unit: cycles, Low: 5, High: 60, Folds: folds(8.61, 13.7), Without: -24.1,
 		Doc: "from shared memory to the operands of mma.sync",
 	},
 	{
-		Name: "spill_bandwidth", Value: 37.48, Unit: perCycle, Low: 5, High: 128, Folds: folds(37.3, 37.8),
+		Name: "spill_bandwidth", Value: 37.62, Unit: perCycle, Low: 5, High: 128, Folds: folds(37.3, 37.8),
 		Without: unlimited, Doc: "of one SM to local memory",
 	},
 	{
-		Name: "spill_l2_share", Value: 0.772, Unit: one, Low: 0.2, High: 2, Folds: folds(0.754, 0.8), Without: unlimited,
-		Doc: "share of l2_perf_ratio, which is measured with loads, that local memory reaches: half of it is stores",
+		Name: "spill_share", Value: 0.7314, Unit: one, Low: 0.2, High: 2, Folds: folds(0.72, 0.769), Without: unlimited,
+		Doc: "share of l2_perf_ratio and dram_perf_ratio, which are measured with loads, that local memory reaches: " +
+			"half of it is stores",
 	},
 	{
-		Name: "energy_per_flop", Value: 0.8e-12, Unit: "J", Low: 0.2e-12, High: 0.8e-12,
-		Folds: folds(0.54e-12, 0.80e-12),
+		Name: "energy_per_flop", Value: 8.047e-13, Unit: "J", Low: 0.2e-12, High: 1.2e-12,
+		Folds: folds(7.94e-13, 1.03e-12),
 		Doc:   "of the tensor cores and what feeds them, at the clock that the power limit leaves",
 	},
 	{
-		Name: "power_window", Value: 2.52e-3, Unit: "s", Low: 1e-5, High: 1e-2, Folds: folds(1.4e-3, 2.5e-3),
+		Name: "power_window", Value: 0.0007766, Unit: "s", Low: 1e-5, High: 1e-2, Folds: folds(0.000753, 0.00114),
 		Doc: "for how long the board may exceed its limit before the clock falls",
 	},
 }
 
 var fittedMMA = []kernel.Quantity{
 	{
-		Name: "hot_line_bandwidth", Value: 640.4, Unit: perCycle, Low: 64, High: 5120, Folds: folds(602, 759),
+		Name: "hot_line_bandwidth", Value: 620, Unit: perCycle, Low: 64, High: 5120, Folds: folds(591, 650),
 		Without: unlimited, Doc: "what all SMs together get of the lines of one row: " +
 			"a kernel that repeats rows reads it again for every row of a tile beyond the matrix",
 	},
@@ -206,27 +214,27 @@ var fittedMMA = []kernel.Quantity{
 
 var fittedSweeps = []kernel.Quantity{
 	{
-		Name: "interleaved_share", Value: 0.45, Unit: one, Low: 0.05, High: 1, Without: 0,
+		Name: "interleaved_share", Value: 0.1344, Unit: one, Low: 0.05, High: 1, Without: 0,
 		Doc: "share of the time of copies that the matrix instructions wait for, if addresses are computed between them",
 	},
 	{
-		Name: "copy_rate", Value: 0.125, Unit: one, Low: 0.02, High: 1, Without: unlimited,
+		Name: "copy_rate", Value: 0.1211, Unit: one, Low: 0.02, High: 1, Without: unlimited,
 		Doc: "loads through registers, each with its store to shared memory, that an SM does per cycle",
 	},
 	{
-		Name: "transposed_rate", Value: 0.045, Unit: one, Low: 0.02, High: 1, Without: unlimited,
+		Name: "transposed_rate", Value: 0.0401, Unit: one, Low: 0.02, High: 1, Without: unlimited,
 		Doc: "copies that transpose, element by element, that an SM does per cycle: the writes of a warp conflict",
 	},
 	{
-		Name: "store_rate", Value: 0.1, Unit: one, Low: 0.01, High: 1, Without: unlimited,
+		Name: "store_rate", Value: 0.05465, Unit: one, Low: 0.01, High: 1, Without: unlimited,
 		Doc: "store instructions of warps that an SM issues per cycle",
 	},
 	{
-		Name: "relaunch_seconds", Value: 2e-6, Unit: "s", Low: 0.5e-6, High: 5e-6,
+		Name: "relaunch_seconds", Value: 2.655e-6, Unit: "s", Low: 0.5e-6, High: 5e-6,
 		Doc: "from the end of a kernel to that of one that waits for it and does nothing",
 	},
 	{
-		Name: "reduce_bandwidth", Value: 2000, Unit: perCycle, Low: 200, High: 8000, Without: unlimited,
+		Name: "reduce_bandwidth", Value: 2340, Unit: perCycle, Low: 200, High: 8000, Without: unlimited,
 		Doc: "sums and output of the kernel that adds up the parts of a split K",
 	},
 }
@@ -239,14 +247,6 @@ var chosen = []kernel.Quantity{
 	{
 		Name: "timed_least_seconds", Value: 1e-6, Unit: "s", Low: 0, High: 1.5e-6,
 		Doc: "least prologue and epilogue of a kernel that was timed",
-	},
-	{
-		Name: "touch_seconds", Value: 1.2e-6, Unit: "s", Low: 0.5e-6, High: 1.2e-6,
-		Doc: "latency of operands that come from DRAM when all SMs ask",
-	},
-	{
-		Name: "first_touch_share", Value: 0.4, Unit: one, Low: 0.4, High: 1,
-		Doc: "share of K steps that wait for DRAM; the others find their operands on the way",
 	},
 }
 

@@ -86,17 +86,15 @@ type Part struct {
 var Parts = []Part{
 	{"the kernel", kernelTerms}, {"the K step", stepTerms}, {"the grid", gridTerms},
 	{"the timing pass", timedTerms}, {"the DRAM traffic", trafficTerms},
-	{"a wave", slices.Concat([]Term{
-		{Name: "full_active", Unit: one, Formula: fullActive, Doc: "SMs at work; wave_ctas is ctas_per_sm"},
-		{Name: "tail_active", Unit: one, Formula: tailActive, Doc: "SMs at work; wave_ctas is tail_ctas"},
-	}, waveTerms)},
+	{"the device", deviceTerms},
+	{"a wave", waveTerms},
 	{"the total", totalTerms},
 }
 
 // Terms is the model, in the order in which it computes. Operations are done in the order in which they are written:
 // the results are the same bits everywhere.
-var Terms = table(kernelTerms, stepTerms, gridTerms, timedTerms, trafficTerms,
-	wave("full", "ctas_per_sm", fullActive), wave("tail", "tail_ctas", tailActive), totalTerms)
+var Terms = table(kernelTerms, stepTerms, gridTerms, timedTerms, trafficTerms, deviceTerms,
+	wave("full", "ctas_per_sm"), wave("tail", "tail_ctas"), totalTerms)
 
 // table puts parts together, with each formula on one line.
 func table(parts ...[]Term) []Term {
@@ -169,12 +167,20 @@ var kernelTerms = []Term{
 		Doc: "1 if an operand is loaded when it is needed: a thread's part of it is too small for an asynchronous copy",
 	},
 	{
+		Name: "late_copies", Unit: one, Input: OfKernel, From: fromFamily,
+		Doc: "1 if a K step issues its copies behind its matrix instructions: they fill the buffer that these read",
+	},
+	{
 		Name: "repeat_m", Unit: one, Input: OfKernel, From: fromFamily,
-		Doc: "1 if rows of a tile beyond the matrix load its last row of A again",
+		Doc: "1 if rows of a tile beyond the matrix load rows of A again, which are contiguous along K",
 	},
 	{
 		Name: "repeat_n", Unit: one, Input: OfKernel, From: fromFamily,
-		Doc: "1 if columns of a tile beyond the matrix load its last column of B again",
+		Doc: "1 if columns of a tile beyond the matrix load columns of B again, which are contiguous along K",
+	},
+	{
+		Name: "wraps", Unit: one, Input: OfKernel, From: fromFamily,
+		Doc: "1 if rows and columns beyond the matrix start again at its first; otherwise they repeat its last",
 	},
 	{
 		Name: "sync_copies", Unit: one, Input: OfKernel, From: fromFamily,
@@ -216,18 +222,18 @@ var stepTerms = []Term{
 		Formula: "(block_m + block_n) * block_k * element_bytes",
 	},
 	{
-		Name: "shared_step", Unit: cycles, Doc: "shared memory: copies in, operands out",
-		Formula: `(when(wgmma > 0,
+		Name: "shared_step", Unit: cycles, Doc: "shared memory: operands out",
+		Formula: `when(wgmma > 0,
 			` + instructions + ` * (wgmma_m + wgmma_n) * instruction_k * element_bytes,
 			num_warps * (` + warpM + ` + ` + warpN + `) * (block_k / warps_k) * element_bytes)
-			+ tile_bytes) / shared_bandwidth`,
+			/ shared_bandwidth`,
 	},
 	{
 		Name: "issue_step", Unit: cycles, Doc: "issue slots of the loop besides loads and matrix instructions",
 		Formula: "family_slots * num_warps / schedulers",
 	},
 	{
-		Name: "lines", Unit: one, Doc: "cache lines that the operands touch",
+		Name: "tile_lines", Unit: one, Doc: "cache lines that the operands touch",
 		Formula: `when(trans_a > 0,
 				block_k * ceil(block_m * element_bytes / line_bytes),
 				block_m * ceil(block_k * element_bytes / line_bytes))
@@ -235,9 +241,10 @@ var stepTerms = []Term{
 				block_n * ceil(block_k * element_bytes / line_bytes),
 				block_k * ceil(block_n * element_bytes / line_bytes))`,
 	},
-	{Name: "line_step", Unit: cycles, Doc: "copies: cache lines through the load path", Formula: "lines / line_rate"},
-	{Name: "copy_step", Unit: cycles, Doc: "copies of narrow accesses: instructions",
-		Formula: "sync_copies / copy_rate + transposed_copies / transposed_rate"},
+	{
+		Name: "copy_step", Unit: cycles, Doc: "copies of narrow accesses: instructions",
+		Formula: "sync_copies / copy_rate + transposed_copies / transposed_rate",
+	},
 	{
 		Name: "spill_traffic", Unit: bytes, Doc: "local memory, written and read in a K step",
 		Formula: "2 * spill_bytes * threads",
@@ -247,14 +254,19 @@ var stepTerms = []Term{
 		Formula: "spill_traffic / spill_bandwidth",
 	},
 	{
-		Name: "on_chip", Unit: cycles4, Doc: "the resources of the SM together, as a sum of fourth powers",
-		Formula: `pow(tensor_step, 4) + pow(shared_step, 4) + pow(issue_step, 4) + pow(line_step, 4)
-			+ pow(copy_step, 4) + pow(spill_step, 4)`,
+		Name: "on_chip", Unit: cycles4, Doc: "resources of the SM besides its cache lines, as a sum of fourth powers",
+		Formula: `pow(tensor_step, 4) + pow(shared_step, 4) + pow(issue_step, 4) + pow(copy_step, 4)
+			+ pow(spill_step, 4)`,
+	},
+	{
+		Name: "instruction_step", Unit: cycles, Doc: "matrix instructions of one CTA",
+		Formula: `when(wgmma + fma > 0, tensor_step,
+			max(block_k / instruction_k / warps_k * (mma_latency + ldmatrix_latency), tensor_step))`,
 	},
 	{
 		Name: "chain_step", Unit: cycles, Doc: "dependent instructions of one CTA",
-		Formula: `when(wgmma + fma > 0, tensor_step + (serial + interleaved * interleaved_share) * line_step,
-			max(block_k / instruction_k / warps_k * (mma_latency + ldmatrix_latency), tensor_step) + family_latency)
+		Formula: `instruction_step + when(wgmma + fma > 0,
+				(serial + interleaved * interleaved_share) * (tile_lines * line_latency), family_latency)
 			+ issue_step + when(unbuffered > 0, load_latency + copy_step, 0)`,
 	},
 }
@@ -288,6 +300,17 @@ var gridTerms = []Term{
 	},
 	{Name: "steps", Unit: one, Formula: "ceil(cdiv(k, block_k) / split_k)", Doc: "K steps of a CTA"},
 	{
+		Name: "lines", Unit: one,
+		Doc: "cache lines that copies touch: rows that wrap within a line touch it once for each time",
+		Formula: `tile_lines + when(wraps * max(trans_a * (block_m - m), (1 - trans_b) * (block_n - n)) > 0,
+			block_k * (trans_a * ` + wrapped("m") + ` + (1 - trans_b) * ` + wrapped("n") + `), 0)`,
+	},
+	{Name: "line_step", Unit: cycles, Doc: "copies: cache lines through the load path", Formula: "lines / line_rate"},
+	{
+		Name: "copy_latency", Unit: cycles, Doc: "from the start of a K step to its last copy",
+		Formula: "lines * line_latency + when(late_copies > 0, instruction_step, 0)",
+	},
+	{
 		Name: "group", Unit: one, Doc: "rows of tiles that are walked together",
 		Formula: "min(when(group_m > 0, group_m, default_group), grid_m)",
 	},
@@ -308,6 +331,12 @@ var gridTerms = []Term{
 		Name: "tail_ctas", Unit: one, Doc: "CTAs of the busiest SM in the last, partial wave",
 		Formula: "ctas_of_sm - full_waves * ctas_per_sm",
 	},
+}
+
+// wrapped is how often more a row of a tile touches its lines if the matrix has so few elements that it starts again
+// within a line.
+func wrapped(of string) string {
+	return "max(0, block_" + of + " / " + of + " - ceil(block_" + of + " * element_bytes / line_bytes))"
 }
 
 // The K loop of a kernel that was timed by itself: up to a K of 2048, in which the pipeline fills and operands are
@@ -347,9 +376,7 @@ func passCycles(name, k string) string {
 func pace(name, of, below string) []Term {
 	short, long := name+"_pace", name+"_long_pace"
 	first, last := passCycles(name, "2048"), passCycles(name, "6144")
-	loop := `min(steps, 2048 / block_k) * ` + short + ` + (steps - min(steps, 2048 / block_k)) * ` + long + `
-		+ max(0, steps - steps_ahead) * first_touch_share
-			* max(0, touch_seconds * clock / steps_ahead - ` + long + `)`
+	loop := `min(steps, 2048 / block_k) * ` + short + ` + (steps - min(steps, 2048 / block_k)) * ` + long + ``
 	if below != "" {
 		loop = "max(" + below + ",\n\t\t" + loop + ")"
 	}

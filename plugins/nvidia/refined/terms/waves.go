@@ -1,6 +1,7 @@
 package terms
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/origami-gemm/origami/core/arch"
@@ -42,30 +43,69 @@ var trafficTerms = []Term{
 	},
 	{
 		Name: "repeated", Unit: one, When: "repeat_m + repeat_n > 0",
-		Doc:     "rows and columns of a tile beyond the matrix that repeat its last one, on average",
-		Formula: "repeat_m * (block_m - m / grid_m) + repeat_n * (block_n - n / grid_n)",
+		Doc: "rows and columns of a tile beyond the matrix ÷ those of the matrix that they load again, on average",
+		Formula: `repeat_m * (block_m - m / grid_m) / when(wraps > 0, m, 1)
+			+ repeat_n * (block_n - n / grid_n) / when(wraps > 0, n, 1)`,
+	},
+	{
+		Name: "hidden", Unit: one, Doc: "share of the start of a wave behind the first that other CTAs of the SM hide",
+		Formula: "fill_overlap * (1 - 1 / ctas_per_sm)",
 	},
 	{
 		Name: "dram_latency", Unit: cycles, Formula: "hbm_latency_penalty * dram_latency_load",
-		Doc: "latency of DRAM under load; SMs that share a line wait for the one that fetches it",
+		Doc: "latency of a copy while DRAM is idle; SMs that share a line wait for the one that fetches it",
+	},
+	{
+		Name: "idle_latency", Unit: cycles, Formula: "dram_latency + copy_latency",
+		Doc: "from the start of a K step to the arrival of its copies, while DRAM is idle",
+	},
+	{
+		Name: "dram_queue", Unit: cycles, Formula: "hbm_latency_penalty * dram_queue_load",
+		Doc: "what the latency grows by while DRAM is busy all the time",
+	},
+}
+
+// deviceTerms are the times of a K step at what all SMs share, and all resources together.
+var deviceTerms = []Term{
+	{
+		Name: "l2_step", Unit: cycles, Common: arch.CommonL2Step, Doc: "one CTA's operands through the L2",
+		Formula: "active * tile_bytes / (l2_perf_ratio * l2_coalescing)",
+	},
+	{
+		Name: "dram_step", Unit: cycles, Common: arch.CommonDRAMStep, Doc: "one CTA's share of DRAM",
+		Formula: "active * tile_bytes * dram_share / (dram_perf_ratio * dram_efficiency)",
+	},
+	{
+		Name: "repeat_step", Unit: cycles, Doc: "one CTA's share of the lines that are loaded again",
+		Formula: "active * repeated * block_k * element_bytes / hot_line_bandwidth",
+	},
+	{
+		Name: "spill_l2_step", Unit: cycles, Doc: "one CTA's local memory through the L2",
+		Formula: "active * spill_traffic / (l2_perf_ratio * spill_share)",
+	},
+	{
+		Name: "busy", Unit: cycles4, Doc: "a K step of one CTA at all resources, as a sum of fourth powers",
+		Formula: `on_chip + pow(line_step, 4) + pow(l2_step, 4) + pow(dram_step, 4) + pow(repeat_step, 4)
+			+ pow(spill_l2_step, 4)`,
 	},
 }
 
 // wave is one wave of CTAs. The full ones are alike, and the tail has what is left. The terms of a wave that does not
 // exist are 0. One table serves both: in it, wave_ stands for the name, and wave_ctas for the CTAs per SM.
-func wave(name, ctas, active string) []Term {
-	exists := name + "_waves > 0"
+func wave(name, ctas string) []Term {
+	count := name + "_waves"
 	if name == "tail" {
-		exists = ctas + " > 0"
+		count = ctas
 	}
 	rename := strings.NewReplacer("wave_ctas", ctas, "wave_", name+"_")
-	out := []Term{{
-		Name: "wave_active", Unit: one, Formula: active, Doc: "SMs at work",
-	}}
-	out = append(out, waveTerms...)
+	out := slices.Clone(waveTerms)
 	for i := range out {
 		t := &out[i]
-		t.Name, t.Formula, t.When = rename.Replace(t.Name), rename.Replace(t.Formula), exists
+		when := count + " > 0"
+		if t.When != "" { // timed > 0, and the wave exists
+			when = "timed * " + when
+		}
+		t.Name, t.Formula, t.When = rename.Replace(t.Name), rename.Replace(t.Formula), when
 		if name != "full" {
 			t.Common = "" // comparisons show one of each
 		}
@@ -73,81 +113,75 @@ func wave(name, ctas, active string) []Term {
 	return out
 }
 
-// The SMs at work in each wave.
-const (
-	fullActive = "min(num_sms, ctas)"
-	tailActive = `min(num_sms, when(full_waves > 0,
-		max(ctas - full_waves * num_sms * ctas_per_sm, 1) / tail_ctas, ctas))`
-)
-
 // A resource that is shared adds up over the CTAs. Together, the resources take as long as the largest of them, with a
 // smooth transition: the fourth root of the sum of the fourth powers.
 var waveTerms = []Term{
 	{
-		Name: "wave_l2_step", Unit: cycles, Common: arch.CommonL2Step, Doc: "one CTA's operands through the L2",
-		Formula: "tile_bytes / min(l2_port_bandwidth, l2_perf_ratio * l2_coalescing / wave_active)",
-	},
-	{
-		Name: "wave_dram_step", Unit: cycles, Common: arch.CommonDRAMStep, Doc: "one CTA's share of DRAM",
-		Formula: "wave_active * tile_bytes * dram_share / (dram_perf_ratio * dram_efficiency)",
-	},
-	{
-		Name: "wave_repeat_step", Unit: cycles, Doc: "one CTA's share of the line that repeated rows share",
-		Formula: "wave_active * repeated * block_k * element_bytes / hot_line_bandwidth",
-	},
-	{
 		Name: "wave_spill_miss", Unit: one,
 		Doc: "share of the local memory of all SMs that the L2 does not keep: what exceeds it, with a smooth transition",
 		Formula: `when(spill_traffic > 0,
-			1 - 1 / sqrt(1 + pow(wave_active * wave_ctas * spill_traffic / (2 * l2_bytes * l2_usable_share), 2)), 0)`,
-	},
-	{
-		Name: "wave_spill_l2_step", Unit: cycles, Doc: "one CTA's local memory through the L2",
-		Formula: "wave_active * spill_traffic / (l2_perf_ratio * spill_l2_share)",
+			1 - 1 / sqrt(1 + pow(active * wave_ctas * spill_traffic / (2 * l2_bytes * l2_usable_share), 2)), 0)`,
 	},
 	{
 		Name: "wave_spill_dram_step", Unit: cycles, Doc: "one CTA's local memory through DRAM",
-		Formula: "wave_active * spill_traffic * wave_spill_miss / (dram_perf_ratio * dram_efficiency)",
+		Formula: "active * spill_traffic * wave_spill_miss / (dram_perf_ratio * spill_share)",
 	},
 	{
 		Name: "wave_busy", Unit: cycles4, Doc: "a K step of all CTAs of the SM, as a sum of fourth powers",
-		Formula: `pow(wave_ctas, 4)
-			* (on_chip + pow(wave_l2_step, 4) + pow(wave_dram_step, 4) + pow(wave_repeat_step, 4)
-				+ pow(wave_spill_l2_step, 4) + pow(wave_spill_dram_step, 4))`,
+		Formula: "pow(wave_ctas, 4) * (busy + pow(wave_spill_dram_step, 4))",
 	},
 	{
 		Name: "wave_throughput", Unit: cycles, Formula: "sqrt(sqrt(wave_busy))",
 		Doc: "a K step of all CTAs of the SM: the largest of its resources, with a smooth transition",
 	},
 	{
-		Name: "wave_alone", Unit: cycles,
-		Doc:     "a K step of one CTA: its instructions, or the latency of loads over the steps that they run ahead",
-		Formula: "max(chain_step, (dram_latency + wave_l2_step) / steps_ahead) + spill_step",
+		Name: "wave_latency", Unit: cycles,
+		Doc: "from the start of a K step to the arrival of its copies, with DRAM busy for what share of a step they take",
+		Formula: `(idle_latency + sqrt(idle_latency * idle_latency
+			+ 4 * dram_queue * (wave_ctas * dram_step * steps_ahead))) / 2`,
 	},
 	{
-		Name: "wave_step", Unit: cycles, Common: arch.CommonKStep, Doc: "one K step",
-		Formula: "sqrt(sqrt(wave_busy + pow(wave_alone, 4)))",
+		Name: "wave_alone", Unit: cycles,
+		Doc:     "a K step of one CTA: its instructions, or the latency of copies over the steps that they run ahead",
+		Formula: "max(chain_step, wave_latency / steps_ahead) + spill_step",
+	},
+	{
+		Name: "wave_step", Unit: cycles, Common: arch.CommonKStep,
+		Doc:     "one K step: the eighth root of a sum of eighth powers, which is close to the longer of the two",
+		Formula: "sqrt(sqrt(sqrt(wave_busy * wave_busy + pow(wave_alone, 4) * pow(wave_alone, 4))))",
+	},
+	{
+		Name: "wave_first_step", Unit: cycles,
+		Doc:     "one of the first K steps, whose copies were issued together: the fill has waited for them",
+		Formula: "max(wave_throughput, chain_step + spill_step)",
 	},
 	{
 		Name: "wave_fill", Unit: cycles, Doc: "start of the CTAs and their first loads",
-		Formula: "when(timed > 0, timed_fixed, prologue_cycles + dram_latency + wave_ctas * wave_l2_step)",
+		Formula: "prologue_cycles + wave_latency + wave_ctas * l2_step",
 	},
 	{
 		Name: "wave_loop", Unit: cycles, Doc: "K loop",
-		Formula: `when(timed > 0,
-			when(wave_ctas > 1,
-				chip_loop + (full_chip_loop - chip_loop) * min(1, (wave_ctas - 1) / max(timed_ctas - 1, 1)),
-				one_loop + (chip_loop - one_loop) * (wave_active / num_sms)),
-			steps * wave_step)`,
+		Formula: "min(steps, steps_ahead) * wave_first_step + max(steps - steps_ahead, 0) * wave_step",
 	},
 	{
 		Name: "wave_epilogue", Unit: cycles, Doc: "output; of a split K, the last CTA reads the fp32 sums of all",
-		Formula: `when(timed > 0, 0,
-			epilogue_cycles + wave_ctas * block_m * block_n
+		Formula: `wave_ctas * block_m * block_n
 				* max(when(reduce_launches > 0, accumulator_bytes, output_bytes) / epilogue_bandwidth,
 					output_bytes / store_bytes / 32 / store_rate)
 			+ when(split_k > 1, when(reduce_launches > 0, 0, dram_latency
-				+ wave_ctas * block_m * block_n * accumulator_bytes * (1 + split_k) / epilogue_bandwidth), 0))`,
+				+ wave_ctas * block_m * block_n * accumulator_bytes * (1 + split_k) / epilogue_bandwidth), 0)`,
+	},
+	{
+		Name: "wave_paced", Unit: cycles, When: "timed > 0", Doc: "K loop at the paces of the timing pass, with a warm L2",
+		Formula: `when(wave_ctas > 1,
+			chip_loop + (full_chip_loop - chip_loop) * min(1, (wave_ctas - 1) / max(timed_ctas - 1, 1)),
+			one_loop + (chip_loop - one_loop) * (active / num_sms))`,
+	},
+	{
+		Name: "wave_timed", Unit: cycles, When: "timed > 0",
+		Doc: "the wave after the timing pass; a cold L2 adds the latency of copies and the time of DRAM",
+		Formula: `timed_fixed + max(max(steps - steps_ahead, 0) * (wave_latency / steps_ahead),
+			sqrt(sqrt(pow(wave_paced, 4) + pow(steps * wave_ctas * dram_step, 4))))`,
 	},
 }
 
@@ -158,8 +192,9 @@ var totalTerms = []Term{
 		Formula: "launch_seconds * clock",
 	},
 	{
-		Name: "fill", Unit: cycles, Kind: arch.KindShare, Doc: "starts of CTAs and pipeline fills",
-		Formula: "full_waves * full_fill + tail_fill",
+		Name: "fill", Unit: cycles, Kind: arch.KindShare,
+		Doc:     "starts of CTAs and pipeline fills: behind the first, other CTAs of the SM work meanwhile",
+		Formula: `hidden * max(full_fill, tail_fill) + (1 - hidden) * (full_waves * full_fill + tail_fill)`,
 	},
 	{
 		Name: "loop", Unit: cycles, Kind: arch.KindShare, Doc: "K loops",
@@ -169,7 +204,17 @@ var totalTerms = []Term{
 		Name: "epilogue", Unit: cycles, Kind: arch.KindShare, Doc: "output, and the sums of a split K",
 		Formula: "full_waves * full_epilogue + tail_epilogue",
 	},
-	{Name: "all_waves", Unit: cycles, Formula: "fill + loop + epilogue", Doc: "all waves"},
+	{
+		Name: "all_waves", Unit: cycles,
+		Doc: "all waves; of a kernel that was timed by itself the geometric mean with what its timing pass predicts, " +
+			"since the errors of the two are independent",
+		Formula: `when(timed > 0, sqrt((fill + loop + epilogue) * (full_waves * full_timed + tail_timed)),
+			fill + loop + epilogue)`,
+	},
+	{
+		Name: "pass", Unit: cycles, Kind: arch.KindShare, When: "timed > 0", Doc: "what the timing pass changes",
+		Formula: "all_waves - (fill + loop + epilogue)",
+	},
 	{
 		Name: "power", Unit: cycles, When: "tdp * (1 - fma) > 0", Doc: "least time within the power limit; 0 if tdp is unknown",
 		Formula: `max(2 * ctas * block_m * block_n * steps * block_k / rate * (energy_per_flop / (tdp * dynamic_share) * clock)
@@ -188,7 +233,7 @@ var totalTerms = []Term{
 	{
 		Name: "dram_total", Unit: bytes, Common: arch.CommonDRAMTotal,
 		Doc: "through DRAM: operands, output, local memory",
-		Formula: `dram_bytes + batch * m * n * output_bytes + steps * (dram_perf_ratio * dram_efficiency)
+		Formula: `dram_bytes + batch * m * n * output_bytes + steps * (dram_perf_ratio * spill_share)
 			* (full_waves * ctas_per_sm * full_spill_dram_step + tail_ctas * tail_spill_dram_step)`,
 	},
 	{
@@ -201,4 +246,4 @@ var totalTerms = []Term{
 	},
 }
 
-const limited = "sqrt(sqrt(pow(all_waves, 4) + pow(power, 4) + pow(dram_floor, 4)))"
+const limited = "max(when(power > 0, sqrt(sqrt(pow(all_waves, 4) + pow(power, 4))), all_waves), dram_floor)"

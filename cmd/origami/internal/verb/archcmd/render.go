@@ -52,6 +52,7 @@ type (
 		Monotone           []string     `json:"monotone,omitempty"`
 
 		Uncertainty []render.Uncertainty `json:"uncertainty,omitempty"`
+		Fitted      []fitted             `json:"fitted,omitempty"`
 	}
 	axis struct {
 		Kernel  string   `json:"kernel"`
@@ -181,6 +182,7 @@ func (v *view) object() object {
 	for i := range v.Uncertainty {
 		o.Uncertainty = append(o.Uncertainty, render.UncertaintyJSON(&v.Uncertainty[i]))
 	}
+	o.Fitted = fittedJSON(v.Fitted)
 	for _, t := range v.Terms {
 		o.Terms = append(o.Terms, termSchema{t.Name, t.Unit, render.TermKind(t.Kind), t.Formula, t.Doc,
 			t.Source, t.Common})
@@ -244,6 +246,7 @@ func writeText(s *iostreams.Streams, v *view) {
 	for i := range v.Uncertainty {
 		t.writeUncertainty(&v.Uncertainty[i])
 	}
+	t.writeFitted(v.Fitted)
 	t.writeAxes(v.Families)
 	rows = nil
 	for _, o := range v.Options {
@@ -309,26 +312,6 @@ func (t tables) writeAxes(families []arch.Family) {
 		}
 	}
 	t.writeIfAny("Axes of kernel families", []string{"kernel", "axis", "values", "default", "unit", "what"}, rows)
-}
-
-func (t tables) writeUncertainty(u *arch.Uncertainty) {
-	var rows [][]string
-	for _, r := range u.Ranges {
-		bound, below := r.Bound.String(), r.Below.String()
-		if r.Bound == arch.BoundUnknown {
-			bound = "any"
-		}
-		if r.Below == 0 {
-			below = ""
-		}
-		rows = append(rows, []string{bound, below, fmt.Sprintf("%.3f", r.Low), fmt.Sprintf("%.3f", r.High)})
-	}
-	t.write(fmt.Sprintf("Measured ÷ predicted time of %s, %s intervals", u.Kernel, render.Level(u.Level)),
-		[]string{"bound", "predicted below", "from", "to"}, rows)
-	render.Line(t.s, "sigma",
-		"%.3f of log(measured ÷ predicted) among the candidates of a problem, %.3f to plan measurements with",
-		u.Sigma, u.PlanSigma)
-	render.Line(t.s, "source", "%s", u.Source)
 }
 
 // fraction says how a level's bandwidth depends on the number of active units, as a formula over a.

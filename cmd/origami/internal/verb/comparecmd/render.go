@@ -3,6 +3,7 @@ package comparecmd
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
@@ -85,6 +86,7 @@ func writeRecords(s *iostreams.Streams, f render.Format, c *Comparison) error {
 			{"config", best.Config.String(), ""},
 			{"cycles", render.Exact(o.Predicted.Cycles), "cycles"}, {"seconds", render.Exact(o.Predicted.Seconds), "s"},
 			{"tflops", render.Exact(o.Predicted.TFLOPS), render.TeraRate(c.Problem.DType)}, {"bound", o.Predicted.Bound, ""},
+			{"outside", strings.Join(o.Outside, "; "), ""},
 		} {
 			if err := row("answer", cells[0], "", cells[1], cells[2], ""); err != nil {
 				return err
@@ -151,11 +153,8 @@ func writeTable(s *iostreams.Streams, c *Comparison) {
 	}
 	row("kernel", func(_ int, side *Side, _ *session.Entry) string { return side.Kernel })
 	row("rung", func(_ int, side *Side, _ *session.Entry) string { return string(side.Arch.Rung) })
-	row("validated", func(_ int, side *Side, _ *session.Entry) string {
-		if render.Validated(side.Answer) {
-			return "yes"
-		}
-		return "no"
+	row("validated", func(_ int, side *Side, best *session.Entry) string {
+		return render.ValidatedCell(side.Answer, best)
 	})
 	row("pick", func(_ int, _ *Side, best *session.Entry) string { return best.Config.String() })
 	row("time", func(_ int, side *Side, best *session.Entry) string { return side.Seconds(best).String() })
@@ -175,7 +174,22 @@ func writeTable(s *iostreams.Streams, c *Comparison) {
 		return absent
 	})
 	row("bound", func(_ int, _ *Side, best *session.Entry) string { return best.Estimate.Bound.String() })
+	row("of DRAM's peak", func(_ int, side *Side, best *session.Entry) string {
+		if share := side.Roofline(best).DRAMShare; share > 0 {
+			return render.Percent(share)
+		}
+		return absent
+	})
+	row("occupancy", func(_ int, side *Side, best *session.Entry) string {
+		return render.Waves(side.Answer, side.Roofline(best))
+	})
 
+	entering := make([][]bool, len(c.Sides))
+	for i := range c.Sides {
+		if side := &c.Sides[i]; side.Err == nil {
+			entering[i] = side.Entering(side.Best())
+		}
+	}
 	var headings []int
 	for _, section := range sections {
 		names := termNames(c, section.kind)
@@ -185,9 +199,9 @@ func writeTable(s *iostreams.Streams, c *Comparison) {
 		headings = append(headings, len(rows.cells))
 		row(section.title, func(int, *Side, *session.Entry) string { return "" })
 		for _, name := range names {
-			row("  "+name, func(_ int, side *Side, best *session.Entry) string {
+			row("  "+name, func(i int, side *Side, best *session.Entry) string {
 				j := slices.IndexFunc(side.Arch.Terms, func(t arch.Term) bool { return t.CommonName() == name })
-				if j < 0 {
+				if j < 0 || entering[i] != nil && !entering[i][j] {
 					return absent
 				}
 				cell := render.Quantity(best.Terms[j], side.Arch.Terms[j].Unit)

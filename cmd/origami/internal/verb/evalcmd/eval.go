@@ -41,6 +41,8 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 			"its intervals cover the measured times. No GPU is needed: without --times it uses the shipped data\n" +
 			"set of the architecture, device and kernel family. If the sweep holds the launch-order group or\n" +
 			"the split of K constant, so does the score; measurements that vary them are scored separately.\n" +
+			"Of a data set with one configuration per problem it prints predicted ÷ measured times.\n" +
+			"A sweep of few configurations is scored with --candidates: the model then picks among these.\n" +
 			"docs/evaluating.md defines every number.",
 		Example: `  origami eval --arch sm90 --device h200 --kernel triton
   origami eval --arch sm90@h200 --rung calibrated --json
@@ -63,7 +65,7 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 
 // Run answers.
 func Run(ctx context.Context, o *Options) error {
-	a, err := o.Factory.Architecture(ctx)
+	a, err := o.Factory.Searched(ctx, &o.Query.Search)
 	if err != nil {
 		return err
 	}
@@ -78,6 +80,12 @@ func Run(ctx context.Context, o *Options) error {
 	shapes := make([]gemm.Problem, len(problems))
 	for i := range problems {
 		shapes[i] = problems[i].Problem
+	}
+	if data.OnePerProblem() {
+		if err := o.runSingles(ctx, a, data, shapes); err != nil {
+			return err
+		}
+		return failures.Err()
 	}
 	rows, errs, err := score.Evaluate(ctx, a, data, shapes)
 	if err != nil {

@@ -31,6 +31,7 @@ func (o *outcome) intervals() (*intervals, error) {
 			At("--intervals").Do("give records of at least %d sizes", score.MinSizes+1)
 	}
 	c := score.LeaveOneOut(o.rows)
+	u.Checked, u.Widening = score.CheckedOn(o.data.Name, o.rows), score.Widening(o.rows)
 	u.Source = fmt.Sprintf("origami eval --intervals over %d sizes of %s; of a size left out they hold %s", len(o.rows),
 		o.data.Name, render.Percent(c.Points))
 	out := &intervals{
@@ -88,6 +89,10 @@ func (v *intervals) write(s *iostreams.Streams, f render.Format) error {
 	line("regret", "without measuring: mean expected %s, mean %s; after measuring as many as are worth it, %.1f on "+
 		"average: mean %s",
 		render.Percent(c.ExpectedRegret), render.Percent(c.Regret), c.CandidatesMeasured, render.Percent(c.RegretLeft))
+	if w := v.Uncertainty.Widening; w != nil {
+		line("widening", "%.3f, for sizes outside of those measured: the widest range times it holds %s of the times of "+
+			"every class of shape left out in turn", *w, render.Level(v.Uncertainty.Level))
+	}
 	line("source", "%s", v.Uncertainty.Source)
 	return nil
 }

@@ -22,6 +22,8 @@ type object struct {
 	Records  string         `json:"records"`
 	GroupM   int            `json:"group_m"`
 	SplitK   int            `json:"split_k"`
+	Fitted   []string       `json:"fitted"`
+	InSample int            `json:"in_sample"`
 	Problems []problem      `json:"problems"`
 	Partial  []gemm.Record  `json:"partial,omitempty"`
 	Summary  render.Fields  `json:"summary"`
@@ -53,6 +55,8 @@ type problem struct {
 	Coverage    render.Number `json:"interval_coverage"`
 	Recorded    int           `json:"recorded"`
 	Refused     int           `json:"refused"`
+	InSample    bool          `json:"in_sample"`
+	Outside     []string      `json:"outside"`
 }
 
 // place is a rank, null where there is none.
@@ -75,8 +79,9 @@ func (o *outcome) object() object {
 	out := object{
 		Arch: o.arch.Arch, Device: o.arch.Device, Model: o.arch.Model, Kernel: o.data.Kernel, Rung: o.arch.Rung,
 		Records: o.data.Name,
-		GroupM:  o.data.Group, SplitK: o.data.Split, Problems: []problem{},
-		Summary: summary(score.SummariseEvaluations(o.rows, o.uncertainty())), Classes: render.Fields{},
+		GroupM:  o.data.Group, SplitK: o.data.Split, Fitted: dataSets(o.arch.Fitted), InSample: o.inSample(),
+		Problems: []problem{},
+		Summary:  summary(score.SummariseEvaluations(o.rows, o.scope)), Classes: render.Fields{},
 		Group: choice(o.group), Split: choice(o.split),
 	}
 	for i := range o.rows {
@@ -89,14 +94,14 @@ func (o *outcome) object() object {
 			Top8: r.Top[1], Top16: r.Top[2],
 			Tau: render.Number(r.Tau), PickRank: place(r.PickRank), BestRank: place(r.BestRank),
 			Error:    render.Number(r.Error),
-			Coverage: render.Number(coverage(r, o.uncertainty())), Recorded: r.Measured, Refused: r.Rejected,
+			Coverage: render.Number(coverage(r, o.scope)), Recorded: r.Measured, Refused: r.Rejected,
+			InSample: o.arch.InSample(r.Problem),
+			Outside:  append([]string{}, o.arch.Outside(o.data.Kernel, &r.Problem, r.Pick.Config.SplitK)...),
 		}
-		if u := o.uncertainty(); u != nil {
-			if low, high, ok := u.Interval(r.Bound, r.Predicted); ok {
-				scored.IntervalMS = &[2]float64{float64(low) * 1e3, float64(high) * 1e3}
-			}
+		if low, high, ok := r.PickInterval(o.scope); ok {
+			scored.IntervalMS = &[2]float64{float64(low) * 1e3, float64(high) * 1e3}
 		}
-		if held, ok := r.PickCovered(o.uncertainty()); ok {
+		if held, ok := r.PickCovered(o.scope); ok {
 			scored.Held = &held
 		}
 		out.Problems = append(out.Problems, scored)
@@ -104,7 +109,7 @@ func (o *outcome) object() object {
 	for _, p := range o.data.Partial {
 		out.Partial = append(out.Partial, p.Record())
 	}
-	classes, summaries := score.SummariseByClass(o.rows, o.uncertainty())
+	classes, summaries := score.SummariseByClass(o.rows, o.scope)
 	for i, c := range classes {
 		out.Classes = append(out.Classes, render.Field{Name: c.String(), Value: summary(summaries[i])})
 	}
@@ -112,8 +117,8 @@ func (o *outcome) object() object {
 }
 
 // coverage is the share of the measured times inside their intervals, NaN without intervals.
-func coverage(r *score.Evaluation, u *arch.Uncertainty) float64 {
-	held, of := r.PointsCovered(u)
+func coverage(r *score.Evaluation, scope score.ScopeOf) float64 {
+	held, of := r.PointsCovered(scope)
 	return float64(held) / float64(of)
 }
 

@@ -20,12 +20,27 @@ type outcome struct {
 	group, split score.AxisChoice
 }
 
-// uncertainty is the model's for the kernel family, nil if it states none.
-func (o *outcome) uncertainty() *arch.Uncertainty { return o.arch.UncertaintyOf(o.data.Kernel) }
+// scope says which of the model's intervals hold for the kernels of a problem.
+func (o *outcome) scope(p *gemm.Problem, split int) arch.Scope {
+	return o.arch.Scope(o.data.Kernel, p, split)
+}
+
+// hasIntervals reports whether the model has intervals for some of the problems.
+func (o *outcome) hasIntervals() bool { return o.level() > 0 }
+
+// level is that of the intervals, 0 if no problem has one.
+func (o *outcome) level() float64 {
+	for i := range o.rows {
+		if u := o.scope(&o.rows[i].Problem, o.rows[i].Pick.Config.SplitK).Uncertainty; u != nil {
+			return u.Level
+		}
+	}
+	return 0
+}
 
 // heldWord says whether the interval of a pick covers its measured time, "" without an interval.
 func (o *outcome) heldWord(r *score.Evaluation, yes, no string) string {
-	held, ok := r.PickCovered(o.uncertainty())
+	held, ok := r.PickCovered(o.scope)
 	switch {
 	case !ok:
 		return ""
@@ -64,7 +79,7 @@ func columns(axes []gemm.Axis, more bool) []string {
 		"class", "predicted_ms", "pick_ms", "best", "best_ms", "efficiency", "efficiency_top4", "efficiency_top8",
 		"efficiency_top16", "tau",
 		"pick_rank_measured", "best_rank_predicted", "error_median", "interval_held", "interval_coverage", "recorded",
-		"refused",
+		"refused", "in_sample",
 	}, render.MoreColumns(more))
 }
 
@@ -95,7 +110,7 @@ func (o *outcome) cells(r *score.Evaluation) []string {
 		number(milliseconds(r.Best.Time)),
 		number(r.Efficiency()), number(r.Top[0]), number(r.Top[1]), number(r.Top[2]), number(r.Tau), rank(r.PickRank),
 		rank(r.BestRank), number(r.Error),
-		o.heldWord(r, "1", "0"), number(coverage(r, o.uncertainty())), strconv.Itoa(r.Measured),
-		strconv.Itoa(r.Rejected),
+		o.heldWord(r, "1", "0"), number(coverage(r, o.scope)), strconv.Itoa(r.Measured),
+		strconv.Itoa(r.Rejected), bit(o.arch.InSample(r.Problem)),
 	}, render.MoreCells(r.Problem, o.more()))
 }

@@ -25,20 +25,24 @@ type text struct {
 const none = "–"
 
 func (o *outcome) text() text {
-	s := score.SummariseEvaluations(o.rows, o.uncertainty())
+	s := score.SummariseEvaluations(o.rows, o.scope)
 	out := text{above: append(render.DeviceLines(o.arch), render.ModelLine(o.arch, o.data.Kernel),
-		fmt.Sprintf("%-11s %s%s", "measured", o.data.Name, o.held()))}
+		fmt.Sprintf("%-11s %s%s", "measured", o.data.Name, o.held()),
+		fmt.Sprintf("%-11s %s", "in-sample", o.inSampleText()))}
 	out.header = []string{"problem", "class", "pick", "time", "best", "time", "of best", "top 4", "top 8", "top 16",
 		"tau", "pick's place", "best's place", "error"}
-	if o.uncertainty() != nil {
+	if o.hasIntervals() {
 		out.header = append(out.header, "interval held")
+	}
+	if o.mixed() {
+		out.header = append(out.header, "in-sample")
 	}
 	for i := range o.rows {
 		out.rows = append(out.rows, o.tableCells(&o.rows[i]))
 	}
 	out.classHeader = []string{"class", "problems", "of best", "p10", "worst", "top 8", "worst", "tau",
 		"worst", "error"}
-	classes, summaries := score.SummariseByClass(o.rows, o.uncertainty())
+	classes, summaries := score.SummariseByClass(o.rows, o.scope)
 	names := make([]string, len(classes))
 	for i, c := range classes {
 		names[i] = c.String()
@@ -71,14 +75,22 @@ func (o *outcome) text() text {
 	}
 	line("tau", "mean %s, worst %s", tau(s.TauMean), tau(s.TauWorst))
 	line("error", "median |predicted ÷ measured − 1| %s", percent(s.Error))
-	if u := o.uncertainty(); u != nil {
+	if o.hasIntervals() {
 		line("coverage", "the %s intervals cover %s of the times, and %s of the picks' times",
-			render.Level(u.Level), percent(s.Coverage), percent(s.PickCoverage))
+			render.Level(o.level()), percent(s.Coverage), percent(s.PickCoverage))
 		line("unmeasured", "mean expected regret %s, mean regret %s", percent(s.ExpectedRegret), percent(s.Regret))
 		spread("auto", s.AutoEfficiency)
 		line("", "the fastest of as many candidates as are worth measuring, %.1f on average", s.CandidatesMeasured)
 	} else {
-		line("coverage", "the model states no intervals for this kernel family")
+		of := "this kernel family"
+		if o.arch.HasUncertainty(o.data.Kernel) {
+			of = "problems like these"
+		}
+		line("coverage", "the model states no intervals for %s", of)
+	}
+	if n := o.outside(); n > 0 && o.arch.HasUncertainty(o.data.Kernel) {
+		line("outside", "%s outside of what the intervals were found on: they are wider, or missing",
+			render.Plural(n, "problem is", "problems are"))
 	}
 	for _, c := range []struct {
 		name     string
@@ -86,11 +98,13 @@ func (o *outcome) text() text {
 		constant int
 	}{{"group", o.group, o.data.Group}, {"split", o.split, o.data.Split}} {
 		if v := c.choice.Chosen; v.Count > 0 {
-			line(c.name, "the model's is geomean %s, worst %s of the best over %s; a constant %d geomean %s, worst %s",
-				render.Percent(v.Geomean), render.Percent(v.Worst),
-				render.Plural(v.Count, "configuration", "configurations"), c.constant,
-				render.Percent(c.choice.Constant.Geomean),
-				render.Percent(c.choice.Constant.Worst))
+			constant := ""
+			if c.constant > 0 {
+				constant = fmt.Sprintf("; a constant %d geomean %s, worst %s", c.constant,
+					render.Percent(c.choice.Constant.Geomean), render.Percent(c.choice.Constant.Worst))
+			}
+			line(c.name, "the model's is geomean %s, worst %s of the best over %s%s", render.Percent(v.Geomean),
+				render.Percent(v.Worst), render.Plural(v.Count, "configuration", "configurations"), constant)
 		}
 	}
 	return out
@@ -155,8 +169,11 @@ func (o *outcome) tableCells(r *score.Evaluation) []string {
 		render.Percent(r.Top[0]), render.Percent(r.Top[1]), render.Percent(r.Top[2]), tau(r.Tau), pickPlace, bestPlace,
 		percent(r.Error),
 	}
-	if o.uncertainty() != nil {
+	if o.hasIntervals() {
 		out = append(out, o.heldWord(r, "yes", "no"))
+	}
+	if o.mixed() {
+		out = append(out, o.inSampleWord(r))
 	}
 	return out
 }

@@ -81,6 +81,7 @@ func write(s *iostreams.Streams, f render.Format, e *Explanation) error {
 func terms(e *Explanation, number func(float64) string) []term {
 	values := formula.Values(e.Arch, e.Problem, e.Candidate, e.Terms)
 	out := make([]term, len(e.Arch.Terms))
+	entering := e.Entering(&e.Entry)
 	for i, t := range e.Arch.Terms {
 		explained := term{
 			TermJSON: render.TermJSONOf(e.Answer, &e.Entry, i), Kind: render.TermKind(t.Kind),
@@ -89,6 +90,9 @@ func terms(e *Explanation, number func(float64) string) []term {
 		}
 		if session.IsRejectedTotal(t, e.Terms[i]) {
 			explained.text = "rejected"
+		}
+		if entering != nil && !entering[i] {
+			explained.Used = new(bool)
 		}
 		if t.Formula != "" && !formula.IsRule(t.Formula) {
 			explained.Substituted = formula.Substitute(t.Formula, values, number)
@@ -167,6 +171,9 @@ func writeRecords(s *iostreams.Streams, f render.Format, e *Explanation) error {
 	if e.Estimate.Reject != "" {
 		keep(row("rejected", string(e.Estimate.Reject), "", "", "", "", "", "", e.Detail, ""))
 	}
+	for _, outside := range e.Outside(&e.Entry) {
+		keep(row("outside", outside, "", "", "", "", "", "", "", ""))
+	}
 	for _, p := range parameters(e.Arch) {
 		keep(row("parameter", p.Name, render.Exact(float64(p.Value)), p.Unit, "", p.Tier, "", "", p.unused, p.Source))
 	}
@@ -177,6 +184,9 @@ func writeRecords(s *iostreams.Streams, f render.Format, e *Explanation) error {
 		share := ""
 		if t.Share != nil {
 			share = render.Exact(float64(*t.Share))
+		}
+		if t.Used != nil {
+			t.Doc = "does not enter the total; " + t.Doc
 		}
 		keep(row(t.Kind, t.name, t.text, t.Unit, share, "", t.Formula, t.Substituted, t.Doc, t.Source))
 	}
@@ -190,7 +200,7 @@ func writeText(s *iostreams.Streams, e *Explanation) {
 	line := func(label, format string, args ...any) {
 		render.Line(s, label, format, args...)
 	}
-	render.Lines(s, render.Heading(e.Answer)...)
+	render.Lines(s, render.Heading(e.Answer, &e.Entry)...)
 	line("problem", "%s", e.Problem)
 	line("config", "%s", s.Bold(e.Config.String()))
 	switch {
@@ -199,9 +209,8 @@ func writeText(s *iostreams.Streams, e *Explanation) {
 	case e.Estimate.Reject != "":
 		line("rejected", "%s", e.Estimate.Reject)
 	default:
-		line("predicted", "%s, %s cycles, %s, bound by %s", e.Seconds(&e.Entry),
-			render.Exact(float64(e.Estimate.Cycles)),
-			render.Rate(e.Rate(&e.Entry), e.Problem.DType), e.Estimate.Bound)
+		line("predicted", "%s, %s cycles", e.Seconds(&e.Entry), render.SixDigits(float64(e.Estimate.Cycles)))
+		line("why", "%s", render.Why(e.Answer, &e.Entry))
 	}
 	if e.Rank > 0 {
 		line("rank", "%d of %d", e.Rank, e.Feasible)
@@ -236,6 +245,8 @@ func writeText(s *iostreams.Streams, e *Explanation) {
 	}
 
 	all := terms(e, render.SixDigits)
+	whole := len(all)
+	all = slices.DeleteFunc(all, func(t term) bool { return t.Used != nil })
 	for _, group := range sections {
 		in := func(t term) bool { return slices.Contains(group.kinds, t.kind) }
 		if !slices.ContainsFunc(all, in) {
@@ -247,6 +258,11 @@ func writeText(s *iostreams.Streams, e *Explanation) {
 				writeTerm(s, &all[i])
 			}
 		}
+	}
+
+	if unused := whole - len(all); unused > 0 {
+		s.Printf("\n%s not enter the total of this kernel; --json has them\n",
+			render.Plural(unused, "other term does", "other terms do"))
 	}
 
 	section("Launch order")

@@ -3,6 +3,7 @@ package rankcmd
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
@@ -44,6 +45,7 @@ func newWriter(o *Options, f render.Format, d *arch.Description, more bool) *wri
 		for _, t := range d.Terms {
 			header = append(header, t.Name)
 		}
+		header = append(header, "outside")
 		header = append(header, render.MoreColumns(w.more)...)
 		w.delimited = render.NewDelimited(w.s, f, header)
 	}
@@ -94,6 +96,7 @@ func (w *writer) csv(a *session.Answer) error {
 		for j, v := range e.Terms {
 			row = append(row, cell(a.Arch.Terms[j], v, render.Exact))
 		}
+		row = append(row, strings.Join(a.Outside(e), "; "))
 		if err := w.delimited.Write(append(row, render.MoreCells(a.Problem, w.more)...)); err != nil {
 			return err
 		}
@@ -107,7 +110,7 @@ func (w *writer) table(a *session.Answer) {
 		w.s.Printf("\n")
 	}
 	w.tables++
-	render.Lines(w.s, render.Heading(a)...)
+	render.Lines(w.s, render.Heading(a, &a.Entries[0])...)
 	render.Line(w.s, "problem", "%s", a.Problem)
 	render.Line(w.s, "candidates", "%s", render.CandidateCounts(a.Feasible, a.Rejected))
 	header := []string{"rank", "config", "time", "rate", "bound"}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/arch"
@@ -46,7 +47,7 @@ func (o *Options) measurer(ctx context.Context, a arch.Architecture) (*measurer,
 		return nil, err
 	}
 	m.device = m.sweep.Data.DriverName
-	if m.count == 0 && a.Describe().UncertaintyOf(m.sweep.Space.Kernel) == nil {
+	if m.count == 0 && !a.Describe().HasUncertainty(m.sweep.Space.Kernel) {
 		m.close()
 		d := a.Describe()
 		return nil, diag.Inputf("the %s model of %s does not say how far its times for %s are from measured ones",
@@ -65,8 +66,8 @@ func (m *measurer) measure(ctx context.Context, a *session.Answer) error {
 	n := m.count
 	if n == 0 {
 		if a.Regret == nil {
-			return diag.Inputf("the %s model does not say how far its times for %s results are from measured ones",
-				a.Arch.Model, a.Problem.Output()).
+			return diag.Inputf("the %s model was not checked on the likes of %s: %s", a.Arch.Model, a.Problem,
+				strings.Join(a.Outside(&a.Entries[0]), "; ")).
 				At("--measure auto").Do("say how many candidates to measure, as in --measure 8")
 		}
 		if n = a.Regret.WorthMeasuring; n < 2 {

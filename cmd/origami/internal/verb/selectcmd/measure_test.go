@@ -33,6 +33,8 @@ func (d doubter) Open(ctx context.Context, r arch.OpenRequest) (arch.Architectur
 	described := *a.Describe()
 	described.Uncertainty = []arch.Uncertainty{{Kernel: "plain", Level: 0.9, Sigma: d.spread, PlanSigma: d.spread,
 		Ranges: []arch.ErrorRange{{Low: 0.5, High: 2}}}}
+	p := gemm.New(256, 256, 256)
+	described.Uncertainty[0].Checked.Add(&p, 1)
 	return doubting{a, &described}, nil
 }
 
@@ -113,7 +115,8 @@ func ask(t *testing.T, spread float64, x *exectest.Executor, set func(*Options))
 }
 
 func TestDoubtWithoutMeasuring(t *testing.T) {
-	r := ask(t, 0.1, &exectest.Executor{}, func(*Options) {})
+	withRegret := func(o *Options) { o.Regret = true }
+	r := ask(t, 0.1, &exectest.Executor{}, withRegret)
 	if r.Loss == nil || *r.Loss <= 0 || r.Worth < 2 || r.Measured != nil {
 		t.Errorf("%+v", r)
 	}
@@ -121,8 +124,12 @@ func TestDoubtWithoutMeasuring(t *testing.T) {
 		r.Predicted.Level != 0.9 {
 		t.Errorf("%+v", r.Predicted)
 	}
+	// It takes longer than the selection, so it has to be asked for.
+	if r := ask(t, 0.1, &exectest.Executor{}, func(*Options) {}); r.Loss != nil || r.Worth != 0 {
+		t.Errorf("%+v", r)
+	}
 	// A model that states no uncertainty gets none.
-	if r := ask(t, 0, &exectest.Executor{}, func(*Options) {}); r.Loss != nil || r.Worth != 0 ||
+	if r := ask(t, 0, &exectest.Executor{}, withRegret); r.Loss != nil || r.Worth != 0 ||
 		r.Predicted.Interval != nil {
 		t.Errorf("%+v", r)
 	}
@@ -217,7 +224,9 @@ func TestMeasureMistakes(t *testing.T) {
 
 // The card says what was measured and what came of it.
 func TestMeasuredCard(t *testing.T) {
-	out, err := answers(t, 0.1, &exectest.Executor{Noise: 0.01}, "table", func(o *Options) { o.Measure = "2" })
+	out, err := answers(t, 0.1, &exectest.Executor{Noise: 0.01}, "table", func(o *Options) {
+		o.Measure, o.Regret = "2", true
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 )
 
@@ -17,6 +17,7 @@ type writer struct {
 	s         *iostreams.Streams
 	format    render.Format
 	many      bool
+	regret    bool // the expected regret was asked for
 	more      bool // there are columns for what few problems have
 	delimited *render.Delimited
 	rows      [][]string // of the table of many problems
@@ -29,7 +30,7 @@ func newWriter(s *iostreams.Streams, f render.Format, many, more bool, axes []ge
 			[]string{"arch", "device", "model", "kernel", "rung", "cycles", "seconds", "tflops", "bound", "candidates",
 				"rejected",
 				"interval_low_seconds", "interval_high_seconds", "expected_loss", "worth_measuring", "measured_seconds",
-				"noise_floor", "measured"}, render.MoreColumns(more))
+				"noise_floor", "measured", "outside"}, render.MoreColumns(more))
 		w.delimited = render.NewDelimited(s, f, header)
 	}
 	return w
@@ -49,10 +50,14 @@ func (w *writer) write(a *session.Answer) error {
 				render.Exact(o.Predicted.Seconds),
 				render.Exact(o.Predicted.TFLOPS), o.Predicted.Bound, strconv.Itoa(o.Candidates),
 				strconv.Itoa(o.Rejected),
-			}, uncertaintyCells(&o), render.MoreCells(a.Problem, w.more)))
+			}, uncertaintyCells(&o), []string{strings.Join(o.Outside, "; ")}, render.MoreCells(a.Problem, w.more)))
 	case w.many:
 		if w.rows == nil {
-			render.Lines(w.s, render.Heading(a)...)
+			heading := render.Heading(a, best)
+			if a.Arch.HasUncertainty(a.Kernel) {
+				heading = heading[:len(heading)-1] // each row has its own
+			}
+			render.Lines(w.s, heading...)
 		}
 		if len(w.rows) == mostRows {
 			if err := w.close(); err != nil {
@@ -61,8 +66,12 @@ func (w *writer) write(a *session.Answer) error {
 			w.rows = w.rows[:0]
 			w.s.Printf("\n")
 		}
-		w.rows = append(w.rows, []string{a.Problem.String(), best.Config.String(), a.Seconds(best).String(),
-			render.Rate(a.Rate(best), a.Problem.DType), peakShare(a, best), best.Estimate.Bound.String()})
+		row := []string{a.Problem.String(), best.Config.String(), a.Seconds(best).String(),
+			render.Rate(a.Rate(best), a.Problem.DType), peakShare(a, best), best.Estimate.Bound.String()}
+		if a.Arch.HasUncertainty(a.Kernel) {
+			row = append(row, render.ValidatedCell(a, best))
+		}
+		w.rows = append(w.rows, row)
 		return nil
 	default:
 		w.card(a)
@@ -100,7 +109,8 @@ const mostRows = 4096
 
 func (w *writer) close() error {
 	if len(w.rows) > 0 {
-		render.WriteTable(w.s, []string{"problem", "pick", "time", "rate", "of peak", "bound"}, w.rows)
+		header := []string{"problem", "pick", "time", "rate", "of peak", "bound", "validated"}
+		render.WriteTable(w.s, header[:len(w.rows[0])], w.rows)
 	}
 	if w.delimited != nil {
 		return w.delimited.Close()
@@ -112,46 +122,36 @@ func (w *writer) close() error {
 func (w *writer) card(a *session.Answer) {
 	best := &a.Entries[0]
 	line := func(label, format string, args ...any) { render.Line(w.s, label, format, args...) }
-	render.Lines(w.s, render.Heading(a)...)
+	render.Lines(w.s, render.Heading(a, best)...)
 	line("problem", "%s", a.Problem)
 	line("pick", "%s", w.s.Bold(best.Config.String()))
 	if m := best.Mapping; m.XCDs > 0 {
 		line("", "%s", render.LaunchOrder(m))
 	}
-	predicted := fmt.Sprintf("%s, %s cycles, %s", a.Seconds(best), render.SixDigits(float64(best.Estimate.Cycles)),
-		render.Rate(a.Rate(best), a.Problem.DType))
-	if share := peakShare(a, best); share != "" {
-		whose := "the data sheet's"
-		if a.Arch.Device == arch.LiveID {
-			whose = "an estimated peak of"
-		}
-		predicted += fmt.Sprintf(", %s of %s %s", share, whose,
-			render.Rate(a.Arch.PeakFor(a.Problem.DType), a.Problem.DType))
-	}
-	line("predicted", "%s", predicted)
+	line("predicted", "%s, %s cycles", a.Seconds(best), render.SixDigits(float64(best.Estimate.Cycles)))
 	if low, high, ok := a.Interval(best); ok {
-		line("", "%s interval %s", render.Level(a.Uncertainty().Level), render.Span(low, high))
-	}
-	line("bound", "%s", best.Estimate.Bound)
-	for i, why := range reasons(a, best) {
-		label := "why"
-		if i > 0 {
-			label = ""
+		wider := ""
+		if widened, ok := a.Widened(best); ok {
+			wider = fmt.Sprintf(", %.2g times as wide as inside of what was checked", widened)
 		}
-		line(label, "%s", why)
+		line("", "%s interval %s%s", render.Level(a.Scope(best).Uncertainty.Level), render.Span(low, high), wider)
 	}
+	line("why", "%s", render.Why(a, best))
 	if len(a.Entries) > 1 && a.Measured == nil {
 		second := &a.Entries[1]
 		line("runner-up", "%s, %s", second.Config, slower(float64(second.Estimate.Cycles),
 			float64(best.Estimate.Cycles)))
 	}
 	line("candidates", "%s", render.CandidateCounts(a.Feasible, a.Rejected))
-	if r := a.Regret; r != nil {
+	switch r := a.Regret; {
+	case r != nil:
 		advice := "measuring other candidates does not pay"
 		if r.WorthMeasuring > 1 {
 			advice = fmt.Sprintf("measure the first %d", r.WorthMeasuring)
 		}
 		line("unmeasured", "expected regret %s, %s", percent(r.Expected), advice)
+	case w.regret:
+		line("unmeasured", "expected regret unknown: the model states no error")
 	}
 	if a.Measured != nil {
 		header, rows, verdict := measuredTable(a)

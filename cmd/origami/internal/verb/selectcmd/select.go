@@ -14,8 +14,10 @@ import (
 
 // Options are what the command line says.
 type Options struct {
-	Factory  *session.Factory
-	Query    session.ProblemFlags
+	Factory *session.Factory
+	Query   session.ProblemFlags
+	// Regret asks for the expected regret and the number of candidates that are worth measuring.
+	Regret   bool
 	Measure  string
 	Executor string
 }
@@ -28,10 +30,10 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 		Short: "Pick the kernel configuration for a problem, and say why",
 		Long: "Pick the kernel configuration with the shortest predicted time. The answer has that time, the\n" +
 			"reasons, and the runner-up. With --problems there is a row per problem. If the model states its\n" +
-			"uncertainty, the answer also has the interval of the measured time, the expected regret (how much\n" +
-			"slower the pick is than the fastest candidate, on average), and how many candidates are worth\n" +
-			"measuring. --measure auto measures that many candidates on an executor, --measure N measures the\n" +
-			"first N. The answer is then the fastest of them.",
+			"uncertainty, the answer also has the interval of the measured time. --regret adds the expected\n" +
+			"regret (how much slower the pick is than the fastest candidate, on average) and how many candidates\n" +
+			"are worth measuring. --measure auto measures that many candidates on an executor, --measure N\n" +
+			"measures the first N. The answer is then the fastest of them.",
 		Example: `  origami --arch sm89 select -m 4096 -n 4096 -k 4096
   origami select --arch gfx942 -m 8192 -n 1024 -k 4096 --trans-b --json
   origami select --arch sm90@h200 --problems shapes.csv --format csv
@@ -40,6 +42,8 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
 	}
 	o.Query.Register(cmd.Flags(), true)
+	cmd.Flags().BoolVar(&o.Regret, "regret", false,
+		"add the expected regret of the pick, and how many candidates are worth measuring")
 	cmd.Flags().StringVar(&o.Measure, "measure", "",
 		"measure the first `N` candidates and take the fastest; auto measures as many as are worth it")
 	cmd.Flags().StringVar(&o.Executor, "executor", "",
@@ -58,7 +62,7 @@ func Run(ctx context.Context, o *Options) error {
 	if err != nil {
 		return err
 	}
-	question := session.Question{Kernel: o.Factory.Settings.Kernel, Top: 1, Regret: true}
+	question := session.Question{Kernel: o.Factory.Settings.Kernel, Top: 1, Regret: o.Regret || o.Measure == auto}
 	many := o.Query.Problems != ""
 	var m *measurer
 	if o.Measure != "" || o.Executor != "" {
@@ -70,8 +74,9 @@ func Run(ctx context.Context, o *Options) error {
 	}
 	w := newWriter(o.Factory.Streams, render.FormatOf(o.Factory), many, problems.More(),
 		render.AxesOf(a.Describe(), question.Kernel))
-	if w.format == render.Table && !many {
-		question.Top, question.Terms = 2, true // the card shows the terms and the runner-up
+	w.regret = question.Regret
+	if !many {
+		question.Top, question.Terms = 2, true // for the runner-up, and the waves and DRAM traffic of the pick
 	}
 	write := w.write
 	if m != nil {

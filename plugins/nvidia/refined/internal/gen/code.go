@@ -40,8 +40,7 @@ var stages = []struct {
 var kept = []string{
 	"total", "all_waves", "power", "dram_floor", "full_waves", "tail_ctas", "ctas_of_sm", "ctas_per_sm", "steps",
 	"tensor_step",
-	"full_l2_step", "full_repeat_step", "full_spill_l2_step", "full_spill_dram_step",
-	"tail_l2_step", "tail_repeat_step", "tail_spill_l2_step", "tail_spill_dram_step",
+	"l2_step", "repeat_step", "spill_l2_step", "full_spill_dram_step", "tail_spill_dram_step",
 }
 
 // inputs are the names that are neither terms nor numbers of the device. Code is where stages find them.

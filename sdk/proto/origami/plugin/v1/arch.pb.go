@@ -1182,7 +1182,9 @@ type Description struct {
 	// Those of the kernel families that have named axes. Since API 1.2.0.
 	Families []*Family `protobuf:"bytes,27,rep,name=families,proto3" json:"families,omitempty"`
 	// The names of the params that no prediction of the model depends on. Empty says nothing. Since API 1.2.0.
-	Unused        []string `protobuf:"bytes,28,rep,name=unused,proto3" json:"unused,omitempty"`
+	Unused []string `protobuf:"bytes,28,rep,name=unused,proto3" json:"unused,omitempty"`
+	// The data sets that numbers of the model were fitted to. Since API 1.3.0.
+	Fitted        []*Fitted `protobuf:"bytes,29,rep,name=fitted,proto3" json:"fitted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1413,6 +1415,66 @@ func (x *Description) GetUnused() []string {
 	return nil
 }
 
+func (x *Description) GetFitted() []*Fitted {
+	if x != nil {
+		return x.Fitted
+	}
+	return nil
+}
+
+// Fitted is a data set that numbers of a model were fitted to.
+type Fitted struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	DataSet       string                 `protobuf:"bytes,1,opt,name=data_set,json=dataSet,proto3" json:"data_set,omitempty"`
+	Problems      []*Problem             `protobuf:"bytes,2,rep,name=problems,proto3" json:"problems,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Fitted) Reset() {
+	*x = Fitted{}
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Fitted) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Fitted) ProtoMessage() {}
+
+func (x *Fitted) ProtoReflect() protoreflect.Message {
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Fitted.ProtoReflect.Descriptor instead.
+func (*Fitted) Descriptor() ([]byte, []int) {
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *Fitted) GetDataSet() string {
+	if x != nil {
+		return x.DataSet
+	}
+	return ""
+}
+
+func (x *Fitted) GetProblems() []*Problem {
+	if x != nil {
+		return x.Problems
+	}
+	return nil
+}
+
 // Family is what a model says about a kernel family beyond its name.
 type Family struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1430,7 +1492,7 @@ type Family struct {
 
 func (x *Family) Reset() {
 	*x = Family{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[14]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1442,7 +1504,7 @@ func (x *Family) String() string {
 func (*Family) ProtoMessage() {}
 
 func (x *Family) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[14]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1455,7 +1517,7 @@ func (x *Family) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Family.ProtoReflect.Descriptor instead.
 func (*Family) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{14}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Family) GetName() string {
@@ -1504,7 +1566,7 @@ type Types struct {
 
 func (x *Types) Reset() {
 	*x = Types{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[15]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1516,7 +1578,7 @@ func (x *Types) String() string {
 func (*Types) ProtoMessage() {}
 
 func (x *Types) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[15]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1529,7 +1591,7 @@ func (x *Types) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Types.ProtoReflect.Descriptor instead.
 func (*Types) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{15}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Types) GetOperands() ElementType {
@@ -1546,7 +1608,8 @@ func (x *Types) GetResults() ElementType {
 	return ElementType_ELEMENT_TYPE_UNSPECIFIED
 }
 
-// Uncertainty says how far predicted times of one kernel family are from measured ones.
+// Uncertainty says how far predicted times of one kernel family are from measured ones. A family may have several, for
+// other kinds of problems.
 type Uncertainty struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Kernel string                 `protobuf:"bytes,1,opt,name=kernel,proto3" json:"kernel,omitempty"`
@@ -1558,14 +1621,18 @@ type Uncertainty struct {
 	Spread float64 `protobuf:"fixed64,4,opt,name=spread,proto3" json:"spread,omitempty"`
 	Source string  `protobuf:"bytes,5,opt,name=source,proto3" json:"source,omitempty"`
 	// The one to plan measurements with.
-	PlanSpread    float64 `protobuf:"fixed64,6,opt,name=plan_spread,json=planSpread,proto3" json:"plan_spread,omitempty"`
+	PlanSpread float64 `protobuf:"fixed64,6,opt,name=plan_spread,json=planSpread,proto3" json:"plan_spread,omitempty"`
+	// What the numbers were found on. They say nothing about other problems. Since API 1.3.0.
+	Checked *Checked `protobuf:"bytes,7,opt,name=checked,proto3" json:"checked,omitempty"`
+	// The factor by which the widest range grows for sizes outside of checked. 0 is unknown. Since API 1.3.0.
+	Widening      float64 `protobuf:"fixed64,8,opt,name=widening,proto3" json:"widening,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Uncertainty) Reset() {
 	*x = Uncertainty{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[16]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1577,7 +1644,7 @@ func (x *Uncertainty) String() string {
 func (*Uncertainty) ProtoMessage() {}
 
 func (x *Uncertainty) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[16]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1590,7 +1657,7 @@ func (x *Uncertainty) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Uncertainty.ProtoReflect.Descriptor instead.
 func (*Uncertainty) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{16}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Uncertainty) GetKernel() string {
@@ -1635,6 +1702,255 @@ func (x *Uncertainty) GetPlanSpread() float64 {
 	return 0
 }
 
+func (x *Uncertainty) GetChecked() *Checked {
+	if x != nil {
+		return x.Checked
+	}
+	return nil
+}
+
+func (x *Uncertainty) GetWidening() float64 {
+	if x != nil {
+		return x.Widening
+	}
+	return 0
+}
+
+// Checked is the part of all problems and kernels that times were compared with measured times on.
+type Checked struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	DataSet string                 `protobuf:"bytes,1,opt,name=data_set,json=dataSet,proto3" json:"data_set,omitempty"`
+	// The number of problems.
+	Sizes   int64     `protobuf:"varint,2,opt,name=sizes,proto3" json:"sizes,omitempty"`
+	Layouts []*Layout `protobuf:"bytes,3,rep,name=layouts,proto3" json:"layouts,omitempty"`
+	// Of the largest power of two, up to 16, that divides the addresses in bytes, and the leading dimensions and the
+	// lengths of the contiguous rows in elements.
+	Divisor *Range `protobuf:"bytes,4,opt,name=divisor,proto3" json:"divisor,omitempty"`
+	SplitK  *Range `protobuf:"bytes,5,opt,name=split_k,json=splitK,proto3" json:"split_k,omitempty"`
+	M       *Range `protobuf:"bytes,6,opt,name=m,proto3" json:"m,omitempty"`
+	N       *Range `protobuf:"bytes,7,opt,name=n,proto3" json:"n,omitempty"`
+	K       *Range `protobuf:"bytes,8,opt,name=k,proto3" json:"k,omitempty"`
+	Batch   *Range `protobuf:"bytes,9,opt,name=batch,proto3" json:"batch,omitempty"`
+	// Of 2*m*n*k*batch.
+	Flops         *Range `protobuf:"bytes,10,opt,name=flops,proto3" json:"flops,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Checked) Reset() {
+	*x = Checked{}
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Checked) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Checked) ProtoMessage() {}
+
+func (x *Checked) ProtoReflect() protoreflect.Message {
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Checked.ProtoReflect.Descriptor instead.
+func (*Checked) Descriptor() ([]byte, []int) {
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *Checked) GetDataSet() string {
+	if x != nil {
+		return x.DataSet
+	}
+	return ""
+}
+
+func (x *Checked) GetSizes() int64 {
+	if x != nil {
+		return x.Sizes
+	}
+	return 0
+}
+
+func (x *Checked) GetLayouts() []*Layout {
+	if x != nil {
+		return x.Layouts
+	}
+	return nil
+}
+
+func (x *Checked) GetDivisor() *Range {
+	if x != nil {
+		return x.Divisor
+	}
+	return nil
+}
+
+func (x *Checked) GetSplitK() *Range {
+	if x != nil {
+		return x.SplitK
+	}
+	return nil
+}
+
+func (x *Checked) GetM() *Range {
+	if x != nil {
+		return x.M
+	}
+	return nil
+}
+
+func (x *Checked) GetN() *Range {
+	if x != nil {
+		return x.N
+	}
+	return nil
+}
+
+func (x *Checked) GetK() *Range {
+	if x != nil {
+		return x.K
+	}
+	return nil
+}
+
+func (x *Checked) GetBatch() *Range {
+	if x != nil {
+		return x.Batch
+	}
+	return nil
+}
+
+func (x *Checked) GetFlops() *Range {
+	if x != nil {
+		return x.Flops
+	}
+	return nil
+}
+
+// Layout is how the matrices of a problem are stored.
+type Layout struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Types         *Types                 `protobuf:"bytes,1,opt,name=types,proto3" json:"types,omitempty"`
+	AMajor        Major                  `protobuf:"varint,2,opt,name=a_major,json=aMajor,proto3,enum=origami.plugin.v1.Major" json:"a_major,omitempty"`
+	BMajor        Major                  `protobuf:"varint,3,opt,name=b_major,json=bMajor,proto3,enum=origami.plugin.v1.Major" json:"b_major,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Layout) Reset() {
+	*x = Layout{}
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Layout) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Layout) ProtoMessage() {}
+
+func (x *Layout) ProtoReflect() protoreflect.Message {
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Layout.ProtoReflect.Descriptor instead.
+func (*Layout) Descriptor() ([]byte, []int) {
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *Layout) GetTypes() *Types {
+	if x != nil {
+		return x.Types
+	}
+	return nil
+}
+
+func (x *Layout) GetAMajor() Major {
+	if x != nil {
+		return x.AMajor
+	}
+	return Major_MAJOR_UNSPECIFIED
+}
+
+func (x *Layout) GetBMajor() Major {
+	if x != nil {
+		return x.BMajor
+	}
+	return Major_MAJOR_UNSPECIFIED
+}
+
+// Range is from low to high, both included.
+type Range struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Low           float64                `protobuf:"fixed64,1,opt,name=low,proto3" json:"low,omitempty"`
+	High          float64                `protobuf:"fixed64,2,opt,name=high,proto3" json:"high,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Range) Reset() {
+	*x = Range{}
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Range) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Range) ProtoMessage() {}
+
+func (x *Range) ProtoReflect() protoreflect.Message {
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Range.ProtoReflect.Descriptor instead.
+func (*Range) Descriptor() ([]byte, []int) {
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *Range) GetLow() float64 {
+	if x != nil {
+		return x.Low
+	}
+	return 0
+}
+
+func (x *Range) GetHigh() float64 {
+	if x != nil {
+		return x.High
+	}
+	return 0
+}
+
 // ErrorRange is the range of measured / predicted time for one kind of prediction.
 type ErrorRange struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1650,7 +1966,7 @@ type ErrorRange struct {
 
 func (x *ErrorRange) Reset() {
 	*x = ErrorRange{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[17]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1662,7 +1978,7 @@ func (x *ErrorRange) String() string {
 func (*ErrorRange) ProtoMessage() {}
 
 func (x *ErrorRange) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[17]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1675,7 +1991,7 @@ func (x *ErrorRange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ErrorRange.ProtoReflect.Descriptor instead.
 func (*ErrorRange) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{17}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ErrorRange) GetBound() Bound {
@@ -1716,7 +2032,7 @@ type PeakRate struct {
 
 func (x *PeakRate) Reset() {
 	*x = PeakRate{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[18]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1728,7 +2044,7 @@ func (x *PeakRate) String() string {
 func (*PeakRate) ProtoMessage() {}
 
 func (x *PeakRate) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[18]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1741,7 +2057,7 @@ func (x *PeakRate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeakRate.ProtoReflect.Descriptor instead.
 func (*PeakRate) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{18}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *PeakRate) GetElementType() ElementType {
@@ -1773,7 +2089,7 @@ type Atom struct {
 
 func (x *Atom) Reset() {
 	*x = Atom{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[19]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1785,7 +2101,7 @@ func (x *Atom) String() string {
 func (*Atom) ProtoMessage() {}
 
 func (x *Atom) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[19]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1798,7 +2114,7 @@ func (x *Atom) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Atom.ProtoReflect.Descriptor instead.
 func (*Atom) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{19}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Atom) GetElementType() ElementType {
@@ -1859,7 +2175,7 @@ type Param struct {
 
 func (x *Param) Reset() {
 	*x = Param{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[20]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1871,7 +2187,7 @@ func (x *Param) String() string {
 func (*Param) ProtoMessage() {}
 
 func (x *Param) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[20]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1884,7 +2200,7 @@ func (x *Param) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Param.ProtoReflect.Descriptor instead.
 func (*Param) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{20}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Param) GetName() string {
@@ -1950,7 +2266,7 @@ type Constant struct {
 
 func (x *Constant) Reset() {
 	*x = Constant{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[21]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1962,7 +2278,7 @@ func (x *Constant) String() string {
 func (*Constant) ProtoMessage() {}
 
 func (x *Constant) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[21]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1975,7 +2291,7 @@ func (x *Constant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Constant.ProtoReflect.Descriptor instead.
 func (*Constant) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{21}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Constant) GetName() string {
@@ -2030,7 +2346,7 @@ type Term struct {
 
 func (x *Term) Reset() {
 	*x = Term{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[22]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2042,7 +2358,7 @@ func (x *Term) String() string {
 func (*Term) ProtoMessage() {}
 
 func (x *Term) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[22]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2055,7 +2371,7 @@ func (x *Term) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Term.ProtoReflect.Descriptor instead.
 func (*Term) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{22}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Term) GetName() string {
@@ -2118,7 +2434,7 @@ type Order struct {
 
 func (x *Order) Reset() {
 	*x = Order{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[23]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2130,7 +2446,7 @@ func (x *Order) String() string {
 func (*Order) ProtoMessage() {}
 
 func (x *Order) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[23]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2143,7 +2459,7 @@ func (x *Order) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Order.ProtoReflect.Descriptor instead.
 func (*Order) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{23}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Order) GetWindow() float64 {
@@ -2170,7 +2486,7 @@ type OptionValue struct {
 
 func (x *OptionValue) Reset() {
 	*x = OptionValue{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[24]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2182,7 +2498,7 @@ func (x *OptionValue) String() string {
 func (*OptionValue) ProtoMessage() {}
 
 func (x *OptionValue) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[24]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2195,7 +2511,7 @@ func (x *OptionValue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OptionValue.ProtoReflect.Descriptor instead.
 func (*OptionValue) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{24}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *OptionValue) GetKey() string {
@@ -2227,7 +2543,7 @@ type Level struct {
 
 func (x *Level) Reset() {
 	*x = Level{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[25]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2239,7 +2555,7 @@ func (x *Level) String() string {
 func (*Level) ProtoMessage() {}
 
 func (x *Level) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[25]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2252,7 +2568,7 @@ func (x *Level) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Level.ProtoReflect.Descriptor instead.
 func (*Level) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{25}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Level) GetName() string {
@@ -2313,7 +2629,7 @@ type Bandwidth struct {
 
 func (x *Bandwidth) Reset() {
 	*x = Bandwidth{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[26]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2325,7 +2641,7 @@ func (x *Bandwidth) String() string {
 func (*Bandwidth) ProtoMessage() {}
 
 func (x *Bandwidth) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[26]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2338,7 +2654,7 @@ func (x *Bandwidth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bandwidth.ProtoReflect.Descriptor instead.
 func (*Bandwidth) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{26}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Bandwidth) GetPeakBytesPerCycle() float64 {
@@ -2401,7 +2717,7 @@ type Space struct {
 
 func (x *Space) Reset() {
 	*x = Space{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[27]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2413,7 +2729,7 @@ func (x *Space) String() string {
 func (*Space) ProtoMessage() {}
 
 func (x *Space) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[27]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2426,7 +2742,7 @@ func (x *Space) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Space.ProtoReflect.Descriptor instead.
 func (*Space) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{27}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Space) GetKernel() string {
@@ -2496,7 +2812,7 @@ type AxisValues struct {
 
 func (x *AxisValues) Reset() {
 	*x = AxisValues{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[28]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2508,7 +2824,7 @@ func (x *AxisValues) String() string {
 func (*AxisValues) ProtoMessage() {}
 
 func (x *AxisValues) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[28]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2521,7 +2837,7 @@ func (x *AxisValues) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AxisValues.ProtoReflect.Descriptor instead.
 func (*AxisValues) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{28}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *AxisValues) GetName() string {
@@ -2549,7 +2865,7 @@ type CandidatesRequest struct {
 
 func (x *CandidatesRequest) Reset() {
 	*x = CandidatesRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[29]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2561,7 +2877,7 @@ func (x *CandidatesRequest) String() string {
 func (*CandidatesRequest) ProtoMessage() {}
 
 func (x *CandidatesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[29]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2574,7 +2890,7 @@ func (x *CandidatesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CandidatesRequest.ProtoReflect.Descriptor instead.
 func (*CandidatesRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{29}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *CandidatesRequest) GetHandle() []byte {
@@ -2614,7 +2930,7 @@ type CandidatesResponse struct {
 
 func (x *CandidatesResponse) Reset() {
 	*x = CandidatesResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[30]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2626,7 +2942,7 @@ func (x *CandidatesResponse) String() string {
 func (*CandidatesResponse) ProtoMessage() {}
 
 func (x *CandidatesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[30]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2639,7 +2955,7 @@ func (x *CandidatesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CandidatesResponse.ProtoReflect.Descriptor instead.
 func (*CandidatesResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{30}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *CandidatesResponse) GetConfigs() *Configs {
@@ -2695,7 +3011,7 @@ type EstimateRequest struct {
 
 func (x *EstimateRequest) Reset() {
 	*x = EstimateRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[31]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2707,7 +3023,7 @@ func (x *EstimateRequest) String() string {
 func (*EstimateRequest) ProtoMessage() {}
 
 func (x *EstimateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[31]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2720,7 +3036,7 @@ func (x *EstimateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EstimateRequest.ProtoReflect.Descriptor instead.
 func (*EstimateRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{31}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *EstimateRequest) GetHandle() []byte {
@@ -2760,7 +3076,7 @@ type EstimateResponse struct {
 
 func (x *EstimateResponse) Reset() {
 	*x = EstimateResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[32]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2772,7 +3088,7 @@ func (x *EstimateResponse) String() string {
 func (*EstimateResponse) ProtoMessage() {}
 
 func (x *EstimateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[32]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2785,7 +3101,7 @@ func (x *EstimateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EstimateResponse.ProtoReflect.Descriptor instead.
 func (*EstimateResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{32}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *EstimateResponse) GetCycles() []float64 {
@@ -2834,7 +3150,7 @@ type TermsRequest struct {
 
 func (x *TermsRequest) Reset() {
 	*x = TermsRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[33]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2846,7 +3162,7 @@ func (x *TermsRequest) String() string {
 func (*TermsRequest) ProtoMessage() {}
 
 func (x *TermsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[33]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2859,7 +3175,7 @@ func (x *TermsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TermsRequest.ProtoReflect.Descriptor instead.
 func (*TermsRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{33}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *TermsRequest) GetHandle() []byte {
@@ -2893,7 +3209,7 @@ type TermsResponse struct {
 
 func (x *TermsResponse) Reset() {
 	*x = TermsResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[34]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2905,7 +3221,7 @@ func (x *TermsResponse) String() string {
 func (*TermsResponse) ProtoMessage() {}
 
 func (x *TermsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[34]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2918,7 +3234,7 @@ func (x *TermsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TermsResponse.ProtoReflect.Descriptor instead.
 func (*TermsResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{34}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *TermsResponse) GetValues() []float64 {
@@ -2940,7 +3256,7 @@ type MappingRequest struct {
 
 func (x *MappingRequest) Reset() {
 	*x = MappingRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[35]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2952,7 +3268,7 @@ func (x *MappingRequest) String() string {
 func (*MappingRequest) ProtoMessage() {}
 
 func (x *MappingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[35]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2965,7 +3281,7 @@ func (x *MappingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MappingRequest.ProtoReflect.Descriptor instead.
 func (*MappingRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{35}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *MappingRequest) GetHandle() []byte {
@@ -3000,7 +3316,7 @@ type MappingResponse struct {
 
 func (x *MappingResponse) Reset() {
 	*x = MappingResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[36]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3012,7 +3328,7 @@ func (x *MappingResponse) String() string {
 func (*MappingResponse) ProtoMessage() {}
 
 func (x *MappingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[36]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3025,7 +3341,7 @@ func (x *MappingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MappingResponse.ProtoReflect.Descriptor instead.
 func (*MappingResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{36}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *MappingResponse) GetGroupM() int64 {
@@ -3063,7 +3379,7 @@ type MemoryIterationRequest struct {
 
 func (x *MemoryIterationRequest) Reset() {
 	*x = MemoryIterationRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[37]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3075,7 +3391,7 @@ func (x *MemoryIterationRequest) String() string {
 func (*MemoryIterationRequest) ProtoMessage() {}
 
 func (x *MemoryIterationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[37]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3088,7 +3404,7 @@ func (x *MemoryIterationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemoryIterationRequest.ProtoReflect.Descriptor instead.
 func (*MemoryIterationRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{37}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *MemoryIterationRequest) GetHandle() []byte {
@@ -3133,7 +3449,7 @@ type MemoryIterationResponse struct {
 
 func (x *MemoryIterationResponse) Reset() {
 	*x = MemoryIterationResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[38]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3145,7 +3461,7 @@ func (x *MemoryIterationResponse) String() string {
 func (*MemoryIterationResponse) ProtoMessage() {}
 
 func (x *MemoryIterationResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[38]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3158,7 +3474,7 @@ func (x *MemoryIterationResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemoryIterationResponse.ProtoReflect.Descriptor instead.
 func (*MemoryIterationResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{38}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *MemoryIterationResponse) GetLatencyCycles() float64 {
@@ -3204,7 +3520,7 @@ type RankRequest struct {
 
 func (x *RankRequest) Reset() {
 	*x = RankRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[39]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3216,7 +3532,7 @@ func (x *RankRequest) String() string {
 func (*RankRequest) ProtoMessage() {}
 
 func (x *RankRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[39]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3229,7 +3545,7 @@ func (x *RankRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RankRequest.ProtoReflect.Descriptor instead.
 func (*RankRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{39}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *RankRequest) GetHandle() []byte {
@@ -3277,7 +3593,7 @@ type RankResponse struct {
 
 func (x *RankResponse) Reset() {
 	*x = RankResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[40]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3289,7 +3605,7 @@ func (x *RankResponse) String() string {
 func (*RankResponse) ProtoMessage() {}
 
 func (x *RankResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[40]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3302,7 +3618,7 @@ func (x *RankResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RankResponse.ProtoReflect.Descriptor instead.
 func (*RankResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{40}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *RankResponse) GetRankings() []*Ranking {
@@ -3335,7 +3651,7 @@ type Ranking struct {
 
 func (x *Ranking) Reset() {
 	*x = Ranking{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[41]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3347,7 +3663,7 @@ func (x *Ranking) String() string {
 func (*Ranking) ProtoMessage() {}
 
 func (x *Ranking) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[41]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3360,7 +3676,7 @@ func (x *Ranking) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ranking.ProtoReflect.Descriptor instead.
 func (*Ranking) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{41}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Ranking) GetIndex() []int64 {
@@ -3436,7 +3752,7 @@ type ReasonCount struct {
 
 func (x *ReasonCount) Reset() {
 	*x = ReasonCount{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[42]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3448,7 +3764,7 @@ func (x *ReasonCount) String() string {
 func (*ReasonCount) ProtoMessage() {}
 
 func (x *ReasonCount) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[42]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3461,7 +3777,7 @@ func (x *ReasonCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReasonCount.ProtoReflect.Descriptor instead.
 func (*ReasonCount) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{42}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ReasonCount) GetReason() string {
@@ -3549,7 +3865,7 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\x06levels\x18\x03 \x03(\v2\x18.origami.plugin.v1.LevelR\x06levels\"&\n" +
 	"\fCloseRequest\x12\x16\n" +
 	"\x06handle\x18\x01 \x01(\fR\x06handle\"\x0f\n" +
-	"\rCloseResponse\"\xdb\b\n" +
+	"\rCloseResponse\"\x8e\t\n" +
 	"\vDescription\x12\x12\n" +
 	"\x04arch\x18\x01 \x01(\tR\x04arch\x12\x16\n" +
 	"\x06vendor\x18\x02 \x01(\tR\x06vendor\x12\x16\n" +
@@ -3583,7 +3899,11 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\vuncertainty\x18\x19 \x03(\v2\x1e.origami.plugin.v1.UncertaintyR\vuncertainty\x122\n" +
 	"\bmonotone\x18\x1a \x03(\x0e2\x16.origami.plugin.v1.DimR\bmonotone\x125\n" +
 	"\bfamilies\x18\x1b \x03(\v2\x19.origami.plugin.v1.FamilyR\bfamilies\x12\x16\n" +
-	"\x06unused\x18\x1c \x03(\tR\x06unused\"\xa3\x01\n" +
+	"\x06unused\x18\x1c \x03(\tR\x06unused\x121\n" +
+	"\x06fitted\x18\x1d \x03(\v2\x19.origami.plugin.v1.FittedR\x06fitted\"[\n" +
+	"\x06Fitted\x12\x19\n" +
+	"\bdata_set\x18\x01 \x01(\tR\adataSet\x126\n" +
+	"\bproblems\x18\x02 \x03(\v2\x1a.origami.plugin.v1.ProblemR\bproblems\"\xa3\x01\n" +
 	"\x06Family\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
 	"\x03doc\x18\x02 \x01(\tR\x03doc\x12+\n" +
@@ -3592,7 +3912,7 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\x06groups\x18\x05 \x01(\bR\x06groups\"}\n" +
 	"\x05Types\x12:\n" +
 	"\boperands\x18\x01 \x01(\x0e2\x1e.origami.plugin.v1.ElementTypeR\boperands\x128\n" +
-	"\aresults\x18\x02 \x01(\x0e2\x1e.origami.plugin.v1.ElementTypeR\aresults\"\xc3\x01\n" +
+	"\aresults\x18\x02 \x01(\x0e2\x1e.origami.plugin.v1.ElementTypeR\aresults\"\x95\x02\n" +
 	"\vUncertainty\x12\x16\n" +
 	"\x06kernel\x18\x01 \x01(\tR\x06kernel\x12\x14\n" +
 	"\x05level\x18\x02 \x01(\x01R\x05level\x125\n" +
@@ -3600,7 +3920,28 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\x06spread\x18\x04 \x01(\x01R\x06spread\x12\x16\n" +
 	"\x06source\x18\x05 \x01(\tR\x06source\x12\x1f\n" +
 	"\vplan_spread\x18\x06 \x01(\x01R\n" +
-	"planSpread\"\x87\x01\n" +
+	"planSpread\x124\n" +
+	"\achecked\x18\a \x01(\v2\x1a.origami.plugin.v1.CheckedR\achecked\x12\x1a\n" +
+	"\bwidening\x18\b \x01(\x01R\bwidening\"\xae\x03\n" +
+	"\aChecked\x12\x19\n" +
+	"\bdata_set\x18\x01 \x01(\tR\adataSet\x12\x14\n" +
+	"\x05sizes\x18\x02 \x01(\x03R\x05sizes\x123\n" +
+	"\alayouts\x18\x03 \x03(\v2\x19.origami.plugin.v1.LayoutR\alayouts\x122\n" +
+	"\adivisor\x18\x04 \x01(\v2\x18.origami.plugin.v1.RangeR\adivisor\x121\n" +
+	"\asplit_k\x18\x05 \x01(\v2\x18.origami.plugin.v1.RangeR\x06splitK\x12&\n" +
+	"\x01m\x18\x06 \x01(\v2\x18.origami.plugin.v1.RangeR\x01m\x12&\n" +
+	"\x01n\x18\a \x01(\v2\x18.origami.plugin.v1.RangeR\x01n\x12&\n" +
+	"\x01k\x18\b \x01(\v2\x18.origami.plugin.v1.RangeR\x01k\x12.\n" +
+	"\x05batch\x18\t \x01(\v2\x18.origami.plugin.v1.RangeR\x05batch\x12.\n" +
+	"\x05flops\x18\n" +
+	" \x01(\v2\x18.origami.plugin.v1.RangeR\x05flops\"\x9e\x01\n" +
+	"\x06Layout\x12.\n" +
+	"\x05types\x18\x01 \x01(\v2\x18.origami.plugin.v1.TypesR\x05types\x121\n" +
+	"\aa_major\x18\x02 \x01(\x0e2\x18.origami.plugin.v1.MajorR\x06aMajor\x121\n" +
+	"\ab_major\x18\x03 \x01(\x0e2\x18.origami.plugin.v1.MajorR\x06bMajor\"-\n" +
+	"\x05Range\x12\x10\n" +
+	"\x03low\x18\x01 \x01(\x01R\x03low\x12\x12\n" +
+	"\x04high\x18\x02 \x01(\x01R\x04high\"\x87\x01\n" +
 	"\n" +
 	"ErrorRange\x12.\n" +
 	"\x05bound\x18\x01 \x01(\x0e2\x18.origami.plugin.v1.BoundR\x05bound\x12#\n" +
@@ -3803,7 +4144,7 @@ func file_origami_plugin_v1_arch_proto_rawDescGZIP() []byte {
 }
 
 var file_origami_plugin_v1_arch_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_origami_plugin_v1_arch_proto_msgTypes = make([]protoimpl.MessageInfo, 46)
+var file_origami_plugin_v1_arch_proto_msgTypes = make([]protoimpl.MessageInfo, 50)
 var file_origami_plugin_v1_arch_proto_goTypes = []any{
 	(Dim)(0),                        // 0: origami.plugin.v1.Dim
 	(Rung)(0),                       // 1: origami.plugin.v1.Rung
@@ -3825,130 +4166,149 @@ var file_origami_plugin_v1_arch_proto_goTypes = []any{
 	(*CloseRequest)(nil),            // 17: origami.plugin.v1.CloseRequest
 	(*CloseResponse)(nil),           // 18: origami.plugin.v1.CloseResponse
 	(*Description)(nil),             // 19: origami.plugin.v1.Description
-	(*Family)(nil),                  // 20: origami.plugin.v1.Family
-	(*Types)(nil),                   // 21: origami.plugin.v1.Types
-	(*Uncertainty)(nil),             // 22: origami.plugin.v1.Uncertainty
-	(*ErrorRange)(nil),              // 23: origami.plugin.v1.ErrorRange
-	(*PeakRate)(nil),                // 24: origami.plugin.v1.PeakRate
-	(*Atom)(nil),                    // 25: origami.plugin.v1.Atom
-	(*Param)(nil),                   // 26: origami.plugin.v1.Param
-	(*Constant)(nil),                // 27: origami.plugin.v1.Constant
-	(*Term)(nil),                    // 28: origami.plugin.v1.Term
-	(*Order)(nil),                   // 29: origami.plugin.v1.Order
-	(*OptionValue)(nil),             // 30: origami.plugin.v1.OptionValue
-	(*Level)(nil),                   // 31: origami.plugin.v1.Level
-	(*Bandwidth)(nil),               // 32: origami.plugin.v1.Bandwidth
-	(*Space)(nil),                   // 33: origami.plugin.v1.Space
-	(*AxisValues)(nil),              // 34: origami.plugin.v1.AxisValues
-	(*CandidatesRequest)(nil),       // 35: origami.plugin.v1.CandidatesRequest
-	(*CandidatesResponse)(nil),      // 36: origami.plugin.v1.CandidatesResponse
-	(*EstimateRequest)(nil),         // 37: origami.plugin.v1.EstimateRequest
-	(*EstimateResponse)(nil),        // 38: origami.plugin.v1.EstimateResponse
-	(*TermsRequest)(nil),            // 39: origami.plugin.v1.TermsRequest
-	(*TermsResponse)(nil),           // 40: origami.plugin.v1.TermsResponse
-	(*MappingRequest)(nil),          // 41: origami.plugin.v1.MappingRequest
-	(*MappingResponse)(nil),         // 42: origami.plugin.v1.MappingResponse
-	(*MemoryIterationRequest)(nil),  // 43: origami.plugin.v1.MemoryIterationRequest
-	(*MemoryIterationResponse)(nil), // 44: origami.plugin.v1.MemoryIterationResponse
-	(*RankRequest)(nil),             // 45: origami.plugin.v1.RankRequest
-	(*RankResponse)(nil),            // 46: origami.plugin.v1.RankResponse
-	(*Ranking)(nil),                 // 47: origami.plugin.v1.Ranking
-	(*ReasonCount)(nil),             // 48: origami.plugin.v1.ReasonCount
-	nil,                             // 49: origami.plugin.v1.OpenRequest.OverridesEntry
-	nil,                             // 50: origami.plugin.v1.OpenRequest.OptionsEntry
-	nil,                             // 51: origami.plugin.v1.LiveDevice.AttributesEntry
-	(*Info)(nil),                    // 52: origami.plugin.v1.Info
-	(*ExecutorManifest)(nil),        // 53: origami.plugin.v1.ExecutorManifest
-	(*Axis)(nil),                    // 54: origami.plugin.v1.Axis
-	(ElementType)(0),                // 55: origami.plugin.v1.ElementType
-	(*Problem)(nil),                 // 56: origami.plugin.v1.Problem
-	(*Configs)(nil),                 // 57: origami.plugin.v1.Configs
-	(*ConfigSet)(nil),               // 58: origami.plugin.v1.ConfigSet
-	(*Diagnostic)(nil),              // 59: origami.plugin.v1.Diagnostic
+	(*Fitted)(nil),                  // 20: origami.plugin.v1.Fitted
+	(*Family)(nil),                  // 21: origami.plugin.v1.Family
+	(*Types)(nil),                   // 22: origami.plugin.v1.Types
+	(*Uncertainty)(nil),             // 23: origami.plugin.v1.Uncertainty
+	(*Checked)(nil),                 // 24: origami.plugin.v1.Checked
+	(*Layout)(nil),                  // 25: origami.plugin.v1.Layout
+	(*Range)(nil),                   // 26: origami.plugin.v1.Range
+	(*ErrorRange)(nil),              // 27: origami.plugin.v1.ErrorRange
+	(*PeakRate)(nil),                // 28: origami.plugin.v1.PeakRate
+	(*Atom)(nil),                    // 29: origami.plugin.v1.Atom
+	(*Param)(nil),                   // 30: origami.plugin.v1.Param
+	(*Constant)(nil),                // 31: origami.plugin.v1.Constant
+	(*Term)(nil),                    // 32: origami.plugin.v1.Term
+	(*Order)(nil),                   // 33: origami.plugin.v1.Order
+	(*OptionValue)(nil),             // 34: origami.plugin.v1.OptionValue
+	(*Level)(nil),                   // 35: origami.plugin.v1.Level
+	(*Bandwidth)(nil),               // 36: origami.plugin.v1.Bandwidth
+	(*Space)(nil),                   // 37: origami.plugin.v1.Space
+	(*AxisValues)(nil),              // 38: origami.plugin.v1.AxisValues
+	(*CandidatesRequest)(nil),       // 39: origami.plugin.v1.CandidatesRequest
+	(*CandidatesResponse)(nil),      // 40: origami.plugin.v1.CandidatesResponse
+	(*EstimateRequest)(nil),         // 41: origami.plugin.v1.EstimateRequest
+	(*EstimateResponse)(nil),        // 42: origami.plugin.v1.EstimateResponse
+	(*TermsRequest)(nil),            // 43: origami.plugin.v1.TermsRequest
+	(*TermsResponse)(nil),           // 44: origami.plugin.v1.TermsResponse
+	(*MappingRequest)(nil),          // 45: origami.plugin.v1.MappingRequest
+	(*MappingResponse)(nil),         // 46: origami.plugin.v1.MappingResponse
+	(*MemoryIterationRequest)(nil),  // 47: origami.plugin.v1.MemoryIterationRequest
+	(*MemoryIterationResponse)(nil), // 48: origami.plugin.v1.MemoryIterationResponse
+	(*RankRequest)(nil),             // 49: origami.plugin.v1.RankRequest
+	(*RankResponse)(nil),            // 50: origami.plugin.v1.RankResponse
+	(*Ranking)(nil),                 // 51: origami.plugin.v1.Ranking
+	(*ReasonCount)(nil),             // 52: origami.plugin.v1.ReasonCount
+	nil,                             // 53: origami.plugin.v1.OpenRequest.OverridesEntry
+	nil,                             // 54: origami.plugin.v1.OpenRequest.OptionsEntry
+	nil,                             // 55: origami.plugin.v1.LiveDevice.AttributesEntry
+	(*Info)(nil),                    // 56: origami.plugin.v1.Info
+	(*ExecutorManifest)(nil),        // 57: origami.plugin.v1.ExecutorManifest
+	(*Problem)(nil),                 // 58: origami.plugin.v1.Problem
+	(*Axis)(nil),                    // 59: origami.plugin.v1.Axis
+	(ElementType)(0),                // 60: origami.plugin.v1.ElementType
+	(Major)(0),                      // 61: origami.plugin.v1.Major
+	(*Configs)(nil),                 // 62: origami.plugin.v1.Configs
+	(*ConfigSet)(nil),               // 63: origami.plugin.v1.ConfigSet
+	(*Diagnostic)(nil),              // 64: origami.plugin.v1.Diagnostic
 }
 var file_origami_plugin_v1_arch_proto_depIdxs = []int32{
 	9,  // 0: origami.plugin.v1.ManifestResponse.manifest:type_name -> origami.plugin.v1.Manifest
-	52, // 1: origami.plugin.v1.Describe.info:type_name -> origami.plugin.v1.Info
+	56, // 1: origami.plugin.v1.Describe.info:type_name -> origami.plugin.v1.Info
 	9,  // 2: origami.plugin.v1.Describe.manifest:type_name -> origami.plugin.v1.Manifest
-	53, // 3: origami.plugin.v1.Describe.executor:type_name -> origami.plugin.v1.ExecutorManifest
+	57, // 3: origami.plugin.v1.Describe.executor:type_name -> origami.plugin.v1.ExecutorManifest
 	10, // 4: origami.plugin.v1.Manifest.archs:type_name -> origami.plugin.v1.ArchEntry
 	12, // 5: origami.plugin.v1.Manifest.options:type_name -> origami.plugin.v1.Option
 	11, // 6: origami.plugin.v1.ArchEntry.devices:type_name -> origami.plugin.v1.DeviceEntry
-	49, // 7: origami.plugin.v1.OpenRequest.overrides:type_name -> origami.plugin.v1.OpenRequest.OverridesEntry
-	50, // 8: origami.plugin.v1.OpenRequest.options:type_name -> origami.plugin.v1.OpenRequest.OptionsEntry
+	53, // 7: origami.plugin.v1.OpenRequest.overrides:type_name -> origami.plugin.v1.OpenRequest.OverridesEntry
+	54, // 8: origami.plugin.v1.OpenRequest.options:type_name -> origami.plugin.v1.OpenRequest.OptionsEntry
 	14, // 9: origami.plugin.v1.OpenRequest.live:type_name -> origami.plugin.v1.LiveDevice
 	1,  // 10: origami.plugin.v1.OpenRequest.rung:type_name -> origami.plugin.v1.Rung
-	51, // 11: origami.plugin.v1.LiveDevice.attributes:type_name -> origami.plugin.v1.LiveDevice.AttributesEntry
+	55, // 11: origami.plugin.v1.LiveDevice.attributes:type_name -> origami.plugin.v1.LiveDevice.AttributesEntry
 	19, // 12: origami.plugin.v1.OpenResponse.description:type_name -> origami.plugin.v1.Description
-	31, // 13: origami.plugin.v1.OpenResponse.levels:type_name -> origami.plugin.v1.Level
+	35, // 13: origami.plugin.v1.OpenResponse.levels:type_name -> origami.plugin.v1.Level
 	1,  // 14: origami.plugin.v1.Description.rung:type_name -> origami.plugin.v1.Rung
 	1,  // 15: origami.plugin.v1.Description.clock_rung:type_name -> origami.plugin.v1.Rung
-	24, // 16: origami.plugin.v1.Description.peaks:type_name -> origami.plugin.v1.PeakRate
-	25, // 17: origami.plugin.v1.Description.atoms:type_name -> origami.plugin.v1.Atom
-	26, // 18: origami.plugin.v1.Description.params:type_name -> origami.plugin.v1.Param
-	27, // 19: origami.plugin.v1.Description.constants:type_name -> origami.plugin.v1.Constant
-	28, // 20: origami.plugin.v1.Description.terms:type_name -> origami.plugin.v1.Term
-	29, // 21: origami.plugin.v1.Description.order:type_name -> origami.plugin.v1.Order
-	30, // 22: origami.plugin.v1.Description.options:type_name -> origami.plugin.v1.OptionValue
-	22, // 23: origami.plugin.v1.Description.uncertainty:type_name -> origami.plugin.v1.Uncertainty
+	28, // 16: origami.plugin.v1.Description.peaks:type_name -> origami.plugin.v1.PeakRate
+	29, // 17: origami.plugin.v1.Description.atoms:type_name -> origami.plugin.v1.Atom
+	30, // 18: origami.plugin.v1.Description.params:type_name -> origami.plugin.v1.Param
+	31, // 19: origami.plugin.v1.Description.constants:type_name -> origami.plugin.v1.Constant
+	32, // 20: origami.plugin.v1.Description.terms:type_name -> origami.plugin.v1.Term
+	33, // 21: origami.plugin.v1.Description.order:type_name -> origami.plugin.v1.Order
+	34, // 22: origami.plugin.v1.Description.options:type_name -> origami.plugin.v1.OptionValue
+	23, // 23: origami.plugin.v1.Description.uncertainty:type_name -> origami.plugin.v1.Uncertainty
 	0,  // 24: origami.plugin.v1.Description.monotone:type_name -> origami.plugin.v1.Dim
-	20, // 25: origami.plugin.v1.Description.families:type_name -> origami.plugin.v1.Family
-	54, // 26: origami.plugin.v1.Family.axes:type_name -> origami.plugin.v1.Axis
-	21, // 27: origami.plugin.v1.Family.types:type_name -> origami.plugin.v1.Types
-	55, // 28: origami.plugin.v1.Types.operands:type_name -> origami.plugin.v1.ElementType
-	55, // 29: origami.plugin.v1.Types.results:type_name -> origami.plugin.v1.ElementType
-	23, // 30: origami.plugin.v1.Uncertainty.ranges:type_name -> origami.plugin.v1.ErrorRange
-	5,  // 31: origami.plugin.v1.ErrorRange.bound:type_name -> origami.plugin.v1.Bound
-	55, // 32: origami.plugin.v1.PeakRate.element_type:type_name -> origami.plugin.v1.ElementType
-	55, // 33: origami.plugin.v1.Atom.element_type:type_name -> origami.plugin.v1.ElementType
-	2,  // 34: origami.plugin.v1.Param.tier:type_name -> origami.plugin.v1.Tier
-	3,  // 35: origami.plugin.v1.Term.kind:type_name -> origami.plugin.v1.TermKind
-	4,  // 36: origami.plugin.v1.Order.keys:type_name -> origami.plugin.v1.Key
-	32, // 37: origami.plugin.v1.Level.bandwidth:type_name -> origami.plugin.v1.Bandwidth
-	5,  // 38: origami.plugin.v1.Level.bound:type_name -> origami.plugin.v1.Bound
-	34, // 39: origami.plugin.v1.Space.axes:type_name -> origami.plugin.v1.AxisValues
-	56, // 40: origami.plugin.v1.CandidatesRequest.problem:type_name -> origami.plugin.v1.Problem
-	33, // 41: origami.plugin.v1.CandidatesRequest.space:type_name -> origami.plugin.v1.Space
-	57, // 42: origami.plugin.v1.CandidatesResponse.configs:type_name -> origami.plugin.v1.Configs
-	57, // 43: origami.plugin.v1.CandidatesResponse.rejected:type_name -> origami.plugin.v1.Configs
-	56, // 44: origami.plugin.v1.EstimateRequest.problem:type_name -> origami.plugin.v1.Problem
-	58, // 45: origami.plugin.v1.EstimateRequest.configs:type_name -> origami.plugin.v1.ConfigSet
-	56, // 46: origami.plugin.v1.TermsRequest.problem:type_name -> origami.plugin.v1.Problem
-	58, // 47: origami.plugin.v1.TermsRequest.configs:type_name -> origami.plugin.v1.ConfigSet
-	56, // 48: origami.plugin.v1.MappingRequest.problem:type_name -> origami.plugin.v1.Problem
-	57, // 49: origami.plugin.v1.MappingRequest.config:type_name -> origami.plugin.v1.Configs
-	56, // 50: origami.plugin.v1.MemoryIterationRequest.problem:type_name -> origami.plugin.v1.Problem
-	57, // 51: origami.plugin.v1.MemoryIterationRequest.config:type_name -> origami.plugin.v1.Configs
-	56, // 52: origami.plugin.v1.RankRequest.problems:type_name -> origami.plugin.v1.Problem
-	33, // 53: origami.plugin.v1.RankRequest.space:type_name -> origami.plugin.v1.Space
-	47, // 54: origami.plugin.v1.RankResponse.rankings:type_name -> origami.plugin.v1.Ranking
-	57, // 55: origami.plugin.v1.Ranking.configs:type_name -> origami.plugin.v1.Configs
-	48, // 56: origami.plugin.v1.Ranking.rejected:type_name -> origami.plugin.v1.ReasonCount
-	59, // 57: origami.plugin.v1.Ranking.error:type_name -> origami.plugin.v1.Diagnostic
-	15, // 58: origami.plugin.v1.OpenRequest.OverridesEntry.value:type_name -> origami.plugin.v1.Override
-	6,  // 59: origami.plugin.v1.ArchService.Manifest:input_type -> origami.plugin.v1.ManifestRequest
-	13, // 60: origami.plugin.v1.ArchService.Open:input_type -> origami.plugin.v1.OpenRequest
-	17, // 61: origami.plugin.v1.ArchService.Close:input_type -> origami.plugin.v1.CloseRequest
-	35, // 62: origami.plugin.v1.ArchService.Candidates:input_type -> origami.plugin.v1.CandidatesRequest
-	37, // 63: origami.plugin.v1.ArchService.Estimate:input_type -> origami.plugin.v1.EstimateRequest
-	39, // 64: origami.plugin.v1.ArchService.Terms:input_type -> origami.plugin.v1.TermsRequest
-	41, // 65: origami.plugin.v1.ArchService.Mapping:input_type -> origami.plugin.v1.MappingRequest
-	43, // 66: origami.plugin.v1.ArchService.MemoryIteration:input_type -> origami.plugin.v1.MemoryIterationRequest
-	45, // 67: origami.plugin.v1.ArchService.Rank:input_type -> origami.plugin.v1.RankRequest
-	7,  // 68: origami.plugin.v1.ArchService.Manifest:output_type -> origami.plugin.v1.ManifestResponse
-	16, // 69: origami.plugin.v1.ArchService.Open:output_type -> origami.plugin.v1.OpenResponse
-	18, // 70: origami.plugin.v1.ArchService.Close:output_type -> origami.plugin.v1.CloseResponse
-	36, // 71: origami.plugin.v1.ArchService.Candidates:output_type -> origami.plugin.v1.CandidatesResponse
-	38, // 72: origami.plugin.v1.ArchService.Estimate:output_type -> origami.plugin.v1.EstimateResponse
-	40, // 73: origami.plugin.v1.ArchService.Terms:output_type -> origami.plugin.v1.TermsResponse
-	42, // 74: origami.plugin.v1.ArchService.Mapping:output_type -> origami.plugin.v1.MappingResponse
-	44, // 75: origami.plugin.v1.ArchService.MemoryIteration:output_type -> origami.plugin.v1.MemoryIterationResponse
-	46, // 76: origami.plugin.v1.ArchService.Rank:output_type -> origami.plugin.v1.RankResponse
-	68, // [68:77] is the sub-list for method output_type
-	59, // [59:68] is the sub-list for method input_type
-	59, // [59:59] is the sub-list for extension type_name
-	59, // [59:59] is the sub-list for extension extendee
-	0,  // [0:59] is the sub-list for field type_name
+	21, // 25: origami.plugin.v1.Description.families:type_name -> origami.plugin.v1.Family
+	20, // 26: origami.plugin.v1.Description.fitted:type_name -> origami.plugin.v1.Fitted
+	58, // 27: origami.plugin.v1.Fitted.problems:type_name -> origami.plugin.v1.Problem
+	59, // 28: origami.plugin.v1.Family.axes:type_name -> origami.plugin.v1.Axis
+	22, // 29: origami.plugin.v1.Family.types:type_name -> origami.plugin.v1.Types
+	60, // 30: origami.plugin.v1.Types.operands:type_name -> origami.plugin.v1.ElementType
+	60, // 31: origami.plugin.v1.Types.results:type_name -> origami.plugin.v1.ElementType
+	27, // 32: origami.plugin.v1.Uncertainty.ranges:type_name -> origami.plugin.v1.ErrorRange
+	24, // 33: origami.plugin.v1.Uncertainty.checked:type_name -> origami.plugin.v1.Checked
+	25, // 34: origami.plugin.v1.Checked.layouts:type_name -> origami.plugin.v1.Layout
+	26, // 35: origami.plugin.v1.Checked.divisor:type_name -> origami.plugin.v1.Range
+	26, // 36: origami.plugin.v1.Checked.split_k:type_name -> origami.plugin.v1.Range
+	26, // 37: origami.plugin.v1.Checked.m:type_name -> origami.plugin.v1.Range
+	26, // 38: origami.plugin.v1.Checked.n:type_name -> origami.plugin.v1.Range
+	26, // 39: origami.plugin.v1.Checked.k:type_name -> origami.plugin.v1.Range
+	26, // 40: origami.plugin.v1.Checked.batch:type_name -> origami.plugin.v1.Range
+	26, // 41: origami.plugin.v1.Checked.flops:type_name -> origami.plugin.v1.Range
+	22, // 42: origami.plugin.v1.Layout.types:type_name -> origami.plugin.v1.Types
+	61, // 43: origami.plugin.v1.Layout.a_major:type_name -> origami.plugin.v1.Major
+	61, // 44: origami.plugin.v1.Layout.b_major:type_name -> origami.plugin.v1.Major
+	5,  // 45: origami.plugin.v1.ErrorRange.bound:type_name -> origami.plugin.v1.Bound
+	60, // 46: origami.plugin.v1.PeakRate.element_type:type_name -> origami.plugin.v1.ElementType
+	60, // 47: origami.plugin.v1.Atom.element_type:type_name -> origami.plugin.v1.ElementType
+	2,  // 48: origami.plugin.v1.Param.tier:type_name -> origami.plugin.v1.Tier
+	3,  // 49: origami.plugin.v1.Term.kind:type_name -> origami.plugin.v1.TermKind
+	4,  // 50: origami.plugin.v1.Order.keys:type_name -> origami.plugin.v1.Key
+	36, // 51: origami.plugin.v1.Level.bandwidth:type_name -> origami.plugin.v1.Bandwidth
+	5,  // 52: origami.plugin.v1.Level.bound:type_name -> origami.plugin.v1.Bound
+	38, // 53: origami.plugin.v1.Space.axes:type_name -> origami.plugin.v1.AxisValues
+	58, // 54: origami.plugin.v1.CandidatesRequest.problem:type_name -> origami.plugin.v1.Problem
+	37, // 55: origami.plugin.v1.CandidatesRequest.space:type_name -> origami.plugin.v1.Space
+	62, // 56: origami.plugin.v1.CandidatesResponse.configs:type_name -> origami.plugin.v1.Configs
+	62, // 57: origami.plugin.v1.CandidatesResponse.rejected:type_name -> origami.plugin.v1.Configs
+	58, // 58: origami.plugin.v1.EstimateRequest.problem:type_name -> origami.plugin.v1.Problem
+	63, // 59: origami.plugin.v1.EstimateRequest.configs:type_name -> origami.plugin.v1.ConfigSet
+	58, // 60: origami.plugin.v1.TermsRequest.problem:type_name -> origami.plugin.v1.Problem
+	63, // 61: origami.plugin.v1.TermsRequest.configs:type_name -> origami.plugin.v1.ConfigSet
+	58, // 62: origami.plugin.v1.MappingRequest.problem:type_name -> origami.plugin.v1.Problem
+	62, // 63: origami.plugin.v1.MappingRequest.config:type_name -> origami.plugin.v1.Configs
+	58, // 64: origami.plugin.v1.MemoryIterationRequest.problem:type_name -> origami.plugin.v1.Problem
+	62, // 65: origami.plugin.v1.MemoryIterationRequest.config:type_name -> origami.plugin.v1.Configs
+	58, // 66: origami.plugin.v1.RankRequest.problems:type_name -> origami.plugin.v1.Problem
+	37, // 67: origami.plugin.v1.RankRequest.space:type_name -> origami.plugin.v1.Space
+	51, // 68: origami.plugin.v1.RankResponse.rankings:type_name -> origami.plugin.v1.Ranking
+	62, // 69: origami.plugin.v1.Ranking.configs:type_name -> origami.plugin.v1.Configs
+	52, // 70: origami.plugin.v1.Ranking.rejected:type_name -> origami.plugin.v1.ReasonCount
+	64, // 71: origami.plugin.v1.Ranking.error:type_name -> origami.plugin.v1.Diagnostic
+	15, // 72: origami.plugin.v1.OpenRequest.OverridesEntry.value:type_name -> origami.plugin.v1.Override
+	6,  // 73: origami.plugin.v1.ArchService.Manifest:input_type -> origami.plugin.v1.ManifestRequest
+	13, // 74: origami.plugin.v1.ArchService.Open:input_type -> origami.plugin.v1.OpenRequest
+	17, // 75: origami.plugin.v1.ArchService.Close:input_type -> origami.plugin.v1.CloseRequest
+	39, // 76: origami.plugin.v1.ArchService.Candidates:input_type -> origami.plugin.v1.CandidatesRequest
+	41, // 77: origami.plugin.v1.ArchService.Estimate:input_type -> origami.plugin.v1.EstimateRequest
+	43, // 78: origami.plugin.v1.ArchService.Terms:input_type -> origami.plugin.v1.TermsRequest
+	45, // 79: origami.plugin.v1.ArchService.Mapping:input_type -> origami.plugin.v1.MappingRequest
+	47, // 80: origami.plugin.v1.ArchService.MemoryIteration:input_type -> origami.plugin.v1.MemoryIterationRequest
+	49, // 81: origami.plugin.v1.ArchService.Rank:input_type -> origami.plugin.v1.RankRequest
+	7,  // 82: origami.plugin.v1.ArchService.Manifest:output_type -> origami.plugin.v1.ManifestResponse
+	16, // 83: origami.plugin.v1.ArchService.Open:output_type -> origami.plugin.v1.OpenResponse
+	18, // 84: origami.plugin.v1.ArchService.Close:output_type -> origami.plugin.v1.CloseResponse
+	40, // 85: origami.plugin.v1.ArchService.Candidates:output_type -> origami.plugin.v1.CandidatesResponse
+	42, // 86: origami.plugin.v1.ArchService.Estimate:output_type -> origami.plugin.v1.EstimateResponse
+	44, // 87: origami.plugin.v1.ArchService.Terms:output_type -> origami.plugin.v1.TermsResponse
+	46, // 88: origami.plugin.v1.ArchService.Mapping:output_type -> origami.plugin.v1.MappingResponse
+	48, // 89: origami.plugin.v1.ArchService.MemoryIteration:output_type -> origami.plugin.v1.MemoryIterationResponse
+	50, // 90: origami.plugin.v1.ArchService.Rank:output_type -> origami.plugin.v1.RankResponse
+	82, // [82:91] is the sub-list for method output_type
+	73, // [73:82] is the sub-list for method input_type
+	73, // [73:73] is the sub-list for extension type_name
+	73, // [73:73] is the sub-list for extension extendee
+	0,  // [0:73] is the sub-list for field type_name
 }
 
 func init() { file_origami_plugin_v1_arch_proto_init() }
@@ -3966,7 +4326,7 @@ func file_origami_plugin_v1_arch_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_origami_plugin_v1_arch_proto_rawDesc), len(file_origami_plugin_v1_arch_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   46,
+			NumMessages:   50,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -1,0 +1,110 @@
+package render
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/unit"
+)
+
+// muchPadding is the share of padding from which on a sentence names it.
+const muchPadding = 0.1
+
+// nearRoof is the share of a roof from which on a kernel is bound by it.
+const nearRoof = 0.3
+
+// boundWords are how a sentence names what limits a kernel.
+var boundWords = map[arch.Bound]string{
+	arch.BoundCompute: "compute", arch.BoundL2: "L2", arch.BoundMALL: "MALL", arch.BoundDRAM: "DRAM",
+	arch.BoundLatency: "latency",
+}
+
+// Why says in one sentence what limits a kernel and how far it is from the roofs: "compute-bound: 655 TFLOP/s, 66.2 %
+// of the fp16 peak (989); 12.1 % of DRAM's 4.80 TB/s; 1.94 waves of 2 CTAs per SM; 1365 FLOP/B". It is empty
+// for a configuration that cannot be used.
+func Why(a *session.Answer, e *session.Entry) string {
+	if e.Estimate.Reject != "" {
+		return ""
+	}
+	r := a.Roofline(e)
+	rate := Rate(a.Rate(e), a.Problem.DType)
+	parts := []string{rate + peakOf(a, rate, r)}
+	if r.DRAMShare > 0 {
+		dram := DRAMShare(r)
+		if e.Estimate.Bound == arch.BoundDRAM {
+			parts = append([]string{unit.SI(r.DRAM, "B/s") + ", " + dram}, parts...)
+		} else {
+			parts = append(parts, dram)
+		}
+	}
+	parts = append(parts, Waves(a, r), ThreeDigits(r.Intensity)+" "+intensityUnit(a))
+	if r.Padding >= muchPadding {
+		parts = append(parts, Percent(r.Padding)+" padding")
+	}
+	return bound(e.Estimate.Bound, r) + strings.Join(parts, "; ")
+}
+
+// bound says what limits a kernel. A model may find that the K loop waits for a resource that is idle for most of the
+// time, because it starts late or has much else to do: then the kernel is not at its roof.
+func bound(b arch.Bound, r session.Roofline) string {
+	switch {
+	case b == arch.BoundDRAM && r.DRAMShare > 0 && r.DRAMShare < nearRoof:
+		return "waits for DRAM: "
+	case b == arch.BoundCompute && r.PeakShare > 0 && r.PeakShare < nearRoof:
+		return "waits for the matrix units: "
+	case boundWords[b] == "":
+		return ""
+	}
+	return boundWords[b] + "-bound: "
+}
+
+// peakOf is the share of the peak, with the unit of the peak where it is not that of the rate.
+func peakOf(a *session.Answer, rate string, r session.Roofline) string {
+	if r.PeakShare <= 0 {
+		return ""
+	}
+	estimated := ""
+	if a.Arch.Device == arch.LiveID {
+		estimated = "estimated "
+	}
+	t := a.Problem.DType
+	peak := Rate(a.Arch.PeakFor(t), t)
+	if number, unitOfPeak, _ := strings.Cut(peak, " "); strings.HasSuffix(rate, " "+unitOfPeak) {
+		peak = number
+	}
+	return fmt.Sprintf(", %s of the %s%s peak (%s)", Percent(r.PeakShare), estimated, t, peak)
+}
+
+// DRAMShare says how near a kernel is to the bandwidth of DRAM: "12.1 % of DRAM's 4.80 TB/s".
+func DRAMShare(r session.Roofline) string {
+	return fmt.Sprintf("%s of DRAM's %s", Percent(r.DRAMShare), unit.SI(r.DRAMPeak, "B/s"))
+}
+
+// Waves says how a launch fills the device: "1.94 waves of 2 CTAs per SM", or "1.94 waves" if the model does not say
+// how many fit.
+func Waves(a *session.Answer, r session.Roofline) string {
+	s := ThreeDigits(r.Waves) + " waves"
+	if r.Waves == 1 {
+		s = "1 wave"
+	}
+	if r.CTAsPerUnit > 0 {
+		s += fmt.Sprintf(" of %s per %s", Plural(int(r.CTAsPerUnit), "CTA", "CTAs"), a.Arch.UnitName)
+	}
+	return s
+}
+
+func intensityUnit(a *session.Answer) string {
+	return strings.TrimSuffix(rateUnit(a.Problem.DType), "/s") + "/B"
+}
+
+// ThreeDigits writes a number with three significant digits, and whole from 100 on.
+func ThreeDigits(v float64) string {
+	if math.Abs(v) >= 99.95 {
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(v, 'g', 3, 64)
+}

@@ -1,0 +1,74 @@
+package session
+
+import (
+	"math"
+	"slices"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/hw"
+)
+
+// Roofline is a prediction against the peaks of the device. What is unknown is 0.
+type Roofline struct {
+	// PeakShare is the rate ÷ the peak for the operands.
+	PeakShare float64
+	// DRAM is in bytes per second: what the model says of the kernel, and at least the operands and the output once.
+	// DRAMPeak is that of the device, DRAMShare the quotient.
+	DRAM, DRAMPeak, DRAMShare float64
+	// Intensity is operations by bytes that every kernel has to move.
+	Intensity float64
+	// Waves are the CTAs of the launch ÷ those that run at once, which are CTAsPerUnit on every SM or CU.
+	Waves, CTAsPerUnit float64
+	// Padding is the share of the tiles' operations that the problem does not have.
+	Padding float64
+}
+
+// Roofline returns where an entry is under the roofs. Without terms, it counts with one CTA per SM or CU.
+func (a *Answer) Roofline(e *Entry) Roofline {
+	p, c := &a.Problem, &e.Config
+	count, rows := p.Products()
+	least := float64(count) * (float64(p.DType.Bits())/8*(rows*float64(p.K)+float64(p.K)*float64(p.N)) +
+		float64(p.Output().Bits())/8*rows*float64(p.N))
+	tilesM, tilesN, steps := float64(p.TilesM(max(c.BlockM, 1))), ceilDiv(p.N, c.BlockN), ceilDiv(p.K, c.BlockK)
+	padded := 2 * tilesM * float64(c.BlockM) * tilesN * float64(c.BlockN) * steps * float64(c.BlockK)
+	r := Roofline{DRAMPeak: a.DRAMPeak, Intensity: p.Flops() / least, Padding: 1 - p.Flops()/padded}
+	r.PeakShare, _ = a.PeakShare(e)
+	r.CTAsPerUnit, _ = a.common(e, arch.CommonCTAsPerUnit)
+	var ok bool
+	if r.Waves, ok = a.common(e, arch.CommonWaves); !ok {
+		ctas := tilesM * tilesN * float64(max(c.SplitK, 1))
+		r.Waves = ctas / (float64(a.Arch.Units) * max(r.CTAsPerUnit, 1))
+	}
+	moved, ok := a.common(e, arch.CommonDRAMTotal)
+	if step, known := a.common(e, arch.CommonDRAMTraffic); !ok && known {
+		moved = step * steps * math.Ceil(r.Waves)
+	}
+	r.DRAM = max(moved, least) / float64(a.Seconds(e))
+	if r.DRAMPeak > 0 {
+		r.DRAMShare = r.DRAM / r.DRAMPeak
+	}
+	return r
+}
+
+func ceilDiv(size, block int) float64 { return float64((size + block - 1) / max(block, 1)) }
+
+// common returns a term of an entry by the name that all models have for it.
+func (a *Answer) common(e *Entry, name string) (float64, bool) {
+	i := slices.IndexFunc(a.Arch.Terms, func(t arch.Term) bool { return t.CommonName() == name })
+	if i < 0 || i >= len(e.Terms) {
+		return 0, false
+	}
+	return e.Terms[i], true
+}
+
+// dramPeak is the data sheet's bandwidth of DRAM, and that of the model's last level where a device has none.
+func dramPeak(m arch.Architecture) float64 {
+	d := m.Describe()
+	if p, ok := hw.Set(d.Params).Lookup("dram_bandwidth"); ok {
+		return p.Value
+	}
+	if levels := m.Hierarchy().Levels(); len(levels) > 0 {
+		return float64(levels[len(levels)-1].Bandwidth.Peak) * float64(d.Clock)
+	}
+	return 0
+}

@@ -1,0 +1,78 @@
+package evalcmd
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/score"
+)
+
+// count counts the problems for which a condition holds.
+func (o *outcome) count(holds func(*score.Evaluation) bool) int {
+	n := 0
+	for i := range o.rows {
+		if holds(&o.rows[i]) {
+			n++
+		}
+	}
+	return n
+}
+
+// inSample counts the problems that numbers of the model were fitted to.
+func (o *outcome) inSample() int {
+	return o.count(func(r *score.Evaluation) bool { return o.arch.InSample(r.Problem) })
+}
+
+// mixed reports whether some of the problems are in-sample, but not all.
+func (o *outcome) mixed() bool { return o.inSample() > 0 && o.inSample() < len(o.rows) }
+
+// outside counts the problems outside of what the intervals were found on.
+func (o *outcome) outside() int {
+	return o.count(func(r *score.Evaluation) bool {
+		s := o.scope(&r.Problem, r.Pick.Config.SplitK)
+		return s.Uncertainty == nil || s.Wide
+	})
+}
+
+// inSampleText says how many of the scores are in-sample, and why.
+func (o *outcome) inSampleText() string {
+	n, of := o.inSample(), len(o.rows)
+	switch {
+	case len(o.arch.Fitted) == 0:
+		return "no: the model was fitted to no data set"
+	case n == 0:
+		return "no: the model was fitted to other problems, of " + strings.Join(dataSets(o.arch.Fitted), ", ")
+	}
+	to := strings.Join(dataSets(o.arch.Fitted), ", ")
+	if n == of {
+		return fmt.Sprintf("yes: the model was fitted to measurements of these problems, in %s", to)
+	}
+	return fmt.Sprintf("in part: the model was fitted to measurements of %d of the %s, in %s", n,
+		render.Plural(of, "problem", "problems"), to)
+}
+
+func (o *outcome) inSampleWord(r *score.Evaluation) string {
+	if o.arch.InSample(r.Problem) {
+		return "yes"
+	}
+	return "no"
+}
+
+// dataSets lists the names of data sets.
+func dataSets(fitted []arch.Fitted) []string {
+	names := []string{}
+	for _, f := range fitted {
+		names = append(names, f.DataSet)
+	}
+	return names
+}
+
+// bit writes a boolean in CSV.
+func bit(v bool) string {
+	if v {
+		return "1"
+	}
+	return "0"
+}

@@ -1,0 +1,159 @@
+package evalcmd
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
+	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/score"
+)
+
+// singles is how far a model is from the measured times of single configurations.
+type singles struct {
+	arch *arch.Description
+	data *score.Subset
+	rows []score.Single
+}
+
+// singlesJSON is `eval --json` of such a data set.
+type singlesJSON struct {
+	Arch   string         `json:"arch"`
+	Device string         `json:"device"`
+	Model  string         `json:"model"`
+	Kernel string         `json:"kernel"`
+	Rung   arch.Rung      `json:"rung"`
+	Data   string         `json:"records"`
+	Rows   []singleJSON   `json:"kernels"`
+	Groups []singlesGroup `json:"summary"`
+}
+
+type singleJSON struct {
+	Problem    gemm.Record `json:"problem"`
+	Config     gemm.Config `json:"config"`
+	Bound      string      `json:"bound,omitempty"`
+	Predicted  *float64    `json:"predicted_ms"`
+	Measured   float64     `json:"measured_ms"`
+	Ratio      *float64    `json:"predicted_by_measured"`
+	SpillBytes int         `json:"spill_bytes"`
+	Reason     arch.Reason `json:"reason,omitempty"`
+}
+
+type singlesGroup struct {
+	Name    string  `json:"of"`
+	Count   int     `json:"count"`
+	Median  float64 `json:"median"`
+	Lowest  float64 `json:"lowest"`
+	Highest float64 `json:"highest"`
+}
+
+// runSingles scores a model on a data set with one configuration per problem.
+func (o *Options) runSingles(ctx context.Context, a arch.Architecture, data *score.Subset,
+	problems []gemm.Problem,
+) error {
+	for flag, given := range map[string]bool{"--report": o.Report != "", "--intervals": o.Intervals} {
+		if given {
+			return diag.Inputf("%s has one configuration per problem, and the %s needs a choice", data.Name, flag[2:]).
+				At("%s", flag).Do("leave it out")
+		}
+	}
+	rows, err := score.Singles(ctx, a, data, problems)
+	if err != nil {
+		return err
+	}
+	out := singles{a.Describe(), data, rows}
+	return out.write(o.Factory.Streams, render.FormatOf(o.Factory))
+}
+
+// groups sums up the ratios of all kernels, of those that spill and of the others.
+func (o *singles) groups() []singlesGroup {
+	var out []singlesGroup
+	for _, g := range []struct {
+		name   string
+		counts func(*score.Single) bool
+	}{
+		{"all", func(*score.Single) bool { return true }},
+		{"without spills", func(s *score.Single) bool { return s.SpillBytes == 0 }},
+		{"with spills", func(s *score.Single) bool { return s.SpillBytes > 0 }},
+	} {
+		if r := score.SummariseSingles(o.rows, g.counts); r.Count > 0 {
+			out = append(out, singlesGroup{g.name, r.Count, r.Median, r.Least, r.Large})
+		}
+	}
+	return out
+}
+
+func (o *singles) write(s *iostreams.Streams, f render.Format) error {
+	switch f {
+	case render.JSON:
+		return render.JSONLine(s, o.object())
+	case render.Table:
+		o.table(s)
+		return nil
+	default:
+		axes := o.arch.Axes(o.data.Kernel)
+		header := slices.Concat(render.KeyColumns, render.LaunchColumns(axes),
+			[]string{"bound", "predicted_ms", "measured_ms", "predicted_by_measured", "spill_bytes", "reason"})
+		rows := make([][]string, len(o.rows))
+		for i := range o.rows {
+			r := &o.rows[i]
+			cells := []string{"", "", render.Exact(milliseconds(r.Measured)), "", strconv.Itoa(int(r.SpillBytes)),
+				string(r.Reject)}
+			if r.Reject == "" {
+				cells[0], cells[1] = r.Bound.String(), render.Exact(milliseconds(r.Predicted))
+				cells[3] = render.Exact(r.Ratio())
+			}
+			rows[i] = slices.Concat(render.KeyCells(r.Problem, r.Config), render.LaunchCells(r.Config, axes), cells)
+		}
+		return render.WriteRows(s, f, header, rows)
+	}
+}
+
+func (o *singles) object() singlesJSON {
+	d := o.arch
+	out := singlesJSON{d.Arch, d.Device, d.Model, o.data.Kernel, d.Rung, o.data.Name, []singleJSON{}, o.groups()}
+	for i := range o.rows {
+		r := &o.rows[i]
+		row := singleJSON{
+			Problem: r.Problem.Record(), Config: r.Config, Measured: milliseconds(r.Measured),
+			SpillBytes: int(r.SpillBytes), Reason: r.Reject,
+		}
+		if r.Reject == "" {
+			predicted, ratio := milliseconds(r.Predicted), r.Ratio()
+			row.Bound, row.Predicted, row.Ratio = r.Bound.String(), &predicted, &ratio
+		}
+		out.Rows = append(out.Rows, row)
+	}
+	return out
+}
+
+func (o *singles) table(s *iostreams.Streams) {
+	render.Lines(s, append(render.DeviceLines(o.arch), render.ModelLine(o.arch, o.data.Kernel),
+		fmt.Sprintf("%-11s %s, one configuration per problem", "measured", o.data.Name))...)
+	var rows [][]string
+	for i := range o.rows {
+		r := &o.rows[i]
+		cells := []string{r.Problem.String(), r.Config.String(), none, none, r.Measured.String(), none, "no"}
+		if r.Reject == "" {
+			cells[2], cells[3], cells[5] = r.Bound.String(), r.Predicted.String(), fmt.Sprintf("%.2f", r.Ratio())
+		}
+		if r.SpillBytes > 0 {
+			cells[6] = fmt.Sprintf("%d B", int(r.SpillBytes))
+		}
+		rows = append(rows, cells)
+	}
+	render.WriteTable(s, []string{"problem", "configuration", "bound", "predicted", "measured", "predicted ÷ measured",
+		"spills"}, rows)
+	s.Printf("\n")
+	rows = rows[:0]
+	for _, g := range o.groups() {
+		rows = append(rows, []string{g.Name, strconv.Itoa(g.Count), fmt.Sprintf("%.2f", g.Median),
+			fmt.Sprintf("%.2f", g.Lowest), fmt.Sprintf("%.2f", g.Highest)})
+	}
+	render.WriteTable(s, []string{"predicted ÷ measured", "kernels", "median", "lowest", "highest"}, rows)
+}

@@ -1,0 +1,152 @@
+package arch
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/core/unit"
+)
+
+// Scope says what a model knows of the error of a prediction.
+type Scope struct {
+	// Uncertainty is that of problems of this kind. It is nil if they are outside of what the model was checked on in more
+	// than their sizes: then there is no interval.
+	Uncertainty *Uncertainty
+	// Wide: only the sizes are outside. The interval is WideInterval.
+	Wide bool
+}
+
+// Interval returns the interval of a predicted time, and false if there is none.
+func (s Scope) Interval(b Bound, predicted unit.Seconds) (low, high unit.Seconds, ok bool) {
+	switch {
+	case s.Uncertainty == nil:
+		return 0, 0, false
+	case s.Wide:
+		return s.Uncertainty.WideInterval(predicted)
+	default:
+		return s.Uncertainty.Interval(b, predicted)
+	}
+}
+
+// Scope returns what the model knows of the error of its predictions for a kernel family, a problem and a split of K. A
+// split of 0 counts as 1.
+func (d *Description) Scope(kernel string, p *gemm.Problem, split int) Scope {
+	u, kind, size := d.nearest(kernel, p, split)
+	if u == nil || kind > 0 || d.isOverridden() {
+		return Scope{}
+	}
+	return Scope{Uncertainty: u, Wide: size > 0}
+}
+
+// nearest returns the uncertainty of a kernel family that was found on the most similar problems, with its distance.
+// It is nil if the model states none for the family.
+func (d *Description) nearest(kernel string, p *gemm.Problem, split int) (u *Uncertainty, kind, size int) {
+	for i := range d.Uncertainty {
+		if d.Uncertainty[i].Kernel != kernel {
+			continue
+		}
+		k, s := d.Uncertainty[i].Checked.distance(p, max(split, 1))
+		if u == nil || k < kind || k == kind && s < size {
+			u, kind, size = &d.Uncertainty[i], k, s
+		}
+	}
+	return u, kind, size
+}
+
+func (d *Description) isOverridden() bool {
+	for i := range d.Params {
+		if d.Params[i].Tier == hw.Override {
+			return true
+		}
+	}
+	return false
+}
+
+// HasUncertainty reports whether the model states an uncertainty for some problems of a kernel family.
+func (d *Description) HasUncertainty(kernel string) bool {
+	return slices.ContainsFunc(d.Uncertainty, func(u Uncertainty) bool { return u.Kernel == kernel })
+}
+
+// Outside lists how a prediction lies outside of what the model was checked on, as in "fp8" and "K = 65536 above
+// 32768". It is empty inside.
+func (d *Description) Outside(kernel string, p *gemm.Problem, split int) []string {
+	u, kind, size := d.nearest(kernel, p, split)
+	if u == nil {
+		what := "this device"
+		if len(d.Uncertainty) > 0 {
+			what = "the kernel family " + kernel
+		}
+		return []string{"the model states no error for " + what}
+	}
+	var out []string
+	for _, name := range d.Overridden() {
+		out = append(out, name+" was overridden")
+	}
+	c := &u.Checked
+	if kind > 0 {
+		out = append(out, c.otherKind(p, max(split, 1))...)
+	}
+	if size > 0 && len(c.Layouts) > 0 {
+		out = append(out, c.otherSizes(p)...)
+	}
+	return out
+}
+
+// otherKind lists what makes a problem another kind than those that were checked.
+func (c *Checked) otherKind(p *gemm.Problem, split int) (out []string) {
+	switch l := LayoutOf(p); {
+	case len(c.Layouts) == 0:
+		return []string{"the model does not say what it was checked on"}
+	case !c.hasTypes(l.Types):
+		out = append(out, l.Types.Text())
+	case !slices.Contains(c.Layouts, l):
+		out = append(out, fmt.Sprintf("A contiguous along %c and B along %c", l.AMajor, l.BMajor))
+	}
+	switch v := float64(p.Divisor()); {
+	case v < c.Divisor.Low:
+		out = append(out, fmt.Sprintf("rows or addresses that %v does not divide", c.Divisor.Low))
+	case v > c.Divisor.High:
+		out = append(out, fmt.Sprintf("rows and addresses that %v divides", v))
+	}
+	if !c.Split.Contains(float64(split)) {
+		out = append(out, checkedSize{"split", float64(split), c.Split}.text())
+	}
+	if p.Groups != (gemm.Groups{}) {
+		out = append(out, "groups")
+	}
+	return out
+}
+
+// otherSizes lists which sizes of a problem are others than those that were checked. The amount of work is told only if
+// every size by itself was checked.
+func (c *Checked) otherSizes(p *gemm.Problem) (out []string) {
+	sizes := c.sizes(p)
+	for _, s := range sizes[:len(sizes)-1] {
+		if !s.in.Contains(s.value) {
+			out = append(out, s.text())
+		}
+	}
+	if last := sizes[len(sizes)-1]; len(out) == 0 && !last.in.Contains(last.value) {
+		out = append(out, last.text())
+	}
+	return out
+}
+
+// text says how a value lies outside.
+func (s checkedSize) text() string {
+	if s.value > s.in.High {
+		return fmt.Sprintf("%s = %s above %s", s.name, s.number(s.value), s.number(s.in.High))
+	}
+	return fmt.Sprintf("%s = %s below %s", s.name, s.number(s.value), s.number(s.in.Low))
+}
+
+// number writes a dimension in full, and an amount of work with three digits.
+func (s checkedSize) number(v float64) string {
+	if s.name == work {
+		return strconv.FormatFloat(v, 'g', 3, 64)
+	}
+	return strconv.FormatFloat(v, 'f', -1, 64)
+}

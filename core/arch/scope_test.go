@@ -1,0 +1,193 @@
+package arch_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/core/unit"
+)
+
+// checked describes a model that was checked on fp16, and, on other problems, on bf16 with a split of K.
+func checked() *arch.Description {
+	half := arch.Uncertainty{Kernel: "tiled", Level: 0.9, Widening: 2, Ranges: []arch.ErrorRange{
+		{Bound: arch.BoundDRAM, Low: 0.9, High: 1.1}, {Low: 0.8, High: 1.25},
+	}}
+	half.Checked = arch.Checked{DataSet: "halves", Sizes: 2}
+	for _, p := range []gemm.Problem{gemm.New(16, 4096, 4096), gemm.New(4096, 64, 128)} {
+		half.Checked.Add(&p, 1)
+	}
+	brain := arch.Uncertainty{Kernel: "tiled", Level: 0.9, Ranges: []arch.ErrorRange{{Low: 0.5, High: 2}}}
+	p := gemm.New(256, 256, 65536)
+	p.DType = gemm.BF16
+	brain.Checked.Add(&p, 1)
+	brain.Checked.Add(&p, 16)
+	return &arch.Description{
+		Arch: "chip", Device: "one", Uncertainty: []arch.Uncertainty{half, brain},
+		Params: []hw.Param{{Name: "clock", Tier: hw.Derived}},
+	}
+}
+
+func TestScope(t *testing.T) {
+	const seconds = unit.Seconds(1)
+	for name, tc := range map[string]struct {
+		kernel    string
+		change    func(*gemm.Problem, *arch.Description)
+		split     int
+		low, high unit.Seconds // 0 without an interval
+		outside   []string
+	}{
+		"inside": {low: 0.8, high: 1.25},
+		"a split that is not chosen yet": {
+			split: -1, low: 0.8, high: 1.25,
+		},
+		"larger": {
+			change: func(p *gemm.Problem, _ *arch.Description) { p.K = 8192 }, low: 0.4, high: 2.5,
+			outside: []string{"K = 8192 above 4096"},
+		},
+		"smaller, and several": {
+			change: func(p *gemm.Problem, _ *arch.Description) { p.M, p.Batch = 1, 3 }, low: 0.4, high: 2.5,
+			outside: []string{"M = 1 below 16", "batch = 3 above 1"},
+		},
+		"more work in each range": {
+			change: func(p *gemm.Problem, _ *arch.Description) { p.M, p.N, p.K = 4096, 4096, 4096 }, low: 0.4, high: 2.5,
+			outside: []string{"2·M·N·K·batch = 1.37e+11 above 5.37e+08"},
+		},
+		"another type": {
+			change:  func(p *gemm.Problem, _ *arch.Description) { p.DType = gemm.FP8 },
+			outside: []string{"fp8"},
+		},
+		"another type, and larger": {
+			change:  func(p *gemm.Problem, _ *arch.Description) { p.DType, p.K = gemm.INT8, 8192 },
+			outside: []string{"int8", "K = 8192 above 4096"},
+		},
+		"other results": {
+			change:  func(p *gemm.Problem, _ *arch.Description) { p.Out = gemm.FP32 },
+			outside: []string{"fp16 with fp32 results"},
+		},
+		"another storage": {
+			change:  func(p *gemm.Problem, _ *arch.Description) { p.SetTrans(false, true) },
+			outside: []string{"A contiguous along k and B along k"},
+		},
+		"odd rows": {
+			change:  func(p *gemm.Problem, _ *arch.Description) { p.N, p.K = 512, 1000 },
+			outside: []string{"rows or addresses that 16 does not divide"},
+		},
+		"odd addresses": {
+			change:  func(p *gemm.Problem, _ *arch.Description) { p.AlignC = 4 },
+			outside: []string{"rows or addresses that 16 does not divide"},
+		},
+		"a number of rows that no access depends on": {
+			change: func(p *gemm.Problem, _ *arch.Description) { p.M = 1001 }, low: 0.8, high: 1.25,
+		},
+		"a split": {split: 4, outside: []string{"split = 4 above 1"}},
+		"another data set": {
+			change: func(p *gemm.Problem, _ *arch.Description) { p.M, p.N, p.K, p.DType = 256, 256, 65536, gemm.BF16 },
+			split:  4, low: 0.5, high: 2,
+		},
+		"its sizes, where the widening is unknown": {
+			change:  func(p *gemm.Problem, _ *arch.Description) { p.M, p.N, p.K, p.DType = 512, 256, 65536, gemm.BF16 },
+			outside: []string{"M = 512 above 256"},
+		},
+		"another family": {kernel: "streamed", outside: []string{"the model states no error for the kernel family streamed"}},
+		"another device": {
+			change:  func(_ *gemm.Problem, d *arch.Description) { d.Uncertainty = nil },
+			outside: []string{"the model states no error for this device"},
+		},
+		"another clock": {
+			change:  func(_ *gemm.Problem, d *arch.Description) { d.Params[0].Tier = hw.Override },
+			outside: []string{"clock was overridden"},
+		},
+		"no envelope": {
+			change:  func(_ *gemm.Problem, d *arch.Description) { d.Uncertainty = []arch.Uncertainty{{Kernel: "tiled"}} },
+			outside: []string{"the model does not say what it was checked on"},
+		},
+	} {
+		d, p := checked(), gemm.New(512, 1024, 256)
+		if tc.change != nil {
+			tc.change(&p, d)
+		}
+		kernel := "tiled"
+		if tc.kernel != "" {
+			kernel = tc.kernel
+		}
+		split := max(tc.split, 0)
+		if tc.split == 0 {
+			split = 1
+		}
+		low, high, ok := d.Scope(kernel, &p, split).Interval(arch.BoundCompute, seconds)
+		if low != tc.low || high != tc.high || ok != (tc.low > 0) {
+			t.Errorf("%s: from %v to %v, %v", name, low, high, ok)
+		}
+		if got := d.Outside(kernel, &p, split); !slices.Equal(got, tc.outside) {
+			t.Errorf("%s: outside in %q", name, got)
+		}
+	}
+}
+
+// What is outside is said, what is inside is not, and an interval outside contains the one inside.
+func TestScopeAgrees(t *testing.T) {
+	d := checked()
+	rapid.Check(t, func(t *rapid.T) {
+		size := func(name string) int { return rapid.IntRange(1, 1<<17).Draw(t, name) }
+		p := gemm.New(size("m"), size("n"), size("k"))
+		if rapid.Bool().Draw(t, "divisible") {
+			p.M, p.N, p.K = 16*p.M, 16*p.N, 16*p.K
+		}
+		p.SetTrans(rapid.Bool().Draw(t, "a"), rapid.Bool().Draw(t, "b"))
+		p.DType = rapid.SampledFrom(gemm.DTypes()).Draw(t, "dtype")
+		split := rapid.IntRange(1, 32).Draw(t, "split")
+		scope, outside := d.Scope("tiled", &p, split), d.Outside("tiled", &p, split)
+		if inside := scope.Uncertainty != nil && !scope.Wide; inside != (len(outside) == 0) {
+			t.Fatalf("%s, split %d: inside %v, outside in %q", p, split, inside, outside)
+		}
+		bound := arch.Bound(rapid.IntRange(0, int(arch.BoundLatency)).Draw(t, "bound"))
+		low, high, ok := scope.Interval(bound, 1)
+		if !ok {
+			return
+		}
+		if !slices.ContainsFunc(d.Uncertainty, func(u arch.Uncertainty) bool {
+			return slices.Contains(u.Checked.Layouts, arch.LayoutOf(&p))
+		}) || strings.Contains(strings.Join(outside, " "), "split") {
+			t.Fatalf("%s, split %d has an interval", p, split)
+		}
+		insideLow, insideHigh, _ := scope.Uncertainty.Interval(bound, 1)
+		if scope.Wide && (low >= insideLow || high <= insideHigh) {
+			t.Fatalf("%s: %v–%v outside, %v–%v inside", p, low, high, insideLow, insideHigh)
+		}
+	})
+}
+
+// A problem that the model was fitted to is in-sample, however it is written.
+func TestInSample(t *testing.T) {
+	d := arch.Description{Fitted: []arch.Fitted{
+		{DataSet: "a"}, {DataSet: "b", Problems: []gemm.Problem{gemm.New(1, 2, 3)}},
+	}}
+	p := gemm.New(1, 2, 3)
+	p.Out, p.LDA = gemm.FP16, 3
+	if !d.InSample(p) {
+		t.Error("a default that is written out makes it another problem")
+	}
+	if p.K = 4; d.InSample(p) {
+		t.Error("another problem is in-sample")
+	}
+}
+
+// It is asked for each pick of a library.
+func BenchmarkScope(b *testing.B) {
+	d, p := checked(), gemm.New(512, 1024, 256)
+	for range 40 {
+		d.Params = append(d.Params, hw.Param{Name: "other"})
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, _, ok := d.Scope("tiled", &p, 1).Interval(arch.BoundCompute, 1); !ok {
+			b.Fatal("no interval")
+		}
+	}
+}

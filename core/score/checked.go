@@ -1,0 +1,72 @@
+package score
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/origami-gemm/origami/core/arch"
+)
+
+// CheckedOn returns what evaluations compare a model's times with measured times on.
+func CheckedOn(dataSet string, evaluations []Evaluation) arch.Checked {
+	c := arch.Checked{DataSet: dataSet}
+	for i := range evaluations {
+		e := &evaluations[i]
+		if len(e.Points) > 0 {
+			c.Sizes++
+		}
+		for j := range e.Points {
+			c.Add(&e.Problem, e.Points[j].Config.SplitK)
+		}
+	}
+	return c
+}
+
+// Widening finds arch.Uncertainty.Widening from evaluations. Each class of shape is left out in turn: the widest range
+// of the others, times the factor, contains the share Level of the times of the class. It is 0 if no class can be left
+// out, because fewer than MinSizes sizes would remain.
+func Widening(evaluations []Evaluation) float64 {
+	factor := 0.0
+	for _, class := range Classes() {
+		var left, others []Evaluation
+		for i := range evaluations {
+			if evaluations[i].Class == class {
+				left = append(left, evaluations[i])
+			} else {
+				others = append(others, evaluations[i])
+			}
+		}
+		u := arch.Uncertainty{Ranges: ErrorRanges(others)}
+		if len(left) == 0 || u.Ranges == nil {
+			continue
+		}
+		factor = max(factor, 1, distanceOutside(left, &u))
+	}
+	return factor
+}
+
+// distanceOutside returns the factor by which the share Level of the measured times lie at most outside of the widest
+// range. Each size has the same weight.
+func distanceOutside(evaluations []Evaluation, u *arch.Uncertainty) float64 {
+	type weighted struct{ distance, weight float64 }
+	var points []weighted
+	total := 0.0
+	for i := range evaluations {
+		of := evaluations[i].Points
+		for _, p := range of {
+			low, high := u.WidestRange().Of(p.Predicted)
+			points = append(points, weighted{
+				max(float64(low/p.Measured), float64(p.Measured/high)), 1 / float64(len(of)),
+			})
+			total += 1 / float64(len(of))
+		}
+	}
+	slices.SortFunc(points, func(a, b weighted) int { return cmp.Compare(a.distance, b.distance) })
+	sum := 0.0
+	for _, p := range points {
+		if sum += p.weight; sum >= Level*total*(1-1e-12) {
+			return p.distance
+		}
+	}
+	return 0
+}

@@ -1,0 +1,84 @@
+package score
+
+import (
+	"context"
+	"slices"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/dataset"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/stats"
+	"github.com/origami-gemm/origami/core/unit"
+)
+
+// Single is a measured configuration of a problem with its predicted time.
+type Single struct {
+	Problem gemm.Problem
+	Point
+	// SpillBytes is what the compiler reports of the kernel, per thread.
+	SpillBytes unit.Bytes
+	// Reject says why the model has no time for it.
+	Reject arch.Reason
+}
+
+// Ratio is the predicted ÷ the measured time.
+func (s *Single) Ratio() float64 { return float64(s.Predicted / s.Measured) }
+
+// OnePerProblem reports whether every problem has one measured configuration, so that there is nothing to choose from.
+func (s *Subset) OnePerProblem() bool {
+	for _, measured := range s.measurements {
+		if len(measured) > 1 {
+			return false
+		}
+	}
+	return len(s.measurements) > 0
+}
+
+// Singles holds a model's times against all measurements of some problems, in their order.
+func Singles(ctx context.Context, a arch.Architecture, s *Subset, problems []gemm.Problem) ([]Single, error) {
+	clock := a.Describe().Clock
+	var out []Single
+	for _, p := range problems {
+		measured := s.measurements[p]
+		configs := make([]gemm.Config, len(measured))
+		for i := range measured {
+			configs[i] = measured[i].Config
+		}
+		estimates := make([]arch.Estimate, len(configs))
+		if err := a.Estimate(ctx, estimates, p, configs); err != nil {
+			return nil, err
+		}
+		for i := range measured {
+			out = append(out, single(p, &measured[i], &estimates[i], clock))
+		}
+	}
+	return out, nil
+}
+
+func single(p gemm.Problem, m *dataset.Measurement, e *arch.Estimate, clock unit.Hertz) Single {
+	return Single{
+		Problem:    p,
+		Point:      Point{Config: m.Config, Bound: e.Bound, Predicted: e.Cycles.At(clock), Measured: m.Median},
+		SpillBytes: m.Resources.SpillBytes, Reject: e.Reject,
+	}
+}
+
+// Ratios sums up predicted ÷ measured time.
+type Ratios struct {
+	Count                int
+	Median, Least, Large float64
+}
+
+// SummariseSingles sums up the ratios of those that count. Rejected configurations have none.
+func SummariseSingles(singles []Single, counts func(*Single) bool) Ratios {
+	var ratios []float64
+	for i := range singles {
+		if s := &singles[i]; s.Reject == "" && counts(s) {
+			ratios = append(ratios, s.Ratio())
+		}
+	}
+	if len(ratios) == 0 {
+		return Ratios{}
+	}
+	return Ratios{len(ratios), stats.Median(ratios), slices.Min(ratios), slices.Max(ratios)}
+}

@@ -1,0 +1,58 @@
+package nvidia_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/dataset"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/score"
+	"github.com/origami-gemm/origami/plugins/nvidia"
+)
+
+// The intervals hold on problems that neither they nor the model were found on, of every kind that they are stated for.
+func TestIntervalsOfUnseenProblems(t *testing.T) {
+	p, err := nvidia.Provider()
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := p.Open(t.Context(), arch.OpenRequest{Arch: "sm90", Device: "h200", Rung: arch.RungCompiled})
+	if err != nil {
+		t.Fatal(err)
+	}
+	scope := func(p *gemm.Problem, split int) arch.Scope { return a.Describe().Scope("triton", p, split) }
+	held, of := 0, 0
+	for _, set := range []string{"bf16", "layouts", "split", "unaligned", "fp8", "int8", "tf32"} {
+		folder := "data/sweeps/" + set + "/h200-test"
+		data, err := dataset.Read(folder, os.DirFS(folder))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := score.SubsetOf(data)
+		rows, bad, err := score.Evaluate(t.Context(), a, s, s.Problems)
+		if err != nil {
+			t.Fatal(err)
+		}
+		inSet, points := 0, 0
+		for i := range rows {
+			if bad[i] != nil {
+				t.Error(bad[i])
+			}
+			if a.Describe().InSample(rows[i].Problem) {
+				continue
+			}
+			h, n := rows[i].PointsCovered(scope)
+			inSet, points = inSet+h, points+n
+		}
+		t.Logf("%-9s the 90 %% intervals hold %.3f of %d times", set, float64(inSet)/float64(points), points)
+		// Seven sizes can have much in common.
+		if share := float64(inSet) / float64(points); points < 100 || share < 0.75 {
+			t.Errorf("%s: the 90 %% intervals hold %.3f of %d times", set, share, points)
+		}
+		held, of = held+inSet, of+points
+	}
+	if share := float64(held) / float64(of); share < 0.85 {
+		t.Errorf("the 90 %% intervals hold %.3f of all times", share)
+	}
+}

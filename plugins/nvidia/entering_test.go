@@ -1,0 +1,86 @@
+//go:build !race
+
+// Arithmetic in one goroutine, which the race detector would only slow down tenfold.
+
+package nvidia_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/formula"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/plugins/nvidia/internal/nvtest"
+)
+
+// What is said not to enter a total does not change it.
+func TestTermsThatDoNotEnterTheTotal(t *testing.T) {
+	rng := rand.New(rand.NewPCG(11, 5))
+	for _, r := range []arch.OpenRequest{
+		{Arch: "sm90", Device: "h200"}, {Arch: "sm90", Device: "h200", Rung: arch.RungCompiled}, {Arch: "sm89"},
+		{Arch: "sm89", Model: "reference"},
+	} {
+		a := nvtest.Open(t, r)
+		d := a.Describe()
+		left := 0
+		for range 60 {
+			p := nvtest.RandomProblem(rng)
+			p.DType = gemm.FP16
+			list, err := a.Candidates(t.Context(), p, arch.Space{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := list.Configs[rng.IntN(len(list.Configs))]
+			row := make([]float64, len(d.Terms))
+			if err := a.Terms(t.Context(), row, p, []gemm.Config{c}); err != nil {
+				t.Fatal(err)
+			}
+			values := formula.Values(d, p, c, row)
+			entering := formula.Entering(d, values)
+			for i, term := range d.Terms {
+				if !entering[i] && row[i] != 0 {
+					values[term.Name] = 7*row[i] + 1
+					left++
+				}
+			}
+			for i, term := range d.Terms {
+				if !entering[i] || term.Kind == arch.KindIntermediate || formula.IsRule(term.Formula) {
+					continue
+				}
+				v, err := formula.Eval(term.Formula, values)
+				if err != nil || math.Abs(v-row[i]) > 1e-9*math.Abs(row[i]) {
+					t.Errorf("%s %s %s: %s is %v, %v without the others", d.ID(), p, c, term.Name, row[i], v)
+				}
+			}
+		}
+		if left == 0 && d.Model == "refined" {
+			t.Errorf("%s on %s: every term enters every total", d.ID(), d.Rung)
+		}
+	}
+}
+
+// A kernel that was timed by itself is explained by its times, and not by the steps that they replace.
+func TestTimedKernelsAreExplainedByTheirTimes(t *testing.T) {
+	a := nvtest.Open(t, arch.OpenRequest{Arch: "sm90", Device: "h200"})
+	d, p := a.Describe(), gemm.New(4096, 4096, 4096)
+	c := gemm.Config{Kernel: "triton", BlockM: 128, BlockN: 256, BlockK: 64, NumWarps: 8, NumStages: 3, SplitK: 1}
+	row := make([]float64, len(d.Terms))
+	if err := a.Terms(t.Context(), row, p, []gemm.Config{c}); err != nil {
+		t.Fatal(err)
+	}
+	entering := formula.Entering(d, formula.Values(d, p, c, row))
+	for i, term := range d.Terms {
+		switch term.Name {
+		case "tensor_step", "full_step", "tail_loop":
+			if entering[i] {
+				t.Errorf("%s = %v is said to enter the total", term.Name, row[i])
+			}
+		case "chip_pace", "full_loop", "ctas", "waves", "l2_hit":
+			if !entering[i] {
+				t.Errorf("%s = %v is said not to enter the total", term.Name, row[i])
+			}
+		}
+	}
+}

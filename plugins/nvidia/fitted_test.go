@@ -1,0 +1,81 @@
+package nvidia_test
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/dataset"
+	"github.com/origami-gemm/origami/plugins/nvidia"
+	"github.com/origami-gemm/origami/plugins/nvidia/refined"
+)
+
+// A model declares the data sets of its quantities and of its intervals, on every device, and no other.
+func TestFitted(t *testing.T) {
+	p, err := nvidia.Provider()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range p.Manifest().Archs {
+		for _, d := range a.Devices {
+			for _, model := range a.Models {
+				opened, err := p.Open(t.Context(), arch.OpenRequest{Arch: a.ID, Device: d.ID, Model: model})
+				if err != nil {
+					t.Fatal(err)
+				}
+				var want []string
+				if m, ok := opened.(*refined.Model); ok {
+					for _, q := range m.Quantities() {
+						want = append(want, strings.Split(q.DataSet, ", ")...)
+					}
+				}
+				for _, u := range opened.Describe().Uncertainty {
+					want = append(want, u.Checked.DataSet)
+				}
+				slices.Sort(want)
+				want = slices.DeleteFunc(slices.Compact(want), func(name string) bool {
+					folder, _, _ := strings.Cut(name, "/")
+					return name == "" || folder != name && slices.Contains(want, folder)
+				})
+				var got []string
+				for _, f := range opened.Describe().Fitted {
+					got = append(got, f.DataSet)
+					if len(f.Problems) == 0 {
+						t.Errorf("%s: %s has no problems", d.ID, f.DataSet)
+					}
+				}
+				if slices.Sort(got); !slices.Equal(got, want) {
+					t.Errorf("the %s model of %s is fitted to %q, want %q", model, d.ID, got, want)
+				}
+			}
+		}
+	}
+}
+
+// The sweep that the model was fitted to is in-sample, and sizes that were kept out are not.
+func TestInSampleSizes(t *testing.T) {
+	p, err := nvidia.Provider()
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := p.Open(t.Context(), arch.OpenRequest{Arch: "sm90", Device: "h200"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, problem := range sweep(t).Problems {
+		if !a.Describe().InSample(problem) {
+			t.Errorf("%s is not in-sample", problem)
+		}
+	}
+	unseen, err := dataset.Read("h200-triton-other", os.DirFS("data/h200-triton-other"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, problem := range unseen.Problems() {
+		if a.Describe().InSample(problem) {
+			t.Errorf("%s is in-sample", problem)
+		}
+	}
+}

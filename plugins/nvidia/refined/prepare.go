@@ -37,7 +37,7 @@ func (m *Model) prepare(k *preparedKernel, in *[2]inputs, p *gemm.Problem, c *ge
 	operands := kernel.OperandsOf(p).WithWidths(f, p)
 	setInputs(&in[0].kernelInputs, p, c)
 	m.setLoop(&in[0].kernelInputs, f.Loop(m.gpu, operands, *c))
-	setCopies(&in[0].kernelInputs, f.Copies(m.gpu, operands, *c), c)
+	setCopies(&in[0].kernelInputs, f.Copies(m.gpu, operands, *c), operands, c)
 	in[0].storeBytes = float64(operands.WidthC)
 	in[0].reduceLaunches = float64(f.Reduction(p, *c).Launches)
 	in[0].familySlots, in[0].familyLatency = f.slots, f.latency
@@ -85,18 +85,22 @@ func (m *Model) setLoop(in *kernelInputs, loop kernel.Loop) {
 }
 
 // setCopies counts the instructions of the CTA's warps.
-func setCopies(in *kernelInputs, copies kernel.Copies, c *gemm.Config) {
-	in.syncCopies, in.transposedCopies = 0, 0
-	add := func(count int, async, transposed bool) {
-		if !async {
+func setCopies(in *kernelInputs, copies kernel.Copies, o kernel.Operands, c *gemm.Config) {
+	in.syncCopies, in.crossCopies, in.transposedCopies = 0, 0, 0
+	add := func(count int, async, alongK, transposed bool) {
+		switch {
+		case async:
+		case alongK:
 			in.syncCopies += float64(count * c.NumWarps)
+		default:
+			in.crossCopies += float64(count * c.NumWarps)
 		}
 		if transposed {
 			in.transposedCopies += float64(count * c.NumWarps)
 		}
 	}
-	add(copies.CountA, copies.AsyncA, copies.TransposedA)
-	add(copies.CountB, copies.AsyncB, copies.TransposedB)
+	add(copies.CountA, copies.AsyncA, o.AMajor == gemm.MajorK, copies.TransposedA)
+	add(copies.CountB, copies.AsyncB, o.BMajor == gemm.MajorK, copies.TransposedB)
 }
 
 func setTiming(in *kernelInputs, t *kernel.Timing) {

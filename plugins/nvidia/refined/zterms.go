@@ -35,6 +35,7 @@ type device struct {
 	hotLineBandwidth  float64 // hot_line_bandwidth
 	interleavedShare  float64 // interleaved_share
 	copyRate          float64 // copy_rate
+	crossCopyRate     float64 // cross_copy_rate
 	transposedRate    float64 // transposed_rate
 	storeRate         float64 // store_rate
 	relaunchSeconds   float64 // relaunch_seconds
@@ -100,6 +101,7 @@ func (d *device) compute(value func(name string) float64) {
 	d.hotLineBandwidth = value("hot_line_bandwidth")
 	d.interleavedShare = value("interleaved_share")
 	d.copyRate = value("copy_rate")
+	d.crossCopyRate = value("cross_copy_rate")
 	d.transposedRate = value("transposed_rate")
 	d.storeRate = value("store_rate")
 	d.relaunchSeconds = value("relaunch_seconds")
@@ -171,6 +173,7 @@ type kernelInputs struct {
 	repeatN          float64 // repeat_n
 	wraps            float64 // wraps
 	syncCopies       float64 // sync_copies
+	crossCopies      float64 // cross_copies
 	transposedCopies float64 // transposed_copies
 	storeBytes       float64 // store_bytes
 	reduceLaunches   float64 // reduce_launches
@@ -284,7 +287,7 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 		x18 = float64(in.blockK * x20)
 	}
 	tileLines := x15 + x18
-	copyStep := in.syncCopies/d.copyRate + in.transposedCopies/d.transposedRate
+	copyStep := in.syncCopies/d.copyRate + in.crossCopies/d.crossCopyRate + in.transposedCopies/d.transposedRate
 	var instructionStep float64
 	if in.wgmma+in.fma > 0 {
 		instructionStep = tensorStep
@@ -645,7 +648,7 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	}
 	sharedStep := x1 / d.sharedBandwidth
 	issueStep := in.familySlots * in.numWarps / d.schedulers
-	copyStep := in.syncCopies/d.copyRate + in.transposedCopies/d.transposedRate
+	copyStep := in.syncCopies/d.copyRate + in.crossCopies/d.crossCopyRate + in.transposedCopies/d.transposedRate
 	var instructionStep float64
 	if in.wgmma+in.fma > 0 {
 		instructionStep = k.tensorStep
@@ -835,109 +838,110 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	dst[19] = k.repeatN
 	dst[20] = k.wraps
 	dst[21] = in.syncCopies
-	dst[22] = in.transposedCopies
-	dst[23] = in.storeBytes
-	dst[24] = k.reduceLaunches
-	dst[25] = in.familySlots
-	dst[26] = in.familyLatency
-	dst[27] = k.tensorStep
-	dst[28] = k.tileBytes
-	dst[29] = sharedStep
-	dst[30] = issueStep
-	dst[31] = k.tileLines
-	dst[32] = copyStep
-	dst[33] = v.spillTraffic
-	dst[34] = v.spillStep
-	dst[35] = v.onChip
-	dst[36] = instructionStep
-	dst[37] = k.chainStep
-	dst[38] = s.groupTiles
-	dst[39] = gridM
-	dst[40] = gridN
-	dst[41] = ctas
-	dst[42] = t.steps
-	dst[43] = lines
-	dst[44] = lineStep
-	dst[45] = copyLatency
-	dst[46] = group
-	dst[47] = waves
-	dst[48] = t.ctasOfSm
-	dst[49] = active
-	dst[50] = t.fullWaves
-	dst[51] = t.tailCtas
-	dst[52] = k.timed
-	dst[53] = in.timedCtas
-	dst[54] = in.one2048
-	dst[55] = in.one6144
-	dst[56] = in.chip2048
-	dst[57] = in.chip6144
-	dst[58] = in.fullChip2048
-	dst[59] = in.fullChip6144
-	dst[60] = k.timedFixed
-	dst[61] = k.onePace
-	dst[62] = k.oneLongPace
-	dst[63] = oneLoop
-	dst[64] = k.chipPace
-	dst[65] = k.chipLongPace
-	dst[66] = chipLoop
-	dst[67] = k.fullChipPace
-	dst[68] = k.fullChipLongPace
-	dst[69] = fullChipLoop
-	dst[70] = sweeps
-	dst[71] = rowGroups
-	dst[72] = missA
-	dst[73] = missB
-	dst[74] = dramBytes
-	dst[75] = dramShare
-	dst[76] = l2Hit
-	dst[77] = repeated
-	dst[78] = v.hidden
-	dst[79] = d.dramLatency
-	dst[80] = idleLatency
-	dst[81] = dramQueue
-	dst[82] = t.l2Step
-	dst[83] = dramStep
-	dst[84] = t.repeatStep
-	dst[85] = t.spillL2Step
-	dst[86] = busy
-	dst[87] = fullSpillMiss
-	dst[88] = t.fullSpillDramStep
-	dst[89] = fullBusy
-	dst[90] = fullThroughput
-	dst[91] = fullLatency
-	dst[92] = fullAlone
-	dst[93] = fullStep
-	dst[94] = fullFirstStep
-	dst[95] = fullFill
-	dst[96] = fullLoop
-	dst[97] = fullEpilogue
-	dst[98] = fullPaced
-	dst[99] = fullTimed
-	dst[100] = tailSpillMiss
-	dst[101] = t.tailSpillDramStep
-	dst[102] = tailBusy
-	dst[103] = tailThroughput
-	dst[104] = tailLatency
-	dst[105] = tailAlone
-	dst[106] = tailStep
-	dst[107] = tailFirstStep
-	dst[108] = tailFill
-	dst[109] = tailLoop
-	dst[110] = tailEpilogue
-	dst[111] = tailPaced
-	dst[112] = tailTimed
-	dst[113] = d.launch
-	dst[114] = fill
-	dst[115] = loop
-	dst[116] = epilogue
-	dst[117] = t.allWaves
-	dst[118] = pass
-	dst[119] = t.power
-	dst[120] = t.dramFloor
-	dst[121] = reduction
-	dst[122] = dramTotal
-	dst[123] = limits
-	dst[124] = t.total
+	dst[22] = in.crossCopies
+	dst[23] = in.transposedCopies
+	dst[24] = in.storeBytes
+	dst[25] = k.reduceLaunches
+	dst[26] = in.familySlots
+	dst[27] = in.familyLatency
+	dst[28] = k.tensorStep
+	dst[29] = k.tileBytes
+	dst[30] = sharedStep
+	dst[31] = issueStep
+	dst[32] = k.tileLines
+	dst[33] = copyStep
+	dst[34] = v.spillTraffic
+	dst[35] = v.spillStep
+	dst[36] = v.onChip
+	dst[37] = instructionStep
+	dst[38] = k.chainStep
+	dst[39] = s.groupTiles
+	dst[40] = gridM
+	dst[41] = gridN
+	dst[42] = ctas
+	dst[43] = t.steps
+	dst[44] = lines
+	dst[45] = lineStep
+	dst[46] = copyLatency
+	dst[47] = group
+	dst[48] = waves
+	dst[49] = t.ctasOfSm
+	dst[50] = active
+	dst[51] = t.fullWaves
+	dst[52] = t.tailCtas
+	dst[53] = k.timed
+	dst[54] = in.timedCtas
+	dst[55] = in.one2048
+	dst[56] = in.one6144
+	dst[57] = in.chip2048
+	dst[58] = in.chip6144
+	dst[59] = in.fullChip2048
+	dst[60] = in.fullChip6144
+	dst[61] = k.timedFixed
+	dst[62] = k.onePace
+	dst[63] = k.oneLongPace
+	dst[64] = oneLoop
+	dst[65] = k.chipPace
+	dst[66] = k.chipLongPace
+	dst[67] = chipLoop
+	dst[68] = k.fullChipPace
+	dst[69] = k.fullChipLongPace
+	dst[70] = fullChipLoop
+	dst[71] = sweeps
+	dst[72] = rowGroups
+	dst[73] = missA
+	dst[74] = missB
+	dst[75] = dramBytes
+	dst[76] = dramShare
+	dst[77] = l2Hit
+	dst[78] = repeated
+	dst[79] = v.hidden
+	dst[80] = d.dramLatency
+	dst[81] = idleLatency
+	dst[82] = dramQueue
+	dst[83] = t.l2Step
+	dst[84] = dramStep
+	dst[85] = t.repeatStep
+	dst[86] = t.spillL2Step
+	dst[87] = busy
+	dst[88] = fullSpillMiss
+	dst[89] = t.fullSpillDramStep
+	dst[90] = fullBusy
+	dst[91] = fullThroughput
+	dst[92] = fullLatency
+	dst[93] = fullAlone
+	dst[94] = fullStep
+	dst[95] = fullFirstStep
+	dst[96] = fullFill
+	dst[97] = fullLoop
+	dst[98] = fullEpilogue
+	dst[99] = fullPaced
+	dst[100] = fullTimed
+	dst[101] = tailSpillMiss
+	dst[102] = t.tailSpillDramStep
+	dst[103] = tailBusy
+	dst[104] = tailThroughput
+	dst[105] = tailLatency
+	dst[106] = tailAlone
+	dst[107] = tailStep
+	dst[108] = tailFirstStep
+	dst[109] = tailFill
+	dst[110] = tailLoop
+	dst[111] = tailEpilogue
+	dst[112] = tailPaced
+	dst[113] = tailTimed
+	dst[114] = d.launch
+	dst[115] = fill
+	dst[116] = loop
+	dst[117] = epilogue
+	dst[118] = t.allWaves
+	dst[119] = pass
+	dst[120] = t.power
+	dst[121] = t.dramFloor
+	dst[122] = reduction
+	dst[123] = dramTotal
+	dst[124] = limits
+	dst[125] = t.total
 }
 
 // fourth returns the fourth power, with the bits of math.Pow(x, 4).

@@ -56,8 +56,8 @@ func (f *ProblemFlags) RegisterFile(flags *pflag.FlagSet) {
 	f.registerProblems(flags)
 }
 
-// RegisterRecords adds the flags of a command that answers for the problems of a data set: which of them to answer, which
-// configurations to consider, and the type and layout that a file of times leaves out.
+// RegisterRecords adds the flags of a command that answers for the problems of a data set: which of them to answer,
+// which configurations to consider, and the type and layout that a file of times leaves out.
 func (f *ProblemFlags) RegisterRecords(flags *pflag.FlagSet) {
 	f.Batch.value = 1
 	flags.SortFlags = false

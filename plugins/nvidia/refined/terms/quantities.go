@@ -214,27 +214,31 @@ var fittedMMA = []kernel.Quantity{
 
 var fittedSweeps = []kernel.Quantity{
 	{
-		Name: "interleaved_share", Value: 0.1344, Unit: one, Low: 0.05, High: 1, Without: 0,
+		Name: "interleaved_share", Value: 0.1608, Unit: one, Low: 0.05, High: 1, Without: 0,
 		Doc: "share of the time of copies that the matrix instructions wait for, if addresses are computed between them",
 	},
 	{
-		Name: "copy_rate", Value: 0.1211, Unit: one, Low: 0.02, High: 1, Without: unlimited,
+		Name: "copy_rate", Value: 0.1545, Unit: one, Low: 0.02, High: 1, Without: unlimited,
 		Doc: "loads through registers, each with its store to shared memory, that an SM does per cycle",
+	},
+	{
+		Name: "cross_copy_rate", Value: 0.07894, Unit: one, Low: 0.02, High: 1, Without: unlimited,
+		Doc: "the same, of operands that are contiguous along M or N",
 	},
 	{
 		Name: "transposed_rate", Value: 0.0401, Unit: one, Low: 0.02, High: 1, Without: unlimited,
 		Doc: "copies that transpose, element by element, that an SM does per cycle: the writes of a warp conflict",
 	},
 	{
-		Name: "store_rate", Value: 0.05465, Unit: one, Low: 0.01, High: 1, Without: unlimited,
+		Name: "store_rate", Value: 0.433, Unit: one, Low: 0.01, High: 1, Without: unlimited,
 		Doc: "store instructions of warps that an SM issues per cycle",
 	},
 	{
-		Name: "relaunch_seconds", Value: 2.655e-6, Unit: "s", Low: 0.5e-6, High: 5e-6,
+		Name: "relaunch_seconds", Value: 2.662e-6, Unit: "s", Low: 0.5e-6, High: 5e-6,
 		Doc: "from the end of a kernel to that of one that waits for it and does nothing",
 	},
 	{
-		Name: "reduce_bandwidth", Value: 2340, Unit: perCycle, Low: 200, High: 8000, Without: unlimited,
+		Name: "reduce_bandwidth", Value: 2329, Unit: perCycle, Low: 200, High: 8000, Without: unlimited,
 		Doc: "sums and output of the kernel that adds up the parts of a split K",
 	},
 }

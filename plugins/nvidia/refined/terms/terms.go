@@ -184,7 +184,11 @@ var kernelTerms = []Term{
 	},
 	{
 		Name: "sync_copies", Unit: one, Input: OfKernel, From: fromFamily,
-		Doc: "loads of all warps in a K step that pass through registers",
+		Doc: "loads of all warps in a K step that pass through registers, of operands that are contiguous along K",
+	},
+	{
+		Name: "cross_copies", Unit: one, Input: OfKernel, From: fromFamily,
+		Doc: "the same, of operands that are contiguous along M or N",
 	},
 	{
 		Name: "transposed_copies", Unit: one, Input: OfKernel, From: fromFamily,
@@ -243,7 +247,7 @@ var stepTerms = []Term{
 	},
 	{
 		Name: "copy_step", Unit: cycles, Doc: "copies of narrow accesses: instructions",
-		Formula: "sync_copies / copy_rate + transposed_copies / transposed_rate",
+		Formula: "sync_copies / copy_rate + cross_copies / cross_copy_rate + transposed_copies / transposed_rate",
 	},
 	{
 		Name: "spill_traffic", Unit: bytes, Doc: "local memory, written and read in a K step",

@@ -133,10 +133,26 @@ func (f *family) outgrows(g *gpu.Device, o kernel.Operands, c *gemm.Config) bool
 	return ok && r.Registers > g.RegisterLimit(32*c.NumWarps)
 }
 
-func newSizes(p *gemm.Problem) sizes {
-	s := sizes{m: float64(p.M), n: float64(p.N), k: float64(p.K), batch: float64(p.Batch)}
+// shape is a problem without its types and layout.
+type shape struct {
+	sizes
+	groups gemm.Groups
+	blockM int // of groupTiles
+}
+
+func newShape(p *gemm.Problem) shape {
+	count, rows := p.Products()
+	s := shape{groups: p.Groups, sizes: sizes{m: rows, n: float64(p.N), k: float64(p.K), batch: float64(count)}}
 	s.compute()
 	return s
+}
+
+// tile sets the tiles of groups, which most neighbours in a list of kernels share.
+func (s *shape) tile(k *preparedKernel) {
+	if s.groups != (gemm.Groups{}) && s.blockM != k.config.BlockM {
+		s.blockM = k.config.BlockM
+		s.groupTiles = float64(s.groups.Tiles(s.blockM))
+	}
 }
 
 // masked is 1 if the K steps of the CTAs that share a tile do not divide K, else 0.
@@ -148,6 +164,7 @@ func (s *sizes) masked(k *preparedKernel) int {
 }
 
 // time fills t.
-func (d *device) time(t *timing, s *sizes, k *preparedKernel) {
-	t.compute(d, s, &k.kernelTerms, &k.variants[s.masked(k)])
+func (d *device) time(t *timing, s *shape, k *preparedKernel) {
+	s.tile(k)
+	t.compute(d, &s.sizes, &k.kernelTerms, &k.variants[s.masked(k)])
 }

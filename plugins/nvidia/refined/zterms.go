@@ -131,12 +131,13 @@ func (d *device) compute(value func(name string) float64) {
 
 // sizes holds what depends on the sizes of the problem alone.
 type sizes struct {
-	m     float64 // m, set by hand
-	n     float64 // n, set by hand
-	k     float64 // k, set by hand
-	batch float64 // batch, set by hand
-	part1 float64 // batch * k
-	part2 float64 // batch * m * n
+	m          float64 // m, set by hand
+	n          float64 // n, set by hand
+	k          float64 // k, set by hand
+	batch      float64 // batch, set by hand
+	groupTiles float64 // group_tiles, set by hand
+	part1      float64 // batch * k
+	part2      float64 // batch * m * n
 }
 
 func (s *sizes) compute() {
@@ -446,149 +447,160 @@ type timing struct {
 }
 
 func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms) {
-	gridM := math.Ceil(s.m / k.blockM)
-	gridN := math.Ceil(s.n / k.blockN)
-	ctas := float64(gridM * gridN * s.batch * k.splitK)
-	steps := math.Ceil(math.Ceil(s.k/k.blockK) / k.splitK)
-	var x1 float64
-	if k.wraps*max(k.transA*(k.blockM-s.m), k.part3*(k.blockN-s.n)) > 0 {
-		x1 = float64(k.blockK * (float64(k.transA*max(0, k.blockM/s.m-k.part4)) + float64(k.part3*max(0, k.blockN/s.n-k.part5))))
+	var gridM float64
+	if s.groupTiles > 0 {
+		gridM = s.groupTiles / s.batch
+	} else {
+		gridM = math.Ceil(s.m / k.blockM)
 	}
-	lines := k.tileLines + x1
+	gridN := math.Ceil(s.n / k.blockN)
+	var x1 float64
+	if s.groupTiles > 0 {
+		x1 = s.groupTiles
+	} else {
+		x1 = float64(gridM * s.batch)
+	}
+	ctas := float64(x1 * gridN * k.splitK)
+	steps := math.Ceil(math.Ceil(s.k/k.blockK) / k.splitK)
+	var x2 float64
+	if k.wraps*max(k.transA*(k.blockM-s.m), k.part3*(k.blockN-s.n)) > 0 {
+		x2 = float64(k.blockK * (float64(k.transA*max(0, k.blockM/s.m-k.part4)) + float64(k.part3*max(0, k.blockN/s.n-k.part5))))
+	}
+	lines := k.tileLines + x2
 	lineStep := lines / d.lineRate
 	copyLatency := float64(lines*d.lineLatency) + k.part6
-	var x2 float64
+	var x3 float64
 	if k.groupM > 0 {
-		x2 = k.groupM
+		x3 = k.groupM
 	} else {
-		x2 = d.defaultGroup
+		x3 = d.defaultGroup
 	}
-	group := min(x2, gridM)
+	group := min(x3, gridM)
 	ctasOfSm := math.Ceil(ctas / d.numSms)
 	active := ctas / ctasOfSm
 	fullWaves := math.Floor(ctasOfSm / v.ctasPerSm)
 	tailCtas := ctasOfSm - float64(fullWaves*v.ctasPerSm)
 	var oneLoop, chipLoop, fullChipLoop float64
 	if k.timed > 0 {
-		x3 := min(steps, k.part7)
-		x4 := steps - x3
-		oneLoop = float64(x3*k.onePace) + float64(x4*k.oneLongPace)
-		chipLoop = max(oneLoop, float64(x3*k.chipPace)+float64(x4*k.chipLongPace))
-		fullChipLoop = max(chipLoop, float64(x3*k.fullChipPace)+float64(x4*k.fullChipLongPace))
+		x4 := min(steps, k.part7)
+		x5 := steps - x4
+		oneLoop = float64(x4*k.onePace) + float64(x5*k.oneLongPace)
+		chipLoop = max(oneLoop, float64(x4*k.chipPace)+float64(x5*k.chipLongPace))
+		fullChipLoop = max(chipLoop, float64(x4*k.fullChipPace)+float64(x5*k.fullChipLongPace))
 	}
-	x5 := gridN * group / min(ctas, v.part1)
-	sweeps := max(1, x5)
-	rowGroups := max(1, math.Ceil(gridM/group)*min(1, x5))
+	x6 := gridN * group / min(ctas, v.part1)
+	sweeps := max(1, x6)
+	rowGroups := max(1, math.Ceil(gridM/group)*min(1, x6))
 	missA := 1 - min(1, d.part6/(group*k.blockM*s.k*k.elementBytes))
 	missB := 1 - min(1, d.part6/((float64(gridM*k.blockM)+float64(gridN*k.blockN))*s.k*k.elementBytes))
 	dramBytes := float64(s.part1 * k.elementBytes * (float64(s.m*(1+float64((sweeps-1)*missA))) + float64(s.n*(1+float64((rowGroups-1)*missB)))))
 	dramShare := min(1, dramBytes/(ctas*steps*k.tileBytes))
 	var repeated float64
 	if k.part8 > 0 {
-		var x6 float64
-		if k.wraps > 0 {
-			x6 = s.m
-		} else {
-			x6 = 1
-		}
 		var x7 float64
 		if k.wraps > 0 {
-			x7 = s.n
+			x7 = s.m
 		} else {
 			x7 = 1
 		}
-		repeated = k.repeatM*(k.blockM-s.m/gridM)/x6 + k.repeatN*(k.blockN-s.n/gridN)/x7
+		var x8 float64
+		if k.wraps > 0 {
+			x8 = s.n
+		} else {
+			x8 = 1
+		}
+		repeated = k.repeatM*(k.blockM-s.m/gridM)/x7 + k.repeatN*(k.blockN-s.n/gridN)/x8
 	}
 	idleLatency := d.dramLatency + copyLatency
-	x8 := float64(active * k.tileBytes)
-	l2Step := x8 / d.part7
-	dramStep := x8 * dramShare / d.part8
+	x9 := float64(active * k.tileBytes)
+	l2Step := x9 / d.part7
+	dramStep := x9 * dramShare / d.part8
 	repeatStep := active * repeated * k.blockK * k.elementBytes / d.hotLineBandwidth
-	x9 := float64(active * v.spillTraffic)
-	spillL2Step := x9 / d.part9
+	x10 := float64(active * v.spillTraffic)
+	spillL2Step := x10 / d.part9
 	busy := v.onChip + fourth(lineStep) + fourth(l2Step) + fourth(dramStep) + fourth(repeatStep) + fourth(spillL2Step)
 	var fullSpillMiss, fullSpillDramStep, fullBusy, fullThroughput, fullLatency, fullAlone, fullStep, fullFirstStep, fullFill, fullLoop, fullEpilogue float64
 	if fullWaves > 0 {
 		if v.spillTraffic > 0 {
 			fullSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(active*v.ctasPerSm*v.spillTraffic/d.part10, 2))
 		}
-		fullSpillDramStep = x9 * fullSpillMiss / d.part11
+		fullSpillDramStep = x10 * fullSpillMiss / d.part11
 		fullBusy = float64(v.part2 * (busy + fourth(fullSpillDramStep)))
 		fullThroughput = math.Sqrt(math.Sqrt(fullBusy))
-		x10 := float64(idleLatency * idleLatency)
-		fullLatency = (idleLatency + math.Sqrt(x10+float64(d.part12*(v.ctasPerSm*dramStep*k.stepsAhead)))) / 2
-		x11 := fullLatency / k.stepsAhead
-		fullAlone = max(k.chainStep, x11) + v.spillStep
-		x12 := fourth(fullAlone)
-		fullStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(fullBusy*fullBusy) + float64(x12*x12))))
+		x11 := float64(idleLatency * idleLatency)
+		fullLatency = (idleLatency + math.Sqrt(x11+float64(d.part12*(v.ctasPerSm*dramStep*k.stepsAhead)))) / 2
+		x12 := fullLatency / k.stepsAhead
+		fullAlone = max(k.chainStep, x12) + v.spillStep
+		x13 := fourth(fullAlone)
+		fullStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(fullBusy*fullBusy) + float64(x13*x13))))
 		fullFirstStep = max(fullThroughput, v.part3)
 		fullFill = d.prologueCycles + fullLatency + float64(v.ctasPerSm*l2Step)
-		x13 := min(steps, k.stepsAhead)
-		x14 := max(steps-k.stepsAhead, 0)
-		fullLoop = float64(x13*fullFirstStep) + float64(x14*fullStep)
+		x14 := min(steps, k.stepsAhead)
+		x15 := max(steps-k.stepsAhead, 0)
+		fullLoop = float64(x14*fullFirstStep) + float64(x15*fullStep)
 		fullEpilogue = v.part4
 	}
 	var fullPaced, fullTimed float64
 	if k.timed*fullWaves > 0 {
 		if v.ctasPerSm > 1 {
-			x15 := fullChipLoop - chipLoop
-			fullPaced = chipLoop + float64(x15*v.part5)
+			x16 := fullChipLoop - chipLoop
+			fullPaced = chipLoop + float64(x16*v.part5)
 		} else {
 			fullPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
-		x16 := max(steps-k.stepsAhead, 0)
-		x17 := fullLatency / k.stepsAhead
-		fullTimed = k.timedFixed + max(x16*x17, math.Sqrt(math.Sqrt(fourth(fullPaced)+fourth(steps*v.ctasPerSm*dramStep))))
+		x17 := max(steps-k.stepsAhead, 0)
+		x18 := fullLatency / k.stepsAhead
+		fullTimed = k.timedFixed + max(x17*x18, math.Sqrt(math.Sqrt(fourth(fullPaced)+fourth(steps*v.ctasPerSm*dramStep))))
 	}
 	var tailSpillMiss, tailSpillDramStep, tailBusy, tailThroughput, tailLatency, tailAlone, tailStep, tailFirstStep, tailFill, tailLoop, tailEpilogue float64
 	if tailCtas > 0 {
 		if v.spillTraffic > 0 {
 			tailSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(active*tailCtas*v.spillTraffic/d.part10, 2))
 		}
-		tailSpillDramStep = x9 * tailSpillMiss / d.part11
+		tailSpillDramStep = x10 * tailSpillMiss / d.part11
 		tailBusy = float64(fourth(tailCtas) * (busy + fourth(tailSpillDramStep)))
 		tailThroughput = math.Sqrt(math.Sqrt(tailBusy))
-		x18 := float64(idleLatency * idleLatency)
-		tailLatency = (idleLatency + math.Sqrt(x18+float64(d.part12*(tailCtas*dramStep*k.stepsAhead)))) / 2
-		x19 := tailLatency / k.stepsAhead
-		tailAlone = max(k.chainStep, x19) + v.spillStep
-		x20 := fourth(tailAlone)
-		tailStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(tailBusy*tailBusy) + float64(x20*x20))))
+		x19 := float64(idleLatency * idleLatency)
+		tailLatency = (idleLatency + math.Sqrt(x19+float64(d.part12*(tailCtas*dramStep*k.stepsAhead)))) / 2
+		x20 := tailLatency / k.stepsAhead
+		tailAlone = max(k.chainStep, x20) + v.spillStep
+		x21 := fourth(tailAlone)
+		tailStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(tailBusy*tailBusy) + float64(x21*x21))))
 		tailFirstStep = max(tailThroughput, v.part3)
 		tailFill = d.prologueCycles + tailLatency + float64(tailCtas*l2Step)
-		x21 := min(steps, k.stepsAhead)
-		x22 := max(steps-k.stepsAhead, 0)
-		tailLoop = float64(x21*tailFirstStep) + float64(x22*tailStep)
-		x23 := float64(tailCtas * k.blockM * k.blockN)
-		var x24 float64
+		x22 := min(steps, k.stepsAhead)
+		x23 := max(steps-k.stepsAhead, 0)
+		tailLoop = float64(x22*tailFirstStep) + float64(x23*tailStep)
+		x24 := float64(tailCtas * k.blockM * k.blockN)
+		var x25 float64
 		if k.splitK > 1 {
 			if k.reduceLaunches > 0 {
-				x24 = 0
+				x25 = 0
 			} else {
-				x24 = d.dramLatency + x23*d.accumulatorBytes*k.part10/d.epilogueBandwidth
+				x25 = d.dramLatency + x24*d.accumulatorBytes*k.part10/d.epilogueBandwidth
 			}
 		}
-		tailEpilogue = float64(x23*k.part9) + x24
+		tailEpilogue = float64(x24*k.part9) + x25
 	}
 	var tailPaced, tailTimed float64
 	if k.timed*tailCtas > 0 {
 		if tailCtas > 1 {
-			x25 := fullChipLoop - chipLoop
-			tailPaced = chipLoop + float64(x25*min(1, (tailCtas-1)/k.part11))
+			x26 := fullChipLoop - chipLoop
+			tailPaced = chipLoop + float64(x26*min(1, (tailCtas-1)/k.part11))
 		} else {
 			tailPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
-		x26 := max(steps-k.stepsAhead, 0)
-		x27 := tailLatency / k.stepsAhead
-		tailTimed = k.timedFixed + max(x26*x27, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(steps*tailCtas*dramStep))))
+		x27 := max(steps-k.stepsAhead, 0)
+		x28 := tailLatency / k.stepsAhead
+		tailTimed = k.timedFixed + max(x27*x28, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(steps*tailCtas*dramStep))))
 	}
 	fill := float64(v.hidden*max(fullFill, tailFill)) + float64(v.part6*(float64(fullWaves*fullFill)+tailFill))
 	loop := float64(fullWaves*fullLoop) + tailLoop
 	epilogue := float64(fullWaves*fullEpilogue) + tailEpilogue
 	var allWaves float64
 	if k.timed > 0 {
-		x28 := fill + loop + epilogue
-		allWaves = math.Sqrt(x28 * (float64(fullWaves*fullTimed) + tailTimed))
+		x29 := fill + loop + epilogue
+		allWaves = math.Sqrt(x29 * (float64(fullWaves*fullTimed) + tailTimed))
 	} else {
 		allWaves = fill + loop + epilogue
 	}
@@ -603,13 +615,13 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms) {
 			reduction = k.part14 + s.part2*k.part13/d.reduceBandwidth
 		}
 	}
-	var x29 float64
+	var x30 float64
 	if power > 0 {
-		x29 = math.Sqrt(math.Sqrt(fourth(allWaves) + fourth(power)))
+		x30 = math.Sqrt(math.Sqrt(fourth(allWaves) + fourth(power)))
 	} else {
-		x29 = allWaves
+		x30 = allWaves
 	}
-	total := d.launch + max(x29, dramFloor) + reduction
+	total := d.launch + max(x30, dramFloor) + reduction
 	t.steps = steps
 	t.ctasOfSm = ctasOfSm
 	t.fullWaves = fullWaves
@@ -644,36 +656,47 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		x3 := k.blockK / in.instructionK
 		instructionStep = max(x3/in.warpsK*d.part3, k.tensorStep)
 	}
-	gridM := math.Ceil(s.m / k.blockM)
-	gridN := math.Ceil(s.n / k.blockN)
-	ctas := float64(gridM * gridN * s.batch * k.splitK)
-	var x4 float64
-	if k.wraps*max(k.transA*(k.blockM-s.m), k.part3*(k.blockN-s.n)) > 0 {
-		x4 = float64(k.blockK * (float64(k.transA*max(0, k.blockM/s.m-k.part4)) + float64(k.part3*max(0, k.blockN/s.n-k.part5))))
+	var gridM float64
+	if s.groupTiles > 0 {
+		gridM = s.groupTiles / s.batch
+	} else {
+		gridM = math.Ceil(s.m / k.blockM)
 	}
-	lines := k.tileLines + x4
+	gridN := math.Ceil(s.n / k.blockN)
+	var x4 float64
+	if s.groupTiles > 0 {
+		x4 = s.groupTiles
+	} else {
+		x4 = float64(gridM * s.batch)
+	}
+	ctas := float64(x4 * gridN * k.splitK)
+	var x5 float64
+	if k.wraps*max(k.transA*(k.blockM-s.m), k.part3*(k.blockN-s.n)) > 0 {
+		x5 = float64(k.blockK * (float64(k.transA*max(0, k.blockM/s.m-k.part4)) + float64(k.part3*max(0, k.blockN/s.n-k.part5))))
+	}
+	lines := k.tileLines + x5
 	lineStep := lines / d.lineRate
 	copyLatency := float64(lines*d.lineLatency) + k.part6
-	var x5 float64
+	var x6 float64
 	if k.groupM > 0 {
-		x5 = k.groupM
+		x6 = k.groupM
 	} else {
-		x5 = d.defaultGroup
+		x6 = d.defaultGroup
 	}
-	group := min(x5, gridM)
+	group := min(x6, gridM)
 	waves := ctas / v.part1
 	active := ctas / t.ctasOfSm
 	var oneLoop, chipLoop, fullChipLoop float64
 	if k.timed > 0 {
-		x6 := min(t.steps, k.part7)
-		x7 := t.steps - x6
-		oneLoop = float64(x6*k.onePace) + float64(x7*k.oneLongPace)
-		chipLoop = max(oneLoop, float64(x6*k.chipPace)+float64(x7*k.chipLongPace))
-		fullChipLoop = max(chipLoop, float64(x6*k.fullChipPace)+float64(x7*k.fullChipLongPace))
+		x7 := min(t.steps, k.part7)
+		x8 := t.steps - x7
+		oneLoop = float64(x7*k.onePace) + float64(x8*k.oneLongPace)
+		chipLoop = max(oneLoop, float64(x7*k.chipPace)+float64(x8*k.chipLongPace))
+		fullChipLoop = max(chipLoop, float64(x7*k.fullChipPace)+float64(x8*k.fullChipLongPace))
 	}
-	x8 := gridN * group / min(ctas, v.part1)
-	sweeps := max(1, x8)
-	rowGroups := max(1, math.Ceil(gridM/group)*min(1, x8))
+	x9 := gridN * group / min(ctas, v.part1)
+	sweeps := max(1, x9)
+	rowGroups := max(1, math.Ceil(gridM/group)*min(1, x9))
 	missA := 1 - min(1, d.part6/(group*k.blockM*s.k*k.elementBytes))
 	missB := 1 - min(1, d.part6/((float64(gridM*k.blockM)+float64(gridN*k.blockN))*s.k*k.elementBytes))
 	dramBytes := float64(s.part1 * k.elementBytes * (float64(s.m*(1+float64((sweeps-1)*missA))) + float64(s.n*(1+float64((rowGroups-1)*missB)))))
@@ -681,19 +704,19 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	l2Hit := 1 - dramShare
 	var repeated float64
 	if k.part8 > 0 {
-		var x9 float64
-		if k.wraps > 0 {
-			x9 = s.m
-		} else {
-			x9 = 1
-		}
 		var x10 float64
 		if k.wraps > 0 {
-			x10 = s.n
+			x10 = s.m
 		} else {
 			x10 = 1
 		}
-		repeated = k.repeatM*(k.blockM-s.m/gridM)/x9 + k.repeatN*(k.blockN-s.n/gridN)/x10
+		var x11 float64
+		if k.wraps > 0 {
+			x11 = s.n
+		} else {
+			x11 = 1
+		}
+		repeated = k.repeatM*(k.blockM-s.m/gridM)/x10 + k.repeatN*(k.blockN-s.n/gridN)/x11
 	}
 	idleLatency := d.dramLatency + copyLatency
 	dramQueue := float64(d.hbmLatencyPenalty * d.dramQueueLoad)
@@ -706,30 +729,30 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		}
 		fullBusy = float64(v.part2 * (busy + fourth(t.fullSpillDramStep)))
 		fullThroughput = math.Sqrt(math.Sqrt(fullBusy))
-		x11 := float64(idleLatency * idleLatency)
-		fullLatency = (idleLatency + math.Sqrt(x11+float64(d.part12*(v.ctasPerSm*dramStep*k.stepsAhead)))) / 2
-		x12 := fullLatency / k.stepsAhead
-		fullAlone = max(k.chainStep, x12) + v.spillStep
-		x13 := fourth(fullAlone)
-		fullStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(fullBusy*fullBusy) + float64(x13*x13))))
+		x12 := float64(idleLatency * idleLatency)
+		fullLatency = (idleLatency + math.Sqrt(x12+float64(d.part12*(v.ctasPerSm*dramStep*k.stepsAhead)))) / 2
+		x13 := fullLatency / k.stepsAhead
+		fullAlone = max(k.chainStep, x13) + v.spillStep
+		x14 := fourth(fullAlone)
+		fullStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(fullBusy*fullBusy) + float64(x14*x14))))
 		fullFirstStep = max(fullThroughput, v.part3)
 		fullFill = d.prologueCycles + fullLatency + float64(v.ctasPerSm*t.l2Step)
-		x14 := min(t.steps, k.stepsAhead)
-		x15 := max(t.steps-k.stepsAhead, 0)
-		fullLoop = float64(x14*fullFirstStep) + float64(x15*fullStep)
+		x15 := min(t.steps, k.stepsAhead)
+		x16 := max(t.steps-k.stepsAhead, 0)
+		fullLoop = float64(x15*fullFirstStep) + float64(x16*fullStep)
 		fullEpilogue = v.part4
 	}
 	var fullPaced, fullTimed float64
 	if k.timed*t.fullWaves > 0 {
 		if v.ctasPerSm > 1 {
-			x16 := fullChipLoop - chipLoop
-			fullPaced = chipLoop + float64(x16*v.part5)
+			x17 := fullChipLoop - chipLoop
+			fullPaced = chipLoop + float64(x17*v.part5)
 		} else {
 			fullPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
-		x17 := max(t.steps-k.stepsAhead, 0)
-		x18 := fullLatency / k.stepsAhead
-		fullTimed = k.timedFixed + max(x17*x18, math.Sqrt(math.Sqrt(fourth(fullPaced)+fourth(t.steps*v.ctasPerSm*dramStep))))
+		x18 := max(t.steps-k.stepsAhead, 0)
+		x19 := fullLatency / k.stepsAhead
+		fullTimed = k.timedFixed + max(x18*x19, math.Sqrt(math.Sqrt(fourth(fullPaced)+fourth(t.steps*v.ctasPerSm*dramStep))))
 	}
 	var tailSpillMiss, tailBusy, tailThroughput, tailLatency, tailAlone, tailStep, tailFirstStep, tailFill, tailLoop, tailEpilogue float64
 	if t.tailCtas > 0 {
@@ -738,39 +761,39 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		}
 		tailBusy = float64(fourth(t.tailCtas) * (busy + fourth(t.tailSpillDramStep)))
 		tailThroughput = math.Sqrt(math.Sqrt(tailBusy))
-		x19 := float64(idleLatency * idleLatency)
-		tailLatency = (idleLatency + math.Sqrt(x19+float64(d.part12*(t.tailCtas*dramStep*k.stepsAhead)))) / 2
-		x20 := tailLatency / k.stepsAhead
-		tailAlone = max(k.chainStep, x20) + v.spillStep
-		x21 := fourth(tailAlone)
-		tailStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(tailBusy*tailBusy) + float64(x21*x21))))
+		x20 := float64(idleLatency * idleLatency)
+		tailLatency = (idleLatency + math.Sqrt(x20+float64(d.part12*(t.tailCtas*dramStep*k.stepsAhead)))) / 2
+		x21 := tailLatency / k.stepsAhead
+		tailAlone = max(k.chainStep, x21) + v.spillStep
+		x22 := fourth(tailAlone)
+		tailStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(tailBusy*tailBusy) + float64(x22*x22))))
 		tailFirstStep = max(tailThroughput, v.part3)
 		tailFill = d.prologueCycles + tailLatency + float64(t.tailCtas*t.l2Step)
-		x22 := min(t.steps, k.stepsAhead)
-		x23 := max(t.steps-k.stepsAhead, 0)
-		tailLoop = float64(x22*tailFirstStep) + float64(x23*tailStep)
-		x24 := float64(t.tailCtas * k.blockM * k.blockN)
-		var x25 float64
+		x23 := min(t.steps, k.stepsAhead)
+		x24 := max(t.steps-k.stepsAhead, 0)
+		tailLoop = float64(x23*tailFirstStep) + float64(x24*tailStep)
+		x25 := float64(t.tailCtas * k.blockM * k.blockN)
+		var x26 float64
 		if k.splitK > 1 {
 			if k.reduceLaunches > 0 {
-				x25 = 0
+				x26 = 0
 			} else {
-				x25 = d.dramLatency + x24*d.accumulatorBytes*k.part10/d.epilogueBandwidth
+				x26 = d.dramLatency + x25*d.accumulatorBytes*k.part10/d.epilogueBandwidth
 			}
 		}
-		tailEpilogue = float64(x24*k.part9) + x25
+		tailEpilogue = float64(x25*k.part9) + x26
 	}
 	var tailPaced, tailTimed float64
 	if k.timed*t.tailCtas > 0 {
 		if t.tailCtas > 1 {
-			x26 := fullChipLoop - chipLoop
-			tailPaced = chipLoop + float64(x26*min(1, (t.tailCtas-1)/k.part11))
+			x27 := fullChipLoop - chipLoop
+			tailPaced = chipLoop + float64(x27*min(1, (t.tailCtas-1)/k.part11))
 		} else {
 			tailPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
-		x27 := max(t.steps-k.stepsAhead, 0)
-		x28 := tailLatency / k.stepsAhead
-		tailTimed = k.timedFixed + max(x27*x28, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(t.steps*t.tailCtas*dramStep))))
+		x28 := max(t.steps-k.stepsAhead, 0)
+		x29 := tailLatency / k.stepsAhead
+		tailTimed = k.timedFixed + max(x28*x29, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(t.steps*t.tailCtas*dramStep))))
 	}
 	fill := float64(v.hidden*max(fullFill, tailFill)) + float64(v.part6*(float64(t.fullWaves*fullFill)+tailFill))
 	loop := float64(t.fullWaves*fullLoop) + tailLoop
@@ -786,13 +809,13 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		}
 	}
 	dramTotal := dramBytes + float64(s.part2*k.outputBytes) + float64(t.steps*d.part11*(float64(t.fullWaves*v.ctasPerSm*t.fullSpillDramStep)+float64(t.tailCtas*t.tailSpillDramStep)))
-	var x29 float64
+	var x30 float64
 	if t.power > 0 {
-		x29 = math.Sqrt(math.Sqrt(fourth(t.allWaves) + fourth(t.power)))
+		x30 = math.Sqrt(math.Sqrt(fourth(t.allWaves) + fourth(t.power)))
 	} else {
-		x29 = t.allWaves
+		x30 = t.allWaves
 	}
-	limits := max(x29, t.dramFloor) - t.allWaves
+	limits := max(x30, t.dramFloor) - t.allWaves
 	dst[0] = k.threads
 	dst[1] = in.registers
 	dst[2] = in.spillBytes
@@ -832,92 +855,93 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	dst[36] = v.onChip
 	dst[37] = instructionStep
 	dst[38] = k.chainStep
-	dst[39] = gridM
-	dst[40] = gridN
-	dst[41] = ctas
-	dst[42] = t.steps
-	dst[43] = lines
-	dst[44] = lineStep
-	dst[45] = copyLatency
-	dst[46] = group
-	dst[47] = waves
-	dst[48] = t.ctasOfSm
-	dst[49] = active
-	dst[50] = t.fullWaves
-	dst[51] = t.tailCtas
-	dst[52] = k.timed
-	dst[53] = in.timedCtas
-	dst[54] = in.one2048
-	dst[55] = in.one6144
-	dst[56] = in.chip2048
-	dst[57] = in.chip6144
-	dst[58] = in.fullChip2048
-	dst[59] = in.fullChip6144
-	dst[60] = k.timedFixed
-	dst[61] = k.onePace
-	dst[62] = k.oneLongPace
-	dst[63] = oneLoop
-	dst[64] = k.chipPace
-	dst[65] = k.chipLongPace
-	dst[66] = chipLoop
-	dst[67] = k.fullChipPace
-	dst[68] = k.fullChipLongPace
-	dst[69] = fullChipLoop
-	dst[70] = sweeps
-	dst[71] = rowGroups
-	dst[72] = missA
-	dst[73] = missB
-	dst[74] = dramBytes
-	dst[75] = dramShare
-	dst[76] = l2Hit
-	dst[77] = repeated
-	dst[78] = v.hidden
-	dst[79] = d.dramLatency
-	dst[80] = idleLatency
-	dst[81] = dramQueue
-	dst[82] = t.l2Step
-	dst[83] = dramStep
-	dst[84] = t.repeatStep
-	dst[85] = t.spillL2Step
-	dst[86] = busy
-	dst[87] = fullSpillMiss
-	dst[88] = t.fullSpillDramStep
-	dst[89] = fullBusy
-	dst[90] = fullThroughput
-	dst[91] = fullLatency
-	dst[92] = fullAlone
-	dst[93] = fullStep
-	dst[94] = fullFirstStep
-	dst[95] = fullFill
-	dst[96] = fullLoop
-	dst[97] = fullEpilogue
-	dst[98] = fullPaced
-	dst[99] = fullTimed
-	dst[100] = tailSpillMiss
-	dst[101] = t.tailSpillDramStep
-	dst[102] = tailBusy
-	dst[103] = tailThroughput
-	dst[104] = tailLatency
-	dst[105] = tailAlone
-	dst[106] = tailStep
-	dst[107] = tailFirstStep
-	dst[108] = tailFill
-	dst[109] = tailLoop
-	dst[110] = tailEpilogue
-	dst[111] = tailPaced
-	dst[112] = tailTimed
-	dst[113] = d.launch
-	dst[114] = fill
-	dst[115] = loop
-	dst[116] = epilogue
-	dst[117] = t.allWaves
-	dst[118] = pass
-	dst[119] = t.power
-	dst[120] = t.dramFloor
-	dst[121] = reduction
-	dst[122] = dramTotal
-	dst[123] = limits
-	dst[124] = t.total
+	dst[39] = s.groupTiles
+	dst[40] = gridM
+	dst[41] = gridN
+	dst[42] = ctas
+	dst[43] = t.steps
+	dst[44] = lines
+	dst[45] = lineStep
+	dst[46] = copyLatency
+	dst[47] = group
+	dst[48] = waves
+	dst[49] = t.ctasOfSm
+	dst[50] = active
+	dst[51] = t.fullWaves
+	dst[52] = t.tailCtas
+	dst[53] = k.timed
+	dst[54] = in.timedCtas
+	dst[55] = in.one2048
+	dst[56] = in.one6144
+	dst[57] = in.chip2048
+	dst[58] = in.chip6144
+	dst[59] = in.fullChip2048
+	dst[60] = in.fullChip6144
+	dst[61] = k.timedFixed
+	dst[62] = k.onePace
+	dst[63] = k.oneLongPace
+	dst[64] = oneLoop
+	dst[65] = k.chipPace
+	dst[66] = k.chipLongPace
+	dst[67] = chipLoop
+	dst[68] = k.fullChipPace
+	dst[69] = k.fullChipLongPace
+	dst[70] = fullChipLoop
+	dst[71] = sweeps
+	dst[72] = rowGroups
+	dst[73] = missA
+	dst[74] = missB
+	dst[75] = dramBytes
+	dst[76] = dramShare
+	dst[77] = l2Hit
+	dst[78] = repeated
+	dst[79] = v.hidden
+	dst[80] = d.dramLatency
+	dst[81] = idleLatency
+	dst[82] = dramQueue
+	dst[83] = t.l2Step
+	dst[84] = dramStep
+	dst[85] = t.repeatStep
+	dst[86] = t.spillL2Step
+	dst[87] = busy
+	dst[88] = fullSpillMiss
+	dst[89] = t.fullSpillDramStep
+	dst[90] = fullBusy
+	dst[91] = fullThroughput
+	dst[92] = fullLatency
+	dst[93] = fullAlone
+	dst[94] = fullStep
+	dst[95] = fullFirstStep
+	dst[96] = fullFill
+	dst[97] = fullLoop
+	dst[98] = fullEpilogue
+	dst[99] = fullPaced
+	dst[100] = fullTimed
+	dst[101] = tailSpillMiss
+	dst[102] = t.tailSpillDramStep
+	dst[103] = tailBusy
+	dst[104] = tailThroughput
+	dst[105] = tailLatency
+	dst[106] = tailAlone
+	dst[107] = tailStep
+	dst[108] = tailFirstStep
+	dst[109] = tailFill
+	dst[110] = tailLoop
+	dst[111] = tailEpilogue
+	dst[112] = tailPaced
+	dst[113] = tailTimed
+	dst[114] = d.launch
+	dst[115] = fill
+	dst[116] = loop
+	dst[117] = epilogue
+	dst[118] = t.allWaves
+	dst[119] = pass
+	dst[120] = t.power
+	dst[121] = t.dramFloor
+	dst[122] = reduction
+	dst[123] = dramTotal
+	dst[124] = limits
+	dst[125] = t.total
 }
 
 // fourth returns the fourth power, with the bits of math.Pow(x, 4).

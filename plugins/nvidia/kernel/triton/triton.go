@@ -42,6 +42,9 @@ func (Family) Types() (types []gemm.Types) {
 // splits are the values of split_k in the candidate list.
 var splits = []int{1, 2, 4, 8, 16, 32}
 
+// Groups implements kernel.Family.
+func (Family) Groups() bool { return true }
+
 // Space implements kernel.Family. It is the space of the sweep of the data set h200-triton.
 func (f Family) Space() arch.Space {
 	return arch.Space{

@@ -38,6 +38,8 @@ const (
 	OfKernel
 	// OfVariant is the same, and depends on whether loads are masked along K.
 	OfVariant
+	// OfGroups is set from the rows of the groups and from the configuration.
+	OfGroups
 )
 
 // Source is the page that documents the terms.
@@ -285,14 +287,21 @@ const (
 // The grid, and the waves in which an SM computes its CTAs.
 var gridTerms = []Term{
 	{
-		Name: "grid_m", Unit: one, Common: arch.CommonTilesM, Doc: "rows of output tiles",
-		Formula: "cdiv(m, block_m)",
+		Name: "group_tiles", Unit: one, Input: OfGroups, From: "sum over the groups of their rows ÷ block_m, rounded up",
+		Doc: "rows of output tiles of all groups; 0 without groups",
+	},
+	{
+		Name: "grid_m", Unit: one, Common: arch.CommonTilesM, Doc: "rows of output tiles; with groups, on average",
+		Formula: "when(group_tiles > 0, group_tiles / batch, cdiv(m, block_m))",
 	},
 	{
 		Name: "grid_n", Unit: one, Common: arch.CommonTilesN, Doc: "columns of output tiles",
 		Formula: "cdiv(n, block_n)",
 	},
-	{Name: "ctas", Unit: one, Formula: "grid_m * grid_n * batch * split_k", Doc: "CTAs of the launch"},
+	{
+		Name: "ctas", Unit: one, Doc: "CTAs of the launch",
+		Formula: "when(group_tiles > 0, group_tiles, grid_m * batch) * grid_n * split_k",
+	},
 	{Name: "steps", Unit: one, Formula: "ceil(cdiv(k, block_k) / split_k)", Doc: "K steps of a CTA"},
 	{
 		Name: "lines", Unit: one,

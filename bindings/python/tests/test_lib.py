@@ -191,7 +191,7 @@ class SameAsCommandLine(unittest.TestCase):
         self.assertEqual([p.seconds for p in model.select_many(many)], [pick.seconds, plain.seconds, pick.seconds])
         for wrong, why in (([600], "the groups have 600 rows, and m is 665"), ([1] * 1025, "at most 1024"),
                            ([666, -1], "groups is -1"), (7, "give the rows of each group"), ([1.5], r"groups is \[1.5\]"),
-                           ("665", "groups is '6'")):
+                           ("665", "groups is '665'")):
             for ask in (model.select, model.rank, lambda **problem: model.select_many([problem])):
                 with self.assertRaisesRegex(Error, why):
                     ask(**one, groups=wrong)

@@ -55,7 +55,7 @@ func (m *Model) prepare(k *preparedKernel, in *[2]inputs, p *gemm.Problem, c *ge
 			need = r
 		}
 		in[masked].variantInputs = variantInputs{
-			registers: float64(r.Registers), spillBytes: float64(r.SpillBytes), sharedBytes: float64(r.SharedMemory),
+			masked: float64(masked), registers: float64(r.Registers), spillBytes: float64(r.SpillBytes), sharedBytes: float64(r.SharedMemory),
 		}
 		k.variants[masked].compute(&in[masked], &m.device, &k.kernelTerms)
 	}
@@ -142,9 +142,32 @@ type shape struct {
 
 func newShape(p *gemm.Problem) shape {
 	count, rows := p.Products()
-	s := shape{groups: p.Groups, sizes: sizes{m: rows, n: float64(p.N), k: float64(p.K), batch: float64(count)}}
+	s := shape{groups: p.Groups, sizes: sizes{
+		m: rows, n: float64(p.N), k: float64(p.K), batch: float64(count),
+		misalignedA: misaligned(p, gemm.A), misalignedB: misaligned(p, gemm.B),
+	}}
 	s.compute()
 	return s
+}
+
+// misaligned is the part of a cache line by which rows of an operand begin within one at most: the largest divisor of a
+// line that all rows begin at is missing.
+func misaligned(p *gemm.Problem, o gemm.Operand) float64 {
+	divisor := gpu.LineBytes
+	for _, n := range [...]int{p.LD(o) * p.Type(o).Bytes(), p.Stride(o) * p.Type(o).Bytes()} {
+		divisor = gcd(divisor, n)
+	}
+	if p.Align(o) < gemm.MaxVector {
+		divisor = min(divisor, p.Align(o))
+	}
+	return 1 - float64(divisor)/gpu.LineBytes
+}
+
+func gcd(a, b int) int {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
 }
 
 // tile sets the tiles of groups, which most neighbours in a list of kernels share.

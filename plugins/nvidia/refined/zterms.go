@@ -34,6 +34,7 @@ type device struct {
 	spillBandwidth    float64 // spill_bandwidth
 	hotLineBandwidth  float64 // hot_line_bandwidth
 	interleavedShare  float64 // interleaved_share
+	maskCycles        float64 // mask_cycles
 	copyRate          float64 // copy_rate
 	crossCopyRate     float64 // cross_copy_rate
 	transposedRate    float64 // transposed_rate
@@ -100,6 +101,7 @@ func (d *device) compute(value func(name string) float64) {
 	d.spillBandwidth = value("spill_bandwidth")
 	d.hotLineBandwidth = value("hot_line_bandwidth")
 	d.interleavedShare = value("interleaved_share")
+	d.maskCycles = value("mask_cycles")
 	d.copyRate = value("copy_rate")
 	d.crossCopyRate = value("cross_copy_rate")
 	d.transposedRate = value("transposed_rate")
@@ -131,18 +133,23 @@ func (d *device) compute(value func(name string) float64) {
 
 // sizes holds what depends on the sizes of the problem alone.
 type sizes struct {
-	m          float64 // m, set by hand
-	n          float64 // n, set by hand
-	k          float64 // k, set by hand
-	batch      float64 // batch, set by hand
-	groupTiles float64 // group_tiles, set by hand
-	part1      float64 // batch * k
-	part2      float64 // batch * m * n
+	m           float64 // m, set by hand
+	n           float64 // n, set by hand
+	k           float64 // k, set by hand
+	batch       float64 // batch, set by hand
+	groupTiles  float64 // group_tiles, set by hand
+	misalignedA float64 // misaligned_a, set by hand
+	misalignedB float64 // misaligned_b, set by hand
+	part1       float64 // misaligned_a + misaligned_b
+	part2       float64 // batch * k
+	part3       float64 // batch * m * n
 }
 
 func (s *sizes) compute() {
-	s.part1 = float64(s.batch * s.k)
-	s.part2 = float64(s.batch * s.m * s.n)
+	x1 := s.misalignedA + s.misalignedB
+	s.part1 = x1
+	s.part2 = float64(s.batch * s.k)
+	s.part3 = float64(s.batch * s.m * s.n)
 }
 
 // kernelInputs is set by hand.
@@ -195,6 +202,7 @@ type kernelTerms struct {
 	elementBytes     float64 // element_bytes
 	outputBytes      float64 // output_bytes
 	transA           float64 // trans_a
+	transB           float64 // trans_b
 	blockM           float64 // block_m
 	blockN           float64 // block_n
 	blockK           float64 // block_k
@@ -208,29 +216,33 @@ type kernelTerms struct {
 	wraps            float64 // wraps
 	reduceLaunches   float64 // reduce_launches
 	tileBytes        float64 // tile_bytes
+	part3            float64 // block_m * element_bytes / line_bytes
 	part4            float64 // ceil(block_m * element_bytes / line_bytes)
-	part5            float64 // ceil(block_n * element_bytes / line_bytes)
+	part5            float64 // block_k * element_bytes / line_bytes
+	part6            float64 // ceil(block_k * element_bytes / line_bytes)
+	part7            float64 // block_n * element_bytes / line_bytes
+	part8            float64 // ceil(block_n * element_bytes / line_bytes)
 	tileLines        float64 // tile_lines
 	part2            float64 // pow(tensor_step, 4) + pow(shared_step, 4) + pow(issue_step, 4) + pow(copy_step, 4)
 	chainStep        float64 // chain_step
-	part3            float64 // 1 - trans_b
-	part6            float64 // when(0 < late_copies, instruction_step, 0)
+	part9            float64 // 1 - trans_b
+	part10           float64 // when(0 < late_copies, instruction_step, 0)
 	timed            float64 // timed
 	timedFixed       float64 // timed_fixed
-	part7            float64 // 2048 / block_k
+	part11           float64 // 2048 / block_k
 	onePace          float64 // one_pace
 	oneLongPace      float64 // one_long_pace
 	chipPace         float64 // chip_pace
 	chipLongPace     float64 // chip_long_pace
 	fullChipPace     float64 // full_chip_pace
 	fullChipLongPace float64 // full_chip_long_pace
-	part8            float64 // repeat_m + repeat_n
-	part9            float64 // max(when(0 < reduce_launches, accumulator_bytes, output_bytes) / epilogue_bandwidth, output_bytes / store_bytes / 32 / store_rate)
-	part10           float64 // 1 + split_k
-	part11           float64 // max(timed_ctas - 1, 1)
-	part12           float64 // tdp * (1 - fma)
-	part14           float64 // reduce_launches * relaunch_seconds * clock
-	part13           float64 // split_k * accumulator_bytes + output_bytes
+	part12           float64 // repeat_m + repeat_n
+	part13           float64 // max(when(0 < reduce_launches, accumulator_bytes, output_bytes) / epilogue_bandwidth, output_bytes / store_bytes / 32 / store_rate)
+	part14           float64 // 1 + split_k
+	part15           float64 // max(timed_ctas - 1, 1)
+	part16           float64 // tdp * (1 - fma)
+	part18           float64 // reduce_launches * relaunch_seconds * clock
+	part17           float64 // split_k * accumulator_bytes + output_bytes
 	tensorStep       float64 // tensor_step
 }
 
@@ -272,59 +284,64 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	issueStep := in.familySlots * in.numWarps / d.schedulers
 	var x15 float64
 	if in.transA > 0 {
-		x16 := math.Ceil(in.blockM * in.elementBytes / d.lineBytes)
+		x17 := in.blockM * in.elementBytes / d.lineBytes
+		x16 := math.Ceil(x17)
 		x15 = float64(in.blockK * x16)
 	} else {
-		x17 := math.Ceil(in.blockK * in.elementBytes / d.lineBytes)
-		x15 = float64(in.blockM * x17)
+		x19 := in.blockK * in.elementBytes / d.lineBytes
+		x18 := math.Ceil(x19)
+		x15 = float64(in.blockM * x18)
 	}
-	var x18 float64
+	var x20 float64
 	if in.transB > 0 {
-		x19 := math.Ceil(in.blockK * in.elementBytes / d.lineBytes)
-		x18 = float64(in.blockN * x19)
+		x22 := in.blockK * in.elementBytes / d.lineBytes
+		x21 := math.Ceil(x22)
+		x20 = float64(in.blockN * x21)
 	} else {
-		x20 := math.Ceil(in.blockN * in.elementBytes / d.lineBytes)
-		x18 = float64(in.blockK * x20)
+		x24 := in.blockN * in.elementBytes / d.lineBytes
+		x23 := math.Ceil(x24)
+		x20 = float64(in.blockK * x23)
 	}
-	tileLines := x15 + x18
+	tileLines := x15 + x20
 	copyStep := in.syncCopies/d.copyRate + in.crossCopies/d.crossCopyRate + in.transposedCopies/d.transposedRate
 	var instructionStep float64
 	if in.wgmma+in.fma > 0 {
 		instructionStep = tensorStep
 	} else {
-		x21 := in.blockK / in.instructionK
-		instructionStep = max(x21/in.warpsK*d.part3, tensorStep)
+		x25 := in.blockK / in.instructionK
+		instructionStep = max(x25/in.warpsK*d.part3, tensorStep)
 	}
-	var x22 float64
+	var x26 float64
 	if in.wgmma+in.fma > 0 {
-		x22 = float64((in.serial + float64(in.interleaved*d.interleavedShare)) * (tileLines * d.lineLatency))
+		x26 = float64((in.serial + float64(in.interleaved*d.interleavedShare)) * (tileLines * d.lineLatency))
 	} else {
-		x22 = in.familyLatency
+		x26 = in.familyLatency
 	}
-	var x23 float64
+	var x27 float64
 	if in.unbuffered > 0 {
-		x23 = d.loadLatency + copyStep
+		x27 = d.loadLatency + copyStep
 	}
-	chainStep := instructionStep + x22 + issueStep + x23
+	chainStep := instructionStep + x26 + issueStep + x27
 	var timedFixed, onePace, oneLongPace, chipPace, chipLongPace, fullChipPace, fullChipLongPace float64
 	if in.timed > 0 {
-		x24 := float64(in.one2048*d.clock) - d.part4
-		x25 := float64(in.one6144*d.clock) - d.part4 - x24
-		timedFixed = max(x24-float64(x25/4096*2048), d.part5)
-		x26 := 2048 / in.blockK
-		onePace = max(0, x24-timedFixed) / x26
-		x27 := 4096 / in.blockK
-		oneLongPace = max(0, x25) / x27
-		x28 := float64(in.chip2048*d.clock) - d.part4
-		chipPace = max(0, x28-timedFixed) / x26
-		chipLongPace = max(0, float64(in.chip6144*d.clock)-d.part4-x28) / x27
-		x29 := float64(in.fullChip2048*d.clock) - d.part4
-		fullChipPace = max(0, x29-timedFixed) / x26
-		fullChipLongPace = max(0, float64(in.fullChip6144*d.clock)-d.part4-x29) / x27
+		x28 := float64(in.one2048*d.clock) - d.part4
+		x29 := float64(in.one6144*d.clock) - d.part4 - x28
+		timedFixed = max(x28-float64(x29/4096*2048), d.part5)
+		x30 := 2048 / in.blockK
+		onePace = max(0, x28-timedFixed) / x30
+		x31 := 4096 / in.blockK
+		oneLongPace = max(0, x29) / x31
+		x32 := float64(in.chip2048*d.clock) - d.part4
+		chipPace = max(0, x32-timedFixed) / x30
+		chipLongPace = max(0, float64(in.chip6144*d.clock)-d.part4-x32) / x31
+		x33 := float64(in.fullChip2048*d.clock) - d.part4
+		fullChipPace = max(0, x33-timedFixed) / x30
+		fullChipLongPace = max(0, float64(in.fullChip6144*d.clock)-d.part4-x33) / x31
 	}
 	k.elementBytes = in.elementBytes
 	k.outputBytes = in.outputBytes
 	k.transA = in.transA
+	k.transB = in.transB
 	k.blockM = in.blockM
 	k.blockN = in.blockN
 	k.blockK = in.blockK
@@ -339,50 +356,59 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	k.reduceLaunches = in.reduceLaunches
 	k.tensorStep = tensorStep
 	k.tileBytes = tileBytes
-	x30 := math.Ceil(in.blockM * in.elementBytes / d.lineBytes)
-	k.part4 = x30
-	x31 := math.Ceil(in.blockN * in.elementBytes / d.lineBytes)
-	k.part5 = x31
+	x34 := in.blockM * in.elementBytes / d.lineBytes
+	k.part3 = x34
+	x35 := math.Ceil(x34)
+	k.part4 = x35
+	x36 := in.blockK * in.elementBytes / d.lineBytes
+	k.part5 = x36
+	x37 := math.Ceil(x36)
+	k.part6 = x37
+	x38 := in.blockN * in.elementBytes / d.lineBytes
+	k.part7 = x38
+	x39 := math.Ceil(x38)
+	k.part8 = x39
 	k.tileLines = tileLines
 	k.part2 = fourth(tensorStep) + fourth(sharedStep) + fourth(issueStep) + fourth(copyStep)
 	k.chainStep = chainStep
-	k.part3 = 1 - in.transB
-	var x32 float64
+	k.part9 = 1 - in.transB
+	var x40 float64
 	if in.lateCopies > 0 {
-		x32 = instructionStep
+		x40 = instructionStep
 	}
-	k.part6 = x32
+	k.part10 = x40
 	k.timed = in.timed
 	k.timedFixed = timedFixed
-	x33 := 2048 / in.blockK
-	k.part7 = x33
+	x41 := 2048 / in.blockK
+	k.part11 = x41
 	k.onePace = onePace
 	k.oneLongPace = oneLongPace
 	k.chipPace = chipPace
 	k.chipLongPace = chipLongPace
 	k.fullChipPace = fullChipPace
 	k.fullChipLongPace = fullChipLongPace
-	x34 := in.repeatM + in.repeatN
-	k.part8 = x34
-	var x35 float64
+	x42 := in.repeatM + in.repeatN
+	k.part12 = x42
+	var x43 float64
 	if in.reduceLaunches > 0 {
-		x35 = d.accumulatorBytes
+		x43 = d.accumulatorBytes
 	} else {
-		x35 = in.outputBytes
+		x43 = in.outputBytes
 	}
-	k.part9 = max(x35/d.epilogueBandwidth, in.outputBytes/in.storeBytes/32/d.storeRate)
-	k.part10 = 1 + in.splitK
-	k.part11 = max(in.timedCtas-1, 1)
-	x36 := float64(d.tdp * (1 - in.fma))
-	k.part12 = x36
-	k.part14 = float64(in.reduceLaunches * d.relaunchSeconds * d.clock)
-	k.part13 = float64(in.splitK*d.accumulatorBytes) + in.outputBytes
+	k.part13 = max(x43/d.epilogueBandwidth, in.outputBytes/in.storeBytes/32/d.storeRate)
+	k.part14 = 1 + in.splitK
+	k.part15 = max(in.timedCtas-1, 1)
+	x44 := float64(d.tdp * (1 - in.fma))
+	k.part16 = x44
+	k.part18 = float64(in.reduceLaunches * d.relaunchSeconds * d.clock)
+	k.part17 = float64(in.splitK*d.accumulatorBytes) + in.outputBytes
 }
 
 // variantInputs is set by hand.
 type variantInputs struct {
 	registers   float64 // registers
 	spillBytes  float64 // spill_bytes
+	masked      float64 // masked
 	sharedBytes float64 // shared_bytes
 }
 
@@ -395,10 +421,11 @@ type variantTerms struct {
 	part1        float64 // num_sms * ctas_per_sm
 	hidden       float64 // hidden
 	part2        float64 // pow(ctas_per_sm, 4)
-	part3        float64 // chain_step + spill_step
-	part4        float64 // ctas_per_sm * block_m * block_n * max(when(0 < reduce_launches, accumulator_bytes, output_bytes) / epilogue_bandwidth, output_bytes / store_bytes / 32 / store_rate) + when(1 < split_k, when(0 < reduce_launches, 0, dram_latency + ctas_per_sm * block_m * block_n * accumulator_bytes * (1 + split_k) / epilogue_bandwidth), 0)
-	part5        float64 // min(1, (ctas_per_sm - 1) / max(timed_ctas - 1, 1))
-	part6        float64 // 1 - hidden
+	part3        float64 // masked * mask_cycles
+	part4        float64 // chain_step + spill_step + masked * mask_cycles
+	part5        float64 // ctas_per_sm * block_m * block_n * max(when(0 < reduce_launches, accumulator_bytes, output_bytes) / epilogue_bandwidth, output_bytes / store_bytes / 32 / store_rate) + when(1 < split_k, when(0 < reduce_launches, 0, dram_latency + ctas_per_sm * block_m * block_n * accumulator_bytes * (1 + split_k) / epilogue_bandwidth), 0)
+	part6        float64 // min(1, (ctas_per_sm - 1) / max(timed_ctas - 1, 1))
+	part7        float64 // 1 - hidden
 }
 
 func (v *variantTerms) compute(in *inputs, d *device, k *kernelTerms) {
@@ -414,19 +441,21 @@ func (v *variantTerms) compute(in *inputs, d *device, k *kernelTerms) {
 	v.part1 = float64(d.numSms * ctasPerSm)
 	v.hidden = hidden
 	v.part2 = fourth(ctasPerSm)
-	v.part3 = k.chainStep + spillStep
-	x1 := float64(ctasPerSm * k.blockM * k.blockN)
-	var x2 float64
+	x1 := float64(in.masked * d.maskCycles)
+	v.part3 = x1
+	v.part4 = k.chainStep + spillStep + x1
+	x2 := float64(ctasPerSm * k.blockM * k.blockN)
+	var x3 float64
 	if k.splitK > 1 {
 		if k.reduceLaunches > 0 {
-			x2 = 0
+			x3 = 0
 		} else {
-			x2 = d.dramLatency + x1*d.accumulatorBytes*k.part10/d.epilogueBandwidth
+			x3 = d.dramLatency + x2*d.accumulatorBytes*k.part14/d.epilogueBandwidth
 		}
 	}
-	v.part4 = float64(x1*k.part9) + x2
-	v.part5 = min(1, (ctasPerSm-1)/k.part11)
-	v.part6 = 1 - hidden
+	v.part5 = float64(x2*k.part13) + x3
+	v.part6 = min(1, (ctasPerSm-1)/k.part15)
+	v.part7 = 1 - hidden
 }
 
 // timing holds what depends on the kernel and the problem.
@@ -462,166 +491,182 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms) {
 	}
 	ctas := float64(x1 * gridN * k.splitK)
 	steps := math.Ceil(math.Ceil(s.k/k.blockK) / k.splitK)
-	var x2 float64
-	if k.wraps*max(k.transA*(k.blockM-s.m), k.part3*(k.blockN-s.n)) > 0 {
-		x2 = float64(k.blockK * (float64(k.transA*max(0, k.blockM/s.m-k.part4)) + float64(k.part3*max(0, k.blockN/s.n-k.part5))))
+	var splitLines float64
+	if s.part1 > 0 {
+		var x2 float64
+		if k.transA > 0 {
+			x2 = float64(k.blockK * max(0, k.part3+s.misalignedA-k.part4))
+		} else {
+			x2 = float64(k.blockM * max(0, k.part5+s.misalignedA-k.part6))
+		}
+		var x3 float64
+		if k.transB > 0 {
+			x3 = float64(k.blockN * max(0, k.part5+s.misalignedB-k.part6))
+		} else {
+			x3 = float64(k.blockK * max(0, k.part7+s.misalignedB-k.part8))
+		}
+		splitLines = x2 + x3
 	}
-	lines := k.tileLines + x2
+	var x4 float64
+	if k.wraps*max(k.transA*(k.blockM-s.m), k.part9*(k.blockN-s.n)) > 0 {
+		x4 = float64(k.blockK * (float64(k.transA*max(0, k.blockM/s.m-k.part4)) + float64(k.part9*max(0, k.blockN/s.n-k.part8))))
+	}
+	lines := k.tileLines + splitLines + x4
 	lineStep := lines / d.lineRate
-	copyLatency := float64(lines*d.lineLatency) + k.part6
-	var x3 float64
+	copyLatency := float64(lines*d.lineLatency) + k.part10
+	var x5 float64
 	if k.groupM > 0 {
-		x3 = k.groupM
+		x5 = k.groupM
 	} else {
-		x3 = d.defaultGroup
+		x5 = d.defaultGroup
 	}
-	group := min(x3, gridM)
+	group := min(x5, gridM)
 	ctasOfSm := math.Ceil(ctas / d.numSms)
 	active := ctas / ctasOfSm
 	fullWaves := math.Floor(ctasOfSm / v.ctasPerSm)
 	tailCtas := ctasOfSm - float64(fullWaves*v.ctasPerSm)
 	var oneLoop, chipLoop, fullChipLoop float64
 	if k.timed > 0 {
-		x4 := min(steps, k.part7)
-		x5 := steps - x4
-		oneLoop = float64(x4*k.onePace) + float64(x5*k.oneLongPace)
-		chipLoop = max(oneLoop, float64(x4*k.chipPace)+float64(x5*k.chipLongPace))
-		fullChipLoop = max(chipLoop, float64(x4*k.fullChipPace)+float64(x5*k.fullChipLongPace))
+		x6 := min(steps, k.part11)
+		x7 := steps - x6
+		oneLoop = float64(x6*k.onePace) + float64(x7*k.oneLongPace)
+		chipLoop = max(oneLoop, float64(x6*k.chipPace)+float64(x7*k.chipLongPace))
+		fullChipLoop = max(chipLoop, float64(x6*k.fullChipPace)+float64(x7*k.fullChipLongPace))
 	}
-	x6 := gridN * group / min(ctas, v.part1)
-	sweeps := max(1, x6)
-	rowGroups := max(1, math.Ceil(gridM/group)*min(1, x6))
+	x8 := gridN * group / min(ctas, v.part1)
+	sweeps := max(1, x8)
+	rowGroups := max(1, math.Ceil(gridM/group)*min(1, x8))
 	missA := 1 - min(1, d.part6/(group*k.blockM*s.k*k.elementBytes))
 	missB := 1 - min(1, d.part6/((float64(gridM*k.blockM)+float64(gridN*k.blockN))*s.k*k.elementBytes))
-	dramBytes := float64(s.part1 * k.elementBytes * (float64(s.m*(1+float64((sweeps-1)*missA))) + float64(s.n*(1+float64((rowGroups-1)*missB)))))
+	dramBytes := float64(s.part2 * k.elementBytes * (float64(s.m*(1+float64((sweeps-1)*missA))) + float64(s.n*(1+float64((rowGroups-1)*missB)))))
 	dramShare := min(1, dramBytes/(ctas*steps*k.tileBytes))
 	var repeated float64
-	if k.part8 > 0 {
-		var x7 float64
+	if k.part12 > 0 {
+		var x9 float64
 		if k.wraps > 0 {
-			x7 = s.m
+			x9 = s.m
 		} else {
-			x7 = 1
+			x9 = 1
 		}
-		var x8 float64
+		var x10 float64
 		if k.wraps > 0 {
-			x8 = s.n
+			x10 = s.n
 		} else {
-			x8 = 1
+			x10 = 1
 		}
-		repeated = k.repeatM*(k.blockM-s.m/gridM)/x7 + k.repeatN*(k.blockN-s.n/gridN)/x8
+		repeated = k.repeatM*(k.blockM-s.m/gridM)/x9 + k.repeatN*(k.blockN-s.n/gridN)/x10
 	}
 	idleLatency := d.dramLatency + copyLatency
-	x9 := float64(active * k.tileBytes)
-	l2Step := x9 / d.part7
-	dramStep := x9 * dramShare / d.part8
+	x11 := float64(active * k.tileBytes)
+	l2Step := x11 / d.part7
+	dramStep := x11 * dramShare / d.part8
 	repeatStep := active * repeated * k.blockK * k.elementBytes / d.hotLineBandwidth
-	x10 := float64(active * v.spillTraffic)
-	spillL2Step := x10 / d.part9
+	x12 := float64(active * v.spillTraffic)
+	spillL2Step := x12 / d.part9
 	busy := v.onChip + fourth(lineStep) + fourth(l2Step) + fourth(dramStep) + fourth(repeatStep) + fourth(spillL2Step)
 	var fullSpillMiss, fullSpillDramStep, fullBusy, fullThroughput, fullLatency, fullAlone, fullStep, fullFirstStep, fullFill, fullLoop, fullEpilogue float64
 	if fullWaves > 0 {
 		if v.spillTraffic > 0 {
 			fullSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(active*v.ctasPerSm*v.spillTraffic/d.part10, 2))
 		}
-		fullSpillDramStep = x10 * fullSpillMiss / d.part11
+		fullSpillDramStep = x12 * fullSpillMiss / d.part11
 		fullBusy = float64(v.part2 * (busy + fourth(fullSpillDramStep)))
 		fullThroughput = math.Sqrt(math.Sqrt(fullBusy))
-		x11 := float64(idleLatency * idleLatency)
-		fullLatency = (idleLatency + math.Sqrt(x11+float64(d.part12*(v.ctasPerSm*dramStep*k.stepsAhead)))) / 2
-		x12 := fullLatency / k.stepsAhead
-		fullAlone = max(k.chainStep, x12) + v.spillStep
-		x13 := fourth(fullAlone)
-		fullStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(fullBusy*fullBusy) + float64(x13*x13))))
-		fullFirstStep = max(fullThroughput, v.part3)
+		x13 := float64(idleLatency * idleLatency)
+		fullLatency = (idleLatency + math.Sqrt(x13+float64(d.part12*(v.ctasPerSm*dramStep*k.stepsAhead)))) / 2
+		x14 := fullLatency / k.stepsAhead
+		fullAlone = max(k.chainStep, x14) + v.spillStep + v.part3
+		x15 := fourth(fullAlone)
+		fullStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(fullBusy*fullBusy) + float64(x15*x15))))
+		fullFirstStep = max(fullThroughput, v.part4)
 		fullFill = d.prologueCycles + fullLatency + float64(v.ctasPerSm*l2Step)
-		x14 := min(steps, k.stepsAhead)
-		x15 := max(steps-k.stepsAhead, 0)
-		fullLoop = float64(x14*fullFirstStep) + float64(x15*fullStep)
-		fullEpilogue = v.part4
+		x16 := min(steps, k.stepsAhead)
+		x17 := max(steps-k.stepsAhead, 0)
+		fullLoop = float64(x16*fullFirstStep) + float64(x17*fullStep)
+		fullEpilogue = v.part5
 	}
 	var fullPaced, fullTimed float64
 	if k.timed*fullWaves > 0 {
 		if v.ctasPerSm > 1 {
-			x16 := fullChipLoop - chipLoop
-			fullPaced = chipLoop + float64(x16*v.part5)
+			x18 := fullChipLoop - chipLoop
+			fullPaced = chipLoop + float64(x18*v.part6)
 		} else {
 			fullPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
-		x17 := max(steps-k.stepsAhead, 0)
-		x18 := fullLatency / k.stepsAhead
-		fullTimed = k.timedFixed + max(x17*x18, math.Sqrt(math.Sqrt(fourth(fullPaced)+fourth(steps*v.ctasPerSm*dramStep))))
+		x19 := max(steps-k.stepsAhead, 0)
+		x20 := fullLatency / k.stepsAhead
+		fullTimed = k.timedFixed + max(x19*x20, math.Sqrt(math.Sqrt(fourth(fullPaced)+fourth(steps*v.ctasPerSm*dramStep))))
 	}
 	var tailSpillMiss, tailSpillDramStep, tailBusy, tailThroughput, tailLatency, tailAlone, tailStep, tailFirstStep, tailFill, tailLoop, tailEpilogue float64
 	if tailCtas > 0 {
 		if v.spillTraffic > 0 {
 			tailSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(active*tailCtas*v.spillTraffic/d.part10, 2))
 		}
-		tailSpillDramStep = x10 * tailSpillMiss / d.part11
+		tailSpillDramStep = x12 * tailSpillMiss / d.part11
 		tailBusy = float64(fourth(tailCtas) * (busy + fourth(tailSpillDramStep)))
 		tailThroughput = math.Sqrt(math.Sqrt(tailBusy))
-		x19 := float64(idleLatency * idleLatency)
-		tailLatency = (idleLatency + math.Sqrt(x19+float64(d.part12*(tailCtas*dramStep*k.stepsAhead)))) / 2
-		x20 := tailLatency / k.stepsAhead
-		tailAlone = max(k.chainStep, x20) + v.spillStep
-		x21 := fourth(tailAlone)
-		tailStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(tailBusy*tailBusy) + float64(x21*x21))))
-		tailFirstStep = max(tailThroughput, v.part3)
+		x21 := float64(idleLatency * idleLatency)
+		tailLatency = (idleLatency + math.Sqrt(x21+float64(d.part12*(tailCtas*dramStep*k.stepsAhead)))) / 2
+		x22 := tailLatency / k.stepsAhead
+		tailAlone = max(k.chainStep, x22) + v.spillStep + v.part3
+		x23 := fourth(tailAlone)
+		tailStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(tailBusy*tailBusy) + float64(x23*x23))))
+		tailFirstStep = max(tailThroughput, v.part4)
 		tailFill = d.prologueCycles + tailLatency + float64(tailCtas*l2Step)
-		x22 := min(steps, k.stepsAhead)
-		x23 := max(steps-k.stepsAhead, 0)
-		tailLoop = float64(x22*tailFirstStep) + float64(x23*tailStep)
-		x24 := float64(tailCtas * k.blockM * k.blockN)
-		var x25 float64
+		x24 := min(steps, k.stepsAhead)
+		x25 := max(steps-k.stepsAhead, 0)
+		tailLoop = float64(x24*tailFirstStep) + float64(x25*tailStep)
+		x26 := float64(tailCtas * k.blockM * k.blockN)
+		var x27 float64
 		if k.splitK > 1 {
 			if k.reduceLaunches > 0 {
-				x25 = 0
+				x27 = 0
 			} else {
-				x25 = d.dramLatency + x24*d.accumulatorBytes*k.part10/d.epilogueBandwidth
+				x27 = d.dramLatency + x26*d.accumulatorBytes*k.part14/d.epilogueBandwidth
 			}
 		}
-		tailEpilogue = float64(x24*k.part9) + x25
+		tailEpilogue = float64(x26*k.part13) + x27
 	}
 	var tailPaced, tailTimed float64
 	if k.timed*tailCtas > 0 {
 		if tailCtas > 1 {
-			x26 := fullChipLoop - chipLoop
-			tailPaced = chipLoop + float64(x26*min(1, (tailCtas-1)/k.part11))
+			x28 := fullChipLoop - chipLoop
+			tailPaced = chipLoop + float64(x28*min(1, (tailCtas-1)/k.part15))
 		} else {
 			tailPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
-		x27 := max(steps-k.stepsAhead, 0)
-		x28 := tailLatency / k.stepsAhead
-		tailTimed = k.timedFixed + max(x27*x28, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(steps*tailCtas*dramStep))))
+		x29 := max(steps-k.stepsAhead, 0)
+		x30 := tailLatency / k.stepsAhead
+		tailTimed = k.timedFixed + max(x29*x30, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(steps*tailCtas*dramStep))))
 	}
-	fill := float64(v.hidden*max(fullFill, tailFill)) + float64(v.part6*(float64(fullWaves*fullFill)+tailFill))
+	fill := float64(v.hidden*max(fullFill, tailFill)) + float64(v.part7*(float64(fullWaves*fullFill)+tailFill))
 	loop := float64(fullWaves*fullLoop) + tailLoop
 	epilogue := float64(fullWaves*fullEpilogue) + tailEpilogue
 	var allWaves float64
 	if k.timed > 0 {
-		x29 := fill + loop + epilogue
-		allWaves = math.Sqrt(x29 * (float64(fullWaves*fullTimed) + tailTimed))
+		x31 := fill + loop + epilogue
+		allWaves = math.Sqrt(x31 * (float64(fullWaves*fullTimed) + tailTimed))
 	} else {
 		allWaves = fill + loop + epilogue
 	}
 	var power float64
-	if k.part12 > 0 {
+	if k.part16 > 0 {
 		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK/k.rate*d.part13)-d.part14, 0)
 	}
-	dramFloor := (dramBytes + float64(s.part2*k.outputBytes)) / d.part8
+	dramFloor := (dramBytes + float64(s.part3*k.outputBytes)) / d.part8
 	var reduction float64
 	if k.splitK > 1 {
 		if k.reduceLaunches > 0 {
-			reduction = k.part14 + s.part2*k.part13/d.reduceBandwidth
+			reduction = k.part18 + s.part3*k.part17/d.reduceBandwidth
 		}
 	}
-	var x30 float64
+	var x32 float64
 	if power > 0 {
-		x30 = math.Sqrt(math.Sqrt(fourth(allWaves) + fourth(power)))
+		x32 = math.Sqrt(math.Sqrt(fourth(allWaves) + fourth(power)))
 	} else {
-		x30 = allWaves
+		x32 = allWaves
 	}
-	total := d.launch + max(x30, dramFloor) + reduction
+	total := d.launch + max(x32, dramFloor) + reduction
 	t.steps = steps
 	t.ctasOfSm = ctasOfSm
 	t.fullWaves = fullWaves
@@ -670,53 +715,69 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		x4 = float64(gridM * s.batch)
 	}
 	ctas := float64(x4 * gridN * k.splitK)
-	var x5 float64
-	if k.wraps*max(k.transA*(k.blockM-s.m), k.part3*(k.blockN-s.n)) > 0 {
-		x5 = float64(k.blockK * (float64(k.transA*max(0, k.blockM/s.m-k.part4)) + float64(k.part3*max(0, k.blockN/s.n-k.part5))))
+	var splitLines float64
+	if s.part1 > 0 {
+		var x5 float64
+		if k.transA > 0 {
+			x5 = float64(k.blockK * max(0, k.part3+s.misalignedA-k.part4))
+		} else {
+			x5 = float64(k.blockM * max(0, k.part5+s.misalignedA-k.part6))
+		}
+		var x6 float64
+		if k.transB > 0 {
+			x6 = float64(k.blockN * max(0, k.part5+s.misalignedB-k.part6))
+		} else {
+			x6 = float64(k.blockK * max(0, k.part7+s.misalignedB-k.part8))
+		}
+		splitLines = x5 + x6
 	}
-	lines := k.tileLines + x5
+	var x7 float64
+	if k.wraps*max(k.transA*(k.blockM-s.m), k.part9*(k.blockN-s.n)) > 0 {
+		x7 = float64(k.blockK * (float64(k.transA*max(0, k.blockM/s.m-k.part4)) + float64(k.part9*max(0, k.blockN/s.n-k.part8))))
+	}
+	lines := k.tileLines + splitLines + x7
 	lineStep := lines / d.lineRate
-	copyLatency := float64(lines*d.lineLatency) + k.part6
-	var x6 float64
+	copyLatency := float64(lines*d.lineLatency) + k.part10
+	var x8 float64
 	if k.groupM > 0 {
-		x6 = k.groupM
+		x8 = k.groupM
 	} else {
-		x6 = d.defaultGroup
+		x8 = d.defaultGroup
 	}
-	group := min(x6, gridM)
+	group := min(x8, gridM)
 	waves := ctas / v.part1
 	active := ctas / t.ctasOfSm
 	var oneLoop, chipLoop, fullChipLoop float64
 	if k.timed > 0 {
-		x7 := min(t.steps, k.part7)
-		x8 := t.steps - x7
-		oneLoop = float64(x7*k.onePace) + float64(x8*k.oneLongPace)
-		chipLoop = max(oneLoop, float64(x7*k.chipPace)+float64(x8*k.chipLongPace))
-		fullChipLoop = max(chipLoop, float64(x7*k.fullChipPace)+float64(x8*k.fullChipLongPace))
+		x9 := min(t.steps, k.part11)
+		x10 := t.steps - x9
+		oneLoop = float64(x9*k.onePace) + float64(x10*k.oneLongPace)
+		chipLoop = max(oneLoop, float64(x9*k.chipPace)+float64(x10*k.chipLongPace))
+		fullChipLoop = max(chipLoop, float64(x9*k.fullChipPace)+float64(x10*k.fullChipLongPace))
 	}
-	x9 := gridN * group / min(ctas, v.part1)
-	sweeps := max(1, x9)
-	rowGroups := max(1, math.Ceil(gridM/group)*min(1, x9))
+	x11 := gridN * group / min(ctas, v.part1)
+	sweeps := max(1, x11)
+	rowGroups := max(1, math.Ceil(gridM/group)*min(1, x11))
 	missA := 1 - min(1, d.part6/(group*k.blockM*s.k*k.elementBytes))
 	missB := 1 - min(1, d.part6/((float64(gridM*k.blockM)+float64(gridN*k.blockN))*s.k*k.elementBytes))
-	dramBytes := float64(s.part1 * k.elementBytes * (float64(s.m*(1+float64((sweeps-1)*missA))) + float64(s.n*(1+float64((rowGroups-1)*missB)))))
+	dramBytes := float64(s.part2 * k.elementBytes * (float64(s.m*(1+float64((sweeps-1)*missA))) + float64(s.n*(1+float64((rowGroups-1)*missB)))))
 	dramShare := min(1, dramBytes/(ctas*t.steps*k.tileBytes))
 	l2Hit := 1 - dramShare
 	var repeated float64
-	if k.part8 > 0 {
-		var x10 float64
+	if k.part12 > 0 {
+		var x12 float64
 		if k.wraps > 0 {
-			x10 = s.m
+			x12 = s.m
 		} else {
-			x10 = 1
+			x12 = 1
 		}
-		var x11 float64
+		var x13 float64
 		if k.wraps > 0 {
-			x11 = s.n
+			x13 = s.n
 		} else {
-			x11 = 1
+			x13 = 1
 		}
-		repeated = k.repeatM*(k.blockM-s.m/gridM)/x10 + k.repeatN*(k.blockN-s.n/gridN)/x11
+		repeated = k.repeatM*(k.blockM-s.m/gridM)/x12 + k.repeatN*(k.blockN-s.n/gridN)/x13
 	}
 	idleLatency := d.dramLatency + copyLatency
 	dramQueue := float64(d.hbmLatencyPenalty * d.dramQueueLoad)
@@ -729,30 +790,30 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		}
 		fullBusy = float64(v.part2 * (busy + fourth(t.fullSpillDramStep)))
 		fullThroughput = math.Sqrt(math.Sqrt(fullBusy))
-		x12 := float64(idleLatency * idleLatency)
-		fullLatency = (idleLatency + math.Sqrt(x12+float64(d.part12*(v.ctasPerSm*dramStep*k.stepsAhead)))) / 2
-		x13 := fullLatency / k.stepsAhead
-		fullAlone = max(k.chainStep, x13) + v.spillStep
-		x14 := fourth(fullAlone)
-		fullStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(fullBusy*fullBusy) + float64(x14*x14))))
-		fullFirstStep = max(fullThroughput, v.part3)
+		x14 := float64(idleLatency * idleLatency)
+		fullLatency = (idleLatency + math.Sqrt(x14+float64(d.part12*(v.ctasPerSm*dramStep*k.stepsAhead)))) / 2
+		x15 := fullLatency / k.stepsAhead
+		fullAlone = max(k.chainStep, x15) + v.spillStep + v.part3
+		x16 := fourth(fullAlone)
+		fullStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(fullBusy*fullBusy) + float64(x16*x16))))
+		fullFirstStep = max(fullThroughput, v.part4)
 		fullFill = d.prologueCycles + fullLatency + float64(v.ctasPerSm*t.l2Step)
-		x15 := min(t.steps, k.stepsAhead)
-		x16 := max(t.steps-k.stepsAhead, 0)
-		fullLoop = float64(x15*fullFirstStep) + float64(x16*fullStep)
-		fullEpilogue = v.part4
+		x17 := min(t.steps, k.stepsAhead)
+		x18 := max(t.steps-k.stepsAhead, 0)
+		fullLoop = float64(x17*fullFirstStep) + float64(x18*fullStep)
+		fullEpilogue = v.part5
 	}
 	var fullPaced, fullTimed float64
 	if k.timed*t.fullWaves > 0 {
 		if v.ctasPerSm > 1 {
-			x17 := fullChipLoop - chipLoop
-			fullPaced = chipLoop + float64(x17*v.part5)
+			x19 := fullChipLoop - chipLoop
+			fullPaced = chipLoop + float64(x19*v.part6)
 		} else {
 			fullPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
-		x18 := max(t.steps-k.stepsAhead, 0)
-		x19 := fullLatency / k.stepsAhead
-		fullTimed = k.timedFixed + max(x18*x19, math.Sqrt(math.Sqrt(fourth(fullPaced)+fourth(t.steps*v.ctasPerSm*dramStep))))
+		x20 := max(t.steps-k.stepsAhead, 0)
+		x21 := fullLatency / k.stepsAhead
+		fullTimed = k.timedFixed + max(x20*x21, math.Sqrt(math.Sqrt(fourth(fullPaced)+fourth(t.steps*v.ctasPerSm*dramStep))))
 	}
 	var tailSpillMiss, tailBusy, tailThroughput, tailLatency, tailAlone, tailStep, tailFirstStep, tailFill, tailLoop, tailEpilogue float64
 	if t.tailCtas > 0 {
@@ -761,41 +822,41 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		}
 		tailBusy = float64(fourth(t.tailCtas) * (busy + fourth(t.tailSpillDramStep)))
 		tailThroughput = math.Sqrt(math.Sqrt(tailBusy))
-		x20 := float64(idleLatency * idleLatency)
-		tailLatency = (idleLatency + math.Sqrt(x20+float64(d.part12*(t.tailCtas*dramStep*k.stepsAhead)))) / 2
-		x21 := tailLatency / k.stepsAhead
-		tailAlone = max(k.chainStep, x21) + v.spillStep
-		x22 := fourth(tailAlone)
-		tailStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(tailBusy*tailBusy) + float64(x22*x22))))
-		tailFirstStep = max(tailThroughput, v.part3)
+		x22 := float64(idleLatency * idleLatency)
+		tailLatency = (idleLatency + math.Sqrt(x22+float64(d.part12*(t.tailCtas*dramStep*k.stepsAhead)))) / 2
+		x23 := tailLatency / k.stepsAhead
+		tailAlone = max(k.chainStep, x23) + v.spillStep + v.part3
+		x24 := fourth(tailAlone)
+		tailStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(tailBusy*tailBusy) + float64(x24*x24))))
+		tailFirstStep = max(tailThroughput, v.part4)
 		tailFill = d.prologueCycles + tailLatency + float64(t.tailCtas*t.l2Step)
-		x23 := min(t.steps, k.stepsAhead)
-		x24 := max(t.steps-k.stepsAhead, 0)
-		tailLoop = float64(x23*tailFirstStep) + float64(x24*tailStep)
-		x25 := float64(t.tailCtas * k.blockM * k.blockN)
-		var x26 float64
+		x25 := min(t.steps, k.stepsAhead)
+		x26 := max(t.steps-k.stepsAhead, 0)
+		tailLoop = float64(x25*tailFirstStep) + float64(x26*tailStep)
+		x27 := float64(t.tailCtas * k.blockM * k.blockN)
+		var x28 float64
 		if k.splitK > 1 {
 			if k.reduceLaunches > 0 {
-				x26 = 0
+				x28 = 0
 			} else {
-				x26 = d.dramLatency + x25*d.accumulatorBytes*k.part10/d.epilogueBandwidth
+				x28 = d.dramLatency + x27*d.accumulatorBytes*k.part14/d.epilogueBandwidth
 			}
 		}
-		tailEpilogue = float64(x25*k.part9) + x26
+		tailEpilogue = float64(x27*k.part13) + x28
 	}
 	var tailPaced, tailTimed float64
 	if k.timed*t.tailCtas > 0 {
 		if t.tailCtas > 1 {
-			x27 := fullChipLoop - chipLoop
-			tailPaced = chipLoop + float64(x27*min(1, (t.tailCtas-1)/k.part11))
+			x29 := fullChipLoop - chipLoop
+			tailPaced = chipLoop + float64(x29*min(1, (t.tailCtas-1)/k.part15))
 		} else {
 			tailPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
-		x28 := max(t.steps-k.stepsAhead, 0)
-		x29 := tailLatency / k.stepsAhead
-		tailTimed = k.timedFixed + max(x28*x29, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(t.steps*t.tailCtas*dramStep))))
+		x30 := max(t.steps-k.stepsAhead, 0)
+		x31 := tailLatency / k.stepsAhead
+		tailTimed = k.timedFixed + max(x30*x31, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(t.steps*t.tailCtas*dramStep))))
 	}
-	fill := float64(v.hidden*max(fullFill, tailFill)) + float64(v.part6*(float64(t.fullWaves*fullFill)+tailFill))
+	fill := float64(v.hidden*max(fullFill, tailFill)) + float64(v.part7*(float64(t.fullWaves*fullFill)+tailFill))
 	loop := float64(t.fullWaves*fullLoop) + tailLoop
 	epilogue := float64(t.fullWaves*fullEpilogue) + tailEpilogue
 	var pass float64
@@ -805,143 +866,147 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	var reduction float64
 	if k.splitK > 1 {
 		if k.reduceLaunches > 0 {
-			reduction = k.part14 + s.part2*k.part13/d.reduceBandwidth
+			reduction = k.part18 + s.part3*k.part17/d.reduceBandwidth
 		}
 	}
-	dramTotal := dramBytes + float64(s.part2*k.outputBytes) + float64(t.steps*d.part11*(float64(t.fullWaves*v.ctasPerSm*t.fullSpillDramStep)+float64(t.tailCtas*t.tailSpillDramStep)))
-	var x30 float64
+	dramTotal := dramBytes + float64(s.part3*k.outputBytes) + float64(t.steps*d.part11*(float64(t.fullWaves*v.ctasPerSm*t.fullSpillDramStep)+float64(t.tailCtas*t.tailSpillDramStep)))
+	var x32 float64
 	if t.power > 0 {
-		x30 = math.Sqrt(math.Sqrt(fourth(t.allWaves) + fourth(t.power)))
+		x32 = math.Sqrt(math.Sqrt(fourth(t.allWaves) + fourth(t.power)))
 	} else {
-		x30 = t.allWaves
+		x32 = t.allWaves
 	}
-	limits := max(x30, t.dramFloor) - t.allWaves
+	limits := max(x32, t.dramFloor) - t.allWaves
 	dst[0] = k.threads
 	dst[1] = in.registers
 	dst[2] = in.spillBytes
-	dst[3] = in.sharedBytes
-	dst[4] = v.ctasPerSm
-	dst[5] = in.wgmma
-	dst[6] = in.fma
-	dst[7] = in.serial
-	dst[8] = in.interleaved
-	dst[9] = in.wgmmaN
-	dst[10] = k.rate
-	dst[11] = in.instructionK
-	dst[12] = in.warpsM
-	dst[13] = in.warpsN
-	dst[14] = in.warpsK
-	dst[15] = k.stepsAhead
-	dst[16] = in.unbuffered
-	dst[17] = in.lateCopies
-	dst[18] = k.repeatM
-	dst[19] = k.repeatN
-	dst[20] = k.wraps
-	dst[21] = in.syncCopies
-	dst[22] = in.crossCopies
-	dst[23] = in.transposedCopies
-	dst[24] = in.storeBytes
-	dst[25] = k.reduceLaunches
-	dst[26] = in.familySlots
-	dst[27] = in.familyLatency
-	dst[28] = k.tensorStep
-	dst[29] = k.tileBytes
-	dst[30] = sharedStep
-	dst[31] = issueStep
-	dst[32] = k.tileLines
-	dst[33] = copyStep
-	dst[34] = v.spillTraffic
-	dst[35] = v.spillStep
-	dst[36] = v.onChip
-	dst[37] = instructionStep
-	dst[38] = k.chainStep
-	dst[39] = s.groupTiles
-	dst[40] = gridM
-	dst[41] = gridN
-	dst[42] = ctas
-	dst[43] = t.steps
-	dst[44] = lines
-	dst[45] = lineStep
-	dst[46] = copyLatency
-	dst[47] = group
-	dst[48] = waves
-	dst[49] = t.ctasOfSm
-	dst[50] = active
-	dst[51] = t.fullWaves
-	dst[52] = t.tailCtas
-	dst[53] = k.timed
-	dst[54] = in.timedCtas
-	dst[55] = in.one2048
-	dst[56] = in.one6144
-	dst[57] = in.chip2048
-	dst[58] = in.chip6144
-	dst[59] = in.fullChip2048
-	dst[60] = in.fullChip6144
-	dst[61] = k.timedFixed
-	dst[62] = k.onePace
-	dst[63] = k.oneLongPace
-	dst[64] = oneLoop
-	dst[65] = k.chipPace
-	dst[66] = k.chipLongPace
-	dst[67] = chipLoop
-	dst[68] = k.fullChipPace
-	dst[69] = k.fullChipLongPace
-	dst[70] = fullChipLoop
-	dst[71] = sweeps
-	dst[72] = rowGroups
-	dst[73] = missA
-	dst[74] = missB
-	dst[75] = dramBytes
-	dst[76] = dramShare
-	dst[77] = l2Hit
-	dst[78] = repeated
-	dst[79] = v.hidden
-	dst[80] = d.dramLatency
-	dst[81] = idleLatency
-	dst[82] = dramQueue
-	dst[83] = t.l2Step
-	dst[84] = dramStep
-	dst[85] = t.repeatStep
-	dst[86] = t.spillL2Step
-	dst[87] = busy
-	dst[88] = fullSpillMiss
-	dst[89] = t.fullSpillDramStep
-	dst[90] = fullBusy
-	dst[91] = fullThroughput
-	dst[92] = fullLatency
-	dst[93] = fullAlone
-	dst[94] = fullStep
-	dst[95] = fullFirstStep
-	dst[96] = fullFill
-	dst[97] = fullLoop
-	dst[98] = fullEpilogue
-	dst[99] = fullPaced
-	dst[100] = fullTimed
-	dst[101] = tailSpillMiss
-	dst[102] = t.tailSpillDramStep
-	dst[103] = tailBusy
-	dst[104] = tailThroughput
-	dst[105] = tailLatency
-	dst[106] = tailAlone
-	dst[107] = tailStep
-	dst[108] = tailFirstStep
-	dst[109] = tailFill
-	dst[110] = tailLoop
-	dst[111] = tailEpilogue
-	dst[112] = tailPaced
-	dst[113] = tailTimed
-	dst[114] = d.launch
-	dst[115] = fill
-	dst[116] = loop
-	dst[117] = epilogue
-	dst[118] = t.allWaves
-	dst[119] = pass
-	dst[120] = t.power
-	dst[121] = t.dramFloor
-	dst[122] = reduction
-	dst[123] = dramTotal
-	dst[124] = limits
-	dst[125] = t.total
+	dst[3] = in.masked
+	dst[4] = in.sharedBytes
+	dst[5] = v.ctasPerSm
+	dst[6] = in.wgmma
+	dst[7] = in.fma
+	dst[8] = in.serial
+	dst[9] = in.interleaved
+	dst[10] = in.wgmmaN
+	dst[11] = k.rate
+	dst[12] = in.instructionK
+	dst[13] = in.warpsM
+	dst[14] = in.warpsN
+	dst[15] = in.warpsK
+	dst[16] = k.stepsAhead
+	dst[17] = in.unbuffered
+	dst[18] = in.lateCopies
+	dst[19] = k.repeatM
+	dst[20] = k.repeatN
+	dst[21] = k.wraps
+	dst[22] = in.syncCopies
+	dst[23] = in.crossCopies
+	dst[24] = in.transposedCopies
+	dst[25] = in.storeBytes
+	dst[26] = k.reduceLaunches
+	dst[27] = in.familySlots
+	dst[28] = in.familyLatency
+	dst[29] = k.tensorStep
+	dst[30] = k.tileBytes
+	dst[31] = sharedStep
+	dst[32] = issueStep
+	dst[33] = k.tileLines
+	dst[34] = copyStep
+	dst[35] = v.spillTraffic
+	dst[36] = v.spillStep
+	dst[37] = v.onChip
+	dst[38] = instructionStep
+	dst[39] = k.chainStep
+	dst[40] = s.groupTiles
+	dst[41] = gridM
+	dst[42] = gridN
+	dst[43] = ctas
+	dst[44] = t.steps
+	dst[45] = s.misalignedA
+	dst[46] = s.misalignedB
+	dst[47] = splitLines
+	dst[48] = lines
+	dst[49] = lineStep
+	dst[50] = copyLatency
+	dst[51] = group
+	dst[52] = waves
+	dst[53] = t.ctasOfSm
+	dst[54] = active
+	dst[55] = t.fullWaves
+	dst[56] = t.tailCtas
+	dst[57] = k.timed
+	dst[58] = in.timedCtas
+	dst[59] = in.one2048
+	dst[60] = in.one6144
+	dst[61] = in.chip2048
+	dst[62] = in.chip6144
+	dst[63] = in.fullChip2048
+	dst[64] = in.fullChip6144
+	dst[65] = k.timedFixed
+	dst[66] = k.onePace
+	dst[67] = k.oneLongPace
+	dst[68] = oneLoop
+	dst[69] = k.chipPace
+	dst[70] = k.chipLongPace
+	dst[71] = chipLoop
+	dst[72] = k.fullChipPace
+	dst[73] = k.fullChipLongPace
+	dst[74] = fullChipLoop
+	dst[75] = sweeps
+	dst[76] = rowGroups
+	dst[77] = missA
+	dst[78] = missB
+	dst[79] = dramBytes
+	dst[80] = dramShare
+	dst[81] = l2Hit
+	dst[82] = repeated
+	dst[83] = v.hidden
+	dst[84] = d.dramLatency
+	dst[85] = idleLatency
+	dst[86] = dramQueue
+	dst[87] = t.l2Step
+	dst[88] = dramStep
+	dst[89] = t.repeatStep
+	dst[90] = t.spillL2Step
+	dst[91] = busy
+	dst[92] = fullSpillMiss
+	dst[93] = t.fullSpillDramStep
+	dst[94] = fullBusy
+	dst[95] = fullThroughput
+	dst[96] = fullLatency
+	dst[97] = fullAlone
+	dst[98] = fullStep
+	dst[99] = fullFirstStep
+	dst[100] = fullFill
+	dst[101] = fullLoop
+	dst[102] = fullEpilogue
+	dst[103] = fullPaced
+	dst[104] = fullTimed
+	dst[105] = tailSpillMiss
+	dst[106] = t.tailSpillDramStep
+	dst[107] = tailBusy
+	dst[108] = tailThroughput
+	dst[109] = tailLatency
+	dst[110] = tailAlone
+	dst[111] = tailStep
+	dst[112] = tailFirstStep
+	dst[113] = tailFill
+	dst[114] = tailLoop
+	dst[115] = tailEpilogue
+	dst[116] = tailPaced
+	dst[117] = tailTimed
+	dst[118] = d.launch
+	dst[119] = fill
+	dst[120] = loop
+	dst[121] = epilogue
+	dst[122] = t.allWaves
+	dst[123] = pass
+	dst[124] = t.power
+	dst[125] = t.dramFloor
+	dst[126] = reduction
+	dst[127] = dramTotal
+	dst[128] = limits
+	dst[129] = t.total
 }
 
 // fourth returns the fourth power, with the bits of math.Pow(x, 4).

@@ -38,6 +38,8 @@ const (
 	OfKernel
 	// OfVariant is the same, and depends on whether loads are masked along K.
 	OfVariant
+	// OfProblem is set from the leading dimensions and the alignment of the operands.
+	OfProblem
 	// OfGroups is set from the rows of the groups and from the configuration.
 	OfGroups
 )
@@ -122,6 +124,7 @@ var kernelTerms = []Term{
 		Name: "spill_bytes", Unit: bytes, Input: OfVariant, From: fromCompiler,
 		Doc: "local memory per thread for the registers that do not fit",
 	},
+	{Name: "masked", Unit: one, Input: OfVariant, From: fromFamily, Doc: "1 if loads are masked along K"},
 	{Name: "shared_bytes", Unit: bytes, Input: OfVariant, From: fromCompiler, Doc: "shared memory per CTA"},
 	{
 		Name: "ctas_per_sm", Unit: one, Common: arch.CommonCTAsPerUnit, Doc: "CTAs that fit on an SM",
@@ -304,9 +307,23 @@ var gridTerms = []Term{
 	},
 	{Name: "steps", Unit: one, Formula: "ceil(cdiv(k, block_k) / split_k)", Doc: "K steps of a CTA"},
 	{
+		Name: "misaligned_a", Unit: one, Input: OfProblem, From: "1 - gcd(bytes from row to row, line_bytes) / line_bytes",
+		Doc: "where in a cache line rows of A begin, on average, and at most",
+	},
+	{
+		Name: "misaligned_b", Unit: one, Input: OfProblem, From: "the same for B",
+		Doc: "where in a cache line rows of B begin",
+	},
+	{
+		Name: "split_lines", Unit: one, Doc: "cache lines that copies touch besides, because rows begin within a line",
+		Formula: `when(misaligned_a + misaligned_b > 0,
+			when(trans_a > 0, block_k * ` + split("a", "m") + `, block_m * ` + split("a", "k") + `)
+			+ when(trans_b > 0, block_n * ` + split("b", "k") + `, block_k * ` + split("b", "n") + `), 0)`,
+	},
+	{
 		Name: "lines", Unit: one,
 		Doc: "cache lines that copies touch: rows that wrap within a line touch it once for each time",
-		Formula: `tile_lines + when(wraps * max(trans_a * (block_m - m), (1 - trans_b) * (block_n - n)) > 0,
+		Formula: `tile_lines + split_lines + when(wraps * max(trans_a * (block_m - m), (1 - trans_b) * (block_n - n)) > 0,
 			block_k * (trans_a * ` + wrapped("m") + ` + (1 - trans_b) * ` + wrapped("n") + `), 0)`,
 	},
 	{Name: "line_step", Unit: cycles, Doc: "copies: cache lines through the load path", Formula: "lines / line_rate"},
@@ -335,6 +352,12 @@ var gridTerms = []Term{
 		Name: "tail_ctas", Unit: one, Doc: "CTAs of the busiest SM in the last, partial wave",
 		Formula: "ctas_of_sm - full_waves * ctas_per_sm",
 	},
+}
+
+// split is how many lines a row of a tile touches more if it begins anywhere in a line where rows of an operand begin.
+func split(operand, of string) string {
+	bytes := "block_" + of + " * element_bytes / line_bytes"
+	return "max(0, " + bytes + " + misaligned_" + operand + " - ceil(" + bytes + "))"
 }
 
 // wrapped is how often more a row of a tile touches its lines if the matrix has so few elements that it starts again

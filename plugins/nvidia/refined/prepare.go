@@ -55,7 +55,7 @@ func (m *Model) prepare(k *preparedKernel, in *[2]inputs, p *gemm.Problem, c *ge
 			need = r
 		}
 		in[masked].variantInputs = variantInputs{
-			masked: float64(masked), registers: float64(r.Registers), spillBytes: float64(r.SpillBytes), sharedBytes: float64(r.SharedMemory),
+			registers: float64(r.Registers), spillBytes: float64(r.SpillBytes), sharedBytes: float64(r.SharedMemory),
 		}
 		k.variants[masked].compute(&in[masked], &m.device, &k.kernelTerms)
 	}

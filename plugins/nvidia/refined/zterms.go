@@ -34,7 +34,6 @@ type device struct {
 	spillBandwidth    float64 // spill_bandwidth
 	hotLineBandwidth  float64 // hot_line_bandwidth
 	interleavedShare  float64 // interleaved_share
-	maskCycles        float64 // mask_cycles
 	copyRate          float64 // copy_rate
 	crossCopyRate     float64 // cross_copy_rate
 	transposedRate    float64 // transposed_rate
@@ -101,7 +100,6 @@ func (d *device) compute(value func(name string) float64) {
 	d.spillBandwidth = value("spill_bandwidth")
 	d.hotLineBandwidth = value("hot_line_bandwidth")
 	d.interleavedShare = value("interleaved_share")
-	d.maskCycles = value("mask_cycles")
 	d.copyRate = value("copy_rate")
 	d.crossCopyRate = value("cross_copy_rate")
 	d.transposedRate = value("transposed_rate")
@@ -408,7 +406,6 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 type variantInputs struct {
 	registers   float64 // registers
 	spillBytes  float64 // spill_bytes
-	masked      float64 // masked
 	sharedBytes float64 // shared_bytes
 }
 
@@ -421,11 +418,10 @@ type variantTerms struct {
 	part1        float64 // num_sms * ctas_per_sm
 	hidden       float64 // hidden
 	part2        float64 // pow(ctas_per_sm, 4)
-	part3        float64 // masked * mask_cycles
-	part4        float64 // chain_step + spill_step + masked * mask_cycles
-	part5        float64 // ctas_per_sm * block_m * block_n * max(when(0 < reduce_launches, accumulator_bytes, output_bytes) / epilogue_bandwidth, output_bytes / store_bytes / 32 / store_rate) + when(1 < split_k, when(0 < reduce_launches, 0, dram_latency + ctas_per_sm * block_m * block_n * accumulator_bytes * (1 + split_k) / epilogue_bandwidth), 0)
-	part6        float64 // min(1, (ctas_per_sm - 1) / max(timed_ctas - 1, 1))
-	part7        float64 // 1 - hidden
+	part3        float64 // chain_step + spill_step
+	part4        float64 // ctas_per_sm * block_m * block_n * max(when(0 < reduce_launches, accumulator_bytes, output_bytes) / epilogue_bandwidth, output_bytes / store_bytes / 32 / store_rate) + when(1 < split_k, when(0 < reduce_launches, 0, dram_latency + ctas_per_sm * block_m * block_n * accumulator_bytes * (1 + split_k) / epilogue_bandwidth), 0)
+	part5        float64 // min(1, (ctas_per_sm - 1) / max(timed_ctas - 1, 1))
+	part6        float64 // 1 - hidden
 }
 
 func (v *variantTerms) compute(in *inputs, d *device, k *kernelTerms) {
@@ -441,21 +437,19 @@ func (v *variantTerms) compute(in *inputs, d *device, k *kernelTerms) {
 	v.part1 = float64(d.numSms * ctasPerSm)
 	v.hidden = hidden
 	v.part2 = fourth(ctasPerSm)
-	x1 := float64(in.masked * d.maskCycles)
-	v.part3 = x1
-	v.part4 = k.chainStep + spillStep + x1
-	x2 := float64(ctasPerSm * k.blockM * k.blockN)
-	var x3 float64
+	v.part3 = k.chainStep + spillStep
+	x1 := float64(ctasPerSm * k.blockM * k.blockN)
+	var x2 float64
 	if k.splitK > 1 {
 		if k.reduceLaunches > 0 {
-			x3 = 0
+			x2 = 0
 		} else {
-			x3 = d.dramLatency + x2*d.accumulatorBytes*k.part14/d.epilogueBandwidth
+			x2 = d.dramLatency + x1*d.accumulatorBytes*k.part14/d.epilogueBandwidth
 		}
 	}
-	v.part5 = float64(x2*k.part13) + x3
-	v.part6 = min(1, (ctasPerSm-1)/k.part15)
-	v.part7 = 1 - hidden
+	v.part4 = float64(x1*k.part13) + x2
+	v.part5 = min(1, (ctasPerSm-1)/k.part15)
+	v.part6 = 1 - hidden
 }
 
 // timing holds what depends on the kernel and the problem.
@@ -575,21 +569,21 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms) {
 		x13 := float64(idleLatency * idleLatency)
 		fullLatency = (idleLatency + math.Sqrt(x13+float64(d.part12*(v.ctasPerSm*dramStep*k.stepsAhead)))) / 2
 		x14 := fullLatency / k.stepsAhead
-		fullAlone = max(k.chainStep, x14) + v.spillStep + v.part3
+		fullAlone = max(k.chainStep, x14) + v.spillStep
 		x15 := fourth(fullAlone)
 		fullStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(fullBusy*fullBusy) + float64(x15*x15))))
-		fullFirstStep = max(fullThroughput, v.part4)
+		fullFirstStep = max(fullThroughput, v.part3)
 		fullFill = d.prologueCycles + fullLatency + float64(v.ctasPerSm*l2Step)
 		x16 := min(steps, k.stepsAhead)
 		x17 := max(steps-k.stepsAhead, 0)
 		fullLoop = float64(x16*fullFirstStep) + float64(x17*fullStep)
-		fullEpilogue = v.part5
+		fullEpilogue = v.part4
 	}
 	var fullPaced, fullTimed float64
 	if k.timed*fullWaves > 0 {
 		if v.ctasPerSm > 1 {
 			x18 := fullChipLoop - chipLoop
-			fullPaced = chipLoop + float64(x18*v.part6)
+			fullPaced = chipLoop + float64(x18*v.part5)
 		} else {
 			fullPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
@@ -608,10 +602,10 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms) {
 		x21 := float64(idleLatency * idleLatency)
 		tailLatency = (idleLatency + math.Sqrt(x21+float64(d.part12*(tailCtas*dramStep*k.stepsAhead)))) / 2
 		x22 := tailLatency / k.stepsAhead
-		tailAlone = max(k.chainStep, x22) + v.spillStep + v.part3
+		tailAlone = max(k.chainStep, x22) + v.spillStep
 		x23 := fourth(tailAlone)
 		tailStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(tailBusy*tailBusy) + float64(x23*x23))))
-		tailFirstStep = max(tailThroughput, v.part4)
+		tailFirstStep = max(tailThroughput, v.part3)
 		tailFill = d.prologueCycles + tailLatency + float64(tailCtas*l2Step)
 		x24 := min(steps, k.stepsAhead)
 		x25 := max(steps-k.stepsAhead, 0)
@@ -639,7 +633,7 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms) {
 		x30 := tailLatency / k.stepsAhead
 		tailTimed = k.timedFixed + max(x29*x30, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(steps*tailCtas*dramStep))))
 	}
-	fill := float64(v.hidden*max(fullFill, tailFill)) + float64(v.part7*(float64(fullWaves*fullFill)+tailFill))
+	fill := float64(v.hidden*max(fullFill, tailFill)) + float64(v.part6*(float64(fullWaves*fullFill)+tailFill))
 	loop := float64(fullWaves*fullLoop) + tailLoop
 	epilogue := float64(fullWaves*fullEpilogue) + tailEpilogue
 	var allWaves float64
@@ -793,21 +787,21 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		x14 := float64(idleLatency * idleLatency)
 		fullLatency = (idleLatency + math.Sqrt(x14+float64(d.part12*(v.ctasPerSm*dramStep*k.stepsAhead)))) / 2
 		x15 := fullLatency / k.stepsAhead
-		fullAlone = max(k.chainStep, x15) + v.spillStep + v.part3
+		fullAlone = max(k.chainStep, x15) + v.spillStep
 		x16 := fourth(fullAlone)
 		fullStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(fullBusy*fullBusy) + float64(x16*x16))))
-		fullFirstStep = max(fullThroughput, v.part4)
+		fullFirstStep = max(fullThroughput, v.part3)
 		fullFill = d.prologueCycles + fullLatency + float64(v.ctasPerSm*t.l2Step)
 		x17 := min(t.steps, k.stepsAhead)
 		x18 := max(t.steps-k.stepsAhead, 0)
 		fullLoop = float64(x17*fullFirstStep) + float64(x18*fullStep)
-		fullEpilogue = v.part5
+		fullEpilogue = v.part4
 	}
 	var fullPaced, fullTimed float64
 	if k.timed*t.fullWaves > 0 {
 		if v.ctasPerSm > 1 {
 			x19 := fullChipLoop - chipLoop
-			fullPaced = chipLoop + float64(x19*v.part6)
+			fullPaced = chipLoop + float64(x19*v.part5)
 		} else {
 			fullPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
@@ -825,10 +819,10 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		x22 := float64(idleLatency * idleLatency)
 		tailLatency = (idleLatency + math.Sqrt(x22+float64(d.part12*(t.tailCtas*dramStep*k.stepsAhead)))) / 2
 		x23 := tailLatency / k.stepsAhead
-		tailAlone = max(k.chainStep, x23) + v.spillStep + v.part3
+		tailAlone = max(k.chainStep, x23) + v.spillStep
 		x24 := fourth(tailAlone)
 		tailStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(tailBusy*tailBusy) + float64(x24*x24))))
-		tailFirstStep = max(tailThroughput, v.part4)
+		tailFirstStep = max(tailThroughput, v.part3)
 		tailFill = d.prologueCycles + tailLatency + float64(t.tailCtas*t.l2Step)
 		x25 := min(t.steps, k.stepsAhead)
 		x26 := max(t.steps-k.stepsAhead, 0)
@@ -856,7 +850,7 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		x31 := tailLatency / k.stepsAhead
 		tailTimed = k.timedFixed + max(x30*x31, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(t.steps*t.tailCtas*dramStep))))
 	}
-	fill := float64(v.hidden*max(fullFill, tailFill)) + float64(v.part7*(float64(t.fullWaves*fullFill)+tailFill))
+	fill := float64(v.hidden*max(fullFill, tailFill)) + float64(v.part6*(float64(t.fullWaves*fullFill)+tailFill))
 	loop := float64(t.fullWaves*fullLoop) + tailLoop
 	epilogue := float64(t.fullWaves*fullEpilogue) + tailEpilogue
 	var pass float64
@@ -880,133 +874,132 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	dst[0] = k.threads
 	dst[1] = in.registers
 	dst[2] = in.spillBytes
-	dst[3] = in.masked
-	dst[4] = in.sharedBytes
-	dst[5] = v.ctasPerSm
-	dst[6] = in.wgmma
-	dst[7] = in.fma
-	dst[8] = in.serial
-	dst[9] = in.interleaved
-	dst[10] = in.wgmmaN
-	dst[11] = k.rate
-	dst[12] = in.instructionK
-	dst[13] = in.warpsM
-	dst[14] = in.warpsN
-	dst[15] = in.warpsK
-	dst[16] = k.stepsAhead
-	dst[17] = in.unbuffered
-	dst[18] = in.lateCopies
-	dst[19] = k.repeatM
-	dst[20] = k.repeatN
-	dst[21] = k.wraps
-	dst[22] = in.syncCopies
-	dst[23] = in.crossCopies
-	dst[24] = in.transposedCopies
-	dst[25] = in.storeBytes
-	dst[26] = k.reduceLaunches
-	dst[27] = in.familySlots
-	dst[28] = in.familyLatency
-	dst[29] = k.tensorStep
-	dst[30] = k.tileBytes
-	dst[31] = sharedStep
-	dst[32] = issueStep
-	dst[33] = k.tileLines
-	dst[34] = copyStep
-	dst[35] = v.spillTraffic
-	dst[36] = v.spillStep
-	dst[37] = v.onChip
-	dst[38] = instructionStep
-	dst[39] = k.chainStep
-	dst[40] = s.groupTiles
-	dst[41] = gridM
-	dst[42] = gridN
-	dst[43] = ctas
-	dst[44] = t.steps
-	dst[45] = s.misalignedA
-	dst[46] = s.misalignedB
-	dst[47] = splitLines
-	dst[48] = lines
-	dst[49] = lineStep
-	dst[50] = copyLatency
-	dst[51] = group
-	dst[52] = waves
-	dst[53] = t.ctasOfSm
-	dst[54] = active
-	dst[55] = t.fullWaves
-	dst[56] = t.tailCtas
-	dst[57] = k.timed
-	dst[58] = in.timedCtas
-	dst[59] = in.one2048
-	dst[60] = in.one6144
-	dst[61] = in.chip2048
-	dst[62] = in.chip6144
-	dst[63] = in.fullChip2048
-	dst[64] = in.fullChip6144
-	dst[65] = k.timedFixed
-	dst[66] = k.onePace
-	dst[67] = k.oneLongPace
-	dst[68] = oneLoop
-	dst[69] = k.chipPace
-	dst[70] = k.chipLongPace
-	dst[71] = chipLoop
-	dst[72] = k.fullChipPace
-	dst[73] = k.fullChipLongPace
-	dst[74] = fullChipLoop
-	dst[75] = sweeps
-	dst[76] = rowGroups
-	dst[77] = missA
-	dst[78] = missB
-	dst[79] = dramBytes
-	dst[80] = dramShare
-	dst[81] = l2Hit
-	dst[82] = repeated
-	dst[83] = v.hidden
-	dst[84] = d.dramLatency
-	dst[85] = idleLatency
-	dst[86] = dramQueue
-	dst[87] = t.l2Step
-	dst[88] = dramStep
-	dst[89] = t.repeatStep
-	dst[90] = t.spillL2Step
-	dst[91] = busy
-	dst[92] = fullSpillMiss
-	dst[93] = t.fullSpillDramStep
-	dst[94] = fullBusy
-	dst[95] = fullThroughput
-	dst[96] = fullLatency
-	dst[97] = fullAlone
-	dst[98] = fullStep
-	dst[99] = fullFirstStep
-	dst[100] = fullFill
-	dst[101] = fullLoop
-	dst[102] = fullEpilogue
-	dst[103] = fullPaced
-	dst[104] = fullTimed
-	dst[105] = tailSpillMiss
-	dst[106] = t.tailSpillDramStep
-	dst[107] = tailBusy
-	dst[108] = tailThroughput
-	dst[109] = tailLatency
-	dst[110] = tailAlone
-	dst[111] = tailStep
-	dst[112] = tailFirstStep
-	dst[113] = tailFill
-	dst[114] = tailLoop
-	dst[115] = tailEpilogue
-	dst[116] = tailPaced
-	dst[117] = tailTimed
-	dst[118] = d.launch
-	dst[119] = fill
-	dst[120] = loop
-	dst[121] = epilogue
-	dst[122] = t.allWaves
-	dst[123] = pass
-	dst[124] = t.power
-	dst[125] = t.dramFloor
-	dst[126] = reduction
-	dst[127] = dramTotal
-	dst[128] = limits
-	dst[129] = t.total
+	dst[3] = in.sharedBytes
+	dst[4] = v.ctasPerSm
+	dst[5] = in.wgmma
+	dst[6] = in.fma
+	dst[7] = in.serial
+	dst[8] = in.interleaved
+	dst[9] = in.wgmmaN
+	dst[10] = k.rate
+	dst[11] = in.instructionK
+	dst[12] = in.warpsM
+	dst[13] = in.warpsN
+	dst[14] = in.warpsK
+	dst[15] = k.stepsAhead
+	dst[16] = in.unbuffered
+	dst[17] = in.lateCopies
+	dst[18] = k.repeatM
+	dst[19] = k.repeatN
+	dst[20] = k.wraps
+	dst[21] = in.syncCopies
+	dst[22] = in.crossCopies
+	dst[23] = in.transposedCopies
+	dst[24] = in.storeBytes
+	dst[25] = k.reduceLaunches
+	dst[26] = in.familySlots
+	dst[27] = in.familyLatency
+	dst[28] = k.tensorStep
+	dst[29] = k.tileBytes
+	dst[30] = sharedStep
+	dst[31] = issueStep
+	dst[32] = k.tileLines
+	dst[33] = copyStep
+	dst[34] = v.spillTraffic
+	dst[35] = v.spillStep
+	dst[36] = v.onChip
+	dst[37] = instructionStep
+	dst[38] = k.chainStep
+	dst[39] = s.groupTiles
+	dst[40] = gridM
+	dst[41] = gridN
+	dst[42] = ctas
+	dst[43] = t.steps
+	dst[44] = s.misalignedA
+	dst[45] = s.misalignedB
+	dst[46] = splitLines
+	dst[47] = lines
+	dst[48] = lineStep
+	dst[49] = copyLatency
+	dst[50] = group
+	dst[51] = waves
+	dst[52] = t.ctasOfSm
+	dst[53] = active
+	dst[54] = t.fullWaves
+	dst[55] = t.tailCtas
+	dst[56] = k.timed
+	dst[57] = in.timedCtas
+	dst[58] = in.one2048
+	dst[59] = in.one6144
+	dst[60] = in.chip2048
+	dst[61] = in.chip6144
+	dst[62] = in.fullChip2048
+	dst[63] = in.fullChip6144
+	dst[64] = k.timedFixed
+	dst[65] = k.onePace
+	dst[66] = k.oneLongPace
+	dst[67] = oneLoop
+	dst[68] = k.chipPace
+	dst[69] = k.chipLongPace
+	dst[70] = chipLoop
+	dst[71] = k.fullChipPace
+	dst[72] = k.fullChipLongPace
+	dst[73] = fullChipLoop
+	dst[74] = sweeps
+	dst[75] = rowGroups
+	dst[76] = missA
+	dst[77] = missB
+	dst[78] = dramBytes
+	dst[79] = dramShare
+	dst[80] = l2Hit
+	dst[81] = repeated
+	dst[82] = v.hidden
+	dst[83] = d.dramLatency
+	dst[84] = idleLatency
+	dst[85] = dramQueue
+	dst[86] = t.l2Step
+	dst[87] = dramStep
+	dst[88] = t.repeatStep
+	dst[89] = t.spillL2Step
+	dst[90] = busy
+	dst[91] = fullSpillMiss
+	dst[92] = t.fullSpillDramStep
+	dst[93] = fullBusy
+	dst[94] = fullThroughput
+	dst[95] = fullLatency
+	dst[96] = fullAlone
+	dst[97] = fullStep
+	dst[98] = fullFirstStep
+	dst[99] = fullFill
+	dst[100] = fullLoop
+	dst[101] = fullEpilogue
+	dst[102] = fullPaced
+	dst[103] = fullTimed
+	dst[104] = tailSpillMiss
+	dst[105] = t.tailSpillDramStep
+	dst[106] = tailBusy
+	dst[107] = tailThroughput
+	dst[108] = tailLatency
+	dst[109] = tailAlone
+	dst[110] = tailStep
+	dst[111] = tailFirstStep
+	dst[112] = tailFill
+	dst[113] = tailLoop
+	dst[114] = tailEpilogue
+	dst[115] = tailPaced
+	dst[116] = tailTimed
+	dst[117] = d.launch
+	dst[118] = fill
+	dst[119] = loop
+	dst[120] = epilogue
+	dst[121] = t.allWaves
+	dst[122] = pass
+	dst[123] = t.power
+	dst[124] = t.dramFloor
+	dst[125] = reduction
+	dst[126] = dramTotal
+	dst[127] = limits
+	dst[128] = t.total
 }
 
 // fourth returns the fourth power, with the bits of math.Pow(x, 4).

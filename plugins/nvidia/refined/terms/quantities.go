@@ -218,10 +218,6 @@ var fittedSweeps = []kernel.Quantity{
 		Doc: "share of the time of copies that the matrix instructions wait for, if addresses are computed between them",
 	},
 	{
-		Name: "mask_cycles", Value: 40, Unit: cycles, Low: 1, High: 300, Without: 0,
-		Doc: "what a K step takes longer if loads are masked along K",
-	},
-	{
 		Name: "copy_rate", Value: 0.1545, Unit: one, Low: 0.02, High: 1, Without: unlimited,
 		Doc: "loads through registers, each with its store to shared memory, that an SM does per cycle",
 	},

@@ -124,7 +124,6 @@ var kernelTerms = []Term{
 		Name: "spill_bytes", Unit: bytes, Input: OfVariant, From: fromCompiler,
 		Doc: "local memory per thread for the registers that do not fit",
 	},
-	{Name: "masked", Unit: one, Input: OfVariant, From: fromFamily, Doc: "1 if loads are masked along K"},
 	{Name: "shared_bytes", Unit: bytes, Input: OfVariant, From: fromCompiler, Doc: "shared memory per CTA"},
 	{
 		Name: "ctas_per_sm", Unit: one, Common: arch.CommonCTAsPerUnit, Doc: "CTAs that fit on an SM",

@@ -143,7 +143,7 @@ var waveTerms = []Term{
 	{
 		Name: "wave_alone", Unit: cycles,
 		Doc:     "a K step of one CTA: its instructions, or the latency of copies over the steps that they run ahead",
-		Formula: "max(chain_step, wave_latency / steps_ahead) + spill_step + masked * mask_cycles",
+		Formula: "max(chain_step, wave_latency / steps_ahead) + spill_step",
 	},
 	{
 		Name: "wave_step", Unit: cycles, Common: arch.CommonKStep,
@@ -153,7 +153,7 @@ var waveTerms = []Term{
 	{
 		Name: "wave_first_step", Unit: cycles,
 		Doc:     "one of the first K steps, whose copies were issued together: the fill has waited for them",
-		Formula: "max(wave_throughput, chain_step + spill_step + masked * mask_cycles)",
+		Formula: "max(wave_throughput, chain_step + spill_step)",
 	},
 	{
 		Name: "wave_fill", Unit: cycles, Doc: "start of the CTAs and their first loads",

@@ -145,9 +145,10 @@ func columnsOf(t gemm.DType) int {
 	return 256
 }
 
-// The kernels whose wgmma instructions ptxas 12.8 serialises have at least serialAccumulators registers of
-// accumulators per thread, or serialWarps and a tile as wide as serialRow bytes... of a B that is contiguous along K
-// (testdata/loops.csv).
+// ptxas serialises the wgmma instructions of two kinds of kernels: those with at least serialAccumulators registers of
+// accumulators per thread, and those of serialWarps warps whose tile has serialColumns columns of a B that is
+// contiguous along K. Of 8-bit integers, Triton itself waits for the instructions of a K step before it copies. Found
+// in the assembled loops of 7,260 kernels of Triton 3.6 (testdata/loops.csv.gz).
 const (
 	serialAccumulators = 256
 	serialWarps        = 8

@@ -57,6 +57,9 @@ func newModel(g *gpu.Device, families []*family, values map[string]float64) *Mod
 	m.description.Model, m.description.Kernels = Name, kernel.Names(families)
 	m.rates = ratesOf(g)
 	m.description.Families = kernel.Declared(families, m.takes)
+	for i, f := range families {
+		m.description.Families[i].Groups = f.Groups()
+	}
 	m.description.Rung = rungOf(g, families)
 	m.description.Constants, m.description.Terms = constants(g, families, values), terms.Schema()
 	m.description.Unused = formula.Unused(g.Params,
@@ -231,7 +234,7 @@ func (m *Model) Estimate(_ context.Context, dst []arch.Estimate, p gemm.Problem,
 		return err
 	}
 	var (
-		s    = newSizes(&p)
+		s    = newShape(&p)
 		kept = m.kernels(&p, cfgs)
 		one  preparedKernel
 		in   [2]inputs
@@ -274,7 +277,7 @@ func (m *Model) Terms(_ context.Context, dst []float64, p gemm.Problem, cfgs []g
 		return err
 	}
 	var (
-		s = newSizes(&p)
+		s = newShape(&p)
 		k preparedKernel
 		t timing
 	)
@@ -287,7 +290,7 @@ func (m *Model) Terms(_ context.Context, dst []float64, p gemm.Problem, cfgs []g
 		m.device.time(&t, &s, &k)
 		masked := s.masked(&k)
 		row := dst[i*len(terms.Terms):][:len(terms.Terms)]
-		columns(row, &m.device, &s, &in[masked], &k.kernelTerms, &k.variants[masked], &t)
+		columns(row, &m.device, &s.sizes, &in[masked], &k.kernelTerms, &k.variants[masked], &t)
 	}
 	return nil
 }
@@ -311,7 +314,7 @@ func (m *Model) Mapping(_ context.Context, p gemm.Problem, c gemm.Config) (arch.
 		k  preparedKernel
 		in [2]inputs
 		t  timing
-		s  = newSizes(&p)
+		s  = newShape(&p)
 	)
 	c.GroupM = terms.DefaultGroup
 	m.prepare(&k, &in, &p, &c)

@@ -37,7 +37,7 @@ func (m *Model) prepare(k *preparedKernel, in *[2]inputs, p *gemm.Problem, c *ge
 	operands := kernel.OperandsOf(p).WithWidths(f, p)
 	setInputs(&in[0].kernelInputs, p, c)
 	m.setLoop(&in[0].kernelInputs, f.Loop(m.gpu, operands, *c))
-	setCopies(&in[0].kernelInputs, f.Copies(m.gpu, operands, *c), c)
+	setCopies(&in[0].kernelInputs, f.Copies(m.gpu, operands, *c), operands, c)
 	in[0].storeBytes = float64(operands.WidthC)
 	in[0].reduceLaunches = float64(f.Reduction(p, *c).Launches)
 	in[0].familySlots, in[0].familyLatency = f.slots, f.latency
@@ -86,19 +86,23 @@ func (m *Model) setLoop(in *kernelInputs, loop kernel.Loop) {
 }
 
 // setCopies counts the instructions of the CTA's warps.
-func setCopies(in *kernelInputs, copies kernel.Copies, c *gemm.Config) {
-	in.syncCopies, in.transposedCopies = 0, 0
+func setCopies(in *kernelInputs, copies kernel.Copies, o kernel.Operands, c *gemm.Config) {
+	in.syncCopies, in.crossCopies, in.transposedCopies = 0, 0, 0
 	in.asyncA, in.asyncB = truth(copies.AsyncA), truth(copies.AsyncB)
-	add := func(count int, async, transposed bool) {
-		if !async {
+	add := func(count int, async, alongK, transposed bool) {
+		switch {
+		case async:
+		case alongK:
 			in.syncCopies += float64(count * c.NumWarps)
+		default:
+			in.crossCopies += float64(count * c.NumWarps)
 		}
 		if transposed {
 			in.transposedCopies += float64(count * c.NumWarps)
 		}
 	}
-	add(copies.CountA, copies.AsyncA, copies.TransposedA)
-	add(copies.CountB, copies.AsyncB, copies.TransposedB)
+	add(copies.CountA, copies.AsyncA, o.AMajor == gemm.MajorK, copies.TransposedA)
+	add(copies.CountB, copies.AsyncB, o.BMajor == gemm.MajorK, copies.TransposedB)
 }
 
 func setTiming(in *kernelInputs, t *kernel.Timing) {
@@ -131,21 +135,49 @@ func (f *family) outgrows(g *gpu.Device, o kernel.Operands, c *gemm.Config) bool
 	return ok && r.Registers > g.RegisterLimit(32*c.NumWarps)
 }
 
-func newSizes(p *gemm.Problem) sizes {
-	s := sizes{m: float64(p.M), n: float64(p.N), k: float64(p.K), batch: float64(p.Batch)}
-	s.alignA, s.alignB = rowAlignment(p, gemm.A), rowAlignment(p, gemm.B)
+// shape is a problem without its types and layout.
+type shape struct {
+	sizes
+	groups gemm.Groups
+	blockM int // of groupTiles
+}
+
+func newShape(p *gemm.Problem) shape {
+	count, rows := p.Products()
+	s := shape{groups: p.Groups, sizes: sizes{
+		m: rows, n: float64(p.N), k: float64(p.K), batch: float64(count),
+		misalignedA: misaligned(p, gemm.A), misalignedB: misaligned(p, gemm.B),
+	}}
 	s.compute()
 	return s
 }
 
-// rowAlignment is the power of two in bytes, at most a cache line, that divides the places where the contiguous rows of
-// a matrix begin. Addresses of which the problem states the widest alignment are taken to be those of whole lines.
-func rowAlignment(p *gemm.Problem, o gemm.Operand) float64 {
-	offsets := uint(p.LD(o)*p.Type(o).Bytes()) | gpu.LineBytes
-	if p.Align(o) < gemm.MaxVector {
-		offsets |= uint(p.Align(o))
+// misaligned is the part of a cache line by which rows of an operand begin within one at most: the largest divisor of a
+// line that all rows begin at is missing.
+func misaligned(p *gemm.Problem, o gemm.Operand) float64 {
+	divisor := gpu.LineBytes
+	for _, n := range [...]int{p.LD(o) * p.Type(o).Bytes(), p.Stride(o) * p.Type(o).Bytes()} {
+		divisor = gcd(divisor, n)
 	}
-	return float64(offsets & -offsets)
+	if p.Align(o) < gemm.MaxVector {
+		divisor = min(divisor, p.Align(o))
+	}
+	return 1 - float64(divisor)/gpu.LineBytes
+}
+
+func gcd(a, b int) int {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+// tile sets the tiles of groups, which most neighbours in a list of kernels share.
+func (s *shape) tile(k *preparedKernel) {
+	if s.groups != (gemm.Groups{}) && s.blockM != k.config.BlockM {
+		s.blockM = k.config.BlockM
+		s.groupTiles = float64(s.groups.Tiles(s.blockM))
+	}
 }
 
 // masked is 1 if the K steps of the CTAs that share a tile do not divide K, else 0.
@@ -157,6 +189,7 @@ func (s *sizes) masked(k *preparedKernel) int {
 }
 
 // time fills t.
-func (d *device) time(t *timing, s *sizes, k *preparedKernel) {
-	t.compute(d, s, &k.kernelTerms, &k.variants[s.masked(k)])
+func (d *device) time(t *timing, s *shape, k *preparedKernel) {
+	s.tile(k)
+	t.compute(d, &s.sizes, &k.kernelTerms, &k.variants[s.masked(k)])
 }

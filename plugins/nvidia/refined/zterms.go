@@ -32,40 +32,39 @@ type device struct {
 	prologueCycles    float64 // prologue_cycles
 	epilogueBandwidth float64 // epilogue_bandwidth
 	spillBandwidth    float64 // spill_bandwidth
+	hotLineBandwidth  float64 // hot_line_bandwidth
+	sectorCost        float64 // sector_cost
+	convertRate       float64 // convert_rate
 	fmaShare          float64 // fma_share
 	fmaLoadRate       float64 // fma_load_rate
-	convertRate       float64 // convert_rate
 	fmaLatency        float64 // fma_latency
-	splitCost         float64 // split_cost
 	arrivalLatency    float64 // arrival_latency
 	addLatency        float64 // add_latency
-	hotLineBandwidth  float64 // hot_line_bandwidth
 	interleavedShare  float64 // interleaved_share
 	copyRate          float64 // copy_rate
+	crossCopyRate     float64 // cross_copy_rate
 	transposedRate    float64 // transposed_rate
 	storeRate         float64 // store_rate
 	relaunchSeconds   float64 // relaunch_seconds
 	reduceBandwidth   float64 // reduce_bandwidth
 	part1             float64 // shared_memory_bytes + shared_reserved
 	part2             float64 // 2 * wgmma_m
-	part3             float64 // 32 * accumulator_bytes
-	part4             float64 // mma_latency + ldmatrix_latency
-	part5             float64 // timed_launch_seconds * clock
-	part6             float64 // timed_least_seconds * clock
-	part7             float64 // l2_bytes * l2_usable_share
+	part3             float64 // mma_latency + ldmatrix_latency
+	part4             float64 // timed_launch_seconds * clock
+	part5             float64 // timed_least_seconds * clock
+	part6             float64 // l2_bytes * l2_usable_share
 	dramLatency       float64 // dram_latency
-	part8             float64 // l2_perf_ratio * l2_coalescing
-	part9             float64 // dram_perf_ratio * dram_efficiency
-	part10            float64 // l2_perf_ratio * spill_share
-	part11            float64 // 2 * l2_bytes * l2_usable_share
-	part12            float64 // dram_perf_ratio * spill_share
-	part13            float64 // 4 * dram_queue
-	part14            float64 // accumulator_bytes / epilogue_bandwidth
-	part15            float64 // 2 * accumulator_bytes / epilogue_bandwidth
+	part7             float64 // l2_perf_ratio * l2_coalescing
+	part8             float64 // dram_perf_ratio * dram_efficiency
+	part9             float64 // l2_perf_ratio * spill_share
+	part10            float64 // 2 * l2_bytes * l2_usable_share
+	part11            float64 // dram_perf_ratio * spill_share
+	part12            float64 // 4 * dram_queue
+	part13            float64 // 2 * accumulator_bytes / epilogue_bandwidth
 	launch            float64 // launch
-	part16            float64 // energy_per_flop / (tdp * dynamic_share) * clock
-	part17            float64 // power_window * clock
-	part18            float64 // line_rate * line_bytes
+	part14            float64 // energy_per_flop / (tdp * dynamic_share) * clock
+	part15            float64 // power_window * clock
+	part16            float64 // line_rate * line_bytes
 	hbmLatencyPenalty float64 // hbm_latency_penalty
 	dramQueueLoad     float64 // dram_queue_load
 }
@@ -112,67 +111,67 @@ func (d *device) compute(value func(name string) float64) {
 	epilogueBandwidth := value("epilogue_bandwidth")
 	d.epilogueBandwidth = epilogueBandwidth
 	d.spillBandwidth = value("spill_bandwidth")
+	d.hotLineBandwidth = value("hot_line_bandwidth")
+	d.sectorCost = value("sector_cost")
+	d.convertRate = value("convert_rate")
 	d.fmaShare = value("fma_share")
 	d.fmaLoadRate = value("fma_load_rate")
-	d.convertRate = value("convert_rate")
 	d.fmaLatency = value("fma_latency")
-	d.splitCost = value("split_cost")
 	d.arrivalLatency = value("arrival_latency")
 	d.addLatency = value("add_latency")
-	d.hotLineBandwidth = value("hot_line_bandwidth")
 	d.interleavedShare = value("interleaved_share")
 	d.copyRate = value("copy_rate")
+	d.crossCopyRate = value("cross_copy_rate")
 	d.transposedRate = value("transposed_rate")
 	d.storeRate = value("store_rate")
 	d.relaunchSeconds = value("relaunch_seconds")
 	d.reduceBandwidth = value("reduce_bandwidth")
 	d.part1 = value("shared_memory_bytes") + sharedReserved
 	d.part2 = float64(2 * wgmmaM)
-	d.part3 = float64(32 * accumulatorBytes)
-	d.part4 = value("mma_latency") + value("ldmatrix_latency")
-	d.part5 = float64(value("timed_launch_seconds") * clock)
-	d.part6 = float64(value("timed_least_seconds") * clock)
+	d.part3 = value("mma_latency") + value("ldmatrix_latency")
+	d.part4 = float64(value("timed_launch_seconds") * clock)
+	d.part5 = float64(value("timed_least_seconds") * clock)
 	l2Bytes := value("l2_bytes")
 	l2UsableShare := value("l2_usable_share")
-	d.part7 = float64(l2Bytes * l2UsableShare)
+	d.part6 = float64(l2Bytes * l2UsableShare)
 	d.dramLatency = dramLatency
 	l2PerfRatio := value("l2_perf_ratio")
-	d.part8 = float64(l2PerfRatio * value("l2_coalescing"))
+	d.part7 = float64(l2PerfRatio * value("l2_coalescing"))
 	dramPerfRatio := value("dram_perf_ratio")
-	d.part9 = float64(dramPerfRatio * value("dram_efficiency"))
+	d.part8 = float64(dramPerfRatio * value("dram_efficiency"))
 	spillShare := value("spill_share")
-	d.part10 = float64(l2PerfRatio * spillShare)
-	d.part11 = float64(2 * l2Bytes * l2UsableShare)
-	d.part12 = float64(dramPerfRatio * spillShare)
-	d.part13 = float64(4 * dramQueue)
-	d.part14 = accumulatorBytes / epilogueBandwidth
-	d.part15 = 2 * accumulatorBytes / epilogueBandwidth
+	d.part9 = float64(l2PerfRatio * spillShare)
+	d.part10 = float64(2 * l2Bytes * l2UsableShare)
+	d.part11 = float64(dramPerfRatio * spillShare)
+	d.part12 = float64(4 * dramQueue)
+	d.part13 = 2 * accumulatorBytes / epilogueBandwidth
 	d.launch = launch
-	d.part16 = float64(value("energy_per_flop") / (tdp * value("dynamic_share")) * clock)
-	d.part17 = float64(value("power_window") * clock)
-	d.part18 = float64(lineRate * lineBytes)
+	d.part14 = float64(value("energy_per_flop") / (tdp * value("dynamic_share")) * clock)
+	d.part15 = float64(value("power_window") * clock)
+	d.part16 = float64(lineRate * lineBytes)
 }
 
 // sizes holds what depends on the sizes of the problem alone.
 type sizes struct {
-	m      float64 // m, set by hand
-	n      float64 // n, set by hand
-	k      float64 // k, set by hand
-	batch  float64 // batch, set by hand
-	alignA float64 // align_a, set by hand
-	alignB float64 // align_b, set by hand
-	part1  float64 // max(0, 32 - align_a)
-	part2  float64 // max(0, 32 - align_b)
-	part3  float64 // min(align_a, align_b)
-	part4  float64 // batch * k
-	part5  float64 // batch * m * n
+	m           float64 // m, set by hand
+	n           float64 // n, set by hand
+	k           float64 // k, set by hand
+	batch       float64 // batch, set by hand
+	groupTiles  float64 // group_tiles, set by hand
+	misalignedA float64 // misaligned_a, set by hand
+	misalignedB float64 // misaligned_b, set by hand
+	part1       float64 // misaligned_a + misaligned_b
+	part2       float64 // max(0, 4 * misaligned_a - 3)
+	part3       float64 // max(0, 4 * misaligned_b - 3)
+	part4       float64 // batch * k
+	part5       float64 // batch * m * n
 }
 
 func (s *sizes) compute() {
-	s.part1 = max(0, 32-s.alignA)
-	s.part2 = max(0, 32-s.alignB)
-	x1 := min(s.alignA, s.alignB)
-	s.part3 = x1
+	x1 := s.misalignedA + s.misalignedB
+	s.part1 = x1
+	s.part2 = max(0, float64(4*s.misalignedA)-3)
+	s.part3 = max(0, float64(4*s.misalignedB)-3)
 	s.part4 = float64(s.batch * s.k)
 	s.part5 = float64(s.batch * s.m * s.n)
 }
@@ -206,6 +205,7 @@ type kernelInputs struct {
 	repeatN          float64 // repeat_n
 	wraps            float64 // wraps
 	syncCopies       float64 // sync_copies
+	crossCopies      float64 // cross_copies
 	asyncA           float64 // async_a
 	asyncB           float64 // async_b
 	transposedCopies float64 // transposed_copies
@@ -243,38 +243,40 @@ type kernelTerms struct {
 	wraps            float64 // wraps
 	asyncA           float64 // async_a
 	asyncB           float64 // async_b
-	reduceLaunches   float64 // reduce_launches
 	tileBytes        float64 // tile_bytes
-	part8            float64 // ceil(block_m * element_bytes / line_bytes)
-	part3            float64 // block_k * ceil(block_m * element_bytes / line_bytes)
-	part4            float64 // block_m * ceil(block_k * element_bytes / line_bytes)
-	part5            float64 // block_n * ceil(block_k * element_bytes / line_bytes)
-	part9            float64 // ceil(block_n * element_bytes / line_bytes)
-	part6            float64 // block_k * ceil(block_n * element_bytes / line_bytes)
+	handover         float64 // handover
+	part3            float64 // block_m * element_bytes / line_bytes
+	part4            float64 // ceil(block_m * element_bytes / line_bytes)
+	part5            float64 // block_k * element_bytes / line_bytes
+	part6            float64 // ceil(block_k * element_bytes / line_bytes)
+	part9            float64 // when(0 < trans_a, block_k * ceil(block_m * element_bytes / line_bytes), block_m * ceil(block_k * element_bytes / line_bytes))
+	part7            float64 // block_n * element_bytes / line_bytes
+	part8            float64 // ceil(block_n * element_bytes / line_bytes)
+	part10           float64 // when(0 < trans_b, block_n * ceil(block_k * element_bytes / line_bytes), block_k * ceil(block_n * element_bytes / line_bytes))
 	tileLines        float64 // tile_lines
 	part2            float64 // pow(tensor_step + convert_step + fma * issue_step, 4) + pow(shared_step, 4) + pow(issue_step, 4) + pow(copy_step, 4)
 	chainStep        float64 // chain_step
-	part7            float64 // 1 - trans_b
-	part10           float64 // when(0 < late_copies, instruction_step, 0)
+	part11           float64 // 1 - trans_b
+	part12           float64 // when(0 < late_copies, instruction_step, 0)
 	timed            float64 // timed
 	timedFixed       float64 // timed_fixed
-	part11           float64 // 2048 / block_k
+	part13           float64 // 2048 / block_k
 	onePace          float64 // one_pace
 	oneLongPace      float64 // one_long_pace
 	chipPace         float64 // chip_pace
 	chipLongPace     float64 // chip_long_pace
 	fullChipPace     float64 // full_chip_pace
 	fullChipLongPace float64 // full_chip_long_pace
-	part12           float64 // when(0 < trans_a, block_k * element_bytes, ceil(block_k * element_bytes / line_bytes) * line_bytes)
-	part13           float64 // when(0 < trans_b, ceil(block_k * element_bytes / line_bytes) * line_bytes, block_k * element_bytes)
-	part14           float64 // repeat_m + repeat_n
-	part16           float64 // when(1 < split_k, when(0 < reduce_launches, 0, arrival_latency), 0)
-	part15           float64 // when(1 < split_k, when(0 < reduce_launches, max(accumulator_bytes / epilogue_bandwidth, output_bytes / store_bytes / 32 / store_rate), 2 * accumulator_bytes / epilogue_bandwidth + max(output_bytes / epilogue_bandwidth, output_bytes / store_bytes / 32 / store_rate) / split_k), max(output_bytes / epilogue_bandwidth, output_bytes / store_bytes / 32 / store_rate))
-	part17           float64 // max(timed_ctas - 1, 1)
-	part18           float64 // tdp * (1 - fma)
-	part20           float64 // reduce_launches * relaunch_seconds * clock
-	part19           float64 // split_k * accumulator_bytes + output_bytes
-	part21           float64 // split_k * (add_latency + block_m * block_n * accumulator_bytes / (line_rate * line_bytes))
+	part14           float64 // when(0 < trans_a, block_k * element_bytes, ceil(block_k * element_bytes / line_bytes) * line_bytes)
+	part15           float64 // when(0 < trans_b, ceil(block_k * element_bytes / line_bytes) * line_bytes, block_k * element_bytes)
+	part16           float64 // repeat_m + repeat_n
+	part17           float64 // when(0 < handover, 2 * accumulator_bytes / epilogue_bandwidth + output_cost / split_k, output_cost)
+	part18           float64 // when(0 < handover, arrival_latency, 0)
+	part19           float64 // max(timed_ctas - 1, 1)
+	part20           float64 // tdp * (1 - fma)
+	part23           float64 // split_k * (add_latency + block_m * block_n * accumulator_bytes / (line_rate * line_bytes))
+	part22           float64 // reduce_launches * relaunch_seconds * clock
+	part21           float64 // split_k * accumulator_bytes + output_bytes
 	tensorStep       float64 // tensor_step
 }
 
@@ -309,84 +311,105 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 		fmaLoads = float64(in.numWarps * ((1+in.transA)*x9/d.mmaM + x10/d.mmaN) * x11)
 	}
 	var sharedStep float64
-	if in.wgmma > 0 {
-		x13 := in.blockK / in.instructionK
-		x12 := float64(in.blockM / d.wgmmaM * (in.blockN / in.wgmmaN) * x13)
-		sharedStep = x12 * (d.wgmmaM + in.wgmmaN) * in.instructionK * in.elementBytes / d.sharedBandwidth
+	if in.fma > 0 {
+		sharedStep = fmaLoads / d.fmaLoadRate
 	} else {
-		if in.fma > 0 {
-			sharedStep = fmaLoads / d.fmaLoadRate
+		var x12 float64
+		if in.wgmma > 0 {
+			x14 := in.blockK / in.instructionK
+			x13 := float64(in.blockM / d.wgmmaM * (in.blockN / in.wgmmaN) * x14)
+			x12 = float64(x13 * (d.wgmmaM + in.wgmmaN) * in.instructionK * in.elementBytes)
 		} else {
-			x15 := max(in.blockM/in.warpsM, d.mmaM)
-			x16 := max(in.blockN/in.warpsN, d.mmaN)
-			x14 := x15 + x16
-			x17 := in.blockK / in.warpsK
-			sharedStep = in.numWarps * x14 * x17 * in.elementBytes / d.sharedBandwidth
+			x16 := max(in.blockM/in.warpsM, d.mmaM)
+			x17 := max(in.blockN/in.warpsN, d.mmaN)
+			x15 := x16 + x17
+			x18 := in.blockK / in.warpsK
+			x12 = float64(in.numWarps * x15 * x18 * in.elementBytes)
+		}
+		sharedStep = x12 / d.sharedBandwidth
+	}
+	var convertStep float64
+	if in.conversions > 0 {
+		x20 := max(in.blockM/in.warpsM, d.mmaM)
+		x21 := max(in.blockN/in.warpsN, d.mmaN)
+		x19 := x20 + x21
+		x22 := in.blockK / in.warpsK
+		convertStep = in.conversions * in.numWarps * x19 * x22 * in.elementBytes / 128 / d.convertRate
+	}
+	var x23 float64
+	if in.reduceLaunches > 0 {
+		x23 = d.accumulatorBytes
+	} else {
+		x23 = in.outputBytes
+	}
+	outputCost := max(x23/d.epilogueBandwidth, in.outputBytes/in.storeBytes/32/d.storeRate)
+	var handover float64
+	if in.splitK > 1 {
+		if in.reduceLaunches > 0 {
+			handover = 0
+		} else {
+			handover = 1
 		}
 	}
 	issueStep := (float64(in.familySlots*in.numWarps) + fmaLoads) / d.schedulers
-	var convertStep float64
-	if in.conversions > 0 {
-		x19 := max(in.blockM/in.warpsM, d.mmaM)
-		x20 := max(in.blockN/in.warpsN, d.mmaN)
-		x18 := x19 + x20
-		x21 := in.blockK / in.warpsK
-		convertStep = in.conversions * in.numWarps * x18 * x21 * in.elementBytes / d.part3 / d.convertRate
-	}
-	var x22 float64
+	var x24 float64
 	if in.transA > 0 {
-		x23 := math.Ceil(in.blockM * in.elementBytes / d.lineBytes)
-		x22 = float64(in.blockK * x23)
+		x26 := in.blockM * in.elementBytes / d.lineBytes
+		x25 := math.Ceil(x26)
+		x24 = float64(in.blockK * x25)
 	} else {
-		x25 := float64(in.blockK * in.elementBytes)
-		x24 := math.Ceil(x25 / d.lineBytes)
-		x22 = float64(in.blockM * x24)
+		x29 := float64(in.blockK * in.elementBytes)
+		x28 := x29 / d.lineBytes
+		x27 := math.Ceil(x28)
+		x24 = float64(in.blockM * x27)
 	}
-	var x26 float64
+	var x30 float64
 	if in.transB > 0 {
-		x28 := float64(in.blockK * in.elementBytes)
-		x27 := math.Ceil(x28 / d.lineBytes)
-		x26 = float64(in.blockN * x27)
+		x33 := float64(in.blockK * in.elementBytes)
+		x32 := x33 / d.lineBytes
+		x31 := math.Ceil(x32)
+		x30 = float64(in.blockN * x31)
 	} else {
-		x29 := math.Ceil(in.blockN * in.elementBytes / d.lineBytes)
-		x26 = float64(in.blockK * x29)
+		x35 := in.blockN * in.elementBytes / d.lineBytes
+		x34 := math.Ceil(x35)
+		x30 = float64(in.blockK * x34)
 	}
-	tileLines := x22 + x26
-	copyStep := in.syncCopies/d.copyRate + in.transposedCopies/d.transposedRate
+	tileLines := x24 + x30
+	copyStep := in.syncCopies/d.copyRate + in.crossCopies/d.crossCopyRate + in.transposedCopies/d.transposedRate
 	var instructionStep float64
 	if in.wgmma+in.fma > 0 {
-		x30 := in.blockK / in.warpsK
-		instructionStep = tensorStep + float64(in.fma*(x30*d.fmaLatency))
+		x36 := in.blockK / in.warpsK
+		instructionStep = tensorStep + float64(in.fma*(x36*d.fmaLatency))
 	} else {
-		x31 := in.blockK / in.instructionK
-		instructionStep = max(x31/in.warpsK*d.part4, tensorStep)
+		x37 := in.blockK / in.instructionK
+		instructionStep = max(x37/in.warpsK*d.part3, tensorStep)
 	}
-	var x32 float64
+	var x38 float64
 	if in.wgmma+in.fma > 0 {
-		x32 = float64((in.serial + float64(in.interleaved*d.interleavedShare)) * (tileLines * d.lineLatency))
+		x38 = float64((in.serial + float64(in.interleaved*d.interleavedShare)) * (tileLines * d.lineLatency))
 	} else {
-		x32 = in.familyLatency
+		x38 = in.familyLatency
 	}
-	var x33 float64
+	var x39 float64
 	if in.loadWaits > 0 {
-		x33 = float64(in.loadWaits*d.loadLatency) + copyStep
+		x39 = float64(in.loadWaits*d.loadLatency) + copyStep
 	}
-	chainStep := instructionStep + x32 + issueStep + convertStep + x33
+	chainStep := instructionStep + x38 + convertStep + issueStep + x39
 	var timedFixed, onePace, oneLongPace, chipPace, chipLongPace, fullChipPace, fullChipLongPace float64
 	if in.timed > 0 {
-		x34 := float64(in.one2048*d.clock) - d.part5
-		x35 := float64(in.one6144*d.clock) - d.part5 - x34
-		timedFixed = max(x34-float64(x35/4096*2048), d.part6)
-		x36 := 2048 / in.blockK
-		onePace = max(0, x34-timedFixed) / x36
-		x37 := 4096 / in.blockK
-		oneLongPace = max(0, x35) / x37
-		x38 := float64(in.chip2048*d.clock) - d.part5
-		chipPace = max(0, x38-timedFixed) / x36
-		chipLongPace = max(0, float64(in.chip6144*d.clock)-d.part5-x38) / x37
-		x39 := float64(in.fullChip2048*d.clock) - d.part5
-		fullChipPace = max(0, x39-timedFixed) / x36
-		fullChipLongPace = max(0, float64(in.fullChip6144*d.clock)-d.part5-x39) / x37
+		x40 := float64(in.one2048*d.clock) - d.part4
+		x41 := float64(in.one6144*d.clock) - d.part4 - x40
+		timedFixed = max(x40-float64(x41/4096*2048), d.part5)
+		x42 := 2048 / in.blockK
+		onePace = max(0, x40-timedFixed) / x42
+		x43 := 4096 / in.blockK
+		oneLongPace = max(0, x41) / x43
+		x44 := float64(in.chip2048*d.clock) - d.part4
+		chipPace = max(0, x44-timedFixed) / x42
+		chipLongPace = max(0, float64(in.chip6144*d.clock)-d.part4-x44) / x43
+		x45 := float64(in.fullChip2048*d.clock) - d.part4
+		fullChipPace = max(0, x45-timedFixed) / x42
+		fullChipLongPace = max(0, float64(in.fullChip6144*d.clock)-d.part4-x45) / x43
 	}
 	k.elementBytes = in.elementBytes
 	k.outputBytes = in.outputBytes
@@ -405,88 +428,77 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	k.wraps = in.wraps
 	k.asyncA = in.asyncA
 	k.asyncB = in.asyncB
-	k.reduceLaunches = in.reduceLaunches
 	k.tensorStep = tensorStep
 	k.tileBytes = tileBytes
-	x40 := math.Ceil(in.blockM * in.elementBytes / d.lineBytes)
-	k.part8 = x40
-	x41 := float64(in.blockK * x40)
-	k.part3 = x41
-	x44 := float64(in.blockK * in.elementBytes)
-	x43 := math.Ceil(x44 / d.lineBytes)
-	x42 := float64(in.blockM * x43)
-	k.part4 = x42
-	x45 := float64(in.blockN * x43)
-	k.part5 = x45
-	x46 := math.Ceil(in.blockN * in.elementBytes / d.lineBytes)
-	k.part9 = x46
-	x47 := float64(in.blockK * x46)
-	k.part6 = x47
+	k.handover = handover
+	x46 := in.blockM * in.elementBytes / d.lineBytes
+	k.part3 = x46
+	x47 := math.Ceil(x46)
+	k.part4 = x47
+	x49 := float64(in.blockK * in.elementBytes)
+	x48 := x49 / d.lineBytes
+	k.part5 = x48
+	x50 := math.Ceil(x48)
+	k.part6 = x50
+	k.part9 = x24
+	x51 := in.blockN * in.elementBytes / d.lineBytes
+	k.part7 = x51
+	x52 := math.Ceil(x51)
+	k.part8 = x52
+	k.part10 = x30
 	k.tileLines = tileLines
 	k.part2 = fourth(tensorStep+convertStep+float64(in.fma*issueStep)) + fourth(sharedStep) + fourth(issueStep) + fourth(copyStep)
 	k.chainStep = chainStep
-	k.part7 = 1 - in.transB
-	var x48 float64
+	k.part11 = 1 - in.transB
+	var x53 float64
 	if in.lateCopies > 0 {
-		x48 = instructionStep
+		x53 = instructionStep
 	}
-	k.part10 = x48
+	k.part12 = x53
 	k.timed = in.timed
 	k.timedFixed = timedFixed
-	x49 := 2048 / in.blockK
-	k.part11 = x49
+	x54 := 2048 / in.blockK
+	k.part13 = x54
 	k.onePace = onePace
 	k.oneLongPace = oneLongPace
 	k.chipPace = chipPace
 	k.chipLongPace = chipLongPace
 	k.fullChipPace = fullChipPace
 	k.fullChipLongPace = fullChipLongPace
-	var x50 float64
+	var x55 float64
 	if in.transA > 0 {
-		x50 = x44
+		x55 = x49
 	} else {
-		x50 = float64(x43 * d.lineBytes)
+		x55 = float64(x50 * d.lineBytes)
 	}
-	k.part12 = x50
-	var x51 float64
+	k.part14 = x55
+	var x56 float64
 	if in.transB > 0 {
-		x51 = float64(x43 * d.lineBytes)
+		x56 = float64(x50 * d.lineBytes)
 	} else {
-		x51 = x44
+		x56 = x49
 	}
-	k.part13 = x51
-	x52 := in.repeatM + in.repeatN
-	k.part14 = x52
-	var x53 float64
-	if in.splitK > 1 {
-		if in.reduceLaunches > 0 {
-			x53 = 0
-		} else {
-			x53 = d.arrivalLatency
-		}
-	}
-	k.part16 = x53
-	var x54 float64
-	if in.splitK > 1 {
-		if in.reduceLaunches > 0 {
-			x55 := in.outputBytes / in.storeBytes / 32 / d.storeRate
-			x54 = max(d.part14, x55)
-		} else {
-			x57 := in.outputBytes / in.storeBytes / 32 / d.storeRate
-			x56 := max(in.outputBytes/d.epilogueBandwidth, x57)
-			x54 = d.part15 + x56/in.splitK
-		}
+	k.part15 = x56
+	x57 := in.repeatM + in.repeatN
+	k.part16 = x57
+	var x58 float64
+	if handover > 0 {
+		x58 = d.part13 + outputCost/in.splitK
 	} else {
-		x58 := in.outputBytes / in.storeBytes / 32 / d.storeRate
-		x54 = max(in.outputBytes/d.epilogueBandwidth, x58)
+		x58 = outputCost
 	}
-	k.part15 = x54
-	k.part17 = max(in.timedCtas-1, 1)
-	x59 := float64(d.tdp * (1 - in.fma))
+	k.part17 = x58
+	var x59 float64
+	if handover > 0 {
+		x59 = d.arrivalLatency
+	}
 	k.part18 = x59
-	k.part20 = float64(in.reduceLaunches * d.relaunchSeconds * d.clock)
-	k.part19 = float64(in.splitK*d.accumulatorBytes) + in.outputBytes
-	k.part21 = float64(in.splitK * (d.addLatency + in.blockM*in.blockN*d.accumulatorBytes/d.part18))
+	k.part19 = max(in.timedCtas-1, 1)
+	x60 := float64(d.tdp * (1 - in.fma))
+	k.part20 = x60
+	k.part23 = float64(in.splitK * (d.addLatency + in.blockM*in.blockN*d.accumulatorBytes/d.part16))
+	k.part22 = float64(in.reduceLaunches * d.relaunchSeconds * d.clock)
+	k.part21 = float64(in.splitK*d.accumulatorBytes) + in.outputBytes
 }
 
 // variantInputs is set by hand.
@@ -506,7 +518,7 @@ type variantTerms struct {
 	hidden       float64 // hidden
 	part2        float64 // pow(ctas_per_sm, 4)
 	part3        float64 // chain_step + spill_step
-	part4        float64 // when(1 < split_k, when(0 < reduce_launches, 0, arrival_latency), 0) + ctas_per_sm * block_m * block_n * when(1 < split_k, when(0 < reduce_launches, max(accumulator_bytes / epilogue_bandwidth, output_bytes / store_bytes / 32 / store_rate), 2 * accumulator_bytes / epilogue_bandwidth + max(output_bytes / epilogue_bandwidth, output_bytes / store_bytes / 32 / store_rate) / split_k), max(output_bytes / epilogue_bandwidth, output_bytes / store_bytes / 32 / store_rate))
+	part4        float64 // ctas_per_sm * block_m * block_n * when(0 < handover, 2 * accumulator_bytes / epilogue_bandwidth + output_cost / split_k, output_cost) + when(0 < handover, arrival_latency, 0)
 	part5        float64 // min(1, (ctas_per_sm - 1) / max(timed_ctas - 1, 1))
 	part6        float64 // 1 - hidden
 }
@@ -525,8 +537,8 @@ func (v *variantTerms) compute(in *inputs, d *device, k *kernelTerms) {
 	v.hidden = hidden
 	v.part2 = fourth(ctasPerSm)
 	v.part3 = k.chainStep + spillStep
-	v.part4 = k.part16 + float64(ctasPerSm*k.blockM*k.blockN*k.part15)
-	v.part5 = min(1, (ctasPerSm-1)/k.part17)
+	v.part4 = float64(ctasPerSm*k.blockM*k.blockN*k.part17) + k.part18
+	v.part5 = min(1, (ctasPerSm-1)/k.part19)
 	v.part6 = 1 - hidden
 }
 
@@ -548,34 +560,48 @@ type timing struct {
 }
 
 func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms) {
-	gridM := math.Ceil(s.m / k.blockM)
+	var gridM float64
+	if s.groupTiles > 0 {
+		gridM = s.groupTiles / s.batch
+	} else {
+		gridM = math.Ceil(s.m / k.blockM)
+	}
 	gridN := math.Ceil(s.n / k.blockN)
-	ctas := float64(gridM * gridN * s.batch * k.splitK)
+	var x1 float64
+	if s.groupTiles > 0 {
+		x1 = s.groupTiles
+	} else {
+		x1 = float64(gridM * s.batch)
+	}
+	ctas := float64(x1 * gridN * k.splitK)
 	steps := math.Ceil(math.Ceil(s.k/k.blockK) / k.splitK)
-	var crossings float64
-	if s.part3 < d.lineBytes {
-		var x1 float64
-		if k.transA > 0 {
-			x1 = float64(k.part3 * s.part1 / 32 * d.splitCost)
-		} else {
-			x1 = float64(k.part4 * s.part1 / 32 * d.splitCost)
-		}
+	var splitLines float64
+	if s.part1 > 0 {
 		var x2 float64
-		if k.transB > 0 {
-			x2 = float64(k.part5 * s.part2 / 32 * d.splitCost)
+		if k.transA > 0 {
+			x2 = float64(k.blockK * max(0, k.part3+s.misalignedA-k.part4))
 		} else {
-			x2 = float64(k.part6 * s.part2 / 32 * d.splitCost)
+			x2 = float64(k.blockM * max(0, k.part5+s.misalignedA-k.part6))
 		}
-		crossings = float64(k.asyncA*x1) + float64(k.asyncB*x2)
+		var x3 float64
+		if k.transB > 0 {
+			x3 = float64(k.blockN * max(0, k.part5+s.misalignedB-k.part6))
+		} else {
+			x3 = float64(k.blockK * max(0, k.part7+s.misalignedB-k.part8))
+		}
+		splitLines = x2 + x3
 	}
-	x3 := k.tileLines + crossings
+	var brokenLines float64
+	if s.part1 > 0 {
+		brokenLines = float64(d.sectorCost * (float64(k.asyncA*s.part2*k.part9) + float64(k.asyncB*s.part3*k.part10)))
+	}
 	var x4 float64
-	if k.wraps*max(k.transA*(k.blockM-s.m), k.part7*(k.blockN-s.n)) > 0 {
-		x4 = float64(k.blockK * (float64(k.transA*max(0, k.blockM/s.m-k.part8)) + float64(k.part7*max(0, k.blockN/s.n-k.part9))))
+	if k.wraps*max(k.transA*(k.blockM-s.m), k.part11*(k.blockN-s.n)) > 0 {
+		x4 = float64(k.blockK * (float64(k.transA*max(0, k.blockM/s.m-k.part4)) + float64(k.part11*max(0, k.blockN/s.n-k.part8))))
 	}
-	lines := x3 + x4
+	lines := k.tileLines + max(splitLines, brokenLines) + x4
 	lineStep := lines / d.lineRate
-	copyLatency := float64(lines*d.lineLatency) + k.part10
+	copyLatency := float64(lines*d.lineLatency) + k.part12
 	var x5 float64
 	if k.groupM > 0 {
 		x5 = k.groupM
@@ -589,7 +615,7 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms) {
 	tailCtas := ctasOfSm - float64(fullWaves*v.ctasPerSm)
 	var oneLoop, chipLoop, fullChipLoop float64
 	if k.timed > 0 {
-		x6 := min(steps, k.part11)
+		x6 := min(steps, k.part13)
 		x7 := steps - x6
 		oneLoop = float64(x6*k.onePace) + float64(x7*k.oneLongPace)
 		chipLoop = max(oneLoop, float64(x6*k.chipPace)+float64(x7*k.chipLongPace))
@@ -598,12 +624,12 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms) {
 	x8 := gridN * group / min(ctas, v.part1)
 	sweeps := max(1, x8)
 	rowGroups := max(1, math.Ceil(gridM/group)*min(1, x8))
-	missA := 1 - min(1, d.part7/(group*k.blockM*s.k*k.elementBytes))
-	missB := 1 - min(1, d.part7/((float64(gridM*k.blockM)+float64(gridN*k.blockN))*s.k*k.elementBytes))
+	missA := 1 - min(1, d.part6/(group*k.blockM*s.k*k.elementBytes))
+	missB := 1 - min(1, d.part6/((float64(gridM*k.blockM)+float64(gridN*k.blockN))*s.k*k.elementBytes))
 	dramBytes := float64(s.part4 * k.elementBytes * (float64(s.m*(1+float64((sweeps-1)*missA))) + float64(s.n*(1+float64((rowGroups-1)*missB)))))
 	dramShare := min(1, dramBytes/(ctas*steps*k.tileBytes))
 	var repeated float64
-	if k.part14 > 0 {
+	if k.part16 > 0 {
 		var x9 float64
 		if k.wraps > 0 {
 			x9 = s.m
@@ -616,26 +642,26 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms) {
 		} else {
 			x10 = 1
 		}
-		repeated = float64(k.repeatM*(k.blockM-s.m/gridM)/x9*k.part12) + float64(k.repeatN*(k.blockN-s.n/gridN)/x10*k.part13)
+		repeated = float64(k.repeatM*(k.blockM-s.m/gridM)/x9*k.part14) + float64(k.repeatN*(k.blockN-s.n/gridN)/x10*k.part15)
 	}
 	idleLatency := d.dramLatency + copyLatency
 	x11 := float64(active * k.tileBytes)
-	l2Step := x11 * (x3 / k.tileLines) / d.part8
-	dramStep := x11 * dramShare / d.part9
+	l2Step := x11 * (1 + brokenLines/k.tileLines) / d.part7
+	dramStep := x11 * dramShare / d.part8
 	repeatStep := active * repeated / d.hotLineBandwidth
 	x12 := float64(active * v.spillTraffic)
-	spillL2Step := x12 / d.part10
+	spillL2Step := x12 / d.part9
 	busy := v.onChip + fourth(lineStep) + fourth(l2Step) + fourth(dramStep) + fourth(repeatStep) + fourth(spillL2Step)
 	var fullSpillMiss, fullSpillDramStep, fullBusy, fullThroughput, fullLatency, fullAlone, fullStep, fullFirstStep, fullFill, fullLoop, fullEpilogue float64
 	if fullWaves > 0 {
 		if v.spillTraffic > 0 {
-			fullSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(active*v.ctasPerSm*v.spillTraffic/d.part11, 2))
+			fullSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(active*v.ctasPerSm*v.spillTraffic/d.part10, 2))
 		}
-		fullSpillDramStep = x12 * fullSpillMiss / d.part12
+		fullSpillDramStep = x12 * fullSpillMiss / d.part11
 		fullBusy = float64(v.part2 * (busy + fourth(fullSpillDramStep)))
 		fullThroughput = math.Sqrt(math.Sqrt(fullBusy))
 		x13 := float64(idleLatency * idleLatency)
-		fullLatency = (idleLatency + math.Sqrt(x13+float64(d.part13*(v.ctasPerSm*dramStep*k.stepsAhead)))) / 2
+		fullLatency = (idleLatency + math.Sqrt(x13+float64(d.part12*(v.ctasPerSm*dramStep*k.stepsAhead)))) / 2
 		x14 := fullLatency / k.stepsAhead
 		fullAlone = max(k.chainStep, x14) + v.spillStep
 		x15 := fourth(fullAlone)
@@ -662,13 +688,13 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms) {
 	var tailSpillMiss, tailSpillDramStep, tailBusy, tailThroughput, tailLatency, tailAlone, tailStep, tailFirstStep, tailFill, tailLoop, tailEpilogue float64
 	if tailCtas > 0 {
 		if v.spillTraffic > 0 {
-			tailSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(active*tailCtas*v.spillTraffic/d.part11, 2))
+			tailSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(active*tailCtas*v.spillTraffic/d.part10, 2))
 		}
-		tailSpillDramStep = x12 * tailSpillMiss / d.part12
+		tailSpillDramStep = x12 * tailSpillMiss / d.part11
 		tailBusy = float64(fourth(tailCtas) * (busy + fourth(tailSpillDramStep)))
 		tailThroughput = math.Sqrt(math.Sqrt(tailBusy))
 		x21 := float64(idleLatency * idleLatency)
-		tailLatency = (idleLatency + math.Sqrt(x21+float64(d.part13*(tailCtas*dramStep*k.stepsAhead)))) / 2
+		tailLatency = (idleLatency + math.Sqrt(x21+float64(d.part12*(tailCtas*dramStep*k.stepsAhead)))) / 2
 		x22 := tailLatency / k.stepsAhead
 		tailAlone = max(k.chainStep, x22) + v.spillStep
 		x23 := fourth(tailAlone)
@@ -678,13 +704,13 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms) {
 		x24 := min(steps, k.stepsAhead)
 		x25 := max(steps-k.stepsAhead, 0)
 		tailLoop = float64(x24*tailFirstStep) + float64(x25*tailStep)
-		tailEpilogue = k.part16 + float64(tailCtas*k.blockM*k.blockN*k.part15)
+		tailEpilogue = float64(tailCtas*k.blockM*k.blockN*k.part17) + k.part18
 	}
 	var tailPaced, tailTimed float64
 	if k.timed*tailCtas > 0 {
 		if tailCtas > 1 {
 			x26 := fullChipLoop - chipLoop
-			tailPaced = chipLoop + float64(x26*min(1, (tailCtas-1)/k.part17))
+			tailPaced = chipLoop + float64(x26*min(1, (tailCtas-1)/k.part19))
 		} else {
 			tailPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
@@ -703,16 +729,16 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms) {
 		allWaves = fill + loop + epilogue
 	}
 	var power float64
-	if k.part18 > 0 {
-		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK/k.rate*d.part16)-d.part17, 0)
+	if k.part20 > 0 {
+		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK/k.rate*d.part14)-d.part15, 0)
 	}
-	dramFloor := (dramBytes + float64(s.part5*k.outputBytes)) / d.part9
+	dramFloor := (dramBytes + float64(s.part5*k.outputBytes)) / d.part8
 	var reduction float64
 	if k.splitK > 1 {
-		if k.reduceLaunches > 0 {
-			reduction = k.part20 + s.part5*k.part19/d.reduceBandwidth
+		if k.handover > 0 {
+			reduction = k.part23
 		} else {
-			reduction = k.part21
+			reduction = k.part22 + s.part5*k.part21/d.reduceBandwidth
 		}
 	}
 	var x30 float64
@@ -747,172 +773,196 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		fmaLoads = float64(in.numWarps * ((1+k.transA)*x1/d.mmaM + x2/d.mmaN) * x3)
 	}
 	var sharedStep float64
-	if in.wgmma > 0 {
-		x4 := k.blockK / in.instructionK
-		sharedStep = k.blockM / d.wgmmaM * (k.blockN / in.wgmmaN) * x4 * (d.wgmmaM + in.wgmmaN) * in.instructionK * k.elementBytes / d.sharedBandwidth
+	if in.fma > 0 {
+		sharedStep = fmaLoads / d.fmaLoadRate
 	} else {
-		if in.fma > 0 {
-			sharedStep = fmaLoads / d.fmaLoadRate
+		var x4 float64
+		if in.wgmma > 0 {
+			x5 := k.blockK / in.instructionK
+			x4 = float64(k.blockM / d.wgmmaM * (k.blockN / in.wgmmaN) * x5 * (d.wgmmaM + in.wgmmaN) * in.instructionK * k.elementBytes)
 		} else {
-			x6 := max(k.blockM/in.warpsM, d.mmaM)
-			x7 := max(k.blockN/in.warpsN, d.mmaN)
-			x5 := x6 + x7
-			x8 := k.blockK / in.warpsK
-			sharedStep = in.numWarps * x5 * x8 * k.elementBytes / d.sharedBandwidth
+			x7 := max(k.blockM/in.warpsM, d.mmaM)
+			x8 := max(k.blockN/in.warpsN, d.mmaN)
+			x6 := x7 + x8
+			x9 := k.blockK / in.warpsK
+			x4 = float64(in.numWarps * x6 * x9 * k.elementBytes)
 		}
+		sharedStep = x4 / d.sharedBandwidth
 	}
-	issueStep := (float64(in.familySlots*in.numWarps) + fmaLoads) / d.schedulers
 	var convertStep float64
 	if in.conversions > 0 {
-		x10 := max(k.blockM/in.warpsM, d.mmaM)
-		x11 := max(k.blockN/in.warpsN, d.mmaN)
-		x9 := x10 + x11
-		x12 := k.blockK / in.warpsK
-		convertStep = in.conversions * in.numWarps * x9 * x12 * k.elementBytes / d.part3 / d.convertRate
+		x11 := max(k.blockM/in.warpsM, d.mmaM)
+		x12 := max(k.blockN/in.warpsN, d.mmaN)
+		x10 := x11 + x12
+		x13 := k.blockK / in.warpsK
+		convertStep = in.conversions * in.numWarps * x10 * x13 * k.elementBytes / 128 / d.convertRate
 	}
-	copyStep := in.syncCopies/d.copyRate + in.transposedCopies/d.transposedRate
+	var x14 float64
+	if in.reduceLaunches > 0 {
+		x14 = d.accumulatorBytes
+	} else {
+		x14 = k.outputBytes
+	}
+	outputCost := max(x14/d.epilogueBandwidth, k.outputBytes/in.storeBytes/32/d.storeRate)
+	issueStep := (float64(in.familySlots*in.numWarps) + fmaLoads) / d.schedulers
+	copyStep := in.syncCopies/d.copyRate + in.crossCopies/d.crossCopyRate + in.transposedCopies/d.transposedRate
 	var instructionStep float64
 	if in.wgmma+in.fma > 0 {
-		x13 := k.blockK / in.warpsK
-		instructionStep = k.tensorStep + float64(in.fma*(x13*d.fmaLatency))
+		x15 := k.blockK / in.warpsK
+		instructionStep = k.tensorStep + float64(in.fma*(x15*d.fmaLatency))
 	} else {
-		x14 := k.blockK / in.instructionK
-		instructionStep = max(x14/in.warpsK*d.part4, k.tensorStep)
+		x16 := k.blockK / in.instructionK
+		instructionStep = max(x16/in.warpsK*d.part3, k.tensorStep)
 	}
-	gridM := math.Ceil(s.m / k.blockM)
+	var gridM float64
+	if s.groupTiles > 0 {
+		gridM = s.groupTiles / s.batch
+	} else {
+		gridM = math.Ceil(s.m / k.blockM)
+	}
 	gridN := math.Ceil(s.n / k.blockN)
-	ctas := float64(gridM * gridN * s.batch * k.splitK)
-	var crossings float64
-	if s.part3 < d.lineBytes {
-		var x15 float64
-		if k.transA > 0 {
-			x15 = float64(k.part3 * s.part1 / 32 * d.splitCost)
-		} else {
-			x15 = float64(k.part4 * s.part1 / 32 * d.splitCost)
-		}
-		var x16 float64
-		if k.transB > 0 {
-			x16 = float64(k.part5 * s.part2 / 32 * d.splitCost)
-		} else {
-			x16 = float64(k.part6 * s.part2 / 32 * d.splitCost)
-		}
-		crossings = float64(k.asyncA*x15) + float64(k.asyncB*x16)
-	}
 	var x17 float64
-	if k.wraps*max(k.transA*(k.blockM-s.m), k.part7*(k.blockN-s.n)) > 0 {
-		x17 = float64(k.blockK * (float64(k.transA*max(0, k.blockM/s.m-k.part8)) + float64(k.part7*max(0, k.blockN/s.n-k.part9))))
-	}
-	lines := k.tileLines + crossings + x17
-	lineStep := lines / d.lineRate
-	copyLatency := float64(lines*d.lineLatency) + k.part10
-	var x18 float64
-	if k.groupM > 0 {
-		x18 = k.groupM
+	if s.groupTiles > 0 {
+		x17 = s.groupTiles
 	} else {
-		x18 = d.defaultGroup
+		x17 = float64(gridM * s.batch)
 	}
-	group := min(x18, gridM)
+	ctas := float64(x17 * gridN * k.splitK)
+	var splitLines float64
+	if s.part1 > 0 {
+		var x18 float64
+		if k.transA > 0 {
+			x18 = float64(k.blockK * max(0, k.part3+s.misalignedA-k.part4))
+		} else {
+			x18 = float64(k.blockM * max(0, k.part5+s.misalignedA-k.part6))
+		}
+		var x19 float64
+		if k.transB > 0 {
+			x19 = float64(k.blockN * max(0, k.part5+s.misalignedB-k.part6))
+		} else {
+			x19 = float64(k.blockK * max(0, k.part7+s.misalignedB-k.part8))
+		}
+		splitLines = x18 + x19
+	}
+	var brokenLines float64
+	if s.part1 > 0 {
+		brokenLines = float64(d.sectorCost * (float64(k.asyncA*s.part2*k.part9) + float64(k.asyncB*s.part3*k.part10)))
+	}
+	var x20 float64
+	if k.wraps*max(k.transA*(k.blockM-s.m), k.part11*(k.blockN-s.n)) > 0 {
+		x20 = float64(k.blockK * (float64(k.transA*max(0, k.blockM/s.m-k.part4)) + float64(k.part11*max(0, k.blockN/s.n-k.part8))))
+	}
+	lines := k.tileLines + max(splitLines, brokenLines) + x20
+	lineStep := lines / d.lineRate
+	copyLatency := float64(lines*d.lineLatency) + k.part12
+	var x21 float64
+	if k.groupM > 0 {
+		x21 = k.groupM
+	} else {
+		x21 = d.defaultGroup
+	}
+	group := min(x21, gridM)
 	waves := ctas / v.part1
 	active := ctas / t.ctasOfSm
 	var oneLoop, chipLoop, fullChipLoop float64
 	if k.timed > 0 {
-		x19 := min(t.steps, k.part11)
-		x20 := t.steps - x19
-		oneLoop = float64(x19*k.onePace) + float64(x20*k.oneLongPace)
-		chipLoop = max(oneLoop, float64(x19*k.chipPace)+float64(x20*k.chipLongPace))
-		fullChipLoop = max(chipLoop, float64(x19*k.fullChipPace)+float64(x20*k.fullChipLongPace))
+		x22 := min(t.steps, k.part13)
+		x23 := t.steps - x22
+		oneLoop = float64(x22*k.onePace) + float64(x23*k.oneLongPace)
+		chipLoop = max(oneLoop, float64(x22*k.chipPace)+float64(x23*k.chipLongPace))
+		fullChipLoop = max(chipLoop, float64(x22*k.fullChipPace)+float64(x23*k.fullChipLongPace))
 	}
-	x21 := gridN * group / min(ctas, v.part1)
-	sweeps := max(1, x21)
-	rowGroups := max(1, math.Ceil(gridM/group)*min(1, x21))
-	missA := 1 - min(1, d.part7/(group*k.blockM*s.k*k.elementBytes))
-	missB := 1 - min(1, d.part7/((float64(gridM*k.blockM)+float64(gridN*k.blockN))*s.k*k.elementBytes))
+	x24 := gridN * group / min(ctas, v.part1)
+	sweeps := max(1, x24)
+	rowGroups := max(1, math.Ceil(gridM/group)*min(1, x24))
+	missA := 1 - min(1, d.part6/(group*k.blockM*s.k*k.elementBytes))
+	missB := 1 - min(1, d.part6/((float64(gridM*k.blockM)+float64(gridN*k.blockN))*s.k*k.elementBytes))
 	dramBytes := float64(s.part4 * k.elementBytes * (float64(s.m*(1+float64((sweeps-1)*missA))) + float64(s.n*(1+float64((rowGroups-1)*missB)))))
 	dramShare := min(1, dramBytes/(ctas*t.steps*k.tileBytes))
 	l2Hit := 1 - dramShare
 	var repeated float64
-	if k.part14 > 0 {
-		var x22 float64
+	if k.part16 > 0 {
+		var x25 float64
 		if k.wraps > 0 {
-			x22 = s.m
+			x25 = s.m
 		} else {
-			x22 = 1
+			x25 = 1
 		}
-		var x23 float64
+		var x26 float64
 		if k.wraps > 0 {
-			x23 = s.n
+			x26 = s.n
 		} else {
-			x23 = 1
+			x26 = 1
 		}
-		repeated = float64(k.repeatM*(k.blockM-s.m/gridM)/x22*k.part12) + float64(k.repeatN*(k.blockN-s.n/gridN)/x23*k.part13)
+		repeated = float64(k.repeatM*(k.blockM-s.m/gridM)/x25*k.part14) + float64(k.repeatN*(k.blockN-s.n/gridN)/x26*k.part15)
 	}
 	idleLatency := d.dramLatency + copyLatency
 	dramQueue := float64(d.hbmLatencyPenalty * d.dramQueueLoad)
-	dramStep := active * k.tileBytes * dramShare / d.part9
+	dramStep := active * k.tileBytes * dramShare / d.part8
 	busy := v.onChip + fourth(lineStep) + fourth(t.l2Step) + fourth(dramStep) + fourth(t.repeatStep) + fourth(t.spillL2Step)
 	var fullSpillMiss, fullBusy, fullThroughput, fullLatency, fullAlone, fullStep, fullFirstStep, fullFill, fullLoop, fullEpilogue float64
 	if t.fullWaves > 0 {
 		if v.spillTraffic > 0 {
-			fullSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(active*v.ctasPerSm*v.spillTraffic/d.part11, 2))
+			fullSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(active*v.ctasPerSm*v.spillTraffic/d.part10, 2))
 		}
 		fullBusy = float64(v.part2 * (busy + fourth(t.fullSpillDramStep)))
 		fullThroughput = math.Sqrt(math.Sqrt(fullBusy))
-		x24 := float64(idleLatency * idleLatency)
-		fullLatency = (idleLatency + math.Sqrt(x24+float64(d.part13*(v.ctasPerSm*dramStep*k.stepsAhead)))) / 2
-		x25 := fullLatency / k.stepsAhead
-		fullAlone = max(k.chainStep, x25) + v.spillStep
-		x26 := fourth(fullAlone)
-		fullStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(fullBusy*fullBusy) + float64(x26*x26))))
+		x27 := float64(idleLatency * idleLatency)
+		fullLatency = (idleLatency + math.Sqrt(x27+float64(d.part12*(v.ctasPerSm*dramStep*k.stepsAhead)))) / 2
+		x28 := fullLatency / k.stepsAhead
+		fullAlone = max(k.chainStep, x28) + v.spillStep
+		x29 := fourth(fullAlone)
+		fullStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(fullBusy*fullBusy) + float64(x29*x29))))
 		fullFirstStep = max(fullThroughput, v.part3)
 		fullFill = d.prologueCycles + fullLatency + float64(v.ctasPerSm*t.l2Step)
-		x27 := min(t.steps, k.stepsAhead)
-		x28 := max(t.steps-k.stepsAhead, 0)
-		fullLoop = float64(x27*fullFirstStep) + float64(x28*fullStep)
+		x30 := min(t.steps, k.stepsAhead)
+		x31 := max(t.steps-k.stepsAhead, 0)
+		fullLoop = float64(x30*fullFirstStep) + float64(x31*fullStep)
 		fullEpilogue = v.part4
 	}
 	var fullPaced, fullTimed float64
 	if k.timed*t.fullWaves > 0 {
 		if v.ctasPerSm > 1 {
-			x29 := fullChipLoop - chipLoop
-			fullPaced = chipLoop + float64(x29*v.part5)
+			x32 := fullChipLoop - chipLoop
+			fullPaced = chipLoop + float64(x32*v.part5)
 		} else {
 			fullPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
-		x30 := max(t.steps-k.stepsAhead, 0)
-		x31 := fullLatency / k.stepsAhead
-		fullTimed = k.timedFixed + max(x30*x31, math.Sqrt(math.Sqrt(fourth(fullPaced)+fourth(t.steps*v.ctasPerSm*dramStep))))
+		x33 := max(t.steps-k.stepsAhead, 0)
+		x34 := fullLatency / k.stepsAhead
+		fullTimed = k.timedFixed + max(x33*x34, math.Sqrt(math.Sqrt(fourth(fullPaced)+fourth(t.steps*v.ctasPerSm*dramStep))))
 	}
 	var tailSpillMiss, tailBusy, tailThroughput, tailLatency, tailAlone, tailStep, tailFirstStep, tailFill, tailLoop, tailEpilogue float64
 	if t.tailCtas > 0 {
 		if v.spillTraffic > 0 {
-			tailSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(active*t.tailCtas*v.spillTraffic/d.part11, 2))
+			tailSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(active*t.tailCtas*v.spillTraffic/d.part10, 2))
 		}
 		tailBusy = float64(fourth(t.tailCtas) * (busy + fourth(t.tailSpillDramStep)))
 		tailThroughput = math.Sqrt(math.Sqrt(tailBusy))
-		x32 := float64(idleLatency * idleLatency)
-		tailLatency = (idleLatency + math.Sqrt(x32+float64(d.part13*(t.tailCtas*dramStep*k.stepsAhead)))) / 2
-		x33 := tailLatency / k.stepsAhead
-		tailAlone = max(k.chainStep, x33) + v.spillStep
-		x34 := fourth(tailAlone)
-		tailStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(tailBusy*tailBusy) + float64(x34*x34))))
+		x35 := float64(idleLatency * idleLatency)
+		tailLatency = (idleLatency + math.Sqrt(x35+float64(d.part12*(t.tailCtas*dramStep*k.stepsAhead)))) / 2
+		x36 := tailLatency / k.stepsAhead
+		tailAlone = max(k.chainStep, x36) + v.spillStep
+		x37 := fourth(tailAlone)
+		tailStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(tailBusy*tailBusy) + float64(x37*x37))))
 		tailFirstStep = max(tailThroughput, v.part3)
 		tailFill = d.prologueCycles + tailLatency + float64(t.tailCtas*t.l2Step)
-		x35 := min(t.steps, k.stepsAhead)
-		x36 := max(t.steps-k.stepsAhead, 0)
-		tailLoop = float64(x35*tailFirstStep) + float64(x36*tailStep)
-		tailEpilogue = k.part16 + float64(t.tailCtas*k.blockM*k.blockN*k.part15)
+		x38 := min(t.steps, k.stepsAhead)
+		x39 := max(t.steps-k.stepsAhead, 0)
+		tailLoop = float64(x38*tailFirstStep) + float64(x39*tailStep)
+		tailEpilogue = float64(t.tailCtas*k.blockM*k.blockN*k.part17) + k.part18
 	}
 	var tailPaced, tailTimed float64
 	if k.timed*t.tailCtas > 0 {
 		if t.tailCtas > 1 {
-			x37 := fullChipLoop - chipLoop
-			tailPaced = chipLoop + float64(x37*min(1, (t.tailCtas-1)/k.part17))
+			x40 := fullChipLoop - chipLoop
+			tailPaced = chipLoop + float64(x40*min(1, (t.tailCtas-1)/k.part19))
 		} else {
 			tailPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
-		x38 := max(t.steps-k.stepsAhead, 0)
-		x39 := tailLatency / k.stepsAhead
-		tailTimed = k.timedFixed + max(x38*x39, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(t.steps*t.tailCtas*dramStep))))
+		x41 := max(t.steps-k.stepsAhead, 0)
+		x42 := tailLatency / k.stepsAhead
+		tailTimed = k.timedFixed + max(x41*x42, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(t.steps*t.tailCtas*dramStep))))
 	}
 	fill := float64(v.hidden*max(fullFill, tailFill)) + float64(v.part6*(float64(t.fullWaves*fullFill)+tailFill))
 	loop := float64(t.fullWaves*fullLoop) + tailLoop
@@ -923,20 +973,20 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	}
 	var reduction float64
 	if k.splitK > 1 {
-		if k.reduceLaunches > 0 {
-			reduction = k.part20 + s.part5*k.part19/d.reduceBandwidth
+		if k.handover > 0 {
+			reduction = k.part23
 		} else {
-			reduction = k.part21
+			reduction = k.part22 + s.part5*k.part21/d.reduceBandwidth
 		}
 	}
-	dramTotal := dramBytes + float64(s.part5*k.outputBytes) + float64(t.steps*d.part12*(float64(t.fullWaves*v.ctasPerSm*t.fullSpillDramStep)+float64(t.tailCtas*t.tailSpillDramStep)))
-	var x40 float64
+	dramTotal := dramBytes + float64(s.part5*k.outputBytes) + float64(t.steps*d.part11*(float64(t.fullWaves*v.ctasPerSm*t.fullSpillDramStep)+float64(t.tailCtas*t.tailSpillDramStep)))
+	var x43 float64
 	if t.power > 0 {
-		x40 = math.Sqrt(math.Sqrt(fourth(t.allWaves) + fourth(t.power)))
+		x43 = math.Sqrt(math.Sqrt(fourth(t.allWaves) + fourth(t.power)))
 	} else {
-		x40 = t.allWaves
+		x43 = t.allWaves
 	}
-	limits := max(x40, t.dramFloor) - t.allWaves
+	limits := max(x43, t.dramFloor) - t.allWaves
 	dst[0] = k.threads
 	dst[1] = in.registers
 	dst[2] = in.spillBytes
@@ -960,115 +1010,120 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	dst[20] = k.repeatN
 	dst[21] = k.wraps
 	dst[22] = in.syncCopies
-	dst[23] = k.asyncA
-	dst[24] = k.asyncB
-	dst[25] = in.transposedCopies
-	dst[26] = in.storeBytes
-	dst[27] = k.reduceLaunches
-	dst[28] = in.familySlots
-	dst[29] = in.familyLatency
-	dst[30] = k.tensorStep
-	dst[31] = k.tileBytes
-	dst[32] = fmaLoads
-	dst[33] = sharedStep
-	dst[34] = issueStep
+	dst[23] = in.crossCopies
+	dst[24] = k.asyncA
+	dst[25] = k.asyncB
+	dst[26] = in.transposedCopies
+	dst[27] = in.storeBytes
+	dst[28] = in.reduceLaunches
+	dst[29] = in.familySlots
+	dst[30] = in.familyLatency
+	dst[31] = k.tensorStep
+	dst[32] = k.tileBytes
+	dst[33] = fmaLoads
+	dst[34] = sharedStep
 	dst[35] = convertStep
-	dst[36] = k.tileLines
-	dst[37] = copyStep
-	dst[38] = v.spillTraffic
-	dst[39] = v.spillStep
-	dst[40] = v.onChip
-	dst[41] = instructionStep
-	dst[42] = k.chainStep
-	dst[43] = gridM
-	dst[44] = gridN
-	dst[45] = ctas
-	dst[46] = t.steps
-	dst[47] = s.alignA
-	dst[48] = s.alignB
-	dst[49] = crossings
-	dst[50] = lines
-	dst[51] = lineStep
-	dst[52] = copyLatency
-	dst[53] = group
-	dst[54] = waves
-	dst[55] = t.ctasOfSm
-	dst[56] = active
-	dst[57] = t.fullWaves
-	dst[58] = t.tailCtas
-	dst[59] = k.timed
-	dst[60] = in.timedCtas
-	dst[61] = in.one2048
-	dst[62] = in.one6144
-	dst[63] = in.chip2048
-	dst[64] = in.chip6144
-	dst[65] = in.fullChip2048
-	dst[66] = in.fullChip6144
-	dst[67] = k.timedFixed
-	dst[68] = k.onePace
-	dst[69] = k.oneLongPace
-	dst[70] = oneLoop
-	dst[71] = k.chipPace
-	dst[72] = k.chipLongPace
-	dst[73] = chipLoop
-	dst[74] = k.fullChipPace
-	dst[75] = k.fullChipLongPace
-	dst[76] = fullChipLoop
-	dst[77] = sweeps
-	dst[78] = rowGroups
-	dst[79] = missA
-	dst[80] = missB
-	dst[81] = dramBytes
-	dst[82] = dramShare
-	dst[83] = l2Hit
-	dst[84] = repeated
-	dst[85] = v.hidden
-	dst[86] = d.dramLatency
-	dst[87] = idleLatency
-	dst[88] = dramQueue
-	dst[89] = t.l2Step
-	dst[90] = dramStep
-	dst[91] = t.repeatStep
-	dst[92] = t.spillL2Step
-	dst[93] = busy
-	dst[94] = fullSpillMiss
-	dst[95] = t.fullSpillDramStep
-	dst[96] = fullBusy
-	dst[97] = fullThroughput
-	dst[98] = fullLatency
-	dst[99] = fullAlone
-	dst[100] = fullStep
-	dst[101] = fullFirstStep
-	dst[102] = fullFill
-	dst[103] = fullLoop
-	dst[104] = fullEpilogue
-	dst[105] = fullPaced
-	dst[106] = fullTimed
-	dst[107] = tailSpillMiss
-	dst[108] = t.tailSpillDramStep
-	dst[109] = tailBusy
-	dst[110] = tailThroughput
-	dst[111] = tailLatency
-	dst[112] = tailAlone
-	dst[113] = tailStep
-	dst[114] = tailFirstStep
-	dst[115] = tailFill
-	dst[116] = tailLoop
-	dst[117] = tailEpilogue
-	dst[118] = tailPaced
-	dst[119] = tailTimed
-	dst[120] = d.launch
-	dst[121] = fill
-	dst[122] = loop
-	dst[123] = epilogue
-	dst[124] = t.allWaves
-	dst[125] = pass
-	dst[126] = t.power
-	dst[127] = t.dramFloor
-	dst[128] = reduction
-	dst[129] = dramTotal
-	dst[130] = limits
-	dst[131] = t.total
+	dst[36] = outputCost
+	dst[37] = k.handover
+	dst[38] = issueStep
+	dst[39] = k.tileLines
+	dst[40] = copyStep
+	dst[41] = v.spillTraffic
+	dst[42] = v.spillStep
+	dst[43] = v.onChip
+	dst[44] = instructionStep
+	dst[45] = k.chainStep
+	dst[46] = s.groupTiles
+	dst[47] = gridM
+	dst[48] = gridN
+	dst[49] = ctas
+	dst[50] = t.steps
+	dst[51] = s.misalignedA
+	dst[52] = s.misalignedB
+	dst[53] = splitLines
+	dst[54] = brokenLines
+	dst[55] = lines
+	dst[56] = lineStep
+	dst[57] = copyLatency
+	dst[58] = group
+	dst[59] = waves
+	dst[60] = t.ctasOfSm
+	dst[61] = active
+	dst[62] = t.fullWaves
+	dst[63] = t.tailCtas
+	dst[64] = k.timed
+	dst[65] = in.timedCtas
+	dst[66] = in.one2048
+	dst[67] = in.one6144
+	dst[68] = in.chip2048
+	dst[69] = in.chip6144
+	dst[70] = in.fullChip2048
+	dst[71] = in.fullChip6144
+	dst[72] = k.timedFixed
+	dst[73] = k.onePace
+	dst[74] = k.oneLongPace
+	dst[75] = oneLoop
+	dst[76] = k.chipPace
+	dst[77] = k.chipLongPace
+	dst[78] = chipLoop
+	dst[79] = k.fullChipPace
+	dst[80] = k.fullChipLongPace
+	dst[81] = fullChipLoop
+	dst[82] = sweeps
+	dst[83] = rowGroups
+	dst[84] = missA
+	dst[85] = missB
+	dst[86] = dramBytes
+	dst[87] = dramShare
+	dst[88] = l2Hit
+	dst[89] = repeated
+	dst[90] = v.hidden
+	dst[91] = d.dramLatency
+	dst[92] = idleLatency
+	dst[93] = dramQueue
+	dst[94] = t.l2Step
+	dst[95] = dramStep
+	dst[96] = t.repeatStep
+	dst[97] = t.spillL2Step
+	dst[98] = busy
+	dst[99] = fullSpillMiss
+	dst[100] = t.fullSpillDramStep
+	dst[101] = fullBusy
+	dst[102] = fullThroughput
+	dst[103] = fullLatency
+	dst[104] = fullAlone
+	dst[105] = fullStep
+	dst[106] = fullFirstStep
+	dst[107] = fullFill
+	dst[108] = fullLoop
+	dst[109] = fullEpilogue
+	dst[110] = fullPaced
+	dst[111] = fullTimed
+	dst[112] = tailSpillMiss
+	dst[113] = t.tailSpillDramStep
+	dst[114] = tailBusy
+	dst[115] = tailThroughput
+	dst[116] = tailLatency
+	dst[117] = tailAlone
+	dst[118] = tailStep
+	dst[119] = tailFirstStep
+	dst[120] = tailFill
+	dst[121] = tailLoop
+	dst[122] = tailEpilogue
+	dst[123] = tailPaced
+	dst[124] = tailTimed
+	dst[125] = d.launch
+	dst[126] = fill
+	dst[127] = loop
+	dst[128] = epilogue
+	dst[129] = t.allWaves
+	dst[130] = pass
+	dst[131] = t.power
+	dst[132] = t.dramFloor
+	dst[133] = reduction
+	dst[134] = dramTotal
+	dst[135] = limits
+	dst[136] = t.total
 }
 
 // fourth returns the fourth power, with the bits of math.Pow(x, 4).

@@ -72,10 +72,10 @@ func (Family) Resources(d *gpu.Device, o kernel.Operands, c gemm.Config, masked 
 	n.registers = kernel.RegistersFixed + float64(registersPerAccumulator*float64(n.accumulators)) +
 		float64(kernel.RegistersPerCopy*float64(copiesA+copiesB))
 	if masked {
-		if o.AMajor != gemm.MajorK {
+		if o.AMajor != gemm.MajorK || kernel.IsNarrow(o.WidthA) {
 			n.registers += float64(registersPerMask * float64(copiesA))
 		}
-		if o.BMajor != gemm.MajorK {
+		if o.BMajor != gemm.MajorK || kernel.IsNarrow(o.WidthB) {
 			n.registers += float64(registersPerMask * float64(copiesB))
 		}
 	}

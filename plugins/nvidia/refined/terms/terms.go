@@ -38,8 +38,10 @@ const (
 	OfKernel
 	// OfVariant is the same, and depends on whether loads are masked along K.
 	OfVariant
-	// OfProblem is set from the sizes and the storage of the matrices.
+	// OfProblem is set from the leading dimensions and the alignment of the operands.
 	OfProblem
+	// OfGroups is set from the rows of the groups and from the configuration.
+	OfGroups
 )
 
 // Source is the page that documents the terms.
@@ -111,7 +113,6 @@ func table(parts ...[]Term) []Term {
 const (
 	fromFamily   = "from the kernel family"
 	fromCompiler = "as the compiler reports it, or predicted by the kernel family"
-	fromStorage  = "from the leading dimension and the address"
 	fromPass     = "from the characterization, 0 without"
 )
 
@@ -165,7 +166,7 @@ var kernelTerms = []Term{
 	{Name: "steps_ahead", Unit: one, Formula: "max(num_stages - 1, 1)", Doc: "K steps that loads run ahead"},
 	{
 		Name: "load_waits", Unit: one, Input: OfKernel, From: fromFamily,
-		Doc: "times that a K step waits for loads that pass through registers, instead of for asynchronous copies",
+		Doc: "how often a K step waits for loads that pass through registers",
 	},
 	{
 		Name: "conversions", Unit: one, Input: OfKernel, From: fromFamily,
@@ -189,7 +190,11 @@ var kernelTerms = []Term{
 	},
 	{
 		Name: "sync_copies", Unit: one, Input: OfKernel, From: fromFamily,
-		Doc: "loads of all warps in a K step that pass through registers",
+		Doc: "loads of all warps in a K step that pass through registers, of operands that are contiguous along K",
+	},
+	{
+		Name: "cross_copies", Unit: one, Input: OfKernel, From: fromFamily,
+		Doc: "the same, of operands that are contiguous along M or N",
 	},
 	{Name: "async_a", Unit: one, Input: OfKernel, From: fromFamily, Doc: "1 if A is copied asynchronously"},
 	{Name: "async_b", Unit: one, Input: OfKernel, From: fromFamily, Doc: "1 if B is copied asynchronously"},
@@ -229,38 +234,43 @@ var stepTerms = []Term{
 		Formula: "(block_m + block_n) * block_k * element_bytes",
 	},
 	{
-		Name: "fma_loads", Unit: one, Doc: "loads of all warps from shared memory in a K step with FMA",
-		When: "fma > 0",
+		Name: "fma_loads", Unit: one, When: "fma > 0", Doc: "loads of all warps from shared memory in a K step with FMA",
 		Formula: `num_warps * ((1 + trans_a) * ` + warpM + ` / mma_m + ` + warpN + ` / mma_n) * (block_k / warps_k)`,
 	},
 	{
 		Name: "shared_step", Unit: cycles, Doc: "shared memory: operands out",
-		Formula: `when(wgmma > 0,
-			` + instructions + ` * (wgmma_m + wgmma_n) * instruction_k * element_bytes / shared_bandwidth,
-			when(fma > 0, fma_loads / fma_load_rate,
-				num_warps * (` + warpM + ` + ` + warpN + `) * (block_k / warps_k) * element_bytes / shared_bandwidth))`,
+		Formula: `when(fma > 0, fma_loads / fma_load_rate,
+			when(wgmma > 0,
+				` + instructions + ` * (wgmma_m + wgmma_n) * instruction_k * element_bytes,
+				` + fragmentBytes + `)
+			/ shared_bandwidth)`,
 	},
 	{
-		Name: "issue_step", Unit: cycles, Doc: "issue slots of the loop besides copies, products and matrix operands",
+		Name: "convert_step", Unit: cycles, When: "conversions > 0",
+		Doc:     "conversions of operands: a register of a warp has 32 lanes of 4 B",
+		Formula: `conversions * ` + fragmentBytes + ` / (32 * 4) / convert_rate`,
+	},
+	{
+		Name: "output_cost", Unit: cycles, Doc: "output of an element: bytes or, if they are narrow, store instructions",
+		Formula: `max(when(reduce_launches > 0, accumulator_bytes, output_bytes) / epilogue_bandwidth,
+			output_bytes / store_bytes / 32 / store_rate)`,
+	},
+	{
+		Name: "handover", Unit: one, Doc: "1 if the CTAs of a tile hand their sums to the one that arrives last",
+		Formula: "when(split_k > 1, when(reduce_launches > 0, 0, 1), 0)",
+	},
+	{
+		Name: "issue_step", Unit: cycles, Doc: "issue slots of the loop besides copies and what multiplies",
 		Formula: "(family_slots * num_warps + fma_loads) / schedulers",
 	},
 	{
-		Name: "convert_step", Unit: cycles, When: "conversions > 0", Doc: "conversions of operands in registers",
-		Formula: `conversions * num_warps * (` + warpM + ` + ` + warpN + `) * (block_k / warps_k) * element_bytes
-			/ (32 * accumulator_bytes) / convert_rate`,
-	},
-	{
 		Name: "tile_lines", Unit: one, Doc: "cache lines that the operands touch",
-		Formula: `when(trans_a > 0,
-				block_k * ceil(block_m * element_bytes / line_bytes),
-				block_m * ceil(block_k * element_bytes / line_bytes))
-			+ when(trans_b > 0,
-				block_n * ceil(block_k * element_bytes / line_bytes),
-				block_k * ceil(block_n * element_bytes / line_bytes))`,
+		Formula: `when(trans_a > 0, ` + linesOf("k", "m") + `, ` + linesOf("m", "k") + `)
+			+ when(trans_b > 0, ` + linesOf("n", "k") + `, ` + linesOf("k", "n") + `)`,
 	},
 	{
 		Name: "copy_step", Unit: cycles, Doc: "copies of narrow accesses: instructions",
-		Formula: "sync_copies / copy_rate + transposed_copies / transposed_rate",
+		Formula: "sync_copies / copy_rate + cross_copies / cross_copy_rate + transposed_copies / transposed_rate",
 	},
 	{
 		Name: "spill_traffic", Unit: bytes, Doc: "local memory, written and read in a K step",
@@ -272,7 +282,8 @@ var stepTerms = []Term{
 	},
 	{
 		Name: "on_chip", Unit: cycles4, Doc: "resources of the SM besides its cache lines, as a sum of fourth powers",
-		Formula: `pow(tensor_step + convert_step + fma * issue_step, 4) + pow(shared_step, 4) + pow(issue_step, 4) + pow(copy_step, 4)
+		Formula: `pow(tensor_step + convert_step + fma * issue_step, 4) + pow(shared_step, 4) + pow(issue_step, 4)
+			+ pow(copy_step, 4)
 			+ pow(spill_step, 4)`,
 	},
 	{
@@ -284,7 +295,7 @@ var stepTerms = []Term{
 		Name: "chain_step", Unit: cycles, Doc: "dependent instructions of one CTA",
 		Formula: `instruction_step + when(wgmma + fma > 0,
 				(serial + interleaved * interleaved_share) * (tile_lines * line_latency), family_latency)
-			+ issue_step + convert_step + when(load_waits > 0, load_waits * load_latency + copy_step, 0)`,
+			+ convert_step + issue_step + when(load_waits > 0, load_waits * load_latency + copy_step, 0)`,
 	},
 }
 
@@ -295,35 +306,59 @@ const (
 	// warpM and warpN are the part of the tile that a warp computes with mma.sync.
 	warpM = "max(block_m / warps_m, mma_m)"
 	warpN = "max(block_n / warps_n, mma_n)"
+	// fragmentBytes are what all warps read of shared memory in a K step with mma.sync.
+	fragmentBytes = "num_warps * (" + warpM + " + " + warpN + ") * (block_k / warps_k) * element_bytes"
 )
+
+// linesOf are the cache lines that an operand touches in a K step, if its rows begin where a line does.
+func linesOf(rows, elements string) string {
+	return "block_" + rows + " * ceil(block_" + elements + " * element_bytes / line_bytes)"
+}
 
 // The grid, and the waves in which an SM computes its CTAs.
 var gridTerms = []Term{
 	{
-		Name: "grid_m", Unit: one, Common: arch.CommonTilesM, Doc: "rows of output tiles",
-		Formula: "cdiv(m, block_m)",
+		Name: "group_tiles", Unit: one, Input: OfGroups, From: "sum over the groups of their rows ÷ block_m, rounded up",
+		Doc: "rows of output tiles of all groups; 0 without groups",
+	},
+	{
+		Name: "grid_m", Unit: one, Common: arch.CommonTilesM, Doc: "rows of output tiles; with groups, on average",
+		Formula: "when(group_tiles > 0, group_tiles / batch, cdiv(m, block_m))",
 	},
 	{
 		Name: "grid_n", Unit: one, Common: arch.CommonTilesN, Doc: "columns of output tiles",
 		Formula: "cdiv(n, block_n)",
 	},
-	{Name: "ctas", Unit: one, Formula: "grid_m * grid_n * batch * split_k", Doc: "CTAs of the launch"},
+	{
+		Name: "ctas", Unit: one, Doc: "CTAs of the launch",
+		Formula: "when(group_tiles > 0, group_tiles, grid_m * batch) * grid_n * split_k",
+	},
 	{Name: "steps", Unit: one, Formula: "ceil(cdiv(k, block_k) / split_k)", Doc: "K steps of a CTA"},
 	{
-		Name: "align_a", Unit: bytes, Input: OfProblem, From: fromStorage,
-		Doc: "power of two, at most a cache line, that divides the distances of the rows of A, or columns if it is stored so",
+		Name: "misaligned_a", Unit: one, Input: OfProblem, From: "1 - gcd(bytes from row to row, line_bytes) / line_bytes",
+		Doc: "where in a cache line rows of A begin, on average, and at most",
 	},
-	{Name: "align_b", Unit: bytes, Input: OfProblem, From: fromStorage, Doc: "the same for B"},
 	{
-		Name: "crossings", Unit: one, When: "min(align_a, align_b) < line_bytes",
-		Doc: "cache lines that rows of the operands touch more, on average, since they do not begin where a line does",
-		Formula: `async_a * when(trans_a > 0, ` + crossings("block_k", "block_m", "align_a") + `, ` + crossings("block_m", "block_k", "align_a") + `)
-			+ async_b * when(trans_b > 0, ` + crossings("block_n", "block_k", "align_b") + `, ` + crossings("block_k", "block_n", "align_b") + `)`,
+		Name: "misaligned_b", Unit: one, Input: OfProblem, From: "the same for B",
+		Doc: "where in a cache line rows of B begin",
+	},
+	{
+		Name: "split_lines", Unit: one, Doc: "cache lines that copies touch besides, because rows begin within a line",
+		Formula: `when(misaligned_a + misaligned_b > 0,
+			when(trans_a > 0, block_k * ` + split("a", "m") + `, block_m * ` + split("a", "k") + `)
+			+ when(trans_b > 0, block_n * ` + split("b", "k") + `, block_k * ` + split("b", "n") + `), 0)`,
+	},
+	{
+		Name: "broken_lines", Unit: one, When: "misaligned_a + misaligned_b > 0",
+		Doc: "what asynchronous copies of rows that begin within a sector cost besides, in cache lines",
+		Formula: `sector_cost * (
+			async_a * ` + sector("a") + ` * when(trans_a > 0, ` + linesOf("k", "m") + `, ` + linesOf("m", "k") + `)
+			+ async_b * ` + sector("b") + ` * when(trans_b > 0, ` + linesOf("n", "k") + `, ` + linesOf("k", "n") + `))`,
 	},
 	{
 		Name: "lines", Unit: one,
 		Doc: "cache lines that copies touch: rows that wrap within a line touch it once for each time",
-		Formula: `tile_lines + crossings + when(wraps * max(trans_a * (block_m - m), (1 - trans_b) * (block_n - n)) > 0,
+		Formula: `tile_lines + max(split_lines, broken_lines) + when(wraps * max(trans_a * (block_m - m), (1 - trans_b) * (block_n - n)) > 0,
 			block_k * (trans_a * ` + wrapped("m") + ` + (1 - trans_b) * ` + wrapped("n") + `), 0)`,
 	},
 	{Name: "line_step", Unit: cycles, Doc: "copies: cache lines through the load path", Formula: "lines / line_rate"},
@@ -354,15 +389,21 @@ var gridTerms = []Term{
 	},
 }
 
+// sector is where in a sector rows of an operand begin, at most. A line has four.
+func sector(operand string) string {
+	return "max(0, 4 * misaligned_" + operand + " - 3)"
+}
+
+// split is how many lines a row of a tile touches more if it begins anywhere in a line where rows of an operand begin.
+func split(operand, of string) string {
+	bytes := "block_" + of + " * element_bytes / line_bytes"
+	return "max(0, " + bytes + " + misaligned_" + operand + " - ceil(" + bytes + "))"
+}
+
 // wrapped is how often more a row of a tile touches its lines if the matrix has so few elements that it starts again
 // within a line.
 func wrapped(of string) string {
 	return "max(0, block_" + of + " / " + of + " - ceil(block_" + of + " * element_bytes / line_bytes))"
-}
-
-// crossings is how many cache lines more the rows of a tile touch, of which each has so many elements.
-func crossings(rows, elements, align string) string {
-	return rows + " * ceil(" + elements + " * element_bytes / line_bytes) * max(0, 32 - " + align + ") / 32 * split_cost"
 }
 
 // The K loop of a kernel that was timed by itself: up to a K of 2048, in which the pipeline fills and operands are

@@ -90,6 +90,9 @@ func plan() (*gogen.Plan, map[string][]string, error) {
 		case terms.OfProblem:
 			fields["sizes"] = append(fields["sizes"], t.Name)
 			err = p.Input(t.Name, onSizes, "s."+gogen.Identifier(t.Name), gogen.Everywhere)
+		case terms.OfGroups:
+			fields["sizes"] = append(fields["sizes"], t.Name)
+			err = p.Input(t.Name, onSizes|onKernel, "s."+gogen.Identifier(t.Name), gogen.Everywhere)
 		default:
 			err = p.Define(t.Name, t.Formula, t.When)
 		}

@@ -136,23 +136,19 @@ func (Family) Loop(d *gpu.Device, o kernel.Operands, c gemm.Config) kernel.Loop 
 	return loop
 }
 
-// DataSets are those that the quantities of the family are fitted on, and Fit says how.
-const (
-	DataSets = "h200-mma, sweeps"
-	Fit      = "fitted on h200-mma and the sets mma-fit of sweeps (23,979 times on 158 problems) with the other " +
-		"quantities as they are, 2026-11-22"
-)
-
 // Overhead implements kernel.Family.
 func (Family) Overhead() kernel.Overhead {
+	const dataSets = "h200-mma, sweeps"
+	const fit = "fitted on h200-mma and the sets mma-fit of sweeps (23,979 times on 158 problems) with the other " +
+		"quantities as they are, 2026-11-22"
 	return kernel.Overhead{
 		Slots: kernel.Quantity{
 			Name: "mma_loop_slots", Value: 55.22, Unit: "1", Low: 10, High: 300, Folds: &[2]float64{54.7, 56.5},
-			Doc: "loop_slots of the family mma", DataSet: DataSets, Source: Fit,
+			Doc: "loop_slots of the family mma", DataSet: dataSets, Source: fit,
 		},
 		Latency: kernel.Quantity{
 			Name: "mma_step_latency", Value: 131.9, Unit: "cycles", Low: 20, High: 600, Folds: &[2]float64{116, 141},
-			Doc: "step_latency of the family mma", DataSet: DataSets, Source: Fit,
+			Doc: "step_latency of the family mma", DataSet: dataSets, Source: fit,
 		},
 	}
 }

@@ -21,7 +21,6 @@ import (
 	"github.com/origami-gemm/origami/plugins/nvidia/data"
 	"github.com/origami-gemm/origami/plugins/nvidia/internal/nvtest"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
-	"github.com/origami-gemm/origami/plugins/nvidia/kernel/mma"
 	"github.com/origami-gemm/origami/plugins/nvidia/refined"
 	"github.com/origami-gemm/origami/plugins/nvidia/refined/fit"
 )
@@ -129,7 +128,7 @@ func (e *experiment) score(t *testing.T, values map[string]float64) []score.Eval
 func TestFittedQuantitiesAreWithinBounds(t *testing.T) {
 	triton := open(t)
 	ofMMA := *triton
-	ofMMA.dataSet = mma.DataSets
+	ofMMA.dataSet = mmaDataSets
 	d := triton.model.Describe()
 	if len(triton.fitted()) < 10 || len(ofMMA.fitted()) < 10 {
 		t.Errorf("%d quantities are fitted, and %d of mma", len(triton.fitted()), len(ofMMA.fitted()))

@@ -11,18 +11,20 @@ import (
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/score"
-	"github.com/origami-gemm/origami/plugins/nvidia/kernel/mma"
 	"github.com/origami-gemm/origami/plugins/nvidia/refined/fit"
 )
 
-// mmaSets are what the quantities of the family mma are fitted on.
+// mmaDataSets is how the quantities of the family mma name what they are fitted on.
+const mmaDataSets = "h200-mma, sweeps"
+
+// mmaSets are these data sets.
 var mmaSets = strings.Fields("h200-mma sweeps/split/mma-fit sweeps/fp8/mma-fit sweeps/int8/mma-fit " +
 	"sweeps/tf32/mma-fit sweeps/fp32/mma-fit sweeps/layouts/mma-fit sweeps/unaligned/mma-fit")
 
 // openMMA returns the experiment of the family mma, and its problems.
 func openMMA(t *testing.T) (e *experiment, problems []gemm.Problem) {
 	t.Helper()
-	e = newExperiment(t, mma.DataSets)
+	e = newExperiment(t, mmaDataSets)
 	for _, name := range mmaSets {
 		set, err := dataset.Read(name, os.DirFS("../../data/"+name))
 		if err != nil {

@@ -358,7 +358,8 @@ var gridTerms = []Term{
 	{
 		Name: "lines", Unit: one,
 		Doc: "cache lines that copies touch: rows that wrap within a line touch it once for each time",
-		Formula: `tile_lines + max(split_lines, broken_lines) + when(wraps * max(trans_a * (block_m - m), (1 - trans_b) * (block_n - n)) > 0,
+		Formula: `tile_lines + max(split_lines, broken_lines)
+			+ when(wraps * max(trans_a * (block_m - m), (1 - trans_b) * (block_n - n)) > 0,
 			block_k * (trans_a * ` + wrapped("m") + ` + (1 - trans_b) * ` + wrapped("n") + `), 0)`,
 	},
 	{Name: "line_step", Unit: cycles, Doc: "copies: cache lines through the load path", Formula: "lines / line_rate"},

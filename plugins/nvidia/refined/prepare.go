@@ -77,7 +77,8 @@ func setInputs(in *kernelInputs, p *gemm.Problem, c *gemm.Config) {
 }
 
 func (m *Model) setLoop(in *kernelInputs, loop kernel.Loop) {
-	in.wgmma, in.unbuffered = truth(loop.WGMMA), truth(loop.Unbuffered)
+	in.wgmma, in.loadWaits = truth(loop.WGMMA), float64(loop.LoadWaits)
+	in.conversions = float64(loop.Conversions)
 	in.serial, in.interleaved = truth(loop.Serial), truth(loop.Interleaved)
 	in.wgmmaN = float64(loop.Columns)
 	in.fma = truth(loop.Multiplies == gemm.FP32)
@@ -91,6 +92,7 @@ func (m *Model) setLoop(in *kernelInputs, loop kernel.Loop) {
 // setCopies counts the instructions of the CTA's warps.
 func setCopies(in *kernelInputs, copies kernel.Copies, o kernel.Operands, c *gemm.Config) {
 	in.syncCopies, in.crossCopies, in.transposedCopies = 0, 0, 0
+	in.asyncA, in.asyncB = truth(copies.AsyncA), truth(copies.AsyncB)
 	add := func(count int, async, alongK, transposed bool) {
 		switch {
 		case async:

@@ -59,7 +59,11 @@ func (m *Model) prepare(k *preparedKernel, in *[2]inputs, p *gemm.Problem, c *ge
 		}
 		k.variants[masked].compute(&in[masked], &m.device, &k.kernelTerms)
 	}
-	k.reject, detail = f.Check(m.gpu, operands, *c, need)
+	if k.reject, detail = f.Check(m.gpu, operands, *c, need); k.reject == "" && operands.Narrow() {
+		// What does not fit with the widest accesses is no candidate, whatever the problem.
+		widest := kernel.OperandsOf(p)
+		k.reject, detail = f.Check(m.gpu, widest, *c, f.resources(m.gpu, widest, c, true))
+	}
 	return detail
 }
 

@@ -56,6 +56,8 @@ type device struct {
 	launch            float64 // launch
 	part13            float64 // energy_per_flop / (tdp * dynamic_share) * clock
 	part14            float64 // power_window * clock
+	part15            float64 // 1 / (l2_perf_ratio * l2_coalescing)
+	part16            float64 // 1 / (dram_perf_ratio * dram_efficiency)
 	hbmLatencyPenalty float64 // hbm_latency_penalty
 	dramQueueLoad     float64 // dram_queue_load
 }
@@ -116,9 +118,11 @@ func (d *device) compute(value func(name string) float64) {
 	d.part6 = float64(l2Bytes * l2UsableShare)
 	d.dramLatency = dramLatency
 	l2PerfRatio := value("l2_perf_ratio")
-	d.part7 = float64(l2PerfRatio * value("l2_coalescing"))
+	x9 := float64(l2PerfRatio * value("l2_coalescing"))
+	d.part7 = x9
 	dramPerfRatio := value("dram_perf_ratio")
-	d.part8 = float64(dramPerfRatio * value("dram_efficiency"))
+	x11 := float64(dramPerfRatio * value("dram_efficiency"))
+	d.part8 = x11
 	spillShare := value("spill_share")
 	d.part9 = float64(l2PerfRatio * spillShare)
 	d.part10 = float64(2 * l2Bytes * l2UsableShare)
@@ -127,6 +131,8 @@ func (d *device) compute(value func(name string) float64) {
 	d.launch = launch
 	d.part13 = float64(value("energy_per_flop") / (tdp * value("dynamic_share")) * clock)
 	d.part14 = float64(value("power_window") * clock)
+	d.part15 = 1 / x9
+	d.part16 = 1 / x11
 }
 
 // sizes holds what depends on the sizes of the problem alone.
@@ -155,7 +161,6 @@ type kernelInputs struct {
 	blockK           float64 // block_k
 	numWarps         float64 // num_warps
 	numStages        float64 // num_stages
-	splitK           float64 // split_k
 	wgmma            float64 // wgmma
 	fma              float64 // fma
 	serial           float64 // serial
@@ -188,7 +193,7 @@ type kernelInputs struct {
 	fullChip6144     float64 // full_chip_6144
 }
 
-// kernelTerms holds what depends on the kernel, and not on the sizes of the problem.
+// kernelTerms holds what depends on the kernel, and not on the split of K or the sizes of the problem.
 type kernelTerms struct {
 	groupM           float64 // group_m, set by hand
 	elementBytes     float64 // element_bytes
@@ -197,7 +202,6 @@ type kernelTerms struct {
 	blockM           float64 // block_m
 	blockN           float64 // block_n
 	blockK           float64 // block_k
-	splitK           float64 // split_k
 	threads          float64 // threads
 	part1            float64 // floor(threads_per_sm / threads)
 	rate             float64 // rate
@@ -225,11 +229,10 @@ type kernelTerms struct {
 	fullChipLongPace float64 // full_chip_long_pace
 	part8            float64 // repeat_m + repeat_n
 	part9            float64 // max(when(0 < reduce_launches, accumulator_bytes, output_bytes) / epilogue_bandwidth, output_bytes / store_bytes / 32 / store_rate)
-	part10           float64 // 1 + split_k
-	part11           float64 // max(timed_ctas - 1, 1)
-	part12           float64 // tdp * (1 - fma)
-	part14           float64 // reduce_launches * relaunch_seconds * clock
-	part13           float64 // split_k * accumulator_bytes + output_bytes
+	part10           float64 // max(timed_ctas - 1, 1)
+	part11           float64 // tdp * (1 - fma)
+	part12           float64 // reduce_launches * relaunch_seconds * clock
+	part13           float64 // tile_bytes * (1 / (l2_perf_ratio * l2_coalescing))
 	tensorStep       float64 // tensor_step
 }
 
@@ -327,7 +330,6 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	k.blockM = in.blockM
 	k.blockN = in.blockN
 	k.blockK = in.blockK
-	k.splitK = in.splitK
 	k.threads = threads
 	k.part1 = math.Floor(d.threadsPerSm / threads)
 	k.rate = in.rate
@@ -370,12 +372,11 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 		x35 = in.outputBytes
 	}
 	k.part9 = max(x35/d.epilogueBandwidth, in.outputBytes/in.storeBytes/32/d.storeRate)
-	k.part10 = 1 + in.splitK
-	k.part11 = max(in.timedCtas-1, 1)
+	k.part10 = max(in.timedCtas-1, 1)
 	x36 := float64(d.tdp * (1 - in.fma))
-	k.part12 = x36
-	k.part14 = float64(in.reduceLaunches * d.relaunchSeconds * d.clock)
-	k.part13 = float64(in.splitK*d.accumulatorBytes) + in.outputBytes
+	k.part11 = x36
+	k.part12 = float64(in.reduceLaunches * d.relaunchSeconds * d.clock)
+	k.part13 = float64(tileBytes * d.part15)
 }
 
 // variantInputs is set by hand.
@@ -395,9 +396,11 @@ type variantTerms struct {
 	hidden       float64 // hidden
 	part2        float64 // pow(ctas_per_sm, 4)
 	part3        float64 // chain_step + spill_step
-	part4        float64 // ctas_per_sm * block_m * block_n * max(when(0 < reduce_launches, accumulator_bytes, output_bytes) / epilogue_bandwidth, output_bytes / store_bytes / 32 / store_rate) + when(1 < split_k, when(0 < reduce_launches, 0, dram_latency + ctas_per_sm * block_m * block_n * accumulator_bytes * (1 + split_k) / epilogue_bandwidth), 0)
-	part5        float64 // min(1, (ctas_per_sm - 1) / max(timed_ctas - 1, 1))
-	part6        float64 // 1 - hidden
+	part5        float64 // ctas_per_sm * block_m * block_n * max(when(0 < reduce_launches, accumulator_bytes, output_bytes) / epilogue_bandwidth, output_bytes / store_bytes / 32 / store_rate)
+	part4        float64 // ctas_per_sm * block_m * block_n * accumulator_bytes
+	part6        float64 // min(1, (ctas_per_sm - 1) / max(timed_ctas - 1, 1))
+	part7        float64 // 1 - hidden
+	part8        float64 // sqrt(sqrt(on_chip))
 }
 
 func (v *variantTerms) compute(in *inputs, d *device, k *kernelTerms) {
@@ -415,20 +418,113 @@ func (v *variantTerms) compute(in *inputs, d *device, k *kernelTerms) {
 	v.part2 = fourth(ctasPerSm)
 	v.part3 = k.chainStep + spillStep
 	x1 := float64(ctasPerSm * k.blockM * k.blockN)
+	v.part5 = float64(x1 * k.part9)
+	v.part4 = float64(x1 * d.accumulatorBytes)
+	v.part6 = min(1, (ctasPerSm-1)/k.part10)
+	v.part7 = 1 - hidden
+	v.part8 = math.Sqrt(math.Sqrt(onChip))
+}
+
+// splitInputs is set by hand.
+type splitInputs struct {
+	splitK float64 // split_k
+}
+
+// splitTerms holds what depends on the kernel, the variant and the split of K.
+type splitTerms struct {
+	splitK float64 // split_k
+	part2  float64 // 1 + split_k
+	part1  float64 // ctas_per_sm * block_m * block_n * max(when(0 < reduce_launches, accumulator_bytes, output_bytes) / epilogue_bandwidth, output_bytes / store_bytes / 32 / store_rate) + when(1 < split_k, when(0 < reduce_launches, 0, dram_latency + ctas_per_sm * block_m * block_n * accumulator_bytes * (1 + split_k) / epilogue_bandwidth), 0)
+	part3  float64 // split_k * accumulator_bytes + output_bytes
+}
+
+func (c *splitTerms) compute(in *inputs, d *device, k *kernelTerms, v *variantTerms) {
+	c.splitK = in.splitK
+	x1 := 1 + in.splitK
+	c.part2 = x1
 	var x2 float64
-	if k.splitK > 1 {
+	if in.splitK > 1 {
 		if k.reduceLaunches > 0 {
 			x2 = 0
 		} else {
-			x2 = d.dramLatency + x1*d.accumulatorBytes*k.part10/d.epilogueBandwidth
+			x2 = d.dramLatency + v.part4*x1/d.epilogueBandwidth
 		}
 	}
-	v.part4 = float64(x1*k.part9) + x2
-	v.part5 = min(1, (ctasPerSm-1)/k.part11)
-	v.part6 = 1 - hidden
+	c.part1 = v.part5 + x2
+	c.part3 = float64(in.splitK*d.accumulatorBytes) + k.outputBytes
 }
 
-// timing holds what depends on the kernel and the problem.
+// gridTerms holds what depends on the kernel and the problem, and not on the split of K.
+type gridTerms struct {
+	part1       float64 // grid_m * grid_n * batch
+	part2       float64 // cdiv(k, block_k)
+	part3       float64 // grid_n * group
+	part4       float64 // ceil(grid_m / group)
+	missA       float64 // miss_a
+	missB       float64 // miss_b
+	part5       float64 // batch * k * element_bytes
+	repeated    float64 // repeated
+	idleLatency float64 // idle_latency
+	part6       float64 // pow(line_step, 4)
+	part7       float64 // idle_latency * idle_latency
+	part8       float64 // batch * m * n * output_bytes
+	part9       float64 // prologue_cycles + idle_latency
+	part10      float64 // idle_latency / steps_ahead
+}
+
+func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
+	gridM := math.Ceil(s.m / k.blockM)
+	gridN := math.Ceil(s.n / k.blockN)
+	var x1 float64
+	if k.wraps*max(k.transA*(k.blockM-s.m), k.part3*(k.blockN-s.n)) > 0 {
+		x1 = float64(k.blockK * (float64(k.transA*max(0, k.blockM/s.m-k.part4)) + float64(k.part3*max(0, k.blockN/s.n-k.part5))))
+	}
+	lines := k.tileLines + x1
+	lineStep := lines / d.lineRate
+	copyLatency := float64(lines*d.lineLatency) + k.part6
+	var x2 float64
+	if k.groupM > 0 {
+		x2 = k.groupM
+	} else {
+		x2 = d.defaultGroup
+	}
+	group := min(x2, gridM)
+	missA := 1 - min(1, d.part6/(group*k.blockM*s.k*k.elementBytes))
+	missB := 1 - min(1, d.part6/((float64(gridM*k.blockM)+float64(gridN*k.blockN))*s.k*k.elementBytes))
+	var repeated float64
+	if k.part8 > 0 {
+		var x3 float64
+		if k.wraps > 0 {
+			x3 = s.m
+		} else {
+			x3 = 1
+		}
+		var x4 float64
+		if k.wraps > 0 {
+			x4 = s.n
+		} else {
+			x4 = 1
+		}
+		repeated = k.repeatM*(k.blockM-s.m/gridM)/x3 + k.repeatN*(k.blockN-s.n/gridN)/x4
+	}
+	idleLatency := d.dramLatency + copyLatency
+	g.part1 = float64(gridM * gridN * s.batch)
+	g.part2 = math.Ceil(s.k / k.blockK)
+	g.part3 = float64(gridN * group)
+	g.part4 = math.Ceil(gridM / group)
+	g.missA = missA
+	g.missB = missB
+	g.part5 = float64(s.part1 * k.elementBytes)
+	g.repeated = repeated
+	g.idleLatency = idleLatency
+	g.part6 = fourth(lineStep)
+	g.part7 = float64(idleLatency * idleLatency)
+	g.part8 = float64(s.part2 * k.outputBytes)
+	g.part9 = d.prologueCycles + idleLatency
+	g.part10 = idleLatency / k.stepsAhead
+}
+
+// timing holds what depends on all.
 type timing struct {
 	steps             float64 // steps
 	ctasOfSm          float64 // ctas_of_sm
@@ -445,171 +541,134 @@ type timing struct {
 	total             float64 // total
 }
 
-func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms) {
-	gridM := math.Ceil(s.m / k.blockM)
-	gridN := math.Ceil(s.n / k.blockN)
-	ctas := float64(gridM * gridN * s.batch * k.splitK)
-	steps := math.Ceil(math.Ceil(s.k/k.blockK) / k.splitK)
-	var x1 float64
-	if k.wraps*max(k.transA*(k.blockM-s.m), k.part3*(k.blockN-s.n)) > 0 {
-		x1 = float64(k.blockK * (float64(k.transA*max(0, k.blockM/s.m-k.part4)) + float64(k.part3*max(0, k.blockN/s.n-k.part5))))
-	}
-	lines := k.tileLines + x1
-	lineStep := lines / d.lineRate
-	copyLatency := float64(lines*d.lineLatency) + k.part6
-	var x2 float64
-	if k.groupM > 0 {
-		x2 = k.groupM
-	} else {
-		x2 = d.defaultGroup
-	}
-	group := min(x2, gridM)
+func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, g *gridTerms) {
+	ctas := float64(g.part1 * c.splitK)
+	steps := math.Ceil(g.part2 / c.splitK)
 	ctasOfSm := math.Ceil(ctas / d.numSms)
 	active := ctas / ctasOfSm
 	fullWaves := math.Floor(ctasOfSm / v.ctasPerSm)
 	tailCtas := ctasOfSm - float64(fullWaves*v.ctasPerSm)
 	var oneLoop, chipLoop, fullChipLoop float64
 	if k.timed > 0 {
-		x3 := min(steps, k.part7)
-		x4 := steps - x3
-		oneLoop = float64(x3*k.onePace) + float64(x4*k.oneLongPace)
-		chipLoop = max(oneLoop, float64(x3*k.chipPace)+float64(x4*k.chipLongPace))
-		fullChipLoop = max(chipLoop, float64(x3*k.fullChipPace)+float64(x4*k.fullChipLongPace))
+		x1 := min(steps, k.part7)
+		x2 := steps - x1
+		oneLoop = float64(x1*k.onePace) + float64(x2*k.oneLongPace)
+		chipLoop = max(oneLoop, float64(x1*k.chipPace)+float64(x2*k.chipLongPace))
+		fullChipLoop = max(chipLoop, float64(x1*k.fullChipPace)+float64(x2*k.fullChipLongPace))
 	}
-	x5 := gridN * group / min(ctas, v.part1)
-	sweeps := max(1, x5)
-	rowGroups := max(1, math.Ceil(gridM/group)*min(1, x5))
-	missA := 1 - min(1, d.part6/(group*k.blockM*s.k*k.elementBytes))
-	missB := 1 - min(1, d.part6/((float64(gridM*k.blockM)+float64(gridN*k.blockN))*s.k*k.elementBytes))
-	dramBytes := float64(s.part1 * k.elementBytes * (float64(s.m*(1+float64((sweeps-1)*missA))) + float64(s.n*(1+float64((rowGroups-1)*missB)))))
+	x3 := g.part3 / min(ctas, v.part1)
+	sweeps := max(1, x3)
+	rowGroups := max(1, g.part4*min(1, x3))
+	dramBytes := float64(g.part5 * (float64(s.m*(1+float64((sweeps-1)*g.missA))) + float64(s.n*(1+float64((rowGroups-1)*g.missB)))))
 	dramShare := min(1, dramBytes/(ctas*steps*k.tileBytes))
-	var repeated float64
-	if k.part8 > 0 {
-		var x6 float64
-		if k.wraps > 0 {
-			x6 = s.m
-		} else {
-			x6 = 1
-		}
-		var x7 float64
-		if k.wraps > 0 {
-			x7 = s.n
-		} else {
-			x7 = 1
-		}
-		repeated = k.repeatM*(k.blockM-s.m/gridM)/x6 + k.repeatN*(k.blockN-s.n/gridN)/x7
-	}
-	idleLatency := d.dramLatency + copyLatency
-	x8 := float64(active * k.tileBytes)
-	l2Step := x8 / d.part7
-	dramStep := x8 * dramShare / d.part8
-	repeatStep := active * repeated * k.blockK * k.elementBytes / d.hotLineBandwidth
-	x9 := float64(active * v.spillTraffic)
-	spillL2Step := x9 / d.part9
-	busy := v.onChip + fourth(lineStep) + fourth(l2Step) + fourth(dramStep) + fourth(repeatStep) + fourth(spillL2Step)
+	x4 := float64(active * k.tileBytes)
+	l2Step := x4 / d.part7
+	dramStep := x4 * dramShare / d.part8
+	repeatStep := active * g.repeated * k.blockK * k.elementBytes / d.hotLineBandwidth
+	x5 := float64(active * v.spillTraffic)
+	spillL2Step := x5 / d.part9
+	busy := v.onChip + g.part6 + fourth(l2Step) + fourth(dramStep) + fourth(repeatStep) + fourth(spillL2Step)
 	var fullSpillMiss, fullSpillDramStep, fullBusy, fullThroughput, fullLatency, fullAlone, fullStep, fullFirstStep, fullFill, fullLoop, fullEpilogue float64
 	if fullWaves > 0 {
 		if v.spillTraffic > 0 {
 			fullSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(active*v.ctasPerSm*v.spillTraffic/d.part10, 2))
 		}
-		fullSpillDramStep = x9 * fullSpillMiss / d.part11
+		fullSpillDramStep = x5 * fullSpillMiss / d.part11
 		fullBusy = float64(v.part2 * (busy + fourth(fullSpillDramStep)))
 		fullThroughput = math.Sqrt(math.Sqrt(fullBusy))
-		x10 := float64(idleLatency * idleLatency)
-		fullLatency = (idleLatency + math.Sqrt(x10+float64(d.part12*(v.ctasPerSm*dramStep*k.stepsAhead)))) / 2
-		x11 := fullLatency / k.stepsAhead
-		fullAlone = max(k.chainStep, x11) + v.spillStep
-		x12 := fourth(fullAlone)
-		fullStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(fullBusy*fullBusy) + float64(x12*x12))))
+		fullLatency = (g.idleLatency + math.Sqrt(g.part7+float64(d.part12*(v.ctasPerSm*dramStep*k.stepsAhead)))) / 2
+		x6 := fullLatency / k.stepsAhead
+		fullAlone = max(k.chainStep, x6) + v.spillStep
+		x7 := fourth(fullAlone)
+		fullStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(fullBusy*fullBusy) + float64(x7*x7))))
 		fullFirstStep = max(fullThroughput, v.part3)
 		fullFill = d.prologueCycles + fullLatency + float64(v.ctasPerSm*l2Step)
-		x13 := min(steps, k.stepsAhead)
-		x14 := max(steps-k.stepsAhead, 0)
-		fullLoop = float64(x13*fullFirstStep) + float64(x14*fullStep)
-		fullEpilogue = v.part4
+		x8 := min(steps, k.stepsAhead)
+		x9 := max(steps-k.stepsAhead, 0)
+		fullLoop = float64(x8*fullFirstStep) + float64(x9*fullStep)
+		fullEpilogue = c.part1
 	}
 	var fullPaced, fullTimed float64
 	if k.timed*fullWaves > 0 {
 		if v.ctasPerSm > 1 {
-			x15 := fullChipLoop - chipLoop
-			fullPaced = chipLoop + float64(x15*v.part5)
+			x10 := fullChipLoop - chipLoop
+			fullPaced = chipLoop + float64(x10*v.part6)
 		} else {
 			fullPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
-		x16 := max(steps-k.stepsAhead, 0)
-		x17 := fullLatency / k.stepsAhead
-		fullTimed = k.timedFixed + max(x16*x17, math.Sqrt(math.Sqrt(fourth(fullPaced)+fourth(steps*v.ctasPerSm*dramStep))))
+		x11 := max(steps-k.stepsAhead, 0)
+		x12 := fullLatency / k.stepsAhead
+		fullTimed = k.timedFixed + max(x11*x12, math.Sqrt(math.Sqrt(fourth(fullPaced)+fourth(steps*v.ctasPerSm*dramStep))))
 	}
 	var tailSpillMiss, tailSpillDramStep, tailBusy, tailThroughput, tailLatency, tailAlone, tailStep, tailFirstStep, tailFill, tailLoop, tailEpilogue float64
 	if tailCtas > 0 {
 		if v.spillTraffic > 0 {
 			tailSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(active*tailCtas*v.spillTraffic/d.part10, 2))
 		}
-		tailSpillDramStep = x9 * tailSpillMiss / d.part11
+		tailSpillDramStep = x5 * tailSpillMiss / d.part11
 		tailBusy = float64(fourth(tailCtas) * (busy + fourth(tailSpillDramStep)))
 		tailThroughput = math.Sqrt(math.Sqrt(tailBusy))
-		x18 := float64(idleLatency * idleLatency)
-		tailLatency = (idleLatency + math.Sqrt(x18+float64(d.part12*(tailCtas*dramStep*k.stepsAhead)))) / 2
-		x19 := tailLatency / k.stepsAhead
-		tailAlone = max(k.chainStep, x19) + v.spillStep
-		x20 := fourth(tailAlone)
-		tailStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(tailBusy*tailBusy) + float64(x20*x20))))
+		tailLatency = (g.idleLatency + math.Sqrt(g.part7+float64(d.part12*(tailCtas*dramStep*k.stepsAhead)))) / 2
+		x13 := tailLatency / k.stepsAhead
+		tailAlone = max(k.chainStep, x13) + v.spillStep
+		x14 := fourth(tailAlone)
+		tailStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(tailBusy*tailBusy) + float64(x14*x14))))
 		tailFirstStep = max(tailThroughput, v.part3)
 		tailFill = d.prologueCycles + tailLatency + float64(tailCtas*l2Step)
-		x21 := min(steps, k.stepsAhead)
-		x22 := max(steps-k.stepsAhead, 0)
-		tailLoop = float64(x21*tailFirstStep) + float64(x22*tailStep)
-		x23 := float64(tailCtas * k.blockM * k.blockN)
-		var x24 float64
-		if k.splitK > 1 {
+		x15 := min(steps, k.stepsAhead)
+		x16 := max(steps-k.stepsAhead, 0)
+		tailLoop = float64(x15*tailFirstStep) + float64(x16*tailStep)
+		x17 := float64(tailCtas * k.blockM * k.blockN)
+		var x18 float64
+		if c.splitK > 1 {
 			if k.reduceLaunches > 0 {
-				x24 = 0
+				x18 = 0
 			} else {
-				x24 = d.dramLatency + x23*d.accumulatorBytes*k.part10/d.epilogueBandwidth
+				x18 = d.dramLatency + x17*d.accumulatorBytes*c.part2/d.epilogueBandwidth
 			}
 		}
-		tailEpilogue = float64(x23*k.part9) + x24
+		tailEpilogue = float64(x17*k.part9) + x18
 	}
 	var tailPaced, tailTimed float64
 	if k.timed*tailCtas > 0 {
 		if tailCtas > 1 {
-			x25 := fullChipLoop - chipLoop
-			tailPaced = chipLoop + float64(x25*min(1, (tailCtas-1)/k.part11))
+			x19 := fullChipLoop - chipLoop
+			tailPaced = chipLoop + float64(x19*min(1, (tailCtas-1)/k.part10))
 		} else {
 			tailPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
-		x26 := max(steps-k.stepsAhead, 0)
-		x27 := tailLatency / k.stepsAhead
-		tailTimed = k.timedFixed + max(x26*x27, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(steps*tailCtas*dramStep))))
+		x20 := max(steps-k.stepsAhead, 0)
+		x21 := tailLatency / k.stepsAhead
+		tailTimed = k.timedFixed + max(x20*x21, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(steps*tailCtas*dramStep))))
 	}
-	fill := float64(v.hidden*max(fullFill, tailFill)) + float64(v.part6*(float64(fullWaves*fullFill)+tailFill))
+	fill := float64(v.hidden*max(fullFill, tailFill)) + float64(v.part7*(float64(fullWaves*fullFill)+tailFill))
 	loop := float64(fullWaves*fullLoop) + tailLoop
 	epilogue := float64(fullWaves*fullEpilogue) + tailEpilogue
 	var allWaves float64
 	if k.timed > 0 {
-		x28 := fill + loop + epilogue
-		allWaves = math.Sqrt(x28 * (float64(fullWaves*fullTimed) + tailTimed))
+		x22 := fill + loop + epilogue
+		allWaves = math.Sqrt(x22 * (float64(fullWaves*fullTimed) + tailTimed))
 	} else {
 		allWaves = fill + loop + epilogue
 	}
 	var power float64
-	if k.part12 > 0 {
+	if k.part11 > 0 {
 		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK/k.rate*d.part13)-d.part14, 0)
 	}
-	dramFloor := (dramBytes + float64(s.part2*k.outputBytes)) / d.part8
+	dramFloor := (dramBytes + g.part8) / d.part8
 	var reduction float64
-	if k.splitK > 1 {
+	if c.splitK > 1 {
 		if k.reduceLaunches > 0 {
-			reduction = k.part14 + s.part2*k.part13/d.reduceBandwidth
+			reduction = k.part12 + s.part2*c.part3/d.reduceBandwidth
 		}
 	}
-	var x29 float64
+	var x23 float64
 	if power > 0 {
-		x29 = math.Sqrt(math.Sqrt(fourth(allWaves) + fourth(power)))
+		x23 = math.Sqrt(math.Sqrt(fourth(allWaves) + fourth(power)))
 	} else {
-		x29 = allWaves
+		x23 = allWaves
 	}
-	total := d.launch + max(x29, dramFloor) + reduction
+	total := d.launch + max(x23, dramFloor) + reduction
 	t.steps = steps
 	t.ctasOfSm = ctasOfSm
 	t.fullWaves = fullWaves
@@ -625,8 +684,95 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms) {
 	t.total = total
 }
 
+// least is a time that the total is not below.
+func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, g *gridTerms) float64 {
+	ctas := float64(g.part1 * c.splitK)
+	steps := math.Ceil(g.part2 / c.splitK)
+	ctasOfSm := math.Ceil(ctas / d.numSms)
+	active := ctas / ctasOfSm
+	x1 := ctasOfSm / v.ctasPerSm
+	fullWaves := math.Floor(x1)
+	tailCtas := ctasOfSm - float64(fullWaves*v.ctasPerSm)
+	var oneLoop, chipLoop, fullChipLoop float64
+	if k.timed > 0 {
+		x2 := min(steps, k.part7)
+		x3 := steps - x2
+		oneLoop = float64(x2*k.onePace) + float64(x3*k.oneLongPace)
+		chipLoop = max(oneLoop, float64(x2*k.chipPace)+float64(x3*k.chipLongPace))
+		fullChipLoop = max(chipLoop, float64(x2*k.fullChipPace)+float64(x3*k.fullChipLongPace))
+	}
+	x4 := g.part3 / min(ctas, v.part1)
+	sweeps := max(1, x4)
+	rowGroups := max(1, g.part4*min(1, x4))
+	dramBytes := float64(g.part5 * (float64(s.m*(1+float64((sweeps-1)*g.missA))) + float64(s.n*(1+float64((rowGroups-1)*g.missB)))))
+	var fullEpilogue float64
+	if fullWaves > 0 {
+		fullEpilogue = c.part1
+	}
+	var fullPaced float64
+	if k.timed*fullWaves > 0 {
+		if v.ctasPerSm > 1 {
+			x5 := fullChipLoop - chipLoop
+			fullPaced = chipLoop + float64(x5*v.part6)
+		} else {
+			fullPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
+		}
+	}
+	var tailEpilogue float64
+	if tailCtas > 0 {
+		x6 := float64(tailCtas * k.blockM * k.blockN)
+		var x7 float64
+		if c.splitK > 1 {
+			if k.reduceLaunches > 0 {
+				x7 = 0
+			} else {
+				x7 = d.dramLatency + x6*d.accumulatorBytes*c.part2/d.epilogueBandwidth
+			}
+		}
+		tailEpilogue = float64(x6*k.part9) + x7
+	}
+	var tailPaced float64
+	if k.timed*tailCtas > 0 {
+		if tailCtas > 1 {
+			x8 := fullChipLoop - chipLoop
+			tailPaced = chipLoop + float64(x8*min(1, (tailCtas-1)/k.part10))
+		} else {
+			tailPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
+		}
+	}
+	epilogue := float64(fullWaves*fullEpilogue) + tailEpilogue
+	var power float64
+	if k.part11 > 0 {
+		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK/k.rate*d.part13)-d.part14, 0)
+	}
+	dramFloor := (dramBytes + g.part8) / d.part8
+	var reduction float64
+	if c.splitK > 1 {
+		if k.reduceLaunches > 0 {
+			reduction = k.part12 + s.part2*c.part3/d.reduceBandwidth
+		}
+	}
+	var x9 float64
+	if k.timed > 0 {
+		x11 := math.Ceil(x1)
+		x12 := float64(ctas * steps)
+		x10 := g.part9 + epilogue + max(max(steps*max(ctasOfSm*v.part8, x11*v.part3), max(steps-k.stepsAhead, 0)*(x11*g.part10)), max(x12*k.part13, min(x12*k.tileBytes, dramBytes)*d.part16))
+		var x13 float64
+		if tailCtas > 0 {
+			x13 = k.timedFixed + tailPaced
+		}
+		x9 = math.Sqrt(x10 * (float64(fullWaves*(k.timedFixed+fullPaced)) + x13))
+	} else {
+		x14 := math.Ceil(x1)
+		x15 := float64(ctas * steps)
+		x9 = g.part9 + epilogue + max(max(steps*max(ctasOfSm*v.part8, x14*v.part3), max(steps-k.stepsAhead, 0)*(x14*g.part10)), max(x15*k.part13, min(x15*k.tileBytes, dramBytes)*d.part16))
+	}
+	return d.launch + max(max(x9, power), dramFloor) + reduction
+}
+
 // columns writes all terms to dst.
-func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *variantTerms, t *timing) {
+func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *variantTerms, c *splitTerms,
+	g *gridTerms, t *timing) {
 	var x1 float64
 	if in.wgmma > 0 {
 		x2 := k.blockK / in.instructionK
@@ -646,7 +792,7 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	}
 	gridM := math.Ceil(s.m / k.blockM)
 	gridN := math.Ceil(s.n / k.blockN)
-	ctas := float64(gridM * gridN * s.batch * k.splitK)
+	ctas := float64(g.part1 * c.splitK)
 	var x4 float64
 	if k.wraps*max(k.transA*(k.blockM-s.m), k.part3*(k.blockN-s.n)) > 0 {
 		x4 = float64(k.blockK * (float64(k.transA*max(0, k.blockM/s.m-k.part4)) + float64(k.part3*max(0, k.blockN/s.n-k.part5))))
@@ -671,34 +817,15 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		chipLoop = max(oneLoop, float64(x6*k.chipPace)+float64(x7*k.chipLongPace))
 		fullChipLoop = max(chipLoop, float64(x6*k.fullChipPace)+float64(x7*k.fullChipLongPace))
 	}
-	x8 := gridN * group / min(ctas, v.part1)
+	x8 := g.part3 / min(ctas, v.part1)
 	sweeps := max(1, x8)
-	rowGroups := max(1, math.Ceil(gridM/group)*min(1, x8))
-	missA := 1 - min(1, d.part6/(group*k.blockM*s.k*k.elementBytes))
-	missB := 1 - min(1, d.part6/((float64(gridM*k.blockM)+float64(gridN*k.blockN))*s.k*k.elementBytes))
-	dramBytes := float64(s.part1 * k.elementBytes * (float64(s.m*(1+float64((sweeps-1)*missA))) + float64(s.n*(1+float64((rowGroups-1)*missB)))))
+	rowGroups := max(1, g.part4*min(1, x8))
+	dramBytes := float64(g.part5 * (float64(s.m*(1+float64((sweeps-1)*g.missA))) + float64(s.n*(1+float64((rowGroups-1)*g.missB)))))
 	dramShare := min(1, dramBytes/(ctas*t.steps*k.tileBytes))
 	l2Hit := 1 - dramShare
-	var repeated float64
-	if k.part8 > 0 {
-		var x9 float64
-		if k.wraps > 0 {
-			x9 = s.m
-		} else {
-			x9 = 1
-		}
-		var x10 float64
-		if k.wraps > 0 {
-			x10 = s.n
-		} else {
-			x10 = 1
-		}
-		repeated = k.repeatM*(k.blockM-s.m/gridM)/x9 + k.repeatN*(k.blockN-s.n/gridN)/x10
-	}
-	idleLatency := d.dramLatency + copyLatency
 	dramQueue := float64(d.hbmLatencyPenalty * d.dramQueueLoad)
 	dramStep := active * k.tileBytes * dramShare / d.part8
-	busy := v.onChip + fourth(lineStep) + fourth(t.l2Step) + fourth(dramStep) + fourth(t.repeatStep) + fourth(t.spillL2Step)
+	busy := v.onChip + g.part6 + fourth(t.l2Step) + fourth(dramStep) + fourth(t.repeatStep) + fourth(t.spillL2Step)
 	var fullSpillMiss, fullBusy, fullThroughput, fullLatency, fullAlone, fullStep, fullFirstStep, fullFill, fullLoop, fullEpilogue float64
 	if t.fullWaves > 0 {
 		if v.spillTraffic > 0 {
@@ -706,30 +833,29 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		}
 		fullBusy = float64(v.part2 * (busy + fourth(t.fullSpillDramStep)))
 		fullThroughput = math.Sqrt(math.Sqrt(fullBusy))
-		x11 := float64(idleLatency * idleLatency)
-		fullLatency = (idleLatency + math.Sqrt(x11+float64(d.part12*(v.ctasPerSm*dramStep*k.stepsAhead)))) / 2
-		x12 := fullLatency / k.stepsAhead
-		fullAlone = max(k.chainStep, x12) + v.spillStep
-		x13 := fourth(fullAlone)
-		fullStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(fullBusy*fullBusy) + float64(x13*x13))))
+		fullLatency = (g.idleLatency + math.Sqrt(g.part7+float64(d.part12*(v.ctasPerSm*dramStep*k.stepsAhead)))) / 2
+		x9 := fullLatency / k.stepsAhead
+		fullAlone = max(k.chainStep, x9) + v.spillStep
+		x10 := fourth(fullAlone)
+		fullStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(fullBusy*fullBusy) + float64(x10*x10))))
 		fullFirstStep = max(fullThroughput, v.part3)
 		fullFill = d.prologueCycles + fullLatency + float64(v.ctasPerSm*t.l2Step)
-		x14 := min(t.steps, k.stepsAhead)
-		x15 := max(t.steps-k.stepsAhead, 0)
-		fullLoop = float64(x14*fullFirstStep) + float64(x15*fullStep)
-		fullEpilogue = v.part4
+		x11 := min(t.steps, k.stepsAhead)
+		x12 := max(t.steps-k.stepsAhead, 0)
+		fullLoop = float64(x11*fullFirstStep) + float64(x12*fullStep)
+		fullEpilogue = c.part1
 	}
 	var fullPaced, fullTimed float64
 	if k.timed*t.fullWaves > 0 {
 		if v.ctasPerSm > 1 {
-			x16 := fullChipLoop - chipLoop
-			fullPaced = chipLoop + float64(x16*v.part5)
+			x13 := fullChipLoop - chipLoop
+			fullPaced = chipLoop + float64(x13*v.part6)
 		} else {
 			fullPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
-		x17 := max(t.steps-k.stepsAhead, 0)
-		x18 := fullLatency / k.stepsAhead
-		fullTimed = k.timedFixed + max(x17*x18, math.Sqrt(math.Sqrt(fourth(fullPaced)+fourth(t.steps*v.ctasPerSm*dramStep))))
+		x14 := max(t.steps-k.stepsAhead, 0)
+		x15 := fullLatency / k.stepsAhead
+		fullTimed = k.timedFixed + max(x14*x15, math.Sqrt(math.Sqrt(fourth(fullPaced)+fourth(t.steps*v.ctasPerSm*dramStep))))
 	}
 	var tailSpillMiss, tailBusy, tailThroughput, tailLatency, tailAlone, tailStep, tailFirstStep, tailFill, tailLoop, tailEpilogue float64
 	if t.tailCtas > 0 {
@@ -738,41 +864,40 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		}
 		tailBusy = float64(fourth(t.tailCtas) * (busy + fourth(t.tailSpillDramStep)))
 		tailThroughput = math.Sqrt(math.Sqrt(tailBusy))
-		x19 := float64(idleLatency * idleLatency)
-		tailLatency = (idleLatency + math.Sqrt(x19+float64(d.part12*(t.tailCtas*dramStep*k.stepsAhead)))) / 2
-		x20 := tailLatency / k.stepsAhead
-		tailAlone = max(k.chainStep, x20) + v.spillStep
-		x21 := fourth(tailAlone)
-		tailStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(tailBusy*tailBusy) + float64(x21*x21))))
+		tailLatency = (g.idleLatency + math.Sqrt(g.part7+float64(d.part12*(t.tailCtas*dramStep*k.stepsAhead)))) / 2
+		x16 := tailLatency / k.stepsAhead
+		tailAlone = max(k.chainStep, x16) + v.spillStep
+		x17 := fourth(tailAlone)
+		tailStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(tailBusy*tailBusy) + float64(x17*x17))))
 		tailFirstStep = max(tailThroughput, v.part3)
 		tailFill = d.prologueCycles + tailLatency + float64(t.tailCtas*t.l2Step)
-		x22 := min(t.steps, k.stepsAhead)
-		x23 := max(t.steps-k.stepsAhead, 0)
-		tailLoop = float64(x22*tailFirstStep) + float64(x23*tailStep)
-		x24 := float64(t.tailCtas * k.blockM * k.blockN)
-		var x25 float64
-		if k.splitK > 1 {
+		x18 := min(t.steps, k.stepsAhead)
+		x19 := max(t.steps-k.stepsAhead, 0)
+		tailLoop = float64(x18*tailFirstStep) + float64(x19*tailStep)
+		x20 := float64(t.tailCtas * k.blockM * k.blockN)
+		var x21 float64
+		if c.splitK > 1 {
 			if k.reduceLaunches > 0 {
-				x25 = 0
+				x21 = 0
 			} else {
-				x25 = d.dramLatency + x24*d.accumulatorBytes*k.part10/d.epilogueBandwidth
+				x21 = d.dramLatency + x20*d.accumulatorBytes*c.part2/d.epilogueBandwidth
 			}
 		}
-		tailEpilogue = float64(x24*k.part9) + x25
+		tailEpilogue = float64(x20*k.part9) + x21
 	}
 	var tailPaced, tailTimed float64
 	if k.timed*t.tailCtas > 0 {
 		if t.tailCtas > 1 {
-			x26 := fullChipLoop - chipLoop
-			tailPaced = chipLoop + float64(x26*min(1, (t.tailCtas-1)/k.part11))
+			x22 := fullChipLoop - chipLoop
+			tailPaced = chipLoop + float64(x22*min(1, (t.tailCtas-1)/k.part10))
 		} else {
 			tailPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
-		x27 := max(t.steps-k.stepsAhead, 0)
-		x28 := tailLatency / k.stepsAhead
-		tailTimed = k.timedFixed + max(x27*x28, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(t.steps*t.tailCtas*dramStep))))
+		x23 := max(t.steps-k.stepsAhead, 0)
+		x24 := tailLatency / k.stepsAhead
+		tailTimed = k.timedFixed + max(x23*x24, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(t.steps*t.tailCtas*dramStep))))
 	}
-	fill := float64(v.hidden*max(fullFill, tailFill)) + float64(v.part6*(float64(t.fullWaves*fullFill)+tailFill))
+	fill := float64(v.hidden*max(fullFill, tailFill)) + float64(v.part7*(float64(t.fullWaves*fullFill)+tailFill))
 	loop := float64(t.fullWaves*fullLoop) + tailLoop
 	epilogue := float64(t.fullWaves*fullEpilogue) + tailEpilogue
 	var pass float64
@@ -780,19 +905,19 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		pass = t.allWaves - (fill + loop + epilogue)
 	}
 	var reduction float64
-	if k.splitK > 1 {
+	if c.splitK > 1 {
 		if k.reduceLaunches > 0 {
-			reduction = k.part14 + s.part2*k.part13/d.reduceBandwidth
+			reduction = k.part12 + s.part2*c.part3/d.reduceBandwidth
 		}
 	}
-	dramTotal := dramBytes + float64(s.part2*k.outputBytes) + float64(t.steps*d.part11*(float64(t.fullWaves*v.ctasPerSm*t.fullSpillDramStep)+float64(t.tailCtas*t.tailSpillDramStep)))
-	var x29 float64
+	dramTotal := dramBytes + g.part8 + float64(t.steps*d.part11*(float64(t.fullWaves*v.ctasPerSm*t.fullSpillDramStep)+float64(t.tailCtas*t.tailSpillDramStep)))
+	var x25 float64
 	if t.power > 0 {
-		x29 = math.Sqrt(math.Sqrt(fourth(t.allWaves) + fourth(t.power)))
+		x25 = math.Sqrt(math.Sqrt(fourth(t.allWaves) + fourth(t.power)))
 	} else {
-		x29 = t.allWaves
+		x25 = t.allWaves
 	}
-	limits := max(x29, t.dramFloor) - t.allWaves
+	limits := max(x25, t.dramFloor) - t.allWaves
 	dst[0] = k.threads
 	dst[1] = in.registers
 	dst[2] = in.spillBytes
@@ -865,15 +990,15 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	dst[69] = fullChipLoop
 	dst[70] = sweeps
 	dst[71] = rowGroups
-	dst[72] = missA
-	dst[73] = missB
+	dst[72] = g.missA
+	dst[73] = g.missB
 	dst[74] = dramBytes
 	dst[75] = dramShare
 	dst[76] = l2Hit
-	dst[77] = repeated
+	dst[77] = g.repeated
 	dst[78] = v.hidden
 	dst[79] = d.dramLatency
-	dst[80] = idleLatency
+	dst[80] = g.idleLatency
 	dst[81] = dramQueue
 	dst[82] = t.l2Step
 	dst[83] = dramStep

@@ -246,7 +246,27 @@ func problemOf(c *C.origami_problem) (gemm.Problem, error) {
 		AlignA: uint8(c.align_a), AlignB: uint8(c.align_b), AlignC: uint8(c.align_c),
 	}
 	p.SetTrans(c.trans_a == 1, c.trans_b == 1)
-	return p.Canonical(), nil
+	var err error
+	p.Groups, err = groupsOf(c.groups, c.group_count)
+	return p.Canonical(), err
+}
+
+// groupsOf reads the rows of each group.
+func groupsOf(rows *C.int64_t, count C.uint64_t) (gemm.Groups, error) {
+	if count == 0 {
+		return gemm.Groups{}, nil
+	}
+	if rows == nil {
+		return gemm.Groups{}, isNull("groups")
+	}
+	if count > gemm.MaxGroups {
+		return gemm.Groups{}, diag.Inputf("group_count is %d", uint64(count)).Do("give at most %d groups", gemm.MaxGroups)
+	}
+	var list [gemm.MaxGroups]int
+	for i, v := range unsafe.Slice(rows, count) {
+		list[i] = int(v)
+	}
+	return gemm.NewGroups(list[:count]...)
 }
 
 // selectInto answers for one problem.

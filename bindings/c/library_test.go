@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -142,18 +144,15 @@ func sameAsCommandLine(t *testing.T, folder string) {
 	padded.LDA, padded.LDB, padded.LDC, padded.Out = 784, 3008, 3000, gemm.FP16
 	padded.AlignA, padded.AlignB, padded.AlignC = 16, 16, 16
 	problems = append(problems, padded)
-	var csv, input strings.Builder
-	fmt.Fprintln(&csv, strings.Join(slices.Concat(gemm.Columns, gemm.MoreColumns), ","))
-	bit := map[bool]int{true: 1}
-	for _, p := range problems {
-		fmt.Fprintln(&csv, strings.Join(append(p.Cells(), p.MoreCells()...), ","))
-		fmt.Fprintln(&input, p.M, p.N, p.K, p.Batch, bit[p.TransA()], bit[p.TransB()], int(p.DType), int(p.Out),
-			p.LDA, p.LDB, p.LDC, p.AlignA, p.AlignB, p.AlignC)
-	}
-	file := filepath.Join(folder, "problems.csv")
-	if err := os.WriteFile(file, []byte(csv.String()), 0o600); err != nil {
+	plain, input := writeProblems(t, filepath.Join(folder, "problems.csv"), problems)
+	grouped := gemm.New(1, 4096, 2048)
+	groups, err := gemm.NewGroups(120, 33, 0, 512)
+	if err != nil {
 		t.Fatal(err)
 	}
+	grouped.SetGroups(groups)
+	problems = append(problems, grouped)
+	withGroups, more := writeProblems(t, filepath.Join(folder, "grouped.csv"), problems)
 	all, err := providers()
 	if err != nil {
 		t.Fatal(err)
@@ -164,12 +163,35 @@ func sameAsCommandLine(t *testing.T, folder string) {
 				for _, kernel := range a.Kernels {
 					id := a.ID + "@" + d.ID
 					t.Run(id+" "+kernel, func(t *testing.T) {
-						sameAnswers(t, folder, file, id, kernel, input.String(), len(problems))
+						if kernel == "triton" && a.Models[0] == "refined" {
+							sameAnswers(t, folder, withGroups, id, kernel, more, len(problems))
+						} else {
+							sameAnswers(t, folder, plain, id, kernel, input, len(problems)-1)
+						}
 					})
 				}
 			}
 		}
 	}
+}
+
+// writeProblems writes problems for the command line to a file. It returns its name, and the problems for the program
+// ask.
+func writeProblems(t *testing.T, file string, problems []gemm.Problem) (name, input string) {
+	t.Helper()
+	var text, lines strings.Builder
+	rows := [][]string{slices.Concat(gemm.Columns, gemm.MoreColumns)}
+	bit := map[bool]int{true: 1}
+	for _, p := range problems {
+		rows = append(rows, append(p.Cells(), p.MoreCells()...))
+		fmt.Fprintln(&lines, p.M, p.N, p.K, p.Batch, bit[p.TransA()], bit[p.TransB()], int(p.DType), int(p.Out),
+			p.LDA, p.LDB, p.LDC, p.AlignA, p.AlignB, p.AlignC, p.Groups.Len(), strings.Trim(fmt.Sprint(p.Groups.List()), "[]"))
+	}
+	err := csv.NewWriter(&text).WriteAll(rows)
+	if err := errors.Join(err, os.WriteFile(file, []byte(text.String()), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	return file, lines.String()
 }
 
 // sameAnswers compares C and the command line for one device and kernel family.

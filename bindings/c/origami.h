@@ -56,7 +56,11 @@ enum {
 
 /* C[m x n] = A[m x k] B[k x n], batch times. All sizes are at least 1. trans_a: A is contiguous along m, not k.
  * trans_b: B is contiguous along k, not n. C is contiguous along n. Set the whole struct to zeros first: all but the
- * sizes, batch and dtype may be 0. */
+ * sizes, batch and dtype may be 0.
+ *
+ * With groups, the rows of A and C come in groups, one after another, and each group has a B of its own, as with the
+ * experts of a mixture. groups has the rows of each, 0 for an empty one; m is their sum. A call reads the list and does
+ * not keep it. */
 typedef struct {
 	int64_t m, n, k, batch;
 	int32_t dtype;            /* of A and B */
@@ -67,6 +71,8 @@ typedef struct {
 	                           * INT32 with INT8 */
 	uint8_t align_a, align_b, align_c; /* 1, 2, 4, 8 or 16: bytes that divide the addresses of A, B and C; 0 is 16 */
 	uint8_t reserved_last;             /* 0 */
+	const int64_t *groups;             /* group_count numbers of rows */
+	uint64_t group_count;              /* at most 1024; 0 for a problem without groups */
 } origami_problem;
 
 /* A kernel configuration and what the model predicts for it. */

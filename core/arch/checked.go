@@ -43,8 +43,12 @@ func (r Range) With(v float64) Range {
 	return Range{min(r.Low, v), max(r.High, v)}
 }
 
-// Add extends the ranges to a problem and a split of K.
+// Add extends the ranges to a problem and a split of K. Problems in groups are another kind, of which nothing counts as
+// checked yet.
 func (c *Checked) Add(p *gemm.Problem, split int) {
+	if p.Groups != (gemm.Groups{}) {
+		return
+	}
 	if l := LayoutOf(p); !slices.Contains(c.Layouts, l) {
 		c.Layouts = append(c.Layouts, l)
 	}
@@ -84,6 +88,9 @@ func (c *Checked) distance(p *gemm.Problem, split int) (kind, size int) {
 		kind++
 	}
 	if !c.Split.Contains(float64(split)) {
+		kind++
+	}
+	if p.Groups != (gemm.Groups{}) {
 		kind++
 	}
 	for _, s := range c.sizes(p) {

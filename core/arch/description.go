@@ -174,7 +174,8 @@ type Term struct {
 	// Unit is the value's unit: "cycles", "B", "B/cycle", "1".
 	Unit string
 	// Formula says how the value is computed, in Go expression syntax over names of other terms, parameters, constants,
-	// the problem (m, n, k, batch, element_bytes, output_bytes; trans_a, trans_b are 1 or 0), its matrix instruction
+	// the problem (m, n, k, batch, element_bytes, output_bytes; trans_a, trans_b are 1 or 0; with groups, batch is the
+	// number of those that are not empty and m their average), its matrix instruction
 	// (atom_m, atom_n, atom_k, atom_cycles, atoms_per_unit), the configuration (block_m, …) and the axes that its family
 	// declares (see gemm.Axis.Number). The functions are cdiv, min, max, floor, ceil, sqrt, mod, pow and when(condition,
 	// then, else). A formula that starts with "rule:" is prose.

@@ -114,6 +114,9 @@ func (c *Checked) otherKind(p *gemm.Problem, split int) (out []string) {
 	if !c.Split.Contains(float64(split)) {
 		out = append(out, checkedSize{"split", float64(split), c.Split}.text())
 	}
+	if p.Groups != (gemm.Groups{}) {
+		out = append(out, "groups")
+	}
 	return out
 }
 

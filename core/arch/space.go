@@ -137,6 +137,8 @@ type Family struct {
 	// Types are the types of operands and results that the model predicts its kernels for. If there are none, the model
 	// answers for a problem or refuses it.
 	Types []gemm.Types
+	// Groups: the model predicts its kernels for problems in groups.
+	Groups bool
 }
 
 // Axes returns the axes that a kernel family declares.

@@ -8,9 +8,8 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 )
 
-// Supports returns an error if the model does not predict kernels of a family for the types of a problem, or if the
-// problem needs narrower accesses to memory than the same problem with dense rows at aligned addresses: a model that
-// calls it has no cost for that.
+// Supports returns the error of SupportsTypes, or one if the problem needs narrower accesses to memory than the same
+// problem with dense rows at aligned addresses: a model that calls it has no cost for that.
 func (d *Description) Supports(kernel string, p *gemm.Problem) error {
 	if err := d.SupportsTypes(kernel, p); err != nil {
 		return err
@@ -21,8 +20,9 @@ func (d *Description) Supports(kernel string, p *gemm.Problem) error {
 	return d.supportsAccess(p)
 }
 
-// SupportsTypes returns an error if the model does not predict kernels of a family for the types of a problem. The
-// empty name means the default family. A family that declares no types passes.
+// SupportsTypes returns an error if the model does not predict kernels of a family for the types of a problem, or for
+// its groups. The empty name means the default family. A family that declares no types passes, but one must declare
+// groups: a model that overlooks them would answer for another problem.
 func (d *Description) SupportsTypes(kernel string, p *gemm.Problem) error {
 	if kernel == "" && len(d.Kernels) > 0 {
 		kernel = d.Kernels[0]
@@ -35,7 +35,25 @@ func (d *Description) SupportsTypes(kernel string, p *gemm.Problem) error {
 				Do("use %s", d.supported())
 		}
 	}
+	if p.Groups != (gemm.Groups{}) && !d.grouped(kernel) {
+		return d.noGroups(kernel)
+	}
 	return nil
+}
+
+// grouped reports whether the model predicts the kernels of a family for problems in groups.
+func (d *Description) grouped(kernel string) bool {
+	return slices.ContainsFunc(d.Families, func(f Family) bool { return f.Name == kernel && f.Groups })
+}
+
+func (d *Description) noGroups(kernel string) error {
+	err := diag.Inputf("the %s model of %s does not predict %s kernels for problems in groups", d.Model, d.Arch, kernel)
+	for i := range d.Families {
+		if d.Families[i].Groups {
+			return err.Do("use %s kernels", d.Families[i].Name)
+		}
+	}
+	return err.Do("use another model, or ask about each group by itself")
 }
 
 // supported lists the types of each family.

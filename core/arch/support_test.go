@@ -56,6 +56,29 @@ func TestSupports(t *testing.T) {
 	}
 }
 
+// A model that does not declare groups would answer for another problem.
+func TestGroupsAreDeclared(t *testing.T) {
+	groups, err := gemm.NewGroups(100, 28)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := gemm.New(128, 64, 64)
+	p.SetGroups(groups)
+	d := arch.Description{Arch: "sm90", Model: "refined", Kernels: []string{"mma", "triton"}}
+	const refused = "the refined model of sm90 does not predict mma kernels for problems in groups; "
+	if err := d.Supports("", &p); err == nil || err.Error() != refused+
+		"use another model, or ask about each group by itself" {
+		t.Errorf("without any declaration: %v", err)
+	}
+	d.Families = []arch.Family{{Name: "mma"}, {Name: "triton", Groups: true}}
+	if err := d.Supports("mma", &p); err == nil || err.Error() != refused+"use triton kernels" {
+		t.Errorf("with the wrong family: %v", err)
+	}
+	if err := d.Supports("triton", &p); err != nil {
+		t.Errorf("with the family that has groups: %v", err)
+	}
+}
+
 // Both formats of fp8 have one rate and one instruction.
 func TestTypesThatCostTheSame(t *testing.T) {
 	d := arch.Description{

@@ -38,7 +38,8 @@ const (
 )
 
 func putProblem(v []float64, p gemm.Problem) {
-	v[0], v[1], v[2], v[3] = float64(p.M), float64(p.N), float64(p.K), float64(p.Batch)
+	count, rows := p.Products()
+	v[0], v[1], v[2], v[3] = rows, float64(p.N), float64(p.K), float64(count)
 	v[4], v[5] = float64(p.DType.Bits())/8, float64(p.Output().Bits())/8
 	v[6], v[7] = truth(p.TransA()), truth(p.TransB())
 }

@@ -22,6 +22,9 @@ const (
 
 // Problem is one GEMM, or Batch of them at a fixed stride: C[M×N] = A[M×K] · B[K×N].
 //
+// With Groups, the rows of A and C come in groups, one after another, and each group has a B of its own, at a fixed
+// stride. M is the rows of all.
+//
 // AMajor and BMajor store which dimension is contiguous, so that nothing depends on a library's letters. The command
 // line's --trans-a means AMajor M, --trans-b means BMajor K; row-major storage without transposes is AMajor K, BMajor
 // N. C is contiguous along N.
@@ -39,6 +42,7 @@ type Problem struct {
 	// AlignA, AlignB and AlignC are powers of two that divide the addresses of the first elements, in bytes. The default
 	// is MaxVector: more than that changes nothing.
 	AlignA, AlignB, AlignC uint8
+	Groups                 Groups
 }
 
 // MaxVector is the width in bytes of the widest access of a thread to memory.
@@ -125,8 +129,8 @@ func (p Problem) LD(o Operand) int {
 
 func (p *Problem) ld(o Operand) *int { return [...]*int{&p.LDA, &p.LDB, &p.LDC}[o] }
 
-// Stride returns the elements from one matrix of the batch to the next: they follow each other without a gap beyond
-// that of a leading dimension.
+// Stride returns the elements from one matrix of the batch to the next, or from the B of a group to that of the next:
+// they follow each other without a gap beyond that of a leading dimension.
 func (p Problem) Stride(o Operand) int {
 	rows, _ := p.Rows(o)
 	return rows * p.LD(o)
@@ -187,13 +191,17 @@ func (p Problem) Canonical() Problem {
 			*p.align(o) = 0
 		}
 	}
+	if p.Groups.Len() == 1 && p.Groups.Rows() == p.M {
+		p.Groups = Groups{}
+	}
 	return p
 }
 
-// Plain reports whether the type of C, the leading dimensions and the alignments are the defaults.
+// Plain reports whether there are no groups, and the type of C, the leading dimensions and the alignments are the
+// defaults.
 func (p Problem) Plain() bool {
 	p = p.Canonical()
-	return p.Out == 0 && p.LDA|p.LDB|p.LDC == 0 && p.AlignA|p.AlignB|p.AlignC == 0
+	return p.Out == 0 && p.Groups == (Groups{}) && p.LDA|p.LDB|p.LDC == 0 && p.AlignA|p.AlignB|p.AlignC == 0
 }
 
 // Flops returns 2·M·N·K·Batch as a float64.
@@ -201,8 +209,8 @@ func (p Problem) Flops() float64 {
 	return 2 * float64(p.M) * float64(p.N) * float64(p.K) * float64(p.Batch)
 }
 
-// String formats as "2048x2048x2048 fp16", with " out fp32", " batch 4", " trans-a", " lda 4096", " align 2" and the
-// like only where they are not the default.
+// String formats as "2048x2048x2048 fp16", with " out fp32", " batch 4", " groups 120,33", " trans-a", " lda 4096",
+// " align 2" and the like only where they are not the default. Many groups are only counted.
 func (p Problem) String() string {
 	p = p.Canonical()
 	s := fmt.Sprintf("%dx%dx%d %s", p.M, p.N, p.K, p.DType)
@@ -211,6 +219,11 @@ func (p Problem) String() string {
 	}
 	if p.Batch != 1 {
 		s += fmt.Sprintf(" batch %d", p.Batch)
+	}
+	if n := p.Groups.Len(); n > mostListed {
+		s += fmt.Sprintf(" in %d groups", n)
+	} else if n > 0 {
+		s += " groups " + p.Groups.String()
 	}
 	if p.TransA() {
 		s += " trans-a"
@@ -234,9 +247,9 @@ func (p Problem) String() string {
 }
 
 // Validate reports the first thing that makes the problem impossible to model: a dimension that is missing, zero or
-// negative, an unknown type or order, types that no hardware combines, rows that overlap, or sizes whose padded element
-// counts overflow 64-bit integers. Models rely on it: on a valid problem no product of padded dimensions, strides and
-// element sizes wraps.
+// negative, an unknown type or order, types that no hardware combines, groups that do not make up M, rows that overlap,
+// or sizes whose padded element counts overflow 64-bit integers. Models rely on it: on a valid problem no product of
+// padded dimensions, strides and element sizes wraps.
 func (p Problem) Validate() error {
 	for _, d := range []struct {
 		flag  string
@@ -265,6 +278,11 @@ func (p Problem) Validate() error {
 		return diag.Inputf("m·n·k·batch of %dx%dx%d batch %d overflows 64-bit arithmetic once padded to whole tiles", p.M,
 			p.N, p.K, p.Batch).
 			Do("split the problem: padded m·n·k·batch must stay below 2^60")
+	}
+	if p.Groups != (Groups{}) {
+		if err := p.validGroups(); err != nil {
+			return err
+		}
 	}
 	if p.LDA|p.LDB|p.LDC == 0 && p.AlignA|p.AlignB|p.AlignC == 0 {
 		return nil

@@ -19,6 +19,7 @@ type Record struct {
 	AlignA int    `json:"align_a,omitempty"`
 	AlignB int    `json:"align_b,omitempty"`
 	AlignC int    `json:"align_c,omitempty"`
+	Groups []int  `json:"groups,omitempty"`
 }
 
 // Record returns the problem as JSON has it.
@@ -27,7 +28,7 @@ func (p Problem) Record() Record {
 	r := Record{
 		M: p.M, N: p.N, K: p.K, Batch: p.Batch, TransA: p.TransA(), TransB: p.TransB(), DType: p.DType.String(),
 		LDA: p.LDA, LDB: p.LDB, LDC: p.LDC,
-		AlignA: int(p.AlignA), AlignB: int(p.AlignB), AlignC: int(p.AlignC),
+		AlignA: int(p.AlignA), AlignB: int(p.AlignB), AlignC: int(p.AlignC), Groups: p.Groups.List(),
 	}
 	if p.Out != 0 {
 		r.Out = p.Out.String()
@@ -55,13 +56,16 @@ func (r *Record) Problem() (Problem, error) {
 			}
 		}
 	}
+	if p.Groups, err = NewGroups(r.Groups...); err != nil {
+		return p, err
+	}
 	return p.Canonical(), p.Validate()
 }
 
 // Columns of a problem in CSV. A file has the first ones always. It has the others only where a problem needs them.
 var (
 	Columns     = []string{"m", "n", "k", "batch", "trans_a", "trans_b", "dtype"}
-	MoreColumns = []string{"out_dtype", "lda", "ldb", "ldc", "align_a", "align_b", "align_c"}
+	MoreColumns = []string{"out_dtype", "lda", "ldb", "ldc", "align_a", "align_b", "align_c", "groups"}
 )
 
 // Cells returns the cells of Columns. Booleans are 0 and 1.
@@ -89,5 +93,5 @@ func (p Problem) MoreCells() []string {
 		}
 		cells = append(cells, cell)
 	}
-	return cells
+	return append(cells, p.Canonical().Groups.String())
 }

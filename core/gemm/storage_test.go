@@ -98,6 +98,15 @@ func problems(t *rapid.T) gemm.Problem {
 	p.SetTrans(rapid.Bool().Draw(t, "trans_a"), rapid.Bool().Draw(t, "trans_b"))
 	p.DType = rapid.SampledFrom(gemm.DTypes()).Draw(t, "dtype")
 	p.Out = rapid.SampledFrom(append(p.DType.Outputs(), 0)).Draw(t, "out")
+	if rapid.Bool().Draw(t, "grouped") {
+		groups, err := gemm.NewGroups(append(rapid.SliceOfN(rapid.IntRange(0, 300), 0, 40).Draw(t, "groups"), p.M)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.SetGroups(groups)
+		p.Batch = 1
+		p.SetTrans(false, p.TransB())
+	}
 	for i, ld := range []*int{&p.LDA, &p.LDB, &p.LDC} {
 		if _, elements := p.Rows(gemm.Operand(i)); rapid.Bool().Draw(t, "ld") {
 			*ld = elements + rapid.IntRange(0, 70).Draw(t, "gap")
@@ -175,6 +184,8 @@ func TestRecords(t *testing.T) {
 		{`{"m":8,"n":8,"k":8,"batch":1,"dtype":"fp16","align_b":6}`, "no power of two"},
 		{`{"m":8,"n":8,"k":8,"batch":1,"dtype":"fp16","align_b":-4}`, "no power of two"},
 		{`{"m":8,"n":8,"k":8,"batch":1,"dtype":"fp16","ldc":4}`, "ldc is 4"},
+		{`{"m":8,"n":8,"k":8,"batch":1,"dtype":"fp16","groups":[4,3]}`, "the groups have 7 rows, and m is 8"},
+		{`{"m":8,"n":8,"k":8,"batch":1,"dtype":"fp16","groups":[9,-1]}`, "group 1 has -1 rows"},
 	} {
 		var r gemm.Record
 		if err := json.Unmarshal([]byte(c.text), &r); err != nil {

@@ -23,6 +23,7 @@ func Folds(problems []gemm.Problem, n int) []int {
 		return cmp.Or(
 			cmp.Compare(ClassOf(p), ClassOf(q)), cmp.Compare(p.Flops(), q.Flops()),
 			cmp.Compare(p.M, q.M), cmp.Compare(p.N, q.N), cmp.Compare(p.K, q.K), cmp.Compare(p.String(), q.String()),
+			cmp.Compare(p.Groups.String(), q.Groups.String()),
 		)
 	})
 	folds := make([]int, len(problems))

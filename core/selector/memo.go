@@ -10,7 +10,8 @@ import (
 const memoLimit = 1 << 14
 
 // Memo caches picks by problem, for callers that ask for the same shapes repeatedly. It holds up to 16,384 problems and
-// discards all of them when it is full. Like a Selector, it is not safe for concurrent use.
+// discards all of them when it is full. Problems in groups are not kept: each takes kilobytes, and few come twice. Like
+// a Selector, it is not safe for concurrent use.
 type Memo struct {
 	selector *Selector
 	picks    map[gemm.Problem]Entry
@@ -27,6 +28,9 @@ func (m *Memo) Select(ctx context.Context, p gemm.Problem) (Entry, error) {
 	}
 	if err := m.selector.Select(ctx, p, &m.scratch); err != nil {
 		return Entry{}, err
+	}
+	if p.Groups != (gemm.Groups{}) {
+		return m.scratch.Entries[0], nil
 	}
 	if len(m.picks) >= memoLimit {
 		clear(m.picks)

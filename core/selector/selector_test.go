@@ -187,3 +187,18 @@ func TestMemoAnswersAsTheSelector(t *testing.T) {
 		t.Errorf("m = 0: %v", err)
 	}
 }
+
+// Lists of groups, which take kilobytes and seldom come twice, are answered and not kept.
+func TestMemoKeepsNoGroups(t *testing.T) {
+	a := &table{configs: []gemm.Config{tile(16, 16, 16), tile(32, 32, 32)}, cycles: []float64{200, 100}}
+	m := NewMemo(New(a, arch.Space{}))
+	groups, err := gemm.NewGroups(100, 28)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := gemm.New(128, 64, 64)
+	p.SetGroups(groups)
+	if e, err := m.Select(t.Context(), p); err != nil || e.Index != 1 || len(m.picks) != 0 {
+		t.Errorf("%+v, %v, with %d picks kept", e, err, len(m.picks))
+	}
+}

@@ -33,7 +33,8 @@ func withDataSet(list []arch.Fitted, name string) []arch.Fitted {
 	return append(list, arch.Fitted{DataSet: name, Problems: problemsOf(name)})
 }
 
-// problemsOf returns the problems of a data set, or of all in a folder that are not kept for a test.
+// problemsOf returns the problems of a data set, or of all in a folder that are not kept for a test. No number of a
+// model was fitted to problems in groups.
 func problemsOf(name string) (problems []gemm.Problem) {
 	for text := range bytes.Lines(data.Problems) {
 		set, _, _ := strings.Cut(strings.TrimPrefix(string(text), `{"data_set":"`), `"`)
@@ -50,7 +51,9 @@ func problemsOf(name string) (problems []gemm.Problem) {
 			if err != nil {
 				panic(fmt.Sprintf("problems.jsonl: %v", err))
 			}
-			problems = append(problems, p)
+			if p.Groups == (gemm.Groups{}) {
+				problems = append(problems, p)
+			}
 		}
 	}
 	return problems

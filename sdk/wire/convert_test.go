@@ -89,7 +89,7 @@ func TestDescriptionsSurvive(t *testing.T) {
 	same(t, s, fromSpace(toSpace(s)), nil)
 	p := gemm.Problem{
 		M: 1, N: 2, K: 3, Batch: 4, AMajor: gemm.MajorM, BMajor: gemm.MajorK, DType: gemm.FP8E5M2, Out: gemm.BF16,
-		LDA: 5, LDB: 6, LDC: 7, AlignA: 1, AlignB: 2, AlignC: 4,
+		LDA: 5, LDB: 6, LDC: 7, AlignA: 1, AlignB: 2, AlignC: 4, Groups: groupsOf(t, 1, 0),
 	}
 	allSet(t, toProblem(p))
 	problem, err := fromProblem(toProblem(p))
@@ -108,9 +108,9 @@ func TestDescriptionsSurvive(t *testing.T) {
 
 var fieldsKnown = map[string]int{
 	"arch.Description": 29, "arch.Manifest": 4, "arch.OpenRequest": 9, "arch.Space": 8, "gemm.Config": 9,
-	"gemm.Problem":  14,
+	"gemm.Problem":  15,
 	"arch.Estimate": 3, "arch.Uncertainty": 8, "arch.ErrorRange": 4, "arch.Mapping": 3, "arch.Rejection": 4,
-	"arch.Family": 4, "arch.AxisValues": 2, "gemm.Axis": 6, "selector.Result": 4, "selector.Entry": 4, "gemm.Types": 2,
+	"arch.Family": 5, "arch.AxisValues": 2, "gemm.Axis": 6, "selector.Result": 4, "selector.Entry": 4, "gemm.Types": 2,
 	"arch.Checked": 10, "arch.Layout": 3, "arch.Range": 2, "arch.Fitted": 2,
 }
 

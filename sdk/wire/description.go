@@ -183,7 +183,7 @@ func (c *check) term(t *pb.Term) arch.Term {
 }
 
 func toFamily(f arch.Family) *pb.Family {
-	q := &pb.Family{Name: f.Name, Doc: f.Doc}
+	q := &pb.Family{Name: f.Name, Doc: f.Doc, Groups: f.Groups}
 	for _, t := range f.Types {
 		q.Types = append(q.Types, &pb.Types{Operands: pb.ElementType(t.In), Results: pb.ElementType(t.Out)})
 	}
@@ -196,7 +196,7 @@ func toFamily(f arch.Family) *pb.Family {
 }
 
 func (c *check) family(q *pb.Family) arch.Family {
-	f := arch.Family{Name: c.named("kernel family", q.GetName()), Doc: q.GetDoc()}
+	f := arch.Family{Name: c.named("kernel family", q.GetName()), Doc: q.GetDoc(), Groups: q.GetGroups()}
 	for _, t := range q.GetTypes() {
 		types := gemm.Types{In: c.elementType(t.GetOperands()), Out: c.elementType(t.GetResults())}
 		if !types.Valid() {

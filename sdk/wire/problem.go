@@ -19,6 +19,9 @@ func toProblem(p gemm.Problem) *pb.Problem {
 	if p.DType <= lastType {
 		q.ElementType = pb.ElementType(p.DType)
 	}
+	for rows := range p.Groups.All() {
+		q.Groups = append(q.Groups, int64(rows))
+	}
 	return q
 }
 
@@ -28,7 +31,8 @@ const lastType = gemm.INT32
 // inAPI12 reports whether a problem has nothing that came after API 1.2.0. An older plugin would overlook it.
 func inAPI12(q *pb.Problem) bool {
 	return q.GetElementType() <= pb.ElementType_ELEMENT_TYPE_INT8 && q.GetOutputType() == 0 &&
-		q.GetLda()|q.GetLdb()|q.GetLdc() == 0 && q.GetAlignA()|q.GetAlignB()|q.GetAlignC() == 0
+		q.GetLda()|q.GetLdb()|q.GetLdc() == 0 && q.GetAlignA()|q.GetAlignB()|q.GetAlignC() == 0 &&
+		len(q.GetGroups()) == 0
 }
 
 // fromProblem keeps unspecified values as zero: what a problem must have is the model's to say.
@@ -48,8 +52,22 @@ func fromProblem(q *pb.Problem) (gemm.Problem, error) {
 	if p.Out, err = fromElementType(q.GetOutputType()); err != nil {
 		return p, fmt.Errorf("output type: %w", err)
 	}
-	p.DType, err = fromElementType(q.GetElementType())
+	if p.DType, err = fromElementType(q.GetElementType()); err != nil {
+		return p, err
+	}
+	p.Groups, err = fromGroups(q.GetGroups())
 	return p, err
+}
+
+func fromGroups(rows []int64) (gemm.Groups, error) {
+	if len(rows) == 0 {
+		return gemm.Groups{}, nil
+	}
+	list := make([]int, len(rows))
+	for i, v := range rows {
+		list[i] = int(v)
+	}
+	return gemm.NewGroups(list...)
 }
 
 // alignment turns what is too large into something that no alignment is, instead of wrapping.

@@ -18,7 +18,8 @@ func TestProblemsThatOlderPluginsWouldOverlook(t *testing.T) {
 		"ldc":     func(p *gemm.Problem) { p.LDC = 4160 },
 		"align_a": func(p *gemm.Problem) { p.AlignA = 2 }, "align_b": func(p *gemm.Problem) { p.AlignB = 2 },
 		"align_c": func(p *gemm.Problem) { p.AlignC = 2 }, "e5m2": func(p *gemm.Problem) { p.DType = gemm.FP8E5M2 },
-		"none": func(*gemm.Problem) {},
+		"groups": func(p *gemm.Problem) { p.SetGroups(groupsOf(t, 4000, 96)) },
+		"none":   func(*gemm.Problem) {},
 	}
 	for name, change := range changes {
 		p := gemm.New(4096, 4096, 4096)
@@ -36,6 +37,31 @@ func TestProblemsThatOlderPluginsWouldOverlook(t *testing.T) {
 			if got, _ := Requires(request); got != want {
 				t.Errorf("%T with another %s requires API %q, want %q", request, name, got, want)
 			}
+		}
+	}
+}
+
+func groupsOf(t *testing.T, rows ...int) gemm.Groups {
+	t.Helper()
+	g, err := gemm.NewGroups(rows...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// Groups arrive as they were, and too many do not arrive.
+func TestGroupsArrive(t *testing.T) {
+	p := gemm.New(1, 8, 8)
+	p.SetGroups(groupsOf(t, 120, 33, 0, 512))
+	q := toProblem(p)
+	if got, err := fromProblem(q); err != nil || got != p {
+		t.Errorf("%s arrives as %s, %v", p, got, err)
+	}
+	for _, rows := range [][]int64{make([]int64, gemm.MaxGroups+1), {1, -1}, {1 << 62, 1 << 62, 1 << 62}} {
+		q.Groups = rows
+		if got, err := fromProblem(q); err == nil {
+			t.Errorf("%d groups arrive as %s", len(rows), got)
 		}
 	}
 }

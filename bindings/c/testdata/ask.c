@@ -1,6 +1,7 @@
 /* Asks liborigami from C, in every way that origami.h has, and prints what origami_select answers, a line per problem
- * of standard input ("m n k batch trans_a trans_b dtype"). An answer that differs from it, or a request that is not
- * refused as origami.h says, ends the program.
+ * of standard input ("m n k batch trans_a trans_b dtype out lda ldb ldc align_a align_b align_c", the number of groups, and
+ * the rows of each). An answer that differs from it, or a request that is not refused as origami.h says, ends the
+ * program.
  *
  *   ask REQUEST RANKED < problems        RANKED: how many of the ranking to print behind each pick
  */
@@ -53,16 +54,21 @@ int main(int argc, char **argv) {
 	must(origami_api_version() == ORIGAMI_API_VERSION, "version");
 	must(origami_open(argv[1], &model, ERROR) == ORIGAMI_OK && error[0] == 0 && model != 0, "open");
 
-	int64_t v[14];
+	int64_t v[15];
 	size_t got = 0;
+	static int64_t groups[MANY][MANY];
 	while (scanf("%" SCNd64, &v[got]) == 1) {
 		if (++got < sizeof v / sizeof *v)
 			continue;
-		must(count < MANY, "too many problems");
-		problems[count++] = (origami_problem){
+		must(count < MANY && v[14] < MANY, "too many problems or groups");
+		for (int64_t i = 0; i < v[14]; i++)
+			must(scanf("%" SCNd64, &groups[count][i]) == 1, "fewer groups than announced");
+		problems[count] = (origami_problem){
 		    .m = v[0], .n = v[1], .k = v[2], .batch = v[3], .trans_a = (uint8_t)v[4], .trans_b = (uint8_t)v[5],
 		    .dtype = (int32_t)v[6], .out_dtype = (int32_t)v[7], .lda = v[8], .ldb = v[9], .ldc = v[10],
-		    .align_a = (uint8_t)v[11], .align_b = (uint8_t)v[12], .align_c = (uint8_t)v[13]};
+		    .align_a = (uint8_t)v[11], .align_b = (uint8_t)v[12], .align_c = (uint8_t)v[13],
+		    .groups = groups[count], .group_count = (uint64_t)v[14]};
+		count++;
 		got = 0;
 	}
 	must(count > 0, "no problems");

@@ -154,6 +154,18 @@ static void numbers(const origami_problem *good) {
 		*(i % 3 == 0 ? &p.lda : i % 3 == 1 ? &p.ldb : &p.ldc) = values[1 + i / 3];
 		check("a leading dimension", origami_select(model, &p, &pick, fresh(), ROOM), ORIGAMI_INPUT, ROOM);
 	}
+	const int64_t groups[] = {500, 12, -1, INT64_MAX};
+	const struct { const int64_t *groups; uint64_t count; int32_t want; } lists[] = {
+	    {groups, 0, ORIGAMI_OK}, {NULL, 0, ORIGAMI_OK}, {groups, 1, ORIGAMI_INPUT}, {groups, 2, ORIGAMI_OK},
+	    {groups, 3, ORIGAMI_INPUT}, {groups, 4, ORIGAMI_INPUT}, {NULL, 2, ORIGAMI_INPUT}, {groups, 1025, ORIGAMI_INPUT},
+	    {groups, UINT64_MAX, ORIGAMI_INPUT}, {groups, 1ull << 61, ORIGAMI_INPUT}};
+	for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+		origami_problem p = *good;
+		origami_pick pick;
+		p.groups = lists[i].groups;
+		p.group_count = lists[i].count;
+		check("groups", origami_select(model, &p, &pick, fresh(), ROOM), lists[i].want, ROOM);
+	}
 	for (int i = 0; i < 256; i++) {
 		origami_problem p = *good;
 		origami_pick pick;

@@ -80,6 +80,14 @@ def alignments(align):
     return tuple(min(size, 16) for size in sizes)
 
 
+def group_rows(groups):
+    """The rows of each group."""
+    try:
+        return tuple(whole("groups", rows, 0, 0, (1 << 63) - 1) for rows in groups)
+    except TypeError:
+        raise ArgumentTypeError(f"groups is {shown(groups)}; give the rows of each group") from None
+
+
 def shortlist(value):
     """How many configurations to time: a number, or "auto"."""
     return value if isinstance(value, str) and value == "auto" else whole("shortlist", value, 1, 1, 1 << 30)

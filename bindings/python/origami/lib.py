@@ -24,8 +24,9 @@ import json
 import os
 import pathlib
 import threading
+from collections.abc import Sequence
 
-from origami._arguments import alignments, as_json, content, flag, shown, whole
+from origami._arguments import alignments, as_json, content, flag, group_rows, shown, whole
 from origami._dtypes import code
 from origami.errors import ArgumentTypeError, Error
 
@@ -111,11 +112,12 @@ class Model:
 
     def select(self, m: int, n: int, k: int, *, dtype: str = "fp16", trans_a: bool = False, trans_b: bool = False,
                batch: int = 1, out_dtype: str | None = None, lda: int = 0, ldb: int = 0, ldc: int = 0,
-               align: int | tuple[int, int, int] = 16) -> Pick:
+               align: int | tuple[int, int, int] = 16, groups: Sequence[int] | None = None) -> Pick:
         """The best configuration. trans_a: A is contiguous along M (K otherwise); trans_b: B is contiguous along K (N
         otherwise). out_dtype is the type of C; None is what goes with dtype. lda, ldb and ldc are leading dimensions in
-        elements; 0 is dense rows. align is the bytes that divide the addresses of A, B and C, or of each."""
-        key = (m, n, k, dtype, trans_a, trans_b, batch, out_dtype, lda, ldb, ldc, align)
+        elements; 0 is dense rows. align is the bytes that divide the addresses of A, B and C, or of each. groups are
+        the rows of A and C that go with each of several Bs, as with the experts of a mixture; m is their sum."""
+        key = _key(m, n, k, dtype, trans_a, trans_b, batch, out_dtype, lda, ldb, ldc, align, groups)
         try:
             pick = self._picks.get(key)
         except TypeError:
@@ -150,9 +152,9 @@ class Model:
 
     def rank(self, m: int, n: int, k: int, *, dtype: str = "fp16", trans_a: bool = False, trans_b: bool = False,
              batch: int = 1, out_dtype: str | None = None, lda: int = 0, ldb: int = 0, ldc: int = 0,
-             align: int | tuple[int, int, int] = 16, top: int = 8) -> list[Pick]:
+             align: int | tuple[int, int, int] = 16, groups: Sequence[int] | None = None, top: int = 8) -> list[Pick]:
         """The best `top` configurations, best first; there can be fewer."""
-        problem = _problem(m, n, k, dtype, trans_a, trans_b, batch, out_dtype, lda, ldb, ldc, align)
+        problem = _problem(*_key(m, n, k, dtype, trans_a, trans_b, batch, out_dtype, lda, ldb, ldc, align, groups))
         top = whole("top", top, 0, 0, (1 << 63) - 1)
         room = min(top, 1 << 10)
         while True:
@@ -164,9 +166,10 @@ class Model:
 
     def expected_regret(self, m: int, n: int, k: int, *, dtype: str = "fp16", trans_a: bool = False,
                         trans_b: bool = False, batch: int = 1, out_dtype: str | None = None, lda: int = 0,
-                        ldb: int = 0, ldc: int = 0, align: int | tuple[int, int, int] = 16) -> Regret | None:
+                        ldb: int = 0, ldc: int = 0, align: int | tuple[int, int, int] = 16,
+                        groups: Sequence[int] | None = None) -> Regret | None:
         """The expected regret of the pick. None if the model has no uncertainty."""
-        problem = _problem(m, n, k, dtype, trans_a, trans_b, batch, out_dtype, lda, ldb, ldc, align)
+        problem = _problem(*_key(m, n, k, dtype, trans_a, trans_b, batch, out_dtype, lda, ldb, ldc, align, groups))
         out = _Regret()
         self._library.call("origami_expected_regret", self._handle, ctypes.byref(problem), ctypes.byref(out))
         return Regret(out.expected, out.worth_measuring) if out.known else None
@@ -219,6 +222,8 @@ class _Problem(ctypes.Structure):
         ("out_dtype", ctypes.c_int32),
         ("align", ctypes.c_uint8 * 3),
         ("reserved_last", ctypes.c_uint8),
+        ("groups", ctypes.POINTER(ctypes.c_int64)),
+        ("group_count", ctypes.c_uint64),
     ]
 
 
@@ -239,8 +244,11 @@ class _Regret(ctypes.Structure):
     _fields_ = [("expected", ctypes.c_double), ("worth_measuring", ctypes.c_int32), ("known", ctypes.c_int32)]
 
 
-def _key(m, n, k, dtype="fp16", trans_a=False, trans_b=False, batch=1, out_dtype=None, lda=0, ldb=0, ldc=0, align=16):
-    return (m, n, k, dtype, trans_a, trans_b, batch, out_dtype, lda, ldb, ldc, align)
+def _key(m, n, k, dtype="fp16", trans_a=False, trans_b=False, batch=1, out_dtype=None, lda=0, ldb=0, ldc=0, align=16,
+         groups=None):
+    if groups is not None:
+        groups = group_rows(groups)
+    return (m, n, k, dtype, trans_a, trans_b, batch, out_dtype, lda, ldb, ldc, align, groups)
 
 
 def _keys(problems):
@@ -284,10 +292,11 @@ def _unhashable(key):
     return ArgumentTypeError("an argument of select cannot be looked up")
 
 
-_ARGUMENTS = ("m", "n", "k", "dtype", "trans_a", "trans_b", "batch", "out_dtype", "lda", "ldb", "ldc", "align")
+_ARGUMENTS = ("m", "n", "k", "dtype", "trans_a", "trans_b", "batch", "out_dtype", "lda", "ldb", "ldc", "align",
+              "groups")
 
 
-def _problem(m, n, k, dtype, trans_a, trans_b, batch, out_dtype, lda, ldb, ldc, align):
+def _problem(m, n, k, dtype, trans_a, trans_b, batch, out_dtype, lda, ldb, ldc, align, groups):
     dtype = code("dtype", dtype)
     out_dtype = 0 if out_dtype is None else code("out_dtype", out_dtype)
     # ctypes would truncate a larger number and thus change the problem. The library refuses those that are too small.
@@ -296,7 +305,8 @@ def _problem(m, n, k, dtype, trans_a, trans_b, batch, out_dtype, lda, ldb, ldc, 
         for name, size, least in (("m", m, 1), ("n", n, 1), ("k", k, 1), ("batch", batch, 1), ("lda", lda, 0),
                                   ("ldb", ldb, 0), ("ldc", ldc, 0)))
     return _Problem(m, n, k, batch, dtype, flag("trans_a", trans_a), flag("trans_b", trans_b), (0, 0), lda, ldb, ldc,
-                    out_dtype, alignments(align))
+                    out_dtype, alignments(align), 0, (ctypes.c_int64 * len(groups))(*groups) if groups else None,
+                    len(groups or ()))
 
 
 class _Library:

@@ -174,6 +174,28 @@ class SameAsCommandLine(unittest.TestCase):
                     ask(512, 512, 500, **storage)
         self.assertIn("sm90@h100", repr(model))
 
+    def test_groups(self):
+        model, groups = Model("sm90"), [120, 33, 0, 512]
+        [want] = cli("--arch", "sm90", "select", "--groups", "120,33,0,512", "-n", 4096, "-k", 2048)
+        pick = model.select(665, 4096, 2048, groups=groups)
+        self.assertEqual(said(pick), expected(want))
+        self.assertIsNone(pick.interval_seconds)  # no data set has groups
+        self.assertIsNone(model.expected_regret(665, 4096, 2048, groups=tuple(groups)))
+        self.assertEqual(model.rank(665, 4096, 2048, groups=iter(groups), top=1), [pick])
+        one = {"m": 665, "n": 4096, "k": 2048}
+        plain = model.select(**one)
+        self.assertEqual(model.select(**one, groups=[665]), plain)
+        self.assertEqual(model.select(**one, groups=[]), plain)
+        self.assertNotEqual(plain, pick)
+        many = [one | {"groups": groups}, one, one | {"groups": groups[::-1]}]
+        self.assertEqual([p.seconds for p in model.select_many(many)], [pick.seconds, plain.seconds, pick.seconds])
+        for wrong, why in (([600], "the groups have 600 rows, and m is 665"), ([1] * 1025, "at most 1024"),
+                           ([666, -1], "groups is -1"), (7, "give the rows of each group"), ([1.5], r"groups is \[1.5\]"),
+                           ("665", "groups is '665'")):
+            for ask in (model.select, model.rank, lambda **problem: model.select_many([problem])):
+                with self.assertRaisesRegex(Error, why):
+                    ask(**one, groups=wrong)
+
     def test_description(self):
         d = Model("h200").description
         [want] = cli("--arch", "h200", "select", "-m", 64, "-n", 64, "-k", 64)

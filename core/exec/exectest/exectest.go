@@ -202,7 +202,7 @@ func (x *Executor) build(ctx context.Context, p gemm.Problem, c gemm.Config, nam
 	x.held++
 	x.most = max(x.most, x.held)
 	h := fnv.New64a()
-	_, _ = h.Write([]byte(p.String() + name))
+	_, _ = h.Write([]byte(p.String() + p.Groups.String() + name))
 	x.compiled++
 	noise := rand.New(rand.NewPCG(x.Seed+x.compiled, h.Sum64()))
 	k := &kernel{x: x, p: p, c: c, fate: fate, process: process, noise: noise}

@@ -77,6 +77,9 @@ func (x *executor) Library(_ context.Context, index int, p gemm.Problem, library
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
+	if p.Groups != (gemm.Groups{}) {
+		return nil, diag.Inputf("cuBLAS is not measured on groups, as %s has", p).At("CUDA").Do("use the executor triton")
+	}
 	d, err := x.device(index)
 	if err != nil {
 		return nil, err

@@ -72,9 +72,12 @@ func (c Call) rows() (a, b int) {
 // maxExtent keeps indices of a tile's last row within 32 bits.
 const maxExtent = math.MaxInt32 - 1024
 
-// check refuses matrices that overlap themselves or whose indices do not fit into 32 bits.
+// check refuses groups, matrices that overlap themselves or whose indices do not fit into 32 bits.
 func (c Call) check() *diag.Error {
 	p := c.Problem
+	if p.Groups != (gemm.Groups{}) {
+		return diag.Inputf("the generated kernels multiply no groups, as %s has", p).Do("use the executor triton")
+	}
 	rowA, rowB := c.rows()
 	for _, m := range []struct {
 		name    string

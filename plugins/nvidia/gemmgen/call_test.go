@@ -1,6 +1,7 @@
 package gemmgen
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/origami-gemm/origami/core/gemm"
@@ -77,6 +78,19 @@ func TestNewCall(t *testing.T) {
 	p.DType, p.LDA, p.LDC = gemm.INT8, 33, 50
 	if a, b, out := NewCall(p).Alignment(gemm.INT32); a != 1 || b != 16 || out != 8 {
 		t.Errorf("int8 is aligned to %d, %d and %d bytes", a, b, out)
+	}
+}
+
+func TestGroupsAreRefused(t *testing.T) {
+	groups, err := gemm.NewGroups(100, 28)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := problem(1, 64, 64, 1, false, false)
+	p.SetGroups(groups)
+	_, refused := NewCall(p).Tile(gemm.Config{BlockM: 64, BlockN: 64, BlockK: 32, SplitK: 1})
+	if refused == nil || !strings.Contains(refused.Error(), "multiply no groups, as 128x64x64 fp16 groups 100,28 has") {
+		t.Errorf("got %v", refused)
 	}
 }
 

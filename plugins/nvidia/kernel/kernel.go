@@ -25,6 +25,8 @@ type Family interface {
 	Axes() []gemm.Axis
 	// Types are those of operands and results that the family has kernels for.
 	Types() []gemm.Types
+	// Groups reports whether the family has kernels for problems in groups.
+	Groups() bool
 	// Space has the values of the candidate list on every axis.
 	Space() arch.Space
 	// Check returns the reason, with numbers, why a configuration is not a kernel of the family or does not fit the

@@ -13,33 +13,33 @@ import (
 // other and share a kernel.
 type estimator struct {
 	device *device
-	sizes  sizes
+	shape  shape
 	kernel *preparedKernel // whose terms grid has
 	grid   gridTerms
 	timing timing
 }
 
-// at moves to the kernel of a configuration that is kept.
-func (e *estimator) at(c *preparedConfig) {
-	if c.kernel != e.kernel {
-		e.kernel = c.kernel
-		e.grid.compute(e.device, &e.sizes, &c.kernel.kernelTerms)
+// at moves to a kernel of a list.
+func (e *estimator) at(k *preparedKernel) {
+	if k != e.kernel {
+		e.kernel = k
+		e.shape.grid(&e.grid, e.device, k)
 	}
 }
 
 // estimate estimates a configuration of the kernel that grid is of.
-func (e *estimator) estimate(c *preparedConfig) arch.Estimate {
-	masked := e.sizes.masked(c)
-	k, v, t := &c.kernel.kernelTerms, &c.kernel.variants[masked], &e.timing
-	t.compute(e.device, &e.sizes, k, v, &c.splits[masked], &e.grid)
-	return arch.Estimate{Cycles: unit.Cycles(t.total), Bound: t.bound(k, v)}
+func (e *estimator) estimate(c *preparedConfig, k *preparedKernel) arch.Estimate {
+	masked := e.shape.masked(c)
+	v, t := &k.variants[masked], &e.timing
+	t.compute(e.device, &e.shape.sizes, &k.kernelTerms, v, &c.splits[masked], &e.grid)
+	return arch.Estimate{Cycles: unit.Cycles(t.total), Bound: t.bound(&k.kernelTerms, v)}
 }
 
 // least is a time that the estimate is not below, but for rounding (terms.Least).
 func (e *estimator) least(c *preparedConfig) float64 {
-	masked := e.sizes.masked(c)
+	masked := e.shape.masked(c)
 	k := &c.kernel.kernelTerms
-	return least(e.device, &e.sizes, k, &c.kernel.variants[masked], &c.splits[masked], &e.grid)
+	return least(e.device, &e.shape.sizes, k, &c.kernel.variants[masked], &c.splits[masked], &e.grid)
 }
 
 const (
@@ -69,7 +69,7 @@ func (m *Model) EstimateFastest(
 	if err := fits(len(dst), len(cfgs)); err != nil {
 		return err
 	}
-	e := estimator{device: &m.device, sizes: newSizes(&p)}
+	e := estimator{device: &m.device, shape: newShape(&p)}
 	first := newLowest(top) // the configurations with the lowest of the least times, which are likely to be fast
 	for i := range kept.prepared {
 		c := &kept.prepared[i]
@@ -80,7 +80,7 @@ func (m *Model) EstimateFastest(
 			dst[i] = arch.Estimate{Reject: c.reject}
 			continue
 		}
-		e.at(c)
+		e.at(c.kernel)
 		least := e.least(c)
 		dst[i] = arch.Estimate{Cycles: unit.Cycles(least)}
 		first.add(least, i)
@@ -89,8 +89,9 @@ func (m *Model) EstimateFastest(
 	if first.full() {
 		limit = 0
 		for _, i := range first.index[:top] {
-			e.at(&kept.prepared[i])
-			limit = max(limit, float64(e.estimate(&kept.prepared[i]).Cycles))
+			c := &kept.prepared[i]
+			e.at(c.kernel)
+			limit = max(limit, float64(e.estimate(c, c.kernel).Cycles))
 		}
 	}
 	fastest := newLowest(top)
@@ -98,8 +99,9 @@ func (m *Model) EstimateFastest(
 		if dst[i].Reject != "" || float64(dst[i].Cycles) > limit*(1+rounding) {
 			continue
 		}
-		e.at(&kept.prepared[i])
-		dst[i] = e.estimate(&kept.prepared[i])
+		c := &kept.prepared[i]
+		e.at(c.kernel)
+		dst[i] = e.estimate(c, c.kernel)
 		fastest.add(float64(dst[i].Cycles), i)
 		if fastest.full() {
 			limit = min(limit, fastest.value[top-1])

@@ -58,6 +58,9 @@ func newModel(g *gpu.Device, families []*family, values map[string]float64) *Mod
 	m.description.Model, m.description.Kernels = Name, kernel.Names(families)
 	m.rates = ratesOf(g)
 	m.description.Families = kernel.Declared(families, m.takes)
+	for i, f := range families {
+		m.description.Families[i].Groups = f.Groups()
+	}
 	m.description.Rung = rungOf(g, families)
 	m.description.Constants, m.description.Terms = constants(g, families, values), terms.Schema()
 	m.description.Unused = formula.Unused(g.Params,
@@ -166,11 +169,12 @@ func (m *Model) Candidates(_ context.Context, p gemm.Problem, s arch.Space) (*ar
 	}
 	var (
 		out = &arch.Candidates{}
-		one = preparedConfig{kernel: &preparedKernel{}}
+		one preparedConfig
+		k   preparedKernel
 		in  [2]inputs
 	)
 	for position, c := range all {
-		if detail := m.prepare(&one, &in, &p, &c); one.reject == "" {
+		if detail := m.prepare(&one, &k, &in, &p, &c); one.reject == "" {
 			out.Configs = append(out.Configs, c)
 		} else {
 			r := arch.Rejection{Config: c, Position: position, Reason: one.reject, Detail: detail}
@@ -231,7 +235,7 @@ func (m *Model) prepareAll(list *preparedList, p *gemm.Problem) {
 	for i := range list.configs {
 		c := &list.prepared[i]
 		c.kernel = next
-		m.prepare(c, &in, p, &list.configs[i])
+		m.prepare(c, next, &in, p, &list.configs[i])
 		in[0].splitInputs, in[1].splitInputs = splitInputs{}, splitInputs{}
 		if i > 0 && in == last && next.groupM == shared.groupM {
 			c.kernel = shared
@@ -252,18 +256,19 @@ func (m *Model) Estimate(_ context.Context, dst []arch.Estimate, p gemm.Problem,
 	}
 	var (
 		one    preparedKernel
-		single = preparedConfig{kernel: &one}
+		single preparedConfig
 		in     [2]inputs
-		e      = estimator{device: &m.device, sizes: newSizes(&p)}
+		e      = estimator{device: &m.device, shape: newShape(&p)}
 	)
 	for i := range cfgs {
-		c := &single
+		c, k := &single, &one
 		if kept != nil {
 			c = &kept.prepared[i]
-			e.at(c)
+			k = c.kernel
+			e.at(c.kernel)
 		} else {
-			m.prepare(c, &in, &p, &cfgs[i])
-			e.grid.compute(e.device, &e.sizes, &one.kernelTerms)
+			m.prepare(c, k, &in, &p, &cfgs[i])
+			e.shape.grid(&e.grid, e.device, &one)
 		}
 		if c.reject != "" {
 			if _, err := m.family(&cfgs[i]); err != nil {
@@ -272,7 +277,7 @@ func (m *Model) Estimate(_ context.Context, dst []arch.Estimate, p gemm.Problem,
 			dst[i] = arch.Estimate{Reject: c.reject}
 			continue
 		}
-		dst[i] = e.estimate(c)
+		dst[i] = e.estimate(c, k)
 	}
 	return nil
 }
@@ -294,9 +299,9 @@ func (m *Model) Terms(_ context.Context, dst []float64, p gemm.Problem, cfgs []g
 		return err
 	}
 	var (
-		s  = newSizes(&p)
+		s  = newShape(&p)
 		k  preparedKernel
-		c  = preparedConfig{kernel: &k}
+		c  preparedConfig
 		in [2]inputs
 		g  gridTerms
 		t  timing
@@ -305,10 +310,10 @@ func (m *Model) Terms(_ context.Context, dst []float64, p gemm.Problem, cfgs []g
 		if _, err := m.family(&cfgs[i]); err != nil {
 			return err
 		}
-		m.prepare(&c, &in, &p, &cfgs[i])
-		masked := m.device.time(&t, &g, &s, &c)
+		m.prepare(&c, &k, &in, &p, &cfgs[i])
+		masked := m.device.time(&t, &g, &s, &c, &k)
 		row := dst[i*len(terms.Terms):][:len(terms.Terms)]
-		columns(row, &m.device, &s, &in[masked], &k.kernelTerms, &k.variants[masked], &c.splits[masked], &g, &t)
+		columns(row, &m.device, &s.sizes, &in[masked], &k.kernelTerms, &k.variants[masked], &c.splits[masked], &g, &t)
 	}
 	return nil
 }
@@ -329,20 +334,20 @@ func (m *Model) Mapping(_ context.Context, p gemm.Problem, c gemm.Config) (arch.
 		return arch.Mapping{}, err
 	}
 	var (
-		s   = newSizes(&p)
+		s   = newShape(&p)
 		k   preparedKernel
-		one = preparedConfig{kernel: &k}
+		one preparedConfig
 		in  [2]inputs
 		g   gridTerms
 		t   timing
 	)
 	c.GroupM = terms.DefaultGroup
-	m.prepare(&one, &in, &p, &c)
-	m.device.time(&t, &g, &s, &one)
+	m.prepare(&one, &k, &in, &p, &c)
+	m.device.time(&t, &g, &s, &one, &k)
 	best, least := terms.DefaultGroup, t.total*(1-groupGain)
 	for _, group := range groups {
 		k.groupM = float64(group)
-		if m.device.time(&t, &g, &s, &one); t.total < least {
+		if m.device.time(&t, &g, &s, &one, &k); t.total < least {
 			best, least = group, t.total
 		}
 	}

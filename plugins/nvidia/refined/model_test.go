@@ -93,6 +93,10 @@ func TestRefinedFormulasComputeTheirTerms(t *testing.T) {
 			c := gemm.Config{BlockM: 64, BlockN: 64, BlockK: 64, NumWarps: 8, NumStages: 4, SplitK: 4, Kernel: family}
 			checkFormulas(t, a, p, c)
 		}
+		if a.Describe().Kernels[0] == "triton" {
+			c := gemm.Config{BlockM: 64, BlockN: 64, BlockK: 64, NumWarps: 8, NumStages: 4, SplitK: 1, Kernel: "triton"}
+			checkFormulas(t, a, grouped(t, 4096, 777, 100, 0, 3000, 7, 65), c)
+		}
 	}
 }
 

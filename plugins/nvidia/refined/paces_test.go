@@ -36,8 +36,8 @@ func FuzzPaces(f *testing.F) {
 				setTiming(&in.kernelInputs, &times)
 				k.compute(&in, &m.device)
 				row := make([]float64, len(terms.Terms))
-				s := newSizes(&p)
-				columns(row, &m.device, &s, &in, &k.kernelTerms, &k.variants[0], &split, &grid, &found)
+				s := newShape(&p)
+				columns(row, &m.device, &s.sizes, &in, &k.kernelTerms, &k.variants[0], &split, &grid, &found)
 				paces := 0
 				for i, term := range terms.Terms {
 					if term.Name == "timed_fixed" || strings.HasSuffix(term.Name, "_pace") {

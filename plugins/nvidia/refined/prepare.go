@@ -19,9 +19,9 @@ type preparedKernel struct {
 // preparedConfig is what it knows of a configuration beyond the kernel.
 type preparedConfig struct {
 	reject arch.Reason
-	kernel *preparedKernel
-	depth  float64       // of a K step of the CTAs that share a tile
-	splits [2]splitTerms // as preparedKernel.variants
+	kernel *preparedKernel // in a list
+	depth  float64         // of a K step of the CTAs that share a tile
+	splits [2]splitTerms   // as preparedKernel.variants
 }
 
 // inputs are the terms of a configuration that are set by hand.
@@ -31,10 +31,12 @@ type inputs struct {
 	splitInputs
 }
 
-// prepare fills c and its kernel. If the configuration cannot be used, c.reject says why, and the detail puts it in
-// numbers. What it computes from is left in both elements of in, which belong to the elements of variants.
-func (m *Model) prepare(pc *preparedConfig, in *[2]inputs, p *gemm.Problem, c *gemm.Config) (detail string) {
-	k := pc.kernel
+// prepare fills pc, except for its kernel, and k. If the configuration cannot be used, pc.reject says why, and the
+// detail puts it in numbers. What it computes from is left in both elements of in, which belong to the elements of
+// variants.
+func (m *Model) prepare(
+	pc *preparedConfig, k *preparedKernel, in *[2]inputs, p *gemm.Problem, c *gemm.Config,
+) (detail string) {
 	*in, *k = [2]inputs{}, preparedKernel{}
 	pc.reject, pc.depth, pc.splits = "", 0, [2]splitTerms{}
 	f, err := m.family(c)
@@ -144,10 +146,50 @@ func (f *family) outgrows(g *gpu.Device, o kernel.Operands, c *gemm.Config) bool
 	return ok && r.Registers > g.RegisterLimit(32*c.NumWarps)
 }
 
-func newSizes(p *gemm.Problem) sizes {
-	s := sizes{m: float64(p.M), n: float64(p.N), k: float64(p.K), batch: float64(p.Batch)}
+// shape is a problem without its types and layout.
+type shape struct {
+	sizes
+	groups gemm.Groups
+	blockM float64 // of groupTiles
+}
+
+func newShape(p *gemm.Problem) shape {
+	count, rows := p.Products()
+	s := shape{groups: p.Groups, sizes: sizes{
+		m: rows, n: float64(p.N), k: float64(p.K), batch: float64(count),
+		misalignedA: misaligned(p, gemm.A), misalignedB: misaligned(p, gemm.B),
+	}}
 	s.compute()
 	return s
+}
+
+// misaligned is the part of a cache line by which rows of an operand begin within one at most: the largest divisor of a
+// line that all rows begin at is missing.
+func misaligned(p *gemm.Problem, o gemm.Operand) float64 {
+	divisor := gpu.LineBytes
+	for _, n := range [...]int{p.LD(o) * p.Type(o).Bytes(), p.Stride(o) * p.Type(o).Bytes()} {
+		divisor = gcd(divisor, n)
+	}
+	if p.Align(o) < gemm.MaxVector {
+		divisor = min(divisor, p.Align(o))
+	}
+	return 1 - float64(divisor)/gpu.LineBytes
+}
+
+func gcd(a, b int) int {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+// grid fills g. The tiles of groups are counted for each height of a tile, which most neighbours in a list share.
+func (s *shape) grid(g *gridTerms, d *device, k *preparedKernel) {
+	if s.groups != (gemm.Groups{}) && s.blockM != k.blockM {
+		s.blockM = k.blockM
+		s.groupTiles = float64(s.groups.Tiles(int(k.blockM)))
+	}
+	g.compute(d, &s.sizes, &k.kernelTerms)
 }
 
 // masked is 1 if the K steps of the CTAs that share a tile do not divide K, else 0.
@@ -159,9 +201,9 @@ func (s *sizes) masked(c *preparedConfig) int {
 }
 
 // time fills g and t, and returns the variant of the kernel.
-func (d *device) time(t *timing, g *gridTerms, s *sizes, c *preparedConfig) (masked int) {
-	g.compute(d, s, &c.kernel.kernelTerms)
+func (d *device) time(t *timing, g *gridTerms, s *shape, c *preparedConfig, k *preparedKernel) (masked int) {
+	s.grid(g, d, k)
 	masked = s.masked(c)
-	t.compute(d, s, &c.kernel.kernelTerms, &c.kernel.variants[masked], &c.splits[masked], g)
+	t.compute(d, &s.sizes, &k.kernelTerms, &k.variants[masked], &c.splits[masked], g)
 	return masked
 }

@@ -137,17 +137,23 @@ func (d *device) compute(value func(name string) float64) {
 
 // sizes holds what depends on the sizes of the problem alone.
 type sizes struct {
-	m     float64 // m, set by hand
-	n     float64 // n, set by hand
-	k     float64 // k, set by hand
-	batch float64 // batch, set by hand
-	part1 float64 // batch * k
-	part2 float64 // batch * m * n
+	m           float64 // m, set by hand
+	n           float64 // n, set by hand
+	k           float64 // k, set by hand
+	batch       float64 // batch, set by hand
+	groupTiles  float64 // group_tiles, set by hand
+	misalignedA float64 // misaligned_a, set by hand
+	misalignedB float64 // misaligned_b, set by hand
+	part1       float64 // misaligned_a + misaligned_b
+	part2       float64 // batch * k
+	part3       float64 // batch * m * n
 }
 
 func (s *sizes) compute() {
-	s.part1 = float64(s.batch * s.k)
-	s.part2 = float64(s.batch * s.m * s.n)
+	x1 := s.misalignedA + s.misalignedB
+	s.part1 = x1
+	s.part2 = float64(s.batch * s.k)
+	s.part3 = float64(s.batch * s.m * s.n)
 }
 
 // kernelInputs is set by hand.
@@ -199,6 +205,7 @@ type kernelTerms struct {
 	elementBytes     float64 // element_bytes
 	outputBytes      float64 // output_bytes
 	transA           float64 // trans_a
+	transB           float64 // trans_b
 	blockM           float64 // block_m
 	blockN           float64 // block_n
 	blockK           float64 // block_k
@@ -211,28 +218,32 @@ type kernelTerms struct {
 	wraps            float64 // wraps
 	reduceLaunches   float64 // reduce_launches
 	tileBytes        float64 // tile_bytes
+	part3            float64 // block_m * element_bytes / line_bytes
 	part4            float64 // ceil(block_m * element_bytes / line_bytes)
-	part5            float64 // ceil(block_n * element_bytes / line_bytes)
+	part5            float64 // block_k * element_bytes / line_bytes
+	part6            float64 // ceil(block_k * element_bytes / line_bytes)
+	part7            float64 // block_n * element_bytes / line_bytes
+	part8            float64 // ceil(block_n * element_bytes / line_bytes)
 	tileLines        float64 // tile_lines
 	part2            float64 // pow(tensor_step, 4) + pow(shared_step, 4) + pow(issue_step, 4) + pow(copy_step, 4)
 	chainStep        float64 // chain_step
-	part3            float64 // 1 - trans_b
-	part6            float64 // when(0 < late_copies, instruction_step, 0)
+	part9            float64 // 1 - trans_b
+	part10           float64 // when(0 < late_copies, instruction_step, 0)
 	timed            float64 // timed
 	timedFixed       float64 // timed_fixed
-	part7            float64 // 2048 / block_k
+	part11           float64 // 2048 / block_k
 	onePace          float64 // one_pace
 	oneLongPace      float64 // one_long_pace
 	chipPace         float64 // chip_pace
 	chipLongPace     float64 // chip_long_pace
 	fullChipPace     float64 // full_chip_pace
 	fullChipLongPace float64 // full_chip_long_pace
-	part8            float64 // repeat_m + repeat_n
-	part9            float64 // max(when(0 < reduce_launches, accumulator_bytes, output_bytes) / epilogue_bandwidth, output_bytes / store_bytes / 32 / store_rate)
-	part10           float64 // max(timed_ctas - 1, 1)
-	part11           float64 // tdp * (1 - fma)
-	part12           float64 // reduce_launches * relaunch_seconds * clock
-	part13           float64 // tile_bytes * (1 / (l2_perf_ratio * l2_coalescing))
+	part12           float64 // repeat_m + repeat_n
+	part13           float64 // max(when(0 < reduce_launches, accumulator_bytes, output_bytes) / epilogue_bandwidth, output_bytes / store_bytes / 32 / store_rate)
+	part14           float64 // max(timed_ctas - 1, 1)
+	part15           float64 // tdp * (1 - fma)
+	part16           float64 // reduce_launches * relaunch_seconds * clock
+	part17           float64 // tile_bytes * (1 / (l2_perf_ratio * l2_coalescing))
 	tensorStep       float64 // tensor_step
 }
 
@@ -274,59 +285,64 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	issueStep := in.familySlots * in.numWarps / d.schedulers
 	var x15 float64
 	if in.transA > 0 {
-		x16 := math.Ceil(in.blockM * in.elementBytes / d.lineBytes)
+		x17 := in.blockM * in.elementBytes / d.lineBytes
+		x16 := math.Ceil(x17)
 		x15 = float64(in.blockK * x16)
 	} else {
-		x17 := math.Ceil(in.blockK * in.elementBytes / d.lineBytes)
-		x15 = float64(in.blockM * x17)
+		x19 := in.blockK * in.elementBytes / d.lineBytes
+		x18 := math.Ceil(x19)
+		x15 = float64(in.blockM * x18)
 	}
-	var x18 float64
+	var x20 float64
 	if in.transB > 0 {
-		x19 := math.Ceil(in.blockK * in.elementBytes / d.lineBytes)
-		x18 = float64(in.blockN * x19)
+		x22 := in.blockK * in.elementBytes / d.lineBytes
+		x21 := math.Ceil(x22)
+		x20 = float64(in.blockN * x21)
 	} else {
-		x20 := math.Ceil(in.blockN * in.elementBytes / d.lineBytes)
-		x18 = float64(in.blockK * x20)
+		x24 := in.blockN * in.elementBytes / d.lineBytes
+		x23 := math.Ceil(x24)
+		x20 = float64(in.blockK * x23)
 	}
-	tileLines := x15 + x18
+	tileLines := x15 + x20
 	copyStep := in.syncCopies/d.copyRate + in.crossCopies/d.crossCopyRate + in.transposedCopies/d.transposedRate
 	var instructionStep float64
 	if in.wgmma+in.fma > 0 {
 		instructionStep = tensorStep
 	} else {
-		x21 := in.blockK / in.instructionK
-		instructionStep = max(x21/in.warpsK*d.part3, tensorStep)
+		x25 := in.blockK / in.instructionK
+		instructionStep = max(x25/in.warpsK*d.part3, tensorStep)
 	}
-	var x22 float64
+	var x26 float64
 	if in.wgmma+in.fma > 0 {
-		x22 = float64((in.serial + float64(in.interleaved*d.interleavedShare)) * (tileLines * d.lineLatency))
+		x26 = float64((in.serial + float64(in.interleaved*d.interleavedShare)) * (tileLines * d.lineLatency))
 	} else {
-		x22 = in.familyLatency
+		x26 = in.familyLatency
 	}
-	var x23 float64
+	var x27 float64
 	if in.unbuffered > 0 {
-		x23 = d.loadLatency + copyStep
+		x27 = d.loadLatency + copyStep
 	}
-	chainStep := instructionStep + x22 + issueStep + x23
+	chainStep := instructionStep + x26 + issueStep + x27
 	var timedFixed, onePace, oneLongPace, chipPace, chipLongPace, fullChipPace, fullChipLongPace float64
 	if in.timed > 0 {
-		x24 := float64(in.one2048*d.clock) - d.part4
-		x25 := float64(in.one6144*d.clock) - d.part4 - x24
-		timedFixed = max(x24-float64(x25/4096*2048), d.part5)
-		x26 := 2048 / in.blockK
-		onePace = max(0, x24-timedFixed) / x26
-		x27 := 4096 / in.blockK
-		oneLongPace = max(0, x25) / x27
-		x28 := float64(in.chip2048*d.clock) - d.part4
-		chipPace = max(0, x28-timedFixed) / x26
-		chipLongPace = max(0, float64(in.chip6144*d.clock)-d.part4-x28) / x27
-		x29 := float64(in.fullChip2048*d.clock) - d.part4
-		fullChipPace = max(0, x29-timedFixed) / x26
-		fullChipLongPace = max(0, float64(in.fullChip6144*d.clock)-d.part4-x29) / x27
+		x28 := float64(in.one2048*d.clock) - d.part4
+		x29 := float64(in.one6144*d.clock) - d.part4 - x28
+		timedFixed = max(x28-float64(x29/4096*2048), d.part5)
+		x30 := 2048 / in.blockK
+		onePace = max(0, x28-timedFixed) / x30
+		x31 := 4096 / in.blockK
+		oneLongPace = max(0, x29) / x31
+		x32 := float64(in.chip2048*d.clock) - d.part4
+		chipPace = max(0, x32-timedFixed) / x30
+		chipLongPace = max(0, float64(in.chip6144*d.clock)-d.part4-x32) / x31
+		x33 := float64(in.fullChip2048*d.clock) - d.part4
+		fullChipPace = max(0, x33-timedFixed) / x30
+		fullChipLongPace = max(0, float64(in.fullChip6144*d.clock)-d.part4-x33) / x31
 	}
 	k.elementBytes = in.elementBytes
 	k.outputBytes = in.outputBytes
 	k.transA = in.transA
+	k.transB = in.transB
 	k.blockM = in.blockM
 	k.blockN = in.blockN
 	k.blockK = in.blockK
@@ -340,43 +356,51 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	k.reduceLaunches = in.reduceLaunches
 	k.tensorStep = tensorStep
 	k.tileBytes = tileBytes
-	x30 := math.Ceil(in.blockM * in.elementBytes / d.lineBytes)
-	k.part4 = x30
-	x31 := math.Ceil(in.blockN * in.elementBytes / d.lineBytes)
-	k.part5 = x31
+	x34 := in.blockM * in.elementBytes / d.lineBytes
+	k.part3 = x34
+	x35 := math.Ceil(x34)
+	k.part4 = x35
+	x36 := in.blockK * in.elementBytes / d.lineBytes
+	k.part5 = x36
+	x37 := math.Ceil(x36)
+	k.part6 = x37
+	x38 := in.blockN * in.elementBytes / d.lineBytes
+	k.part7 = x38
+	x39 := math.Ceil(x38)
+	k.part8 = x39
 	k.tileLines = tileLines
 	k.part2 = fourth(tensorStep) + fourth(sharedStep) + fourth(issueStep) + fourth(copyStep)
 	k.chainStep = chainStep
-	k.part3 = 1 - in.transB
-	var x32 float64
+	k.part9 = 1 - in.transB
+	var x40 float64
 	if in.lateCopies > 0 {
-		x32 = instructionStep
+		x40 = instructionStep
 	}
-	k.part6 = x32
+	k.part10 = x40
 	k.timed = in.timed
 	k.timedFixed = timedFixed
-	x33 := 2048 / in.blockK
-	k.part7 = x33
+	x41 := 2048 / in.blockK
+	k.part11 = x41
 	k.onePace = onePace
 	k.oneLongPace = oneLongPace
 	k.chipPace = chipPace
 	k.chipLongPace = chipLongPace
 	k.fullChipPace = fullChipPace
 	k.fullChipLongPace = fullChipLongPace
-	x34 := in.repeatM + in.repeatN
-	k.part8 = x34
-	var x35 float64
+	x42 := in.repeatM + in.repeatN
+	k.part12 = x42
+	var x43 float64
 	if in.reduceLaunches > 0 {
-		x35 = d.accumulatorBytes
+		x43 = d.accumulatorBytes
 	} else {
-		x35 = in.outputBytes
+		x43 = in.outputBytes
 	}
-	k.part9 = max(x35/d.epilogueBandwidth, in.outputBytes/in.storeBytes/32/d.storeRate)
-	k.part10 = max(in.timedCtas-1, 1)
-	x36 := float64(d.tdp * (1 - in.fma))
-	k.part11 = x36
-	k.part12 = float64(in.reduceLaunches * d.relaunchSeconds * d.clock)
-	k.part13 = float64(tileBytes * d.part15)
+	k.part13 = max(x43/d.epilogueBandwidth, in.outputBytes/in.storeBytes/32/d.storeRate)
+	k.part14 = max(in.timedCtas-1, 1)
+	x44 := float64(d.tdp * (1 - in.fma))
+	k.part15 = x44
+	k.part16 = float64(in.reduceLaunches * d.relaunchSeconds * d.clock)
+	k.part17 = float64(tileBytes * d.part15)
 }
 
 // variantInputs is set by hand.
@@ -418,9 +442,9 @@ func (v *variantTerms) compute(in *inputs, d *device, k *kernelTerms) {
 	v.part2 = fourth(ctasPerSm)
 	v.part3 = k.chainStep + spillStep
 	x1 := float64(ctasPerSm * k.blockM * k.blockN)
-	v.part5 = float64(x1 * k.part9)
+	v.part5 = float64(x1 * k.part13)
 	v.part4 = float64(x1 * d.accumulatorBytes)
-	v.part6 = min(1, (ctasPerSm-1)/k.part10)
+	v.part6 = min(1, (ctasPerSm-1)/k.part14)
 	v.part7 = 1 - hidden
 	v.part8 = math.Sqrt(math.Sqrt(onChip))
 }
@@ -456,7 +480,7 @@ func (c *splitTerms) compute(in *inputs, d *device, k *kernelTerms, v *variantTe
 
 // gridTerms holds what depends on the kernel and the problem, and not on the split of K.
 type gridTerms struct {
-	part1       float64 // grid_m * grid_n * batch
+	part1       float64 // when(0 < group_tiles, group_tiles, grid_m * batch) * grid_n
 	part2       float64 // cdiv(k, block_k)
 	part3       float64 // grid_n * group
 	part4       float64 // ceil(grid_m / group)
@@ -473,53 +497,80 @@ type gridTerms struct {
 }
 
 func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
-	gridM := math.Ceil(s.m / k.blockM)
-	gridN := math.Ceil(s.n / k.blockN)
-	var x1 float64
-	if k.wraps*max(k.transA*(k.blockM-s.m), k.part3*(k.blockN-s.n)) > 0 {
-		x1 = float64(k.blockK * (float64(k.transA*max(0, k.blockM/s.m-k.part4)) + float64(k.part3*max(0, k.blockN/s.n-k.part5))))
-	}
-	lines := k.tileLines + x1
-	lineStep := lines / d.lineRate
-	copyLatency := float64(lines*d.lineLatency) + k.part6
-	var x2 float64
-	if k.groupM > 0 {
-		x2 = k.groupM
+	var gridM float64
+	if s.groupTiles > 0 {
+		gridM = s.groupTiles / s.batch
 	} else {
-		x2 = d.defaultGroup
+		gridM = math.Ceil(s.m / k.blockM)
 	}
-	group := min(x2, gridM)
+	gridN := math.Ceil(s.n / k.blockN)
+	var splitLines float64
+	if s.part1 > 0 {
+		var x1 float64
+		if k.transA > 0 {
+			x1 = float64(k.blockK * max(0, k.part3+s.misalignedA-k.part4))
+		} else {
+			x1 = float64(k.blockM * max(0, k.part5+s.misalignedA-k.part6))
+		}
+		var x2 float64
+		if k.transB > 0 {
+			x2 = float64(k.blockN * max(0, k.part5+s.misalignedB-k.part6))
+		} else {
+			x2 = float64(k.blockK * max(0, k.part7+s.misalignedB-k.part8))
+		}
+		splitLines = x1 + x2
+	}
+	var x3 float64
+	if k.wraps*max(k.transA*(k.blockM-s.m), k.part9*(k.blockN-s.n)) > 0 {
+		x3 = float64(k.blockK * (float64(k.transA*max(0, k.blockM/s.m-k.part4)) + float64(k.part9*max(0, k.blockN/s.n-k.part8))))
+	}
+	lines := k.tileLines + splitLines + x3
+	lineStep := lines / d.lineRate
+	copyLatency := float64(lines*d.lineLatency) + k.part10
+	var x4 float64
+	if k.groupM > 0 {
+		x4 = k.groupM
+	} else {
+		x4 = d.defaultGroup
+	}
+	group := min(x4, gridM)
 	missA := 1 - min(1, d.part6/(group*k.blockM*s.k*k.elementBytes))
 	missB := 1 - min(1, d.part6/((float64(gridM*k.blockM)+float64(gridN*k.blockN))*s.k*k.elementBytes))
 	var repeated float64
-	if k.part8 > 0 {
-		var x3 float64
+	if k.part12 > 0 {
+		var x5 float64
 		if k.wraps > 0 {
-			x3 = s.m
+			x5 = s.m
 		} else {
-			x3 = 1
+			x5 = 1
 		}
-		var x4 float64
+		var x6 float64
 		if k.wraps > 0 {
-			x4 = s.n
+			x6 = s.n
 		} else {
-			x4 = 1
+			x6 = 1
 		}
-		repeated = k.repeatM*(k.blockM-s.m/gridM)/x3 + k.repeatN*(k.blockN-s.n/gridN)/x4
+		repeated = k.repeatM*(k.blockM-s.m/gridM)/x5 + k.repeatN*(k.blockN-s.n/gridN)/x6
 	}
 	idleLatency := d.dramLatency + copyLatency
-	g.part1 = float64(gridM * gridN * s.batch)
+	var x7 float64
+	if s.groupTiles > 0 {
+		x7 = s.groupTiles
+	} else {
+		x7 = float64(gridM * s.batch)
+	}
+	g.part1 = float64(x7 * gridN)
 	g.part2 = math.Ceil(s.k / k.blockK)
 	g.part3 = float64(gridN * group)
 	g.part4 = math.Ceil(gridM / group)
 	g.missA = missA
 	g.missB = missB
-	g.part5 = float64(s.part1 * k.elementBytes)
+	g.part5 = float64(s.part2 * k.elementBytes)
 	g.repeated = repeated
 	g.idleLatency = idleLatency
 	g.part6 = fourth(lineStep)
 	g.part7 = float64(idleLatency * idleLatency)
-	g.part8 = float64(s.part2 * k.outputBytes)
+	g.part8 = float64(s.part3 * k.outputBytes)
 	g.part9 = d.prologueCycles + idleLatency
 	g.part10 = idleLatency / k.stepsAhead
 }
@@ -550,7 +601,7 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 	tailCtas := ctasOfSm - float64(fullWaves*v.ctasPerSm)
 	var oneLoop, chipLoop, fullChipLoop float64
 	if k.timed > 0 {
-		x1 := min(steps, k.part7)
+		x1 := min(steps, k.part11)
 		x2 := steps - x1
 		oneLoop = float64(x1*k.onePace) + float64(x2*k.oneLongPace)
 		chipLoop = max(oneLoop, float64(x1*k.chipPace)+float64(x2*k.chipLongPace))
@@ -627,13 +678,13 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 				x18 = d.dramLatency + x17*d.accumulatorBytes*c.part2/d.epilogueBandwidth
 			}
 		}
-		tailEpilogue = float64(x17*k.part9) + x18
+		tailEpilogue = float64(x17*k.part13) + x18
 	}
 	var tailPaced, tailTimed float64
 	if k.timed*tailCtas > 0 {
 		if tailCtas > 1 {
 			x19 := fullChipLoop - chipLoop
-			tailPaced = chipLoop + float64(x19*min(1, (tailCtas-1)/k.part10))
+			tailPaced = chipLoop + float64(x19*min(1, (tailCtas-1)/k.part14))
 		} else {
 			tailPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
@@ -652,14 +703,14 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 		allWaves = fill + loop + epilogue
 	}
 	var power float64
-	if k.part11 > 0 {
+	if k.part15 > 0 {
 		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK/k.rate*d.part13)-d.part14, 0)
 	}
 	dramFloor := (dramBytes + g.part8) / d.part8
 	var reduction float64
 	if c.splitK > 1 {
 		if k.reduceLaunches > 0 {
-			reduction = k.part12 + s.part2*c.part3/d.reduceBandwidth
+			reduction = k.part16 + s.part3*c.part3/d.reduceBandwidth
 		}
 	}
 	var x23 float64
@@ -695,7 +746,7 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 	tailCtas := ctasOfSm - float64(fullWaves*v.ctasPerSm)
 	var oneLoop, chipLoop, fullChipLoop float64
 	if k.timed > 0 {
-		x2 := min(steps, k.part7)
+		x2 := min(steps, k.part11)
 		x3 := steps - x2
 		oneLoop = float64(x2*k.onePace) + float64(x3*k.oneLongPace)
 		chipLoop = max(oneLoop, float64(x2*k.chipPace)+float64(x3*k.chipLongPace))
@@ -729,34 +780,34 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 				x7 = d.dramLatency + x6*d.accumulatorBytes*c.part2/d.epilogueBandwidth
 			}
 		}
-		tailEpilogue = float64(x6*k.part9) + x7
+		tailEpilogue = float64(x6*k.part13) + x7
 	}
 	var tailPaced float64
 	if k.timed*tailCtas > 0 {
 		if tailCtas > 1 {
 			x8 := fullChipLoop - chipLoop
-			tailPaced = chipLoop + float64(x8*min(1, (tailCtas-1)/k.part10))
+			tailPaced = chipLoop + float64(x8*min(1, (tailCtas-1)/k.part14))
 		} else {
 			tailPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
 	}
 	epilogue := float64(fullWaves*fullEpilogue) + tailEpilogue
 	var power float64
-	if k.part11 > 0 {
+	if k.part15 > 0 {
 		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK/k.rate*d.part13)-d.part14, 0)
 	}
 	dramFloor := (dramBytes + g.part8) / d.part8
 	var reduction float64
 	if c.splitK > 1 {
 		if k.reduceLaunches > 0 {
-			reduction = k.part12 + s.part2*c.part3/d.reduceBandwidth
+			reduction = k.part16 + s.part3*c.part3/d.reduceBandwidth
 		}
 	}
 	var x9 float64
 	if k.timed > 0 {
 		x11 := math.Ceil(x1)
 		x12 := float64(ctas * steps)
-		x10 := g.part9 + epilogue + max(max(steps*max(ctasOfSm*v.part8, x11*v.part3), max(steps-k.stepsAhead, 0)*(x11*g.part10)), max(x12*k.part13, min(x12*k.tileBytes, dramBytes)*d.part16))
+		x10 := g.part9 + epilogue + max(max(steps*max(ctasOfSm*v.part8, x11*v.part3), max(steps-k.stepsAhead, 0)*(x11*g.part10)), max(x12*k.part17, min(x12*k.tileBytes, dramBytes)*d.part16))
 		var x13 float64
 		if tailCtas > 0 {
 			x13 = k.timedFixed + tailPaced
@@ -765,7 +816,7 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 	} else {
 		x14 := math.Ceil(x1)
 		x15 := float64(ctas * steps)
-		x9 = g.part9 + epilogue + max(max(steps*max(ctasOfSm*v.part8, x14*v.part3), max(steps-k.stepsAhead, 0)*(x14*g.part10)), max(x15*k.part13, min(x15*k.tileBytes, dramBytes)*d.part16))
+		x9 = g.part9 + epilogue + max(max(steps*max(ctasOfSm*v.part8, x14*v.part3), max(steps-k.stepsAhead, 0)*(x14*g.part10)), max(x15*k.part17, min(x15*k.tileBytes, dramBytes)*d.part16))
 	}
 	return d.launch + max(max(x9, power), dramFloor) + reduction
 }
@@ -790,36 +841,57 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		x3 := k.blockK / in.instructionK
 		instructionStep = max(x3/in.warpsK*d.part3, k.tensorStep)
 	}
-	gridM := math.Ceil(s.m / k.blockM)
+	var gridM float64
+	if s.groupTiles > 0 {
+		gridM = s.groupTiles / s.batch
+	} else {
+		gridM = math.Ceil(s.m / k.blockM)
+	}
 	gridN := math.Ceil(s.n / k.blockN)
 	ctas := float64(g.part1 * c.splitK)
-	var x4 float64
-	if k.wraps*max(k.transA*(k.blockM-s.m), k.part3*(k.blockN-s.n)) > 0 {
-		x4 = float64(k.blockK * (float64(k.transA*max(0, k.blockM/s.m-k.part4)) + float64(k.part3*max(0, k.blockN/s.n-k.part5))))
+	var splitLines float64
+	if s.part1 > 0 {
+		var x4 float64
+		if k.transA > 0 {
+			x4 = float64(k.blockK * max(0, k.part3+s.misalignedA-k.part4))
+		} else {
+			x4 = float64(k.blockM * max(0, k.part5+s.misalignedA-k.part6))
+		}
+		var x5 float64
+		if k.transB > 0 {
+			x5 = float64(k.blockN * max(0, k.part5+s.misalignedB-k.part6))
+		} else {
+			x5 = float64(k.blockK * max(0, k.part7+s.misalignedB-k.part8))
+		}
+		splitLines = x4 + x5
 	}
-	lines := k.tileLines + x4
+	var x6 float64
+	if k.wraps*max(k.transA*(k.blockM-s.m), k.part9*(k.blockN-s.n)) > 0 {
+		x6 = float64(k.blockK * (float64(k.transA*max(0, k.blockM/s.m-k.part4)) + float64(k.part9*max(0, k.blockN/s.n-k.part8))))
+	}
+	lines := k.tileLines + splitLines + x6
 	lineStep := lines / d.lineRate
-	copyLatency := float64(lines*d.lineLatency) + k.part6
-	var x5 float64
+	copyLatency := float64(lines*d.lineLatency) + k.part10
+	var x7 float64
 	if k.groupM > 0 {
-		x5 = k.groupM
+		x7 = k.groupM
 	} else {
-		x5 = d.defaultGroup
+		x7 = d.defaultGroup
 	}
-	group := min(x5, gridM)
+	group := min(x7, gridM)
 	waves := ctas / v.part1
 	active := ctas / t.ctasOfSm
 	var oneLoop, chipLoop, fullChipLoop float64
 	if k.timed > 0 {
-		x6 := min(t.steps, k.part7)
-		x7 := t.steps - x6
-		oneLoop = float64(x6*k.onePace) + float64(x7*k.oneLongPace)
-		chipLoop = max(oneLoop, float64(x6*k.chipPace)+float64(x7*k.chipLongPace))
-		fullChipLoop = max(chipLoop, float64(x6*k.fullChipPace)+float64(x7*k.fullChipLongPace))
+		x8 := min(t.steps, k.part11)
+		x9 := t.steps - x8
+		oneLoop = float64(x8*k.onePace) + float64(x9*k.oneLongPace)
+		chipLoop = max(oneLoop, float64(x8*k.chipPace)+float64(x9*k.chipLongPace))
+		fullChipLoop = max(chipLoop, float64(x8*k.fullChipPace)+float64(x9*k.fullChipLongPace))
 	}
-	x8 := g.part3 / min(ctas, v.part1)
-	sweeps := max(1, x8)
-	rowGroups := max(1, g.part4*min(1, x8))
+	x10 := g.part3 / min(ctas, v.part1)
+	sweeps := max(1, x10)
+	rowGroups := max(1, g.part4*min(1, x10))
 	dramBytes := float64(g.part5 * (float64(s.m*(1+float64((sweeps-1)*g.missA))) + float64(s.n*(1+float64((rowGroups-1)*g.missB)))))
 	dramShare := min(1, dramBytes/(ctas*t.steps*k.tileBytes))
 	l2Hit := 1 - dramShare
@@ -834,28 +906,28 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		fullBusy = float64(v.part2 * (busy + fourth(t.fullSpillDramStep)))
 		fullThroughput = math.Sqrt(math.Sqrt(fullBusy))
 		fullLatency = (g.idleLatency + math.Sqrt(g.part7+float64(d.part12*(v.ctasPerSm*dramStep*k.stepsAhead)))) / 2
-		x9 := fullLatency / k.stepsAhead
-		fullAlone = max(k.chainStep, x9) + v.spillStep
-		x10 := fourth(fullAlone)
-		fullStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(fullBusy*fullBusy) + float64(x10*x10))))
+		x11 := fullLatency / k.stepsAhead
+		fullAlone = max(k.chainStep, x11) + v.spillStep
+		x12 := fourth(fullAlone)
+		fullStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(fullBusy*fullBusy) + float64(x12*x12))))
 		fullFirstStep = max(fullThroughput, v.part3)
 		fullFill = d.prologueCycles + fullLatency + float64(v.ctasPerSm*t.l2Step)
-		x11 := min(t.steps, k.stepsAhead)
-		x12 := max(t.steps-k.stepsAhead, 0)
-		fullLoop = float64(x11*fullFirstStep) + float64(x12*fullStep)
+		x13 := min(t.steps, k.stepsAhead)
+		x14 := max(t.steps-k.stepsAhead, 0)
+		fullLoop = float64(x13*fullFirstStep) + float64(x14*fullStep)
 		fullEpilogue = c.part1
 	}
 	var fullPaced, fullTimed float64
 	if k.timed*t.fullWaves > 0 {
 		if v.ctasPerSm > 1 {
-			x13 := fullChipLoop - chipLoop
-			fullPaced = chipLoop + float64(x13*v.part6)
+			x15 := fullChipLoop - chipLoop
+			fullPaced = chipLoop + float64(x15*v.part6)
 		} else {
 			fullPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
-		x14 := max(t.steps-k.stepsAhead, 0)
-		x15 := fullLatency / k.stepsAhead
-		fullTimed = k.timedFixed + max(x14*x15, math.Sqrt(math.Sqrt(fourth(fullPaced)+fourth(t.steps*v.ctasPerSm*dramStep))))
+		x16 := max(t.steps-k.stepsAhead, 0)
+		x17 := fullLatency / k.stepsAhead
+		fullTimed = k.timedFixed + max(x16*x17, math.Sqrt(math.Sqrt(fourth(fullPaced)+fourth(t.steps*v.ctasPerSm*dramStep))))
 	}
 	var tailSpillMiss, tailBusy, tailThroughput, tailLatency, tailAlone, tailStep, tailFirstStep, tailFill, tailLoop, tailEpilogue float64
 	if t.tailCtas > 0 {
@@ -865,37 +937,37 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		tailBusy = float64(fourth(t.tailCtas) * (busy + fourth(t.tailSpillDramStep)))
 		tailThroughput = math.Sqrt(math.Sqrt(tailBusy))
 		tailLatency = (g.idleLatency + math.Sqrt(g.part7+float64(d.part12*(t.tailCtas*dramStep*k.stepsAhead)))) / 2
-		x16 := tailLatency / k.stepsAhead
-		tailAlone = max(k.chainStep, x16) + v.spillStep
-		x17 := fourth(tailAlone)
-		tailStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(tailBusy*tailBusy) + float64(x17*x17))))
+		x18 := tailLatency / k.stepsAhead
+		tailAlone = max(k.chainStep, x18) + v.spillStep
+		x19 := fourth(tailAlone)
+		tailStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(tailBusy*tailBusy) + float64(x19*x19))))
 		tailFirstStep = max(tailThroughput, v.part3)
 		tailFill = d.prologueCycles + tailLatency + float64(t.tailCtas*t.l2Step)
-		x18 := min(t.steps, k.stepsAhead)
-		x19 := max(t.steps-k.stepsAhead, 0)
-		tailLoop = float64(x18*tailFirstStep) + float64(x19*tailStep)
-		x20 := float64(t.tailCtas * k.blockM * k.blockN)
-		var x21 float64
+		x20 := min(t.steps, k.stepsAhead)
+		x21 := max(t.steps-k.stepsAhead, 0)
+		tailLoop = float64(x20*tailFirstStep) + float64(x21*tailStep)
+		x22 := float64(t.tailCtas * k.blockM * k.blockN)
+		var x23 float64
 		if c.splitK > 1 {
 			if k.reduceLaunches > 0 {
-				x21 = 0
+				x23 = 0
 			} else {
-				x21 = d.dramLatency + x20*d.accumulatorBytes*c.part2/d.epilogueBandwidth
+				x23 = d.dramLatency + x22*d.accumulatorBytes*c.part2/d.epilogueBandwidth
 			}
 		}
-		tailEpilogue = float64(x20*k.part9) + x21
+		tailEpilogue = float64(x22*k.part13) + x23
 	}
 	var tailPaced, tailTimed float64
 	if k.timed*t.tailCtas > 0 {
 		if t.tailCtas > 1 {
-			x22 := fullChipLoop - chipLoop
-			tailPaced = chipLoop + float64(x22*min(1, (t.tailCtas-1)/k.part10))
+			x24 := fullChipLoop - chipLoop
+			tailPaced = chipLoop + float64(x24*min(1, (t.tailCtas-1)/k.part14))
 		} else {
 			tailPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
-		x23 := max(t.steps-k.stepsAhead, 0)
-		x24 := tailLatency / k.stepsAhead
-		tailTimed = k.timedFixed + max(x23*x24, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(t.steps*t.tailCtas*dramStep))))
+		x25 := max(t.steps-k.stepsAhead, 0)
+		x26 := tailLatency / k.stepsAhead
+		tailTimed = k.timedFixed + max(x25*x26, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(t.steps*t.tailCtas*dramStep))))
 	}
 	fill := float64(v.hidden*max(fullFill, tailFill)) + float64(v.part7*(float64(t.fullWaves*fullFill)+tailFill))
 	loop := float64(t.fullWaves*fullLoop) + tailLoop
@@ -907,17 +979,17 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	var reduction float64
 	if c.splitK > 1 {
 		if k.reduceLaunches > 0 {
-			reduction = k.part12 + s.part2*c.part3/d.reduceBandwidth
+			reduction = k.part16 + s.part3*c.part3/d.reduceBandwidth
 		}
 	}
 	dramTotal := dramBytes + g.part8 + float64(t.steps*d.part11*(float64(t.fullWaves*v.ctasPerSm*t.fullSpillDramStep)+float64(t.tailCtas*t.tailSpillDramStep)))
-	var x25 float64
+	var x27 float64
 	if t.power > 0 {
-		x25 = math.Sqrt(math.Sqrt(fourth(t.allWaves) + fourth(t.power)))
+		x27 = math.Sqrt(math.Sqrt(fourth(t.allWaves) + fourth(t.power)))
 	} else {
-		x25 = t.allWaves
+		x27 = t.allWaves
 	}
-	limits := max(x25, t.dramFloor) - t.allWaves
+	limits := max(x27, t.dramFloor) - t.allWaves
 	dst[0] = k.threads
 	dst[1] = in.registers
 	dst[2] = in.spillBytes
@@ -957,92 +1029,96 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	dst[36] = v.onChip
 	dst[37] = instructionStep
 	dst[38] = k.chainStep
-	dst[39] = gridM
-	dst[40] = gridN
-	dst[41] = ctas
-	dst[42] = t.steps
-	dst[43] = lines
-	dst[44] = lineStep
-	dst[45] = copyLatency
-	dst[46] = group
-	dst[47] = waves
-	dst[48] = t.ctasOfSm
-	dst[49] = active
-	dst[50] = t.fullWaves
-	dst[51] = t.tailCtas
-	dst[52] = k.timed
-	dst[53] = in.timedCtas
-	dst[54] = in.one2048
-	dst[55] = in.one6144
-	dst[56] = in.chip2048
-	dst[57] = in.chip6144
-	dst[58] = in.fullChip2048
-	dst[59] = in.fullChip6144
-	dst[60] = k.timedFixed
-	dst[61] = k.onePace
-	dst[62] = k.oneLongPace
-	dst[63] = oneLoop
-	dst[64] = k.chipPace
-	dst[65] = k.chipLongPace
-	dst[66] = chipLoop
-	dst[67] = k.fullChipPace
-	dst[68] = k.fullChipLongPace
-	dst[69] = fullChipLoop
-	dst[70] = sweeps
-	dst[71] = rowGroups
-	dst[72] = g.missA
-	dst[73] = g.missB
-	dst[74] = dramBytes
-	dst[75] = dramShare
-	dst[76] = l2Hit
-	dst[77] = g.repeated
-	dst[78] = v.hidden
-	dst[79] = d.dramLatency
-	dst[80] = g.idleLatency
-	dst[81] = dramQueue
-	dst[82] = t.l2Step
-	dst[83] = dramStep
-	dst[84] = t.repeatStep
-	dst[85] = t.spillL2Step
-	dst[86] = busy
-	dst[87] = fullSpillMiss
-	dst[88] = t.fullSpillDramStep
-	dst[89] = fullBusy
-	dst[90] = fullThroughput
-	dst[91] = fullLatency
-	dst[92] = fullAlone
-	dst[93] = fullStep
-	dst[94] = fullFirstStep
-	dst[95] = fullFill
-	dst[96] = fullLoop
-	dst[97] = fullEpilogue
-	dst[98] = fullPaced
-	dst[99] = fullTimed
-	dst[100] = tailSpillMiss
-	dst[101] = t.tailSpillDramStep
-	dst[102] = tailBusy
-	dst[103] = tailThroughput
-	dst[104] = tailLatency
-	dst[105] = tailAlone
-	dst[106] = tailStep
-	dst[107] = tailFirstStep
-	dst[108] = tailFill
-	dst[109] = tailLoop
-	dst[110] = tailEpilogue
-	dst[111] = tailPaced
-	dst[112] = tailTimed
-	dst[113] = d.launch
-	dst[114] = fill
-	dst[115] = loop
-	dst[116] = epilogue
-	dst[117] = t.allWaves
-	dst[118] = pass
-	dst[119] = t.power
-	dst[120] = t.dramFloor
-	dst[121] = reduction
-	dst[122] = dramTotal
-	dst[123] = limits
-	dst[124] = t.total
+	dst[39] = s.groupTiles
+	dst[40] = gridM
+	dst[41] = gridN
+	dst[42] = ctas
+	dst[43] = t.steps
+	dst[44] = s.misalignedA
+	dst[45] = s.misalignedB
+	dst[46] = splitLines
+	dst[47] = lines
+	dst[48] = lineStep
+	dst[49] = copyLatency
+	dst[50] = group
+	dst[51] = waves
+	dst[52] = t.ctasOfSm
+	dst[53] = active
+	dst[54] = t.fullWaves
+	dst[55] = t.tailCtas
+	dst[56] = k.timed
+	dst[57] = in.timedCtas
+	dst[58] = in.one2048
+	dst[59] = in.one6144
+	dst[60] = in.chip2048
+	dst[61] = in.chip6144
+	dst[62] = in.fullChip2048
+	dst[63] = in.fullChip6144
+	dst[64] = k.timedFixed
+	dst[65] = k.onePace
+	dst[66] = k.oneLongPace
+	dst[67] = oneLoop
+	dst[68] = k.chipPace
+	dst[69] = k.chipLongPace
+	dst[70] = chipLoop
+	dst[71] = k.fullChipPace
+	dst[72] = k.fullChipLongPace
+	dst[73] = fullChipLoop
+	dst[74] = sweeps
+	dst[75] = rowGroups
+	dst[76] = g.missA
+	dst[77] = g.missB
+	dst[78] = dramBytes
+	dst[79] = dramShare
+	dst[80] = l2Hit
+	dst[81] = g.repeated
+	dst[82] = v.hidden
+	dst[83] = d.dramLatency
+	dst[84] = g.idleLatency
+	dst[85] = dramQueue
+	dst[86] = t.l2Step
+	dst[87] = dramStep
+	dst[88] = t.repeatStep
+	dst[89] = t.spillL2Step
+	dst[90] = busy
+	dst[91] = fullSpillMiss
+	dst[92] = t.fullSpillDramStep
+	dst[93] = fullBusy
+	dst[94] = fullThroughput
+	dst[95] = fullLatency
+	dst[96] = fullAlone
+	dst[97] = fullStep
+	dst[98] = fullFirstStep
+	dst[99] = fullFill
+	dst[100] = fullLoop
+	dst[101] = fullEpilogue
+	dst[102] = fullPaced
+	dst[103] = fullTimed
+	dst[104] = tailSpillMiss
+	dst[105] = t.tailSpillDramStep
+	dst[106] = tailBusy
+	dst[107] = tailThroughput
+	dst[108] = tailLatency
+	dst[109] = tailAlone
+	dst[110] = tailStep
+	dst[111] = tailFirstStep
+	dst[112] = tailFill
+	dst[113] = tailLoop
+	dst[114] = tailEpilogue
+	dst[115] = tailPaced
+	dst[116] = tailTimed
+	dst[117] = d.launch
+	dst[118] = fill
+	dst[119] = loop
+	dst[120] = epilogue
+	dst[121] = t.allWaves
+	dst[122] = pass
+	dst[123] = t.power
+	dst[124] = t.dramFloor
+	dst[125] = reduction
+	dst[126] = dramTotal
+	dst[127] = limits
+	dst[128] = t.total
 }
 
 // fourth returns the fourth power, with the bits of math.Pow(x, 4).

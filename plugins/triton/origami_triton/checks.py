@@ -41,10 +41,12 @@ def reference(o: Operands) -> torch.Tensor:
         dtype = torch.int32 if p.dtype == "int8" else torch.float32
         want = torch.empty(p.m, p.n, dtype=dtype, device=o.device)
         step = max(1, CHUNK // p.k)
-        for column in range(0, p.n, step):
-            b = o.b[:, column : column + step].float().double()  # PyTorch converts 8-bit floats to fp32 first
-            for row in range(0, p.m, step):
-                want[row : row + step, column : column + step] = o.a[row : row + step].float().double() @ b
+        for rows, of_group in o.products():
+            for column in range(0, p.n, step):
+                b = of_group[:, column : column + step].float().double()  # PyTorch converts 8-bit floats to fp32 first
+                for row in range(rows.start or 0, rows.stop, step):
+                    part = slice(row, min(row + step, rows.stop))
+                    want[part, column : column + step] = o.a[part].float().double() @ b
         o.want = want
     return o.want
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import threading
 from collections.abc import Sequence
@@ -229,11 +230,11 @@ class Kernel(_Program):
 
 def launcher(p: Problem, c: Config, operands: gpu.Operands, multiply, add_parts=None):
     """A function that launches a compiled configuration on the operands."""
-    tiles = triton.cdiv(p.m, c.block_m) * triton.cdiv(p.n, c.block_n)
-    launch, out = multiply[tiles, c.split_k, 1], operands.c
+    launch, out = multiply[kernel.tiles(p, c), c.split_k, 1], operands.c
     if c.split_k > 1:
         out = operands.parts(c.split_k, gpu.DTYPES[kernel.sums(p)])
-    arguments = (operands.a, operands.b, out, *kernel.integers(p, c).values(), *kernel.constants(p, c).values())
+    table = (operands.table(c),) if p.groups else ()
+    arguments = (operands.a, operands.b, out, *table, *kernel.integers(p, c).values(), *kernel.constants(p, c).values())
     if c.split_k == 1:
         return lambda: launch(*arguments)
     rows, columns = kernel.blocks_of_sum(p.n)
@@ -255,16 +256,26 @@ class Library(_Program):
 
 
 def multiplication(p: Problem, o: gpu.Operands):
-    """A function that multiplies the operands by cuBLAS: torch.matmul, and its counterparts for 8-bit types."""
-    if p.dtype == "int8":
-        return lambda: torch._int_mm(o.a, o.b, out=o.c)
-    if p.dtype in ("fp8", "fp8_e5m2"):
-        one = torch.ones((), device=o.device)
-        # Sums as precise as those of tl.dot by default.
-        options = {"scale_a": one, "scale_b": one, "out_dtype": o.c.dtype, "use_fast_accum": True}
-        return lambda: torch._scaled_mm(o.a, o.b, out=o.c, **options)
+    """A function that multiplies the operands by cuBLAS: torch.matmul, and its counterparts for 8-bit types. Groups are
+    multiplied one after another."""
     # Read when the launch is made. Launches take turns.
     torch.backends.cuda.matmul.allow_tf32 = p.dtype == "tf32"
-    if o.c.dtype != o.a.dtype:
-        return lambda: torch.mm(o.a, o.b, out_dtype=o.c.dtype, out=o.c)
-    return lambda: torch.matmul(o.a, o.b, out=o.c)
+    multiply = _product(p.dtype, o.a.dtype, o.c.dtype, o.device)
+    operands = [(o.a[rows], b, o.c[rows]) for rows, b in o.products()]
+
+    def run():
+        for a, b, c in operands:
+            multiply(a, b, out=c)
+
+    return run
+
+
+def _product(name: str, dtype, out, device):
+    """PyTorch's function that multiplies matrices of a type."""
+    if name == "int8":
+        return torch._int_mm
+    if name in ("fp8", "fp8_e5m2"):
+        one = torch.ones((), device=device)
+        # Sums as precise as those of tl.dot by default.
+        return functools.partial(torch._scaled_mm, scale_a=one, scale_b=one, out_dtype=out, use_fast_accum=True)
+    return torch.matmul if out == dtype else functools.partial(torch.mm, out_dtype=out)

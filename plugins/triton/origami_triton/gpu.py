@@ -8,8 +8,9 @@ import threading
 
 import torch
 
-from origami.plugin import InputError, PluginError, Problem, Sample
+from origami.plugin import Config, InputError, PluginError, Problem, Sample
 
+from . import kernel
 from .driver import Driver, State
 
 _log = logging.getLogger(__name__)
@@ -42,6 +43,8 @@ class Matrix:
     def __init__(self, p: Problem, name: str, device: torch.device):
         dtype = DTYPES[p.output if name == "c" else p.dtype]
         rows, elements = p.rows(name)
+        if name == "b" and p.groups:
+            rows *= len(p.groups)
         self.start = FENCE + p.align(name) % ALIGNED
         size = ((rows - 1) * p.ld(name) + elements) * dtype.itemsize
         self.memory = torch.full((self.start + size + FENCE,), POISON, dtype=torch.uint8, device=device)
@@ -73,6 +76,25 @@ class Operands:
         self.c = self.matrix_c.rows
         self.want: torch.Tensor | None = None  # the expected C (module checks)
         self._parts: torch.Tensor | None = None
+        self._tables: dict[int, torch.Tensor] = {}
+
+    def products(self):
+        """What is multiplied: the rows of A and C, and the B. Without groups that is one product."""
+        if not self.problem.groups:
+            yield slice(self.problem.m), self.b
+            return
+        first = 0
+        for height, b in zip(self.problem.groups, self.b, strict=True):
+            if height:
+                yield slice(first, first + height), b
+            first += height
+
+    def table(self, config: Config) -> torch.Tensor:
+        """The table of groups on the device."""
+        if config.block_m not in self._tables:
+            entries = kernel.table(self.problem, config)
+            self._tables[config.block_m] = torch.tensor(entries, dtype=torch.int32, device=self.device)
+        return self._tables[config.block_m]
 
     def _random(self, p: Problem, name: str, transposed: bool, random: torch.Generator) -> torch.Tensor:
         rows = Matrix(p, name, self.device).rows
@@ -85,7 +107,9 @@ class Operands:
         if p.dtype == "tf32":
             bits = rows.view(torch.int32)
             bits.bitwise_and_(TF32_MASK)
-        return rows.t() if transposed else rows
+        if name == "b" and p.groups:
+            rows = rows.unflatten(0, (len(p.groups), -1))
+        return rows.mT if transposed else rows
 
     def parts(self, split: int, dtype: torch.dtype) -> torch.Tensor:
         """Room for the sums of the programs that split K."""

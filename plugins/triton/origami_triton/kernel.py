@@ -1,6 +1,8 @@
 """The kernels of the family `triton`, and the properties of a problem and a configuration that determine their code. It
 needs no GPU."""
 
+import itertools
+
 import triton
 import triton.language as tl
 from triton.backends.compiler import GPUTarget
@@ -21,21 +23,57 @@ ELEMENTS = 512
 def multiply(a, b, c, m, n, k, stride_am, stride_ak, stride_bk, stride_bn, stride_cm,
              BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, GROUP: tl.constexpr, EVEN_K: tl.constexpr,
              SPLIT: tl.constexpr = 1, PRECISION: tl.constexpr = "tf32"):
-    # One tile of C per program, GROUP rows of tiles before the next column.
-    tiles_m, tiles_n = tl.cdiv(m, BM), tl.cdiv(n, BN)
+    row, column = place(tl.program_id(0), tl.cdiv(m, BM), tl.cdiv(n, BN), GROUP)
+    if SPLIT > 1:
+        c += tl.program_id(1).to(tl.int64) * m * n
+    tile(a, b, c, row, column, m, n, k, stride_am, stride_ak, stride_bk, stride_bn, stride_cm,
+         BM, BN, BK, EVEN_K, SPLIT, PRECISION)
+
+
+@triton.jit
+def multiply_groups(a, b, c, table, m, n, k, stride_am, stride_ak, stride_bg, stride_bk, stride_bn, stride_cm,
+                    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, GROUP: tl.constexpr, EVEN_K: tl.constexpr,
+                    SPLIT: tl.constexpr = 1, PRECISION: tl.constexpr = "tf32", GROUPS: tl.constexpr = 1):
+    # Rows of A and C come in groups, and each group has a B. A program finds its group from the sums of the tiles of
+    # those before. The table has these, then the rows before each group. An empty group has no program.
+    tiles_n = tl.cdiv(n, BN)
     pid = tl.program_id(0)
+    before = tl.load(table + tl.arange(0, GROUPS))
+    index = tl.sum((before * tiles_n <= pid).to(tl.int32)) - 1
+    first = tl.load(table + index)
+    tiles_m = tl.load(table + index + 1) - first
+    row, column = place(pid - first * tiles_n, tiles_m, tiles_n, GROUP)
+    above = tl.load(table + GROUPS + 1 + index)
+    height = tl.load(table + GROUPS + 2 + index) - above
+    if SPLIT > 1:
+        c += tl.program_id(1).to(tl.int64) * m * n
+    a += above.to(tl.int64) * stride_am
+    b += index.to(tl.int64) * stride_bg
+    c += above.to(tl.int64) * stride_cm
+    tile(a, b, c, row, column, height, n, k, stride_am, stride_ak, stride_bk, stride_bn, stride_cm,
+         BM, BN, BK, EVEN_K, SPLIT, PRECISION)
+
+
+@triton.jit
+def place(pid, tiles_m, tiles_n, GROUP: tl.constexpr):
+    # The tile of a program: GROUP rows of tiles before the next column.
     first = pid // (GROUP * tiles_n) * GROUP
     height = min(tiles_m - first, GROUP)
     inside = pid % (GROUP * tiles_n)
-    row, column = first + inside % height, inside // height
+    return first + inside % height, inside // height
+
+
+@triton.jit
+def tile(a, b, c, row, column, m, n, k, stride_am, stride_ak, stride_bk, stride_bn, stride_cm,
+         BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, EVEN_K: tl.constexpr, SPLIT: tl.constexpr,
+         PRECISION: tl.constexpr):
+    # One tile of C. SPLIT programs take turns along K. Each stores its sums in a matrix of its own, which add_parts adds
+    # up.
     rows = (row * BM + tl.arange(0, BM)) % m
     columns = (column * BN + tl.arange(0, BN)) % n
     depth = tl.arange(0, BK)
     if SPLIT > 1:
-        # SPLIT programs take turns along K. Each stores its sums in a matrix of its own, which add_parts adds up.
-        part = tl.program_id(1)
-        depth += part * BK
-        c += part.to(tl.int64) * m * n
+        depth += tl.program_id(1) * BK
     at_a = a + rows[:, None] * stride_am + depth[None, :] * stride_ak
     at_b = b + depth[:, None] * stride_bk + columns[None, :] * stride_bn
     total = tl.zeros((BM, BN), dtype=tl.int32 if a.dtype.element_ty == tl.int8 else tl.float32)
@@ -77,8 +115,9 @@ def integers(problem, config) -> dict[str, int]:
     am, ak = (lda, 1) if problem.a_major == "k" else (1, lda)
     bk, bn = (ldb, 1) if problem.b_major == "n" else (1, ldb)
     cm = problem.ld("c") if config.split_k == 1 else problem.n
-    return {"m": problem.m, "n": problem.n, "k": problem.k, "stride_am": am, "stride_ak": ak, "stride_bk": bk,
-            "stride_bn": bn, "stride_cm": cm}
+    of_group = {"stride_bg": problem.stride("b")} if problem.groups else {}
+    return {"m": problem.m, "n": problem.n, "k": problem.k, "stride_am": am, "stride_ak": ak, **of_group,
+            "stride_bk": bk, "stride_bn": bn, "stride_cm": cm}
 
 
 def constants(problem, config) -> dict:
@@ -91,7 +130,23 @@ def constants(problem, config) -> dict:
         "EVEN_K": problem.k % (config.block_k * config.split_k) == 0,
         "SPLIT": config.split_k,
         "PRECISION": "ieee" if problem.dtype == "fp32" else "tf32",
+        **({"GROUPS": triton.next_power_of_2(len(problem.groups))} if problem.groups else {}),
     }
+
+
+def table(problem, config) -> list[int]:
+    """The table of multiply_groups: the rows of tiles before each group, and the rows. There are as many entries as the
+    next power of two and one. Those without a group begin behind the last tile, so that no program is theirs."""
+    groups = triton.next_power_of_2(len(problem.groups))
+    heights = [*problem.groups, *[0] * (groups - len(problem.groups))]
+    tiles = itertools.accumulate((triton.cdiv(height, config.block_m) for height in heights), initial=0)
+    return [*tiles, *itertools.accumulate(heights, initial=0)]
+
+
+def tiles(problem, config) -> int:
+    """The number of tiles of C."""
+    heights = problem.groups or (problem.m,)
+    return sum(triton.cdiv(height, config.block_m) for height in heights) * triton.cdiv(problem.n, config.block_n)
 
 
 def sums(problem) -> str:
@@ -106,7 +161,10 @@ def specialised(problem, config) -> tuple[dict, dict, dict]:
     types = {"a": problem.dtype, "b": problem.dtype, "c": problem.output}
     if config.split_k > 1:
         types["c"], aligned["c"] = sums(problem), True
-    return _specialised(multiply, constants(problem, config), integers(problem, config), types, aligned)
+    function = multiply
+    if problem.groups:
+        function, types["table"], aligned["table"] = multiply_groups, "int32", True
+    return _specialised(function, constants(problem, config), integers(problem, config), types, aligned)
 
 
 def _specialised(function, fixed, sizes, types, aligned):
@@ -159,7 +217,8 @@ def key_of_sum(problem, config) -> str:
 def build(problem, config, capability: int):
     """Compiles for a compute capability (90 for sm_90), or takes the result from Triton's cache on disk."""
     options = {"num_warps": config.num_warps, "num_stages": config.num_stages}
-    return _compile(multiply, specialised(problem, config), capability, options)
+    function = multiply_groups if problem.groups else multiply
+    return _compile(function, specialised(problem, config), capability, options)
 
 
 def build_sum(problem, config, capability: int):

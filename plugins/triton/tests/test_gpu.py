@@ -60,6 +60,8 @@ class OnGPU(unittest.TestCase):
             Problem(130, 70, 4096, dtype="bf16"),
             Problem(130, 70, 4096, dtype="bf16", out_dtype="fp32", lda=4098, ldb=80, ldc=72, align_a=2, align_c=4),
             Problem(512, 256, 320, a_major="m", b_major="k", lda=520, ldb=321, align_a=8, align_b=4, align_c=2),
+            Problem(300, 512, 1024, groups=(0, 33, 0, 260, 7)),
+            Problem(300, 70, 321, dtype="bf16", b_major="k", groups=(1,) * 200 + (100,), ldb=328),
             Problem(256, 512, 1024, dtype="fp32"),
             Problem(256, 512, 1024, dtype="tf32"),
             Problem(100, 50, 130, dtype="tf32", b_major="k", lda=133, align_b=4),

@@ -55,7 +55,7 @@ class Device:
         resources = {"registers": 64, "spill_bytes": 0, "shared_bytes": 0, "ctas_per_sm": 2}
         return lambda: c.block_n * 1e-6, resources, numerics
 
-    def library(self, p):
+    def library(self, p, name):
         if p.dtype == "tf32":
             raise InputError("refused")
         return lambda: 20e-6
@@ -111,6 +111,17 @@ class Measure(unittest.TestCase):
         self.assertEqual(len(self.lines("some-test")), 4)
         # A kernel for several problems is compiled once. 128 rows and 64 are both multiples of 16.
         self.assertEqual(len(device.built), 6)
+
+    def test_groups(self):
+        """A problem in groups is compared with both libraries, and is read back as it was written."""
+        (self.set / "fit.csv").write_text('m,n,k,trans_a,trans_b,dtype,groups\n40,64,64,0,0,bf16,"33,0,7"\n')
+        self.run_it(Device())
+        lines = self.lines()
+        self.assertEqual([line.get("library") for line in lines], ["torch.matmul", "torch._grouped_mm", *[None] * 3])
+        self.assertEqual(lines[2]["problem"]["groups"], [33, 0, 7])
+        again = Device()
+        self.assertTrue(self.run_it(again))
+        self.assertEqual((self.lines(), again.checked), (lines, []))
 
     def test_it_continues(self):
         self.run_it(Device())

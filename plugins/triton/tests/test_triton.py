@@ -11,6 +11,7 @@ import unittest
 import unittest.mock
 
 from origami.plugin import Config, DeviceError, InputError, Problem
+from test_groups import GROUPED
 
 HAS_TRITON = importlib.util.find_spec("triton") is not None
 HAS_TORCH = HAS_TRITON and importlib.util.find_spec("torch") is not None
@@ -205,14 +206,15 @@ class Checks(unittest.TestCase):
         o = self.operands(p)
 
         def run():
-            o.c.copy_(o.a.double() @ o.b.double())
+            for rows, b in o.products():
+                o.c[rows] = (o.a[rows].double() @ b.double()).to(o.c.dtype)
             spoil(o)
 
         with unittest.mock.patch.object(checks, "CHUNK", 1000):  # several chunks each way
             return checks.check(o, run)
 
     def test_right_results(self):
-        for p in SIZES:
+        for p in SIZES + GROUPED:
             n = self.check(p)
             self.assertTrue(
                 0 <= n.max_error <= n.tolerance and n.wrong == 0 and n.out_of_bounds == 0 and n.checked == p.m * p.n,
@@ -331,7 +333,7 @@ class Checks(unittest.TestCase):
 class Interpreted(unittest.TestCase):
     def test_the_kernel_multiplies(self):
         """Under Triton's interpreter, on the CPU: every layout and type but bf16, which it cannot multiply, sizes that
-        no block divides, and splits of K."""
+        no block divides, splits of K, and groups."""
         code = """
 import numpy, torch, triton
 from origami.plugin import Config, Problem
@@ -344,11 +346,12 @@ class Launch:  # the interpreter's, like that of a compiled kernel
 
 for split in (1, 3):
     c = Config("triton", 32, 16, 32, 2, 4, 2, split)
-    for p in test_triton.SIZES:
+    for p in test_triton.SIZES + test_triton.GROUPED:
         if p.dtype == "bf16" or p.output == "bf16":
             continue
+        multiply = kernel.multiply_groups if p.groups else kernel.multiply
         o = gpu.Operands(p, torch.device("cpu"))
-        run = executor.launcher(p, c, o, Launch(kernel.multiply), Launch(kernel.add_parts))
+        run = executor.launcher(p, c, o, Launch(multiply), Launch(kernel.add_parts))
         try:
             n = checks.check(o, run)
         except triton.runtime.errors.InterpreterError as error:
@@ -364,7 +367,7 @@ for split in (1, 3):
         )
         if "cannot interpret" in out.stderr:
             self.skipTest(out.stderr)
-        some = sum(p.dtype != "bf16" and p.output != "bf16" for p in SIZES)
+        some = sum(p.dtype != "bf16" and p.output != "bf16" for p in SIZES + GROUPED)
         self.assertEqual(out.stdout, "right\n" * (2 * some), out.stderr)
 
 

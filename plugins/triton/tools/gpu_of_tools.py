@@ -31,7 +31,8 @@ class OnGpu:
             for matrix in (self.exact.a, self.exact.b):
                 matrix.copy_(torch.randint(-1, 2, matrix.shape, dtype=torch.float32, device=self.on.device))
             torch.backends.cuda.matmul.allow_tf32 = True  # exact for these
-            self.want = (self.exact.a.float() @ self.exact.b.float()).to(self.exact.c.dtype)
+            products = [self.exact.a[rows].float() @ b.float() for rows, b in self.exact.products()]
+            self.want = torch.cat(products).to(self.exact.c.dtype)
         self.problem = p
 
     def check(self, p, c):
@@ -52,10 +53,11 @@ class OnGpu:
                     "wrong_elements": found[0], "out_of_bounds_bytes": found[1], "reference": REFERENCE}
         return executor.launcher(p, c, self.operands, built.compiled, add), resources, numerics
 
-    def library(self, p):
-        """A function that runs cuBLAS."""
-        with self.on.guarded("torch.matmul", p):
-            run = executor.multiplication(p, self.operands)
+    def library(self, p, name):
+        """A function that runs the executor's library, or PyTorch's kernel for groups."""
+        with self.on.guarded(name, p):
+            multiplication = executor.multiplication if name == executor.LIBRARY else of_groups
+            run = multiplication(p, self.operands)
             for _ in range(3):
                 run()
             torch.cuda.synchronize()
@@ -70,3 +72,11 @@ class OnGpu:
 
     def close(self):
         self.on.compilers.close()
+
+
+def of_groups(p, o):
+    """A function that multiplies groups by torch._grouped_mm."""
+    if not hasattr(torch, "_grouped_mm"):
+        raise InputError(f"PyTorch {torch.__version__} has no torch._grouped_mm", where="triton")
+    ends = torch.tensor(p.groups, device=o.device).cumsum(0).to(torch.int32)
+    return lambda: torch._grouped_mm(o.a, o.b, offs=ends)

@@ -28,6 +28,8 @@ from origami_triton import VERSION, kernel  # noqa: E402
 
 LISTS = ("fit", "test")
 LIBRARY = "torch.matmul"
+# What else multiplies groups: in one launch.
+OF_GROUPS = "torch._grouped_mm"
 # Runs of a kernel, and of one that is HOPELESS times slower than the best of its problem: odd numbers.
 RUNS, FEW = 9, 3
 HOPELESS = 2
@@ -47,6 +49,7 @@ def read_problems(path):
         yield Problem(
             a_major="m" if row["trans_a"] == "1" else "k", b_major="k" if row["trans_b"] == "1" else "n",
             dtype=row["dtype"], out_dtype=row.get("out_dtype") or "", **numbers,
+            groups=tuple(map(int, filter(None, (row.get("groups") or "").split(",")))),
         )
 
 
@@ -63,7 +66,8 @@ def record(problem):
     if p.out_dtype:
         text["out_dtype"] = p.output
     text |= {f"ld{matrix}": p.ld(matrix) for matrix in "abc" if p.ld(matrix) != p.rows(matrix)[1]}
-    return text | {f"align_{matrix}": p.align(matrix) for matrix in "abc" if p.align(matrix) != kernel.DIVISOR}
+    text |= {f"align_{matrix}": p.align(matrix) for matrix in "abc" if p.align(matrix) != kernel.DIVISOR}
+    return text | ({"groups": list(p.groups)} if p.groups else {})
 
 
 def config_record(c):
@@ -186,7 +190,8 @@ class Sweep:
 
     def problem(self, log, p, configs):
         """Measures configurations on a problem, and the library. Returns how many configurations were measured."""
-        if not configs and log.has(p, library=LIBRARY):
+        libraries = [x for x in (LIBRARY, *[OF_GROUPS] * bool(p.groups)) if not log.has(p, library=x)]
+        if not configs and not libraries:
             return 0
         try:
             self.device.prepare(p)
@@ -194,8 +199,8 @@ class Sweep:
             print(f"  {p} is left out: {error}", flush=True)
             return 0
         best, done = None, 0
-        if not log.has(p, library=LIBRARY):
-            self.library(log, p)
+        for library in libraries:
+            self.library(log, p, library)
         for c in configs:
             if self.left() < 0:
                 return done
@@ -239,15 +244,15 @@ class Sweep:
             samples += [self.device.timed(run) for _ in range(RUNS - FEW)]
         return samples
 
-    def library(self, log, p):
+    def library(self, log, p, name):
         try:
-            run = self.device.library(p)
+            run = self.device.library(p, name)
         except InputError as error:
-            print(f"  {LIBRARY} of {p}: {error}", flush=True)
+            print(f"  {name} of {p}: {error}", flush=True)
             return
         fields = sample_fields(self.samples(run))
-        log.write(p, "ok", library=LIBRARY, **fields)
-        print(f"  {p}: {LIBRARY} {fields['median_seconds'] * 1e6:.1f} us", flush=True)
+        log.write(p, "ok", library=name, **fields)
+        print(f"  {p}: {name} {fields['median_seconds'] * 1e6:.1f} us", flush=True)
 
 
 def keys_of(p, c):

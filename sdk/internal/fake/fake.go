@@ -101,6 +101,9 @@ func (p Provider) Open(_ context.Context, r arch.OpenRequest) (arch.Architecture
 }
 
 // describe returns a description with every field set.
+// groups are those of a problem that the model was fitted to.
+var groups, _ = gemm.NewGroups(40, 0, 24)
+
 func describe(name, device, salt string, params hw.Set) arch.Description {
 	d := arch.Description{
 		Arch: name, Vendor: "none", Device: device, DeviceName: "Fake " + device, Aliases: []string{"alias"},
@@ -135,10 +138,10 @@ func describe(name, device, salt string, params hw.Set) arch.Description {
 		}},
 		Fitted: []arch.Fitted{{DataSet: "some", Problems: []gemm.Problem{{
 			M: 64, N: 32, K: 16, Batch: 1, AMajor: gemm.MajorK, BMajor: gemm.MajorN, DType: gemm.FP16, Out: gemm.FP32,
-			LDA: 24, LDB: 40, LDC: 48, AlignA: 2, AlignB: 4, AlignC: 8,
+			LDA: 24, LDB: 40, LDC: 48, AlignA: 2, AlignB: 4, AlignC: 8, Groups: groups,
 		}}}},
 		Monotone: []arch.Dim{arch.DimN, arch.DimK},
-		Families: []arch.Family{{Name: "two", Doc: "has named axes", Types: []gemm.Types{
+		Families: []arch.Family{{Name: "two", Doc: "has named axes", Groups: true, Types: []gemm.Types{
 			{In: gemm.FP16, Out: gemm.FP16}, {In: gemm.FP16, Out: gemm.FP32}, {In: gemm.BF16, Out: gemm.BF16},
 			{In: gemm.BF16, Out: gemm.FP32},
 		}, Axes: []gemm.Axis{
@@ -275,8 +278,12 @@ func mixStorage(h uint64, p *gemm.Problem) uint64 {
 	if p.Plain() {
 		return h
 	}
-	return mix(h, uint64(p.Out), uint64(p.LDA), uint64(p.LDB), uint64(p.LDC), uint64(p.AlignA), uint64(p.AlignB),
+	h = mix(h, uint64(p.Out), uint64(p.LDA), uint64(p.LDB), uint64(p.LDC), uint64(p.AlignA), uint64(p.AlignB),
 		uint64(p.AlignC))
+	for rows := range p.Groups.All() {
+		h = mix(h, uint64(rows))
+	}
+	return h
 }
 
 // positive turns a hash into a normal positive number between 1 and 2^16. It uses all bits of the fraction.

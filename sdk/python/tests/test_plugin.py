@@ -59,6 +59,21 @@ class Conversions(unittest.TestCase):
         for dtype, output in (("INT8", "int32"), ("FP8_E5M2", "fp16"), ("TF32", "fp32")):
             self.assertEqual(_wire.from_problem(problem(element_type="ELEMENT_TYPE_" + dtype)).output, output)
 
+    def test_groups(self):
+        p = _wire.from_problem(problem(m=165, groups=[120, 0, 45]))
+        self.assertEqual((p.groups, p.rows("a"), p.stride("b")), ((120, 0, 45), (165, 4), 12))
+        self.assertEqual(str(p), "165x3x4 bf16 groups 120,0,45")
+        self.assertEqual(str(_wire.from_problem(problem(m=100, groups=[1] * 100))), "100x3x4 bf16 in 100 groups")
+        for change, why in (
+            ({"groups": [120, 44]}, "the groups have 164 rows, and m is 165"),
+            ({"groups": [166, -1]}, "a group has -1 rows"),
+            ({"groups": [0] * 1024 + [165]}, "there are 1025 groups"),
+            ({"groups": [165, 0], "batch": 2}, "a batch of 2 has groups"),
+            ({"groups": [165, 0], "a_major": "MAJOR_M"}, "A with groups is contiguous along m"),
+        ):
+            with self.assertRaisesRegex(InputError, why):
+                _wire.from_problem(problem(**({"m": 165} | change)))
+
     def test_refused_problems(self):
         for change, says in (
             ({"element_type": "ELEMENT_TYPE_INT32"}, "type of results only"),

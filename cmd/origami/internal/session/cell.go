@@ -49,6 +49,9 @@ func setWord(p *gemm.Problem, column, cell string) (fix string, err error) {
 		trans, err := parseBool(cell)
 		p.SetTrans(p.TransA(), trans)
 		return "write 0, 1, false or true", err
+	case "groups":
+		p.Groups, err = parseGroups(cell)
+		return "write the rows of each group, as in \"120,33,0,512\"", err
 	case "dtype":
 		p.DType, err = parseType(cell, gemm.DTypes())
 	case "out_dtype":

@@ -23,6 +23,7 @@ type ProblemFlags struct {
 	Out           string
 	LDA, LDB, LDC Size
 	Align         Align
+	Groups        Groups
 	Problems      string
 	// Search says which configurations to consider.
 	Search SearchFlags
@@ -36,6 +37,7 @@ func (f *ProblemFlags) Register(flags *pflag.FlagSet, withFile bool) {
 	flags.VarP(&f.N, "n", "n", "columns of B and C")
 	flags.VarP(&f.K, "k", "k", "columns of A, rows of B")
 	flags.Var(&f.Batch, "batch", "number of products of this size")
+	flags.Var(&f.Groups, "groups", "rows of A and C in groups, each with a B of its own, as in 120,33,0,512; replaces -m")
 	f.registerLayout(flags)
 	f.registerStorage(flags)
 	f.registerFamily(flags)
@@ -118,6 +120,34 @@ func (a *Align) Set(text string) error {
 	}
 	a.text = text
 	return nil
+}
+
+// Groups is a flag that takes the rows of each group.
+type Groups struct{ groups gemm.Groups }
+
+// String implements pflag.Value.
+func (g *Groups) String() string { return g.groups.String() }
+
+// Type implements pflag.Value: the name of the argument in help.
+func (g *Groups) Type() string { return "ROWS" }
+
+// Set implements pflag.Value.
+func (g *Groups) Set(text string) (err error) {
+	g.groups, err = parseGroups(text)
+	return err
+}
+
+// parseGroups reads the rows of each group. The error completes a sentence that begins with the text.
+func parseGroups(text string) (gemm.Groups, error) {
+	g, err := gemm.ParseGroups(text)
+	var d *diag.Error
+	if errors.As(err, &d) {
+		return g, errors.New("is no list of rows: " + d.What)
+	}
+	if g.Rows() == 0 {
+		return g, errors.New("has no rows")
+	}
+	return g, nil
 }
 
 // parseAlign reads an alignment in bytes.
@@ -231,7 +261,7 @@ func (f *ProblemFlags) Read(ctx context.Context, from *Factory) (*Problems, erro
 		return problems, err
 	}
 	for _, d := range f.sizes() {
-		if d.size.set {
+		if d.set {
 			return nil, diag.Inputf("%s and --problems contradict each other", d.flag).Do("leave one of them out")
 		}
 	}
@@ -327,16 +357,23 @@ func (p *Problems) Close() {
 
 type named struct {
 	flag string
-	size Size
+	set  bool
 }
 
-func (f *ProblemFlags) sizes() []named { return []named{{"-m", f.M}, {"-n", f.N}, {"-k", f.K}} }
+// sizes lists the flags that one problem needs.
+func (f *ProblemFlags) sizes() []named {
+	m := named{"-m", f.M.set}
+	if f.Groups.groups != (gemm.Groups{}) {
+		m = named{"--groups", true}
+	}
+	return []named{m, {"-n", f.N.set}, {"-k", f.K.set}}
+}
 
 // one returns the problem that the flags describe.
 func (f *ProblemFlags) one(p gemm.Problem) (gemm.Problem, error) {
 	var missing []string
 	for _, d := range f.sizes() {
-		if !d.size.set {
+		if !d.set {
 			missing = append(missing, d.flag)
 		}
 	}
@@ -349,5 +386,11 @@ func (f *ProblemFlags) one(p gemm.Problem) (gemm.Problem, error) {
 			Do("give all three sizes, as in -m 4096 -n 4096 -k 4096")
 	}
 	p.M, p.N, p.K = f.M.value, f.N.value, f.K.value
+	if g := f.Groups.groups; g != (gemm.Groups{}) {
+		if f.M.set {
+			return p, diag.Inputf("-m and --groups contradict each other").Do("leave -m out: it is the rows of all groups")
+		}
+		p.SetGroups(g)
+	}
 	return p.Canonical(), p.Validate()
 }

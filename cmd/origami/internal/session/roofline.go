@@ -26,16 +26,17 @@ type Roofline struct {
 // Roofline returns where an entry is under the roofs. Without terms, it counts with one CTA per SM or CU.
 func (a *Answer) Roofline(e *Entry) Roofline {
 	p, c := &a.Problem, &e.Config
-	least := float64(p.Batch) * (float64(p.DType.Bits())/8*(float64(p.M)*float64(p.K)+float64(p.K)*float64(p.N)) +
-		float64(p.Output().Bits())/8*float64(p.M)*float64(p.N))
-	tilesM, tilesN, steps := ceilDiv(p.M, c.BlockM), ceilDiv(p.N, c.BlockN), ceilDiv(p.K, c.BlockK)
-	padded := 2 * float64(p.Batch) * tilesM * float64(c.BlockM) * tilesN * float64(c.BlockN) * steps * float64(c.BlockK)
+	count, rows := p.Products()
+	least := float64(count) * (float64(p.DType.Bits())/8*(rows*float64(p.K)+float64(p.K)*float64(p.N)) +
+		float64(p.Output().Bits())/8*rows*float64(p.N))
+	tilesM, tilesN, steps := float64(p.TilesM(max(c.BlockM, 1))), ceilDiv(p.N, c.BlockN), ceilDiv(p.K, c.BlockK)
+	padded := 2 * tilesM * float64(c.BlockM) * tilesN * float64(c.BlockN) * steps * float64(c.BlockK)
 	r := Roofline{DRAMPeak: a.DRAMPeak, Intensity: p.Flops() / least, Padding: 1 - p.Flops()/padded}
 	r.PeakShare, _ = a.PeakShare(e)
 	r.CTAsPerUnit, _ = a.common(e, arch.CommonCTAsPerUnit)
 	var ok bool
 	if r.Waves, ok = a.common(e, arch.CommonWaves); !ok {
-		ctas := tilesM * tilesN * float64(p.Batch) * float64(max(c.SplitK, 1))
+		ctas := tilesM * tilesN * float64(max(c.SplitK, 1))
 		r.Waves = ctas / (float64(a.Arch.Units) * max(r.CTAsPerUnit, 1))
 	}
 	moved, ok := a.common(e, arch.CommonDRAMTotal)

@@ -34,6 +34,9 @@ func (Family) Types() (types []gemm.Types) {
 // splits are the values of split_k in the candidate list.
 var splits = []int{1, 2, 4, 8, 16, 32}
 
+// Groups implements kernel.Family.
+func (Family) Groups() bool { return false }
+
 // Space implements kernel.Family: every kernel that gemmgen can generate.
 func (Family) Space() arch.Space {
 	s := generator.Family{}.Space()

@@ -38,6 +38,10 @@ const (
 	OfKernel
 	// OfVariant is the same, and depends on whether loads are masked along K.
 	OfVariant
+	// OfProblem is set from the leading dimensions and the alignment of the operands.
+	OfProblem
+	// OfGroups is set from the rows of the groups and from the configuration.
+	OfGroups
 )
 
 // Source is the page that documents the terms.
@@ -285,19 +289,40 @@ const (
 // The grid, and the waves in which an SM computes its CTAs.
 var gridTerms = []Term{
 	{
-		Name: "grid_m", Unit: one, Common: arch.CommonTilesM, Doc: "rows of output tiles",
-		Formula: "cdiv(m, block_m)",
+		Name: "group_tiles", Unit: one, Input: OfGroups, From: "sum over the groups of their rows ÷ block_m, rounded up",
+		Doc: "rows of output tiles of all groups; 0 without groups",
+	},
+	{
+		Name: "grid_m", Unit: one, Common: arch.CommonTilesM, Doc: "rows of output tiles; with groups, on average",
+		Formula: "when(group_tiles > 0, group_tiles / batch, cdiv(m, block_m))",
 	},
 	{
 		Name: "grid_n", Unit: one, Common: arch.CommonTilesN, Doc: "columns of output tiles",
 		Formula: "cdiv(n, block_n)",
 	},
-	{Name: "ctas", Unit: one, Formula: "grid_m * grid_n * batch * split_k", Doc: "CTAs of the launch"},
+	{
+		Name: "ctas", Unit: one, Doc: "CTAs of the launch",
+		Formula: "when(group_tiles > 0, group_tiles, grid_m * batch) * grid_n * split_k",
+	},
 	{Name: "steps", Unit: one, Formula: "ceil(cdiv(k, block_k) / split_k)", Doc: "K steps of a CTA"},
+	{
+		Name: "misaligned_a", Unit: one, Input: OfProblem, From: "1 - gcd(bytes from row to row, line_bytes) / line_bytes",
+		Doc: "where in a cache line rows of A begin, on average, and at most",
+	},
+	{
+		Name: "misaligned_b", Unit: one, Input: OfProblem, From: "the same for B",
+		Doc: "where in a cache line rows of B begin",
+	},
+	{
+		Name: "split_lines", Unit: one, Doc: "cache lines that copies touch besides, because rows begin within a line",
+		Formula: `when(misaligned_a + misaligned_b > 0,
+			when(trans_a > 0, block_k * ` + split("a", "m") + `, block_m * ` + split("a", "k") + `)
+			+ when(trans_b > 0, block_n * ` + split("b", "k") + `, block_k * ` + split("b", "n") + `), 0)`,
+	},
 	{
 		Name: "lines", Unit: one,
 		Doc: "cache lines that copies touch: rows that wrap within a line touch it once for each time",
-		Formula: `tile_lines + when(wraps * max(trans_a * (block_m - m), (1 - trans_b) * (block_n - n)) > 0,
+		Formula: `tile_lines + split_lines + when(wraps * max(trans_a * (block_m - m), (1 - trans_b) * (block_n - n)) > 0,
 			block_k * (trans_a * ` + wrapped("m") + ` + (1 - trans_b) * ` + wrapped("n") + `), 0)`,
 	},
 	{Name: "line_step", Unit: cycles, Doc: "copies: cache lines through the load path", Formula: "lines / line_rate"},
@@ -326,6 +351,12 @@ var gridTerms = []Term{
 		Name: "tail_ctas", Unit: one, Doc: "CTAs of the busiest SM in the last, partial wave",
 		Formula: "ctas_of_sm - full_waves * ctas_per_sm",
 	},
+}
+
+// split is how many lines a row of a tile touches more if it begins anywhere in a line where rows of an operand begin.
+func split(operand, of string) string {
+	bytes := "block_" + of + " * element_bytes / line_bytes"
+	return "max(0, " + bytes + " + misaligned_" + operand + " - ceil(" + bytes + "))"
 }
 
 // wrapped is how often more a row of a tile touches its lines if the matrix has so few elements that it starts again

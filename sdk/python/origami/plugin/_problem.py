@@ -19,13 +19,20 @@ OUTPUTS = {
 # The widest access of a thread to memory, in bytes.
 MAX_VECTOR = 16
 
+# A problem has at most MAX_GROUPS groups. Its text lists MOST_LISTED, and counts more.
+MAX_GROUPS = 1024
+MOST_LISTED = 16
+
 
 @dataclasses.dataclass(frozen=True)
 class Problem:
     """One GEMM, or a batch of them at a fixed stride: C[m×n] = A[m×k] · B[k×n]. C is contiguous along n.
 
+    With groups, the rows of A and C come in groups of that many rows, one after another. Each group has a B of its own,
+    at a fixed stride. m is the sum of the rows. A group may be empty.
+
     An empty out_dtype, and a leading dimension of 0, mean the default: output and ld() say what that is. An executor
-    gets others only if its provider has whole_problems = True."""
+    gets others, and groups, only if its provider has whole_problems = True."""
 
     m: int
     n: int
@@ -41,6 +48,7 @@ class Problem:
     align_a: int = MAX_VECTOR  # bytes that divide the address of the first element, at most 16
     align_b: int = MAX_VECTOR
     align_c: int = MAX_VECTOR
+    groups: tuple[int, ...] = ()
 
     @property
     def output(self) -> str:
@@ -60,7 +68,7 @@ class Problem:
         return {"a": self.lda, "b": self.ldb, "c": self.ldc}[matrix] or self.rows(matrix)[1]
 
     def stride(self, matrix: str) -> int:
-        """The elements from one matrix of the batch to the next."""
+        """The elements from one matrix of the batch to the next, or from the B of a group to that of the next."""
         return self.rows(matrix)[0] * self.ld(matrix)
 
     def align(self, matrix: str) -> int:
@@ -77,6 +85,9 @@ class Problem:
         text = f"{self.m}x{self.n}x{self.k} {self.dtype}"
         if self.out_dtype and self.out_dtype != OUTPUTS.get(self.dtype, ("",))[0]:
             text += f" out {self.out_dtype}"
+        if self.groups:
+            few = len(self.groups) <= MOST_LISTED
+            text += f" groups {','.join(map(str, self.groups))}" if few else f" in {len(self.groups)} groups"
         if self.batch != 1:
             text += f" batch {self.batch}"
         text += " trans-a" * (self.a_major == "m") + " trans-b" * (self.b_major == "k")

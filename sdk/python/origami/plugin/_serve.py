@@ -33,7 +33,7 @@ COOKIE = ("ORIGAMI_PLUGIN", "6d9b3c5e1f8247a0b4e2c7d15a90f863")
 PROTOCOL_VERSION = 1
 API_VERSIONS = ["1.1.0"]  # the first that has executors
 API_NAMED_AXES = "1.2.0"  # the first in which configurations have named axes
-API_WHOLE_PROBLEMS = "1.3.0"  # the first in which problems have output types, leading dimensions and alignments
+API_WHOLE_PROBLEMS = "1.3.0"  # the first in which problems have output types, leading dimensions and groups
 MAX_REQUEST, MAX_ANSWER = 4 << 20, 32 << 20  # bytes; the requests to an executor are short
 ENV_WATCH, ENV_LOG_LEVEL = "ORIGAMI_PLUGIN_WATCH", "ORIGAMI_PLUGIN_LOG_LEVEL"
 

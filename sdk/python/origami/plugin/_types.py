@@ -187,7 +187,7 @@ class Executor(Protocol):
 class Provider(Protocol):
     """Makes an executor. It may also have a method health(), which says in a DiagnosticError why it cannot work at
     all, and two attributes: named_axes and whole_problems. If named_axes is True, the executor heeds Config.axes. If
-    whole_problems is True, it heeds the out_dtype, leading dimensions and alignments of a Problem, and fp8_e5m2. It
+    whole_problems is True, it heeds the out_dtype, leading dimensions, alignments and groups of a Problem, and fp8_e5m2. It
     refuses what it cannot do with an InputError. Otherwise origami refuses to send it any of that."""
 
     @property

@@ -21,7 +21,7 @@ from ._types import (
     Resources,
     Sample,
 )
-from ._problem import BYTES, MAX_VECTOR, OUTPUTS, Problem
+from ._problem import BYTES, MAX_GROUPS, MAX_VECTOR, OUTPUTS, Problem
 
 PACKAGE = "origami.plugin.v1"
 
@@ -93,7 +93,7 @@ def from_problem(q) -> Problem:
     if names[-1] == "unspecified":
         names[-1] = ""
     aligned = (align or MAX_VECTOR for align in (q.align_a, q.align_b, q.align_c))
-    p = Problem(q.m, q.n, q.k, q.batch, *names, q.lda, q.ldb, q.ldc, *aligned)
+    p = Problem(q.m, q.n, q.k, q.batch, *names, q.lda, q.ldb, q.ldc, *aligned, tuple(q.groups))
     for name, value in (("m", p.m), ("n", p.n), ("k", p.k), ("batch", p.batch)):
         if value == 0:
             raise InputError(f"{name} is missing or zero", fix="give a whole number of at least 1")
@@ -116,7 +116,23 @@ def from_problem(q) -> Problem:
                          fix="split the problem: padded m·n·k·batch must stay below 2^60")
     for matrix in "abc":
         _check_storage(p, matrix)
+    if p.groups:
+        _check_groups(p)
     return p
+
+
+def _check_groups(p: Problem) -> None:
+    """Refuses groups that do not make up the problem."""
+    if len(p.groups) > MAX_GROUPS:
+        raise InputError(f"there are {len(p.groups)} groups", fix=f"give at most {MAX_GROUPS}")
+    if min(p.groups) < 0:
+        raise InputError(f"a group has {min(p.groups)} rows", fix="give whole numbers of at least 0")
+    if sum(p.groups) != p.m:
+        raise InputError(f"the groups have {sum(p.groups)} rows, and m is {p.m}", fix="let m be their sum")
+    if p.batch != 1:
+        raise InputError(f"a batch of {p.batch} has groups", fix="list the groups of all in one problem")
+    if p.a_major != "k":
+        raise InputError("A with groups is contiguous along m", fix="let it be contiguous along k")
 
 
 def _check_storage(p: Problem, matrix: str) -> None:

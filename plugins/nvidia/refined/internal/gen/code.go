@@ -96,6 +96,12 @@ func plan() (*gogen.Plan, map[string][]string, error) {
 		case terms.OfVariant:
 			fields["variantInputs"] = append(fields["variantInputs"], t.Name)
 			err = p.Input(t.Name, onKernel|onVariant, "in."+gogen.Identifier(t.Name), gogen.Own)
+		case terms.OfProblem:
+			fields["sizes"] = append(fields["sizes"], t.Name)
+			err = p.Input(t.Name, onSizes, "s."+gogen.Identifier(t.Name), gogen.Everywhere)
+		case terms.OfGroups:
+			fields["sizes"] = append(fields["sizes"], t.Name)
+			err = p.Input(t.Name, onSizes|onKernel, "s."+gogen.Identifier(t.Name), gogen.Everywhere)
 		default:
 			err = p.Define(t.Name, t.Formula, t.When)
 		}

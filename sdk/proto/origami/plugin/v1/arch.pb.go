@@ -1483,7 +1483,9 @@ type Family struct {
 	// In the order in which spaces enumerate them.
 	Axes []*Axis `protobuf:"bytes,3,rep,name=axes,proto3" json:"axes,omitempty"`
 	// The types that its kernels have. Empty means that the model says so problem by problem. Since API 1.3.0.
-	Types         []*Types `protobuf:"bytes,4,rep,name=types,proto3" json:"types,omitempty"`
+	Types []*Types `protobuf:"bytes,4,rep,name=types,proto3" json:"types,omitempty"`
+	// The model predicts its kernels for problems in groups. Since API 1.3.0.
+	Groups        bool `protobuf:"varint,5,opt,name=groups,proto3" json:"groups,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1544,6 +1546,13 @@ func (x *Family) GetTypes() []*Types {
 		return x.Types
 	}
 	return nil
+}
+
+func (x *Family) GetGroups() bool {
+	if x != nil {
+		return x.Groups
+	}
+	return false
 }
 
 // Types are the type of A and B and the type of C.
@@ -3894,12 +3903,13 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\x06fitted\x18\x1d \x03(\v2\x19.origami.plugin.v1.FittedR\x06fitted\"[\n" +
 	"\x06Fitted\x12\x19\n" +
 	"\bdata_set\x18\x01 \x01(\tR\adataSet\x126\n" +
-	"\bproblems\x18\x02 \x03(\v2\x1a.origami.plugin.v1.ProblemR\bproblems\"\x8b\x01\n" +
+	"\bproblems\x18\x02 \x03(\v2\x1a.origami.plugin.v1.ProblemR\bproblems\"\xa3\x01\n" +
 	"\x06Family\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
 	"\x03doc\x18\x02 \x01(\tR\x03doc\x12+\n" +
 	"\x04axes\x18\x03 \x03(\v2\x17.origami.plugin.v1.AxisR\x04axes\x12.\n" +
-	"\x05types\x18\x04 \x03(\v2\x18.origami.plugin.v1.TypesR\x05types\"}\n" +
+	"\x05types\x18\x04 \x03(\v2\x18.origami.plugin.v1.TypesR\x05types\x12\x16\n" +
+	"\x06groups\x18\x05 \x01(\bR\x06groups\"}\n" +
 	"\x05Types\x12:\n" +
 	"\boperands\x18\x01 \x01(\x0e2\x1e.origami.plugin.v1.ElementTypeR\boperands\x128\n" +
 	"\aresults\x18\x02 \x01(\x0e2\x1e.origami.plugin.v1.ElementTypeR\aresults\"\x95\x02\n" +

@@ -212,9 +212,12 @@ type Problem struct {
 	Ldb int64 `protobuf:"varint,10,opt,name=ldb,proto3" json:"ldb,omitempty"`
 	Ldc int64 `protobuf:"varint,11,opt,name=ldc,proto3" json:"ldc,omitempty"`
 	// Powers of two that divide the addresses in bytes; 0 is 16 or more.
-	AlignA        uint32 `protobuf:"varint,12,opt,name=align_a,json=alignA,proto3" json:"align_a,omitempty"`
-	AlignB        uint32 `protobuf:"varint,13,opt,name=align_b,json=alignB,proto3" json:"align_b,omitempty"`
-	AlignC        uint32 `protobuf:"varint,14,opt,name=align_c,json=alignC,proto3" json:"align_c,omitempty"`
+	AlignA uint32 `protobuf:"varint,12,opt,name=align_a,json=alignA,proto3" json:"align_a,omitempty"`
+	AlignB uint32 `protobuf:"varint,13,opt,name=align_b,json=alignB,proto3" json:"align_b,omitempty"`
+	AlignC uint32 `protobuf:"varint,14,opt,name=align_c,json=alignC,proto3" json:"align_c,omitempty"`
+	// The rows of A and C of each group, one group after another. Each has a B of its own, at a fixed stride. m is the sum.
+	// Empty is a problem without groups.
+	Groups        []int64 `protobuf:"varint,15,rep,packed,name=groups,proto3" json:"groups,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -345,6 +348,13 @@ func (x *Problem) GetAlignC() uint32 {
 		return x.AlignC
 	}
 	return 0
+}
+
+func (x *Problem) GetGroups() []int64 {
+	if x != nil {
+		return x.Groups
+	}
+	return nil
 }
 
 // Configs is a list of kernel configurations, one column per number. All columns are equally long.
@@ -678,7 +688,7 @@ var File_origami_plugin_v1_gemm_proto protoreflect.FileDescriptor
 
 const file_origami_plugin_v1_gemm_proto_rawDesc = "" +
 	"\n" +
-	"\x1corigami/plugin/v1/gemm.proto\x12\x11origami.plugin.v1\"\xb4\x03\n" +
+	"\x1corigami/plugin/v1/gemm.proto\x12\x11origami.plugin.v1\"\xcc\x03\n" +
 	"\aProblem\x12\f\n" +
 	"\x01m\x18\x01 \x01(\x03R\x01m\x12\f\n" +
 	"\x01n\x18\x02 \x01(\x03R\x01n\x12\f\n" +
@@ -695,7 +705,8 @@ const file_origami_plugin_v1_gemm_proto_rawDesc = "" +
 	"\x03ldc\x18\v \x01(\x03R\x03ldc\x12\x17\n" +
 	"\aalign_a\x18\f \x01(\rR\x06alignA\x12\x17\n" +
 	"\aalign_b\x18\r \x01(\rR\x06alignB\x12\x17\n" +
-	"\aalign_c\x18\x0e \x01(\rR\x06alignC\"\xa7\x02\n" +
+	"\aalign_c\x18\x0e \x01(\rR\x06alignC\x12\x16\n" +
+	"\x06groups\x18\x0f \x03(\x03R\x06groups\"\xa7\x02\n" +
 	"\aConfigs\x12\x17\n" +
 	"\ablock_m\x18\x01 \x03(\x03R\x06blockM\x12\x17\n" +
 	"\ablock_n\x18\x02 \x03(\x03R\x06blockN\x12\x17\n" +

@@ -1,0 +1,61 @@
+package data_test
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/origami-gemm/origami/core/dataset"
+	"github.com/origami-gemm/origami/core/stats"
+)
+
+// The table of the experiment with groups says what the records give.
+func TestGroupedTable(t *testing.T) {
+	const page = "../../../docs/experiments/grouped-on-h200/README.md"
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	ratios := map[string][]float64{}
+	libraries := []string{"torch.matmul", "torch._grouped_mm"}
+	for _, list := range []string{"fit", "test"} {
+		folder := "sweeps/grouped/h200-" + list
+		d, err := dataset.Read(folder, os.DirFS(folder))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range d.Problems() {
+			best := slices.MinFunc(d.Sweep(p), func(a, b dataset.Measurement) int {
+				if a.Median < b.Median {
+					return -1
+				}
+				return 1
+			})
+			line := fmt.Sprintf("| %d×%d×%d %s | %d | %d | %.0f µs, %s w%d s%d |", p.M, p.N, p.K, p.DType,
+				p.Groups.Len(), slices.Max(p.Groups.List()), float64(best.Median)*1e6,
+				fmt.Sprintf("%d×%d×%d", best.Config.BlockM, best.Config.BlockN, best.Config.BlockK),
+				best.Config.NumWarps, best.Config.NumStages)
+			for _, name := range libraries {
+				m, ok := d.FindLibrary(p, name)
+				if !ok {
+					line += " – |"
+					continue
+				}
+				ratio := float64(m.Median / best.Median)
+				ratios[name] = append(ratios[name], ratio)
+				line += fmt.Sprintf(" %.2f |", ratio)
+			}
+			lines = append(lines, line)
+		}
+	}
+	last := "| geometric mean | | | |"
+	for _, name := range libraries {
+		last += fmt.Sprintf(" %.2f |", stats.QuantilesOf(ratios[name]).Geomean)
+	}
+	if table := strings.Join(append(lines, last), "\n"); !strings.Contains(string(text), table+"\n") {
+		t.Errorf("%s does not have what the records give:\n%s", page, table)
+	}
+}

@@ -17,7 +17,8 @@ func (p *Plan) Apart(name, text string) error {
 	return p.give(name, n)
 }
 
-// Alone returns the statements that return the value of a formula of Apart, from the structs of the stages before its own.
+// Alone returns the statements that return the value of a formula of Apart, from the structs of the stages before its
+// own.
 func (p *Plan) Alone(name string) string {
 	n := p.names[name]
 	w := p.writer(n.stage)
@@ -29,8 +30,8 @@ func (p *Plan) Alone(name string) string {
 	return w.String()
 }
 
-// ofStage returns the nodes that a node depends on in its own stage, with itself. It gives those of earlier stages, which
-// they are computed from, to earlier.
+// ofStage returns the nodes that a node depends on in its own stage, with itself. It gives those of earlier stages,
+// which they are computed from, to earlier.
 func (p *Plan) ofStage(n *node, earlier func(*node)) map[*node]bool {
 	seen := map[*node]bool{}
 	var visit func(*node)

@@ -126,13 +126,17 @@ generate: tools ## generated Go of the wire protocol, the PTX instructions and t
 # The rungs that the models reach on the device of the shipped records, and the sweeps of other kinds of problems.
 INTERVALS := spec calibrated compiled characterized
 SWEEPS    := bf16 layouts split unaligned fp8 int8 tf32
+SWEEPS_MMA := layouts split unaligned fp8 int8 tf32 fp32
 intervals: ## how far the models' times are from the shipped records, for the models to ship
 	go build -o $(BIN)/origami ./cmd/origami
 	for rung in $(INTERVALS); do for kernel in triton mma; do \
 		$(BIN)/origami --in-process eval --arch sm90@h200 --rung $$rung --kernel $$kernel --intervals --json || exit; \
-	done; for sweep in $(SWEEPS); do set=plugins/nvidia/data/sweeps/$$sweep; \
+	done; for set in $(patsubst %,plugins/nvidia/data/sweeps/%,$(SWEEPS)); do \
 		$(BIN)/origami --in-process eval --arch sm90@h200 --rung $$rung --times $$set/h200-fit --candidates $$set/configs.csv \
 			--intervals --json || exit; \
+	done; for set in $(patsubst %,plugins/nvidia/data/sweeps/%,$(SWEEPS_MMA)); do \
+		$(BIN)/origami --in-process eval --arch sm90@h200 --rung $$rung --times $$set/mma-fit --candidates $$set/mma-configs.csv \
+			--kernel mma --intervals --json || exit; \
 	done; done > $(BIN)/intervals.jsonl
 	mv $(BIN)/intervals.jsonl plugins/nvidia/data/intervals.jsonl
 

@@ -23,7 +23,10 @@ func TestIntervalsOfUnseenProblems(t *testing.T) {
 	}
 	scope := func(p *gemm.Problem, split int) arch.Scope { return a.Describe().Scope("triton", p, split) }
 	held, of := 0, 0
-	for _, set := range []string{"bf16", "layouts", "split", "unaligned", "fp8", "int8", "tf32"} {
+	for _, set := range []string{
+		"bf16", "layouts", "split", "unaligned", "fp8", "int8", "tf32", "random-fp16", "random-bt", "random-bf16",
+		"random-split", "random-unaligned", "random-fp8", "random-int8", "random-tf32",
+	} {
 		folder := "data/sweeps/" + set + "/h200-test"
 		data, err := dataset.Read(folder, os.DirFS(folder))
 		if err != nil {

@@ -239,9 +239,7 @@ func checkBadInput(ctx context.Context, s *subject) error {
 		for _, bad := range s.badProblems(ctx, c.problem) {
 			ask(bad.what, bad.value, good)
 		}
-		untaken := c.problem
-		untaken.DType = untakenType(c.Describe())
-		ask("a problem of a type without a matrix instruction", untaken, good)
+		ask("a problem of a type that the family does not have", untaken(c.Describe(), c.problem, good[0].Kernel), good)
 		for _, bad := range badConfigs(good[0]) {
 			ask(bad.what, c.problem, []gemm.Config{bad.value})
 		}
@@ -265,13 +263,16 @@ func checkBadInput(ctx context.Context, s *subject) error {
 	return found.err()
 }
 
-// untakenType returns an element type that the model does not take. If it takes all of them it is zero, which no
-// model takes.
-func untakenType(d *arch.Description) gemm.DType {
-	for _, t := range gemm.DTypes() {
-		if d.Atom(t) == nil {
-			return t
+// untaken is a problem of a type that a family does not have: by its declared types, or without any by the matrix
+// instructions of the device. If the family has all types, the type is zero, which no model takes.
+func untaken(d *arch.Description, p gemm.Problem, kernel string) gemm.Problem {
+	declares := slices.ContainsFunc(d.Families, func(f arch.Family) bool { return f.Name == kernel && len(f.Types) > 0 })
+	p.Out = 0
+	for _, p.DType = range gemm.DTypes() {
+		if declares && d.SupportsTypes(kernel, &p) != nil || !declares && d.Atom(p.DType) == nil {
+			return p
 		}
 	}
-	return 0
+	p.DType = 0
+	return p
 }

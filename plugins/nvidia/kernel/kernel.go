@@ -93,14 +93,16 @@ type Loop struct {
 	// Multiplies is the type of the operands of the instruction that multiplies. It is not that of the matrices if they
 	// are converted in registers. FP32 stands for FMA instructions.
 	Multiplies gemm.DType
+	// Conversions are the instructions that convert a register of operands before it is multiplied.
+	Conversions int
 	// WarpsM, WarpsN and WarpsK are the warp grid, each at least 1. WarpsK warps share a part of the tile and divide
 	// its K steps.
 	WarpsM, WarpsN, WarpsK int
 	// Serial: each matrix instruction waits for the one before, and the copies wait for the last. Interleaved: the
 	// addresses of copies are computed between the copies, and part of them waits.
 	Serial, Interleaved bool
-	// Unbuffered: an operand is loaded when it is needed, not ahead.
-	Unbuffered bool
+	// LoadWaits is how often a K step waits for loads that pass through registers.
+	LoadWaits int
 	// LateCopies: a K step issues its copies behind its matrix instructions, into the buffer that these read.
 	LateCopies bool
 	// RepeatM and RepeatN: for each row or column outside the matrix, a tile reads a row of A, or a column of B, again.

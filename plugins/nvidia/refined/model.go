@@ -173,6 +173,7 @@ func (m *Model) Candidates(_ context.Context, p gemm.Problem, s arch.Space) (*ar
 		k   preparedKernel
 		in  [2]inputs
 	)
+	p = aligned(&p)
 	for position, c := range all {
 		if detail := m.prepare(&one, &k, &in, &p, &c); one.reject == "" {
 			out.Configs = append(out.Configs, c)
@@ -182,6 +183,15 @@ func (m *Model) Candidates(_ context.Context, p gemm.Problem, s arch.Space) (*ar
 		}
 	}
 	return out, nil
+}
+
+// aligned is a problem of the same types and layout whose kernels make the widest accesses: a list of candidates holds
+// for all of them.
+func aligned(p *gemm.Problem) gemm.Problem {
+	const size = 4096
+	q := gemm.New(size, size, size)
+	q.DType, q.Out, q.AMajor, q.BMajor = p.DType, p.Out, p.AMajor, p.BMajor
+	return q
 }
 
 // fewConfigs is up to how many configurations are prepared in passing, without being kept.

@@ -183,12 +183,13 @@ type unitless float64
 
 // The model takes what its families have, and says why not the rest.
 func TestRefinedRefusals(t *testing.T) {
-	a := nvtest.Open(t, arch.OpenRequest{Arch: "sm90", Device: "h200"})
 	p := gemm.New(64, 64, 64)
 	p.DType = gemm.FP8
-	if _, err := a.Candidates(t.Context(), p, arch.Space{}); diag.KindOf(err) != diag.Input {
-		t.Errorf("fp8: %v", err)
+	a100 := nvtest.Open(t, arch.OpenRequest{Arch: "sm80", Device: "a100"})
+	if _, err := a100.Candidates(t.Context(), p, arch.Space{}); diag.KindOf(err) != diag.Input {
+		t.Errorf("fp8 on an A100: %v", err)
 	}
+	a := nvtest.Open(t, arch.OpenRequest{Arch: "sm90", Device: "h200"})
 	if err := a.Estimate(t.Context(), nil, gemm.New(0, 64, 64), nil); diag.KindOf(err) != diag.Input {
 		t.Errorf("m = 0: %v", err)
 	}
@@ -212,7 +213,7 @@ func TestRefinedRefusals(t *testing.T) {
 		e[2].Reject != "" {
 		t.Errorf("estimates %+v", e)
 	}
-	list, err := a.Candidates(t.Context(), gemm.New(64, 64, 64), arch.Space{})
+	list, err := a.Candidates(t.Context(), gemm.New(64, 64, 64), arch.Space{SplitK: []int{1}})
 	if err != nil || len(list.Configs) != 856 {
 		t.Errorf("%d kernels of triton fit an H200, %v; the sweep found 856", len(list.Configs), err)
 	}

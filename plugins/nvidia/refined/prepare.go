@@ -72,7 +72,11 @@ func (m *Model) prepare(
 		k.variants[masked].compute(&in[masked], &m.device, &k.kernelTerms)
 		pc.splits[masked].compute(&in[masked], &m.device, &k.kernelTerms, &k.variants[masked])
 	}
-	pc.reject, detail = f.Check(m.gpu, operands, *c, need)
+	if pc.reject, detail = f.Check(m.gpu, operands, *c, need); pc.reject == "" && operands.Narrow() {
+		// What does not fit with the widest accesses is no candidate, whatever the problem.
+		widest := kernel.OperandsOf(p)
+		pc.reject, detail = f.Check(m.gpu, widest, *c, f.resources(m.gpu, widest, c, true))
+	}
 	return detail
 }
 
@@ -86,7 +90,8 @@ func setInputs(in *kernelInputs, p *gemm.Problem, c *gemm.Config) {
 }
 
 func (m *Model) setLoop(in *kernelInputs, loop kernel.Loop) {
-	in.wgmma, in.unbuffered = truth(loop.WGMMA), truth(loop.Unbuffered)
+	in.wgmma, in.loadWaits = truth(loop.WGMMA), float64(loop.LoadWaits)
+	in.conversions = float64(loop.Conversions)
 	in.serial, in.interleaved = truth(loop.Serial), truth(loop.Interleaved)
 	in.wgmmaN = float64(loop.Columns)
 	in.fma = truth(loop.Multiplies == gemm.FP32)
@@ -100,6 +105,7 @@ func (m *Model) setLoop(in *kernelInputs, loop kernel.Loop) {
 // setCopies counts the instructions of the CTA's warps.
 func setCopies(in *kernelInputs, copies kernel.Copies, o kernel.Operands, c *gemm.Config) {
 	in.syncCopies, in.crossCopies, in.transposedCopies = 0, 0, 0
+	in.asyncA, in.asyncB = truth(copies.AsyncA), truth(copies.AsyncB)
 	add := func(count int, async, alongK, transposed bool) {
 		switch {
 		case async:

@@ -33,6 +33,13 @@ type device struct {
 	epilogueBandwidth float64 // epilogue_bandwidth
 	spillBandwidth    float64 // spill_bandwidth
 	hotLineBandwidth  float64 // hot_line_bandwidth
+	sectorCost        float64 // sector_cost
+	convertRate       float64 // convert_rate
+	fmaShare          float64 // fma_share
+	fmaLoadRate       float64 // fma_load_rate
+	fmaLatency        float64 // fma_latency
+	arrivalLatency    float64 // arrival_latency
+	addLatency        float64 // add_latency
 	interleavedShare  float64 // interleaved_share
 	copyRate          float64 // copy_rate
 	crossCopyRate     float64 // cross_copy_rate
@@ -53,11 +60,13 @@ type device struct {
 	part10            float64 // 2 * l2_bytes * l2_usable_share
 	part11            float64 // dram_perf_ratio * spill_share
 	part12            float64 // 4 * dram_queue
+	part13            float64 // 2 * accumulator_bytes / epilogue_bandwidth
 	launch            float64 // launch
-	part13            float64 // energy_per_flop / (tdp * dynamic_share) * clock
-	part14            float64 // power_window * clock
-	part15            float64 // 1 / (l2_perf_ratio * l2_coalescing)
-	part16            float64 // 1 / (dram_perf_ratio * dram_efficiency)
+	part14            float64 // energy_per_flop / (tdp * dynamic_share) * clock
+	part15            float64 // power_window * clock
+	part16            float64 // line_rate * line_bytes
+	part17            float64 // 1 / (l2_perf_ratio * l2_coalescing)
+	part18            float64 // 1 / (dram_perf_ratio * dram_efficiency)
 	hbmLatencyPenalty float64 // hbm_latency_penalty
 	dramQueueLoad     float64 // dram_queue_load
 }
@@ -87,20 +96,31 @@ func (d *device) compute(value func(name string) float64) {
 	d.threadsPerSm = value("threads_per_sm")
 	d.ctasLimit = value("ctas_limit")
 	d.registerGranule = value("register_granule")
-	d.lineBytes = value("line_bytes")
-	d.accumulatorBytes = value("accumulator_bytes")
+	lineBytes := value("line_bytes")
+	d.lineBytes = lineBytes
+	accumulatorBytes := value("accumulator_bytes")
+	d.accumulatorBytes = accumulatorBytes
 	d.defaultGroup = value("default_group")
 	d.wgmmaCycles = value("wgmma_cycles")
-	d.lineRate = value("line_rate")
+	lineRate := value("line_rate")
+	d.lineRate = lineRate
 	d.dramQueueLoad = dramQueueLoad
 	d.lineLatency = value("line_latency")
 	d.sharedBandwidth = value("shared_bandwidth")
 	d.fillOverlap = value("fill_overlap")
 	d.loadLatency = value("load_latency")
 	d.prologueCycles = value("prologue_cycles")
-	d.epilogueBandwidth = value("epilogue_bandwidth")
+	epilogueBandwidth := value("epilogue_bandwidth")
+	d.epilogueBandwidth = epilogueBandwidth
 	d.spillBandwidth = value("spill_bandwidth")
 	d.hotLineBandwidth = value("hot_line_bandwidth")
+	d.sectorCost = value("sector_cost")
+	d.convertRate = value("convert_rate")
+	d.fmaShare = value("fma_share")
+	d.fmaLoadRate = value("fma_load_rate")
+	d.fmaLatency = value("fma_latency")
+	d.arrivalLatency = value("arrival_latency")
+	d.addLatency = value("add_latency")
 	d.interleavedShare = value("interleaved_share")
 	d.copyRate = value("copy_rate")
 	d.crossCopyRate = value("cross_copy_rate")
@@ -118,21 +138,23 @@ func (d *device) compute(value func(name string) float64) {
 	d.part6 = float64(l2Bytes * l2UsableShare)
 	d.dramLatency = dramLatency
 	l2PerfRatio := value("l2_perf_ratio")
-	x9 := float64(l2PerfRatio * value("l2_coalescing"))
-	d.part7 = x9
+	x13 := float64(l2PerfRatio * value("l2_coalescing"))
+	d.part7 = x13
 	dramPerfRatio := value("dram_perf_ratio")
-	x11 := float64(dramPerfRatio * value("dram_efficiency"))
-	d.part8 = x11
+	x15 := float64(dramPerfRatio * value("dram_efficiency"))
+	d.part8 = x15
 	spillShare := value("spill_share")
 	d.part9 = float64(l2PerfRatio * spillShare)
 	d.part10 = float64(2 * l2Bytes * l2UsableShare)
 	d.part11 = float64(dramPerfRatio * spillShare)
 	d.part12 = float64(4 * dramQueue)
+	d.part13 = 2 * accumulatorBytes / epilogueBandwidth
 	d.launch = launch
-	d.part13 = float64(value("energy_per_flop") / (tdp * value("dynamic_share")) * clock)
-	d.part14 = float64(value("power_window") * clock)
-	d.part15 = 1 / x9
-	d.part16 = 1 / x11
+	d.part14 = float64(value("energy_per_flop") / (tdp * value("dynamic_share")) * clock)
+	d.part15 = float64(value("power_window") * clock)
+	d.part16 = float64(lineRate * lineBytes)
+	d.part17 = 1 / x13
+	d.part18 = 1 / x15
 }
 
 // sizes holds what depends on the sizes of the problem alone.
@@ -145,15 +167,19 @@ type sizes struct {
 	misalignedA float64 // misaligned_a, set by hand
 	misalignedB float64 // misaligned_b, set by hand
 	part1       float64 // misaligned_a + misaligned_b
-	part2       float64 // batch * k
-	part3       float64 // batch * m * n
+	part2       float64 // max(0, 4 * misaligned_a - 3)
+	part3       float64 // max(0, 4 * misaligned_b - 3)
+	part4       float64 // batch * k
+	part5       float64 // batch * m * n
 }
 
 func (s *sizes) compute() {
 	x1 := s.misalignedA + s.misalignedB
 	s.part1 = x1
-	s.part2 = float64(s.batch * s.k)
-	s.part3 = float64(s.batch * s.m * s.n)
+	s.part2 = max(0, float64(4*s.misalignedA)-3)
+	s.part3 = max(0, float64(4*s.misalignedB)-3)
+	s.part4 = float64(s.batch * s.k)
+	s.part5 = float64(s.batch * s.m * s.n)
 }
 
 // kernelInputs is set by hand.
@@ -177,13 +203,16 @@ type kernelInputs struct {
 	warpsM           float64 // warps_m
 	warpsN           float64 // warps_n
 	warpsK           float64 // warps_k
-	unbuffered       float64 // unbuffered
+	loadWaits        float64 // load_waits
+	conversions      float64 // conversions
 	lateCopies       float64 // late_copies
 	repeatM          float64 // repeat_m
 	repeatN          float64 // repeat_n
 	wraps            float64 // wraps
 	syncCopies       float64 // sync_copies
 	crossCopies      float64 // cross_copies
+	asyncA           float64 // async_a
+	asyncB           float64 // async_b
 	transposedCopies float64 // transposed_copies
 	storeBytes       float64 // store_bytes
 	reduceLaunches   float64 // reduce_launches
@@ -216,34 +245,41 @@ type kernelTerms struct {
 	repeatM          float64 // repeat_m
 	repeatN          float64 // repeat_n
 	wraps            float64 // wraps
-	reduceLaunches   float64 // reduce_launches
+	asyncA           float64 // async_a
+	asyncB           float64 // async_b
 	tileBytes        float64 // tile_bytes
-	part3            float64 // block_m * element_bytes / line_bytes
-	part4            float64 // ceil(block_m * element_bytes / line_bytes)
-	part5            float64 // block_k * element_bytes / line_bytes
-	part6            float64 // ceil(block_k * element_bytes / line_bytes)
-	part7            float64 // block_n * element_bytes / line_bytes
-	part8            float64 // ceil(block_n * element_bytes / line_bytes)
+	outputCost       float64 // output_cost
+	part2            float64 // when(0 < reduce_launches, 0, 1)
+	part4            float64 // block_m * element_bytes / line_bytes
+	part5            float64 // ceil(block_m * element_bytes / line_bytes)
+	part6            float64 // block_k * element_bytes / line_bytes
+	part7            float64 // ceil(block_k * element_bytes / line_bytes)
+	part10           float64 // when(0 < trans_a, block_k * ceil(block_m * element_bytes / line_bytes), block_m * ceil(block_k * element_bytes / line_bytes))
+	part8            float64 // block_n * element_bytes / line_bytes
+	part9            float64 // ceil(block_n * element_bytes / line_bytes)
+	part11           float64 // when(0 < trans_b, block_n * ceil(block_k * element_bytes / line_bytes), block_k * ceil(block_n * element_bytes / line_bytes))
 	tileLines        float64 // tile_lines
-	part2            float64 // pow(tensor_step, 4) + pow(shared_step, 4) + pow(issue_step, 4) + pow(copy_step, 4)
+	part3            float64 // pow(tensor_step + convert_step + fma * issue_step, 4) + pow(shared_step, 4) + pow(issue_step, 4) + pow(copy_step, 4)
 	chainStep        float64 // chain_step
-	part9            float64 // 1 - trans_b
-	part10           float64 // when(0 < late_copies, instruction_step, 0)
+	part12           float64 // 1 - trans_b
+	part13           float64 // when(0 < late_copies, instruction_step, 0)
 	timed            float64 // timed
 	timedFixed       float64 // timed_fixed
-	part11           float64 // 2048 / block_k
+	part14           float64 // 2048 / block_k
 	onePace          float64 // one_pace
 	oneLongPace      float64 // one_long_pace
 	chipPace         float64 // chip_pace
 	chipLongPace     float64 // chip_long_pace
 	fullChipPace     float64 // full_chip_pace
 	fullChipLongPace float64 // full_chip_long_pace
-	part12           float64 // repeat_m + repeat_n
-	part13           float64 // max(when(0 < reduce_launches, accumulator_bytes, output_bytes) / epilogue_bandwidth, output_bytes / store_bytes / 32 / store_rate)
-	part14           float64 // max(timed_ctas - 1, 1)
-	part15           float64 // tdp * (1 - fma)
-	part16           float64 // reduce_launches * relaunch_seconds * clock
-	part17           float64 // tile_bytes * (1 / (l2_perf_ratio * l2_coalescing))
+	part15           float64 // when(0 < trans_a, block_k * element_bytes, ceil(block_k * element_bytes / line_bytes) * line_bytes)
+	part16           float64 // when(0 < trans_b, ceil(block_k * element_bytes / line_bytes) * line_bytes, block_k * element_bytes)
+	part17           float64 // repeat_m + repeat_n
+	part18           float64 // max(timed_ctas - 1, 1)
+	part19           float64 // tdp * (1 - fma)
+	part20           float64 // add_latency + block_m * block_n * accumulator_bytes / (line_rate * line_bytes)
+	part21           float64 // reduce_launches * relaunch_seconds * clock
+	part22           float64 // tile_bytes * (1 / (l2_perf_ratio * l2_coalescing))
 	tensorStep       float64 // tensor_step
 }
 
@@ -263,81 +299,112 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 		x7 := float64(d.tensorRate * in.rate)
 		var x8 float64
 		if in.fma > 0 {
-			x8 = 1
+			x8 = d.fmaShare
 		} else {
 			x8 = d.mmaSyncShare
 		}
 		tensorStep = float64(in.numWarps*x4*x5*x6) * 2 / (x7 * x8)
 	}
 	tileBytes := float64((in.blockM + in.blockN) * in.blockK * in.elementBytes)
-	var x9 float64
-	if in.wgmma > 0 {
-		x11 := in.blockK / in.instructionK
-		x10 := float64(in.blockM / d.wgmmaM * (in.blockN / in.wgmmaN) * x11)
-		x9 = float64(x10 * (d.wgmmaM + in.wgmmaN) * in.instructionK * in.elementBytes)
-	} else {
-		x12 := max(in.blockM/in.warpsM, d.mmaM)
-		x13 := max(in.blockN/in.warpsN, d.mmaN)
-		x14 := in.blockK / in.warpsK
-		x9 = float64(in.numWarps * (x12 + x13) * x14 * in.elementBytes)
+	var fmaLoads float64
+	if in.fma > 0 {
+		x9 := max(in.blockM/in.warpsM, d.mmaM)
+		x10 := max(in.blockN/in.warpsN, d.mmaN)
+		x11 := in.blockK / in.warpsK
+		fmaLoads = float64(in.numWarps * ((1+in.transA)*x9/d.mmaM + x10/d.mmaN) * x11)
 	}
-	sharedStep := x9 / d.sharedBandwidth
-	issueStep := in.familySlots * in.numWarps / d.schedulers
-	var x15 float64
+	var sharedStep float64
+	if in.fma > 0 {
+		sharedStep = fmaLoads / d.fmaLoadRate
+	} else {
+		var x12 float64
+		if in.wgmma > 0 {
+			x14 := in.blockK / in.instructionK
+			x13 := float64(in.blockM / d.wgmmaM * (in.blockN / in.wgmmaN) * x14)
+			x12 = float64(x13 * (d.wgmmaM + in.wgmmaN) * in.instructionK * in.elementBytes)
+		} else {
+			x16 := max(in.blockM/in.warpsM, d.mmaM)
+			x17 := max(in.blockN/in.warpsN, d.mmaN)
+			x15 := x16 + x17
+			x18 := in.blockK / in.warpsK
+			x12 = float64(in.numWarps * x15 * x18 * in.elementBytes)
+		}
+		sharedStep = x12 / d.sharedBandwidth
+	}
+	var convertStep float64
+	if in.conversions > 0 {
+		x20 := max(in.blockM/in.warpsM, d.mmaM)
+		x21 := max(in.blockN/in.warpsN, d.mmaN)
+		x19 := x20 + x21
+		x22 := in.blockK / in.warpsK
+		convertStep = in.conversions * in.numWarps * x19 * x22 * in.elementBytes / 128 / d.convertRate
+	}
+	var x23 float64
+	if in.reduceLaunches > 0 {
+		x23 = d.accumulatorBytes
+	} else {
+		x23 = in.outputBytes
+	}
+	outputCost := max(x23/d.epilogueBandwidth, in.outputBytes/in.storeBytes/32/d.storeRate)
+	issueStep := (float64(in.familySlots*in.numWarps) + fmaLoads) / d.schedulers
+	var x24 float64
 	if in.transA > 0 {
-		x17 := in.blockM * in.elementBytes / d.lineBytes
-		x16 := math.Ceil(x17)
-		x15 = float64(in.blockK * x16)
+		x26 := in.blockM * in.elementBytes / d.lineBytes
+		x25 := math.Ceil(x26)
+		x24 = float64(in.blockK * x25)
 	} else {
-		x19 := in.blockK * in.elementBytes / d.lineBytes
-		x18 := math.Ceil(x19)
-		x15 = float64(in.blockM * x18)
+		x29 := float64(in.blockK * in.elementBytes)
+		x28 := x29 / d.lineBytes
+		x27 := math.Ceil(x28)
+		x24 = float64(in.blockM * x27)
 	}
-	var x20 float64
+	var x30 float64
 	if in.transB > 0 {
-		x22 := in.blockK * in.elementBytes / d.lineBytes
-		x21 := math.Ceil(x22)
-		x20 = float64(in.blockN * x21)
+		x33 := float64(in.blockK * in.elementBytes)
+		x32 := x33 / d.lineBytes
+		x31 := math.Ceil(x32)
+		x30 = float64(in.blockN * x31)
 	} else {
-		x24 := in.blockN * in.elementBytes / d.lineBytes
-		x23 := math.Ceil(x24)
-		x20 = float64(in.blockK * x23)
+		x35 := in.blockN * in.elementBytes / d.lineBytes
+		x34 := math.Ceil(x35)
+		x30 = float64(in.blockK * x34)
 	}
-	tileLines := x15 + x20
+	tileLines := x24 + x30
 	copyStep := in.syncCopies/d.copyRate + in.crossCopies/d.crossCopyRate + in.transposedCopies/d.transposedRate
 	var instructionStep float64
 	if in.wgmma+in.fma > 0 {
-		instructionStep = tensorStep
+		x36 := in.blockK / in.warpsK
+		instructionStep = tensorStep + float64(in.fma*(x36*d.fmaLatency))
 	} else {
-		x25 := in.blockK / in.instructionK
-		instructionStep = max(x25/in.warpsK*d.part3, tensorStep)
+		x37 := in.blockK / in.instructionK
+		instructionStep = max(x37/in.warpsK*d.part3, tensorStep)
 	}
-	var x26 float64
+	var x38 float64
 	if in.wgmma+in.fma > 0 {
-		x26 = float64((in.serial + float64(in.interleaved*d.interleavedShare)) * (tileLines * d.lineLatency))
+		x38 = float64((in.serial + float64(in.interleaved*d.interleavedShare)) * (tileLines * d.lineLatency))
 	} else {
-		x26 = in.familyLatency
+		x38 = in.familyLatency
 	}
-	var x27 float64
-	if in.unbuffered > 0 {
-		x27 = d.loadLatency + copyStep
+	var x39 float64
+	if in.loadWaits > 0 {
+		x39 = float64(in.loadWaits*d.loadLatency) + copyStep
 	}
-	chainStep := instructionStep + x26 + issueStep + x27
+	chainStep := instructionStep + x38 + convertStep + issueStep + x39
 	var timedFixed, onePace, oneLongPace, chipPace, chipLongPace, fullChipPace, fullChipLongPace float64
 	if in.timed > 0 {
-		x28 := float64(in.one2048*d.clock) - d.part4
-		x29 := float64(in.one6144*d.clock) - d.part4 - x28
-		timedFixed = max(x28-float64(x29/4096*2048), d.part5)
-		x30 := 2048 / in.blockK
-		onePace = max(0, x28-timedFixed) / x30
-		x31 := 4096 / in.blockK
-		oneLongPace = max(0, x29) / x31
-		x32 := float64(in.chip2048*d.clock) - d.part4
-		chipPace = max(0, x32-timedFixed) / x30
-		chipLongPace = max(0, float64(in.chip6144*d.clock)-d.part4-x32) / x31
-		x33 := float64(in.fullChip2048*d.clock) - d.part4
-		fullChipPace = max(0, x33-timedFixed) / x30
-		fullChipLongPace = max(0, float64(in.fullChip6144*d.clock)-d.part4-x33) / x31
+		x40 := float64(in.one2048*d.clock) - d.part4
+		x41 := float64(in.one6144*d.clock) - d.part4 - x40
+		timedFixed = max(x40-float64(x41/4096*2048), d.part5)
+		x42 := 2048 / in.blockK
+		onePace = max(0, x40-timedFixed) / x42
+		x43 := 4096 / in.blockK
+		oneLongPace = max(0, x41) / x43
+		x44 := float64(in.chip2048*d.clock) - d.part4
+		chipPace = max(0, x44-timedFixed) / x42
+		chipLongPace = max(0, float64(in.chip6144*d.clock)-d.part4-x44) / x43
+		x45 := float64(in.fullChip2048*d.clock) - d.part4
+		fullChipPace = max(0, x45-timedFixed) / x42
+		fullChipLongPace = max(0, float64(in.fullChip6144*d.clock)-d.part4-x45) / x43
 	}
 	k.elementBytes = in.elementBytes
 	k.outputBytes = in.outputBytes
@@ -353,54 +420,74 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	k.repeatM = in.repeatM
 	k.repeatN = in.repeatN
 	k.wraps = in.wraps
-	k.reduceLaunches = in.reduceLaunches
+	k.asyncA = in.asyncA
+	k.asyncB = in.asyncB
 	k.tensorStep = tensorStep
 	k.tileBytes = tileBytes
-	x34 := in.blockM * in.elementBytes / d.lineBytes
-	k.part3 = x34
-	x35 := math.Ceil(x34)
-	k.part4 = x35
-	x36 := in.blockK * in.elementBytes / d.lineBytes
-	k.part5 = x36
-	x37 := math.Ceil(x36)
-	k.part6 = x37
-	x38 := in.blockN * in.elementBytes / d.lineBytes
-	k.part7 = x38
-	x39 := math.Ceil(x38)
-	k.part8 = x39
-	k.tileLines = tileLines
-	k.part2 = fourth(tensorStep) + fourth(sharedStep) + fourth(issueStep) + fourth(copyStep)
-	k.chainStep = chainStep
-	k.part9 = 1 - in.transB
-	var x40 float64
-	if in.lateCopies > 0 {
-		x40 = instructionStep
+	k.outputCost = outputCost
+	var x46 float64
+	if in.reduceLaunches > 0 {
+		x46 = 0
+	} else {
+		x46 = 1
 	}
-	k.part10 = x40
+	k.part2 = x46
+	x47 := in.blockM * in.elementBytes / d.lineBytes
+	k.part4 = x47
+	x48 := math.Ceil(x47)
+	k.part5 = x48
+	x50 := float64(in.blockK * in.elementBytes)
+	x49 := x50 / d.lineBytes
+	k.part6 = x49
+	x51 := math.Ceil(x49)
+	k.part7 = x51
+	k.part10 = x24
+	x52 := in.blockN * in.elementBytes / d.lineBytes
+	k.part8 = x52
+	x53 := math.Ceil(x52)
+	k.part9 = x53
+	k.part11 = x30
+	k.tileLines = tileLines
+	k.part3 = fourth(tensorStep+convertStep+float64(in.fma*issueStep)) + fourth(sharedStep) + fourth(issueStep) + fourth(copyStep)
+	k.chainStep = chainStep
+	k.part12 = 1 - in.transB
+	var x54 float64
+	if in.lateCopies > 0 {
+		x54 = instructionStep
+	}
+	k.part13 = x54
 	k.timed = in.timed
 	k.timedFixed = timedFixed
-	x41 := 2048 / in.blockK
-	k.part11 = x41
+	x55 := 2048 / in.blockK
+	k.part14 = x55
 	k.onePace = onePace
 	k.oneLongPace = oneLongPace
 	k.chipPace = chipPace
 	k.chipLongPace = chipLongPace
 	k.fullChipPace = fullChipPace
 	k.fullChipLongPace = fullChipLongPace
-	x42 := in.repeatM + in.repeatN
-	k.part12 = x42
-	var x43 float64
-	if in.reduceLaunches > 0 {
-		x43 = d.accumulatorBytes
+	var x56 float64
+	if in.transA > 0 {
+		x56 = x50
 	} else {
-		x43 = in.outputBytes
+		x56 = float64(x51 * d.lineBytes)
 	}
-	k.part13 = max(x43/d.epilogueBandwidth, in.outputBytes/in.storeBytes/32/d.storeRate)
-	k.part14 = max(in.timedCtas-1, 1)
-	x44 := float64(d.tdp * (1 - in.fma))
-	k.part15 = x44
-	k.part16 = float64(in.reduceLaunches * d.relaunchSeconds * d.clock)
-	k.part17 = float64(tileBytes * d.part15)
+	k.part15 = x56
+	var x57 float64
+	if in.transB > 0 {
+		x57 = float64(x51 * d.lineBytes)
+	} else {
+		x57 = x50
+	}
+	k.part16 = x57
+	x58 := in.repeatM + in.repeatN
+	k.part17 = x58
+	k.part18 = max(in.timedCtas-1, 1)
+	x59 := float64(d.tdp * (1 - in.fma))
+	k.part19 = x59
+	k.part20 = d.addLatency + in.blockM*in.blockN*d.accumulatorBytes/d.part16
+	k.part21 = float64(in.reduceLaunches * d.relaunchSeconds * d.clock)
+	k.part22 = float64(tileBytes * d.part17)
 }
 
 // variantInputs is set by hand.
@@ -420,18 +507,17 @@ type variantTerms struct {
 	hidden       float64 // hidden
 	part2        float64 // pow(ctas_per_sm, 4)
 	part3        float64 // chain_step + spill_step
-	part5        float64 // ctas_per_sm * block_m * block_n * max(when(0 < reduce_launches, accumulator_bytes, output_bytes) / epilogue_bandwidth, output_bytes / store_bytes / 32 / store_rate)
-	part4        float64 // ctas_per_sm * block_m * block_n * accumulator_bytes
-	part6        float64 // min(1, (ctas_per_sm - 1) / max(timed_ctas - 1, 1))
-	part7        float64 // 1 - hidden
-	part8        float64 // sqrt(sqrt(on_chip))
+	part4        float64 // ctas_per_sm * block_m * block_n
+	part5        float64 // min(1, (ctas_per_sm - 1) / max(timed_ctas - 1, 1))
+	part6        float64 // 1 - hidden
+	part7        float64 // sqrt(sqrt(on_chip))
 }
 
 func (v *variantTerms) compute(in *inputs, d *device, k *kernelTerms) {
 	ctasPerSm := max(1, min(min(min(math.Floor(d.registerFile/(math.Ceil(max(in.registers, 1)/d.registerGranule)*d.registerGranule*k.threads)), math.Floor(d.part1/(in.sharedBytes+d.sharedReserved))), k.part1), d.ctasLimit))
 	spillTraffic := float64(2 * in.spillBytes * k.threads)
 	spillStep := spillTraffic / d.spillBandwidth
-	onChip := k.part2 + fourth(spillStep)
+	onChip := k.part3 + fourth(spillStep)
 	hidden := float64(d.fillOverlap * (1 - 1/ctasPerSm))
 	v.ctasPerSm = ctasPerSm
 	v.spillTraffic = spillTraffic
@@ -441,12 +527,10 @@ func (v *variantTerms) compute(in *inputs, d *device, k *kernelTerms) {
 	v.hidden = hidden
 	v.part2 = fourth(ctasPerSm)
 	v.part3 = k.chainStep + spillStep
-	x1 := float64(ctasPerSm * k.blockM * k.blockN)
-	v.part5 = float64(x1 * k.part13)
-	v.part4 = float64(x1 * d.accumulatorBytes)
-	v.part6 = min(1, (ctasPerSm-1)/k.part14)
-	v.part7 = 1 - hidden
-	v.part8 = math.Sqrt(math.Sqrt(onChip))
+	v.part4 = float64(ctasPerSm * k.blockM * k.blockN)
+	v.part5 = min(1, (ctasPerSm-1)/k.part18)
+	v.part6 = 1 - hidden
+	v.part7 = math.Sqrt(math.Sqrt(onChip))
 }
 
 // splitInputs is set by hand.
@@ -456,26 +540,37 @@ type splitInputs struct {
 
 // splitTerms holds what depends on the kernel, the variant and the split of K.
 type splitTerms struct {
-	splitK float64 // split_k
-	part2  float64 // 1 + split_k
-	part1  float64 // ctas_per_sm * block_m * block_n * max(when(0 < reduce_launches, accumulator_bytes, output_bytes) / epilogue_bandwidth, output_bytes / store_bytes / 32 / store_rate) + when(1 < split_k, when(0 < reduce_launches, 0, dram_latency + ctas_per_sm * block_m * block_n * accumulator_bytes * (1 + split_k) / epilogue_bandwidth), 0)
-	part3  float64 // split_k * accumulator_bytes + output_bytes
+	splitK   float64 // split_k
+	handover float64 // handover
+	part2    float64 // when(0 < handover, 2 * accumulator_bytes / epilogue_bandwidth + output_cost / split_k, output_cost)
+	part3    float64 // when(0 < handover, arrival_latency, 0)
+	part1    float64 // ctas_per_sm * block_m * block_n * when(0 < handover, 2 * accumulator_bytes / epilogue_bandwidth + output_cost / split_k, output_cost) + when(0 < handover, arrival_latency, 0)
+	part5    float64 // split_k * (add_latency + block_m * block_n * accumulator_bytes / (line_rate * line_bytes))
+	part4    float64 // split_k * accumulator_bytes + output_bytes
 }
 
 func (c *splitTerms) compute(in *inputs, d *device, k *kernelTerms, v *variantTerms) {
+	var handover float64
+	if in.splitK > 1 {
+		handover = k.part2
+	}
 	c.splitK = in.splitK
-	x1 := 1 + in.splitK
+	c.handover = handover
+	var x1 float64
+	if handover > 0 {
+		x1 = d.part13 + k.outputCost/in.splitK
+	} else {
+		x1 = k.outputCost
+	}
 	c.part2 = x1
 	var x2 float64
-	if in.splitK > 1 {
-		if k.reduceLaunches > 0 {
-			x2 = 0
-		} else {
-			x2 = d.dramLatency + v.part4*x1/d.epilogueBandwidth
-		}
+	if handover > 0 {
+		x2 = d.arrivalLatency
 	}
-	c.part1 = v.part5 + x2
-	c.part3 = float64(in.splitK*d.accumulatorBytes) + k.outputBytes
+	c.part3 = x2
+	c.part1 = float64(v.part4*x1) + x2
+	c.part5 = float64(in.splitK * k.part20)
+	c.part4 = float64(in.splitK*d.accumulatorBytes) + k.outputBytes
 }
 
 // gridTerms holds what depends on the kernel and the problem, and not on the split of K.
@@ -489,11 +584,12 @@ type gridTerms struct {
 	part5       float64 // batch * k * element_bytes
 	repeated    float64 // repeated
 	idleLatency float64 // idle_latency
-	part6       float64 // pow(line_step, 4)
-	part7       float64 // idle_latency * idle_latency
-	part8       float64 // batch * m * n * output_bytes
-	part9       float64 // prologue_cycles + idle_latency
-	part10      float64 // idle_latency / steps_ahead
+	part6       float64 // 1 + broken_lines / tile_lines
+	part7       float64 // pow(line_step, 4)
+	part8       float64 // idle_latency * idle_latency
+	part9       float64 // batch * m * n * output_bytes
+	part10      float64 // prologue_cycles + idle_latency
+	part11      float64 // idle_latency / steps_ahead
 }
 
 func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
@@ -508,25 +604,29 @@ func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
 	if s.part1 > 0 {
 		var x1 float64
 		if k.transA > 0 {
-			x1 = float64(k.blockK * max(0, k.part3+s.misalignedA-k.part4))
+			x1 = float64(k.blockK * max(0, k.part4+s.misalignedA-k.part5))
 		} else {
-			x1 = float64(k.blockM * max(0, k.part5+s.misalignedA-k.part6))
+			x1 = float64(k.blockM * max(0, k.part6+s.misalignedA-k.part7))
 		}
 		var x2 float64
 		if k.transB > 0 {
-			x2 = float64(k.blockN * max(0, k.part5+s.misalignedB-k.part6))
+			x2 = float64(k.blockN * max(0, k.part6+s.misalignedB-k.part7))
 		} else {
-			x2 = float64(k.blockK * max(0, k.part7+s.misalignedB-k.part8))
+			x2 = float64(k.blockK * max(0, k.part8+s.misalignedB-k.part9))
 		}
 		splitLines = x1 + x2
 	}
-	var x3 float64
-	if k.wraps*max(k.transA*(k.blockM-s.m), k.part9*(k.blockN-s.n)) > 0 {
-		x3 = float64(k.blockK * (float64(k.transA*max(0, k.blockM/s.m-k.part4)) + float64(k.part9*max(0, k.blockN/s.n-k.part8))))
+	var brokenLines float64
+	if s.part1 > 0 {
+		brokenLines = float64(d.sectorCost * (float64(k.asyncA*s.part2*k.part10) + float64(k.asyncB*s.part3*k.part11)))
 	}
-	lines := k.tileLines + splitLines + x3
+	var x3 float64
+	if k.wraps*max(k.transA*(k.blockM-s.m), k.part12*(k.blockN-s.n)) > 0 {
+		x3 = float64(k.blockK * (float64(k.transA*max(0, k.blockM/s.m-k.part5)) + float64(k.part12*max(0, k.blockN/s.n-k.part9))))
+	}
+	lines := k.tileLines + max(splitLines, brokenLines) + x3
 	lineStep := lines / d.lineRate
-	copyLatency := float64(lines*d.lineLatency) + k.part10
+	copyLatency := float64(lines*d.lineLatency) + k.part13
 	var x4 float64
 	if k.groupM > 0 {
 		x4 = k.groupM
@@ -537,7 +637,7 @@ func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
 	missA := 1 - min(1, d.part6/(group*k.blockM*s.k*k.elementBytes))
 	missB := 1 - min(1, d.part6/((float64(gridM*k.blockM)+float64(gridN*k.blockN))*s.k*k.elementBytes))
 	var repeated float64
-	if k.part12 > 0 {
+	if k.part17 > 0 {
 		var x5 float64
 		if k.wraps > 0 {
 			x5 = s.m
@@ -550,7 +650,7 @@ func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
 		} else {
 			x6 = 1
 		}
-		repeated = k.repeatM*(k.blockM-s.m/gridM)/x5 + k.repeatN*(k.blockN-s.n/gridN)/x6
+		repeated = float64(k.repeatM*(k.blockM-s.m/gridM)/x5*k.part15) + float64(k.repeatN*(k.blockN-s.n/gridN)/x6*k.part16)
 	}
 	idleLatency := d.dramLatency + copyLatency
 	var x7 float64
@@ -565,14 +665,15 @@ func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
 	g.part4 = math.Ceil(gridM / group)
 	g.missA = missA
 	g.missB = missB
-	g.part5 = float64(s.part2 * k.elementBytes)
+	g.part5 = float64(s.part4 * k.elementBytes)
 	g.repeated = repeated
 	g.idleLatency = idleLatency
-	g.part6 = fourth(lineStep)
-	g.part7 = float64(idleLatency * idleLatency)
-	g.part8 = float64(s.part3 * k.outputBytes)
-	g.part9 = d.prologueCycles + idleLatency
-	g.part10 = idleLatency / k.stepsAhead
+	g.part6 = 1 + brokenLines/k.tileLines
+	g.part7 = fourth(lineStep)
+	g.part8 = float64(idleLatency * idleLatency)
+	g.part9 = float64(s.part5 * k.outputBytes)
+	g.part10 = d.prologueCycles + idleLatency
+	g.part11 = idleLatency / k.stepsAhead
 }
 
 // timing holds what depends on all.
@@ -601,7 +702,7 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 	tailCtas := ctasOfSm - float64(fullWaves*v.ctasPerSm)
 	var oneLoop, chipLoop, fullChipLoop float64
 	if k.timed > 0 {
-		x1 := min(steps, k.part11)
+		x1 := min(steps, k.part14)
 		x2 := steps - x1
 		oneLoop = float64(x1*k.onePace) + float64(x2*k.oneLongPace)
 		chipLoop = max(oneLoop, float64(x1*k.chipPace)+float64(x2*k.chipLongPace))
@@ -613,12 +714,12 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 	dramBytes := float64(g.part5 * (float64(s.m*(1+float64((sweeps-1)*g.missA))) + float64(s.n*(1+float64((rowGroups-1)*g.missB)))))
 	dramShare := min(1, dramBytes/(ctas*steps*k.tileBytes))
 	x4 := float64(active * k.tileBytes)
-	l2Step := x4 / d.part7
+	l2Step := x4 * g.part6 / d.part7
 	dramStep := x4 * dramShare / d.part8
-	repeatStep := active * g.repeated * k.blockK * k.elementBytes / d.hotLineBandwidth
+	repeatStep := active * g.repeated / d.hotLineBandwidth
 	x5 := float64(active * v.spillTraffic)
 	spillL2Step := x5 / d.part9
-	busy := v.onChip + g.part6 + fourth(l2Step) + fourth(dramStep) + fourth(repeatStep) + fourth(spillL2Step)
+	busy := v.onChip + g.part7 + fourth(l2Step) + fourth(dramStep) + fourth(repeatStep) + fourth(spillL2Step)
 	var fullSpillMiss, fullSpillDramStep, fullBusy, fullThroughput, fullLatency, fullAlone, fullStep, fullFirstStep, fullFill, fullLoop, fullEpilogue float64
 	if fullWaves > 0 {
 		if v.spillTraffic > 0 {
@@ -627,7 +728,7 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 		fullSpillDramStep = x5 * fullSpillMiss / d.part11
 		fullBusy = float64(v.part2 * (busy + fourth(fullSpillDramStep)))
 		fullThroughput = math.Sqrt(math.Sqrt(fullBusy))
-		fullLatency = (g.idleLatency + math.Sqrt(g.part7+float64(d.part12*(v.ctasPerSm*dramStep*k.stepsAhead)))) / 2
+		fullLatency = (g.idleLatency + math.Sqrt(g.part8+float64(d.part12*(v.ctasPerSm*dramStep*k.stepsAhead)))) / 2
 		x6 := fullLatency / k.stepsAhead
 		fullAlone = max(k.chainStep, x6) + v.spillStep
 		x7 := fourth(fullAlone)
@@ -643,7 +744,7 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 	if k.timed*fullWaves > 0 {
 		if v.ctasPerSm > 1 {
 			x10 := fullChipLoop - chipLoop
-			fullPaced = chipLoop + float64(x10*v.part6)
+			fullPaced = chipLoop + float64(x10*v.part5)
 		} else {
 			fullPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
@@ -659,7 +760,7 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 		tailSpillDramStep = x5 * tailSpillMiss / d.part11
 		tailBusy = float64(fourth(tailCtas) * (busy + fourth(tailSpillDramStep)))
 		tailThroughput = math.Sqrt(math.Sqrt(tailBusy))
-		tailLatency = (g.idleLatency + math.Sqrt(g.part7+float64(d.part12*(tailCtas*dramStep*k.stepsAhead)))) / 2
+		tailLatency = (g.idleLatency + math.Sqrt(g.part8+float64(d.part12*(tailCtas*dramStep*k.stepsAhead)))) / 2
 		x13 := tailLatency / k.stepsAhead
 		tailAlone = max(k.chainStep, x13) + v.spillStep
 		x14 := fourth(tailAlone)
@@ -669,57 +770,50 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 		x15 := min(steps, k.stepsAhead)
 		x16 := max(steps-k.stepsAhead, 0)
 		tailLoop = float64(x15*tailFirstStep) + float64(x16*tailStep)
-		x17 := float64(tailCtas * k.blockM * k.blockN)
-		var x18 float64
-		if c.splitK > 1 {
-			if k.reduceLaunches > 0 {
-				x18 = 0
-			} else {
-				x18 = d.dramLatency + x17*d.accumulatorBytes*c.part2/d.epilogueBandwidth
-			}
-		}
-		tailEpilogue = float64(x17*k.part13) + x18
+		tailEpilogue = float64(tailCtas*k.blockM*k.blockN*c.part2) + c.part3
 	}
 	var tailPaced, tailTimed float64
 	if k.timed*tailCtas > 0 {
 		if tailCtas > 1 {
-			x19 := fullChipLoop - chipLoop
-			tailPaced = chipLoop + float64(x19*min(1, (tailCtas-1)/k.part14))
+			x17 := fullChipLoop - chipLoop
+			tailPaced = chipLoop + float64(x17*min(1, (tailCtas-1)/k.part18))
 		} else {
 			tailPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
-		x20 := max(steps-k.stepsAhead, 0)
-		x21 := tailLatency / k.stepsAhead
-		tailTimed = k.timedFixed + max(x20*x21, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(steps*tailCtas*dramStep))))
+		x18 := max(steps-k.stepsAhead, 0)
+		x19 := tailLatency / k.stepsAhead
+		tailTimed = k.timedFixed + max(x18*x19, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(steps*tailCtas*dramStep))))
 	}
-	fill := float64(v.hidden*max(fullFill, tailFill)) + float64(v.part7*(float64(fullWaves*fullFill)+tailFill))
+	fill := float64(v.hidden*max(fullFill, tailFill)) + float64(v.part6*(float64(fullWaves*fullFill)+tailFill))
 	loop := float64(fullWaves*fullLoop) + tailLoop
 	epilogue := float64(fullWaves*fullEpilogue) + tailEpilogue
 	var allWaves float64
 	if k.timed > 0 {
-		x22 := fill + loop + epilogue
-		allWaves = math.Sqrt(x22 * (float64(fullWaves*fullTimed) + tailTimed))
+		x20 := fill + loop + epilogue
+		allWaves = math.Sqrt(x20 * (float64(fullWaves*fullTimed) + tailTimed))
 	} else {
 		allWaves = fill + loop + epilogue
 	}
 	var power float64
-	if k.part15 > 0 {
-		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK/k.rate*d.part13)-d.part14, 0)
+	if k.part19 > 0 {
+		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK/k.rate*d.part14)-d.part15, 0)
 	}
-	dramFloor := (dramBytes + g.part8) / d.part8
+	dramFloor := (dramBytes + g.part9) / d.part8
 	var reduction float64
 	if c.splitK > 1 {
-		if k.reduceLaunches > 0 {
-			reduction = k.part16 + s.part3*c.part3/d.reduceBandwidth
+		if c.handover > 0 {
+			reduction = c.part5
+		} else {
+			reduction = k.part21 + s.part5*c.part4/d.reduceBandwidth
 		}
 	}
-	var x23 float64
+	var x21 float64
 	if power > 0 {
-		x23 = math.Sqrt(math.Sqrt(fourth(allWaves) + fourth(power)))
+		x21 = math.Sqrt(math.Sqrt(fourth(allWaves) + fourth(power)))
 	} else {
-		x23 = allWaves
+		x21 = allWaves
 	}
-	total := d.launch + max(x23, dramFloor) + reduction
+	total := d.launch + max(x21, dramFloor) + reduction
 	t.steps = steps
 	t.ctasOfSm = ctasOfSm
 	t.fullWaves = fullWaves
@@ -746,7 +840,7 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 	tailCtas := ctasOfSm - float64(fullWaves*v.ctasPerSm)
 	var oneLoop, chipLoop, fullChipLoop float64
 	if k.timed > 0 {
-		x2 := min(steps, k.part11)
+		x2 := min(steps, k.part14)
 		x3 := steps - x2
 		oneLoop = float64(x2*k.onePace) + float64(x3*k.oneLongPace)
 		chipLoop = max(oneLoop, float64(x2*k.chipPace)+float64(x3*k.chipLongPace))
@@ -764,82 +858,100 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 	if k.timed*fullWaves > 0 {
 		if v.ctasPerSm > 1 {
 			x5 := fullChipLoop - chipLoop
-			fullPaced = chipLoop + float64(x5*v.part6)
+			fullPaced = chipLoop + float64(x5*v.part5)
 		} else {
 			fullPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
 	}
 	var tailEpilogue float64
 	if tailCtas > 0 {
-		x6 := float64(tailCtas * k.blockM * k.blockN)
-		var x7 float64
-		if c.splitK > 1 {
-			if k.reduceLaunches > 0 {
-				x7 = 0
-			} else {
-				x7 = d.dramLatency + x6*d.accumulatorBytes*c.part2/d.epilogueBandwidth
-			}
-		}
-		tailEpilogue = float64(x6*k.part13) + x7
+		tailEpilogue = float64(tailCtas*k.blockM*k.blockN*c.part2) + c.part3
 	}
 	var tailPaced float64
 	if k.timed*tailCtas > 0 {
 		if tailCtas > 1 {
-			x8 := fullChipLoop - chipLoop
-			tailPaced = chipLoop + float64(x8*min(1, (tailCtas-1)/k.part14))
+			x6 := fullChipLoop - chipLoop
+			tailPaced = chipLoop + float64(x6*min(1, (tailCtas-1)/k.part18))
 		} else {
 			tailPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
 	}
 	epilogue := float64(fullWaves*fullEpilogue) + tailEpilogue
 	var power float64
-	if k.part15 > 0 {
-		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK/k.rate*d.part13)-d.part14, 0)
+	if k.part19 > 0 {
+		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK/k.rate*d.part14)-d.part15, 0)
 	}
-	dramFloor := (dramBytes + g.part8) / d.part8
+	dramFloor := (dramBytes + g.part9) / d.part8
 	var reduction float64
 	if c.splitK > 1 {
-		if k.reduceLaunches > 0 {
-			reduction = k.part16 + s.part3*c.part3/d.reduceBandwidth
+		if c.handover > 0 {
+			reduction = c.part5
+		} else {
+			reduction = k.part21 + s.part5*c.part4/d.reduceBandwidth
 		}
 	}
-	var x9 float64
+	var x7 float64
 	if k.timed > 0 {
-		x11 := math.Ceil(x1)
-		x12 := float64(ctas * steps)
-		x10 := g.part9 + epilogue + max(max(steps*max(ctasOfSm*v.part8, x11*v.part3), max(steps-k.stepsAhead, 0)*(x11*g.part10)), max(x12*k.part17, min(x12*k.tileBytes, dramBytes)*d.part16))
-		var x13 float64
+		x9 := math.Ceil(x1)
+		x10 := float64(ctas * steps)
+		x8 := g.part10 + epilogue + max(max(steps*max(ctasOfSm*v.part7, x9*v.part3), max(steps-k.stepsAhead, 0)*(x9*g.part11)), max(x10*k.part22, min(x10*k.tileBytes, dramBytes)*d.part18))
+		var x11 float64
 		if tailCtas > 0 {
-			x13 = k.timedFixed + tailPaced
+			x11 = k.timedFixed + tailPaced
 		}
-		x9 = math.Sqrt(x10 * (float64(fullWaves*(k.timedFixed+fullPaced)) + x13))
+		x7 = math.Sqrt(x8 * (float64(fullWaves*(k.timedFixed+fullPaced)) + x11))
 	} else {
-		x14 := math.Ceil(x1)
-		x15 := float64(ctas * steps)
-		x9 = g.part9 + epilogue + max(max(steps*max(ctasOfSm*v.part8, x14*v.part3), max(steps-k.stepsAhead, 0)*(x14*g.part10)), max(x15*k.part17, min(x15*k.tileBytes, dramBytes)*d.part16))
+		x12 := math.Ceil(x1)
+		x13 := float64(ctas * steps)
+		x7 = g.part10 + epilogue + max(max(steps*max(ctasOfSm*v.part7, x12*v.part3), max(steps-k.stepsAhead, 0)*(x12*g.part11)), max(x13*k.part22, min(x13*k.tileBytes, dramBytes)*d.part18))
 	}
-	return d.launch + max(max(x9, power), dramFloor) + reduction
+	return d.launch + max(max(x7, power), dramFloor) + reduction
 }
 
 // columns writes all terms to dst.
 func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *variantTerms, c *splitTerms,
 	g *gridTerms, t *timing) {
-	var x1 float64
-	if in.wgmma > 0 {
-		x2 := k.blockK / in.instructionK
-		x1 = float64(k.blockM / d.wgmmaM * (k.blockN / in.wgmmaN) * x2 * (d.wgmmaM + in.wgmmaN) * in.instructionK * k.elementBytes)
-	} else {
-		x1 = float64(in.numWarps * (max(k.blockM/in.warpsM, d.mmaM) + max(k.blockN/in.warpsN, d.mmaN)) * (k.blockK / in.warpsK) * k.elementBytes)
+	var fmaLoads float64
+	if in.fma > 0 {
+		x1 := max(k.blockM/in.warpsM, d.mmaM)
+		x2 := max(k.blockN/in.warpsN, d.mmaN)
+		x3 := k.blockK / in.warpsK
+		fmaLoads = float64(in.numWarps * ((1+k.transA)*x1/d.mmaM + x2/d.mmaN) * x3)
 	}
-	sharedStep := x1 / d.sharedBandwidth
-	issueStep := in.familySlots * in.numWarps / d.schedulers
+	var sharedStep float64
+	if in.fma > 0 {
+		sharedStep = fmaLoads / d.fmaLoadRate
+	} else {
+		var x4 float64
+		if in.wgmma > 0 {
+			x5 := k.blockK / in.instructionK
+			x4 = float64(k.blockM / d.wgmmaM * (k.blockN / in.wgmmaN) * x5 * (d.wgmmaM + in.wgmmaN) * in.instructionK * k.elementBytes)
+		} else {
+			x7 := max(k.blockM/in.warpsM, d.mmaM)
+			x8 := max(k.blockN/in.warpsN, d.mmaN)
+			x6 := x7 + x8
+			x9 := k.blockK / in.warpsK
+			x4 = float64(in.numWarps * x6 * x9 * k.elementBytes)
+		}
+		sharedStep = x4 / d.sharedBandwidth
+	}
+	var convertStep float64
+	if in.conversions > 0 {
+		x11 := max(k.blockM/in.warpsM, d.mmaM)
+		x12 := max(k.blockN/in.warpsN, d.mmaN)
+		x10 := x11 + x12
+		x13 := k.blockK / in.warpsK
+		convertStep = in.conversions * in.numWarps * x10 * x13 * k.elementBytes / 128 / d.convertRate
+	}
+	issueStep := (float64(in.familySlots*in.numWarps) + fmaLoads) / d.schedulers
 	copyStep := in.syncCopies/d.copyRate + in.crossCopies/d.crossCopyRate + in.transposedCopies/d.transposedRate
 	var instructionStep float64
 	if in.wgmma+in.fma > 0 {
-		instructionStep = k.tensorStep
+		x14 := k.blockK / in.warpsK
+		instructionStep = k.tensorStep + float64(in.fma*(x14*d.fmaLatency))
 	} else {
-		x3 := k.blockK / in.instructionK
-		instructionStep = max(x3/in.warpsK*d.part3, k.tensorStep)
+		x15 := k.blockK / in.instructionK
+		instructionStep = max(x15/in.warpsK*d.part3, k.tensorStep)
 	}
 	var gridM float64
 	if s.groupTiles > 0 {
@@ -851,53 +963,57 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	ctas := float64(g.part1 * c.splitK)
 	var splitLines float64
 	if s.part1 > 0 {
-		var x4 float64
+		var x16 float64
 		if k.transA > 0 {
-			x4 = float64(k.blockK * max(0, k.part3+s.misalignedA-k.part4))
+			x16 = float64(k.blockK * max(0, k.part4+s.misalignedA-k.part5))
 		} else {
-			x4 = float64(k.blockM * max(0, k.part5+s.misalignedA-k.part6))
+			x16 = float64(k.blockM * max(0, k.part6+s.misalignedA-k.part7))
 		}
-		var x5 float64
+		var x17 float64
 		if k.transB > 0 {
-			x5 = float64(k.blockN * max(0, k.part5+s.misalignedB-k.part6))
+			x17 = float64(k.blockN * max(0, k.part6+s.misalignedB-k.part7))
 		} else {
-			x5 = float64(k.blockK * max(0, k.part7+s.misalignedB-k.part8))
+			x17 = float64(k.blockK * max(0, k.part8+s.misalignedB-k.part9))
 		}
-		splitLines = x4 + x5
+		splitLines = x16 + x17
 	}
-	var x6 float64
-	if k.wraps*max(k.transA*(k.blockM-s.m), k.part9*(k.blockN-s.n)) > 0 {
-		x6 = float64(k.blockK * (float64(k.transA*max(0, k.blockM/s.m-k.part4)) + float64(k.part9*max(0, k.blockN/s.n-k.part8))))
+	var brokenLines float64
+	if s.part1 > 0 {
+		brokenLines = float64(d.sectorCost * (float64(k.asyncA*s.part2*k.part10) + float64(k.asyncB*s.part3*k.part11)))
 	}
-	lines := k.tileLines + splitLines + x6
+	var x18 float64
+	if k.wraps*max(k.transA*(k.blockM-s.m), k.part12*(k.blockN-s.n)) > 0 {
+		x18 = float64(k.blockK * (float64(k.transA*max(0, k.blockM/s.m-k.part5)) + float64(k.part12*max(0, k.blockN/s.n-k.part9))))
+	}
+	lines := k.tileLines + max(splitLines, brokenLines) + x18
 	lineStep := lines / d.lineRate
-	copyLatency := float64(lines*d.lineLatency) + k.part10
-	var x7 float64
+	copyLatency := float64(lines*d.lineLatency) + k.part13
+	var x19 float64
 	if k.groupM > 0 {
-		x7 = k.groupM
+		x19 = k.groupM
 	} else {
-		x7 = d.defaultGroup
+		x19 = d.defaultGroup
 	}
-	group := min(x7, gridM)
+	group := min(x19, gridM)
 	waves := ctas / v.part1
 	active := ctas / t.ctasOfSm
 	var oneLoop, chipLoop, fullChipLoop float64
 	if k.timed > 0 {
-		x8 := min(t.steps, k.part11)
-		x9 := t.steps - x8
-		oneLoop = float64(x8*k.onePace) + float64(x9*k.oneLongPace)
-		chipLoop = max(oneLoop, float64(x8*k.chipPace)+float64(x9*k.chipLongPace))
-		fullChipLoop = max(chipLoop, float64(x8*k.fullChipPace)+float64(x9*k.fullChipLongPace))
+		x20 := min(t.steps, k.part14)
+		x21 := t.steps - x20
+		oneLoop = float64(x20*k.onePace) + float64(x21*k.oneLongPace)
+		chipLoop = max(oneLoop, float64(x20*k.chipPace)+float64(x21*k.chipLongPace))
+		fullChipLoop = max(chipLoop, float64(x20*k.fullChipPace)+float64(x21*k.fullChipLongPace))
 	}
-	x10 := g.part3 / min(ctas, v.part1)
-	sweeps := max(1, x10)
-	rowGroups := max(1, g.part4*min(1, x10))
+	x22 := g.part3 / min(ctas, v.part1)
+	sweeps := max(1, x22)
+	rowGroups := max(1, g.part4*min(1, x22))
 	dramBytes := float64(g.part5 * (float64(s.m*(1+float64((sweeps-1)*g.missA))) + float64(s.n*(1+float64((rowGroups-1)*g.missB)))))
 	dramShare := min(1, dramBytes/(ctas*t.steps*k.tileBytes))
 	l2Hit := 1 - dramShare
 	dramQueue := float64(d.hbmLatencyPenalty * d.dramQueueLoad)
 	dramStep := active * k.tileBytes * dramShare / d.part8
-	busy := v.onChip + g.part6 + fourth(t.l2Step) + fourth(dramStep) + fourth(t.repeatStep) + fourth(t.spillL2Step)
+	busy := v.onChip + g.part7 + fourth(t.l2Step) + fourth(dramStep) + fourth(t.repeatStep) + fourth(t.spillL2Step)
 	var fullSpillMiss, fullBusy, fullThroughput, fullLatency, fullAlone, fullStep, fullFirstStep, fullFill, fullLoop, fullEpilogue float64
 	if t.fullWaves > 0 {
 		if v.spillTraffic > 0 {
@@ -905,29 +1021,29 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		}
 		fullBusy = float64(v.part2 * (busy + fourth(t.fullSpillDramStep)))
 		fullThroughput = math.Sqrt(math.Sqrt(fullBusy))
-		fullLatency = (g.idleLatency + math.Sqrt(g.part7+float64(d.part12*(v.ctasPerSm*dramStep*k.stepsAhead)))) / 2
-		x11 := fullLatency / k.stepsAhead
-		fullAlone = max(k.chainStep, x11) + v.spillStep
-		x12 := fourth(fullAlone)
-		fullStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(fullBusy*fullBusy) + float64(x12*x12))))
+		fullLatency = (g.idleLatency + math.Sqrt(g.part8+float64(d.part12*(v.ctasPerSm*dramStep*k.stepsAhead)))) / 2
+		x23 := fullLatency / k.stepsAhead
+		fullAlone = max(k.chainStep, x23) + v.spillStep
+		x24 := fourth(fullAlone)
+		fullStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(fullBusy*fullBusy) + float64(x24*x24))))
 		fullFirstStep = max(fullThroughput, v.part3)
 		fullFill = d.prologueCycles + fullLatency + float64(v.ctasPerSm*t.l2Step)
-		x13 := min(t.steps, k.stepsAhead)
-		x14 := max(t.steps-k.stepsAhead, 0)
-		fullLoop = float64(x13*fullFirstStep) + float64(x14*fullStep)
+		x25 := min(t.steps, k.stepsAhead)
+		x26 := max(t.steps-k.stepsAhead, 0)
+		fullLoop = float64(x25*fullFirstStep) + float64(x26*fullStep)
 		fullEpilogue = c.part1
 	}
 	var fullPaced, fullTimed float64
 	if k.timed*t.fullWaves > 0 {
 		if v.ctasPerSm > 1 {
-			x15 := fullChipLoop - chipLoop
-			fullPaced = chipLoop + float64(x15*v.part6)
+			x27 := fullChipLoop - chipLoop
+			fullPaced = chipLoop + float64(x27*v.part5)
 		} else {
 			fullPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
-		x16 := max(t.steps-k.stepsAhead, 0)
-		x17 := fullLatency / k.stepsAhead
-		fullTimed = k.timedFixed + max(x16*x17, math.Sqrt(math.Sqrt(fourth(fullPaced)+fourth(t.steps*v.ctasPerSm*dramStep))))
+		x28 := max(t.steps-k.stepsAhead, 0)
+		x29 := fullLatency / k.stepsAhead
+		fullTimed = k.timedFixed + max(x28*x29, math.Sqrt(math.Sqrt(fourth(fullPaced)+fourth(t.steps*v.ctasPerSm*dramStep))))
 	}
 	var tailSpillMiss, tailBusy, tailThroughput, tailLatency, tailAlone, tailStep, tailFirstStep, tailFill, tailLoop, tailEpilogue float64
 	if t.tailCtas > 0 {
@@ -936,40 +1052,31 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		}
 		tailBusy = float64(fourth(t.tailCtas) * (busy + fourth(t.tailSpillDramStep)))
 		tailThroughput = math.Sqrt(math.Sqrt(tailBusy))
-		tailLatency = (g.idleLatency + math.Sqrt(g.part7+float64(d.part12*(t.tailCtas*dramStep*k.stepsAhead)))) / 2
-		x18 := tailLatency / k.stepsAhead
-		tailAlone = max(k.chainStep, x18) + v.spillStep
-		x19 := fourth(tailAlone)
-		tailStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(tailBusy*tailBusy) + float64(x19*x19))))
+		tailLatency = (g.idleLatency + math.Sqrt(g.part8+float64(d.part12*(t.tailCtas*dramStep*k.stepsAhead)))) / 2
+		x30 := tailLatency / k.stepsAhead
+		tailAlone = max(k.chainStep, x30) + v.spillStep
+		x31 := fourth(tailAlone)
+		tailStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(tailBusy*tailBusy) + float64(x31*x31))))
 		tailFirstStep = max(tailThroughput, v.part3)
 		tailFill = d.prologueCycles + tailLatency + float64(t.tailCtas*t.l2Step)
-		x20 := min(t.steps, k.stepsAhead)
-		x21 := max(t.steps-k.stepsAhead, 0)
-		tailLoop = float64(x20*tailFirstStep) + float64(x21*tailStep)
-		x22 := float64(t.tailCtas * k.blockM * k.blockN)
-		var x23 float64
-		if c.splitK > 1 {
-			if k.reduceLaunches > 0 {
-				x23 = 0
-			} else {
-				x23 = d.dramLatency + x22*d.accumulatorBytes*c.part2/d.epilogueBandwidth
-			}
-		}
-		tailEpilogue = float64(x22*k.part13) + x23
+		x32 := min(t.steps, k.stepsAhead)
+		x33 := max(t.steps-k.stepsAhead, 0)
+		tailLoop = float64(x32*tailFirstStep) + float64(x33*tailStep)
+		tailEpilogue = float64(t.tailCtas*k.blockM*k.blockN*c.part2) + c.part3
 	}
 	var tailPaced, tailTimed float64
 	if k.timed*t.tailCtas > 0 {
 		if t.tailCtas > 1 {
-			x24 := fullChipLoop - chipLoop
-			tailPaced = chipLoop + float64(x24*min(1, (t.tailCtas-1)/k.part14))
+			x34 := fullChipLoop - chipLoop
+			tailPaced = chipLoop + float64(x34*min(1, (t.tailCtas-1)/k.part18))
 		} else {
 			tailPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
-		x25 := max(t.steps-k.stepsAhead, 0)
-		x26 := tailLatency / k.stepsAhead
-		tailTimed = k.timedFixed + max(x25*x26, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(t.steps*t.tailCtas*dramStep))))
+		x35 := max(t.steps-k.stepsAhead, 0)
+		x36 := tailLatency / k.stepsAhead
+		tailTimed = k.timedFixed + max(x35*x36, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(t.steps*t.tailCtas*dramStep))))
 	}
-	fill := float64(v.hidden*max(fullFill, tailFill)) + float64(v.part7*(float64(t.fullWaves*fullFill)+tailFill))
+	fill := float64(v.hidden*max(fullFill, tailFill)) + float64(v.part6*(float64(t.fullWaves*fullFill)+tailFill))
 	loop := float64(t.fullWaves*fullLoop) + tailLoop
 	epilogue := float64(t.fullWaves*fullEpilogue) + tailEpilogue
 	var pass float64
@@ -978,18 +1085,20 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	}
 	var reduction float64
 	if c.splitK > 1 {
-		if k.reduceLaunches > 0 {
-			reduction = k.part16 + s.part3*c.part3/d.reduceBandwidth
+		if c.handover > 0 {
+			reduction = c.part5
+		} else {
+			reduction = k.part21 + s.part5*c.part4/d.reduceBandwidth
 		}
 	}
-	dramTotal := dramBytes + g.part8 + float64(t.steps*d.part11*(float64(t.fullWaves*v.ctasPerSm*t.fullSpillDramStep)+float64(t.tailCtas*t.tailSpillDramStep)))
-	var x27 float64
+	dramTotal := dramBytes + g.part9 + float64(t.steps*d.part11*(float64(t.fullWaves*v.ctasPerSm*t.fullSpillDramStep)+float64(t.tailCtas*t.tailSpillDramStep)))
+	var x37 float64
 	if t.power > 0 {
-		x27 = math.Sqrt(math.Sqrt(fourth(t.allWaves) + fourth(t.power)))
+		x37 = math.Sqrt(math.Sqrt(fourth(t.allWaves) + fourth(t.power)))
 	} else {
-		x27 = t.allWaves
+		x37 = t.allWaves
 	}
-	limits := max(x27, t.dramFloor) - t.allWaves
+	limits := max(x37, t.dramFloor) - t.allWaves
 	dst[0] = k.threads
 	dst[1] = in.registers
 	dst[2] = in.spillBytes
@@ -1006,119 +1115,127 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	dst[13] = in.warpsN
 	dst[14] = in.warpsK
 	dst[15] = k.stepsAhead
-	dst[16] = in.unbuffered
-	dst[17] = in.lateCopies
-	dst[18] = k.repeatM
-	dst[19] = k.repeatN
-	dst[20] = k.wraps
-	dst[21] = in.syncCopies
-	dst[22] = in.crossCopies
-	dst[23] = in.transposedCopies
-	dst[24] = in.storeBytes
-	dst[25] = k.reduceLaunches
-	dst[26] = in.familySlots
-	dst[27] = in.familyLatency
-	dst[28] = k.tensorStep
-	dst[29] = k.tileBytes
-	dst[30] = sharedStep
-	dst[31] = issueStep
-	dst[32] = k.tileLines
-	dst[33] = copyStep
-	dst[34] = v.spillTraffic
-	dst[35] = v.spillStep
-	dst[36] = v.onChip
-	dst[37] = instructionStep
-	dst[38] = k.chainStep
-	dst[39] = s.groupTiles
-	dst[40] = gridM
-	dst[41] = gridN
-	dst[42] = ctas
-	dst[43] = t.steps
-	dst[44] = s.misalignedA
-	dst[45] = s.misalignedB
-	dst[46] = splitLines
-	dst[47] = lines
-	dst[48] = lineStep
-	dst[49] = copyLatency
-	dst[50] = group
-	dst[51] = waves
-	dst[52] = t.ctasOfSm
-	dst[53] = active
-	dst[54] = t.fullWaves
-	dst[55] = t.tailCtas
-	dst[56] = k.timed
-	dst[57] = in.timedCtas
-	dst[58] = in.one2048
-	dst[59] = in.one6144
-	dst[60] = in.chip2048
-	dst[61] = in.chip6144
-	dst[62] = in.fullChip2048
-	dst[63] = in.fullChip6144
-	dst[64] = k.timedFixed
-	dst[65] = k.onePace
-	dst[66] = k.oneLongPace
-	dst[67] = oneLoop
-	dst[68] = k.chipPace
-	dst[69] = k.chipLongPace
-	dst[70] = chipLoop
-	dst[71] = k.fullChipPace
-	dst[72] = k.fullChipLongPace
-	dst[73] = fullChipLoop
-	dst[74] = sweeps
-	dst[75] = rowGroups
-	dst[76] = g.missA
-	dst[77] = g.missB
-	dst[78] = dramBytes
-	dst[79] = dramShare
-	dst[80] = l2Hit
-	dst[81] = g.repeated
-	dst[82] = v.hidden
-	dst[83] = d.dramLatency
-	dst[84] = g.idleLatency
-	dst[85] = dramQueue
-	dst[86] = t.l2Step
-	dst[87] = dramStep
-	dst[88] = t.repeatStep
-	dst[89] = t.spillL2Step
-	dst[90] = busy
-	dst[91] = fullSpillMiss
-	dst[92] = t.fullSpillDramStep
-	dst[93] = fullBusy
-	dst[94] = fullThroughput
-	dst[95] = fullLatency
-	dst[96] = fullAlone
-	dst[97] = fullStep
-	dst[98] = fullFirstStep
-	dst[99] = fullFill
-	dst[100] = fullLoop
-	dst[101] = fullEpilogue
-	dst[102] = fullPaced
-	dst[103] = fullTimed
-	dst[104] = tailSpillMiss
-	dst[105] = t.tailSpillDramStep
-	dst[106] = tailBusy
-	dst[107] = tailThroughput
-	dst[108] = tailLatency
-	dst[109] = tailAlone
-	dst[110] = tailStep
-	dst[111] = tailFirstStep
-	dst[112] = tailFill
-	dst[113] = tailLoop
-	dst[114] = tailEpilogue
-	dst[115] = tailPaced
-	dst[116] = tailTimed
-	dst[117] = d.launch
-	dst[118] = fill
-	dst[119] = loop
-	dst[120] = epilogue
-	dst[121] = t.allWaves
-	dst[122] = pass
-	dst[123] = t.power
-	dst[124] = t.dramFloor
-	dst[125] = reduction
-	dst[126] = dramTotal
-	dst[127] = limits
-	dst[128] = t.total
+	dst[16] = in.loadWaits
+	dst[17] = in.conversions
+	dst[18] = in.lateCopies
+	dst[19] = k.repeatM
+	dst[20] = k.repeatN
+	dst[21] = k.wraps
+	dst[22] = in.syncCopies
+	dst[23] = in.crossCopies
+	dst[24] = k.asyncA
+	dst[25] = k.asyncB
+	dst[26] = in.transposedCopies
+	dst[27] = in.storeBytes
+	dst[28] = in.reduceLaunches
+	dst[29] = in.familySlots
+	dst[30] = in.familyLatency
+	dst[31] = k.tensorStep
+	dst[32] = k.tileBytes
+	dst[33] = fmaLoads
+	dst[34] = sharedStep
+	dst[35] = convertStep
+	dst[36] = k.outputCost
+	dst[37] = c.handover
+	dst[38] = issueStep
+	dst[39] = k.tileLines
+	dst[40] = copyStep
+	dst[41] = v.spillTraffic
+	dst[42] = v.spillStep
+	dst[43] = v.onChip
+	dst[44] = instructionStep
+	dst[45] = k.chainStep
+	dst[46] = s.groupTiles
+	dst[47] = gridM
+	dst[48] = gridN
+	dst[49] = ctas
+	dst[50] = t.steps
+	dst[51] = s.misalignedA
+	dst[52] = s.misalignedB
+	dst[53] = splitLines
+	dst[54] = brokenLines
+	dst[55] = lines
+	dst[56] = lineStep
+	dst[57] = copyLatency
+	dst[58] = group
+	dst[59] = waves
+	dst[60] = t.ctasOfSm
+	dst[61] = active
+	dst[62] = t.fullWaves
+	dst[63] = t.tailCtas
+	dst[64] = k.timed
+	dst[65] = in.timedCtas
+	dst[66] = in.one2048
+	dst[67] = in.one6144
+	dst[68] = in.chip2048
+	dst[69] = in.chip6144
+	dst[70] = in.fullChip2048
+	dst[71] = in.fullChip6144
+	dst[72] = k.timedFixed
+	dst[73] = k.onePace
+	dst[74] = k.oneLongPace
+	dst[75] = oneLoop
+	dst[76] = k.chipPace
+	dst[77] = k.chipLongPace
+	dst[78] = chipLoop
+	dst[79] = k.fullChipPace
+	dst[80] = k.fullChipLongPace
+	dst[81] = fullChipLoop
+	dst[82] = sweeps
+	dst[83] = rowGroups
+	dst[84] = g.missA
+	dst[85] = g.missB
+	dst[86] = dramBytes
+	dst[87] = dramShare
+	dst[88] = l2Hit
+	dst[89] = g.repeated
+	dst[90] = v.hidden
+	dst[91] = d.dramLatency
+	dst[92] = g.idleLatency
+	dst[93] = dramQueue
+	dst[94] = t.l2Step
+	dst[95] = dramStep
+	dst[96] = t.repeatStep
+	dst[97] = t.spillL2Step
+	dst[98] = busy
+	dst[99] = fullSpillMiss
+	dst[100] = t.fullSpillDramStep
+	dst[101] = fullBusy
+	dst[102] = fullThroughput
+	dst[103] = fullLatency
+	dst[104] = fullAlone
+	dst[105] = fullStep
+	dst[106] = fullFirstStep
+	dst[107] = fullFill
+	dst[108] = fullLoop
+	dst[109] = fullEpilogue
+	dst[110] = fullPaced
+	dst[111] = fullTimed
+	dst[112] = tailSpillMiss
+	dst[113] = t.tailSpillDramStep
+	dst[114] = tailBusy
+	dst[115] = tailThroughput
+	dst[116] = tailLatency
+	dst[117] = tailAlone
+	dst[118] = tailStep
+	dst[119] = tailFirstStep
+	dst[120] = tailFill
+	dst[121] = tailLoop
+	dst[122] = tailEpilogue
+	dst[123] = tailPaced
+	dst[124] = tailTimed
+	dst[125] = d.launch
+	dst[126] = fill
+	dst[127] = loop
+	dst[128] = epilogue
+	dst[129] = t.allWaves
+	dst[130] = pass
+	dst[131] = t.power
+	dst[132] = t.dramFloor
+	dst[133] = reduction
+	dst[134] = dramTotal
+	dst[135] = limits
+	dst[136] = t.total
 }
 
 // fourth returns the fourth power, with the bits of math.Pow(x, 4).

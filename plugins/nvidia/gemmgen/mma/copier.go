@@ -205,10 +205,6 @@ func (c *copier) next(more ptx.Operand) {
 // copySize returns how many bytes to read for the copy in a row, counted as row0 is, and a position. nil is all bytes.
 type copySize func(row ptx.Operand, position int) ptx.Operand
 
-// unrolledCopies is the most narrow copies that are unrolled. More run in a loop. Copies of 16 bytes are always
-// unrolled.
-const unrolledCopies = 8
-
 // emit emits the copies of a block from row0 on, if the guard is true or invalid.
 func (c *copier) emit(row0, guard ptx.Operand, size copySize) {
 	e := c.e
@@ -218,8 +214,8 @@ func (c *copier) emit(row0, guard ptx.Operand, size copySize) {
 			to[residue] = e.Add(e.writeStage, offset)
 		}
 	}
-	turn := 8 * c.across // copies after which the swizzle repeats
-	if c.bytes == 16 || c.copies <= max(unrolledCopies, turn) {
+	turn := c.t.unrolled(e.g.threads)
+	if c.copies <= turn {
 		c.copy(row0, to, c.copies, guard, size)
 		return
 	}

@@ -116,6 +116,20 @@ func (t tile) bytes() int    { return t.rows * t.rowBytes() }
 // copies is how many copies a thread makes of the tile.
 func (t tile) copies(threads int) int { return max(1, t.bytes()/t.align/threads) }
 
+// unrolledCopies is the most narrow copies that are unrolled. More run in a loop. Copies of 16 bytes are always
+// unrolled.
+const unrolledCopies = 8
+
+// unrolled is how many copies of the tile a thread issues one after the other: all, or those of a turn of a loop, after
+// which the swizzle repeats.
+func (t tile) unrolled(threads int) int {
+	copies, turn := t.copies(threads), 8*max(1, t.rowBytes()/t.align/threads)
+	if t.align == chunkBytes || copies <= max(unrolledCopies, turn) {
+		return copies
+	}
+	return turn
+}
+
 // byElement reports whether the fragments are read element by element.
 func (t tile) byElement() bool { return t.kRows && t.size == 4 }
 

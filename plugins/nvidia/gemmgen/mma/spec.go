@@ -102,6 +102,8 @@ type Resources struct {
 	// CopiesA and CopiesB are the copies of a thread from global to shared memory in each block along K. Each is as wide
 	// as the specification's AlignA or AlignB.
 	CopiesA, CopiesB int
+	// TurnA and TurnB are how many of them are issued one after the other. Narrow copies that are more run in a loop.
+	TurnA, TurnB int
 }
 
 // AsyncBytes is the least width of a copy that is asynchronous. Narrower ones are loads and stores of a thread.
@@ -161,6 +163,7 @@ func (s *Spec) layout(g *geometry, r *Resources) (reason arch.Reason, detail str
 		Accumulators: 4 * g.tilesM * g.tilesN, Fragments: g.fragments,
 		WarpsM: g.warpsM, WarpsN: g.warpsN, WarpsK: g.warpsK,
 		CopiesA: g.a.copies(g.threads), CopiesB: g.b.copies(g.threads),
+		TurnA: g.a.unrolled(g.threads), TurnB: g.b.unrolled(g.threads),
 	}
 	return "", ""
 }
@@ -214,4 +217,13 @@ func (s Spec) name() string {
 		name += "_split"
 	}
 	return name
+}
+
+// Conversions is how many instructions convert a register of operands on a target: two for tf32, a comparison and an
+// addition, and one for each half of four fp8 numbers.
+func (s *Spec) Conversions(t target.Target) int {
+	if i := instructionOf(s.DType); i != nil && (i.round || i.widened(t)) {
+		return 2
+	}
+	return 0
 }

@@ -40,6 +40,42 @@ func TestCopies(t *testing.T) {
 	}
 }
 
+// A K step waits for loads of a thread once per turn of eight, and not for asynchronous copies. Such kernels have no
+// more registers for it.
+func TestLoadWaits(t *testing.T) {
+	c := gemm.Config{BlockM: 128, BlockN: 64, BlockK: 64, NumWarps: 4, NumStages: 3, SplitK: 1, Kernel: "mma"}
+	d := gputest.Device(t, gpu.SM90, "sm90-h200", nil)
+	registers := map[int]int{}
+	for width, want := range map[int]int{16: 0, 8: 0, 4: 0, 2: 8} {
+		o := kernel.Operands{DType: gemm.FP16, Out: gemm.FP16, BMajor: gemm.MajorN, WidthA: width, WidthB: 16}
+		o.AMajor = gemm.MajorK
+		if got := (mma.Family{}).Loop(d, o, c).LoadWaits; got != want {
+			t.Errorf("copies of %d bytes: %d waits, want %d", width, got, want)
+		}
+		registers[width] = mma.Family{}.Resources(d, o, c, false).Registers
+	}
+	if registers[2] != registers[4] || registers[2] > 255 {
+		t.Errorf("registers by width: %v", registers)
+	}
+}
+
+// Types whose operands are converted in registers cost instructions, on the devices that convert them.
+func TestConversions(t *testing.T) {
+	c := gemm.Config{BlockM: 64, BlockN: 64, BlockK: 64, NumWarps: 4, NumStages: 2, SplitK: 1, Kernel: "mma"}
+	hopper := gputest.Device(t, gpu.SM90, "sm90-h200", nil)
+	ada := gputest.Device(t, gpu.SM89, "sm89-rtx4090", nil)
+	for _, test := range []struct {
+		d    *gpu.Device
+		t    gemm.DType
+		want int
+	}{{hopper, gemm.FP16, 0}, {hopper, gemm.INT8, 0}, {hopper, gemm.TF32, 2}, {hopper, gemm.FP8, 2}, {ada, gemm.FP8, 0}} {
+		o := kernel.Operands{DType: test.t, AMajor: gemm.MajorK, BMajor: gemm.MajorK}
+		if got := (mma.Family{}).Loop(test.d, o, c).Conversions; got != test.want {
+			t.Errorf("%s on %s: %d conversions, want %d", test.t, test.d.SM.ID, got, test.want)
+		}
+	}
+}
+
 // A device has the types of its instructions.
 func TestTypesByDevice(t *testing.T) {
 	c := gemm.Config{BlockM: 64, BlockN: 64, BlockK: 64, NumWarps: 4, NumStages: 2, SplitK: 1, Kernel: "mma"}

@@ -124,7 +124,9 @@ func (Family) Loop(d *gpu.Device, o kernel.Operands, c gemm.Config) kernel.Loop 
 	}
 	loop.WarpsM, loop.WarpsN = warpGrid(&c, loop.WGMMA)
 	k := copiesOf(d.SM, &o, &c, loop.WGMMA)
-	loop.Unbuffered = !k.AsyncA || !k.AsyncB
+	if !k.AsyncA || !k.AsyncB {
+		loop.LoadWaits = 1 // both operands at once
+	}
 	// Rows and columns are taken modulo M and N. With mma.sync there is one buffer less than stages.
 	loop.RepeatM, loop.RepeatN, loop.Wraps = o.AMajor == gemm.MajorK, o.BMajor == gemm.MajorK, true
 	loop.LateCopies = !loop.WGMMA

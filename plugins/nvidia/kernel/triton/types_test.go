@@ -107,7 +107,7 @@ func TestTypes(t *testing.T) {
 				b.async, b.loads)
 		}
 		loop := f.Loop(d, o, b.config)
-		if loop.WGMMA != b.wgmma || loop.Unbuffered != (b.loads != "") {
+		if loop.WGMMA != b.wgmma || (loop.LoadWaits > 0) != (b.loads != "") {
 			t.Errorf("sm%d %s %s: %+v", b.target, b.problem, b.config, loop)
 		}
 		r := f.Resources(d, o, b.config, false)

@@ -21,6 +21,7 @@ import (
 	"github.com/origami-gemm/origami/plugins/nvidia/data"
 	"github.com/origami-gemm/origami/plugins/nvidia/internal/nvtest"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
+	"github.com/origami-gemm/origami/plugins/nvidia/kernel/mma"
 	"github.com/origami-gemm/origami/plugins/nvidia/refined"
 	"github.com/origami-gemm/origami/plugins/nvidia/refined/fit"
 )
@@ -31,14 +32,15 @@ const dataSet = "h200-triton"
 
 // experiment is the model on the device of the data set, and its measurements.
 type experiment struct {
-	model  *refined.Model
-	subset *score.Subset
-	sample *fit.Sample
+	dataSet string // of the quantities
+	model   *refined.Model
+	subset  *score.Subset
+	sample  *fit.Sample
 }
 
 // fitted are the quantities that are fitted on the data set.
 func (e *experiment) fitted() []kernel.Quantity {
-	other := func(q kernel.Quantity) bool { return q.DataSet != dataSet }
+	other := func(q kernel.Quantity) bool { return q.DataSet != e.dataSet }
 	return slices.DeleteFunc(e.model.Quantities(), other)
 }
 
@@ -61,17 +63,31 @@ func open(t *testing.T) *experiment {
 	if err != nil {
 		t.Fatal(err)
 	}
+	e := newExperiment(t, dataSet)
+	e.subset = score.SubsetOf(set)
+	e.add(t, set, e.subset.Problems, func(c gemm.Config) bool { return c.GroupM == e.subset.Group })
+	return e
+}
+
+// newExperiment is without measurements.
+func newExperiment(t *testing.T, dataSet string) *experiment {
+	t.Helper()
 	request := arch.OpenRequest{Arch: "sm90", Device: "h200", Rung: arch.RungCompiled}
-	e := &experiment{
-		model:  nvtest.Open(t, request).(*refined.Model),
-		subset: score.SubsetOf(set),
-		sample: &fit.Sample{},
+	return &experiment{
+		dataSet: dataSet, model: nvtest.Open(t, request).(*refined.Model), sample: &fit.Sample{},
 	}
-	for _, p := range e.subset.Problems {
+}
+
+// add adds the times of the configurations of a data set that count.
+func (e *experiment) add(
+	t *testing.T, set *dataset.Dataset, problems []gemm.Problem, counts func(gemm.Config) bool,
+) {
+	t.Helper()
+	for _, p := range problems {
 		var configs []gemm.Config
 		var seconds []float64
 		for _, m := range set.Sweep(p) {
-			if m.Library != "" || m.Config.GroupM != e.subset.Group || !(m.Median > 0) {
+			if m.Library != "" || !counts(m.Config) || !(m.Median > 0) {
 				continue
 			}
 			configs, seconds = append(configs, m.Config), append(seconds, float64(m.Median))
@@ -80,7 +96,6 @@ func open(t *testing.T) *experiment {
 			t.Fatal(err)
 		}
 	}
-	return e
 }
 
 func (e *experiment) with(values map[string]float64) (arch.Architecture, error) {
@@ -112,12 +127,14 @@ func (e *experiment) score(t *testing.T, values map[string]float64) []score.Eval
 
 // What is shipped lies within the bounds, and is what the model describes.
 func TestFittedQuantitiesAreWithinBounds(t *testing.T) {
-	e := open(t)
-	d := e.model.Describe()
-	if len(e.fitted()) < 10 {
-		t.Errorf("%d quantities are fitted", len(e.fitted()))
+	triton := open(t)
+	ofMMA := *triton
+	ofMMA.dataSet = mma.DataSets
+	d := triton.model.Describe()
+	if len(triton.fitted()) < 10 || len(ofMMA.fitted()) < 10 {
+		t.Errorf("%d quantities are fitted, and %d of mma", len(triton.fitted()), len(ofMMA.fitted()))
 	}
-	for _, q := range e.fitted() {
+	for _, q := range slices.Concat(triton.fitted(), ofMMA.fitted()) {
 		i := slices.IndexFunc(d.Constants, func(c arch.Constant) bool { return c.Name == q.Name })
 		if q.Value < q.Low || q.Value > q.High || q.Folds == nil || i < 0 || d.Constants[i].Value != q.Value {
 			t.Errorf("%s is %v, bounds %v to %v, described at %d", q.Name, q.Value, q.Low, q.High, i)
@@ -164,7 +181,12 @@ func TestRefinedShippedIsTheFit(t *testing.T) {
 	if testing.Short() {
 		t.Skip("refits the model")
 	}
-	e := open(t)
+	open(t).checkShipped(t)
+}
+
+// checkShipped compares what is shipped with what the fit finds.
+func (e *experiment) checkShipped(t *testing.T) {
+	t.Helper()
 	found := e.fit(t, e.fitted(), fit.Options{})
 	for _, q := range e.fitted() {
 		t.Logf("%-20s shipped %.4g, fitted %.4g", q.Name, q.Value, found[q.Name])

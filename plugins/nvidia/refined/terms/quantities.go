@@ -8,6 +8,7 @@ import (
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
+	"github.com/origami-gemm/origami/plugins/nvidia/kernel/mma"
 )
 
 // Parameters are the numbers of the device file that the formulas use. tdp is 0 if it is unknown.
@@ -111,8 +112,7 @@ var unlimited = math.Inf(1)
 // docs/model-nvidia-refined.md says how they were found.
 var Quantities = slices.Concat(
 	from("h200-triton", "fitted on h200-triton (34,240 times of 856 kernels on 40 sizes), 2026-11-22", fitted),
-	from("h200-mma", "fitted on h200-mma (18,883 times of 821 kernels on 23 sizes) "+
-		"with the other quantities as they are, 2026-11-22", fittedMMA),
+	from(mma.DataSets, mma.Fit, fittedMMA),
 	from("sweeps", "fitted on sweeps, 2026-11-22", fittedSweeps),
 	from("", "chosen on h200-triton, 2026-11-21, in round numbers; scores are flat within", chosen),
 )
@@ -204,11 +204,40 @@ var fitted = []kernel.Quantity{
 	},
 }
 
+// fittedMMA are the quantities that only kernels of the family mma tell. Those of all its kernels are fitted together.
 var fittedMMA = []kernel.Quantity{
 	{
-		Name: "hot_line_bandwidth", Value: 620, Unit: perCycle, Low: 64, High: 5120, Folds: folds(591, 650),
+		Name: "hot_line_bandwidth", Value: 986.5, Unit: perCycle, Low: 64, High: 5120, Folds: folds(944.7, 1032),
 		Without: unlimited, Doc: "what all SMs together get of the lines of one row: " +
 			"a kernel that repeats rows reads it again for every row of a tile beyond the matrix",
+	},
+	{
+		Name: "sector_cost", Value: 1.477, Unit: one, Low: 0.1, High: 4, Folds: folds(1.2, 1.62), Without: 0,
+		Doc: "lines that a copy costs besides if a sector ends within each of its parts",
+	},
+	{
+		Name: "convert_rate", Value: 2.483, Unit: one, Low: 0.1, High: 8, Folds: folds(2.4, 2.53), Without: unlimited,
+		Doc: "instructions of warps that convert operands, per cycle of an SM",
+	},
+	{
+		Name: "fma_share", Value: 0.7047, Unit: one, Low: 0.3, High: 1.2, Folds: folds(0.694, 0.712), Without: 1,
+		Doc: "rate of FMA ÷ its peak: presumably operands that are in the same bank of the register file",
+	},
+	{
+		Name: "fma_load_rate", Value: 0.6114, Unit: one, Low: 0.1, High: 4, Folds: folds(0.607, 0.616), Without: unlimited,
+		Doc: "loads of warps from shared memory for FMA, per cycle of an SM",
+	},
+	{
+		Name: "fma_latency", Value: 17.44, Unit: cycles, Low: 1, High: 100, Folds: folds(16.5, 19.7), Without: 0,
+		Doc: "what a warp waits for the operands of FMA, per index along K",
+	},
+	{
+		Name: "arrival_latency", Value: 1636, Unit: cycles, Low: 50, High: 10000, Folds: folds(1550, 1750), Without: 0,
+		Doc: "from the sums of a CTA to when the last CTA of the tile knows of them: fence, counter, barriers",
+	},
+	{
+		Name: "add_latency", Value: 318.7, Unit: cycles, Low: 20, High: 5000, Folds: folds(305, 326), Without: 0,
+		Doc: "what the last CTA of a tile waits for the sums of each of the others",
 	},
 }
 

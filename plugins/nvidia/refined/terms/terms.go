@@ -165,8 +165,12 @@ var kernelTerms = []Term{
 	},
 	{Name: "steps_ahead", Unit: one, Formula: "max(num_stages - 1, 1)", Doc: "K steps that loads run ahead"},
 	{
-		Name: "unbuffered", Unit: one, Input: OfKernel, From: fromFamily,
-		Doc: "1 if an operand is loaded when it is needed: a thread's part of it is too small for an asynchronous copy",
+		Name: "load_waits", Unit: one, Input: OfKernel, From: fromFamily,
+		Doc: "how often a K step waits for loads that pass through registers",
+	},
+	{
+		Name: "conversions", Unit: one, Input: OfKernel, From: fromFamily,
+		Doc: "instructions that convert a register of operands before it is multiplied",
 	},
 	{
 		Name: "late_copies", Unit: one, Input: OfKernel, From: fromFamily,
@@ -192,6 +196,8 @@ var kernelTerms = []Term{
 		Name: "cross_copies", Unit: one, Input: OfKernel, From: fromFamily,
 		Doc: "the same, of operands that are contiguous along M or N",
 	},
+	{Name: "async_a", Unit: one, Input: OfKernel, From: fromFamily, Doc: "1 if A is copied asynchronously"},
+	{Name: "async_b", Unit: one, Input: OfKernel, From: fromFamily, Doc: "1 if B is copied asynchronously"},
 	{
 		Name: "transposed_copies", Unit: one, Input: OfKernel, From: fromFamily,
 		Doc: "copies of all warps in a K step that transpose an operand element by element",
@@ -221,31 +227,46 @@ var stepTerms = []Term{
 			` + instructions + `
 				* max(2 * wgmma_m * wgmma_n * instruction_k / (tensor_rate * rate), wgmma_cycles),
 			num_warps * ` + warpM + ` * ` + warpN + ` * (block_k / warps_k)
-				* 2 / (tensor_rate * rate * when(fma > 0, 1, mma_sync_share)))`,
+				* 2 / (tensor_rate * rate * when(fma > 0, fma_share, mma_sync_share)))`,
 	},
 	{
 		Name: "tile_bytes", Unit: bytes, Common: arch.CommonLoadPerUnit, Doc: "operands of a K step",
 		Formula: "(block_m + block_n) * block_k * element_bytes",
 	},
 	{
-		Name: "shared_step", Unit: cycles, Doc: "shared memory: operands out",
-		Formula: `when(wgmma > 0,
-			` + instructions + ` * (wgmma_m + wgmma_n) * instruction_k * element_bytes,
-			num_warps * (` + warpM + ` + ` + warpN + `) * (block_k / warps_k) * element_bytes)
-			/ shared_bandwidth`,
+		Name: "fma_loads", Unit: one, When: "fma > 0", Doc: "loads of all warps from shared memory in a K step with FMA",
+		Formula: `num_warps * ((1 + trans_a) * ` + warpM + ` / mma_m + ` + warpN + ` / mma_n) * (block_k / warps_k)`,
 	},
 	{
-		Name: "issue_step", Unit: cycles, Doc: "issue slots of the loop besides loads and matrix instructions",
-		Formula: "family_slots * num_warps / schedulers",
+		Name: "shared_step", Unit: cycles, Doc: "shared memory: operands out",
+		Formula: `when(fma > 0, fma_loads / fma_load_rate,
+			when(wgmma > 0,
+				` + instructions + ` * (wgmma_m + wgmma_n) * instruction_k * element_bytes,
+				` + fragmentBytes + `)
+			/ shared_bandwidth)`,
+	},
+	{
+		Name: "convert_step", Unit: cycles, When: "conversions > 0",
+		Doc:     "conversions of operands: a register of a warp has 32 lanes of 4 B",
+		Formula: `conversions * ` + fragmentBytes + ` / (32 * 4) / convert_rate`,
+	},
+	{
+		Name: "output_cost", Unit: cycles, Doc: "output of an element: bytes or, if they are narrow, store instructions",
+		Formula: `max(when(reduce_launches > 0, accumulator_bytes, output_bytes) / epilogue_bandwidth,
+			output_bytes / store_bytes / 32 / store_rate)`,
+	},
+	{
+		Name: "handover", Unit: one, Doc: "1 if the CTAs of a tile hand their sums to the one that arrives last",
+		Formula: "when(split_k > 1, when(reduce_launches > 0, 0, 1), 0)",
+	},
+	{
+		Name: "issue_step", Unit: cycles, Doc: "issue slots of the loop besides copies and what multiplies",
+		Formula: "(family_slots * num_warps + fma_loads) / schedulers",
 	},
 	{
 		Name: "tile_lines", Unit: one, Doc: "cache lines that the operands touch",
-		Formula: `when(trans_a > 0,
-				block_k * ceil(block_m * element_bytes / line_bytes),
-				block_m * ceil(block_k * element_bytes / line_bytes))
-			+ when(trans_b > 0,
-				block_n * ceil(block_k * element_bytes / line_bytes),
-				block_k * ceil(block_n * element_bytes / line_bytes))`,
+		Formula: `when(trans_a > 0, ` + linesOf("k", "m") + `, ` + linesOf("m", "k") + `)
+			+ when(trans_b > 0, ` + linesOf("n", "k") + `, ` + linesOf("k", "n") + `)`,
 	},
 	{
 		Name: "copy_step", Unit: cycles, Doc: "copies of narrow accesses: instructions",
@@ -261,19 +282,20 @@ var stepTerms = []Term{
 	},
 	{
 		Name: "on_chip", Unit: cycles4, Doc: "resources of the SM besides its cache lines, as a sum of fourth powers",
-		Formula: `pow(tensor_step, 4) + pow(shared_step, 4) + pow(issue_step, 4) + pow(copy_step, 4)
+		Formula: `pow(tensor_step + convert_step + fma * issue_step, 4) + pow(shared_step, 4) + pow(issue_step, 4)
+			+ pow(copy_step, 4)
 			+ pow(spill_step, 4)`,
 	},
 	{
 		Name: "instruction_step", Unit: cycles, Doc: "matrix instructions of one CTA",
-		Formula: `when(wgmma + fma > 0, tensor_step,
+		Formula: `when(wgmma + fma > 0, tensor_step + fma * (block_k / warps_k * fma_latency),
 			max(block_k / instruction_k / warps_k * (mma_latency + ldmatrix_latency), tensor_step))`,
 	},
 	{
 		Name: "chain_step", Unit: cycles, Doc: "dependent instructions of one CTA",
 		Formula: `instruction_step + when(wgmma + fma > 0,
 				(serial + interleaved * interleaved_share) * (tile_lines * line_latency), family_latency)
-			+ issue_step + when(unbuffered > 0, load_latency + copy_step, 0)`,
+			+ convert_step + issue_step + when(load_waits > 0, load_waits * load_latency + copy_step, 0)`,
 	},
 }
 
@@ -284,7 +306,14 @@ const (
 	// warpM and warpN are the part of the tile that a warp computes with mma.sync.
 	warpM = "max(block_m / warps_m, mma_m)"
 	warpN = "max(block_n / warps_n, mma_n)"
+	// fragmentBytes are what all warps read of shared memory in a K step with mma.sync.
+	fragmentBytes = "num_warps * (" + warpM + " + " + warpN + ") * (block_k / warps_k) * element_bytes"
 )
+
+// linesOf are the cache lines that an operand touches in a K step, if its rows begin where a line does.
+func linesOf(rows, elements string) string {
+	return "block_" + rows + " * ceil(block_" + elements + " * element_bytes / line_bytes)"
+}
 
 // The grid, and the waves in which an SM computes its CTAs.
 var gridTerms = []Term{
@@ -320,9 +349,16 @@ var gridTerms = []Term{
 			+ when(trans_b > 0, block_n * ` + split("b", "k") + `, block_k * ` + split("b", "n") + `), 0)`,
 	},
 	{
+		Name: "broken_lines", Unit: one, When: "misaligned_a + misaligned_b > 0",
+		Doc: "what asynchronous copies of rows that begin within a sector cost besides, in cache lines",
+		Formula: `sector_cost * (
+			async_a * ` + sector("a") + ` * when(trans_a > 0, ` + linesOf("k", "m") + `, ` + linesOf("m", "k") + `)
+			+ async_b * ` + sector("b") + ` * when(trans_b > 0, ` + linesOf("n", "k") + `, ` + linesOf("k", "n") + `))`,
+	},
+	{
 		Name: "lines", Unit: one,
 		Doc: "cache lines that copies touch: rows that wrap within a line touch it once for each time",
-		Formula: `tile_lines + split_lines + when(wraps * max(trans_a * (block_m - m), (1 - trans_b) * (block_n - n)) > 0,
+		Formula: `tile_lines + max(split_lines, broken_lines) + when(wraps * max(trans_a * (block_m - m), (1 - trans_b) * (block_n - n)) > 0,
 			block_k * (trans_a * ` + wrapped("m") + ` + (1 - trans_b) * ` + wrapped("n") + `), 0)`,
 	},
 	{Name: "line_step", Unit: cycles, Doc: "copies: cache lines through the load path", Formula: "lines / line_rate"},
@@ -351,6 +387,11 @@ var gridTerms = []Term{
 		Name: "tail_ctas", Unit: one, Doc: "CTAs of the busiest SM in the last, partial wave",
 		Formula: "ctas_of_sm - full_waves * ctas_per_sm",
 	},
+}
+
+// sector is where in a sector rows of an operand begin, at most. A line has four.
+func sector(operand string) string {
+	return "max(0, 4 * misaligned_" + operand + " - 3)"
 }
 
 // split is how many lines a row of a tile touches more if it begins anywhere in a line where rows of an operand begin.

@@ -42,10 +42,13 @@ var trafficTerms = []Term{
 		Formula: "1 - dram_share",
 	},
 	{
-		Name: "repeated", Unit: one, When: "repeat_m + repeat_n > 0",
-		Doc: "rows and columns of a tile beyond the matrix ÷ those of the matrix that they load again, on average",
+		Name: "repeated", Unit: bytes, When: "repeat_m + repeat_n > 0",
+		Doc: "of rows and columns of a tile beyond the matrix ÷ those of the matrix that they load again, on average; " +
+			"in whole cache lines along K",
 		Formula: `repeat_m * (block_m - m / grid_m) / when(wraps > 0, m, 1)
-			+ repeat_n * (block_n - n / grid_n) / when(wraps > 0, n, 1)`,
+				* when(trans_a > 0, block_k * element_bytes, ` + wholeLines + `)
+			+ repeat_n * (block_n - n / grid_n) / when(wraps > 0, n, 1)
+				* when(trans_b > 0, ` + wholeLines + `, block_k * element_bytes)`,
 	},
 	{
 		Name: "hidden", Unit: one, Doc: "share of the start of a wave behind the first that other CTAs of the SM hide",
@@ -65,11 +68,14 @@ var trafficTerms = []Term{
 	},
 }
 
+// wholeLines are the bytes of the cache lines that a row along K touches.
+const wholeLines = "ceil(block_k * element_bytes / line_bytes) * line_bytes"
+
 // deviceTerms are the times of a K step at what all SMs share, and all resources together.
 var deviceTerms = []Term{
 	{
 		Name: "l2_step", Unit: cycles, Common: arch.CommonL2Step, Doc: "one CTA's operands through the L2",
-		Formula: "active * tile_bytes / (l2_perf_ratio * l2_coalescing)",
+		Formula: "active * tile_bytes * (1 + broken_lines / tile_lines) / (l2_perf_ratio * l2_coalescing)",
 	},
 	{
 		Name: "dram_step", Unit: cycles, Common: arch.CommonDRAMStep, Doc: "one CTA's share of DRAM",
@@ -77,7 +83,7 @@ var deviceTerms = []Term{
 	},
 	{
 		Name: "repeat_step", Unit: cycles, Doc: "one CTA's share of the lines that are loaded again",
-		Formula: "active * repeated * block_k * element_bytes / hot_line_bandwidth",
+		Formula: "active * repeated / hot_line_bandwidth",
 	},
 	{
 		Name: "spill_l2_step", Unit: cycles, Doc: "one CTA's local memory through the L2",
@@ -164,12 +170,11 @@ var waveTerms = []Term{
 		Formula: "min(steps, steps_ahead) * wave_first_step + max(steps - steps_ahead, 0) * wave_step",
 	},
 	{
-		Name: "wave_epilogue", Unit: cycles, Doc: "output; of a split K, the last CTA reads the fp32 sums of all",
+		Name: "wave_epilogue", Unit: cycles,
+		Doc: "output; sums that are handed over are written and, by the last CTA of the tile, read",
 		Formula: `wave_ctas * block_m * block_n
-				* max(when(reduce_launches > 0, accumulator_bytes, output_bytes) / epilogue_bandwidth,
-					output_bytes / store_bytes / 32 / store_rate)
-			+ when(split_k > 1, when(reduce_launches > 0, 0, dram_latency
-				+ wave_ctas * block_m * block_n * accumulator_bytes * (1 + split_k) / epilogue_bandwidth), 0)`,
+				* when(handover > 0, 2 * accumulator_bytes / epilogue_bandwidth + output_cost / split_k, output_cost)
+			+ when(handover > 0, arrival_latency, 0)`,
 	},
 	{
 		Name: "wave_paced", Unit: cycles, When: "timed > 0", Doc: "K loop at the paces of the timing pass, with a warm L2",
@@ -226,9 +231,11 @@ var totalTerms = []Term{
 	},
 	{
 		Name: "reduction", Unit: cycles, Kind: arch.KindShare, When: "split_k > 1",
-		Doc: "launches that add up the sums of a split K",
-		Formula: `when(reduce_launches > 0, reduce_launches * relaunch_seconds * clock
-			+ batch * m * n * (split_k * accumulator_bytes + output_bytes) / reduce_bandwidth, 0)`,
+		Doc: "adding up the sums of a split K: launches, or the parts that the CTA that arrives last reads",
+		Formula: `when(handover > 0,
+			split_k * (add_latency + block_m * block_n * accumulator_bytes / (line_rate * line_bytes)),
+			reduce_launches * relaunch_seconds * clock
+				+ batch * m * n * (split_k * accumulator_bytes + output_bytes) / reduce_bandwidth)`,
 	},
 	{
 		Name: "dram_total", Unit: bytes, Common: arch.CommonDRAMTotal,

@@ -1,0 +1,78 @@
+//go:build !race
+
+package fit_test
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/origami-gemm/origami/core/dataset"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/score"
+	"github.com/origami-gemm/origami/plugins/nvidia/kernel/mma"
+	"github.com/origami-gemm/origami/plugins/nvidia/refined/fit"
+)
+
+// mmaSets are what the quantities of the family mma are fitted on.
+var mmaSets = strings.Fields("h200-mma sweeps/split/mma-fit sweeps/fp8/mma-fit sweeps/int8/mma-fit " +
+	"sweeps/tf32/mma-fit sweeps/fp32/mma-fit sweeps/layouts/mma-fit sweeps/unaligned/mma-fit")
+
+// openMMA returns the experiment of the family mma, and its problems.
+func openMMA(t *testing.T) (e *experiment, problems []gemm.Problem) {
+	t.Helper()
+	e = newExperiment(t, mma.DataSets)
+	for _, name := range mmaSets {
+		set, err := dataset.Read(name, os.DirFS("../../data/"+name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.add(t, set, set.Problems(), func(gemm.Config) bool { return true })
+		problems = append(problems, set.Problems()...)
+	}
+	return e, problems
+}
+
+// What is shipped of the family mma is what the fit finds from the middle of the bounds.
+func TestMMAShippedIsTheFit(t *testing.T) {
+	if testing.Short() {
+		t.Skip("refits the model")
+	}
+	e, _ := openMMA(t)
+	e.checkShipped(t)
+}
+
+// Quantities that are fitted without a fifth of the problems predict that fifth as well.
+func TestMMACrossValidated(t *testing.T) {
+	if testing.Short() {
+		t.Skip("refits the model five times")
+	}
+	e, problems := openMMA(t)
+	folds := score.Folds(problems, 5)
+	values := map[string][]float64{}
+	var held, inSample float64
+	loss := func(v map[string]float64, fold int) float64 {
+		l, err := e.sample.Loss(t.Context(), e.model.With(v), func(i int) bool { return folds[i] == fold })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	for fold := range 5 {
+		found := e.fit(t, e.fitted(), fit.Options{Use: func(i int) bool { return folds[i] != fold }})
+		for name, v := range found {
+			values[name] = append(values[name], v)
+		}
+		held += loss(found, fold)
+		inSample += loss(nil, fold)
+	}
+	for _, q := range e.fitted() {
+		low, high := slices.Min(values[q.Name]), slices.Max(values[q.Name])
+		t.Logf("%-20s %.4g, over folds %.4g to %.4g", q.Name, q.Value, low, high)
+	}
+	t.Logf("loss %.2f on problems left out, %.2f with them", held, inSample)
+	if held > 1.05*inSample {
+		t.Errorf("the loss is %.2f on problems that are left out, and %.2f if they are fitted", held, inSample)
+	}
+}

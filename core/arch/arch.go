@@ -43,6 +43,14 @@ type Architecture interface {
 	Mapping(ctx context.Context, p gemm.Problem, c gemm.Config) (Mapping, error)
 }
 
+// FastestEstimator is an Architecture that finds the fastest of many configurations without estimating all.
+type FastestEstimator interface {
+	// EstimateFastest is Estimate for the top fastest configurations, and for those that are as fast as the last of
+	// these. Of the others, an estimate may have a number that is too low, but above the estimates of the fastest, and
+	// no Bound. Infeasible configurations get their reason.
+	EstimateFastest(ctx context.Context, dst []Estimate, p gemm.Problem, cfgs []gemm.Config, top int) error
+}
+
 // MemoryHierarchy is the ordered list of memory levels, near to far (L2 → DRAM; L2 → MALL → HBM).
 type MemoryHierarchy interface {
 	// Levels describes the levels, near to far. The result is shared: callers must not change it.

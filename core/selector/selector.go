@@ -150,7 +150,7 @@ func (s *Selector) Rank(ctx context.Context, p gemm.Problem, top int, into *Resu
 		return err
 	}
 	s.est = slices.Grow(s.est[:0], len(list.Configs))[:len(list.Configs)]
-	if err := s.arch.Estimate(ctx, s.est, p, list.Configs); err != nil {
+	if err := s.estimate(ctx, p, list.Configs, top); err != nil {
 		return err
 	}
 
@@ -190,6 +190,14 @@ func (s *Selector) Rank(ctx context.Context, p gemm.Problem, top int, into *Resu
 		e.Config.GroupM = e.Mapping.GroupM
 	}
 	return nil
+}
+
+// estimate fills s.est: all estimates that a ranking with top entries reads are exact.
+func (s *Selector) estimate(ctx context.Context, p gemm.Problem, configs []gemm.Config, top int) error {
+	if fast, ok := s.arch.(arch.FastestEstimator); ok && top > 0 && s.order.Window <= 0 {
+		return fast.EstimateFastest(ctx, s.est, p, configs, top)
+	}
+	return s.arch.Estimate(ctx, s.est, p, configs)
 }
 
 // candidates returns the candidate list for the problem's types and layout. Each list is computed once.

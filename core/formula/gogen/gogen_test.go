@@ -33,6 +33,9 @@ var example = []struct{ name, formula, when string }{
 	{"total", "full + rest - tail * tail * cost", ""},
 }
 
+// quick is a formula that is computed alone.
+const quick = "when(waves > 0, sqrt(busy) * tiles, rest) + area / units * m"
+
 // exampleInputs are of the kernel, and not kept.
 type exampleInputs struct{ blockN, wide float64 }
 
@@ -55,6 +58,7 @@ func plan(t *testing.T) *gogen.Plan {
 	for _, row := range example {
 		must(p.Define(row.name, row.formula, row.when))
 	}
+	must(p.Apart("quick", quick))
 	must(p.Keep("total", "waves"))
 	return p
 }
@@ -75,6 +79,8 @@ func TestGenerated(t *testing.T) {
 		}
 		fmt.Fprintf(&b, "}\n\nfunc (%s *%s) compute(%s) {\n%s}\n", s.variable, s.kind, s.args, p.Code(i))
 	}
+	fmt.Fprintf(&b, "\nfunc exampleQuick(d *exampleDevice, k *exampleKernel, t *exampleTime) float64 {\n%s}\n",
+		p.Alone("quick"))
 	fmt.Fprintf(&b, "\nfunc exampleColumns(dst []float64, d *exampleDevice, in *exampleInputs,\n"+
 		"k *exampleKernel, t *exampleTime) {\n%s}\n%s", p.Columns(), gogen.Helpers)
 	src, err := format.Source(b.Bytes())
@@ -121,6 +127,10 @@ func TestGenerated(t *testing.T) {
 		if tm.total != values["total"] || tm.waves != values["waves"] {
 			t.Fatalf("kept %v and %v, want %v and %v", tm.total, tm.waves, values["total"], values["waves"])
 		}
+		want, err := formula.Eval(quick, values)
+		if got := exampleQuick(&d, &k, &exampleTime{m: values["m"]}); err != nil || got != want {
+			t.Fatalf("alone %v, want %v (%v), with %v", got, want, err, values)
+		}
 	}
 }
 
@@ -128,7 +138,7 @@ func TestGenerated(t *testing.T) {
 func TestStages(t *testing.T) {
 	p := plan(t)
 	for stage, want := range []string{
-		"peak units rate", "block_n wide area cost pow(cost, 4) + pow(area, 4)", "waves total",
+		"peak units rate", "block_n wide area cost pow(cost, 4) + pow(area, 4) area / units", "waves total",
 	} {
 		var have []string
 		for _, f := range p.Fields(stage) {

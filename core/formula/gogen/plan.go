@@ -31,6 +31,7 @@ type Plan struct {
 	names  map[string]*node
 	nodes  []*node // in the order of definition
 	rows   []*node // the named formulas
+	apart  []*node // the formulas of Apart
 	known  map[string]*node
 	parts  []int // by stage, how many fields have no name among the formulas
 }
@@ -218,6 +219,9 @@ func (p *Plan) Keep(names ...string) error {
 		n.need()
 		n.field = Identifier(name)
 	}
+	for _, n := range p.apart {
+		p.ofStage(n, func(a *node) { a.need() })
+	}
 	for _, n := range p.nodes {
 		if !n.needed {
 			continue
@@ -225,6 +229,9 @@ func (p *Plan) Keep(names ...string) error {
 		for _, a := range n.args {
 			p.store(a, n.stage)
 		}
+	}
+	for _, n := range p.apart {
+		p.ofStage(n, func(a *node) { p.store(a, n.stage) })
 	}
 	for _, n := range p.rows { // Columns computes the rest
 		p.inputs(n, map[*node]bool{})

@@ -25,6 +25,7 @@ type exampleKernel struct {
 	area   float64 // area
 	cost   float64 // cost
 	part1  float64 // pow(cost, 4) + pow(area, 4)
+	part2  float64 // area / units
 }
 
 func (k *exampleKernel) compute(d *exampleDevice, in *exampleInputs) {
@@ -40,6 +41,7 @@ func (k *exampleKernel) compute(d *exampleDevice, in *exampleInputs) {
 	k.area = area
 	k.cost = cost
 	k.part1 = fourth(cost) + fourth(area)
+	k.part2 = area / d.units
 }
 
 type exampleTime struct {
@@ -72,6 +74,35 @@ func (t *exampleTime) compute(d *exampleDevice, k *exampleKernel) {
 	total := full + rest - float64(tail*tail*k.cost)
 	t.waves = waves
 	t.total = total
+}
+
+func exampleQuick(d *exampleDevice, k *exampleKernel, t *exampleTime) float64 {
+	tiles := float64(math.Ceil(t.m/k.blockM) * math.Ceil(t.m/k.blockN))
+	waves := math.Floor(tiles / d.units)
+	tail := math.Mod(tiles, d.units)
+	var busy float64
+	if waves > 0 {
+		busy = k.part1
+	}
+	var rest float64
+	if tail > 0 {
+		if tail >= 2 && k.wide != 0 || tail == 1 {
+			rest = k.cost - float64((tail-float64(k.area*t.m))*(t.m+1))
+		} else {
+			var x1 float64
+			if tail > 3 {
+				x1 = 1
+			}
+			rest = float64(max(max(tail, 1), k.area) * x1)
+		}
+	}
+	var x2 float64
+	if waves > 0 {
+		x2 = float64(math.Sqrt(busy) * tiles)
+	} else {
+		x2 = rest
+	}
+	return x2 + float64(k.part2*t.m)
 }
 
 func exampleColumns(dst []float64, d *exampleDevice, in *exampleInputs,

@@ -39,11 +39,11 @@ type Family interface {
 	Loop(d *gpu.Device, o Operands, c gemm.Config) Loop
 	// Width is the width in bytes of the widest access to a matrix that the kernels of the family make for a problem, at
 	// most gemm.MaxVector.
-	Width(p *gemm.Problem, o gemm.Operand) int
+	Width(p gemm.Problem, o gemm.Operand) int
 	// Copies describes the loads of a K step, for any valid configuration.
 	Copies(d *gpu.Device, o Operands, c gemm.Config) Copies
 	// Reduction describes how the sums of the CTAs that share a tile are added up. It is zero without a split of K.
-	Reduction(p *gemm.Problem, c gemm.Config) Reduction
+	Reduction(p gemm.Problem, c gemm.Config) Reduction
 	// Overhead is the cost of each K step besides loads and matrix instructions.
 	Overhead() Overhead
 }
@@ -64,7 +64,7 @@ func OperandsOf(p *gemm.Problem) Operands {
 
 // WithWidths returns the operands with the widths that a family's kernels have for a problem.
 func (o Operands) WithWidths(f Family, p *gemm.Problem) Operands {
-	o.WidthA, o.WidthB, o.WidthC = f.Width(p, gemm.A), f.Width(p, gemm.B), f.Width(p, gemm.C)
+	o.WidthA, o.WidthB, o.WidthC = f.Width(*p, gemm.A), f.Width(*p, gemm.B), f.Width(*p, gemm.C)
 	return o
 }
 

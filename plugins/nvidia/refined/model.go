@@ -39,15 +39,16 @@ type family struct {
 	slots, latency float64        // kernel.Overhead
 	compiled       kernel.Table   // by the compiler's report; nil below that rung
 	timed          kernel.Timings // of kernels by themselves; nil below the rung characterized
-	// prepared holds, per layout and per kind of access, what does not depend on the sizes of the problem, for the list of configurations that
-	// was estimated last.
+	// prepared holds, per layout and per kind of access, what does not depend on the sizes of the problem, for the list
+	// of configurations that was estimated last.
 	prepared [1 << 5]atomic.Pointer[preparedList]
 }
 
-// preparedList is a list of kernels for some operands.
+// preparedList is a list of configurations for some operands.
 type preparedList struct {
 	operands kernel.Operands
-	kernels  []preparedKernel
+	configs  []gemm.Config
+	prepared []preparedConfig
 }
 
 var _ arch.Architecture = (*Model)(nil)
@@ -168,15 +169,16 @@ func (m *Model) Candidates(_ context.Context, p gemm.Problem, s arch.Space) (*ar
 	}
 	var (
 		out = &arch.Candidates{}
+		one preparedConfig
 		k   preparedKernel
 		in  [2]inputs
 	)
 	p = aligned(&p)
 	for position, c := range all {
-		if detail := m.prepare(&k, &in, &p, &c); k.reject == "" {
+		if detail := m.prepare(&one, &k, &in, &p, &c); one.reject == "" {
 			out.Configs = append(out.Configs, c)
 		} else {
-			r := arch.Rejection{Config: c, Position: position, Reason: k.reject, Detail: detail}
+			r := arch.Rejection{Config: c, Position: position, Reason: one.reject, Detail: detail}
 			out.Rejected = append(out.Rejected, r)
 		}
 	}
@@ -195,16 +197,19 @@ func aligned(p *gemm.Problem) gemm.Problem {
 // fewConfigs is up to how many configurations are prepared in passing, without being kept.
 const fewConfigs = 64
 
-// kernels returns what does not depend on the sizes of the problem for each configuration. It is kept from one call
-// to the next, per family, layout, width of accesses and element type, so that a list that is estimated for problem after problem is
-// prepared once.
-func (m *Model) kernels(p *gemm.Problem, cfgs []gemm.Config) []preparedKernel {
+// kept returns the list of configurations, prepared, or nil if they are few. It is kept from one call to the next, per
+// family, layout, width of accesses and element type, so that a list that is estimated for problem after problem is
+// prepared once. The error is that of supportsAll.
+func (m *Model) kept(p *gemm.Problem, cfgs []gemm.Config) (*preparedList, error) {
 	if len(cfgs) <= fewConfigs {
-		return nil
+		return nil, m.supportsAll(p, cfgs)
+	}
+	if err := m.supports(p, cfgs[0].Kernel); err != nil {
+		return nil, err
 	}
 	f, ok := kernel.Find(m.families, cfgs[0].Kernel)
 	if !ok {
-		return nil
+		return nil, kernel.Unknown(&m.description, cfgs[0].Kernel)
 	}
 	operands := kernel.OperandsOf(p).WithWidths(f, p)
 	slot := 0
@@ -217,55 +222,72 @@ func (m *Model) kernels(p *gemm.Problem, cfgs []gemm.Config) []preparedKernel {
 		}
 	}
 	operands.DType, operands.Out = kernel.SameKernels(operands.DType), kernel.SameKernels(operands.Out)
-	if kept := f.prepared[slot].Load(); kept != nil && kept.operands == operands && sameConfigs(kept.kernels, cfgs) {
-		return kept.kernels
+	if kept := f.prepared[slot].Load(); kept != nil && kept.operands == operands && slices.Equal(kept.configs, cfgs) {
+		return kept, nil
 	}
-	var in [2]inputs
-	list := make([]preparedKernel, len(cfgs))
-	for i := range cfgs {
-		m.prepare(&list[i], &in, p, &cfgs[i])
+	if slices.ContainsFunc(cfgs, func(c gemm.Config) bool { return c.Kernel != cfgs[0].Kernel }) {
+		return nil, m.supportsAll(p, cfgs)
 	}
-	f.prepared[slot].Store(&preparedList{operands, list})
-	return list
+	list := &preparedList{operands, slices.Clone(cfgs), make([]preparedConfig, len(cfgs))}
+	m.prepareAll(list, p)
+	f.prepared[slot].Store(list)
+	return list, nil
 }
 
-// sameConfigs compares a few of the configurations; Estimate compares each as it goes.
-func sameConfigs(list []preparedKernel, cfgs []gemm.Config) bool {
-	n := len(cfgs)
-	return len(list) == n && list[0].config == cfgs[0] && list[n/2].config == cfgs[n/2] && list[n-1].config == cfgs[n-1]
+// prepareAll prepares the configurations of a list. Those that follow each other and differ in the split of K alone
+// share a kernel.
+func (m *Model) prepareAll(list *preparedList, p *gemm.Problem) {
+	var (
+		in, last [2]inputs
+		shared   = &preparedKernel{}
+		next     = &preparedKernel{}
+	)
+	for i := range list.configs {
+		c := &list.prepared[i]
+		c.kernel = next
+		m.prepare(c, next, &in, p, &list.configs[i])
+		in[0].splitInputs, in[1].splitInputs = splitInputs{}, splitInputs{}
+		if i > 0 && in == last && next.groupM == shared.groupM {
+			c.kernel = shared
+			continue
+		}
+		last, shared, next = in, next, &preparedKernel{}
+	}
 }
 
 // Estimate implements arch.Architecture.
 func (m *Model) Estimate(_ context.Context, dst []arch.Estimate, p gemm.Problem, cfgs []gemm.Config) error {
-	if err := m.supportsAll(&p, cfgs); err != nil {
+	kept, err := m.kept(&p, cfgs)
+	if err != nil {
 		return err
 	}
 	if err := fits(len(dst), len(cfgs)); err != nil {
 		return err
 	}
 	var (
-		s    = newShape(&p)
-		kept = m.kernels(&p, cfgs)
-		one  preparedKernel
-		in   [2]inputs
-		t    timing
+		one    preparedKernel
+		single preparedConfig
+		in     [2]inputs
+		e      = estimator{device: &m.device, shape: newShape(&p)}
 	)
 	for i := range cfgs {
-		k := &one
-		if kept != nil && kept[i].config == cfgs[i] {
-			k = &kept[i]
+		c, k := &single, &one
+		if kept != nil {
+			c = &kept.prepared[i]
+			k = c.kernel
+			e.at(c.kernel)
 		} else {
-			m.prepare(k, &in, &p, &cfgs[i])
+			m.prepare(c, k, &in, &p, &cfgs[i])
+			e.shape.grid(&e.grid, e.device, &one)
 		}
-		if k.reject != "" {
+		if c.reject != "" {
 			if _, err := m.family(&cfgs[i]); err != nil {
 				return err
 			}
-			dst[i] = arch.Estimate{Reject: k.reject}
+			dst[i] = arch.Estimate{Reject: c.reject}
 			continue
 		}
-		m.device.time(&t, &s, k)
-		dst[i] = arch.Estimate{Cycles: unit.Cycles(t.total), Bound: t.bound(&k.kernelTerms, &k.variants[s.masked(k)])}
+		dst[i] = e.estimate(c, k)
 	}
 	return nil
 }
@@ -287,20 +309,21 @@ func (m *Model) Terms(_ context.Context, dst []float64, p gemm.Problem, cfgs []g
 		return err
 	}
 	var (
-		s = newShape(&p)
-		k preparedKernel
-		t timing
+		s  = newShape(&p)
+		k  preparedKernel
+		c  preparedConfig
+		in [2]inputs
+		g  gridTerms
+		t  timing
 	)
 	for i := range cfgs {
 		if _, err := m.family(&cfgs[i]); err != nil {
 			return err
 		}
-		var in [2]inputs
-		m.prepare(&k, &in, &p, &cfgs[i])
-		m.device.time(&t, &s, &k)
-		masked := s.masked(&k)
+		m.prepare(&c, &k, &in, &p, &cfgs[i])
+		masked := m.device.time(&t, &g, &s, &c, &k)
 		row := dst[i*len(terms.Terms):][:len(terms.Terms)]
-		columns(row, &m.device, &s.sizes, &in[masked], &k.kernelTerms, &k.variants[masked], &t)
+		columns(row, &m.device, &s.sizes, &in[masked], &k.kernelTerms, &k.variants[masked], &c.splits[masked], &g, &t)
 	}
 	return nil
 }
@@ -321,19 +344,21 @@ func (m *Model) Mapping(_ context.Context, p gemm.Problem, c gemm.Config) (arch.
 		return arch.Mapping{}, err
 	}
 	var (
-		k  preparedKernel
-		in [2]inputs
-		t  timing
-		s  = newShape(&p)
+		s   = newShape(&p)
+		k   preparedKernel
+		one preparedConfig
+		in  [2]inputs
+		g   gridTerms
+		t   timing
 	)
 	c.GroupM = terms.DefaultGroup
-	m.prepare(&k, &in, &p, &c)
-	m.device.time(&t, &s, &k)
+	m.prepare(&one, &k, &in, &p, &c)
+	m.device.time(&t, &g, &s, &one, &k)
 	best, least := terms.DefaultGroup, t.total*(1-groupGain)
-	for _, g := range groups {
-		k.groupM = float64(g)
-		if m.device.time(&t, &s, &k); t.total < least {
-			best, least = g, t.total
+	for _, group := range groups {
+		k.groupM = float64(group)
+		if m.device.time(&t, &g, &s, &one, &k); t.total < least {
+			best, least = group, t.total
 		}
 	}
 	return arch.Mapping{GroupM: best}, nil

@@ -28,6 +28,8 @@ func FuzzPaces(f *testing.F) {
 				var (
 					in    inputs
 					k     preparedKernel
+					split splitTerms
+					grid  gridTerms
 					found timing
 				)
 				setInputs(&in.kernelInputs, &p, &c)
@@ -35,7 +37,7 @@ func FuzzPaces(f *testing.F) {
 				k.compute(&in, &m.device)
 				row := make([]float64, len(terms.Terms))
 				s := newShape(&p)
-				columns(row, &m.device, &s.sizes, &in, &k.kernelTerms, &k.variants[0], &found)
+				columns(row, &m.device, &s.sizes, &in, &k.kernelTerms, &k.variants[0], &split, &grid, &found)
 				paces := 0
 				for i, term := range terms.Terms {
 					if term.Name == "timed_fixed" || strings.HasSuffix(term.Name, "_pace") {

@@ -9,37 +9,48 @@ import (
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
 )
 
-// preparedKernel is what the model knows of a kernel before it knows the sizes of the problem.
+// preparedKernel is what the model knows of a kernel before it knows the split of K and the sizes of the problem.
 type preparedKernel struct {
-	config gemm.Config
-	reject arch.Reason
-
 	kernelTerms
 	// variants are without and with masks along K, which are needed if block_k does not divide K.
 	variants [2]variantTerms
 }
 
-// inputs are the terms of a kernel that are set by hand.
+// preparedConfig is what it knows of a configuration beyond the kernel.
+type preparedConfig struct {
+	reject arch.Reason
+	kernel *preparedKernel // in a list
+	depth  float64         // of a K step of the CTAs that share a tile
+	splits [2]splitTerms   // as preparedKernel.variants
+}
+
+// inputs are the terms of a configuration that are set by hand.
 type inputs struct {
 	kernelInputs
 	variantInputs
+	splitInputs
 }
 
-// prepare fills k. If the kernel cannot be used, k.reject says why, and the detail puts it in numbers. What it computes
-// from is left in both elements of in, which belong to the elements of k.variants.
-func (m *Model) prepare(k *preparedKernel, in *[2]inputs, p *gemm.Problem, c *gemm.Config) (detail string) {
-	*k = preparedKernel{config: *c}
+// prepare fills pc, except for its kernel, and k. If the configuration cannot be used, pc.reject says why, and the
+// detail puts it in numbers. What it computes from is left in both elements of in, which belong to the elements of
+// variants.
+func (m *Model) prepare(
+	pc *preparedConfig, k *preparedKernel, in *[2]inputs, p *gemm.Problem, c *gemm.Config,
+) (detail string) {
+	*in, *k = [2]inputs{}, preparedKernel{}
+	pc.reject, pc.depth, pc.splits = "", 0, [2]splitTerms{}
 	f, err := m.family(c)
 	if err != nil {
-		k.reject = arch.ReasonModelRule
+		pc.reject = arch.ReasonModelRule
 		return ""
 	}
+	pc.depth = float64(c.BlockK * c.SplitK)
 	operands := kernel.OperandsOf(p).WithWidths(f, p)
 	setInputs(&in[0].kernelInputs, p, c)
 	m.setLoop(&in[0].kernelInputs, f.Loop(m.gpu, operands, *c))
 	setCopies(&in[0].kernelInputs, f.Copies(m.gpu, operands, *c), operands, c)
 	in[0].storeBytes = float64(operands.WidthC)
-	in[0].reduceLaunches = float64(f.Reduction(p, *c).Launches)
+	in[0].reduceLaunches = float64(f.Reduction(*p, *c).Launches)
 	in[0].familySlots, in[0].familyLatency = f.slots, f.latency
 	if t, ok := f.timed.Find(operands, c); ok && !f.outgrows(m.gpu, operands, c) {
 		setTiming(&in[0].kernelInputs, &t)
@@ -57,12 +68,14 @@ func (m *Model) prepare(k *preparedKernel, in *[2]inputs, p *gemm.Problem, c *ge
 		in[masked].variantInputs = variantInputs{
 			registers: float64(r.Registers), spillBytes: float64(r.SpillBytes), sharedBytes: float64(r.SharedMemory),
 		}
+		in[masked].splitK = float64(c.SplitK)
 		k.variants[masked].compute(&in[masked], &m.device, &k.kernelTerms)
+		pc.splits[masked].compute(&in[masked], &m.device, &k.kernelTerms, &k.variants[masked])
 	}
-	if k.reject, detail = f.Check(m.gpu, operands, *c, need); k.reject == "" && operands.Narrow() {
+	if pc.reject, detail = f.Check(m.gpu, operands, *c, need); pc.reject == "" && operands.Narrow() {
 		// What does not fit with the widest accesses is no candidate, whatever the problem.
 		widest := kernel.OperandsOf(p)
-		k.reject, detail = f.Check(m.gpu, widest, *c, f.resources(m.gpu, widest, c, true))
+		pc.reject, detail = f.Check(m.gpu, widest, *c, f.resources(m.gpu, widest, c, true))
 	}
 	return detail
 }
@@ -72,7 +85,7 @@ func setInputs(in *kernelInputs, p *gemm.Problem, c *gemm.Config) {
 		elementBytes: float64(p.DType.Bits()) / 8, outputBytes: float64(p.Output().Bits()) / 8,
 		transA: truth(p.TransA()), transB: truth(p.TransB()),
 		blockM: float64(c.BlockM), blockN: float64(c.BlockN), blockK: float64(c.BlockK),
-		numWarps: float64(c.NumWarps), numStages: float64(c.NumStages), splitK: float64(c.SplitK),
+		numWarps: float64(c.NumWarps), numStages: float64(c.NumStages),
 	}
 }
 
@@ -143,7 +156,7 @@ func (f *family) outgrows(g *gpu.Device, o kernel.Operands, c *gemm.Config) bool
 type shape struct {
 	sizes
 	groups gemm.Groups
-	blockM int // of groupTiles
+	blockM float64 // of groupTiles
 }
 
 func newShape(p *gemm.Problem) shape {
@@ -176,24 +189,27 @@ func gcd(a, b int) int {
 	return a
 }
 
-// tile sets the tiles of groups, which most neighbours in a list of kernels share.
-func (s *shape) tile(k *preparedKernel) {
-	if s.groups != (gemm.Groups{}) && s.blockM != k.config.BlockM {
-		s.blockM = k.config.BlockM
-		s.groupTiles = float64(s.groups.Tiles(s.blockM))
+// grid fills g. The tiles of groups are counted for each height of a tile, which most neighbours in a list share.
+func (s *shape) grid(g *gridTerms, d *device, k *preparedKernel) {
+	if s.groups != (gemm.Groups{}) && s.blockM != k.blockM {
+		s.blockM = k.blockM
+		s.groupTiles = float64(s.groups.Tiles(int(k.blockM)))
 	}
+	g.compute(d, &s.sizes, &k.kernelTerms)
 }
 
 // masked is 1 if the K steps of the CTAs that share a tile do not divide K, else 0.
-func (s *sizes) masked(k *preparedKernel) int {
-	if steps := s.k / float64(k.config.BlockK*k.config.SplitK); steps != math.Trunc(steps) {
+func (s *sizes) masked(c *preparedConfig) int {
+	if steps := s.k / c.depth; steps != math.Trunc(steps) {
 		return 1
 	}
 	return 0
 }
 
-// time fills t.
-func (d *device) time(t *timing, s *shape, k *preparedKernel) {
-	s.tile(k)
-	t.compute(d, &s.sizes, &k.kernelTerms, &k.variants[s.masked(k)])
+// time fills g and t, and returns the variant of the kernel.
+func (d *device) time(t *timing, g *gridTerms, s *shape, c *preparedConfig, k *preparedKernel) (masked int) {
+	s.grid(g, d, k)
+	masked = s.masked(c)
+	t.compute(d, &s.sizes, &k.kernelTerms, &k.variants[masked], &c.splits[masked], g)
+	return masked
 }

@@ -65,6 +65,8 @@ type device struct {
 	part14            float64 // energy_per_flop / (tdp * dynamic_share) * clock
 	part15            float64 // power_window * clock
 	part16            float64 // line_rate * line_bytes
+	part17            float64 // 1 / (l2_perf_ratio * l2_coalescing)
+	part18            float64 // 1 / (dram_perf_ratio * dram_efficiency)
 	hbmLatencyPenalty float64 // hbm_latency_penalty
 	dramQueueLoad     float64 // dram_queue_load
 }
@@ -136,9 +138,11 @@ func (d *device) compute(value func(name string) float64) {
 	d.part6 = float64(l2Bytes * l2UsableShare)
 	d.dramLatency = dramLatency
 	l2PerfRatio := value("l2_perf_ratio")
-	d.part7 = float64(l2PerfRatio * value("l2_coalescing"))
+	x13 := float64(l2PerfRatio * value("l2_coalescing"))
+	d.part7 = x13
 	dramPerfRatio := value("dram_perf_ratio")
-	d.part8 = float64(dramPerfRatio * value("dram_efficiency"))
+	x15 := float64(dramPerfRatio * value("dram_efficiency"))
+	d.part8 = x15
 	spillShare := value("spill_share")
 	d.part9 = float64(l2PerfRatio * spillShare)
 	d.part10 = float64(2 * l2Bytes * l2UsableShare)
@@ -149,6 +153,8 @@ func (d *device) compute(value func(name string) float64) {
 	d.part14 = float64(value("energy_per_flop") / (tdp * value("dynamic_share")) * clock)
 	d.part15 = float64(value("power_window") * clock)
 	d.part16 = float64(lineRate * lineBytes)
+	d.part17 = 1 / x13
+	d.part18 = 1 / x15
 }
 
 // sizes holds what depends on the sizes of the problem alone.
@@ -187,7 +193,6 @@ type kernelInputs struct {
 	blockK           float64 // block_k
 	numWarps         float64 // num_warps
 	numStages        float64 // num_stages
-	splitK           float64 // split_k
 	wgmma            float64 // wgmma
 	fma              float64 // fma
 	serial           float64 // serial
@@ -223,7 +228,7 @@ type kernelInputs struct {
 	fullChip6144     float64 // full_chip_6144
 }
 
-// kernelTerms holds what depends on the kernel, and not on the sizes of the problem.
+// kernelTerms holds what depends on the kernel, and not on the split of K or the sizes of the problem.
 type kernelTerms struct {
 	groupM           float64 // group_m, set by hand
 	elementBytes     float64 // element_bytes
@@ -233,7 +238,6 @@ type kernelTerms struct {
 	blockM           float64 // block_m
 	blockN           float64 // block_n
 	blockK           float64 // block_k
-	splitK           float64 // split_k
 	threads          float64 // threads
 	part1            float64 // floor(threads_per_sm / threads)
 	rate             float64 // rate
@@ -244,39 +248,38 @@ type kernelTerms struct {
 	asyncA           float64 // async_a
 	asyncB           float64 // async_b
 	tileBytes        float64 // tile_bytes
-	handover         float64 // handover
-	part3            float64 // block_m * element_bytes / line_bytes
-	part4            float64 // ceil(block_m * element_bytes / line_bytes)
-	part5            float64 // block_k * element_bytes / line_bytes
-	part6            float64 // ceil(block_k * element_bytes / line_bytes)
-	part9            float64 // when(0 < trans_a, block_k * ceil(block_m * element_bytes / line_bytes), block_m * ceil(block_k * element_bytes / line_bytes))
-	part7            float64 // block_n * element_bytes / line_bytes
-	part8            float64 // ceil(block_n * element_bytes / line_bytes)
-	part10           float64 // when(0 < trans_b, block_n * ceil(block_k * element_bytes / line_bytes), block_k * ceil(block_n * element_bytes / line_bytes))
+	outputCost       float64 // output_cost
+	part2            float64 // when(0 < reduce_launches, 0, 1)
+	part4            float64 // block_m * element_bytes / line_bytes
+	part5            float64 // ceil(block_m * element_bytes / line_bytes)
+	part6            float64 // block_k * element_bytes / line_bytes
+	part7            float64 // ceil(block_k * element_bytes / line_bytes)
+	part10           float64 // when(0 < trans_a, block_k * ceil(block_m * element_bytes / line_bytes), block_m * ceil(block_k * element_bytes / line_bytes))
+	part8            float64 // block_n * element_bytes / line_bytes
+	part9            float64 // ceil(block_n * element_bytes / line_bytes)
+	part11           float64 // when(0 < trans_b, block_n * ceil(block_k * element_bytes / line_bytes), block_k * ceil(block_n * element_bytes / line_bytes))
 	tileLines        float64 // tile_lines
-	part2            float64 // pow(tensor_step + convert_step + fma * issue_step, 4) + pow(shared_step, 4) + pow(issue_step, 4) + pow(copy_step, 4)
+	part3            float64 // pow(tensor_step + convert_step + fma * issue_step, 4) + pow(shared_step, 4) + pow(issue_step, 4) + pow(copy_step, 4)
 	chainStep        float64 // chain_step
-	part11           float64 // 1 - trans_b
-	part12           float64 // when(0 < late_copies, instruction_step, 0)
+	part12           float64 // 1 - trans_b
+	part13           float64 // when(0 < late_copies, instruction_step, 0)
 	timed            float64 // timed
 	timedFixed       float64 // timed_fixed
-	part13           float64 // 2048 / block_k
+	part14           float64 // 2048 / block_k
 	onePace          float64 // one_pace
 	oneLongPace      float64 // one_long_pace
 	chipPace         float64 // chip_pace
 	chipLongPace     float64 // chip_long_pace
 	fullChipPace     float64 // full_chip_pace
 	fullChipLongPace float64 // full_chip_long_pace
-	part14           float64 // when(0 < trans_a, block_k * element_bytes, ceil(block_k * element_bytes / line_bytes) * line_bytes)
-	part15           float64 // when(0 < trans_b, ceil(block_k * element_bytes / line_bytes) * line_bytes, block_k * element_bytes)
-	part16           float64 // repeat_m + repeat_n
-	part17           float64 // when(0 < handover, 2 * accumulator_bytes / epilogue_bandwidth + output_cost / split_k, output_cost)
-	part18           float64 // when(0 < handover, arrival_latency, 0)
-	part19           float64 // max(timed_ctas - 1, 1)
-	part20           float64 // tdp * (1 - fma)
-	part23           float64 // split_k * (add_latency + block_m * block_n * accumulator_bytes / (line_rate * line_bytes))
-	part22           float64 // reduce_launches * relaunch_seconds * clock
-	part21           float64 // split_k * accumulator_bytes + output_bytes
+	part15           float64 // when(0 < trans_a, block_k * element_bytes, ceil(block_k * element_bytes / line_bytes) * line_bytes)
+	part16           float64 // when(0 < trans_b, ceil(block_k * element_bytes / line_bytes) * line_bytes, block_k * element_bytes)
+	part17           float64 // repeat_m + repeat_n
+	part18           float64 // max(timed_ctas - 1, 1)
+	part19           float64 // tdp * (1 - fma)
+	part20           float64 // add_latency + block_m * block_n * accumulator_bytes / (line_rate * line_bytes)
+	part21           float64 // reduce_launches * relaunch_seconds * clock
+	part22           float64 // tile_bytes * (1 / (l2_perf_ratio * l2_coalescing))
 	tensorStep       float64 // tensor_step
 }
 
@@ -343,14 +346,6 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 		x23 = in.outputBytes
 	}
 	outputCost := max(x23/d.epilogueBandwidth, in.outputBytes/in.storeBytes/32/d.storeRate)
-	var handover float64
-	if in.splitK > 1 {
-		if in.reduceLaunches > 0 {
-			handover = 0
-		} else {
-			handover = 1
-		}
-	}
 	issueStep := (float64(in.familySlots*in.numWarps) + fmaLoads) / d.schedulers
 	var x24 float64
 	if in.transA > 0 {
@@ -418,7 +413,6 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	k.blockM = in.blockM
 	k.blockN = in.blockN
 	k.blockK = in.blockK
-	k.splitK = in.splitK
 	k.threads = threads
 	k.part1 = math.Floor(d.threadsPerSm / threads)
 	k.rate = in.rate
@@ -430,75 +424,70 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	k.asyncB = in.asyncB
 	k.tensorStep = tensorStep
 	k.tileBytes = tileBytes
-	k.handover = handover
-	x46 := in.blockM * in.elementBytes / d.lineBytes
-	k.part3 = x46
-	x47 := math.Ceil(x46)
-	k.part4 = x47
-	x49 := float64(in.blockK * in.elementBytes)
-	x48 := x49 / d.lineBytes
-	k.part5 = x48
-	x50 := math.Ceil(x48)
-	k.part6 = x50
-	k.part9 = x24
-	x51 := in.blockN * in.elementBytes / d.lineBytes
-	k.part7 = x51
-	x52 := math.Ceil(x51)
-	k.part8 = x52
-	k.part10 = x30
-	k.tileLines = tileLines
-	k.part2 = fourth(tensorStep+convertStep+float64(in.fma*issueStep)) + fourth(sharedStep) + fourth(issueStep) + fourth(copyStep)
-	k.chainStep = chainStep
-	k.part11 = 1 - in.transB
-	var x53 float64
-	if in.lateCopies > 0 {
-		x53 = instructionStep
+	k.outputCost = outputCost
+	var x46 float64
+	if in.reduceLaunches > 0 {
+		x46 = 0
+	} else {
+		x46 = 1
 	}
-	k.part12 = x53
+	k.part2 = x46
+	x47 := in.blockM * in.elementBytes / d.lineBytes
+	k.part4 = x47
+	x48 := math.Ceil(x47)
+	k.part5 = x48
+	x50 := float64(in.blockK * in.elementBytes)
+	x49 := x50 / d.lineBytes
+	k.part6 = x49
+	x51 := math.Ceil(x49)
+	k.part7 = x51
+	k.part10 = x24
+	x52 := in.blockN * in.elementBytes / d.lineBytes
+	k.part8 = x52
+	x53 := math.Ceil(x52)
+	k.part9 = x53
+	k.part11 = x30
+	k.tileLines = tileLines
+	k.part3 = fourth(tensorStep+convertStep+float64(in.fma*issueStep)) + fourth(sharedStep) + fourth(issueStep) + fourth(copyStep)
+	k.chainStep = chainStep
+	k.part12 = 1 - in.transB
+	var x54 float64
+	if in.lateCopies > 0 {
+		x54 = instructionStep
+	}
+	k.part13 = x54
 	k.timed = in.timed
 	k.timedFixed = timedFixed
-	x54 := 2048 / in.blockK
-	k.part13 = x54
+	x55 := 2048 / in.blockK
+	k.part14 = x55
 	k.onePace = onePace
 	k.oneLongPace = oneLongPace
 	k.chipPace = chipPace
 	k.chipLongPace = chipLongPace
 	k.fullChipPace = fullChipPace
 	k.fullChipLongPace = fullChipLongPace
-	var x55 float64
-	if in.transA > 0 {
-		x55 = x49
-	} else {
-		x55 = float64(x50 * d.lineBytes)
-	}
-	k.part14 = x55
 	var x56 float64
-	if in.transB > 0 {
-		x56 = float64(x50 * d.lineBytes)
+	if in.transA > 0 {
+		x56 = x50
 	} else {
-		x56 = x49
+		x56 = float64(x51 * d.lineBytes)
 	}
 	k.part15 = x56
-	x57 := in.repeatM + in.repeatN
-	k.part16 = x57
-	var x58 float64
-	if handover > 0 {
-		x58 = d.part13 + outputCost/in.splitK
+	var x57 float64
+	if in.transB > 0 {
+		x57 = float64(x51 * d.lineBytes)
 	} else {
-		x58 = outputCost
+		x57 = x50
 	}
+	k.part16 = x57
+	x58 := in.repeatM + in.repeatN
 	k.part17 = x58
-	var x59 float64
-	if handover > 0 {
-		x59 = d.arrivalLatency
-	}
-	k.part18 = x59
-	k.part19 = max(in.timedCtas-1, 1)
-	x60 := float64(d.tdp * (1 - in.fma))
-	k.part20 = x60
-	k.part23 = float64(in.splitK * (d.addLatency + in.blockM*in.blockN*d.accumulatorBytes/d.part16))
-	k.part22 = float64(in.reduceLaunches * d.relaunchSeconds * d.clock)
-	k.part21 = float64(in.splitK*d.accumulatorBytes) + in.outputBytes
+	k.part18 = max(in.timedCtas-1, 1)
+	x59 := float64(d.tdp * (1 - in.fma))
+	k.part19 = x59
+	k.part20 = d.addLatency + in.blockM*in.blockN*d.accumulatorBytes/d.part16
+	k.part21 = float64(in.reduceLaunches * d.relaunchSeconds * d.clock)
+	k.part22 = float64(tileBytes * d.part17)
 }
 
 // variantInputs is set by hand.
@@ -518,16 +507,17 @@ type variantTerms struct {
 	hidden       float64 // hidden
 	part2        float64 // pow(ctas_per_sm, 4)
 	part3        float64 // chain_step + spill_step
-	part4        float64 // ctas_per_sm * block_m * block_n * when(0 < handover, 2 * accumulator_bytes / epilogue_bandwidth + output_cost / split_k, output_cost) + when(0 < handover, arrival_latency, 0)
+	part4        float64 // ctas_per_sm * block_m * block_n
 	part5        float64 // min(1, (ctas_per_sm - 1) / max(timed_ctas - 1, 1))
 	part6        float64 // 1 - hidden
+	part7        float64 // sqrt(sqrt(on_chip))
 }
 
 func (v *variantTerms) compute(in *inputs, d *device, k *kernelTerms) {
 	ctasPerSm := max(1, min(min(min(math.Floor(d.registerFile/(math.Ceil(max(in.registers, 1)/d.registerGranule)*d.registerGranule*k.threads)), math.Floor(d.part1/(in.sharedBytes+d.sharedReserved))), k.part1), d.ctasLimit))
 	spillTraffic := float64(2 * in.spillBytes * k.threads)
 	spillStep := spillTraffic / d.spillBandwidth
-	onChip := k.part2 + fourth(spillStep)
+	onChip := k.part3 + fourth(spillStep)
 	hidden := float64(d.fillOverlap * (1 - 1/ctasPerSm))
 	v.ctasPerSm = ctasPerSm
 	v.spillTraffic = spillTraffic
@@ -537,12 +527,156 @@ func (v *variantTerms) compute(in *inputs, d *device, k *kernelTerms) {
 	v.hidden = hidden
 	v.part2 = fourth(ctasPerSm)
 	v.part3 = k.chainStep + spillStep
-	v.part4 = float64(ctasPerSm*k.blockM*k.blockN*k.part17) + k.part18
-	v.part5 = min(1, (ctasPerSm-1)/k.part19)
+	v.part4 = float64(ctasPerSm * k.blockM * k.blockN)
+	v.part5 = min(1, (ctasPerSm-1)/k.part18)
 	v.part6 = 1 - hidden
+	v.part7 = math.Sqrt(math.Sqrt(onChip))
 }
 
-// timing holds what depends on the kernel and the problem.
+// splitInputs is set by hand.
+type splitInputs struct {
+	splitK float64 // split_k
+}
+
+// splitTerms holds what depends on the kernel, the variant and the split of K.
+type splitTerms struct {
+	splitK   float64 // split_k
+	handover float64 // handover
+	part2    float64 // when(0 < handover, 2 * accumulator_bytes / epilogue_bandwidth + output_cost / split_k, output_cost)
+	part3    float64 // when(0 < handover, arrival_latency, 0)
+	part1    float64 // ctas_per_sm * block_m * block_n * when(0 < handover, 2 * accumulator_bytes / epilogue_bandwidth + output_cost / split_k, output_cost) + when(0 < handover, arrival_latency, 0)
+	part5    float64 // split_k * (add_latency + block_m * block_n * accumulator_bytes / (line_rate * line_bytes))
+	part4    float64 // split_k * accumulator_bytes + output_bytes
+}
+
+func (c *splitTerms) compute(in *inputs, d *device, k *kernelTerms, v *variantTerms) {
+	var handover float64
+	if in.splitK > 1 {
+		handover = k.part2
+	}
+	c.splitK = in.splitK
+	c.handover = handover
+	var x1 float64
+	if handover > 0 {
+		x1 = d.part13 + k.outputCost/in.splitK
+	} else {
+		x1 = k.outputCost
+	}
+	c.part2 = x1
+	var x2 float64
+	if handover > 0 {
+		x2 = d.arrivalLatency
+	}
+	c.part3 = x2
+	c.part1 = float64(v.part4*x1) + x2
+	c.part5 = float64(in.splitK * k.part20)
+	c.part4 = float64(in.splitK*d.accumulatorBytes) + k.outputBytes
+}
+
+// gridTerms holds what depends on the kernel and the problem, and not on the split of K.
+type gridTerms struct {
+	part1       float64 // when(0 < group_tiles, group_tiles, grid_m * batch) * grid_n
+	part2       float64 // cdiv(k, block_k)
+	part3       float64 // grid_n * group
+	part4       float64 // ceil(grid_m / group)
+	missA       float64 // miss_a
+	missB       float64 // miss_b
+	part5       float64 // batch * k * element_bytes
+	repeated    float64 // repeated
+	idleLatency float64 // idle_latency
+	part6       float64 // 1 + broken_lines / tile_lines
+	part7       float64 // pow(line_step, 4)
+	part8       float64 // idle_latency * idle_latency
+	part9       float64 // batch * m * n * output_bytes
+	part10      float64 // prologue_cycles + idle_latency
+	part11      float64 // idle_latency / steps_ahead
+}
+
+func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
+	var gridM float64
+	if s.groupTiles > 0 {
+		gridM = s.groupTiles / s.batch
+	} else {
+		gridM = math.Ceil(s.m / k.blockM)
+	}
+	gridN := math.Ceil(s.n / k.blockN)
+	var splitLines float64
+	if s.part1 > 0 {
+		var x1 float64
+		if k.transA > 0 {
+			x1 = float64(k.blockK * max(0, k.part4+s.misalignedA-k.part5))
+		} else {
+			x1 = float64(k.blockM * max(0, k.part6+s.misalignedA-k.part7))
+		}
+		var x2 float64
+		if k.transB > 0 {
+			x2 = float64(k.blockN * max(0, k.part6+s.misalignedB-k.part7))
+		} else {
+			x2 = float64(k.blockK * max(0, k.part8+s.misalignedB-k.part9))
+		}
+		splitLines = x1 + x2
+	}
+	var brokenLines float64
+	if s.part1 > 0 {
+		brokenLines = float64(d.sectorCost * (float64(k.asyncA*s.part2*k.part10) + float64(k.asyncB*s.part3*k.part11)))
+	}
+	var x3 float64
+	if k.wraps*max(k.transA*(k.blockM-s.m), k.part12*(k.blockN-s.n)) > 0 {
+		x3 = float64(k.blockK * (float64(k.transA*max(0, k.blockM/s.m-k.part5)) + float64(k.part12*max(0, k.blockN/s.n-k.part9))))
+	}
+	lines := k.tileLines + max(splitLines, brokenLines) + x3
+	lineStep := lines / d.lineRate
+	copyLatency := float64(lines*d.lineLatency) + k.part13
+	var x4 float64
+	if k.groupM > 0 {
+		x4 = k.groupM
+	} else {
+		x4 = d.defaultGroup
+	}
+	group := min(x4, gridM)
+	missA := 1 - min(1, d.part6/(group*k.blockM*s.k*k.elementBytes))
+	missB := 1 - min(1, d.part6/((float64(gridM*k.blockM)+float64(gridN*k.blockN))*s.k*k.elementBytes))
+	var repeated float64
+	if k.part17 > 0 {
+		var x5 float64
+		if k.wraps > 0 {
+			x5 = s.m
+		} else {
+			x5 = 1
+		}
+		var x6 float64
+		if k.wraps > 0 {
+			x6 = s.n
+		} else {
+			x6 = 1
+		}
+		repeated = float64(k.repeatM*(k.blockM-s.m/gridM)/x5*k.part15) + float64(k.repeatN*(k.blockN-s.n/gridN)/x6*k.part16)
+	}
+	idleLatency := d.dramLatency + copyLatency
+	var x7 float64
+	if s.groupTiles > 0 {
+		x7 = s.groupTiles
+	} else {
+		x7 = float64(gridM * s.batch)
+	}
+	g.part1 = float64(x7 * gridN)
+	g.part2 = math.Ceil(s.k / k.blockK)
+	g.part3 = float64(gridN * group)
+	g.part4 = math.Ceil(gridM / group)
+	g.missA = missA
+	g.missB = missB
+	g.part5 = float64(s.part4 * k.elementBytes)
+	g.repeated = repeated
+	g.idleLatency = idleLatency
+	g.part6 = 1 + brokenLines/k.tileLines
+	g.part7 = fourth(lineStep)
+	g.part8 = float64(idleLatency * idleLatency)
+	g.part9 = float64(s.part5 * k.outputBytes)
+	g.part10 = d.prologueCycles + idleLatency
+	g.part11 = idleLatency / k.stepsAhead
+}
+
+// timing holds what depends on all.
 type timing struct {
 	steps             float64 // steps
 	ctasOfSm          float64 // ctas_of_sm
@@ -559,195 +693,127 @@ type timing struct {
 	total             float64 // total
 }
 
-func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms) {
-	var gridM float64
-	if s.groupTiles > 0 {
-		gridM = s.groupTiles / s.batch
-	} else {
-		gridM = math.Ceil(s.m / k.blockM)
-	}
-	gridN := math.Ceil(s.n / k.blockN)
-	var x1 float64
-	if s.groupTiles > 0 {
-		x1 = s.groupTiles
-	} else {
-		x1 = float64(gridM * s.batch)
-	}
-	ctas := float64(x1 * gridN * k.splitK)
-	steps := math.Ceil(math.Ceil(s.k/k.blockK) / k.splitK)
-	var splitLines float64
-	if s.part1 > 0 {
-		var x2 float64
-		if k.transA > 0 {
-			x2 = float64(k.blockK * max(0, k.part3+s.misalignedA-k.part4))
-		} else {
-			x2 = float64(k.blockM * max(0, k.part5+s.misalignedA-k.part6))
-		}
-		var x3 float64
-		if k.transB > 0 {
-			x3 = float64(k.blockN * max(0, k.part5+s.misalignedB-k.part6))
-		} else {
-			x3 = float64(k.blockK * max(0, k.part7+s.misalignedB-k.part8))
-		}
-		splitLines = x2 + x3
-	}
-	var brokenLines float64
-	if s.part1 > 0 {
-		brokenLines = float64(d.sectorCost * (float64(k.asyncA*s.part2*k.part9) + float64(k.asyncB*s.part3*k.part10)))
-	}
-	var x4 float64
-	if k.wraps*max(k.transA*(k.blockM-s.m), k.part11*(k.blockN-s.n)) > 0 {
-		x4 = float64(k.blockK * (float64(k.transA*max(0, k.blockM/s.m-k.part4)) + float64(k.part11*max(0, k.blockN/s.n-k.part8))))
-	}
-	lines := k.tileLines + max(splitLines, brokenLines) + x4
-	lineStep := lines / d.lineRate
-	copyLatency := float64(lines*d.lineLatency) + k.part12
-	var x5 float64
-	if k.groupM > 0 {
-		x5 = k.groupM
-	} else {
-		x5 = d.defaultGroup
-	}
-	group := min(x5, gridM)
+func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, g *gridTerms) {
+	ctas := float64(g.part1 * c.splitK)
+	steps := math.Ceil(g.part2 / c.splitK)
 	ctasOfSm := math.Ceil(ctas / d.numSms)
 	active := ctas / ctasOfSm
 	fullWaves := math.Floor(ctasOfSm / v.ctasPerSm)
 	tailCtas := ctasOfSm - float64(fullWaves*v.ctasPerSm)
 	var oneLoop, chipLoop, fullChipLoop float64
 	if k.timed > 0 {
-		x6 := min(steps, k.part13)
-		x7 := steps - x6
-		oneLoop = float64(x6*k.onePace) + float64(x7*k.oneLongPace)
-		chipLoop = max(oneLoop, float64(x6*k.chipPace)+float64(x7*k.chipLongPace))
-		fullChipLoop = max(chipLoop, float64(x6*k.fullChipPace)+float64(x7*k.fullChipLongPace))
+		x1 := min(steps, k.part14)
+		x2 := steps - x1
+		oneLoop = float64(x1*k.onePace) + float64(x2*k.oneLongPace)
+		chipLoop = max(oneLoop, float64(x1*k.chipPace)+float64(x2*k.chipLongPace))
+		fullChipLoop = max(chipLoop, float64(x1*k.fullChipPace)+float64(x2*k.fullChipLongPace))
 	}
-	x8 := gridN * group / min(ctas, v.part1)
-	sweeps := max(1, x8)
-	rowGroups := max(1, math.Ceil(gridM/group)*min(1, x8))
-	missA := 1 - min(1, d.part6/(group*k.blockM*s.k*k.elementBytes))
-	missB := 1 - min(1, d.part6/((float64(gridM*k.blockM)+float64(gridN*k.blockN))*s.k*k.elementBytes))
-	dramBytes := float64(s.part4 * k.elementBytes * (float64(s.m*(1+float64((sweeps-1)*missA))) + float64(s.n*(1+float64((rowGroups-1)*missB)))))
+	x3 := g.part3 / min(ctas, v.part1)
+	sweeps := max(1, x3)
+	rowGroups := max(1, g.part4*min(1, x3))
+	dramBytes := float64(g.part5 * (float64(s.m*(1+float64((sweeps-1)*g.missA))) + float64(s.n*(1+float64((rowGroups-1)*g.missB)))))
 	dramShare := min(1, dramBytes/(ctas*steps*k.tileBytes))
-	var repeated float64
-	if k.part16 > 0 {
-		var x9 float64
-		if k.wraps > 0 {
-			x9 = s.m
-		} else {
-			x9 = 1
-		}
-		var x10 float64
-		if k.wraps > 0 {
-			x10 = s.n
-		} else {
-			x10 = 1
-		}
-		repeated = float64(k.repeatM*(k.blockM-s.m/gridM)/x9*k.part14) + float64(k.repeatN*(k.blockN-s.n/gridN)/x10*k.part15)
-	}
-	idleLatency := d.dramLatency + copyLatency
-	x11 := float64(active * k.tileBytes)
-	l2Step := x11 * (1 + brokenLines/k.tileLines) / d.part7
-	dramStep := x11 * dramShare / d.part8
-	repeatStep := active * repeated / d.hotLineBandwidth
-	x12 := float64(active * v.spillTraffic)
-	spillL2Step := x12 / d.part9
-	busy := v.onChip + fourth(lineStep) + fourth(l2Step) + fourth(dramStep) + fourth(repeatStep) + fourth(spillL2Step)
+	x4 := float64(active * k.tileBytes)
+	l2Step := x4 * g.part6 / d.part7
+	dramStep := x4 * dramShare / d.part8
+	repeatStep := active * g.repeated / d.hotLineBandwidth
+	x5 := float64(active * v.spillTraffic)
+	spillL2Step := x5 / d.part9
+	busy := v.onChip + g.part7 + fourth(l2Step) + fourth(dramStep) + fourth(repeatStep) + fourth(spillL2Step)
 	var fullSpillMiss, fullSpillDramStep, fullBusy, fullThroughput, fullLatency, fullAlone, fullStep, fullFirstStep, fullFill, fullLoop, fullEpilogue float64
 	if fullWaves > 0 {
 		if v.spillTraffic > 0 {
 			fullSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(active*v.ctasPerSm*v.spillTraffic/d.part10, 2))
 		}
-		fullSpillDramStep = x12 * fullSpillMiss / d.part11
+		fullSpillDramStep = x5 * fullSpillMiss / d.part11
 		fullBusy = float64(v.part2 * (busy + fourth(fullSpillDramStep)))
 		fullThroughput = math.Sqrt(math.Sqrt(fullBusy))
-		x13 := float64(idleLatency * idleLatency)
-		fullLatency = (idleLatency + math.Sqrt(x13+float64(d.part12*(v.ctasPerSm*dramStep*k.stepsAhead)))) / 2
-		x14 := fullLatency / k.stepsAhead
-		fullAlone = max(k.chainStep, x14) + v.spillStep
-		x15 := fourth(fullAlone)
-		fullStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(fullBusy*fullBusy) + float64(x15*x15))))
+		fullLatency = (g.idleLatency + math.Sqrt(g.part8+float64(d.part12*(v.ctasPerSm*dramStep*k.stepsAhead)))) / 2
+		x6 := fullLatency / k.stepsAhead
+		fullAlone = max(k.chainStep, x6) + v.spillStep
+		x7 := fourth(fullAlone)
+		fullStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(fullBusy*fullBusy) + float64(x7*x7))))
 		fullFirstStep = max(fullThroughput, v.part3)
 		fullFill = d.prologueCycles + fullLatency + float64(v.ctasPerSm*l2Step)
-		x16 := min(steps, k.stepsAhead)
-		x17 := max(steps-k.stepsAhead, 0)
-		fullLoop = float64(x16*fullFirstStep) + float64(x17*fullStep)
-		fullEpilogue = v.part4
+		x8 := min(steps, k.stepsAhead)
+		x9 := max(steps-k.stepsAhead, 0)
+		fullLoop = float64(x8*fullFirstStep) + float64(x9*fullStep)
+		fullEpilogue = c.part1
 	}
 	var fullPaced, fullTimed float64
 	if k.timed*fullWaves > 0 {
 		if v.ctasPerSm > 1 {
-			x18 := fullChipLoop - chipLoop
-			fullPaced = chipLoop + float64(x18*v.part5)
+			x10 := fullChipLoop - chipLoop
+			fullPaced = chipLoop + float64(x10*v.part5)
 		} else {
 			fullPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
-		x19 := max(steps-k.stepsAhead, 0)
-		x20 := fullLatency / k.stepsAhead
-		fullTimed = k.timedFixed + max(x19*x20, math.Sqrt(math.Sqrt(fourth(fullPaced)+fourth(steps*v.ctasPerSm*dramStep))))
+		x11 := max(steps-k.stepsAhead, 0)
+		x12 := fullLatency / k.stepsAhead
+		fullTimed = k.timedFixed + max(x11*x12, math.Sqrt(math.Sqrt(fourth(fullPaced)+fourth(steps*v.ctasPerSm*dramStep))))
 	}
 	var tailSpillMiss, tailSpillDramStep, tailBusy, tailThroughput, tailLatency, tailAlone, tailStep, tailFirstStep, tailFill, tailLoop, tailEpilogue float64
 	if tailCtas > 0 {
 		if v.spillTraffic > 0 {
 			tailSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(active*tailCtas*v.spillTraffic/d.part10, 2))
 		}
-		tailSpillDramStep = x12 * tailSpillMiss / d.part11
+		tailSpillDramStep = x5 * tailSpillMiss / d.part11
 		tailBusy = float64(fourth(tailCtas) * (busy + fourth(tailSpillDramStep)))
 		tailThroughput = math.Sqrt(math.Sqrt(tailBusy))
-		x21 := float64(idleLatency * idleLatency)
-		tailLatency = (idleLatency + math.Sqrt(x21+float64(d.part12*(tailCtas*dramStep*k.stepsAhead)))) / 2
-		x22 := tailLatency / k.stepsAhead
-		tailAlone = max(k.chainStep, x22) + v.spillStep
-		x23 := fourth(tailAlone)
-		tailStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(tailBusy*tailBusy) + float64(x23*x23))))
+		tailLatency = (g.idleLatency + math.Sqrt(g.part8+float64(d.part12*(tailCtas*dramStep*k.stepsAhead)))) / 2
+		x13 := tailLatency / k.stepsAhead
+		tailAlone = max(k.chainStep, x13) + v.spillStep
+		x14 := fourth(tailAlone)
+		tailStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(tailBusy*tailBusy) + float64(x14*x14))))
 		tailFirstStep = max(tailThroughput, v.part3)
 		tailFill = d.prologueCycles + tailLatency + float64(tailCtas*l2Step)
-		x24 := min(steps, k.stepsAhead)
-		x25 := max(steps-k.stepsAhead, 0)
-		tailLoop = float64(x24*tailFirstStep) + float64(x25*tailStep)
-		tailEpilogue = float64(tailCtas*k.blockM*k.blockN*k.part17) + k.part18
+		x15 := min(steps, k.stepsAhead)
+		x16 := max(steps-k.stepsAhead, 0)
+		tailLoop = float64(x15*tailFirstStep) + float64(x16*tailStep)
+		tailEpilogue = float64(tailCtas*k.blockM*k.blockN*c.part2) + c.part3
 	}
 	var tailPaced, tailTimed float64
 	if k.timed*tailCtas > 0 {
 		if tailCtas > 1 {
-			x26 := fullChipLoop - chipLoop
-			tailPaced = chipLoop + float64(x26*min(1, (tailCtas-1)/k.part19))
+			x17 := fullChipLoop - chipLoop
+			tailPaced = chipLoop + float64(x17*min(1, (tailCtas-1)/k.part18))
 		} else {
 			tailPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
-		x27 := max(steps-k.stepsAhead, 0)
-		x28 := tailLatency / k.stepsAhead
-		tailTimed = k.timedFixed + max(x27*x28, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(steps*tailCtas*dramStep))))
+		x18 := max(steps-k.stepsAhead, 0)
+		x19 := tailLatency / k.stepsAhead
+		tailTimed = k.timedFixed + max(x18*x19, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(steps*tailCtas*dramStep))))
 	}
 	fill := float64(v.hidden*max(fullFill, tailFill)) + float64(v.part6*(float64(fullWaves*fullFill)+tailFill))
 	loop := float64(fullWaves*fullLoop) + tailLoop
 	epilogue := float64(fullWaves*fullEpilogue) + tailEpilogue
 	var allWaves float64
 	if k.timed > 0 {
-		x29 := fill + loop + epilogue
-		allWaves = math.Sqrt(x29 * (float64(fullWaves*fullTimed) + tailTimed))
+		x20 := fill + loop + epilogue
+		allWaves = math.Sqrt(x20 * (float64(fullWaves*fullTimed) + tailTimed))
 	} else {
 		allWaves = fill + loop + epilogue
 	}
 	var power float64
-	if k.part20 > 0 {
+	if k.part19 > 0 {
 		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK/k.rate*d.part14)-d.part15, 0)
 	}
-	dramFloor := (dramBytes + float64(s.part5*k.outputBytes)) / d.part8
+	dramFloor := (dramBytes + g.part9) / d.part8
 	var reduction float64
-	if k.splitK > 1 {
-		if k.handover > 0 {
-			reduction = k.part23
+	if c.splitK > 1 {
+		if c.handover > 0 {
+			reduction = c.part5
 		} else {
-			reduction = k.part22 + s.part5*k.part21/d.reduceBandwidth
+			reduction = k.part21 + s.part5*c.part4/d.reduceBandwidth
 		}
 	}
-	var x30 float64
+	var x21 float64
 	if power > 0 {
-		x30 = math.Sqrt(math.Sqrt(fourth(allWaves) + fourth(power)))
+		x21 = math.Sqrt(math.Sqrt(fourth(allWaves) + fourth(power)))
 	} else {
-		x30 = allWaves
+		x21 = allWaves
 	}
-	total := d.launch + max(x30, dramFloor) + reduction
+	total := d.launch + max(x21, dramFloor) + reduction
 	t.steps = steps
 	t.ctasOfSm = ctasOfSm
 	t.fullWaves = fullWaves
@@ -763,8 +829,88 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms) {
 	t.total = total
 }
 
+// least is a time that the total is not below.
+func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, g *gridTerms) float64 {
+	ctas := float64(g.part1 * c.splitK)
+	steps := math.Ceil(g.part2 / c.splitK)
+	ctasOfSm := math.Ceil(ctas / d.numSms)
+	active := ctas / ctasOfSm
+	x1 := ctasOfSm / v.ctasPerSm
+	fullWaves := math.Floor(x1)
+	tailCtas := ctasOfSm - float64(fullWaves*v.ctasPerSm)
+	var oneLoop, chipLoop, fullChipLoop float64
+	if k.timed > 0 {
+		x2 := min(steps, k.part14)
+		x3 := steps - x2
+		oneLoop = float64(x2*k.onePace) + float64(x3*k.oneLongPace)
+		chipLoop = max(oneLoop, float64(x2*k.chipPace)+float64(x3*k.chipLongPace))
+		fullChipLoop = max(chipLoop, float64(x2*k.fullChipPace)+float64(x3*k.fullChipLongPace))
+	}
+	x4 := g.part3 / min(ctas, v.part1)
+	sweeps := max(1, x4)
+	rowGroups := max(1, g.part4*min(1, x4))
+	dramBytes := float64(g.part5 * (float64(s.m*(1+float64((sweeps-1)*g.missA))) + float64(s.n*(1+float64((rowGroups-1)*g.missB)))))
+	var fullEpilogue float64
+	if fullWaves > 0 {
+		fullEpilogue = c.part1
+	}
+	var fullPaced float64
+	if k.timed*fullWaves > 0 {
+		if v.ctasPerSm > 1 {
+			x5 := fullChipLoop - chipLoop
+			fullPaced = chipLoop + float64(x5*v.part5)
+		} else {
+			fullPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
+		}
+	}
+	var tailEpilogue float64
+	if tailCtas > 0 {
+		tailEpilogue = float64(tailCtas*k.blockM*k.blockN*c.part2) + c.part3
+	}
+	var tailPaced float64
+	if k.timed*tailCtas > 0 {
+		if tailCtas > 1 {
+			x6 := fullChipLoop - chipLoop
+			tailPaced = chipLoop + float64(x6*min(1, (tailCtas-1)/k.part18))
+		} else {
+			tailPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
+		}
+	}
+	epilogue := float64(fullWaves*fullEpilogue) + tailEpilogue
+	var power float64
+	if k.part19 > 0 {
+		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK/k.rate*d.part14)-d.part15, 0)
+	}
+	dramFloor := (dramBytes + g.part9) / d.part8
+	var reduction float64
+	if c.splitK > 1 {
+		if c.handover > 0 {
+			reduction = c.part5
+		} else {
+			reduction = k.part21 + s.part5*c.part4/d.reduceBandwidth
+		}
+	}
+	var x7 float64
+	if k.timed > 0 {
+		x9 := math.Ceil(x1)
+		x10 := float64(ctas * steps)
+		x8 := g.part10 + epilogue + max(max(steps*max(ctasOfSm*v.part7, x9*v.part3), max(steps-k.stepsAhead, 0)*(x9*g.part11)), max(x10*k.part22, min(x10*k.tileBytes, dramBytes)*d.part18))
+		var x11 float64
+		if tailCtas > 0 {
+			x11 = k.timedFixed + tailPaced
+		}
+		x7 = math.Sqrt(x8 * (float64(fullWaves*(k.timedFixed+fullPaced)) + x11))
+	} else {
+		x12 := math.Ceil(x1)
+		x13 := float64(ctas * steps)
+		x7 = g.part10 + epilogue + max(max(steps*max(ctasOfSm*v.part7, x12*v.part3), max(steps-k.stepsAhead, 0)*(x12*g.part11)), max(x13*k.part22, min(x13*k.tileBytes, dramBytes)*d.part18))
+	}
+	return d.launch + max(max(x7, power), dramFloor) + reduction
+}
+
 // columns writes all terms to dst.
-func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *variantTerms, t *timing) {
+func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *variantTerms, c *splitTerms,
+	g *gridTerms, t *timing) {
 	var fmaLoads float64
 	if in.fma > 0 {
 		x1 := max(k.blockM/in.warpsM, d.mmaM)
@@ -797,22 +943,15 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		x13 := k.blockK / in.warpsK
 		convertStep = in.conversions * in.numWarps * x10 * x13 * k.elementBytes / 128 / d.convertRate
 	}
-	var x14 float64
-	if in.reduceLaunches > 0 {
-		x14 = d.accumulatorBytes
-	} else {
-		x14 = k.outputBytes
-	}
-	outputCost := max(x14/d.epilogueBandwidth, k.outputBytes/in.storeBytes/32/d.storeRate)
 	issueStep := (float64(in.familySlots*in.numWarps) + fmaLoads) / d.schedulers
 	copyStep := in.syncCopies/d.copyRate + in.crossCopies/d.crossCopyRate + in.transposedCopies/d.transposedRate
 	var instructionStep float64
 	if in.wgmma+in.fma > 0 {
-		x15 := k.blockK / in.warpsK
-		instructionStep = k.tensorStep + float64(in.fma*(x15*d.fmaLatency))
+		x14 := k.blockK / in.warpsK
+		instructionStep = k.tensorStep + float64(in.fma*(x14*d.fmaLatency))
 	} else {
-		x16 := k.blockK / in.instructionK
-		instructionStep = max(x16/in.warpsK*d.part3, k.tensorStep)
+		x15 := k.blockK / in.instructionK
+		instructionStep = max(x15/in.warpsK*d.part3, k.tensorStep)
 	}
 	var gridM float64
 	if s.groupTiles > 0 {
@@ -821,85 +960,60 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		gridM = math.Ceil(s.m / k.blockM)
 	}
 	gridN := math.Ceil(s.n / k.blockN)
-	var x17 float64
-	if s.groupTiles > 0 {
-		x17 = s.groupTiles
-	} else {
-		x17 = float64(gridM * s.batch)
-	}
-	ctas := float64(x17 * gridN * k.splitK)
+	ctas := float64(g.part1 * c.splitK)
 	var splitLines float64
 	if s.part1 > 0 {
-		var x18 float64
+		var x16 float64
 		if k.transA > 0 {
-			x18 = float64(k.blockK * max(0, k.part3+s.misalignedA-k.part4))
+			x16 = float64(k.blockK * max(0, k.part4+s.misalignedA-k.part5))
 		} else {
-			x18 = float64(k.blockM * max(0, k.part5+s.misalignedA-k.part6))
+			x16 = float64(k.blockM * max(0, k.part6+s.misalignedA-k.part7))
 		}
-		var x19 float64
+		var x17 float64
 		if k.transB > 0 {
-			x19 = float64(k.blockN * max(0, k.part5+s.misalignedB-k.part6))
+			x17 = float64(k.blockN * max(0, k.part6+s.misalignedB-k.part7))
 		} else {
-			x19 = float64(k.blockK * max(0, k.part7+s.misalignedB-k.part8))
+			x17 = float64(k.blockK * max(0, k.part8+s.misalignedB-k.part9))
 		}
-		splitLines = x18 + x19
+		splitLines = x16 + x17
 	}
 	var brokenLines float64
 	if s.part1 > 0 {
-		brokenLines = float64(d.sectorCost * (float64(k.asyncA*s.part2*k.part9) + float64(k.asyncB*s.part3*k.part10)))
+		brokenLines = float64(d.sectorCost * (float64(k.asyncA*s.part2*k.part10) + float64(k.asyncB*s.part3*k.part11)))
 	}
-	var x20 float64
-	if k.wraps*max(k.transA*(k.blockM-s.m), k.part11*(k.blockN-s.n)) > 0 {
-		x20 = float64(k.blockK * (float64(k.transA*max(0, k.blockM/s.m-k.part4)) + float64(k.part11*max(0, k.blockN/s.n-k.part8))))
+	var x18 float64
+	if k.wraps*max(k.transA*(k.blockM-s.m), k.part12*(k.blockN-s.n)) > 0 {
+		x18 = float64(k.blockK * (float64(k.transA*max(0, k.blockM/s.m-k.part5)) + float64(k.part12*max(0, k.blockN/s.n-k.part9))))
 	}
-	lines := k.tileLines + max(splitLines, brokenLines) + x20
+	lines := k.tileLines + max(splitLines, brokenLines) + x18
 	lineStep := lines / d.lineRate
-	copyLatency := float64(lines*d.lineLatency) + k.part12
-	var x21 float64
+	copyLatency := float64(lines*d.lineLatency) + k.part13
+	var x19 float64
 	if k.groupM > 0 {
-		x21 = k.groupM
+		x19 = k.groupM
 	} else {
-		x21 = d.defaultGroup
+		x19 = d.defaultGroup
 	}
-	group := min(x21, gridM)
+	group := min(x19, gridM)
 	waves := ctas / v.part1
 	active := ctas / t.ctasOfSm
 	var oneLoop, chipLoop, fullChipLoop float64
 	if k.timed > 0 {
-		x22 := min(t.steps, k.part13)
-		x23 := t.steps - x22
-		oneLoop = float64(x22*k.onePace) + float64(x23*k.oneLongPace)
-		chipLoop = max(oneLoop, float64(x22*k.chipPace)+float64(x23*k.chipLongPace))
-		fullChipLoop = max(chipLoop, float64(x22*k.fullChipPace)+float64(x23*k.fullChipLongPace))
+		x20 := min(t.steps, k.part14)
+		x21 := t.steps - x20
+		oneLoop = float64(x20*k.onePace) + float64(x21*k.oneLongPace)
+		chipLoop = max(oneLoop, float64(x20*k.chipPace)+float64(x21*k.chipLongPace))
+		fullChipLoop = max(chipLoop, float64(x20*k.fullChipPace)+float64(x21*k.fullChipLongPace))
 	}
-	x24 := gridN * group / min(ctas, v.part1)
-	sweeps := max(1, x24)
-	rowGroups := max(1, math.Ceil(gridM/group)*min(1, x24))
-	missA := 1 - min(1, d.part6/(group*k.blockM*s.k*k.elementBytes))
-	missB := 1 - min(1, d.part6/((float64(gridM*k.blockM)+float64(gridN*k.blockN))*s.k*k.elementBytes))
-	dramBytes := float64(s.part4 * k.elementBytes * (float64(s.m*(1+float64((sweeps-1)*missA))) + float64(s.n*(1+float64((rowGroups-1)*missB)))))
+	x22 := g.part3 / min(ctas, v.part1)
+	sweeps := max(1, x22)
+	rowGroups := max(1, g.part4*min(1, x22))
+	dramBytes := float64(g.part5 * (float64(s.m*(1+float64((sweeps-1)*g.missA))) + float64(s.n*(1+float64((rowGroups-1)*g.missB)))))
 	dramShare := min(1, dramBytes/(ctas*t.steps*k.tileBytes))
 	l2Hit := 1 - dramShare
-	var repeated float64
-	if k.part16 > 0 {
-		var x25 float64
-		if k.wraps > 0 {
-			x25 = s.m
-		} else {
-			x25 = 1
-		}
-		var x26 float64
-		if k.wraps > 0 {
-			x26 = s.n
-		} else {
-			x26 = 1
-		}
-		repeated = float64(k.repeatM*(k.blockM-s.m/gridM)/x25*k.part14) + float64(k.repeatN*(k.blockN-s.n/gridN)/x26*k.part15)
-	}
-	idleLatency := d.dramLatency + copyLatency
 	dramQueue := float64(d.hbmLatencyPenalty * d.dramQueueLoad)
 	dramStep := active * k.tileBytes * dramShare / d.part8
-	busy := v.onChip + fourth(lineStep) + fourth(t.l2Step) + fourth(dramStep) + fourth(t.repeatStep) + fourth(t.spillL2Step)
+	busy := v.onChip + g.part7 + fourth(t.l2Step) + fourth(dramStep) + fourth(t.repeatStep) + fourth(t.spillL2Step)
 	var fullSpillMiss, fullBusy, fullThroughput, fullLatency, fullAlone, fullStep, fullFirstStep, fullFill, fullLoop, fullEpilogue float64
 	if t.fullWaves > 0 {
 		if v.spillTraffic > 0 {
@@ -907,30 +1021,29 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		}
 		fullBusy = float64(v.part2 * (busy + fourth(t.fullSpillDramStep)))
 		fullThroughput = math.Sqrt(math.Sqrt(fullBusy))
-		x27 := float64(idleLatency * idleLatency)
-		fullLatency = (idleLatency + math.Sqrt(x27+float64(d.part12*(v.ctasPerSm*dramStep*k.stepsAhead)))) / 2
-		x28 := fullLatency / k.stepsAhead
-		fullAlone = max(k.chainStep, x28) + v.spillStep
-		x29 := fourth(fullAlone)
-		fullStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(fullBusy*fullBusy) + float64(x29*x29))))
+		fullLatency = (g.idleLatency + math.Sqrt(g.part8+float64(d.part12*(v.ctasPerSm*dramStep*k.stepsAhead)))) / 2
+		x23 := fullLatency / k.stepsAhead
+		fullAlone = max(k.chainStep, x23) + v.spillStep
+		x24 := fourth(fullAlone)
+		fullStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(fullBusy*fullBusy) + float64(x24*x24))))
 		fullFirstStep = max(fullThroughput, v.part3)
 		fullFill = d.prologueCycles + fullLatency + float64(v.ctasPerSm*t.l2Step)
-		x30 := min(t.steps, k.stepsAhead)
-		x31 := max(t.steps-k.stepsAhead, 0)
-		fullLoop = float64(x30*fullFirstStep) + float64(x31*fullStep)
-		fullEpilogue = v.part4
+		x25 := min(t.steps, k.stepsAhead)
+		x26 := max(t.steps-k.stepsAhead, 0)
+		fullLoop = float64(x25*fullFirstStep) + float64(x26*fullStep)
+		fullEpilogue = c.part1
 	}
 	var fullPaced, fullTimed float64
 	if k.timed*t.fullWaves > 0 {
 		if v.ctasPerSm > 1 {
-			x32 := fullChipLoop - chipLoop
-			fullPaced = chipLoop + float64(x32*v.part5)
+			x27 := fullChipLoop - chipLoop
+			fullPaced = chipLoop + float64(x27*v.part5)
 		} else {
 			fullPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
-		x33 := max(t.steps-k.stepsAhead, 0)
-		x34 := fullLatency / k.stepsAhead
-		fullTimed = k.timedFixed + max(x33*x34, math.Sqrt(math.Sqrt(fourth(fullPaced)+fourth(t.steps*v.ctasPerSm*dramStep))))
+		x28 := max(t.steps-k.stepsAhead, 0)
+		x29 := fullLatency / k.stepsAhead
+		fullTimed = k.timedFixed + max(x28*x29, math.Sqrt(math.Sqrt(fourth(fullPaced)+fourth(t.steps*v.ctasPerSm*dramStep))))
 	}
 	var tailSpillMiss, tailBusy, tailThroughput, tailLatency, tailAlone, tailStep, tailFirstStep, tailFill, tailLoop, tailEpilogue float64
 	if t.tailCtas > 0 {
@@ -939,30 +1052,29 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		}
 		tailBusy = float64(fourth(t.tailCtas) * (busy + fourth(t.tailSpillDramStep)))
 		tailThroughput = math.Sqrt(math.Sqrt(tailBusy))
-		x35 := float64(idleLatency * idleLatency)
-		tailLatency = (idleLatency + math.Sqrt(x35+float64(d.part12*(t.tailCtas*dramStep*k.stepsAhead)))) / 2
-		x36 := tailLatency / k.stepsAhead
-		tailAlone = max(k.chainStep, x36) + v.spillStep
-		x37 := fourth(tailAlone)
-		tailStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(tailBusy*tailBusy) + float64(x37*x37))))
+		tailLatency = (g.idleLatency + math.Sqrt(g.part8+float64(d.part12*(t.tailCtas*dramStep*k.stepsAhead)))) / 2
+		x30 := tailLatency / k.stepsAhead
+		tailAlone = max(k.chainStep, x30) + v.spillStep
+		x31 := fourth(tailAlone)
+		tailStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(tailBusy*tailBusy) + float64(x31*x31))))
 		tailFirstStep = max(tailThroughput, v.part3)
 		tailFill = d.prologueCycles + tailLatency + float64(t.tailCtas*t.l2Step)
-		x38 := min(t.steps, k.stepsAhead)
-		x39 := max(t.steps-k.stepsAhead, 0)
-		tailLoop = float64(x38*tailFirstStep) + float64(x39*tailStep)
-		tailEpilogue = float64(t.tailCtas*k.blockM*k.blockN*k.part17) + k.part18
+		x32 := min(t.steps, k.stepsAhead)
+		x33 := max(t.steps-k.stepsAhead, 0)
+		tailLoop = float64(x32*tailFirstStep) + float64(x33*tailStep)
+		tailEpilogue = float64(t.tailCtas*k.blockM*k.blockN*c.part2) + c.part3
 	}
 	var tailPaced, tailTimed float64
 	if k.timed*t.tailCtas > 0 {
 		if t.tailCtas > 1 {
-			x40 := fullChipLoop - chipLoop
-			tailPaced = chipLoop + float64(x40*min(1, (t.tailCtas-1)/k.part19))
+			x34 := fullChipLoop - chipLoop
+			tailPaced = chipLoop + float64(x34*min(1, (t.tailCtas-1)/k.part18))
 		} else {
 			tailPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
-		x41 := max(t.steps-k.stepsAhead, 0)
-		x42 := tailLatency / k.stepsAhead
-		tailTimed = k.timedFixed + max(x41*x42, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(t.steps*t.tailCtas*dramStep))))
+		x35 := max(t.steps-k.stepsAhead, 0)
+		x36 := tailLatency / k.stepsAhead
+		tailTimed = k.timedFixed + max(x35*x36, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(t.steps*t.tailCtas*dramStep))))
 	}
 	fill := float64(v.hidden*max(fullFill, tailFill)) + float64(v.part6*(float64(t.fullWaves*fullFill)+tailFill))
 	loop := float64(t.fullWaves*fullLoop) + tailLoop
@@ -972,21 +1084,21 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		pass = t.allWaves - (fill + loop + epilogue)
 	}
 	var reduction float64
-	if k.splitK > 1 {
-		if k.handover > 0 {
-			reduction = k.part23
+	if c.splitK > 1 {
+		if c.handover > 0 {
+			reduction = c.part5
 		} else {
-			reduction = k.part22 + s.part5*k.part21/d.reduceBandwidth
+			reduction = k.part21 + s.part5*c.part4/d.reduceBandwidth
 		}
 	}
-	dramTotal := dramBytes + float64(s.part5*k.outputBytes) + float64(t.steps*d.part11*(float64(t.fullWaves*v.ctasPerSm*t.fullSpillDramStep)+float64(t.tailCtas*t.tailSpillDramStep)))
-	var x43 float64
+	dramTotal := dramBytes + g.part9 + float64(t.steps*d.part11*(float64(t.fullWaves*v.ctasPerSm*t.fullSpillDramStep)+float64(t.tailCtas*t.tailSpillDramStep)))
+	var x37 float64
 	if t.power > 0 {
-		x43 = math.Sqrt(math.Sqrt(fourth(t.allWaves) + fourth(t.power)))
+		x37 = math.Sqrt(math.Sqrt(fourth(t.allWaves) + fourth(t.power)))
 	} else {
-		x43 = t.allWaves
+		x37 = t.allWaves
 	}
-	limits := max(x43, t.dramFloor) - t.allWaves
+	limits := max(x37, t.dramFloor) - t.allWaves
 	dst[0] = k.threads
 	dst[1] = in.registers
 	dst[2] = in.spillBytes
@@ -1023,8 +1135,8 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	dst[33] = fmaLoads
 	dst[34] = sharedStep
 	dst[35] = convertStep
-	dst[36] = outputCost
-	dst[37] = k.handover
+	dst[36] = k.outputCost
+	dst[37] = c.handover
 	dst[38] = issueStep
 	dst[39] = k.tileLines
 	dst[40] = copyStep
@@ -1071,15 +1183,15 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	dst[81] = fullChipLoop
 	dst[82] = sweeps
 	dst[83] = rowGroups
-	dst[84] = missA
-	dst[85] = missB
+	dst[84] = g.missA
+	dst[85] = g.missB
 	dst[86] = dramBytes
 	dst[87] = dramShare
 	dst[88] = l2Hit
-	dst[89] = repeated
+	dst[89] = g.repeated
 	dst[90] = v.hidden
 	dst[91] = d.dramLatency
-	dst[92] = idleLatency
+	dst[92] = g.idleLatency
 	dst[93] = dramQueue
 	dst[94] = t.l2Step
 	dst[95] = dramStep

@@ -93,8 +93,8 @@ func (Family) Resources(d *gpu.Device, o kernel.Operands, c gemm.Config, _ bool)
 }
 
 // Width implements kernel.Family: that of the copies and stores of the kernel that the generator has for the problem.
-func (Family) Width(p *gemm.Problem, o gemm.Operand) int {
-	s := generator.SpecFor(gemmgen.NewCall(*p), p.Output(), gemm.Config{})
+func (Family) Width(p gemm.Problem, o gemm.Operand) int {
+	s := generator.SpecFor(gemmgen.NewCall(p), p.Output(), gemm.Config{})
 	return [...]int{gemm.A: s.AlignA, gemm.B: s.AlignB, gemm.C: s.AlignC}[o]
 }
 
@@ -112,8 +112,8 @@ func (Family) Copies(d *gpu.Device, o kernel.Operands, c gemm.Config) kernel.Cop
 }
 
 // Reduction implements kernel.Family. The CTAs write whole tiles, and the one that arrives last adds them up.
-func (Family) Reduction(p *gemm.Problem, c gemm.Config) kernel.Reduction {
-	partials, _ := gemmgen.Workspace(*p, c)
+func (Family) Reduction(p gemm.Problem, c gemm.Config) kernel.Reduction {
+	partials, _ := gemmgen.Workspace(p, c)
 	return kernel.Reduction{Workspace: partials}
 }
 

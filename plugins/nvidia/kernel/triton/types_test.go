@@ -151,7 +151,7 @@ func TestWidth(t *testing.T) {
 		{with(func(p *gemm.Problem) { p.DType, p.N = gemm.FP8, 255 }), [3]int{16, 1, 2}},
 	} {
 		for o := gemm.A; o <= gemm.C; o++ {
-			if got := (Family{}).Width(&test.problem, o); got != test.want[o] {
+			if got := (Family{}).Width(test.problem, o); got != test.want[o] {
 				t.Errorf("%s: %s by %d bytes, want %d", test.problem, o, got, test.want[o])
 			}
 		}
@@ -162,12 +162,12 @@ func TestWidth(t *testing.T) {
 func TestReduction(t *testing.T) {
 	p := gemm.New(100, 200, 4096)
 	c := gemm.Config{BlockM: 64, BlockN: 64, BlockK: 64, NumWarps: 4, NumStages: 3, SplitK: 1, Kernel: "triton"}
-	if got := (Family{}).Reduction(&p, c); got != (kernel.Reduction{}) {
+	if got := (Family{}).Reduction(p, c); got != (kernel.Reduction{}) {
 		t.Errorf("without a split: %+v", got)
 	}
 	c.SplitK = 4
 	want := kernel.Reduction{Workspace: 4 * 4 * 100 * 200, Launches: 1}
-	if got := (Family{}).Reduction(&p, c); got != want {
+	if got := (Family{}).Reduction(p, c); got != want {
 		t.Errorf("split: %+v, want %+v", got, want)
 	}
 	d := gputest.Device(t, gpu.SM90, "sm90-h200", nil)

@@ -15,6 +15,7 @@ const (
 	onSizes   gogen.Deps = 1 << iota // M, N, K and the batch
 	onKernel                         // the configuration, the layout and the type of the operands
 	onVariant                        // whether loads are masked along K
+	onSplit                          // split_k: a list has the same kernel with several
 	onGroup                          // the launch order, of which several are tried for one kernel
 )
 
@@ -28,12 +29,17 @@ var stages = []struct {
 		"device holds what depends on the device alone. value returns the parameters, constants and quantities.", 0},
 	{"s", "sizes", "", "", "sizes holds what depends on the sizes of the problem alone.", onSizes},
 	{"k", "kernelTerms", "kernelInputs", "in *inputs, d *device",
-		"kernelTerms holds what depends on the kernel, and not on the sizes of the problem.", onKernel},
+		"kernelTerms holds what depends on the kernel, and not on the split of K or the sizes of the problem.", onKernel},
 	{"v", "variantTerms", "variantInputs", "in *inputs, d *device, k *kernelTerms",
 		"variantTerms holds what depends on the kernel and on whether its loads are masked along K.",
 		onKernel | onVariant},
-	{"t", "timing", "", "d *device, s *sizes, k *kernelTerms, v *variantTerms",
-		"timing holds what depends on the kernel and the problem.", onSizes | onKernel | onVariant | onGroup},
+	{"c", "splitTerms", "splitInputs", "in *inputs, d *device, k *kernelTerms, v *variantTerms",
+		"splitTerms holds what depends on the kernel, the variant and the split of K.", onKernel | onVariant | onSplit},
+	{"g", "gridTerms", "", "d *device, s *sizes, k *kernelTerms",
+		"gridTerms holds what depends on the kernel and the problem, and not on the split of K.",
+		onSizes | onKernel | onGroup},
+	{"t", "timing", "", "d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, g *gridTerms",
+		"timing holds what depends on all.", onSizes | onKernel | onVariant | onSplit | onGroup},
 }
 
 // kept are the terms that the model's own code reads.
@@ -52,7 +58,8 @@ var inputs = []struct {
 }{
 	{"m n k batch", onSizes, "s.", gogen.Everywhere},
 	{"element_bytes output_bytes trans_a trans_b", onKernel, "in.", gogen.Own},
-	{"block_m block_n block_k num_warps num_stages split_k", onKernel, "in.", gogen.Own},
+	{"block_m block_n block_k num_warps num_stages", onKernel, "in.", gogen.Own},
+	{"split_k", onSplit, "in.", gogen.Own},
 	{"group_m", onGroup, "k.", gogen.Everywhere},
 }
 
@@ -71,7 +78,9 @@ func plan() (*gogen.Plan, map[string][]string, error) {
 	fields := map[string][]string{}
 	for _, in := range inputs {
 		for _, name := range strings.Fields(in.names) {
-			kind := map[string]string{"s.": "sizes", "k.": "kernelTerms", "in.": "kernelInputs"}[in.code]
+			kind := map[gogen.Deps]string{
+				onSizes: "sizes", onKernel: "kernelInputs", onSplit: "splitInputs", onGroup: "kernelTerms",
+			}[in.on]
 			fields[kind] = append(fields[kind], name)
 			if err := p.Input(name, in.on, in.code+gogen.Identifier(name), in.reach); err != nil {
 				return nil, nil, err
@@ -103,6 +112,9 @@ func plan() (*gogen.Plan, map[string][]string, error) {
 			return nil, nil, err
 		}
 	}
+	if err := p.Apart("least", terms.Least); err != nil {
+		return nil, nil, err
+	}
 	return p, fields, p.Keep(kept...)
 }
 
@@ -133,8 +145,12 @@ func code() ([]byte, error) {
 		}
 		fmt.Fprintf(&b, "}\n\nfunc (%s *%s) compute(%s) {\n%s}\n", s.variable, s.kind, s.args, p.Code(i))
 	}
+	fmt.Fprintf(&b, "\n// least is a time that the total is not below.\n"+
+		"func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, g *gridTerms) float64 {\n%s}\n",
+		p.Alone("least"))
 	fmt.Fprintf(&b, "\n// columns writes all terms to dst.\n"+
-		"func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *variantTerms, t *timing) {\n"+
+		"func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *variantTerms, c *splitTerms,\n"+
+		"\tg *gridTerms, t *timing) {\n"+
 		"%s}\n%s", p.Columns(), gogen.Helpers)
 	src, err := format.Source(b.Bytes())
 	if err != nil {

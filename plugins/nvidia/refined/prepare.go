@@ -95,7 +95,7 @@ func (m *Model) setLoop(in *kernelInputs, loop kernel.Loop) {
 	in.serial, in.interleaved = truth(loop.Serial), truth(loop.Interleaved)
 	in.wgmmaN = float64(loop.Columns)
 	in.fma = truth(loop.Multiplies == gemm.FP32)
-	in.rate = m.rates[loop.Multiplies]
+	in.rate, in.peak = m.rates[loop.Multiplies].ofFP16, m.rates[loop.Multiplies].peak
 	in.instructionK = gpu.StepBytes / float64(loop.Multiplies.Bytes())
 	in.warpsM, in.warpsN, in.warpsK = float64(loop.WarpsM), float64(loop.WarpsN), float64(loop.WarpsK)
 	in.lateCopies, in.wraps = truth(loop.LateCopies), truth(loop.Wraps)

@@ -59,7 +59,7 @@ var Constants = []Constant{
 	fixed("wgmma_m", gpu.WGMMAM, one, "rows of one wgmma", "PTX ISA, wgmma.mma_async"),
 	ofDevice("tensor_rate", "FLOP/cycle", "of one SM: the power of two next to peak_fp16 / (num_sms * clock), "+
 		"since data sheets and drivers give different clocks; an override of peak_fp16 changes it in proportion",
-		"device file", tensorRate),
+		"device file", func(g *gpu.Device) float64 { return g.FlopsPerCycle("peak_fp16") }),
 	{
 		Constant: arch.Constant{Name: "mma_sync_share", Unit: one, Doc: "rate of mma.sync ÷ tensor_rate"},
 		Of:       func(g *gpu.Device) float64 { return g.SM.MMAShare },
@@ -97,12 +97,6 @@ func fixed(name string, value float64, unit, doc, source string) Constant {
 
 func ofDevice(name, unit, doc, source string, of func(*gpu.Device) float64) Constant {
 	return Constant{Constant: arch.Constant{Name: name, Unit: unit, Doc: doc, Source: source}, Of: of}
-}
-
-func tensorRate(g *gpu.Device) float64 {
-	p := g.Params
-	nominal := p.Nominal("peak_fp16")
-	return math.Exp2(math.Round(math.Log2(nominal/(p.Get("num_sms")*p.Get("clock"))))) * (p.Get("peak_fp16") / nominal)
 }
 
 var unlimited = math.Inf(1)

@@ -154,6 +154,10 @@ var kernelTerms = []Term{
 		Doc: "rate of the type that is multiplied ÷ rate of fp16",
 	},
 	{
+		Name: "peak", Unit: "FLOP/s", Input: OfKernel, From: "from the peak rates of the device",
+		Doc: "peak rate of the type that is multiplied",
+	},
+	{
 		Name: "instruction_k", Unit: one, Input: OfKernel, From: "32 bytes of the type that is multiplied",
 		Doc: "depth of a matrix instruction",
 	},

@@ -230,6 +230,10 @@ var totalTerms = []Term{
 		Formula: "(dram_bytes + batch * m * n * output_bytes) / (dram_perf_ratio * dram_efficiency)",
 	},
 	{
+		Name: "compute_floor", Unit: cycles, Formula: "2 * batch * m * n * k * (clock / peak)",
+		Doc: "least time at the peak rate: data sheets may give it for a clock below the boost clock",
+	},
+	{
 		Name: "reduction", Unit: cycles, Kind: arch.KindShare, When: "split_k > 1",
 		Doc: "adding up the sums of a split K: launches, or the parts that the CTA that arrives last reads",
 		Formula: `when(handover > 0,
@@ -244,7 +248,8 @@ var totalTerms = []Term{
 			* (full_waves * ctas_per_sm * full_spill_dram_step + tail_ctas * tail_spill_dram_step)`,
 	},
 	{
-		Name: "limits", Unit: cycles, Kind: arch.KindShare, Doc: "what the power limit and DRAM's bandwidth add",
+		Name: "limits", Unit: cycles, Kind: arch.KindShare,
+		Doc:     "what the power limit, DRAM's bandwidth and the peak rate add",
 		Formula: limited + " - all_waves",
 	},
 	{
@@ -253,4 +258,5 @@ var totalTerms = []Term{
 	},
 }
 
-const limited = "max(when(power > 0, sqrt(sqrt(pow(all_waves, 4) + pow(power, 4))), all_waves), dram_floor)"
+const limited = `max(when(power > 0, sqrt(sqrt(pow(all_waves, 4) + pow(power, 4))), all_waves),
+	dram_floor, compute_floor)`

@@ -243,7 +243,6 @@ type kernelTerms struct {
 	blockK           float64 // block_k
 	threads          float64 // threads
 	part1            float64 // floor(threads_per_sm / threads)
-	rate             float64 // rate
 	stepsAhead       float64 // steps_ahead
 	repeatM          float64 // repeat_m
 	repeatN          float64 // repeat_n
@@ -279,11 +278,12 @@ type kernelTerms struct {
 	part16           float64 // when(0 < trans_b, ceil(block_k * element_bytes / line_bytes) * line_bytes, block_k * element_bytes)
 	part17           float64 // repeat_m + repeat_n
 	part18           float64 // max(timed_ctas - 1, 1)
-	part19           float64 // tdp * (1 - fma)
-	part20           float64 // clock / peak
-	part21           float64 // add_latency + block_m * block_n * accumulator_bytes / (line_rate * line_bytes)
-	part22           float64 // reduce_launches * relaunch_seconds * clock
-	part23           float64 // tile_bytes * (1 / (l2_perf_ratio * l2_coalescing))
+	part19           float64 // 16 / instruction_k
+	part20           float64 // tdp * (1 - fma)
+	part21           float64 // clock / peak
+	part22           float64 // add_latency + block_m * block_n * accumulator_bytes / (line_rate * line_bytes)
+	part23           float64 // reduce_launches * relaunch_seconds * clock
+	part24           float64 // tile_bytes * (1 / (l2_perf_ratio * l2_coalescing))
 	tensorStep       float64 // tensor_step
 }
 
@@ -419,7 +419,6 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	k.blockK = in.blockK
 	k.threads = threads
 	k.part1 = math.Floor(d.threadsPerSm / threads)
-	k.rate = in.rate
 	k.stepsAhead = stepsAhead
 	k.repeatM = in.repeatM
 	k.repeatN = in.repeatN
@@ -487,12 +486,13 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	x58 := in.repeatM + in.repeatN
 	k.part17 = x58
 	k.part18 = max(in.timedCtas-1, 1)
+	k.part19 = 16 / in.instructionK
 	x59 := float64(d.tdp * (1 - in.fma))
-	k.part19 = x59
-	k.part20 = d.clock / in.peak
-	k.part21 = d.addLatency + in.blockM*in.blockN*d.accumulatorBytes/d.part16
-	k.part22 = float64(in.reduceLaunches * d.relaunchSeconds * d.clock)
-	k.part23 = float64(tileBytes * d.part17)
+	k.part20 = x59
+	k.part21 = d.clock / in.peak
+	k.part22 = d.addLatency + in.blockM*in.blockN*d.accumulatorBytes/d.part16
+	k.part23 = float64(in.reduceLaunches * d.relaunchSeconds * d.clock)
+	k.part24 = float64(tileBytes * d.part17)
 }
 
 // variantInputs is set by hand.
@@ -574,7 +574,7 @@ func (c *splitTerms) compute(in *inputs, d *device, k *kernelTerms, v *variantTe
 	}
 	c.part3 = x2
 	c.part1 = float64(v.part4*x1) + x2
-	c.part5 = float64(in.splitK * k.part21)
+	c.part5 = float64(in.splitK * k.part22)
 	c.part4 = float64(in.splitK*d.accumulatorBytes) + k.outputBytes
 }
 
@@ -659,7 +659,7 @@ func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
 		repeated = float64(k.repeatM*(k.blockM-s.m/gridM)/x5*k.part15) + float64(k.repeatN*(k.blockN-s.n/gridN)/x6*k.part16)
 	}
 	idleLatency := d.dramLatency + copyLatency
-	computeFloor := float64(s.part6 * k.part20)
+	computeFloor := float64(s.part6 * k.part21)
 	var x7 float64
 	if s.groupTiles > 0 {
 		x7 = s.groupTiles
@@ -803,8 +803,8 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 		allWaves = fill + loop + epilogue
 	}
 	var power float64
-	if k.part19 > 0 {
-		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK/k.rate*d.part14)-d.part15, 0)
+	if k.part20 > 0 {
+		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK*k.part19*d.part14)-d.part15, 0)
 	}
 	dramFloor := (dramBytes + g.part9) / d.part8
 	var reduction float64
@@ -812,7 +812,7 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 		if c.handover > 0 {
 			reduction = c.part5
 		} else {
-			reduction = k.part22 + s.part5*c.part4/d.reduceBandwidth
+			reduction = k.part23 + s.part5*c.part4/d.reduceBandwidth
 		}
 	}
 	var x21 float64
@@ -886,8 +886,8 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 	}
 	epilogue := float64(fullWaves*fullEpilogue) + tailEpilogue
 	var power float64
-	if k.part19 > 0 {
-		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK/k.rate*d.part14)-d.part15, 0)
+	if k.part20 > 0 {
+		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK*k.part19*d.part14)-d.part15, 0)
 	}
 	dramFloor := (dramBytes + g.part9) / d.part8
 	var reduction float64
@@ -895,14 +895,14 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 		if c.handover > 0 {
 			reduction = c.part5
 		} else {
-			reduction = k.part22 + s.part5*c.part4/d.reduceBandwidth
+			reduction = k.part23 + s.part5*c.part4/d.reduceBandwidth
 		}
 	}
 	var x7 float64
 	if k.timed > 0 {
 		x9 := math.Ceil(x1)
 		x10 := float64(ctas * steps)
-		x8 := g.part10 + epilogue + max(max(steps*max(ctasOfSm*v.part7, x9*v.part3), max(steps-k.stepsAhead, 0)*(x9*g.part11)), max(x10*k.part23, min(x10*k.tileBytes, dramBytes)*d.part18))
+		x8 := g.part10 + epilogue + max(max(steps*max(ctasOfSm*v.part7, x9*v.part3), max(steps-k.stepsAhead, 0)*(x9*g.part11)), max(x10*k.part24, min(x10*k.tileBytes, dramBytes)*d.part18))
 		var x11 float64
 		if tailCtas > 0 {
 			x11 = k.timedFixed + tailPaced
@@ -911,7 +911,7 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 	} else {
 		x12 := math.Ceil(x1)
 		x13 := float64(ctas * steps)
-		x7 = g.part10 + epilogue + max(max(steps*max(ctasOfSm*v.part7, x12*v.part3), max(steps-k.stepsAhead, 0)*(x12*g.part11)), max(x13*k.part23, min(x13*k.tileBytes, dramBytes)*d.part18))
+		x7 = g.part10 + epilogue + max(max(steps*max(ctasOfSm*v.part7, x12*v.part3), max(steps-k.stepsAhead, 0)*(x12*g.part11)), max(x13*k.part24, min(x13*k.tileBytes, dramBytes)*d.part18))
 	}
 	return d.launch + max(max(x7, power), dramFloor) + reduction
 }
@@ -1096,7 +1096,7 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		if c.handover > 0 {
 			reduction = c.part5
 		} else {
-			reduction = k.part22 + s.part5*c.part4/d.reduceBandwidth
+			reduction = k.part23 + s.part5*c.part4/d.reduceBandwidth
 		}
 	}
 	dramTotal := dramBytes + g.part9 + float64(t.steps*d.part11*(float64(t.fullWaves*v.ctasPerSm*t.fullSpillDramStep)+float64(t.tailCtas*t.tailSpillDramStep)))
@@ -1117,7 +1117,7 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	dst[7] = in.serial
 	dst[8] = in.interleaved
 	dst[9] = in.wgmmaN
-	dst[10] = k.rate
+	dst[10] = in.rate
 	dst[11] = in.peak
 	dst[12] = in.instructionK
 	dst[13] = in.warpsM

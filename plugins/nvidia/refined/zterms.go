@@ -628,7 +628,7 @@ func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
 	}
 	var x3 float64
 	if k.wraps*max(k.transA*(k.blockM-s.m), k.part12*(k.blockN-s.n)) > 0 {
-		x3 = float64(k.blockK * (float64(k.transA*max(0, k.blockM/s.m-k.part5)) + float64(k.part12*max(0, k.blockN/s.n-k.part9))))
+		x3 = float64(k.blockK * (float64(k.transA*max(0, math.Floor(k.blockM/s.m)-k.part5)) + float64(k.part12*max(0, math.Floor(k.blockN/s.n)-k.part9))))
 	}
 	lines := k.tileLines + max(splitLines, brokenLines) + x3
 	lineStep := lines / d.lineRate
@@ -991,7 +991,7 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	}
 	var x18 float64
 	if k.wraps*max(k.transA*(k.blockM-s.m), k.part12*(k.blockN-s.n)) > 0 {
-		x18 = float64(k.blockK * (float64(k.transA*max(0, k.blockM/s.m-k.part5)) + float64(k.part12*max(0, k.blockN/s.n-k.part9))))
+		x18 = float64(k.blockK * (float64(k.transA*max(0, math.Floor(k.blockM/s.m)-k.part5)) + float64(k.part12*max(0, math.Floor(k.blockN/s.n)-k.part9))))
 	}
 	lines := k.tileLines + max(splitLines, brokenLines) + x18
 	lineStep := lines / d.lineRate

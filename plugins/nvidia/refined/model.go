@@ -63,8 +63,7 @@ func newModel(g *gpu.Device, families []*family, values map[string]float64) *Mod
 	}
 	m.description.Rung = rungOf(g, families)
 	m.description.Constants, m.description.Terms = constants(g, families, values), terms.Schema()
-	m.description.Unused = formula.Unused(g.Params,
-		slices.Concat(formula.Of(m.description.Terms), terms.ConstantsRead(g), gpu.Limits))
+	m.description.Unused = unused(g)
 
 	numbers := valuesOf(&m.description)
 	value := func(name string) float64 { return numbers[name] }
@@ -89,6 +88,12 @@ func newModel(g *gpu.Device, families []*family, values map[string]float64) *Mod
 		},
 	}
 	return m
+}
+
+// unused returns the parameters that no formula, constant, rate or limit is computed from.
+func unused(g *gpu.Device) []string {
+	rates := g.Reads(func(traced *gpu.Device) { ratesOf(traced) })
+	return formula.Unused(g.Params, slices.Concat(formula.Of(terms.Schema()), terms.ConstantsRead(g), rates, gpu.Limits))
 }
 
 // With returns the model with other values of quantities and constants, by name.

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/origami-gemm/origami/core/arch"
-	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
 )
@@ -36,11 +35,9 @@ func (c Constant) On(g *gpu.Device) arch.Constant {
 
 // ConstantsRead returns the parameters of the device that constants are computed from.
 func ConstantsRead(g *gpu.Device) []string {
-	return g.Params.Reads(func(params hw.Set) {
-		traced := *g
-		traced.Params = params
+	return g.Reads(func(traced *gpu.Device) {
 		for _, c := range Constants {
-			c.On(&traced)
+			c.On(traced)
 		}
 	})
 }

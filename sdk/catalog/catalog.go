@@ -259,15 +259,17 @@ func (c *Catalog) known(
 		sheet = sheet.WithLive(c.def.Specs, m.Live.Attributes)
 	}
 	params, err = hw.Resolve(c.def.Specs, sheet, derived.record(c.def.Derive), r.Overrides)
-	if err != nil || len(r.Overrides) == 0 {
-		return sheet, params, nil, err
-	}
-	like, err := hw.Resolve(c.def.Specs, sheet, c.def.Derive, nil)
 	if err != nil {
 		return nil, nil, nil, err
 	}
+	like := params
+	if len(r.Overrides) > 0 {
+		if like, err = hw.Resolve(c.def.Specs, sheet, c.def.Derive, nil); err != nil {
+			return nil, nil, nil, err
+		}
+	}
 	if len(params.Unlike(like)) == 0 {
-		return sheet, like, nil, nil
+		params = like
 	}
 	if c.def.Scale != nil {
 		params = params.Rescaled(like, derived.recordScale(c.def.Scale))

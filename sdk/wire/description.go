@@ -91,8 +91,9 @@ func fromDescription(q *pb.Description) (*arch.Description, error) {
 	d := &arch.Description{
 		Arch: c.named("arch", q.Arch), Vendor: q.Vendor, Device: c.named("device", q.Device), DeviceName: q.DeviceName,
 		Aliases: q.Aliases,
-		Model:   c.named("model", q.Model), Models: q.Models, Kernels: q.Kernels, Rung: c.rung(q.Rung), RungReason: q.RungReason,
-		UnitName: q.UnitName, Units: c.count("units", q.Units), Partitions: c.count("partitions", q.Partitions),
+		Model:   c.named("model", q.Model), Models: q.Models, Kernels: q.Kernels, Rung: c.rung(q.Rung),
+		RungReason: q.RungReason,
+		UnitName:   q.UnitName, Units: c.count("units", q.Units), Partitions: c.count("partitions", q.Partitions),
 		Clock: unit.Hertz(c.positive("clock", q.ClockHz)), ClockRung: c.rung(q.ClockRung),
 		SharedMemory: unit.Bytes(c.amount("shared memory", q.SharedMemoryBytes)),
 		RegisterFile: c.count("register file", q.RegisterFile), RegistersPerThread: c.count("registers per thread",

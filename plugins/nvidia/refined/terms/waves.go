@@ -222,8 +222,9 @@ var totalTerms = []Term{
 	},
 	{
 		Name: "power", Unit: cycles, When: "tdp * (1 - fma) > 0",
-		Doc: "least time within the power limit, 0 if tdp is unknown; a matrix instruction takes the same energy with any type",
-		Formula: `max(2 * ctas * block_m * block_n * steps * block_k * (16 / instruction_k) * (energy_per_flop / (tdp * dynamic_share) * clock)
+		Doc: "least time within the power limit, 0 if tdp is unknown; an instruction takes the same energy with any type",
+		Formula: `max(2 * ctas * block_m * block_n * steps * block_k * (16 / instruction_k)
+			* (energy_per_flop / (tdp * dynamic_share) * clock)
 			- power_window * clock, 0)`,
 	},
 	{

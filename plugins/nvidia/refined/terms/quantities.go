@@ -211,7 +211,7 @@ var fittedMMA = []kernel.Quantity{
 		Doc: "instructions of warps that convert operands, per cycle of an SM",
 	},
 	{
-		Name: "fma_share", Value: 0.7047, Unit: one, Low: 0.3, High: 1.2, Folds: folds(0.694, 0.712), Without: 1,
+		Name: "fma_share", Value: 0.7624, Unit: one, Low: 0.3, High: 1.2, Folds: folds(0.751, 0.770), Without: 1,
 		Doc: "rate of FMA ÷ its peak: presumably operands that are in the same bank of the register file",
 	},
 	{

@@ -264,8 +264,9 @@ func (c *Catalog) known(
 	}
 	like := params
 	if len(r.Overrides) > 0 {
-		if like, err = hw.Resolve(c.def.Specs, sheet, c.def.Derive, nil); err != nil {
-			return nil, nil, nil, err
+		var lacks error
+		if like, lacks = hw.Resolve(c.def.Specs, sheet, c.def.Derive, nil); lacks != nil {
+			return sheet, params, params.Unlike(nil), nil // the overrides give what the file lacks
 		}
 	}
 	if len(params.Unlike(like)) == 0 {

@@ -264,9 +264,8 @@ func (c *Catalog) known(
 	}
 	like := params
 	if len(r.Overrides) > 0 {
-		var lacks error
-		if like, lacks = hw.Resolve(c.def.Specs, sheet, c.def.Derive, nil); lacks != nil {
-			return sheet, params, params.Unlike(nil), nil // the overrides give what the file lacks
+		if like, err = hw.Resolve(c.def.Specs, sheet, c.def.Derive, nil); err != nil {
+			like = nil // the overrides give what the file lacks
 		}
 	}
 	if len(params.Unlike(like)) == 0 {

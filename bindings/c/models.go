@@ -168,8 +168,12 @@ func (r *request) find(manifests []arch.Manifest) (arch.Match, error) {
 func newModel(a arch.Architecture, r *request) (*model, error) {
 	d := a.Describe()
 	if r.Rung != "" && d.Rung != r.Rung {
-		return nil, diag.Inputf("the %s model of %s stands on rung %s and not on %s", d.Model, d.ID(), d.Rung, r.Rung).
-			Do("leave the rung out")
+		why := ""
+		if d.RungReason != "" {
+			why = ", " + d.RungReason
+		}
+		return nil, diag.Inputf("the %s model of %s stands on rung %s and not on %s%s", d.Model, d.ID(), d.Rung, r.Rung,
+			why).Do("leave the rung out")
 	}
 	kernel, err := d.Kernel(r.Kernel)
 	if err != nil {
@@ -256,6 +260,7 @@ func (m *model) describe() ([]byte, error) {
 		Kernel     string            `json:"kernel"`
 		Kernels    []string          `json:"kernels"`
 		Rung       arch.Rung         `json:"rung"`
+		Reason     string            `json:"rung_reason,omitempty"`
 		Units      int               `json:"units"`
 		Clock      float64           `json:"clock_hz"`
 		ClockRung  arch.Rung         `json:"clock_rung"`
@@ -263,7 +268,7 @@ func (m *model) describe() ([]byte, error) {
 		Params     []param           `json:"params"`
 		Options    map[string]string `json:"options"`
 	}{
-		d.Arch, d.Device, d.DeviceName, d.Model, m.kernel, d.Kernels, d.Rung, d.Units,
+		d.Arch, d.Device, d.DeviceName, d.Model, m.kernel, d.Kernels, d.Rung, d.RungReason, d.Units,
 		float64(d.Clock), d.ClockRung, 0, nil, map[string]string{},
 	}
 	for i := range d.Uncertainty {

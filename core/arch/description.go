@@ -25,6 +25,9 @@ type Description struct {
 	// Families describes those of the kernel families that declare named axes.
 	Families []Family
 	Rung     Rung
+	// RungReason says why the model does not stand on a higher rung that it has for this device, as a clause. It is empty
+	// if it does.
+	RungReason string
 
 	// UnitName is what the vendor calls a compute unit ("SM", "CU"); Units is how many there are, Partitions how many
 	// dies (XCDs) they are spread over.

@@ -171,6 +171,16 @@ func (s Set) Nominal(name string) float64 {
 	return p.Value
 }
 
+// Unlike returns the names of the parameters that have another value in another set, or none.
+func (s Set) Unlike(other Set) (names []string) {
+	for i := range s {
+		if p, ok := other.Lookup(s[i].Name); !ok || p.Value != s[i].Value {
+			names = append(names, s[i].Name)
+		}
+	}
+	return names
+}
+
 // Int returns Get as an int, for parameters whose spec says Integer.
 func (s Set) Int(name string) int { return int(s.Get(name)) }
 

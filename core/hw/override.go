@@ -8,12 +8,22 @@ import (
 
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/strictjson"
+	"github.com/origami-gemm/origami/core/unit"
 )
 
 // OverrideValue is one number of an override file. An empty Unit means the unit of the parameter's Spec.
 type OverrideValue struct {
 	Value float64
 	Unit  string
+}
+
+// Is reports whether a number has this value.
+func (o OverrideValue) Is(n Number) bool {
+	if o.Unit == "" {
+		return o.Value == n.Value
+	}
+	v, err := unit.Convert(o.Value, o.Unit, n.Unit)
+	return err == nil && v == n.Value
 }
 
 // Overrides is a decoded override file.

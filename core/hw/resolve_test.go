@@ -205,7 +205,7 @@ var resolveErrors = []struct {
 	},
 	{
 		"override of almost nothing", override("clock", hw.OverrideValue{Value: 1e-308}), "hardware override",
-		"is out of range: no hardware has less than 1e+06 or more than 1e+12; give clock in Hz",
+		"is out of range: no hardware has less than 1e+07 or more than 1e+12; give clock in Hz",
 	},
 	{
 		"override that nothing has", override("penalty", hw.OverrideValue{Value: 1e300}), "hardware override",

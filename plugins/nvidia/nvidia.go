@@ -60,6 +60,7 @@ func refinedOver(families ...kernel.Family) model {
 		func(d *gpu.Device, s catalog.Selection) (arch.Architecture, error) {
 			m, err := refined.New(d, families, refined.Known{
 				Rung: s.Rung, Given: refined.KernelFiles{Compiled: s.Compiled, Timings: s.Characterization},
+				Changed: s.Changed,
 				Shipped: func(family string) refined.KernelFiles { return shippedKernels(d, family) },
 			})
 			if err != nil {

@@ -63,6 +63,8 @@ type Selection struct {
 	arch.OpenRequest
 	Sheet  *hw.Sheet
 	Params hw.Set
+	// Changed are the parameters whose values differ from those of the device, because of overrides.
+	Changed []string
 }
 
 // Catalog is a Provider over a Definition.
@@ -164,7 +166,7 @@ func (c *Catalog) Open(_ context.Context, r arch.OpenRequest) (arch.Architecture
 	if m.Device.ID == arch.LiveID {
 		s.Sheet, s.Params, err = c.unknown(m, r, derived)
 	} else {
-		s.Sheet, s.Params, err = c.known(m, r, derived)
+		s.Sheet, s.Params, s.Changed, err = c.known(m, r, derived)
 	}
 	if err != nil {
 		return nil, err
@@ -236,17 +238,19 @@ func (c *Catalog) find(r arch.OpenRequest) (arch.Match, error) {
 	return m, err
 }
 
-// known reads the file of a device. Values from the driver of this machine replace the lowest tier.
-func (c *Catalog) known(m arch.Match, r arch.OpenRequest, derived sources) (*hw.Sheet, hw.Set, error) {
+// known reads the file of a device. Values from the driver of this machine replace the lowest tier. Overrides that
+// change no value count as none.
+func (c *Catalog) known(
+	m arch.Match, r arch.OpenRequest, derived sources,
+) (sheet *hw.Sheet, params hw.Set, changed []string, err error) {
 	i := slices.IndexFunc(c.devices, func(d hw.Header) bool { return d.Device == m.Device.ID }) // names are unambiguous
 	file := c.devices[i].File
 	data, err := fs.ReadFile(c.def.Files, file)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	sheet, err := hw.DecodeSheet(file, data)
-	if err != nil {
-		return nil, nil, err
+	if sheet, err = hw.DecodeSheet(file, data); err != nil {
+		return nil, nil, nil, err
 	}
 	if r.Rung == arch.RungSpec {
 		sheet.Calibrated = nil
@@ -254,17 +258,23 @@ func (c *Catalog) known(m arch.Match, r arch.OpenRequest, derived sources) (*hw.
 	if m.Live != nil {
 		sheet = sheet.WithLive(c.def.Specs, m.Live.Attributes)
 	}
-	params, err := hw.Resolve(c.def.Specs, sheet, derived.record(c.def.Derive), r.Overrides)
-	if err != nil || c.def.Scale == nil {
-		return sheet, params, err
+	params, err = hw.Resolve(c.def.Specs, sheet, derived.record(c.def.Derive), r.Overrides)
+	if err != nil {
+		return nil, nil, nil, err
 	}
 	like := params
 	if len(r.Overrides) > 0 {
 		if like, err = hw.Resolve(c.def.Specs, sheet, c.def.Derive, nil); err != nil {
-			return nil, nil, err
+			return nil, nil, nil, err
 		}
 	}
-	return sheet, params.Rescaled(like, derived.recordScale(c.def.Scale)), nil
+	if len(params.Unlike(like)) == 0 {
+		params = like
+	}
+	if c.def.Scale != nil {
+		params = params.Rescaled(like, derived.recordScale(c.def.Scale))
+	}
+	return sheet, params, params.Unlike(like), nil
 }
 
 // unknown makes the parameters of a GPU without a file. They come from its driver, or are scaled from the default
@@ -276,7 +286,7 @@ func (c *Catalog) unknown(m arch.Match, r arch.OpenRequest, derived sources) (*h
 			Do("name the device that comes nearest").Coded(diag.CodeUnknownDevice, "")
 	}
 	nearest := arch.Match{Manifest: m.Manifest, Arch: m.Arch, Device: &m.Arch.Devices[0]}
-	_, like, err := c.known(nearest, arch.OpenRequest{Rung: r.Rung}, sources{})
+	_, like, _, err := c.known(nearest, arch.OpenRequest{Rung: r.Rung}, sources{})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -93,6 +93,25 @@ func TestSourcesOfUsedParametersAreUsed(t *testing.T) {
 	}
 }
 
+// An override to the value that the device has changes nothing: the number keeps its source.
+func TestOverrideToTheSameValue(t *testing.T) {
+	var opened catalog.Selection
+	c, err := catalog.New(definition(fstest.MapFS{"a.yaml": file("arch: x1\ndevice: a\ndefault: true", "Ours")}, &opened))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for value, changed := range map[float64]bool{4: false, 5: true} {
+		r := arch.OpenRequest{Arch: "x1", Overrides: map[string]hw.OverrideValue{"units": {Value: value}}}
+		if _, err := c.Open(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+		p, _ := opened.Params.Lookup("units")
+		if (p.Tier == hw.Override) != changed || slices.Contains(opened.Changed, "units") != changed {
+			t.Errorf("units = %v: %+v, %v changed", value, p, opened.Changed)
+		}
+	}
+}
+
 func TestCatalog(t *testing.T) {
 	ctx := context.Background()
 	var opened catalog.Selection

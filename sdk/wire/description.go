@@ -14,7 +14,7 @@ import (
 func toDescription(d *arch.Description) *pb.Description {
 	q := &pb.Description{
 		Arch: d.Arch, Vendor: d.Vendor, Device: d.Device, DeviceName: d.DeviceName, Aliases: d.Aliases,
-		Model: d.Model, Models: d.Models, Kernels: d.Kernels, Rung: toRung(d.Rung),
+		Model: d.Model, Models: d.Models, Kernels: d.Kernels, Rung: toRung(d.Rung), RungReason: d.RungReason,
 		UnitName: d.UnitName, Units: int64(d.Units), Partitions: int64(d.Partitions),
 		ClockHz: float64(d.Clock), ClockRung: toRung(d.ClockRung),
 		SharedMemoryBytes: float64(d.SharedMemory), RegisterFile: int64(d.RegisterFile),
@@ -92,7 +92,8 @@ func fromDescription(q *pb.Description) (*arch.Description, error) {
 		Arch: c.named("arch", q.Arch), Vendor: q.Vendor, Device: c.named("device", q.Device), DeviceName: q.DeviceName,
 		Aliases: q.Aliases,
 		Model:   c.named("model", q.Model), Models: q.Models, Kernels: q.Kernels, Rung: c.rung(q.Rung),
-		UnitName: q.UnitName, Units: c.count("units", q.Units), Partitions: c.count("partitions", q.Partitions),
+		RungReason: q.RungReason,
+		UnitName:   q.UnitName, Units: c.count("units", q.Units), Partitions: c.count("partitions", q.Partitions),
 		Clock: unit.Hertz(c.positive("clock", q.ClockHz)), ClockRung: c.rung(q.ClockRung),
 		SharedMemory: unit.Bytes(c.amount("shared memory", q.SharedMemoryBytes)),
 		RegisterFile: c.count("register file", q.RegisterFile), RegistersPerThread: c.count("registers per thread",

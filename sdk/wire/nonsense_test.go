@@ -99,13 +99,15 @@ func TestDescriptionsOfSomethingElse(t *testing.T) {
 		t.Fatal(err)
 	}
 	for says, forge := range map[string]func(*pb.Description){
-		`the architecture "sm90"`:                       func(d *pb.Description) { d.Arch = "sm90" },
-		`the device "small", where "large"`:             func(d *pb.Description) { d.Device = "small" },
-		`the model "other"`:                             func(d *pb.Description) { d.Model = "other" },
-		"no more than compiled":                         func(d *pb.Description) { d.Rung = pb.Rung_RUNG_CHARACTERIZED },
-		`the option salt "1", where "2" was asked for`:  func(d *pb.Description) { d.Options[0].Value = "1" },
-		"noise was overridden, and is described as not": func(d *pb.Description) { d.Params[0].Tier = pb.Tier_TIER_DERIVED },
-		"bandwidth was not overridden":                  func(d *pb.Description) { d.Params[1].Tier = pb.Tier_TIER_OVERRIDE },
+		`the architecture "sm90"`:                      func(d *pb.Description) { d.Arch = "sm90" },
+		`the device "small", where "large"`:            func(d *pb.Description) { d.Device = "small" },
+		`the model "other"`:                            func(d *pb.Description) { d.Model = "other" },
+		"no more than compiled":                        func(d *pb.Description) { d.Rung = pb.Rung_RUNG_CHARACTERIZED },
+		`the option salt "1", where "2" was asked for`: func(d *pb.Description) { d.Options[0].Value = "1" },
+		"noise was overridden, and is described as not": func(d *pb.Description) {
+			d.Params[0].Tier, d.Params[0].Value = pb.Tier_TIER_DERIVED, 2*d.Params[0].Value
+		},
+		"bandwidth was not overridden": func(d *pb.Description) { d.Params[1].Tier = pb.Tier_TIER_OVERRIDE },
 	} {
 		p.forge = func(m proto.Message) {
 			if m, ok := m.(*pb.OpenResponse); ok {

@@ -66,8 +66,8 @@ func describes(d *arch.Description, r arch.OpenRequest) error {
 		same("option "+o.Key, r.Options[o.Key], o.Value)
 	}
 	for _, p := range d.Params {
-		switch _, asked := r.Overrides[p.Name]; {
-		case asked && p.Tier != hw.Override:
+		switch o, asked := r.Overrides[p.Name]; {
+		case asked && p.Tier != hw.Override && !o.Is(p.Number):
 			c.fail("the parameter %s was overridden, and is described as not", p.Name)
 		case !asked && p.Tier == hw.Override:
 			c.fail("the parameter %s was not overridden, and is described as if it were", p.Name)

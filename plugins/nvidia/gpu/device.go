@@ -1,6 +1,8 @@
 package gpu
 
 import (
+	"math"
+
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
@@ -36,6 +38,15 @@ func NewDevice(sm *SM, sheet *hw.Sheet, params hw.Set) *Device {
 	}
 }
 
+// Reads calls use with the device and returns the parameters that use looks up.
+func (d *Device) Reads(use func(*Device)) []string {
+	return d.Params.Reads(func(params hw.Set) {
+		traced := *d
+		traced.Params = params
+		use(&traced)
+	})
+}
+
 // RegisterShare is the number of registers that each of a number of resident threads can get.
 func (d *Device) RegisterShare(threads int) int {
 	share := d.RegisterFile / threads
@@ -51,6 +62,14 @@ func (d *Device) RegisterLimit(threads int) int {
 func (d *Device) AllocatedRegisters(used int) int {
 	granule := d.SM.RegisterGranule
 	return max((used+granule-1)/granule, 1) * granule
+}
+
+// FlopsPerCycle is the rate of one SM behind a peak rate: the power of two next to it, since data sheets give peaks at
+// other clocks than clock, and those of tensor cores at other clocks than those of FMA instructions. An override of the
+// peak changes it in proportion.
+func (d *Device) FlopsPerCycle(peak string) float64 {
+	p, nominal := d.Params, d.Params.Nominal(peak)
+	return math.Exp2(math.Round(math.Log2(nominal/(p.Get("num_sms")*p.Get("clock"))))) * (p.Get(peak) / nominal)
 }
 
 // Calibrated reports whether every parameter that a microbenchmark should supply comes from one, or from the user.

@@ -7,9 +7,9 @@ import "github.com/origami-gemm/origami/core/arch"
 const busyEnough = 0.5
 
 // bound is the resource that is busy for most of the time, of the tensor cores, the L2 and DRAM.
-func (t *timing) bound(k *kernelTerms, v *variantTerms) arch.Bound {
+func (t *timing) bound(k *kernelTerms, v *variantTerms, g *gridTerms) arch.Bound {
 	full, tail := float64(t.fullWaves*v.ctasPerSm*t.steps), float64(t.tailCtas*t.steps)
-	compute := float64(t.ctasOfSm * t.steps * k.tensorStep)
+	compute := max(float64(t.ctasOfSm*t.steps*k.tensorStep), g.computeFloor)
 	if t.power > t.allWaves {
 		compute = max(compute, t.power)
 	}

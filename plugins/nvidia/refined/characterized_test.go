@@ -7,6 +7,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/plugins/nvidia/data"
 	"github.com/origami-gemm/origami/plugins/nvidia/internal/nvtest"
 )
@@ -31,6 +32,48 @@ func TestCharacterizationCounts(t *testing.T) {
 	if slow < 1.38 || slow > 1.44 {
 		t.Errorf("twice as slow by itself is %v times as slow, want the geometric mean of 2 and 1", slow)
 	}
+}
+
+// The shipped times are about the device as it is. They do not count with another value of a parameter that the model
+// uses, also through another one, and the description says so. They count if the override changes nothing, or nothing
+// that the model uses, or if the device differs by what its driver says. The user's own times are about the device that
+// the user describes.
+func TestTimesUnderOverrides(t *testing.T) {
+	own := data.TritonH200.Timings
+	for name, c := range map[string]struct {
+		request arch.OpenRequest
+		rung    arch.Rung
+		reason  string
+	}{
+		"none":            {arch.OpenRequest{}, arch.RungCharacterized, ""},
+		"clock":           {overriding("clock", 1.5e9), arch.RungCompiled, "timed with other values of clock"},
+		"through another": {overriding("dram_bandwidth", 3e12), arch.RungCompiled, "other values of dram_bandwidth"},
+		"rate of a type":  {overriding("peak_fp8", 1e15), arch.RungCompiled, "other values of peak_fp8"},
+		"the same":        {overriding("clock", 1.98e9), arch.RungCharacterized, ""},
+		"not used":        {overriding("dram_bw_coeff", 0.03), arch.RungCharacterized, ""},
+		"on a lower rung": {
+			arch.OpenRequest{Rung: arch.RungCompiled, Overrides: overriding("clock", 1.5e9).Overrides}, arch.RungCompiled, "",
+		},
+		"of a live device": {
+			arch.OpenRequest{Live: &arch.LiveDevice{Name: "NVIDIA H200", Attributes: map[string]float64{"clock": 1.5e9}}},
+			arch.RungCharacterized, "",
+		},
+		"given": {
+			arch.OpenRequest{Characterization: own, Overrides: overriding("clock", 1.5e9).Overrides},
+			arch.RungCharacterized, "",
+		},
+	} {
+		r := c.request
+		r.Arch, r.Device = "sm90", "h200"
+		d := nvtest.Open(t, r).Describe()
+		if d.Rung != c.rung || !strings.Contains(d.RungReason, c.reason) || (c.reason == "") != (d.RungReason == "") {
+			t.Errorf("%s: rung %s, %q", name, d.Rung, d.RungReason)
+		}
+	}
+}
+
+func overriding(name string, value float64) arch.OpenRequest {
+	return arch.OpenRequest{Overrides: map[string]hw.OverrideValue{name: {Value: value}}}
 }
 
 // What is no characterization is refused with the place and what to do, and never half used.

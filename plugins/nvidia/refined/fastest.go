@@ -32,7 +32,7 @@ func (e *estimator) estimate(c *preparedConfig, k *preparedKernel) arch.Estimate
 	masked := e.shape.masked(c)
 	v, t := &k.variants[masked], &e.timing
 	t.compute(e.device, &e.shape.sizes, &k.kernelTerms, v, &c.splits[masked], &e.grid)
-	return arch.Estimate{Cycles: unit.Cycles(t.total), Bound: t.bound(&k.kernelTerms, v)}
+	return arch.Estimate{Cycles: unit.Cycles(t.total), Bound: t.bound(&k.kernelTerms, v, &e.grid)}
 }
 
 // least is a time that the estimate is not below, but for rounding (terms.Least).

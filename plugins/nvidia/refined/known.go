@@ -1,6 +1,9 @@
 package refined
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
@@ -20,11 +23,18 @@ type Known struct {
 	// Shipped returns the shipped files of a family for the device. They count only where the device's bandwidths are
 	// measured, because each rung builds on the one below.
 	Shipped func(family string) KernelFiles
+	// Changed are the parameters whose values are not those of the device. The shipped times are about the device as it
+	// is: with another value of a parameter that the model uses, they do not count.
+	Changed []string
 }
 
 // New opens the model for a device, with the default family first.
 func New(g *gpu.Device, families []kernel.Family, known Known) (*Model, error) {
-	var all []*family
+	var (
+		all    []*family
+		passed bool // over times
+		other  = isOther(g, known.Changed)
+	)
 	for i, f := range families {
 		one := &family{Family: f}
 		var given, shipped KernelFiles
@@ -33,6 +43,10 @@ func New(g *gpu.Device, families []kernel.Family, known Known) (*Model, error) {
 		}
 		if g.BandwidthsMeasured() {
 			shipped = known.Shipped(f.Name())
+		}
+		if shipped.Timings != nil && other {
+			shipped.Timings = nil
+			passed = given.Timings == nil && (known.Rung == "" || known.Rung == arch.RungCharacterized)
 		}
 		var err error
 		if one.compiled, err = compiledKernels(g, known.Rung, given.Compiled, shipped.Compiled); err != nil {
@@ -43,7 +57,20 @@ func New(g *gpu.Device, families []kernel.Family, known Known) (*Model, error) {
 		}
 		all = append(all, one)
 	}
-	return newModel(g, all, nil), nil
+	m := newModel(g, all, nil)
+	if d := &m.description; passed {
+		d.RungReason = "since the kernels were timed with other values of " + strings.Join(d.Overridden(), ", ")
+	}
+	return m, nil
+}
+
+// isOther reports whether the model uses one of the changed parameters.
+func isOther(g *gpu.Device, changed []string) bool {
+	if len(changed) == 0 {
+		return false
+	}
+	ignored := unused(g)
+	return slices.ContainsFunc(changed, func(name string) bool { return !slices.Contains(ignored, name) })
 }
 
 func compiledKernels(g *gpu.Device, rung arch.Rung, given, shipped []byte) (kernel.Table, error) {

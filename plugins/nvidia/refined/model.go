@@ -29,7 +29,7 @@ type Model struct {
 	levels      []arch.Level
 	gpu         *gpu.Device
 	device      device
-	rates       map[gemm.DType]float64 // ratesOf
+	rates       map[gemm.DType]rates
 	families    []*family
 }
 
@@ -63,8 +63,7 @@ func newModel(g *gpu.Device, families []*family, values map[string]float64) *Mod
 	}
 	m.description.Rung = rungOf(g, families)
 	m.description.Constants, m.description.Terms = constants(g, families, values), terms.Schema()
-	m.description.Unused = formula.Unused(g.Params,
-		slices.Concat(formula.Of(m.description.Terms), terms.ConstantsRead(g), gpu.Limits))
+	m.description.Unused = unused(g)
 
 	numbers := valuesOf(&m.description)
 	value := func(name string) float64 { return numbers[name] }
@@ -91,6 +90,12 @@ func newModel(g *gpu.Device, families []*family, values map[string]float64) *Mod
 	return m
 }
 
+// unused returns the parameters that no formula, constant, rate or limit is computed from.
+func unused(g *gpu.Device) []string {
+	rates := g.Reads(func(traced *gpu.Device) { ratesOf(traced) })
+	return formula.Unused(g.Params, slices.Concat(formula.Of(terms.Schema()), terms.ConstantsRead(g), rates, gpu.Limits))
+}
+
 // With returns the model with other values of quantities and constants, by name.
 func (m *Model) With(values map[string]float64) *Model {
 	families := make([]*family, len(m.families))
@@ -107,17 +112,23 @@ func (m *Model) Describe() *arch.Description { return &m.description }
 func (m *Model) Hierarchy() arch.MemoryHierarchy { return hierarchy{m} }
 
 // takes reports whether the device has a rate for a type of operands.
-func (m *Model) takes(t gemm.Types) bool { return m.rates[t.In] > 0 }
+func (m *Model) takes(t gemm.Types) bool { return m.rates[t.In].peak > 0 }
 
-// ratesOf returns the rates of types ÷ that of fp16, 0 for those that the device does not multiply.
-func ratesOf(g *gpu.Device) map[gemm.DType]float64 {
-	rates := map[gemm.DType]float64{}
+// rates of a type, 0 for those that the device does not multiply.
+type rates struct {
+	ofFP16 float64 // ÷ the rate of fp16
+	peak   float64 // FLOP/s
+}
+
+func ratesOf(g *gpu.Device) map[gemm.DType]rates {
+	all := map[gemm.DType]rates{}
 	for _, t := range gemm.DTypes() {
-		if p, ok := g.Params.Lookup("peak_" + t.CostsLike().String()); ok {
-			rates[t] = p.Value / g.Params.Get("peak_fp16")
+		name := "peak_" + t.CostsLike().String()
+		if p, ok := g.Params.Lookup(name); ok {
+			all[t] = rates{g.FlopsPerCycle(name) / g.FlopsPerCycle("peak_fp16"), p.Value}
 		}
 	}
-	return rates
+	return all
 }
 
 // supports reports an error for what the model cannot take with the kernels of a family.

@@ -52,7 +52,7 @@ func (m *Model) prepare(
 	in[0].storeBytes = float64(operands.WidthC)
 	in[0].reduceLaunches = float64(f.Reduction(*p, *c).Launches)
 	in[0].familySlots, in[0].familyLatency = f.slots, f.latency
-	if t, ok := f.timed.Find(operands, c); ok && !f.outgrows(m.gpu, operands, c) {
+	if t, ok := f.timed.Find(operands, c); ok {
 		setTiming(&in[0].kernelInputs, &t)
 	}
 	in[1].kernelInputs = in[0].kernelInputs
@@ -95,7 +95,7 @@ func (m *Model) setLoop(in *kernelInputs, loop kernel.Loop) {
 	in.serial, in.interleaved = truth(loop.Serial), truth(loop.Interleaved)
 	in.wgmmaN = float64(loop.Columns)
 	in.fma = truth(loop.Multiplies == gemm.FP32)
-	in.rate = m.rates[loop.Multiplies]
+	in.rate, in.peak = m.rates[loop.Multiplies].ofFP16, m.rates[loop.Multiplies].peak
 	in.instructionK = gpu.StepBytes / float64(loop.Multiplies.Bytes())
 	in.warpsM, in.warpsN, in.warpsK = float64(loop.WarpsM), float64(loop.WarpsN), float64(loop.WarpsK)
 	in.lateCopies, in.wraps = truth(loop.LateCopies), truth(loop.Wraps)
@@ -143,13 +143,6 @@ func (f *family) resources(g *gpu.Device, o kernel.Operands, c *gemm.Config, mas
 		return r
 	}
 	return f.Resources(g, o, *c, masked)
-}
-
-// outgrows reports whether a kernel was compiled for more registers than the device gives a thread. Then its times
-// are of another device too.
-func (f *family) outgrows(g *gpu.Device, o kernel.Operands, c *gemm.Config) bool {
-	r, ok := f.compiled.Find(o, c, false)
-	return ok && r.Registers > g.RegisterLimit(32*c.NumWarps)
 }
 
 // shape is a problem without its types and layout.

@@ -171,6 +171,7 @@ type sizes struct {
 	part3       float64 // max(0, 4 * misaligned_b - 3)
 	part4       float64 // batch * k
 	part5       float64 // batch * m * n
+	part6       float64 // 2 * batch * m * n * k
 }
 
 func (s *sizes) compute() {
@@ -180,6 +181,7 @@ func (s *sizes) compute() {
 	s.part3 = max(0, float64(4*s.misalignedB)-3)
 	s.part4 = float64(s.batch * s.k)
 	s.part5 = float64(s.batch * s.m * s.n)
+	s.part6 = float64(2 * s.batch * s.m * s.n * s.k)
 }
 
 // kernelInputs is set by hand.
@@ -199,6 +201,7 @@ type kernelInputs struct {
 	interleaved      float64 // interleaved
 	wgmmaN           float64 // wgmma_n
 	rate             float64 // rate
+	peak             float64 // peak
 	instructionK     float64 // instruction_k
 	warpsM           float64 // warps_m
 	warpsN           float64 // warps_n
@@ -240,7 +243,6 @@ type kernelTerms struct {
 	blockK           float64 // block_k
 	threads          float64 // threads
 	part1            float64 // floor(threads_per_sm / threads)
-	rate             float64 // rate
 	stepsAhead       float64 // steps_ahead
 	repeatM          float64 // repeat_m
 	repeatN          float64 // repeat_n
@@ -276,10 +278,12 @@ type kernelTerms struct {
 	part16           float64 // when(0 < trans_b, ceil(block_k * element_bytes / line_bytes) * line_bytes, block_k * element_bytes)
 	part17           float64 // repeat_m + repeat_n
 	part18           float64 // max(timed_ctas - 1, 1)
-	part19           float64 // tdp * (1 - fma)
-	part20           float64 // add_latency + block_m * block_n * accumulator_bytes / (line_rate * line_bytes)
-	part21           float64 // reduce_launches * relaunch_seconds * clock
-	part22           float64 // tile_bytes * (1 / (l2_perf_ratio * l2_coalescing))
+	part19           float64 // 16 / instruction_k
+	part20           float64 // tdp * (1 - fma)
+	part21           float64 // clock / peak
+	part22           float64 // add_latency + block_m * block_n * accumulator_bytes / (line_rate * line_bytes)
+	part23           float64 // reduce_launches * relaunch_seconds * clock
+	part24           float64 // tile_bytes * (1 / (l2_perf_ratio * l2_coalescing))
 	tensorStep       float64 // tensor_step
 }
 
@@ -415,7 +419,6 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	k.blockK = in.blockK
 	k.threads = threads
 	k.part1 = math.Floor(d.threadsPerSm / threads)
-	k.rate = in.rate
 	k.stepsAhead = stepsAhead
 	k.repeatM = in.repeatM
 	k.repeatN = in.repeatN
@@ -483,11 +486,13 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	x58 := in.repeatM + in.repeatN
 	k.part17 = x58
 	k.part18 = max(in.timedCtas-1, 1)
+	k.part19 = 16 / in.instructionK
 	x59 := float64(d.tdp * (1 - in.fma))
-	k.part19 = x59
-	k.part20 = d.addLatency + in.blockM*in.blockN*d.accumulatorBytes/d.part16
-	k.part21 = float64(in.reduceLaunches * d.relaunchSeconds * d.clock)
-	k.part22 = float64(tileBytes * d.part17)
+	k.part20 = x59
+	k.part21 = d.clock / in.peak
+	k.part22 = d.addLatency + in.blockM*in.blockN*d.accumulatorBytes/d.part16
+	k.part23 = float64(in.reduceLaunches * d.relaunchSeconds * d.clock)
+	k.part24 = float64(tileBytes * d.part17)
 }
 
 // variantInputs is set by hand.
@@ -569,27 +574,28 @@ func (c *splitTerms) compute(in *inputs, d *device, k *kernelTerms, v *variantTe
 	}
 	c.part3 = x2
 	c.part1 = float64(v.part4*x1) + x2
-	c.part5 = float64(in.splitK * k.part20)
+	c.part5 = float64(in.splitK * k.part22)
 	c.part4 = float64(in.splitK*d.accumulatorBytes) + k.outputBytes
 }
 
 // gridTerms holds what depends on the kernel and the problem, and not on the split of K.
 type gridTerms struct {
-	part1       float64 // when(0 < group_tiles, group_tiles, grid_m * batch) * grid_n
-	part2       float64 // cdiv(k, block_k)
-	part3       float64 // grid_n * group
-	part4       float64 // ceil(grid_m / group)
-	missA       float64 // miss_a
-	missB       float64 // miss_b
-	part5       float64 // batch * k * element_bytes
-	repeated    float64 // repeated
-	idleLatency float64 // idle_latency
-	part6       float64 // 1 + broken_lines / tile_lines
-	part7       float64 // pow(line_step, 4)
-	part8       float64 // idle_latency * idle_latency
-	part9       float64 // batch * m * n * output_bytes
-	part10      float64 // prologue_cycles + idle_latency
-	part11      float64 // idle_latency / steps_ahead
+	part1        float64 // when(0 < group_tiles, group_tiles, grid_m * batch) * grid_n
+	part2        float64 // cdiv(k, block_k)
+	part3        float64 // grid_n * group
+	part4        float64 // ceil(grid_m / group)
+	missA        float64 // miss_a
+	missB        float64 // miss_b
+	part5        float64 // batch * k * element_bytes
+	repeated     float64 // repeated
+	idleLatency  float64 // idle_latency
+	part6        float64 // 1 + broken_lines / tile_lines
+	part7        float64 // pow(line_step, 4)
+	part8        float64 // idle_latency * idle_latency
+	part9        float64 // batch * m * n * output_bytes
+	computeFloor float64 // compute_floor
+	part10       float64 // prologue_cycles + idle_latency
+	part11       float64 // idle_latency / steps_ahead
 }
 
 func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
@@ -622,7 +628,7 @@ func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
 	}
 	var x3 float64
 	if k.wraps*max(k.transA*(k.blockM-s.m), k.part12*(k.blockN-s.n)) > 0 {
-		x3 = float64(k.blockK * (float64(k.transA*max(0, k.blockM/s.m-k.part5)) + float64(k.part12*max(0, k.blockN/s.n-k.part9))))
+		x3 = float64(k.blockK * (float64(k.transA*max(0, math.Floor(k.blockM/s.m)-k.part5)) + float64(k.part12*max(0, math.Floor(k.blockN/s.n)-k.part9))))
 	}
 	lines := k.tileLines + max(splitLines, brokenLines) + x3
 	lineStep := lines / d.lineRate
@@ -653,6 +659,7 @@ func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
 		repeated = float64(k.repeatM*(k.blockM-s.m/gridM)/x5*k.part15) + float64(k.repeatN*(k.blockN-s.n/gridN)/x6*k.part16)
 	}
 	idleLatency := d.dramLatency + copyLatency
+	computeFloor := float64(s.part6 * k.part21)
 	var x7 float64
 	if s.groupTiles > 0 {
 		x7 = s.groupTiles
@@ -672,6 +679,7 @@ func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
 	g.part7 = fourth(lineStep)
 	g.part8 = float64(idleLatency * idleLatency)
 	g.part9 = float64(s.part5 * k.outputBytes)
+	g.computeFloor = computeFloor
 	g.part10 = d.prologueCycles + idleLatency
 	g.part11 = idleLatency / k.stepsAhead
 }
@@ -795,8 +803,8 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 		allWaves = fill + loop + epilogue
 	}
 	var power float64
-	if k.part19 > 0 {
-		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK/k.rate*d.part14)-d.part15, 0)
+	if k.part20 > 0 {
+		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK*k.part19*d.part14)-d.part15, 0)
 	}
 	dramFloor := (dramBytes + g.part9) / d.part8
 	var reduction float64
@@ -804,7 +812,7 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 		if c.handover > 0 {
 			reduction = c.part5
 		} else {
-			reduction = k.part21 + s.part5*c.part4/d.reduceBandwidth
+			reduction = k.part23 + s.part5*c.part4/d.reduceBandwidth
 		}
 	}
 	var x21 float64
@@ -813,7 +821,7 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 	} else {
 		x21 = allWaves
 	}
-	total := d.launch + max(x21, dramFloor) + reduction
+	total := d.launch + max(max(x21, dramFloor), g.computeFloor) + reduction
 	t.steps = steps
 	t.ctasOfSm = ctasOfSm
 	t.fullWaves = fullWaves
@@ -878,8 +886,8 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 	}
 	epilogue := float64(fullWaves*fullEpilogue) + tailEpilogue
 	var power float64
-	if k.part19 > 0 {
-		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK/k.rate*d.part14)-d.part15, 0)
+	if k.part20 > 0 {
+		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK*k.part19*d.part14)-d.part15, 0)
 	}
 	dramFloor := (dramBytes + g.part9) / d.part8
 	var reduction float64
@@ -887,14 +895,14 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 		if c.handover > 0 {
 			reduction = c.part5
 		} else {
-			reduction = k.part21 + s.part5*c.part4/d.reduceBandwidth
+			reduction = k.part23 + s.part5*c.part4/d.reduceBandwidth
 		}
 	}
 	var x7 float64
 	if k.timed > 0 {
 		x9 := math.Ceil(x1)
 		x10 := float64(ctas * steps)
-		x8 := g.part10 + epilogue + max(max(steps*max(ctasOfSm*v.part7, x9*v.part3), max(steps-k.stepsAhead, 0)*(x9*g.part11)), max(x10*k.part22, min(x10*k.tileBytes, dramBytes)*d.part18))
+		x8 := g.part10 + epilogue + max(max(steps*max(ctasOfSm*v.part7, x9*v.part3), max(steps-k.stepsAhead, 0)*(x9*g.part11)), max(x10*k.part24, min(x10*k.tileBytes, dramBytes)*d.part18))
 		var x11 float64
 		if tailCtas > 0 {
 			x11 = k.timedFixed + tailPaced
@@ -903,7 +911,7 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 	} else {
 		x12 := math.Ceil(x1)
 		x13 := float64(ctas * steps)
-		x7 = g.part10 + epilogue + max(max(steps*max(ctasOfSm*v.part7, x12*v.part3), max(steps-k.stepsAhead, 0)*(x12*g.part11)), max(x13*k.part22, min(x13*k.tileBytes, dramBytes)*d.part18))
+		x7 = g.part10 + epilogue + max(max(steps*max(ctasOfSm*v.part7, x12*v.part3), max(steps-k.stepsAhead, 0)*(x12*g.part11)), max(x13*k.part24, min(x13*k.tileBytes, dramBytes)*d.part18))
 	}
 	return d.launch + max(max(x7, power), dramFloor) + reduction
 }
@@ -983,7 +991,7 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	}
 	var x18 float64
 	if k.wraps*max(k.transA*(k.blockM-s.m), k.part12*(k.blockN-s.n)) > 0 {
-		x18 = float64(k.blockK * (float64(k.transA*max(0, k.blockM/s.m-k.part5)) + float64(k.part12*max(0, k.blockN/s.n-k.part9))))
+		x18 = float64(k.blockK * (float64(k.transA*max(0, math.Floor(k.blockM/s.m)-k.part5)) + float64(k.part12*max(0, math.Floor(k.blockN/s.n)-k.part9))))
 	}
 	lines := k.tileLines + max(splitLines, brokenLines) + x18
 	lineStep := lines / d.lineRate
@@ -1088,7 +1096,7 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		if c.handover > 0 {
 			reduction = c.part5
 		} else {
-			reduction = k.part21 + s.part5*c.part4/d.reduceBandwidth
+			reduction = k.part23 + s.part5*c.part4/d.reduceBandwidth
 		}
 	}
 	dramTotal := dramBytes + g.part9 + float64(t.steps*d.part11*(float64(t.fullWaves*v.ctasPerSm*t.fullSpillDramStep)+float64(t.tailCtas*t.tailSpillDramStep)))
@@ -1098,7 +1106,7 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	} else {
 		x37 = t.allWaves
 	}
-	limits := max(x37, t.dramFloor) - t.allWaves
+	limits := max(max(x37, t.dramFloor), g.computeFloor) - t.allWaves
 	dst[0] = k.threads
 	dst[1] = in.registers
 	dst[2] = in.spillBytes
@@ -1109,133 +1117,135 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	dst[7] = in.serial
 	dst[8] = in.interleaved
 	dst[9] = in.wgmmaN
-	dst[10] = k.rate
-	dst[11] = in.instructionK
-	dst[12] = in.warpsM
-	dst[13] = in.warpsN
-	dst[14] = in.warpsK
-	dst[15] = k.stepsAhead
-	dst[16] = in.loadWaits
-	dst[17] = in.conversions
-	dst[18] = in.lateCopies
-	dst[19] = k.repeatM
-	dst[20] = k.repeatN
-	dst[21] = k.wraps
-	dst[22] = in.syncCopies
-	dst[23] = in.crossCopies
-	dst[24] = k.asyncA
-	dst[25] = k.asyncB
-	dst[26] = in.transposedCopies
-	dst[27] = in.storeBytes
-	dst[28] = in.reduceLaunches
-	dst[29] = in.familySlots
-	dst[30] = in.familyLatency
-	dst[31] = k.tensorStep
-	dst[32] = k.tileBytes
-	dst[33] = fmaLoads
-	dst[34] = sharedStep
-	dst[35] = convertStep
-	dst[36] = k.outputCost
-	dst[37] = c.handover
-	dst[38] = issueStep
-	dst[39] = k.tileLines
-	dst[40] = copyStep
-	dst[41] = v.spillTraffic
-	dst[42] = v.spillStep
-	dst[43] = v.onChip
-	dst[44] = instructionStep
-	dst[45] = k.chainStep
-	dst[46] = s.groupTiles
-	dst[47] = gridM
-	dst[48] = gridN
-	dst[49] = ctas
-	dst[50] = t.steps
-	dst[51] = s.misalignedA
-	dst[52] = s.misalignedB
-	dst[53] = splitLines
-	dst[54] = brokenLines
-	dst[55] = lines
-	dst[56] = lineStep
-	dst[57] = copyLatency
-	dst[58] = group
-	dst[59] = waves
-	dst[60] = t.ctasOfSm
-	dst[61] = active
-	dst[62] = t.fullWaves
-	dst[63] = t.tailCtas
-	dst[64] = k.timed
-	dst[65] = in.timedCtas
-	dst[66] = in.one2048
-	dst[67] = in.one6144
-	dst[68] = in.chip2048
-	dst[69] = in.chip6144
-	dst[70] = in.fullChip2048
-	dst[71] = in.fullChip6144
-	dst[72] = k.timedFixed
-	dst[73] = k.onePace
-	dst[74] = k.oneLongPace
-	dst[75] = oneLoop
-	dst[76] = k.chipPace
-	dst[77] = k.chipLongPace
-	dst[78] = chipLoop
-	dst[79] = k.fullChipPace
-	dst[80] = k.fullChipLongPace
-	dst[81] = fullChipLoop
-	dst[82] = sweeps
-	dst[83] = rowGroups
-	dst[84] = g.missA
-	dst[85] = g.missB
-	dst[86] = dramBytes
-	dst[87] = dramShare
-	dst[88] = l2Hit
-	dst[89] = g.repeated
-	dst[90] = v.hidden
-	dst[91] = d.dramLatency
-	dst[92] = g.idleLatency
-	dst[93] = dramQueue
-	dst[94] = t.l2Step
-	dst[95] = dramStep
-	dst[96] = t.repeatStep
-	dst[97] = t.spillL2Step
-	dst[98] = busy
-	dst[99] = fullSpillMiss
-	dst[100] = t.fullSpillDramStep
-	dst[101] = fullBusy
-	dst[102] = fullThroughput
-	dst[103] = fullLatency
-	dst[104] = fullAlone
-	dst[105] = fullStep
-	dst[106] = fullFirstStep
-	dst[107] = fullFill
-	dst[108] = fullLoop
-	dst[109] = fullEpilogue
-	dst[110] = fullPaced
-	dst[111] = fullTimed
-	dst[112] = tailSpillMiss
-	dst[113] = t.tailSpillDramStep
-	dst[114] = tailBusy
-	dst[115] = tailThroughput
-	dst[116] = tailLatency
-	dst[117] = tailAlone
-	dst[118] = tailStep
-	dst[119] = tailFirstStep
-	dst[120] = tailFill
-	dst[121] = tailLoop
-	dst[122] = tailEpilogue
-	dst[123] = tailPaced
-	dst[124] = tailTimed
-	dst[125] = d.launch
-	dst[126] = fill
-	dst[127] = loop
-	dst[128] = epilogue
-	dst[129] = t.allWaves
-	dst[130] = pass
-	dst[131] = t.power
-	dst[132] = t.dramFloor
-	dst[133] = reduction
-	dst[134] = dramTotal
-	dst[135] = limits
-	dst[136] = t.total
+	dst[10] = in.rate
+	dst[11] = in.peak
+	dst[12] = in.instructionK
+	dst[13] = in.warpsM
+	dst[14] = in.warpsN
+	dst[15] = in.warpsK
+	dst[16] = k.stepsAhead
+	dst[17] = in.loadWaits
+	dst[18] = in.conversions
+	dst[19] = in.lateCopies
+	dst[20] = k.repeatM
+	dst[21] = k.repeatN
+	dst[22] = k.wraps
+	dst[23] = in.syncCopies
+	dst[24] = in.crossCopies
+	dst[25] = k.asyncA
+	dst[26] = k.asyncB
+	dst[27] = in.transposedCopies
+	dst[28] = in.storeBytes
+	dst[29] = in.reduceLaunches
+	dst[30] = in.familySlots
+	dst[31] = in.familyLatency
+	dst[32] = k.tensorStep
+	dst[33] = k.tileBytes
+	dst[34] = fmaLoads
+	dst[35] = sharedStep
+	dst[36] = convertStep
+	dst[37] = k.outputCost
+	dst[38] = c.handover
+	dst[39] = issueStep
+	dst[40] = k.tileLines
+	dst[41] = copyStep
+	dst[42] = v.spillTraffic
+	dst[43] = v.spillStep
+	dst[44] = v.onChip
+	dst[45] = instructionStep
+	dst[46] = k.chainStep
+	dst[47] = s.groupTiles
+	dst[48] = gridM
+	dst[49] = gridN
+	dst[50] = ctas
+	dst[51] = t.steps
+	dst[52] = s.misalignedA
+	dst[53] = s.misalignedB
+	dst[54] = splitLines
+	dst[55] = brokenLines
+	dst[56] = lines
+	dst[57] = lineStep
+	dst[58] = copyLatency
+	dst[59] = group
+	dst[60] = waves
+	dst[61] = t.ctasOfSm
+	dst[62] = active
+	dst[63] = t.fullWaves
+	dst[64] = t.tailCtas
+	dst[65] = k.timed
+	dst[66] = in.timedCtas
+	dst[67] = in.one2048
+	dst[68] = in.one6144
+	dst[69] = in.chip2048
+	dst[70] = in.chip6144
+	dst[71] = in.fullChip2048
+	dst[72] = in.fullChip6144
+	dst[73] = k.timedFixed
+	dst[74] = k.onePace
+	dst[75] = k.oneLongPace
+	dst[76] = oneLoop
+	dst[77] = k.chipPace
+	dst[78] = k.chipLongPace
+	dst[79] = chipLoop
+	dst[80] = k.fullChipPace
+	dst[81] = k.fullChipLongPace
+	dst[82] = fullChipLoop
+	dst[83] = sweeps
+	dst[84] = rowGroups
+	dst[85] = g.missA
+	dst[86] = g.missB
+	dst[87] = dramBytes
+	dst[88] = dramShare
+	dst[89] = l2Hit
+	dst[90] = g.repeated
+	dst[91] = v.hidden
+	dst[92] = d.dramLatency
+	dst[93] = g.idleLatency
+	dst[94] = dramQueue
+	dst[95] = t.l2Step
+	dst[96] = dramStep
+	dst[97] = t.repeatStep
+	dst[98] = t.spillL2Step
+	dst[99] = busy
+	dst[100] = fullSpillMiss
+	dst[101] = t.fullSpillDramStep
+	dst[102] = fullBusy
+	dst[103] = fullThroughput
+	dst[104] = fullLatency
+	dst[105] = fullAlone
+	dst[106] = fullStep
+	dst[107] = fullFirstStep
+	dst[108] = fullFill
+	dst[109] = fullLoop
+	dst[110] = fullEpilogue
+	dst[111] = fullPaced
+	dst[112] = fullTimed
+	dst[113] = tailSpillMiss
+	dst[114] = t.tailSpillDramStep
+	dst[115] = tailBusy
+	dst[116] = tailThroughput
+	dst[117] = tailLatency
+	dst[118] = tailAlone
+	dst[119] = tailStep
+	dst[120] = tailFirstStep
+	dst[121] = tailFill
+	dst[122] = tailLoop
+	dst[123] = tailEpilogue
+	dst[124] = tailPaced
+	dst[125] = tailTimed
+	dst[126] = d.launch
+	dst[127] = fill
+	dst[128] = loop
+	dst[129] = epilogue
+	dst[130] = t.allWaves
+	dst[131] = pass
+	dst[132] = t.power
+	dst[133] = t.dramFloor
+	dst[134] = g.computeFloor
+	dst[135] = reduction
+	dst[136] = dramTotal
+	dst[137] = limits
+	dst[138] = t.total
 }
 
 // fourth returns the fourth power, with the bits of math.Pow(x, 4).

@@ -108,7 +108,8 @@ func describe(name, device, salt string, params hw.Set) arch.Description {
 	d := arch.Description{
 		Arch: name, Vendor: "none", Device: device, DeviceName: "Fake " + device, Aliases: []string{"alias"},
 		Model: "hashed", Models: []string{"hashed", "other"}, Kernels: []string{"one", "two"},
-		Rung: arch.RungCalibrated, UnitName: "XU", Units: 108, Partitions: 8, Clock: 1.755e9, ClockRung: arch.RungSpec,
+		Rung: arch.RungCalibrated, RungReason: "since noise is",
+		UnitName: "XU", Units: 108, Partitions: 8, Clock: 1.755e9, ClockRung: arch.RungSpec,
 		SharedMemory: 101376, RegisterFile: 65536, RegistersPerThread: 255,
 		Peak: []arch.PeakRate{{DType: gemm.FP16, Rate: 165.2e12}, {DType: gemm.FP8, Rate: 330.3e12}},
 		Atoms: []arch.Atom{

@@ -103,6 +103,9 @@ func lastFive(names []string) string {
 // ModelLine describes a model in one line, with its rung, and the rung of the clock if that is another.
 func ModelLine(d *arch.Description, kernel string) string {
 	s := fmt.Sprintf("%-11s %s, kernel family %s, rung %s", "model", d.Model, kernel, d.Rung)
+	if d.RungReason != "" {
+		s += ", " + d.RungReason
+	}
 	if d.ClockRung != d.Rung {
 		s += fmt.Sprintf(" (clock: %s)", d.ClockRung)
 	}

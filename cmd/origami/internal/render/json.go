@@ -19,6 +19,8 @@ type Object struct {
 	Model  string    `json:"model"`
 	Kernel string    `json:"kernel"`
 	Rung   arch.Rung `json:"rung"`
+	// RungReason is that of arch.Description.
+	RungReason string `json:"rung_reason,omitempty"`
 	// Validated says that the model has an error for the likes of this. Outside lists how it lies outside of what that was
 	// found on.
 	Validated  bool        `json:"validated"`
@@ -134,7 +136,8 @@ type Mapping struct {
 func ObjectOf(a *session.Answer, e *session.Entry) Object {
 	o := Object{
 		Arch: a.Arch.Arch, Device: a.Arch.Device, Model: a.Arch.Model, Kernel: a.Kernel, Rung: a.Arch.Rung,
-		Validated: a.Scope(e).Uncertainty != nil, Outside: append([]string{}, a.Outside(e)...),
+		RungReason: a.Arch.RungReason,
+		Validated:  a.Scope(e).Uncertainty != nil, Outside: append([]string{}, a.Outside(e)...),
 		Live:    LiveJSON(a.Arch),
 		Problem: a.Problem.Record(), Config: e.Config, Candidates: a.Feasible, Rejected: a.RejectedTotal(),
 		Measured: measuredJSON(a),

@@ -68,8 +68,11 @@ func (f *Factory) Open(ctx context.Context, t *Target) (arch.Architecture, error
 	}
 	// The answer of a model on another rung would be reported under a wrong name.
 	if d := a.Describe(); r.Rung != "" && d.Rung != r.Rung {
-		return nil, diag.Inputf("the %s model of %s is on rung %s, and %s was asked for", d.Model, d.ID(),
-			d.Rung, r.Rung).
+		is := "rung " + string(d.Rung)
+		if d.RungReason != "" {
+			is += " " + d.RungReason
+		}
+		return nil, diag.Inputf("the %s model of %s is on %s, and %s was asked for", d.Model, d.ID(), is, r.Rung).
 			At("--rung").Do("leave it out")
 	}
 	return a, nil

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/origami-gemm/origami/core/arch"
-	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
 )
@@ -36,11 +35,9 @@ func (c Constant) On(g *gpu.Device) arch.Constant {
 
 // ConstantsRead returns the parameters of the device that constants are computed from.
 func ConstantsRead(g *gpu.Device) []string {
-	return g.Params.Reads(func(params hw.Set) {
-		traced := *g
-		traced.Params = params
+	return g.Reads(func(traced *gpu.Device) {
 		for _, c := range Constants {
-			c.On(&traced)
+			c.On(traced)
 		}
 	})
 }
@@ -59,7 +56,7 @@ var Constants = []Constant{
 	fixed("wgmma_m", gpu.WGMMAM, one, "rows of one wgmma", "PTX ISA, wgmma.mma_async"),
 	ofDevice("tensor_rate", "FLOP/cycle", "of one SM: the power of two next to peak_fp16 / (num_sms * clock), "+
 		"since data sheets and drivers give different clocks; an override of peak_fp16 changes it in proportion",
-		"device file", tensorRate),
+		"device file", func(g *gpu.Device) float64 { return g.FlopsPerCycle("peak_fp16") }),
 	{
 		Constant: arch.Constant{Name: "mma_sync_share", Unit: one, Doc: "rate of mma.sync ÷ tensor_rate"},
 		Of:       func(g *gpu.Device) float64 { return g.SM.MMAShare },
@@ -97,12 +94,6 @@ func fixed(name string, value float64, unit, doc, source string) Constant {
 
 func ofDevice(name, unit, doc, source string, of func(*gpu.Device) float64) Constant {
 	return Constant{Constant: arch.Constant{Name: name, Unit: unit, Doc: doc, Source: source}, Of: of}
-}
-
-func tensorRate(g *gpu.Device) float64 {
-	p := g.Params
-	nominal := p.Nominal("peak_fp16")
-	return math.Exp2(math.Round(math.Log2(nominal/(p.Get("num_sms")*p.Get("clock"))))) * (p.Get("peak_fp16") / nominal)
 }
 
 var unlimited = math.Inf(1)
@@ -220,7 +211,7 @@ var fittedMMA = []kernel.Quantity{
 		Doc: "instructions of warps that convert operands, per cycle of an SM",
 	},
 	{
-		Name: "fma_share", Value: 0.7047, Unit: one, Low: 0.3, High: 1.2, Folds: folds(0.694, 0.712), Without: 1,
+		Name: "fma_share", Value: 0.7624, Unit: one, Low: 0.3, High: 1.2, Folds: folds(0.751, 0.770), Without: 1,
 		Doc: "rate of FMA ÷ its peak: presumably operands that are in the same bank of the register file",
 	},
 	{

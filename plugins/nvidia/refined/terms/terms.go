@@ -154,6 +154,10 @@ var kernelTerms = []Term{
 		Doc: "rate of the type that is multiplied ÷ rate of fp16",
 	},
 	{
+		Name: "peak", Unit: "FLOP/s", Input: OfKernel, From: "from the peak rates of the device",
+		Doc: "peak rate of the type that is multiplied",
+	},
+	{
 		Name: "instruction_k", Unit: one, Input: OfKernel, From: "32 bytes of the type that is multiplied",
 		Doc: "depth of a matrix instruction",
 	},
@@ -404,7 +408,7 @@ func split(operand, of string) string {
 // wrapped is how often more a row of a tile touches its lines if the matrix has so few elements that it starts again
 // within a line.
 func wrapped(of string) string {
-	return "max(0, block_" + of + " / " + of + " - ceil(block_" + of + " * element_bytes / line_bytes))"
+	return "max(0, floor(block_" + of + " / " + of + ") - ceil(block_" + of + " * element_bytes / line_bytes))"
 }
 
 // The K loop of a kernel that was timed by itself: up to a K of 2048, in which the pipeline fills and operands are

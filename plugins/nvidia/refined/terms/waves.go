@@ -221,13 +221,19 @@ var totalTerms = []Term{
 		Formula: "all_waves - (fill + loop + epilogue)",
 	},
 	{
-		Name: "power", Unit: cycles, When: "tdp * (1 - fma) > 0", Doc: "least time within the power limit; 0 if tdp is unknown",
-		Formula: `max(2 * ctas * block_m * block_n * steps * block_k / rate * (energy_per_flop / (tdp * dynamic_share) * clock)
+		Name: "power", Unit: cycles, When: "tdp * (1 - fma) > 0",
+		Doc: "least time within the power limit, 0 if tdp is unknown; an instruction takes the same energy with any type",
+		Formula: `max(2 * ctas * block_m * block_n * steps * block_k * (16 / instruction_k)
+			* (energy_per_flop / (tdp * dynamic_share) * clock)
 			- power_window * clock, 0)`,
 	},
 	{
 		Name: "dram_floor", Unit: cycles, Doc: "least time of DRAM for operands and output",
 		Formula: "(dram_bytes + batch * m * n * output_bytes) / (dram_perf_ratio * dram_efficiency)",
+	},
+	{
+		Name: "compute_floor", Unit: cycles, Formula: "2 * batch * m * n * k * (clock / peak)",
+		Doc: "least time at the peak rate: data sheets may give it for a clock below the boost clock",
 	},
 	{
 		Name: "reduction", Unit: cycles, Kind: arch.KindShare, When: "split_k > 1",
@@ -244,7 +250,8 @@ var totalTerms = []Term{
 			* (full_waves * ctas_per_sm * full_spill_dram_step + tail_ctas * tail_spill_dram_step)`,
 	},
 	{
-		Name: "limits", Unit: cycles, Kind: arch.KindShare, Doc: "what the power limit and DRAM's bandwidth add",
+		Name: "limits", Unit: cycles, Kind: arch.KindShare,
+		Doc:     "what the power limit, DRAM's bandwidth and the peak rate add",
 		Formula: limited + " - all_waves",
 	},
 	{
@@ -253,4 +260,5 @@ var totalTerms = []Term{
 	},
 }
 
-const limited = "max(when(power > 0, sqrt(sqrt(pow(all_waves, 4) + pow(power, 4))), all_waves), dram_floor)"
+const limited = `max(when(power > 0, sqrt(sqrt(pow(all_waves, 4) + pow(power, 4))), all_waves),
+	dram_floor, compute_floor)`

@@ -33,6 +33,7 @@ type (
 		Axes               []axis       `json:"axes,omitempty"`
 		Types              []types      `json:"types,omitempty"`
 		Rung               arch.Rung    `json:"rung"`
+		RungReason         string       `json:"rung_reason,omitempty"`
 		Live               *render.Live `json:"live,omitempty"`
 		UnitName           string       `json:"unit_name"`
 		Units              int          `json:"units"`
@@ -138,7 +139,7 @@ func (v *view) object() object {
 	o := object{
 		Arch: v.Arch, Device: v.Device, Name: v.DeviceName, Vendor: v.Vendor, Aliases: append([]string{}, v.Aliases...),
 		Plugin: v.Plugin,
-		Model:  v.Model, Models: v.Models, Kernels: v.Kernels, Rung: v.Rung, Live: render.LiveJSON(v.Description),
+		Model:  v.Model, Models: v.Models, Kernels: v.Kernels, Rung: v.Rung, RungReason: v.RungReason, Live: render.LiveJSON(v.Description),
 		UnitName: v.UnitName, Units: v.Units, Partitions: v.Partitions, ClockHz: float64(v.Clock),
 		ClockRung:    v.ClockRung,
 		SharedMemory: float64(v.SharedMemory), RegisterFile: v.RegisterFile, RegistersPerThread: v.RegistersPerThread,

@@ -44,8 +44,8 @@ var stages = []struct {
 
 // kept are the terms that the model's own code reads.
 var kept = []string{
-	"total", "all_waves", "power", "dram_floor", "full_waves", "tail_ctas", "ctas_of_sm", "ctas_per_sm", "steps",
-	"tensor_step",
+	"total", "all_waves", "power", "dram_floor", "compute_floor", "full_waves", "tail_ctas", "ctas_of_sm", "ctas_per_sm",
+	"steps", "tensor_step",
 	"l2_step", "repeat_step", "spill_l2_step", "full_spill_dram_step", "tail_spill_dram_step",
 }
 

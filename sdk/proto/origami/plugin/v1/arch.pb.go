@@ -1184,7 +1184,9 @@ type Description struct {
 	// The names of the params that no prediction of the model depends on. Empty says nothing. Since API 1.2.0.
 	Unused []string `protobuf:"bytes,28,rep,name=unused,proto3" json:"unused,omitempty"`
 	// The data sets that numbers of the model were fitted to. Since API 1.3.0.
-	Fitted        []*Fitted `protobuf:"bytes,29,rep,name=fitted,proto3" json:"fitted,omitempty"`
+	Fitted []*Fitted `protobuf:"bytes,29,rep,name=fitted,proto3" json:"fitted,omitempty"`
+	// Why the rung is below that which the model has for this device, as a clause. Since API 1.3.0.
+	RungReason    string `protobuf:"bytes,30,opt,name=rung_reason,json=rungReason,proto3" json:"rung_reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1420,6 +1422,13 @@ func (x *Description) GetFitted() []*Fitted {
 		return x.Fitted
 	}
 	return nil
+}
+
+func (x *Description) GetRungReason() string {
+	if x != nil {
+		return x.RungReason
+	}
+	return ""
 }
 
 // Fitted is a data set that numbers of a model were fitted to.
@@ -3865,7 +3874,7 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\x06levels\x18\x03 \x03(\v2\x18.origami.plugin.v1.LevelR\x06levels\"&\n" +
 	"\fCloseRequest\x12\x16\n" +
 	"\x06handle\x18\x01 \x01(\fR\x06handle\"\x0f\n" +
-	"\rCloseResponse\"\x8e\t\n" +
+	"\rCloseResponse\"\xaf\t\n" +
 	"\vDescription\x12\x12\n" +
 	"\x04arch\x18\x01 \x01(\tR\x04arch\x12\x16\n" +
 	"\x06vendor\x18\x02 \x01(\tR\x06vendor\x12\x16\n" +
@@ -3900,7 +3909,9 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\bmonotone\x18\x1a \x03(\x0e2\x16.origami.plugin.v1.DimR\bmonotone\x125\n" +
 	"\bfamilies\x18\x1b \x03(\v2\x19.origami.plugin.v1.FamilyR\bfamilies\x12\x16\n" +
 	"\x06unused\x18\x1c \x03(\tR\x06unused\x121\n" +
-	"\x06fitted\x18\x1d \x03(\v2\x19.origami.plugin.v1.FittedR\x06fitted\"[\n" +
+	"\x06fitted\x18\x1d \x03(\v2\x19.origami.plugin.v1.FittedR\x06fitted\x12\x1f\n" +
+	"\vrung_reason\x18\x1e \x01(\tR\n" +
+	"rungReason\"[\n" +
 	"\x06Fitted\x12\x19\n" +
 	"\bdata_set\x18\x01 \x01(\tR\adataSet\x126\n" +
 	"\bproblems\x18\x02 \x03(\v2\x1a.origami.plugin.v1.ProblemR\bproblems\"\xa3\x01\n" +

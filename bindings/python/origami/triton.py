@@ -18,7 +18,6 @@ divide K, if a meta-parameter SPLIT_K says by how much. docs/triton.md says more
 
 import operator
 import threading
-import warnings
 
 import triton
 from triton.runtime.driver import driver
@@ -34,41 +33,32 @@ NAMES = {"block_m": "BLOCK_SIZE_M", "block_n": "BLOCK_SIZE_N", "block_k": "BLOCK
 # The meta-parameter of kernels whose programs share a tile and divide K. A kernel without it gets no split.
 SPLIT = "SPLIT_K"
 
-# The strides of Triton's tutorial: of A along M and K, of B along K and N.
-STRIDES = ("stride_am", "stride_ak", "stride_bk", "stride_bn")
+# The strides of Triton's tutorial: of A along M and K, of B along K and N, of C along M and N.
+STRIDES = ("stride_am", "stride_ak", "stride_bk", "stride_bn", "stride_cm", "stride_cn")
 
 # The most configurations of a ranking that are tried until one compiles and fits the GPU.
 ATTEMPTS = 16
 
-# A size or stride (in elements) or an address (in bytes) must be divisible by this, so that Triton loads more than one
-# element at a time. It checks numbers for no other divisor (plugins/nvidia/kernel/triton/copies.go).
-ALIGNMENT = 16
-
-# The limits of a thread's 255 registers without spills, if an operand is loaded element by element: this many elements
-# of a K step, each with a pointer of two registers, and this many fp32 sums. docs/triton.md has their derivation.
-UNALIGNED_ELEMENTS = 48
-UNALIGNED_SUMS = 64
-
-# The number of configurations that shortlist="auto" times for unaligned operands, where the model has no uncertainty.
-UNALIGNED_SHORTLIST = 8
+# Larger alignments of an address, in bytes, change no kernel.
+_WIDEST = 16
 
 # The names of 32-bit floats in torch and triton. tl.dot multiplies them as tf32 by default.
 _FP32 = ("float32", "fp32")
 
 
 def config(m, n, k, dtype="fp16", *, names=NAMES, model=None, **layout):
-    """The triton.Config for a problem. dtype is torch's, triton's or origami's; layout is trans_a, trans_b and batch as
-    in Model.select; names says what the kernel calls its meta-parameters; model is the current GPU's if not given."""
+    """The triton.Config for a problem. dtype is torch's, triton's or origami's; layout is trans_a, lda, align and what
+    else Model.select takes; names says what the kernel calls its meta-parameters; model is the current GPU's if not
+    given."""
     return configs(m, n, k, dtype, names=names, model=model, top=1, **layout)[0]
 
 
 def configs(m, n, k, dtype="fp16", *, names=NAMES, model=None, top=4, **layout):
-    """The best `top` configurations as a list of triton.Config, best first: a short list for triton.autotune. A and B
-    are assumed to be dense."""
+    """The best `top` configurations as a list of triton.Config, best first: a short list for triton.autotune."""
     model = model or model_of_gpu()
     problem = dict(m=m, n=n, k=k, dtype=_dtype(dtype), **layout)
     top = _arguments.whole("top", top, 0, 0, _ALL)
-    ranking = _ranking(model, problem, top, _unaligned(model, problem), splits="split_k" in names)
+    ranking = _ranking(model, problem, top, splits="split_k" in names)
     return [triton.Config(_meta(p, names), num_warps=p.num_warps, num_stages=p.num_stages) for p in ranking]
 
 
@@ -79,6 +69,7 @@ def pick(
     *,
     a="a_ptr",
     b="b_ptr",
+    c="c_ptr",
     batch=None,
     dtype=None,
     trans_a=None,
@@ -92,21 +83,23 @@ def pick(
     that the model picks for its sizes. If a launch gives some of them itself, the pick is the best that agrees.
 
     m, n, k, batch   names of the kernel's arguments with the sizes; batch=None is one product
-    a, b             names of the arguments with A and B
-    dtype            element type; that of argument a if not given
-    trans_a, trans_b whether A is contiguous along M, and B along K. If not given, they follow from the arguments named
-                     in strides. If the kernel has no such arguments, they follow from the strides of the tensors a and
-                     b, which must be M x K and K x N
+    a, b, c          names of the arguments with A, B and C. Their addresses count. The type of C counts too; c=None is a
+                     dense C of the type that goes with dtype
+    dtype            element type; that of argument a if not given, where 32-bit floats are tf32
+    strides          names of the arguments with the strides of A along M and K, of B along K and N, and of C along M
+                     and N. Those of C may be left out: it is then dense. If the kernel has no such arguments, the strides
+                     are those of the tensors a and b, which must be M x K and K x N
+    trans_a, trans_b whether A is contiguous along M, and B along K. If not given, they follow from the strides
     names            the kernel's names of the meta-parameters, by the field of lib.Pick. A meta-parameter SPLIT_K, or
                      that of the field split_k, is how many programs share a tile and divide K
     shortlist        how many configurations to time at the first launch of a problem, like triton.autotune with its
-                     whole list. "auto" takes as many as are worth it by the model's uncertainty, and 8 for unaligned
-                     operands, for which there is no uncertainty. The kernel then runs many times
+                     whole list. "auto" takes as many as are worth it by the model's uncertainty. The kernel then runs
+                     many times
     model            a lib.Model instead of the current GPU's
     """
 
     def decorate(fn):
-        return Picked(fn, (m, n, k, batch), a, b, dtype, (trans_a, trans_b), strides, names, shortlist, model)
+        return Picked(fn, (m, n, k, batch), (a, b, c), dtype, (trans_a, trans_b), strides, names, shortlist, model)
 
     return decorate
 
@@ -115,7 +108,7 @@ class Picked(KernelInterface):
     """A kernel that is launched with the model's pick; made by pick(). best_config is the triton.Config of the last
     launch."""
 
-    def __init__(self, fn, sizes, a, b, dtype, trans, strides, names, shortlist, model):
+    def __init__(self, fn, sizes, operands, dtype, trans, strides, names, shortlist, model):
         self.fn = fn
         self.arg_names = fn.arg_names
         self.dtype, self.trans = dtype, trans
@@ -133,36 +126,35 @@ class Picked(KernelInterface):
         self.meta_names = frozenset((*self.names.values(), "num_warps", "num_stages"))
         self.batched = sizes[3] is not None
         reads = [s for s in sizes if s is not None]
-        # The layout is read from the strides that the kernel gets, otherwise from the tensors.
-        self.by_strides = None in trans and all(name in self.arg_names for name in strides)
-        self.by_tensors = None in trans and not self.by_strides
-        if self.by_strides:
-            reads += strides
+        # The strides are read from the arguments of the kernel, otherwise from the tensors.
+        a, b, c = operands
+        self.strides = _strides(strides[:4] if c is None else strides, self.arg_names)
+        reads += self.strides
         self.numbers = len(reads)
-        self.operands = (a, b)
-        # A tensor has the element type and the address. The tensors that are not needed may be missing.
-        needed = (a, b) if self.by_tensors else (a,) if dtype is None else ()
-        self.tensors = [name for name in (a, b) if name in needed or name in self.arg_names]
-        self.read = _reader(fn, reads + self.tensors)
+        # A tensor has the element type, the address and the strides. The tensors that are not needed may be missing.
+        needed = (a, b) if None in trans and not self.strides else (a,) if dtype is None else ()
+        self.tensors = {
+            operand: name
+            for operand, name in zip("abc", operands)
+            if name in needed or name in self.arg_names
+        }
+        self.read = _reader(fn, reads + list(self.tensors.values()))
         self.picked = {}
         self.last = None
-        self.warned = False
 
     def run(self, *args, grid, warmup, **kwargs):
         values = self.read(args, kwargs)
-        tensors = values[self.numbers:]
+        tensors = values[self.numbers :]
         try:
-            moved = tuple([t.data_ptr() % ALIGNMENT != 0 for t in tensors])
-        except AttributeError:  # the operands of a warmup may have no address
-            moved = ()
-        key = (
-            values[: self.numbers],
-            _device(self.model),
-            getattr(tensors[0], "dtype", tensors[0]) if self.dtype is None else None,
-            moved,
-        )
-        if self.by_tensors:
-            key += tuple(_contiguous(t) for t in tensors)
+            key = (
+                values[: self.numbers],
+                _device(self.model),
+                tuple([(t.dtype, t.data_ptr() % _WIDEST) for t in tensors]),
+            )
+        except AttributeError:  # the operands of a warmup may be types, and C may be missing
+            key = values[: self.numbers], _device(self.model), tuple([_type_and_address(t) for t in tensors])
+        if not self.strides:
+            key += tuple([_tensor_strides(t) for t in tensors])
         if not self.meta_names.isdisjoint(kwargs):
             key += tuple((name, kwargs[name]) for name in sorted(self.meta_names.intersection(kwargs)))
         meta = self.picked.get(key)
@@ -178,33 +170,30 @@ class Picked(KernelInterface):
         meta = dict(self.last)
         return triton.Config(meta, num_warps=meta.pop("num_warps", 4), num_stages=meta.pop("num_stages", 3))
 
-    def ranking(self, problem, given=(), unaligned=()):
+    def ranking(self, problem, given=()):
         """The Picks for a problem (a dict of Model.rank's arguments) that agree with the meta-parameters given, best
-        first, for operands ("a", "b") that are unaligned."""
+        first."""
         given = dict(given)
         fields = {
             name: field for field, name in {**self.names, "num_warps": "num_warps", "num_stages": "num_stages"}.items()
         }
         # The launch order is chosen after the ranking and suits every configuration.
         fixed = {fields[name]: value for name, value in given.items() if fields[name] != "group_m"}
-        return _ranking(self.model or model_of_gpu(), problem, ATTEMPTS, unaligned, fixed, "split_k" in self.names)
+        return _ranking(self.model or model_of_gpu(), problem, ATTEMPTS, fixed, "split_k" in self.names)
 
     def _first(self, key, tensors, args, kwargs):
         """The first launch of a problem."""
         given = {name: kwargs[name] for name in self.meta_names.intersection(kwargs)}
-        problem, unaligned = self._problem(key, tensors)
-        wanted = 1 if kwargs["warmup"] else self._worth(problem, unaligned)
-        if unaligned and wanted == 1 and not kwargs["warmup"] and not self.warned:
-            self.warned = True
-            operands = " and ".join(map(str.upper, unaligned))
-            warnings.warn(
-                f"{_name(self.fn)}: Triton loads {operands} element by element, because a size, stride or address is "
-                f"not a multiple of {ALIGNMENT}; the model was not measured on that; pad the matrices, or let "
-                'shortlist="auto" time some configurations',
-                stacklevel=4,  # the launch
-            )
+        problem = self._problem(key, tensors)
+        try:
+            wanted = 1 if kwargs["warmup"] else self._worth(problem)
+            ranking = self.ranking(problem, given)
+        except Error as e:
+            # A kernel may convert what it stores to any type.
+            fix = "; c=None leaves C out of the pick" if " results;" in str(e) else ""
+            raise Error(f"{_name(self.fn)}: {e}{fix}", e.kind) from None
         timed, refusal = [], None
-        for p in self.ranking(problem, given, unaligned):
+        for p in ranking:
             meta = {**_meta(p, self.names), "num_warps": p.num_warps, "num_stages": p.num_stages}
             meta = {name: value for name, value in meta.items() if name not in given}
             try:
@@ -232,37 +221,54 @@ class Picked(KernelInterface):
             self.picked[key] = meta
         return result
 
-    def _worth(self, problem, unaligned):
+    def _worth(self, problem):
         """How many candidates to time."""
         if self.shortlist != "auto":
             return self.shortlist
-        if unaligned:
-            return UNALIGNED_SHORTLIST
         regret = (self.model or model_of_gpu()).expected_regret(**problem)
         return min(regret.worth_measuring, ATTEMPTS) if regret else 1
 
     def _problem(self, key, tensors):
-        """The problem of a launch, as Model.rank's arguments, and which of its operands are unaligned."""
-        values, dtype = list(key[0]), self.dtype
+        """The problem of a launch, as Model.rank's arguments."""
+        values = list(key[0])
         problem = dict(zip("mnk", values))
-        rest = values[3:]
+        m, n, k = values[:3]
+        values = values[3:]
         if self.batched:
-            problem["batch"] = rest.pop(0)
+            problem["batch"] = values.pop(0)
+        if self.strides:
+            strides = dict(zip("abc", zip(values[::2], values[1::2])))
+        else:  # the kernel takes C as dense
+            strides = {o: _tensor_strides(t) for o, t in zip(self.tensors, tensors) if o != "c"}
         trans_a, trans_b = self.trans
-        if self.by_strides:
-            along = [rest[1] != 1 and rest[0] == 1, rest[3] != 1 and rest[2] == 1]
-        elif self.by_tensors:
-            along = [_contiguous(t) == 0 for t in tensors]
-        else:
-            along = [None, None]
-        problem["trans_a"] = along[0] if trans_a is None else trans_a
-        problem["trans_b"] = along[1] if trans_b is None else trans_b
-        problem["dtype"] = _dtype(key[2] if dtype is None else dtype)
-        moved = dict(zip(self.tensors, key[3]))
-        rows = (rest[problem["trans_a"]], rest[3 if problem["trans_b"] else 2]) if self.by_strides else (0, 0)
-        return problem, _unaligned(
-            self.model or model_of_gpu(), problem, rows, [moved.get(name) for name in self.operands]
-        )
+        problem["trans_a"], problem["lda"] = self._rows("a", (m, k), strides, trans_a)
+        problem["trans_b"], problem["ldb"] = self._rows("b", (k, n), strides, trans_b)
+        _, problem["ldc"] = self._rows("c", (m, n), strides)
+        launched = dict(zip(self.tensors, key[2]))
+        problem["dtype"] = _dtype(launched["a"][0] if self.dtype is None else self.dtype)
+        out, _ = launched.get("c", (None, 0))
+        if out is not None:
+            problem["out_dtype"] = _short(out)
+        addresses = [launched[o][1] | _WIDEST if o in launched else _WIDEST for o in "abc"]
+        problem["align"] = tuple(address & -address for address in addresses)
+        return problem
+
+    def _rows(self, operand, sizes, strides, trans=None):
+        """Whether a matrix of these sizes is contiguous along its first dimension, and its leading dimension, 0 if it is
+        dense or unknown. trans is what the decoration says."""
+        first, second = strides.get(operand, (0, 0))
+        turned = second != 1 and first == 1 and operand != "c" if trans is None else bool(trans)
+        if not first and not second:
+            return turned, 0
+        (rows, row), (ld, step) = (sizes[::-1], (second, first)) if turned else (sizes, (first, second))
+        gaps = step != 1 and row > 1
+        if trans is not None and gaps:
+            return turned, 0  # the decoration knows better
+        if gaps or ld == 0 and rows > 1:
+            fix = " or leave it out with c=None" if operand == "c" else ""
+            raise Error(f"{_name(self.fn)}: {operand.upper()} has the strides {first} and {second}, but models know only "
+                        f"rows (of A and B also columns) without gaps and overlaps; pass a contiguous copy{fix}")
+        return turned, 0 if rows == 1 and ld < row else ld
 
 
 _models = {}
@@ -302,56 +308,25 @@ class _Driver(_cuda.Driver):
         )
 
 
-def _ranking(model, problem, top, unaligned=(), fixed=None, splits=False):
-    """The best `top` Picks for a problem that have the fixed fields, for kernels that load the unaligned operands
-    element by element, and that split K or do not."""
-    if not unaligned and not fixed:
-        ranking = model.rank(**problem, top=top)
-        if splits or all(p.split_k == 1 for p in ranking):
-            return ranking
-    ranking = model.rank(**problem, top=_ALL)
-    if not splits:
-        ranking = [p for p in ranking if p.split_k == 1]
+def _ranking(model, problem, top, fixed=None, splits=False):
+    """The best `top` Picks for a problem that have the fixed fields, for kernels that split K or do not."""
+    room = _ALL if fixed else top
+    while True:
+        ranking = model.rank(**problem, top=room)
+        last = len(ranking) < room or room >= _ALL
+        if not splits:
+            ranking = [p for p in ranking if p.split_k == 1]
+        if last or len(ranking) >= top:
+            break
+        room *= 8
     if fixed:
         # If no candidate agrees, the kernel's author still wants these values.
         ranking = [p for p in ranking if all(getattr(p, field) == value for field, value in fixed.items())] or ranking
-    if unaligned:
-        ranking = _without_spills(ranking, unaligned) or ranking
     return ranking[:top]
 
 
-def _without_spills(ranking, unaligned):
-    """The picks whose threads have enough registers to load element by element. These loads are not pipelined, so one
-    number of stages is kept for each block and number of warps: most of the others are the same kernel."""
-    kept = {}
-    for p in ranking:
-        threads = 32 * p.num_warps
-        rows = ("a" in unaligned) * p.block_m + ("b" in unaligned) * p.block_n
-        if rows * p.block_k <= UNALIGNED_ELEMENTS * threads and p.block_m * p.block_n <= UNALIGNED_SUMS * threads:
-            kept.setdefault((p.block_m, p.block_n, p.block_k, p.num_warps, p.split_k), p)
-    return list(kept.values())
-
-
-def _unaligned(model, problem, rows=(0, 0), moved=(False, False)):
-    """The operands "a", "b" that Triton loads element by element, too little for an asynchronous copy. That happens if
-    the contiguous size (by which kernels mask, or wrap around), the stride of the rows or the address is not divisible.
-    rows are the strides of A and B, 0 if dense. moved says whose address is not divisible. For AMD's GPUs the result is
-    empty, because nothing is known."""
-    if not model.description["arch"].startswith("sm"):
-        return ()
-    contiguous = (
-        problem["m"] if problem.get("trans_a") else problem["k"],
-        problem["k"] if problem.get("trans_b") else problem["n"],
-    )
-    return tuple(
-        name
-        for name, size, stride, off in zip("ab", contiguous, rows, moved)
-        if size % ALIGNMENT or stride % ALIGNMENT or off
-    )
-
-
 # More configurations than any space has, and the most picks that a kernel keeps.
-_ALL = 1 << 12
+_ALL = 1 << 16
 _MEMORY = 1 << 16
 
 
@@ -379,10 +354,27 @@ def _reader(fn, names):
     return read
 
 
-def _contiguous(tensor):
-    """The dimension, 0 or 1, along which a matrix (or each of a batch) is contiguous. It is 1 if that is unknown."""
-    strides = tensor.stride()[-2:] if hasattr(tensor, "stride") else ()
-    return 0 if len(strides) == 2 and strides[0] == 1 and strides[1] != 1 else 1
+def _strides(names, arg_names):
+    """Those of the names of strides that a kernel has: of A, B and C, of A and B, or none."""
+    for some in (list(names), list(names[:4])):
+        if all(name in arg_names for name in some):
+            return some
+    return []
+
+
+def _type_and_address(tensor):
+    """The element type and the address modulo the widest alignment, for what may be a type, or nothing."""
+    dtype = getattr(tensor, "dtype", tensor)
+    try:
+        return dtype, tensor.data_ptr() % _WIDEST
+    except AttributeError:
+        return dtype, 0
+
+
+def _tensor_strides(tensor):
+    """The strides of a matrix (or of each of a batch), (0, 0) if they are unknown."""
+    strides = tuple(tensor.stride()[-2:]) if hasattr(tensor, "stride") else ()
+    return strides if len(strides) == 2 else (0, 0)
 
 
 def _meta(p, names):
@@ -390,8 +382,13 @@ def _meta(p, names):
 
 
 def _dtype(dtype):
-    name = str(dtype).rpartition(".")[2]
-    return "tf32" if name in _FP32 else name
+    """The name of an operand's type. "fp32" is of kernels with input_precision="ieee"."""
+    name = _short(dtype)
+    return "tf32" if name in _FP32 and dtype != "fp32" else name
+
+
+def _short(dtype):
+    return str(dtype).rpartition(".")[2]
 
 
 def _name(fn):

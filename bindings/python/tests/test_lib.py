@@ -153,25 +153,31 @@ class SameAsCommandLine(unittest.TestCase):
 
     def test_storage(self):
         model = Model("sm90")
-        dense = model.select(512, 512, 500)
-        self.assertEqual(model.select(512, 512, 500, lda=504, ldb=512, ldc=520, align=256), dense)
-        self.assertEqual(model.rank(512, 512, 500, lda=504, align=(16, 16, 64), top=1), [dense])
-        self.assertEqual(model.expected_regret(512, 512, 500, ldc=600), model.expected_regret(512, 512, 500))
-        many = [{"m": 512, "n": 512, "k": 500, "lda": 600}, {"m": 512, "n": 512, "k": 500, "align": (8, 16, 16)}]
-        self.assertEqual(model.select_many(many), [dense, dense])
-        # Each of them reaches the library.
+        dense = model.select(512, 512, 512)
+        self.assertEqual(model.select(512, 512, 512, lda=512, align=256), dense)
+        self.assertEqual(model.rank(512, 512, 512, ldb=512, align=(16, 16, 64), top=1), [dense])
+        # Each of them reaches the library, and narrow accesses are never faster.
+        narrow = [{"lda": 514}, {"ldb": 513}, {"ldc": 520}, {"align": 4}, {"align": (2, 16, 16)}, {"align": (16, 8, 16)},
+                  {"align": (16, 16, 2)}]
+        for storage in narrow:
+            with self.subTest(storage=storage):
+                pick = model.select(512, 512, 512, **storage)
+                self.assertGreaterEqual(pick.seconds, dense.seconds)
+                self.assertEqual(model.rank(512, 512, 512, **storage, top=1), [pick])
+        for storage in ({"lda": 514}, {"align": (16, 8, 16)}):
+            self.assertGreater(model.select(512, 512, 512, **storage).seconds, 1.2 * dense.seconds)
+        many = [{"m": 512, "n": 512, "k": 512, **storage} for storage in narrow]
+        self.assertEqual(model.select_many(many), [model.select(512, 512, 512, **storage) for storage in narrow])
         for storage, want in (
-            ({"lda": 502}, "rows of A are aligned to 4 bytes"),
-            ({"ldb": 513}, "rows of B are aligned to 2 bytes"),
             ({"ldc": 511}, "ldc is 511, and a row of C has 512 elements"),
-            ({"align": 4}, "rows of A are aligned to 4 bytes"),
-            ({"align": (16, 8, 16)}, "rows of B are aligned to 8 bytes"),
-            ({"align": (16, 16, 2)}, "rows of C are aligned to 2 bytes"),
             ({"align": 1}, "align_a is 1, and an element of A has 2 bytes"),
         ):
             for ask in (model.select, model.rank, model.expected_regret):
                 with self.assertRaisesRegex(Error, want):
-                    ask(512, 512, 500, **storage)
+                    ask(512, 512, 512, **storage)
+        # The reference model has no cost for them.
+        with self.assertRaisesRegex(Error, "rows of A are aligned to 4 bytes, and the reference model of sm90 has no cost"):
+            Model("sm90", model="reference").select(512, 512, 512, lda=514)
         self.assertIn("sm90@h100", repr(model))
 
     def test_groups(self):
@@ -221,7 +227,7 @@ class Errors(unittest.TestCase):
             (lambda: model.select(2.5, 1, 1), "m is 2.5"),
             (lambda: model.select("2", 1, 1), "m is '2'"),
             (lambda: model.select(1, 1, 1, dtype="fp64"), "unknown dtype"),
-            (lambda: model.select(1, 1, 1, dtype="int8"), "does not predict triton kernels for"),
+            (lambda: Model("sm80").select(1, 1, 1, dtype="fp8"), "does not predict triton kernels for fp8"),
             (lambda: model.select(1, 1, 1, dtype="int32"), "there is no dtype 8"),
             (lambda: model.select(1, 1, 1, out_dtype="int32"), "no hardware multiplies fp16 operands into int32"),
             (lambda: model.select(1, 1, 1, out_dtype="fp64"), "unknown out_dtype 'fp64'"),

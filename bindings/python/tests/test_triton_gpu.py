@@ -5,7 +5,6 @@ import os
 import pathlib
 import sys
 import unittest
-import warnings
 from unittest import mock
 
 try:
@@ -23,7 +22,7 @@ except (ImportError, RuntimeError) as e:
     raise unittest.SkipTest(str(e))
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from test_triton import expected  # noqa: E402
+from test_triton import expected, unsplit  # noqa: E402
 
 
 class Cuda:
@@ -161,13 +160,14 @@ class OnAGPU(unittest.TestCase):
                     with self.subTest(shape=shape, trans_a=trans_a, trans_b=trans_b):
                         self.assertFalse(self.example.wrong(self.example.matmul(a, b), a, b))
                         best = self.example.matmul_kernel.best_config
-                        want = model.select(
+                        want = unsplit(
+                            model,
                             *shape,
                             trans_a=a.stride(0) == 1 and a.stride(1) != 1,
                             trans_b=b.stride(0) == 1 and b.stride(1) != 1,
                         )
                         self.assertEqual(
-                            {**best.kwargs, "num_warps": best.num_warps, "num_stages": best.num_stages}, expected(want)
+                            {**best.kwargs, "num_warps": best.num_warps, "num_stages": best.num_stages}, want
                         )
 
     def test_unaligned_operands_do_not_spill(self):
@@ -181,8 +181,7 @@ class OnAGPU(unittest.TestCase):
         ):
             a, b = self.operands(*shape, torch.float16, trans_b=trans_b)
             c = torch.empty(shape[:2], device="cuda", dtype=torch.float16)
-            with self.subTest(shape=shape), warnings.catch_warnings():
-                warnings.simplefilter("ignore")
+            with self.subTest(shape=shape):
                 compiled = self.example.launch(self.example.matmul_kernel, a, b, c)
                 self.assertFalse(self.example.wrong(c, a, b))
                 self.assertEqual(compiled.n_spills, 0)
@@ -204,7 +203,7 @@ class OnAGPU(unittest.TestCase):
         self.assertEqual(kernel.picked, {})
         self.example.launch(kernel, a, b, c)
         self.assertFalse(self.example.wrong(c, a, b))
-        ranked = [expected(p) for p in ot.model_of_gpu().rank(512, 512, 512, top=3)]
+        ranked = [expected(p) for p in ot.model_of_gpu().rank(512, 512, 512, top=1 << 14) if p.split_k == 1][:3]
         best = kernel.best_config
         self.assertIn({**best.kwargs, "num_warps": best.num_warps, "num_stages": best.num_stages}, ranked)
 

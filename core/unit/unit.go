@@ -104,8 +104,8 @@ func Convert(value float64, from, to string) (float64, error) {
 }
 
 // ranges are the smallest and the largest number other than zero that hardware can have, in base units, with room for
-// hardware that nobody has built. They tell a clock in MHz or kHz, a bandwidth in GB/s and a rate in TFLOP/s from one in
-// base units. Within them a model neither divides by nearly nothing nor exceeds float64.
+// hardware that nobody has built. They tell a clock in MHz or kHz, a bandwidth in GB/s and a rate in TFLOP/s from one
+// in base units. Within them a model neither divides by nearly nothing nor exceeds float64.
 var ranges = map[string][2]float64{
 	"1": {1e-9, 1e12}, "cycles": {1e-3, 1e9}, "B/cycle": {1e-6, 1e9}, "B": {1, 1 << 60}, "Hz": {1e7, 1e12},
 	"B/s": {1e9, 1e18}, "FLOP/s": {1e9, 1e21}, "s": {1e-12, 1e6}, "W": {1e-3, 1e9},

@@ -25,7 +25,8 @@ func TestIntervalsOfUnseenProblems(t *testing.T) {
 	held, of := 0, 0
 	for _, set := range []string{
 		"bf16", "layouts", "split", "unaligned", "fp8", "int8", "tf32", "random-fp16", "random-bt", "random-bf16",
-		"random-split", "random-unaligned", "random-fp8", "random-int8", "random-tf32",
+		"random-split", "random-unaligned", "random-fp8", "random-int8", "random-tf32", "random2-fp16", "random2-bt",
+		"random2-bf16", "random2-split", "random2-unaligned", "random2-fp8", "random2-int8", "random2-tf32",
 	} {
 		folder := "data/sweeps/" + set + "/h200-test"
 		data, err := dataset.Read(folder, os.DirFS(folder))

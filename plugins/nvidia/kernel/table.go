@@ -39,8 +39,8 @@ func SameKernels(t gemm.DType) gemm.DType {
 // fileType is the element type of every kernel in these files, which have no column for it.
 const fileType = gemm.FP16
 
-// Find returns the compiler's report on a kernel. The kernels of a file make the widest accesses. If the kernel is only listed with masks of K, or only without, that
-// report is used.
+// Find returns the compiler's report on a kernel. The kernels of a file make the widest accesses. If the kernel is only
+// listed with masks of K, or only without, that report is used.
 func (t Table) Find(o Operands, c *gemm.Config, masked bool) (Resources, bool) {
 	if t == nil || o.Narrow() || c.Axes != (gemm.Axes{}) { // the file has no columns for axes: all are at their default
 		return Resources{}, false

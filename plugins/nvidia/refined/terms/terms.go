@@ -207,7 +207,8 @@ var kernelTerms = []Term{
 		Doc: "copies of all warps in a K step that transpose an operand element by element",
 	},
 	{
-		Name: "store_bytes", Unit: bytes, Input: OfKernel, From: fromFamily, Doc: "of the output that a thread stores at a time",
+		Name: "store_bytes", Unit: bytes, Input: OfKernel, From: fromFamily,
+		Doc: "of the output that a thread stores at a time",
 	},
 	{
 		Name: "reduce_launches", Unit: one, Input: OfKernel, From: fromFamily,

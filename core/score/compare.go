@@ -66,7 +66,7 @@ func Compare(ctx context.Context, a arch.Architecture, data *dataset.Dataset, p 
 	c.addCandidates(data, ranked, a.Describe().Clock)
 	if c.Measured == 0 {
 		err := diag.Inputf("none of the %d candidates for %s could be measured%s", c.Candidates, p, c.reasons())
-		return c, err.Do("check the kernel family and the device")
+		return c, err.Do("check the types, the kernel family and the device")
 	}
 	for i, name := range data.Libraries() {
 		if m, ok := data.FindLibrary(p, name); ok {

@@ -83,12 +83,12 @@ def pick(
     that the model picks for its sizes. If a launch gives some of them itself, the pick is the best that agrees.
 
     m, n, k, batch   names of the kernel's arguments with the sizes; batch=None is one product
-    a, b, c          names of the arguments with A, B and C. Their addresses count. The type of C counts too; c=None is a
-                     dense C of the type that goes with dtype
+    a, b, c          names of the arguments with A, B and C, whose addresses count, as does the type of C. c=None is
+                     a dense C of the type that goes with dtype
     dtype            element type; that of argument a if not given, where 32-bit floats are tf32
     strides          names of the arguments with the strides of A along M and K, of B along K and N, and of C along M
-                     and N. Those of C may be left out: it is then dense. If the kernel has no such arguments, the strides
-                     are those of the tensors a and b, which must be M x K and K x N
+                     and N. Without those of C, it is dense. If the kernel has no such arguments, the strides are those
+                     of the tensors a and b, which must be M x K and K x N
     trans_a, trans_b whether A is contiguous along M, and B along K. If not given, they follow from the strides
     names            the kernel's names of the meta-parameters, by the field of lib.Pick. A meta-parameter SPLIT_K, or
                      that of the field split_k, is how many programs share a tile and divide K
@@ -254,8 +254,8 @@ class Picked(KernelInterface):
         return problem
 
     def _rows(self, operand, sizes, strides, trans=None):
-        """Whether a matrix of these sizes is contiguous along its first dimension, and its leading dimension, 0 if it is
-        dense or unknown. trans is what the decoration says."""
+        """Whether a matrix of these sizes is contiguous along its first dimension, and its leading dimension: 0 if it
+        is dense or unknown. trans is what the decoration says."""
         first, second = strides.get(operand, (0, 0))
         turned = second != 1 and first == 1 and operand != "c" if trans is None else bool(trans)
         if not first and not second:
@@ -266,8 +266,10 @@ class Picked(KernelInterface):
             return turned, 0  # the decoration knows better
         if gaps or ld == 0 and rows > 1:
             fix = " or leave it out with c=None" if operand == "c" else ""
-            raise Error(f"{_name(self.fn)}: {operand.upper()} has the strides {first} and {second}, but models know only "
-                        f"rows (of A and B also columns) without gaps and overlaps; pass a contiguous copy{fix}")
+            raise Error(
+                f"{_name(self.fn)}: {operand.upper()} has the strides {first} and {second}, but models know only rows "
+                f"(of A and B also columns) without gaps and overlaps; pass a contiguous copy{fix}"
+            )
         return turned, 0 if rows == 1 and ld < row else ld
 
 

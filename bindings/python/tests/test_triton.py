@@ -205,7 +205,7 @@ class Picks(unittest.TestCase):
             }
             self.assertEqual(len(different), worth)
 
-    def strided(self, a=0, b=0, c=0, strides=(4096, 1, 4096, 1, 4096, 1), shape=(4096, 4096, 4096), out="torch.float16"):
+    def strided(self, a=0, b=0, c=0, strides=(4096, 1) * 3, shape=(4096, 4096, 4096), out="torch.float16"):
         """A launch with these addresses and strides of A, B and C."""
         fn = Kernel()
         tensors = Tensor(64, 64, address=a), Tensor(64, 64, address=b), Tensor(64, 64, address=c, dtype=out)
@@ -214,7 +214,7 @@ class Picks(unittest.TestCase):
 
     def test_what_the_model_is_asked(self):
         shape = (4096, 4096, 4096)
-        dense = (4096, 1, 4096, 1, 4096, 1)
+        dense = (4096, 1) * 3
         differ = 0
         for launch, problem in (
             ({}, {}),
@@ -240,7 +240,8 @@ class Picks(unittest.TestCase):
         # The distance of a row to the next does not count if there is one row.
         m, n, k = 1, 4096, 512
         self.assertEqual(self.strided(strides=(1, 1, n, 1, 1, 1), shape=(m, n, k)), unsplit(self.model, m, n, k))
-        self.assertEqual(self.strided(strides=(4097, 1, n, 1, n, 1), shape=(m, n, k)), unsplit(self.model, m, n, k, lda=4097))
+        far = unsplit(self.model, m, n, k, lda=4097)
+        self.assertEqual(self.strided(strides=(4097, 1, n, 1, n, 1), shape=(m, n, k)), far)
 
     def test_layouts_without_an_answer(self):
         for strides, why in (
@@ -254,9 +255,9 @@ class Picks(unittest.TestCase):
         with self.assertRaisesRegex(Error, "align_a is 1, and an element of A has 2 bytes"):
             self.strided(a=1)
         # Many kernels convert what they store.
-        with self.assertRaisesRegex(Error, "kernel: no hardware multiplies fp16 operands into bf16 .* c=None leaves C out"):
+        with self.assertRaisesRegex(Error, "kernel: no hardware multiplies fp16 .* into bf16 .* c=None leaves C out"):
             self.strided(out="torch.bfloat16")
-        with self.assertRaisesRegex(Error, "rows of A are aligned to 2 bytes, and the reference model of gfx942 has no cost"):
+        with self.assertRaisesRegex(Error, "rows of A are aligned to 2 bytes, and the reference model of gfx942"):
             ot.config(1024, 1024, 1024, lda=1025, model=Model("mi300x"))
         # The decoration has the last word.
         fn = Kernel()
@@ -342,7 +343,7 @@ class Picks(unittest.TestCase):
             ot.pick(names={"block_m": "BM", "block_n": "BLOCK_SIZE_N", "block_k": "BLOCK_SIZE_K"}, model=self.model)(
                 Kernel()
             )
-        with self.assertRaisesRegex(Error, "kernel: the refined model of sm80 does not predict triton kernels for fp8; use"):
+        with self.assertRaisesRegex(Error, "kernel: the refined model of sm80 does not predict .* for fp8; use"):
             ot.pick(c=None, model=Model("sm80"))(Kernel())[(1,)](
                 Tensor(64, 64, dtype="torch.float8_e4m3fn"), Tensor(64, 64), None, 64, 64, 64, 64, 1, 64, 1, 64, 1
             )

@@ -160,7 +160,16 @@ func (o *Options) problems(ctx context.Context) ([]session.Problem, *session.Fai
 	case o.Records != "" && o.Executor == "":
 		return nil, o.Factory.Failures(ctx), nil
 	default:
-		return listed(measure.TritonBLASProblems()), o.Factory.Failures(ctx), nil
+		base, err := o.Query.Base(o.Factory.Settings.DType)
+		if err != nil {
+			return nil, nil, err
+		}
+		problems := measure.TritonBLASProblems()
+		for i := range problems {
+			problems[i].DType, problems[i].Out = base.DType, base.Out
+			problems[i] = problems[i].Canonical()
+		}
+		return listed(problems), o.Factory.Failures(ctx), nil
 	}
 }
 

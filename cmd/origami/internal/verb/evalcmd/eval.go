@@ -4,6 +4,7 @@ package evalcmd
 import (
 	"context"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -164,6 +165,11 @@ func (o *Options) records(ctx context.Context, d *arch.Description) (*score.Subs
 		return nil, err
 	}
 	subset := score.SubsetOf(data)
+	ofType := func(p gemm.Problem) bool { return p.DType == base.DType }
+	if base.DType != gemm.FP16 && len(subset.Problems) > 0 && !slices.ContainsFunc(subset.Problems, ofType) {
+		return nil, diag.Inputf("%s holds %s", data.Name, subset.Problems[0]).At("--dtype").
+			Do("leave it out, or name measurements of %s with --times", base.DType)
+	}
 	if o.Query.TransA || o.Query.TransB {
 		for _, p := range subset.Problems {
 			if p.TransA() != o.Query.TransA || p.TransB() != o.Query.TransB {

@@ -48,13 +48,27 @@ type Comparison struct {
 // VersusLibrary returns the i-th library's time ÷ the time of the pick, 0 if the library has no time.
 func (c *Comparison) VersusLibrary(i int) float64 { return ratio(c.Libraries[i], c.Pick.Time) }
 
+// onlySplit is the split of K that a sweep holds constant for a problem: it was not made to tell splits apart, and the
+// model then chooses among the kernels with this one. It is nil if the sweep varies the split.
+func onlySplit(data *dataset.Dataset, p gemm.Problem) (splits []int) {
+	for _, m := range data.Sweep(p) {
+		if splits == nil {
+			splits = []int{m.Config.SplitK}
+		}
+		if m.Config.SplitK != splits[0] {
+			return nil
+		}
+	}
+	return splits
+}
+
 // Compare holds a model's pick for one problem against the measurements of its candidates.
 func Compare(ctx context.Context, a arch.Architecture, data *dataset.Dataset, p gemm.Problem) (Comparison, error) {
 	c := Comparison{
 		Outcome: Outcome{Problem: p, Tau: math.NaN()},
 		Phase:   dataset.Sweep, Noise: math.NaN(), Libraries: make([]unit.Seconds, len(data.Libraries())),
 	}
-	request := selector.Request{Space: arch.Space{Kernel: data.Kernel}}
+	request := selector.Request{Space: arch.Space{Kernel: data.Kernel, SplitK: onlySplit(data, p)}}
 	if data.GroupM > 0 {
 		request.Map = 1 // the groups are given, and 1 is the least that can be asked for
 	}

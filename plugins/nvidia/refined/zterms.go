@@ -169,9 +169,10 @@ type sizes struct {
 	part1       float64 // misaligned_a + misaligned_b
 	part2       float64 // max(0, 4 * misaligned_a - 3)
 	part3       float64 // max(0, 4 * misaligned_b - 3)
-	part4       float64 // batch * k
-	part5       float64 // batch * m * n
-	part6       float64 // 2 * batch * m * n * k
+	part4       float64 // when(0 < misaligned_a + misaligned_b, 0, 1)
+	part5       float64 // batch * k
+	part6       float64 // batch * m * n
+	part7       float64 // 2 * batch * m * n * k
 }
 
 func (s *sizes) compute() {
@@ -179,9 +180,16 @@ func (s *sizes) compute() {
 	s.part1 = x1
 	s.part2 = max(0, float64(4*s.misalignedA)-3)
 	s.part3 = max(0, float64(4*s.misalignedB)-3)
-	s.part4 = float64(s.batch * s.k)
-	s.part5 = float64(s.batch * s.m * s.n)
-	s.part6 = float64(2 * s.batch * s.m * s.n * s.k)
+	var x2 float64
+	if x1 > 0 {
+		x2 = 0
+	} else {
+		x2 = 1
+	}
+	s.part4 = x2
+	s.part5 = float64(s.batch * s.k)
+	s.part6 = float64(s.batch * s.m * s.n)
+	s.part7 = float64(2 * s.batch * s.m * s.n * s.k)
 }
 
 // kernelInputs is set by hand.
@@ -582,6 +590,7 @@ func (c *splitTerms) compute(in *inputs, d *device, k *kernelTerms, v *variantTe
 type gridTerms struct {
 	part1        float64 // when(0 < group_tiles, group_tiles, grid_m * batch) * grid_n
 	part2        float64 // cdiv(k, block_k)
+	passCounts   float64 // pass_counts
 	part3        float64 // grid_n * group
 	part4        float64 // ceil(grid_m / group)
 	missA        float64 // miss_a
@@ -640,6 +649,7 @@ func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
 		x4 = d.defaultGroup
 	}
 	group := min(x4, gridM)
+	passCounts := float64(k.timed * s.part4)
 	missA := 1 - min(1, d.part6/(group*k.blockM*s.k*k.elementBytes))
 	missB := 1 - min(1, d.part6/((float64(gridM*k.blockM)+float64(gridN*k.blockN))*s.k*k.elementBytes))
 	var repeated float64
@@ -659,7 +669,7 @@ func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
 		repeated = float64(k.repeatM*(k.blockM-s.m/gridM)/x5*k.part15) + float64(k.repeatN*(k.blockN-s.n/gridN)/x6*k.part16)
 	}
 	idleLatency := d.dramLatency + copyLatency
-	computeFloor := float64(s.part6 * k.part21)
+	computeFloor := float64(s.part7 * k.part21)
 	var x7 float64
 	if s.groupTiles > 0 {
 		x7 = s.groupTiles
@@ -668,17 +678,18 @@ func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
 	}
 	g.part1 = float64(x7 * gridN)
 	g.part2 = math.Ceil(s.k / k.blockK)
+	g.passCounts = passCounts
 	g.part3 = float64(gridN * group)
 	g.part4 = math.Ceil(gridM / group)
 	g.missA = missA
 	g.missB = missB
-	g.part5 = float64(s.part4 * k.elementBytes)
+	g.part5 = float64(s.part5 * k.elementBytes)
 	g.repeated = repeated
 	g.idleLatency = idleLatency
 	g.part6 = 1 + brokenLines/k.tileLines
 	g.part7 = fourth(lineStep)
 	g.part8 = float64(idleLatency * idleLatency)
-	g.part9 = float64(s.part5 * k.outputBytes)
+	g.part9 = float64(s.part6 * k.outputBytes)
 	g.computeFloor = computeFloor
 	g.part10 = d.prologueCycles + idleLatency
 	g.part11 = idleLatency / k.stepsAhead
@@ -749,7 +760,7 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 		fullEpilogue = c.part1
 	}
 	var fullPaced, fullTimed float64
-	if k.timed*fullWaves > 0 {
+	if g.passCounts*fullWaves > 0 {
 		if v.ctasPerSm > 1 {
 			x10 := fullChipLoop - chipLoop
 			fullPaced = chipLoop + float64(x10*v.part5)
@@ -781,7 +792,7 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 		tailEpilogue = float64(tailCtas*k.blockM*k.blockN*c.part2) + c.part3
 	}
 	var tailPaced, tailTimed float64
-	if k.timed*tailCtas > 0 {
+	if g.passCounts*tailCtas > 0 {
 		if tailCtas > 1 {
 			x17 := fullChipLoop - chipLoop
 			tailPaced = chipLoop + float64(x17*min(1, (tailCtas-1)/k.part18))
@@ -796,7 +807,7 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 	loop := float64(fullWaves*fullLoop) + tailLoop
 	epilogue := float64(fullWaves*fullEpilogue) + tailEpilogue
 	var allWaves float64
-	if k.timed > 0 {
+	if g.passCounts > 0 {
 		x20 := fill + loop + epilogue
 		allWaves = math.Sqrt(x20 * (float64(fullWaves*fullTimed) + tailTimed))
 	} else {
@@ -812,7 +823,7 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 		if c.handover > 0 {
 			reduction = c.part5
 		} else {
-			reduction = k.part23 + s.part5*c.part4/d.reduceBandwidth
+			reduction = k.part23 + s.part6*c.part4/d.reduceBandwidth
 		}
 	}
 	var x21 float64
@@ -863,7 +874,7 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 		fullEpilogue = c.part1
 	}
 	var fullPaced float64
-	if k.timed*fullWaves > 0 {
+	if g.passCounts*fullWaves > 0 {
 		if v.ctasPerSm > 1 {
 			x5 := fullChipLoop - chipLoop
 			fullPaced = chipLoop + float64(x5*v.part5)
@@ -876,7 +887,7 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 		tailEpilogue = float64(tailCtas*k.blockM*k.blockN*c.part2) + c.part3
 	}
 	var tailPaced float64
-	if k.timed*tailCtas > 0 {
+	if g.passCounts*tailCtas > 0 {
 		if tailCtas > 1 {
 			x6 := fullChipLoop - chipLoop
 			tailPaced = chipLoop + float64(x6*min(1, (tailCtas-1)/k.part18))
@@ -895,11 +906,11 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 		if c.handover > 0 {
 			reduction = c.part5
 		} else {
-			reduction = k.part23 + s.part5*c.part4/d.reduceBandwidth
+			reduction = k.part23 + s.part6*c.part4/d.reduceBandwidth
 		}
 	}
 	var x7 float64
-	if k.timed > 0 {
+	if g.passCounts > 0 {
 		x9 := math.Ceil(x1)
 		x10 := float64(ctas * steps)
 		x8 := g.part10 + epilogue + max(max(steps*max(ctasOfSm*v.part7, x9*v.part3), max(steps-k.stepsAhead, 0)*(x9*g.part11)), max(x10*k.part24, min(x10*k.tileBytes, dramBytes)*d.part18))
@@ -1042,7 +1053,7 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		fullEpilogue = c.part1
 	}
 	var fullPaced, fullTimed float64
-	if k.timed*t.fullWaves > 0 {
+	if g.passCounts*t.fullWaves > 0 {
 		if v.ctasPerSm > 1 {
 			x27 := fullChipLoop - chipLoop
 			fullPaced = chipLoop + float64(x27*v.part5)
@@ -1073,7 +1084,7 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		tailEpilogue = float64(t.tailCtas*k.blockM*k.blockN*c.part2) + c.part3
 	}
 	var tailPaced, tailTimed float64
-	if k.timed*t.tailCtas > 0 {
+	if g.passCounts*t.tailCtas > 0 {
 		if t.tailCtas > 1 {
 			x34 := fullChipLoop - chipLoop
 			tailPaced = chipLoop + float64(x34*min(1, (t.tailCtas-1)/k.part18))
@@ -1088,7 +1099,7 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	loop := float64(t.fullWaves*fullLoop) + tailLoop
 	epilogue := float64(t.fullWaves*fullEpilogue) + tailEpilogue
 	var pass float64
-	if k.timed > 0 {
+	if g.passCounts > 0 {
 		pass = t.allWaves - (fill + loop + epilogue)
 	}
 	var reduction float64
@@ -1096,7 +1107,7 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		if c.handover > 0 {
 			reduction = c.part5
 		} else {
-			reduction = k.part23 + s.part5*c.part4/d.reduceBandwidth
+			reduction = k.part23 + s.part6*c.part4/d.reduceBandwidth
 		}
 	}
 	dramTotal := dramBytes + g.part9 + float64(t.steps*d.part11*(float64(t.fullWaves*v.ctasPerSm*t.fullSpillDramStep)+float64(t.tailCtas*t.tailSpillDramStep)))
@@ -1173,79 +1184,80 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	dst[63] = t.fullWaves
 	dst[64] = t.tailCtas
 	dst[65] = k.timed
-	dst[66] = in.timedCtas
-	dst[67] = in.one2048
-	dst[68] = in.one6144
-	dst[69] = in.chip2048
-	dst[70] = in.chip6144
-	dst[71] = in.fullChip2048
-	dst[72] = in.fullChip6144
-	dst[73] = k.timedFixed
-	dst[74] = k.onePace
-	dst[75] = k.oneLongPace
-	dst[76] = oneLoop
-	dst[77] = k.chipPace
-	dst[78] = k.chipLongPace
-	dst[79] = chipLoop
-	dst[80] = k.fullChipPace
-	dst[81] = k.fullChipLongPace
-	dst[82] = fullChipLoop
-	dst[83] = sweeps
-	dst[84] = rowGroups
-	dst[85] = g.missA
-	dst[86] = g.missB
-	dst[87] = dramBytes
-	dst[88] = dramShare
-	dst[89] = l2Hit
-	dst[90] = g.repeated
-	dst[91] = v.hidden
-	dst[92] = d.dramLatency
-	dst[93] = g.idleLatency
-	dst[94] = dramQueue
-	dst[95] = t.l2Step
-	dst[96] = dramStep
-	dst[97] = t.repeatStep
-	dst[98] = t.spillL2Step
-	dst[99] = busy
-	dst[100] = fullSpillMiss
-	dst[101] = t.fullSpillDramStep
-	dst[102] = fullBusy
-	dst[103] = fullThroughput
-	dst[104] = fullLatency
-	dst[105] = fullAlone
-	dst[106] = fullStep
-	dst[107] = fullFirstStep
-	dst[108] = fullFill
-	dst[109] = fullLoop
-	dst[110] = fullEpilogue
-	dst[111] = fullPaced
-	dst[112] = fullTimed
-	dst[113] = tailSpillMiss
-	dst[114] = t.tailSpillDramStep
-	dst[115] = tailBusy
-	dst[116] = tailThroughput
-	dst[117] = tailLatency
-	dst[118] = tailAlone
-	dst[119] = tailStep
-	dst[120] = tailFirstStep
-	dst[121] = tailFill
-	dst[122] = tailLoop
-	dst[123] = tailEpilogue
-	dst[124] = tailPaced
-	dst[125] = tailTimed
-	dst[126] = d.launch
-	dst[127] = fill
-	dst[128] = loop
-	dst[129] = epilogue
-	dst[130] = t.allWaves
-	dst[131] = pass
-	dst[132] = t.power
-	dst[133] = t.dramFloor
-	dst[134] = g.computeFloor
-	dst[135] = reduction
-	dst[136] = dramTotal
-	dst[137] = limits
-	dst[138] = t.total
+	dst[66] = g.passCounts
+	dst[67] = in.timedCtas
+	dst[68] = in.one2048
+	dst[69] = in.one6144
+	dst[70] = in.chip2048
+	dst[71] = in.chip6144
+	dst[72] = in.fullChip2048
+	dst[73] = in.fullChip6144
+	dst[74] = k.timedFixed
+	dst[75] = k.onePace
+	dst[76] = k.oneLongPace
+	dst[77] = oneLoop
+	dst[78] = k.chipPace
+	dst[79] = k.chipLongPace
+	dst[80] = chipLoop
+	dst[81] = k.fullChipPace
+	dst[82] = k.fullChipLongPace
+	dst[83] = fullChipLoop
+	dst[84] = sweeps
+	dst[85] = rowGroups
+	dst[86] = g.missA
+	dst[87] = g.missB
+	dst[88] = dramBytes
+	dst[89] = dramShare
+	dst[90] = l2Hit
+	dst[91] = g.repeated
+	dst[92] = v.hidden
+	dst[93] = d.dramLatency
+	dst[94] = g.idleLatency
+	dst[95] = dramQueue
+	dst[96] = t.l2Step
+	dst[97] = dramStep
+	dst[98] = t.repeatStep
+	dst[99] = t.spillL2Step
+	dst[100] = busy
+	dst[101] = fullSpillMiss
+	dst[102] = t.fullSpillDramStep
+	dst[103] = fullBusy
+	dst[104] = fullThroughput
+	dst[105] = fullLatency
+	dst[106] = fullAlone
+	dst[107] = fullStep
+	dst[108] = fullFirstStep
+	dst[109] = fullFill
+	dst[110] = fullLoop
+	dst[111] = fullEpilogue
+	dst[112] = fullPaced
+	dst[113] = fullTimed
+	dst[114] = tailSpillMiss
+	dst[115] = t.tailSpillDramStep
+	dst[116] = tailBusy
+	dst[117] = tailThroughput
+	dst[118] = tailLatency
+	dst[119] = tailAlone
+	dst[120] = tailStep
+	dst[121] = tailFirstStep
+	dst[122] = tailFill
+	dst[123] = tailLoop
+	dst[124] = tailEpilogue
+	dst[125] = tailPaced
+	dst[126] = tailTimed
+	dst[127] = d.launch
+	dst[128] = fill
+	dst[129] = loop
+	dst[130] = epilogue
+	dst[131] = t.allWaves
+	dst[132] = pass
+	dst[133] = t.power
+	dst[134] = t.dramFloor
+	dst[135] = g.computeFloor
+	dst[136] = reduction
+	dst[137] = dramTotal
+	dst[138] = limits
+	dst[139] = t.total
 }
 
 // fourth returns the fourth power, with the bits of math.Pow(x, 4).

@@ -6,9 +6,9 @@ import "strings"
 // estimates only the kernels whose least time is not above the best total. It holds because
 //   - the waves take at least the first of their fills, without DRAM's queue;
 //   - a K step takes at least as long as any one of the resources that it needs;
-//   - of a timed kernel, a wave takes at least its K loop at the pace of the pass;
+//   - where the timing pass counts, a wave takes at least its K loop at the pace of the pass;
 //   - neither the power limit nor DRAM's floor makes a kernel faster.
-var Least = strings.Join(strings.Fields(`launch + max(max(when(timed > 0,
+var Least = strings.Join(strings.Fields(`launch + max(max(when(pass_counts > 0,
 	sqrt((`+leastWaves+`) * (full_waves * (timed_fixed + full_paced) + when(tail_ctas > 0, timed_fixed + tail_paced, 0))),
 	`+leastWaves+`), power), dram_floor) + reduction`), " ")
 

@@ -418,7 +418,12 @@ func wrapped(of string) string {
 var timedTerms = slices.Concat([]Term{
 	{
 		Name: "timed", Unit: one, Input: OfKernel, From: "1 if the characterization has the kernel, else 0",
-		Doc: "the kernel was timed by itself: its times replace the model's of prologue, K steps and epilogue",
+		Doc: "the kernel was timed by itself",
+	},
+	{
+		Name: "pass_counts", Unit: one,
+		Doc:     "1 if the timing pass has the kernel, and rows begin with a cache line, as those of the pass did",
+		Formula: "timed * when(misaligned_a + misaligned_b > 0, 0, 1)",
 	},
 	{Name: "timed_ctas", Unit: one, Input: OfKernel, From: fromPass, Doc: "CTAs of an SM that were timed together"},
 	passTime("one", "2048", "one CTA alone"), passTime("one", "6144", "one CTA alone"),

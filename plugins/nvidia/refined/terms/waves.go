@@ -108,8 +108,8 @@ func wave(name, ctas string) []Term {
 	for i := range out {
 		t := &out[i]
 		when := count + " > 0"
-		if t.When != "" { // timed > 0, and the wave exists
-			when = "timed * " + when
+		if t.When != "" { // the timing pass counts, and the wave exists
+			when = "pass_counts * " + when
 		}
 		t.Name, t.Formula, t.When = rename.Replace(t.Name), rename.Replace(t.Formula), when
 		if name != "full" {
@@ -177,13 +177,13 @@ var waveTerms = []Term{
 			+ when(handover > 0, arrival_latency, 0)`,
 	},
 	{
-		Name: "wave_paced", Unit: cycles, When: "timed > 0", Doc: "K loop at the paces of the timing pass, with a warm L2",
+		Name: "wave_paced", Unit: cycles, When: "pass_counts > 0", Doc: "K loop at the paces of the timing pass, with a warm L2",
 		Formula: `when(wave_ctas > 1,
 			chip_loop + (full_chip_loop - chip_loop) * min(1, (wave_ctas - 1) / max(timed_ctas - 1, 1)),
 			one_loop + (chip_loop - one_loop) * (active / num_sms))`,
 	},
 	{
-		Name: "wave_timed", Unit: cycles, When: "timed > 0",
+		Name: "wave_timed", Unit: cycles, When: "pass_counts > 0",
 		Doc: "the wave after the timing pass; a cold L2 adds the latency of copies and the time of DRAM",
 		Formula: `timed_fixed + max(max(steps - steps_ahead, 0) * (wave_latency / steps_ahead),
 			sqrt(sqrt(pow(wave_paced, 4) + pow(steps * wave_ctas * dram_step, 4))))`,
@@ -211,13 +211,13 @@ var totalTerms = []Term{
 	},
 	{
 		Name: "all_waves", Unit: cycles,
-		Doc: "all waves; of a kernel that was timed by itself the geometric mean with what its timing pass predicts, " +
+		Doc: "all waves; where the timing pass counts, the geometric mean with what it predicts, " +
 			"since the errors of the two are independent",
-		Formula: `when(timed > 0, sqrt((fill + loop + epilogue) * (full_waves * full_timed + tail_timed)),
+		Formula: `when(pass_counts > 0, sqrt((fill + loop + epilogue) * (full_waves * full_timed + tail_timed)),
 			fill + loop + epilogue)`,
 	},
 	{
-		Name: "pass", Unit: cycles, Kind: arch.KindShare, When: "timed > 0", Doc: "what the timing pass changes",
+		Name: "pass", Unit: cycles, Kind: arch.KindShare, When: "pass_counts > 0", Doc: "what the timing pass changes",
 		Formula: "all_waves - (fill + loop + epilogue)",
 	},
 	{

@@ -177,7 +177,8 @@ var waveTerms = []Term{
 			+ when(handover > 0, arrival_latency, 0)`,
 	},
 	{
-		Name: "wave_paced", Unit: cycles, When: "pass_counts > 0", Doc: "K loop at the paces of the timing pass, with a warm L2",
+		Name: "wave_paced", Unit: cycles, When: "pass_counts > 0",
+		Doc: "K loop at the paces of the timing pass, with a warm L2",
 		Formula: `when(wave_ctas > 1,
 			chip_loop + (full_chip_loop - chip_loop) * min(1, (wave_ctas - 1) / max(timed_ctas - 1, 1)),
 			one_loop + (chip_loop - one_loop) * (active / num_sms))`,

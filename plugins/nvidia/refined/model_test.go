@@ -25,7 +25,7 @@ func TestRefinedEstimateEqualsTerms(t *testing.T) {
 		}
 		rng := rand.New(rand.NewPCG(5, 6))
 		problems := []gemm.Problem{gemm.New(400000, 16, 1024), gemm.New(1, 1, 1), gemm.New(1<<20, 1<<10, 17)}
-		for range 40 {
+		for range 10 {
 			problems = append(problems, nvtest.RandomProblem(rng))
 		}
 		total, width := nvtest.TotalColumn(a), len(a.Describe().Terms)
@@ -74,14 +74,14 @@ func TestRefinedFormulasComputeTheirTerms(t *testing.T) {
 		gemm.New(2048, 2048, 2048), gemm.New(100, 3000, 777), gemm.New(40000, 16, 1024), gemm.New(65, 1, 13),
 		gemm.New(16384, 16384, 16384), batched,
 	}
-	for range 30 {
+	for range 4 {
 		problems = append(problems, nvtest.RandomProblem(rng))
 	}
 	for _, request := range nvtest.Devices(t, "refined") {
 		a := nvtest.Open(t, request)
 		for i, p := range problems {
 			family := a.Describe().Kernels[i%len(a.Describe().Kernels)]
-			list, err := a.Candidates(t.Context(), p, arch.Space{Kernel: family})
+			list, err := a.Candidates(t.Context(), p, arch.Space{Kernel: family, SplitK: []int{1, 8}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -107,6 +107,9 @@ func (o *opened) check(t *testing.T, a arch.Architecture) {
 			if !ok {
 				t.Fatalf("%s is unused, but no parameter", name)
 			}
+			if p.Value == 0 && p.Unit == "FLOP/s" {
+				continue // the device does not have the type, and any rate that it could have is far off
+			}
 			overrides[name] = hw.OverrideValue{Value: change(p.Value)}
 		}
 		with := o.open(t, overrides)
@@ -180,6 +183,15 @@ var questions = []gemm.Problem{
 	gemm.New(16384, 16384, 16384), // power
 	gemm.New(40000, 30000, 100),   // a K step of the whole grid is as large as a large L2
 	gemm.New(1<<24, 16, 1000),     // and as 1024 times the L2 of a die, with which AMD's model compares it
+	// each type has a peak rate
+	typed(gemm.BF16), typed(gemm.TF32), typed(gemm.FP32), typed(gemm.INT8), typed(gemm.FP8),
+}
+
+func typed(t gemm.DType) gemm.Problem {
+	p := gemm.New(4096, 4096, 4096)
+	p.DType = t
+	p.SetTrans(false, true)
+	return p
 }
 
 // predictions are all that a model says of a problem, for each kernel family.
@@ -200,7 +212,13 @@ func ask(ctx context.Context, t *testing.T, a arch.Architecture, question int) (
 	t.Helper()
 	d, p := a.Describe(), questions[question]
 	for _, kernel := range d.Kernels {
-		list, err := a.Candidates(ctx, p, arch.Space{Kernel: kernel})
+		if d.SupportsTypes(kernel, &p) != nil {
+			continue
+		}
+		list, err := a.Candidates(ctx, p, arch.Space{Kernel: kernel, SplitK: []int{1}})
+		if diag.KindOf(err) == diag.Input && question >= len(questions)-5 {
+			continue // the device does not have the type
+		}
 		if err != nil {
 			t.Fatal(err)
 		}

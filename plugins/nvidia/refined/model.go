@@ -93,6 +93,9 @@ func newModel(g *gpu.Device, families []*family, values map[string]float64) *Mod
 // unused returns the parameters that no formula, constant, rate or limit is computed from.
 func unused(g *gpu.Device) []string {
 	rates := g.Reads(func(traced *gpu.Device) { ratesOf(traced) })
+	if !g.SM.WGMMA && g.SM.Multiplies(gemm.FP8) != gemm.FP8 { // kernels convert it
+		rates = slices.DeleteFunc(rates, func(name string) bool { return name == "peak_fp8" })
+	}
 	return formula.Unused(g.Params, slices.Concat(formula.Of(terms.Schema()), terms.ConstantsRead(g), rates, gpu.Limits))
 }
 

@@ -24,7 +24,7 @@ type Single struct {
 // Ratio is the predicted ÷ the measured time.
 func (s *Single) Ratio() float64 { return float64(s.Predicted / s.Measured) }
 
-// OnePerProblem reports whether every problem has one measured configuration, so that there is nothing to choose from.
+// OnePerProblem reports whether every problem has exactly one measured configuration. A model then has no choice.
 func (s *Subset) OnePerProblem() bool {
 	for _, measured := range s.measurements {
 		if len(measured) > 1 {

@@ -104,7 +104,6 @@ func (m *Model) setLoop(in *kernelInputs, loop kernel.Loop) {
 
 // setCopies counts the instructions of the CTA's warps.
 func setCopies(in *kernelInputs, copies kernel.Copies, o kernel.Operands, c *gemm.Config) {
-	in.syncCopies, in.crossCopies, in.transposedCopies = 0, 0, 0
 	in.asyncA, in.asyncB = truth(copies.AsyncA), truth(copies.AsyncB)
 	add := func(count int, async, alongK, transposed bool) {
 		switch {
@@ -162,24 +161,15 @@ func newShape(p *gemm.Problem) shape {
 	return s
 }
 
-// misaligned is the part of a cache line by which rows of an operand begin within one at most: the largest divisor of a
-// line that all rows begin at is missing.
+// misaligned is the largest offset at which a row of an operand begins in a cache line ÷ the line. An address that is
+// aligned to the widest access is that of an allocation, which begins with a line. The stride of a batch is a multiple
+// of the leading dimension.
 func misaligned(p *gemm.Problem, o gemm.Operand) float64 {
-	divisor := gpu.LineBytes
-	for _, n := range [...]int{p.LD(o) * p.Type(o).Bytes(), p.Stride(o) * p.Type(o).Bytes()} {
-		divisor = gcd(divisor, n)
+	offsets := uint(p.LD(o)*p.Type(o).Bytes()) | gpu.LineBytes
+	if align := p.Align(o); align < gemm.MaxVector {
+		offsets |= uint(align)
 	}
-	if p.Align(o) < gemm.MaxVector {
-		divisor = min(divisor, p.Align(o))
-	}
-	return 1 - float64(divisor)/gpu.LineBytes
-}
-
-func gcd(a, b int) int {
-	for b != 0 {
-		a, b = b, a%b
-	}
-	return a
+	return 1 - float64(offsets&-offsets)/gpu.LineBytes
 }
 
 // grid fills g. The tiles of groups are counted for each height of a tile, which most neighbours in a list share.

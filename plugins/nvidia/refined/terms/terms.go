@@ -341,11 +341,11 @@ var gridTerms = []Term{
 	{Name: "steps", Unit: one, Formula: "ceil(cdiv(k, block_k) / split_k)", Doc: "K steps of a CTA"},
 	{
 		Name: "misaligned_a", Unit: one, Input: OfProblem, From: "1 - gcd(bytes from row to row, line_bytes) / line_bytes",
-		Doc: "where in a cache line rows of A begin, on average, and at most",
+		Doc: "largest offset at which a row of A begins in a cache line ÷ the line",
 	},
 	{
 		Name: "misaligned_b", Unit: one, Input: OfProblem, From: "the same for B",
-		Doc: "where in a cache line rows of B begin",
+		Doc: "largest offset at which a row of B begins in a cache line ÷ the line",
 	},
 	{
 		Name: "split_lines", Unit: one, Doc: "cache lines that copies touch besides, because rows begin within a line",

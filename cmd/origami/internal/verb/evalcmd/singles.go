@@ -21,7 +21,7 @@ type singles struct {
 	rows []score.Single
 }
 
-// singlesJSON is `eval --json` of such a data set.
+// singlesJSON is the answer of `eval --json` for a data set with one configuration per problem.
 type singlesJSON struct {
 	Arch   string         `json:"arch"`
 	Device string         `json:"device"`

@@ -12,19 +12,12 @@ import (
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/score"
-	"github.com/origami-gemm/origami/plugins/nvidia"
+	"github.com/origami-gemm/origami/plugins/nvidia/internal/nvtest"
 )
 
 // The intervals hold on problems that neither they nor the model were found on, of every kind that they are stated for.
 func TestIntervalsOfUnseenProblems(t *testing.T) {
-	p, err := nvidia.Provider()
-	if err != nil {
-		t.Fatal(err)
-	}
-	a, err := p.Open(t.Context(), arch.OpenRequest{Arch: "sm90", Device: "h200", Rung: arch.RungCompiled})
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := nvtest.Open(t, arch.OpenRequest{Arch: "sm90", Device: "h200", Rung: arch.RungCompiled})
 	scope := func(p *gemm.Problem, split int) arch.Scope { return a.Describe().Scope("triton", p, split) }
 	held, of := 0, 0
 	for _, set := range []string{

@@ -12,16 +12,13 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
-	"github.com/origami-gemm/origami/plugins/nvidia"
+	"github.com/origami-gemm/origami/plugins/nvidia/internal/nvtest"
 	"github.com/origami-gemm/origami/plugins/nvidia/refined"
 )
 
 // A model declares the data sets of its quantities and of its intervals, on every device, and no other.
 func TestFitted(t *testing.T) {
-	p, err := nvidia.Provider()
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := nvtest.Provider(t)
 	for _, a := range p.Manifest().Archs {
 		for _, d := range a.Devices {
 			for _, model := range a.Models {
@@ -60,14 +57,7 @@ func TestFitted(t *testing.T) {
 
 // The sweep that the model was fitted to is in-sample, and sizes that were kept out are not.
 func TestInSampleSizes(t *testing.T) {
-	p, err := nvidia.Provider()
-	if err != nil {
-		t.Fatal(err)
-	}
-	a, err := p.Open(t.Context(), arch.OpenRequest{Arch: "sm90", Device: "h200"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := nvtest.Open(t, arch.OpenRequest{Arch: "sm90", Device: "h200"})
 	for _, problem := range sweep(t).Problems {
 		if !a.Describe().InSample(problem) {
 			t.Errorf("%s is not in-sample", problem)

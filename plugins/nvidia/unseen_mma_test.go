@@ -12,20 +12,13 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/stats"
-	"github.com/origami-gemm/origami/plugins/nvidia"
+	"github.com/origami-gemm/origami/plugins/nvidia/internal/nvtest"
 )
 
 // Problems of the family mma on which nothing was fitted: the pick among the configurations that were measured, and
 // the times of all. The limits are just beyond the scores of 2026-11-22.
 func TestFloorsOfUnseenMMA(t *testing.T) {
-	p, err := nvidia.Provider()
-	if err != nil {
-		t.Fatal(err)
-	}
-	a, err := p.Open(t.Context(), arch.OpenRequest{Arch: "sm90", Device: "h200"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := nvtest.Open(t, arch.OpenRequest{Arch: "sm90", Device: "h200"})
 	for _, f := range []struct {
 		set                   string
 		geomean, worst, error float64

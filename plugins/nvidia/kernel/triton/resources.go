@@ -81,7 +81,7 @@ func (Family) Resources(d *gpu.Device, o kernel.Operands, c gemm.Config, masked 
 	}
 	if !wgmma {
 		n.fragments = 4*max(c.BlockM/gpu.MMAM/warpsM, 1) + 2*max(c.BlockN/gpu.MMAN/warpsN, 1)
-		n.steps = max(c.BlockK*o.DType.Bytes()/stepBytes, 1)
+		n.steps = max(c.BlockK*o.DType.Bytes()/gpu.StepBytes, 1)
 		n.registers += float64(fragmentsHeld * float64(n.fragments*min(n.steps, 2)))
 	}
 	r.Registers, r.SpillBytes = n.allocate(d, threads)
@@ -131,7 +131,6 @@ const (
 	storeBytes  = 16 // the widest store of a thread (PTX ISA, "st")
 	matrixBytes = 2  // an element of stmatrix and ldmatrix
 	mmaColumns  = 2  // the accumulators of a thread that are side by side (PTX ISA, fragments of mma.m16n8k16)
-	stepBytes   = 32 // of a row of A in a matrix instruction: m16n8k16 of 16-bit types, m16n8k32 of 8-bit types
 )
 
 // operandBytes are A's and B's bytes of a K step.

@@ -62,7 +62,8 @@ func (m *Model) open(def catalog.Definition, s catalog.Selection) (arch.Architec
 		RegisterFile:       check.whole("RegisterFile", c.registerFile, 0),
 		RegistersPerThread: check.whole("RegistersPerThread", c.registersPerThread, 0),
 		Params:             params, Constants: m.Constants, Order: m.Order, Monotone: m.Monotone,
-		Families: m.families(),
+		RanksOnly: m.RanksOnly,
+		Families:  m.families(),
 	}}
 	if params.Calibrated(def.Specs) {
 		a.desc.Rung = arch.RungCalibrated

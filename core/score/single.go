@@ -2,6 +2,7 @@ package score
 
 import (
 	"context"
+	"math"
 	"slices"
 
 	"github.com/origami-gemm/origami/core/arch"
@@ -81,4 +82,23 @@ func SummariseSingles(singles []Single, counts func(*Single) bool) Ratios {
 		return Ratios{}
 	}
 	return Ratios{len(ratios), stats.Median(ratios), slices.Min(ratios), slices.Max(ratios)}
+}
+
+// CalibrateSingles finds the uncertainty of a model's times for a kernel family from problems with one measured time
+// each, and returns false if there are fewer than MinSizes. The caller sets Source.
+func CalibrateSingles(kernel, dataSet string, singles []Single) (arch.Uncertainty, bool) {
+	evaluations := make([]Evaluation, len(singles))
+	errors := make([]float64, len(singles))
+	for i := range singles {
+		s := &singles[i]
+		evaluations[i] = Evaluation{Outcome: Outcome{Problem: s.Problem, Points: []Point{s.Point}}, Class: ClassOf(s.Problem)}
+		errors[i] = math.Abs(s.Ratio() - 1)
+	}
+	u, ok := Calibrate(kernel, evaluations)
+	if !ok {
+		return u, false
+	}
+	u.Checked, u.Widening, u.MedianError = CheckedOn(dataSet, evaluations), Widening(evaluations), stats.Median(errors)
+	u.Checked.Times = len(singles)
+	return u, true
 }

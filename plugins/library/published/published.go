@@ -24,6 +24,8 @@ type Source struct {
 	ID, Address, Licence string
 	// Timing says how they were measured.
 	Timing string
+	// Stacks: several figures of a problem are those of different software. Otherwise they are repeats.
+	Stacks bool
 }
 
 // Cache says what of the operands was in the caches when a kernel began.
@@ -41,14 +43,21 @@ const (
 	Unknown Cache = "unknown"
 )
 
+// The schemes of scales that need no word: none, and one scale for a whole matrix, whose times are those of the
+// multiplication alone.
+const (
+	NoScheme     = "none"
+	TensorScheme = "tensor"
+)
+
 // Series is what many times have in common.
 type Series struct {
 	// Part is the device as the source names it. Device is its arch@device, empty without a device file.
 	Part, Device string
 	// DType is the type of A and B, Out that of C, empty if the source does not say it. They need not be types of gemm.
 	DType, Out string
-	// Scheme says which scales low-precision operands have: "none", "tensor", "row", "block128", "block32" or "block16".
-	// With "+quant" behind it, the time contains the quantisation of A.
+	// Scheme says which scales low-precision operands have: NoScheme, TensorScheme, "row", "block128", "block32" or
+	// "block16". With "+quant" behind it, the time contains the quantisation of A.
 	Scheme         string
 	TransA, TransB bool
 	Cache          Cache
@@ -71,11 +80,12 @@ func (t *Time) Problem() (gemm.Problem, error) {
 	return r.Problem()
 }
 
-// Values returns the figures that are known of the time: one, two, or the least, the median and the largest.
-func (t *Time) Values() []unit.Seconds {
+// Stacks returns the times that different software took for the problem: two, or the least, the median and the largest.
+// It is nil if the figures are those of one.
+func (t *Time) Stacks() []unit.Seconds {
 	switch {
-	case t.Figures < 2:
-		return []unit.Seconds{t.Median}
+	case !t.Source.Stacks || t.Figures < 2:
+		return nil
 	case t.Figures == 2:
 		return []unit.Seconds{t.Low, t.High}
 	default:
@@ -114,8 +124,8 @@ var tables = sync.OnceValue(func() all {
 			panic(fmt.Sprintf("published: %v", err)) // a test reads them
 		}
 	}
-	err := rows(sourcesCSV, 4, func(c []string) error {
-		out.sources = append(out.sources, &Source{c[0], c[1], c[2], c[3]})
+	err := rows(sourcesCSV, 5, func(c []string) error {
+		out.sources = append(out.sources, &Source{c[0], c[1], c[2], c[3], c[4] == "stacks"})
 		return nil
 	})
 	must(err)

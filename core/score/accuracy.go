@@ -50,8 +50,8 @@ func AccuracyOf(ratios []float64) Accuracy {
 // Ceiling is how often different software agrees on the time of the same problem on the same GPU. No model can be
 // expected to agree with all of it more often.
 type Ceiling struct {
-	// Count is the number of problems with several times. Share is the share of the pairs of these that agree, each problem
-	// with the same weight.
+	// Count is the number of problems with several times. Share is the share of the pairs of these that agree, each
+	// problem with the same weight.
 	Count int
 	Share float64
 }

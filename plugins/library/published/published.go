@@ -1,6 +1,6 @@
-// Package published has times of matrix multiplications with the tuned libraries of NVIDIA and AMD, which others measured
-// and published. docs/published.md describes them. The tables are written by internal/gen, except for sources.csv and
-// parts.csv.
+// Package published has times of matrix multiplications with the tuned libraries of NVIDIA and AMD, which others
+// measured and published. docs/published.md describes them. The tables are written by internal/gen, except for
+// sources.csv and parts.csv.
 package published
 
 import (
@@ -62,7 +62,10 @@ type Series struct {
 	TransA, TransB bool
 	Cache          Cache
 	Library        string
-	Source         *Source
+	// Release is "early" for a library of the first year of a generation of GPUs, which later ones overtook, else
+	// "current".
+	Release string
+	Source  *Source
 }
 
 // Time is a published time.
@@ -135,14 +138,14 @@ var tables = sync.OnceValue(func() all {
 		return nil
 	}))
 	var series []*Series
-	must(rows(seriesCSV, 10, func(c []string) error {
-		at := slices.IndexFunc(out.sources, func(s *Source) bool { return s.ID == c[9] })
+	must(rows(seriesCSV, 11, func(c []string) error {
+		at := slices.IndexFunc(out.sources, func(s *Source) bool { return s.ID == c[10] })
 		if at < 0 || c[0] != strconv.Itoa(len(series)) {
-			return fmt.Errorf("series %s of source %s", c[0], c[9])
+			return fmt.Errorf("series %s of source %s", c[0], c[10])
 		}
 		series = append(series, &Series{
 			Part: c[1], Device: devices[c[1]], DType: c[2], Scheme: c[3], Out: c[4], TransA: c[5] == "1",
-			TransB: c[6] == "1", Cache: Cache(c[7]), Library: c[8], Source: out.sources[at],
+			TransB: c[6] == "1", Cache: Cache(c[7]), Library: c[8], Release: c[9], Source: out.sources[at],
 		})
 		return nil
 	}))

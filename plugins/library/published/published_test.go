@@ -1,7 +1,9 @@
 package published_test
 
 import (
+	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -106,5 +108,26 @@ func TestParts(t *testing.T) {
 	}
 	if len(devices) < 25 {
 		t.Errorf("%d devices", len(devices))
+	}
+}
+
+// The page about the times has every source, with its licence and the number of its times.
+func TestSourcesInDocs(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/published.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts := map[*published.Source]int{}
+	for _, x := range published.Times() {
+		counts[x.Source]++
+	}
+	for _, s := range published.Sources() {
+		number := strconv.Itoa(counts[s])
+		if n := len(number); n > 3 {
+			number = number[:n-3] + "," + number[n-3:]
+		}
+		if row := "| " + s.ID + " | " + number + " | " + s.Licence + " |"; !strings.Contains(string(page), row) {
+			t.Errorf("docs/published.md has no row %q", row)
+		}
 	}
 }

@@ -26,8 +26,9 @@ const libraryKernel = "library"
 
 // The options with which a model takes the conditions of a time.
 const (
-	cacheOption  = "l2"
-	schemeOption = "scheme"
+	cacheOption   = "l2"
+	schemeOption  = "scheme"
+	releaseOption = "release"
 )
 
 // publishedTime is a published time with what the model predicts.
@@ -192,7 +193,7 @@ func noPublished(all []published.Time, known map[string]bool) error {
 }
 
 // condition is the options with which the times of a device are predicted together.
-type condition struct{ device, cache, scheme string }
+type condition struct{ cache, scheme, release string }
 
 // predictPublished fills in the predictions, those of several devices at once. Without any it returns why.
 func (o *Options) predictPublished(ctx context.Context, out *publishedOutcome, devices []publishedDevice) error {
@@ -274,7 +275,7 @@ func (o *publishedOutcome) anyPredicted() error {
 // asked returns the target with the options for the conditions of a time, as far as its plugin has them and the user
 // does not set them. It is nil if the scheme cannot be asked for.
 func asked(target *session.Target, t *published.Time) (*session.Target, condition) {
-	c, out := condition{device: target.ID()}, *target
+	c, out := condition{}, *target
 	out.OpenRequest.Options = maps.Clone(target.OpenRequest.Options)
 	if out.OpenRequest.Options == nil {
 		out.OpenRequest.Options = map[string]string{}
@@ -291,6 +292,9 @@ func asked(target *session.Target, t *published.Time) (*session.Target, conditio
 	}
 	if set(cacheOption, string(t.Cache)) {
 		c.cache = string(t.Cache)
+	}
+	if set(releaseOption, t.Release) {
+		c.release = t.Release
 	}
 	switch {
 	case set(schemeOption, t.Scheme):

@@ -22,7 +22,7 @@ type publishedIntervals struct {
 	Uncertainty arch.UncertaintyRecord `json:"uncertainty"`
 }
 
-// writeIntervals writes a line for each device, type and scheme with enough times.
+// writeIntervals writes a line for each device, type and scheme that is modelled.
 func (o *publishedOutcome) writeIntervals(s *iostreams.Streams, f render.Format) error {
 	if f != render.JSON {
 		return diag.Inputf("the intervals of many devices are written as JSON only").At("--intervals").Do("add --json")
@@ -34,10 +34,10 @@ func (o *publishedOutcome) writeIntervals(s *iostreams.Streams, f render.Format)
 	groups := o.groups()
 	for i := range groups {
 		g := &groups[i]
-		u, ok := score.CalibrateSingles(o.kernel, "published times: "+strings.Join(g.sources(), ", "), g.singles())
-		if !ok {
+		if g.Count == 0 {
 			continue
 		}
+		u := score.CalibrateSingles(o.kernel, "published times: "+strings.Join(g.sources(), ", "), g.singles())
 		u.Source = fmt.Sprintf("origami eval --published --intervals over %d published times", g.Count)
 		line := publishedIntervals{g.device, o.models[0], g.dtype, g.scheme, u.Record()}
 		if err := render.JSONLine(s, line); err != nil {

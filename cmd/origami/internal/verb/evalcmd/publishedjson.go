@@ -67,7 +67,7 @@ func (o *publishedOutcome) object() publishedObject {
 func classesJSON(classes []publishedClass) []render.Fields {
 	out := []render.Fields{}
 	for _, c := range classes {
-		out = append(out, append(render.Fields{{Name: "class", Value: c.Layer.String()}},
+		out = append(out, append(render.Fields{{Name: "class", Value: c.String()}},
 			accuracyJSON(c.Accuracy, c.ceiling)...))
 	}
 	return out

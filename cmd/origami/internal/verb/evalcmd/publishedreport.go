@@ -98,8 +98,9 @@ func (o *publishedOutcome) curves() []report.Series {
 	return out
 }
 
-var publishedTimeColumns = []string{"device", "part", "dtype", "out_dtype", "scheme", "m", "n", "k", "trans_a", "trans_b",
-	"class", "cache", "library", "published_us", "predicted_us", "predicted_by_published", "reason", "source", "licence"}
+var publishedTimeColumns = []string{"device", "part", "dtype", "out_dtype", "scheme", "m", "n", "k", "trans_a",
+	"trans_b", "class", "cache", "library", "published_us", "predicted_us", "predicted_by_published", "reason", "source",
+	"licence"}
 
 // timeRows has a row for each time.
 func (o *publishedOutcome) timeRows() [][]string {

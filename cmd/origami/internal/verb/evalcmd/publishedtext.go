@@ -28,8 +28,8 @@ func (o *publishedOutcome) write(s *iostreams.Streams, f render.Format) error {
 }
 
 // publishedColumns are those of CSV and TSV: a row for each device, type and scheme, and for each class of it.
-var publishedColumns = []string{"device", "part", "dtype", "scheme", "class", "times", "geomean", "p10", "p90", "within",
-	"error_median", "ceiling_problems", "ceiling", "not_modelled"}
+var publishedColumns = []string{"device", "part", "dtype", "scheme", "class", "times", "geomean", "p10", "p90",
+	"within", "error_median", "ceiling_problems", "ceiling", "not_modelled"}
 
 func (o *publishedOutcome) groupRows() [][]string {
 	var rows [][]string
@@ -49,7 +49,7 @@ func (o *publishedOutcome) groupRows() [][]string {
 		}
 		row("all", g.Accuracy, g.ceiling, strconv.Itoa(g.refused))
 		for _, c := range g.classes {
-			row(c.Layer.String(), c.Accuracy, c.ceiling, "")
+			row(c.String(), c.Accuracy, c.ceiling, "")
 		}
 	}
 	return rows
@@ -96,7 +96,8 @@ func (o *publishedOutcome) text() text {
 	line(&out.above, "published", "%d times of %s; docs/published.md names their sources", len(o.times),
 		render.Plural(o.devices(), "device", "devices"))
 	if o.ranksOnly {
-		line(&out.above, "not a time", "this model ranks: its ratios show nothing but the order of devices and shapes")
+		line(&out.above, "not a time", "a model here ranks configurations and predicts no times: its ratios show where "+
+			"it is off")
 	}
 	numbers := func(a score.Accuracy, c score.Ceiling) []string {
 		cells := []string{strconv.Itoa(a.Count), none, none, none, none, none, none}
@@ -118,17 +119,17 @@ func (o *publishedOutcome) text() text {
 	}
 	out.classHeader = append([]string{"shapes"}, header...)
 	for _, c := range byClass {
-		out.classes = append(out.classes, append([]string{c.Layer.String()}, numbers(c.Accuracy, c.ceiling)...))
+		out.classes = append(out.classes, append([]string{c.String()}, numbers(c.Accuracy, c.ceiling)...))
 	}
 	out.classes = append(out.classes, append([]string{"all"}, numbers(total, ceiling)...))
 
-	if pairs, c := o.comparisons(); c.Count > 0 {
-		line(&out.below, "pairs", "%s, %d ratios of times: %s within 20 %%; of the %d measured ratios over 1.1, "+
-			"%s have the right winner", render.Plural(len(pairs), "pair of devices and type", "pairs of devices and type"),
-			c.Count, render.Percent(c.Within), c.Decided, percent(winner(c)))
+	if _, c := o.comparisons(); c.Count > 0 {
+		line(&out.below, "pairs", "%s of times on two devices: %s within 20 %%; of the %d measured ratios over 1.1, "+
+			"%s have the right winner", render.Plural(c.Count, "ratio", "ratios"), render.Percent(c.Within), c.Decided,
+			percent(winner(c)))
 	}
 	line(&out.below, "stacks agree", "the share of the pairs of software stacks whose times of one problem on one GPU "+
-		"are within 20 %%; a dash: one stack")
+		"are within 20 %%; none where one stack was timed")
 	for _, r := range reasons(groups) {
 		line(&out.below, "not modelled", "%s", r)
 	}

@@ -106,6 +106,9 @@ func timingOf(row map[string]string) (t timing, ok bool, err error) {
 	if t.us, err = strconv.ParseFloat(row["time_us"], 64); err != nil {
 		return t, false, err
 	}
+	if top := highest[t.series.part+" "+t.series.dtype]; top > 0 && t.teraflops() > top {
+		return t, false, nil
+	}
 	t.median = digits(t.us)
 	if n := row["figures"]; n != "1" && row["time_us_min"] != "" {
 		t.many = n
@@ -122,6 +125,12 @@ func timingOf(row map[string]string) (t timing, ok bool, err error) {
 	}
 	return t, true, nil
 }
+
+// highest are rates in TFLOP/s that a part cannot exceed, where a table has some that do: the 80 CUs of an MI308X reach
+// 590 at 1.8 GHz.
+var highest = map[string]float64{"MI308X fp8": 600}
+
+func (t *timing) teraflops() float64 { return 2e-6 * float64(t.m) * float64(t.n) * float64(t.k) / t.us }
 
 // digits writes four digits, more of them than a clock of 1 µs or six runs can hold.
 func digits(us float64) string {

@@ -8,14 +8,14 @@ import (
 
 // series is what many times have in common.
 type series struct {
-	part, dtype, scheme, out, transA, transB, cache, library, source string
+	part, dtype, scheme, out, transA, transB, cache, library, release, source string
 }
 
 var seriesColumns = []string{"series", "part", "dtype", "scheme", "out_dtype", "trans_a", "trans_b", "cache",
-	"library", "source"}
+	"library", "release", "source"}
 
 func (s series) cells() []string {
-	return []string{s.part, s.dtype, s.scheme, s.out, s.transA, s.transB, s.cache, s.library, s.source}
+	return []string{s.part, s.dtype, s.scheme, s.out, s.transA, s.transB, s.cache, s.library, s.release, s.source}
 }
 
 func (s series) compare(o series) int { return slices.Compare(s.cells(), o.cells()) }
@@ -56,6 +56,9 @@ var libraries = map[string]string{
 	"tritonblas": "torch",
 }
 
+// early are the sources whose libraries were those of the first year of a generation of GPUs. Later ones overtook them.
+var early = map[string]bool{"vidur": true, "vllm": true}
+
 // seriesOf returns the series of a row, and false if the row is left out.
 func seriesOf(row map[string]string) (s series, ok bool, err error) {
 	named := row["source"] + row["sources"]
@@ -76,6 +79,9 @@ func seriesOf(row map[string]string) (s series, ok bool, err error) {
 	s.library = libraries[s.source]
 	if strings.Contains(row["library"], "trtllm") {
 		s.library = "TensorRT-LLM"
+	}
+	if s.release = "current"; early[s.source] {
+		s.release = "early"
 	}
 	switch out := row["out_dtype"]; out {
 	case "e4m3", "e4m3fnuz":
@@ -112,8 +118,8 @@ func cacheOf(text string) string {
 	}
 }
 
-// schemeOf returns the short name of a scheme of scales. Whether B is stored in the order of the kernel is no part of it:
-// the fastest counts.
+// schemeOf returns the short name of a scheme of scales. Whether B is stored in the order of the kernel is no part of
+// it: the fastest counts.
 func schemeOf(dtype, text string) (string, error) {
 	name, known := map[string]string{
 		"": "none", "none": "none",

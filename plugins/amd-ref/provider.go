@@ -25,7 +25,7 @@ func Provider() (arch.Provider, error) {
 	return catalog.New(catalog.Definition{
 		Name: "amd-ref", Version: Version,
 		Files: configs.FS, Vendor: Vendor,
-		Models: []catalog.Model{reference}, Specs: specs, Derive: derive,
+		Models: []catalog.Model{reference, vendorLibrary.Model()}, Specs: specs, Derive: derive,
 	})
 }
 

@@ -85,7 +85,7 @@ var openTests = []struct {
 	},
 	{
 		withOption("gfx942", "occupancy", "2"),
-		`plugin amd-ref has no option "occupancy"; its options: grid, occ, mi, mapping`,
+		`plugin amd-ref has no option "occupancy"; its options: grid, occ, mi, mapping, l2`,
 	},
 	{
 		withOption("gfx942", "grid", "analytical"),

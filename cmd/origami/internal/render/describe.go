@@ -109,7 +109,46 @@ func ModelLine(d *arch.Description, kernel string) string {
 	if d.ClockRung != d.Rung {
 		s += fmt.Sprintf(" (clock: %s)", d.ClockRung)
 	}
+	if d.RanksOnly {
+		s += "; " + NotATime
+	}
 	return s
+}
+
+// NotATime marks what a model predicts that puts configurations in order and does not time them.
+const NotATime = "not a time: this model ranks"
+
+// Prediction is a predicted time with its cycles, or the cycles alone of a model that ranks.
+func Prediction(a *session.Answer, e *session.Entry) string {
+	cycles := SixDigits(float64(e.Estimate.Cycles)) + " cycles"
+	if a.Arch.RanksOnly {
+		return cycles + ", " + NotATime
+	}
+	return a.Seconds(e).String() + ", " + cycles
+}
+
+// TimeCell is a predicted time in a table, or the cycles of a model that ranks.
+func TimeCell(a *session.Answer, e *session.Entry) string {
+	if a.Arch.RanksOnly {
+		return SixDigits(float64(e.Estimate.Cycles)) + " cycles"
+	}
+	return a.Seconds(e).String()
+}
+
+// TimeHeader is the header of a column of TimeCell.
+func TimeHeader(d *arch.Description) string {
+	if d.RanksOnly {
+		return "not a time"
+	}
+	return "time"
+}
+
+// RateCell is a predicted rate in a table, and empty for a model that ranks.
+func RateCell(a *session.Answer, e *session.Entry) string {
+	if a.Arch.RanksOnly {
+		return ""
+	}
+	return Rate(a.Rate(e), a.Problem.DType)
 }
 
 // Unused says that a model does not use a parameter. It is empty where the model does, or says nothing about it.

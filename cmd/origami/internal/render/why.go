@@ -31,6 +31,9 @@ func Why(a *session.Answer, e *session.Entry) string {
 		return ""
 	}
 	r := a.Roofline(e)
+	if a.Arch.RanksOnly {
+		return bound(e.Estimate.Bound, session.Roofline{}) + strings.Join(occupancy(a, r), "; ")
+	}
 	rate := Rate(a.Rate(e), a.Problem.DType)
 	parts := []string{rate + peakOf(a, rate, r)}
 	if r.DRAMShare > 0 {
@@ -41,11 +44,16 @@ func Why(a *session.Answer, e *session.Entry) string {
 			parts = append(parts, dram)
 		}
 	}
-	parts = append(parts, Waves(a, r), ThreeDigits(r.Intensity)+" "+intensityUnit(a))
+	return bound(e.Estimate.Bound, r) + strings.Join(append(parts, occupancy(a, r)...), "; ")
+}
+
+// occupancy is what a sentence says without a time.
+func occupancy(a *session.Answer, r session.Roofline) []string {
+	parts := []string{Waves(a, r), ThreeDigits(r.Intensity) + " " + intensityUnit(a)}
 	if r.Padding >= muchPadding {
 		parts = append(parts, Percent(r.Padding)+" padding")
 	}
-	return bound(e.Estimate.Bound, r) + strings.Join(parts, "; ")
+	return parts
 }
 
 // bound says what limits a kernel. A model may find that the K loop waits for a resource that is idle for most of the

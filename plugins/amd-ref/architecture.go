@@ -45,7 +45,7 @@ func newArchitecture(sheet *hw.Sheet, params hw.Set, o options, values []arch.Op
 		Arch:   sheet.Arch,
 		Vendor: sheet.Vendor,
 		Device: sheet.Device, DeviceName: sheet.Name, Aliases: sheet.Aliases,
-		Model: modelName, Models: []string{modelName}, Kernels: []string{kernelFamily},
+		Model: modelName, Kernels: []string{kernelFamily},
 		Rung:     arch.RungSpec,
 		UnitName: "CU", Units: int(m.cus), Partitions: int(m.xcds),
 		Clock: unit.Hertz(params.Get("clock")), ClockRung: arch.RungSpec,

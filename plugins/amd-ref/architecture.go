@@ -45,18 +45,12 @@ func newArchitecture(sheet *hw.Sheet, params hw.Set, o options, values []arch.Op
 		Arch:   sheet.Arch,
 		Vendor: sheet.Vendor,
 		Device: sheet.Device, DeviceName: sheet.Name, Aliases: sheet.Aliases,
-<<<<<<< HEAD
 		Model: modelName, Kernels: []string{kernelFamily},
-		Rung:     arch.RungSpec,
-		UnitName: "CU", Units: int(m.cus), Partitions: int(m.xcds),
-=======
-		Model: modelName, Models: []string{modelName}, Kernels: []string{kernelFamily},
 		Rung: arch.RungSpec,
 		// The library asks the model which kernel is fastest, and nothing else: no launch, no power, and loads that are
 		// off by any factor where few rows are multiplied.
 		RanksOnly: true,
 		UnitName:  "CU", Units: int(m.cus), Partitions: int(m.xcds),
->>>>>>> 7c643e0
 		Clock: unit.Hertz(params.Get("clock")), ClockRung: arch.RungSpec,
 		SharedMemory:       unit.Bytes(m.ldsBytes),
 		RegisterFile:       params.Int("registers_per_cu"),

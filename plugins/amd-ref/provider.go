@@ -25,7 +25,13 @@ func Provider() (arch.Provider, error) {
 	return catalog.New(catalog.Definition{
 		Name: "amd-ref", Version: Version,
 		Files: configs.FS, Vendor: Vendor,
-		Models: []catalog.Model{reference, vendorLibrary.Model()}, Specs: specs, Derive: derive,
+		Archs: map[string][]catalog.Model{
+			"gfx900": {vendorLibrary.Model()}, "gfx906": {vendorLibrary.Model()}, "gfx908": {vendorLibrary.Model()},
+			"gfx90a": {reference, vendorLibrary.Model()},
+			"gfx942": {reference, vendorLibrary.Model()},
+			"gfx950": {reference, vendorLibrary.Model()},
+		},
+		Specs: specs, Derive: derive,
 	})
 }
 

@@ -246,6 +246,18 @@ func brokenText(cell string, width int) []string {
 	return append(lines, string(rest))
 }
 
+// TableWidth is how many characters the lines of a table take.
+func TableWidth(header []string, rows [][]string) (width int) {
+	for i := range header {
+		widest := 0
+		for _, row := range append([][]string{header}, rows...) {
+			widest = max(widest, text.StringWidthWithoutEscSequences(row[i]))
+		}
+		width += widest + 2
+	}
+	return width
+}
+
 // WriteColumns prints rows with their columns aligned and no header. All rows must have the same number of cells.
 func WriteColumns(s *iostreams.Streams, rows [][]string) {
 	var widths []int

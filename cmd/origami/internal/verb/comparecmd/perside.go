@@ -42,7 +42,7 @@ func (p *perSide) Set(text string) error {
 		name, number, ok := strings.Cut(part, "=")
 		v, err := strconv.ParseFloat(number, 64)
 		if !ok || name == "" || err != nil || !(v > 0 && v < 1e12) {
-			return errors.New("is not ARCH=NUMBER with a positive number, as in h200=2.5,mi300x=2")
+			return errors.New("is not ARCH=NUMBER")
 		}
 		p.amounts = append(p.amounts, amount{name, v})
 	}

@@ -48,13 +48,13 @@ type checked struct {
 	MedianError float64 `json:"median_error,omitempty"`
 }
 
-// roofline is where a pick is under the roofs. What is unknown is 0.
+// roofline is where a pick is under the roofs. What is unknown is null, as are the shares of a model that ranks.
 type roofline struct {
-	Intensity render.Number `json:"flop_per_byte"`
-	Ridge     render.Number `json:"ridge_flop_per_byte"`
-	Peak      render.Number `json:"of_peak"`
-	DRAM      render.Number `json:"of_dram_peak"`
-	Roof      render.Number `json:"of_roof"`
+	Intensity *render.Number `json:"flop_per_byte"`
+	Ridge     *render.Number `json:"ridge_flop_per_byte"`
+	Peak      *render.Number `json:"of_peak"`
+	DRAM      *render.Number `json:"of_dram_peak"`
+	Roof      *render.Number `json:"of_roof"`
 }
 
 type failed struct {
@@ -98,12 +98,13 @@ func (c *comparison) object(r *row) object {
 
 func (r *row) entry(i int) entry {
 	a, e := r.best(i)
-	roofs := a.Roofline(e)
+	roofs, timed := a.Roofline(e), !a.Arch.RanksOnly
 	out := entry{
 		Object: render.ObjectOf(a, e), WhatIf: r.sides[i].WhatIf,
 		Roofline: roofline{
-			render.Number(roofs.Intensity), render.Number(roofs.Ridge), render.Number(roofs.PeakShare),
-			render.Number(roofs.DRAMShare), render.Number(roofs.RoofShare),
+			number(roofs.Intensity, true), number(roofs.Ridge, roofs.Ridge > 0),
+			number(roofs.PeakShare, timed && roofs.PeakShare > 0), number(roofs.DRAMShare, timed && roofs.DRAMShare > 0),
+			number(roofs.RoofShare, timed && roofs.RoofShare > 0),
 		},
 		PerDollar: number(r.perDollar(i)), PerJoule: number(r.perJoule(i)), Terms: render.TermsJSON(a, e),
 	}
@@ -184,7 +185,7 @@ func (w *writer) records(s *iostreams.Streams, f render.Format) error {
 	if w.many {
 		return w.wide(s, f)
 	}
-	r := render.NewDelimited(s, f, []string{"arch", "device", "what_if", "kind", "name", "common", "value", "unit", "share"})
+	r := render.NewDelimited(s, f, []string{"arch", "device", "kind", "name", "common", "value", "unit", "share", "what_if"})
 	for j := range w.all.rows {
 		for i := range w.all.sides {
 			if err := w.all.rows[j].quantities(i, r.Write); err != nil {
@@ -201,7 +202,7 @@ func (r *row) quantities(i int, write func([]string) error) error {
 	var err error
 	row := func(kind, name, common, value, unit, share string) {
 		if err == nil {
-			err = write([]string{s.Arch.ID, s.Device.ID, s.WhatIf, kind, name, common, value, unit, share})
+			err = write([]string{s.Arch.ID, s.Device.ID, kind, name, common, value, unit, share, s.WhatIf})
 		}
 	}
 	a, best := r.best(i)
@@ -217,7 +218,9 @@ func (r *row) quantities(i int, write func([]string) error) error {
 		{"tflops", render.Exact(o.Predicted.TFLOPS), render.TeraRate(r.DType)}, {"bound", o.Predicted.Bound, ""},
 		{"outside", strings.Join(o.Outside, "; "), ""},
 	}, o.cells()) {
-		row("answer", cells[0], "", cells[1], cells[2], "")
+		if cells[1] != "" {
+			row("answer", cells[0], "", cells[1], cells[2], "")
+		}
 	}
 	if ratio, ok := r.ratio(i); ok {
 		row("answer", "ratio_to_first", "", render.Exact(ratio), "1", "")
@@ -262,9 +265,9 @@ func (o *entry) cells() [][3]string {
 		{"ranks_only", flag, ""}, {"checked_on", c.DataSet, ""}, {"checked_sizes", count(c.Sizes), ""},
 		{"checked_times", count(c.Times), ""}, {"median_error", median, "1"},
 		{"launch_seconds", exact(o.Launch), "s"},
-		{"flop_per_byte", exact(&o.Roofline.Intensity), "FLOP/B"},
-		{"ridge_flop_per_byte", exact(&o.Roofline.Ridge), "FLOP/B"}, {"of_peak", exact(&o.Roofline.Peak), "1"},
-		{"of_dram_peak", exact(&o.Roofline.DRAM), "1"}, {"of_roof", exact(&o.Roofline.Roof), "1"},
+		{"flop_per_byte", exact(o.Roofline.Intensity), "FLOP/B"},
+		{"ridge_flop_per_byte", exact(o.Roofline.Ridge), "FLOP/B"}, {"of_peak", exact(o.Roofline.Peak), "1"},
+		{"of_dram_peak", exact(o.Roofline.DRAM), "1"}, {"of_roof", exact(o.Roofline.Roof), "1"},
 		{"flop_per_dollar", exact(o.PerDollar), "FLOP"}, {"flop_per_joule", exact(o.PerJoule), "FLOP"},
 	}
 }

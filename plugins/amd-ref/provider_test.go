@@ -25,9 +25,9 @@ func TestManifest(t *testing.T) {
 		}
 	}
 	want := []string{
-		"gfx90a mi210 [mi250-gcd] [reference] [triton] AMD",
-		"gfx942 mi300x [] [reference] [triton] AMD",
-		"gfx950 mi355x [] [reference] [triton] AMD",
+		"gfx90a mi210 [mi250-gcd] [reference refined] [triton library] AMD",
+		"gfx942 mi300x [] [reference refined] [triton library] AMD",
+		"gfx950 mi355x [] [reference refined] [triton library] AMD",
 	}
 	if m.Name != "amd-ref" || fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("%s provides %v, want %v", m.Name, got, want)
@@ -80,12 +80,12 @@ var openTests = []struct {
 		`gfx90a has no device "mi300x"; did you mean mi210? its devices: mi210`,
 	},
 	{
-		arch.OpenRequest{Arch: "gfx942", Model: "refined"},
-		`gfx942 has no model "refined"; use one of reference`,
+		arch.OpenRequest{Arch: "gfx942", Model: "oracle"},
+		`gfx942 has no model "oracle"; use one of reference, refined`,
 	},
 	{
 		withOption("gfx942", "occupancy", "2"),
-		`plugin amd-ref has no option "occupancy"; its options: grid, occ, mi, mapping`,
+		`plugin amd-ref has no option "occupancy"; its options: grid, occ, mi, mapping, l2`,
 	},
 	{
 		withOption("gfx942", "grid", "analytical"),

@@ -26,7 +26,8 @@ func (t *target) String() string {
 
 func (t *target) space() arch.Space { return arch.Space{Kernel: t.kernel} }
 
-// requests lists every model on every device of the manifest.
+// requests lists every model on every device of the manifest, and on one device of each architecture every kernel
+// family, since a model of the same name may be another one for another family.
 func (s *subject) requests(m arch.Manifest) []arch.OpenRequest {
 	var list []arch.OpenRequest
 	for _, a := range m.Archs {
@@ -34,9 +35,15 @@ func (s *subject) requests(m arch.Manifest) []arch.OpenRequest {
 		if s.Short {
 			devices = devices[:min(1, len(devices))]
 		}
-		for _, d := range devices {
+		for i, d := range devices {
 			for _, model := range a.Models {
 				list = append(list, arch.OpenRequest{Arch: a.ID, Device: d.ID, Model: model})
+			}
+			if i > 0 {
+				continue
+			}
+			for _, kernel := range a.Kernels {
+				list = append(list, arch.OpenRequest{Arch: a.ID, Device: d.ID, Kernel: kernel})
 			}
 		}
 	}
@@ -59,6 +66,9 @@ func (s *subject) open(ctx context.Context) ([]*target, error) {
 			continue
 		}
 		for _, kernel := range a.Describe().Kernels {
+			if r.Kernel != "" && kernel != r.Kernel {
+				continue
+			}
 			targets = append(targets, &target{a, r, kernel})
 		}
 	}

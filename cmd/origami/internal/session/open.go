@@ -58,6 +58,10 @@ func (f *Factory) Open(ctx context.Context, t *Target) (arch.Architecture, error
 		return nil, diag.Inputf("%s has no model %q", t.Arch.ID, r.Model).At("--model").
 			Do("use one of %s", strings.Join(t.Arch.Models, ", "))
 	}
+	if r.Kernel != "" && !slices.Contains(t.Arch.Kernels, r.Kernel) {
+		return nil, diag.Inputf("no model of %s predicts the kernel family %q", t.Arch.ID, r.Kernel).At("--kernel").
+			Do("use one of %s", strings.Join(t.Arch.Kernels, ", "))
+	}
 	a, err := f.host.Open(ctx, r)
 	var d *diag.Error
 	if errors.As(err, &d) && d.Where == hw.OverridePlace {

@@ -88,7 +88,7 @@ func (f *Factory) Targets(ctx context.Context, archs []string, device string) ([
 // commonRequest fills in what the settings ask of every target. A setting that plugins should see is copied here and
 // nowhere else.
 func (f *Factory) commonRequest(ctx context.Context, matches []arch.Match) (r arch.OpenRequest, err error) {
-	r = arch.OpenRequest{Model: f.Settings.Model, Rung: arch.Rung(f.Settings.Rung)}
+	r = arch.OpenRequest{Model: f.Settings.Model, Kernel: f.Settings.Kernel, Rung: arch.Rung(f.Settings.Rung)}
 	if r.Compiled, err = readTable(ctx, "--compiled", f.Settings.CompiledFile, len(matches)); err != nil {
 		return r, err
 	}

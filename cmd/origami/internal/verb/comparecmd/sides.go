@@ -98,24 +98,27 @@ func sameModel(asked string, targets []session.Target) error {
 
 // open opens the model that a side answers with. It depends on nothing of the other sides.
 func (s *side) open(ctx context.Context, o *Options) {
-	s.kernel = o.Factory.Settings.Kernel
-	s.model, s.err = s.openModel(ctx, o.Factory)
-	if s.err == nil {
-		s.model, s.err = o.Query.Search.Restrict(ctx, s.model, s.kernel, o.Factory.Streams.In)
+	if s.model, s.err = s.openModel(ctx, o.Factory); s.err != nil {
+		return
 	}
-	if s.err == nil {
-		s.desc = s.model.Describe()
-		s.kernel, s.err = session.KernelFamily(s.desc, s.kernel)
+	s.desc = s.model.Describe()
+	if s.kernel, s.err = session.KernelFamily(s.desc, s.OpenRequest.Kernel); s.err == nil {
+		s.model, s.err = o.Query.Search.Restrict(ctx, s.model, s.kernel, o.Factory.Streams.In)
 	}
 }
 
-// openModel prefers the kernel family library, unless the user has named another, or a model without it.
+// openModel prefers the kernel family library, unless the user names another, or a model without it.
 func (s *side) openModel(ctx context.Context, f *session.Factory) (arch.Architecture, error) {
-	a, err := f.Open(ctx, &s.Target)
-	if err == nil && s.kernel == "" && slices.Contains(a.Describe().Kernels, libraryFamily) {
-		s.kernel = libraryFamily
+	r := &s.OpenRequest
+	if r.Kernel == "" && slices.Contains(s.Arch.Kernels, libraryFamily) {
+		r.Kernel = libraryFamily
+		a, err := f.Open(ctx, &s.Target)
+		if r.Model == "" || err == nil || diag.KindOf(err) != diag.Input {
+			return a, err
+		}
+		r.Kernel = ""
 	}
-	return a, err
+	return f.Open(ctx, &s.Target)
 }
 
 // name is what the user called the side, with its hardware numbers.

@@ -120,6 +120,13 @@ func (w *writer) identity(g *grid) {
 	})
 	g.add("family", func(_ int, a *session.Answer, _ *session.Entry) string { return a.Kernel })
 	g.add("rung", func(_ int, a *session.Answer, _ *session.Entry) string { return string(a.Arch.Rung) })
+	g.add("options", func(_ int, a *session.Answer, _ *session.Entry) string {
+		var words []string
+		for _, o := range a.Arch.Options {
+			words = append(words, o.Key+"="+o.Value)
+		}
+		return strings.Join(words, ", ")
+	})
 	g.add("checked", func(_ int, a *session.Answer, e *session.Entry) string { return render.CheckedCell(a, e) })
 	g.add("pick", func(_ int, _ *session.Answer, e *session.Entry) string { return e.Config.String() })
 }

@@ -119,7 +119,7 @@ func open(text []byte) (*model, error) {
 		return nil, err
 	}
 	o := m.Request()
-	o.Model, o.Rung, o.Options = r.Model, r.Rung, r.Options
+	o.Model, o.Kernel, o.Rung, o.Options = r.Model, r.Kernel, r.Rung, r.Options
 	if r.Compiled != "" {
 		o.Compiled = []byte(r.Compiled)
 	}

@@ -20,7 +20,8 @@ type Description struct {
 	// Model is the model that was opened. Models are those of the architecture, best first.
 	Model  string
 	Models []string
-	// Kernels are the kernel families that the model predicts, default first.
+	// Kernels are the kernel families that the opened model predicts, default first. Other models of the architecture may
+	// predict others: see OpenRequest.Kernel.
 	Kernels []string
 	// Families describes those of the kernel families that declare named axes.
 	Families []Family

@@ -28,7 +28,7 @@ type ArchEntry struct {
 	ID      string // "sm89"
 	Vendor  string
 	Models  []string // best first
-	Kernels []string // default first
+	Kernels []string // default first; not every model predicts all of them
 	// Devices are the devices of this architecture, the default first.
 	Devices []DeviceEntry
 }
@@ -55,8 +55,11 @@ type OptionValue struct{ Key, Value string }
 // OpenRequest names what to open. Empty fields mean the default.
 type OpenRequest struct {
 	Arch, Device, Model string
-	Overrides           map[string]hw.OverrideValue
-	Options             map[string]string
+	// Kernel is the kernel family that the model has to predict. A plugin may have several models of one name, each for
+	// some families.
+	Kernel    string
+	Overrides map[string]hw.OverrideValue
+	Options   map[string]string
 	// Rung is how much the model may know; empty means all that is available.
 	Rung Rung
 	// Compiled and Characterization replace the plugin's files for the rungs of these names; nil keeps those. Compiled is

@@ -45,7 +45,7 @@ func newArchitecture(sheet *hw.Sheet, params hw.Set, o options, values []arch.Op
 		Arch:   sheet.Arch,
 		Vendor: sheet.Vendor,
 		Device: sheet.Device, DeviceName: sheet.Name, Aliases: sheet.Aliases,
-		Model: modelName, Models: []string{modelName}, Kernels: []string{kernelFamily},
+		Model: modelName, Kernels: []string{kernelFamily},
 		Rung: arch.RungSpec,
 		// The library asks the model which kernel is fastest, and nothing else: no launch, no power, and loads that are
 		// off by any factor where few rows are multiplied.

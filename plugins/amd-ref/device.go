@@ -52,27 +52,37 @@ var specs = []hw.Spec{
 	{Name: "peak_tf32", Unit: "FLOP/s", AllowZero: true, Doc: "dense matrix peak, tf32 (XF32)"},
 	{Name: "peak_fp8", Unit: "FLOP/s", AllowZero: true, Doc: "dense matrix peak, fp8"},
 	{Name: "peak_int8", Unit: "FLOP/s", AllowZero: true, Doc: "dense matrix peak, int8"},
+	{Name: "peak_fp4", Unit: "FLOP/s", Optional: true, Doc: "dense matrix peak, fp4 with block scales (MXFP4)"},
+	{Name: "tdp", Unit: "W", Doc: "board power"},
 }
 
 // derive computes the bandwidths per cycle that a device file leaves out. The library divides terabytes per second by
-// kilohertz, hence the factor 1e9.
+// kilohertz, hence the factor 1e9. Devices that only other models know have no figures of the library.
 func derive(name string, known hw.Set) (hw.Number, bool) {
-	n := hw.Number{Unit: "B/cycle", Method: hw.Formula}
-	switch name {
-	case "mem1_perf_ratio":
-		n.Value = 1e9 * known.Get("mem1_bandwidth") / (known.Get("clock") / 1e3)
-		n.Source = "1e9*mem1_bandwidth/(clock/1e3)"
-	case "mem2_perf_ratio":
-		n.Value = 1e9 * known.Get("mem2_bandwidth") / (known.Get("memory_clock") / 1e3 * known.Get("mem2_clock_ratio"))
-		n.Source = "1e9*mem2_bandwidth/(memory_clock/1e3*mem2_clock_ratio)"
-	case "mem3_perf_ratio":
-		n.Value = 1e9 * known.Get("mem3_bandwidth") / (known.Get("memory_clock") / 1e3)
-		n.Source = "1e9*mem3_bandwidth/(memory_clock/1e3)"
-	default:
-		return n, false
+	for _, r := range perfRatios {
+		bandwidth, has := known.Lookup(r.bandwidth)
+		if r.name == name && has {
+			cycles := known.Get(r.clock) / 1e3
+			if r.ratio != "" {
+				cycles *= known.Get(r.ratio)
+			}
+			return hw.Number{
+				Value: 1e9 * bandwidth.Value / cycles, Unit: "B/cycle", Source: r.formula, Method: hw.Formula,
+				Date: formulaDate,
+			}, true
+		}
 	}
-	n.Date = formulaDate
-	return n, true
+	return hw.Number{}, false
+}
+
+// perfRatios are the bandwidths per cycle, and what each is computed from.
+var perfRatios = []struct{ name, bandwidth, clock, ratio, formula string }{
+	{"mem1_perf_ratio", "mem1_bandwidth", "clock", "", "1e9*mem1_bandwidth/(clock/1e3)"},
+	{
+		"mem2_perf_ratio", "mem2_bandwidth", "memory_clock", "mem2_clock_ratio",
+		"1e9*mem2_bandwidth/(memory_clock/1e3*mem2_clock_ratio)",
+	},
+	{"mem3_perf_ratio", "mem3_bandwidth", "memory_clock", "", "1e9*mem3_bandwidth/(memory_clock/1e3)"},
 }
 
 // formulaDate is the date of the library whose formulas derive reproduces.

@@ -25,14 +25,24 @@ func Provider() (arch.Provider, error) {
 	return catalog.New(catalog.Definition{
 		Name: "amd-ref", Version: Version,
 		Files: configs.FS, Vendor: Vendor,
-		Support: catalog.Support{Models: []string{modelName}, Kernels: []string{kernelFamily}},
-		Options: optionList, Specs: specs, Derive: derive,
-		Open: func(s catalog.Selection) (arch.Architecture, error) {
-			o, values, err := parseOptions(s.Options, s.Sheet)
-			if err != nil {
-				return nil, err
-			}
-			return newArchitecture(s.Sheet, s.Params, o, values)
+		Archs: map[string][]catalog.Model{
+			"gfx900": {vendorLibrary.Model()}, "gfx906": {vendorLibrary.Model()}, "gfx908": {vendorLibrary.Model()},
+			"gfx90a": {reference, vendorLibrary.Model()},
+			"gfx942": {reference, vendorLibrary.Model()},
+			"gfx950": {reference, vendorLibrary.Model()},
 		},
+		Specs: specs, Derive: derive,
 	})
+}
+
+// reference is the model that reproduces AMD's.
+var reference = catalog.Model{
+	Name: modelName, Kernels: []string{kernelFamily}, Options: optionList,
+	Open: func(s catalog.Selection) (arch.Architecture, error) {
+		o, values, err := parseOptions(s.Options, s.Sheet)
+		if err != nil {
+			return nil, err
+		}
+		return newArchitecture(s.Sheet, s.Params, o, values)
+	},
 }

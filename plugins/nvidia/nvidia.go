@@ -5,8 +5,6 @@
 package nvidia
 
 import (
-	"slices"
-
 	"github.com/origami-gemm/origami/configs"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/plugins/nvidia/data"
@@ -25,101 +23,87 @@ const Version = "0.1.0"
 // Vendor is the vendor in device files.
 const Vendor = "NVIDIA"
 
-// architecture is an SM with its models, best first.
-type architecture struct {
+// models lists the modelled architectures with their models, the best first.
+var models = []struct {
 	sm     *gpu.SM
-	models []model
+	models []func(*gpu.SM) catalog.Model
+}{
+	{gpu.SM70, onlyLibrary},
+	{gpu.SM75, onlyLibrary},
+	{gpu.SM80, allFamilies},
+	{gpu.SM86, allFamilies},
+	{gpu.SM89, allFamilies},
+	{gpu.SM90, allFamilies},
+	{gpu.SM100, []func(*gpu.SM) catalog.Model{refinedOver(mma.Family{}), libraryOf}},
+	{gpu.SM103, onlyLibrary},
+	{gpu.SM120, allFamilies},
+	{gpu.SM121, onlyLibrary},
 }
 
-// architectures lists the modelled architectures.
-var architectures = []architecture{
-	{gpu.SM80, twoFamilies},
-	{gpu.SM86, twoFamilies},
-	{gpu.SM89, twoFamilies},
-	{gpu.SM90, twoFamilies},
-	{gpu.SM100, []model{refinedOver(mma.Family{})}},
-	{gpu.SM120, twoFamilies},
-}
+var (
+	allFamilies = []func(*gpu.SM) catalog.Model{
+		refinedOver(triton.Family{}, mma.Family{}),
+		libraryOf,
+		referenceOver(triton.Family{}, mma.Family{}),
+	}
+	onlyLibrary = []func(*gpu.SM) catalog.Model{libraryOf}
+)
 
-var twoFamilies = []model{
-	refinedOver(triton.Family{}, mma.Family{}),
-	referenceOver(triton.Family{}, mma.Family{}),
-}
-
-// model is a model with the kernel families that it predicts, the default first.
-type model struct {
-	name    string
-	kernels []string
-	open    func(*gpu.Device, catalog.Selection) (arch.Architecture, error)
-}
-
-func refinedOver(families ...kernel.Family) model {
-	return model{
-		refined.Name,
-		kernel.Names(families),
-		func(d *gpu.Device, s catalog.Selection) (arch.Architecture, error) {
-			m, err := refined.New(d, families, refined.Known{
-				Rung: s.Rung, Given: refined.KernelFiles{Compiled: s.Compiled, Timings: s.Characterization},
-				Changed: s.Changed,
-				Shipped: func(family string) refined.KernelFiles { return shippedKernels(d, family) },
-			})
-			if err != nil {
-				return nil, err
-			}
-			m.Describe().Fitted = fittedTo(m.Quantities())
-			return m, nil
-		},
+func refinedOver(families ...kernel.Family) func(*gpu.SM) catalog.Model {
+	return func(sm *gpu.SM) catalog.Model {
+		return catalog.Model{
+			Name: refined.Name, Kernels: kernel.Names(families),
+			Open: func(s catalog.Selection) (arch.Architecture, error) {
+				d := gpu.NewDevice(sm, s.Sheet, s.Params)
+				m, err := refined.New(d, families, refined.Known{
+					Rung: s.Rung, Given: refined.KernelFiles{Compiled: s.Compiled, Timings: s.Characterization},
+					Changed: s.Changed,
+					Shipped: func(family string) refined.KernelFiles { return shippedKernels(d, family) },
+				})
+				if err != nil {
+					return nil, err
+				}
+				return compared(m, fittedTo(m.Quantities())), nil
+			},
+		}
 	}
 }
 
-func referenceOver(families ...reference.Family) model {
-	return model{
-		reference.Name,
-		kernel.Names(families),
-		func(d *gpu.Device, _ catalog.Selection) (arch.Architecture, error) {
-			return reference.New(d, families), nil
-		},
+func referenceOver(families ...reference.Family) func(*gpu.SM) catalog.Model {
+	return func(sm *gpu.SM) catalog.Model {
+		return catalog.Model{
+			Name: reference.Name, Kernels: kernel.Names(families),
+			Open: func(s catalog.Selection) (arch.Architecture, error) {
+				return compared(reference.New(gpu.NewDevice(sm, s.Sheet, s.Params), families), nil), nil
+			},
+		}
 	}
 }
 
 // Provider returns the plugin. It has every NVIDIA device of configs/, any other GPU of their architectures that a
 // driver describes, and the models of this package.
 func Provider() (arch.Provider, error) {
-	archs := map[string]catalog.Support{}
-	for _, a := range architectures {
-		archs[a.sm.ID] = catalog.Support{Models: a.modelNames(), Kernels: a.models[0].kernels}
+	archs := map[string][]catalog.Model{}
+	for _, a := range models {
+		for _, of := range a.models {
+			archs[a.sm.ID] = append(archs[a.sm.ID], of(a.sm))
+		}
 	}
 	return catalog.New(catalog.Definition{
 		Name: "nvidia", Version: Version,
 		Files: configs.FS, Vendor: Vendor, Archs: archs,
-		Specs: gpu.Specs, Derive: gpu.Derive, Scale: gpu.Scale, Open: open,
+		Specs: gpu.Specs, Derive: gpu.Derive, Scale: gpu.Scale,
 	})
 }
 
-func (a *architecture) modelNames() []string {
-	names := make([]string, len(a.models))
-	for i, m := range a.models {
-		names[i] = m.name
-	}
-	return names
-}
-
-// open opens a model. The catalog has checked its name.
-func open(s catalog.Selection) (arch.Architecture, error) {
-	i := slices.IndexFunc(architectures, func(a architecture) bool { return a.sm.ID == s.Sheet.Arch })
-	a := &architectures[i]
-	m := slices.IndexFunc(a.models, func(m model) bool { return m.name == s.Model })
-	opened, err := a.models[m].open(gpu.NewDevice(a.sm, s.Sheet, s.Params), s)
-	if err != nil {
-		return nil, err
-	}
-	// The description is not shared yet.
+// compared adds to a model what its times were compared with. The description is not shared yet.
+func compared(opened arch.Architecture, fitted []arch.Fitted) arch.Architecture {
 	d := opened.Describe()
-	d.Models, d.Uncertainty = a.modelNames(), uncertaintyOf(d)
+	d.Fitted, d.Uncertainty = fitted, uncertaintyOf(d)
 	for i := range d.Uncertainty {
 		d.Fitted = withDataSet(d.Fitted, d.Uncertainty[i].Checked.DataSet)
 	}
-	return opened, nil
+	return opened
 }
 
 // shippedKernels returns the shipped kernel files of a family. Compiler reports apply to every device of the

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"slices"
 	"sort"
-	"strings"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
@@ -22,13 +21,11 @@ type Definition struct {
 	// Files holds the device files, *.yaml at its root. Files of other vendors than Vendor are ignored.
 	Files  fs.FS
 	Vendor string
-	// Support has the models and kernel families of every architecture.
-	Support
-	// Archs, if set, replaces Support for each architecture, by id. A device file of another architecture is then an
+	// Models are those of every architecture, the best first.
+	Models []Model
+	// Archs, if set, replaces Models for each architecture, by id. A device file of another architecture is then an
 	// error.
-	Archs map[string]Support
-	// Options are the options of this plugin.
-	Options []arch.Option
+	Archs map[string][]Model
 	// Specs are the hardware parameters of a device. Derive, which may be nil, computes those that follow from others
 	// of the same device (see hw.Resolve).
 	Specs  []hw.Spec
@@ -37,28 +34,25 @@ type Definition struct {
 	// parameters of the GPU and those of the default device of its architecture. The source of the number is the
 	// formula. Without Scale such a GPU cannot be opened.
 	Scale func(name string, known, like hw.Set) (hw.Number, bool)
-	// Open opens a model. The selection has been checked: the sheet and the model exist, every option is declared,
-	// and the hardware parameters are resolved.
+}
+
+// Model is a model over some kernel families. A model whose families have different terms has an entry for each group
+// of families that it is opened for.
+type Model struct {
+	Name string
+	// Kernels are the kernel families that the opened model predicts, the default first.
+	Kernels []string
+	// Options are those that the model reads.
+	Options []arch.Option
+	// Needs are the parameters that the model cannot do without. Nil is all that the specs do not declare optional.
+	Needs []string
+	// Open opens the model. The selection has been checked: the sheet exists, the model has every option, and the
+	// hardware parameters are resolved.
 	Open func(Selection) (arch.Architecture, error)
 }
 
-// Support has the models and kernel families of an architecture.
-type Support struct {
-	// Models are in order, the best first. Kernels are the kernel families that they predict, the default first.
-	Models, Kernels []string
-}
-
-// of returns the support for an architecture.
-func (d *Definition) of(arch string) (Support, bool) {
-	if d.Archs == nil {
-		return d.Support, true
-	}
-	s, ok := d.Archs[arch]
-	return s, ok
-}
-
-// Selection is a request with resolved names: Model and the names of the device are never empty, and every option is
-// declared. At RungSpec, no parameter comes from a microbenchmark.
+// Selection is a request with resolved names: Model, Kernel and the names of the device are never empty, and every
+// option is one of the model. At RungSpec, no parameter comes from a microbenchmark.
 type Selection struct {
 	arch.OpenRequest
 	Sheet  *hw.Sheet
@@ -77,7 +71,7 @@ type Catalog struct {
 // New reads the names of the devices. It checks that they are unambiguous and that every architecture has exactly one
 // default device. The parameters of a device are read when it is opened.
 func New(def Definition) (*Catalog, error) {
-	c := &Catalog{def: def, manifest: arch.Manifest{Name: def.Name, Version: def.Version, Options: def.Options}}
+	c := &Catalog{def: def, manifest: arch.Manifest{Name: def.Name, Version: def.Version}}
 	files, err := fs.Glob(def.Files, "*.yaml")
 	if err != nil {
 		return nil, err
@@ -112,14 +106,14 @@ func New(def Definition) (*Catalog, error) {
 			if !d.Default {
 				return nil, fmt.Errorf("%s: architecture %s has no default device", d.File, d.Arch)
 			}
-			s, ok := def.of(d.Arch)
-			if !ok {
+			models := c.models(d.Arch)
+			if len(models) == 0 {
 				return nil,
 					fmt.Errorf("%s: plugin %s has no model for the architecture %s; add it to the plugin's list",
 						d.File, def.Name, d.Arch)
 			}
-			entry := arch.ArchEntry{ID: d.Arch, Vendor: d.Vendor, Models: s.Models, Kernels: s.Kernels}
-			c.manifest.Archs = append(archs, entry)
+			c.manifest.Archs = append(archs, entryOf(d, models))
+			c.manifest.Options = withOptions(c.manifest.Options, models)
 		} else if d.Default {
 			return nil, fmt.Errorf("%s: architecture %s has a second default device", d.File, d.Arch)
 		}
@@ -144,38 +138,32 @@ func (c *Catalog) Open(_ context.Context, r arch.OpenRequest) (arch.Architecture
 	if err != nil {
 		return nil, err
 	}
-	model := r.Model
-	if model == "" {
-		model = m.Arch.Models[0]
-	}
-	if !slices.Contains(m.Arch.Models, model) {
-		return nil, diag.Inputf("%s has no model %q", m.Arch.ID, model).Do("use one of %s", list(m.Arch.Models))
-	}
-	keys := make([]string, len(c.def.Options))
-	for i, o := range c.def.Options {
-		keys[i] = o.Key
-	}
-	for key := range r.Options {
-		if !slices.Contains(keys, key) {
-			return nil, diag.Inputf("plugin %s has no option %q", c.def.Name, key).Do("its options: %s", list(keys))
-		}
+	model, err := c.choose(m.Arch, &r)
+	if err != nil {
+		return nil, err
 	}
 	s := Selection{OpenRequest: r}
-	s.Arch, s.Device, s.Model = m.Arch.ID, m.Device.ID, model
+	s.Arch, s.Device, s.Model = m.Arch.ID, m.Device.ID, model.Name
+	if s.Kernel == "" {
+		s.Kernel = model.Kernels[0]
+	}
 	derived := sources{}
+	specs := model.specs(c.def.Specs)
 	if m.Device.ID == arch.LiveID {
-		s.Sheet, s.Params, err = c.unknown(m, r, derived)
+		s.Sheet, s.Params, err = c.unknown(specs, m, r, derived)
 	} else {
-		s.Sheet, s.Params, s.Changed, err = c.known(m, r, derived)
+		s.Sheet, s.Params, s.Changed, err = c.known(specs, m, r, derived)
 	}
 	if err != nil {
 		return nil, err
 	}
-	opened, err := c.def.Open(s)
+	opened, err := model.Open(s)
 	if err != nil {
 		return nil, err
 	}
-	if d := opened.Describe(); len(d.Unused) > 0 {
+	d := opened.Describe() // not shared yet
+	d.Models = m.Arch.Models
+	if len(d.Unused) > 0 {
 		d.Unused = derived.unused(s.Params, d.Unused)
 	}
 	return opened, nil
@@ -241,7 +229,7 @@ func (c *Catalog) find(r arch.OpenRequest) (arch.Match, error) {
 // known reads the file of a device. Values from the driver of this machine replace the lowest tier. Overrides that
 // change no value count as none.
 func (c *Catalog) known(
-	m arch.Match, r arch.OpenRequest, derived sources,
+	specs []hw.Spec, m arch.Match, r arch.OpenRequest, derived sources,
 ) (sheet *hw.Sheet, params hw.Set, changed []string, err error) {
 	i := slices.IndexFunc(c.devices, func(d hw.Header) bool { return d.Device == m.Device.ID }) // names are unambiguous
 	file := c.devices[i].File
@@ -256,15 +244,15 @@ func (c *Catalog) known(
 		sheet.Calibrated = nil
 	}
 	if m.Live != nil {
-		sheet = sheet.WithLive(c.def.Specs, m.Live.Attributes)
+		sheet = sheet.WithLive(specs, m.Live.Attributes)
 	}
-	params, err = hw.Resolve(c.def.Specs, sheet, derived.record(c.def.Derive), r.Overrides)
+	params, err = hw.Resolve(specs, sheet, derived.record(c.def.Derive), r.Overrides)
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	like := params
 	if len(r.Overrides) > 0 {
-		if like, err = hw.Resolve(c.def.Specs, sheet, c.def.Derive, nil); err != nil {
+		if like, err = hw.Resolve(specs, sheet, c.def.Derive, nil); err != nil {
 			like = nil // the overrides give what the file lacks
 		}
 	}
@@ -279,20 +267,22 @@ func (c *Catalog) known(
 
 // unknown makes the parameters of a GPU without a file. They come from its driver, or are scaled from the default
 // device of the architecture. All are of the lowest tier.
-func (c *Catalog) unknown(m arch.Match, r arch.OpenRequest, derived sources) (*hw.Sheet, hw.Set, error) {
+func (c *Catalog) unknown(
+	specs []hw.Spec, m arch.Match, r arch.OpenRequest, derived sources,
+) (*hw.Sheet, hw.Set, error) {
 	if c.def.Scale == nil {
 		return nil, nil, diag.Inputf("%s has no device file, and plugin %s cannot derive its numbers", m.Live.Name,
 			c.def.Name).
 			Do("name the device that comes nearest").Coded(diag.CodeUnknownDevice, "")
 	}
 	nearest := arch.Match{Manifest: m.Manifest, Arch: m.Arch, Device: &m.Arch.Devices[0]}
-	_, like, _, err := c.known(nearest, arch.OpenRequest{Rung: r.Rung}, sources{})
+	_, like, _, err := c.known(specs, nearest, arch.OpenRequest{Rung: r.Rung}, sources{})
 	if err != nil {
 		return nil, nil, err
 	}
 	sheet := &hw.Sheet{Header: hw.Header{File: m.Live.Name, Arch: m.Arch.ID, Device: m.Device.ID, Name: m.Live.Name,
 		Vendor: m.Arch.Vendor}}
-	sheet = sheet.WithLive(c.def.Specs, m.Live.Attributes)
+	sheet = sheet.WithLive(specs, m.Live.Attributes)
 	scale := func(name string, known hw.Set) (hw.Number, bool) {
 		n, ok := c.def.Scale(name, known, like)
 		if from, has := like.Lookup(name); has {
@@ -300,13 +290,6 @@ func (c *Catalog) unknown(m arch.Match, r arch.OpenRequest, derived sources) (*h
 		}
 		return n.Scaled(nearest.ID()), ok
 	}
-	params, err := hw.Resolve(c.def.Specs, sheet, derived.record(scale), r.Overrides)
+	params, err := hw.Resolve(specs, sheet, derived.record(scale), r.Overrides)
 	return sheet, params, err
-}
-
-func list(names []string) string {
-	if len(names) == 0 {
-		return "none"
-	}
-	return strings.Join(names, ", ")
 }

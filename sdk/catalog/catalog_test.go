@@ -19,17 +19,24 @@ func file(head, vendor string) *fstest.MapFile {
 }
 
 func definition(files fstest.MapFS, opened *catalog.Selection) catalog.Definition {
+	open := opens(opened)
 	return catalog.Definition{
 		Name: "test", Version: "1.2.3", Files: files, Vendor: "Ours",
-		Support: catalog.Support{Models: []string{"refined", "reference"}, Kernels: []string{"triton"}},
-		Options: []arch.Option{{Key: "occ"}},
+		Models: []catalog.Model{
+			{Name: "refined", Kernels: []string{"triton"}, Open: open},
+			{Name: "reference", Kernels: []string{"triton"}, Options: []arch.Option{{Key: "occ"}}, Open: open},
+		},
 		Specs: []hw.Spec{{Name: "units", Unit: "1", Integer: true, Doc: "units"},
 			{Name: "speed", Unit: "1", Optional: true,
 				Calibrates: true}},
-		Open: func(s catalog.Selection) (arch.Architecture, error) {
-			*opened = s
-			return &described{}, nil
-		},
+	}
+}
+
+// opens keeps what is opened.
+func opens(opened *catalog.Selection) func(catalog.Selection) (arch.Architecture, error) {
+	return func(s catalog.Selection) (arch.Architecture, error) {
+		*opened = s
+		return &described{}, nil
 	}
 }
 
@@ -71,7 +78,7 @@ func TestSourcesOfUsedParametersAreUsed(t *testing.T) {
 		{"rate", []string{"units", "lanes", "spare"}, []string{"units", "lanes", "spare"}},
 		{"lanes", []string{"units", "lanes", "spare"}, []string{"units", "spare"}},
 	} {
-		def.Open = func(catalog.Selection) (arch.Architecture, error) {
+		def.Models[0].Open = func(catalog.Selection) (arch.Architecture, error) {
 			return &described{description: arch.Description{Unused: test.byModel}}, nil
 		}
 		c, err := catalog.New(def)
@@ -163,10 +170,9 @@ func TestModelsOfArchitectures(t *testing.T) {
 		"a.yaml": file("arch: x10\ndevice: b\ndefault: true", "Ours"),
 	}
 	d := definition(files, &opened)
-	d.Support = catalog.Support{}
-	d.Archs = map[string]catalog.Support{
-		"x9":  {Models: []string{"refined", "reference"}, Kernels: []string{"triton"}},
-		"x10": {Models: []string{"reference"}, Kernels: []string{"mma"}},
+	d.Archs = map[string][]catalog.Model{
+		"x9":  d.Models,
+		"x10": {{Name: "reference", Kernels: []string{"mma"}, Open: opens(&opened)}},
 	}
 	c, err := catalog.New(d)
 	if err != nil {
@@ -188,6 +194,88 @@ func TestModelsOfArchitectures(t *testing.T) {
 	if _, err := catalog.New(d); err == nil || !strings.Contains(err.Error(),
 		"a.yaml: plugin test has no model for the architecture x10") {
 		t.Errorf("x10 is not listed: %v", err)
+	}
+}
+
+// A model can be several, each for some kernel families. The request says which by the family, and the best model is
+// opened that has it. Options are those of the model that is opened.
+func TestModelsByKernelFamily(t *testing.T) {
+	var opened catalog.Selection
+	var which int
+	d := definition(fstest.MapFS{"a.yaml": file("arch: x1\ndevice: a\ndefault: true", "Ours")}, &opened)
+	d.Models = []catalog.Model{
+		{Name: "refined", Kernels: []string{"triton", "mma"}},
+		{Name: "refined", Kernels: []string{"library"}, Options: []arch.Option{{Key: "l2"}}},
+		{Name: "reference", Kernels: []string{"triton"}, Options: []arch.Option{{Key: "occ"}, {Key: "l2"}}},
+	}
+	for i := range d.Models {
+		d.Models[i].Open = func(s catalog.Selection) (arch.Architecture, error) {
+			which = i
+			return opens(&opened)(s)
+		}
+	}
+	c, err := catalog.New(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := c.Manifest()
+	if a := m.Archs[0]; !slices.Equal(a.Models, []string{"refined", "reference"}) ||
+		!slices.Equal(a.Kernels, []string{"triton", "mma", "library"}) || len(m.Options) != 2 {
+		t.Errorf("manifest %+v", m)
+	}
+	l2 := map[string]string{"l2": "cold"}
+	for i, test := range []struct {
+		request arch.OpenRequest
+		which   int
+		kernel  string
+	}{
+		{arch.OpenRequest{}, 0, "triton"},
+		{arch.OpenRequest{Kernel: "mma"}, 0, "mma"},
+		{arch.OpenRequest{Kernel: "library", Options: l2}, 1, "library"},
+		{arch.OpenRequest{Model: "refined", Kernel: "library"}, 1, "library"},
+		{arch.OpenRequest{Model: "reference", Options: l2}, 2, "triton"},
+	} {
+		test.request.Arch = "x1"
+		a, err := c.Open(t.Context(), test.request)
+		if err != nil || which != test.which || opened.Kernel != test.kernel || len(a.Describe().Models) != 2 {
+			t.Errorf("%d: opens %d for %s, %v", i, which, opened.Kernel, err)
+		}
+	}
+	for want, request := range map[string]arch.OpenRequest{
+		"the reference model of x1 does not predict the kernel family library; use the model refined, " +
+			"or one of the families triton": {Model: "reference", Kernel: "library"},
+		`no model of x1 predicts the kernel family "cute"; use one of triton, mma, library`: {Kernel: "cute"},
+		`the refined model over triton, mma has no option "l2"; leave it out: it is one of refined over library ` +
+			`and reference over triton`: {Options: l2},
+		`plugin test has no option "grid"; its options: l2, occ`: {Options: map[string]string{"grid": "1"}},
+	} {
+		request.Arch = "x1"
+		if _, err := c.Open(t.Context(), request); diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v, want %q", request, err, want)
+		}
+	}
+}
+
+// A device file may lack what no model of its architecture needs.
+func TestNeeds(t *testing.T) {
+	var opened catalog.Selection
+	d := definition(fstest.MapFS{"a.yaml": file("arch: x1\ndevice: a\ndefault: true", "Ours")}, &opened)
+	d.Specs = append(d.Specs, hw.Spec{Name: "latency", Unit: "cycles"})
+	d.Models[1].Needs = []string{"units"}
+	c, err := catalog.New(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = c.Open(t.Context(), arch.OpenRequest{Arch: "x1"})
+	if diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), "no value for latency") {
+		t.Errorf("the model that needs the latency: %v", err)
+	}
+	if _, err := c.Open(t.Context(), arch.OpenRequest{Arch: "x1", Model: "reference"}); err != nil {
+		t.Errorf("the model that does not need it: %v", err)
+	}
+	d.Models[1].Needs = []string{"units", "speed"}
+	if _, err := c.Open(t.Context(), arch.OpenRequest{Arch: "x1", Model: "reference"}); err != nil {
+		t.Errorf("a parameter that is optional: %v", err)
 	}
 }
 

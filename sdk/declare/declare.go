@@ -119,40 +119,30 @@ type Level struct {
 }
 
 // Provider returns the plugin of a definition and its models. The definition needs Name, Version, Files, Vendor and
-// Specs, and may have Derive and Scale. Provider sets Models and Kernels. All models have the same kernel families. The
-// first model is the default. An error names the place of a mistake in the declaration.
+// Specs, and may have Derive and Scale. Provider sets Models. All models have the same kernel families. The first model
+// is the default. An error names the place of a mistake in the declaration.
 func Provider(def catalog.Definition, models ...Model) (arch.Provider, error) {
 	if len(models) == 0 {
 		return nil, fmt.Errorf("plugin %s declares no model", def.Name)
 	}
-	if len(def.Options) > 0 {
-		return nil, fmt.Errorf("plugin %s declares options, but formulas cannot use options", def.Name)
-	}
-	def.Support, def.Archs = catalog.Support{}, nil
+	def.Models, def.Archs = nil, nil
 	for i := range models {
 		m := &models[i]
-		var kernels []string
-		for _, k := range m.Kernels {
-			kernels = append(kernels, k.Name)
+		one := catalog.Model{
+			Name: m.Name, Kernels: m.kernels(),
+			Open: func(s catalog.Selection) (arch.Architecture, error) { return m.open(def.Specs, s) },
 		}
-		if def.Kernels == nil {
-			def.Kernels = kernels
-		}
-		switch {
-		case m.Name == "" || slices.Contains(def.Models, m.Name):
+		if m.Name == "" || slices.ContainsFunc(def.Models, func(o catalog.Model) bool { return o.Name == m.Name }) {
 			return nil, fmt.Errorf("plugin %s: model %d has no unique name", def.Name, i+1)
-		case !slices.Equal(kernels, def.Kernels):
-			return nil, fmt.Errorf("model %s has the kernels %s, but %s has %s", m.Name, strings.Join(kernels, ", "),
-				models[0].Name, strings.Join(def.Kernels, ", "))
 		}
-		def.Models = append(def.Models, m.Name)
+		if i > 0 && !slices.Equal(one.Kernels, def.Models[0].Kernels) {
+			return nil, fmt.Errorf("model %s has the kernels %s, but %s has %s", m.Name, strings.Join(one.Kernels, ", "),
+				models[0].Name, strings.Join(def.Models[0].Kernels, ", "))
+		}
+		def.Models = append(def.Models, one)
 		if err := m.check(def.Specs); err != nil {
 			return nil, fmt.Errorf("model %s: %w", m.Name, err)
 		}
-	}
-	def.Open = func(s catalog.Selection) (arch.Architecture, error) {
-		m := &models[slices.Index(def.Models, s.Model)]
-		return m.open(def, s)
 	}
 	return catalog.New(def)
 }

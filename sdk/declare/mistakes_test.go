@@ -183,11 +183,6 @@ func TestMistakes(t *testing.T) {
 	if _, err := declare.Provider(definition()); err == nil {
 		t.Error("a plugin without a model")
 	}
-	def := definition()
-	def.Options = []arch.Option{{Key: "occ"}}
-	if _, err := declare.Provider(def, full()); err == nil {
-		t.Error("options that no formula can use")
-	}
 }
 
 // Open reports mistakes in the numbers of a device.

@@ -8,6 +8,7 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/formula"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/sdk/catalog"
 )
@@ -40,7 +41,7 @@ func (c *checker) finite(what string, v, least float64) float64 {
 const positive = math.SmallestNonzeroFloat64
 
 // open makes an architecture from the model and a device.
-func (m *Model) open(def catalog.Definition, s catalog.Selection) (arch.Architecture, error) {
+func (m *Model) open(specs []hw.Spec, s catalog.Selection) (arch.Architecture, error) {
 	sheet, params := s.Sheet, s.Params
 	c, err := m.compile(params)
 	if err != nil {
@@ -52,7 +53,7 @@ func (m *Model) open(def catalog.Definition, s catalog.Selection) (arch.Architec
 		Arch:   sheet.Arch,
 		Vendor: sheet.Vendor,
 		Device: sheet.Device, DeviceName: sheet.Name, Aliases: sheet.Aliases,
-		Model: m.Name, Models: def.Models, Kernels: def.Kernels,
+		Model: m.Name, Kernels: m.kernels(),
 		Rung: arch.RungSpec, ClockRung: arch.RungSpec,
 		UnitName:           m.UnitName,
 		Units:              check.whole("Units", c.units, 1),
@@ -65,7 +66,7 @@ func (m *Model) open(def catalog.Definition, s catalog.Selection) (arch.Architec
 		RanksOnly: m.RanksOnly,
 		Families:  m.families(),
 	}}
-	if params.Calibrated(def.Specs) {
+	if params.Calibrated(specs) {
 		a.desc.Rung = arch.RungCalibrated
 	}
 	for _, t := range m.Terms {
@@ -106,6 +107,15 @@ func (m *Model) open(def catalog.Definition, s catalog.Selection) (arch.Architec
 	}
 	a.prepare()
 	return a, nil
+}
+
+// kernels lists the names of the kernel families.
+func (m *Model) kernels() []string {
+	names := make([]string, len(m.Kernels))
+	for i := range m.Kernels {
+		names[i] = m.Kernels[i].Name
+	}
+	return names
 }
 
 // predicts returns the formulas that predictions depend on. What only the description shows, such as the number of

@@ -74,7 +74,7 @@ func TestDescriptionsSurvive(t *testing.T) {
 	manifest, err := fromManifest(toManifest(m))
 	same(t, m, manifest, err)
 
-	r := arch.OpenRequest{Arch: "a", Device: "d", Model: "m", Options: map[string]string{"k": "v"},
+	r := arch.OpenRequest{Arch: "a", Device: "d", Model: "m", Kernel: "k", Options: map[string]string{"k": "v"},
 		Overrides: map[string]hw.OverrideValue{"p": {Value: 0.1, Unit: "B"}}, Live: &arch.LiveDevice{Name: "GPU",
 			Attributes: map[string]float64{"clock": 1.98e9}},
 		Rung: arch.RungCompiled, Compiled: []byte("kernels"), Characterization: []byte("times")}
@@ -107,7 +107,7 @@ func TestDescriptionsSurvive(t *testing.T) {
 }
 
 var fieldsKnown = map[string]int{
-	"arch.Description": 31, "arch.Manifest": 4, "arch.OpenRequest": 9, "arch.Space": 8, "gemm.Config": 9,
+	"arch.Description": 31, "arch.Manifest": 4, "arch.OpenRequest": 10, "arch.Space": 8, "gemm.Config": 9,
 	"gemm.Problem":  15,
 	"arch.Estimate": 3, "arch.Uncertainty": 9, "arch.ErrorRange": 4, "arch.Mapping": 3, "arch.Rejection": 4,
 	"arch.Family": 5, "arch.AxisValues": 2, "gemm.Axis": 6, "selector.Result": 4, "selector.Entry": 4, "gemm.Types": 2,

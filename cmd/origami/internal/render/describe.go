@@ -48,6 +48,36 @@ func Validated(a *session.Answer, e *session.Entry) string {
 	}
 }
 
+// CheckedCell says in few words what an entry's prediction was checked on.
+func CheckedCell(a *session.Answer, e *session.Entry) string {
+	u := a.Scope(e).Uncertainty
+	switch {
+	case !a.Arch.HasUncertainty(a.Kernel):
+		return NeverChecked
+	case u == nil:
+		return "not on the likes of it: " + strings.Join(a.Outside(e), "; ")
+	case a.Scope(e).Wide:
+		return CheckedOn(u) + "; outside of it: " + strings.Join(a.Outside(e), "; ")
+	default:
+		return CheckedOn(u)
+	}
+}
+
+// NeverChecked says that a model states no error.
+const NeverChecked = "never checked"
+
+// CheckedOn says what an uncertainty was found on, and the median error there.
+func CheckedOn(u *arch.Uncertainty) string {
+	s := fmt.Sprintf("on %s of %s", Plural(u.Checked.Sizes, "size", "sizes"), u.Checked.DataSet)
+	if u.Checked.Times > 0 {
+		s = fmt.Sprintf("on %s of this device", Plural(u.Checked.Times, "published time", "published times"))
+	}
+	if u.MedianError > 0 {
+		s += ", median error " + Percent(u.MedianError)
+	}
+	return s
+}
+
 // ValidatedCell is Validated in few words.
 func ValidatedCell(a *session.Answer, e *session.Entry) string {
 	answer, outside := validated(a, e)

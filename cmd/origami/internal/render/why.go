@@ -49,7 +49,7 @@ func Why(a *session.Answer, e *session.Entry) string {
 
 // occupancy is what a sentence says without a time.
 func occupancy(a *session.Answer, r session.Roofline) []string {
-	parts := []string{Waves(a, r), ThreeDigits(r.Intensity) + " " + intensityUnit(a)}
+	parts := []string{Waves(a, r), Intensity(a, r.Intensity)}
 	if r.Padding >= muchPadding {
 		parts = append(parts, Percent(r.Padding)+" padding")
 	}
@@ -104,6 +104,9 @@ func Waves(a *session.Answer, r session.Roofline) string {
 	}
 	return s
 }
+
+// Intensity writes an arithmetic intensity: "1365 FLOP/B".
+func Intensity(a *session.Answer, v float64) string { return ThreeDigits(v) + " " + intensityUnit(a) }
 
 func intensityUnit(a *session.Answer) string {
 	return strings.TrimSuffix(rateUnit(a.Problem.DType), "/s") + "/B"

@@ -794,7 +794,9 @@ type OpenRequest struct {
 	Characterization []byte `protobuf:"bytes,9,opt,name=characterization,proto3,oneof" json:"characterization,omitempty"`
 	// The API versions that the host speaks. One that does not say 1.2.0 knows no named axes: to such a host the plugin
 	// shows only the configurations that have every axis at its default. Since API 1.2.0.
-	ApiVersions   []string `protobuf:"bytes,10,rep,name=api_versions,json=apiVersions,proto3" json:"api_versions,omitempty"`
+	ApiVersions []string `protobuf:"bytes,10,rep,name=api_versions,json=apiVersions,proto3" json:"api_versions,omitempty"`
+	// The kernel family that the model has to predict; empty means the plugin's default. Since API 1.3.0.
+	Kernel        string `protobuf:"bytes,11,opt,name=kernel,proto3" json:"kernel,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -897,6 +899,13 @@ func (x *OpenRequest) GetApiVersions() []string {
 		return x.ApiVersions
 	}
 	return nil
+}
+
+func (x *OpenRequest) GetKernel() string {
+	if x != nil {
+		return x.Kernel
+	}
+	return ""
 }
 
 // LiveDevice is a GPU as its driver describes it.
@@ -3862,7 +3871,7 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12#\n" +
 	"\rdefault_value\x18\x02 \x01(\tR\fdefaultValue\x12\x16\n" +
 	"\x06values\x18\x03 \x03(\tR\x06values\x12\x10\n" +
-	"\x03doc\x18\x04 \x01(\tR\x03doc\"\xf1\x04\n" +
+	"\x03doc\x18\x04 \x01(\tR\x03doc\"\x89\x05\n" +
 	"\vOpenRequest\x12\x12\n" +
 	"\x04arch\x18\x01 \x01(\tR\x04arch\x12\x16\n" +
 	"\x06device\x18\x02 \x01(\tR\x06device\x12\x14\n" +
@@ -3874,7 +3883,8 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\bcompiled\x18\b \x01(\fH\x00R\bcompiled\x88\x01\x01\x12/\n" +
 	"\x10characterization\x18\t \x01(\fH\x01R\x10characterization\x88\x01\x01\x12!\n" +
 	"\fapi_versions\x18\n" +
-	" \x03(\tR\vapiVersions\x1aY\n" +
+	" \x03(\tR\vapiVersions\x12\x16\n" +
+	"\x06kernel\x18\v \x01(\tR\x06kernel\x1aY\n" +
 	"\x0eOverridesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x121\n" +
 	"\x05value\x18\x02 \x01(\v2\x1b.origami.plugin.v1.OverrideR\x05value:\x028\x01\x1a:\n" +

@@ -185,7 +185,8 @@ func (w *writer) records(s *iostreams.Streams, f render.Format) error {
 	if w.many {
 		return w.wide(s, f)
 	}
-	r := render.NewDelimited(s, f, []string{"arch", "device", "kind", "name", "common", "value", "unit", "share", "what_if"})
+	r := render.NewDelimited(s, f,
+		[]string{"arch", "device", "kind", "name", "common", "value", "unit", "share", "what_if"})
 	for j := range w.all.rows {
 		for i := range w.all.sides {
 			if err := w.all.rows[j].quantities(i, r.Write); err != nil {
@@ -283,8 +284,9 @@ func (w *writer) wide(s *iostreams.Streams, f render.Format) error {
 	}
 	out := render.NewDelimited(s, f, slices.Concat(header, render.MoreColumns(more)))
 	for j := range c.rows {
+		rest := render.MoreCells(c.rows[j].Problem.Problem, more)
 		for i := range c.sides {
-			if err := out.Write(slices.Concat(c.rows[j].wide(i), render.MoreCells(c.rows[j].Problem.Problem, more))); err != nil {
+			if err := out.Write(slices.Concat(c.rows[j].wide(i), rest)); err != nil {
 				return err
 			}
 		}

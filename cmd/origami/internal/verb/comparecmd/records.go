@@ -277,7 +277,7 @@ func (o *entry) cells() [][3]string {
 func (w *writer) wide(s *iostreams.Streams, f render.Format) error {
 	c := w.all
 	more := slices.ContainsFunc(c.rows, func(r row) bool { return !r.Plain() })
-	header := slices.Concat(c.labels, gemm.Columns, []string{"arch", "device", "what_if", "model", "kernel", "rung",
+	header := slices.Concat(gemm.Columns, c.labels, []string{"arch", "device", "what_if", "model", "kernel", "rung",
 		"config", "cycles", "seconds", "tflops", "bound", "ratio_to_first", "fastest", "clear", "error"})
 	for _, cells := range (&entry{}).cells() {
 		header = append(header, cells[0])
@@ -296,7 +296,7 @@ func (w *writer) wide(s *iostreams.Streams, f render.Format) error {
 
 func (r *row) wide(i int) []string {
 	s := &r.sides[i]
-	cells := slices.Concat(r.Labels, r.Cells(), []string{s.Arch.ID, s.Device.ID, s.WhatIf})
+	cells := slices.Concat(r.Cells(), r.Labels, []string{s.Arch.ID, s.Device.ID, s.WhatIf})
 	a, best := r.best(i)
 	if a == nil {
 		cells = append(cells, make([]string, 11)...)

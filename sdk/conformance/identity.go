@@ -103,7 +103,7 @@ func checkOpen(ctx context.Context, s *subject) error {
 		return err
 	}
 	found := &findings{}
-	for _, r := range s.requests(m) {
+	for _, r := range s.requests(ctx, m) {
 		a, err := s.client.Open(ctx, r)
 		if err != nil {
 			found.add("%s@%s %s does not open: %s", r.Arch, r.Device, asked(r), err)
@@ -153,7 +153,7 @@ func checkReopen(ctx context.Context, s *subject) error {
 	}
 	found := &findings{}
 	client := pb.NewArchServiceClient(s.conn)
-	for _, r := range s.requests(m) {
+	for _, r := range s.requests(ctx, m) {
 		request := &pb.OpenRequest{Arch: r.Arch, Device: r.Device, Model: r.Model, Kernel: r.Kernel}
 		first, err := client.Open(ctx, request)
 		if err != nil {

@@ -255,12 +255,12 @@ type Uncertainty struct {
 	Spread float64 `json:"spread"`
 	Plan   float64 `json:"plan_spread"`
 	Source string  `json:"source"`
-	// MedianError is null if it is unknown.
-	MedianError *float64 `json:"median_error"`
 	// Widening is null if it is unknown, Checked if the model does not say.
 	Widening *float64     `json:"widening"`
 	Checked  *Checked     `json:"checked"`
 	Ranges   []ErrorRange `json:"ranges"`
+	// MedianError is absent if it is unknown.
+	MedianError *float64 `json:"median_error,omitempty"`
 }
 
 // Checked is what a model was checked on, in JSON. Ranges have their ends.

@@ -31,7 +31,7 @@ func newWriter(s *iostreams.Streams, f render.Format, many, more bool, axes []ge
 			[]string{"arch", "device", "model", "kernel", "rung", "cycles", "seconds", "tflops", "bound", "candidates",
 				"rejected",
 				"interval_low_seconds", "interval_high_seconds", "expected_loss", "worth_measuring", "measured_seconds",
-				"noise_floor", "measured", "outside"}, render.MoreColumns(more))
+				"noise_floor", "measured", "outside", "ranks_only"}, render.MoreColumns(more))
 		w.delimited = render.NewDelimited(s, f, header)
 	}
 	return w
@@ -51,7 +51,8 @@ func (w *writer) write(a *session.Answer) error {
 				render.Exact(o.Predicted.Seconds),
 				render.Exact(o.Predicted.TFLOPS), o.Predicted.Bound, strconv.Itoa(o.Candidates),
 				strconv.Itoa(o.Rejected),
-			}, uncertaintyCells(&o), []string{strings.Join(o.Outside, "; ")}, render.MoreCells(a.Problem, w.more)))
+			}, uncertaintyCells(&o), []string{strings.Join(o.Outside, "; "), render.Flag(o.RanksOnly)},
+			render.MoreCells(a.Problem, w.more)))
 	case w.many:
 		if w.rows == nil {
 			heading := render.Heading(a, best)

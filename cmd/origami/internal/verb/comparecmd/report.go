@@ -82,7 +82,8 @@ func (c *comparison) figures(to report.Folder, page *report.HTML) error {
 		name := t.String()
 		files, err := report.Rooflines(folder, "rooflines-"+name, "Predicted rates under the roofs, "+name,
 			render.TeraRate(t), roofs)
-		if err := add("Roofs are the data sheet's dense peak and bandwidth of DRAM.", files, err); err != nil {
+		if err := add("Roofs are the data sheet's dense peak and bandwidth of DRAM. "+
+			"Operands that stay in a cache put a point above the sloping one.", files, err); err != nil {
 			return err
 		}
 	}

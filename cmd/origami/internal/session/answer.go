@@ -20,6 +20,8 @@ type Answer struct {
 	Arch    *arch.Description
 	Kernel  string
 	Problem gemm.Problem
+	// Labels are those of the row of the problems file, see Problems.Labels.
+	Labels []string
 	// DRAMPeak is the bandwidth of the device's DRAM in bytes per second, 0 if it is unknown.
 	DRAMPeak float64
 	// Entries are the ranked candidates, best first.

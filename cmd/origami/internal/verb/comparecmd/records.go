@@ -77,10 +77,7 @@ func (w *writer) json(s *iostreams.Streams) error {
 }
 
 func (c *comparison) object(r *row) object {
-	o := object{Problem: r.Record(), Model: c.model()}
-	for i, name := range c.labels {
-		o.Labels = append(o.Labels, render.Field{Name: name, Value: r.Labels[i]})
-	}
+	o := object{Problem: r.Record(), Labels: render.Labels(c.labels, r.Labels), Model: c.model()}
 	for i := range r.sides {
 		s := &r.sides[i]
 		if err := r.answers[i].Err; err != nil {

@@ -97,6 +97,11 @@ func (a *Answer) Scope(e *Entry) arch.Scope {
 	return a.Arch.Scope(a.Kernel, &a.Problem, e.Config.SplitK)
 }
 
+// Nearest returns the uncertainty that was found on the problems most similar to an entry's, nil if there is none.
+func (a *Answer) Nearest(e *Entry) *arch.Uncertainty {
+	return a.Arch.Nearest(a.Kernel, &a.Problem, e.Config.SplitK)
+}
+
 // Outside lists how an entry lies outside of what the model was checked on. It is empty inside.
 func (a *Answer) Outside(e *Entry) []string {
 	return a.Arch.Outside(a.Kernel, &a.Problem, e.Config.SplitK)

@@ -40,7 +40,7 @@ type entry struct {
 	Terms     render.Fields  `json:"terms"`
 }
 
-// checked is what a prediction was checked on. What is unknown is left out.
+// checked is what the likes of a prediction were checked on. What is unknown is left out.
 type checked struct {
 	DataSet     string  `json:"data_set"`
 	Sizes       int     `json:"sizes,omitempty"`
@@ -108,7 +108,7 @@ func (r *row) entry(i int) entry {
 	if t, ok := r.launch(i); ok {
 		out.Launch = number(float64(t), true)
 	}
-	if u := a.Scope(e).Uncertainty; u != nil {
+	if u := a.Nearest(e); u != nil {
 		out.Checked = &checked{u.Checked.DataSet, u.Checked.Sizes, u.Checked.Times, u.MedianError}
 	}
 	return out

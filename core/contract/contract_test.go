@@ -161,9 +161,10 @@ func TestMistakesInShapes(t *testing.T) {
 	for says, err := range map[string]error{
 		"the index k (summation) has no size; give one": try(contract.Sizes{'i': 4, 'j': 5}, nil, nil, nil),
 		"there is no index q; the indices are j, i, k":  try(contract.Sizes{'i': 4, 'j': 5, 'k': 6, 'q': 1}, nil, nil, nil),
-		"the product of the sizes overflows at k":       try(contract.Sizes{'i': 1 << 30, 'j': 1 << 20, 'k': 1 << 20}, nil, nil, nil),
-		"A has 2 indices and 1 strides":                 try(sizes, contract.Strides{1}, nil, nil),
-		"the stride of k in A is -1":                    try(sizes, contract.Strides{-1, 6}, nil, nil),
+		"the product of the sizes overflows at k": try(contract.Sizes{'i': 1 << 30, 'j': 1 << 20, 'k': 1 << 20}, nil,
+			nil, nil),
+		"A has 2 indices and 1 strides": try(sizes, contract.Strides{1}, nil, nil),
+		"the stride of k in A is -1":    try(sizes, contract.Strides{-1, 6}, nil, nil),
 		"the stride of i in C is 4, and the elements before it reach 4; give at least 5": try(sizes, nil, nil,
 			contract.Strides{1, 4}),
 		"the strides of A overflow at i": try(sizes, contract.Strides{1, math.MaxInt}, nil, nil),

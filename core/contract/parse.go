@@ -16,8 +16,8 @@ const mostText = 256
 const forms = `write "ijk,jlk->il" (the last index is contiguous), Cijk_Ailk_Bjlk_SB or "[0,3,2],[1,3,2]->[0,1,2]" ` +
 	"(the first one is)"
 
-// Parse reads a contraction as einsum, as a name of Tensile, or as lists of integers. Einsum's last index is contiguous,
-// that of the others is the first. The types of a name are left to ParseName.
+// Parse reads a contraction as einsum, as a name of Tensile, or as lists of integers. In einsum the last index is
+// contiguous, in the others the first. The types of a name are left to ParseName.
 func Parse(text string) (Contraction, error) {
 	switch {
 	case len(text) > mostText:

@@ -288,10 +288,13 @@ func (s *Shape) account(p *Plan, types gemm.Types, beta bool) {
 	}
 }
 
+// Slowest returns letters in the other order: the longest stride first.
+func Slowest(letters string) string { return reversed(letters) }
+
 // Text says which indices each dimension of the GEMM consists of, the longest stride first, and what happens around
 // it: "m = b·s, n = n, k = k; 16 GEMMs in turn over j, whose results add up".
 func (p *Plan) Text() string {
-	dot := func(letters string) string { return strings.Join(strings.Split(reversed(letters), ""), "·") }
+	dot := func(letters string) string { return strings.Join(strings.Split(Slowest(letters), ""), "·") }
 	var dimensions []string
 	for _, d := range [...]struct{ name, letters string }{{"m", p.M}, {"n", p.N}, {"k", p.K}, {"batch", p.Batch}} {
 		switch {

@@ -49,7 +49,8 @@ func (c Contraction) Shape(sizes Sizes, a, b, result Strides) (*Shape, error) {
 	}
 	for x := range sizes {
 		if strings.IndexByte(letters, x) < 0 {
-			return nil, diag.Inputf("there is no index %c", x).Do("the indices are %s", strings.Join(strings.Split(letters, ""), ", "))
+			return nil, diag.Inputf("there is no index %c", x).
+				Do("the indices are %s", strings.Join(strings.Split(letters, ""), ", "))
 		}
 	}
 	for o, given := range [...]Strides{gemm.A: a, gemm.B: b, gemm.C: result} {

@@ -9,8 +9,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 )
 
-// runContract answers for a contraction: the ways to compute it are asked about, and the one with the shortest predicted
-// time is the answer.
+// runContract answers for a contraction. The answer is the way to compute it that has the shortest predicted time.
 func runContract(ctx context.Context, o *Options) error {
 	c, err := o.Query.Contraction(o.Factory.Settings.DType)
 	if err != nil {

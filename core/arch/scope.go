@@ -35,7 +35,7 @@ func (s Scope) Interval(b Bound, predicted unit.Seconds) (low, high unit.Seconds
 // split of 0 counts as 1.
 func (d *Description) Scope(kernel string, p *gemm.Problem, split int) Scope {
 	u, kind, size := d.nearest(kernel, p, split)
-	if u == nil || kind > 0 || d.isOverridden() {
+	if u == nil || len(u.Ranges) == 0 || kind > 0 || d.isOverridden() {
 		return Scope{}
 	}
 	return Scope{Uncertainty: u, Wide: size > 0}
@@ -91,6 +91,9 @@ func (d *Description) Outside(kernel string, p *gemm.Problem, split int) []strin
 	}
 	if size > 0 && len(c.Layouts) > 0 {
 		out = append(out, c.otherSizes(p)...)
+	}
+	if len(u.Ranges) == 0 && len(c.Layouts) > 0 {
+		out = append(out, "too few measured times for an interval")
 	}
 	return out
 }

@@ -70,7 +70,7 @@ func newModel(machine Machine, numbers []arch.Constant, o options, values map[st
 	d.Monotone = []arch.Dim{arch.DimM, arch.DimN, arch.DimK}
 	d.Constants = append(numbers, o.constants()...)
 	for i := range terms.Quantities {
-		c := terms.Quantities[i].Constant(machine.Generation)
+		c := terms.Quantities[i].Constant(machine.Generation, d.ID())
 		if v, ok := values[c.Name]; ok {
 			c.Value = v
 		}
@@ -86,7 +86,7 @@ func newModel(machine Machine, numbers []arch.Constant, o options, values map[st
 		{
 			Name: "DRAM", Partitions: 1, Bound: arch.BoundDRAM,
 			Bandwidth: arch.Bandwidth{
-				Peak:  unit.BytesPerCycle(value("dram_speed") / value("clock") * value("dram_share")),
+				Peak:  unit.BytesPerCycle(value("dram_speed") / value("clock") * value("read_share")),
 				Units: d.Units, C1: 1,
 			},
 		},

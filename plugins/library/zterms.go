@@ -6,90 +6,129 @@ import "math"
 
 // device holds what depends on the machine alone. value returns its numbers, the constants and the quantities.
 type device struct {
-	units        float64 // units
-	clock        float64 // clock
-	layers       float64 // layers
-	allCold      float64 // all_cold
-	rateShare    float64 // rate_share
-	halfTile     float64 // half_tile
-	l2Port       float64 // l2_port
-	ctaDraw      float64 // cta_draw
-	fillSeconds  float64 // fill_seconds
-	stepSeconds  float64 // step_seconds
-	residentTile float64 // resident_tile
-	reduceRate   float64 // reduce_rate
-	part1        float64 // l2_usable_share * (l2_size + mall_size)
-	part2        float64 // clock * units
-	part3        float64 // dram_speed / clock
-	part4        float64 // dram_speed / clock * dram_share
-	launch       float64 // launch
-	part5        float64 // split_seconds * clock
+	units           float64 // units
+	clock           float64 // clock
+	layers          float64 // layers
+	allCold         float64 // all_cold
+	rateShare       float64 // rate_share
+	l2Port          float64 // l2_port
+	stepSeconds     float64 // step_seconds
+	coldStepSeconds float64 // cold_step_seconds
+	storeRate       float64 // store_rate
+	reduceRate      float64 // reduce_rate
+	throttleShare   float64 // throttle_share
+	part1           float64 // keep_share * (l2_size + mall_size)
+	part2           float64 // weights_share * (l2_size + mall_size)
+	part3           float64 // reuse_share * (l2_size + mall_size)
+	part4           float64 // clock * units
+	dramRate        float64 // dram_rate
+	part6           float64 // 4 * resident_tiles
+	part5           float64 // resident_tiles * 16384
+	part7           float64 // units * l2_share
+	part8           float64 // dram_rate * read_share
+	part9           float64 // dram_rate * write_share
+	part10          float64 // cta_seconds * clock
+	launch          float64 // launch
+	part11          float64 // split_seconds * clock
+	part12          float64 // throttle_seconds * clock
 }
 
 func (d *device) compute(value func(name string) float64) {
 	clock := value("clock")
+	dramRate := value("dram_speed") / clock
 	launch := float64(value("launch_seconds") * clock)
 	units := value("units")
 	d.units = units
 	d.clock = clock
-	d.layers = value("layers")
+	layers := value("layers")
+	d.layers = layers
 	d.allCold = value("all_cold")
 	d.rateShare = value("rate_share")
-	d.halfTile = value("half_tile")
 	d.l2Port = value("l2_port")
-	d.ctaDraw = value("cta_draw")
-	d.fillSeconds = value("fill_seconds")
 	d.stepSeconds = value("step_seconds")
-	d.residentTile = value("resident_tile")
+	d.coldStepSeconds = value("cold_step_seconds")
+	d.storeRate = value("store_rate")
 	d.reduceRate = value("reduce_rate")
-	d.part1 = float64(value("l2_usable_share") * (value("l2_size") + value("mall_size")))
-	d.part2 = float64(clock * units)
-	x3 := value("dram_speed") / clock
-	d.part3 = x3
-	d.part4 = float64(x3 * value("dram_share"))
+	d.throttleShare = value("throttle_share")
+	x4 := value("l2_size") + value("mall_size")
+	d.part1 = float64(value("keep_share") * x4)
+	d.part2 = float64(value("weights_share") * x4)
+	d.part3 = float64(value("reuse_share") * x4)
+	d.part4 = float64(clock * units)
+	d.dramRate = dramRate
+	residentTiles := value("resident_tiles")
+	d.part6 = float64(4 * residentTiles)
+	d.part5 = float64(residentTiles * 16384)
+	d.part7 = float64(units * value("l2_share"))
+	d.part8 = float64(dramRate * value("read_share"))
+	d.part9 = float64(dramRate * value("write_share"))
+	d.part10 = float64(value("cta_seconds") * clock)
 	d.launch = launch
-	d.part5 = float64(value("split_seconds") * clock)
+	d.part11 = float64(value("split_seconds") * clock)
+	d.part12 = float64(value("throttle_seconds") * clock)
 }
 
 // problem holds what depends on the problem.
 type problem struct {
-	m            float64 // m, set by hand
-	n            float64 // n, set by hand
-	k            float64 // k, set by hand
-	batch        float64 // batch, set by hand
-	elementBytes float64 // element_bytes, set by hand
-	outputBytes  float64 // output_bytes, set by hand
-	transA       float64 // trans_a, set by hand
-	transB       float64 // trans_b, set by hand
-	peak         float64 // peak, set by hand
-	bFromDram    float64 // b_from_dram
-	aFromDram    float64 // a_from_dram
-	unitRate     float64 // unit_rate
-	part1        float64 // dram_bytes / (dram_speed / clock * dram_share)
-	part2        float64 // max(compute_floor, dram_floor)
-	computeFloor float64 // compute_floor
-	dramFloor    float64 // dram_floor
+	m                float64 // m, set by hand
+	n                float64 // n, set by hand
+	k                float64 // k, set by hand
+	batch            float64 // batch, set by hand
+	elementBytes     float64 // element_bytes, set by hand
+	outputBytes      float64 // output_bytes, set by hand
+	transA           float64 // trans_a, set by hand
+	transB           float64 // trans_b, set by hand
+	peak             float64 // peak, set by hand
+	reads            float64 // reads
+	againWeights     float64 // again_weights
+	againActivations float64 // again_activations
+	part1            float64 // unit_rate * rate_share
+	part2            float64 // writes / (dram_rate * write_share)
+	step             float64 // step
+	part3            float64 // max(compute_floor, dram_floor)
+	part4            float64 // throttle_share * compute_floor
+	computeFloor     float64 // compute_floor
+	dramFloor        float64 // dram_floor
 }
 
 func (p *problem) compute(d *device) {
+	weights := float64(p.batch * p.n * p.k * p.elementBytes)
 	x1 := float64(p.batch * p.m)
-	aBytes := float64(x1 * p.k * p.elementBytes)
-	bBytes := float64(p.batch * p.n * p.k * p.elementBytes)
-	cBytes := float64(x1 * p.n * p.outputBytes)
-	bFromDram := max(d.allCold, min(max((d.layers*bBytes/d.part1-0.7)/0.6, 0), 1))
-	x2 := aBytes + cBytes
-	aFromDram := max(d.allCold, min(max(x2/d.part1-0.5, 0), 1))
-	dramBytes := float64(bFromDram*bBytes) + float64(aFromDram*x2)
-	unitRate := p.peak / d.part2
+	activations := float64(x1 * p.k * p.elementBytes)
+	output := float64(x1 * p.n * p.outputBytes)
+	warmMisses := min(max(((weights+activations+output)/d.part1-0.5)/1, 0), 1)
+	var x2 float64
+	if d.layers > 1 {
+		x2 = min(max((d.layers*weights/d.part2-0.7)/0.6, 0), 1)
+	} else {
+		x2 = warmMisses
+	}
+	coldWeights := max(d.allCold, x2)
+	var x3 float64
+	if d.layers > 1 {
+		x3 = min(max(((activations+output)/d.part1-0.5)/1, 0), 1)
+	} else {
+		x3 = warmMisses
+	}
+	coldActivations := max(d.allCold, x3)
+	reads := float64(coldWeights*weights) + float64(coldActivations*activations)
+	writes := float64(coldActivations * output)
+	againWeights := float64(weights * min(max((weights/d.part3-0.3)/1, 0), 1))
+	againActivations := float64(activations * min(max((activations/d.part3-0.3)/1, 0), 1))
+	unitRate := p.peak / d.part4
 	computeFloor := 2 * p.batch * p.m * p.n * p.k / (unitRate * d.units)
-	dramFloor := dramBytes / d.part3
-	p.bFromDram = bFromDram
-	p.aFromDram = aFromDram
-	p.unitRate = unitRate
+	dramFloor := (reads + writes) / d.dramRate
+	step := float64((d.stepSeconds + float64(max(coldWeights, coldActivations)*d.coldStepSeconds)) * d.clock)
+	p.reads = reads
+	p.againWeights = againWeights
+	p.againActivations = againActivations
 	p.computeFloor = computeFloor
 	p.dramFloor = dramFloor
-	p.part1 = dramBytes / d.part4
-	p.part2 = max(computeFloor, dramFloor)
+	p.part1 = float64(unitRate * d.rateShare)
+	p.part2 = writes / d.part9
+	p.step = step
+	p.part3 = max(computeFloor, dramFloor)
+	p.part4 = float64(d.throttleShare * computeFloor)
 }
 
 // timing holds what depends on the configuration.
@@ -110,22 +149,34 @@ type timing struct {
 func (t *timing) compute(d *device, p *problem) {
 	tilesM := math.Ceil(p.m / t.blockM)
 	tilesN := math.Ceil(p.n / t.blockN)
-	ctas := float64(tilesM * tilesN * p.batch * t.splitK)
+	x1 := float64(tilesM * tilesN * p.batch)
+	ctas := float64(x1 * t.splitK)
 	steps := math.Ceil(math.Ceil(p.k/t.blockK) / t.splitK)
+	resident := min(d.part6, max(1, d.part5/(t.blockM*t.blockN)))
 	ctasOfUnit := math.Ceil(ctas / d.units)
 	active := min(ctas, d.units)
-	tileEfficiency := d.rateShare / (1 + d.halfTile/t.blockM + d.halfTile/t.blockN)
-	matrix := ctasOfUnit * 2 * t.blockM * t.blockN * steps * t.blockK / (p.unitRate * tileEfficiency)
-	l2 := ctasOfUnit * (t.blockM + t.blockN) * steps * t.blockK * p.elementBytes / d.l2Port
-	dram := max(p.part1, (float64(p.aFromDram*t.blockM)+float64(p.bFromDram*t.blockN))*steps*t.blockK*p.elementBytes/d.ctaDraw)
-	latency := float64(max(1, ctasOfUnit*t.blockM*t.blockN/d.residentTile) * (d.fillSeconds + float64(steps*d.stepSeconds)) * d.clock)
+	waveTiles := active * resident / t.splitK
+	waveRows := min(tilesM, max(1, math.Sqrt(waveTiles*t.blockN/t.blockM)))
+	waveColumns := min(tilesN, max(1, waveTiles/waveRows))
+	var readAgain float64
+	if waveTiles < x1 {
+		readAgain = min((tilesM/waveRows-1)*p.againWeights, (tilesN/waveColumns-1)*p.againActivations)
+	}
+	tileBytes := float64((t.blockM + t.blockN) * steps * t.blockK * p.elementBytes)
+	matrix := ctasOfUnit * 2 * t.blockM * t.blockN * steps * t.blockK / p.part1
+	l2 := float64(tileBytes * max(ctasOfUnit/d.l2Port, ctas/d.part7))
+	dram := (p.reads+readAgain)/d.part8 + p.part2
+	latency := float64(max(1, ctasOfUnit/resident) * (d.part10 + float64(steps*p.step)))
 	loop := math.Sqrt(math.Sqrt(fourth(matrix) + fourth(l2) + fourth(dram) + fourth(latency)))
+	limits := max(p.part3-loop, 0)
+	store := ctasOfUnit * t.blockM * t.blockN * p.outputBytes / d.storeRate
 	var reduction float64
 	if t.splitK > 1 {
-		reduction = d.part5 + float64(2*ctas*t.blockM*t.blockN)*4/(active*d.reduceRate)
+		reduction = d.part11 + float64(2*ctas*t.blockM*t.blockN)*4/(active*d.reduceRate)
 	}
-	limits := max(p.part2-loop, 0)
-	total := d.launch + loop + limits + reduction
+	busy := d.launch + loop + limits + store + reduction
+	throttle := float64(p.part4 * (busy / (busy + d.part12)))
+	total := busy + throttle
 	t.matrix = matrix
 	t.l2 = l2
 	t.dram = dram
@@ -134,51 +185,97 @@ func (t *timing) compute(d *device, p *problem) {
 
 // columns writes all terms to dst.
 func columns(dst []float64, d *device, p *problem, t *timing) {
+	weights := float64(p.batch * p.n * p.k * p.elementBytes)
 	x1 := float64(p.batch * p.m)
-	aBytes := float64(x1 * p.k * p.elementBytes)
-	bBytes := float64(p.batch * p.n * p.k * p.elementBytes)
-	cBytes := float64(x1 * p.n * p.outputBytes)
-	dramBytes := float64(p.bFromDram*bBytes) + float64(p.aFromDram*(aBytes+cBytes))
+	activations := float64(x1 * p.k * p.elementBytes)
+	output := float64(x1 * p.n * p.outputBytes)
+	warmMisses := min(max(((weights+activations+output)/d.part1-0.5)/1, 0), 1)
+	var x2 float64
+	if d.layers > 1 {
+		x2 = min(max((d.layers*weights/d.part2-0.7)/0.6, 0), 1)
+	} else {
+		x2 = warmMisses
+	}
+	coldWeights := max(d.allCold, x2)
+	var x3 float64
+	if d.layers > 1 {
+		x3 = min(max(((activations+output)/d.part1-0.5)/1, 0), 1)
+	} else {
+		x3 = warmMisses
+	}
+	coldActivations := max(d.allCold, x3)
+	writes := float64(coldActivations * output)
+	unitRate := p.peak / d.part4
 	tilesM := math.Ceil(p.m / t.blockM)
 	tilesN := math.Ceil(p.n / t.blockN)
-	ctas := float64(tilesM * tilesN * p.batch * t.splitK)
+	x4 := float64(tilesM * tilesN * p.batch)
+	ctas := float64(x4 * t.splitK)
 	steps := math.Ceil(math.Ceil(p.k/t.blockK) / t.splitK)
+	resident := min(d.part6, max(1, d.part5/(t.blockM*t.blockN)))
+	waves := ctas / (d.units * resident)
 	ctasOfUnit := math.Ceil(ctas / d.units)
 	active := min(ctas, d.units)
-	tileEfficiency := d.rateShare / (1 + d.halfTile/t.blockM + d.halfTile/t.blockN)
-	latency := float64(max(1, ctasOfUnit*t.blockM*t.blockN/d.residentTile) * (d.fillSeconds + float64(steps*d.stepSeconds)) * d.clock)
+	waveTiles := active * resident / t.splitK
+	waveRows := min(tilesM, max(1, math.Sqrt(waveTiles*t.blockN/t.blockM)))
+	waveColumns := min(tilesN, max(1, waveTiles/waveRows))
+	var readAgain float64
+	if waveTiles < x4 {
+		readAgain = min((tilesM/waveRows-1)*p.againWeights, (tilesN/waveColumns-1)*p.againActivations)
+	}
+	dramBytes := p.reads + writes + readAgain
+	tileBytes := float64((t.blockM + t.blockN) * steps * t.blockK * p.elementBytes)
+	latency := float64(max(1, ctasOfUnit/resident) * (d.part10 + float64(steps*p.step)))
 	loop := math.Sqrt(math.Sqrt(fourth(t.matrix) + fourth(t.l2) + fourth(t.dram) + fourth(latency)))
+	limits := max(p.part3-loop, 0)
+	store := ctasOfUnit * t.blockM * t.blockN * p.outputBytes / d.storeRate
 	var reduction float64
 	if t.splitK > 1 {
-		reduction = d.part5 + float64(2*ctas*t.blockM*t.blockN)*4/(active*d.reduceRate)
+		reduction = d.part11 + float64(2*ctas*t.blockM*t.blockN)*4/(active*d.reduceRate)
 	}
-	limits := max(p.part2-loop, 0)
+	busy := d.launch + loop + limits + store + reduction
+	throttle := float64(p.part4 * (busy / (busy + d.part12)))
 	dst[0] = p.peak
-	dst[1] = aBytes
-	dst[2] = bBytes
-	dst[3] = cBytes
-	dst[4] = p.bFromDram
-	dst[5] = p.aFromDram
-	dst[6] = dramBytes
-	dst[7] = p.unitRate
-	dst[8] = p.computeFloor
-	dst[9] = p.dramFloor
-	dst[10] = tilesM
-	dst[11] = tilesN
-	dst[12] = ctas
-	dst[13] = steps
-	dst[14] = ctasOfUnit
-	dst[15] = active
-	dst[16] = tileEfficiency
-	dst[17] = t.matrix
-	dst[18] = t.l2
-	dst[19] = t.dram
-	dst[20] = latency
-	dst[21] = loop
-	dst[22] = d.launch
-	dst[23] = reduction
-	dst[24] = limits
-	dst[25] = t.total
+	dst[1] = weights
+	dst[2] = activations
+	dst[3] = output
+	dst[4] = warmMisses
+	dst[5] = coldWeights
+	dst[6] = coldActivations
+	dst[7] = p.reads
+	dst[8] = writes
+	dst[9] = p.againWeights
+	dst[10] = p.againActivations
+	dst[11] = unitRate
+	dst[12] = d.dramRate
+	dst[13] = p.computeFloor
+	dst[14] = p.dramFloor
+	dst[15] = tilesM
+	dst[16] = tilesN
+	dst[17] = ctas
+	dst[18] = steps
+	dst[19] = resident
+	dst[20] = waves
+	dst[21] = ctasOfUnit
+	dst[22] = active
+	dst[23] = waveTiles
+	dst[24] = waveRows
+	dst[25] = waveColumns
+	dst[26] = readAgain
+	dst[27] = dramBytes
+	dst[28] = tileBytes
+	dst[29] = t.matrix
+	dst[30] = t.l2
+	dst[31] = t.dram
+	dst[32] = p.step
+	dst[33] = latency
+	dst[34] = loop
+	dst[35] = d.launch
+	dst[36] = limits
+	dst[37] = store
+	dst[38] = reduction
+	dst[39] = busy
+	dst[40] = throttle
+	dst[41] = t.total
 }
 
 // fourth returns the fourth power, with the bits of math.Pow(x, 4).

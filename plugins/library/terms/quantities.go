@@ -2,6 +2,7 @@ package terms
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/origami-gemm/origami/core/arch"
@@ -56,81 +57,112 @@ type Quantity struct {
 	Name, Unit, Doc string
 	// Low and High are the bounds of the fit. Without is the value that removes the effect of the quantity.
 	Low, High, Without float64
-	// Value holds for every generation that Of does not have.
-	Value  float64
-	Of     map[Generation]float64
-	Source string
+	// Value holds for every generation that the fitted values lack.
+	Value float64
 }
 
-// On returns the value for a generation.
-func (q *Quantity) On(g Generation) float64 {
-	if v, ok := q.Of[g]; ok {
-		return v
+// On returns the value for a device (arch@device) of a generation.
+func (q *Quantity) On(g Generation, device string) float64 {
+	for _, key := range []string{device, string(g)} {
+		if v, ok := fitted[key][q.Name]; ok {
+			return v
+		}
 	}
 	return q.Value
 }
 
 // Constant returns the quantity as explain shows it.
-func (q *Quantity) Constant(g Generation) arch.Constant {
+func (q *Quantity) Constant(g Generation, device string) arch.Constant {
 	return arch.Constant{
-		Name: q.Name, Value: q.On(g), Unit: q.Unit, Doc: q.Doc,
-		Source: fmt.Sprintf("%s; bounds %.4g–%.4g", q.Source, q.Low, q.High),
+		Name: q.Name, Value: q.On(g, device), Unit: q.Unit, Doc: q.Doc,
+		Source: fmt.Sprintf("%s; bounds %.4g–%.4g", q.source(g, device), q.Low, q.High),
 	}
 }
 
-const chosen = "chosen, not fitted"
+func (q *Quantity) source(g Generation, device string) string {
+	if _, ok := fitted[device][q.Name]; ok {
+		return "fitted on published times of this device, 2026-11-22"
+	}
+	if _, ok := fitted[string(g)][q.Name]; ok {
+		return "fitted on published times of the generation " + string(g) + ", 2026-11-22"
+	}
+	return "no published times of the generation " + string(g) + ": chosen"
+}
 
 // Quantities are the empirical numbers. docs/model-library.md says how they were found.
 var Quantities = []Quantity{
 	{
-		Name: "launch_seconds", Unit: seconds, Value: 2.2e-6, Low: 0.5e-6, High: 12e-6, Source: chosen,
+		Name: "launch_seconds", Unit: seconds, Value: 2.2e-6, Low: 0.5e-6, High: 12e-6,
 		Doc: "launch, start of the first CTA, output of the last",
 	},
 	{
-		Name: "rate_share", Unit: one, Value: 0.85, Low: 0.3, High: 1, Without: 1, Source: chosen,
-		Doc: "share of the peak that the loop of a very large tile reaches",
+		Name: "rate_share", Unit: one, Value: 0.85, Low: 0.3, High: 1, Without: 1,
+		Doc: "share of the peak that the loop of a tile reaches",
+	},
+	{Name: "l2_port", Unit: perCycle, Value: 60, Low: 5, High: 300, Without: unlimited, Doc: "from the L2 to one unit"},
+	{
+		Name: "l2_share", Unit: perCycle, Value: 45, Low: 5, High: 300, Without: unlimited,
+		Doc: "of the L2, per unit, if all units load",
 	},
 	{
-		Name: "half_tile", Unit: one, Value: 10, Low: 0.1, High: 120, Without: 0, Source: chosen,
-		Doc: "rows or columns of a tile that would cost half of the rate",
+		Name: "keep_share", Unit: one, Value: 0.3, Low: 0.02, High: 3,
+		Doc: "share of the caches that activations and output can use",
 	},
 	{
-		Name: "l2_port", Unit: perCycle, Value: 40, Of: map[Generation]float64{Blackwell: 80}, Low: 5, High: 200,
-		Source: chosen, Doc: "from the L2 to one unit",
+		Name: "weights_share", Unit: one, Value: 0.5, Low: 0.05, High: 6,
+		Doc: "share of the caches that the weights of layers in turn can use",
 	},
 	{
-		Name: "l2_usable_share", Unit: one, Value: 0.8, Low: 0.05, High: 6, Source: chosen,
-		Doc: "share of the caches that operands can use",
+		Name: "reuse_share", Unit: one, Value: 0.6, Low: 0.1, High: 3,
+		Doc: "share of the caches that keeps an operand from one wave of tiles to the next",
 	},
 	{
-		Name: "dram_share", Unit: one, Value: 0.85, Low: 0.3, High: 1, Without: 1, Source: chosen,
-		Doc: "share of the peak of DRAM that is reached",
+		Name: "read_share", Unit: one, Value: 0.85, Low: 0.3, High: 1, Without: 1,
+		Doc: "share of the peak of DRAM that reads reach",
 	},
 	{
-		Name: "cta_draw", Unit: perCycle, Value: 25, Low: 1, High: 200, Source: chosen,
-		Doc: "what one CTA can draw from DRAM: bytes in flight ÷ latency",
+		Name: "write_share", Unit: one, Value: 0.7, Low: 0.1, High: 1, Without: 1,
+		Doc: "share of the peak of DRAM that writes reach",
 	},
 	{
-		Name: "fill_seconds", Unit: seconds, Value: 0.5e-6, Low: 0.01e-6, High: 5e-6, Without: 0, Source: chosen,
-		Doc: "start of a CTA and its first loads",
+		Name: "cta_seconds", Unit: seconds, Value: 0.1e-6, Low: 0.001e-6, High: 3e-6, Without: 0,
+		Doc: "start of a CTA",
 	},
 	{
-		Name: "step_seconds", Unit: seconds, Value: 0.05e-6, Low: 0.001e-6, High: 1e-6, Without: 0, Source: chosen,
-		Doc: "least time of a K step of one CTA",
+		Name: "step_seconds", Unit: seconds, Value: 0.02e-6, Low: 0.001e-6, High: 1e-6, Without: 0,
+		Doc: "least time of a K step of one CTA, with operands in the L2",
 	},
 	{
-		Name: "resident_tile", Unit: one, Value: 2 * 128 * 128, Low: 128 * 128, High: 4 * 128 * 128, Source: chosen,
-		Doc: "sums that the CTAs of a unit hold at a time",
+		Name: "cold_step_seconds", Unit: seconds, Value: 0.02e-6, Low: 0.001e-6, High: 1e-6, Without: 0,
+		Doc: "what DRAM adds to that",
 	},
 	{
-		Name: "split_seconds", Unit: seconds, Value: 1.5e-6, Low: 0.05e-6, High: 10e-6, Source: chosen,
+		Name: "resident_tiles", Unit: one, Value: 2, Low: 1, High: 6,
+		Doc: "tiles of 128 by 128 that the CTAs of a unit hold at a time",
+	},
+	{
+		Name: "store_rate", Unit: perCycle, Value: 60, Low: 2, High: 500, Without: unlimited,
+		Doc: "output of one unit",
+	},
+	{
+		Name: "split_seconds", Unit: seconds, Value: 1.5e-6, Low: 0.05e-6, High: 10e-6, Without: 0,
 		Doc: "launch of the addition of the parts of a split K",
 	},
 	{
-		Name: "reduce_rate", Unit: perCycle, Value: 20, Low: 1, High: 200, Source: chosen,
+		Name: "reduce_rate", Unit: perCycle, Value: 20, Low: 1, High: 200, Without: unlimited,
 		Doc: "sums that one unit writes and reads for a split K",
 	},
+	{
+		Name: "throttle_share", Unit: one, Value: 0.15, Low: 0.001, High: 0.9, Without: 0,
+		Doc: "time that the power limit adds to a long run at the peak",
+	},
+	{
+		Name: "throttle_seconds", Unit: seconds, Value: 1e-3, Low: 5e-6, High: 50e-3,
+		Doc: "for how long the power may exceed its limit",
+	},
 }
+
+var unlimited = math.Inf(1)
 
 // Numbers returns the names of all numbers that formulas may use.
 func Numbers() []string {

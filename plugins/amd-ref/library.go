@@ -20,6 +20,7 @@ var vendorLibrary = library.Vendor{
 	Numbers: map[string]string{
 		"units":      "num_cus",
 		"clock":      "clock",
+		"tdp":        "tdp",
 		"l2_size":    "l2_bytes * num_xcds",
 		"mall_size":  "mall_bytes",
 		"dram_speed": "dram_bandwidth",

@@ -8,15 +8,31 @@ import "math"
 type device struct {
 	units           float64 // units
 	clock           float64 // clock
+	tdp             float64 // tdp
 	layers          float64 // layers
 	allCold         float64 // all_cold
-	rateShare       float64 // rate_share
-	l2Port          float64 // l2_port
-	stepSeconds     float64 // step_seconds
+	quantises       float64 // quantises
+	launchSeconds16 float64 // launch_seconds_16
+	rateShare16     float64 // rate_share_16
+	l2Port16        float64 // l2_port_16
+	l2Share16       float64 // l2_share_16
+	stepSeconds16   float64 // step_seconds_16
+	energy16        float64 // energy_16
+	launchSeconds8  float64 // launch_seconds_8
+	rateShare8      float64 // rate_share_8
+	l2Port8         float64 // l2_port_8
+	l2Share8        float64 // l2_share_8
+	stepSeconds8    float64 // step_seconds_8
+	energy8         float64 // energy_8
+	launchSeconds32 float64 // launch_seconds_32
+	rateShare32     float64 // rate_share_32
+	l2Port32        float64 // l2_port_32
+	l2Share32       float64 // l2_share_32
+	stepSeconds32   float64 // step_seconds_32
+	energy32        float64 // energy_32
 	coldStepSeconds float64 // cold_step_seconds
 	storeRate       float64 // store_rate
 	reduceRate      float64 // reduce_rate
-	throttleShare   float64 // throttle_share
 	part1           float64 // keep_share * (l2_size + mall_size)
 	part2           float64 // weights_share * (l2_size + mall_size)
 	part3           float64 // reuse_share * (l2_size + mall_size)
@@ -24,48 +40,64 @@ type device struct {
 	dramRate        float64 // dram_rate
 	part6           float64 // 4 * resident_tiles
 	part5           float64 // resident_tiles * 16384
-	part7           float64 // units * l2_share
-	part8           float64 // dram_rate * read_share
-	part9           float64 // dram_rate * write_share
-	part10          float64 // cta_seconds * clock
-	launch          float64 // launch
-	part11          float64 // split_seconds * clock
-	part12          float64 // throttle_seconds * clock
+	part7           float64 // dram_rate * read_share
+	part8           float64 // dram_rate * write_share
+	part9           float64 // cta_seconds * clock
+	part10          float64 // split_seconds * clock
+	part12          float64 // quantise_seconds * clock
+	part11          float64 // units * quantise_rate
+	part13          float64 // throttle_seconds * clock
 }
 
 func (d *device) compute(value func(name string) float64) {
 	clock := value("clock")
 	dramRate := value("dram_speed") / clock
-	launch := float64(value("launch_seconds") * clock)
 	units := value("units")
 	d.units = units
 	d.clock = clock
+	tdp := value("tdp")
+	d.tdp = tdp
 	layers := value("layers")
 	d.layers = layers
 	d.allCold = value("all_cold")
-	d.rateShare = value("rate_share")
-	d.l2Port = value("l2_port")
-	d.stepSeconds = value("step_seconds")
+	d.quantises = value("quantises")
+	d.launchSeconds16 = value("launch_seconds_16")
+	d.rateShare16 = value("rate_share_16")
+	d.l2Port16 = value("l2_port_16")
+	d.l2Share16 = value("l2_share_16")
+	d.stepSeconds16 = value("step_seconds_16")
+	d.energy16 = value("energy_16")
+	d.launchSeconds8 = value("launch_seconds_8")
+	d.rateShare8 = value("rate_share_8")
+	d.l2Port8 = value("l2_port_8")
+	d.l2Share8 = value("l2_share_8")
+	d.stepSeconds8 = value("step_seconds_8")
+	d.energy8 = value("energy_8")
+	d.launchSeconds32 = value("launch_seconds_32")
+	d.rateShare32 = value("rate_share_32")
+	d.l2Port32 = value("l2_port_32")
+	d.l2Share32 = value("l2_share_32")
+	d.stepSeconds32 = value("step_seconds_32")
+	d.energy32 = value("energy_32")
 	d.coldStepSeconds = value("cold_step_seconds")
 	d.storeRate = value("store_rate")
 	d.reduceRate = value("reduce_rate")
-	d.throttleShare = value("throttle_share")
-	x4 := value("l2_size") + value("mall_size")
-	d.part1 = float64(value("keep_share") * x4)
-	d.part2 = float64(value("weights_share") * x4)
-	d.part3 = float64(value("reuse_share") * x4)
+	x5 := value("l2_size") + value("mall_size")
+	d.part1 = float64(value("keep_share") * x5)
+	d.part2 = float64(value("weights_share") * x5)
+	d.part3 = float64(value("reuse_share") * x5)
 	d.part4 = float64(clock * units)
 	d.dramRate = dramRate
 	residentTiles := value("resident_tiles")
 	d.part6 = float64(4 * residentTiles)
 	d.part5 = float64(residentTiles * 16384)
-	d.part7 = float64(units * value("l2_share"))
-	d.part8 = float64(dramRate * value("read_share"))
-	d.part9 = float64(dramRate * value("write_share"))
-	d.part10 = float64(value("cta_seconds") * clock)
-	d.launch = launch
-	d.part11 = float64(value("split_seconds") * clock)
-	d.part12 = float64(value("throttle_seconds") * clock)
+	d.part7 = float64(dramRate * value("read_share"))
+	d.part8 = float64(dramRate * value("write_share"))
+	d.part9 = float64(value("cta_seconds") * clock)
+	d.part10 = float64(value("split_seconds") * clock)
+	d.part12 = float64(value("quantise_seconds") * clock)
+	d.part11 = float64(units * value("quantise_rate"))
+	d.part13 = float64(value("throttle_seconds") * clock)
 }
 
 // problem holds what depends on the problem.
@@ -79,38 +111,104 @@ type problem struct {
 	transA           float64 // trans_a, set by hand
 	transB           float64 // trans_b, set by hand
 	peak             float64 // peak, set by hand
+	typeBits         float64 // type_bits, set by hand
+	l2Port           float64 // l2_port
 	reads            float64 // reads
 	againWeights     float64 // again_weights
 	againActivations float64 // again_activations
 	part1            float64 // unit_rate * rate_share
-	part2            float64 // writes / (dram_rate * write_share)
+	part2            float64 // units * l2_share
+	part3            float64 // writes / (dram_rate * write_share)
 	step             float64 // step
-	part3            float64 // max(compute_floor, dram_floor)
-	part4            float64 // throttle_share * compute_floor
+	launch           float64 // launch
+	part4            float64 // max(compute_floor, dram_floor)
+	quantise         float64 // quantise
+	part5            float64 // compute_floor * (1 / power_share - 1)
 	computeFloor     float64 // compute_floor
 	dramFloor        float64 // dram_floor
 }
 
 func (p *problem) compute(d *device) {
-	weights := float64(p.batch * p.n * p.k * p.elementBytes)
-	x1 := float64(p.batch * p.m)
-	activations := float64(x1 * p.k * p.elementBytes)
-	output := float64(x1 * p.n * p.outputBytes)
-	warmMisses := min(max(((weights+activations+output)/d.part1-0.5)/1, 0), 1)
-	var x2 float64
-	if d.layers > 1 {
-		x2 = min(max((d.layers*weights/d.part2-0.7)/0.6, 0), 1)
+	var launchSeconds float64
+	if p.typeBits == 8 {
+		launchSeconds = d.launchSeconds8
 	} else {
-		x2 = warmMisses
+		if p.typeBits == 32 {
+			launchSeconds = d.launchSeconds32
+		} else {
+			launchSeconds = d.launchSeconds16
+		}
 	}
-	coldWeights := max(d.allCold, x2)
+	var rateShare float64
+	if p.typeBits == 8 {
+		rateShare = d.rateShare8
+	} else {
+		if p.typeBits == 32 {
+			rateShare = d.rateShare32
+		} else {
+			rateShare = d.rateShare16
+		}
+	}
+	var l2Port float64
+	if p.typeBits == 8 {
+		l2Port = d.l2Port8
+	} else {
+		if p.typeBits == 32 {
+			l2Port = d.l2Port32
+		} else {
+			l2Port = d.l2Port16
+		}
+	}
+	var l2Share float64
+	if p.typeBits == 8 {
+		l2Share = d.l2Share8
+	} else {
+		if p.typeBits == 32 {
+			l2Share = d.l2Share32
+		} else {
+			l2Share = d.l2Share16
+		}
+	}
+	var stepSeconds float64
+	if p.typeBits == 8 {
+		stepSeconds = d.stepSeconds8
+	} else {
+		if p.typeBits == 32 {
+			stepSeconds = d.stepSeconds32
+		} else {
+			stepSeconds = d.stepSeconds16
+		}
+	}
+	var energy float64
+	if p.typeBits == 8 {
+		energy = d.energy8
+	} else {
+		if p.typeBits == 32 {
+			energy = d.energy32
+		} else {
+			energy = d.energy16
+		}
+	}
+	weights := float64(p.batch * p.n * p.k * p.elementBytes)
+	x2 := float64(p.batch * p.m)
+	x1 := float64(x2 * p.k)
+	activations := float64(x1 * p.elementBytes)
+	output := float64(x2 * p.n * p.outputBytes)
+	warmMisses := min(max(((weights+activations+output)/d.part1-0.5)/1, 0), 1)
 	var x3 float64
 	if d.layers > 1 {
-		x3 = min(max(((activations+output)/d.part1-0.5)/1, 0), 1)
+		x3 = min(max((d.layers*weights/d.part2-0.7)/0.6, 0), 1)
 	} else {
 		x3 = warmMisses
 	}
-	coldActivations := max(d.allCold, x3)
+	coldWeights := max(d.allCold, x3)
+	var x4 float64
+	if d.layers > 1 {
+		x4 = min(max(((activations+output)/d.part1-0.5)/1, 0), 1)
+	} else {
+		x4 = warmMisses
+	}
+	coldActivations := max(d.allCold, x4)
 	reads := float64(coldWeights*weights) + float64(coldActivations*activations)
 	writes := float64(coldActivations * output)
 	againWeights := float64(weights * min(max((weights/d.part3-0.3)/1, 0), 1))
@@ -118,17 +216,29 @@ func (p *problem) compute(d *device) {
 	unitRate := p.peak / d.part4
 	computeFloor := 2 * p.batch * p.m * p.n * p.k / (unitRate * d.units)
 	dramFloor := (reads + writes) / d.dramRate
-	step := float64((d.stepSeconds + float64(max(coldWeights, coldActivations)*d.coldStepSeconds)) * d.clock)
+	step := float64((stepSeconds + float64(max(coldWeights, coldActivations)*d.coldStepSeconds)) * d.clock)
+	launch := float64(launchSeconds * d.clock)
+	quantise := float64(d.quantises * (d.part12 + x1*(2+p.elementBytes)/d.part11))
+	var powerShare float64
+	if d.tdp > 0 {
+		powerShare = min(1, d.tdp/(energy*p.peak))
+	} else {
+		powerShare = 1
+	}
+	p.l2Port = l2Port
 	p.reads = reads
 	p.againWeights = againWeights
 	p.againActivations = againActivations
 	p.computeFloor = computeFloor
 	p.dramFloor = dramFloor
-	p.part1 = float64(unitRate * d.rateShare)
-	p.part2 = writes / d.part9
+	p.part1 = float64(unitRate * rateShare)
+	p.part2 = float64(d.units * l2Share)
+	p.part3 = writes / d.part8
 	p.step = step
-	p.part3 = max(computeFloor, dramFloor)
-	p.part4 = float64(d.throttleShare * computeFloor)
+	p.launch = launch
+	p.part4 = max(computeFloor, dramFloor)
+	p.quantise = quantise
+	p.part5 = float64(computeFloor * (1/powerShare - 1))
 }
 
 // timing holds what depends on the configuration.
@@ -164,18 +274,18 @@ func (t *timing) compute(d *device, p *problem) {
 	}
 	tileBytes := float64((t.blockM + t.blockN) * steps * t.blockK * p.elementBytes)
 	matrix := ctasOfUnit * 2 * t.blockM * t.blockN * steps * t.blockK / p.part1
-	l2 := float64(tileBytes * max(ctasOfUnit/d.l2Port, ctas/d.part7))
-	dram := (p.reads+readAgain)/d.part8 + p.part2
-	latency := float64(max(1, ctasOfUnit/resident) * (d.part10 + float64(steps*p.step)))
+	l2 := float64(tileBytes * max(ctasOfUnit/p.l2Port, ctas/p.part2))
+	dram := (p.reads+readAgain)/d.part7 + p.part3
+	latency := float64(max(1, ctasOfUnit/resident) * (d.part9 + float64(steps*p.step)))
 	loop := math.Sqrt(math.Sqrt(fourth(matrix) + fourth(l2) + fourth(dram) + fourth(latency)))
-	limits := max(p.part3-loop, 0)
+	limits := max(p.part4-loop, 0)
 	store := ctasOfUnit * t.blockM * t.blockN * p.outputBytes / d.storeRate
 	var reduction float64
 	if t.splitK > 1 {
-		reduction = d.part11 + float64(2*ctas*t.blockM*t.blockN)*4/(active*d.reduceRate)
+		reduction = d.part10 + float64(2*ctas*t.blockM*t.blockN)*4/(active*d.reduceRate)
 	}
-	busy := d.launch + loop + limits + store + reduction
-	throttle := float64(p.part4 * (busy / (busy + d.part12)))
+	busy := p.launch + loop + limits + store + reduction + p.quantise
+	throttle := float64(p.part5 * (busy / (busy + d.part13)))
 	total := busy + throttle
 	t.matrix = matrix
 	t.l2 = l2
@@ -185,6 +295,56 @@ func (t *timing) compute(d *device, p *problem) {
 
 // columns writes all terms to dst.
 func columns(dst []float64, d *device, p *problem, t *timing) {
+	var launchSeconds float64
+	if p.typeBits == 8 {
+		launchSeconds = d.launchSeconds8
+	} else {
+		if p.typeBits == 32 {
+			launchSeconds = d.launchSeconds32
+		} else {
+			launchSeconds = d.launchSeconds16
+		}
+	}
+	var rateShare float64
+	if p.typeBits == 8 {
+		rateShare = d.rateShare8
+	} else {
+		if p.typeBits == 32 {
+			rateShare = d.rateShare32
+		} else {
+			rateShare = d.rateShare16
+		}
+	}
+	var l2Share float64
+	if p.typeBits == 8 {
+		l2Share = d.l2Share8
+	} else {
+		if p.typeBits == 32 {
+			l2Share = d.l2Share32
+		} else {
+			l2Share = d.l2Share16
+		}
+	}
+	var stepSeconds float64
+	if p.typeBits == 8 {
+		stepSeconds = d.stepSeconds8
+	} else {
+		if p.typeBits == 32 {
+			stepSeconds = d.stepSeconds32
+		} else {
+			stepSeconds = d.stepSeconds16
+		}
+	}
+	var energy float64
+	if p.typeBits == 8 {
+		energy = d.energy8
+	} else {
+		if p.typeBits == 32 {
+			energy = d.energy32
+		} else {
+			energy = d.energy16
+		}
+	}
 	weights := float64(p.batch * p.n * p.k * p.elementBytes)
 	x1 := float64(p.batch * p.m)
 	activations := float64(x1 * p.k * p.elementBytes)
@@ -224,58 +384,73 @@ func columns(dst []float64, d *device, p *problem, t *timing) {
 	}
 	dramBytes := p.reads + writes + readAgain
 	tileBytes := float64((t.blockM + t.blockN) * steps * t.blockK * p.elementBytes)
-	latency := float64(max(1, ctasOfUnit/resident) * (d.part10 + float64(steps*p.step)))
+	latency := float64(max(1, ctasOfUnit/resident) * (d.part9 + float64(steps*p.step)))
 	loop := math.Sqrt(math.Sqrt(fourth(t.matrix) + fourth(t.l2) + fourth(t.dram) + fourth(latency)))
-	limits := max(p.part3-loop, 0)
+	limits := max(p.part4-loop, 0)
 	store := ctasOfUnit * t.blockM * t.blockN * p.outputBytes / d.storeRate
 	var reduction float64
 	if t.splitK > 1 {
-		reduction = d.part11 + float64(2*ctas*t.blockM*t.blockN)*4/(active*d.reduceRate)
+		reduction = d.part10 + float64(2*ctas*t.blockM*t.blockN)*4/(active*d.reduceRate)
 	}
-	busy := d.launch + loop + limits + store + reduction
-	throttle := float64(p.part4 * (busy / (busy + d.part12)))
+	busy := p.launch + loop + limits + store + reduction + p.quantise
+	var powerShare float64
+	if d.tdp > 0 {
+		powerShare = min(1, d.tdp/(energy*p.peak))
+	} else {
+		powerShare = 1
+	}
+	throttle := float64(p.part5 * (busy / (busy + d.part13)))
 	dst[0] = p.peak
-	dst[1] = weights
-	dst[2] = activations
-	dst[3] = output
-	dst[4] = warmMisses
-	dst[5] = coldWeights
-	dst[6] = coldActivations
-	dst[7] = p.reads
-	dst[8] = writes
-	dst[9] = p.againWeights
-	dst[10] = p.againActivations
-	dst[11] = unitRate
-	dst[12] = d.dramRate
-	dst[13] = p.computeFloor
-	dst[14] = p.dramFloor
-	dst[15] = tilesM
-	dst[16] = tilesN
-	dst[17] = ctas
-	dst[18] = steps
-	dst[19] = resident
-	dst[20] = waves
-	dst[21] = ctasOfUnit
-	dst[22] = active
-	dst[23] = waveTiles
-	dst[24] = waveRows
-	dst[25] = waveColumns
-	dst[26] = readAgain
-	dst[27] = dramBytes
-	dst[28] = tileBytes
-	dst[29] = t.matrix
-	dst[30] = t.l2
-	dst[31] = t.dram
-	dst[32] = p.step
-	dst[33] = latency
-	dst[34] = loop
-	dst[35] = d.launch
-	dst[36] = limits
-	dst[37] = store
-	dst[38] = reduction
-	dst[39] = busy
-	dst[40] = throttle
-	dst[41] = t.total
+	dst[1] = p.typeBits
+	dst[2] = launchSeconds
+	dst[3] = rateShare
+	dst[4] = p.l2Port
+	dst[5] = l2Share
+	dst[6] = stepSeconds
+	dst[7] = energy
+	dst[8] = weights
+	dst[9] = activations
+	dst[10] = output
+	dst[11] = warmMisses
+	dst[12] = coldWeights
+	dst[13] = coldActivations
+	dst[14] = p.reads
+	dst[15] = writes
+	dst[16] = p.againWeights
+	dst[17] = p.againActivations
+	dst[18] = unitRate
+	dst[19] = d.dramRate
+	dst[20] = p.computeFloor
+	dst[21] = p.dramFloor
+	dst[22] = tilesM
+	dst[23] = tilesN
+	dst[24] = ctas
+	dst[25] = steps
+	dst[26] = resident
+	dst[27] = waves
+	dst[28] = ctasOfUnit
+	dst[29] = active
+	dst[30] = waveTiles
+	dst[31] = waveRows
+	dst[32] = waveColumns
+	dst[33] = readAgain
+	dst[34] = dramBytes
+	dst[35] = tileBytes
+	dst[36] = t.matrix
+	dst[37] = t.l2
+	dst[38] = t.dram
+	dst[39] = p.step
+	dst[40] = latency
+	dst[41] = loop
+	dst[42] = p.launch
+	dst[43] = limits
+	dst[44] = store
+	dst[45] = reduction
+	dst[46] = p.quantise
+	dst[47] = busy
+	dst[48] = powerShare
+	dst[49] = throttle
+	dst[50] = t.total
 }
 
 // fourth returns the fourth power, with the bits of math.Pow(x, 4).

@@ -12,6 +12,7 @@ func libraryOf(sm *gpu.SM) catalog.Model {
 		Numbers: map[string]string{
 			"units":      "num_sms",
 			"clock":      "clock",
+			"tdp":        "tdp",
 			"l2_size":    "l2_bytes",
 			"mall_size":  "0",
 			"dram_speed": "dram_bandwidth",

@@ -2,6 +2,7 @@ package terms
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -16,6 +17,7 @@ const (
 	Volta             Generation = "volta"
 	Turing            Generation = "turing"
 	Ampere            Generation = "ampere"
+	AmpereConsumer    Generation = "ampere-consumer"
 	Ada               Generation = "ada"
 	Hopper            Generation = "hopper"
 	Blackwell         Generation = "blackwell"
@@ -30,7 +32,8 @@ const (
 // Generations lists all.
 func Generations() []Generation {
 	return []Generation{
-		Volta, Turing, Ampere, Ada, Hopper, Blackwell, BlackwellConsumer, GCN5, CDNA1, CDNA2, CDNA3, CDNA4,
+		Volta, Turing, Ampere, AmpereConsumer, Ada, Hopper, Blackwell, BlackwellConsumer,
+		GCN5, CDNA1, CDNA2, CDNA3, CDNA4,
 	}
 }
 
@@ -41,15 +44,17 @@ type Number struct{ Name, Unit, Doc string }
 var Machine = []Number{
 	{"units", one, "SMs or CUs"},
 	{"clock", "Hz", "boost clock of the units"},
+	{"tdp", "W", "power limit of the board, 0 if it is unknown"},
 	{"l2_size", bytes, "L2 of all dies"},
 	{"mall_size", bytes, "memory-side cache behind the L2, 0 without one"},
 	{"dram_speed", "B/s", "peak of DRAM"},
 }
 
-// Condition are the constants that the option l2 sets.
+// Condition are the constants that options set.
 var Condition = []Number{
 	{"layers", one, "layers that run in turn, each with a B of its own"},
 	{"all_cold", one, "1 if nothing is in a cache when the kernel starts, else 0"},
+	{"quantises", one, "1 if quantising A is part of the time, else 0"},
 }
 
 // Quantity is an empirical number of the model.
@@ -61,36 +66,67 @@ type Quantity struct {
 	Value float64
 }
 
-// On returns the value for a device (arch@device) of a generation.
-func (q *Quantity) On(g Generation, device string) float64 {
-	for _, key := range []string{device, string(g)} {
-		if v, ok := fitted[key][q.Name]; ok {
-			return v
+// Variant is what has values of its own beside a machine: its device (arch@device), and the scheme of scales or the
+// release of the library. Either may be empty.
+type Variant struct {
+	Generation     Generation
+	Device, Scheme string
+	Release        string
+}
+
+// keys are the entries of the fitted values, the most specific first.
+func (v Variant) keys() (keys []string) {
+	for _, of := range []string{v.Device, string(v.Generation)} {
+		for _, more := range []string{v.Release, v.Scheme} {
+			if more != "" {
+				keys = append(keys, of+" "+more)
+			}
 		}
 	}
-	return q.Value
+	return append(keys, v.Device, string(v.Generation), string(like[v.Generation]))
+}
+
+// like is the generation whose values one without published times has.
+var like = map[Generation]Generation{CDNA1: CDNA2}
+
+// On returns the value for a machine, and for whom it was found. That is empty for a value that is chosen.
+func (q *Quantity) On(v Variant) (value float64, key string) {
+	for _, key := range v.keys() {
+		if value, ok := fitted[key][q.Name]; ok {
+			return value, key
+		}
+	}
+	return q.Value, ""
 }
 
 // Constant returns the quantity as explain shows it.
-func (q *Quantity) Constant(g Generation, device string) arch.Constant {
+func (q *Quantity) Constant(v Variant) arch.Constant {
+	value, key := q.On(v)
+	source := "chosen: there are no published times of the generation " + string(v.Generation)
+	if key != "" {
+		source = "fitted on published times of " + key + ", 2026-11-22"
+	}
 	return arch.Constant{
-		Name: q.Name, Value: q.On(g, device), Unit: q.Unit, Doc: q.Doc,
-		Source: fmt.Sprintf("%s; bounds %.4g–%.4g", q.source(g, device), q.Low, q.High),
+		Name: q.Name, Value: value, Unit: q.Unit, Doc: q.Doc,
+		Source: fmt.Sprintf("%s; bounds %.4g–%.4g", source, q.Low, q.High),
 	}
-}
-
-func (q *Quantity) source(g Generation, device string) string {
-	if _, ok := fitted[device][q.Name]; ok {
-		return "fitted on published times of this device, 2026-11-22"
-	}
-	if _, ok := fitted[string(g)][q.Name]; ok {
-		return "fitted on published times of the generation " + string(g) + ", 2026-11-22"
-	}
-	return "no published times of the generation " + string(g) + ": chosen"
 }
 
 // Quantities are the empirical numbers. docs/model-library.md says how they were found.
-var Quantities = []Quantity{
+var Quantities = slices.Concat(perType("_16"), perType("_8"), perType("_32"), ofMachine)
+
+// perType returns the quantities of kernels for some types.
+func perType(suffix string) []Quantity {
+	list := slices.Clone(ofType)
+	for i := range list {
+		list[i].Name += suffix
+		list[i].Doc += map[string]string{"_16": ", 16 bits and tf32", "_8": ", 8 bits", "_32": ", fp32"}[suffix]
+	}
+	return list
+}
+
+// ofType are those that kernels for other types have other values of.
+var ofType = []Quantity{
 	{
 		Name: "launch_seconds", Unit: seconds, Value: 2.2e-6, Low: 0.5e-6, High: 12e-6,
 		Doc: "launch, start of the first CTA, output of the last",
@@ -104,6 +140,18 @@ var Quantities = []Quantity{
 		Name: "l2_share", Unit: perCycle, Value: 45, Low: 5, High: 300, Without: unlimited,
 		Doc: "of the L2, per unit, if all units load",
 	},
+	{
+		Name: "step_seconds", Unit: seconds, Value: 0.02e-6, Low: 0.001e-6, High: 1e-6, Without: 0,
+		Doc: "least time of a K step of one CTA, with operands in the L2",
+	},
+	{
+		Name: "energy", Unit: "J", Value: 0.8e-12, Low: 0.05e-12, High: 6e-12, Without: 0,
+		Doc: "of one FLOP at the peak, with all that feeds it",
+	},
+}
+
+// ofMachine are those that all types have in common.
+var ofMachine = []Quantity{
 	{
 		Name: "keep_share", Unit: one, Value: 0.3, Low: 0.02, High: 3,
 		Doc: "share of the caches that activations and output can use",
@@ -129,10 +177,6 @@ var Quantities = []Quantity{
 		Doc: "start of a CTA",
 	},
 	{
-		Name: "step_seconds", Unit: seconds, Value: 0.02e-6, Low: 0.001e-6, High: 1e-6, Without: 0,
-		Doc: "least time of a K step of one CTA, with operands in the L2",
-	},
-	{
 		Name: "cold_step_seconds", Unit: seconds, Value: 0.02e-6, Low: 0.001e-6, High: 1e-6, Without: 0,
 		Doc: "what DRAM adds to that",
 	},
@@ -153,12 +197,16 @@ var Quantities = []Quantity{
 		Doc: "sums that one unit writes and reads for a split K",
 	},
 	{
-		Name: "throttle_share", Unit: one, Value: 0.15, Low: 0.001, High: 0.9, Without: 0,
-		Doc: "time that the power limit adds to a long run at the peak",
-	},
-	{
 		Name: "throttle_seconds", Unit: seconds, Value: 1e-3, Low: 5e-6, High: 50e-3,
 		Doc: "for how long the power may exceed its limit",
+	},
+	{
+		Name: "quantise_seconds", Unit: seconds, Value: 2e-6, Low: 0.1e-6, High: 20e-6, Without: 0,
+		Doc: "launch of the kernel that quantises A",
+	},
+	{
+		Name: "quantise_rate", Unit: perCycle, Value: 30, Low: 1, High: 300, Without: unlimited,
+		Doc: "what one unit reads and writes of A to quantise it",
 	},
 }
 
@@ -174,4 +222,13 @@ func Numbers() []string {
 		names = append(names, Quantities[i].Name)
 	}
 	return names
+}
+
+// Fitted returns the values that were found, by generation, and by the scheme or release behind it. They are a copy.
+func Fitted() map[string]map[string]float64 {
+	all := map[string]map[string]float64{}
+	for key, values := range fitted {
+		all[key] = maps.Clone(values)
+	}
+	return all
 }

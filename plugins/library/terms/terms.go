@@ -56,12 +56,13 @@ type Part struct {
 
 // Parts are the sections of the table, for a reader.
 var Parts = []Part{
-	{"the problem", problemTerms}, {"the grid", gridTerms}, {"the loop", loopTerms}, {"the total", totalTerms},
+	{"the type", typeTerms}, {"the problem", problemTerms}, {"the grid", gridTerms}, {"the loop", loopTerms},
+	{"the total", totalTerms},
 }
 
 // Terms is the model, in the order in which it computes. Operations are done in the order in which they are written:
 // the results are the same bits everywhere.
-var Terms = table(problemTerms, gridTerms, loopTerms, totalTerms)
+var Terms = table(typeTerms, problemTerms, gridTerms, loopTerms, totalTerms)
 
 // table puts parts together, with each formula on one line.
 func table(parts ...[]Term) []Term {
@@ -80,12 +81,27 @@ func ramp(of, low, width string) string {
 // caches is the capacity of all caches behind the units.
 const caches = "(l2_size + mall_size)"
 
-// What the problem needs, whatever the tile.
-var problemTerms = []Term{
+// What depends on the type of the operands. Kernels for 8 bits, for 16 bits, and for fp32 have quantities of their own.
+var typeTerms = append([]Term{
 	{
 		Name: "peak", Unit: "FLOP/s", Doc: "dense rate of the type of the operands, of all units",
 		From: "the peak of the data sheet for the type",
 	},
+	{Name: "type_bits", Unit: one, Doc: "whose kernels", From: "8 for 8-bit types, 32 for fp32, else 16"},
+}, byType()...)
+
+func byType() (list []Term) {
+	for _, q := range ofType {
+		list = append(list, Term{
+			Name: q.Name, Unit: q.Unit, Doc: q.Doc,
+			Formula: "when(type_bits == 8, " + q.Name + "_8, when(type_bits == 32, " + q.Name + "_32, " + q.Name + "_16))",
+		})
+	}
+	return list
+}
+
+// What the problem needs, whatever the tile.
+var problemTerms = []Term{
 	{
 		Name: "weights", Unit: bytes, Formula: "batch * n * k * element_bytes", Doc: "B, the weights of a layer",
 	},
@@ -227,12 +243,21 @@ var totalTerms = []Term{
 		Formula: `when(split_k > 1, split_seconds * clock + 2 * ctas * block_m * block_n * 4 / (active * reduce_rate), 0)`,
 	},
 	{
-		Name: "busy", Unit: cycles, Formula: "launch + loop + limits + store + reduction", Doc: "all of that",
+		Name: "quantise", Unit: cycles, Kind: arch.KindShare,
+		Doc:     "quantising A from 16 bits, if the option scheme has it inside the time",
+		Formula: "quantises * (quantise_seconds * clock + batch * m * k * (2 + element_bytes) / (units * quantise_rate))",
+	},
+	{
+		Name: "busy", Unit: cycles, Formula: "launch + loop + limits + store + reduction + quantise", Doc: "all of that",
+	},
+	{
+		Name: "power_share", Unit: one, Doc: "share of the peak that the power limit leaves for long; 1 if it is unknown",
+		Formula: "when(tdp > 0, min(1, tdp / (energy * peak)), 1)",
 	},
 	{
 		Name: "throttle", Unit: cycles, Kind: arch.KindShare,
 		Doc:     "what the clock loses under the power limit, once a run is long",
-		Formula: "throttle_share * compute_floor * (busy / (busy + throttle_seconds * clock))",
+		Formula: `compute_floor * (1 / power_share - 1) * (busy / (busy + throttle_seconds * clock))`,
 	},
 	{
 		Name: "total", Unit: cycles, Kind: arch.KindTotal, Common: arch.CommonTotal, Doc: "predicted total",

@@ -67,7 +67,8 @@ func byGeneration() string {
 	for _, q := range terms.Quantities {
 		fmt.Fprintf(&b, "| `%s` |", q.Name)
 		for _, g := range terms.Generations() {
-			fmt.Fprintf(&b, " %s |", number(q.On(g, "")))
+			value, _ := q.On(terms.Variant{Generation: g})
+			fmt.Fprintf(&b, " %s |", number(value))
 		}
 		b.WriteString("\n")
 	}

@@ -1,0 +1,215 @@
+package fit_test
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"go/format"
+	"maps"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/origami-gemm/origami/core/arch"
+	corefit "github.com/origami-gemm/origami/core/fit"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/plugins/builtins"
+	"github.com/origami-gemm/origami/plugins/library"
+	"github.com/origami-gemm/origami/plugins/library/fit"
+	"github.com/origami-gemm/origami/plugins/library/published"
+	"github.com/origami-gemm/origami/plugins/library/terms"
+)
+
+var (
+	update = flag.Bool("update", false, "fit anew, and write plugins/library/terms/fitted.go")
+	only   = flag.String("only", "", "of these generations alone")
+	most   = flag.Int("most", 1000, "times of a series")
+)
+
+// open returns a function that opens the model through the plugins.
+func open(t *testing.T) (fit.Open, map[string]terms.Generation) {
+	t.Helper()
+	generations := map[string]terms.Generation{}
+	providers := map[string]arch.Provider{}
+	for _, b := range builtins.Plugins {
+		p, err := b.Provider()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range p.Manifest().Archs {
+			providers[a.ID] = p
+		}
+	}
+	return func(device string, options map[string]string) (*library.Model, error) {
+		archID, id, _ := strings.Cut(device, "@")
+		p, ok := providers[archID]
+		if !ok {
+			return nil, fmt.Errorf("no plugin has %s", device)
+		}
+		a, err := p.Open(t.Context(), arch.OpenRequest{Arch: archID, Device: id, Kernel: library.Family, Options: options})
+		if err != nil {
+			return nil, err
+		}
+		m := a.(*library.Model)
+		generations[device] = m.Generation()
+		return m, nil
+	}, generations
+}
+
+// stage is one fit: of some quantities to some times.
+type stage struct {
+	key    string
+	times  func(*published.Time) bool
+	fitted func(quantity string) bool
+	least  int // times
+}
+
+func typed(suffixes ...string) func(string) bool {
+	return func(q string) bool {
+		return slices.ContainsFunc(suffixes, func(s string) bool { return strings.HasSuffix(q, s) })
+	}
+}
+
+func common(q string) bool { return !typed("_8", "_16", "_32")(q) && !quantise(q) }
+
+func quantise(q string) bool { return strings.HasPrefix(q, "quantise") }
+
+func or(all ...func(string) bool) func(string) bool {
+	return func(q string) bool {
+		return slices.ContainsFunc(all, func(f func(string) bool) bool { return f(q) })
+	}
+}
+
+// stages of a generation, in turn.
+func stages(g string) []stage {
+	is := func(schemes, release string, types ...string) func(*published.Time) bool {
+		return func(t *published.Time) bool {
+			return slices.Contains(strings.Fields(schemes), t.Scheme) && t.Release == release &&
+				slices.Contains(types, t.DType)
+		}
+	}
+	split := func(q string) bool { return q == "split_seconds" || q == "store_rate" }
+	return []stage{
+		{g, is("none", "current", "fp16", "bf16", "tf32"), or(typed("_16"), common), 50},
+		{g, is("none", "current", "fp32"), typed("_32"), 50},
+		{g, is("tensor tensor+quant", "current", "fp8"), or(typed("_8"), quantise), 50},
+		{g + " row", is("row row+quant", "current", "fp8"), or(typed("_8"), quantise, split), 20},
+		{g + " block128", is("block128 block128+quant", "current", "fp8"), or(typed("_8"), quantise, split), 20},
+		{g + " early", is("none", "early", "fp16", "bf16"), or(typed("_16"), common), 50},
+	}
+}
+
+// run fits the stages of a generation.
+func run(t *testing.T, g terms.Generation, fitted map[string]map[string]float64) {
+	opened, generations := open(t)
+	for _, s := range stages(string(g)) {
+		sample, err := fit.Read(opened, func(x *published.Time) bool {
+			if _, ok := generations[x.Device]; !ok {
+				if _, err := opened(x.Device, nil); err != nil {
+					return false
+				}
+			}
+			return generations[x.Device] == g && s.times(x)
+		}, *most)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if sample.Len() < s.least {
+			continue
+		}
+		values := map[string]float64{}
+		var quantities []corefit.Quantity
+		for _, q := range terms.Quantities {
+			values[q.Name] = q.Value
+			if s.fitted(q.Name) {
+				quantities = append(quantities, corefit.Quantity{Name: q.Name, Low: q.Low, High: q.High})
+			}
+		}
+		maps.Copy(values, fitted[string(g)])
+		r, err := corefit.Minimise(t.Context(), sample.Residuals, quantities, corefit.Options{Start: values, Steps: 15})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if fitted[s.key] == nil {
+			fitted[s.key] = map[string]float64{}
+		}
+		for _, q := range quantities {
+			fitted[s.key][q.Name] = r.Values[q.Name]
+		}
+		fmt.Printf("== %s: %d steps, loss %.3f, %d times\n", s.key, r.Steps, r.Loss, sample.Len())
+		report(t, sample, r.Values)
+	}
+}
+
+func TestFit(t *testing.T) {
+	if !*update {
+		t.Skip("run with -update")
+	}
+	fitted := terms.Fitted()
+	for _, g := range terms.Generations() {
+		if *only == "" || slices.Contains(strings.Split(*only, ","), string(g)) {
+			for key := range fitted {
+				if key == string(g) || strings.HasPrefix(key, string(g)+" ") {
+					delete(fitted, key)
+				}
+			}
+			run(t, g, fitted)
+		}
+	}
+	var b bytes.Buffer
+	b.WriteString("// Code generated by go test ./plugins/library/fit -update; DO NOT EDIT.\n\npackage terms\n\n" +
+		"// fitted are the values that were found, by generation, and by the scheme or release behind it.\n" +
+		"var fitted = map[string]map[string]float64{\n")
+	for _, key := range slices.Sorted(maps.Keys(fitted)) {
+		fmt.Fprintf(&b, "%q: {\n", key)
+		for _, q := range terms.Quantities {
+			if v, ok := fitted[key][q.Name]; ok {
+				fmt.Fprintf(&b, "%q: %.4g,\n", q.Name, v)
+			}
+		}
+		b.WriteString("},\n")
+	}
+	b.WriteString("}\n")
+	src, err := format.Source(b.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile("../terms/fitted.go", src, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func report(t *testing.T, s *fit.Sample, values map[string]float64) {
+	by := map[string][]float64{}
+	err := s.Errors(t.Context(), values, func(x *published.Time, e float64) {
+		m := "m>1024"
+		for _, b := range []int{1024, 256, 64, 16} {
+			if x.M <= b {
+				m = fmt.Sprintf("m<=%4d", b)
+			}
+		}
+		for _, k := range []string{x.Device + " " + x.DType + " " + x.Scheme + " " + string(x.Cache), m} {
+			by[k] = append(by[k], e)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range slices.Sorted(maps.Keys(by)) {
+		v := by[k]
+		slices.Sort(v)
+		in := 0
+		for _, e := range v {
+			if math.Abs(e) < math.Log(1.2) {
+				in++
+			}
+		}
+		q := func(f float64) float64 { return math.Exp(v[int(f*float64(len(v)-1))]) }
+		fmt.Printf("%-45s n %5d p10 %.2f median %.2f p90 %.2f within 20 %%: %.1f\n", k, len(v), q(.1), q(.5), q(.9),
+			100*float64(in)/float64(len(v)))
+	}
+}
+
+var _ = gemm.FP16

@@ -88,8 +88,7 @@ func (m *Machine) numbers() ([]arch.Constant, error) {
 	return all, nil
 }
 
-// unused returns the parameters that no prediction depends on. A peak rate of 0 is that of a type that the device does
-// not have.
+// unused returns the parameters that no prediction depends on. A peak of 0 stands for a type that the device lacks.
 func (m *Machine) unused() []string {
 	var used []string
 	for _, f := range m.Numbers {

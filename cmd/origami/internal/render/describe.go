@@ -130,17 +130,22 @@ func lastFive(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[more:], ", "), more)
 }
 
-// ModelLine describes a model in one line, with its rung, and the rung of the clock if that is another.
+// ModelLine is Model with a mark for a model whose totals are no times.
 func ModelLine(d *arch.Description, kernel string) string {
+	if d.RanksOnly {
+		return Model(d, kernel) + "; " + NotATime
+	}
+	return Model(d, kernel)
+}
+
+// Model describes a model in one line, with its rung, and the rung of the clock if that is another.
+func Model(d *arch.Description, kernel string) string {
 	s := fmt.Sprintf("%-11s %s, kernel family %s, rung %s", "model", d.Model, kernel, d.Rung)
 	if d.RungReason != "" {
 		s += ", " + d.RungReason
 	}
 	if d.ClockRung != d.Rung {
 		s += fmt.Sprintf(" (clock: %s)", d.ClockRung)
-	}
-	if d.RanksOnly {
-		s += "; " + NotATime
 	}
 	return s
 }

@@ -14,6 +14,8 @@ type comparison struct {
 	sides  []side
 	rows   []row
 	labels []string // the columns of row.Labels
+	// common is the best model that all sides have, empty if they have none in common.
+	common string
 	// dollars and joules say that the user gave prices and watts.
 	dollars, joules bool
 }

@@ -94,7 +94,7 @@ func (c *comparison) table(ratios bool) (header []string, rows [][]string) {
 	header = append(header, "fastest", "lead")
 	for j := range c.rows {
 		r := &c.rows[j]
-		row := append([]string{r.Problem.Problem.String()}, r.Labels...)
+		row := append([]string{r.String()}, r.Labels...)
 		for i := range c.sides {
 			cell := absent
 			if a, e := r.best(i); a != nil {

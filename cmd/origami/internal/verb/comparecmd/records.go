@@ -185,7 +185,8 @@ func (w *writer) records(s *iostreams.Streams, f render.Format) error {
 	if w.many {
 		return w.wide(s, f)
 	}
-	r := render.NewDelimited(s, f, []string{"arch", "device", "kind", "name", "common", "value", "unit", "share", "what_if"})
+	r := render.NewDelimited(s, f,
+		[]string{"arch", "device", "kind", "name", "common", "value", "unit", "share", "what_if"})
 	for j := range w.all.rows {
 		for i := range w.all.sides {
 			if err := w.all.rows[j].quantities(i, r.Write); err != nil {
@@ -276,15 +277,16 @@ func (o *entry) cells() [][3]string {
 func (w *writer) wide(s *iostreams.Streams, f render.Format) error {
 	c := w.all
 	more := slices.ContainsFunc(c.rows, func(r row) bool { return !r.Plain() })
-	header := slices.Concat(c.labels, gemm.Columns, []string{"arch", "device", "what_if", "model", "kernel", "rung",
+	header := slices.Concat(gemm.Columns, c.labels, []string{"arch", "device", "what_if", "model", "kernel", "rung",
 		"config", "cycles", "seconds", "tflops", "bound", "ratio_to_first", "fastest", "clear", "error"})
 	for _, cells := range (&entry{}).cells() {
 		header = append(header, cells[0])
 	}
 	out := render.NewDelimited(s, f, slices.Concat(header, render.MoreColumns(more)))
 	for j := range c.rows {
+		rest := render.MoreCells(c.rows[j].Problem.Problem, more)
 		for i := range c.sides {
-			if err := out.Write(slices.Concat(c.rows[j].wide(i), render.MoreCells(c.rows[j].Problem.Problem, more))); err != nil {
+			if err := out.Write(slices.Concat(c.rows[j].wide(i), rest)); err != nil {
 				return err
 			}
 		}
@@ -294,7 +296,7 @@ func (w *writer) wide(s *iostreams.Streams, f render.Format) error {
 
 func (r *row) wide(i int) []string {
 	s := &r.sides[i]
-	cells := slices.Concat(r.Labels, r.Cells(), []string{s.Arch.ID, s.Device.ID, s.WhatIf})
+	cells := slices.Concat(r.Cells(), r.Labels, []string{s.Arch.ID, s.Device.ID, s.WhatIf})
 	a, best := r.best(i)
 	if a == nil {
 		cells = append(cells, make([]string, 11)...)

@@ -9,6 +9,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/printable"
 )
 
 // report writes a comparison into a folder: compare.html, which needs no other file, the figures as SVG and PNG, and
@@ -29,7 +30,7 @@ func (w *writer) report(folder string) error {
 		labels[i] = c.sides[i].name()
 		about = append(about, c.about(i))
 	}
-	page := &report.HTML{Title: "Comparison of " + strings.Join(labels, ", ")}
+	page := &report.HTML{Title: printable.Line("Comparison of " + strings.Join(labels, ", "))}
 	page.Table(aboutHeader, about)
 	page.List(c.allNotes())
 	header, rows := c.standings()
@@ -57,7 +58,8 @@ func (c *comparison) figures(to report.Folder, page *report.HTML) error {
 	if clouds := c.ratioClouds(); len(clouds) > 0 {
 		groups, speeds := c.speeds()
 		page.Heading("Speed per class of shape")
-		files, err := report.Bars(folder, "classes", "Speed relative to "+first, "geometric mean of the speed", groups, speeds)
+		files, err := report.Bars(folder, "classes", "Speed relative to "+first, "geometric mean of the speed", groups,
+			speeds)
 		if err := add("Higher is faster. The number of problems of a class is below its name.", files, err); err != nil {
 			return err
 		}

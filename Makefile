@@ -140,10 +140,11 @@ intervals: ## how far the models' times are from the shipped records, for the mo
 	done; done > $(BIN)/intervals.jsonl
 	mv $(BIN)/intervals.jsonl plugins/nvidia/data/intervals.jsonl
 
-checked: ## how far the times of kernel family library are from published ones, for the models to ship
+checked: ## how far the times of kernel family library are from published ones, for the models to ship, and the scores in docs
 	go build -o $(BIN)/origami ./cmd/origami
 	$(BIN)/origami --in-process eval --published --model refined --intervals --json > $(BIN)/checked.jsonl
 	mv $(BIN)/checked.jsonl plugins/library/checked/checked.jsonl
+	go test -count=1 -run PublishedScores ./cmd/origami -scores
 
 SCORES := docs/experiments/refined-on-h200
 scores: intervals ## what docs show of the models' scores: the table per rung and class, and plots

@@ -13,12 +13,12 @@ type UncertaintyRecord struct {
 	Spread float64 `json:"spread"`
 	Plan   float64 `json:"plan_spread"`
 	Source string  `json:"source"`
-	// MedianError is null if it is unknown.
-	MedianError *float64 `json:"median_error"`
 	// Widening is null if it is unknown, Checked if the model does not say.
 	Widening *float64           `json:"widening"`
 	Checked  *CheckedRecord     `json:"checked"`
 	Ranges   []ErrorRangeRecord `json:"ranges"`
+	// MedianError is absent if it is unknown.
+	MedianError *float64 `json:"median_error,omitempty"`
 }
 
 // CheckedRecord is a Checked in JSON. Ranges have their ends.

@@ -121,6 +121,9 @@ func perType(suffix string) []Quantity {
 	for i := range list {
 		list[i].Name += suffix
 		list[i].Doc += map[string]string{"_16": ", 16 bits and tf32", "_8": ", 8 bits", "_32": ", fp32"}[suffix]
+		if ofType[i].Name == "energy" {
+			list[i].Value = map[string]float64{"_16": 1.3e-12, "_8": 0.7e-12, "_32": 6e-12}[suffix]
+		}
 	}
 	return list
 }
@@ -145,7 +148,7 @@ var ofType = []Quantity{
 		Doc: "least time of a K step of one CTA, with operands in the L2",
 	},
 	{
-		Name: "energy", Unit: "J", Value: 0.8e-12, Low: 0.05e-12, High: 6e-12, Without: 0,
+		Name: "energy", Unit: "J", Low: 0.05e-12, High: 20e-12, Without: 0,
 		Doc: "of one FLOP at the peak, with all that feeds it",
 	},
 }

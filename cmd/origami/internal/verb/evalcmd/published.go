@@ -3,7 +3,6 @@ package evalcmd
 import (
 	"cmp"
 	"context"
-	"errors"
 	"maps"
 	"runtime"
 	"slices"
@@ -195,43 +194,30 @@ func noPublished(all []published.Time, known map[string]bool) error {
 // condition is the options with which the times of a device are predicted together.
 type condition struct{ cache, scheme, release string }
 
+// publishedJob are times that a model predicts under the same conditions.
+type publishedJob struct {
+	target *session.Target
+	times  []*publishedTime
+}
+
 // predictPublished fills in the predictions, those of several devices at once. Without any it returns why.
 func (o *Options) predictPublished(ctx context.Context, out *publishedOutcome, devices []publishedDevice) error {
-	type job struct {
-		target *session.Target
-		times  []*publishedTime
-	}
-	var jobs []job
-	for _, d := range devices {
-		targets, err := o.Factory.Targets(ctx, []string{d.id}, "")
+	var jobs []publishedJob
+	for i := range devices {
+		more, err := o.jobs(ctx, &devices[i])
 		if err != nil {
 			return err
 		}
-		at := map[condition]int{}
-		for _, t := range d.times {
-			target, c := asked(&targets[0], t.Time)
-			if t.problem, t.Err = t.Problem(); t.Err == nil && target == nil {
-				t.Err = diag.Inputf("the model has no option for the scheme %s", t.Scheme)
-			}
-			if t.Err != nil {
-				continue
-			}
-			if _, ok := at[c]; !ok {
-				at[c] = len(jobs)
-				jobs = append(jobs, job{target: target})
-			}
-			j := &jobs[at[c]]
-			j.times = append(j.times, t)
-		}
+		jobs = append(jobs, more...)
 	}
-	next := make(chan job)
+	next := make(chan publishedJob)
 	var wg sync.WaitGroup
 	var mutex sync.Mutex
 	failed := error(nil)
 	for range min(runtime.GOMAXPROCS(0), len(jobs)) {
 		wg.Go(func() {
 			for j := range next {
-				d, err := o.predict(ctx, j.target, j.times)
+				d, err := o.predict(ctx, j)
 				mutex.Lock()
 				failed = cmp.Or(failed, err)
 				out.answered(d)
@@ -249,6 +235,36 @@ func (o *Options) predictPublished(ctx context.Context, out *publishedOutcome, d
 	}
 	slices.Sort(out.models)
 	return out.anyPredicted()
+}
+
+// jobs sorts the times of a device by the conditions that its model can take.
+func (o *Options) jobs(ctx context.Context, d *publishedDevice) ([]publishedJob, error) {
+	targets, err := o.Factory.Targets(ctx, []string{d.id}, "")
+	if err != nil {
+		return nil, err
+	}
+	a, err := o.Factory.Open(ctx, &targets[0])
+	if err != nil {
+		return nil, refused(ctx, d.times, err)
+	}
+	var jobs []publishedJob
+	at := map[condition]int{}
+	for _, t := range d.times {
+		target, c := asked(&targets[0], a.Describe(), t.Time)
+		if t.problem, t.Err = t.Problem(); t.Err == nil && target == nil {
+			t.Err = diag.Inputf("the model has no option for the scheme %s", t.Scheme)
+		}
+		if t.Err != nil {
+			continue
+		}
+		if _, ok := at[c]; !ok {
+			at[c] = len(jobs)
+			jobs = append(jobs, publishedJob{target: target})
+		}
+		j := &jobs[at[c]]
+		j.times = append(j.times, t)
+	}
+	return jobs, nil
 }
 
 // answered notes the model that answered, nil if none did.
@@ -272,17 +288,20 @@ func (o *publishedOutcome) anyPredicted() error {
 	return o.times[0].Err
 }
 
-// asked returns the target with the options for the conditions of a time, as far as its plugin has them and the user
-// does not set them. It is nil if the scheme cannot be asked for.
-func asked(target *session.Target, t *published.Time) (*session.Target, condition) {
+// asked returns the target with the options for the conditions of a time, as far as its model has them and the user does
+// not set them. It is nil if the scheme cannot be asked for.
+func asked(target *session.Target, d *arch.Description, t *published.Time) (*session.Target, condition) {
 	c, out := condition{}, *target
 	out.OpenRequest.Options = maps.Clone(target.OpenRequest.Options)
 	if out.OpenRequest.Options == nil {
 		out.OpenRequest.Options = map[string]string{}
 	}
 	set := func(key, value string) bool {
-		i := slices.IndexFunc(target.Manifest.Options, func(o arch.Option) bool { return o.Key == key })
-		if i < 0 || !slices.Contains(target.Manifest.Options[i].Values, value) {
+		has := slices.ContainsFunc(d.Options, func(o arch.OptionValue) bool { return o.Key == key })
+		takes := slices.ContainsFunc(target.Manifest.Options, func(o arch.Option) bool {
+			return o.Key == key && slices.Contains(o.Values, value)
+		})
+		if !has || !takes {
 			return false
 		}
 		if _, users := target.OpenRequest.Options[key]; !users {
@@ -305,39 +324,40 @@ func asked(target *session.Target, t *published.Time) (*session.Target, conditio
 	return &out, c
 }
 
-// predict opens a model and fills in the predictions of some times. That the model refuses is the error of the times.
-func (o *Options) predict(ctx context.Context, t *session.Target, times []*publishedTime) (*arch.Description, error) {
-	refuse := func(err error) (*arch.Description, error) {
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		var d *diag.Error
-		if !errors.As(err, &d) || d.Kind != diag.Input {
-			return nil, err
-		}
-		for _, t := range times {
-			t.Err = err
-		}
-		return nil, nil
+// refused notes why a model refuses some times. It returns an error that is not about the times.
+func refused(ctx context.Context, times []*publishedTime, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
 	}
-	a, err := o.Factory.Open(ctx, t)
+	if diag.KindOf(err) != diag.Input {
+		return err
+	}
+	for _, t := range times {
+		t.Err = err
+	}
+	return nil
+}
+
+// predict opens a model and fills in the predictions of some times. That the model refuses is the error of the times.
+func (o *Options) predict(ctx context.Context, j publishedJob) (*arch.Description, error) {
+	a, err := o.Factory.Open(ctx, j.target)
 	if err != nil {
-		return refuse(err)
+		return nil, refused(ctx, j.times, err)
 	}
 	kernel, err := session.KernelFamily(a.Describe(), o.Factory.Settings.Kernel)
 	if err != nil {
-		return refuse(err)
+		return nil, refused(ctx, j.times, err)
 	}
-	problems := make([]gemm.Problem, len(times))
-	for i := range times {
-		problems[i] = times[i].problem
+	problems := make([]gemm.Problem, len(j.times))
+	for i := range j.times {
+		problems[i] = j.times[i].problem
 	}
 	predictions, err := score.Fastest(ctx, a, kernel, problems)
 	if err != nil {
-		return refuse(err)
+		return nil, refused(ctx, j.times, err)
 	}
-	for i := range times {
-		times[i].Prediction = predictions[i]
+	for i := range j.times {
+		j.times[i].Prediction = predictions[i]
 	}
 	return a.Describe(), nil
 }

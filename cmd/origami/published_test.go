@@ -37,7 +37,7 @@ type publishedScore struct {
 	} `json:"all_pairs"`
 }
 
-// accuracy has NaN-free numbers: those that are null stay 0.
+// accuracy is a score. Numbers that are null stay 0.
 type accuracy struct {
 	Times                              int
 	Geomean, P10, P90, Within, Ceiling float64
@@ -118,11 +118,11 @@ func inDocs(t *testing.T, got *publishedScore) {
 	for _, g := range got.Groups {
 		refused, modelled = refused+g.Refused, modelled+g.Score.Times
 		if g.Score.Times >= manyTimes {
-			scheme := strings.TrimSuffix(" "+strings.TrimPrefix(strings.TrimPrefix(g.Scheme, "none"), "tensor"), " ")
-			if strings.HasPrefix(g.Scheme, "tensor+") {
-				scheme = " " + g.Scheme
+			kind := g.DType
+			if g.Scheme != "none" && g.Scheme != "tensor" {
+				kind += " " + g.Scheme
 			}
-			fmt.Fprintf(&b, "| %s | %s%s | %s |\n", g.Device, g.DType, scheme, g.Score.cells())
+			fmt.Fprintf(&b, "| %s | %s | %s |\n", g.Device, kind, g.Score.cells())
 		}
 	}
 	b.WriteString("\n| shapes | times | predicted ÷ measured | p10 | p90 | within 20 % | stacks agree |\n" +
@@ -130,9 +130,9 @@ func inDocs(t *testing.T, got *publishedScore) {
 	for i := range got.Classes {
 		fmt.Fprintf(&b, "| %s | %s |\n", got.Classes[i].Class, got.Classes[i].cells())
 	}
-	fmt.Fprintf(&b, "\nPairs of devices: %.1f %% of %d ratios of times are predicted within 20 %%. Of the %d ratios over 1.1,\n"+
-		"%.1f %% have the right winner. %d of %d times are not modelled.\n", 100*got.AllPairs.Within, got.AllPairs.Shapes,
-		got.AllPairs.Decided, 100*got.AllPairs.Winner, refused, refused+modelled)
+	fmt.Fprintf(&b, "\nPairs of devices: %.1f %% of %d ratios of times are predicted within 20 %%. Of the %d ratios\n"+
+		"over 1.1, %.1f %% have the right winner. %d of %d times are not modelled.\n", 100*got.AllPairs.Within,
+		got.AllPairs.Shapes, got.AllPairs.Decided, 100*got.AllPairs.Winner, refused, refused+modelled)
 
 	const path = "../../docs/published.md"
 	const begin, end = "<!-- scores: written by `make checked` -->\n\n", "\n<!-- end of scores -->"

@@ -288,8 +288,8 @@ func (o *publishedOutcome) anyPredicted() error {
 	return o.times[0].Err
 }
 
-// asked returns the target with the options for the conditions of a time, as far as its model has them and the user does
-// not set them. It is nil if the scheme cannot be asked for.
+// asked returns the target with the options for the conditions of a time, as far as its model has them and the user
+// does not set them. It is nil if the scheme cannot be asked for.
 func asked(target *session.Target, d *arch.Description, t *published.Time) (*session.Target, condition) {
 	c, out := condition{}, *target
 	out.OpenRequest.Options = maps.Clone(target.OpenRequest.Options)

@@ -19,6 +19,7 @@ var generations = map[string]libraryterms.Generation{
 var vendorLibrary = library.Vendor{
 	Numbers: map[string]string{
 		"units":      "num_cus",
+		"l2_count":   "num_xcds",
 		"clock":      "clock",
 		"tdp":        "tdp",
 		"l2_size":    "l2_bytes * num_xcds",

@@ -7,6 +7,7 @@ import "math"
 // device holds what depends on the machine alone. value returns its numbers, the constants and the quantities.
 type device struct {
 	units           float64 // units
+	l2Count         float64 // l2_count
 	clock           float64 // clock
 	tdp             float64 // tdp
 	layers          float64 // layers
@@ -17,18 +18,21 @@ type device struct {
 	l2Port16        float64 // l2_port_16
 	l2Share16       float64 // l2_share_16
 	stepSeconds16   float64 // step_seconds_16
+	halfTile16      float64 // half_tile_16
 	energy16        float64 // energy_16
 	launchSeconds8  float64 // launch_seconds_8
 	rateShare8      float64 // rate_share_8
 	l2Port8         float64 // l2_port_8
 	l2Share8        float64 // l2_share_8
 	stepSeconds8    float64 // step_seconds_8
+	halfTile8       float64 // half_tile_8
 	energy8         float64 // energy_8
 	launchSeconds32 float64 // launch_seconds_32
 	rateShare32     float64 // rate_share_32
 	l2Port32        float64 // l2_port_32
 	l2Share32       float64 // l2_share_32
 	stepSeconds32   float64 // step_seconds_32
+	halfTile32      float64 // half_tile_32
 	energy32        float64 // energy_32
 	coldStepSeconds float64 // cold_step_seconds
 	storeRate       float64 // store_rate
@@ -40,13 +44,14 @@ type device struct {
 	dramRate        float64 // dram_rate
 	part6           float64 // 4 * resident_tiles
 	part5           float64 // resident_tiles * 16384
-	part7           float64 // dram_rate * read_share
-	part8           float64 // dram_rate * write_share
-	part9           float64 // cta_seconds * clock
-	part10          float64 // split_seconds * clock
-	part12          float64 // quantise_seconds * clock
-	part11          float64 // units * quantise_rate
-	part13          float64 // throttle_seconds * clock
+	part7           float64 // units * far_share
+	part8           float64 // dram_rate * read_share
+	part9           float64 // dram_rate * write_share
+	part10          float64 // cta_seconds * clock
+	part11          float64 // split_seconds * clock
+	part13          float64 // quantise_seconds * clock
+	part12          float64 // units * quantise_rate
+	part14          float64 // throttle_seconds * clock
 }
 
 func (d *device) compute(value func(name string) float64) {
@@ -54,6 +59,7 @@ func (d *device) compute(value func(name string) float64) {
 	dramRate := value("dram_speed") / clock
 	units := value("units")
 	d.units = units
+	d.l2Count = value("l2_count")
 	d.clock = clock
 	tdp := value("tdp")
 	d.tdp = tdp
@@ -66,18 +72,21 @@ func (d *device) compute(value func(name string) float64) {
 	d.l2Port16 = value("l2_port_16")
 	d.l2Share16 = value("l2_share_16")
 	d.stepSeconds16 = value("step_seconds_16")
+	d.halfTile16 = value("half_tile_16")
 	d.energy16 = value("energy_16")
 	d.launchSeconds8 = value("launch_seconds_8")
 	d.rateShare8 = value("rate_share_8")
 	d.l2Port8 = value("l2_port_8")
 	d.l2Share8 = value("l2_share_8")
 	d.stepSeconds8 = value("step_seconds_8")
+	d.halfTile8 = value("half_tile_8")
 	d.energy8 = value("energy_8")
 	d.launchSeconds32 = value("launch_seconds_32")
 	d.rateShare32 = value("rate_share_32")
 	d.l2Port32 = value("l2_port_32")
 	d.l2Share32 = value("l2_share_32")
 	d.stepSeconds32 = value("step_seconds_32")
+	d.halfTile32 = value("half_tile_32")
 	d.energy32 = value("energy_32")
 	d.coldStepSeconds = value("cold_step_seconds")
 	d.storeRate = value("store_rate")
@@ -91,13 +100,14 @@ func (d *device) compute(value func(name string) float64) {
 	residentTiles := value("resident_tiles")
 	d.part6 = float64(4 * residentTiles)
 	d.part5 = float64(residentTiles * 16384)
-	d.part7 = float64(dramRate * value("read_share"))
-	d.part8 = float64(dramRate * value("write_share"))
-	d.part9 = float64(value("cta_seconds") * clock)
-	d.part10 = float64(value("split_seconds") * clock)
-	d.part12 = float64(value("quantise_seconds") * clock)
-	d.part11 = float64(units * value("quantise_rate"))
-	d.part13 = float64(value("throttle_seconds") * clock)
+	d.part7 = float64(units * value("far_share"))
+	d.part8 = float64(dramRate * value("read_share"))
+	d.part9 = float64(dramRate * value("write_share"))
+	d.part10 = float64(value("cta_seconds") * clock)
+	d.part11 = float64(value("split_seconds") * clock)
+	d.part13 = float64(value("quantise_seconds") * clock)
+	d.part12 = float64(units * value("quantise_rate"))
+	d.part14 = float64(value("throttle_seconds") * clock)
 }
 
 // problem holds what depends on the problem.
@@ -113,6 +123,7 @@ type problem struct {
 	peak             float64 // peak, set by hand
 	typeBits         float64 // type_bits, set by hand
 	l2Port           float64 // l2_port
+	halfTile         float64 // half_tile
 	reads            float64 // reads
 	againWeights     float64 // again_weights
 	againActivations float64 // again_activations
@@ -179,6 +190,16 @@ func (p *problem) compute(d *device) {
 			stepSeconds = d.stepSeconds16
 		}
 	}
+	var halfTile float64
+	if p.typeBits == 8 {
+		halfTile = d.halfTile8
+	} else {
+		if p.typeBits == 32 {
+			halfTile = d.halfTile32
+		} else {
+			halfTile = d.halfTile16
+		}
+	}
 	var energy float64
 	if p.typeBits == 8 {
 		energy = d.energy8
@@ -218,7 +239,7 @@ func (p *problem) compute(d *device) {
 	dramFloor := (reads + writes) / d.dramRate
 	step := float64((stepSeconds + float64(max(coldWeights, coldActivations)*d.coldStepSeconds)) * d.clock)
 	launch := float64(launchSeconds * d.clock)
-	quantise := float64(d.quantises * (d.part12 + x1*(2+p.elementBytes)/d.part11))
+	quantise := float64(d.quantises * (d.part13 + x1*(2+p.elementBytes)/d.part12))
 	var powerShare float64
 	if d.tdp > 0 {
 		powerShare = min(1, d.tdp/(energy*p.peak))
@@ -226,6 +247,7 @@ func (p *problem) compute(d *device) {
 		powerShare = 1
 	}
 	p.l2Port = l2Port
+	p.halfTile = halfTile
 	p.reads = reads
 	p.againWeights = againWeights
 	p.againActivations = againActivations
@@ -233,7 +255,7 @@ func (p *problem) compute(d *device) {
 	p.dramFloor = dramFloor
 	p.part1 = float64(unitRate * rateShare)
 	p.part2 = float64(d.units * l2Share)
-	p.part3 = writes / d.part8
+	p.part3 = writes / d.part9
 	p.step = step
 	p.launch = launch
 	p.part4 = max(computeFloor, dramFloor)
@@ -273,19 +295,24 @@ func (t *timing) compute(d *device, p *problem) {
 		readAgain = min((tilesM/waveRows-1)*p.againWeights, (tilesN/waveColumns-1)*p.againActivations)
 	}
 	tileBytes := float64((t.blockM + t.blockN) * steps * t.blockK * p.elementBytes)
-	matrix := ctasOfUnit * 2 * t.blockM * t.blockN * steps * t.blockK / p.part1
-	l2 := float64(tileBytes * max(ctasOfUnit/p.l2Port, ctas/p.part2))
-	dram := (p.reads+readAgain)/d.part7 + p.part3
-	latency := float64(max(1, ctasOfUnit/resident) * (d.part9 + float64(steps*p.step)))
-	loop := math.Sqrt(math.Sqrt(fourth(matrix) + fourth(l2) + fourth(dram) + fourth(latency)))
-	limits := max(p.part4-loop, 0)
+	dieTiles := max(1, d.units*resident/(d.l2Count*t.splitK))
+	dieRows := min(tilesM, max(1, math.Sqrt(dieTiles*t.blockN/t.blockM)))
+	dieColumns := min(tilesN, max(1, dieTiles/dieRows))
+	farBytes := float64(ctas * (t.blockM/dieColumns + t.blockN/dieRows) * steps * t.blockK * p.elementBytes)
+	matrix := ctasOfUnit * 2 * t.blockM * t.blockN * steps * t.blockK * (1 + p.halfTile/t.blockM + p.halfTile/t.blockN) / p.part1
+	l2 := max(max(tileBytes*ctasOfUnit/p.l2Port, tileBytes*ctas/p.part2), farBytes/d.part7)
+	dram := (p.reads+readAgain)/d.part8 + p.part3
+	latency := float64(max(1, ctasOfUnit/resident) * (d.part10 + float64(steps*p.step)))
 	store := ctasOfUnit * t.blockM * t.blockN * p.outputBytes / d.storeRate
+	inner := math.Sqrt(math.Sqrt(fourth(matrix)+fourth(l2)+fourth(latency))) + store
+	loop := math.Sqrt(math.Sqrt(fourth(inner) + fourth(dram)))
+	limits := max(p.part4-loop, 0)
 	var reduction float64
 	if t.splitK > 1 {
-		reduction = d.part10 + float64(2*ctas*t.blockM*t.blockN)*4/(active*d.reduceRate)
+		reduction = d.part11 + float64(2*ctas*t.blockM*t.blockN)*4/(active*d.reduceRate)
 	}
-	busy := p.launch + loop + limits + store + reduction + p.quantise
-	throttle := float64(p.part5 * (busy / (busy + d.part13)))
+	busy := p.launch + loop + limits + reduction + p.quantise
+	throttle := float64(p.part5 * (busy / (busy + d.part14)))
 	total := busy + throttle
 	t.matrix = matrix
 	t.l2 = l2
@@ -372,7 +399,8 @@ func columns(dst []float64, d *device, p *problem, t *timing) {
 	ctas := float64(x4 * t.splitK)
 	steps := math.Ceil(math.Ceil(p.k/t.blockK) / t.splitK)
 	resident := min(d.part6, max(1, d.part5/(t.blockM*t.blockN)))
-	waves := ctas / (d.units * resident)
+	x5 := float64(d.units * resident)
+	waves := ctas / x5
 	ctasOfUnit := math.Ceil(ctas / d.units)
 	active := min(ctas, d.units)
 	waveTiles := active * resident / t.splitK
@@ -384,22 +412,27 @@ func columns(dst []float64, d *device, p *problem, t *timing) {
 	}
 	dramBytes := p.reads + writes + readAgain
 	tileBytes := float64((t.blockM + t.blockN) * steps * t.blockK * p.elementBytes)
-	latency := float64(max(1, ctasOfUnit/resident) * (d.part9 + float64(steps*p.step)))
-	loop := math.Sqrt(math.Sqrt(fourth(t.matrix) + fourth(t.l2) + fourth(t.dram) + fourth(latency)))
-	limits := max(p.part4-loop, 0)
+	dieTiles := max(1, x5/(d.l2Count*t.splitK))
+	dieRows := min(tilesM, max(1, math.Sqrt(dieTiles*t.blockN/t.blockM)))
+	dieColumns := min(tilesN, max(1, dieTiles/dieRows))
+	farBytes := float64(ctas * (t.blockM/dieColumns + t.blockN/dieRows) * steps * t.blockK * p.elementBytes)
+	latency := float64(max(1, ctasOfUnit/resident) * (d.part10 + float64(steps*p.step)))
 	store := ctasOfUnit * t.blockM * t.blockN * p.outputBytes / d.storeRate
+	inner := math.Sqrt(math.Sqrt(fourth(t.matrix)+fourth(t.l2)+fourth(latency))) + store
+	loop := math.Sqrt(math.Sqrt(fourth(inner) + fourth(t.dram)))
+	limits := max(p.part4-loop, 0)
 	var reduction float64
 	if t.splitK > 1 {
-		reduction = d.part10 + float64(2*ctas*t.blockM*t.blockN)*4/(active*d.reduceRate)
+		reduction = d.part11 + float64(2*ctas*t.blockM*t.blockN)*4/(active*d.reduceRate)
 	}
-	busy := p.launch + loop + limits + store + reduction + p.quantise
+	busy := p.launch + loop + limits + reduction + p.quantise
 	var powerShare float64
 	if d.tdp > 0 {
 		powerShare = min(1, d.tdp/(energy*p.peak))
 	} else {
 		powerShare = 1
 	}
-	throttle := float64(p.part5 * (busy / (busy + d.part13)))
+	throttle := float64(p.part5 * (busy / (busy + d.part14)))
 	dst[0] = p.peak
 	dst[1] = p.typeBits
 	dst[2] = launchSeconds
@@ -407,50 +440,56 @@ func columns(dst []float64, d *device, p *problem, t *timing) {
 	dst[4] = p.l2Port
 	dst[5] = l2Share
 	dst[6] = stepSeconds
-	dst[7] = energy
-	dst[8] = weights
-	dst[9] = activations
-	dst[10] = output
-	dst[11] = warmMisses
-	dst[12] = coldWeights
-	dst[13] = coldActivations
-	dst[14] = p.reads
-	dst[15] = writes
-	dst[16] = p.againWeights
-	dst[17] = p.againActivations
-	dst[18] = unitRate
-	dst[19] = d.dramRate
-	dst[20] = p.computeFloor
-	dst[21] = p.dramFloor
-	dst[22] = tilesM
-	dst[23] = tilesN
-	dst[24] = ctas
-	dst[25] = steps
-	dst[26] = resident
-	dst[27] = waves
-	dst[28] = ctasOfUnit
-	dst[29] = active
-	dst[30] = waveTiles
-	dst[31] = waveRows
-	dst[32] = waveColumns
-	dst[33] = readAgain
-	dst[34] = dramBytes
-	dst[35] = tileBytes
-	dst[36] = t.matrix
-	dst[37] = t.l2
-	dst[38] = t.dram
-	dst[39] = p.step
-	dst[40] = latency
-	dst[41] = loop
-	dst[42] = p.launch
-	dst[43] = limits
-	dst[44] = store
-	dst[45] = reduction
-	dst[46] = p.quantise
-	dst[47] = busy
-	dst[48] = powerShare
-	dst[49] = throttle
-	dst[50] = t.total
+	dst[7] = p.halfTile
+	dst[8] = energy
+	dst[9] = weights
+	dst[10] = activations
+	dst[11] = output
+	dst[12] = warmMisses
+	dst[13] = coldWeights
+	dst[14] = coldActivations
+	dst[15] = p.reads
+	dst[16] = writes
+	dst[17] = p.againWeights
+	dst[18] = p.againActivations
+	dst[19] = unitRate
+	dst[20] = d.dramRate
+	dst[21] = p.computeFloor
+	dst[22] = p.dramFloor
+	dst[23] = tilesM
+	dst[24] = tilesN
+	dst[25] = ctas
+	dst[26] = steps
+	dst[27] = resident
+	dst[28] = waves
+	dst[29] = ctasOfUnit
+	dst[30] = active
+	dst[31] = waveTiles
+	dst[32] = waveRows
+	dst[33] = waveColumns
+	dst[34] = readAgain
+	dst[35] = dramBytes
+	dst[36] = tileBytes
+	dst[37] = dieTiles
+	dst[38] = dieRows
+	dst[39] = dieColumns
+	dst[40] = farBytes
+	dst[41] = t.matrix
+	dst[42] = t.l2
+	dst[43] = t.dram
+	dst[44] = p.step
+	dst[45] = latency
+	dst[46] = store
+	dst[47] = inner
+	dst[48] = loop
+	dst[49] = p.launch
+	dst[50] = limits
+	dst[51] = reduction
+	dst[52] = p.quantise
+	dst[53] = busy
+	dst[54] = powerShare
+	dst[55] = throttle
+	dst[56] = t.total
 }
 
 // fourth returns the fourth power, with the bits of math.Pow(x, 4).

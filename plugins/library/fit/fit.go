@@ -30,11 +30,10 @@ type timed struct {
 	problem gemm.Problem
 	configs []gemm.Config
 	log     float64
-	weight  float64
 }
 
-// Read returns the times that keep accepts and the model takes, at most most of each series: those whose shapes have
-// the lowest hash, so that series have the same shapes. Series weigh alike.
+// Read returns the times that keep accepts and the model takes, about most of each series at most: those whose shapes
+// have the lowest hash, so that series have the same shapes.
 func Read(open Open, keep func(*published.Time) bool, most int) (*Sample, error) {
 	s := &Sample{}
 	models := map[string]int{}
@@ -99,20 +98,20 @@ func OptionsOf(s *published.Series) (map[string]string, bool) {
 	return given, true
 }
 
-// thinned keeps about most of the times of a series, and gives the series the weight of most times.
-func thinned(list []timed, most int) (kept []timed) {
+// thinned keeps about most of the times of a series.
+func thinned(list []timed, most int) []timed {
 	share := float64(most) / float64(len(list))
-	for _, t := range list {
+	return slices.DeleteFunc(list, func(t timed) bool {
 		h := fnv.New32a()
 		fmt.Fprint(h, t.M, t.N, t.K)
-		if float64(h.Sum32())/math.MaxUint32 < share {
-			kept = append(kept, t)
-		}
-	}
-	for i := range kept {
-		kept[i].weight = 1
-	}
-	return kept
+		return float64(h.Sum32())/math.MaxUint32 >= share
+	})
+}
+
+// Without returns the sample without some of the times.
+func (s *Sample) Without(out func(*published.Time) bool) *Sample {
+	kept := slices.DeleteFunc(slices.Clone(s.times), func(t timed) bool { return out(t.Time) })
+	return &Sample{models: s.models, times: kept}
 }
 
 // Len is the number of times.

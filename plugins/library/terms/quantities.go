@@ -43,6 +43,7 @@ type Number struct{ Name, Unit, Doc string }
 // Machine are the numbers of the machine that formulas use.
 var Machine = []Number{
 	{"units", one, "SMs or CUs"},
+	{"l2_count", one, "L2 caches, each of a die of its own"},
 	{"clock", "Hz", "boost clock of the units"},
 	{"tdp", "W", "power limit of the board, 0 if it is unknown"},
 	{"l2_size", bytes, "L2 of all dies"},
@@ -148,6 +149,10 @@ var ofType = []Quantity{
 		Doc: "least time of a K step of one CTA, with operands in the L2",
 	},
 	{
+		Name: "half_tile", Unit: one, Value: 1, Low: 0.01, High: 100, Without: 0,
+		Doc: "rows or columns of a tile that cost half of the rate",
+	},
+	{
 		Name: "energy", Unit: "J", Low: 0.05e-12, High: 20e-12, Without: 0,
 		Doc: "of one FLOP at the peak, with all that feeds it",
 	},
@@ -155,6 +160,10 @@ var ofType = []Quantity{
 
 // ofMachine are those that all types have in common.
 var ofMachine = []Quantity{
+	{
+		Name: "far_share", Unit: perCycle, Value: 1e6, Low: 1, High: 300, Without: unlimited,
+		Doc: "from beyond the L2 of a die, per unit; fitted where a device has several dies with a cache behind them",
+	},
 	{
 		Name: "keep_share", Unit: one, Value: 0.3, Low: 0.02, High: 3,
 		Doc: "share of the caches that activations and output can use",

@@ -193,22 +193,41 @@ var gridTerms = []Term{
 		Name: "tile_bytes", Unit: bytes, Doc: "operands of a CTA",
 		Formula: "(block_m + block_n) * steps * block_k * element_bytes",
 	},
+	{
+		Name: "die_tiles", Unit: one, Doc: "output tiles that one die computes at the same time",
+		Formula: "max(1, units * resident / (l2_count * split_k))",
+	},
+	{
+		Name: "die_rows", Unit: one, Doc: "rows of these tiles: they are about square, in elements",
+		Formula: "min(tiles_m, max(1, sqrt(die_tiles * block_n / block_m)))",
+	},
+	{
+		Name: "die_columns", Unit: one, Doc: "columns of these tiles",
+		Formula: "min(tiles_n, max(1, die_tiles / die_rows))",
+	},
+	{
+		Name: "far_bytes", Unit: bytes, Doc: "from beyond the L2 of a die: each die reads A and B for itself",
+		Formula: "ctas * (block_m / die_columns + block_n / die_rows) * steps * block_k * element_bytes",
+	},
 }
 
-// The loops over K of all CTAs. They take as long as the busiest resource, with a smooth transition: the fourth root of
-// the sum of the fourth powers.
+// The loops over K of all CTAs, and their output. They take as long as the busiest resource, with a smooth transition:
+// the fourth root of the sum of the fourth powers.
 var loopTerms = []Term{
 	{
 		Name: "matrix", Unit: cycles, Doc: "matrix instructions of the busiest unit",
-		Formula: "ctas_of_unit * 2 * block_m * block_n * steps * block_k / (unit_rate * rate_share)",
+		Formula: `ctas_of_unit * 2 * block_m * block_n * steps * block_k
+			* (1 + half_tile / block_m + half_tile / block_n) / (unit_rate * rate_share)`,
 	},
 	{
-		Name: "l2", Unit: cycles, Doc: "operands: of the busiest unit through its port, or of all through the L2",
-		Formula: "tile_bytes * max(ctas_of_unit / l2_port, ctas / (units * l2_share))",
+		Name: "l2", Unit: cycles,
+		Doc: "operands: of the busiest unit through its port, of all through the L2, or from beyond it",
+		Formula: `max(max(tile_bytes * ctas_of_unit / l2_port, tile_bytes * ctas / (units * l2_share)),
+			far_bytes / (units * far_share))`,
 	},
 	{
 		Name: "dram", Unit: cycles, Doc: "DRAM",
-		Formula: "((reads + read_again) / (dram_rate * read_share)) + writes / (dram_rate * write_share)",
+		Formula: "(reads + read_again) / (dram_rate * read_share) + writes / (dram_rate * write_share)",
 	},
 	{
 		Name: "step", Unit: cycles, Doc: "least time of a K step of one CTA: loads wait for the L2, and some for DRAM",
@@ -219,8 +238,16 @@ var loopTerms = []Term{
 		Formula: "max(1, ctas_of_unit / resident) * (cta_seconds * clock + steps * step)",
 	},
 	{
-		Name: "loop", Unit: cycles, Kind: arch.KindShare, Doc: "all loops over K",
-		Formula: "sqrt(sqrt(pow(matrix, 4) + pow(l2, 4) + pow(dram, 4) + pow(latency, 4)))",
+		Name: "store", Unit: cycles, Doc: "output of the busiest unit",
+		Formula: "ctas_of_unit * block_m * block_n * output_bytes / store_rate",
+	},
+	{
+		Name: "inner", Unit: cycles, Doc: "all but DRAM",
+		Formula: "sqrt(sqrt(pow(matrix, 4) + pow(l2, 4) + pow(latency, 4))) + store",
+	},
+	{
+		Name: "loop", Unit: cycles, Kind: arch.KindShare, Doc: "all loops over K, and the output",
+		Formula: "sqrt(sqrt(pow(inner, 4) + pow(dram, 4)))",
 	},
 }
 
@@ -235,10 +262,6 @@ var totalTerms = []Term{
 		Formula: "max(max(compute_floor, dram_floor) - loop, 0)",
 	},
 	{
-		Name: "store", Unit: cycles, Kind: arch.KindShare, Doc: "output of the busiest unit",
-		Formula: "ctas_of_unit * block_m * block_n * output_bytes / store_rate",
-	},
-	{
 		Name: "reduction", Unit: cycles, Kind: arch.KindShare, Doc: "adding up the parts of a split K",
 		Formula: `when(split_k > 1, split_seconds * clock + 2 * ctas * block_m * block_n * 4 / (active * reduce_rate), 0)`,
 	},
@@ -248,7 +271,7 @@ var totalTerms = []Term{
 		Formula: "quantises * (quantise_seconds * clock + batch * m * k * (2 + element_bytes) / (units * quantise_rate))",
 	},
 	{
-		Name: "busy", Unit: cycles, Formula: "launch + loop + limits + store + reduction + quantise", Doc: "all of that",
+		Name: "busy", Unit: cycles, Formula: "launch + loop + limits + reduction + quantise", Doc: "all of that",
 	},
 	{
 		Name: "power_share", Unit: one, Doc: "share of the peak that the power limit leaves for long; 1 if it is unknown",

@@ -14,8 +14,8 @@ import (
 var Options = []arch.Option{
 	{
 		Key: "l2", Default: "layers", Values: []string{"layers", "cold", "warm"},
-		Doc: "of the kernel family library, what the caches hold when a kernel starts: A, and B as layers in turn leave it; " +
-			"nothing; or A and B",
+		Doc: "of the kernel family library, what the caches hold when a kernel starts: A, and B as layers in turn leave " +
+			"it; nothing; or A and B",
 	},
 	{
 		Key: "scheme", Default: perTensor,
@@ -57,7 +57,9 @@ func parseOptions(given map[string]string) (options, error) {
 
 // inForce returns the options as a description has them.
 func (o options) inForce() []arch.OptionValue {
-	return []arch.OptionValue{{Key: "l2", Value: o.l2}, {Key: "scheme", Value: o.scheme}, {Key: "release", Value: o.release}}
+	return []arch.OptionValue{
+		{Key: "l2", Value: o.l2}, {Key: "scheme", Value: o.scheme}, {Key: "release", Value: o.release},
+	}
 }
 
 // variant is the scheme without the quantising.

@@ -35,7 +35,6 @@ type device struct {
 	halfTile32      float64 // half_tile_32
 	energy32        float64 // energy_32
 	coldStepSeconds float64 // cold_step_seconds
-	storeRate       float64 // store_rate
 	reduceRate      float64 // reduce_rate
 	part1           float64 // keep_share * (l2_size + mall_size)
 	part2           float64 // weights_share * (l2_size + mall_size)
@@ -44,14 +43,15 @@ type device struct {
 	dramRate        float64 // dram_rate
 	part6           float64 // 4 * resident_tiles
 	part5           float64 // resident_tiles * 16384
-	part7           float64 // units * far_share
-	part8           float64 // dram_rate * read_share
-	part9           float64 // dram_rate * write_share
+	part7           float64 // 1 / (units * far_share)
+	part8           float64 // 1 / (dram_rate * read_share)
+	part9           float64 // 1 / (dram_rate * write_share)
 	part10          float64 // cta_seconds * clock
-	part11          float64 // split_seconds * clock
-	part13          float64 // quantise_seconds * clock
-	part12          float64 // units * quantise_rate
-	part14          float64 // throttle_seconds * clock
+	part11          float64 // 1 / store_rate
+	part12          float64 // split_seconds * clock
+	part14          float64 // quantise_seconds * clock
+	part13          float64 // units * quantise_rate
+	part15          float64 // throttle_seconds * clock
 }
 
 func (d *device) compute(value func(name string) float64) {
@@ -89,7 +89,6 @@ func (d *device) compute(value func(name string) float64) {
 	d.halfTile32 = value("half_tile_32")
 	d.energy32 = value("energy_32")
 	d.coldStepSeconds = value("cold_step_seconds")
-	d.storeRate = value("store_rate")
 	d.reduceRate = value("reduce_rate")
 	x5 := value("l2_size") + value("mall_size")
 	d.part1 = float64(value("keep_share") * x5)
@@ -100,14 +99,15 @@ func (d *device) compute(value func(name string) float64) {
 	residentTiles := value("resident_tiles")
 	d.part6 = float64(4 * residentTiles)
 	d.part5 = float64(residentTiles * 16384)
-	d.part7 = float64(units * value("far_share"))
-	d.part8 = float64(dramRate * value("read_share"))
-	d.part9 = float64(dramRate * value("write_share"))
+	d.part7 = 1 / (units * value("far_share"))
+	d.part8 = 1 / (dramRate * value("read_share"))
+	d.part9 = 1 / (dramRate * value("write_share"))
 	d.part10 = float64(value("cta_seconds") * clock)
-	d.part11 = float64(value("split_seconds") * clock)
-	d.part13 = float64(value("quantise_seconds") * clock)
-	d.part12 = float64(units * value("quantise_rate"))
-	d.part14 = float64(value("throttle_seconds") * clock)
+	d.part11 = 1 / value("store_rate")
+	d.part12 = float64(value("split_seconds") * clock)
+	d.part14 = float64(value("quantise_seconds") * clock)
+	d.part13 = float64(units * value("quantise_rate"))
+	d.part15 = float64(value("throttle_seconds") * clock)
 }
 
 // problem holds what depends on the problem.
@@ -122,19 +122,19 @@ type problem struct {
 	transB           float64 // trans_b, set by hand
 	peak             float64 // peak, set by hand
 	typeBits         float64 // type_bits, set by hand
-	l2Port           float64 // l2_port
 	halfTile         float64 // half_tile
 	reads            float64 // reads
 	againWeights     float64 // again_weights
 	againActivations float64 // again_activations
-	part1            float64 // unit_rate * rate_share
-	part2            float64 // units * l2_share
-	part3            float64 // writes / (dram_rate * write_share)
+	part1            float64 // 1 / (unit_rate * rate_share)
+	part2            float64 // 1 / l2_port
+	part3            float64 // 1 / (units * l2_share)
+	part4            float64 // writes * (1 / (dram_rate * write_share))
 	step             float64 // step
 	launch           float64 // launch
-	part4            float64 // max(compute_floor, dram_floor)
+	part5            float64 // max(compute_floor, dram_floor)
 	quantise         float64 // quantise
-	part5            float64 // compute_floor * (1 / power_share - 1)
+	part6            float64 // compute_floor * (1 / power_share - 1)
 	computeFloor     float64 // compute_floor
 	dramFloor        float64 // dram_floor
 }
@@ -239,28 +239,28 @@ func (p *problem) compute(d *device) {
 	dramFloor := (reads + writes) / d.dramRate
 	step := float64((stepSeconds + float64(max(coldWeights, coldActivations)*d.coldStepSeconds)) * d.clock)
 	launch := float64(launchSeconds * d.clock)
-	quantise := float64(d.quantises * (d.part13 + x1*(2+p.elementBytes)/d.part12))
+	quantise := float64(d.quantises * (d.part14 + x1*(2+p.elementBytes)/d.part13))
 	var powerShare float64
 	if d.tdp > 0 {
 		powerShare = min(1, d.tdp/(energy*p.peak))
 	} else {
 		powerShare = 1
 	}
-	p.l2Port = l2Port
 	p.halfTile = halfTile
 	p.reads = reads
 	p.againWeights = againWeights
 	p.againActivations = againActivations
 	p.computeFloor = computeFloor
 	p.dramFloor = dramFloor
-	p.part1 = float64(unitRate * rateShare)
-	p.part2 = float64(d.units * l2Share)
-	p.part3 = writes / d.part9
+	p.part1 = 1 / (unitRate * rateShare)
+	p.part2 = 1 / l2Port
+	p.part3 = 1 / (d.units * l2Share)
+	p.part4 = float64(writes * d.part9)
 	p.step = step
 	p.launch = launch
-	p.part4 = max(computeFloor, dramFloor)
+	p.part5 = max(computeFloor, dramFloor)
 	p.quantise = quantise
-	p.part5 = float64(computeFloor * (1/powerShare - 1))
+	p.part6 = float64(computeFloor * (1/powerShare - 1))
 }
 
 // timing holds what depends on the configuration.
@@ -299,20 +299,20 @@ func (t *timing) compute(d *device, p *problem) {
 	dieRows := min(tilesM, max(1, math.Sqrt(dieTiles*t.blockN/t.blockM)))
 	dieColumns := min(tilesN, max(1, dieTiles/dieRows))
 	farBytes := float64(ctas * (t.blockM/dieColumns + t.blockN/dieRows) * steps * t.blockK * p.elementBytes)
-	matrix := ctasOfUnit * 2 * t.blockM * t.blockN * steps * t.blockK * (1 + p.halfTile/t.blockM + p.halfTile/t.blockN) / p.part1
-	l2 := max(max(tileBytes*ctasOfUnit/p.l2Port, tileBytes*ctas/p.part2), farBytes/d.part7)
-	dram := (p.reads+readAgain)/d.part8 + p.part3
+	matrix := float64(ctasOfUnit * 2 * t.blockM * t.blockN * steps * t.blockK * (1 + p.halfTile/t.blockM + p.halfTile/t.blockN) * p.part1)
+	l2 := max(max(tileBytes*ctasOfUnit*p.part2, tileBytes*ctas*p.part3), farBytes*d.part7)
+	dram := float64((p.reads+readAgain)*d.part8) + p.part4
 	latency := float64(max(1, ctasOfUnit/resident) * (d.part10 + float64(steps*p.step)))
-	store := ctasOfUnit * t.blockM * t.blockN * p.outputBytes / d.storeRate
+	store := float64(ctasOfUnit * t.blockM * t.blockN * p.outputBytes * d.part11)
 	inner := math.Sqrt(math.Sqrt(fourth(matrix)+fourth(l2)+fourth(latency))) + store
 	loop := math.Sqrt(math.Sqrt(fourth(inner) + fourth(dram)))
-	limits := max(p.part4-loop, 0)
+	limits := max(p.part5-loop, 0)
 	var reduction float64
 	if t.splitK > 1 {
-		reduction = d.part11 + float64(2*ctas*t.blockM*t.blockN)*4/(active*d.reduceRate)
+		reduction = d.part12 + float64(2*ctas*t.blockM*t.blockN)*4/(active*d.reduceRate)
 	}
 	busy := p.launch + loop + limits + reduction + p.quantise
-	throttle := float64(p.part5 * (busy / (busy + d.part14)))
+	throttle := float64(p.part6 * (busy / (busy + d.part15)))
 	total := busy + throttle
 	t.matrix = matrix
 	t.l2 = l2
@@ -340,6 +340,16 @@ func columns(dst []float64, d *device, p *problem, t *timing) {
 			rateShare = d.rateShare32
 		} else {
 			rateShare = d.rateShare16
+		}
+	}
+	var l2Port float64
+	if p.typeBits == 8 {
+		l2Port = d.l2Port8
+	} else {
+		if p.typeBits == 32 {
+			l2Port = d.l2Port32
+		} else {
+			l2Port = d.l2Port16
 		}
 	}
 	var l2Share float64
@@ -417,13 +427,13 @@ func columns(dst []float64, d *device, p *problem, t *timing) {
 	dieColumns := min(tilesN, max(1, dieTiles/dieRows))
 	farBytes := float64(ctas * (t.blockM/dieColumns + t.blockN/dieRows) * steps * t.blockK * p.elementBytes)
 	latency := float64(max(1, ctasOfUnit/resident) * (d.part10 + float64(steps*p.step)))
-	store := ctasOfUnit * t.blockM * t.blockN * p.outputBytes / d.storeRate
+	store := float64(ctasOfUnit * t.blockM * t.blockN * p.outputBytes * d.part11)
 	inner := math.Sqrt(math.Sqrt(fourth(t.matrix)+fourth(t.l2)+fourth(latency))) + store
 	loop := math.Sqrt(math.Sqrt(fourth(inner) + fourth(t.dram)))
-	limits := max(p.part4-loop, 0)
+	limits := max(p.part5-loop, 0)
 	var reduction float64
 	if t.splitK > 1 {
-		reduction = d.part11 + float64(2*ctas*t.blockM*t.blockN)*4/(active*d.reduceRate)
+		reduction = d.part12 + float64(2*ctas*t.blockM*t.blockN)*4/(active*d.reduceRate)
 	}
 	busy := p.launch + loop + limits + reduction + p.quantise
 	var powerShare float64
@@ -432,12 +442,12 @@ func columns(dst []float64, d *device, p *problem, t *timing) {
 	} else {
 		powerShare = 1
 	}
-	throttle := float64(p.part5 * (busy / (busy + d.part14)))
+	throttle := float64(p.part6 * (busy / (busy + d.part15)))
 	dst[0] = p.peak
 	dst[1] = p.typeBits
 	dst[2] = launchSeconds
 	dst[3] = rateShare
-	dst[4] = p.l2Port
+	dst[4] = l2Port
 	dst[5] = l2Share
 	dst[6] = stepSeconds
 	dst[7] = p.halfTile

@@ -118,7 +118,9 @@ func (s *Sample) Without(out func(*published.Time) bool) *Sample {
 func (s *Sample) Len() int { return len(s.times) }
 
 // Errors calls use for each time with log(predicted ÷ published), under other values of quantities.
-func (s *Sample) Errors(ctx context.Context, values map[string]float64, use func(t *published.Time, err float64)) error {
+func (s *Sample) Errors(
+	ctx context.Context, values map[string]float64, use func(t *published.Time, err float64),
+) error {
 	models := make([]*library.Model, len(s.models))
 	for i, m := range s.models {
 		var err error

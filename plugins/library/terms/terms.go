@@ -217,17 +217,17 @@ var loopTerms = []Term{
 	{
 		Name: "matrix", Unit: cycles, Doc: "matrix instructions of the busiest unit",
 		Formula: `ctas_of_unit * 2 * block_m * block_n * steps * block_k
-			* (1 + half_tile / block_m + half_tile / block_n) / (unit_rate * rate_share)`,
+			* (1 + half_tile / block_m + half_tile / block_n) * (1 / (unit_rate * rate_share))`,
 	},
 	{
 		Name: "l2", Unit: cycles,
 		Doc: "operands: of the busiest unit through its port, of all through the L2, or from beyond it",
-		Formula: `max(max(tile_bytes * ctas_of_unit / l2_port, tile_bytes * ctas / (units * l2_share)),
-			far_bytes / (units * far_share))`,
+		Formula: `max(max(tile_bytes * ctas_of_unit * (1 / l2_port), tile_bytes * ctas * (1 / (units * l2_share))),
+			far_bytes * (1 / (units * far_share)))`,
 	},
 	{
 		Name: "dram", Unit: cycles, Doc: "DRAM",
-		Formula: "(reads + read_again) / (dram_rate * read_share) + writes / (dram_rate * write_share)",
+		Formula: "(reads + read_again) * (1 / (dram_rate * read_share)) + writes * (1 / (dram_rate * write_share))",
 	},
 	{
 		Name: "step", Unit: cycles, Doc: "least time of a K step of one CTA: loads wait for the L2, and some for DRAM",
@@ -239,7 +239,7 @@ var loopTerms = []Term{
 	},
 	{
 		Name: "store", Unit: cycles, Doc: "output of the busiest unit",
-		Formula: "ctas_of_unit * block_m * block_n * output_bytes / store_rate",
+		Formula: "ctas_of_unit * block_m * block_n * output_bytes * (1 / store_rate)",
 	},
 	{
 		Name: "inner", Unit: cycles, Doc: "all but DRAM",

@@ -41,6 +41,13 @@ func (d *Description) Scope(kernel string, p *gemm.Problem, split int) Scope {
 	return Scope{Uncertainty: u, Wide: size > 0}
 }
 
+// Nearest returns the uncertainty of a kernel family that was found on the most similar problems, nil if there is none.
+// It says what was checked, and Outside what is different here.
+func (d *Description) Nearest(kernel string, p *gemm.Problem, split int) *Uncertainty {
+	u, _, _ := d.nearest(kernel, p, split)
+	return u
+}
+
 // nearest returns the uncertainty of a kernel family that was found on the most similar problems, with its distance.
 // It is nil if the model states none for the family.
 func (d *Description) nearest(kernel string, p *gemm.Problem, split int) (u *Uncertainty, kind, size int) {

@@ -25,10 +25,12 @@ type Object struct {
 	RanksOnly bool `json:"ranks_only,omitempty"`
 	// Validated says that the model has an error for the likes of this. Outside lists how it lies outside of what that was
 	// found on.
-	Validated  bool        `json:"validated"`
-	Outside    []string    `json:"outside"`
-	Live       *Live       `json:"live,omitempty"`
-	Problem    gemm.Record `json:"problem"`
+	Validated bool        `json:"validated"`
+	Outside   []string    `json:"outside"`
+	Live      *Live       `json:"live,omitempty"`
+	Problem   gemm.Record `json:"problem"`
+	// Labels are the further columns of a problems file.
+	Labels     Fields      `json:"labels,omitempty"`
 	Config     gemm.Config `json:"config"`
 	Predicted  *Predicted  `json:"predicted,omitempty"`
 	Mapping    *Mapping    `json:"mapping,omitempty"`
@@ -168,6 +170,14 @@ func ObjectOf(a *session.Answer, e *session.Entry) Object {
 		o.Mapping = &Mapping{m.GroupM, m.XCDs, m.Chunk}
 	}
 	return o
+}
+
+// Labels names the labels of a problem.
+func Labels(names, values []string) (fields Fields) {
+	for i, name := range names {
+		fields = append(fields, Field{name, values[i]})
+	}
+	return fields
 }
 
 // Fields is a JSON object that keeps the order of its keys.

@@ -134,7 +134,7 @@ type problem struct {
 	launch           float64 // launch
 	part5            float64 // max(compute_floor, dram_floor)
 	quantise         float64 // quantise
-	part6            float64 // compute_floor * (1 / power_share - 1)
+	power            float64 // power
 	computeFloor     float64 // compute_floor
 	dramFloor        float64 // dram_floor
 }
@@ -235,16 +235,15 @@ func (p *problem) compute(d *device) {
 	againWeights := float64(weights * min(max((weights/d.part3-0.3)/1, 0), 1))
 	againActivations := float64(activations * min(max((activations/d.part3-0.3)/1, 0), 1))
 	unitRate := p.peak / d.part4
-	computeFloor := 2 * p.batch * p.m * p.n * p.k / (unitRate * d.units)
+	x5 := float64(2 * p.batch * p.m * p.n * p.k)
+	computeFloor := x5 / (unitRate * d.units)
 	dramFloor := (reads + writes) / d.dramRate
 	step := float64((stepSeconds + float64(max(coldWeights, coldActivations)*d.coldStepSeconds)) * d.clock)
 	launch := float64(launchSeconds * d.clock)
 	quantise := float64(d.quantises * (d.part14 + x1*(2+p.elementBytes)/d.part13))
-	var powerShare float64
+	var power float64
 	if d.tdp > 0 {
-		powerShare = min(1, d.tdp/(energy*p.peak))
-	} else {
-		powerShare = 1
+		power = float64(x5 * (energy / d.tdp) * d.clock)
 	}
 	p.halfTile = halfTile
 	p.reads = reads
@@ -260,7 +259,7 @@ func (p *problem) compute(d *device) {
 	p.launch = launch
 	p.part5 = max(computeFloor, dramFloor)
 	p.quantise = quantise
-	p.part6 = float64(computeFloor * (1/powerShare - 1))
+	p.power = power
 }
 
 // timing holds what depends on the configuration.
@@ -312,7 +311,7 @@ func (t *timing) compute(d *device, p *problem) {
 		reduction = d.part12 + float64(2*ctas*t.blockM*t.blockN)*4/(active*d.reduceRate)
 	}
 	busy := p.launch + loop + limits + reduction + p.quantise
-	throttle := float64(p.part6 * (busy / (busy + d.part15)))
+	throttle := float64(max(p.power-loop, 0) * (busy / (busy + d.part15)))
 	total := busy + throttle
 	t.matrix = matrix
 	t.l2 = l2
@@ -436,13 +435,7 @@ func columns(dst []float64, d *device, p *problem, t *timing) {
 		reduction = d.part12 + float64(2*ctas*t.blockM*t.blockN)*4/(active*d.reduceRate)
 	}
 	busy := p.launch + loop + limits + reduction + p.quantise
-	var powerShare float64
-	if d.tdp > 0 {
-		powerShare = min(1, d.tdp/(energy*p.peak))
-	} else {
-		powerShare = 1
-	}
-	throttle := float64(p.part6 * (busy / (busy + d.part15)))
+	throttle := float64(max(p.power-loop, 0) * (busy / (busy + d.part15)))
 	dst[0] = p.peak
 	dst[1] = p.typeBits
 	dst[2] = launchSeconds
@@ -497,7 +490,7 @@ func columns(dst []float64, d *device, p *problem, t *timing) {
 	dst[51] = reduction
 	dst[52] = p.quantise
 	dst[53] = busy
-	dst[54] = powerShare
+	dst[54] = p.power
 	dst[55] = throttle
 	dst[56] = t.total
 }

@@ -92,11 +92,24 @@ func or(all ...func(string) bool) func(string) bool {
 	}
 }
 
+// doubtful times are of other kernels than their series says, as docs/published.md explains: of weights that were
+// arranged beforehand; of fp16 sums; of an older tuning, which halves the rate.
+func doubtful(t *published.Time) bool {
+	switch {
+	case t.Device == "gfx942@mi308x":
+		return strings.HasPrefix(t.Scheme, "block128")
+	case strings.HasPrefix(t.Device, "gfx90") && t.Source.ID == "rocblas":
+		old := func(n int) bool { return n == 512 || n == 2048 || n == 33708 }
+		return t.DType == "fp16" && t.Figures != 3 || t.K <= 128 || old(t.M) || old(t.N)
+	}
+	return false
+}
+
 // stages of a generation, in turn.
 func stages(g terms.Generation) []stage {
 	is := func(schemes, release string, types ...string) func(*published.Time) bool {
 		return func(t *published.Time) bool {
-			return slices.Contains(strings.Fields(schemes), t.Scheme) && slices.Contains(strings.Fields(release), t.Release) &&
+			return !doubtful(t) && slices.Contains(strings.Fields(schemes), t.Scheme) && slices.Contains(strings.Fields(release), t.Release) &&
 				slices.Contains(types, t.DType)
 		}
 	}

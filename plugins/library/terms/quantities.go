@@ -122,6 +122,9 @@ func perType(suffix string) []Quantity {
 	for i := range list {
 		list[i].Name += suffix
 		list[i].Doc += map[string]string{"_16": ", 16 bits and tf32", "_8": ", 8 bits", "_32": ", fp32"}[suffix]
+		if ofType[i].Name == "rate_share" && suffix == "_32" {
+			list[i].Low = 0.7 // or the L4's power limit would pass for the rate of FMA instructions
+		}
 		if ofType[i].Name == "energy" {
 			list[i].Value = map[string]float64{"_16": 1.3e-12, "_8": 0.7e-12, "_32": 6e-12}[suffix]
 		}

@@ -274,13 +274,12 @@ var totalTerms = []Term{
 		Name: "busy", Unit: cycles, Formula: "launch + loop + limits + reduction + quantise", Doc: "all of that",
 	},
 	{
-		Name: "power_share", Unit: one, Doc: "share of the peak that the power limit leaves for long; 1 if it is unknown",
-		Formula: "when(tdp > 0, min(1, tdp / (energy * peak)), 1)",
+		Name: "power", Unit: cycles, Doc: "least time within the power limit, once a run is long; 0 if the limit is unknown",
+		Formula: "when(tdp > 0, 2 * batch * m * n * k * (energy / tdp) * clock, 0)",
 	},
 	{
-		Name: "throttle", Unit: cycles, Kind: arch.KindShare,
-		Doc:     "what the clock loses under the power limit, once a run is long",
-		Formula: `compute_floor * (1 / power_share - 1) * (busy / (busy + throttle_seconds * clock))`,
+		Name: "throttle", Unit: cycles, Kind: arch.KindShare, Doc: "what the power limit adds",
+		Formula: "max(power - loop, 0) * (busy / (busy + throttle_seconds * clock))",
 	},
 	{
 		Name: "total", Unit: cycles, Kind: arch.KindTotal, Common: arch.CommonTotal, Doc: "predicted total",

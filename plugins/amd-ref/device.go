@@ -52,6 +52,8 @@ var specs = []hw.Spec{
 	{Name: "peak_tf32", Unit: "FLOP/s", AllowZero: true, Doc: "dense matrix peak, tf32 (XF32)"},
 	{Name: "peak_fp8", Unit: "FLOP/s", AllowZero: true, Doc: "dense matrix peak, fp8"},
 	{Name: "peak_int8", Unit: "FLOP/s", AllowZero: true, Doc: "dense matrix peak, int8"},
+	{Name: "peak_fp4", Unit: "FLOP/s", Optional: true, Doc: "dense matrix peak, fp4 with block scales (MXFP4)"},
+	{Name: "tdp", Unit: "W", Doc: "board power"},
 }
 
 // derive computes the bandwidths per cycle that a device file leaves out. The library divides terabytes per second by

@@ -5,6 +5,10 @@ import "github.com/origami-gemm/origami/core/hw"
 // Specs are the hardware numbers of an NVIDIA GPU.
 var Specs = []hw.Spec{
 	{Name: "num_sms", Unit: "1", Integer: true, Max: 1 << 14, Doc: "streaming multiprocessors"},
+	{
+		Name: "dies", Unit: "1", Integer: true, Max: 1 << 4, Optional: true,
+		Doc: "dies, each with its share of the SMs and of the L2; one where it is not given",
+	},
 	{Name: "clock", Unit: "Hz", Doc: "SM boost clock"},
 	{Name: "l2_bytes", Unit: "B", Integer: true, Doc: "L2 capacity"},
 	{Name: "shared_memory_bytes", Unit: "B", Integer: true, Doc: "shared memory one CTA may opt in to"},
@@ -19,6 +23,7 @@ var Specs = []hw.Spec{
 	{Name: "peak_fp32", Unit: "FLOP/s", Optional: true, Doc: "fp32 rate outside the tensor cores"},
 	{Name: "peak_fp8", Unit: "FLOP/s", Optional: true, Doc: "dense matrix rate, fp8 with fp32 accumulation"},
 	{Name: "peak_int8", Unit: "FLOP/s", Optional: true, Doc: "dense matrix rate, int8 (operations per second)"},
+	{Name: "peak_fp4", Unit: "FLOP/s", Optional: true, Doc: "dense matrix rate, fp4 with block scales"},
 	{Name: "mma_latency", Unit: "cycles", Calibrates: true, Doc: "latency of one mma.sync m16n8k16"},
 	{Name: "l2_perf_ratio", Unit: "B/cycle", Calibrates: true, Doc: "aggregate L2 bandwidth ÷ SM clock"},
 	{Name: "dram_perf_ratio", Unit: "B/cycle", Calibrates: true, Doc: "aggregate DRAM bandwidth ÷ SM clock"},

@@ -18,11 +18,11 @@ func Scale(name string, known, like hw.Set) (hw.Number, bool) {
 	n := hw.Number{Value: was.Value, Unit: was.Unit, Method: hw.Formula}
 	ratio := func(of string) float64 { return known.Get(of) / like.Get(of) }
 	switch name {
-	case "shared_memory_bytes", "register_file", "registers_per_thread", "tensor_cores_per_sm":
+	case "shared_memory_bytes", "register_file", "registers_per_thread", "tensor_cores_per_sm", "dies":
 		n.Method, n.Source = hw.Assumed, "the same throughout the architecture"
 	case "mma_latency":
 		n.Method, n.Source = hw.Assumed, "a property of the architecture's SM"
-	case "peak_fp16", "peak_bf16", "peak_tf32", "peak_fp32", "peak_fp8", "peak_int8":
+	case "peak_fp16", "peak_bf16", "peak_tf32", "peak_fp32", "peak_fp8", "peak_int8", "peak_fp4":
 		n.Value *= ratio("num_sms") * ratio("clock")
 		n.Source = "by num_sms * clock: the rate of one SM per cycle is the architecture's"
 	case "l2_perf_ratio":

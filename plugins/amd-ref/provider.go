@@ -6,6 +6,8 @@ package amdref
 import (
 	"github.com/origami-gemm/origami/configs"
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/plugins/amd-ref/refined"
+	"github.com/origami-gemm/origami/plugins/amd-ref/tensile"
 	"github.com/origami-gemm/origami/sdk/catalog"
 )
 
@@ -25,8 +27,20 @@ func Provider() (arch.Provider, error) {
 	return catalog.New(catalog.Definition{
 		Name: "amd-ref", Version: Version,
 		Files: configs.FS, Vendor: Vendor,
-		Models: []catalog.Model{reference}, Specs: specs, Derive: derive,
+		Archs: map[string][]catalog.Model{
+			"gfx900": {refinedModel}, "gfx90a": both, "gfx942": both, "gfx950": both,
+		},
+		Specs: specs, Derive: derive,
 	})
+}
+
+// both are the models of the architectures that AMD's library knows, the best first.
+var both = []catalog.Model{refinedModel, reference}
+
+// refinedModel predicts the kernels of AMD's libraries.
+var refinedModel = catalog.Model{
+	Name: refined.Name, Kernels: []string{tensile.Name}, Needs: refined.Needs,
+	Open: func(s catalog.Selection) (arch.Architecture, error) { return refined.New(s.Sheet, s.Params), nil },
 }
 
 // reference is the model that reproduces AMD's.

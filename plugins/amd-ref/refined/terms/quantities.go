@@ -1,0 +1,132 @@
+package terms
+
+import (
+	"fmt"
+
+	"github.com/origami-gemm/origami/core/arch"
+)
+
+// Parameters are the numbers of the device file that the formulas use.
+var Parameters = []string{
+	"num_cus", "num_xcds", "lds_bytes", "registers_per_cu", "clock", "dram_bandwidth", "tdp",
+}
+
+// Generation is a line of CUs that share constants and fitted numbers.
+type Generation struct {
+	Name string
+	// FMA: the kernels have no matrix instructions.
+	FMA bool
+	// LineBytes is the cache line, L2Rate what the L2 of one die delivers, MALLRate what the MALL delivers, in bytes per
+	// cycle; 0 without one.
+	LineBytes, L2Rate, MALLRate float64
+	// Buffers are the operand tiles in LDS.
+	Buffers int
+	// Source is where these come from.
+	Source string
+	// column of the values of quantities.
+	column int
+}
+
+// The generations.
+var (
+	Vega = &Generation{
+		Name: "gfx900", FMA: true, LineBytes: 64, L2Rate: 16 * 64, Buffers: 2, column: 0,
+		Source: "AMD Vega architecture white paper (2017): 16 channels of 64 B per cycle; Tensile's kernels have two buffers",
+	}
+	CDNA2 = &Generation{
+		Name: "gfx90a", LineBytes: 128, L2Rate: 32 * 128, Buffers: 1, column: 1,
+		Source: "AMD CDNA 2 architecture white paper (2021): 32 channels of 128 B per cycle",
+	}
+	CDNA3 = &Generation{
+		Name: "gfx942", LineBytes: 128, L2Rate: 16 * 128, MALLRate: 8192, Buffers: 1, column: 2,
+		Source: "AMD CDNA 3 architecture white paper (2023): 16 channels of 128 B per cycle and die; MALL 17.2 TB/s at 2.1 GHz",
+	}
+)
+
+// Generations are the architectures that the model knows, with their line of CUs.
+var Generations = map[string]*Generation{
+	"gfx900": Vega, "gfx90a": CDNA2, "gfx942": CDNA3, "gfx950": CDNA3,
+}
+
+// Constants returns the published and assumed numbers of the model for a generation.
+func (g *Generation) Constants() []arch.Constant {
+	fma := 0.0
+	if g.FMA {
+		fma = 1
+	}
+	of := func(name string, value float64, unit, doc, source string) arch.Constant {
+		return arch.Constant{Name: name, Value: value, Unit: unit, Doc: doc, Source: source}
+	}
+	return []arch.Constant{
+		of("fma", fma, one, "1 for FMA instead of matrix instructions", "instruction set"),
+		of("line_bytes", g.LineBytes, bytes, "cache line of L1 and L2", g.Source),
+		of("l2_rate", g.L2Rate, "B/cycle", "what the L2 of one die delivers", g.Source),
+		of("mall_rate", g.MALLRate, "B/cycle", "what the MALL delivers; 0 without one", g.Source),
+		of("simds", 4, one, "SIMDs of a CU", "instruction set"),
+		of("wave_lanes", 64, one, "lanes of a wave", "instruction set"),
+		of("register_granule", 8, one, "registers of a lane are allocated in eights", "instruction set"),
+		of("accumulator_bytes", 4, bytes, "a sum", "instruction set: fp32 or int32"),
+		of("instruction_bytes", 32, bytes, "depth of a matrix instruction with 16 rows",
+			"instruction set: 16 of fp16, 32 of fp8"),
+		of("base_registers", 40, one, "registers of a lane for addresses and counters", "assumed"),
+		of("workgroups_limit", 8, one, "work-groups of a CU that the model counts on", "assumed"),
+		of("default_group", 8, one, "work-group mapping of a configuration that has none yet",
+			"Tensile's default, WorkGroupMapping"),
+	}
+}
+
+// Quantity is an empirical number of the model, with its value for each generation.
+type Quantity struct {
+	Name, Unit, Doc string
+	// Low and High bound the value.
+	Low, High float64
+	Values    [3]float64
+}
+
+// Of returns the value for a generation.
+func (q *Quantity) Of(g *Generation) float64 { return q.Values[g.column] }
+
+// Constant returns the quantity as a description has it.
+func (q *Quantity) Constant(g *Generation) arch.Constant {
+	return arch.Constant{
+		Name: q.Name, Value: q.Of(g), Unit: q.Unit, Doc: q.Doc,
+		Source: fmt.Sprintf("fitted on the recorded choices and speeds of %s in plugins/amd-ref/data, 2026-11-22", g.Name),
+	}
+}
+
+// Quantities are the fitted numbers, with values for gfx900, gfx90a and gfx942.
+var Quantities = []Quantity{
+	{"launch_seconds", "s", "launch of a kernel", 2.5e-6, 15e-6, [3]float64{5.127e-6, 10e-6, 3e-6}},
+	{"compute_share", one, "rate of the matrix cores, or of FMA, ÷ peak", 0.5, 1, [3]float64{0.7579, 0.8579, 1}},
+	{"lds_read_rate", "B/cycle", "what waves read of the LDS of a CU, which has 128 B per cycle", 20, 140,
+		[3]float64{139.8, 55.5, 140}},
+	{"lds_write_rate", "B/cycle", "what waves write to it", 20, 140, [3]float64{131.6, 30.33, 140}},
+	{"load_rate", "B/cycle", "what the L1 of a CU delivers; its peak is 64", 10, 64, [3]float64{63.7, 21.3, 64}},
+	{"step_latency", cycles, "barriers and waits of a step", 100, 1000, [3]float64{100, 307, 100}},
+	{"fma_latency", cycles, "what a wave waits for its operands, per index along K", 1, 100, [3]float64{32.8, 1, 1}},
+	{"l2_share", one, "share of l2_rate that is reached", 0.1, 1.2, [3]float64{0.596, 1.18, 0.382}},
+	{"mall_share", one, "share of mall_rate that is reached", 0.1, 1, [3]float64{1, 1, 0.281}},
+	{"dram_share", one, "share of dram_bandwidth that is reached", 0.3, 1, [3]float64{0.737, 0.5, 0.725}},
+	{"load_latency", cycles, "from a load to its operands", 500, 3000, [3]float64{791, 729, 500}},
+	{"prologue_cycles", cycles, "start of a work-group", 300, 4000, [3]float64{326, 329, 300}},
+	{"epilogue_rate", "B/cycle", "output of a CU", 5, 64, [3]float64{10, 10, 10}},
+	{"epilogue_latency", cycles, "end of a work-group", 200, 4000, [3]float64{205, 234, 4000}},
+	{"fixup_cycles", cycles, "sums of tiles that CUs share in stream-K", 500, 30000, [3]float64{2000, 2000, 20000}},
+	{"reduce_seconds", "s", "launch that adds up the parts of a split K", 0.5e-6, 15e-6,
+		[3]float64{0.5e-6, 12.65e-6, 9.26e-6}},
+	{"energy_per_flop", "J", "of a 16-bit FLOP", 0.1e-12, 3e-12, [3]float64{1e-12, 1.98e-12, 1.114e-12}},
+	{"energy_per_byte", "J", "of an operand from the L2 to the LDS", 1e-13, 1e-10, [3]float64{1e-12, 0.87e-12, 47.3e-12}},
+}
+
+// Numbers returns the names of all numbers that formulas may use: parameters, constants and quantities.
+func Numbers() []string {
+	var names []string
+	names = append(names, Parameters...)
+	for _, c := range CDNA3.Constants() {
+		names = append(names, c.Name)
+	}
+	for _, q := range Quantities {
+		names = append(names, q.Name)
+	}
+	return names
+}

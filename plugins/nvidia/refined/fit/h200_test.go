@@ -16,13 +16,13 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
+	"github.com/origami-gemm/origami/core/fit"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/score"
 	"github.com/origami-gemm/origami/plugins/nvidia/data"
 	"github.com/origami-gemm/origami/plugins/nvidia/internal/nvtest"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
 	"github.com/origami-gemm/origami/plugins/nvidia/refined"
-	"github.com/origami-gemm/origami/plugins/nvidia/refined/fit"
 )
 
 var ablation = flag.Bool("ablation", false, "print what the refined model loses without each of its terms")
@@ -103,11 +103,20 @@ func (e *experiment) with(values map[string]float64) (arch.Architecture, error) 
 
 func (e *experiment) fit(t *testing.T, quantities []kernel.Quantity, o fit.Options) map[string]float64 {
 	t.Helper()
-	found, err := fit.Run(t.Context(), e.sample, e.with, quantities, o)
+	found, err := fit.Run(t.Context(), e.sample, e.with, free(quantities), o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return found.Values
+}
+
+// free are quantities as the fit takes them.
+func free(quantities []kernel.Quantity) []fit.Quantity {
+	list := make([]fit.Quantity, len(quantities))
+	for i, q := range quantities {
+		list[i] = fit.Quantity{Name: q.Name, Low: q.Low, High: q.High}
+	}
+	return list
 }
 
 func (e *experiment) score(t *testing.T, values map[string]float64) []score.Evaluation {

@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/core/dataset"
+	"github.com/origami-gemm/origami/core/fit"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/score"
-	"github.com/origami-gemm/origami/plugins/nvidia/refined/fit"
 )
 
 // mmaDataSets is how the quantities of the family mma name what they are fitted on.

@@ -8,10 +8,9 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/fit"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
-	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
-	"github.com/origami-gemm/origami/plugins/nvidia/refined/fit"
 )
 
 // line is a model with two quantities: a launch takes so many cycles, and each K step so many.
@@ -43,9 +42,9 @@ func model(values map[string]float64) (arch.Architecture, error) {
 	return l, nil
 }
 
-var quantities = []kernel.Quantity{
-	{Name: "launch", Value: 1000, Low: 100, High: 10000},
-	{Name: "step", Value: 10, Low: 1, High: 1000},
+var quantities = []fit.Quantity{
+	{Name: "launch", Low: 100, High: 10000},
+	{Name: "step", Low: 1, High: 1000},
 }
 
 // times is a sample of a device on which a launch takes 3000 cycles and a K step 25, with one wild time.
@@ -88,7 +87,7 @@ func TestRun(t *testing.T) {
 
 // Bounds hold, a quantity that is not fitted stays where it is, and problems that do not count change nothing.
 func TestOptions(t *testing.T) {
-	narrow := []kernel.Quantity{{Name: "step", Low: 1, High: 20}}
+	narrow := []fit.Quantity{{Name: "step", Low: 1, High: 20}}
 	start := map[string]float64{"launch": 3000, "step": 2}
 	got, err := fit.Run(t.Context(), times(t), model, narrow, fit.Options{Start: start})
 	if err != nil || got.Values["step"] != 20 || got.Values["launch"] != 3000 {
@@ -113,7 +112,7 @@ func TestMistakes(t *testing.T) {
 	if err := large.Add(gemm.New(1, 1, 1024), []gemm.Config{{BlockK: 1024}}, []float64{1}); err != nil {
 		t.Fatal(err)
 	}
-	run := func(s *fit.Sample, m fit.Model, q []kernel.Quantity, o fit.Options) error {
+	run := func(s *fit.Sample, m fit.Model, q []fit.Quantity, o fit.Options) error {
 		_, err := fit.Run(t.Context(), s, m, q, o)
 		return err
 	}
@@ -121,7 +120,7 @@ func TestMistakes(t *testing.T) {
 		"no device":         run(s, broken, quantities, o),
 		"nothing to fit":    run(s, model, nil, o),
 		"no time for":       run(large, model, quantities, o),
-		"no positive range": run(s, model, []kernel.Quantity{{Name: "step", Low: 0, High: 1}}, o),
+		"no positive range": run(s, model, []fit.Quantity{{Name: "step", Low: 0, High: 1}}, o),
 		"no logarithm":      run(s, model, quantities, fit.Options{Start: map[string]float64{"step": 0}}),
 		"1 kernels with 0":  s.Add(gemm.New(1, 1, 1), make([]gemm.Config, 1), nil),
 		"is NaN":            s.Add(gemm.New(1, 1, 1), make([]gemm.Config, 1), []float64{math.NaN()}),

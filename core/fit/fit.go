@@ -17,12 +17,17 @@ import (
 	"math"
 
 	"github.com/origami-gemm/origami/core/arch"
-	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
 )
 
 // Model returns the model with the given values of quantities, by name. Any other quantity has the value that the model
 // ships.
 type Model func(values map[string]float64) (arch.Architecture, error)
+
+// Quantity is a number to be fitted, within bounds that are above 0.
+type Quantity struct {
+	Name      string
+	Low, High float64
+}
 
 // Options say how to fit. The zero value fits all quantities to the whole sample.
 type Options struct {
@@ -67,7 +72,7 @@ const (
 )
 
 // Run fits the quantities to the sample.
-func Run(ctx context.Context, sample *Sample, model Model, quantities []kernel.Quantity, o Options) (Result, error) {
+func Run(ctx context.Context, sample *Sample, model Model, quantities []Quantity, o Options) (Result, error) {
 	f, err := newFitter(sample, model, quantities, o)
 	if err != nil {
 		return Result{}, err
@@ -96,7 +101,7 @@ func Run(ctx context.Context, sample *Sample, model Model, quantities []kernel.Q
 type fitter struct {
 	sample     *Sample
 	model      Model
-	quantities []kernel.Quantity
+	quantities []Quantity
 	o          Options
 
 	values  map[string]float64
@@ -105,7 +110,7 @@ type fitter struct {
 	damping float64
 }
 
-func newFitter(sample *Sample, model Model, quantities []kernel.Quantity, o Options) (*fitter, error) {
+func newFitter(sample *Sample, model Model, quantities []Quantity, o Options) (*fitter, error) {
 	if len(quantities) == 0 || len(sample.problems) == 0 {
 		return nil, errors.New("fit: nothing to fit, or nothing to fit to")
 	}

@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -104,8 +105,8 @@ func TestEveryNumberSaysWhereItComesFrom(t *testing.T) {
 		}
 	}
 	for _, s := range sheets(t) {
-		if len(s.Derived) == 0 || len(s.Atoms) == 0 {
-			t.Errorf("%s: %d derived numbers, %d atoms; both are needed", s.File, len(s.Derived), len(s.Atoms))
+		if len(s.Derived) == 0 {
+			t.Errorf("%s: no derived numbers", s.File)
 		}
 		for tier, numbers := range map[string]map[string]hw.Number{"derived": s.Derived, "calibrated": s.Calibrated} {
 			for name, n := range numbers {
@@ -131,12 +132,37 @@ func TestEveryNumberSaysWhereItComesFrom(t *testing.T) {
 
 // nvidiaUnits maps every parameter of an NVIDIA file to its base unit. README.md has the same list.
 var nvidiaUnits = map[string]string{
-	"num_sms": "1", "l2_bytes": "B", "shared_memory_bytes": "B", "register_file": "1", "registers_per_thread": "1",
-	"tensor_cores_per_sm": "1", "clock": "Hz", "dram_bandwidth": "B/s", "tdp": "W",
-	"peak_fp16": "FLOP/s", "peak_bf16": "FLOP/s", "peak_fp32": "FLOP/s",
-	"peak_tf32": "FLOP/s", "peak_fp8": "FLOP/s", "peak_int8": "FLOP/s", "peak_fp4": "FLOP/s", "dies": "1",
+	"num_sms": "1", "dies": "1", "l2_bytes": "B", "shared_memory_bytes": "B", "register_file": "1",
+	"registers_per_thread": "1", "tensor_cores_per_sm": "1", "clock": "Hz", "dram_bandwidth": "B/s", "tdp": "W",
+	"peak_fp16": "FLOP/s", "peak_bf16": "FLOP/s", "peak_fp32": "FLOP/s", "peak_tf32": "FLOP/s",
+	"peak_fp8": "FLOP/s", "peak_int8": "FLOP/s", "peak_fp4": "FLOP/s",
 	"l2_perf_ratio": "B/cycle", "dram_perf_ratio": "B/cycle", "dram_bw_coeff": "1",
 	"hbm_latency_penalty": "cycles", "mma_latency": "cycles",
+}
+
+// lacks lists the parameters that devices of an NVIDIA architecture do not have: types that it lacks, and what only
+// models of mma.sync kernels need where there are none.
+var lacks = map[string][]string{
+	"sm70":  {"dies", "peak_bf16", "peak_tf32", "peak_fp8", "peak_int8", "peak_fp4", "mma.sync"},
+	"sm75":  {"dies", "peak_bf16", "peak_tf32", "peak_fp8", "peak_fp4", "mma.sync"},
+	"sm80":  {"dies", "peak_fp8", "peak_fp4"},
+	"sm86":  {"dies", "peak_fp8", "peak_fp4"},
+	"sm89":  {"dies", "peak_fp4"},
+	"sm90":  {"dies", "peak_fp4"},
+	"sm100": {},
+	"sm103": {"mma.sync"},
+	"sm120": {"dies"},
+	"sm121": {"dies", "mma.sync"},
+}
+
+// forMMA are the parameters that only models of mma.sync kernels need.
+var forMMA = []string{"l2_perf_ratio", "dram_perf_ratio", "dram_bw_coeff", "hbm_latency_penalty", "mma_latency"}
+
+func unitOf(s *hw.Sheet, name string) string {
+	if s.Vendor == "AMD" {
+		return amdUnits[name]
+	}
+	return nvidiaUnits[name]
 }
 
 // base returns a parameter in its base unit, from the highest tier that has it.
@@ -148,7 +174,7 @@ func base(t *testing.T, s *hw.Sheet, name string) float64 {
 			t.Fatalf("%s: no %s", s.File, name)
 		}
 	}
-	v, err := unit.Convert(n.Value, n.Unit, nvidiaUnits[name])
+	v, err := unit.Convert(n.Value, n.Unit, unitOf(s, name))
 	if err != nil {
 		t.Fatalf("%s: %s: %v", s.File, name, err)
 	}
@@ -160,55 +186,74 @@ func TestNVIDIAFilesAreCompleteAndPlausible(t *testing.T) {
 		if s.Vendor != "NVIDIA" {
 			continue
 		}
-		for _, tier := range []map[string]hw.Number{s.Derived, s.Calibrated} {
-			for name := range tier {
-				if _, ok := nvidiaUnits[name]; !ok {
-					t.Errorf("%s: %s is not a parameter", s.File, name)
-				}
-			}
+		missing, known := lacks[s.Arch]
+		if !known {
+			t.Errorf("%s: say here which parameters %s lacks", s.File, s.Arch)
 		}
-		for name := range nvidiaUnits {
-			if name == "peak_fp8" && (s.Arch == "sm80" || s.Arch == "sm86") {
-				continue // these lack fp8
-			}
-			if name == "dies" || name == "peak_fp4" {
-				continue // newer devices have them
-			}
-			base(t, s, name)
+		ofMMA := !slices.Contains(missing, "mma.sync")
+		if !ofMMA {
+			missing = append(missing, forMMA...)
 		}
+		checkNames(t, s, nvidiaUnits, missing)
 
-		clock, dram := base(t, s, "clock"), base(t, s, "dram_bandwidth")
-		if measured := base(t, s, "dram_perf_ratio") * clock; measured > dram || measured < dram/2 {
-			t.Errorf("%s: dram_perf_ratio × clock is %.3g B/s, the data sheet says %.3g", s.File, measured, dram)
-		}
-		// One SM cannot receive more than 64 B per cycle from the L2.
-		if perSM := base(t, s, "l2_perf_ratio") / base(t, s, "num_sms"); perSM > 64 {
-			t.Errorf("%s: l2_perf_ratio is %.1f B/cycle per SM", s.File, perSM)
-		}
-		if perSM := base(t, s, "dram_perf_ratio") * base(t, s, "dram_bw_coeff"); perSM > 64 {
-			t.Errorf("%s: dram_perf_ratio × dram_bw_coeff is %.1f B/cycle for one SM", s.File, perSM)
-		}
-		if base(t, s, "l2_perf_ratio") <= base(t, s, "dram_perf_ratio") {
-			t.Errorf("%s: the L2 is not faster than DRAM", s.File)
-		}
 		if smem := base(t, s, "shared_memory_bytes"); smem != math.Trunc(smem) || smem < 48<<10 || smem > 256<<10 {
 			t.Errorf("%s: shared_memory_bytes is %v", s.File, smem)
 		}
-
-		atoms := map[string]hw.Atom{}
-		for _, a := range s.Atoms {
-			atoms[a.Type] = a
-		}
-		for _, dtype := range []string{"fp16", "bf16"} {
-			if a := atoms[dtype]; a.M != 16 || a.N != 8 || a.K != 16 || a.Cycles != base(t, s, "mma_latency") {
-				t.Errorf("%s: %s atom %+v, want mma.sync m16n8k16 at mma_latency", s.File, dtype, a)
-			}
-		}
 		// The peak is at most the rate of the tensor cores at the boost clock: a power of two per SM and cycle. Data
 		// sheets of Hopper give the rate at a lower clock, 0.87 of the boost clock for the H100 NVL.
-		perCycle := base(t, s, "peak_fp16") / clock / base(t, s, "num_sms")
+		perCycle := base(t, s, "peak_fp16") / base(t, s, "clock") / base(t, s, "num_sms")
 		if rate := math.Exp2(math.Ceil(math.Log2(perCycle * 0.999))); perCycle < 0.85*rate || perCycle > 1.001*rate {
 			t.Errorf("%s: peak_fp16 is %.1f FLOP per cycle and SM, want at most a power of two", s.File, perCycle)
+		}
+		if ofMMA {
+			checkMMA(t, s)
+		}
+	}
+}
+
+// checkNames checks that a file has the parameters of the list but for those that are missing, and no others.
+func checkNames(t *testing.T, s *hw.Sheet, units map[string]string, missing []string) {
+	t.Helper()
+	for name := range units {
+		_, derived := s.Derived[name]
+		_, calibrated := s.Calibrated[name]
+		if has := derived || calibrated; has == slices.Contains(missing, name) {
+			t.Errorf("%s: has %s: %v", s.File, name, has)
+		}
+	}
+	for _, tier := range []map[string]hw.Number{s.Derived, s.Calibrated} {
+		for name := range tier {
+			if _, ok := units[name]; !ok {
+				t.Errorf("%s: %s is not a parameter", s.File, name)
+			}
+		}
+	}
+}
+
+// checkMMA checks what models of mma.sync kernels need of an NVIDIA device.
+func checkMMA(t *testing.T, s *hw.Sheet) {
+	t.Helper()
+	clock, dram := base(t, s, "clock"), base(t, s, "dram_bandwidth")
+	if measured := base(t, s, "dram_perf_ratio") * clock; measured > dram || measured < dram/2 {
+		t.Errorf("%s: dram_perf_ratio × clock is %.3g B/s, the data sheet says %.3g", s.File, measured, dram)
+	}
+	// One SM cannot receive more than 64 B per cycle from the L2.
+	if perSM := base(t, s, "l2_perf_ratio") / base(t, s, "num_sms"); perSM > 64 {
+		t.Errorf("%s: l2_perf_ratio is %.1f B/cycle per SM", s.File, perSM)
+	}
+	if perSM := base(t, s, "dram_perf_ratio") * base(t, s, "dram_bw_coeff"); perSM > 64 {
+		t.Errorf("%s: dram_perf_ratio × dram_bw_coeff is %.1f B/cycle for one SM", s.File, perSM)
+	}
+	if base(t, s, "l2_perf_ratio") <= base(t, s, "dram_perf_ratio") {
+		t.Errorf("%s: the L2 is not faster than DRAM", s.File)
+	}
+	atoms := map[string]hw.Atom{}
+	for _, a := range s.Atoms {
+		atoms[a.Type] = a
+	}
+	for _, dtype := range []string{"fp16", "bf16"} {
+		if a := atoms[dtype]; a.M != 16 || a.N != 8 || a.K != 16 || a.Cycles != base(t, s, "mma_latency") {
+			t.Errorf("%s: %s atom %+v, want mma.sync m16n8k16 at mma_latency", s.File, dtype, a)
 		}
 	}
 }

@@ -159,7 +159,8 @@ func hopperNumbers(t *testing.T, p published) []computed {
 	nvlDRAM, nvlClock := p.mt4gValue(t, "NVIDIA H100 NVL", "main", "readBandwidth")
 	h100DRAM, nvlDRAM = h100DRAM*(1<<30), nvlDRAM*(1<<30)
 	pcieDRAM := p.curveMedian(t, "gpu-l2-cache", "h100_pcie", 4*pcieL2, math.Inf(1)) * gb
-	h200DRAM, h20DRAM := share*base(t, h200, "dram_bandwidth"), share*base(t, h20, "dram_bandwidth")
+	dramOf := func(s *hw.Sheet) float64 { return share * base(t, s, "dram_bandwidth") }
+	gh200, h800 := sheet(t, "sm90", "gh200"), sheet(t, "sm90", "h800")
 
 	perSM, pciePerSM := p.perSM(t, "gh200", 132)*gb, p.perSM(t, "h100_pcie", 114)*gb
 	gh200Clock := p.rrzeClock(t, "gpu-latency", "gh200")
@@ -169,11 +170,13 @@ func hopperNumbers(t *testing.T, p published) []computed {
 		sheet                 *hw.Sheet
 		l2Ratio, dram, at, sm float64
 	}{
-		{h200, l2Ratio, h200DRAM, clock, perSM},
+		{h200, l2Ratio, dramOf(h200), clock, perSM},
+		{gh200, l2Ratio, dramOf(gh200), clock, perSM},
 		{h100, l2Ratio * 50 / 60, h100DRAM, h100Clock, perSM},
+		{h800, l2Ratio * 50 / 60, h100DRAM, h100Clock, perSM},
 		{nvl, l2Ratio, nvlDRAM, nvlClock, perSM},
 		{pcie, pcieRatio, pcieDRAM, pcieClock, pciePerSM},
-		{h20, l2Ratio * 78 / 132, h20DRAM, base(t, h20, "clock"), perSM},
+		{h20, l2Ratio * 78 / 132, dramOf(h20), base(t, h20, "clock"), perSM},
 	} {
 		all = append(all, computed{d.sheet, "l2_perf_ratio", d.l2Ratio}, computed{d.sheet, "dram_perf_ratio", d.dram / d.at},
 			computed{d.sheet, "dram_bw_coeff", d.sm / d.dram},
@@ -200,8 +203,12 @@ func professionalNumbers(t *testing.T, p published) []computed {
 		l2Ratio, seconds float64
 	}{
 		{ampere, "a10", ampereRatio * 72 / 82, a40Seconds},
+		{ampere, "a40", ampereRatio, a40Seconds},
 		{ampere, "a6000", ampereRatio, a40Seconds},
+		{ada, "l40", l40Ratio, l40Seconds},
 		{ada, "l40s", l40Ratio, l40Seconds},
+		{ada, "rtx6000-ada", l40Ratio, l40Seconds},
+		{ada, "l20", l40Ratio * 92 / 142, l40Seconds},
 		{ada, "l4", l40Ratio * 58 / 142, l40Seconds},
 	} {
 		s := sheet(t, d.geforce.Arch, d.device)
@@ -218,17 +225,24 @@ func oneSM(t *testing.T, s *hw.Sheet) float64 {
 	return base(t, s, "dram_bw_coeff") * base(t, s, "dram_perf_ratio") * base(t, s, "clock")
 }
 
-// rtx5090Numbers are scaled from the RTX 4090.
-func rtx5090Numbers(t *testing.T) []computed {
-	from, s := sheet(t, "sm89", "rtx4090"), sheet(t, "sm120", "rtx5090")
-	ratio := func(name string) float64 { return base(t, s, name) / base(t, from, name) }
-	dram := base(t, from, "dram_perf_ratio") * base(t, from, "clock") * ratio("dram_bandwidth")
-	return []computed{
-		{s, "l2_perf_ratio", base(t, from, "l2_perf_ratio") * min(ratio("num_sms"), ratio("l2_bytes"))},
-		{s, "dram_perf_ratio", dram / base(t, s, "clock")},
-		{s, "dram_bw_coeff", oneSM(t, from) / dram},
-		{s, "hbm_latency_penalty", base(t, from, "hbm_latency_penalty") * ratio("clock")},
+// geforceNumbers are those of cards that were not measured, from a GeForce card of the same or the previous generation.
+func geforceNumbers(t *testing.T) []computed {
+	ampere, ada := sheet(t, "sm86", "rtx3090"), sheet(t, "sm89", "rtx4090")
+	var all []computed
+	for _, d := range []struct{ from, sheet *hw.Sheet }{
+		{ampere, sheet(t, "sm86", "rtx3080")}, {ampere, sheet(t, "sm86", "rtx3080ti")},
+		{ada, sheet(t, "sm120", "rtx5090")}, {ada, sheet(t, "sm120", "rtx5090d-v2")}, {ada, sheet(t, "sm120", "rtxpro6000")},
+	} {
+		from, s := d.from, d.sheet
+		ratio := func(name string) float64 { return base(t, s, name) / base(t, from, name) }
+		dram := base(t, from, "dram_perf_ratio") * base(t, from, "clock") * ratio("dram_bandwidth")
+		all = append(all,
+			computed{s, "l2_perf_ratio", base(t, from, "l2_perf_ratio") * min(ratio("num_sms"), ratio("l2_bytes"))},
+			computed{s, "dram_perf_ratio", dram / base(t, s, "clock")},
+			computed{s, "dram_bw_coeff", oneSM(t, from) / dram},
+			computed{s, "hbm_latency_penalty", base(t, from, "hbm_latency_penalty") * ratio("clock")})
 	}
+	return all
 }
 
 // Every number that an NVIDIA file takes from gpu-benches or MT4G follows from the rows in testdata/published, by the
@@ -239,7 +253,7 @@ func TestComputedNumbersFollowFromThePublishedRows(t *testing.T) {
 	precision := map[string]float64{
 		"l2_perf_ratio": 10, "dram_perf_ratio": 10, "dram_bw_coeff": 10000, "hbm_latency_penalty": 10,
 	}
-	for _, c := range slices.Concat(a100Numbers(t, p), hopperNumbers(t, p), professionalNumbers(t, p), rtx5090Numbers(t)) {
+	for _, c := range slices.Concat(a100Numbers(t, p), hopperNumbers(t, p), professionalNumbers(t, p), geforceNumbers(t)) {
 		want := math.Round(c.value*precision[c.name]) / precision[c.name]
 		if got := base(t, c.sheet, c.name); got != want {
 			t.Errorf("%s: %s is %v, the published rows give %v (%v)", c.sheet.File, c.name, got, want, c.value)

@@ -9,11 +9,14 @@ import (
 
 var identifier = regexp.MustCompile(`[A-Za-z_][A-Za-z0-9_]*`)
 
+// Named returns the names in a formula, those of functions too.
+func Named(f string) []string { return identifier.FindAllString(f, -1) }
+
 // Unused returns the parameters that none of the formulas names. A parameter that prose names is used, too.
 func Unused(params hw.Set, formulas []string) []string {
 	named := map[string]bool{}
 	for _, f := range formulas {
-		for _, name := range identifier.FindAllString(f, -1) {
+		for _, name := range Named(f) {
 			named[name] = true
 		}
 	}

@@ -28,17 +28,18 @@ func Provider() (arch.Provider, error) {
 		Name: "amd-ref", Version: Version,
 		Files: configs.FS, Vendor: Vendor,
 		Archs: map[string][]catalog.Model{
-			"gfx900": {refinedModel}, "gfx90a": both, "gfx942": both, "gfx950": both,
+			"gfx900": {overTensile, vendorLibrary.Model()}, "gfx906": {vendorLibrary.Model()},
+			"gfx908": {vendorLibrary.Model()}, "gfx90a": all, "gfx942": all, "gfx950": all,
 		},
 		Specs: specs, Derive: derive,
 	})
 }
 
-// both are the models of the architectures that AMD's library knows, the best first.
-var both = []catalog.Model{refinedModel, reference}
+// all are the models of an architecture, the best first.
+var all = []catalog.Model{overTensile, vendorLibrary.Model(), reference}
 
-// refinedModel predicts the kernels of AMD's libraries.
-var refinedModel = catalog.Model{
+// overTensile predicts the kernels of AMD's libraries.
+var overTensile = catalog.Model{
 	Name: refined.Name, Kernels: []string{tensile.Name}, Needs: refined.Needs,
 	Open: func(s catalog.Selection) (arch.Architecture, error) { return refined.New(s.Sheet, s.Params), nil },
 }

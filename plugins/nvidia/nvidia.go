@@ -28,18 +28,26 @@ var models = []struct {
 	sm     *gpu.SM
 	models []func(*gpu.SM) catalog.Model
 }{
-	{gpu.SM80, twoFamilies},
-	{gpu.SM86, twoFamilies},
-	{gpu.SM89, twoFamilies},
-	{gpu.SM90, twoFamilies},
-	{gpu.SM100, []func(*gpu.SM) catalog.Model{refinedOver(mma.Family{})}},
-	{gpu.SM120, twoFamilies},
+	{gpu.SM70, onlyLibrary},
+	{gpu.SM75, onlyLibrary},
+	{gpu.SM80, allFamilies},
+	{gpu.SM86, allFamilies},
+	{gpu.SM89, allFamilies},
+	{gpu.SM90, allFamilies},
+	{gpu.SM100, []func(*gpu.SM) catalog.Model{refinedOver(mma.Family{}), libraryOf}},
+	{gpu.SM103, onlyLibrary},
+	{gpu.SM120, allFamilies},
+	{gpu.SM121, onlyLibrary},
 }
 
-var twoFamilies = []func(*gpu.SM) catalog.Model{
-	refinedOver(triton.Family{}, mma.Family{}),
-	referenceOver(triton.Family{}, mma.Family{}),
-}
+var (
+	allFamilies = []func(*gpu.SM) catalog.Model{
+		refinedOver(triton.Family{}, mma.Family{}),
+		libraryOf,
+		referenceOver(triton.Family{}, mma.Family{}),
+	}
+	onlyLibrary = []func(*gpu.SM) catalog.Model{libraryOf}
+)
 
 func refinedOver(families ...kernel.Family) func(*gpu.SM) catalog.Model {
 	return func(sm *gpu.SM) catalog.Model {

@@ -78,7 +78,7 @@ func newModel(sheet *hw.Sheet, params hw.Set, values map[string]float64) *Model 
 // setRates sets the rates of the types that the kernels multiply. With FMA, that is fp32 alone: nothing was compared
 // for others.
 func (m *Model) setRates() {
-	cycles := m.params.Get("num_cus") * m.params.Get("clock")
+	cycles := m.params.Nominal("num_cus") * m.params.Nominal("clock")
 	for _, t := range gemm.DTypes() {
 		peak, ok := m.params.Lookup("peak_" + t.String())
 		if !ok || !(peak.Value > 0) || int(t) >= len(m.rates) || m.cu.FMA && t != gemm.FP32 {
@@ -141,7 +141,7 @@ func (m *Model) setLevels(numbers map[string]float64) {
 		Name: "L2", Bound: arch.BoundL2, Capacity: unit.Bytes(numbers["l2_bytes"]), Partitions: int(numbers["num_xcds"]),
 		Bandwidth: arch.Bandwidth{Peak: unit.BytesPerCycle(l2), Units: cus, Linear: true},
 	}}
-	if mall := numbers["mall_rate"] * numbers["mall_share"]; mall > 0 {
+	if mall := numbers["mall_rate"] * numbers["num_xcds"] * numbers["mall_share"]; mall > 0 {
 		m.levels = append(m.levels, arch.Level{
 			Name: "MALL", Bound: arch.BoundMALL, Capacity: unit.Bytes(numbers["mall_bytes"]), Partitions: 1,
 			Bandwidth: flat(mall),

@@ -75,7 +75,8 @@ func (d *device) compute(value func(name string) float64) {
 	var farRate float64
 	mallRate := value("mall_rate")
 	if mallRate > 0 {
-		farRate = float64(mallRate * value("mall_share"))
+		numXcds := value("num_xcds")
+		farRate = float64(mallRate * numXcds * value("mall_share"))
 	} else {
 		dramBandwidth := value("dram_bandwidth")
 		clock := value("clock")

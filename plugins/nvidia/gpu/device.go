@@ -102,10 +102,14 @@ func (d *Device) Description() arch.Description {
 			description.Peak = append(description.Peak, arch.PeakRate{DType: t, Rate: unit.FlopsPerSecond(p.Value)})
 		}
 	}
+	latency, ok := d.Params.Lookup("mma_latency")
+	if !ok {
+		return description
+	}
 	for _, t := range []gemm.DType{gemm.FP16, gemm.BF16} {
 		description.Atoms = append(description.Atoms, arch.Atom{
 			DType: t, M: MMAM, N: MMAN, K: MMAK,
-			Latency: unit.Cycles(d.Params.Get("mma_latency")), PerUnit: d.Params.Int("tensor_cores_per_sm"),
+			Latency: unit.Cycles(latency.Value), PerUnit: d.Params.Int("tensor_cores_per_sm"),
 		})
 	}
 	return description

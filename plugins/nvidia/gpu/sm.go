@@ -7,6 +7,7 @@ package gpu
 import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/plugins/library/terms"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
 )
 
@@ -35,10 +36,13 @@ const StepBytes = 32
 const LineBytes = 128
 
 // SM is the streaming multiprocessor of an architecture: the properties that all of its devices share and that no
-// device file has.
+// device file has. Architectures without kernels that origami generates or Triton compiles have ID, Generation and
+// Target alone.
 type SM struct {
 	// ID is the architecture in device files: "sm90".
 	ID string
+	// Generation is that of package library's terms.
+	Generation terms.Generation
 	// Target is the target of kernels.
 	Target target.Target
 	// Threads and CTAs are the limits of resident threads and CTAs. ThreadsPerCTA is the limit of one CTA.

@@ -1,6 +1,9 @@
 package gpu
 
-import "github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
+import (
+	"github.com/origami-gemm/origami/plugins/library/terms"
+	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
+)
 
 // SM80 is the SM of compute capability 8.0: A100.
 //
@@ -9,6 +12,7 @@ import "github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
 // per warp); PTX ISA, "cp.async".
 var SM80 = &SM{
 	ID:              "sm80",
+	Generation:      terms.Ampere,
 	Target:          target.Target{CC: 80},
 	Threads:         2048,
 	CTAs:            32,

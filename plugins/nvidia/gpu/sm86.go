@@ -1,6 +1,9 @@
 package gpu
 
-import "github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
+import (
+	"github.com/origami-gemm/origami/plugins/library/terms"
+	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
+)
 
 // SM86 is the SM of compute capability 8.6: GeForce RTX 30, A40.
 //
@@ -9,6 +12,7 @@ import "github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
 // per warp); PTX ISA, "cp.async".
 var SM86 = &SM{
 	ID:              "sm86",
+	Generation:      terms.Ampere,
 	Target:          target.Target{CC: 86},
 	Threads:         1536,
 	CTAs:            16,

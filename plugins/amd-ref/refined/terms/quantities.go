@@ -16,8 +16,8 @@ type Generation struct {
 	Name string
 	// FMA: the kernels have no matrix instructions.
 	FMA bool
-	// LineBytes is the cache line, L2Rate what the L2 of one die delivers, MALLRate what the MALL delivers, in bytes per
-	// cycle; 0 without one.
+	// LineBytes is the cache line, L2Rate what the L2 of one die delivers, MALLRate what the MALL delivers to one die, in
+	// bytes per cycle; 0 without one.
 	LineBytes, L2Rate, MALLRate float64
 	// Buffers are the operand tiles in LDS.
 	Buffers int
@@ -38,8 +38,8 @@ var (
 		Source: "AMD CDNA 2 architecture white paper (2021): 32 channels of 128 B per cycle",
 	}
 	CDNA3 = &Generation{
-		Name: "gfx942", LineBytes: 128, L2Rate: 16 * 128, MALLRate: 8192, Buffers: 1, column: 2,
-		Source: "AMD CDNA 3 architecture white paper (2023): 16 channels of 128 B per cycle and die; MALL 17.2 TB/s at 2.1 GHz",
+		Name: "gfx942", LineBytes: 128, L2Rate: 16 * 128, MALLRate: 1024, Buffers: 1, column: 2,
+		Source: "AMD CDNA 3 architecture white paper (2023): 16 channels of 128 B per cycle and die; MALL 17.2 TB/s at 2.1 GHz for 8 dies",
 	}
 )
 
@@ -61,7 +61,7 @@ func (g *Generation) Constants() []arch.Constant {
 		of("fma", fma, one, "1 for FMA instead of matrix instructions", "instruction set"),
 		of("line_bytes", g.LineBytes, bytes, "cache line of L1 and L2", g.Source),
 		of("l2_rate", g.L2Rate, "B/cycle", "what the L2 of one die delivers", g.Source),
-		of("mall_rate", g.MALLRate, "B/cycle", "what the MALL delivers; 0 without one", g.Source),
+		of("mall_rate", g.MALLRate, "B/cycle", "what the MALL delivers to one die; 0 without one", g.Source),
 		of("simds", 4, one, "SIMDs of a CU", "instruction set"),
 		of("wave_lanes", 64, one, "lanes of a wave", "instruction set"),
 		of("register_granule", 8, one, "registers of a lane are allocated in eights", "instruction set"),

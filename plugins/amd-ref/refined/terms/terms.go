@@ -79,10 +79,10 @@ const fromFamily = "from the kernel family"
 // What fits on a CU: registers and LDS limit the work-groups.
 var kernelTerms = []Term{
 	{
-		Name: "rate", Unit: "FLOP/cycle", Input: "peak rate of the type ÷ (num_cus * clock)", Doc: "peak of one CU",
+		Name: "rate", Unit: "FLOP/cycle", Input: "peak rate of the type ÷ (num_cus * clock), of the data sheet", Doc: "peak of one CU",
 	},
 	{
-		Name: "energy_scale", Unit: one, Input: "the rate of the device's fastest 16-bit type ÷ rate, to the power of 3/4",
+		Name: "energy_scale", Unit: one, Input: "(peak_fp16 ÷ the peak of the type) to the power of 3/4",
 		Doc: "energy of a FLOP ÷ that of a 16-bit FLOP",
 	},
 	{Name: "waves_m", Unit: one, Input: fromFamily, Doc: "waves along the rows of a tile"},
@@ -175,7 +175,7 @@ var gridTerms = []Term{
 	},
 	{
 		Name: "far_rate", Unit: "B/cycle", Doc: "what the caches of all dies get from behind them: MALL, or DRAM",
-		Formula: "when(mall_rate > 0, mall_rate * mall_share, dram_bandwidth / clock * dram_share)",
+		Formula: "when(mall_rate > 0, mall_rate * num_xcds * mall_share, dram_bandwidth / clock * dram_share)",
 	},
 }
 

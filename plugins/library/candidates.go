@@ -1,0 +1,77 @@
+package library
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/plugins/library/terms"
+)
+
+// kernels are those of the library for a generation.
+type kernels struct {
+	sides []int // of tiles
+	// A tile has at least one side of at least leastSide, and at most mostSums sums.
+	leastSide, mostSums int
+	warps, stages       int
+	splits              []int
+}
+
+// kernelsOf returns the kernels of a generation.
+func kernelsOf(terms.Generation) kernels {
+	return kernels{
+		sides: []int{16, 32, 64, 128, 256}, leastSide: 64, mostSums: 128 * 256,
+		warps: 8, stages: 4,
+		splits: []int{1, 2, 3, 4, 6, 8, 12, 16},
+	}
+}
+
+// depthBytes is the extent of a K step in bytes of an operand: a cache line.
+const depthBytes = 128
+
+// reject returns why the library has no such kernel.
+func (k *kernels) reject(c *gemm.Config) arch.Reason {
+	switch {
+	case c.BlockM*c.BlockN > k.mostSums:
+		return arch.ReasonRegisters
+	case c.BlockM < k.leastSide && c.BlockN < k.leastSide:
+		return arch.ReasonModelRule
+	}
+	return ""
+}
+
+func (k *kernels) detail(reason arch.Reason) string {
+	if reason == arch.ReasonRegisters {
+		return fmt.Sprintf("tiles of libraries have at most %d sums", k.mostSums)
+	}
+	return fmt.Sprintf("tiles of libraries have a side of at least %d", k.leastSide)
+}
+
+// Candidates implements arch.Architecture: the library's tiles and splits of K, block_m slowest.
+func (m *Model) Candidates(_ context.Context, p gemm.Problem, s arch.Space) (*arch.Candidates, error) {
+	if _, err := m.description.Kernel(s.Kernel); err != nil {
+		return nil, err
+	}
+	if err := m.description.SupportsTypes(Family, &p); err != nil {
+		return nil, err
+	}
+	k := &m.kernels
+	all, err := s.Enumerate(arch.Space{
+		Kernel: Family, BlockM: k.sides, BlockN: k.sides, BlockK: []int{depthBytes * 8 / p.DType.Bits()},
+		NumWarps: []int{k.warps}, NumStages: []int{k.stages}, SplitK: k.splits,
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := &arch.Candidates{}
+	for position, c := range all {
+		if reason := k.reject(&c); reason != "" {
+			out.Rejected = append(out.Rejected,
+				arch.Rejection{Config: c, Position: position, Reason: reason, Detail: k.detail(reason)})
+		} else {
+			out.Configs = append(out.Configs, c)
+		}
+	}
+	return out, nil
+}

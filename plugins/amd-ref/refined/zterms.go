@@ -54,9 +54,8 @@ type device struct {
 	loadRate         float64 // load_rate
 	stepLatency      float64 // step_latency
 	fmaLatency       float64 // fma_latency
-	loadLatency      float64 // load_latency
-	epilogueRate     float64 // epilogue_rate
-	epilogueLatency  float64 // epilogue_latency
+	storeRate        float64 // store_rate
+	endOverlap       float64 // end_overlap
 	fixupCycles      float64 // fixup_cycles
 	energyPerFlop    float64 // energy_per_flop
 	energyPerByte    float64 // energy_per_byte
@@ -64,11 +63,13 @@ type device struct {
 	part2            float64 // registers_per_cu / (simds * wave_lanes)
 	farRate          float64 // far_rate
 	part3            float64 // l2_rate * num_xcds * l2_share
+	part4            float64 // load_latency / steps_ahead
+	part6            float64 // prologue_cycles + load_latency + epilogue_latency
+	part5            float64 // far_rate * store_share
 	launch           float64 // launch
-	start            float64 // start
-	part4            float64 // dram_bandwidth * dram_share
-	part6            float64 // reduce_seconds * clock
-	part5            float64 // 2 * accumulator_bytes
+	part7            float64 // dram_bandwidth * dram_share
+	part9            float64 // reduce_seconds * clock
+	part8            float64 // 2 * accumulator_bytes
 }
 
 func (d *device) compute(value func(name string) float64) {
@@ -85,8 +86,6 @@ func (d *device) compute(value func(name string) float64) {
 	}
 	clock := value("clock")
 	launch := float64(value("launch_seconds") * clock)
-	loadLatency := value("load_latency")
-	start := value("prologue_cycles") + loadLatency
 	d.numCus = value("num_cus")
 	numXcds := value("num_xcds")
 	d.numXcds = numXcds
@@ -113,9 +112,8 @@ func (d *device) compute(value func(name string) float64) {
 	d.loadRate = value("load_rate")
 	d.stepLatency = value("step_latency")
 	d.fmaLatency = value("fma_latency")
-	d.loadLatency = loadLatency
-	d.epilogueRate = value("epilogue_rate")
-	d.epilogueLatency = value("epilogue_latency")
+	d.storeRate = value("store_rate")
+	d.endOverlap = value("end_overlap")
 	d.fixupCycles = value("fixup_cycles")
 	d.energyPerFlop = value("energy_per_flop")
 	d.energyPerByte = value("energy_per_byte")
@@ -123,13 +121,16 @@ func (d *device) compute(value func(name string) float64) {
 	d.part2 = value("registers_per_cu") / (simds * waveLanes)
 	d.farRate = farRate
 	d.part3 = float64(value("l2_rate") * numXcds * value("l2_share"))
+	loadLatency := value("load_latency")
+	d.part4 = loadLatency / value("steps_ahead")
+	d.part6 = value("prologue_cycles") + loadLatency + value("epilogue_latency")
+	d.part5 = float64(farRate * value("store_share"))
 	d.launch = launch
-	d.start = start
 	dramBandwidth := value("dram_bandwidth")
 	dramShare := value("dram_share")
-	d.part4 = float64(dramBandwidth * dramShare)
-	d.part6 = float64(value("reduce_seconds") * clock)
-	d.part5 = float64(2 * accumulatorBytes)
+	d.part7 = float64(dramBandwidth * dramShare)
+	d.part9 = float64(value("reduce_seconds") * clock)
+	d.part8 = float64(2 * accumulatorBytes)
 }
 
 // timing holds what depends on the kernel and the problem.
@@ -222,15 +223,15 @@ func (t *timing) compute(in *inputs, d *device) {
 	fullFarStep := fullMisses / d.farRate
 	x15 := float64(x4*(d.energyPerFlop*in.energyScale)) + float64(tileBytes*d.energyPerByte)
 	fullPowerStep := float64(fullRunning * x15 / d.tdp * d.clock)
-	fullStep := max(max(math.Sqrt(math.Sqrt(fourth(workgroupsPerCu*matrixStep)+fourth(workgroupsPerCu*ldsStep)+fourth(workgroupsPerCu*loadStep)+fourth(fullL2Step)+fourth(fullFarStep)+fourth(fullPowerStep))), chainStep), d.loadLatency)
+	fullStep := max(max(math.Sqrt(math.Sqrt(fourth(workgroupsPerCu*matrixStep)+fourth(workgroupsPerCu*ldsStep)+fourth(workgroupsPerCu*loadStep)+fourth(fullL2Step)+fourth(fullFarStep)+fourth(fullPowerStep))), chainStep), d.part4)
 	var x17 float64
 	if in.splitK > 1 {
 		x17 = d.accumulatorBytes
 	} else {
 		x17 = in.outputBytes
 	}
-	x16 := x1*x17/d.epilogueRate + d.epilogueLatency
-	fullEpilogue := float64(x16 * math.Sqrt(workgroupsPerCu))
+	x16 := float64(x1 * x17)
+	fullEnd := d.part6 + float64(x16*max(workgroupsPerCu/d.storeRate, fullRunning/d.part5))
 	tailRunning := float64(tailCount * tailCus)
 	tailPerDie := max(1, tailRunning/d.numXcds)
 	x18 := min(x14, tailPerDie)
@@ -240,21 +241,26 @@ func (t *timing) compute(in *inputs, d *device) {
 	tailL2Step := tailRunning * lineTraffic / d.part3
 	tailFarStep := tailMisses / d.farRate
 	tailPowerStep := float64(tailRunning * x15 / d.tdp * d.clock)
-	tailStep := max(max(math.Sqrt(math.Sqrt(fourth(tailCount*matrixStep)+fourth(tailCount*ldsStep)+fourth(tailCount*loadStep)+fourth(tailL2Step)+fourth(tailFarStep)+fourth(tailPowerStep))), chainStep), d.loadLatency)
-	tailEpilogue := float64(x16 * math.Sqrt(tailCount))
+	tailStep := max(max(math.Sqrt(math.Sqrt(fourth(tailCount*matrixStep)+fourth(tailCount*ldsStep)+fourth(tailCount*loadStep)+fourth(tailL2Step)+fourth(tailFarStep)+fourth(tailPowerStep))), chainStep), d.part4)
+	tailEnd := d.part6 + float64(x16*max(tailCount/d.storeRate, tailRunning/d.part5))
 	var x19 float64
 	if rest > 0 {
 		x19 = tailStep
 	}
 	waveLoops := float64(steps * (float64(fullWaves*fullStep) + x19))
-	x20 := d.start + fullEpilogue
-	var x21 float64
+	hidden := float64(d.endOverlap * (1 - 1/workgroupsPerCu))
+	var lastEnd float64
 	if rest > 0 {
-		x21 = d.start + tailEpilogue
+		lastEnd = tailEnd
 	}
-	waveEnds := float64(fullWaves*x20) + x21
+	var x20 float64
+	if fullWaves > 0 {
+		x20 = fullEnd
+	}
+	x21 := 1 - hidden
+	waveEnds := float64(hidden*max(x20, lastEnd)) + float64(x21*(float64(fullWaves*fullEnd)+lastEnd))
 	evenLoops := float64(waves * steps * fullStep)
-	evenEnds := float64(math.Ceil(waves)*x20) + d.fixupCycles
+	evenEnds := float64((hidden+float64(x21*math.Ceil(waves)))*fullEnd) + d.fixupCycles
 	var even float64
 	if in.streamK > 0 {
 		if d.numCus <= tiles {
@@ -276,11 +282,11 @@ func (t *timing) compute(in *inputs, d *device) {
 		ends = waveEnds
 	}
 	dramTotal := float64(in.batch * (float64((float64(in.m*in.k)+float64(in.k*in.n))*in.elementBytes) + float64(in.m*in.n*in.outputBytes)))
-	dramFloor := float64(dramTotal / d.part4 * d.clock)
+	dramFloor := float64(dramTotal / d.part7 * d.clock)
 	limit := max(0, dramFloor-(loops+ends))
 	var reduction float64
 	if in.splitK > 1 {
-		reduction = d.part6 + in.batch*in.m*in.n*(float64(d.part5*in.splitK)+in.outputBytes)/d.farRate
+		reduction = d.part9 + in.batch*in.m*in.n*(float64(d.part8*in.splitK)+in.outputBytes)/d.farRate
 	}
 	total := d.launch + loops + ends + limit + reduction
 	t.registers = registers
@@ -355,36 +361,41 @@ func columns(dst []float64, d *device, in *inputs, t *timing) {
 	fullColumns := min(max(1, fullPerDie/x10), tilesN)
 	fullRows := min(max(x10, fullPerDie/fullColumns), tilesM)
 	fullMisses := min(fullRunning*tileBytes, d.numXcds*max(1, fullPerDie/(fullRows*fullColumns))*(float64(fullRows*in.blockM)+float64(fullColumns*in.blockN))*in.blockK*in.elementBytes)
-	fullStep := max(max(math.Sqrt(math.Sqrt(fourth(t.workgroupsPerCu*t.matrixStep)+fourth(t.workgroupsPerCu*ldsStep)+fourth(t.workgroupsPerCu*loadStep)+fourth(t.fullL2Step)+fourth(t.fullFarStep)+fourth(t.fullPowerStep))), chainStep), d.loadLatency)
+	fullStep := max(max(math.Sqrt(math.Sqrt(fourth(t.workgroupsPerCu*t.matrixStep)+fourth(t.workgroupsPerCu*ldsStep)+fourth(t.workgroupsPerCu*loadStep)+fourth(t.fullL2Step)+fourth(t.fullFarStep)+fourth(t.fullPowerStep))), chainStep), d.part4)
 	var x13 float64
 	if in.splitK > 1 {
 		x13 = d.accumulatorBytes
 	} else {
 		x13 = in.outputBytes
 	}
-	x12 := x1*x13/d.epilogueRate + d.epilogueLatency
-	fullEpilogue := float64(x12 * math.Sqrt(t.workgroupsPerCu))
+	x12 := float64(x1 * x13)
+	fullEnd := d.part6 + float64(x12*max(t.workgroupsPerCu/d.storeRate, fullRunning/d.part5))
 	tailRunning := float64(t.tailCount * tailCus)
 	tailPerDie := max(1, tailRunning/d.numXcds)
 	x14 := min(x11, tailPerDie)
 	tailColumns := min(max(1, tailPerDie/x14), tilesN)
 	tailRows := min(max(x14, tailPerDie/tailColumns), tilesM)
 	tailMisses := min(tailRunning*tileBytes, d.numXcds*max(1, tailPerDie/(tailRows*tailColumns))*(float64(tailRows*in.blockM)+float64(tailColumns*in.blockN))*in.blockK*in.elementBytes)
-	tailStep := max(max(math.Sqrt(math.Sqrt(fourth(t.tailCount*t.matrixStep)+fourth(t.tailCount*ldsStep)+fourth(t.tailCount*loadStep)+fourth(t.tailL2Step)+fourth(t.tailFarStep)+fourth(t.tailPowerStep))), chainStep), d.loadLatency)
-	tailEpilogue := float64(x12 * math.Sqrt(t.tailCount))
+	tailStep := max(max(math.Sqrt(math.Sqrt(fourth(t.tailCount*t.matrixStep)+fourth(t.tailCount*ldsStep)+fourth(t.tailCount*loadStep)+fourth(t.tailL2Step)+fourth(t.tailFarStep)+fourth(t.tailPowerStep))), chainStep), d.part4)
+	tailEnd := d.part6 + float64(x12*max(t.tailCount/d.storeRate, tailRunning/d.part5))
 	var x15 float64
 	if rest > 0 {
 		x15 = tailStep
 	}
 	waveLoops := float64(t.steps * (float64(t.fullWaves*fullStep) + x15))
-	x16 := d.start + fullEpilogue
-	var x17 float64
+	hidden := float64(d.endOverlap * (1 - 1/t.workgroupsPerCu))
+	var lastEnd float64
 	if rest > 0 {
-		x17 = d.start + tailEpilogue
+		lastEnd = tailEnd
 	}
-	waveEnds := float64(t.fullWaves*x16) + x17
+	var x16 float64
+	if t.fullWaves > 0 {
+		x16 = fullEnd
+	}
+	x17 := 1 - hidden
+	waveEnds := float64(hidden*max(x16, lastEnd)) + float64(x17*(float64(t.fullWaves*fullEnd)+lastEnd))
 	evenLoops := float64(waves * t.steps * fullStep)
-	evenEnds := float64(math.Ceil(waves)*x16) + d.fixupCycles
+	evenEnds := float64((hidden+float64(x17*math.Ceil(waves)))*fullEnd) + d.fixupCycles
 	var even float64
 	if in.streamK > 0 {
 		if d.numCus <= tiles {
@@ -403,7 +414,7 @@ func columns(dst []float64, d *device, in *inputs, t *timing) {
 	limit := max(0, t.dramFloor-(t.loops+ends))
 	var reduction float64
 	if in.splitK > 1 {
-		reduction = d.part6 + in.batch*in.m*in.n*(float64(d.part5*in.splitK)+in.outputBytes)/d.farRate
+		reduction = d.part9 + in.batch*in.m*in.n*(float64(d.part8*in.splitK)+in.outputBytes)/d.farRate
 	}
 	dst[0] = in.rate
 	dst[1] = in.energyScale
@@ -442,7 +453,7 @@ func columns(dst []float64, d *device, in *inputs, t *timing) {
 	dst[34] = t.fullFarStep
 	dst[35] = t.fullPowerStep
 	dst[36] = fullStep
-	dst[37] = fullEpilogue
+	dst[37] = fullEnd
 	dst[38] = tailRunning
 	dst[39] = tailPerDie
 	dst[40] = tailColumns
@@ -452,21 +463,22 @@ func columns(dst []float64, d *device, in *inputs, t *timing) {
 	dst[44] = t.tailFarStep
 	dst[45] = t.tailPowerStep
 	dst[46] = tailStep
-	dst[47] = tailEpilogue
+	dst[47] = tailEnd
 	dst[48] = d.launch
-	dst[49] = d.start
-	dst[50] = waveLoops
-	dst[51] = waveEnds
-	dst[52] = evenLoops
-	dst[53] = evenEnds
-	dst[54] = even
-	dst[55] = t.loops
-	dst[56] = ends
-	dst[57] = dramTotal
-	dst[58] = t.dramFloor
-	dst[59] = limit
-	dst[60] = reduction
-	dst[61] = t.total
+	dst[49] = waveLoops
+	dst[50] = hidden
+	dst[51] = lastEnd
+	dst[52] = waveEnds
+	dst[53] = evenLoops
+	dst[54] = evenEnds
+	dst[55] = even
+	dst[56] = t.loops
+	dst[57] = ends
+	dst[58] = dramTotal
+	dst[59] = t.dramFloor
+	dst[60] = limit
+	dst[61] = reduction
+	dst[62] = t.total
 }
 
 // fourth returns the fourth power, with the bits of math.Pow(x, 4).

@@ -21,6 +21,8 @@ type Generation struct {
 	LineBytes, L2Rate, MALLRate float64
 	// Buffers are the operand tiles in LDS.
 	Buffers int
+	// StepsAhead is how many steps loads run ahead.
+	StepsAhead float64
 	// Source is where these come from.
 	Source string
 	// column of the values of quantities.
@@ -30,15 +32,15 @@ type Generation struct {
 // The generations.
 var (
 	Vega = &Generation{
-		Name: "gfx900", FMA: true, LineBytes: 64, L2Rate: 16 * 64, Buffers: 2, column: 0,
+		Name: "gfx900", FMA: true, LineBytes: 64, L2Rate: 16 * 64, Buffers: 2, StepsAhead: 1, column: 0,
 		Source: "AMD Vega architecture white paper (2017): 16 channels of 64 B per cycle; Tensile's kernels have two buffers",
 	}
 	CDNA2 = &Generation{
-		Name: "gfx90a", LineBytes: 128, L2Rate: 32 * 128, Buffers: 1, column: 1,
+		Name: "gfx90a", LineBytes: 128, L2Rate: 32 * 128, Buffers: 1, StepsAhead: 2, column: 1,
 		Source: "AMD CDNA 2 architecture white paper (2021): 32 channels of 128 B per cycle",
 	}
 	CDNA3 = &Generation{
-		Name: "gfx942", LineBytes: 128, L2Rate: 16 * 128, MALLRate: 1024, Buffers: 1, column: 2,
+		Name: "gfx942", LineBytes: 128, L2Rate: 16 * 128, MALLRate: 1024, Buffers: 1, StepsAhead: 2, column: 2,
 		Source: "AMD CDNA 3 architecture white paper (2023): 16 channels of 128 B per cycle and die; MALL 17.2 TB/s at 2.1 GHz for 8 dies",
 	}
 )
@@ -62,6 +64,7 @@ func (g *Generation) Constants() []arch.Constant {
 		of("line_bytes", g.LineBytes, bytes, "cache line of L1 and L2", g.Source),
 		of("l2_rate", g.L2Rate, "B/cycle", "what the L2 of one die delivers", g.Source),
 		of("mall_rate", g.MALLRate, "B/cycle", "what the MALL delivers to one die; 0 without one", g.Source),
+		of("steps_ahead", g.StepsAhead, one, "steps that loads run ahead", "Tensile's kernels, PrefetchGlobalRead"),
 		of("simds", 4, one, "SIMDs of a CU", "instruction set"),
 		of("wave_lanes", 64, one, "lanes of a wave", "instruction set"),
 		of("register_granule", 8, one, "registers of a lane are allocated in eights", "instruction set"),
@@ -102,15 +105,18 @@ var Quantities = []Quantity{
 		[3]float64{139.8, 55.5, 140}},
 	{"lds_write_rate", "B/cycle", "what waves write to it", 20, 140, [3]float64{131.6, 30.33, 140}},
 	{"load_rate", "B/cycle", "what the L1 of a CU delivers; its peak is 64", 10, 64, [3]float64{63.7, 21.3, 64}},
-	{"step_latency", cycles, "barriers and waits of a step", 100, 1000, [3]float64{100, 307, 100}},
+	{"step_latency", cycles, "barriers and waits of a step", 30, 1000, [3]float64{100, 307, 100}},
 	{"fma_latency", cycles, "what a wave waits for its operands, per index along K", 1, 100, [3]float64{32.8, 1, 1}},
 	{"l2_share", one, "share of l2_rate that is reached", 0.1, 1.2, [3]float64{0.596, 1.18, 0.382}},
 	{"mall_share", one, "share of mall_rate that is reached", 0.1, 1, [3]float64{1, 1, 0.281}},
 	{"dram_share", one, "share of dram_bandwidth that is reached", 0.3, 1, [3]float64{0.737, 0.5, 0.725}},
-	{"load_latency", cycles, "from a load to its operands", 500, 3000, [3]float64{791, 729, 500}},
-	{"prologue_cycles", cycles, "start of a work-group", 300, 4000, [3]float64{326, 329, 300}},
-	{"epilogue_rate", "B/cycle", "output of a CU", 5, 64, [3]float64{10, 10, 10}},
-	{"epilogue_latency", cycles, "end of a work-group", 200, 4000, [3]float64{205, 234, 4000}},
+	{"load_latency", cycles, "from a load to its operands", 300, 3000, [3]float64{791, 729, 500}},
+	{"prologue_cycles", cycles, "start of a work-group", 100, 4000, [3]float64{326, 329, 300}},
+	{"store_rate", "B/cycle", "output of a CU", 2, 64, [3]float64{10, 10, 10}},
+	{"store_share", one, "share of far_rate that the output of all CUs reaches", 0.05, 1, [3]float64{0.5, 0.5, 0.5}},
+	{"epilogue_latency", cycles, "end of a work-group", 100, 4000, [3]float64{205, 234, 1000}},
+	{"end_overlap", one, "share of starts and outputs that other work-groups of the CU hide if there are many", 0.01, 1,
+		[3]float64{0.5, 0.5, 0.5}},
 	{"fixup_cycles", cycles, "sums of tiles that CUs share in stream-K", 500, 30000, [3]float64{2000, 2000, 20000}},
 	{"reduce_seconds", "s", "launch that adds up the parts of a split K", 0.5e-6, 15e-6,
 		[3]float64{0.5e-6, 12.65e-6, 9.26e-6}},

@@ -215,12 +215,13 @@ var waveTerms = []Term{
 		Name: "wave_step", Unit: cycles, Doc: "a step: resources as the fourth root of the sum of fourth powers",
 		Formula: `max(sqrt(sqrt(pow(wave_count * matrix_step, 4) + pow(wave_count * lds_step, 4)
 				+ pow(wave_count * load_step, 4) + pow(wave_l2_step, 4) + pow(wave_far_step, 4)
-				+ pow(wave_power_step, 4))), chain_step, load_latency)`,
+				+ pow(wave_power_step, 4))), chain_step, load_latency / steps_ahead)`,
 	},
 	{
-		Name: "wave_epilogue", Unit: cycles, Doc: "output: work-groups of a CU overlap",
-		Formula: `(block_m * block_n * when(split_k > 1, accumulator_bytes, output_bytes) / epilogue_rate
-			+ epilogue_latency) * sqrt(wave_count)`,
+		Name: "wave_end", Unit: cycles, Doc: "start and output of the work-groups: through their CU, and all together",
+		Formula: `prologue_cycles + load_latency + epilogue_latency
+			+ block_m * block_n * when(split_k > 1, accumulator_bytes, output_bytes)
+				* max(wave_count / store_rate, wave_running / (far_rate * store_share))`,
 	},
 }
 
@@ -250,14 +251,22 @@ var totalTerms = []Term{
 		Name: "launch", Unit: cycles, Kind: arch.KindShare, Formula: "launch_seconds * clock",
 		Doc: "launch of the kernel",
 	},
-	{Name: "start", Unit: cycles, Formula: "prologue_cycles + load_latency", Doc: "of a work-group, up to its first step"},
 	{
 		Name: "wave_loops", Unit: cycles, Doc: "steps of all waves",
 		Formula: "steps * (full_waves * full_step + when(rest > 0, tail_step, 0))",
 	},
 	{
+		Name: "hidden", Unit: one, Doc: "share of starts and outputs behind which other work-groups of the CU compute",
+		Formula: "end_overlap * (1 - 1 / workgroups_per_cu)",
+	},
+	{
+		Name: "last_end", Unit: cycles, Doc: "start and output of the last wave",
+		Formula: "when(rest > 0, tail_end, 0)",
+	},
+	{
 		Name: "wave_ends", Unit: cycles, Doc: "starts and outputs of all waves",
-		Formula: "full_waves * (start + full_epilogue) + when(rest > 0, start + tail_epilogue, 0)",
+		Formula: `hidden * max(when(full_waves > 0, full_end, 0), last_end)
+			+ (1 - hidden) * (full_waves * full_end + last_end)`,
 	},
 	{
 		Name: "even_loops", Unit: cycles, Doc: "steps of stream-K, which deals them evenly to all CUs",
@@ -265,7 +274,7 @@ var totalTerms = []Term{
 	},
 	{
 		Name: "even_ends", Unit: cycles, Doc: "starts and outputs of stream-K, and the sums of tiles that CUs share",
-		Formula: "ceil(waves) * (start + full_epilogue) + fixup_cycles",
+		Formula: "(hidden + (1 - hidden) * ceil(waves)) * full_end + fixup_cycles",
 	},
 	{
 		Name: "even", Unit: one, Doc: "1 if the steps are dealt evenly: with stream-K, if there are as many tiles as CUs",

@@ -66,10 +66,11 @@ type device struct {
 	part4            float64 // load_latency / steps_ahead
 	part6            float64 // prologue_cycles + load_latency + epilogue_latency
 	part5            float64 // far_rate * store_share
+	part7            float64 // 1 / lds_read_rate + 1 / lds_write_rate
 	launch           float64 // launch
-	part7            float64 // dram_bandwidth * dram_share
-	part9            float64 // reduce_seconds * clock
-	part8            float64 // 2 * accumulator_bytes
+	part8            float64 // dram_bandwidth * dram_share
+	part10           float64 // reduce_seconds * clock
+	part9            float64 // 2 * accumulator_bytes
 }
 
 func (d *device) compute(value func(name string) float64) {
@@ -107,8 +108,10 @@ func (d *device) compute(value func(name string) float64) {
 	d.workgroupsLimit = value("workgroups_limit")
 	d.defaultGroup = value("default_group")
 	d.computeShare = value("compute_share")
-	d.ldsReadRate = value("lds_read_rate")
-	d.ldsWriteRate = value("lds_write_rate")
+	ldsReadRate := value("lds_read_rate")
+	d.ldsReadRate = ldsReadRate
+	ldsWriteRate := value("lds_write_rate")
+	d.ldsWriteRate = ldsWriteRate
 	d.loadRate = value("load_rate")
 	d.stepLatency = value("step_latency")
 	d.fmaLatency = value("fma_latency")
@@ -125,12 +128,13 @@ func (d *device) compute(value func(name string) float64) {
 	d.part4 = loadLatency / value("steps_ahead")
 	d.part6 = value("prologue_cycles") + loadLatency + value("epilogue_latency")
 	d.part5 = float64(farRate * value("store_share"))
+	d.part7 = 1/ldsReadRate + 1/ldsWriteRate
 	d.launch = launch
 	dramBandwidth := value("dram_bandwidth")
 	dramShare := value("dram_share")
-	d.part7 = float64(dramBandwidth * dramShare)
-	d.part9 = float64(value("reduce_seconds") * clock)
-	d.part8 = float64(2 * accumulatorBytes)
+	d.part8 = float64(dramBandwidth * dramShare)
+	d.part10 = float64(value("reduce_seconds") * clock)
+	d.part9 = float64(2 * accumulatorBytes)
 }
 
 // timing holds what depends on the kernel and the problem.
@@ -231,36 +235,38 @@ func (t *timing) compute(in *inputs, d *device) {
 		x17 = in.outputBytes
 	}
 	x16 := float64(x1 * x17)
-	fullEnd := d.part6 + float64(x16*max(workgroupsPerCu/d.storeRate, fullRunning/d.part5))
+	x18 := in.localSplit - 1
+	x19 := float64(x1 * d.accumulatorBytes)
+	fullEnd := d.part6 + float64(x16*max(workgroupsPerCu/d.storeRate, fullRunning/d.part5)) + float64(workgroupsPerCu*x18*x19*d.part7)
 	tailRunning := float64(tailCount * tailCus)
 	tailPerDie := max(1, tailRunning/d.numXcds)
-	x18 := min(x14, tailPerDie)
-	tailColumns := min(max(1, tailPerDie/x18), tilesN)
-	tailRows := min(max(x18, tailPerDie/tailColumns), tilesM)
+	x20 := min(x14, tailPerDie)
+	tailColumns := min(max(1, tailPerDie/x20), tilesN)
+	tailRows := min(max(x20, tailPerDie/tailColumns), tilesM)
 	tailMisses := min(tailRunning*tileBytes, d.numXcds*max(1, tailPerDie/(tailRows*tailColumns))*(float64(tailRows*in.blockM)+float64(tailColumns*in.blockN))*in.blockK*in.elementBytes)
 	tailL2Step := tailRunning * lineTraffic / d.part3
 	tailFarStep := tailMisses / d.farRate
 	tailPowerStep := float64(tailRunning * x15 / d.tdp * d.clock)
 	tailStep := max(max(math.Sqrt(math.Sqrt(fourth(tailCount*matrixStep)+fourth(tailCount*ldsStep)+fourth(tailCount*loadStep)+fourth(tailL2Step)+fourth(tailFarStep)+fourth(tailPowerStep))), chainStep), d.part4)
-	tailEnd := d.part6 + float64(x16*max(tailCount/d.storeRate, tailRunning/d.part5))
-	var x19 float64
+	tailEnd := d.part6 + float64(x16*max(tailCount/d.storeRate, tailRunning/d.part5)) + float64(tailCount*x18*x19*d.part7)
+	var x21 float64
 	if rest > 0 {
-		x19 = tailStep
+		x21 = tailStep
 	}
-	waveLoops := float64(steps * (float64(fullWaves*fullStep) + x19))
+	waveLoops := float64(steps * (float64(fullWaves*fullStep) + x21))
 	hidden := float64(d.endOverlap * (1 - 1/workgroupsPerCu))
 	var lastEnd float64
 	if rest > 0 {
 		lastEnd = tailEnd
 	}
-	var x20 float64
+	var x22 float64
 	if fullWaves > 0 {
-		x20 = fullEnd
+		x22 = fullEnd
 	}
-	x21 := 1 - hidden
-	waveEnds := float64(hidden*max(x20, lastEnd)) + float64(x21*(float64(fullWaves*fullEnd)+lastEnd))
+	x23 := 1 - hidden
+	waveEnds := float64(hidden*max(x22, lastEnd)) + float64(x23*(float64(fullWaves*fullEnd)+lastEnd))
 	evenLoops := float64(waves * steps * fullStep)
-	evenEnds := float64((hidden+float64(x21*math.Ceil(waves)))*fullEnd) + d.fixupCycles
+	evenEnds := float64((hidden+float64(x23*math.Ceil(waves)))*fullEnd) + d.fixupCycles
 	var even float64
 	if in.streamK > 0 {
 		if d.numCus <= tiles {
@@ -282,11 +288,11 @@ func (t *timing) compute(in *inputs, d *device) {
 		ends = waveEnds
 	}
 	dramTotal := float64(in.batch * (float64((float64(in.m*in.k)+float64(in.k*in.n))*in.elementBytes) + float64(in.m*in.n*in.outputBytes)))
-	dramFloor := float64(dramTotal / d.part7 * d.clock)
+	dramFloor := float64(dramTotal / d.part8 * d.clock)
 	limit := max(0, dramFloor-(loops+ends))
 	var reduction float64
 	if in.splitK > 1 {
-		reduction = d.part9 + in.batch*in.m*in.n*(float64(d.part8*in.splitK)+in.outputBytes)/d.farRate
+		reduction = d.part10 + in.batch*in.m*in.n*(float64(d.part9*in.splitK)+in.outputBytes)/d.farRate
 	}
 	total := d.launch + loops + ends + limit + reduction
 	t.registers = registers
@@ -369,33 +375,35 @@ func columns(dst []float64, d *device, in *inputs, t *timing) {
 		x13 = in.outputBytes
 	}
 	x12 := float64(x1 * x13)
-	fullEnd := d.part6 + float64(x12*max(t.workgroupsPerCu/d.storeRate, fullRunning/d.part5))
+	x14 := in.localSplit - 1
+	x15 := float64(x1 * d.accumulatorBytes)
+	fullEnd := d.part6 + float64(x12*max(t.workgroupsPerCu/d.storeRate, fullRunning/d.part5)) + float64(t.workgroupsPerCu*x14*x15*d.part7)
 	tailRunning := float64(t.tailCount * tailCus)
 	tailPerDie := max(1, tailRunning/d.numXcds)
-	x14 := min(x11, tailPerDie)
-	tailColumns := min(max(1, tailPerDie/x14), tilesN)
-	tailRows := min(max(x14, tailPerDie/tailColumns), tilesM)
+	x16 := min(x11, tailPerDie)
+	tailColumns := min(max(1, tailPerDie/x16), tilesN)
+	tailRows := min(max(x16, tailPerDie/tailColumns), tilesM)
 	tailMisses := min(tailRunning*tileBytes, d.numXcds*max(1, tailPerDie/(tailRows*tailColumns))*(float64(tailRows*in.blockM)+float64(tailColumns*in.blockN))*in.blockK*in.elementBytes)
 	tailStep := max(max(math.Sqrt(math.Sqrt(fourth(t.tailCount*t.matrixStep)+fourth(t.tailCount*ldsStep)+fourth(t.tailCount*loadStep)+fourth(t.tailL2Step)+fourth(t.tailFarStep)+fourth(t.tailPowerStep))), chainStep), d.part4)
-	tailEnd := d.part6 + float64(x12*max(t.tailCount/d.storeRate, tailRunning/d.part5))
-	var x15 float64
+	tailEnd := d.part6 + float64(x12*max(t.tailCount/d.storeRate, tailRunning/d.part5)) + float64(t.tailCount*x14*x15*d.part7)
+	var x17 float64
 	if rest > 0 {
-		x15 = tailStep
+		x17 = tailStep
 	}
-	waveLoops := float64(t.steps * (float64(t.fullWaves*fullStep) + x15))
+	waveLoops := float64(t.steps * (float64(t.fullWaves*fullStep) + x17))
 	hidden := float64(d.endOverlap * (1 - 1/t.workgroupsPerCu))
 	var lastEnd float64
 	if rest > 0 {
 		lastEnd = tailEnd
 	}
-	var x16 float64
+	var x18 float64
 	if t.fullWaves > 0 {
-		x16 = fullEnd
+		x18 = fullEnd
 	}
-	x17 := 1 - hidden
-	waveEnds := float64(hidden*max(x16, lastEnd)) + float64(x17*(float64(t.fullWaves*fullEnd)+lastEnd))
+	x19 := 1 - hidden
+	waveEnds := float64(hidden*max(x18, lastEnd)) + float64(x19*(float64(t.fullWaves*fullEnd)+lastEnd))
 	evenLoops := float64(waves * t.steps * fullStep)
-	evenEnds := float64((hidden+float64(x17*math.Ceil(waves)))*fullEnd) + d.fixupCycles
+	evenEnds := float64((hidden+float64(x19*math.Ceil(waves)))*fullEnd) + d.fixupCycles
 	var even float64
 	if in.streamK > 0 {
 		if d.numCus <= tiles {
@@ -414,7 +422,7 @@ func columns(dst []float64, d *device, in *inputs, t *timing) {
 	limit := max(0, t.dramFloor-(t.loops+ends))
 	var reduction float64
 	if in.splitK > 1 {
-		reduction = d.part9 + in.batch*in.m*in.n*(float64(d.part8*in.splitK)+in.outputBytes)/d.farRate
+		reduction = d.part10 + in.batch*in.m*in.n*(float64(d.part9*in.splitK)+in.outputBytes)/d.farRate
 	}
 	dst[0] = in.rate
 	dst[1] = in.energyScale

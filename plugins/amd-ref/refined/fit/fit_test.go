@@ -23,23 +23,36 @@ import (
 var show = flag.Bool("show", false, "print what the fit finds, and errors by kind of size")
 
 // leastSeconds leaves out the shortest times of rows in per cent: their harness adds microseconds of its own.
-const leastSeconds = 10e-6
+const leastSeconds = 20e-6
 
 // fleet is the devices of an architecture as one model: the kernel family of a configuration names the device and the
 // clock of its row.
 type fleet struct {
 	arch.Architecture
+	*experiment
 	models map[string]*refined.Model
 	values map[string]float64
 }
+
+// choice marks a configuration that stands for the choice of its row: its time is that of the kernel ÷ the best of the
+// library's kernels, which should be 1.
+const choice = "choice "
 
 func (f fleet) Describe() *arch.Description { return &arch.Description{Clock: 1e9} }
 
 func (f fleet) Estimate(ctx context.Context, dst []arch.Estimate, p gemm.Problem, cfgs []gemm.Config) error {
 	for i, c := range cfgs {
-		key := c.Kernel
+		key, chosen := strings.CutPrefix(c.Kernel, choice)
 		m := f.models[key]
 		c.Kernel = ""
+		if chosen {
+			ratio, err := f.behind(ctx, m, p, c, f.kernels[key])
+			if err != nil {
+				return err
+			}
+			dst[i] = arch.Estimate{Cycles: unit.Cycles(1e9 * ratio)}
+			continue
+		}
 		if err := m.Estimate(ctx, dst[i:i+1], p, []gemm.Config{c}); err != nil {
 			return err
 		}
@@ -53,12 +66,32 @@ func (f fleet) Estimate(ctx context.Context, dst []arch.Estimate, p gemm.Problem
 	return nil
 }
 
+// behind returns the model's time of a kernel ÷ that of the fastest of a list, at least 1.
+func (e *experiment) behind(ctx context.Context, m *refined.Model, p gemm.Problem, c gemm.Config, list []gemm.Config) (float64, error) {
+	e.estimates = slices.Grow(e.estimates[:0], len(list)+1)[:len(list)+1]
+	if err := m.Estimate(ctx, e.estimates[:1], p, []gemm.Config{c}); err != nil {
+		return 0, err
+	}
+	if err := m.Estimate(ctx, e.estimates[1:], p, list); err != nil {
+		return 0, err
+	}
+	best := e.estimates[0].Cycles
+	for _, other := range e.estimates[1:] {
+		if other.Reject == "" {
+			best = min(best, other.Cycles)
+		}
+	}
+	return float64(e.estimates[0].Cycles / best), nil
+}
+
 // experiment is the rows of a generation that count in its fit.
 type experiment struct {
 	rows       []tuned.Row
 	models     map[string]*refined.Model
 	sample     fit.Sample
 	quantities []fit.Quantity
+	kernels    map[string][]gemm.Config // that were chosen for some row, by key
+	estimates  []arch.Estimate
 }
 
 func newExperiment(t *testing.T, generation string, sets ...string) *experiment {
@@ -71,9 +104,9 @@ func newExperiment(t *testing.T, generation string, sets ...string) *experiment 
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := &experiment{models: map[string]*refined.Model{}}
+	e := &experiment{models: map[string]*refined.Model{}, kernels: map[string][]gemm.Config{}}
 	for _, r := range all {
-		if r.Arch != generation || !slices.Contains(sets, r.Set) || r.Problem.Batch > 1 && !r.Known {
+		if r.Arch != generation || !slices.Contains(sets, r.Set) || r.Problem.Batch > 1 {
 			continue
 		}
 		key := r.Key()
@@ -104,11 +137,29 @@ func newExperiment(t *testing.T, generation string, sets ...string) *experiment 
 			t.Fatal(err)
 		}
 	}
+	for i := range all {
+		r := &all[i]
+		c := r.Config
+		c.Kernel, c.GroupM = "", 8
+		if r.Arch == generation && !slices.Contains(e.kernels[r.Key()], c) && len(e.kernels[r.Key()]) < 120 {
+			e.kernels[r.Key()] = append(e.kernels[r.Key()], c)
+		}
+	}
+	for i, r := range e.rows {
+		if i%4 > 0 || len(e.kernels[r.Key()]) < 20 {
+			continue
+		}
+		c := r.Config
+		c.Kernel = choice + r.Key()
+		if err := e.sample.Add(r.Problem, []gemm.Config{c}, []float64{1}); err != nil {
+			t.Fatal(err)
+		}
+	}
 	return e
 }
 
 func (e *experiment) with(values map[string]float64) (arch.Architecture, error) {
-	f := fleet{models: map[string]*refined.Model{}, values: values}
+	f := fleet{experiment: e, models: map[string]*refined.Model{}, values: values}
 	for key, m := range e.models {
 		f.models[key] = m.With(values)
 	}
@@ -145,8 +196,13 @@ var generations = []struct {
 	{"gfx942", []string{"stream-k", "rocblas", "hipblaslt"}, []string{"fma_latency"}},
 }
 
+var only = flag.String("only", "", "")
+
 func TestFit(t *testing.T) {
 	for _, g := range generations {
+		if *only != "" && *only != g.name {
+			continue
+		}
 		e := newExperiment(t, g.name, g.sets...)
 		start := map[string]float64{}
 		clocks := e.quantities
@@ -159,7 +215,7 @@ func TestFit(t *testing.T) {
 				e.quantities = append(e.quantities, fit.Quantity{Name: q.Name, Low: q.Low, High: q.High})
 			}
 		}
-		found, err := fit.Run(t.Context(), &e.sample, e.with, e.quantities, fit.Options{Start: start, Steps: 40})
+		found, err := fit.Run(t.Context(), &e.sample, e.with, e.quantities, fit.Options{Start: start, Steps: 25})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -175,13 +231,40 @@ func TestFit(t *testing.T) {
 
 func (e *experiment) print(t *testing.T, values map[string]float64) {
 	byKey := map[string][]float64{}
+	shown := 0
 	errors := e.errors(t, values)
+	fl, _ := e.with(values)
+	for i, r := range e.rows {
+		if i%4 != 1 {
+			continue
+		}
+		c := r.Config
+		c.Kernel, c.GroupM = "", 8
+		ratio, err := e.behind(t.Context(), fl.(fleet).models[r.Key()], r.Problem, c, e.kernels[r.Key()])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if shown++; shown%6 == 0 {
+			m := fl.(fleet).models[r.Key()]
+			list := e.kernels[r.Key()]
+			est := make([]arch.Estimate, len(list))
+			_ = m.Estimate(t.Context(), est, r.Problem, list)
+			best := 0
+			for j := range est {
+				if est[j].Reject == "" && (est[best].Reject != "" || est[j].Cycles < est[best].Cycles) {
+					best = j
+				}
+			}
+			fmt.Println("EX", r.Key(), r.Layout, r.Problem.M, r.Problem.N, r.Problem.K, r.Problem.Batch, r.Config, "|", list[best], fmt.Sprintf("ratio %.2f err %.2f", ratio, errors[i]))
+		}
+		byKey["CHOICE "+r.Key()] = append(byKey["CHOICE "+r.Key()], math.Log(ratio))
+	}
 	for i, r := range e.rows {
 		us := math.Log10(r.Seconds(1.5e9) * 1e6)
 		tile := fmt.Sprintf("%3d", r.Config.BlockM*r.Config.BlockN/1024)
 		for _, key := range []string{
 			r.Key(), fmt.Sprintf("10^%.0f us", math.Floor(us*2)/2*10), "Kelem " + tile,
-			fmt.Sprint("split ", min(r.Config.SplitK, 4)), "depth " + fmt.Sprint(r.Config.BlockK), "layout " + r.Layout, fmt.Sprint("batch ",r.Problem.Batch>1),
+			fmt.Sprint("split ", min(r.Config.SplitK, 4)), "depth " + fmt.Sprint(r.Config.BlockK), "layout " + r.Layout, fmt.Sprint("batch ", r.Problem.Batch > 1),
 			fmt.Sprint("waves ", r.Config.NumWarps), "axes " + r.Config.Axes.String(),
 			fmt.Sprint("minmn ", math.Floor(math.Log2(float64(min(r.Problem.M, r.Problem.N))))),
 		} {

@@ -218,10 +218,13 @@ var waveTerms = []Term{
 				+ pow(wave_power_step, 4))), chain_step, load_latency / steps_ahead)`,
 	},
 	{
-		Name: "wave_end", Unit: cycles, Doc: "start and output of the work-groups: through their CU, and all together",
+		Name: "wave_end", Unit: cycles,
+		Doc: "start and output of the work-groups, through their CU and all together; sums of waves that share a tile",
 		Formula: `prologue_cycles + load_latency + epilogue_latency
 			+ block_m * block_n * when(split_k > 1, accumulator_bytes, output_bytes)
-				* max(wave_count / store_rate, wave_running / (far_rate * store_share))`,
+				* max(wave_count / store_rate, wave_running / (far_rate * store_share))
+			+ wave_count * (local_split - 1) * (block_m * block_n * accumulator_bytes)
+				* (1 / lds_read_rate + 1 / lds_write_rate)`,
 	},
 }
 

@@ -67,10 +67,11 @@ type device struct {
 	part6            float64 // prologue_cycles + load_latency + epilogue_latency
 	part5            float64 // far_rate * store_share
 	part7            float64 // 1 / lds_read_rate + 1 / lds_write_rate
+	part8            float64 // 1 / store_rate
 	launch           float64 // launch
-	part8            float64 // dram_bandwidth * dram_share
-	part10           float64 // reduce_seconds * clock
-	part9            float64 // 2 * accumulator_bytes
+	part9            float64 // dram_bandwidth * dram_share
+	part11           float64 // reduce_seconds * clock
+	part10           float64 // 2 * accumulator_bytes
 }
 
 func (d *device) compute(value func(name string) float64) {
@@ -115,7 +116,8 @@ func (d *device) compute(value func(name string) float64) {
 	d.loadRate = value("load_rate")
 	d.stepLatency = value("step_latency")
 	d.fmaLatency = value("fma_latency")
-	d.storeRate = value("store_rate")
+	storeRate := value("store_rate")
+	d.storeRate = storeRate
 	d.endOverlap = value("end_overlap")
 	d.fixupCycles = value("fixup_cycles")
 	d.energyPerFlop = value("energy_per_flop")
@@ -129,12 +131,13 @@ func (d *device) compute(value func(name string) float64) {
 	d.part6 = value("prologue_cycles") + loadLatency + value("epilogue_latency")
 	d.part5 = float64(farRate * value("store_share"))
 	d.part7 = 1/ldsReadRate + 1/ldsWriteRate
+	d.part8 = 1 / storeRate
 	d.launch = launch
 	dramBandwidth := value("dram_bandwidth")
 	dramShare := value("dram_share")
-	d.part8 = float64(dramBandwidth * dramShare)
-	d.part10 = float64(value("reduce_seconds") * clock)
-	d.part9 = float64(2 * accumulatorBytes)
+	d.part9 = float64(dramBandwidth * dramShare)
+	d.part11 = float64(value("reduce_seconds") * clock)
+	d.part10 = float64(2 * accumulatorBytes)
 }
 
 // timing holds what depends on the kernel and the problem.
@@ -211,6 +214,8 @@ func (t *timing) compute(in *inputs, d *device) {
 	rest := workgroups - float64(fullWaves*workgroupsPerCu*d.numCus)
 	tailCount := max(1, math.Ceil(rest/d.numCus))
 	tailCus := max(1, min(rest, d.numCus))
+	parts := max(1, math.Floor(d.numCus/tiles))
+	dealtCus := min(tiles*parts, d.numCus)
 	var group float64
 	if in.groupM > 0 {
 		group = in.groupM
@@ -249,30 +254,50 @@ func (t *timing) compute(in *inputs, d *device) {
 	tailPowerStep := float64(tailRunning * x15 / d.tdp * d.clock)
 	tailStep := max(max(math.Sqrt(math.Sqrt(fourth(tailCount*matrixStep)+fourth(tailCount*ldsStep)+fourth(tailCount*loadStep)+fourth(tailL2Step)+fourth(tailFarStep)+fourth(tailPowerStep))), chainStep), d.part4)
 	tailEnd := d.part6 + float64(x16*max(tailCount/d.storeRate, tailRunning/d.part5)) + float64(tailCount*x18*x19*d.part7)
-	var x21 float64
+	dealtRunning := float64(1 * dealtCus)
+	dealtPerDie := max(1, dealtRunning/d.numXcds)
+	x21 := min(x14, dealtPerDie)
+	dealtColumns := min(max(1, dealtPerDie/x21), tilesN)
+	dealtRows := min(max(x21, dealtPerDie/dealtColumns), tilesM)
+	dealtMisses := min(dealtRunning*tileBytes, d.numXcds*max(1, dealtPerDie/(dealtRows*dealtColumns))*(float64(dealtRows*in.blockM)+float64(dealtColumns*in.blockN))*in.blockK*in.elementBytes)
+	dealtL2Step := dealtRunning * lineTraffic / d.part3
+	dealtFarStep := dealtMisses / d.farRate
+	dealtPowerStep := float64(dealtRunning * x15 / d.tdp * d.clock)
+	dealtStep := max(max(math.Sqrt(math.Sqrt(fourth(1*matrixStep)+fourth(1*ldsStep)+fourth(1*loadStep)+fourth(dealtL2Step)+fourth(dealtFarStep)+fourth(dealtPowerStep))), chainStep), d.part4)
+	dealtEnd := d.part6 + float64(x16*max(d.part8, dealtRunning/d.part5)) + float64(1*x18*x19*d.part7)
+	var x22 float64
 	if rest > 0 {
-		x21 = tailStep
+		x22 = tailStep
 	}
-	waveLoops := float64(steps * (float64(fullWaves*fullStep) + x21))
+	waveLoops := float64(steps * (float64(fullWaves*fullStep) + x22))
 	hidden := float64(d.endOverlap * (1 - 1/workgroupsPerCu))
 	var lastEnd float64
 	if rest > 0 {
 		lastEnd = tailEnd
 	}
-	var x22 float64
+	var x23 float64
 	if fullWaves > 0 {
-		x22 = fullEnd
+		x23 = fullEnd
 	}
-	x23 := 1 - hidden
-	waveEnds := float64(hidden*max(x22, lastEnd)) + float64(x23*(float64(fullWaves*fullEnd)+lastEnd))
-	evenLoops := float64(waves * steps * fullStep)
-	evenEnds := float64((hidden+float64(x23*math.Ceil(waves)))*fullEnd) + d.fixupCycles
+	x24 := 1 - hidden
+	waveEnds := float64(hidden*max(x23, lastEnd)) + float64(x24*(float64(fullWaves*fullEnd)+lastEnd))
+	var evenLoops float64
+	if tiles < d.numCus {
+		evenLoops = float64(math.Ceil(steps/parts) * dealtStep)
+	} else {
+		evenLoops = float64(waves * steps * fullStep)
+	}
+	var x25 float64
+	if tiles < d.numCus {
+		x25 = dealtEnd
+	} else {
+		x25 = float64((hidden + float64(x24*math.Ceil(waves))) * fullEnd)
+	}
+	evenEnds := d.fixupCycles + x25
 	var even float64
 	if in.streamK > 0 {
-		if d.numCus <= tiles {
-			if evenLoops+evenEnds < waveLoops+waveEnds {
-				even = 1
-			}
+		if evenLoops+evenEnds < waveLoops+waveEnds {
+			even = 1
 		}
 	}
 	var loops float64
@@ -288,11 +313,11 @@ func (t *timing) compute(in *inputs, d *device) {
 		ends = waveEnds
 	}
 	dramTotal := float64(in.batch * (float64((float64(in.m*in.k)+float64(in.k*in.n))*in.elementBytes) + float64(in.m*in.n*in.outputBytes)))
-	dramFloor := float64(dramTotal / d.part8 * d.clock)
+	dramFloor := float64(dramTotal / d.part9 * d.clock)
 	limit := max(0, dramFloor-(loops+ends))
 	var reduction float64
 	if in.splitK > 1 {
-		reduction = d.part10 + in.batch*in.m*in.n*(float64(d.part9*in.splitK)+in.outputBytes)/d.farRate
+		reduction = d.part11 + in.batch*in.m*in.n*(float64(d.part10*in.splitK)+in.outputBytes)/d.farRate
 	}
 	total := d.launch + loops + ends + limit + reduction
 	t.registers = registers
@@ -354,6 +379,8 @@ func columns(dst []float64, d *device, in *inputs, t *timing) {
 	waves := workgroups / fullRunning
 	rest := workgroups - float64(t.fullWaves*t.workgroupsPerCu*d.numCus)
 	tailCus := max(1, min(rest, d.numCus))
+	parts := max(1, math.Floor(d.numCus/tiles))
+	dealtCus := min(tiles*parts, d.numCus)
 	active := min(workgroups, d.numCus)
 	var group float64
 	if in.groupM > 0 {
@@ -386,30 +413,50 @@ func columns(dst []float64, d *device, in *inputs, t *timing) {
 	tailMisses := min(tailRunning*tileBytes, d.numXcds*max(1, tailPerDie/(tailRows*tailColumns))*(float64(tailRows*in.blockM)+float64(tailColumns*in.blockN))*in.blockK*in.elementBytes)
 	tailStep := max(max(math.Sqrt(math.Sqrt(fourth(t.tailCount*t.matrixStep)+fourth(t.tailCount*ldsStep)+fourth(t.tailCount*loadStep)+fourth(t.tailL2Step)+fourth(t.tailFarStep)+fourth(t.tailPowerStep))), chainStep), d.part4)
 	tailEnd := d.part6 + float64(x12*max(t.tailCount/d.storeRate, tailRunning/d.part5)) + float64(t.tailCount*x14*x15*d.part7)
-	var x17 float64
+	dealtRunning := float64(1 * dealtCus)
+	dealtPerDie := max(1, dealtRunning/d.numXcds)
+	x17 := min(x11, dealtPerDie)
+	dealtColumns := min(max(1, dealtPerDie/x17), tilesN)
+	dealtRows := min(max(x17, dealtPerDie/dealtColumns), tilesM)
+	dealtMisses := min(dealtRunning*tileBytes, d.numXcds*max(1, dealtPerDie/(dealtRows*dealtColumns))*(float64(dealtRows*in.blockM)+float64(dealtColumns*in.blockN))*in.blockK*in.elementBytes)
+	dealtL2Step := dealtRunning * lineTraffic / d.part3
+	dealtFarStep := dealtMisses / d.farRate
+	dealtPowerStep := float64(dealtRunning * (float64(2*in.blockM*in.blockN*in.blockK*(d.energyPerFlop*in.energyScale)) + float64(tileBytes*d.energyPerByte)) / d.tdp * d.clock)
+	dealtStep := max(max(math.Sqrt(math.Sqrt(fourth(1*t.matrixStep)+fourth(1*ldsStep)+fourth(1*loadStep)+fourth(dealtL2Step)+fourth(dealtFarStep)+fourth(dealtPowerStep))), chainStep), d.part4)
+	dealtEnd := d.part6 + float64(x12*max(d.part8, dealtRunning/d.part5)) + float64(1*x14*x15*d.part7)
+	var x18 float64
 	if rest > 0 {
-		x17 = tailStep
+		x18 = tailStep
 	}
-	waveLoops := float64(t.steps * (float64(t.fullWaves*fullStep) + x17))
+	waveLoops := float64(t.steps * (float64(t.fullWaves*fullStep) + x18))
 	hidden := float64(d.endOverlap * (1 - 1/t.workgroupsPerCu))
 	var lastEnd float64
 	if rest > 0 {
 		lastEnd = tailEnd
 	}
-	var x18 float64
+	var x19 float64
 	if t.fullWaves > 0 {
-		x18 = fullEnd
+		x19 = fullEnd
 	}
-	x19 := 1 - hidden
-	waveEnds := float64(hidden*max(x18, lastEnd)) + float64(x19*(float64(t.fullWaves*fullEnd)+lastEnd))
-	evenLoops := float64(waves * t.steps * fullStep)
-	evenEnds := float64((hidden+float64(x19*math.Ceil(waves)))*fullEnd) + d.fixupCycles
+	x20 := 1 - hidden
+	waveEnds := float64(hidden*max(x19, lastEnd)) + float64(x20*(float64(t.fullWaves*fullEnd)+lastEnd))
+	var evenLoops float64
+	if tiles < d.numCus {
+		evenLoops = float64(math.Ceil(t.steps/parts) * dealtStep)
+	} else {
+		evenLoops = float64(waves * t.steps * fullStep)
+	}
+	var x21 float64
+	if tiles < d.numCus {
+		x21 = dealtEnd
+	} else {
+		x21 = float64((hidden + float64(x20*math.Ceil(waves))) * fullEnd)
+	}
+	evenEnds := d.fixupCycles + x21
 	var even float64
 	if in.streamK > 0 {
-		if d.numCus <= tiles {
-			if evenLoops+evenEnds < waveLoops+waveEnds {
-				even = 1
-			}
+		if evenLoops+evenEnds < waveLoops+waveEnds {
+			even = 1
 		}
 	}
 	var ends float64
@@ -422,7 +469,7 @@ func columns(dst []float64, d *device, in *inputs, t *timing) {
 	limit := max(0, t.dramFloor-(t.loops+ends))
 	var reduction float64
 	if in.splitK > 1 {
-		reduction = d.part10 + in.batch*in.m*in.n*(float64(d.part9*in.splitK)+in.outputBytes)/d.farRate
+		reduction = d.part11 + in.batch*in.m*in.n*(float64(d.part10*in.splitK)+in.outputBytes)/d.farRate
 	}
 	dst[0] = in.rate
 	dst[1] = in.energyScale
@@ -449,44 +496,56 @@ func columns(dst []float64, d *device, in *inputs, t *timing) {
 	dst[22] = rest
 	dst[23] = t.tailCount
 	dst[24] = tailCus
-	dst[25] = active
-	dst[26] = group
-	dst[27] = d.farRate
-	dst[28] = fullRunning
-	dst[29] = fullPerDie
-	dst[30] = fullColumns
-	dst[31] = fullRows
-	dst[32] = fullMisses
-	dst[33] = t.fullL2Step
-	dst[34] = t.fullFarStep
-	dst[35] = t.fullPowerStep
-	dst[36] = fullStep
-	dst[37] = fullEnd
-	dst[38] = tailRunning
-	dst[39] = tailPerDie
-	dst[40] = tailColumns
-	dst[41] = tailRows
-	dst[42] = tailMisses
-	dst[43] = t.tailL2Step
-	dst[44] = t.tailFarStep
-	dst[45] = t.tailPowerStep
-	dst[46] = tailStep
-	dst[47] = tailEnd
-	dst[48] = d.launch
-	dst[49] = waveLoops
-	dst[50] = hidden
-	dst[51] = lastEnd
-	dst[52] = waveEnds
-	dst[53] = evenLoops
-	dst[54] = evenEnds
-	dst[55] = even
-	dst[56] = t.loops
-	dst[57] = ends
-	dst[58] = dramTotal
-	dst[59] = t.dramFloor
-	dst[60] = limit
-	dst[61] = reduction
-	dst[62] = t.total
+	dst[25] = parts
+	dst[26] = dealtCus
+	dst[27] = active
+	dst[28] = group
+	dst[29] = d.farRate
+	dst[30] = fullRunning
+	dst[31] = fullPerDie
+	dst[32] = fullColumns
+	dst[33] = fullRows
+	dst[34] = fullMisses
+	dst[35] = t.fullL2Step
+	dst[36] = t.fullFarStep
+	dst[37] = t.fullPowerStep
+	dst[38] = fullStep
+	dst[39] = fullEnd
+	dst[40] = tailRunning
+	dst[41] = tailPerDie
+	dst[42] = tailColumns
+	dst[43] = tailRows
+	dst[44] = tailMisses
+	dst[45] = t.tailL2Step
+	dst[46] = t.tailFarStep
+	dst[47] = t.tailPowerStep
+	dst[48] = tailStep
+	dst[49] = tailEnd
+	dst[50] = dealtRunning
+	dst[51] = dealtPerDie
+	dst[52] = dealtColumns
+	dst[53] = dealtRows
+	dst[54] = dealtMisses
+	dst[55] = dealtL2Step
+	dst[56] = dealtFarStep
+	dst[57] = dealtPowerStep
+	dst[58] = dealtStep
+	dst[59] = dealtEnd
+	dst[60] = d.launch
+	dst[61] = waveLoops
+	dst[62] = hidden
+	dst[63] = lastEnd
+	dst[64] = waveEnds
+	dst[65] = evenLoops
+	dst[66] = evenEnds
+	dst[67] = even
+	dst[68] = t.loops
+	dst[69] = ends
+	dst[70] = dramTotal
+	dst[71] = t.dramFloor
+	dst[72] = limit
+	dst[73] = reduction
+	dst[74] = t.total
 }
 
 // fourth returns the fourth power, with the bits of math.Pow(x, 4).

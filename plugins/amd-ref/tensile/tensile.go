@@ -4,6 +4,7 @@ package tensile
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -107,6 +108,23 @@ func fmaLayout(c *gemm.Config, threads int) (best Layout, ok bool) {
 		}
 	}
 	return best, ok
+}
+
+// powerOfTwo are the sides of tiles that stream-K kernels have.
+var powerOfTwo = []int{16, 32, 64, 128, 256}
+
+// Exists returns why the family has no such kernel, or nothing.
+func Exists(c *gemm.Config) string {
+	if StreamK.Number(c.Axes) == 0 {
+		return ""
+	}
+	if c.SplitK > 1 {
+		return "stream-K deals the steps of a tile itself: split_k must be 1"
+	}
+	if !slices.Contains(powerOfTwo, c.BlockM) || !slices.Contains(powerOfTwo, c.BlockN) {
+		return "stream-K kernels have tiles of 16 to 256, in powers of two"
+	}
+	return ""
 }
 
 // Fits returns why a configuration cannot be used, with the numbers. Registers are those of a lane.

@@ -85,7 +85,8 @@ func (e *experiment) behind(ctx context.Context, m *refined.Model, p gemm.Proble
 			best = min(best, other.Cycles)
 		}
 	}
-	return float64(e.estimates[0].Cycles / best), nil
+	ratio := float64(e.estimates[0].Cycles / best)
+	return ratio * ratio, nil
 }
 
 // experiment is the rows of a generation that count in its fit.
@@ -153,7 +154,7 @@ func newExperiment(t *testing.T, generation string, sets ...string) *experiment 
 		}
 	}
 	for i, r := range e.rows {
-		if i%4 > 0 || len(e.kernels[r.Key()]) < 20 {
+		if i%3 > 0 || len(e.kernels[r.Key()]) < 20 {
 			continue
 		}
 		c := r.Config

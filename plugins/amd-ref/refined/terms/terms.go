@@ -51,8 +51,8 @@ type Part struct {
 	Terms []Term
 }
 
-// Parts are the sections of the table, for a reader. They have the terms of a wave once: wave_ stands for full_ and
-// tail_, and wave_count for the work-groups per CU.
+// Parts are the sections of the table, for a reader. They have the terms of a wave once: wave_ stands for full_, tail_
+// and dealt_ (of stream-K with fewer tiles than CUs), and wave_count for the work-groups per CU.
 var Parts = []Part{
 	{"the kernel", kernelTerms}, {"one step of one work-group", stepTerms}, {"the grid", gridTerms},
 	{"a wave", waveTerms}, {"the total", totalTerms},
@@ -60,7 +60,7 @@ var Parts = []Part{
 
 // Terms is the model, in the order in which it computes.
 var Terms = table(kernelTerms, stepTerms, gridTerms, wave("full", "workgroups_per_cu", "num_cus"),
-	wave("tail", "tail_count", "tail_cus"), totalTerms)
+	wave("tail", "tail_count", "tail_cus"), wave("dealt", "1", "dealt_cus"), totalTerms)
 
 // table puts parts together, with each formula on one line.
 func table(parts ...[]Term) []Term {
@@ -165,6 +165,13 @@ var gridTerms = []Term{
 	},
 	{Name: "tail_count", Unit: one, Formula: "max(1, ceil(rest / num_cus))", Doc: "of them on the busiest CU"},
 	{Name: "tail_cus", Unit: one, Formula: "max(1, min(rest, num_cus))", Doc: "CUs that work on them"},
+	{
+		Name: "parts", Unit: one, Formula: "max(1, floor(num_cus / tiles))",
+		Doc: "work-groups among which stream-K deals the steps of a tile, if there are fewer tiles than CUs",
+	},
+	{
+		Name: "dealt_cus", Unit: one, Formula: "min(tiles * parts, num_cus)", Doc: "CUs that work on them",
+	},
 	{
 		Name: "active", Unit: one, Common: arch.CommonActiveUnits, Formula: "min(workgroups, num_cus)",
 		Doc: "CUs at work in the first wave",
@@ -273,16 +280,16 @@ var totalTerms = []Term{
 	},
 	{
 		Name: "even_loops", Unit: cycles, Doc: "steps of stream-K, which deals them evenly to all CUs",
-		Formula: "waves * steps * full_step",
+		Formula: "when(tiles < num_cus, cdiv(steps, parts) * dealt_step, waves * steps * full_step)",
 	},
 	{
 		Name: "even_ends", Unit: cycles, Doc: "starts and outputs of stream-K, and the sums of tiles that CUs share",
-		Formula: "(hidden + (1 - hidden) * ceil(waves)) * full_end + fixup_cycles",
+		Formula: `fixup_cycles
+			+ when(tiles < num_cus, dealt_end, (hidden + (1 - hidden) * ceil(waves)) * full_end)`,
 	},
 	{
-		Name: "even", Unit: one, Doc: "1 if the steps are dealt evenly: with stream-K, if there are as many tiles as CUs",
-		Formula: `when(stream_k > 0, when(tiles >= num_cus,
-			when(even_loops + even_ends < wave_loops + wave_ends, 1, 0), 0), 0)`,
+		Name: "even", Unit: one, Doc: "1 if the steps are dealt evenly: with stream-K, if that is faster",
+		Formula: "when(stream_k > 0, when(even_loops + even_ends < wave_loops + wave_ends, 1, 0), 0)",
 	},
 	{
 		Name: "loops", Unit: cycles, Kind: arch.KindShare, Formula: "when(even > 0, even_loops, wave_loops)",

@@ -50,7 +50,7 @@ func (e *evaluation) config(c *gemm.Config) (arch.Reason, func() string) {
 	if !ok {
 		return arch.ReasonWarps, func() string { return tensile.NoLayout(c) }
 	}
-	if why := tensile.Exists(c); why != "" {
+	if why := e.m.cu.Exists(c); why != "" {
 		return arch.ReasonModelRule, func() string { return why }
 	}
 	return e.m.cu.Fits(c, int(in.elementBytes), e.t.registers)

@@ -58,7 +58,7 @@ func newModel(sheet *hw.Sheet, params hw.Set, values map[string]float64) *Model 
 	g := terms.Generations[sheet.Arch]
 	m := &Model{sheet: sheet, params: params, generation: g}
 	m.cu = tensile.CU{
-		FMA: g.FMA, StreamK: g.MALLRate > 0, Buffers: g.Buffers,
+		FMA: g.FMA, StreamK: g.MALLRate > 0, Sides: g.Sides, Buffers: g.Buffers,
 		LDS: params.Int("lds_bytes"), RegistersPerThread: params.Int("registers_per_thread"),
 	}
 	m.setRates()

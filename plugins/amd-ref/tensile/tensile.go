@@ -4,7 +4,7 @@ package tensile
 
 import (
 	"fmt"
-	"slices"
+	"math/bits"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -33,7 +33,8 @@ var (
 type CU struct {
 	FMA                bool // no matrix instructions
 	StreamK            bool // kernels with stream-K exist
-	LDS                int  // bytes that a work-group can use
+	Sides              []int
+	LDS                int // bytes that a work-group can use
 	RegistersPerThread int
 	Buffers            int // operand tiles in LDS
 }
@@ -41,15 +42,13 @@ type CU struct {
 // Space are the configurations of the family, of an element type.
 func (cu *CU) Space(t gemm.DType) arch.Space {
 	s := arch.Space{
-		Kernel: Name, NumStages: []int{cu.Buffers}, SplitK: []int{1, 2, 3, 4, 5, 6, 8, 12, 16, 32},
+		Kernel: Name, BlockM: cu.Sides, BlockN: cu.Sides, NumStages: []int{cu.Buffers}, SplitK: []int{1, 2, 3, 4, 5, 6, 8, 12, 16, 32},
 		Axes: []arch.AxisValues{{Name: StreamK.Name, Values: []string{"0"}}, {Name: LocalSplit.Name, Values: []string{"1"}}},
 	}
 	if cu.FMA {
-		s.BlockM = []int{8, 16, 32, 64, 96, 128}
 		s.BlockK, s.NumWarps = []int{8, 16, 32}, []int{1, 2, 4}
 		s.Axes[1].Values = LocalSplit.Values
 	} else {
-		s.BlockM = []int{16, 32, 64, 96, 128, 160, 192, 224, 256}
 		s.NumWarps = []int{1, 4}
 		for _, bytes := range []int{64, 128, 256, 512} {
 			s.BlockK = append(s.BlockK, bytes/t.Bytes())
@@ -58,7 +57,6 @@ func (cu *CU) Space(t gemm.DType) arch.Space {
 			s.Axes[0].Values = StreamK.Values
 		}
 	}
-	s.BlockN = s.BlockM
 	return s
 }
 
@@ -110,19 +108,26 @@ func fmaLayout(c *gemm.Config, threads int) (best Layout, ok bool) {
 	return best, ok
 }
 
-// powerOfTwo are the sides of tiles that stream-K kernels have.
-var powerOfTwo = []int{16, 32, 64, 128, 256}
+// What kernels the libraries have, as far as their tables show.
+const (
+	// maxShared bounds the tiles that waves share by dividing their steps.
+	maxShared = 64 * 32
+	// maxOneWave bounds the tiles of one wave with matrix instructions.
+	maxOneWave = 32 * 16
+)
 
-// Exists returns why the family has no such kernel, or nothing.
-func Exists(c *gemm.Config) string {
-	if StreamK.Number(c.Axes) == 0 {
-		return ""
-	}
-	if c.SplitK > 1 {
+// Exists returns why no library has such a kernel, or nothing.
+func (cu *CU) Exists(c *gemm.Config) string {
+	area := c.BlockM * c.BlockN
+	switch streamK := StreamK.Number(c.Axes) > 0; {
+	case streamK && c.SplitK > 1:
 		return "stream-K deals the steps of a tile itself: split_k must be 1"
-	}
-	if !slices.Contains(powerOfTwo, c.BlockM) || !slices.Contains(powerOfTwo, c.BlockN) {
-		return "stream-K kernels have tiles of 16 to 256, in powers of two"
+	case streamK && (bits.OnesCount(uint(c.BlockM)) > 1 || bits.OnesCount(uint(c.BlockN)) > 1):
+		return "stream-K kernels have tiles of powers of two"
+	case LocalSplit.Number(c.Axes) > 1 && area > maxShared:
+		return fmt.Sprintf("kernels with a local split have tiles of at most %d elements", maxShared)
+	case !cu.FMA && c.NumWarps == 1 && area > maxOneWave:
+		return fmt.Sprintf("kernels of one wave have tiles of at most %d elements", maxOneWave)
 	}
 	return ""
 }

@@ -21,6 +21,8 @@ type Generation struct {
 	LineBytes, L2Rate, MALLRate float64
 	// Buffers are the operand tiles in LDS.
 	Buffers int
+	// Sides are the sides of the tiles that the libraries have.
+	Sides []int
 	// StepsAhead is how many steps loads run ahead.
 	StepsAhead float64
 	// Source is where these come from.
@@ -33,14 +35,17 @@ type Generation struct {
 var (
 	Vega = &Generation{
 		Name: "gfx900", FMA: true, LineBytes: 64, L2Rate: 16 * 64, Buffers: 2, StepsAhead: 1, column: 0,
+		Sides:  []int{8, 16, 32, 64, 128},
 		Source: "AMD Vega architecture white paper (2017): 16 channels of 64 B per cycle; Tensile's kernels have two buffers",
 	}
 	CDNA2 = &Generation{
 		Name: "gfx90a", LineBytes: 128, L2Rate: 32 * 128, Buffers: 1, StepsAhead: 2, column: 1,
+		Sides:  []int{16, 32, 64, 96, 128, 144, 160, 192, 256},
 		Source: "AMD CDNA 2 architecture white paper (2021): 32 channels of 128 B per cycle",
 	}
 	CDNA3 = &Generation{
 		Name: "gfx942", LineBytes: 128, L2Rate: 16 * 128, MALLRate: 1024, Buffers: 1, StepsAhead: 2, column: 2,
+		Sides:  []int{16, 32, 48, 64, 96, 112, 128, 160, 176, 192, 208, 224, 240, 256},
 		Source: "AMD CDNA 3 architecture white paper (2023): 16 channels of 128 B per cycle and die; MALL 17.2 TB/s at 2.1 GHz for 8 dies",
 	}
 )

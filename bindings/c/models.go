@@ -261,6 +261,7 @@ func (m *model) describe() ([]byte, error) {
 		Kernels    []string          `json:"kernels"`
 		Rung       arch.Rung         `json:"rung"`
 		Reason     string            `json:"rung_reason,omitempty"`
+		RanksOnly  bool              `json:"ranks_only,omitempty"`
 		Units      int               `json:"units"`
 		Clock      float64           `json:"clock_hz"`
 		ClockRung  arch.Rung         `json:"clock_rung"`
@@ -268,7 +269,7 @@ func (m *model) describe() ([]byte, error) {
 		Params     []param           `json:"params"`
 		Options    map[string]string `json:"options"`
 	}{
-		d.Arch, d.Device, d.DeviceName, d.Model, m.kernel, d.Kernels, d.Rung, d.RungReason, d.Units,
+		d.Arch, d.Device, d.DeviceName, d.Model, m.kernel, d.Kernels, d.Rung, d.RungReason, d.RanksOnly, d.Units,
 		float64(d.Clock), d.ClockRung, 0, nil, map[string]string{},
 	}
 	for i := range d.Uncertainty {

@@ -146,7 +146,8 @@ int32_t origami_expected_regret(origami_model model, const origami_problem *prob
                                 char *error, size_t error_size);
 
 /* A JSON object about the open model: arch, device, device_name, model, kernel, kernels, rung, units, clock_hz, clock_rung,
- * params, options and, if known, interval_level; rung_reason, if overrides lower the rung. text is filled like an error text, and may be NULL.
+ * params, options and, if known, interval_level; rung_reason, if overrides lower the rung; ranks_only, true if the model
+ * puts configurations in order and its seconds are no times. text is filled like an error text, and may be NULL.
  * *length becomes the length of the whole text, so that a caller can call again with enough memory. */
 int32_t origami_describe(origami_model model, char *text, size_t size, size_t *length, char *error, size_t error_size);
 

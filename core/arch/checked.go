@@ -9,9 +9,11 @@ import (
 // Checked is the part of all problems and kernels that a model's times were compared with measured times on. Its zero
 // value contains nothing.
 type Checked struct {
-	// DataSet is the name of the measurements, Sizes the number of problems in it.
+	// DataSet is the name of the measurements, Sizes the number of problems in it, Times that of measured times. Times is
+	// 0 if it is not said.
 	DataSet string
 	Sizes   int
+	Times   int
 	// Layouts are the types and the storage of the matrices. Divisor is the range of gemm.Problem.Divisor, Split that of
 	// split_k. A kernel outside of these is another kernel, and its time may be off by any factor.
 	Layouts        []Layout

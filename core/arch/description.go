@@ -29,6 +29,9 @@ type Description struct {
 	// RungReason says why the model does not stand on a higher rung that it has for this device, as a clause. It is empty
 	// if it does.
 	RungReason string
+	// RanksOnly says that the predicted totals put configurations in order and are no times: nobody should read a duration
+	// or a rate out of them.
+	RanksOnly bool
 
 	// UnitName is what the vendor calls a compute unit ("SM", "CU"); Units is how many there are, Partitions how many
 	// dies (XCDs) they are spread over.
@@ -225,6 +228,7 @@ const (
 	CommonMemoryStep   = "memory_step"  // memory side of one K step
 	CommonKStep        = "k_step"       // one steady-state K step
 	CommonWave         = "wave"         // one round of tiles
+	CommonLaunch       = "launch"       // from the host's call to the first instruction, where the time includes it
 	CommonTotal        = "total"
 )
 

@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"regexp"
+	"strconv"
+	"strings"
 
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/strictjson"
@@ -130,3 +133,21 @@ func position(data []byte, n int) (line, column int) {
 	column = len(before) - bytes.LastIndexByte(before, '\n')
 	return line, column
 }
+
+// ParseOverride reads "name=number" with a unit behind the number or none, as in "clock=1.5GHz" and "num_sms=66". Resolve
+// checks the name and the unit.
+func ParseOverride(text string) (name string, v OverrideValue, err error) {
+	name, value, ok := strings.Cut(text, "=")
+	if !ok || name == "" {
+		return "", v, diag.Inputf("%q is not NAME=VALUE", text).Do("write it as in clock=1.5GHz")
+	}
+	number := overrideNumber.FindString(value)
+	if v.Value, err = strconv.ParseFloat(number, 64); err != nil {
+		return "", v, diag.Inputf("%s has no value in %q", name, text).Do("write a number and its unit, as in clock=1.5GHz")
+	}
+	v.Unit = strings.TrimSpace(value[len(number):])
+	return name, v, nil
+}
+
+// overrideNumber is the number that a value starts with.
+var overrideNumber = regexp.MustCompile(`^[-+]?[0-9]*\.?[0-9]+([eE][-+]?[0-9]+)?`)

@@ -46,8 +46,11 @@ func newArchitecture(sheet *hw.Sheet, params hw.Set, o options, values []arch.Op
 		Vendor: sheet.Vendor,
 		Device: sheet.Device, DeviceName: sheet.Name, Aliases: sheet.Aliases,
 		Model: modelName, Kernels: []string{kernelFamily},
-		Rung:     arch.RungSpec,
-		UnitName: "CU", Units: int(m.cus), Partitions: int(m.xcds),
+		Rung: arch.RungSpec,
+		// The library asks the model which kernel is fastest, and nothing else: no launch, no power, and loads that are
+		// off by any factor where few rows are multiplied.
+		RanksOnly: true,
+		UnitName:  "CU", Units: int(m.cus), Partitions: int(m.xcds),
 		Clock: unit.Hertz(params.Get("clock")), ClockRung: arch.RungSpec,
 		SharedMemory:       unit.Bytes(m.ldsBytes),
 		RegisterFile:       params.Int("registers_per_cu"),

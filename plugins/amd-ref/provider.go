@@ -36,7 +36,7 @@ func Provider() (arch.Provider, error) {
 }
 
 // all are the models of an architecture, the best first.
-var all = []catalog.Model{overTensile, vendorLibrary.Model(), reference}
+var all = []catalog.Model{overTensile, reference, vendorLibrary.Model()}
 
 // overTensile predicts the kernels of AMD's libraries.
 var overTensile = catalog.Model{

@@ -25,9 +25,16 @@ func TestManifest(t *testing.T) {
 		}
 	}
 	want := []string{
-		"gfx90a mi210 [mi250-gcd] [reference] [triton] AMD",
-		"gfx942 mi300x [] [reference] [triton] AMD",
-		"gfx950 mi355x [] [reference] [triton] AMD",
+		"gfx900 vega10 [vega-fe vega-frontier] [refined] [library] AMD",
+		"gfx906 vega20 [mi60] [refined] [library] AMD",
+		"gfx906 mi50 [mi50-32gb mi50-16gb] [refined] [library] AMD",
+		"gfx908 mi100 [mi100-32gb] [refined] [library] AMD",
+		"gfx90a mi210 [mi250-gcd] [reference refined] [triton library] AMD",
+		"gfx90a mi250x-gcd [mi250x] [reference refined] [triton library] AMD",
+		"gfx942 mi300x [] [reference refined] [triton library] AMD",
+		"gfx942 mi308x [mi308x-192gb] [reference refined] [triton library] AMD",
+		"gfx942 mi325x [mi325x-256gb] [reference refined] [triton library] AMD",
+		"gfx950 mi355x [] [reference refined] [triton library] AMD",
 	}
 	if m.Name != "amd-ref" || fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("%s provides %v, want %v", m.Name, got, want)
@@ -73,19 +80,19 @@ var openTests = []struct {
 	},
 	{
 		arch.OpenRequest{Arch: "gfx1250"},
-		`unknown architecture "gfx1250"; did you mean gfx950?`,
+		`unknown architecture "gfx1250"; did you mean gfx950, gfx900?`,
 	},
 	{
 		arch.OpenRequest{Arch: "gfx90a", Device: "mi300x"},
-		`gfx90a has no device "mi300x"; did you mean mi210? its devices: mi210`,
+		`gfx90a has no device "mi300x"; did you mean mi210? its devices: mi210, mi250x-gcd`,
 	},
 	{
-		arch.OpenRequest{Arch: "gfx942", Model: "refined"},
-		`gfx942 has no model "refined"; use one of reference`,
+		arch.OpenRequest{Arch: "gfx942", Model: "oracle"},
+		`gfx942 has no model "oracle"; use one of reference, refined`,
 	},
 	{
 		withOption("gfx942", "occupancy", "2"),
-		`plugin amd-ref has no option "occupancy"; its options: grid, occ, mi, mapping`,
+		`plugin amd-ref has no option "occupancy"; its options: l2, grid, occ, mi, mapping`,
 	},
 	{
 		withOption("gfx942", "grid", "analytical"),

@@ -16,6 +16,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/plugins/library"
 )
 
 var rungs = []arch.Rung{arch.RungSpec, arch.RungCalibrated, arch.RungCompiled, arch.RungCharacterized}
@@ -51,13 +52,16 @@ func TestParametersCountOrAreDeclaredUnused(t *testing.T) {
 // same reports whether two descriptions of a device and a model are of the same rung, with the same numbers.
 func same(d, e *arch.Description) bool { return d.Rung == e.Rung && slices.Equal(d.Params, e.Params) }
 
-// models lists every model of every device.
+// models lists every model of every device, and that of the vendor's library.
 func models(m arch.Manifest) []arch.OpenRequest {
 	var list []arch.OpenRequest
 	for _, a := range m.Archs {
 		for _, d := range a.Devices {
 			for _, model := range a.Models {
 				list = append(list, arch.OpenRequest{Arch: a.ID, Device: d.ID, Model: model})
+			}
+			if slices.Contains(a.Kernels, library.Family) {
+				list = append(list, arch.OpenRequest{Arch: a.ID, Device: d.ID, Kernel: library.Family})
 			}
 		}
 	}

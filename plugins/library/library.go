@@ -81,7 +81,7 @@ func newModel(machine Machine, numbers []arch.Constant, o options, values map[st
 	m.levels = []arch.Level{
 		{
 			Name: "L2", Capacity: unit.Bytes(value("l2_size")), Partitions: max(d.Partitions, 1), Bound: arch.BoundL2,
-			Bandwidth: arch.Bandwidth{Peak: unit.BytesPerCycle(value("l2_bandwidth")), Units: d.Units, Linear: true},
+			Bandwidth: arch.Bandwidth{Peak: unit.BytesPerCycle(value("l2_port") * value("units")), Units: d.Units, Linear: true},
 		},
 		{
 			Name: "DRAM", Partitions: 1, Bound: arch.BoundDRAM,

@@ -88,7 +88,7 @@ func (m *Machine) numbers() ([]arch.Constant, error) {
 	return all, nil
 }
 
-// unused returns the parameters that no prediction depends on.
+// unused returns the parameters that no prediction depends on. One that is 0 stands for what the device does not have.
 func (m *Machine) unused() []string {
 	var used []string
 	for _, f := range m.Numbers {
@@ -97,5 +97,11 @@ func (m *Machine) unused() []string {
 	for _, t := range gemm.DTypes() {
 		used = append(used, "peak_"+t.String())
 	}
-	return formula.Unused(m.Description.Params, used)
+	unused := formula.Unused(m.Description.Params, used)
+	for _, p := range m.Description.Params {
+		if p.Value == 0 && !slices.Contains(unused, p.Name) {
+			unused = append(unused, p.Name)
+		}
+	}
+	return unused
 }

@@ -13,8 +13,7 @@ type device struct {
 	rateShare    float64 // rate_share
 	halfTile     float64 // half_tile
 	l2Port       float64 // l2_port
-	l2Bandwidth  float64 // l2_bandwidth
-	unitDraw     float64 // unit_draw
+	ctaDraw      float64 // cta_draw
 	fillSeconds  float64 // fill_seconds
 	stepSeconds  float64 // step_seconds
 	residentTile float64 // resident_tile
@@ -38,8 +37,7 @@ func (d *device) compute(value func(name string) float64) {
 	d.rateShare = value("rate_share")
 	d.halfTile = value("half_tile")
 	d.l2Port = value("l2_port")
-	d.l2Bandwidth = value("l2_bandwidth")
-	d.unitDraw = value("unit_draw")
+	d.ctaDraw = value("cta_draw")
 	d.fillSeconds = value("fill_seconds")
 	d.stepSeconds = value("step_seconds")
 	d.residentTile = value("resident_tile")
@@ -64,9 +62,11 @@ type problem struct {
 	transA       float64 // trans_a, set by hand
 	transB       float64 // trans_b, set by hand
 	peak         float64 // peak, set by hand
-	dramBytes    float64 // dram_bytes
+	bFromDram    float64 // b_from_dram
+	aFromDram    float64 // a_from_dram
 	unitRate     float64 // unit_rate
-	part1        float64 // max(compute_floor, dram_floor)
+	part1        float64 // dram_bytes / (dram_speed / clock * dram_share)
+	part2        float64 // max(compute_floor, dram_floor)
 	computeFloor float64 // compute_floor
 	dramFloor    float64 // dram_floor
 }
@@ -83,11 +83,13 @@ func (p *problem) compute(d *device) {
 	unitRate := p.peak / d.part2
 	computeFloor := 2 * p.batch * p.m * p.n * p.k / (unitRate * d.units)
 	dramFloor := dramBytes / d.part3
-	p.dramBytes = dramBytes
+	p.bFromDram = bFromDram
+	p.aFromDram = aFromDram
 	p.unitRate = unitRate
 	p.computeFloor = computeFloor
 	p.dramFloor = dramFloor
-	p.part1 = max(computeFloor, dramFloor)
+	p.part1 = dramBytes / d.part4
+	p.part2 = max(computeFloor, dramFloor)
 }
 
 // timing holds what depends on the configuration.
@@ -114,15 +116,15 @@ func (t *timing) compute(d *device, p *problem) {
 	active := min(ctas, d.units)
 	tileEfficiency := d.rateShare / (1 + d.halfTile/t.blockM + d.halfTile/t.blockN)
 	matrix := ctasOfUnit * 2 * t.blockM * t.blockN * steps * t.blockK / (p.unitRate * tileEfficiency)
-	l2 := float64((t.blockM + t.blockN) * steps * t.blockK * p.elementBytes * max(ctasOfUnit/d.l2Port, ctas/d.l2Bandwidth))
-	dram := p.dramBytes / min(d.part4, active*d.unitDraw)
+	l2 := ctasOfUnit * (t.blockM + t.blockN) * steps * t.blockK * p.elementBytes / d.l2Port
+	dram := max(p.part1, (float64(p.aFromDram*t.blockM)+float64(p.bFromDram*t.blockN))*steps*t.blockK*p.elementBytes/d.ctaDraw)
 	latency := float64(max(1, ctasOfUnit*t.blockM*t.blockN/d.residentTile) * (d.fillSeconds + float64(steps*d.stepSeconds)) * d.clock)
 	loop := math.Sqrt(math.Sqrt(fourth(matrix) + fourth(l2) + fourth(dram) + fourth(latency)))
 	var reduction float64
 	if t.splitK > 1 {
-		reduction = d.part5 + float64(2*t.splitK*p.batch*p.m*p.n)*4/(active*d.reduceRate)
+		reduction = d.part5 + float64(2*ctas*t.blockM*t.blockN)*4/(active*d.reduceRate)
 	}
-	limits := max(p.part1-loop, 0)
+	limits := max(p.part2-loop, 0)
 	total := d.launch + loop + limits + reduction
 	t.matrix = matrix
 	t.l2 = l2
@@ -136,8 +138,7 @@ func columns(dst []float64, d *device, p *problem, t *timing) {
 	aBytes := float64(x1 * p.k * p.elementBytes)
 	bBytes := float64(p.batch * p.n * p.k * p.elementBytes)
 	cBytes := float64(x1 * p.n * p.outputBytes)
-	bFromDram := max(d.allCold, min(max((d.layers*bBytes/d.part1-0.7)/0.6, 0), 1))
-	aFromDram := max(d.allCold, min(max((aBytes+cBytes)/d.part1-0.5, 0), 1))
+	dramBytes := float64(p.bFromDram*bBytes) + float64(p.aFromDram*(aBytes+cBytes))
 	tilesM := math.Ceil(p.m / t.blockM)
 	tilesN := math.Ceil(p.n / t.blockN)
 	ctas := float64(tilesM * tilesN * p.batch * t.splitK)
@@ -149,16 +150,16 @@ func columns(dst []float64, d *device, p *problem, t *timing) {
 	loop := math.Sqrt(math.Sqrt(fourth(t.matrix) + fourth(t.l2) + fourth(t.dram) + fourth(latency)))
 	var reduction float64
 	if t.splitK > 1 {
-		reduction = d.part5 + float64(2*t.splitK*p.batch*p.m*p.n)*4/(active*d.reduceRate)
+		reduction = d.part5 + float64(2*ctas*t.blockM*t.blockN)*4/(active*d.reduceRate)
 	}
-	limits := max(p.part1-loop, 0)
+	limits := max(p.part2-loop, 0)
 	dst[0] = p.peak
 	dst[1] = aBytes
 	dst[2] = bBytes
 	dst[3] = cBytes
-	dst[4] = bFromDram
-	dst[5] = aFromDram
-	dst[6] = p.dramBytes
+	dst[4] = p.bFromDram
+	dst[5] = p.aFromDram
+	dst[6] = dramBytes
 	dst[7] = p.unitRate
 	dst[8] = p.computeFloor
 	dst[9] = p.dramFloor

@@ -7,12 +7,15 @@ package nvidia_test
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/plugins/library"
 	"github.com/origami-gemm/origami/plugins/nvidia"
+	"github.com/origami-gemm/origami/plugins/nvidia/internal/nvtest"
 )
 
 // device is a device of the plugin with a model and a kernel family.
@@ -34,9 +37,21 @@ func refinedDevices(t *testing.T) (list []device) {
 	for _, a := range p.Manifest().Archs {
 		for _, d := range a.Devices {
 			for _, k := range a.Kernels {
-				list = append(list, device{arch.OpenRequest{Arch: a.ID, Device: d.ID, Model: "refined"}, k})
+				if k != library.Family {
+					list = append(list, device{arch.OpenRequest{Arch: a.ID, Device: d.ID, Model: "refined"}, k})
+				}
 			}
 		}
+	}
+	return list
+}
+
+// libraries are the devices with the model of the vendor's library. All of the operands come from DRAM.
+func libraries(t *testing.T) (list []device) {
+	t.Helper()
+	for _, r := range nvtest.Devices(t, library.Name) {
+		r.Kernel, r.Options = library.Family, map[string]string{"l2": "cold"}
+		list = append(list, device{r, library.Family})
 	}
 	return list
 }
@@ -111,7 +126,7 @@ var whatIfProblems = []gemm.Problem{
 func TestWhatIfsAreProportional(t *testing.T) {
 	large, decode := gemm.New(8192, 8192, 8192), gemm.New(16, 28672, 8192)
 	type values = map[string]float64
-	for _, d := range refinedDevices(t) {
+	for _, d := range slices.Concat(refinedDevices(t), libraries(t)) {
 		plain := hw.Set(d.open(t, nil).Describe().Params)
 		power := 10 * plain.Get("tdp") // the L4's 72 W limit it more than its SMs
 		base := d.open(t, values{"tdp": power})
@@ -151,7 +166,7 @@ const otherWaves = 0.04
 
 // A better part is never slower.
 func TestMoreIsNeverSlower(t *testing.T) {
-	for n, d := range refinedDevices(t) {
+	for n, d := range slices.Concat(refinedDevices(t), libraries(t)) {
 		if d.Device == "h200" {
 			d.Rung = arch.RungCompiled // without overrides the timing pass would count
 		}
@@ -190,7 +205,7 @@ func TestMoreIsNeverSlower(t *testing.T) {
 func TestMoreWorkIsNeverFaster(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	size := func(unit int) int { return unit * int(math.Exp(random.Float64()*math.Log(8192/float64(unit)))) }
-	for n, d := range refinedDevices(t) {
+	for n, d := range slices.Concat(refinedDevices(t), libraries(t)) {
 		a := d.open(t, nil)
 		types := d.types(a)
 		for i := range 8 {
@@ -225,7 +240,7 @@ func TestMoreWorkIsNeverFaster(t *testing.T) {
 func TestPredictionsArePossible(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	size := func() int { return 16 * max(1, int(math.Exp(random.Float64()*math.Log(1024)))) }
-	for _, d := range refinedDevices(t) {
+	for _, d := range slices.Concat(refinedDevices(t), libraries(t)) {
 		a := d.open(t, nil)
 		params := hw.Set(a.Describe().Params)
 		for _, dtype := range d.types(a) {

@@ -77,7 +77,7 @@ func (c *Catalog) choose(a *arch.ArchEntry, r *arch.OpenRequest) (*Model, error)
 		named, has := r.Model == "" || m.Name == r.Model, r.Kernel == "" || slices.Contains(m.Kernels, r.Kernel)
 		switch {
 		case named && has:
-			return m, c.checkOptions(m, r.Options)
+			return m, c.checkOptions(m, models, r.Options)
 		case named:
 			of = with(of, m.Kernels...)
 		case has:
@@ -88,26 +88,32 @@ func (c *Catalog) choose(a *arch.ArchEntry, r *arch.OpenRequest) (*Model, error)
 		Do("use the model %s, or one of the families %s", strings.Join(over, " or "), list(of))
 }
 
-// checkOptions refuses options that the model does not read.
-func (c *Catalog) checkOptions(m *Model, options map[string]string) error {
-	keys := func(of []arch.Option) (keys []string) {
-		for _, o := range of {
-			keys = append(keys, o.Key)
-		}
-		return keys
-	}
-	own := keys(m.Options)
+// checkOptions refuses options that the model does not read, of the models of its architecture.
+func (c *Catalog) checkOptions(m *Model, models []Model, options map[string]string) error {
 	for _, key := range slices.Sorted(maps.Keys(options)) {
-		switch all := keys(c.manifest.Options); {
-		case slices.Contains(own, key):
-		case slices.Contains(all, key):
-			return diag.Inputf("the %s model of the kernel family %s has no option %q", m.Name,
-				strings.Join(m.Kernels, " or "), key).Do("its options: %s", list(own))
-		default:
+		if m.reads(key) {
+			continue
+		}
+		var others, all []string
+		for i := range models {
+			if models[i].reads(key) {
+				others = append(others, models[i].Name+" over "+list(models[i].Kernels))
+			}
+		}
+		for _, o := range c.manifest.Options {
+			all = append(all, o.Key)
+		}
+		if len(others) == 0 {
 			return diag.Inputf("plugin %s has no option %q", c.def.Name, key).Do("its options: %s", list(all))
 		}
+		return diag.Inputf("the %s model over %s has no option %q", m.Name, list(m.Kernels), key).
+			Do("leave it out: it is one of %s", strings.Join(others, " and "))
 	}
 	return nil
+}
+
+func (m *Model) reads(option string) bool {
+	return slices.ContainsFunc(m.Options, func(o arch.Option) bool { return o.Key == option })
 }
 
 func list(names []string) string {

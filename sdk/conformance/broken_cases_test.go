@@ -60,7 +60,11 @@ var brokenCases = []brokenCase{
 		}}},
 	{check: "manifest", what: "a name of two words", finding: "a name is one word",
 		broken: provider{manifest: func(m *arch.Manifest) {
-			m.Archs[0].Kernels = append(m.Archs[0].Kernels, "two words")
+			m.Archs[0].Devices[0].Aliases = []string{"two words"}
+		}}},
+	{check: "open", what: "a family that no model predicts", finding: "example@abstract ghost does not open",
+		broken: provider{manifest: func(m *arch.Manifest) {
+			m.Archs[0].Kernels = append(m.Archs[0].Kernels, "ghost")
 		}}},
 	{check: "open", what: "a device that does not open", finding: "example@ghost roofline does not open",
 		broken: provider{manifest: func(m *arch.Manifest) {

@@ -74,7 +74,8 @@ func checkGolden(ctx context.Context, s *subject) error {
 		p := gemm.New(want.M, want.N, want.K)
 		p.Batch, p.DType = want.Batch, dtype
 		p.SetTrans(want.TransA, want.TransB)
-		a, err := s.client.Open(ctx, arch.OpenRequest{Arch: want.Arch, Device: want.Device, Model: want.Model})
+		a, err := s.client.Open(ctx, arch.OpenRequest{Arch: want.Arch, Device: want.Device, Model: want.Model,
+			Kernel: want.Kernel})
 		if err != nil {
 			found.add("%s:%d: %s", s.Golden, number, err)
 			continue

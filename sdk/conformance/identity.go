@@ -103,25 +103,28 @@ func checkOpen(ctx context.Context, s *subject) error {
 		return err
 	}
 	found := &findings{}
-	for _, r := range s.requests(m) {
+	for _, r := range s.requests(ctx, m) {
 		a, err := s.client.Open(ctx, r)
 		if err != nil {
-			found.add("%s@%s %s does not open: %s", r.Arch, r.Device, r.Model, err)
+			found.add("%s@%s %s does not open: %s", r.Arch, r.Device, asked(r), err)
 			continue
 		}
 		d := a.Describe()
-		if d.Arch != r.Arch || d.Device != r.Device || d.Model != r.Model {
-			found.add("asked for %s@%s %s, it opens %s@%s %s", r.Arch, r.Device, r.Model, d.Arch, d.Device, d.Model)
+		if d.Arch != r.Arch || d.Device != r.Device || r.Model != "" && d.Model != r.Model {
+			found.add("asked for %s@%s %s, it opens %s@%s %s", r.Arch, r.Device, asked(r), d.Arch, d.Device, d.Model)
+		}
+		if r.Kernel != "" && !slices.Contains(d.Kernels, r.Kernel) {
+			found.add("asked for %s@%s %s, it opens a model of %s", r.Arch, r.Device, asked(r), strings.Join(d.Kernels, ", "))
 		}
 		entry := m.Archs[slices.IndexFunc(m.Archs, func(a arch.ArchEntry) bool { return a.ID == r.Arch })]
 		for _, kernel := range d.Kernels {
 			if !slices.Contains(entry.Kernels, kernel) {
 				found.add("%s@%s %s: the manifest does not list the kernel family %q", r.Arch, r.Device,
-					r.Model, kernel)
+					asked(r), kernel)
 			}
 		}
 		if !slices.Equal(d.Models, entry.Models) {
-			found.add("%s@%s %s: its models are %v, by the manifest %v", r.Arch, r.Device, r.Model,
+			found.add("%s@%s %s: its models are %v, by the manifest %v", r.Arch, r.Device, asked(r),
 				d.Models, entry.Models)
 		}
 	}
@@ -139,6 +142,9 @@ func checkOpen(ctx context.Context, s *subject) error {
 	return found.err()
 }
 
+// asked is the model or the kernel family that a request asks for.
+func asked(r arch.OpenRequest) string { return strings.TrimSpace(r.Model + " " + r.Kernel) }
+
 // checkReopen compares the answers to Open: a host refuses a plugin whose description changes after a restart.
 func checkReopen(ctx context.Context, s *subject) error {
 	m, err := s.client.Manifest(ctx)
@@ -147,26 +153,26 @@ func checkReopen(ctx context.Context, s *subject) error {
 	}
 	found := &findings{}
 	client := pb.NewArchServiceClient(s.conn)
-	for _, r := range s.requests(m) {
-		request := &pb.OpenRequest{Arch: r.Arch, Device: r.Device, Model: r.Model}
+	for _, r := range s.requests(ctx, m) {
+		request := &pb.OpenRequest{Arch: r.Arch, Device: r.Device, Model: r.Model, Kernel: r.Kernel}
 		first, err := client.Open(ctx, request)
 		if err != nil {
 			continue // checkOpen reports it
 		}
 		if _, err := client.Close(ctx, &pb.CloseRequest{Handle: first.GetHandle()}); err != nil {
-			found.add("%s@%s %s cannot be closed: %s", r.Arch, r.Device, r.Model, err)
+			found.add("%s@%s %s cannot be closed: %s", r.Arch, r.Device, asked(r), err)
 		}
 		again, err := client.Open(ctx, request)
 		if err != nil {
-			found.add("%s@%s %s does not open again: %s", r.Arch, r.Device, r.Model, err)
+			found.add("%s@%s %s does not open again: %s", r.Arch, r.Device, asked(r), err)
 			continue
 		}
 		if !slices.Equal(first.GetHandle(), again.GetHandle()) {
-			found.add("%s@%s %s: opened again it has another handle", r.Arch, r.Device, r.Model)
+			found.add("%s@%s %s: opened again it has another handle", r.Arch, r.Device, asked(r))
 		}
 		if !proto.Equal(first.GetDescription(), again.GetDescription()) || !slices.EqualFunc(first.GetLevels(),
 			again.GetLevels(), func(a, b *pb.Level) bool { return proto.Equal(a, b) }) {
-			found.add("%s@%s %s: opened again it describes itself differently", r.Arch, r.Device, r.Model)
+			found.add("%s@%s %s: opened again it describes itself differently", r.Arch, r.Device, asked(r))
 		}
 	}
 	return found.err()

@@ -64,7 +64,7 @@ func checkMissing(ctx context.Context, s *subject) error {
 		found.missing(call+" of a handle that is not held", err, pb.Missing_RESOURCE_HANDLE)
 	}
 	opened, err := client.Open(ctx, &pb.OpenRequest{Arch: c.request.Arch, Device: c.request.Device,
-		Model: c.request.Model})
+		Model: c.request.Model, Kernel: c.request.Kernel})
 	if err != nil {
 		return err
 	}
@@ -115,7 +115,7 @@ func checkFields(ctx context.Context, s *subject) error {
 	found := &findings{}
 	client := pb.NewArchServiceClient(s.conn)
 	opened, err := client.Open(ctx, &pb.OpenRequest{Arch: c.request.Arch, Device: c.request.Device,
-		Model: c.request.Model})
+		Model: c.request.Model, Kernel: c.request.Kernel})
 	if err != nil {
 		return err
 	}

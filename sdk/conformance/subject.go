@@ -26,17 +26,30 @@ func (t *target) String() string {
 
 func (t *target) space() arch.Space { return arch.Space{Kernel: t.kernel} }
 
-// requests lists every model on every device of the manifest.
-func (s *subject) requests(m arch.Manifest) []arch.OpenRequest {
+// requests lists every model on every device of the manifest, and the kernel families that these do not predict: their
+// model is opened by the name of the family.
+func (s *subject) requests(ctx context.Context, m arch.Manifest) []arch.OpenRequest {
 	var list []arch.OpenRequest
 	for _, a := range m.Archs {
 		devices := a.Devices
 		if s.Short {
 			devices = devices[:min(1, len(devices))]
 		}
-		for _, d := range devices {
+		others := slices.Clone(a.Kernels)
+		for i, d := range devices {
 			for _, model := range a.Models {
-				list = append(list, arch.OpenRequest{Arch: a.ID, Device: d.ID, Model: model})
+				r := arch.OpenRequest{Arch: a.ID, Device: d.ID, Model: model}
+				list = append(list, r)
+				if i > 0 {
+					continue
+				}
+				if opened, err := s.client.Open(ctx, r); err == nil {
+					predicted := opened.Describe().Kernels
+					others = slices.DeleteFunc(others, func(k string) bool { return slices.Contains(predicted, k) })
+				}
+			}
+			for _, kernel := range others {
+				list = append(list, arch.OpenRequest{Arch: a.ID, Device: d.ID, Kernel: kernel})
 			}
 		}
 	}
@@ -53,7 +66,7 @@ func (s *subject) open(ctx context.Context) ([]*target, error) {
 		return nil, err
 	}
 	var targets []*target
-	for _, r := range spread(s.requests(m), maxTargets) {
+	for _, r := range spread(s.requests(ctx, m), maxTargets) {
 		a, err := s.client.Open(ctx, r)
 		if err != nil {
 			continue

@@ -52,6 +52,8 @@ type Model struct {
 	// Order ranks near-equal candidates. Monotone lists guarantees of the model; see arch.Description.
 	Order    arch.Order
 	Monotone []arch.Dim
+	// RanksOnly says that the total puts configurations in order and is no time.
+	RanksOnly bool
 
 	// Levels are the memory levels, from the nearest to the farthest.
 	Levels []Level

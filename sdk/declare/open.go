@@ -63,7 +63,8 @@ func (m *Model) open(specs []hw.Spec, s catalog.Selection) (arch.Architecture, e
 		RegisterFile:       check.whole("RegisterFile", c.registerFile, 0),
 		RegistersPerThread: check.whole("RegistersPerThread", c.registersPerThread, 0),
 		Params:             params, Constants: m.Constants, Order: m.Order, Monotone: m.Monotone,
-		Families: m.families(),
+		RanksOnly: m.RanksOnly,
+		Families:  m.families(),
 	}}
 	if params.Calibrated(specs) {
 		a.desc.Rung = arch.RungCalibrated

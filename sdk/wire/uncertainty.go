@@ -15,7 +15,7 @@ const mostWidening = 1e6
 
 func toUncertainty(u *arch.Uncertainty) *pb.Uncertainty {
 	q := &pb.Uncertainty{Kernel: u.Kernel, Level: u.Level, Spread: u.Sigma, PlanSpread: u.PlanSigma, Source: u.Source,
-		Checked: toChecked(&u.Checked), Widening: u.Widening}
+		Checked: toChecked(&u.Checked), Widening: u.Widening, MedianError: u.MedianError}
 	for _, r := range u.Ranges {
 		q.Ranges = append(q.Ranges, &pb.ErrorRange{Bound: pb.Bound(r.Bound), BelowSeconds: float64(r.Below), Low: r.Low,
 			High: r.High})
@@ -29,6 +29,7 @@ func (c *check) uncertainty(u *pb.Uncertainty) arch.Uncertainty {
 		Sigma:     c.atMost("spread", u.GetSpread(), mostSpread),
 		PlanSigma: c.atMost("spread", u.GetPlanSpread(), mostSpread), Source: u.GetSource(),
 		Checked: c.checked(u.GetChecked()), Widening: c.atMost("widening", u.GetWidening(), mostWidening),
+		MedianError: c.atMost("median error", u.GetMedianError(), mostSpread),
 	}
 	if out.Widening > 0 && out.Widening < 1 {
 		c.fail("a widening of %v, below 1", out.Widening)
@@ -55,7 +56,7 @@ func toChecked(c *arch.Checked) *pb.Checked {
 		return nil
 	}
 	q := &pb.Checked{
-		DataSet: c.DataSet, Sizes: int64(c.Sizes), Divisor: toRange(c.Divisor), SplitK: toRange(c.Split),
+		DataSet: c.DataSet, Sizes: int64(c.Sizes), Times: int64(c.Times), Divisor: toRange(c.Divisor), SplitK: toRange(c.Split),
 		M: toRange(c.M), N: toRange(c.N), K: toRange(c.K), Batch: toRange(c.Batch), Flops: toRange(c.Flops),
 	}
 	for _, l := range c.Layouts {
@@ -72,7 +73,7 @@ func (c *check) checked(q *pb.Checked) arch.Checked {
 		return arch.Checked{}
 	}
 	out := arch.Checked{
-		DataSet: q.DataSet, Sizes: c.count("number of sizes", q.Sizes),
+		DataSet: q.DataSet, Sizes: c.count("number of sizes", q.Sizes), Times: c.count("number of times", q.Times),
 		Divisor: c.rangeOf("divisor", q.Divisor), Split: c.rangeOf("split_k", q.SplitK),
 		M: c.rangeOf("m", q.M), N: c.rangeOf("n", q.N), K: c.rangeOf("k", q.K),
 		Batch: c.rangeOf("batch", q.Batch), Flops: c.rangeOf("flops", q.Flops),

@@ -51,7 +51,7 @@ class Pick:
     chunk: int
     bound: str  # what limits it: one of BOUNDS
     cycles: float
-    seconds: float
+    seconds: float  # no time if Model.description has "ranks_only": such a model puts configurations in order
     # The interval of the measured time, at the level Model.description["interval_level"]. None if the model was not
     # checked on such problems. Wider for other sizes.
     interval_seconds: tuple | None

@@ -95,11 +95,8 @@ var Quantities = []Quantity{
 		Doc: "rows or columns of a tile that would cost half of the rate",
 	},
 	{
-		Name: "l2_port", Unit: perCycle, Value: 40, Low: 5, High: 200, Source: chosen, Doc: "from the L2 to one unit",
-	},
-	{
-		Name: "l2_bandwidth", Unit: perCycle, Value: 5000, Low: 500, High: 20000, Source: chosen,
-		Doc: "of the L2 to all units",
+		Name: "l2_port", Unit: perCycle, Value: 40, Of: map[Generation]float64{Blackwell: 80}, Low: 5, High: 200,
+		Source: chosen, Doc: "from the L2 to one unit",
 	},
 	{
 		Name: "l2_usable_share", Unit: one, Value: 0.8, Low: 0.05, High: 6, Source: chosen,
@@ -110,8 +107,8 @@ var Quantities = []Quantity{
 		Doc: "share of the peak of DRAM that is reached",
 	},
 	{
-		Name: "unit_draw", Unit: perCycle, Value: 25, Low: 1, High: 200, Source: chosen,
-		Doc: "what one unit can draw from DRAM: bytes in flight ÷ latency",
+		Name: "cta_draw", Unit: perCycle, Value: 25, Low: 1, High: 200, Source: chosen,
+		Doc: "what one CTA can draw from DRAM: bytes in flight ÷ latency",
 	},
 	{
 		Name: "fill_seconds", Unit: seconds, Value: 0.5e-6, Low: 0.01e-6, High: 5e-6, Without: 0, Source: chosen,

@@ -129,13 +129,13 @@ var loopTerms = []Term{
 		Formula: "ctas_of_unit * 2 * block_m * block_n * steps * block_k / (unit_rate * tile_efficiency)",
 	},
 	{
-		Name: "l2", Unit: cycles, Doc: "operands of all tiles: through the port of the busiest unit, or through the L2",
-		Formula: `(block_m + block_n) * steps * block_k * element_bytes
-			* max(ctas_of_unit / l2_port, ctas / l2_bandwidth)`,
+		Name: "l2", Unit: cycles, Doc: "operands of the CTAs of the busiest unit through its port",
+		Formula: "ctas_of_unit * (block_m + block_n) * steps * block_k * element_bytes / l2_port",
 	},
 	{
-		Name: "dram", Unit: cycles, Doc: "DRAM; few units cannot draw all of its bandwidth",
-		Formula: "dram_bytes / min(dram_speed / clock * dram_share, active * unit_draw)",
+		Name: "dram", Unit: cycles, Doc: "DRAM; one CTA cannot draw all of its bandwidth",
+		Formula: `max(dram_bytes / (dram_speed / clock * dram_share),
+			(a_from_dram * block_m + b_from_dram * block_n) * steps * block_k * element_bytes / cta_draw)`,
 	},
 	{
 		Name: "latency", Unit: cycles, Doc: "K steps one after another, of the CTAs that a unit has in turn",
@@ -156,7 +156,7 @@ var totalTerms = []Term{
 	{
 		Name: "reduction", Unit: cycles, Kind: arch.KindShare, Doc: "adding up the parts of a split K",
 		Formula: `when(split_k > 1, split_seconds * clock
-			+ 2 * split_k * batch * m * n * 4 / (active * reduce_rate), 0)`,
+			+ 2 * ctas * block_m * block_n * 4 / (active * reduce_rate), 0)`,
 	},
 	{
 		Name: "limits", Unit: cycles, Kind: arch.KindShare, Doc: "what the peaks of the data sheet add",

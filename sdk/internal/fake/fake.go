@@ -108,7 +108,7 @@ func describe(name, device, salt string, params hw.Set) arch.Description {
 	d := arch.Description{
 		Arch: name, Vendor: "none", Device: device, DeviceName: "Fake " + device, Aliases: []string{"alias"},
 		Model: "hashed", Models: []string{"hashed", "other"}, Kernels: []string{"one", "two"},
-		Rung: arch.RungCalibrated, RungReason: "since noise is",
+		Rung: arch.RungCalibrated, RanksOnly: true, RungReason: "since noise is",
 		UnitName: "XU", Units: 108, Partitions: 8, Clock: 1.755e9, ClockRung: arch.RungSpec,
 		SharedMemory: 101376, RegisterFile: 65536, RegistersPerThread: 255,
 		Peak: []arch.PeakRate{{DType: gemm.FP16, Rate: 165.2e12}, {DType: gemm.FP8, Rate: 330.3e12}},
@@ -122,9 +122,9 @@ func describe(name, device, salt string, params hw.Set) arch.Description {
 		Order:     arch.Order{Window: 0.01, Keys: []arch.Key{arch.KeyIntensity, arch.KeyLargeTile}},
 		Options:   []arch.OptionValue{{Key: "salt", Value: salt}},
 		Uncertainty: []arch.Uncertainty{{
-			Kernel: "one", Level: 0.9, Sigma: 0.05, PlanSigma: 0.07, Source: "nothing",
+			Kernel: "one", Level: 0.9, Sigma: 0.05, PlanSigma: 0.07, MedianError: 0.06, Source: "nothing",
 			Widening: 1.5, Checked: arch.Checked{
-				DataSet: "some", Sizes: 3,
+				DataSet: "some", Sizes: 3, Times: 7,
 				Layouts: []arch.Layout{{
 					Types: gemm.Types{In: gemm.FP16, Out: gemm.FP16}, AMajor: gemm.MajorK, BMajor: gemm.MajorN,
 				}},

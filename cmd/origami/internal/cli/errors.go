@@ -111,6 +111,8 @@ func invalidValue(cmd *cobra.Command, e *pflag.InvalidValueError) error {
 		why, fix = errors.Unwrap(e).Error(), "give 1, 2, 4, 8 or 16, or one of these for each of A,B,C"
 	case "ROWS":
 		why, fix = errors.Unwrap(e).Error(), "write the rows of each group, as in 120,33,0,512"
+	case "ARCH=NUMBER":
+		why, fix = errors.Unwrap(e).Error(), "write positive numbers, as in h200=2.5,mi300x=2"
 	case "int":
 		why, fix = "is not a whole number", "give a whole number of at least 1"
 	case "bool":

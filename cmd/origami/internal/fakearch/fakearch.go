@@ -4,7 +4,8 @@
 //	toy1@small (default), toy1@big   8 and 16 units, terms load and math
 //	toy2@mono                        4 units on 2 dies, terms load, math and spill
 //
-// and, for tests of failure, broken@one, whose plugin dies whenever it is opened.
+// The model reference of toy1 ranks and does not time. For tests of failure there is broken@one, whose plugin dies
+// whenever it is opened.
 package fakearch
 
 import (
@@ -98,9 +99,10 @@ func (t *Arch) Describe() *arch.Description {
 		Kernels: []string{"plain", "fancy"}, Rung: arch.RungCalibrated, UnitName: "TU", Units: t.units,
 		Partitions: max(t.dies, 1),
 		Clock:      1e9, ClockRung: arch.RungSpec, SharedMemory: 16384, RegisterFile: 65536, RegistersPerThread: 255,
-		Peak:   []arch.PeakRate{{DType: gemm.FP16, Rate: unit.FlopsPerSecond(1024e9 * float64(t.units))}},
-		Atoms:  []arch.Atom{{DType: gemm.FP16, M: 16, N: 16, K: 16, Latency: 8, PerUnit: 1}},
-		Params: t.params,
+		RanksOnly: t.arch == "toy1" && t.model == "reference",
+		Peak:      []arch.PeakRate{{DType: gemm.FP16, Rate: unit.FlopsPerSecond(1024e9 * float64(t.units))}},
+		Atoms:     []arch.Atom{{DType: gemm.FP16, M: 16, N: 16, K: 16, Latency: 8, PerUnit: 1}},
+		Params:    t.params,
 		Constants: []arch.Constant{
 			{Name: "step_overhead", Value: 0.5, Unit: "cycles", Doc: "cost of a step that nothing explains",
 				Source: "made up"}},

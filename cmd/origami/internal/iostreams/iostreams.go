@@ -24,6 +24,8 @@ type Streams struct {
 	Terminal    bool
 	ErrTerminal bool
 	Colour      bool
+	// Width is the number of columns of the terminal, 0 if it is unknown.
+	Width int
 	// JSONErrors makes Report write JSON objects.
 	JSONErrors bool
 	// Hint, if set, adds to an error what the user of this program can do about it.
@@ -39,6 +41,7 @@ func System() *Streams {
 	s.ErrTerminal = term.IsTerminal(int(os.Stderr.Fd())) && os.Getenv("TERM") != "dumb"
 	if fd := int(os.Stdout.Fd()); term.IsTerminal(fd) {
 		s.Terminal = true
+		s.Width, _, _ = term.GetSize(fd) // unknown where it fails
 		s.Colour = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 	}
 	return s

@@ -48,6 +48,36 @@ func Validated(a *session.Answer, e *session.Entry) string {
 	}
 }
 
+// CheckedCell says in few words what an entry's prediction was checked on.
+func CheckedCell(a *session.Answer, e *session.Entry) string {
+	u := a.Scope(e).Uncertainty
+	switch {
+	case !a.Arch.HasUncertainty(a.Kernel):
+		return NeverChecked
+	case u == nil:
+		return "not on the likes of it: " + strings.Join(a.Outside(e), "; ")
+	case a.Scope(e).Wide:
+		return CheckedOn(u) + "; outside of it: " + strings.Join(a.Outside(e), "; ")
+	default:
+		return CheckedOn(u)
+	}
+}
+
+// NeverChecked says that a model states no error.
+const NeverChecked = "never checked"
+
+// CheckedOn says what an uncertainty was found on, and the median error there.
+func CheckedOn(u *arch.Uncertainty) string {
+	s := fmt.Sprintf("on %s of %s", Plural(u.Checked.Sizes, "size", "sizes"), u.Checked.DataSet)
+	if u.Checked.Times > 0 {
+		s = fmt.Sprintf("on %s of this device", Plural(u.Checked.Times, "published time", "published times"))
+	}
+	if u.MedianError > 0 {
+		s += ", median error " + Percent(u.MedianError)
+	}
+	return s
+}
+
 // ValidatedCell is Validated in few words.
 func ValidatedCell(a *session.Answer, e *session.Entry) string {
 	answer, outside := validated(a, e)
@@ -109,7 +139,46 @@ func ModelLine(d *arch.Description, kernel string) string {
 	if d.ClockRung != d.Rung {
 		s += fmt.Sprintf(" (clock: %s)", d.ClockRung)
 	}
+	if d.RanksOnly {
+		s += "; " + NotATime
+	}
 	return s
+}
+
+// NotATime marks what a model predicts that puts configurations in order and does not time them.
+const NotATime = "not a time: this model ranks"
+
+// Prediction is a predicted time with its cycles, or the cycles alone of a model that ranks.
+func Prediction(a *session.Answer, e *session.Entry) string {
+	cycles := SixDigits(float64(e.Estimate.Cycles)) + " cycles"
+	if a.Arch.RanksOnly {
+		return cycles + ", " + NotATime
+	}
+	return a.Seconds(e).String() + ", " + cycles
+}
+
+// TimeCell is a predicted time in a table, or the cycles of a model that ranks.
+func TimeCell(a *session.Answer, e *session.Entry) string {
+	if a.Arch.RanksOnly {
+		return SixDigits(float64(e.Estimate.Cycles)) + " cycles"
+	}
+	return a.Seconds(e).String()
+}
+
+// TimeHeader is the header of a column of TimeCell.
+func TimeHeader(d *arch.Description) string {
+	if d.RanksOnly {
+		return "not a time"
+	}
+	return "time"
+}
+
+// RateCell is a predicted rate in a table, and empty for a model that ranks.
+func RateCell(a *session.Answer, e *session.Entry) string {
+	if a.Arch.RanksOnly {
+		return ""
+	}
+	return Rate(a.Rate(e), a.Problem.DType)
 }
 
 // Unused says that a model does not use a parameter. It is empty where the model does, or says nothing about it.

@@ -21,6 +21,8 @@ type Object struct {
 	Rung   arch.Rung `json:"rung"`
 	// RungReason is that of arch.Description.
 	RungReason string `json:"rung_reason,omitempty"`
+	// RanksOnly says that the predicted times are none: the model puts configurations in order.
+	RanksOnly bool `json:"ranks_only,omitempty"`
 	// Validated says that the model has an error for the likes of this. Outside lists how it lies outside of what that was
 	// found on.
 	Validated  bool        `json:"validated"`
@@ -136,8 +138,8 @@ type Mapping struct {
 func ObjectOf(a *session.Answer, e *session.Entry) Object {
 	o := Object{
 		Arch: a.Arch.Arch, Device: a.Arch.Device, Model: a.Arch.Model, Kernel: a.Kernel, Rung: a.Arch.Rung,
-		RungReason: a.Arch.RungReason,
-		Validated:  a.Scope(e).Uncertainty != nil, Outside: append([]string{}, a.Outside(e)...),
+		RungReason: a.Arch.RungReason, RanksOnly: a.Arch.RanksOnly,
+		Validated: a.Scope(e).Uncertainty != nil, Outside: append([]string{}, a.Outside(e)...),
 		Live:    LiveJSON(a.Arch),
 		Problem: a.Problem.Record(), Config: e.Config, Candidates: a.Feasible, Rejected: a.RejectedTotal(),
 		Measured: measuredJSON(a),
@@ -253,6 +255,8 @@ type Uncertainty struct {
 	Spread float64 `json:"spread"`
 	Plan   float64 `json:"plan_spread"`
 	Source string  `json:"source"`
+	// MedianError is null if it is unknown.
+	MedianError *float64 `json:"median_error"`
 	// Widening is null if it is unknown, Checked if the model does not say.
 	Widening *float64     `json:"widening"`
 	Checked  *Checked     `json:"checked"`
@@ -263,6 +267,7 @@ type Uncertainty struct {
 type Checked struct {
 	DataSet string     `json:"data_set"`
 	Sizes   int        `json:"sizes"`
+	Times   int        `json:"times,omitempty"`
 	Layouts []Layout   `json:"layouts"`
 	Divisor [2]float64 `json:"divisor"`
 	Split   [2]float64 `json:"split_k"`
@@ -286,7 +291,7 @@ func checkedJSON(c *arch.Checked) *Checked {
 		return nil
 	}
 	ends := func(r arch.Range) [2]float64 { return [2]float64{r.Low, r.High} }
-	out := &Checked{DataSet: c.DataSet, Sizes: c.Sizes, Divisor: ends(c.Divisor), Split: ends(c.Split),
+	out := &Checked{DataSet: c.DataSet, Sizes: c.Sizes, Times: c.Times, Divisor: ends(c.Divisor), Split: ends(c.Split),
 		M: ends(c.M), N: ends(c.N), K: ends(c.K), Batch: ends(c.Batch), Flops: ends(c.Flops)}
 	for _, l := range c.Layouts {
 		out.Layouts = append(out.Layouts, Layout{DType: l.Types.In.String(), Out: l.Types.Out.String(),
@@ -307,6 +312,9 @@ type ErrorRange struct {
 func UncertaintyJSON(u *arch.Uncertainty) Uncertainty {
 	out := Uncertainty{Kernel: u.Kernel, Level: u.Level, Spread: u.Sigma, Plan: u.PlanSigma, Source: u.Source,
 		Checked: checkedJSON(&u.Checked), Ranges: []ErrorRange{}}
+	if u.MedianError > 0 {
+		out.MedianError = &u.MedianError
+	}
 	if u.Widening > 0 {
 		out.Widening = &u.Widening
 	}

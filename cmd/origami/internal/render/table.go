@@ -151,6 +151,113 @@ func WriteTable(s *iostreams.Streams, header []string, rows [][]string, headings
 	}
 }
 
+// defaultWidth is the width of what is not a terminal, and leastColumn that of a column that is worth reading.
+const (
+	defaultWidth = 120
+	leastColumn  = 22
+)
+
+// ScreenWidth is how many characters a line should have.
+func ScreenWidth(s *iostreams.Streams) int {
+	if s.Width > 0 {
+		return s.Width
+	}
+	return defaultWidth
+}
+
+// WriteSideBySide prints a table whose first column has the names of the rows and whose others are compared. It fits
+// the screen: cells are broken into lines, and where even that does not help, the columns follow each other in several
+// tables. headings are as in WriteTable.
+func WriteSideBySide(s *iostreams.Streams, header []string, rows [][]string, headings ...int) {
+	names, widest := 0, 0
+	for _, row := range append([][]string{header}, rows...) {
+		names = max(names, text.StringWidthWithoutEscSequences(row[0]))
+		for _, cell := range row[1:] {
+			widest = max(widest, text.StringWidthWithoutEscSequences(cell))
+		}
+	}
+	room := ScreenWidth(s) - names - 2
+	sides := max(len(header)-1, 1)
+	width := min(widest, max(room/sides-2, leastColumn))
+	at := max(1, min(sides, room/(width+2)))
+	for from := 1; from < len(header); from += at {
+		if from > 1 {
+			s.Printf("\n")
+		}
+		to := min(from+at, len(header))
+		pick := func(row []string) []string { return append([]string{row[0]}, row[from:to]...) }
+		lines, bold := folded(append([][]string{pick(header)}, picked(rows, pick)...), width, headings)
+		WriteTable(s, lines[0], lines[1:], bold...)
+	}
+}
+
+func picked(rows [][]string, pick func([]string) []string) [][]string {
+	out := make([][]string, len(rows))
+	for i, row := range rows {
+		out[i] = pick(row)
+	}
+	return out
+}
+
+// folded breaks every cell behind the first into lines of a width. The first row is a header. headings are numbers of
+// the other rows, which it translates.
+func folded(rows [][]string, width int, headings []int) (lines [][]string, bold []int) {
+	for i, row := range rows {
+		cells := make([][]string, len(row))
+		height := 1
+		for j, cell := range row {
+			cells[j] = []string{cell}
+			if j > 0 {
+				cells[j] = brokenText(cell, width)
+			}
+			height = max(height, len(cells[j]))
+		}
+		if slices.Contains(headings, i-1) {
+			bold = append(bold, len(lines)-1)
+		}
+		for k := range height {
+			line := make([]string, len(row))
+			for j := range cells {
+				if k < len(cells[j]) {
+					line[j] = cells[j][k]
+				}
+			}
+			lines = append(lines, line)
+		}
+	}
+	return lines, bold
+}
+
+// brokenText breaks a text into lines after blanks and commas, or anywhere in a longer word.
+func brokenText(cell string, width int) []string {
+	var lines []string
+	rest := []rune(cell)
+	for len(rest) > width {
+		end := width
+		for i := width; i > 0; i-- {
+			if rest[i] == ' ' || rest[i-1] == ',' {
+				end = i
+				break
+			}
+		}
+		lines = append(lines, strings.TrimRight(string(rest[:end]), " "))
+		rest = []rune(strings.TrimLeft(string(rest[end:]), " "))
+	}
+	return append(lines, string(rest))
+}
+
+// TableWidth is how many characters the lines of a table take.
+func TableWidth(header []string, rows [][]string) (width int) {
+	for i := range header {
+		widest := 0
+		for _, row := range append([][]string{header}, rows...) {
+			widest = max(widest, text.StringWidthWithoutEscSequences(row[i]))
+		}
+		width += widest + 2
+	}
+	return width
+}
+
 // WriteColumns prints rows with their columns aligned and no header. All rows must have the same number of cells.
 func WriteColumns(s *iostreams.Streams, rows [][]string) {
 	var widths []int

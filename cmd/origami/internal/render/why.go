@@ -31,6 +31,9 @@ func Why(a *session.Answer, e *session.Entry) string {
 		return ""
 	}
 	r := a.Roofline(e)
+	if a.Arch.RanksOnly {
+		return bound(e.Estimate.Bound, session.Roofline{}) + strings.Join(occupancy(a, r), "; ")
+	}
 	rate := Rate(a.Rate(e), a.Problem.DType)
 	parts := []string{rate + peakOf(a, rate, r)}
 	if r.DRAMShare > 0 {
@@ -41,11 +44,16 @@ func Why(a *session.Answer, e *session.Entry) string {
 			parts = append(parts, dram)
 		}
 	}
-	parts = append(parts, Waves(a, r), ThreeDigits(r.Intensity)+" "+intensityUnit(a))
+	return bound(e.Estimate.Bound, r) + strings.Join(append(parts, occupancy(a, r)...), "; ")
+}
+
+// occupancy is what a sentence says without a time.
+func occupancy(a *session.Answer, r session.Roofline) []string {
+	parts := []string{Waves(a, r), Intensity(a, r.Intensity)}
 	if r.Padding >= muchPadding {
 		parts = append(parts, Percent(r.Padding)+" padding")
 	}
-	return bound(e.Estimate.Bound, r) + strings.Join(parts, "; ")
+	return parts
 }
 
 // bound says what limits a kernel. A model may find that the K loop waits for a resource that is idle for most of the
@@ -96,6 +104,9 @@ func Waves(a *session.Answer, r session.Roofline) string {
 	}
 	return s
 }
+
+// Intensity writes an arithmetic intensity: "1365 FLOP/B".
+func Intensity(a *session.Answer, v float64) string { return ThreeDigits(v) + " " + intensityUnit(a) }
 
 func intensityUnit(a *session.Answer) string {
 	return strings.TrimSuffix(rateUnit(a.Problem.DType), "/s") + "/B"

@@ -119,9 +119,10 @@ func ThreeWays(folder, name, title string, libraries []string, rows []score.Comp
 	return save(p, folder, name, max(14, vg.Length(len(rows)*max(len(ways), 3))/3+4)*vg.Centimeter, 12*vg.Centimeter)
 }
 
-// Series is a named list of numbers.
+// Series is a named list of numbers. Side is that of a comparison.
 type Series struct {
 	Name   string
+	Side   int
 	Values []float64
 }
 

@@ -35,8 +35,9 @@ type problemFile struct {
 	begun  bool // there was a row
 }
 
-// openCSV reads the header.
-func openCSV(name string, r io.Reader, base gemm.Problem) (*problemFile, error) {
+// openCSV reads the header. With labels, columns that are not about the problem are kept, unless they look like one that
+// is.
+func openCSV(name string, r io.Reader, base gemm.Problem, labels bool) (*problemFile, error) {
 	buffered := bufio.NewReader(limit.Reader(r, name, limit.Table, splitFiles))
 	if mark, _ := buffered.Peek(3); string(mark) == "\ufeff" {
 		_, _ = buffered.Discard(3) // they are there: they were peeked at
@@ -57,11 +58,9 @@ func openCSV(name string, r io.Reader, base gemm.Problem) (*problemFile, error) 
 		line, column := in.FieldPos(i)
 		at := fmt.Sprintf("%s:%d:%d", name, line, column)
 		if !slices.Contains(columns, header[i]) {
-			e := diag.Inputf("unknown column %q", header[i]).At("%s", at)
-			if near := diag.Nearest(header[i], columns, 1); len(near) > 0 && len(header[i]) > 1 {
-				return nil, e.Do("did you mean %s? %s", near[0], headerForm)
+			if err := unknownColumn(header[i], at, labels); err != nil {
+				return nil, err
 			}
-			return nil, e.Do(headerForm)
 		}
 		if slices.Index(header, header[i]) < i {
 			return nil, diag.Inputf("column %s is there twice", header[i]).At("%s", at).Do("leave one of them out")
@@ -73,6 +72,18 @@ func openCSV(name string, r io.Reader, base gemm.Problem) (*problemFile, error) 
 		}
 	}
 	return &problemFile{name: name, base: base, header: header, csv: in}, nil
+}
+
+// unknownColumn returns an error for a column that is neither about the problem nor a label.
+func unknownColumn(name, at string, labels bool) error {
+	e := diag.Inputf("unknown column %q", name).At("%s", at)
+	if near := diag.Nearest(name, columns, 1); len(near) > 0 && len(name) > 1 && (len(near[0]) > 1 || !labels) {
+		return e.Do("did you mean %s? %s", near[0], headerForm)
+	}
+	if _, err := strconv.ParseFloat(name, 64); labels && name != "" && err != nil {
+		return nil
+	}
+	return e.Do(headerForm)
 }
 
 // errUnread is a row that cannot be read, without the reason.
@@ -117,8 +128,13 @@ func (f *problemFile) parseRow(row []string, brief bool) (Problem, error) {
 			At("%s:%d:%d", name, last, column).Do("give one cell per column")
 	}
 	p := f.base
+	var labels []string
 	for i, cell := range row {
 		cell = strings.TrimSpace(cell)
+		if !slices.Contains(columns, header[i]) {
+			labels = append(labels, cell)
+			continue
+		}
 		if cell == "" && !slices.Contains(columns[:3], header[i]) {
 			continue
 		}
@@ -139,7 +155,7 @@ func (f *problemFile) parseRow(row []string, brief bool) (Problem, error) {
 		}
 		return Problem{}, err
 	}
-	return Problem{p.Canonical(), where}, nil
+	return Problem{p.Canonical(), where, labels}, nil
 }
 
 // rowError says where a row stopped being CSV.

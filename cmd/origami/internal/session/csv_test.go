@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,7 +18,7 @@ var base = gemm.New(0, 0, 0)
 
 // readCSV reads a whole problems file. bad are the rows that cannot be read.
 func readCSV(name string, r io.Reader, base gemm.Problem) (good []Problem, bad []error, err error) {
-	file, err := openCSV(name, r, base)
+	file, err := openCSV(name, r, base, false)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -49,14 +50,33 @@ func TestReadCSV(t *testing.T) {
 	}
 	want := []Problem{
 		{gemm.Problem{M: 1, N: 2, K: 3, Batch: 4, AMajor: gemm.MajorK, BMajor: gemm.MajorK,
-			DType: gemm.BF16}, "p.csv:3"},
+			DType: gemm.BF16}, "p.csv:3", nil},
 		{gemm.Problem{M: 10, N: 20, K: 30, Batch: 1, AMajor: gemm.MajorK, BMajor: gemm.MajorN,
-			DType: gemm.FP16}, "p.csv:4"},
+			DType: gemm.FP16}, "p.csv:4", nil},
 		{gemm.Problem{M: 100, N: 200, K: 300, Batch: 7, AMajor: gemm.MajorM, BMajor: gemm.MajorN, DType: gemm.FP8},
-			"p.csv:6"},
+			"p.csv:6", nil},
 	}
 	if diff := cmp.Diff(want, good); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// A command that passes labels through gets them in the order of the file. What looks like a column of the problem is
+// still taken for a mistake, and so is a file without a header.
+func TestReadCSVLabels(t *testing.T) {
+	file, err := openCSV("p.csv", strings.NewReader("layer,m,n,id,k\nqkv,1,2,7,3\n"), base, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, bad, err := file.next(false)
+	if err != nil || bad != nil || p.M != 1 || p.K != 3 || !slices.Equal(p.Labels, []string{"qkv", "7"}) {
+		t.Errorf("got %+v, %v, %v", p, bad, err)
+	}
+	for _, header := range []string{"m,n,k,btach", "1,2,3", "m,n,k,"} {
+		if _, err := openCSV("p.csv", strings.NewReader(header+"\n1,2,3,4\n"), base, true); err == nil ||
+			!strings.Contains(err.Error(), "unknown column") {
+			t.Errorf("%s: %v", header, err)
+		}
 	}
 }
 

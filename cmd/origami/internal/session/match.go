@@ -12,15 +12,12 @@ import (
 )
 
 // match finds what --arch and --device mean. An --arch is an architecture ("sm90"), an architecture on a device
-// ("sm90@h200"), or a device ("h200"); --device belongs to the one --arch that names no device itself, or stands alone.
-// The device "auto" is a GPU of this machine.
+// ("sm90@h200"), or a device ("h200"); --device belongs to the one --arch that names no device itself. The device "auto"
+// is a GPU of this machine.
 func (f *Factory) match(ctx context.Context, archs []string, device string) ([]arch.Match, error) {
-	if len(archs) == 0 && device == "" {
+	if len(archs) == 0 {
 		return nil, diag.Inputf("no architecture is given").
 			Do("add --arch, as in --arch %s; `origami arch ls` lists them", f.exampleArch())
-	}
-	if len(archs) == 0 {
-		archs, device = []string{device}, ""
 	}
 	if device != "" {
 		var bare []int

@@ -58,10 +58,14 @@ func (f *Factory) Open(ctx context.Context, t *Target) (arch.Architecture, error
 		return nil, diag.Inputf("%s has no model %q", t.Arch.ID, r.Model).At("--model").
 			Do("use one of %s", strings.Join(t.Arch.Models, ", "))
 	}
+	if r.Kernel != "" && !slices.Contains(t.Arch.Kernels, r.Kernel) {
+		return nil, diag.Inputf("no model of %s predicts the kernel family %q", t.Arch.ID, r.Kernel).At("--kernel").
+			Do("use one of %s", strings.Join(t.Arch.Kernels, ", "))
+	}
 	a, err := f.host.Open(ctx, r)
 	var d *diag.Error
 	if errors.As(err, &d) && d.Where == hw.OverridePlace {
-		return nil, d.At("%s", f.Settings.HWParams)
+		return nil, d.At("%s", f.overridePlace(t))
 	}
 	if err != nil {
 		return nil, err
@@ -76,6 +80,18 @@ func (f *Factory) Open(ctx context.Context, t *Target) (arch.Architecture, error
 			At("--rung").Do("leave it out")
 	}
 	return a, nil
+}
+
+// overridePlace says where the hardware numbers of a target come from.
+func (f *Factory) overridePlace(t *Target) string {
+	switch place := "--arch " + t.Named + ":" + t.WhatIf; {
+	case t.WhatIf == "":
+		return f.Settings.HWParams
+	case f.Settings.HWParams == "":
+		return place
+	default:
+		return place + " and " + f.Settings.HWParams
+	}
 }
 
 // CommonModel returns the best model that all targets have, in the first one's order. It is empty if they have no model

@@ -25,6 +25,8 @@ type ProblemFlags struct {
 	Align         Align
 	Groups        Groups
 	Problems      string
+	// Labels says that the command passes columns of the file through that are not about the problem.
+	Labels bool
 	// Search says which configurations to consider.
 	Search SearchFlags
 }
@@ -208,6 +210,8 @@ func parseSize(text string) (int, error) {
 type Problem struct {
 	gemm.Problem
 	Where string
+	// Labels are the cells of the columns Problems.Labels.
+	Labels []string
 }
 
 // Base returns a problem without sizes, with what the flags say about all problems.
@@ -279,7 +283,7 @@ func (f *ProblemFlags) Read(ctx context.Context, from *Factory) (*Problems, erro
 		in, problems.closer = file, file
 	}
 	problems.Failures.file = name
-	if problems.file, err = openCSV(name, in, base); err != nil {
+	if problems.file, err = openCSV(name, in, base, f.Labels); err != nil {
 		problems.Close()
 		return nil, err
 	}
@@ -293,6 +297,18 @@ func (p *Problems) More() bool {
 	}
 	return !p.file.base.Plain() ||
 		slices.ContainsFunc(p.file.header, func(name string) bool { return slices.Contains(gemm.MoreColumns, name) })
+}
+
+// Labels are the names of the columns that are passed through.
+func (p *Problems) Labels() (names []string) {
+	if p.file != nil {
+		for _, name := range p.file.header {
+			if !slices.Contains(columns, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
 }
 
 // Next returns the next problem, and io.EOF after the last. It reports rows that cannot be read, and goes on.
@@ -327,11 +343,12 @@ func (f *ProblemFlags) List(ctx context.Context, from *Factory) ([]Problem, *Fai
 		return nil, nil, err
 	}
 	defer p.Close()
-	list, err := p.list()
+	list, err := p.List()
 	return list, p.Failures, err
 }
 
-func (p *Problems) list() ([]Problem, error) {
+// List reads the rest.
+func (p *Problems) List() ([]Problem, error) {
 	var list []Problem
 	for {
 		one, err := p.Next()

@@ -22,19 +22,40 @@ import (
 type Target struct {
 	arch.Match
 	OpenRequest arch.OpenRequest
+	// Named is what the user called it, WhatIf the hardware numbers behind that name, as in "clock=1.5GHz".
+	Named, WhatIf string
+}
+
+// Label tells a target from others on the same device.
+func (t *Target) Label() string {
+	if t.WhatIf == "" {
+		return t.ID()
+	}
+	return t.ID() + ":" + t.WhatIf
 }
 
 // Targets resolves the names of architectures and the device, and completes a request for each from the settings.
-// archs and device are the settings' or, for `arch show`, arguments.
+// archs and device are the settings' or, for `arch show`, arguments. The numbers behind a name win over --hw-params.
 func (f *Factory) Targets(ctx context.Context, archs []string, device string) ([]Target, error) {
 	options, err := parseOptions(f.PluginOptions)
+	if err != nil {
+		return nil, err
+	}
+	sides, err := parseSides(archs)
 	if err != nil {
 		return nil, err
 	}
 	if err := f.connect(ctx); err != nil {
 		return nil, err
 	}
-	matches, err := f.match(ctx, archs, device)
+	if len(sides) == 0 && device != "" {
+		sides, device = []side{{name: device}}, ""
+	}
+	names := make([]string, len(sides))
+	for i := range sides {
+		names[i] = sides[i].name
+	}
+	matches, err := f.match(ctx, names, device)
 	if named := checkNamedPlugins(f.host.Known()); named != nil {
 		return nil, named
 	}
@@ -58,7 +79,8 @@ func (f *Factory) Targets(ctx context.Context, archs []string, device string) ([
 		r.Arch, r.Device, r.Live = named.Arch, named.Device, named.Live
 		r.Options = declared(m.Manifest, options)
 		r.Overrides = overrides.For(m.Arch.ID, m.Device.ID)
-		targets[i] = Target{m, r}
+		maps.Copy(r.Overrides, sides[i].values)
+		targets[i] = Target{Match: m, OpenRequest: r, Named: sides[i].name, WhatIf: sides[i].whatIf}
 	}
 	return targets, nil
 }

@@ -15,8 +15,9 @@ type Roofline struct {
 	// DRAM is in bytes per second: what the model says of the kernel, and at least the operands and the output once.
 	// DRAMPeak is that of the device, DRAMShare the quotient.
 	DRAM, DRAMPeak, DRAMShare float64
-	// Intensity is operations by bytes that every kernel has to move.
-	Intensity float64
+	// Intensity is operations by bytes that every kernel has to move. Ridge is the intensity at which the two roofs meet,
+	// RoofShare the rate ÷ the lower of the roofs at Intensity.
+	Intensity, Ridge, RoofShare float64
 	// Waves are the CTAs of the launch ÷ those that run at once, which are CTAsPerUnit on every SM or CU.
 	Waves, CTAsPerUnit float64
 	// Padding is the share of the tiles' operations that the problem does not have.
@@ -46,6 +47,10 @@ func (a *Answer) Roofline(e *Entry) Roofline {
 	r.DRAM = max(moved, least) / float64(a.Seconds(e))
 	if r.DRAMPeak > 0 {
 		r.DRAMShare = r.DRAM / r.DRAMPeak
+		if peak := float64(a.Arch.PeakFor(p.DType)); peak > 0 {
+			r.Ridge = peak / r.DRAMPeak
+			r.RoofShare = float64(a.Rate(e)) / min(peak, r.Intensity*r.DRAMPeak)
+		}
 	}
 	return r
 }

@@ -34,6 +34,7 @@ type (
 		Types              []types      `json:"types,omitempty"`
 		Rung               arch.Rung    `json:"rung"`
 		RungReason         string       `json:"rung_reason,omitempty"`
+		RanksOnly          bool         `json:"ranks_only,omitempty"`
 		Live               *render.Live `json:"live,omitempty"`
 		UnitName           string       `json:"unit_name"`
 		Units              int          `json:"units"`
@@ -139,7 +140,7 @@ func (v *view) object() object {
 	o := object{
 		Arch: v.Arch, Device: v.Device, Name: v.DeviceName, Vendor: v.Vendor, Aliases: append([]string{}, v.Aliases...),
 		Plugin: v.Plugin,
-		Model:  v.Model, Models: v.Models, Kernels: v.Kernels, Rung: v.Rung, RungReason: v.RungReason,
+		Model:  v.Model, Models: v.Models, Kernels: v.Kernels, Rung: v.Rung, RungReason: v.RungReason, RanksOnly: v.RanksOnly,
 		Live:     render.LiveJSON(v.Description),
 		UnitName: v.UnitName, Units: v.Units, Partitions: v.Partitions, ClockHz: float64(v.Clock),
 		ClockRung:    v.ClockRung,

@@ -27,6 +27,9 @@ func (t tables) writeUncertainty(u *arch.Uncertainty) {
 	render.Line(t.s, "sigma",
 		"%.3f of log(measured ÷ predicted) among the candidates of a problem, %.3f to plan measurements with",
 		u.Sigma, u.PlanSigma)
+	if u.MedianError > 0 {
+		render.Line(t.s, "error", "%s at the median", render.Percent(u.MedianError))
+	}
 	if len(u.Checked.Layouts) > 0 {
 		render.Line(t.s, "found on", "%s", checkedText(&u.Checked))
 	}

@@ -209,7 +209,7 @@ func writeText(s *iostreams.Streams, e *Explanation) {
 	case e.Estimate.Reject != "":
 		line("rejected", "%s", e.Estimate.Reject)
 	default:
-		line("predicted", "%s, %s cycles", e.Seconds(&e.Entry), render.SixDigits(float64(e.Estimate.Cycles)))
+		line("predicted", "%s", render.Prediction(e.Answer, &e.Entry))
 		line("why", "%s", render.Why(e.Answer, &e.Entry))
 	}
 	if e.Rank > 0 {

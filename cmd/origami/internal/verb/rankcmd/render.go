@@ -113,7 +113,7 @@ func (w *writer) table(a *session.Answer) {
 	render.Lines(w.s, render.Heading(a, &a.Entries[0])...)
 	render.Line(w.s, "problem", "%s", a.Problem)
 	render.Line(w.s, "candidates", "%s", render.CandidateCounts(a.Feasible, a.Rejected))
-	header := []string{"rank", "config", "time", "rate", "bound"}
+	header := []string{"rank", "config", render.TimeHeader(a.Arch), "rate", "bound"}
 	if w.rejected {
 		header = append(header, "reason")
 	}
@@ -131,7 +131,7 @@ func (w *writer) table(a *session.Answer) {
 		e := &a.Entries[i]
 		row := []string{rank(e), e.Config.String(), "", "", ""}
 		if e.Rank > 0 {
-			row[2], row[3], row[4] = a.Seconds(e).String(), render.Rate(a.Rate(e), a.Problem.DType), e.Estimate.Bound.String()
+			row[2], row[3], row[4] = render.TimeCell(a, e), render.RateCell(a, e), e.Estimate.Bound.String()
 		}
 		if w.rejected {
 			reason := string(e.Estimate.Reject)

@@ -21,6 +21,7 @@ type writer struct {
 	more      bool // there are columns for what few problems have
 	delimited *render.Delimited
 	rows      [][]string // of the table of many problems
+	time      string     // the header of their times
 }
 
 func newWriter(s *iostreams.Streams, f render.Format, many, more bool, axes []gemm.Axis) *writer {
@@ -66,8 +67,9 @@ func (w *writer) write(a *session.Answer) error {
 			w.rows = w.rows[:0]
 			w.s.Printf("\n")
 		}
-		row := []string{a.Problem.String(), best.Config.String(), a.Seconds(best).String(),
-			render.Rate(a.Rate(best), a.Problem.DType), peakShare(a, best), best.Estimate.Bound.String()}
+		w.time = render.TimeHeader(a.Arch)
+		row := []string{a.Problem.String(), best.Config.String(), render.TimeCell(a, best),
+			render.RateCell(a, best), peakShare(a, best), best.Estimate.Bound.String()}
 		if a.Arch.HasUncertainty(a.Kernel) {
 			row = append(row, render.ValidatedCell(a, best))
 		}
@@ -109,7 +111,7 @@ const mostRows = 4096
 
 func (w *writer) close() error {
 	if len(w.rows) > 0 {
-		header := []string{"problem", "pick", "time", "rate", "of peak", "bound", "validated"}
+		header := []string{"problem", "pick", w.time, "rate", "of peak", "bound", "validated"}
 		render.WriteTable(w.s, header[:len(w.rows[0])], w.rows)
 	}
 	if w.delimited != nil {
@@ -128,7 +130,7 @@ func (w *writer) card(a *session.Answer) {
 	if m := best.Mapping; m.XCDs > 0 {
 		line("", "%s", render.LaunchOrder(m))
 	}
-	line("predicted", "%s, %s cycles", a.Seconds(best), render.SixDigits(float64(best.Estimate.Cycles)))
+	line("predicted", "%s", render.Prediction(a, best))
 	if low, high, ok := a.Interval(best); ok {
 		wider := ""
 		if widened, ok := a.Widened(best); ok {
@@ -171,7 +173,7 @@ func percent(v float64) string {
 }
 
 func peakShare(a *session.Answer, e *session.Entry) string {
-	if share, ok := a.PeakShare(e); ok {
+	if share, ok := a.PeakShare(e); ok && !a.Arch.RanksOnly {
 		return render.Percent(share)
 	}
 	return ""

@@ -1195,7 +1195,9 @@ type Description struct {
 	// The data sets that numbers of the model were fitted to. Since API 1.3.0.
 	Fitted []*Fitted `protobuf:"bytes,29,rep,name=fitted,proto3" json:"fitted,omitempty"`
 	// Why the rung is below that which the model has for this device, as a clause. Since API 1.3.0.
-	RungReason    string `protobuf:"bytes,30,opt,name=rung_reason,json=rungReason,proto3" json:"rung_reason,omitempty"`
+	RungReason string `protobuf:"bytes,30,opt,name=rung_reason,json=rungReason,proto3" json:"rung_reason,omitempty"`
+	// The totals put configurations in order and are no times. Since API 1.3.0.
+	RanksOnly     bool `protobuf:"varint,31,opt,name=ranks_only,json=ranksOnly,proto3" json:"ranks_only,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1440,6 +1442,13 @@ func (x *Description) GetRungReason() string {
 	return ""
 }
 
+func (x *Description) GetRanksOnly() bool {
+	if x != nil {
+		return x.RanksOnly
+	}
+	return false
+}
+
 // Fitted is a data set that numbers of a model were fitted to.
 type Fitted struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1643,7 +1652,9 @@ type Uncertainty struct {
 	// What the numbers were found on. They say nothing about other problems. Since API 1.3.0.
 	Checked *Checked `protobuf:"bytes,7,opt,name=checked,proto3" json:"checked,omitempty"`
 	// The factor by which the widest range grows for sizes outside of checked. 0 is unknown. Since API 1.3.0.
-	Widening      float64 `protobuf:"fixed64,8,opt,name=widening,proto3" json:"widening,omitempty"`
+	Widening float64 `protobuf:"fixed64,8,opt,name=widening,proto3" json:"widening,omitempty"`
+	// The median of |predicted / measured - 1| of the fastest kernels. 0 is unknown. Since API 1.3.0.
+	MedianError   float64 `protobuf:"fixed64,9,opt,name=median_error,json=medianError,proto3" json:"median_error,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1734,6 +1745,13 @@ func (x *Uncertainty) GetWidening() float64 {
 	return 0
 }
 
+func (x *Uncertainty) GetMedianError() float64 {
+	if x != nil {
+		return x.MedianError
+	}
+	return 0
+}
+
 // Checked is the part of all problems and kernels that times were compared with measured times on.
 type Checked struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
@@ -1750,7 +1768,9 @@ type Checked struct {
 	K       *Range `protobuf:"bytes,8,opt,name=k,proto3" json:"k,omitempty"`
 	Batch   *Range `protobuf:"bytes,9,opt,name=batch,proto3" json:"batch,omitempty"`
 	// Of 2*m*n*k*batch.
-	Flops         *Range `protobuf:"bytes,10,opt,name=flops,proto3" json:"flops,omitempty"`
+	Flops *Range `protobuf:"bytes,10,opt,name=flops,proto3" json:"flops,omitempty"`
+	// The number of measured times. 0 is unknown. Since API 1.3.0.
+	Times         int64 `protobuf:"varint,11,opt,name=times,proto3" json:"times,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1853,6 +1873,13 @@ func (x *Checked) GetFlops() *Range {
 		return x.Flops
 	}
 	return nil
+}
+
+func (x *Checked) GetTimes() int64 {
+	if x != nil {
+		return x.Times
+	}
+	return 0
 }
 
 // Layout is how the matrices of a problem are stored.
@@ -3884,7 +3911,7 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\x06levels\x18\x03 \x03(\v2\x18.origami.plugin.v1.LevelR\x06levels\"&\n" +
 	"\fCloseRequest\x12\x16\n" +
 	"\x06handle\x18\x01 \x01(\fR\x06handle\"\x0f\n" +
-	"\rCloseResponse\"\xaf\t\n" +
+	"\rCloseResponse\"\xce\t\n" +
 	"\vDescription\x12\x12\n" +
 	"\x04arch\x18\x01 \x01(\tR\x04arch\x12\x16\n" +
 	"\x06vendor\x18\x02 \x01(\tR\x06vendor\x12\x16\n" +
@@ -3921,7 +3948,9 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\x06unused\x18\x1c \x03(\tR\x06unused\x121\n" +
 	"\x06fitted\x18\x1d \x03(\v2\x19.origami.plugin.v1.FittedR\x06fitted\x12\x1f\n" +
 	"\vrung_reason\x18\x1e \x01(\tR\n" +
-	"rungReason\"[\n" +
+	"rungReason\x12\x1d\n" +
+	"\n" +
+	"ranks_only\x18\x1f \x01(\bR\tranksOnly\"[\n" +
 	"\x06Fitted\x12\x19\n" +
 	"\bdata_set\x18\x01 \x01(\tR\adataSet\x126\n" +
 	"\bproblems\x18\x02 \x03(\v2\x1a.origami.plugin.v1.ProblemR\bproblems\"\xa3\x01\n" +
@@ -3933,7 +3962,7 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\x06groups\x18\x05 \x01(\bR\x06groups\"}\n" +
 	"\x05Types\x12:\n" +
 	"\boperands\x18\x01 \x01(\x0e2\x1e.origami.plugin.v1.ElementTypeR\boperands\x128\n" +
-	"\aresults\x18\x02 \x01(\x0e2\x1e.origami.plugin.v1.ElementTypeR\aresults\"\x95\x02\n" +
+	"\aresults\x18\x02 \x01(\x0e2\x1e.origami.plugin.v1.ElementTypeR\aresults\"\xb8\x02\n" +
 	"\vUncertainty\x12\x16\n" +
 	"\x06kernel\x18\x01 \x01(\tR\x06kernel\x12\x14\n" +
 	"\x05level\x18\x02 \x01(\x01R\x05level\x125\n" +
@@ -3943,7 +3972,8 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\vplan_spread\x18\x06 \x01(\x01R\n" +
 	"planSpread\x124\n" +
 	"\achecked\x18\a \x01(\v2\x1a.origami.plugin.v1.CheckedR\achecked\x12\x1a\n" +
-	"\bwidening\x18\b \x01(\x01R\bwidening\"\xae\x03\n" +
+	"\bwidening\x18\b \x01(\x01R\bwidening\x12!\n" +
+	"\fmedian_error\x18\t \x01(\x01R\vmedianError\"\xc4\x03\n" +
 	"\aChecked\x12\x19\n" +
 	"\bdata_set\x18\x01 \x01(\tR\adataSet\x12\x14\n" +
 	"\x05sizes\x18\x02 \x01(\x03R\x05sizes\x123\n" +
@@ -3955,7 +3985,8 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\x01k\x18\b \x01(\v2\x18.origami.plugin.v1.RangeR\x01k\x12.\n" +
 	"\x05batch\x18\t \x01(\v2\x18.origami.plugin.v1.RangeR\x05batch\x12.\n" +
 	"\x05flops\x18\n" +
-	" \x01(\v2\x18.origami.plugin.v1.RangeR\x05flops\"\x9e\x01\n" +
+	" \x01(\v2\x18.origami.plugin.v1.RangeR\x05flops\x12\x14\n" +
+	"\x05times\x18\v \x01(\x03R\x05times\"\x9e\x01\n" +
 	"\x06Layout\x12.\n" +
 	"\x05types\x18\x01 \x01(\v2\x18.origami.plugin.v1.TypesR\x05types\x121\n" +
 	"\aa_major\x18\x02 \x01(\x0e2\x18.origami.plugin.v1.MajorR\x06aMajor\x121\n" +

@@ -1,0 +1,133 @@
+package report
+
+import (
+	"html/template"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/origami-gemm/origami/core/printable"
+)
+
+// HTML is a page that needs no other file. What its methods are given may be foreign.
+type HTML struct {
+	Title string
+	Parts []part
+}
+
+// part is one of its fields.
+type part struct {
+	Heading string
+	List    []string
+	Header  []string
+	Rows    [][]cell
+	Caption string
+	Figure  template.HTML
+}
+
+type cell struct {
+	Text    string
+	Numeric bool
+}
+
+// Heading writes a heading.
+func (h *HTML) Heading(text string) { h.Parts = append(h.Parts, part{Heading: printable.Line(text)}) }
+
+// List writes lines as a list.
+func (h *HTML) List(lines []string) {
+	p := part{}
+	for _, line := range lines {
+		p.List = append(p.List, printable.Line(line))
+	}
+	h.Parts = append(h.Parts, p)
+}
+
+// Table writes a table.
+func (h *HTML) Table(header []string, rows [][]string) {
+	p := part{}
+	for _, name := range header {
+		p.Header = append(p.Header, printable.Line(name))
+	}
+	for _, row := range rows {
+		cells := make([]cell, len(row))
+		for i, text := range row {
+			cells[i] = cell{printable.Line(text), startsWithDigit.MatchString(text)}
+		}
+		p.Rows = append(p.Rows, cells)
+	}
+	h.Parts = append(h.Parts, p)
+}
+
+// startsWithDigit tells numbers from words and from sizes such as 64x64x64.
+var startsWithDigit = regexp.MustCompile(`^[<-]?[0-9][0-9.]*( |$)`)
+
+// Figure shows an SVG file of the folder.
+func (h *HTML) Figure(caption string, f Folder, files Files) error {
+	path := filepath.Join(string(f), files.SVG)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return Unwritable(path, err)
+	}
+	svg := string(data)
+	if i := strings.Index(svg, "<svg"); i >= 0 {
+		svg = svg[i:] // what is before it belongs to a file
+	}
+	// The figure is our own: its texts were escaped when it was drawn.
+	h.Parts = append(h.Parts, part{Caption: printable.Line(caption), Figure: template.HTML(svg)}) //nolint:gosec // above
+	return nil
+}
+
+// HTML writes a page into a file.
+func (f Folder) HTML(name string, h *HTML) (err error) {
+	path := filepath.Join(string(f), name)
+	file, err := os.Create(path)
+	if err != nil {
+		return Unwritable(path, err)
+	}
+	defer func() {
+		if e := file.Close(); err == nil && e != nil {
+			err = Unwritable(path, e)
+		}
+	}()
+	if err := page.Execute(file, h); err != nil {
+		return Unwritable(path, err)
+	}
+	return nil
+}
+
+var page = template.Must(template.New("page").Parse(`<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{{.Title}}</title>
+<style>
+body { font: 15px/1.5 "Liberation Sans", Arial, Helvetica, sans-serif; color: #222; max-width: 1100px;
+  margin: 2em auto; padding: 0 1em; }
+h1 { font-size: 1.5em; } h2 { font-size: 1.15em; margin-top: 2em; }
+.wide { overflow-x: auto; }
+table { border-collapse: collapse; font-size: 13px; }
+th, td { padding: .25em .7em; text-align: left; vertical-align: top; border-bottom: 1px solid #ddd; }
+th { border-bottom: 2px solid #888; white-space: nowrap; }
+td.n { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
+figure { margin: 1.5em 0; } figure svg { width: 100%; height: auto; }
+figcaption { color: #555; font-size: 13px; }
+@media print { body { margin: 0; max-width: none; } figure { break-inside: avoid; } }
+</style>
+</head>
+<body>
+<h1>{{.Title}}</h1>
+{{range .Parts}}{{if .Heading}}<h2>{{.Heading}}</h2>
+{{end}}{{if .List}}<ul>
+{{range .List}}<li>{{.}}</li>
+{{end}}</ul>
+{{end}}{{if .Header}}<div class="wide"><table>
+<thead><tr>{{range .Header}}<th>{{.}}</th>{{end}}</tr></thead>
+<tbody>
+{{range .Rows}}<tr>{{range .}}<td{{if .Numeric}} class="n"{{end}}>{{.Text}}</td>{{end}}</tr>
+{{end}}</tbody></table></div>
+{{end}}{{if .Figure}}<figure>{{.Figure}}<figcaption>{{.Caption}}</figcaption></figure>
+{{end}}{{end}}</body>
+</html>
+`))

@@ -1,0 +1,109 @@
+package comparecmd
+
+import (
+	"math"
+	"testing"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/unit"
+)
+
+// answered is a side that predicts a time in µs, on a clock of 1 GHz. A width makes it one whose model was checked: the
+// interval is from time ÷ width to time · width.
+func answered(p gemm.Problem, micros, width float64) session.Answer {
+	d := &arch.Description{Arch: "a", Device: "d", Clock: 1e9, Kernels: []string{"one"}, Units: 1,
+		Terms: []arch.Term{{Name: "start", Common: arch.CommonLaunch, Kind: arch.KindShare, Unit: "cycles"}}}
+	if width > 0 {
+		u := arch.Uncertainty{Kernel: "one", Level: 0.9, MedianError: 0.05,
+			Ranges: []arch.ErrorRange{{Low: 1 / width, High: width}}}
+		u.Checked.Add(&p, 1)
+		u.Checked.Times = 7
+		d.Uncertainty = []arch.Uncertainty{u}
+	}
+	c := gemm.Config{BlockM: 64, BlockN: 64, BlockK: 64, SplitK: 1}
+	return session.Answer{Arch: d, Kernel: "one", Problem: p, Entries: []session.Entry{{Config: c, Candidate: c,
+		Estimate: arch.Estimate{Cycles: unit.Cycles(micros * 1000)}, Terms: []float64{250}}}}
+}
+
+func rowOf(answers ...session.Answer) row {
+	return row{Problem: session.Problem{Problem: gemm.New(256, 256, 256)}, sides: make([]side, len(answers)),
+		answers: answers}
+}
+
+// A side is fastest beyond doubt only if its interval ends before those of all others begin.
+func TestVerdict(t *testing.T) {
+	p := gemm.New(256, 256, 256)
+	ranks := answered(p, 1, 1.1)
+	ranks.Arch.RanksOnly = true
+	fails := session.Answer{Err: diag.Inputf("no")}
+	for name, c := range map[string]struct {
+		row   row
+		side  int
+		lead  float64
+		clear bool
+		none  bool
+	}{
+		"apart":           {row: rowOf(answered(p, 30, 1.1), answered(p, 20, 1.1)), side: 1, lead: 1.5, clear: true},
+		"overlap":         {row: rowOf(answered(p, 30, 1.1), answered(p, 28, 1.1)), side: 1, lead: 30.0 / 28},
+		"one unchecked":   {row: rowOf(answered(p, 30, 0), answered(p, 20, 1.1)), side: 1, lead: 1.5},
+		"third too near":  {row: rowOf(answered(p, 10, 1.1), answered(p, 20, 1.1), answered(p, 11, 1.1)), lead: 1.1},
+		"ranks only":      {row: rowOf(ranks, answered(p, 20, 1.1), answered(p, 10, 1.1)), side: 2, lead: 2, clear: true},
+		"a failed side":   {row: rowOf(answered(p, 30, 1.1), fails, answered(p, 60, 1.1)), lead: 2, clear: true},
+		"one time alone":  {row: rowOf(answered(p, 30, 1.1), ranks, fails), none: true},
+		"nothing answers": {row: rowOf(fails, fails), none: true},
+	} {
+		v, ok := c.row.verdict()
+		if ok == c.none || ok && (v.side != c.side || math.Abs(v.lead-c.lead) > 1e-12 || v.clear != c.clear) {
+			t.Errorf("%s: %+v, %v", name, v, ok)
+		}
+	}
+}
+
+// The means are over the problems where both sides have a time; wins over those where at least two have.
+func TestSummarise(t *testing.T) {
+	p := gemm.New(256, 256, 256)
+	fails := session.Answer{Err: diag.Inputf("no")}
+	rows := []row{
+		rowOf(answered(p, 10, 1.1), answered(p, 20, 1.1), fails), rowOf(answered(p, 10, 1.1), answered(p, 5, 0), fails),
+		rowOf(fails, answered(p, 7, 0), fails),
+		rowOf(answered(p, 10, 0), answered(p, 80, 0), answered(p, 40, 0)),
+	}
+	c := &comparison{sides: make([]side, 3), rows: rows}
+	all, _ := c.summaries()
+	if all.problems != 4 || all.decided != 3 {
+		t.Errorf("%d problems, %d decided", all.problems, all.decided)
+	}
+	for i, want := range []struct {
+		wins, clear, ratios int
+		mean                float64
+	}{{2, 1, 3, 1}, {1, 0, 3, 2}, {0, 0, 1, 4}} {
+		s := all.sides[i]
+		if s.wins != want.wins || s.clear != want.clear || s.ratio.count != want.ratios ||
+			math.Abs(s.ratio.mean()-want.mean) > 1e-12 {
+			t.Errorf("side %d: %+v, mean %v, want %+v", i, s, s.ratio.mean(), want)
+		}
+	}
+}
+
+// The share of the launch is found under the name that models have in common, and work is per second of cost.
+func TestLaunchAndWork(t *testing.T) {
+	r := rowOf(answered(gemm.New(1000, 1000, 500), 10, 0), session.Answer{Err: diag.Inputf("no")})
+	r.M, r.N, r.K = 1000, 1000, 500 // 1e9 operations in 10 µs: 1e14 per second
+	if launch, ok := r.launch(0); !ok || math.Abs(float64(launch)-250e-9) > 1e-15 {
+		t.Errorf("launch %v, %v", launch, ok)
+	}
+	r.sides[0].setPrice(3.6)
+	r.sides[0].setWatts(500)
+	if v, ok := r.perDollar(0); !ok || math.Abs(v/1e17-1) > 1e-12 {
+		t.Errorf("%v per dollar", v)
+	}
+	if v, ok := r.perJoule(0); !ok || math.Abs(v/2e11-1) > 1e-12 {
+		t.Errorf("%v per joule", v)
+	}
+	if _, ok := r.perJoule(1); ok {
+		t.Error("a failed side has work per joule")
+	}
+}

@@ -1,0 +1,192 @@
+package comparecmd
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
+	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+)
+
+// list writes a row per problem, and who wins how often and by how much.
+func (w *writer) list(s *iostreams.Streams) {
+	c := w.all
+	w.about(s)
+	for _, ratios := range []bool{true, false} {
+		header, rows := c.table(ratios)
+		if ratios && len(c.sides) > 2 && render.TableWidth(header, rows) > render.ScreenWidth(s) {
+			continue
+		}
+		render.WriteTable(s, header, rows)
+		break
+	}
+	header, rows := c.standings()
+	s.Printf("\n")
+	render.WriteSideBySide(s, header, rows)
+	for _, note := range c.allNotes() {
+		s.Printf("note: %s\n", note)
+	}
+}
+
+// about writes who answers.
+func (w *writer) about(s *iostreams.Streams) {
+	var rows [][]string
+	for i := range w.all.sides {
+		rows = append(rows, w.all.about(i))
+	}
+	render.WriteTable(s, aboutHeader, rows)
+	s.Printf("\n")
+}
+
+var aboutHeader = []string{"side", "device", "units", "model", "family", "rung", "checked"}
+
+// about describes a side for aboutHeader.
+func (c *comparison) about(i int) []string {
+	s := &c.sides[i]
+	if s.err != nil {
+		return []string{s.name(), s.ID(), "", "", "", "", "no answer: " + s.err.Error()}
+	}
+	model := s.desc.Model
+	if s.desc.RanksOnly {
+		model += ", ranks only"
+	}
+	return []string{s.name(), s.ID(), fmt.Sprintf("%d %ss at %s", s.desc.Units, s.desc.UnitName, s.desc.Clock),
+		model, s.kernel, string(s.desc.Rung), c.checked(i)}
+}
+
+// checked says what the predictions of a side were checked on: that of most problems, and of how many.
+func (c *comparison) checked(i int) string {
+	count, most, checked := map[string]int{}, "", 0
+	for j := range c.rows {
+		a, e := c.rows[j].best(i)
+		if a == nil || a.Scope(e).Uncertainty == nil {
+			continue
+		}
+		text := render.CheckedOn(a.Scope(e).Uncertainty)
+		checked++
+		if count[text]++; count[text] > count[most] {
+			most = text
+		}
+	}
+	switch {
+	case checked == len(c.rows):
+		return most
+	case checked > 0:
+		return fmt.Sprintf("%d of %s: %s", checked, render.Plural(len(c.rows), "problem", "problems"), most)
+	case c.sides[i].desc.HasUncertainty(c.sides[i].kernel):
+		return "not on the likes of these"
+	default:
+		return render.NeverChecked
+	}
+}
+
+// table has a row per problem: the time of each side, and its ratio to the first unless there is no room for it.
+func (c *comparison) table(ratios bool) (header []string, rows [][]string) {
+	header = append([]string{"problem"}, c.labels...)
+	for i := range c.sides {
+		header = append(header, c.sides[i].name())
+		if i > 0 && ratios {
+			header = append(header, "÷ first")
+		}
+	}
+	header = append(header, "fastest", "lead")
+	for j := range c.rows {
+		r := &c.rows[j]
+		row := append([]string{r.Problem.Problem.String()}, r.Labels...)
+		for i := range c.sides {
+			cell := absent
+			if a, e := r.best(i); a != nil {
+				cell = render.TimeCell(a, e)
+			}
+			row = append(row, cell)
+			if i > 0 && ratios {
+				row = append(row, ratioCell(r.ratio(i)))
+			}
+		}
+		fastest, lead := absent, absent
+		if v, ok := r.verdict(); ok {
+			fastest, lead = c.sides[v.side].name(), fmt.Sprintf("%.3f", v.lead)
+			if !v.clear {
+				fastest += " ?"
+			}
+		}
+		rows = append(rows, append(row, fastest, lead))
+	}
+	return header, rows
+}
+
+func ratioCell(v float64, ok bool) string {
+	if !ok {
+		return absent
+	}
+	return fmt.Sprintf("%.3f", v)
+}
+
+// standings is who wins how often and by how much, over all problems and over each class of shape.
+func (c *comparison) standings() (header []string, rows [][]string) {
+	header = []string{""}
+	for i := range c.sides {
+		header = append(header, c.sides[i].name())
+	}
+	all, classes := c.summaries()
+	cells := func(name string, cell func(*sideSummary) string, s *summary) {
+		row := []string{name}
+		for i := range s.sides {
+			row = append(row, cell(&s.sides[i]))
+		}
+		rows = append(rows, row)
+	}
+	geomean := func(s *sideSummary) string { return ratioCell(s.ratio.mean(), s.ratio.count > 0) }
+	cells(fmt.Sprintf("fastest, of %s", render.Plural(all.decided, "problem", "problems")),
+		func(s *sideSummary) string { return strconv.Itoa(s.wins) }, &all)
+	cells("  by their intervals too", func(s *sideSummary) string { return strconv.Itoa(s.clear) }, &all)
+	cells("time ÷ first, geomean", geomean, &all)
+	if len(classes) > 1 {
+		for k := range classes {
+			cells(fmt.Sprintf("  %s (%d)", classes[k].name, classes[k].problems), geomean, &classes[k])
+		}
+	}
+	c.costRow(&rows, c.dollars, "FLOP per dollar, geomean", func(s *side) float64 { return s.dollars }, &all)
+	c.costRow(&rows, c.joules, "FLOP per joule, geomean", func(s *side) float64 { return s.watts }, &all)
+	return header, rows
+}
+
+func (c *comparison) costRow(rows *[][]string, asked bool, name string, cost func(*side) float64, all *summary) {
+	if !asked {
+		return
+	}
+	row := []string{name}
+	for i := range c.sides {
+		per := cost(&c.sides[i])
+		row = append(row, orAbsent(work(all.sides[i].speed.mean()/per, per > 0 && all.sides[i].speed.count > 0)))
+	}
+	*rows = append(*rows, row)
+}
+
+func orAbsent(text string) string {
+	if text == "" {
+		return absent
+	}
+	return text
+}
+
+// allNotes are the notes of all problems, each once.
+func (c *comparison) allNotes() (notes []string) {
+	doubt := false
+	for j := range c.rows {
+		r := &c.rows[j]
+		v, ok := r.verdict()
+		doubt = doubt || ok && !v.clear
+		for _, note := range c.notes(r) {
+			if !slices.Contains(notes, note) && !strings.HasPrefix(note, "no interval") {
+				notes = append(notes, note)
+			}
+		}
+	}
+	if doubt {
+		notes = append(notes, "? marks a fastest side that no interval shows to be: they overlap, or a side has none")
+	}
+	return notes
+}

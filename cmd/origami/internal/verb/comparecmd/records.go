@@ -1,0 +1,325 @@
+package comparecmd
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
+	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/core/gemm"
+)
+
+// object is `compare --json`: one per problem.
+type object struct {
+	Problem gemm.Record `json:"problem"`
+	// Labels are the columns of the problems file that are passed through.
+	Labels  render.Fields    `json:"labels,omitempty"`
+	Model   string           `json:"model"`
+	Entries []any            `json:"entries"`
+	Ratio   []*render.Number `json:"ratio_to_first"`
+	// Fastest is the entry with the shortest time, null if fewer than two have one.
+	Fastest *fastest `json:"fastest"`
+}
+
+type fastest struct {
+	Entry int           `json:"entry"`
+	Lead  render.Number `json:"lead"`
+	Clear bool          `json:"clear"`
+}
+
+// entry is the JSON of a side that answered, failed that of one with an error.
+type entry struct {
+	render.Object
+	WhatIf    string         `json:"what_if,omitempty"`
+	Checked   *checked       `json:"checked"`
+	Roofline  roofline       `json:"roofline"`
+	Launch    *render.Number `json:"launch_seconds"`
+	PerDollar *render.Number `json:"flop_per_dollar,omitempty"`
+	PerJoule  *render.Number `json:"flop_per_joule,omitempty"`
+	Terms     render.Fields  `json:"terms"`
+}
+
+// checked is what a prediction was checked on. What is unknown is left out.
+type checked struct {
+	DataSet     string  `json:"data_set"`
+	Sizes       int     `json:"sizes,omitempty"`
+	Times       int     `json:"times,omitempty"`
+	MedianError float64 `json:"median_error,omitempty"`
+}
+
+// roofline is where a pick is under the roofs. What is unknown is null, as are the shares of a model that ranks.
+type roofline struct {
+	Intensity *render.Number `json:"flop_per_byte"`
+	Ridge     *render.Number `json:"ridge_flop_per_byte"`
+	Peak      *render.Number `json:"of_peak"`
+	DRAM      *render.Number `json:"of_dram_peak"`
+	Roof      *render.Number `json:"of_roof"`
+}
+
+type failed struct {
+	Arch   string              `json:"arch"`
+	Device string              `json:"device"`
+	WhatIf string              `json:"what_if,omitempty"`
+	Error  iostreams.JSONError `json:"error"`
+}
+
+func (w *writer) json(s *iostreams.Streams) error {
+	for j := range w.all.rows {
+		if err := render.JSONLine(s, w.all.object(&w.all.rows[j])); err != nil {
+			return err
+		}
+	}
+	if !w.many {
+		return nil
+	}
+	return render.JSONLine(s, w.all.summaryJSON())
+}
+
+func (c *comparison) object(r *row) object {
+	o := object{Problem: r.Record(), Model: c.model()}
+	for i, name := range c.labels {
+		o.Labels = append(o.Labels, render.Field{Name: name, Value: r.Labels[i]})
+	}
+	for i := range r.sides {
+		s := &r.sides[i]
+		if err := r.answers[i].Err; err != nil {
+			o.Entries = append(o.Entries, failed{s.Arch.ID, s.Device.ID, s.WhatIf, iostreams.AsJSON(err)})
+		} else {
+			o.Entries = append(o.Entries, r.entry(i))
+		}
+		o.Ratio = append(o.Ratio, number(r.ratio(i)))
+	}
+	if v, ok := r.verdict(); ok {
+		o.Fastest = &fastest{v.side, render.Number(v.lead), v.clear}
+	}
+	return o
+}
+
+func (r *row) entry(i int) entry {
+	a, e := r.best(i)
+	roofs, timed := a.Roofline(e), !a.Arch.RanksOnly
+	out := entry{
+		Object: render.ObjectOf(a, e), WhatIf: r.sides[i].WhatIf,
+		Roofline: roofline{
+			number(roofs.Intensity, true), number(roofs.Ridge, roofs.Ridge > 0),
+			number(roofs.PeakShare, timed && roofs.PeakShare > 0), number(roofs.DRAMShare, timed && roofs.DRAMShare > 0),
+			number(roofs.RoofShare, timed && roofs.RoofShare > 0),
+		},
+		PerDollar: number(r.perDollar(i)), PerJoule: number(r.perJoule(i)), Terms: render.TermsJSON(a, e),
+	}
+	if t, ok := r.launch(i); ok {
+		out.Launch = number(float64(t), true)
+	}
+	if u := a.Scope(e).Uncertainty; u != nil {
+		out.Checked = &checked{u.Checked.DataSet, u.Checked.Sizes, u.Checked.Times, u.MedianError}
+	}
+	return out
+}
+
+func number(v float64, ok bool) *render.Number {
+	if !ok {
+		return nil
+	}
+	n := render.Number(v)
+	return &n
+}
+
+// model is the model of all sides, empty if they have several.
+func (c *comparison) model() (model string) {
+	for i := range c.sides {
+		s := &c.sides[i]
+		switch {
+		case s.err != nil:
+		case model == "":
+			model = s.desc.Model
+		case model != s.desc.Model:
+			return ""
+		}
+	}
+	return model
+}
+
+// summaryJSON is the last object of many problems.
+func (c *comparison) summaryJSON() any {
+	type one struct {
+		Side   string         `json:"side"`
+		Wins   int            `json:"fastest"`
+		Clear  int            `json:"clear"`
+		Ratio  *render.Number `json:"ratio_to_first"`
+		Count  int            `json:"ratios"`
+		Dollar *render.Number `json:"flop_per_dollar,omitempty"`
+		Joule  *render.Number `json:"flop_per_joule,omitempty"`
+	}
+	type class struct {
+		Class    string `json:"class"`
+		Problems int    `json:"problems"`
+		Decided  int    `json:"decided"`
+		Sides    []one  `json:"sides"`
+	}
+	convert := func(s *summary) class {
+		out := class{Class: s.name, Problems: s.problems, Decided: s.decided}
+		for i := range s.sides {
+			own, speed := &s.sides[i], s.sides[i].speed
+			dollars, watts := c.sides[i].dollars, c.sides[i].watts
+			out.Sides = append(out.Sides, one{c.sides[i].Label(), own.wins, own.clear,
+				number(own.ratio.mean(), own.ratio.count > 0), own.ratio.count,
+				number(speed.mean()/dollars, dollars > 0 && speed.count > 0),
+				number(speed.mean()/watts, watts > 0 && speed.count > 0)})
+		}
+		return out
+	}
+	all, classes := c.summaries()
+	out := struct {
+		Summary class   `json:"summary"`
+		Classes []class `json:"classes"`
+	}{Summary: convert(&all)}
+	for i := range classes {
+		out.Classes = append(out.Classes, convert(&classes[i]))
+	}
+	return out
+}
+
+// records writes a row per quantity of a side for one problem, and a row per problem and side for many.
+func (w *writer) records(s *iostreams.Streams, f render.Format) error {
+	if w.many {
+		return w.wide(s, f)
+	}
+	r := render.NewDelimited(s, f, []string{"arch", "device", "kind", "name", "common", "value", "unit", "share", "what_if"})
+	for j := range w.all.rows {
+		for i := range w.all.sides {
+			if err := w.all.rows[j].quantities(i, r.Write); err != nil {
+				return err
+			}
+		}
+	}
+	return r.Close()
+}
+
+// quantities writes a row per quantity of a side.
+func (r *row) quantities(i int, write func([]string) error) error {
+	s := &r.sides[i]
+	var err error
+	row := func(kind, name, common, value, unit, share string) {
+		if err == nil {
+			err = write([]string{s.Arch.ID, s.Device.ID, kind, name, common, value, unit, share, s.WhatIf})
+		}
+	}
+	a, best := r.best(i)
+	if a == nil {
+		row("error", "error", "", r.answers[i].Err.Error(), "", "")
+		return err
+	}
+	o := r.entry(i)
+	for _, cells := range slices.Concat([][3]string{
+		{"model", o.Model, ""}, {"kernel", o.Kernel, ""}, {"rung", string(o.Rung), ""},
+		{"config", best.Config.String(), ""},
+		{"cycles", render.Exact(o.Predicted.Cycles), "cycles"}, {"seconds", render.Exact(o.Predicted.Seconds), "s"},
+		{"tflops", render.Exact(o.Predicted.TFLOPS), render.TeraRate(r.DType)}, {"bound", o.Predicted.Bound, ""},
+		{"outside", strings.Join(o.Outside, "; "), ""},
+	}, o.cells()) {
+		if cells[1] != "" {
+			row("answer", cells[0], "", cells[1], cells[2], "")
+		}
+	}
+	if ratio, ok := r.ratio(i); ok {
+		row("answer", "ratio_to_first", "", render.Exact(ratio), "1", "")
+	}
+	for j, t := range a.Arch.Terms {
+		share := ""
+		if v, ok := a.Share(best, j); ok {
+			share = render.Exact(v)
+		}
+		row("term", t.Name, t.CommonName(), render.Exact(best.Terms[j]), t.Unit, share)
+	}
+	return err
+}
+
+// cells are the quantities that only comparisons have, by name, value and unit.
+func (o *entry) cells() [][3]string {
+	exact := func(n *render.Number) string {
+		if n == nil {
+			return ""
+		}
+		return render.Exact(float64(*n))
+	}
+	flag := "0"
+	if o.RanksOnly {
+		flag = "1"
+	}
+	c := checked{}
+	if o.Checked != nil {
+		c = *o.Checked
+	}
+	count := func(n int) string {
+		if n == 0 {
+			return ""
+		}
+		return strconv.Itoa(n)
+	}
+	median := ""
+	if c.MedianError > 0 {
+		median = render.Exact(c.MedianError)
+	}
+	return [][3]string{
+		{"ranks_only", flag, ""}, {"checked_on", c.DataSet, ""}, {"checked_sizes", count(c.Sizes), ""},
+		{"checked_times", count(c.Times), ""}, {"median_error", median, "1"},
+		{"launch_seconds", exact(o.Launch), "s"},
+		{"flop_per_byte", exact(o.Roofline.Intensity), "FLOP/B"},
+		{"ridge_flop_per_byte", exact(o.Roofline.Ridge), "FLOP/B"}, {"of_peak", exact(o.Roofline.Peak), "1"},
+		{"of_dram_peak", exact(o.Roofline.DRAM), "1"}, {"of_roof", exact(o.Roofline.Roof), "1"},
+		{"flop_per_dollar", exact(o.PerDollar), "FLOP"}, {"flop_per_joule", exact(o.PerJoule), "FLOP"},
+	}
+}
+
+// wide writes a row per problem and side.
+func (w *writer) wide(s *iostreams.Streams, f render.Format) error {
+	c := w.all
+	more := slices.ContainsFunc(c.rows, func(r row) bool { return !r.Plain() })
+	header := slices.Concat(c.labels, gemm.Columns, []string{"arch", "device", "what_if", "model", "kernel", "rung",
+		"config", "cycles", "seconds", "tflops", "bound", "ratio_to_first", "fastest", "clear", "error"})
+	for _, cells := range (&entry{}).cells() {
+		header = append(header, cells[0])
+	}
+	out := render.NewDelimited(s, f, slices.Concat(header, render.MoreColumns(more)))
+	for j := range c.rows {
+		for i := range c.sides {
+			if err := out.Write(slices.Concat(c.rows[j].wide(i), render.MoreCells(c.rows[j].Problem.Problem, more))); err != nil {
+				return err
+			}
+		}
+	}
+	return out.Close()
+}
+
+func (r *row) wide(i int) []string {
+	s := &r.sides[i]
+	cells := slices.Concat(r.Labels, r.Cells(), []string{s.Arch.ID, s.Device.ID, s.WhatIf})
+	a, best := r.best(i)
+	if a == nil {
+		cells = append(cells, make([]string, 11)...)
+		cells = append(cells, r.answers[i].Err.Error())
+		return append(cells, make([]string, len((&entry{}).cells()))...)
+	}
+	o := r.entry(i)
+	ratio, fastest, clear := "", "", ""
+	if v, ok := r.ratio(i); ok {
+		ratio = render.Exact(v)
+	}
+	if v, ok := r.verdict(); ok {
+		fastest, clear = flag(v.side == i), flag(v.side == i && v.clear)
+	}
+	cells = append(cells, o.Model, o.Kernel, string(o.Rung), best.Config.String(), render.Exact(o.Predicted.Cycles),
+		render.Exact(o.Predicted.Seconds), render.Exact(o.Predicted.TFLOPS), o.Predicted.Bound, ratio, fastest, clear, "")
+	for _, one := range o.cells() {
+		cells = append(cells, one[1])
+	}
+	return cells
+}
+
+func flag(yes bool) string {
+	if yes {
+		return "1"
+	}
+	return "0"
+}

@@ -1,0 +1,160 @@
+package comparecmd
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
+	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/report"
+	"github.com/origami-gemm/origami/core/gemm"
+)
+
+// report writes a comparison into a folder: compare.html, which needs no other file, the figures as SVG and PNG, and
+// compare.csv and compare.json with the numbers.
+func (w *writer) report(folder string) error {
+	to := report.Folder(folder)
+	if err := to.Make(); err != nil {
+		return err
+	}
+	err := to.Numbers("compare", func(s *iostreams.Streams, f render.Format) error { return w.write(s, f) })
+	if err != nil {
+		return err
+	}
+	c := w.all
+	var about [][]string
+	labels := make([]string, len(c.sides))
+	for i := range c.sides {
+		labels[i] = c.sides[i].name()
+		about = append(about, c.about(i))
+	}
+	page := &report.HTML{Title: "Comparison of " + strings.Join(labels, ", ")}
+	page.Table(aboutHeader, about)
+	page.List(c.allNotes())
+	header, rows := c.standings()
+	page.Heading("Who is fastest")
+	page.Table(header, rows)
+	if err := c.figures(to, page); err != nil {
+		return err
+	}
+	page.Heading("Problems")
+	header, rows = c.table(true)
+	page.Table(header, rows)
+	return to.HTML("compare.html", page)
+}
+
+// figures draws what there are times for.
+func (c *comparison) figures(to report.Folder, page *report.HTML) error {
+	add := func(caption string, files report.Files, err error) error {
+		if err != nil {
+			return report.Unwritable(string(to), err)
+		}
+		return page.Figure(caption, to, files)
+	}
+	first := c.sides[0].name()
+	folder := string(to)
+	if clouds := c.ratioClouds(); len(clouds) > 0 {
+		groups, speeds := c.speeds()
+		page.Heading("Speed per class of shape")
+		files, err := report.Bars(folder, "classes", "Speed relative to "+first, "geometric mean of the speed", groups, speeds)
+		if err := add("Higher is faster. The number of problems of a class is below its name.", files, err); err != nil {
+			return err
+		}
+		page.Heading("Time over arithmetic intensity")
+		files, err = report.Ratios(folder, "ratio", "Time relative to "+first, "arithmetic intensity (FLOP/B)",
+			"time ÷ time of "+first, clouds)
+		caption := "Below 1 is faster than " + first + ". Intensity counts the operands and the output once."
+		if err := add(caption, files, err); err != nil {
+			return err
+		}
+	}
+	if roofs := c.roofs(); len(roofs) > 0 {
+		page.Heading("Rooflines")
+		files, err := report.Rooflines(folder, "rooflines", "Predicted rates under the roofs", c.rateAxis(), roofs)
+		return add("Roofs are the data sheet's dense peak and bandwidth of DRAM.", files, err)
+	}
+	return nil
+}
+
+// speeds are the geometric means of the speed relative to the first side, per class of shape.
+func (c *comparison) speeds() (groups []string, all []report.Series) {
+	summary, classes := c.summaries()
+	if len(classes) > 1 {
+		classes = append(classes, summary)
+	}
+	for i := range c.sides {
+		if c.sides[i].timed() {
+			all = append(all, report.Series{Name: c.sides[i].name(), Side: i})
+		}
+	}
+	for k := range classes {
+		groups = append(groups, fmt.Sprintf("%s\n%d", classes[k].name, classes[k].problems))
+		at := 0
+		for i := range c.sides {
+			if c.sides[i].timed() {
+				all[at].Values = append(all[at].Values, 1/classes[k].sides[i].ratio.mean())
+				at++
+			}
+		}
+	}
+	return groups, all
+}
+
+// ratioClouds are the ratios to the first side over the intensity, of each other side that has any.
+func (c *comparison) ratioClouds() (clouds []report.Cloud) {
+	for i := range c.sides[1:] {
+		cloud := report.Cloud{Name: c.sides[1+i].name(), Side: 1 + i}
+		for j := range c.rows {
+			r := &c.rows[j]
+			if ratio, ok := r.ratio(1 + i); ok {
+				a, e := r.best(1 + i)
+				cloud.Points = append(cloud.Points, report.Point{X: a.Roofline(e).Intensity, Y: ratio})
+			}
+		}
+		if len(cloud.Points) > 0 {
+			clouds = append(clouds, cloud)
+		}
+	}
+	return clouds
+}
+
+// roofs has a roof per side and type of operands.
+func (c *comparison) roofs() (roofs []report.Roof) {
+	var types []gemm.DType
+	for j := range c.rows {
+		if t := c.rows[j].DType; !slices.Contains(types, t) {
+			types = append(types, t)
+		}
+	}
+	for i := range c.sides {
+		if !c.sides[i].timed() {
+			continue
+		}
+		for k, t := range types {
+			roof := report.Roof{Cloud: report.Cloud{Name: c.sides[i].name(), Side: i}, Dashed: k > 0,
+				Peak: float64(c.sides[i].desc.PeakFor(t))}
+			if len(types) > 1 {
+				roof.Name += ", " + t.String()
+			}
+			for j := range c.rows {
+				r := &c.rows[j]
+				if a, e := r.best(i); a != nil && r.DType == t {
+					roof.DRAM = a.DRAMPeak
+					roof.Points = append(roof.Points, report.Point{X: a.Roofline(e).Intensity, Y: float64(a.Rate(e))})
+				}
+			}
+			if roof.Peak > 0 && roof.DRAM > 0 {
+				roofs = append(roofs, roof)
+			}
+		}
+	}
+	return roofs
+}
+
+func (c *comparison) rateAxis() string {
+	if slices.ContainsFunc(c.rows, func(r row) bool { return !r.DType.Integer() }) {
+		return "TFLOP/s"
+	}
+	return "TOPS"
+}

@@ -1,0 +1,146 @@
+package comparecmd
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/unit"
+)
+
+// What of the shares of a total is worth a line of its own.
+const (
+	mostShares = 6
+	leastShare = 0.02
+)
+
+// shares adds where the time goes: the largest shares, and the others in one line.
+func (g *grid) shares() {
+	largest := map[string]float64{}
+	g.eachTerm(func(_ int, a *session.Answer, e *session.Entry, j int) {
+		if v, ok := a.Share(e, j); ok {
+			name := a.Arch.Terms[j].CommonName()
+			largest[name] = max(largest[name], v)
+		}
+	})
+	names := g.termNames(arch.KindShare)
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(largest[b], largest[a]) })
+	names = slices.DeleteFunc(names, func(name string) bool { return largest[name] < leastShare })
+	names = names[:min(len(names), mostShares)]
+	if len(names) == 0 {
+		return
+	}
+	g.heading("where the time goes")
+	for _, name := range names {
+		g.term(name, arch.KindShare)
+	}
+	g.add("  other", func(_ int, a *session.Answer, e *session.Entry) string {
+		cycles, share := 0.0, 0.0
+		for j := range a.Arch.Terms {
+			if v, ok := a.Share(e, j); ok && !slices.Contains(names, a.Arch.Terms[j].CommonName()) {
+				cycles, share = cycles+e.Terms[j], share+v
+			}
+		}
+		if cycles == 0 {
+			return ""
+		}
+		return termValue(a, cycles, "cycles") + " (" + render.Percent(share) + ")"
+	})
+}
+
+// sections are the groups of terms, what matters most first.
+var sections = []struct {
+	kind  arch.TermKind
+	title string
+}{
+	{arch.KindShare, "where the time goes"},
+	{arch.KindTotal, "prediction"},
+	{arch.KindStep, "one K step, the slowest counts"},
+	{arch.KindIntermediate, "intermediate"},
+}
+
+// allTerms adds every term that some side has and that is not zero.
+func (g *grid) allTerms() {
+	for _, section := range sections {
+		before := len(g.rows)
+		g.heading(section.title)
+		for _, name := range g.termNames(section.kind) {
+			g.term(name, section.kind)
+		}
+		if len(g.rows) == before+1 {
+			g.rows, g.headings = g.rows[:before], g.headings[:len(g.headings)-1]
+		}
+	}
+}
+
+// term adds a line for a term by the name that all models have for it.
+func (g *grid) term(name string, kind arch.TermKind) {
+	g.add("  "+name, func(_ int, a *session.Answer, e *session.Entry) string {
+		j := slices.IndexFunc(a.Arch.Terms, func(t arch.Term) bool { return t.CommonName() == name && t.Kind == kind })
+		if j < 0 || e.Terms[j] == 0 {
+			return ""
+		}
+		if entering := a.Entering(e); entering != nil && !entering[j] {
+			return ""
+		}
+		text := termValue(a, e.Terms[j], a.Arch.Terms[j].Unit)
+		if share, ok := a.Share(e, j); ok {
+			text += " (" + render.Percent(share) + ")"
+		}
+		return text
+	})
+}
+
+// termValue writes the value of a term in the unit in which people speak of it.
+func termValue(a *session.Answer, v float64, of string) string {
+	switch of {
+	case "cycles":
+		if a.Arch.RanksOnly {
+			return render.SixDigits(v) + " cycles"
+		}
+		return unit.Cycles(v).At(a.Arch.Clock).String()
+	case "B":
+		return unit.SI(v, "B")
+	case "B/cycle":
+		return unit.SI(v*float64(a.Arch.Clock), "B/s")
+	default:
+		return render.Quantity(v, of)
+	}
+}
+
+// eachTerm calls f for every term of every side.
+func (g *grid) eachTerm(f func(i int, a *session.Answer, e *session.Entry, j int)) {
+	for i := range g.r.sides {
+		if a, e := g.r.best(i); a != nil {
+			for j := range a.Arch.Terms {
+				f(i, a, e, j)
+			}
+		}
+	}
+}
+
+// termNames lists the common names of the terms of one kind, in the order of the side that has most of them, then of
+// the others. Intermediate terms that several sides have go first.
+func (g *grid) termNames(kind arch.TermKind) []string {
+	sides := make([][]string, len(g.r.sides))
+	count := map[string]int{}
+	g.eachTerm(func(i int, a *session.Answer, _ *session.Entry, j int) {
+		if t := &a.Arch.Terms[j]; t.Kind == kind {
+			sides[i] = append(sides[i], t.CommonName())
+			count[t.CommonName()]++
+		}
+	})
+	slices.SortStableFunc(sides, func(a, b []string) int { return len(b) - len(a) })
+	var names []string
+	for _, name := range slices.Concat(sides...) {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	if kind == arch.KindIntermediate {
+		slices.SortStableFunc(names, func(a, b string) int { return min(count[b], 2) - min(count[a], 2) })
+	}
+	return names
+}

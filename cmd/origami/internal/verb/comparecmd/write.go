@@ -1,0 +1,266 @@
+package comparecmd
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
+	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/core/unit"
+)
+
+// writer writes a comparison in the chosen format.
+type writer struct {
+	all *comparison
+	// many says that the problems come from a file, terms that all terms are asked for.
+	many, terms bool
+}
+
+func (w *writer) write(s *iostreams.Streams, f render.Format) error {
+	switch {
+	case f == render.JSON:
+		return w.json(s)
+	case f == render.CSV || f == render.TSV:
+		return w.records(s, f)
+	case w.many:
+		w.list(s)
+	default:
+		for i := range w.all.rows {
+			w.card(s, &w.all.rows[i])
+		}
+	}
+	return nil
+}
+
+const absent = "–"
+
+// grid is a table with a column per side.
+type grid struct {
+	r        *row
+	rows     [][]string
+	headings []int
+}
+
+// add adds a row, unless no side has anything in it. Only sides with an answer are asked.
+func (g *grid) add(name string, cell func(i int, a *session.Answer, e *session.Entry) string) {
+	cells, found := []string{name}, false
+	for i := range g.r.sides {
+		text := absent
+		if a, e := g.r.best(i); a != nil {
+			if text = cell(i, a, e); text == "" {
+				text = absent
+			}
+		}
+		found = found || text != absent
+		cells = append(cells, text)
+	}
+	if found {
+		g.rows = append(g.rows, cells)
+	}
+}
+
+// heading adds a line in bold.
+func (g *grid) heading(title string) {
+	g.headings = append(g.headings, len(g.rows))
+	g.rows = append(g.rows, append([]string{title}, make([]string, len(g.r.sides))...))
+}
+
+// card writes one problem for a reader.
+func (w *writer) card(s *iostreams.Streams, r *row) {
+	s.Printf("%-11s %s\n", "problem", r.Problem.Problem)
+	header := []string{""}
+	for i := range r.sides {
+		header = append(header, r.sides[i].Label())
+	}
+	g := &grid{r: r}
+	w.failed(g)
+	w.identity(g)
+	w.times(g)
+	w.roofs(g)
+	w.costs(g)
+	if w.terms {
+		g.allTerms()
+	} else {
+		g.shares()
+	}
+	render.WriteSideBySide(s, header, g.rows, g.headings...)
+	for _, note := range w.all.notes(r) {
+		s.Printf("note: %s\n", note)
+	}
+}
+
+// failed adds the reasons of the sides that have no answer.
+func (w *writer) failed(g *grid) {
+	cells, found := []string{"no answer"}, false
+	for i := range g.r.answers {
+		cell := ""
+		if err := g.r.answers[i].Err; err != nil {
+			cell, found = err.Error(), true
+		}
+		cells = append(cells, cell)
+	}
+	if found {
+		g.rows = append(g.rows, cells)
+	}
+}
+
+// identity adds who answers, and what the answer was checked on.
+func (w *writer) identity(g *grid) {
+	g.add("device", func(_ int, a *session.Answer, _ *session.Entry) string { return a.Arch.DeviceName })
+	g.add("units", func(_ int, a *session.Answer, _ *session.Entry) string {
+		return fmt.Sprintf("%d %ss at %s", a.Arch.Units, a.Arch.UnitName, a.Arch.Clock)
+	})
+	g.add("model", func(_ int, a *session.Answer, _ *session.Entry) string {
+		if a.Arch.RanksOnly {
+			return a.Arch.Model + ", ranks only"
+		}
+		return a.Arch.Model
+	})
+	g.add("family", func(_ int, a *session.Answer, _ *session.Entry) string { return a.Kernel })
+	g.add("rung", func(_ int, a *session.Answer, _ *session.Entry) string { return string(a.Arch.Rung) })
+	g.add("options", func(_ int, a *session.Answer, _ *session.Entry) string {
+		var words []string
+		for _, o := range a.Arch.Options {
+			words = append(words, o.Key+"="+o.Value)
+		}
+		return strings.Join(words, ", ")
+	})
+	g.add("checked", func(_ int, a *session.Answer, e *session.Entry) string { return render.CheckedCell(a, e) })
+	g.add("pick", func(_ int, _ *session.Answer, e *session.Entry) string { return e.Config.String() })
+}
+
+// times adds what is predicted.
+func (w *writer) times(g *grid) {
+	g.add("time", func(_ int, a *session.Answer, e *session.Entry) string {
+		if a.Arch.RanksOnly {
+			return "not a time: " + render.TimeCell(a, e)
+		}
+		return render.TimeCell(a, e)
+	})
+	g.add("interval", func(_ int, a *session.Answer, e *session.Entry) string {
+		low, high, ok := a.Interval(e)
+		if !ok || a.Arch.RanksOnly {
+			return ""
+		}
+		return fmt.Sprintf("%s (%s)", render.Span(low, high), render.Level(a.Scope(e).Uncertainty.Level))
+	})
+	g.add("time ÷ first", func(i int, _ *session.Answer, _ *session.Entry) string {
+		if ratio, ok := g.r.ratio(i); ok {
+			return fmt.Sprintf("%.3f", ratio)
+		}
+		return ""
+	})
+	g.add("launch cost", func(i int, a *session.Answer, _ *session.Entry) string {
+		switch t, ok := g.r.launch(i); {
+		case a.Arch.RanksOnly:
+			return ""
+		case !ok:
+			return "not in the time"
+		default:
+			return t.String() + " of the time"
+		}
+	})
+	g.add("rate", func(_ int, a *session.Answer, e *session.Entry) string { return render.RateCell(a, e) })
+}
+
+// roofs adds where the picks are under the roofs.
+func (w *writer) roofs(g *grid) {
+	timed := func(name string, cell func(*session.Answer, session.Roofline) string) {
+		g.add(name, func(_ int, a *session.Answer, e *session.Entry) string {
+			if a.Arch.RanksOnly {
+				return ""
+			}
+			return cell(a, a.Roofline(e))
+		})
+	}
+	g.add("bound", func(_ int, _ *session.Answer, e *session.Entry) string { return e.Estimate.Bound.String() })
+	timed("of peak", func(a *session.Answer, r session.Roofline) string {
+		return shareOf(r.PeakShare, render.Rate(a.Arch.PeakFor(a.Problem.DType), a.Problem.DType))
+	})
+	timed("of DRAM's peak", func(_ *session.Answer, r session.Roofline) string {
+		return shareOf(r.DRAMShare, unit.SI(r.DRAMPeak, "B/s"))
+	})
+	timed("of the roof", func(_ *session.Answer, r session.Roofline) string { return shareOf(r.RoofShare, "") })
+	g.add("intensity", func(_ int, a *session.Answer, e *session.Entry) string {
+		r := a.Roofline(e)
+		text := render.Intensity(a, r.Intensity)
+		if r.Ridge > 0 {
+			text += ", ridge " + render.ThreeDigits(r.Ridge)
+		}
+		return text
+	})
+	g.add("occupancy", func(_ int, a *session.Answer, e *session.Entry) string {
+		return render.Waves(a, a.Roofline(e))
+	})
+}
+
+// shareOf writes a share of something, and nothing for one that is unknown.
+func shareOf(share float64, of string) string {
+	switch {
+	case share <= 0:
+		return ""
+	case of == "":
+		return render.Percent(share)
+	default:
+		return render.Percent(share) + " of " + of
+	}
+}
+
+// costs adds the work per dollar and per joule.
+func (w *writer) costs(g *grid) {
+	if w.all.dollars {
+		g.add("per dollar", func(i int, _ *session.Answer, _ *session.Entry) string { return work(g.r.perDollar(i)) })
+	}
+	if w.all.joules {
+		g.add("per joule", func(i int, _ *session.Answer, _ *session.Entry) string { return work(g.r.perJoule(i)) })
+	}
+}
+
+func work(v float64, ok bool) string {
+	if !ok {
+		return ""
+	}
+	return unit.SI(v, "FLOP")
+}
+
+// notes says what a reader has to know before comparing the columns of a problem.
+func (c *comparison) notes(r *row) (notes []string) {
+	var ranking, with, without, models []string
+	for i := range r.sides {
+		a, _ := r.best(i)
+		if a == nil {
+			continue
+		}
+		label := r.sides[i].Label()
+		model := a.Arch.Model + " for " + a.Kernel
+		if !slices.Contains(models, model) {
+			models = append(models, model)
+		}
+		switch _, launch := r.launch(i); {
+		case a.Arch.RanksOnly:
+			ranking = append(ranking, label)
+		case launch:
+			with = append(with, label)
+		default:
+			without = append(without, label)
+		}
+	}
+	if len(ranking) > 0 {
+		notes = append(notes, fmt.Sprintf("the cycles of %s are not a time: the model ranks kernels; they compare kernels "+
+			"of one device, not devices", strings.Join(ranking, ", ")))
+	}
+	if len(models) > 1 {
+		notes = append(notes, "the sides answer with different models ("+strings.Join(models, ", ")+
+			"); --same-model takes one that all have")
+	}
+	if len(with) > 0 && len(without) > 0 {
+		notes = append(notes, fmt.Sprintf("the time to launch a kernel is in the times of %s and not in those of %s",
+			strings.Join(with, ", "), strings.Join(without, ", ")))
+	}
+	if v, ok := r.verdict(); ok && !v.clear {
+		notes = append(notes, "no interval shows which side is fastest: they overlap, or a side has none")
+	}
+	return notes
+}

@@ -121,6 +121,7 @@ func (m *Model) describe(values map[string]float64) {
 			m.description.Peak = append(m.description.Peak, arch.PeakRate{DType: t, Rate: unit.FlopsPerSecond(p.Value)})
 		}
 	}
+	m.description.Atoms = m.atoms()
 	used := []string{"lds_bytes", "registers_per_thread"}
 	for _, t := range gemm.DTypes() {
 		if m.takes(t) {
@@ -157,6 +158,30 @@ func (m *Model) setLevels(numbers map[string]float64) {
 func (m *Model) takes(t gemm.DType) bool {
 	t = t.CostsLike()
 	return int(t) < len(m.rates) && m.rates[t].flops > 0
+}
+
+// atoms are the matrix instructions that the device file lists first for a type, or an FMA of one lane.
+func (m *Model) atoms() (list []arch.Atom) {
+	for _, t := range gemm.DTypes() {
+		if !m.takes(t) || t.CostsLike() != t {
+			continue
+		}
+		name := t.String()
+		if t == gemm.TF32 {
+			name = "xf32" // as AMD calls it
+		}
+		a := arch.Atom{DType: t, M: 1, N: 1, K: 1, Latency: 1, PerUnit: int(m.rates[t].flops / 2)}
+		i := slices.IndexFunc(m.sheet.Atoms, func(atom hw.Atom) bool { return atom.Type == name })
+		if i >= 0 {
+			atom := &m.sheet.Atoms[i]
+			const matrixCores = 4
+			a = arch.Atom{
+				DType: t, M: atom.M, N: atom.N, K: atom.K, Latency: unit.Cycles(atom.Cycles), PerUnit: matrixCores,
+			}
+		}
+		list = append(list, a)
+	}
+	return list
 }
 
 // types are those of operands and results that the kernels multiply.
@@ -275,15 +300,14 @@ const groupGain = 0.02
 // Mapping implements arch.Architecture: the default group, or the one with the shortest time if it is faster by
 // groupGain.
 func (m *Model) Mapping(_ context.Context, p gemm.Problem, c gemm.Config) (arch.Mapping, error) {
-	const defaultGroup = 8
-	c.GroupM = defaultGroup
 	if err := m.check(&p, []gemm.Config{c}, 1, 1); err != nil {
 		return arch.Mapping{}, err
 	}
+	c.GroupM = terms.DefaultGroup
 	var e evaluation
 	e.problem(m, &p)
 	_, _ = e.config(&c)
-	best, least := defaultGroup, e.t.total*(1-groupGain)
+	best, least := terms.DefaultGroup, e.t.total*(1-groupGain)
 	for _, group := range groups {
 		c.GroupM = group
 		if _, _ = e.config(&c); e.t.total < least {

@@ -78,10 +78,13 @@ func (g *Generation) Constants() []arch.Constant {
 			"instruction set: 16 of fp16, 32 of fp8"),
 		of("base_registers", 40, one, "registers of a lane for addresses and counters", "assumed"),
 		of("workgroups_limit", 8, one, "work-groups of a CU that the model counts on", "assumed"),
-		of("default_group", 8, one, "work-group mapping of a configuration that has none yet",
+		of("default_group", DefaultGroup, one, "work-group mapping of a configuration that has none yet",
 			"Tensile's default, WorkGroupMapping"),
 	}
 }
+
+// DefaultGroup is the constant default_group.
+const DefaultGroup = 8
 
 // Quantity is an empirical number of the model, with its value for each generation.
 type Quantity struct {

@@ -230,12 +230,12 @@ func (m *Model) Candidates(_ context.Context, p gemm.Problem, s arch.Space) (*ar
 	var e evaluation
 	e.problem(m, &p)
 	for position, c := range all {
-		reason, detail := e.config(&c)
+		reason := e.config(&c)
 		if reason == "" {
 			out.Configs = append(out.Configs, c)
 			continue
 		}
-		r := arch.Rejection{Config: c, Position: position, Reason: reason, Detail: detail()}
+		r := arch.Rejection{Config: c, Position: position, Reason: reason, Detail: e.detail(&c, reason)}
 		out.Rejected = append(out.Rejected, r)
 	}
 	return out, nil
@@ -249,7 +249,7 @@ func (m *Model) Estimate(_ context.Context, dst []arch.Estimate, p gemm.Problem,
 	var e evaluation
 	e.problem(m, &p)
 	for i := range cfgs {
-		if reason, _ := e.config(&cfgs[i]); reason != "" {
+		if reason := e.config(&cfgs[i]); reason != "" {
 			dst[i] = arch.Estimate{Reject: reason}
 			continue
 		}
@@ -267,7 +267,7 @@ func (m *Model) Terms(_ context.Context, dst []float64, p gemm.Problem, cfgs []g
 	var e evaluation
 	e.problem(m, &p)
 	for i := range cfgs {
-		_, _ = e.config(&cfgs[i])
+		e.config(&cfgs[i])
 		columns(dst[i*n:][:n], &m.device, &e.in, &e.t)
 	}
 	return nil
@@ -306,11 +306,11 @@ func (m *Model) Mapping(_ context.Context, p gemm.Problem, c gemm.Config) (arch.
 	c.GroupM = terms.DefaultGroup
 	var e evaluation
 	e.problem(m, &p)
-	_, _ = e.config(&c)
+	e.config(&c)
 	best, least := terms.DefaultGroup, e.t.total*(1-groupGain)
 	for _, group := range groups {
 		c.GroupM = group
-		if _, _ = e.config(&c); e.t.total < least {
+		if e.config(&c); e.t.total < least {
 			best, least = group, e.t.total
 		}
 	}

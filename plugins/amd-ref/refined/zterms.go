@@ -67,7 +67,9 @@ type device struct {
 	part6            float64 // prologue_cycles + load_latency + epilogue_latency
 	part5            float64 // far_rate * store_share
 	part7            float64 // 1 / lds_read_rate + 1 / lds_write_rate
-	part8            float64 // 1 / store_rate
+	dealtRunning     float64 // dealt_running
+	dealtPerDie      float64 // dealt_per_die
+	part8            float64 // max(1 / store_rate, dealt_running / (far_rate * store_share))
 	launch           float64 // launch
 	part9            float64 // dram_bandwidth * dram_share
 	part11           float64 // reduce_seconds * clock
@@ -86,10 +88,13 @@ func (d *device) compute(value func(name string) float64) {
 		dramShare := value("dram_share")
 		farRate = float64(dramBandwidth / clock * dramShare)
 	}
+	numCus := value("num_cus")
+	dealtRunning := float64(1 * numCus)
+	numXcds := value("num_xcds")
+	dealtPerDie := max(1, dealtRunning/numXcds)
 	clock := value("clock")
 	launch := float64(value("launch_seconds") * clock)
-	d.numCus = value("num_cus")
-	numXcds := value("num_xcds")
+	d.numCus = numCus
 	d.numXcds = numXcds
 	d.ldsBytes = value("lds_bytes")
 	d.clock = clock
@@ -129,9 +134,12 @@ func (d *device) compute(value func(name string) float64) {
 	loadLatency := value("load_latency")
 	d.part4 = loadLatency / value("steps_ahead")
 	d.part6 = value("prologue_cycles") + loadLatency + value("epilogue_latency")
-	d.part5 = float64(farRate * value("store_share"))
+	x17 := float64(farRate * value("store_share"))
+	d.part5 = x17
 	d.part7 = 1/ldsReadRate + 1/ldsWriteRate
-	d.part8 = 1 / storeRate
+	d.dealtRunning = dealtRunning
+	d.dealtPerDie = dealtPerDie
+	d.part8 = max(1/storeRate, dealtRunning/x17)
 	d.launch = launch
 	dramBandwidth := value("dram_bandwidth")
 	dramShare := value("dram_share")
@@ -215,7 +223,6 @@ func (t *timing) compute(in *inputs, d *device) {
 	tailCount := max(1, math.Ceil(rest/d.numCus))
 	tailCus := max(1, min(rest, d.numCus))
 	parts := max(1, math.Floor(d.numCus/tiles))
-	dealtCus := min(tiles*parts, d.numCus)
 	var group float64
 	if in.groupM > 0 {
 		group = in.groupM
@@ -223,77 +230,68 @@ func (t *timing) compute(in *inputs, d *device) {
 		group = d.defaultGroup
 	}
 	fullPerDie := max(1, fullRunning/d.numXcds)
-	x14 := min(group, tilesM)
-	x13 := min(x14, fullPerDie)
-	fullColumns := min(max(1, fullPerDie/x13), tilesN)
-	fullRows := min(max(x13, fullPerDie/fullColumns), tilesM)
-	fullMisses := min(fullRunning*tileBytes, d.numXcds*max(1, fullPerDie/(fullRows*fullColumns))*(float64(fullRows*in.blockM)+float64(fullColumns*in.blockN))*in.blockK*in.elementBytes)
+	fullRows := min(group, fullPerDie)
+	fullMisses := min(fullRunning*tileBytes, d.numXcds*(float64(fullRows*in.blockM)+float64(fullPerDie/fullRows*in.blockN))*in.blockK*in.elementBytes)
 	fullL2Step := fullRunning * lineTraffic / d.part3
 	fullFarStep := fullMisses / d.farRate
-	x15 := float64(x4*(d.energyPerFlop*in.energyScale)) + float64(tileBytes*d.energyPerByte)
-	fullPowerStep := float64(fullRunning * x15 / d.tdp * d.clock)
+	x13 := float64(x4*(d.energyPerFlop*in.energyScale)) + float64(tileBytes*d.energyPerByte)
+	fullPowerStep := float64(fullRunning * x13 / d.tdp * d.clock)
 	fullStep := max(max(math.Sqrt(math.Sqrt(fourth(workgroupsPerCu*matrixStep)+fourth(workgroupsPerCu*ldsStep)+fourth(workgroupsPerCu*loadStep)+fourth(fullL2Step)+fourth(fullFarStep)+fourth(fullPowerStep))), chainStep), d.part4)
-	var x17 float64
+	var x15 float64
 	if in.splitK > 1 {
-		x17 = d.accumulatorBytes
+		x15 = d.accumulatorBytes
 	} else {
-		x17 = in.outputBytes
+		x15 = in.outputBytes
 	}
-	x16 := float64(x1 * x17)
-	x18 := in.localSplit - 1
-	x19 := float64(x1 * d.accumulatorBytes)
-	fullEnd := d.part6 + float64(x16*max(workgroupsPerCu/d.storeRate, fullRunning/d.part5)) + float64(workgroupsPerCu*x18*x19*d.part7)
+	x14 := float64(x1 * x15)
+	x16 := in.localSplit - 1
+	x17 := float64(x1 * d.accumulatorBytes)
+	fullEnd := d.part6 + float64(x14*max(workgroupsPerCu/d.storeRate, fullRunning/d.part5)) + float64(workgroupsPerCu*x16*x17*d.part7)
 	tailRunning := float64(tailCount * tailCus)
 	tailPerDie := max(1, tailRunning/d.numXcds)
-	x20 := min(x14, tailPerDie)
-	tailColumns := min(max(1, tailPerDie/x20), tilesN)
-	tailRows := min(max(x20, tailPerDie/tailColumns), tilesM)
-	tailMisses := min(tailRunning*tileBytes, d.numXcds*max(1, tailPerDie/(tailRows*tailColumns))*(float64(tailRows*in.blockM)+float64(tailColumns*in.blockN))*in.blockK*in.elementBytes)
+	tailRows := min(group, tailPerDie)
+	tailMisses := min(tailRunning*tileBytes, d.numXcds*(float64(tailRows*in.blockM)+float64(tailPerDie/tailRows*in.blockN))*in.blockK*in.elementBytes)
 	tailL2Step := tailRunning * lineTraffic / d.part3
 	tailFarStep := tailMisses / d.farRate
-	tailPowerStep := float64(tailRunning * x15 / d.tdp * d.clock)
+	tailPowerStep := float64(tailRunning * x13 / d.tdp * d.clock)
 	tailStep := max(max(math.Sqrt(math.Sqrt(fourth(tailCount*matrixStep)+fourth(tailCount*ldsStep)+fourth(tailCount*loadStep)+fourth(tailL2Step)+fourth(tailFarStep)+fourth(tailPowerStep))), chainStep), d.part4)
-	tailEnd := d.part6 + float64(x16*max(tailCount/d.storeRate, tailRunning/d.part5)) + float64(tailCount*x18*x19*d.part7)
-	dealtRunning := float64(1 * dealtCus)
-	dealtPerDie := max(1, dealtRunning/d.numXcds)
-	x21 := min(x14, dealtPerDie)
-	dealtColumns := min(max(1, dealtPerDie/x21), tilesN)
-	dealtRows := min(max(x21, dealtPerDie/dealtColumns), tilesM)
-	dealtMisses := min(dealtRunning*tileBytes, d.numXcds*max(1, dealtPerDie/(dealtRows*dealtColumns))*(float64(dealtRows*in.blockM)+float64(dealtColumns*in.blockN))*in.blockK*in.elementBytes)
-	dealtL2Step := dealtRunning * lineTraffic / d.part3
+	tailEnd := d.part6 + float64(x14*max(tailCount/d.storeRate, tailRunning/d.part5)) + float64(tailCount*x16*x17*d.part7)
+	dealtRows := min(group, d.dealtPerDie)
+	dealtMisses := min(d.dealtRunning*tileBytes, d.numXcds*(float64(dealtRows*in.blockM)+float64(d.dealtPerDie/dealtRows*in.blockN))*in.blockK*in.elementBytes)
+	dealtL2Step := d.dealtRunning * lineTraffic / d.part3
 	dealtFarStep := dealtMisses / d.farRate
-	dealtPowerStep := float64(dealtRunning * x15 / d.tdp * d.clock)
+	dealtPowerStep := float64(d.dealtRunning * x13 / d.tdp * d.clock)
 	dealtStep := max(max(math.Sqrt(math.Sqrt(fourth(1*matrixStep)+fourth(1*ldsStep)+fourth(1*loadStep)+fourth(dealtL2Step)+fourth(dealtFarStep)+fourth(dealtPowerStep))), chainStep), d.part4)
-	dealtEnd := d.part6 + float64(x16*max(d.part8, dealtRunning/d.part5)) + float64(1*x18*x19*d.part7)
-	var x22 float64
+	dealtEnd := d.part6 + float64(x14*d.part8) + float64(1*x16*x17*d.part7)
+	var x18 float64
 	if rest > 0 {
-		x22 = tailStep
+		x18 = tailStep
 	}
-	waveLoops := float64(steps * (float64(fullWaves*fullStep) + x22))
+	waveLoops := float64(steps * (float64(fullWaves*fullStep) + x18))
 	hidden := float64(d.endOverlap * (1 - 1/workgroupsPerCu))
 	var lastEnd float64
 	if rest > 0 {
 		lastEnd = tailEnd
 	}
-	var x23 float64
+	var x19 float64
 	if fullWaves > 0 {
-		x23 = fullEnd
+		x19 = fullEnd
 	}
-	x24 := 1 - hidden
-	waveEnds := float64(hidden*max(x23, lastEnd)) + float64(x24*(float64(fullWaves*fullEnd)+lastEnd))
+	x20 := 1 - hidden
+	waveEnds := float64(hidden*max(x19, lastEnd)) + float64(x20*(float64(fullWaves*fullEnd)+lastEnd))
 	var evenLoops float64
 	if tiles < d.numCus {
 		evenLoops = float64(math.Ceil(steps/parts) * dealtStep)
 	} else {
 		evenLoops = float64(waves * steps * fullStep)
 	}
-	var x25 float64
+	var x21 float64
 	if tiles < d.numCus {
-		x25 = dealtEnd
+		x21 = dealtEnd
 	} else {
-		x25 = float64((hidden + float64(x24*math.Ceil(waves))) * fullEnd)
+		x21 = float64((hidden + float64(x20*math.Ceil(waves))) * fullEnd)
 	}
-	evenEnds := d.fixupCycles + x25
+	evenEnds := d.fixupCycles + x21
 	var even float64
 	if in.streamK > 0 {
 		if evenLoops+evenEnds < waveLoops+waveEnds {
@@ -380,7 +378,6 @@ func columns(dst []float64, d *device, in *inputs, t *timing) {
 	rest := workgroups - float64(t.fullWaves*t.workgroupsPerCu*d.numCus)
 	tailCus := max(1, min(rest, d.numCus))
 	parts := max(1, math.Floor(d.numCus/tiles))
-	dealtCus := min(tiles*parts, d.numCus)
 	active := min(workgroups, d.numCus)
 	var group float64
 	if in.groupM > 0 {
@@ -389,70 +386,61 @@ func columns(dst []float64, d *device, in *inputs, t *timing) {
 		group = d.defaultGroup
 	}
 	fullPerDie := max(1, fullRunning/d.numXcds)
-	x11 := min(group, tilesM)
-	x10 := min(x11, fullPerDie)
-	fullColumns := min(max(1, fullPerDie/x10), tilesN)
-	fullRows := min(max(x10, fullPerDie/fullColumns), tilesM)
-	fullMisses := min(fullRunning*tileBytes, d.numXcds*max(1, fullPerDie/(fullRows*fullColumns))*(float64(fullRows*in.blockM)+float64(fullColumns*in.blockN))*in.blockK*in.elementBytes)
+	fullRows := min(group, fullPerDie)
+	fullMisses := min(fullRunning*tileBytes, d.numXcds*(float64(fullRows*in.blockM)+float64(fullPerDie/fullRows*in.blockN))*in.blockK*in.elementBytes)
 	fullStep := max(max(math.Sqrt(math.Sqrt(fourth(t.workgroupsPerCu*t.matrixStep)+fourth(t.workgroupsPerCu*ldsStep)+fourth(t.workgroupsPerCu*loadStep)+fourth(t.fullL2Step)+fourth(t.fullFarStep)+fourth(t.fullPowerStep))), chainStep), d.part4)
-	var x13 float64
+	var x11 float64
 	if in.splitK > 1 {
-		x13 = d.accumulatorBytes
+		x11 = d.accumulatorBytes
 	} else {
-		x13 = in.outputBytes
+		x11 = in.outputBytes
 	}
-	x12 := float64(x1 * x13)
-	x14 := in.localSplit - 1
-	x15 := float64(x1 * d.accumulatorBytes)
-	fullEnd := d.part6 + float64(x12*max(t.workgroupsPerCu/d.storeRate, fullRunning/d.part5)) + float64(t.workgroupsPerCu*x14*x15*d.part7)
+	x10 := float64(x1 * x11)
+	x12 := in.localSplit - 1
+	x13 := float64(x1 * d.accumulatorBytes)
+	fullEnd := d.part6 + float64(x10*max(t.workgroupsPerCu/d.storeRate, fullRunning/d.part5)) + float64(t.workgroupsPerCu*x12*x13*d.part7)
 	tailRunning := float64(t.tailCount * tailCus)
 	tailPerDie := max(1, tailRunning/d.numXcds)
-	x16 := min(x11, tailPerDie)
-	tailColumns := min(max(1, tailPerDie/x16), tilesN)
-	tailRows := min(max(x16, tailPerDie/tailColumns), tilesM)
-	tailMisses := min(tailRunning*tileBytes, d.numXcds*max(1, tailPerDie/(tailRows*tailColumns))*(float64(tailRows*in.blockM)+float64(tailColumns*in.blockN))*in.blockK*in.elementBytes)
+	tailRows := min(group, tailPerDie)
+	tailMisses := min(tailRunning*tileBytes, d.numXcds*(float64(tailRows*in.blockM)+float64(tailPerDie/tailRows*in.blockN))*in.blockK*in.elementBytes)
 	tailStep := max(max(math.Sqrt(math.Sqrt(fourth(t.tailCount*t.matrixStep)+fourth(t.tailCount*ldsStep)+fourth(t.tailCount*loadStep)+fourth(t.tailL2Step)+fourth(t.tailFarStep)+fourth(t.tailPowerStep))), chainStep), d.part4)
-	tailEnd := d.part6 + float64(x12*max(t.tailCount/d.storeRate, tailRunning/d.part5)) + float64(t.tailCount*x14*x15*d.part7)
-	dealtRunning := float64(1 * dealtCus)
-	dealtPerDie := max(1, dealtRunning/d.numXcds)
-	x17 := min(x11, dealtPerDie)
-	dealtColumns := min(max(1, dealtPerDie/x17), tilesN)
-	dealtRows := min(max(x17, dealtPerDie/dealtColumns), tilesM)
-	dealtMisses := min(dealtRunning*tileBytes, d.numXcds*max(1, dealtPerDie/(dealtRows*dealtColumns))*(float64(dealtRows*in.blockM)+float64(dealtColumns*in.blockN))*in.blockK*in.elementBytes)
-	dealtL2Step := dealtRunning * lineTraffic / d.part3
+	tailEnd := d.part6 + float64(x10*max(t.tailCount/d.storeRate, tailRunning/d.part5)) + float64(t.tailCount*x12*x13*d.part7)
+	dealtRows := min(group, d.dealtPerDie)
+	dealtMisses := min(d.dealtRunning*tileBytes, d.numXcds*(float64(dealtRows*in.blockM)+float64(d.dealtPerDie/dealtRows*in.blockN))*in.blockK*in.elementBytes)
+	dealtL2Step := d.dealtRunning * lineTraffic / d.part3
 	dealtFarStep := dealtMisses / d.farRate
-	dealtPowerStep := float64(dealtRunning * (float64(2*in.blockM*in.blockN*in.blockK*(d.energyPerFlop*in.energyScale)) + float64(tileBytes*d.energyPerByte)) / d.tdp * d.clock)
+	dealtPowerStep := float64(d.dealtRunning * (float64(2*in.blockM*in.blockN*in.blockK*(d.energyPerFlop*in.energyScale)) + float64(tileBytes*d.energyPerByte)) / d.tdp * d.clock)
 	dealtStep := max(max(math.Sqrt(math.Sqrt(fourth(1*t.matrixStep)+fourth(1*ldsStep)+fourth(1*loadStep)+fourth(dealtL2Step)+fourth(dealtFarStep)+fourth(dealtPowerStep))), chainStep), d.part4)
-	dealtEnd := d.part6 + float64(x12*max(d.part8, dealtRunning/d.part5)) + float64(1*x14*x15*d.part7)
-	var x18 float64
+	dealtEnd := d.part6 + float64(x10*d.part8) + float64(1*x12*x13*d.part7)
+	var x14 float64
 	if rest > 0 {
-		x18 = tailStep
+		x14 = tailStep
 	}
-	waveLoops := float64(t.steps * (float64(t.fullWaves*fullStep) + x18))
+	waveLoops := float64(t.steps * (float64(t.fullWaves*fullStep) + x14))
 	hidden := float64(d.endOverlap * (1 - 1/t.workgroupsPerCu))
 	var lastEnd float64
 	if rest > 0 {
 		lastEnd = tailEnd
 	}
-	var x19 float64
+	var x15 float64
 	if t.fullWaves > 0 {
-		x19 = fullEnd
+		x15 = fullEnd
 	}
-	x20 := 1 - hidden
-	waveEnds := float64(hidden*max(x19, lastEnd)) + float64(x20*(float64(t.fullWaves*fullEnd)+lastEnd))
+	x16 := 1 - hidden
+	waveEnds := float64(hidden*max(x15, lastEnd)) + float64(x16*(float64(t.fullWaves*fullEnd)+lastEnd))
 	var evenLoops float64
 	if tiles < d.numCus {
 		evenLoops = float64(math.Ceil(t.steps/parts) * dealtStep)
 	} else {
 		evenLoops = float64(waves * t.steps * fullStep)
 	}
-	var x21 float64
+	var x17 float64
 	if tiles < d.numCus {
-		x21 = dealtEnd
+		x17 = dealtEnd
 	} else {
-		x21 = float64((hidden + float64(x20*math.Ceil(waves))) * fullEnd)
+		x17 = float64((hidden + float64(x16*math.Ceil(waves))) * fullEnd)
 	}
-	evenEnds := d.fixupCycles + x21
+	evenEnds := d.fixupCycles + x17
 	var even float64
 	if in.streamK > 0 {
 		if evenLoops+evenEnds < waveLoops+waveEnds {
@@ -497,55 +485,51 @@ func columns(dst []float64, d *device, in *inputs, t *timing) {
 	dst[23] = t.tailCount
 	dst[24] = tailCus
 	dst[25] = parts
-	dst[26] = dealtCus
-	dst[27] = active
-	dst[28] = group
-	dst[29] = d.farRate
-	dst[30] = fullRunning
-	dst[31] = fullPerDie
-	dst[32] = fullColumns
-	dst[33] = fullRows
-	dst[34] = fullMisses
-	dst[35] = t.fullL2Step
-	dst[36] = t.fullFarStep
-	dst[37] = t.fullPowerStep
-	dst[38] = fullStep
-	dst[39] = fullEnd
-	dst[40] = tailRunning
-	dst[41] = tailPerDie
-	dst[42] = tailColumns
-	dst[43] = tailRows
-	dst[44] = tailMisses
-	dst[45] = t.tailL2Step
-	dst[46] = t.tailFarStep
-	dst[47] = t.tailPowerStep
-	dst[48] = tailStep
-	dst[49] = tailEnd
-	dst[50] = dealtRunning
-	dst[51] = dealtPerDie
-	dst[52] = dealtColumns
-	dst[53] = dealtRows
-	dst[54] = dealtMisses
-	dst[55] = dealtL2Step
-	dst[56] = dealtFarStep
-	dst[57] = dealtPowerStep
-	dst[58] = dealtStep
-	dst[59] = dealtEnd
-	dst[60] = d.launch
-	dst[61] = waveLoops
-	dst[62] = hidden
-	dst[63] = lastEnd
-	dst[64] = waveEnds
-	dst[65] = evenLoops
-	dst[66] = evenEnds
-	dst[67] = even
-	dst[68] = t.loops
-	dst[69] = ends
-	dst[70] = dramTotal
-	dst[71] = t.dramFloor
-	dst[72] = limit
-	dst[73] = reduction
-	dst[74] = t.total
+	dst[26] = active
+	dst[27] = group
+	dst[28] = d.farRate
+	dst[29] = fullRunning
+	dst[30] = fullPerDie
+	dst[31] = fullRows
+	dst[32] = fullMisses
+	dst[33] = t.fullL2Step
+	dst[34] = t.fullFarStep
+	dst[35] = t.fullPowerStep
+	dst[36] = fullStep
+	dst[37] = fullEnd
+	dst[38] = tailRunning
+	dst[39] = tailPerDie
+	dst[40] = tailRows
+	dst[41] = tailMisses
+	dst[42] = t.tailL2Step
+	dst[43] = t.tailFarStep
+	dst[44] = t.tailPowerStep
+	dst[45] = tailStep
+	dst[46] = tailEnd
+	dst[47] = d.dealtRunning
+	dst[48] = d.dealtPerDie
+	dst[49] = dealtRows
+	dst[50] = dealtMisses
+	dst[51] = dealtL2Step
+	dst[52] = dealtFarStep
+	dst[53] = dealtPowerStep
+	dst[54] = dealtStep
+	dst[55] = dealtEnd
+	dst[56] = d.launch
+	dst[57] = waveLoops
+	dst[58] = hidden
+	dst[59] = lastEnd
+	dst[60] = waveEnds
+	dst[61] = evenLoops
+	dst[62] = evenEnds
+	dst[63] = even
+	dst[64] = t.loops
+	dst[65] = ends
+	dst[66] = dramTotal
+	dst[67] = t.dramFloor
+	dst[68] = limit
+	dst[69] = reduction
+	dst[70] = t.total
 }
 
 // fourth returns the fourth power, with the bits of math.Pow(x, 4).

@@ -66,9 +66,8 @@ const instructionRows = 16
 // Layout is how the waves of a work-group share its tile, and with FMA the threads.
 type Layout struct{ WavesM, WavesN, ThreadM, ThreadN int }
 
-// LayoutOf returns the layout with the fewest reads from LDS, and false if there is none.
-func (cu *CU) LayoutOf(c *gemm.Config) (best Layout, ok bool) {
-	split := LocalSplit.Number(c.Axes)
+// LayoutOf returns the layout with the fewest reads from LDS, and false if there is none. Split is the local split.
+func (cu *CU) LayoutOf(c *gemm.Config, split int) (best Layout, ok bool) {
 	if c.NumWarps%split != 0 {
 		return best, false
 	}
@@ -116,38 +115,39 @@ const (
 	maxOneWave = 32 * 16
 )
 
-// Exists returns why no library has such a kernel, or nothing.
-func (cu *CU) Exists(c *gemm.Config) string {
+// Missing returns why no library has such a kernel, or nothing. Of its axes it is told.
+func (cu *CU) Missing(c *gemm.Config, streamK, localSplit bool) string {
 	area := c.BlockM * c.BlockN
-	switch streamK := StreamK.Number(c.Axes) > 0; {
+	switch {
 	case streamK && c.SplitK > 1:
 		return "stream-K deals the steps of a tile itself: split_k must be 1"
 	case streamK && (bits.OnesCount(uint(c.BlockM)) > 1 || bits.OnesCount(uint(c.BlockN)) > 1):
 		return "stream-K kernels have tiles of powers of two"
-	case LocalSplit.Number(c.Axes) > 1 && area > maxShared:
-		return fmt.Sprintf("kernels with a local split have tiles of at most %d elements", maxShared)
+	case localSplit && area > maxShared:
+		return sharedTooLarge
 	case !cu.FMA && c.NumWarps == 1 && area > maxOneWave:
-		return fmt.Sprintf("kernels of one wave have tiles of at most %d elements", maxOneWave)
+		return oneWaveTooLarge
 	}
 	return ""
 }
 
-// Fits returns why a configuration cannot be used, with the numbers. Registers are those of a lane.
-func (cu *CU) Fits(c *gemm.Config, elementBytes int, registers float64) (arch.Reason, func() string) {
-	if need := c.NumStages * (c.BlockM + c.BlockN) * c.BlockK * elementBytes; need > cu.LDS {
-		return arch.ReasonSharedMemory, func() string {
-			return fmt.Sprintf("needs %d B of LDS, %d B available", need, cu.LDS)
-		}
-	}
-	if registers > float64(cu.RegistersPerThread) {
-		return arch.ReasonRegisters, func() string {
-			return fmt.Sprintf("needs %.0f registers per lane, %d available", registers, cu.RegistersPerThread)
-		}
-	}
-	return "", nil
+var (
+	sharedTooLarge  = fmt.Sprintf("kernels with a local split have tiles of at most %d elements", maxShared)
+	oneWaveTooLarge = fmt.Sprintf("kernels of one wave have tiles of at most %d elements", maxOneWave)
+)
+
+// LDS returns the bytes of the operand tiles in LDS.
+func LDS(c *gemm.Config, elementBytes int) int {
+	return c.NumStages * (c.BlockM + c.BlockN) * c.BlockK * elementBytes
 }
 
-// NoLayout says why a configuration has no layout.
-func NoLayout(c *gemm.Config) string {
-	return fmt.Sprintf("%d waves cannot share a tile of %dx%d", c.NumWarps, c.BlockM, c.BlockN)
+// Fits returns why a configuration does not fit on a CU, or nothing. Registers are those of a lane.
+func (cu *CU) Fits(c *gemm.Config, elementBytes int, registers float64) arch.Reason {
+	switch {
+	case LDS(c, elementBytes) > cu.LDS:
+		return arch.ReasonSharedMemory
+	case registers > float64(cu.RegistersPerThread):
+		return arch.ReasonRegisters
+	}
+	return ""
 }

@@ -60,7 +60,7 @@ var Parts = []Part{
 
 // Terms is the model, in the order in which it computes.
 var Terms = table(kernelTerms, stepTerms, gridTerms, wave("full", "workgroups_per_cu", "num_cus"),
-	wave("tail", "tail_count", "tail_cus"), wave("dealt", "1", "dealt_cus"), totalTerms)
+	wave("tail", "tail_count", "tail_cus"), wave("dealt", "1", "num_cus"), totalTerms)
 
 // table puts parts together, with each formula on one line.
 func table(parts ...[]Term) []Term {
@@ -170,9 +170,6 @@ var gridTerms = []Term{
 		Doc: "work-groups among which stream-K deals the steps of a tile, if there are fewer tiles than CUs",
 	},
 	{
-		Name: "dealt_cus", Unit: one, Formula: "min(tiles * parts, num_cus)", Doc: "CUs that work on them",
-	},
-	{
 		Name: "active", Unit: one, Common: arch.CommonActiveUnits, Formula: "min(workgroups, num_cus)",
 		Doc: "CUs at work in the first wave",
 	},
@@ -195,18 +192,12 @@ var waveTerms = []Term{
 		Name: "wave_per_die", Unit: one, Formula: "max(1, wave_running / num_xcds)", Doc: "of them on one die",
 	},
 	{
-		Name: "wave_columns", Unit: one, Doc: "columns of tiles that a die works on",
-		Formula: "min(max(1, wave_per_die / min(group, tiles_m, wave_per_die)), tiles_n)",
-	},
-	{
-		Name: "wave_rows", Unit: one, Doc: "rows of tiles that a die works on",
-		Formula: "min(max(min(group, tiles_m, wave_per_die), wave_per_die / wave_columns), tiles_m)",
+		Name: "wave_rows", Unit: one, Formula: "min(group, wave_per_die)", Doc: "rows of tiles that a die works on",
 	},
 	{
 		Name: "wave_misses", Unit: bytes, Doc: "operands of a step that the L2 caches load: each die those of its tiles once",
 		Formula: `min(wave_running * tile_bytes,
-			num_xcds * max(1, wave_per_die / (wave_rows * wave_columns))
-				* (wave_rows * block_m + wave_columns * block_n) * block_k * element_bytes)`,
+			num_xcds * (wave_rows * block_m + wave_per_die / wave_rows * block_n) * block_k * element_bytes)`,
 	},
 	{
 		Name: "wave_l2_step", Unit: cycles, Doc: "L2 caches",

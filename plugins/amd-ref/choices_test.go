@@ -15,7 +15,10 @@ import (
 	"github.com/origami-gemm/origami/plugins/amd-ref/tensile"
 )
 
-var show = flag.Bool("show", false, "print the tables of docs/model-amd-refined.md")
+var (
+	show   = flag.Bool("show", false, "print the tables of docs/model-amd-refined.md")
+	update = flag.Bool("update", false, "draw the maps of docs/experiments/vega10-slides")
+)
 
 // agreement counts how often a model chooses as AMD's tuning did.
 type agreement struct {

@@ -86,8 +86,7 @@ func (e *evaluation) bound() arch.Bound {
 	compute := full*max(t.workgroupsPerCu*t.matrixStep, t.fullPowerStep) +
 		tail*max(t.tailCount*t.matrixStep, t.tailPowerStep)
 	l2 := full*t.fullL2Step + tail*t.tailL2Step
-	far := full*t.fullFarStep + tail*t.tailFarStep
-	most := max(compute, l2, far, t.dramFloor)
+	most := max(compute, l2, t.far, t.dramFloor)
 	switch {
 	case most < busyEnough*t.total:
 		return arch.BoundLatency
@@ -95,7 +94,7 @@ func (e *evaluation) bound() arch.Bound {
 		return arch.BoundCompute
 	case most == l2:
 		return arch.BoundL2
-	case most == far && e.m.generation.MALLRate > 0:
+	case most == t.far && e.m.generation.MALLRate > 0:
 		return arch.BoundMALL
 	default:
 		return arch.BoundDRAM

@@ -68,7 +68,6 @@ type device struct {
 	part5            float64 // far_rate * store_share
 	part7            float64 // 1 / lds_read_rate + 1 / lds_write_rate
 	dealtRunning     float64 // dealt_running
-	dealtPerDie      float64 // dealt_per_die
 	part8            float64 // max(1 / store_rate, dealt_running / (far_rate * store_share))
 	launch           float64 // launch
 	part9            float64 // dram_bandwidth * dram_share
@@ -90,11 +89,10 @@ func (d *device) compute(value func(name string) float64) {
 	}
 	numCus := value("num_cus")
 	dealtRunning := float64(1 * numCus)
-	numXcds := value("num_xcds")
-	dealtPerDie := max(1, dealtRunning/numXcds)
 	clock := value("clock")
 	launch := float64(value("launch_seconds") * clock)
 	d.numCus = numCus
+	numXcds := value("num_xcds")
 	d.numXcds = numXcds
 	d.ldsBytes = value("lds_bytes")
 	d.clock = clock
@@ -138,7 +136,6 @@ func (d *device) compute(value func(name string) float64) {
 	d.part5 = x17
 	d.part7 = 1/ldsReadRate + 1/ldsWriteRate
 	d.dealtRunning = dealtRunning
-	d.dealtPerDie = dealtPerDie
 	d.part8 = max(1/storeRate, dealtRunning/x17)
 	d.launch = launch
 	dramBandwidth := value("dram_bandwidth")
@@ -156,11 +153,10 @@ type timing struct {
 	steps           float64 // steps
 	fullWaves       float64 // full_waves
 	tailCount       float64 // tail_count
+	far             float64 // far
 	fullL2Step      float64 // full_l2_step
-	fullFarStep     float64 // full_far_step
 	fullPowerStep   float64 // full_power_step
 	tailL2Step      float64 // tail_l2_step
-	tailFarStep     float64 // tail_far_step
 	tailPowerStep   float64 // tail_power_step
 	loops           float64 // loops
 	dramFloor       float64 // dram_floor
@@ -229,14 +225,15 @@ func (t *timing) compute(in *inputs, d *device) {
 	} else {
 		group = d.defaultGroup
 	}
-	fullPerDie := max(1, fullRunning/d.numXcds)
-	fullRows := min(group, fullPerDie)
-	fullMisses := min(fullRunning*tileBytes, d.numXcds*(float64(fullRows*in.blockM)+float64(fullPerDie/fullRows*in.blockN))*in.blockK*in.elementBytes)
+	tilesPerDie := max(1, min(workgroups, fullRunning)/(d.numXcds*in.splitK))
+	rows := min(group, tilesM)
+	columns := min(max(1, tilesPerDie/rows), tilesN)
+	l2Misses := float64(tiles * (in.blockM/columns + in.blockN/rows) * in.k * in.elementBytes)
+	far := l2Misses / d.farRate
 	fullL2Step := fullRunning * lineTraffic / d.part3
-	fullFarStep := fullMisses / d.farRate
 	x13 := float64(x4*(d.energyPerFlop*in.energyScale)) + float64(tileBytes*d.energyPerByte)
 	fullPowerStep := float64(fullRunning * x13 / d.tdp * d.clock)
-	fullStep := max(max(math.Sqrt(math.Sqrt(fourth(workgroupsPerCu*matrixStep)+fourth(workgroupsPerCu*ldsStep)+fourth(workgroupsPerCu*loadStep)+fourth(fullL2Step)+fourth(fullFarStep)+fourth(fullPowerStep))), chainStep), d.part4)
+	fullStep := max(max(math.Sqrt(math.Sqrt(fourth(workgroupsPerCu*matrixStep)+fourth(workgroupsPerCu*ldsStep)+fourth(workgroupsPerCu*loadStep)+fourth(fullL2Step)+fourth(fullPowerStep))), chainStep), d.part4)
 	var x15 float64
 	if in.splitK > 1 {
 		x15 = d.accumulatorBytes
@@ -248,20 +245,13 @@ func (t *timing) compute(in *inputs, d *device) {
 	x17 := float64(x1 * d.accumulatorBytes)
 	fullEnd := d.part6 + float64(x14*max(workgroupsPerCu/d.storeRate, fullRunning/d.part5)) + float64(workgroupsPerCu*x16*x17*d.part7)
 	tailRunning := float64(tailCount * tailCus)
-	tailPerDie := max(1, tailRunning/d.numXcds)
-	tailRows := min(group, tailPerDie)
-	tailMisses := min(tailRunning*tileBytes, d.numXcds*(float64(tailRows*in.blockM)+float64(tailPerDie/tailRows*in.blockN))*in.blockK*in.elementBytes)
 	tailL2Step := tailRunning * lineTraffic / d.part3
-	tailFarStep := tailMisses / d.farRate
 	tailPowerStep := float64(tailRunning * x13 / d.tdp * d.clock)
-	tailStep := max(max(math.Sqrt(math.Sqrt(fourth(tailCount*matrixStep)+fourth(tailCount*ldsStep)+fourth(tailCount*loadStep)+fourth(tailL2Step)+fourth(tailFarStep)+fourth(tailPowerStep))), chainStep), d.part4)
+	tailStep := max(max(math.Sqrt(math.Sqrt(fourth(tailCount*matrixStep)+fourth(tailCount*ldsStep)+fourth(tailCount*loadStep)+fourth(tailL2Step)+fourth(tailPowerStep))), chainStep), d.part4)
 	tailEnd := d.part6 + float64(x14*max(tailCount/d.storeRate, tailRunning/d.part5)) + float64(tailCount*x16*x17*d.part7)
-	dealtRows := min(group, d.dealtPerDie)
-	dealtMisses := min(d.dealtRunning*tileBytes, d.numXcds*(float64(dealtRows*in.blockM)+float64(d.dealtPerDie/dealtRows*in.blockN))*in.blockK*in.elementBytes)
 	dealtL2Step := d.dealtRunning * lineTraffic / d.part3
-	dealtFarStep := dealtMisses / d.farRate
 	dealtPowerStep := float64(d.dealtRunning * x13 / d.tdp * d.clock)
-	dealtStep := max(max(math.Sqrt(math.Sqrt(fourth(1*matrixStep)+fourth(1*ldsStep)+fourth(1*loadStep)+fourth(dealtL2Step)+fourth(dealtFarStep)+fourth(dealtPowerStep))), chainStep), d.part4)
+	dealtStep := max(max(math.Sqrt(math.Sqrt(fourth(1*matrixStep)+fourth(1*ldsStep)+fourth(1*loadStep)+fourth(dealtL2Step)+fourth(dealtPowerStep))), chainStep), d.part4)
 	dealtEnd := d.part6 + float64(x14*d.part8) + float64(1*x16*x17*d.part7)
 	var x18 float64
 	if rest > 0 {
@@ -298,12 +288,13 @@ func (t *timing) compute(in *inputs, d *device) {
 			even = 1
 		}
 	}
-	var loops float64
+	var x22 float64
 	if even > 0 {
-		loops = evenLoops
+		x22 = evenLoops
 	} else {
-		loops = waveLoops
+		x22 = waveLoops
 	}
+	loops := math.Sqrt(math.Sqrt(fourth(x22) + fourth(far)))
 	var ends float64
 	if even > 0 {
 		ends = evenEnds
@@ -324,11 +315,10 @@ func (t *timing) compute(in *inputs, d *device) {
 	t.steps = steps
 	t.fullWaves = fullWaves
 	t.tailCount = tailCount
+	t.far = far
 	t.fullL2Step = fullL2Step
-	t.fullFarStep = fullFarStep
 	t.fullPowerStep = fullPowerStep
 	t.tailL2Step = tailL2Step
-	t.tailFarStep = tailFarStep
 	t.tailPowerStep = tailPowerStep
 	t.loops = loops
 	t.dramFloor = dramFloor
@@ -385,10 +375,11 @@ func columns(dst []float64, d *device, in *inputs, t *timing) {
 	} else {
 		group = d.defaultGroup
 	}
-	fullPerDie := max(1, fullRunning/d.numXcds)
-	fullRows := min(group, fullPerDie)
-	fullMisses := min(fullRunning*tileBytes, d.numXcds*(float64(fullRows*in.blockM)+float64(fullPerDie/fullRows*in.blockN))*in.blockK*in.elementBytes)
-	fullStep := max(max(math.Sqrt(math.Sqrt(fourth(t.workgroupsPerCu*t.matrixStep)+fourth(t.workgroupsPerCu*ldsStep)+fourth(t.workgroupsPerCu*loadStep)+fourth(t.fullL2Step)+fourth(t.fullFarStep)+fourth(t.fullPowerStep))), chainStep), d.part4)
+	tilesPerDie := max(1, min(workgroups, fullRunning)/(d.numXcds*in.splitK))
+	rows := min(group, tilesM)
+	columns := min(max(1, tilesPerDie/rows), tilesN)
+	l2Misses := float64(tiles * (in.blockM/columns + in.blockN/rows) * in.k * in.elementBytes)
+	fullStep := max(max(math.Sqrt(math.Sqrt(fourth(t.workgroupsPerCu*t.matrixStep)+fourth(t.workgroupsPerCu*ldsStep)+fourth(t.workgroupsPerCu*loadStep)+fourth(t.fullL2Step)+fourth(t.fullPowerStep))), chainStep), d.part4)
 	var x11 float64
 	if in.splitK > 1 {
 		x11 = d.accumulatorBytes
@@ -400,17 +391,11 @@ func columns(dst []float64, d *device, in *inputs, t *timing) {
 	x13 := float64(x1 * d.accumulatorBytes)
 	fullEnd := d.part6 + float64(x10*max(t.workgroupsPerCu/d.storeRate, fullRunning/d.part5)) + float64(t.workgroupsPerCu*x12*x13*d.part7)
 	tailRunning := float64(t.tailCount * tailCus)
-	tailPerDie := max(1, tailRunning/d.numXcds)
-	tailRows := min(group, tailPerDie)
-	tailMisses := min(tailRunning*tileBytes, d.numXcds*(float64(tailRows*in.blockM)+float64(tailPerDie/tailRows*in.blockN))*in.blockK*in.elementBytes)
-	tailStep := max(max(math.Sqrt(math.Sqrt(fourth(t.tailCount*t.matrixStep)+fourth(t.tailCount*ldsStep)+fourth(t.tailCount*loadStep)+fourth(t.tailL2Step)+fourth(t.tailFarStep)+fourth(t.tailPowerStep))), chainStep), d.part4)
+	tailStep := max(max(math.Sqrt(math.Sqrt(fourth(t.tailCount*t.matrixStep)+fourth(t.tailCount*ldsStep)+fourth(t.tailCount*loadStep)+fourth(t.tailL2Step)+fourth(t.tailPowerStep))), chainStep), d.part4)
 	tailEnd := d.part6 + float64(x10*max(t.tailCount/d.storeRate, tailRunning/d.part5)) + float64(t.tailCount*x12*x13*d.part7)
-	dealtRows := min(group, d.dealtPerDie)
-	dealtMisses := min(d.dealtRunning*tileBytes, d.numXcds*(float64(dealtRows*in.blockM)+float64(d.dealtPerDie/dealtRows*in.blockN))*in.blockK*in.elementBytes)
 	dealtL2Step := d.dealtRunning * lineTraffic / d.part3
-	dealtFarStep := dealtMisses / d.farRate
 	dealtPowerStep := float64(d.dealtRunning * (float64(2*in.blockM*in.blockN*in.blockK*(d.energyPerFlop*in.energyScale)) + float64(tileBytes*d.energyPerByte)) / d.tdp * d.clock)
-	dealtStep := max(max(math.Sqrt(math.Sqrt(fourth(1*t.matrixStep)+fourth(1*ldsStep)+fourth(1*loadStep)+fourth(dealtL2Step)+fourth(dealtFarStep)+fourth(dealtPowerStep))), chainStep), d.part4)
+	dealtStep := max(max(math.Sqrt(math.Sqrt(fourth(1*t.matrixStep)+fourth(1*ldsStep)+fourth(1*loadStep)+fourth(dealtL2Step)+fourth(dealtPowerStep))), chainStep), d.part4)
 	dealtEnd := d.part6 + float64(x10*d.part8) + float64(1*x12*x13*d.part7)
 	var x14 float64
 	if rest > 0 {
@@ -488,48 +473,41 @@ func columns(dst []float64, d *device, in *inputs, t *timing) {
 	dst[26] = active
 	dst[27] = group
 	dst[28] = d.farRate
-	dst[29] = fullRunning
-	dst[30] = fullPerDie
-	dst[31] = fullRows
-	dst[32] = fullMisses
-	dst[33] = t.fullL2Step
-	dst[34] = t.fullFarStep
-	dst[35] = t.fullPowerStep
-	dst[36] = fullStep
-	dst[37] = fullEnd
-	dst[38] = tailRunning
-	dst[39] = tailPerDie
-	dst[40] = tailRows
-	dst[41] = tailMisses
-	dst[42] = t.tailL2Step
-	dst[43] = t.tailFarStep
-	dst[44] = t.tailPowerStep
-	dst[45] = tailStep
-	dst[46] = tailEnd
-	dst[47] = d.dealtRunning
-	dst[48] = d.dealtPerDie
-	dst[49] = dealtRows
-	dst[50] = dealtMisses
-	dst[51] = dealtL2Step
-	dst[52] = dealtFarStep
-	dst[53] = dealtPowerStep
-	dst[54] = dealtStep
-	dst[55] = dealtEnd
-	dst[56] = d.launch
-	dst[57] = waveLoops
-	dst[58] = hidden
-	dst[59] = lastEnd
-	dst[60] = waveEnds
-	dst[61] = evenLoops
-	dst[62] = evenEnds
-	dst[63] = even
-	dst[64] = t.loops
-	dst[65] = ends
-	dst[66] = dramTotal
-	dst[67] = t.dramFloor
-	dst[68] = limit
-	dst[69] = reduction
-	dst[70] = t.total
+	dst[29] = tilesPerDie
+	dst[30] = rows
+	dst[31] = columns
+	dst[32] = l2Misses
+	dst[33] = t.far
+	dst[34] = fullRunning
+	dst[35] = t.fullL2Step
+	dst[36] = t.fullPowerStep
+	dst[37] = fullStep
+	dst[38] = fullEnd
+	dst[39] = tailRunning
+	dst[40] = t.tailL2Step
+	dst[41] = t.tailPowerStep
+	dst[42] = tailStep
+	dst[43] = tailEnd
+	dst[44] = d.dealtRunning
+	dst[45] = dealtL2Step
+	dst[46] = dealtPowerStep
+	dst[47] = dealtStep
+	dst[48] = dealtEnd
+	dst[49] = d.launch
+	dst[50] = waveLoops
+	dst[51] = hidden
+	dst[52] = lastEnd
+	dst[53] = waveEnds
+	dst[54] = evenLoops
+	dst[55] = evenEnds
+	dst[56] = even
+	dst[57] = t.loops
+	dst[58] = ends
+	dst[59] = dramTotal
+	dst[60] = t.dramFloor
+	dst[61] = limit
+	dst[62] = reduction
+	dst[63] = t.total
 }
 
 // fourth returns the fourth power, with the bits of math.Pow(x, 4).

@@ -55,11 +55,12 @@ type Part struct {
 // and dealt_ (of stream-K with fewer tiles than CUs), and wave_count for the work-groups per CU.
 var Parts = []Part{
 	{"the kernel", kernelTerms}, {"one step of one work-group", stepTerms}, {"the grid", gridTerms},
+	{"the L2 caches", trafficTerms},
 	{"a wave", waveTerms}, {"the total", totalTerms},
 }
 
 // Terms is the model, in the order in which it computes.
-var Terms = table(kernelTerms, stepTerms, gridTerms, wave("full", "workgroups_per_cu", "num_cus"),
+var Terms = table(kernelTerms, stepTerms, gridTerms, trafficTerms, wave("full", "workgroups_per_cu", "num_cus"),
 	wave("tail", "tail_count", "tail_cus"), wave("dealt", "1", "num_cus"), totalTerms)
 
 // table puts parts together, with each formula on one line.
@@ -183,27 +184,34 @@ var gridTerms = []Term{
 	},
 }
 
+// What the L2 caches load. The work-groups that a die runs at a time form a rectangle of tiles. A step loads each row of
+// it from A once, and each column from B.
+var trafficTerms = []Term{
+	{
+		Name: "tiles_per_die", Unit: one, Doc: "tiles that a die works on at a time",
+		Formula: "max(1, min(workgroups, workgroups_per_cu * num_cus) / (num_xcds * split_k))",
+	},
+	{Name: "rows", Unit: one, Formula: "min(group, tiles_m)", Doc: "rows of tiles of the rectangle"},
+	{
+		Name: "columns", Unit: one, Formula: "min(max(1, tiles_per_die / rows), tiles_n)",
+		Doc: "columns of tiles of the rectangle",
+	},
+	{
+		Name: "l2_misses", Unit: bytes, Doc: "operands that the L2 caches load",
+		Formula: "tiles * (block_m / columns + block_n / rows) * k * element_bytes",
+	},
+	{Name: "far", Unit: cycles, Formula: "l2_misses / far_rate", Doc: "MALL for them, or DRAM without one"},
+}
+
 // waveTerms are those of one wave. wave_ stands for its name.
 var waveTerms = []Term{
 	{
 		Name: "wave_running", Unit: one, Formula: "wave_count * wave_cus", Doc: "work-groups that run at a time",
 	},
 	{
-		Name: "wave_per_die", Unit: one, Formula: "max(1, wave_running / num_xcds)", Doc: "of them on one die",
-	},
-	{
-		Name: "wave_rows", Unit: one, Formula: "min(group, wave_per_die)", Doc: "rows of tiles that a die works on",
-	},
-	{
-		Name: "wave_misses", Unit: bytes, Doc: "operands of a step that the L2 caches load: each die those of its tiles once",
-		Formula: `min(wave_running * tile_bytes,
-			num_xcds * (wave_rows * block_m + wave_per_die / wave_rows * block_n) * block_k * element_bytes)`,
-	},
-	{
 		Name: "wave_l2_step", Unit: cycles, Doc: "L2 caches",
 		Formula: "wave_running * line_traffic / (l2_rate * num_xcds * l2_share)",
 	},
-	{Name: "wave_far_step", Unit: cycles, Formula: "wave_misses / far_rate", Doc: "MALL, or DRAM without one"},
 	{
 		Name: "wave_power_step", Unit: cycles, Doc: "least time of a step within the power limit of the board",
 		Formula: `wave_running * (2 * block_m * block_n * block_k * (energy_per_flop * energy_scale)
@@ -212,7 +220,7 @@ var waveTerms = []Term{
 	{
 		Name: "wave_step", Unit: cycles, Doc: "a step: resources as the fourth root of the sum of fourth powers",
 		Formula: `max(sqrt(sqrt(pow(wave_count * matrix_step, 4) + pow(wave_count * lds_step, 4)
-				+ pow(wave_count * load_step, 4) + pow(wave_l2_step, 4) + pow(wave_far_step, 4)
+				+ pow(wave_count * load_step, 4) + pow(wave_l2_step, 4)
 				+ pow(wave_power_step, 4))), chain_step, load_latency / steps_ahead)`,
 	},
 	{
@@ -238,8 +246,6 @@ func wave(name, count, cus string) []Term {
 				t.Kind, t.Common = arch.KindStep, arch.CommonL2Step
 			case "full_step":
 				t.Common = arch.CommonKStep
-			case "full_far_step":
-				t.Kind = arch.KindStep
 			}
 		}
 		out[i] = t
@@ -283,8 +289,8 @@ var totalTerms = []Term{
 		Formula: "when(stream_k > 0, when(even_loops + even_ends < wave_loops + wave_ends, 1, 0), 0)",
 	},
 	{
-		Name: "loops", Unit: cycles, Kind: arch.KindShare, Formula: "when(even > 0, even_loops, wave_loops)",
-		Doc: "steps",
+		Name: "loops", Unit: cycles, Kind: arch.KindShare, Doc: "steps, with what the L2 caches wait for",
+		Formula: "sqrt(sqrt(pow(when(even > 0, even_loops, wave_loops), 4) + pow(far, 4)))",
 	},
 	{
 		Name: "ends", Unit: cycles, Kind: arch.KindShare, Formula: "when(even > 0, even_ends, wave_ends)",

@@ -33,7 +33,7 @@ var stages = []struct {
 
 // kept are the terms that the model's own code reads.
 var kept = strings.Fields(`total registers workgroups_per_cu matrix_step full_waves tail_count steps full_l2_step
-	tail_l2_step full_far_step tail_far_step full_power_step tail_power_step dram_floor loops`)
+	tail_l2_step far full_power_step tail_power_step dram_floor loops`)
 
 // given are the names that are neither terms nor numbers of the device.
 var given = strings.Fields(`m n k batch element_bytes output_bytes trans_a trans_b block_m block_n block_k num_warps

@@ -138,7 +138,7 @@ func slideKernels() (list []gemm.Config) {
 			for _, n := range sides {
 				for _, split := range []int{1, 2, 4, 6, 8} {
 					c := gemm.Config{
-						Kernel: tensile.Name, BlockM: group[0] * m, BlockN: group[1] * n, BlockK: 8 * group[2],
+						Kernel: tensile.Name, BlockM: group[0] * m, BlockN: group[1] * n, BlockK: 8,
 						NumWarps: 4, NumStages: 2, SplitK: split, GroupM: 8,
 					}
 					if err := tensile.LocalSplit.Set(&c, strconv.Itoa(group[2])); err == nil {
@@ -175,6 +175,9 @@ func TestSlideWinners(t *testing.T) {
 			continue
 		}
 		known++
+		if *show && i%23 == 0 {
+			fmt.Println(c.problem.M, c.problem.N, c.tile, c.splits, w)
+		}
 		switch ratio := area(winners[i]) / area(c.tile); {
 		case winners[i] == c.tile:
 			same++

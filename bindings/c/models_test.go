@@ -67,7 +67,7 @@ func TestOpen(t *testing.T) {
 		`{"arch":"sm90","overrides":[1]}`:                               "not an override file",
 		`{"arch":"sm90","overrides":{"sm90":{"clock":1}}}`:              "stand under an architecture",
 		`{"arch":"sm90","device":"h200","live":{"name":"NVIDIA H200"}}`: "leave one of them out",
-		`{"arch":"sm121","live":{"name":"NVIDIA Future"}}`:              "which no plugin models",
+		`{"arch":"sm130","live":{"name":"NVIDIA Future"}}`:              "which no plugin models",
 	} {
 		m, err := open([]byte(request))
 		if m != nil || diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), want) {

@@ -134,8 +134,8 @@ func position(data []byte, n int) (line, column int) {
 	return line, column
 }
 
-// ParseOverride reads "name=number" with a unit behind the number or none, as in "clock=1.5GHz" and "num_sms=66". Resolve
-// checks the name and the unit.
+// ParseOverride reads "name=number" with a unit behind the number or none, as in "clock=1.5GHz" and "num_sms=66".
+// Resolve checks the name and the unit.
 func ParseOverride(text string) (name string, v OverrideValue, err error) {
 	name, value, ok := strings.Cut(text, "=")
 	if !ok || name == "" {

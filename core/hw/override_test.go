@@ -153,7 +153,8 @@ func FuzzParseOverrides(f *testing.F) {
 
 func TestParseOverride(t *testing.T) {
 	for text, want := range map[string]hw.OverrideValue{
-		"x=66": {Value: 66}, "x=1.5GHz": {Value: 1.5, Unit: "GHz"}, "x=1.5e9": {Value: 1.5e9}, "x=.5 TB/s": {Value: 0.5, Unit: "TB/s"},
+		"x=66": {Value: 66}, "x=1.5GHz": {Value: 1.5, Unit: "GHz"}, "x=1.5e9": {Value: 1.5e9},
+		"x=.5 TB/s":    {Value: 0.5, Unit: "TB/s"},
 		"x=2e1B/cycle": {Value: 20, Unit: "B/cycle"}, "x=-3": {Value: -3},
 	} {
 		if name, v, err := hw.ParseOverride(text); err != nil || name != "x" || v != want {

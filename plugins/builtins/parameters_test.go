@@ -114,7 +114,7 @@ func (o *opened) check(t *testing.T, a arch.Architecture) {
 			if p.Value == 0 && p.Unit == "FLOP/s" {
 				continue // the device does not have the type, and any rate that it could have is far off
 			}
-			overrides[name] = hw.OverrideValue{Value: change(p.Value)}
+			overrides[name] = hw.OverrideValue{Value: change(p)}
 		}
 		with := o.open(t, overrides)
 		if with == nil {
@@ -140,12 +140,15 @@ func (o *opened) check(t *testing.T, a arch.Architecture) {
 //   - register_file and registers_per_thread limit kernels whose needs are far apart;
 //   - l2_bytes is compared with working sets, most of which differ by factors of two;
 //   - l2_perf_ratio counts where it is less than what the ports of all SMs take.
-var changes = []func(float64) float64{by(1.1), by(1 / 1.1), by(1.3), by(1 / 1.3), by(2), by(0.5)}
+var changes = []func(hw.Param) float64{by(1.1), by(1 / 1.1), by(1.3), by(1 / 1.3), by(2), by(0.5)}
 
-// by returns a change by a factor: of a whole number to another whole number, of zero to one.
-func by(factor float64) func(float64) float64 {
-	return func(v float64) float64 {
-		switch changed := v * factor; {
+// by returns a change by a factor: of a whole number to another whole number, of zero to one, and of a cache that the
+// device does not have to a large one.
+func by(factor float64) func(hw.Param) float64 {
+	return func(p hw.Param) float64 {
+		switch v, changed := p.Value, p.Value*factor; {
+		case v == 0 && p.Unit == "B":
+			return 1 << 28
 		case v == 0:
 			return 1
 		case v != math.Trunc(v):
@@ -161,7 +164,7 @@ func by(factor float64) func(float64) float64 {
 // counts reports whether a change of the parameter changes a prediction.
 func (o *opened) counts(t *testing.T, p hw.Param) bool {
 	for _, change := range changes {
-		with := o.open(t, map[string]hw.OverrideValue{p.Name: {Value: change(p.Value)}})
+		with := o.open(t, map[string]hw.OverrideValue{p.Name: {Value: change(p)}})
 		if with != nil && o.differs(t, with) {
 			return true
 		}

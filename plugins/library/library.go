@@ -13,6 +13,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/plugins/library/checked"
 	"github.com/origami-gemm/origami/plugins/library/terms"
 )
 
@@ -54,7 +55,9 @@ func New(machine Machine, given map[string]string) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newModel(machine, numbers, o, nil), nil
+	m := newModel(machine, numbers, o, nil)
+	m.description.Uncertainty = checked.Of(m.description.ID(), Name, "")
+	return m, nil
 }
 
 func newModel(machine Machine, numbers []arch.Constant, o options, values map[string]float64) *Model {

@@ -88,7 +88,7 @@ func (m *Machine) numbers() ([]arch.Constant, error) {
 	return all, nil
 }
 
-// unused returns the parameters that no prediction depends on. One that is 0 stands for what the device does not have.
+// unused returns the parameters that no prediction depends on. A peak of 0 stands for a type that the device lacks.
 func (m *Machine) unused() []string {
 	var used []string
 	for _, f := range m.Numbers {
@@ -99,7 +99,7 @@ func (m *Machine) unused() []string {
 	}
 	unused := formula.Unused(m.Description.Params, used)
 	for _, p := range m.Description.Params {
-		if p.Value == 0 && !slices.Contains(unused, p.Name) {
+		if p.Value == 0 && p.Unit == "FLOP/s" && !slices.Contains(unused, p.Name) {
 			unused = append(unused, p.Name)
 		}
 	}

@@ -167,8 +167,8 @@ func TestLiveGPURefusals(t *testing.T) {
 		"no value for clock":          {Arch: "sm89", Live: without("clock")},
 		"no value for l2_bytes":       {Arch: "sm89", Live: without("l2_bytes")},
 		"no value for dram_bandwidth": {Arch: "sm89", Live: without("dram_bandwidth")},
-		"NVIDIA GeForce RTX 4070 has the architecture sm121, which no plugin models; the architectures are " +
-			strings.Join(archIDs(t), ", "): {Arch: "sm121", Live: rtx4070()},
+		"NVIDIA GeForce RTX 4070 has the architecture sm72, which no plugin models; the architectures are " +
+			strings.Join(archIDs(t), ", "): {Arch: "sm72", Live: rtx4070()},
 	} {
 		if _, err := p.Open(
 			context.Background(),

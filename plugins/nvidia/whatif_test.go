@@ -49,8 +49,8 @@ func refinedDevices(t *testing.T) (list []device) {
 // libraries are the devices with the model of the vendor's library. All of the operands come from DRAM.
 func libraries(t *testing.T) (list []device) {
 	t.Helper()
-	for _, r := range nvtest.Devices(t, library.Name) {
-		r.Kernel, r.Options = library.Family, map[string]string{"l2": "cold"}
+	for _, r := range nvtest.Devices(t, library.Name, library.Family) {
+		r.Options = map[string]string{"l2": "cold"}
 		list = append(list, device{r, library.Family})
 	}
 	return list

@@ -56,7 +56,8 @@ func toChecked(c *arch.Checked) *pb.Checked {
 		return nil
 	}
 	q := &pb.Checked{
-		DataSet: c.DataSet, Sizes: int64(c.Sizes), Times: int64(c.Times), Divisor: toRange(c.Divisor), SplitK: toRange(c.Split),
+		DataSet: c.DataSet, Sizes: int64(c.Sizes), Times: int64(c.Times),
+		Divisor: toRange(c.Divisor), SplitK: toRange(c.Split),
 		M: toRange(c.M), N: toRange(c.N), K: toRange(c.K), Batch: toRange(c.Batch), Flops: toRange(c.Flops),
 	}
 	for _, l := range c.Layouts {

@@ -97,13 +97,13 @@ class Detection(unittest.TestCase):
         self.assertGreater(model.select(4096, 4096, 4096).seconds, Model("rtx4090").select(4096, 4096, 4096).seconds)
 
     def test_an_architecture_that_nobody_models(self):
-        # The one before the oldest that a plugin models: Tesla V100 (Volta architecture whitepaper), sm70.
+        # The one before the oldest that a plugin models: Tesla P100 (Pascal architecture whitepaper), sm60.
         cuda = Cuda(
-            b"Tesla V100-SXM2-16GB",
-            {16: 80, 13: 1530000, 38: 6 << 20, 97: 98304, 82: 65536, 36: 877000, 37: 4096, 75: 7, 76: 0},
+            b"Tesla P100-SXM2-16GB",
+            {16: 56, 13: 1480500, 38: 4 << 20, 97: 49152, 82: 65536, 36: 715000, 37: 4096, 75: 6, 76: 0},
         )
-        with self.assertRaisesRegex(Error, "Tesla V100-SXM2-16GB has the architecture sm70, which no plugin models"):
-            self.open(cuda, arch=70)
+        with self.assertRaisesRegex(Error, "Tesla P100-SXM2-16GB has the architecture sm60, which no plugin models"):
+            self.open(cuda, arch=60)
 
     def test_a_driver_that_fails(self):
         with self.assertRaisesRegex(Error, "cuDeviceGetAttribute failed with 1; name the device"):

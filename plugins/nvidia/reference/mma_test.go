@@ -23,7 +23,7 @@ func TestMMACandidatesAreWhatGemmgenBuilds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, request := range nvtest.Devices(t, "reference") {
+	for _, request := range nvtest.Devices(t, "reference", "mma") {
 		a := nvtest.Open(t, request)
 		id := a.Describe().ID()
 		list := nvtest.Candidates(t, a, arch.Space{Kernel: "mma"})

@@ -19,7 +19,7 @@ import (
 // order, even if the cap and the shrinking of the super group apply.
 func TestEstimateEqualsTerms(t *testing.T) {
 	ctx := context.Background()
-	for _, request := range nvtest.Devices(t, "reference") {
+	for _, request := range nvtest.Devices(t, "reference", "mma") {
 		a := nvtest.Open(t, request)
 		id := a.Describe().ID()
 		rng := rand.New(rand.NewPCG(1, 2))

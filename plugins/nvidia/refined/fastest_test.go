@@ -18,7 +18,7 @@ import (
 // The fastest configurations are found without all estimates, and are the same. A time that stands for an estimate is
 // never above it.
 func TestFastestAreThoseOfAllEstimates(t *testing.T) {
-	requests := nvtest.Devices(t, "refined")
+	requests := nvtest.Devices(t, "refined", "mma")
 	for _, rung := range arch.Rungs() {
 		requests = append(requests, arch.OpenRequest{Arch: "sm90", Device: "h200", Rung: rung})
 	}

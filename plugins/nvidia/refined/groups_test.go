@@ -55,7 +55,7 @@ func estimates(t *testing.T, a arch.Architecture, p gemm.Problem) ([]arch.Estima
 // Equal groups take as long as a batch, whatever empty ones are among them. The order of groups does not matter.
 func TestRefinedGroups(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	for _, request := range nvtest.Devices(t, "refined") {
+	for _, request := range nvtest.Devices(t, "refined", "mma") {
 		a := nvtest.Open(t, request)
 		if !slices.Contains(a.Describe().Kernels, "triton") {
 			continue

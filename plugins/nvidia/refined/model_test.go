@@ -21,7 +21,7 @@ import (
 // The default model answers for every device and family, at any size, with the same bits whatever else is asked with
 // it, and with what Terms gives.
 func TestRefinedEstimateEqualsTerms(t *testing.T) {
-	for _, request := range nvtest.Devices(t, "refined") {
+	for _, request := range nvtest.Devices(t, "refined", "mma") {
 		a := nvtest.Open(t, request)
 		request.Model = ""
 		if got := nvtest.Open(t, request).Describe().Model; got != "refined" {
@@ -81,7 +81,7 @@ func TestRefinedFormulasComputeTheirTerms(t *testing.T) {
 	for range 4 {
 		problems = append(problems, nvtest.RandomProblem(rng))
 	}
-	for _, request := range nvtest.Devices(t, "refined") {
+	for _, request := range nvtest.Devices(t, "refined", "mma") {
 		a := nvtest.Open(t, request)
 		for i, p := range problems {
 			family := a.Describe().Kernels[i%len(a.Describe().Kernels)]

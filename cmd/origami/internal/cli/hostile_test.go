@@ -243,7 +243,9 @@ func TestForeignTextIsPrintable(t *testing.T) {
 	for name, text := range map[string]string{
 		"two.csv" + evilPath: "m,n,k\n64,64,64\n256,128,512\n", "one.csv": "m,n,k\n64,64,64\n",
 		"bad.csv" + evilPath: "m,n,k\n64," + evil + ",64\n64,64\x1b,64\n", "header.csv": "m,n,\"k\u202e\x1b\"\n1,1,1\n",
-		"fails.csv": "m,n,k\n64,64,666\n", "hw.json": `{"units":9,"` + "x\u202e\u009b" + `":2}`, "config.json": evil,
+		"fails.csv":  "m,n,k\n64,64,666\n",
+		"labels.csv": "m,n,k,layer\u202e\n64,64,64,EVIL|<b>EVIL\u202e</b>\n256,64,64,EVIL\n",
+		"hw.json":    `{"units":9,"` + "x\u202e\u009b" + `":2}`, "config.json": evil,
 		"settings.yaml": "arch\u202e: [\n",
 	} {
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
@@ -253,7 +255,7 @@ func TestForeignTextIsPrintable(t *testing.T) {
 	commands, with := hostileCommands(), func(words []string, more ...string) []string {
 		return append(slices.Clone(words), more...)
 	}
-	escaped, reported := 0, []string{"bench again", "eval"}
+	escaped, reported := 0, []string{"bench again", "compare list", "eval"}
 	for _, name := range slices.Sorted(maps.Keys(commands)) {
 		for _, format := range []string{"table", "json", "csv", "tsv", "terminal"} {
 			args, terminal, completes := commands[name], format == "terminal", strings.HasPrefix(name, "complete")
@@ -288,11 +290,11 @@ func TestForeignTextIsPrintable(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if bad := unsafe(string(text), false, filepath.Ext(page) == ".svg"); bad != "" {
+		drawn := slices.Contains([]string{".svg", ".html"}, filepath.Ext(page))
+		if bad := unsafe(string(text), false, drawn); bad != "" {
 			t.Errorf("%s: %s", page, bad)
 		}
-		markup := filepath.Ext(page) == ".md" || filepath.Ext(page) == ".svg"
-		if markup && bytes.Contains(text, []byte("<b>")) {
+		if (drawn || filepath.Ext(page) == ".md") && bytes.Contains(text, []byte("<b>")) {
 			t.Errorf("%s has HTML of a data set", page)
 		}
 	}
@@ -328,6 +330,7 @@ func hostileCommands() map[string][]string {
 		"explain nonsense": with(shape, "explain", "--arch", id, "--config", "64x\x1b\u202e"),
 		"compare":          with(shape, "compare", "--arch", id, "--arch", "toy2"+evil),
 		"compare fails":    {"compare", "--arch", id, "--arch", "toy2" + evil, "-m", "64", "-n", "64", "-k", "666"},
+		"compare list":     {"compare", "--arch", id, "--arch", "toy2" + evil, "--problems", "labels.csv"},
 		"bench": {"bench", "--arch", id, "--executor", "fake", "--problems", "one.csv",
 			"--records", "run" + evilPath},
 		"bench again":     {"bench", "--arch", id, "--records", "run" + evilPath},
@@ -347,9 +350,9 @@ func hostileCommands() map[string][]string {
 // reports are the text files of the report.
 func reports(t *testing.T) (files []string) {
 	t.Helper()
-	for _, kind := range []string{"md", "csv", "json", "svg"} {
+	for kind, least := range map[string]int{"md": 2, "csv": 3, "json": 3, "svg": 2, "html": 1} {
 		found, err := filepath.Glob("report/*." + kind)
-		if err != nil || len(found) < 2 {
+		if err != nil || len(found) < least {
 			t.Fatal(kind, found, err)
 		}
 		files = append(files, found...)

@@ -48,19 +48,17 @@ func Validated(a *session.Answer, e *session.Entry) string {
 	}
 }
 
-// CheckedCell says in few words what an entry's prediction was checked on.
+// CheckedCell says in few words what the likes of an entry's prediction were checked on, and how the entry is different.
 func CheckedCell(a *session.Answer, e *session.Entry) string {
-	u := a.Scope(e).Uncertainty
-	switch {
-	case !a.Arch.HasUncertainty(a.Kernel):
+	u := a.Nearest(e)
+	if u == nil {
 		return NeverChecked
-	case u == nil:
-		return "not on the likes of it: " + strings.Join(a.Outside(e), "; ")
-	case a.Scope(e).Wide:
-		return CheckedOn(u) + "; outside of it: " + strings.Join(a.Outside(e), "; ")
-	default:
-		return CheckedOn(u)
 	}
+	text := CheckedOn(u)
+	if outside := a.Outside(e); len(outside) > 0 {
+		text += "; outside of these: " + strings.Join(outside, "; ")
+	}
+	return text
 }
 
 // NeverChecked says that a model states no error.
@@ -130,17 +128,22 @@ func lastFive(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[more:], ", "), more)
 }
 
-// ModelLine describes a model in one line, with its rung, and the rung of the clock if that is another.
+// ModelLine is Model with a mark for a model whose totals are no times.
 func ModelLine(d *arch.Description, kernel string) string {
+	if d.RanksOnly {
+		return Model(d, kernel) + "; " + NotATime
+	}
+	return Model(d, kernel)
+}
+
+// Model describes a model in one line, with its rung, and the rung of the clock if that is another.
+func Model(d *arch.Description, kernel string) string {
 	s := fmt.Sprintf("%-11s %s, kernel family %s, rung %s", "model", d.Model, kernel, d.Rung)
 	if d.RungReason != "" {
 		s += ", " + d.RungReason
 	}
 	if d.ClockRung != d.Rung {
 		s += fmt.Sprintf(" (clock: %s)", d.ClockRung)
-	}
-	if d.RanksOnly {
-		s += "; " + NotATime
 	}
 	return s
 }

@@ -100,6 +100,14 @@ func (r *Delimited) Close() error {
 	return r.csv.Error()
 }
 
+// Flag writes a boolean in CSV and TSV.
+func Flag(yes bool) string {
+	if yes {
+		return "1"
+	}
+	return "0"
+}
+
 // WriteRows writes rows as a table, CSV or TSV.
 func WriteRows(s *iostreams.Streams, f Format, header []string, rows [][]string) error {
 	if f == Table {
@@ -199,6 +207,9 @@ func picked(rows [][]string, pick func([]string) []string) [][]string {
 	return out
 }
 
+// continued stands before the further lines of a row, so that no text of a plugin begins a line.
+const continued = "…"
+
 // folded breaks every cell behind the first into lines of a width. The first row is a header. headings are numbers of
 // the other rows, which it translates.
 func folded(rows [][]string, width int, headings []int) (lines [][]string, bold []int) {
@@ -208,7 +219,7 @@ func folded(rows [][]string, width int, headings []int) (lines [][]string, bold 
 		for j, cell := range row {
 			cells[j] = []string{cell}
 			if j > 0 {
-				cells[j] = brokenText(cell, width)
+				cells[j] = brokenText(printable.Line(cell), width)
 			}
 			height = max(height, len(cells[j]))
 		}
@@ -217,8 +228,11 @@ func folded(rows [][]string, width int, headings []int) (lines [][]string, bold 
 		}
 		for k := range height {
 			line := make([]string, len(row))
+			if k > 0 {
+				line[0] = continued
+			}
 			for j := range cells {
-				if k < len(cells[j]) {
+				if k == 0 || j > 0 && k < len(cells[j]) {
 					line[j] = cells[j][k]
 				}
 			}

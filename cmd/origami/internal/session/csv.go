@@ -35,8 +35,8 @@ type problemFile struct {
 	begun  bool // there was a row
 }
 
-// openCSV reads the header. With labels, columns that are not about the problem are kept, unless they look like one that
-// is.
+// openCSV reads the header. With labels, columns that are not about the problem are kept, unless they look like one
+// that is.
 func openCSV(name string, r io.Reader, base gemm.Problem, labels bool) (*problemFile, error) {
 	buffered := bufio.NewReader(limit.Reader(r, name, limit.Table, splitFiles))
 	if mark, _ := buffered.Peek(3); string(mark) == "\ufeff" {
@@ -80,10 +80,11 @@ func unknownColumn(name, at string, labels bool) error {
 	if near := diag.Nearest(name, columns, 1); len(near) > 0 && len(name) > 1 && (len(near[0]) > 1 || !labels) {
 		return e.Do("did you mean %s? %s", near[0], headerForm)
 	}
-	if _, err := strconv.ParseFloat(name, 64); labels && name != "" && err != nil {
-		return nil
+	_, err := strconv.ParseFloat(name, 64)
+	if number := err == nil; number || name == "" || !labels {
+		return e.Do(headerForm)
 	}
-	return e.Do(headerForm)
+	return nil
 }
 
 // errUnread is a row that cannot be read, without the reason.

@@ -12,8 +12,8 @@ import (
 )
 
 // match finds what --arch and --device mean. An --arch is an architecture ("sm90"), an architecture on a device
-// ("sm90@h200"), or a device ("h200"); --device belongs to the one --arch that names no device itself. The device "auto"
-// is a GPU of this machine.
+// ("sm90@h200"), or a device ("h200"); --device belongs to the one --arch that names no device itself. The device
+// "auto" is a GPU of this machine.
 func (f *Factory) match(ctx context.Context, archs []string, device string) ([]arch.Match, error) {
 	if len(archs) == 0 {
 		return nil, diag.Inputf("no architecture is given").

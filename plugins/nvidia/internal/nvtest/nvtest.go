@@ -5,6 +5,7 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/origami-gemm/origami/core/arch"
@@ -33,21 +34,20 @@ func Open(t testing.TB, r arch.OpenRequest) arch.Architecture {
 	return a
 }
 
-// Devices are requests for a model on every device of configs/ that has it.
-func Devices(t testing.TB, model string) []arch.OpenRequest {
+// Devices are requests for a model over a kernel family on every device of configs/ that has both.
+func Devices(t testing.TB, model, kernel string) []arch.OpenRequest {
 	t.Helper()
 	var all []arch.OpenRequest
 	for _, a := range Provider(t).Manifest().Archs {
-		for _, name := range a.Models {
-			for _, d := range a.Devices {
-				if name == model {
-					all = append(all, arch.OpenRequest{Arch: a.ID, Device: d.ID, Model: model})
-				}
-			}
+		if !slices.Contains(a.Models, model) || !slices.Contains(a.Kernels, kernel) {
+			continue
+		}
+		for _, d := range a.Devices {
+			all = append(all, arch.OpenRequest{Arch: a.ID, Device: d.ID, Model: model, Kernel: kernel})
 		}
 	}
 	if len(all) == 0 {
-		t.Fatalf("no device has the model %s", model)
+		t.Fatalf("no device has the model %s over %s", model, kernel)
 	}
 	return all
 }

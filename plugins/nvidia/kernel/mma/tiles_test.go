@@ -12,7 +12,7 @@ import (
 // hold 1.7 times the bytes that DRAM has under way.
 func TestFourStagesCoverTheLatency(t *testing.T) {
 	const block = (64*32 + 32*64) * kernel.ElementBytes
-	for _, request := range nvtest.Devices(t, "reference") {
+	for _, request := range nvtest.Devices(t, "reference", "mma") {
 		a := nvtest.Open(t, request)
 		need := nvtest.Param(t, a, "hbm_latency_penalty").Value * nvtest.Param(t, a, "dram_perf_ratio").Value /
 			nvtest.Param(t, a, "num_sms").Value

@@ -34,7 +34,7 @@ func (w *writer) text() text {
 	finals, excluded := s.Finals > 0, s.Wrong+s.Failed > 0
 	out := text{
 		above: append(render.DeviceLines(w.arch),
-			render.ModelLine(w.arch, w.data.Kernel),
+			render.Model(w.arch, w.data.Kernel),
 			fmt.Sprintf("%-11s %s: %s, %s L2, %s inputs, %s", "measured", w.data.Name, w.data.Software, l2,
 				w.data.Input, group)),
 		header: header(w.data.Libraries(), w.integers(), finals, excluded),

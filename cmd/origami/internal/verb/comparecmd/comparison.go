@@ -14,6 +14,8 @@ type comparison struct {
 	sides  []side
 	rows   []row
 	labels []string // the columns of row.Labels
+	// common is the best model that all sides have, empty if they have none in common.
+	common string
 	// dollars and joules say that the user gave prices and watts.
 	dollars, joules bool
 }
@@ -58,7 +60,7 @@ type verdict struct {
 	clear bool
 }
 
-// verdict returns false if fewer than two sides have a time.
+// verdict returns false if fewer than two sides have a time, or two of them the shortest.
 func (r *row) verdict() (verdict, bool) {
 	v, best, second, timed := verdict{}, unit.Seconds(math.Inf(1)), unit.Seconds(math.Inf(1)), 0
 	for i := range r.answers {
@@ -79,7 +81,7 @@ func (r *row) verdict() (verdict, bool) {
 			v.clear = v.clear && r.before(v.side, i)
 		}
 	}
-	return v, timed > 1
+	return v, timed > 1 && best < second
 }
 
 // before reports whether the i-th side's interval ends before the j-th one's begins.

@@ -135,6 +135,11 @@ func (s *side) timed() bool { return s.err == nil && !s.desc.RanksOnly }
 // ask asks all sides at once.
 func ask(ctx context.Context, o *Options, sides []side, list []session.Problem) (*comparison, error) {
 	c := &comparison{sides: sides, rows: make([]row, len(list))}
+	targets := make([]session.Target, len(sides))
+	for i := range sides {
+		targets[i] = sides[i].Target
+	}
+	c.common = session.CommonModel(targets)
 	problems := make([]gemm.Problem, len(list))
 	for i := range list {
 		problems[i] = list[i].Problem

@@ -252,8 +252,11 @@ func (c *comparison) notes(r *row) (notes []string) {
 			"of one device, not devices", strings.Join(ranking, ", ")))
 	}
 	if len(models) > 1 {
-		notes = append(notes, "the sides answer with different models ("+strings.Join(models, ", ")+
-			"); --same-model takes one that all have")
+		note := "the sides answer with different models (" + strings.Join(models, ", ") + ")"
+		if c.common != "" {
+			note += "; --same-model takes the model " + c.common
+		}
+		notes = append(notes, note)
 	}
 	if len(with) > 0 && len(without) > 0 {
 		notes = append(notes, fmt.Sprintf("the time to launch a kernel is in the times of %s and not in those of %s",

@@ -46,6 +46,7 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 			return run(cmd.Context(), o)
 		},
 	}
+	o.Query.Labels = true
 	o.Query.Register(cmd.Flags(), true)
 	cmd.Flags().IntVar(&o.Top, "top", 10, "how many configurations to list")
 	cmd.Flags().BoolVar(&o.All, "all", false, "list every candidate")
@@ -69,7 +70,7 @@ func Run(ctx context.Context, o *Options) error {
 	if o.All {
 		question.Top = 0
 	}
-	w := newWriter(o, render.FormatOf(o.Factory), a.Describe(), problems.More())
+	w := newWriter(o, render.FormatOf(o.Factory), a.Describe(), problems)
 	listOrder := o.Rejected || o.All && (w.format == render.CSV || w.format == render.TSV)
 	err = o.Factory.AskEach(ctx, a, problems, question, func(ranking *session.Answer) error {
 		if listOrder {

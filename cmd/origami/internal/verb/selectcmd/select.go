@@ -41,6 +41,7 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 		Args: verb.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
 	}
+	o.Query.Labels = true
 	o.Query.Register(cmd.Flags(), true)
 	cmd.Flags().BoolVar(&o.Regret, "regret", false,
 		"add the expected regret of the pick, and how many candidates are worth measuring")
@@ -72,7 +73,7 @@ func Run(ctx context.Context, o *Options) error {
 		defer m.close()
 		question.Kernel = m.sweep.Space.Kernel
 	}
-	w := newWriter(o.Factory.Streams, render.FormatOf(o.Factory), many, problems.More(),
+	w := newWriter(o.Factory.Streams, render.FormatOf(o.Factory), many, problems,
 		render.AxesOf(a.Describe(), question.Kernel))
 	w.regret = question.Regret
 	if !many {

@@ -121,8 +121,8 @@ func (cu *CU) Missing(c *gemm.Config, streamK, localSplit bool) string {
 	switch {
 	case streamK && c.SplitK > 1:
 		return "stream-K deals the steps of a tile itself: split_k must be 1"
-	case streamK && (bits.OnesCount(uint(c.BlockM)) > 1 || bits.OnesCount(uint(c.BlockN)) > 1):
-		return "stream-K kernels have tiles of powers of two"
+	case streamK && !(streamSide(c.BlockM) && streamSide(c.BlockN) && c.NumWarps == 4 && !localSplit):
+		return "stream-K kernels have four waves and tiles of 32, 64, 128 and 256"
 	case localSplit && area > maxShared:
 		return sharedTooLarge
 	case !cu.FMA && c.NumWarps == 1 && area > maxOneWave:
@@ -130,6 +130,8 @@ func (cu *CU) Missing(c *gemm.Config, streamK, localSplit bool) string {
 	}
 	return ""
 }
+
+func streamSide(n int) bool { return n >= 32 && bits.OnesCount(uint(n)) == 1 }
 
 var (
 	sharedTooLarge  = fmt.Sprintf("kernels with a local split have tiles of at most %d elements", maxShared)

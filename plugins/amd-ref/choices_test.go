@@ -2,7 +2,6 @@ package amdref_test
 
 import (
 	"flag"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -180,7 +179,8 @@ func classes(r *tuned.Row) []string {
 	return list
 }
 
-// The refined model chooses the tile that AMD's tuning chose more often than the reference does.
+// The refined model chooses as AMD's tuning did about as often as the reference or more often, and splits K where the
+// library does. With -show, the scores are of all rows, as docs/model-amd-refined.md has them.
 func TestChoices(t *testing.T) {
 	every := 8
 	if *show {
@@ -197,8 +197,21 @@ func TestChoices(t *testing.T) {
 	slices.Sort(keys)
 	for _, key := range keys {
 		a := scores[key]
-		line := fmt.Sprintf("| %s | %d | %.0f %% | %.0f %% | %d of %d, %d |", key, a.sizes, 100*share(a.same, a.sizes),
+		t.Logf("| %s | %d | %.0f %% | %.0f %% | %d of %d, %d |", key, a.sizes, 100*share(a.same, a.sizes),
 			100*share(a.area, a.sizes), a.both, a.split, a.either)
-		t.Log(line)
+	}
+	for class, floor := range map[string]struct{ same, area float64 }{
+		"gfx942 stream-k": {0.45, 0.8}, "gfx942 rocblas": {0.33, 0.78}, "gfx90a rocblas": {0.15, 0.52},
+		"gfx900 vega": {0.15, 0.65},
+	} {
+		a := scores[class+" | own | refined"]
+		if share(a.same, a.sizes) < floor.same || share(a.area, a.sizes) < floor.area {
+			t.Errorf("%s: the same tile at %d of %d sizes, a similar one at %d", class, a.same, a.sizes, a.area)
+		}
+	}
+	for _, class := range []string{"gfx942 large K", "gfx90a large K"} {
+		if a := scores[class+" | own | refined"]; share(a.both, a.split) < 0.5 {
+			t.Errorf("%s: the model splits %d of the %d sizes that the library does", class, a.both, a.split)
+		}
 	}
 }

@@ -24,8 +24,8 @@ func winnerMaps(cells []cell, model []string) string {
 	slices.Sort(axis)
 	width := left + 2*len(axis)*side + gap + 130
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="sans-serif" font-size="11">`,
-		width, top+len(axis)*side+40)
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" `+
+		`font-family="sans-serif" font-size="11">`, width, top+len(axis)*side+40)
 	b.WriteString("\n<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n")
 	for panel, title := range []string{"winner on the slides (measured)", "winner of the model"} {
 		x0 := left + panel*(len(axis)*side+gap)
@@ -37,7 +37,7 @@ func winnerMaps(cells []cell, model []string) string {
 			if panel == 1 {
 				tile = model[i]
 			}
-			fmt.Fprintf(&b, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" fill=\"%s\" stroke=\"#ffffff\" stroke-width=\"0.5\"/>\n",
+			fmt.Fprintf(&b, `<rect x="%d" y="%d" width="%d" height="%d" fill="%s" stroke="#ffffff" stroke-width="0.5"/>`+"\n",
 				x0+slices.Index(axis, c.problem.N)*side, top+slices.Index(axis, c.problem.M)*side, side, side, colourOf(tile))
 		}
 		for _, i := range []int{0, len(axis) / 2, len(axis) - 1} {
@@ -49,7 +49,7 @@ func winnerMaps(cells []cell, model []string) string {
 	x := left + 2*len(axis)*side + gap + 20
 	fmt.Fprintf(&b, "<text x=\"%d\" y=\"24\" font-size=\"13\">tile, either way round</text>\n", x)
 	for i, t := range append(slices.Clone(tileColours), struct{ tile, colour string }{"not legible", colourOf("")}) {
-		fmt.Fprintf(&b, "<rect x=\"%d\" y=\"%d\" width=\"14\" height=\"14\" fill=\"%s\" stroke=\"#999999\"/>\n", x, top+i*20, t.colour)
+		fmt.Fprintf(&b, `<rect x="%d" y="%d" width="14" height="14" fill="%s" stroke="#999999"/>`+"\n", x, top+i*20, t.colour)
 		fmt.Fprintf(&b, "<text x=\"%d\" y=\"%d\">%s</text>\n", x+20, top+i*20+11, t.tile)
 	}
 	b.WriteString("</svg>\n")

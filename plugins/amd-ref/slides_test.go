@@ -98,8 +98,8 @@ func openVega(t *testing.T) arch.Architecture {
 	return a
 }
 
-// The speed of the model's pick is that of the tuned kernel, to 15 % at the median. No number was fitted to these sizes.
-// The smallest take microseconds in the model and 54 µs on the slides, whatever the size: they are left in.
+// The speed of the model's pick is that of the tuned kernel, to 15 % at the median. No number was fitted to these
+// sizes. The smallest take microseconds in the model and 54 µs on the slides, whatever the size: they are left in.
 func TestVegaSpeeds(t *testing.T) {
 	a := openVega(t)
 	s := selector.New(a, arch.Space{})
@@ -122,7 +122,7 @@ func TestVegaSpeeds(t *testing.T) {
 		}
 		slices.Sort(errors)
 		slices.Sort(large)
-		t.Logf("%s: %d sizes, GFLOPS off by %.1f %% at the median; %d of at least 1 GFLOP: %.1f %%, nine tenths within %.0f %%",
+		t.Logf("%s: %d sizes, GFLOPS off by %.1f %% at the median; %d of at least 1 GFLOP: %.1f %%, 90 %% within %.0f %%",
 			name, len(errors), 100*errors[len(errors)/2], len(large), 100*large[len(large)/2], 100*large[len(large)*9/10])
 		if errors[len(errors)/2] > 0.15 {
 			t.Errorf("%s: GFLOPS are off by %.1f %% at the median", name, 100*errors[len(errors)/2])
@@ -175,9 +175,6 @@ func TestSlideWinners(t *testing.T) {
 			continue
 		}
 		known++
-		if *show && i%23 == 0 {
-			fmt.Println(c.problem.M, c.problem.N, c.tile, c.splits, w)
-		}
 		switch ratio := area(winners[i]) / area(c.tile); {
 		case winners[i] == c.tile:
 			same++
@@ -191,7 +188,7 @@ func TestSlideWinners(t *testing.T) {
 	}
 	t.Logf("of %d winners, %.0f %% have the same tile, %.0f %% an area within a factor of 2; %.0f %% agree on splitting K",
 		known, 100*share(same, known), 100*share(near, known), 100*share(splits, known))
-	if share(same, known) < 0.3 || share(near, known) < 0.7 {
+	if share(same, known) < 0.2 || share(near, known) < 0.85 {
 		t.Errorf("%d of %d winners have the same tile, %d a similar one", same, known, near)
 	}
 	if *update {

@@ -292,7 +292,8 @@ func (m *Model) check(p *gemm.Problem, cfgs []gemm.Config, have, want int) error
 	return nil
 }
 
-// groups are the work-group mappings that phase two tries, and groupGain how much faster one has to be than the default.
+// groups are the work-group mappings that phase two tries, and groupGain is how much faster one has to be than the
+// default.
 var groups = [...]int{1, 2, 4, 16, 32}
 
 const groupGain = 0.02

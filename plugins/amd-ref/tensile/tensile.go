@@ -42,8 +42,9 @@ type CU struct {
 // Space are the configurations of the family, of an element type.
 func (cu *CU) Space(t gemm.DType) arch.Space {
 	s := arch.Space{
-		Kernel: Name, BlockM: cu.Sides, BlockN: cu.Sides, NumStages: []int{cu.Buffers}, SplitK: []int{1, 2, 3, 4, 5, 6, 8, 12, 16, 32},
-		Axes: []arch.AxisValues{{Name: StreamK.Name, Values: []string{"0"}}, {Name: LocalSplit.Name, Values: []string{"1"}}},
+		Kernel: Name, BlockM: cu.Sides, BlockN: cu.Sides, NumStages: []int{cu.Buffers},
+		SplitK: []int{1, 2, 3, 4, 5, 6, 8, 12, 16, 32},
+		Axes:   []arch.AxisValues{{Name: StreamK.Name, Values: []string{"0"}}, {Name: LocalSplit.Name, Values: []string{"1"}}},
 	}
 	if cu.FMA {
 		s.BlockK, s.NumWarps = []int{8, 16, 32}, []int{1, 2, 4}
@@ -121,7 +122,7 @@ func (cu *CU) Missing(c *gemm.Config, streamK, localSplit bool) string {
 	switch {
 	case streamK && c.SplitK > 1:
 		return "stream-K deals the steps of a tile itself: split_k must be 1"
-	case streamK && !(streamSide(c.BlockM) && streamSide(c.BlockN) && c.NumWarps == 4 && !localSplit):
+	case streamK && (c.NumWarps != 4 || localSplit || !streamSide(c.BlockM) || !streamSide(c.BlockN)):
 		return "stream-K kernels have four waves and tiles of 32, 64, 128 and 256"
 	case localSplit && area > maxShared:
 		return sharedTooLarge

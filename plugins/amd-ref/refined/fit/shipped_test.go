@@ -13,8 +13,6 @@ import (
 	"github.com/origami-gemm/origami/plugins/amd-ref/refined/terms"
 )
 
-func everyRow(*tuned.Row) bool { return true }
-
 // known are the rows whose unit is known, without the per cent of an unknown clock.
 func known(r *tuned.Row) bool { return r.Known && r.CUs != 104 }
 

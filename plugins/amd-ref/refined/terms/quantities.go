@@ -45,8 +45,9 @@ var (
 	}
 	CDNA3 = &Generation{
 		Name: "gfx942", LineBytes: 128, L2Rate: 16 * 128, MALLRate: 1024, Buffers: 1, StepsAhead: 2, column: 2,
-		Sides:  []int{16, 32, 48, 64, 96, 112, 128, 160, 176, 192, 208, 224, 240, 256},
-		Source: "AMD CDNA 3 architecture white paper (2023): 16 channels of 128 B per cycle and die; MALL 17.2 TB/s at 2.1 GHz for 8 dies",
+		Sides: []int{16, 32, 48, 64, 96, 112, 128, 160, 176, 192, 208, 224, 240, 256},
+		Source: "AMD CDNA 3 architecture white paper (2023): 16 channels of 128 B per cycle and die; " +
+			"MALL 17.2 TB/s at 2.1 GHz for 8 dies",
 	}
 )
 

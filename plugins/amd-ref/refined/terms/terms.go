@@ -80,7 +80,8 @@ const fromFamily = "from the kernel family"
 // What fits on a CU: registers and LDS limit the work-groups.
 var kernelTerms = []Term{
 	{
-		Name: "rate", Unit: "FLOP/cycle", Input: "peak rate of the type ÷ (num_cus * clock), of the data sheet", Doc: "peak of one CU",
+		Name: "rate", Unit: "FLOP/cycle", Doc: "peak of one CU",
+		Input: "peak rate of the type ÷ (num_cus * clock), of the data sheet",
 	},
 	{
 		Name: "energy_scale", Unit: one, Input: "(peak_fp16 ÷ the peak of the type) to the power of 3/4",
@@ -184,8 +185,8 @@ var gridTerms = []Term{
 	},
 }
 
-// What the L2 caches load. The work-groups that a die runs at a time form a rectangle of tiles. A step loads each row of
-// it from A once, and each column from B.
+// What the L2 caches load. The work-groups that a die runs at a time form a rectangle of tiles. A step loads each row
+// of it from A once, and each column from B.
 var trafficTerms = []Term{
 	{
 		Name: "tiles_per_die", Unit: one, Doc: "tiles that a die works on at a time",

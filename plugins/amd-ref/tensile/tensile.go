@@ -44,7 +44,9 @@ func (cu *CU) Space(t gemm.DType) arch.Space {
 	s := arch.Space{
 		Kernel: Name, BlockM: cu.Sides, BlockN: cu.Sides, NumStages: []int{cu.Buffers},
 		SplitK: []int{1, 2, 3, 4, 5, 6, 8, 12, 16, 32},
-		Axes:   []arch.AxisValues{{Name: StreamK.Name, Values: []string{"0"}}, {Name: LocalSplit.Name, Values: []string{"1"}}},
+		Axes: []arch.AxisValues{
+			{Name: StreamK.Name, Values: []string{"0"}}, {Name: LocalSplit.Name, Values: []string{"1"}},
+		},
 	}
 	if cu.FMA {
 		s.BlockK, s.NumWarps = []int{8, 16, 32}, []int{1, 2, 4}

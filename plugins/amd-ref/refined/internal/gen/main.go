@@ -1,5 +1,5 @@
-// Command gen writes the code of the refined model from the table of its terms. It runs in plugins/amd-ref/refined,
-// through go generate.
+// Command gen writes the code of the refined model, and the tables of its page, from the table of its terms. It runs in
+// plugins/amd-ref/refined, through go generate.
 package main
 
 import (
@@ -40,13 +40,28 @@ var given = strings.Fields(`m n k batch element_bytes output_bytes trans_a trans
 	num_stages split_k group_m stream_k local_split`)
 
 func main() {
-	src, err := code()
-	if err == nil {
-		err = os.WriteFile("zterms.go", src, 0o644)
-	}
-	if err != nil {
+	if err := run(); err != nil {
 		log.Fatal(fmt.Errorf("gen: %w", err))
 	}
+}
+
+func run() error {
+	src, err := code()
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile("zterms.go", src, 0o644); err != nil {
+		return err
+	}
+	text, err := os.ReadFile(page)
+	if err != nil {
+		return err
+	}
+	filled, err := fill(string(text))
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(page, []byte(filled), 0o644)
 }
 
 // plan gives all names and formulas to a new plan, and returns the inputs.

@@ -109,8 +109,8 @@ func doubtful(t *published.Time) bool {
 func stages(g terms.Generation) []stage {
 	is := func(schemes, release string, types ...string) func(*published.Time) bool {
 		return func(t *published.Time) bool {
-			return !doubtful(t) && slices.Contains(strings.Fields(schemes), t.Scheme) && slices.Contains(strings.Fields(release), t.Release) &&
-				slices.Contains(types, t.DType)
+			return !doubtful(t) && slices.Contains(strings.Fields(schemes), t.Scheme) &&
+				slices.Contains(strings.Fields(release), t.Release) && slices.Contains(types, t.DType)
 		}
 	}
 	key, now := string(g), "current"
@@ -120,6 +120,7 @@ func stages(g terms.Generation) []stage {
 		now = "current early" // there are hardly any others
 	case terms.CDNA3, terms.CDNA4:
 		perTensor = "row" // and one scale per matrix is a case of it
+	default:
 	}
 	machine := common
 	if strings.HasPrefix(key, "cdna") && g != terms.CDNA2 {

@@ -6,52 +6,54 @@ import "math"
 
 // device holds what depends on the machine alone. value returns its numbers, the constants and the quantities.
 type device struct {
-	units           float64 // units
-	l2Count         float64 // l2_count
-	clock           float64 // clock
-	tdp             float64 // tdp
-	layers          float64 // layers
-	allCold         float64 // all_cold
-	quantises       float64 // quantises
-	launchSeconds16 float64 // launch_seconds_16
-	rateShare16     float64 // rate_share_16
-	l2Port16        float64 // l2_port_16
-	l2Share16       float64 // l2_share_16
-	stepSeconds16   float64 // step_seconds_16
-	halfTile16      float64 // half_tile_16
-	energy16        float64 // energy_16
-	launchSeconds8  float64 // launch_seconds_8
-	rateShare8      float64 // rate_share_8
-	l2Port8         float64 // l2_port_8
-	l2Share8        float64 // l2_share_8
-	stepSeconds8    float64 // step_seconds_8
-	halfTile8       float64 // half_tile_8
-	energy8         float64 // energy_8
-	launchSeconds32 float64 // launch_seconds_32
-	rateShare32     float64 // rate_share_32
-	l2Port32        float64 // l2_port_32
-	l2Share32       float64 // l2_share_32
-	stepSeconds32   float64 // step_seconds_32
-	halfTile32      float64 // half_tile_32
-	energy32        float64 // energy_32
-	coldStepSeconds float64 // cold_step_seconds
-	reduceRate      float64 // reduce_rate
-	part1           float64 // keep_share * (l2_size + mall_size)
-	part2           float64 // weights_share * (l2_size + mall_size)
-	part3           float64 // reuse_share * (l2_size + mall_size)
-	part4           float64 // clock * units
-	dramRate        float64 // dram_rate
-	part6           float64 // 4 * resident_tiles
-	part5           float64 // resident_tiles * 16384
-	part7           float64 // 1 / (units * far_share)
-	part8           float64 // 1 / (dram_rate * read_share)
-	part9           float64 // 1 / (dram_rate * write_share)
-	part10          float64 // cta_seconds * clock
-	part11          float64 // 1 / store_rate
-	part12          float64 // split_seconds * clock
-	part14          float64 // quantise_seconds * clock
-	part13          float64 // units * quantise_rate
-	part15          float64 // throttle_seconds * clock
+	units             float64 // units
+	l2Count           float64 // l2_count
+	clock             float64 // clock
+	tdp               float64 // tdp
+	layers            float64 // layers
+	allCold           float64 // all_cold
+	quantises         float64 // quantises
+	launchSeconds16   float64 // launch_seconds_16
+	rateShare16       float64 // rate_share_16
+	l2Port16          float64 // l2_port_16
+	l2Share16         float64 // l2_share_16
+	stepSeconds16     float64 // step_seconds_16
+	halfTile16        float64 // half_tile_16
+	energy16          float64 // energy_16
+	throttleSeconds16 float64 // throttle_seconds_16
+	launchSeconds8    float64 // launch_seconds_8
+	rateShare8        float64 // rate_share_8
+	l2Port8           float64 // l2_port_8
+	l2Share8          float64 // l2_share_8
+	stepSeconds8      float64 // step_seconds_8
+	halfTile8         float64 // half_tile_8
+	energy8           float64 // energy_8
+	throttleSeconds8  float64 // throttle_seconds_8
+	launchSeconds32   float64 // launch_seconds_32
+	rateShare32       float64 // rate_share_32
+	l2Port32          float64 // l2_port_32
+	l2Share32         float64 // l2_share_32
+	stepSeconds32     float64 // step_seconds_32
+	halfTile32        float64 // half_tile_32
+	energy32          float64 // energy_32
+	throttleSeconds32 float64 // throttle_seconds_32
+	coldStepSeconds   float64 // cold_step_seconds
+	reduceRate        float64 // reduce_rate
+	part1             float64 // keep_share * (l2_size + mall_size)
+	part2             float64 // weights_share * (l2_size + mall_size)
+	part3             float64 // reuse_share * (l2_size + mall_size)
+	part4             float64 // clock * units
+	dramRate          float64 // dram_rate
+	part6             float64 // 4 * resident_tiles
+	part5             float64 // resident_tiles * 16384
+	part7             float64 // 1 / (units * far_share)
+	part8             float64 // 1 / (dram_rate * read_share)
+	part9             float64 // 1 / (dram_rate * write_share)
+	part10            float64 // cta_seconds * clock
+	part11            float64 // 1 / store_rate
+	part12            float64 // split_seconds * clock
+	part14            float64 // quantise_seconds * clock
+	part13            float64 // units * quantise_rate
 }
 
 func (d *device) compute(value func(name string) float64) {
@@ -74,6 +76,7 @@ func (d *device) compute(value func(name string) float64) {
 	d.stepSeconds16 = value("step_seconds_16")
 	d.halfTile16 = value("half_tile_16")
 	d.energy16 = value("energy_16")
+	d.throttleSeconds16 = value("throttle_seconds_16")
 	d.launchSeconds8 = value("launch_seconds_8")
 	d.rateShare8 = value("rate_share_8")
 	d.l2Port8 = value("l2_port_8")
@@ -81,6 +84,7 @@ func (d *device) compute(value func(name string) float64) {
 	d.stepSeconds8 = value("step_seconds_8")
 	d.halfTile8 = value("half_tile_8")
 	d.energy8 = value("energy_8")
+	d.throttleSeconds8 = value("throttle_seconds_8")
 	d.launchSeconds32 = value("launch_seconds_32")
 	d.rateShare32 = value("rate_share_32")
 	d.l2Port32 = value("l2_port_32")
@@ -88,6 +92,7 @@ func (d *device) compute(value func(name string) float64) {
 	d.stepSeconds32 = value("step_seconds_32")
 	d.halfTile32 = value("half_tile_32")
 	d.energy32 = value("energy_32")
+	d.throttleSeconds32 = value("throttle_seconds_32")
 	d.coldStepSeconds = value("cold_step_seconds")
 	d.reduceRate = value("reduce_rate")
 	x5 := value("l2_size") + value("mall_size")
@@ -107,7 +112,6 @@ func (d *device) compute(value func(name string) float64) {
 	d.part12 = float64(value("split_seconds") * clock)
 	d.part14 = float64(value("quantise_seconds") * clock)
 	d.part13 = float64(units * value("quantise_rate"))
-	d.part15 = float64(value("throttle_seconds") * clock)
 }
 
 // problem holds what depends on the problem.
@@ -135,6 +139,7 @@ type problem struct {
 	part5            float64 // max(compute_floor, dram_floor)
 	quantise         float64 // quantise
 	power            float64 // power
+	part6            float64 // throttle_seconds * clock
 	computeFloor     float64 // compute_floor
 	dramFloor        float64 // dram_floor
 }
@@ -210,6 +215,16 @@ func (p *problem) compute(d *device) {
 			energy = d.energy16
 		}
 	}
+	var throttleSeconds float64
+	if p.typeBits == 8 {
+		throttleSeconds = d.throttleSeconds8
+	} else {
+		if p.typeBits == 32 {
+			throttleSeconds = d.throttleSeconds32
+		} else {
+			throttleSeconds = d.throttleSeconds16
+		}
+	}
 	weights := float64(p.batch * p.n * p.k * p.elementBytes)
 	x2 := float64(p.batch * p.m)
 	x1 := float64(x2 * p.k)
@@ -260,6 +275,7 @@ func (p *problem) compute(d *device) {
 	p.part5 = max(computeFloor, dramFloor)
 	p.quantise = quantise
 	p.power = power
+	p.part6 = float64(throttleSeconds * d.clock)
 }
 
 // timing holds what depends on the configuration.
@@ -311,7 +327,7 @@ func (t *timing) compute(d *device, p *problem) {
 		reduction = d.part12 + float64(2*ctas*t.blockM*t.blockN)*4/(active*d.reduceRate)
 	}
 	busy := p.launch + loop + limits + reduction + p.quantise
-	throttle := float64(max(p.power-loop, 0) * (busy / (busy + d.part15)))
+	throttle := float64(max(p.power-loop, 0) * (busy / (busy + p.part6)))
 	total := busy + throttle
 	t.matrix = matrix
 	t.l2 = l2
@@ -381,6 +397,16 @@ func columns(dst []float64, d *device, p *problem, t *timing) {
 			energy = d.energy16
 		}
 	}
+	var throttleSeconds float64
+	if p.typeBits == 8 {
+		throttleSeconds = d.throttleSeconds8
+	} else {
+		if p.typeBits == 32 {
+			throttleSeconds = d.throttleSeconds32
+		} else {
+			throttleSeconds = d.throttleSeconds16
+		}
+	}
 	weights := float64(p.batch * p.n * p.k * p.elementBytes)
 	x1 := float64(p.batch * p.m)
 	activations := float64(x1 * p.k * p.elementBytes)
@@ -435,7 +461,7 @@ func columns(dst []float64, d *device, p *problem, t *timing) {
 		reduction = d.part12 + float64(2*ctas*t.blockM*t.blockN)*4/(active*d.reduceRate)
 	}
 	busy := p.launch + loop + limits + reduction + p.quantise
-	throttle := float64(max(p.power-loop, 0) * (busy / (busy + d.part15)))
+	throttle := float64(max(p.power-loop, 0) * (busy / (busy + p.part6)))
 	dst[0] = p.peak
 	dst[1] = p.typeBits
 	dst[2] = launchSeconds
@@ -445,54 +471,55 @@ func columns(dst []float64, d *device, p *problem, t *timing) {
 	dst[6] = stepSeconds
 	dst[7] = p.halfTile
 	dst[8] = energy
-	dst[9] = weights
-	dst[10] = activations
-	dst[11] = output
-	dst[12] = warmMisses
-	dst[13] = coldWeights
-	dst[14] = coldActivations
-	dst[15] = p.reads
-	dst[16] = writes
-	dst[17] = p.againWeights
-	dst[18] = p.againActivations
-	dst[19] = unitRate
-	dst[20] = d.dramRate
-	dst[21] = p.computeFloor
-	dst[22] = p.dramFloor
-	dst[23] = tilesM
-	dst[24] = tilesN
-	dst[25] = ctas
-	dst[26] = steps
-	dst[27] = resident
-	dst[28] = waves
-	dst[29] = ctasOfUnit
-	dst[30] = active
-	dst[31] = waveTiles
-	dst[32] = waveRows
-	dst[33] = waveColumns
-	dst[34] = readAgain
-	dst[35] = dramBytes
-	dst[36] = tileBytes
-	dst[37] = dieTiles
-	dst[38] = dieRows
-	dst[39] = dieColumns
-	dst[40] = farBytes
-	dst[41] = t.matrix
-	dst[42] = t.l2
-	dst[43] = t.dram
-	dst[44] = p.step
-	dst[45] = latency
-	dst[46] = store
-	dst[47] = inner
-	dst[48] = loop
-	dst[49] = p.launch
-	dst[50] = limits
-	dst[51] = reduction
-	dst[52] = p.quantise
-	dst[53] = busy
-	dst[54] = p.power
-	dst[55] = throttle
-	dst[56] = t.total
+	dst[9] = throttleSeconds
+	dst[10] = weights
+	dst[11] = activations
+	dst[12] = output
+	dst[13] = warmMisses
+	dst[14] = coldWeights
+	dst[15] = coldActivations
+	dst[16] = p.reads
+	dst[17] = writes
+	dst[18] = p.againWeights
+	dst[19] = p.againActivations
+	dst[20] = unitRate
+	dst[21] = d.dramRate
+	dst[22] = p.computeFloor
+	dst[23] = p.dramFloor
+	dst[24] = tilesM
+	dst[25] = tilesN
+	dst[26] = ctas
+	dst[27] = steps
+	dst[28] = resident
+	dst[29] = waves
+	dst[30] = ctasOfUnit
+	dst[31] = active
+	dst[32] = waveTiles
+	dst[33] = waveRows
+	dst[34] = waveColumns
+	dst[35] = readAgain
+	dst[36] = dramBytes
+	dst[37] = tileBytes
+	dst[38] = dieTiles
+	dst[39] = dieRows
+	dst[40] = dieColumns
+	dst[41] = farBytes
+	dst[42] = t.matrix
+	dst[43] = t.l2
+	dst[44] = t.dram
+	dst[45] = p.step
+	dst[46] = latency
+	dst[47] = store
+	dst[48] = inner
+	dst[49] = loop
+	dst[50] = p.launch
+	dst[51] = limits
+	dst[52] = reduction
+	dst[53] = p.quantise
+	dst[54] = busy
+	dst[55] = p.power
+	dst[56] = throttle
+	dst[57] = t.total
 }
 
 // fourth returns the fourth power, with the bits of math.Pow(x, 4).

@@ -159,6 +159,10 @@ var ofType = []Quantity{
 		Name: "energy", Unit: "J", Low: 0.05e-12, High: 20e-12, Without: 0,
 		Doc: "of one FLOP at the peak, with all that feeds it",
 	},
+	{
+		Name: "throttle_seconds", Unit: seconds, Value: 1e-3, Low: 5e-6, High: 50e-3,
+		Doc: "for how long the power may exceed its limit",
+	},
 }
 
 // ofMachine are those that all types have in common.
@@ -210,10 +214,6 @@ var ofMachine = []Quantity{
 	{
 		Name: "reduce_rate", Unit: perCycle, Value: 20, Low: 1, High: 200, Without: unlimited,
 		Doc: "sums that one unit writes and reads for a split K",
-	},
-	{
-		Name: "throttle_seconds", Unit: seconds, Value: 1e-3, Low: 5e-6, High: 50e-3,
-		Doc: "for how long the power may exceed its limit",
 	},
 	{
 		Name: "quantise_seconds", Unit: seconds, Value: 2e-6, Low: 0.1e-6, High: 20e-6, Without: 0,

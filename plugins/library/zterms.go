@@ -18,7 +18,7 @@ type device struct {
 	l2Port16          float64 // l2_port_16
 	l2Share16         float64 // l2_share_16
 	stepSeconds16     float64 // step_seconds_16
-	halfTile16        float64 // half_tile_16
+	feed16            float64 // feed_16
 	energy16          float64 // energy_16
 	throttleSeconds16 float64 // throttle_seconds_16
 	launchSeconds8    float64 // launch_seconds_8
@@ -26,7 +26,7 @@ type device struct {
 	l2Port8           float64 // l2_port_8
 	l2Share8          float64 // l2_share_8
 	stepSeconds8      float64 // step_seconds_8
-	halfTile8         float64 // half_tile_8
+	feed8             float64 // feed_8
 	energy8           float64 // energy_8
 	throttleSeconds8  float64 // throttle_seconds_8
 	launchSeconds32   float64 // launch_seconds_32
@@ -34,7 +34,7 @@ type device struct {
 	l2Port32          float64 // l2_port_32
 	l2Share32         float64 // l2_share_32
 	stepSeconds32     float64 // step_seconds_32
-	halfTile32        float64 // half_tile_32
+	feed32            float64 // feed_32
 	energy32          float64 // energy_32
 	throttleSeconds32 float64 // throttle_seconds_32
 	coldStepSeconds   float64 // cold_step_seconds
@@ -74,7 +74,7 @@ func (d *device) compute(value func(name string) float64) {
 	d.l2Port16 = value("l2_port_16")
 	d.l2Share16 = value("l2_share_16")
 	d.stepSeconds16 = value("step_seconds_16")
-	d.halfTile16 = value("half_tile_16")
+	d.feed16 = value("feed_16")
 	d.energy16 = value("energy_16")
 	d.throttleSeconds16 = value("throttle_seconds_16")
 	d.launchSeconds8 = value("launch_seconds_8")
@@ -82,7 +82,7 @@ func (d *device) compute(value func(name string) float64) {
 	d.l2Port8 = value("l2_port_8")
 	d.l2Share8 = value("l2_share_8")
 	d.stepSeconds8 = value("step_seconds_8")
-	d.halfTile8 = value("half_tile_8")
+	d.feed8 = value("feed_8")
 	d.energy8 = value("energy_8")
 	d.throttleSeconds8 = value("throttle_seconds_8")
 	d.launchSeconds32 = value("launch_seconds_32")
@@ -90,7 +90,7 @@ func (d *device) compute(value func(name string) float64) {
 	d.l2Port32 = value("l2_port_32")
 	d.l2Share32 = value("l2_share_32")
 	d.stepSeconds32 = value("step_seconds_32")
-	d.halfTile32 = value("half_tile_32")
+	d.feed32 = value("feed_32")
 	d.energy32 = value("energy_32")
 	d.throttleSeconds32 = value("throttle_seconds_32")
 	d.coldStepSeconds = value("cold_step_seconds")
@@ -126,20 +126,20 @@ type problem struct {
 	transB           float64 // trans_b, set by hand
 	peak             float64 // peak, set by hand
 	typeBits         float64 // type_bits, set by hand
-	halfTile         float64 // half_tile
 	reads            float64 // reads
 	againWeights     float64 // again_weights
 	againActivations float64 // again_activations
 	part1            float64 // 1 / (unit_rate * rate_share)
-	part2            float64 // 1 / l2_port
-	part3            float64 // 1 / (units * l2_share)
-	part4            float64 // writes * (1 / (dram_rate * write_share))
+	part2            float64 // 1 / feed
+	part3            float64 // 1 / l2_port
+	part4            float64 // 1 / (units * l2_share)
+	part5            float64 // writes * (1 / (dram_rate * write_share))
 	step             float64 // step
 	launch           float64 // launch
-	part5            float64 // max(compute_floor, dram_floor)
+	part6            float64 // max(compute_floor, dram_floor)
 	quantise         float64 // quantise
 	power            float64 // power
-	part6            float64 // throttle_seconds * clock
+	part7            float64 // throttle_seconds * clock
 	computeFloor     float64 // compute_floor
 	dramFloor        float64 // dram_floor
 }
@@ -195,14 +195,14 @@ func (p *problem) compute(d *device) {
 			stepSeconds = d.stepSeconds16
 		}
 	}
-	var halfTile float64
+	var feed float64
 	if p.typeBits == 8 {
-		halfTile = d.halfTile8
+		feed = d.feed8
 	} else {
 		if p.typeBits == 32 {
-			halfTile = d.halfTile32
+			feed = d.feed32
 		} else {
-			halfTile = d.halfTile16
+			feed = d.feed16
 		}
 	}
 	var energy float64
@@ -260,22 +260,22 @@ func (p *problem) compute(d *device) {
 	if d.tdp > 0 {
 		power = float64(x5 * (energy / d.tdp) * d.clock)
 	}
-	p.halfTile = halfTile
 	p.reads = reads
 	p.againWeights = againWeights
 	p.againActivations = againActivations
 	p.computeFloor = computeFloor
 	p.dramFloor = dramFloor
 	p.part1 = 1 / (unitRate * rateShare)
-	p.part2 = 1 / l2Port
-	p.part3 = 1 / (d.units * l2Share)
-	p.part4 = float64(writes * d.part9)
+	p.part2 = 1 / feed
+	p.part3 = 1 / l2Port
+	p.part4 = 1 / (d.units * l2Share)
+	p.part5 = float64(writes * d.part9)
 	p.step = step
 	p.launch = launch
-	p.part5 = max(computeFloor, dramFloor)
+	p.part6 = max(computeFloor, dramFloor)
 	p.quantise = quantise
 	p.power = power
-	p.part6 = float64(throttleSeconds * d.clock)
+	p.part7 = float64(throttleSeconds * d.clock)
 }
 
 // timing holds what depends on the configuration.
@@ -314,20 +314,20 @@ func (t *timing) compute(d *device, p *problem) {
 	dieRows := min(tilesM, max(1, math.Sqrt(dieTiles*t.blockN/t.blockM)))
 	dieColumns := min(tilesN, max(1, dieTiles/dieRows))
 	farBytes := float64(ctas * (t.blockM/dieColumns + t.blockN/dieRows) * steps * t.blockK * p.elementBytes)
-	matrix := float64(ctasOfUnit * 2 * t.blockM * t.blockN * steps * t.blockK * (1 + p.halfTile/t.blockM + p.halfTile/t.blockN) * p.part1)
-	l2 := max(max(tileBytes*ctasOfUnit*p.part2, tileBytes*ctas*p.part3), farBytes*d.part7)
-	dram := float64((p.reads+readAgain)*d.part8) + p.part4
+	matrix := float64(ctasOfUnit * (float64(2*t.blockM*t.blockN*steps*t.blockK*p.part1) + float64(tileBytes*p.part2)))
+	l2 := max(max(tileBytes*ctasOfUnit*p.part3, tileBytes*ctas*p.part4), farBytes*d.part7)
+	dram := float64((p.reads+readAgain)*d.part8) + p.part5
 	latency := float64(max(1, ctasOfUnit/resident) * (d.part10 + float64(steps*p.step)))
 	store := float64(ctasOfUnit * t.blockM * t.blockN * p.outputBytes * d.part11)
 	inner := math.Sqrt(math.Sqrt(fourth(matrix)+fourth(l2)+fourth(latency))) + store
 	loop := math.Sqrt(math.Sqrt(fourth(inner) + fourth(dram)))
-	limits := max(p.part5-loop, 0)
+	limits := max(p.part6-loop, 0)
 	var reduction float64
 	if t.splitK > 1 {
 		reduction = d.part12 + float64(2*ctas*t.blockM*t.blockN)*4/(active*d.reduceRate)
 	}
 	busy := p.launch + loop + limits + reduction + p.quantise
-	throttle := float64(max(p.power-loop, 0) * (busy / (busy + p.part6)))
+	throttle := float64(max(p.power-loop, 0) * (busy / (busy + p.part7)))
 	total := busy + throttle
 	t.matrix = matrix
 	t.l2 = l2
@@ -385,6 +385,16 @@ func columns(dst []float64, d *device, p *problem, t *timing) {
 			stepSeconds = d.stepSeconds32
 		} else {
 			stepSeconds = d.stepSeconds16
+		}
+	}
+	var feed float64
+	if p.typeBits == 8 {
+		feed = d.feed8
+	} else {
+		if p.typeBits == 32 {
+			feed = d.feed32
+		} else {
+			feed = d.feed16
 		}
 	}
 	var energy float64
@@ -455,13 +465,13 @@ func columns(dst []float64, d *device, p *problem, t *timing) {
 	store := float64(ctasOfUnit * t.blockM * t.blockN * p.outputBytes * d.part11)
 	inner := math.Sqrt(math.Sqrt(fourth(t.matrix)+fourth(t.l2)+fourth(latency))) + store
 	loop := math.Sqrt(math.Sqrt(fourth(inner) + fourth(t.dram)))
-	limits := max(p.part5-loop, 0)
+	limits := max(p.part6-loop, 0)
 	var reduction float64
 	if t.splitK > 1 {
 		reduction = d.part12 + float64(2*ctas*t.blockM*t.blockN)*4/(active*d.reduceRate)
 	}
 	busy := p.launch + loop + limits + reduction + p.quantise
-	throttle := float64(max(p.power-loop, 0) * (busy / (busy + p.part6)))
+	throttle := float64(max(p.power-loop, 0) * (busy / (busy + p.part7)))
 	dst[0] = p.peak
 	dst[1] = p.typeBits
 	dst[2] = launchSeconds
@@ -469,7 +479,7 @@ func columns(dst []float64, d *device, p *problem, t *timing) {
 	dst[4] = l2Port
 	dst[5] = l2Share
 	dst[6] = stepSeconds
-	dst[7] = p.halfTile
+	dst[7] = feed
 	dst[8] = energy
 	dst[9] = throttleSeconds
 	dst[10] = weights

@@ -98,6 +98,8 @@ func doubtful(t *published.Time) bool {
 	switch {
 	case t.Device == "gfx942@mi308x":
 		return strings.HasPrefix(t.Scheme, "block128")
+	case t.Device == "sm75@t4" && t.DType == "int8": // the timer of the host, and an old library
+		return true
 	case strings.HasPrefix(t.Device, "gfx90") && t.Source.ID == "rocblas":
 		old := func(n int) bool { return n == 512 || n == 2048 || n == 33708 }
 		return t.DType == "fp16" && t.Figures != 3 || t.K <= 128 || old(t.M) || old(t.N)
@@ -109,7 +111,7 @@ func doubtful(t *published.Time) bool {
 func stages(g terms.Generation) []stage {
 	is := func(schemes, release string, types ...string) func(*published.Time) bool {
 		return func(t *published.Time) bool {
-			return !doubtful(t) && slices.Contains(strings.Fields(schemes), t.Scheme) &&
+			return !doubtful(t) && !fit.Blind(t) && slices.Contains(strings.Fields(schemes), t.Scheme) &&
 				slices.Contains(strings.Fields(release), t.Release) && slices.Contains(types, t.DType)
 		}
 	}
@@ -134,7 +136,7 @@ func stages(g terms.Generation) []stage {
 	list := []stage{
 		{key, is("none", now, "fp16", "bf16", "tf32"), or(typed("_16"), machine), 50},
 		{key, is("none", now, "fp32"), typed("_32"), 50},
-		{key, is(perTensor, now, "fp8"), or(typed("_8"), quantise), 50},
+		{key, is(perTensor+" none", now, "fp8", "int8"), or(typed("_8"), quantise), 50},
 		{key + " block128", is("block128 block128+quant", now, "fp8"), or(typed("_8"), quantise, blocks), 50},
 	}
 	if now == "current" {

@@ -152,8 +152,8 @@ var ofType = []Quantity{
 		Doc: "least time of a K step of one CTA, with operands in the L2",
 	},
 	{
-		Name: "half_tile", Unit: one, Value: 1, Low: 0.01, High: 100, Without: 0,
-		Doc: "rows or columns of a tile that cost half of the rate",
+		Name: "feed", Unit: perCycle, Value: 300, Low: 3, High: 3000, Without: unlimited,
+		Doc: "operands that matrix instructions wait for, of one unit",
 	},
 	{
 		Name: "energy", Unit: "J", Low: 0.05e-12, High: 20e-12, Without: 0,

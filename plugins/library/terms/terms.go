@@ -215,9 +215,9 @@ var gridTerms = []Term{
 // the fourth root of the sum of the fourth powers.
 var loopTerms = []Term{
 	{
-		Name: "matrix", Unit: cycles, Doc: "matrix instructions of the busiest unit",
-		Formula: `ctas_of_unit * 2 * block_m * block_n * steps * block_k
-			* (1 + half_tile / block_m + half_tile / block_n) * (1 / (unit_rate * rate_share))`,
+		Name: "matrix", Unit: cycles, Doc: "matrix instructions of the busiest unit, and what they wait for operands",
+		Formula: `ctas_of_unit * (2 * block_m * block_n * steps * block_k * (1 / (unit_rate * rate_share))
+			+ tile_bytes * (1 / feed))`,
 	},
 	{
 		Name: "l2", Unit: cycles,

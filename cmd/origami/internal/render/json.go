@@ -40,7 +40,8 @@ type Object struct {
 	ExpectedRegret *float64 `json:"expected_loss,omitempty"`
 	WorthMeasuring int      `json:"worth_measuring,omitempty"`
 
-	Measured *MeasuredJSON `json:"measured,omitempty"`
+	Measured    *MeasuredJSON    `json:"measured,omitempty"`
+	Contraction *ContractionJSON `json:"contraction,omitempty"`
 }
 
 // MeasuredJSON is what was measured in JSON.
@@ -144,7 +145,7 @@ func ObjectOf(a *session.Answer, e *session.Entry) Object {
 		Validated: a.Scope(e).Uncertainty != nil, Outside: append([]string{}, a.Outside(e)...),
 		Live:    LiveJSON(a.Arch),
 		Problem: a.Problem.Record(), Config: e.Config, Candidates: a.Feasible, Rejected: a.RejectedTotal(),
-		Measured: measuredJSON(a),
+		Measured: measuredJSON(a), Contraction: contractionJSON(a.Contraction),
 	}
 	if a.Regret != nil {
 		o.ExpectedRegret, o.WorthMeasuring = &a.Regret.Expected, a.Regret.WorthMeasuring

@@ -36,6 +36,8 @@ type Answer struct {
 	Regret *Regret
 	// Measured are the measurements that the first entry was chosen by, nil if there are none.
 	Measured *Measured
+	// Contraction is what the answer means for the contraction that was asked about, nil if a GEMM was.
+	Contraction *Contracted
 }
 
 // Measured is what was measured to choose among the leading candidates.

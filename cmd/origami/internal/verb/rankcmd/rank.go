@@ -48,6 +48,7 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 	}
 	o.Query.Labels = true
 	o.Query.Register(cmd.Flags(), true)
+	o.Query.Contract.Register(cmd.Flags())
 	cmd.Flags().IntVar(&o.Top, "top", 10, "how many configurations to list")
 	cmd.Flags().BoolVar(&o.All, "all", false, "list every candidate")
 	cmd.Flags().BoolVar(&o.Rejected, "include-rejected", false,

@@ -133,6 +133,9 @@ func (w *writer) card(a *session.Answer) {
 	best := &a.Entries[0]
 	line := func(label, format string, args ...any) { render.Line(w.s, label, format, args...) }
 	render.Lines(w.s, render.Heading(a, best)...)
+	if a.Contraction != nil {
+		render.ContractionLines(w.s, a)
+	}
 	line("problem", "%s", a.Problem)
 	line("pick", "%s", w.s.Bold(best.Config.String()))
 	if m := best.Mapping; m.XCDs > 0 {

@@ -9,7 +9,7 @@ import (
 	"github.com/origami-gemm/origami/plugins/amd-ref/tensile"
 )
 
-// Check is what the times of the model's picks on a device were compared with. TestChecked writes the list, zchecked.go.
+// Check is what the times of the model's picks on a device were compared with. TestChecked writes zchecked.go.
 type Check struct {
 	Device string
 	Sizes  int

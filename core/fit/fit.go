@@ -86,7 +86,7 @@ func Run(ctx context.Context, sample *Sample, model Model, quantities []Quantity
 	return Minimise(ctx, residuals, quantities, o)
 }
 
-// Residuals returns the errors of log time with values of quantities, by name, each times the square root of its weight.
+// Residuals returns the errors of log time with values of quantities, by name, each times the root of its weight.
 type Residuals func(ctx context.Context, values map[string]float64) ([]float64, error)
 
 // Minimise fits the quantities to residuals. Options.Use is not for it.

@@ -6,52 +6,54 @@ import "math"
 
 // device holds what depends on the machine alone. value returns its numbers, the constants and the quantities.
 type device struct {
-	units           float64 // units
-	l2Count         float64 // l2_count
-	clock           float64 // clock
-	tdp             float64 // tdp
-	layers          float64 // layers
-	allCold         float64 // all_cold
-	quantises       float64 // quantises
-	launchSeconds16 float64 // launch_seconds_16
-	rateShare16     float64 // rate_share_16
-	l2Port16        float64 // l2_port_16
-	l2Share16       float64 // l2_share_16
-	stepSeconds16   float64 // step_seconds_16
-	halfTile16      float64 // half_tile_16
-	energy16        float64 // energy_16
-	launchSeconds8  float64 // launch_seconds_8
-	rateShare8      float64 // rate_share_8
-	l2Port8         float64 // l2_port_8
-	l2Share8        float64 // l2_share_8
-	stepSeconds8    float64 // step_seconds_8
-	halfTile8       float64 // half_tile_8
-	energy8         float64 // energy_8
-	launchSeconds32 float64 // launch_seconds_32
-	rateShare32     float64 // rate_share_32
-	l2Port32        float64 // l2_port_32
-	l2Share32       float64 // l2_share_32
-	stepSeconds32   float64 // step_seconds_32
-	halfTile32      float64 // half_tile_32
-	energy32        float64 // energy_32
-	coldStepSeconds float64 // cold_step_seconds
-	reduceRate      float64 // reduce_rate
-	part1           float64 // keep_share * (l2_size + mall_size)
-	part2           float64 // weights_share * (l2_size + mall_size)
-	part3           float64 // reuse_share * (l2_size + mall_size)
-	part4           float64 // clock * units
-	dramRate        float64 // dram_rate
-	part6           float64 // 4 * resident_tiles
-	part5           float64 // resident_tiles * 16384
-	part7           float64 // 1 / (units * far_share)
-	part8           float64 // 1 / (dram_rate * read_share)
-	part9           float64 // 1 / (dram_rate * write_share)
-	part10          float64 // cta_seconds * clock
-	part11          float64 // 1 / store_rate
-	part12          float64 // split_seconds * clock
-	part14          float64 // quantise_seconds * clock
-	part13          float64 // units * quantise_rate
-	part15          float64 // throttle_seconds * clock
+	units             float64 // units
+	l2Count           float64 // l2_count
+	clock             float64 // clock
+	tdp               float64 // tdp
+	layers            float64 // layers
+	allCold           float64 // all_cold
+	quantises         float64 // quantises
+	launchSeconds16   float64 // launch_seconds_16
+	rateShare16       float64 // rate_share_16
+	l2Port16          float64 // l2_port_16
+	l2Share16         float64 // l2_share_16
+	stepSeconds16     float64 // step_seconds_16
+	feed16            float64 // feed_16
+	energy16          float64 // energy_16
+	throttleSeconds16 float64 // throttle_seconds_16
+	launchSeconds8    float64 // launch_seconds_8
+	rateShare8        float64 // rate_share_8
+	l2Port8           float64 // l2_port_8
+	l2Share8          float64 // l2_share_8
+	stepSeconds8      float64 // step_seconds_8
+	feed8             float64 // feed_8
+	energy8           float64 // energy_8
+	throttleSeconds8  float64 // throttle_seconds_8
+	launchSeconds32   float64 // launch_seconds_32
+	rateShare32       float64 // rate_share_32
+	l2Port32          float64 // l2_port_32
+	l2Share32         float64 // l2_share_32
+	stepSeconds32     float64 // step_seconds_32
+	feed32            float64 // feed_32
+	energy32          float64 // energy_32
+	throttleSeconds32 float64 // throttle_seconds_32
+	coldStepSeconds   float64 // cold_step_seconds
+	reduceRate        float64 // reduce_rate
+	part1             float64 // keep_share * (l2_size + mall_size)
+	part2             float64 // weights_share * (l2_size + mall_size)
+	part3             float64 // reuse_share * (l2_size + mall_size)
+	part4             float64 // clock * units
+	dramRate          float64 // dram_rate
+	part6             float64 // 4 * resident_tiles
+	part5             float64 // resident_tiles * 16384
+	part7             float64 // 1 / (units * far_share)
+	part8             float64 // 1 / (dram_rate * read_share)
+	part9             float64 // 1 / (dram_rate * write_share)
+	part10            float64 // cta_seconds * clock
+	part11            float64 // 1 / store_rate
+	part12            float64 // split_seconds * clock
+	part14            float64 // quantise_seconds * clock
+	part13            float64 // units * quantise_rate
 }
 
 func (d *device) compute(value func(name string) float64) {
@@ -72,22 +74,25 @@ func (d *device) compute(value func(name string) float64) {
 	d.l2Port16 = value("l2_port_16")
 	d.l2Share16 = value("l2_share_16")
 	d.stepSeconds16 = value("step_seconds_16")
-	d.halfTile16 = value("half_tile_16")
+	d.feed16 = value("feed_16")
 	d.energy16 = value("energy_16")
+	d.throttleSeconds16 = value("throttle_seconds_16")
 	d.launchSeconds8 = value("launch_seconds_8")
 	d.rateShare8 = value("rate_share_8")
 	d.l2Port8 = value("l2_port_8")
 	d.l2Share8 = value("l2_share_8")
 	d.stepSeconds8 = value("step_seconds_8")
-	d.halfTile8 = value("half_tile_8")
+	d.feed8 = value("feed_8")
 	d.energy8 = value("energy_8")
+	d.throttleSeconds8 = value("throttle_seconds_8")
 	d.launchSeconds32 = value("launch_seconds_32")
 	d.rateShare32 = value("rate_share_32")
 	d.l2Port32 = value("l2_port_32")
 	d.l2Share32 = value("l2_share_32")
 	d.stepSeconds32 = value("step_seconds_32")
-	d.halfTile32 = value("half_tile_32")
+	d.feed32 = value("feed_32")
 	d.energy32 = value("energy_32")
+	d.throttleSeconds32 = value("throttle_seconds_32")
 	d.coldStepSeconds = value("cold_step_seconds")
 	d.reduceRate = value("reduce_rate")
 	x5 := value("l2_size") + value("mall_size")
@@ -107,7 +112,6 @@ func (d *device) compute(value func(name string) float64) {
 	d.part12 = float64(value("split_seconds") * clock)
 	d.part14 = float64(value("quantise_seconds") * clock)
 	d.part13 = float64(units * value("quantise_rate"))
-	d.part15 = float64(value("throttle_seconds") * clock)
 }
 
 // problem holds what depends on the problem.
@@ -122,19 +126,20 @@ type problem struct {
 	transB           float64 // trans_b, set by hand
 	peak             float64 // peak, set by hand
 	typeBits         float64 // type_bits, set by hand
-	halfTile         float64 // half_tile
 	reads            float64 // reads
 	againWeights     float64 // again_weights
 	againActivations float64 // again_activations
 	part1            float64 // 1 / (unit_rate * rate_share)
-	part2            float64 // 1 / l2_port
-	part3            float64 // 1 / (units * l2_share)
-	part4            float64 // writes * (1 / (dram_rate * write_share))
+	part2            float64 // 1 / feed
+	part3            float64 // 1 / l2_port
+	part4            float64 // 1 / (units * l2_share)
+	part5            float64 // writes * (1 / (dram_rate * write_share))
 	step             float64 // step
 	launch           float64 // launch
-	part5            float64 // max(compute_floor, dram_floor)
+	part6            float64 // max(compute_floor, dram_floor)
 	quantise         float64 // quantise
-	part6            float64 // compute_floor * (1 / power_share - 1)
+	power            float64 // power
+	part7            float64 // throttle_seconds * clock
 	computeFloor     float64 // compute_floor
 	dramFloor        float64 // dram_floor
 }
@@ -190,14 +195,14 @@ func (p *problem) compute(d *device) {
 			stepSeconds = d.stepSeconds16
 		}
 	}
-	var halfTile float64
+	var feed float64
 	if p.typeBits == 8 {
-		halfTile = d.halfTile8
+		feed = d.feed8
 	} else {
 		if p.typeBits == 32 {
-			halfTile = d.halfTile32
+			feed = d.feed32
 		} else {
-			halfTile = d.halfTile16
+			feed = d.feed16
 		}
 	}
 	var energy float64
@@ -208,6 +213,16 @@ func (p *problem) compute(d *device) {
 			energy = d.energy32
 		} else {
 			energy = d.energy16
+		}
+	}
+	var throttleSeconds float64
+	if p.typeBits == 8 {
+		throttleSeconds = d.throttleSeconds8
+	} else {
+		if p.typeBits == 32 {
+			throttleSeconds = d.throttleSeconds32
+		} else {
+			throttleSeconds = d.throttleSeconds16
 		}
 	}
 	weights := float64(p.batch * p.n * p.k * p.elementBytes)
@@ -235,32 +250,32 @@ func (p *problem) compute(d *device) {
 	againWeights := float64(weights * min(max((weights/d.part3-0.3)/1, 0), 1))
 	againActivations := float64(activations * min(max((activations/d.part3-0.3)/1, 0), 1))
 	unitRate := p.peak / d.part4
-	computeFloor := 2 * p.batch * p.m * p.n * p.k / (unitRate * d.units)
+	x5 := float64(2 * p.batch * p.m * p.n * p.k)
+	computeFloor := x5 / (unitRate * d.units)
 	dramFloor := (reads + writes) / d.dramRate
 	step := float64((stepSeconds + float64(max(coldWeights, coldActivations)*d.coldStepSeconds)) * d.clock)
 	launch := float64(launchSeconds * d.clock)
 	quantise := float64(d.quantises * (d.part14 + x1*(2+p.elementBytes)/d.part13))
-	var powerShare float64
+	var power float64
 	if d.tdp > 0 {
-		powerShare = min(1, d.tdp/(energy*p.peak))
-	} else {
-		powerShare = 1
+		power = float64(x5 * (energy / d.tdp) * d.clock)
 	}
-	p.halfTile = halfTile
 	p.reads = reads
 	p.againWeights = againWeights
 	p.againActivations = againActivations
 	p.computeFloor = computeFloor
 	p.dramFloor = dramFloor
 	p.part1 = 1 / (unitRate * rateShare)
-	p.part2 = 1 / l2Port
-	p.part3 = 1 / (d.units * l2Share)
-	p.part4 = float64(writes * d.part9)
+	p.part2 = 1 / feed
+	p.part3 = 1 / l2Port
+	p.part4 = 1 / (d.units * l2Share)
+	p.part5 = float64(writes * d.part9)
 	p.step = step
 	p.launch = launch
-	p.part5 = max(computeFloor, dramFloor)
+	p.part6 = max(computeFloor, dramFloor)
 	p.quantise = quantise
-	p.part6 = float64(computeFloor * (1/powerShare - 1))
+	p.power = power
+	p.part7 = float64(throttleSeconds * d.clock)
 }
 
 // timing holds what depends on the configuration.
@@ -299,20 +314,20 @@ func (t *timing) compute(d *device, p *problem) {
 	dieRows := min(tilesM, max(1, math.Sqrt(dieTiles*t.blockN/t.blockM)))
 	dieColumns := min(tilesN, max(1, dieTiles/dieRows))
 	farBytes := float64(ctas * (t.blockM/dieColumns + t.blockN/dieRows) * steps * t.blockK * p.elementBytes)
-	matrix := float64(ctasOfUnit * 2 * t.blockM * t.blockN * steps * t.blockK * (1 + p.halfTile/t.blockM + p.halfTile/t.blockN) * p.part1)
-	l2 := max(max(tileBytes*ctasOfUnit*p.part2, tileBytes*ctas*p.part3), farBytes*d.part7)
-	dram := float64((p.reads+readAgain)*d.part8) + p.part4
+	matrix := float64(ctasOfUnit * (float64(2*t.blockM*t.blockN*steps*t.blockK*p.part1) + float64(tileBytes*p.part2)))
+	l2 := max(max(tileBytes*ctasOfUnit*p.part3, tileBytes*ctas*p.part4), farBytes*d.part7)
+	dram := float64((p.reads+readAgain)*d.part8) + p.part5
 	latency := float64(max(1, ctasOfUnit/resident) * (d.part10 + float64(steps*p.step)))
 	store := float64(ctasOfUnit * t.blockM * t.blockN * p.outputBytes * d.part11)
 	inner := math.Sqrt(math.Sqrt(fourth(matrix)+fourth(l2)+fourth(latency))) + store
 	loop := math.Sqrt(math.Sqrt(fourth(inner) + fourth(dram)))
-	limits := max(p.part5-loop, 0)
+	limits := max(p.part6-loop, 0)
 	var reduction float64
 	if t.splitK > 1 {
 		reduction = d.part12 + float64(2*ctas*t.blockM*t.blockN)*4/(active*d.reduceRate)
 	}
 	busy := p.launch + loop + limits + reduction + p.quantise
-	throttle := float64(p.part6 * (busy / (busy + d.part15)))
+	throttle := float64(max(p.power-loop, 0) * (busy / (busy + p.part7)))
 	total := busy + throttle
 	t.matrix = matrix
 	t.l2 = l2
@@ -372,6 +387,16 @@ func columns(dst []float64, d *device, p *problem, t *timing) {
 			stepSeconds = d.stepSeconds16
 		}
 	}
+	var feed float64
+	if p.typeBits == 8 {
+		feed = d.feed8
+	} else {
+		if p.typeBits == 32 {
+			feed = d.feed32
+		} else {
+			feed = d.feed16
+		}
+	}
 	var energy float64
 	if p.typeBits == 8 {
 		energy = d.energy8
@@ -380,6 +405,16 @@ func columns(dst []float64, d *device, p *problem, t *timing) {
 			energy = d.energy32
 		} else {
 			energy = d.energy16
+		}
+	}
+	var throttleSeconds float64
+	if p.typeBits == 8 {
+		throttleSeconds = d.throttleSeconds8
+	} else {
+		if p.typeBits == 32 {
+			throttleSeconds = d.throttleSeconds32
+		} else {
+			throttleSeconds = d.throttleSeconds16
 		}
 	}
 	weights := float64(p.batch * p.n * p.k * p.elementBytes)
@@ -430,19 +465,13 @@ func columns(dst []float64, d *device, p *problem, t *timing) {
 	store := float64(ctasOfUnit * t.blockM * t.blockN * p.outputBytes * d.part11)
 	inner := math.Sqrt(math.Sqrt(fourth(t.matrix)+fourth(t.l2)+fourth(latency))) + store
 	loop := math.Sqrt(math.Sqrt(fourth(inner) + fourth(t.dram)))
-	limits := max(p.part5-loop, 0)
+	limits := max(p.part6-loop, 0)
 	var reduction float64
 	if t.splitK > 1 {
 		reduction = d.part12 + float64(2*ctas*t.blockM*t.blockN)*4/(active*d.reduceRate)
 	}
 	busy := p.launch + loop + limits + reduction + p.quantise
-	var powerShare float64
-	if d.tdp > 0 {
-		powerShare = min(1, d.tdp/(energy*p.peak))
-	} else {
-		powerShare = 1
-	}
-	throttle := float64(p.part6 * (busy / (busy + d.part15)))
+	throttle := float64(max(p.power-loop, 0) * (busy / (busy + p.part7)))
 	dst[0] = p.peak
 	dst[1] = p.typeBits
 	dst[2] = launchSeconds
@@ -450,56 +479,57 @@ func columns(dst []float64, d *device, p *problem, t *timing) {
 	dst[4] = l2Port
 	dst[5] = l2Share
 	dst[6] = stepSeconds
-	dst[7] = p.halfTile
+	dst[7] = feed
 	dst[8] = energy
-	dst[9] = weights
-	dst[10] = activations
-	dst[11] = output
-	dst[12] = warmMisses
-	dst[13] = coldWeights
-	dst[14] = coldActivations
-	dst[15] = p.reads
-	dst[16] = writes
-	dst[17] = p.againWeights
-	dst[18] = p.againActivations
-	dst[19] = unitRate
-	dst[20] = d.dramRate
-	dst[21] = p.computeFloor
-	dst[22] = p.dramFloor
-	dst[23] = tilesM
-	dst[24] = tilesN
-	dst[25] = ctas
-	dst[26] = steps
-	dst[27] = resident
-	dst[28] = waves
-	dst[29] = ctasOfUnit
-	dst[30] = active
-	dst[31] = waveTiles
-	dst[32] = waveRows
-	dst[33] = waveColumns
-	dst[34] = readAgain
-	dst[35] = dramBytes
-	dst[36] = tileBytes
-	dst[37] = dieTiles
-	dst[38] = dieRows
-	dst[39] = dieColumns
-	dst[40] = farBytes
-	dst[41] = t.matrix
-	dst[42] = t.l2
-	dst[43] = t.dram
-	dst[44] = p.step
-	dst[45] = latency
-	dst[46] = store
-	dst[47] = inner
-	dst[48] = loop
-	dst[49] = p.launch
-	dst[50] = limits
-	dst[51] = reduction
-	dst[52] = p.quantise
-	dst[53] = busy
-	dst[54] = powerShare
-	dst[55] = throttle
-	dst[56] = t.total
+	dst[9] = throttleSeconds
+	dst[10] = weights
+	dst[11] = activations
+	dst[12] = output
+	dst[13] = warmMisses
+	dst[14] = coldWeights
+	dst[15] = coldActivations
+	dst[16] = p.reads
+	dst[17] = writes
+	dst[18] = p.againWeights
+	dst[19] = p.againActivations
+	dst[20] = unitRate
+	dst[21] = d.dramRate
+	dst[22] = p.computeFloor
+	dst[23] = p.dramFloor
+	dst[24] = tilesM
+	dst[25] = tilesN
+	dst[26] = ctas
+	dst[27] = steps
+	dst[28] = resident
+	dst[29] = waves
+	dst[30] = ctasOfUnit
+	dst[31] = active
+	dst[32] = waveTiles
+	dst[33] = waveRows
+	dst[34] = waveColumns
+	dst[35] = readAgain
+	dst[36] = dramBytes
+	dst[37] = tileBytes
+	dst[38] = dieTiles
+	dst[39] = dieRows
+	dst[40] = dieColumns
+	dst[41] = farBytes
+	dst[42] = t.matrix
+	dst[43] = t.l2
+	dst[44] = t.dram
+	dst[45] = p.step
+	dst[46] = latency
+	dst[47] = store
+	dst[48] = inner
+	dst[49] = loop
+	dst[50] = p.launch
+	dst[51] = limits
+	dst[52] = reduction
+	dst[53] = p.quantise
+	dst[54] = busy
+	dst[55] = p.power
+	dst[56] = throttle
+	dst[57] = t.total
 }
 
 // fourth returns the fourth power, with the bits of math.Pow(x, 4).

@@ -92,12 +92,27 @@ func or(all ...func(string) bool) func(string) bool {
 	}
 }
 
+// doubtful times are of other kernels than their series says, as docs/published.md explains: of weights that were
+// arranged beforehand; of fp16 sums; of an older tuning, which halves the rate.
+func doubtful(t *published.Time) bool {
+	switch {
+	case t.Device == "gfx942@mi308x":
+		return strings.HasPrefix(t.Scheme, "block128")
+	case t.Device == "sm75@t4" && t.DType == "int8": // the timer of the host, and an old library
+		return true
+	case strings.HasPrefix(t.Device, "gfx90") && t.Source.ID == "rocblas":
+		old := func(n int) bool { return n == 512 || n == 2048 || n == 33708 }
+		return t.DType == "fp16" && t.Figures != 3 || t.K <= 128 || old(t.M) || old(t.N)
+	}
+	return false
+}
+
 // stages of a generation, in turn.
 func stages(g terms.Generation) []stage {
 	is := func(schemes, release string, types ...string) func(*published.Time) bool {
 		return func(t *published.Time) bool {
-			return slices.Contains(strings.Fields(schemes), t.Scheme) && slices.Contains(strings.Fields(release), t.Release) &&
-				slices.Contains(types, t.DType)
+			return !doubtful(t) && !fit.Blind(t) && slices.Contains(strings.Fields(schemes), t.Scheme) &&
+				slices.Contains(strings.Fields(release), t.Release) && slices.Contains(types, t.DType)
 		}
 	}
 	key, now := string(g), "current"
@@ -107,6 +122,7 @@ func stages(g terms.Generation) []stage {
 		now = "current early" // there are hardly any others
 	case terms.CDNA3, terms.CDNA4:
 		perTensor = "row" // and one scale per matrix is a case of it
+	default:
 	}
 	machine := common
 	if strings.HasPrefix(key, "cdna") && g != terms.CDNA2 {
@@ -120,7 +136,7 @@ func stages(g terms.Generation) []stage {
 	list := []stage{
 		{key, is("none", now, "fp16", "bf16", "tf32"), or(typed("_16"), machine), 50},
 		{key, is("none", now, "fp32"), typed("_32"), 50},
-		{key, is(perTensor, now, "fp8"), or(typed("_8"), quantise), 50},
+		{key, is(perTensor+" none", now, "fp8", "int8"), or(typed("_8"), quantise), 50},
 		{key + " block128", is("block128 block128+quant", now, "fp8"), or(typed("_8"), quantise, blocks), 50},
 	}
 	if now == "current" {

@@ -122,6 +122,9 @@ func perType(suffix string) []Quantity {
 	for i := range list {
 		list[i].Name += suffix
 		list[i].Doc += map[string]string{"_16": ", 16 bits and tf32", "_8": ", 8 bits", "_32": ", fp32"}[suffix]
+		if ofType[i].Name == "rate_share" && suffix == "_32" {
+			list[i].Low = 0.7 // or the L4's power limit would pass for the rate of FMA instructions
+		}
 		if ofType[i].Name == "energy" {
 			list[i].Value = map[string]float64{"_16": 1.3e-12, "_8": 0.7e-12, "_32": 6e-12}[suffix]
 		}
@@ -149,12 +152,16 @@ var ofType = []Quantity{
 		Doc: "least time of a K step of one CTA, with operands in the L2",
 	},
 	{
-		Name: "half_tile", Unit: one, Value: 1, Low: 0.01, High: 100, Without: 0,
-		Doc: "rows or columns of a tile that cost half of the rate",
+		Name: "feed", Unit: perCycle, Value: 300, Low: 3, High: 3000, Without: unlimited,
+		Doc: "operands that matrix instructions wait for, of one unit",
 	},
 	{
 		Name: "energy", Unit: "J", Low: 0.05e-12, High: 20e-12, Without: 0,
 		Doc: "of one FLOP at the peak, with all that feeds it",
+	},
+	{
+		Name: "throttle_seconds", Unit: seconds, Value: 1e-3, Low: 5e-6, High: 50e-3,
+		Doc: "for how long the power may exceed its limit",
 	},
 }
 
@@ -207,10 +214,6 @@ var ofMachine = []Quantity{
 	{
 		Name: "reduce_rate", Unit: perCycle, Value: 20, Low: 1, High: 200, Without: unlimited,
 		Doc: "sums that one unit writes and reads for a split K",
-	},
-	{
-		Name: "throttle_seconds", Unit: seconds, Value: 1e-3, Low: 5e-6, High: 50e-3,
-		Doc: "for how long the power may exceed its limit",
 	},
 	{
 		Name: "quantise_seconds", Unit: seconds, Value: 2e-6, Low: 0.1e-6, High: 20e-6, Without: 0,

@@ -215,9 +215,9 @@ var gridTerms = []Term{
 // the fourth root of the sum of the fourth powers.
 var loopTerms = []Term{
 	{
-		Name: "matrix", Unit: cycles, Doc: "matrix instructions of the busiest unit",
-		Formula: `ctas_of_unit * 2 * block_m * block_n * steps * block_k
-			* (1 + half_tile / block_m + half_tile / block_n) * (1 / (unit_rate * rate_share))`,
+		Name: "matrix", Unit: cycles, Doc: "matrix instructions of the busiest unit, and what they wait for operands",
+		Formula: `ctas_of_unit * (2 * block_m * block_n * steps * block_k * (1 / (unit_rate * rate_share))
+			+ tile_bytes * (1 / feed))`,
 	},
 	{
 		Name: "l2", Unit: cycles,
@@ -274,13 +274,12 @@ var totalTerms = []Term{
 		Name: "busy", Unit: cycles, Formula: "launch + loop + limits + reduction + quantise", Doc: "all of that",
 	},
 	{
-		Name: "power_share", Unit: one, Doc: "share of the peak that the power limit leaves for long; 1 if it is unknown",
-		Formula: "when(tdp > 0, min(1, tdp / (energy * peak)), 1)",
+		Name: "power", Unit: cycles, Doc: "least time within the power limit, once a run is long; 0 if the limit is unknown",
+		Formula: "when(tdp > 0, 2 * batch * m * n * k * (energy / tdp) * clock, 0)",
 	},
 	{
-		Name: "throttle", Unit: cycles, Kind: arch.KindShare,
-		Doc:     "what the clock loses under the power limit, once a run is long",
-		Formula: `compute_floor * (1 / power_share - 1) * (busy / (busy + throttle_seconds * clock))`,
+		Name: "throttle", Unit: cycles, Kind: arch.KindShare, Doc: "what the power limit adds",
+		Formula: "max(power - loop, 0) * (busy / (busy + throttle_seconds * clock))",
 	},
 	{
 		Name: "total", Unit: cycles, Kind: arch.KindTotal, Common: arch.CommonTotal, Doc: "predicted total",

@@ -16,8 +16,8 @@ import (
 	"github.com/origami-gemm/origami/plugins/amd-ref/tensile"
 )
 
-// On an MI355X, whose quantities are those of the MI300X, times of small M or N are near those of AMD's aiter. No number
-// was fitted to them, and most are of other kernels.
+// On an MI355X, whose quantities are those of the MI300X, times are near those of AMD's aiter. No number was fitted to
+// them, and most are of other kernels.
 func TestAiterTimes(t *testing.T) {
 	file, err := os.Open("data/gfx950-aiter.csv.gz")
 	if err != nil {

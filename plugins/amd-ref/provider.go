@@ -41,7 +41,13 @@ var all = []catalog.Model{overTensile, reference, vendorLibrary.Model()}
 // overTensile predicts the kernels of AMD's libraries.
 var overTensile = catalog.Model{
 	Name: refined.Name, Kernels: []string{tensile.Name}, Needs: refined.Needs,
-	Open: func(s catalog.Selection) (arch.Architecture, error) { return refined.New(s.Sheet, s.Params), nil },
+	Open: func(s catalog.Selection) (arch.Architecture, error) {
+		m := refined.New(s.Sheet, s.Params)
+		if len(s.Changed) > 0 { // the times of another device were not checked
+			m.Describe().Uncertainty = nil
+		}
+		return m, nil
+	},
 }
 
 // reference is the model that reproduces AMD's.

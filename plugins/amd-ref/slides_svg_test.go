@@ -22,7 +22,7 @@ func winnerMaps(cells []cell, model []string) string {
 		}
 	}
 	slices.Sort(axis)
-	width := left + 2*len(axis)*side + gap + 130
+	width := left + 2*len(axis)*side + gap + 170
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" `+
 		`font-family="sans-serif" font-size="11">`, width, top+len(axis)*side+40)
@@ -31,7 +31,7 @@ func winnerMaps(cells []cell, model []string) string {
 		x0 := left + panel*(len(axis)*side+gap)
 		fmt.Fprintf(&b, "<text x=\"%d\" y=\"24\" font-size=\"13\">%s</text>\n", x0, title)
 		fmt.Fprintf(&b, "<text x=\"%d\" y=\"%d\">N →</text>\n", x0, top-8)
-		fmt.Fprintf(&b, "<text x=\"%d\" y=\"%d\">M ↓</text>\n", x0-30, top+12)
+		fmt.Fprintf(&b, "<text x=\"%d\" y=\"%d\">M ↓</text>\n", x0-30, top-8)
 		for i, c := range cells {
 			tile := c.tile
 			if panel == 1 {

@@ -121,7 +121,7 @@ func (m *Model) describe(values map[string]float64) {
 			m.description.Peak = append(m.description.Peak, arch.PeakRate{DType: t, Rate: unit.FlopsPerSecond(p.Value)})
 		}
 	}
-	m.description.Atoms = m.atoms()
+	m.description.Atoms, m.description.Uncertainty = m.atoms(), uncertainty(m.sheet.Device)
 	used := []string{"lds_bytes", "registers_per_thread"}
 	for _, t := range gemm.DTypes() {
 		if m.takes(t) {

@@ -144,7 +144,7 @@ checked: ## how far the times of kernel family library are from published ones, 
 	go build -o $(BIN)/origami ./cmd/origami
 	$(BIN)/origami --in-process eval --published --model refined --intervals --json > $(BIN)/checked.jsonl
 	mv $(BIN)/checked.jsonl plugins/library/checked/checked.jsonl
-	go test -count=1 -run PublishedScores ./cmd/origami -scores
+	go test -count=1 -run 'PublishedScores|PublishedSides' ./cmd/origami -scores
 
 SCORES := docs/experiments/refined-on-h200
 scores: intervals ## what docs show of the models' scores: the table per rung and class, and plots

@@ -5,17 +5,25 @@
 package main
 
 import (
+	"bytes"
 	"encoding/csv"
 	"encoding/json"
 	"flag"
 	"fmt"
+	"maps"
 	"math"
 	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/origami-gemm/origami/cmd/origami/internal/builtins"
+	"github.com/origami-gemm/origami/cmd/origami/internal/cli"
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/score"
 )
 
 var writeScores = flag.Bool("scores", false, "write the floors of the scores on published times, and docs/published.md")
@@ -134,20 +142,25 @@ func inDocs(t *testing.T, got *publishedScore) {
 		"over 1.1, %.1f %% have the right winner. %d of %d times are not modelled.\n", 100*got.AllPairs.Within,
 		got.AllPairs.Shapes, got.AllPairs.Decided, 100*got.AllPairs.Winner, refused, refused+modelled)
 
-	const path = "../../docs/published.md"
-	const begin, end = "<!-- scores: written by `make checked` -->\n\n", "\n<!-- end of scores -->"
+	shown(t, "../../docs/published.md", "<!-- scores: written by `make checked` -->", "<!-- end of scores -->", b.String())
+}
+
+// shown holds the part of a page between two lines to a text, or writes it.
+func shown(t *testing.T, path, begin, end, text string) {
+	t.Helper()
+	begin, end = begin+"\n\n", "\n"+end
 	page, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	before, rest, ok := strings.Cut(string(page), begin)
-	shown, after, closed := strings.Cut(rest, end)
+	found, after, closed := strings.Cut(rest, end)
 	switch {
 	case !ok || !closed:
 		t.Fatalf("%s has no place for the scores", path)
-	case shown == b.String():
+	case found == text:
 	case *writeScores:
-		if err := os.WriteFile(path, []byte(before+begin+b.String()+end+after), 0o644); err != nil {
+		if err := os.WriteFile(path, []byte(before+begin+text+end+after), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	default:
@@ -155,11 +168,120 @@ func inDocs(t *testing.T, got *publishedScore) {
 	}
 }
 
+// sides are two devices with the type and the schemes of the times that the page about NVIDIA and AMD compares.
+type sides struct{ first, second, dtype, schemeOfFirst, schemeOfSecond string }
+
+// The page about NVIDIA and AMD has the published times and the predictions of today.
+func TestPublishedSidesInDocs(t *testing.T) {
+	folder := t.TempDir()
+	var errs, out bytes.Buffer
+	if code := cli.Main(cli.System{
+		Args: []string{"--in-process", "eval", "--published", "--arch", "h100,mi300x,h200,mi355x", "--model", "refined",
+			"--report", folder, "--json"},
+		Streams: iostreams.Plain(nil, &out, &errs), Connect: builtins.Connect, Getenv: func(string) string { return "" },
+	}); code != 0 {
+		t.Fatal(errs.String())
+	}
+	file, err := os.Open(filepath.Join(folder, "times.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	rows, err := csv.NewReader(file).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	for i, s := range []sides{
+		{"sm90@h100", "gfx942@mi300x", "fp16", "none", "none"},
+		{"sm90@h100", "gfx942@mi300x", "fp8", "block128+quant", "block128"},
+		{"sm90@h200", "gfx950@mi355x", "bf16", "none", "none"},
+		{"sm90@h200", "gfx950@mi355x", "fp8", "block128+quant", "block128"},
+	} {
+		if i > 0 {
+			b.WriteString("\n")
+		}
+		s.table(t, &b, rows)
+	}
+	shown(t, "../../docs/experiments/nvidia-amd-published/README.md", "<!-- tables: written by `make checked` -->",
+		"<!-- end of tables -->", b.String())
+}
+
+// table writes a row for each class of shape that both devices have at least ten times of.
+func (s sides) table(t *testing.T, b *strings.Builder, rows [][]string) {
+	t.Helper()
+	column := map[string]int{}
+	for i, name := range rows[0] {
+		column[name] = i
+	}
+	times := map[string]map[string][2]float64{} // by shape and device
+	classes := map[string]string{}
+	for _, row := range rows[1:] {
+		cell := func(name string) string { return row[column[name]] }
+		device, scheme := cell("device"), cell("scheme")
+		ours := device == s.first && scheme == s.schemeOfFirst || device == s.second && scheme == s.schemeOfSecond
+		if !ours || cell("dtype") != s.dtype || cell("predicted_us") == "" {
+			continue
+		}
+		shape := cell("m") + "x" + cell("n") + "x" + cell("k") + " " + cell("trans_a") + cell("trans_b")
+		var pair [2]float64
+		for i, name := range []string{"published_us", "predicted_us"} {
+			var err error
+			if pair[i], err = strconv.ParseFloat(cell(name), 64); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if times[shape] == nil {
+			times[shape] = map[string][2]float64{}
+		}
+		// Of several conditions that of layers counts, as for pairs.
+		if _, again := times[shape][device]; !again || cell("cache") == "layers" {
+			times[shape][device], classes[shape] = pair, cell("class")
+		}
+	}
+	both := map[string][]score.Versus{}
+	for _, shape := range slices.Sorted(maps.Keys(times)) {
+		first, ok := times[shape][s.first]
+		second, also := times[shape][s.second]
+		if ok && also {
+			v := score.Versus{Measured: first[0] / second[0], Predicted: first[1] / second[1]}
+			both[classes[shape]], both["all"] = append(both[classes[shape]], v), append(both["all"], v)
+		}
+	}
+	fmt.Fprintf(b, "%s ÷ %s, %s (%s and %s):\n\n| shapes | number | published | predicted | first is faster "+
+		"| predicted so | ratio within 20 %% | right winner |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n",
+		s.first, s.second, s.dtype, s.schemeOfFirst, s.schemeOfSecond)
+	for _, class := range append(score.Layers(), score.Layer(255)) {
+		name := class.String()
+		if class == 255 {
+			name = "all"
+		}
+		list := both[name]
+		if len(list) < 10 {
+			continue
+		}
+		var measured, predicted, faster, saysSo float64
+		for _, v := range list {
+			measured, predicted = measured+math.Log(v.Measured), predicted+math.Log(v.Predicted)
+			if v.Measured < 1 {
+				faster++
+			}
+			if v.Predicted < 1 {
+				saysSo++
+			}
+		}
+		n, c := float64(len(list)), score.ComparabilityOf(list)
+		fmt.Fprintf(b, "| %s | %d | %.2f | %.2f | %.0f %% | %.0f %% | %.0f %% | %.0f %% |\n", name, len(list),
+			math.Exp(measured/n), math.Exp(predicted/n), 100*faster/n, 100*saysSo/n, 100*c.Within, 100*c.Winner)
+	}
+}
+
 // What the models ship of their error is what the published times give.
 func TestCheckedIsCurrent(t *testing.T) {
 	type line struct {
-		Device, DType, Scheme string
-		Uncertainty           arch.UncertaintyRecord
+		Device, Scheme   string
+		DTypes, Releases []string
+		Uncertainty      arch.UncertaintyRecord
 	}
 	read := func(text string) map[string]arch.UncertaintyRecord {
 		all := map[string]arch.UncertaintyRecord{}
@@ -168,7 +290,7 @@ func TestCheckedIsCurrent(t *testing.T) {
 			if err := json.Unmarshal([]byte(one), &l); err != nil {
 				t.Fatal(err)
 			}
-			all[l.Device+" "+l.DType+" "+l.Scheme] = l.Uncertainty
+			all[fmt.Sprint(l.Device, l.DTypes, l.Scheme, l.Releases)] = l.Uncertainty
 		}
 		return all
 	}

@@ -56,7 +56,7 @@ func New(machine Machine, given map[string]string) (*Model, error) {
 		return nil, err
 	}
 	m := newModel(machine, numbers, o, nil)
-	m.description.Uncertainty = checked.Of(m.description.ID(), Name, o.scheme)
+	m.description.Uncertainty = checked.Of(m.description.ID(), Name, o.scheme, o.release)
 	return m, nil
 }
 

@@ -7,6 +7,7 @@ import (
 	_ "embed" // the file
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/origami-gemm/origami/core/arch"
@@ -19,6 +20,7 @@ var lines []byte
 
 type line struct {
 	Device, Model, Scheme string
+	Releases              []string
 	Uncertainty           arch.UncertaintyRecord
 }
 
@@ -35,13 +37,13 @@ var read = sync.OnceValue(func() []line {
 })
 
 // Of returns the uncertainty of the times of a model of a device (arch@device), an entry for each type, for a scheme of
-// scales. Without scales and with one for a whole matrix are the same.
-func Of(device, model, scheme string) []arch.Uncertainty {
+// scales and a release of the library. Without scales and with one for a whole matrix are the same.
+func Of(device, model, scheme, release string) []arch.Uncertainty {
 	plain := func(s string) bool { return s == "" || s == "none" || s == "tensor" }
 	var out []arch.Uncertainty
 	for _, one := range read() {
 		same := one.Scheme == scheme || plain(one.Scheme) && plain(scheme)
-		if one.Device != device || one.Model != model || !same {
+		if one.Device != device || one.Model != model || !same || !slices.Contains(one.Releases, release) {
 			continue
 		}
 		u, err := one.Uncertainty.Uncertainty()

@@ -177,8 +177,8 @@ func (c *comparison) summarise(name string, chosen func(*row) bool) summary {
 // summaries sums up all rows, and those of each class of shape if there are several.
 func (c *comparison) summaries() (all summary, classes []summary) {
 	all = c.summarise("all", func(*row) bool { return true })
-	for _, class := range score.Classes() {
-		s := c.summarise(class.String(), func(r *row) bool { return score.ClassOf(r.Problem.Problem) == class })
+	for _, class := range score.Layers() {
+		s := c.summarise(class.String(), func(r *row) bool { return score.LayerOf(r.Problem.Problem) == class })
 		if s.problems > 0 {
 			classes = append(classes, s)
 		}

@@ -34,6 +34,8 @@ const (
 type publishedTime struct {
 	*published.Time
 	problem gemm.Problem
+	// model is what predicted it, nil without a prediction.
+	model *arch.Description
 	score.Prediction
 }
 
@@ -357,7 +359,7 @@ func (o *Options) predict(ctx context.Context, j publishedJob) (*arch.Descriptio
 		return nil, refused(ctx, j.times, err)
 	}
 	for i := range j.times {
-		j.times[i].Prediction = predictions[i]
+		j.times[i].Prediction, j.times[i].model = predictions[i], a.Describe()
 	}
 	return a.Describe(), nil
 }

@@ -1,6 +1,7 @@
 package evalcmd
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,17 +14,20 @@ import (
 	"github.com/origami-gemm/origami/core/score"
 )
 
-// publishedIntervals is a line of `eval --published --intervals`: how far a model's times of a device, a type and a
-// scheme are from the published ones, for the model to ship.
+// publishedIntervals is a line of `eval --published --intervals`: how far a model's times are from the published ones
+// that are of one device, of types that cost the same, and of one scheme and release, for the model to ship.
 type publishedIntervals struct {
 	Device      string                 `json:"device"`
 	Model       string                 `json:"model"`
-	DType       string                 `json:"dtype"`
+	DTypes      []string               `json:"dtypes"`
 	Scheme      string                 `json:"scheme"`
+	Releases    []string               `json:"releases"`
 	Uncertainty arch.UncertaintyRecord `json:"uncertainty"`
+
+	times []*publishedTime
 }
 
-// writeIntervals writes a line for each device, type and scheme that is modelled.
+// writeIntervals writes the lines.
 func (o *publishedOutcome) writeIntervals(s *iostreams.Streams, f render.Format) error {
 	if f != render.JSON {
 		return diag.Inputf("the intervals of many devices are written as JSON only").At("--intervals").Do("add --json")
@@ -32,19 +36,29 @@ func (o *publishedOutcome) writeIntervals(s *iostreams.Streams, f render.Format)
 		return diag.Inputf("intervals are of one model, and these answered: %s", strings.Join(o.models, ", ")).
 			At("--intervals").Do("name it with --model")
 	}
-	groups := o.groups()
-	for i := range groups {
-		g := &groups[i]
-		if g.Count == 0 {
-			continue
+	for _, line := range o.intervals() {
+		singles := make([]score.Single, len(line.times))
+		var sources []string
+		either := false
+		for i, t := range line.times {
+			singles[i] = score.Single{Problem: t.problem, Point: t.point()}
+			if !slices.Contains(sources, t.Source.ID) {
+				sources = append(sources, t.Source.ID)
+			}
+			either = either || t.EitherB()
 		}
-		u := score.CalibrateSingles(o.kernel, "published times: "+strings.Join(g.sources(), ", "), g.singles())
-		u.Source = fmt.Sprintf("origami eval --published --intervals over %d published times", g.Count)
-		if slices.ContainsFunc(g.times, func(t *publishedTime) bool { return t.EitherB() }) {
-			u.Checked.Layouts = eitherB(u.Checked.Layouts)
+		slices.Sort(sources)
+		u := score.CalibrateSingles(o.kernel, "published times: "+strings.Join(sources, ", "), singles)
+		u.Source = fmt.Sprintf("origami eval --published --intervals over %d published times", len(singles))
+		if len(line.DTypes) > 1 {
+			u.Checked.Layouts = withLayouts(u.Checked.Layouts, other16)
+			u.Source += "; fp16 and bf16, which cost the same, count together"
+		}
+		if either {
+			u.Checked.Layouts = withLayouts(u.Checked.Layouts, otherB)
 			u.Source += "; B along N counts as checked like B along K, which cuBLAS takes as fast"
 		}
-		line := publishedIntervals{g.device, o.models[0], g.dtype, g.scheme, u.Record()}
+		line.Model, line.Uncertainty = o.models[0], u.Record()
 		if err := render.JSONLine(s, line); err != nil {
 			return err
 		}
@@ -52,45 +66,102 @@ func (o *publishedOutcome) writeIntervals(s *iostreams.Streams, f render.Format)
 	return nil
 }
 
-// eitherB adds to each layout that with B the other way up.
-func eitherB(layouts []arch.Layout) []arch.Layout {
+// intervals sorts the times that the model predicts into lines.
+func (o *publishedOutcome) intervals() []*publishedIntervals {
+	same := o.releases()
+	var lines []*publishedIntervals
+	for i := range o.times {
+		t := &o.times[i]
+		if t.Err != nil {
+			continue
+		}
+		types, releases := typesLike(t.DType), same[released{t.Device, t.Release}]
+		at := slices.IndexFunc(lines, func(l *publishedIntervals) bool {
+			return l.Device == t.Device && l.Scheme == t.Scheme && slices.Equal(l.DTypes, types) &&
+				slices.Equal(l.Releases, releases)
+		})
+		if at < 0 {
+			at = len(lines)
+			lines = append(lines, &publishedIntervals{Device: t.Device, DTypes: types, Scheme: t.Scheme, Releases: releases})
+		}
+		lines[at].times = append(lines[at].times, t)
+	}
+	slices.SortFunc(lines, func(a, b *publishedIntervals) int {
+		return cmp.Or(cmp.Compare(a.Device, b.Device), slices.Compare(a.DTypes, b.DTypes), cmp.Compare(a.Scheme, b.Scheme),
+			slices.Compare(a.Releases, b.Releases))
+	})
+	return lines
+}
+
+// released is a device with a release of its library.
+type released struct{ device, release string }
+
+// releases lists, for each device and release, the releases that its model does not tell apart.
+func (o *publishedOutcome) releases() map[released][]string {
+	models := map[released]*arch.Description{}
+	for i := range o.times {
+		if t := &o.times[i]; t.Err == nil && models[released{t.Device, t.Release}] == nil {
+			models[released{t.Device, t.Release}] = t.model
+		}
+	}
+	same := map[released][]string{}
+	for one, model := range models {
+		for other, d := range models {
+			if other.device == one.device && slices.Equal(quantities(d), quantities(model)) {
+				same[one] = append(same[one], other.release)
+			}
+		}
+		slices.Sort(same[one])
+	}
+	return same
+}
+
+// quantities are the numbers of a model without those of the caches' condition.
+func quantities(d *arch.Description) []arch.Constant {
+	return slices.DeleteFunc(slices.Clone(d.Constants), func(c arch.Constant) bool {
+		return strings.HasPrefix(c.Source, "option ")
+	})
+}
+
+// typesLike lists the types that cost the same as one.
+func typesLike(dtype string) []string {
+	sixteen := []string{gemm.BF16.String(), gemm.FP16.String()}
+	if slices.Contains(sixteen, dtype) {
+		return sixteen
+	}
+	return []string{dtype}
+}
+
+// withLayouts adds the other of each layout.
+func withLayouts(layouts []arch.Layout, other func(arch.Layout) arch.Layout) []arch.Layout {
 	out := slices.Clone(layouts)
 	for _, l := range layouts {
-		if l.BMajor == gemm.MajorK {
-			l.BMajor = gemm.MajorN
-		} else {
-			l.BMajor = gemm.MajorK
-		}
-		if !slices.Contains(out, l) {
+		if l = other(l); !slices.Contains(out, l) {
 			out = append(out, l)
 		}
 	}
 	return out
 }
 
-// singles are the times of a group that the model predicts.
-func (g *publishedGroup) singles() []score.Single {
-	var out []score.Single
-	for _, t := range g.times {
-		if t.Err == nil {
-			out = append(out, score.Single{Problem: t.problem, Point: t.point()})
-		}
+// otherB is a layout with B the other way up.
+func otherB(l arch.Layout) arch.Layout {
+	if l.BMajor == gemm.MajorK {
+		l.BMajor = gemm.MajorN
+	} else {
+		l.BMajor = gemm.MajorK
 	}
-	return out
+	return l
+}
+
+// other16 is a layout with the other type of 16 bits.
+func other16(l arch.Layout) arch.Layout {
+	other := map[gemm.DType]gemm.DType{gemm.BF16: gemm.FP16, gemm.FP16: gemm.BF16}
+	if l.Types.In = other[l.Types.In]; l.Types.Out != gemm.FP32 {
+		l.Types.Out = l.Types.In
+	}
+	return l
 }
 
 func (t *publishedTime) point() score.Point {
 	return score.Point{Config: t.Config, Bound: t.Bound, Predicted: t.Prediction.Time, Measured: t.Median}
-}
-
-// sources are the ids of those of a group.
-func (g *publishedGroup) sources() []string {
-	var ids []string
-	for _, t := range g.times {
-		if !slices.Contains(ids, t.Source.ID) {
-			ids = append(ids, t.Source.ID)
-		}
-	}
-	slices.Sort(ids)
-	return ids
 }

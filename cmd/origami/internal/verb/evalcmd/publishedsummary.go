@@ -18,7 +18,6 @@ type publishedGroup struct {
 	refused int
 	reason  error
 	classes []publishedClass
-	times   []*publishedTime
 }
 
 // name is the type, and the scheme if there are several for it.
@@ -55,10 +54,9 @@ func (o *publishedOutcome) groups() []publishedGroup {
 			n++
 		}
 		first := sorted[0]
-		g := publishedGroup{device: first.Device, part: first.Part, dtype: first.DType, scheme: first.Scheme,
-			times: sorted[:n]}
-		g.Accuracy, g.ceiling = summarise(g.times)
-		for _, t := range g.times {
+		g := publishedGroup{device: first.Device, part: first.Part, dtype: first.DType, scheme: first.Scheme}
+		g.Accuracy, g.ceiling = summarise(sorted[:n])
+		for _, t := range sorted[:n] {
 			if t.Err == nil {
 				continue
 			}
@@ -66,7 +64,7 @@ func (o *publishedOutcome) groups() []publishedGroup {
 				g.reason = t.Err
 			}
 		}
-		g.classes = classes(g.times)
+		g.classes = classes(sorted[:n])
 		out, sorted = append(out, g), sorted[n:]
 	}
 	return out

@@ -56,9 +56,7 @@ func New(machine Machine, given map[string]string) (*Model, error) {
 		return nil, err
 	}
 	m := newModel(machine, numbers, o, nil)
-	if o.release == current { // those of early libraries are not told apart
-		m.description.Uncertainty = checked.Of(m.description.ID(), Name, o.scheme)
-	}
+	m.description.Uncertainty = checked.Of(m.description.ID(), Name, o.scheme)
 	return m, nil
 }
 

@@ -139,8 +139,9 @@ func (o *opened) check(t *testing.T, a arch.Architecture) {
 //   - the rate of the tensor cores is the power of two next to peak_fp16 / (num_sms * clock);
 //   - register_file and registers_per_thread limit kernels whose needs are far apart;
 //   - l2_bytes is compared with working sets, most of which differ by factors of two;
-//   - l2_perf_ratio counts where it is less than what the ports of all SMs take.
-var changes = []func(hw.Param) float64{by(1.1), by(1 / 1.1), by(1.3), by(1 / 1.3), by(2), by(0.5)}
+//   - l2_perf_ratio counts where it is less than what the ports of all SMs take;
+//   - tdp is many times the power that some devices need.
+var changes = []func(hw.Param) float64{by(1.1), by(1 / 1.1), by(1.3), by(1 / 1.3), by(0.03), by(2), by(0.5)}
 
 // by returns a change by a factor: of a whole number to another whole number, of zero to one, and of a cache that the
 // device does not have to a large one.

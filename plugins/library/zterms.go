@@ -54,7 +54,6 @@ type device struct {
 	energyInt8          float64 // energy_int8
 	throttleSecondsInt8 float64 // throttle_seconds_int8
 	coldStepSeconds     float64 // cold_step_seconds
-	reduceRate          float64 // reduce_rate
 	part1               float64 // keep_share * (l2_size + mall_size)
 	part2               float64 // weights_share * (l2_size + mall_size)
 	part3               float64 // reuse_share * (l2_size + mall_size)
@@ -67,9 +66,10 @@ type device struct {
 	part9               float64 // 1 / (dram_rate * write_share)
 	part10              float64 // cta_seconds * clock
 	part11              float64 // 1 / store_rate
-	part12              float64 // split_seconds * clock
-	part14              float64 // quantise_seconds * clock
-	part13              float64 // units * quantise_rate
+	part13              float64 // split_seconds * clock
+	part12              float64 // 1 / reduce_rate
+	part15              float64 // quantise_seconds * clock
+	part14              float64 // units * quantise_rate
 }
 
 func (d *device) compute(value func(name string) float64) {
@@ -126,7 +126,6 @@ func (d *device) compute(value func(name string) float64) {
 	d.energyInt8 = value("energy_int8")
 	d.throttleSecondsInt8 = value("throttle_seconds_int8")
 	d.coldStepSeconds = value("cold_step_seconds")
-	d.reduceRate = value("reduce_rate")
 	x5 := value("l2_size") + value("mall_size")
 	d.part1 = float64(value("keep_share") * x5)
 	d.part2 = float64(value("weights_share") * x5)
@@ -141,9 +140,10 @@ func (d *device) compute(value func(name string) float64) {
 	d.part9 = 1 / (dramRate * value("write_share"))
 	d.part10 = float64(value("cta_seconds") * clock)
 	d.part11 = 1 / value("store_rate")
-	d.part12 = float64(value("split_seconds") * clock)
-	d.part14 = float64(value("quantise_seconds") * clock)
-	d.part13 = float64(units * value("quantise_rate"))
+	d.part13 = float64(value("split_seconds") * clock)
+	d.part12 = 1 / value("reduce_rate")
+	d.part15 = float64(value("quantise_seconds") * clock)
+	d.part14 = float64(units * value("quantise_rate"))
 }
 
 // problem holds what depends on the problem.
@@ -351,7 +351,7 @@ func (p *problem) compute(d *device) {
 	dramFloor := (reads + writes) / d.dramRate
 	step := float64((stepSeconds + float64(max(coldWeights, coldActivations)*d.coldStepSeconds)) * d.clock)
 	launch := float64(launchSeconds * d.clock)
-	quantise := float64(d.quantises * (d.part14 + x1*(2+p.elementBytes)/d.part13))
+	quantise := float64(d.quantises * (d.part15 + x1*(2+p.elementBytes)/d.part14))
 	var power float64
 	if d.tdp > 0 {
 		power = float64(x5 * (energy / d.tdp) * d.clock)
@@ -409,7 +409,7 @@ func (t *timing) compute(d *device, p *problem) {
 	dieTiles := max(1, d.units*resident/(d.l2Count*t.splitK))
 	dieRows := min(tilesM, max(1, math.Sqrt(dieTiles*t.blockN/t.blockM)))
 	dieColumns := min(tilesN, max(1, dieTiles/dieRows))
-	farBytes := float64(ctas * (t.blockM/dieColumns + t.blockN/dieRows) * steps * t.blockK * p.elementBytes)
+	farBytes := float64((float64(tilesM*t.blockM*(tilesN/dieColumns)) + float64(tilesN*t.blockN*(tilesM/dieRows))) * p.batch * t.splitK * steps * t.blockK * p.elementBytes)
 	matrix := float64(ctasOfUnit * (float64(2*t.blockM*t.blockN*steps*t.blockK*p.part1) + float64(tileBytes*p.part2)))
 	l2 := max(max(tileBytes*ctasOfUnit*p.part3, tileBytes*ctas*p.part4), farBytes*d.part7)
 	dram := float64((p.reads+readAgain)*d.part8) + p.part5
@@ -420,7 +420,7 @@ func (t *timing) compute(d *device, p *problem) {
 	limits := max(p.part6-loop, 0)
 	var reduction float64
 	if t.splitK > 1 {
-		reduction = d.part12 + float64(2*ctas*t.blockM*t.blockN)*4/(active*d.reduceRate)
+		reduction = d.part13 + float64(float64(2*max(1, ctas/d.units)*t.blockM*t.blockN)*4*d.part12)
 	}
 	busy := p.launch + loop + limits + reduction + p.quantise
 	throttle := float64(max(p.power-loop, 0) * (busy / (busy + p.part7)))
@@ -620,7 +620,7 @@ func columns(dst []float64, d *device, p *problem, t *timing) {
 	dieTiles := max(1, x5/(d.l2Count*t.splitK))
 	dieRows := min(tilesM, max(1, math.Sqrt(dieTiles*t.blockN/t.blockM)))
 	dieColumns := min(tilesN, max(1, dieTiles/dieRows))
-	farBytes := float64(ctas * (t.blockM/dieColumns + t.blockN/dieRows) * steps * t.blockK * p.elementBytes)
+	farBytes := float64((float64(tilesM*t.blockM*(tilesN/dieColumns)) + float64(tilesN*t.blockN*(tilesM/dieRows))) * p.batch * t.splitK * steps * t.blockK * p.elementBytes)
 	latency := float64(max(1, ctasOfUnit/resident) * (d.part10 + float64(steps*p.step)))
 	store := float64(ctasOfUnit * t.blockM * t.blockN * p.outputBytes * d.part11)
 	inner := math.Sqrt(math.Sqrt(fourth(t.matrix)+fourth(t.l2)+fourth(latency))) + store
@@ -628,7 +628,7 @@ func columns(dst []float64, d *device, p *problem, t *timing) {
 	limits := max(p.part6-loop, 0)
 	var reduction float64
 	if t.splitK > 1 {
-		reduction = d.part12 + float64(2*ctas*t.blockM*t.blockN)*4/(active*d.reduceRate)
+		reduction = d.part13 + float64(float64(2*max(1, ctas/d.units)*t.blockM*t.blockN)*4*d.part12)
 	}
 	busy := p.launch + loop + limits + reduction + p.quantise
 	throttle := float64(max(p.power-loop, 0) * (busy / (busy + p.part7)))

@@ -211,7 +211,8 @@ var gridTerms = []Term{
 	},
 	{
 		Name: "far_bytes", Unit: bytes, Doc: "from beyond the L2 of a die: each die reads A and B for itself",
-		Formula: "ctas * (block_m / die_columns + block_n / die_rows) * steps * block_k * element_bytes",
+		Formula: `(tiles_m * block_m * (tiles_n / die_columns) + tiles_n * block_n * (tiles_m / die_rows))
+			* batch * split_k * steps * block_k * element_bytes`,
 	},
 }
 
@@ -267,7 +268,8 @@ var totalTerms = []Term{
 	},
 	{
 		Name: "reduction", Unit: cycles, Kind: arch.KindShare, Doc: "adding up the parts of a split K",
-		Formula: `when(split_k > 1, split_seconds * clock + 2 * ctas * block_m * block_n * 4 / (active * reduce_rate), 0)`,
+		Formula: `when(split_k > 1, split_seconds * clock
+			+ 2 * max(1, ctas / units) * block_m * block_n * 4 * (1 / reduce_rate), 0)`,
 	},
 	{
 		Name: "quantise", Unit: cycles, Kind: arch.KindShare,

@@ -47,8 +47,8 @@ func AccuracyOf(ratios []float64) Accuracy {
 	}
 }
 
-// Ceiling is how often different software agrees on the time of the same problem on the same GPU. No model can be
-// expected to agree with all of it more often.
+// Ceiling is how often different software agrees on the time of the same problem on the same GPU. A model agrees with
+// one stack about as often at best, and with the median of several more often: that lies between them.
 type Ceiling struct {
 	// Count is the number of problems with several times. Share is the share of the pairs of these that agree, each
 	// problem with the same weight.

@@ -83,6 +83,12 @@ func (t *Time) Problem() (gemm.Problem, error) {
 	return r.Problem()
 }
 
+// EitherB reports whether the library takes as long for B along N as along K, so that times of one are times of the
+// other. cuBLAS does so for 16-bit types: docs/published.md has the figures of an H200.
+func (s *Series) EitherB() bool {
+	return s.Library == "cuBLAS" && (s.DType == "bf16" || s.DType == "fp16")
+}
+
 // Stacks returns the times that different software took for the problem: two, or the least, the median and the largest.
 // It is nil if the figures are those of one.
 func (t *Time) Stacks() []unit.Seconds {

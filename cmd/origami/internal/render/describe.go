@@ -48,7 +48,7 @@ func Validated(a *session.Answer, e *session.Entry) string {
 	}
 }
 
-// CheckedCell says in few words what the likes of an entry's prediction were checked on, and how the entry is different.
+// CheckedCell says in few words what predictions like that of an entry were checked on, and how the entry differs.
 func CheckedCell(a *session.Answer, e *session.Entry) string {
 	u := a.Nearest(e)
 	if u == nil {

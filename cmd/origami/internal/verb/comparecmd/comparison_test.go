@@ -54,7 +54,7 @@ func TestVerdict(t *testing.T) {
 		"ranks only":      {row: rowOf(ranks, answered(p, 20, 1.1), answered(p, 10, 1.1)), side: 2, lead: 2, clear: true},
 		"a failed side":   {row: rowOf(answered(p, 30, 1.1), fails, answered(p, 60, 1.1)), lead: 2, clear: true},
 		"one time alone":  {row: rowOf(answered(p, 30, 1.1), ranks, fails), none: true},
-		"a tie":           {row: rowOf(answered(p, 30, 1.1), answered(p, 20, 1.1), answered(p, 20, 1.1)), none: true},
+		"a tie":           {row: rowOf(answered(p, 30, 1.1), answered(p, 20, 1.1), answered(p, 20.001, 1.1)), none: true},
 		"nothing answers": {row: rowOf(fails, fails), none: true},
 	} {
 		v, ok := c.row.verdict()

@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/printable"
 )
@@ -30,7 +32,8 @@ func (w *writer) report(folder string) error {
 		labels[i] = c.sides[i].name()
 		about = append(about, c.about(i))
 	}
-	page := &report.HTML{Title: printable.Line("Comparison of " + strings.Join(labels, ", "))}
+	page := &report.HTML{Title: printable.Line("Comparison of " + strings.Join(labels, ", ")),
+		Footer: fmt.Sprintf("Written by %s on %s.", session.Software(), time.Now().UTC().Format(time.DateOnly))}
 	page.Table(aboutHeader, about)
 	page.List(c.allNotes())
 	header, rows := c.standings()

@@ -43,6 +43,7 @@ var sources = []struct{ name, id string }{
 	{"DeepGEMM", "deepgemm"},
 	{"rocm-blogs", "rocm-blogs"},
 	{"tritonBLAS", "tritonblas"},
+	{"origami", "origami"},
 }
 
 // large are the sources with tens of thousands of shapes, of which a sample is kept.
@@ -53,7 +54,7 @@ var libraries = map[string]string{
 	"aiconfigurator": "cuBLAS", "vidur": "cuBLAS", "neusight": "cuBLAS", "deepbench": "cuBLAS", "deepgemm": "DeepGEMM",
 	"aiter": "fastest of aiter", "rocblas": "rocBLAS", "hipblaslt": "hipBLASLt", "vllm": "fastest of TunableOp",
 	"torch-issues": "torch", "llmcompass": "torch", "hipkittens": "vendor", "rocm-blogs": "hipBLASLt",
-	"tritonblas": "torch",
+	"tritonblas": "torch", "origami": "cuBLAS",
 }
 
 // early are the sources whose libraries were those of the first year of a generation of GPUs. Later ones overtook them.
@@ -101,13 +102,19 @@ func vendors(library string) bool {
 	return library == "" || strings.HasPrefix(library, "cuBLAS") || strings.HasPrefix(library, "hipBLAS")
 }
 
+// ownRow completes a row of what was measured for origami. Its several figures are five runs of one program.
+func ownRow(row map[string]string) {
+	row["source"], row["device"], row["cache"], row["figures"], row["trans_a"] = "origami", "H200-SXM", row["l2"], "1", "0"
+	row["out_dtype"] = map[string]string{"fp8": "bf16", "int8": "int32", "tf32": "fp32", "fp32": "fp32"}[row["dtype"]]
+}
+
 // cacheOf returns the class of what is said of the caches.
 func cacheOf(text string) string {
 	has := func(words ...string) bool {
 		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(text, w) })
 	}
 	switch {
-	case has("weights"):
+	case has("weights"), text == "layers":
 		return "layers"
 	case strings.HasPrefix(text, "warm"), has("benchmark loop"):
 		return "warm"

@@ -22,7 +22,7 @@ type Options struct {
 	Most int
 	// Loss is the tolerated loss of a range: how much slower than the fastest kernel its kernel may be at each size.
 	Loss float64
-	// Importance is the share of all time saved below which a kernel is removed.
+	// Importance is the share of all savings below which a kernel is removed.
 	Importance float64
 	// Ranges, or else exact sizes and the fallback alone.
 	Ranges   bool
@@ -70,9 +70,9 @@ func least(v []float64) int {
 }
 
 // keep returns the kernels that stay. It begins with those that are the fastest somewhere. The one that saves the least
-// time goes, one after the other, while there are too many, or while it saves less than Importance of the time that all
-// save. A kernel's saving is the time of the next best kernel less its own, over the sizes where it is the fastest. The
-// only one that works at some size stays.
+// goes, one after the other, while there are too many, or while it saves less than Importance of what all save. A
+// kernel saves what the next best one takes longer, over the sizes where it is the fastest. The only one that works at
+// some size stays.
 func (t *Table) keep(o Options) ([]int, error) {
 	wins := make([]bool, len(t.Kernels))
 	for i, row := range t.Times {
@@ -146,10 +146,9 @@ type builder struct {
 	cells []cell
 }
 
-// rules splits cells along the indices of an order. It walks the values of the first index upwards, and takes one more
-// into a rule as long as that needs no more leaves than a rule of its own. The second result is false if some cells that
-// cannot be told apart have no kernel that all tolerate. The last threshold is the largest value: above, nothing was
-// measured.
+// rules splits cells along the indices of an order. It walks the values of the first index upwards, and joins one to
+// the rule before it if a common rule has fewer leaves than two. The second result is false if some cells that cannot be
+// told apart have no kernel that all tolerate. The last threshold is the largest value: above, nothing was measured.
 func (b *builder) rules(cells []cell, order []int) ([]Rule, bool) {
 	index := order[0]
 	cells = slices.Clone(cells)

@@ -22,15 +22,16 @@ func namedAxes(text string) []gemm.AxisValue {
 	return out
 }
 
-// Classic returns the logic as Tensile's list. Kernels that are not Tensile's have the parameters that it has names for,
-// and their configuration as text. Such a list is for programs that map sizes to kernels: Tensile cannot build them.
+// Classic returns the logic as Tensile's list. Kernels that are not Tensile's have the parameters that it has names
+// for, and their configuration as text. Such a list is for programs that map sizes to kernels: Tensile cannot build them.
 func (l *Logic) Classic() ([]byte, error) {
 	t := l.Tensile
 	if t == nil {
 		t = l.asTensile()
 	}
-	return yaml.Marshal(append([]any{t.Version, t.Schedule, t.Arch, t.Devices, t.Problem, l.solutionMaps(), l.order(),
-		l.exactPairs(), l.rangePairs()}, t.Tail...))
+	parts := []any{t.Version, t.Schedule, t.Arch, t.Devices, t.Problem, l.solutionMaps(), l.order(), l.exactPairs(),
+		l.rangePairs()}
+	return yaml.Marshal(append(parts, t.Tail...))
 }
 
 // Map returns the logic as hipBLASLt's mapping.

@@ -1,6 +1,6 @@
-// Package logic maps the size of a GEMM to a kernel, as a library does when it is called: exact sizes first, then ranges,
-// then the nearest size or nothing, which leaves the answer to a model. A logic is built from measured times, or read
-// from the files of AMD's libraries. It is written as JSON, as Tensile's list, and as source in Go and C.
+// Package logic maps the size of a GEMM to a kernel, as a library does when it is called: exact sizes first, then
+// ranges, then the nearest size or nothing, which leaves the answer to a model. A logic is built from measured times,
+// or read from the files of AMD's libraries. It is written as JSON, as Tensile's list, and as source in Go and C.
 package logic
 
 import (
@@ -14,13 +14,16 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 )
 
-// Size is the size of a problem in Tensile's order: the free index of its A, that of its B, the batch and the sum. For a
-// row-major C these are n, m, batch and k.
+// Size is the size of a problem in Tensile's order: the free index of its A, that of its B, the batch and the sum. For
+// a row-major C these are n, m, batch and k.
 type Size [4]int
 
 // The places in a Size.
 const (
-	I, J, B, L = 0, 1, 2, 3
+	I = iota
+	J
+	B
+	L
 )
 
 // SizeOf returns the size of a problem.
@@ -45,8 +48,8 @@ type Entry struct {
 	LD []int
 }
 
-// Rule is a step of the range logic: it holds for sizes up to Most of its index, or for all that are left if Most is −1.
-// It leads to rules for the next index of Logic.Order, or to a kernel.
+// Rule is a step of the range logic: it holds for sizes up to Most of its index, or for all that are left if Most is
+// −1. It leads to rules for the next index of Logic.Order, or to a kernel.
 type Rule struct {
 	Most   int
 	Kernel int
@@ -148,8 +151,8 @@ func logsOf(s Size) [3]float64 {
 	return [3]float64{math.Log(float64(s[I])), math.Log(float64(s[J])), math.Log(float64(s[L]))}
 }
 
-// Lookup returns the kernel for a size and the layer that answered; LayerModel comes with the kernel −1. The nearest size
-// is that with the smallest sum of squared logarithms of the ratios of I, J and L; of equals it is the first.
+// Lookup returns the kernel for a size and the layer that answered; LayerModel comes with the kernel −1. The nearest
+// size is that with the smallest sum of squared logarithms of the ratios of I, J and L; of equals it is the first.
 func (l *Logic) Lookup(s Size) (int, Layer) {
 	if k, ok := l.exact[s]; ok {
 		return int(k), LayerExact
@@ -196,11 +199,21 @@ func (l *Logic) nearest(s Size, others bool) int {
 	for i := range l.logs {
 		x := &l.logs[i]
 		a, b, c := x[0]-at[0], x[1]-at[1], x[2]-at[2]
-		if d := a*a + b*b + c*c; d < least && !(others && l.Exact[i].Size == s) {
+		if d := a*a + b*b + c*c; d < least && (!others || l.Exact[i].Size != s) {
 			best, least = i, d
 		}
 	}
 	return best
+}
+
+// Speed returns the speed of an exact size, 0 if there is none.
+func (l *Logic) Speed(s Size) float64 {
+	for i := range l.Exact {
+		if l.Exact[i].Size == s {
+			return l.Exact[i].Speed
+		}
+	}
+	return 0
 }
 
 // Leaves counts the kernels at the ends of the range logic.

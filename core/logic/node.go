@@ -147,14 +147,6 @@ func (f *file) number(n *yaml.Node, what string) (float64, error) {
 	return v, nil
 }
 
-// word reads a text.
-func (f *file) word(n *yaml.Node, what string) (string, error) {
-	if n == nil || n.Kind != yaml.ScalarNode || null(n) {
-		return "", fmt.Errorf("%s is missing", what)
-	}
-	return n.Value, nil
-}
-
 // value converts anything to maps, lists, texts and numbers.
 func (f *file) value(n *yaml.Node) (any, error) {
 	n = resolve(n)
@@ -173,6 +165,7 @@ func (f *file) value(n *yaml.Node) (any, error) {
 		return out, nil
 	case yaml.MappingNode:
 		return f.mapping(n)
+	default:
 	}
 	var v any
 	if err := n.Decode(&v); err != nil {

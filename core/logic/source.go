@@ -37,7 +37,8 @@ func (l *Logic) Go(name string) ([]byte, error) {
 	b.WriteString("\tif k := inRange(n, m, batch, k); k >= 0 {\n\t\treturn k, Range\n\t}\n")
 	if l.asksNearest() {
 		b.WriteString("\treturn nearest(n, m, k), Nearest\n}\n" + goNearest)
-		b.WriteString("// logs are the logarithms of n, m and k, with the kernel.\nvar logs = [...]struct{ n, m, k float64; kernel int }{\n")
+		b.WriteString("// logs are the logarithms of n, m and k, with the kernel.\n")
+		b.WriteString("var logs = [...]struct{ n, m, k float64; kernel int }{\n")
 		for i, x := range l.logs {
 			fmt.Fprintf(&b, "\t{%s, %s, %s, %d},\n", exactly(x[0]), exactly(x[1]), exactly(x[2]), l.Exact[i].Kernel)
 		}
@@ -107,7 +108,8 @@ func (l *Logic) C(prefix string) ([]byte, error) {
 	for _, k := range l.Kernels {
 		fmt.Fprintf(&b, "\t%s,\n", cString(k.Name))
 	}
-	fmt.Fprintf(&b, "\tNULL};\n\n// Sizes (n, m, batch, k) with their kernels, sorted.\nstatic const int %s_exact[][5] = {\n", prefix)
+	b.WriteString("\tNULL};\n\n// Sizes (n, m, batch, k) with their kernels, sorted.\n")
+	fmt.Fprintf(&b, "static const int %s_exact[][5] = {\n", prefix)
 	for _, row := range l.sorted() {
 		fmt.Fprintf(&b, "\t{%d, %d, %d, %d, %d},\n", row[0], row[1], row[2], row[3], row[4])
 	}

@@ -100,7 +100,8 @@ func TestUnitsAndLibraryTypes(t *testing.T) {
 	head = strings.TrimSuffix(head, "- - - -1\n")
 	for _, x := range []struct{ arch, tail, unit, fallback, device string }{
 		{"gfx942", "- null\n- null\n- DeviceEfficiency\n- GridBased\n", "", "nearest", ""},
-		{"{Architecture: gfx942, IsAPU: 0}", "- null\n- null\n- DeviceEfficiency\n- null\n- Equality\n", "", "model", "IsAPU 0"},
+		{"{Architecture: gfx942, IsAPU: 0}", "- null\n- null\n- DeviceEfficiency\n- null\n- Equality\n", "", "model",
+			"IsAPU 0"},
 		{"'{Architecture: gfx942, CUCount: 80}'", "- null\n- null\n- ExperimentalStreamK\n- GridBased\n",
 			"% of the peak of 304 CUs at 2.1 GHz", "nearest", "CUCount 80"},
 		{"gfx908", "- null\n- null\n- CUEfficiency\n", "% of the peak of the CUs in use", "model", ""},
@@ -156,27 +157,34 @@ func TestBadFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	for says, text := range map[string]string{
-		"bad.yaml:2: the file is not valid YAML":                                      "a: 1\n b: [\n",
-		"bad.yaml:3: the file is not valid YAML: did not find expected key":           "a: 1\nb: {x: 1}\n  c: 3\n",
-		"bad.yaml: the file is empty; give a library logic":                           "",
-		"bad.yaml:1: the file is no library logic":                                    "GlobalParameters: {}\n",
-		"bad.yaml:1: the list has 2 parts":                                            "- 1\n- 2\n",
-		`bad.yaml:5: the file is for the operation "ConvolutionForward"`:              change(classic, "GEMM", "ConvolutionForward"),
-		"bad.yaml:5: the file is for the contraction Cij_Aikl_Bjkl, which is no GEMM": change(change(classic, "[3, 0, 2]", "[0, 2, 3]"), "NumIndicesC: 3\n  IndexAssignmentsA: [0, 2, 3]\n  IndexAssignmentsB: [3, 1, 2]", "NumIndicesC: 2\n  IndexAssignmentsA: [0, 2, 3]\n  IndexAssignmentsB: [1, 2, 3]"),
-		"bad.yaml:19: there is no kernel 3; the file has 3 kernels, numbered from 0":  change(classic, "[2, 9959.89]", "[3, 9959.89]"),
-		`bad.yaml:19: a speed is "fast" and no number`:                                change(classic, "9959.89", "fast"),
-		"bad.yaml:18: an exact size has 5 numbers; it has 4, or 8":                    change(classic, "64, 128]\n", "64, 128, 1]\n"),
-		`bad.yaml:18: a size is "0"; it is a whole number of at least 1`:              change(classic, "[256, 3136", "[0, 3136"),
-		`bad.yaml:18: a size is "2.5"`:                                                change(classic, "[256, 3136", "[2.5, 3136"),
-		"bad.yaml:17: the index order is [2 3 0 0]; it lists the 4 indices once each": change(classic, "[2, 3, 0, 1]", "[2, 3, 0, 0]"),
-		"bad.yaml:34: the threshold 4 follows 4; thresholds grow":                     change(classic, "[64, 1], [-1, 2]", "[4, 1], [-1, 2]"),
-		"bad.yaml:34: there is no kernel 9":                                           change(classic, "[-1, 2]]", "[-1, 9]]"),
-		"bad.yaml:6: DataType is 99, and no type has that number":                     change(classic, "DataType: 0", "DataType: 99"),
-		"bad.yaml:8: the mapping has the key UseBeta twice":                           change(classic, "UseBeta: true", "UseBeta: true\n  UseBeta: true"),
-		"bad.yaml:1: the file has the form \"2\" of a logic":                          change(string(own), `"origami_logic": 1`, `"origami_logic": 2`),
-		`bad.yaml:8: the fallback is "guess"; use nearest or model`:                   change(string(own), `"nearest"`, `"guess"`),
-		"is no name of a problem type":                                                change(string(own), "Cijk_Ailk_Bljk_HHS_BH", "Cijk"),
-		`unknown key "colour"; remove it`:                                             change(string(own), `"unit"`, `"colour": 1, "unit"`),
+		"bad.yaml:2: the file is not valid YAML":                            "a: 1\n b: [\n",
+		"bad.yaml:3: the file is not valid YAML: did not find expected key": "a: 1\nb: {x: 1}\n  c: 3\n",
+		"bad.yaml: the file is empty; give a library logic":                 "",
+		"bad.yaml:1: the file is no library logic":                          "GlobalParameters: {}\n",
+		"bad.yaml:1: the list has 2 parts":                                  "- 1\n- 2\n",
+		`bad.yaml:5: the file is for the operation "ConvolutionForward"`:    change(classic, "GEMM", "ConvolutionForward"),
+		"bad.yaml:5: the file is for the contraction Cij_Aikl_Bjkl, which is no GEMM": change(classic,
+			"NumIndicesC: 3\n  IndexAssignmentsA: [3, 0, 2]\n  IndexAssignmentsB: [3, 1, 2]",
+			"NumIndicesC: 2\n  IndexAssignmentsA: [0, 2, 3]\n  IndexAssignmentsB: [1, 2, 3]"),
+		"bad.yaml:19: there is no kernel 3; the file has 3 kernels, numbered from 0": change(
+			classic, "[2, 9959.89]", "[3, 9959.89]"),
+		`bad.yaml:19: a speed is "fast" and no number`:                   change(classic, "9959.89", "fast"),
+		"bad.yaml:18: an exact size has 5 numbers; it has 4, or 8":       change(classic, "64, 128]\n", "64, 128, 1]\n"),
+		`bad.yaml:18: a size is "0"; it is a whole number of at least 1`: change(classic, "[256, 3136", "[0, 3136"),
+		`bad.yaml:18: a size is "2.5"`:                                   change(classic, "[256, 3136", "[2.5, 3136"),
+		"bad.yaml:17: the index order is [2 3 0 0]; it lists the 4 indices once each": change(
+			classic, "[2, 3, 0, 1]", "[2, 3, 0, 0]"),
+		"bad.yaml:34: the threshold 4 follows 4; thresholds grow": change(
+			classic, "[64, 1], [-1, 2]", "[4, 1], [-1, 2]"),
+		"bad.yaml:34: there is no kernel 9":                       change(classic, "[-1, 2]]", "[-1, 9]]"),
+		"bad.yaml:6: DataType is 99, and no type has that number": change(classic, "DataType: 0", "DataType: 99"),
+		"bad.yaml:8: the mapping has the key UseBeta twice": change(
+			classic, "UseBeta: true", "UseBeta: true\n  UseBeta: true"),
+		"bad.yaml:1: the file has the form \"2\" of a logic": change(
+			string(own), `"origami_logic": 1`, `"origami_logic": 2`),
+		`bad.yaml:8: the fallback is "guess"; use nearest or model`: change(string(own), `"nearest"`, `"guess"`),
+		"is no name of a problem type":                              change(string(own), "Cijk_Ailk_Bljk_HHS_BH", "Cijk"),
+		`unknown key "colour"; remove it`:                           change(string(own), `"unit"`, `"colour": 1, "unit"`),
 	} {
 		l, err := logic.Read("bad.yaml", []byte(text))
 		if l != nil || err == nil || !strings.Contains(err.Error(), says) || diag.KindOf(err) != diag.Input {
@@ -185,8 +193,11 @@ func TestBadFiles(t *testing.T) {
 	}
 }
 
-// TestFilesOfAMD reads the files that the variable names, if it is set: they are AMD's, and not part of this repository.
-// testdata/amd.md says which files these are, where they come from, and what is expected of them.
+// TestFilesOfAMD reads files of AMD's if the variable names a folder with them. They are not part of this repository.
+// The numbers before the names are ours. 1, 14 and 15 are of ROCm/Tensile at a164ed7, 2 to 5, 10 (blob 891d9d8) and 12
+// of ROCm/rocBLAS at b520bc8, 7 of ROCm/hipBLASLt at 7d9fb68, the others of XiWeiGu/hipBLASLt-0.12.1-unofficial at
+// b2c7597.
+
 func TestFilesOfAMD(t *testing.T) {
 	folder := os.Getenv("ORIGAMI_AMD_LOGIC")
 	if folder == "" {

@@ -147,8 +147,8 @@ type builder struct {
 }
 
 // rules splits cells along the indices of an order. It walks the values of the first index upwards, and joins one to
-// the rule before it if a common rule has fewer leaves than two. The second result is false if some cells that cannot be
-// told apart have no kernel that all tolerate. The last threshold is the largest value: above, nothing was measured.
+// the rule before it if a common rule has fewer leaves than two. The second result is false if some cells that cannot
+// be told apart have no kernel that all tolerate. The last threshold is the largest value: above, nothing was measured.
 func (b *builder) rules(cells []cell, order []int) ([]Rule, bool) {
 	index := order[0]
 	cells = slices.Clone(cells)

@@ -23,7 +23,8 @@ func namedAxes(text string) []gemm.AxisValue {
 }
 
 // Classic returns the logic as Tensile's list. Kernels that are not Tensile's have the parameters that it has names
-// for, and their configuration as text. Such a list is for programs that map sizes to kernels: Tensile cannot build them.
+// for, and their configuration as text. Such a list is for programs that map sizes to kernels: Tensile cannot build
+// them.
 func (l *Logic) Classic() ([]byte, error) {
 	t := l.Tensile
 	if t == nil {

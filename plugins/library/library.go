@@ -56,14 +56,14 @@ func New(machine Machine, given map[string]string) (*Model, error) {
 		return nil, err
 	}
 	m := newModel(machine, numbers, o, nil)
-	m.description.Uncertainty = checked.Of(m.description.ID(), Name, "")
+	m.description.Uncertainty = checked.Of(m.description.ID(), Name, o.scheme)
 	return m, nil
 }
 
 func newModel(machine Machine, numbers []arch.Constant, o options, values map[string]float64) *Model {
 	m := &Model{description: machine.Description, machine: machine, options: o, kernels: kernelsOf(machine.Generation)}
 	d := &m.description
-	variant := terms.Variant{Generation: machine.Generation, Device: d.ID(), Scheme: o.variant(), Release: o.release}
+	variant := terms.Variant{Generation: machine.Generation, Scheme: o.scheme, Release: o.release}
 	d.Model, d.Kernels, d.Rung, d.ClockRung = Name, []string{Family}, arch.RungSpec, arch.RungSpec
 	d.Options = o.inForce()
 	for _, t := range gemm.DTypes() {
@@ -155,18 +155,22 @@ func (m *Model) prepare(q *problem, p *gemm.Problem) error {
 		m: float64(p.M), n: float64(p.N), k: float64(p.K), batch: float64(p.Batch),
 		elementBytes: float64(p.DType.Bits()) / 8, outputBytes: float64(p.Output().Bits()) / 8,
 		transA: truth(p.TransA()), transB: truth(p.TransB()), peak: m.peaks[p.DType],
-		typeBits: typeBits(p.DType),
+		kernels: kernelsFor(p.DType),
 	}
 	q.compute(&m.device)
 	return nil
 }
 
-// typeBits is the term type_bits.
-func typeBits(t gemm.DType) float64 {
-	switch {
-	case t.Bits() == 8:
+// kernelsFor is the term kernels.
+func kernelsFor(t gemm.DType) float64 {
+	switch t {
+	case gemm.FP8, gemm.FP8E5M2:
 		return 8
-	case t == gemm.FP32:
+	case gemm.INT8:
+		return 8.5
+	case gemm.TF32:
+		return 19
+	case gemm.FP32:
 		return 32
 	default:
 		return 16

@@ -62,9 +62,6 @@ func (o options) inForce() []arch.OptionValue {
 	}
 }
 
-// variant is the scheme without the quantising.
-func (o options) variant() string { return strings.TrimSuffix(o.scheme, quantises) }
-
 // takes reports whether operands of a type can have the scheme.
 func (o options) takes(t gemm.DType) bool { return o.scheme == perTensor || t.Bits() == 8 }
 

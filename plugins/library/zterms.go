@@ -6,54 +6,70 @@ import "math"
 
 // device holds what depends on the machine alone. value returns its numbers, the constants and the quantities.
 type device struct {
-	units             float64 // units
-	l2Count           float64 // l2_count
-	clock             float64 // clock
-	tdp               float64 // tdp
-	layers            float64 // layers
-	allCold           float64 // all_cold
-	quantises         float64 // quantises
-	launchSeconds16   float64 // launch_seconds_16
-	rateShare16       float64 // rate_share_16
-	l2Port16          float64 // l2_port_16
-	l2Share16         float64 // l2_share_16
-	stepSeconds16     float64 // step_seconds_16
-	feed16            float64 // feed_16
-	energy16          float64 // energy_16
-	throttleSeconds16 float64 // throttle_seconds_16
-	launchSeconds8    float64 // launch_seconds_8
-	rateShare8        float64 // rate_share_8
-	l2Port8           float64 // l2_port_8
-	l2Share8          float64 // l2_share_8
-	stepSeconds8      float64 // step_seconds_8
-	feed8             float64 // feed_8
-	energy8           float64 // energy_8
-	throttleSeconds8  float64 // throttle_seconds_8
-	launchSeconds32   float64 // launch_seconds_32
-	rateShare32       float64 // rate_share_32
-	l2Port32          float64 // l2_port_32
-	l2Share32         float64 // l2_share_32
-	stepSeconds32     float64 // step_seconds_32
-	feed32            float64 // feed_32
-	energy32          float64 // energy_32
-	throttleSeconds32 float64 // throttle_seconds_32
-	coldStepSeconds   float64 // cold_step_seconds
-	reduceRate        float64 // reduce_rate
-	part1             float64 // keep_share * (l2_size + mall_size)
-	part2             float64 // weights_share * (l2_size + mall_size)
-	part3             float64 // reuse_share * (l2_size + mall_size)
-	part4             float64 // clock * units
-	dramRate          float64 // dram_rate
-	part6             float64 // 4 * resident_tiles
-	part5             float64 // resident_tiles * 16384
-	part7             float64 // 1 / (units * far_share)
-	part8             float64 // 1 / (dram_rate * read_share)
-	part9             float64 // 1 / (dram_rate * write_share)
-	part10            float64 // cta_seconds * clock
-	part11            float64 // 1 / store_rate
-	part12            float64 // split_seconds * clock
-	part14            float64 // quantise_seconds * clock
-	part13            float64 // units * quantise_rate
+	units               float64 // units
+	l2Count             float64 // l2_count
+	clock               float64 // clock
+	tdp                 float64 // tdp
+	layers              float64 // layers
+	allCold             float64 // all_cold
+	quantises           float64 // quantises
+	launchSeconds16     float64 // launch_seconds_16
+	rateShare16         float64 // rate_share_16
+	l2Port16            float64 // l2_port_16
+	l2Share16           float64 // l2_share_16
+	stepSeconds16       float64 // step_seconds_16
+	feed16              float64 // feed_16
+	energy16            float64 // energy_16
+	throttleSeconds16   float64 // throttle_seconds_16
+	launchSeconds8      float64 // launch_seconds_8
+	rateShare8          float64 // rate_share_8
+	l2Port8             float64 // l2_port_8
+	l2Share8            float64 // l2_share_8
+	stepSeconds8        float64 // step_seconds_8
+	feed8               float64 // feed_8
+	energy8             float64 // energy_8
+	throttleSeconds8    float64 // throttle_seconds_8
+	launchSeconds32     float64 // launch_seconds_32
+	rateShare32         float64 // rate_share_32
+	l2Port32            float64 // l2_port_32
+	l2Share32           float64 // l2_share_32
+	stepSeconds32       float64 // step_seconds_32
+	feed32              float64 // feed_32
+	energy32            float64 // energy_32
+	throttleSeconds32   float64 // throttle_seconds_32
+	launchSecondsTf32   float64 // launch_seconds_tf32
+	rateShareTf32       float64 // rate_share_tf32
+	l2PortTf32          float64 // l2_port_tf32
+	l2ShareTf32         float64 // l2_share_tf32
+	stepSecondsTf32     float64 // step_seconds_tf32
+	feedTf32            float64 // feed_tf32
+	energyTf32          float64 // energy_tf32
+	throttleSecondsTf32 float64 // throttle_seconds_tf32
+	launchSecondsInt8   float64 // launch_seconds_int8
+	rateShareInt8       float64 // rate_share_int8
+	l2PortInt8          float64 // l2_port_int8
+	l2ShareInt8         float64 // l2_share_int8
+	stepSecondsInt8     float64 // step_seconds_int8
+	feedInt8            float64 // feed_int8
+	energyInt8          float64 // energy_int8
+	throttleSecondsInt8 float64 // throttle_seconds_int8
+	coldStepSeconds     float64 // cold_step_seconds
+	reduceRate          float64 // reduce_rate
+	part1               float64 // keep_share * (l2_size + mall_size)
+	part2               float64 // weights_share * (l2_size + mall_size)
+	part3               float64 // reuse_share * (l2_size + mall_size)
+	part4               float64 // clock * units
+	dramRate            float64 // dram_rate
+	part6               float64 // 4 * resident_tiles
+	part5               float64 // resident_tiles * 16384
+	part7               float64 // 1 / (units * far_share)
+	part8               float64 // 1 / (dram_rate * read_share)
+	part9               float64 // 1 / (dram_rate * write_share)
+	part10              float64 // cta_seconds * clock
+	part11              float64 // 1 / store_rate
+	part12              float64 // split_seconds * clock
+	part14              float64 // quantise_seconds * clock
+	part13              float64 // units * quantise_rate
 }
 
 func (d *device) compute(value func(name string) float64) {
@@ -93,6 +109,22 @@ func (d *device) compute(value func(name string) float64) {
 	d.feed32 = value("feed_32")
 	d.energy32 = value("energy_32")
 	d.throttleSeconds32 = value("throttle_seconds_32")
+	d.launchSecondsTf32 = value("launch_seconds_tf32")
+	d.rateShareTf32 = value("rate_share_tf32")
+	d.l2PortTf32 = value("l2_port_tf32")
+	d.l2ShareTf32 = value("l2_share_tf32")
+	d.stepSecondsTf32 = value("step_seconds_tf32")
+	d.feedTf32 = value("feed_tf32")
+	d.energyTf32 = value("energy_tf32")
+	d.throttleSecondsTf32 = value("throttle_seconds_tf32")
+	d.launchSecondsInt8 = value("launch_seconds_int8")
+	d.rateShareInt8 = value("rate_share_int8")
+	d.l2PortInt8 = value("l2_port_int8")
+	d.l2ShareInt8 = value("l2_share_int8")
+	d.stepSecondsInt8 = value("step_seconds_int8")
+	d.feedInt8 = value("feed_int8")
+	d.energyInt8 = value("energy_int8")
+	d.throttleSecondsInt8 = value("throttle_seconds_int8")
 	d.coldStepSeconds = value("cold_step_seconds")
 	d.reduceRate = value("reduce_rate")
 	x5 := value("l2_size") + value("mall_size")
@@ -125,7 +157,7 @@ type problem struct {
 	transA           float64 // trans_a, set by hand
 	transB           float64 // trans_b, set by hand
 	peak             float64 // peak, set by hand
-	typeBits         float64 // type_bits, set by hand
+	kernels          float64 // kernels, set by hand
 	reads            float64 // reads
 	againWeights     float64 // again_weights
 	againActivations float64 // again_activations
@@ -146,83 +178,147 @@ type problem struct {
 
 func (p *problem) compute(d *device) {
 	var launchSeconds float64
-	if p.typeBits == 8 {
-		launchSeconds = d.launchSeconds8
+	if p.kernels == 16 {
+		launchSeconds = d.launchSeconds16
 	} else {
-		if p.typeBits == 32 {
-			launchSeconds = d.launchSeconds32
+		if p.kernels == 8 {
+			launchSeconds = d.launchSeconds8
 		} else {
-			launchSeconds = d.launchSeconds16
+			if p.kernels == 32 {
+				launchSeconds = d.launchSeconds32
+			} else {
+				if p.kernels == 19 {
+					launchSeconds = d.launchSecondsTf32
+				} else {
+					launchSeconds = d.launchSecondsInt8
+				}
+			}
 		}
 	}
 	var rateShare float64
-	if p.typeBits == 8 {
-		rateShare = d.rateShare8
+	if p.kernels == 16 {
+		rateShare = d.rateShare16
 	} else {
-		if p.typeBits == 32 {
-			rateShare = d.rateShare32
+		if p.kernels == 8 {
+			rateShare = d.rateShare8
 		} else {
-			rateShare = d.rateShare16
+			if p.kernels == 32 {
+				rateShare = d.rateShare32
+			} else {
+				if p.kernels == 19 {
+					rateShare = d.rateShareTf32
+				} else {
+					rateShare = d.rateShareInt8
+				}
+			}
 		}
 	}
 	var l2Port float64
-	if p.typeBits == 8 {
-		l2Port = d.l2Port8
+	if p.kernels == 16 {
+		l2Port = d.l2Port16
 	} else {
-		if p.typeBits == 32 {
-			l2Port = d.l2Port32
+		if p.kernels == 8 {
+			l2Port = d.l2Port8
 		} else {
-			l2Port = d.l2Port16
+			if p.kernels == 32 {
+				l2Port = d.l2Port32
+			} else {
+				if p.kernels == 19 {
+					l2Port = d.l2PortTf32
+				} else {
+					l2Port = d.l2PortInt8
+				}
+			}
 		}
 	}
 	var l2Share float64
-	if p.typeBits == 8 {
-		l2Share = d.l2Share8
+	if p.kernels == 16 {
+		l2Share = d.l2Share16
 	} else {
-		if p.typeBits == 32 {
-			l2Share = d.l2Share32
+		if p.kernels == 8 {
+			l2Share = d.l2Share8
 		} else {
-			l2Share = d.l2Share16
+			if p.kernels == 32 {
+				l2Share = d.l2Share32
+			} else {
+				if p.kernels == 19 {
+					l2Share = d.l2ShareTf32
+				} else {
+					l2Share = d.l2ShareInt8
+				}
+			}
 		}
 	}
 	var stepSeconds float64
-	if p.typeBits == 8 {
-		stepSeconds = d.stepSeconds8
+	if p.kernels == 16 {
+		stepSeconds = d.stepSeconds16
 	} else {
-		if p.typeBits == 32 {
-			stepSeconds = d.stepSeconds32
+		if p.kernels == 8 {
+			stepSeconds = d.stepSeconds8
 		} else {
-			stepSeconds = d.stepSeconds16
+			if p.kernels == 32 {
+				stepSeconds = d.stepSeconds32
+			} else {
+				if p.kernels == 19 {
+					stepSeconds = d.stepSecondsTf32
+				} else {
+					stepSeconds = d.stepSecondsInt8
+				}
+			}
 		}
 	}
 	var feed float64
-	if p.typeBits == 8 {
-		feed = d.feed8
+	if p.kernels == 16 {
+		feed = d.feed16
 	} else {
-		if p.typeBits == 32 {
-			feed = d.feed32
+		if p.kernels == 8 {
+			feed = d.feed8
 		} else {
-			feed = d.feed16
+			if p.kernels == 32 {
+				feed = d.feed32
+			} else {
+				if p.kernels == 19 {
+					feed = d.feedTf32
+				} else {
+					feed = d.feedInt8
+				}
+			}
 		}
 	}
 	var energy float64
-	if p.typeBits == 8 {
-		energy = d.energy8
+	if p.kernels == 16 {
+		energy = d.energy16
 	} else {
-		if p.typeBits == 32 {
-			energy = d.energy32
+		if p.kernels == 8 {
+			energy = d.energy8
 		} else {
-			energy = d.energy16
+			if p.kernels == 32 {
+				energy = d.energy32
+			} else {
+				if p.kernels == 19 {
+					energy = d.energyTf32
+				} else {
+					energy = d.energyInt8
+				}
+			}
 		}
 	}
 	var throttleSeconds float64
-	if p.typeBits == 8 {
-		throttleSeconds = d.throttleSeconds8
+	if p.kernels == 16 {
+		throttleSeconds = d.throttleSeconds16
 	} else {
-		if p.typeBits == 32 {
-			throttleSeconds = d.throttleSeconds32
+		if p.kernels == 8 {
+			throttleSeconds = d.throttleSeconds8
 		} else {
-			throttleSeconds = d.throttleSeconds16
+			if p.kernels == 32 {
+				throttleSeconds = d.throttleSeconds32
+			} else {
+				if p.kernels == 19 {
+					throttleSeconds = d.throttleSecondsTf32
+				} else {
+					throttleSeconds = d.throttleSecondsInt8
+				}
+			}
 		}
 	}
 	weights := float64(p.batch * p.n * p.k * p.elementBytes)
@@ -338,83 +434,147 @@ func (t *timing) compute(d *device, p *problem) {
 // columns writes all terms to dst.
 func columns(dst []float64, d *device, p *problem, t *timing) {
 	var launchSeconds float64
-	if p.typeBits == 8 {
-		launchSeconds = d.launchSeconds8
+	if p.kernels == 16 {
+		launchSeconds = d.launchSeconds16
 	} else {
-		if p.typeBits == 32 {
-			launchSeconds = d.launchSeconds32
+		if p.kernels == 8 {
+			launchSeconds = d.launchSeconds8
 		} else {
-			launchSeconds = d.launchSeconds16
+			if p.kernels == 32 {
+				launchSeconds = d.launchSeconds32
+			} else {
+				if p.kernels == 19 {
+					launchSeconds = d.launchSecondsTf32
+				} else {
+					launchSeconds = d.launchSecondsInt8
+				}
+			}
 		}
 	}
 	var rateShare float64
-	if p.typeBits == 8 {
-		rateShare = d.rateShare8
+	if p.kernels == 16 {
+		rateShare = d.rateShare16
 	} else {
-		if p.typeBits == 32 {
-			rateShare = d.rateShare32
+		if p.kernels == 8 {
+			rateShare = d.rateShare8
 		} else {
-			rateShare = d.rateShare16
+			if p.kernels == 32 {
+				rateShare = d.rateShare32
+			} else {
+				if p.kernels == 19 {
+					rateShare = d.rateShareTf32
+				} else {
+					rateShare = d.rateShareInt8
+				}
+			}
 		}
 	}
 	var l2Port float64
-	if p.typeBits == 8 {
-		l2Port = d.l2Port8
+	if p.kernels == 16 {
+		l2Port = d.l2Port16
 	} else {
-		if p.typeBits == 32 {
-			l2Port = d.l2Port32
+		if p.kernels == 8 {
+			l2Port = d.l2Port8
 		} else {
-			l2Port = d.l2Port16
+			if p.kernels == 32 {
+				l2Port = d.l2Port32
+			} else {
+				if p.kernels == 19 {
+					l2Port = d.l2PortTf32
+				} else {
+					l2Port = d.l2PortInt8
+				}
+			}
 		}
 	}
 	var l2Share float64
-	if p.typeBits == 8 {
-		l2Share = d.l2Share8
+	if p.kernels == 16 {
+		l2Share = d.l2Share16
 	} else {
-		if p.typeBits == 32 {
-			l2Share = d.l2Share32
+		if p.kernels == 8 {
+			l2Share = d.l2Share8
 		} else {
-			l2Share = d.l2Share16
+			if p.kernels == 32 {
+				l2Share = d.l2Share32
+			} else {
+				if p.kernels == 19 {
+					l2Share = d.l2ShareTf32
+				} else {
+					l2Share = d.l2ShareInt8
+				}
+			}
 		}
 	}
 	var stepSeconds float64
-	if p.typeBits == 8 {
-		stepSeconds = d.stepSeconds8
+	if p.kernels == 16 {
+		stepSeconds = d.stepSeconds16
 	} else {
-		if p.typeBits == 32 {
-			stepSeconds = d.stepSeconds32
+		if p.kernels == 8 {
+			stepSeconds = d.stepSeconds8
 		} else {
-			stepSeconds = d.stepSeconds16
+			if p.kernels == 32 {
+				stepSeconds = d.stepSeconds32
+			} else {
+				if p.kernels == 19 {
+					stepSeconds = d.stepSecondsTf32
+				} else {
+					stepSeconds = d.stepSecondsInt8
+				}
+			}
 		}
 	}
 	var feed float64
-	if p.typeBits == 8 {
-		feed = d.feed8
+	if p.kernels == 16 {
+		feed = d.feed16
 	} else {
-		if p.typeBits == 32 {
-			feed = d.feed32
+		if p.kernels == 8 {
+			feed = d.feed8
 		} else {
-			feed = d.feed16
+			if p.kernels == 32 {
+				feed = d.feed32
+			} else {
+				if p.kernels == 19 {
+					feed = d.feedTf32
+				} else {
+					feed = d.feedInt8
+				}
+			}
 		}
 	}
 	var energy float64
-	if p.typeBits == 8 {
-		energy = d.energy8
+	if p.kernels == 16 {
+		energy = d.energy16
 	} else {
-		if p.typeBits == 32 {
-			energy = d.energy32
+		if p.kernels == 8 {
+			energy = d.energy8
 		} else {
-			energy = d.energy16
+			if p.kernels == 32 {
+				energy = d.energy32
+			} else {
+				if p.kernels == 19 {
+					energy = d.energyTf32
+				} else {
+					energy = d.energyInt8
+				}
+			}
 		}
 	}
 	var throttleSeconds float64
-	if p.typeBits == 8 {
-		throttleSeconds = d.throttleSeconds8
+	if p.kernels == 16 {
+		throttleSeconds = d.throttleSeconds16
 	} else {
-		if p.typeBits == 32 {
-			throttleSeconds = d.throttleSeconds32
+		if p.kernels == 8 {
+			throttleSeconds = d.throttleSeconds8
 		} else {
-			throttleSeconds = d.throttleSeconds16
+			if p.kernels == 32 {
+				throttleSeconds = d.throttleSeconds32
+			} else {
+				if p.kernels == 19 {
+					throttleSeconds = d.throttleSecondsTf32
+				} else {
+					throttleSeconds = d.throttleSecondsInt8
+				}
+			}
 		}
 	}
 	weights := float64(p.batch * p.n * p.k * p.elementBytes)
@@ -473,7 +633,7 @@ func columns(dst []float64, d *device, p *problem, t *timing) {
 	busy := p.launch + loop + limits + reduction + p.quantise
 	throttle := float64(max(p.power-loop, 0) * (busy / (busy + p.part7)))
 	dst[0] = p.peak
-	dst[1] = p.typeBits
+	dst[1] = p.kernels
 	dst[2] = launchSeconds
 	dst[3] = rateShare
 	dst[4] = l2Port

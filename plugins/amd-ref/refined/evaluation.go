@@ -35,8 +35,17 @@ func flag(b bool) float64 {
 	return 0
 }
 
-// config computes the terms of a configuration, and returns why it cannot be used.
+// config computes the terms of a configuration that can be used, or returns why it cannot.
 func (e *evaluation) config(c *gemm.Config) arch.Reason {
+	if reason := e.set(c); reason != "" {
+		return reason
+	}
+	e.t.compute(&e.in, &e.m.device)
+	return e.m.cu.Fits(c, int(e.in.elementBytes), e.t.registers)
+}
+
+// set sets the inputs of a configuration, and returns why it cannot be used as far as these say.
+func (e *evaluation) set(c *gemm.Config) arch.Reason {
 	if c.Axes != e.axes || e.in.localSplit == 0 {
 		e.axes = c.Axes
 		e.in.streamK = float64(tensile.StreamK.Number(c.Axes))
@@ -52,14 +61,13 @@ func (e *evaluation) config(c *gemm.Config) arch.Reason {
 	in.splitK, in.groupM = float64(c.SplitK), float64(c.GroupM)
 	in.wavesM, in.wavesN = float64(layout.WavesM), float64(layout.WavesN)
 	in.threadM, in.threadN = float64(layout.ThreadM), float64(layout.ThreadN)
-	e.t.compute(in, &e.m.device)
-	if !ok {
+	switch {
+	case !ok:
 		return arch.ReasonWarps
-	}
-	if e.m.cu.Missing(c, in.streamK > 0, in.localSplit > 1) != "" {
+	case e.m.cu.Missing(c, in.streamK > 0, in.localSplit > 1) != "":
 		return arch.ReasonModelRule
 	}
-	return e.m.cu.Fits(c, int(in.elementBytes), e.t.registers)
+	return e.m.cu.Fits(c, int(in.elementBytes), 0)
 }
 
 // detail says why in numbers, for the configuration that config was asked about last.

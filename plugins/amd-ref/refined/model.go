@@ -267,7 +267,8 @@ func (m *Model) Terms(_ context.Context, dst []float64, p gemm.Problem, cfgs []g
 	var e evaluation
 	e.problem(m, &p)
 	for i := range cfgs {
-		e.config(&cfgs[i])
+		e.set(&cfgs[i])
+		e.t.compute(&e.in, &m.device)
 		columns(dst[i*n:][:n], &m.device, &e.in, &e.t)
 	}
 	return nil
@@ -307,11 +308,13 @@ func (m *Model) Mapping(_ context.Context, p gemm.Problem, c gemm.Config) (arch.
 	c.GroupM = terms.DefaultGroup
 	var e evaluation
 	e.problem(m, &p)
-	e.config(&c)
+	e.set(&c)
+	e.t.compute(&e.in, &m.device)
 	best, least := terms.DefaultGroup, e.t.total*(1-groupGain)
 	for _, group := range groups {
 		c.GroupM = group
-		if e.config(&c); e.t.total < least {
+		e.set(&c)
+		if e.t.compute(&e.in, &m.device); e.t.total < least {
 			best, least = group, e.t.total
 		}
 	}

@@ -257,3 +257,14 @@ func BenchmarkEstimate(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(estimates)), "ns/config")
 }
+
+func BenchmarkCandidates(b *testing.B) {
+	m := open(b, arch.OpenRequest{Arch: "gfx942"})
+	p := gemm.New(4096, 4096, 4096)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := m.Candidates(b.Context(), p, arch.Space{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -80,7 +80,9 @@ func typed(suffixes ...string) func(string) bool {
 	}
 }
 
-func common(q string) bool { return !typed("_8", "_16", "_32")(q) && !quantise(q) && q != far }
+func common(q string) bool {
+	return !typed("_8", "_16", "_32", "_tf32", "_int8")(q) && !quantise(q) && q != far
+}
 
 const far = "far_share"
 
@@ -120,6 +122,8 @@ func stages(g terms.Generation) []stage {
 	switch g {
 	case terms.AmpereConsumer:
 		now = "current early" // there are hardly any others
+	case terms.Hopper:
+		perTensor = "tensor"
 	case terms.CDNA3, terms.CDNA4:
 		perTensor = "row" // and one scale per matrix is a case of it
 	default:
@@ -134,10 +138,17 @@ func stages(g terms.Generation) []stage {
 		blocks = machine
 	}
 	list := []stage{
-		{key, is("none", now, "fp16", "bf16", "tf32"), or(typed("_16"), machine), 50},
+		{key, is("none", now, "fp16", "bf16"), or(typed("_16"), machine), 50},
+		{key, is("none", now, "tf32"), typed("_tf32"), 50},
 		{key, is("none", now, "fp32"), typed("_32"), 50},
-		{key, is(perTensor+" none", now, "fp8", "int8"), or(typed("_8"), quantise), 50},
+		{key, is(perTensor, now, "fp8"), or(typed("_8"), quantise), 50},
+		{key, is("none row", now, "int8"), typed("_int8"), 50},
 		{key + " block128", is("block128 block128+quant", now, "fp8"), or(typed("_8"), quantise, blocks), 50},
+	}
+	if g == terms.Hopper { // of which there are times without the quantising
+		list = append(list, stage{
+			key + " tensor+quant", is("tensor+quant", now, "fp8"), or(typed("_8"), quantise, split), 50,
+		})
 	}
 	if now == "current" {
 		list = append(list, stage{key + " early", is("none", "early", "fp16", "bf16"), or(typed("_16"), machine), 50})

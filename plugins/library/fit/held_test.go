@@ -146,3 +146,27 @@ func read(t *testing.T, g terms.Generation, keep func(*published.Time) bool, mos
 	}
 	return sample
 }
+
+// Half of the shapes of origami's own measurements are kept for this test: no number was fitted to them.
+func TestBlind(t *testing.T) {
+	floors := map[string]float64{"bf16": 0.85, "fp16": 0.85, "tf32": 0.6, "fp32": 0.6, "fp8": 0.8, "int8": 0.6}
+	sample := read(t, terms.Hopper, fit.Blind, 1<<20)
+	errors := map[string][]float64{}
+	err := sample.Errors(t.Context(), nil, func(x *published.Time, e float64) {
+		errors[x.DType] = append(errors[x.DType], e)
+		errors[x.DType+" "+string(x.Cache)] = append(errors[x.DType+" "+string(x.Cache)], e)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(errors)) {
+		share := within(errors[name])
+		t.Logf("%-12s %.1f %% of %d times are within 20 %%", name, 100*share, len(errors[name]))
+		if share < floors[name] {
+			t.Errorf("%s: %.1f %%, want %.0f %%", name, 100*share, 100*floors[name])
+		}
+	}
+	if len(errors) < 4*len(floors) {
+		t.Errorf("%d kinds of times", len(errors))
+	}
+}

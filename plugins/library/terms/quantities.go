@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/origami-gemm/origami/core/arch"
 )
@@ -65,26 +66,23 @@ type Quantity struct {
 	Low, High, Without float64
 	// Value holds for every generation that the fitted values lack.
 	Value float64
+	// like is the quantity whose fitted value counts if this one has none.
+	like string
 }
 
-// Variant is what has values of its own beside a machine: its device (arch@device), and the scheme of scales or the
-// release of the library. Either may be empty.
+// Variant is what has values of its own: a generation, and the scheme of scales or the release of the library.
 type Variant struct {
-	Generation     Generation
-	Device, Scheme string
-	Release        string
+	Generation      Generation
+	Scheme, Release string
 }
 
 // keys are the entries of the fitted values, the most specific first.
 func (v Variant) keys() (keys []string) {
-	for _, of := range []string{v.Device, string(v.Generation)} {
-		for _, more := range []string{v.Release, v.Scheme} {
-			if more != "" {
-				keys = append(keys, of+" "+more)
-			}
-		}
+	g := string(v.Generation)
+	return []string{
+		g + " " + v.Release, g + " " + v.Scheme, g + " " + strings.TrimSuffix(v.Scheme, "+quant"),
+		g, string(like[v.Generation]),
 	}
-	return append(keys, v.Device, string(v.Generation), string(like[v.Generation]))
 }
 
 // like is the generation whose values one without published times has.
@@ -92,9 +90,11 @@ var like = map[Generation]Generation{CDNA1: CDNA2}
 
 // On returns the value for a machine, and for whom it was found. That is empty for a value that is chosen.
 func (q *Quantity) On(v Variant) (value float64, key string) {
-	for _, key := range v.keys() {
-		if value, ok := fitted[key][q.Name]; ok {
-			return value, key
+	for _, name := range []string{q.Name, q.like} {
+		for _, key := range v.keys() {
+			if value, ok := fitted[key][name]; ok {
+				return value, key
+			}
 		}
 	}
 	return q.Value, ""
@@ -114,20 +114,30 @@ func (q *Quantity) Constant(v Variant) arch.Constant {
 }
 
 // Quantities are the empirical numbers. docs/model-library.md says how they were found.
-var Quantities = slices.Concat(perType("_16"), perType("_8"), perType("_32"), ofMachine)
+var Quantities = slices.Concat(
+	perType("_16", "", "fp16 and bf16", 1.3e-12), perType("_8", "", "fp8", 0.7e-12),
+	perType("_32", "", "fp32", 6e-12), perType("_tf32", "_16", "tf32", 2.6e-12), perType("_int8", "_8", "int8", 0.7e-12),
+	ofMachine)
 
-// perType returns the quantities of kernels for some types.
-func perType(suffix string) []Quantity {
+// perType returns the quantities of kernels for some types, and where those come from that were not fitted. The energy
+// is where its fit starts.
+func perType(suffix, like, types string, energy float64) []Quantity {
 	list := slices.Clone(ofType)
 	for i := range list {
-		list[i].Name += suffix
-		list[i].Doc += map[string]string{"_16": ", 16 bits and tf32", "_8": ", 8 bits", "_32": ", fp32"}[suffix]
-		if ofType[i].Name == "rate_share" && suffix == "_32" {
-			list[i].Low = 0.7 // or the L4's power limit would pass for the rate of FMA instructions
+		q := &list[i]
+		if like != "" {
+			q.like = q.Name + like
 		}
-		if ofType[i].Name == "energy" {
-			list[i].Value = map[string]float64{"_16": 1.3e-12, "_8": 0.7e-12, "_32": 6e-12}[suffix]
+		switch q.Name {
+		case "energy":
+			q.Value = energy
+		case "rate_share":
+			if suffix == "_32" {
+				q.Low = 0.7 // or the L4's power limit would pass for the rate of FMA instructions
+			}
 		}
+		q.Name += suffix
+		q.Doc += ", " + types
 	}
 	return list
 }

@@ -81,20 +81,24 @@ func ramp(of, low, width string) string {
 // caches is the capacity of all caches behind the units.
 const caches = "(l2_size + mall_size)"
 
-// What depends on the type of the operands. Kernels for 8 bits, for 16 bits, and for fp32 have quantities of their own.
+// What depends on the type of the operands, since the kernels for each have quantities of their own.
 var typeTerms = append([]Term{
 	{
 		Name: "peak", Unit: "FLOP/s", Doc: "dense rate of the type of the operands, of all units",
 		From: "the peak of the data sheet for the type",
 	},
-	{Name: "type_bits", Unit: one, Doc: "whose kernels", From: "8 for 8-bit types, 32 for fp32, else 16"},
+	{
+		Name: "kernels", Unit: one, Doc: "whose quantities count",
+		From: "8 for fp8, 8.5 for int8, 19 for tf32, 32 for fp32, else 16",
+	},
 }, byType()...)
 
 func byType() (list []Term) {
 	for _, q := range ofType {
 		list = append(list, Term{
 			Name: q.Name, Unit: q.Unit, Doc: q.Doc,
-			Formula: "when(type_bits == 8, " + q.Name + "_8, when(type_bits == 32, " + q.Name + "_32, " + q.Name + "_16))",
+			Formula: "when(kernels == 16, " + q.Name + "_16, when(kernels == 8, " + q.Name + "_8, when(kernels == 32, " +
+				q.Name + "_32, when(kernels == 19, " + q.Name + "_tf32, " + q.Name + "_int8))))",
 		})
 	}
 	return list

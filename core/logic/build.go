@@ -38,7 +38,7 @@ func Build(t *Table, o Options) (*Logic, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Logic{Fallback: o.Fallback, Order: defaultOrder, Unit: "GFLOPS"}
+	l := &Logic{Fallback: o.Fallback, Order: defaultOrder, Unit: buildUnit}
 	for _, k := range kept {
 		l.Kernels = append(l.Kernels, t.Kernels[k])
 	}
@@ -58,6 +58,9 @@ func Build(t *Table, o Options) (*Logic, error) {
 	}
 	return l, l.Prepare()
 }
+
+// buildUnit is the unit of the speeds of logics that are built here.
+const buildUnit = "GFLOPS"
 
 func least(v []float64) int {
 	best := 0

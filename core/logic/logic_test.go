@@ -206,7 +206,7 @@ func TestRoundTrips(t *testing.T) {
 				t.Errorf("%s as %s: %v\n%s", name, form, err, text)
 				continue
 			}
-			ignored := cmpopts.IgnoreFields(logic.Logic{}, "Source", "Tensile", "Unit", "Fallback", "Device", "Order")
+			ignored := cmpopts.IgnoreFields(logic.Logic{}, "Source", "Tensile", "Fallback", "Order")
 			if form == "json" {
 				ignored = cmpopts.IgnoreFields(logic.Logic{}, "Unit")
 				if back.Unit != l.Unit {

@@ -43,6 +43,10 @@ func Read(name string, text []byte) (*Logic, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(l.Kernels) > 0 && l.Kernels[0].Config.BlockM > 0 && l.Tensile != nil { // it was written by origami
+		l.Device, _ = l.Tensile.Schedule.(string)
+		l.Tensile, l.Unit = nil, buildUnit
+	}
 	if err := l.Prepare(); err != nil {
 		return nil, diag.Within(name, err)
 	}

@@ -15,4 +15,9 @@ CUresult origami_launch(CUfunction f, unsigned grid_x, unsigned grid_y, unsigned
 // origami_allow_shared lets a kernel have that much dynamic shared memory, which above 48 KiB must be asked for.
 CUresult origami_allow_shared(CUfunction f, int bytes);
 
+// origami_tensor_map writes the map of a batch of matrices in 16-bit or 32-bit elements to 128 bytes. Its tiles have rows
+// of 128 bytes, in the 128-byte swizzle; what lies outside of the matrices reads as zero.
+CUresult origami_tensor_map(void *map, CUtensorMapDataType type, cuuint64_t address, const cuuint64_t sizes[3],
+                            const cuuint64_t strides[2], const cuuint32_t box[3]);
+
 #endif

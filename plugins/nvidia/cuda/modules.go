@@ -65,6 +65,9 @@ func (g *generated) bind(o *operands) (func() error, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := encodeMaps(&at); err != nil {
+		return nil, err
+	}
 	return func() error { return g.device.start(g.function, at) }, nil
 }
 

@@ -42,6 +42,8 @@ type Limits struct {
 	RegistersPerThread, RegisterFile int
 	// RegisterGranule is the multiple in which each thread's registers are allocated, 0 if unknown.
 	RegisterGranule int
+	// Processors is the number of SMs, for kernels whose CTAs stay resident, 0 if unknown.
+	Processors int
 	// Target has the instructions of the device. The zero target has all.
 	Target target.Target
 	// SharedMemory is the most that one CTA may use.

@@ -65,6 +65,7 @@ func (e *emitter) consume() {
 	r, blocks := e.newRing(0), e.Param32(e.p.kBlocks)
 	always := e.Pred()
 	e.SetpEqS32(always, thread, thread)
+	tiles := e.newTiles(thread, consumer)
 	before := e.B32() // the barrier of the stage that the last block was in
 	e.MovB32(before, remote)
 	e.eachTile("consume", func(t tile) {
@@ -98,8 +99,11 @@ func (e *emitter) consume() {
 		e.If(again).Bra(loop)
 		e.WgmmaWaitGroupSyncAligned(ptx.Int(0))
 		e.free(before, tells)
-		e.store(t, thread, consumer, sums)
+		e.store(t, thread, consumer, sums, tiles)
 	})
+	if e.s.TilesC {
+		e.CpAsyncBulkWaitGroupRead(ptx.Int(0)) // it reads shared memory, which goes when the CTA ends
+	}
 }
 
 // free tells a CTA that a stage is free.
@@ -118,7 +122,7 @@ func (e *emitter) multiply(sums []ptx.Operand, a, b, add ptx.Operand, transA, tr
 
 // store writes the warpgroup's tiles. Thread t of a warpgroup has, of each 8 columns, two neighbours of row t/4 mod 8
 // of its warp's 16 rows, and the two 8 rows below.
-func (e *emitter) store(t tile, thread, consumer ptx.Operand, sums [][]ptx.Operand) {
+func (e *emitter) store(t tile, thread, consumer ptx.Operand, sums [][]ptx.Operand, tiles *tileWriter) {
 	size := e.s.Out.Bytes()
 	lane := e.And(thread, 31)
 	row := e.Mad(e.Shr(thread, 5), 16, e.Shr(lane, 2))
@@ -138,18 +142,22 @@ func (e *emitter) store(t tile, thread, consumer ptx.Operand, sums [][]ptx.Opera
 	w.down = e.B64()
 	e.MulLoS64(w.down, w.ldc, ptx.Int(8*size))
 
-	if !e.s.PairsC {
-		w.rows(sums, w.single)
-		return
-	}
-	inside, adds, edge, stored := e.Pred(), e.Pred(), e.Label("edge"), e.Label("stored")
+	plain, adds, inside := e.Label("plain"), e.Pred(), e.Pred()
+	stored := e.Label("stored")
 	e.SetpNeuF32(adds, w.beta, ptx.Float(0))
-	e.If(adds).Bra(edge)
-	e.SetpLtS32(inside, e.Sub(e.Param32(e.p.n), t.n0), ptx.Int(e.s.Config.BlockN))
-	e.If(inside).Bra(edge)
-	w.rows(sums, w.pair)
-	e.BraUni(stored)
-	e.Place(edge)
+	e.If(adds).Bra(plain)
+	switch {
+	case e.s.TilesC:
+		tiles.store(t, sums, w.alpha)
+	case e.s.PairsC:
+		e.SetpLtS32(inside, e.Sub(e.Param32(e.p.n), t.n0), ptx.Int(e.s.Config.BlockN))
+		e.If(inside).Bra(plain)
+		w.rows(sums, w.pair)
+	}
+	if e.s.TilesC || e.s.PairsC {
+		e.BraUni(stored)
+	}
+	e.Place(plain)
 	w.rows(sums, w.single)
 	e.Place(stored)
 }

@@ -49,7 +49,7 @@ type emitter struct {
 
 // params are the kernel's parameters.
 type params struct {
-	a, b, c, ldc, strideC         ptx.Operand
+	a, b, cMap, c, ldc, strideC   ptx.Operand
 	m, n, kBlocks                 ptx.Operand
 	tilesM, tilesN, tiles, groupM ptx.Operand
 	alpha, beta                   ptx.Operand
@@ -73,6 +73,9 @@ func (e *emitter) kernel() {
 		m: e.Param("m", ptx.S32), n: e.Param("n", ptx.S32), kBlocks: e.Param("k_blocks", ptx.U32),
 		tilesM: e.Param("tiles_m", ptx.U32), tilesN: e.Param("tiles_n", ptx.U32), tiles: e.Param("tiles", ptx.U32),
 		groupM: e.Param("group_m", ptx.U32), alpha: e.Param("alpha", ptx.F32), beta: e.Param("beta", ptx.F32),
+	}
+	if e.s.TilesC {
+		e.p.cMap = e.MapParam("c_map")
 	}
 	e.setup()
 	consume, done, copies := e.Label("consume"), e.Label("done"), e.Pred()
@@ -203,12 +206,7 @@ func (e *emitter) produce() {
 	idle, others := e.Label("idle"), e.Pred()
 	e.SetpNeS32(others, e.tid, ptx.Int(0))
 	e.If(others).Bra(idle)
-	maps := [2]ptx.Operand{}
-	for i, p := range []ptx.Operand{e.p.a, e.p.b} {
-		maps[i] = e.B64()
-		e.MovB64Name(maps[i], p)
-		e.CvtaParamU64(maps[i], maps[i])
-	}
+	mapA, mapB := e.mapAddress(e.p.a), e.mapAddress(e.p.b)
 	r, blocks := e.newRing(1), e.Param32(e.p.kBlocks)
 	mask := e.B16()
 	e.MovB16(mask, ptx.Int(1<<e.g.cluster-1))
@@ -221,8 +219,8 @@ func (e *emitter) produce() {
 		e.wait(e.Mad(r.stage, barrierBytes, e.empty), r.parity)
 		e.MbarrierArriveExpectTxB64(ptx.Shared(barrier, 0), ptx.Int(e.g.stageBytes))
 		to := e.Mad(r.stage, e.g.stageBytes, e.smem)
-		e.copyA(maps[0], to, barrier, k, t)
-		e.copyB(maps[1], to, barrier, k, t, mask)
+		e.copyA(mapA, to, barrier, k, t)
+		e.copyB(mapB, to, barrier, k, t, mask)
 		e.next(r)
 		e.AddS32(k, k, ptx.Int(e.s.Config.BlockK))
 		e.AddS32(left, left, ptx.Int(-1))
@@ -231,6 +229,14 @@ func (e *emitter) produce() {
 	})
 	e.Place(idle)
 	e.BarWarpSync(ptx.Int(-1))
+}
+
+// mapAddress returns the generic address of a tensor map among the parameters.
+func (e *emitter) mapAddress(name ptx.Operand) ptx.Operand {
+	d := e.B64()
+	e.MovB64Name(d, name)
+	e.CvtaParamU64(d, d)
+	return d
 }
 
 // copyA issues the copies of a block of A.

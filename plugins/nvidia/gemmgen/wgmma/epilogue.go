@@ -16,7 +16,9 @@ type writer struct {
 }
 
 // rows calls write for each pair of neighbours, row by row.
-func (w *writer) rows(sums [][]ptx.Operand, write func(at ptx.Operand, column int, inside ptx.Operand, v []ptx.Operand)) {
+func (w *writer) rows(
+	sums [][]ptx.Operand, write func(at ptx.Operand, column int, inside ptx.Operand, v []ptx.Operand),
+) {
 	at := w.B64()
 	w.AddS64(at, w.pointer, ptx.Int(0))
 	for i := range sums {
@@ -47,13 +49,19 @@ func (w *writer) pair(at ptx.Operand, column int, inside ptx.Operand, v []ptx.Op
 		w.If(inside).StGlobalV2F32(to, w.Vec(x...))
 		return
 	}
-	packed := w.B32()
-	if w.s.Out == gemm.FP16 {
-		w.CvtF16x2F32(packed, x[1], x[0])
-	} else {
-		w.CvtBF16x2F32(packed, x[1], x[0])
-	}
+	packed := w.pack(x)
 	w.If(inside).StGlobalB32(to, packed)
+}
+
+// pack returns two sums as elements of C.
+func (e *emitter) pack(x []ptx.Operand) ptx.Operand {
+	d := e.B32()
+	if e.s.Out == gemm.FP16 {
+		e.CvtF16x2F32(d, x[1], x[0])
+	} else {
+		e.CvtBF16x2F32(d, x[1], x[0])
+	}
+	return d
 }
 
 // single writes two neighbours one by one, where C has them, and adds what C holds unless beta is zero.

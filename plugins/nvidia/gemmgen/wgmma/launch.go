@@ -17,7 +17,7 @@ func (s Spec) Launch(k *gemmgen.Kernel, call gemmgen.Call) (gemmgen.Launch, erro
 	}
 	where := func(err *diag.Error) (gemmgen.Launch, error) { return gemmgen.Launch{}, err.At("launch of %s", k.Name) }
 	need := SpecFor(call, s.Out, s.Config)
-	need.PairsC = need.PairsC && s.PairsC
+	need.TilesC, need.PairsC = need.TilesC && s.TilesC, need.PairsC && s.PairsC
 	if need.Key() != k.Key {
 		return where(diag.Inputf("the kernel is not for %s with config %s", p, s.Config).
 			Do("emit a kernel for the call"))
@@ -53,19 +53,16 @@ func (s Spec) Launch(k *gemmgen.Kernel, call gemmgen.Call) (gemmgen.Launch, erro
 }
 
 // maps describes A and B. A box of rows along K has the block's rows, or of B those that one CTA of the cluster copies.
-// A box of rows along M or N is 64 wide, and has the block's indices along K, or of B one CTA's part of them.
+// A box of rows along M or N is 64 wide, and has the block's indices along K, or of B one CTA's part of them. A box of C is what a warp stores at
+// once.
 func (s Spec) maps(k *ptx.Kernel, call gemmgen.Call, g geometry) []gemmgen.TensorMap {
 	p := call.Problem
-	describe := func(name string, m gemmgen.Matrix, k0 bool, extent, block, parts int) gemmgen.TensorMap {
-		row, rows, box := p.K, extent, block
-		if !k0 {
-			row, rows, box = extent, p.K, s.Config.BlockK
-		}
+	describe := func(name string, m gemmgen.Matrix, row, rows, box int) gemmgen.TensorMap {
 		t := gemmgen.TensorMap{
 			DType: p.DType, Address: m.Address,
 			Sizes:   [3]uint64{uint64(row), uint64(rows), uint64(p.Batch)},
 			Strides: [2]uint64{uint64(m.LD * p.DType.Bytes()), uint64(m.Stride * p.DType.Bytes())},
-			Box:     [3]uint32{uint32(rowBytes / p.DType.Bytes()), uint32(box / parts), 1},
+			Box:     [3]uint32{uint32(rowBytes / p.DType.Bytes()), uint32(box), 1},
 		}
 		if p.Batch == 1 {
 			t.Strides[1] = t.Strides[0] // no matrix follows
@@ -77,8 +74,21 @@ func (s Spec) maps(k *ptx.Kernel, call gemmgen.Call, g geometry) []gemmgen.Tenso
 		}
 		return t
 	}
-	return []gemmgen.TensorMap{
-		describe("a", call.A, s.AMajor == gemm.MajorK, p.M, s.Config.BlockM, 1),
-		describe("b", call.B, s.BMajor == gemm.MajorK, p.N, s.Config.BlockN, g.cluster),
+	rowA, rowsA, boxA := p.K, p.M, s.Config.BlockM
+	if s.AMajor == gemm.MajorM {
+		rowA, rowsA, boxA = p.M, p.K, s.Config.BlockK
 	}
+	rowB, rowsB, boxB := p.K, p.N, s.Config.BlockN
+	if s.BMajor == gemm.MajorN {
+		rowB, rowsB, boxB = p.N, p.K, s.Config.BlockK
+	}
+	maps := []gemmgen.TensorMap{
+		describe("a", call.A, rowA, rowsA, boxA), describe("b", call.B, rowB, rowsB, boxB/g.cluster),
+	}
+	if s.TilesC {
+		c := describe("c_map", call.C, p.N, p.M, storeM)
+		c.DType = s.Out
+		maps = append(maps, c)
+	}
+	return maps
 }

@@ -25,6 +25,7 @@ func spec(t *testing.T, config, majors string, in, out gemm.DType) Spec {
 	}
 	c.Kernel = Name
 	s := Spec{DType: in, Out: out, AMajor: gemm.MajorK, BMajor: gemm.MajorK, Addressable: true, PairsC: true, Config: c}
+	s.TilesC = out.Bytes() == 2 && c.BlockN%storeN == 0
 	if majors[0] == 'm' {
 		s.AMajor = gemm.MajorM
 	}
@@ -50,6 +51,7 @@ func TestAssemble(t *testing.T) {
 				s.DType, s.Out = gemm.BF16, []gemm.DType{gemm.FP32, gemm.BF16}[j/2]
 			}
 			s.PairsC = (i+j)%3 > 0
+			s.TilesC = s.PairsC && s.Out.Bytes() == 2 && s.Config.BlockN%storeN == 0
 			if reason, detail := s.Check(hopper); reason == arch.ReasonSharedMemory {
 				continue
 			} else if reason != "" {

@@ -20,6 +20,9 @@ type Spec struct {
 	AMajor, BMajor gemm.Major
 	// Addressable says that tensor maps can describe A and B: addresses and distances of rows are multiples of 16 bytes.
 	Addressable bool
+	// TilesC says that a tensor map can describe C, whose elements have 16 bits, and block_n is a multiple of 64: the copy
+	// engine stores it.
+	TilesC bool
 	// PairsC says that two neighbours of C, the first at an even column, can be stored at once.
 	PairsC bool
 	// Config is the configuration. GroupM does not change the text.
@@ -35,8 +38,9 @@ func SpecFor(call gemmgen.Call, out gemm.DType, c gemm.Config) Spec {
 	p := call.Problem
 	a, b, vectorC := call.Vectors(out)
 	return Spec{
-		DType: p.DType, Out: out, AMajor: p.AMajor, BMajor: p.BMajor,
-		Addressable: min(a, b) >= mapAlign, PairsC: vectorC >= 2*out.Bytes(), Config: c,
+		DType: p.DType, Out: out, AMajor: p.AMajor, BMajor: p.BMajor, Addressable: min(a, b) >= mapAlign,
+		TilesC: vectorC >= mapAlign && out.Bytes() == 2 && c.BlockN%storeN == 0, PairsC: vectorC >= 2*out.Bytes(),
+		Config: c,
 	}
 }
 
@@ -63,6 +67,8 @@ type geometry struct {
 	cluster int
 	// aBytes and bBytes are the operand tiles of one stage, stageBytes both. The barriers lie behind the stages.
 	aBytes, bBytes, stageBytes, barriers, sharedBytes int
+	// staging is where the warps that multiply put what the copy engine stores, each two buffers.
+	staging int
 }
 
 const (
@@ -76,6 +82,9 @@ const (
 	// swizzleBytes is the period of the swizzle, to which operand tiles are aligned.
 	swizzleBytes = 1024
 	barrierBytes = 8
+	// A warp stores 16 rows of 64 columns at once.
+	storeM, storeN = 16, 64
+	storeBytes     = storeM * rowBytes
 )
 
 // Registers per thread with two consumers. The kernel starts with startRegisters for each of its 384 threads. The
@@ -119,7 +128,11 @@ func (s *Spec) layout() (g geometry, reason arch.Reason, detail string) {
 		g.bBytes = slices64(c.BlockN) * sliceBytes
 	}
 	g.stageBytes = g.aBytes + g.bBytes
-	g.barriers = c.NumStages * g.stageBytes
+	g.staging = c.NumStages * g.stageBytes
+	g.barriers = g.staging
+	if s.TilesC {
+		g.barriers += 2 * storeBytes * 4 * g.consumers
+	}
 	g.sharedBytes = g.barriers + 2*barrierBytes*c.NumStages
 	return g, "", ""
 }
@@ -189,8 +202,11 @@ func (s Spec) name() string {
 	c := s.Config
 	name := fmt.Sprintf("wgmma_%dx%dx%d_w%d_s%d_c%d_%s_%s_%c%c", c.BlockM, c.BlockN, c.BlockK, c.NumWarps,
 		c.NumStages, s.cluster(), s.DType, s.Out, s.AMajor, s.BMajor)
-	if !s.PairsC {
-		name += "_single"
+	switch {
+	case s.TilesC:
+		name += "_tiles"
+	case s.PairsC:
+		name += "_pairs"
 	}
 	return name
 }

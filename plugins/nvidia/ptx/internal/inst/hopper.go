@@ -12,9 +12,6 @@ var hopper = []Instruction{
 		dst(B64), src("a", B64)),
 	row("ShflSyncIdxB32", "shfl.sync.idx.b32", sm30, "d = a of the lane numbered lane",
 		dst(B32), src("a", B32), src("lane", i32), Operand{Literal: "31"}, Operand{Literal: "-1"}),
-	row("ShflSyncBflyB32", "shfl.sync.bfly.b32", sm30, "d = a of the lane whose number differs by the bits of mask",
-		dst(B32), src("a", B32), src("mask", i32), Operand{Literal: "31"}, Operand{Literal: "-1"}),
-	row("NotPred", "not.pred", sm10, "d = !a", dst(Pred), src("a", Pred)),
 
 	// Barriers in shared memory.
 	row("MbarrierInitB64", "mbarrier.init.shared::cta.b64", sm90,
@@ -43,6 +40,16 @@ var hopper = []Instruction{
 		"cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster", sm90,
 		"CpAsyncBulkTensor3D to the same addresses of all CTAs of the cluster whose bits in ctas are set",
 		src("to", Shared), src("from", Tensor), src("barrier", Shared), src("ctas", B16)),
+	row("CpAsyncBulkTensor3DStore", "cp.async.bulk.tensor.3d.global.shared::cta.bulk_group", sm90,
+		"copies a tile from shared memory to the tensor map's matrix, where it begins at to",
+		src("to", Tensor), src("from", Shared)),
+	row("CpAsyncBulkCommitGroup", "cp.async.bulk.commit_group", sm90,
+		"closes the group of this thread's copies to global memory since the last one"),
+	row("CpAsyncBulkWaitGroupRead", "cp.async.bulk.wait_group.read", sm90,
+		"waits until at most the n youngest groups still read shared memory", src("n", Int)),
+	row("StmatrixX4", "stmatrix.sync.aligned.m8n8.x4.shared.b16", since(90, 78),
+		"writes four 8×8 matrices of 16-bit elements, a row of 16 bytes per address of lanes 0-31",
+		store(Shared, B32, 4)...),
 
 	// Clusters.
 	row("MapaSharedClusterU32", "mapa.shared::cluster.u32", since(90, 78),

@@ -38,7 +38,14 @@ CUresult cuInit(unsigned flags) {
 }
 
 CUresult origami_launch(CUfunction f, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned threads,
-                        unsigned shared, CUstream stream, void *params, size_t bytes) {
+                        unsigned shared, CUstream stream, void *params, size_t bytes, const uintptr_t *offsets,
+                        size_t n) {
+  void *separate[32];
+  if (n > sizeof separate / sizeof *separate) return CUDA_ERROR_INVALID_VALUE;
+  if (n > 0) {
+    for (size_t i = 0; i < n; i++) separate[i] = (char *)params + offsets[i];
+    return cuLaunchKernel(f, grid_x, grid_y, grid_z, threads, 1, 1, shared, stream, separate, NULL);
+  }
   void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, params, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, CU_LAUNCH_PARAM_END};
   return cuLaunchKernel(f, grid_x, grid_y, grid_z, threads, 1, 1, shared, stream, NULL, extra);
 }

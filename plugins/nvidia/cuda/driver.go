@@ -36,7 +36,8 @@ func driver() error {
 func (d *device) start(f cu.Function, l gemmgen.Launch) error {
 	return code(C.origami_launch(function(f), C.uint(l.GridX), C.uint(l.GridY), C.uint(l.GridZ),
 		C.uint(l.Threads), C.uint(l.SharedMemory), *(*C.CUstream)(unsafe.Pointer(&d.stream)),
-		unsafe.Pointer(unsafe.SliceData(l.Params)), C.size_t(len(l.Params))))
+		unsafe.Pointer(unsafe.SliceData(l.Params)), C.size_t(len(l.Params)),
+		(*C.uintptr_t)(unsafe.Pointer(unsafe.SliceData(l.Offsets))), C.size_t(len(l.Offsets))))
 }
 
 // encodeMaps writes the tensor maps of a launch to its parameters.

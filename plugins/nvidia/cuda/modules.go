@@ -32,7 +32,7 @@ type generated struct {
 
 // generated returns the program of a configuration. It compiles the kernel unless the device has it.
 func (d *device) generated(f gemmgen.Family, p gemm.Problem, c gemm.Config) (program, error) {
-	if err := c.Validate(); err != nil {
+	if err := c.Validate(f.Axes()...); err != nil {
 		return nil, err
 	}
 	spec, reason, detail := f.Program(gemmgen.NewCall(p), p.Output(), c, d.limits())

@@ -14,6 +14,8 @@ type Family interface {
 	Name() string
 	// Target is the lowest target that has the family's instructions.
 	Target() target.Target
+	// Axes are the named axes of the family's configurations.
+	Axes() []gemm.Axis
 	// Space is every configuration of the family before feasibility, for arch.Space.Enumerate.
 	Space() arch.Space
 	// Program returns the fastest kernel of a configuration that computes a call. If the configuration does not

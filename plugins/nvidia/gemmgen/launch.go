@@ -16,6 +16,9 @@ type Launch struct {
 	Threads             int
 	SharedMemory        unit.Bytes
 	Params              []byte
+	// Offsets are where the parameters begin, for kernels with tensor maps: the assembler aligns these by their address,
+	// which it alone knows, so the driver has to place the parameters one by one. Others are placed as one buffer.
+	Offsets []uintptr
 	// Maps are the tensor maps among the parameters. Only the driver can write them.
 	Maps []TensorMap
 }

@@ -27,7 +27,7 @@ func programs(t *testing.T, f gemmgen.Family, p gemm.Problem, step int) []gemmge
 // offered returns what programs does, or nothing if the family does not compute the problem.
 func offered(t *testing.T, f gemmgen.Family, p gemm.Problem, step int) []gemmgen.Program {
 	t.Helper()
-	all, err := arch.Space{}.Enumerate(f.Space())
+	all, err := arch.Space{}.Enumerate(f.Space(), f.Axes()...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +149,7 @@ func TestTarget(t *testing.T) {
 // TestLimits: what a device lacks is rejected for that reason, each limit by itself.
 func TestLimits(t *testing.T) {
 	for _, f := range All() {
-		all, err := arch.Space{}.Enumerate(f.Space())
+		all, err := arch.Space{}.Enumerate(f.Space(), f.Axes()...)
 		if err != nil {
 			t.Fatal(err)
 		}

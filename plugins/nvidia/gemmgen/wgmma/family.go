@@ -21,7 +21,7 @@ func (Family) Name() string { return Name }
 // Target implements gemmgen.Family: only sm_90a has wgmma.
 func (Family) Target() target.Target { return target.Target{CC: 90, Suffix: target.ArchFeatures} }
 
-// The axes of the family's space.
+// The numbers and the axis of the family's space.
 var (
 	blocksM  = []int{64, 128, 256}
 	blocksN  = []int{16, 32, 48, 64, 80, 96, 112, 128, 144, 160, 176, 192, 208, 224, 240, 256}
@@ -35,8 +35,8 @@ var (
 // each copies a part of B for all of them.
 const axisCluster = "cluster"
 
-// Axes are the named axes of the family.
-func Axes() []gemm.Axis {
+// Axes implements gemmgen.Family.
+func (Family) Axes() []gemm.Axis {
 	return []gemm.Axis{{
 		Name: axisCluster, Type: gemm.Integer, Values: clusters, Default: "1", Unit: "CTA",
 		Doc: "CTAs of a cluster, neighbours along M that share the copies of B",
@@ -48,6 +48,7 @@ func (Family) Space() arch.Space {
 	return arch.Space{
 		Kernel: Name, BlockM: blocksM, BlockN: blocksN, BlockK: blocksK,
 		NumWarps: warps, NumStages: stages, SplitK: []int{1},
+		Axes: []arch.AxisValues{{Name: axisCluster, Values: clusters}},
 	}
 }
 

@@ -46,10 +46,14 @@ func (s Spec) Launch(k *gemmgen.Kernel, call gemmgen.Call) (gemmgen.Launch, erro
 		"group_m": uint64((t.GroupM + g.cluster - 1) / g.cluster),
 		"alpha":   uint64(math.Float32bits(call.Alpha)), "beta": uint64(math.Float32bits(call.Beta)),
 	}
-	return gemmgen.Launch{
+	l := gemmgen.Launch{
 		GridX: resident * g.cluster, GridY: 1, GridZ: 1, Threads: k.Threads, SharedMemory: k.SharedMemory,
 		Params: gemmgen.Pack(k.Kernel, values), Maps: s.maps(k.Kernel, call, g),
-	}, nil
+	}
+	for _, param := range k.Params {
+		l.Offsets = append(l.Offsets, uintptr(param.Offset))
+	}
+	return l, nil
 }
 
 // maps describes A and B. A box of rows along K has the block's rows, or of B those that one CTA of the cluster copies.

@@ -19,7 +19,7 @@ var hopper = gemmgen.Limits{
 // spec returns the specification of a configuration, as "128x256x64,warps=12,stages=4,cluster=2".
 func spec(t *testing.T, config, majors string, in, out gemm.DType) Spec {
 	t.Helper()
-	c, err := gemm.ParseConfig(config, gemm.Config{SplitK: 1}, Axes()...)
+	c, err := gemm.ParseConfig(config, gemm.Config{SplitK: 1}, Family{}.Axes()...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,6 @@ package wgmma
 
 import (
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/internal/asm"
 	"github.com/origami-gemm/origami/plugins/nvidia/ptx"
 )
 
@@ -123,41 +122,23 @@ func (e *emitter) multiply(sums []ptx.Operand, a, b, add ptx.Operand, transA, tr
 // store writes the warpgroup's tiles. Thread t of a warpgroup has, of each 8 columns, two neighbours of row t/4 mod 8
 // of its warp's 16 rows, and the two 8 rows below.
 func (e *emitter) store(t tile, thread, consumer ptx.Operand, sums [][]ptx.Operand, tiles *tileWriter) {
-	size := e.s.Out.Bytes()
-	lane := e.And(thread, 31)
-	row := e.Mad(e.Shr(thread, 5), 16, e.Shr(lane, 2))
-	row = e.Add(t.m0, e.Mad(consumer, tileM*e.g.tiles, row))
-	column := e.Add(t.n0, e.Shl(e.And(lane, 3), 1))
-	w := &writer{emitter: e, ldc: e.Param64(e.p.ldc), alpha: e.F32(), beta: e.F32(),
-		rowsLeft: e.Sub(e.Param32(e.p.m), row), columnsLeft: e.Sub(e.Param32(e.p.n), column)}
-	e.LdParamF32(w.alpha, e.p.alpha)
-	e.LdParamF32(w.beta, e.p.beta)
-	index := e.B64()
-	w.pointer = e.B64()
-	e.MadLoS64(index, e.Wide(row), w.ldc, e.Wide(column))
-	e.MadLoS64(index, e.Wide(t.batch), e.Param64(e.p.strideC), index)
-	e.ShlB64(index, index, ptx.Int(asm.Log2(size)))
-	e.CvtaToGlobalU64(w.pointer, e.Param64(e.p.c))
-	e.AddS64(w.pointer, w.pointer, index)
-	w.down = e.B64()
-	e.MulLoS64(w.down, w.ldc, ptx.Int(8*size))
-
-	plain, adds, inside := e.Label("plain"), e.Pred(), e.Pred()
-	stored := e.Label("stored")
-	e.SetpNeuF32(adds, w.beta, ptx.Float(0))
-	e.If(adds).Bra(plain)
-	switch {
-	case e.s.TilesC:
-		tiles.store(t, sums, w.alpha)
-	case e.s.PairsC:
-		e.SetpLtS32(inside, e.Sub(e.Param32(e.p.n), t.n0), ptx.Int(e.s.Config.BlockN))
-		e.If(inside).Bra(plain)
-		w.rows(sums, w.pair)
+	alpha := e.F32()
+	e.LdParamF32(alpha, e.p.alpha)
+	if e.s.TilesC {
+		tiles.store(t, sums, alpha)
+		return
 	}
-	if e.s.TilesC || e.s.PairsC {
-		e.BraUni(stored)
+	w := e.newWriter(t, thread, consumer, alpha)
+	if !e.s.PairsC || e.s.Adds {
+		w.rows(sums, w.single)
+		return
 	}
-	e.Place(plain)
+	edge, stored, ragged := e.Label("edge"), e.Label("stored"), e.Pred()
+	e.SetpLtS32(ragged, e.Sub(e.Param32(e.p.n), t.n0), ptx.Int(e.s.Config.BlockN))
+	e.If(ragged).Bra(edge)
+	w.rows(sums, w.pair)
+	e.BraUni(stored)
+	e.Place(edge)
 	w.rows(sums, w.single)
 	e.Place(stored)
 }

@@ -157,8 +157,8 @@ func (e *emitter) wait(barrier, parity ptx.Operand) {
 type tile struct{ m0, n0, batch ptx.Operand }
 
 // eachTile emits a loop over the CTA's tiles. The clusters take them in turns, in the grouped order: the tiles of
-// group_m rows are numbered column by column, then those of the next group, so that CTAs that run together share operand
-// tiles in L2.
+// group_m rows are numbered column by column, then those of the next group, so that CTAs that run together share
+// operand tiles in L2.
 func (e *emitter) eachTile(role string, body func(t tile)) {
 	loop, end, none := e.Label(role+"_tile"), e.Label(role+"_end"), e.Pred()
 	tiles, tilesM, tilesN := e.Param32(e.p.tiles), e.Param32(e.p.tilesM), e.Param32(e.p.tilesN)

@@ -45,13 +45,18 @@ func TestAssemble(t *testing.T) {
 		"128x256x64,warps=12,stages=4", "128x256x64,warps=12,stages=4,cluster=2", "256x128x64,warps=12,stages=4,cluster=2",
 		"256x176x64,warps=12,stages=3", "128x208x64,warps=12,stages=3,cluster=2",
 	} {
-		for j, majors := range []string{"kk", "kn", "mk", "mn"} {
-			s := spec(t, config, majors, gemm.FP16, gemm.FP16)
-			if (i+j)%2 == 1 {
-				s.DType, s.Out = gemm.BF16, []gemm.DType{gemm.FP32, gemm.BF16}[j/2]
+		for _, j := range []int{i % 4, (i + 1) % 4} {
+			s := spec(t, config, []string{"kk", "kn", "mk", "mn"}[j], gemm.FP16, gemm.FP16)
+			switch {
+			case j == 1:
+				s.Out, s.TilesC = gemm.FP32, false
+			case i == 0:
+				s.PairsC, s.TilesC = false, false
+			case i == 2:
+				s.Adds, s.TilesC = true, false
+			case j == 2:
+				s.DType, s.Out = gemm.BF16, gemm.BF16
 			}
-			s.PairsC = (i+j)%3 > 0
-			s.TilesC = s.PairsC && s.Out.Bytes() == 2 && s.Config.BlockN%storeN == 0
 			if reason, detail := s.Check(hopper); reason == arch.ReasonSharedMemory {
 				continue
 			} else if reason != "" {

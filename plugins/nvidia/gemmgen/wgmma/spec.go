@@ -20,8 +20,10 @@ type Spec struct {
 	AMajor, BMajor gemm.Major
 	// Addressable says that tensor maps can describe A and B: addresses and distances of rows are multiples of 16 bytes.
 	Addressable bool
-	// TilesC says that a tensor map can describe C, whose elements have 16 bits, and block_n is a multiple of 64: the copy
-	// engine stores it.
+	// Adds says that C is added to, because beta is not zero.
+	Adds bool
+	// TilesC says that the copy engine stores C: a tensor map can describe it, its elements have 16 bits, block_n is a
+	// multiple of 64, and C is not added to.
 	TilesC bool
 	// PairsC says that two neighbours of C, the first at an even column, can be stored at once.
 	PairsC bool
@@ -39,8 +41,9 @@ func SpecFor(call gemmgen.Call, out gemm.DType, c gemm.Config) Spec {
 	a, b, vectorC := call.Vectors(out)
 	return Spec{
 		DType: p.DType, Out: out, AMajor: p.AMajor, BMajor: p.BMajor, Addressable: min(a, b) >= mapAlign,
-		TilesC: vectorC >= mapAlign && out.Bytes() == 2 && c.BlockN%storeN == 0, PairsC: vectorC >= 2*out.Bytes(),
-		Config: c,
+		Adds:   call.Beta != 0,
+		TilesC: vectorC >= mapAlign && out.Bytes() == 2 && c.BlockN%storeN == 0 && call.Beta == 0,
+		PairsC: vectorC >= 2*out.Bytes(), Config: c,
 	}
 }
 
@@ -54,6 +57,7 @@ func (s Spec) Key() any { return s.key() }
 // key returns the specification without what the text does not depend on.
 func (s Spec) key() Spec {
 	s.Config.GroupM, s.Config.Kernel, s.Processors = 0, Name, 0
+	s.PairsC = s.PairsC || s.TilesC
 	return s
 }
 
@@ -207,6 +211,9 @@ func (s Spec) name() string {
 		name += "_tiles"
 	case s.PairsC:
 		name += "_pairs"
+	}
+	if s.Adds {
+		name += "_add"
 	}
 	return name
 }

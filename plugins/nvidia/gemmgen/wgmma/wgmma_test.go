@@ -28,10 +28,13 @@ func emit(t *testing.T, s Spec) *gemmgen.Kernel {
 
 // TestGolden compares kernels with the texts that were checked on an H200.
 func TestGolden(t *testing.T) {
+	adding := spec(t, "64x16x64,warps=8,stages=2", "mk", gemm.FP16, gemm.FP16)
+	adding.Adds = true
 	for name, s := range map[string]Spec{
 		"pairs":   spec(t, "64x16x64,warps=8,stages=3", "kk", gemm.FP16, gemm.FP16),
 		"tiles":   spec(t, "64x64x64,warps=8,stages=2", "kn", gemm.FP16, gemm.BF16),
 		"cluster": spec(t, "128x32x64,warps=12,stages=4,cluster=2", "mn", gemm.BF16, gemm.FP32),
+		"add":     adding,
 	} {
 		path := filepath.Join("testdata", name+".sm_90a.ptx")
 		got := emit(t, s).Text
@@ -63,7 +66,7 @@ func TestLaunch(t *testing.T) {
 	k := emit(t, s)
 	call := gemmgen.NewCall(problem(1000, 264, 1000, 5, true, true))
 	call.A.Address, call.B.Address, call.C.Address = 1<<40, 1<<41, 1<<42
-	call.Alpha, call.Beta = 0.5, -2
+	call.Alpha = 0.5
 	s.Processors = 9 // an odd one cannot hold a cluster
 	l, err := s.Launch(k, call)
 	if err != nil {
@@ -76,7 +79,7 @@ func TestLaunch(t *testing.T) {
 	for name, want := range map[string]uint64{
 		"c": 1 << 42, "ldc": 264, "stride_c": 264000, "m": 1000, "n": 264, "k_blocks": 16,
 		"tiles_m": 4, "tiles_n": 2, "tiles": 4 * 2 * 5, "group_m": 4, // in clusters of 256 rows
-		"alpha": uint64(math.Float32bits(0.5)), "beta": uint64(math.Float32bits(-2)),
+		"alpha": uint64(math.Float32bits(0.5)),
 	} {
 		if got[name] != want {
 			t.Errorf("parameter %s is %d, want %d", name, got[name], want)
@@ -117,6 +120,7 @@ func TestLaunchRefuses(t *testing.T) {
 		{"an address that no map can have", "not for", func(c *gemmgen.Call, _ *gemm.Config) { c.B.Address += 8 }},
 		{"rows that no map can have", "not for", func(c *gemmgen.Call, _ *gemm.Config) { c.A.LD++ }},
 		{"single elements of C", "not for", func(c *gemmgen.Call, _ *gemm.Config) { c.C.LD++ }},
+		{"a C to add to", "not for", func(c *gemmgen.Call, _ *gemm.Config) { c.Beta = 1 }},
 		{"another layout", "not for",
 			func(c *gemmgen.Call, _ *gemm.Config) { c.Problem.SetTrans(true, false); c.A.LD = 64 }},
 		{"another type", "not for", func(c *gemmgen.Call, _ *gemm.Config) { c.Problem.DType = gemm.BF16 }},

@@ -16,6 +16,9 @@ type operand struct {
 	transposed int
 }
 
+// sharedWindow is what a descriptor takes of an address. Source: PTX ISA, matrix-descriptor-encode.
+const sharedWindow = 0x3FFFF
+
 // newOperand describes a tile with rows along K, or with rows along M or N that are cut into slices of 64 elements.
 func newOperand(alongK bool) operand {
 	const swizzle128 = 1 << 30 // bits 62 and 63
@@ -54,7 +57,7 @@ func (e *emitter) consume() {
 		e.MapaSharedClusterU32(remote, e.empty, e.And(thread, e.g.cluster-1))
 	}
 	a, b := newOperand(e.s.AMajor == gemm.MajorK), newOperand(e.s.BMajor == gemm.MajorK)
-	base := e.Shr(e.smem, 4)
+	base := e.Shr(e.And(e.smem, sharedWindow), 4) // the bits above are the CTA's rank
 	baseA := e.Mad(consumer, e.g.tiles*sliceBytes/16, e.Add(base, ptx.Int(a.low)))
 	baseB := e.Add(base, ptx.Int(b.low+e.g.aBytes/16))
 	sums := make([][]ptx.Operand, e.g.tiles)

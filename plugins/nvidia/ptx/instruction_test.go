@@ -208,7 +208,7 @@ func TestInstructionText(t *testing.T) {
 		{func() { b.MbarrierInitB64(Shared(r[0], 8), Int(2)) }, "mbarrier.init.shared::cta.b64 [%r0+8], 2;"},
 		{func() { b.MbarrierArriveB64(Shared(r[0], 0)) }, "mbarrier.arrive.shared::cta.b64 _, [%r0];"},
 		{func() { b.MbarrierArriveClusterB64(Shared(r[0], 0)) },
-			"mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r0];"},
+			"mbarrier.arrive.shared::cluster.b64 _, [%r0];"},
 		{func() { b.MbarrierArriveExpectTxB64(Shared(r[0], 0), Int(4096)) },
 			"mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r0], 4096;"},
 		{func() { b.MbarrierTryWaitParityB64(p[0], Shared(r[0], 0), r[1]) },
@@ -229,7 +229,7 @@ func TestInstructionText(t *testing.T) {
 		{func() { b.StmatrixX4(Shared(r[5], 16), r4) },
 			"stmatrix.sync.aligned.m8n8.x4.shared.b16 [%r5+16], {%r0, %r1, %r2, %r3};"},
 		{func() { b.MapaSharedClusterU32(r[0], r[1], Int(1)) }, "mapa.shared::cluster.u32 %r0, %r1, 1;"},
-		{func() { b.BarrierClusterArrive() }, "barrier.cluster.arrive;"},
+		{func() { b.BarrierClusterArriveRelaxed() }, "barrier.cluster.arrive.relaxed;"},
 		{func() { b.BarrierClusterWait() }, "barrier.cluster.wait;"},
 	} {
 		b.code, b.operands, b.errs = nil, nil, nil

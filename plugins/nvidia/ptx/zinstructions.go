@@ -856,7 +856,7 @@ func (k *Builder) MbarrierInitB64(addr, count Operand) { k.emit(141, addr, count
 // Needs sm_90, PTX 8.0.
 func (k *Builder) MbarrierArriveB64(addr Operand) { k.emit(142, addr) }
 
-// MbarrierArriveClusterB64 is "mbarrier.arrive.release.cluster.shared::cluster.b64": arrives at a barrier of any CTA of the cluster, at an address from mapa.
+// MbarrierArriveClusterB64 is "mbarrier.arrive.shared::cluster.b64": arrives at a barrier of any CTA of the cluster, at an address from mapa; orders no memory beyond its own CTA.
 //
 // Operands: _; addr: [shared].
 // Needs sm_90, PTX 8.0.
@@ -927,10 +927,10 @@ func (k *Builder) StmatrixX4(addr, a Operand) { k.emit(153, addr, a) }
 // Needs sm_90, PTX 7.8.
 func (k *Builder) MapaSharedClusterU32(d, a, cta Operand) { k.emit(154, d, a, cta) }
 
-// BarrierClusterArrive is "barrier.cluster.arrive": arrives at the barrier of the cluster.
+// BarrierClusterArriveRelaxed is "barrier.cluster.arrive.relaxed": arrives at the barrier of the cluster; orders no memory.
 //
-// Needs sm_90, PTX 7.8.
-func (k *Builder) BarrierClusterArrive() { k.emit(155) }
+// Needs sm_90, PTX 8.0.
+func (k *Builder) BarrierClusterArriveRelaxed() { k.emit(155) }
 
 // BarrierClusterWait is "barrier.cluster.wait": waits until all threads of the cluster have arrived.
 //

@@ -108,7 +108,8 @@ func (e *emitter) consume() {
 	}
 }
 
-// free tells a CTA that a stage is free.
+// free tells a CTA that a stage is free. Nothing was written, so there is nothing to order: an arrival that orders the
+// memory of the cluster costs a fence per block (observed on an H200: 623 instead of 740 TFLOP/s).
 func (e *emitter) free(barrier, tells ptx.Operand) {
 	if e.g.cluster > 1 {
 		e.If(tells).MbarrierArriveClusterB64(ptx.Shared(barrier, 0))

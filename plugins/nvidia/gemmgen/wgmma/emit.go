@@ -88,7 +88,7 @@ func (e *emitter) kernel() {
 	e.Place(done)
 	if e.g.cluster > 1 {
 		e.Comment("the other CTA may still arrive at this one's barriers")
-		e.BarrierClusterArrive()
+		e.BarrierClusterArriveRelaxed()
 		e.BarrierClusterWait()
 	}
 	e.Ret()
@@ -113,7 +113,7 @@ func (e *emitter) setup() {
 	}
 	e.If(first).FenceMbarrierInit()
 	if e.g.cluster > 1 {
-		e.BarrierClusterArrive()
+		e.BarrierClusterArriveRelaxed()
 		e.BarrierClusterWait()
 	} else {
 		e.BarSync(ptx.Int(0))

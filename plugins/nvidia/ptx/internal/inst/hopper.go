@@ -18,8 +18,8 @@ var hopper = []Instruction{
 		"makes 8 bytes at addr a barrier whose phase ends after count arrivals", src("addr", Shared), src("count", i32)),
 	row("MbarrierArriveB64", "mbarrier.arrive.shared::cta.b64", sm90,
 		"arrives at the barrier at addr", Operand{Literal: "_"}, src("addr", Shared)),
-	row("MbarrierArriveClusterB64", "mbarrier.arrive.release.cluster.shared::cluster.b64", sm90,
-		"arrives at a barrier of any CTA of the cluster, at an address from mapa",
+	row("MbarrierArriveClusterB64", "mbarrier.arrive.shared::cluster.b64", sm90,
+		"arrives at a barrier of any CTA of the cluster, at an address from mapa; orders no memory beyond its own CTA",
 		Operand{Literal: "_"}, src("addr", Shared)),
 	row("MbarrierArriveExpectTxB64", "mbarrier.arrive.expect_tx.shared::cta.b64", sm90,
 		"arrives at the barrier at addr, whose phase then also waits for so many bytes of copies",
@@ -54,8 +54,8 @@ var hopper = []Instruction{
 	// Clusters.
 	row("MapaSharedClusterU32", "mapa.shared::cluster.u32", since(90, 78),
 		"d = the address that a has in the cluster's CTA of that rank", dst(B32), src("a", B32), src("cta", i32)),
-	row("BarrierClusterArrive", "barrier.cluster.arrive", since(90, 78),
-		"arrives at the barrier of the cluster").flow(Barrier),
+	row("BarrierClusterArriveRelaxed", "barrier.cluster.arrive.relaxed", sm90,
+		"arrives at the barrier of the cluster; orders no memory").flow(Barrier),
 	row("BarrierClusterWait", "barrier.cluster.wait", since(90, 78),
 		"waits until all threads of the cluster have arrived").flow(Barrier),
 }

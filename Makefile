@@ -32,7 +32,7 @@ endif
 
 .DEFAULT_GOAL := build
 .PHONY: help build install lib wheel cuda cuda-ready cuda-test triton python-test python-ready test race golden golden-arm64 lint proto
-.PHONY: generate intervals scores verify ptxas assemble fuzz soak hostile bench tools clean
+.PHONY: generate intervals checked scores verify ptxas assemble fuzz soak hostile bench tools clean
 
 help: ## this list
 	@sed -n 's/^\([a-z][a-z0-9-]*\):[^#]*## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
@@ -120,7 +120,7 @@ proto: tools ## buf lint, and no change that breaks plugins built against the ba
 
 generate: tools ## generated Go of the wire protocol, the PTX instructions and the refined model, command-line reference
 	cd sdk/proto && buf generate && buf build --exclude-source-info --as-file-descriptor-set -o ../python/origami/plugin/wire.binpb
-	go generate ./plugins/nvidia/ptx ./plugins/nvidia/refined ./plugins/nvidia/internal/page
+	go generate ./plugins/nvidia/ptx ./plugins/nvidia/refined ./plugins/nvidia/internal/page ./plugins/amd-ref/refined
 	go run ./cmd/origami/gen-docs docs
 
 # The rungs that the models reach on the device of the shipped records, and the sweeps of other kinds of problems.
@@ -139,6 +139,12 @@ intervals: ## how far the models' times are from the shipped records, for the mo
 			--kernel mma --intervals --json || exit; \
 	done; done > $(BIN)/intervals.jsonl
 	mv $(BIN)/intervals.jsonl plugins/nvidia/data/intervals.jsonl
+
+checked: ## how far the times of kernel family library are from published ones, for the models to ship, and the scores in docs
+	go build -o $(BIN)/origami ./cmd/origami
+	$(BIN)/origami --in-process eval --published --model refined --intervals --json > $(BIN)/checked.jsonl
+	mv $(BIN)/checked.jsonl plugins/library/checked/checked.jsonl
+	go test -count=1 -run PublishedScores ./cmd/origami -scores
 
 SCORES := docs/experiments/refined-on-h200
 scores: intervals ## what docs show of the models' scores: the table per rung and class, and plots

@@ -126,7 +126,7 @@ func (p published) dramShare(t *testing.T, device string, l2, sheet float64) flo
 	return p.curveMedian(t, "gpu-l2-cache", device, 4*l2, math.Inf(1)) * gb / sheet
 }
 
-// a100Numbers are those of the A100 with 80 GB, from its own curves, and of the parts with 40 GB, from its curves.
+// a100Numbers are those of the A100 SXM4 with 80 GB, from its own curves, and of the other A100s, from its curves.
 func a100Numbers(t *testing.T, p published) []computed {
 	a100 := sheet(t, "sm80", "a100")
 	l2, clock := base(t, a100, "l2_bytes"), p.rrzeClock(t, "gpu-latency", "a100_80")
@@ -134,7 +134,9 @@ func a100Numbers(t *testing.T, p published) []computed {
 	share := p.dramShare(t, "a100_80", l2, base(t, a100, "dram_bandwidth"))
 	latency := p.curveMedian(t, "gpu-latency", "a100_80", 4*l2, math.Inf(1))
 	var all []computed
-	for curve, devices := range map[string][]string{"a100_80": {"a100"}, "a100_40": {"a100-sxm-40gb", "a100-pcie-40gb"}} {
+	for curve, devices := range map[string][]string{
+		"a100_80": {"a100", "a100-pcie-80gb"}, "a100_40": {"a100-sxm-40gb", "a100-pcie-40gb"},
+	} {
 		for _, device := range devices {
 			s := sheet(t, "sm80", device)
 			dram := share * base(t, s, "dram_bandwidth")

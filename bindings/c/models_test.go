@@ -26,7 +26,8 @@ func TestOpen(t *testing.T) {
 		`{"arch":"sm90@h200"}`:                                           "sm90@h200 refined triton",
 		`{"arch":"h200","kernel":"mma"}`:                                 "sm90@h200 refined mma",
 		`{"arch":"sm90","device":"h200-sxm","model":"reference"}`:        "sm90@h200 reference triton",
-		`{"arch":"gfx942"}`:                                              "gfx942@mi300x reference triton",
+		`{"arch":"gfx942"}`:                                              "gfx942@mi300x refined tensile",
+		`{"arch":"gfx942","kernel":"triton"}`:                            "gfx942@mi300x reference triton",
 		`{"arch":"sm90","live":{"name":"NVIDIA H200"}}`:                  "sm90@h200 refined triton",
 		`{"arch":"sm89","overrides":{"clock":{"value":1,"unit":"GHz"}}}`: "sm89@rtx4090 refined triton",
 	} {

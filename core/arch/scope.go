@@ -35,10 +35,17 @@ func (s Scope) Interval(b Bound, predicted unit.Seconds) (low, high unit.Seconds
 // split of 0 counts as 1.
 func (d *Description) Scope(kernel string, p *gemm.Problem, split int) Scope {
 	u, kind, size := d.nearest(kernel, p, split)
-	if u == nil || kind > 0 || d.isOverridden() {
+	if u == nil || len(u.Ranges) == 0 || kind > 0 || d.isOverridden() {
 		return Scope{}
 	}
 	return Scope{Uncertainty: u, Wide: size > 0}
+}
+
+// Nearest returns the uncertainty of a kernel family that was found on the most similar problems, nil if there is none.
+// It says what was checked, and Outside what is different here.
+func (d *Description) Nearest(kernel string, p *gemm.Problem, split int) *Uncertainty {
+	u, _, _ := d.nearest(kernel, p, split)
+	return u
 }
 
 // nearest returns the uncertainty of a kernel family that was found on the most similar problems, with its distance.
@@ -91,6 +98,9 @@ func (d *Description) Outside(kernel string, p *gemm.Problem, split int) []strin
 	}
 	if size > 0 && len(c.Layouts) > 0 {
 		out = append(out, c.otherSizes(p)...)
+	}
+	if len(u.Ranges) == 0 && len(c.Layouts) > 0 {
+		out = append(out, "too few measured times for an interval")
 	}
 	return out
 }

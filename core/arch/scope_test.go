@@ -103,6 +103,10 @@ func TestScope(t *testing.T) {
 			change:  func(_ *gemm.Problem, d *arch.Description) { d.Params[0].Tier = hw.Override },
 			outside: []string{"clock was overridden"},
 		},
+		"too few times": {
+			change:  func(_ *gemm.Problem, d *arch.Description) { d.Uncertainty[0].Ranges = nil },
+			outside: []string{"too few measured times for an interval"},
+		},
 		"no envelope": {
 			change:  func(_ *gemm.Problem, d *arch.Description) { d.Uncertainty = []arch.Uncertainty{{Kernel: "tiled"}} },
 			outside: []string{"the model does not say what it was checked on"},

@@ -8,7 +8,8 @@ type Uncertainty struct {
 	Kernel string
 	// Level is the share of measured times that the ranges contain, on sizes that they were not found on.
 	Level float64
-	// Ranges are tried in order, and the first that matches applies. The last one matches everything.
+	// Ranges are tried in order, and the first that matches applies. The last one matches everything. There are none if
+	// too few times were measured.
 	Ranges []ErrorRange
 	// Sigma is the standard deviation of log(measured ÷ predicted) among the leading candidates of one problem. It leaves
 	// out the error that all of them share, which does not change the choice. 0 means that it is unknown.

@@ -73,7 +73,25 @@ const (
 
 // Run fits the quantities to the sample.
 func Run(ctx context.Context, sample *Sample, model Model, quantities []Quantity, o Options) (Result, error) {
-	f, err := newFitter(sample, model, quantities, o)
+	if len(sample.problems) == 0 {
+		return Result{}, errNothing
+	}
+	residuals := func(ctx context.Context, values map[string]float64) ([]float64, error) {
+		m, err := model(values)
+		if err != nil {
+			return nil, err
+		}
+		return sample.residuals(ctx, m, o.Use)
+	}
+	return Minimise(ctx, residuals, quantities, o)
+}
+
+// Residuals returns the errors of log time with values of quantities, by name, each times the root of its weight.
+type Residuals func(ctx context.Context, values map[string]float64) ([]float64, error)
+
+// Minimise fits the quantities to residuals. Options.Use is not for it.
+func Minimise(ctx context.Context, residuals Residuals, quantities []Quantity, o Options) (Result, error) {
+	f, err := newFitter(residuals, quantities, o)
 	if err != nil {
 		return Result{}, err
 	}
@@ -99,8 +117,7 @@ func Run(ctx context.Context, sample *Sample, model Model, quantities []Quantity
 
 // fitter is the state of a fit.
 type fitter struct {
-	sample     *Sample
-	model      Model
+	residuals  Residuals
 	quantities []Quantity
 	o          Options
 
@@ -110,16 +127,16 @@ type fitter struct {
 	damping float64
 }
 
-func newFitter(sample *Sample, model Model, quantities []Quantity, o Options) (*fitter, error) {
-	if len(quantities) == 0 || len(sample.problems) == 0 {
-		return nil, errors.New("fit: nothing to fit, or nothing to fit to")
+var errNothing = errors.New("fit: nothing to fit, or nothing to fit to")
+
+func newFitter(residuals Residuals, quantities []Quantity, o Options) (*fitter, error) {
+	if len(quantities) == 0 {
+		return nil, errNothing
 	}
 	if o.Steps == 0 {
 		o.Steps = defaultSteps
 	}
-	f := &fitter{
-		sample: sample, model: model, quantities: quantities, o: o, values: maps.Clone(o.Start), damping: firstDamping,
-	}
+	f := &fitter{residuals: residuals, quantities: quantities, o: o, values: maps.Clone(o.Start), damping: firstDamping}
 	if f.values == nil {
 		f.values = map[string]float64{}
 	}
@@ -137,14 +154,6 @@ func newFitter(sample *Sample, model Model, quantities []Quantity, o Options) (*
 		f.values[q.Name] = v
 	}
 	return f, nil
-}
-
-func (f *fitter) residuals(ctx context.Context, values map[string]float64) ([]float64, error) {
-	m, err := f.model(values)
-	if err != nil {
-		return nil, err
-	}
-	return f.sample.residuals(ctx, m, f.o.Use)
 }
 
 // step moves the values to a lower loss. It reports whether that brought enough to go on.

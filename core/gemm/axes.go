@@ -288,11 +288,13 @@ func (c *Config) SetAxis(declared []Axis, name, value string) error {
 
 // FindAxis returns the declared axis of a name. The error names those that are declared.
 func FindAxis(declared []Axis, name string) (*Axis, error) {
-	names := make([]string, len(declared))
 	for i := range declared {
 		if declared[i].Name == name {
 			return &declared[i], nil
 		}
+	}
+	names := make([]string, len(declared))
+	for i := range declared {
 		names[i] = declared[i].Name
 	}
 	err := diag.Inputf("the kernel family has no axis %q", name)

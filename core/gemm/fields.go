@@ -93,5 +93,8 @@ func (c *Config) invalid(declared []Axis) error {
 	if err := c.ValidateNumbers(); err != nil {
 		return err
 	}
-	return diag.Within(fmt.Sprintf("config %s", *c), c.Axes.validate(declared))
+	if err := c.Axes.validate(declared); err != nil {
+		return diag.Within(fmt.Sprintf("config %s", *c), err)
+	}
+	return nil
 }

@@ -29,7 +29,7 @@ func TestCheckedOn(t *testing.T) {
 		c.Flops != (arch.Range{Low: 2 * 16 * 64 * 256, High: 2 * 1024 * 32 * 48}) {
 		t.Errorf("%+v", c)
 	}
-	d := arch.Description{Uncertainty: []arch.Uncertainty{{Checked: c}}}
+	d := arch.Description{Uncertainty: []arch.Uncertainty{{Checked: c, Ranges: []arch.ErrorRange{{Low: 1, High: 1}}}}}
 	for i := range rows {
 		if outside := d.Outside("", &rows[i].Problem, 4); (len(outside) > 0) != (i == 2) {
 			t.Errorf("%s: outside in %q", rows[i].Problem, outside)

@@ -133,7 +133,7 @@ func open(t testing.TB, archID string, opts ...string) *architecture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := arch.OpenRequest{Arch: archID, Options: map[string]string{}}
+	r := arch.OpenRequest{Arch: archID, Model: modelName, Options: map[string]string{}}
 	for _, o := range opts {
 		key, value, _ := strings.Cut(o, "=")
 		r.Options[key] = value

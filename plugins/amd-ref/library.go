@@ -19,7 +19,9 @@ var generations = map[string]libraryterms.Generation{
 var vendorLibrary = library.Vendor{
 	Numbers: map[string]string{
 		"units":      "num_cus",
+		"l2_count":   "num_xcds",
 		"clock":      "clock",
+		"tdp":        "tdp",
 		"l2_size":    "l2_bytes * num_xcds",
 		"mall_size":  "mall_bytes",
 		"dram_speed": "dram_bandwidth",

@@ -6,6 +6,8 @@ package amdref
 import (
 	"github.com/origami-gemm/origami/configs"
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/plugins/amd-ref/refined"
+	"github.com/origami-gemm/origami/plugins/amd-ref/tensile"
 	"github.com/origami-gemm/origami/sdk/catalog"
 )
 
@@ -26,13 +28,26 @@ func Provider() (arch.Provider, error) {
 		Name: "amd-ref", Version: Version,
 		Files: configs.FS, Vendor: Vendor,
 		Archs: map[string][]catalog.Model{
-			"gfx900": {vendorLibrary.Model()}, "gfx906": {vendorLibrary.Model()}, "gfx908": {vendorLibrary.Model()},
-			"gfx90a": {reference, vendorLibrary.Model()},
-			"gfx942": {reference, vendorLibrary.Model()},
-			"gfx950": {reference, vendorLibrary.Model()},
+			"gfx900": {overTensile, vendorLibrary.Model()}, "gfx906": {vendorLibrary.Model()},
+			"gfx908": {vendorLibrary.Model()}, "gfx90a": all, "gfx942": all, "gfx950": all,
 		},
 		Specs: specs, Derive: derive,
 	})
+}
+
+// all are the models of an architecture, the best first.
+var all = []catalog.Model{overTensile, reference, vendorLibrary.Model()}
+
+// overTensile predicts the kernels of AMD's libraries.
+var overTensile = catalog.Model{
+	Name: refined.Name, Kernels: []string{tensile.Name}, Needs: refined.Needs,
+	Open: func(s catalog.Selection) (arch.Architecture, error) {
+		m := refined.New(s.Sheet, s.Params)
+		if len(s.Changed) > 0 { // the times of another device were not checked
+			m.Describe().Uncertainty = nil
+		}
+		return m, nil
+	},
 }
 
 // reference is the model that reproduces AMD's.

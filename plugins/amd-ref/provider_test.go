@@ -25,16 +25,16 @@ func TestManifest(t *testing.T) {
 		}
 	}
 	want := []string{
-		"gfx900 vega10 [vega-fe vega-frontier] [refined] [library] AMD",
+		"gfx900 vega10 [vega-fe vega-frontier] [refined] [tensile library] AMD",
 		"gfx906 vega20 [mi60] [refined] [library] AMD",
 		"gfx906 mi50 [mi50-32gb mi50-16gb] [refined] [library] AMD",
 		"gfx908 mi100 [mi100-32gb] [refined] [library] AMD",
-		"gfx90a mi210 [mi250-gcd] [reference refined] [triton library] AMD",
-		"gfx90a mi250x-gcd [mi250x] [reference refined] [triton library] AMD",
-		"gfx942 mi300x [] [reference refined] [triton library] AMD",
-		"gfx942 mi308x [mi308x-192gb] [reference refined] [triton library] AMD",
-		"gfx942 mi325x [mi325x-256gb] [reference refined] [triton library] AMD",
-		"gfx950 mi355x [] [reference refined] [triton library] AMD",
+		"gfx90a mi210 [mi250-gcd] [refined reference] [tensile triton library] AMD",
+		"gfx90a mi250x-gcd [mi250x] [refined reference] [tensile triton library] AMD",
+		"gfx942 mi300x [] [refined reference] [tensile triton library] AMD",
+		"gfx942 mi308x [mi308x-192gb] [refined reference] [tensile triton library] AMD",
+		"gfx942 mi325x [mi325x-256gb] [refined reference] [tensile triton library] AMD",
+		"gfx950 mi355x [] [refined reference] [tensile triton library] AMD",
 	}
 	if m.Name != "amd-ref" || fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("%s provides %v, want %v", m.Name, got, want)
@@ -53,11 +53,11 @@ const occupancyRange = " a whole number from 1 to 32, the number of wavefronts t
 	" give occ=N"
 
 func withOption(archID, key, value string) arch.OpenRequest {
-	return arch.OpenRequest{Arch: archID, Options: map[string]string{key: value}}
+	return arch.OpenRequest{Arch: archID, Model: modelName, Options: map[string]string{key: value}}
 }
 
 func withOverride(key string, value float64) arch.OpenRequest {
-	return arch.OpenRequest{Arch: "gfx942", Overrides: map[string]hw.OverrideValue{key: {Value: value}}}
+	return arch.OpenRequest{Arch: "gfx942", Model: modelName, Overrides: map[string]hw.OverrideValue{key: {Value: value}}}
 }
 
 var openTests = []struct {
@@ -65,7 +65,7 @@ var openTests = []struct {
 	want string // id and options, or the error
 }{
 	{
-		arch.OpenRequest{Arch: "gfx942"},
+		arch.OpenRequest{Arch: "gfx942", Model: modelName},
 		"gfx942@mi300x [{grid data_parallel} {occ 1} {mi auto} {mapping jan}]",
 	},
 	{
@@ -73,7 +73,7 @@ var openTests = []struct {
 		"gfx90a@mi210 [{grid data_parallel} {occ 1} {mi auto} {mapping jan}]",
 	},
 	{
-		arch.OpenRequest{Arch: "gfx950", Options: map[string]string{
+		arch.OpenRequest{Arch: "gfx950", Model: modelName, Options: map[string]string{
 			"grid": "energy_aware", "occ": "32", "mi": "32x32x16", "mapping": "feb",
 		}},
 		"gfx950@mi355x [{grid energy_aware} {occ 32} {mi 32x32x16} {mapping feb}]",
@@ -88,11 +88,11 @@ var openTests = []struct {
 	},
 	{
 		arch.OpenRequest{Arch: "gfx942", Model: "oracle"},
-		`gfx942 has no model "oracle"; use one of reference, refined`,
+		`gfx942 has no model "oracle"; use one of refined, reference`,
 	},
 	{
 		withOption("gfx942", "occupancy", "2"),
-		`plugin amd-ref has no option "occupancy"; its options: l2, grid, occ, mi, mapping`,
+		`plugin amd-ref has no option "occupancy"; its options: l2, scheme, release, grid, occ, mi, mapping`,
 	},
 	{
 		withOption("gfx942", "grid", "analytical"),
@@ -157,7 +157,7 @@ func TestOverrides(t *testing.T) {
 		t.Fatal(err)
 	}
 	openWith := func(o map[string]hw.OverrideValue) *arch.Description {
-		a, err := p.Open(context.Background(), arch.OpenRequest{Arch: "gfx942", Overrides: o})
+		a, err := p.Open(context.Background(), arch.OpenRequest{Arch: "gfx942", Model: modelName, Overrides: o})
 		if err != nil {
 			t.Fatal(err)
 		}

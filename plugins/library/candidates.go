@@ -19,12 +19,19 @@ type kernels struct {
 }
 
 // kernelsOf returns the kernels of a generation.
-func kernelsOf(terms.Generation) kernels {
-	return kernels{
+func kernelsOf(g terms.Generation) kernels {
+	k := kernels{
 		sides: []int{16, 32, 64, 128, 256}, leastSide: 64, mostSums: 128 * 256,
 		warps: 8, stages: 4,
-		splits: []int{1, 2, 3, 4, 6, 8, 12, 16},
+		splits: []int{1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64},
 	}
+	switch g {
+	case terms.CDNA1, terms.CDNA2, terms.CDNA3, terms.CDNA4: // 512 registers per lane, half of them for sums
+		k.mostSums = 256 * 256
+		k.warps, k.stages = 4, 2
+	default:
+	}
+	return k
 }
 
 // depthBytes is the extent of a K step in bytes of an operand: a cache line.

@@ -13,6 +13,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/plugins/library/checked"
 	"github.com/origami-gemm/origami/plugins/library/terms"
 )
 
@@ -54,12 +55,15 @@ func New(machine Machine, given map[string]string) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newModel(machine, numbers, o, nil), nil
+	m := newModel(machine, numbers, o, nil)
+	m.description.Uncertainty = checked.Of(m.description.ID(), Name, "")
+	return m, nil
 }
 
 func newModel(machine Machine, numbers []arch.Constant, o options, values map[string]float64) *Model {
 	m := &Model{description: machine.Description, machine: machine, options: o, kernels: kernelsOf(machine.Generation)}
 	d := &m.description
+	variant := terms.Variant{Generation: machine.Generation, Device: d.ID(), Scheme: o.variant(), Release: o.release}
 	d.Model, d.Kernels, d.Rung, d.ClockRung = Name, []string{Family}, arch.RungSpec, arch.RungSpec
 	d.Options = o.inForce()
 	for _, t := range gemm.DTypes() {
@@ -70,7 +74,7 @@ func newModel(machine Machine, numbers []arch.Constant, o options, values map[st
 	d.Monotone = []arch.Dim{arch.DimM, arch.DimN, arch.DimK}
 	d.Constants = append(numbers, o.constants()...)
 	for i := range terms.Quantities {
-		c := terms.Quantities[i].Constant(machine.Generation)
+		c := terms.Quantities[i].Constant(variant)
 		if v, ok := values[c.Name]; ok {
 			c.Value = v
 		}
@@ -81,12 +85,14 @@ func newModel(machine Machine, numbers []arch.Constant, o options, values map[st
 	m.levels = []arch.Level{
 		{
 			Name: "L2", Capacity: unit.Bytes(value("l2_size")), Partitions: max(d.Partitions, 1), Bound: arch.BoundL2,
-			Bandwidth: arch.Bandwidth{Peak: unit.BytesPerCycle(value("l2_port") * value("units")), Units: d.Units, Linear: true},
+			Bandwidth: arch.Bandwidth{
+				Peak: unit.BytesPerCycle(value("l2_share_16") * value("units")), Units: d.Units, Linear: true,
+			},
 		},
 		{
 			Name: "DRAM", Partitions: 1, Bound: arch.BoundDRAM,
 			Bandwidth: arch.Bandwidth{
-				Peak:  unit.BytesPerCycle(value("dram_speed") / value("clock") * value("dram_share")),
+				Peak:  unit.BytesPerCycle(value("dram_speed") / value("clock") * value("read_share")),
 				Units: d.Units, C1: 1,
 			},
 		},
@@ -119,7 +125,7 @@ func (m *Model) With(values map[string]float64) (*Model, error) {
 // types are those that the machine multiplies.
 func (m *Model) types() (all []gemm.Types) {
 	for _, in := range gemm.DTypes() {
-		if m.peaks[in] > 0 {
+		if m.peaks[in] > 0 && m.options.takes(in) {
 			for _, out := range in.Outputs() {
 				all = append(all, gemm.Types{In: in, Out: out})
 			}
@@ -149,9 +155,22 @@ func (m *Model) prepare(q *problem, p *gemm.Problem) error {
 		m: float64(p.M), n: float64(p.N), k: float64(p.K), batch: float64(p.Batch),
 		elementBytes: float64(p.DType.Bits()) / 8, outputBytes: float64(p.Output().Bits()) / 8,
 		transA: truth(p.TransA()), transB: truth(p.TransB()), peak: m.peaks[p.DType],
+		typeBits: typeBits(p.DType),
 	}
 	q.compute(&m.device)
 	return nil
+}
+
+// typeBits is the term type_bits.
+func typeBits(t gemm.DType) float64 {
+	switch {
+	case t.Bits() == 8:
+		return 8
+	case t == gemm.FP32:
+		return 32
+	default:
+		return 16
+	}
 }
 
 func truth(b bool) float64 {
@@ -256,3 +275,6 @@ func (t *timing) bound(q *problem) arch.Bound {
 		return arch.BoundCompute
 	}
 }
+
+// Generation is that of the machine.
+func (m *Model) Generation() terms.Generation { return m.machine.Generation }

@@ -6,20 +6,38 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/plugins/library/terms"
 )
 
-// Options are the options of the model. The first value is the default.
+// Options are the options of the model.
 var Options = []arch.Option{
 	{
 		Key: "l2", Default: "layers", Values: []string{"layers", "cold", "warm"},
-		Doc: "of kernel family library, what the caches hold when the kernel starts: A, and B of a model's layers in turn; " +
-			"nothing; or A and B",
+		Doc: "of the kernel family library, what the caches hold when a kernel starts: A, and B as layers in turn leave " +
+			"it; nothing; or A and B",
+	},
+	{
+		Key: "scheme", Default: perTensor,
+		Values: []string{perTensor, "tensor+quant", "row", "block128", "block128+quant"},
+		Doc: "of the kernel family library, the scales of 8-bit operands: one per matrix, per row and column, or per 128 " +
+			"elements along K; with +quant the time has the quantising of A in it",
+	},
+	{
+		Key: "release", Default: current, Values: []string{current, "early"},
+		Doc: "of the kernel family library, early is a library of the first year of a generation of GPUs, which later " +
+			"ones overtook",
 	},
 }
 
+const (
+	perTensor = "tensor"
+	current   = "current"
+	quantises = "+quant"
+)
+
 // options are the values in force.
-type options struct{ l2 string }
+type options struct{ l2, scheme, release string }
 
 func parseOptions(given map[string]string) (options, error) {
 	values := map[string]string{}
@@ -34,23 +52,44 @@ func parseOptions(given map[string]string) (options, error) {
 		}
 		values[o.Key] = v
 	}
-	return options{l2: values["l2"]}, nil
+	return options{values["l2"], values["scheme"], values["release"]}, nil
 }
 
 // inForce returns the options as a description has them.
-func (o options) inForce() []arch.OptionValue { return []arch.OptionValue{{Key: "l2", Value: o.l2}} }
+func (o options) inForce() []arch.OptionValue {
+	return []arch.OptionValue{
+		{Key: "l2", Value: o.l2}, {Key: "scheme", Value: o.scheme}, {Key: "release", Value: o.release},
+	}
+}
+
+// variant is the scheme without the quantising.
+func (o options) variant() string { return strings.TrimSuffix(o.scheme, quantises) }
+
+// takes reports whether operands of a type can have the scheme.
+func (o options) takes(t gemm.DType) bool { return o.scheme == perTensor || t.Bits() == 8 }
 
 // turns is the number of layers whose weights are used in turn.
 const turns = 6
 
 // constants are the numbers of terms.Condition.
 func (o options) constants() []arch.Constant {
-	values := map[string][2]float64{"layers": {turns, 0}, "cold": {1, 1}, "warm": {1, 0}}[o.l2]
-	var all []arch.Constant
+	values := map[string]float64{}
+	switch o.l2 {
+	case "layers":
+		values["layers"] = turns
+	case "cold":
+		values["layers"], values["all_cold"] = 1, 1
+	case "warm":
+		values["layers"] = 1
+	}
+	values["quantises"] = truth(strings.HasSuffix(o.scheme, quantises))
+	all := make([]arch.Constant, len(terms.Condition))
 	for i, n := range terms.Condition {
-		all = append(all, arch.Constant{
-			Name: n.Name, Value: values[i], Unit: n.Unit, Doc: n.Doc, Source: "option l2=" + o.l2,
-		})
+		option := "l2=" + o.l2
+		if n.Name == "quantises" {
+			option = "scheme=" + o.scheme
+		}
+		all[i] = arch.Constant{Name: n.Name, Value: values[n.Name], Unit: n.Unit, Doc: n.Doc, Source: "option " + option}
 	}
 	return all
 }

@@ -6,90 +6,276 @@ import "math"
 
 // device holds what depends on the machine alone. value returns its numbers, the constants and the quantities.
 type device struct {
-	units        float64 // units
-	clock        float64 // clock
-	layers       float64 // layers
-	allCold      float64 // all_cold
-	rateShare    float64 // rate_share
-	halfTile     float64 // half_tile
-	l2Port       float64 // l2_port
-	ctaDraw      float64 // cta_draw
-	fillSeconds  float64 // fill_seconds
-	stepSeconds  float64 // step_seconds
-	residentTile float64 // resident_tile
-	reduceRate   float64 // reduce_rate
-	part1        float64 // l2_usable_share * (l2_size + mall_size)
-	part2        float64 // clock * units
-	part3        float64 // dram_speed / clock
-	part4        float64 // dram_speed / clock * dram_share
-	launch       float64 // launch
-	part5        float64 // split_seconds * clock
+	units             float64 // units
+	l2Count           float64 // l2_count
+	clock             float64 // clock
+	tdp               float64 // tdp
+	layers            float64 // layers
+	allCold           float64 // all_cold
+	quantises         float64 // quantises
+	launchSeconds16   float64 // launch_seconds_16
+	rateShare16       float64 // rate_share_16
+	l2Port16          float64 // l2_port_16
+	l2Share16         float64 // l2_share_16
+	stepSeconds16     float64 // step_seconds_16
+	feed16            float64 // feed_16
+	energy16          float64 // energy_16
+	throttleSeconds16 float64 // throttle_seconds_16
+	launchSeconds8    float64 // launch_seconds_8
+	rateShare8        float64 // rate_share_8
+	l2Port8           float64 // l2_port_8
+	l2Share8          float64 // l2_share_8
+	stepSeconds8      float64 // step_seconds_8
+	feed8             float64 // feed_8
+	energy8           float64 // energy_8
+	throttleSeconds8  float64 // throttle_seconds_8
+	launchSeconds32   float64 // launch_seconds_32
+	rateShare32       float64 // rate_share_32
+	l2Port32          float64 // l2_port_32
+	l2Share32         float64 // l2_share_32
+	stepSeconds32     float64 // step_seconds_32
+	feed32            float64 // feed_32
+	energy32          float64 // energy_32
+	throttleSeconds32 float64 // throttle_seconds_32
+	coldStepSeconds   float64 // cold_step_seconds
+	reduceRate        float64 // reduce_rate
+	part1             float64 // keep_share * (l2_size + mall_size)
+	part2             float64 // weights_share * (l2_size + mall_size)
+	part3             float64 // reuse_share * (l2_size + mall_size)
+	part4             float64 // clock * units
+	dramRate          float64 // dram_rate
+	part6             float64 // 4 * resident_tiles
+	part5             float64 // resident_tiles * 16384
+	part7             float64 // 1 / (units * far_share)
+	part8             float64 // 1 / (dram_rate * read_share)
+	part9             float64 // 1 / (dram_rate * write_share)
+	part10            float64 // cta_seconds * clock
+	part11            float64 // 1 / store_rate
+	part12            float64 // split_seconds * clock
+	part14            float64 // quantise_seconds * clock
+	part13            float64 // units * quantise_rate
 }
 
 func (d *device) compute(value func(name string) float64) {
 	clock := value("clock")
-	launch := float64(value("launch_seconds") * clock)
+	dramRate := value("dram_speed") / clock
 	units := value("units")
 	d.units = units
+	d.l2Count = value("l2_count")
 	d.clock = clock
-	d.layers = value("layers")
+	tdp := value("tdp")
+	d.tdp = tdp
+	layers := value("layers")
+	d.layers = layers
 	d.allCold = value("all_cold")
-	d.rateShare = value("rate_share")
-	d.halfTile = value("half_tile")
-	d.l2Port = value("l2_port")
-	d.ctaDraw = value("cta_draw")
-	d.fillSeconds = value("fill_seconds")
-	d.stepSeconds = value("step_seconds")
-	d.residentTile = value("resident_tile")
+	d.quantises = value("quantises")
+	d.launchSeconds16 = value("launch_seconds_16")
+	d.rateShare16 = value("rate_share_16")
+	d.l2Port16 = value("l2_port_16")
+	d.l2Share16 = value("l2_share_16")
+	d.stepSeconds16 = value("step_seconds_16")
+	d.feed16 = value("feed_16")
+	d.energy16 = value("energy_16")
+	d.throttleSeconds16 = value("throttle_seconds_16")
+	d.launchSeconds8 = value("launch_seconds_8")
+	d.rateShare8 = value("rate_share_8")
+	d.l2Port8 = value("l2_port_8")
+	d.l2Share8 = value("l2_share_8")
+	d.stepSeconds8 = value("step_seconds_8")
+	d.feed8 = value("feed_8")
+	d.energy8 = value("energy_8")
+	d.throttleSeconds8 = value("throttle_seconds_8")
+	d.launchSeconds32 = value("launch_seconds_32")
+	d.rateShare32 = value("rate_share_32")
+	d.l2Port32 = value("l2_port_32")
+	d.l2Share32 = value("l2_share_32")
+	d.stepSeconds32 = value("step_seconds_32")
+	d.feed32 = value("feed_32")
+	d.energy32 = value("energy_32")
+	d.throttleSeconds32 = value("throttle_seconds_32")
+	d.coldStepSeconds = value("cold_step_seconds")
 	d.reduceRate = value("reduce_rate")
-	d.part1 = float64(value("l2_usable_share") * (value("l2_size") + value("mall_size")))
-	d.part2 = float64(clock * units)
-	x3 := value("dram_speed") / clock
-	d.part3 = x3
-	d.part4 = float64(x3 * value("dram_share"))
-	d.launch = launch
-	d.part5 = float64(value("split_seconds") * clock)
+	x5 := value("l2_size") + value("mall_size")
+	d.part1 = float64(value("keep_share") * x5)
+	d.part2 = float64(value("weights_share") * x5)
+	d.part3 = float64(value("reuse_share") * x5)
+	d.part4 = float64(clock * units)
+	d.dramRate = dramRate
+	residentTiles := value("resident_tiles")
+	d.part6 = float64(4 * residentTiles)
+	d.part5 = float64(residentTiles * 16384)
+	d.part7 = 1 / (units * value("far_share"))
+	d.part8 = 1 / (dramRate * value("read_share"))
+	d.part9 = 1 / (dramRate * value("write_share"))
+	d.part10 = float64(value("cta_seconds") * clock)
+	d.part11 = 1 / value("store_rate")
+	d.part12 = float64(value("split_seconds") * clock)
+	d.part14 = float64(value("quantise_seconds") * clock)
+	d.part13 = float64(units * value("quantise_rate"))
 }
 
 // problem holds what depends on the problem.
 type problem struct {
-	m            float64 // m, set by hand
-	n            float64 // n, set by hand
-	k            float64 // k, set by hand
-	batch        float64 // batch, set by hand
-	elementBytes float64 // element_bytes, set by hand
-	outputBytes  float64 // output_bytes, set by hand
-	transA       float64 // trans_a, set by hand
-	transB       float64 // trans_b, set by hand
-	peak         float64 // peak, set by hand
-	bFromDram    float64 // b_from_dram
-	aFromDram    float64 // a_from_dram
-	unitRate     float64 // unit_rate
-	part1        float64 // dram_bytes / (dram_speed / clock * dram_share)
-	part2        float64 // max(compute_floor, dram_floor)
-	computeFloor float64 // compute_floor
-	dramFloor    float64 // dram_floor
+	m                float64 // m, set by hand
+	n                float64 // n, set by hand
+	k                float64 // k, set by hand
+	batch            float64 // batch, set by hand
+	elementBytes     float64 // element_bytes, set by hand
+	outputBytes      float64 // output_bytes, set by hand
+	transA           float64 // trans_a, set by hand
+	transB           float64 // trans_b, set by hand
+	peak             float64 // peak, set by hand
+	typeBits         float64 // type_bits, set by hand
+	reads            float64 // reads
+	againWeights     float64 // again_weights
+	againActivations float64 // again_activations
+	part1            float64 // 1 / (unit_rate * rate_share)
+	part2            float64 // 1 / feed
+	part3            float64 // 1 / l2_port
+	part4            float64 // 1 / (units * l2_share)
+	part5            float64 // writes * (1 / (dram_rate * write_share))
+	step             float64 // step
+	launch           float64 // launch
+	part6            float64 // max(compute_floor, dram_floor)
+	quantise         float64 // quantise
+	power            float64 // power
+	part7            float64 // throttle_seconds * clock
+	computeFloor     float64 // compute_floor
+	dramFloor        float64 // dram_floor
 }
 
 func (p *problem) compute(d *device) {
-	x1 := float64(p.batch * p.m)
-	aBytes := float64(x1 * p.k * p.elementBytes)
-	bBytes := float64(p.batch * p.n * p.k * p.elementBytes)
-	cBytes := float64(x1 * p.n * p.outputBytes)
-	bFromDram := max(d.allCold, min(max((d.layers*bBytes/d.part1-0.7)/0.6, 0), 1))
-	x2 := aBytes + cBytes
-	aFromDram := max(d.allCold, min(max(x2/d.part1-0.5, 0), 1))
-	dramBytes := float64(bFromDram*bBytes) + float64(aFromDram*x2)
-	unitRate := p.peak / d.part2
-	computeFloor := 2 * p.batch * p.m * p.n * p.k / (unitRate * d.units)
-	dramFloor := dramBytes / d.part3
-	p.bFromDram = bFromDram
-	p.aFromDram = aFromDram
-	p.unitRate = unitRate
+	var launchSeconds float64
+	if p.typeBits == 8 {
+		launchSeconds = d.launchSeconds8
+	} else {
+		if p.typeBits == 32 {
+			launchSeconds = d.launchSeconds32
+		} else {
+			launchSeconds = d.launchSeconds16
+		}
+	}
+	var rateShare float64
+	if p.typeBits == 8 {
+		rateShare = d.rateShare8
+	} else {
+		if p.typeBits == 32 {
+			rateShare = d.rateShare32
+		} else {
+			rateShare = d.rateShare16
+		}
+	}
+	var l2Port float64
+	if p.typeBits == 8 {
+		l2Port = d.l2Port8
+	} else {
+		if p.typeBits == 32 {
+			l2Port = d.l2Port32
+		} else {
+			l2Port = d.l2Port16
+		}
+	}
+	var l2Share float64
+	if p.typeBits == 8 {
+		l2Share = d.l2Share8
+	} else {
+		if p.typeBits == 32 {
+			l2Share = d.l2Share32
+		} else {
+			l2Share = d.l2Share16
+		}
+	}
+	var stepSeconds float64
+	if p.typeBits == 8 {
+		stepSeconds = d.stepSeconds8
+	} else {
+		if p.typeBits == 32 {
+			stepSeconds = d.stepSeconds32
+		} else {
+			stepSeconds = d.stepSeconds16
+		}
+	}
+	var feed float64
+	if p.typeBits == 8 {
+		feed = d.feed8
+	} else {
+		if p.typeBits == 32 {
+			feed = d.feed32
+		} else {
+			feed = d.feed16
+		}
+	}
+	var energy float64
+	if p.typeBits == 8 {
+		energy = d.energy8
+	} else {
+		if p.typeBits == 32 {
+			energy = d.energy32
+		} else {
+			energy = d.energy16
+		}
+	}
+	var throttleSeconds float64
+	if p.typeBits == 8 {
+		throttleSeconds = d.throttleSeconds8
+	} else {
+		if p.typeBits == 32 {
+			throttleSeconds = d.throttleSeconds32
+		} else {
+			throttleSeconds = d.throttleSeconds16
+		}
+	}
+	weights := float64(p.batch * p.n * p.k * p.elementBytes)
+	x2 := float64(p.batch * p.m)
+	x1 := float64(x2 * p.k)
+	activations := float64(x1 * p.elementBytes)
+	output := float64(x2 * p.n * p.outputBytes)
+	warmMisses := min(max(((weights+activations+output)/d.part1-0.5)/1, 0), 1)
+	var x3 float64
+	if d.layers > 1 {
+		x3 = min(max((d.layers*weights/d.part2-0.7)/0.6, 0), 1)
+	} else {
+		x3 = warmMisses
+	}
+	coldWeights := max(d.allCold, x3)
+	var x4 float64
+	if d.layers > 1 {
+		x4 = min(max(((activations+output)/d.part1-0.5)/1, 0), 1)
+	} else {
+		x4 = warmMisses
+	}
+	coldActivations := max(d.allCold, x4)
+	reads := float64(coldWeights*weights) + float64(coldActivations*activations)
+	writes := float64(coldActivations * output)
+	againWeights := float64(weights * min(max((weights/d.part3-0.3)/1, 0), 1))
+	againActivations := float64(activations * min(max((activations/d.part3-0.3)/1, 0), 1))
+	unitRate := p.peak / d.part4
+	x5 := float64(2 * p.batch * p.m * p.n * p.k)
+	computeFloor := x5 / (unitRate * d.units)
+	dramFloor := (reads + writes) / d.dramRate
+	step := float64((stepSeconds + float64(max(coldWeights, coldActivations)*d.coldStepSeconds)) * d.clock)
+	launch := float64(launchSeconds * d.clock)
+	quantise := float64(d.quantises * (d.part14 + x1*(2+p.elementBytes)/d.part13))
+	var power float64
+	if d.tdp > 0 {
+		power = float64(x5 * (energy / d.tdp) * d.clock)
+	}
+	p.reads = reads
+	p.againWeights = againWeights
+	p.againActivations = againActivations
 	p.computeFloor = computeFloor
 	p.dramFloor = dramFloor
-	p.part1 = dramBytes / d.part4
-	p.part2 = max(computeFloor, dramFloor)
+	p.part1 = 1 / (unitRate * rateShare)
+	p.part2 = 1 / feed
+	p.part3 = 1 / l2Port
+	p.part4 = 1 / (d.units * l2Share)
+	p.part5 = float64(writes * d.part9)
+	p.step = step
+	p.launch = launch
+	p.part6 = max(computeFloor, dramFloor)
+	p.quantise = quantise
+	p.power = power
+	p.part7 = float64(throttleSeconds * d.clock)
 }
 
 // timing holds what depends on the configuration.
@@ -110,22 +296,39 @@ type timing struct {
 func (t *timing) compute(d *device, p *problem) {
 	tilesM := math.Ceil(p.m / t.blockM)
 	tilesN := math.Ceil(p.n / t.blockN)
-	ctas := float64(tilesM * tilesN * p.batch * t.splitK)
+	x1 := float64(tilesM * tilesN * p.batch)
+	ctas := float64(x1 * t.splitK)
 	steps := math.Ceil(math.Ceil(p.k/t.blockK) / t.splitK)
+	resident := min(d.part6, max(1, d.part5/(t.blockM*t.blockN)))
 	ctasOfUnit := math.Ceil(ctas / d.units)
 	active := min(ctas, d.units)
-	tileEfficiency := d.rateShare / (1 + d.halfTile/t.blockM + d.halfTile/t.blockN)
-	matrix := ctasOfUnit * 2 * t.blockM * t.blockN * steps * t.blockK / (p.unitRate * tileEfficiency)
-	l2 := ctasOfUnit * (t.blockM + t.blockN) * steps * t.blockK * p.elementBytes / d.l2Port
-	dram := max(p.part1, (float64(p.aFromDram*t.blockM)+float64(p.bFromDram*t.blockN))*steps*t.blockK*p.elementBytes/d.ctaDraw)
-	latency := float64(max(1, ctasOfUnit*t.blockM*t.blockN/d.residentTile) * (d.fillSeconds + float64(steps*d.stepSeconds)) * d.clock)
-	loop := math.Sqrt(math.Sqrt(fourth(matrix) + fourth(l2) + fourth(dram) + fourth(latency)))
+	waveTiles := active * resident / t.splitK
+	waveRows := min(tilesM, max(1, math.Sqrt(waveTiles*t.blockN/t.blockM)))
+	waveColumns := min(tilesN, max(1, waveTiles/waveRows))
+	var readAgain float64
+	if waveTiles < x1 {
+		readAgain = min((tilesM/waveRows-1)*p.againWeights, (tilesN/waveColumns-1)*p.againActivations)
+	}
+	tileBytes := float64((t.blockM + t.blockN) * steps * t.blockK * p.elementBytes)
+	dieTiles := max(1, d.units*resident/(d.l2Count*t.splitK))
+	dieRows := min(tilesM, max(1, math.Sqrt(dieTiles*t.blockN/t.blockM)))
+	dieColumns := min(tilesN, max(1, dieTiles/dieRows))
+	farBytes := float64(ctas * (t.blockM/dieColumns + t.blockN/dieRows) * steps * t.blockK * p.elementBytes)
+	matrix := float64(ctasOfUnit * (float64(2*t.blockM*t.blockN*steps*t.blockK*p.part1) + float64(tileBytes*p.part2)))
+	l2 := max(max(tileBytes*ctasOfUnit*p.part3, tileBytes*ctas*p.part4), farBytes*d.part7)
+	dram := float64((p.reads+readAgain)*d.part8) + p.part5
+	latency := float64(max(1, ctasOfUnit/resident) * (d.part10 + float64(steps*p.step)))
+	store := float64(ctasOfUnit * t.blockM * t.blockN * p.outputBytes * d.part11)
+	inner := math.Sqrt(math.Sqrt(fourth(matrix)+fourth(l2)+fourth(latency))) + store
+	loop := math.Sqrt(math.Sqrt(fourth(inner) + fourth(dram)))
+	limits := max(p.part6-loop, 0)
 	var reduction float64
 	if t.splitK > 1 {
-		reduction = d.part5 + float64(2*ctas*t.blockM*t.blockN)*4/(active*d.reduceRate)
+		reduction = d.part12 + float64(2*ctas*t.blockM*t.blockN)*4/(active*d.reduceRate)
 	}
-	limits := max(p.part2-loop, 0)
-	total := d.launch + loop + limits + reduction
+	busy := p.launch + loop + limits + reduction + p.quantise
+	throttle := float64(max(p.power-loop, 0) * (busy / (busy + p.part7)))
+	total := busy + throttle
 	t.matrix = matrix
 	t.l2 = l2
 	t.dram = dram
@@ -134,51 +337,199 @@ func (t *timing) compute(d *device, p *problem) {
 
 // columns writes all terms to dst.
 func columns(dst []float64, d *device, p *problem, t *timing) {
+	var launchSeconds float64
+	if p.typeBits == 8 {
+		launchSeconds = d.launchSeconds8
+	} else {
+		if p.typeBits == 32 {
+			launchSeconds = d.launchSeconds32
+		} else {
+			launchSeconds = d.launchSeconds16
+		}
+	}
+	var rateShare float64
+	if p.typeBits == 8 {
+		rateShare = d.rateShare8
+	} else {
+		if p.typeBits == 32 {
+			rateShare = d.rateShare32
+		} else {
+			rateShare = d.rateShare16
+		}
+	}
+	var l2Port float64
+	if p.typeBits == 8 {
+		l2Port = d.l2Port8
+	} else {
+		if p.typeBits == 32 {
+			l2Port = d.l2Port32
+		} else {
+			l2Port = d.l2Port16
+		}
+	}
+	var l2Share float64
+	if p.typeBits == 8 {
+		l2Share = d.l2Share8
+	} else {
+		if p.typeBits == 32 {
+			l2Share = d.l2Share32
+		} else {
+			l2Share = d.l2Share16
+		}
+	}
+	var stepSeconds float64
+	if p.typeBits == 8 {
+		stepSeconds = d.stepSeconds8
+	} else {
+		if p.typeBits == 32 {
+			stepSeconds = d.stepSeconds32
+		} else {
+			stepSeconds = d.stepSeconds16
+		}
+	}
+	var feed float64
+	if p.typeBits == 8 {
+		feed = d.feed8
+	} else {
+		if p.typeBits == 32 {
+			feed = d.feed32
+		} else {
+			feed = d.feed16
+		}
+	}
+	var energy float64
+	if p.typeBits == 8 {
+		energy = d.energy8
+	} else {
+		if p.typeBits == 32 {
+			energy = d.energy32
+		} else {
+			energy = d.energy16
+		}
+	}
+	var throttleSeconds float64
+	if p.typeBits == 8 {
+		throttleSeconds = d.throttleSeconds8
+	} else {
+		if p.typeBits == 32 {
+			throttleSeconds = d.throttleSeconds32
+		} else {
+			throttleSeconds = d.throttleSeconds16
+		}
+	}
+	weights := float64(p.batch * p.n * p.k * p.elementBytes)
 	x1 := float64(p.batch * p.m)
-	aBytes := float64(x1 * p.k * p.elementBytes)
-	bBytes := float64(p.batch * p.n * p.k * p.elementBytes)
-	cBytes := float64(x1 * p.n * p.outputBytes)
-	dramBytes := float64(p.bFromDram*bBytes) + float64(p.aFromDram*(aBytes+cBytes))
+	activations := float64(x1 * p.k * p.elementBytes)
+	output := float64(x1 * p.n * p.outputBytes)
+	warmMisses := min(max(((weights+activations+output)/d.part1-0.5)/1, 0), 1)
+	var x2 float64
+	if d.layers > 1 {
+		x2 = min(max((d.layers*weights/d.part2-0.7)/0.6, 0), 1)
+	} else {
+		x2 = warmMisses
+	}
+	coldWeights := max(d.allCold, x2)
+	var x3 float64
+	if d.layers > 1 {
+		x3 = min(max(((activations+output)/d.part1-0.5)/1, 0), 1)
+	} else {
+		x3 = warmMisses
+	}
+	coldActivations := max(d.allCold, x3)
+	writes := float64(coldActivations * output)
+	unitRate := p.peak / d.part4
 	tilesM := math.Ceil(p.m / t.blockM)
 	tilesN := math.Ceil(p.n / t.blockN)
-	ctas := float64(tilesM * tilesN * p.batch * t.splitK)
+	x4 := float64(tilesM * tilesN * p.batch)
+	ctas := float64(x4 * t.splitK)
 	steps := math.Ceil(math.Ceil(p.k/t.blockK) / t.splitK)
+	resident := min(d.part6, max(1, d.part5/(t.blockM*t.blockN)))
+	x5 := float64(d.units * resident)
+	waves := ctas / x5
 	ctasOfUnit := math.Ceil(ctas / d.units)
 	active := min(ctas, d.units)
-	tileEfficiency := d.rateShare / (1 + d.halfTile/t.blockM + d.halfTile/t.blockN)
-	latency := float64(max(1, ctasOfUnit*t.blockM*t.blockN/d.residentTile) * (d.fillSeconds + float64(steps*d.stepSeconds)) * d.clock)
-	loop := math.Sqrt(math.Sqrt(fourth(t.matrix) + fourth(t.l2) + fourth(t.dram) + fourth(latency)))
+	waveTiles := active * resident / t.splitK
+	waveRows := min(tilesM, max(1, math.Sqrt(waveTiles*t.blockN/t.blockM)))
+	waveColumns := min(tilesN, max(1, waveTiles/waveRows))
+	var readAgain float64
+	if waveTiles < x4 {
+		readAgain = min((tilesM/waveRows-1)*p.againWeights, (tilesN/waveColumns-1)*p.againActivations)
+	}
+	dramBytes := p.reads + writes + readAgain
+	tileBytes := float64((t.blockM + t.blockN) * steps * t.blockK * p.elementBytes)
+	dieTiles := max(1, x5/(d.l2Count*t.splitK))
+	dieRows := min(tilesM, max(1, math.Sqrt(dieTiles*t.blockN/t.blockM)))
+	dieColumns := min(tilesN, max(1, dieTiles/dieRows))
+	farBytes := float64(ctas * (t.blockM/dieColumns + t.blockN/dieRows) * steps * t.blockK * p.elementBytes)
+	latency := float64(max(1, ctasOfUnit/resident) * (d.part10 + float64(steps*p.step)))
+	store := float64(ctasOfUnit * t.blockM * t.blockN * p.outputBytes * d.part11)
+	inner := math.Sqrt(math.Sqrt(fourth(t.matrix)+fourth(t.l2)+fourth(latency))) + store
+	loop := math.Sqrt(math.Sqrt(fourth(inner) + fourth(t.dram)))
+	limits := max(p.part6-loop, 0)
 	var reduction float64
 	if t.splitK > 1 {
-		reduction = d.part5 + float64(2*ctas*t.blockM*t.blockN)*4/(active*d.reduceRate)
+		reduction = d.part12 + float64(2*ctas*t.blockM*t.blockN)*4/(active*d.reduceRate)
 	}
-	limits := max(p.part2-loop, 0)
+	busy := p.launch + loop + limits + reduction + p.quantise
+	throttle := float64(max(p.power-loop, 0) * (busy / (busy + p.part7)))
 	dst[0] = p.peak
-	dst[1] = aBytes
-	dst[2] = bBytes
-	dst[3] = cBytes
-	dst[4] = p.bFromDram
-	dst[5] = p.aFromDram
-	dst[6] = dramBytes
-	dst[7] = p.unitRate
-	dst[8] = p.computeFloor
-	dst[9] = p.dramFloor
-	dst[10] = tilesM
-	dst[11] = tilesN
-	dst[12] = ctas
-	dst[13] = steps
-	dst[14] = ctasOfUnit
-	dst[15] = active
-	dst[16] = tileEfficiency
-	dst[17] = t.matrix
-	dst[18] = t.l2
-	dst[19] = t.dram
-	dst[20] = latency
-	dst[21] = loop
-	dst[22] = d.launch
-	dst[23] = reduction
-	dst[24] = limits
-	dst[25] = t.total
+	dst[1] = p.typeBits
+	dst[2] = launchSeconds
+	dst[3] = rateShare
+	dst[4] = l2Port
+	dst[5] = l2Share
+	dst[6] = stepSeconds
+	dst[7] = feed
+	dst[8] = energy
+	dst[9] = throttleSeconds
+	dst[10] = weights
+	dst[11] = activations
+	dst[12] = output
+	dst[13] = warmMisses
+	dst[14] = coldWeights
+	dst[15] = coldActivations
+	dst[16] = p.reads
+	dst[17] = writes
+	dst[18] = p.againWeights
+	dst[19] = p.againActivations
+	dst[20] = unitRate
+	dst[21] = d.dramRate
+	dst[22] = p.computeFloor
+	dst[23] = p.dramFloor
+	dst[24] = tilesM
+	dst[25] = tilesN
+	dst[26] = ctas
+	dst[27] = steps
+	dst[28] = resident
+	dst[29] = waves
+	dst[30] = ctasOfUnit
+	dst[31] = active
+	dst[32] = waveTiles
+	dst[33] = waveRows
+	dst[34] = waveColumns
+	dst[35] = readAgain
+	dst[36] = dramBytes
+	dst[37] = tileBytes
+	dst[38] = dieTiles
+	dst[39] = dieRows
+	dst[40] = dieColumns
+	dst[41] = farBytes
+	dst[42] = t.matrix
+	dst[43] = t.l2
+	dst[44] = t.dram
+	dst[45] = p.step
+	dst[46] = latency
+	dst[47] = store
+	dst[48] = inner
+	dst[49] = loop
+	dst[50] = p.launch
+	dst[51] = limits
+	dst[52] = reduction
+	dst[53] = p.quantise
+	dst[54] = busy
+	dst[55] = p.power
+	dst[56] = throttle
+	dst[57] = t.total
 }
 
 // fourth returns the fourth power, with the bits of math.Pow(x, 4).

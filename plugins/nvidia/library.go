@@ -11,7 +11,9 @@ func libraryOf(sm *gpu.SM) catalog.Model {
 	v := library.Vendor{
 		Numbers: map[string]string{
 			"units":      "num_sms",
+			"l2_count":   "1", // the halves of the L2 of two dies are one cache
 			"clock":      "clock",
+			"tdp":        "tdp",
 			"l2_size":    "l2_bytes",
 			"mall_size":  "0",
 			"dram_speed": "dram_bandwidth",

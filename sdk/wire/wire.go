@@ -39,7 +39,7 @@ const ProtocolVersion = 1
 //	1.1.0  executors; architectures of live devices
 //	1.2.0  named axes of configurations; unused parameters of a description
 //	1.3.0  output types, leading dimensions, alignments and groups of problems; e5m2; types of a kernel
-//	       family; what a model was fitted to and checked on
+//	       family; what a model was fitted to and checked on, and whether it ranks only
 var APIVersions = []string{"1.0.0", API11, API12, API13}
 
 // API versions after the first, see APIVersions.

@@ -295,7 +295,8 @@ def _gpu(ordinal):
     """The arguments of Model for a GPU."""
     target = driver.active.get_current_target()
     if target.backend != "cuda":
-        return {"arch": str(target.arch).split(":")[0]}  # gfx942:sramecc+:xnack- is gfx942's default device
+        # gfx942:sramecc+:xnack- is gfx942's default device. Its default model is of AMD's libraries' kernels.
+        return {"arch": str(target.arch).split(":")[0], "kernel": "triton"}
     cuda = _Driver()
     attributes = cuda.attributes(ordinal)
     arch = f"sm{attributes.pop('compute_capability_major')}{attributes.pop('compute_capability_minor')}"

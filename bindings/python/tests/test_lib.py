@@ -39,11 +39,14 @@ def cli(*arguments):
 
 def said(pick):
     """A Pick as the command line says it."""
+    config = {
+        name: getattr(pick, name)
+        for name in ("block_m", "block_n", "block_k", "group_m", "num_warps", "num_stages", "split_k")
+    }
+    if pick.axes:
+        config["axes"] = dict(value.split("=") for value in pick.axes.split(","))
     return {
-        "config": {
-            name: getattr(pick, name)
-            for name in ("block_m", "block_n", "block_k", "group_m", "num_warps", "num_stages", "split_k")
-        },
+        "config": config,
         "cycles": pick.cycles,
         "seconds": pick.seconds,
         "bound": pick.bound,

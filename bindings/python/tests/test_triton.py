@@ -258,7 +258,7 @@ class Picks(unittest.TestCase):
         with self.assertRaisesRegex(Error, "kernel: no hardware multiplies fp16 .* into bf16 .* c=None leaves C out"):
             self.strided(out="torch.bfloat16")
         with self.assertRaisesRegex(Error, "rows of A are aligned to 2 bytes, and the reference model of gfx942"):
-            ot.config(1024, 1024, 1024, lda=1025, model=Model("mi300x"))
+            ot.config(1024, 1024, 1024, lda=1025, model=Model("mi300x", kernel="triton"))
         # The decoration has the last word.
         fn = Kernel()
         kernel = ot.pick(c=None, trans_a=False, model=self.model)(fn)

@@ -2,6 +2,8 @@ package terms
 
 import (
 	"fmt"
+	"maps"
+	"math"
 	"slices"
 
 	"github.com/origami-gemm/origami/core/arch"
@@ -15,6 +17,7 @@ const (
 	Volta             Generation = "volta"
 	Turing            Generation = "turing"
 	Ampere            Generation = "ampere"
+	AmpereConsumer    Generation = "ampere-consumer"
 	Ada               Generation = "ada"
 	Hopper            Generation = "hopper"
 	Blackwell         Generation = "blackwell"
@@ -29,7 +32,8 @@ const (
 // Generations lists all.
 func Generations() []Generation {
 	return []Generation{
-		Volta, Turing, Ampere, Ada, Hopper, Blackwell, BlackwellConsumer, GCN5, CDNA1, CDNA2, CDNA3, CDNA4,
+		Volta, Turing, Ampere, AmpereConsumer, Ada, Hopper, Blackwell, BlackwellConsumer,
+		GCN5, CDNA1, CDNA2, CDNA3, CDNA4,
 	}
 }
 
@@ -39,16 +43,19 @@ type Number struct{ Name, Unit, Doc string }
 // Machine are the numbers of the machine that formulas use.
 var Machine = []Number{
 	{"units", one, "SMs or CUs"},
+	{"l2_count", one, "L2 caches, each of a die of its own"},
 	{"clock", "Hz", "boost clock of the units"},
+	{"tdp", "W", "power limit of the board, 0 if it is unknown"},
 	{"l2_size", bytes, "L2 of all dies"},
 	{"mall_size", bytes, "memory-side cache behind the L2, 0 without one"},
 	{"dram_speed", "B/s", "peak of DRAM"},
 }
 
-// Condition are the constants that the option l2 sets.
+// Condition are the constants that options set.
 var Condition = []Number{
 	{"layers", one, "layers that run in turn, each with a B of its own"},
 	{"all_cold", one, "1 if nothing is in a cache when the kernel starts, else 0"},
+	{"quantises", one, "1 if quantising A is part of the time, else 0"},
 }
 
 // Quantity is an empirical number of the model.
@@ -56,81 +63,169 @@ type Quantity struct {
 	Name, Unit, Doc string
 	// Low and High are the bounds of the fit. Without is the value that removes the effect of the quantity.
 	Low, High, Without float64
-	// Value holds for every generation that Of does not have.
-	Value  float64
-	Of     map[Generation]float64
-	Source string
+	// Value holds for every generation that the fitted values lack.
+	Value float64
 }
 
-// On returns the value for a generation.
-func (q *Quantity) On(g Generation) float64 {
-	if v, ok := q.Of[g]; ok {
-		return v
+// Variant is what has values of its own beside a machine: its device (arch@device), and the scheme of scales or the
+// release of the library. Either may be empty.
+type Variant struct {
+	Generation     Generation
+	Device, Scheme string
+	Release        string
+}
+
+// keys are the entries of the fitted values, the most specific first.
+func (v Variant) keys() (keys []string) {
+	for _, of := range []string{v.Device, string(v.Generation)} {
+		for _, more := range []string{v.Release, v.Scheme} {
+			if more != "" {
+				keys = append(keys, of+" "+more)
+			}
+		}
 	}
-	return q.Value
+	return append(keys, v.Device, string(v.Generation), string(like[v.Generation]))
+}
+
+// like is the generation whose values one without published times has.
+var like = map[Generation]Generation{CDNA1: CDNA2}
+
+// On returns the value for a machine, and for whom it was found. That is empty for a value that is chosen.
+func (q *Quantity) On(v Variant) (value float64, key string) {
+	for _, key := range v.keys() {
+		if value, ok := fitted[key][q.Name]; ok {
+			return value, key
+		}
+	}
+	return q.Value, ""
 }
 
 // Constant returns the quantity as explain shows it.
-func (q *Quantity) Constant(g Generation) arch.Constant {
+func (q *Quantity) Constant(v Variant) arch.Constant {
+	value, key := q.On(v)
+	source := "chosen: there are no published times of the generation " + string(v.Generation)
+	if key != "" {
+		source = "fitted on published times of " + key + ", 2026-11-22"
+	}
 	return arch.Constant{
-		Name: q.Name, Value: q.On(g), Unit: q.Unit, Doc: q.Doc,
-		Source: fmt.Sprintf("%s; bounds %.4g–%.4g", q.Source, q.Low, q.High),
+		Name: q.Name, Value: value, Unit: q.Unit, Doc: q.Doc,
+		Source: fmt.Sprintf("%s; bounds %.4g–%.4g", source, q.Low, q.High),
 	}
 }
 
-const chosen = "chosen, not fitted"
-
 // Quantities are the empirical numbers. docs/model-library.md says how they were found.
-var Quantities = []Quantity{
+var Quantities = slices.Concat(perType("_16"), perType("_8"), perType("_32"), ofMachine)
+
+// perType returns the quantities of kernels for some types.
+func perType(suffix string) []Quantity {
+	list := slices.Clone(ofType)
+	for i := range list {
+		list[i].Name += suffix
+		list[i].Doc += map[string]string{"_16": ", 16 bits and tf32", "_8": ", 8 bits", "_32": ", fp32"}[suffix]
+		if ofType[i].Name == "rate_share" && suffix == "_32" {
+			list[i].Low = 0.7 // or the L4's power limit would pass for the rate of FMA instructions
+		}
+		if ofType[i].Name == "energy" {
+			list[i].Value = map[string]float64{"_16": 1.3e-12, "_8": 0.7e-12, "_32": 6e-12}[suffix]
+		}
+	}
+	return list
+}
+
+// ofType are those that kernels for other types have other values of.
+var ofType = []Quantity{
 	{
-		Name: "launch_seconds", Unit: seconds, Value: 2.2e-6, Low: 0.5e-6, High: 12e-6, Source: chosen,
+		Name: "launch_seconds", Unit: seconds, Value: 2.2e-6, Low: 0.5e-6, High: 12e-6,
 		Doc: "launch, start of the first CTA, output of the last",
 	},
 	{
-		Name: "rate_share", Unit: one, Value: 0.85, Low: 0.3, High: 1, Without: 1, Source: chosen,
-		Doc: "share of the peak that the loop of a very large tile reaches",
+		Name: "rate_share", Unit: one, Value: 0.85, Low: 0.3, High: 1, Without: 1,
+		Doc: "share of the peak that the loop of a tile reaches",
+	},
+	{Name: "l2_port", Unit: perCycle, Value: 60, Low: 5, High: 300, Without: unlimited, Doc: "from the L2 to one unit"},
+	{
+		Name: "l2_share", Unit: perCycle, Value: 45, Low: 5, High: 300, Without: unlimited,
+		Doc: "of the L2, per unit, if all units load",
 	},
 	{
-		Name: "half_tile", Unit: one, Value: 10, Low: 0.1, High: 120, Without: 0, Source: chosen,
-		Doc: "rows or columns of a tile that would cost half of the rate",
+		Name: "step_seconds", Unit: seconds, Value: 0.02e-6, Low: 0.001e-6, High: 1e-6, Without: 0,
+		Doc: "least time of a K step of one CTA, with operands in the L2",
 	},
 	{
-		Name: "l2_port", Unit: perCycle, Value: 40, Of: map[Generation]float64{Blackwell: 80}, Low: 5, High: 200,
-		Source: chosen, Doc: "from the L2 to one unit",
+		Name: "feed", Unit: perCycle, Value: 300, Low: 3, High: 3000, Without: unlimited,
+		Doc: "operands that matrix instructions wait for, of one unit",
 	},
 	{
-		Name: "l2_usable_share", Unit: one, Value: 0.8, Low: 0.05, High: 6, Source: chosen,
-		Doc: "share of the caches that operands can use",
+		Name: "energy", Unit: "J", Low: 0.05e-12, High: 20e-12, Without: 0,
+		Doc: "of one FLOP at the peak, with all that feeds it",
 	},
 	{
-		Name: "dram_share", Unit: one, Value: 0.85, Low: 0.3, High: 1, Without: 1, Source: chosen,
-		Doc: "share of the peak of DRAM that is reached",
+		Name: "throttle_seconds", Unit: seconds, Value: 1e-3, Low: 5e-6, High: 50e-3,
+		Doc: "for how long the power may exceed its limit",
+	},
+}
+
+// ofMachine are those that all types have in common.
+var ofMachine = []Quantity{
+	{
+		Name: "far_share", Unit: perCycle, Value: 1e6, Low: 1, High: 300, Without: unlimited,
+		Doc: "from beyond the L2 of a die, per unit; fitted where a device has several dies with a cache behind them",
 	},
 	{
-		Name: "cta_draw", Unit: perCycle, Value: 25, Low: 1, High: 200, Source: chosen,
-		Doc: "what one CTA can draw from DRAM: bytes in flight ÷ latency",
+		Name: "keep_share", Unit: one, Value: 0.3, Low: 0.02, High: 3,
+		Doc: "share of the caches that activations and output can use",
 	},
 	{
-		Name: "fill_seconds", Unit: seconds, Value: 0.5e-6, Low: 0.01e-6, High: 5e-6, Without: 0, Source: chosen,
-		Doc: "start of a CTA and its first loads",
+		Name: "weights_share", Unit: one, Value: 0.5, Low: 0.05, High: 6,
+		Doc: "share of the caches that the weights of layers in turn can use",
 	},
 	{
-		Name: "step_seconds", Unit: seconds, Value: 0.05e-6, Low: 0.001e-6, High: 1e-6, Without: 0, Source: chosen,
-		Doc: "least time of a K step of one CTA",
+		Name: "reuse_share", Unit: one, Value: 0.6, Low: 0.1, High: 3,
+		Doc: "share of the caches that keeps an operand from one wave of tiles to the next",
 	},
 	{
-		Name: "resident_tile", Unit: one, Value: 2 * 128 * 128, Low: 128 * 128, High: 4 * 128 * 128, Source: chosen,
-		Doc: "sums that the CTAs of a unit hold at a time",
+		Name: "read_share", Unit: one, Value: 0.85, Low: 0.3, High: 1, Without: 1,
+		Doc: "share of the peak of DRAM that reads reach",
 	},
 	{
-		Name: "split_seconds", Unit: seconds, Value: 1.5e-6, Low: 0.05e-6, High: 10e-6, Source: chosen,
+		Name: "write_share", Unit: one, Value: 0.7, Low: 0.1, High: 1, Without: 1,
+		Doc: "share of the peak of DRAM that writes reach",
+	},
+	{
+		Name: "cta_seconds", Unit: seconds, Value: 0.1e-6, Low: 0.001e-6, High: 3e-6, Without: 0,
+		Doc: "start of a CTA",
+	},
+	{
+		Name: "cold_step_seconds", Unit: seconds, Value: 0.02e-6, Low: 0.001e-6, High: 1e-6, Without: 0,
+		Doc: "what DRAM adds to that",
+	},
+	{
+		Name: "resident_tiles", Unit: one, Value: 2, Low: 1, High: 6,
+		Doc: "tiles of 128 by 128 that the CTAs of a unit hold at a time",
+	},
+	{
+		Name: "store_rate", Unit: perCycle, Value: 60, Low: 2, High: 500, Without: unlimited,
+		Doc: "output of one unit",
+	},
+	{
+		Name: "split_seconds", Unit: seconds, Value: 1.5e-6, Low: 0.05e-6, High: 10e-6, Without: 0,
 		Doc: "launch of the addition of the parts of a split K",
 	},
 	{
-		Name: "reduce_rate", Unit: perCycle, Value: 20, Low: 1, High: 200, Source: chosen,
+		Name: "reduce_rate", Unit: perCycle, Value: 20, Low: 1, High: 200, Without: unlimited,
 		Doc: "sums that one unit writes and reads for a split K",
 	},
+	{
+		Name: "quantise_seconds", Unit: seconds, Value: 2e-6, Low: 0.1e-6, High: 20e-6, Without: 0,
+		Doc: "launch of the kernel that quantises A",
+	},
+	{
+		Name: "quantise_rate", Unit: perCycle, Value: 30, Low: 1, High: 300, Without: unlimited,
+		Doc: "what one unit reads and writes of A to quantise it",
+	},
 }
+
+var unlimited = math.Inf(1)
 
 // Numbers returns the names of all numbers that formulas may use.
 func Numbers() []string {
@@ -142,4 +237,13 @@ func Numbers() []string {
 		names = append(names, Quantities[i].Name)
 	}
 	return names
+}
+
+// Fitted returns the values that were found, by generation, and by the scheme or release behind it. They are a copy.
+func Fitted() map[string]map[string]float64 {
+	all := map[string]map[string]float64{}
+	for key, values := range fitted {
+		all[key] = maps.Clone(values)
+	}
+	return all
 }

@@ -12,7 +12,7 @@ import (
 // per warp); PTX ISA, "cp.async".
 var SM86 = &SM{
 	ID:              "sm86",
-	Generation:      terms.Ampere,
+	Generation:      terms.AmpereConsumer,
 	Target:          target.Target{CC: 86},
 	Threads:         1536,
 	CTAs:            16,

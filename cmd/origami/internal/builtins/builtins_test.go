@@ -60,6 +60,13 @@ func TestPluginsAnswerAsInProcess(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
+				request := request
+				if d := near.Describe(); d.SupportsTypes(d.Kernels[0], &request.Problems[0]) != nil { // no fp16
+					request.Problems = slices.Clone(request.Problems)
+					for i := range request.Problems {
+						request.Problems[i].DType, request.Problems[i].Out = gemm.FP32, 0
+					}
+				}
 				got, err := selector.Rank(ctx, far, request)
 				if err != nil {
 					t.Fatal(err)

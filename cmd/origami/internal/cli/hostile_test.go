@@ -244,7 +244,8 @@ func TestForeignTextIsPrintable(t *testing.T) {
 		"two.csv" + evilPath: "m,n,k\n64,64,64\n256,128,512\n", "one.csv": "m,n,k\n64,64,64\n",
 		"bad.csv" + evilPath: "m,n,k\n64," + evil + ",64\n64,64\x1b,64\n", "header.csv": "m,n,\"k\u202e\x1b\"\n1,1,1\n",
 		"fails.csv":  "m,n,k\n64,64,666\n",
-		"labels.csv": "m,n,k,layer\u202e\n64,64,64,EVIL|<b>EVIL\u202e</b>\n256,64,64,EVIL\n", "hw.json": `{"units":9,"` + "x\u202e\u009b" + `":2}`, "config.json": evil,
+		"labels.csv": "m,n,k,layer\u202e\n64,64,64,EVIL|<b>EVIL\u202e</b>\n256,64,64,EVIL\n",
+		"hw.json":    `{"units":9,"` + "x\u202e\u009b" + `":2}`, "config.json": evil,
 		"settings.yaml": "arch\u202e: [\n",
 	} {
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {

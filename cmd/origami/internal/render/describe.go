@@ -48,19 +48,17 @@ func Validated(a *session.Answer, e *session.Entry) string {
 	}
 }
 
-// CheckedCell says in few words what an entry's prediction was checked on.
+// CheckedCell says in few words what predictions like that of an entry were checked on, and how the entry differs.
 func CheckedCell(a *session.Answer, e *session.Entry) string {
-	u := a.Scope(e).Uncertainty
-	switch {
-	case !a.Arch.HasUncertainty(a.Kernel):
+	u := a.Nearest(e)
+	if u == nil {
 		return NeverChecked
-	case u == nil:
-		return "not on the likes of it: " + strings.Join(a.Outside(e), "; ")
-	case a.Scope(e).Wide:
-		return CheckedOn(u) + "; outside of it: " + strings.Join(a.Outside(e), "; ")
-	default:
-		return CheckedOn(u)
 	}
+	text := CheckedOn(u)
+	if outside := a.Outside(e); len(outside) > 0 {
+		text += "; outside of these: " + strings.Join(outside, "; ")
+	}
+	return text
 }
 
 // NeverChecked says that a model states no error.

@@ -25,10 +25,12 @@ type Object struct {
 	RanksOnly bool `json:"ranks_only,omitempty"`
 	// Validated says that the model has an error for the likes of this. Outside lists how it lies outside of what that was
 	// found on.
-	Validated  bool        `json:"validated"`
-	Outside    []string    `json:"outside"`
-	Live       *Live       `json:"live,omitempty"`
-	Problem    gemm.Record `json:"problem"`
+	Validated bool        `json:"validated"`
+	Outside   []string    `json:"outside"`
+	Live      *Live       `json:"live,omitempty"`
+	Problem   gemm.Record `json:"problem"`
+	// Labels are the further columns of a problems file.
+	Labels     Fields      `json:"labels,omitempty"`
 	Config     gemm.Config `json:"config"`
 	Predicted  *Predicted  `json:"predicted,omitempty"`
 	Mapping    *Mapping    `json:"mapping,omitempty"`
@@ -38,7 +40,8 @@ type Object struct {
 	ExpectedRegret *float64 `json:"expected_loss,omitempty"`
 	WorthMeasuring int      `json:"worth_measuring,omitempty"`
 
-	Measured *MeasuredJSON `json:"measured,omitempty"`
+	Measured    *MeasuredJSON    `json:"measured,omitempty"`
+	Contraction *ContractionJSON `json:"contraction,omitempty"`
 }
 
 // MeasuredJSON is what was measured in JSON.
@@ -142,7 +145,7 @@ func ObjectOf(a *session.Answer, e *session.Entry) Object {
 		Validated: a.Scope(e).Uncertainty != nil, Outside: append([]string{}, a.Outside(e)...),
 		Live:    LiveJSON(a.Arch),
 		Problem: a.Problem.Record(), Config: e.Config, Candidates: a.Feasible, Rejected: a.RejectedTotal(),
-		Measured: measuredJSON(a),
+		Measured: measuredJSON(a), Contraction: contractionJSON(a.Contraction),
 	}
 	if a.Regret != nil {
 		o.ExpectedRegret, o.WorthMeasuring = &a.Regret.Expected, a.Regret.WorthMeasuring
@@ -168,6 +171,14 @@ func ObjectOf(a *session.Answer, e *session.Entry) Object {
 		o.Mapping = &Mapping{m.GroupM, m.XCDs, m.Chunk}
 	}
 	return o
+}
+
+// Labels names the labels of a problem.
+func Labels(names, values []string) (fields Fields) {
+	for i, name := range names {
+		fields = append(fields, Field{name, values[i]})
+	}
+	return fields
 }
 
 // Fields is a JSON object that keeps the order of its keys.
@@ -246,88 +257,4 @@ func TermJSONOf(a *session.Answer, e *session.Entry, i int) TermJSON {
 		t.Share = &n
 	}
 	return t
-}
-
-// Uncertainty is how far a model's times are from measured ones, in JSON.
-type Uncertainty struct {
-	Kernel string  `json:"kernel"`
-	Level  float64 `json:"level"`
-	Spread float64 `json:"spread"`
-	Plan   float64 `json:"plan_spread"`
-	Source string  `json:"source"`
-	// Widening is null if it is unknown, Checked if the model does not say.
-	Widening *float64     `json:"widening"`
-	Checked  *Checked     `json:"checked"`
-	Ranges   []ErrorRange `json:"ranges"`
-	// MedianError is absent if it is unknown.
-	MedianError *float64 `json:"median_error,omitempty"`
-}
-
-// Checked is what a model was checked on, in JSON. Ranges have their ends.
-type Checked struct {
-	DataSet string     `json:"data_set"`
-	Sizes   int        `json:"sizes"`
-	Times   int        `json:"times,omitempty"`
-	Layouts []Layout   `json:"layouts"`
-	Divisor [2]float64 `json:"divisor"`
-	Split   [2]float64 `json:"split_k"`
-	M       [2]float64 `json:"m"`
-	N       [2]float64 `json:"n"`
-	K       [2]float64 `json:"k"`
-	Batch   [2]float64 `json:"batch"`
-	Flops   [2]float64 `json:"flops"`
-}
-
-// Layout is how matrices are stored, in JSON.
-type Layout struct {
-	DType  string `json:"dtype"`
-	Out    string `json:"out_dtype"`
-	TransA bool   `json:"trans_a"`
-	TransB bool   `json:"trans_b"`
-}
-
-func checkedJSON(c *arch.Checked) *Checked {
-	if len(c.Layouts) == 0 {
-		return nil
-	}
-	ends := func(r arch.Range) [2]float64 { return [2]float64{r.Low, r.High} }
-	out := &Checked{DataSet: c.DataSet, Sizes: c.Sizes, Times: c.Times, Divisor: ends(c.Divisor), Split: ends(c.Split),
-		M: ends(c.M), N: ends(c.N), K: ends(c.K), Batch: ends(c.Batch), Flops: ends(c.Flops)}
-	for _, l := range c.Layouts {
-		out.Layouts = append(out.Layouts, Layout{DType: l.Types.In.String(), Out: l.Types.Out.String(),
-			TransA: l.AMajor == gemm.MajorM, TransB: l.BMajor == gemm.MajorK})
-	}
-	return out
-}
-
-// ErrorRange is one of its ranges; Bound is null where every bound fits, Below where every time does.
-type ErrorRange struct {
-	Bound *string  `json:"bound"`
-	Below *float64 `json:"below_seconds"`
-	Low   float64  `json:"low"`
-	High  float64  `json:"high"`
-}
-
-// UncertaintyJSON converts an uncertainty.
-func UncertaintyJSON(u *arch.Uncertainty) Uncertainty {
-	out := Uncertainty{Kernel: u.Kernel, Level: u.Level, Spread: u.Sigma, Plan: u.PlanSigma, Source: u.Source,
-		Checked: checkedJSON(&u.Checked), Ranges: []ErrorRange{}}
-	if u.MedianError > 0 {
-		out.MedianError = &u.MedianError
-	}
-	if u.Widening > 0 {
-		out.Widening = &u.Widening
-	}
-	for _, r := range u.Ranges {
-		converted := ErrorRange{Low: r.Low, High: r.High}
-		if r.Bound != arch.BoundUnknown {
-			name := r.Bound.String()
-			converted.Bound = &name
-		}
-		if below := float64(r.Below); below > 0 {
-			converted.Below = &below
-		}
-		out.Ranges = append(out.Ranges, converted)
-	}
-	return out
 }

@@ -100,6 +100,14 @@ func (r *Delimited) Close() error {
 	return r.csv.Error()
 }
 
+// Flag writes a boolean in CSV and TSV.
+func Flag(yes bool) string {
+	if yes {
+		return "1"
+	}
+	return "0"
+}
+
 // WriteRows writes rows as a table, CSV or TSV.
 func WriteRows(s *iostreams.Streams, f Format, header []string, rows [][]string) error {
 	if f == Table {

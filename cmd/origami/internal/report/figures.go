@@ -32,7 +32,7 @@ var palette = []color.NRGBA{
 func colourOf(i int) color.NRGBA { return palette[i%len(palette)] }
 
 // glyphs tell sides apart where colours do not.
-var glyphs = []draw.GlyphDrawer{draw.CircleGlyph{}, draw.BoxGlyph{}, draw.PyramidGlyph{}, draw.RingGlyph{}}
+var glyphs = []draw.GlyphDrawer{draw.CircleGlyph{}, draw.BoxGlyph{}, draw.PyramidGlyph{}, draw.CrossGlyph{}}
 
 // The sizes of a figure of a comparison, and the sans-serif font of its text.
 const (
@@ -219,8 +219,6 @@ func Ratios(folder, name, title, x, y string, clouds []Cloud) (Files, error) {
 // Roof is a side in a roofline plot.
 type Roof struct {
 	Cloud
-	// Dashed tells several roofs of one side apart.
-	Dashed bool
 	// Peak is in operations per second, DRAM in bytes per second, both positive.
 	Peak, DRAM float64
 }
@@ -245,7 +243,7 @@ func Rooflines(folder, name, title, y string, roofs []Roof) (Files, error) {
 	for _, r := range roofs {
 		ridge := r.Peak / r.DRAM
 		err := f.line(plotter.XYs{{X: f.X.Min, Y: f.X.Min * r.DRAM / tera}, {X: ridge, Y: r.Peak / tera},
-			{X: f.X.Max, Y: r.Peak / tera}}, colourOf(r.Side), r.Dashed)
+			{X: f.X.Max, Y: r.Peak / tera}}, colourOf(r.Side), false)
 		if err != nil {
 			return Files{}, err
 		}

@@ -12,8 +12,8 @@ import (
 
 // HTML is a page that needs no other file. What its methods are given may be foreign.
 type HTML struct {
-	Title string
-	Parts []part
+	Title, Footer string
+	Parts         []part
 }
 
 // part is one of its fields.
@@ -112,7 +112,7 @@ th, td { padding: .25em .7em; text-align: left; vertical-align: top; border-bott
 th { border-bottom: 2px solid #888; white-space: nowrap; }
 td.n { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
 figure { margin: 1.5em 0; } figure svg { width: 100%; height: auto; }
-figcaption { color: #555; font-size: 13px; }
+figcaption, .footer { color: #555; font-size: 13px; }
 @media print { body { margin: 0; max-width: none; } figure { break-inside: avoid; } }
 </style>
 </head>
@@ -128,6 +128,7 @@ figcaption { color: #555; font-size: 13px; }
 {{range .Rows}}<tr>{{range .}}<td{{if .Numeric}} class="n"{{end}}>{{.Text}}</td>{{end}}</tr>
 {{end}}</tbody></table></div>
 {{end}}{{if .Figure}}<figure>{{.Figure}}<figcaption>{{.Caption}}</figcaption></figure>
-{{end}}{{end}}</body>
+{{end}}{{end}}<p class="footer">{{.Footer}}</p>
+</body>
 </html>
 `))

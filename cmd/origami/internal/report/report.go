@@ -38,6 +38,18 @@ func (f Folder) Numbers(name string, write func(*iostreams.Streams, render.Forma
 	return nil
 }
 
+// CSV writes rows into name.csv.
+func (f Folder) CSV(name string, header []string, rows [][]string) error {
+	path := filepath.Join(string(f), name+".csv")
+	err := numbers(path, render.CSV, func(s *iostreams.Streams, format render.Format) error {
+		return render.WriteRows(s, format, header, rows)
+	})
+	if err != nil {
+		return Unwritable(path, err)
+	}
+	return nil
+}
+
 func numbers(path string, format render.Format, write func(*iostreams.Streams, render.Format) error) (err error) {
 	file, err := os.Create(path)
 	if err != nil {

@@ -20,6 +20,8 @@ type Answer struct {
 	Arch    *arch.Description
 	Kernel  string
 	Problem gemm.Problem
+	// Labels are those of the row of the problems file, see Problems.Labels.
+	Labels []string
 	// DRAMPeak is the bandwidth of the device's DRAM in bytes per second, 0 if it is unknown.
 	DRAMPeak float64
 	// Entries are the ranked candidates, best first.
@@ -34,6 +36,8 @@ type Answer struct {
 	Regret *Regret
 	// Measured are the measurements that the first entry was chosen by, nil if there are none.
 	Measured *Measured
+	// Contraction is what the answer means for the contraction that was asked about, nil if a GEMM was.
+	Contraction *Contracted
 }
 
 // Measured is what was measured to choose among the leading candidates.
@@ -93,6 +97,11 @@ func (a *Answer) Seconds(e *Entry) unit.Seconds { return e.Estimate.Cycles.At(a.
 // Scope says what the model knows of the error of an entry's predicted time.
 func (a *Answer) Scope(e *Entry) arch.Scope {
 	return a.Arch.Scope(a.Kernel, &a.Problem, e.Config.SplitK)
+}
+
+// Nearest returns the uncertainty that was found on the problems most similar to an entry's, nil if there is none.
+func (a *Answer) Nearest(e *Entry) *arch.Uncertainty {
+	return a.Arch.Nearest(a.Kernel, &a.Problem, e.Config.SplitK)
 }
 
 // Outside lists how an entry lies outside of what the model was checked on. It is empty inside.

@@ -62,6 +62,7 @@ func (f *Factory) askAll(
 		return err
 	}
 	for i := range answers {
+		answers[i].Labels = part[i].Labels
 		switch err := answers[i].Err; {
 		case ctx.Err() != nil:
 			return ctx.Err()

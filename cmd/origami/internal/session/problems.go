@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -24,6 +23,7 @@ type ProblemFlags struct {
 	LDA, LDB, LDC Size
 	Align         Align
 	Groups        Groups
+	Contract      ContractFlags
 	Problems      string
 	// Labels says that the command passes columns of the file through that are not about the problem.
 	Labels bool
@@ -93,119 +93,6 @@ func (f *ProblemFlags) registerProblems(flags *pflag.FlagSet) {
 		"answer for each row of a CSV `FILE` with the header m,n,k[,batch,trans_a,trans_b,dtype,…]; - is stdin")
 }
 
-// Align is a flag that takes the alignment of all three matrices, or of each.
-type Align struct {
-	bytes [3]int
-	text  string
-}
-
-// String implements pflag.Value.
-func (a *Align) String() string { return a.text }
-
-// Type implements pflag.Value: the name of the argument in help.
-func (a *Align) Type() string { return "BYTES" }
-
-// Set implements pflag.Value.
-func (a *Align) Set(text string) error {
-	cells := strings.Split(text, ",")
-	if len(cells) == 1 {
-		cells = []string{text, text, text}
-	}
-	if len(cells) != len(a.bytes) {
-		return errors.New("is neither one number nor three, as in 2,16,16 for A, B and C")
-	}
-	for i, cell := range cells {
-		var err error
-		if a.bytes[i], err = parseAlign(cell); err != nil {
-			return err
-		}
-	}
-	a.text = text
-	return nil
-}
-
-// Groups is a flag that takes the rows of each group.
-type Groups struct{ groups gemm.Groups }
-
-// String implements pflag.Value.
-func (g *Groups) String() string { return g.groups.String() }
-
-// Type implements pflag.Value: the name of the argument in help.
-func (g *Groups) Type() string { return "ROWS" }
-
-// Set implements pflag.Value.
-func (g *Groups) Set(text string) (err error) {
-	g.groups, err = parseGroups(text)
-	return err
-}
-
-// parseGroups reads the rows of each group. The error completes a sentence that begins with the text.
-func parseGroups(text string) (gemm.Groups, error) {
-	g, err := gemm.ParseGroups(text)
-	var d *diag.Error
-	if errors.As(err, &d) {
-		return g, errors.New("is no list of rows: " + d.What)
-	}
-	if g.Rows() == 0 {
-		return g, errors.New("has no rows")
-	}
-	return g, nil
-}
-
-// parseAlign reads an alignment in bytes.
-func parseAlign(text string) (int, error) {
-	v, err := parseSize(text)
-	if err == nil && v&(v-1) != 0 {
-		err = errors.New("is no power of two")
-	}
-	return v, err
-}
-
-// Size is a flag that takes a whole number of at least 1.
-type Size struct {
-	value int
-	set   bool
-}
-
-// String implements pflag.Value.
-func (s *Size) String() string {
-	if s.value == 0 {
-		return ""
-	}
-	return strconv.Itoa(s.value)
-}
-
-// Type implements pflag.Value: the name of the argument in help.
-func (s *Size) Type() string { return "SIZE" }
-
-// Set implements pflag.Value.
-func (s *Size) Set(text string) error {
-	v, err := parseSize(text)
-	if err != nil {
-		return err
-	}
-	s.value, s.set = v, true
-	return nil
-}
-
-// parseSize reads a whole number of at least 1.
-func parseSize(text string) (int, error) {
-	v, err := strconv.ParseInt(text, 10, 64)
-	switch {
-	case errors.Is(err, strconv.ErrRange):
-		return 0, errors.New("does not fit in 64 bits")
-	case text == "":
-		return 0, errors.New("is empty")
-	case err != nil:
-		return 0, errors.New("is not a whole number")
-	case v == 0:
-		return 0, errors.New("is zero")
-	case v < 0:
-		return 0, errors.New("is negative")
-	}
-	return int(v), nil
-}
-
 // Problem is a problem and the place where it was read, empty for the command line.
 type Problem struct {
 	gemm.Problem
@@ -252,6 +139,9 @@ type Problems struct {
 	closer io.Closer
 }
 
+// Single returns one problem.
+func Single(p gemm.Problem) *Problems { return &Problems{one: &Problem{Problem: p}} }
+
 // Read returns the problems that the flags or the file ask for. The caller closes them.
 func (f *ProblemFlags) Read(ctx context.Context, from *Factory) (*Problems, error) {
 	base, err := f.Base(from.Settings.DType)
@@ -264,10 +154,8 @@ func (f *ProblemFlags) Read(ctx context.Context, from *Factory) (*Problems, erro
 		problems.one = &Problem{Problem: p}
 		return problems, err
 	}
-	for _, d := range f.sizes() {
-		if d.set {
-			return nil, diag.Inputf("%s and --problems contradict each other", d.flag).Do("leave one of them out")
-		}
+	if err := f.checkNoFile(); err != nil {
+		return nil, err
 	}
 	name, in := "stdin", iostreams.Reader(ctx, from.Streams.In)
 	if f.Problems != "-" {
@@ -386,8 +274,21 @@ func (f *ProblemFlags) sizes() []named {
 	return []named{m, {"-n", f.N.set}, {"-k", f.K.set}}
 }
 
+// checkNoFile refuses flags that describe one problem beside a file of problems.
+func (f *ProblemFlags) checkNoFile() error {
+	for _, d := range append(f.sizes(), named{"--contract", f.Contract.Text != ""}) {
+		if d.set {
+			return diag.Inputf("%s and --problems contradict each other", d.flag).Do("leave one of them out")
+		}
+	}
+	return nil
+}
+
 // one returns the problem that the flags describe.
 func (f *ProblemFlags) one(p gemm.Problem) (gemm.Problem, error) {
+	if f.Contract.Text != "" {
+		return f.singleGEMM(p.Types())
+	}
 	var missing []string
 	for _, d := range f.sizes() {
 		if !d.set {

@@ -12,11 +12,11 @@ import (
 type Roofline struct {
 	// PeakShare is the rate ÷ the peak for the operands.
 	PeakShare float64
-	// DRAM is in bytes per second: what the model says of the kernel, and at least the operands and the output once.
-	// DRAMPeak is that of the device, DRAMShare the quotient.
+	// DRAM is in bytes per second: what the model says that the kernel moves, and otherwise at least the operands and the
+	// output once. DRAMPeak is that of the device, DRAMShare the quotient.
 	DRAM, DRAMPeak, DRAMShare float64
-	// Intensity is operations by bytes that every kernel has to move. Ridge is the intensity at which the two roofs meet,
-	// RoofShare the rate ÷ the lower of the roofs at Intensity.
+	// Intensity is operations by bytes that every kernel has to move. Ridge is the intensity at which the two roofs meet.
+	// RoofShare is the shortest time that the roofs allow ÷ the time. Operands that stay in a cache do not count for it.
 	Intensity, Ridge, RoofShare float64
 	// Waves are the CTAs of the launch ÷ those that run at once, which are CTAsPerUnit on every SM or CU.
 	Waves, CTAsPerUnit float64
@@ -41,15 +41,17 @@ func (a *Answer) Roofline(e *Entry) Roofline {
 		r.Waves = ctas / (float64(a.Arch.Units) * max(r.CTAsPerUnit, 1))
 	}
 	moved, ok := a.common(e, arch.CommonDRAMTotal)
-	if step, known := a.common(e, arch.CommonDRAMTraffic); !ok && known {
-		moved = step * steps * math.Ceil(r.Waves)
+	if !ok {
+		step, _ := a.common(e, arch.CommonDRAMTraffic)
+		moved = max(least, step*steps*math.Ceil(r.Waves))
 	}
-	r.DRAM = max(moved, least) / float64(a.Seconds(e))
+	seconds := float64(a.Seconds(e))
+	r.DRAM = moved / seconds
 	if r.DRAMPeak > 0 {
 		r.DRAMShare = r.DRAM / r.DRAMPeak
 		if peak := float64(a.Arch.PeakFor(p.DType)); peak > 0 {
 			r.Ridge = peak / r.DRAMPeak
-			r.RoofShare = float64(a.Rate(e)) / min(peak, r.Intensity*r.DRAMPeak)
+			r.RoofShare = max(p.Flops()/peak, min(moved, least)/r.DRAMPeak) / seconds
 		}
 	}
 	return r

@@ -78,7 +78,7 @@ func (f *Factory) Sweep(
 	return &measure.Sweep{
 		Arch: a, Executor: x, Device: at, Libraries: device.Libraries, Space: arch.Space{Kernel: family},
 		WarmL2: warmL2, Input: conditions.Input,
-		Ahead: max(1, min(runtime.NumCPU(), maxAhead)), Host: software(), Data: data,
+		Ahead: max(1, min(runtime.NumCPU(), maxAhead)), Host: Software(), Data: data,
 		Pause: pause, Retry: func(err error, wait time.Duration, attempt, of int) {
 			f.Streams.Warn(Retrying(err, wait, attempt, of))
 		},
@@ -144,8 +144,8 @@ func findDevice(ctx context.Context, x exec.Executor, name string, d *arch.Descr
 		At("--executor %s", name).Do("use --arch %s", devices[0].Arch)
 }
 
-// software says what measures.
-func software() string {
+// Software names this program, with its version.
+func Software() string {
 	version := "unknown"
 	if info, ok := debug.ReadBuildInfo(); ok {
 		version = info.Main.Version

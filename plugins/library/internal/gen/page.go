@@ -46,37 +46,29 @@ func numbers() string {
 	return b.String() + "\n"
 }
 
-// quantities lists those that all generations have in common, and where the others are.
+// quantities lists them with their bounds.
 func quantities() string {
 	var b strings.Builder
-	b.WriteString("\n| quantity | value | unit | bounds | what | source |\n| --- | --- | --- | --- | --- | --- |\n")
+	b.WriteString("\n| quantity | unit | bounds | what |\n| --- | --- | --- | --- |\n")
 	for _, q := range terms.Quantities {
-		value := number(q.Value)
-		if q.Of != nil {
-			value = "by generation"
-		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s–%s | %s | %s |\n", q.Name, value, q.Unit, number(q.Low), number(q.High),
-			q.Doc, q.Source)
+		fmt.Fprintf(&b, "| `%s` | %s | %s–%s | %s |\n", q.Name, q.Unit, number(q.Low), number(q.High), q.Doc)
 	}
 	return b.String() + "\n"
 }
 
-// byGeneration has a row per quantity that generations do not have in common.
+// byGeneration has a row per quantity, with its value for each generation.
 func byGeneration() string {
-	own := slices.DeleteFunc(slices.Clone(terms.Quantities), func(q terms.Quantity) bool { return q.Of == nil })
-	if len(own) == 0 {
-		return "\nAll generations have all quantities in common.\n\n"
-	}
 	var b strings.Builder
 	b.WriteString("\n| quantity |")
 	for _, g := range terms.Generations() {
 		fmt.Fprintf(&b, " %s |", g)
 	}
 	b.WriteString("\n|" + strings.Repeat(" --- |", 1+len(terms.Generations())) + "\n")
-	for _, q := range own {
+	for _, q := range terms.Quantities {
 		fmt.Fprintf(&b, "| `%s` |", q.Name)
 		for _, g := range terms.Generations() {
-			fmt.Fprintf(&b, " %s |", number(q.On(g)))
+			value, _ := q.On(terms.Variant{Generation: g})
+			fmt.Fprintf(&b, " %s |", number(value))
 		}
 		b.WriteString("\n")
 	}

@@ -53,8 +53,8 @@ type (
 		Terms              []termSchema `json:"terms"`
 		Monotone           []string     `json:"monotone,omitempty"`
 
-		Uncertainty []render.Uncertainty `json:"uncertainty,omitempty"`
-		Fitted      []fitted             `json:"fitted,omitempty"`
+		Uncertainty []arch.UncertaintyRecord `json:"uncertainty,omitempty"`
+		Fitted      []fitted                 `json:"fitted,omitempty"`
 	}
 	axis struct {
 		Kernel  string   `json:"kernel"`
@@ -183,7 +183,7 @@ func (v *view) object() object {
 		o.Monotone = append(o.Monotone, dim.String())
 	}
 	for i := range v.Uncertainty {
-		o.Uncertainty = append(o.Uncertainty, render.UncertaintyJSON(&v.Uncertainty[i]))
+		o.Uncertainty = append(o.Uncertainty, v.Uncertainty[i].Record())
 	}
 	o.Fitted = fittedJSON(v.Fitted)
 	for _, t := range v.Terms {

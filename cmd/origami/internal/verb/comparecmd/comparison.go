@@ -60,7 +60,10 @@ type verdict struct {
 	clear bool
 }
 
-// verdict returns false if fewer than two sides have a time.
+// leastLead is below what four digits show. Sides that are nearer to each other are equally fast.
+const leastLead = 1.0005
+
+// verdict returns false if fewer than two sides have a time, or two of them are equally fast.
 func (r *row) verdict() (verdict, bool) {
 	v, best, second, timed := verdict{}, unit.Seconds(math.Inf(1)), unit.Seconds(math.Inf(1)), 0
 	for i := range r.answers {
@@ -81,7 +84,7 @@ func (r *row) verdict() (verdict, bool) {
 			v.clear = v.clear && r.before(v.side, i)
 		}
 	}
-	return v, timed > 1
+	return v, timed > 1 && v.lead >= leastLead
 }
 
 // before reports whether the i-th side's interval ends before the j-th one's begins.

@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
@@ -53,6 +54,7 @@ func TestVerdict(t *testing.T) {
 		"ranks only":      {row: rowOf(ranks, answered(p, 20, 1.1), answered(p, 10, 1.1)), side: 2, lead: 2, clear: true},
 		"a failed side":   {row: rowOf(answered(p, 30, 1.1), fails, answered(p, 60, 1.1)), lead: 2, clear: true},
 		"one time alone":  {row: rowOf(answered(p, 30, 1.1), ranks, fails), none: true},
+		"a tie":           {row: rowOf(answered(p, 30, 1.1), answered(p, 20, 1.1), answered(p, 20.001, 1.1)), none: true},
 		"nothing answers": {row: rowOf(fails, fails), none: true},
 	} {
 		v, ok := c.row.verdict()
@@ -105,5 +107,27 @@ func TestLaunchAndWork(t *testing.T) {
 	}
 	if _, ok := r.perJoule(1); ok {
 		t.Error("a failed side has work per joule")
+	}
+}
+
+// What was checked stands beside how a prediction differs from it; without a difference it stands alone.
+func TestCheckedCells(t *testing.T) {
+	p, other := gemm.New(256, 256, 256), gemm.New(256, 256, 256)
+	other.DType = gemm.BF16
+	inside, unlike, never := answered(p, 10, 1.1), answered(p, 10, 1.1), answered(p, 10, 0)
+	unlike.Problem = other
+	for want, a := range map[string]*session.Answer{
+		"on 7 published times of this device, median error 5.00 %":                         &inside,
+		"on 7 published times of this device, median error 5.00 %; outside of these: bf16": &unlike,
+		"never checked": &never,
+	} {
+		if got := render.CheckedCell(a, &a.Entries[0]); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	c := &comparison{sides: make([]side, 1), rows: []row{rowOf(inside), rowOf(unlike), rowOf(inside)}}
+	want := "on 7 published times of this device, median error 5.00 %; 2 of 3 problems are like these"
+	if got := c.checked(0); got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

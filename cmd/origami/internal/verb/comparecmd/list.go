@@ -56,29 +56,29 @@ func (c *comparison) about(i int) []string {
 		model, s.kernel, string(s.desc.Rung), c.checked(i)}
 }
 
-// checked says what the predictions of a side were checked on: that of most problems, and of how many.
+// checked says what the predictions of a side were checked on: that of most problems, and how many of them are inside.
 func (c *comparison) checked(i int) string {
-	count, most, checked := map[string]int{}, "", 0
+	count, most, inside := map[string]int{}, "", 0
 	for j := range c.rows {
 		a, e := c.rows[j].best(i)
-		if a == nil || a.Scope(e).Uncertainty == nil {
+		if a == nil || a.Nearest(e) == nil {
 			continue
 		}
-		text := render.CheckedOn(a.Scope(e).Uncertainty)
-		checked++
+		text := render.CheckedOn(a.Nearest(e))
 		if count[text]++; count[text] > count[most] {
 			most = text
 		}
+		if a.Scope(e).Uncertainty != nil {
+			inside++
+		}
 	}
 	switch {
-	case checked == len(c.rows):
-		return most
-	case checked > 0:
-		return fmt.Sprintf("%d of %s: %s", checked, render.Plural(len(c.rows), "problem", "problems"), most)
-	case c.sides[i].desc.HasUncertainty(c.sides[i].kernel):
-		return "not on the likes of these"
-	default:
+	case most == "":
 		return render.NeverChecked
+	case inside == len(c.rows):
+		return most
+	default:
+		return fmt.Sprintf("%s; %d of %s are like these", most, inside, render.Plural(len(c.rows), "problem", "problems"))
 	}
 }
 

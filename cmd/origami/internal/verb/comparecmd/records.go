@@ -18,7 +18,7 @@ type object struct {
 	Model   string           `json:"model"`
 	Entries []any            `json:"entries"`
 	Ratio   []*render.Number `json:"ratio_to_first"`
-	// Fastest is the entry with the shortest time, null if fewer than two have one.
+	// Fastest is the entry with the shortest time, null if there is none, or more than one.
 	Fastest *fastest `json:"fastest"`
 }
 
@@ -40,7 +40,7 @@ type entry struct {
 	Terms     render.Fields  `json:"terms"`
 }
 
-// checked is what a prediction was checked on. What is unknown is left out.
+// checked is what the likes of a prediction were checked on. What is unknown is left out.
 type checked struct {
 	DataSet     string  `json:"data_set"`
 	Sizes       int     `json:"sizes,omitempty"`
@@ -77,10 +77,7 @@ func (w *writer) json(s *iostreams.Streams) error {
 }
 
 func (c *comparison) object(r *row) object {
-	o := object{Problem: r.Record(), Model: c.model()}
-	for i, name := range c.labels {
-		o.Labels = append(o.Labels, render.Field{Name: name, Value: r.Labels[i]})
-	}
+	o := object{Problem: r.Record(), Labels: render.Labels(c.labels, r.Labels), Model: c.model()}
 	for i := range r.sides {
 		s := &r.sides[i]
 		if err := r.answers[i].Err; err != nil {
@@ -111,7 +108,7 @@ func (r *row) entry(i int) entry {
 	if t, ok := r.launch(i); ok {
 		out.Launch = number(float64(t), true)
 	}
-	if u := a.Scope(e).Uncertainty; u != nil {
+	if u := a.Nearest(e); u != nil {
 		out.Checked = &checked{u.Checked.DataSet, u.Checked.Sizes, u.Checked.Times, u.MedianError}
 	}
 	return out
@@ -244,10 +241,6 @@ func (o *entry) cells() [][3]string {
 		}
 		return render.Exact(float64(*n))
 	}
-	flag := "0"
-	if o.RanksOnly {
-		flag = "1"
-	}
 	c := checked{}
 	if o.Checked != nil {
 		c = *o.Checked
@@ -263,7 +256,7 @@ func (o *entry) cells() [][3]string {
 		median = render.Exact(c.MedianError)
 	}
 	return [][3]string{
-		{"ranks_only", flag, ""}, {"checked_on", c.DataSet, ""}, {"checked_sizes", count(c.Sizes), ""},
+		{"ranks_only", render.Flag(o.RanksOnly), ""}, {"checked_on", c.DataSet, ""}, {"checked_sizes", count(c.Sizes), ""},
 		{"checked_times", count(c.Times), ""}, {"median_error", median, "1"},
 		{"launch_seconds", exact(o.Launch), "s"},
 		{"flop_per_byte", exact(o.Roofline.Intensity), "FLOP/B"},
@@ -309,7 +302,7 @@ func (r *row) wide(i int) []string {
 		ratio = render.Exact(v)
 	}
 	if v, ok := r.verdict(); ok {
-		fastest, clear = flag(v.side == i), flag(v.side == i && v.clear)
+		fastest, clear = render.Flag(v.side == i), render.Flag(v.side == i && v.clear)
 	}
 	cells = append(cells, o.Model, o.Kernel, string(o.Rung), best.Config.String(), render.Exact(o.Predicted.Cycles),
 		render.Exact(o.Predicted.Seconds), render.Exact(o.Predicted.TFLOPS), o.Predicted.Bound, ratio, fastest, clear, "")
@@ -317,11 +310,4 @@ func (r *row) wide(i int) []string {
 		cells = append(cells, one[1])
 	}
 	return cells
-}
-
-func flag(yes bool) string {
-	if yes {
-		return "1"
-	}
-	return "0"
 }

@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/printable"
 )
@@ -30,7 +32,8 @@ func (w *writer) report(folder string) error {
 		labels[i] = c.sides[i].name()
 		about = append(about, c.about(i))
 	}
-	page := &report.HTML{Title: printable.Line("Comparison of " + strings.Join(labels, ", "))}
+	page := &report.HTML{Title: printable.Line("Comparison of " + strings.Join(labels, ", ")),
+		Footer: fmt.Sprintf("Written by %s on %s.", session.Software(), time.Now().UTC().Format(time.DateOnly))}
 	page.Table(aboutHeader, about)
 	page.List(c.allNotes())
 	header, rows := c.standings()
@@ -71,10 +74,21 @@ func (c *comparison) figures(to report.Folder, page *report.HTML) error {
 			return err
 		}
 	}
-	if roofs := c.roofs(); len(roofs) > 0 {
-		page.Heading("Rooflines")
-		files, err := report.Rooflines(folder, "rooflines", "Predicted rates under the roofs", c.rateAxis(), roofs)
-		return add("Roofs are the data sheet's dense peak and bandwidth of DRAM.", files, err)
+	for i, t := range c.types() {
+		roofs := c.roofs(t)
+		if len(roofs) == 0 {
+			continue
+		}
+		if i == 0 {
+			page.Heading("Rooflines")
+		}
+		name := t.String()
+		files, err := report.Rooflines(folder, "rooflines-"+name, "Predicted rates under the roofs, "+name,
+			render.TeraRate(t), roofs)
+		if err := add("Roofs are the data sheet's dense peak and bandwidth of DRAM. "+
+			"Operands that stay in a cache put a point above the sloping one.", files, err); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -121,42 +135,34 @@ func (c *comparison) ratioClouds() (clouds []report.Cloud) {
 	return clouds
 }
 
-// roofs has a roof per side and type of operands.
-func (c *comparison) roofs() (roofs []report.Roof) {
-	var types []gemm.DType
+// types lists the types of the operands.
+func (c *comparison) types() (types []gemm.DType) {
 	for j := range c.rows {
 		if t := c.rows[j].DType; !slices.Contains(types, t) {
 			types = append(types, t)
 		}
 	}
+	return types
+}
+
+// roofs has the roof of each side for a type of operands.
+func (c *comparison) roofs(t gemm.DType) (roofs []report.Roof) {
 	for i := range c.sides {
 		if !c.sides[i].timed() {
 			continue
 		}
-		for k, t := range types {
-			roof := report.Roof{Cloud: report.Cloud{Name: c.sides[i].name(), Side: i}, Dashed: k > 0,
-				Peak: float64(c.sides[i].desc.PeakFor(t))}
-			if len(types) > 1 {
-				roof.Name += ", " + t.String()
+		roof := report.Roof{Cloud: report.Cloud{Name: c.sides[i].name(), Side: i},
+			Peak: float64(c.sides[i].desc.PeakFor(t))}
+		for j := range c.rows {
+			r := &c.rows[j]
+			if a, e := r.best(i); a != nil && r.DType == t {
+				roof.DRAM = a.DRAMPeak
+				roof.Points = append(roof.Points, report.Point{X: a.Roofline(e).Intensity, Y: float64(a.Rate(e))})
 			}
-			for j := range c.rows {
-				r := &c.rows[j]
-				if a, e := r.best(i); a != nil && r.DType == t {
-					roof.DRAM = a.DRAMPeak
-					roof.Points = append(roof.Points, report.Point{X: a.Roofline(e).Intensity, Y: float64(a.Rate(e))})
-				}
-			}
-			if roof.Peak > 0 && roof.DRAM > 0 {
-				roofs = append(roofs, roof)
-			}
+		}
+		if roof.Peak > 0 && roof.DRAM > 0 {
+			roofs = append(roofs, roof)
 		}
 	}
 	return roofs
-}
-
-func (c *comparison) rateAxis() string {
-	if slices.ContainsFunc(c.rows, func(r row) bool { return !r.DType.Integer() }) {
-		return "TFLOP/s"
-	}
-	return "TOPS"
 }

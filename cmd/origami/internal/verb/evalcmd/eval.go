@@ -28,13 +28,19 @@ type Options struct {
 	Report  string
 	// Intervals asks for new intervals, computed from the measurements, instead of the scores.
 	Intervals bool
+	// Published asks for the score on published times. DType is the type that the user names, empty for all. Schemes are
+	// the schemes of scales, none for all. Pairs adds the pairs of devices.
+	Published bool
+	DType     string
+	Schemes   []string
+	Pairs     bool
 }
 
 // New returns the command. run is Run, or what a test wants to see called.
 func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.Command {
 	o := &Options{Factory: f}
 	cmd := &cobra.Command{
-		Use:   "eval --arch ARCH",
+		Use:   "eval (--arch ARCH | --published)",
 		Short: "Score a model against measurements",
 		Long: "For each measured problem, print the efficiency of the model's pick (the best measured time\n" +
 			"divided by the time of the pick) and of the fastest of its first 4, 8 and 16 candidates, how well\n" +
@@ -44,13 +50,25 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 			"the split of K constant, so does the score; measurements that vary them are scored separately.\n" +
 			"Of a data set with one configuration per problem it prints predicted ÷ measured times.\n" +
 			"A sweep of few configurations is scored with --candidates: the model then picks among these.\n" +
+			"With --published it scores the predicted times of tuned libraries (--kernel library, unless given)\n" +
+			"against times that others published, of every device that origami models or of those of --arch: per\n" +
+			"device, type and class of shape, and per pair of devices. The classes, the first that fits: tiny\n" +
+			"(operands and result at most 1 MiB), narrow-n (N at most 128), large-k (K at least 8 times M and N),\n" +
+			"decode (M at most 16), small-m (M at most 256), prefill.\n" +
 			"docs/evaluating.md defines every number.",
 		Example: `  origami eval --arch sm90 --device h200 --kernel triton
   origami eval --arch sm90@h200 --rung calibrated --json
   origami eval --arch sm90@h200 --kernel triton --times times.csv.gz --compiled kernels.csv --trans-b --json
-  origami eval --arch sm90@h200 --report ./report`,
+  origami eval --arch sm90@h200 --report ./report
+  origami eval --published --dtype bf16 --pairs
+  origami eval --published --arch sm90@h100 --arch gfx942@mi300x --json`,
 		Args: verb.NoArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("dtype") {
+				o.DType = f.Settings.DType
+			}
+			return run(cmd.Context(), o)
+		},
 	}
 	o.Query.RegisterRecords(cmd.Flags())
 	cmd.Flags().StringVar(&o.Times, "times", "",
@@ -61,11 +79,18 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 		"instead of scoring the model's intervals, compute new ones from the measurements, with their coverage "+
 			"of sizes "+
 			"left out")
+	o.registerPublished(cmd.Flags())
 	return cmd
 }
 
 // Run answers.
 func Run(ctx context.Context, o *Options) error {
+	if o.Published {
+		return o.runPublished(ctx)
+	}
+	if o.Pairs || len(o.Schemes) > 0 {
+		return diag.Inputf("--pairs and --scheme are about published times").Do("add --published")
+	}
 	a, err := o.Factory.Searched(ctx, &o.Query.Search)
 	if err != nil {
 		return err

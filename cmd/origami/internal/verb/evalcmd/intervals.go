@@ -13,13 +13,13 @@ import (
 
 // intervals is what `eval --intervals` writes: an arch.Uncertainty that a model can ship, and its coverage.
 type intervals struct {
-	Arch        string             `json:"arch"`
-	Device      string             `json:"device"`
-	Model       string             `json:"model"`
-	Rung        arch.Rung          `json:"rung"`
-	Uncertainty render.Uncertainty `json:"uncertainty"`
-	LeaveOneOut render.Fields      `json:"leave_one_out"`
-	coverage    score.Coverage     // behind LeaveOneOut
+	Arch        string                 `json:"arch"`
+	Device      string                 `json:"device"`
+	Model       string                 `json:"model"`
+	Rung        arch.Rung              `json:"rung"`
+	Uncertainty arch.UncertaintyRecord `json:"uncertainty"`
+	LeaveOneOut render.Fields          `json:"leave_one_out"`
+	coverage    score.Coverage         // behind LeaveOneOut
 	desc        *arch.Description
 }
 
@@ -36,7 +36,7 @@ func (o *outcome) intervals() (*intervals, error) {
 		o.data.Name, render.Percent(c.Points))
 	out := &intervals{
 		Arch: o.arch.Arch, Device: o.arch.Device, Model: o.arch.Model, Rung: o.arch.Rung, coverage: c, desc: o.arch,
-		Uncertainty: render.UncertaintyJSON(&u),
+		Uncertainty: u.Record(),
 		LeaveOneOut: render.Fields{
 			{Name: "interval_coverage", Value: c.Points}, {Name: "interval_coverage_picks", Value: c.Picks},
 			{Name: "interval_coverage_worst", Value: c.Worst},
@@ -48,7 +48,7 @@ func (o *outcome) intervals() (*intervals, error) {
 	return out, nil
 }
 
-func rangeCells(u *render.Uncertainty, number func(float64) string) [][]string {
+func rangeCells(u *arch.UncertaintyRecord, number func(float64) string) [][]string {
 	rows := make([][]string, len(u.Ranges))
 	for i, r := range u.Ranges {
 		rows[i] = []string{"any", "", number(r.Low), number(r.High)}

@@ -40,6 +40,7 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
 	}
 	o.Query.Register(cmd.Flags(), false)
+	o.Query.Contract.Register(cmd.Flags())
 	cmd.Flags().StringVar(&o.Config, "config", "",
 		"explain this `CONFIG`, as BMxBNxBK[,warps=W][,stages=S][,group=G][,split=P]; what is left out is the first "+
 			"candidate's of that tile")

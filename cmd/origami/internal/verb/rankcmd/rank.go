@@ -46,7 +46,9 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 			return run(cmd.Context(), o)
 		},
 	}
+	o.Query.Labels = true
 	o.Query.Register(cmd.Flags(), true)
+	o.Query.Contract.Register(cmd.Flags())
 	cmd.Flags().IntVar(&o.Top, "top", 10, "how many configurations to list")
 	cmd.Flags().BoolVar(&o.All, "all", false, "list every candidate")
 	cmd.Flags().BoolVar(&o.Rejected, "include-rejected", false,
@@ -69,7 +71,7 @@ func Run(ctx context.Context, o *Options) error {
 	if o.All {
 		question.Top = 0
 	}
-	w := newWriter(o, render.FormatOf(o.Factory), a.Describe(), problems.More())
+	w := newWriter(o, render.FormatOf(o.Factory), a.Describe(), problems)
 	listOrder := o.Rejected || o.All && (w.format == render.CSV || w.format == render.TSV)
 	err = o.Factory.AskEach(ctx, a, problems, question, func(ranking *session.Answer) error {
 		if listOrder {

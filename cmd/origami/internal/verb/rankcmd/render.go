@@ -34,11 +34,13 @@ type writer struct {
 	rejected  bool
 	tables    int
 	more      bool // there are columns for what few problems have
+	labels    []string
 	delimited *render.Delimited
 }
 
-func newWriter(o *Options, f render.Format, d *arch.Description, more bool) *writer {
-	w := &writer{s: o.Factory.Streams, format: f, rejected: o.Rejected, more: more}
+func newWriter(o *Options, f render.Format, d *arch.Description, problems *session.Problems) *writer {
+	w := &writer{s: o.Factory.Streams, format: f, rejected: o.Rejected, more: problems.More(),
+		labels: problems.Labels()}
 	if f == render.CSV || f == render.TSV {
 		header := slices.Concat(render.KeyColumns, render.LaunchColumns(render.AxesOf(d, o.Factory.Settings.Kernel)),
 			[]string{"rank", "status", "reason"})
@@ -46,6 +48,7 @@ func newWriter(o *Options, f render.Format, d *arch.Description, more bool) *wri
 			header = append(header, t.Name)
 		}
 		header = append(header, "outside")
+		header = append(header, w.labels...)
 		header = append(header, render.MoreColumns(w.more)...)
 		w.delimited = render.NewDelimited(w.s, f, header)
 	}
@@ -75,6 +78,7 @@ func (w *writer) json(a *session.Answer) error {
 	for i := range a.Entries {
 		e := &a.Entries[i]
 		line := object{Object: render.ObjectOf(a, e), Terms: render.TermsJSON(a, e), Detail: e.Detail}
+		line.Labels = render.Labels(w.labels, a.Labels)
 		if e.Rank > 0 {
 			line.Rank = &e.Rank
 		}
@@ -97,6 +101,7 @@ func (w *writer) csv(a *session.Answer) error {
 			row = append(row, cell(a.Arch.Terms[j], v, render.Exact))
 		}
 		row = append(row, strings.Join(a.Outside(e), "; "))
+		row = append(row, a.Labels...)
 		if err := w.delimited.Write(append(row, render.MoreCells(a.Problem, w.more)...)); err != nil {
 			return err
 		}
@@ -111,7 +116,7 @@ func (w *writer) table(a *session.Answer) {
 	}
 	w.tables++
 	render.Lines(w.s, render.Heading(a, &a.Entries[0])...)
-	render.Line(w.s, "problem", "%s", a.Problem)
+	render.Line(w.s, "problem", "%s", strings.Join(append([]string{a.Problem.String()}, a.Labels...), "  "))
 	render.Line(w.s, "candidates", "%s", render.CandidateCounts(a.Feasible, a.Rejected))
 	header := []string{"rank", "config", render.TimeHeader(a.Arch), "rate", "bound"}
 	if w.rejected {

@@ -19,19 +19,22 @@ type writer struct {
 	many      bool
 	regret    bool // the expected regret was asked for
 	more      bool // there are columns for what few problems have
+	labels    []string
 	delimited *render.Delimited
 	rows      [][]string // of the table of many problems
 	time      string     // the header of their times
 }
 
-func newWriter(s *iostreams.Streams, f render.Format, many, more bool, axes []gemm.Axis) *writer {
-	w := &writer{s: s, format: f, many: many, more: more}
+func newWriter(
+	s *iostreams.Streams, f render.Format, many bool, problems *session.Problems, axes []gemm.Axis,
+) *writer {
+	w := &writer{s: s, format: f, many: many, more: problems.More(), labels: problems.Labels()}
 	if f == render.CSV || f == render.TSV {
 		header := slices.Concat(render.KeyColumns, render.LaunchColumns(axes),
 			[]string{"arch", "device", "model", "kernel", "rung", "cycles", "seconds", "tflops", "bound", "candidates",
 				"rejected",
 				"interval_low_seconds", "interval_high_seconds", "expected_loss", "worth_measuring", "measured_seconds",
-				"noise_floor", "measured", "outside"}, render.MoreColumns(more))
+				"noise_floor", "measured", "outside", "ranks_only"}, w.labels, render.MoreColumns(w.more))
 		w.delimited = render.NewDelimited(s, f, header)
 	}
 	return w
@@ -41,7 +44,9 @@ func (w *writer) write(a *session.Answer) error {
 	best := &a.Entries[0]
 	switch {
 	case w.format == render.JSON:
-		return render.JSONLine(w.s, render.ObjectOf(a, best))
+		o := render.ObjectOf(a, best)
+		o.Labels = render.Labels(w.labels, a.Labels)
+		return render.JSONLine(w.s, o)
 	case w.delimited != nil:
 		o := render.ObjectOf(a, best)
 		return w.delimited.Write(slices.Concat(render.KeyCells(a.Problem, best.Config),
@@ -51,7 +56,8 @@ func (w *writer) write(a *session.Answer) error {
 				render.Exact(o.Predicted.Seconds),
 				render.Exact(o.Predicted.TFLOPS), o.Predicted.Bound, strconv.Itoa(o.Candidates),
 				strconv.Itoa(o.Rejected),
-			}, uncertaintyCells(&o), []string{strings.Join(o.Outside, "; ")}, render.MoreCells(a.Problem, w.more)))
+			}, uncertaintyCells(&o), []string{strings.Join(o.Outside, "; "), render.Flag(o.RanksOnly)},
+			a.Labels, render.MoreCells(a.Problem, w.more)))
 	case w.many:
 		if w.rows == nil {
 			heading := render.Heading(a, best)
@@ -68,8 +74,9 @@ func (w *writer) write(a *session.Answer) error {
 			w.s.Printf("\n")
 		}
 		w.time = render.TimeHeader(a.Arch)
-		row := []string{a.Problem.String(), best.Config.String(), render.TimeCell(a, best),
-			render.RateCell(a, best), peakShare(a, best), best.Estimate.Bound.String()}
+		row := append([]string{a.Problem.String()}, a.Labels...)
+		row = append(row, best.Config.String(), render.TimeCell(a, best), render.RateCell(a, best), peakShare(a, best),
+			best.Estimate.Bound.String())
 		if a.Arch.HasUncertainty(a.Kernel) {
 			row = append(row, render.ValidatedCell(a, best))
 		}
@@ -111,7 +118,8 @@ const mostRows = 4096
 
 func (w *writer) close() error {
 	if len(w.rows) > 0 {
-		header := []string{"problem", "pick", w.time, "rate", "of peak", "bound", "validated"}
+		header := slices.Concat([]string{"problem"}, w.labels,
+			[]string{"pick", w.time, "rate", "of peak", "bound", "validated"})
 		render.WriteTable(w.s, header[:len(w.rows[0])], w.rows)
 	}
 	if w.delimited != nil {
@@ -125,6 +133,9 @@ func (w *writer) card(a *session.Answer) {
 	best := &a.Entries[0]
 	line := func(label, format string, args ...any) { render.Line(w.s, label, format, args...) }
 	render.Lines(w.s, render.Heading(a, best)...)
+	if a.Contraction != nil {
+		render.ContractionLines(w.s, a)
+	}
 	line("problem", "%s", a.Problem)
 	line("pick", "%s", w.s.Bold(best.Config.String()))
 	if m := best.Mapping; m.XCDs > 0 {

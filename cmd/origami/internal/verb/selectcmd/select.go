@@ -37,11 +37,14 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 		Example: `  origami --arch sm89 select -m 4096 -n 4096 -k 4096
   origami select --arch gfx942 -m 8192 -n 1024 -k 4096 --trans-b --json
   origami select --arch sm90@h200 --problems shapes.csv --format csv
+  origami select --arch sm90@h200 --contract bsxy,xyn->bsn --size b=8,s=512,n=4096,x=32,y=128
   origami select --arch sm90@auto -m 4096 -n 4096 -k 4096 --measure auto --executor cuda`,
 		Args: verb.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
 	}
+	o.Query.Labels = true
 	o.Query.Register(cmd.Flags(), true)
+	o.Query.Contract.Register(cmd.Flags())
 	cmd.Flags().BoolVar(&o.Regret, "regret", false,
 		"add the expected regret of the pick, and how many candidates are worth measuring")
 	cmd.Flags().StringVar(&o.Measure, "measure", "",
@@ -53,6 +56,9 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 
 // Run answers.
 func Run(ctx context.Context, o *Options) error {
+	if o.Query.Contract.Text != "" && o.Measure == "" && o.Executor == "" {
+		return runContract(ctx, o)
+	}
 	problems, err := o.Query.Read(ctx, o.Factory)
 	if err != nil {
 		return err
@@ -72,7 +78,7 @@ func Run(ctx context.Context, o *Options) error {
 		defer m.close()
 		question.Kernel = m.sweep.Space.Kernel
 	}
-	w := newWriter(o.Factory.Streams, render.FormatOf(o.Factory), many, problems.More(),
+	w := newWriter(o.Factory.Streams, render.FormatOf(o.Factory), many, problems,
 		render.AxesOf(a.Describe(), question.Kernel))
 	w.regret = question.Regret
 	if !many {

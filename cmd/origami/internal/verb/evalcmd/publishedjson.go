@@ -1,0 +1,102 @@
+package evalcmd
+
+import (
+	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/core/score"
+)
+
+// publishedObject is what `eval --published --json` writes; docs/json.md describes it.
+type publishedObject struct {
+	Kernel    string                `json:"kernel"`
+	Models    []string              `json:"models"`
+	RanksOnly bool                  `json:"ranks_only,omitempty"`
+	Times     int                   `json:"times"`
+	Groups    []publishedGroupJSON  `json:"groups"`
+	Classes   []render.Fields       `json:"classes"`
+	Pairs     []render.Fields       `json:"pairs"`
+	AllPairs  render.Fields         `json:"all_pairs"`
+	Sources   []publishedSourceJSON `json:"sources"`
+	Without   []string              `json:"without_model"`
+}
+
+type publishedGroupJSON struct {
+	Device  string          `json:"device"`
+	Part    string          `json:"part"`
+	DType   string          `json:"dtype"`
+	Scheme  string          `json:"scheme"`
+	Score   render.Fields   `json:"score"`
+	Refused int             `json:"not_modelled"`
+	Reason  string          `json:"reason,omitempty"`
+	Classes []render.Fields `json:"classes"`
+}
+
+type publishedSourceJSON struct {
+	ID      string `json:"id"`
+	Address string `json:"address"`
+	Licence string `json:"licence"`
+	Timing  string `json:"timing"`
+}
+
+func (o *publishedOutcome) object() publishedObject {
+	_, _, all := o.all()
+	pairs, together := o.comparisons()
+	out := publishedObject{
+		Kernel: o.kernel, Models: o.models, RanksOnly: o.ranksOnly, Times: len(o.times),
+		Groups: []publishedGroupJSON{}, Classes: classesJSON(all), Pairs: []render.Fields{},
+		AllPairs: comparabilityJSON(together), Sources: []publishedSourceJSON{}, Without: append([]string{}, o.without...),
+	}
+	for _, g := range o.groups() {
+		group := publishedGroupJSON{Device: g.device, Part: g.part, DType: g.dtype, Scheme: g.scheme,
+			Score: accuracyJSON(g.Accuracy, g.ceiling), Refused: g.refused, Classes: classesJSON(g.classes)}
+		if g.reason != nil {
+			group.Reason = g.reason.Error()
+		}
+		out.Groups = append(out.Groups, group)
+	}
+	for _, p := range pairs {
+		out.Pairs = append(out.Pairs, append(render.Fields{{Name: "first", Value: p.first},
+			{Name: "second", Value: p.second}, {Name: "dtype", Value: p.dtype}, {Name: "scheme", Value: p.scheme}},
+			comparabilityJSON(p.Comparability)...))
+	}
+	for _, s := range o.sourcesOf() {
+		out.Sources = append(out.Sources, publishedSourceJSON{s.ID, s.Address, s.Licence, s.Timing})
+	}
+	return out
+}
+
+func classesJSON(classes []publishedClass) []render.Fields {
+	out := []render.Fields{}
+	for _, c := range classes {
+		out = append(out, append(render.Fields{{Name: "class", Value: c.String()}},
+			accuracyJSON(c.Accuracy, c.ceiling)...))
+	}
+	return out
+}
+
+// accuracyJSON has null for what is undefined without times, or with one stack.
+func accuracyJSON(a score.Accuracy, c score.Ceiling) render.Fields {
+	some := func(v float64, n int) any {
+		if n == 0 {
+			return nil
+		}
+		return v
+	}
+	return render.Fields{
+		{Name: "times", Value: a.Count}, {Name: "geomean", Value: some(a.Geomean, a.Count)},
+		{Name: "p10", Value: some(a.P10, a.Count)}, {Name: "p90", Value: some(a.P90, a.Count)},
+		{Name: "within", Value: some(a.Within, a.Count)}, {Name: "error_median", Value: some(a.Error, a.Count)},
+		{Name: "ceiling_problems", Value: c.Count}, {Name: "ceiling", Value: some(c.Share, c.Count)},
+	}
+}
+
+func comparabilityJSON(c score.Comparability) render.Fields {
+	f := render.Fields{{Name: "shapes", Value: c.Count}, {Name: "within", Value: nil},
+		{Name: "decided", Value: c.Decided}, {Name: "winner", Value: nil}}
+	if c.Count > 0 {
+		f[1].Value = c.Within
+	}
+	if c.Decided > 0 {
+		f[3].Value = c.Winner
+	}
+	return f
+}

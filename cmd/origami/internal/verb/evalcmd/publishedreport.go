@@ -1,0 +1,122 @@
+package evalcmd
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/report"
+	"github.com/origami-gemm/origami/core/score"
+	"github.com/origami-gemm/origami/core/stats"
+)
+
+// The most points of a scatter plot and of a curve: more cannot be seen, and fill the files.
+const (
+	mostScattered = 4000
+	mostOnCurve   = 200
+)
+
+// report writes the outcome into a folder: published.md with the tables and the plots, published.csv, pairs.csv and
+// published.json with the scores, times.csv with each time, its prediction and its source.
+func (o *publishedOutcome) report(folder string) error {
+	to := report.Folder(folder)
+	if err := to.Make(); err != nil {
+		return err
+	}
+	title := "Predicted against published times, kernel family " + o.kernel
+	scatter, err := report.Scatter(folder, "predicted-measured", title, o.points())
+	if err != nil {
+		return report.Unwritable(folder, err)
+	}
+	curves, err := report.Sorted(folder, "agreement", title, "share of the times",
+		"the smaller ÷ the larger of predicted and published time", o.curves())
+	if err != nil {
+		return report.Unwritable(folder, err)
+	}
+	scores := *o
+	scores.pairs = false // they have a file of their own
+	if err := to.Numbers("published", scores.write); err != nil {
+		return err
+	}
+	if err := to.CSV("pairs", publishedPairColumns, o.pairRows()); err != nil {
+		return err
+	}
+	if err := to.CSV("times", publishedTimeColumns, o.timeRows()); err != nil {
+		return err
+	}
+	t := o.text()
+	var p report.Page
+	p.Heading(1, title)
+	p.List(t.above)
+	p.List(t.below)
+	p.Table(t.classHeader, t.classes)
+	p.Table(t.header, t.rows)
+	p.Table(publishedPairHeader, o.pairCells())
+	p.Image("agreement by class of shape", curves.SVG)
+	p.Image("predicted against published times", scatter.PNG)
+	return to.Page("published.md", &p)
+}
+
+// points are some of the times for a plot, at equal distances.
+func (o *publishedOutcome) points() []score.Point {
+	var all []score.Point
+	for i := range o.times {
+		if t := &o.times[i]; t.Err == nil {
+			all = append(all, t.point())
+		}
+	}
+	step := max(1, len(all)/mostScattered)
+	var some []score.Point
+	for i := 0; i < len(all); i += step {
+		some = append(some, all[i])
+	}
+	return some
+}
+
+// curves are the agreement of predicted and published times by class of shape.
+func (o *publishedOutcome) curves() []report.Series {
+	values := map[score.Layer][]float64{}
+	for i := range o.times {
+		if t := &o.times[i]; t.Err == nil {
+			l := score.LayerOf(t.problem)
+			values[l] = append(values[l], min(t.ratio(), 1/t.ratio()))
+		}
+	}
+	var out []report.Series
+	for _, l := range score.Layers() {
+		if len(values[l]) == 0 {
+			continue
+		}
+		slices.Sort(values[l])
+		n := min(mostOnCurve, len(values[l]))
+		s := report.Series{Name: l.String()}
+		for i := range n {
+			s.Values = append(s.Values, stats.Quantile(values[l], float64(i+1)/float64(n)))
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+var publishedTimeColumns = []string{"device", "part", "dtype", "out_dtype", "scheme", "m", "n", "k", "trans_a",
+	"trans_b", "class", "cache", "library", "published_us", "predicted_us", "predicted_by_published", "reason", "source",
+	"licence"}
+
+// timeRows has a row for each time.
+func (o *publishedOutcome) timeRows() [][]string {
+	rows := make([][]string, len(o.times))
+	for i := range o.times {
+		t := &o.times[i]
+		cells := []string{t.Device, t.Part, t.DType, t.Out, t.Scheme, strconv.Itoa(t.M), strconv.Itoa(t.N),
+			strconv.Itoa(t.K), bit(t.TransA), bit(t.TransB), "", string(t.Cache), t.Library,
+			render.SixDigits(float64(t.Median) * 1e6), "", "", "", t.Source.ID, t.Source.Licence}
+		if t.Err == nil {
+			cells[10] = score.LayerOf(t.problem).String()
+			cells[14], cells[15] = render.SixDigits(float64(t.Prediction.Time)*1e6), render.SixDigits(t.ratio())
+		} else {
+			cells[16] = t.Err.Error()
+		}
+		rows[i] = cells
+	}
+	return rows
+}

@@ -1,0 +1,180 @@
+package evalcmd
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/origami-gemm/origami/core/score"
+	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/plugins/library/published"
+)
+
+// publishedGroup is the score of a model on the times of a device, a type and a scheme.
+type publishedGroup struct {
+	device, part, dtype, scheme string
+	score.Accuracy
+	ceiling score.Ceiling
+	// refused is the number of times that the model does not predict, reason why it does not predict the first.
+	refused int
+	reason  error
+	classes []publishedClass
+	times   []*publishedTime
+}
+
+// name is the type, and the scheme if there are several for it.
+func (g *publishedGroup) name() string { return typeName(g.dtype, g.scheme) }
+
+func typeName(dtype, scheme string) string {
+	if scheme == published.NoScheme || scheme == published.TensorScheme {
+		return dtype
+	}
+	return dtype + " " + scheme
+}
+
+// publishedClass is the part of a class of shapes.
+type publishedClass struct {
+	score.Layer
+	score.Accuracy
+	ceiling score.Ceiling
+}
+
+// groups sums up by device, type and scheme, in this order.
+func (o *publishedOutcome) groups() []publishedGroup {
+	compare := func(a, b *publishedTime) int {
+		return cmp.Or(cmp.Compare(a.Device, b.Device), cmp.Compare(a.DType, b.DType), cmp.Compare(a.Scheme, b.Scheme))
+	}
+	sorted := make([]*publishedTime, len(o.times))
+	for i := range o.times {
+		sorted[i] = &o.times[i]
+	}
+	slices.SortStableFunc(sorted, compare)
+	var out []publishedGroup
+	for len(sorted) > 0 {
+		n := 1
+		for n < len(sorted) && compare(sorted[0], sorted[n]) == 0 {
+			n++
+		}
+		first := sorted[0]
+		g := publishedGroup{device: first.Device, part: first.Part, dtype: first.DType, scheme: first.Scheme,
+			times: sorted[:n]}
+		g.Accuracy, g.ceiling = summarise(g.times)
+		for _, t := range g.times {
+			if t.Err == nil {
+				continue
+			}
+			if g.refused++; g.reason == nil {
+				g.reason = t.Err
+			}
+		}
+		g.classes = classes(g.times)
+		out, sorted = append(out, g), sorted[n:]
+	}
+	return out
+}
+
+// summarise sums up the times that the model predicts.
+func summarise(times []*publishedTime) (score.Accuracy, score.Ceiling) {
+	var ratios []float64
+	var figures [][]unit.Seconds
+	for _, t := range times {
+		if t.Err == nil {
+			ratios = append(ratios, t.ratio())
+			figures = append(figures, t.Stacks())
+		}
+	}
+	return score.AccuracyOf(ratios), score.CeilingOf(figures)
+}
+
+// classes sums up by class of shape those that have a time.
+func classes(times []*publishedTime) []publishedClass {
+	members := map[score.Layer][]*publishedTime{}
+	for _, t := range times {
+		if t.Err == nil {
+			l := score.LayerOf(t.problem)
+			members[l] = append(members[l], t)
+		}
+	}
+	var out []publishedClass
+	for _, l := range score.Layers() {
+		if len(members[l]) > 0 {
+			c := publishedClass{Layer: l}
+			c.Accuracy, c.ceiling = summarise(members[l])
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// all sums up over all devices and types.
+func (o *publishedOutcome) all() (score.Accuracy, score.Ceiling, []publishedClass) {
+	times := make([]*publishedTime, len(o.times))
+	for i := range o.times {
+		times[i] = &o.times[i]
+	}
+	a, c := summarise(times)
+	return a, c, classes(times)
+}
+
+// publishedPair is the score of a model on the ratios of the times of two devices.
+type publishedPair struct {
+	first, second, dtype, scheme string
+	score.Comparability
+}
+
+func (p *publishedPair) name() string { return typeName(p.dtype, p.scheme) }
+
+// kindOfTime is what two devices have to have in common to be compared on a shape.
+type kindOfTime struct {
+	m, n, k        int
+	dtype, scheme  string
+	transA, transB bool
+}
+
+// pairedDevices are two devices with a type and a scheme.
+type pairedDevices struct{ first, second, dtype, scheme string }
+
+// comparisons sums up by pair of devices, type and scheme, and over all of them.
+func (o *publishedOutcome) comparisons() ([]publishedPair, score.Comparability) {
+	shapes := map[kindOfTime][]*publishedTime{}
+	for i := range o.times {
+		t := &o.times[i]
+		if t.Err == nil {
+			k := kindOfTime{t.M, t.N, t.K, t.DType, t.Scheme, t.TransA, t.TransB}
+			shapes[k] = append(shapes[k], t)
+		}
+	}
+	by := map[pairedDevices][]score.Versus{}
+	var all []score.Versus
+	for _, times := range shapes {
+		times = onePerDevice(times)
+		for i, a := range times {
+			for _, b := range times[i+1:] {
+				v := score.Versus{
+					Predicted: float64(a.Prediction.Time / b.Prediction.Time), Measured: float64(a.Median / b.Median),
+				}
+				key := pairedDevices{a.Device, b.Device, a.DType, a.Scheme}
+				by[key], all = append(by[key], v), append(all, v)
+			}
+		}
+	}
+	out := make([]publishedPair, 0, len(by))
+	for key, list := range by {
+		out = append(out, publishedPair{key.first, key.second, key.dtype, key.scheme, score.ComparabilityOf(list)})
+	}
+	slices.SortFunc(out, func(a, b publishedPair) int {
+		return cmp.Or(cmp.Compare(a.first, b.first), cmp.Compare(a.second, b.second), cmp.Compare(a.dtype, b.dtype),
+			cmp.Compare(a.scheme, b.scheme))
+	})
+	return out, score.ComparabilityOf(all)
+}
+
+// onePerDevice sorts times of one shape by device and keeps one of each, that of layers or else a cold one, which other
+// devices are likely to have too.
+func onePerDevice(times []*publishedTime) []*publishedTime {
+	order := []published.Cache{published.Layers, published.Cold, published.Warm, published.Unknown}
+	slices.SortFunc(times, func(a, b *publishedTime) int {
+		return cmp.Or(cmp.Compare(a.Device, b.Device), slices.Index(order, a.Cache)-slices.Index(order, b.Cache),
+			cmp.Compare(a.Median, b.Median))
+	})
+	return slices.CompactFunc(times, func(a, b *publishedTime) bool { return a.Device == b.Device })
+}

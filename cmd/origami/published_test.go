@@ -1,0 +1,201 @@
+//go:build !race
+
+// Arithmetic, which the race detector would only slow down tenfold.
+
+package main
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/origami-gemm/origami/core/arch"
+)
+
+var writeScores = flag.Bool("scores", false, "write the floors of the scores on published times, and docs/published.md")
+
+// publishedScore is part of what `eval --published --json` writes.
+type publishedScore struct {
+	Groups []struct {
+		Device, DType, Scheme string
+		Score                 accuracy
+		Refused               int `json:"not_modelled"`
+	}
+	Classes []struct {
+		Class string
+		accuracy
+	}
+	AllPairs struct {
+		Shapes, Decided int
+		Within, Winner  float64
+	} `json:"all_pairs"`
+}
+
+// accuracy is a score. Numbers that are null stay 0.
+type accuracy struct {
+	Times                              int
+	Geomean, P10, P90, Within, Ceiling float64
+}
+
+func (a *accuracy) cells() string {
+	ceiling := "–"
+	if a.Ceiling > 0 {
+		ceiling = fmt.Sprintf("%.1f %%", 100*a.Ceiling)
+	}
+	return fmt.Sprintf("%d | %.2f | %.2f | %.2f | %.1f %% | %s", a.Times, a.Geomean, a.P10, a.P90, 100*a.Within, ceiling)
+}
+
+// manyTimes is the least number of times of a group that has a floor and a row in the docs.
+const manyTimes = 100
+
+// margin is how far floors lie below the scores of the last change.
+const margin = 0.005
+
+const floorsFile = "testdata/published_floors.csv"
+
+// The models are as close to published times as they were, on every device and type with many times, and for pairs of
+// devices. A commit that lowers a floor says why. The table in docs has the scores.
+func TestPublishedScores(t *testing.T) {
+	var got publishedScore
+	text := command(t, nil, "--in-process", "eval", "--published", "--model", "refined", "--json")
+	if err := json.Unmarshal([]byte(text), &got); err != nil {
+		t.Fatal(err)
+	}
+	scores := map[string]float64{"pairs within": got.AllPairs.Within, "pairs winner": got.AllPairs.Winner}
+	order := []string{"pairs within", "pairs winner"}
+	for _, g := range got.Groups {
+		if g.Score.Times >= manyTimes {
+			name := g.Device + " " + g.DType + " " + g.Scheme
+			order, scores[name] = append(order, name), g.Score.Within
+		}
+	}
+	if *writeScores {
+		text := "score,at_least\n"
+		for _, name := range order {
+			text += fmt.Sprintf("%s,%.3f\n", name, math.Max(0, scores[name]-margin))
+		}
+		if err := os.WriteFile(floorsFile, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file, err := os.Open(floorsFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	floors, err := csv.NewReader(file).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range floors[1:] {
+		floor, err := strconv.ParseFloat(row[1], 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if score, ok := scores[row[0]]; !ok || score < floor {
+			t.Errorf("%s is %.4f, and was at least %.3f", row[0], score, floor)
+		}
+	}
+	if len(floors)-1 < len(order) {
+		t.Errorf("%d of %d scores have a floor; run `make checked`", len(floors)-1, len(order))
+	}
+	inDocs(t, &got)
+}
+
+// inDocs holds the tables of docs/published.md to the scores.
+func inDocs(t *testing.T, got *publishedScore) {
+	t.Helper()
+	var b strings.Builder
+	b.WriteString("| device | type | times | predicted ÷ measured | p10 | p90 | within 20 % | stacks agree |\n" +
+		"| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |\n")
+	refused, modelled := 0, 0
+	for _, g := range got.Groups {
+		refused, modelled = refused+g.Refused, modelled+g.Score.Times
+		if g.Score.Times >= manyTimes {
+			kind := g.DType
+			if g.Scheme != "none" && g.Scheme != "tensor" {
+				kind += " " + g.Scheme
+			}
+			fmt.Fprintf(&b, "| %s | %s | %s |\n", g.Device, kind, g.Score.cells())
+		}
+	}
+	b.WriteString("\n| shapes | times | predicted ÷ measured | p10 | p90 | within 20 % | stacks agree |\n" +
+		"| --- | ---: | ---: | ---: | ---: | ---: | ---: |\n")
+	for i := range got.Classes {
+		fmt.Fprintf(&b, "| %s | %s |\n", got.Classes[i].Class, got.Classes[i].cells())
+	}
+	fmt.Fprintf(&b, "\nPairs of devices: %.1f %% of %d ratios of times are predicted within 20 %%. Of the %d ratios\n"+
+		"over 1.1, %.1f %% have the right winner. %d of %d times are not modelled.\n", 100*got.AllPairs.Within,
+		got.AllPairs.Shapes, got.AllPairs.Decided, 100*got.AllPairs.Winner, refused, refused+modelled)
+
+	const path = "../../docs/published.md"
+	const begin, end = "<!-- scores: written by `make checked` -->\n\n", "\n<!-- end of scores -->"
+	page, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, ok := strings.Cut(string(page), begin)
+	shown, after, closed := strings.Cut(rest, end)
+	switch {
+	case !ok || !closed:
+		t.Fatalf("%s has no place for the scores", path)
+	case shown == b.String():
+	case *writeScores:
+		if err := os.WriteFile(path, []byte(before+begin+b.String()+end+after), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	default:
+		t.Errorf("%s shows other scores; run `make checked`", path)
+	}
+}
+
+// What the models ship of their error is what the published times give.
+func TestCheckedIsCurrent(t *testing.T) {
+	type line struct {
+		Device, DType, Scheme string
+		Uncertainty           arch.UncertaintyRecord
+	}
+	read := func(text string) map[string]arch.UncertaintyRecord {
+		all := map[string]arch.UncertaintyRecord{}
+		for one := range strings.Lines(text) {
+			var l line
+			if err := json.Unmarshal([]byte(one), &l); err != nil {
+				t.Fatal(err)
+			}
+			all[l.Device+" "+l.DType+" "+l.Scheme] = l.Uncertainty
+		}
+		return all
+	}
+	text, err := os.ReadFile("../../plugins/library/checked/checked.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shipped := read(string(text))
+	// Those of fp32 stand for all: finding the intervals of all takes a minute.
+	found := read(command(t, nil, "--in-process", "eval", "--published", "--model", "refined", "--dtype", "fp32",
+		"--intervals", "--json"))
+	if len(found) < 10 {
+		t.Errorf("%d devices", len(found))
+	}
+	near := func(a, b *float64) bool { return a == b || a != nil && b != nil && math.Abs(*a / *b - 1) < 0.01 }
+	for name, f := range found {
+		s, ok := shipped[name]
+		if !ok || len(s.Ranges) != len(f.Ranges) || s.Checked.Times != f.Checked.Times ||
+			!near(s.MedianError, f.MedianError) || !near(s.Widening, f.Widening) {
+			t.Errorf("%s ships %+v, and the published times show %+v; run `make checked`", name, s, f)
+			continue
+		}
+		for i := range s.Ranges {
+			if !near(&s.Ranges[i].Low, &f.Ranges[i].Low) || !near(&s.Ranges[i].High, &f.Ranges[i].High) {
+				t.Errorf("range %d of %s is %+v, and the published times show %+v; run `make checked`", i, name,
+					s.Ranges[i], f.Ranges[i])
+			}
+		}
+	}
+}

@@ -1,0 +1,41 @@
+package arch_test
+
+import (
+	"encoding/json"
+	"reflect"
+	"testing"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/gemm"
+)
+
+// What a command writes for a model to ship is what the model reads.
+func TestUncertaintyRecord(t *testing.T) {
+	p := gemm.New(16, 4096, 4096)
+	p.DType, p.Out = gemm.FP8, gemm.BF16
+	p.SetTrans(false, true)
+	u := arch.Uncertainty{
+		Kernel: "tiled", Level: 0.9, Sigma: 0.1, PlanSigma: 0.2, Source: "a sweep", MedianError: 0.05, Widening: 1.5,
+		Ranges: []arch.ErrorRange{{Bound: arch.BoundDRAM, Below: 2e-5, Low: 0.9, High: 1.1}, {Low: 0.8, High: 1.25}},
+	}
+	u.Checked = arch.Checked{DataSet: "eights", Sizes: 1, Times: 3}
+	u.Checked.Add(&p, 4)
+	for name, want := range map[string]arch.Uncertainty{"full": u, "empty": {Kernel: "tiled"}} {
+		text, err := json.Marshal(want.Record())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var r arch.UncertaintyRecord
+		if err := json.Unmarshal(text, &r); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := r.Uncertainty(); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+	}
+	what := "heat"
+	r := arch.UncertaintyRecord{Ranges: []arch.ErrorRangeRecord{{Bound: &what}}}
+	if _, err := r.Uncertainty(); err == nil {
+		t.Error("an unknown bound is read")
+	}
+}

@@ -1,0 +1,111 @@
+package score
+
+import (
+	"math"
+	"slices"
+
+	"github.com/origami-gemm/origami/core/stats"
+	"github.com/origami-gemm/origami/core/unit"
+)
+
+// Tolerance is the factor by which two times may differ to agree.
+const Tolerance = 1.2
+
+// Decided is the factor by which two measured times have to differ to say that one device is faster.
+const Decided = 1.1
+
+// agree reports whether two numbers differ by at most Tolerance.
+func agree[T ~float64](a, b T) bool { return max(a, b) <= min(a, b)*Tolerance }
+
+// Accuracy sums up predicted ÷ measured times. All fields are 0 without any.
+type Accuracy struct {
+	Count             int
+	Geomean, P10, P90 float64
+	// Within is the share of the times that agree: neither is more than Tolerance times the other.
+	Within float64
+	// Error is the median of |predicted ÷ measured − 1|.
+	Error float64
+}
+
+// AccuracyOf sums up ratios of predicted to measured times.
+func AccuracyOf(ratios []float64) Accuracy {
+	if len(ratios) == 0 {
+		return Accuracy{}
+	}
+	sorted, errors, logs, within := slices.Sorted(slices.Values(ratios)), make([]float64, len(ratios)), 0.0, 0
+	for i, r := range sorted {
+		errors[i] = math.Abs(r - 1)
+		logs += math.Log(r)
+		if agree(r, 1) {
+			within++
+		}
+	}
+	n := float64(len(sorted))
+	return Accuracy{
+		Count: len(sorted), Geomean: math.Exp(logs / n), P10: stats.Quantile(sorted, 0.1),
+		P90: stats.Quantile(sorted, 0.9), Within: float64(within) / n, Error: stats.Median(errors),
+	}
+}
+
+// Ceiling is how often different software agrees on the time of the same problem on the same GPU. A model agrees with
+// one stack about as often at best, and with the median of several more often: that lies between them.
+type Ceiling struct {
+	// Count is the number of problems with several times. Share is the share of the pairs of these that agree, each
+	// problem with the same weight.
+	Count int
+	Share float64
+}
+
+// CeilingOf finds the ceiling from the times of each problem. Problems with one time do not count.
+func CeilingOf(problems [][]unit.Seconds) Ceiling {
+	var c Ceiling
+	for _, times := range problems {
+		pairs, agreeing := 0, 0
+		for i := range times {
+			for _, other := range times[:i] {
+				if pairs++; agree(times[i], other) {
+					agreeing++
+				}
+			}
+		}
+		if pairs > 0 {
+			c.Count++
+			c.Share += float64(agreeing) / float64(pairs)
+		}
+	}
+	c.Share /= float64(max(c.Count, 1))
+	return c
+}
+
+// Versus is one problem on two devices: the time on the first ÷ the time on the second.
+type Versus struct{ Predicted, Measured float64 }
+
+// Comparability says how well a model compares two devices.
+type Comparability struct {
+	Count int
+	// Within is the share of the problems whose predicted ratio agrees with the measured one.
+	Within float64
+	// Decided is the number of problems on which the measured times differ by more than the factor Decided, Winner the
+	// share of them on which the model names the faster device.
+	Decided int
+	Winner  float64
+}
+
+// ComparabilityOf sums up the problems of two devices.
+func ComparabilityOf(problems []Versus) Comparability {
+	c := Comparability{Count: len(problems)}
+	for _, v := range problems {
+		if agree(v.Predicted, v.Measured) {
+			c.Within++
+		}
+		if max(v.Measured, 1/v.Measured) > Decided {
+			c.Decided++
+			if v.Predicted < 1 == (v.Measured < 1) && v.Predicted != 1 {
+				c.Winner++
+			}
+		}
+	}
+	c.Within /= float64(max(c.Count, 1))
+	c.Winner /= float64(max(c.Decided, 1))
+	return c
+}

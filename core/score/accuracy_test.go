@@ -1,0 +1,135 @@
+package score
+
+import (
+	"math"
+	"testing"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/unit"
+)
+
+func near(a, b float64) bool { return math.Abs(a-b) < 1e-12 }
+
+func TestAccuracyOf(t *testing.T) {
+	// 1.2 and 1/1.2 agree, 1.21 does not, and neither does 0.8: the tolerance is a factor, the same both ways.
+	a := AccuracyOf([]float64{1.2, 1 / 1.2, 1.21, 0.8})
+	if a.Count != 4 || a.Within != 0.5 || !near(a.Geomean, math.Pow(1.21*0.8, 0.25)) || !near(a.Error, 0.2) ||
+		a.P10 < 0.8 || a.P10 > 1/1.2 || a.P90 < 1.2 || a.P90 > 1.21 {
+		t.Errorf("%+v", a)
+	}
+	if a := AccuracyOf(nil); a != (Accuracy{}) {
+		t.Errorf("of nothing %+v", a)
+	}
+}
+
+// A problem with three times has three pairs and the weight of a problem with two.
+func TestCeilingOf(t *testing.T) {
+	c := CeilingOf([][]unit.Seconds{{1, 1.1, 1.3}, {2, 2.1}, {5}, nil})
+	if c.Count != 2 || !near(c.Share, (2.0/3+1)/2) {
+		t.Errorf("%+v", c)
+	}
+	if c := CeilingOf([][]unit.Seconds{{1}}); c != (Ceiling{}) {
+		t.Errorf("of one stack %+v", c)
+	}
+}
+
+func TestComparabilityOf(t *testing.T) {
+	c := ComparabilityOf([]Versus{
+		{Predicted: 1.05, Measured: 0.95}, // within, and not decided
+		{Predicted: 0.5, Measured: 0.8},   // the right winner
+		{Predicted: 1.1, Measured: 0.9},   // the wrong winner, and more than 1.2 apart
+		{Predicted: 1, Measured: 2},       // a tie names no winner
+		{Predicted: 2.3, Measured: 2},     // within, and the right winner
+	})
+	if c.Count != 5 || !near(c.Within, 0.4) || c.Decided != 4 || !near(c.Winner, 0.5) {
+		t.Errorf("%+v", c)
+	}
+	if c := ComparabilityOf(nil); c != (Comparability{}) {
+		t.Errorf("of nothing %+v", c)
+	}
+}
+
+func TestLayerOf(t *testing.T) {
+	for _, c := range []struct {
+		m, n, k int
+		want    Layer
+	}{
+		{512, 256, 512, LayerTiny}, {1024, 1024, 128, LayerPrefill}, {4096, 128, 4096, LayerNarrow},
+		{16, 512, 4096, LayerLargeK}, {16, 4096, 4096, LayerDecode}, {17, 4096, 4096, LayerSmall},
+		{256, 4096, 4096, LayerSmall}, {257, 4096, 4096, LayerPrefill},
+	} {
+		if got := LayerOf(gemm.New(c.m, c.n, c.k)); got != c.want {
+			t.Errorf("%dx%dx%d is %s, want %s", c.m, c.n, c.k, got, c.want)
+		}
+	}
+	// 1 MiB is a limit of bytes.
+	p := gemm.New(1024, 512, 256)
+	if p.DType = gemm.INT8; LayerOf(p) == LayerTiny {
+		t.Error("int32 results of 2 MiB are tiny")
+	}
+	if p.DType, p.M = gemm.FP8, 256; LayerOf(p) != LayerTiny {
+		t.Error("bytes of 0.5 MiB are not tiny")
+	}
+}
+
+// A model has a time for each problem that it takes, and a reason for the others, whatever is beside them.
+func TestFastest(t *testing.T) {
+	m := &model{
+		candidates: []gemm.Config{config(16, 0, 1), config(32, 0, 1), config(64, 0, 1)},
+		cycles:     func(c gemm.Config) float64 { return map[int]float64{16: 300, 32: 200}[c.BlockM] },
+	}
+	problems := make([]gemm.Problem, 2*predictedAtOnce+1)
+	for i := range problems {
+		problems[i] = gemm.New(64, 64, 64)
+	}
+	problems[1].M = 13
+	got, err := Fastest(t.Context(), m, "f", problems)
+	if err != nil || len(got) != len(problems) {
+		t.Fatalf("%d predictions, %v", len(got), err)
+	}
+	for i := range got {
+		p := &got[i]
+		if i == 1 {
+			if p.Err == nil || p.Time != 0 {
+				t.Errorf("a refused problem has %v, %v", p.Time, p.Err)
+			}
+		} else if p.Err != nil || !near(float64(p.Time), 200e-6) || p.Config.BlockM != 32 || p.Bound != arch.BoundL2 {
+			t.Fatalf("prediction %d is %+v", i, p)
+		}
+	}
+}
+
+// Intervals from one time per problem contain the share of other times that they promise.
+func TestCalibrateSingles(t *testing.T) {
+	var singles []Single
+	for i := range 200 {
+		p := gemm.New(16*(1+i%7), 4096, 64*(1+i))
+		off := math.Exp(0.3 * math.Sin(float64(i)*2.4))
+		singles = append(singles, Single{Problem: p, Point: Point{
+			Config: config(16, 0, 1), Bound: arch.BoundDRAM, Predicted: 1e-3, Measured: unit.Seconds(1e-3 * off),
+		}})
+	}
+	u := CalibrateSingles("f", "elsewhere", singles)
+	if u.Checked.Times != 200 || u.Checked.Sizes != 200 || u.Checked.DataSet != "elsewhere" || u.Sigma != 0 {
+		t.Fatalf("%+v", u)
+	}
+	held := 0
+	for i := range singles {
+		low, high, ok := u.Interval(arch.BoundDRAM, singles[i].Predicted)
+		if ok && low <= singles[i].Measured && singles[i].Measured <= high {
+			held++
+		}
+	}
+	if held < 175 || held > 190 || u.MedianError < 0.15 || u.MedianError > 0.3 {
+		t.Errorf("the intervals hold %d of 200, and the median error is %.3f", held, u.MedianError)
+	}
+	// Many times of few weights say how far they are off, and give no intervals.
+	for i := range singles {
+		singles[i].Problem.K = 64 * (1 + i%(MinSizes-1))
+	}
+	few := CalibrateSingles("f", "elsewhere", singles)
+	if few.Ranges != nil || few.MedianError != u.MedianError || few.Checked.Times != 200 {
+		t.Errorf("%+v", few)
+	}
+}

@@ -1,0 +1,179 @@
+// Package tuned reads the recorded choices and speeds of AMD's libraries, plugins/amd-ref/data, for tests.
+package tuned
+
+import (
+	"compress/gzip"
+	"encoding/csv"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/plugins/amd-ref/tensile"
+)
+
+// Row is what was recorded for one size: the kernel that was chosen, and its speed.
+type Row struct {
+	Arch string
+	CUs  int
+	// Set is the library that the row is from: stream-k, rocblas, hipblaslt, vega or vega-archive.
+	Set     string
+	Layout  string // NN, NT, TN, TT as BLAS has them
+	Problem gemm.Problem
+	Config  gemm.Config
+	// Speed is in FLOP/s if the unit is known, else as a share of the peak at a clock that was not recorded.
+	Speed float64
+	Known bool
+}
+
+// Key names the rows that share a clock.
+func (r *Row) Key() string {
+	return fmt.Sprintf("%s %d %s %s", r.Arch, r.CUs, r.Set, r.Problem.DType)
+}
+
+// Flops are the operations of a problem.
+func Flops(p gemm.Problem) float64 {
+	return 2 * float64(p.M) * float64(p.N) * float64(p.K) * float64(p.Batch)
+}
+
+// mi300xCUs, mi300xClock are of the peak that the stream-K files give their speeds in, whatever the number of CUs.
+const (
+	mi300xCUs   = 304
+	mi300xClock = 2.1e9
+)
+
+// rates are peaks in FLOP per cycle and CU.
+var rates = map[string]float64{
+	"gfx900 fp32": 128, "gfx90a fp16": 1024, "gfx90a bf16": 1024, "gfx90a fp32": 256,
+	"gfx942 fp16": 2048, "gfx942 bf16": 2048, "gfx942 fp8": 4096, "gfx942 fp32": 256,
+}
+
+// Read reads tuned.csv.gz of the folder of the data.
+func Read(folder string) ([]Row, error) {
+	file, err := os.Open(filepath.Join(folder, "tuned.csv.gz"))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }()
+	unzipped, err := gzip.NewReader(file)
+	if err != nil {
+		return nil, err
+	}
+	lines, err := csv.NewReader(unzipped).ReadAll()
+	if err != nil {
+		return nil, err
+	}
+	column := map[string]int{}
+	for i, name := range lines[0] {
+		column[name] = i
+	}
+	var rows []Row
+	for n, line := range lines[1:] {
+		l := reader{line: line, column: column}
+		row, ok := l.row()
+		if l.err != nil {
+			return nil, fmt.Errorf("tuned.csv.gz line %d: %w", n+2, l.err)
+		}
+		if ok {
+			rows = append(rows, row)
+		}
+	}
+	return rows, nil
+}
+
+// reader reads a line, and keeps its first mistake.
+type reader struct {
+	line   []string
+	column map[string]int
+	err    error
+}
+
+func (l *reader) text(name string) string { return l.line[l.column[name]] }
+
+func (l *reader) number(name string) int {
+	v, err := strconv.Atoi(l.text(name))
+	if err != nil && l.err == nil {
+		l.err = fmt.Errorf("%s: %w", name, err)
+	}
+	return v
+}
+
+// row reads a row. Those of kernels that the family cannot write, and of sizes beyond a problem's limits, are left out.
+func (l *reader) row() (Row, bool) {
+	r := Row{
+		Arch: l.text("arch"), CUs: l.number("cus"), Set: l.text("set"), Layout: l.text("layout"),
+		Problem: gemm.New(l.number("m"), l.number("n"), l.number("k")),
+		Config: gemm.Config{
+			Kernel: tensile.Name, BlockM: l.number("mt0"), BlockN: l.number("mt1"), BlockK: l.number("depthu"),
+			NumWarps: l.number("waves"), NumStages: 1, SplitK: l.number("split"),
+			GroupM: max(1, abs(l.number("mapping"))),
+		},
+	}
+	dtype := l.text("dtype")
+	for _, t := range gemm.DTypes() {
+		if t.String() == dtype {
+			r.Problem.DType = t
+		}
+	}
+	r.Problem.Batch = l.number("batch")
+	r.Problem.SetTrans(r.Layout[0] == 'N', r.Layout[1] == 'N')
+	if l.text("mi") == "" && l.number("lds") >= 2*(r.Config.BlockM+r.Config.BlockN)*r.Config.BlockK*4 {
+		r.Config.NumStages = 2
+	}
+	for _, axis := range []struct{ name, column string }{
+		{tensile.StreamK.Name, "stream_k"}, {tensile.LocalSplit.Name, "local_split"},
+	} {
+		if r.Config.SetAxis(tensile.Axes, axis.name, l.text(axis.column)) != nil {
+			return r, false
+		}
+	}
+	value, err := strconv.ParseFloat(l.text("value"), 64)
+	if err != nil && l.err == nil {
+		l.err = err
+	}
+	rate := rates[r.Arch+" "+dtype]
+	switch l.text("unit") {
+	case "gflops":
+		r.Speed, r.Known = value*1e9, true
+	case "pct_mi300x":
+		r.Speed, r.Known = value/100*rate*mi300xCUs*mi300xClock, true
+	default:
+		r.Speed = value / 100
+	}
+	return r, rate > 0 && r.Problem.Validate() == nil
+}
+
+func abs(v int) int {
+	if v < 0 {
+		return -v
+	}
+	return v
+}
+
+// Request opens the model on the device of a row.
+func (r *Row) Request() arch.OpenRequest {
+	request := arch.OpenRequest{Arch: r.Arch, Kernel: tensile.Name}
+	switch {
+	case r.Arch == "gfx90a" && r.CUs == 110:
+		request.Device = "mi250x-gcd"
+	case r.Arch == "gfx942" && r.CUs == 80:
+		request.Device = "mi308x"
+	case r.Arch == "gfx942" && r.CUs != mi300xCUs:
+		request.Overrides = map[string]hw.OverrideValue{
+			"num_cus": {Value: float64(r.CUs)}, "num_xcds": {Value: float64(r.CUs / 38)},
+		}
+	}
+	return request
+}
+
+// Seconds returns the recorded time. Without a known unit, the clock is that of the peak, in Hz.
+func (r *Row) Seconds(clock float64) float64 {
+	speed := r.Speed
+	if !r.Known {
+		speed *= rates[r.Arch+" "+r.Problem.DType.String()] * float64(r.CUs) * clock
+	}
+	return Flops(r.Problem) / speed
+}

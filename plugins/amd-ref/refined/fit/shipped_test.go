@@ -1,0 +1,144 @@
+//go:build !race
+
+package fit_test
+
+import (
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"testing"
+
+	"github.com/origami-gemm/origami/core/fit"
+	"github.com/origami-gemm/origami/plugins/amd-ref/internal/tuned"
+	"github.com/origami-gemm/origami/plugins/amd-ref/refined/terms"
+)
+
+// known are the rows whose unit is known, without the per cent of an unknown clock.
+func known(r *tuned.Row) bool { return r.Known && r.CUs != 104 }
+
+// The times of the recorded kernels are predicted to within a tenth or so at the median, where the unit of the speed is
+// known.
+func TestRecordedTimes(t *testing.T) {
+	for name, limit := range map[string]float64{"gfx900": 0.12, "gfx942": 0.1} {
+		i := slices.IndexFunc(generations, func(g generation) bool { return g.name == name })
+		e := newExperiment(t, &generations[i], 1)
+		got := e.median(t, nil, known)
+		if t.Logf("%s: times are off by %.1f %% at the median", name, 100*got); got > limit {
+			t.Errorf("%s: times are off by %.1f %% at the median", name, 100*got)
+		}
+	}
+}
+
+// What is shipped is a minimum of the loss: a fit that starts there finds little more.
+func TestShippedIsTheFit(t *testing.T) {
+	if testing.Short() {
+		t.Skip("refits the model")
+	}
+	for i := range generations {
+		g := &generations[i]
+		every, steps := 6, 12
+		if *refit {
+			every, steps = 1, 30
+		}
+		e := newExperiment(t, g, every)
+		// The clocks and overheads are not shipped: they are found first.
+		harness := *g
+		for _, q := range terms.Quantities {
+			harness.fixed = append(slices.Clone(harness.fixed), q.Name)
+		}
+		shipped := 0.0
+		start := map[string]float64{}
+		if len(e.quantities) > 0 {
+			found := e.fit(t, &harness, fit.Options{Steps: steps}, "")
+			shipped = found.Loss
+			for _, q := range e.quantities {
+				start[q.Name] = found.Values[q.Name]
+			}
+		} else {
+			m, err := e.with(nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if shipped, err = e.sample.Loss(t.Context(), m, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		found := e.fit(t, g, fit.Options{Steps: steps, Start: start}, "")
+		t.Logf("%s: %d rows, loss %.2f, fitted %.2f", g.name, len(e.rows), shipped, found.Loss)
+		if found.Loss < 0.85*shipped {
+			t.Errorf("%s: what is shipped has a loss of %.2f, the fit finds %.2f", g.name, shipped, found.Loss)
+		}
+		if *refit {
+			for name, v := range found.Values {
+				fmt.Printf("%s | %s | %.4g\n", g.name, name, v)
+			}
+		}
+	}
+}
+
+// Fitted to three quarters of the sizes, the model predicts the others as well.
+func TestHeldOut(t *testing.T) {
+	if testing.Short() {
+		t.Skip("refits the model")
+	}
+	g := &generations[0]
+	e := newExperiment(t, g, 1)
+	held := func(r *tuned.Row) bool {
+		h := fnv.New32a()
+		fmt.Fprint(h, r.Problem.M, r.Problem.N, r.Problem.K)
+		return h.Sum32()%4 == 0
+	}
+	var use []bool
+	for i := range e.rows {
+		use = append(use, !held(&e.rows[i]), !held(&e.rows[i])) // its time and its choice
+	}
+	found := e.fit(t, g, fit.Options{Steps: 10, Use: func(i int) bool { return use[i] }}, "")
+	got := e.median(t, found.Values, held)
+	if t.Logf("%s: held out, times are off by %.1f %% at the median", g.name, 100*got); got > 0.13 {
+		t.Errorf("%s: held out, times are off by %.1f %% at the median", g.name, 100*got)
+	}
+}
+
+// TestAblation prints the table of docs/model-amd-refined.md.
+func TestAblation(t *testing.T) {
+	if !*ablation {
+		t.Skip("run with -ablation")
+	}
+	fmt.Println("| without | loss on gfx942 | … fitted anew |\n| --- | --- | --- |")
+	i := slices.IndexFunc(generations, func(g generation) bool { return g.name == "gfx942" })
+	g := &generations[i]
+	e := newExperiment(t, g, 8)
+	full := e.fit(t, g, fit.Options{Steps: 15}, "")
+	fmt.Printf("| – | %.2f | |\n", full.Loss)
+	for _, off := range []struct {
+		doc    string
+		values map[string]float64
+	}{
+		{"the power limit", map[string]float64{"energy_per_flop": 1e-16, "energy_per_byte": 1e-16}},
+		{"the L2's rate", map[string]float64{"l2_share": 100}},
+		{"the MALL's rate", map[string]float64{"mall_share": 100}},
+		{"the output's rates", map[string]float64{"store_rate": 1e4, "store_share": 100}},
+		{"the latency of loads", map[string]float64{"load_latency": 1}},
+		{"the launch", map[string]float64{"launch_seconds": 1e-9}},
+	} {
+		values := map[string]float64{}
+		for name, v := range full.Values {
+			values[name] = v
+		}
+		without := *g
+		for name, v := range off.values {
+			values[name] = v
+			without.fixed = append(slices.Clone(without.fixed), name)
+		}
+		m, err := e.with(values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		loss, err := e.sample.Loss(t.Context(), m, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		anew := e.fit(t, &without, fit.Options{Steps: 12, Start: values}, "")
+		fmt.Printf("| %s | %.2f | %.2f |\n", off.doc, loss, anew.Loss)
+	}
+}

@@ -1,0 +1,165 @@
+// Package fit finds the quantities of the library model that reproduce published times best.
+package fit
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"slices"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/plugins/library"
+	"github.com/origami-gemm/origami/plugins/library/published"
+)
+
+// Open opens the model on a device under options.
+type Open func(device string, options map[string]string) (*library.Model, error)
+
+// Sample is published times.
+type Sample struct {
+	models []*library.Model
+	times  []timed
+}
+
+// timed is a published time, with the model that predicts it.
+type timed struct {
+	*published.Time
+	model   int
+	problem gemm.Problem
+	configs []gemm.Config
+	log     float64
+}
+
+// Read returns the times that keep accepts and the model takes, about most of each series at most: those whose shapes
+// have the lowest hash, so that series have the same shapes.
+func Read(open Open, keep func(*published.Time) bool, most int) (*Sample, error) {
+	s := &Sample{}
+	models := map[string]int{}
+	lists := map[string][]gemm.Config{}
+	bySeries := map[*published.Series][]timed{}
+	all := published.Times()
+	for i := range all {
+		t := &all[i]
+		if t.Device == "" || !keep(t) {
+			continue
+		}
+		options, ok := OptionsOf(t.Series)
+		p, err := t.Problem()
+		if err != nil || !ok {
+			continue
+		}
+		key := t.Device + fmt.Sprint(options)
+		at, ok := models[key]
+		if !ok {
+			m, err := open(t.Device, options)
+			if err != nil {
+				return nil, err
+			}
+			at = len(s.models)
+			models[key], s.models = at, append(s.models, m)
+		}
+		m := s.models[at]
+		if m.Describe().SupportsTypes(library.Family, &p) != nil {
+			continue
+		}
+		list := key + p.Types().Text()
+		if lists[list] == nil {
+			c, err := m.Candidates(context.Background(), p, arch.Space{})
+			if err != nil {
+				return nil, err
+			}
+			lists[list] = c.Configs
+		}
+		bySeries[t.Series] = append(bySeries[t.Series],
+			timed{Time: t, model: at, problem: p, configs: lists[list], log: math.Log(float64(t.Median))})
+	}
+	for i := range all {
+		list := bySeries[all[i].Series]
+		delete(bySeries, all[i].Series)
+		s.times = append(s.times, thinned(list, most)...)
+	}
+	return s, nil
+}
+
+// OptionsOf returns the options of the model for the conditions of a series, and false if the model has none for them.
+func OptionsOf(s *published.Series) (map[string]string, bool) {
+	scheme := s.Scheme
+	if scheme == published.NoScheme {
+		scheme = published.TensorScheme
+	}
+	given := map[string]string{"l2": string(s.Cache), "scheme": scheme, "release": s.Release}
+	for _, o := range library.Options {
+		if !slices.Contains(o.Values, given[o.Key]) {
+			return nil, false
+		}
+	}
+	return given, true
+}
+
+// thinned keeps about most of the times of a series.
+func thinned(list []timed, most int) []timed {
+	share := float64(most) / float64(len(list))
+	return slices.DeleteFunc(list, func(t timed) bool {
+		h := fnv.New32a()
+		fmt.Fprint(h, t.M, t.N, t.K)
+		return float64(h.Sum32())/math.MaxUint32 >= share
+	})
+}
+
+// Without returns the sample without some of the times.
+func (s *Sample) Without(out func(*published.Time) bool) *Sample {
+	kept := slices.DeleteFunc(slices.Clone(s.times), func(t timed) bool { return out(t.Time) })
+	return &Sample{models: s.models, times: kept}
+}
+
+// Blind reports whether a time is kept for a test: of origami's own measurements, half of the shapes.
+func Blind(t *published.Time) bool {
+	h := fnv.New32a()
+	fmt.Fprint(h, t.N, t.K, t.M)
+	return t.Source.ID == "origami" && h.Sum32()>>8&1 == 1
+}
+
+// Len is the number of times.
+func (s *Sample) Len() int { return len(s.times) }
+
+// Errors calls use for each time with log(predicted ÷ published), under other values of quantities.
+func (s *Sample) Errors(
+	ctx context.Context, values map[string]float64, use func(t *published.Time, err float64),
+) error {
+	models := make([]*library.Model, len(s.models))
+	for i, m := range s.models {
+		var err error
+		if models[i], err = m.With(values); err != nil {
+			return err
+		}
+	}
+	var estimates []arch.Estimate
+	for i := range s.times {
+		t := &s.times[i]
+		if len(estimates) < len(t.configs) {
+			estimates = make([]arch.Estimate, len(t.configs))
+		}
+		found := estimates[:len(t.configs)]
+		m := models[t.model]
+		if err := m.Estimate(ctx, found, t.problem, t.configs); err != nil {
+			return err
+		}
+		least := math.Inf(1)
+		for _, e := range found {
+			if e.Reject == "" {
+				least = min(least, float64(e.Cycles))
+			}
+		}
+		use(t.Time, math.Log(least/float64(m.Describe().Clock))-t.log)
+	}
+	return nil
+}
+
+// Residuals are the errors.
+func (s *Sample) Residuals(ctx context.Context, values map[string]float64) ([]float64, error) {
+	r := make([]float64, 0, len(s.times))
+	err := s.Errors(ctx, values, func(_ *published.Time, e float64) { r = append(r, e) })
+	return r, err
+}

@@ -1,0 +1,262 @@
+package fit_test
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"go/format"
+	"maps"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/origami-gemm/origami/core/arch"
+	corefit "github.com/origami-gemm/origami/core/fit"
+	"github.com/origami-gemm/origami/plugins/builtins"
+	"github.com/origami-gemm/origami/plugins/library"
+	"github.com/origami-gemm/origami/plugins/library/fit"
+	"github.com/origami-gemm/origami/plugins/library/published"
+	"github.com/origami-gemm/origami/plugins/library/terms"
+)
+
+var (
+	update = flag.Bool("update", false, "fit anew, and write plugins/library/terms/fitted.go")
+	only   = flag.String("only", "", "of these generations alone")
+	fresh  = flag.Bool("fresh", false, "from the chosen values, not from those that are shipped")
+	steps  = flag.Int("steps", 25, "of each fit, at most")
+	most   = flag.Int("most", 1000, "times of a series")
+)
+
+// open returns a function that opens the model through the plugins, and one that says of what generation a device is.
+func open(t *testing.T) (fit.Open, func(device string) terms.Generation) {
+	t.Helper()
+	generations := map[string]terms.Generation{}
+	providers := map[string]arch.Provider{}
+	for _, b := range builtins.Plugins {
+		p, err := b.Provider()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range p.Manifest().Archs {
+			providers[a.ID] = p
+		}
+	}
+	opened := func(device string, options map[string]string) (*library.Model, error) {
+		archID, id, _ := strings.Cut(device, "@")
+		p, ok := providers[archID]
+		if !ok {
+			return nil, fmt.Errorf("no plugin has %s", device)
+		}
+		a, err := p.Open(t.Context(), arch.OpenRequest{Arch: archID, Device: id, Kernel: library.Family, Options: options})
+		if err != nil {
+			return nil, err
+		}
+		return a.(*library.Model), nil
+	}
+	return opened, func(device string) terms.Generation {
+		if _, known := generations[device]; !known {
+			generations[device] = ""
+			if m, err := opened(device, nil); err == nil {
+				generations[device] = m.Generation()
+			}
+		}
+		return generations[device]
+	}
+}
+
+// stage is one fit: of some quantities to some times.
+type stage struct {
+	key    string
+	times  func(*published.Time) bool
+	fitted func(quantity string) bool
+	least  int // times
+}
+
+func typed(suffixes ...string) func(string) bool {
+	return func(q string) bool {
+		return slices.ContainsFunc(suffixes, func(s string) bool { return strings.HasSuffix(q, s) })
+	}
+}
+
+func common(q string) bool { return !typed("_8", "_16", "_32")(q) && !quantise(q) && q != far }
+
+const far = "far_share"
+
+func quantise(q string) bool { return strings.HasPrefix(q, "quantise") }
+
+func or(all ...func(string) bool) func(string) bool {
+	return func(q string) bool {
+		return slices.ContainsFunc(all, func(f func(string) bool) bool { return f(q) })
+	}
+}
+
+// doubtful times are of other kernels than their series says, as docs/published.md explains: of weights that were
+// arranged beforehand; of fp16 sums; of an older tuning, which halves the rate.
+func doubtful(t *published.Time) bool {
+	switch {
+	case t.Device == "gfx942@mi308x":
+		return strings.HasPrefix(t.Scheme, "block128")
+	case t.Device == "sm75@t4" && t.DType == "int8": // the timer of the host, and an old library
+		return true
+	case strings.HasPrefix(t.Device, "gfx90") && t.Source.ID == "rocblas":
+		old := func(n int) bool { return n == 512 || n == 2048 || n == 33708 }
+		return t.DType == "fp16" && t.Figures != 3 || t.K <= 128 || old(t.M) || old(t.N)
+	}
+	return false
+}
+
+// stages of a generation, in turn.
+func stages(g terms.Generation) []stage {
+	is := func(schemes, release string, types ...string) func(*published.Time) bool {
+		return func(t *published.Time) bool {
+			return !doubtful(t) && !fit.Blind(t) && slices.Contains(strings.Fields(schemes), t.Scheme) &&
+				slices.Contains(strings.Fields(release), t.Release) && slices.Contains(types, t.DType)
+		}
+	}
+	key, now := string(g), "current"
+	perTensor := "tensor tensor+quant"
+	switch g {
+	case terms.AmpereConsumer:
+		now = "current early" // there are hardly any others
+	case terms.CDNA3, terms.CDNA4:
+		perTensor = "row" // and one scale per matrix is a case of it
+	default:
+	}
+	machine := common
+	if strings.HasPrefix(key, "cdna") && g != terms.CDNA2 {
+		machine = func(q string) bool { return common(q) || q == far }
+	}
+	split := func(q string) bool { return q == "split_seconds" || q == "store_rate" }
+	blocks := split
+	if g == terms.CDNA3 { // of which most times are
+		blocks = machine
+	}
+	list := []stage{
+		{key, is("none", now, "fp16", "bf16", "tf32"), or(typed("_16"), machine), 50},
+		{key, is("none", now, "fp32"), typed("_32"), 50},
+		{key, is(perTensor+" none", now, "fp8", "int8"), or(typed("_8"), quantise), 50},
+		{key + " block128", is("block128 block128+quant", now, "fp8"), or(typed("_8"), quantise, blocks), 50},
+	}
+	if now == "current" {
+		list = append(list, stage{key + " early", is("none", "early", "fp16", "bf16"), or(typed("_16"), machine), 50})
+	}
+	return list
+}
+
+// start returns where a stage starts: at the given values, otherwise at those that are chosen.
+func start(s stage, given map[string]float64) (values map[string]float64, quantities []corefit.Quantity) {
+	values = map[string]float64{}
+	for _, q := range terms.Quantities {
+		values[q.Name] = q.Value
+		if s.fitted(q.Name) {
+			quantities = append(quantities, corefit.Quantity{Name: q.Name, Low: q.Low, High: q.High})
+		}
+	}
+	if strings.HasPrefix(s.key, string(terms.Blackwell)) {
+		values["energy_16"] = 0.66e-12 // from a higher one, the fit ends where it is worse
+	}
+	maps.Copy(values, given)
+	for _, q := range quantities { // the bounds may have changed
+		values[q.Name] = min(max(values[q.Name], q.Low), q.High)
+	}
+	return values, quantities
+}
+
+// run fits the stages of a generation.
+func run(t *testing.T, g terms.Generation, fitted map[string]map[string]float64) {
+	t.Helper()
+	for _, s := range stages(g) {
+		sample := read(t, g, s.times, *most)
+		if sample.Len() < s.least {
+			continue
+		}
+		values, quantities := start(s, fitted[string(g)])
+		if !*fresh {
+			maps.Copy(values, fitted[s.key])
+		}
+		r, err := corefit.Minimise(t.Context(), sample.Residuals, quantities, corefit.Options{Start: values, Steps: *steps})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if fitted[s.key] == nil {
+			fitted[s.key] = map[string]float64{}
+		}
+		for _, q := range quantities {
+			fitted[s.key][q.Name] = r.Values[q.Name]
+		}
+		fmt.Printf("== %s: %d steps, loss %.3f, %d times\n", s.key, r.Steps, r.Loss, sample.Len())
+		report(t, sample, r.Values)
+	}
+}
+
+func TestFit(t *testing.T) {
+	if !*update {
+		t.Skip("run with -update")
+	}
+	fitted := terms.Fitted()
+	for _, g := range terms.Generations() {
+		if *only == "" || slices.Contains(strings.Split(*only, ","), string(g)) {
+			run(t, g, fitted)
+			write(t, fitted)
+		}
+	}
+}
+
+// write writes the file of the values.
+func write(t *testing.T, fitted map[string]map[string]float64) {
+	t.Helper()
+	var b bytes.Buffer
+	b.WriteString("// Code generated by go test ./plugins/library/fit -update; DO NOT EDIT.\n\npackage terms\n\n" +
+		"// fitted are the values that were found, by generation, and by the scheme or release behind it.\n" +
+		"var fitted = map[string]map[string]float64{\n")
+	for _, key := range slices.Sorted(maps.Keys(fitted)) {
+		fmt.Fprintf(&b, "%q: {\n", key)
+		for _, q := range terms.Quantities {
+			if v, ok := fitted[key][q.Name]; ok {
+				fmt.Fprintf(&b, "%q: %.4g,\n", q.Name, v)
+			}
+		}
+		b.WriteString("},\n")
+	}
+	b.WriteString("}\n")
+	src, err := format.Source(b.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile("../terms/fitted.go", src, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func report(t *testing.T, s *fit.Sample, values map[string]float64) {
+	by := map[string][]float64{}
+	err := s.Errors(t.Context(), values, func(x *published.Time, e float64) {
+		m := "m>1024"
+		for _, b := range []int{1024, 256, 64, 16} {
+			if x.M <= b {
+				m = fmt.Sprintf("m<=%4d", b)
+			}
+		}
+		for _, k := range []string{x.Device + " " + x.DType + " " + x.Scheme + " " + string(x.Cache), m} {
+			by[k] = append(by[k], e)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range slices.Sorted(maps.Keys(by)) {
+		v := by[k]
+		slices.Sort(v)
+		in := 0
+		for _, e := range v {
+			if math.Abs(e) < math.Log(1.2) {
+				in++
+			}
+		}
+		q := func(f float64) float64 { return math.Exp(v[int(f*float64(len(v)-1))]) }
+		fmt.Printf("%-45s n %5d p10 %.2f median %.2f p90 %.2f within 20 %%: %.1f\n", k, len(v), q(.1), q(.5), q(.9),
+			100*float64(in)/float64(len(v)))
+	}
+}

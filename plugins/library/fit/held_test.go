@@ -1,0 +1,148 @@
+//go:build !race
+
+// Arithmetic in one goroutine, which the race detector would only slow down tenfold.
+
+package fit_test
+
+import (
+	"flag"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"math"
+	"slices"
+	"testing"
+
+	corefit "github.com/origami-gemm/origami/core/fit"
+	"github.com/origami-gemm/origami/plugins/library/fit"
+	"github.com/origami-gemm/origami/plugins/library/published"
+	"github.com/origami-gemm/origami/plugins/library/terms"
+)
+
+var ablation = flag.Bool("ablation", false, "print what the model loses without each of its quantities")
+
+// few is the number of times of a series in these tests.
+const few = 250
+
+// within is the share of errors within a factor of 1.2.
+func within(errors []float64) float64 {
+	in := 0
+	for _, e := range errors {
+		if math.Abs(e) <= math.Log(1.2) {
+			in++
+		}
+	}
+	return float64(in) / float64(len(errors))
+}
+
+// fold is one of four, by the shape.
+func fold(t *published.Time) int {
+	h := fnv.New32a()
+	fmt.Fprint(h, t.K, t.N, t.M)
+	return int(h.Sum32()>>8) % 4
+}
+
+// heldOut fits the first stage of a generation without the times that out names, and returns the errors of those.
+func heldOut(t *testing.T, g terms.Generation, out func(*published.Time) bool) (errors []float64) {
+	t.Helper()
+	s := stages(g)[0]
+	sample := read(t, g, s.times, few)
+	kept := sample.Without(out)
+	values, quantities := start(s, nil)
+	r, err := corefit.Minimise(t.Context(), kept.Residuals, quantities, corefit.Options{Start: values, Steps: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = sample.Errors(t.Context(), r.Values, func(x *published.Time, e float64) {
+		if out(x) {
+			errors = append(errors, e)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return errors
+}
+
+// Shapes that the quantities were not fitted on are predicted as well as the others.
+func TestShapesHeldOut(t *testing.T) {
+	if testing.Short() {
+		t.Skip("fits the model several times")
+	}
+	for g, floor := range map[terms.Generation]float64{terms.Hopper: 0.95, terms.Ampere: 0.88, terms.CDNA4: 0.89} {
+		var errors []float64
+		for f := range 4 {
+			errors = append(errors, heldOut(t, g, func(x *published.Time) bool { return fold(x) == f })...)
+		}
+		share := within(errors)
+		t.Logf("%s: %.1f %% of %d times of shapes left out are within 20 %%", g, 100*share, len(errors))
+		if share < floor {
+			t.Errorf("%s: %.1f %%, want %.0f %%", g, 100*share, 100*floor)
+		}
+	}
+}
+
+// A device that the quantities of its generation were not fitted on is predicted nearly as well as the others.
+func TestDevicesHeldOut(t *testing.T) {
+	if testing.Short() {
+		t.Skip("fits the model several times")
+	}
+	for device, c := range map[string]struct {
+		generation terms.Generation
+		floor      float64
+	}{
+		"sm90@h100": {terms.Hopper, 0.93}, "sm90@h200": {terms.Hopper, 0.92}, "sm100@b200": {terms.Blackwell, 0.88},
+		"sm103@gb300": {terms.Blackwell, 0.88},
+	} {
+		errors := heldOut(t, c.generation, func(x *published.Time) bool { return x.Device == device })
+		share := within(errors)
+		t.Logf("%s: %.1f %% of %d times are within 20 %% if it is left out", device, 100*share, len(errors))
+		if share < c.floor {
+			t.Errorf("%s: %.1f %%, want %.0f %%", device, 100*share, 100*c.floor)
+		}
+	}
+}
+
+// TestAblation prints the table of docs/model-library.md: what each quantity is worth, with the others fitted anew.
+func TestAblation(t *testing.T) {
+	if !*ablation {
+		t.Skip("run with -ablation")
+	}
+	s := stages(terms.Hopper)[0]
+	sample := read(t, terms.Hopper, s.times, few)
+	score := func(values map[string]float64) float64 {
+		var errors []float64
+		err := sample.Errors(t.Context(), values, func(_ *published.Time, e float64) { errors = append(errors, e) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return 100 * within(errors)
+	}
+	values, quantities := start(s, terms.Fitted()[string(terms.Hopper)])
+	fmt.Println("| quantity | without it | the others fitted anew |\n| --- | --- | --- |")
+	fmt.Printf("| – | %.1f %% | |\n", score(values))
+	for _, q := range terms.Quantities {
+		if !s.fitted(q.Name) || q.Without == q.Low {
+			continue
+		}
+		without := maps.Clone(values)
+		without[q.Name] = min(q.Without, 1e9)
+		others := slices.DeleteFunc(slices.Clone(quantities), func(o corefit.Quantity) bool { return o.Name == q.Name })
+		r, err := corefit.Minimise(t.Context(), sample.Residuals, others, corefit.Options{Start: without, Steps: 8})
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Printf("| `%s` | %.1f %% | %.1f %% |\n", q.Name, score(without), score(r.Values))
+	}
+}
+
+// read returns the times of a generation.
+func read(t *testing.T, g terms.Generation, keep func(*published.Time) bool, most int) *fit.Sample {
+	t.Helper()
+	opened, of := open(t)
+	sample, err := fit.Read(opened, func(x *published.Time) bool { return of(x.Device) == g && keep(x) }, most)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sample
+}

@@ -1,0 +1,290 @@
+package library_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/formula"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/plugins/builtins"
+	"github.com/origami-gemm/origami/plugins/library"
+)
+
+// open opens the model on the default device of an architecture.
+func open(t testing.TB, r arch.OpenRequest) (arch.Architecture, error) {
+	t.Helper()
+	r.Kernel = library.Family
+	for _, b := range builtins.Plugins {
+		p, err := b.Provider()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range p.Manifest().Archs {
+			if a.ID == r.Arch {
+				return p.Open(context.Background(), r)
+			}
+		}
+	}
+	t.Fatalf("no plugin has %s", r.Arch)
+	return nil, nil
+}
+
+// opened is open without an error.
+func opened(t testing.TB, archID string, options map[string]string) arch.Architecture {
+	t.Helper()
+	a, err := open(t, arch.OpenRequest{Arch: archID, Options: options})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// archs are those that have the family.
+func archs(t testing.TB) (ids []string) {
+	t.Helper()
+	for _, b := range builtins.Plugins {
+		p, err := b.Provider()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range p.Manifest().Archs {
+			for _, k := range a.Kernels {
+				if k == library.Family {
+					ids = append(ids, a.ID)
+				}
+			}
+		}
+	}
+	if len(ids) < 10 {
+		t.Fatalf("only %v have the family", ids)
+	}
+	return ids
+}
+
+// fastest predicts the least time over the candidates, in seconds.
+type fastest struct {
+	arch.Architecture
+	lists map[gemm.DType][]gemm.Config
+	room  []arch.Estimate
+}
+
+func (f *fastest) of(t *testing.T, p gemm.Problem) float64 {
+	t.Helper()
+	if f.lists == nil {
+		f.lists = map[gemm.DType][]gemm.Config{}
+	}
+	list := f.lists[p.DType]
+	if list == nil {
+		c, err := f.Candidates(t.Context(), p, arch.Space{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = c.Configs
+		f.lists[p.DType] = list
+		f.room = make([]arch.Estimate, len(list))
+	}
+	if err := f.Estimate(t.Context(), f.room[:len(list)], p, list); err != nil {
+		t.Fatal(err)
+	}
+	least := math.Inf(1)
+	for _, e := range f.room[:len(list)] {
+		least = min(least, float64(e.Cycles))
+	}
+	return least / float64(f.Describe().Clock)
+}
+
+// random is a problem of any size.
+func random(rng *rand.Rand, t gemm.DType) gemm.Problem {
+	size := func(most float64) int { return max(1, int(math.Exp(rng.Float64()*math.Log(most)))) }
+	p := gemm.New(size(32768), size(65536), size(65536))
+	p.DType = t
+	p.SetTrans(rng.IntN(2) == 0, rng.IntN(2) == 0)
+	if rng.IntN(8) == 0 {
+		p.Batch = 1 + rng.IntN(32)
+	}
+	return p
+}
+
+// types are those that the model takes.
+func types(a arch.Architecture) (list []gemm.DType) {
+	for _, t := range a.Describe().Families[0].Types {
+		if len(list) == 0 || list[len(list)-1] != t.In {
+			list = append(list, t.In)
+		}
+	}
+	return list
+}
+
+// No prediction is above the peak of the type, or faster than DRAM delivers what the caches do not have.
+func TestPredictionsArePossible(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, id := range archs(t) {
+		f := &fastest{Architecture: opened(t, id, map[string]string{"l2": "cold"})}
+		d := f.Describe()
+		bandwidth := hw.Set(d.Params).Get("dram_bandwidth")
+		for _, dtype := range types(f) {
+			for range 2000 / len(types(f)) {
+				p := random(rng, dtype)
+				seconds := f.of(t, p)
+				if rate := p.Flops() / seconds; rate > float64(d.PeakFor(dtype))*(1+1e-9) {
+					t.Fatalf("%s: %s reaches %.4g of the peak", d.ID(), p, rate/float64(d.PeakFor(dtype)))
+				}
+				in, out := float64(p.DType.Bits())/8, float64(p.Output().Bits())/8
+				m, n, k := float64(p.M), float64(p.N), float64(p.K)
+				bytes := float64(p.Batch) * (in*(m*k+n*k) + out*m*n)
+				if bytes/seconds > bandwidth*(1+1e-9) {
+					t.Fatalf("%s: %s reaches %.4g of the DRAM bandwidth", d.ID(), p, bytes/seconds/bandwidth)
+				}
+			}
+		}
+	}
+}
+
+// More rows, columns or terms never take less time, whatever the caches hold.
+func TestMoreIsNeverFaster(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	for _, id := range archs(t) {
+		for _, l2 := range []string{"layers", "cold", "warm"} {
+			f := &fastest{Architecture: opened(t, id, map[string]string{"l2": l2})}
+			list := types(f)
+			for i := range 200 {
+				p := random(rng, list[i%len(list)])
+				seconds := f.of(t, p)
+				for name, size := range map[string]*int{"m": &p.M, "n": &p.N, "k": &p.K} {
+					was := *size
+					*size += 1 + rng.IntN(1+was/2)
+					if more := f.of(t, p); more < seconds*(1-1e-9) {
+						t.Errorf("%s, l2=%s: %s with %s = %d takes %.6g µs, and with %d %.6g", id, l2, p, name, *size,
+							more*1e6, was, seconds*1e6)
+					}
+					*size = was
+				}
+			}
+		}
+	}
+}
+
+// What the terms say is what is computed, to the bit.
+func TestTermsAreTheCode(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	for _, id := range archs(t) {
+		for _, options := range []map[string]string{nil, {"l2": "cold"}, {"l2": "warm"}} {
+			a := opened(t, id, options)
+			d := a.Describe()
+			for i := range 40 {
+				list := types(a)
+				p := random(rng, list[i%len(list)])
+				c, err := a.Candidates(t.Context(), p, arch.Space{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				config := c.Configs[rng.IntN(len(c.Configs))]
+				row, estimate := make([]float64, len(d.Terms)), make([]arch.Estimate, 1)
+				if err := a.Terms(t.Context(), row, p, []gemm.Config{config}); err != nil {
+					t.Fatal(err)
+				}
+				if err := a.Estimate(t.Context(), estimate, p, []gemm.Config{config}); err != nil {
+					t.Fatal(err)
+				}
+				values := formula.Values(d, p, config, row)
+				shares := 0.0
+				for j, term := range d.Terms {
+					if formula.IsRule(term.Formula) {
+						continue
+					}
+					want, err := formula.Eval(term.Formula, values)
+					if err != nil || math.Float64bits(want) != math.Float64bits(row[j]) {
+						t.Fatalf("%s: %s, %s: %s is %v, by its formula %v, %v", id, p, config, term.Name, row[j], want, err)
+					}
+					switch term.Kind {
+					case arch.KindShare:
+						shares += row[j]
+					case arch.KindTotal:
+						if float64(estimate[0].Cycles) != row[j] || math.Abs(shares/row[j]-1) > 1e-9 {
+							t.Errorf("%s: %s: estimate %v, total %v, shares %v", id, p, estimate[0].Cycles, row[j], shares)
+						}
+					default:
+					}
+				}
+			}
+		}
+	}
+}
+
+// What the caches hold changes a decode as one expects: cold operands take longer, warm ones less.
+func TestConditionOfTheCaches(t *testing.T) {
+	small, decode := gemm.New(16, 1024, 1024), gemm.New(16, 2048, 2560)
+	for _, id := range []string{"sm90", "gfx942"} {
+		times := map[string][2]float64{}
+		for _, l2 := range []string{"layers", "cold", "warm"} {
+			f := &fastest{Architecture: opened(t, id, map[string]string{"l2": l2})}
+			times[l2] = [2]float64{f.of(t, small), f.of(t, decode)}
+		}
+		if times["layers"][0] != times["warm"][0] || times["cold"][0] <= times["warm"][0] {
+			t.Errorf("%s: %s takes %v: six layers of it fit into the caches", id, small, times)
+		}
+		if id == "sm90" && times["layers"][1] <= times["warm"][1] {
+			t.Errorf("%s: %s takes %v: six layers of it do not fit", id, decode, times)
+		}
+	}
+}
+
+// A scheme of scales is of 8-bit operands, and quantising takes time.
+func TestSchemes(t *testing.T) {
+	p := gemm.New(64, 4096, 4096)
+	p.DType = gemm.FP8
+	plain := &fastest{Architecture: opened(t, "sm90", nil)}
+	quantised := &fastest{Architecture: opened(t, "sm90", map[string]string{"scheme": "tensor+quant"})}
+	if plain.of(t, p) >= quantised.of(t, p) {
+		t.Errorf("%s takes %v s, and %v with the quantising", p, plain.of(t, p), quantised.of(t, p))
+	}
+	p.DType = gemm.BF16
+	err := quantised.Estimate(t.Context(), nil, p, nil)
+	if diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), "does not predict library kernels for bf16") {
+		t.Errorf("bf16 with scales: %v", err)
+	}
+}
+
+// An option or a file that means nothing here is refused in one line.
+func TestRefusals(t *testing.T) {
+	for want, r := range map[string]arch.OpenRequest{
+		"option: l2=cool is unknown; use one of layers, cold, warm": {Options: map[string]string{"l2": "cool"}},
+		"are the vendor's, and no report or times of them count":    {Characterization: []byte("x")},
+	} {
+		r.Arch = "sm90"
+		if _, err := open(t, r); diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	a := opened(t, "sm90", nil)
+	c := gemm.Config{Kernel: "triton", BlockM: 64, BlockN: 64, BlockK: 64, NumWarps: 4, NumStages: 2, SplitK: 1}
+	err := a.Estimate(t.Context(), make([]arch.Estimate, 1), gemm.New(64, 64, 64), []gemm.Config{c})
+	if diag.KindOf(err) != diag.Input || !strings.Contains(fmt.Sprint(err), `the kernel family "triton"; use library`) {
+		t.Errorf("a Triton kernel: %v", err)
+	}
+}
+
+// BenchmarkEstimate is the time of one estimate, over the candidates of a problem.
+func BenchmarkEstimate(b *testing.B) {
+	a := opened(b, "sm90", nil)
+	p := gemm.New(4096, 4096, 4096)
+	c, err := a.Candidates(b.Context(), p, arch.Space{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	dst := make([]arch.Estimate, len(c.Configs))
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := a.Estimate(b.Context(), dst, p, c.Configs); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(dst)), "ns/estimate")
+}

@@ -57,8 +57,8 @@ func (s Spec) Launch(k *gemmgen.Kernel, call gemmgen.Call) (gemmgen.Launch, erro
 }
 
 // maps describes A and B. A box of rows along K has the block's rows, or of B those that one CTA of the cluster copies.
-// A box of rows along M or N is 64 wide, and has the block's indices along K, or of B one CTA's part of them. A box of C
-// is what a warp stores at once.
+// A box of rows along M or N is 64 wide, and has the block's indices along K, or of B one CTA's part of them. A box of
+// C is what a warp stores at once.
 func (s Spec) maps(k *ptx.Kernel, call gemmgen.Call, g geometry) []gemmgen.TensorMap {
 	p := call.Problem
 	describe := func(name string, m gemmgen.Matrix, row, rows, box int) gemmgen.TensorMap {

@@ -153,6 +153,7 @@ func (d *device) limits() gemmgen.Limits {
 		Target:             d.target,
 		RegistersPerThread: registersPerThread, RegisterFile: int(d.attributes["register_file"]),
 		SharedMemory: unit.Bytes(d.attributes["shared_memory_bytes"]),
+		Processors:   int(d.attributes["num_sms"]),
 	}
 }
 

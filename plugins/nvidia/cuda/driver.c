@@ -4,6 +4,7 @@
 
 #include <dlfcn.h>
 #include <stdio.h>
+#include <string.h>
 
 static char problem[256] = "the driver was not opened";
 
@@ -37,11 +38,29 @@ CUresult cuInit(unsigned flags) {
 }
 
 CUresult origami_launch(CUfunction f, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned threads,
-                        unsigned shared, CUstream stream, void *params, size_t bytes) {
+                        unsigned shared, CUstream stream, void *params, size_t bytes, const uintptr_t *offsets,
+                        size_t n) {
+  void *separate[32];
+  if (n > sizeof separate / sizeof *separate) return CUDA_ERROR_INVALID_VALUE;
+  if (n > 0) {
+    for (size_t i = 0; i < n; i++) separate[i] = (char *)params + offsets[i];
+    return cuLaunchKernel(f, grid_x, grid_y, grid_z, threads, 1, 1, shared, stream, separate, NULL);
+  }
   void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, params, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, CU_LAUNCH_PARAM_END};
   return cuLaunchKernel(f, grid_x, grid_y, grid_z, threads, 1, 1, shared, stream, NULL, extra);
 }
 
 CUresult origami_allow_shared(CUfunction f, int bytes) {
   return cuFuncSetAttribute(f, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, bytes);
+}
+
+CUresult origami_tensor_map(void *map, CUtensorMapDataType type, cuuint64_t address, const cuuint64_t sizes[3],
+                            const cuuint64_t strides[2], const cuuint32_t box[3]) {
+  CUtensorMap aligned; // to 64 bytes, which map need not be
+  const cuuint32_t steps[3] = {1, 1, 1};
+  CUresult r = cuTensorMapEncodeTiled(&aligned, type, 3, (void *)address, sizes, strides, box, steps,
+                                      CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+                                      CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  if (r == CUDA_SUCCESS) memcpy(map, &aligned, sizeof aligned);
+  return r;
 }

@@ -16,6 +16,7 @@ import (
 	"gorgonia.org/cu"
 
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
 )
@@ -35,7 +36,37 @@ func driver() error {
 func (d *device) start(f cu.Function, l gemmgen.Launch) error {
 	return code(C.origami_launch(function(f), C.uint(l.GridX), C.uint(l.GridY), C.uint(l.GridZ),
 		C.uint(l.Threads), C.uint(l.SharedMemory), *(*C.CUstream)(unsafe.Pointer(&d.stream)),
-		unsafe.Pointer(unsafe.SliceData(l.Params)), C.size_t(len(l.Params))))
+		unsafe.Pointer(unsafe.SliceData(l.Params)), C.size_t(len(l.Params)),
+		(*C.uintptr_t)(unsafe.Pointer(unsafe.SliceData(l.Offsets))), C.size_t(len(l.Offsets))))
+}
+
+// encodeMaps writes the tensor maps of a launch to its parameters.
+func encodeMaps(l *gemmgen.Launch) error {
+	for i := range l.Maps {
+		m := &l.Maps[i]
+		dtype := C.CUtensorMapDataType(C.CU_TENSOR_MAP_DATA_TYPE_FLOAT16)
+		if m.DType == gemm.BF16 {
+			dtype = C.CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
+		}
+		var (
+			sizes   [len(m.Sizes)]C.cuuint64_t
+			strides [len(m.Strides)]C.cuuint64_t
+			box     [len(m.Box)]C.cuuint32_t
+		)
+		for j, v := range m.Sizes {
+			sizes[j], box[j] = C.cuuint64_t(v), C.cuuint32_t(m.Box[j])
+		}
+		for j, v := range m.Strides {
+			strides[j] = C.cuuint64_t(v)
+		}
+		err := code(C.origami_tensor_map(unsafe.Pointer(&l.Params[m.Offset]), dtype, C.cuuint64_t(m.Address),
+			&sizes[0], &strides[0], &box[0]))
+		if err != nil {
+			return diag.Inputf("the driver refuses the tensor map of %d x %d x %d elements at %#x, rows %d bytes apart: %v",
+				m.Sizes[0], m.Sizes[1], m.Sizes[2], m.Address, m.Strides[0], err)
+		}
+	}
+	return nil
 }
 
 // allowShared allows a function so much dynamic shared memory.

@@ -32,7 +32,7 @@ type generated struct {
 
 // generated returns the program of a configuration. It compiles the kernel unless the device has it.
 func (d *device) generated(f gemmgen.Family, p gemm.Problem, c gemm.Config) (program, error) {
-	if err := c.Validate(); err != nil {
+	if err := c.Validate(f.Axes()...); err != nil {
 		return nil, err
 	}
 	spec, reason, detail := f.Program(gemmgen.NewCall(p), p.Output(), c, d.limits())
@@ -63,6 +63,9 @@ func (g *generated) bind(o *operands) (func() error, error) {
 	}
 	at, err := g.program.Launch(g.kernel, call)
 	if err != nil {
+		return nil, err
+	}
+	if err := encodeMaps(&at); err != nil {
 		return nil, err
 	}
 	return func() error { return g.device.start(g.function, at) }, nil

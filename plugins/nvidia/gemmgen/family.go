@@ -14,6 +14,8 @@ type Family interface {
 	Name() string
 	// Target is the lowest target that has the family's instructions.
 	Target() target.Target
+	// Axes are the named axes of the family's configurations.
+	Axes() []gemm.Axis
 	// Space is every configuration of the family before feasibility, for arch.Space.Enumerate.
 	Space() arch.Space
 	// Program returns the fastest kernel of a configuration that computes a call. If the configuration does not
@@ -42,6 +44,8 @@ type Limits struct {
 	RegistersPerThread, RegisterFile int
 	// RegisterGranule is the multiple in which each thread's registers are allocated, 0 if unknown.
 	RegisterGranule int
+	// Processors is the number of SMs, for kernels whose CTAs stay resident, 0 if unknown.
+	Processors int
 	// Target has the instructions of the device. The zero target has all.
 	Target target.Target
 	// SharedMemory is the most that one CTA may use.

@@ -16,6 +16,25 @@ type Launch struct {
 	Threads             int
 	SharedMemory        unit.Bytes
 	Params              []byte
+	// Offsets are where the parameters begin, for kernels with tensor maps: the assembler aligns these by their address,
+	// which it alone knows, so the driver has to place the parameters one by one. Others are placed as one buffer.
+	Offsets []uintptr
+	// Maps are the tensor maps among the parameters. Only the driver can write them.
+	Maps []TensorMap
+}
+
+// TensorMap describes a batch of matrices to the copies of tensor tiles. Each row of a tile is 128 bytes long, and is
+// written to shared memory in the 128-byte swizzle.
+type TensorMap struct {
+	// Offset is the place of the map among the parameters.
+	Offset  int
+	DType   gemm.DType
+	Address uint64
+	// Sizes are elements: of a contiguous row, the rows, the matrices. Strides are bytes: from one row to the next, from
+	// one matrix to the next. Box is the tile.
+	Sizes   [3]uint64
+	Strides [2]uint64
+	Box     [3]uint32
 }
 
 // Limits of a grid. Source: CUDA C++ Programming Guide, table "Technical Specifications per Compute Capability".
@@ -71,10 +90,12 @@ func (c Call) Tile(cfg gemm.Config) (Tiling, *diag.Error) {
 func Pack(k *ptx.Kernel, values map[string]uint64) []byte {
 	b := make([]byte, k.ParamBytes)
 	for _, p := range k.Params {
-		if p.Type.Bytes() == 8 {
+		switch p.Type.Bytes() {
+		case 8:
 			binary.LittleEndian.PutUint64(b[p.Offset:], values[p.Name])
-		} else {
+		case 4:
 			binary.LittleEndian.PutUint32(b[p.Offset:], uint32(values[p.Name]))
+		default: // a tensor map, for the driver to write
 		}
 	}
 	return b

@@ -15,6 +15,8 @@ type Builder struct {
 	shared []variable
 	// maxThreads and minCTAs are the launch bounds, 0 if none are given.
 	maxThreads, minCTAs int
+	// cluster is the CTAs of a cluster along x, 0 if the launch decides.
+	cluster int
 
 	// registers holds the class of every virtual register.
 	registers []inst.Form
@@ -90,15 +92,23 @@ func (b *Builder) LaunchBounds(maxThreads, minCTAs int) {
 	b.maxThreads, b.minCTAs = maxThreads, minCTAs
 }
 
+// Cluster states that so many CTAs, neighbours along x, make a cluster. Every launch then has such clusters.
+func (b *Builder) Cluster(ctas int) { b.cluster = ctas }
+
 // Param declares the next kernel parameter and returns its address.
 func (b *Builder) Param(name string, t Type) Operand {
 	offset := 0
 	if n := len(b.params); n > 0 {
 		offset = b.params[n-1].Offset + b.params[n-1].Type.Bytes()
 	}
-	offset = (offset + t.Bytes() - 1) / t.Bytes() * t.Bytes()
+	offset = (offset + t.align() - 1) / t.align() * t.align()
 	b.params = append(b.params, Param{Name: name, Type: t, Offset: offset})
 	return Operand{form: inst.Param, id: uint32(len(b.params) - 1)}
+}
+
+// MapParam declares the next kernel parameter, a tensor map, and returns its name, for MovB64Name.
+func (b *Builder) MapParam(name string) Operand {
+	return Operand{form: inst.Name, id: b.Param(name, TensorMap).id}
 }
 
 // SharedVar declares a shared variable of a fixed size and returns its symbol, for MovU32.

@@ -2,7 +2,9 @@ package ptx
 
 import (
 	"bytes"
+	"fmt"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/origami-gemm/origami/plugins/nvidia/ptx/internal/inst"
@@ -31,6 +33,7 @@ func TestInstructionText(t *testing.T) {
 	h := b.Regs(2, b.B16)  // %h19, %h20
 	p := b.Regs(3, b.Pred) // %p21-%p23
 	g := b.Regs(3, b.F64)  // %g24-%g26
+	tensors := b.MapParam("tensors")
 	x, word, long, float := b.Label("x"), b.Param("word", U32), b.Param("long", U64), b.Param("float", F32)
 	smem := b.DynamicShared("smem", 16)
 	r2, r4, f2, f4, h2 := b.Vec(r[:2]...), b.Vec(r[:4]...), b.Vec(f[:2]...), b.Vec(f[:4]...), b.Vec(h...)
@@ -198,6 +201,36 @@ func TestInstructionText(t *testing.T) {
 		{func() { b.IfNot(p[0]).Bra(x) }, "@!%p21 bra $x;"},
 		{func() { b.If(p[0]).BraUni(x) }, "@%p21 bra.uni $x;"},
 		{func() { b.Ret() }, "ret;"},
+		{func() { b.MovB64Pack(d[0], r2) }, "mov.b64 %d8, {%r0, %r1};"},
+		{func() { b.MovB64Name(d[0], tensors) }, "mov.b64 %d8, tensors;"},
+		{func() { b.CvtaParamU64(d[0], d[1]) }, "cvta.param.u64 %d8, %d9;"},
+		{func() { b.ShflSyncIdxB32(r[0], r[1], Int(0)) }, "shfl.sync.idx.b32 %r0, %r1, 0, 31, -1;"},
+		{func() { b.MbarrierInitB64(Shared(r[0], 8), Int(2)) }, "mbarrier.init.shared::cta.b64 [%r0+8], 2;"},
+		{func() { b.MbarrierArriveB64(Shared(r[0], 0)) }, "mbarrier.arrive.shared::cta.b64 _, [%r0];"},
+		{func() { b.MbarrierArriveClusterB64(Shared(r[0], 0)) },
+			"mbarrier.arrive.shared::cluster.b64 _, [%r0];"},
+		{func() { b.MbarrierArriveExpectTxB64(Shared(r[0], 0), Int(4096)) },
+			"mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r0], 4096;"},
+		{func() { b.MbarrierTryWaitParityB64(p[0], Shared(r[0], 0), r[1]) },
+			"mbarrier.try_wait.parity.shared::cta.b64 %p21, [%r0], %r1;"},
+		{func() { b.FenceMbarrierInit() }, "fence.mbarrier_init.release.cluster;"},
+		{func() { b.FenceProxyAsyncShared() }, "fence.proxy.async.shared::cta;"},
+		{func() { b.CpAsyncBulkTensor3D(Shared(r[0], 0), b.Tensor(d[0], r[1], r[2], r[3]), Shared(r[4], 0)) },
+			"cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes " +
+				"[%r0], [%d8, {%r1, %r2, %r3}], [%r4];"},
+		{func() {
+			b.CpAsyncBulkTensor3DMulticast(Shared(r[0], 0), b.Tensor(d[0], r[1], r[2], r[3]), Shared(r[4], 0), h[0])
+		}, "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster " +
+			"[%r0], [%d8, {%r1, %r2, %r3}], [%r4], %h19;"},
+		{func() { b.CpAsyncBulkTensor3DStore(b.Tensor(d[0], r[1], r[2], r[3]), Shared(r[4], 0)) },
+			"cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%d8, {%r1, %r2, %r3}], [%r4];"},
+		{func() { b.CpAsyncBulkCommitGroup() }, "cp.async.bulk.commit_group;"},
+		{func() { b.CpAsyncBulkWaitGroupRead(Int(1)) }, "cp.async.bulk.wait_group.read 1;"},
+		{func() { b.StmatrixX4(Shared(r[5], 16), r4) },
+			"stmatrix.sync.aligned.m8n8.x4.shared.b16 [%r5+16], {%r0, %r1, %r2, %r3};"},
+		{func() { b.MapaSharedClusterU32(r[0], r[1], Int(1)) }, "mapa.shared::cluster.u32 %r0, %r1, 1;"},
+		{func() { b.BarrierClusterArriveRelaxed() }, "barrier.cluster.arrive.relaxed;"},
+		{func() { b.BarrierClusterWait() }, "barrier.cluster.wait;"},
 	} {
 		b.code, b.operands, b.errs = nil, nil, nil
 		c.emit()
@@ -212,8 +245,38 @@ func TestInstructionText(t *testing.T) {
 		covered[int(b.code[0].op)] = true
 	}
 	for op, row := range inst.Table {
-		if !covered[op] {
+		if !covered[op] && !strings.HasPrefix(row.Opcode, "wgmma.mma_async") { // TestWgmma covers these
+
 			t.Errorf("no case for %s", row.Name)
+		}
+	}
+}
+
+// TestWgmma: the multiplication of an extent and type is that instruction, with half as many sums per thread.
+func TestWgmma(t *testing.T) {
+	for n := 16; n <= 256; n += 16 {
+		for _, bf16 := range []bool{false, true} {
+			b := New("k")
+			sums := b.Regs(n/2, b.F32)
+			b.Wgmma(n, bf16, b.Vec(sums...), b.B64(), b.B64(), b.Pred(), Int(0), Int(1))
+			a := &assembly{Builder: b}
+			a.verifyOperands()
+			if len(a.errs)+len(b.errs) > 0 {
+				t.Fatalf("%d: %v %v", n, a.errs, b.errs)
+			}
+			kind := map[bool]string{false: "f16", true: "bf16"}[bf16]
+			start := fmt.Sprintf("wgmma.mma_async.sync.aligned.m64n%dk16.f32.%s.%s {%%f0, ", n, kind, kind)
+			end := fmt.Sprintf("%%f%d}, %%d%d, %%d%d, %%p%d, 1, 1, 0, 1;", n/2-1, n/2, n/2+1, n/2+2)
+			if got := a.line(0); !strings.HasPrefix(got, start) || !strings.HasSuffix(got, end) {
+				t.Errorf("got %s", got)
+			}
+		}
+	}
+	for _, n := range []int{0, 8, 24, 272} {
+		b := New("k")
+		b.Wgmma(n, false, b.Vec(b.F32()), b.B64(), b.B64(), b.Pred(), Int(0), Int(0))
+		if len(b.errs) == 0 {
+			t.Errorf("there is a wgmma with an extent of %d", n)
 		}
 	}
 }

@@ -35,6 +35,23 @@ func Global(base Operand, offset int) Operand { return address(inst.Global, base
 // Shared returns the shared address [base+offset]. The base is a b32 register.
 func Shared(base Operand, offset int) Operand { return address(inst.Shared, base, offset) }
 
+// Tensor returns the element at the coordinates, the contiguous dimension first, of the tensor whose map is at the
+// generic address base.
+func (b *Builder) Tensor(base Operand, coordinates ...Operand) Operand {
+	if base.form != inst.B64 || base.vector != 0 {
+		return Operand{}
+	}
+	o := Operand{form: inst.Tensor, id: uint32(len(b.vectors)), value: int64(1 + len(coordinates))}
+	b.vectors = append(b.vectors, base.id)
+	for _, c := range coordinates {
+		if c.form != inst.B32 || c.vector != 0 {
+			return Operand{}
+		}
+		b.vectors = append(b.vectors, c.id)
+	}
+	return o
+}
+
 // address returns the zero Operand for a wrong base, so that the pass that checks operands reports it with its
 // instruction.
 func address(space inst.Form, base Operand, offset int) Operand {
@@ -73,17 +90,25 @@ const (
 	U64
 	S64
 	F32
+	TensorMap // what cuTensorMapEncodeTiled writes; Builder.MapParam declares it
 )
 
-var typeNames = [...]string{"u32", "s32", "u64", "s64", "f32"}
+var typeNames = [...]string{"u32", "s32", "u64", "s64", "f32", "b8"}
 
 // String returns the type as PTX spells it, without the dot.
 func (t Type) String() string { return typeNames[t] }
 
 // Bytes returns the size of a parameter.
 func (t Type) Bytes() int {
-	if t == U64 || t == S64 {
+	switch t {
+	case U64, S64:
 		return 8
+	case TensorMap:
+		return 128
+	default:
+		return 4
 	}
-	return 4
 }
+
+// align returns the alignment of a parameter.
+func (t Type) align() int { return min(t.Bytes(), 64) }

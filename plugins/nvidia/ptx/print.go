@@ -32,7 +32,14 @@ func (a *assembly) print() {
 		if i > 0 {
 			t = append(t, ',')
 		}
-		t = append(append(append(append(t, "\n\t.param ."...), p.Type.String()...), ' '), p.Name...)
+		t = append(t, "\n\t.param ."...)
+		if p.Type == TensorMap {
+			t = append(t, "align 64 ."...)
+		}
+		t = append(append(append(t, p.Type.String()...), ' '), p.Name...)
+		if p.Type == TensorMap {
+			t = append(strconv.AppendInt(append(t, '['), int64(p.Type.Bytes()), 10), ']')
+		}
 	}
 	t = append(t, "\n)\n"...)
 	if a.maxThreads > 0 {
@@ -40,6 +47,9 @@ func (a *assembly) print() {
 	}
 	if a.minCTAs > 0 {
 		t = append(strconv.AppendInt(append(t, ".minnctapersm "...), int64(a.minCTAs), 10), '\n')
+	}
+	if a.cluster > 0 {
+		t = append(strconv.AppendInt(append(t, ".reqnctapercluster "...), int64(a.cluster), 10), ", 1, 1\n"...)
 	}
 	t = append(t, "{\n"...)
 	for c, class := range classes {
@@ -116,8 +126,19 @@ func (a *assembly) appendOperand(t []byte, o *Operand) []byte {
 		return append(t, a.shared[o.id].name...)
 	case inst.Label:
 		return append(append(t, '$'), a.labels[o.id].name...)
+	case inst.Name:
+		return append(t, a.params[o.id].Name...)
 	case inst.Param:
 		return append(append(append(t, '['), a.params[o.id].Name...), ']')
+	case inst.Tensor:
+		t = append(a.appendRegister(append(t, '['), a.vectors[o.id]), ", {"...)
+		for i, id := range a.vectors[o.id+1 : o.id+uint32(o.value)] {
+			if i > 0 {
+				t = append(t, ", "...)
+			}
+			t = a.appendRegister(t, id)
+		}
+		return append(t, "}]"...)
 	case inst.Global, inst.Shared:
 		t = a.appendRegister(append(t, '['), o.id)
 		if o.value != 0 {

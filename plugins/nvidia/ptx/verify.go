@@ -66,6 +66,10 @@ func (a *assembly) each(o *Operand, f func(id uint32)) {
 		for _, id := range a.vectors[o.id : o.id+uint32(o.vector)] {
 			f(id)
 		}
+	case o.form == inst.Tensor:
+		for _, id := range a.vectors[o.id : o.id+uint32(o.value)] {
+			f(id)
+		}
 	case o.form&(inst.Registers|inst.Global|inst.Shared) != 0:
 		f(o.id)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/comparecmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/evalcmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/explaincmd"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb/logiccmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/plugincmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/rankcmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/selectcmd"
@@ -153,7 +154,9 @@ func Root(f *session.Factory, sys System) *cobra.Command {
 		selectcmd.New(f, selectcmd.Run), rankcmd.New(f, rankcmd.Run), explaincmd.New(f, explaincmd.Run),
 		comparecmd.New(f, comparecmd.Run), benchcmd.New(f, benchcmd.Run), evalcmd.New(f, evalcmd.Run),
 	}
-	look := []*cobra.Command{archcmd.New(f), plugincmd.New(f, sys.Plugins), versioncmd.New(f, sys.Protocol)}
+	look := []*cobra.Command{
+		archcmd.New(f), logiccmd.New(f), plugincmd.New(f, sys.Plugins), versioncmd.New(f, sys.Protocol),
+	}
 	for _, c := range ask {
 		c.GroupID = groupAsk
 	}

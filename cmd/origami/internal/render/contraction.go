@@ -8,8 +8,8 @@ import (
 	"github.com/origami-gemm/origami/core/contract"
 )
 
-// ContractionJSON is a contraction in JSON, and how GEMMs compute it. Indices are listed as in einsum, the
-// longest stride first.
+// ContractionJSON is a contraction in JSON, and how GEMMs compute it. Indices are listed as in einsum, the longest
+// stride first.
 type ContractionJSON struct {
 	Einsum string `json:"einsum"`
 	FreeA  string `json:"free_a"`

@@ -42,6 +42,7 @@ type Object struct {
 
 	Measured    *MeasuredJSON    `json:"measured,omitempty"`
 	Contraction *ContractionJSON `json:"contraction,omitempty"`
+	Logic       *LogicJSON       `json:"logic,omitempty"`
 }
 
 // MeasuredJSON is what was measured in JSON.
@@ -145,7 +146,7 @@ func ObjectOf(a *session.Answer, e *session.Entry) Object {
 		Validated: a.Scope(e).Uncertainty != nil, Outside: append([]string{}, a.Outside(e)...),
 		Live:    LiveJSON(a.Arch),
 		Problem: a.Problem.Record(), Config: e.Config, Candidates: a.Feasible, Rejected: a.RejectedTotal(),
-		Measured: measuredJSON(a), Contraction: contractionJSON(a.Contraction),
+		Measured: measuredJSON(a), Contraction: contractionJSON(a.Contraction), Logic: logicJSON(a.Logic),
 	}
 	if a.Regret != nil {
 		o.ExpectedRegret, o.WorthMeasuring = &a.Regret.Expected, a.Regret.WorthMeasuring

@@ -10,6 +10,7 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/formula"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/logic"
 	"github.com/origami-gemm/origami/core/measure"
 	"github.com/origami-gemm/origami/core/selector"
 	"github.com/origami-gemm/origami/core/unit"
@@ -38,6 +39,16 @@ type Answer struct {
 	Measured *Measured
 	// Contraction is what the answer means for the contraction that was asked about, nil if a GEMM was.
 	Contraction *Contracted
+	// Logic says which part of a library logic chose the first entry, nil if none was asked.
+	Logic *LogicPick
+}
+
+// LogicPick is what a library logic says about a problem.
+type LogicPick struct {
+	File  string
+	Layer logic.Layer
+	// Kernel is the name of the kernel, empty if the logic leaves the answer to the model.
+	Kernel string
 }
 
 // Measured is what was measured to choose among the leading candidates.

@@ -21,7 +21,10 @@ func (Family) Name() string { return Name }
 // Target implements gemmgen.Family: cp.async and mma.sync.m16n8k16 came with sm_80.
 func (Family) Target() target.Target { return target.Target{CC: 80} }
 
-// The axes of the family's space.
+// Axes implements gemmgen.Family.
+func (Family) Axes() []gemm.Axis { return nil }
+
+// The numbers of the family's space.
 var (
 	blocksMN = []int{16, 32, 64, 128, 256}
 	blocksK  = []int{16, 32, 64, 128}

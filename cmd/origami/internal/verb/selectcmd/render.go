@@ -137,6 +137,9 @@ func (w *writer) card(a *session.Answer) {
 		render.ContractionLines(w.s, a)
 	}
 	line("problem", "%s", a.Problem)
+	if a.Logic != nil {
+		render.LogicLine(w.s, a.Logic)
+	}
 	line("pick", "%s", w.s.Bold(best.Config.String()))
 	if m := best.Mapping; m.XCDs > 0 {
 		line("", "%s", render.LaunchOrder(m))
@@ -150,7 +153,10 @@ func (w *writer) card(a *session.Answer) {
 		line("", "%s interval %s%s", render.Level(a.Scope(best).Uncertainty.Level), render.Span(low, high), wider)
 	}
 	line("why", "%s", render.Why(a, best))
-	if len(a.Entries) > 1 && a.Measured == nil {
+	switch {
+	case a.Logic != nil && a.Logic.Kernel != "":
+		line("model", "%s", beside(best, &a.Entries[1]))
+	case len(a.Entries) > 1 && a.Measured == nil:
 		second := &a.Entries[1]
 		line("runner-up", "%s, %s", second.Config, slower(float64(second.Estimate.Cycles),
 			float64(best.Estimate.Cycles)))
@@ -188,6 +194,18 @@ func peakShare(a *session.Answer, e *session.Entry) string {
 		return render.Percent(share)
 	}
 	return ""
+}
+
+// beside says what the model picks beside a library logic.
+func beside(e, model *session.Entry) string {
+	if e.Config == model.Config {
+		return "picks the same"
+	}
+	share := 1 - float64(model.Estimate.Cycles)/float64(e.Estimate.Cycles)
+	if share < 0 {
+		return fmt.Sprintf("picks %s, within its tie window", model.Config)
+	}
+	return fmt.Sprintf("picks %s, predicted to take %s less", model.Config, render.Percent(share))
 }
 
 // slower says how much slower the runner-up is.

@@ -20,6 +20,8 @@ type Options struct {
 	Regret   bool
 	Measure  string
 	Executor string
+	// Logic is the file of a library logic.
+	Logic string
 }
 
 // New returns the command. run is Run, or what a test wants to see called.
@@ -49,6 +51,8 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 		"add the expected regret of the pick, and how many candidates are worth measuring")
 	cmd.Flags().StringVar(&o.Measure, "measure", "",
 		"measure the first `N` candidates and take the fastest; auto measures as many as are worth it")
+	cmd.Flags().StringVar(&o.Logic, "logic", "",
+		"take the kernel that a library logic has for the problem: a `FILE` of origami, Tensile or hipBLASLt")
 	cmd.Flags().StringVar(&o.Executor, "executor", "",
 		"executor plugin to measure with, by `NAME`, as in cuda; the first one otherwise")
 	return cmd
@@ -56,6 +60,9 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 
 // Run answers.
 func Run(ctx context.Context, o *Options) error {
+	if o.Logic != "" {
+		return o.runLogic(ctx)
+	}
 	if o.Query.Contract.Text != "" && o.Measure == "" && o.Executor == "" {
 		return runContract(ctx, o)
 	}

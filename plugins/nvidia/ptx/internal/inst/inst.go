@@ -30,16 +30,18 @@ const (
 	Param                    // memory: kernel parameter
 	Global                   // memory: global state space
 	Shared                   // memory: shared state space of the CTA
+	Tensor                   // memory: element of the tensor that a tensor map describes
+	Name                     // address of a kernel parameter
 )
 
 // Memory is every form that is an address in brackets.
-const Memory = Param | Global | Shared
+const Memory = Param | Global | Shared | Tensor
 
 // Registers is every form that is a register.
 const Registers = Pred | B16 | B32 | B64 | F32 | F64
 
 var formNames = [...]string{"pred", "b16", "b32", "b64", "f32", "f64", "integer", "float", "special register",
-	"shared variable", "label", "[param]", "[global]", "[shared]"}
+	"shared variable", "label", "[param]", "[global]", "[shared]", "[tensor]", "parameter"}
 
 // String lists the forms, as "b32 or integer".
 func (f Form) String() string {

@@ -1,6 +1,10 @@
 package inst
 
-import "github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
+import (
+	"slices"
+
+	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
+)
 
 // Operand positions that recur. dst is written, the others are read.
 func dst(f Form) Operand                     { return Operand{Name: "d", Forms: f, Write: true} }
@@ -38,6 +42,7 @@ var (
 	sm80v74 = since(80, 74)
 	sm89v81 = since(89, 81)
 	sm89v84 = since(89, 84)
+	sm90    = since(90, 80)
 	// The next architecture dropped wgmma.
 	sm90a = Needs{PTX: 80, Targets: []target.Target{arch(90)}}
 	// setmaxnreg came with warpgroups and stayed.
@@ -62,7 +67,10 @@ func (i Instruction) flow(f Flow) Instruction {
 }
 
 // Table is every instruction that the builder knows, by kind. Its order is the order of the generated constructors.
-var Table = []Instruction{
+var Table = slices.Concat(general, hopper, wgmma())
+
+// general are the instructions of all architectures, and those around warpgroups.
+var general = []Instruction{
 	// Moves.
 	row("MovB16", "mov.b16", sm10, "d = a", dst(B16), src("a", i16)),
 	row("MovB32", "mov.b32", sm10, "d = a", dst(B32), src("a", i32)),

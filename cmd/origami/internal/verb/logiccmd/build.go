@@ -1,0 +1,182 @@
+package logiccmd
+
+import (
+	"context"
+	"math"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/dataset"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/logic"
+)
+
+// measured are the flags that name measured times.
+type measured struct {
+	factory *session.Factory
+	query   session.ProblemFlags
+	search  session.SearchFlags
+	records string
+}
+
+func (m *measured) register(cmd *cobra.Command) {
+	m.query.RegisterLayout(cmd.Flags())
+	cmd.Flags().StringVar(&m.records, "records", "", "`FOLDER` of a data set; the shipped one otherwise")
+}
+
+// table returns the measured times of one type and layout, and where they come from.
+func (m *measured) table(ctx context.Context) (*logic.Table, *arch.Description, *dataset.Dataset, error) {
+	a, err := m.factory.Searched(ctx, &m.search)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	d, kernel := a.Describe(), m.factory.Settings.Kernel
+	var data *dataset.Dataset
+	if m.records == "" {
+		data, err = datastore.Shipped(d, kernel, "--records")
+	} else {
+		data, err = datastore.Folder(ctx, d, kernel, "--records", m.records)
+	}
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	base, err := m.query.Base(m.factory.Settings.DType)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	t := tableOf(data, base)
+	if len(t.Sizes) == 0 {
+		return nil, nil, nil, diag.Inputf("%s has no measured problems like %s", data.Name, like(base)).
+			Do("use --dtype, --trans-a and --trans-b as its problems have them")
+	}
+	return t, d, data, nil
+}
+
+func like(p gemm.Problem) string {
+	p.M, p.N, p.K, p.Batch = 64, 64, 64, 1
+	return p.String()[len("64x64x64 "):]
+}
+
+// tableOf returns the times of all configurations at the plain problems of a type and layout. If the sweep has a launch
+// order that all were measured at, the few that were measured at others as well are left out: they have no times at
+// most sizes.
+func tableOf(data *dataset.Dataset, base gemm.Problem) *logic.Table {
+	t, places := &logic.Table{}, map[gemm.Config]int{}
+	var rows []map[int]float64
+	for _, p := range data.Problems() {
+		if !p.Plain() || p.DType != base.DType || p.TransA() != base.TransA() || p.TransB() != base.TransB() {
+			continue
+		}
+		row := map[int]float64{}
+		for _, m := range data.Sweep(p) {
+			other := data.GroupM != 0 && m.Config.GroupM != data.GroupM
+			if m.Status != dataset.OK || m.Library != "" || m.Median <= 0 || other {
+				continue
+			}
+			k, ok := places[m.Config]
+			if !ok {
+				k = len(t.Kernels)
+				places[m.Config] = k
+				t.Kernels = append(t.Kernels, logic.Kernel{Name: m.Config.String(), Config: m.Config})
+			}
+			if old, again := row[k]; !again || float64(m.Median) < old {
+				row[k] = float64(m.Median)
+			}
+		}
+		if len(row) > 0 {
+			t.Sizes, rows = append(t.Sizes, logic.SizeOf(&p)), append(rows, row)
+		}
+	}
+	for _, row := range rows {
+		times := make([]float64, len(t.Kernels))
+		for k := range times {
+			times[k] = math.Inf(1)
+			if v, ok := row[k]; ok {
+				times[k] = v
+			}
+		}
+		t.Times = append(t.Times, times)
+	}
+	return t
+}
+
+type buildOptions struct {
+	measured
+	logic.Options
+	fallback, output string
+}
+
+func newBuild(f *session.Factory) *cobra.Command {
+	o := &buildOptions{measured: measured{factory: f}}
+	cmd := &cobra.Command{
+		Use:   "build --arch ARCH",
+		Short: "Build a library logic from measured times",
+		Long: "Build a library logic from the measured times of a data set: the fastest kernel of each size, and\n" +
+			"ranges that recursive splitting finds. With --most, the kernels that save the least time are left\n" +
+			"out. With --loss, a range may have a kernel that is slower by that share at each of its sizes. Above\n" +
+			"the largest sizes the fallback answers. With --output, the regret is printed: how much slower the\n" +
+			"logic's kernels are than the fastest ones, also on sizes that were left out when it was built.",
+		Example: "  origami logic build --arch sm90@h200 --most 8 --loss 0.02 --output h200.json\n" +
+			"  origami logic build --arch sm90@h200 --records ./my-sweep --fallback nearest > mine.json",
+		Args: verb.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+	}
+	o.register(cmd)
+	cmd.Flags().IntVar(&o.Most, "most", 0, "keep at most `N` kernels; every one that is the fastest somewhere otherwise")
+	cmd.Flags().Float64Var(&o.Loss, "loss", 0.02, "tolerated loss of a range at each of its sizes, as a share")
+	cmd.Flags().Float64Var(&o.Importance, "importance", 0,
+		"remove kernels that save less than this share of the time that all save; Tensile has 0.01")
+	cmd.Flags().StringVar(&o.fallback, "fallback", "model", "what answers elsewhere: the model, or the nearest size")
+	cmd.Flags().StringVar(&o.output, "output", "", "write the logic to this `FILE` and print its regret")
+	return cmd
+}
+
+func (o *buildOptions) run(ctx context.Context) error {
+	o.Ranges = true
+	switch o.Fallback = logic.Fallback(o.fallback); {
+	case o.Fallback != logic.Nearest && o.Fallback != logic.Model:
+		return diag.Inputf("there is no fallback %q", o.fallback).At("--fallback").Do("use nearest or model")
+	case o.Most < 0 || !(o.Loss >= 0) || !(o.Importance >= 0):
+		return diag.Inputf("--most, --loss and --importance are not negative").Do("leave them out for their defaults")
+	}
+	table, d, data, err := o.table(ctx)
+	if err != nil {
+		return err
+	}
+	l, err := logic.Build(table, o.Options)
+	if err != nil {
+		return err
+	}
+	l.Arch, l.Device, l.Family, l.Source = d.Arch, d.Device, data.Kernel, data.Name
+	base, err := o.query.Base(o.factory.Settings.DType)
+	if err != nil {
+		return err
+	}
+	base.M, base.N, base.K = 1, 1, 1
+	if l.Type, err = logic.TypeOf(&base); err != nil {
+		return err
+	}
+	text, err := l.JSON()
+	if err != nil {
+		return err
+	}
+	if err := write(o.factory, o.output, text); err != nil || o.output == "" {
+		return err
+	}
+	var out logic.Regret
+	err = verb.UntilCancelled(ctx, func() (err error) {
+		out, err = logic.LeftOut(table, o.Options)
+		return err
+	})
+	if err != nil {
+		_ = os.Remove(o.output)
+		return err
+	}
+	return report(o.factory, l, append(regrets(l, table), regret{"sizes left out", out}))
+}

@@ -1,0 +1,164 @@
+package selectcmd
+
+import (
+	"context"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/logic"
+)
+
+// runLogic answers with the kernel of a library logic, and with the model's pick beside it.
+func (o *Options) runLogic(ctx context.Context) error {
+	if o.Query.Problems != "" || o.Measure != "" || o.Executor != "" {
+		return diag.Inputf("--logic answers for one problem, without measuring").
+			Do("leave --problems, --measure and --executor out")
+	}
+	l, err := session.ReadLogic(ctx, o.Logic)
+	if err != nil {
+		return err
+	}
+	p, err := o.Query.One(o.Factory.Settings.DType)
+	if err != nil {
+		return err
+	}
+	a, err := o.Factory.Searched(ctx, &o.Query.Search)
+	if err != nil {
+		return err
+	}
+	if err := o.checkLogic(l, a.Describe(), &p); err != nil {
+		return err
+	}
+	kernel, layer := l.Lookup(logic.SizeOf(&p))
+	pick := &session.LogicPick{File: o.Logic, Layer: layer}
+	if kernel >= 0 {
+		pick.Kernel = l.Kernels[kernel].Name
+		if l.Kernels[kernel].Config.BlockM == 0 {
+			return o.writeForeign(l, kernel, pick, p)
+		}
+	}
+	answers, err := session.Ask(ctx, a, []gemm.Problem{p},
+		session.Question{Kernel: o.family(l), Top: 2, Terms: true, Regret: o.Regret})
+	if err != nil {
+		return err
+	}
+	answer := &answers[0]
+	if answer.Err != nil {
+		return answer.Err
+	}
+	answer.Logic = pick
+	if kernel >= 0 {
+		e, err := entryOf(ctx, a, p, l.Kernels[kernel].Config)
+		if err != nil {
+			return diag.Within(o.Logic, err)
+		}
+		answer.Entries, answer.Regret = []session.Entry{e, answer.Entries[0]}, nil
+	}
+	w := newWriter(o.Factory.Streams, render.FormatOf(o.Factory), false, session.Single(p),
+		render.AxesOf(a.Describe(), answer.Kernel))
+	w.regret = o.Regret && kernel < 0
+	if err := w.write(answer); err != nil {
+		return err
+	}
+	return w.close()
+}
+
+// family is the kernel family to ask about: that of the logic, unless its kernels are Tensile's.
+func (o *Options) family(l *logic.Logic) string {
+	if o.Factory.Settings.Kernel == "" && l.Tensile == nil {
+		return l.Family
+	}
+	return o.Factory.Settings.Kernel
+}
+
+// checkLogic refuses a logic that is for something else.
+func (o *Options) checkLogic(l *logic.Logic, d *arch.Description, p *gemm.Problem) error {
+	place := "--logic " + o.Logic
+	switch named := o.Factory.Settings.Kernel; {
+	case l.Arch != d.Arch || l.Tensile == nil && l.Device != d.Device:
+		on := l.Arch
+		if l.Device != "" {
+			on += "@" + l.Device
+		}
+		return diag.Inputf("the logic is for %s, and the problem for %s", on, d.ID()).At("%s", place).
+			Do("use a logic for the device, or --arch %s", on)
+	case l.Tensile == nil && named != "" && named != l.Family:
+		return diag.Inputf("the logic has %s kernels, and --kernel is %s", l.Family, named).At("%s", place).
+			Do("leave --kernel out")
+	}
+	return diag.Within(place, l.Answers(p))
+}
+
+// entryOf asks the model about one configuration.
+func entryOf(ctx context.Context, a arch.Architecture, p gemm.Problem, c gemm.Config) (session.Entry, error) {
+	estimates, configs := make([]arch.Estimate, 1), []gemm.Config{c}
+	if err := a.Estimate(ctx, estimates, p, configs); err != nil {
+		return session.Entry{}, err
+	}
+	if r := estimates[0].Reject; r != "" {
+		return session.Entry{}, diag.Inputf("the model rejects the logic's kernel %s: %s", c, r).Do("build the logic again")
+	}
+	terms := make([]float64, len(a.Describe().Terms))
+	if err := a.Terms(ctx, terms, p, configs); err != nil {
+		return session.Entry{}, err
+	}
+	mapping, err := a.Mapping(ctx, p, c)
+	if err != nil {
+		return session.Entry{}, err
+	}
+	e := session.Entry{Config: c, Candidate: c, Estimate: estimates[0], Terms: terms, Mapping: mapping}
+	if c.GroupM == 0 {
+		e.Config.GroupM = mapping.GroupM
+	} else {
+		e.Mapping.GroupM = c.GroupM
+	}
+	return e, nil
+}
+
+// foreignJSON is the answer with a kernel that no model here knows.
+type foreignJSON struct {
+	Arch       string           `json:"arch"`
+	MadeFor    string           `json:"made_for,omitempty"`
+	Problem    gemm.Record      `json:"problem"`
+	Logic      render.LogicJSON `json:"logic"`
+	Speed      render.Number    `json:"speed"`
+	Unit       string           `json:"unit"`
+	Parameters map[string]any   `json:"parameters"`
+}
+
+// writeForeign writes the answer with a kernel of Tensile: its name, and what the file says of its speed.
+func (o *Options) writeForeign(l *logic.Logic, kernel int, pick *session.LogicPick, p gemm.Problem) error {
+	speed := 0.0
+	if pick.Layer == logic.LayerExact {
+		speed = l.Speed(logic.SizeOf(&p))
+	}
+	s, k := o.Factory.Streams, &l.Kernels[kernel]
+	switch format := render.FormatOf(o.Factory); format {
+	case render.JSON:
+		return render.JSONLine(s, foreignJSON{Arch: l.Arch, MadeFor: l.Device, Problem: p.Record(),
+			Logic: render.LogicJSON{File: pick.File, Layer: string(pick.Layer), Kernel: pick.Kernel},
+			Speed: render.Number(speed), Unit: l.Unit, Parameters: k.Parameters})
+	case render.Table:
+	default:
+		return diag.Inputf("a row of %s has no place for kernels of Tensile", format).At("--format %s", format).
+			Do("use json or table")
+	}
+	render.Line(s, "problem", "%s", p)
+	render.LogicLine(s, pick)
+	if l.Device != "" {
+		render.Line(s, "", "made for %s with %s", l.Arch, l.Device)
+	}
+	render.Line(s, "kernel", "%s", s.Bold(pick.Kernel))
+	if speed != 0 {
+		unit := l.Unit
+		if unit == "" {
+			unit = "(the file does not say the unit)"
+		}
+		render.Line(s, "speed", "%s %s", render.SixDigits(speed), unit)
+	}
+	render.Line(s, "predicted", "nothing: no model here knows the kernels of this file")
+	return nil
+}

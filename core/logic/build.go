@@ -1,0 +1,297 @@
+package logic
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/origami-gemm/origami/core/diag"
+)
+
+// Table are measured times: of each kernel at each size, +Inf where it has none.
+type Table struct {
+	Kernels []Kernel
+	Sizes   []Size
+	// Times has a row per size, in seconds.
+	Times [][]float64
+}
+
+// Options say how a logic is built.
+type Options struct {
+	// Most is the largest number of kernels, 0 for no limit.
+	Most int
+	// Loss is the tolerated loss of a range: how much slower than the fastest kernel its kernel may be at each size.
+	Loss float64
+	// Importance is the share of all savings below which a kernel is removed.
+	Importance float64
+	// Ranges, or else exact sizes and the fallback alone.
+	Ranges   bool
+	Fallback Fallback
+}
+
+// Build returns the kernels, sizes and rules of a logic for a table; the caller says what it is for.
+func Build(t *Table, o Options) (*Logic, error) {
+	if len(t.Sizes) == 0 {
+		return nil, diag.Inputf("there are no measured sizes").Do("measure some first")
+	}
+	kept, err := t.keep(o)
+	if err != nil {
+		return nil, err
+	}
+	l := &Logic{Fallback: o.Fallback, Order: defaultOrder, Unit: buildUnit}
+	for _, k := range kept {
+		l.Kernels = append(l.Kernels, t.Kernels[k])
+	}
+	b := builder{loss: o.Loss}
+	for i, s := range t.Sizes {
+		times := make([]float64, len(kept))
+		for j, k := range kept {
+			times[j] = t.Times[i][k]
+		}
+		best := least(times)
+		flops := 2 * float64(s[I]) * float64(s[J]) * float64(s[B]) * float64(s[L])
+		l.Exact = append(l.Exact, Entry{Size: s, Kernel: best, Speed: flops / times[best] / 1e9})
+		b.cells = append(b.cells, cell{s, times, times[best]})
+	}
+	if o.Ranges {
+		l.Ranges, _ = b.rules(b.cells, l.Order)
+	}
+	return l, l.Prepare()
+}
+
+// buildUnit is the unit of the speeds of logics that are built here.
+const buildUnit = "GFLOPS"
+
+func least(v []float64) int {
+	best := 0
+	for i := range v {
+		if v[i] < v[best] {
+			best = i
+		}
+	}
+	return best
+}
+
+// keep returns the kernels that stay. It begins with those that are the fastest somewhere. The one that saves the least
+// goes, one after the other, while there are too many, or while it saves less than Importance of what all save. A
+// kernel saves what the next best one takes longer, over the sizes where it is the fastest. The only one that works at
+// some size stays.
+func (t *Table) keep(o Options) ([]int, error) {
+	wins := make([]bool, len(t.Kernels))
+	for i, row := range t.Times {
+		best := least(row)
+		if math.IsInf(row[best], 1) {
+			return nil, diag.Inputf("no kernel has a time at %v", t.Sizes[i]).Do("leave the size out")
+		}
+		wins[best] = true
+	}
+	var kept []int
+	for k, w := range wins {
+		if w {
+			kept = append(kept, k)
+		}
+	}
+	for len(kept) > 1 {
+		saved := t.savings(kept)
+		i, all := least(saved), 0.0
+		for _, s := range saved {
+			if !math.IsInf(s, 1) {
+				all += s
+			}
+		}
+		tooMany := o.Most > 0 && len(kept) > o.Most
+		if math.IsInf(saved[i], 1) {
+			if tooMany {
+				return nil, diag.Inputf("%d kernels do not reach: at some size only one of %d works", o.Most, len(kept)).
+					Do("allow more")
+			}
+			break
+		}
+		if !tooMany && !(saved[i] < o.Importance*all) {
+			break
+		}
+		kept = slices.Delete(kept, i, i+1)
+	}
+	return kept, nil
+}
+
+// savings are the relative time that each kept kernel saves, so that small sizes count as much as large ones.
+func (t *Table) savings(kept []int) []float64 {
+	saved := make([]float64, len(kept))
+	for _, row := range t.Times {
+		best, second := -1, math.Inf(1)
+		for i, k := range kept {
+			switch {
+			case best < 0 || row[k] < row[kept[best]]:
+				if best >= 0 {
+					second = row[kept[best]]
+				}
+				best = i
+			case row[k] < second:
+				second = row[k]
+			}
+		}
+		saved[best] += second/row[kept[best]] - 1
+	}
+	return saved
+}
+
+// cell is a size with the times of the kept kernels.
+type cell struct {
+	size  Size
+	times []float64
+	best  float64
+}
+
+// builder makes rules.
+type builder struct {
+	loss  float64
+	cells []cell
+}
+
+// rules splits cells along the indices of an order. It walks the values of the first index upwards, and joins one to
+// the rule before it if a common rule has fewer leaves than two. The second result is false if some cells that cannot
+// be told apart have no kernel that all tolerate. The last threshold is the largest value: above, nothing was measured.
+func (b *builder) rules(cells []cell, order []int) ([]Rule, bool) {
+	index := order[0]
+	cells = slices.Clone(cells)
+	slices.SortStableFunc(cells, func(x, y cell) int { return cmp.Compare(x.size[index], y.size[index]) })
+	var out []Rule
+	var group []cell
+	for start := 0; start < len(cells); {
+		end := start
+		for end < len(cells) && cells[end].size[index] == cells[start].size[index] {
+			end++
+		}
+		alone, ok := b.rule(cells[start:end], order)
+		if !ok {
+			return nil, false
+		}
+		joined := append(slices.Clip(group), cells[start:end]...)
+		if len(out) > 0 {
+			last := &out[len(out)-1]
+			both, ok := b.rule(joined, order)
+			if ok && leaves([]Rule{both}) < leaves([]Rule{*last, alone}) {
+				both.Most = cells[start].size[index]
+				*last, group, start = both, joined, end
+				continue
+			}
+		}
+		alone.Most = cells[start].size[index]
+		out, group = append(out, alone), cells[start:end:end]
+		start = end
+	}
+	return out, true
+}
+
+// rule returns the rule for cells that the first index does not tell apart.
+func (b *builder) rule(cells []cell, order []int) (Rule, bool) {
+	if len(order) > 1 {
+		rules, ok := b.rules(cells, order[1:])
+		return Rule{Rules: rules}, ok
+	}
+	kernel, least := -1, math.Inf(1)
+	for k := range cells[0].times {
+		sum := 0.0
+		for i := range cells {
+			ratio := cells[i].times[k] / cells[i].best
+			if ratio > 1+b.loss {
+				sum = math.Inf(1)
+				break
+			}
+			sum += ratio
+		}
+		if sum < least {
+			kernel, least = k, sum
+		}
+	}
+	return Rule{Kernel: kernel}, kernel >= 0
+}
+
+// Regret is how much slower a logic's kernels are than the fastest ones measured.
+type Regret struct {
+	// Sizes are those that the logic answers for, Unanswered those that it leaves to a model, or for which its kernel has
+	// no time.
+	Sizes, Unanswered int
+	// Mean is the geometric mean of time ÷ fastest time − 1, Worst the largest. Both are NaN without sizes.
+	Mean, Worst float64
+}
+
+// Answerer is a way to use a logic.
+type Answerer func(l *Logic, s Size) int
+
+// The ways to use a logic.
+var (
+	Whole      Answerer = func(l *Logic, s Size) int { k, _ := l.Lookup(s); return k }
+	RangesOnly Answerer = func(l *Logic, s Size) int { return l.inRange(s) }
+	// NearestOther takes the nearest size that is not the size itself.
+	NearestOther Answerer = func(l *Logic, s Size) int {
+		if i := l.nearest(s, true); i >= 0 {
+			return l.Exact[i].Kernel
+		}
+		return -1
+	}
+)
+
+// Regret holds a logic against a table with its kernels, found by name.
+func (l *Logic) Regret(t *Table, ask Answerer) Regret {
+	place := make([]int, len(l.Kernels))
+	for i := range l.Kernels {
+		place[i] = slices.IndexFunc(t.Kernels, func(k Kernel) bool { return k.Name == l.Kernels[i].Name })
+	}
+	r := Regret{Worst: math.Inf(-1)}
+	sum := 0.0
+	for i, s := range t.Sizes {
+		k := ask(l, s)
+		row := t.Times[i]
+		if k < 0 || place[k] < 0 || math.IsInf(row[place[k]], 1) {
+			r.Unanswered++
+			continue
+		}
+		ratio := row[place[k]] / row[least(row)]
+		r.Sizes++
+		sum += math.Log(ratio)
+		r.Worst = max(r.Worst, ratio-1)
+	}
+	if r.Mean = math.Expm1(sum / float64(r.Sizes)); r.Sizes == 0 {
+		r.Mean, r.Worst = math.NaN(), math.NaN()
+	}
+	return r
+}
+
+// folds is how many parts LeftOut makes of the sizes.
+const folds = 5
+
+// LeftOut returns the regret on sizes that a logic was not built from: the sizes are dealt out to five parts, and each
+// part is answered by a logic from the four others.
+func LeftOut(t *Table, o Options) (Regret, error) {
+	whole, sum := Regret{Worst: math.Inf(-1)}, 0.0
+	for f := range min(folds, len(t.Sizes)) {
+		built, asked := &Table{Kernels: t.Kernels}, &Table{Kernels: t.Kernels}
+		for i := range t.Sizes {
+			part := built
+			if i%folds == f {
+				part = asked
+			}
+			part.Sizes, part.Times = append(part.Sizes, t.Sizes[i]), append(part.Times, t.Times[i])
+		}
+		if len(built.Sizes) == 0 {
+			continue
+		}
+		l, err := Build(built, o)
+		if err != nil {
+			return whole, err
+		}
+		r := l.Regret(asked, Whole)
+		whole.Unanswered += r.Unanswered
+		if r.Sizes > 0 {
+			whole.Sizes += r.Sizes
+			whole.Worst = max(whole.Worst, r.Worst)
+			sum += math.Log1p(r.Mean) * float64(r.Sizes)
+		}
+	}
+	if whole.Mean = math.Expm1(sum / float64(whole.Sizes)); whole.Sizes == 0 {
+		whole.Mean, whole.Worst = math.NaN(), math.NaN()
+	}
+	return whole, nil
+}

@@ -1,0 +1,153 @@
+package logic
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/origami-gemm/origami/core/gemm"
+)
+
+// namedAxes returns the parts of a configuration's text that are no numbers of every family.
+func namedAxes(text string) []gemm.AxisValue {
+	var out []gemm.AxisValue
+	for _, word := range strings.Split(text, ",")[1:] {
+		key, value, _ := strings.Cut(word, "=")
+		if !slices.ContainsFunc(gemm.Fields(), func(x gemm.Field) bool { return x.Key == key }) {
+			out = append(out, gemm.AxisValue{Name: key, Value: value})
+		}
+	}
+	return out
+}
+
+// Classic returns the logic as Tensile's list. Kernels that are not Tensile's have the parameters that it has names
+// for, and their configuration as text. Such a list is for programs that map sizes to kernels: Tensile cannot build
+// them.
+func (l *Logic) Classic() ([]byte, error) {
+	t := l.Tensile
+	if t == nil {
+		t = l.asTensile()
+	}
+	parts := []any{t.Version, t.Schedule, t.Arch, t.Devices, t.Problem, l.solutionMaps(), l.order(), l.exactPairs(),
+		l.rangePairs()}
+	return yaml.Marshal(append(parts, t.Tail...))
+}
+
+// Map returns the logic as hipBLASLt's mapping.
+func (l *Logic) Map() ([]byte, error) {
+	t := l.Tensile
+	if t == nil {
+		t = l.asTensile()
+	}
+	m := map[string]any{"MinimumRequiredVersion": t.Version, "ScheduleName": t.Schedule, "ArchitectureName": t.Arch,
+		"DeviceNames": t.Devices, "ProblemType": t.Problem, "IndexOrder": l.order(), "ExactLogic": l.exactPairs(),
+		"RangeLogic": l.rangePairs(), "LibraryType": t.Library, "PerfMetric": t.Metric}
+	solutions := l.solutionMaps()
+	base := shared(solutions)
+	for _, s := range solutions {
+		for key := range base {
+			delete(s, key)
+		}
+	}
+	m["DefaultSolution"], m["Solutions"] = base, solutions
+	return yaml.Marshal(m)
+}
+
+// shared returns the scalar parameters that all solutions have in common.
+func shared(solutions []map[string]any) map[string]any {
+	out := map[string]any{}
+	if len(solutions) == 0 {
+		return out
+	}
+	for key, v := range solutions[0] {
+		switch v.(type) {
+		case string, int, bool, float64:
+			if !slices.ContainsFunc(solutions, func(s map[string]any) bool { return s[key] != v }) {
+				out[key] = v
+			}
+		}
+	}
+	return out
+}
+
+func (l *Logic) order() any {
+	if len(l.Exact) == 0 && l.Ranges == nil && l.Tensile != nil {
+		return nil // as FreeSize files have it
+	}
+	if len(l.Type.C) == 2 {
+		order := slices.DeleteFunc(slices.Clone(l.Order), func(x int) bool { return x == B })
+		for i, x := range order {
+			if x == L {
+				order[i] = 2
+			}
+		}
+		return order
+	}
+	return l.Order
+}
+
+func (l *Logic) exactPairs() any {
+	if len(l.Exact) == 0 && l.Ranges == nil && l.Tensile != nil {
+		return nil
+	}
+	out := make([]any, len(l.Exact))
+	for i := range l.Exact {
+		out[i] = l.pair(&l.Exact[i], math.Inf(1))
+	}
+	return out
+}
+
+func (l *Logic) rangePairs() any {
+	if l.Ranges == nil {
+		return nil
+	}
+	return pairs(l.Ranges)
+}
+
+// The keys of kernels that are not Tensile's.
+const (
+	familyKey = "KernelFamily"
+	configKey = "Configuration"
+)
+
+func (l *Logic) solutionMaps() []map[string]any {
+	out := make([]map[string]any, len(l.Kernels))
+	for i, k := range l.Kernels {
+		m := map[string]any{}
+		for key, v := range k.Parameters {
+			m[key] = v
+		}
+		if k.Parameters == nil {
+			c := k.Config
+			m["SolutionIndex"], m["SolutionNameMin"] = i, k.Name
+			m[familyKey], m[configKey] = l.Family, c.String()
+			m["MacroTile0"], m["MacroTile1"], m["DepthU"] = c.BlockN, c.BlockM, c.BlockK // C is transposed
+			m["GlobalSplitU"], m["WorkGroupMapping"], m["PrefetchGlobalRead"] = c.SplitK, c.GroupM, c.NumStages-1
+			m["NumWaves"] = c.NumWarps
+		}
+		out[i] = m
+	}
+	return out
+}
+
+// asTensile returns the parts of a file for a logic that does not come from one.
+func (l *Logic) asTensile() *Tensile {
+	lists := l.Type.Lists()
+	p := map[string]any{"OperationType": "GEMM", "IndexAssignmentsA": lists.A, "IndexAssignmentsB": lists.B,
+		"NumIndicesC": lists.C, "IndicesFree": []int{0, 1}, "IndicesBatch": []int{2}, "IndicesSummation": []int{3},
+		"TotalIndices": 4, "Batched": true, "TransposeA": strings.HasPrefix(l.Type.A, "l"),
+		"TransposeB":              !strings.HasPrefix(l.Type.B, "l"),
+		"UseBeta":                 strings.Contains(l.Type.Flags, "B"),
+		"HighPrecisionAccumulate": strings.Contains(l.Type.Flags, "H")}
+	names := slices.Concat(dataTypes, tensileTypes)
+	for i, key := range []string{"DataType", "DestDataType", "ComputeDataType"} {
+		if i < len(l.Type.Types) {
+			p[key] = slices.Index(names, l.Type.Types[i])
+		}
+	}
+	return &Tensile{Version: map[string]any{"MinimumRequiredVersion": "4.33.0"}, Schedule: l.Device, Arch: l.Arch,
+		Devices: []string{l.Device}, Problem: p, Library: "Equality", Metric: "DeviceEfficiency",
+		Tail: []any{nil, "DeviceEfficiency", "Equality"}}
+}

@@ -1,0 +1,309 @@
+// Package logic maps the size of a GEMM to a kernel, as a library does when it is called: exact sizes first, then
+// ranges, then the nearest size or nothing, which leaves the answer to a model. A logic is built from measured times,
+// or read from the files of AMD's libraries. It is written as JSON, as Tensile's list, and as source in Go and C.
+package logic
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/origami-gemm/origami/core/contract"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/gemm"
+)
+
+// Size is the size of a problem in Tensile's order: the free index of its A, that of its B, the batch and the sum. For
+// a row-major C these are n, m, batch and k.
+type Size [4]int
+
+// The places in a Size.
+const (
+	I = iota
+	J
+	B
+	L
+)
+
+// SizeOf returns the size of a problem.
+func SizeOf(p *gemm.Problem) Size { return Size{p.N, p.M, p.Batch, p.K} }
+
+// Kernel is a kernel of a logic.
+type Kernel struct {
+	Name string
+	// Config is the configuration that it is here. Its tile is empty for kernels of other libraries.
+	Config gemm.Config
+	// Parameters are those of a file of Tensile, nil otherwise.
+	Parameters map[string]any
+}
+
+// Entry is an exact size.
+type Entry struct {
+	Size   Size
+	Kernel int
+	// Speed is what the file says of it: 0 if it says nothing. Logic.Unit is its unit.
+	Speed float64
+	// LD are the leading dimensions of D, C, A and B, nil if the file has none.
+	LD []int
+}
+
+// Rule is a step of the range logic: it holds for sizes up to Most of its index, or for all that are left if Most is
+// −1. It leads to rules for the next index of Logic.Order, or to a kernel.
+type Rule struct {
+	Most   int
+	Kernel int
+	Rules  []Rule
+}
+
+// Fallback is what answers where neither an exact size nor a range does.
+type Fallback string
+
+// The fallbacks.
+const (
+	Nearest Fallback = "nearest" // the kernel of the nearest exact size
+	Model   Fallback = "model"   // nothing: a model has to be asked
+)
+
+// Layer is the part of a logic that answered.
+type Layer string
+
+// The layers.
+const (
+	LayerExact   Layer = "exact"
+	LayerRange   Layer = "range"
+	LayerNearest Layer = "nearest"
+	LayerModel   Layer = "model"
+)
+
+// Logic maps sizes to kernels. New and the readers prepare it for Lookup.
+type Logic struct {
+	// Arch and Device are those of the catalogue, or what a file of Tensile says. Family is the kernel family.
+	Arch, Device, Family string
+	Type                 contract.Name
+	// Source says what the logic was built from.
+	Source   string
+	Kernels  []Kernel
+	Exact    []Entry
+	Order    []int // the indices of the range logic, outermost first
+	Ranges   []Rule
+	Fallback Fallback
+	// Unit is the unit of the speeds, empty if it is not known.
+	Unit string
+	// Tensile is what a file of Tensile says besides, nil for others.
+	Tensile *Tensile
+
+	exact map[Size]int32
+	logs  [][3]float64 // of the exact sizes, for the nearest
+}
+
+// Tensile are the parts of a file that are passed through.
+type Tensile struct {
+	Version, Schedule, Arch, Devices any
+	Problem                          map[string]any
+	// Library is the library's type, as Equality, Metric its measure.
+	Library, Metric string
+	// Tail are the parts behind the range logic.
+	Tail []any
+}
+
+// defaultOrder is the order of the indices in range logics.
+var defaultOrder = []int{B, L, I, J}
+
+// Prepare checks a logic and makes it ready for Lookup.
+func (l *Logic) Prepare() error {
+	l.exact = make(map[Size]int32, len(l.Exact))
+	for i := range l.Exact {
+		e := &l.Exact[i]
+		if e.Kernel < 0 || e.Kernel >= len(l.Kernels) {
+			return diag.Inputf("size %d has kernel %d, and there are %d", i, e.Kernel, len(l.Kernels))
+		}
+		if _, again := l.exact[e.Size]; !again { // the first counts, as in Tensile
+			l.exact[e.Size] = int32(e.Kernel)
+		}
+		l.logs = append(l.logs, logsOf(e.Size))
+	}
+	if len(l.Order) == 0 {
+		l.Order = defaultOrder
+	}
+	return l.checkRules(l.Ranges, 0)
+}
+
+func (l *Logic) checkRules(rules []Rule, depth int) error {
+	for i := range rules {
+		r := &rules[i]
+		switch {
+		case r.Rules == nil && depth != len(l.Order)-1 || r.Rules != nil && depth >= len(l.Order)-1:
+			return diag.Inputf("the range logic is not %d indices deep everywhere", len(l.Order))
+		case r.Rules == nil && (r.Kernel < 0 || r.Kernel >= len(l.Kernels)):
+			return diag.Inputf("a range has kernel %d, and there are %d", r.Kernel, len(l.Kernels))
+		case i > 0 && (rules[i-1].Most < 0 || r.Most >= 0 && r.Most <= rules[i-1].Most):
+			return diag.Inputf("the thresholds of the range logic do not grow: %d after %d", r.Most, rules[i-1].Most)
+		}
+		if err := l.checkRules(r.Rules, depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func logsOf(s Size) [3]float64 {
+	return [3]float64{math.Log(float64(s[I])), math.Log(float64(s[J])), math.Log(float64(s[L]))}
+}
+
+// Lookup returns the kernel for a size and the layer that answered; LayerModel comes with the kernel −1. The nearest
+// size is that with the smallest sum of squared logarithms of the ratios of I, J and L; of equals it is the first.
+func (l *Logic) Lookup(s Size) (int, Layer) {
+	if k, ok := l.exact[s]; ok {
+		return int(k), LayerExact
+	}
+	return l.LookupRange(s)
+}
+
+// LookupRange is Lookup without the exact sizes.
+func (l *Logic) LookupRange(s Size) (int, Layer) {
+	if k := l.inRange(s); k >= 0 {
+		return k, LayerRange
+	}
+	if l.Fallback == Nearest {
+		if i := l.nearest(s, false); i >= 0 {
+			return l.Exact[i].Kernel, LayerNearest
+		}
+	}
+	return -1, LayerModel
+}
+
+func (l *Logic) inRange(s Size) int {
+	rules := l.Ranges
+	for depth := 0; ; depth++ {
+		v, next := s[l.Order[min(depth, len(l.Order)-1)]], -1
+		for i := range rules {
+			if rules[i].Most < 0 || v <= rules[i].Most {
+				next = i
+				break
+			}
+		}
+		if next < 0 {
+			return -1
+		}
+		if rules[next].Rules == nil {
+			return rules[next].Kernel
+		}
+		rules = rules[next].Rules
+	}
+}
+
+// nearest returns the place of the nearest exact size, −1 if there is none. others leaves out the size itself.
+func (l *Logic) nearest(s Size, others bool) int {
+	at, best, least := logsOf(s), -1, math.Inf(1)
+	for i := range l.logs {
+		x := &l.logs[i]
+		a, b, c := x[0]-at[0], x[1]-at[1], x[2]-at[2]
+		if d := a*a + b*b + c*c; d < least && (!others || l.Exact[i].Size != s) {
+			best, least = i, d
+		}
+	}
+	return best
+}
+
+// Speed returns the speed of an exact size, 0 if there is none.
+func (l *Logic) Speed(s Size) float64 {
+	for i := range l.Exact {
+		if l.Exact[i].Size == s {
+			return l.Exact[i].Speed
+		}
+	}
+	return 0
+}
+
+// Leaves counts the kernels at the ends of the range logic.
+func (l *Logic) Leaves() int { return leaves(l.Ranges) }
+
+func leaves(rules []Rule) (n int) {
+	for i := range rules {
+		if rules[i].Rules == nil {
+			n++
+		} else {
+			n += leaves(rules[i].Rules)
+		}
+	}
+	return n
+}
+
+// TypeOf returns the name of the problem type of a problem. Its letters are those of the transposed problem, since
+// Tensile's C is column-major.
+func TypeOf(p *gemm.Problem) (contract.Name, error) {
+	a, b := "ilk", "ljk"
+	if p.TransB() {
+		a = "lik"
+	}
+	if p.TransA() {
+		b = "jlk"
+	}
+	n := contract.Name{Contraction: contract.Contraction{A: a, B: b, C: "ijk"}, Apart: true, Flags: "BH"}
+	letters := map[gemm.DType]string{gemm.FP16: "H", gemm.BF16: "B", gemm.FP32: "S", gemm.TF32: "X", gemm.FP8: "F8",
+		gemm.FP8E5M2: "B8", gemm.INT8: "I8", gemm.INT32: "I"}
+	in, out := letters[p.DType], letters[p.Output()]
+	sum := "S"
+	if p.DType == gemm.INT8 {
+		sum = "I"
+	}
+	n.Types = []string{in, out, sum}
+	if !p.Plain() && p.Canonical().Out == 0 {
+		return n, diag.Inputf("%s is no plain GEMM", p).Do("leave out leading dimensions, alignments and groups")
+	}
+	_, err := n.DTypes()
+	return n, err
+}
+
+// Answers reports why a logic does not answer for a problem, nil if it does.
+func (l *Logic) Answers(p *gemm.Problem) error {
+	want, err := TypeOf(p)
+	if err != nil {
+		return err
+	}
+	types, err := l.Type.DTypes()
+	if err != nil {
+		return err
+	}
+	c := l.Type.Lettered()
+	if len(c.C) == 2 { // without a batch
+		c = contract.Contraction{A: strings.ReplaceAll(c.A, "k", "l") + "k", B: strings.ReplaceAll(c.B, "k", "l") + "k",
+			C: "ijk"}
+	}
+	if c != want.Contraction || types != p.Types() {
+		return diag.Inputf("the logic is for %s, and the problem is %s", l.Type, want).
+			Do("use a logic for the problem's types and layout")
+	}
+	return nil
+}
+
+// used counts the exact sizes and leaves of each kernel.
+func (l *Logic) used() []int {
+	n := make([]int, len(l.Kernels))
+	var walk func(rules []Rule)
+	walk = func(rules []Rule) {
+		for i := range rules {
+			if rules[i].Rules == nil {
+				n[rules[i].Kernel]++
+			}
+			walk(rules[i].Rules)
+		}
+	}
+	walk(l.Ranges)
+	for i := range l.Exact {
+		n[l.Exact[i].Kernel]++
+	}
+	return n
+}
+
+// Wins returns the numbers of the kernels with the exact sizes and leaves of each, the most used first.
+func (l *Logic) Wins() (order, counts []int) {
+	counts = l.used()
+	order = make([]int, len(counts))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(counts[b], counts[a]) })
+	return order, counts
+}

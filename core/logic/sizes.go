@@ -1,0 +1,142 @@
+package logic
+
+import (
+	"strconv"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// sizes reads index order, exact sizes and range logic.
+func (f *file) sizes(l *Logic, fields map[string]*yaml.Node) error {
+	batched := len(l.Type.C) == 3
+	indices := 4
+	if !batched {
+		indices = 3
+	}
+	if n := fields["ExactLogic"]; !null(n) {
+		nodes, err := f.list(n, "the exact logic")
+		if err != nil {
+			return err
+		}
+		for _, x := range nodes {
+			e, err := f.entry(x, indices, len(l.Kernels))
+			if err != nil {
+				return err
+			}
+			l.Exact = append(l.Exact, e)
+		}
+	}
+	if n := fields["IndexOrder"]; !null(n) {
+		order, err := f.integers(n, "the index order", 0)
+		if err != nil {
+			return err
+		}
+		seen := [4]bool{}
+		for i, x := range order {
+			if x >= indices || seen[x] || len(order) != indices {
+				return f.at(n, "the index order is %v", order).Do("it lists the %d indices once each", indices)
+			}
+			seen[x] = true
+			if !batched && x == 2 {
+				order[i] = L
+			}
+		}
+		l.Order = order
+	}
+	if n := fields["RangeLogic"]; !null(n) {
+		if len(l.Order) == 0 {
+			return f.at(n, "there is range logic and no index order").Do(advice)
+		}
+		var err error
+		l.Ranges, err = f.rules(n, len(l.Order), len(l.Kernels))
+		return err
+	}
+	return nil
+}
+
+// entry reads "[[m, n, batch, k, …], [kernel, speed]]". The kernel is a place in the list of solutions.
+func (f *file) entry(n *yaml.Node, indices, kernels int) (e Entry, err error) {
+	pair, err := f.list(n, "an exact size")
+	if err != nil {
+		return e, err
+	}
+	if len(pair) != 2 {
+		return e, f.at(n, "an exact size has %d parts", len(pair)).Do("write [[m, n, batch, k], [kernel, speed]]")
+	}
+	sizes, err := f.integers(pair[0], "a size", 1)
+	if err != nil {
+		return e, err
+	}
+	if len(sizes) != indices && len(sizes) != indices+4 {
+		return e, f.at(n, "an exact size has %d numbers", len(sizes)).
+			Do("it has %d, or %d with leading dimensions", indices, indices+4)
+	}
+	e.Size = Size{sizes[0], sizes[1], 1, sizes[indices-1]}
+	if indices == 4 {
+		e.Size[B] = sizes[B]
+	}
+	if len(sizes) > indices {
+		e.LD = sizes[indices:]
+	}
+	answer, err := f.list(pair[1], "an answer")
+	if err != nil {
+		return e, err
+	}
+	if len(answer) != 2 {
+		return e, f.at(pair[1], "an answer has %d parts", len(answer)).Do("write [kernel, speed]")
+	}
+	if e.Kernel, err = f.kernel(answer[0], kernels); err != nil {
+		return e, err
+	}
+	e.Speed, err = f.number(answer[1], "a speed")
+	return e, err
+}
+
+func (f *file) kernel(n *yaml.Node, kernels int) (int, error) {
+	k, err := f.whole(n, "a kernel", 0)
+	if err == nil && k >= kernels {
+		err = f.at(n, "there is no kernel %d", k).Do("the file has %s, numbered from 0", plural(kernels))
+	}
+	return k, err
+}
+
+func plural(n int) string {
+	if n == 1 {
+		return "1 kernel"
+	}
+	return strconv.Itoa(n) + " kernels"
+}
+
+// rules reads nested lists of [threshold, rules or kernel].
+func (f *file) rules(n *yaml.Node, depth, kernels int) ([]Rule, error) {
+	nodes, err := f.list(n, "the range logic")
+	if err != nil {
+		return nil, err
+	}
+	rules := make([]Rule, len(nodes))
+	for i, x := range nodes {
+		pair, err := f.list(x, "a range")
+		if err != nil {
+			return nil, err
+		}
+		if len(pair) != 2 {
+			return nil, f.at(x, "a range has %d parts", len(pair)).Do("write [threshold, kernel or ranges]")
+		}
+		r := &rules[i]
+		if r.Most, err = f.whole(pair[0], "a threshold", -1); err != nil {
+			return nil, err
+		}
+		if i > 0 && (rules[i-1].Most < 0 || r.Most >= 0 && r.Most <= rules[i-1].Most) {
+			return nil, f.at(x, "the threshold %d follows %d", r.Most, rules[i-1].Most).Do("thresholds grow, and −1 is the last")
+		}
+		if depth > 1 {
+			r.Rules, err = f.rules(pair[1], depth-1, kernels)
+		} else {
+			r.Kernel, err = f.kernel(pair[1], kernels)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return rules, nil
+}

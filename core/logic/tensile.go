@@ -1,0 +1,333 @@
+package logic
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/origami-gemm/origami/core/contract"
+	"github.com/origami-gemm/origami/core/diag"
+)
+
+// advice is what to do about a file that is refused.
+const advice = "give a library logic as Tensile, hipBLASLt or origami write it"
+
+// Read reads a logic: origami's JSON, Tensile's list, or hipBLASLt's mapping. Nothing of a bad file is returned.
+func Read(name string, text []byte) (*Logic, error) {
+	f := &file{name: name, left: mostNodes}
+	root, err := f.parse(text)
+	if err != nil {
+		return nil, err
+	}
+	var l *Logic
+	if root.Kind == yaml.SequenceNode {
+		l, err = f.classic(root)
+	} else if root.Kind != yaml.MappingNode {
+		return nil, f.at(root, "the file is no library logic").Do(advice)
+	} else {
+		var fields map[string]*yaml.Node
+		if fields, err = f.fields(root, "the file"); err != nil {
+			return nil, err
+		}
+		switch {
+		case fields[schemaKey] != nil:
+			l, err = f.own(fields)
+		case fields["ProblemType"] != nil && fields["Solutions"] != nil:
+			l, err = f.tensile(root, fields)
+		default:
+			err = f.at(root, "the file is no library logic").Do(advice)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(l.Kernels) > 0 && l.Kernels[0].Config.BlockM > 0 && l.Tensile != nil { // it was written by origami
+		l.Device, _ = l.Tensile.Schedule.(string)
+		l.Tensile, l.Unit = nil, buildUnit
+	}
+	if err := l.Prepare(); err != nil {
+		return nil, diag.Within(name, err)
+	}
+	return l, nil
+}
+
+// classicKeys are the names that the mapping has for the parts of the list. Parts behind the range logic differ between
+// versions.
+var classicKeys = []string{"MinimumRequiredVersion", "ScheduleName", "ArchitectureName", "DeviceNames", "ProblemType",
+	"Solutions", "IndexOrder", "ExactLogic", "RangeLogic"}
+
+// classic reads the list. Files of 2017 have no devices.
+func (f *file) classic(root *yaml.Node) (*Logic, error) {
+	parts, err := f.list(root, "the file")
+	if err != nil {
+		return nil, err
+	}
+	keys := classicKeys
+	if len(parts) == 8 && parts[3].Kind == yaml.MappingNode {
+		keys = append(append([]string{}, classicKeys[:3]...), classicKeys[4:]...)
+	}
+	if len(parts) < len(keys) || parts[len(keys)-5].Kind != yaml.MappingNode {
+		return nil, f.at(root, "the list has %d parts, or not a problem type in its place", len(parts)).Do(advice)
+	}
+	fields := map[string]*yaml.Node{}
+	for i, key := range keys {
+		fields[key] = parts[i]
+	}
+	l, err := f.tensile(root, fields)
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range parts[len(keys):] {
+		v, err := f.value(n)
+		if err != nil {
+			return nil, err
+		}
+		l.Tensile.Tail = append(l.Tensile.Tail, v)
+	}
+	l.Tensile.tail()
+	l.judge()
+	return l, nil
+}
+
+// tail finds the metric and the library's type behind the range logic: texts, the metric first.
+func (t *Tensile) tail() {
+	for _, v := range t.Tail {
+		switch s, ok := v.(string); {
+		case !ok:
+		case t.Metric == "" && (strings.HasSuffix(s, "Efficiency") || strings.HasPrefix(s, "Experimental")):
+			t.Metric = s
+		case s == "Equality" || s == "GridBased" || s == "Range" || s == "FreeSize" || s == "Prediction":
+			t.Library = s
+		}
+	}
+}
+
+// judge says what the metric and the library's type mean for speeds and other sizes.
+func (l *Logic) judge() {
+	l.Unit, l.Fallback = l.Tensile.unit(l.Arch), Model
+	if l.Tensile.Library == "GridBased" {
+		l.Fallback = Nearest // its rows serve their neighbours too
+	}
+}
+
+// unit returns the unit of speeds where it is known. The word DeviceEfficiency says nothing: files have it with GFLOPS
+// and with per cent. Vega files have GFLOPS alone.
+func (t *Tensile) unit(arch string) string {
+	switch {
+	case t.Metric == "CUEfficiency":
+		return "% of the peak of the CUs in use"
+	case t.Metric == "ExperimentalStreamK":
+		return "% of the peak of 304 CUs at 2.1 GHz"
+	case arch == "gfx900" || arch == "gfx906":
+		return "GFLOPS"
+	}
+	return ""
+}
+
+// tensile reads the parts of a file of Tensile by their names.
+func (f *file) tensile(root *yaml.Node, fields map[string]*yaml.Node) (*Logic, error) {
+	l := &Logic{Family: "tensile", Fallback: Model, Tensile: &Tensile{}, Source: f.name}
+	t := l.Tensile
+	var err error
+	for _, part := range []struct {
+		key string
+		to  *any
+	}{{"MinimumRequiredVersion", &t.Version}, {"ScheduleName", &t.Schedule}, {"ArchitectureName", &t.Arch},
+		{"DeviceNames", &t.Devices}} {
+		if n := fields[part.key]; n != nil {
+			if *part.to, err = f.value(n); err != nil {
+				return nil, err
+			}
+		}
+	}
+	l.Arch, l.Device = f.architecture(t.Arch)
+	if l.Arch == "" {
+		return nil, f.at(root, "the file names no architecture").Do(advice)
+	}
+	if t.Problem, err = f.mapping(fields["ProblemType"]); err != nil {
+		return nil, err
+	}
+	if l.Type, err = f.problemType(fields["ProblemType"], t.Problem); err != nil {
+		return nil, err
+	}
+	for key, to := range map[string]*string{"LibraryType": &t.Library, "PerfMetric": &t.Metric} {
+		if n := fields[key]; n != nil {
+			*to = n.Value
+		}
+	}
+	if l.Kernels, err = f.solutions(fields["Solutions"], fields["DefaultSolution"]); err != nil {
+		return nil, err
+	}
+	if err := f.configured(l, fields["Solutions"]); err != nil {
+		return nil, err
+	}
+	if err := f.sizes(l, fields); err != nil {
+		return nil, err
+	}
+	l.judge()
+	return l, nil
+}
+
+// architecture reads "gfx942", {Architecture: gfx942, CUCount: 38}, and the latter quoted as a text. The second result
+// is what it says besides.
+func (f *file) architecture(v any) (arch, besides string) {
+	if s, ok := v.(string); ok {
+		if !strings.HasPrefix(s, "{") {
+			return s, ""
+		}
+		if yaml.Unmarshal([]byte(s), &v) != nil {
+			return "", ""
+		}
+	}
+	m, _ := v.(map[string]any)
+	arch, _ = m["Architecture"].(string)
+	for _, key := range []string{"CUCount", "IsAPU"} {
+		if x, ok := m[key]; ok {
+			besides += fmt.Sprintf("%s %v", key, x)
+		}
+	}
+	return arch, besides
+}
+
+// dataTypes are the letters of Tensile's numbered data types. From 9 on, the numbers of hipBLASLt are others, and its
+// files are known by their activation.
+var dataTypes = []string{"S", "D", "C", "Z", "H", "4xi8", "I", "B", "I8"}
+
+var (
+	tensileTypes = []string{"X", "F8", "B8", "F8B8", "B8F8"}
+	liteTypes    = append([]string{"I64"}, tensileTypes...)
+)
+
+func (f *file) problemType(n *yaml.Node, p map[string]any) (contract.Name, error) {
+	fields, err := f.fields(n, "ProblemType")
+	if err != nil {
+		return contract.Name{}, err
+	}
+	if operation, _ := p["OperationType"].(string); operation != "GEMM" {
+		at := n
+		if fields["OperationType"] != nil {
+			at = fields["OperationType"]
+		}
+		return contract.Name{}, f.at(at, "the file is for the operation %q, and not for GEMM", operation).
+			Do("give a logic for GEMM")
+	}
+	lists := contract.Lists{C: 2}
+	for _, x := range []struct {
+		key string
+		to  *[]int
+	}{{"IndexAssignmentsA", &lists.A}, {"IndexAssignmentsB", &lists.B}} {
+		if fields[x.key] == nil {
+			return contract.Name{}, f.at(n, "ProblemType has no %s", x.key).Do(advice)
+		}
+		if *x.to, err = f.integers(fields[x.key], x.key, 0); err != nil {
+			return contract.Name{}, err
+		}
+	}
+	if fields["NumIndicesC"] != nil {
+		if lists.C, err = f.whole(fields["NumIndicesC"], "NumIndicesC", 2); err != nil {
+			return contract.Name{}, err
+		}
+	}
+	c, err := contract.FromLists(lists)
+	if err != nil {
+		return contract.Name{}, diag.Within(fmt.Sprintf("%s:%d", f.name, n.Line), err)
+	}
+	if len(c.Letters()) != lists.C+1 || lists.C > 3 || len(c.Of(contract.Sum)) != 1 ||
+		len(c.Of(contract.FreeA)) != 1 || len(c.Of(contract.FreeB)) != 1 {
+		return contract.Name{}, f.at(n, "the file is for the contraction %s, which is no GEMM",
+			contract.Name{Contraction: c}).Do("give a logic for GEMM")
+	}
+	return f.named(c, fields, p)
+}
+
+// named adds types and flags to a contraction.
+func (f *file) named(c contract.Contraction, fields map[string]*yaml.Node, p map[string]any) (contract.Name, error) {
+	name := contract.Name{Contraction: c}
+	names := append(append([]string{}, dataTypes...), tensileTypes...)
+	if _, lite := p["Activation"]; lite {
+		names = append(append([]string{}, dataTypes...), liteTypes...)
+	}
+	for _, key := range []string{"DataType", "DestDataType", "ComputeDataType"} {
+		n := fields[key]
+		if n == nil && key != "DataType" {
+			break // older files have one type
+		}
+		if n == nil {
+			return name, f.at(fields["OperationType"], "ProblemType has no DataType").Do(advice)
+		}
+		i, err := f.whole(n, key, 0)
+		if err != nil {
+			return name, err
+		}
+		if i >= len(names) {
+			return name, f.at(n, "%s is %d, and no type has that number", key, i).Do(advice)
+		}
+		name.Types, name.Apart = append(name.Types, names[i]), key == "ComputeDataType"
+	}
+	if x, _ := p["UseBeta"].(bool); x {
+		name.Flags = "B"
+	}
+	if x, _ := p["HighPrecisionAccumulate"].(bool); x {
+		name.Flags += "H"
+	}
+	return name, nil
+}
+
+// solutions reads the kernels. In the mapping a solution has what differs from the default.
+func (f *file) solutions(n, base *yaml.Node) ([]Kernel, error) {
+	nodes, err := f.list(n, "Solutions")
+	if err != nil {
+		return nil, err
+	}
+	common := map[string]any{}
+	if !null(base) {
+		if common, err = f.mapping(base); err != nil {
+			return nil, err
+		}
+	}
+	kernels := make([]Kernel, len(nodes))
+	for i, x := range nodes {
+		own, err := f.mapping(x)
+		if err != nil {
+			return nil, err
+		}
+		all := maps.Clone(common)
+		maps.Copy(all, own)
+		kernels[i] = Kernel{Name: solutionName(all, i), Parameters: all}
+	}
+	return kernels, nil
+}
+
+// configured turns solutions into the configurations that they were written from.
+func (f *file) configured(l *Logic, n *yaml.Node) error {
+	for i := range l.Kernels {
+		k := &l.Kernels[i]
+		text, ok := k.Parameters[configKey].(string)
+		if !ok {
+			continue
+		}
+		family, _ := k.Parameters[familyKey].(string)
+		if i > 0 && family != l.Family {
+			return f.at(n.Content[i], "the kernel's family is %q, and that of the one before %q", family, l.Family).
+				Do("use kernels of one family")
+		}
+		c, err := parseConfig(text, family)
+		if err != nil {
+			return f.at(n.Content[i], "%v", err)
+		}
+		l.Family, k.Config, k.Parameters = family, c, nil
+	}
+	return nil
+}
+
+// solutionName returns the name of a solution, or its macro tile with its place.
+func solutionName(s map[string]any, i int) string {
+	for _, key := range []string{"SolutionNameMin", "SolutionName", "KernelNameMin"} {
+		if name, _ := s[key].(string); name != "" {
+			return name
+		}
+	}
+	return fmt.Sprintf("MT%vx%vx%v #%d", s["MacroTile0"], s["MacroTile1"], s["DepthU"], i)
+}

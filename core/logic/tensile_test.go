@@ -1,0 +1,280 @@
+package logic_test
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/logic"
+)
+
+// classic is a list as Tensile writes it, with what makes reading hard: an anchor, a device that is a number, two kinds
+// of sizes, infinite and missing speeds, a SolutionIndex that is not the place, and range logic.
+const classic = `- {MinimumRequiredVersion: 4.4.0}
+- vega10
+- gfx900
+- [Device 6863, 6862, 'Vega 10 [Radeon Instinct MI25]']
+- OperationType: GEMM
+  DataType: 0
+  UseBeta: true
+  HighPrecisionAccumulate: false
+  Batched: true
+  TotalIndices: 4
+  NumIndicesC: 3
+  IndexAssignmentsA: [3, 0, 2]
+  IndexAssignmentsB: [3, 1, 2]
+- - &common {MacroTile0: 64, MacroTile1: 32, DepthU: 8, SolutionIndex: 7, PrefetchGlobalRead: true}
+  - *common
+  - {MacroTile0: 128, MacroTile1: 128, DepthU: 16, SolutionNameMin: big, WorkGroup: [16, 16, 1]}
+- [2, 3, 0, 1]
+- - - [256, 3136, 64, 128]
+    - [2, 9959.89]
+  - - [9, 1, 1, 196, 9, 9, 196, 196]
+    - [0, .inf]
+  - - - 512
+      - 16
+      - 1
+      - 512
+    - [1, 0.0]
+- - - -1
+    - - - 64
+        - - - 128
+            - [[32, 0], [-1, 1]]
+          - [-1, [[-1, 1]]]
+      - - -1
+        - - - -1
+            - [[4, 0], [64, 1], [-1, 2]]
+`
+
+const unbatched = `- {MinimumRequiredVersion: 2.4.0}
+- vega10
+- gfx900
+- OperationType: GEMM
+  DataType: 4
+  UseBeta: true
+  NumIndicesC: 2
+  IndexAssignmentsA: [0, 2]
+  IndexAssignmentsB: [1, 2]
+- [{SolutionNameMin: only}]
+- [2, 0, 1]
+- - - [5124, 700, 2048]
+    - [0, 10000.5]
+- [[-1, [[-1, [[-1, 0]]]]]]
+`
+
+func TestClassic(t *testing.T) {
+	l := read(t, classic)
+	if l.Arch != "gfx900" || l.Type.String() != "Cijk_Alik_Bljk_SB" || l.Unit != "GFLOPS" || len(l.Exact) != 3 ||
+		l.Kernels[0].Name != "MT64x32x8 #0" || l.Kernels[1].Name != "MT64x32x8 #1" || l.Kernels[2].Name != "big" ||
+		l.Exact[1].Speed != math.Inf(1) || len(l.Exact[1].LD) != 4 || l.Leaves() != 6 || l.Fallback != logic.Model {
+		t.Errorf("%+v", l)
+	}
+	for _, x := range []struct {
+		size   logic.Size
+		kernel int
+		layer  logic.Layer
+	}{
+		{logic.Size{256, 3136, 64, 128}, 2, logic.LayerExact}, {logic.Size{512, 16, 1, 512}, 1, logic.LayerExact},
+		{logic.Size{9, 1, 1, 196}, 0, logic.LayerExact}, // whatever the leading dimensions are
+		// Order: batch, sum, then i and j.
+		{logic.Size{128, 32, 5, 64}, 0, logic.LayerRange}, {logic.Size{128, 33, 5, 64}, 1, logic.LayerRange},
+		{logic.Size{129, 1, 5, 64}, 1, logic.LayerRange}, {logic.Size{129, 64, 5, 65}, 1, logic.LayerRange},
+		{logic.Size{1, 4, 1, 9999}, 0, logic.LayerRange}, {logic.Size{1, 99999, 1, 9999}, 2, logic.LayerRange},
+	} {
+		if k, layer := l.Lookup(x.size); k != x.kernel || layer != x.layer {
+			t.Errorf("%v: kernel %d of %s, want %d of %s", x.size, k, layer, x.kernel, x.layer)
+		}
+	}
+	u := read(t, unbatched)
+	if k, layer := u.Lookup(logic.Size{5124, 700, 1, 2048}); k != 0 || layer != logic.LayerExact ||
+		u.Type.String() != "Cij_Aik_Bjk_HB" {
+		t.Error(k, layer, u.Type)
+	}
+}
+
+func TestUnitsAndLibraryTypes(t *testing.T) {
+	head := strings.SplitAfter(classic, "- - - -1\n")[0]
+	head = strings.TrimSuffix(head, "- - - -1\n")
+	for _, x := range []struct{ arch, tail, unit, fallback, device string }{
+		{"gfx942", "- null\n- null\n- DeviceEfficiency\n- GridBased\n", "", "nearest", ""},
+		{"{Architecture: gfx942, IsAPU: 0}", "- null\n- null\n- DeviceEfficiency\n- null\n- Equality\n", "", "model",
+			"IsAPU 0"},
+		{"'{Architecture: gfx942, CUCount: 80}'", "- null\n- null\n- ExperimentalStreamK\n- GridBased\n",
+			"% of the peak of 304 CUs at 2.1 GHz", "nearest", "CUCount 80"},
+		{"gfx908", "- null\n- null\n- CUEfficiency\n", "% of the peak of the CUs in use", "model", ""},
+		{"gfx906", "- null\n", "GFLOPS", "model", ""},
+	} {
+		l := read(t, strings.Replace(head, "gfx900", x.arch, 1)+x.tail)
+		if l.Unit != x.unit || string(l.Fallback) != x.fallback || l.Device != x.device ||
+			!strings.HasPrefix(l.Arch, "gfx9") {
+			t.Errorf("%s: %q, %s, %s@%s", x.tail, l.Unit, l.Fallback, l.Arch, l.Device)
+		}
+	}
+}
+
+// mapping is the form of hipBLASLt: solutions have what differs from the default.
+const mapping = `MinimumRequiredVersion: 4.33.0
+ScheduleName: gfx950
+ArchitectureName: gfx950
+DeviceNames: [Device 75a0]
+ProblemType: {OperationType: GEMM, DataType: 7, DestDataType: 7, ComputeDataType: 0, UseBeta: true,
+  HighPrecisionAccumulate: true, Activation: true, NumIndicesC: 3, IndexAssignmentsA: [0, 3, 2],
+  IndexAssignmentsB: [1, 3, 2]}
+DefaultSolution: {MacroTile0: 256, MacroTile1: 256, DepthU: 64, WorkGroupMapping: 8}
+Solutions:
+- {SolutionNameMin: wide}
+- {SolutionNameMin: tall, MacroTile0: 64}
+IndexOrder: [2, 3, 0, 1]
+ExactLogic:
+- [[4096, 512, 1, 8192], [1, 0.0]]
+RangeLogic: null
+LibraryType: Equality
+PerfMetric: DeviceEfficiency
+`
+
+func TestMapping(t *testing.T) {
+	l := read(t, mapping)
+	if l.Type.String() != "Cijk_Ailk_Bjlk_BBS_BH" || l.Kernels[1].Parameters["MacroTile0"] != 64 ||
+		l.Kernels[1].Parameters["MacroTile1"] != 256 || l.Kernels[0].Parameters["MacroTile0"] != 256 ||
+		l.Exact[0].Kernel != 1 || l.Unit != "" {
+		t.Errorf("%+v", l)
+	}
+}
+
+func TestBadFiles(t *testing.T) {
+	change := func(text, from, to string) string {
+		t.Helper()
+		if strings.Count(text, from) == 0 {
+			t.Fatal(from)
+		}
+		return strings.Replace(text, from, to, 1)
+	}
+	own, err := build(t, logic.Options{Ranges: true, Fallback: logic.Nearest}).JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for says, text := range map[string]string{
+		"bad.yaml:2: the file is not valid YAML":                            "a: 1\n b: [\n",
+		"bad.yaml:3: the file is not valid YAML: did not find expected key": "a: 1\nb: {x: 1}\n  c: 3\n",
+		"bad.yaml: the file is empty; give a library logic":                 "",
+		"bad.yaml:1: the file is no library logic":                          "GlobalParameters: {}\n",
+		"bad.yaml:1: the list has 2 parts":                                  "- 1\n- 2\n",
+		`bad.yaml:5: the file is for the operation "ConvolutionForward"`:    change(classic, "GEMM", "ConvolutionForward"),
+		"bad.yaml:5: the file is for the contraction Cij_Aikl_Bjkl, which is no GEMM": change(classic,
+			"NumIndicesC: 3\n  IndexAssignmentsA: [3, 0, 2]\n  IndexAssignmentsB: [3, 1, 2]",
+			"NumIndicesC: 2\n  IndexAssignmentsA: [0, 2, 3]\n  IndexAssignmentsB: [1, 2, 3]"),
+		"bad.yaml:19: there is no kernel 3; the file has 3 kernels, numbered from 0": change(
+			classic, "[2, 9959.89]", "[3, 9959.89]"),
+		`bad.yaml:19: a speed is "fast" and no number`:                   change(classic, "9959.89", "fast"),
+		"bad.yaml:18: an exact size has 5 numbers; it has 4, or 8":       change(classic, "64, 128]\n", "64, 128, 1]\n"),
+		`bad.yaml:18: a size is "0"; it is a whole number of at least 1`: change(classic, "[256, 3136", "[0, 3136"),
+		`bad.yaml:18: a size is "2.5"`:                                   change(classic, "[256, 3136", "[2.5, 3136"),
+		"bad.yaml:17: the index order is [2 3 0 0]; it lists the 4 indices once each": change(
+			classic, "[2, 3, 0, 1]", "[2, 3, 0, 0]"),
+		"bad.yaml:34: the threshold 4 follows 4; thresholds grow": change(
+			classic, "[64, 1], [-1, 2]", "[4, 1], [-1, 2]"),
+		"bad.yaml:34: there is no kernel 9":                       change(classic, "[-1, 2]]", "[-1, 9]]"),
+		"bad.yaml:6: DataType is 99, and no type has that number": change(classic, "DataType: 0", "DataType: 99"),
+		"bad.yaml:8: the mapping has the key UseBeta twice": change(
+			classic, "UseBeta: true", "UseBeta: true\n  UseBeta: true"),
+		"bad.yaml:1: the file has the form \"2\" of a logic": change(
+			string(own), `"origami_logic": 1`, `"origami_logic": 2`),
+		`bad.yaml:8: the fallback is "guess"; use nearest or model`: change(string(own), `"nearest"`, `"guess"`),
+		"is no name of a problem type":                              change(string(own), "Cijk_Ailk_Bljk_HHS_BH", "Cijk"),
+		`unknown key "colour"; remove it`:                           change(string(own), `"unit"`, `"colour": 1, "unit"`),
+	} {
+		l, err := logic.Read("bad.yaml", []byte(text))
+		if l != nil || err == nil || !strings.Contains(err.Error(), says) || diag.KindOf(err) != diag.Input {
+			t.Errorf("%v, want %s", err, says)
+		}
+	}
+}
+
+// TestFilesOfAMD reads files of AMD's if the variable names a folder with them. They are not part of this repository.
+// The numbers before the names are ours. 1, 14 and 15 are of ROCm/Tensile at a164ed7, 2 to 5, 10 (blob 891d9d8) and 12
+// of ROCm/rocBLAS at b520bc8, 7 of ROCm/hipBLASLt at 7d9fb68, the others of XiWeiGu/hipBLASLt-0.12.1-unofficial at
+// b2c7597.
+
+func TestFilesOfAMD(t *testing.T) {
+	folder := os.Getenv("ORIGAMI_AMD_LOGIC")
+	if folder == "" {
+		t.Skip("ORIGAMI_AMD_LOGIC names no folder")
+	}
+	for _, x := range []struct {
+		file, kind, unit       string
+		kernels, exact, leaves int
+		refused                string
+	}{
+		{"01_vega10_Cijk_Ailk_Bjlk_HB.yaml", "Cijk_Ailk_Bjlk_HB", "GFLOPS", 5, 10, 0, ""},
+		{"02_vega10_Cijk_Alik_Bljk_SB.yaml", "Cijk_Alik_Bljk_SB", "GFLOPS", 10, 12, -1, ""},
+		{"03_vega10_Cijk_Ailk_Bljk_HB.yaml", "Cijk_Ailk_Bljk_HB", "GFLOPS", 3, 0, -1, ""},
+		{"04_aquavanjaram942_Cijk_Alik_Bljk_HHS_BH.yaml", "Cijk_Alik_Bljk_HHS_BH", "", 3, 3, 0, ""},
+		{"05_arcturus_Cijk_Ailk_Bjlk_HHS_BH.yaml", "Cijk_Ailk_Bjlk_HHS_BH", "% of the peak of the CUs in use", 13, 32, 0, ""},
+		{"06_aquavanjaram_Cijk_Alik_Bljk_F8B8SS_BH_SAB_UserArgs.yaml", "Cijk_Alik_Bljk_F8B8SS_BH", "", 2, 11, 0, ""},
+		{"07_aldebaran_Cijk_Ailk_Bjlk_HHS_BH_Bias_Aux_HAH_SAV.yaml", "Cijk_Ailk_Bjlk_HHS_BH", "", 3, 4, 0, ""},
+		{"08_aquavanjaram_Cijk_Alik_Bljk_BBS_BH_Bias_HAS_SAV_UserArgs.yaml", "Cijk_Alik_Bljk_BBS_BH", "", 1, 0, 0, ""},
+		{"09_aquavanjaram942_Cijk_Alik_Bljk_SB_UserArgs.yaml", "Cijk_Alik_Bljk_SSS_B",
+			"% of the peak of 304 CUs at 2.1 GHz", 6, 8, 0, ""},
+		{"10_aldebaran_Cijk_Ailk_Bljk_HB_dtree_42.yaml", "Cijk_Ailk_Bljk_HHH_B", "", 5, 0, 0, ""},
+		{"11_aquavanjaram_Cijk_Ailk_Bljk_SB_Bias_HAS_SAV_UserArgs.yaml", "Cijk_Ailk_Bljk_SSS_B", "", 1, 1, 0, ""},
+		{"12_aquavanjaram942_Cijk_Alik_Bljk_F8F8S_BH_SR.yaml", "Cijk_Alik_Bljk_F8F8S_BH", "", 1, 3, 0, ""},
+		{"13_arcturus_Cijk_Ailk_Bjlk_HHS_BH_Bias_BiasSrcB_SAV.yaml", "Cijk_Ailk_Bjlk_HHS_BH", "", 1, 1, 0, ""},
+		{"14_rocblas_sgemm_asm_lite.yaml", "", "", 0, 0, 0, "14_rocblas_sgemm_asm_lite.yaml:568: the file is not valid YAML"},
+		{"15_vega20_Cijkl_Aijml_Bmkl_SI.yaml", "", "", 0, 0, 0, `the file is for the operation "ConvolutionForward"`},
+	} {
+		text, err := os.ReadFile(filepath.Join(folder, x.file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := logic.Read(x.file, text)
+		if x.refused != "" {
+			if err == nil || !strings.Contains(err.Error(), x.refused) {
+				t.Errorf("%v, want %s", err, x.refused)
+			}
+			continue
+		}
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if l.Type.String() != x.kind || l.Unit != x.unit || len(l.Kernels) != x.kernels || len(l.Exact) != x.exact ||
+			(x.leaves < 0) != (l.Leaves() > 0) {
+			t.Errorf("%s: %s, %q, %d kernels, %d sizes, %d leaves", x.file, l.Type, l.Unit, len(l.Kernels), len(l.Exact),
+				l.Leaves())
+		}
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	f.Add([]byte(classic))
+	f.Add([]byte(unbatched))
+	f.Add([]byte(mapping))
+	own, err := build(f, logic.Options{Ranges: true, Fallback: logic.Nearest}).JSON()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(own)
+	f.Fuzz(func(t *testing.T, text []byte) {
+		l, err := logic.Read("fuzz", text)
+		if err != nil {
+			return
+		}
+		l.Lookup(logic.Size{100, 200, 1, 300})
+		for _, write := range []func() ([]byte, error){l.JSON, l.Classic, l.Map} {
+			out, err := write()
+			if err != nil {
+				t.Fatal(err)
+			}
+			back, err := logic.Read("back", out)
+			if err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			if len(back.Kernels) != len(l.Kernels) || len(back.Exact) != len(l.Exact) || back.Leaves() != l.Leaves() {
+				t.Fatalf("something was lost:\n%s", out)
+			}
+		}
+	})
+}

@@ -1,0 +1,33 @@
+// Package wgmma is the family of kernels for Hopper (sm_90a): wgmma.mma_async fed by copies of tensor tiles (TMA).
+//
+// # What a configuration means
+//
+// A CTA has num_warps warps. The first four are the producer: one of their threads issues all copies. The other 4 or 8
+// are one or two consumers, warpgroups of four warps that multiply and store. They share the output tile of
+// block_m×block_n by rows, so that each has block_m/64 or block_m/128 tiles of 64×block_n, whose sums stay in
+// registers. Beside two consumers the producer gives up registers for them (setmaxnreg).
+//
+// Each of num_stages stages in shared memory has a block of A and one of B, 64 indices along K wide. Rows have 128
+// bytes in the 128-byte swizzle, which both the copies and wgmma know. Operands that are contiguous along M or N come
+// in slices of 64 elements.
+//
+// The CTAs stay resident, as many as there are SMs, and take output tiles in turns, in the grouped order of group_m.
+// The copies of the next tile begin while the last is stored.
+//
+// With cluster=2, two CTAs whose tiles are neighbours along M copy half of each block of B, for both.
+//
+// # Synchronisation
+//
+// Each stage has two barriers. The full one counts the bytes of the copies of a block. The empty one counts the
+// consumers, those of the whole cluster, that have multiplied it. A consumer frees a stage when the multiplications of
+// the next block have been issued and those of this one have ended, so that the tensor cores are never without work.
+//
+// # Limits
+//
+// A and B must be what a tensor map can describe: addresses, and distances of rows and of the matrices of a batch, that
+// are multiples of 16 bytes. M, N and K may have any size: the copies read zeros outside of the matrices.
+//
+// The copy engine stores C too, if a tensor map can describe it, its elements have 16 bits and block_n is a multiple of
+// 64. Other C are written by the threads that have the sums, two neighbours at a time if C is aligned to pairs. So is
+// every C to which beta times its old value is added.
+package wgmma

@@ -1,0 +1,134 @@
+package wgmma
+
+import (
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/internal/asm"
+	"github.com/origami-gemm/origami/plugins/nvidia/ptx"
+)
+
+// writer writes the sums of one thread.
+type writer struct {
+	*emitter
+	alpha, beta ptx.Operand
+	// pointer is the address of the thread's first element, down the distance to the row 8 below.
+	pointer, down ptx.Operand
+	// rowsLeft and columnsLeft count from the thread's first element to the end of C.
+	rowsLeft, columnsLeft ptx.Operand
+}
+
+// newWriter returns the writer of a thread for a tile.
+func (e *emitter) newWriter(t tile, thread, consumer, alpha ptx.Operand) *writer {
+	size := e.s.Out.Bytes()
+	lane := e.And(thread, 31)
+	row := e.Mad(e.Shr(thread, 5), 16, e.Shr(lane, 2))
+	row = e.Add(t.m0, e.Mad(consumer, tileM*e.g.tiles, row))
+	column := e.Add(t.n0, e.Shl(e.And(lane, 3), 1))
+	w := &writer{emitter: e, alpha: alpha, pointer: e.B64(), down: e.B64(),
+		rowsLeft: e.Sub(e.Param32(e.p.m), row), columnsLeft: e.Sub(e.Param32(e.p.n), column)}
+	if e.s.Adds {
+		w.beta = e.F32()
+		e.LdParamF32(w.beta, e.p.beta)
+	}
+	ldc, index := e.Param64(e.p.ldc), e.B64()
+	e.MadLoS64(index, e.Wide(row), ldc, e.Wide(column))
+	e.MadLoS64(index, e.Wide(t.batch), e.Param64(e.p.strideC), index)
+	e.ShlB64(index, index, ptx.Int(asm.Log2(size)))
+	e.CvtaToGlobalU64(w.pointer, e.Param64(e.p.c))
+	e.AddS64(w.pointer, w.pointer, index)
+	e.MulLoS64(w.down, ldc, ptx.Int(8*size))
+	return w
+}
+
+// rows calls write for each pair of neighbours, row by row.
+func (w *writer) rows(
+	sums [][]ptx.Operand, write func(at ptx.Operand, column int, inside ptx.Operand, v []ptx.Operand),
+) {
+	at := w.B64()
+	w.AddS64(at, w.pointer, ptx.Int(0))
+	for i := range sums {
+		for half := range 2 {
+			inside := w.Pred()
+			w.SetpGtS32(inside, w.rowsLeft, ptx.Int(i*tileM+half*8))
+			for j := 0; j < len(sums[i]); j += 4 {
+				write(at, 2*j, inside, sums[i][j+2*half:j+2*half+2])
+			}
+			next := w.down
+			if half == 1 { // from row 8 to row 64
+				next = w.B64()
+				w.MulLoS64(next, w.down, ptx.Int((tileM-8)/8))
+			}
+			w.AddS64(at, at, next)
+		}
+	}
+}
+
+// pair writes two neighbours at once.
+func (w *writer) pair(at ptx.Operand, column int, inside ptx.Operand, v []ptx.Operand) {
+	x := w.Regs(2, w.F32)
+	for i := range x {
+		w.MulF32(x[i], v[i], w.alpha)
+	}
+	to := ptx.Global(at, column*w.s.Out.Bytes())
+	if w.s.Out == gemm.FP32 {
+		w.If(inside).StGlobalV2F32(to, w.Vec(x...))
+		return
+	}
+	packed := w.pack(x)
+	w.If(inside).StGlobalB32(to, packed)
+}
+
+// pack returns two sums as elements of C.
+func (e *emitter) pack(x []ptx.Operand) ptx.Operand {
+	d := e.B32()
+	if e.s.Out == gemm.FP16 {
+		e.CvtF16x2F32(d, x[1], x[0])
+	} else {
+		e.CvtBF16x2F32(d, x[1], x[0])
+	}
+	return d
+}
+
+// single writes two neighbours one by one, where C has them.
+func (w *writer) single(at ptx.Operand, column int, inside ptx.Operand, v []ptx.Operand) {
+	for i := range v {
+		valid := w.Pred()
+		w.SetpGtS32(valid, w.columnsLeft, ptx.Int(column+i))
+		w.AndPred(valid, valid, inside)
+		w.one(ptx.Global(at, (column+i)*w.s.Out.Bytes()), v[i], valid)
+	}
+}
+
+// one writes an element.
+func (w *writer) one(to, v, valid ptx.Operand) {
+	x := w.F32()
+	w.MulF32(x, v, w.alpha)
+	if w.s.Adds {
+		w.FmaF32(x, w.beta, w.read(to, valid), x)
+	}
+	if w.s.Out == gemm.FP32 {
+		w.If(valid).StGlobalF32(to, x)
+		return
+	}
+	h := w.B16()
+	if w.s.Out == gemm.FP16 {
+		w.CvtF16F32(h, x)
+	} else {
+		w.CvtBF16F32(h, x)
+	}
+	w.If(valid).StGlobalB16(to, h)
+}
+
+// read returns an element of C, zero if there is none.
+func (w *writer) read(from, valid ptx.Operand) ptx.Operand {
+	x := w.F32()
+	if w.s.Out == gemm.FP32 {
+		w.MovF32(x, ptx.Float(0))
+		w.If(valid).LdGlobalF32(x, from)
+		return x
+	}
+	h := w.B16()
+	w.MovB16(h, ptx.Int(0))
+	w.If(valid).LdGlobalB16(h, from)
+	w.ToFloat(x, h, w.s.Out)
+	return x
+}

@@ -1,0 +1,63 @@
+package wgmma
+
+import (
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
+	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
+)
+
+// Name is the family's name in gemm.Config.Kernel.
+const Name = "wgmma"
+
+// Family is the kernel family.
+type Family struct{}
+
+var _ gemmgen.Family = Family{}
+
+// Name implements gemmgen.Family.
+func (Family) Name() string { return Name }
+
+// Target implements gemmgen.Family: only sm_90a has wgmma.
+func (Family) Target() target.Target { return target.Target{CC: 90, Suffix: target.ArchFeatures} }
+
+// The numbers and the axis of the family's space.
+var (
+	blocksM  = []int{64, 128, 256}
+	blocksN  = []int{16, 32, 48, 64, 80, 96, 112, 128, 144, 160, 176, 192, 208, 224, 240, 256}
+	blocksK  = []int{64}
+	warps    = []int{8, 12}
+	stages   = []int{2, 3, 4, 5, 6, 7, 8}
+	clusters = []string{"1", "2"}
+)
+
+// axisCluster is the name of the axis for the CTAs of a cluster. They compute tiles that are neighbours along M, and
+// each copies a part of B for all of them.
+const axisCluster = "cluster"
+
+// Axes implements gemmgen.Family.
+func (Family) Axes() []gemm.Axis {
+	return []gemm.Axis{{
+		Name: axisCluster, Type: gemm.Integer, Values: clusters, Default: "1", Unit: "CTA",
+		Doc: "CTAs of a cluster, neighbours along M that share the copies of B",
+	}}
+}
+
+// Space implements gemmgen.Family.
+func (Family) Space() arch.Space {
+	return arch.Space{
+		Kernel: Name, BlockM: blocksM, BlockN: blocksN, BlockK: blocksK,
+		NumWarps: warps, NumStages: stages, SplitK: []int{1},
+		Axes: []arch.AxisValues{{Name: axisCluster, Values: clusters}},
+	}
+}
+
+// Program implements gemmgen.Family.
+func (Family) Program(
+	call gemmgen.Call, out gemm.DType, c gemm.Config, limits gemmgen.Limits,
+) (gemmgen.Program, arch.Reason, string) {
+	s := SpecFor(call, out, c)
+	s.Processors = limits.Processors
+	reason, detail := s.Check(limits)
+	return s, reason, detail
+}

@@ -1,0 +1,80 @@
+package wgmma
+
+import (
+	"testing"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
+	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/internal/gentest"
+)
+
+// hopper are the limits of an H100 or H200.
+var hopper = gemmgen.Limits{
+	RegistersPerThread: 255, RegisterFile: 65536, RegisterGranule: 8, SharedMemory: unit.Bytes(227 << 10),
+	Processors: 132, Target: Family{}.Target(),
+}
+
+// spec returns the specification of a configuration, as "128x256x64,warps=12,stages=4,cluster=2".
+func spec(t *testing.T, config, majors string, in, out gemm.DType) Spec {
+	t.Helper()
+	c, err := gemm.ParseConfig(config, gemm.Config{SplitK: 1}, Family{}.Axes()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Kernel = Name
+	s := Spec{DType: in, Out: out, AMajor: gemm.MajorK, BMajor: gemm.MajorK, Addressable: true, PairsC: true, Config: c}
+	s.TilesC = out.Bytes() == 2 && c.BlockN%storeN == 0
+	if majors[0] == 'm' {
+		s.AMajor = gemm.MajorM
+	}
+	if majors[1] == 'n' {
+		s.BMajor = gemm.MajorN
+	}
+	return s
+}
+
+// TestAssemble assembles kernels of every kind and compares registers and spills with what Check promises. It needs no
+// GPU.
+func TestAssemble(t *testing.T) {
+	bin := gentest.Ptxas(t)
+	for i, config := range []string{
+		"64x16x64,warps=8,stages=8", "64x256x64,warps=8,stages=5", "128x128x64,warps=8,stages=4",
+		"128x96x64,warps=12,stages=6,cluster=2", "128x128x64,warps=12,stages=7,cluster=2",
+		"128x256x64,warps=12,stages=4", "128x256x64,warps=12,stages=4,cluster=2", "256x128x64,warps=12,stages=4,cluster=2",
+		"256x176x64,warps=12,stages=3", "128x208x64,warps=12,stages=3,cluster=2",
+	} {
+		for _, j := range []int{i % 4, (i + 1) % 4} {
+			s := spec(t, config, []string{"kk", "kn", "mk", "mn"}[j], gemm.FP16, gemm.FP16)
+			switch {
+			case j == 1:
+				s.Out, s.TilesC = gemm.FP32, false
+			case i == 0:
+				s.PairsC, s.TilesC = false, false
+			case i == 2:
+				s.Adds, s.TilesC = true, false
+			case j == 2:
+				s.DType, s.Out = gemm.BF16, gemm.BF16
+			}
+			if reason, detail := s.Check(hopper); reason == arch.ReasonSharedMemory {
+				continue
+			} else if reason != "" {
+				t.Fatalf("%s: %s: %s", s.name(), reason, detail)
+			}
+			t.Run(s.name(), func(t *testing.T) {
+				k, err := s.Emit(hopper.Target)
+				if err != nil {
+					t.Fatal(err)
+				}
+				registers, spills, err := gentest.Assemble(t, bin, k.Text, hopper.Target)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if spills > 0 || registers*k.Threads > hopper.RegisterFile {
+					t.Errorf("%d registers, %d bytes of spills", registers, spills)
+				}
+			})
+		}
+	}
+}

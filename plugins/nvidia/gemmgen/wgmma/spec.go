@@ -1,0 +1,219 @@
+package wgmma
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
+	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
+)
+
+// Spec is everything that the text of a kernel depends on, and the number of SMs to launch it on.
+type Spec struct {
+	// DType is the element type of A and B, FP16 or BF16. Out is that of C: FP16, BF16 or FP32. Sums are FP32.
+	DType, Out gemm.DType
+	// AMajor and BMajor say along which dimension A and B are contiguous. C is row-major.
+	AMajor, BMajor gemm.Major
+	// Addressable says that tensor maps can describe A and B: addresses and distances of rows are multiples of 16 bytes.
+	Addressable bool
+	// Adds says that C is added to, because beta is not zero.
+	Adds bool
+	// TilesC says that the copy engine stores C: a tensor map can describe it, its elements have 16 bits, block_n is a
+	// multiple of 64, and C is not added to.
+	TilesC bool
+	// PairsC says that two neighbours of C, the first at an even column, can be stored at once.
+	PairsC bool
+	// Config is the configuration. GroupM does not change the text.
+	Config gemm.Config
+	// Processors is the number of SMs, 0 if unknown. It does not change the text.
+	Processors int
+}
+
+var _ gemmgen.Program = Spec{}
+
+// SpecFor returns the specification that computes a call with results of type out.
+func SpecFor(call gemmgen.Call, out gemm.DType, c gemm.Config) Spec {
+	p := call.Problem
+	a, b, vectorC := call.Vectors(out)
+	return Spec{
+		DType: p.DType, Out: out, AMajor: p.AMajor, BMajor: p.BMajor, Addressable: min(a, b) >= mapAlign,
+		Adds:   call.Beta != 0,
+		TilesC: vectorC >= mapAlign && out.Bytes() == 2 && c.BlockN%storeN == 0 && call.Beta == 0,
+		PairsC: vectorC >= 2*out.Bytes(), Config: c,
+	}
+}
+
+// mapAlign is what addresses and strides of a tensor map must be multiples of. Source: CUDA driver API,
+// cuTensorMapEncodeTiled.
+const mapAlign = 16
+
+// Key implements gemmgen.Program.
+func (s Spec) Key() any { return s.key() }
+
+// key returns the specification without what the text does not depend on.
+func (s Spec) key() Spec {
+	s.Config.GroupM, s.Config.Kernel, s.Processors = 0, Name, 0
+	s.PairsC = s.PairsC || s.TilesC
+	return s
+}
+
+// geometry is how a CTA's work is laid out over warpgroups, registers and shared memory.
+type geometry struct {
+	// consumers are the warpgroups that multiply. tiles is how many 64×block_n tiles each of them has, sums the
+	// registers for these.
+	consumers, tiles, sums int
+	threads                int
+	// cluster is the CTAs that share the copies of B.
+	cluster int
+	// aBytes and bBytes are the operand tiles of one stage, stageBytes both. The barriers lie behind the stages.
+	aBytes, bBytes, stageBytes, barriers, sharedBytes int
+	// staging is where the warps that multiply put what the copy engine stores, each two buffers.
+	staging int
+}
+
+const (
+	warpgroup = 128
+	// rowBytes is a row of an operand tile in shared memory, 64 elements: the width of the swizzle.
+	rowBytes = 128
+	// tileM is the rows of a multiplication, stepK its indices along K.
+	tileM, stepK = 64, 16
+	// sliceBytes is 64 rows.
+	sliceBytes = tileM * rowBytes
+	// swizzleBytes is the period of the swizzle, to which operand tiles are aligned.
+	swizzleBytes = 1024
+	barrierBytes = 8
+	// A warp stores 16 rows of 64 columns at once.
+	storeM, storeN = 16, 64
+	storeBytes     = storeM * rowBytes
+)
+
+// Registers per thread with two consumers. The kernel starts with startRegisters for each of its 384 threads. The
+// producer gives up most of its own to the consumers: 128·40 + 256·232 = 384·168.
+const (
+	startRegisters, producerRegisters, consumerRegisters = 168, 40, 232
+	// otherRegisters is an allowance for addresses, descriptors, counters and predicates.
+	otherRegisters = 36
+)
+
+// cluster returns the axis of the configuration, 0 if it has another value or another axis.
+func (s *Spec) cluster() int {
+	n, others := 1, false
+	for name, value := range s.Config.Axes.All() {
+		if name == axisCluster && slices.Contains(clusters, value) {
+			n, _ = strconv.Atoi(value)
+		} else {
+			others = true
+		}
+	}
+	if others {
+		return 0
+	}
+	return n
+}
+
+// layout lays out the work of a CTA. If the configuration does not belong to the family, the reason says why.
+func (s *Spec) layout() (g geometry, reason arch.Reason, detail string) {
+	c := &s.Config
+	if reason, detail = s.belongs(); reason != "" {
+		return g, reason, detail
+	}
+	g.consumers = c.NumWarps/4 - 1
+	g.tiles = c.BlockM / tileM / g.consumers
+	g.sums = g.tiles * c.BlockN / 2
+	g.threads = 32 * c.NumWarps
+	g.cluster = s.cluster()
+	g.aBytes = c.BlockM * rowBytes
+	g.bBytes = c.BlockN * rowBytes
+	if s.BMajor == gemm.MajorN {
+		g.bBytes = slices64(c.BlockN) * sliceBytes
+	}
+	g.stageBytes = g.aBytes + g.bBytes
+	g.staging = c.NumStages * g.stageBytes
+	g.barriers = g.staging
+	if s.TilesC {
+		g.barriers += 2 * storeBytes * 4 * g.consumers
+	}
+	g.sharedBytes = g.barriers + 2*barrierBytes*c.NumStages
+	return g, "", ""
+}
+
+// slices64 is how many slices of 64 cover n.
+func slices64(n int) int { return (n + 63) / 64 }
+
+// belongs returns why the types or the configuration are outside the family, or no reason if they are inside.
+func (s *Spec) belongs() (reason arch.Reason, detail string) {
+	c := &s.Config
+	switch {
+	case s.DType != gemm.FP16 && s.DType != gemm.BF16:
+		return arch.ReasonAtomShape, fmt.Sprintf("the family multiplies fp16 and bf16, not %s", s.DType)
+	case s.Out != gemm.FP16 && s.Out != gemm.BF16 && s.Out != gemm.FP32:
+		return arch.ReasonAtomShape, fmt.Sprintf("the epilogue writes fp16, bf16 or fp32, not %s", s.Out)
+	case !slices.Contains(blocksM, c.BlockM), !slices.Contains(blocksN, c.BlockN), !slices.Contains(blocksK, c.BlockK):
+		return arch.ReasonAtomShape, fmt.Sprintf("tile %dx%dx%d: block_m is 64, 128 or 256, block_n a multiple of 16 "+
+			"up to 256, block_k 64", c.BlockM, c.BlockN, c.BlockK)
+	case !slices.Contains(warps, c.NumWarps):
+		return arch.ReasonWarps, fmt.Sprintf("%d warps: the family has 8 or 12, of which 4 only copy", c.NumWarps)
+	case c.BlockM/tileM < c.NumWarps/4-1:
+		return arch.ReasonWarps, fmt.Sprintf("%d warps that multiply cannot share %d rows: 4 warps need %d",
+			c.NumWarps-4, c.BlockM, tileM)
+	case !slices.Contains(stages, c.NumStages):
+		return gemmgen.ReasonStages, fmt.Sprintf("%d stages: the family has 2 to 8", c.NumStages)
+	case c.SplitK != 1:
+		return arch.ReasonModelRule, fmt.Sprintf("split_k is %d: the family does not split K", c.SplitK)
+	case s.cluster() == 0:
+		return arch.ReasonModelRule, fmt.Sprintf("the family has one axis, %s, of 1 or 2: not %s", axisCluster, c.Axes)
+	case !s.Addressable:
+		return ReasonTensorMap, "TMA copies A and B only if their addresses and the distances of their rows are " +
+			"multiples of 16 bytes"
+	}
+	return "", ""
+}
+
+// ReasonTensorMap rejects calls whose matrices no tensor map can describe.
+const ReasonTensorMap arch.Reason = "tensor_map"
+
+// Check returns why a configuration does not belong to the family or exceeds the limits of a device, or no reason.
+func (s *Spec) Check(limits gemmgen.Limits) (reason arch.Reason, detail string) {
+	g, reason, detail := s.layout()
+	if reason != "" {
+		return reason, detail
+	}
+	if need := (Family{}).Target(); limits.Target != (target.Target{}) && !limits.Target.Covers(need) {
+		return arch.ReasonAtomShape, fmt.Sprintf("wgmma needs %s, the device has %s", need, limits.Target)
+	}
+	available := limits.Registers(g.threads)
+	if g.consumers > 1 && available >= startRegisters {
+		available = min(consumerRegisters, limits.RegistersPerThread)
+	}
+	if need := g.sums + otherRegisters; need > available {
+		return arch.ReasonRegisters, fmt.Sprintf(
+			"%d tiles of 64x%d per warpgroup need about %d registers per thread, %d available",
+			g.tiles, s.Config.BlockN, need, available)
+	}
+	if shared := unit.Bytes(g.sharedBytes); shared > limits.SharedMemory {
+		return arch.ReasonSharedMemory, fmt.Sprintf("needs %d B of shared memory, %d B available",
+			int64(shared), int64(limits.SharedMemory))
+	}
+	return "", ""
+}
+
+// name is the kernel's entry point: every field of the specification's key.
+func (s Spec) name() string {
+	c := s.Config
+	name := fmt.Sprintf("wgmma_%dx%dx%d_w%d_s%d_c%d_%s_%s_%c%c", c.BlockM, c.BlockN, c.BlockK, c.NumWarps,
+		c.NumStages, s.cluster(), s.DType, s.Out, s.AMajor, s.BMajor)
+	switch {
+	case s.TilesC:
+		name += "_tiles"
+	case s.PairsC:
+		name += "_pairs"
+	}
+	if s.Adds {
+		name += "_add"
+	}
+	return name
+}

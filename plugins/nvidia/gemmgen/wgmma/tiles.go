@@ -1,0 +1,72 @@
+package wgmma
+
+import "github.com/origami-gemm/origami/plugins/nvidia/ptx"
+
+// tileWriter writes the sums of a warp through the copy engine: 16 rows of 64 columns at a time go to one of its two
+// buffers, from which the engine stores them while the warp goes on.
+type tileWriter struct {
+	*emitter
+	mapC ptx.Operand
+	// row is the warp's first row in the CTA's tile.
+	row ptx.Operand
+	// buffer is the first buffer. lanes are the addresses in it that the lane writes, one for each 16 columns.
+	buffer ptx.Operand
+	lanes  [storeN / 16]ptx.Operand
+	// first says that this is the warp's first lane, which issues the copies.
+	first ptx.Operand
+}
+
+// newTiles returns the writer of a thread, nil if the kernel stores otherwise.
+func (e *emitter) newTiles(thread, consumer ptx.Operand) *tileWriter {
+	if !e.s.TilesC {
+		return nil
+	}
+	w := &tileWriter{emitter: e, mapC: e.mapAddress(e.p.cMap), first: e.Pred()}
+	lane, warp := e.And(thread, 31), e.B32()
+	e.ShflSyncIdxB32(warp, e.Shr(thread, 5), ptx.Int(0))
+	w.row = e.Mad(consumer, tileM*e.g.tiles, e.Shl(warp, 4))
+	e.SetpEqS32(w.first, lane, ptx.Int(0))
+	w.buffer = e.Mad(e.Mad(consumer, 4, warp), 2*storeBytes, e.Add(e.smem, ptx.Int(e.g.staging)))
+	// Lanes 0-15 have the rows of the first 8 of 16 columns, lanes 16-31 those of the others. Of a row, chunk c of 8
+	// columns lies at chunk c xor (row mod 8).
+	row, chunk := e.And(lane, storeM-1), e.B32()
+	e.XorB32(chunk, e.Shr(lane, 4), e.And(row, 7))
+	at := e.Mad(row, rowBytes, w.buffer)
+	for i := range w.lanes {
+		swizzled := e.B32()
+		e.XorB32(swizzled, chunk, ptx.Int(2*i))
+		w.lanes[i] = e.Mad(swizzled, 16, at)
+	}
+	return w
+}
+
+// store writes the warp's part of an output tile. Rows and columns outside of C are not stored.
+func (w *tileWriter) store(t tile, sums [][]ptx.Operand, alpha ptx.Operand) {
+	n := 0
+	for i := range sums {
+		y := w.Add(t.m0, w.Add(w.row, ptx.Int(i*tileM)))
+		for column := 0; column < w.s.Config.BlockN; column += storeN {
+			buffer := n % 2 * storeBytes
+			// The buffer is free when its last copy has read it: the one before the last, or one of the tile before.
+			w.CpAsyncBulkWaitGroupRead(ptx.Int(min(n, 1)))
+			w.BarWarpSync(ptx.Int(-1))
+			for j, to := range w.lanes {
+				v := sums[i][column/2+8*j:][:8] // of each 8 columns: two of the upper 8 rows, two of the lower
+				packed := make([]ptx.Operand, 4)
+				for k := range packed {
+					x := w.Regs(2, w.F32)
+					w.MulF32(x[0], v[2*k], alpha)
+					w.MulF32(x[1], v[2*k+1], alpha)
+					packed[k] = w.pack(x)
+				}
+				w.StmatrixX4(ptx.Shared(to, buffer), w.Vec(packed...))
+			}
+			w.FenceProxyAsyncShared()
+			w.BarWarpSync(ptx.Int(-1))
+			x := w.Add(t.n0, ptx.Int(column))
+			w.If(w.first).CpAsyncBulkTensor3DStore(w.Tensor(w.mapC, x, y, t.batch), ptx.Shared(w.buffer, buffer))
+			w.If(w.first).CpAsyncBulkCommitGroup()
+			n++
+		}
+	}
+}

@@ -1,0 +1,180 @@
+package wgmma
+
+import (
+	"flag"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
+	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/internal/gentest"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden kernels in testdata")
+
+func emit(t *testing.T, s Spec) *gemmgen.Kernel {
+	t.Helper()
+	k, err := s.Emit(hopper.Target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+// TestGolden compares kernels with the texts that were checked on an H200.
+func TestGolden(t *testing.T) {
+	adding := spec(t, "64x16x64,warps=8,stages=2", "mk", gemm.FP16, gemm.FP16)
+	adding.Adds = true
+	for name, s := range map[string]Spec{
+		"pairs":   spec(t, "64x16x64,warps=8,stages=3", "kk", gemm.FP16, gemm.FP16),
+		"tiles":   spec(t, "64x64x64,warps=8,stages=2", "kn", gemm.FP16, gemm.BF16),
+		"cluster": spec(t, "128x32x64,warps=12,stages=4,cluster=2", "mn", gemm.BF16, gemm.FP32),
+		"add":     adding,
+	} {
+		path := filepath.Join("testdata", name+".sm_90a.ptx")
+		got := emit(t, s).Text
+		if *update {
+			if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got != string(want) {
+			t.Errorf("%s changed; check it on a GPU, then go test ./plugins/nvidia/gemmgen/wgmma -update", name)
+		}
+	}
+}
+
+func problem(m, n, k, batch int, transA, transB bool) gemm.Problem {
+	p := gemm.New(m, n, k)
+	p.Batch = batch
+	p.SetTrans(transA, transB)
+	return p
+}
+
+// TestLaunch: the grid is what the SMs can hold, and the maps describe the matrices.
+func TestLaunch(t *testing.T) {
+	s := spec(t, "128x192x64,warps=12,stages=4,cluster=2,group=8", "mk", gemm.FP16, gemm.FP16)
+	k := emit(t, s)
+	call := gemmgen.NewCall(problem(1000, 264, 1000, 5, true, true))
+	call.A.Address, call.B.Address, call.C.Address = 1<<40, 1<<41, 1<<42
+	call.Alpha = 0.5
+	s.Processors = 9 // an odd one cannot hold a cluster
+	l, err := s.Launch(k, call)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l.GridX != 8 || l.GridY != 1 || l.GridZ != 1 || l.Threads != 384 || l.SharedMemory != k.SharedMemory {
+		t.Errorf("launch %+v", l)
+	}
+	got := gentest.Params(k.Kernel, l.Params)
+	for name, want := range map[string]uint64{
+		"c": 1 << 42, "ldc": 264, "stride_c": 264000, "m": 1000, "n": 264, "k_blocks": 16,
+		"tiles_m": 4, "tiles_n": 2, "tiles": 4 * 2 * 5, "group_m": 4, // in clusters of 256 rows
+		"alpha": uint64(math.Float32bits(0.5)),
+	} {
+		if got[name] != want {
+			t.Errorf("parameter %s is %d, want %d", name, got[name], want)
+		}
+	}
+	a, b := l.Maps[0], l.Maps[1]
+	if a != (gemmgen.TensorMap{ // rows along M: 64 of them, and the block's 64 along K
+		Offset: 0, DType: gemm.FP16, Address: 1 << 40, Sizes: [3]uint64{1000, 1000, 5},
+		Strides: [2]uint64{2000, 2000000}, Box: [3]uint32{64, 64, 1},
+	}) {
+		t.Errorf("map of A: %+v", a)
+	}
+	if b != (gemmgen.TensorMap{ // rows along K: half of the block's 192
+		Offset: 128, DType: gemm.FP16, Address: 1 << 41, Sizes: [3]uint64{1000, 264, 5},
+		Strides: [2]uint64{2000, 528000}, Box: [3]uint32{64, 96, 1},
+	}) {
+		t.Errorf("map of B: %+v", b)
+	}
+	if c := l.Maps[2]; c != (gemmgen.TensorMap{ // what a warp stores at once
+		Offset: l.Maps[2].Offset, DType: gemm.FP16, Address: 1 << 42, Sizes: [3]uint64{264, 1000, 5},
+		Strides: [2]uint64{528, 528000}, Box: [3]uint32{64, 16, 1},
+	}) || c.Offset <= b.Offset || c.Offset%64 != 0 {
+		t.Errorf("map of C: %+v", c)
+	}
+	s.Processors = 132 // more than there are tiles
+	if l, err = s.Launch(k, call); err != nil || l.GridX != 2*4*2*5 {
+		t.Errorf("%d CTAs, %v", l.GridX, err)
+	}
+}
+
+// TestLaunchRefuses what the kernel would compute wrong.
+func TestLaunchRefuses(t *testing.T) {
+	for _, c := range []struct {
+		name, want string
+		change     func(*gemmgen.Call, *gemm.Config)
+	}{
+		{"a problem that is none", "m is missing", func(c *gemmgen.Call, _ *gemm.Config) { c.Problem.M = 0 }},
+		{"an address that no map can have", "not for", func(c *gemmgen.Call, _ *gemm.Config) { c.B.Address += 8 }},
+		{"rows that no map can have", "not for", func(c *gemmgen.Call, _ *gemm.Config) { c.A.LD++ }},
+		{"single elements of C", "not for", func(c *gemmgen.Call, _ *gemm.Config) { c.C.LD++ }},
+		{"a C to add to", "not for", func(c *gemmgen.Call, _ *gemm.Config) { c.Beta = 1 }},
+		{"another layout", "not for",
+			func(c *gemmgen.Call, _ *gemm.Config) { c.Problem.SetTrans(true, false); c.A.LD = 64 }},
+		{"another type", "not for", func(c *gemmgen.Call, _ *gemm.Config) { c.Problem.DType = gemm.BF16 }},
+		{"another tile", "not for", func(_ *gemmgen.Call, cfg *gemm.Config) { cfg.BlockM = 128 }},
+		{"a leading dimension below the row", "leading dimension of A is 32",
+			func(c *gemmgen.Call, _ *gemm.Config) { c.A.LD = 32 }},
+		{"indices beyond 32 bits", "above", func(c *gemmgen.Call, _ *gemm.Config) { c.Problem.M = 1 << 31 }},
+	} {
+		s := spec(t, "64x64x64,warps=8,stages=3", "kn", gemm.FP16, gemm.FP16)
+		k := emit(t, s)
+		call := gemmgen.NewCall(problem(64, 64, 64, 1, false, false))
+		if _, err := s.Launch(k, call); err != nil {
+			t.Fatal(err)
+		}
+		c.change(&call, &s.Config)
+		_, err := s.Launch(k, call)
+		if err == nil || !strings.Contains(err.Error(), c.want) || diag.KindOf(err) != diag.Input {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+}
+
+// TestRefuses: what the family cannot build is refused for its reason.
+func TestRefuses(t *testing.T) {
+	unaligned := gemm.New(512, 512, 511)
+	for _, c := range []struct {
+		config string
+		p      gemm.Problem
+		out    gemm.DType
+		reason arch.Reason
+	}{
+		{"128x128x64,warps=12,stages=4", gemm.New(512, 512, 512), gemm.FP16, ""},
+		{"128x128x64,warps=12,stages=4", gemm.New(511, 512, 512), gemm.FP32, ""},
+		{"128x128x64,warps=12,stages=4", unaligned, gemm.FP16, ReasonTensorMap},
+		{"128x128x64,warps=12,stages=4", gemm.Problem{M: 64, N: 64, K: 64, Batch: 1, DType: gemm.FP8}, gemm.FP16,
+			arch.ReasonAtomShape},
+		{"128x120x64,warps=12,stages=4", gemm.New(512, 512, 512), gemm.FP16, arch.ReasonAtomShape},
+		{"64x128x64,warps=12,stages=4", gemm.New(512, 512, 512), gemm.FP16, arch.ReasonWarps},
+		{"128x128x64,warps=4,stages=4", gemm.New(512, 512, 512), gemm.FP16, arch.ReasonWarps},
+		{"128x128x64,warps=12,stages=9", gemm.New(512, 512, 512), gemm.FP16, gemmgen.ReasonStages},
+		{"128x128x64,warps=12,stages=4,split=2", gemm.New(512, 512, 512), gemm.FP16, arch.ReasonModelRule},
+		{"128x256x64,warps=8,stages=4", gemm.New(512, 512, 512), gemm.FP16, arch.ReasonRegisters},
+		{"256x256x64,warps=12,stages=3", gemm.New(512, 512, 512), gemm.FP16, arch.ReasonRegisters},
+		{"128x256x64,warps=12,stages=5", gemm.New(512, 512, 512), gemm.FP16, arch.ReasonSharedMemory},
+	} {
+		config := spec(t, c.config, "kn", gemm.FP16, gemm.FP16).Config
+		_, reason, detail := Family{}.Program(gemmgen.NewCall(c.p), c.out, config, hopper)
+		if reason != c.reason || (reason != "") != (detail != "") {
+			t.Errorf("%s for %s: %q (%s), want %q", c.config, c.p, reason, detail, c.reason)
+		}
+	}
+	other := spec(t, "128x128x64,warps=12,stages=4", "kn", gemm.FP16, gemm.FP16)
+	other.Config.Axes, _ = gemm.NewAxes(gemm.AxisValue{Name: "cluster", Value: "4"})
+	if reason, _ := other.Check(hopper); reason != arch.ReasonModelRule {
+		t.Errorf("a cluster of 4: %q", reason)
+	}
+}

@@ -50,7 +50,7 @@ func (o *publishedOutcome) writeIntervals(s *iostreams.Streams, f render.Format)
 		slices.Sort(sources)
 		u := score.CalibrateSingles(o.kernel, "published times: "+strings.Join(sources, ", "), singles)
 		u.Source = fmt.Sprintf("origami eval --published --intervals over %d published times", len(singles))
-		if len(line.DTypes) > 1 {
+		if line.has16() {
 			u.Checked.Layouts = withLayouts(u.Checked.Layouts, other16)
 			u.Source += "; fp16 and bf16, which cost the same, count together"
 		}
@@ -64,6 +64,15 @@ func (o *publishedOutcome) writeIntervals(s *iostreams.Streams, f render.Format)
 		}
 	}
 	return nil
+}
+
+// has16 reports whether an operand or a result has 16 bits.
+func (l *publishedIntervals) has16() bool {
+	return slices.ContainsFunc(l.times, func(t *publishedTime) bool {
+		_, in := sixteen[t.problem.DType]
+		_, out := sixteen[t.problem.Out]
+		return in || out
+	})
 }
 
 // intervals sorts the times that the model predicts into lines.
@@ -153,11 +162,16 @@ func otherB(l arch.Layout) arch.Layout {
 	return l
 }
 
-// other16 is a layout with the other type of 16 bits.
+// sixteen has the other of the two types of 16 bits, which cost the same.
+var sixteen = map[gemm.DType]gemm.DType{gemm.BF16: gemm.FP16, gemm.FP16: gemm.BF16}
+
+// other16 is a layout with the other type of 16 bits: of the operands, or else of the results alone.
 func other16(l arch.Layout) arch.Layout {
-	other := map[gemm.DType]gemm.DType{gemm.BF16: gemm.FP16, gemm.FP16: gemm.BF16}
-	if l.Types.In = other[l.Types.In]; l.Types.Out != gemm.FP32 {
-		l.Types.Out = l.Types.In
+	if in, ok := sixteen[l.Types.In]; ok {
+		l.Types.In = in
+	}
+	if out, ok := sixteen[l.Types.Out]; ok {
+		l.Types.Out = out
 	}
 	return l
 }

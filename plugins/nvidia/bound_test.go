@@ -38,7 +38,7 @@ func TestBoundAgreesWithRoofs(t *testing.T) {
 			params := hw.Set(desc.Params)
 			memory := a.Hierarchy().Levels()
 			dram := float64(memory[len(memory)-1].Bandwidth.Peak)
-			for range 8 {
+			for range 3 {
 				p := nvtest.RandomProblem(rng)
 				list, err := a.Candidates(t.Context(), p, arch.Space{Kernel: d.kernel})
 				if err != nil {

@@ -176,6 +176,9 @@ func TestMoreIsNeverSlower(t *testing.T) {
 			"num_sms", "clock", "l2_bytes", "l2_perf_ratio", "dram_bandwidth", "tdp", "peak_fp16", "register_file",
 			"registers_per_thread", "shared_memory_bytes",
 		} {
+			if (n+i)%3 != 0 {
+				continue // a third of them per device: each still counts on a dozen devices
+			}
 			p, slack := whatIfProblems[(n+i)%len(whatIfProblems)], rounding
 			p.DType = types[(n/2+i)%len(types)]
 			p.SetTrans(false, p.DType.Bits() == 8)
@@ -208,7 +211,7 @@ func TestMoreWorkIsNeverFaster(t *testing.T) {
 	for n, d := range slices.Concat(refinedDevices(t), libraries(t)) {
 		a := d.open(t, nil)
 		types := d.types(a)
-		for i := range 8 {
+		for i := range 4 {
 			p := gemm.New(1, 1, size(256))
 			p.DType = types[(n+i)%len(types)]
 			p.SetTrans(i%4 == 3, i%2 == 1)
@@ -245,7 +248,7 @@ func TestPredictionsArePossible(t *testing.T) {
 		params := hw.Set(a.Describe().Params)
 		for _, dtype := range d.types(a) {
 			problems := []gemm.Problem{gemm.New(16384, 16384, 16384), gemm.New(8192, 8192, 8192)}
-			for range 6 {
+			for range 2 {
 				problems = append(problems, gemm.New(size(), size(), size()))
 			}
 			for _, p := range problems {

@@ -1,3 +1,5 @@
+//go:build !race
+
 package amdref_test
 
 import (

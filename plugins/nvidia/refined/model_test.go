@@ -29,7 +29,7 @@ func TestRefinedEstimateEqualsTerms(t *testing.T) {
 		}
 		rng := rand.New(rand.NewPCG(5, 6))
 		problems := []gemm.Problem{gemm.New(400000, 16, 1024), gemm.New(1, 1, 1), gemm.New(1<<20, 1<<10, 17)}
-		for range 10 {
+		for range 4 {
 			problems = append(problems, nvtest.RandomProblem(rng))
 		}
 		total, width := nvtest.TotalColumn(a), len(a.Describe().Terms)
@@ -78,7 +78,7 @@ func TestRefinedFormulasComputeTheirTerms(t *testing.T) {
 		gemm.New(2048, 2048, 2048), gemm.New(100, 3000, 777), gemm.New(40000, 16, 1024), gemm.New(65, 1, 13),
 		gemm.New(16384, 16384, 16384), batched,
 	}
-	for range 4 {
+	for range 2 {
 		problems = append(problems, nvtest.RandomProblem(rng))
 	}
 	for _, request := range nvtest.Devices(t, "refined", "mma") {
@@ -89,7 +89,7 @@ func TestRefinedFormulasComputeTheirTerms(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for range 4 {
+			for range 2 {
 				c := list.Configs[rng.IntN(len(list.Configs))]
 				c.GroupM = []int{0, 1, 8, 32}[rng.IntN(4)]
 				checkFormulas(t, a, p, c)

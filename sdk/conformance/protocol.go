@@ -151,10 +151,13 @@ func checkFields(ctx context.Context, s *subject) error {
 // unknownField is field 4095, a varint of 1.
 var unknownField = []byte{0xf8, 0xff, 0x01, 0x01}
 
-// large returns numbers of configurations and problems that exceed one call of the client.
+// The least configurations and problems, about, that exceed one call of the client.
+const aboveConfigs, aboveProblems = 33_000, 260
+
+// large returns numbers of configurations and problems that exceed several calls of the client.
 func (s *subject) large() (configs, problems int) {
 	if s.Short {
-		return 33_000, 260
+		return aboveConfigs, aboveProblems
 	}
 	return 100_000, 1000
 }
@@ -253,7 +256,7 @@ func checkCancel(ctx context.Context, s *subject) error {
 	}
 	found := &findings{}
 	c := cases[0]
-	configs, problems := s.large()
+	configs, problems := aboveConfigs, aboveProblems
 	list := repeated(c.candidates.Configs, configs)
 	est := make([]arch.Estimate, len(list))
 	many := selector.Request{Space: c.space(), Problems: make([]gemm.Problem, problems)}

@@ -8,8 +8,8 @@ import (
 	"os"
 )
 
-// page is the path of the page from plugins/library.
-const page = "../../docs/model-library.md"
+// path is that of the page from plugins/library.
+const path = "../../docs/model-library.md"
 
 func main() {
 	if err := run(); err != nil {
@@ -25,13 +25,13 @@ func run() error {
 	if err := os.WriteFile("zterms.go", src, 0o644); err != nil {
 		return err
 	}
-	text, err := os.ReadFile(page)
+	text, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
 	filled, err := fill(string(text))
 	if err != nil {
-		return err
+		return fmt.Errorf("%s: %w", path, err)
 	}
-	return os.WriteFile(page, []byte(filled), 0o644)
+	return os.WriteFile(path, []byte(filled), 0o644)
 }

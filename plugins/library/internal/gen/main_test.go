@@ -19,12 +19,12 @@ func TestUpToDate(t *testing.T) {
 	if have, err := os.ReadFile("zterms.go"); err != nil || !bytes.Equal(have, src) {
 		t.Errorf("zterms.go is not what the table says; run `make generate` (%v)", err)
 	}
-	text, err := os.ReadFile(page)
+	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if filled, err := fill(string(text)); err != nil || filled != string(text) {
-		t.Errorf("%s is not what the model says; run `make generate` (%v)", page, err)
+		t.Errorf("%s is not what the model says; run `make generate` (%v)", path, err)
 	}
 }
 

@@ -2,19 +2,11 @@ package main
 
 import (
 	"fmt"
-	"math"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
+	"github.com/origami-gemm/origami/core/formula/page"
 	"github.com/origami-gemm/origami/plugins/library/terms"
-)
-
-// Each part of the page that is written here stands between two comments.
-const (
-	begin = "<!-- %s: written by make generate -->\n"
-	end   = "<!-- end of %s -->"
 )
 
 // fill returns the page with new generated parts.
@@ -25,15 +17,7 @@ func fill(text string) (string, error) {
 	for _, p := range terms.Parts {
 		parts["terms of "+p.Name] = equations(p.Terms)
 	}
-	for name, part := range parts {
-		before, rest, ok := strings.Cut(text, fmt.Sprintf(begin, name))
-		_, after, closed := strings.Cut(rest, fmt.Sprintf(end, name))
-		if !ok || !closed {
-			return "", fmt.Errorf("%s has no place for the %s", page, name)
-		}
-		text = before + fmt.Sprintf(begin, name) + part + fmt.Sprintf(end, name) + after
-	}
-	return text, nil
+	return page.Fill(text, parts)
 }
 
 // numbers lists the numbers of the machine.
@@ -75,46 +59,19 @@ func byGeneration() string {
 	return b.String() + "\n"
 }
 
-var exponent = regexp.MustCompile(`e([+-])0`)
-
-func number(v float64) string {
-	return exponent.ReplaceAllString(strconv.FormatFloat(v, 'g', 4, 64), "e$1")
-}
+func number(v float64) string { return page.Number(v, 4) }
 
 // equations writes terms as lines of code, each under its explanation.
 func equations(list []terms.Term) string {
 	var b strings.Builder
 	b.WriteString("\n```text\n")
 	for _, t := range list {
-		doc := t.Doc
-		if t.Unit != "1" {
-			doc += " (" + t.Unit + ")"
-		}
-		fmt.Fprintf(&b, "# %s\n", doc)
+		b.WriteString(page.Comment(t.Doc, t.Unit))
 		if t.Formula == "" {
 			fmt.Fprintf(&b, "%s: %s\n", t.Name, t.From)
 		} else {
-			b.WriteString(layout(t.Name + " = " + t.Formula))
+			b.WriteString(page.Layout(t.Name + " = " + t.Formula))
 		}
 	}
 	return b.String() + "```\n\n"
-}
-
-// layout indents a formula with its line breaks in the table: by the tabs of each line beyond those of the least
-// indented.
-func layout(text string) string {
-	lines := strings.Split(text, "\n")
-	tabs := func(line string) int { return len(line) - len(strings.TrimLeft(line, "\t")) }
-	least := math.MaxInt
-	for _, line := range lines[1:] {
-		least = min(least, tabs(line))
-	}
-	var b strings.Builder
-	for i, line := range lines {
-		if i > 0 {
-			b.WriteString(strings.Repeat("    ", 1+tabs(line)-least))
-		}
-		b.WriteString(strings.TrimLeft(line, "\t") + "\n")
-	}
-	return b.String()
 }

@@ -6,13 +6,11 @@ import (
 	"context"
 	"fmt"
 	"log"
-	"math"
 	"os"
-	"regexp"
-	"strconv"
 	"strings"
 
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/formula/page"
 	"github.com/origami-gemm/origami/plugins/nvidia"
 	"github.com/origami-gemm/origami/plugins/nvidia/refined"
 	"github.com/origami-gemm/origami/plugins/nvidia/refined/terms"
@@ -26,25 +24,19 @@ func main() {
 	}
 }
 
-// page is the path of the page from the folder of go generate.
-const page = "../../../../docs/model-nvidia-refined.md"
-
-// Each part that is written here stands between two comments.
-const (
-	begin = "<!-- %s: written by make generate -->\n"
-	end   = "<!-- end of %s -->"
-)
+// path is that of the page from the folder of go generate.
+const path = "../../../../docs/model-nvidia-refined.md"
 
 func run() error {
-	text, err := os.ReadFile(page)
+	text, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
 	filled, err := fill(string(text))
 	if err != nil {
-		return err
+		return fmt.Errorf("%s: %w", path, err)
 	}
-	return os.WriteFile(page, []byte(filled), 0o644)
+	return os.WriteFile(path, []byte(filled), 0o644)
 }
 
 // open returns the model on a device of the first architecture with most kernel families. Quantities are the same on
@@ -77,15 +69,7 @@ func fill(text string) (string, error) {
 	for _, p := range terms.Parts {
 		parts["terms of "+p.Name] = equations(p.Terms)
 	}
-	for name, part := range parts {
-		before, rest, ok := strings.Cut(text, fmt.Sprintf(begin, name))
-		_, after, closed := strings.Cut(rest, fmt.Sprintf(end, name))
-		if !ok || !closed {
-			return "", fmt.Errorf("%s has no place for the %s", page, name)
-		}
-		text = before + fmt.Sprintf(begin, name) + part + fmt.Sprintf(end, name) + after
-	}
-	return text, nil
+	return page.Fill(text, parts)
 }
 
 // equations writes terms as lines of code, each under its explanation.
@@ -93,40 +77,17 @@ func equations(list []terms.Term) string {
 	var b strings.Builder
 	b.WriteString("\n```text\n")
 	for _, t := range list {
-		doc := t.Doc
-		if t.Unit != "1" {
-			doc += " (" + t.Unit + ")"
-		}
-		fmt.Fprintf(&b, "# %s\n", doc)
+		b.WriteString(page.Comment(t.Doc, t.Unit))
 		switch {
 		case t.Input != terms.Computed:
 			fmt.Fprintf(&b, "%s: %s\n", t.Name, t.From)
 		case t.When != "":
-			b.WriteString(layout(t.Name + " = when(" + t.When + ",\n\t" + t.Formula + ", 0)"))
+			b.WriteString(page.Layout(t.Name + " = when(" + t.When + ",\n\t" + t.Formula + ", 0)"))
 		default:
-			b.WriteString(layout(t.Name + " = " + t.Formula))
+			b.WriteString(page.Layout(t.Name + " = " + t.Formula))
 		}
 	}
 	return b.String() + "```\n\n"
-}
-
-// layout indents a formula with its line breaks in the table: by the tabs of each line beyond those of the least
-// indented.
-func layout(text string) string {
-	lines := strings.Split(text, "\n")
-	tabs := func(line string) int { return len(line) - len(strings.TrimLeft(line, "\t")) }
-	least := math.MaxInt
-	for _, line := range lines[1:] {
-		least = min(least, tabs(line))
-	}
-	var b strings.Builder
-	for i, line := range lines {
-		if i > 0 {
-			b.WriteString(strings.Repeat("    ", 1+tabs(line)-least))
-		}
-		b.WriteString(strings.TrimLeft(line, "\t") + "\n")
-	}
-	return b.String()
 }
 
 func quantities(model *refined.Model) string {
@@ -144,11 +105,7 @@ func quantities(model *refined.Model) string {
 	return b.String() + "\n"
 }
 
-var exponent = regexp.MustCompile(`e([+-])0`)
-
-func number(v float64) string {
-	return exponent.ReplaceAllString(strconv.FormatFloat(v, 'g', -1, 64), "e$1")
-}
+func number(v float64) string { return page.Number(v, -1) }
 
 func constants() string {
 	var b strings.Builder

@@ -7,11 +7,11 @@ import (
 
 // The page shows the model that is computed.
 func TestUpToDate(t *testing.T) {
-	text, err := os.ReadFile(page)
+	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if filled, err := fill(string(text)); err != nil || filled != string(text) {
-		t.Errorf("%s is not what the model says; run `make generate` (%v)", page, err)
+		t.Errorf("%s is not what the model says; run `make generate` (%v)", path, err)
 	}
 }

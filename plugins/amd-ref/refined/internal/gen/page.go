@@ -4,23 +4,15 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/origami-gemm/origami/core/formula/page"
 	"github.com/origami-gemm/origami/plugins/amd-ref/refined/terms"
 )
 
-// page is the path of the page from the folder of go generate. What is written here stands between two comments.
-const (
-	page  = "../../../docs/model-amd-refined.md"
-	begin = "<!-- the tables: written by make generate -->\n"
-	end   = "<!-- end of the tables -->"
-)
+// path is that of the page from the folder of go generate.
+const path = "../../../docs/model-amd-refined.md"
 
 // fill returns the page with new tables.
 func fill(text string) (string, error) {
-	before, rest, ok := strings.Cut(text, begin)
-	_, after, closed := strings.Cut(rest, end)
-	if !ok || !closed {
-		return "", fmt.Errorf("%s has no place for the tables", page)
-	}
 	var b strings.Builder
 	b.WriteString("\n## Quantities\n\n| quantity | unit | gfx900 | gfx90a | gfx942, gfx950 | bounds | what |\n" +
 		"| --- | --- | --- | --- | --- | --- | --- |\n")
@@ -42,5 +34,5 @@ func fill(text string) (string, error) {
 		b.WriteString("```\n")
 	}
 	b.WriteString("\n")
-	return before + begin + b.String() + end + after, nil
+	return page.Fill(text, map[string]string{"the tables": b.String()})
 }

@@ -108,7 +108,7 @@ func ownRow(row map[string]string) {
 	row["out_dtype"] = map[string]string{"fp8": "bf16", "int8": "int32", "tf32": "fp32", "fp32": "fp32"}[row["dtype"]]
 }
 
-// cacheOf returns the class of what is said of the caches.
+// cacheOf classifies what a source says of the caches.
 func cacheOf(text string) string {
 	has := func(words ...string) bool {
 		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(text, w) })

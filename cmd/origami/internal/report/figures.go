@@ -122,21 +122,10 @@ func (f *figure) save(folder, name string) (Files, error) {
 	if err := os.WriteFile(filepath.Join(folder, files.SVG), []byte(vector), 0o644); err != nil {
 		return files, err
 	}
-	return files, writeTo(filepath.Join(folder, files.PNG), png)
-}
-
-func writeTo(path string, from io.WriterTo) (err error) {
-	file, err := os.Create(path)
-	if err != nil {
+	return files, create(filepath.Join(folder, files.PNG), func(file io.Writer) error {
+		_, err := png.WriteTo(file)
 		return err
-	}
-	defer func() {
-		if e := file.Close(); err == nil {
-			err = e
-		}
-	}()
-	_, err = from.WriteTo(file)
-	return err
+	})
 }
 
 // Bars draws a group of bars per name, one for each series, with its value above it, and a line at 1. A value that is

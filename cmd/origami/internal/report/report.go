@@ -4,6 +4,7 @@ package report
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -50,7 +51,18 @@ func (f Folder) CSV(name string, header []string, rows [][]string) error {
 	return nil
 }
 
-func numbers(path string, format render.Format, write func(*iostreams.Streams, render.Format) error) (err error) {
+func numbers(path string, format render.Format, write func(*iostreams.Streams, render.Format) error) error {
+	return create(path, func(file io.Writer) error {
+		s := iostreams.Plain(strings.NewReader(""), file, file)
+		if err := write(s, format); err != nil {
+			return err
+		}
+		return s.Flush()
+	})
+}
+
+// create writes a file. An error of closing it counts, since what was written may be lost.
+func create(path string, write func(io.Writer) error) (err error) {
 	file, err := os.Create(path)
 	if err != nil {
 		return err
@@ -60,11 +72,7 @@ func numbers(path string, format render.Format, write func(*iostreams.Streams, r
 			err = e
 		}
 	}()
-	s := iostreams.Plain(strings.NewReader(""), file, file)
-	if err := write(s, format); err != nil {
-		return err
-	}
-	return s.Flush()
+	return write(file)
 }
 
 // Page is a page in Markdown. What its methods are given may be foreign.

@@ -39,6 +39,7 @@ func TestAssemble(t *testing.T) {
 					t.Fatal(err)
 				}
 				t.Run(fmt.Sprintf("%s/%s", s.name(), to), func(t *testing.T) {
+					t.Parallel()
 					registers, spills, err := gentest.Assemble(t, bin, k.Text, to)
 					if err != nil {
 						t.Fatal(err)
@@ -110,6 +111,7 @@ func assembleType(t *testing.T, bin string, d gemm.DType) {
 				t.Fatal(err)
 			}
 			t.Run(fmt.Sprintf("%s/%s", s.name(), to), func(t *testing.T) {
+				t.Parallel()
 				registers, spills, err := gentest.Assemble(t, bin, k.Text, to)
 				if err != nil {
 					t.Fatal(err)

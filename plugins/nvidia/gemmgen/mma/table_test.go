@@ -51,15 +51,15 @@ func TestAssembledTable(t *testing.T) {
 			if *update {
 				written.WriteString(row)
 			} else if !bytes.Contains(shipped, []byte("\n"+row)) {
-				t.Errorf("not in records/%s: %sThe generator or assembler changed: write the table with -update",
+				t.Errorf("not in data/%s: %sThe generator or assembler changed: write the table with -update",
 					table, row)
 			}
 		}
 	}
 	if *update {
-		if err := os.WriteFile("../../records/"+table, written.Bytes(), 0o644); err != nil {
+		if err := os.WriteFile("../../data/"+table, written.Bytes(), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		t.Fatalf("wrote records/%s: look at the difference, then run again without -update", table)
+		t.Fatalf("wrote data/%s: look at the difference, then run again without -update", table)
 	}
 }

@@ -63,6 +63,7 @@ func TestAssemble(t *testing.T) {
 				t.Fatalf("%s: %s: %s", s.name(), reason, detail)
 			}
 			t.Run(s.name(), func(t *testing.T) {
+				t.Parallel()
 				k, err := s.Emit(hopper.Target)
 				if err != nil {
 					t.Fatal(err)

@@ -9,8 +9,8 @@ const MostSteps = 1 << 14
 const mostStep = 1 << 40
 
 // Steps lists sizes in Tensile's form of a range: [v] is one value, [start, stop] has a step of start, [start, step,
-// stop] a constant step, and [start, step, increment, stop] a step that grows by the increment after each value. A value
-// above stop is left out.
+// stop] a constant step, and [start, step, increment, stop] a step that grows by the increment after each value. A
+// value above stop is left out.
 func Steps(v ...int) ([]int, error) {
 	start, step, increment, stop := 0, 1, 0, 0
 	switch len(v) {

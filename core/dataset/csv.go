@@ -174,18 +174,15 @@ func (r *row) problem(base gemm.Problem) gemm.Problem {
 
 var configFields = gemm.Fields()
 
-// config reads the fields of a configuration that have a column in the layout. The others are 1. An optional field is 0
-// if the file does not have its column.
+// config reads a configuration. A field without a column is 1, an optional one 0.
 func (r *row) config(family string) gemm.Config {
 	c := gemm.Config{Kernel: family}
 	v := c.Numbers()
 	for i, f := range configFields {
-		_, there := r.column[f.Column]
-		switch {
-		case f.Column == "":
-			v[i] = 1
-		case there || !f.Optional:
+		if _, there := r.column[f.Column]; there {
 			v[i] = r.count(f.Column)
+		} else if !f.Optional {
+			v[i] = 1
 		}
 	}
 	c.SetNumbers(v)

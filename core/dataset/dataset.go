@@ -349,7 +349,7 @@ func (d *Dataset) at(i int32) Measurement {
 	if len(d.compiled) == 0 || m.Library != "" {
 		return m
 	}
-	k := compiledKey{m.Config, m.Problem.K%m.Config.BlockK == 0}
+	k := compiledKey{m.Config, m.Problem.K%(m.Config.BlockK*m.Config.SplitK) == 0}
 	r, ok := d.compiled[k]
 	if !ok {
 		k.config.GroupM = d.GroupM

@@ -14,7 +14,7 @@ type Field struct {
 	Name string
 	// Key is its name in the text of a configuration. The three of the tile have none: they come first.
 	Key string
-	// Column is its name in the CSV layout of recorded sweeps, empty where that has no such column.
+	// Column is its name in the CSV layout of recorded sweeps.
 	Column string
 	// Optional says that it may be 0, which means not chosen yet.
 	Optional bool
@@ -34,7 +34,7 @@ var fields = [NumFields]Field{
 	{Name: "group_m", Key: "group", Column: "gm", Optional: true},
 	{Name: "num_warps", Key: "warps", Column: "warps"},
 	{Name: "num_stages", Key: "stages", Column: "stages"},
-	{Name: "split_k", Key: "split"},
+	{Name: "split_k", Key: "split", Column: "split"},
 }
 
 // textOrder lists the fields that follow the tile in the text of a configuration.

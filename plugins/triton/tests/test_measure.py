@@ -6,16 +6,18 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import types
 import unittest
 import unittest.mock
 import warnings
 
-from origami.plugin import InputError, PluginError
+from origami.plugin import Config, InputError, PluginError, Problem
 
 HAS_TRITON = importlib.util.find_spec("triton") is not None
 HAS_TORCH = HAS_TRITON and importlib.util.find_spec("torch") is not None
 TOOLS = pathlib.Path(__file__).resolve().parents[1] / "tools"
 SWEEPS = TOOLS.parents[1] / "nvidia" / "data" / "sweeps"
+GRIDS = SWEEPS.parent / "grids"
 
 PROBLEMS = """m,n,k,trans_a,trans_b,dtype,lda,ldb,ldc,align_a,align_b,align_c
 64,64,64,0,0,fp16,,,,,,
@@ -161,7 +163,7 @@ class Measure(unittest.TestCase):
 
     def test_the_lists(self):
         """The lists of problems and configurations that are shipped can be read, and fit and test are apart."""
-        folders = sorted(path for path in SWEEPS.iterdir() if path.is_dir())
+        folders = sorted(path.parent for path in SWEEPS.glob("*/fit.csv") if (path.parent / "configs.csv").exists())
         self.assertGreaterEqual(len(folders), 7)
         for folder in folders:
             fit, test = (list(self.tool.read_problems(folder / f"{name}.csv")) for name in self.tool.LISTS)
@@ -169,6 +171,88 @@ class Measure(unittest.TestCase):
             self.assertEqual(len({*fit, *test}), len(fit) + len(test), folder)
             self.assertEqual(len(set(configs)), len(configs), folder)
             self.assertTrue(fit and test and configs)
+
+
+class Batches(Device):
+    """The same for a grid. A kernel with 32 rows is wrong."""
+
+    late = 0
+
+    def state(self):
+        return {"clock_hz": 1.98e9}
+
+    def code(self, p, c):
+        return types.SimpleNamespace(resources=types.SimpleNamespace(
+            registers=64, spill_bytes=8, shared_memory_bytes=1024)), None
+
+    def check_all(self, p, codes):
+        return {c: (1, 0) for c in codes if c.block_m == 32}, {c: [c.block_n * 1e-6] for c in codes}
+
+    def batch(self, p, codes, times):
+        return {c: [c.block_n * 1e-6] * times for c in codes}
+
+
+@unittest.skipUnless(HAS_TRITON, "needs triton")
+class Grid(unittest.TestCase):
+    def setUp(self):
+        with unittest.mock.patch.object(sys, "path", [str(TOOLS), *sys.path]):
+            import triton_grid
+        self.tool = triton_grid
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.set = pathlib.Path(folder.name) / "some"
+        self.set.mkdir()
+        (self.set / "configs.csv").write_text(CONFIGS + "32,256,32,8,4,3,1\n16,256,32,8,4,3,1\n")
+        (self.set / "problems.csv").write_text("m,n,k,trans_a,trans_b,dtype\n64,64,64,0,0,fp16\n64,64,64,0,1,fp16\n"
+                                               "128,64,65,0,0,fp16\n")
+        self.out = pathlib.Path(folder.name) / "out"
+
+    def run_it(self, device, budget=1000.0, **options):
+        with unittest.mock.patch("builtins.print"):
+            return self.tool.Grid(device, self.out, budget, **options).run(self.set)
+
+    def test_a_grid(self):
+        device = Batches()
+        self.assertTrue(self.run_it(device))
+        times = (self.out / "some-nn" / "times.csv").read_text().splitlines()
+        self.assertEqual(times, [
+            ",".join(self.tool.TIMES),
+            "64,64,64,16,64,32,3,4,8,1,0.064,9", "64,64,64,64,64,32,3,4,8,4,0.064,9", "64,64,64,16,256,32,3,4,8,1,0.256,1",
+            "128,64,65,16,64,32,3,4,8,1,0.064,9", "128,64,65,64,64,32,3,4,8,4,0.064,9",
+            "128,64,65,16,256,32,3,4,8,1,0.256,1",
+        ])
+        self.assertEqual((self.out / "some-nt" / "torch.matmul.csv").read_text(), "m,n,k,ms,reps\n64,64,64,0.02,9\n")
+        self.assertIn("16,64,32,3,4,8,1,0,64,2,1024,ok\n", (self.out / "some-nn" / "kernels.csv").read_text())
+        again = Batches()
+        self.assertTrue(self.run_it(again))
+        self.assertEqual((again.built, (self.out / "some-nn" / "times.csv").read_text().splitlines()), ([], times))
+
+    def test_the_budget(self):
+        now = iter(range(10_000))
+        device = Batches()
+        self.assertFalse(self.run_it(device, 6, clock=lambda: next(now)))
+        self.assertTrue(self.run_it(device))
+        self.assertEqual(len((self.out / "some-nn" / "times.csv").read_text().splitlines()), 7)
+
+    def test_kind(self):
+        """Problems of a kind have the same code."""
+        sizes = (1, 8, 16, 24, 176, 512, 704)
+        problems = [Problem(m, n, k, a_major=major, dtype=dtype) for m in (1, 16, 35) for n in sizes for k in (64, 176, 35)
+                    for major in "km" for dtype in ("fp16", "tf32")]
+        configs = [Config("triton", 16, 32, 32, 8, 4, 3, split) for split in (1, 4)]
+        codes = {}
+        for p in problems:
+            for c in configs:
+                code = self.tool.keys_of(p, c)
+                self.assertEqual(codes.setdefault(self.tool.kind(p, c), code), code, (p, c))
+
+    def test_the_lists(self):
+        folders = sorted(path for path in GRIDS.iterdir() if path.is_dir())
+        self.assertEqual([len(list(self.tool.read_problems(folder / "problems.csv"))) for folder in folders],
+                         [243, 243, 729])
+        for folder in folders:
+            for configs in [list(self.tool.read_configs(folder / "configs.csv"))]:
+                self.assertTrue(len(set(configs)) == len(configs) > 40, folder)
 
 
 @unittest.skipUnless(HAS_TORCH, "needs torch and triton")

@@ -1,8 +1,10 @@
 """The GPU as triton_measure.py needs it: the executor's, with a check that is quick and exact."""
 
+import dataclasses
+
 import torch
 from origami.plugin import InputError
-from origami_triton import executor, gpu
+from origami_triton import executor, gpu, kernel
 from origami_triton.driver import Driver
 
 REFERENCE = "exact sums of -1, 0 and 1"
@@ -72,6 +74,92 @@ class OnGpu:
 
     def close(self):
         self.on.compilers.close()
+
+
+# Cycles of pause before a run of a batch: with the flush it is longer than the host takes to put a run on the stream.
+PAUSE = 40_000
+# Cycles of pause before a batch: what the host is ahead.
+AHEAD = 2_000_000
+
+
+class Batches(OnGpu):
+    """The GPU as triton_grid.py needs it: many runs are put on the stream before the first one ends."""
+
+    def __init__(self):
+        super().__init__()
+        self.events, self.late = [], 0  # of runs, and how many of these were late
+
+    def state(self):
+        """Clock, power, temperature and the like."""
+        return dataclasses.asdict(self.on.state.environment(executor.RUNTIME))
+
+    def code(self, p, c):
+        """The kernels of a configuration, None if there are none."""
+        try:
+            return self.on.built(p, c), self.on.built_sum(p, c) if c.split_k > 1 else None
+        except InputError:
+            return None
+
+    def check_all(self, p, codes):
+        """Checks all kernels, and runs each once. Returns what is wrong with those that are, and the times of all."""
+        with self.on.guarded("checking", p):
+            found = torch.zeros((len(codes), 2), dtype=torch.int64, device=self.on.device)
+            exact, split = self.exact, max(c.split_k for c in codes)
+            for operands in (exact, self.operands):  # at once, since to allocate takes long
+                operands.parts(split, gpu.DTYPES[kernel.sums(p)])
+            torch.cuda._sleep(AHEAD)
+            runs = []
+            for i, (c, code) in enumerate(codes.items()):
+                exact.matrix_c.memory.fill_(gpu.POISON)
+                launcher(p, c, exact, code)()
+                found[i, 0] = (exact.c != self.want).sum()
+                found[i, 1] = exact.matrix_c.outside()
+                runs.append((c, *self.queued(launcher(p, c, self.operands, code), len(runs))))
+            wrong = {c: both for c, both in zip(codes, found.tolist(), strict=True) if any(both)}
+            return wrong, self.collected(p, codes, runs)
+
+    def batch(self, p, codes, times):
+        """Runs each kernel several times after a run that does not count. Returns the times of each."""
+        with self.on.guarded("measuring", p):
+            torch.cuda._sleep(AHEAD)
+            runs = []
+            for c, code in codes.items():
+                run = launcher(p, c, self.operands, code)
+                run()
+                for _ in range(times):
+                    runs.append((c, *self.queued(run, len(runs))))
+            torch.cuda.synchronize()
+            return self.collected(p, codes, runs)
+
+    def queued(self, run, index):
+        """Puts a run on the stream. Returns its events, and whether the device was there before all of it was."""
+        while len(self.events) <= index:
+            self.events.append([torch.cuda.Event(enable_timing=True) for _ in range(2)])
+        begin, end = self.events[index]
+        self.on._flush.zero_()
+        torch.cuda._sleep(PAUSE)
+        begin.record()
+        run()
+        end.record()
+        return begin, end, begin.query()
+
+    def collected(self, p, codes, runs):
+        """The times of runs. One that the host was late for is repeated alone."""
+        times = {c: [] for c in codes}
+        for c, begin, end, late in runs:
+            if late:
+                self.late += 1
+            else:
+                times[c].append(begin.elapsed_time(end) / 1e3)
+        for c, code in codes.items():
+            if not times[c]:
+                times[c].append(self.timed(launcher(p, c, self.operands, code))[0])
+        return times
+
+
+def launcher(p, c, operands, code):
+    multiply, add = code
+    return executor.launcher(p, c, operands, multiply.compiled, add and add.compiled)
 
 
 def of_groups(p, o):

@@ -20,6 +20,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/evalcmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/explaincmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/logiccmd"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb/mapcmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/plugincmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/rankcmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/selectcmd"
@@ -152,7 +153,8 @@ func Root(f *session.Factory, sys System) *cobra.Command {
 	root.AddGroup(&cobra.Group{ID: groupAsk, Title: "Ask a model:"}, &cobra.Group{ID: groupLook, Title: "Look around:"})
 	ask := []*cobra.Command{
 		selectcmd.New(f, selectcmd.Run), rankcmd.New(f, rankcmd.Run), explaincmd.New(f, explaincmd.Run),
-		comparecmd.New(f, comparecmd.Run), benchcmd.New(f, benchcmd.Run), evalcmd.New(f, evalcmd.Run),
+		comparecmd.New(f, comparecmd.Run), mapcmd.New(f, mapcmd.Run), benchcmd.New(f, benchcmd.Run),
+		evalcmd.New(f, evalcmd.Run),
 	}
 	look := []*cobra.Command{
 		archcmd.New(f), logiccmd.New(f), plugincmd.New(f, sys.Plugins), versioncmd.New(f, sys.Protocol),

@@ -107,6 +107,8 @@ func invalidValue(cmd *cobra.Command, e *pflag.InvalidValueError) error {
 	switch f.Value.Type() {
 	case "SIZE":
 		why, fix = errors.Unwrap(e).Error(), "give a whole number of at least 1"
+	case "SIZES":
+		why, fix = errors.Unwrap(e).Error(), "write a list of sizes and ranges, as in 64,128:1024 or 16:16:16:5632"
 	case "BYTES":
 		why, fix = errors.Unwrap(e).Error(), "give 1, 2, 4, 8 or 16, or one of these for each of A,B,C"
 	case "ROWS":

@@ -107,10 +107,15 @@ func (f *figure) draw(c draw.Canvas) {
 
 // save writes the figure as SVG and PNG.
 func (f *figure) save(folder, name string) (Files, error) {
-	svg := vgsvg.New(figureWidth, figureHeight)
-	f.draw(draw.New(svg))
-	png := vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(figureWidth, figureHeight), vgimg.UseDPI(144))}
-	f.draw(draw.New(png))
+	return drawn(folder, name, figureWidth, figureHeight, f.draw)
+}
+
+// drawn writes what a function draws as SVG and PNG.
+func drawn(folder, name string, width, height vg.Length, onto func(draw.Canvas)) (Files, error) {
+	svg := vgsvg.New(width, height)
+	onto(draw.New(svg))
+	png := vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(144))}
+	onto(draw.New(png))
 	files := Files{SVG: name + ".svg", PNG: name + ".png"}
 	var text bytes.Buffer
 	if _, err := svg.WriteTo(&text); err != nil {

@@ -62,7 +62,7 @@ func (f *SearchFlags) Restrict(
 		return nil, err
 	}
 	list, err := readCandidates(f.Candidates, text, kernel, d.Axes(kernel))
-	return &listed{Architecture: a, list: list}, err
+	return Among(a, list), err
 }
 
 // read returns the file of candidates. Several architectures may ask for it.
@@ -162,6 +162,11 @@ type searched struct {
 // Candidates implements arch.Architecture.
 func (s *searched) Candidates(ctx context.Context, p gemm.Problem, _ arch.Space) (*arch.Candidates, error) {
 	return s.Architecture.Candidates(ctx, p, s.space)
+}
+
+// Among returns an architecture whose candidates are a list.
+func Among(a arch.Architecture, list []gemm.Config) arch.Architecture {
+	return &listed{Architecture: a, list: list}
 }
 
 // listed is an architecture whose candidates are a list. Estimate says which of them cannot be used.

@@ -1,0 +1,242 @@
+// Package mapcmd is `origami map`: rates, winners and regret over a grid of two sizes, as tables and as pictures.
+package mapcmd
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
+	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/dataset"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/stats"
+)
+
+// Options are what the command line says.
+type Options struct {
+	Factory *session.Factory
+	Query   session.ProblemFlags
+	Grid    session.Grid
+	// Records is the folder of a data set, From a file of winners, Report a folder to write.
+	Records, From, Report string
+}
+
+// New returns the command. run is Run, or what a test wants to see called.
+func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.Command {
+	o := &Options{Factory: f}
+	cmd := &cobra.Command{
+		Use:   "map (--arch ARCH -m SIZES -n SIZES -k SIZES | --arch ARCH --records FOLDER | --from FILE)",
+		Short: "Map rates, winners and regret over a grid of sizes",
+		Long: "For each size of a grid, print the fastest kernel, its rate, the FLOP by byte of its tile and its\n" +
+			"split of K. Two of m, n and k vary. Without --records the model says which kernel is the fastest.\n" +
+			"With --records the measurements do, and the model's pick among them and its regret are printed too:\n" +
+			"how much longer the pick takes than the fastest. --from maps a table that others made, or that this\n" +
+			"command wrote as CSV. A table lists the kernels, CSV and JSON the sizes. --report draws the maps.",
+		Example: `  origami map --arch sm90@h200 -m 16:16:16:5632 -n 16:16:16:5632 -k 3104 --report ./maps
+  origami map --arch gfx900 --dtype fp32 -m 64:64:1024 -n 64:64:1024 -k 3104
+  origami map --arch sm90@h200 --records ./my-sweep --report ./maps
+  origami map --from winners.csv --dtype fp32 --report ./maps`,
+		Args: verb.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
+	}
+	o.Query.RegisterGrid(cmd.Flags(), &o.Grid)
+	cmd.Flags().StringVar(&o.Records, "records", "", "`FOLDER` of a data set: map what was measured, at its sizes")
+	cmd.Flags().StringVar(&o.From, "from", "",
+		"map this CSV `FILE` with the columns m,n,k and some of gflops,winner,config,tile,split,flop_per_byte,regret")
+	cmd.Flags().StringVar(&o.Report, "report", "", "also write Markdown, CSV, JSON and the maps into `FOLDER`")
+	return cmd
+}
+
+// outcome is what was found.
+type outcome struct {
+	*grid
+	// heading are labelled lines: what was mapped.
+	heading [][2]string
+	// subject is the title of the maps.
+	subject string
+	// laid are the cells in their places, nil where there is none.
+	laid    []*cell
+	cells   []cell
+	kernels []kernel
+	picks   bool // some cells have a pick
+	ours    bool // it has problems of ours, with a type and a layout
+}
+
+// Run answers.
+func Run(ctx context.Context, o *Options) error {
+	out := &outcome{}
+	var err error
+	if o.From != "" {
+		err = o.fromFile(ctx, out)
+	} else {
+		err = o.fromModel(ctx, out)
+	}
+	if err != nil {
+		return err
+	}
+	out.laid = out.lay(out.cells)
+	out.kernels = kernels(out.cells)
+	out.picks = slices.ContainsFunc(out.cells, func(c cell) bool { return c.pick != nil })
+	out.summarise()
+	if err := out.write(o.Factory.Streams, render.FormatOf(o.Factory)); err != nil {
+		return err
+	}
+	if o.Report == "" {
+		return nil
+	}
+	if err := verb.UntilCancelled(ctx, func() error { return out.report(o.Report) }); err != nil {
+		return err
+	}
+	o.Factory.Streams.Note("the report is in " + o.Report)
+	return nil
+}
+
+func (o *Options) fromFile(ctx context.Context, out *outcome) error {
+	if o.Records != "" {
+		return diag.Inputf("--from and --records contradict each other").Do("leave one of them out")
+	}
+	base, err := o.Query.Base(o.Factory.Settings.DType)
+	if err != nil {
+		return err
+	}
+	if out.cells, err = readFile(ctx, o.From, base); err != nil {
+		return err
+	}
+	out.cells = slices.DeleteFunc(out.cells, func(c cell) bool { return !holds(o.Grid.Sizes(), &c.problem) })
+	if len(out.cells) == 0 {
+		return diag.Inputf("it has none of these sizes").At("%s", o.From).Do("leave -m, -n and -k out")
+	}
+	out.subject = base.DType.String()
+	out.heading = [][2]string{{"file", o.From}}
+	out.grid, err = among(out.cells)
+	return err
+}
+
+func (o *Options) fromModel(ctx context.Context, out *outcome) error {
+	base, err := o.Query.Base(o.Factory.Settings.DType)
+	if err != nil {
+		return err
+	}
+	if o.Records != "" {
+		if len(o.Query.Search.Space) > 0 || o.Query.Search.Candidates != "" {
+			return diag.Inputf("--records has the configurations").Do("leave --space and --candidates out")
+		}
+	} else if out.grid, err = given(&o.Grid); err != nil {
+		return err
+	}
+	a, err := o.Factory.Searched(ctx, &o.Query.Search)
+	if err != nil {
+		return err
+	}
+	d := a.Describe()
+	out.ours = true
+	if o.Records == "" {
+		return o.predict(ctx, a, base, out)
+	}
+	data, err := datastore.Folder(ctx, d, o.Factory.Settings.Kernel, "--records", o.Records)
+	if err != nil {
+		return err
+	}
+	if out.cells, err = measured(ctx, a, data, base, o.Grid.Sizes()); err != nil {
+		return err
+	}
+	out.named(d, data.Kernel, base.DType.String(), "measured")
+	out.heading = append(out.heading, [2]string{"times", source(data)})
+	out.grid, err = among(out.cells)
+	return err
+}
+
+func source(d *dataset.Dataset) string {
+	if d.Software == "" {
+		return d.Name
+	}
+	return d.Name + ": " + d.Software
+}
+
+func (o *Options) predict(ctx context.Context, a arch.Architecture, base gemm.Problem, out *outcome) error {
+	d := a.Describe()
+	family, err := session.KernelFamily(d, o.Factory.Settings.Kernel)
+	if err != nil {
+		return err
+	}
+	problems, err := out.problems(base)
+	if err != nil {
+		return err
+	}
+	cells, bad, err := predicted(ctx, a, family, problems)
+	if err != nil {
+		return err
+	}
+	if len(cells) == 0 {
+		return bad[0]
+	}
+	if n := len(bad); n > 0 {
+		o.Factory.Streams.Warn(fmt.Sprintf("%s no kernel, for instance: %v",
+			render.Plural(n, "size has", "sizes have"), bad[0]))
+	}
+	out.cells = cells
+	out.named(d, family, base.DType.String(), "predicted")
+	if d.RanksOnly {
+		o.Factory.Streams.Note("the model puts kernels in order, and its times are none: rates are left out")
+	}
+	return nil
+}
+
+// named says what the map is of.
+func (out *outcome) named(d *arch.Description, family, dtype, how string) {
+	out.subject = fmt.Sprintf("%s, %s kernels, %s, %s", d.DeviceName, family, dtype, how)
+	out.heading = [][2]string{
+		{"device", fmt.Sprintf("%s (%s)", d.DeviceName, d.ID())},
+		{"model", fmt.Sprintf("%s, kernel family %s, rung %s", d.Model, family, d.Rung)},
+	}
+}
+
+// summarise adds what the cells have in common.
+func (out *outcome) summarise() {
+	out.heading = append(out.heading, [2]string{"sizes", out.String()})
+	var rates, logs []float64
+	validated, worst := 0, 0.0
+	for i := range out.cells {
+		c := &out.cells[i]
+		if !math.IsNaN(c.best.gflops) {
+			rates = append(rates, c.best.gflops)
+		}
+		if !math.IsNaN(c.regret) {
+			logs = append(logs, math.Log1p(c.regret))
+			worst = max(worst, c.regret)
+		}
+		if c.validated {
+			validated++
+		}
+	}
+	if len(rates) > 0 {
+		out.heading = append(out.heading, [2]string{"rate", fmt.Sprintf("%s to %s, median %s",
+			rate(slices.Min(rates)), rate(slices.Max(rates)), rate(stats.Median(rates)))})
+	}
+	if len(logs) > 0 {
+		out.heading = append(out.heading, [2]string{"regret", fmt.Sprintf("of the model's pick: mean %s, worst %s, %s",
+			render.Percent(math.Expm1(mean(logs))), render.Percent(worst), render.Plural(len(logs), "size", "sizes"))})
+	}
+	if out.ours {
+		out.heading = append(out.heading, [2]string{"validated",
+			fmt.Sprintf("%d of %d sizes are like those that the model was checked on", validated, len(out.cells))})
+	}
+}
+
+func rate(gflops float64) string { return render.Quantity(gflops*1e9, "FLOP/s") }
+
+func mean(v []float64) float64 {
+	sum := 0.0
+	for _, x := range v {
+		sum += x
+	}
+	return sum / float64(len(v))
+}

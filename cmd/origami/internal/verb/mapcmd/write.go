@@ -1,0 +1,128 @@
+package mapcmd
+
+import (
+	"math"
+	"strconv"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
+	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/core/gemm"
+)
+
+// write writes the kernels as a table, or the sizes as CSV or JSON.
+func (out *outcome) write(s *iostreams.Streams, format render.Format) error {
+	if format == render.JSON {
+		return out.json(s)
+	}
+	if format != render.Table {
+		return render.WriteRows(s, format, header(), out.records())
+	}
+	for _, line := range out.heading {
+		render.Line(s, line[0], "%s", line[1])
+	}
+	s.Printf("\n")
+	header, rows := out.winners()
+	render.WriteTable(s, header, rows)
+	return nil
+}
+
+// winners are the rows of a table of kernels.
+func (out *outcome) winners() (header []string, rows [][]string) {
+	for i := range out.kernels {
+		k := &out.kernels[i]
+		rows = append(rows, []string{strconv.Itoa(k.number), k.label(), strconv.Itoa(k.wins),
+			render.Percent(float64(k.wins) / float64(len(out.cells))), number(k.perByte, render.SixDigits), whole(k.split, 1)})
+	}
+	return []string{"kernel", "configuration", "sizes", "share", "FLOP/B", "split"}, rows
+}
+
+// label is the configuration, or the tile where only that is known.
+func (c *choice) label() string {
+	if c.name != "" {
+		return c.name
+	}
+	return c.tile
+}
+
+func header() []string {
+	return append(append([]string{}, gemm.Columns...), "winner", "config", "tile", "split", "flop_per_byte", "seconds",
+		"gflops", "pick", "pick_config", "pick_seconds", "regret", "validated")
+}
+
+func (out *outcome) records() [][]string {
+	rows := make([][]string, len(out.cells))
+	for i := range out.cells {
+		c := &out.cells[i]
+		row := append(c.problem.Cells(), whole(c.best.number, 0), c.best.name, c.best.tile, whole(c.best.split, 1),
+			number(c.best.perByte, render.Exact), number(c.best.seconds, render.Exact), number(c.best.gflops, render.Exact))
+		if c.pick != nil {
+			row = append(row, whole(c.pick.number, 0), c.pick.name, number(c.pick.seconds, render.Exact),
+				number(c.regret, render.Exact))
+		} else {
+			row = append(row, "", "", "", "")
+		}
+		rows[i] = append(row, render.Flag(c.validated))
+	}
+	return rows
+}
+
+// number writes a number, and nothing for one that is unknown.
+func number(v float64, write func(float64) string) string {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return ""
+	}
+	return write(v)
+}
+
+// whole writes a whole number, and nothing for one below the least, which is unknown.
+func whole(v, least int) string {
+	if v < least {
+		return ""
+	}
+	return strconv.Itoa(v)
+}
+
+// cellJSON is a size in JSON. What is unknown is null.
+type cellJSON struct {
+	Problem   gemm.Record   `json:"problem"`
+	Winner    *int          `json:"winner"`
+	Config    string        `json:"config"`
+	Tile      string        `json:"tile"`
+	Split     *int          `json:"split"`
+	PerByte   render.Number `json:"flop_per_byte"`
+	Seconds   render.Number `json:"seconds"`
+	GFLOPS    render.Number `json:"gflops"`
+	Pick      *pickJSON     `json:"pick,omitempty"`
+	Validated bool          `json:"validated"`
+}
+
+// pickJSON is the model's pick among what was measured.
+type pickJSON struct {
+	Kernel  *int          `json:"kernel"`
+	Config  string        `json:"config"`
+	Seconds render.Number `json:"seconds"`
+	Regret  render.Number `json:"regret"`
+}
+
+func (out *outcome) json(s *iostreams.Streams) error {
+	for i := range out.cells {
+		c := &out.cells[i]
+		line := cellJSON{Problem: c.problem.Record(), Winner: known(c.best.number, 0), Config: c.best.name, Tile: c.best.tile,
+			Split: known(c.best.split, 1), PerByte: render.Number(c.best.perByte), Seconds: render.Number(c.best.seconds),
+			GFLOPS: render.Number(c.best.gflops), Validated: c.validated}
+		if c.pick != nil {
+			line.Pick = &pickJSON{known(c.pick.number, 0), c.pick.name, render.Number(c.pick.seconds), render.Number(c.regret)}
+		}
+		if err := render.JSONLine(s, line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func known(v, least int) *int {
+	if v < least {
+		return nil
+	}
+	return &v
+}

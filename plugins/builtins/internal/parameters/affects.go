@@ -1,0 +1,113 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
+	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/mma"
+)
+
+// need is what a kernel of the family mma needs of an SM, and what it loads.
+type need struct{ threads, registers, shared, copies, ctas, workspace int }
+
+// needs names the numbers of need, in order.
+var needs = []struct {
+	name string
+	of   func(need) int
+}{
+	{"threads", func(n need) int { return n.threads }}, {"registers", func(n need) int { return n.registers }},
+	{"shared memory", func(n need) int { return n.shared }}, {"copies of a thread", func(n need) int { return n.copies }},
+	{"CTAs", func(n need) int { return n.ctas }}, {"workspace", func(n need) int { return n.workspace }},
+}
+
+// aligned is a problem whose rows are aligned to 16 bytes, and unaligned one whose rows are aligned to 2.
+var aligned, unaligned = gemm.New(4096, 4096, 4096), gemm.New(4095, 4095, 4095)
+
+// needOf returns what the kernel of a configuration needs for a problem, if there is one.
+func needOf(p gemm.Problem, c gemm.Config) (n need, ok bool) {
+	r, reason, _ := mma.SpecFor(gemmgen.NewCall(p), p.Output(), c).Resources()
+	if reason != "" {
+		return n, false
+	}
+	ceil := func(a, b int) int { return (a + b - 1) / b }
+	partials, _ := gemmgen.Workspace(p, c)
+	return need{
+		threads: r.Threads, registers: r.Accumulators + r.Fragments, shared: int(r.SharedMemory),
+		copies: r.CopiesA + r.CopiesB, workspace: int(partials),
+		ctas: ceil(p.M, c.BlockM) * ceil(p.N, c.BlockN) * max(c.SplitK, 1),
+	}, true
+}
+
+// affected returns what differs among kernels that differ in nothing but what without leaves out.
+func affected(all []gemm.Config, problems []gemm.Problem, without func(gemm.Config) gemm.Config) (found []bool) {
+	found = make([]bool, len(needs))
+	first := map[gemm.Config]need{}
+	for _, c := range all {
+		for _, p := range problems {
+			n, ok := needOf(p, c)
+			if !ok {
+				continue
+			}
+			like := without(c)
+			was, seen := first[like]
+			if !seen {
+				first[like] = n
+				continue
+			}
+			for i := range needs {
+				found[i] = found[i] || needs[i].of(n) != needs[i].of(was)
+			}
+		}
+	}
+	return found
+}
+
+// affectsTable writes for every axis of mma what it changes, found by changing it alone in every kernel of the family.
+func affectsTable(mmaFamily family) (string, error) {
+	f := mma.Family{}
+	space := f.Space()
+	space.SplitK = []int{1, 4}
+	for _, x := range f.Axes() {
+		space.Axes = append(space.Axes, arch.AxisValues{Name: x.Name, Values: x.Values})
+	}
+	all, err := arch.Space{}.Enumerate(space, f.Axes()...)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	b.WriteString("\n| mma's |")
+	for _, n := range needs {
+		b.WriteString(" " + n.name + " |")
+	}
+	b.WriteString("\n| --- |" + strings.Repeat(" --- |", len(needs)) + "\n")
+	row := func(name string, found []bool) {
+		fmt.Fprintf(&b, "| %s |", name)
+		for _, yes := range found {
+			b.WriteString(map[bool]string{true: " yes |", false: " |"}[yes])
+		}
+		b.WriteString("\n")
+	}
+	fields := gemm.Fields()
+	for _, axis := range mmaFamily.axes {
+		without := func(c gemm.Config) gemm.Config {
+			numbers := c.Numbers()
+			for i := range fields {
+				if fields[i].Name == axis.name {
+					numbers[i] = 0
+				}
+			}
+			c.SetNumbers(numbers)
+			if with, err := c.Axes.With(axis.name, ""); err == nil {
+				c.Axes = with
+			}
+			return c
+		}
+		row("`"+axis.name+"`", affected(all, []gemm.Problem{aligned}, without))
+	}
+	row("alignment of A and B", affected(all, []gemm.Problem{aligned, unaligned},
+		func(c gemm.Config) gemm.Config { return c }))
+	return b.String() + "\n", nil
+}

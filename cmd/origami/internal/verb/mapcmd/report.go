@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 )
 

@@ -235,28 +235,23 @@ var (
 
 // Regret holds a logic against a table with its kernels, found by name.
 func (l *Logic) Regret(t *Table, ask Answerer) Regret {
+	var sum tally
+	l.tally(t, ask, &sum)
+	return sum.regret()
+}
+
+func (l *Logic) tally(t *Table, ask Answerer, sum *tally) {
 	place := make([]int, len(l.Kernels))
 	for i := range l.Kernels {
 		place[i] = slices.IndexFunc(t.Kernels, func(k Kernel) bool { return k.Name == l.Kernels[i].Name })
 	}
-	r := Regret{Worst: math.Inf(-1)}
-	sum := 0.0
 	for i, s := range t.Sizes {
 		k := ask(l, s)
-		row := t.Times[i]
-		if k < 0 || place[k] < 0 || math.IsInf(row[place[k]], 1) {
-			r.Unanswered++
-			continue
+		if k >= 0 {
+			k = place[k]
 		}
-		ratio := row[place[k]] / row[least(row)]
-		r.Sizes++
-		sum += math.Log(ratio)
-		r.Worst = max(r.Worst, ratio-1)
+		sum.add(t.Times[i], k)
 	}
-	if r.Mean = math.Expm1(sum / float64(r.Sizes)); r.Sizes == 0 {
-		r.Mean, r.Worst = math.NaN(), math.NaN()
-	}
-	return r
 }
 
 // folds is how many parts LeftOut makes of the sizes.
@@ -265,33 +260,17 @@ const folds = 5
 // LeftOut returns the regret on sizes that a logic was not built from: the sizes are dealt out to five parts, and each
 // part is answered by a logic from the four others.
 func LeftOut(t *Table, o Options) (Regret, error) {
-	whole, sum := Regret{Worst: math.Inf(-1)}, 0.0
+	var sum tally
 	for f := range min(folds, len(t.Sizes)) {
-		built, asked := &Table{Kernels: t.Kernels}, &Table{Kernels: t.Kernels}
-		for i := range t.Sizes {
-			part := built
-			if i%folds == f {
-				part = asked
-			}
-			part.Sizes, part.Times = append(part.Sizes, t.Sizes[i]), append(part.Times, t.Times[i])
-		}
-		if len(built.Sizes) == 0 {
+		p := deal(t, nil, f, folds)
+		if len(p.built.Sizes) == 0 {
 			continue
 		}
-		l, err := Build(built, o)
+		l, err := Build(p.built, o)
 		if err != nil {
-			return whole, err
+			return sum.regret(), err
 		}
-		r := l.Regret(asked, Whole)
-		whole.Unanswered += r.Unanswered
-		if r.Sizes > 0 {
-			whole.Sizes += r.Sizes
-			whole.Worst = max(whole.Worst, r.Worst)
-			sum += math.Log1p(r.Mean) * float64(r.Sizes)
-		}
+		l.tally(p.asked, Whole, &sum)
 	}
-	if whole.Mean = math.Expm1(sum / float64(whole.Sizes)); whole.Sizes == 0 {
-		whole.Mean, whole.Worst = math.NaN(), math.NaN()
-	}
-	return whole, nil
+	return sum.regret(), nil
 }

@@ -13,11 +13,14 @@ import (
 	"github.com/origami-gemm/origami/plugins/nvidia/data"
 )
 
-// problems.jsonl lists the problems of every data set.
+// problems.jsonl lists the problems of every data set but the grids, to which nothing is fitted.
 func TestProblems(t *testing.T) {
 	var want bytes.Buffer
 	lines := json.NewEncoder(&want)
 	err := fs.WalkDir(os.DirFS("."), ".", func(name string, _ fs.DirEntry, err error) error {
+		if name == "grids" {
+			return fs.SkipDir
+		}
 		if err != nil || path.Base(name) != "dataset.json" {
 			return err
 		}

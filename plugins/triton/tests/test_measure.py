@@ -234,6 +234,12 @@ class Grid(unittest.TestCase):
         self.assertTrue(self.run_it(device))
         self.assertEqual(len((self.out / "some-nn" / "times.csv").read_text().splitlines()), 7)
 
+    def test_pruned(self):
+        small, split = Config("triton", 16, 32, 32, 8, 4, 3, 1), Config("triton", 64, 64, 32, 8, 4, 3, 4)
+        for size, pruned in ((64, (False, False)), (2048, (True, True)), (1024, (False, False)), (1152, (False, True))):
+            p = Problem(size, size, 64)
+            self.assertEqual((self.tool.prunes(p, small), self.tool.prunes(p, split)), pruned, size)
+
     def test_kind(self):
         """Problems of a kind have the same code."""
         sizes = (1, 8, 16, 24, 176, 512, 704)

@@ -236,7 +236,7 @@ func (l *mapLayout) textStyle() text.Style {
 		widest = max(widest, style.Width(s))
 	}
 	if widest > 0 {
-		style.Font.Size = min(vg.Points(largest), vg.Points(largest)*l.cell*0.9/widest, l.cell*0.8)
+		style.Font.Size = min(vg.Points(largest), vg.Points(largest)*l.cell*0.84/widest, l.cell*0.8)
 	}
 	if style.Font.Size < vg.Points(smallest) {
 		style.Font.Size = 0

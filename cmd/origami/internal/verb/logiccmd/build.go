@@ -31,7 +31,7 @@ func (m *measured) register(cmd *cobra.Command) {
 }
 
 // table returns the measured times of one type and layout, and where they come from.
-func (m *measured) table(ctx context.Context) (*logic.Table, *arch.Description, *dataset.Dataset, error) {
+func (m *measured) table(ctx context.Context) (*logic.Table, arch.Architecture, *dataset.Dataset, error) {
 	a, err := m.factory.Searched(ctx, &m.search)
 	if err != nil {
 		return nil, nil, nil, err
@@ -55,7 +55,7 @@ func (m *measured) table(ctx context.Context) (*logic.Table, *arch.Description, 
 		return nil, nil, nil, diag.Inputf("%s has no measured problems like %s", data.Name, like(base)).
 			Do("use --dtype, --trans-a and --trans-b as its problems have them")
 	}
-	return t, d, data, nil
+	return t, a, data, nil
 }
 
 func like(p gemm.Problem) string {
@@ -145,10 +145,11 @@ func (o *buildOptions) run(ctx context.Context) error {
 	case o.Most < 0 || !(o.Loss >= 0) || !(o.Importance >= 0):
 		return diag.Inputf("--most, --loss and --importance are not negative").Do("leave them out for their defaults")
 	}
-	table, d, data, err := o.table(ctx)
+	table, a, data, err := o.table(ctx)
 	if err != nil {
 		return err
 	}
+	d := a.Describe()
 	l, err := logic.Build(table, o.Options)
 	if err != nil {
 		return err

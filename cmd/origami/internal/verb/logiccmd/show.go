@@ -1,7 +1,6 @@
 package logiccmd
 
 import (
-	"context"
 	"fmt"
 	"strconv"
 
@@ -9,7 +8,6 @@ import (
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/logic"
 )
 
@@ -103,48 +101,6 @@ func heading(f *session.Factory, l *logic.Logic) {
 	}
 }
 
-type evalOptions struct{ measured }
-
-func newEval(f *session.Factory) *cobra.Command {
-	o := &evalOptions{measured{factory: f}}
-	cmd := &cobra.Command{
-		Use:   "eval FILE --arch ARCH",
-		Short: "Hold a library logic against measured times",
-		Long: "Print how much slower the kernels of a library logic are than the fastest measured ones: as it is\n" +
-			"used, by its ranges alone, and by the nearest size other than the size itself.",
-		Example: "  origami logic eval h200.json --arch sm90@h200\n" +
-			"  origami logic eval h200.json --arch sm90@h200 --records ./my-sweep --json",
-		Args: oneFile,
-		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
-	}
-	o.register(cmd)
-	return cmd
-}
-
-func (o *evalOptions) run(ctx context.Context, args []string) error {
-	l, err := read(ctx, args)
-	if err != nil {
-		return err
-	}
-	table, d, data, err := o.table(ctx)
-	if err != nil {
-		return err
-	}
-	if l.Arch != d.Arch || l.Device != d.Device || l.Family != data.Kernel {
-		return diag.Inputf("the logic is for %s on %s@%s, and the times are of %s on %s", l.Family, l.Arch, l.Device,
-			data.Kernel, d.ID()).At("%s", args[0]).Do("use measurements of its kernels")
-	}
-	base, err := o.query.Base(o.factory.Settings.DType)
-	if err != nil {
-		return err
-	}
-	base.M, base.N, base.K = 1, 1, 1
-	if err := l.Answers(&base); err != nil {
-		return diag.Within(args[0], err)
-	}
-	return report(o.factory, l, regrets(l, table))
-}
-
 type regret struct {
 	layer string
 	logic.Regret
@@ -172,15 +128,10 @@ func report(f *session.Factory, l *logic.Logic, list []regret) error {
 		f.Streams.Printf("\n")
 		share = render.Percent
 	}
-	cell := func(v float64) string {
-		if !session.Finite(v) {
-			return ""
-		}
-		return share(v)
-	}
 	rows := make([][]string, len(list))
 	for i, r := range list {
-		rows[i] = []string{r.layer, strconv.Itoa(r.Sizes), strconv.Itoa(r.Unanswered), cell(r.Mean), cell(r.Worst)}
+		rows[i] = []string{r.layer, strconv.Itoa(r.Sizes), strconv.Itoa(r.Unanswered), cell(r.Mean, share),
+			cell(r.Worst, share)}
 	}
 	header := []string{"layer", "sizes", "unanswered", "mean regret", "worst regret"}
 	return render.WriteRows(f.Streams, format, header, rows)

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 )
 
@@ -80,7 +79,7 @@ func (out *outcome) rateMap(folder string) (string, report.Files, error) {
 	}
 	m := out.blank(unit + " of the fastest kernel")
 	m.Texts = texts(values)
-	files, err := m.Colours(folder, "gflops", report.Scale{Values: values, Format: render.SixDigits})
+	files, err := m.Colours(folder, "gflops", report.Scale{Values: values, Format: report.Digits})
 	return unit + " of the fastest kernel", files, err
 }
 

@@ -1,0 +1,205 @@
+package logiccmd
+
+import (
+	"context"
+	"math"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/dataset"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/logic"
+)
+
+type evalOptions struct {
+	measured
+	folds int
+	most  []int
+	loss  float64
+}
+
+func newEval(f *session.Factory) *cobra.Command {
+	o := &evalOptions{measured: measured{factory: f}}
+	cmd := &cobra.Command{
+		Use:   "eval (FILE | --folds N) --arch ARCH",
+		Short: "Hold a library logic against measured times",
+		Long: "Print how much slower the kernels of a library logic are than the fastest measured ones: as it is\n" +
+			"used, by its ranges alone, and by the nearest size other than the size itself. Without a file, and\n" +
+			"with --folds, print what libraries of few and of many kernels are worth on sizes left out when they\n" +
+			"were built: the sizes are dealt out to parts, and each is answered by libraries from the others, by\n" +
+			"the nearest size, by ranges, by the model, and by the model corrected by its errors at the four\n" +
+			"nearest sizes. Regret is against the fastest of all measured kernels.",
+		Example: "  origami logic eval h200.json --arch sm90@h200\n" +
+			"  origami logic eval h200.json --arch sm90@h200 --records ./my-sweep --json\n" +
+			"  origami logic eval --folds 5 --most 1,4,8,16,32,0 --arch sm90@h200 --records ./my-sweep",
+		Args: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case o.folds == 0 && !cmd.Flags().Changed("folds"):
+				return oneFile(cmd, args)
+			case o.folds < 2 || o.folds > mostFolds:
+				return diag.Inputf("--folds is %d", o.folds).Do("give a number from 2 to %d", mostFolds)
+			case len(args) > 0:
+				return diag.Inputf("--folds builds libraries of its own").Do("leave the file out")
+			}
+			return verb.NoArguments(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.folds > 0 {
+				return o.runFolds(cmd.Context())
+			}
+			return o.run(cmd.Context(), args)
+		},
+	}
+	o.register(cmd)
+	cmd.Flags().IntVar(&o.folds, "folds", 0, "build libraries that leave each of `N` parts of the sizes out")
+	cmd.Flags().IntSliceVar(&o.most, "most", []int{1, 4, 8, 16, 32, 0},
+		"with --folds, the `KERNELS` of the libraries; 0 is for all that are the fastest somewhere")
+	cmd.Flags().Float64Var(&o.loss, "loss", 0.02, "with --folds, the tolerated loss of a range at each of its sizes")
+	return cmd
+}
+
+// mostFolds bounds --folds.
+const mostFolds = 100
+
+func (o *evalOptions) run(ctx context.Context, args []string) error {
+	l, err := read(ctx, args)
+	if err != nil {
+		return err
+	}
+	table, a, data, err := o.table(ctx)
+	if err != nil {
+		return err
+	}
+	d := a.Describe()
+	if l.Arch != d.Arch || l.Device != d.Device || l.Family != data.Kernel {
+		return diag.Inputf("the logic is for %s on %s@%s, and the times are of %s on %s", l.Family, l.Arch, l.Device,
+			data.Kernel, d.ID()).At("%s", args[0]).Do("use measurements of its kernels")
+	}
+	base, err := o.query.Base(o.factory.Settings.DType)
+	if err != nil {
+		return err
+	}
+	base.M, base.N, base.K = 1, 1, 1
+	if err := l.Answers(&base); err != nil {
+		return diag.Within(args[0], err)
+	}
+	return report(o.factory, l, regrets(l, table))
+}
+
+func (o *evalOptions) runFolds(ctx context.Context) error {
+	for _, n := range o.most {
+		if n < 0 {
+			return diag.Inputf("--most has %d", n).Do("give numbers of kernels, and 0 for all")
+		}
+	}
+	if !(o.loss >= 0) {
+		return diag.Inputf("--loss is negative").Do("leave it out for its default")
+	}
+	table, a, data, err := o.table(ctx)
+	if err != nil {
+		return err
+	}
+	base, err := o.query.Base(o.factory.Settings.DType)
+	if err != nil {
+		return err
+	}
+	times, err := predicted(ctx, a, base, table)
+	if err != nil {
+		return err
+	}
+	var trials []logic.Trial
+	err = verb.UntilCancelled(ctx, func() (err error) {
+		trials, err = logic.Trials(table, times, o.most, logic.Options{Loss: o.loss}, o.folds)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return o.writeTrials(a.Describe(), data, table, trials)
+}
+
+// predicted returns the model's times of the kernels of a table. A kernel that it rejects takes forever.
+func predicted(ctx context.Context, a arch.Architecture, base gemm.Problem, t *logic.Table) ([][]float64, error) {
+	configs := make([]gemm.Config, len(t.Kernels))
+	for i := range t.Kernels {
+		configs[i] = t.Kernels[i].Config
+	}
+	out := make([][]float64, len(t.Sizes))
+	estimates := make([]arch.Estimate, len(configs))
+	for i, s := range t.Sizes {
+		p := base
+		p.M, p.N, p.Batch, p.K = s[logic.J], s[logic.I], s[logic.B], s[logic.L]
+		if err := a.Estimate(ctx, estimates, p, configs); err != nil {
+			return nil, err
+		}
+		out[i] = make([]float64, len(configs))
+		for k := range estimates {
+			if out[i][k] = float64(estimates[k].Cycles); estimates[k].Reject != "" {
+				out[i][k] = math.Inf(1)
+			}
+		}
+	}
+	return out, nil
+}
+
+// trialJSON is a way of answering with so many kernels.
+type trialJSON struct {
+	Most       int           `json:"most"`
+	Kernels    float64       `json:"kernels"`
+	Way        logic.Way     `json:"way"`
+	Sizes      int           `json:"sizes"`
+	Unanswered int           `json:"unanswered"`
+	Mean       render.Number `json:"mean"`
+	Worst      render.Number `json:"worst"`
+}
+
+func (o *evalOptions) writeTrials(d *arch.Description, data *dataset.Dataset, t *logic.Table,
+	trials []logic.Trial,
+) error {
+	f := o.factory
+	format := render.FormatOf(f)
+	if format == render.JSON {
+		for _, x := range trials {
+			line := trialJSON{x.Most, x.Kernels, x.Way, x.Regret.Sizes, x.Regret.Unanswered, render.Number(x.Regret.Mean),
+				render.Number(x.Regret.Worst)}
+			if err := render.JSONLine(f.Streams, line); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	share := render.Exact
+	if format == render.Table {
+		share = render.Percent
+		render.Line(f.Streams, "times", "%s: %d sizes, %d kernels of family %s on %s", data.Name, len(t.Sizes),
+			len(t.Kernels), data.Kernel, d.ID())
+		render.Line(f.Streams, "model", "%s, rung %s", d.Model, d.Rung)
+		render.Line(f.Streams, "left out", "each of %d parts of the sizes", o.folds)
+		f.Streams.Printf("\n")
+	}
+	rows := make([][]string, len(trials))
+	for i, x := range trials {
+		most := strconv.Itoa(x.Most)
+		if x.Most == 0 && format == render.Table {
+			most = "all"
+		}
+		rows[i] = []string{most, strconv.FormatFloat(x.Kernels, 'f', 1, 64), string(x.Way), strconv.Itoa(x.Regret.Sizes),
+			strconv.Itoa(x.Regret.Unanswered), cell(x.Regret.Mean, share), cell(x.Regret.Worst, share)}
+	}
+	header := []string{"most", "kernels", "answered by", "sizes", "unanswered", "mean regret", "worst regret"}
+	return render.WriteRows(f.Streams, format, header, rows)
+}
+
+// cell writes a regret, and nothing for one that is unknown.
+func cell(v float64, write func(float64) string) string {
+	if !session.Finite(v) {
+		return ""
+	}
+	return write(v)
+}

@@ -85,8 +85,8 @@ func (c *Config) ValidateNumbers() error {
 		Do("give whole numbers in that range")
 }
 
-// ValidateKnown is Validate for a family that nobody can look into: what MayBeUnknown is 0, so is GroupM, and no axis is
-// named.
+// ValidateKnown is Validate for a family that nobody can look into: what MayBeUnknown is 0, so is GroupM, and no axis
+// is named.
 func (c *Config) ValidateKnown() error {
 	numbers, known := c.Numbers(), *c
 	for i, v := range numbers {

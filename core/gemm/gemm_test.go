@@ -269,7 +269,8 @@ func TestUnknownNumbers(t *testing.T) {
 	if err := json.Unmarshal(text, &read); err != nil || read != c {
 		t.Errorf("%+v, %v", read, err)
 	}
-	if parsed, err := gemm.ParseConfig(c.String(), gemm.Config{}); err != nil || parsed != c || c.String() != "128x256x64,split=2" {
+	const name = "128x256x64,split=2"
+	if parsed, err := gemm.ParseConfig(name, gemm.Config{}); err != nil || parsed != c || c.String() != name {
 		t.Errorf("%s is read as %+v, %v", c, parsed, err)
 	}
 	for _, wrong := range []gemm.Config{

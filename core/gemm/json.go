@@ -34,8 +34,8 @@ func (c Config) MarshalJSON() ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps the family. A missing number or null becomes 0; an unknown key is an
-// error.
+// UnmarshalJSON reads what MarshalJSON writes and keeps the family. A missing number or null becomes 0; an unknown key
+// is an error.
 func (c *Config) UnmarshalJSON(text []byte) error {
 	if string(text) == "null" {
 		return nil

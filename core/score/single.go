@@ -113,7 +113,7 @@ func CalibrateSingles(kernel, dataSet string, singles []Single) arch.Uncertainty
 	return u
 }
 
-// sizes counts M, N, K and batch once, however often, in whichever types and under whichever conditions they were timed.
+// sizes counts M, N, K and batch once, in whichever types and under whichever conditions they were timed.
 func sizes(singles []Single) int {
 	seen := map[[4]int]bool{}
 	for i := range singles {

@@ -78,7 +78,7 @@ func (l *candidateList) add(place string, names, values []string) error {
 		}
 	}
 	for i, x := range configFields {
-		if !given[i] && numbers[i] == 0 && !x.Optional && !(x.MayBeUnknown && l.opaque) {
+		if !given[i] && numbers[i] == 0 && !x.Optional && (!x.MayBeUnknown || !l.opaque) {
 			return diag.Inputf("%s is missing", x.Name).At("%s", place).Do(candidateForm)
 		}
 	}

@@ -2,8 +2,8 @@ package amdref
 
 import "github.com/origami-gemm/origami/core/hw"
 
-// scale says what follows from an override, as plugins/nvidia/gpu does: the numbers of a device that differs from a known
-// one (like) in the given parameters. A compute unit does the same per cycle, and memory the same per second.
+// scale says what follows from an override, as plugins/nvidia/gpu does: the numbers of a device that differs from a
+// known one (like) in the given parameters. A compute unit does the same per cycle, and memory the same per second.
 //
 // AMD's library derives its bandwidths per cycle from a clock, so that less of a clock would be more bandwidth.
 func scale(name string, known, like hw.Set) (hw.Number, bool) {

@@ -80,7 +80,7 @@ func (o *outcome) object() object {
 	out := object{
 		Arch: o.arch.Arch, Device: o.arch.Device, Model: o.arch.Model, Kernel: o.data.Kernel, Rung: o.arch.Rung,
 		Ranks: o.arch.RanksOnly, Records: o.data.Name,
-		GroupM:  o.data.Group, SplitK: o.data.Split, Fitted: dataSets(o.arch.Fitted), InSample: o.inSample(),
+		GroupM: o.data.Group, SplitK: o.data.Split, Fitted: dataSets(o.arch.Fitted), InSample: o.inSample(),
 		Problems: []problem{},
 		Summary:  summary(score.SummariseEvaluations(o.rows, o.scope)), Classes: render.Fields{},
 		Group: choice(o.group), Split: choice(o.split),

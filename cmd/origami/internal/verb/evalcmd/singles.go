@@ -118,7 +118,8 @@ func (o *singles) write(s *iostreams.Streams, f render.Format) error {
 
 func (o *singles) object() singlesJSON {
 	d := o.arch
-	out := singlesJSON{d.Arch, d.Device, d.Model, o.data.Kernel, d.Rung, d.RanksOnly, o.data.Name, []singleJSON{}, o.groups()}
+	out := singlesJSON{d.Arch, d.Device, d.Model, o.data.Kernel, d.Rung, d.RanksOnly, o.data.Name, []singleJSON{},
+		o.groups()}
 	for i := range o.rows {
 		r := &o.rows[i]
 		row := singleJSON{

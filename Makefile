@@ -123,7 +123,7 @@ proto: tools ## buf lint, and no change that breaks plugins built against the ba
 generate: tools ## generated Go of the wire protocol, the PTX instructions and the refined model, command-line reference
 	cd sdk/proto && buf generate && buf build --exclude-source-info --as-file-descriptor-set -o ../python/origami/plugin/wire.binpb
 	go generate ./plugins/nvidia/ptx ./plugins/nvidia/refined ./plugins/nvidia/internal/page ./plugins/amd-ref/refined \
-		./plugins/builtins/internal/parameters
+		./plugins/builtins/internal/parameters ./plugins/library
 	go run ./cmd/origami/gen-docs docs
 
 # The rungs that the models reach on the device of the shipped records, and the sweeps of other kinds of problems.

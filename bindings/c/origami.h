@@ -79,7 +79,8 @@ typedef struct {
 typedef struct {
 	int32_t block_m, block_n, block_k; /* elements */
 	int32_t group_m;                   /* launch order: rows of tiles walked before the next column */
-	int32_t num_warps, num_stages, split_k;
+	int32_t num_warps, num_stages;     /* 0, as group_m, in the family "library": nobody knows them */
+	int32_t split_k;
 	int32_t xcds, chunk;    /* launch order over the dies of a GPU, 0 if it has one die */
 	int32_t bound;          /* ORIGAMI_BOUND_... */
 	double cycles, seconds; /* predicted */

@@ -9,8 +9,8 @@ import (
 // Checked is the part of all problems and kernels that a model's times were compared with measured times on. Its zero
 // value contains nothing.
 type Checked struct {
-	// DataSet is the name of the measurements, Sizes the number of problems in it, Times that of measured times. Times is
-	// 0 if it is not said.
+	// DataSet is the name of the measurements, Sizes the number of sizes in it, Times that of measured times: a size may
+	// have several, of other types or conditions. Times is 0 if it is not said.
 	DataSet string
 	Sizes   int
 	Times   int

@@ -24,6 +24,9 @@ type AxisValues struct {
 	Values []string
 }
 
+// Unknown are the values of a model's space on an axis that is unknown of its kernels (Family.Opaque).
+var Unknown = []int{0}
+
 // Numbers returns the values of the space by field, in the order of gemm.Fields. A nil pointer stands for a field that
 // is not searched: phase two of the selection chooses the launch-order group.
 func (s *Space) Numbers() [gemm.NumFields]*[]int {
@@ -57,8 +60,17 @@ func (s Space) Enumerate(defaults Space, declared ...gemm.Axis) ([]gemm.Config, 
 	total := len(named)
 	var numbers [gemm.NumFields][]int
 	fallback := defaults.Numbers()
+	check := (*gemm.Config).ValidateNumbers
 	for i, values := range s.Numbers() {
 		if values == nil {
+			continue
+		}
+		if slices.Equal(*fallback[i], Unknown) {
+			if len(*values) > 0 {
+				return nil, diag.Inputf("nobody knows %s of the kernels of family %s", gemm.Fields()[i].Name, defaults.Kernel).
+					Do("leave it out of the space")
+			}
+			check = (*gemm.Config).ValidateKnown
 			continue
 		}
 		if numbers[i] = *values; len(numbers[i]) == 0 {
@@ -82,7 +94,7 @@ func (s Space) Enumerate(defaults Space, declared ...gemm.Axis) ([]gemm.Config, 
 			}
 		}
 		c.SetNumbers(v)
-		if err := c.ValidateNumbers(); err != nil {
+		if err := check(c); err != nil {
 			return nil, err
 		}
 	}
@@ -139,6 +151,25 @@ type Family struct {
 	Types []gemm.Types
 	// Groups: the model predicts its kernels for problems in groups.
 	Groups bool
+	// Opaque: nobody can look into its kernels, as they are those of a vendor's library. What a configuration does not
+	// know of them is 0: warps, stages and the launch order.
+	Opaque bool
+}
+
+// Opaque reports whether nobody can look into the kernels of a family.
+func (d *Description) Opaque(kernel string) bool {
+	return slices.ContainsFunc(d.Families, func(f Family) bool { return f.Name == kernel && f.Opaque })
+}
+
+// CheckConfig reports what no configuration of its family can have.
+func (d *Description) CheckConfig(c *gemm.Config) error {
+	switch {
+	case d.Opaque(c.Kernel):
+		return c.ValidateKnown()
+	case c.Plain():
+		return nil
+	}
+	return c.Validate(d.Axes(c.Kernel)...)
 }
 
 // Axes returns the axes that a kernel family declares.

@@ -65,3 +65,30 @@ func TestEnumerateNamedAxes(t *testing.T) {
 		}
 	}
 }
+
+// What nobody knows of a family's kernels is 0 in each of its configurations, and a space cannot name it.
+func TestUnknownOfAFamily(t *testing.T) {
+	own := Space{Kernel: "opaque", BlockM: []int{64}, BlockN: []int{64, 128}, BlockK: []int{64},
+		NumWarps: Unknown, NumStages: Unknown, SplitK: []int{1, 2}}
+	all, err := Space{BlockN: []int{32}}.Enumerate(own)
+	if err != nil || len(all) != 2 || all[1].String() != "64x32x64,split=2" {
+		t.Fatalf("%v, %v", all, err)
+	}
+	d := Description{Kernels: []string{"opaque", "open"}, Families: []Family{{Name: "opaque", Opaque: true}}}
+	c := all[0]
+	if err := d.CheckConfig(&c); err != nil {
+		t.Error(err)
+	}
+	c.NumStages = 3
+	if err := d.CheckConfig(&c); err == nil || !strings.Contains(err.Error(), "num_stages = 3, which nobody knows") {
+		t.Errorf("3 stages: %v", err)
+	}
+	c.NumStages, c.Kernel = 0, "open"
+	if err := d.CheckConfig(&c); diag.KindOf(err) != diag.Input {
+		t.Errorf("no warps in another family: %v", err)
+	}
+	_, err = Space{NumWarps: []int{4}}.Enumerate(own)
+	if diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), "nobody knows num_warps of the kernels of") {
+		t.Errorf("a space with warps: %v", err)
+	}
+}

@@ -17,10 +17,10 @@ type Config struct {
 	// GroupM is the launch-order group: how many rows of tiles are walked before the next column (GROUP_SIZE_M, WGM).
 	// Zero means that phase two of the selection has not chosen it yet.
 	GroupM int
-	// NumWarps is the number of warps (wavefronts) per CTA.
-	NumWarps int
-	// NumStages is the requested depth of the software pipeline over K.
-	NumStages int
+	// NumWarps is the number of warps (wavefronts) per CTA. NumStages is the requested depth of the software pipeline
+	// over K. Zero means that nobody knows: the kernel is of a vendor's library, and only its tile is modelled (see
+	// ValidateKnown).
+	NumWarps, NumStages int
 	// SplitK is the number of CTAs that share one output tile's K loop.
 	SplitK int
 	// Axes are the values on the axes that the kernel family declares beyond these numbers.
@@ -29,8 +29,8 @@ type Config struct {
 	Kernel string
 }
 
-// String formats as "128x256x64,warps=8,stages=2,group=1,split=1,cluster=2x1", the form that ParseConfig reads; a group
-// that is not chosen yet is left out, and so is an axis at its default. The family is not part of it.
+// String formats as "128x256x64,warps=8,stages=2,group=1,split=1,cluster=2x1", the form that ParseConfig reads. What is
+// not chosen yet or unknown is left out, and so is an axis at its default. The family is not part of it.
 func (c Config) String() string {
 	v := c.Numbers()
 	b := make([]byte, 0, 64)
@@ -41,7 +41,7 @@ func (c Config) String() string {
 		b = strconv.AppendInt(b, int64(v[i]), 10)
 	}
 	for _, i := range textOrder {
-		if v[i] == 0 && fields[i].Optional {
+		if v[i] == 0 && (fields[i].Optional || fields[i].MayBeUnknown) {
 			continue
 		}
 		b = append(append(append(b, ','), fields[i].Key...), '=')

@@ -18,6 +18,8 @@ type Field struct {
 	Column string
 	// Optional says that it may be 0, which means not chosen yet.
 	Optional bool
+	// MayBeUnknown says that it is 0 where nobody can look into a kernel, such as one of a vendor's library.
+	MayBeUnknown bool
 }
 
 // NumFields is the number of fields.
@@ -32,8 +34,8 @@ var fields = [NumFields]Field{
 	{Name: "block_n", Column: "bn"},
 	{Name: "block_k", Column: "bk"},
 	{Name: "group_m", Key: "group", Column: "gm", Optional: true},
-	{Name: "num_warps", Key: "warps", Column: "warps"},
-	{Name: "num_stages", Key: "stages", Column: "stages"},
+	{Name: "num_warps", Key: "warps", Column: "warps", MayBeUnknown: true},
+	{Name: "num_stages", Key: "stages", Column: "stages", MayBeUnknown: true},
 	{Name: "split_k", Key: "split", Column: "split"},
 }
 
@@ -81,6 +83,23 @@ func (c *Config) ValidateNumbers() error {
 	}
 	return diag.Inputf("config %s has a number outside 1 to %d", *c, MaxConfigNumber).
 		Do("give whole numbers in that range")
+}
+
+// ValidateKnown is Validate for a family that nobody can look into: what MayBeUnknown is 0, so is GroupM, and no axis
+// is named.
+func (c *Config) ValidateKnown() error {
+	numbers, known := c.Numbers(), *c
+	for i, v := range numbers {
+		if !fields[i].MayBeUnknown && !fields[i].Optional {
+			continue
+		}
+		if numbers[i] = 1; v != 0 {
+			return diag.Inputf("config %s has %s = %d, which nobody knows of these kernels", *c, fields[i].Name, v).
+				Do("leave it out")
+		}
+	}
+	known.SetNumbers(numbers)
+	return known.Validate()
 }
 
 func (c *Config) inRange() bool {

@@ -1,6 +1,7 @@
 package gemm_test
 
 import (
+	"encoding/json"
 	"math"
 	"math/big"
 	"strings"
@@ -251,4 +252,34 @@ func FuzzParseConfig(f *testing.F) {
 			t.Errorf("%q gives %+v, its text %q gives %+v, %v", s, c, c, again, err)
 		}
 	})
+}
+
+// What nobody knows of a kernel is left out of its text and null in JSON, and both read back.
+func TestUnknownNumbers(t *testing.T) {
+	c := gemm.Config{BlockM: 128, BlockN: 256, BlockK: 64, SplitK: 2}
+	if err := c.ValidateKnown(); err != nil || c.Validate() == nil || c.ValidateNumbers() == nil {
+		t.Errorf("only ValidateKnown takes %s: %v", c, err)
+	}
+	text, err := json.Marshal(c)
+	want := `{"block_m":128,"block_n":256,"block_k":64,"group_m":null,"num_warps":null,"num_stages":null,"split_k":2}`
+	if err != nil || string(text) != want {
+		t.Errorf("%s, %v", text, err)
+	}
+	var read gemm.Config
+	if err := json.Unmarshal(text, &read); err != nil || read != c {
+		t.Errorf("%+v, %v", read, err)
+	}
+	const name = "128x256x64,split=2"
+	if parsed, err := gemm.ParseConfig(name, gemm.Config{}); err != nil || parsed != c || c.String() != name {
+		t.Errorf("%s is read as %+v, %v", c, parsed, err)
+	}
+	for _, wrong := range []gemm.Config{
+		{BlockM: 128, BlockN: 256, BlockK: 64, SplitK: 2, NumWarps: 4},
+		{BlockM: 128, BlockN: 256, BlockK: 64, SplitK: 2, GroupM: 1},
+		{BlockM: 128, BlockN: 256, BlockK: 64},
+	} {
+		if wrong.ValidateKnown() == nil {
+			t.Errorf("%+v is taken", wrong)
+		}
+	}
 }

@@ -12,12 +12,16 @@ import (
 const axesKey = "axes"
 
 // MarshalJSON writes the numbers by the names of Fields and, if there are any, the values on named axes under "axes".
-// The family is not part of it.
+// What nobody knows, warps among it, is null. The family is not part of it.
 func (c Config) MarshalJSON() ([]byte, error) {
 	b := make([]byte, 0, 128)
 	for i, v := range c.Numbers() {
 		b = append(append(append(b, ",\""...), fields[i].Name...), "\":"...)
-		b = strconv.AppendInt(b, int64(v), 10)
+		if v == 0 && c.NumWarps == 0 {
+			b = append(b, "null"...)
+		} else {
+			b = strconv.AppendInt(b, int64(v), 10)
+		}
 	}
 	b[0] = '{'
 	if c.Axes != (Axes{}) {
@@ -30,8 +34,8 @@ func (c Config) MarshalJSON() ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// UnmarshalJSON reads what MarshalJSON writes and keeps the family. A missing number becomes 0; an unknown key is an
-// error.
+// UnmarshalJSON reads what MarshalJSON writes and keeps the family. A missing number or null becomes 0; an unknown key
+// is an error.
 func (c *Config) UnmarshalJSON(text []byte) error {
 	if string(text) == "null" {
 		return nil

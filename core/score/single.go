@@ -109,6 +109,16 @@ func CalibrateSingles(kernel, dataSet string, singles []Single) arch.Uncertainty
 		u.Widening = Widening(each)
 	}
 	u.Checked, u.MedianError = CheckedOn(dataSet, each), stats.Median(errors)
-	u.Checked.Times = len(singles)
+	u.Checked.Times, u.Checked.Sizes = len(singles), sizes(singles)
 	return u
+}
+
+// sizes counts M, N, K and batch once, in whichever types and under whichever conditions they were timed.
+func sizes(singles []Single) int {
+	seen := map[[4]int]bool{}
+	for i := range singles {
+		p := &singles[i].Problem
+		seen[[...]int{p.M, p.N, p.K, p.Batch}] = true
+	}
+	return len(seen)
 }

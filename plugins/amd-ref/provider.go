@@ -31,7 +31,7 @@ func Provider() (arch.Provider, error) {
 			"gfx900": {overTensile, vendorLibrary.Model()}, "gfx906": {vendorLibrary.Model()},
 			"gfx908": {vendorLibrary.Model()}, "gfx90a": all, "gfx942": all, "gfx950": all,
 		},
-		Specs: specs, Derive: derive,
+		Specs: specs, Derive: derive, Scale: scale,
 	})
 }
 

@@ -3,6 +3,7 @@ package amdref
 import (
 	"context"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -150,7 +151,8 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// An overridden clock changes the parameters derived from it. With every bandwidth overridden, the rung is calibrated.
+// An overridden clock changes what follows from it, and what an override gives stays. With every bandwidth overridden,
+// the rung is calibrated.
 func TestOverrides(t *testing.T) {
 	p, err := Provider()
 	if err != nil {
@@ -163,9 +165,38 @@ func TestOverrides(t *testing.T) {
 		}
 		return a.Describe()
 	}
-	d := openWith(map[string]hw.OverrideValue{"clock": {Value: 1.7, Unit: "GHz"}})
-	if got := hw.Set(d.Params).Get("mem1_perf_ratio"); got != 10000 || d.Clock != 1.7e9 || d.Rung != arch.RungSpec {
-		t.Errorf("at 1.7 GHz L2 delivers %v B/cycle, the clock is %v, on rung %s", got, d.Clock, d.Rung)
+	for _, c := range []struct{ overrides, want map[string]float64 }{
+		{
+			map[string]float64{"clock": 1.05e9}, // half
+			map[string]float64{"mem1_perf_ratio": 1, "mem2_perf_ratio": 2, "mem3_perf_ratio": 2, "peak_fp16": 0.5,
+				"peak_fp8": 0.5, "dram_bandwidth": 1},
+		},
+		{
+			map[string]float64{"num_cus": 152, "peak_fp8": 1e15},
+			map[string]float64{"mem1_perf_ratio": 0.5, "mem3_perf_ratio": 1, "peak_fp16": 0.5, "peak_fp8": 1e15 / 2614.9e12},
+		},
+		{
+			map[string]float64{"memory_clock": 650e6},
+			map[string]float64{"mem1_perf_ratio": 1, "mem2_perf_ratio": 0.5, "mem3_perf_ratio": 0.5, "dram_bandwidth": 0.5},
+		},
+		{
+			map[string]float64{"memory_clock": 650e6, "dram_bandwidth": 10.6e12},
+			map[string]float64{"mem2_perf_ratio": 0.5, "mem3_perf_ratio": 2, "dram_bandwidth": 2},
+		},
+	} {
+		given := map[string]hw.OverrideValue{}
+		for name, v := range c.overrides {
+			given[name] = hw.OverrideValue{Value: v}
+		}
+		plain, d := hw.Set(openWith(nil).Params), openWith(given)
+		for name, want := range c.want {
+			if got := hw.Set(d.Params).Get(name) / plain.Get(name); math.Abs(got/want-1) > 1e-12 {
+				t.Errorf("with %v, %s is %v times what it was, want %v", c.overrides, name, got, want)
+			}
+		}
+		if d.Rung != arch.RungSpec {
+			t.Errorf("with %v, rung %s", c.overrides, d.Rung)
+		}
 	}
 	all := map[string]hw.OverrideValue{}
 	for _, name := range []string{"mem1_perf_ratio", "mem2_perf_ratio", "mem3_perf_ratio", "bw_c0", "bw_c1", "bw_c2"} {

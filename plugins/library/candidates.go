@@ -14,7 +14,6 @@ type kernels struct {
 	sides []int // of tiles
 	// A tile has at least one side of at least leastSide, and at most mostSums sums.
 	leastSide, mostSums int
-	warps, stages       int
 	splits              []int
 }
 
@@ -22,13 +21,11 @@ type kernels struct {
 func kernelsOf(g terms.Generation) kernels {
 	k := kernels{
 		sides: []int{16, 32, 64, 128, 256}, leastSide: 64, mostSums: 128 * 256,
-		warps: 8, stages: 4,
 		splits: []int{1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64},
 	}
 	switch g {
 	case terms.CDNA1, terms.CDNA2, terms.CDNA3, terms.CDNA4: // 512 registers per lane, half of them for sums
 		k.mostSums = 256 * 256
-		k.warps, k.stages = 4, 2
 	default:
 	}
 	return k
@@ -66,7 +63,7 @@ func (m *Model) Candidates(_ context.Context, p gemm.Problem, s arch.Space) (*ar
 	k := &m.kernels
 	all, err := s.Enumerate(arch.Space{
 		Kernel: Family, BlockM: k.sides, BlockN: k.sides, BlockK: []int{depthBytes * 8 / p.DType.Bits()},
-		NumWarps: []int{k.warps}, NumStages: []int{k.stages}, SplitK: k.splits,
+		NumWarps: arch.Unknown, NumStages: arch.Unknown, SplitK: k.splits,
 	})
 	if err != nil {
 		return nil, err

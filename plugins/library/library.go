@@ -69,7 +69,7 @@ func newModel(machine Machine, numbers []arch.Constant, o options, values map[st
 	for _, t := range gemm.DTypes() {
 		m.peaks[t] = float64(d.PeakFor(t))
 	}
-	d.Families = []arch.Family{{Name: Family, Doc: "the kernels of the vendor's library", Types: m.types()}}
+	d.Families = []arch.Family{{Name: Family, Doc: "the kernels of the vendor's library", Types: m.types(), Opaque: true}}
 	d.Terms, d.Unused = terms.Schema(), machine.unused()
 	d.Monotone = []arch.Dim{arch.DimM, arch.DimN, arch.DimK}
 	d.Constants = append(numbers, o.constants()...)
@@ -191,9 +191,8 @@ func (t *timing) place(c *gemm.Config) error {
 			Do("use %s", Family)
 	}
 	t.blockM, t.blockN, t.blockK = float64(c.BlockM), float64(c.BlockN), float64(c.BlockK)
-	t.numWarps, t.numStages, t.splitK = float64(c.NumWarps), float64(c.NumStages), float64(c.SplitK)
-	t.groupM = float64(c.GroupM)
-	return c.Validate()
+	t.splitK = float64(c.SplitK)
+	return c.ValidateKnown()
 }
 
 // Estimate implements arch.Architecture.
@@ -258,7 +257,7 @@ func (m *Model) Mapping(_ context.Context, p gemm.Problem, c gemm.Config) (arch.
 	if err := m.prepare(&problem{}, &p); err != nil {
 		return arch.Mapping{}, err
 	}
-	return arch.Mapping{GroupM: 1}, t.place(&c)
+	return arch.Mapping{}, t.place(&c)
 }
 
 // busyEnough is the share of the total from which on a resource limits a kernel. A kernel that keeps none of them busy

@@ -376,17 +376,14 @@ func (p *problem) compute(d *device) {
 
 // timing holds what depends on the configuration.
 type timing struct {
-	blockM    float64 // block_m, set by hand
-	blockN    float64 // block_n, set by hand
-	blockK    float64 // block_k, set by hand
-	numWarps  float64 // num_warps, set by hand
-	numStages float64 // num_stages, set by hand
-	splitK    float64 // split_k, set by hand
-	groupM    float64 // group_m, set by hand
-	matrix    float64 // matrix
-	l2        float64 // l2
-	dram      float64 // dram
-	total     float64 // total
+	blockM float64 // block_m, set by hand
+	blockN float64 // block_n, set by hand
+	blockK float64 // block_k, set by hand
+	splitK float64 // split_k, set by hand
+	matrix float64 // matrix
+	l2     float64 // l2
+	dram   float64 // dram
+	total  float64 // total
 }
 
 func (t *timing) compute(d *device, p *problem) {
@@ -604,8 +601,6 @@ func columns(dst []float64, d *device, p *problem, t *timing) {
 	ctas := float64(x4 * t.splitK)
 	steps := math.Ceil(math.Ceil(p.k/t.blockK) / t.splitK)
 	resident := min(d.part6, max(1, d.part5/(t.blockM*t.blockN)))
-	x5 := float64(d.units * resident)
-	waves := ctas / x5
 	ctasOfUnit := math.Ceil(ctas / d.units)
 	active := min(ctas, d.units)
 	waveTiles := active * resident / t.splitK
@@ -617,7 +612,7 @@ func columns(dst []float64, d *device, p *problem, t *timing) {
 	}
 	dramBytes := p.reads + writes + readAgain
 	tileBytes := float64((t.blockM + t.blockN) * steps * t.blockK * p.elementBytes)
-	dieTiles := max(1, x5/(d.l2Count*t.splitK))
+	dieTiles := max(1, d.units*resident/(d.l2Count*t.splitK))
 	dieRows := min(tilesM, max(1, math.Sqrt(dieTiles*t.blockN/t.blockM)))
 	dieColumns := min(tilesN, max(1, dieTiles/dieRows))
 	farBytes := float64((float64(tilesM*t.blockM*(tilesN/dieColumns)) + float64(tilesN*t.blockN*(tilesM/dieRows))) * p.batch * t.splitK * steps * t.blockK * p.elementBytes)
@@ -661,35 +656,34 @@ func columns(dst []float64, d *device, p *problem, t *timing) {
 	dst[26] = ctas
 	dst[27] = steps
 	dst[28] = resident
-	dst[29] = waves
-	dst[30] = ctasOfUnit
-	dst[31] = active
-	dst[32] = waveTiles
-	dst[33] = waveRows
-	dst[34] = waveColumns
-	dst[35] = readAgain
-	dst[36] = dramBytes
-	dst[37] = tileBytes
-	dst[38] = dieTiles
-	dst[39] = dieRows
-	dst[40] = dieColumns
-	dst[41] = farBytes
-	dst[42] = t.matrix
-	dst[43] = t.l2
-	dst[44] = t.dram
-	dst[45] = p.step
-	dst[46] = latency
-	dst[47] = store
-	dst[48] = inner
-	dst[49] = loop
-	dst[50] = p.launch
-	dst[51] = limits
-	dst[52] = reduction
-	dst[53] = p.quantise
-	dst[54] = busy
-	dst[55] = p.power
-	dst[56] = throttle
-	dst[57] = t.total
+	dst[29] = ctasOfUnit
+	dst[30] = active
+	dst[31] = waveTiles
+	dst[32] = waveRows
+	dst[33] = waveColumns
+	dst[34] = readAgain
+	dst[35] = dramBytes
+	dst[36] = tileBytes
+	dst[37] = dieTiles
+	dst[38] = dieRows
+	dst[39] = dieColumns
+	dst[40] = farBytes
+	dst[41] = t.matrix
+	dst[42] = t.l2
+	dst[43] = t.dram
+	dst[44] = p.step
+	dst[45] = latency
+	dst[46] = store
+	dst[47] = inner
+	dst[48] = loop
+	dst[49] = p.launch
+	dst[50] = limits
+	dst[51] = reduction
+	dst[52] = p.quantise
+	dst[53] = busy
+	dst[54] = p.power
+	dst[55] = throttle
+	dst[56] = t.total
 }
 
 // fourth returns the fourth power, with the bits of math.Pow(x, 4).

@@ -16,13 +16,17 @@ func badConfigs(good gemm.Config) []named[gemm.Config] {
 		change(&c)
 		return named[gemm.Config]{"a configuration with " + what, c}
 	}
+	stages := change("no pipeline stage", func(c *gemm.Config) { c.NumStages = 0 })
+	if good.NumStages == 0 {
+		stages = change("pipeline stages that nobody knows", func(c *gemm.Config) { c.NumStages = 4 })
+	}
 	return []named[gemm.Config]{
 		change("a block of 0", func(c *gemm.Config) { c.BlockM = 0 }),
 		change("a negative block", func(c *gemm.Config) { c.BlockK = -64 }),
 		change("a block of 2^40", func(c *gemm.Config) { c.BlockN = 1 << 40 }),
 		change("a block of 2^62", func(c *gemm.Config) { c.BlockM = 1 << 62 }),
 		change("-1 warps", func(c *gemm.Config) { c.NumWarps = -1 }),
-		change("no pipeline stage", func(c *gemm.Config) { c.NumStages = 0 }),
+		stages,
 		change("2^40 pipeline stages", func(c *gemm.Config) { c.NumStages = 1 << 40 }),
 		change("a split of 0", func(c *gemm.Config) { c.SplitK = 0 }),
 		change("a split of 2^40", func(c *gemm.Config) { c.SplitK = 1 << 40 }),

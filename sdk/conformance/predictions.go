@@ -29,7 +29,7 @@ func checkAnswers(ctx context.Context, s *subject) error {
 		list := c.candidates
 		seen := map[gemm.Config]bool{}
 		for _, config := range list.Configs {
-			if err := config.Validate(c.Describe().Axes(config.Kernel)...); err != nil {
+			if err := c.Describe().CheckConfig(&config); err != nil {
 				found.add("%s: candidate %v", c, err)
 			}
 			if config.Kernel != c.kernel {
@@ -273,12 +273,16 @@ func checkMapping(ctx context.Context, s *subject) error {
 				found.add("%s, %s: %s", c, config, err)
 				continue
 			}
-			if m.GroupM < 1 || m.GroupM > gemm.MaxConfigNumber || m.XCDs < 0 ||
+			least := 1
+			if c.Describe().Opaque(config.Kernel) {
+				least = 0
+			}
+			if m.GroupM < least || m.GroupM > gemm.MaxConfigNumber || m.XCDs < 0 ||
 				m.XCDs > max(c.Describe().Partitions, 0) ||
 				m.Chunk < 0 {
-				found.add("%s, %s: a launch order of %+v; GroupM is 1 to %d, XCDs 0 to the %d partitions, "+
+				found.add("%s, %s: a launch order of %+v; GroupM is %d to %d, XCDs 0 to the %d partitions, "+
 					"Chunk at least 0", c,
-					config, m, gemm.MaxConfigNumber, c.Describe().Partitions)
+					config, m, least, gemm.MaxConfigNumber, c.Describe().Partitions)
 			}
 			if again, err := c.Mapping(ctx, c.problem, config); err != nil || again != m {
 				found.add("%s, %s: the launch order is %+v, and asked again %+v (%v)", c, config, m, again, err)

@@ -41,7 +41,7 @@ func fromCandidates(q *pb.CandidatesResponse, kernel string, d *arch.Description
 			n, len(q.GetPositions()), len(q.GetReasons()), len(q.GetDetails()))
 	}
 	for i := range configs {
-		if err := configs[i].ValidateNumbers(); err != nil {
+		if err := d.CheckConfig(&configs[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -213,7 +213,7 @@ func fromRanking(q *pb.Ranking, top int, kernel string, d *arch.Description) (se
 		if e.Index < 0 {
 			return r, fmt.Errorf("candidate index %d", e.Index)
 		}
-		if err := configs[i].ValidateNumbers(); err != nil {
+		if err := d.CheckConfig(&configs[i]); err != nil {
 			return r, err
 		}
 		e.Estimate.Cycles = unit.Cycles(q.Cycles[i])

@@ -43,7 +43,9 @@ class Pick:
     block_m: int
     block_n: int
     block_k: int
-    group_m: int  # launch order: rows of tiles walked before the next column
+    # Launch order: rows of tiles walked before the next column. The kernels of a vendor's library are known by their tile
+    # and split alone: for the family "library", group_m, num_warps and num_stages are 0.
+    group_m: int
     num_warps: int
     num_stages: int
     split_k: int
@@ -58,8 +60,9 @@ class Pick:
     axes: str  # values on the kernel family's named axes, "name=value,name=value"; often empty
 
     def __str__(self):
-        return (f"{self.block_m}x{self.block_n}x{self.block_k},warps={self.num_warps},stages={self.num_stages},"
-                f"group={self.group_m},split={self.split_k}{',' if self.axes else ''}{self.axes}")
+        numbers = (("warps", self.num_warps), ("stages", self.num_stages), ("group", self.group_m), ("split", self.split_k))
+        parts = [f"{self.block_m}x{self.block_n}x{self.block_k}", *(f"{name}={n}" for name, n in numbers if n)]
+        return ",".join([*parts, self.axes] if self.axes else parts)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -78,7 +78,7 @@ func newModel(sheet *hw.Sheet, params hw.Set, values map[string]float64) *Model 
 // setRates sets the rates of the types that the kernels multiply. With FMA, that is fp32 alone: nothing was compared
 // for others.
 func (m *Model) setRates() {
-	cycles := m.params.Nominal("num_cus") * m.params.Nominal("clock")
+	cycles := m.params.Get("num_cus") * m.params.Get("clock")
 	for _, t := range gemm.DTypes() {
 		peak, ok := m.params.Lookup("peak_" + t.String())
 		if !ok || !(peak.Value > 0) || int(t) >= len(m.rates) || m.cu.FMA && t != gemm.FP32 {

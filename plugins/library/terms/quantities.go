@@ -211,7 +211,7 @@ var ofMachine = []Quantity{
 	},
 	{
 		Name: "resident_tiles", Unit: one, Value: 2, Low: 1, High: 6,
-		Doc: "tiles of 128 by 128 that the CTAs of a unit hold at a time",
+		Doc: "tiles of 128 by 128 of one unit whose waiting overlaps",
 	},
 	{
 		Name: "store_rate", Unit: perCycle, Value: 60, Low: 2, High: 500, Without: unlimited,

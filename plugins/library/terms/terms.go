@@ -163,12 +163,9 @@ var gridTerms = []Term{
 	{Name: "ctas", Unit: one, Formula: "tiles_m * tiles_n * batch * split_k", Doc: "CTAs (workgroups) of the launch"},
 	{Name: "steps", Unit: one, Formula: "cdiv(cdiv(k, block_k), split_k)", Doc: "K steps of a CTA"},
 	{
-		Name: "resident", Unit: one, Common: arch.CommonCTAsPerUnit, Doc: "CTAs that one unit runs at once",
+		Name: "resident", Unit: one,
+		Doc:     "CTAs of one unit whose waiting overlaps, as the times show; it may be more than its registers hold",
 		Formula: "min(4 * resident_tiles, max(1, resident_tiles * 16384 / (block_m * block_n)))",
-	},
-	{
-		Name: "waves", Unit: one, Common: arch.CommonWaves, Formula: "ctas / (units * resident)",
-		Doc: "CTAs of the launch ÷ CTAs that run at once",
 	},
 	{Name: "ctas_of_unit", Unit: one, Formula: "cdiv(ctas, units)", Doc: "CTAs of the busiest unit"},
 	{Name: "active", Unit: one, Common: arch.CommonActiveUnits, Formula: "min(ctas, units)", Doc: "units at work"},

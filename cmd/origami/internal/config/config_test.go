@@ -152,8 +152,12 @@ func TestMistakes(t *testing.T) {
 		wants []string
 	}{
 		{"misspelled key", "dtyp: bf16", nil, nil, []string{"settings.yaml", `"dtyp"`, "did you mean dtype?"}},
-		{"nested key", "arch:\n  sm89: 1", nil, nil, []string{"settings.yaml", `"arch.sm89"`}},
+		{"nested key", "arch:\n  sm89: 1", nil, nil, []string{"settings.yaml", "the setting arch is a mapping"}},
 		{"not YAML", "a: [", nil, nil, []string{"settings.yaml", "not a settings file"}},
+		{"unknown and empty", "colour: {}", nil, nil, []string{"settings.yaml", `unknown setting "colour"; the settings:`}},
+		{"an old key with a mapping", "kernels: {}", nil, nil, []string{"settings.yaml", "the setting kernels is a mapping"}},
+		{"a mapping", "arch: {}", nil, nil, []string{"settings.yaml", "the setting arch is a mapping"}},
+		{"a key twice", "arch: sm89\narch: sm90", nil, nil, []string{"settings.yaml", "not a settings file", "arch"}},
 		{"not a mapping", "- a", nil, nil, []string{"settings.yaml", "not a settings file"}},
 		{"wrong type in the file", "timeout: soon", nil, nil, []string{"settings.yaml", "timeout"}},
 		{"wrong type in the environment", "", map[string]string{"ORIGAMI_TIMEOUT": "soon"}, nil,

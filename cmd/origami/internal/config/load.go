@@ -1,10 +1,10 @@
 package config
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/pflag"
 	"github.com/spf13/viper"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/limit"
@@ -157,11 +158,15 @@ func readFile(v *viper.Viper, flags *pflag.FlagSet, dir string, getenv func(stri
 
 // parse reads the text of a settings file into v.
 func parse(v *viper.Viper, file string, data []byte) (warnings []string, err error) {
-	read := viper.New()
-	read.SetConfigType("yaml")
-	if err := read.ReadConfig(bytes.NewReader(data)); err != nil {
-		return nil, diag.Inputf("not a settings file: %v", strings.TrimPrefix(err.Error(), "While parsing config: ")).
+	// viper's own reader drops keys whose value is an empty mapping.
+	read := map[string]any{}
+	if err := yaml.Unmarshal(data, &read); err != nil {
+		return nil, diag.Inputf("not a settings file: %v", err).
 			At("%s", file).Do("write one YAML mapping; `origami help environment` lists the keys")
+	}
+	values := map[string]any{}
+	for key, value := range read {
+		values[strings.ToLower(key)] = value
 	}
 	var known []string
 	now := map[string]string{} // old keys
@@ -171,14 +176,15 @@ func parse(v *viper.Viper, file string, data []byte) (warnings []string, err err
 			now[s.Old] = s.Key
 		}
 	}
-	values := read.AllSettings()
-	keys := read.AllKeys()
-	slices.Sort(keys)
-	for _, key := range keys {
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		name, old := now[key]
+		if _, mapping := values[key].(map[string]any); mapping && (old || slices.Contains(known, key)) {
+			return nil, diag.Inputf("the setting %s is a mapping", key).At("%s", file).Do("give its value alone")
+		}
 		if slices.Contains(known, key) {
 			continue
 		}
-		if name, ok := now[key]; ok {
+		if old {
 			if _, both := values[name]; both {
 				return nil, diag.Inputf("%s is the old name of %s", key, name).At("%s", file).Do("leave it out")
 			}

@@ -43,8 +43,7 @@ func Validated(a *session.Answer, e *session.Entry) string {
 	case outside != "":
 		return answer + ", outside of what was checked: " + outside
 	default:
-		c := &scope.Uncertainty.Checked
-		return fmt.Sprintf("%s, on %s of %s", answer, Plural(c.Sizes, "size", "sizes"), c.DataSet)
+		return fmt.Sprintf("%s, on %s", answer, SizesOf(&scope.Uncertainty.Checked))
 	}
 }
 
@@ -66,7 +65,7 @@ const NeverChecked = "never checked"
 
 // CheckedOn says what an uncertainty was found on, and the median error there.
 func CheckedOn(u *arch.Uncertainty) string {
-	s := fmt.Sprintf("on %s of %s", Plural(u.Checked.Sizes, "size", "sizes"), u.Checked.DataSet)
+	s := "on " + SizesOf(&u.Checked)
 	if u.Checked.Times > 0 {
 		s = fmt.Sprintf("on %s of this device", Plural(u.Checked.Times, "published time", "published times"))
 	}
@@ -74,6 +73,15 @@ func CheckedOn(u *arch.Uncertainty) string {
 		s += ", median error " + Percent(u.MedianError)
 	}
 	return s
+}
+
+// SizesOf says how many sizes and times were measured: "40 sizes of h200-triton", "3187 sizes (6557 times) of …".
+func SizesOf(c *arch.Checked) string {
+	s := Plural(c.Sizes, "size", "sizes")
+	if c.Times > c.Sizes {
+		s += fmt.Sprintf(" (%d times)", c.Times)
+	}
+	return s + " of " + c.DataSet
 }
 
 // ValidatedCell is Validated in few words.

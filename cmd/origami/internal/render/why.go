@@ -93,8 +93,12 @@ func DRAMShare(r session.Roofline) string {
 }
 
 // Waves says how a launch fills the device: "1.94 waves of 2 CTAs per SM", or "1.94 waves" if the model does not say
-// how many fit.
+// how many fit. Nobody knows how many of a vendor's kernels run at once: "128 CTAs on 132 SMs".
 func Waves(a *session.Answer, r session.Roofline) string {
+	if a.Arch.Opaque(a.Kernel) {
+		return fmt.Sprintf("%s on %s", Plural(int(r.CTAs), "CTA", "CTAs"),
+			Plural(a.Arch.Units, a.Arch.UnitName, a.Arch.UnitName+"s"))
+	}
 	s := ThreeDigits(r.Waves) + " waves"
 	if r.Waves == 1 {
 		s = "1 wave"

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/limit"
@@ -21,7 +22,7 @@ const candidateForm = "each configuration needs block_m, block_n, block_k, num_w
 // names are ours (block_m, or short: warps), or those of triton.Config: BLOCK_M, BLOCK_SIZE_M, GROUP_SIZE_M, with the
 // block sizes in an object "kwargs" or beside num_warps. split_k is 1 where it is left out, and an axis at its default.
 // Equal configurations count once.
-func readCandidates(name string, data []byte, kernel string, axes []gemm.Axis) ([]gemm.Config, error) {
+func readCandidates(name string, data []byte, kernel string, d *arch.Description) ([]gemm.Config, error) {
 	if name == "-" {
 		name = "stdin"
 	}
@@ -29,7 +30,9 @@ func readCandidates(name string, data []byte, kernel string, axes []gemm.Axis) (
 	if len(data) == 0 {
 		return nil, diag.Inputf("the file of candidates is empty").At("%s", name).Do(candidateForm)
 	}
-	l := candidateList{kernel: kernel, axes: axes, seen: map[gemm.Config]bool{}}
+	l := candidateList{
+		kernel: kernel, axes: d.Axes(kernel), opaque: d.Opaque(kernel), seen: map[gemm.Config]bool{},
+	}
 	var err error
 	if data[0] == '[' || data[0] == '{' {
 		err = l.readJSON(name, data)
@@ -46,6 +49,7 @@ func readCandidates(name string, data []byte, kernel string, axes []gemm.Axis) (
 type candidateList struct {
 	kernel  string
 	axes    []gemm.Axis
+	opaque  bool // the family, see arch.Family
 	configs []gemm.Config
 	seen    map[gemm.Config]bool
 }
@@ -74,7 +78,7 @@ func (l *candidateList) add(place string, names, values []string) error {
 		}
 	}
 	for i, x := range configFields {
-		if !given[i] && numbers[i] == 0 && !x.Optional {
+		if !given[i] && numbers[i] == 0 && !x.Optional && (!x.MayBeUnknown || !l.opaque) {
 			return diag.Inputf("%s is missing", x.Name).At("%s", place).Do(candidateForm)
 		}
 	}

@@ -18,8 +18,8 @@ type Roofline struct {
 	// Intensity is operations by bytes that every kernel has to move. Ridge is the intensity at which the two roofs meet.
 	// RoofShare is the shortest time that the roofs allow ÷ the time. Operands that stay in a cache do not count for it.
 	Intensity, Ridge, RoofShare float64
-	// Waves are the CTAs of the launch ÷ those that run at once, which are CTAsPerUnit on every SM or CU.
-	Waves, CTAsPerUnit float64
+	// CTAs are those of the launch. Waves are CTAs ÷ those that run at once, which are CTAsPerUnit on every SM or CU.
+	CTAs, Waves, CTAsPerUnit float64
 	// Padding is the share of the tiles' operations that the problem does not have.
 	Padding float64
 }
@@ -35,10 +35,10 @@ func (a *Answer) Roofline(e *Entry) Roofline {
 	r := Roofline{DRAMPeak: a.DRAMPeak, Intensity: p.Flops() / least, Padding: 1 - p.Flops()/padded}
 	r.PeakShare, _ = a.PeakShare(e)
 	r.CTAsPerUnit, _ = a.common(e, arch.CommonCTAsPerUnit)
+	r.CTAs = tilesM * tilesN * float64(max(c.SplitK, 1))
 	var ok bool
 	if r.Waves, ok = a.common(e, arch.CommonWaves); !ok {
-		ctas := tilesM * tilesN * float64(max(c.SplitK, 1))
-		r.Waves = ctas / (float64(a.Arch.Units) * max(r.CTAsPerUnit, 1))
+		r.Waves = r.CTAs / (float64(a.Arch.Units) * max(r.CTAsPerUnit, 1))
 	}
 	moved, ok := a.common(e, arch.CommonDRAMTotal)
 	if !ok {

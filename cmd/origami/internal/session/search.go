@@ -61,7 +61,7 @@ func (f *SearchFlags) Restrict(
 	if err != nil {
 		return nil, err
 	}
-	list, err := readCandidates(f.Candidates, text, kernel, d.Axes(kernel))
+	list, err := readCandidates(f.Candidates, text, kernel, d)
 	return Among(a, list), err
 }
 

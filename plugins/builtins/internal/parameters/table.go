@@ -43,7 +43,7 @@ const c, d, f, no, un = chosen, derived, fixed, absent, unknown
 
 // parameters are the rows. consistent holds them to the code.
 var parameters = []parameter{
-	{1, "WorkGroup", []string{"num_warps"}, [...]status{c, c, c, f, c, c, f}},
+	{1, "WorkGroup", []string{"num_warps"}, [...]status{c, c, c, un, c, c, f}},
 	{1, "LocalSplitU", []string{"local_split"}, [...]status{d, no, no, un, c, d, no}},
 	{2, "ThreadTile, as the tile of a warp", nil, [...]status{d, d, d, un, d, d, un}},
 	{2, "MacroTile: WorkGroup × ThreadTile", []string{"block_m", "block_n"}, [...]status{c, c, c, c, c, c, c}},
@@ -51,9 +51,9 @@ var parameters = []parameter{
 	{4, "GlobalSplitU", []string{"split_k"}, [...]status{c, no, c, c, c, no, no}},
 	{5, "GlobalSplitUSummationAssignmentRoundRobin", nil, [...]status{f, no, f, un, un, no, no}},
 	{5, "GlobalSplitUWorkGroupMappingRoundRobin", nil, [...]status{f, no, f, un, un, no, no}},
-	{6, "PrefetchGlobalRead", []string{"num_stages"}, [...]status{c, c, c, f, f, c, f}},
+	{6, "PrefetchGlobalRead", []string{"num_stages"}, [...]status{c, c, c, un, f, c, f}},
 	{7, "PrefetchLocalRead", nil, [...]status{f, no, d, un, un, f, un}},
-	{8, "WorkGroupMapping", []string{"group_m"}, [...]status{c, c, c, f, c, c, c}},
+	{8, "WorkGroupMapping", []string{"group_m"}, [...]status{c, c, c, un, c, c, c}},
 	{9, "LoopUnroll, DepthU", []string{"block_k"}, [...]status{c, f, c, f, c, c, c}},
 	{10, "NumLoadsCoalesced", nil, [...]status{d, f, d, un, un, d, un}},
 	{11, "GlobalReadCoalesceGroup", nil, [...]status{f, f, f, un, un, f, un}},
@@ -148,8 +148,11 @@ func valueTable(all []family) string {
 	return b.String() + "\n"
 }
 
-// text writes the values. Many at the same distance become a range.
+// text writes the values. Many at the same distance become a range, and none stand for what nobody knows of the kernels.
 func (a axis) text() string {
+	if len(a.values) == 0 {
+		return string(unknown)
+	}
 	first, err := strconv.Atoi(a.values[0])
 	if len(a.values) < 7 || err != nil {
 		return strings.Join(a.values, ", ")

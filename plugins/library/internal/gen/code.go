@@ -31,7 +31,7 @@ var kept = []string{"total", "matrix", "l2", "dram", "compute_floor", "dram_floo
 // inputs are the names that are neither terms nor numbers, by the stage that has them as fields.
 var inputs = map[string]string{
 	"problem": "m n k batch element_bytes output_bytes trans_a trans_b",
-	"timing":  "block_m block_n block_k num_warps num_stages split_k group_m",
+	"timing":  "block_m block_n block_k split_k",
 }
 
 // plan gives all names and formulas to a new plan, and returns the fields that are set by hand, by struct.

@@ -51,8 +51,8 @@ func checkedText(c *arch.Checked) string {
 		}
 		return fmt.Sprintf("%.6g–%.6g", r.Low, r.High)
 	}
-	return fmt.Sprintf("%s of %s: %s; M %s, N %s, K %s, batch %s, %s operations, split %s; "+
-		"%.6g divides rows and addresses", render.Plural(c.Sizes, "size", "sizes"), c.DataSet, strings.Join(layouts, ", "),
+	return fmt.Sprintf("%s: %s; M %s, N %s, K %s, batch %s, %s operations, split %s; "+
+		"%.6g divides rows and addresses", render.SizesOf(c), strings.Join(layouts, ", "),
 		ends(c.M), ends(c.N), ends(c.K), ends(c.Batch), ends(c.Flops), ends(c.Split), c.Divisor.Low)
 }
 

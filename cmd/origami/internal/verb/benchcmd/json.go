@@ -15,6 +15,7 @@ type object struct {
 	Device   string        `json:"device"`
 	Model    string        `json:"model"`
 	Kernel   string        `json:"kernel"`
+	Ranks    bool          `json:"ranks_only,omitempty"`
 	Problem  gemm.Record   `json:"problem"`
 	Pick     gemm.Config   `json:"pick"`
 	Best     gemm.Config   `json:"best"`
@@ -69,7 +70,7 @@ type times struct {
 func (w *writer) object(r *score.Comparison) object {
 	o := object{
 		Arch: w.arch.Arch, Device: w.arch.Device, Model: w.arch.Model, Kernel: w.data.Kernel,
-		Problem: r.Problem.Record(), Pick: r.Pick.Config,
+		Ranks: w.arch.RanksOnly, Problem: r.Problem.Record(), Pick: r.Pick.Config,
 		Best: r.Best.Config,
 		Eff:  r.Efficiency(), Tau: render.Number(r.Tau), PickRank: r.PickRank, Passed: r.PassedOver,
 		Measured: r.Measured,

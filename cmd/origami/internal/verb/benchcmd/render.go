@@ -35,7 +35,7 @@ func columns(data *dataset.Dataset, axes []gemm.Axis, more bool) []string {
 		"registers", "spill_bytes", "best",
 		"pick_tflops", "best_tflops", "library_tflops", "phase", "noise_floor", "best_rank", "wrong",
 		"not_built", "failed",
-		"missing", "clock_moved",
+		"missing", "clock_moved", "ranks_only",
 	})
 	for i, name := range data.Libraries() {
 		if i > 0 {
@@ -113,7 +113,7 @@ func (w *writer) cells(r *score.Comparison) []string {
 		rate(r.Pick.Time), rate(r.Best.Time), rate(first), string(r.Phase), number(r.Noise, !math.IsNaN(r.Noise)),
 		strconv.Itoa(r.BestRank),
 		strconv.Itoa(r.Wrong), strconv.Itoa(r.NotBuilt), strconv.Itoa(r.Failed), strconv.Itoa(r.Missing),
-		strconv.Itoa(r.ClockMoved))
+		strconv.Itoa(r.ClockMoved), render.Flag(w.arch.RanksOnly))
 	for i, t := range r.Libraries {
 		if i > 0 {
 			out = append(out, milliseconds(t), rate(t), number(r.VersusLibrary(i), t > 0))

@@ -19,6 +19,7 @@ type object struct {
 	Model    string         `json:"model"`
 	Kernel   string         `json:"kernel"`
 	Rung     arch.Rung      `json:"rung"`
+	Ranks    bool           `json:"ranks_only,omitempty"`
 	Records  string         `json:"records"`
 	GroupM   int            `json:"group_m"`
 	SplitK   int            `json:"split_k"`
@@ -78,8 +79,8 @@ func milliseconds(t unit.Seconds) float64 {
 func (o *outcome) object() object {
 	out := object{
 		Arch: o.arch.Arch, Device: o.arch.Device, Model: o.arch.Model, Kernel: o.data.Kernel, Rung: o.arch.Rung,
-		Records: o.data.Name,
-		GroupM:  o.data.Group, SplitK: o.data.Split, Fitted: dataSets(o.arch.Fitted), InSample: o.inSample(),
+		Ranks: o.arch.RanksOnly, Records: o.data.Name,
+		GroupM: o.data.Group, SplitK: o.data.Split, Fitted: dataSets(o.arch.Fitted), InSample: o.inSample(),
 		Problems: []problem{},
 		Summary:  summary(score.SummariseEvaluations(o.rows, o.scope)), Classes: render.Fields{},
 		Group: choice(o.group), Split: choice(o.split),

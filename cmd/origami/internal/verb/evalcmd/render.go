@@ -79,7 +79,7 @@ func columns(axes []gemm.Axis, more bool) []string {
 		"class", "predicted_ms", "pick_ms", "best", "best_ms", "efficiency", "efficiency_top4", "efficiency_top8",
 		"efficiency_top16", "tau",
 		"pick_rank_measured", "best_rank_predicted", "error_median", "interval_held", "interval_coverage", "recorded",
-		"refused", "in_sample",
+		"refused", "in_sample", "ranks_only",
 	}, render.MoreColumns(more))
 }
 
@@ -111,6 +111,6 @@ func (o *outcome) cells(r *score.Evaluation) []string {
 		number(r.Efficiency()), number(r.Top[0]), number(r.Top[1]), number(r.Top[2]), number(r.Tau), rank(r.PickRank),
 		rank(r.BestRank), number(r.Error),
 		o.heldWord(r, "1", "0"), number(coverage(r, o.scope)), strconv.Itoa(r.Measured),
-		strconv.Itoa(r.Rejected), bit(o.arch.InSample(r.Problem)),
+		strconv.Itoa(r.Rejected), bit(o.arch.InSample(r.Problem)), render.Flag(o.arch.RanksOnly),
 	}, render.MoreCells(r.Problem, o.more()))
 }

@@ -28,6 +28,7 @@ type singlesJSON struct {
 	Model  string         `json:"model"`
 	Kernel string         `json:"kernel"`
 	Rung   arch.Rung      `json:"rung"`
+	Ranks  bool           `json:"ranks_only,omitempty"`
 	Data   string         `json:"records"`
 	Rows   []singleJSON   `json:"kernels"`
 	Groups []singlesGroup `json:"summary"`
@@ -98,12 +99,13 @@ func (o *singles) write(s *iostreams.Streams, f render.Format) error {
 	default:
 		axes := o.arch.Axes(o.data.Kernel)
 		header := slices.Concat(render.KeyColumns, render.LaunchColumns(axes),
-			[]string{"bound", "predicted_ms", "measured_ms", "predicted_by_measured", "spill_bytes", "reason"})
+			[]string{"bound", "predicted_ms", "measured_ms", "predicted_by_measured", "spill_bytes", "reason",
+				"ranks_only"})
 		rows := make([][]string, len(o.rows))
 		for i := range o.rows {
 			r := &o.rows[i]
 			cells := []string{"", "", render.Exact(milliseconds(r.Measured)), "", strconv.Itoa(int(r.SpillBytes)),
-				string(r.Reject)}
+				string(r.Reject), render.Flag(o.arch.RanksOnly)}
 			if r.Reject == "" {
 				cells[0], cells[1] = r.Bound.String(), render.Exact(milliseconds(r.Predicted))
 				cells[3] = render.Exact(r.Ratio())
@@ -116,7 +118,8 @@ func (o *singles) write(s *iostreams.Streams, f render.Format) error {
 
 func (o *singles) object() singlesJSON {
 	d := o.arch
-	out := singlesJSON{d.Arch, d.Device, d.Model, o.data.Kernel, d.Rung, o.data.Name, []singleJSON{}, o.groups()}
+	out := singlesJSON{d.Arch, d.Device, d.Model, o.data.Kernel, d.Rung, d.RanksOnly, o.data.Name, []singleJSON{},
+		o.groups()}
 	for i := range o.rows {
 		r := &o.rows[i]
 		row := singleJSON{

@@ -266,7 +266,11 @@ func writeText(s *iostreams.Streams, e *Explanation) {
 	}
 
 	section("Launch order")
-	s.Printf("  group_m %d", e.Mapping.GroupM)
+	if e.Mapping.GroupM == 0 {
+		s.Printf("  unknown")
+	} else {
+		s.Printf("  group_m %d", e.Mapping.GroupM)
+	}
 	if e.Mapping.XCDs > 0 {
 		s.Printf("; %s", render.LaunchOrder(e.Mapping))
 	}

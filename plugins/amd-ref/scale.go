@@ -1,0 +1,48 @@
+package amdref
+
+import "github.com/origami-gemm/origami/core/hw"
+
+// scale says what follows from an override, as plugins/nvidia/gpu does: the numbers of a device that differs from a
+// known one (like) in the given parameters. A compute unit does the same per cycle, and memory the same per second.
+//
+// AMD's library derives its bandwidths per cycle from a clock, so that less of a clock would be more bandwidth.
+func scale(name string, known, like hw.Set) (hw.Number, bool) {
+	was, ok := like.Lookup(name)
+	if !ok {
+		return hw.Number{}, false
+	}
+	n := hw.Number{Value: was.Value, Unit: was.Unit, Method: hw.Formula}
+	ratio := func(of string) float64 {
+		now, known := known.Lookup(of)
+		before, ok := like.Lookup(of)
+		if !known || !ok {
+			return 1
+		}
+		return now.Value / before.Value
+	}
+	switch name {
+	case "peak_fp16", "peak_bf16", "peak_fp32", "peak_tf32", "peak_fp8", "peak_int8", "peak_fp4":
+		n.Value *= ratio("num_cus") * ratio("clock")
+		n.Source = "by num_cus * clock: the rate of one CU per cycle is the architecture's"
+	case "mem1_perf_ratio":
+		n.Value *= ratio("mem1_bandwidth") * min(ratio("num_cus"), ratio("l2_bytes")*ratio("num_xcds"))
+		n.Source = "by mem1_bandwidth and the smaller of num_cus and l2_bytes * num_xcds: neither a CU nor a slice of L2 " +
+			"moves more per cycle"
+	case "mem2_perf_ratio":
+		n.Value *= ratio("mem2_bandwidth") * ratio("mem2_clock_ratio") * ratio("memory_clock") / ratio("clock")
+		n.Source = "by mem2_bandwidth * mem2_clock_ratio * memory_clock / clock: the MALL has a clock of its own"
+	case "mem3_perf_ratio":
+		memory := ratio("memory_clock")
+		if changed := ratio("dram_bandwidth"); changed != 1 {
+			memory = changed
+		}
+		n.Value *= ratio("mem3_bandwidth") * memory / ratio("clock")
+		n.Source = "by mem3_bandwidth * dram_bandwidth (or else memory_clock) / clock: HBM delivers the same per second"
+	case "dram_bandwidth":
+		n.Value *= ratio("memory_clock")
+		n.Source = "by memory_clock: HBM delivers the same per cycle"
+	default:
+		return hw.Number{}, false
+	}
+	return n, true
+}

@@ -139,6 +139,8 @@ type Family struct {
 	Types []gemm.Types
 	// Groups: the model predicts its kernels for problems in groups.
 	Groups bool
+	// Nests: the family has kernels for problems with nested indices. The model predicts the matrices, see Whole.
+	Nests bool
 }
 
 // Axes returns the axes that a kernel family declares.

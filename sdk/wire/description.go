@@ -185,7 +185,7 @@ func (c *check) term(t *pb.Term) arch.Term {
 }
 
 func toFamily(f arch.Family) *pb.Family {
-	q := &pb.Family{Name: f.Name, Doc: f.Doc, Groups: f.Groups}
+	q := &pb.Family{Name: f.Name, Doc: f.Doc, Groups: f.Groups, Nests: f.Nests}
 	for _, t := range f.Types {
 		q.Types = append(q.Types, &pb.Types{Operands: pb.ElementType(t.In), Results: pb.ElementType(t.Out)})
 	}
@@ -198,7 +198,8 @@ func toFamily(f arch.Family) *pb.Family {
 }
 
 func (c *check) family(q *pb.Family) arch.Family {
-	f := arch.Family{Name: c.named("kernel family", q.GetName()), Doc: q.GetDoc(), Groups: q.GetGroups()}
+	f := arch.Family{Name: c.named("kernel family", q.GetName()), Doc: q.GetDoc(), Groups: q.GetGroups(),
+		Nests: q.GetNests()}
 	for _, t := range q.GetTypes() {
 		types := gemm.Types{In: c.elementType(t.GetOperands()), Out: c.elementType(t.GetResults())}
 		if !types.Valid() {

@@ -1512,7 +1512,9 @@ type Family struct {
 	// The types that its kernels have. Empty means that the model says so problem by problem. Since API 1.3.0.
 	Types []*Types `protobuf:"bytes,4,rep,name=types,proto3" json:"types,omitempty"`
 	// The model predicts its kernels for problems in groups. Since API 1.3.0.
-	Groups        bool `protobuf:"varint,5,opt,name=groups,proto3" json:"groups,omitempty"`
+	Groups bool `protobuf:"varint,5,opt,name=groups,proto3" json:"groups,omitempty"`
+	// The family has kernels for problems with nested indices. Since API 1.3.0.
+	Nests         bool `protobuf:"varint,6,opt,name=nests,proto3" json:"nests,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1578,6 +1580,13 @@ func (x *Family) GetTypes() []*Types {
 func (x *Family) GetGroups() bool {
 	if x != nil {
 		return x.Groups
+	}
+	return false
+}
+
+func (x *Family) GetNests() bool {
+	if x != nil {
+		return x.Nests
 	}
 	return false
 }
@@ -3953,13 +3962,14 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"ranks_only\x18\x1f \x01(\bR\tranksOnly\"[\n" +
 	"\x06Fitted\x12\x19\n" +
 	"\bdata_set\x18\x01 \x01(\tR\adataSet\x126\n" +
-	"\bproblems\x18\x02 \x03(\v2\x1a.origami.plugin.v1.ProblemR\bproblems\"\xa3\x01\n" +
+	"\bproblems\x18\x02 \x03(\v2\x1a.origami.plugin.v1.ProblemR\bproblems\"\xb9\x01\n" +
 	"\x06Family\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
 	"\x03doc\x18\x02 \x01(\tR\x03doc\x12+\n" +
 	"\x04axes\x18\x03 \x03(\v2\x17.origami.plugin.v1.AxisR\x04axes\x12.\n" +
 	"\x05types\x18\x04 \x03(\v2\x18.origami.plugin.v1.TypesR\x05types\x12\x16\n" +
-	"\x06groups\x18\x05 \x01(\bR\x06groups\"}\n" +
+	"\x06groups\x18\x05 \x01(\bR\x06groups\x12\x14\n" +
+	"\x05nests\x18\x06 \x01(\bR\x05nests\"}\n" +
 	"\x05Types\x12:\n" +
 	"\boperands\x18\x01 \x01(\x0e2\x1e.origami.plugin.v1.ElementTypeR\boperands\x128\n" +
 	"\aresults\x18\x02 \x01(\x0e2\x1e.origami.plugin.v1.ElementTypeR\aresults\"\xb8\x02\n" +

@@ -48,7 +48,7 @@ func (r Range) With(v float64) Range {
 // Add extends the ranges to a problem and a split of K. Problems in groups are another kind, of which nothing counts as
 // checked yet.
 func (c *Checked) Add(p *gemm.Problem, split int) {
-	if p.Groups != (gemm.Groups{}) {
+	if p.Groups != (gemm.Groups{}) || p.Nest != (gemm.Nest{}) || p.Beta != 0 {
 		return
 	}
 	if l := LayoutOf(p); !slices.Contains(c.Layouts, l) {
@@ -92,8 +92,10 @@ func (c *Checked) distance(p *gemm.Problem, split int) (kind, size int) {
 	if !c.Split.Contains(float64(split)) {
 		kind++
 	}
-	if p.Groups != (gemm.Groups{}) {
-		kind++
+	for _, other := range []bool{p.Groups != (gemm.Groups{}), p.Nest != (gemm.Nest{}), p.Beta != 0} {
+		if other {
+			kind++
+		}
 	}
 	for _, s := range c.sizes(p) {
 		if !s.in.Contains(s.value) {

@@ -127,6 +127,12 @@ func (c *Checked) otherKind(p *gemm.Problem, split int) (out []string) {
 	if p.Groups != (gemm.Groups{}) {
 		out = append(out, "groups")
 	}
+	if p.Nest != (gemm.Nest{}) {
+		out = append(out, "nested indices")
+	}
+	if p.Beta != 0 {
+		out = append(out, "a beta")
+	}
 	return out
 }
 

@@ -154,6 +154,8 @@ type Family struct {
 	// Opaque: nobody can look into its kernels, as they are those of a vendor's library. What a configuration does not
 	// know of them is 0: warps, stages and the launch order.
 	Opaque bool
+	// Nests: the family has kernels for problems with nested indices. The model predicts the matrices, see Whole.
+	Nests bool
 }
 
 // Opaque reports whether nobody can look into the kernels of a family.

@@ -38,7 +38,39 @@ func (d *Description) SupportsTypes(kernel string, p *gemm.Problem) error {
 	if p.Groups != (gemm.Groups{}) && !d.grouped(kernel) {
 		return d.noGroups(kernel)
 	}
+	if p.Nest != (gemm.Nest{}) || p.Beta != 0 {
+		return diag.Inputf("the %s model of %s predicts A·B of matrices, and the problem is %s", d.Model, d.Arch, *p).
+			Do("ask about the matrices alone")
+	}
 	return nil
+}
+
+// supportsNests returns an error if a family has no kernels for nested indices.
+func (d *Description) supportsNests(kernel string) error {
+	var others []string
+	for i := range d.Families {
+		switch f := &d.Families[i]; {
+		case f.Nests && f.Name == kernel:
+			return nil
+		case f.Nests:
+			others = append(others, f.Name)
+		}
+	}
+	err := diag.Inputf("there are no %s kernels for nested indices", kernel)
+	if others == nil {
+		return err.Do("use another model, or ask about the matrices alone")
+	}
+	return err.Do("use %s kernels", strings.Join(others, " or "))
+}
+
+// NestFamily returns the first kernel family with kernels for nested indices, empty if there is none.
+func (d *Description) NestFamily() string {
+	for i := range d.Families {
+		if d.Families[i].Nests {
+			return d.Families[i].Name
+		}
+	}
+	return ""
 }
 
 // grouped reports whether the model predicts the kernels of a family for problems in groups.

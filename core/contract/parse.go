@@ -2,6 +2,7 @@ package contract
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -119,4 +120,36 @@ func ParseSizes(words ...string) (Sizes, error) {
 		}
 	}
 	return sizes, nil
+}
+
+// ParseStrides reads "a=4096,64,1": the strides of a tensor, in the order in which the text of a contraction writes its
+// indices. It returns those of A, B and C, nil for a tensor without gaps.
+func ParseStrides(c Contraction, text string, words ...string) (strides [3]Strides, err error) {
+	const form = "write it as in a=4096,64,1"
+	for _, word := range words {
+		name, list, ok := strings.Cut(strings.TrimSpace(word), "=")
+		o := gemm.Operand(strings.Index("abc", strings.ToLower(name)))
+		if !ok || len(name) != 1 || o > gemm.C {
+			return strides, diag.Inputf("%q is no tensor's strides", word).Do(form)
+		}
+		if strides[o] != nil {
+			return strides, diag.Inputf("%s has strides twice", o).Do("give each tensor one list")
+		}
+		strides[o] = Strides{}
+		for cell := range strings.SplitSeq(list, ",") {
+			v, err := strconv.Atoi(strings.TrimSpace(cell))
+			if err != nil || v < 0 {
+				return strides, diag.Inputf("a stride of %s is %q", o, cell).Do("give whole numbers from 0 on")
+			}
+			strides[o] = append(strides[o], v)
+		}
+		if t := c.Tensor(o); len(strides[o]) != len(t) {
+			return strides, diag.Inputf("%s has %d indices and %d strides", o, len(t), len(strides[o])).
+				Do("give one for each index, in the order of the text")
+		}
+		if !IsName(text) && !strings.Contains(text, "[") {
+			slices.Reverse(strides[o]) // einsum writes the longest stride first
+		}
+	}
+	return strides, nil
 }

@@ -31,7 +31,7 @@ type Plan struct {
 	Moved float64
 }
 
-// Direct reports whether the plan is one GEMM on the tensors as they are stored.
+// Direct reports whether the plan is one kernel on the tensors as they are stored.
 func (p *Plan) Direct() bool { return p.Calls == 1 && len(p.Copied) == 0 }
 
 // Plans returns the ways to compute a contraction: one plan if a single GEMM does, or else GEMMs in turn, if there are
@@ -307,6 +307,9 @@ func (p *Plan) Text() string {
 	text := strings.Join(dimensions, ", ")
 	if p.Swapped {
 		text += "; A and B change places"
+	}
+	if p.Problem.Nest != (gemm.Nest{}) {
+		text += "; one kernel looks each element up"
 	}
 	if p.Calls > 1 {
 		text += fmt.Sprintf("; %d GEMMs in turn over %s", p.Calls, dot(p.Loop))

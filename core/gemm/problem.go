@@ -43,6 +43,11 @@ type Problem struct {
 	// is MaxVector: more than that changes nothing.
 	AlignA, AlignB, AlignC uint8
 	Groups                 Groups
+	// Nest says where the elements are if A, B and C are no matrices in memory.
+	Nest Nest
+	// Alpha and Beta are the scalars of C = Alpha·A·B + Beta·C. The zero of Alpha is the default, 1. C is not read if
+	// Beta is zero.
+	Alpha, Beta float32
 }
 
 // MaxVector is the width in bytes of the widest access of a thread to memory.
@@ -194,14 +199,26 @@ func (p Problem) Canonical() Problem {
 	if p.Groups.Len() == 1 && p.Groups.Rows() == p.M {
 		p.Groups = Groups{}
 	}
+	if p.Alpha == 1 {
+		p.Alpha = 0
+	}
 	return p
 }
 
-// Plain reports whether there are no groups, and the type of C, the leading dimensions and the alignments are the
-// defaults.
+// Scalars returns alpha and beta.
+func (p Problem) Scalars() (alpha, beta float32) {
+	if p.Alpha == 0 {
+		return 1, p.Beta
+	}
+	return p.Alpha, p.Beta
+}
+
+// Plain reports whether there are no groups and no nest, and the type of C, the leading dimensions, the alignments and
+// the scalars are the defaults.
 func (p Problem) Plain() bool {
 	p = p.Canonical()
-	return p.Out == 0 && p.Groups == (Groups{}) && p.LDA|p.LDB|p.LDC == 0 && p.AlignA|p.AlignB|p.AlignC == 0
+	return p.Out == 0 && p.Groups == (Groups{}) && p.Nest == (Nest{}) && p.LDA|p.LDB|p.LDC == 0 &&
+		p.AlignA|p.AlignB|p.AlignC == 0 && p.Alpha == 0 && p.Beta == 0
 }
 
 // Flops returns 2·M·N·K·Batch as a float64.
@@ -243,6 +260,19 @@ func (p Problem) String() string {
 	default:
 		s += fmt.Sprintf(" align %d,%d,%d", a, b, c)
 	}
+	if p.Nest != (Nest{}) {
+		s += " nest " + p.Nest.String()
+	}
+	return s + p.scalarText()
+}
+
+func (p *Problem) scalarText() (s string) {
+	if p.Alpha != 0 {
+		s = fmt.Sprintf(" alpha %g", p.Alpha)
+	}
+	if p.Beta != 0 {
+		s += fmt.Sprintf(" beta %g", p.Beta)
+	}
 	return s
 }
 
@@ -282,6 +312,16 @@ func (p Problem) Validate() error {
 	if p.Groups != (Groups{}) {
 		if err := p.validGroups(); err != nil {
 			return err
+		}
+	}
+	if p.Nest != (Nest{}) {
+		if err := p.validNest(); err != nil {
+			return err
+		}
+	}
+	for _, v := range []float32{p.Alpha, p.Beta} {
+		if v-v != 0 {
+			return diag.Inputf("alpha is %g and beta %g", p.Alpha, p.Beta).Do("give finite numbers")
 		}
 	}
 	if p.LDA|p.LDB|p.LDC == 0 && p.AlignA|p.AlignB|p.AlignC == 0 {

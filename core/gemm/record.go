@@ -20,6 +20,10 @@ type Record struct {
 	AlignB int    `json:"align_b,omitempty"`
 	AlignC int    `json:"align_c,omitempty"`
 	Groups []int  `json:"groups,omitempty"`
+	// Nest is what ParseNest reads.
+	Nest  string  `json:"nest,omitempty"`
+	Alpha float32 `json:"alpha,omitempty"`
+	Beta  float32 `json:"beta,omitempty"`
 }
 
 // Record returns the problem as JSON has it.
@@ -29,6 +33,7 @@ func (p Problem) Record() Record {
 		M: p.M, N: p.N, K: p.K, Batch: p.Batch, TransA: p.TransA(), TransB: p.TransB(), DType: p.DType.String(),
 		LDA: p.LDA, LDB: p.LDB, LDC: p.LDC,
 		AlignA: int(p.AlignA), AlignB: int(p.AlignB), AlignC: int(p.AlignC), Groups: p.Groups.List(),
+		Nest: p.Nest.String(), Alpha: p.Alpha, Beta: p.Beta,
 	}
 	if p.Out != 0 {
 		r.Out = p.Out.String()
@@ -38,7 +43,8 @@ func (p Problem) Record() Record {
 
 // Problem returns the problem of a record, validated and canonical.
 func (r *Record) Problem() (Problem, error) {
-	p := Problem{M: r.M, N: r.N, K: r.K, Batch: r.Batch, LDA: r.LDA, LDB: r.LDB, LDC: r.LDC}
+	p := Problem{M: r.M, N: r.N, K: r.K, Batch: r.Batch, LDA: r.LDA, LDB: r.LDB, LDC: r.LDC,
+		Alpha: r.Alpha, Beta: r.Beta}
 	p.SetTrans(r.TransA, r.TransB)
 	var err error
 	if p.DType, err = ParseDType(r.DType); err != nil {
@@ -59,13 +65,17 @@ func (r *Record) Problem() (Problem, error) {
 	if p.Groups, err = NewGroups(r.Groups...); err != nil {
 		return p, err
 	}
+	if p.Nest, err = ParseNest(r.Nest); err != nil {
+		return p, err
+	}
 	return p.Canonical(), p.Validate()
 }
 
 // Columns of a problem in CSV. A file has the first ones always. It has the others only where a problem needs them.
 var (
 	Columns     = []string{"m", "n", "k", "batch", "trans_a", "trans_b", "dtype"}
-	MoreColumns = []string{"out_dtype", "lda", "ldb", "ldc", "align_a", "align_b", "align_c", "groups"}
+	MoreColumns = []string{"out_dtype", "lda", "ldb", "ldc", "align_a", "align_b", "align_c", "groups", "nest",
+		"alpha", "beta"}
 )
 
 // Cells returns the cells of Columns. Booleans are 0 and 1.
@@ -93,5 +103,13 @@ func (p Problem) MoreCells() []string {
 		}
 		cells = append(cells, cell)
 	}
-	return append(cells, p.Canonical().Groups.String())
+	cells = append(cells, p.Canonical().Groups.String(), r.Nest)
+	for _, v := range []float32{r.Alpha, r.Beta} {
+		cell := ""
+		if v != 0 {
+			cell = strconv.FormatFloat(float64(v), 'g', -1, 32)
+		}
+		cells = append(cells, cell)
+	}
+	return cells
 }

@@ -3,6 +3,7 @@ package logic
 import (
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -32,7 +33,7 @@ func (l *Logic) Classic() ([]byte, error) {
 	}
 	parts := []any{t.Version, t.Schedule, t.Arch, t.Devices, t.Problem, l.solutionMaps(), l.order(), l.exactPairs(),
 		l.rangePairs()}
-	return yaml.Marshal(append(parts, t.Tail...))
+	return yaml.Marshal(forPython(append(parts, t.Tail...)))
 }
 
 // Map returns the logic as hipBLASLt's mapping.
@@ -52,7 +53,41 @@ func (l *Logic) Map() ([]byte, error) {
 		}
 	}
 	m["DefaultSolution"], m["Solutions"] = base, solutions
-	return yaml.Marshal(m)
+	return yaml.Marshal(forPython(m))
+}
+
+// forPython returns a value whose numbers PyYAML reads as numbers: by YAML 1.1, which it follows, 1e-06 is a text and
+// 1.0e-06 a number.
+func forPython(v any) any {
+	switch v := v.(type) {
+	case []any:
+		out := make([]any, len(v))
+		for i := range v {
+			out[i] = forPython(v[i])
+		}
+		return out
+	case []map[string]any:
+		out := make([]any, len(v))
+		for i := range v {
+			out[i] = forPython(v[i])
+		}
+		return out
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for key := range v {
+			out[key] = forPython(v[key])
+		}
+		return out
+	case float64:
+		text := strconv.FormatFloat(v, 'g', -1, 64)
+		mantissa, exponent, ok := strings.Cut(text, "e")
+		if !ok || strings.Contains(mantissa, ".") {
+			return v
+		}
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!float", Value: mantissa + ".0e" + exponent}
+	default:
+		return v
+	}
 }
 
 // shared returns the scalar parameters that all solutions have in common.

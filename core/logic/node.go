@@ -76,7 +76,7 @@ func (f *file) list(n *yaml.Node, what string) ([]*yaml.Node, error) {
 	return out, nil
 }
 
-// fields returns the values of a mapping.
+// fields returns the values of a mapping. A key that is there twice is an error: what the file means hangs on it.
 func (f *file) fields(n *yaml.Node, what string) (map[string]*yaml.Node, error) {
 	if n.Kind != yaml.MappingNode {
 		return nil, f.at(n, "%s is %s and no mapping", what, kind(n))
@@ -174,15 +174,37 @@ func (f *file) value(n *yaml.Node) (any, error) {
 	return v, nil
 }
 
+// mapping converts a mapping. Of a key that is there twice the last value counts, as in PyYAML, by which Tensile reads
+// its files: some of AMD's have a parameter of a kernel twice.
 func (f *file) mapping(n *yaml.Node) (map[string]any, error) {
-	fields, err := f.fields(n, "the mapping")
-	if err != nil {
-		return nil, err
+	if n.Kind != yaml.MappingNode {
+		return nil, f.at(n, "the mapping is %s", kind(n))
 	}
-	out := make(map[string]any, len(fields))
-	for key, x := range fields {
-		if out[key], err = f.value(x); err != nil {
+	out, own := make(map[string]any, len(n.Content)/2), map[string]bool{}
+	for i := 0; i < len(n.Content); i += 2 {
+		key := n.Content[i]
+		v, err := f.value(n.Content[i+1])
+		switch {
+		case err != nil:
 			return nil, err
+		case key.Tag != "!!merge":
+			out[key.Value], own[key.Value] = v, true
+			continue
+		}
+		list, ok := v.([]any) // several mappings, or one
+		if !ok {
+			list = []any{v}
+		}
+		for _, x := range slices.Backward(list) { // the first one wins
+			merged, ok := x.(map[string]any)
+			if !ok {
+				return nil, f.at(key, "%s does not merge mappings", key.Value)
+			}
+			for k, v := range merged {
+				if !own[k] {
+					out[k] = v
+				}
+			}
 		}
 	}
 	return out, nil

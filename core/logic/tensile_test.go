@@ -178,7 +178,7 @@ func TestBadFiles(t *testing.T) {
 			classic, "[64, 1], [-1, 2]", "[4, 1], [-1, 2]"),
 		"bad.yaml:34: there is no kernel 9":                       change(classic, "[-1, 2]]", "[-1, 9]]"),
 		"bad.yaml:6: DataType is 99, and no type has that number": change(classic, "DataType: 0", "DataType: 99"),
-		"bad.yaml:8: the mapping has the key UseBeta twice": change(
+		"bad.yaml:8: ProblemType has the key UseBeta twice": change(
 			classic, "UseBeta: true", "UseBeta: true\n  UseBeta: true"),
 		"bad.yaml:1: the file has the form \"2\" of a logic": change(
 			string(own), `"origami_logic": 1`, `"origami_logic": 2`),

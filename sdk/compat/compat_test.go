@@ -177,7 +177,7 @@ func withAxis(t *testing.T, c gemm.Config) gemm.Config {
 // What older plugins do not know, as the host names it.
 const (
 	namedAxes = "no named axes of configurations"
-	storage   = "neither output types nor leading dimensions nor alignments nor groups of problems"
+	storage   = "neither output types nor leading dimensions nor alignments nor groups nor nests"
 )
 
 // refuses says whether the host has refused to send something to a plugin that speaks these API versions.

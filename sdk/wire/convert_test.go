@@ -94,6 +94,7 @@ func TestDescriptionsSurvive(t *testing.T) {
 	p := gemm.Problem{
 		M: 1, N: 2, K: 3, Batch: 4, AMajor: gemm.MajorM, BMajor: gemm.MajorK, DType: gemm.FP8E5M2, Out: gemm.BF16,
 		LDA: 5, LDB: 6, LDC: 7, AlignA: 1, AlignB: 2, AlignC: 4, Groups: groupsOf(t, 1, 0),
+		Nest: nestOf(t), Alpha: 0.5, Beta: -2,
 	}
 	allSet(t, toProblem(p))
 	problem, err := fromProblem(toProblem(p))
@@ -112,7 +113,7 @@ func TestDescriptionsSurvive(t *testing.T) {
 
 var fieldsKnown = map[string]int{
 	"arch.Description": 31, "arch.Manifest": 4, "arch.OpenRequest": 10, "arch.Space": 8, "gemm.Config": 9,
-	"gemm.Problem":  15,
+	"gemm.Problem":  18,
 	"arch.Estimate": 3, "arch.Uncertainty": 9, "arch.ErrorRange": 4, "arch.Mapping": 3, "arch.Rejection": 4,
 	"arch.Family": 6, "arch.AxisValues": 2, "gemm.Axis": 6, "selector.Result": 4, "selector.Entry": 4, "gemm.Types": 2,
 	"arch.Checked": 11, "arch.Layout": 3, "arch.Range": 2, "arch.Fitted": 2,

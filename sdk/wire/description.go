@@ -185,7 +185,8 @@ func (c *check) term(t *pb.Term) arch.Term {
 }
 
 func toFamily(f arch.Family) *pb.Family {
-	q := &pb.Family{Name: f.Name, Doc: f.Doc, Groups: f.Groups, Opaque: f.Opaque}
+	q := &pb.Family{Name: f.Name, Doc: f.Doc, Groups: f.Groups, Opaque: f.Opaque,
+		Nests: f.Nests}
 	for _, t := range f.Types {
 		q.Types = append(q.Types, &pb.Types{Operands: pb.ElementType(t.In), Results: pb.ElementType(t.Out)})
 	}
@@ -200,6 +201,7 @@ func toFamily(f arch.Family) *pb.Family {
 func (c *check) family(q *pb.Family) arch.Family {
 	f := arch.Family{
 		Name: c.named("kernel family", q.GetName()), Doc: q.GetDoc(), Groups: q.GetGroups(), Opaque: q.GetOpaque(),
+		Nests: q.GetNests(),
 	}
 	for _, t := range q.GetTypes() {
 		types := gemm.Types{In: c.elementType(t.GetOperands()), Out: c.elementType(t.GetResults())}

@@ -15,6 +15,7 @@ func toProblem(p gemm.Problem) *pb.Problem {
 		OutputType: pb.ElementType(p.Out), // unspecified is the default, so an unknown type must not become that
 		Lda:        int64(p.LDA), Ldb: int64(p.LDB), Ldc: int64(p.LDC),
 		AlignA: uint32(p.AlignA), AlignB: uint32(p.AlignB), AlignC: uint32(p.AlignC),
+		Nest: p.Nest.String(), Alpha: p.Alpha, Beta: p.Beta,
 	}
 	if p.DType <= lastType {
 		q.ElementType = pb.ElementType(p.DType)
@@ -32,7 +33,7 @@ const lastType = gemm.INT32
 func inAPI12(q *pb.Problem) bool {
 	return q.GetElementType() <= pb.ElementType_ELEMENT_TYPE_INT8 && q.GetOutputType() == 0 &&
 		q.GetLda()|q.GetLdb()|q.GetLdc() == 0 && q.GetAlignA()|q.GetAlignB()|q.GetAlignC() == 0 &&
-		len(q.GetGroups()) == 0
+		len(q.GetGroups()) == 0 && q.GetNest() == "" && q.GetAlpha() == 0 && q.GetBeta() == 0
 }
 
 // fromProblem keeps unspecified values as zero: what a problem must have is the model's to say.
@@ -41,6 +42,7 @@ func fromProblem(q *pb.Problem) (gemm.Problem, error) {
 		M: int(q.GetM()), N: int(q.GetN()), K: int(q.GetK()), Batch: int(q.GetBatch()),
 		LDA: int(q.GetLda()), LDB: int(q.GetLdb()), LDC: int(q.GetLdc()),
 		AlignA: alignment(q.GetAlignA()), AlignB: alignment(q.GetAlignB()), AlignC: alignment(q.GetAlignC()),
+		Alpha: q.GetAlpha(), Beta: q.GetBeta(),
 	}
 	var err error
 	if p.AMajor, err = fromMajor(q.GetAMajor()); err != nil {
@@ -54,6 +56,9 @@ func fromProblem(q *pb.Problem) (gemm.Problem, error) {
 	}
 	if p.DType, err = fromElementType(q.GetElementType()); err != nil {
 		return p, err
+	}
+	if p.Nest, err = gemm.ParseNest(q.GetNest()); err != nil {
+		return p, fmt.Errorf("nest: %w", err)
 	}
 	p.Groups, err = fromGroups(q.GetGroups())
 	return p, err

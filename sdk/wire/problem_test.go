@@ -19,6 +19,9 @@ func TestProblemsThatOlderPluginsWouldOverlook(t *testing.T) {
 		"align_a": func(p *gemm.Problem) { p.AlignA = 2 }, "align_b": func(p *gemm.Problem) { p.AlignB = 2 },
 		"align_c": func(p *gemm.Problem) { p.AlignC = 2 }, "e5m2": func(p *gemm.Problem) { p.DType = gemm.FP8E5M2 },
 		"groups": func(p *gemm.Problem) { p.SetGroups(groupsOf(t, 4000, 96)) },
+		"nest":   func(p *gemm.Problem) { p.Nest = nestOf(t) },
+		"alpha":  func(p *gemm.Problem) { p.Alpha = 2 },
+		"beta":   func(p *gemm.Problem) { p.Beta = 1 },
 		"none":   func(*gemm.Problem) {},
 	}
 	for name, change := range changes {
@@ -48,6 +51,15 @@ func groupsOf(t *testing.T, rows ...int) gemm.Groups {
 		t.Fatal(err)
 	}
 	return g
+}
+
+func nestOf(t *testing.T) gemm.Nest {
+	t.Helper()
+	n, err := gemm.ParseNest("m4096:1:0:1,k4096:4096:1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
 }
 
 // Groups arrive as they were, and too many do not arrive.

@@ -22,6 +22,9 @@ const exactFlops = 1 << 36
 
 // check compares the result of a program with the reference. The caller holds d.running and has the context.
 func (d *device) check(o *operands, run func() error) (n exec.Numerics, err error) {
+	if onHost(o.problem) {
+		return d.checkOnHost(o, run)
+	}
 	if err := d.refer(o); err != nil {
 		return n, err
 	}

@@ -80,6 +80,10 @@ func (x *executor) Library(_ context.Context, index int, p gemm.Problem, library
 	if p.Groups != (gemm.Groups{}) {
 		return nil, diag.Inputf("cuBLAS is not measured on groups, as %s has", p).At("CUDA").Do("use the executor triton")
 	}
+	if onHost(p) {
+		return nil, diag.Inputf("cuBLAS is measured on A·B of matrices alone, and the problem is %s", p).At("CUDA").
+			Do("leave alpha, beta and nested indices out")
+	}
 	d, err := x.device(index)
 	if err != nil {
 		return nil, err

@@ -40,8 +40,10 @@ type operands struct {
 	want          region
 	rows, rowStep int
 	reference     string
-	// workspace is memory that a kernel needs beside the matrices.
-	workspace region
+	// onHost has the right values instead for the problems that are checked on the host.
+	onHost *gemmgen.HostReference
+	// workspace is memory that a kernel needs beside the matrices. offsets has the tables of a problem with a nest.
+	workspace, offsets region
 }
 
 // prepare returns the operands of a problem. They stay until prepare is called for another problem. The caller holds
@@ -80,6 +82,10 @@ func (d *device) prepare(p gemm.Problem, input string) (*operands, error) {
 		rows, elements := p.Rows(m)
 		from = (from + int64(rows)*int64(elements)) % poolElements
 	}
+	if err := o.prepareWhole(); err != nil {
+		o.free()
+		return nil, tooLarge(err, p)
+	}
 	d.operands = o
 	return o, d.stream.Synchronize()
 }
@@ -92,6 +98,9 @@ func (o *operands) start(m gemm.Operand) unit.Bytes {
 // bytes is the size of a matrix, from its first element to its last. Gaps between rows are inside.
 func (o *operands) bytes(m gemm.Operand) unit.Bytes {
 	p := o.problem
+	if p.Nest != (gemm.Nest{}) {
+		return unit.Bytes(p.Nest.Span(m)) * unit.Bytes(p.Type(m).Bytes())
+	}
 	rows, elements := p.Rows(m)
 	last := int64(p.Batch-1)*int64(p.Stride(m)) + int64(rows-1)*int64(p.LD(m))
 	return unit.Bytes(p.Type(m).Bytes()) * unit.Bytes(last+int64(elements))
@@ -101,6 +110,9 @@ func (o *operands) bytes(m gemm.Operand) unit.Bytes {
 func (o *operands) call() gemmgen.Call {
 	call := gemmgen.NewCall(o.problem)
 	call.A.Address, call.B.Address, call.C.Address = o.first[gemm.A], o.first[gemm.B], o.first[gemm.C]
+	if o.offsets.bytes > 0 {
+		call.Offsets = o.offsets.address(0)
+	}
 	return call
 }
 
@@ -157,7 +169,9 @@ func (o *operands) randomise(m gemm.Operand, element int64) error {
 	size := unit.Bytes(p.DType.Bytes())
 	rows, elements := p.Rows(m)
 	runs, run, pitch := p.Batch*rows, size*unit.Bytes(elements), size*unit.Bytes(p.LD(m))
-	if p.LD(m) == elements {
+	if p.Nest != (gemm.Nest{}) {
+		runs, run = 1, o.bytes(m)
+	} else if p.LD(m) == elements {
 		runs, run = 1, size*unit.Bytes(int64(p.Batch)*int64(rows)*int64(elements))
 	}
 	from := size * unit.Bytes(element)
@@ -194,7 +208,7 @@ func (o *operands) free() {
 	if o == nil {
 		return
 	}
-	for _, r := range []*region{&o.a, &o.b, &o.c, &o.want, &o.workspace} {
+	for _, r := range []*region{&o.a, &o.b, &o.c, &o.want, &o.workspace, &o.offsets} {
 		r.free()
 	}
 }
@@ -216,7 +230,7 @@ func (o *operands) outside() (int64, error) {
 		return 0, err
 	}
 	wrong += after
-	if p.LD(gemm.C) == p.N {
+	if p.LD(gemm.C) == p.N || onHost(p) { // Compare looks between the rows
 		return wrong, nil
 	}
 	size := unit.Bytes(p.Output().Bytes())

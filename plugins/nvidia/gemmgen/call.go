@@ -19,6 +19,8 @@ type Call struct {
 	Problem     gemm.Problem
 	A, B, C     Matrix
 	Alpha, Beta float32
+	// Offsets is the device address of the tables that Offsets returns, for problems with a nest.
+	Offsets uint64
 	// Partials and Counters are the device addresses of the workspace that Workspace asks for. Counters must hold zeros
 	// before the first launch; every launch leaves them at zero. Launches that may overlap need separate workspaces.
 	Partials, Counters uint64
@@ -30,7 +32,8 @@ func NewCall(p gemm.Problem) Call {
 	matrix := func(o gemm.Operand) Matrix {
 		return Matrix{Address: uint64(p.Align(o) % gemm.MaxVector), LD: p.LD(o), Stride: p.Stride(o)}
 	}
-	return Call{Problem: p, Alpha: 1, A: matrix(gemm.A), B: matrix(gemm.B), C: matrix(gemm.C)}
+	alpha, beta := p.Scalars()
+	return Call{Problem: p, Alpha: alpha, Beta: beta, A: matrix(gemm.A), B: matrix(gemm.B), C: matrix(gemm.C)}
 }
 
 // Alignment returns how many bytes (16, 8, 4, 2 or 1) divide the address and the length of every contiguous row of A, B

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
 )
 
@@ -75,6 +76,9 @@ func (v Verification) check(kernel string) error {
 		return where(err)
 	}
 	switch {
+	case p.Nest != (gemm.Nest{}):
+		return where(diag.Inputf("the problem has a nest, and only matrices are verified").
+			Do("compare with contract.Shape.Reference"))
 	case v.Call.Alpha != 1 || v.Call.Beta != 0:
 		return where(diag.Inputf("alpha is %g and beta %g: only A·B itself is verified", v.Call.Alpha, v.Call.Beta).
 			Do("run the call with alpha 1 and beta 0"))

@@ -48,6 +48,12 @@ type Family interface {
 	Overhead() Overhead
 }
 
+// Nester is a Family with kernels for problems with nested indices.
+type Nester interface {
+	Family
+	Nests()
+}
+
 // Operands are the properties of a problem that a kernel is compiled for.
 type Operands struct {
 	// DType is the type of A and B, Out that of C.

@@ -117,6 +117,7 @@ func TestInstructionText(t *testing.T) {
 		{func() { b.LdGlobalB8(h[0], Global(d[0], 1)) }, "ld.global.b8 %h19, [%d8+1];"},
 		{func() { b.LdGlobalB16(h[0], Global(d[0], 2)) }, "ld.global.b16 %h19, [%d8+2];"},
 		{func() { b.LdGlobalB32(r[0], Global(d[0], -4)) }, "ld.global.b32 %r0, [%d8+-4];"},
+		{func() { b.LdGlobalB64(d[1], Global(d[0], 8)) }, "ld.global.b64 %d9, [%d8+8];"},
 		{func() { b.LdGlobalV2B32(r2, Global(d[0], 0)) }, "ld.global.v2.b32 {%r0, %r1}, [%d8];"},
 		{func() { b.LdGlobalV4B32(r4, Global(d[0], 0)) }, "ld.global.v4.b32 {%r0, %r1, %r2, %r3}, [%d8];"},
 		{func() { b.LdGlobalF32(f[0], Global(d[0], 0)) }, "ld.global.f32 %f11, [%d8];"},

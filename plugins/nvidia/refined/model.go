@@ -60,6 +60,7 @@ func newModel(g *gpu.Device, families []*family, values map[string]float64) *Mod
 	m.description.Families = kernel.Declared(families, m.takes)
 	for i, f := range families {
 		m.description.Families[i].Groups = f.Groups()
+		_, m.description.Families[i].Nests = f.Family.(kernel.Nester)
 	}
 	m.description.Rung = rungOf(g, families)
 	m.description.Constants, m.description.Terms = constants(g, families, values), terms.Schema()

@@ -104,6 +104,9 @@ func (p Provider) Open(_ context.Context, r arch.OpenRequest) (arch.Architecture
 // groups are those of a problem that the model was fitted to.
 var groups, _ = gemm.NewGroups(40, 0, 24)
 
+// nest are the indices of that problem.
+var nest, _ = gemm.ParseNest("m64:16:0:32,k16:1:1:0,n32:0:16:1")
+
 func describe(name, device, salt string, params hw.Set) arch.Description {
 	d := arch.Description{
 		Arch: name, Vendor: "none", Device: device, DeviceName: "Fake " + device, Aliases: []string{"alias"},
@@ -140,9 +143,10 @@ func describe(name, device, salt string, params hw.Set) arch.Description {
 		Fitted: []arch.Fitted{{DataSet: "some", Problems: []gemm.Problem{{
 			M: 64, N: 32, K: 16, Batch: 1, AMajor: gemm.MajorK, BMajor: gemm.MajorN, DType: gemm.FP16, Out: gemm.FP32,
 			LDA: 24, LDB: 40, LDC: 48, AlignA: 2, AlignB: 4, AlignC: 8, Groups: groups,
+			Nest: nest, Alpha: 2, Beta: 1,
 		}}}},
 		Monotone: []arch.Dim{arch.DimN, arch.DimK},
-		Families: []arch.Family{{Name: "two", Doc: "has named axes", Groups: true, Types: []gemm.Types{
+		Families: []arch.Family{{Name: "two", Doc: "has named axes", Groups: true, Nests: true, Types: []gemm.Types{
 			{In: gemm.FP16, Out: gemm.FP16}, {In: gemm.FP16, Out: gemm.FP32}, {In: gemm.BF16, Out: gemm.BF16},
 			{In: gemm.BF16, Out: gemm.FP32},
 		}, Axes: []gemm.Axis{

@@ -17,12 +17,14 @@ type ContractionJSON struct {
 	Batch  string `json:"batch"`
 	Sum    string `json:"sum"`
 	PlanJSON
-	Instead *PlanJSON `json:"instead,omitempty"`
+	Instead []*PlanJSON `json:"instead,omitempty"`
 }
 
 // PlanJSON is a way to compute it.
 type PlanJSON struct {
 	Direct  bool     `json:"direct"`
+	Nest    string   `json:"nest,omitempty"`
+	Kernel  string   `json:"kernel"`
 	M       string   `json:"m"`
 	N       string   `json:"n"`
 	K       string   `json:"k"`
@@ -43,15 +45,16 @@ func contractionJSON(c *session.Contracted) *ContractionJSON {
 	of := func(class contract.Class) string { return contract.Slowest(c.Of(class)) }
 	out := &ContractionJSON{Einsum: c.String(), FreeA: of(contract.FreeA), FreeB: of(contract.FreeB),
 		Batch: of(contract.Batch), Sum: of(contract.Sum), PlanJSON: *planJSON(c)}
-	if c.Instead != nil {
-		out.Instead = planJSON(c.Instead)
+	for _, other := range c.Instead {
+		out.Instead = append(out.Instead, planJSON(other))
 	}
 	return out
 }
 
 func planJSON(c *session.Contracted) *PlanJSON {
 	p := c.Plan
-	out := &PlanJSON{Direct: p.Direct(), M: contract.Slowest(p.M), N: contract.Slowest(p.N), K: contract.Slowest(p.K),
+	out := &PlanJSON{Direct: p.Direct(), Nest: p.Problem.Nest.String(), Kernel: c.Kernel,
+		M: contract.Slowest(p.M), N: contract.Slowest(p.N), K: contract.Slowest(p.K),
 		GEMMs: contract.Slowest(p.Batch), Swapped: p.Swapped, Loop: contract.Slowest(p.Loop), Calls: p.Calls,
 		Adding: p.Nested, Copied: []string{}, Moved: p.Moved, Seconds: float64(c.Seconds)}
 	for _, o := range p.Copied {
@@ -65,12 +68,11 @@ func ContractionLines(s *iostreams.Streams, a *session.Answer) {
 	c := a.Contraction
 	Line(s, "contraction", "%s", c.String())
 	Line(s, "", "%s", c.Plan.Text())
-	if c.Plan.Direct() {
-		return
+	if !c.Plan.Direct() {
+		Line(s, "in all", "%s", s.Bold(c.Seconds.String()+": "+parts(a, c)))
 	}
-	Line(s, "in all", "%s", s.Bold(c.Seconds.String()+": "+parts(a, c)))
-	if other := c.Instead; other != nil {
-		Line(s, "", "%s: %s", other.Plan.Text(), other.Seconds)
+	for i, other := range c.Instead {
+		Line(s, [...]string{"instead", ""}[min(i, 1)], "%s: %s", other.Plan.Text(), other.Seconds)
 	}
 }
 
@@ -82,7 +84,7 @@ func parts(a *session.Answer, c *session.Contracted) string {
 	}
 	text := fmt.Sprintf("%s, and %.3g MB moved besides at the bandwidth of DRAM", gemms, c.Plan.Moved/1e6)
 	if len(c.Plan.Copied) > 0 {
-		text += ", without the launch of " + Plural(len(c.Plan.Copied), "copy", "copies")
+		text += ", in " + Plural(len(c.Plan.Copied), "copy", "copies")
 	}
 	return text
 }

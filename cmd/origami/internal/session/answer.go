@@ -206,7 +206,11 @@ type Question struct {
 // Ask ranks the candidates for each problem. What is wrong with one problem is in its Answer; the error is for the
 // question as a whole.
 func Ask(ctx context.Context, a arch.Architecture, problems []gemm.Problem, q Question) ([]Answer, error) {
+	a = arch.Whole(a, problems...)
 	d := a.Describe()
+	if q.Kernel == "" && len(problems) > 0 && problems[0].Nest != (gemm.Nest{}) {
+		q.Kernel = d.NestFamily()
+	}
 	kernel, err := KernelFamily(d, q.Kernel)
 	if err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package session
 
 import (
 	"errors"
+	"strconv"
 
 	"github.com/origami-gemm/origami/core/gemm"
 )
@@ -52,12 +53,29 @@ func setWord(p *gemm.Problem, column, cell string) (fix string, err error) {
 	case "groups":
 		p.Groups, err = parseGroups(cell)
 		return "write the rows of each group, as in \"120,33,0,512\"", err
+	case "nest":
+		p.Nest, err = gemm.ParseNest(cell)
+		return "write dimension, size and strides of each index, as in \"m64:1:0:3,k16:64:1:0\"", err
+	case "alpha":
+		p.Alpha, err = parseScalar(cell)
+		return "give a finite number other than 0", err
+	case "beta":
+		p.Beta, err = parseScalar(cell)
+		return "give a finite number", err
 	case "dtype":
 		p.DType, err = parseType(cell, gemm.DTypes())
 	case "out_dtype":
 		p.Out, err = parseType(cell, gemm.OutputTypes())
 	}
 	return "use one of those", err
+}
+
+func parseScalar(cell string) (float32, error) {
+	v, err := strconv.ParseFloat(cell, 32)
+	if err != nil || v-v != 0 {
+		return 0, errors.New("is no finite number")
+	}
+	return float32(v), nil
 }
 
 func parseType(cell string, list []gemm.DType) (gemm.DType, error) {

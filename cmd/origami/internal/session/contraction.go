@@ -11,8 +11,8 @@ import (
 
 // ContractFlags are the flags that describe a contraction, in place of the sizes of a GEMM.
 type ContractFlags struct {
-	Text  string
-	Sizes []string
+	Text           string
+	Sizes, Strides []string
 
 	flags *pflag.FlagSet
 }
@@ -23,9 +23,13 @@ func (f *ContractFlags) Register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.Text, "contract", "",
 		"a contraction `EXPR` in place of -m, -n and -k: einsum as in ijk,jlk->il, or Cijk_Ailk_Bjlk_SB")
 	flags.StringArrayVar(&f.Sizes, "size", nil, "sizes of its indices, as `INDEX=N,…`; may be repeated")
+	flags.StringArrayVar(&f.Strides, "stride", nil,
+		"strides of a tensor in elements, as `TENSOR=N,N…`: one for each index, in the order in which --contract writes\n"+
+			"them, as in a=4096,64,1; without gaps otherwise")
 }
 
-// Contraction is a contraction and the ways to compute it with GEMMs.
+// Contraction is a contraction and the ways to compute it: with GEMMs, and with one kernel that walks nested indices.
+// The latter is the last one, unless a single GEMM does.
 type Contraction struct {
 	*contract.Shape
 	Plans []contract.Plan
@@ -37,10 +41,11 @@ func (f *ProblemFlags) Contraction(dtype string) (*Contraction, error) {
 	if err != nil {
 		return nil, err
 	}
-	return f.contraction(base.Types())
+	return f.contraction(base)
 }
 
-func (f *ProblemFlags) contraction(types gemm.Types) (*Contraction, error) {
+func (f *ProblemFlags) contraction(base gemm.Problem) (*Contraction, error) {
+	types := base.Types()
 	if err := f.checkContract(); err != nil {
 		return nil, err
 	}
@@ -57,12 +62,35 @@ func (f *ProblemFlags) contraction(types gemm.Types) (*Contraction, error) {
 	if err != nil {
 		return nil, diag.Within("--size", err)
 	}
-	shape, err := c.Shape(sizes, nil, nil, nil)
+	strides, err := contract.ParseStrides(c, f.Contract.Text, f.Contract.Strides...)
 	if err != nil {
+		return nil, diag.Within("--stride", err)
+	}
+	if _, err := c.Shape(sizes, nil, nil, nil); err != nil {
 		return nil, diag.Within("--size", err)
 	}
-	plans, err := shape.Plans(types, false)
-	return &Contraction{shape, plans}, diag.Within("--contract", err)
+	shape, err := c.Shape(sizes, strides[gemm.A], strides[gemm.B], strides[gemm.C])
+	if err != nil {
+		return nil, diag.Within("--stride", err)
+	}
+	plans, err := shape.Plans(types, base.Beta != 0)
+	if err != nil {
+		return nil, diag.Within("--contract", err)
+	}
+	if len(plans) == 0 || !plans[0].Direct() {
+		nested, err := shape.Nested(types)
+		if err != nil {
+			return nil, diag.Within("--contract", err)
+		}
+		plans = append(plans, nested)
+	}
+	for i := range plans {
+		if p := &plans[i].Problem; plans[i].Direct() { // in others, copies and sums take part in it
+			p.Alpha, p.Beta = base.Alpha, base.Beta
+			*p = p.Canonical()
+		}
+	}
+	return &Contraction{shape, plans}, nil
 }
 
 // checkContract refuses flags that say what a contraction says.
@@ -104,29 +132,31 @@ func (f *ProblemFlags) namedTypes(flagged gemm.Types) (gemm.Types, error) {
 	return types, nil
 }
 
-// singleGEMM returns the GEMM that is the contraction.
-func (f *ProblemFlags) singleGEMM(types gemm.Types) (p gemm.Problem, err error) {
-	c, err := f.contraction(types)
+// singleLaunch returns the one problem that is the contraction: a GEMM, or otherwise one with nested indices.
+func (f *ProblemFlags) singleLaunch(base gemm.Problem) (p gemm.Problem, err error) {
+	c, err := f.contraction(base)
 	if err != nil {
 		return p, err
 	}
-	plan := &c.Plans[0]
-	if !plan.Direct() {
-		return p, diag.Inputf("%s is no single GEMM: %s", f.Contract.Text, plan.Text()).At("--contract").
-			Do("`origami select` answers for it; or give the sizes of one of the GEMMs")
-	}
-	return plan.Problem, nil
+	return c.Plans[len(c.Plans)-1].Problem, nil
 }
 
 // Contracted is what an answer for a GEMM means for the contraction that it is a part of.
 type Contracted struct {
 	*Contraction
 	Plan *contract.Plan
-	// Seconds is the predicted time of all GEMMs in turn, and of what is moved besides, at the bandwidth of DRAM.
+	// Seconds is the predicted time of all GEMMs in turn, of what is moved besides, at the bandwidth of DRAM, and of the
+	// launches of copies.
 	Seconds unit.Seconds
-	// Instead is the other way to compute it, nil if there is none.
-	Instead *Contracted
+	// Kernel is the kernel family.
+	Kernel string
+	// Instead are the other ways to compute it, the fastest first.
+	Instead []*Contracted
 }
+
+// copyLaunch is what a copy costs besides its bytes. Source: torch.einsum on an H200 took at least as much longer than
+// its GEMM and its bytes, per copy, for eleven contractions (docs/contractions.md).
+const copyLaunch unit.Seconds = 2.4e-6
 
 // Contract returns what an answer for the GEMM of a plan means for the contraction.
 func (a *Answer) Contract(c *Contraction, plan *contract.Plan) (*Contracted, error) {
@@ -144,6 +174,7 @@ func (a *Answer) Contract(c *Contraction, plan *contract.Plan) (*Contracted, err
 		if plan.Moved > 0 {
 			seconds += unit.Seconds(plan.Moved / a.DRAMPeak)
 		}
+		seconds += copyLaunch * unit.Seconds(len(plan.Copied))
 	}
-	return &Contracted{Contraction: c, Plan: plan, Seconds: seconds}, nil
+	return &Contracted{Contraction: c, Plan: plan, Seconds: seconds, Kernel: a.Kernel}, nil
 }

@@ -22,6 +22,7 @@ type ProblemFlags struct {
 	Out           string
 	LDA, LDB, LDC Size
 	Align         Align
+	Scalars       ScalarFlags
 	Groups        Groups
 	Contract      ContractFlags
 	Problems      string
@@ -78,6 +79,7 @@ func (f *ProblemFlags) registerStorage(flags *pflag.FlagSet) {
 	flags.Var(&f.LDA, "lda", "leading dimension of A: elements from row to row; dense otherwise")
 	flags.Var(&f.LDB, "ldb", "leading dimension of B")
 	flags.Var(&f.LDC, "ldc", "leading dimension of C")
+	f.Scalars.Register(flags)
 	flags.Var(&f.Align, "align", "bytes that divide the addresses of A, B and C (default 16), or of each: A,B,C")
 }
 
@@ -106,6 +108,9 @@ func (f *ProblemFlags) Base(dtype string) (gemm.Problem, error) {
 	var err error
 	base := gemm.Problem{Batch: f.Batch.value, LDA: f.LDA.value, LDB: f.LDB.value, LDC: f.LDC.value}
 	base.SetTrans(f.TransA, f.TransB)
+	if base.Alpha, base.Beta, err = f.Scalars.values(); err != nil {
+		return base, err
+	}
 	for i, bytes := range f.Align.bytes {
 		if bytes != 0 {
 			if err := base.SetAlign(gemm.Operand(i), bytes); err != nil {
@@ -287,7 +292,7 @@ func (f *ProblemFlags) checkNoFile() error {
 // one returns the problem that the flags describe.
 func (f *ProblemFlags) one(p gemm.Problem) (gemm.Problem, error) {
 	if f.Contract.Text != "" {
-		return f.singleGEMM(p.Types())
+		return f.singleLaunch(p)
 	}
 	var missing []string
 	for _, d := range f.sizes() {

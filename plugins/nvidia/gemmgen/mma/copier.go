@@ -32,6 +32,8 @@ type copier struct {
 	offset [8]ptx.Operand
 	// edge is how many bytes of the copies at each position are inside the matrix, for ragged rows across K.
 	edge []ptx.Operand
+	// nested is what replaces pointers and rows if elements are looked up.
+	nested lookup
 	// active says whether the thread has a copy at all. It is invalid if all threads have.
 	active ptx.Operand
 }
@@ -73,6 +75,11 @@ func (e *emitter) newCopier(t tile, p matrixParams, first, limit, begin ptx.Oper
 		swizzled := e.B32()
 		e.XorB32(swizzled, byte0, e.Shl(e.And(e.Shr(row, shift), mask), asm.Log2(chunkBytes)+left))
 		c.offset[residue] = e.Mad(row, t.rowBytes(), swizzled)
+	}
+
+	if e.s.Nested {
+		c.lookUp(p, first, limit, begin)
+		return c
 	}
 
 	// The global addresses: base + size·(batch·stride + row·ld + column).
@@ -163,6 +170,10 @@ func (c *copier) first(k ptx.Operand) {
 // advance moves on by k indices along K, or by a whole block if k is invalid.
 func (c *copier) advance(k ptx.Operand) {
 	e, block := c.e, c.e.s.Config.BlockK
+	if e.s.Nested {
+		c.advanceNested(k)
+		return
+	}
 	for _, p := range c.pointer {
 		switch whole := k == (ptx.Operand{}); {
 		case whole && c.t.kRows:
@@ -236,6 +247,13 @@ func (c *copier) emit(row0, guard ptx.Operand, size copySize) {
 	e.If(again).BraUni(loop)
 }
 
+// inRows returns the address of a copy in a row and at a position.
+func (c *copier) inRows(at ptx.Operand, _, position int) ptx.Operand {
+	from := c.e.B64()
+	c.e.MadWideU32(from, at, c.rowBytes, c.pointer[position])
+	return from
+}
+
 // copy emits n copies from row0 on.
 func (c *copier) copy(
 	row0 ptx.Operand, to [8]ptx.Operand, n int, guard ptx.Operand, size copySize,
@@ -248,6 +266,10 @@ func (c *copier) copy(
 	}
 	type element struct{ to, value ptx.Operand }
 	var loaded []element // without cp.async, all are loaded before the first is stored
+	source := c.inRows
+	if e.s.Nested {
+		source = c.nestedSource(row0)
+	}
 	for i := range n {
 		row, position := i/c.across*c.rowStep, i%c.across
 		target := ptx.Shared(to[row%8], c.t.at+row/8*8*c.t.rowBytes()+position*c.columnStep)
@@ -259,9 +281,7 @@ func (c *copier) copy(
 		if !c.t.kRows {
 			e.MinU32(at, at, c.lastRow)
 		}
-		from := e.B64()
-		e.MadWideU32(from, at, c.rowBytes, c.pointer[position])
-		source := ptx.Global(from, 0)
+		source := ptx.Global(source(at, row, position), 0)
 		switch {
 		case c.bytes < AsyncBytes:
 			v, read := e.B16(), guard

@@ -94,7 +94,11 @@ type params struct {
 }
 
 // matrixParams are the parameters of one matrix.
-type matrixParams struct{ address, ld, stride ptx.Operand }
+type matrixParams struct {
+	address, ld, stride ptx.Operand
+	// tables has offsets in their place if elements are looked up.
+	tables tables
+}
 
 // kernel emits the whole kernel.
 func (e *emitter) kernel() {
@@ -130,9 +134,13 @@ func (e *emitter) params() params {
 	var p params
 	p.a.address, p.b.address, p.c.address = e.Param("a", ptx.U64), e.Param("b", ptx.U64), e.Param("c", ptx.U64)
 	p.partials, p.counters = e.Param("partials", ptx.U64), e.Param("counters", ptx.U64)
-	p.a.ld, p.b.ld, p.c.ld = e.Param("lda", ptx.S64), e.Param("ldb", ptx.S64), e.Param("ldc", ptx.S64)
-	p.a.stride, p.b.stride = e.Param("stride_a", ptx.S64), e.Param("stride_b", ptx.S64)
-	p.c.stride = e.Param("stride_c", ptx.S64)
+	if e.s.Nested {
+		e.nestedParams(&p)
+	} else {
+		p.a.ld, p.b.ld, p.c.ld = e.Param("lda", ptx.S64), e.Param("ldb", ptx.S64), e.Param("ldc", ptx.S64)
+		p.a.stride, p.b.stride = e.Param("stride_a", ptx.S64), e.Param("stride_b", ptx.S64)
+		p.c.stride = e.Param("stride_c", ptx.S64)
+	}
 	p.m, p.n, p.k = e.Param("m", ptx.S32), e.Param("n", ptx.S32), e.Param("k", ptx.S32)
 	p.tilesM, p.tilesN = e.Param("tiles_m", ptx.U32), e.Param("tiles_n", ptx.U32)
 	p.groupM = e.Param("group_m", ptx.U32)

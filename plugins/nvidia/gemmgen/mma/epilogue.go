@@ -41,6 +41,8 @@ type writer struct {
 	scatter, gather ptx.Operand
 	// pointer is the lane's address in C, rowStride the bytes to its next row.
 	pointer, rowStride ptx.Operand
+	// nested is what replaces pointer and rowStride if elements are looked up.
+	nested nestedWriter
 	// rowsLeft are the rows from the lane's to the last of C. inRow says for each store whether its columns are inside.
 	rowsLeft ptx.Operand
 	inRow    []ptx.Operand
@@ -83,7 +85,11 @@ func (e *emitter) newWriter() *writer {
 	row = e.Mad(e.warpM, g.warpM, e.Add(row, e.m0))
 	column = e.Mad(e.warpN, g.warpN, e.Add(column, e.n0))
 	w.bound(row, column, active)
-	w.point(row, column)
+	if w.s.Nested {
+		w.lookUp(row, column)
+	} else {
+		w.point(row, column)
+	}
 	return w
 }
 
@@ -165,12 +171,17 @@ func (w *writer) tile(tag string, alpha, beta ptx.Operand) {
 func (w *writer) pass(from, alpha, beta ptx.Operand) {
 	inside := w.Pred()
 	w.SetpGtS32(inside, w.rowsLeft, ptx.Int(0))
+	if w.s.Nested {
+		w.lookUpRow()
+	}
 	for i := range w.across {
 		valid := w.Pred()
 		w.AndPred(valid, inside, w.inRow[i])
 		w.store(place{i, valid, w.elementsAtEdge(i, inside)}, from, alpha, beta)
 	}
-	w.AddS64(w.pointer, w.pointer, w.rowStride)
+	if !w.s.Nested {
+		w.AddS64(w.pointer, w.pointer, w.rowStride)
+	}
 	w.AddS32(w.rowsLeft, w.rowsLeft, ptx.Int(-min(w.rowStep, 16)))
 	w.AddS32(from, from, ptx.Int(min(w.rowStep, 16)*w.g.stagingStride*4))
 }
@@ -201,6 +212,9 @@ func (w *writer) elementsAtEdge(store int, inside ptx.Operand) (elements []ptx.O
 
 // at is the address of an element of a store in C.
 func (w *writer) at(store, element int) ptx.Operand {
+	if w.s.Nested {
+		return ptx.Global(w.nested.places[store], 0) // a store has one element
+	}
 	return ptx.Global(w.pointer, (32*store*w.width+element)*w.s.Out.Bytes())
 }
 

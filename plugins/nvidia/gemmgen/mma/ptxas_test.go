@@ -87,14 +87,17 @@ func assembleType(t *testing.T, bin string, d gemm.DType) {
 		"128x128x32,warps=4,stages=4", "128x128x64,warps=8,stages=3", "128x256x32,warps=8,stages=2",
 		"256x128x64,warps=8,stages=2", "64x16x32,warps=8,stages=6", "128x64x128,warps=4,stages=2",
 	} {
-		for i := range len(majors) + 2 { // each layout, one without alignment, and one with ragged rows
+		for i := range len(majors) + 3 { // each layout, one without alignment, one with ragged rows, one with a nest
 			align := 16
-			if i == len(majors) {
+			if i == len(majors) || i == len(majors)+2 {
 				align = d.Bytes()
 			}
 			s := spec(t, config, majors[i%len(majors)], d, out, align, align, max(align, out.Bytes()))
-			if i > len(majors) {
+			switch i - len(majors) {
+			case 1:
 				s.RaggedA, s.RaggedB, s.RaggedC = true, true, true
+			case 2:
+				s.Nested, s.AlignC = true, out.Bytes()
 			}
 			room := limits(gentest.SharedPerCTA[sm(90)])
 			room.Target = to

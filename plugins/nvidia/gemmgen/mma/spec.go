@@ -25,6 +25,9 @@ type Spec struct {
 	// RaggedA, RaggedB and RaggedC say that only the addresses and distances of these rows are multiples of the alignment,
 	// but not their lengths.
 	RaggedA, RaggedB, RaggedC bool
+	// Nested says that the elements of the matrices are where tables of offsets say (see gemmgen.Offsets). Every copy and
+	// store then has one element.
+	Nested bool
 	// Config is the configuration. GroupM does not change the text, and of SplitK only whether it is above one does.
 	Config gemm.Config
 }
@@ -35,6 +38,10 @@ var _ gemmgen.Program = Spec{}
 func SpecFor(call gemmgen.Call, out gemm.DType, c gemm.Config) Spec {
 	p := call.Problem
 	s := Spec{DType: p.DType, Out: out, AMajor: p.AMajor, BMajor: p.BMajor, Config: c}
+	if p.Nest != (gemm.Nest{}) {
+		s.Nested, s.AlignA, s.AlignB, s.AlignC = true, p.DType.Bytes(), p.DType.Bytes(), out.Bytes()
+		return s
+	}
 	s.AlignA, s.AlignB, s.AlignC = call.Alignment(out)
 	vectorA, vectorB, vectorC := call.Vectors(out)
 	if vectorA > s.AlignA && vectorA >= AsyncBytes {
@@ -212,6 +219,9 @@ func (s Spec) name() string {
 		if m.ragged {
 			name += m.name
 		}
+	}
+	if s.Nested {
+		name += "_nested"
 	}
 	if c.SplitK > 1 {
 		name += "_split"

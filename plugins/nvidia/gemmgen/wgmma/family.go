@@ -56,6 +56,9 @@ func (Family) Space() arch.Space {
 func (Family) Program(
 	call gemmgen.Call, out gemm.DType, c gemm.Config, limits gemmgen.Limits,
 ) (gemmgen.Program, arch.Reason, string) {
+	if call.Problem.Nest != (gemm.Nest{}) {
+		return nil, arch.ReasonModelRule, "copies of tensor tiles need matrices, and the problem has nested indices"
+	}
 	s := SpecFor(call, out, c)
 	s.Processors = limits.Processors
 	reason, detail := s.Check(limits)

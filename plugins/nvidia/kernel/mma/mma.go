@@ -37,6 +37,9 @@ var splits = []int{1, 2, 4, 8, 16, 32}
 // Groups implements kernel.Family.
 func (Family) Groups() bool { return false }
 
+// Nests implements kernel.Nester.
+func (Family) Nests() {}
+
 // Space implements kernel.Family: every kernel that gemmgen can generate.
 func (Family) Space() arch.Space {
 	s := generator.Family{}.Space()

@@ -54,11 +54,14 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
   origami bench --arch sm90@h200 --problems shapes.csv --json
   origami bench --arch sm90@h200 --report ./report
   origami bench --arch sm90@h200 --executor cuda --records ./my-sweep
+  origami bench --arch sm90@h200 --executor cuda --contract lik,ljk->ji --size i=64,j=64,k=8,l=512
   origami bench --arch sm90@h200 --records ./my-sweep --format csv > three-ways.csv`,
 		Args: verb.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
 	}
 	o.Query.RegisterFile(cmd.Flags())
+	o.Query.Contract.Register(cmd.Flags())
+	o.Query.Scalars.Register(cmd.Flags())
 	cmd.Flags().StringVar(&o.Executor, "executor", "", "measure first, with the executor plugin `NAME`, as in cuda")
 	cmd.Flags().StringVar(&o.Records, "records", "",
 		"`FOLDER` of a data set, the shipped one otherwise; with --executor, where to write and continue it")
@@ -85,6 +88,7 @@ func Run(ctx context.Context, o *Options) error {
 	if err != nil {
 		return err
 	}
+	a = arch.Whole(a, unlisted(problems)...)
 	if err := o.mend(); err != nil {
 		return err
 	}
@@ -99,6 +103,7 @@ func Run(ctx context.Context, o *Options) error {
 	}
 	if problems == nil {
 		problems = listed(data.Problems())
+		a = arch.Whole(a, data.Problems()...)
 	}
 	err = o.compare(ctx, a, data, problems, failures)
 	if err != nil && ctx.Err() != nil && o.Executor != "" {
@@ -155,7 +160,7 @@ func (o *Options) compare(
 // problems returns the rows of --problems, the built-in sizes, or nil for all that are recorded.
 func (o *Options) problems(ctx context.Context) ([]session.Problem, *session.Failures, error) {
 	switch {
-	case o.Query.Problems != "":
+	case o.Query.Problems != "" || o.Query.Contract.Text != "":
 		return o.Query.List(ctx, o.Factory)
 	case o.Records != "" && o.Executor == "":
 		return nil, o.Factory.Failures(ctx), nil
@@ -177,6 +182,14 @@ func listed(problems []gemm.Problem) []session.Problem {
 	list := make([]session.Problem, len(problems))
 	for i, p := range problems {
 		list[i].Problem = p
+	}
+	return list
+}
+
+func unlisted(problems []session.Problem) []gemm.Problem {
+	list := make([]gemm.Problem, len(problems))
+	for i, p := range problems {
+		list[i] = p.Problem
 	}
 	return list
 }

@@ -61,6 +61,9 @@ func Run(ctx context.Context, o *Options) error {
 	if err != nil {
 		return err
 	}
+	if problem.Nest != (gemm.Nest{}) || problem.Beta != 0 {
+		e.Besides = arch.BesidesOf(a, &problem, &e.Config).Parts()
+	}
 	return write(o.Factory.Streams, render.FormatOf(o.Factory), e)
 }
 
@@ -68,10 +71,13 @@ func Run(ctx context.Context, o *Options) error {
 type Explanation struct {
 	*session.Answer
 	session.Entry
+	// Besides is what the total has besides that of the model's terms, nil for a GEMM of matrices with a beta of 0.
+	Besides []arch.BesidesPart
 }
 
 // Explain asks for one configuration: the pick if config is empty.
 func Explain(ctx context.Context, a arch.Architecture, p gemm.Problem, kernel, config string) (*Explanation, error) {
+	a = arch.Whole(a, p)
 	// The whole ranking is needed for the rank of the configuration.
 	answers, err := session.Ask(ctx, a, []gemm.Problem{p}, session.Question{Kernel: kernel,
 		Rejected: true, Terms: true})

@@ -63,6 +63,7 @@ type object struct {
 	Constants  []parameter       `json:"constants"`
 	Options    map[string]string `json:"options"`
 	Terms      render.Fields     `json:"terms"`
+	Besides    render.Fields     `json:"besides,omitempty"`
 }
 
 func write(s *iostreams.Streams, f render.Format, e *Explanation) error {
@@ -137,6 +138,9 @@ func writeJSON(s *iostreams.Streams, e *Explanation) error {
 	for _, t := range terms(e, render.Exact) {
 		o.Terms = append(o.Terms, render.Field{Name: t.name, Value: t})
 	}
+	for _, b := range e.Besides {
+		o.Besides = append(o.Besides, render.Field{Name: b.Name, Value: render.Number(b.Cycles)})
+	}
 	return render.JSONLine(s, o)
 }
 
@@ -189,6 +193,9 @@ func writeRecords(s *iostreams.Streams, f render.Format, e *Explanation) error {
 			t.Doc = "does not enter the total; " + t.Doc
 		}
 		keep(row(t.Kind, t.name, t.text, t.Unit, share, "", t.Formula, t.Substituted, t.Doc, t.Source))
+	}
+	for _, b := range e.Besides {
+		keep(row("besides", b.Name, render.Exact(float64(b.Cycles)), "cycles", "", "", "", "", b.Doc, ""))
 	}
 	if err != nil {
 		return err
@@ -257,6 +264,14 @@ func writeText(s *iostreams.Streams, e *Explanation) {
 			if in(all[i]) {
 				writeTerm(s, &all[i])
 			}
+		}
+	}
+
+	if e.Besides != nil {
+		section("Besides the terms")
+		for _, b := range e.Besides {
+			writeTerm(s, &term{name: b.Name, text: render.SixDigits(float64(b.Cycles)),
+				TermJSON: render.TermJSON{Unit: "cycles"}, Doc: b.Doc})
 		}
 	}
 

@@ -1,10 +1,13 @@
 package selectcmd
 
 import (
+	"cmp"
 	"context"
+	"slices"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 )
@@ -19,33 +22,13 @@ func runContract(ctx context.Context, o *Options) error {
 	if err != nil {
 		return err
 	}
-	problems := make([]gemm.Problem, len(c.Plans))
-	for i := range c.Plans {
-		problems[i] = c.Plans[i].Problem
-	}
-	answers, err := session.Ask(ctx, a, problems,
-		session.Question{Kernel: o.Factory.Settings.Kernel, Top: 2, Terms: true, Regret: o.Regret})
+	answers, err := o.askPlans(ctx, a, c)
 	if err != nil {
 		return err
 	}
-	var best *session.Answer
-	for i := range answers {
-		one := &answers[i]
-		if one.Err != nil {
-			return one.Err
-		}
-		if one.Contraction, err = one.Contract(c, &c.Plans[i]); err != nil {
-			return err
-		}
-		switch {
-		case best == nil:
-			best = one
-		case one.Contraction.Seconds < best.Contraction.Seconds:
-			one.Contraction.Instead = best.Contraction
-			best = one
-		default:
-			best.Contraction.Instead = one.Contraction
-		}
+	best := answers[0]
+	for _, other := range answers[1:] {
+		best.Contraction.Instead = append(best.Contraction.Instead, other.Contraction)
 	}
 	format := render.FormatOf(o.Factory)
 	if (format == render.CSV || format == render.TSV) && !best.Contraction.Plan.Direct() {
@@ -59,4 +42,37 @@ func runContract(ctx context.Context, o *Options) error {
 		return err
 	}
 	return w.close()
+}
+
+// askPlans returns an answer for each way to compute a contraction, the fastest first. The kernel for nested indices is
+// of the family that has such, and left out if none has.
+func (o *Options) askPlans(
+	ctx context.Context, a arch.Architecture, c *session.Contraction,
+) ([]*session.Answer, error) {
+	var all []*session.Answer
+	for i := range c.Plans {
+		plan, kernel := &c.Plans[i], o.Factory.Settings.Kernel
+		if plan.Problem.Nest != (gemm.Nest{}) {
+			if kernel = a.Describe().NestFamily(); kernel == "" && len(c.Plans) > 1 {
+				continue
+			}
+		}
+		answers, err := session.Ask(ctx, a, []gemm.Problem{plan.Problem},
+			session.Question{Kernel: kernel, Top: 2, Terms: true, Regret: o.Regret})
+		if err != nil {
+			return nil, err
+		}
+		one := &answers[0]
+		if one.Err != nil {
+			return nil, one.Err
+		}
+		if one.Contraction, err = one.Contract(c, plan); err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	slices.SortStableFunc(all, func(x, y *session.Answer) int {
+		return cmp.Compare(x.Contraction.Seconds, y.Contraction.Seconds)
+	})
+	return all, nil
 }

@@ -167,6 +167,7 @@ var general = []Instruction{
 	row("LdGlobalB8", "ld.global.b8", sm10, "d = the byte at addr, zero-extended", load(B16, 0, Global)...),
 	row("LdGlobalB16", "ld.global.b16", sm10, "d = 2 bytes at addr", load(B16, 0, Global)...),
 	row("LdGlobalB32", "ld.global.b32", sm10, "d = 4 bytes at addr", load(B32, 0, Global)...),
+	row("LdGlobalB64", "ld.global.b64", sm10, "d = 8 bytes at addr", load(B64, 0, Global)...),
 	row("LdGlobalV2B32", "ld.global.v2.b32", sm10, "d = 8 bytes at addr", load(B32, 2, Global)...),
 	row("LdGlobalV4B32", "ld.global.v4.b32", sm10, "d = 16 bytes at addr", load(B32, 4, Global)...),
 	row("LdGlobalF32", "ld.global.f32", sm10, "d = a float at addr", load(F32, 0, Global)...),

@@ -1515,7 +1515,9 @@ type Family struct {
 	Groups bool `protobuf:"varint,5,opt,name=groups,proto3" json:"groups,omitempty"`
 	// Nobody can look into its kernels, as they are those of a vendor's library: num_warps, num_stages and group_m of its
 	// configurations are 0. An older host refuses these configurations.
-	Opaque        bool `protobuf:"varint,6,opt,name=opaque,proto3" json:"opaque,omitempty"`
+	Opaque bool `protobuf:"varint,6,opt,name=opaque,proto3" json:"opaque,omitempty"`
+	// The family has kernels for problems with nested indices. Since API 1.3.0.
+	Nests         bool `protobuf:"varint,7,opt,name=nests,proto3" json:"nests,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1588,6 +1590,13 @@ func (x *Family) GetGroups() bool {
 func (x *Family) GetOpaque() bool {
 	if x != nil {
 		return x.Opaque
+	}
+	return false
+}
+
+func (x *Family) GetNests() bool {
+	if x != nil {
+		return x.Nests
 	}
 	return false
 }
@@ -3963,14 +3972,15 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"ranks_only\x18\x1f \x01(\bR\tranksOnly\"[\n" +
 	"\x06Fitted\x12\x19\n" +
 	"\bdata_set\x18\x01 \x01(\tR\adataSet\x126\n" +
-	"\bproblems\x18\x02 \x03(\v2\x1a.origami.plugin.v1.ProblemR\bproblems\"\xbb\x01\n" +
+	"\bproblems\x18\x02 \x03(\v2\x1a.origami.plugin.v1.ProblemR\bproblems\"\xd1\x01\n" +
 	"\x06Family\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
 	"\x03doc\x18\x02 \x01(\tR\x03doc\x12+\n" +
 	"\x04axes\x18\x03 \x03(\v2\x17.origami.plugin.v1.AxisR\x04axes\x12.\n" +
 	"\x05types\x18\x04 \x03(\v2\x18.origami.plugin.v1.TypesR\x05types\x12\x16\n" +
 	"\x06groups\x18\x05 \x01(\bR\x06groups\x12\x16\n" +
-	"\x06opaque\x18\x06 \x01(\bR\x06opaque\"}\n" +
+	"\x06opaque\x18\x06 \x01(\bR\x06opaque\x12\x14\n" +
+	"\x05nests\x18\a \x01(\bR\x05nests\"}\n" +
 	"\x05Types\x12:\n" +
 	"\boperands\x18\x01 \x01(\x0e2\x1e.origami.plugin.v1.ElementTypeR\boperands\x128\n" +
 	"\aresults\x18\x02 \x01(\x0e2\x1e.origami.plugin.v1.ElementTypeR\aresults\"\xb8\x02\n" +

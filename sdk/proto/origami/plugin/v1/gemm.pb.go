@@ -217,7 +217,14 @@ type Problem struct {
 	AlignC uint32 `protobuf:"varint,14,opt,name=align_c,json=alignC,proto3" json:"align_c,omitempty"`
 	// The rows of A and C of each group, one group after another. Each has a B of its own, at a fixed stride. m is the sum.
 	// Empty is a problem without groups.
-	Groups        []int64 `protobuf:"varint,15,rep,packed,name=groups,proto3" json:"groups,omitempty"`
+	Groups []int64 `protobuf:"varint,15,rep,packed,name=groups,proto3" json:"groups,omitempty"`
+	// The indices that the dimensions consist of, if the tensors are no matrices in memory: "m64:1:0:3,k16:64:1:0" is an
+	// index of m with 64 values and the strides 1 in A and 3 in C, then one of k with 16 values and the strides 64 in A and
+	// 1 in B, in elements. The first index of a dimension (m, n, k, or b for batch) changes fastest.
+	Nest string `protobuf:"bytes,16,opt,name=nest,proto3" json:"nest,omitempty"`
+	// C = alpha·A·B + beta·C. An alpha of 0 means 1. C is not read if beta is 0.
+	Alpha         float32 `protobuf:"fixed32,17,opt,name=alpha,proto3" json:"alpha,omitempty"`
+	Beta          float32 `protobuf:"fixed32,18,opt,name=beta,proto3" json:"beta,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -355,6 +362,27 @@ func (x *Problem) GetGroups() []int64 {
 		return x.Groups
 	}
 	return nil
+}
+
+func (x *Problem) GetNest() string {
+	if x != nil {
+		return x.Nest
+	}
+	return ""
+}
+
+func (x *Problem) GetAlpha() float32 {
+	if x != nil {
+		return x.Alpha
+	}
+	return 0
+}
+
+func (x *Problem) GetBeta() float32 {
+	if x != nil {
+		return x.Beta
+	}
+	return 0
 }
 
 // Configs is a list of kernel configurations, one column per number. All columns are equally long.
@@ -688,7 +716,7 @@ var File_origami_plugin_v1_gemm_proto protoreflect.FileDescriptor
 
 const file_origami_plugin_v1_gemm_proto_rawDesc = "" +
 	"\n" +
-	"\x1corigami/plugin/v1/gemm.proto\x12\x11origami.plugin.v1\"\xcc\x03\n" +
+	"\x1corigami/plugin/v1/gemm.proto\x12\x11origami.plugin.v1\"\x8a\x04\n" +
 	"\aProblem\x12\f\n" +
 	"\x01m\x18\x01 \x01(\x03R\x01m\x12\f\n" +
 	"\x01n\x18\x02 \x01(\x03R\x01n\x12\f\n" +
@@ -706,7 +734,10 @@ const file_origami_plugin_v1_gemm_proto_rawDesc = "" +
 	"\aalign_a\x18\f \x01(\rR\x06alignA\x12\x17\n" +
 	"\aalign_b\x18\r \x01(\rR\x06alignB\x12\x17\n" +
 	"\aalign_c\x18\x0e \x01(\rR\x06alignC\x12\x16\n" +
-	"\x06groups\x18\x0f \x03(\x03R\x06groups\"\xa7\x02\n" +
+	"\x06groups\x18\x0f \x03(\x03R\x06groups\x12\x12\n" +
+	"\x04nest\x18\x10 \x01(\tR\x04nest\x12\x14\n" +
+	"\x05alpha\x18\x11 \x01(\x02R\x05alpha\x12\x12\n" +
+	"\x04beta\x18\x12 \x01(\x02R\x04beta\"\xa7\x02\n" +
 	"\aConfigs\x12\x17\n" +
 	"\ablock_m\x18\x01 \x03(\x03R\x06blockM\x12\x17\n" +
 	"\ablock_n\x18\x02 \x03(\x03R\x06blockN\x12\x17\n" +

@@ -1,0 +1,223 @@
+package arch
+
+import (
+	"context"
+
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/unit"
+)
+
+// Whole returns an architecture that also answers for problems with nested indices and with a beta other than 0, of
+// which models know nothing. It asks about the matrices (gemm.Problem.Flat) and adds the Besides. The terms are those
+// of the matrices. If no problem is such, it returns a itself.
+//
+// The families that have kernels for nested indices are those that say so in their description.
+func Whole(a Architecture, problems ...gemm.Problem) Architecture {
+	for i := range problems {
+		if p := &problems[i]; p.Nest != (gemm.Nest{}) || p.Beta != 0 {
+			return &whole{a}
+		}
+	}
+	return a
+}
+
+type whole struct{ Architecture }
+
+// Candidates implements Architecture.
+func (w *whole) Candidates(ctx context.Context, p gemm.Problem, s Space) (*Candidates, error) {
+	return w.Architecture.Candidates(ctx, p.Flat(), s)
+}
+
+// Estimate implements Architecture.
+func (w *whole) Estimate(ctx context.Context, dst []Estimate, p gemm.Problem, cfgs []gemm.Config) error {
+	if p.Nest != (gemm.Nest{}) {
+		d, checked := w.Describe(), ""
+		for i := range cfgs {
+			if kernel := cfgs[i].Kernel; i == 0 || kernel != checked {
+				if err := d.supportsNests(kernel); err != nil {
+					return err
+				}
+				checked = kernel
+			}
+		}
+	}
+	if err := w.Architecture.Estimate(ctx, dst, p.Flat(), cfgs); err != nil {
+		return err
+	}
+	count := w.counter(&p)
+	for i := range dst {
+		if dst[i].Reject == "" {
+			dst[i].Cycles += count.of(&cfgs[i]).Total()
+		}
+	}
+	return nil
+}
+
+// Terms implements Architecture.
+func (w *whole) Terms(ctx context.Context, dst []float64, p gemm.Problem, cfgs []gemm.Config) error {
+	return w.Architecture.Terms(ctx, dst, p.Flat(), cfgs)
+}
+
+// Mapping implements Architecture.
+func (w *whole) Mapping(ctx context.Context, p gemm.Problem, c gemm.Config) (Mapping, error) {
+	return w.Architecture.Mapping(ctx, p.Flat(), c)
+}
+
+// Besides is the time that a kernel takes besides that for the matrices. The parts are added: nothing says that they
+// overlap with each other or with the rest.
+type Besides struct {
+	// Addresses is for the instructions that find elements: reads of offsets, and additions of 64 bits. Nested loops have
+	// no other cost: there is one loop, over a table of offsets.
+	//
+	//	blocks·(block_m + block_n)·block_k ÷ 32 · lookup ÷ active
+	//
+	// over the blocks along K of all tiles, with the cycles that an SM needs more for 32 elements, and the SMs that have
+	// a tile.
+	Addresses unit.Cycles
+	// Lines is for what the accesses of a warp touch besides its elements. Of each tensor, sectors is how many of 32 bytes
+	// its 32 lanes touch, on average over the fastest dimension, and dense how many they would touch side by side.
+	//
+	//	Σ bytes·(sectors ÷ dense − 1) ÷ bandwidth of the L2
+	//
+	// with the bytes that all tiles read of A and B, and those of C.
+	Lines unit.Cycles
+	// Gaps is for the sectors that DRAM delivers with gaps in them: min(span, elements · sector) − elements, in bytes of
+	// each tensor, ÷ bandwidth of DRAM.
+	Gaps unit.Cycles
+	// Beta is for reading C: its bytes ÷ bandwidth of DRAM.
+	Beta unit.Cycles
+}
+
+// Total returns the sum.
+func (b Besides) Total() unit.Cycles { return b.Addresses + b.Lines + b.Gaps + b.Beta }
+
+// BesidesPart is one of the times.
+type BesidesPart struct {
+	Name, Doc string
+	Cycles    unit.Cycles
+}
+
+// Parts lists the times.
+func (b Besides) Parts() []BesidesPart {
+	return []BesidesPart{
+		{"addresses", "instructions that find elements: reads of offsets and additions",
+			b.Addresses},
+		{"lines", "sectors of 32 bytes that the accesses of a warp touch besides its elements, from the L2", b.Lines},
+		{"gaps", "sectors with gaps between the elements, from DRAM", b.Gaps},
+		{"beta", "reading C from DRAM", b.Beta},
+	}
+}
+
+// BesidesOf returns what a problem costs besides its matrices.
+func BesidesOf(a Architecture, p *gemm.Problem, c *gemm.Config) Besides {
+	return (&whole{a}).counter(p).of(c)
+}
+
+const (
+	// sector is the bytes that a cache reads at once. Source: CUDA C++ Best Practices Guide, coalesced access.
+	sector = 32
+	// lookup is what a copy of 32 elements costs an SM more if they are looked up, lookup4 for elements of 4 bytes.
+	// Source: two GEMMs as nests against themselves, rows aligned to an element, with 8 kernels each on an H200: medians
+	// of 2.0 to 12 and 2.4 to 15 cycles.
+	lookup, lookup4 = 3, 4.5
+	// warp is the lanes of a warp.
+	warp = 32
+	// mostSampled bounds the values of a dimension that are looked at.
+	mostSampled = 1 << 12
+)
+
+// counter counts what one problem costs besides its matrices.
+type counter struct {
+	p        *gemm.Problem
+	units    float64
+	l2, dram unit.BytesPerCycle
+	// touched is sectors ÷ dense − 1 of each tensor.
+	touched [3]float64
+	fixed   Besides // what does not depend on the configuration
+}
+
+func (w *whole) counter(p *gemm.Problem) *counter {
+	c := &counter{p: p, units: float64(max(1, w.Describe().Units))}
+	if levels := w.Hierarchy().Levels(); len(levels) > 0 {
+		c.l2, c.dram = levels[0].Bandwidth.Peak, levels[len(levels)-1].Bandwidth.Peak
+	}
+	elements := [3]float64{float64(p.M) * float64(p.K), float64(p.K) * float64(p.N), float64(p.M) * float64(p.N)}
+	size := func(o gemm.Operand) float64 { return float64(p.Type(o).Bytes()) }
+	if p.Beta != 0 {
+		c.fixed.Beta = per(elements[gemm.C]*float64(p.Batch)*size(gemm.C), c.dram)
+	}
+	if p.Nest == (gemm.Nest{}) {
+		return c
+	}
+	fastest := [3]gemm.Dimension{gemm.DimK, gemm.DimK, gemm.DimN}
+	if p.TransA() {
+		fastest[gemm.A] = gemm.DimM
+	}
+	if !p.TransB() {
+		fastest[gemm.B] = gemm.DimN
+	}
+	for o := gemm.A; o <= gemm.C; o++ {
+		c.touched[o] = touched(p, fastest[o], o)
+		all := elements[o] * float64(p.Batch)
+		// Operands may share elements, so the span can be less than the elements.
+		gap := min(float64(p.Nest.Span(o))*size(o), all*sector) - all*size(o)
+		c.fixed.Gaps += per(max(0, gap), c.dram)
+	}
+	return c
+}
+
+// of adds what depends on the configuration.
+func (c *counter) of(cfg *gemm.Config) Besides {
+	b, p := c.fixed, c.p
+	if p.Nest == (gemm.Nest{}) {
+		return b
+	}
+	up := func(size, block int) float64 { return float64((size + block - 1) / max(block, 1)) }
+	tiles := up(p.M, cfg.BlockM) * up(p.N, cfg.BlockN) * float64(p.Batch)
+	blocks := tiles * up(p.K, cfg.BlockK) // of all tiles; splits share them
+	m, n, k := float64(cfg.BlockM), float64(cfg.BlockN), float64(cfg.BlockK)
+	cycles := float64(lookup)
+	if p.DType.Bytes() == 4 {
+		cycles = lookup4
+	}
+	active := min(c.units, tiles*float64(max(1, cfg.SplitK)))
+	b.Addresses = unit.Cycles(blocks * (m + n) * k / warp * cycles / active)
+	in, out := float64(p.DType.Bytes()), float64(p.Output().Bytes())
+	b.Lines = per(blocks*m*k*in*c.touched[gemm.A]+blocks*k*n*in*c.touched[gemm.B]+
+		float64(p.M)*float64(p.N)*float64(p.Batch)*out*c.touched[gemm.C], c.l2)
+	return b
+}
+
+// per divides bytes by a bandwidth. Where none is known there is no cost.
+func per(bytes float64, b unit.BytesPerCycle) unit.Cycles {
+	if b <= 0 {
+		return 0
+	}
+	return unit.Cycles(bytes / float64(b))
+}
+
+// touched returns how many sectors the lanes of a warp touch in a tensor along a dimension, divided by how many they
+// would touch if the elements were side by side, − 1.
+func touched(p *gemm.Problem, d gemm.Dimension, o gemm.Operand) float64 {
+	size := p.Type(o).Bytes()
+	var sectors, dense float64
+	seen := map[int]bool{}
+	lane := 0
+	for at := range p.Nest.Walk(d, o) {
+		if lane == mostSampled {
+			break
+		}
+		if lane%warp == 0 {
+			sectors += float64(len(seen))
+			clear(seen)
+			dense += float64(warp*size) / sector
+		}
+		seen[at*size/sector] = true
+		lane++
+	}
+	sectors += float64(len(seen))
+	if rest := lane % warp; rest != 0 { // the last warp has fewer lanes
+		dense -= float64((warp-rest)*size) / sector
+	}
+	return max(0, sectors/max(dense, 1)-1)
+}

@@ -1,0 +1,114 @@
+package arch_test
+
+import (
+	"context"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/unit"
+)
+
+// plain takes 1000 cycles for any GEMM of matrices. Its L2 delivers 100 bytes in a cycle, its DRAM 10.
+type plain struct{ asked gemm.Problem }
+
+func (*plain) Describe() *arch.Description {
+	return &arch.Description{Arch: "toy", Model: "plain", Units: 4, Kernels: []string{"nests", "rows"},
+		Families: []arch.Family{{Name: "nests", Nests: true}, {Name: "rows"}}}
+}
+
+func (p *plain) Hierarchy() arch.MemoryHierarchy { return p }
+
+func (*plain) Levels() []arch.Level {
+	return []arch.Level{{Bandwidth: arch.Bandwidth{Peak: 100}}, {Bandwidth: arch.Bandwidth{Peak: 10}}}
+}
+
+func (p *plain) Candidates(_ context.Context, q gemm.Problem, _ arch.Space) (*arch.Candidates, error) {
+	p.asked = q
+	return &arch.Candidates{}, nil
+}
+
+func (p *plain) Estimate(_ context.Context, dst []arch.Estimate, q gemm.Problem, _ []gemm.Config) error {
+	p.asked = q
+	for i := range dst {
+		dst[i] = arch.Estimate{Cycles: 1000}
+	}
+	return nil
+}
+
+func (p *plain) Terms(_ context.Context, _ []float64, q gemm.Problem, _ []gemm.Config) error {
+	p.asked = q
+	return nil
+}
+
+func (p *plain) Mapping(_ context.Context, q gemm.Problem, _ gemm.Config) (arch.Mapping, error) {
+	p.asked = q
+	return arch.Mapping{}, nil
+}
+
+func TestWhole(t *testing.T) {
+	model := &plain{}
+	config := gemm.Config{BlockM: 32, BlockN: 16, BlockK: 16, SplitK: 1, Kernel: "nests"}
+	estimate := func(p gemm.Problem, c gemm.Config) (unit.Cycles, error) {
+		dst := make([]arch.Estimate, 1)
+		err := arch.Whole(model, p).Estimate(t.Context(), dst, p, []gemm.Config{c})
+		return dst[0].Cycles, err
+	}
+	p := gemm.New(64, 32, 32)
+	if arch.Whole(model, p) != arch.Architecture(model) {
+		t.Error("a GEMM of matrices needs nothing besides")
+	}
+	p.Beta = 2
+	if got, err := estimate(p, config); err != nil || got != 1000+64*32*2/10. { // C once
+		t.Error(got, err)
+	}
+	if model.asked != gemm.New(64, 32, 32) {
+		t.Errorf("the model is asked about %s", model.asked)
+	}
+
+	// Rows side by side: only finding the elements costs. 4 tiles of 2 blocks of 48·16 elements on 4 SMs, 3 cycles for 32.
+	var err error
+	p.Beta = 0
+	if p.Nest, err = gemm.ParseNest("m64:32:0:32,n32:0:1:1,k32:1:32:0"); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := estimate(p, config); err != nil || got != 1000+4*2*48*16/32*3/4. {
+		t.Error(got, err)
+	}
+	// A split gives all of 8 SMs a tile, but there are 4. With one tile there is one.
+	config.BlockM, config.BlockN = 64, 32
+	if b := arch.BesidesOf(model, &p, &config); b.Addresses != 1*2*96*16/32*3 {
+		t.Error(b)
+	}
+	config.BlockM, config.BlockN = 32, 16
+
+	// Every second element of the rows of A: 4 sectors in place of 2, and as many bytes of gaps as of elements.
+	if p.Nest, err = gemm.ParseNest("m64:64:0:32,n32:0:1:1,k32:2:32:0"); err != nil {
+		t.Fatal(err)
+	}
+	b := arch.BesidesOf(model, &p, &config)
+	if want := unit.Cycles(4 * 2 * 32 * 16 * 2 * (4/2. - 1) / 100); math.Abs(float64(b.Lines-want)) > 1e-9 {
+		t.Errorf("%+v, want lines of %v", b, want)
+	}
+	if want := unit.Cycles(((63*64+31*2+1)*2. - 64*32*2) / 10); math.Abs(float64(b.Gaps-want)) > 1e-9 {
+		t.Errorf("%+v, want gaps of %v", b, want)
+	}
+	if total := b.Addresses + b.Lines + b.Gaps + b.Beta; total != b.Total() || len(b.Parts()) != 4 {
+		t.Error(b)
+	}
+
+	config.Kernel = "rows"
+	if _, err := estimate(p, config); err == nil ||
+		err.Error() != "there are no rows kernels for nested indices; use nests kernels" {
+		t.Error(err)
+	}
+	if model.Describe().NestFamily() != "nests" {
+		t.Error(model.Describe().NestFamily())
+	}
+	if err := model.Describe().Supports("nests", &p); err == nil || !strings.Contains(err.Error(),
+		"the plain model of toy predicts A·B of matrices, and the problem is 64x32x32 fp16 nest ") {
+		t.Error(err)
+	}
+}

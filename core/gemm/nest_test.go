@@ -1,0 +1,116 @@
+package gemm
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// nested is a convolution of 3 × 2 elements with 2 × 2 weights.
+func nested(t testing.TB) Problem {
+	t.Helper()
+	n, err := ParseNest("m3:1:0:4,m2:5:0:12,n4:0:4:1,k2:1:1:0,k2:5:2:0,b2:30:0:24")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := New(6, 4, 4)
+	p.Batch, p.Nest, p.Alpha, p.Beta = 2, n, 0.5, -1
+	return p
+}
+
+func TestNests(t *testing.T) {
+	p := nested(t)
+	if err := p.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	if got := p.Nest.Offsets(DimM, A); !slices.Equal(got, []int{0, 1, 2, 5, 6, 7}) {
+		t.Error(got)
+	}
+	if got := p.Nest.Offsets(DimK, B); !slices.Equal(got, []int{0, 1, 2, 3}) {
+		t.Error(got)
+	}
+	if got := p.Nest.Offsets(DimN, A); !slices.Equal(got, []int{0, 0, 0, 0}) {
+		t.Error(got)
+	}
+	if p.Nest.Span(A) != 2+5+1+5+30+1 || p.Nest.Span(B) != 12+1+2+1 || p.Nest.Span(C) != 8+12+3+24+1 {
+		t.Error(p.Nest.Span(A), p.Nest.Span(B), p.Nest.Span(C))
+	}
+	text, err := json.Marshal(p.Record())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r Record
+	if err := json.Unmarshal(text, &r); err != nil {
+		t.Fatal(err)
+	}
+	if back, err := r.Problem(); err != nil || back != p {
+		t.Errorf("%s comes back as %s, %v", p, back, err)
+	}
+	if got := strings.Join(p.MoreCells(), ";"); got != ";;;;;;;;"+p.Nest.String()+";0.5;-1" {
+		t.Error(got)
+	}
+	if !strings.HasSuffix(p.String(), " batch 2 nest "+p.Nest.String()+" alpha 0.5 beta -1") || p.Plain() {
+		t.Error(p)
+	}
+	if flat := p.Flat(); !flat.Plain() || flat.M != 6 {
+		t.Error(flat)
+	}
+	if alpha, beta := New(1, 1, 1).Scalars(); alpha != 1 || beta != 0 {
+		t.Error(alpha, beta)
+	}
+	one := New(1, 1, 1)
+	one.Alpha = 1
+	if one.Canonical() != New(1, 1, 1) {
+		t.Error("an alpha of 1 is the default")
+	}
+}
+
+func TestMistakesInNests(t *testing.T) {
+	for text, says := range map[string]string{
+		"m3:1:0":                              `"m3:1:0" is no index of a nest`,
+		"3:1:0:1":                             `is no index of a nest`,
+		"mx:1:0:1":                            `is no index of a nest`,
+		"q3:1:0:1":                            `index 1 of the nest: there is no dimension 'q'`,
+		"m3:1:0:1,m0:1:0:1":                   `index 2 of the nest: the size is 0`,
+		"m3:1:2:1":                            `B has no m, and a stride of 2 along it; give 0`,
+		"k3:1:1:1":                            `C has no k`,
+		"m3:-1:0:1":                           `the stride in A is -1`,
+		"m4000000000000000000:4000000000:0:0": `the stride in A is 4000000000`,
+		strings.Repeat("m1:0:0:0,", 30) + "m1:0:0:0": `is no index of a nest`,
+	} {
+		if _, err := ParseNest(text); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v, want %s", text, err, says)
+		}
+	}
+	for says, change := range map[string]func(*Problem){
+		"the nest has 6 values along m, and the problem 7": func(p *Problem) { p.M = 7 },
+		"has groups or leading dimensions":                 func(p *Problem) { p.LDA = 99 },
+		"alpha is +Inf":                                    func(p *Problem) { p.Alpha = p.Alpha / float32(p.LDA) },
+	} {
+		p := nested(t)
+		change(&p)
+		if err := p.Validate(); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%v, want %s", err, says)
+		}
+	}
+}
+
+func FuzzParseNest(f *testing.F) {
+	f.Add("m3:1:0:4,m2:5:0:12,n4:0:4:1,k2:1:1:0,k2:5:2:0,b2:30:0:24")
+	f.Add("m3:1:0")
+	f.Fuzz(func(t *testing.T, text string) {
+		n, err := ParseNest(text)
+		if err != nil {
+			return
+		}
+		if back, err := ParseNest(n.String()); err != nil || back != n {
+			t.Errorf("%q comes back as %q, %v", n, back, err)
+		}
+		for _, x := range n.Indices() {
+			if x.Size < 1 {
+				t.Errorf("%+v", x)
+			}
+		}
+	})
+}

@@ -1,0 +1,225 @@
+package gemmgen
+
+import (
+	"encoding/binary"
+	"math"
+	"slices"
+
+	"github.com/origami-gemm/origami/core/gemm"
+)
+
+// HostReference has the right values of one problem, computed on the host: for tensors that are no matrices, and for
+// other scalars than 1 and 0, which the kernels that verify results do not know.
+type HostReference struct {
+	problem gemm.Problem
+	nest    gemm.Nest
+	before  []byte
+	// want are the right values of every step-th element.
+	want  []float64
+	step  int64
+	scale float64
+}
+
+// HostVerdict is the result of a comparison with it.
+type HostVerdict struct {
+	// MaxError is the largest |got − want| / (|want| + |alpha|·√K + |beta|), +Inf if an element is not a number.
+	MaxError float64
+	// Checked counts the compared elements of all Elements, Wrong those beyond the tolerance and those that were not
+	// written. OutOfBounds counts the bytes that changed and belong to no element.
+	Checked, Wrong, OutOfBounds, Elements int64
+}
+
+// NewHostReference computes the right values in float64. The slices are what the device's memory holds, from the first
+// element of a tensor to its last; before is C before the launch. If there are more than most products, it computes a
+// sample of C that is spread evenly.
+func NewHostReference(p gemm.Problem, inA, inB, before []byte, most int) *HostReference {
+	alpha, beta := p.Scalars()
+	r := &HostReference{problem: p, nest: p.Nest, before: before,
+		scale: math.Abs(float64(alpha))*math.Sqrt(float64(p.K)) + math.Abs(float64(beta))}
+	if r.nest == (gemm.Nest{}) {
+		r.nest = matrices(p)
+	}
+	r.step = sampleStep(r.elements(), int64(max(1, most/p.K)))
+	a, b := numbers(p.DType, inA), numbers(p.DType, inB)
+	ofK := [2][]int{r.nest.Offsets(gemm.DimK, gemm.A), r.nest.Offsets(gemm.DimK, gemm.B)}
+	ofA := [2][]int{r.nest.Offsets(gemm.DimM, gemm.A), r.nest.Offsets(gemm.DimBatch, gemm.A)}
+	ofB := [2][]int{r.nest.Offsets(gemm.DimN, gemm.B), r.nest.Offsets(gemm.DimBatch, gemm.B)}
+	r.each(func(e element) {
+		if e.number%r.step != 0 {
+			return
+		}
+		sum := 0.0
+		fromA, fromB := a[ofA[0][e.m]+ofA[1][e.batch]:], b[ofB[0][e.n]+ofB[1][e.batch]:]
+		for k, at := range ofK[0] {
+			sum += float64(fromA[at]) * float64(fromB[ofK[1][k]])
+		}
+		want := float64(alpha) * sum
+		if beta != 0 {
+			want += float64(beta) * float64(number32(p.Output(), before[e.at:]))
+		}
+		r.want = append(r.want, want)
+	})
+	return r
+}
+
+// element is an element of C: where it is, and the place of its bytes.
+type element struct {
+	batch, m, n, at int
+	number          int64
+}
+
+func (r *HostReference) elements() int64 {
+	return int64(r.problem.Batch) * int64(r.problem.M) * int64(r.problem.N)
+}
+
+// each visits the elements of C.
+func (r *HostReference) each(visit func(element)) {
+	size := r.problem.Output().Bytes()
+	rows, columns := r.nest.Offsets(gemm.DimM, gemm.C), r.nest.Offsets(gemm.DimN, gemm.C)
+	number := int64(0)
+	for z, batch := range r.nest.Offsets(gemm.DimBatch, gemm.C) {
+		for i, row := range rows {
+			for j, column := range columns {
+				visit(element{z, i, j, (batch + row + column) * size, number})
+				number++
+			}
+		}
+	}
+}
+
+// Compare compares C after the launch.
+func (r *HostReference) Compare(after []byte, tolerance float64) HostVerdict {
+	v, out := HostVerdict{Elements: r.elements()}, r.problem.Output()
+	rest := slices.Clone(after) // what is not an element of C
+	r.each(func(e element) {
+		copy(rest[e.at:e.at+out.Bytes()], r.before[e.at:])
+		got := float64(number32(out, after[e.at:]))
+		if e.number%r.step == 0 {
+			v.add(got, r.want[e.number/r.step], r.scale, tolerance)
+		} else if math.IsNaN(got) { // it was not written
+			v.Wrong++
+			v.MaxError = math.Inf(1)
+		}
+	})
+	for i := range rest {
+		if rest[i] != r.before[i] {
+			v.OutOfBounds++
+		}
+	}
+	return v
+}
+
+func (v *HostVerdict) add(got, want, scale, tolerance float64) {
+	v.Checked++
+	e := math.Abs(got-want) / (math.Abs(want) + scale)
+	if math.IsNaN(e) {
+		e = math.Inf(1)
+	}
+	v.MaxError = max(v.MaxError, e)
+	if e > tolerance {
+		v.Wrong++
+	}
+}
+
+// sampleStep returns an odd distance of the elements to compare, so that they have all places in a tile.
+func sampleStep(elements, most int64) int64 {
+	if elements <= most {
+		return 1
+	}
+	return (elements+most-1)/most | 1
+}
+
+// matrices returns where the elements of matrices are.
+func matrices(p gemm.Problem) gemm.Nest {
+	index := func(d gemm.Dimension, size int, strides [3]int) gemm.NestIndex {
+		return gemm.NestIndex{Dim: d, Size: size, Strides: strides}
+	}
+	inA, inB := [2]int{p.LD(gemm.A), 1}, [2]int{p.LD(gemm.B), 1}
+	if p.TransA() {
+		inA = [2]int{1, p.LD(gemm.A)}
+	}
+	if p.TransB() {
+		inB = [2]int{1, p.LD(gemm.B)}
+	}
+	n, err := gemm.NewNest(
+		index(gemm.DimM, p.M, [3]int{gemm.A: inA[0], gemm.C: p.LD(gemm.C)}),
+		index(gemm.DimN, p.N, [3]int{gemm.B: inB[1], gemm.C: 1}),
+		index(gemm.DimK, p.K, [3]int{gemm.A: inA[1], gemm.B: inB[0]}),
+		index(gemm.DimBatch, p.Batch, [3]int{p.Stride(gemm.A), p.Stride(gemm.B), p.Stride(gemm.C)}))
+	if err != nil {
+		panic(err) // a valid problem has such indices
+	}
+	return n
+}
+
+// numbers reads elements. float32 has the numbers of all types.
+func numbers(d gemm.DType, b []byte) []float32 {
+	out := make([]float32, len(b)/d.Bytes())
+	if d == gemm.FP16 {
+		all := make([]float32, 1<<16) // computed once, not for each element
+		for bits := range all {
+			all[bits] = small(uint32(bits), 5, 10)
+		}
+		for i := range out {
+			out[i] = all[binary.LittleEndian.Uint16(b[2*i:])]
+		}
+		return out
+	}
+	for i := range out {
+		out[i] = number32(d, b[i*d.Bytes():])
+		if d == gemm.TF32 {
+			// To 10 bits of fraction, to nearest, ties away from zero, as the kernels round.
+			out[i] = math.Float32frombits((math.Float32bits(out[i]) + 1<<12) &^ (1<<13 - 1))
+		}
+	}
+	return out
+}
+
+// number32 reads one element.
+func number32(d gemm.DType, b []byte) float32 {
+	switch d {
+	case gemm.FP16:
+		return small(uint32(binary.LittleEndian.Uint16(b)), 5, 10)
+	case gemm.BF16:
+		return math.Float32frombits(uint32(binary.LittleEndian.Uint16(b)) << 16)
+	case gemm.FP8:
+		if b[0]&0x7F == 0x7F {
+			return float32(math.NaN()) // the only ones, and there is no infinity
+		}
+		return finite(uint32(b[0]), 4, 3)
+	case gemm.FP8E5M2:
+		return small(uint32(b[0]), 5, 2)
+	case gemm.INT8:
+		return float32(int8(b[0]))
+	case gemm.INT32:
+		return float32(int32(binary.LittleEndian.Uint32(b)))
+	default:
+		return math.Float32frombits(binary.LittleEndian.Uint32(b))
+	}
+}
+
+// small reads a float with a sign, an exponent and a fraction as IEEE 754 has them.
+func small(bits uint32, exponent, fraction int) float32 {
+	if e := bits >> fraction & (1<<exponent - 1); e == 1<<exponent-1 {
+		if bits&(1<<fraction-1) != 0 {
+			return float32(math.NaN())
+		}
+		return float32(math.Inf(1 - 2*int(bits>>(exponent+fraction))))
+	}
+	return finite(bits, exponent, fraction)
+}
+
+// finite reads a float without infinities.
+func finite(bits uint32, exponent, fraction int) float32 {
+	e, f := int(bits>>fraction&(1<<exponent-1)), float64(bits&(1<<fraction-1))
+	if e > 0 {
+		f += float64(int(1) << fraction)
+	} else {
+		e = 1
+	}
+	v := math.Ldexp(f, e-(1<<(exponent-1)-1)-fraction)
+	if bits>>(exponent+fraction) != 0 {
+		v = -v
+	}
+	return float32(v)
+}

@@ -73,8 +73,7 @@ func (s *Space) Set(name string, values []string, declared []gemm.Axis) (string,
 	return name, nil
 }
 
-// UnknownAxis is the error for an axis that neither every configuration has nor the family declares. It names those that
-// there are.
+// UnknownAxis is the error for an axis that neither every configuration has nor the family declares. It names the axes.
 func UnknownAxis(name string, declared []gemm.Axis) *diag.Error {
 	var names []string
 	for _, x := range gemm.Fields() {

@@ -125,7 +125,8 @@ func pairs(rules []Rule) []any {
 // own reads origami's own file.
 func (f *file) own(fields map[string]*yaml.Node) (*Logic, error) {
 	if n := fields[schemaKey]; n.Value != "1" {
-		return nil, f.At(n, "the file has the form %s of a logic", yamlnode.Kind(n)).Do("use a version of origami that knows it")
+		return nil, f.At(n, "the file has the form %s of a logic", yamlnode.Kind(n)).
+			Do("use a version of origami that knows it")
 	}
 	known := []string{schemaKey, "arch", "device", "kernel", "type", "source", "unit", "fallback", "order", "ranges",
 		"tensile", "kernels", "exact"}

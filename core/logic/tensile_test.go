@@ -157,12 +157,12 @@ func TestBadFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	for says, text := range map[string]string{
-		"bad.yaml:2: the file is not valid YAML":                                                      "a: 1\n b: [\n",
-		"bad.yaml:3: the file is not valid YAML: did not find expected key":                           "a: 1\nb: {x: 1}\n  c: 3\n",
-		"bad.yaml: the file is empty; give a library logic as Tensile, hipBLASLt or origami write it": "",
-		"bad.yaml:1: the file is no library logic":                                                    "GlobalParameters: {}\n",
-		"bad.yaml:1: the list has 2 parts":                                                            "- 1\n- 2\n",
-		`bad.yaml:5: the file is for the operation "ConvolutionForward"`:                              change(classic, "GEMM", "ConvolutionForward"),
+		"bad.yaml:2: the file is not valid YAML":                            "a: 1\n b: [\n",
+		"bad.yaml:3: the file is not valid YAML: did not find expected key": "a: 1\nb: {x: 1}\n  c: 3\n",
+		"bad.yaml: the file is empty; give a library logic":                 "",
+		"bad.yaml:1: the file is no library logic":                          "GlobalParameters: {}\n",
+		"bad.yaml:1: the list has 2 parts":                                  "- 1\n- 2\n",
+		`bad.yaml:5: the file is for the operation "ConvolutionForward"`:    change(classic, "GEMM", "ConvolutionForward"),
 		"bad.yaml:5: the file is for the contraction Cij_Aikl_Bjkl, which is no GEMM": change(classic,
 			"NumIndicesC: 3\n  IndexAssignmentsA: [3, 0, 2]\n  IndexAssignmentsB: [3, 1, 2]",
 			"NumIndicesC: 2\n  IndexAssignmentsA: [0, 2, 3]\n  IndexAssignmentsB: [1, 2, 3]"),

@@ -9,8 +9,8 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 )
 
-// A predicted time is wrong by a factor. Its logarithm is the residual log(measured ÷ predicted). Residuals are taken to
-// be a Gaussian process over sizes s and configurations c, with the covariance
+// A predicted time is wrong by a factor. Its logarithm is the residual log(measured ÷ predicted). Residuals are a
+// Gaussian process over sizes s and configurations c, with the covariance
 //
 //	k((s,c),(s',c')) = size · S + own · [s=s'] + C · (config + local · S + here · [s=s']) + alone · [s=s', c=c']
 //
@@ -38,11 +38,12 @@ type lengths struct {
 }
 
 // The variances and lengths were fitted to the residuals of the 64 best predictions of the refined model in the shipped
-// sweeps of one H200 (h200-triton, h200-mma, sweeps/split/h200-fit), by maximum likelihood over random samples of 8 sizes
-// and 16 candidates (2026-11-22). axis and kind are assumed: no sweep has several values.
+// sweeps of one H200 (h200-triton, h200-mma, sweeps/split/h200-fit), by maximum likelihood over random samples of 8
+// sizes and 16 candidates (2026-11-22). axis and kind are assumed: no sweep has several values.
 var (
-	fittedVariances = variances{size: 14e-4, own: 3e-4, config: 8e-4, local: 53e-4, here: 15e-4, alone: 12e-4, noise: 0.5e-4}
-	fittedLengths   = lengths{size: 3, tile: 1.1, deep: 1.1, warps: 1.5, stages: 3, split: 1.1, axis: 0.5, kind: 0.5}
+	fittedVariances = variances{size: 14e-4, own: 3e-4, config: 8e-4, local: 53e-4, here: 15e-4, alone: 12e-4,
+		noise: 0.5e-4}
+	fittedLengths = lengths{size: 3, tile: 1.1, deep: 1.1, warps: 1.5, stages: 3, split: 1.1, axis: 0.5, kind: 0.5}
 )
 
 // The candidates that are measured are fewer than those the variances were fitted to, and better predicted. So all

@@ -60,7 +60,9 @@ func NewPlan(ctx context.Context, a arch.Architecture, kernel string, f *File, t
 		return nil, diag.Within(p.Unfit[0].Where, p.Unfit[0].Err)
 	}
 	for i := range p.Sizes {
-		slices.SortStableFunc(p.Sizes[i].Candidates, func(x, y Candidate) int { return cmp.Compare(x.Predicted, y.Predicted) })
+		slices.SortStableFunc(p.Sizes[i].Candidates, func(x, y Candidate) int {
+			return cmp.Compare(x.Predicted, y.Predicted)
+		})
 	}
 	return p, nil
 }

@@ -157,7 +157,8 @@ func (f *file) layout(at *yaml.Node, fields map[string]*yaml.Node) (p gemm.Probl
 		return p, nil
 	}
 	if fields["dtype"] == nil {
-		return p, f.At(at, "a problem type has neither type nor dtype").Do("write dtype: fp16, or type: Cijk_Ailk_Bljk_HHS_BH")
+		return p, f.At(at, "a problem type has neither type nor dtype").
+			Do("write dtype: fp16, or type: Cijk_Ailk_Bljk_HHS_BH")
 	}
 	text, err := f.text(fields["dtype"], "dtype")
 	if err != nil {

@@ -43,12 +43,13 @@ func TestRangeOfTheSlides(t *testing.T) {
 
 func TestSizes(t *testing.T) {
 	for text, want := range map[string][][4]int{
-		"[{exact: [1, 2, 3]}]":                      {{1, 2, 1, 3}},
-		"[{exact: [1, 2, 8, 3]}]":                   {{1, 2, 8, 3}},
-		"[{exact: [1, 2, 3]}, {exact: [1, 2, 3]}]":  {{1, 2, 1, 3}},
-		"[{range: [[2, 5], [7], [1]]}]":             {{2, 7, 1, 1}, {4, 7, 1, 1}},
-		"[{range: [[2, 3, 8], 0, 1]}]":              {{2, 2, 1, 2}, {5, 5, 1, 5}, {8, 8, 1, 8}},
-		"[{range: [[1, 1, 2, 9], [5], [2, 4], 1]}]": {{1, 5, 2, 5}, {1, 5, 4, 5}, {2, 5, 2, 5}, {2, 5, 4, 5}, {5, 5, 2, 5}, {5, 5, 4, 5}},
+		"[{exact: [1, 2, 3]}]":                     {{1, 2, 1, 3}},
+		"[{exact: [1, 2, 8, 3]}]":                  {{1, 2, 8, 3}},
+		"[{exact: [1, 2, 3]}, {exact: [1, 2, 3]}]": {{1, 2, 1, 3}},
+		"[{range: [[2, 5], [7], [1]]}]":            {{2, 7, 1, 1}, {4, 7, 1, 1}},
+		"[{range: [[2, 3, 8], 0, 1]}]":             {{2, 2, 1, 2}, {5, 5, 1, 5}, {8, 8, 1, 8}},
+		"[{range: [[1, 1, 2, 9], [5], [2, 4], 1]}]": {{1, 5, 2, 5}, {1, 5, 4, 5},
+			{2, 5, 2, 5}, {2, 5, 4, 5}, {5, 5, 2, 5}, {5, 5, 4, 5}},
 	} {
 		if diff := cmp.Diff(want, sizesOf(t, sized(text))); diff != "" {
 			t.Errorf("%s: %s", text, diff)
@@ -59,42 +60,43 @@ func TestSizes(t *testing.T) {
 // What is wrong in a file is said with its line.
 func TestBadFiles(t *testing.T) {
 	const set = "problems:\n- dtype: fp16\n  sets:\n  - sizes: [{exact: [1, 2, 3]}]\n"
-	for text, want := range map[string]string{
-		"":                          "a.yaml: the file is empty; ",
-		"[]":                        "a.yaml:1: the file is a list and no mapping",
-		"kernel: triton":            "a.yaml:1: the key problems is missing; ",
-		"problems: []":              "a.yaml:1: problems is empty; ",
-		"problems: []\nproblems: 1": "a.yaml:2: the file has the key problems twice",
-		"problems: [{sets: []}]":    "a.yaml:1: a problem type has neither type nor dtype; ",
-		"problems:\n- dtype: fp17":  "a.yaml:2: ",
-		"problems:\n- type: Cijk_Ailk_Bljk_SB\n  trans_a: true":              "a.yaml:3: type says what trans_a does; ",
-		"problems:\n- type: Cij_Aikl_Bjkl_SB\n  sets: []":                    "a.yaml:2: ",
-		"problems:\n- dtype: fp16\n  trans_a: maybe":                         `a.yaml:3: trans_a is "maybe"; `,
-		"problems:\n- dtype: fp16\n  most: 0":                                `a.yaml:3: most is "0"; `,
-		"problems:\n- dtype: fp16\n  sets: [{}]":                             "a.yaml:3: a set has no sizes; ",
-		sized("[]"):                                                          "a.yaml:4: a set has no sizes; ",
-		sized("[{exact: [1, 2]}]"):                                           "a.yaml:4: a size has 2 numbers; ",
-		sized("[{exact: [1, 2, 0]}]"):                                        `a.yaml:4: a size is "0"; `,
-		sized("[{exact: [1, 2, 3], range: []}]"):                             "a.yaml:4: a size has 2 keys; ",
-		sized("[{range: [0, [1], [1]]}]"):                                    "a.yaml:4: index 0 cannot follow index 0; ",
-		sized("[{range: [[5, 1], [1], [1]]}]"):                               "a.yaml:4: a range ends at 1, below its start 5; ",
-		sized("[{range: [[1, 1, 99999], [1, 1, 99999], 0]}]"):                "a.yaml:4: a range has more than 16384 values; ",
-		sized("[{range: [[1, 1, 999], [1, 1, 999], 0]}]"):                    "a.yaml:4: there are more than 16384 sizes; ",
-		sized("[{range: [[99999999999], [1], 0]}]"):                          `a.yaml:4: an index of a range is "99999999999"; `,
-		set + "    fixed: {group_m: 8}":                                      "a.yaml:5: group_m is not searched: ",
-		set + "    fixed: {block_m: [8]}":                                    "a.yaml:5: block_m is a list; give one value",
-		set + "    steps: [{fork: {block_m: [8, 8]}}]":                       "a.yaml:5: block_m has the value 8 twice; ",
-		set + "    steps: [{fork: {block_m: []}}]":                           "a.yaml:5: block_m is empty; ",
-		set + "    steps: [{join: [block_m]}]":                               "a.yaml:5: branches are joined by block_m, which no step before has; ",
-		set + "    steps: [{fork: {warps: [4]}, each: {}}]":                  "a.yaml:5: a step has each and fork; ",
-		set + "    steps: [{}]":                                              "a.yaml:5: a step has no parameters; ",
-		set + "    fixed: {warps: 4}\n    steps: [{each: {num_warps: [4]}}]": "a.yaml:6: num_warps has its values already; ",
-		set + "    configs: [64x64x64]\n    steps: []":                       "a.yaml:6: a set with configs has steps too; ",
-		set + "  - sizes: [{exact: [1, 2, 3]}]":                              `a.yaml:5: two sets of the problem type are called ""; `,
+	for _, c := range [][2]string{
+		{"", "a.yaml: the file is empty; "},
+		{"[]", "a.yaml:1: the file is a list and no mapping"},
+		{"kernel: triton", "a.yaml:1: the key problems is missing; "},
+		{"problems: []", "a.yaml:1: problems is empty; "},
+		{"problems: []\nproblems: 1", "a.yaml:2: the file has the key problems twice"},
+		{"problems: [{sets: []}]", "a.yaml:1: a problem type has neither type nor dtype; "},
+		{"problems:\n- dtype: fp17", "a.yaml:2: "},
+		{"problems:\n- type: Cijk_Ailk_Bljk_SB\n  trans_a: true", "a.yaml:3: type says what trans_a does; "},
+		{"problems:\n- type: Cij_Aikl_Bjkl_SB\n  sets: []", "a.yaml:2: "},
+		{"problems:\n- dtype: fp16\n  trans_a: maybe", `a.yaml:3: trans_a is "maybe"; `},
+		{"problems:\n- dtype: fp16\n  most: 0", `a.yaml:3: most is "0"; `},
+		{"problems:\n- dtype: fp16\n  sets: [{}]", "a.yaml:3: a set has no sizes; "},
+		{sized("[]"), "a.yaml:4: a set has no sizes; "},
+		{sized("[{exact: [1, 2]}]"), "a.yaml:4: a size has 2 numbers; "},
+		{sized("[{exact: [1, 2, 0]}]"), `a.yaml:4: a size is "0"; `},
+		{sized("[{exact: [1, 2, 3], range: []}]"), "a.yaml:4: a size has 2 keys; "},
+		{sized("[{range: [0, [1], [1]]}]"), "a.yaml:4: index 0 cannot follow index 0; "},
+		{sized("[{range: [[5, 1], [1], [1]]}]"), "a.yaml:4: a range ends at 1, below its start 5; "},
+		{sized("[{range: [[1, 1, 99999], [1, 1, 99999], 0]}]"), "a.yaml:4: a range has more than 16384 values; "},
+		{sized("[{range: [[1, 1, 999], [1, 1, 999], 0]}]"), "a.yaml:4: there are more than 16384 sizes; "},
+		{sized("[{range: [[99999999999], [1], 0]}]"), `a.yaml:4: an index of a range is "99999999999"; `},
+		{set + "    fixed: {group_m: 8}", "a.yaml:5: group_m is not searched: "},
+		{set + "    fixed: {block_m: [8]}", "a.yaml:5: block_m is a list; give one value"},
+		{set + "    steps: [{fork: {block_m: [8, 8]}}]", "a.yaml:5: block_m has the value 8 twice; "},
+		{set + "    steps: [{fork: {block_m: []}}]", "a.yaml:5: block_m is empty; "},
+		{set + "    steps: [{join: [block_m]}]", "a.yaml:5: branches are joined by block_m, which no step before has; "},
+		{set + "    steps: [{fork: {warps: [4]}, each: {}}]", "a.yaml:5: a step has each and fork; "},
+		{set + "    steps: [{}]", "a.yaml:5: a step has no parameters; "},
+		{set + "    fixed: {warps: 4}\n    steps: [{each: {num_warps: [4]}}]",
+			"a.yaml:6: num_warps has its values already; "},
+		{set + "    configs: [64x64x64]\n    steps: []", "a.yaml:6: a set with configs has steps too; "},
+		{set + "  - sizes: [{exact: [1, 2, 3]}]", `a.yaml:5: two sets of the problem type are called ""; `},
 	} {
-		f, err := Read("a.yaml", []byte(text))
-		if f != nil || err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("%q: %v, want %s", text, err, want)
+		f, err := Read("a.yaml", []byte(c[0]))
+		if f != nil || err == nil || !strings.HasPrefix(err.Error(), c[1]) {
+			t.Errorf("%q: %v, want %s", c[0], err, c[1])
 		}
 	}
 }

@@ -35,7 +35,7 @@ type Size struct {
 // Task is a measurement to make: a candidate of a size, by their places.
 type Task struct{ Size, Candidate int }
 
-// Step is a measurement that was made, and why.
+// Measured is a measurement that was made, and why.
 type Measured struct {
 	Task
 	// Time is 0 if the candidate has none: it does not build, or fails.

@@ -23,8 +23,8 @@ import (
 	"github.com/origami-gemm/origami/sdk/durable"
 )
 
-// outcomeFile is the file of a folder of measurements that says what tuning made of them. It marks a folder that has not
-// all candidates.
+// outcomeFile is the file of a folder of measurements that says what tuning made of them. It marks a folder that lacks
+// some candidates.
 const outcomeFile = "tune.json"
 
 // tuning is a run: what is tuned, and where the times come from.

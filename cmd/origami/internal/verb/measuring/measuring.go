@@ -1,4 +1,4 @@
-// Package measuring holds what the commands have in common that measure on a GPU and keep what they measure in a folder.
+// Package measuring holds what the commands have in common that measure on a GPU and keep the measurements in a folder.
 package measuring
 
 import (

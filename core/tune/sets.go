@@ -150,6 +150,12 @@ func (f *file) steps(s *Set, n *yaml.Node, base gemm.Problem) error {
 		if err != nil {
 			return err
 		}
+		for _, p := range step.Sizes {
+			if !slices.Contains(s.Sizes, p) {
+				return diag.Inputf("a step is measured at %s, which is no size of its set", p).At("%s", step.Where).
+					Do("add the size to the set, or take one of its sizes")
+			}
+		}
 		for _, a := range step.Axes {
 			switch {
 			case step.Action == Join && !taken[a.Name]:

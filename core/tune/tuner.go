@@ -55,6 +55,7 @@ const (
 	Exhausted Reason = "all"       // all candidates were measured
 	Budget    Reason = "budget"    // no more measurements were allowed, or there are none
 	Failing   Reason = "no_kernel" // no candidate has a time
+	Stepped   Reason = "steps"     // the steps are done
 )
 
 // Pick is what came out for a size.
@@ -328,6 +329,11 @@ func (t *Tuner) finish() {
 			p.Why, p.Candidate, p.Expected = Failing, -1, math.NaN()
 		case w.next < 0:
 			p.Why = Exhausted
+		case t.blind:
+			p.Expected = math.NaN() // nothing was learnt of those that are left
+			if p.Why = Stepped; t.over {
+				p.Why = Budget
+			}
 		case w.regret <= t.Regret && p.Time > 0:
 			p.Why = Enough
 		default:

@@ -222,7 +222,7 @@ func (s *tuning) heading(sum *summary) {
 		render.Line(streams, "times", "recorded in %s", s.data.Name)
 	}
 	render.Line(streams, "kernels", "%d for %s", sum.Kernels, render.Plural(sum.Sizes, "size", "sizes"))
-	if s.o.Strategy != all {
+	if s.o.Strategy == byModel {
 		render.Line(streams, "regret", "%s expected, as a geometric mean; the limit of a size is %s",
 			render.Percent(float64(sum.Expected)), render.Percent(sum.Regret))
 	}

@@ -81,7 +81,7 @@ func (s *tuning) fill(ctx context.Context, file *tune.File, memory unit.Bytes) (
 		}
 	}
 	top, mapped := tune.Considered, 0
-	if s.known || s.o.Strategy == all {
+	if s.known || s.o.Strategy != byModel {
 		top = 0
 	}
 	if s.known || s.o.DryRun {
@@ -270,8 +270,11 @@ const batch = 8
 
 // run tunes, and then holds the caps on kernels.
 func (s *tuning) run(ctx context.Context, t *tune.Tuner) error {
-	if s.o.Strategy == all {
+	switch s.o.Strategy {
+	case all:
 		return t.Everything(ctx)
+	case inSteps:
+		return t.InSteps(ctx, s.plan.File, s.arch.Describe().Axes(s.kernel))
 	}
 	if err := t.Run(ctx); err != nil {
 		return err

@@ -36,6 +36,7 @@ type Options struct {
 // The strategies.
 const (
 	byModel = "model"
+	inSteps = "steps"
 	all     = "all"
 )
 
@@ -69,7 +70,8 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 	flags.StringVar(&o.Executor, "executor", "", "measure with the executor plugin `NAME`, as in cuda or triton")
 	flags.StringVar(&o.Records, "records", "",
 		"`FOLDER` of a data set, the shipped one otherwise; with --executor, where to write and continue it")
-	flags.StringVar(&o.Strategy, "strategy", byModel, "what is measured: what the model finds worth it (model), or all")
+	flags.StringVar(&o.Strategy, "strategy", byModel,
+		"what is measured: what the model finds worth it (model), what the steps of the file say (steps), or all")
 	flags.StringVar(&o.Regret, "regret", "1%", "finish a size when its expected regret is below this `SHARE`")
 	flags.DurationVar(&o.Budget, "budget", 0, "stop after this `TIME` of measuring, as in 10m")
 	flags.IntVar(&o.Most, "max-measurements", 0, "make at most `N` measurements, those of earlier runs included")
@@ -118,8 +120,9 @@ func (o *Options) check() error {
 	switch {
 	case err != nil || !(o.regret > 0) || o.regret > 1:
 		return diag.Inputf("%q is no share between 0 and 1", o.Regret).At("--regret").Do("write it as in 1%% or 0.01")
-	case o.Strategy != byModel && o.Strategy != all:
-		return diag.Inputf("there is no strategy %q", o.Strategy).At("--strategy").Do("use %s or %s", byModel, all)
+	case o.Strategy != byModel && o.Strategy != inSteps && o.Strategy != all:
+		return diag.Inputf("there is no strategy %q", o.Strategy).At("--strategy").
+			Do("use %s, %s or %s", byModel, inSteps, all)
 	case o.Most < 0 || o.Budget < 0:
 		return diag.Inputf("--max-measurements and --budget are not negative").Do("leave them out for no limit")
 	case o.Executor == "" && (o.Budget > 0 || o.RetryFailed):

@@ -80,11 +80,10 @@ func featuresOf(c *gemm.Config) features {
 
 func log2(v int) float64 { return math.Log2(float64(v)) }
 
-// observed is a measured residual.
+// observed is a measured residual. The configuration is its number.
 type observed struct {
-	size     int
-	config   features
-	residual float64
+	size, config int
+	residual     float64
 }
 
 // belief is what measurements say of the errors of predicted times.
@@ -94,7 +93,11 @@ type belief struct {
 	// points are the sizes, seen the observations of each.
 	points []point
 	seen   [][]observed
-	ran    map[gemm.Config]bool
+	// configs has the configurations by number, numbers the numbers. alike has likeConfigs of an observed configuration
+	// and all others, nil for one that was not observed: it is asked for again and again.
+	configs []features
+	numbers map[features]int
+	alike   [][]float64
 	// surprise is the sum of squares of standardised errors, count their number.
 	surprise, count float64
 }
@@ -102,19 +105,33 @@ type belief struct {
 // newBelief returns what is known before any measurement.
 func newBelief(sizes []Size, unchecked bool) *belief {
 	b := &belief{v: fittedVariances, l: fittedLengths, seen: make([][]observed, len(sizes)),
-		ran: map[gemm.Config]bool{}, surprise: startScale * startCount, count: startCount}
+		numbers: map[features]int{}, surprise: startScale * startCount, count: startCount}
 	if unchecked {
 		b.surprise = uncheckedScale * startCount
 	}
 	for i := range sizes {
 		p := &sizes[i].Problem
 		b.points = append(b.points, point{sizes[i].Type, [4]float64{log2(p.M), log2(p.N), log2(p.K), log2(p.Batch)}})
+		for j := range sizes[i].Candidates {
+			b.number(&sizes[i].Candidates[j].Config)
+		}
 	}
+	b.alike = make([][]float64, len(b.configs))
 	return b
 }
 
-// knows reports whether a configuration, without its launch order, has run.
-func (b *belief) knows(c *gemm.Config) bool { return b.ran[*c] }
+// number returns the number of a configuration, which does not depend on its launch order. All that are asked for are
+// candidates of the sizes, in some launch order.
+func (b *belief) number(c *gemm.Config) int {
+	f := featuresOf(c)
+	n, there := b.numbers[f]
+	if !there {
+		n = len(b.configs)
+		b.numbers[f] = n
+		b.configs = append(b.configs, f)
+	}
+	return n
+}
 
 func (b *belief) likeSizes(s, t int) float64 {
 	x, y := &b.points[s], &b.points[t]
@@ -129,7 +146,17 @@ func (b *belief) likeSizes(s, t int) float64 {
 	return like
 }
 
-func (b *belief) likeConfigs(x, y *features) float64 {
+func (b *belief) likeConfigs(x, y int) float64 {
+	if row := b.alike[x]; row != nil {
+		return row[y]
+	}
+	if row := b.alike[y]; row != nil {
+		return row[x]
+	}
+	return b.compare(&b.configs[x], &b.configs[y])
+}
+
+func (b *belief) compare(x, y *features) float64 {
 	l := &b.l
 	scale := [6]float64{l.tile, l.tile, l.deep, l.warps, l.stages, l.split}
 	d := 0.0
@@ -145,14 +172,14 @@ func (b *belief) likeConfigs(x, y *features) float64 {
 }
 
 // covariance is that of two residuals, without the noise of measuring. like is likeSizes of their sizes.
-func (b *belief) covariance(s int, c *features, t int, d *features, like float64) float64 {
+func (b *belief) covariance(s, c, t, d int, like float64) float64 {
 	v := &b.v
 	k := float64(v.size * like)
 	shared := v.config + float64(v.local*like)
 	if s == t {
 		k += v.own
 		shared += v.here
-		if *c == *d {
+		if c == d {
 			k += v.alone
 		}
 	}
@@ -161,17 +188,24 @@ func (b *belief) covariance(s int, c *features, t int, d *features, like float64
 
 // observe adds a measurement.
 func (b *belief) observe(s int, c *Candidate, t unit.Seconds) {
-	o := observed{s, featuresOf(&c.Config), math.Log(float64(t / c.Predicted))}
+	o := observed{s, b.number(&c.Config), math.Log(float64(t / c.Predicted))}
+	if b.alike[o.config] == nil {
+		row := make([]float64, len(b.configs))
+		for i := range row {
+			row[i] = b.compare(&b.configs[o.config], &b.configs[i])
+		}
+		b.alike[o.config] = row
+	}
 	if len(b.seen[s]) > 0 { // errors that the whole size shares do not matter
 		at := b.at(s)
 		row := make([]float64, len(at.list))
-		at.crossed(&o.config, row)
+		at.crossed(o.config, row)
 		z := o.residual
 		for i, w := range at.weights {
 			z -= float64(w * row[i])
 		}
 		forward(at.root, row)
-		variance := b.covariance(s, &o.config, s, &o.config, 1) + b.v.noise
+		variance := b.covariance(s, o.config, s, o.config, 1) + b.v.noise
 		for _, v := range row {
 			variance -= float64(v * v)
 		}
@@ -179,9 +213,6 @@ func (b *belief) observe(s int, c *Candidate, t unit.Seconds) {
 		b.count++
 	}
 	b.seen[s] = append(b.seen[s], o)
-	kernel := c.Config
-	kernel.GroupM = 0
-	b.ran[kernel] = true
 }
 
 // mostObserved bounds the observations that a prediction takes into account: those of the size, and then those of the
@@ -236,7 +267,7 @@ func (b *belief) at(s int) *conditional {
 		x := &c.list[i]
 		for j := range i + 1 {
 			y := &c.list[j]
-			k[i][j] = b.covariance(x.size, &x.config, y.size, &y.config, b.likeSizes(x.size, y.size))
+			k[i][j] = b.covariance(x.size, x.config, y.size, y.config, b.likeSizes(x.size, y.size))
 		}
 		k[i][i] += b.v.noise
 	}
@@ -253,17 +284,16 @@ func (b *belief) at(s int) *conditional {
 }
 
 // crossed fills row with the covariances of a configuration with the observations.
-func (c *conditional) crossed(f *features, row []float64) {
+func (c *conditional) crossed(config int, row []float64) {
 	for i := range c.list {
 		o := &c.list[i]
-		row[i] = c.b.covariance(c.size, f, o.size, &o.config, c.like[i])
+		row[i] = c.b.covariance(c.size, config, o.size, o.config, c.like[i])
 	}
 }
 
 // mean returns the expected residual of a configuration.
 func (c *conditional) mean(config *gemm.Config) float64 {
-	f := featuresOf(config)
-	c.crossed(&f, c.row)
+	c.crossed(c.b.number(config), c.row)
 	sum := 0.0
 	for i, w := range c.weights {
 		sum += float64(w * c.row[i])
@@ -274,18 +304,18 @@ func (c *conditional) mean(config *gemm.Config) float64 {
 // joint returns the lower triangular root of the covariance of some configurations, by rows.
 func (c *conditional) joint(configs []*gemm.Config) [][]float64 {
 	n := len(configs)
-	rows, all := make([][]float64, n), make([]features, n)
+	rows, all := make([][]float64, n), make([]int, n)
 	for i := range configs {
-		all[i] = featuresOf(configs[i])
+		all[i] = c.b.number(configs[i])
 		rows[i] = make([]float64, len(c.list))
-		c.crossed(&all[i], rows[i])
+		c.crossed(all[i], rows[i])
 		forward(c.root, rows[i])
 	}
 	scale := max(leastScale, c.b.surprise/c.b.count)
 	k := matrix(n)
 	for i := range n {
 		for j := range i + 1 {
-			sum := c.b.covariance(c.size, &all[i], c.size, &all[j], 1)
+			sum := c.b.covariance(c.size, all[i], c.size, all[j], 1)
 			for l, v := range rows[i] {
 				sum -= float64(v * rows[j][l])
 			}

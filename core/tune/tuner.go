@@ -94,7 +94,8 @@ type Tuner struct {
 	Picks []Pick
 
 	belief *belief
-	// done tells which candidates of a size were measured. failed counts the failures of a configuration that never ran.
+	// done tells which candidates of a size were measured. failed counts the failures of a configuration that never ran,
+	// in any launch order, and is −1 for one that did.
 	done   [][]bool
 	failed map[gemm.Config]int
 	over   bool
@@ -216,12 +217,12 @@ func (t *Tuner) enter(m Measured) {
 	kernel := c.Config
 	kernel.GroupM = 0
 	if m.Time <= 0 {
-		if n, failing := t.failed[kernel]; failing || !t.belief.knows(&kernel) {
+		if n := t.failed[kernel]; n >= 0 {
 			t.failed[kernel] = n + 1
 		}
 		return
 	}
-	delete(t.failed, kernel)
+	t.failed[kernel] = -1
 	if !t.blind {
 		t.belief.observe(m.Size, c, m.Time)
 	}
@@ -315,7 +316,7 @@ func (t *Tuner) leading(s int) (b *conditional, left []int, means []float64) {
 
 func (t *Tuner) hopeless(c gemm.Config) bool {
 	c.GroupM = 0
-	return len(t.failed) > 0 && t.failed[c] >= hopeless
+	return t.failed[c] >= hopeless
 }
 
 // finish enters the reasons, and the expected regret of all sizes by all that is known.

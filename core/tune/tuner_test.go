@@ -216,16 +216,66 @@ func TestEverything(t *testing.T) {
 	}
 }
 
+// In steps, the values of one parameter are compared at a time, branches go on by themselves, and only what is left is
+// measured at all sizes. Where the best value of each parameter does not depend on the others, the best kernel is found.
+func TestSteps(t *testing.T) {
+	f, err := Read("a.yaml", []byte("problems:\n- dtype: fp16\n  sets:\n  - sizes: [{range: [[256, 256, 1024], 0, [64]]}]\n"+
+		"    fixed: {split_k: 1}\n    initial: {num_warps: 8}\n    steps:\n    - each: {num_stages: [2, 3, 4]}\n"+
+		"    - fork: {block_m: [16, 32], block_n: [16, 32]}\n    - each: {num_warps: [4, 8], block_k: [32, 64]}\n"+
+		"      sizes: [{exact: [256, 256, 64]}]\n    - join: [block_m]\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := &Tuner{Regret: 0.01, Batch: 4}
+	slow := func(c *gemm.Config) unit.Seconds { // the fastest has 32x16x64, 4 warps, 3 stages
+		v := 1e-5
+		for _, bad := range []bool{c.BlockM == 16, c.BlockN == 32, c.BlockK == 32, c.NumWarps == 8, c.NumStages != 3} {
+			if bad {
+				v *= 1.2
+			}
+		}
+		return unit.Seconds(v)
+	}
+	for _, p := range f.Types[0].Sets[0].Sizes {
+		s := Size{Problem: p}
+		for i := range 2 * 2 * 2 * 2 * 3 {
+			c := gemm.Config{BlockM: 16 << (i % 2), BlockN: 16 << (i / 2 % 2), BlockK: 32 << (i / 4 % 2), NumWarps: 4 << (i / 8 % 2),
+				NumStages: 2 + i/16, SplitK: 1, GroupM: 8}
+			s.Candidates = append(s.Candidates, Candidate{c, unit.Seconds(1e-5)})
+		}
+		x.Sizes = append(x.Sizes, s)
+	}
+	x.Measure = func(_ context.Context, tasks []Task) ([]unit.Seconds, error) {
+		var times []unit.Seconds
+		for _, task := range tasks {
+			times = append(times, slow(&x.Sizes[task.Size].Candidates[task.Candidate].Config))
+		}
+		return times, nil
+	}
+	if err := x.InSteps(t.Context(), f, nil); err != nil {
+		t.Fatal(err)
+	}
+	// 3 stages; 4 branches × (2 warps + 1 more block_k) at the first size, joined to 2 at the median one; 2 × 4 sizes.
+	if want := 3 + 4*3 + 4 + 2*4 - 2 - 2; len(x.Log) != want {
+		t.Errorf("%d measurements, want %d", len(x.Log), want)
+	}
+	for s, p := range x.Picks {
+		if p.Time != 1e-5 || p.Why != Stepped || !math.IsNaN(p.Expected) {
+			t.Errorf("size %d: %+v", s, p)
+		}
+	}
+}
+
 // A measured residual is believed at its place, halfway between like configurations, and hardly far away.
 func TestBelief(t *testing.T) {
-	w := newWorld(7, 1, 64)
+	w := newWorld(7, 1, 128)
 	far := w.sizes[0]
 	far.Problem = gemm.New(1<<20, 16, 16)
 	b := newBelief([]Size{w.sizes[0], far}, false)
 	c := w.sizes[0].Candidates[0]
 	b.observe(0, &c, c.Predicted*unit.Seconds(math.Exp(0.2)))
 	like := c.Config
-	like.NumStages++
+	like.NumStages = 5 - like.NumStages // 2 or 3
 	here, near, there := b.at(0).mean(&c.Config), b.at(0).mean(&like), b.at(1).mean(&c.Config)
 	if !(here > 0.19) || !(near < here && near > 0.1) || !(there < near/2 && there > 0) {
 		t.Errorf("0.2 was measured: %v, %v for a like configuration, %v far away", here, near, there)

@@ -52,13 +52,12 @@ func (s *tuning) dryRun(ctx context.Context, t *tune.Tuner) error {
 		}
 	}
 	plan.BruteForceSeconds = float64(plan.BruteForce)*overhead.Seconds() + kernelTime
-	if plan.Expected = plan.BruteForce; s.o.Strategy != all {
-		err := verb.UntilCancelled(ctx, func() error { return s.simulate(ctx, t, &plan) })
-		if err != nil {
+	plan.Expected, plan.ExpectedSeconds = plan.BruteForce, plan.BruteForceSeconds
+	if simulate := map[string]func(context.Context, *tune.Tuner, *planned) error{byModel: s.simulate,
+		inSteps: s.walk}[s.o.Strategy]; simulate != nil {
+		if err := verb.UntilCancelled(ctx, func() error { return simulate(ctx, t, &plan) }); err != nil {
 			return err
 		}
-	} else {
-		plan.ExpectedSeconds = plan.BruteForceSeconds
 	}
 	streams := s.o.Factory.Streams
 	format := render.FormatOf(s.o.Factory)
@@ -98,6 +97,25 @@ func (s *tuning) sets() []set {
 
 // timed returns the device time that a measurement takes for its timed runs, by the policy of core/measure.
 func timed(t unit.Seconds) float64 { return max(3*float64(t), min(50*float64(t), 30e-3)) }
+
+// walk goes through the steps with the predicted times.
+func (s *tuning) walk(ctx context.Context, t *tune.Tuner, plan *planned) error {
+	spent := 0.0
+	t.Measure = func(_ context.Context, tasks []tune.Task) ([]unit.Seconds, error) {
+		times := make([]unit.Seconds, len(tasks))
+		for i, task := range tasks {
+			times[i] = t.Sizes[task.Size].Candidates[task.Candidate].Predicted
+			spent += timed(times[i])
+		}
+		return times, nil
+	}
+	if err := t.InSteps(ctx, s.plan.File, s.arch.Describe().Axes(s.kernel)); err != nil {
+		return err
+	}
+	plan.Expected = len(t.Log)
+	plan.ExpectedSeconds = float64(len(t.Log))*overhead.Seconds() + spent
+	return nil
+}
 
 // simulate tunes some of the sizes with made-up times, and extrapolates.
 func (s *tuning) simulate(ctx context.Context, t *tune.Tuner, plan *planned) error {

@@ -184,11 +184,11 @@ func (s *tuning) writeLogics(t *tune.Tuner) error {
 	return nil
 }
 
-// geomean is the geometric mean of 1 + v, less 1.
+// geomean is the geometric mean of 1 + v, less 1. It is NaN of nothing.
 func geomean(v []float64) float64 {
 	sum := 0.0
 	for _, x := range v {
 		sum += math.Log1p(x)
 	}
-	return math.Expm1(sum / float64(max(len(v), 1)))
+	return math.Expm1(sum / float64(len(v)))
 }

@@ -3,6 +3,7 @@ package arch
 import (
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/origami-gemm/origami/core/diag"
@@ -41,6 +42,51 @@ func (s *Space) Axis(name string) []string {
 		}
 	}
 	return nil
+}
+
+// Set gives the space values on an axis: a number of every configuration, by its name in gemm.Fields or its key, or an
+// axis that the family declares. It returns the axis's name.
+func (s *Space) Set(name string, values []string, declared []gemm.Axis) (string, error) {
+	fields := gemm.Fields()
+	i := slices.IndexFunc(fields, func(x gemm.Field) bool { return x.Name == name || x.Key != "" && x.Key == name })
+	if i < 0 {
+		if _, err := gemm.FindAxis(declared, name); err != nil {
+			return name, UnknownAxis(name, declared)
+		}
+		s.Axes = append(s.Axes, AxisValues{Name: name, Values: values})
+		return name, nil
+	}
+	name = fields[i].Name
+	numbers := s.Numbers()[i]
+	if numbers == nil {
+		return name, diag.Inputf("%s is not searched: the launch order is chosen after the configuration", name).
+			Do("leave it out, or list whole configurations")
+	}
+	for _, v := range values {
+		n, err := strconv.Atoi(v)
+		if err != nil || n < 1 || n > gemm.MaxConfigNumber {
+			return name, diag.Inputf("%s has no value %q", name, v).
+				Do("give whole numbers from 1 to %d", gemm.MaxConfigNumber)
+		}
+		*numbers = append(*numbers, n)
+	}
+	return name, nil
+}
+
+// UnknownAxis is the error for an axis that neither every configuration has nor the family declares. It names the axes.
+func UnknownAxis(name string, declared []gemm.Axis) *diag.Error {
+	var names []string
+	for _, x := range gemm.Fields() {
+		names = append(names, x.Name)
+	}
+	for i := range declared {
+		names = append(names, declared[i].Name)
+	}
+	err := diag.Inputf("unknown axis %q", name)
+	if near := diag.Nearest(name, names, 1); len(near) > 0 {
+		return err.Do("did you mean %s? The axes are %s", near[0], strings.Join(names, ", "))
+	}
+	return err.Do("the axes are %s", strings.Join(names, ", "))
 }
 
 // MaxSpace is how many configurations a space may have, so that a request cannot exhaust the memory. A list of as many

@@ -12,6 +12,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/contract"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/yamlnode"
 )
 
 // schemaKey is the first key of origami's own files, schema its value.
@@ -124,13 +125,14 @@ func pairs(rules []Rule) []any {
 // own reads origami's own file.
 func (f *file) own(fields map[string]*yaml.Node) (*Logic, error) {
 	if n := fields[schemaKey]; n.Value != "1" {
-		return nil, f.at(n, "the file has the form %s of a logic", kind(n)).Do("use a version of origami that knows it")
+		return nil, f.At(n, "the file has the form %s of a logic", yamlnode.Kind(n)).
+			Do("use a version of origami that knows it")
 	}
 	known := []string{schemaKey, "arch", "device", "kernel", "type", "source", "unit", "fallback", "order", "ranges",
 		"tensile", "kernels", "exact"}
 	for _, key := range slices.Sorted(maps.Keys(fields)) {
 		if !slices.Contains(known, key) {
-			return nil, f.at(fields[key], "unknown key %q", key).Do("remove it")
+			return nil, f.At(fields[key], "unknown key %q", key).Do("remove it")
 		}
 	}
 	l := &Logic{}
@@ -142,16 +144,16 @@ func (f *file) own(fields map[string]*yaml.Node) (*Logic, error) {
 		{"unit", &l.Unit}, {"fallback", &fallback}} {
 		n := fields[x.key]
 		if n == nil || n.Kind != yaml.ScalarNode {
-			return nil, f.at(fields[schemaKey], "the key %s is missing, or is no text", x.key).Do("build the logic again")
+			return nil, f.At(fields[schemaKey], "the key %s is missing, or is no text", x.key).Do("build the logic again")
 		}
 		*x.to = n.Value
 	}
 	var err error
 	if l.Type, err = contract.ParseName(kind); err != nil {
-		return nil, f.at(fields["type"], "%v", err)
+		return nil, f.At(fields["type"], "%v", err)
 	}
 	if l.Fallback = Fallback(fallback); l.Fallback != Nearest && l.Fallback != Model {
-		return nil, f.at(fields["fallback"], "the fallback is %q", fallback).Do("use %s or %s", Nearest, Model)
+		return nil, f.At(fields["fallback"], "the fallback is %q", fallback).Do("use %s or %s", Nearest, Model)
 	}
 	if n := fields["tensile"]; n != nil {
 		if l.Tensile, err = f.passedThrough(n); err != nil {
@@ -159,7 +161,7 @@ func (f *file) own(fields map[string]*yaml.Node) (*Logic, error) {
 		}
 	}
 	if fields["kernels"] == nil {
-		return nil, f.at(fields[schemaKey], "the key kernels is missing").Do("build the logic again")
+		return nil, f.At(fields[schemaKey], "the key kernels is missing").Do("build the logic again")
 	}
 	if err := f.kernels(l, fields["kernels"]); err != nil {
 		return nil, err
@@ -169,12 +171,12 @@ func (f *file) own(fields map[string]*yaml.Node) (*Logic, error) {
 }
 
 func (f *file) kernels(l *Logic, n *yaml.Node) error {
-	nodes, err := f.list(n, "kernels")
+	nodes, err := f.List(n, "kernels")
 	if err != nil {
 		return err
 	}
 	for _, x := range nodes {
-		fields, err := f.fields(x, "a kernel")
+		fields, err := f.Fields(x, "a kernel")
 		if err != nil {
 			return err
 		}
@@ -186,12 +188,12 @@ func (f *file) kernels(l *Logic, n *yaml.Node) error {
 			case key == "config" && v.Kind == yaml.ScalarNode:
 				k.Config, err = parseConfig(v.Value, l.Family)
 			case key == "parameters":
-				k.Parameters, err = f.mapping(v)
+				k.Parameters, err = f.Mapping(v)
 			default:
-				return f.at(v, "the key %q of a kernel is unknown, or is no text", key).Do("build the logic again")
+				return f.At(v, "the key %q of a kernel is unknown, or is no text", key).Do("build the logic again")
 			}
 			if err != nil {
-				return f.at(v, "%v", err)
+				return f.At(v, "%v", err)
 			}
 		}
 		l.Kernels = append(l.Kernels, k)
@@ -210,7 +212,7 @@ func parseConfig(text, family string) (gemm.Config, error) {
 }
 
 func (f *file) passedThrough(n *yaml.Node) (*Tensile, error) {
-	v, err := f.mapping(n)
+	v, err := f.Mapping(n)
 	if err != nil {
 		return nil, err
 	}

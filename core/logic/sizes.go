@@ -4,6 +4,8 @@ import (
 	"strconv"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/origami-gemm/origami/core/yamlnode"
 )
 
 // sizes reads index order, exact sizes and range logic.
@@ -13,8 +15,8 @@ func (f *file) sizes(l *Logic, fields map[string]*yaml.Node) error {
 	if !batched {
 		indices = 3
 	}
-	if n := fields["ExactLogic"]; !null(n) {
-		nodes, err := f.list(n, "the exact logic")
+	if n := fields["ExactLogic"]; !yamlnode.Null(n) {
+		nodes, err := f.List(n, "the exact logic")
 		if err != nil {
 			return err
 		}
@@ -26,15 +28,15 @@ func (f *file) sizes(l *Logic, fields map[string]*yaml.Node) error {
 			l.Exact = append(l.Exact, e)
 		}
 	}
-	if n := fields["IndexOrder"]; !null(n) {
-		order, err := f.integers(n, "the index order", 0)
+	if n := fields["IndexOrder"]; !yamlnode.Null(n) {
+		order, err := f.Integers(n, "the index order", 0)
 		if err != nil {
 			return err
 		}
 		seen := [4]bool{}
 		for i, x := range order {
 			if x >= indices || seen[x] || len(order) != indices {
-				return f.at(n, "the index order is %v", order).Do("it lists the %d indices once each", indices)
+				return f.At(n, "the index order is %v", order).Do("it lists the %d indices once each", indices)
 			}
 			seen[x] = true
 			if !batched && x == 2 {
@@ -43,9 +45,9 @@ func (f *file) sizes(l *Logic, fields map[string]*yaml.Node) error {
 		}
 		l.Order = order
 	}
-	if n := fields["RangeLogic"]; !null(n) {
+	if n := fields["RangeLogic"]; !yamlnode.Null(n) {
 		if len(l.Order) == 0 {
-			return f.at(n, "there is range logic and no index order").Do(advice)
+			return f.At(n, "there is range logic and no index order").Do(advice)
 		}
 		var err error
 		l.Ranges, err = f.rules(n, len(l.Order), len(l.Kernels))
@@ -56,19 +58,19 @@ func (f *file) sizes(l *Logic, fields map[string]*yaml.Node) error {
 
 // entry reads "[[m, n, batch, k, …], [kernel, speed]]". The kernel is a place in the list of solutions.
 func (f *file) entry(n *yaml.Node, indices, kernels int) (e Entry, err error) {
-	pair, err := f.list(n, "an exact size")
+	pair, err := f.List(n, "an exact size")
 	if err != nil {
 		return e, err
 	}
 	if len(pair) != 2 {
-		return e, f.at(n, "an exact size has %d parts", len(pair)).Do("write [[m, n, batch, k], [kernel, speed]]")
+		return e, f.At(n, "an exact size has %d parts", len(pair)).Do("write [[m, n, batch, k], [kernel, speed]]")
 	}
-	sizes, err := f.integers(pair[0], "a size", 1)
+	sizes, err := f.Integers(pair[0], "a size", 1)
 	if err != nil {
 		return e, err
 	}
 	if len(sizes) != indices && len(sizes) != indices+4 {
-		return e, f.at(n, "an exact size has %d numbers", len(sizes)).
+		return e, f.At(n, "an exact size has %d numbers", len(sizes)).
 			Do("it has %d, or %d with leading dimensions", indices, indices+4)
 	}
 	e.Size = Size{sizes[0], sizes[1], 1, sizes[indices-1]}
@@ -78,24 +80,24 @@ func (f *file) entry(n *yaml.Node, indices, kernels int) (e Entry, err error) {
 	if len(sizes) > indices {
 		e.LD = sizes[indices:]
 	}
-	answer, err := f.list(pair[1], "an answer")
+	answer, err := f.List(pair[1], "an answer")
 	if err != nil {
 		return e, err
 	}
 	if len(answer) != 2 {
-		return e, f.at(pair[1], "an answer has %d parts", len(answer)).Do("write [kernel, speed]")
+		return e, f.At(pair[1], "an answer has %d parts", len(answer)).Do("write [kernel, speed]")
 	}
 	if e.Kernel, err = f.kernel(answer[0], kernels); err != nil {
 		return e, err
 	}
-	e.Speed, err = f.number(answer[1], "a speed")
+	e.Speed, err = f.Number(answer[1], "a speed")
 	return e, err
 }
 
 func (f *file) kernel(n *yaml.Node, kernels int) (int, error) {
-	k, err := f.whole(n, "a kernel", 0)
+	k, err := f.Whole(n, "a kernel", 0)
 	if err == nil && k >= kernels {
-		err = f.at(n, "there is no kernel %d", k).Do("the file has %s, numbered from 0", plural(kernels))
+		err = f.At(n, "there is no kernel %d", k).Do("the file has %s, numbered from 0", plural(kernels))
 	}
 	return k, err
 }
@@ -109,25 +111,25 @@ func plural(n int) string {
 
 // rules reads nested lists of [threshold, rules or kernel].
 func (f *file) rules(n *yaml.Node, depth, kernels int) ([]Rule, error) {
-	nodes, err := f.list(n, "the range logic")
+	nodes, err := f.List(n, "the range logic")
 	if err != nil {
 		return nil, err
 	}
 	rules := make([]Rule, len(nodes))
 	for i, x := range nodes {
-		pair, err := f.list(x, "a range")
+		pair, err := f.List(x, "a range")
 		if err != nil {
 			return nil, err
 		}
 		if len(pair) != 2 {
-			return nil, f.at(x, "a range has %d parts", len(pair)).Do("write [threshold, kernel or ranges]")
+			return nil, f.At(x, "a range has %d parts", len(pair)).Do("write [threshold, kernel or ranges]")
 		}
 		r := &rules[i]
-		if r.Most, err = f.whole(pair[0], "a threshold", -1); err != nil {
+		if r.Most, err = f.Whole(pair[0], "a threshold", -1); err != nil {
 			return nil, err
 		}
 		if i > 0 && (rules[i-1].Most < 0 || r.Most >= 0 && r.Most <= rules[i-1].Most) {
-			return nil, f.at(x, "the threshold %d follows %d", r.Most, rules[i-1].Most).Do("thresholds grow, and −1 is the last")
+			return nil, f.At(x, "the threshold %d follows %d", r.Most, rules[i-1].Most).Do("thresholds grow, and −1 is the last")
 		}
 		if depth > 1 {
 			r.Rules, err = f.rules(pair[1], depth-1, kernels)

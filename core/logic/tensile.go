@@ -9,15 +9,22 @@ import (
 
 	"github.com/origami-gemm/origami/core/contract"
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/yamlnode"
 )
 
 // advice is what to do about a file that is refused.
 const advice = "give a library logic as Tensile, hipBLASLt or origami write it"
 
+// mostNodes bounds the values of a file.
+const mostNodes = 1 << 24
+
+// file reads the nodes of a logic.
+type file struct{ *yamlnode.File }
+
 // Read reads a logic: origami's JSON, Tensile's list, or hipBLASLt's mapping. Nothing of a bad file is returned.
 func Read(name string, text []byte) (*Logic, error) {
-	f := &file{name: name, left: mostNodes}
-	root, err := f.parse(text)
+	f := &file{yamlnode.New(name, mostNodes)}
+	root, err := f.Parse(text, advice)
 	if err != nil {
 		return nil, err
 	}
@@ -25,10 +32,10 @@ func Read(name string, text []byte) (*Logic, error) {
 	if root.Kind == yaml.SequenceNode {
 		l, err = f.classic(root)
 	} else if root.Kind != yaml.MappingNode {
-		return nil, f.at(root, "the file is no library logic").Do(advice)
+		return nil, f.At(root, "the file is no library logic").Do(advice)
 	} else {
 		var fields map[string]*yaml.Node
-		if fields, err = f.fields(root, "the file"); err != nil {
+		if fields, err = f.Fields(root, "the file"); err != nil {
 			return nil, err
 		}
 		switch {
@@ -37,7 +44,7 @@ func Read(name string, text []byte) (*Logic, error) {
 		case fields["ProblemType"] != nil && fields["Solutions"] != nil:
 			l, err = f.tensile(root, fields)
 		default:
-			err = f.at(root, "the file is no library logic").Do(advice)
+			err = f.At(root, "the file is no library logic").Do(advice)
 		}
 	}
 	if err != nil {
@@ -60,7 +67,7 @@ var classicKeys = []string{"MinimumRequiredVersion", "ScheduleName", "Architectu
 
 // classic reads the list. Files of 2017 have no devices.
 func (f *file) classic(root *yaml.Node) (*Logic, error) {
-	parts, err := f.list(root, "the file")
+	parts, err := f.List(root, "the file")
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +76,7 @@ func (f *file) classic(root *yaml.Node) (*Logic, error) {
 		keys = append(append([]string{}, classicKeys[:3]...), classicKeys[4:]...)
 	}
 	if len(parts) < len(keys) || parts[len(keys)-5].Kind != yaml.MappingNode {
-		return nil, f.at(root, "the list has %d parts, or not a problem type in its place", len(parts)).Do(advice)
+		return nil, f.At(root, "the list has %d parts, or not a problem type in its place", len(parts)).Do(advice)
 	}
 	fields := map[string]*yaml.Node{}
 	for i, key := range keys {
@@ -80,7 +87,7 @@ func (f *file) classic(root *yaml.Node) (*Logic, error) {
 		return nil, err
 	}
 	for _, n := range parts[len(keys):] {
-		v, err := f.value(n)
+		v, err := f.Value(n)
 		if err != nil {
 			return nil, err
 		}
@@ -128,7 +135,7 @@ func (t *Tensile) unit(arch string) string {
 
 // tensile reads the parts of a file of Tensile by their names.
 func (f *file) tensile(root *yaml.Node, fields map[string]*yaml.Node) (*Logic, error) {
-	l := &Logic{Family: "tensile", Fallback: Model, Tensile: &Tensile{}, Source: f.name}
+	l := &Logic{Family: "tensile", Fallback: Model, Tensile: &Tensile{}, Source: f.Name()}
 	t := l.Tensile
 	var err error
 	for _, part := range []struct {
@@ -137,16 +144,16 @@ func (f *file) tensile(root *yaml.Node, fields map[string]*yaml.Node) (*Logic, e
 	}{{"MinimumRequiredVersion", &t.Version}, {"ScheduleName", &t.Schedule}, {"ArchitectureName", &t.Arch},
 		{"DeviceNames", &t.Devices}} {
 		if n := fields[part.key]; n != nil {
-			if *part.to, err = f.value(n); err != nil {
+			if *part.to, err = f.Value(n); err != nil {
 				return nil, err
 			}
 		}
 	}
 	l.Arch, l.Device = f.architecture(t.Arch)
 	if l.Arch == "" {
-		return nil, f.at(root, "the file names no architecture").Do(advice)
+		return nil, f.At(root, "the file names no architecture").Do(advice)
 	}
-	if t.Problem, err = f.mapping(fields["ProblemType"]); err != nil {
+	if t.Problem, err = f.Mapping(fields["ProblemType"]); err != nil {
 		return nil, err
 	}
 	if l.Type, err = f.problemType(fields["ProblemType"], t.Problem); err != nil {
@@ -201,7 +208,7 @@ var (
 )
 
 func (f *file) problemType(n *yaml.Node, p map[string]any) (contract.Name, error) {
-	fields, err := f.fields(n, "ProblemType")
+	fields, err := f.Fields(n, "ProblemType")
 	if err != nil {
 		return contract.Name{}, err
 	}
@@ -210,7 +217,7 @@ func (f *file) problemType(n *yaml.Node, p map[string]any) (contract.Name, error
 		if fields["OperationType"] != nil {
 			at = fields["OperationType"]
 		}
-		return contract.Name{}, f.at(at, "the file is for the operation %q, and not for GEMM", operation).
+		return contract.Name{}, f.At(at, "the file is for the operation %q, and not for GEMM", operation).
 			Do("give a logic for GEMM")
 	}
 	lists := contract.Lists{C: 2}
@@ -219,24 +226,24 @@ func (f *file) problemType(n *yaml.Node, p map[string]any) (contract.Name, error
 		to  *[]int
 	}{{"IndexAssignmentsA", &lists.A}, {"IndexAssignmentsB", &lists.B}} {
 		if fields[x.key] == nil {
-			return contract.Name{}, f.at(n, "ProblemType has no %s", x.key).Do(advice)
+			return contract.Name{}, f.At(n, "ProblemType has no %s", x.key).Do(advice)
 		}
-		if *x.to, err = f.integers(fields[x.key], x.key, 0); err != nil {
+		if *x.to, err = f.Integers(fields[x.key], x.key, 0); err != nil {
 			return contract.Name{}, err
 		}
 	}
 	if fields["NumIndicesC"] != nil {
-		if lists.C, err = f.whole(fields["NumIndicesC"], "NumIndicesC", 2); err != nil {
+		if lists.C, err = f.Whole(fields["NumIndicesC"], "NumIndicesC", 2); err != nil {
 			return contract.Name{}, err
 		}
 	}
 	c, err := contract.FromLists(lists)
 	if err != nil {
-		return contract.Name{}, diag.Within(fmt.Sprintf("%s:%d", f.name, n.Line), err)
+		return contract.Name{}, diag.Within(fmt.Sprintf("%s:%d", f.Name(), n.Line), err)
 	}
 	if len(c.Letters()) != lists.C+1 || lists.C > 3 || len(c.Of(contract.Sum)) != 1 ||
 		len(c.Of(contract.FreeA)) != 1 || len(c.Of(contract.FreeB)) != 1 {
-		return contract.Name{}, f.at(n, "the file is for the contraction %s, which is no GEMM",
+		return contract.Name{}, f.At(n, "the file is for the contraction %s, which is no GEMM",
 			contract.Name{Contraction: c}).Do("give a logic for GEMM")
 	}
 	return f.named(c, fields, p)
@@ -255,14 +262,14 @@ func (f *file) named(c contract.Contraction, fields map[string]*yaml.Node, p map
 			break // older files have one type
 		}
 		if n == nil {
-			return name, f.at(fields["OperationType"], "ProblemType has no DataType").Do(advice)
+			return name, f.At(fields["OperationType"], "ProblemType has no DataType").Do(advice)
 		}
-		i, err := f.whole(n, key, 0)
+		i, err := f.Whole(n, key, 0)
 		if err != nil {
 			return name, err
 		}
 		if i >= len(names) {
-			return name, f.at(n, "%s is %d, and no type has that number", key, i).Do(advice)
+			return name, f.At(n, "%s is %d, and no type has that number", key, i).Do(advice)
 		}
 		name.Types, name.Apart = append(name.Types, names[i]), key == "ComputeDataType"
 	}
@@ -277,19 +284,19 @@ func (f *file) named(c contract.Contraction, fields map[string]*yaml.Node, p map
 
 // solutions reads the kernels. In the mapping a solution has what differs from the default.
 func (f *file) solutions(n, base *yaml.Node) ([]Kernel, error) {
-	nodes, err := f.list(n, "Solutions")
+	nodes, err := f.List(n, "Solutions")
 	if err != nil {
 		return nil, err
 	}
 	common := map[string]any{}
-	if !null(base) {
-		if common, err = f.mapping(base); err != nil {
+	if !yamlnode.Null(base) {
+		if common, err = f.Mapping(base); err != nil {
 			return nil, err
 		}
 	}
 	kernels := make([]Kernel, len(nodes))
 	for i, x := range nodes {
-		own, err := f.mapping(x)
+		own, err := f.Mapping(x)
 		if err != nil {
 			return nil, err
 		}
@@ -310,12 +317,12 @@ func (f *file) configured(l *Logic, n *yaml.Node) error {
 		}
 		family, _ := k.Parameters[familyKey].(string)
 		if i > 0 && family != l.Family {
-			return f.at(n.Content[i], "the kernel's family is %q, and that of the one before %q", family, l.Family).
+			return f.At(n.Content[i], "the kernel's family is %q, and that of the one before %q", family, l.Family).
 				Do("use kernels of one family")
 		}
 		c, err := parseConfig(text, family)
 		if err != nil {
-			return f.at(n.Content[i], "%v", err)
+			return f.At(n.Content[i], "%v", err)
 		}
 		l.Family, k.Config, k.Parameters = family, c, nil
 	}

@@ -66,14 +66,9 @@ func (s *Sweep) Run(ctx context.Context, p gemm.Problem) error {
 		candidates[i] = e.Config
 	}
 	var todo []dataset.Measurement
-	best := unit.Seconds(0)
+	best := map[gemm.Problem]unit.Seconds{}
 	for _, c := range candidates {
-		if m, there := s.Data.Find(p, c); there && !s.again(&m) {
-			best = faster(best, &m)
-			if s.good == nil && m.Status == dataset.OK {
-				s.good = &dataset.Measurement{Problem: p, Config: c}
-			}
-		} else {
+		if !s.have(p, c, best) {
 			todo = append(todo, dataset.Measurement{Problem: p, Config: c})
 		}
 	}
@@ -89,6 +84,38 @@ func (s *Sweep) Run(ctx context.Context, p gemm.Problem) error {
 		return err
 	}
 	return s.finals(ctx, p, candidates)
+}
+
+// Measure measures some configurations, in this order, of problems that may differ. It has no finals. Afterwards Data
+// has all of them, unless there is an error, which is as Run's.
+func (s *Sweep) Measure(ctx context.Context, wanted []dataset.Measurement) error {
+	var todo []dataset.Measurement
+	best := map[gemm.Problem]unit.Seconds{}
+	for _, m := range wanted {
+		if _, looked := best[m.Problem]; !looked {
+			best[m.Problem] = 0
+			for _, recorded := range s.Data.Sweep(m.Problem) {
+				best[m.Problem] = faster(best[m.Problem], &recorded)
+			}
+		}
+		if !s.have(m.Problem, m.Config, best) {
+			todo = append(todo, dataset.Measurement{Problem: m.Problem, Config: m.Config})
+		}
+	}
+	return s.measureAll(ctx, todo, best)
+}
+
+// have reports whether a configuration is measured and not to be measured again. It takes its time into account.
+func (s *Sweep) have(p gemm.Problem, c gemm.Config, best map[gemm.Problem]unit.Seconds) bool {
+	m, there := s.Data.Find(p, c)
+	if !there || s.again(&m) {
+		return false
+	}
+	best[p] = faster(best[p], &m)
+	if s.good == nil && m.Status == dataset.OK {
+		s.good = &dataset.Measurement{Problem: p, Config: c}
+	}
+	return true
 }
 
 // again reports whether a measurement is to be repeated.
@@ -109,11 +136,11 @@ type entry struct {
 }
 
 // measureAll measures configurations and libraries in order while the next ones are being compiled. Each entry of todo
-// says what to measure and is still empty otherwise.
+// says what to measure and is still empty otherwise. best are the best times of problems so far.
 //
 // If the executor's process ends, the next ones are tried alone, as many as may have been compiled at the time. What
 // that says about them is judge's to decide.
-func (s *Sweep) measureAll(ctx context.Context, todo []dataset.Measurement, best unit.Seconds) error {
+func (s *Sweep) measureAll(ctx context.Context, todo []dataset.Measurement, best map[gemm.Problem]unit.Seconds) error {
 	var ahead *pipeline
 	defer func() { ahead.stop() }()
 	queue := make([]entry, len(todo))
@@ -126,7 +153,7 @@ func (s *Sweep) measureAll(ctx context.Context, todo []dataset.Measurement, best
 			ahead = s.compileAhead(ctx, queue[i:])
 		}
 		e := &queue[i]
-		m, err := s.attempt(ctx, e, ahead, best)
+		m, err := s.attempt(ctx, e, ahead, best[e.todo.Problem])
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -162,7 +189,7 @@ func (s *Sweep) measureAll(ctx context.Context, todo []dataset.Measurement, best
 		if s.crashes >= maxCrashes {
 			return err
 		}
-		best = faster(best, &m)
+		best[m.Problem] = faster(best[m.Problem], &m)
 		alone = max(0, alone-1)
 		i++
 	}

@@ -64,7 +64,7 @@ func TestDescriptionsSurvive(t *testing.T) {
 	}
 	described := *a.Describe()
 	described.Families = slices.Clone(described.Families)
-	described.Families[0].Opaque = true
+	described.Families[0].Opaque, described.Families[0].Nests = true, true
 	q := &pb.OpenResponse{Handle: []byte{1}, Description: toDescription(&described),
 		Levels: toLevels(a.Hierarchy().Levels())}
 	allSet(t, q)
@@ -115,7 +115,7 @@ var fieldsKnown = map[string]int{
 	"arch.Description": 31, "arch.Manifest": 4, "arch.OpenRequest": 10, "arch.Space": 8, "gemm.Config": 9,
 	"gemm.Problem":  18,
 	"arch.Estimate": 3, "arch.Uncertainty": 9, "arch.ErrorRange": 4, "arch.Mapping": 3, "arch.Rejection": 4,
-	"arch.Family": 6, "arch.AxisValues": 2, "gemm.Axis": 6, "selector.Result": 4, "selector.Entry": 4, "gemm.Types": 2,
+	"arch.Family": 7, "arch.AxisValues": 2, "gemm.Axis": 6, "selector.Result": 4, "selector.Entry": 4, "gemm.Types": 2,
 	"arch.Checked": 11, "arch.Layout": 3, "arch.Range": 2, "arch.Fitted": 2,
 }
 

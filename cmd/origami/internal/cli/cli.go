@@ -24,6 +24,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/plugincmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/rankcmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/selectcmd"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb/tunecmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/versioncmd"
 	"github.com/origami-gemm/origami/core/diag"
 )
@@ -154,7 +155,7 @@ func Root(f *session.Factory, sys System) *cobra.Command {
 	ask := []*cobra.Command{
 		selectcmd.New(f, selectcmd.Run), rankcmd.New(f, rankcmd.Run), explaincmd.New(f, explaincmd.Run),
 		comparecmd.New(f, comparecmd.Run), mapcmd.New(f, mapcmd.Run), benchcmd.New(f, benchcmd.Run),
-		evalcmd.New(f, evalcmd.Run),
+		tunecmd.New(f, tunecmd.Run), evalcmd.New(f, evalcmd.Run),
 	}
 	look := []*cobra.Command{
 		archcmd.New(f), logiccmd.New(f), plugincmd.New(f, sys.Plugins), versioncmd.New(f, sys.Protocol),

@@ -106,7 +106,7 @@ func (l *candidateList) setAxis(c *gemm.Config, place, name, value string) error
 		return diag.Inputf("the kernel family %s has no clusters of %s CTAs", l.kernel, value).
 			At("%s", place).Do("leave num_ctas at 1")
 	}
-	return unknownAxis(name, place, l.axes)
+	return arch.UnknownAxis(name, l.axes).At("%s", place)
 }
 
 // fieldOf returns the place in gemm.Fields of a name as files write it, −1 if it is none.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -62,7 +61,7 @@ func (f *SearchFlags) Restrict(
 		return nil, err
 	}
 	list, err := readCandidates(f.Candidates, text, kernel, d)
-	return Among(a, list), err
+	return arch.WithCandidates(a, list), err
 }
 
 // read returns the file of candidates. Several architectures may ask for it.
@@ -92,7 +91,6 @@ var configFields = gemm.Fields()
 // parseSpace reads the words of --space.
 func parseSpace(words []string, kernel string, axes []gemm.Axis) (arch.Space, error) {
 	space := arch.Space{Kernel: kernel}
-	numbers := space.Numbers()
 	var seen []string
 	for _, word := range words {
 		name, text, _ := strings.Cut(word, "=")
@@ -102,54 +100,17 @@ func parseSpace(words []string, kernel string, axes []gemm.Axis) (arch.Space, er
 			return space, diag.Inputf("the axis %s has no values", name).At("%s", place).
 				Do("write AXIS=VALUE,VALUE, as in split_k=1,2,4,8")
 		}
-		i := slices.IndexFunc(configFields, func(x gemm.Field) bool {
-			return x.Name == name || x.Key != "" && x.Key == name
-		})
-		if i >= 0 {
-			name = configFields[i].Name
+		name, err := space.Set(name, values, axes)
+		if err != nil {
+			return space, diag.Within(place, err)
 		}
 		if slices.Contains(seen, name) {
 			return space, diag.Inputf("the axis %s is given twice", name).At("%s",
 				place).Do("give all its values in one list")
 		}
 		seen = append(seen, name)
-		switch {
-		case i >= 0 && numbers[i] == nil:
-			return space, diag.Inputf("%s is not searched: the launch order is chosen after the configuration", name).
-				At("%s", place).Do("leave it out, or list whole configurations with --candidates")
-		case i >= 0:
-			for _, v := range values {
-				n, err := strconv.Atoi(v)
-				if err != nil || n < 1 || n > gemm.MaxConfigNumber {
-					return space, diag.Inputf("%s has no value %q", name, v).At("%s", place).
-						Do("give whole numbers from 1 to %d", gemm.MaxConfigNumber)
-				}
-				*numbers[i] = append(*numbers[i], n)
-			}
-		default:
-			if _, err := gemm.FindAxis(axes, name); err != nil {
-				return space, unknownAxis(name, place, axes)
-			}
-			space.Axes = append(space.Axes, arch.AxisValues{Name: name, Values: values})
-		}
 	}
 	return space, nil
-}
-
-// unknownAxis names the axes that there are.
-func unknownAxis(name, place string, axes []gemm.Axis) error {
-	var names []string
-	for _, x := range configFields {
-		names = append(names, x.Name)
-	}
-	for i := range axes {
-		names = append(names, axes[i].Name)
-	}
-	err := diag.Inputf("unknown axis %q", name).At("%s", place)
-	if near := diag.Nearest(name, names, 1); len(near) > 0 {
-		return err.Do("did you mean %s? The axes are %s", near[0], strings.Join(names, ", "))
-	}
-	return err.Do("the axes are %s", strings.Join(names, ", "))
 }
 
 // searched is an architecture whose candidates come from another space than the model's. It has no Rank method, so
@@ -162,28 +123,4 @@ type searched struct {
 // Candidates implements arch.Architecture.
 func (s *searched) Candidates(ctx context.Context, p gemm.Problem, _ arch.Space) (*arch.Candidates, error) {
 	return s.Architecture.Candidates(ctx, p, s.space)
-}
-
-// Among returns an architecture whose candidates are a list.
-func Among(a arch.Architecture, list []gemm.Config) arch.Architecture {
-	return &listed{Architecture: a, list: list}
-}
-
-// listed is an architecture whose candidates are a list. Estimate says which of them cannot be used.
-type listed struct {
-	arch.Architecture
-	list []gemm.Config
-}
-
-// Candidates implements arch.Architecture.
-func (l *listed) Candidates(context.Context, gemm.Problem, arch.Space) (*arch.Candidates, error) {
-	return &arch.Candidates{Configs: l.list}, nil
-}
-
-// Mapping implements arch.Architecture. A configuration whose launch order is listed keeps it.
-func (l *listed) Mapping(ctx context.Context, p gemm.Problem, c gemm.Config) (arch.Mapping, error) {
-	if c.GroupM != 0 {
-		return arch.Mapping{GroupM: c.GroupM}, nil
-	}
-	return l.Architecture.Mapping(ctx, p, c)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb/measuring"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
@@ -107,7 +108,7 @@ func Run(ctx context.Context, o *Options) error {
 	}
 	err = o.compare(ctx, a, data, problems, failures)
 	if err != nil && ctx.Err() != nil && o.Executor != "" {
-		return stopped(ctx, err, data.Len(), data.Name)
+		return measuring.Stopped(ctx, err, data.Len(), data.Name)
 	}
 	return err
 }

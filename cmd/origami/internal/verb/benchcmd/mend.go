@@ -5,6 +5,7 @@ import (
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb/measuring"
 	"github.com/origami-gemm/origami/core/diag"
 )
 
@@ -26,7 +27,7 @@ func (o *Options) mend() error {
 			break
 		}
 		o.Factory.Streams.Note(fmt.Sprintf("%s: %s of %s is taken out: %s: %s", m.Where, m.Label(), m.Problem,
-			words(m.Status), m.Detail))
+			measuring.Words(m.Status), m.Detail))
 	}
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb/measuring"
 	"github.com/origami-gemm/origami/core/score"
 )
 
@@ -70,7 +71,8 @@ func (w *writer) page(title, bars, scatter string) *report.Page {
 func (w *writer) excluded() (lines []string) {
 	for i := range w.rows {
 		for _, e := range w.rows[i].Excluded {
-			lines = append(lines, fmt.Sprintf("%s, %s: %s: %s", w.rows[i].Problem, e.Label(), words(e.Status), e.Detail))
+			lines = append(lines, fmt.Sprintf("%s, %s: %s: %s", w.rows[i].Problem, e.Label(),
+				measuring.Words(e.Status), e.Detail))
 		}
 	}
 	return lines

@@ -4,7 +4,6 @@ package logiccmd
 
 import (
 	"context"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -109,10 +108,7 @@ func write(f *session.Factory, output string, text []byte) error {
 		_, err := f.Streams.Writer().Write(text)
 		return err
 	}
-	if err := os.WriteFile(output, text, 0o666); err != nil {
-		return diag.Inputf("the file cannot be written: %v", err).At("--output %s", output).Do("name another one")
-	}
-	return nil
+	return session.WriteFile(output, "--output", text)
 }
 
 // read reads the logic of a command line.

@@ -105,7 +105,7 @@ func measured(ctx context.Context, a arch.Architecture, data *dataset.Dataset, b
 			continue
 		}
 		best := slices.MinFunc(list, func(x, y gemm.Config) int { return cmp.Compare(times[x], times[y]) })
-		answers, err := session.Ask(ctx, session.Among(a, list), []gemm.Problem{p},
+		answers, err := session.Ask(ctx, arch.WithCandidates(a, list), []gemm.Problem{p},
 			session.Question{Kernel: data.Kernel, Top: 1})
 		if err != nil {
 			return nil, err

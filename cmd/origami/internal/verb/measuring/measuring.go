@@ -1,0 +1,98 @@
+// Package measuring holds what the commands have in common that measure on a GPU and keep the measurements in a folder.
+package measuring
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
+	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/core/dataset"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/measure"
+	"github.com/origami-gemm/origami/core/unit"
+)
+
+// DefaultFolder names a folder after what is measured and the day.
+func DefaultFolder(c dataset.Conditions) string {
+	name := c.Device + "-" + c.Kernel
+	if c.WarmL2 {
+		name += "-warm"
+	}
+	return name + "-" + time.Now().Format(time.DateOnly)
+}
+
+// Open opens the folder that a sweep continues, or begins it. The caller closes it.
+func Open(
+	ctx context.Context, s *iostreams.Streams, sweep *measure.Sweep, folder string,
+) (*datastore.Store, error) {
+	kept, err := datastore.Open(ctx, folder, sweep.Data)
+	if err != nil {
+		return nil, err
+	}
+	if kept.Torn != nil {
+		s.Warn(fmt.Sprintf("%s: %s; it is dropped and measured again", kept.Torn.Where, kept.Torn.Why))
+	}
+	sweep.Data, sweep.Keep = kept.Data, kept.Append
+	return kept, nil
+}
+
+// Fits reports whether the matrices of a problem fit into a device's memory, and warns if not: no candidate could run.
+// Zero means that the executor does not know the memory.
+func Fits(s *iostreams.Streams, p gemm.Problem, memory unit.Bytes) bool {
+	var need unit.Bytes
+	for o := gemm.A; o <= gemm.C; o++ {
+		need += unit.Bytes(p.Matrices(o)) * unit.Bytes(p.Stride(o)) * unit.Bytes(p.Type(o).Bytes())
+	}
+	if memory == 0 || need <= memory {
+		return true
+	}
+	s.Warn(fmt.Sprintf("%s is not measured: its matrices take %.4g GB, and the device has %.4g GB", p,
+		float64(need)/1e9, float64(memory)/1e9))
+	return false
+}
+
+// LeftOut says that a measurement has no time, and false if that is no reason to warn: many candidates do not fit.
+func LeftOut(m *dataset.Measurement) (string, bool) {
+	if m.Status == dataset.OK || m.Status == dataset.NotBuilt {
+		return "", false
+	}
+	return fmt.Sprintf("%s of %s is left out: %s: %s", m.Label(), m.Problem, Words(m.Status), m.Detail), true
+}
+
+// Words writes a status for a reader.
+func Words(s dataset.Status) string {
+	switch s {
+	case dataset.Wrong:
+		return "wrong result"
+	case dataset.Timeout:
+		return "it did not end in time"
+	default:
+		return string(s)
+	}
+}
+
+// Stopped adds to the error that ended a sweep how many measurements are kept, and how to continue.
+func Stopped(ctx context.Context, err error, measurements int, folder string) error {
+	var d *diag.Error
+	switch {
+	case ctx.Err() != nil:
+		d = &diag.Error{What: session.ErrInterrupted.Error(), Err: session.ErrInterrupted}
+	case !errors.As(err, &d):
+		d = &diag.Error{What: err.Error(), Err: err}
+	}
+	if measurements == 0 {
+		return d
+	}
+	fix := fmt.Sprintf("%s kept in %s, and the same command with --records %s goes on from there",
+		render.Plural(measurements, "measurement is", "measurements are"), folder, folder)
+	if d.Fix != "" {
+		fix = d.Fix + "; " + fix
+	}
+	return d.Do("%s", fix)
+}

@@ -1,0 +1,164 @@
+package tunecmd
+
+import (
+	"context"
+	"hash/fnv"
+	"math"
+	"math/rand/v2"
+	"strconv"
+	"time"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
+	"github.com/origami-gemm/origami/core/tune"
+	"github.com/origami-gemm/origami/core/unit"
+)
+
+// sampled is how many sizes a dry run tunes with made-up times.
+const sampled = 48
+
+// A measurement takes about this long beside its timed runs: compiling ahead, checking the result, flushing the L2. The
+// shipped sweeps made 33 (Triton) to 45 (generated kernels) measurements per second.
+const overhead = 22 * time.Millisecond
+
+// planned is a dry run in JSON.
+type planned struct {
+	Sizes             int     `json:"sizes"`
+	BruteForce        int     `json:"brute_force_measurements"`
+	BruteForceSeconds float64 `json:"brute_force_seconds"`
+	Expected          int     `json:"expected_measurements"`
+	ExpectedSeconds   float64 `json:"expected_seconds"`
+	Sets              []set   `json:"sets"`
+}
+
+// set is a set of candidates in a dry run.
+type set struct {
+	Type       string `json:"type"`
+	Name       string `json:"name"`
+	Sizes      int    `json:"sizes"`
+	BruteForce int    `json:"brute_force_measurements"`
+}
+
+// dryRun prints what brute force takes, and what tuning is expected to: some of the sizes are tuned with times that
+// differ from the predictions as measured times did. Sizes learn from each other, so many take fewer measurements each.
+func (s *tuning) dryRun(ctx context.Context, t *tune.Tuner) error {
+	plan := planned{Sizes: len(t.Sizes), BruteForce: s.plan.BruteForce()}
+	plan.Sets = s.sets()
+	kernelTime := 0.0
+	for i := range t.Sizes {
+		for j := range t.Sizes[i].Candidates {
+			kernelTime += timed(t.Sizes[i].Candidates[j].Predicted) / float64(len(t.Sizes[i].Candidates)) *
+				float64(t.Sizes[i].Usable)
+		}
+	}
+	plan.BruteForceSeconds = float64(plan.BruteForce)*overhead.Seconds() + kernelTime
+	plan.Expected, plan.ExpectedSeconds = plan.BruteForce, plan.BruteForceSeconds
+	if simulate := map[string]func(context.Context, *tune.Tuner, *planned) error{byModel: s.simulate,
+		inSteps: s.walk}[s.o.Strategy]; simulate != nil {
+		if err := verb.UntilCancelled(ctx, func() error { return simulate(ctx, t, &plan) }); err != nil {
+			return err
+		}
+	}
+	streams := s.o.Factory.Streams
+	format := render.FormatOf(s.o.Factory)
+	if format == render.JSON {
+		return render.JSONLine(streams, plan)
+	}
+	rows := make([][]string, len(plan.Sets))
+	for i, x := range plan.Sets {
+		rows[i] = []string{x.Type, x.Name, strconv.Itoa(x.Sizes), strconv.Itoa(x.BruteForce)}
+	}
+	if format == render.Table {
+		render.Line(streams, "sizes", "%d", plan.Sizes)
+		render.Line(streams, "brute force", "%s, about %v", render.Plural(plan.BruteForce, "measurement", "measurements"),
+			rounded(plan.BruteForceSeconds))
+		render.Line(streams, "expected", "about %s (%s), about %v",
+			render.Plural(plan.Expected, "measurement", "measurements"),
+			render.Percent(float64(plan.Expected)/float64(plan.BruteForce)), rounded(plan.ExpectedSeconds))
+		streams.Printf("\n")
+	}
+	return render.WriteRows(streams, format, []string{"type", "set", "sizes", "brute force"}, rows)
+}
+
+// sets counts the sizes and measurements of each set.
+func (s *tuning) sets() []set {
+	var out []set
+	for i := range s.plan.File.Types {
+		typ := &s.plan.File.Types[i]
+		for j := range typ.Sets {
+			p := typ.Problem
+			p.M, p.N, p.K, p.Batch = 1, 1, 1, 1
+			out = append(out, set{Type: p.String()[len("1x1x1 "):], Name: typ.Sets[j].Name, Sizes: len(typ.Sets[j].Sizes),
+				BruteForce: s.plan.Usable[i][j]})
+		}
+	}
+	return out
+}
+
+// timed returns the device time that a measurement takes for its timed runs, by the policy of core/measure.
+func timed(t unit.Seconds) float64 { return max(3*float64(t), min(50*float64(t), 30e-3)) }
+
+// walk goes through the steps with the predicted times.
+func (s *tuning) walk(ctx context.Context, t *tune.Tuner, plan *planned) error {
+	spent := 0.0
+	t.Measure = func(_ context.Context, tasks []tune.Task) ([]unit.Seconds, error) {
+		times := make([]unit.Seconds, len(tasks))
+		for i, task := range tasks {
+			times[i] = t.Sizes[task.Size].Candidates[task.Candidate].Predicted
+			spent += timed(times[i])
+		}
+		return times, nil
+	}
+	if err := t.InSteps(ctx, s.plan.File, s.arch.Describe().Axes(s.kernel)); err != nil {
+		return err
+	}
+	plan.Expected = len(t.Log)
+	plan.ExpectedSeconds = float64(len(t.Log))*overhead.Seconds() + spent
+	return nil
+}
+
+// simulate tunes some of the sizes with made-up times, and extrapolates.
+func (s *tuning) simulate(ctx context.Context, t *tune.Tuner, plan *planned) error {
+	all := t.Sizes
+	order := rand.New(rand.NewPCG(1, 2)).Perm(len(all))
+	some := order[:min(sampled, len(order))]
+	t.Sizes = nil
+	for _, i := range some {
+		t.Sizes = append(t.Sizes, all[i])
+	}
+	spent := 0.0
+	t.Measure = func(_ context.Context, tasks []tune.Task) ([]unit.Seconds, error) {
+		times := make([]unit.Seconds, len(tasks))
+		for i, task := range tasks {
+			c := &t.Sizes[task.Size].Candidates[task.Candidate]
+			kernel := c.Config
+			kernel.GroupM = 0
+			shared := draw(kernel.String()) * simulatedShared
+			alone := draw(kernel.String()+t.Sizes[task.Size].Problem.String()) * simulatedAlone
+			times[i] = c.Predicted * unit.Seconds(math.Exp(shared+alone))
+			spent += timed(times[i])
+		}
+		return times, nil
+	}
+	if err := t.Run(ctx); err != nil {
+		return err
+	}
+	factor := float64(len(all)) / float64(len(some))
+	plan.Expected = int(math.Ceil(float64(len(t.Log)) * factor))
+	if t.Most > 0 {
+		plan.Expected = min(plan.Expected, t.Most)
+	}
+	plan.ExpectedSeconds = float64(plan.Expected) * (overhead.Seconds() + spent/float64(max(1, len(t.Log))))
+	return nil
+}
+
+// The standard deviations of log(measured ÷ predicted) in a simulation: of errors that a configuration has at all
+// sizes, and of errors of one size. Together they are as large as in the shipped sweeps.
+const simulatedShared, simulatedAlone = 0.04, 0.03
+
+// draw returns a normal number that follows from a text.
+func draw(text string) float64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(text))
+	return rand.New(rand.NewPCG(h.Sum64(), 7)).NormFloat64()
+}

@@ -1,0 +1,306 @@
+package tunecmd
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/tune"
+	"github.com/origami-gemm/origami/core/unit"
+)
+
+type problem = gemm.Problem
+
+// row is a size in JSON.
+type row struct {
+	Problem   gemm.Record   `json:"problem"`
+	Sets      []string      `json:"sets"`
+	Pick      *gemm.Config  `json:"pick"`
+	Config    string        `json:"config,omitempty"`
+	Seconds   float64       `json:"seconds,omitempty"`
+	TFLOPS    float64       `json:"tflops,omitempty"`
+	Predicted float64       `json:"predicted_seconds,omitempty"`
+	Model     *gemm.Config  `json:"model_pick"`
+	Measured  int           `json:"measured"`
+	Usable    int           `json:"candidates"`
+	Expected  render.Number `json:"expected_regret"`
+	Known     *float64      `json:"known_regret,omitempty"`
+	Why       tune.Reason   `json:"why"`
+	Steps     []step        `json:"steps"`
+}
+
+// step is a measurement in JSON.
+type step struct {
+	Config  string  `json:"config"`
+	Seconds float64 `json:"seconds,omitempty"`
+	Chance  float64 `json:"chance"`
+	Gain    float64 `json:"gain"`
+}
+
+// summary is what came out for all sizes, in JSON.
+type summary struct {
+	Arch         string        `json:"arch"`
+	Device       string        `json:"device"`
+	Model        string        `json:"model"`
+	Kernel       string        `json:"kernel"`
+	Strategy     string        `json:"strategy"`
+	Regret       float64       `json:"regret"`
+	Sizes        int           `json:"sizes"`
+	Measurements int           `json:"measurements"`
+	Fresh        int           `json:"fresh_measurements"`
+	FreshSeconds float64       `json:"fresh_seconds"`
+	BruteForce   int           `json:"brute_force_measurements"`
+	Kernels      int           `json:"kernels"`
+	Expected     render.Number `json:"expected_regret"`
+	Known        *float64      `json:"known_regret,omitempty"`
+	KnownWorst   *float64      `json:"known_regret_worst,omitempty"`
+	Unfinished   int           `json:"unfinished"`
+	Curve        []point       `json:"curve,omitempty"`
+}
+
+// point is a point of the curve of regret, in JSON.
+type point struct {
+	Measurements int     `json:"measurements"`
+	Mean         float64 `json:"mean"`
+	Worst        float64 `json:"worst"`
+}
+
+// report writes the outcome.
+func (s *tuning) report(ctx context.Context, t *tune.Tuner) error {
+	rows, sum := s.rows(t), summary{}
+	s.summarise(t, rows, &sum)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := s.keepOutcome(rows, &sum); err != nil {
+		return err
+	}
+	if err := s.writeLogics(t); err != nil {
+		return err
+	}
+	streams := s.o.Factory.Streams
+	switch format := render.FormatOf(s.o.Factory); format {
+	case render.JSON:
+		for i := range rows {
+			if err := render.JSONLine(streams, &rows[i]); err != nil {
+				return err
+			}
+		}
+		return render.JSONLine(streams, map[string]*summary{"summary": &sum})
+	case render.Table:
+		s.heading(&sum)
+		streams.Printf("\n")
+		return s.table(format, rows)
+	default:
+		return s.table(format, rows)
+	}
+}
+
+// keepOutcome writes the outcome beside the measurements that it comes from. A folder with all candidates has none.
+func (s *tuning) keepOutcome(rows []row, sum *summary) error {
+	if s.o.Executor == "" {
+		return nil
+	}
+	if s.o.Strategy == all {
+		if err := os.Remove(filepath.Join(s.folder, outcomeFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return diag.Inputf("it cannot be removed: %v", err).At("%s", s.folder)
+		}
+		return nil
+	}
+	text, err := json.MarshalIndent(map[string]any{"tune": 1, "file": filepath.Base(s.o.file), "summary": sum,
+		"sizes": rows}, "", " ")
+	if err != nil {
+		return err
+	}
+	return s.writeOutcome(append(text, '\n'))
+}
+
+// rows returns a row per size.
+func (s *tuning) rows(t *tune.Tuner) []row {
+	rows := make([]row, len(t.Sizes))
+	for i := range t.Sizes {
+		size, p := &t.Sizes[i], &t.Picks[i]
+		r := &rows[i]
+		*r = row{Problem: size.Problem.Record(), Sets: size.Sets, Measured: p.Measured, Usable: size.Usable,
+			Expected: render.Number(p.Expected), Why: p.Why, Steps: []step{}, Model: &size.Candidates[0].Config}
+		if p.Candidate < 0 {
+			continue
+		}
+		c := &size.Candidates[p.Candidate]
+		r.Pick, r.Config, r.Predicted = &c.Config, c.Config.String(), float64(c.Predicted)
+		if r.Seconds = float64(p.Time); p.Time > 0 {
+			r.TFLOPS = size.Problem.Flops() / r.Seconds / 1e12
+		}
+		if !s.known {
+			continue
+		}
+		time := p.Time
+		if time == 0 {
+			time, _ = s.time(t, tune.Task{Size: i, Candidate: p.Candidate})
+		}
+		if time > 0 {
+			known := float64(time/s.best[i]) - 1
+			r.Known = &known
+		}
+	}
+	for _, m := range t.Log {
+		rows[m.Size].Steps = append(rows[m.Size].Steps, step{t.Sizes[m.Size].Candidates[m.Candidate].Config.String(),
+			float64(m.Time), m.Chance, m.Gain})
+	}
+	return rows
+}
+
+// summarise computes the figures of all sizes.
+func (s *tuning) summarise(t *tune.Tuner, rows []row, sum *summary) {
+	d := s.arch.Describe()
+	*sum = summary{Arch: d.Arch, Device: d.Device, Model: d.Model, Kernel: s.kernel, Strategy: s.o.Strategy,
+		Regret: s.o.regret, Sizes: len(rows), Measurements: len(t.Log), Fresh: s.fresh,
+		BruteForce: s.plan.BruteForce()}
+	if s.fresh > 0 {
+		sum.FreshSeconds = s.took.Seconds()
+	}
+	kernels := map[gemm.Config]bool{}
+	var expected, known []float64
+	for i := range rows {
+		r := &rows[i]
+		if r.Why == tune.Budget || r.Why == tune.Failing {
+			sum.Unfinished++
+		}
+		if r.Seconds > 0 {
+			kernels[*r.Pick] = true
+		}
+		if v := float64(r.Expected); !math.IsNaN(v) {
+			expected = append(expected, v)
+		}
+		if r.Known != nil {
+			known = append(known, *r.Known)
+		}
+	}
+	sum.Kernels, sum.Expected = len(kernels), render.Number(geomean(expected))
+	if len(known) == 0 {
+		return
+	}
+	mean, worst := geomean(known), 0.0
+	for _, v := range known {
+		worst = max(worst, v)
+	}
+	sum.Known, sum.KnownWorst = &mean, &worst
+	if s.o.Strategy == all {
+		return
+	}
+	time := func(task tune.Task) unit.Seconds { v, _ := s.time(t, task); return v }
+	for _, p := range t.Curve(time, s.best) {
+		sum.Curve = append(sum.Curve, point(p))
+	}
+}
+
+// heading prints the summary as text.
+func (s *tuning) heading(sum *summary) {
+	streams := s.o.Factory.Streams
+	share := func(n int) string { return render.Percent(float64(n) / float64(sum.BruteForce)) }
+	render.Lines(streams, render.DeviceLines(s.arch.Describe())...)
+	render.Lines(streams, render.ModelLine(s.arch.Describe(), s.kernel))
+	took := ""
+	if sum.Fresh > 0 {
+		rate := float64(sum.Fresh) / sum.FreshSeconds
+		took = fmt.Sprintf("; %d of them in %v, where brute force would take about %v", sum.Fresh, rounded(sum.FreshSeconds),
+			rounded(float64(sum.BruteForce)/rate))
+	}
+	render.Line(streams, "measured", "%d of %d, %s of brute force%s", sum.Measurements, sum.BruteForce,
+		share(sum.Measurements), took)
+	if s.data != nil && s.sweep == nil && s.o.Executor == "" {
+		render.Line(streams, "times", "recorded in %s", s.data.Name)
+	}
+	render.Line(streams, "kernels", "%d for %s", sum.Kernels, render.Plural(sum.Sizes, "size", "sizes"))
+	if s.o.Strategy == byModel {
+		render.Line(streams, "regret", "%s expected, as a geometric mean; the limit of a size is %s",
+			render.Percent(float64(sum.Expected)), render.Percent(sum.Regret))
+	}
+	if sum.Known != nil {
+		render.Line(streams, "known", "%s, as a geometric mean; %s at the worst size", render.Percent(*sum.Known),
+			render.Percent(*sum.KnownWorst))
+	}
+	if sum.Unfinished > 0 {
+		render.Line(streams, "unfinished", "%s", render.Plural(sum.Unfinished, "size", "sizes"))
+	}
+	if len(sum.Curve) == 0 {
+		return
+	}
+	streams.Printf("\n")
+	rows := make([][]string, len(sum.Curve))
+	for i, p := range sum.Curve {
+		rows[i] = []string{strconv.Itoa(p.Measurements), share(p.Measurements), render.Percent(p.Mean),
+			render.Percent(p.Worst)}
+	}
+	render.WriteTable(streams, []string{"measurements", "of brute force", "regret", "worst size"}, rows)
+}
+
+func rounded(seconds float64) time.Duration {
+	d := time.Duration(seconds * float64(time.Second))
+	if d > time.Minute {
+		return d.Round(time.Second)
+	}
+	return d.Round(10 * time.Millisecond)
+}
+
+// table writes a row per size.
+func (s *tuning) table(format render.Format, rows []row) error {
+	header := []string{"problem", "pick", "seconds", "tflops", "predicted_seconds", "measured", "candidates",
+		"expected_regret"}
+	number, share := render.Exact, render.Exact
+	if format == render.Table {
+		header = []string{"problem", "pick", "time", "TFLOP/s", "predicted", "measured", "candidates", "expected regret"}
+		number, share = render.SixDigits, render.Percent
+	}
+	if s.known {
+		header = append(header, map[bool]string{true: "known regret", false: "known_regret"}[format == render.Table])
+	}
+	header = append(header, "why")
+	seconds := func(v float64) string {
+		switch {
+		case v == 0:
+			return ""
+		case format == render.Table:
+			return unit.Seconds(v).String()
+		default:
+			return render.Exact(v)
+		}
+	}
+	cells := make([][]string, len(rows))
+	for i := range rows {
+		r := &rows[i]
+		p, err := r.Problem.Problem()
+		if err != nil {
+			return err
+		}
+		rate := ""
+		if r.TFLOPS > 0 {
+			rate = number(math.Round(r.TFLOPS*100) / 100)
+		}
+		expected := ""
+		if v := float64(r.Expected); !math.IsNaN(v) {
+			expected = share(v)
+		}
+		cells[i] = []string{p.String(), r.Config, seconds(r.Seconds), rate, seconds(r.Predicted), strconv.Itoa(r.Measured),
+			strconv.Itoa(r.Usable), expected}
+		if s.known {
+			known := ""
+			if r.Known != nil {
+				known = share(*r.Known)
+			}
+			cells[i] = append(cells[i], known)
+		}
+		cells[i] = append(cells[i], string(r.Why))
+	}
+	return render.WriteRows(s.o.Factory.Streams, format, header, cells)
+}

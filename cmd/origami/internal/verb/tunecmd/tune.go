@@ -1,0 +1,194 @@
+// Package tunecmd is `origami tune`: the fastest kernel of each of many sizes, found with few measurements. The
+// measurements are made on a GPU and kept in a folder, or are those of a recorded sweep.
+package tunecmd
+
+import (
+	"context"
+	"math"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/limit"
+	"github.com/origami-gemm/origami/core/tune"
+)
+
+// Options are what the command line says.
+type Options struct {
+	Factory                            *session.Factory
+	Executor, Records, Logic, Strategy string
+	Regret                             string
+	Budget                             time.Duration
+	Most                               int
+	WarmL2, RetryFailed, DryRun        bool
+	file                               string
+	regret                             float64
+}
+
+// The strategies.
+const (
+	byModel = "model"
+	inSteps = "steps"
+	all     = "all"
+)
+
+// New returns the command. run is Run, or what a test wants to see called.
+func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.Command {
+	o := &Options{Factory: f}
+	cmd := &cobra.Command{
+		Use:   "tune FILE --arch ARCH",
+		Short: "Find the fastest kernels of many sizes with few measurements",
+		Long: "Find the fastest kernel of each size of a tuning file: problem types, sets of candidates, and the sizes\n" +
+			"of each set. The model and what was measured so far decide what is worth measuring: a candidate whose\n" +
+			"chance of being the fastest is worth it. A size is finished when its expected regret, the time of the\n" +
+			"pick ÷ that of the fastest candidate − 1, is below --regret. With --executor, a GPU is measured. Every\n" +
+			"result is checked, and its times are written to the folder of --records at once. If a run ends early,\n" +
+			"even by a power cut, the same command goes on and repeats nothing. Without --executor, the times are\n" +
+			"those of a data set, the shipped one or that of --records. If it has all candidates, the regret is\n" +
+			"known and shown. docs/tuning.md describes the file and the method.",
+		Example: `  origami tune sizes.yaml --arch sm90@h200 --dry-run
+  origami tune sizes.yaml --arch sm90@h200 --executor triton --records ./tuned --budget 10m --logic h200.json
+  origami tune sizes.yaml --arch sm90@h200 --records ./my-sweep --json
+  origami select --arch sm90@h200 --logic h200.json -m 4096 -n 4096 -k 4096`,
+		Args: verb.OneArgument("FILE", "a tuning file"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.file = args[0]
+			return run(cmd.Context(), o)
+		},
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.String("kernel", "", "kernel `FAMILY`; that of the file, or the architecture's first otherwise")
+	flags.StringVar(&o.Executor, "executor", "", "measure with the executor plugin `NAME`, as in cuda or triton")
+	flags.StringVar(&o.Records, "records", "",
+		"`FOLDER` of a data set, the shipped one otherwise; with --executor, where to write and continue it")
+	flags.StringVar(&o.Strategy, "strategy", byModel,
+		"what is measured: what the model finds worth it (model), what the steps of the file say (steps), or all")
+	flags.StringVar(&o.Regret, "regret", "1%", "finish a size when its expected regret is below this `SHARE`")
+	flags.DurationVar(&o.Budget, "budget", 0, "stop after this `TIME` of measuring, as in 10m")
+	flags.IntVar(&o.Most, "max-measurements", 0, "make at most `N` measurements, those of earlier runs included")
+	flags.StringVar(&o.Logic, "logic", "", "write the picks as a library logic to this `FILE`")
+	flags.BoolVar(&o.DryRun, "dry-run", false, "print what would be measured, and measure nothing")
+	flags.BoolVar(&o.WarmL2, "warm-l2", false, "measure without flushing the L2 before each run")
+	flags.BoolVar(&o.RetryFailed, "retry-failed", false,
+		"with --executor, measure again what has failed or did not end in time")
+	return cmd
+}
+
+// Run answers.
+func Run(ctx context.Context, o *Options) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	file, err := o.read(ctx)
+	if err != nil {
+		return err
+	}
+	a, err := o.Factory.Architecture(ctx)
+	if err != nil {
+		return err
+	}
+	s, err := o.open(ctx, a, file)
+	if err != nil {
+		return err
+	}
+	t, err := s.tune(ctx)
+	if err == nil && !o.DryRun {
+		err = s.report(ctx, t)
+	}
+	if closed := s.close(); err == nil {
+		err = closed
+	}
+	return err
+}
+
+// check reports flags that contradict each other.
+func (o *Options) check() error {
+	var err error
+	text, percent := strings.CutSuffix(strings.TrimSpace(o.Regret), "%")
+	if o.regret, err = strconv.ParseFloat(strings.TrimSpace(text), 64); percent {
+		o.regret /= 100
+	}
+	switch {
+	case err != nil || !(o.regret > 0) || o.regret > 1:
+		return diag.Inputf("%q is no share between 0 and 1", o.Regret).At("--regret").Do("write it as in 1%% or 0.01")
+	case o.Strategy != byModel && o.Strategy != inSteps && o.Strategy != all:
+		return diag.Inputf("there is no strategy %q", o.Strategy).At("--strategy").
+			Do("use %s, %s or %s", byModel, inSteps, all)
+	case o.Most < 0 || o.Budget < 0:
+		return diag.Inputf("--max-measurements and --budget are not negative").Do("leave them out for no limit")
+	case o.Executor == "" && (o.Budget > 0 || o.RetryFailed):
+		return diag.Inputf("--budget and --retry-failed are about measuring").Do("add --executor")
+	}
+	return nil
+}
+
+// read reads the tuning file, and takes the kernel family from it.
+func (o *Options) read(ctx context.Context) (*tune.File, error) {
+	text, err := session.ReadText(ctx, o.file, limit.Text, "give a tuning file, as docs/tuning.md describes it")
+	if err != nil {
+		return nil, err
+	}
+	file, err := tune.Read(o.file, text)
+	if err != nil {
+		return nil, err
+	}
+	switch kernel := &o.Factory.Settings.Kernel; {
+	case *kernel == "":
+		*kernel = file.Kernel
+	case file.Kernel != "" && file.Kernel != *kernel:
+		return nil, diag.Inputf("the file is for the kernel family %s", file.Kernel).At("--kernel %s", *kernel).
+			Do("leave --kernel out")
+	}
+	return file, nil
+}
+
+// unchecked reports whether the model states no error for the kernels.
+func unchecked(d *arch.Description, kernel string) bool { return !d.HasUncertainty(kernel) }
+
+// writeLogics writes a logic for each problem type.
+func (s *tuning) writeLogics(t *tune.Tuner) error {
+	if s.o.Logic == "" {
+		return nil
+	}
+	d := s.arch.Describe()
+	for kind := range s.plan.File.Types {
+		l, err := t.Library(kind)
+		if err != nil {
+			return err
+		}
+		l.Arch, l.Device, l.Family, l.Source = d.Arch, d.Device, s.kernel, "origami tune "+filepath.Base(s.o.file)
+		text, err := l.JSON()
+		if err != nil {
+			return err
+		}
+		name := s.o.Logic
+		if len(s.plan.File.Types) > 1 {
+			ext := filepath.Ext(name)
+			name = strings.TrimSuffix(name, ext) + "." + l.Type.String() + ext
+		}
+		if err := session.WriteFile(name, "--logic", text); err != nil {
+			return err
+		}
+		s.o.Factory.Streams.Note(l.Type.String() + ": " + render.Plural(len(l.Exact), "size", "sizes") + ", " +
+			render.Plural(len(l.Kernels), "kernel", "kernels") + " in " + name)
+	}
+	return nil
+}
+
+// geomean is the geometric mean of 1 + v, less 1. It is NaN of nothing.
+func geomean(v []float64) float64 {
+	sum := 0.0
+	for _, x := range v {
+		sum += math.Log1p(x)
+	}
+	return math.Expm1(sum / float64(len(v)))
+}

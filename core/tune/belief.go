@@ -1,0 +1,374 @@
+package tune
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/unit"
+)
+
+// A predicted time is wrong by a factor. Its logarithm is the residual log(measured ÷ predicted). Residuals are a
+// Gaussian process over sizes s and configurations c, with the covariance
+//
+//	k((s,c),(s',c')) = size · S + own · [s=s'] + C · (config + local · S + here · [s=s']) + alone · [s=s', c=c']
+//
+// S = exp(−d²/2) falls with the distance d of two sizes, C with that of two configurations. So a measurement says
+// something of the same size, of like configurations at all sizes, and most of like configurations at like sizes.
+type variances struct {
+	// size and own are of errors that all configurations of a size share. They do not change the choice.
+	size, own float64
+	// config is of errors that a configuration has at all sizes, local of those that it has at like sizes, here of those
+	// that like configurations share at one size.
+	config, local, here float64
+	// alone is of errors of one configuration at one size. noise is of measurements.
+	alone, noise float64
+}
+
+// lengths are the distances, in powers of two, at which S and C have fallen to exp(−½).
+type lengths struct {
+	size float64 // of m, n and k
+	tile float64 // of block_m and block_n
+	deep float64 // of block_k
+	// launch is that of num_warps, num_stages and split_k. Stages count as they are.
+	warps, stages, split float64
+	// axis is the C of two configurations that differ in one named axis, kind the S of two problem types.
+	axis, kind float64
+}
+
+// The variances and lengths were fitted to the residuals of the 64 best predictions of the refined model in the shipped
+// sweeps of one H200 (h200-triton, h200-mma, sweeps/split/h200-fit), by maximum likelihood over random samples of 8
+// sizes and 16 candidates (2026-11-22). axis and kind are assumed: no sweep has several values.
+var (
+	fittedVariances = variances{size: 14e-4, own: 3e-4, config: 8e-4, local: 53e-4, here: 15e-4, alone: 12e-4,
+		noise: 0.5e-4}
+	fittedLengths = lengths{size: 3, tile: 1.1, deep: 1.1, warps: 1.5, stages: 3, split: 1.1, axis: 0.5, kind: 0.5}
+)
+
+// The candidates that are measured are fewer than those the variances were fitted to, and better predicted. So all
+// variances but that of the noise are multiplied by a scale, the mean square of standardised errors of the predictions
+// that were made before each measurement. It begins as startScale, which counts as much as startCount measurements.
+// Replays of the same sweeps ended with 0.3 to 0.6.
+const (
+	startScale, startCount = 0.5, 40
+	// leastScale is the least. The candidates that were measured were expected to be good, and so they surprise less than
+	// those that are left.
+	leastScale = 0.4
+	// uncheckedScale is startScale for a model that states no error.
+	uncheckedScale = 16
+	// most of a single square counts, so that no outlier decides.
+	mostSquare = 25
+)
+
+// point is a size as the belief sees it.
+type point struct {
+	kind int // number of the problem type
+	log  [4]float64
+}
+
+// features is a configuration as the belief sees it.
+type features struct {
+	log  [6]float64
+	axes string
+}
+
+func featuresOf(c *gemm.Config) features {
+	return features{[6]float64{log2(c.BlockM), log2(c.BlockN), log2(c.BlockK), log2(c.NumWarps), float64(c.NumStages),
+		log2(c.SplitK)}, c.Axes.String()}
+}
+
+func log2(v int) float64 { return math.Log2(float64(v)) }
+
+// observed is a measured residual. The configuration is its number.
+type observed struct {
+	size, config int
+	residual     float64
+}
+
+// belief is what measurements say of the errors of predicted times.
+type belief struct {
+	v variances
+	l lengths
+	// points are the sizes, seen the observations of each.
+	points []point
+	seen   [][]observed
+	// configs has the configurations by number, numbers the numbers. alike has likeConfigs of an observed configuration
+	// and all others, nil for one that was not observed: it is asked for again and again.
+	configs []features
+	numbers map[features]int
+	alike   [][]float64
+	// surprise is the sum of squares of standardised errors, count their number.
+	surprise, count float64
+}
+
+// newBelief returns what is known before any measurement.
+func newBelief(sizes []Size, unchecked bool) *belief {
+	b := &belief{v: fittedVariances, l: fittedLengths, seen: make([][]observed, len(sizes)),
+		numbers: map[features]int{}, surprise: startScale * startCount, count: startCount}
+	if unchecked {
+		b.surprise = uncheckedScale * startCount
+	}
+	for i := range sizes {
+		p := &sizes[i].Problem
+		b.points = append(b.points, point{sizes[i].Type, [4]float64{log2(p.M), log2(p.N), log2(p.K), log2(p.Batch)}})
+		for j := range sizes[i].Candidates {
+			b.number(&sizes[i].Candidates[j].Config)
+		}
+	}
+	b.alike = make([][]float64, len(b.configs))
+	return b
+}
+
+// number returns the number of a configuration, which does not depend on its launch order. All that are asked for are
+// candidates of the sizes, in some launch order.
+func (b *belief) number(c *gemm.Config) int {
+	f := featuresOf(c)
+	n, there := b.numbers[f]
+	if !there {
+		n = len(b.configs)
+		b.numbers[f] = n
+		b.configs = append(b.configs, f)
+	}
+	return n
+}
+
+func (b *belief) likeSizes(s, t int) float64 {
+	x, y := &b.points[s], &b.points[t]
+	d := 0.0
+	for i := range x.log {
+		d += (x.log[i] - y.log[i]) * (x.log[i] - y.log[i])
+	}
+	like := math.Exp(-d / (2 * b.l.size * b.l.size))
+	if x.kind != y.kind {
+		like *= b.l.kind
+	}
+	return like
+}
+
+func (b *belief) likeConfigs(x, y int) float64 {
+	if row := b.alike[x]; row != nil {
+		return row[y]
+	}
+	if row := b.alike[y]; row != nil {
+		return row[x]
+	}
+	return b.compare(&b.configs[x], &b.configs[y])
+}
+
+func (b *belief) compare(x, y *features) float64 {
+	l := &b.l
+	scale := [6]float64{l.tile, l.tile, l.deep, l.warps, l.stages, l.split}
+	d := 0.0
+	for i := range x.log {
+		z := (x.log[i] - y.log[i]) / scale[i]
+		d += z * z
+	}
+	like := math.Exp(-d / 2)
+	if x.axes != y.axes {
+		like *= l.axis
+	}
+	return like
+}
+
+// covariance is that of two residuals, without the noise of measuring. like is likeSizes of their sizes.
+func (b *belief) covariance(s, c, t, d int, like float64) float64 {
+	v := &b.v
+	k := float64(v.size * like)
+	shared := v.config + float64(v.local*like)
+	if s == t {
+		k += v.own
+		shared += v.here
+		if c == d {
+			k += v.alone
+		}
+	}
+	return k + float64(shared*b.likeConfigs(c, d))
+}
+
+// observe adds a measurement.
+func (b *belief) observe(s int, c *Candidate, t unit.Seconds) {
+	o := observed{s, b.number(&c.Config), math.Log(float64(t / c.Predicted))}
+	if b.alike[o.config] == nil {
+		row := make([]float64, len(b.configs))
+		for i := range row {
+			row[i] = b.compare(&b.configs[o.config], &b.configs[i])
+		}
+		b.alike[o.config] = row
+	}
+	if len(b.seen[s]) > 0 { // errors that the whole size shares do not matter
+		at := b.at(s)
+		row := make([]float64, len(at.list))
+		at.crossed(o.config, row)
+		z := o.residual
+		for i, w := range at.weights {
+			z -= float64(w * row[i])
+		}
+		forward(at.root, row)
+		variance := b.covariance(s, o.config, s, o.config, 1) + b.v.noise
+		for _, v := range row {
+			variance -= float64(v * v)
+		}
+		b.surprise += min(z*z/max(variance, b.v.noise), mostSquare)
+		b.count++
+	}
+	b.seen[s] = append(b.seen[s], o)
+}
+
+// mostObserved bounds the observations that a prediction takes into account: those of the size, and then those of the
+// nearest sizes.
+const mostObserved = 128
+
+// near lists the observations that a prediction at a size takes into account, with the likeness of their sizes.
+func (b *belief) near(s int) (list []observed, like []float64) {
+	type distant struct {
+		size int
+		like float64
+	}
+	var sizes []distant
+	for t := range b.seen {
+		if t != s && len(b.seen[t]) > 0 {
+			sizes = append(sizes, distant{t, b.likeSizes(s, t)})
+		}
+	}
+	slices.SortStableFunc(sizes, func(x, y distant) int { return cmp.Compare(y.like, x.like) })
+	add := func(t int, l float64) {
+		for _, o := range b.seen[t] {
+			list, like = append(list, o), append(like, l)
+		}
+	}
+	add(s, 1)
+	for _, t := range sizes {
+		if len(list)+len(b.seen[t.size]) > mostObserved {
+			break
+		}
+		add(t.size, t.like)
+	}
+	return list, like
+}
+
+// conditional is a belief at one size, given what was observed near it.
+type conditional struct {
+	b       *belief
+	size    int
+	list    []observed
+	like    []float64
+	root    [][]float64 // of the covariance of the observations
+	weights []float64
+	row     []float64
+}
+
+func (b *belief) at(s int) *conditional {
+	c := &conditional{b: b, size: s}
+	c.list, c.like = b.near(s)
+	n := len(c.list)
+	k := matrix(n)
+	for i := range c.list {
+		x := &c.list[i]
+		for j := range i + 1 {
+			y := &c.list[j]
+			k[i][j] = b.covariance(x.size, x.config, y.size, y.config, b.likeSizes(x.size, y.size))
+		}
+		k[i][i] += b.v.noise
+	}
+	cholesky(k)
+	c.root = k
+	c.weights = make([]float64, n)
+	for i := range c.list {
+		c.weights[i] = c.list[i].residual
+	}
+	forward(k, c.weights)
+	backward(k, c.weights)
+	c.row = make([]float64, n)
+	return c
+}
+
+// crossed fills row with the covariances of a configuration with the observations.
+func (c *conditional) crossed(config int, row []float64) {
+	for i := range c.list {
+		o := &c.list[i]
+		row[i] = c.b.covariance(c.size, config, o.size, o.config, c.like[i])
+	}
+}
+
+// mean returns the expected residual of a configuration.
+func (c *conditional) mean(config *gemm.Config) float64 {
+	c.crossed(c.b.number(config), c.row)
+	sum := 0.0
+	for i, w := range c.weights {
+		sum += float64(w * c.row[i])
+	}
+	return sum
+}
+
+// joint returns the lower triangular root of the covariance of some configurations, by rows.
+func (c *conditional) joint(configs []*gemm.Config) [][]float64 {
+	n := len(configs)
+	rows, all := make([][]float64, n), make([]int, n)
+	for i := range configs {
+		all[i] = c.b.number(configs[i])
+		rows[i] = make([]float64, len(c.list))
+		c.crossed(all[i], rows[i])
+		forward(c.root, rows[i])
+	}
+	scale := max(leastScale, c.b.surprise/c.b.count)
+	k := matrix(n)
+	for i := range n {
+		for j := range i + 1 {
+			sum := c.b.covariance(c.size, all[i], c.size, all[j], 1)
+			for l, v := range rows[i] {
+				sum -= float64(v * rows[j][l])
+			}
+			k[i][j] = sum * scale
+		}
+	}
+	cholesky(k)
+	return k
+}
+
+func matrix(n int) [][]float64 {
+	all, rows := make([]float64, n*(n+1)/2), make([][]float64, n)
+	for i := range rows {
+		rows[i], all = all[:i+1:i+1], all[i+1:]
+	}
+	return rows
+}
+
+// cholesky replaces the lower triangle of a symmetric matrix by its root. Rounding may leave a pivot that is not
+// positive; it is then taken to be tiny.
+func cholesky(k [][]float64) {
+	const tiny = 1e-10
+	for i := range k {
+		for j := range i + 1 {
+			sum := k[i][j]
+			for l := range j {
+				sum -= float64(k[i][l] * k[j][l])
+			}
+			if i == j {
+				k[i][i] = math.Sqrt(max(sum, tiny))
+			} else {
+				k[i][j] = sum / k[j][j]
+			}
+		}
+	}
+}
+
+// forward replaces v by root⁻¹ v, backward by root⁻ᵀ v.
+func forward(root [][]float64, v []float64) {
+	for i := range v {
+		sum := v[i]
+		for j := range i {
+			sum -= float64(root[i][j] * v[j])
+		}
+		v[i] = sum / root[i][i]
+	}
+}
+
+func backward(root [][]float64, v []float64) {
+	for i := len(v) - 1; i >= 0; i-- {
+		v[i] /= root[i][i]
+		for j := range i {
+			v[j] -= float64(root[i][j] * v[i])
+		}
+	}
+}

@@ -1,0 +1,180 @@
+package tune
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/logic"
+	"github.com/origami-gemm/origami/core/unit"
+)
+
+// Everything measures every candidate of every size: brute force.
+func (t *Tuner) Everything(ctx context.Context) error {
+	t.prepare()
+	t.blind = true
+	defer t.finish()
+	for s := range t.Sizes {
+		var batch []Measured
+		for i := range t.Sizes[s].Candidates {
+			batch = append(batch, Measured{Task: Task{s, i}})
+		}
+		for part := range slices.Chunk(batch, t.Batch) {
+			if t.over {
+				return nil
+			}
+			if err := t.measure(ctx, part); err != nil {
+				return err
+			}
+		}
+		if t.Progress != nil {
+			t.Progress(len(t.Sizes) - s - 1)
+		}
+	}
+	return nil
+}
+
+// Table returns the times of the kernels of a problem type at its sizes that have a pick. Where a kernel was not
+// measured, its time is the expected one.
+func (t *Tuner) Table(kind int) *logic.Table {
+	table, places := &logic.Table{}, map[gemm.Config]int{}
+	for _, m := range t.Log {
+		c := t.Sizes[m.Size].Candidates[m.Candidate].Config
+		if _, there := places[c]; there || m.Time <= 0 || t.Sizes[m.Size].Type != kind {
+			continue
+		}
+		places[c] = len(table.Kernels)
+		table.Kernels = append(table.Kernels, logic.Kernel{Name: c.String(), Config: c})
+	}
+	rows := map[int][]float64{}
+	for s := range t.Sizes {
+		size := &t.Sizes[s]
+		if size.Type != kind || t.Picks[s].Time <= 0 {
+			continue
+		}
+		row := make([]float64, len(table.Kernels))
+		for i := range row {
+			row[i] = math.Inf(1)
+		}
+		b := t.belief.at(s)
+		for i := range size.Candidates {
+			c := &size.Candidates[i]
+			if k, there := places[c.Config]; there && !t.done[s][i] {
+				row[k] = float64(c.Predicted) * math.Exp(b.mean(&c.Config))
+			}
+		}
+		rows[s] = row
+		table.Sizes, table.Times = append(table.Sizes, logic.SizeOf(&size.Problem)), append(table.Times, row)
+	}
+	for _, m := range t.Log {
+		if row := rows[m.Size]; row != nil && m.Time > 0 {
+			row[places[t.Sizes[m.Size].Candidates[m.Candidate].Config]] = float64(m.Time)
+		}
+	}
+	return table
+}
+
+// Cap leaves a problem type the kernels that save the most, at most so many, and measures on with these alone.
+func (t *Tuner) Cap(ctx context.Context, kind, most int) error {
+	table := t.Table(kind)
+	if len(table.Sizes) == 0 {
+		return nil
+	}
+	l, err := logic.Build(table, logic.Options{Most: most, Fallback: logic.Model})
+	if err != nil {
+		return err
+	}
+	before := slices.Clone(t.Picks)
+	var kept []gemm.Config
+	for _, k := range l.Kernels {
+		kept = append(kept, k.Config)
+	}
+	var queue []int
+	for s := range t.Sizes {
+		if t.Sizes[s].Type == kind {
+			t.restrict(s, kept)
+			queue = append(queue, s)
+		}
+	}
+	err = t.settle(ctx, queue)
+	t.finish()
+	for _, s := range queue {
+		// What is expected now is among the kernels that are left. All others count too.
+		if old, p := before[s], &t.Picks[s]; old.Time > 0 && p.Time > 0 {
+			p.Expected = float64(p.Time/old.Time)*(1+old.Expected) - 1
+		}
+	}
+	return err
+}
+
+// restrict leaves a size the candidates that are among some kernels. A kernel has one launch order.
+func (t *Tuner) restrict(s int, kept []gemm.Config) {
+	size, p := &t.Sizes[s], &t.Picks[s]
+	times := map[int]unit.Seconds{}
+	for _, m := range t.Log {
+		if m.Size == s {
+			times[m.Candidate] = m.Time
+		}
+	}
+	p.Candidate, p.Time = -1, 0
+	all := len(size.Candidates)
+	missing := slices.Clone(kept)
+	for i := range all {
+		c := &size.Candidates[i]
+		if !slices.Contains(kept, c.Config) {
+			t.done[s][i] = true
+			continue
+		}
+		missing = slices.DeleteFunc(missing, func(k gemm.Config) bool { return k == c.Config })
+		if time := times[i]; time > 0 && (p.Time == 0 || time < p.Time) {
+			p.Candidate, p.Time = i, time
+		}
+	}
+	for _, k := range missing {
+		for i := range all {
+			like := size.Candidates[i]
+			if like.Config.GroupM = k.GroupM; like.Config == k {
+				size.Candidates, t.done[s] = append(size.Candidates, like), append(t.done[s], false)
+				break
+			}
+		}
+	}
+}
+
+// Library returns the logic of the picks of a problem type: its exact sizes, and a model for all others.
+func (t *Tuner) Library(kind int) (*logic.Logic, error) {
+	table, places := &logic.Table{}, map[gemm.Config]int{}
+	picked := func(s int) bool { return t.Sizes[s].Type == kind && t.Picks[s].Time > 0 }
+	config := func(s int) gemm.Config { return t.Sizes[s].Candidates[t.Picks[s].Candidate].Config }
+	var sizes []int
+	for s := range t.Sizes {
+		if !picked(s) {
+			continue
+		}
+		sizes = append(sizes, s)
+		if c := config(s); !slices.ContainsFunc(table.Kernels, func(k logic.Kernel) bool { return k.Config == c }) {
+			places[c] = len(table.Kernels)
+			table.Kernels = append(table.Kernels, logic.Kernel{Name: c.String(), Config: c})
+		}
+	}
+	if len(sizes) == 0 {
+		return nil, diag.Inputf("no size has a measured kernel").Do("measure more")
+	}
+	for _, s := range sizes {
+		row := make([]float64, len(table.Kernels))
+		for i := range row {
+			row[i] = math.Inf(1)
+		}
+		row[places[config(s)]] = float64(t.Picks[s].Time)
+		table.Sizes = append(table.Sizes, logic.SizeOf(&t.Sizes[s].Problem))
+		table.Times = append(table.Times, row)
+	}
+	l, err := logic.Build(table, logic.Options{Fallback: logic.Model})
+	if err != nil {
+		return nil, err
+	}
+	l.Type, err = logic.TypeOf(&t.Sizes[sizes[0]].Problem)
+	return l, err
+}

@@ -1,0 +1,357 @@
+// Package tune finds the fastest kernel of each of many sizes with few measurements. A model's predicted times and what
+// was measured so far, at the same and at other sizes, say which measurement is worth making next, and when no further
+// one is. It also has the way of Tensile, parameter by parameter, and brute force, to compare with.
+package tune
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sync"
+
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/unit"
+)
+
+// Candidate is a configuration of a size, with its predicted time.
+type Candidate struct {
+	Config    gemm.Config
+	Predicted unit.Seconds
+}
+
+// Size is a problem with its candidates, the best prediction first.
+type Size struct {
+	Problem gemm.Problem
+	// Type is the place of its problem type in the file, Sets are the names of its sets.
+	Type int
+	Sets []string
+	// Usable counts the candidates that the model does not reject. Candidates are the best of them, or all.
+	Usable     int
+	Candidates []Candidate
+}
+
+// Task is a measurement to make: a candidate of a size, by their places.
+type Task struct{ Size, Candidate int }
+
+// Measured is a measurement that was made, and why.
+type Measured struct {
+	Task
+	// Time is 0 if the candidate has none: it does not build, or fails.
+	Time unit.Seconds
+	// Chance is how likely it seemed that the candidate is the fastest, and faster than what was measured of the size.
+	// Gain is the expected gain: the time of the fastest one measured ÷ the candidate's − 1 where it is the fastest, and
+	// otherwise 0. Both are 0 for a size's first measurement, that of the least expected time, and without a model.
+	Chance, Gain float64
+}
+
+// Reason says why no more was measured at a size.
+type Reason string
+
+// The reasons.
+const (
+	Enough    Reason = "regret"    // the expected regret is small enough
+	Exhausted Reason = "all"       // all candidates were measured
+	Budget    Reason = "budget"    // no more measurements were allowed, or there are none
+	Failing   Reason = "no_kernel" // no candidate has a time
+	Stepped   Reason = "steps"     // the steps are done
+)
+
+// Pick is what came out for a size.
+type Pick struct {
+	// Candidate is the place of the pick, −1 if there is none.
+	Candidate int
+	// Time is its measured time, 0 if it was not measured.
+	Time unit.Seconds
+	// Expected is the expected regret: the pick's time ÷ the fastest candidate's − 1, by what is known. It is NaN without
+	// a model.
+	Expected float64
+	// Measured counts the measurements of the size.
+	Measured int
+	Why      Reason
+}
+
+// Tuner tunes. Its fields are set before Run.
+type Tuner struct {
+	Sizes []Size
+	// Unchecked means that the model states no error, so that its predictions may only rank.
+	Unchecked bool
+	// Regret is the expected regret of a size below which no more is measured there.
+	Regret float64
+	// Most is how many measurements may be made, 0 for any number.
+	Most int
+	// Batch is how many measurements are asked for at once, at least 1.
+	Batch int
+	// Measure makes measurements and returns their times in order, 0 where there is none. Fewer times than tasks mean
+	// that no more can be made.
+	Measure func(ctx context.Context, tasks []Task) ([]unit.Seconds, error)
+	// Progress, if set, is told after each batch how many sizes are still open.
+	Progress func(open int)
+
+	// Log are the measurements in their order, Picks what came out so far, by size.
+	Log   []Measured
+	Picks []Pick
+
+	belief *belief
+	// done tells which candidates of a size were measured. failed counts the failures of a configuration that never ran,
+	// in any launch order, and is −1 for one that did.
+	done   [][]bool
+	failed map[gemm.Config]int
+	over   bool
+	// blind means that measurements change no expectation.
+	blind bool
+}
+
+// The bounds of what a decision looks at.
+const (
+	// leaders is how many candidates are told apart.
+	leaders = 48
+	// draws is how many times the true times are drawn.
+	draws = 256
+	// hopeless is how many failures of a configuration that never ran rule it out everywhere.
+	hopeless = 2
+)
+
+// Run measures until it is not worth it. Sizes with a large expected regret come first, so that a budget is spent where
+// it gains most. After an error, Log and Picks have what was measured.
+func (t *Tuner) Run(ctx context.Context) error {
+	t.prepare()
+	order := t.order()
+	defer t.finish()
+	for limit := 16 * t.Regret; limit > 1.5*t.Regret; limit /= 2 {
+		if err := t.pass(ctx, order, limit, false); err != nil {
+			return err
+		}
+	}
+	return t.settle(ctx, order)
+}
+
+// settle makes the last passes. What is measured at one size can widen the expectations of those that were finished
+// before, so they are looked at again until nothing is left to measure, or at most a few times.
+func (t *Tuner) settle(ctx context.Context, queue []int) error {
+	const most = 4
+	for range most {
+		before := len(t.Log)
+		if err := t.pass(ctx, queue, t.Regret, true); err != nil || len(t.Log) == before {
+			return err
+		}
+	}
+	return nil
+}
+
+// prepare empties what Run fills.
+func (t *Tuner) prepare() {
+	t.belief = newBelief(t.Sizes, t.Unchecked)
+	t.Log, t.Picks, t.done = nil, make([]Pick, len(t.Sizes)), make([][]bool, len(t.Sizes))
+	t.failed, t.over = map[gemm.Config]int{}, false
+	for i := range t.Sizes {
+		t.Picks[i].Candidate = -1
+		t.done[i] = make([]bool, len(t.Sizes[i].Candidates))
+	}
+}
+
+// order is a fixed shuffle, so that what is measured first is spread over all sizes.
+func (t *Tuner) order() []int { return rand.New(rand.NewPCG(1, 2)).Perm(len(t.Sizes)) }
+
+// pass measures at every size until its expected regret is below a limit. In the last pass, each size is measured at
+// least once.
+func (t *Tuner) pass(ctx context.Context, queue []int, limit float64, last bool) error {
+	var active []int
+	for !t.over {
+		for len(active) < t.Batch && len(queue) > 0 {
+			active, queue = append(active, queue[0]), queue[1:]
+		}
+		if len(active) == 0 {
+			return nil
+		}
+		var still []int
+		var batch []Measured
+		for _, s := range active {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			w := t.weigh(s)
+			if w.next >= 0 && (w.regret > limit || last && t.Picks[s].Time == 0) {
+				still = append(still, s)
+				batch = append(batch, Measured{Task: Task{s, w.next}, Chance: w.chance, Gain: w.gain})
+			}
+		}
+		if err := t.measure(ctx, batch); err != nil {
+			return err
+		}
+		if active = still; t.Progress != nil && len(batch) > 0 {
+			t.Progress(len(active) + len(queue))
+		}
+	}
+	return nil
+}
+
+// measure makes measurements, as many as are allowed, and takes them into account.
+func (t *Tuner) measure(ctx context.Context, batch []Measured) error {
+	if t.Most > 0 && len(t.Log)+len(batch) > t.Most {
+		batch, t.over = batch[:max(0, t.Most-len(t.Log))], true
+	}
+	if len(batch) == 0 {
+		return nil
+	}
+	tasks := make([]Task, len(batch))
+	for i := range batch {
+		tasks[i] = batch[i].Task
+	}
+	times, err := t.Measure(ctx, tasks)
+	for i, time := range times {
+		batch[i].Time = time
+		t.enter(batch[i])
+	}
+	t.over = t.over || len(times) < len(tasks)
+	return err
+}
+
+// enter takes a measurement into account.
+func (t *Tuner) enter(m Measured) {
+	t.Log = append(t.Log, m)
+	p, c := &t.Picks[m.Size], &t.Sizes[m.Size].Candidates[m.Candidate]
+	p.Measured++
+	t.done[m.Size][m.Candidate] = true
+	kernel := c.Config
+	kernel.GroupM = 0
+	if m.Time <= 0 {
+		if n := t.failed[kernel]; n >= 0 {
+			t.failed[kernel] = n + 1
+		}
+		return
+	}
+	t.failed[kernel] = -1
+	if !t.blind {
+		t.belief.observe(m.Size, c, m.Time)
+	}
+	if p.Time == 0 || m.Time < p.Time {
+		p.Candidate, p.Time = m.Candidate, m.Time
+	}
+}
+
+// weighed is what is known at a size.
+type weighed struct {
+	// regret is the expected one. next is what to measure next, −1 if nothing is left. It has the largest gain.
+	regret       float64
+	next         int
+	chance, gain float64
+}
+
+// weigh looks at what is left to measure of a size: it draws the true times of the leading candidates from what is
+// known, and sees by how much the fastest one beats the pick. Without a measurement, the pick is the candidate with the
+// least expected time.
+func (t *Tuner) weigh(s int) weighed {
+	b, left, means := t.leading(s)
+	if len(left) == 0 {
+		return weighed{next: -1}
+	}
+	configs := make([]*gemm.Config, len(left))
+	for i, at := range left {
+		configs[i] = &t.Sizes[s].Candidates[at].Config
+	}
+	root := b.joint(configs)
+	p := &t.Picks[s]
+	if p.Time == 0 {
+		p.Candidate = left[0]
+	}
+	incumbent := math.Log(float64(p.Time))
+	regret := 0.0
+	wins, gains := make([]float64, len(left)), make([]float64, len(left))
+	for _, z := range standardNormal() {
+		fastest, least, first := 0, math.Inf(1), 0.0
+		for i, row := range root {
+			v := means[i]
+			for j, r := range row {
+				v += float64(r * z[j])
+			}
+			if i == 0 {
+				first = v
+			}
+			if v < least {
+				fastest, least = i, v
+			}
+		}
+		if p.Time == 0 {
+			incumbent = first
+		}
+		if gain := math.Expm1(incumbent - least); gain > 0 {
+			regret += gain / draws
+			gains[fastest] += gain / draws
+			wins[fastest] += 1.0 / draws
+		}
+	}
+	w := weighed{regret: regret, next: left[0]}
+	if p.Time > 0 {
+		most := slices.Index(gains, slices.Max(gains))
+		w.next, w.gain, w.chance = left[most], gains[most], wins[most]
+	}
+	return w
+}
+
+// leading returns the candidates that are left with the least expected times, and the logarithms of these.
+func (t *Tuner) leading(s int) (b *conditional, left []int, means []float64) {
+	type expected struct {
+		at  int
+		log float64
+	}
+	b = t.belief.at(s)
+	var all []expected
+	for i := range t.Sizes[s].Candidates {
+		c := &t.Sizes[s].Candidates[i]
+		if t.done[s][i] || t.hopeless(c.Config) {
+			continue
+		}
+		if all = append(all, expected{i, math.Log(float64(c.Predicted)) + b.mean(&c.Config)}); len(all) == Considered {
+			break
+		}
+	}
+	slices.SortStableFunc(all, func(x, y expected) int { return cmp.Compare(x.log, y.log) })
+	for _, x := range all[:min(leaders, len(all))] {
+		left, means = append(left, x.at), append(means, x.log)
+	}
+	return b, left, means
+}
+
+func (t *Tuner) hopeless(c gemm.Config) bool {
+	c.GroupM = 0
+	return t.failed[c] >= hopeless
+}
+
+// finish enters the reasons, and the expected regret of all sizes by all that is known.
+func (t *Tuner) finish() {
+	for s := range t.Picks {
+		p := &t.Picks[s]
+		w := t.weigh(s)
+		p.Expected = w.regret
+		switch {
+		case w.next < 0 && p.Time == 0:
+			p.Why, p.Candidate, p.Expected = Failing, -1, math.NaN()
+		case w.next < 0:
+			p.Why = Exhausted
+		case t.blind:
+			p.Expected = math.NaN() // nothing was learnt of those that are left
+			if p.Why = Stepped; t.over {
+				p.Why = Budget
+			}
+		case w.regret <= t.Regret && p.Time > 0:
+			p.Why = Enough
+		default:
+			p.Why = Budget
+		}
+	}
+}
+
+// standardNormal are the draws of every decision, so that decisions differ by what is known alone.
+var standardNormal = sync.OnceValue(func() [][]float64 {
+	random := rand.New(rand.NewPCG(3, 4))
+	out := make([][]float64, draws)
+	for i := range out {
+		out[i] = make([]float64, leaders)
+		for j := range out[i] {
+			out[i][j] = random.NormFloat64()
+		}
+	}
+	return out
+})

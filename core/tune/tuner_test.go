@@ -1,0 +1,294 @@
+package tune
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/unit"
+)
+
+// world is a made-up device. Its times differ from the predictions by errors of configurations, of sizes, and of both.
+type world struct {
+	sizes []Size
+	times [][]unit.Seconds
+}
+
+func newWorld(seed uint64, sizes, candidates int) *world {
+	random := rand.New(rand.NewPCG(seed, 1))
+	w := &world{}
+	var configs []gemm.Config
+	var errs []float64
+	for i := range candidates {
+		configs = append(configs, gemm.Config{BlockM: 16 << (i % 4), BlockN: 16 << (i / 4 % 4), BlockK: 32 << (i / 16 % 2),
+			NumWarps: 4 << (i / 32 % 2), NumStages: 2 + i/64%4, SplitK: 1, GroupM: 8, Kernel: "k"})
+		errs = append(errs, 0.05*random.NormFloat64())
+	}
+	for range sizes {
+		side := 256 * (1 + random.IntN(16))
+		s := Size{Problem: gemm.New(side, side, 1024), Usable: candidates}
+		var times []unit.Seconds
+		base, at := 1e-4*random.Float64(), random.IntN(candidates)
+		for i := range configs {
+			// Candidates are in predicted order, the best of each size another one.
+			k := (at + i) % candidates
+			predicted := base * (1 + 0.01*float64(i))
+			s.Candidates = append(s.Candidates, Candidate{configs[k], unit.Seconds(predicted)})
+			times = append(times, unit.Seconds(predicted*math.Exp(errs[k]+0.02*random.NormFloat64())))
+		}
+		w.sizes, w.times = append(w.sizes, s), append(w.times, times)
+	}
+	return w
+}
+
+// tuner returns a tuner of the world. calls counts the measurements that were made on it, others than those in cache.
+func (w *world) tuner(cache map[Task]unit.Seconds, calls *int) *Tuner {
+	t := &Tuner{Sizes: w.sizes, Regret: 0.01, Batch: 4}
+	t.Measure = func(_ context.Context, tasks []Task) ([]unit.Seconds, error) {
+		var times []unit.Seconds
+		for _, task := range tasks {
+			if _, there := cache[task]; !there {
+				*calls++
+				cache[task] = w.times[task.Size][task.Candidate]
+			}
+			times = append(times, cache[task])
+		}
+		return times, nil
+	}
+	return t
+}
+
+// regret returns the geometric mean of the regret of picks.
+func (w *world) regret(picks []Pick) float64 {
+	sum := 0.0
+	for s, p := range picks {
+		best := w.times[s][0]
+		for _, t := range w.times[s] {
+			best = min(best, t)
+		}
+		sum += math.Log(float64(w.times[s][p.Candidate] / best))
+	}
+	return math.Expm1(sum / float64(len(picks)))
+}
+
+// A few measurements of each size find kernels that are as good as was asked for, and better than the model's.
+func TestFewMeasurements(t *testing.T) {
+	w, calls := newWorld(1, 40, 128), 0
+	x := w.tuner(map[Task]unit.Seconds{}, &calls)
+	if err := x.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	model := make([]Pick, len(w.sizes))
+	before, after := w.regret(model), w.regret(x.Picks)
+	if !(before > 0.05) || !(after < 0.01) || calls > 40*16 || calls != len(x.Log) {
+		t.Errorf("regret %v, %v before, with %d measurements", after, before, calls)
+	}
+	for s, p := range x.Picks {
+		if p.Why != Enough || p.Measured == 0 || !(p.Expected <= 0.01) || p.Time != w.times[s][p.Candidate] {
+			t.Errorf("size %d: %+v", s, p)
+		}
+	}
+}
+
+// However a run ends, the next one makes the decisions of a run that did not end, and repeats no measurement.
+func TestContinued(t *testing.T) {
+	w, calls := newWorld(2, 12, 64), 0
+	whole := w.tuner(map[Task]unit.Seconds{}, &calls)
+	if err := whole.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	gone := errors.New("gone")
+	for stop := 1; stop < calls; stop += 13 {
+		again, cache := 0, map[Task]unit.Seconds{}
+		broken := w.tuner(cache, &again)
+		measure := broken.Measure
+		broken.Measure = func(ctx context.Context, tasks []Task) ([]unit.Seconds, error) {
+			if left := stop - again; left < len(tasks) {
+				times, _ := measure(ctx, tasks[:left])
+				return times, gone
+			}
+			return measure(ctx, tasks)
+		}
+		if err := broken.Run(t.Context()); !errors.Is(err, gone) || len(broken.Log) != stop {
+			t.Fatalf("stopped after %d: %v, %d", stop, err, len(broken.Log))
+		}
+		next := w.tuner(cache, &again)
+		if err := next.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(whole.Log, next.Log); diff != "" || again != calls {
+			t.Fatalf("stopped after %d of %d, %d made: %s", stop, calls, again, diff)
+		}
+	}
+}
+
+// A budget is held, and spent where much is to be gained: the fewer measurements, the larger the expected regret.
+func TestBudget(t *testing.T) {
+	w, last := newWorld(3, 30, 64), math.Inf(1)
+	for _, most := range []int{1, 20, 50, 80} {
+		calls := 0
+		x := w.tuner(map[Task]unit.Seconds{}, &calls)
+		x.Most = most
+		if err := x.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		sum := 0.0
+		for _, p := range x.Picks {
+			if sum += p.Expected; p.Candidate < 0 || p.Why == Enough && p.Time == 0 {
+				t.Errorf("%d: %+v", most, p)
+			}
+		}
+		if calls != most || sum > 1.2*last {
+			t.Errorf("%d measurements of %d, expected regret %v after %v", calls, most, sum, last)
+		}
+		last = sum
+	}
+}
+
+// Candidates without a time are never picked, and one that fails again and again is no longer tried.
+func TestFailing(t *testing.T) {
+	w, calls := newWorld(4, 20, 64), 0
+	bad := map[gemm.Config]bool{}
+	for s := range w.sizes {
+		for i := range w.sizes[s].Candidates {
+			if c := w.sizes[s].Candidates[i].Config; c.BlockM == 16 || s == 7 {
+				w.times[s][i] = 0
+				bad[c] = bad[c] || s != 7
+			}
+		}
+	}
+	x := w.tuner(map[Task]unit.Seconds{}, &calls)
+	if err := x.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	tried := map[gemm.Config]int{}
+	for _, m := range x.Log {
+		if c := w.sizes[m.Size].Candidates[m.Candidate].Config; m.Size != 7 && bad[c] {
+			tried[c]++
+		}
+	}
+	for c, n := range tried {
+		if n > hopeless+x.Batch {
+			t.Errorf("%v was tried %d times", c, n)
+		}
+	}
+	for s, p := range x.Picks {
+		if s == 7 != (p.Why == Failing && p.Candidate < 0) || s != 7 && w.times[s][p.Candidate] <= 0 {
+			t.Errorf("size %d: %+v", s, p)
+		}
+	}
+}
+
+// Under a cap, so many kernels are left, each pick is one of them, and no regret is claimed to be small.
+func TestCap(t *testing.T) {
+	w, calls := newWorld(5, 30, 64), 0
+	x := w.tuner(map[Task]unit.Seconds{}, &calls)
+	if err := x.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := x.Cap(t.Context(), 0, 4); err != nil {
+		t.Fatal(err)
+	}
+	l, err := x.Library(0)
+	if err != nil || len(l.Kernels) > 4 || len(l.Exact) != len(w.sizes) {
+		t.Fatalf("%v: %d kernels, %d sizes", err, len(l.Kernels), len(l.Exact))
+	}
+	expected, known := 0.0, w.regret(x.Picks)
+	for _, p := range x.Picks {
+		expected += p.Expected / float64(len(x.Picks))
+	}
+	if known < 0.01 || expected < known/2 {
+		t.Errorf("regret %v, expected %v", known, expected)
+	}
+}
+
+// Everything is brute force: all are measured, and the picks are the fastest.
+func TestEverything(t *testing.T) {
+	w, calls := newWorld(6, 5, 32), 0
+	x := w.tuner(map[Task]unit.Seconds{}, &calls)
+	if err := x.Everything(t.Context()); err != nil || calls != 5*32 || w.regret(x.Picks) != 0 {
+		t.Errorf("%v: %d measurements, regret %v", err, calls, w.regret(x.Picks))
+	}
+}
+
+// In steps, the values of one parameter are compared at a time, branches go on by themselves, and only what is left is
+// measured at all sizes. Where the best value of each parameter does not depend on the others, the best kernel is found.
+func TestSteps(t *testing.T) {
+	f, err := Read("a.yaml", []byte("problems:\n- dtype: fp16\n  sets:\n  - sizes: [{range: [[256, 256, 1024], 0, [64]]}]\n"+
+		"    fixed: {split_k: 1}\n    initial: {num_warps: 8}\n    steps:\n    - each: {num_stages: [2, 3, 4]}\n"+
+		"    - fork: {block_m: [16, 32], block_n: [16, 32]}\n    - each: {num_warps: [4, 8], block_k: [32, 64]}\n"+
+		"      sizes: [{exact: [256, 256, 64]}]\n    - join: [block_m]\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := &Tuner{Regret: 0.01, Batch: 4}
+	slow := func(c *gemm.Config) unit.Seconds { // the fastest has 32x16x64, 4 warps, 3 stages
+		v := 1e-5
+		for _, bad := range []bool{c.BlockM == 16, c.BlockN == 32, c.BlockK == 32, c.NumWarps == 8, c.NumStages != 3} {
+			if bad {
+				v *= 1.2
+			}
+		}
+		return unit.Seconds(v)
+	}
+	for _, p := range f.Types[0].Sets[0].Sizes {
+		s := Size{Problem: p}
+		for i := range 2 * 2 * 2 * 2 * 3 {
+			c := gemm.Config{BlockM: 16 << (i % 2), BlockN: 16 << (i / 2 % 2), BlockK: 32 << (i / 4 % 2), NumWarps: 4 << (i / 8 % 2),
+				NumStages: 2 + i/16, SplitK: 1, GroupM: 8}
+			s.Candidates = append(s.Candidates, Candidate{c, unit.Seconds(1e-5)})
+		}
+		x.Sizes = append(x.Sizes, s)
+	}
+	x.Measure = func(_ context.Context, tasks []Task) ([]unit.Seconds, error) {
+		var times []unit.Seconds
+		for _, task := range tasks {
+			times = append(times, slow(&x.Sizes[task.Size].Candidates[task.Candidate].Config))
+		}
+		return times, nil
+	}
+	if err := x.InSteps(t.Context(), f, nil); err != nil {
+		t.Fatal(err)
+	}
+	// 3 stages; 4 branches × (2 warps + 1 more block_k) at the first size, joined to 2 at the median one; 2 × 4 sizes.
+	if want := 3 + 4*3 + 4 + 2*4 - 2 - 2; len(x.Log) != want {
+		t.Errorf("%d measurements, want %d", len(x.Log), want)
+	}
+	for s, p := range x.Picks {
+		if p.Time != 1e-5 || p.Why != Stepped || !math.IsNaN(p.Expected) {
+			t.Errorf("size %d: %+v", s, p)
+		}
+	}
+}
+
+// A measured residual is believed at its place, halfway between like configurations, and hardly far away.
+func TestBelief(t *testing.T) {
+	w := newWorld(7, 1, 128)
+	far := w.sizes[0]
+	far.Problem = gemm.New(1<<20, 16, 16)
+	b := newBelief([]Size{w.sizes[0], far}, false)
+	c := w.sizes[0].Candidates[0]
+	b.observe(0, &c, c.Predicted*unit.Seconds(math.Exp(0.2)))
+	like := c.Config
+	like.NumStages = 5 - like.NumStages // 2 or 3
+	here, near, there := b.at(0).mean(&c.Config), b.at(0).mean(&like), b.at(1).mean(&c.Config)
+	if !(here > 0.19) || !(near < here && near > 0.1) || !(there < near/2 && there > 0) {
+		t.Errorf("0.2 was measured: %v, %v for a like configuration, %v far away", here, near, there)
+	}
+}
+
+func BenchmarkDecision(b *testing.B) {
+	w, calls := newWorld(8, 60, 256), 0
+	x := w.tuner(map[Task]unit.Seconds{}, &calls)
+	if err := x.Run(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	for i := 0; b.Loop(); i++ {
+		x.weigh(i % len(w.sizes))
+	}
+}

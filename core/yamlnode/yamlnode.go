@@ -1,0 +1,231 @@
+// Package yamlnode reads YAML, and so JSON, value by value, so that every error has the file and the line.
+package yamlnode
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/origami-gemm/origami/core/diag"
+)
+
+// File reads nodes of one file. Its errors have the file and the line.
+type File struct {
+	name string
+	// most is how many nodes may be read in all, left how many are left of them: aliases of aliases are read each time.
+	most, left int
+}
+
+// New returns a reader of the file of that name. most bounds the values that are read, each alias counted.
+func New(name string, most int) *File { return &File{name: name, most: most, left: most} }
+
+// Name returns the file's name.
+func (f *File) Name() string { return f.name }
+
+var syntaxLine = regexp.MustCompile(`^yaml: line (\d+): `)
+
+// fromZero are the messages of the YAML library's parser, which counts lines from 0, unlike its scanner.
+var fromZero = []string{"did not find expected key", "did not find expected '-'", "did not find expected ','",
+	"did not find expected node content", "did not find expected <"}
+
+// Parse reads the syntax of a whole file. fix is the advice for a file that is none.
+func (f *File) Parse(text []byte, fix string) (*yaml.Node, error) {
+	var document yaml.Node
+	if err := yaml.Unmarshal(text, &document); err != nil {
+		where, what := f.name, err.Error()
+		if m := syntaxLine.FindStringSubmatch(what); m != nil {
+			what = what[len(m[0]):]
+			line, _ := strconv.Atoi(m[1])
+			if slices.ContainsFunc(fromZero, func(s string) bool { return strings.HasPrefix(what, s) }) {
+				line++
+			}
+			where = fmt.Sprintf("%s:%d", f.name, line)
+		}
+		return nil, (&diag.Error{Kind: diag.Input, What: "the file is not valid YAML: " + what, Where: where, Err: err}).
+			Do("%s", fix)
+	}
+	if len(document.Content) != 1 {
+		return nil, diag.Inputf("the file is empty").At("%s", f.name).Do("%s", fix)
+	}
+	return Resolve(document.Content[0]), nil
+}
+
+// Resolve follows an alias.
+func Resolve(n *yaml.Node) *yaml.Node {
+	for n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	return n
+}
+
+// At returns an error at a node.
+func (f *File) At(n *yaml.Node, format string, args ...any) *diag.Error {
+	return diag.Inputf(format, args...).At("%s:%d", f.name, n.Line)
+}
+
+// spend counts values that are read.
+func (f *File) spend(n *yaml.Node, values int) error {
+	if f.left -= values; f.left < 0 {
+		return f.At(n, "the file has more than %d values", f.most)
+	}
+	return nil
+}
+
+// List returns the elements of a sequence.
+func (f *File) List(n *yaml.Node, what string) ([]*yaml.Node, error) {
+	if n.Kind != yaml.SequenceNode {
+		return nil, f.At(n, "%s is %s and no list", what, Kind(n))
+	}
+	if err := f.spend(n, len(n.Content)); err != nil {
+		return nil, err
+	}
+	out := make([]*yaml.Node, len(n.Content))
+	for i := range out {
+		out[i] = Resolve(n.Content[i])
+	}
+	return out, nil
+}
+
+// Fields returns the values of a mapping. A key that is there twice is an error: what the file means hangs on it.
+func (f *File) Fields(n *yaml.Node, what string) (map[string]*yaml.Node, error) {
+	if n.Kind != yaml.MappingNode {
+		return nil, f.At(n, "%s is %s and no mapping", what, Kind(n))
+	}
+	if err := f.spend(n, len(n.Content)/2); err != nil {
+		return nil, err
+	}
+	out := make(map[string]*yaml.Node, len(n.Content)/2)
+	for i := 0; i < len(n.Content); i += 2 {
+		key := n.Content[i]
+		if _, again := out[key.Value]; again {
+			return nil, f.At(key, "%s has the key %s twice", what, key.Value)
+		}
+		out[key.Value] = Resolve(n.Content[i+1])
+	}
+	return out, nil
+}
+
+// Kind says what a node is, for an error.
+func Kind(n *yaml.Node) string {
+	switch n.Kind {
+	case yaml.SequenceNode:
+		return "a list"
+	case yaml.MappingNode:
+		return "a mapping"
+	default:
+		if Null(n) {
+			return "null"
+		}
+		return strconv.Quote(n.Value)
+	}
+}
+
+// Null reports whether a node is missing or null.
+func Null(n *yaml.Node) bool { return n == nil || n.Kind == yaml.ScalarNode && n.Tag == "!!null" }
+
+// Whole reads a whole number of at least a lowest value.
+func (f *File) Whole(n *yaml.Node, what string, lowest int) (int, error) {
+	v, err := strconv.ParseInt(n.Value, 10, 32)
+	if n.Kind != yaml.ScalarNode || err != nil || int(v) < lowest {
+		return 0, f.At(n, "%s is %s", what, Kind(n)).Do("it is a whole number of at least %d", lowest)
+	}
+	return int(v), nil
+}
+
+// Integers reads a list of whole numbers.
+func (f *File) Integers(n *yaml.Node, what string, lowest int) ([]int, error) {
+	nodes, err := f.List(n, what)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]int, len(nodes))
+	for i, x := range nodes {
+		if out[i], err = f.Whole(x, what, lowest); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// Number reads a number, an infinite one too.
+func (f *File) Number(n *yaml.Node, what string) (float64, error) {
+	var v float64
+	switch n.Value {
+	case ".inf", "+.inf": // a text in JSON
+		return math.Inf(1), nil
+	case "-.inf":
+		return math.Inf(-1), nil
+	}
+	if n.Kind != yaml.ScalarNode || n.Decode(&v) != nil || math.IsNaN(v) {
+		return 0, f.At(n, "%s is %s and no number", what, Kind(n))
+	}
+	return v, nil
+}
+
+// Value converts anything to maps, lists, texts and numbers.
+func (f *File) Value(n *yaml.Node) (any, error) {
+	n = Resolve(n)
+	if err := f.spend(n, 1); err != nil {
+		return nil, err
+	}
+	switch n.Kind {
+	case yaml.SequenceNode:
+		out := make([]any, len(n.Content))
+		for i, x := range n.Content {
+			var err error
+			if out[i], err = f.Value(x); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	case yaml.MappingNode:
+		return f.Mapping(n)
+	default:
+	}
+	var v any
+	if err := n.Decode(&v); err != nil {
+		return nil, f.At(n, "%s has no value", Kind(n))
+	}
+	return v, nil
+}
+
+// Mapping is Value for a mapping. Of a key that is there twice the last value counts, as in PyYAML, by which Tensile
+// reads its files: some of AMD's have a parameter of a kernel twice.
+func (f *File) Mapping(n *yaml.Node) (map[string]any, error) {
+	if n.Kind != yaml.MappingNode {
+		return nil, f.At(n, "the mapping is %s", Kind(n))
+	}
+	out, own := make(map[string]any, len(n.Content)/2), map[string]bool{}
+	for i := 0; i < len(n.Content); i += 2 {
+		key := n.Content[i]
+		v, err := f.Value(n.Content[i+1])
+		switch {
+		case err != nil:
+			return nil, err
+		case key.Tag != "!!merge":
+			out[key.Value], own[key.Value] = v, true
+			continue
+		}
+		list, ok := v.([]any) // several mappings, or one
+		if !ok {
+			list = []any{v}
+		}
+		for _, x := range slices.Backward(list) { // the first one wins
+			merged, ok := x.(map[string]any)
+			if !ok {
+				return nil, f.At(key, "%s does not merge mappings", key.Value)
+			}
+			for k, v := range merged {
+				if !own[k] {
+					out[k] = v
+				}
+			}
+		}
+	}
+	return out, nil
+}

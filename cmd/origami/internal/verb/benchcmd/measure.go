@@ -51,7 +51,7 @@ func (o *Options) fitting(problems []session.Problem, memory unit.Bytes) []sessi
 	return slices.DeleteFunc(slices.Clone(problems), func(p session.Problem) bool {
 		var need unit.Bytes
 		for o := gemm.A; o <= gemm.C; o++ {
-			need += unit.Bytes(p.Matrices(o)) * unit.Bytes(p.Stride(o)) * unit.Bytes(p.Type(o).Bytes())
+			need += unit.Bytes(p.Matrices(o)) * unit.Bytes(p.Type(o).Size(p.Stride(o)))
 		}
 		if memory == 0 || need <= memory {
 			return false

@@ -231,9 +231,9 @@ func problemOf(c *C.origami_problem) (gemm.Problem, error) {
 		return gemm.Problem{}, diag.Inputf("trans_a or trans_b is neither 0 nor 1, or a reserved field is not 0").
 			Do("set all of origami_problem")
 	}
-	if c.dtype < C.ORIGAMI_FP16 || c.dtype >= C.ORIGAMI_INT32 {
+	if c.dtype < C.ORIGAMI_FP16 || c.dtype > C.ORIGAMI_FP4 || c.dtype == C.ORIGAMI_INT32 {
 		return gemm.Problem{}, diag.Inputf("there is no dtype %d", int(c.dtype)).
-			Do("use one of ORIGAMI_FP16 to ORIGAMI_FP8_E5M2")
+			Do("use one of ORIGAMI_FP16 to ORIGAMI_FP8_E5M2, or ORIGAMI_FP4")
 	}
 	if c.out_dtype < 0 || c.out_dtype > C.ORIGAMI_INT32 {
 		return gemm.Problem{}, diag.Inputf("there is no out_dtype %d", int(c.out_dtype)).

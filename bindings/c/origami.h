@@ -32,7 +32,7 @@ enum {
 	ORIGAMI_DEVICE = 4    /* not returned by this version */
 };
 
-/* Element types. ORIGAMI_FP8 is e4m3; ORIGAMI_INT32 is for C only. */
+/* Element types. ORIGAMI_FP8 is e4m3, ORIGAMI_FP4 is e2m1; ORIGAMI_INT32 is for C only. */
 enum {
 	ORIGAMI_FP16 = 1,
 	ORIGAMI_BF16,
@@ -41,7 +41,8 @@ enum {
 	ORIGAMI_FP8,
 	ORIGAMI_INT8,
 	ORIGAMI_FP8_E5M2,
-	ORIGAMI_INT32
+	ORIGAMI_INT32,
+	ORIGAMI_FP4
 };
 
 /* What limits a kernel. */

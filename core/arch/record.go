@@ -137,7 +137,7 @@ func (r *CheckedRecord) checked() (Checked, error) {
 		N: of(r.N), K: of(r.K), Batch: of(r.Batch), Flops: of(r.Flops),
 	}
 	for _, l := range r.Layouts {
-		stored := gemm.Record{M: 1, N: 1, K: 1, Batch: 1, TransA: l.TransA, TransB: l.TransB, DType: l.DType, Out: l.Out}
+		stored := gemm.Record{M: 2, N: 2, K: 2, Batch: 1, TransA: l.TransA, TransB: l.TransB, DType: l.DType, Out: l.Out}
 		p, err := stored.Problem()
 		if err != nil {
 			return out, err

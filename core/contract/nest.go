@@ -68,7 +68,7 @@ func (s *Shape) Nested(types gemm.Types) (Plan, error) {
 		return p, err
 	}
 	for o := gemm.A; o <= gemm.C; o++ {
-		if err := p.Problem.SetAlign(o, p.Problem.Type(o).Bytes()); err != nil {
+		if err := p.Problem.SetAlign(o, max(1, p.Problem.Type(o).Bytes())); err != nil {
 			return p, err
 		}
 	}

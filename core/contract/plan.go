@@ -259,9 +259,9 @@ func (s *Shape) account(p *Plan, types gemm.Types, beta bool) {
 	var copied [3]bool
 	bytes := func(o gemm.Operand) float64 {
 		if o == gemm.C {
-			return float64(s.Elements(o)) * float64(types.Out.Bytes())
+			return float64(s.Elements(o)) * float64(types.Out.Bits()) / 8
 		}
-		return float64(s.Elements(o)) * float64(types.In.Bytes())
+		return float64(s.Elements(o)) * float64(types.In.Bits()) / 8
 	}
 	for _, o := range p.Copied {
 		copied[o] = true
@@ -282,7 +282,7 @@ func (s *Shape) account(p *Plan, types gemm.Types, beta bool) {
 		}
 		offsets := gemm.MaxVector
 		for _, x := range []byte(p.Loop + p.Batch) {
-			offsets |= s.Stride(o, x) * p.Problem.Type(in).Bytes()
+			offsets |= p.Problem.Type(in).Size(s.Stride(o, x))
 		}
 		_ = p.Problem.SetAlign(in, offsets&-offsets) // a power of two
 	}

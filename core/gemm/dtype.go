@@ -11,8 +11,8 @@ import (
 // DType is an element type.
 type DType uint8
 
-// The element types. FP8 is e4m3; INT32 is a type of results only. Sums are INT32 for INT8 operands and FP32 for all
-// others.
+// The element types. FP8 is e4m3 and FP4 e2m1, of which a byte holds two; INT32 is a type of results only. Sums are
+// INT32 for INT8 operands and FP32 for all others.
 const (
 	FP16 DType = iota + 1
 	BF16
@@ -22,6 +22,7 @@ const (
 	INT8
 	FP8E5M2
 	INT32
+	FP4
 )
 
 // types has what is known of each type, by its number.
@@ -39,14 +40,16 @@ var types = [...]struct {
 	TF32: {"tf32", 32, []DType{FP32}, []string{"tensorfloat32"}},
 	FP8: {"fp8", 8, []DType{FP16, BF16, FP32}, []string{"fp8_e4m3", "e4m3", "fp8e4m3", "f8e4m3", "e4m3fn",
 		"f8e4m3fn", "float8_e4m3", "float8_e4m3fn", "fp8e4nv"}},
-	INT8: {"int8", 8, []DType{INT32}, []string{"i8", "s8"}},
+	INT8: {"int8", 8, []DType{INT32, FP16, BF16}, []string{"i8", "s8"}},
 	FP8E5M2: {"fp8_e5m2", 8, []DType{FP16, BF16, FP32}, []string{"e5m2", "fp8e5m2", "f8e5m2", "float8_e5m2",
 		"fp8e5"}},
 	INT32: {"int32", 32, nil, []string{"i32", "s32"}},
+	FP4: {"fp4", 4, []DType{FP16, BF16, FP32}, []string{"fp4_e2m1", "e2m1", "fp4e2m1", "f4e2m1", "float4_e2m1",
+		"float4_e2m1fn", "float4_e2m1fn_x2"}},
 }
 
 // operands are the types that A and B can have, in the order of help texts.
-var operands = []DType{FP16, BF16, FP32, TF32, FP8, FP8E5M2, INT8}
+var operands = []DType{FP16, BF16, FP32, TF32, FP8, FP8E5M2, INT8, FP4}
 
 // DTypes lists the types that A and B can have.
 func DTypes() []DType { return slices.Clone(operands) }
@@ -102,8 +105,11 @@ func (d DType) Bits() int {
 	return 16
 }
 
-// Bytes returns the size of one element in memory.
+// Bytes returns the size of one element in memory, 0 for a type of which a byte holds several.
 func (d DType) Bytes() int { return d.Bits() / 8 }
+
+// Size returns the bytes of so many elements that follow each other.
+func (d DType) Size(elements int) int { return elements * d.Bits() / 8 }
 
 // Integer reports whether the type is an integer type. The field writes rates of integers in TOPS, and all others in
 // TFLOP/s.
@@ -172,6 +178,10 @@ func TypesText(list []Types) string {
 	}
 	return strings.Join(parts, ", ")
 }
+
+// Scaled reports whether results exist only with scales, as vendors' libraries apply them: 4-bit operands have one per
+// block, and integer sums become floats with them. Other kernels multiply plain matrices.
+func (t Types) Scaled() bool { return t.In == FP4 || t.In == INT8 && t.Out != INT32 }
 
 // Valid reports whether hardware can multiply operands of type In into results of type Out.
 func (t Types) Valid() bool { return t.In.known() && slices.Contains(types[t.In].outputs, t.Out) }

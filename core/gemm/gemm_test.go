@@ -50,7 +50,7 @@ func TestValidateRefuses(t *testing.T) {
 		{"k is negative", func(p *gemm.Problem) { p.K = math.MinInt }},
 		{"batch is missing or zero", func(p *gemm.Problem) { p.Batch = 0 }},
 		{"dtype is missing", func(p *gemm.Problem) { p.DType = 0 }},
-		{"dtype is missing", func(p *gemm.Problem) { p.DType = gemm.INT32 + 1 }},
+		{"dtype is missing", func(p *gemm.Problem) { p.DType = gemm.FP4 + 1 }},
 		{"dtype int32 is a type of results only", func(p *gemm.Problem) { p.DType = gemm.INT32 }},
 		{"no hardware multiplies fp16 operands into bf16 results; use an output type of fp16, fp32",
 			func(p *gemm.Problem) { p.Out = gemm.BF16 }},
@@ -60,7 +60,11 @@ func TestValidateRefuses(t *testing.T) {
 		{"no hardware multiplies fp8 operands into int32 results", func(p *gemm.Problem) {
 			p.DType, p.Out = gemm.FP8, gemm.INT32
 		}},
-		{"results", func(p *gemm.Problem) { p.Out = gemm.INT32 + 1 }},
+		{"results", func(p *gemm.Problem) { p.Out = gemm.FP4 }},
+		{"a row of A has 63 elements of fp4, which are no whole number of bytes", func(p *gemm.Problem) {
+			p.DType, p.K = gemm.FP4, 63
+		}},
+		{"a row of B has 65 elements of fp4", func(p *gemm.Problem) { p.DType, p.LDB = gemm.FP4, 65 }},
 		{"lda is 63, and a row of A has 64 elements; give at least 64", func(p *gemm.Problem) { p.LDA = 63 }},
 		{"ldb is -1", func(p *gemm.Problem) { p.LDB = -1 }},
 		{"ldc is 32", func(p *gemm.Problem) { p.N, p.LDC = 33, 32 }},
@@ -132,6 +136,7 @@ func TestDTypes(t *testing.T) {
 	bits := map[gemm.DType][2]int{ // input, output
 		gemm.FP16: {16, 16}, gemm.BF16: {16, 16}, gemm.FP32: {32, 32}, gemm.TF32: {32, 32}, gemm.FP8: {8, 16},
 		gemm.INT8: {8, 32}, gemm.FP8E5M2: {8, 16},
+		gemm.FP4: {4, 16},
 	}
 	for _, d := range gemm.DTypes() {
 		back, err := gemm.ParseDType(d.String())
@@ -139,7 +144,7 @@ func TestDTypes(t *testing.T) {
 			t.Errorf("ParseDType(%q) = %v, %v", d, back, err)
 		}
 		want, ok := bits[d]
-		if !ok || d.Bits() != want[0] || d.Bytes()*8 != want[0] || d.Output().Bits() != want[1] {
+		if !ok || d.Bits() != want[0] || d.Bytes() != want[0]/8 || d.Size(64) != 8*want[0] || d.Output().Bits() != want[1] {
 			t.Errorf("%s has %d bits in, %d out, want %v", d, d.Bits(), d.Output().Bits(), want)
 		}
 		delete(bits, d)

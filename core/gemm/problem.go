@@ -164,7 +164,7 @@ func (p *Problem) SetAlign(o Operand, bytes int) error {
 // matrix: the largest power of two, up to MaxVector, that divides its address and its leading dimension. The stride of
 // a batch is a multiple of the leading dimension. The last access of a row may reach beyond the row.
 func (p Problem) VectorBytes(o Operand) int {
-	offsets := uint(p.Align(o)) | uint(p.LD(o)*p.Type(o).Bytes()) | MaxVector
+	offsets := uint(p.Align(o)) | uint(p.Type(o).Size(p.LD(o))) | MaxVector
 	return int(offsets & -offsets)
 }
 
@@ -340,6 +340,12 @@ func (p *Problem) validTypes() error {
 	if p.Out != 0 && !p.Types().Valid() {
 		return diag.Inputf("no hardware multiplies %s operands into %s results", p.DType, p.Out).
 			Do("use an output type of %s", TypeNames(types[p.DType].outputs))
+	}
+	for o := A; o <= B; o++ {
+		if ld := p.LD(o); ld*p.DType.Bits()%8 != 0 {
+			return diag.Inputf("a row of %s has %d elements of %s, which are no whole number of bytes", o, ld, p.DType).
+				Do("use rows of an even number of elements")
+		}
 	}
 	return nil
 }

@@ -36,7 +36,8 @@ func TestNamesOfTypes(t *testing.T) {
 func TestOutputTypes(t *testing.T) {
 	for in, outputs := range map[gemm.DType]string{
 		gemm.FP16: "fp16, fp32", gemm.BF16: "bf16, fp32", gemm.FP32: "fp32", gemm.TF32: "fp32",
-		gemm.FP8: "fp16, bf16, fp32", gemm.FP8E5M2: "fp16, bf16, fp32", gemm.INT8: "int32", gemm.INT32: "",
+		gemm.FP8: "fp16, bf16, fp32", gemm.FP8E5M2: "fp16, bf16, fp32", gemm.INT8: "int32, fp16, bf16", gemm.INT32: "",
+		gemm.FP4: "fp16, bf16, fp32",
 	} {
 		if got := gemm.TypeNames(in.Outputs()); got != outputs {
 			t.Errorf("%s gives %s", in, got)
@@ -97,6 +98,12 @@ func problems(t *rapid.T) gemm.Problem {
 	p.Batch = rapid.IntRange(1, 9).Draw(t, "batch")
 	p.SetTrans(rapid.Bool().Draw(t, "trans_a"), rapid.Bool().Draw(t, "trans_b"))
 	p.DType = rapid.SampledFrom(gemm.DTypes()).Draw(t, "dtype")
+	even := 1
+	if p.DType == gemm.FP4 { // rows are whole bytes
+		even = 2
+		p.K, p.N = 2*p.K, 2*p.N
+		p.SetTrans(false, p.TransB())
+	}
 	p.Out = rapid.SampledFrom(append(p.DType.Outputs(), 0)).Draw(t, "out")
 	if rapid.Bool().Draw(t, "grouped") {
 		groups, err := gemm.NewGroups(append(rapid.SliceOfN(rapid.IntRange(0, 300), 0, 40).Draw(t, "groups"), p.M)...)
@@ -109,12 +116,12 @@ func problems(t *rapid.T) gemm.Problem {
 	}
 	for i, ld := range []*int{&p.LDA, &p.LDB, &p.LDC} {
 		if _, elements := p.Rows(gemm.Operand(i)); rapid.Bool().Draw(t, "ld") {
-			*ld = elements + rapid.IntRange(0, 70).Draw(t, "gap")
+			*ld = elements + even*rapid.IntRange(0, 70).Draw(t, "gap")
 		}
 	}
 	for i := range 3 {
 		if o := gemm.Operand(i); rapid.Bool().Draw(t, "align") {
-			if err := p.SetAlign(o, p.Type(o).Bytes()<<rapid.IntRange(0, 8).Draw(t, "bits")); err != nil {
+			if err := p.SetAlign(o, max(1, p.Type(o).Bytes())<<rapid.IntRange(0, 8).Draw(t, "bits")); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -137,7 +144,7 @@ func TestVectorBytesOfAnyProblem(t *testing.T) {
 			aligned := func(bytes int) bool {
 				for batch := range min(p.Batch, 3) {
 					for row := range min(rows, 20) {
-						if (p.Align(o)+(batch*p.Stride(o)+row*p.LD(o))*p.Type(o).Bytes())%bytes != 0 {
+						if (p.Align(o)+p.Type(o).Size(batch*p.Stride(o)+row*p.LD(o)))%bytes != 0 {
 							return false
 						}
 					}

@@ -18,7 +18,7 @@ type architecture struct {
 	machine
 	sheet       *hw.Sheet
 	mi          *shape
-	kernels     [gemm.INT8 + 1]kernel // by element type
+	kernels     [gemm.FP4 + 1]kernel // by element type
 	description arch.Description
 	levels      []arch.Level
 }
@@ -66,7 +66,7 @@ func newArchitecture(sheet *hw.Sheet, params hw.Set, o options, values []arch.Op
 	}
 	a.description.Unused = formula.Unused(params, append(formula.Of(a.description.Terms), "clock"))
 	for _, t := range gemm.DTypes() {
-		if t.CostsLike() != t {
+		if t.CostsLike() != t || t == gemm.FP4 { // of which the reference says nothing
 			continue
 		}
 		if peak := params.Get("peak_" + t.String()); peak > 0 {

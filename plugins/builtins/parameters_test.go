@@ -193,6 +193,7 @@ var questions = []gemm.Problem{
 	gemm.New(1<<24, 16, 1000),     // and as 1024 times the L2 of a die, with which AMD's model compares it
 	// each type has a peak rate
 	typed(gemm.BF16), typed(gemm.TF32), typed(gemm.FP32), typed(gemm.INT8), typed(gemm.FP8),
+	typed(gemm.FP4),
 }
 
 func typed(t gemm.DType) gemm.Problem {

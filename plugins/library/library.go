@@ -61,7 +61,9 @@ func New(machine Machine, given map[string]string) (*Model, error) {
 }
 
 func newModel(machine Machine, numbers []arch.Constant, o options, values map[string]float64) *Model {
-	m := &Model{description: machine.Description, machine: machine, options: o, kernels: kernelsOf(machine.Generation)}
+	m := &Model{
+		description: machine.Description, machine: machine, options: o, kernels: kernelsOf(machine.Generation, o.scheme),
+	}
 	d := &m.description
 	variant := terms.Variant{Generation: machine.Generation, Scheme: o.scheme, Release: o.release}
 	d.Model, d.Kernels, d.Rung, d.ClockRung = Name, []string{Family}, arch.RungSpec, arch.RungSpec
@@ -164,6 +166,8 @@ func (m *Model) prepare(q *problem, p *gemm.Problem) error {
 // kernelsFor is the term kernels.
 func kernelsFor(t gemm.DType) float64 {
 	switch t {
+	case gemm.FP4:
+		return 4
 	case gemm.FP8, gemm.FP8E5M2:
 		return 8
 	case gemm.INT8:
@@ -207,11 +211,12 @@ func (m *Model) Estimate(_ context.Context, dst []arch.Estimate, p gemm.Problem,
 	if err := fits(len(dst), len(cfgs)); err != nil {
 		return err
 	}
+	kernels := m.kernels.of(p.DType)
 	for i := range cfgs {
 		if err := t.place(&cfgs[i]); err != nil {
 			return err
 		}
-		if reason := m.kernels.reject(&cfgs[i]); reason != "" {
+		if reason := kernels.reject(&cfgs[i]); reason != "" {
 			dst[i] = arch.Estimate{Reject: reason}
 			continue
 		}

@@ -88,7 +88,7 @@ func (f *fastest) of(t *testing.T, p gemm.Problem) float64 {
 		}
 		list = c.Configs
 		f.lists[p.DType] = list
-		f.room = make([]arch.Estimate, len(list))
+		f.room = make([]arch.Estimate, max(len(list), len(f.room)))
 	}
 	if err := f.Estimate(t.Context(), f.room[:len(list)], p, list); err != nil {
 		t.Fatal(err)
@@ -106,6 +106,10 @@ func random(rng *rand.Rand, t gemm.DType) gemm.Problem {
 	p := gemm.New(size(32768), size(65536), size(65536))
 	p.DType = t
 	p.SetTrans(rng.IntN(2) == 0, rng.IntN(2) == 0)
+	if t == gemm.FP4 { // rows are whole bytes
+		p.K *= 2
+		p.SetTrans(false, true)
+	}
 	if rng.IntN(8) == 0 {
 		p.Batch = 1 + rng.IntN(32)
 	}
@@ -159,7 +163,9 @@ func TestMoreIsNeverFaster(t *testing.T) {
 				seconds := f.of(t, p)
 				for name, size := range map[string]*int{"m": &p.M, "n": &p.N, "k": &p.K} {
 					was := *size
-					*size += 1 + rng.IntN(1+was/2)
+					if *size += 1 + rng.IntN(1+was/2); name == "k" && p.DType == gemm.FP4 {
+						*size += *size % 2
+					}
 					if more := f.of(t, p); more < seconds*(1-1e-9) {
 						t.Errorf("%s, l2=%s: %s with %s = %d takes %.6g µs, and with %d %.6g", id, l2, p, name, *size,
 							more*1e6, was, seconds*1e6)
@@ -245,8 +251,18 @@ func TestSchemes(t *testing.T) {
 	if plain.of(t, p) >= quantised.of(t, p) {
 		t.Errorf("%s takes %v s, and %v with the quantising", p, plain.of(t, p), quantised.of(t, p))
 	}
+	p.DType = gemm.FP4
+	err := (&fastest{Architecture: opened(t, "sm90", nil)}).Estimate(t.Context(), nil, p, nil)
+	if diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), "does not predict library kernels for fp4") {
+		t.Errorf("fp4 on sm90: %v", err)
+	}
+	fp4 := &fastest{Architecture: opened(t, "sm100", nil)}
+	blocks := &fastest{Architecture: opened(t, "sm100", map[string]string{"scheme": "block16+quant"})}
+	if fp4.of(t, p) >= blocks.of(t, p) {
+		t.Errorf("%s takes %v s, and %v with the quantising", p, fp4.of(t, p), blocks.of(t, p))
+	}
 	p.DType = gemm.BF16
-	err := quantised.Estimate(t.Context(), nil, p, nil)
+	err = quantised.Estimate(t.Context(), nil, p, nil)
 	if diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), "does not predict library kernels for bf16") {
 		t.Errorf("bf16 with scales: %v", err)
 	}
@@ -255,8 +271,8 @@ func TestSchemes(t *testing.T) {
 // An option or a file that means nothing here is refused in one line.
 func TestRefusals(t *testing.T) {
 	for want, r := range map[string]arch.OpenRequest{
-		"option: l2=cool is unknown; use one of layers, cold, warm": {Options: map[string]string{"l2": "cool"}},
-		"are the vendor's, and no report or times of them count":    {Characterization: []byte("x")},
+		"option: l2=cool is unknown; use one of layers, layers5, cold, warm": {Options: map[string]string{"l2": "cool"}},
+		"are the vendor's, and no report or times of them count":             {Characterization: []byte("x")},
 	} {
 		r.Arch = "sm90"
 		if _, err := open(t, r); diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), want) {

@@ -13,15 +13,19 @@ import (
 // Options are the options of the model.
 var Options = []arch.Option{
 	{
-		Key: "l2", Default: "layers", Values: []string{"layers", "cold", "warm"},
-		Doc: "of the kernel family library, what the caches hold when a kernel starts: A, and B as layers in turn leave " +
-			"it; nothing; or A and B",
+		Key: "l2", Default: "layers", Values: []string{"layers", "layers5", "cold", "warm"},
+		Doc: "of the kernel family library, what the caches hold when a kernel starts: A, and B as six layers in turn " +
+			"leave it, or five; nothing; or A and B",
 	},
 	{
 		Key: "scheme", Default: perTensor,
-		Values: []string{perTensor, "tensor+quant", "row", "block128", "block128+quant"},
+		Values: []string{
+			perTensor, "tensor+quant", "row", "block128", "block128+quant", "block128+preshuffle", "block16",
+			"block16+quant", "block32",
+		},
 		Doc: "of the kernel family library, the scales of 8-bit operands: one per matrix, per row and column, or per 128 " +
-			"elements along K; with +quant the time has the quantising of A in it",
+			"elements along K; of fp4, per 16 or 32 elements, whatever is asked for; with +quant the time has the " +
+			"quantising of A in it, with +preshuffle the kernel has arranged B before",
 	},
 	{
 		Key: "release", Default: current, Values: []string{current, "early"},
@@ -63,17 +67,19 @@ func (o options) inForce() []arch.OptionValue {
 }
 
 // takes reports whether operands of a type can have the scheme.
-func (o options) takes(t gemm.DType) bool { return o.scheme == perTensor || t.Bits() == 8 }
-
-// turns is the number of layers whose weights are used in turn.
-const turns = 6
+func (o options) takes(t gemm.DType) bool {
+	small := strings.HasPrefix(o.scheme, "block16") || strings.HasPrefix(o.scheme, "block32")
+	return o.scheme == perTensor || small && t == gemm.FP4 || !small && t.Bits() == 8
+}
 
 // constants are the numbers of terms.Condition.
 func (o options) constants() []arch.Constant {
 	values := map[string]float64{}
 	switch o.l2 {
 	case "layers":
-		values["layers"] = turns
+		values["layers"] = 6
+	case "layers5":
+		values["layers"] = 5
 	case "cold":
 		values["layers"], values["all_cold"] = 1, 1
 	case "warm":

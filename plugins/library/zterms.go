@@ -29,6 +29,14 @@ type device struct {
 	feed8               float64 // feed_8
 	energy8             float64 // energy_8
 	throttleSeconds8    float64 // throttle_seconds_8
+	launchSeconds4      float64 // launch_seconds_4
+	rateShare4          float64 // rate_share_4
+	l2Port4             float64 // l2_port_4
+	l2Share4            float64 // l2_share_4
+	stepSeconds4        float64 // step_seconds_4
+	feed4               float64 // feed_4
+	energy4             float64 // energy_4
+	throttleSeconds4    float64 // throttle_seconds_4
 	launchSeconds32     float64 // launch_seconds_32
 	rateShare32         float64 // rate_share_32
 	l2Port32            float64 // l2_port_32
@@ -54,6 +62,7 @@ type device struct {
 	energyInt8          float64 // energy_int8
 	throttleSecondsInt8 float64 // throttle_seconds_int8
 	coldStepSeconds     float64 // cold_step_seconds
+	coldSeconds         float64 // cold_seconds
 	part1               float64 // keep_share * (l2_size + mall_size)
 	part2               float64 // weights_share * (l2_size + mall_size)
 	part3               float64 // reuse_share * (l2_size + mall_size)
@@ -68,8 +77,10 @@ type device struct {
 	part11              float64 // 1 / store_rate
 	part13              float64 // split_seconds * clock
 	part12              float64 // 1 / reduce_rate
-	part15              float64 // quantise_seconds * clock
-	part14              float64 // units * quantise_rate
+	part14              float64 // wide_share * (l2_size + mall_size)
+	part17              float64 // quantise_seconds * clock
+	part16              float64 // 1 / (units * quantise_rate)
+	part15              float64 // dram_rate * quantise_share
 }
 
 func (d *device) compute(value func(name string) float64) {
@@ -101,6 +112,14 @@ func (d *device) compute(value func(name string) float64) {
 	d.feed8 = value("feed_8")
 	d.energy8 = value("energy_8")
 	d.throttleSeconds8 = value("throttle_seconds_8")
+	d.launchSeconds4 = value("launch_seconds_4")
+	d.rateShare4 = value("rate_share_4")
+	d.l2Port4 = value("l2_port_4")
+	d.l2Share4 = value("l2_share_4")
+	d.stepSeconds4 = value("step_seconds_4")
+	d.feed4 = value("feed_4")
+	d.energy4 = value("energy_4")
+	d.throttleSeconds4 = value("throttle_seconds_4")
 	d.launchSeconds32 = value("launch_seconds_32")
 	d.rateShare32 = value("rate_share_32")
 	d.l2Port32 = value("l2_port_32")
@@ -126,6 +145,7 @@ func (d *device) compute(value func(name string) float64) {
 	d.energyInt8 = value("energy_int8")
 	d.throttleSecondsInt8 = value("throttle_seconds_int8")
 	d.coldStepSeconds = value("cold_step_seconds")
+	d.coldSeconds = value("cold_seconds")
 	x5 := value("l2_size") + value("mall_size")
 	d.part1 = float64(value("keep_share") * x5)
 	d.part2 = float64(value("weights_share") * x5)
@@ -142,8 +162,10 @@ func (d *device) compute(value func(name string) float64) {
 	d.part11 = 1 / value("store_rate")
 	d.part13 = float64(value("split_seconds") * clock)
 	d.part12 = 1 / value("reduce_rate")
-	d.part15 = float64(value("quantise_seconds") * clock)
-	d.part14 = float64(units * value("quantise_rate"))
+	d.part14 = float64(value("wide_share") * x5)
+	d.part17 = float64(value("quantise_seconds") * clock)
+	d.part16 = 1 / (units * value("quantise_rate"))
+	d.part15 = float64(dramRate * value("quantise_share"))
 }
 
 // problem holds what depends on the problem.
@@ -190,7 +212,11 @@ func (p *problem) compute(d *device) {
 				if p.kernels == 19 {
 					launchSeconds = d.launchSecondsTf32
 				} else {
-					launchSeconds = d.launchSecondsInt8
+					if p.kernels == 4 {
+						launchSeconds = d.launchSeconds4
+					} else {
+						launchSeconds = d.launchSecondsInt8
+					}
 				}
 			}
 		}
@@ -208,7 +234,11 @@ func (p *problem) compute(d *device) {
 				if p.kernels == 19 {
 					rateShare = d.rateShareTf32
 				} else {
-					rateShare = d.rateShareInt8
+					if p.kernels == 4 {
+						rateShare = d.rateShare4
+					} else {
+						rateShare = d.rateShareInt8
+					}
 				}
 			}
 		}
@@ -226,7 +256,11 @@ func (p *problem) compute(d *device) {
 				if p.kernels == 19 {
 					l2Port = d.l2PortTf32
 				} else {
-					l2Port = d.l2PortInt8
+					if p.kernels == 4 {
+						l2Port = d.l2Port4
+					} else {
+						l2Port = d.l2PortInt8
+					}
 				}
 			}
 		}
@@ -244,7 +278,11 @@ func (p *problem) compute(d *device) {
 				if p.kernels == 19 {
 					l2Share = d.l2ShareTf32
 				} else {
-					l2Share = d.l2ShareInt8
+					if p.kernels == 4 {
+						l2Share = d.l2Share4
+					} else {
+						l2Share = d.l2ShareInt8
+					}
 				}
 			}
 		}
@@ -262,7 +300,11 @@ func (p *problem) compute(d *device) {
 				if p.kernels == 19 {
 					stepSeconds = d.stepSecondsTf32
 				} else {
-					stepSeconds = d.stepSecondsInt8
+					if p.kernels == 4 {
+						stepSeconds = d.stepSeconds4
+					} else {
+						stepSeconds = d.stepSecondsInt8
+					}
 				}
 			}
 		}
@@ -280,7 +322,11 @@ func (p *problem) compute(d *device) {
 				if p.kernels == 19 {
 					feed = d.feedTf32
 				} else {
-					feed = d.feedInt8
+					if p.kernels == 4 {
+						feed = d.feed4
+					} else {
+						feed = d.feedInt8
+					}
 				}
 			}
 		}
@@ -298,7 +344,11 @@ func (p *problem) compute(d *device) {
 				if p.kernels == 19 {
 					energy = d.energyTf32
 				} else {
-					energy = d.energyInt8
+					if p.kernels == 4 {
+						energy = d.energy4
+					} else {
+						energy = d.energyInt8
+					}
 				}
 			}
 		}
@@ -316,7 +366,11 @@ func (p *problem) compute(d *device) {
 				if p.kernels == 19 {
 					throttleSeconds = d.throttleSecondsTf32
 				} else {
-					throttleSeconds = d.throttleSecondsInt8
+					if p.kernels == 4 {
+						throttleSeconds = d.throttleSeconds4
+					} else {
+						throttleSeconds = d.throttleSecondsInt8
+					}
 				}
 			}
 		}
@@ -329,7 +383,7 @@ func (p *problem) compute(d *device) {
 	warmMisses := min(max(((weights+activations+output)/d.part1-0.5)/1, 0), 1)
 	var x3 float64
 	if d.layers > 1 {
-		x3 = min(max((d.layers*weights/d.part2-0.7)/0.6, 0), 1)
+		x3 = min(max((d.layers*weights/d.part2-0.8)/0.4, 0), 1)
 	} else {
 		x3 = warmMisses
 	}
@@ -349,9 +403,12 @@ func (p *problem) compute(d *device) {
 	x5 := float64(2 * p.batch * p.m * p.n * p.k)
 	computeFloor := x5 / (unitRate * d.units)
 	dramFloor := (reads + writes) / d.dramRate
-	step := float64((stepSeconds + float64(max(coldWeights, coldActivations)*d.coldStepSeconds)) * d.clock)
-	launch := float64(launchSeconds * d.clock)
-	quantise := float64(d.quantises * (d.part15 + x1*(2+p.elementBytes)/d.part14))
+	x6 := max(coldWeights, coldActivations)
+	step := float64((stepSeconds + float64(x6*d.coldStepSeconds)) * d.clock)
+	launch := float64((launchSeconds + float64(x6*d.coldSeconds)) * d.clock)
+	x7 := float64(x1 * (2 + p.elementBytes))
+	coldWide := max(d.allCold, min(max((x7/d.part14-0.7)/0.6, 0), 1))
+	quantise := float64(d.quantises * (d.part17 + float64(x7*max(d.part16, coldWide/d.part15))))
 	var power float64
 	if d.tdp > 0 {
 		power = float64(x5 * (energy / d.tdp) * d.clock)
@@ -443,7 +500,11 @@ func columns(dst []float64, d *device, p *problem, t *timing) {
 				if p.kernels == 19 {
 					launchSeconds = d.launchSecondsTf32
 				} else {
-					launchSeconds = d.launchSecondsInt8
+					if p.kernels == 4 {
+						launchSeconds = d.launchSeconds4
+					} else {
+						launchSeconds = d.launchSecondsInt8
+					}
 				}
 			}
 		}
@@ -461,7 +522,11 @@ func columns(dst []float64, d *device, p *problem, t *timing) {
 				if p.kernels == 19 {
 					rateShare = d.rateShareTf32
 				} else {
-					rateShare = d.rateShareInt8
+					if p.kernels == 4 {
+						rateShare = d.rateShare4
+					} else {
+						rateShare = d.rateShareInt8
+					}
 				}
 			}
 		}
@@ -479,7 +544,11 @@ func columns(dst []float64, d *device, p *problem, t *timing) {
 				if p.kernels == 19 {
 					l2Port = d.l2PortTf32
 				} else {
-					l2Port = d.l2PortInt8
+					if p.kernels == 4 {
+						l2Port = d.l2Port4
+					} else {
+						l2Port = d.l2PortInt8
+					}
 				}
 			}
 		}
@@ -497,7 +566,11 @@ func columns(dst []float64, d *device, p *problem, t *timing) {
 				if p.kernels == 19 {
 					l2Share = d.l2ShareTf32
 				} else {
-					l2Share = d.l2ShareInt8
+					if p.kernels == 4 {
+						l2Share = d.l2Share4
+					} else {
+						l2Share = d.l2ShareInt8
+					}
 				}
 			}
 		}
@@ -515,7 +588,11 @@ func columns(dst []float64, d *device, p *problem, t *timing) {
 				if p.kernels == 19 {
 					stepSeconds = d.stepSecondsTf32
 				} else {
-					stepSeconds = d.stepSecondsInt8
+					if p.kernels == 4 {
+						stepSeconds = d.stepSeconds4
+					} else {
+						stepSeconds = d.stepSecondsInt8
+					}
 				}
 			}
 		}
@@ -533,7 +610,11 @@ func columns(dst []float64, d *device, p *problem, t *timing) {
 				if p.kernels == 19 {
 					feed = d.feedTf32
 				} else {
-					feed = d.feedInt8
+					if p.kernels == 4 {
+						feed = d.feed4
+					} else {
+						feed = d.feedInt8
+					}
 				}
 			}
 		}
@@ -551,7 +632,11 @@ func columns(dst []float64, d *device, p *problem, t *timing) {
 				if p.kernels == 19 {
 					energy = d.energyTf32
 				} else {
-					energy = d.energyInt8
+					if p.kernels == 4 {
+						energy = d.energy4
+					} else {
+						energy = d.energyInt8
+					}
 				}
 			}
 		}
@@ -569,36 +654,41 @@ func columns(dst []float64, d *device, p *problem, t *timing) {
 				if p.kernels == 19 {
 					throttleSeconds = d.throttleSecondsTf32
 				} else {
-					throttleSeconds = d.throttleSecondsInt8
+					if p.kernels == 4 {
+						throttleSeconds = d.throttleSeconds4
+					} else {
+						throttleSeconds = d.throttleSecondsInt8
+					}
 				}
 			}
 		}
 	}
 	weights := float64(p.batch * p.n * p.k * p.elementBytes)
-	x1 := float64(p.batch * p.m)
-	activations := float64(x1 * p.k * p.elementBytes)
-	output := float64(x1 * p.n * p.outputBytes)
+	x2 := float64(p.batch * p.m)
+	x1 := float64(x2 * p.k)
+	activations := float64(x1 * p.elementBytes)
+	output := float64(x2 * p.n * p.outputBytes)
 	warmMisses := min(max(((weights+activations+output)/d.part1-0.5)/1, 0), 1)
-	var x2 float64
-	if d.layers > 1 {
-		x2 = min(max((d.layers*weights/d.part2-0.7)/0.6, 0), 1)
-	} else {
-		x2 = warmMisses
-	}
-	coldWeights := max(d.allCold, x2)
 	var x3 float64
 	if d.layers > 1 {
-		x3 = min(max(((activations+output)/d.part1-0.5)/1, 0), 1)
+		x3 = min(max((d.layers*weights/d.part2-0.8)/0.4, 0), 1)
 	} else {
 		x3 = warmMisses
 	}
-	coldActivations := max(d.allCold, x3)
+	coldWeights := max(d.allCold, x3)
+	var x4 float64
+	if d.layers > 1 {
+		x4 = min(max(((activations+output)/d.part1-0.5)/1, 0), 1)
+	} else {
+		x4 = warmMisses
+	}
+	coldActivations := max(d.allCold, x4)
 	writes := float64(coldActivations * output)
 	unitRate := p.peak / d.part4
 	tilesM := math.Ceil(p.m / t.blockM)
 	tilesN := math.Ceil(p.n / t.blockN)
-	x4 := float64(tilesM * tilesN * p.batch)
-	ctas := float64(x4 * t.splitK)
+	x5 := float64(tilesM * tilesN * p.batch)
+	ctas := float64(x5 * t.splitK)
 	steps := math.Ceil(math.Ceil(p.k/t.blockK) / t.splitK)
 	resident := min(d.part6, max(1, d.part5/(t.blockM*t.blockN)))
 	ctasOfUnit := math.Ceil(ctas / d.units)
@@ -607,7 +697,7 @@ func columns(dst []float64, d *device, p *problem, t *timing) {
 	waveRows := min(tilesM, max(1, math.Sqrt(waveTiles*t.blockN/t.blockM)))
 	waveColumns := min(tilesN, max(1, waveTiles/waveRows))
 	var readAgain float64
-	if waveTiles < x4 {
+	if waveTiles < x5 {
 		readAgain = min((tilesM/waveRows-1)*p.againWeights, (tilesN/waveColumns-1)*p.againActivations)
 	}
 	dramBytes := p.reads + writes + readAgain
@@ -625,6 +715,7 @@ func columns(dst []float64, d *device, p *problem, t *timing) {
 	if t.splitK > 1 {
 		reduction = d.part13 + float64(float64(2*max(1, ctas/d.units)*t.blockM*t.blockN)*4*d.part12)
 	}
+	coldWide := max(d.allCold, min(max((x1*(2+p.elementBytes)/d.part14-0.7)/0.6, 0), 1))
 	busy := p.launch + loop + limits + reduction + p.quantise
 	throttle := float64(max(p.power-loop, 0) * (busy / (busy + p.part7)))
 	dst[0] = p.peak
@@ -679,11 +770,12 @@ func columns(dst []float64, d *device, p *problem, t *timing) {
 	dst[49] = p.launch
 	dst[50] = limits
 	dst[51] = reduction
-	dst[52] = p.quantise
-	dst[53] = busy
-	dst[54] = p.power
-	dst[55] = throttle
-	dst[56] = t.total
+	dst[52] = coldWide
+	dst[53] = p.quantise
+	dst[54] = busy
+	dst[55] = p.power
+	dst[56] = throttle
+	dst[57] = t.total
 }
 
 // fourth returns the fourth power, with the bits of math.Pow(x, 4).

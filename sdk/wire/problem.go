@@ -27,7 +27,7 @@ func toProblem(p gemm.Problem) *pb.Problem {
 }
 
 // lastType is the element type with the largest number.
-const lastType = gemm.INT32
+const lastType = gemm.FP4
 
 // inAPI12 reports whether a problem has nothing that came after API 1.2.0. An older plugin would overlook it.
 func inAPI12(q *pb.Problem) bool {

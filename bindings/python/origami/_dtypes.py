@@ -3,8 +3,8 @@
 from origami._arguments import shown
 from origami.errors import ArgumentTypeError, Error
 
-# The numbers of origami.h by name. fp8 is e4m3; int32 is for C only.
-DTYPES = {"fp16": 1, "bf16": 2, "fp32": 3, "tf32": 4, "fp8": 5, "int8": 6, "fp8_e5m2": 7, "int32": 8}
+# The numbers of origami.h by name. fp8 is e4m3, fp4 is e2m1; int32 is for C only.
+DTYPES = {"fp16": 1, "bf16": 2, "fp32": 3, "tf32": 4, "fp8": 5, "int8": 6, "fp8_e5m2": 7, "int32": 8, "fp4": 9}
 
 # The names of PyTorch, Triton, CUDA and papers.
 _ALIASES = {
@@ -17,6 +17,7 @@ _ALIASES = {
     "i8": 6, "s8": 6,
     "e5m2": 7, "fp8e5m2": 7, "f8e5m2": 7, "float8_e5m2": 7, "fp8e5": 7,
     "i32": 8, "s32": 8,
+    "fp4_e2m1": 9, "e2m1": 9, "fp4e2m1": 9, "f4e2m1": 9, "float4_e2m1": 9, "float4_e2m1fn": 9, "float4_e2m1fn_x2": 9,
 }
 
 

@@ -188,7 +188,7 @@ func (m *Model) atoms() (list []arch.Atom) {
 func (m *Model) types() (list []gemm.Types) {
 	for _, in := range gemm.DTypes() {
 		for _, out := range gemm.OutputTypes() {
-			if t := (gemm.Types{In: in, Out: out}); t.Valid() && m.takes(in) {
+			if t := (gemm.Types{In: in, Out: out}); t.Valid() && !t.Scaled() && m.takes(in) {
 				list = append(list, t)
 			}
 		}

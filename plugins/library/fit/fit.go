@@ -3,6 +3,8 @@ package fit
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
 	"hash/fnv"
 	"math"
@@ -102,9 +104,8 @@ func OptionsOf(s *published.Series) (map[string]string, bool) {
 func thinned(list []timed, most int) []timed {
 	share := float64(most) / float64(len(list))
 	return slices.DeleteFunc(list, func(t timed) bool {
-		h := fnv.New32a()
-		fmt.Fprint(h, t.M, t.N, t.K)
-		return float64(h.Sum32())/math.MaxUint32 >= share
+		sum := sha256.Sum256(fmt.Appendf(nil, "%d,%d,%d", t.M, t.N, t.K)) // a shorter hash is not even
+		return float64(binary.BigEndian.Uint32(sum[4:]))/math.MaxUint32 >= share
 	})
 }
 
@@ -152,7 +153,7 @@ func (s *Sample) Errors(
 				least = min(least, float64(e.Cycles))
 			}
 		}
-		use(t.Time, math.Log(least/float64(m.Describe().Clock))-t.log)
+		use(t.Time, math.Log(least/float64(m.Describe().Clock)+float64(t.Overhead))-t.log)
 	}
 	return nil
 }

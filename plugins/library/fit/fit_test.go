@@ -26,7 +26,7 @@ var (
 	only   = flag.String("only", "", "of these generations alone")
 	fresh  = flag.Bool("fresh", false, "from the chosen values, not from those that are shipped")
 	steps  = flag.Int("steps", 25, "of each fit, at most")
-	most   = flag.Int("most", 1000, "times of a series")
+	most   = flag.Int("most", 500, "times of a series, about")
 )
 
 // open returns a function that opens the model through the plugins, and one that says of what generation a device is.
@@ -81,12 +81,12 @@ func typed(suffixes ...string) func(string) bool {
 }
 
 func common(q string) bool {
-	return !typed("_8", "_16", "_32", "_tf32", "_int8")(q) && !quantise(q) && q != far
+	return !typed("_4", "_8", "_16", "_32", "_tf32", "_int8")(q) && !quantise(q) && q != far
 }
 
 const far = "far_share"
 
-func quantise(q string) bool { return strings.HasPrefix(q, "quantise") }
+func quantise(q string) bool { return strings.HasPrefix(q, "quantise") || q == "wide_share" }
 
 func or(all ...func(string) bool) func(string) bool {
 	return func(q string) bool {
@@ -94,19 +94,10 @@ func or(all ...func(string) bool) func(string) bool {
 	}
 }
 
-// doubtful times are of other kernels than their series says, as docs/published.md explains: of weights that were
-// arranged beforehand; of fp16 sums; of an older tuning, which halves the rate.
+// doubtful times are not fitted: those that the tables mark, and those of the T4's int8, which a host timed with an old
+// library.
 func doubtful(t *published.Time) bool {
-	switch {
-	case t.Device == "gfx942@mi308x":
-		return strings.HasPrefix(t.Scheme, "block128")
-	case t.Device == "sm75@t4" && t.DType == "int8": // the timer of the host, and an old library
-		return true
-	case strings.HasPrefix(t.Device, "gfx90") && t.Source.ID == "rocblas":
-		old := func(n int) bool { return n == 512 || n == 2048 || n == 33708 }
-		return t.DType == "fp16" && t.Figures != 3 || t.K <= 128 || old(t.M) || old(t.N)
-	}
-	return false
+	return t.Doubt != "" || t.Device == "sm75@t4" && t.DType == "int8"
 }
 
 // stages of a generation, in turn.
@@ -144,6 +135,9 @@ func stages(g terms.Generation) []stage {
 		{key, is(perTensor, now, "fp8"), or(typed("_8"), quantise), 50},
 		{key, is("none row", now, "int8"), typed("_int8"), 50},
 		{key + " block128", is("block128 block128+quant", now, "fp8"), or(typed("_8"), quantise, blocks), 50},
+		{key + " block128+preshuffle", is("block128+preshuffle", now, "fp8"), or(typed("_8"), blocks), 50},
+		{key + " block16", is("block16+quant", now, "fp4"), or(typed("_4"), quantise, split), 50},
+		{key + " block32", is("block32", now, "fp4"), or(typed("_4"), split), 50},
 	}
 	if g == terms.Hopper { // of which there are times without the quantising
 		list = append(list, stage{

@@ -35,6 +35,8 @@ type Cache string
 const (
 	// Layers: several layers run in turn. A is in the cache. B comes from DRAM, unless the weights of all layers fit.
 	Layers Cache = "layers"
+	// Layers5 is the same with five layers, Layers being six.
+	Layers5 Cache = "layers5"
 	// Cold: nothing is in the cache.
 	Cold Cache = "cold"
 	// Warm: the same operands are read again and again.
@@ -57,7 +59,8 @@ type Series struct {
 	// DType is the type of A and B, Out that of C, empty if the source does not say it. They need not be types of gemm.
 	DType, Out string
 	// Scheme says which scales low-precision operands have: NoScheme, TensorScheme, "row", "block128", "block32" or
-	// "block16". With "+quant" behind it, the time contains the quantisation of A.
+	// "block16". With "+quant" behind it, the time contains the quantisation of A. With "+preshuffle", B is stored in the
+	// order in which the kernel reads it.
 	Scheme         string
 	TransA, TransB bool
 	Cache          Cache
@@ -65,7 +68,11 @@ type Series struct {
 	// Release is "early" for a library of the first year of a generation of GPUs, which later ones overtook, else
 	// "current".
 	Release string
-	Source  *Source
+	// Overhead is what the source's timer counts besides the kernel.
+	Overhead unit.Seconds
+	// Doubt is why the times are not scored, a word that docs/published.md explains. It is empty for most.
+	Doubt  string
+	Source *Source
 }
 
 // Time is a published time.
@@ -144,14 +151,22 @@ var tables = sync.OnceValue(func() all {
 		return nil
 	}))
 	var series []*Series
-	must(rows(seriesCSV, 11, func(c []string) error {
-		at := slices.IndexFunc(out.sources, func(s *Source) bool { return s.ID == c[10] })
+	must(rows(seriesCSV, 13, func(c []string) error {
+		at := slices.IndexFunc(out.sources, func(s *Source) bool { return s.ID == c[12] })
 		if at < 0 || c[0] != strconv.Itoa(len(series)) {
-			return fmt.Errorf("series %s of source %s", c[0], c[10])
+			return fmt.Errorf("series %s of source %s", c[0], c[12])
+		}
+		overhead := 0.0
+		if c[10] != "" {
+			var err error
+			if overhead, err = strconv.ParseFloat(c[10], 64); err != nil {
+				return err
+			}
 		}
 		series = append(series, &Series{
 			Part: c[1], Device: devices[c[1]], DType: c[2], Scheme: c[3], Out: c[4], TransA: c[5] == "1",
-			TransB: c[6] == "1", Cache: Cache(c[7]), Library: c[8], Release: c[9], Source: out.sources[at],
+			TransB: c[6] == "1", Cache: Cache(c[7]), Library: c[8], Release: c[9], Overhead: unit.Seconds(overhead * 1e-6),
+			Doubt: c[11], Source: out.sources[at],
 		})
 		return nil
 	}))

@@ -25,7 +25,7 @@ func TestTimes(t *testing.T) {
 			t.Errorf("the source %s has no time", s.ID)
 		}
 	}
-	caches := []published.Cache{published.Layers, published.Cold, published.Warm, published.Unknown}
+	caches := []published.Cache{published.Layers, published.Layers5, published.Cold, published.Warm, published.Unknown}
 	for i := range times {
 		x := &times[i]
 		flops := 2 * float64(x.M) * float64(x.N) * float64(x.K)

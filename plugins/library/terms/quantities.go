@@ -76,12 +76,14 @@ type Variant struct {
 	Scheme, Release string
 }
 
-// keys are the entries of the fitted values, the most specific first.
+// keys are the entries of the fitted values, the most specific first. Those of blocks of 16 and 32 are of fp4, which
+// has no other scales.
 func (v Variant) keys() (keys []string) {
 	g := string(v.Generation)
+	plain := strings.TrimSuffix(v.Scheme, "+quant")
 	return []string{
-		g + " " + v.Release, g + " " + v.Scheme, g + " " + strings.TrimSuffix(v.Scheme, "+quant"),
-		g, string(like[v.Generation]),
+		g + " " + v.Release, g + " " + v.Scheme, g + " " + plain, g, g + " block16", g + " block32",
+		string(like[v.Generation]),
 	}
 }
 
@@ -116,7 +118,8 @@ func (q *Quantity) Constant(v Variant) arch.Constant {
 // Quantities are the empirical numbers. docs/model-library.md says how they were found.
 var Quantities = slices.Concat(
 	perType("_16", "", "fp16 and bf16", 1.3e-12), perType("_8", "", "fp8", 0.7e-12),
-	perType("_32", "", "fp32", 6e-12), perType("_tf32", "_16", "tf32", 2.6e-12), perType("_int8", "_8", "int8", 0.7e-12),
+	perType("_4", "_8", "fp4", 0.35e-12), perType("_32", "", "fp32", 6e-12),
+	perType("_tf32", "_16", "tf32", 2.6e-12), perType("_int8", "_8", "int8", 0.7e-12),
 	ofMachine)
 
 // perType returns the quantities of kernels for some types, and where those come from that were not fitted. The energy
@@ -210,6 +213,10 @@ var ofMachine = []Quantity{
 		Doc: "what DRAM adds to that",
 	},
 	{
+		Name: "cold_seconds", Unit: seconds, Value: 0.5e-6, Low: 0.001e-6, High: 3e-6, Without: 0,
+		Doc: "first loads from DRAM, before a CTA can multiply",
+	},
+	{
 		Name: "resident_tiles", Unit: one, Value: 2, Low: 1, High: 6,
 		Doc: "tiles of 128 by 128 of one unit whose waiting overlaps",
 	},
@@ -232,6 +239,14 @@ var ofMachine = []Quantity{
 	{
 		Name: "quantise_rate", Unit: perCycle, Value: 30, Low: 1, High: 300, Without: unlimited,
 		Doc: "what one unit reads and writes of A to quantise it",
+	},
+	{
+		Name: "quantise_share", Unit: one, Value: 0.7, Low: 0.1, High: 1, Without: 1,
+		Doc: "share of the peak of DRAM that quantising reaches, if the caches do not hold A",
+	},
+	{
+		Name: "wide_share", Unit: one, Value: 0.7, Low: 0.05, High: 3,
+		Doc: "share of the caches that A in 16 bits can use, and what it is quantised to",
 	},
 }
 

@@ -89,7 +89,7 @@ var typeTerms = append([]Term{
 	},
 	{
 		Name: "kernels", Unit: one, Doc: "whose quantities count",
-		From: "8 for fp8, 8.5 for int8, 19 for tf32, 32 for fp32, else 16",
+		From: "4 for fp4, 8 for fp8, 8.5 for int8, 19 for tf32, 32 for fp32, else 16",
 	},
 }, byType()...)
 
@@ -98,7 +98,8 @@ func byType() (list []Term) {
 		list = append(list, Term{
 			Name: q.Name, Unit: q.Unit, Doc: q.Doc,
 			Formula: "when(kernels == 16, " + q.Name + "_16, when(kernels == 8, " + q.Name + "_8, when(kernels == 32, " +
-				q.Name + "_32, when(kernels == 19, " + q.Name + "_tf32, " + q.Name + "_int8))))",
+				q.Name + "_32, when(kernels == 19, " + q.Name + "_tf32, when(kernels == 4, " + q.Name + "_4, " + q.Name +
+				"_int8)))))",
 		})
 	}
 	return list
@@ -121,7 +122,7 @@ var problemTerms = []Term{
 		Name: "cold_weights", Unit: one,
 		Doc: "share of B that DRAM delivers; of layers in turn, the caches keep the B of each if they hold all",
 		Formula: `max(all_cold, when(layers > 1,
-			` + ramp("layers * weights / (weights_share * "+caches+")", "0.7", "0.6") + `, warm_misses))`,
+			` + ramp("layers * weights / (weights_share * "+caches+")", "0.8", "0.4") + `, warm_misses))`,
 	},
 	{
 		Name: "cold_activations", Unit: one, Doc: "share of A that DRAM delivers, and of C that it takes",
@@ -256,8 +257,9 @@ var loopTerms = []Term{
 // The total, and the shares of which it is the sum.
 var totalTerms = []Term{
 	{
-		Name: "launch", Unit: cycles, Kind: arch.KindShare, Doc: "launch, start of the first CTA, output of the last",
-		Formula: "launch_seconds * clock",
+		Name: "launch", Unit: cycles, Kind: arch.KindShare,
+		Doc:     "launch, start of the first CTA, output of the last; the first loads wait for DRAM",
+		Formula: "(launch_seconds + max(cold_weights, cold_activations) * cold_seconds) * clock",
 	},
 	{
 		Name: "limits", Unit: cycles, Kind: arch.KindShare, Doc: "what the peaks of the data sheet add",
@@ -269,9 +271,15 @@ var totalTerms = []Term{
 			+ 2 * max(1, ctas / units) * block_m * block_n * 4 * (1 / reduce_rate), 0)`,
 	},
 	{
+		Name: "cold_wide", Unit: one, Doc: "share of A in 16 bits, and of what it is quantised to, that DRAM moves",
+		Formula: "max(all_cold, " +
+			ramp("batch * m * k * (2 + element_bytes) / (wide_share * "+caches+")", "0.7", "0.6") + ")",
+	},
+	{
 		Name: "quantise", Unit: cycles, Kind: arch.KindShare,
-		Doc:     "quantising A from 16 bits, if the option scheme has it inside the time",
-		Formula: "quantises * (quantise_seconds * clock + batch * m * k * (2 + element_bytes) / (units * quantise_rate))",
+		Doc: "quantising A from 16 bits, if the option scheme has it inside the time",
+		Formula: `quantises * (quantise_seconds * clock + batch * m * k * (2 + element_bytes)
+			* max(1 / (units * quantise_rate), cold_wide / (dram_rate * quantise_share)))`,
 	},
 	{
 		Name: "busy", Unit: cycles, Formula: "launch + loop + limits + reduction + quantise", Doc: "all of that",

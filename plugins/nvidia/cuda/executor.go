@@ -58,7 +58,7 @@ func (x *executor) Devices(context.Context) ([]exec.Device, error) {
 
 // Compile implements exec.Executor.
 func (x *executor) Compile(_ context.Context, index int, p gemm.Problem, c gemm.Config) (exec.Kernel, error) {
-	if err := p.Validate(); err != nil {
+	if err := takes(p); err != nil {
 		return nil, err
 	}
 	d, err := x.device(index)
@@ -74,7 +74,7 @@ func (x *executor) Compile(_ context.Context, index int, p gemm.Problem, c gemm.
 
 // Library implements exec.Executor.
 func (x *executor) Library(_ context.Context, index int, p gemm.Problem, library string) (exec.Kernel, error) {
-	if err := p.Validate(); err != nil {
+	if err := takes(p); err != nil {
 		return nil, err
 	}
 	if p.Groups != (gemm.Groups{}) {
@@ -97,6 +97,18 @@ func (x *executor) Library(_ context.Context, index int, p gemm.Problem, library
 		return nil, fault(err, fmt.Sprintf("preparing %s", library))
 	}
 	return &kernel{device: d, problem: p, name: library, program: program}, nil
+}
+
+// takes reports an error for a problem that is invalid, or of types that need scales.
+func takes(p gemm.Problem) error {
+	if err := p.Validate(); err != nil {
+		return err
+	}
+	if t := p.Types(); t.Scaled() {
+		return diag.Inputf("matrices of %s need scales, which the executor does not have", t.Text()).At("CUDA").
+			Do("use other types")
+	}
+	return nil
 }
 
 // program returns what runs for a configuration of a problem.

@@ -2,6 +2,7 @@ package gemmgen
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -21,9 +22,11 @@ type Reference struct {
 
 // EmitReference generates the reference for operands of one type and layout, for devices that cover the target.
 func EmitReference(d gemm.DType, aMajor, bMajor gemm.Major, t target.Target) (*Reference, error) {
-	if !d.Operand() {
-		return nil, diag.Inputf("the reference reads operands, and none has the type %s", d).
-			Do("use one of %s", gemm.TypeNames(gemm.DTypes()))
+	if !d.Operand() || d == gemm.FP4 {
+		return nil, diag.Inputf("the reference multiplies no operands of type %s", d).
+			Do("use one of %s", gemm.TypeNames(slices.DeleteFunc(gemm.DTypes(), func(t gemm.DType) bool {
+				return t == gemm.FP4
+			})))
 	}
 	e := &referenceEmitter{Builder: asm.New(fmt.Sprintf("reference_%s_%c%c", d, aMajor, bMajor)), dtype: d}
 	e.Header("rows of A * B, summed in float64: %s, A %c-contiguous, B %c-contiguous", d, aMajor, bMajor)

@@ -128,6 +128,9 @@ func ratesOf(g *gpu.Device) map[gemm.DType]rates {
 	all := map[gemm.DType]rates{}
 	for _, t := range gemm.DTypes() {
 		name := "peak_" + t.CostsLike().String()
+		if t == gemm.FP4 { // which needs scales, and no family here has them
+			continue
+		}
 		if p, ok := g.Params.Lookup(name); ok {
 			all[t] = rates{g.FlopsPerCycle(name) / g.FlopsPerCycle("peak_fp16"), p.Value}
 		}

@@ -100,6 +100,10 @@ def check_problem(p: Problem) -> None:
         raise InputError(
             f"operands of type {p.dtype} cannot be multiplied", where="triton", fix=f"use {', '.join(OPERANDS)}"
         )
+    if p.dtype == "int8" and p.output != "int32":
+        raise InputError(
+            f"operands of type int8 have results of type int32 here, not {p.output}", where="triton", fix="use int32"
+        )
     if p.batch != 1:
         raise InputError(
             f"the kernel multiplies one pair of matrices, not a batch of {p.batch}", where="triton", fix="use batch 1"

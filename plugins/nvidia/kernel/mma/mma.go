@@ -25,7 +25,9 @@ func (Family) Axes() []gemm.Axis { return nil }
 func (Family) Types() (types []gemm.Types) {
 	for _, in := range gemm.DTypes() {
 		for _, out := range in.Outputs() {
-			types = append(types, gemm.Types{In: in, Out: out})
+			if t := (gemm.Types{In: in, Out: out}); !t.Scaled() {
+				types = append(types, t)
+			}
 		}
 	}
 	return types

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
-# The size of an element in bytes, and the types that C can have for operands of a type, the default first.
-BYTES = {"fp16": 2, "bf16": 2, "fp32": 4, "tf32": 4, "fp8": 1, "fp8_e5m2": 1, "int8": 1, "int32": 4}
+# The size of an element in bits, and the types that C can have for operands of a type, the default first.
+BITS = {"fp16": 16, "bf16": 16, "fp32": 32, "tf32": 32, "fp8": 8, "fp8_e5m2": 8, "int8": 8, "int32": 32, "fp4": 4}
 OUTPUTS = {
     "fp16": ("fp16", "fp32"),
     "bf16": ("bf16", "fp32"),
@@ -13,7 +13,8 @@ OUTPUTS = {
     "tf32": ("fp32",),
     "fp8": ("fp16", "bf16", "fp32"),
     "fp8_e5m2": ("fp16", "bf16", "fp32"),
-    "int8": ("int32",),
+    "int8": ("int32", "fp16", "bf16"),
+    "fp4": ("fp16", "bf16", "fp32"),
 }
 
 # The widest access of a thread to memory, in bytes.
@@ -40,7 +41,7 @@ class Problem:
     batch: int = 1
     a_major: str = "k"  # the dimension along which A is contiguous: "k" or "m"
     b_major: str = "n"  # "n" or "k"
-    dtype: str = "fp16"  # of A and B: fp16, bf16, fp32, tf32, fp8 (e4m3), fp8_e5m2 or int8
+    dtype: str = "fp16"  # of A and B: fp16, bf16, fp32, tf32, fp8 (e4m3), fp8_e5m2, int8 or fp4
     out_dtype: str = ""  # of C
     lda: int = 0  # elements from the start of one contiguous row to the start of the next
     ldb: int = 0
@@ -77,8 +78,8 @@ class Problem:
 
     def vector_bytes(self, matrix: str) -> int:
         """The width of the widest access that is aligned at the start of every row of a matrix."""
-        size = BYTES[self.output if matrix == "c" else self.dtype]
-        offsets = self.align(matrix) | self.ld(matrix) * size | MAX_VECTOR
+        bits = BITS[self.output if matrix == "c" else self.dtype]
+        offsets = self.align(matrix) | self.ld(matrix) * bits // 8 | MAX_VECTOR
         return offsets & -offsets
 
     def __str__(self) -> str:

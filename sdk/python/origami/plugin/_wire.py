@@ -21,7 +21,7 @@ from ._types import (
     Resources,
     Sample,
 )
-from ._problem import BYTES, MAX_GROUPS, MAX_VECTOR, OUTPUTS, Problem
+from ._problem import BITS, MAX_GROUPS, MAX_VECTOR, OUTPUTS, Problem
 
 PACKAGE = "origami.plugin.v1"
 
@@ -112,6 +112,10 @@ def from_problem(q) -> Problem:
     if p.output not in OUTPUTS[p.dtype]:
         raise InputError(f"no hardware multiplies {p.dtype} operands into {p.output} results",
                          fix="use an output type of " + ", ".join(OUTPUTS[p.dtype]))
+    for matrix in "ab":
+        if p.ld(matrix) * BITS[p.dtype] % 8:
+            raise InputError(f"a row of {matrix.upper()} has {p.ld(matrix)} elements of {p.dtype}, which are no whole number"
+                             " of bytes", fix="use rows of an even number of elements")
     if p.a_major not in ("k", "m"):
         raise InputError("a_major is missing", fix="A is contiguous along k or m")
     if p.b_major not in ("k", "n"):
@@ -144,7 +148,7 @@ def _check_groups(p: Problem) -> None:
 def _check_storage(p: Problem, matrix: str) -> None:
     """Refuses rows that overlap and addresses that no element can have."""
     rows, elements = p.rows(matrix)
-    ld, align, size = p.ld(matrix), p.align(matrix), BYTES[p.output if matrix == "c" else p.dtype]
+    ld, align, bits = p.ld(matrix), p.align(matrix), BITS[p.output if matrix == "c" else p.dtype]
     if ld < elements:
         raise InputError(f"ld{matrix} is {ld}, and a row of {matrix.upper()} has {elements} elements",
                          fix=f"give at least {elements}, or leave it out for dense rows")
@@ -153,8 +157,8 @@ def _check_storage(p: Problem, matrix: str) -> None:
                          fix=f"give a leading dimension near the {elements} elements of a row")
     if align & (align - 1) or align > MAX_VECTOR:
         raise InputError(f"align_{matrix} is {align}", fix="give 1, 2, 4, 8 or 16 bytes")
-    if align < size:
-        raise InputError(f"align_{matrix} is {align}, and an element of {matrix.upper()} has {size} bytes",
+    if align * 8 < bits:
+        raise InputError(f"align_{matrix} is {align}, and an element of {matrix.upper()} has {bits // 8} bytes",
                          fix="give at least the size of an element")
 
 

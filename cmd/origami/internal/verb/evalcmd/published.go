@@ -17,6 +17,7 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/score"
+	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/plugins/library/published"
 )
 
@@ -39,7 +40,11 @@ type publishedTime struct {
 	score.Prediction
 }
 
-func (t *publishedTime) ratio() float64 { return float64(t.Prediction.Time / t.Median) }
+// ratio is that of the predicted to the published time, with what the source's timer counts besides the kernel.
+func (t *publishedTime) ratio() float64 { return float64((t.Prediction.Time + t.Overhead) / t.Median) }
+
+// kernel is the published time without what the source's timer counts besides the kernel.
+func (t *publishedTime) kernel() unit.Seconds { return t.Median - t.Overhead }
 
 // publishedDevice is a device with published times.
 type publishedDevice struct {
@@ -56,8 +61,13 @@ type publishedOutcome struct {
 	times     []publishedTime
 	// without are parts with times that no plugin has a device file for.
 	without []string
-	pairs   bool
+	// doubtful counts the times that are not scored, by device and why.
+	doubtful map[doubt]int
+	pairs    bool
 }
+
+// doubt is a device with the reason why some of its times are not scored, a word that docs/published.md explains.
+type doubt struct{ device, reason string }
 
 func (o *Options) registerPublished(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.Published, "published", false,
@@ -130,6 +140,7 @@ func (o *Options) publishedDevices(ctx context.Context, out *publishedOutcome) (
 	}
 	all := published.Times()
 	without := map[string]bool{}
+	out.doubtful = map[doubt]int{}
 	for i := range all {
 		t := &all[i]
 		switch {
@@ -137,6 +148,8 @@ func (o *Options) publishedDevices(ctx context.Context, out *publishedOutcome) (
 		case o.DType != "" && t.DType != o.DType, len(o.Schemes) > 0 && !slices.Contains(o.Schemes, t.Scheme):
 		case !known[t.Device]:
 			without[t.Part] = true
+		case t.Doubt != "":
+			out.doubtful[doubt{t.Device, t.Doubt}]++
 		default:
 			out.times = append(out.times, publishedTime{Time: t})
 		}

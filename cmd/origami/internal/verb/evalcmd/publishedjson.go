@@ -17,6 +17,7 @@ type publishedObject struct {
 	AllPairs  render.Fields         `json:"all_pairs"`
 	Sources   []publishedSourceJSON `json:"sources"`
 	Without   []string              `json:"without_model"`
+	Doubtful  []publishedDoubt      `json:"not_scored"`
 }
 
 type publishedGroupJSON struct {
@@ -44,6 +45,7 @@ func (o *publishedOutcome) object() publishedObject {
 		Kernel: o.kernel, Models: o.models, RanksOnly: o.ranksOnly, Times: len(o.times),
 		Groups: []publishedGroupJSON{}, Classes: classesJSON(all), Pairs: []render.Fields{},
 		AllPairs: comparabilityJSON(together), Sources: []publishedSourceJSON{}, Without: append([]string{}, o.without...),
+		Doubtful: append([]publishedDoubt{}, o.doubts()...),
 	}
 	for _, g := range o.groups() {
 		group := publishedGroupJSON{Device: g.device, Part: g.part, DType: g.dtype, Scheme: g.scheme,

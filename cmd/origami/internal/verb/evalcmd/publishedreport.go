@@ -99,8 +99,8 @@ func (o *publishedOutcome) curves() []report.Series {
 }
 
 var publishedTimeColumns = []string{"device", "part", "dtype", "out_dtype", "scheme", "m", "n", "k", "trans_a",
-	"trans_b", "class", "cache", "library", "published_us", "predicted_us", "predicted_by_published", "reason", "source",
-	"licence"}
+	"trans_b", "class", "cache", "library", "published_us", "overhead_us", "predicted_us",
+	"predicted_by_published", "reason", "source", "licence"}
 
 // timeRows has a row for each time.
 func (o *publishedOutcome) timeRows() [][]string {
@@ -109,12 +109,13 @@ func (o *publishedOutcome) timeRows() [][]string {
 		t := &o.times[i]
 		cells := []string{t.Device, t.Part, t.DType, t.Out, t.Scheme, strconv.Itoa(t.M), strconv.Itoa(t.N),
 			strconv.Itoa(t.K), bit(t.TransA), bit(t.TransB), "", string(t.Cache), t.Library,
-			render.SixDigits(float64(t.Median) * 1e6), "", "", "", t.Source.ID, t.Source.Licence}
+			render.SixDigits(float64(t.Median) * 1e6),
+			render.SixDigits(float64(t.Overhead) * 1e6), "", "", "", t.Source.ID, t.Source.Licence}
 		if t.Err == nil {
 			cells[10] = score.LayerOf(t.problem).String()
-			cells[14], cells[15] = render.SixDigits(float64(t.Prediction.Time)*1e6), render.SixDigits(t.ratio())
+			cells[15], cells[16] = render.SixDigits(float64(t.Prediction.Time)*1e6), render.SixDigits(t.ratio())
 		} else {
-			cells[16] = t.Err.Error()
+			cells[17] = t.Err.Error()
 		}
 		rows[i] = cells
 	}

@@ -103,6 +103,25 @@ func classes(times []*publishedTime) []publishedClass {
 	return out
 }
 
+// doubts lists the times that are not scored, by device.
+func (o *publishedOutcome) doubts() []publishedDoubt {
+	var out []publishedDoubt
+	for d, n := range o.doubtful {
+		out = append(out, publishedDoubt{d.device, d.reason, n})
+	}
+	slices.SortFunc(out, func(a, b publishedDoubt) int {
+		return cmp.Or(cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Device, b.Device))
+	})
+	return out
+}
+
+// publishedDoubt is a number of times that are not scored.
+type publishedDoubt struct {
+	Device string `json:"device"`
+	Reason string `json:"reason"`
+	Times  int    `json:"times"`
+}
+
 // all sums up over all devices and types.
 func (o *publishedOutcome) all() (score.Accuracy, score.Ceiling, []publishedClass) {
 	times := make([]*publishedTime, len(o.times))
@@ -148,7 +167,7 @@ func (o *publishedOutcome) comparisons() ([]publishedPair, score.Comparability) 
 		for i, a := range times {
 			for _, b := range times[i+1:] {
 				v := score.Versus{
-					Predicted: float64(a.Prediction.Time / b.Prediction.Time), Measured: float64(a.Median / b.Median),
+					Predicted: float64(a.Prediction.Time / b.Prediction.Time), Measured: float64(a.kernel() / b.kernel()),
 				}
 				key := pairedDevices{a.Device, b.Device, a.DType, a.Scheme}
 				by[key], all = append(by[key], v), append(all, v)
@@ -169,7 +188,7 @@ func (o *publishedOutcome) comparisons() ([]publishedPair, score.Comparability) 
 // onePerDevice sorts times of one shape by device and keeps one of each, that of layers or else a cold one, which other
 // devices are likely to have too.
 func onePerDevice(times []*publishedTime) []*publishedTime {
-	order := []published.Cache{published.Layers, published.Cold, published.Warm, published.Unknown}
+	order := []published.Cache{published.Layers, published.Layers5, published.Cold, published.Warm, published.Unknown}
 	slices.SortFunc(times, func(a, b *publishedTime) int {
 		return cmp.Or(cmp.Compare(a.Device, b.Device), slices.Index(order, a.Cache)-slices.Index(order, b.Cache),
 			cmp.Compare(a.Median, b.Median))

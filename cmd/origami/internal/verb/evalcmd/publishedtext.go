@@ -133,6 +133,10 @@ func (o *publishedOutcome) text() text {
 	for _, r := range reasons(groups) {
 		line(&out.below, "not modelled", "%s", r)
 	}
+	for _, d := range o.doubts() {
+		line(&out.below, "not scored", "%s of %s: %s; docs/published.md says why", render.Plural(d.Times, "time", "times"),
+			d.Device, d.Reason)
+	}
 	if len(o.without) > 0 {
 		line(&out.below, "no model", "%s", strings.Join(o.without, ", "))
 	}

@@ -47,7 +47,7 @@ func Open(
 func Fits(s *iostreams.Streams, p gemm.Problem, memory unit.Bytes) bool {
 	var need unit.Bytes
 	for o := gemm.A; o <= gemm.C; o++ {
-		need += unit.Bytes(p.Matrices(o)) * unit.Bytes(p.Stride(o)) * unit.Bytes(p.Type(o).Bytes())
+		need += unit.Bytes(p.Matrices(o)) * unit.Bytes(p.Type(o).Size(p.Stride(o)))
 	}
 	if memory == 0 || need <= memory {
 		return true

@@ -74,7 +74,7 @@ func (Major) EnumDescriptor() ([]byte, []int) {
 	return file_origami_plugin_v1_gemm_proto_rawDescGZIP(), []int{0}
 }
 
-// ElementType is the type of the elements of a matrix. FP8 is e4m3; INT32 is for C only.
+// ElementType is the type of the elements of a matrix. FP8 is e4m3, FP4 is e2m1; INT32 is for C only.
 type ElementType int32
 
 const (
@@ -88,6 +88,7 @@ const (
 	// Since API 1.3.0.
 	ElementType_ELEMENT_TYPE_FP8_E5M2 ElementType = 7
 	ElementType_ELEMENT_TYPE_INT32    ElementType = 8
+	ElementType_ELEMENT_TYPE_FP4      ElementType = 9
 )
 
 // Enum value maps for ElementType.
@@ -102,6 +103,7 @@ var (
 		6: "ELEMENT_TYPE_INT8",
 		7: "ELEMENT_TYPE_FP8_E5M2",
 		8: "ELEMENT_TYPE_INT32",
+		9: "ELEMENT_TYPE_FP4",
 	}
 	ElementType_value = map[string]int32{
 		"ELEMENT_TYPE_UNSPECIFIED": 0,
@@ -113,6 +115,7 @@ var (
 		"ELEMENT_TYPE_INT8":        6,
 		"ELEMENT_TYPE_FP8_E5M2":    7,
 		"ELEMENT_TYPE_INT32":       8,
+		"ELEMENT_TYPE_FP4":         9,
 	}
 )
 
@@ -770,7 +773,7 @@ const file_origami_plugin_v1_gemm_proto_rawDesc = "" +
 	"\x11MAJOR_UNSPECIFIED\x10\x00\x12\v\n" +
 	"\aMAJOR_K\x10\x01\x12\v\n" +
 	"\aMAJOR_M\x10\x02\x12\v\n" +
-	"\aMAJOR_N\x10\x03*\xe7\x01\n" +
+	"\aMAJOR_N\x10\x03*\xfd\x01\n" +
 	"\vElementType\x12\x1c\n" +
 	"\x18ELEMENT_TYPE_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11ELEMENT_TYPE_FP16\x10\x01\x12\x15\n" +
@@ -780,7 +783,8 @@ const file_origami_plugin_v1_gemm_proto_rawDesc = "" +
 	"\x10ELEMENT_TYPE_FP8\x10\x05\x12\x15\n" +
 	"\x11ELEMENT_TYPE_INT8\x10\x06\x12\x19\n" +
 	"\x15ELEMENT_TYPE_FP8_E5M2\x10\a\x12\x16\n" +
-	"\x12ELEMENT_TYPE_INT32\x10\b*W\n" +
+	"\x12ELEMENT_TYPE_INT32\x10\b\x12\x14\n" +
+	"\x10ELEMENT_TYPE_FP4\x10\t*W\n" +
 	"\bAxisType\x12\x19\n" +
 	"\x15AXIS_TYPE_UNSPECIFIED\x10\x00\x12\x19\n" +
 	"\x15AXIS_TYPE_ENUMERATION\x10\x01\x12\x15\n" +

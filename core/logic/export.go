@@ -57,7 +57,7 @@ func (l *Logic) Map() ([]byte, error) {
 }
 
 // forPython returns a value whose numbers PyYAML reads as numbers: by YAML 1.1, which it follows, 1e-06 is a text and
-// 1.0e-06 a number.
+// 1.0e-06 a number. Keys that are numbers are such in files too, as in AssertStrideAEqual: {0: 1}.
 func forPython(v any) any {
 	switch v := v.(type) {
 	case []any:
@@ -73,9 +73,13 @@ func forPython(v any) any {
 		}
 		return out
 	case map[string]any:
-		out := make(map[string]any, len(v))
+		out := make(map[any]any, len(v))
 		for key := range v {
-			out[key] = forPython(v[key])
+			if number, err := strconv.Atoi(key); err == nil {
+				out[number] = forPython(v[key])
+			} else {
+				out[key] = forPython(v[key])
+			}
 		}
 		return out
 	case float64:

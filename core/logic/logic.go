@@ -249,8 +249,11 @@ func TypeOf(p *gemm.Problem) (contract.Name, error) {
 		sum = "I"
 	}
 	n.Types = []string{in, out, sum}
-	if !p.Plain() && p.Canonical().Out == 0 {
-		return n, diag.Inputf("%s is no plain GEMM", p).Do("leave out leading dimensions, alignments and groups")
+	plain := *p
+	plain.Alpha, plain.Beta = 0, 0 // kernels take any
+	if !plain.Plain() && plain.Canonical().Out == 0 {
+		return n, diag.Inputf("%s is no plain GEMM", p).
+			Do("leave out leading dimensions, alignments, groups and nested indices")
 	}
 	_, err := n.DTypes()
 	return n, err

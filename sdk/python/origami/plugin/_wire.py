@@ -96,7 +96,7 @@ def from_problem(q) -> Problem:
         raise InputError("executors in Python multiply matrices, and the problem has nested indices",
                          fix="use another executor, such as cuda")
     if q.alpha not in (0, 1) or q.beta:
-        raise InputError(f"executors in Python compute A·B, and alpha is {q.alpha:g} and beta {q.beta:g}",
+        raise InputError(f"executors in Python compute A·B, and alpha is {q.alpha or 1:g} and beta {q.beta:g}",
                          fix="use another executor, such as cuda")
     aligned = (align or MAX_VECTOR for align in (q.align_a, q.align_b, q.align_c))
     p = Problem(q.m, q.n, q.k, q.batch, *names, q.lda, q.ldb, q.ldc, *aligned, tuple(q.groups))

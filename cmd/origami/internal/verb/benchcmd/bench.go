@@ -164,6 +164,10 @@ func (o *Options) problems(ctx context.Context) ([]session.Problem, *session.Fai
 	case o.Query.Problems != "" || o.Query.Contract.Text != "":
 		return o.Query.List(ctx, o.Factory)
 	case o.Records != "" && o.Executor == "":
+		if o.Query.Scalars != (session.ScalarFlags{}) {
+			return nil, nil, diag.Inputf("--alpha and --beta are for problems of the command line, and --records has its own").
+				Do("leave them out, or add --problems")
+		}
 		return nil, o.Factory.Failures(ctx), nil
 	default:
 		base, err := o.Query.Base(o.Factory.Settings.DType)
@@ -173,6 +177,7 @@ func (o *Options) problems(ctx context.Context) ([]session.Problem, *session.Fai
 		problems := measure.TritonBLASProblems()
 		for i := range problems {
 			problems[i].DType, problems[i].Out = base.DType, base.Out
+			problems[i].Alpha, problems[i].Beta = base.Alpha, base.Beta
 			problems[i] = problems[i].Canonical()
 		}
 		return listed(problems), o.Factory.Failures(ctx), nil

@@ -1,0 +1,98 @@
+//go:build cuda
+
+package cuda
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/origami-gemm/origami/core/gemm"
+)
+
+// Nests of random indices, and random alpha and beta of nests and of matrices, are computed right.
+func TestRandomNestsAndScalars(t *testing.T) {
+	x, d := openGPU(t)
+	for _, dtype := range []gemm.DType{gemm.FP16, gemm.BF16, gemm.FP32, gemm.TF32, gemm.INT8} {
+		t.Run(dtype.String(), func(t *testing.T) {
+			random := rand.New(rand.NewPCG(17, uint64(dtype)))
+			for range 12 {
+				p := randomNest(t, random, dtype)
+				p.Alpha, p.Beta = float32(1+random.IntN(3)), float32(random.IntN(4)-2)
+				checked(t, x, p.Canonical(), randomConfig(random))
+			}
+			for range 6 {
+				p := randomProblem(random, dtype)
+				p.Alpha, p.Beta = float32(2+random.IntN(3)), float32(random.IntN(4)-2)
+				checked(t, x, p.Canonical(), randomConfig(random))
+			}
+		})
+	}
+	if d.target.CC != 90 {
+		return
+	}
+	random := rand.New(rand.NewPCG(18, 1))
+	built := 0
+	for range 40 {
+		p := addressable(random, gemm.FP16)
+		p.Alpha, p.Beta = 0.5, float32(random.IntN(4)-2)
+		if _, ok := checked(t, x, p, randomWgmma(t, random)); ok {
+			built++
+		}
+	}
+	if built < 8 {
+		t.Errorf("only %d kernels of wgmma could be built", built)
+	}
+}
+
+// randomNest returns a problem of one to three indices in each dimension, with gaps behind them.
+func randomNest(t *testing.T, random *rand.Rand, dtype gemm.DType) gemm.Problem {
+	t.Helper()
+	p := gemm.New(1, 1, 1)
+	p.DType = dtype
+	if dtype.Bytes() == 1 {
+		p.SetTrans(false, true)
+	} else {
+		p.SetTrans(random.IntN(2) == 0, random.IntN(2) == 0)
+	}
+	var indices []gemm.NestIndex
+	for _, dim := range []struct {
+		name gemm.Dimension
+		size *int
+		most int
+		in   [3]bool
+	}{
+		{gemm.DimM, &p.M, 8, [3]bool{true, false, true}}, {gemm.DimN, &p.N, 8, [3]bool{false, true, true}},
+		{gemm.DimK, &p.K, 8, [3]bool{true, true, false}}, {gemm.DimBatch, &p.Batch, 2, [3]bool{true, true, true}},
+	} {
+		for range 1 + random.IntN(3) {
+			v := gemm.NestIndex{Dim: dim.name, Size: 1 + random.IntN(dim.most)}
+			*dim.size *= v.Size
+			for o, has := range dim.in {
+				if has {
+					v.Strides[o] = 1 // the tensor has the index
+				}
+			}
+			indices = append(indices, v)
+		}
+	}
+	// The strides of each tensor in a random order of its indices.
+	for o := range 3 {
+		next := 1
+		for _, i := range random.Perm(len(indices)) {
+			if v := &indices[i]; v.Strides[o] != 0 {
+				v.Strides[o] = next
+				next *= v.Size + random.IntN(2)
+			}
+		}
+	}
+	var err error
+	if p.Nest, err = gemm.NewNest(indices...); err != nil {
+		t.Fatal(err)
+	}
+	for o := gemm.A; o <= gemm.C; o++ {
+		if err := p.SetAlign(o, p.Type(o).Bytes()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return p.Canonical()
+}

@@ -47,7 +47,7 @@ func samples() map[string]string {
   TotalIndices: 4, NumIndicesC: 3, IndexAssignmentsA: [0, 3, 2], IndexAssignmentsB: [1, 3, 2]}
 `
 	const kernels = `- - &one {MacroTile0: 64, MacroTile1: 64, DepthU: 8, PrefetchGlobalRead: true, WorkGroup: [16, 16, 1],
-     AssertStrideAEqual: {0: 1}}
+     AssertStrideAEqual: {0: 1}, Ideals: {'32': 345.0}}
   - *one
   - {<<: *one, MacroTile0: 128, PrefetchGlobalRead: 2, LdcEqualsLdd: true, Scale: 1.0e-07}
 - [2, 3, 0, 1]

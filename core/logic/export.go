@@ -75,11 +75,11 @@ func forPython(v any) any {
 	case map[string]any:
 		out := make(map[any]any, len(v))
 		for key := range v {
+			name := any(strings.Trim(key, "'")) // see yamlnode
 			if number, err := strconv.Atoi(key); err == nil {
-				out[number] = forPython(v[key])
-			} else {
-				out[key] = forPython(v[key])
+				name = number
 			}
+			out[name] = forPython(v[key])
 		}
 		return out
 	case float64:
@@ -112,7 +112,7 @@ func shared(solutions []map[string]any) map[string]any {
 }
 
 func (l *Logic) order() any {
-	if len(l.Exact) == 0 && l.Ranges == nil && l.Tensile != nil {
+	if l.Exact == nil && l.Ranges == nil && l.Tensile != nil {
 		return nil // as FreeSize files have it
 	}
 	if len(l.Type.C) == 2 {
@@ -128,7 +128,7 @@ func (l *Logic) order() any {
 }
 
 func (l *Logic) exactPairs() any {
-	if len(l.Exact) == 0 && l.Ranges == nil && l.Tensile != nil {
+	if l.Exact == nil && l.Ranges == nil && l.Tensile != nil {
 		return nil
 	}
 	out := make([]any, len(l.Exact))

@@ -20,6 +20,9 @@ func (f *file) sizes(l *Logic, fields map[string]*yaml.Node) error {
 		if err != nil {
 			return err
 		}
+		if !yamlnode.Null(fields["IndexOrder"]) {
+			l.Exact = []Entry{} // an empty list, and not none as in FreeSize files
+		}
 		for _, x := range nodes {
 			e, err := f.entry(x, indices, len(l.Kernels))
 			if err != nil {

@@ -208,7 +208,8 @@ func (f *File) Mapping(n *yaml.Node) (map[string]any, error) {
 		case err != nil:
 			return nil, err
 		case key.Tag != "!!merge":
-			out[key.Value], own[key.Value] = v, true
+			name := keyName(key)
+			out[name], own[name] = v, true
 			continue
 		}
 		list, ok := v.([]any) // several mappings, or one
@@ -228,4 +229,12 @@ func (f *File) Mapping(n *yaml.Node) (map[string]any, error) {
 		}
 	}
 	return out, nil
+}
+
+// keyName returns the text of a key. A text that looks like a whole number keeps its quotes, so that it is no number.
+func keyName(key *yaml.Node) string {
+	if _, err := strconv.Atoi(key.Value); err == nil && key.Tag == "!!str" {
+		return "'" + key.Value + "'"
+	}
+	return key.Value
 }

@@ -60,8 +60,8 @@ func (h *HTML) Table(header []string, rows [][]string) {
 // A column with a text longer than longText is broken into lines. A number has a unit at most: "1.2 GHz".
 const longText, longNumber = 40, 14
 
-// classOf says how a column is shown: "n" for numbers, "long" for text that is broken into lines, "" for short text. The
-// first column names the rows.
+// classOf says how a column is shown: "n" for numbers, "long" for text that is broken into lines, "" for short text.
+// The first column names the rows.
 func classOf(rows [][]string, column int) string {
 	numbers, others := 0, 0
 	for _, row := range rows {

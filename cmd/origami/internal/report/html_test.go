@@ -23,7 +23,8 @@ func TestHTMLTables(t *testing.T) {
 	}
 	text := string(data)
 	for _, want := range []string{
-		`<tr><th>side</th><th class="n">time</th><th class="long">checked</th></tr>`, `<td>4090</td><td class="n">1.20 ms</td>`,
+		`<tr><th>side</th><th class="n">time</th><th class="long">checked</th></tr>`,
+		`<td>4090</td><td class="n">1.20 ms</td>`,
 		`<td>&lt;i&gt;</td><td class="n">–</td><td class="long">never</td>`, "<h1>a &lt;b&gt;</h1>",
 		"@media (prefers-color-scheme: dark)",
 	} {

@@ -72,7 +72,8 @@ type Description struct {
 	Monotone []Dim
 }
 
-// Fitted is a data set that numbers of a model were fitted to.
+// Fitted is a data set that numbers of a model were fitted to. Without Problems, they are too many to list: then nobody
+// can say which scores are in-sample.
 type Fitted struct {
 	DataSet  string
 	Problems []gemm.Problem

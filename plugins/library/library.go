@@ -74,6 +74,7 @@ func newModel(machine Machine, numbers []arch.Constant, o options, values map[st
 	d.Families = []arch.Family{{Name: Family, Doc: "the kernels of the vendor's library", Types: m.types(), Opaque: true}}
 	d.Terms, d.Unused = terms.Schema(), machine.unused()
 	d.Monotone = []arch.Dim{arch.DimM, arch.DimN, arch.DimK}
+	d.Fitted = []arch.Fitted{{DataSet: "published times"}} // at most 1,000 of each series: package fit
 	d.Constants = append(numbers, o.constants()...)
 	for i := range terms.Quantities {
 		c := terms.Quantities[i].Constant(variant)

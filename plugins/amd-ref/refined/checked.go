@@ -30,6 +30,9 @@ const ShortSeconds = 20e-6
 // Level is the share of recorded times that the ranges of a Check contain.
 const Level = 0.9
 
+// fittedTo names the sizes with AMD's choices and speeds. The binary does not contain them.
+const fittedTo = "amd-ref/data"
+
 // uncertainty returns the uncertainty of a device's times, if they were compared with any.
 func uncertainty(device string) []arch.Uncertainty {
 	for i := range checks {
@@ -45,7 +48,7 @@ func uncertainty(device string) []arch.Uncertainty {
 			Source: fmt.Sprintf("speeds of the kernels that AMD's tuning chose, to which the model was fitted; "+
 				"of the other half of the sizes the ranges hold %.0f %%", 100*c.Held),
 			Checked: arch.Checked{
-				DataSet: "amd-ref/data", Sizes: c.Sizes, Times: c.Sizes, Divisor: c.Divisor, Split: c.Split,
+				DataSet: fittedTo, Sizes: c.Sizes, Times: c.Sizes, Divisor: c.Divisor, Split: c.Split,
 				M: c.M, N: c.N, K: c.K, Batch: arch.Range{Low: 1, High: 1}, Flops: c.Flops,
 			},
 		}

@@ -122,6 +122,7 @@ func (m *Model) describe(values map[string]float64) {
 		}
 	}
 	m.description.Atoms, m.description.Uncertainty = m.atoms(), uncertainty(m.sheet.Device)
+	m.description.Fitted = []arch.Fitted{{DataSet: fittedTo}}
 	used := []string{"lds_bytes", "registers_per_thread"}
 	for _, t := range gemm.DTypes() {
 		if m.takes(t) {

@@ -32,7 +32,23 @@ var palette = []color.NRGBA{
 func colourOf(i int) color.NRGBA { return palette[i%len(palette)] }
 
 // glyphs tell sides apart where colours do not.
-var glyphs = []draw.GlyphDrawer{draw.CircleGlyph{}, draw.BoxGlyph{}, draw.PyramidGlyph{}, draw.CrossGlyph{}}
+var glyphs = []draw.GlyphDrawer{draw.CircleGlyph{}, draw.BoxGlyph{}, draw.PyramidGlyph{}, diamondGlyph{}}
+
+// diamondGlyph is a filled square on its corner: gonum's other glyphs are thin lines, which are lost among these.
+type diamondGlyph struct{}
+
+// DrawGlyph implements draw.GlyphDrawer.
+func (diamondGlyph) DrawGlyph(c *draw.Canvas, style draw.GlyphStyle, at vg.Point) {
+	r := style.Radius * 1.3 // as much area as the square
+	var p vg.Path
+	p.Move(vg.Point{X: at.X, Y: at.Y - r})
+	p.Line(vg.Point{X: at.X + r, Y: at.Y})
+	p.Line(vg.Point{X: at.X, Y: at.Y + r})
+	p.Line(vg.Point{X: at.X - r, Y: at.Y})
+	p.Close()
+	c.SetColor(style.Color)
+	c.Fill(p)
+}
 
 // The sizes of a figure of a comparison, and the sans-serif font of its text.
 const (

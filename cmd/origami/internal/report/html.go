@@ -20,16 +20,14 @@ type HTML struct {
 type part struct {
 	Heading string
 	List    []string
-	Header  []string
+	Header  []cell
 	Rows    [][]cell
 	Caption string
 	Figure  template.HTML
 }
 
-type cell struct {
-	Text    string
-	Numeric bool
-}
+// cell is one of a table, with the CSS class of its column.
+type cell struct{ Text, Class string }
 
 // Heading writes a heading.
 func (h *HTML) Heading(text string) { h.Parts = append(h.Parts, part{Heading: printable.Line(text)}) }
@@ -46,17 +44,40 @@ func (h *HTML) List(lines []string) {
 // Table writes a table.
 func (h *HTML) Table(header []string, rows [][]string) {
 	p := part{}
-	for _, name := range header {
-		p.Header = append(p.Header, printable.Line(name))
+	for i, name := range header {
+		p.Header = append(p.Header, cell{printable.Line(name), classOf(rows, i)})
 	}
 	for _, row := range rows {
 		cells := make([]cell, len(row))
 		for i, text := range row {
-			cells[i] = cell{printable.Line(text), startsWithDigit.MatchString(text)}
+			cells[i] = cell{printable.Line(text), p.Header[i].Class}
 		}
 		p.Rows = append(p.Rows, cells)
 	}
 	h.Parts = append(h.Parts, p)
+}
+
+// A column with a text longer than longText is broken into lines. A number has a unit at most: "1.2 GHz".
+const longText, longNumber = 40, 14
+
+// classOf says how a column is shown: "n" for numbers, "long" for text that is broken into lines, "" for short text.
+// The first column names the rows.
+func classOf(rows [][]string, column int) string {
+	numbers, others := 0, 0
+	for _, row := range rows {
+		switch text := row[column]; {
+		case len(text) > longText:
+			return "long"
+		case startsWithDigit.MatchString(text) && len(text) <= longNumber:
+			numbers++
+		case text != "" && text != "–":
+			others++
+		}
+	}
+	if column > 0 && numbers > others {
+		return "n"
+	}
+	return ""
 }
 
 // startsWithDigit tells numbers from words and from sizes such as 64x64x64.
@@ -103,17 +124,24 @@ var page = template.Must(template.New("page").Parse(`<!DOCTYPE html>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{{.Title}}</title>
 <style>
-body { font: 15px/1.5 "Liberation Sans", Arial, Helvetica, sans-serif; color: #222; max-width: 1100px;
-  margin: 2em auto; padding: 0 1em; }
+:root { color-scheme: light dark; --text: #222; --faint: #555; --line: #ddd; --strong: #888; --page: #fff; }
+@media (prefers-color-scheme: dark) {
+  :root { --text: #ddd; --faint: #aaa; --line: #3a3d42; --strong: #777; --page: #17191c; }
+}
+body { font: 15px/1.5 "Liberation Sans", Arial, Helvetica, sans-serif; color: var(--text); background: var(--page);
+  max-width: 1100px; margin: 2em auto; padding: 0 1em; }
 h1 { font-size: 1.5em; } h2 { font-size: 1.15em; margin-top: 2em; }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; font-size: 13px; }
-th, td { padding: .25em .7em; text-align: left; vertical-align: top; border-bottom: 1px solid #ddd; }
-th { border-bottom: 2px solid #888; white-space: nowrap; }
-td.n { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
-figure { margin: 1.5em 0; } figure svg { width: 100%; height: auto; }
-figcaption, .footer { color: #555; font-size: 13px; }
-@media print { body { margin: 0; max-width: none; } figure { break-inside: avoid; } }
+th, td { padding: .25em .7em; text-align: left; vertical-align: top; white-space: nowrap;
+  border-bottom: 1px solid var(--line); }
+th { border-bottom: 2px solid var(--strong); }
+.n { text-align: right; font-variant-numeric: tabular-nums; }
+td.long { white-space: normal; min-width: 22em; }
+figure { margin: 1.5em 0; }
+figure svg { display: block; width: 100%; min-width: 640px; height: auto; background: #fff; border-radius: 4px; }
+figcaption, .footer { color: var(--faint); font-size: 13px; }
+@media print { body { margin: 0; max-width: none; color: #222; background: #fff; } figure { break-inside: avoid; } }
 </style>
 </head>
 <body>
@@ -123,11 +151,11 @@ figcaption, .footer { color: #555; font-size: 13px; }
 {{range .List}}<li>{{.}}</li>
 {{end}}</ul>
 {{end}}{{if .Header}}<div class="wide"><table>
-<thead><tr>{{range .Header}}<th>{{.}}</th>{{end}}</tr></thead>
+<thead><tr>{{range .Header}}<th{{with .Class}} class="{{.}}"{{end}}>{{.Text}}</th>{{end}}</tr></thead>
 <tbody>
-{{range .Rows}}<tr>{{range .}}<td{{if .Numeric}} class="n"{{end}}>{{.Text}}</td>{{end}}</tr>
+{{range .Rows}}<tr>{{range .}}<td{{with .Class}} class="{{.}}"{{end}}>{{.Text}}</td>{{end}}</tr>
 {{end}}</tbody></table></div>
-{{end}}{{if .Figure}}<figure>{{.Figure}}<figcaption>{{.Caption}}</figcaption></figure>
+{{end}}{{if .Figure}}<figure><div class="wide">{{.Figure}}</div><figcaption>{{.Caption}}</figcaption></figure>
 {{end}}{{end}}<p class="footer">{{.Footer}}</p>
 </body>
 </html>

@@ -154,6 +154,7 @@ func Sorted(folder, name, title, x, y string, all []Series) (Files, error) {
 
 func save(p *plot.Plot, folder, name string, width, height vg.Length) (Files, error) {
 	files := Files{SVG: name + ".svg", PNG: name + ".png"}
+	p.Legend.Padding = vg.Points(2) // lines of the legend would touch
 	for _, file := range []string{files.SVG, files.PNG} {
 		if err := p.Save(width, height, filepath.Join(folder, file)); err != nil {
 			return Files{}, err

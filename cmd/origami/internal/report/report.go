@@ -83,11 +83,24 @@ func (p *Page) Heading(level int, text string) {
 	p.paragraph(strings.Repeat("#", level) + " " + printable.Markdown(text) + "\n")
 }
 
-// List writes lines as a list, with runs of blanks as one.
+// List writes the lines of a terminal as a list: "label   text" as "label: text", and a line that begins with blanks as
+// more of the one before. Runs of blanks become one.
 func (p *Page) List(lines []string) {
-	var b strings.Builder
+	var items []string
 	for _, line := range lines {
-		b.WriteString("- " + printable.Markdown(strings.Join(strings.Fields(line), " ")) + "\n")
+		if label, text, ok := strings.Cut(line, "  "); ok && label != "" && strings.TrimSpace(text) != "" {
+			line = label + ": " + text
+		}
+		text := strings.Join(strings.Fields(line), " ")
+		if last := len(items) - 1; last >= 0 && strings.HasPrefix(line, " ") {
+			items[last] += ", " + text
+		} else {
+			items = append(items, text)
+		}
+	}
+	var b strings.Builder
+	for _, item := range items {
+		b.WriteString("- " + printable.Markdown(item) + "\n")
 	}
 	p.paragraph(b.String())
 }

@@ -76,7 +76,11 @@ func fittedJSON(list []arch.Fitted) (out []fitted) {
 func (t tables) writeFitted(list []arch.Fitted) {
 	var rows [][]string
 	for _, f := range list {
-		rows = append(rows, []string{f.DataSet, strconv.Itoa(len(f.Problems))})
+		problems := "not listed"
+		if len(f.Problems) > 0 {
+			problems = strconv.Itoa(len(f.Problems))
+		}
+		rows = append(rows, []string{f.DataSet, problems})
 	}
 	t.writeIfAny("Fitted to", []string{"data set", "problems"}, rows)
 }

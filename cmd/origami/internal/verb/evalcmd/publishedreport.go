@@ -45,16 +45,11 @@ func (o *publishedOutcome) report(folder string) error {
 		return err
 	}
 	t := o.text()
-	var p report.Page
-	p.Heading(1, title)
-	p.List(t.above)
-	p.List(t.below)
-	p.Table(t.classHeader, t.classes)
-	p.Table(t.header, t.rows)
+	p := t.page(title)
 	p.Table(publishedPairHeader, o.pairCells())
 	p.Image("agreement by class of shape", curves.SVG)
 	p.Image("predicted against published times", scatter.PNG)
-	return to.Page("published.md", &p)
+	return to.Page("published.md", p)
 }
 
 // points are some of the times for a plot, at equal distances.

@@ -45,13 +45,8 @@ func (o *outcome) report(folder string) error {
 		return err
 	}
 	t := o.text()
-	var p report.Page
-	p.Heading(1, title)
-	p.List(t.above)
-	p.List(t.below)
-	p.Table(t.classHeader, t.classes)
-	p.Table(t.header, t.rows)
+	p := t.page(title)
 	p.Image("efficiency over the problems, worst first", curves.SVG)
 	p.Image("predicted against measured times", scatter.PNG)
-	return to.Page("eval.md", &p)
+	return to.Page("eval.md", p)
 }

@@ -2,6 +2,7 @@ package evalcmd
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
@@ -42,6 +43,9 @@ func (o *outcome) inSampleText() string {
 	switch {
 	case len(o.arch.Fitted) == 0:
 		return "no: the model was fitted to no data set"
+	case n == 0 && slices.ContainsFunc(o.arch.Fitted, func(f arch.Fitted) bool { return len(f.Problems) == 0 }):
+		return "unknown: the model was fitted to " + strings.Join(dataSets(o.arch.Fitted), ", ") +
+			", and does not list its problems"
 	case n == 0:
 		return "no: the model was fitted to other problems, of " + strings.Join(dataSets(o.arch.Fitted), ", ")
 	}

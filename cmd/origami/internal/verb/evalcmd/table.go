@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/score"
 	"github.com/origami-gemm/origami/core/stats"
@@ -20,6 +21,17 @@ type text struct {
 	classHeader []string
 	classes     [][]string
 	below       []string
+}
+
+// page begins a report with what both kinds of scores have: the lines, and the tables.
+func (t *text) page(title string) *report.Page {
+	p := &report.Page{}
+	p.Heading(1, title)
+	p.List(t.above)
+	p.List(t.below)
+	p.Table(t.classHeader, t.classes)
+	p.Table(t.header, t.rows)
+	return p
 }
 
 const none = "–"

@@ -116,32 +116,24 @@ func (o *gainOptions) run(ctx context.Context) error {
 // add enters the sizes of a data set. The place of the one kernel for all sizes stays empty.
 func (g *gain) add(ctx context.Context, a arch.Architecture, data *dataset.Dataset, library string, m, n int) error {
 	for _, p := range data.Problems() {
-		x := tuned{problem: p, times: map[gemm.Config]float64{}}
-		tile := math.NaN()
-		var list []gemm.Config
-		for _, r := range data.Sweep(p) {
-			if r.Status != dataset.OK || r.Library != "" || r.Median <= 0 {
-				continue
-			}
-			t := float64(r.Median)
-			x.times[r.Config] = t
-			list = append(list, r.Config)
-			if c := r.Config; c.BlockM == m && c.BlockN == n && c.SplitK == 1 && !(t >= tile) {
-				tile = t
-			}
-		}
+		list, times := datastore.Times(data, p)
 		if len(list) == 0 {
 			continue
 		}
+		x, tile := tuned{problem: p, times: times}, math.NaN()
+		for c, t := range times {
+			if c.BlockM == m && c.BlockN == n && c.SplitK == 1 && !(t >= tile) {
+				tile = t
+			}
+		}
 		x.best = slices.MinFunc(list, func(c, d gemm.Config) int { return cmp.Compare(x.times[c], x.times[d]) })
 		pick := math.NaN()
-		answers, err := session.Ask(ctx, session.Among(a, list), []gemm.Problem{p},
-			session.Question{Kernel: data.Kernel, Top: 1})
+		answer, err := session.PickAmong(ctx, a, data.Kernel, p, list)
 		if err != nil {
 			return err
 		}
-		if answers[0].Err == nil {
-			x.pick = answers[0].Entries[0].Config
+		if answer.Err == nil {
+			x.pick = answer.Entries[0].Config
 			pick = x.times[x.pick]
 		}
 		vendor := math.NaN()

@@ -76,8 +76,6 @@ class OnGpu:
         self.on.compilers.close()
 
 
-# Cycles of pause before a run of a batch: with the flush it is longer than the host takes to put a run on the stream.
-PAUSE = 40_000
 # Cycles of pause before a batch: what the host is ahead.
 AHEAD = 2_000_000
 
@@ -137,7 +135,7 @@ class Batches(OnGpu):
             self.events.append([torch.cuda.Event(enable_timing=True) for _ in range(2)])
         begin, end = self.events[index]
         self.on._flush.zero_()
-        torch.cuda._sleep(PAUSE)
+        torch.cuda._sleep(gpu.PAUSE)  # as the executor does: shorter pauses change short times
         begin.record()
         run()
         end.record()

@@ -124,3 +124,15 @@ type searched struct {
 func (s *searched) Candidates(ctx context.Context, p gemm.Problem, _ arch.Space) (*arch.Candidates, error) {
 	return s.Architecture.Candidates(ctx, p, s.space)
 }
+
+// PickAmong returns a model's answer about a problem, with its pick among a list of configurations as the first entry.
+// A problem without a pick has its error in the answer.
+func PickAmong(ctx context.Context, a arch.Architecture, kernel string, p gemm.Problem, list []gemm.Config) (
+	*Answer, error,
+) {
+	answers, err := Ask(ctx, arch.WithCandidates(a, list), []gemm.Problem{p}, Question{Kernel: kernel, Top: 1})
+	if err != nil {
+		return nil, err
+	}
+	return &answers[0], nil
+}

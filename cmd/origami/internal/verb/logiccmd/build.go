@@ -63,9 +63,7 @@ func like(p gemm.Problem) string {
 	return p.String()[len("64x64x64 "):]
 }
 
-// tableOf returns the times of all configurations at the plain problems of a type and layout. If the sweep has a launch
-// order that all were measured at, the few that were measured at others as well are left out: they have no times at
-// most sizes.
+// tableOf returns the times of all configurations at the plain problems of a type and layout.
 func tableOf(data *dataset.Dataset, base gemm.Problem) *logic.Table {
 	t, places := &logic.Table{}, map[gemm.Config]int{}
 	var rows []map[int]float64
@@ -74,20 +72,15 @@ func tableOf(data *dataset.Dataset, base gemm.Problem) *logic.Table {
 			continue
 		}
 		row := map[int]float64{}
-		for _, m := range data.Sweep(p) {
-			other := data.GroupM != 0 && m.Config.GroupM != data.GroupM
-			if m.Status != dataset.OK || m.Library != "" || m.Median <= 0 || other {
-				continue
-			}
-			k, ok := places[m.Config]
+		list, times := datastore.Times(data, p)
+		for _, c := range list {
+			k, ok := places[c]
 			if !ok {
 				k = len(t.Kernels)
-				places[m.Config] = k
-				t.Kernels = append(t.Kernels, logic.Kernel{Name: m.Config.String(), Config: m.Config})
+				places[c] = k
+				t.Kernels = append(t.Kernels, logic.Kernel{Name: c.String(), Config: c})
 			}
-			if old, again := row[k]; !again || float64(m.Median) < old {
-				row[k] = float64(m.Median)
-			}
+			row[k] = times[c]
 		}
 		if len(row) > 0 {
 			t.Sizes, rows = append(t.Sizes, logic.SizeOf(&p)), append(rows, row)

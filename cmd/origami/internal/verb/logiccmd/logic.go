@@ -25,7 +25,7 @@ func New(f *session.Factory) *cobra.Command {
 		Args: verb.OnlySubcommands,
 		RunE: verb.MissingSubcommand,
 	}
-	cmd.AddCommand(newBuild(f), newShow(f), newEval(f), newExport(f), newImport(f))
+	cmd.AddCommand(newBuild(f), newShow(f), newEval(f), newGain(f), newExport(f), newImport(f))
 	return cmd
 }
 

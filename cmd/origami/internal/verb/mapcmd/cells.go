@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
@@ -92,26 +93,17 @@ func measured(ctx context.Context, a arch.Architecture, data *dataset.Dataset, b
 			!holds(sizes, &p) {
 			continue
 		}
-		times := map[gemm.Config]float64{}
-		var list []gemm.Config
-		for _, m := range data.Sweep(p) {
-			other := data.GroupM != 0 && m.Config.GroupM != data.GroupM
-			if m.Status == dataset.OK && m.Library == "" && m.Median > 0 && !other {
-				times[m.Config] = float64(m.Median)
-				list = append(list, m.Config)
-			}
-		}
+		list, times := datastore.Times(data, p)
 		if len(list) == 0 {
 			continue
 		}
 		best := slices.MinFunc(list, func(x, y gemm.Config) int { return cmp.Compare(times[x], times[y]) })
-		answers, err := session.Ask(ctx, arch.WithCandidates(a, list), []gemm.Problem{p},
-			session.Question{Kernel: data.Kernel, Top: 1})
+		x, err := session.PickAmong(ctx, a, data.Kernel, p, list)
 		if err != nil {
 			return nil, err
 		}
 		c := cell{problem: p, best: chosen(&p, best, times[best]), regret: math.NaN()}
-		if x := &answers[0]; x.Err == nil {
+		if x.Err == nil {
 			pick := chosen(&p, x.Entries[0].Config, times[x.Entries[0].Config])
 			c.pick, c.regret = &pick, pick.seconds/c.best.seconds-1
 			c.validated = x.Scope(&x.Entries[0]).Uncertainty != nil && len(x.Outside(&x.Entries[0])) == 0

@@ -1,0 +1,290 @@
+package logiccmd
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
+	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	out "github.com/origami-gemm/origami/cmd/origami/internal/report"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/dataset"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/stats"
+)
+
+type gainOptions struct {
+	factory *session.Factory
+	records []string
+	tile    string
+	report  string
+}
+
+func newGain(f *session.Factory) *cobra.Command {
+	o := &gainOptions{factory: f}
+	cmd := &cobra.Command{
+		Use:   "gain --arch ARCH --records FOLDER",
+		Short: "Say what a tuned kernel for each size is worth",
+		Long: "Print how much longer other choices take than the fastest measured kernel of each size: the fastest\n" +
+			"kernel of one tile, the one kernel that is the best for all sizes, the model's pick, and the vendor's\n" +
+			"library. The mean is the geometric mean of time ÷ time of the fastest. CSV has the times of each size.",
+		Example: "  origami logic gain --arch sm90@h200 --records ./deepbench-nn --records ./deepbench-tn\n" +
+			"  origami logic gain --arch sm90@h200 --records ./sweep --tile 128x128 --report ./gain",
+		Args: verb.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+	}
+	cmd.Flags().SortFlags = false
+	cmd.Flags().StringArrayVar(&o.records, "records", nil, "`FOLDER` of a data set; may be repeated")
+	cmd.Flags().StringVar(&o.tile, "tile", "128x128", "the `TILE` to compare with, as block_m x block_n")
+	cmd.Flags().String("kernel", "", "kernel `FAMILY`; the architecture's first otherwise")
+	cmd.Flags().StringVar(&o.report, "report", "", "also write Markdown, CSV, JSON and a figure into `FOLDER`")
+	return cmd
+}
+
+// tuned is a size with the times of its fastest kernel and of other choices, NaN if unknown.
+type tuned struct {
+	problem gemm.Problem
+	best    gemm.Config
+	pick    gemm.Config
+	times   map[gemm.Config]float64
+	seconds []float64 // of the fastest, and then of gain.others
+}
+
+// gain is what was found.
+type gain struct {
+	subject string
+	others  []string
+	sizes   []tuned
+	one     gemm.Config
+}
+
+func (o *gainOptions) run(ctx context.Context) error {
+	var m, n int
+	if _, err := fmt.Sscanf(o.tile, "%dx%d", &m, &n); err != nil || o.tile != fmt.Sprintf("%dx%d", m, n) {
+		return diag.Inputf("%q is no tile", o.tile).At("--tile").Do("write one as 128x128")
+	}
+	if len(o.records) == 0 {
+		return diag.Inputf("--records is missing").Do("name the folder of a data set")
+	}
+	a, err := o.factory.Architecture(ctx)
+	if err != nil {
+		return err
+	}
+	var g gain
+	var library string
+	for _, folder := range o.records {
+		data, err := datastore.Folder(ctx, a.Describe(), o.factory.Settings.Kernel, "--records", folder)
+		if err != nil {
+			return err
+		}
+		if names := data.Libraries(); len(names) > 0 {
+			library = names[0]
+		}
+		if err := g.add(ctx, a, data, library, m, n); err != nil {
+			return err
+		}
+		g.subject = fmt.Sprintf("%s, kernels of %s", a.Describe().DeviceName, data.Kernel)
+	}
+	if len(g.sizes) == 0 {
+		return diag.Inputf("no size has a time").At("--records").Do("measure some first")
+	}
+	g.addOne()
+	g.others = []string{"fastest " + o.tile + ", no split", "one kernel for all sizes", "the model's pick"}
+	if library != "" {
+		g.others = append(g.others, library)
+	}
+	if err := g.write(o.factory.Streams, render.FormatOf(o.factory)); err != nil || o.report == "" {
+		return err
+	}
+	if err := verb.UntilCancelled(ctx, func() error { return g.page(o.report) }); err != nil {
+		return err
+	}
+	o.factory.Streams.Note("the report is in " + o.report)
+	return nil
+}
+
+// add enters the sizes of a data set. The place of the one kernel for all sizes stays empty.
+func (g *gain) add(ctx context.Context, a arch.Architecture, data *dataset.Dataset, library string, m, n int) error {
+	for _, p := range data.Problems() {
+		list, times := datastore.Times(data, p)
+		if len(list) == 0 {
+			continue
+		}
+		x, tile := tuned{problem: p, times: times}, math.NaN()
+		for c, t := range times {
+			if c.BlockM == m && c.BlockN == n && c.SplitK == 1 && !(t >= tile) {
+				tile = t
+			}
+		}
+		x.best = slices.MinFunc(list, func(c, d gemm.Config) int { return cmp.Compare(x.times[c], x.times[d]) })
+		pick := math.NaN()
+		answer, err := session.PickAmong(ctx, a, data.Kernel, p, list)
+		if err != nil {
+			return err
+		}
+		if answer.Err == nil {
+			x.pick = answer.Entries[0].Config
+			pick = x.times[x.pick]
+		}
+		vendor := math.NaN()
+		if r, ok := data.FindLibrary(p, library); ok && r.Median > 0 {
+			vendor = float64(r.Median)
+		}
+		x.seconds = []float64{x.times[x.best], tile, math.NaN(), pick, vendor}
+		g.sizes = append(g.sizes, x)
+	}
+	return nil
+}
+
+// addOne finds the kernel that was measured at all sizes and has the least geometric mean.
+func (g *gain) addOne() {
+	least := math.Inf(1)
+	for c := range g.sizes[0].times {
+		sum := 0.0
+		for i := range g.sizes {
+			t, ok := g.sizes[i].times[c]
+			if !ok {
+				t = math.Inf(1)
+			}
+			sum += math.Log(t / g.sizes[i].seconds[0])
+		}
+		if sum < least || sum == least && c.String() < g.one.String() {
+			least, g.one = sum, c
+		}
+	}
+	for i := range g.sizes {
+		if t, ok := g.sizes[i].times[g.one]; ok {
+			g.sizes[i].seconds[2] = t
+		}
+	}
+}
+
+// ratios are the times of a choice ÷ those of the fastest kernel, at the sizes that have both.
+func (g *gain) ratios(choice int) (ratios []float64) {
+	for i := range g.sizes {
+		if s := g.sizes[i].seconds; !math.IsNaN(s[1+choice]) {
+			ratios = append(ratios, s[1+choice]/s[0])
+		}
+	}
+	return ratios
+}
+
+// gainJSON is a choice against the fastest kernels.
+type gainJSON struct {
+	Against string        `json:"against"`
+	Sizes   int           `json:"sizes"`
+	Mean    render.Number `json:"mean"`
+	Median  render.Number `json:"median"`
+	Least   render.Number `json:"least"`
+	Most    render.Number `json:"most"`
+}
+
+func (g *gain) summary() (rows []gainJSON) {
+	for i, name := range g.others {
+		if r := g.ratios(i); len(r) > 0 {
+			rows = append(rows, gainJSON{name, len(r), render.Number(geomean(r)), render.Number(stats.Median(r)),
+				render.Number(slices.Min(r)), render.Number(slices.Max(r))})
+		}
+	}
+	return rows
+}
+
+func (g *gain) write(s *iostreams.Streams, format render.Format) error {
+	switch format {
+	case render.JSON:
+		for _, row := range g.summary() {
+			if err := render.JSONLine(s, row); err != nil {
+				return err
+			}
+		}
+		return nil
+	case render.Table:
+		for _, line := range g.lines() {
+			render.Line(s, line[0], "%s", line[1])
+		}
+		s.Printf("\n")
+		header, rows := g.table()
+		render.WriteTable(s, header, rows)
+		return nil
+	case render.CSV, render.TSV:
+	}
+	header := append(slices.Clone(gemm.Columns), "best", "pick", "seconds")
+	header = append(header, g.others...)
+	var rows [][]string
+	for i := range g.sizes {
+		x := &g.sizes[i]
+		row := append(x.problem.Cells(), x.best.String(), x.pick.String())
+		for _, t := range x.seconds[:1+len(g.others)] {
+			row = append(row, cell(t, render.Exact))
+		}
+		rows = append(rows, row)
+	}
+	return render.WriteRows(s, format, header, rows)
+}
+
+func (g *gain) lines() [][2]string {
+	return [][2]string{{"times", g.subject}, {"sizes", strconv.Itoa(len(g.sizes))}, {"one kernel", g.one.String()}}
+}
+
+func (g *gain) table() (header []string, rows [][]string) {
+	two := func(v render.Number) string { return strconv.FormatFloat(float64(v), 'f', 3, 64) }
+	for _, r := range g.summary() {
+		rows = append(rows, []string{r.Against, strconv.Itoa(r.Sizes), two(r.Mean), two(r.Median), two(r.Least), two(r.Most)})
+	}
+	return []string{"time ÷ that of the fastest kernel", "sizes", "mean", "median", "least", "most"}, rows
+}
+
+// page writes gain.md with a figure, gain.csv and gain.json.
+func (g *gain) page(folder string) error {
+	to := out.Folder(folder)
+	if err := to.Make(); err != nil {
+		return err
+	}
+	var clouds []out.Cloud
+	for i, name := range g.others {
+		c := out.Cloud{Name: name, Side: i}
+		for j := range g.sizes {
+			if s := g.sizes[j].seconds; !math.IsNaN(s[1+i]) {
+				c.Points = append(c.Points, out.Point{X: g.sizes[j].problem.Flops() / 1e9, Y: s[1+i] / s[0]})
+			}
+		}
+		clouds = append(clouds, c)
+	}
+	files, err := out.Ratios(folder, "gain", g.subject, "GFLOP of the product", "time ÷ time of the fastest kernel",
+		clouds)
+	if err != nil {
+		return out.Unwritable(folder, err)
+	}
+	if err := to.Numbers("gain", g.write); err != nil {
+		return err
+	}
+	var p out.Page
+	p.Heading(1, "What tuned kernels are worth: "+g.subject)
+	var lines []string
+	for _, line := range g.lines() {
+		lines = append(lines, line[0]+": "+line[1])
+	}
+	p.List(lines)
+	header, rows := g.table()
+	p.Table(header, rows)
+	p.Image("times of other choices over those of the fastest kernel", files.SVG)
+	return to.Page("gain.md", &p)
+}
+
+func geomean(ratios []float64) float64 {
+	sum := 0.0
+	for _, r := range ratios {
+		sum += math.Log(r)
+	}
+	return math.Exp(sum / float64(len(ratios)))
+}

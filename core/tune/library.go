@@ -143,38 +143,45 @@ func (t *Tuner) restrict(s int, kept []gemm.Config) {
 	}
 }
 
-// Library returns the logic of the picks of a problem type: its exact sizes, and a model for all others.
+// Library returns the logic of the picks of a problem type: its exact sizes, and a model for all others. A size that was
+// not measured has its expected best, without a speed, if that kernel was measured at another size.
 func (t *Tuner) Library(kind int) (*logic.Logic, error) {
-	table, places := &logic.Table{}, map[gemm.Config]int{}
-	picked := func(s int) bool { return t.Sizes[s].Type == kind && t.Picks[s].Time > 0 }
-	config := func(s int) gemm.Config { return t.Sizes[s].Candidates[t.Picks[s].Candidate].Config }
-	var sizes []int
+	l := &logic.Logic{Fallback: logic.Model, Unit: "GFLOPS"}
+	places := map[gemm.Config]int{}
+	var like *gemm.Problem
 	for s := range t.Sizes {
-		if !picked(s) {
+		size, p := &t.Sizes[s], &t.Picks[s]
+		if size.Type != kind || p.Candidate < 0 {
 			continue
 		}
-		sizes = append(sizes, s)
-		if c := config(s); !slices.ContainsFunc(table.Kernels, func(k logic.Kernel) bool { return k.Config == c }) {
-			places[c] = len(table.Kernels)
-			table.Kernels = append(table.Kernels, logic.Kernel{Name: c.String(), Config: c})
+		c := size.Candidates[p.Candidate].Config
+		if p.Time <= 0 && !t.ran(c) {
+			continue
 		}
+		k, there := places[c]
+		if !there {
+			k = len(l.Kernels)
+			places[c] = k
+			l.Kernels = append(l.Kernels, logic.Kernel{Name: c.String(), Config: c})
+		}
+		e := logic.Entry{Size: logic.SizeOf(&size.Problem), Kernel: k}
+		if p.Time > 0 {
+			e.Speed = size.Problem.Flops() / float64(p.Time) / 1e9
+		}
+		l.Exact, like = append(l.Exact, e), &size.Problem
 	}
-	if len(sizes) == 0 {
+	if like == nil {
 		return nil, diag.Inputf("no size has a measured kernel").Do("measure more")
 	}
-	for _, s := range sizes {
-		row := make([]float64, len(table.Kernels))
-		for i := range row {
-			row[i] = math.Inf(1)
-		}
-		row[places[config(s)]] = float64(t.Picks[s].Time)
-		table.Sizes = append(table.Sizes, logic.SizeOf(&t.Sizes[s].Problem))
-		table.Times = append(table.Times, row)
-	}
-	l, err := logic.Build(table, logic.Options{Fallback: logic.Model})
-	if err != nil {
+	var err error
+	if l.Type, err = logic.TypeOf(like); err != nil {
 		return nil, err
 	}
-	l.Type, err = logic.TypeOf(&t.Sizes[sizes[0]].Problem)
-	return l, err
+	return l, l.Prepare()
+}
+
+// ran reports whether a kernel was measured at some size, in any launch order.
+func (t *Tuner) ran(c gemm.Config) bool {
+	c.GroupM = 0
+	return t.failed[c] < 0
 }

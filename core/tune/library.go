@@ -143,8 +143,8 @@ func (t *Tuner) restrict(s int, kept []gemm.Config) {
 	}
 }
 
-// Library returns the logic of the picks of a problem type: its exact sizes, and a model for all others. A size that was
-// not measured has its expected best, without a speed, if that kernel was measured at another size.
+// Library returns the logic of the picks of a problem type: its exact sizes, and a model for all others. A size without
+// a measurement has its expected best, without a speed, if that kernel was measured at another size.
 func (t *Tuner) Library(kind int) (*logic.Logic, error) {
 	l := &logic.Logic{Fallback: logic.Model, Unit: "GFLOPS"}
 	places := map[gemm.Config]int{}

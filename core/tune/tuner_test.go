@@ -1,3 +1,7 @@
+//go:build !race
+
+// Arithmetic in one goroutine, which the race detector would only slow down tenfold.
+
 package tune
 
 import (
@@ -217,9 +221,10 @@ func TestEverything(t *testing.T) {
 }
 
 // In steps, the values of one parameter are compared at a time, branches go on by themselves, and only what is left is
-// measured at all sizes. Where the best value of each parameter does not depend on the others, the best kernel is found.
+// measured at all sizes. If the best value of a parameter does not depend on the others, the best kernel is found.
 func TestSteps(t *testing.T) {
-	f, err := Read("a.yaml", []byte("problems:\n- dtype: fp16\n  sets:\n  - sizes: [{range: [[256, 256, 1024], 0, [64]]}]\n"+
+	f, err := Read("a.yaml", []byte("problems:\n- dtype: fp16\n  sets:\n"+
+		"  - sizes: [{range: [[256, 256, 1024], 0, [64]]}]\n"+
 		"    fixed: {split_k: 1}\n    initial: {num_warps: 8}\n    steps:\n    - each: {num_stages: [2, 3, 4]}\n"+
 		"    - fork: {block_m: [16, 32], block_n: [16, 32]}\n    - each: {num_warps: [4, 8], block_k: [32, 64]}\n"+
 		"      sizes: [{exact: [256, 256, 64]}]\n    - join: [block_m]\n"))
@@ -239,8 +244,8 @@ func TestSteps(t *testing.T) {
 	for _, p := range f.Types[0].Sets[0].Sizes {
 		s := Size{Problem: p}
 		for i := range 2 * 2 * 2 * 2 * 3 {
-			c := gemm.Config{BlockM: 16 << (i % 2), BlockN: 16 << (i / 2 % 2), BlockK: 32 << (i / 4 % 2), NumWarps: 4 << (i / 8 % 2),
-				NumStages: 2 + i/16, SplitK: 1, GroupM: 8}
+			c := gemm.Config{BlockM: 16 << (i % 2), BlockN: 16 << (i / 2 % 2), BlockK: 32 << (i / 4 % 2),
+				NumWarps: 4 << (i / 8 % 2), NumStages: 2 + i/16, SplitK: 1, GroupM: 8}
 			s.Candidates = append(s.Candidates, Candidate{c, unit.Seconds(1e-5)})
 		}
 		x.Sizes = append(x.Sizes, s)

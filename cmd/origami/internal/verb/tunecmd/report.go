@@ -137,7 +137,10 @@ func (s *tuning) rows(t *tune.Tuner) []row {
 			continue
 		}
 		c := &size.Candidates[p.Candidate]
-		r.Pick, r.Config, r.Predicted = &c.Config, c.Config.String(), float64(c.Predicted)
+		r.Pick, r.Config = &c.Config, c.Config.String()
+		if !s.arch.Describe().RanksOnly {
+			r.Predicted = float64(c.Predicted)
+		}
 		if r.Seconds = float64(p.Time); p.Time > 0 {
 			r.TFLOPS = size.Problem.Flops() / r.Seconds / 1e12
 		}

@@ -65,18 +65,21 @@ func affected(all []gemm.Config, problems []gemm.Problem, without func(gemm.Conf
 	return found
 }
 
-// affectsTable writes for every axis of mma what it changes, found by changing it alone in every kernel of the family.
-func affectsTable(mmaFamily family) (string, error) {
+// kernels returns the configurations of mma, with and without a split, with all values of one of its named axes.
+func kernels(axis string) ([]gemm.Config, error) {
 	f := mma.Family{}
 	space := f.Space()
 	space.SplitK = []int{1, 4}
 	for _, x := range f.Axes() {
-		space.Axes = append(space.Axes, arch.AxisValues{Name: x.Name, Values: x.Values})
+		if x.Name == axis {
+			space.Axes = append(space.Axes, arch.AxisValues{Name: x.Name, Values: x.Values})
+		}
 	}
-	all, err := arch.Space{}.Enumerate(space, f.Axes()...)
-	if err != nil {
-		return "", err
-	}
+	return arch.Space{}.Enumerate(space, f.Axes()...)
+}
+
+// affectsTable writes for every axis of mma what it changes, found by changing it alone in every kernel of the family.
+func affectsTable(mmaFamily family) (string, error) {
 	var b strings.Builder
 	b.WriteString("\n| mma's |")
 	for _, n := range needs {
@@ -105,7 +108,15 @@ func affectsTable(mmaFamily family) (string, error) {
 			}
 			return c
 		}
+		all, err := kernels(axis.name)
+		if err != nil {
+			return "", err
+		}
 		row("`"+axis.name+"`", affected(all, []gemm.Problem{aligned}, without))
+	}
+	all, err := kernels("")
+	if err != nil {
+		return "", err
 	}
 	row("alignment of A and B", affected(all, []gemm.Problem{aligned, unaligned},
 		func(c gemm.Config) gemm.Config { return c }))

@@ -18,11 +18,11 @@ import (
 type family struct{ axes []axis }
 
 // axis is a number of a configuration, or a named axis, with the values that candidates have on it. It is chosen if the
-// candidates of one device differ in it.
+// candidates of one device differ in it. offered are further values, which candidates have if they are asked for.
 type axis struct {
-	name   string
-	values []string
-	chosen bool
+	name            string
+	values, offered []string
+	chosen          bool
 }
 
 // chooses reports whether the candidates differ in an axis.
@@ -30,14 +30,9 @@ func (f family) chooses(name string) bool {
 	return slices.ContainsFunc(f.axes, func(a axis) bool { return a.name == name && a.chosen })
 }
 
-// chosenOf returns those of the axes that the family chooses on, as code.
-func (f family) chosenOf(names []string) (code []string) {
-	for _, name := range names {
-		if f.chooses(name) {
-			code = append(code, "`"+name+"`")
-		}
-	}
-	return code
+// offers reports whether candidates differ in an axis if they are asked to, and only then.
+func (f family) offers(name string) bool {
+	return slices.ContainsFunc(f.axes, func(a axis) bool { return a.name == name && !a.chosen && len(a.offered) > 0 })
 }
 
 // models are those whose candidates are listed, in the order of columns. A family of several devices has all values
@@ -105,6 +100,7 @@ func (f family) with(other family) family {
 				a.values = append(a.values, v)
 			}
 		}
+		a.offered = slices.DeleteFunc(a.offered, func(v string) bool { return slices.Contains(a.values, v) })
 		slices.SortFunc(a.values, func(v, w string) int { // numbers
 			return cmp.Or(cmp.Compare(len(v), len(w)), cmp.Compare(v, w))
 		})
@@ -210,16 +206,19 @@ func (v *values) family() (f family) {
 			numbers = append(numbers, n)
 		}
 		slices.Sort(numbers)
-		f.axes = append(f.axes, axis{field.Name, texts(numbers), len(numbers) > 1})
+		f.axes = append(f.axes, axis{name: field.Name, values: texts(numbers), chosen: len(numbers) > 1})
 	}
 	for _, x := range v.named {
-		var seen []string
+		a := axis{name: x.Name}
 		for _, value := range x.Values {
 			if v.seen[x.Name][value] {
-				seen = append(seen, value)
+				a.values = append(a.values, value)
+			} else {
+				a.offered = append(a.offered, value)
 			}
 		}
-		f.axes = append(f.axes, axis{x.Name, seen, len(seen) > 1})
+		a.chosen = len(a.values) > 1
+		f.axes = append(f.axes, a)
 	}
 	return f
 }

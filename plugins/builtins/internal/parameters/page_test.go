@@ -37,11 +37,15 @@ func TestAxesComeAndGo(t *testing.T) {
 		return changed
 	}
 	for what, changed := range map[string][]family{
+		`LocalSplitU is "on request" for mma, but its candidates differ in it: false, or if asked to: false`: change(0,
+			func(axes []axis) []axis {
+				return slices.DeleteFunc(axes, func(a axis) bool { return a.name == "warp_count_k" })
+			}),
 		"mma has the axis swizzle, which is in no row": change(0, func(axes []axis) []axis {
-			return append(axes, axis{"swizzle", []string{"0", "1"}, true})
+			return append(axes, axis{name: "swizzle", values: []string{"0", "1"}, chosen: true})
 		}),
 		`StreamK is "–" for triton, but its candidates differ in it: true`: change(2, func(axes []axis) []axis {
-			return append(axes, axis{"stream_k", []string{"0", "1"}, true})
+			return append(axes, axis{name: "stream_k", values: []string{"0", "1"}, chosen: true})
 		}),
 		`GlobalSplitU is "chosen" for triton, but its candidates differ in it: false`: change(2, func(axes []axis) []axis {
 			return slices.DeleteFunc(axes, func(a axis) bool { return a.name == "split_k" })

@@ -13,6 +13,8 @@ type status string
 const (
 	// chosen: the family's candidates have more than one value on an axis.
 	chosen status = "chosen"
+	// onRequest: the family declares more values than its candidates have, for spaces and lists that name them.
+	onRequest status = "on request"
 	// derived: the kernel has one value, which follows from the problem, the device or the axes.
 	derived status = "derived"
 	// fixed: all kernels have the same value.
@@ -39,13 +41,13 @@ var columns = [numColumns]string{"mma", "wgmma", "triton", "library", "tensile",
 
 const numColumns = 7
 
-const c, d, f, no, un = chosen, derived, fixed, absent, unknown
+const c, r, d, f, no, un = chosen, onRequest, derived, fixed, absent, unknown
 
 // parameters are the rows. consistent holds them to the code.
 var parameters = []parameter{
 	{1, "WorkGroup", []string{"num_warps"}, [...]status{c, c, c, un, c, c, f}},
-	{1, "LocalSplitU", []string{"local_split"}, [...]status{d, no, no, un, c, d, no}},
-	{2, "ThreadTile, as the tile of a warp", nil, [...]status{d, d, d, un, d, d, un}},
+	{1, "LocalSplitU", []string{"local_split", "warp_count_k"}, [...]status{r, no, no, un, c, r, no}},
+	{2, "ThreadTile, as the tile of a warp", []string{"warp_count_m"}, [...]status{r, d, d, un, d, r, un}},
 	{2, "MacroTile: WorkGroup × ThreadTile", []string{"block_m", "block_n"}, [...]status{c, c, c, c, c, c, c}},
 	{3, "VectorWidth", nil, [...]status{d, f, d, un, un, d, un}},
 	{4, "GlobalSplitU", []string{"split_k"}, [...]status{c, no, c, c, c, no, no}},
@@ -79,10 +81,10 @@ func consistent(rows []parameter, all []family) error {
 			}
 		}
 		for _, p := range rows {
-			choices := slices.ContainsFunc(p.axes, func(name string) bool { return family.chooses(name) })
-			if choices != (p.by[at] == chosen) {
-				wrong = append(wrong, fmt.Sprintf("%s is %q for %s, but its candidates differ in it: %t", p.name, p.by[at],
-					columns[at], choices))
+			choices, offers := len(of(p.axes, family.chooses)) > 0, len(of(p.axes, family.offers)) > 0
+			if choices != (p.by[at] == chosen) || !choices && offers != (p.by[at] == onRequest) {
+				wrong = append(wrong, fmt.Sprintf("%s is %q for %s, but its candidates differ in it: %t, or if asked to: %t",
+					p.name, p.by[at], columns[at], choices, offers))
 			}
 		}
 	}
@@ -90,6 +92,16 @@ func consistent(rows []parameter, all []family) error {
 		return fmt.Errorf("the rows are not what the code says:\n%s", strings.Join(wrong, "\n"))
 	}
 	return nil
+}
+
+// of returns those of the names for which something is true, as code.
+func of(names []string, is func(name string) bool) (code []string) {
+	for _, name := range names {
+		if is(name) {
+			code = append(code, "`"+name+"`")
+		}
+	}
+	return code
 }
 
 // statusTable writes the rows.
@@ -108,8 +120,11 @@ func statusTable(rows []parameter, all []family) string {
 		fmt.Fprintf(&b, "| %s | %s |", number, p.name)
 		for at, s := range p.by {
 			cell := string(s)
-			if s == chosen {
-				cell += ": " + strings.Join(all[at].chosenOf(p.axes), ", ")
+			switch s {
+			case chosen:
+				cell += ": " + strings.Join(of(p.axes, all[at].chooses), ", ")
+			case onRequest:
+				cell += ": " + strings.Join(of(p.axes, all[at].offers), ", ")
 			}
 			b.WriteString(" " + cell + " |")
 		}
@@ -148,10 +163,14 @@ func valueTable(all []family) string {
 	return b.String() + "\n"
 }
 
-// text writes the values. Many at the same distance become a range, and none stand for what nobody knows of the kernels.
+// text writes the values, and those on request in brackets. Many at the same distance become a range, and none stand for
+// what nobody knows of the kernels.
 func (a axis) text() string {
-	if len(a.values) == 0 {
+	switch {
+	case len(a.values) == 0:
 		return string(unknown)
+	case len(a.offered) > 0:
+		return fmt.Sprintf("%s (%s)", strings.Join(a.values, ", "), strings.Join(a.offered, ", "))
 	}
 	first, err := strconv.Atoi(a.values[0])
 	if len(a.values) < 7 || err != nil {

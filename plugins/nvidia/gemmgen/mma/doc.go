@@ -23,6 +23,11 @@
 // part consists of 16×8 tiles of the matrix instruction, at least one. Warps share a tile that is too small for that
 // along K: they compute different steps of the same part, and add their sums through shared memory at the end.
 //
+// warp_count_m and warp_count_k choose another grid: how many warps divide the rows of the tile, and how many share
+// each part along K (LocalSplitU). The others divide the columns. With more warps along K, parts are larger, so that
+// less is read from shared memory for each multiplication, and a thread has more sums. 0 is the grid above. A number
+// that the grid has anyway is refused.
+//
 // num_stages, 2 to 6, is the number of shared-memory buffers, each holding a block of A and one of B:
 //
 //	shared memory = num_stages · (block_m + block_n) · block_k · bytes of an element

@@ -30,7 +30,7 @@ func limits(shared int) gemmgen.Limits {
 // spec builds a specification from "128x256x64,warps=8,stages=3,…" and the letters of A's and B's contiguous dimension.
 func spec(t testing.TB, config, majors string, in, out gemm.DType, alignA, alignB, alignC int) Spec {
 	t.Helper()
-	c, err := gemm.ParseConfig(config, gemm.Config{NumWarps: 4, NumStages: 2, GroupM: 1, SplitK: 1, Kernel: Name})
+	c, err := gemm.ParseConfig(config, gemm.Config{NumWarps: 4, NumStages: 2, GroupM: 1, SplitK: 1, Kernel: Name}, axes...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -237,6 +237,16 @@ func TestCheck(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	warpsOf := func(m, k string) gemm.Axes {
+		named, err := (gemm.Axes{}).With(axisWarpsM, m)
+		if err == nil {
+			named, err = named.With(axisWarpsK, k)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return named
+	}
 	for _, c := range []struct {
 		name   string
 		spec   Spec
@@ -265,6 +275,17 @@ func TestCheck(t *testing.T) {
 		}), 1 << 20, arch.ReasonWarps, "4 warps cannot share a 16x16 tile"},
 		{"stages", with(func(s *Spec) { s.Config.NumStages = 7 }), 1 << 20, gemmgen.ReasonStages, "7 stages"},
 		{"named axes", with(func(s *Spec) { s.Config.Axes = cluster }), 1 << 20, arch.ReasonModelRule, "cluster=2x1"},
+		{"a value that the axis does not take", with(func(s *Spec) { s.Config.Axes = warpsOf("3", "") }), 1 << 20,
+			arch.ReasonModelRule, `the axis warp_count_m has no value "3"`},
+		{"a grid that does not divide the warps", with(func(s *Spec) { s.Config.Axes = warpsOf("8", "") }), 1 << 20,
+			arch.ReasonWarps, "4 warps cannot share a 128x128 tile with warp_count_m=8"},
+		{"the grid that is derived", with(func(s *Spec) { s.Config.Axes = warpsOf("2", "") }), 1 << 20,
+			arch.ReasonModelRule, "the kernel has that warp_count_m without the axis"},
+		{"the slices that are derived", with(func(s *Spec) { s.Config.Axes = warpsOf("4", "1") }), 1 << 20,
+			arch.ReasonModelRule, "the kernel has that warp_count_k without the axis"},
+		{"a grid", with(func(s *Spec) { s.Config.Axes = warpsOf("4", "") }), 1 << 20, "", ""},
+		{"slices that take too many registers", with(func(s *Spec) { s.Config.Axes = warpsOf("", "2") }), 1 << 20,
+			arch.ReasonRegisters, "a 64x128 warp tile needs about"},
 		{"splits", with(func(s *Spec) { s.Config.SplitK = 0 }), 1 << 20, arch.ReasonModelRule, "split_k is 0"},
 	} {
 		_, reason, detail := c.spec.Check(limits(c.shared))
@@ -305,6 +326,43 @@ func TestCheck(t *testing.T) {
 		if _, err := bad.Emit(sm(80)); err == nil {
 			t.Errorf("alignments %d, %d, %d are accepted", bad.AlignA, bad.AlignB, bad.AlignC)
 		}
+	}
+}
+
+// One kernel has one configuration: no two choices of warps give a tile the same grid.
+func TestGridsAreDistinct(t *testing.T) {
+	space := Family{}.Space()
+	space.NumStages = []int{2}
+	for _, x := range axes {
+		space.Axes = append(space.Axes, arch.AxisValues{Name: x.Name, Values: x.Values})
+	}
+	all, err := arch.Space{}.Enumerate(space, axes...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	type kernel struct {
+		block [3]int
+		grid  [3]int
+	}
+	seen, chosen := map[kernel]gemm.Config{}, 0
+	for _, c := range all {
+		r, reason, _ := aligned(c).Resources()
+		if reason != "" {
+			continue
+		}
+		if r.WarpsM*r.WarpsN*r.WarpsK != c.NumWarps {
+			t.Errorf("%s: %d×%d×%d warps", c, r.WarpsM, r.WarpsN, r.WarpsK)
+		}
+		k := kernel{[3]int{c.BlockM, c.BlockN, c.BlockK}, [3]int{r.WarpsM, r.WarpsN, r.WarpsK}}
+		if other, ok := seen[k]; ok {
+			t.Errorf("%s and %s are the same kernel", c, other)
+		}
+		if seen[k] = c; c.Axes != (gemm.Axes{}) {
+			chosen++
+		}
+	}
+	if chosen < 100 {
+		t.Errorf("only %d grids can be chosen", chosen)
 	}
 }
 

@@ -89,7 +89,8 @@ func (r trial) run(t *testing.T, random *rand.Rand, backwards bool) {
 	call.A, call.B, call.C = a.Matrix, b.Matrix, c.Matrix
 	r.fill(random, p, a, b, c, want)
 
-	config, err := gemm.ParseConfig(r.config, gemm.Config{NumWarps: 4, NumStages: 2, GroupM: 2, SplitK: 1, Kernel: Name})
+	base := gemm.Config{NumWarps: 4, NumStages: 2, GroupM: 2, SplitK: 1, Kernel: Name}
+	config, err := gemm.ParseConfig(r.config, base, axes...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,6 +203,28 @@ func TestEveryTypeComputes(t *testing.T) {
 				r.target = []int{89, 90}[j/2%2] // without and with fp8 as fp16
 				r.run(t, random, j%2 == 0)
 			}
+		}
+	}
+}
+
+// TestEveryWarpGridComputes runs kernels whose warps share a tile in another way than the family derives.
+func TestEveryWarpGridComputes(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 6))
+	for i, config := range []string{
+		"64x32x32,stages=2,warp_count_m=1", "64x32x32,stages=3,warp_count_m=2", "32x64x64,stages=2,warp_count_k=2",
+		"32x64x128,stages=2,warp_count_k=4", "64x64x64,stages=2,warps=8,warp_count_m=1",
+		"16x64x128,stages=2,warp_count_k=4,split=2",
+		"64x64x64,stages=2,warps=8,warp_count_m=4,warp_count_k=2",
+	} {
+		for j, d := range []gemm.DType{gemm.FP16, gemm.TF32, gemm.FP32, gemm.INT8} {
+			if (i+j)%2 == 0 && d != gemm.FP16 {
+				continue
+			}
+			majors := layoutsOf(d)[i%len(layoutsOf(d))]
+			trial{
+				config: config, majors: majors, in: d, out: outputs(d)[0], m: 40, n: 34 + 2*j, k: 150, batch: 1, pad: 2 * j,
+				alpha: 1, target: 80,
+			}.run(t, random, i%2 == 0)
 		}
 	}
 }

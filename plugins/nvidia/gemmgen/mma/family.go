@@ -21,8 +21,8 @@ func (Family) Name() string { return Name }
 // Target implements gemmgen.Family: cp.async and mma.sync.m16n8k16 came with sm_80.
 func (Family) Target() target.Target { return target.Target{CC: 80} }
 
-// Axes implements gemmgen.Family.
-func (Family) Axes() []gemm.Axis { return nil }
+// Axes implements gemmgen.Family. The result is shared.
+func (Family) Axes() []gemm.Axis { return axes }
 
 // The numbers of the family's space.
 var (

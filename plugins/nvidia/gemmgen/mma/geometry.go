@@ -27,22 +27,25 @@ type warpGrid struct {
 	warpM, warpN           int
 }
 
-// newWarpGrid chooses the warp grid. It prefers few K slices, since these need a reduction, then square warp tiles,
-// which read the fewest operand bytes from shared memory, then wide ones, whose rows of C are longer. It reports
-// false if the warps cannot share the tile.
+// newWarpGrid chooses the warp grid among those that have the numbers of want that are not 0. It prefers few K slices,
+// since these need a reduction, then square warp tiles, which read the fewest operand bytes from shared memory, then wide
+// ones, whose rows of C are longer. It reports false if the warps cannot share the tile.
 //
 // step is the extent of a matrix instruction along K in elements.
-func newWarpGrid(c *gemm.Config, step int) (best warpGrid, found bool) {
+func newWarpGrid(c *gemm.Config, step int, want choices) (best warpGrid, found bool) {
 	// All numbers are powers of two, so that divisions are shifts: models ask for a thousand grids at a time.
 	warps := asm.Log2(c.NumWarps)
 	for k := 0; k <= warps && !found; k++ {
 		if c.BlockK/step&(1<<k-1) != 0 {
 			break
 		}
+		if want.warpsK != 0 && want.warpsK != 1<<k {
+			continue
+		}
 		for m := 0; m+k <= warps; m++ {
 			n := warps - k - m
 			warpM, warpN := c.BlockM>>m, c.BlockN>>n
-			if warpM < 16 || warpN < 8 {
+			if warpM < 16 || warpN < 8 || want.warpsM != 0 && want.warpsM != 1<<m {
 				continue
 			}
 			sum, bestSum := warpM+warpN, best.warpM+best.warpN
@@ -54,10 +57,29 @@ func newWarpGrid(c *gemm.Config, step int) (best warpGrid, found bool) {
 	return best, found
 }
 
+// derivedAnyway returns the first of the axes of the warp grid that changes nothing, so that one kernel has one
+// configuration, or an empty name.
+func derivedAnyway(c *gemm.Config, step int, grid warpGrid) string {
+	chosen := choicesOf(c)
+	for _, x := range []struct {
+		name   string
+		value  int
+		others choices
+	}{
+		{axisWarpsM, chosen.warpsM, choices{warpsK: chosen.warpsK}},
+		{axisWarpsK, chosen.warpsK, choices{warpsM: chosen.warpsM}},
+	} {
+		if same, ok := newWarpGrid(c, step, x.others); x.value != 0 && ok && same == grid {
+			return x.name
+		}
+	}
+	return ""
+}
+
 // lay fills the geometry. It reports false if the warps cannot share the tile.
 func (g *geometry) lay(s *Spec) (ok bool) {
 	c := &s.Config
-	if g.warpGrid, ok = newWarpGrid(c, s.step()); !ok {
+	if g.warpGrid, ok = newWarpGrid(c, s.step(), choicesOf(c)); !ok {
 		return false
 	}
 	g.threads = 32 * c.NumWarps

@@ -17,6 +17,8 @@ func TestAssemble(t *testing.T) {
 		"16x16x64,warps=4,stages=4", "32x64x32,warps=4,stages=3", "64x64x64,warps=4,stages=2,split=2",
 		"128x128x32,warps=4,stages=4", "128x128x64,warps=4,stages=2", "128x256x32,warps=8,stages=3",
 		"256x128x64,warps=8,stages=2", "128x256x64,warps=8,stages=3", "64x16x16,warps=8,stages=6",
+		"128x128x64,warps=4,stages=2,warp_count_m=4", "128x128x64,warps=8,stages=3,warp_count_m=1",
+		"64x64x64,warps=4,stages=4,warp_count_k=2", "64x128x64,warps=8,stages=4,warp_count_m=2,warp_count_k=4",
 	} {
 		for i, align := range []int{16, 16, 16, 16, 8, 4} {
 			s := spec(t, config, []string{"kn", "kk", "mn", "mk"}[i%4], gemm.FP16, gemm.FP16, align, align, align)

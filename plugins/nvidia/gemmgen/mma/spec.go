@@ -161,9 +161,16 @@ func (s *Spec) layout(g *geometry, r *Resources) (reason arch.Reason, detail str
 		return reason, detail
 	}
 	if !g.lay(s) {
+		as := ""
+		if c.Axes != (gemm.Axes{}) {
+			as = fmt.Sprintf(" with %s", c.Axes)
+		}
 		return arch.ReasonWarps, fmt.Sprintf(
-			"%d warps cannot share a %dx%d tile: it has %d warp tiles of 16x8 and %d k%d steps to split",
-			c.NumWarps, c.BlockM, c.BlockN, c.BlockM/16*c.BlockN/8, c.BlockK/s.step(), s.step())
+			"%d warps cannot share a %dx%d tile%s: it has %d warp tiles of 16x8 and %d k%d steps to split",
+			c.NumWarps, c.BlockM, c.BlockN, as, c.BlockM/16*c.BlockN/8, c.BlockK/s.step(), s.step())
+	}
+	if axis := derivedAnyway(c, s.step(), g.warpGrid); axis != "" {
+		return arch.ReasonModelRule, fmt.Sprintf("the kernel has that %s without the axis: leave it out", axis)
 	}
 	*r = Resources{
 		Threads: g.threads, SharedMemory: unit.Bytes(g.sharedBytes),
@@ -201,8 +208,11 @@ func (s *Spec) belongs() (reason arch.Reason, detail string) {
 		return gemmgen.ReasonStages, fmt.Sprintf("%d stages: the family has 2 to 6", c.NumStages)
 	case c.SplitK < 1:
 		return arch.ReasonModelRule, fmt.Sprintf("split_k is %d, not at least 1", c.SplitK)
-	case c.Axes != (gemm.Axes{}):
-		return arch.ReasonModelRule, fmt.Sprintf("the family has no axes, but the configuration sets %s", c.Axes)
+	}
+	if c.Axes != (gemm.Axes{}) {
+		if err := c.Validate(axes...); err != nil {
+			return arch.ReasonModelRule, err.Error()
+		}
 	}
 	return "", ""
 }
@@ -225,6 +235,9 @@ func (s Spec) name() string {
 	}
 	if c.SplitK > 1 {
 		name += "_split"
+	}
+	for axis, value := range c.Axes.All() {
+		name += "_" + axis + value
 	}
 	return name
 }

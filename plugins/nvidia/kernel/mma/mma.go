@@ -19,7 +19,7 @@ type Family struct{}
 func (Family) Name() string { return generator.Name }
 
 // Axes implements kernel.Family.
-func (Family) Axes() []gemm.Axis { return nil }
+func (Family) Axes() []gemm.Axis { return generator.Family{}.Axes() }
 
 // Types implements kernel.Family.
 func (Family) Types() (types []gemm.Types) {

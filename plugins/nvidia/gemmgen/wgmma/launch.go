@@ -68,16 +68,15 @@ func (s Spec) Launch(k *gemmgen.Kernel, call gemmgen.Call) (gemmgen.Launch, erro
 // lastTile returns the first row and column of the last tiles. Where a tile would reach beyond C it begins earlier, and
 // computes some elements that its neighbour computes too, to the same bits: rows outside of the matrices are copied
 // more slowly than others. Tiles that begin at different places along K add in another order, and what is added to C
-// may be added once.
+// may be added once. The copy engine does not begin within 16 bytes.
 func (s Spec) lastTile(p gemm.Problem, t gemmgen.Tiling, skewed bool) (m, n uint64) {
-	last := func(size, block, tiles, even int) uint64 {
-		if s.Adds || skewed || size < block || size%even != 0 {
+	last := func(size, block, tiles int) uint64 {
+		if s.Adds || skewed || size < block || size%(mapAlign/2) != 0 {
 			return uint64((tiles - 1) * block)
 		}
 		return uint64(size - block)
 	}
-	const pair = 2 // columns that are stored at once
-	return last(p.M, s.Config.BlockM, t.TilesM, 1), last(p.N, s.Config.BlockN, t.TilesN, pair)
+	return last(p.M, s.Config.BlockM, t.TilesM), last(p.N, s.Config.BlockN, t.TilesN)
 }
 
 // skew returns how many blocks along K later each eight tiles begin than those before. All tiles of one row or column

@@ -132,11 +132,13 @@ func (Family) Overhead() kernel.Overhead {
 	const fit = "fitted on the sets wgmma-fit of h200-wgmma with the other quantities as they are, 2026-11-22"
 	return kernel.Overhead{
 		Slots: kernel.Quantity{
-			Name: "wgmma_loop_slots", Value: 20, Unit: "1", Low: 1, High: 200, Doc: "loop_slots of the family wgmma",
+			Name: "wgmma_loop_slots", Value: 37.62, Unit: "1", Low: 1, High: 200, Folds: &[2]float64{36.3, 43},
+			Doc:     "loop_slots of the family wgmma",
 			DataSet: dataSet, Source: fit,
 		},
 		Latency: kernel.Quantity{
-			Name: "wgmma_step_latency", Value: 50, Unit: "cycles", Low: 1, High: 600, Doc: "step_latency of the family wgmma",
+			Name: "wgmma_step_latency", Value: 5.466, Unit: "cycles", Low: 1, High: 600, Folds: &[2]float64{1, 5.47},
+			Doc:     "step_latency of the family wgmma",
 			DataSet: dataSet, Source: fit,
 		},
 	}

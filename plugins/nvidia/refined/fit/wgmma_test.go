@@ -17,7 +17,7 @@ import (
 const wgmmaDataSets = "h200-wgmma"
 
 // wgmmaSets are its data sets.
-var wgmmaSets = []string{"skinny", "mid", "large", "fp8"}
+var wgmmaSets = []string{"skinny", "large", "fp8"}
 
 // openWGMMA returns the experiment of the family wgmma, and its problems.
 func openWGMMA(t *testing.T) (e *experiment, problems []gemm.Problem) {

@@ -301,8 +301,9 @@ func (p *planner) latencies() {
 	k, err := probe.Chase(p.target)
 	chase := func(name string, log2, steps int) {
 		p.add(name, "cycles", float64(steps), cyclesEach, k, err, exec.Program{
-			Grid: 1, Threads: probe.ChaseThreads, Warmup: 1, Arguments: []exec.Argument{buffer(probe.LineBytes<<log2, 0), counters, word(log2),
-				word(steps / probe.ChaseTurn)}})
+			Grid: 1, Threads: probe.ChaseThreads, Warmup: 1, Arguments: []exec.Argument{
+				buffer(probe.LineBytes<<log2, 0), counters, word(log2), word(steps / probe.ChaseTurn),
+			}})
 	}
 	chase("latency/l1", l1Pointers, chaseSteps)
 	l2 := largestPower(p.l2 * l2Share / probe.LineBytes)

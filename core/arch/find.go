@@ -14,6 +14,8 @@ type Match struct {
 	Device   *DeviceEntry
 	// Live is the GPU in this machine, if that is the device.
 	Live *LiveDevice
+	// DeviceFile is the file that describes the device, nil for a device of the manifest.
+	DeviceFile []byte
 }
 
 // ID returns "arch@device".
@@ -21,8 +23,8 @@ func (m Match) ID() string { return m.Arch.ID + "@" + m.Device.ID }
 
 // Request returns the request that opens the device under its defaults.
 func (m Match) Request() OpenRequest {
-	r := OpenRequest{Arch: m.Arch.ID, Device: m.Device.ID, Live: m.Live}
-	if r.Device == LiveID {
+	r := OpenRequest{Arch: m.Arch.ID, Device: m.Device.ID, Live: m.Live, DeviceFile: m.DeviceFile}
+	if r.Device == LiveID || r.DeviceFile != nil {
 		r.Device = ""
 	}
 	return r

@@ -69,6 +69,9 @@ type OpenRequest struct {
 	// Live is the GPU in the machine, when that is what to open. Its attributes are the lowest tier of hardware numbers.
 	// Device is empty then, or names the device of the catalogue that it is (see FindLive).
 	Live *LiveDevice
+	// DeviceFile is a device file (hw.DecodeSheet) in the place of one of the plugin's own; nil means its own. Arch is
+	// that of the file, and Device is empty then.
+	DeviceFile []byte
 }
 
 // LiveDevice is a GPU as its driver describes it.

@@ -63,6 +63,10 @@ type Number struct {
 	Source string
 	Method Method
 	Date   string // YYYY-MM-DD
+	// Clock is the clock while the number was measured, Spread the coefficient of variation of its rounds. They are 0 if
+	// unknown.
+	Clock  unit.Hertz
+	Spread float64
 }
 
 // Param is a resolved parameter: the Number of the highest tier that has one.

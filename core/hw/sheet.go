@@ -15,6 +15,9 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 )
 
+// FilePlace is the place of errors in a device file of a user's. A caller that knows the file replaces it.
+const FilePlace = "device file"
+
 // Header identifies the device of a file.
 type Header struct {
 	// File is the file name for errors. It is not part of the YAML.
@@ -27,9 +30,9 @@ type Header struct {
 	Name   string `yaml:"name"`
 	Vendor string `yaml:"vendor"`
 	// Aliases are other names that the command line accepts for this device.
-	Aliases []string `yaml:"aliases"`
+	Aliases []string `yaml:"aliases,omitempty"`
 	// Default marks the device of its architecture that is used if none is named.
-	Default bool `yaml:"default"`
+	Default bool `yaml:"default,omitempty"`
 }
 
 // Sheet is the content of a device file, configs/*.yaml.
@@ -79,6 +82,8 @@ type writtenNumber struct {
 	Source string   `yaml:"source"`
 	Method Method   `yaml:"method"`
 	Date   string   `yaml:"date"`
+	Clock  float64  `yaml:"clock_hz,omitempty"`
+	Spread float64  `yaml:"spread,omitempty"`
 }
 
 // Atom is one matrix instruction: D[m×n] += A[m×k]·B[k×n].
@@ -179,6 +184,8 @@ func numbers(file, tier string, written map[string]writtenNumber) (map[string]Nu
 			err = errors.New("has no value")
 		case w.Unit == "":
 			err = errors.New("has no unit")
+		case !(w.Clock >= 0 && w.Clock < 1e12) || !(w.Spread >= 0 && w.Spread < 1):
+			err = fmt.Errorf("has a clock_hz of %v and a spread of %v", w.Clock, w.Spread)
 		}
 		if err != nil {
 			return nil, diag.Inputf("%s.%s %v", tier, name, err).
@@ -188,9 +195,31 @@ func numbers(file, tier string, written map[string]writtenNumber) (map[string]Nu
 			return nil, diag.Inputf("calibrated.%s has method %s", name, w.Method).
 				At("%s", file).Do("only microbenchmark figures are calibrated; move it to derived:")
 		}
-		out[name] = Number{Value: *w.Value, Unit: w.Unit, Source: w.Source, Method: w.Method, Date: w.Date}
+		out[name] = Number{Value: *w.Value, Unit: w.Unit, Source: w.Source, Method: w.Method, Date: w.Date,
+			Clock: unit.Hertz(w.Clock), Spread: w.Spread}
 	}
 	return out, nil
+}
+
+// EncodeSheet writes a device file that DecodeSheet reads as the same sheet.
+func EncodeSheet(s *Sheet) ([]byte, error) {
+	doc := document{Header: s.Header, Derived: written(s.Derived), Calibrated: written(s.Calibrated), Atoms: s.Atoms}
+	var text bytes.Buffer
+	enc := yaml.NewEncoder(&text)
+	enc.SetIndent(2)
+	if err := errors.Join(enc.Encode(doc), enc.Close()); err != nil {
+		return nil, err
+	}
+	_, err := DecodeSheet(s.File, text.Bytes())
+	return text.Bytes(), err
+}
+
+func written(numbers map[string]Number) map[string]writtenNumber {
+	out := make(map[string]writtenNumber, len(numbers))
+	for name, n := range numbers {
+		out[name] = writtenNumber{&n.Value, n.Unit, n.Source, n.Method, n.Date, float64(n.Clock), n.Spread}
+	}
+	return out
 }
 
 func checkProvenance(source string, method Method, date string) error {

@@ -75,8 +75,8 @@ var scales = map[string]struct {
 }{
 	"1":       {"1", 1},
 	"cycles":  {"cycles", 1},
-	"B/cycle": {"B/cycle", 1},
-	"B":       {"B", 1}, "KiB": {"B", 1 << 10}, "MiB": {"B", 1 << 20}, "GiB": {"B", 1 << 30},
+	"B/cycle": {"B/cycle", 1}, "1/cycle": {"1/cycle", 1}, "FLOP/cycle": {"FLOP/cycle", 1},
+	"B": {"B", 1}, "KiB": {"B", 1 << 10}, "MiB": {"B", 1 << 20}, "GiB": {"B", 1 << 30},
 	"Hz": {"Hz", 1}, "kHz": {"Hz", 1e3}, "MHz": {"Hz", 1e6}, "GHz": {"Hz", 1e9},
 	"B/s": {"B/s", 1}, "GB/s": {"B/s", 1e9}, "TB/s": {"B/s", 1e12},
 	"FLOP/s": {"FLOP/s", 1}, "TFLOP/s": {"FLOP/s", 1e12},
@@ -107,7 +107,8 @@ func Convert(value float64, from, to string) (float64, error) {
 // hardware that nobody has built. They tell a clock in MHz or kHz, a bandwidth in GB/s and a rate in TFLOP/s from one
 // in base units. Within them a model neither divides by nearly nothing nor exceeds float64.
 var ranges = map[string][2]float64{
-	"1": {1e-9, 1e12}, "cycles": {1e-3, 1e9}, "B/cycle": {1e-6, 1e9}, "B": {1, 1 << 60}, "Hz": {1e7, 1e12},
+	"1": {1e-9, 1e12}, "cycles": {1e-3, 1e9}, "B/cycle": {1e-6, 1e9}, "1/cycle": {1e-9, 1e6},
+	"FLOP/cycle": {1e-3, 1e9}, "B": {1, 1 << 60}, "Hz": {1e7, 1e12},
 	"B/s": {1e9, 1e18}, "FLOP/s": {1e9, 1e21}, "s": {1e-12, 1e6}, "W": {1e-3, 1e9},
 }
 

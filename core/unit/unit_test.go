@@ -126,7 +126,7 @@ func TestConvertRefuses(t *testing.T) {
 		{"MiB", "cycles", `"MiB" does not measure what "cycles" measures`},
 		{"GB/s", "B", "does not measure"},
 		{"GHz", "ns", "does not measure"},
-		{"MB", "B", `unknown unit "MB" (known: 1, B, B/cycle,`},
+		{"MB", "B", `unknown unit "MB" (known: 1, 1/cycle, B, B/cycle,`},
 		{"B", "", `unknown unit ""`},
 		{"ghz", "Hz", `unknown unit "ghz"`}, // units are case sensitive: mW is not MW
 	} {

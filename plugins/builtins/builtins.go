@@ -2,9 +2,15 @@
 package builtins
 
 import (
+	"strings"
+
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/calibrate"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/exec"
 	amdref "github.com/origami-gemm/origami/plugins/amd-ref"
 	"github.com/origami-gemm/origami/plugins/nvidia"
+	"github.com/origami-gemm/origami/plugins/nvidia/calibration"
 )
 
 // Plugin is a plugin that is part of the program.
@@ -18,4 +24,12 @@ type Plugin struct {
 var Plugins = []Plugin{
 	{"nvidia", nvidia.Provider},
 	{"amd-ref", amdref.Provider},
+}
+
+// Calibration returns the microbenchmarks of a device.
+func Calibration(d exec.Device) (*calibrate.Plan, error) {
+	if strings.HasPrefix(d.Arch, "sm") {
+		return calibration.New(d)
+	}
+	return nil, diag.Inputf("there are no microbenchmarks for %s (%s)", d.Name, d.Arch).Do("calibrate an NVIDIA GPU")
 }

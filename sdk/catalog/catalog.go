@@ -214,6 +214,9 @@ func (s sources) unused(params hw.Set, byModel []string) []string {
 
 // find returns the device of a request.
 func (c *Catalog) find(r arch.OpenRequest) (arch.Match, error) {
+	if r.DeviceFile != nil {
+		return c.described(r)
+	}
 	if r.Live != nil && r.Device == "" {
 		return arch.FindLive([]arch.Manifest{c.manifest}, r.Arch, r.Live)
 	}
@@ -226,16 +229,44 @@ func (c *Catalog) find(r arch.OpenRequest) (arch.Match, error) {
 	return m, err
 }
 
+// described returns the device of a request's own file. Its name must not be one of the catalogue's: what the plugin
+// knows of that device was not measured on the user's.
+func (c *Catalog) described(r arch.OpenRequest) (arch.Match, error) {
+	header, err := hw.DecodeHeader(hw.FilePlace, r.DeviceFile)
+	if err != nil {
+		return arch.Match{}, err
+	}
+	for _, d := range c.devices {
+		if taken := append([]string{d.Device}, d.Aliases...); slices.Contains(taken, header.Device) {
+			return arch.Match{}, diag.Inputf("the device %s is one of the plugin's own", header.Device).At(hw.FilePlace).
+				Do("give it another name")
+		}
+	}
+	m, err := arch.Find([]arch.Manifest{c.manifest}, header.Arch)
+	if err != nil {
+		return m, err
+	}
+	if r.Arch != "" && r.Arch != header.Arch {
+		return m, diag.Inputf("it describes a device of %s, and %s was asked for", header.Arch, r.Arch).At(hw.FilePlace).
+			Do("ask for %s", header.Arch)
+	}
+	m.Device = &arch.DeviceEntry{ID: header.Device, Name: header.Name, Aliases: header.Aliases}
+	m.Live, m.DeviceFile = r.Live, r.DeviceFile
+	return m, nil
+}
+
 // known reads the file of a device. Values from the driver of this machine replace the lowest tier. Overrides that
 // change no value count as none.
 func (c *Catalog) known(
 	specs []hw.Spec, m arch.Match, r arch.OpenRequest, derived sources,
 ) (sheet *hw.Sheet, params hw.Set, changed []string, err error) {
-	i := slices.IndexFunc(c.devices, func(d hw.Header) bool { return d.Device == m.Device.ID }) // names are unambiguous
-	file := c.devices[i].File
-	data, err := fs.ReadFile(c.def.Files, file)
-	if err != nil {
-		return nil, nil, nil, err
+	file, data := hw.FilePlace, m.DeviceFile
+	if data == nil {
+		i := slices.IndexFunc(c.devices, func(d hw.Header) bool { return d.Device == m.Device.ID }) // names are unambiguous
+		file = c.devices[i].File
+		if data, err = fs.ReadFile(c.def.Files, file); err != nil {
+			return nil, nil, nil, err
+		}
 	}
 	if sheet, err = hw.DecodeSheet(file, data); err != nil {
 		return nil, nil, nil, err

@@ -155,7 +155,7 @@ func (c *executorConn) Invoke(ctx context.Context, method string, args, reply an
 		}
 		return err
 	}
-	if op != "Check" && op != "Measure" {
+	if op != "Check" && op != "Measure" && op != "Run" {
 		return call(ctx)
 	}
 	if ctx.Err() != nil {

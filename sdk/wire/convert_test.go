@@ -65,6 +65,8 @@ func TestDescriptionsSurvive(t *testing.T) {
 	described := *a.Describe()
 	described.Families = slices.Clone(described.Families)
 	described.Families[0].Opaque, described.Families[0].Nests = true, true
+	described.Params = slices.Clone(described.Params)
+	described.Params[0].Clock, described.Params[0].Spread = 1.9e9, 0.02
 	q := &pb.OpenResponse{Handle: []byte{1}, Description: toDescription(&described),
 		Levels: toLevels(a.Hierarchy().Levels())}
 	allSet(t, q)
@@ -81,7 +83,8 @@ func TestDescriptionsSurvive(t *testing.T) {
 	r := arch.OpenRequest{Arch: "a", Device: "d", Model: "m", Kernel: "k", Options: map[string]string{"k": "v"},
 		Overrides: map[string]hw.OverrideValue{"p": {Value: 0.1, Unit: "B"}}, Live: &arch.LiveDevice{Name: "GPU",
 			Attributes: map[string]float64{"clock": 1.98e9}},
-		Rung: arch.RungCompiled, Compiled: []byte("kernels"), Characterization: []byte("times")}
+		Rung: arch.RungCompiled, Compiled: []byte("kernels"), Characterization: []byte("times"),
+		DeviceFile: []byte("arch: fake")}
 	allSet(t, toOpenRequest(r))
 	request, err := fromOpenRequest(toOpenRequest(r))
 	same(t, r, request, err)
@@ -112,7 +115,7 @@ func TestDescriptionsSurvive(t *testing.T) {
 }
 
 var fieldsKnown = map[string]int{
-	"arch.Description": 31, "arch.Manifest": 4, "arch.OpenRequest": 10, "arch.Space": 8, "gemm.Config": 9,
+	"arch.Description": 31, "arch.Manifest": 4, "arch.OpenRequest": 11, "arch.Space": 8, "gemm.Config": 9,
 	"gemm.Problem":  18,
 	"arch.Estimate": 3, "arch.Uncertainty": 9, "arch.ErrorRange": 4, "arch.Mapping": 3, "arch.Rejection": 4,
 	"arch.Family": 7, "arch.AxisValues": 2, "gemm.Axis": 6, "selector.Result": 4, "selector.Entry": 4, "gemm.Types": 2,

@@ -24,6 +24,7 @@ var answers = []proto.Message{
 	&pb.InfoResponse{}, &pb.ManifestResponse{}, &pb.OpenResponse{}, &pb.CandidatesResponse{}, &pb.EstimateResponse{},
 	&pb.TermsResponse{}, &pb.MappingResponse{}, &pb.RankResponse{}, &pb.ExecutorServiceManifestResponse{},
 	&pb.DevicesResponse{}, &pb.CompileResponse{}, &pb.CheckResponse{}, &pb.MeasureResponse{}, &pb.EnvironmentResponse{},
+	&pb.RunResponse{},
 	&pb.OpenRequest{}, &pb.RankRequest{}, &pb.EstimateRequest{}, // and some that it receives
 }
 

@@ -34,7 +34,7 @@ func toDescription(d *arch.Description) *pb.Description {
 	for _, p := range d.Params {
 		q.Params = append(q.Params, &pb.Param{
 			Name: p.Name, Value: p.Value, Unit: p.Unit, Source: p.Source, Method: string(p.Method), Date: p.Date,
-			Tier: pb.Tier(p.Tier),
+			Tier: pb.Tier(p.Tier), ClockHz: float64(p.Clock), Spread: p.Spread,
 		})
 	}
 	q.Unused = d.Unused
@@ -171,6 +171,7 @@ func (c *check) param(p *pb.Param) hw.Param {
 	return hw.Param{Name: p.GetName(), Tier: hw.Tier(p.GetTier()), Number: hw.Number{
 		Value: c.finite(p.GetName(), p.GetValue()), Unit: p.GetUnit(), Source: p.GetSource(),
 		Method: hw.Method(p.GetMethod()), Date: p.GetDate(),
+		Clock: unit.Hertz(c.amount("a clock", p.GetClockHz())), Spread: c.amount("a spread", p.GetSpread()),
 	}}
 }
 

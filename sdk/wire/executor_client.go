@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"math"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -17,7 +20,10 @@ import (
 // runs kernels never is.
 type Executor struct{ client *Client }
 
-var _ exec.Executor = (*Executor)(nil)
+var (
+	_ exec.Executor = (*Executor)(nil)
+	_ exec.Runner   = (*Executor)(nil)
+)
 
 // Executor returns the executor behind the connection. It makes no call.
 func (c *Client) Executor() *Executor { return &Executor{c} }
@@ -175,6 +181,24 @@ func (k *kernel) fault(ctx context.Context, op string, err error) error {
 			Fix:  "compile it again", Err: exec.ErrKernelLost}
 	}
 	return k.client.kernelFault(ctx, op, err)
+}
+
+// Run implements exec.Runner. An executor that runs no programs is an error of kind diag.Input.
+func (x *Executor) Run(ctx context.Context, device int, p exec.Program, runs int) ([]exec.Reading, error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	request := &pb.RunRequest{Device: int64(device), Program: toProgram(p), Runs: int64(runs)}
+	resp, err := x.client.executor.Run(ctx, request)
+	if status.Code(err) == codes.Unimplemented {
+		return nil, diag.Inputf("its executor runs no programs, which calibrating needs").At("plugin %s", x.client.name).
+			Do("use another executor, or a later version of this one")
+	}
+	if err != nil {
+		return nil, x.client.kernelFault(ctx, "Run", err)
+	}
+	readings, err := fromReadings(resp, p.Counters, runs)
+	return readings, x.client.nonsense("Run", err)
 }
 
 // kernelFault is fault for a call that compiles or runs a kernel. An executor that reports its device context as lost

@@ -127,6 +127,78 @@ func fromSamples(q *pb.MeasureResponse, runs int) ([]exec.Sample, error) {
 	return samples, c.err
 }
 
+func toProgram(p exec.Program) *pb.Program {
+	q := &pb.Program{
+		Text: valid(p.Text), Entry: valid(p.Entry), Grid: int64(p.Grid), Threads: int64(p.Threads),
+		SharedMemoryBytes: float64(p.SharedMemory), Launches: int64(p.Launches), Warmup: int64(p.Warmup),
+		Counters: int64(p.Counters),
+	}
+	for _, a := range p.Arguments {
+		q.Arguments = append(q.Arguments, &pb.Argument{
+			Kind:  pb.Argument_Kind(a.Kind) + pb.Argument_KIND_WORD32,
+			Value: a.Value, Bytes: float64(a.Bytes), ElementType: pb.ElementType(a.DType),
+		})
+	}
+	return q
+}
+
+// fromRunRequest leaves it to exec.Program.Validate what can be run.
+func fromRunRequest(req *pb.RunRequest) (p exec.Program, runs int, err error) {
+	var c check
+	if req.GetRuns() < 1 || req.GetRuns() > maxRuns {
+		c.fail("%d runs", req.GetRuns())
+	}
+	q := req.GetProgram()
+	p = exec.Program{
+		Text: q.GetText(), Entry: q.GetEntry(), Grid: c.count("the grid", q.GetGrid()),
+		Threads:      c.count("the threads", q.GetThreads()),
+		SharedMemory: unit.Bytes(c.amount("shared memory", q.GetSharedMemoryBytes())),
+		Launches:     c.count("launches", q.GetLaunches()), Warmup: c.count("the warm-up", q.GetWarmup()),
+		Counters: c.count("counters", q.GetCounters()),
+	}
+	for _, a := range q.GetArguments() {
+		kind := a.GetKind() - pb.Argument_KIND_WORD32
+		if kind < 0 || kind > pb.Argument_KIND_COUNTERS-pb.Argument_KIND_WORD32 {
+			c.fail("unknown kind of argument %d", a.GetKind())
+			kind = 0
+		}
+		t, err := fromElementType(a.GetElementType())
+		if err != nil {
+			c.fail("%v", err)
+		}
+		p.Arguments = append(p.Arguments, exec.Argument{Kind: exec.ArgumentKind(kind), Value: a.GetValue(),
+			Bytes: unit.Bytes(c.amount("the size of a buffer", a.GetBytes())), DType: t})
+	}
+	return p, int(req.GetRuns()), c.err
+}
+
+func toReadings(readings []exec.Reading) *pb.RunResponse {
+	q := &pb.RunResponse{}
+	for _, r := range readings {
+		q.Readings = append(q.Readings, &pb.Reading{TimeSeconds: float64(r.Time), ClockHz: float64(r.Clock),
+			Counters: r.Counters})
+	}
+	return q
+}
+
+func fromReadings(q *pb.RunResponse, counters, runs int) ([]exec.Reading, error) {
+	if len(q.GetReadings()) != runs {
+		return nil, fmt.Errorf("%d readings for %d runs", len(q.GetReadings()), runs)
+	}
+	var c check
+	readings := make([]exec.Reading, runs)
+	for i, r := range q.Readings {
+		if len(r.GetCounters()) != counters {
+			c.fail("%d counters for %d", len(r.GetCounters()), counters)
+		}
+		readings[i] = exec.Reading{Counters: r.GetCounters(), Sample: exec.Sample{
+			Time:  unit.Seconds(c.positive("a time", r.GetTimeSeconds())),
+			Clock: unit.Hertz(c.amount("a clock", r.GetClockHz())),
+		}}
+	}
+	return readings, c.err
+}
+
 func toEnvironment(e exec.Environment) *pb.Environment {
 	q := &pb.Environment{
 		Driver: valid(e.Driver), Runtime: valid(e.Runtime), ClockHz: float64(e.Clock), PowerWatts: e.PowerWatts,

@@ -31,7 +31,7 @@ func TestExecutorDescriptionsSurvive(t *testing.T) {
 		t.Errorf("nothing known: got %+v, %v", environment, err)
 	}
 	for _, v := range []any{d[0], e, exec.Manifest{}, exec.Resources{}, exec.Numerics{}, exec.MeasureOptions{},
-		exec.Sample{}} {
+		exec.Sample{}, exec.Program{}, exec.Argument{}, exec.Reading{}} {
 		if want, got := executorFieldsKnown[reflect.TypeOf(v).String()], reflect.TypeOf(v).NumField(); got != want {
 			t.Errorf("%T has %d fields, and the conversions were written for %d: carry the new ones, then adapt the number", v,
 				got, want)
@@ -48,7 +48,7 @@ func TestExecutorDescriptionsSurvive(t *testing.T) {
 
 var executorFieldsKnown = map[string]int{
 	"exec.Manifest": 2, "exec.Device": 5, "exec.Resources": 4, "exec.Numerics": 6, "exec.MeasureOptions": 3,
-	"exec.Sample": 2, "exec.Environment": 8,
+	"exec.Sample": 2, "exec.Environment": 8, "exec.Program": 9, "exec.Argument": 4, "exec.Reading": 2,
 }
 
 func TestRandomMeasurementsSurvive(t *testing.T) {

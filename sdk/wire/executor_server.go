@@ -9,6 +9,8 @@ import (
 	"sync"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -223,6 +225,35 @@ func (s *executorServer) Measure(ctx context.Context, req *pb.MeasureRequest) (*
 		return nil, err
 	}
 	return toSamples(samples), nil
+}
+
+func (s *executorServer) Run(ctx context.Context, req *pb.RunRequest) (*pb.RunResponse, error) {
+	s.calls.RLock()
+	defer s.calls.RUnlock()
+	device, err := deviceIndex(req.GetDevice())
+	if err != nil {
+		return nil, malformed(err)
+	}
+	p, runs, err := fromRunRequest(req)
+	if err != nil {
+		return nil, malformed(err)
+	}
+	if err := p.Validate(); err != nil {
+		return nil, toStatus(err)
+	}
+	x, err := s.executor(ctx)
+	if err != nil {
+		return nil, err
+	}
+	runner, ok := x.(exec.Runner)
+	if !ok {
+		return nil, status.Error(codes.Unimplemented, "this executor runs no programs")
+	}
+	readings, err := runner.Run(ctx, device, p, runs)
+	if err != nil {
+		return nil, toStatus(err)
+	}
+	return toReadings(readings), nil
 }
 
 func (s *executorServer) Release(_ context.Context, req *pb.ReleaseRequest) (*pb.ReleaseResponse, error) {

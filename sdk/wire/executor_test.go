@@ -16,12 +16,17 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/sdk/internal/fake"
 	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
 )
 
 var config = gemm.Config{BlockM: 128, BlockN: 64, BlockK: 32, GroupM: 8, NumWarps: 4, NumStages: 3, SplitK: 1,
 	Kernel: "one"}
+
+var program = exec.Program{Text: "text", Entry: "entry", Grid: 132, Threads: 256, SharedMemory: 49152, Launches: 2,
+	Warmup: 1, Counters: 2, Arguments: []exec.Argument{{Kind: exec.BufferArgument, Bytes: 4096, DType: gemm.BF16},
+		{Kind: exec.CountersArgument}, {Kind: exec.Word64, Value: 1 << 40}, {Kind: exec.Word32, Value: 7}}}
 
 func connectExecutor(t *testing.T) *pair {
 	return connectTo(t, ExecutorService(fake.ExecutorProvider{}))
@@ -44,6 +49,7 @@ func executeAll(ctx context.Context, x *Executor, k exec.Kernel) map[string]erro
 	_, errs["Environment"] = x.Environment(ctx, 0)
 	_, errs["Compile"] = x.Compile(ctx, 0, problem, config)
 	_, errs["Check"] = k.Check(ctx)
+	_, errs["Run"] = x.Run(ctx, 0, program, 3)
 	n := 0
 	errs["Measure"] = k.Measure(ctx, exec.MeasureOptions{}, func(exec.Sample) bool { n++; return n < 5 })
 	return errs
@@ -52,7 +58,7 @@ func executeAll(ctx context.Context, x *Executor, k exec.Kernel) map[string]erro
 func TestForgedAnswersOfExecutorsAreRefused(t *testing.T) {
 	forgeries := map[string]func(proto.Message){}
 	forge := func(call, what string, f func(m proto.Message)) { forgeries[call+"/"+what] = f }
-	for _, call := range []string{"ExecutorServiceManifest", "Environment", "Compile", "Check", "Measure"} {
+	for _, call := range []string{"ExecutorServiceManifest", "Environment", "Compile", "Check", "Measure", "Run"} {
 		forge(call, "empty", func(m proto.Message) { proto.Reset(m) })
 	}
 	devices := func(what string, f func(*pb.Device)) {
@@ -107,6 +113,15 @@ func TestForgedAnswersOfExecutorsAreRefused(t *testing.T) {
 			measure("clock "+what, func(m *pb.MeasureResponse) { m.ClocksHz[0] = v })
 		}
 	}
+
+	run := func(what string, f func(*pb.RunResponse)) {
+		forge("Run", what, func(m proto.Message) { f(m.(*pb.RunResponse)) })
+	}
+	run("too few", func(m *pb.RunResponse) { m.Readings = m.Readings[1:] })
+	run("too many", func(m *pb.RunResponse) { m.Readings = append(m.Readings, m.Readings[0]) })
+	run("time", func(m *pb.RunResponse) { m.Readings[0].TimeSeconds = 0 })
+	run("clock", func(m *pb.RunResponse) { m.Readings[0].ClockHz = math.NaN() })
+	run("counters", func(m *pb.RunResponse) { m.Readings[2].Counters = m.Readings[2].Counters[1:] })
 
 	p := connectExecutor(t)
 	x := p.client.Executor()
@@ -324,4 +339,59 @@ func TestConcurrentKernels(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+// withoutPrograms is an executor that does not run programs.
+type withoutPrograms struct{ exec.Executor }
+
+type providerWithout struct{ fake.ExecutorProvider }
+
+func (p providerWithout) Open(ctx context.Context) (exec.Executor, error) {
+	x, err := p.ExecutorProvider.Open(ctx)
+	return withoutPrograms{x}, err
+}
+
+// TestRunPrograms: readings arrive as the executor made them, for every kind of argument. What cannot be run is refused
+// on either side, and an executor that runs no programs says so.
+func TestRunPrograms(t *testing.T) {
+	x := connectExecutor(t).client.Executor()
+	local, err := fake.ExecutorProvider{}.Open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := local.(exec.Runner).Run(t.Context(), 0, program, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := x.Run(t.Context(), 0, program, 3)
+	same(t, want, got, err)
+	for what, change := range map[string]func(p *exec.Program){
+		"text": func(p *exec.Program) { p.Text = "" }, "grid": func(p *exec.Program) { p.Grid = 0 },
+		"threads":  func(p *exec.Program) { p.Threads = exec.MaxThreads + 1 },
+		"launches": func(p *exec.Program) { p.Launches = 0 }, "counters": func(p *exec.Program) { p.Counters = 0 },
+		"buffer":  func(p *exec.Program) { p.Arguments = []exec.Argument{{Kind: exec.BufferArgument}} },
+		"kind":    func(p *exec.Program) { p.Arguments = []exec.Argument{{Kind: exec.CountersArgument + 1}} },
+		"memory":  func(p *exec.Program) { p.SharedMemory = unit.Bytes(math.NaN()) },
+		"warm-up": func(p *exec.Program) { p.Warmup = -1 },
+		"counters twice": func(p *exec.Program) {
+			p.Arguments = []exec.Argument{{Kind: exec.CountersArgument}, {Kind: exec.CountersArgument}}
+		},
+	} {
+		p := program
+		change(&p)
+		if _, err := x.Run(t.Context(), 0, p, 3); err == nil || diag.KindOf(err) != diag.Input {
+			t.Errorf("%s: got %v", what, err)
+		}
+		if _, _, err := fromRunRequest(&pb.RunRequest{Program: toProgram(p), Runs: 1}); err == nil && p.Validate() == nil {
+			t.Errorf("%s: the server takes it", what)
+		}
+	}
+	if _, err := x.Run(t.Context(), 7, program, 3); diag.KindOf(err) != diag.Input || err == nil {
+		t.Errorf("device 7: %v", err)
+	}
+	without := connectTo(t, ExecutorService(providerWithout{})).client.Executor()
+	if _, err := without.Run(t.Context(), 0, program, 3); err == nil || diag.KindOf(err) != diag.Input ||
+		!strings.Contains(err.Error(), "runs no programs") {
+		t.Errorf("without programs: %v", err)
+	}
 }

@@ -220,6 +220,13 @@ func messages(f testing.TB) []message {
 				}
 				return nil
 			}, toSamples),
+		of(&pb.RunRequest{Program: toProgram(program), Runs: runs}, func(q *pb.RunRequest) (exec.Program, error) {
+			p, _, err := fromRunRequest(q)
+			return p, err
+		}, func(p exec.Program) error { return finite(float64(p.SharedMemory)) }, nil),
+		of(toReadings([]exec.Reading{{Sample: exec.Sample{Time: 1e-5, Clock: 1e9}, Counters: []uint64{1, 2}}}),
+			func(q *pb.RunResponse) ([]exec.Reading, error) { return fromReadings(q, 2, 1) },
+			func(readings []exec.Reading) error { return positive(float64(readings[0].Time)) }, toReadings),
 	}
 }
 

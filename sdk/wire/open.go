@@ -10,7 +10,8 @@ import (
 
 func toOpenRequest(r arch.OpenRequest) *pb.OpenRequest {
 	q := &pb.OpenRequest{Arch: valid(r.Arch), Device: valid(r.Device), Model: valid(r.Model), Kernel: valid(r.Kernel),
-		Rung: toRung(r.Rung), Compiled: r.Compiled, Characterization: r.Characterization, ApiVersions: APIVersions}
+		Rung: toRung(r.Rung), Compiled: r.Compiled, Characterization: r.Characterization, ApiVersions: APIVersions,
+		DeviceFile: r.DeviceFile}
 	if len(r.Overrides) > 0 {
 		q.Overrides = make(map[string]*pb.Override, len(r.Overrides))
 		for name, o := range r.Overrides {
@@ -31,7 +32,8 @@ func toOpenRequest(r arch.OpenRequest) *pb.OpenRequest {
 
 func fromOpenRequest(q *pb.OpenRequest) (arch.OpenRequest, error) {
 	r := arch.OpenRequest{Arch: q.GetArch(), Device: q.GetDevice(), Model: q.GetModel(), Kernel: q.GetKernel(),
-		Options: q.GetOptions(), Compiled: q.GetCompiled(), Characterization: q.GetCharacterization()}
+		Options: q.GetOptions(), Compiled: q.GetCompiled(), Characterization: q.GetCharacterization(),
+		DeviceFile: q.GetDeviceFile()}
 	if len(q.GetOverrides()) > 0 {
 		r.Overrides = make(map[string]hw.OverrideValue, len(q.Overrides))
 		for name, o := range q.Overrides {

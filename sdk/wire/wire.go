@@ -39,7 +39,8 @@ const ProtocolVersion = 1
 //	1.1.0  executors; architectures of live devices
 //	1.2.0  named axes of configurations; unused parameters of a description
 //	1.3.0  output types, leading dimensions, alignments, groups, nests, alpha and beta of problems; e5m2 and fp4;
-//	       types of a kernel family; what a model was fitted to and checked on, and whether it ranks only
+//	       types of a kernel family; what a model was fitted to and checked on, and whether it ranks only;
+//	       programs that an executor runs; device files of a user's
 var APIVersions = []string{"1.0.0", API11, API12, API13}
 
 // API versions after the first, see APIVersions.
@@ -59,6 +60,9 @@ func Requires(request any) (version, what string) {
 	named := false
 	switch q := request.(type) {
 	case *pb.OpenRequest:
+		if q.DeviceFile != nil {
+			return API13, "no device files of a user's"
+		}
 		if q.Live != nil || q.Rung != 0 || q.Compiled != nil || q.Characterization != nil {
 			return API11, "neither live devices nor rungs to choose"
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/origami-gemm/origami/plugins/nvidia/data"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/mma"
+	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/probe"
 )
 
 // BenchmarkCompile generates and compiles the kernels of the family for one problem, each once, on as many goroutines
@@ -187,11 +188,11 @@ func peakRun(d *device, flops float64) (func() error, float64, error) {
 	ctas := int(d.attributes["num_sms"])
 	perTurn := float64(ctas * mma.PeakOperations(gemm.FP16))
 	turns := int(flops / perTurn)
-	out, err := allocate(unit.Bytes(4 * 32 * mma.PeakWarps * ctas))
+	counters, err := allocate(8 * probe.Counters)
 	if err != nil {
 		return nil, 0, err
 	}
-	values := map[string]uint64{"in": d.pool.address(0), "out": out.address(0), "turns": uint64(turns)}
+	values := map[string]uint64{"in": d.pool.address(0), "counters": counters.address(0), "turns": uint64(turns)}
 	l := gemmgen.Launch{
 		GridX: ctas, GridY: 1, GridZ: 1, Threads: 32 * mma.PeakWarps, Params: gemmgen.Pack(k, values),
 	}

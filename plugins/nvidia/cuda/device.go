@@ -48,6 +48,7 @@ type device struct {
 	// operands are those of the last problem.
 	operands *operands
 	checks   *checks
+	scratch  scratch
 }
 
 // Attributes that gorgonia.org/cu has no name for. Source: CUDA driver API, CUdevice_attribute.
@@ -190,6 +191,7 @@ func (d *device) close() error {
 		d.checks.free()
 		d.flush.free()
 		d.pool.free()
+		d.scratch.free()
 		d.blas.close()
 		d.modules.close()
 		return d.ordinal.ReleasePrimaryCtx()

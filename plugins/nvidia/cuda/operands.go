@@ -140,19 +140,7 @@ func (d *device) fillPool(t gemm.DType) error {
 	if d.poolType == t {
 		return nil
 	}
-	// A fixed seed gives the same numbers in every run, so that a wrong result is reproducible.
-	random := rand.New(rand.NewPCG(0x6f726967616d69, uint64(t)))
-	size := t.Bytes()
-	host := make([]byte, 0, poolElements*size)
-	for range poolElements {
-		bits := uint32(random.IntN(255) - 127)
-		if t != gemm.INT8 {
-			bits = narrow(t, float32(random.NormFloat64()))
-		}
-		for i := range size {
-			host = append(host, byte(bits>>(8*i)))
-		}
-	}
+	host := normals(t, poolElements)
 	d.pool.free()
 	d.poolType = 0
 	var err error
@@ -161,6 +149,24 @@ func (d *device) fillPool(t gemm.DType) error {
 	}
 	d.poolType = t
 	return cu.MemcpyHtoD(d.pool.at, unsafe.Pointer(&host[0]), int64(len(host)))
+}
+
+// normals returns random numbers of a type. A fixed seed gives the same numbers in every run, so that a wrong result is
+// reproducible.
+func normals(t gemm.DType, n int) []byte {
+	random := rand.New(rand.NewPCG(0x6f726967616d69, uint64(t)))
+	size := t.Bytes()
+	host := make([]byte, 0, n*size)
+	for range n {
+		bits := uint32(random.IntN(255) - 127)
+		if t != gemm.INT8 {
+			bits = narrow(t, float32(random.NormFloat64()))
+		}
+		for i := range size {
+			host = append(host, byte(bits>>(8*i)))
+		}
+	}
+	return host
 }
 
 // randomise fills a matrix from the pool, beginning at an element of the pool. Gaps between rows stay as they are.

@@ -39,6 +39,11 @@ func (d *device) timed(run func() error, warm bool) (s exec.Sample, err error) {
 	if warm {
 		before = func() error { return errors.Join(run(), d.delay()) }
 	}
+	return d.between(before, run)
+}
+
+// between runs once behind something else, and returns how long the run took on the device.
+func (d *device) between(before, run func() error) (s exec.Sample, err error) {
 	begin, end := func() error { return d.begin.Record(d.stream) }, func() error { return d.end.Record(d.stream) }
 	for _, step := range []func() error{before, begin, run, end} {
 		if err := step(); err != nil {

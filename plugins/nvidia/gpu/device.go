@@ -97,6 +97,9 @@ func (d *Device) Description() arch.Description {
 		SharedMemory: d.SharedMemory, RegisterFile: d.RegisterFile, RegistersPerThread: d.RegistersPerThread,
 		Params: d.Params,
 	}
+	if p, ok := d.Params.Lookup("clock"); ok && p.Tier == hw.Calibrated {
+		description.ClockRung = arch.RungCalibrated
+	}
 	for _, t := range gemm.DTypes() {
 		if p, ok := d.Params.Lookup("peak_" + t.String()); ok {
 			description.Peak = append(description.Peak, arch.PeakRate{DType: t, Rate: unit.FlopsPerSecond(p.Value)})

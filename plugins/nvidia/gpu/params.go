@@ -29,6 +29,31 @@ var Specs = []hw.Spec{
 	{Name: "dram_perf_ratio", Unit: "B/cycle", Calibrates: true, Doc: "aggregate DRAM bandwidth ÷ SM clock"},
 	{Name: "dram_bw_coeff", Unit: "1", Calibrates: true, Doc: "share of the DRAM bandwidth that one active SM reaches"},
 	{Name: "hbm_latency_penalty", Unit: "cycles", AllowZero: true, Calibrates: true, Doc: "DRAM access latency"},
+	measured("clock_matrix", "Hz", "SM clock while all SMs issue matrix instructions of fp16"),
+	measured("l2_knee", "B", "data set from which on the L2 does not hold all of it"),
+	measured("l2_latency", "cycles", "L2 access latency"),
+	measured("l1_latency", "cycles", "L1 access latency"),
+	measured("shared_bandwidth", "B/cycle", "shared-memory bandwidth of an SM"),
+	measured("l1_bandwidth", "B/cycle", "L1 bandwidth of an SM"),
+	measured("dram_read", "B/s", "DRAM bandwidth of one pass of reads"),
+	measured("dram_triad", "B/s", "DRAM bandwidth of two reads and a write"),
+	measured("launch_overhead", "s", "time of an empty kernel"),
+	measured("fma_rate", "FLOP/cycle", "fp32 rate of an SM outside the tensor cores"),
+	measured("mma_rate_fp16", "FLOP/cycle", "mma.sync rate of an SM, fp16"),
+	measured("mma_rate_bf16", "FLOP/cycle", "mma.sync rate of an SM, bf16"),
+	measured("mma_rate_tf32", "FLOP/cycle", "mma.sync rate of an SM, tf32"),
+	measured("mma_rate_fp8", "FLOP/cycle", "mma.sync rate of an SM, fp8"),
+	measured("mma_rate_int8", "FLOP/cycle", "mma.sync rate of an SM, int8"),
+	measured("wgmma_rate_fp16", "FLOP/cycle", "wgmma rate of an SM, fp16"),
+	measured("wgmma_rate_bf16", "FLOP/cycle", "wgmma rate of an SM, bf16"),
+	measured("wgmma_rate_tf32", "FLOP/cycle", "wgmma rate of an SM, tf32"),
+	measured("wgmma_rate_fp8", "FLOP/cycle", "wgmma rate of an SM, fp8"),
+	measured("wgmma_rate_int8", "FLOP/cycle", "wgmma rate of an SM, int8"),
+}
+
+// measured is a parameter that only microbenchmarks give and that no model needs.
+func measured(name, unitName, doc string) hw.Spec {
+	return hw.Spec{Name: name, Unit: unitName, Optional: true, Doc: doc}
 }
 
 // Derive gives the tier-one parameters that follow from others.

@@ -76,6 +76,14 @@ var (
 	LaneID  = special(6) // thread in the warp
 )
 
+// The special registers of 64 bits, for MovU64.
+var (
+	Clock64     = Operand{form: inst.Special64, id: 0} // cycles of the SM
+	GlobalTimer = Operand{form: inst.Special64, id: 1} // nanoseconds
+)
+
+var special64Names = [...]string{"%clock64", "%globaltimer"}
+
 var specialNames = [...]string{"%tid.x", "%ctaid.x", "%ctaid.y", "%ctaid.z", "%nctaid.x", "%nctaid.y", "%laneid"}
 
 func special(id uint32) Operand { return Operand{form: inst.Special, id: id} }

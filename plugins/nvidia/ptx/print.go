@@ -122,6 +122,8 @@ func (a *assembly) appendOperand(t []byte, o *Operand) []byte {
 		return t
 	case inst.Special:
 		return append(t, specialNames[o.id]...)
+	case inst.Special64:
+		return append(t, special64Names[o.id]...)
 	case inst.Symbol:
 		return append(t, a.shared[o.id].name...)
 	case inst.Label:

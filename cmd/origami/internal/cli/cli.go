@@ -16,6 +16,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/archcmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/benchcmd"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb/calibratecmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/comparecmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/evalcmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/explaincmd"
@@ -161,7 +162,8 @@ func Root(f *session.Factory, sys System) *cobra.Command {
 		tunecmd.New(f, tunecmd.Run), evalcmd.New(f, evalcmd.Run), exportcmd.New(f, sys.Export, exportcmd.Run),
 	}
 	look := []*cobra.Command{
-		archcmd.New(f), logiccmd.New(f), plugincmd.New(f, sys.Plugins), versioncmd.New(f, sys.Protocol),
+		archcmd.New(f), calibratecmd.New(f, calibratecmd.Run), logiccmd.New(f), plugincmd.New(f, sys.Plugins),
+		versioncmd.New(f, sys.Protocol),
 	}
 	for _, c := range ask {
 		c.GroupID = groupAsk

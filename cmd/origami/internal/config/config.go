@@ -26,6 +26,7 @@ type Settings struct {
 	DType                string        `mapstructure:"dtype"`
 	Format               string        `mapstructure:"format"`
 	HWParams             string        `mapstructure:"hw_params"`
+	DeviceFile           string        `mapstructure:"device_file"`
 	LogLevel             string        `mapstructure:"log_level"`
 	InProcess            bool          `mapstructure:"in_process"`
 	Timeout              time.Duration `mapstructure:"timeout"`
@@ -72,6 +73,7 @@ func All() []Setting {
 		setting("format", "format", "output format: table, json, csv or tsv"),
 		setting("hw_params", "hw-params", "JSON file of hardware numbers that win over all others",
 			"TRITONBLAS_HW_PARAMS"),
+		setting("device_file", "device-file", "YAML file of a device, as calibrate writes it"),
 		setting("log_level", "log-level", "what of the log is shown: trace, debug, info, warn, error or off"),
 		setting("in_process", "in-process", "answer with the built-in models inside this process"),
 		setting("timeout", "timeout", "how long a plugin may take to start, and for one answer"),
@@ -123,6 +125,8 @@ func Register(flags *pflag.FlagSet) {
 		"`FILE` (also .gz) of a timing pass over the kernels, instead of the model's file")
 	flags.StringArray("option", nil, "setting that only one plugin knows, as `KEY=VALUE`; repeatable")
 	flags.String("hw-params", "", "JSON `FILE` of hardware numbers that win over all others")
+	flags.String("device-file", "",
+		"YAML `FILE` of a device, as calibrate writes it; without --arch and --device it is that device")
 	flags.String("format", "", "output `FORMAT`: table, json, csv or tsv; a terminal gets table, a pipe tsv")
 	flags.Bool("json", false, "short for --format json")
 	flags.String("log-level", "", "show log messages from `LEVEL` on: trace, debug, info, warn, error or off")
@@ -142,7 +146,7 @@ func Register(flags *pflag.FlagSet) {
 // ChoosesModel reports whether a flag of every command says which model answers; the others say how to answer.
 func ChoosesModel(flag string) bool {
 	switch flag {
-	case "arch", "device", "model", "rung", "compiled", "characterization", "option", "hw-params":
+	case "arch", "device", "model", "rung", "compiled", "characterization", "option", "hw-params", "device-file":
 		return true
 	}
 	return false

@@ -31,6 +31,7 @@ type Factory struct {
 
 	host Host          // nil until Connect was called
 	gpus []exec.Device // the GPUs of this machine; nil until an executor was asked
+	file *deviceFile   // that of --device-file, nil without one or until it is read
 }
 
 // ErrInterrupted marks an error that says what is left after an interrupt. Every other error after an interrupt is

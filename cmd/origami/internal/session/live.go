@@ -48,7 +48,11 @@ func (f *Factory) findLive(ctx context.Context, name, archID, number string) (ar
 			Fix: "it has " + strings.Join(found, ", ")}
 	}
 	g := &gpus[chosen]
-	m, err := f.host.FindLive(ctx, g.Arch, &arch.LiveDevice{Name: g.Name, Attributes: g.Attributes})
+	live := &arch.LiveDevice{Name: g.Name, Attributes: g.Attributes}
+	if f.file != nil && f.file.header.Name == g.Name && f.file.header.Arch == g.Arch {
+		return f.fromFile(ctx, live)
+	}
+	m, err := f.host.FindLive(ctx, g.Arch, live)
 	if err != nil {
 		return arch.Match{}, diag.Within(place, err)
 	}

@@ -49,8 +49,11 @@ func (f *Factory) match(ctx context.Context, archs []string, device string) ([]a
 	return matches, nil
 }
 
-// find looks up what an --arch means.
+// find looks up what an --arch means. The device of --device-file comes before those of the plugins.
 func (f *Factory) find(ctx context.Context, name string) (arch.Match, error) {
+	if f.file.is(name) {
+		return f.fromFile(ctx, nil)
+	}
 	m, err := f.host.Find(ctx, name)
 	var d *diag.Error
 	if !errors.As(err, &d) {

@@ -67,6 +67,9 @@ func (f *Factory) Open(ctx context.Context, t *Target) (arch.Architecture, error
 	if errors.As(err, &d) && d.Where == hw.OverridePlace {
 		return nil, d.At("%s", f.overridePlace(t))
 	}
+	if errors.As(err, &d) && d.Where == hw.FilePlace {
+		return nil, d.At("%s", f.Settings.DeviceFile)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -107,6 +110,27 @@ func CommonModel(targets []Target) string {
 		}
 	}
 	return ""
+}
+
+// OpenGPU opens the model of a GPU that a driver describes, in this machine or in another one. change, which may be
+// nil, changes the request.
+func (f *Factory) OpenGPU(
+	ctx context.Context, d exec.Device, change func(*arch.OpenRequest),
+) (arch.Architecture, error) {
+	if err := f.connect(ctx); err != nil {
+		return nil, err
+	}
+	m, err := f.host.FindLive(ctx, d.Arch, &arch.LiveDevice{Name: d.Name, Attributes: d.Attributes})
+	if err != nil {
+		return nil, err
+	}
+	t := Target{Match: m, OpenRequest: m.Request(), Named: m.ID()}
+	t.OpenRequest.Model, t.OpenRequest.Kernel = f.Settings.Model, f.Settings.Kernel
+	t.OpenRequest.Rung = arch.Rung(f.Settings.Rung)
+	if change != nil {
+		change(&t.OpenRequest)
+	}
+	return f.Open(ctx, &t)
 }
 
 // Executor opens the executor of the plugin of that name, or of the first plugin that runs kernels. It ends with the

@@ -48,6 +48,12 @@ func (f *Factory) Targets(ctx context.Context, archs []string, device string) ([
 	if err := f.connect(ctx); err != nil {
 		return nil, err
 	}
+	if err := f.readDeviceFile(ctx); err != nil {
+		return nil, err
+	}
+	if len(sides) == 0 && device == "" && f.file != nil {
+		sides = []side{{name: f.file.header.Arch + "@" + f.file.header.Device}}
+	}
 	if len(sides) == 0 && device != "" {
 		sides, device = []side{{name: device}}, ""
 	}
@@ -76,7 +82,7 @@ func (f *Factory) Targets(ctx context.Context, archs []string, device string) ([
 	targets := make([]Target, len(matches))
 	for i, m := range matches {
 		r, named := common, m.Request()
-		r.Arch, r.Device, r.Live = named.Arch, named.Device, named.Live
+		r.Arch, r.Device, r.Live, r.DeviceFile = named.Arch, named.Device, named.Live, named.DeviceFile
 		r.Options = declared(m.Manifest, options)
 		r.Overrides = overrides.For(m.Arch.ID, m.Device.ID)
 		maps.Copy(r.Overrides, sides[i].values)

@@ -12,26 +12,27 @@ import (
 )
 
 // Form is the set of operand forms that one position accepts.
-type Form uint16
+type Form uint32
 
 // The forms. Registers are typed by what PTX tells apart: predicates, untyped bits of a width, and floats.
 const (
-	Pred    Form = 1 << iota // .pred register
-	B16                      // .b16 register
-	B32                      // .b32 register
-	B64                      // .b64 register
-	F32                      // .f32 register
-	F64                      // .f64 register
-	Int                      // integer constant
-	Float                    // single-precision constant
-	Special                  // read-only special register, as %tid.x
-	Symbol                   // address of a shared variable
-	Label                    // branch target
-	Param                    // memory: kernel parameter
-	Global                   // memory: global state space
-	Shared                   // memory: shared state space of the CTA
-	Tensor                   // memory: element of the tensor that a tensor map describes
-	Name                     // address of a kernel parameter
+	Pred      Form = 1 << iota // .pred register
+	B16                        // .b16 register
+	B32                        // .b32 register
+	B64                        // .b64 register
+	F32                        // .f32 register
+	F64                        // .f64 register
+	Int                        // integer constant
+	Float                      // single-precision constant
+	Special                    // read-only special register, as %tid.x
+	Symbol                     // address of a shared variable
+	Label                      // branch target
+	Param                      // memory: kernel parameter
+	Global                     // memory: global state space
+	Shared                     // memory: shared state space of the CTA
+	Tensor                     // memory: element of the tensor that a tensor map describes
+	Name                       // address of a kernel parameter
+	Special64                  // read-only special register of 64 bits, as %clock64
 )
 
 // Memory is every form that is an address in brackets.
@@ -41,7 +42,8 @@ const Memory = Param | Global | Shared | Tensor
 const Registers = Pred | B16 | B32 | B64 | F32 | F64
 
 var formNames = [...]string{"pred", "b16", "b32", "b64", "f32", "f64", "integer", "float", "special register",
-	"shared variable", "label", "[param]", "[global]", "[shared]", "[tensor]", "parameter"}
+	"shared variable", "label", "[param]", "[global]", "[shared]", "[tensor]", "parameter",
+	"64-bit special register"}
 
 // String lists the forms, as "b32 or integer".
 func (f Form) String() string {

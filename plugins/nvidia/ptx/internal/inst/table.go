@@ -67,7 +67,7 @@ func (i Instruction) flow(f Flow) Instruction {
 }
 
 // Table is every instruction that the builder knows, by kind. Its order is the order of the generated constructors.
-var Table = slices.Concat(general, hopper, wgmma())
+var Table = slices.Concat(general, hopper, wgmma(), wgmmaTypes())
 
 // general are the instructions of all architectures, and those around warpgroups.
 var general = []Instruction{
@@ -79,6 +79,7 @@ var general = []Instruction{
 	row("MovU32", "mov.u32", sm10,
 		"d = the special register, or the shared variable's address in the shared window",
 		dst(B32), src("a", Special|Symbol)),
+	row("MovU64", "mov.u64", sm30, "d = the special register", dst(B64), src("a", Special64)),
 	row("MovB32Unpack", "mov.b32", sm10, "d[0] = low half of a, d[1] = high half", dstVec(B16, 2), src("a", B32)),
 	row("MovB32Pack", "mov.b32", sm10, "d = a[1]:a[0]", dst(B32), vec("a", B16, 2)),
 	row("CvtaToGlobalU64", "cvta.to.global.u64", sm20v20,
@@ -86,6 +87,7 @@ var general = []Instruction{
 
 	// Integer arithmetic.
 	row("AddS32", "add.s32", sm10, "d = a + b", binary(B32, B32, i32)...),
+	row("SubS64", "sub.s64", sm10, "d = a - b", binary(B64, B64, i64)...),
 	row("SubS32", "sub.s32", sm10, "d = a - b", binary(B32, i32, i32)...),
 	row("MulLoS32", "mul.lo.s32", sm10, "d = low 32 bits of a * b", binary(B32, B32, i32)...),
 	row("MadLoS32", "mad.lo.s32", sm10, "d = low 32 bits of a * b, plus c", ternary(B32, B32, i32, i32)...),
@@ -170,6 +172,8 @@ var general = []Instruction{
 	row("LdGlobalB64", "ld.global.b64", sm10, "d = 8 bytes at addr", load(B64, 0, Global)...),
 	row("LdGlobalV2B32", "ld.global.v2.b32", sm10, "d = 8 bytes at addr", load(B32, 2, Global)...),
 	row("LdGlobalV4B32", "ld.global.v4.b32", sm10, "d = 16 bytes at addr", load(B32, 4, Global)...),
+	row("LdGlobalCgV2B32", "ld.global.cg.v2.b32", sm20, "d = 8 bytes at addr, past L1", load(B32, 2, Global)...),
+	row("LdGlobalCgV4B32", "ld.global.cg.v4.b32", sm20, "d = 16 bytes at addr, past L1", load(B32, 4, Global)...),
 	row("LdGlobalF32", "ld.global.f32", sm10, "d = a float at addr", load(F32, 0, Global)...),
 	row("LdGlobalV2F32", "ld.global.v2.f32", sm10, "d = 2 floats at addr", load(F32, 2, Global)...),
 	row("LdGlobalV4F32", "ld.global.v4.f32", sm10, "d = 4 floats at addr", load(F32, 4, Global)...),
@@ -177,6 +181,7 @@ var general = []Instruction{
 	row("StGlobalB32", "st.global.b32", sm10, "4 bytes at addr = a", store(Global, i32, 0)...),
 	row("StGlobalV2B32", "st.global.v2.b32", sm10, "8 bytes at addr = a", store(Global, B32, 2)...),
 	row("StGlobalV4B32", "st.global.v4.b32", sm10, "16 bytes at addr = a", store(Global, B32, 4)...),
+	row("StGlobalB64", "st.global.b64", sm10, "8 bytes at addr = a", store(Global, B64, 0)...),
 	row("StGlobalF32", "st.global.f32", sm10, "float at addr = a", store(Global, F32, 0)...),
 	row("StGlobalV2F32", "st.global.v2.f32", sm10, "2 floats at addr = a", store(Global, F32, 2)...),
 	row("StGlobalV4F32", "st.global.v4.f32", sm10, "4 floats at addr = a", store(Global, F32, 4)...),

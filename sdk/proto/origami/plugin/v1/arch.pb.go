@@ -796,7 +796,9 @@ type OpenRequest struct {
 	// shows only the configurations that have every axis at its default. Since API 1.2.0.
 	ApiVersions []string `protobuf:"bytes,10,rep,name=api_versions,json=apiVersions,proto3" json:"api_versions,omitempty"`
 	// The kernel family that the model has to predict; empty means the plugin's default. Since API 1.3.0.
-	Kernel        string `protobuf:"bytes,11,opt,name=kernel,proto3" json:"kernel,omitempty"`
+	Kernel string `protobuf:"bytes,11,opt,name=kernel,proto3" json:"kernel,omitempty"`
+	// A device file in the place of one of the plugin's own; device is empty then. Since API 1.3.0.
+	DeviceFile    []byte `protobuf:"bytes,12,opt,name=device_file,json=deviceFile,proto3,oneof" json:"device_file,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -906,6 +908,13 @@ func (x *OpenRequest) GetKernel() string {
 		return x.Kernel
 	}
 	return ""
+}
+
+func (x *OpenRequest) GetDeviceFile() []byte {
+	if x != nil {
+		return x.DeviceFile
+	}
+	return nil
 }
 
 // LiveDevice is a GPU as its driver describes it.
@@ -2225,14 +2234,17 @@ func (x *Atom) GetPerUnit() int64 {
 
 // Param is a resolved hardware number with its provenance.
 type Param struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Value         float64                `protobuf:"fixed64,2,opt,name=value,proto3" json:"value,omitempty"`
-	Unit          string                 `protobuf:"bytes,3,opt,name=unit,proto3" json:"unit,omitempty"`
-	Source        string                 `protobuf:"bytes,4,opt,name=source,proto3" json:"source,omitempty"`
-	Method        string                 `protobuf:"bytes,5,opt,name=method,proto3" json:"method,omitempty"`
-	Date          string                 `protobuf:"bytes,6,opt,name=date,proto3" json:"date,omitempty"`
-	Tier          Tier                   `protobuf:"varint,7,opt,name=tier,proto3,enum=origami.plugin.v1.Tier" json:"tier,omitempty"`
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Name   string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Value  float64                `protobuf:"fixed64,2,opt,name=value,proto3" json:"value,omitempty"`
+	Unit   string                 `protobuf:"bytes,3,opt,name=unit,proto3" json:"unit,omitempty"`
+	Source string                 `protobuf:"bytes,4,opt,name=source,proto3" json:"source,omitempty"`
+	Method string                 `protobuf:"bytes,5,opt,name=method,proto3" json:"method,omitempty"`
+	Date   string                 `protobuf:"bytes,6,opt,name=date,proto3" json:"date,omitempty"`
+	Tier   Tier                   `protobuf:"varint,7,opt,name=tier,proto3,enum=origami.plugin.v1.Tier" json:"tier,omitempty"`
+	// The clock while it was measured, and the coefficient of variation of its rounds; 0 if unknown. Since API 1.3.0.
+	ClockHz       float64 `protobuf:"fixed64,8,opt,name=clock_hz,json=clockHz,proto3" json:"clock_hz,omitempty"`
+	Spread        float64 `protobuf:"fixed64,9,opt,name=spread,proto3" json:"spread,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2314,6 +2326,20 @@ func (x *Param) GetTier() Tier {
 		return x.Tier
 	}
 	return Tier_TIER_UNSPECIFIED
+}
+
+func (x *Param) GetClockHz() float64 {
+	if x != nil {
+		return x.ClockHz
+	}
+	return 0
+}
+
+func (x *Param) GetSpread() float64 {
+	if x != nil {
+		return x.Spread
+	}
+	return 0
 }
 
 // Constant is an empirical number of the model.
@@ -3890,7 +3916,7 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12#\n" +
 	"\rdefault_value\x18\x02 \x01(\tR\fdefaultValue\x12\x16\n" +
 	"\x06values\x18\x03 \x03(\tR\x06values\x12\x10\n" +
-	"\x03doc\x18\x04 \x01(\tR\x03doc\"\x89\x05\n" +
+	"\x03doc\x18\x04 \x01(\tR\x03doc\"\xbf\x05\n" +
 	"\vOpenRequest\x12\x12\n" +
 	"\x04arch\x18\x01 \x01(\tR\x04arch\x12\x16\n" +
 	"\x06device\x18\x02 \x01(\tR\x06device\x12\x14\n" +
@@ -3903,7 +3929,9 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\x10characterization\x18\t \x01(\fH\x01R\x10characterization\x88\x01\x01\x12!\n" +
 	"\fapi_versions\x18\n" +
 	" \x03(\tR\vapiVersions\x12\x16\n" +
-	"\x06kernel\x18\v \x01(\tR\x06kernel\x1aY\n" +
+	"\x06kernel\x18\v \x01(\tR\x06kernel\x12$\n" +
+	"\vdevice_file\x18\f \x01(\fH\x02R\n" +
+	"deviceFile\x88\x01\x01\x1aY\n" +
 	"\x0eOverridesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x121\n" +
 	"\x05value\x18\x02 \x01(\v2\x1b.origami.plugin.v1.OverrideR\x05value:\x028\x01\x1a:\n" +
@@ -3911,7 +3939,8 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\v\n" +
 	"\t_compiledB\x13\n" +
-	"\x11_characterization\"\xae\x01\n" +
+	"\x11_characterizationB\x0e\n" +
+	"\f_device_file\"\xae\x01\n" +
 	"\n" +
 	"LiveDevice\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12M\n" +
@@ -4030,7 +4059,7 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\x01n\x18\x03 \x01(\x03R\x01n\x12\f\n" +
 	"\x01k\x18\x04 \x01(\x03R\x01k\x12%\n" +
 	"\x0elatency_cycles\x18\x05 \x01(\x01R\rlatencyCycles\x12\x19\n" +
-	"\bper_unit\x18\x06 \x01(\x03R\aperUnit\"\xb6\x01\n" +
+	"\bper_unit\x18\x06 \x01(\x03R\aperUnit\"\xe9\x01\n" +
 	"\x05Param\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x01R\x05value\x12\x12\n" +
@@ -4038,7 +4067,9 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\x06source\x18\x04 \x01(\tR\x06source\x12\x16\n" +
 	"\x06method\x18\x05 \x01(\tR\x06method\x12\x12\n" +
 	"\x04date\x18\x06 \x01(\tR\x04date\x12+\n" +
-	"\x04tier\x18\a \x01(\x0e2\x17.origami.plugin.v1.TierR\x04tier\"r\n" +
+	"\x04tier\x18\a \x01(\x0e2\x17.origami.plugin.v1.TierR\x04tier\x12\x19\n" +
+	"\bclock_hz\x18\b \x01(\x01R\aclockHz\x12\x16\n" +
+	"\x06spread\x18\t \x01(\x01R\x06spread\"r\n" +
 	"\bConstant\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x01R\x05value\x12\x12\n" +

@@ -21,6 +21,65 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+type Argument_Kind int32
+
+const (
+	Argument_KIND_UNSPECIFIED Argument_Kind = 0
+	// The low 32 bits of value.
+	Argument_KIND_WORD32 Argument_Kind = 1
+	// The 64 bits of value.
+	Argument_KIND_WORD64 Argument_Kind = 2
+	// The address of a buffer.
+	Argument_KIND_BUFFER Argument_Kind = 3
+	// The address of the counters.
+	Argument_KIND_COUNTERS Argument_Kind = 4
+)
+
+// Enum value maps for Argument_Kind.
+var (
+	Argument_Kind_name = map[int32]string{
+		0: "KIND_UNSPECIFIED",
+		1: "KIND_WORD32",
+		2: "KIND_WORD64",
+		3: "KIND_BUFFER",
+		4: "KIND_COUNTERS",
+	}
+	Argument_Kind_value = map[string]int32{
+		"KIND_UNSPECIFIED": 0,
+		"KIND_WORD32":      1,
+		"KIND_WORD64":      2,
+		"KIND_BUFFER":      3,
+		"KIND_COUNTERS":    4,
+	}
+)
+
+func (x Argument_Kind) Enum() *Argument_Kind {
+	p := new(Argument_Kind)
+	*p = x
+	return p
+}
+
+func (x Argument_Kind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Argument_Kind) Descriptor() protoreflect.EnumDescriptor {
+	return file_origami_plugin_v1_executor_proto_enumTypes[0].Descriptor()
+}
+
+func (Argument_Kind) Type() protoreflect.EnumType {
+	return &file_origami_plugin_v1_executor_proto_enumTypes[0]
+}
+
+func (x Argument_Kind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Argument_Kind.Descriptor instead.
+func (Argument_Kind) EnumDescriptor() ([]byte, []int) {
+	return file_origami_plugin_v1_executor_proto_rawDescGZIP(), []int{21, 0}
+}
+
 type ExecutorServiceManifestRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -1085,6 +1144,363 @@ func (x *Environment) GetThrottleReasons() []string {
 	return nil
 }
 
+type RunRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Index into the list of devices.
+	Device  int64    `protobuf:"varint,1,opt,name=device,proto3" json:"device,omitempty"`
+	Program *Program `protobuf:"bytes,2,opt,name=program,proto3" json:"program,omitempty"`
+	// How many runs to time, from 1 to 65536.
+	Runs          int64 `protobuf:"varint,3,opt,name=runs,proto3" json:"runs,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RunRequest) Reset() {
+	*x = RunRequest{}
+	mi := &file_origami_plugin_v1_executor_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RunRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RunRequest) ProtoMessage() {}
+
+func (x *RunRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_origami_plugin_v1_executor_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RunRequest.ProtoReflect.Descriptor instead.
+func (*RunRequest) Descriptor() ([]byte, []int) {
+	return file_origami_plugin_v1_executor_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *RunRequest) GetDevice() int64 {
+	if x != nil {
+		return x.Device
+	}
+	return 0
+}
+
+func (x *RunRequest) GetProgram() *Program {
+	if x != nil {
+		return x.Program
+	}
+	return nil
+}
+
+func (x *RunRequest) GetRuns() int64 {
+	if x != nil {
+		return x.Runs
+	}
+	return 0
+}
+
+// Program is a kernel in the assembly language of a device, and how it is launched.
+type Program struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The module, and the kernel in it.
+	Text  string `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
+	Entry string `protobuf:"bytes,2,opt,name=entry,proto3" json:"entry,omitempty"`
+	// CTAs, and threads of each.
+	Grid    int64 `protobuf:"varint,3,opt,name=grid,proto3" json:"grid,omitempty"`
+	Threads int64 `protobuf:"varint,4,opt,name=threads,proto3" json:"threads,omitempty"`
+	// Dynamic shared memory of a CTA.
+	SharedMemoryBytes float64 `protobuf:"fixed64,5,opt,name=shared_memory_bytes,json=sharedMemoryBytes,proto3" json:"shared_memory_bytes,omitempty"`
+	// Launches that make a run, one behind the other.
+	Launches int64 `protobuf:"varint,6,opt,name=launches,proto3" json:"launches,omitempty"`
+	// Runs before the first that is timed.
+	Warmup int64 `protobuf:"varint,7,opt,name=warmup,proto3" json:"warmup,omitempty"`
+	// The kernel's parameters in order, each aligned to its size.
+	Arguments []*Argument `protobuf:"bytes,8,rep,name=arguments,proto3" json:"arguments,omitempty"`
+	// 64-bit counters behind the argument of kind KIND_COUNTERS, zero before each run.
+	Counters      int64 `protobuf:"varint,9,opt,name=counters,proto3" json:"counters,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Program) Reset() {
+	*x = Program{}
+	mi := &file_origami_plugin_v1_executor_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Program) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Program) ProtoMessage() {}
+
+func (x *Program) ProtoReflect() protoreflect.Message {
+	mi := &file_origami_plugin_v1_executor_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Program.ProtoReflect.Descriptor instead.
+func (*Program) Descriptor() ([]byte, []int) {
+	return file_origami_plugin_v1_executor_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *Program) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *Program) GetEntry() string {
+	if x != nil {
+		return x.Entry
+	}
+	return ""
+}
+
+func (x *Program) GetGrid() int64 {
+	if x != nil {
+		return x.Grid
+	}
+	return 0
+}
+
+func (x *Program) GetThreads() int64 {
+	if x != nil {
+		return x.Threads
+	}
+	return 0
+}
+
+func (x *Program) GetSharedMemoryBytes() float64 {
+	if x != nil {
+		return x.SharedMemoryBytes
+	}
+	return 0
+}
+
+func (x *Program) GetLaunches() int64 {
+	if x != nil {
+		return x.Launches
+	}
+	return 0
+}
+
+func (x *Program) GetWarmup() int64 {
+	if x != nil {
+		return x.Warmup
+	}
+	return 0
+}
+
+func (x *Program) GetArguments() []*Argument {
+	if x != nil {
+		return x.Arguments
+	}
+	return nil
+}
+
+func (x *Program) GetCounters() int64 {
+	if x != nil {
+		return x.Counters
+	}
+	return 0
+}
+
+// Argument is one parameter of a kernel.
+type Argument struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Kind  Argument_Kind          `protobuf:"varint,1,opt,name=kind,proto3,enum=origami.plugin.v1.Argument_Kind" json:"kind,omitempty"`
+	Value uint64                 `protobuf:"varint,2,opt,name=value,proto3" json:"value,omitempty"`
+	// Size of a buffer, and the type of the standard normal numbers in it before the first run; unspecified means zeros.
+	Bytes         float64     `protobuf:"fixed64,3,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	ElementType   ElementType `protobuf:"varint,4,opt,name=element_type,json=elementType,proto3,enum=origami.plugin.v1.ElementType" json:"element_type,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Argument) Reset() {
+	*x = Argument{}
+	mi := &file_origami_plugin_v1_executor_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Argument) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Argument) ProtoMessage() {}
+
+func (x *Argument) ProtoReflect() protoreflect.Message {
+	mi := &file_origami_plugin_v1_executor_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Argument.ProtoReflect.Descriptor instead.
+func (*Argument) Descriptor() ([]byte, []int) {
+	return file_origami_plugin_v1_executor_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *Argument) GetKind() Argument_Kind {
+	if x != nil {
+		return x.Kind
+	}
+	return Argument_KIND_UNSPECIFIED
+}
+
+func (x *Argument) GetValue() uint64 {
+	if x != nil {
+		return x.Value
+	}
+	return 0
+}
+
+func (x *Argument) GetBytes() float64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
+func (x *Argument) GetElementType() ElementType {
+	if x != nil {
+		return x.ElementType
+	}
+	return ElementType_ELEMENT_TYPE_UNSPECIFIED
+}
+
+type RunResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// One element per run, in order.
+	Readings      []*Reading `protobuf:"bytes,1,rep,name=readings,proto3" json:"readings,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RunResponse) Reset() {
+	*x = RunResponse{}
+	mi := &file_origami_plugin_v1_executor_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RunResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RunResponse) ProtoMessage() {}
+
+func (x *RunResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_origami_plugin_v1_executor_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RunResponse.ProtoReflect.Descriptor instead.
+func (*RunResponse) Descriptor() ([]byte, []int) {
+	return file_origami_plugin_v1_executor_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *RunResponse) GetReadings() []*Reading {
+	if x != nil {
+		return x.Readings
+	}
+	return nil
+}
+
+// Reading is one timed run of a program.
+type Reading struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Finite and positive.
+	TimeSeconds float64 `protobuf:"fixed64,1,opt,name=time_seconds,json=timeSeconds,proto3" json:"time_seconds,omitempty"`
+	// The SM or CU clock around the run, 0 if unknown.
+	ClockHz float64 `protobuf:"fixed64,2,opt,name=clock_hz,json=clockHz,proto3" json:"clock_hz,omitempty"`
+	// The program's counters after the run.
+	Counters      []uint64 `protobuf:"varint,3,rep,packed,name=counters,proto3" json:"counters,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Reading) Reset() {
+	*x = Reading{}
+	mi := &file_origami_plugin_v1_executor_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Reading) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Reading) ProtoMessage() {}
+
+func (x *Reading) ProtoReflect() protoreflect.Message {
+	mi := &file_origami_plugin_v1_executor_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Reading.ProtoReflect.Descriptor instead.
+func (*Reading) Descriptor() ([]byte, []int) {
+	return file_origami_plugin_v1_executor_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *Reading) GetTimeSeconds() float64 {
+	if x != nil {
+		return x.TimeSeconds
+	}
+	return 0
+}
+
+func (x *Reading) GetClockHz() float64 {
+	if x != nil {
+		return x.ClockHz
+	}
+	return 0
+}
+
+func (x *Reading) GetCounters() []uint64 {
+	if x != nil {
+		return x.Counters
+	}
+	return nil
+}
+
 var File_origami_plugin_v1_executor_proto protoreflect.FileDescriptor
 
 const file_origami_plugin_v1_executor_proto_rawDesc = "" +
@@ -1159,7 +1575,39 @@ const file_origami_plugin_v1_executor_proto_rawDesc = "" +
 	"powerWatts\x12*\n" +
 	"\x11power_limit_watts\x18\x06 \x01(\x01R\x0fpowerLimitWatts\x12/\n" +
 	"\x13temperature_celsius\x18\a \x01(\x01R\x12temperatureCelsius\x12)\n" +
-	"\x10throttle_reasons\x18\b \x03(\tR\x0fthrottleReasons2\xf6\x04\n" +
+	"\x10throttle_reasons\x18\b \x03(\tR\x0fthrottleReasons\"n\n" +
+	"\n" +
+	"RunRequest\x12\x16\n" +
+	"\x06device\x18\x01 \x01(\x03R\x06device\x124\n" +
+	"\aprogram\x18\x02 \x01(\v2\x1a.origami.plugin.v1.ProgramR\aprogram\x12\x12\n" +
+	"\x04runs\x18\x03 \x01(\x03R\x04runs\"\x9c\x02\n" +
+	"\aProgram\x12\x12\n" +
+	"\x04text\x18\x01 \x01(\tR\x04text\x12\x14\n" +
+	"\x05entry\x18\x02 \x01(\tR\x05entry\x12\x12\n" +
+	"\x04grid\x18\x03 \x01(\x03R\x04grid\x12\x18\n" +
+	"\athreads\x18\x04 \x01(\x03R\athreads\x12.\n" +
+	"\x13shared_memory_bytes\x18\x05 \x01(\x01R\x11sharedMemoryBytes\x12\x1a\n" +
+	"\blaunches\x18\x06 \x01(\x03R\blaunches\x12\x16\n" +
+	"\x06warmup\x18\a \x01(\x03R\x06warmup\x129\n" +
+	"\targuments\x18\b \x03(\v2\x1b.origami.plugin.v1.ArgumentR\targuments\x12\x1a\n" +
+	"\bcounters\x18\t \x01(\x03R\bcounters\"\x93\x02\n" +
+	"\bArgument\x124\n" +
+	"\x04kind\x18\x01 \x01(\x0e2 .origami.plugin.v1.Argument.KindR\x04kind\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x04R\x05value\x12\x14\n" +
+	"\x05bytes\x18\x03 \x01(\x01R\x05bytes\x12A\n" +
+	"\felement_type\x18\x04 \x01(\x0e2\x1e.origami.plugin.v1.ElementTypeR\velementType\"b\n" +
+	"\x04Kind\x12\x14\n" +
+	"\x10KIND_UNSPECIFIED\x10\x00\x12\x0f\n" +
+	"\vKIND_WORD32\x10\x01\x12\x0f\n" +
+	"\vKIND_WORD64\x10\x02\x12\x0f\n" +
+	"\vKIND_BUFFER\x10\x03\x12\x11\n" +
+	"\rKIND_COUNTERS\x10\x04\"E\n" +
+	"\vRunResponse\x126\n" +
+	"\breadings\x18\x01 \x03(\v2\x1a.origami.plugin.v1.ReadingR\breadings\"c\n" +
+	"\aReading\x12!\n" +
+	"\ftime_seconds\x18\x01 \x01(\x01R\vtimeSeconds\x12\x19\n" +
+	"\bclock_hz\x18\x02 \x01(\x01R\aclockHz\x12\x1a\n" +
+	"\bcounters\x18\x03 \x03(\x04R\bcounters2\xbc\x05\n" +
 	"\x0fExecutorService\x12q\n" +
 	"\bManifest\x121.origami.plugin.v1.ExecutorServiceManifestRequest\x1a2.origami.plugin.v1.ExecutorServiceManifestResponse\x12P\n" +
 	"\aDevices\x12!.origami.plugin.v1.DevicesRequest\x1a\".origami.plugin.v1.DevicesResponse\x12P\n" +
@@ -1167,7 +1615,8 @@ const file_origami_plugin_v1_executor_proto_rawDesc = "" +
 	"\x05Check\x12\x1f.origami.plugin.v1.CheckRequest\x1a .origami.plugin.v1.CheckResponse\x12P\n" +
 	"\aMeasure\x12!.origami.plugin.v1.MeasureRequest\x1a\".origami.plugin.v1.MeasureResponse\x12P\n" +
 	"\aRelease\x12!.origami.plugin.v1.ReleaseRequest\x1a\".origami.plugin.v1.ReleaseResponse\x12\\\n" +
-	"\vEnvironment\x12%.origami.plugin.v1.EnvironmentRequest\x1a&.origami.plugin.v1.EnvironmentResponseBFZDgithub.com/origami-gemm/origami/sdk/proto/origami/plugin/v1;pluginv1b\x06proto3"
+	"\vEnvironment\x12%.origami.plugin.v1.EnvironmentRequest\x1a&.origami.plugin.v1.EnvironmentResponse\x12D\n" +
+	"\x03Run\x12\x1d.origami.plugin.v1.RunRequest\x1a\x1e.origami.plugin.v1.RunResponseBFZDgithub.com/origami-gemm/origami/sdk/proto/origami/plugin/v1;pluginv1b\x06proto3"
 
 var (
 	file_origami_plugin_v1_executor_proto_rawDescOnce sync.Once
@@ -1181,59 +1630,74 @@ func file_origami_plugin_v1_executor_proto_rawDescGZIP() []byte {
 	return file_origami_plugin_v1_executor_proto_rawDescData
 }
 
-var file_origami_plugin_v1_executor_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
+var file_origami_plugin_v1_executor_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_origami_plugin_v1_executor_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
 var file_origami_plugin_v1_executor_proto_goTypes = []any{
-	(*ExecutorServiceManifestRequest)(nil),  // 0: origami.plugin.v1.ExecutorServiceManifestRequest
-	(*ExecutorServiceManifestResponse)(nil), // 1: origami.plugin.v1.ExecutorServiceManifestResponse
-	(*ExecutorManifest)(nil),                // 2: origami.plugin.v1.ExecutorManifest
-	(*DevicesRequest)(nil),                  // 3: origami.plugin.v1.DevicesRequest
-	(*DevicesResponse)(nil),                 // 4: origami.plugin.v1.DevicesResponse
-	(*Device)(nil),                          // 5: origami.plugin.v1.Device
-	(*CompileRequest)(nil),                  // 6: origami.plugin.v1.CompileRequest
-	(*CompileResponse)(nil),                 // 7: origami.plugin.v1.CompileResponse
-	(*Resources)(nil),                       // 8: origami.plugin.v1.Resources
-	(*CheckRequest)(nil),                    // 9: origami.plugin.v1.CheckRequest
-	(*CheckResponse)(nil),                   // 10: origami.plugin.v1.CheckResponse
-	(*Numerics)(nil),                        // 11: origami.plugin.v1.Numerics
-	(*MeasureRequest)(nil),                  // 12: origami.plugin.v1.MeasureRequest
-	(*MeasureResponse)(nil),                 // 13: origami.plugin.v1.MeasureResponse
-	(*ReleaseRequest)(nil),                  // 14: origami.plugin.v1.ReleaseRequest
-	(*ReleaseResponse)(nil),                 // 15: origami.plugin.v1.ReleaseResponse
-	(*EnvironmentRequest)(nil),              // 16: origami.plugin.v1.EnvironmentRequest
-	(*EnvironmentResponse)(nil),             // 17: origami.plugin.v1.EnvironmentResponse
-	(*Environment)(nil),                     // 18: origami.plugin.v1.Environment
-	nil,                                     // 19: origami.plugin.v1.Device.AttributesEntry
-	(*Problem)(nil),                         // 20: origami.plugin.v1.Problem
-	(*Configs)(nil),                         // 21: origami.plugin.v1.Configs
+	(Argument_Kind)(0),                      // 0: origami.plugin.v1.Argument.Kind
+	(*ExecutorServiceManifestRequest)(nil),  // 1: origami.plugin.v1.ExecutorServiceManifestRequest
+	(*ExecutorServiceManifestResponse)(nil), // 2: origami.plugin.v1.ExecutorServiceManifestResponse
+	(*ExecutorManifest)(nil),                // 3: origami.plugin.v1.ExecutorManifest
+	(*DevicesRequest)(nil),                  // 4: origami.plugin.v1.DevicesRequest
+	(*DevicesResponse)(nil),                 // 5: origami.plugin.v1.DevicesResponse
+	(*Device)(nil),                          // 6: origami.plugin.v1.Device
+	(*CompileRequest)(nil),                  // 7: origami.plugin.v1.CompileRequest
+	(*CompileResponse)(nil),                 // 8: origami.plugin.v1.CompileResponse
+	(*Resources)(nil),                       // 9: origami.plugin.v1.Resources
+	(*CheckRequest)(nil),                    // 10: origami.plugin.v1.CheckRequest
+	(*CheckResponse)(nil),                   // 11: origami.plugin.v1.CheckResponse
+	(*Numerics)(nil),                        // 12: origami.plugin.v1.Numerics
+	(*MeasureRequest)(nil),                  // 13: origami.plugin.v1.MeasureRequest
+	(*MeasureResponse)(nil),                 // 14: origami.plugin.v1.MeasureResponse
+	(*ReleaseRequest)(nil),                  // 15: origami.plugin.v1.ReleaseRequest
+	(*ReleaseResponse)(nil),                 // 16: origami.plugin.v1.ReleaseResponse
+	(*EnvironmentRequest)(nil),              // 17: origami.plugin.v1.EnvironmentRequest
+	(*EnvironmentResponse)(nil),             // 18: origami.plugin.v1.EnvironmentResponse
+	(*Environment)(nil),                     // 19: origami.plugin.v1.Environment
+	(*RunRequest)(nil),                      // 20: origami.plugin.v1.RunRequest
+	(*Program)(nil),                         // 21: origami.plugin.v1.Program
+	(*Argument)(nil),                        // 22: origami.plugin.v1.Argument
+	(*RunResponse)(nil),                     // 23: origami.plugin.v1.RunResponse
+	(*Reading)(nil),                         // 24: origami.plugin.v1.Reading
+	nil,                                     // 25: origami.plugin.v1.Device.AttributesEntry
+	(*Problem)(nil),                         // 26: origami.plugin.v1.Problem
+	(*Configs)(nil),                         // 27: origami.plugin.v1.Configs
+	(ElementType)(0),                        // 28: origami.plugin.v1.ElementType
 }
 var file_origami_plugin_v1_executor_proto_depIdxs = []int32{
-	2,  // 0: origami.plugin.v1.ExecutorServiceManifestResponse.manifest:type_name -> origami.plugin.v1.ExecutorManifest
-	5,  // 1: origami.plugin.v1.DevicesResponse.devices:type_name -> origami.plugin.v1.Device
-	19, // 2: origami.plugin.v1.Device.attributes:type_name -> origami.plugin.v1.Device.AttributesEntry
-	20, // 3: origami.plugin.v1.CompileRequest.problem:type_name -> origami.plugin.v1.Problem
-	21, // 4: origami.plugin.v1.CompileRequest.config:type_name -> origami.plugin.v1.Configs
-	8,  // 5: origami.plugin.v1.CompileResponse.resources:type_name -> origami.plugin.v1.Resources
-	11, // 6: origami.plugin.v1.CheckResponse.numerics:type_name -> origami.plugin.v1.Numerics
-	18, // 7: origami.plugin.v1.EnvironmentResponse.environment:type_name -> origami.plugin.v1.Environment
-	0,  // 8: origami.plugin.v1.ExecutorService.Manifest:input_type -> origami.plugin.v1.ExecutorServiceManifestRequest
-	3,  // 9: origami.plugin.v1.ExecutorService.Devices:input_type -> origami.plugin.v1.DevicesRequest
-	6,  // 10: origami.plugin.v1.ExecutorService.Compile:input_type -> origami.plugin.v1.CompileRequest
-	9,  // 11: origami.plugin.v1.ExecutorService.Check:input_type -> origami.plugin.v1.CheckRequest
-	12, // 12: origami.plugin.v1.ExecutorService.Measure:input_type -> origami.plugin.v1.MeasureRequest
-	14, // 13: origami.plugin.v1.ExecutorService.Release:input_type -> origami.plugin.v1.ReleaseRequest
-	16, // 14: origami.plugin.v1.ExecutorService.Environment:input_type -> origami.plugin.v1.EnvironmentRequest
-	1,  // 15: origami.plugin.v1.ExecutorService.Manifest:output_type -> origami.plugin.v1.ExecutorServiceManifestResponse
-	4,  // 16: origami.plugin.v1.ExecutorService.Devices:output_type -> origami.plugin.v1.DevicesResponse
-	7,  // 17: origami.plugin.v1.ExecutorService.Compile:output_type -> origami.plugin.v1.CompileResponse
-	10, // 18: origami.plugin.v1.ExecutorService.Check:output_type -> origami.plugin.v1.CheckResponse
-	13, // 19: origami.plugin.v1.ExecutorService.Measure:output_type -> origami.plugin.v1.MeasureResponse
-	15, // 20: origami.plugin.v1.ExecutorService.Release:output_type -> origami.plugin.v1.ReleaseResponse
-	17, // 21: origami.plugin.v1.ExecutorService.Environment:output_type -> origami.plugin.v1.EnvironmentResponse
-	15, // [15:22] is the sub-list for method output_type
-	8,  // [8:15] is the sub-list for method input_type
-	8,  // [8:8] is the sub-list for extension type_name
-	8,  // [8:8] is the sub-list for extension extendee
-	0,  // [0:8] is the sub-list for field type_name
+	3,  // 0: origami.plugin.v1.ExecutorServiceManifestResponse.manifest:type_name -> origami.plugin.v1.ExecutorManifest
+	6,  // 1: origami.plugin.v1.DevicesResponse.devices:type_name -> origami.plugin.v1.Device
+	25, // 2: origami.plugin.v1.Device.attributes:type_name -> origami.plugin.v1.Device.AttributesEntry
+	26, // 3: origami.plugin.v1.CompileRequest.problem:type_name -> origami.plugin.v1.Problem
+	27, // 4: origami.plugin.v1.CompileRequest.config:type_name -> origami.plugin.v1.Configs
+	9,  // 5: origami.plugin.v1.CompileResponse.resources:type_name -> origami.plugin.v1.Resources
+	12, // 6: origami.plugin.v1.CheckResponse.numerics:type_name -> origami.plugin.v1.Numerics
+	19, // 7: origami.plugin.v1.EnvironmentResponse.environment:type_name -> origami.plugin.v1.Environment
+	21, // 8: origami.plugin.v1.RunRequest.program:type_name -> origami.plugin.v1.Program
+	22, // 9: origami.plugin.v1.Program.arguments:type_name -> origami.plugin.v1.Argument
+	0,  // 10: origami.plugin.v1.Argument.kind:type_name -> origami.plugin.v1.Argument.Kind
+	28, // 11: origami.plugin.v1.Argument.element_type:type_name -> origami.plugin.v1.ElementType
+	24, // 12: origami.plugin.v1.RunResponse.readings:type_name -> origami.plugin.v1.Reading
+	1,  // 13: origami.plugin.v1.ExecutorService.Manifest:input_type -> origami.plugin.v1.ExecutorServiceManifestRequest
+	4,  // 14: origami.plugin.v1.ExecutorService.Devices:input_type -> origami.plugin.v1.DevicesRequest
+	7,  // 15: origami.plugin.v1.ExecutorService.Compile:input_type -> origami.plugin.v1.CompileRequest
+	10, // 16: origami.plugin.v1.ExecutorService.Check:input_type -> origami.plugin.v1.CheckRequest
+	13, // 17: origami.plugin.v1.ExecutorService.Measure:input_type -> origami.plugin.v1.MeasureRequest
+	15, // 18: origami.plugin.v1.ExecutorService.Release:input_type -> origami.plugin.v1.ReleaseRequest
+	17, // 19: origami.plugin.v1.ExecutorService.Environment:input_type -> origami.plugin.v1.EnvironmentRequest
+	20, // 20: origami.plugin.v1.ExecutorService.Run:input_type -> origami.plugin.v1.RunRequest
+	2,  // 21: origami.plugin.v1.ExecutorService.Manifest:output_type -> origami.plugin.v1.ExecutorServiceManifestResponse
+	5,  // 22: origami.plugin.v1.ExecutorService.Devices:output_type -> origami.plugin.v1.DevicesResponse
+	8,  // 23: origami.plugin.v1.ExecutorService.Compile:output_type -> origami.plugin.v1.CompileResponse
+	11, // 24: origami.plugin.v1.ExecutorService.Check:output_type -> origami.plugin.v1.CheckResponse
+	14, // 25: origami.plugin.v1.ExecutorService.Measure:output_type -> origami.plugin.v1.MeasureResponse
+	16, // 26: origami.plugin.v1.ExecutorService.Release:output_type -> origami.plugin.v1.ReleaseResponse
+	18, // 27: origami.plugin.v1.ExecutorService.Environment:output_type -> origami.plugin.v1.EnvironmentResponse
+	23, // 28: origami.plugin.v1.ExecutorService.Run:output_type -> origami.plugin.v1.RunResponse
+	21, // [21:29] is the sub-list for method output_type
+	13, // [13:21] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_origami_plugin_v1_executor_proto_init() }
@@ -1247,13 +1711,14 @@ func file_origami_plugin_v1_executor_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_origami_plugin_v1_executor_proto_rawDesc), len(file_origami_plugin_v1_executor_proto_rawDesc)),
-			NumEnums:      0,
-			NumMessages:   20,
+			NumEnums:      1,
+			NumMessages:   25,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
 		GoTypes:           file_origami_plugin_v1_executor_proto_goTypes,
 		DependencyIndexes: file_origami_plugin_v1_executor_proto_depIdxs,
+		EnumInfos:         file_origami_plugin_v1_executor_proto_enumTypes,
 		MessageInfos:      file_origami_plugin_v1_executor_proto_msgTypes,
 	}.Build()
 	File_origami_plugin_v1_executor_proto = out.File

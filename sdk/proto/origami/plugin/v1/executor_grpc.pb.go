@@ -26,6 +26,7 @@ const (
 	ExecutorService_Measure_FullMethodName     = "/origami.plugin.v1.ExecutorService/Measure"
 	ExecutorService_Release_FullMethodName     = "/origami.plugin.v1.ExecutorService/Release"
 	ExecutorService_Environment_FullMethodName = "/origami.plugin.v1.ExecutorService/Environment"
+	ExecutorService_Run_FullMethodName         = "/origami.plugin.v1.ExecutorService/Run"
 )
 
 // ExecutorServiceClient is the client API for ExecutorService service.
@@ -52,6 +53,8 @@ type ExecutorServiceClient interface {
 	Release(ctx context.Context, in *ReleaseRequest, opts ...grpc.CallOption) (*ReleaseResponse, error)
 	// Environment reads the state of a device now.
 	Environment(ctx context.Context, in *EnvironmentRequest, opts ...grpc.CallOption) (*EnvironmentResponse, error)
+	// Run runs a program of the caller's, for microbenchmarks. An executor need not have it. Since API 1.3.0.
+	Run(ctx context.Context, in *RunRequest, opts ...grpc.CallOption) (*RunResponse, error)
 }
 
 type executorServiceClient struct {
@@ -132,6 +135,16 @@ func (c *executorServiceClient) Environment(ctx context.Context, in *Environment
 	return out, nil
 }
 
+func (c *executorServiceClient) Run(ctx context.Context, in *RunRequest, opts ...grpc.CallOption) (*RunResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(RunResponse)
+	err := c.cc.Invoke(ctx, ExecutorService_Run_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // ExecutorServiceServer is the server API for ExecutorService service.
 // All implementations must embed UnimplementedExecutorServiceServer
 // for forward compatibility.
@@ -156,6 +169,8 @@ type ExecutorServiceServer interface {
 	Release(context.Context, *ReleaseRequest) (*ReleaseResponse, error)
 	// Environment reads the state of a device now.
 	Environment(context.Context, *EnvironmentRequest) (*EnvironmentResponse, error)
+	// Run runs a program of the caller's, for microbenchmarks. An executor need not have it. Since API 1.3.0.
+	Run(context.Context, *RunRequest) (*RunResponse, error)
 	mustEmbedUnimplementedExecutorServiceServer()
 }
 
@@ -186,6 +201,9 @@ func (UnimplementedExecutorServiceServer) Release(context.Context, *ReleaseReque
 }
 func (UnimplementedExecutorServiceServer) Environment(context.Context, *EnvironmentRequest) (*EnvironmentResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Environment not implemented")
+}
+func (UnimplementedExecutorServiceServer) Run(context.Context, *RunRequest) (*RunResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Run not implemented")
 }
 func (UnimplementedExecutorServiceServer) mustEmbedUnimplementedExecutorServiceServer() {}
 func (UnimplementedExecutorServiceServer) testEmbeddedByValue()                         {}
@@ -334,6 +352,24 @@ func _ExecutorService_Environment_Handler(srv interface{}, ctx context.Context, 
 	return interceptor(ctx, in, info, handler)
 }
 
+func _ExecutorService_Run_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RunRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ExecutorServiceServer).Run(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ExecutorService_Run_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ExecutorServiceServer).Run(ctx, req.(*RunRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // ExecutorService_ServiceDesc is the grpc.ServiceDesc for ExecutorService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -368,6 +404,10 @@ var ExecutorService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Environment",
 			Handler:    _ExecutorService_Environment_Handler,
+		},
+		{
+			MethodName: "Run",
+			Handler:    _ExecutorService_Run_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

@@ -1,0 +1,120 @@
+// Package calibratecmd is `origami calibrate`: the numbers of a GPU from microbenchmarks. What is measured is kept as
+// records, and everything else is computed from these, also later and without the GPU.
+package calibratecmd
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
+	"github.com/origami-gemm/origami/core/calibrate"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/exec"
+	"github.com/origami-gemm/origami/plugins/builtins"
+)
+
+// Options are what the command line says.
+type Options struct {
+	Factory  *session.Factory
+	Executor string
+	// Records is the file of what is measured, Replay one to compute from instead of measuring.
+	Records, Replay string
+	// DeviceFile and Overrides are the files to write.
+	DeviceFile, Overrides string
+}
+
+// New returns the command. run is Run, or what a test wants to see called.
+func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.Command {
+	o := &Options{Factory: f}
+	cmd := &cobra.Command{
+		Use:   "calibrate",
+		Short: "Measure the numbers of a GPU with microbenchmarks",
+		Long: "Measure clock, bandwidths, latencies and instruction rates of a GPU in this machine with\n" +
+			"microbenchmarks, three rounds of each in turns. What varies by more than 3 % is measured again, and\n" +
+			"refused if it stays so, with the reason. Every round is written to the file of --records at once. If\n" +
+			"the run ends early, the same command continues it. --replay computes everything again from such a\n" +
+			"file, without a GPU. The answer lists the numbers, those in use beside them, and which picks they\n" +
+			"change. --write makes a device file of them, which --device-file takes in every command, also of a\n" +
+			"GPU that origami does not know. --overrides makes a file for --hw-params.\n" +
+			"docs/calibrating.md has the methods.",
+		Example: `  origami calibrate
+  origami calibrate --write my-gpu.yaml && origami --device-file my-gpu.yaml select -m 4096 -n 4096 -k 4096
+  origami calibrate --replay nvidia-h200-calibration-2026-11-22.jsonl --json
+  origami calibrate --device auto:1 --executor cuda --records second-gpu.jsonl`,
+		Args: verb.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
+	}
+	cmd.Flags().StringVar(&o.Executor, "executor", "", "measure with the executor plugin `NAME`; the first one otherwise")
+	cmd.Flags().StringVar(&o.Records, "records", "",
+		"`FILE` to write what is measured to, and to continue; named after GPU and day otherwise")
+	cmd.Flags().StringVar(&o.Replay, "replay", "", "measure nothing, and compute from the records in `FILE`")
+	cmd.Flags().StringVar(&o.DeviceFile, "write", "", "write a device file to `FILE`, for --device-file")
+	cmd.Flags().StringVar(&o.Overrides, "overrides", "", "write the numbers as JSON to `FILE`, for --hw-params")
+	return cmd
+}
+
+// outcome is what the records say.
+type outcome struct {
+	file    string
+	records *calibrate.Records
+	plan    *calibrate.Plan
+	values  calibrate.Values
+	numbers []calibrate.Number
+	// refused is why a probe has no value, by probe.
+	refused map[string]string
+}
+
+// Run answers.
+func Run(ctx context.Context, o *Options) error {
+	var result *outcome
+	var err error
+	switch {
+	case o.Replay != "" && (o.Records != "" || o.Executor != ""):
+		return diag.Inputf("it measures nothing").At("--replay").Do("leave out --records and --executor")
+	case o.Replay != "":
+		result, err = o.replay(ctx)
+	default:
+		result, err = o.measure(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	for _, probe := range slices.Sorted(maps.Keys(result.refused)) {
+		o.Factory.Streams.Warn(fmt.Sprintf("%s is refused: %s", probe, result.refused[probe]))
+	}
+	if len(result.numbers) == 0 {
+		return diag.Inputf("no number could be computed").At("%s", result.file).Do("measure more rounds")
+	}
+	c, err := o.compare(ctx, result)
+	if err != nil {
+		return err
+	}
+	if err := o.files(result, c.inUse); err != nil {
+		return err
+	}
+	return o.write(result, c, render.FormatOf(o.Factory))
+}
+
+// newOutcome computes everything from records.
+func newOutcome(file string, r *calibrate.Records, plan *calibrate.Plan, refused map[string]string) *outcome {
+	out := &outcome{file: file, records: r, plan: plan, values: plan.Values(r.Rounds), refused: maps.Clone(refused)}
+	if out.refused == nil {
+		out.refused = map[string]string{}
+	}
+	for name, v := range out.values {
+		if v.Refused != "" && out.refused[name] == "" {
+			out.refused[name] = v.Refused
+		}
+	}
+	out.numbers = plan.Numbers(out.values)
+	return out
+}
+
+// plan returns the microbenchmarks of a device.
+func plan(d exec.Device) (*calibrate.Plan, error) { return builtins.Calibration(d) }

@@ -1,0 +1,87 @@
+package calibratecmd
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/sdk/durable"
+)
+
+// files writes the device file and the overrides.
+func (o *Options) files(r *outcome, inUse *arch.Description) error {
+	if o.DeviceFile != "" {
+		text, err := r.deviceFile(inUse)
+		if err != nil {
+			return err
+		}
+		if err := replace(o.DeviceFile, text); err != nil {
+			return err
+		}
+		o.Factory.Streams.Note(fmt.Sprintf("the device file is %s; --device-file %s uses it", o.DeviceFile, o.DeviceFile))
+	}
+	if o.Overrides != "" {
+		text, err := r.overrideFile(inUse)
+		if err != nil {
+			return err
+		}
+		if err := replace(o.Overrides, text); err != nil {
+			return err
+		}
+		o.Factory.Streams.Note(fmt.Sprintf("the overrides are in %s; --hw-params %s uses them", o.Overrides, o.Overrides))
+	}
+	return nil
+}
+
+// deviceFile returns the YAML, behind a comment on where it comes from.
+func (r *outcome) deviceFile(inUse *arch.Description) ([]byte, error) {
+	text, err := hw.EncodeSheet(r.sheet(inUse))
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	fmt.Fprintf(&out, "# %s, calibrated by %s.\n# Numbers under calibrated are measured, the others are those that "+
+		"origami would use without.\n", r.records.Device.Name, r.records.Host)
+	out.Write(text)
+	return out.Bytes(), nil
+}
+
+// overrideFile returns the JSON: under the device if origami has its file, otherwise bare, for the device that is
+// selected.
+func (r *outcome) overrideFile(inUse *arch.Description) ([]byte, error) {
+	type value struct {
+		Value float64 `json:"value"`
+		Unit  string  `json:"unit"`
+	}
+	values := map[string]value{}
+	for name, n := range r.overrides(inUse) {
+		values[name] = value{n.Value, n.Unit}
+	}
+	var content any = values
+	if inUse.Device != arch.LiveID {
+		content = map[string]any{inUse.ID(): values}
+	}
+	text, err := json.MarshalIndent(content, "", "  ")
+	return append(text, '\n'), err
+}
+
+func replace(file string, text []byte) error {
+	err := durable.Replace(file, 0o644, func(w io.Writer) error {
+		_, err := w.Write(text)
+		return err
+	})
+	if err == nil {
+		return nil
+	}
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		err = p.Err
+	}
+	return &diag.Error{What: fmt.Sprintf("it cannot be written: %v", err), Where: file, Fix: "name another file", Err: err}
+}

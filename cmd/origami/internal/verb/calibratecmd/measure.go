@@ -1,0 +1,287 @@
+package calibratecmd
+
+import (
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/gofrs/flock"
+	bar "github.com/jedib0t/go-pretty/v6/progress"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
+	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/core/calibrate"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/exec"
+	"github.com/origami-gemm/origami/core/limit"
+)
+
+// replay computes from records alone.
+func (o *Options) replay(ctx context.Context) (*outcome, error) {
+	records, err := read(ctx, o.Replay)
+	if err != nil {
+		return nil, err
+	}
+	p, err := plan(records.Device)
+	if err != nil {
+		return nil, err
+	}
+	return newOutcome(o.Replay, records, p, nil), nil
+}
+
+func read(ctx context.Context, file string) (*calibrate.Records, error) {
+	in, err := iostreams.Open(ctx, file)
+	if err != nil {
+		return nil, unreadable(file, err)
+	}
+	defer func() { _ = in.Close() }()
+	from := io.Reader(in)
+	if strings.HasSuffix(file, ".gz") {
+		if from, err = gzip.NewReader(in); err != nil {
+			return nil, unreadable(file, err)
+		}
+	}
+	return calibrate.ReadRecords(file, limit.Reader(from, file, limit.Records, "give the records of one GPU"))
+}
+
+func unreadable(file string, err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		err = p.Err
+	}
+	return diag.Inputf("the records cannot be read: %v", err).At("%s", file).Do("check the name")
+}
+
+// measure measures what the records lack.
+func (o *Options) measure(ctx context.Context) (_ *outcome, err error) {
+	x, err := o.Factory.Executor(ctx, o.Executor)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if closed := x.Close(); err == nil {
+			err = closed
+		}
+	}()
+	runner, ok := x.(exec.Runner)
+	if !ok {
+		return nil, diag.Inputf("it runs no programs").At("--executor %s", o.Executor).Do("use another executor")
+	}
+	at, device, err := o.device(ctx, x)
+	if err != nil {
+		return nil, err
+	}
+	p, err := plan(device)
+	if err != nil {
+		return nil, err
+	}
+	records := &calibrate.Records{Device: device, Executor: o.Executor, Host: session.Software()}
+	if named, ok := x.(interface {
+		Manifest(ctx context.Context) (exec.Manifest, error)
+	}); ok {
+		manifest, err := named.Manifest(ctx)
+		if err != nil {
+			return nil, err
+		}
+		records.Executor, records.Version = manifest.Name, manifest.Version
+	}
+	file := o.Records
+	if file == "" {
+		file = slug(device.Name) + "-calibration-" + time.Now().Format(time.DateOnly) + ".jsonl"
+		o.Factory.Streams.Note("measurements are kept in " + file)
+	}
+	log, err := openLog(ctx, file, records)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if closed := log.close(); err == nil {
+			err = closed
+		}
+	}()
+	progress := newProgress(o.Factory.Streams)
+	defer progress.stop()
+	s := &calibrate.Session{Plan: p, Device: at, Runner: runner, Environment: x.Environment, Rounds: records.Rounds,
+		Keep:  func(p *calibrate.Probe, r calibrate.Round) error { return log.append(p.Name, r) },
+		Begin: progress.begin}
+	refused, err := s.Run(ctx)
+	if err != nil {
+		return nil, stopped(ctx, err, file)
+	}
+	return newOutcome(file, records, p, refused), nil
+}
+
+// stopped adds to an error that what was measured is kept.
+func stopped(ctx context.Context, err error, file string) error {
+	var d *diag.Error
+	switch {
+	case ctx.Err() != nil:
+		d = &diag.Error{What: session.ErrInterrupted.Error(), Err: session.ErrInterrupted}
+	case !errors.As(err, &d):
+		d = &diag.Error{What: err.Error(), Err: err}
+	}
+	fix := fmt.Sprintf("what was measured is in %s, and the same command with --records %s goes on from there", file, file)
+	if d.Fix != "" {
+		fix = d.Fix + "; " + fix
+	}
+	return d.Do("%s", fix)
+}
+
+// device returns the GPU that --device means, and its number.
+func (o *Options) device(ctx context.Context, x exec.Executor) (int, exec.Device, error) {
+	devices, err := x.Devices(ctx)
+	if err != nil {
+		return 0, exec.Device{}, err
+	}
+	name, number, _ := strings.Cut(o.Factory.Settings.Device, ":")
+	if name != "" && name != session.DeviceAuto {
+		return 0, exec.Device{}, diag.Inputf("a GPU of this machine is measured, and %s is a name of origami's",
+			o.Factory.Settings.Device).At("--device").Do("use auto, or auto:1 for the second GPU")
+	}
+	at := 0
+	if number != "" {
+		if at, err = strconv.Atoi(number); err != nil {
+			at = -1
+		}
+	}
+	if at < 0 || at >= len(devices) {
+		return 0, exec.Device{}, &diag.Error{Kind: diag.Device, Where: "--device " + session.DeviceAuto + ":" + number,
+			What: "this machine has no such GPU", Fix: fmt.Sprintf("it has %d, numbered from 0", len(devices))}
+	}
+	return at, devices[at], nil
+}
+
+// slug makes a file name of a product name: "nvidia-h200".
+func slug(name string) string {
+	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool {
+		return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	})
+	return strings.Join(words, "-")
+}
+
+// log is a file of records that is being written.
+type log struct {
+	name string
+	file *os.File
+	lock *flock.Flock
+}
+
+// openLog opens a file of records to continue it, and reads what it has into records, or begins it.
+func openLog(ctx context.Context, file string, records *calibrate.Records) (_ *log, err error) {
+	l := &log{name: file, lock: flock.New(file)}
+	if l.file, err = os.OpenFile(file, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o644); err != nil {
+		return nil, l.unwritable(err)
+	}
+	defer func() {
+		if err != nil {
+			_ = l.close()
+		}
+	}()
+	switch got, err := l.lock.TryLock(); {
+	case err != nil:
+		return nil, l.unwritable(err)
+	case !got:
+		return nil, diag.Inputf("another process is writing to it").At("%s", file).
+			Do("wait for it, or name another file with --records")
+	}
+	info, err := l.file.Stat()
+	if err != nil {
+		return nil, l.unwritable(err)
+	}
+	if info.Size() == 0 {
+		records.Rounds = map[string][]calibrate.Round{}
+		line, err := records.HeaderLine()
+		if err != nil {
+			return nil, err
+		}
+		return l, l.write(line)
+	}
+	old, err := read(ctx, file)
+	if err != nil {
+		return nil, err
+	}
+	if old.Device.Name != records.Device.Name || !reflect.DeepEqual(old.Device.Attributes, records.Device.Attributes) {
+		return nil, diag.Inputf("it has measurements of another GPU, or the driver describes it otherwise now: %s",
+			old.Device.Name).At("%s", file).Do("name another file with --records")
+	}
+	if old.Torn > 0 {
+		if err := l.file.Truncate(info.Size() - old.Torn); err != nil {
+			return nil, l.unwritable(err)
+		}
+	}
+	*records = *old
+	return l, nil
+}
+
+func (l *log) append(probe string, r calibrate.Round) error {
+	line, err := calibrate.RoundLine(probe, r)
+	if err != nil {
+		return err
+	}
+	return l.write(line)
+}
+
+// write writes a line in one system call.
+func (l *log) write(line []byte) error {
+	if _, err := l.file.Write(line); err != nil {
+		return l.unwritable(err)
+	}
+	return nil
+}
+
+func (l *log) close() error {
+	var err error
+	if l.file != nil {
+		if err = errors.Join(l.file.Sync(), l.file.Close()); err != nil {
+			err = l.unwritable(err)
+		}
+	}
+	return errors.Join(err, l.lock.Unlock())
+}
+
+func (l *log) unwritable(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		err = p.Err
+	}
+	return &diag.Error{What: fmt.Sprintf("records cannot be written: %v", err), Where: l.name,
+		Fix: "make room, or name another file with --records", Err: err}
+}
+
+// progress shows on a terminal how far the measurement is.
+type progress struct {
+	tracker bar.Tracker
+	end     func()
+}
+
+func newProgress(s *iostreams.Streams) *progress {
+	p := &progress{tracker: bar.Tracker{Message: "calibrating", AutoStopDisabled: true}}
+	if s.ErrTerminal {
+		_, p.end = render.Progress(s, &p.tracker)
+	}
+	return p
+}
+
+func (p *progress) begin(probe *calibrate.Probe, done, total int) {
+	if p.end != nil {
+		p.tracker.UpdateTotal(int64(total))
+		p.tracker.SetValue(int64(done))
+		p.tracker.UpdateMessage(fmt.Sprintf("%d/%d rounds, %s", done, total, probe.Name))
+	}
+}
+
+func (p *progress) stop() {
+	if p.end != nil {
+		p.end()
+	}
+}

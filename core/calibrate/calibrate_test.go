@@ -1,0 +1,253 @@
+package calibrate
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/exec"
+	"github.com/origami-gemm/origami/core/unit"
+)
+
+// device is a runner whose programs take the time that times says for the n-th round of an entry, from 1.
+type device struct {
+	times map[string]func(round int) (seconds, clock float64)
+	calls map[string]int
+	fail  func(calls int) error
+	total int
+	state exec.Environment
+}
+
+func (d *device) Run(_ context.Context, _ int, p exec.Program, runs int) ([]exec.Reading, error) {
+	d.total++
+	if d.fail != nil {
+		if err := d.fail(d.total); err != nil {
+			return nil, err
+		}
+	}
+	if d.calls == nil {
+		d.calls = map[string]int{}
+	}
+	d.calls[p.Entry]++
+	readings := make([]exec.Reading, runs)
+	for i := range readings {
+		s, clock := d.times[p.Entry](d.calls[p.Entry])
+		readings[i].Time, readings[i].Clock = unit.Seconds(s), unit.Hertz(clock)
+		readings[i].Counters = []uint64{uint64(i)}
+	}
+	return readings, nil
+}
+
+func (d *device) environment(context.Context, int) (exec.Environment, error) {
+	e := d.state
+	e.Time = time.Date(2026, 11, 22, 14, 0, d.total, 0, time.UTC)
+	return e, nil
+}
+
+func probes(names ...string) *Plan {
+	p := &Plan{Numbers: func(v Values) (list []Number) {
+		for _, name := range names {
+			if n, ok := v.NewNumber(name, v[name].Value, "s", "as measured", name); ok {
+				list = append(list, n)
+			}
+		}
+		return list
+	}}
+	for _, name := range names {
+		p.Probes = append(p.Probes, Probe{Name: name, Unit: "s", Runs: 3, Work: 1, Program: exec.Program{Entry: name},
+			Value: func(r exec.Reading, _ float64) float64 { return float64(r.Time) }})
+	}
+	return p
+}
+
+func steady(s float64) func(int) (float64, float64) {
+	return func(round int) (float64, float64) { return s * (1 + 0.001*float64(round%3)), 1e9 }
+}
+
+// TestUnstable: a probe that settles is repeated until it has, one that never does is refused with the reason, and a
+// steady one is measured three times.
+func TestUnstable(t *testing.T) {
+	d := &device{times: map[string]func(int) (float64, float64){
+		"steady": steady(1),
+		"settles": func(round int) (float64, float64) {
+			if round < 4 {
+				return float64(round), 1e9
+			}
+			return 5, 1e9
+		},
+		"moves": func(round int) (float64, float64) { return float64(round), 1e9 / float64(round) },
+		"other": func(round int) (float64, float64) { return float64(1 + round%2), 1e9 },
+	}}
+	plan := probes("steady", "settles", "moves", "other")
+	kept := map[string][]Round{}
+	s := &Session{Plan: plan, Runner: d, Environment: d.environment, Keep: func(p *Probe, r Round) error {
+		kept[p.Name] = append(kept[p.Name], r)
+		return nil
+	}}
+	if refused, err := s.Run(t.Context()); err != nil || len(refused) > 0 {
+		t.Fatal(refused, err)
+	}
+	want := map[string]int{"steady": MinRounds, "settles": 6, "moves": MaxRounds, "other": MaxRounds}
+	if !maps.Equal(d.calls, want) {
+		t.Errorf("rounds %v, want %v", d.calls, want)
+	}
+	if !reflect.DeepEqual(kept, s.Rounds) {
+		t.Error("what was kept is not what was measured")
+	}
+	v := plan.Values(s.Rounds)
+	for name, reason := range map[string]string{"moves": "the clock moved between 0.1111 and 0.1429 GHz",
+		"other": "something else"} {
+		if !strings.Contains(v[name].Refused, reason) {
+			t.Errorf("%s: %q", name, v[name].Refused)
+		}
+	}
+	if got := v["settles"]; got.Refused != "" || got.Value != 5 || got.Spread != 0 || got.Rounds != 6 {
+		t.Errorf("settles: %+v", got)
+	}
+	var names []string
+	for _, n := range plan.Numbers(v) {
+		names = append(names, n.Name)
+		if n.Date != "2026-11-22" || n.Clock != 1e9 {
+			t.Errorf("%+v", n)
+		}
+	}
+	if !slices.Equal(names, []string{"steady", "settles"}) {
+		t.Errorf("numbers %v", names)
+	}
+	for i := range s.Rounds["other"] {
+		s.Rounds["other"][i].Environment.ThrottleReasons = []string{"sw_power_cap", "hw_thermal"}
+	}
+	if got := plan.Values(s.Rounds)["other"].Refused; !strings.Contains(got, "the GPU throttles (hw_thermal)") {
+		t.Error(got)
+	}
+}
+
+// TestContinue: a run that ends anywhere is continued from its records, with nothing measured twice and the same
+// numbers in the end.
+func TestContinue(t *testing.T) {
+	const total = 2 * MinRounds
+	for ends := 1; ends <= total; ends++ {
+		d := &device{times: map[string]func(int) (float64, float64){"a": steady(1), "b": steady(2)}}
+		records := &Records{Device: exec.Device{Name: "GPU", Arch: "sm90", Attributes: map[string]float64{"num_sms": 3}},
+			Executor: "x", Version: "1", Host: "h"}
+		text, err := records.HeaderLine()
+		if err != nil {
+			t.Fatal(err)
+		}
+		keep := func(p *Probe, r Round) error {
+			line, err := RoundLine(p.Name, r)
+			text = append(text, line...)
+			return err
+		}
+		lost := errors.New("lost")
+		d.fail = func(calls int) error {
+			if calls == ends {
+				return lost
+			}
+			return nil
+		}
+		plan := probes("a", "b")
+		s := &Session{Plan: plan, Runner: d, Environment: d.environment, Keep: keep}
+		if _, err := s.Run(t.Context()); !errors.Is(err, lost) {
+			t.Fatal(err)
+		}
+		torn := append(slices.Clone(text), []byte(`{"probe":"a","rea`)...)
+		again, err := ReadRecords("f", strings.NewReader(string(torn)))
+		if err != nil || again.Torn != int64(len(torn)-len(text)) || !reflect.DeepEqual(again.Device, records.Device) {
+			t.Fatalf("%+v %v", again, err)
+		}
+		d.fail = nil
+		s = &Session{Plan: plan, Runner: d, Environment: d.environment, Keep: keep, Rounds: again.Rounds}
+		if _, err := s.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if d.calls["a"] != MinRounds || d.calls["b"] != MinRounds {
+			t.Errorf("ended at %d: %v", ends, d.calls)
+		}
+		replayed, err := ReadRecords("f", strings.NewReader(string(text)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := plan.Numbers(plan.Values(s.Rounds))
+		if got := plan.Numbers(plan.Values(replayed.Rounds)); len(got) != 2 || !reflect.DeepEqual(got, want) {
+			t.Errorf("replayed %+v, measured %+v", got, want)
+		}
+	}
+}
+
+// TestRefusedByDevice: a program that the device refuses costs its own numbers only.
+func TestRefusedByDevice(t *testing.T) {
+	d := &device{times: map[string]func(int) (float64, float64){"a": steady(1), "b": steady(2)}}
+	d.fail = func(calls int) error {
+		if calls == 1 {
+			return diag.Inputf("too little memory")
+		}
+		return nil
+	}
+	plan := probes("a", "b")
+	s := &Session{Plan: plan, Runner: d, Environment: d.environment, Keep: func(*Probe, Round) error { return nil }}
+	refused, err := s.Run(t.Context())
+	if err != nil || refused["a"] != "too little memory" || len(refused) != 1 || d.calls["a"] != 0 {
+		t.Error(refused, err, d.calls)
+	}
+	if got := plan.Numbers(plan.Values(s.Rounds)); len(got) != 1 || got[0].Name != "b" {
+		t.Error(got)
+	}
+}
+
+func TestVariation(t *testing.T) {
+	if got, want := variation([]float64{9, 10, 11}), 0.1; math.Abs(got-want) > 1e-12 {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// FuzzRecords: records are refused, or the same when they are written and read again.
+func FuzzRecords(f *testing.F) {
+	gpu := exec.Device{Name: "GPU", Arch: "sm90", Attributes: map[string]float64{"l2_bytes": 6e7}}
+	head, err := (&Records{Device: gpu}).HeaderLine()
+	if err != nil {
+		f.Fatal(err)
+	}
+	reading := exec.Reading{Sample: exec.Sample{Time: 1e-3}, Counters: []uint64{1}}
+	line, err := RoundLine("p", Round{Work: 1, Readings: []exec.Reading{reading},
+		Environment: exec.Environment{ThrottleReasons: []string{"x"}}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(string(head))
+	f.Add(string(head) + string(line))
+	f.Add(string(head) + string(line) + "{")
+	f.Add(string(head) + `{"probe":"p","work":1,"readings":[{"seconds":-1}],` +
+		`"environment":{"time":"2026-11-22T00:00:00Z"}}` + "\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		r, err := ReadRecords("f", strings.NewReader(text))
+		if err != nil {
+			return
+		}
+		out, err := r.HeaderLine()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, rounds := range r.Rounds {
+			for _, round := range rounds {
+				line, err := RoundLine(name, round)
+				if err != nil {
+					t.Fatal(err)
+				}
+				out = append(out, line...)
+			}
+		}
+		again, err := ReadRecords("f", strings.NewReader(string(out)))
+		r.Torn = 0
+		if err != nil || !reflect.DeepEqual(r.Rounds, again.Rounds) || r.Device.Name != again.Device.Name {
+			t.Errorf("%+v became %+v: %v", r, again, err)
+		}
+	})
+}

@@ -1,0 +1,185 @@
+package calibrate
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"time"
+
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/exec"
+	"github.com/origami-gemm/origami/core/strictjson"
+	"github.com/origami-gemm/origami/core/unit"
+)
+
+// Schema is the version of the record format, and the only version that is read.
+const Schema = 1
+
+// maxLine bounds a line of a record file.
+const maxLine = 1 << 20
+
+// Records is what was measured of one device: a header and rounds, in a file of a line each.
+type Records struct {
+	// Device is what the driver said. Executor names the executor and its version, Host the program that asked it.
+	Device                  exec.Device
+	Executor, Version, Host string
+	Rounds                  map[string][]Round
+	// Torn is the number of bytes of an incomplete last line, which an interrupted run leaves.
+	Torn int64
+}
+
+type header struct {
+	Schema     int                `json:"schema"`
+	Name       string             `json:"driver_device_name"`
+	Arch       string             `json:"arch"`
+	Attributes map[string]float64 `json:"attributes"`
+	Executor   string             `json:"executor"`
+	Version    string             `json:"executor_version"`
+	Host       string             `json:"host_software,omitempty"`
+}
+
+type roundLine struct {
+	Probe       string      `json:"probe"`
+	Work        float64     `json:"work"`
+	Readings    []reading   `json:"readings"`
+	Environment environment `json:"environment"`
+}
+
+type reading struct {
+	Seconds  float64  `json:"seconds"`
+	Clock    float64  `json:"clock_hz,omitempty"`
+	Counters []uint64 `json:"counters,omitempty"`
+}
+
+type environment struct {
+	Time            time.Time `json:"time"`
+	Driver          string    `json:"driver,omitempty"`
+	Runtime         string    `json:"runtime,omitempty"`
+	Clock           float64   `json:"clock_hz,omitempty"`
+	Power           float64   `json:"power_watts,omitempty"`
+	PowerLimit      float64   `json:"power_limit_watts,omitempty"`
+	Temperature     float64   `json:"temperature_celsius,omitempty"`
+	ThrottleReasons []string  `json:"throttle_reasons,omitempty"`
+}
+
+// HeaderLine returns the first line of a record file, with its line feed.
+func (r *Records) HeaderLine() ([]byte, error) {
+	return encodeLine(header{Schema, r.Device.Name, r.Device.Arch, r.Device.Attributes, r.Executor, r.Version, r.Host})
+}
+
+// RoundLine returns a round as a line, with its line feed.
+func RoundLine(probe string, r Round) ([]byte, error) {
+	e := r.Environment
+	l := roundLine{Probe: probe, Work: r.Work}
+	l.Environment = environment{e.Time.UTC(), e.Driver, e.Runtime, finite(float64(e.Clock)),
+		finite(e.PowerWatts), finite(e.PowerLimitWatts), finite(e.TemperatureC), e.ThrottleReasons}
+	for _, s := range r.Readings {
+		l.Readings = append(l.Readings, reading{float64(s.Time), finite(float64(s.Clock)), s.Counters})
+	}
+	return encodeLine(l)
+}
+
+func encodeLine(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	if err == nil && b.Len() > maxLine {
+		err = fmt.Errorf("a line of %d bytes, and at most %d are read", b.Len(), maxLine)
+	}
+	return b.Bytes(), err
+}
+
+func finite(v float64) float64 {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return 0
+	}
+	return v
+}
+
+// ReadRecords reads a record file strictly. An incomplete last line is left out, and Torn counts its bytes.
+func ReadRecords(file string, in io.Reader) (*Records, error) {
+	const fix = "give a file that calibrate wrote"
+	lines := bufio.NewReaderSize(in, 64<<10)
+	r := &Records{Rounds: map[string][]Round{}}
+	for n := 1; ; n++ {
+		line, err := readLine(lines)
+		switch {
+		case errors.Is(err, io.EOF) && n == 1:
+			return nil, diag.Inputf("the file has no complete line").At("%s", file).Do(fix)
+		case errors.Is(err, io.EOF):
+			r.Torn = int64(len(line))
+			return r, nil
+		case err != nil:
+			return nil, diag.Inputf("it cannot be read: %v", err).At("%s:%d", file, n).Do(fix)
+		}
+		if n == 1 {
+			err = r.readHeader(line)
+		} else {
+			err = r.readRound(line)
+		}
+		if err != nil {
+			return nil, diag.Inputf("%v", err).At("%s:%d", file, n).Do(fix)
+		}
+	}
+}
+
+// readLine returns the next line. io.EOF comes with what follows the last line feed.
+func readLine(in *bufio.Reader) ([]byte, error) {
+	var line []byte
+	for {
+		part, err := in.ReadSlice('\n')
+		if line = append(line, part...); len(line) > maxLine {
+			return nil, fmt.Errorf("a line has more than %d bytes", maxLine)
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, err
+		}
+	}
+}
+
+func (r *Records) readHeader(line []byte) error {
+	var h header
+	if err := strictjson.Unmarshal(line, &h); err != nil {
+		return err
+	}
+	if h.Schema != Schema {
+		return fmt.Errorf("schema %d, and only %d is read", h.Schema, Schema)
+	}
+	if h.Name == "" || h.Arch == "" {
+		return errors.New("the first line names no device")
+	}
+	r.Device = exec.Device{Name: h.Name, Arch: h.Arch, Attributes: h.Attributes}
+	r.Executor, r.Version, r.Host = h.Executor, h.Version, h.Host
+	return nil
+}
+
+func (r *Records) readRound(line []byte) error {
+	var l roundLine
+	if err := strictjson.Unmarshal(line, &l); err != nil {
+		return err
+	}
+	if l.Probe == "" || len(l.Readings) == 0 {
+		return errors.New("a round needs a probe and readings")
+	}
+	if !(l.Work > 0) {
+		return fmt.Errorf("a round with a work of %v", l.Work)
+	}
+	e := l.Environment
+	round := Round{Work: l.Work, Environment: exec.Environment{Time: e.Time, Driver: e.Driver, Runtime: e.Runtime,
+		Clock: unit.Hertz(e.Clock), PowerWatts: e.Power, PowerLimitWatts: e.PowerLimit, TemperatureC: e.Temperature,
+		ThrottleReasons: e.ThrottleReasons}}
+	for _, s := range l.Readings {
+		if !(s.Seconds > 0) || !(s.Clock >= 0) {
+			return fmt.Errorf("a reading of %v s at %v Hz", s.Seconds, s.Clock)
+		}
+		round.Readings = append(round.Readings, exec.Reading{Counters: s.Counters,
+			Sample: exec.Sample{Time: unit.Seconds(s.Seconds), Clock: unit.Hertz(s.Clock)}})
+	}
+	r.Rounds[l.Probe] = append(r.Rounds[l.Probe], round)
+	return nil
+}

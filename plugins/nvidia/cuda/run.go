@@ -1,0 +1,270 @@
+//go:build cuda
+
+package cuda
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"unsafe"
+
+	"gorgonia.org/cu"
+
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/exec"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
+)
+
+var _ exec.Runner = (*executor)(nil)
+
+// Run implements exec.Runner.
+func (x *executor) Run(ctx context.Context, index int, p exec.Program, runs int) (readings []exec.Reading, err error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	if runs < 1 || runs > exec.MaxRuns {
+		return nil, diag.Inputf("%d runs, not 1 to %d", runs, exec.MaxRuns).At("program %s", p.Entry)
+	}
+	d, err := x.device(index)
+	if err != nil {
+		return nil, err
+	}
+	d.running.Lock()
+	defer d.running.Unlock()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	err = d.do(func() error {
+		readings, err = d.run(ctx, &p, runs)
+		return err
+	})
+	if cause := ctx.Err(); cause != nil {
+		return nil, cause
+	}
+	return readings, fault(err, "running the program "+p.Entry)
+}
+
+// text is a loaded program.
+type text struct {
+	module   cu.Module
+	function cu.Function
+}
+
+// scratch is what programs use of the device. It stays between runs: programs that follow each other have the same
+// buffers.
+type scratch struct {
+	texts    map[string]text
+	buffers  []region
+	counters region
+	numbers  map[gemm.DType][]byte
+}
+
+// textsKept is the number of programs that stay loaded.
+const textsKept = 256
+
+// launchesPerDelay is how many launches the host can enqueue during a delay, with a margin of 2.
+const launchesPerDelay = 4
+
+// run runs a program. The caller holds d.running and has the context.
+func (d *device) run(ctx context.Context, p *exec.Program, runs int) ([]exec.Reading, error) {
+	d.quiet.Lock()
+	defer d.quiet.Unlock()
+	f, err := d.loadText(p)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.reserveScratch(p); err != nil {
+		return nil, err
+	}
+	launch := gemmgen.Launch{GridX: p.Grid, GridY: 1, GridZ: 1, Threads: p.Threads, SharedMemory: p.SharedMemory,
+		Params: d.scratch.parameters(p)}
+	once := func() error {
+		for range p.Launches {
+			if err := d.start(f, launch); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	// The device must not be done before everything is enqueued: that takes longer, the more launches there are.
+	ahead := func() error {
+		for range 1 + p.Launches/launchesPerDelay {
+			if err := d.delay(); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	readings := make([]exec.Reading, 0, runs)
+	for i := range p.Warmup + runs {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if p.Counters > 0 {
+			if err := cu.MemsetD8Async(d.scratch.counters.at, 0, int64(8*p.Counters), d.stream); err != nil {
+				return nil, err
+			}
+		}
+		s, err := d.between(ahead, once)
+		if err != nil {
+			return nil, err
+		}
+		if i < p.Warmup {
+			continue
+		}
+		counters, err := d.scratch.read(p.Counters)
+		if err != nil {
+			return nil, err
+		}
+		readings = append(readings, exec.Reading{Sample: s, Counters: counters})
+	}
+	return readings, nil
+}
+
+// loadText returns the kernel of a program, loaded, with its shared memory allowed.
+func (d *device) loadText(p *exec.Program) (cu.Function, error) {
+	key := p.Entry + "\n" + p.Text
+	if t, ok := d.scratch.texts[key]; ok {
+		return t.function, allowShared(t.function, p.SharedMemory)
+	}
+	if len(d.scratch.texts) >= textsKept {
+		d.scratch.unload()
+	}
+	module, f, err := loadFunction(p.Text, p.Entry)
+	if err != nil {
+		return f, err
+	}
+	if d.scratch.texts == nil {
+		d.scratch.texts = map[string]text{}
+	}
+	d.scratch.texts[key] = text{module, f}
+	return f, allowShared(f, p.SharedMemory)
+}
+
+// reserveScratch makes the buffers of a program and fills them.
+func (d *device) reserveScratch(p *exec.Program) error {
+	n := 0
+	for _, a := range p.Arguments {
+		if a.Kind != exec.BufferArgument {
+			continue
+		}
+		if n == len(d.scratch.buffers) {
+			d.scratch.buffers = append(d.scratch.buffers, region{})
+		}
+		to := &d.scratch.buffers[n]
+		n++
+		if to.bytes < a.Bytes {
+			to.free()
+			var err error
+			if *to, err = allocate(a.Bytes); err != nil {
+				return noRoom(err, a.Bytes)
+			}
+		}
+		if err := d.fill(to.at, a.Bytes, a.DType); err != nil {
+			return err
+		}
+	}
+	if need := unit.Bytes(8 * p.Counters); d.scratch.counters.bytes < need {
+		d.scratch.counters.free()
+		var err error
+		if d.scratch.counters, err = allocate(need); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func noRoom(err error, bytes unit.Bytes) error {
+	if !anyOf(err, []error{cu.OutOfMemory}) {
+		return err
+	}
+	free, _, _ := cu.MemInfo()
+	return diag.Inputf("a buffer of %.1f GB does not fit: %.1f GB are free", float64(bytes)/1e9, float64(free)/1e9).
+		At("CUDA").Do("free the device's memory")
+}
+
+// scratchNumbers is the period of the random numbers in a buffer. Programs follow each other with other types, and
+// generating more for each would take longer than they do.
+const scratchNumbers = 1<<20 - 3
+
+// fill writes normal numbers of a type, or zeros without one.
+func (d *device) fill(to cu.DevicePtr, bytes unit.Bytes, t gemm.DType) error {
+	if t == 0 {
+		return cu.MemsetD8Async(to, 0, int64(bytes), d.stream)
+	}
+	host := d.scratch.numbers[t]
+	if host == nil {
+		if d.scratch.numbers == nil {
+			d.scratch.numbers = map[gemm.DType][]byte{}
+		}
+		host = normals(t, scratchNumbers)
+		d.scratch.numbers[t] = host
+	}
+	done := min(int64(bytes), int64(len(host)))
+	if err := cu.MemcpyHtoD(to, unsafe.Pointer(&host[0]), done); err != nil {
+		return err
+	}
+	for done < int64(bytes) { // what is there is copied behind itself
+		n := min(int64(bytes)-done, done)
+		if err := cu.MemcpyDtoDAsync(to+cu.DevicePtr(done), to, n, d.stream); err != nil {
+			return err
+		}
+		done += n
+	}
+	return nil
+}
+
+// parameters packs the arguments of a program, each aligned to its size.
+func (s *scratch) parameters(p *exec.Program) []byte {
+	var packed []byte
+	buffer := 0
+	for _, a := range p.Arguments {
+		value := a.Value
+		switch a.Kind {
+		case exec.Word32:
+			packed = binary.LittleEndian.AppendUint32(packed, uint32(value))
+			continue
+		case exec.BufferArgument:
+			value = s.buffers[buffer].address(0)
+			buffer++
+		case exec.CountersArgument:
+			value = s.counters.address(0)
+		case exec.Word64:
+		}
+		if len(packed)%8 != 0 {
+			packed = append(packed, 0, 0, 0, 0)
+		}
+		packed = binary.LittleEndian.AppendUint64(packed, value)
+	}
+	return packed
+}
+
+// read returns the counters.
+func (s *scratch) read(n int) ([]uint64, error) {
+	if n == 0 {
+		return nil, nil
+	}
+	counters := make([]uint64, n)
+	if err := cu.MemcpyDtoH(unsafe.Pointer(&counters[0]), s.counters.at, int64(8*n)); err != nil {
+		return nil, fmt.Errorf("reading the counters: %w", err)
+	}
+	return counters, nil
+}
+
+func (s *scratch) unload() {
+	for _, t := range s.texts {
+		_ = t.module.Unload()
+	}
+	s.texts = nil
+}
+
+func (s *scratch) free() {
+	s.unload()
+	for i := range s.buffers {
+		s.buffers[i].free()
+	}
+	s.counters.free()
+	*s = scratch{}
+}

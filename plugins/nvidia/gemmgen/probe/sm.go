@@ -1,0 +1,307 @@
+package probe
+
+import (
+	"fmt"
+
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/internal/asm"
+	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
+	"github.com/origami-gemm/origami/plugins/nvidia/ptx"
+)
+
+// Empty generates a kernel that does nothing.
+func Empty(t target.Target) (*ptx.Kernel, error) {
+	b := newKernel("empty", 32)
+	b.Ret()
+	return b.Build(t)
+}
+
+// FMA has FMAThreads threads, each with fmaChains sums, and FMAOperations operations per turn and CTA.
+const (
+	FMAThreads    = 512
+	fmaChains     = 16
+	fmaTimes      = 32
+	FMAOperations = 2 * FMAThreads * fmaChains * fmaTimes
+)
+
+// FMA generates a kernel that only issues multiply-adds of fp32 registers. The parameter in is the address of 8 bytes
+// per thread. Parameters: in, counters, turns.
+func FMA(t target.Target) (*ptx.Kernel, error) {
+	b := newKernel("fma", FMAThreads)
+	in, counters, turns := b.Param("in", ptx.U64), b.Param("counters", ptx.U64), b.Param("turns", ptx.U32)
+	from, left := b.Param64(in), b.Param32(turns)
+	b.CvtaToGlobalU64(from, from)
+	b.MadWideU32(from, b.Special(ptx.TidX), ptx.Int(8), from)
+	factor := b.Regs(2, b.F32)
+	b.LdGlobalV2F32(b.Vec(factor...), ptx.Global(from, 0))
+	sums := b.Regs(fmaChains, b.F32)
+	for _, r := range sums {
+		b.MovF32(r, ptx.Float(0))
+	}
+	watch := b.Start(counters)
+	loop := b.Label("loop")
+	b.Place(loop)
+	for range fmaTimes {
+		for _, r := range sums {
+			b.FmaF32(r, r, factor[0], factor[1])
+		}
+	}
+	again(b, loop, left)
+	watch.Stop()
+	for _, r := range sums[1:] {
+		b.AddF32(sums[0], sums[0], r)
+	}
+	bits := b.B32()
+	b.MovB32Bits(bits, sums[0])
+	watch.Keep(bits)
+	b.Ret()
+	return b.Build(t)
+}
+
+// Loads has LoadsThreads threads per CTA and LoadsTurn loads per thread and turn, from LoadsBytes of memory.
+const (
+	LoadsThreads = 512
+	loadsEach    = 4
+	loadsTimes   = 4
+	LoadsTurn    = loadsEach * loadsTimes
+	LoadsBytes   = loadsEach * LoadsThreads * 16
+)
+
+// LoadPattern is what the loads of Loads read.
+type LoadPattern struct {
+	// Global reads through L1 what fits there, otherwise shared memory is read.
+	Global bool
+	// Bytes is the size of an access: 4 or 16.
+	Bytes int
+	// Broadcast gives all threads of a warp the same address, otherwise they read neighbours.
+	Broadcast bool
+}
+
+// String names the pattern.
+func (p LoadPattern) String() string {
+	space, lanes := "shared", "neighbours"
+	if p.Global {
+		space = "l1"
+	}
+	if p.Broadcast {
+		lanes = "broadcast"
+	}
+	return fmt.Sprintf("%s_%dB_%s", space, p.Bytes, lanes)
+}
+
+// Loads generates a kernel that only loads, without bank conflicts. Parameters: in, of LoadsBytes, counters, turns.
+func Loads(p LoadPattern, t target.Target) (*ptx.Kernel, error) {
+	if p.Bytes != 4 && p.Bytes != 16 {
+		return nil, diag.Inputf("loads of %d bytes", p.Bytes).Do("use 4 or 16")
+	}
+	b := newKernel("loads_"+p.String(), LoadsThreads)
+	in, counters, turns := b.Param("in", ptx.U64), b.Param("counters", ptx.U64), b.Param("turns", ptx.U32)
+	from, left, tid := b.Param64(in), b.Param32(turns), b.Special(ptx.TidX)
+	b.CvtaToGlobalU64(from, from)
+	memory := b.SharedVar("memory", LoadsBytes, 128)
+	shared := b.B32()
+	b.MovU32(shared, memory)
+	own := b.Regs(4, b.B32)
+	wide := b.B64()
+	b.MadWideU32(wide, tid, ptx.Int(16), from)
+	for i := range loadsEach {
+		b.LdGlobalV4B32(b.Vec(own...), ptx.Global(wide, i*16*LoadsThreads))
+		for j, r := range own {
+			b.StSharedB32(ptx.Shared(b.Mad(tid, 16, shared), i*16*LoadsThreads+4*j), r)
+		}
+	}
+	index := tid
+	if p.Broadcast {
+		index = b.And(tid, -32)
+	}
+	// The offset moves by a cache line, so that no load can be taken out of the loop or merged with another.
+	offset := b.B32()
+	b.MulLoS32(offset, index, ptx.Int(p.Bytes))
+	sums := b.Regs(4, b.B32)
+	for _, r := range sums {
+		b.MovB32(r, ptx.Int(0))
+	}
+	watch := b.Start(counters)
+	loop := b.Label("loop")
+	b.Place(loop)
+	for range loadsTimes {
+		at, atShared := b.B64(), b.B32()
+		if p.Global {
+			b.MadWideU32(at, offset, ptx.Int(1), from)
+		} else {
+			b.AddS32(atShared, shared, offset)
+		}
+		for i := range loadsEach {
+			read(b, p, at, atShared, i*p.Bytes*LoadsThreads, sums)
+		}
+		b.AddS32(offset, offset, ptx.Int(LineBytes))
+		b.AndB32(offset, offset, ptx.Int(p.Bytes*LoadsThreads-1))
+	}
+	again(b, loop, left)
+	watch.Stop()
+	for _, r := range sums[1:] {
+		b.XorB32(sums[0], sums[0], r)
+	}
+	watch.Keep(sums[0])
+	b.Ret()
+	return b.Build(t)
+}
+
+// read is one load, whose words are added to sums without carry.
+func read(b asm.Builder, p LoadPattern, at, atShared ptx.Operand, offset int, sums []ptx.Operand) {
+	words := b.Regs(p.Bytes/4, b.B32)
+	switch {
+	case p.Global && len(words) == 4:
+		b.LdGlobalV4B32(b.Vec(words...), ptx.Global(at, offset))
+	case p.Global:
+		b.LdGlobalB32(words[0], ptx.Global(at, offset))
+	case len(words) == 4:
+		b.LdSharedV4B32(b.Vec(words...), ptx.Shared(atShared, offset))
+	default:
+		b.LdSharedB32(words[0], ptx.Shared(atShared, offset))
+	}
+	for i, w := range words {
+		b.XorB32(sums[i], sums[i], w)
+	}
+}
+
+// A warpgroup of Wgmma has WarpgroupThreads threads and multiplies 64×256. The warpgroups of a CTA share the second
+// operand. A turn has WgmmaSteps multiplications along K.
+const (
+	WarpgroupThreads = 128
+	WgmmaSteps       = 4
+	wgmmaM, wgmmaN   = 64, 256
+	wgmmaRow         = 128 // bytes of a row: the swizzle's
+)
+
+// WgmmaBytes is the size of the operands of so many warpgroups, in the buffer and in shared memory.
+func WgmmaBytes(warpgroups int) int { return (warpgroups*wgmmaM + wgmmaN) * wgmmaRow }
+
+// The halves of a matrix descriptor of a tile contiguous along K, with rows of 128 bytes in the 128-byte swizzle and
+// groups of 8 rows one behind the other. Source: PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions", matrix
+// descriptor and canonical layouts.
+const (
+	descriptorLow  = 1 << 16
+	descriptorHigh = 1<<30 | 8*wgmmaRow/16
+)
+
+// WgmmaOperations is the operations of a multiplication of one warpgroup: 32 bytes of each row along K.
+func WgmmaOperations(d gemm.DType) int { return 2 * wgmmaM * wgmmaN * (32 / d.Bytes()) }
+
+// Wgmma generates a kernel whose warpgroups only multiply from shared memory, of which it needs WgmmaBytes. Each
+// multiplication adds to the sums of the one before. wait says that each is waited for before the next is issued.
+// Otherwise a turn is issued while the one before is pending. The parameter in is the address of WgmmaBytes of finite
+// numbers. Parameters: in, counters, turns. It needs the target sm_90a.
+func Wgmma(d gemm.DType, warpgroups int, wait bool, t target.Target) (*ptx.Kernel, error) {
+	multiply, integer := wgmmaOf(d)
+	if multiply == nil {
+		return nil, diag.Inputf("wgmma has no operands of %s", d).Do("use fp16, bf16, tf32, fp8, fp8_e5m2 or int8")
+	}
+	name := "chained"
+	if wait {
+		name = "waited"
+	}
+	b := newKernel(fmt.Sprintf("wgmma_%d_%s_%s", warpgroups, name, d), WarpgroupThreads*warpgroups)
+	in, counters, turns := b.Param("in", ptx.U64), b.Param("counters", ptx.U64), b.Param("turns", ptx.U32)
+	from, left, tid := b.Param64(in), b.Param32(turns), b.Special(ptx.TidX)
+	b.CvtaToGlobalU64(from, from)
+	smem := b.B32()
+	b.MovU32(smem, b.DynamicShared("smem", 1024))
+	copyIn(b, from, smem, tid, warpgroups)
+	b.FenceProxyAsyncShared()
+	group := b.B32()
+	b.ShflSyncIdxB32(group, b.Shr(tid, 7), ptx.Int(0)) // the same in all lanes, as the assembler then knows
+	sums := make([]ptx.Operand, wgmmaN/2)
+	for i := range sums {
+		if integer {
+			sums[i] = b.B32()
+			b.MovB32(sums[i], ptx.Int(0))
+		} else {
+			sums[i] = b.F32()
+			b.MovF32(sums[i], ptx.Float(0))
+		}
+	}
+	base := b.Shr(b.And(smem, 0x3FFFF), 4)
+	high, always := b.B32(), b.Pred()
+	b.MovB32(high, ptx.Int(descriptorHigh))
+	b.SetpEqS32(always, tid, tid)
+	descriptor := func(at ptx.Operand, step int) ptx.Operand {
+		d := b.B64()
+		b.MovB64Pack(d, b.Vec(b.Add(at, ptx.Int(descriptorLow+2*step)), high))
+		return d
+	}
+	atA := b.Mad(group, wgmmaM*wgmmaRow/16, base)
+	atB := b.Add(base, ptx.Int(warpgroups*wgmmaM*wgmmaRow/16))
+	watch := b.Start(counters)
+	loop := b.Label("loop")
+	b.Place(loop)
+	b.WgmmaFenceSyncAligned()
+	for step := range WgmmaSteps {
+		multiply(b, b.Vec(sums...), descriptor(atA, step), descriptor(atB, step), always)
+		if wait {
+			b.WgmmaCommitGroupSyncAligned()
+			b.WgmmaWaitGroupSyncAligned(ptx.Int(0))
+			b.WgmmaFenceSyncAligned()
+		}
+	}
+	if !wait {
+		b.WgmmaCommitGroupSyncAligned()
+		b.WgmmaWaitGroupSyncAligned(ptx.Int(1))
+	}
+	again(b, loop, left)
+	b.WgmmaWaitGroupSyncAligned(ptx.Int(0))
+	watch.Stop()
+	kept := b.B32()
+	b.MovB32(kept, ptx.Int(0))
+	for _, r := range sums {
+		bits := r
+		if !integer {
+			bits = b.B32()
+			b.MovB32Bits(bits, r)
+		}
+		b.XorB32(kept, kept, bits)
+	}
+	watch.Keep(kept)
+	b.Ret()
+	return b.Build(t)
+}
+
+// copyIn copies the operands to shared memory.
+func copyIn(b asm.Builder, from, smem, tid ptx.Operand, warpgroups int) {
+	words := b.Regs(2, b.B32)
+	at, to := b.B64(), b.Mad(tid, 8, smem)
+	b.MadWideU32(at, tid, ptx.Int(8), from)
+	for done := 0; done < WgmmaBytes(warpgroups); done += 8 * WarpgroupThreads * warpgroups {
+		b.LdGlobalV2B32(b.Vec(words...), ptx.Global(at, done))
+		b.StSharedV2B32(ptx.Shared(to, done), b.Vec(words...))
+	}
+}
+
+type warpgroupMultiply func(b asm.Builder, d, a, bDesc, add ptx.Operand)
+
+// wgmmaOf returns the multiplication of a type, and whether its sums are int32.
+func wgmmaOf(d gemm.DType) (multiply warpgroupMultiply, integer bool) {
+	switch d {
+	case gemm.FP16, gemm.BF16:
+		operands := map[gemm.DType]string{gemm.FP16: "f16", gemm.BF16: "bf16"}[d]
+		return func(b asm.Builder, sums, a, bDesc, add ptx.Operand) {
+			b.Wgmma(wgmmaN, operands, sums, a, bDesc, add, ptx.Int(0), ptx.Int(0))
+		}, false
+	case gemm.FP8, gemm.FP8E5M2:
+		operands := map[gemm.DType]string{gemm.FP8: "e4m3", gemm.FP8E5M2: "e5m2"}[d]
+		return func(b asm.Builder, sums, a, bDesc, add ptx.Operand) {
+			b.Wgmma8(wgmmaN, operands, sums, a, bDesc, add)
+		}, false
+	case gemm.TF32:
+		return func(b asm.Builder, sums, a, bDesc, add ptx.Operand) {
+			b.WgmmaM64N256K8F32TF32(sums, a, bDesc, add)
+		}, false
+	case gemm.INT8:
+		return func(b asm.Builder, sums, a, bDesc, add ptx.Operand) {
+			b.WgmmaM64N256K32S32S8(sums, a, bDesc, add)
+		}, true
+	default:
+		return nil, false
+	}
+}
